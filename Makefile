@@ -10,25 +10,34 @@ DEPS := $(CURDIR)/.deps
 LINT_VERSION := v2.15.0
 LINT := $(DEPS)/golangci-lint-$(LINT_VERSION)/golangci-lint
 
-# Packages that have to work, tests included, in a build without cgo.
-PURE := ./dp/... ./lp/ ./lp/internal/... ./loss/... ./noise/... ./tables/... ./kernels/... ./local/... ./sampler/... ./account/... ./release/... ./learn/... ./latent/... ./encoder/... ./internal/exact/... ./internal/check/... ./cells/... ./proof/... ./cmd/internal/portrait/... ./cmd/internal/studio/
+# How long the tests of a package may take. Alone on two cores the slowest takes two minutes.
+TEST_TIMEOUT ?= 45m
 
-outer_cppflags := $(CGO_CPPFLAGS)
+# Only lp/highs, and tests below lp, have other files without cgo (TestSolverTags in internal holds it). So only
+# what links lp/highs can do anything else than in the build with cgo, and it alone is tested twice. Of the
+# program, which goes the same ways once there is no solver, a few scripts are.
+HIGHS_PACKAGE := github.com/noisewright/noisewright/lp/highs
+LINKS_HIGHS = $(GO) list -test -f '{{range .Deps}}{{if eq . "$(HIGHS_PACKAGE)"}}{{$$.ImportPath}}{{end}}{{end}}' ./... | sed -n 's/\.test$$//p'
+PROGRAM := github.com/noisewright/noisewright/cmd/internal/cli
+
+# A nested make must not say these twice: that would be another build for the cache.
+outer_cppflags := $(filter-out -DNOISEWRIGHT_HIGHS_PC=%,$(CGO_CPPFLAGS))
 export PKG_CONFIG_PATH := $(DEPS)/pkgconfig$(if $(PKG_CONFIG_PATH),:$(PKG_CONFIG_PATH))
 # Go's build cache does not see what pkg-config says: without a mark of it,
 # another copy of the tree, or another HiGHS, would be linked from the cache.
 export CGO_CPPFLAGS = $(strip -DNOISEWRIGHT_HIGHS_PC=$(shell cat .deps/pkgconfig/highs.pc 2>/dev/null | cksum | tr -d ' ') $(outer_cppflags))
 export CGO_ENABLED := 1
 # HiGHS is linked where the tag asks for it; without it, a build has no general LP solver.
-export GOFLAGS := $(strip $(GOFLAGS) -tags=highs)
+plain := $(filter-out -tags=highs,$(GOFLAGS))
+export GOFLAGS := $(strip $(plain) -tags=highs)
 
 # What make static builds.
 PLATFORMS ?= linux/amd64 linux/arm64 darwin/amd64 darwin/arm64 windows/amd64 windows/arm64
 
-.PHONY: help deps build static man test race lint bench leakage fuzz demo verifier browser papers beam beam-prism beam-flink beam-spark clean
+.PHONY: help deps build static man quick test test-cgo test-pure test-wasm test-python race lint bench leakage fuzz demo verifier browser papers beam beam-prism beam-flink beam-spark clean
 
 help: ## list the targets
-	@sed -n 's/^\([a-z-]*\):.*## /\1\t/p' Makefile | while IFS="$$(printf '\t')" read -r name what; do printf '  make %-10s %s\n' "$$name" "$$what"; done
+	@sed -n 's/^\([a-z-]*\):.*## /\1\t/p' Makefile | while IFS="$$(printf '\t')" read -r name what; do printf '  make %-11s %s\n' "$$name" "$$what"; done
 
 deps: ## find or fetch HiGHS (HIGHS_FROM=system, highsbox or source forces one way)
 	@sh scripts/deps.sh
@@ -44,20 +53,38 @@ man: build ## write the manual pages into man
 	@echo "man: pages in man, dated by the last commit"
 	@SOURCE_DATE_EPOCH="$${SOURCE_DATE_EPOCH:-$$(git log -1 --format=%ct 2>/dev/null || true)}" bin/noisewright man -o man
 
-test: build ## run every test, those that must pass without cgo, and those of python/
+quick: ## vet, and the tests to run at each change: without HiGHS, Python, a browser and the slow ones, a minute of CPU
+	@CGO_ENABLED=0 GOFLAGS="$(plain)" $(GO) vet ./...
+	@CGO_ENABLED=0 GOFLAGS="$(plain)" $(GO) test -vet=off -short -timeout $(TEST_TIMEOUT) ./...
+
+# Every phase runs, even if one before it fails.
+test: ## run every test, those that must pass without cgo, and those of python/: some 6 minutes
+	@echo "test: takes some 6 minutes on two idle cores, 20 on a machine three times slower; some minutes more if nothing was built yet"
+	@echo "test: downloads, if they are missing: Go modules; HiGHS, with pip or cargo; HiGHS as WebAssembly, with npm; Python packages, with pip"
+	@MAKE="$(MAKE)" sh scripts/phases.sh test build test-cgo test-pure test-wasm test-python
+
+test-cgo: deps ## of make test: all packages, with HiGHS
 	@echo "test: all packages, with cgo"
-	@$(GO) test ./...
-	@echo "test: all packages build, the program for js/wasm too, and the pure ones pass, without cgo"
+	@$(GO) test -timeout $(TEST_TIMEOUT) ./...
+
+test-pure: ## of make test: what must pass without cgo
+	@echo "test: all packages build, and the program for js/wasm, without cgo"
 	@CGO_ENABLED=0 $(GO) build ./...
 	@CGO_ENABLED=0 GOOS=js GOARCH=wasm $(GO) build -o /dev/null ./cmd/noisewright
-	@CGO_ENABLED=0 $(GO) test $(PURE)
-	@CGO_ENABLED=0 $(GO) test -run 'TestScripts/^(compare|design|integer|loss)$$' ./cmd/internal/cli
-	@sh scripts/static.sh test
+	@echo "test: what links lp/highs passes without cgo"
+	@list=$$(CGO_ENABLED=0 $(LINKS_HIGHS)) && [ -n "$$list" ] && \
+		CGO_ENABLED=0 $(GO) test -timeout $(TEST_TIMEOUT) $$(printf '%s\n' "$$list" | grep -Fxv $(PROGRAM))
+	@CGO_ENABLED=0 $(GO) test -timeout $(TEST_TIMEOUT) -run 'TestScripts/^(compare|design|integer|loss)$$' $(PROGRAM)
+
+test-wasm: ## of make test: HiGHS as WebAssembly
+	@TEST_TIMEOUT=$(TEST_TIMEOUT) sh scripts/static.sh test
+
+test-python: build ## of make test: python/
 	@sh scripts/python.sh test
 
 race: deps ## run every test under the race detector
 	@echo "race: all packages"
-	@$(GO) test -race ./...
+	@$(GO) test -race -timeout 4h ./...
 
 lint: deps $(LINT) ## run golangci-lint, pinned, with .golangci.yml, and the linters of python/
 	@echo "lint: golangci-lint $(LINT_VERSION)"
@@ -97,12 +124,12 @@ demo: build ## run scripts/demo.sh with the binary just built
 # A module of its own, so that nothing in noisewright depends on it.
 papers: deps ## build bin/papers, which recomputes published tables and figures, vet and test it
 	@echo "papers: bin/papers"
-	@cd cmd/papers && $(GO) build -trimpath -buildvcs=auto -o "$(CURDIR)/bin/papers" . && $(GO) vet ./... && $(GO) test ./...
+	@cd cmd/papers && $(GO) build -trimpath -buildvcs=auto -o "$(CURDIR)/bin/papers" . && $(GO) vet ./... && $(GO) test -timeout $(TEST_TIMEOUT) ./...
 
 # A module of its own: its dependencies are some 330 modules, three minutes of CPU when the cache is cold.
 beam: ## vet and test integrations/beam, on Beam's embedded engine Prism
 	@echo "beam: integrations/beam"
-	@cd integrations/beam && CGO_ENABLED=0 $(GO) vet ./... && CGO_ENABLED=0 $(GO) test ./...
+	@cd integrations/beam && CGO_ENABLED=0 $(GO) vet ./... && CGO_ENABLED=0 $(GO) test -timeout $(TEST_TIMEOUT) ./...
 
 beam-prism: ## a million rows through integrations/beam on Prism (ROWS=n for others)
 	@bash scripts/beam.sh prism
@@ -123,7 +150,7 @@ verifier: ## write bin/verifier.html, a page that verifies files offline
 browser: build verifier ## test the studio and the verifier page in headless Chromium, if there is one
 	@echo "browser: cmd/internal/studio/browser"
 	@sh scripts/axe.sh || true
-	@cd cmd/internal/studio/browser && $(GO) vet . && NOISEWRIGHT="$(CURDIR)/bin/noisewright" VERIFIER="$(CURDIR)/bin/verifier.html" $(GO) test -count=1 .
+	@cd cmd/internal/studio/browser && $(GO) vet . && NOISEWRIGHT="$(CURDIR)/bin/noisewright" VERIFIER="$(CURDIR)/bin/verifier.html" $(GO) test -count=1 -timeout $(TEST_TIMEOUT) .
 
 clean: ## remove bin, dist, man and .deps, and HiGHS as WebAssembly
 	@echo "clean: bin dist man .deps lp/highs/highs.wasm"

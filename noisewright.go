@@ -1,7 +1,7 @@
 // Package noisewright designs noise for differential privacy, proves it and draws
-// from it. Most users need this package alone: [Design] noise for one release of a
-// query, or [Calibrate] it for several, or [Load] a table designed before, and draw
-// from it with [NewSampler].
+// from it. Most users need this package alone: [Release] a statistic of a data set, or
+// [Design] noise for one release of a query, or [Calibrate] it for several, or [Load] a
+// table designed before, and draw from it with [NewSampler].
 //
 // A problem is stated once, answered once and proved once, and only what was proved
 // can be drawn from. Beyond the front door:
@@ -14,8 +14,8 @@
 //   - tables, kernels and local hold what was designed with its proof, as values and
 //     files. Table.Interval says where the true value behind a released one may be.
 //   - sampler draws: AddNoise, exact, with cryptographic randomness.
-//   - release publishes counts, sums, means, histograms and quantiles of data sets, and
-//     release/ledger records what they cost and refuses to exceed a total.
+//   - release has the parts of Release, and release/ledger records what releases cost
+//     and refuses to exceed a total.
 //   - account bounds the privacy loss of several releases.
 //   - latent designs private encoders of feature vectors; latent/bundle is what a
 //     device needs of one.
@@ -30,6 +30,7 @@ package noisewright
 
 import (
 	"context"
+	"sync"
 
 	"github.com/noisewright/noisewright/account"
 	"github.com/noisewright/noisewright/dp"
@@ -37,6 +38,8 @@ import (
 	"github.com/noisewright/noisewright/loss"
 	"github.com/noisewright/noisewright/lp"
 	"github.com/noisewright/noisewright/lp/highs"
+	"github.com/noisewright/noisewright/proof"
+	"github.com/noisewright/noisewright/release"
 	"github.com/noisewright/noisewright/sampler"
 	"github.com/noisewright/noisewright/tables"
 )
@@ -50,7 +53,11 @@ type (
 	// Verified is a table of noise that was proved to keep its promise.
 	Verified = tables.Verified
 	// Sampler adds noise to values.
-	Sampler = sampler.Sampler
+	Sampler = sampler.Noise
+	// Query says what is asked of a data set.
+	Query = release.Query
+	// Answer is what is published.
+	Answer = release.Answer
 )
 
 // The usual losses; package loss has others.
@@ -88,16 +95,16 @@ func Calibrate(ctx context.Context, p Problem, releases int) (*Verified, error) 
 // Save writes the table to a file, which appears whole or not at all. What is there is
 // replaced.
 func Save(path string, v *Verified) error {
-	if v == nil || v.Table() == nil {
+	if v == nil || v.Mechanism() == nil {
 		return check.Field("noisewright", "table", "none", "a verified one")
 	}
-	return tables.WriteFile(path, v.Table())
+	return proof.WriteFile(path, v.Mechanism())
 }
 
 // Load reads a table from a regular file and proves it again. The error wraps
-// tables.ErrNotPrivate or tables.ErrFalseClaim if the proof fails, tables.ErrWork if it
-// would take more than tables.DefaultWork, which tables.Table.VerifyContext can allow,
-// tables.ErrFormat or dp.ErrInvalid if the file is no table, or is that of the file system.
+// proof.ErrNotPrivate or proof.ErrFalseClaim if the proof fails, proof.ErrWork if it
+// would take more than proof.DefaultWork, which proof.Verify can allow,
+// proof.ErrFormat or dp.ErrInvalid if the file is no table, or is that of the file system.
 func Load(path string) (*Verified, error) {
 	t, err := tables.ReadFile(path)
 	if err != nil {
@@ -111,4 +118,31 @@ func Load(path string) (*Verified, error) {
 //
 // Guarantee (docs/proofs/sampling.md, rounding.md): Sampler.AddNoise is as private
 // as the table promises.
-func NewSampler(v *Verified) (*Sampler, error) { return sampler.New(v, sampler.Options{}) }
+func NewSampler(v *Verified) (*Sampler, error) { return sampler.NewNoise(v, sampler.Options{}) }
+
+// Release answers a query about data with the best proven noise: a "count", "sum", "mean",
+// "histogram" or "quantile" of rows, or a "value" that was computed elsewhere. The data are
+// rows as a slice or an iterator of structs or numbers, or a CSV file, or the number;
+// release.ReadData says which values they may have.
+//
+// The ledger, a *ledger.Ledger of package release/ledger, is charged before the answer exists,
+// refuses what would exceed its total, and gives the same answer to the same query about the
+// same data again at no cost. nil is none: nothing then adds up what releases cost.
+//
+// Guarantee: an answer is (q.Epsilon, q.Delta)-private for the query's units and neighbors, and
+// all answers of a ledger together keep its total.
+//
+// Bounds, keys and conditions are public, and must not be chosen in view of the data. Errors
+// are those of release.Release. They are about the data: do not publish them.
+func Release(ctx context.Context, l account.Ledger, data any, q Query) (*Answer, error) {
+	source, err := noise()
+	if err != nil {
+		return nil, err
+	}
+	return release.Release(ctx, l, data, q, source)
+}
+
+// noise keeps, while the process lives, what it designed for releases.
+var noise = sync.OnceValues(func() (release.Source, error) {
+	return release.Tables{Design: design}.Source()
+})

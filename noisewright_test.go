@@ -13,6 +13,7 @@ import (
 	"github.com/noisewright/noisewright"
 	"github.com/noisewright/noisewright/dp"
 	"github.com/noisewright/noisewright/lp"
+	"github.com/noisewright/noisewright/release/ledger"
 	"github.com/noisewright/noisewright/sampler"
 )
 
@@ -50,9 +51,44 @@ func Example() {
 	if err != nil {
 		log.Fatal(err)
 	}
-	low, high, err := table.Table().Interval(private, 0.95) // holds the clipped x with probability 0.95
+	low, high, err := table.Mechanism().Interval(private, 0.95) // holds the clipped x with probability 0.95
 	fmt.Println(low < private, private < high, err)
 	// Output: true true <nil>
+}
+
+// A service publishes a mean of its rows, and charges a ledger that it made once.
+func ExampleRelease() {
+	type visit struct {
+		Person string
+		Hours  float64 `csv:"hours"`
+	}
+	visits := []visit{{"Ann", 3.5}, {"Ben", 1.25}, {"Cleo", 8}}
+	ctx := context.Background()
+	directory, err := os.MkdirTemp("", "")
+	if err != nil {
+		log.Fatal(err)
+	}
+	defer os.RemoveAll(directory) //nolint:errcheck // a temporary directory
+	path := filepath.Join(directory, "visits.ledger")
+	err = ledger.Create(ctx, path, ledger.Terms{Epsilon: 1, Delta: 1e-6, Neighbors: "add-remove", Unit: "person:Person"})
+	if err != nil {
+		log.Fatal(err)
+	}
+
+	l, err := ledger.Open(ctx, path)
+	if err != nil {
+		log.Fatal(err)
+	}
+	defer l.Close() //nolint:errcheck // all is on disk
+	answer, err := noisewright.Release(ctx, l, visits, noisewright.Query{
+		Kind: "mean", Column: "hours", Lower: 0, Upper: 12, Person: "Person", MaxPerPerson: 1, Epsilon: 0.5, Delta: 1e-7,
+	})
+	if err != nil {
+		log.Fatal(err)
+	}
+	mean := answer.Answers[0]
+	fmt.Println(0 <= mean.Value, mean.Value <= 12, mean.Lower < mean.Upper, answer.Ledger.Release)
+	// Output: true true true 1
 }
 
 // TestDesignLoadSample takes a table to a file and back.
@@ -79,7 +115,7 @@ func TestDesignLoadSample(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	reach := float64(loaded.Table().Reach()+1) * s.Step()
+	reach := float64(loaded.Mechanism().Reach()+1) * s.Step()
 	if y, err := s.AddNoise(10); err != nil || math.Abs(y-10) > reach {
 		t.Errorf("AddNoise(10) = %g, %v, want within %g", y, err, reach)
 	}
@@ -128,7 +164,7 @@ func TestErrors(t *testing.T) {
 	if v == nil || !errors.Is(err, lp.ErrLimit) {
 		t.Fatalf("cancelled: %v, %v, want a table and lp.ErrLimit", v, err)
 	}
-	if _, err := sampler.New(v, sampler.Options{}); err != nil {
+	if _, err := sampler.NewNoise(v, sampler.Options{}); err != nil {
 		t.Error(err)
 	}
 }

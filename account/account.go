@@ -120,8 +120,8 @@ func (c *Composition) BasicEpsilon(delta float64) (epsilon float64, ok bool) {
 // is +Inf where neither proves any, which is no error. An error wraps dp.ErrInvalid unless
 // 0 <= delta < 1.
 func (c *Composition) BestEpsilon(delta float64) (Bounds, error) {
-	if !(delta >= 0 && delta < 1) {
-		return Bounds{}, check.Field("account", "delta", delta, "a probability, at least 0 and below 1")
+	if err := check.Delta("account", "delta", delta); err != nil {
+		return Bounds{}, err
 	}
 	b, err := c.Epsilon(delta)
 	switch {
@@ -405,8 +405,8 @@ var ErrDeltaTooSmall = errors.New("delta is not reached at any epsilon")
 // that wraps ErrDeltaTooSmall says that no epsilon is enough, and what delta
 // at least is needed.
 func (c *Composition) Epsilon(delta float64) (Bounds, error) {
-	if !(delta >= 0 && delta < 1) {
-		return Bounds{}, check.Field("account", "delta", delta, "0 <= delta < 1")
+	if err := check.Delta("account", "delta", delta); err != nil {
+		return Bounds{}, err
 	}
 	if orders := c.orders(); orders != nil {
 		return worse(orders, func(c *Composition) (Bounds, error) { return c.Epsilon(delta) })

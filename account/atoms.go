@@ -251,8 +251,8 @@ func RandomizedResponse(epsilon float64, categories int) (*PrivacyLossDistributi
 // Oh & Viswanath 2017, Theorem 3.1). delta may be 0; epsilon may be 0 if delta
 // is not.
 func Approximate(epsilon, delta float64) (*PrivacyLossDistribution, error) {
-	if !(delta >= 0 && delta < 1) {
-		return nil, check.Field("account", "delta", delta, "0 <= delta < 1")
+	if err := check.Delta("account", "delta", delta); err != nil {
+		return nil, err
 	}
 	if !(epsilon >= 0 && epsilon <= maxEpsilon) || epsilon == 0 && delta == 0 {
 		return nil, check.Field("account", "epsilon", epsilon, fmt.Sprintf("0 <= epsilon <= %d, and > 0 if delta = 0", maxEpsilon))

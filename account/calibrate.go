@@ -6,6 +6,7 @@ import (
 
 	"github.com/noisewright/noisewright/dp"
 	"github.com/noisewright/noisewright/internal/check"
+	"github.com/noisewright/noisewright/proof"
 	"github.com/noisewright/noisewright/tables"
 )
 
@@ -140,10 +141,10 @@ func Calibrate(ctx context.Context, target Target, design Designer, o CalibrateO
 
 // claim writes the target into the table.
 func (c *Calibration) claim(ctx context.Context, t Target) error {
-	table, err := c.Table.Table().WithTotal(tables.Total{Releases: t.Releases, Epsilon: t.Epsilon, Delta: t.Delta})
+	table, err := c.Table.Mechanism().WithTotal(tables.Total{Releases: t.Releases, Epsilon: t.Epsilon, Delta: t.Delta})
 	if err == nil {
 		// It was verified without the claim, whatever work that took.
-		c.Table, err = table.VerifyContext(ctx, tables.VerifyOptions{Work: math.MaxInt64})
+		c.Table, err = proof.Verify(ctx, table, proof.Options{Work: math.MaxInt64})
 	}
 	return err
 }
@@ -182,10 +183,10 @@ func (t Target) designs(design Designer, gap float64) maker {
 		if table == nil {
 			return nil, limit
 		}
-		if err := answers(table.Table().Problem(), t.single(epsilon, delta)); err != nil {
+		if err := answers(table.Mechanism().Problem(), t.single(epsilon, delta)); err != nil {
 			return nil, err
 		}
-		pld, err := Table(table.Table())
+		pld, err := Table(table.Mechanism())
 		if err != nil {
 			return nil, err
 		}

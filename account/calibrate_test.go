@@ -29,7 +29,7 @@ func target(releases int, epsilon, delta float64) Target {
 // keeps checks that the releases of the table keep the target, by another composition.
 func keeps(t *testing.T, x Target, c *Calibration, nearly float64) {
 	t.Helper()
-	composition := compose(t, Release{mustTable(t, c.Table.Table()), x.Releases})
+	composition := compose(t, Release{mustTable(t, c.Table.Mechanism()), x.Releases})
 	e, err := composition.Epsilon(x.Delta)
 	if err != nil {
 		t.Fatal(err)
@@ -37,7 +37,7 @@ func keeps(t *testing.T, x Target, c *Calibration, nearly float64) {
 	if c.Composed.Upper > x.Epsilon || e.Lower > x.Epsilon || math.Abs(e.Upper/c.Composed.Upper-1) > 2e-3 {
 		t.Errorf("%d releases at (%g, %g): composed epsilon in %v, and in %v from the table alone", x.Releases, x.Epsilon, x.Delta, c.Composed, e)
 	}
-	if total, ok := c.Table.Table().ClaimedTotal(); !ok || total != (tables.Total{Releases: x.Releases, Epsilon: x.Epsilon, Delta: x.Delta}) {
+	if total, ok := c.Table.Mechanism().ClaimedTotal(); !ok || total != (tables.Total{Releases: x.Releases, Epsilon: x.Epsilon, Delta: x.Delta}) {
 		t.Errorf("total %+v, want that of %+v", total, x)
 	}
 	if b, err := ProveTotal(c.Table); err != nil || b.Upper > x.Epsilon {
@@ -49,6 +49,9 @@ func keeps(t *testing.T, x Target, c *Calibration, nearly float64) {
 }
 
 func TestCalibrate(t *testing.T) {
+	if testing.Short() {
+		t.Skip("slow")
+	}
 	for _, test := range []struct {
 		x      Target
 		shaped bool // exponential power noise is the better one
@@ -84,6 +87,9 @@ func TestCalibrate(t *testing.T) {
 // TestCalibrateWithoutDesigner: Gaussian noise alone has about the loss that its closed
 // form says, on the integers too.
 func TestCalibrateWithoutDesigner(t *testing.T) {
+	if testing.Short() {
+		t.Skip("slow")
+	}
 	x := target(50, 1, 1e-6)
 	x.Query, x.Sensitivity = dp.RealQuery, 1
 	c, err := Calibrate(context.Background(), x, nil, CalibrateOptions{Exponents: []float64{2}})
@@ -100,8 +106,8 @@ func TestCalibrateWithoutDesigner(t *testing.T) {
 		t.Fatal(err)
 	}
 	keeps(t, x, c, 0.998)
-	if c.Table.Table().Query() != dp.IntegerQuery || c.loss > 3*want*1.003 {
-		t.Errorf("%s query, loss %g, want integers and at most %g", c.Table.Table().Query(), c.loss, 3*want)
+	if c.Table.Mechanism().Query() != dp.IntegerQuery || c.loss > 3*want*1.003 {
+		t.Errorf("%s query, loss %g, want integers and at most %g", c.Table.Mechanism().Query(), c.loss, 3*want)
 	}
 }
 

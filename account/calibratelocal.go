@@ -78,14 +78,14 @@ func (t Target) pureRandomizer(ctx context.Context, design LocalDesigner, gap fl
 func randomizers(design LocalDesigner, gap float64) maker {
 	return func(ctx context.Context, epsilon, delta float64) (*release, error) {
 		v, limit := design(ctx, epsilon, delta, gap)
-		if v == nil || v.Randomizer() == nil {
+		if v == nil || v.Mechanism() == nil {
 			return nil, cmp.Or(limit, check.Errorf("account", dp.ErrInvalid, "no randomizer was designed"))
 		}
 		// Basic composition rests on it.
-		if s := v.Randomizer().Spec(); s.Epsilon > epsilon || s.Delta > delta {
+		if s := v.Mechanism().Spec(); s.Epsilon > epsilon || s.Delta > delta {
 			return nil, check.Errorf("account", nil, "the designed randomizer is for epsilon = %g, delta = %g, want %g, %g", s.Epsilon, s.Delta, epsilon, delta)
 		}
-		pld, err := Randomizer(v.Randomizer())
+		pld, err := LossOf(v.Mechanism())
 		if err != nil {
 			return nil, err
 		}

@@ -58,7 +58,7 @@ func TestCalibrateLocal(t *testing.T) {
 			t.Errorf("%+v: loss %g, but an equal part of the total has %g", total, got, part)
 		}
 		// Proved again from the weights alone: not by the sum only, and not much is left.
-		pld, err := Randomizer(c.Randomizer.Randomizer())
+		pld, err := LossOf(c.Randomizer.Mechanism())
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -66,7 +66,7 @@ func TestCalibrateLocal(t *testing.T) {
 		if err != nil || again.Upper > total.Epsilon*(1+1e-9) || again.Upper < 0.9*total.Epsilon {
 			t.Errorf("%+v: composes to %v, %v", total, again, err)
 		}
-		if s := c.Randomizer.Randomizer().Spec(); total.Releases == 30 && s.Epsilon < 1.5*total.Epsilon/n {
+		if s := c.Randomizer.Mechanism().Spec(); total.Releases == 30 && s.Epsilon < 1.5*total.Epsilon/n {
 			t.Errorf("%+v: epsilon %g of each, want more than a part of the total", total, s.Epsilon)
 		}
 	}

@@ -77,7 +77,7 @@ func ExampleCalibrate() {
 	if err != nil {
 		log.Fatal(err)
 	}
-	p := c.Table.Table().Privacy()
+	p := c.Table.Mechanism().Privacy()
 	fmt.Printf("each (%.3f, %.2g)-private, together (%.3f, 1e-6); exponent %g\n", p.Epsilon, p.Delta, c.Composed.Upper, c.Exponent)
 	// Output:
 	// each (0.120, 1.7e-08)-private, together (1.000, 1e-6); exponent 1.5

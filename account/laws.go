@@ -1,17 +1,17 @@
 package account
 
 import (
+	"cmp"
+	"context"
 	"errors"
+	"fmt"
 	"math"
 	"math/big"
 	"slices"
 
-	"github.com/noisewright/noisewright/cells"
 	"github.com/noisewright/noisewright/dp"
 	"github.com/noisewright/noisewright/internal/check"
 	"github.com/noisewright/noisewright/internal/exact"
-	"github.com/noisewright/noisewright/kernels"
-	"github.com/noisewright/noisewright/local"
 	"github.com/noisewright/noisewright/proof"
 	"github.com/noisewright/noisewright/tables"
 )
@@ -33,102 +33,52 @@ type laws struct {
 // couple is a pair of laws P and Q, Q moved by so many answers.
 type couple struct{ p, q, shift int }
 
-// Kernel is a release of an answer drawn from the kernel, for a query with values in its
-// range. It trusts the weights and the cells, and nothing the kernel claims.
+// LossOf is a release of one answer of a mechanism of whatever form. It trusts the laws of the
+// mechanism and which inputs are neighbors, and nothing that it claims: what does not verify is
+// accounted for as what it is.
 //
-// The error wraps [dp.ErrInvalid] if there is no kernel, and kernels.ErrWork if checking it
-// takes more than tables.DefaultWork and was not done before, or if it has too many cells.
-func Kernel(k *kernels.Kernel) (*PrivacyLossDistribution, error) {
-	if _, err := k.Verify(); errors.Is(err, dp.ErrInvalid) || errors.Is(err, kernels.ErrWork) {
-		return nil, check.Errorf("account", nil, "kernel: %w", err)
+// The error wraps [dp.ErrInvalid] if there is no mechanism, or for noise from a table that
+// [Table] does not take, and proof.ErrWork if checking it takes more than proof.DefaultWork
+// and was not done before, or if it has too many laws.
+func LossOf(m proof.Mechanism) (*PrivacyLossDistribution, error) {
+	if t, ok := m.(*tables.Table); ok {
+		return Table(t)
 	}
-	n := k.Cells()
-	edges, rows := make([]float64, n+1), make([][]uint64, n)
-	for i := range edges {
-		edges[i] = k.Edge(i)
+	c, ok := m.(proof.Channel)
+	if !ok {
+		return nil, check.Field("account", "mechanism", fmt.Sprintf("a %T", m), "a table, or a proof.Channel")
 	}
-	for i := range rows {
-		rows[i] = make([]uint64, n)
-		for j := range rows[i] {
-			rows[i][j] = k.Weight(i, j)
-		}
+	noun := m.Form().File.Noun
+	v, err := m.Prove(context.Background(), proof.Options{})
+	if v == nil && (errors.Is(err, dp.ErrInvalid) || errors.Is(err, proof.ErrWork)) {
+		return nil, check.Errorf("account", nil, "%s: %w", noun, err)
 	}
-	pairs := mirrored(rows, kernels.ProtectedPairs(edges, k.Privacy().Sensitivity))
-	return newLaws("kernel", k.Privacy().Epsilon, rows, pairs, pairs)
+	rows := c.Rows()
+	all, own := c.Pairs()
+	return newLaws(noun, m.Privacy().Epsilon, rows, distinct(rows, all), distinct(rows, own))
 }
 
-// Additive is a release of a query value with noise drawn from the kernel. It trusts the
-// weights and the cells, and nothing the kernel claims. Shifts by parts of a bin lie between
-// those by whole bins. Errors are as those of [Kernel].
-func Additive(k *cells.Kernel) (*PrivacyLossDistribution, error) {
-	if _, err := k.Verify(); errors.Is(err, dp.ErrInvalid) || errors.Is(err, cells.ErrWork) {
-		return nil, check.Errorf("account", nil, "additive kernel: %w", err)
-	}
-	var rows [][]uint64
-	var pairs, own []couple
-	for i := range k.Cells() {
-		rows = append(rows, make([]uint64, k.Bins()))
-		for j := range rows[i] {
-			rows[i][j] = k.Weight(i, j)
-		}
-	}
-	points := k.Grid().PointsPerBin
-	for gain := range rows {
-		for lose := range rows {
-			first, last, ok := k.Shifts(gain, lose)
-			if !ok {
-				continue
-			}
-			for m := exact.FloorDiv(first, points); m < exact.FloorDiv(last+points-1, points)+1; m++ {
-				c := couple{gain, lose, -int(m)}
-				if pairs = append(pairs, c); m*points >= first && m*points <= last {
-					own = append(own, c)
-				}
-			}
-		}
-	}
-	return newLaws("additive kernel", k.Privacy().Epsilon, rows, pairs, own)
-}
-
-// Randomizer is a release of an answer drawn from the randomizer, for any value it takes:
-// values between nodes lie between those of the nodes, for divergences are convex. It trusts
-// the weights, and nothing the randomizer claims. Errors are as those of [Kernel].
-func Randomizer(r *local.Randomizer) (*PrivacyLossDistribution, error) {
-	if _, err := r.Verify(); errors.Is(err, dp.ErrInvalid) || errors.Is(err, local.ErrWork) {
-		return nil, check.Errorf("account", nil, "randomizer: %w", err)
-	}
-	s := r.Spec()
-	var pairs [][2]int
-	for i := range s.Rows {
-		for k := range i {
-			pairs = append(pairs, [2]int{k, i})
-		}
-	}
-	all := mirrored(s.Rows, pairs)
-	return newLaws("randomizer", s.Epsilon, s.Rows, all, all)
-}
-
-// mirrored returns both orders of pairs k < m, but of rows and pairs that are their own
-// mirror image, so that there would be everything twice, one of each two.
-func mirrored(rows [][]uint64, pairs [][2]int) []couple {
+// distinct returns the pairs, but of rows and pairs that are their own mirror image, so that
+// there would be everything twice, one of each two.
+func distinct(rows [][]uint64, pairs []proof.Pair) []couple {
 	n := len(rows)
+	there := make(map[proof.Pair]bool, len(pairs))
 	symmetric := true
+	for _, c := range pairs {
+		there[c] = true
+		symmetric = symmetric && c.Shift == 0
+	}
 	for i := range rows {
 		symmetric = symmetric && slices.Equal(rows[i], reversed(rows[n-1-i]))
 	}
-	there := make(map[[2]int]bool, len(pairs))
-	for _, c := range pairs {
-		there[c] = true
-	}
+	image := func(c proof.Pair) proof.Pair { return proof.Pair{Gain: n - 1 - c.Gain, Lose: n - 1 - c.Lose} }
 	for _, c := range pairs { // cells of different widths have neighbors of their own
-		symmetric = symmetric && there[[2]int{n - 1 - c[1], n - 1 - c[0]}]
+		symmetric = symmetric && there[image(c)]
 	}
 	var out []couple
 	for _, c := range pairs {
-		for _, o := range [][2]int{c, {c[1], c[0]}} {
-			if image := [2]int{n - 1 - o[0], n - 1 - o[1]}; !symmetric || slices.Compare(image[:], o[:]) >= 0 {
-				out = append(out, couple{p: o[0], q: o[1]})
-			}
+		if i := image(c); !symmetric || cmp.Or(cmp.Compare(i.Gain, c.Gain), cmp.Compare(i.Lose, c.Lose)) >= 0 {
+			out = append(out, couple{c.Gain, c.Lose, c.Shift})
 		}
 	}
 	return out
@@ -147,7 +97,7 @@ func newLaws(name string, epsilon float64, rows [][]uint64, pairs, own []couple)
 		l.own = []couple{{}}
 	}
 	if compared := int64(len(l.pairs)) * int64(len(rows[0])); compared > maxPairs {
-		return nil, check.Errorf("account", tables.ErrWork, "%s: %d pairs of laws over %d answers are more than %d comparisons, the most that are accounted for", name, len(l.pairs), len(rows[0]), maxPairs)
+		return nil, check.Errorf("account", proof.ErrWork, "%s: %d pairs of laws over %d answers are more than %d comparisons, the most that are accounted for", name, len(l.pairs), len(rows[0]), maxPairs)
 	}
 	for i, c := range l.own {
 		mean := 0.0
@@ -177,7 +127,7 @@ func (l *laws) finite(c couple, do func(p, loss float64)) (lone float64) {
 }
 
 func (l *laws) deltaUpper(epsilon float64) float64 {
-	r, most := exact.RatioDown(math.Min(epsilon, tables.MaxEpsilon)), new(big.Int)
+	r, most := exact.RatioDown(math.Min(epsilon, proof.MaxEpsilon)), new(big.Int)
 	for _, c := range l.pairs {
 		if d := r.ShiftedDivergence(l.rows[c.p].weights, l.rows[c.q].weights, c.shift); d.Cmp(most) > 0 {
 			most = d
@@ -191,7 +141,7 @@ func (l *laws) epsilonUpper(delta float64) (float64, error) {
 }
 
 func (l *laws) deltaLower(epsilon float64) float64 {
-	if epsilon > tables.MaxEpsilon {
+	if epsilon > proof.MaxEpsilon {
 		return 0
 	}
 	e, high, best := math.Exp(epsilon), ratioUp(epsilon), 0.0

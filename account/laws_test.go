@@ -128,6 +128,9 @@ func fixedSequence(releases [][]lawPair, epsilon float64) (best float64) {
 // TestKernelsAgainstAdversaries holds the bounds against the best adversary in exact
 // arithmetic, for one to three releases of random kernels.
 func TestKernelsAgainstAdversaries(t *testing.T) {
+	if testing.Short() {
+		t.Skip("slow")
+	}
 	r := rand.New(rand.NewSource(1))
 	for trial := range 60 {
 		times := 1 + trial%3
@@ -147,7 +150,7 @@ func TestKernelsAgainstAdversaries(t *testing.T) {
 			rows[n/2][0], rows[n/2][n-1] = 1<<63, 1<<63
 		}
 		sensitivity := 0.5 + float64(r.Intn(3))
-		m, err := Kernel(kernelOf(t, rows, 0.1+2*r.Float64(), sensitivity))
+		m, err := LossOf(kernelOf(t, rows, 0.1+2*r.Float64(), sensitivity))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -193,7 +196,7 @@ func TestKernelOfUnequalCells(t *testing.T) {
 		if _, err := k.Verify(); err != nil {
 			t.Fatal(err)
 		}
-		m, err := Kernel(k)
+		m, err := LossOf(k)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -234,6 +237,9 @@ func randomizerOf(t testing.TB, rows [][]uint64, epsilon, delta float64) *local.
 // TestRandomizersAgainstAdversaries is the same for randomizers, whose values are all
 // neighbors; values between nodes cost no more.
 func TestRandomizersAgainstAdversaries(t *testing.T) {
+	if testing.Short() {
+		t.Skip("slow")
+	}
 	r := rand.New(rand.NewSource(4))
 	for trial := range 40 {
 		times, n, answers := 1+trial%3, 2+trial%2, 2+r.Intn(3)
@@ -241,7 +247,7 @@ func TestRandomizersAgainstAdversaries(t *testing.T) {
 		for i := range rows {
 			rows[i] = randomRow(r, answers)
 		}
-		m, err := Randomizer(randomizerOf(t, rows, 1, 0.5))
+		m, err := LossOf(randomizerOf(t, rows, 1, 0.5))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -269,7 +275,7 @@ func TestRandomizersAgainstAdversaries(t *testing.T) {
 			}
 		}
 	}
-	if _, err := Randomizer(nil); !errors.Is(err, dp.ErrInvalid) {
+	if _, err := LossOf(nil); !errors.Is(err, dp.ErrInvalid) {
 		t.Errorf("no randomizer: %v, want it to wrap dp.ErrInvalid", err)
 	}
 }
@@ -327,7 +333,7 @@ func TestAdditiveAgainstAdversaries(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		m, err := Additive(k)
+		m, err := LossOf(k)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -347,7 +353,7 @@ func TestAdditiveAgainstAdversaries(t *testing.T) {
 			}
 		}
 	}
-	if _, err := Additive(nil); !errors.Is(err, dp.ErrInvalid) {
+	if _, err := LossOf(nil); !errors.Is(err, dp.ErrInvalid) {
 		t.Errorf("no kernel: %v, want it to wrap dp.ErrInvalid", err)
 	}
 }
@@ -359,7 +365,7 @@ func TestKernelsExactly(t *testing.T) {
 	for trial := range 30 {
 		row := randomRow(r, 2)
 		rows := [][]uint64{row, reversed(row)}
-		m, err := Kernel(kernelOf(t, rows, 1, 1))
+		m, err := LossOf(kernelOf(t, rows, 1, 1))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -388,7 +394,7 @@ func TestChords(t *testing.T) {
 	r := rand.New(rand.NewSource(3))
 	for trial := range 20 {
 		rows := [][]uint64{randomRow(r, 4), randomRow(r, 4), randomRow(r, 4), randomRow(r, 4)}
-		m, err := Kernel(kernelOf(t, rows, 1, 4))
+		m, err := LossOf(kernelOf(t, rows, 1, 4))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -409,10 +415,10 @@ func TestChords(t *testing.T) {
 }
 
 func TestKernelErrors(t *testing.T) {
-	if _, err := Kernel(nil); !errors.Is(err, dp.ErrInvalid) {
+	if _, err := LossOf(nil); !errors.Is(err, dp.ErrInvalid) {
 		t.Errorf("no kernel: %v, want it to wrap dp.ErrInvalid", err)
 	}
-	if _, err := Kernel(&kernels.Kernel{}); !errors.Is(err, dp.ErrInvalid) {
+	if _, err := LossOf(&kernels.Kernel{}); !errors.Is(err, dp.ErrInvalid) {
 		t.Errorf("an empty kernel: %v, want it to wrap dp.ErrInvalid", err)
 	}
 }
@@ -424,7 +430,7 @@ func TestLowerBoundsNearTheLargestLoss(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	pld, err := Randomizer(v.Randomizer())
+	pld, err := LossOf(v.Mechanism())
 	if err != nil {
 		t.Fatal(err)
 	}

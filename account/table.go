@@ -9,6 +9,7 @@ import (
 	"github.com/noisewright/noisewright/dp"
 	"github.com/noisewright/noisewright/internal/check"
 	"github.com/noisewright/noisewright/internal/exact"
+	"github.com/noisewright/noisewright/proof"
 	"github.com/noisewright/noisewright/tables"
 )
 
@@ -50,14 +51,14 @@ const (
 // claims do not verify is accounted for as what it is.
 //
 // The error wraps [dp.ErrInvalid] if there is no table, its cells do not cover its
-// sensitivity, or it has a tail that is not purely private; and tables.ErrWork if checking it
-// takes more than tables.DefaultWork and was not done before, or if it has too many
+// sensitivity, or it has a tail that is not purely private; and proof.ErrWork if checking it
+// takes more than proof.DefaultWork and was not done before, or if it has too many
 // cells, of a tail those that matter, for so many shifts.
 func Table(t *tables.Table) (*PrivacyLossDistribution, error) {
 	if t == nil || t.Loss() == nil {
 		return nil, check.Field("account", "table", "none", "one made by New or Decode of package tables")
 	}
-	if _, err := t.Verify(); errors.Is(err, tables.ErrWork) {
+	if _, err := t.Verify(); errors.Is(err, proof.ErrWork) {
 		return nil, check.Errorf("account", nil, "table: %w", err)
 	}
 	certificate := t.Certify() // found by now, whatever the verdict
@@ -84,7 +85,7 @@ func Table(t *tables.Table) (*PrivacyLossDistribution, error) {
 		shifts *= 2
 	}
 	if pairs := int64(shifts) * int64(len(l.up)); pairs > maxPairs {
-		return nil, check.Errorf("account", tables.ErrWork, "table: %d cells and %d shifts have more than %d pairs, the most that are accounted for", len(l.up), shifts, maxPairs)
+		return nil, check.Errorf("account", proof.ErrWork, "table: %d cells and %d shifts have more than %d pairs, the most that are accounted for", len(l.up), shifts, maxPairs)
 	}
 	l.coarse = l.upper(coarseLosses)
 	l.choose()
@@ -227,8 +228,8 @@ func (l *table) fits(step float64) bool {
 }
 
 func (l *table) deltaUpper(epsilon float64) float64 {
-	if epsilon > tables.MaxEpsilon {
-		epsilon = tables.MaxEpsilon
+	if epsilon > proof.MaxEpsilon {
+		epsilon = proof.MaxEpsilon
 	}
 	return exact.FloatUp(l.t.DeltaUpperAt(epsilon))
 }
@@ -241,7 +242,7 @@ func (l *table) epsilonUpper(delta float64) (float64, error) {
 // of cells Σ p − e^ε·q is a lower bound, and the set found in float64 is close to
 // the best one. The sum itself is exact, with e^ε rounded up.
 func (l *table) deltaLower(epsilon float64) float64 {
-	if epsilon > tables.MaxEpsilon {
+	if epsilon > proof.MaxEpsilon {
 		return 0
 	}
 	e := math.Exp(epsilon)

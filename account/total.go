@@ -7,6 +7,7 @@ import (
 
 	"github.com/noisewright/noisewright/dp"
 	"github.com/noisewright/noisewright/internal/check"
+	"github.com/noisewright/noisewright/proof"
 	"github.com/noisewright/noisewright/tables"
 )
 
@@ -18,23 +19,23 @@ import (
 // of the table's weights ([Composition.Epsilon]) or by basic composition of what was
 // verified of one (docs/proofs/composition.md).
 //
-// The error wraps [tables.ErrFalseClaim] if that is not proved, with the bounds beside
+// The error wraps [proof.ErrFalseClaim] if that is not proved, with the bounds beside
 // it, their Upper +Inf where no epsilon is; [dp.ErrInvalid] if there is no table or it
-// claims no total; and [tables.ErrWork] if the table is more than [Table] takes, which
+// claims no total; and [proof.ErrWork] if the table is more than [Table] takes, which
 // says nothing about the total. The cost is one composition.
 func ProveTotal(v *tables.Verified) (Bounds, error) {
-	if v == nil || v.Table() == nil {
+	if v == nil || v.Mechanism() == nil {
 		return Bounds{}, check.Field("account", "table", "none", "a verified one")
 	}
-	total, ok := v.Table().ClaimedTotal()
+	total, ok := v.Mechanism().ClaimedTotal()
 	if !ok {
 		return Bounds{}, check.Field("account", "total", "none", "a table that claims one")
 	}
-	t := Target{Problem: v.Table().Problem(), Releases: total.Releases}
+	t := Target{Problem: v.Mechanism().Problem(), Releases: total.Releases}
 	promised := t.Privacy
 	t.Epsilon, t.Delta = total.Epsilon, total.Delta
 	var b Bounds
-	pld, err := Table(v.Table())
+	pld, err := Table(v.Mechanism())
 	if err == nil {
 		b, err = t.compose(pld, 0)
 	}
@@ -52,5 +53,5 @@ func ProveTotal(v *tables.Verified) (Bounds, error) {
 	if !math.IsInf(b.Upper, 1) {
 		proved = fmt.Sprintf("only epsilon = %v is proved", b.Upper)
 	}
-	return b, check.Errorf("account", tables.ErrFalseClaim, "total = %d releases with epsilon = %g, delta = %g is claimed but %s at this delta", total.Releases, total.Epsilon, total.Delta, proved)
+	return b, check.Errorf("account", proof.ErrFalseClaim, "total = %d releases with epsilon = %g, delta = %g is claimed but %s at this delta", total.Releases, total.Epsilon, total.Delta, proved)
 }

@@ -7,6 +7,7 @@ import (
 
 	"github.com/noisewright/noisewright/dp"
 	"github.com/noisewright/noisewright/loss"
+	"github.com/noisewright/noisewright/proof"
 	"github.com/noisewright/noisewright/tables"
 	"github.com/noisewright/noisewright/tables/shapes"
 )
@@ -19,7 +20,7 @@ func claiming(t *testing.T, build func(dp.Problem, tables.Grid) (*tables.Verifie
 	if err != nil {
 		t.Fatal(err)
 	}
-	table, err := v.Table().WithTotal(total)
+	table, err := v.Mechanism().WithTotal(total)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -61,7 +62,7 @@ func TestProveTotal(t *testing.T) {
 		if c.ok && (err != nil || b.Upper > c.total.Epsilon) {
 			t.Errorf("%s: %v, %v, want it proved", c.name, b, err)
 		}
-		if !c.ok && (!errors.Is(err, tables.ErrFalseClaim) || b.Upper <= c.total.Epsilon) {
+		if !c.ok && (!errors.Is(err, proof.ErrFalseClaim) || b.Upper <= c.total.Epsilon) {
 			t.Errorf("%s: %v, %v, want ErrFalseClaim", c.name, b, err)
 		}
 	}

@@ -12,6 +12,7 @@ import (
 	"github.com/noisewright/noisewright/dp"
 	"github.com/noisewright/noisewright/internal/exact"
 	"github.com/noisewright/noisewright/loss"
+	"github.com/noisewright/noisewright/proof"
 )
 
 func newKernel(tb testing.TB, s Spec) *Kernel {
@@ -451,30 +452,30 @@ func TestVerify(t *testing.T) {
 	s.Claims = k.spec.Claims
 	c := k.Certify()
 	v, err := newKernel(t, s).Verify()
-	if err != nil || v.Certificate().Claims() != s.Claims || v.Kernel().Certify().Claims() != s.Claims {
+	if err != nil || v.Certificate().Claims() != s.Claims || v.Mechanism().Certify().Claims() != s.Claims {
 		t.Fatalf("%v, %v", v, err)
 	}
-	if _, err := newKernel(t, s).VerifyContext(t.Context(), VerifyOptions{Work: v.Work()}); err != nil {
+	if _, err := proof.Verify(t.Context(), newKernel(t, s), proof.Options{Work: v.Work()}); err != nil {
 		t.Errorf("with the work that it takes: %v", err)
 	}
-	if _, err := newKernel(t, s).VerifyContext(t.Context(), VerifyOptions{Work: v.Work() - 1}); !errors.Is(err, ErrWork) {
+	if _, err := proof.Verify(t.Context(), newKernel(t, s), proof.Options{Work: v.Work() - 1}); !errors.Is(err, proof.ErrWork) {
 		t.Errorf("with less work than it takes: %v", err)
 	}
 	ended, cancel := context.WithCancel(t.Context())
 	cancel()
-	if _, err := newKernel(t, s).VerifyContext(ended, VerifyOptions{}); !errors.Is(err, context.Canceled) {
+	if _, err := proof.Verify(ended, newKernel(t, s), proof.Options{}); !errors.Is(err, context.Canceled) {
 		t.Errorf("with a context that ended: %v", err)
 	}
 	for name, change := range map[string]struct {
 		f    func(*Spec)
 		want error
 	}{
-		"delta":               {func(s *Spec) { s.Privacy.Delta = exact.FloatDown(c.DeltaUpper) * 0.999 }, ErrNotPrivate},
-		"cap":                 {func(s *Spec) { s.InstanceCap = exact.FloatDown(c.MaxLoss) * 0.999 }, ErrFalseClaim},
-		"cap by another loss": {func(s *Spec) { s.InstanceCap, s.CapLoss = 1e-9, loss.L2 }, ErrFalseClaim},
-		"loss":                {func(s *Spec) { s.Claims.ExpectedLoss = "0.001" }, ErrFalseClaim},
-		"most":                {func(s *Spec) { s.Claims.MaxLoss = "0.001" }, ErrFalseClaim},
-		"bound":               {func(s *Spec) { s.Claims.LowerBound = "0.001" }, ErrFalseClaim},
+		"delta":               {func(s *Spec) { s.Privacy.Delta = exact.FloatDown(c.DeltaUpper) * 0.999 }, proof.ErrNotPrivate},
+		"cap":                 {func(s *Spec) { s.InstanceCap = exact.FloatDown(c.MaxLoss) * 0.999 }, proof.ErrFalseClaim},
+		"cap by another loss": {func(s *Spec) { s.InstanceCap, s.CapLoss = 1e-9, loss.L2 }, proof.ErrFalseClaim},
+		"loss":                {func(s *Spec) { s.Claims.ExpectedLoss = "0.001" }, proof.ErrFalseClaim},
+		"most":                {func(s *Spec) { s.Claims.MaxLoss = "0.001" }, proof.ErrFalseClaim},
+		"bound":               {func(s *Spec) { s.Claims.LowerBound = "0.001" }, proof.ErrFalseClaim},
 	} {
 		other := s
 		change.f(&other)
@@ -488,7 +489,7 @@ func TestVerify(t *testing.T) {
 		}
 	}
 	var none Verified
-	if none.Kernel() != nil || none.Certificate().DeltaUpper != nil {
+	if none.Mechanism() != nil || none.Certificate().DeltaUpper != nil {
 		t.Error("the zero value holds something")
 	}
 }

@@ -28,8 +28,6 @@ type Certificate struct {
 	// private noise that depends on the value through its cell; with an InstanceCap, of
 	// that which keeps it.
 	LowerBound *big.Rat
-
-	work int64 // of finding this
 }
 
 // Pair are two cells, gaining and losing, and the difference of a value in the first from
@@ -41,42 +39,30 @@ type Pair struct {
 
 // Gap returns (ExpectedLoss-LowerBound)/LowerBound, the relative distance from the best
 // possible, and false when the lower bound is 0.
-func (c Certificate) Gap() (gap float64, ok bool) { return proof.Gap(c.ExpectedLoss, c.LowerBound) }
+func (c Certificate) Gap() (gap float64, ok bool) { return c.Bounds().Gap() }
+
+// Bounds implements proof.Certificate.
+func (c Certificate) Bounds() proof.Bounds {
+	return proof.Bounds{Delta: c.DeltaUpper, Loss: c.ExpectedLoss, LowerBound: c.LowerBound, Worst: c.MaxLoss}
+}
 
 // Claims returns the strongest claims the certificate supports, as plain decimals of 15
 // significant digits rounded so that they are true.
-func (c Certificate) Claims() Claims {
-	return Claims{
-		Delta:        proof.Up(c.DeltaUpper),
-		ExpectedLoss: proof.Up(c.ExpectedLoss),
-		MaxLoss:      proof.Up(c.MaxLoss),
-		LowerBound:   proof.Down(c.LowerBound),
-	}
-}
+func (c Certificate) Claims() Claims { return proof.State[Claims](c.stated()...) }
 
-func (c Certificate) clone() Certificate {
-	losses := make([]*big.Rat, len(c.Losses))
-	for i, l := range c.Losses {
-		losses[i] = new(big.Rat).Set(l)
-	}
-	c.Losses = losses
-	for _, r := range []**big.Rat{&c.DeltaUpper, &c.ExpectedLoss, &c.MaxLoss, &c.CapLoss, &c.LowerBound} {
-		if *r != nil {
-			*r = new(big.Rat).Set(*r)
-		}
-	}
-	return c
+// stated returns what Claims are about.
+func (c Certificate) stated() []*big.Rat {
+	return []*big.Rat{c.DeltaUpper, c.ExpectedLoss, c.MaxLoss, c.LowerBound}
 }
 
 // Certify recomputes everything a kernel can claim, in exact integer and rational
 // arithmetic. A kernel does not change: the first call, if not New itself, takes the time.
-// Nothing bounds it but the limits of a kernel; VerifyContext does.
-func (k *Kernel) Certify() Certificate { return k.proof.Certificate().clone() }
+// Nothing bounds it but the limits of a kernel; proof.Verify does.
+func (k *Kernel) Certify() Certificate { return k.proof.Certificate() }
 
 // certify is nothing that holds if the meter said stop.
 func (c *content) certify(m *proof.Meter) Certificate {
 	s := &c.spec
-	before := m.Used()
 	var out Certificate
 	out.DeltaUpper, out.Worst = c.worst(m)
 	out.Losses = s.losses(s.Loss, m)
@@ -88,7 +74,6 @@ func (c *content) certify(m *proof.Meter) Certificate {
 		out.CapLoss = out.MaxLoss
 	}
 	out.LowerBound = s.lowerBound(m)
-	out.work = m.Used() - before
 	return out
 }
 

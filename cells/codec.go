@@ -6,25 +6,9 @@ import (
 
 	"github.com/noisewright/noisewright/dp"
 	"github.com/noisewright/noisewright/internal/check"
-	"github.com/noisewright/noisewright/internal/strictjson"
 	"github.com/noisewright/noisewright/loss"
 	"github.com/noisewright/noisewright/proof"
 )
-
-// The constants of the file; docs/additive-format.md describes it.
-const (
-	formatName    = "noisewright-additive-kernel"
-	formatVersion = 1
-)
-
-// fileFormat bounds a file well above MaxWeights and a large dual.
-var fileFormat = strictjson.Format{
-	Noun: "additive kernel", Name: formatName, Version: formatVersion, MaxSize: 128 << 20, Err: ErrFormat,
-	MaxElements: map[string]int{
-		"edges": MaxCells, "weight": MaxCells, "rows": MaxWeights, "caps": MaxCells,
-		"shifts": maxShifts, "multipliers": proof.MaxMultipliers,
-	},
-}
 
 // file is the format.
 type file struct {
@@ -54,8 +38,8 @@ func (k *Kernel) Encode(w io.Writer) error {
 	s := &k.spec
 	n := len(s.Edges) - 1
 	f := file{
-		Format:      formatName,
-		Version:     formatVersion,
+		Format:      Form.File.Name,
+		Version:     Form.File.Version,
 		Privacy:     s.Privacy,
 		Loss:        proof.Loss{Name: s.Loss.Name()},
 		Lower:       finite(s.Edges[0]),
@@ -72,7 +56,7 @@ func (k *Kernel) Encode(w io.Writer) error {
 	if s.CapLoss != nil {
 		f.CapLoss = &proof.Loss{Name: s.CapLoss.Name()}
 	}
-	return proof.Encode("additive", w, f)
+	return Form.Encode(w, f)
 }
 
 func finite(x float64) *float64 {
@@ -87,8 +71,8 @@ func finite(x float64) *float64 {
 // tables.Decode.
 func Decode(r io.Reader) (*Kernel, error) {
 	var f file
-	if err := strictjson.Decode(r, fileFormat, &f); err != nil {
-		return nil, check.Errorf("additive", nil, "%w", err)
+	if err := Form.Decode(r, &f); err != nil {
+		return nil, err
 	}
 	s := Spec{
 		Privacy: f.Privacy, Edges: []float64{math.Inf(-1)}, Weight: f.Weight, Grid: f.Grid, Rows: f.Rows,
@@ -112,23 +96,15 @@ func Decode(r io.Reader) (*Kernel, error) {
 	}
 	if c := f.InstanceCap; c != nil {
 		if s.InstanceCap = *c; !(*c > 0) {
-			return nil, check.Errorf("additive", ErrFormat, "instance_cap = %g, want a number above 0", *c)
+			return nil, check.Errorf("additive", proof.ErrFormat, "instance_cap = %g, want a number above 0", *c)
 		}
 	}
 	if s.Claims == (Claims{}) { // which New would fill in
-		return nil, check.Errorf("additive", ErrFormat, "certificate.delta is empty, want a plain decimal number")
+		return nil, check.Errorf("additive", proof.ErrFormat, "certificate.delta is empty, want a plain decimal number")
 	}
 	return New(s)
 }
 
 // ReadFile is Decode for the file of the path. Errors name it, and may also be those of
 // the file system.
-func ReadFile(path string) (*Kernel, error) { return proof.ReadFile("additive", path, Decode) }
-
-// WriteFile writes the kernel to a file, which appears whole or not at all. What is there
-// is replaced. Errors name the file and are those of the file system.
-func WriteFile(path string, k *Kernel) error { return proof.WriteFile("additive", path, k.Encode) }
-
-// Recognize reports whether a file is that of an additive kernel, given how it starts:
-// that its first field is the format's.
-func Recognize(head []byte) bool { return proof.Recognize(head, formatName) }
+func ReadFile(path string) (*Kernel, error) { return proof.ReadFile(Form, path, Decode) }

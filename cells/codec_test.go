@@ -8,6 +8,7 @@ import (
 
 	"github.com/noisewright/noisewright/dp"
 	"github.com/noisewright/noisewright/loss"
+	"github.com/noisewright/noisewright/proof"
 )
 
 func text(tb testing.TB, k *Kernel) string {
@@ -46,7 +47,7 @@ func TestCodecRoundTrip(t *testing.T) {
 	if _, err := back.Verify(); err != nil {
 		t.Error(err)
 	}
-	if !Recognize([]byte(good[:60])) || Recognize([]byte(`{"format":"noisewright-kernel"`)) {
+	if !Form.Recognize([]byte(good[:60])) || Form.Recognize([]byte(`{"format":"noisewright-kernel"`)) {
 		t.Error("not told from a kernel that answers by nodes")
 	}
 }
@@ -114,7 +115,7 @@ func FuzzDecode(f *testing.F) {
 			}
 			return
 		}
-		v, err := k.VerifyContext(t.Context(), VerifyOptions{Work: 1 << 24})
+		v, err := proof.Verify(t.Context(), k, proof.Options{Work: 1 << 24})
 		if (v == nil) != (err != nil) {
 			t.Fatalf("verified: %v, %v", v, err)
 		}

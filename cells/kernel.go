@@ -83,19 +83,10 @@ type Spec struct {
 // they stay true: the lower bound down, all others up. Losses are in the units of the
 // loss.
 type Claims struct {
-	Delta        string `json:"delta"`
-	ExpectedLoss string `json:"expected_loss"` // averaged over the weight of the cells
-	MaxLoss      string `json:"max_loss"`      // the largest expected loss of a cell
-	LowerBound   string `json:"lower_bound"`
-}
-
-func (c *Claims) list() []proof.Claim {
-	return []proof.Claim{
-		{Name: "delta", Text: &c.Delta, Up: true},
-		{Name: "expected_loss", Text: &c.ExpectedLoss, Up: true},
-		{Name: "max_loss", Text: &c.MaxLoss, Up: true},
-		{Name: "lower_bound", Text: &c.LowerBound},
-	}
+	Delta        string `json:"delta" bound:"upper"`
+	ExpectedLoss string `json:"expected_loss" bound:"upper"` // averaged over the weight of the cells
+	MaxLoss      string `json:"max_loss" bound:"upper"`      // the largest expected loss of a cell
+	LowerBound   string `json:"lower_bound" bound:"lower"`
 }
 
 // Kernel is a checked, immutable Spec. It is safe for concurrent use.
@@ -106,8 +97,9 @@ type Kernel struct{ *content }
 type content struct {
 	spec  Spec
 	cells []interval // of points
+	step  float64    // of the lattice, a power of two
 	// It does not change, so it is certified once, and judged once.
-	proof *proof.Proof[Certificate, Verified]
+	proof proof.Proof[Certificate]
 }
 
 // New checks the structure of a kernel: ranges, order, sums of 2^64. It does not judge
@@ -124,19 +116,15 @@ func build(s Spec, certify func(*content, *proof.Meter) Certificate) (*Kernel, e
 		return nil, err
 	}
 	s.Edges, s.Weight = slices.Clone(s.Edges), slices.Clone(s.Weight)
-	rows := make([][]uint64, len(s.Rows))
-	for k, r := range s.Rows {
-		rows[k] = slices.Clone(r)
-	}
-	s.Rows = rows
+	s.Rows = proof.CloneRows(s.Rows)
 	s.Dual = s.Dual.clone()
 	c := &content{spec: s, cells: s.points()}
-	c.proof = proof.NewProof("additive", func(m *proof.Meter) Certificate { return certify(c, m) }, c.judge)
-	k := &Kernel{c}
+	c.step, _ = s.Grid.Step().Float64()
+	c.proof = proof.New("additive", func(m *proof.Meter) Certificate { return certify(c, m) }, c.spec.judge)
 	if s.Claims == (Claims{}) {
-		c.spec.Claims = k.Certify().Claims()
+		c.spec.Claims = c.proof.Certificate().Claims()
 	}
-	return k, nil
+	return &Kernel{c}, nil
 }
 
 func (s *Spec) validate() error {
@@ -156,7 +144,7 @@ func (s *Spec) validate() error {
 	s.validateGrid(errs)
 	s.validateCells(errs)
 	if s.Claims != (Claims{}) {
-		proof.Validate(s.Claims.list(), errs)
+		proof.Validate(&s.Claims, errs)
 	}
 	if err := errs.Err(); err != nil {
 		return err
@@ -261,14 +249,8 @@ func (k *Kernel) WithDual(d *Dual) (*Kernel, error) {
 	s := k.spec
 	s.Dual, s.Claims = d, Claims{}
 	return build(s, func(c *content, m *proof.Meter) Certificate {
-		own, err := k.proof.Certified(m)
-		if err != nil {
-			return Certificate{} // the meter said stop
-		}
-		out := own.clone()
-		before := m.Used()
+		out := k.proof.Again(m)
 		out.LowerBound = c.spec.lowerBound(m)
-		out.work += m.Used() - before
 		return out
 	})
 }
@@ -303,9 +285,6 @@ func (k *Kernel) Bins() int { return len(k.spec.Rows[0]) }
 // Edge returns the lower end of cell i, for i = Cells the upper end of the last one. The
 // first may be -Inf and the last +Inf.
 func (k *Kernel) Edge(i int) float64 { return k.spec.Edges[i] }
-
-// CellWeight returns how much cell i counts in the expected loss, up to a factor.
-func (k *Kernel) CellWeight(i int) float64 { return k.spec.Weight[i] }
 
 // Weight returns the weight of bin j, counted from 0, in the law of cell i. A weight w is
 // a probability of w/2^64.

@@ -14,6 +14,7 @@ import (
 	"github.com/noisewright/noisewright/local"
 	"github.com/noisewright/noisewright/loss"
 	"github.com/noisewright/noisewright/lp"
+	"github.com/noisewright/noisewright/noise"
 	"github.com/noisewright/noisewright/tables"
 )
 
@@ -42,7 +43,7 @@ type perCoordinate struct {
 
 func newPerCoordinate(ctx context.Context, b base, design Design) (Noise, error) {
 	p := b.promise
-	if b.kind == bundle.Staircase || design == nil || p.Delta == 0 {
+	if b.kind == noise.Staircase || design == nil || p.Delta == 0 {
 		design, p.Delta = pure, 0
 	}
 	t, composition, err := latent.EqualTable(ctx, p, b.body.Coordinates, 2*b.body.Radius, design)
@@ -115,12 +116,12 @@ type randomized struct {
 	responses   []*response // of the coordinates
 }
 
-// uniform is the noise without randomizers; evenly are the encodings that it knows.
+// uniform is local noise before randomizers are designed, with equal shares of the promise.
 func (b base) uniform() *randomized {
 	return &randomized{base: b, epsilon: latent.EqualShare(b.promise.Epsilon, b.body.Coordinates)}
 }
 
-// shared says of an error about the share of one coordinate that it is about that.
+// shared says in an error that it is about the share of one of several coordinates.
 func (b base) shared(err error) error {
 	if z := b.body.Coordinates; z > 1 {
 		return check.Errorf("encoder", nil, "with the share of one of %d numbers, %w", z, err)
@@ -128,7 +129,8 @@ func (b base) shared(err error) error {
 	return check.Errorf("encoder", nil, "%w", err)
 }
 
-// evenly returns points of the body's ranges, row by row.
+// evenly returns encodings that are spread evenly over the range of each coordinate, which
+// stand for the uniform law until Fit has seen others.
 func (b base) evenly() Matrix {
 	const points = 1 << 10
 	u := Matrix{Rows: points, Cols: b.body.Coordinates, Stride: b.body.Coordinates}
@@ -179,13 +181,13 @@ func newUnbiased(ctx context.Context, b base) (Noise, error) {
 	if err != nil {
 		return nil, b.shared(err)
 	}
-	m.randomizers = []*local.Randomizer{r.Randomizer.Randomizer()}
+	m.randomizers = []*local.Randomizer{r.Randomizer.Mechanism()}
 	m.responses = slices.Repeat([]*response{newResponse(m.randomizers[0])}, b.body.Coordinates)
 	return m, nil
 }
 
 func (m *randomized) Install(s *bundle.Spec) {
-	m.install(s, bundle.Basic)
+	m.install(s, m.kind.Composition())
 	s.Randomizers, s.RandomizerOf = slices.Clone(m.randomizers), make([]int, m.body.Coordinates)
 	for i := range s.RandomizerOf {
 		s.RandomizerOf[i] = min(i, len(m.randomizers)-1)

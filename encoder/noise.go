@@ -5,10 +5,13 @@ import (
 	"fmt"
 	"math"
 	"math/rand/v2"
+	"slices"
 
 	"github.com/noisewright/noisewright/dp"
 	"github.com/noisewright/noisewright/internal/check"
 	"github.com/noisewright/noisewright/latent/bundle"
+	"github.com/noisewright/noisewright/noise"
+	"github.com/noisewright/noisewright/proof"
 	"github.com/noisewright/noisewright/tables"
 )
 
@@ -35,10 +38,10 @@ type Noise interface {
 // trust: a bundle verifies its tables.
 type Design func(ctx context.Context, p dp.Problem) (*tables.Verified, error)
 
-// Kinds are the kinds of noise that NewNoise makes.
+// kinds are what NewNoise makes.
 var kinds = []bundle.Kind{
-	bundle.Laplace, bundle.Gaussian, bundle.Spherical, // joint: by the distance of two points of the body
-	bundle.Designed, bundle.Staircase, bundle.Local, bundle.LocalUnbiased, // per coordinate
+	noise.Laplace, noise.Gaussian, bundle.Spherical, // joint: by the distance of two points of the body
+	bundle.Designed, noise.Staircase, bundle.Local, bundle.LocalUnbiased, // per coordinate
 	bundle.None,
 }
 
@@ -65,9 +68,9 @@ func NewNoise(ctx context.Context, kind bundle.Kind, body Body, promise bundle.P
 	}
 	base := base{kind, body, promise}
 	switch kind {
-	case bundle.Laplace, bundle.Gaussian, bundle.Spherical:
+	case noise.Laplace, noise.Gaussian, bundle.Spherical:
 		return newJoint(base)
-	case bundle.Designed, bundle.Staircase:
+	case bundle.Designed, noise.Staircase:
 		return newPerCoordinate(ctx, base, design)
 	case bundle.Local:
 		return Fit(base.uniform(), base.evenly())
@@ -78,23 +81,11 @@ func NewNoise(ctx context.Context, kind bundle.Kind, body Body, promise bundle.P
 
 func validate(kind bundle.Kind, body Body, promise bundle.Promise) error {
 	c := check.In("encoder")
-	known := false
-	for _, k := range kinds {
-		known = known || k == kind
-	}
-	if !known {
-		c.Badf("noise", fmt.Sprintf("%.40q", string(kind)), "one of %v", kinds)
-	}
+	c.Want(slices.Contains(kinds, kind), "noise", fmt.Sprintf("%.40q", string(kind)), "one of %v", kinds)
 	c.Add(body.Validate())
-	if !(promise.Epsilon > 0 && promise.Epsilon <= tables.MaxEpsilon) {
-		c.Badf("epsilon", promise.Epsilon, "a number above 0 and at most %d", tables.MaxEpsilon)
-	}
-	if !(promise.Delta >= 0 && promise.Delta < 1) {
-		c.Bad("delta", promise.Delta, "a number of at least 0 and below 1")
-	}
-	if kind == bundle.Gaussian && promise.Delta == 0 {
-		c.Bad("delta", promise.Delta, "a number above 0 for gaussian noise, which is never private without")
-	}
+	c.Want(promise.Epsilon > 0 && promise.Epsilon <= proof.MaxEpsilon, "epsilon", promise.Epsilon, "a number above 0 and at most %d", proof.MaxEpsilon)
+	c.Delta("delta", promise.Delta)
+	c.Want(kind != noise.Gaussian || promise.Delta != 0, "delta", promise.Delta, "a number above 0 for gaussian noise, which is never private without")
 	return c.Err()
 }
 
@@ -107,7 +98,7 @@ type base struct {
 
 func (b base) Kind() bundle.Kind { return b.kind }
 
-// install clears what an other noise has installed, and sets what all have.
+// install clears what another noise may have installed, and sets what all kinds have.
 func (b base) install(s *bundle.Spec, c bundle.Composition) {
 	s.Noise, s.Composition, s.Promise = b.kind, c, b.promise
 	s.Domain, s.Axes = b.body.Domain, b.body.axes()
@@ -122,5 +113,5 @@ func (none) Kind() bundle.Kind { return bundle.None }
 func (none) Release(dst, u []float64, _ *rand.Rand) { copy(dst, u) }
 
 func (n none) Install(s *bundle.Spec) {
-	base{bundle.None, n.body, bundle.Promise{Epsilon: math.Inf(1)}}.install(s, bundle.NoComposition)
+	base{bundle.None, n.body, bundle.Promise{Epsilon: math.Inf(1)}}.install(s, bundle.None.Composition())
 }

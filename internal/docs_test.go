@@ -1,6 +1,10 @@
 package internal_test
 
 import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -8,6 +12,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/noisewright/noisewright/tables"
 )
 
 // TestDocumentedCode: the Go code of README.md and docs/ is taken from examples that
@@ -126,5 +132,99 @@ func TestFormatPages(t *testing.T) {
 		if found < 15 {
 			t.Errorf("%s: %d fields found, want those of the format", page, found)
 		}
+	}
+}
+
+// TestExampleTable: the example of docs/table-format.md is a good table, is written as Encode
+// writes it, and what the page shows of it is in it, with "…" for what it leaves out.
+func TestExampleTable(t *testing.T) {
+	text, err := os.ReadFile("../docs/example-table.json")
+	if err != nil {
+		t.Fatal(err)
+	}
+	table, err := tables.Decode(bytes.NewReader(text))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := table.Verify(); err != nil {
+		t.Fatal(err)
+	}
+	var b bytes.Buffer
+	if err := table.Encode(&b); err != nil {
+		t.Fatal(err)
+	}
+	if !bytes.Equal(b.Bytes(), text) {
+		t.Error("the example table is not written as Encode writes it")
+	}
+	page, err := os.ReadFile("../docs/table-format.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, shown, _ := strings.Cut(string(page), "```\n{")
+	shown, _, found := strings.Cut("{"+shown, "```")
+	if !found {
+		t.Fatal("no table on the page")
+	}
+	var excerpt, whole any
+	if err := errors.Join(json.Unmarshal([]byte(strings.ReplaceAll(shown, ", …", "")), &excerpt), json.Unmarshal(text, &whole)); err != nil {
+		t.Fatal(err)
+	}
+	compareExcerpt(t, "table", excerpt, whole)
+}
+
+// compareExcerpt wants all fields and the first elements of what is whole.
+func compareExcerpt(t *testing.T, where string, excerpt, whole any) {
+	t.Helper()
+	switch a := excerpt.(type) {
+	case map[string]any:
+		b, _ := whole.(map[string]any)
+		if len(a) != len(b) {
+			t.Errorf("%s: %d fields on the page, %d in the file", where, len(a), len(b))
+		}
+		for name, v := range a {
+			compareExcerpt(t, where+"."+name, v, b[name])
+		}
+	case []any:
+		b, _ := whole.([]any)
+		if len(a) > len(b) {
+			t.Fatalf("%s: %d elements on the page, %d in the file", where, len(a), len(b))
+		}
+		for i, v := range a {
+			compareExcerpt(t, fmt.Sprintf("%s[%d]", where, i), v, b[i])
+		}
+	default:
+		if excerpt != whole {
+			t.Errorf("%s = %v on the page, %v in the file", where, excerpt, whole)
+		}
+	}
+}
+
+// TestLinks: what the pages link to in this repository is there.
+func TestLinks(t *testing.T) {
+	found := 0
+	for _, pattern := range []string{"../*.md", "../docs/*.md", "../docs/proofs/*.md", "../cmd/papers/*.md", "../python/*.md"} {
+		pages, err := filepath.Glob(pattern)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, page := range pages {
+			text, err := os.ReadFile(page)
+			if err != nil {
+				t.Fatal(err)
+			}
+			for _, link := range regexp.MustCompile(`\]\(([^()\s]+)\)`).FindAllStringSubmatch(string(text), -1) {
+				path, _, _ := strings.Cut(link[1], "#")
+				if path == "" || strings.Contains(path, ":") {
+					continue
+				}
+				found++
+				if _, err := os.Stat(filepath.Join(filepath.Dir(page), path)); err != nil {
+					t.Errorf("%s links to %s, which is not there", page, link[1])
+				}
+			}
+		}
+	}
+	if found < 100 {
+		t.Errorf("%d links found", found)
 	}
 }

@@ -22,7 +22,7 @@ const module = "github.com/noisewright/noisewright"
 var arrows = map[string][]string{
 	"cmd/noisewright": {"cmd/internal/cli"},
 	// The static verifier page; none of the designer.
-	"cmd/verifier":               {"cmd/internal/portrait", "sampler", "tables", "kernels", "cells", "local", "internal/check"},
+	"cmd/verifier":               {"cmd/internal/portrait", "proof", "sampler", "internal/check"},
 	"cmd/internal/verifier":      {"cmd/internal/portrait"},
 	"cmd/internal/verifier/make": {"cmd/internal/verifier", "internal/files"},
 
@@ -33,11 +33,11 @@ var arrows = map[string][]string{
 	// What is measured against, what is proved, what is drawn.
 	"noise":         {"local", "dp", "loss", "internal/exact", "internal/quadrature", "internal/check"},
 	"tables":        {"dp", "loss", "proof", "internal/exact", "internal/check", "internal/strictjson", "internal/files"},
-	"tables/shapes": {"tables", "noise", "dp", "loss", "internal/exact", "internal/check"},
+	"tables/shapes": {"proof", "tables", "noise", "dp", "loss", "internal/exact", "internal/check"},
 	"kernels":       {"dp", "loss", "proof", "internal/exact", "internal/check", "internal/strictjson", "internal/files"},
 	"local":         {"dp", "loss", "proof", "internal/exact", "internal/check", "internal/strictjson"},
 	"sampler": {
-		"sampler/internal/rank", "sampler/internal/chacha8", "tables", "kernels", "cells", "local", "dp",
+		"sampler/internal/rank", "sampler/internal/chacha8", "tables", "proof", "dp",
 		"internal/keyed", "internal/exact", "internal/check",
 	},
 	"sampler/internal/rank":    {"golang.org/x/sys/cpu"},
@@ -47,52 +47,40 @@ var arrows = map[string][]string{
 
 	// Below releases of statistics.
 	"internal/selection":     {"sampler", "internal/exact", "internal/check"},
-	"release/internal/ratio": {"tables", "tables/shapes", "loss", "dp", "internal/exact", "internal/check"},
+	"release/internal/ratio": {"proof", "tables", "tables/shapes", "loss", "dp", "internal/exact", "internal/check"},
 
 	// The designer: what asks for a design, what designs each form, what they share.
 	"lp": {
 		"lp/solver", "lp/internal/meet", "lp/internal/noise", "lp/internal/kernel", "lp/internal/cells", "lp/internal/local",
 		"tables", "kernels", "cells", "local", "dp", "loss", "internal/exact", "internal/check",
 	},
-	"lp/internal/noise": {
-		"lp/internal/meet", "lp/internal/engine", "lp/internal/engine/cuts", "lp/internal/engine/interior", "lp/internal/noise/staircase", "lp/solver",
-		"tables", "tables/shapes", "noise", "dp", "loss", "internal/exact", "internal/check",
-	},
-	"lp/internal/kernel": {
-		"lp/internal/meet", "lp/internal/engine", "lp/internal/engine/cuts", "lp/internal/engine/interior", "lp/internal/noise", "lp/solver",
-		"tables", "kernels", "dp", "loss", "internal/exact", "internal/check",
-	},
-	"lp/internal/cells": {
-		"lp/internal/meet", "lp/internal/engine", "lp/internal/engine/cuts", "lp/internal/noise", "lp/solver",
-		"tables", "cells", "dp", "loss", "internal/exact", "internal/check",
-	},
-	"lp/internal/local": {
-		"lp/internal/meet", "lp/internal/engine", "lp/internal/engine/cuts", "lp/internal/engine/ratio", "lp/solver",
-		"local", "loss", "internal/exact", "internal/check",
-	},
-	"lp/internal/meet":            {"lp/solver", "tables", "internal/check"},
+	"lp/internal/meet":            {"lp/solver", "proof", "tables", "dp", "internal/check"},
+	"lp/internal/noise":           {"lp/internal/engine", "lp/internal/engine/cuts", "lp/internal/meet", "lp/internal/noise/staircase", "lp/solver", "proof", "tables", "tables/shapes", "noise", "dp", "loss", "internal/exact", "internal/check"},
 	"lp/internal/noise/staircase": {"loss"},
-	"lp/internal/engine":          {"lp/internal/engine/cuts"},
+	"lp/internal/kernel":          {"lp/internal/engine", "lp/internal/engine/cuts", "lp/internal/meet", "lp/internal/noise", "lp/solver", "tables", "kernels", "dp", "loss", "internal/exact", "internal/check"},
+	"lp/internal/cells":           {"lp/internal/engine", "lp/internal/engine/cuts", "lp/internal/meet", "lp/internal/noise", "lp/solver", "proof", "cells", "dp", "loss", "internal/exact", "internal/check"},
+	"lp/internal/local":           {"lp/internal/engine", "lp/internal/engine/cuts", "lp/internal/engine/ratio", "lp/internal/meet", "lp/solver", "local", "loss", "internal/exact", "internal/check"},
+	"lp/internal/engine":          {"lp/internal/engine/cuts", "lp/internal/engine/interior", "lp/internal/meet", "lp/solver", "internal/check"},
 	"lp/internal/engine/cuts":     {"lp/solver", "internal/check"},
+	"lp/internal/engine/interior": {"lp/internal/engine/cholesky", "lp/internal/engine/cuts", "lp/solver", "golang.org/x/sys/cpu"},
 	"lp/internal/engine/ratio":    {},
-	"lp/internal/engine/interior": {"lp/internal/engine/cuts", "lp/internal/engine/cholesky", "lp/solver", "golang.org/x/sys/cpu"},
 	"lp/internal/engine/cholesky": {"golang.org/x/sys/cpu"},
 	"lp/solver":                   {},
 	"lp/highs":                    {"lp/solver", "internal/check", "github.com/tetratelabs/wazero", "golang.org/x/sys"},
 
 	// Several releases, and vectors.
-	"account":                {"tables", "tables/shapes", "kernels", "cells", "local", "noise", "dp", "loss", "proof", "internal/exact", "internal/check", "gonum.org/v1/gonum/dsp/fourier"},
-	"latent/bundle":          {"noise", "sampler", "tables", "tables/shapes", "local", "dp", "loss", "internal/exact", "internal/check", "internal/strictjson", "internal/files"},
-	"latent":                 {"internal/exact", "internal/taskspace", "latent/internal/budget", "latent/internal/blocks", "latent/bundle", "account", "sampler", "tables", "tables/shapes", "local", "noise", "dp", "loss", "internal/check", "gonum.org/v1/gonum/mat"},
+	"account":                {"tables", "tables/shapes", "local", "noise", "dp", "loss", "proof", "internal/exact", "internal/check", "gonum.org/v1/gonum/dsp/fourier"},
+	"latent/bundle":          {"proof", "noise", "sampler", "tables", "tables/shapes", "local", "dp", "loss", "internal/exact", "internal/check", "internal/strictjson", "internal/files"},
+	"latent":                 {"proof", "internal/exact", "internal/taskspace", "latent/internal/budget", "latent/internal/blocks", "latent/bundle", "account", "sampler", "tables", "tables/shapes", "local", "noise", "dp", "loss", "internal/check", "gonum.org/v1/gonum/mat"},
 	"latent/internal/budget": {"noise", "dp", "loss", "internal/exact", "internal/check"},
 	"latent/internal/blocks": {"local", "loss", "internal/exact"},
 	"release": {
-		"release/ledger", "internal/selection", "release/internal/ratio", "account", "sampler", "tables", "dp", "loss",
+		"proof", "internal/selection", "release/internal/ratio", "account", "sampler", "tables", "dp", "loss",
 		"internal/csvfile", "internal/exact", "internal/check", "github.com/expr-lang/expr",
 	},
-	"release/ledger": {"account", "tables", "dp", "internal/exact", "internal/check", "modernc.org/sqlite"},
+	"release/ledger": {"proof", "account", "tables", "dp", "internal/exact", "internal/check", "modernc.org/sqlite"},
 	"learn": {
-		"release", "release/ledger", "account", "sampler", "tables", "tables/shapes", "dp", "loss",
+		"proof", "release", "account", "sampler", "tables", "tables/shapes", "dp", "loss",
 		"internal/exact", "internal/check", "internal/strictjson", "gonum.org/v1/gonum/mathext",
 	},
 	// Not below latent: the figures of its papers are drawn from the same algebra.
@@ -100,37 +88,53 @@ var arrows = map[string][]string{
 
 	// Learned encoders. Their parts are floats that no promise rests on, but that of a
 	// private training, which covers their rounding.
-	"encoder":                     {"encoder/internal/checkpoint", "latent", "latent/bundle", "lp", "local", "tables", "noise", "dp", "loss", "internal/check", "gonum.org/v1/gonum/blas"},
-	"encoder/taskaware":           {"encoder", "encoder/internal/dense", "encoder/internal/regress", "latent/bundle", "dp", "internal/check"},
-	"encoder/minimax":             {"encoder", "encoder/internal/dense", "encoder/internal/regress", "latent/bundle", "internal/check", "gonum.org/v1/gonum/blas", "gonum.org/v1/gonum/mat"},
-	"encoder/attack":              {"encoder/internal/dense", "encoder/internal/regress", "internal/check", "gonum.org/v1/gonum/blas", "gonum.org/v1/gonum/floats"},
-	"encoder/internal/checkpoint": {"internal/files", "internal/strictjson", "internal/check"},
-	"encoder/internal/dense":      {"latent/bundle", "gonum.org/v1/gonum/blas", "gonum.org/v1/gonum/floats"},
-	"encoder/vlm":                 {"encoder", "encoder/internal/dense", "encoder/internal/dpsgd", "latent/bundle", "internal/check"},
-	"encoder/internal/dpsgd":      {"account", "sampler", "internal/check"},
-	"encoder/internal/regress":    {"encoder/internal/dense", "internal/check", "gonum.org/v1/gonum/blas", "gonum.org/v1/gonum/floats", "gonum.org/v1/gonum/mat", "gonum.org/v1/gonum/optimize"},
+	"encoder":               {"proof", "noise", "latent", "latent/bundle", "lp", "local", "tables", "dp", "loss", "internal/check", "gonum.org/v1/gonum/blas"},
+	"cmd/internal/encoders": {"encoder", "cmd/internal/encoders/internal/checkpoint", "latent/bundle", "noise", "dp", "internal/check"},
+	"cmd/internal/encoders/taskaware": {
+		"encoder", "cmd/internal/encoders", "cmd/internal/encoders/internal/dense", "cmd/internal/encoders/internal/regress",
+		"latent/bundle", "dp", "internal/check",
+	},
+	"cmd/internal/encoders/minimax": {
+		"encoder", "cmd/internal/encoders", "cmd/internal/encoders/internal/dense", "cmd/internal/encoders/internal/regress",
+		"latent/bundle", "internal/check", "gonum.org/v1/gonum/blas", "gonum.org/v1/gonum/mat",
+	},
+	"cmd/internal/encoders/vlm": {
+		"encoder", "cmd/internal/encoders", "cmd/internal/encoders/internal/dense", "cmd/internal/encoders/internal/dpsgd",
+		"latent/bundle", "internal/check",
+	},
+	"cmd/internal/encoders/attack": {
+		"cmd/internal/encoders/internal/dense", "cmd/internal/encoders/internal/regress", "internal/check",
+		"gonum.org/v1/gonum/blas", "gonum.org/v1/gonum/floats",
+	},
+	"cmd/internal/encoders/internal/checkpoint": {"internal/files", "internal/strictjson", "internal/check"},
+	"cmd/internal/encoders/internal/dense":      {"latent/bundle", "internal/check", "gonum.org/v1/gonum/blas", "gonum.org/v1/gonum/floats"},
+	"cmd/internal/encoders/internal/dpsgd":      {"account", "sampler", "internal/check"},
+	"cmd/internal/encoders/internal/regress": {
+		"cmd/internal/encoders/internal/dense", "internal/check",
+		"gonum.org/v1/gonum/blas", "gonum.org/v1/gonum/floats", "gonum.org/v1/gonum/mat", "gonum.org/v1/gonum/optimize",
+	},
 
 	// The front door and the program.
-	"": {"internal/check", "lp", "lp/highs", "account", "tables", "kernels", "sampler", "dp", "loss"},
+	"": {"proof", "internal/check", "lp", "lp/highs", "account", "tables", "kernels", "sampler", "dp", "loss", "release"},
 	"cmd/internal/cli": {
-		"cmd/internal/shell", "cmd/internal/studio", "internal/csvfile", "cmd/internal/figure", "internal/exact", "internal/check", "internal/files",
+		"proof", "cmd/internal/shell", "cmd/internal/studio", "internal/csvfile", "cmd/internal/figure", "internal/exact", "internal/check", "internal/files",
 		"lp", "lp/solver", "lp/highs", "tables", "tables/shapes", "kernels", "cells", "local", "sampler", "noise", "dp", "loss", "account", "release", "release/ledger", "learn", "latent", "latent/bundle",
-		"encoder", "encoder/taskaware", "encoder/vlm", "encoder/minimax", "encoder/attack",
+		"encoder", "cmd/internal/encoders", "cmd/internal/encoders/taskaware", "cmd/internal/encoders/vlm", "cmd/internal/encoders/minimax", "cmd/internal/encoders/attack",
 		"github.com/spf13/cobra", "github.com/spf13/pflag", "gonum.org/v1/plot", "gonum.org/v1/gonum/mat", "gonum.org/v1/gonum/stat/distuv",
 	},
 	"cmd/internal/shell": {
-		"cmd/internal/portrait", "internal/csvfile", "internal/exact", "internal/check", "internal/files",
+		"proof/forms", "proof", "cmd/internal/portrait", "internal/csvfile", "internal/exact", "internal/check", "internal/files",
 		"lp", "lp/highs", "tables", "kernels", "cells", "local", "dp", "loss", "latent", "latent/bundle", "github.com/spf13/cobra", "github.com/spf13/pflag",
 	},
 	"cmd/internal/studio": {
-		"cmd/internal/portrait", "internal/check", "lp", "tables", "kernels", "cells", "local", "noise", "account", "dp",
+		"proof", "cmd/internal/portrait", "internal/check", "lp", "tables", "kernels", "cells", "local", "noise", "account", "dp",
 	},
 
 	"cmd/internal/jsontest":   {},                                                           // for tests
 	"cmd/internal/scripttest": {"cmd/internal/jsontest", "github.com/rogpeppe/go-internal"}, // for tests
 	"internal/csvfile":        {"internal/check", "github.com/klauspost/compress/zstd"},
-	"cmd/internal/portrait":   {"tables", "kernels", "cells", "local", "account", "dp", "loss", "internal/exact"},
-	"cmd/internal/figure":     {"cmd/internal/portrait", "tables", "kernels", "cells", "local", "noise", "dp", "loss", "internal/check", "gonum.org/v1/plot"},
+	"cmd/internal/portrait":   {"proof/forms", "proof", "tables", "kernels", "cells", "local", "account", "dp", "loss", "internal/exact"},
+	"cmd/internal/figure":     {"cmd/internal/portrait", "proof", "tables", "kernels", "cells", "local", "noise", "dp", "loss", "internal/check", "gonum.org/v1/plot"},
 
 	"internal/check":      {},
 	"internal/keyed":      {},
@@ -138,9 +142,11 @@ var arrows = map[string][]string{
 	"internal/quadrature": {"internal/exact"},
 	"internal/strictjson": {"internal/check"},
 	"internal/files":      {"internal/check"},
-	// What tables, kernels and local, which do not import each other, have in common.
-	"proof":    {"dp", "loss", "internal/exact", "internal/check", "internal/strictjson", "internal/files"},
-	"internal": {}, // this test
+	// What a mechanism of any form is and has. Forms do not import each other.
+	"proof/forms":   {"proof", "tables", "kernels", "cells", "local"},
+	"proof/newform": {"proof", "dp", "loss", "internal/exact", "internal/check", "internal/strictjson"}, // for tests
+	"proof":         {"dp", "loss", "internal/exact", "internal/check", "internal/strictjson", "internal/files"},
+	"internal":      {}, // this test
 }
 
 // examples, packages below examples/, are written as a user would write them.
@@ -148,6 +154,12 @@ var examples = []string{"", "lp", "lp/highs", "tables", "tables/shapes", "kernel
 
 // testModules are the other people's modules that tests may import too.
 var testModules = []string{"github.com/rogpeppe/go-internal", "gonum.org/v1/gonum"}
+
+// databases are what only release/ledger and those who import it may link.
+var databases = []string{"modernc.org", "database/sql"}
+
+// withoutDatabase are packages that no database stands below: who keeps no ledger links none.
+var withoutDatabase = []string{"", "release", "learn", "account", "sampler", "tables", "lp", "latent", "encoder"}
 
 // cgoFiles are the only files with import "C", by package.
 var cgoFiles = map[string][]string{"lp/highs": {"capi.go"}}
@@ -178,9 +190,7 @@ func TestSolverTags(t *testing.T) {
 // would then answer for an older tree.
 func TestLayering(t *testing.T) {
 	const root = ".."
-	context := build.Default
-	context.UseAllFiles = true
-	context.CgoEnabled = true
+	context := everyFile()
 	found := 0
 	err := filepath.WalkDir(root, func(dir string, d fs.DirEntry, err error) error {
 		if err != nil || !d.IsDir() {
@@ -210,6 +220,55 @@ func TestLayering(t *testing.T) {
 	}
 	if found < 5 {
 		t.Errorf("%d packages found, want the whole module", found)
+	}
+}
+
+// everyFile reads all files of a package, whatever they are built for.
+func everyFile() *build.Context {
+	context := build.Default
+	context.UseAllFiles = true
+	context.CgoEnabled = true
+	return &context
+}
+
+// TestNoDatabase follows the imports of our packages to the end. Those of other modules are
+// leaves: there are few, each allowed by name.
+func TestNoDatabase(t *testing.T) {
+	context := everyFile()
+	imports := map[string][]string{} // of our packages, by their path in the module
+	var chain func(name string, seen map[string]bool) []string
+	// chain returns the imports that lead from a package to a database, nil if none do.
+	chain = func(name string, seen map[string]bool) []string {
+		if seen[name] {
+			return nil
+		}
+		seen[name] = true
+		if imports[name] == nil {
+			p, err := context.ImportDir(filepath.Join("..", filepath.FromSlash(name)), 0)
+			if err != nil {
+				t.Fatalf("%s: %v", name, err)
+			}
+			imports[name] = append([]string{}, p.Imports...)
+		}
+		for _, path := range imports[name] {
+			if within(path, databases) {
+				return []string{path}
+			}
+			if ours, inside := strings.CutPrefix(path, module); inside {
+				if rest := chain(strings.TrimPrefix(ours, "/"), seen); rest != nil {
+					return append([]string{path}, rest...)
+				}
+			}
+		}
+		return nil
+	}
+	for _, name := range withoutDatabase {
+		if found := chain(name, map[string]bool{}); found != nil {
+			t.Errorf("package %q imports %s, want no database below it", name, strings.Join(found, ", which imports "))
+		}
+	}
+	if chain("release/ledger", map[string]bool{}) == nil {
+		t.Error("release/ledger imports no database, want the one that this test is to find")
 	}
 }
 

@@ -34,47 +34,38 @@ type Certificate struct {
 	// the queries, of every private mechanism for them; with an InstanceCap, of
 	// every one that keeps it.
 	LowerBound *big.Rat
-
-	work int64 // of finding this
 }
 
 // Gap returns (ExpectedLoss-LowerBound)/LowerBound, the relative distance from
 // the best possible, and false when the lower bound is 0.
 func (c Certificate) Gap() (gap float64, ok bool) {
-	return proof.Gap(c.ExpectedLoss, c.LowerBound)
+	return c.Bounds().Gap()
+}
+
+// Bounds implements proof.Certificate.
+func (c Certificate) Bounds() proof.Bounds {
+	return proof.Bounds{Delta: c.DeltaUpper, Loss: c.ExpectedLoss, LowerBound: c.LowerBound, Worst: c.MaxLoss}
 }
 
 // Claims returns the strongest claims the certificate supports, as plain
 // decimals of 15 significant digits rounded so that they are true.
-func (c Certificate) Claims() Claims {
-	return Claims{
-		Delta:        proof.Up(c.DeltaUpper),
-		ExpectedLoss: proof.Up(c.ExpectedLoss),
-		MaxLoss:      proof.Up(c.MaxLoss),
-		LowerBound:   proof.Down(c.LowerBound),
-	}
-}
+func (c Certificate) Claims() Claims { return proof.State[Claims](c.stated()...) }
 
-func (c Certificate) clone() Certificate {
-	c.DeltaUpper = new(big.Rat).Set(c.DeltaUpper)
-	c.ExpectedLoss = new(big.Rat).Set(c.ExpectedLoss)
-	c.MaxLoss = new(big.Rat).Set(c.MaxLoss)
-	c.CapLoss = new(big.Rat).Set(c.CapLoss)
-	c.LowerBound = new(big.Rat).Set(c.LowerBound)
-	return c
+// stated returns what Claims are about.
+func (c Certificate) stated() []*big.Rat {
+	return []*big.Rat{c.DeltaUpper, c.ExpectedLoss, c.MaxLoss, c.LowerBound}
 }
 
 // Certify recomputes everything a kernel can claim, in exact integer and
 // rational arithmetic. The kernel must come from New or Decode. For n cells the
 // first call, if not New itself, takes about n³ × 1 ns and n² × 0.1 ms, and about
 // 1 µs for each of the cells of the dual, squared; a kernel does not change, and
-// others return the same. Nothing bounds it but the limits of a kernel; VerifyContext does.
-func (k *Kernel) Certify() Certificate { return k.proof.Certificate().clone() }
+// others return the same. Nothing bounds it but the limits of a kernel; proof.Verify does.
+func (k *Kernel) Certify() Certificate { return k.proof.Certificate() }
 
 // certify is nothing that holds if the meter said stop.
 func (s *Spec) certify(m *proof.Meter) Certificate {
 	var c Certificate
-	before := m.Used()
 	c.DeltaUpper, c.Worst = s.worst(m)
 	c.ExpectedLoss = s.expectedLoss(m)
 	c.MaxLoss, c.MaxLossAt = s.maxLoss(s.Loss, m)
@@ -82,7 +73,6 @@ func (s *Spec) certify(m *proof.Meter) Certificate {
 		c.CapLoss, c.CapLossAt = s.maxLoss(s.CapLoss, m)
 	}
 	c.LowerBound = s.Dual.lowerBound(s.Privacy, s.Queries, s.Loss, s.cap(), m)
-	c.work = m.Used() - before
 	return c
 }
 

@@ -5,25 +5,9 @@ import (
 
 	"github.com/noisewright/noisewright/dp"
 	"github.com/noisewright/noisewright/internal/check"
-	"github.com/noisewright/noisewright/internal/strictjson"
 	"github.com/noisewright/noisewright/loss"
 	"github.com/noisewright/noisewright/proof"
 )
-
-// The constants of the kernel file; docs/kernel-format.md describes it.
-const (
-	formatName    = "noisewright-kernel"
-	formatVersion = 1
-)
-
-// fileFormat bounds a file well above MaxCells² weights and a large dual.
-var fileFormat = strictjson.Format{
-	Noun: "kernel", Name: formatName, Version: formatVersion, MaxSize: 64 << 20, Err: ErrFormat,
-	MaxElements: map[string]int{
-		"weight": proof.MaxPieces, "edges": MaxCells + 1, "nodes": MaxCells, "rows": MaxCells,
-		"caps": MaxCells, "pairs": MaxCells * MaxCells, "multipliers": proof.MaxMultipliers,
-	},
-}
 
 // file is the format.
 type file struct {
@@ -49,8 +33,8 @@ type fileCertificate struct {
 func (k *Kernel) Encode(w io.Writer) error {
 	s := &k.spec
 	f := file{
-		Format:      formatName,
-		Version:     formatVersion,
+		Format:      Form.File.Name,
+		Version:     Form.File.Version,
 		Privacy:     s.Privacy,
 		Queries:     s.Queries,
 		Loss:        proof.Loss{Name: s.Loss.Name()},
@@ -65,7 +49,7 @@ func (k *Kernel) Encode(w io.Writer) error {
 	if s.CapLoss != nil {
 		f.CapLoss = &proof.Loss{Name: s.CapLoss.Name()}
 	}
-	return proof.Encode("kernels", w, f)
+	return Form.Encode(w, f)
 }
 
 // Decode reads one kernel file. It checks the structure completely (see
@@ -73,8 +57,8 @@ func (k *Kernel) Encode(w io.Writer) error {
 // strictness and errors as tables.Decode.
 func Decode(r io.Reader) (*Kernel, error) {
 	var f file
-	if err := strictjson.Decode(r, fileFormat, &f); err != nil {
-		return nil, check.Errorf("kernels", nil, "%w", err)
+	if err := Form.Decode(r, &f); err != nil {
+		return nil, err
 	}
 	s := Spec{
 		Privacy: f.Privacy, Queries: f.Queries, Edges: f.Edges, Nodes: f.Nodes, Rows: f.Rows,
@@ -86,7 +70,7 @@ func Decode(r io.Reader) (*Kernel, error) {
 	}
 	if c := f.InstanceCap; c != nil {
 		if s.InstanceCap = *c; !(*c > 0) {
-			return nil, check.Errorf("kernels", ErrFormat, "instance_cap = %g, want a number above 0", *c)
+			return nil, check.Errorf("kernels", proof.ErrFormat, "instance_cap = %g, want a number above 0", *c)
 		}
 	}
 	if l := f.CapLoss; l != nil {
@@ -95,19 +79,11 @@ func Decode(r io.Reader) (*Kernel, error) {
 		}
 	}
 	if s.Claims == (Claims{}) { // which New would fill in
-		return nil, check.Errorf("kernels", ErrFormat, "certificate.delta is empty, want a plain decimal number")
+		return nil, check.Errorf("kernels", proof.ErrFormat, "certificate.delta is empty, want a plain decimal number")
 	}
 	return New(s)
 }
 
-// ReadFile is Decode for the file of the path. Errors name it, and may also be those
-// of the file system.
-func ReadFile(path string) (*Kernel, error) { return proof.ReadFile("kernels", path, Decode) }
-
-// WriteFile writes the kernel to a file, which appears whole or not at all. What is
-// there is replaced. Errors name the file and are those of the file system.
-func WriteFile(path string, k *Kernel) error { return proof.WriteFile("kernels", path, k.Encode) }
-
-// Recognize reports whether a file is that of a kernel, given how it starts: that
-// its first field is the format's.
-func Recognize(head []byte) bool { return proof.Recognize(head, formatName) }
+// ReadFile is Decode for the file of the path. Errors name it, and may also be those of
+// the file system.
+func ReadFile(path string) (*Kernel, error) { return proof.ReadFile(Form, path, Decode) }

@@ -21,7 +21,7 @@ const tableStart = `{"format":"noisewright-table","version":1,`
 
 func smallKernel(tb testing.TB) string {
 	tb.Helper()
-	s := exponentialSpec(tb, 1, 0.45, Queries{Weight: []WeightPiece{{0, 1}, {0.3, 2}}}, 0, 0.5, 1)
+	s := exponentialSpec(tb, 1, 0.45, Queries{Weight: []WeightPiece{{From: 0, Weight: 1}, {From: 0.3, Weight: 2}}}, 0, 0.5, 1)
 	s.InstanceCap, s.CapLoss = 1, loss.L2
 	s.Dual = &Dual{Cells: 2, Exponent: -50, Mirrored: true, Caps: []int64{3, 4}, Pairs: []DualPair{
 		{Gain: 0, Lose: 1, First: 1, Multipliers: []int64{1 << 40}},
@@ -42,7 +42,7 @@ func TestCodecRoundTrip(t *testing.T) {
 		t.Error(err)
 	}
 	for head, want := range map[string]bool{text[:40]: true, tableStart: false, "[1]": false, "": false, text[:20]: false} {
-		if Recognize([]byte(head)) != want {
+		if Form.Recognize([]byte(head)) != want {
 			t.Errorf("%q is taken for a kernel: %v, want %v", head, !want, want)
 		}
 	}

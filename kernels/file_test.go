@@ -7,6 +7,8 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"github.com/noisewright/noisewright/proof"
 )
 
 func TestFiles(t *testing.T) {
@@ -14,7 +16,7 @@ func TestFiles(t *testing.T) {
 	path := filepath.Join(dir, "kernel.json")
 	kernel := newKernel(t, exponentialSpec(t, 1, 0.45, Queries{}, 0, 0.5, 1))
 	for range 2 { // the second time it is replaced
-		if err := WriteFile(path, kernel); err != nil {
+		if err := proof.WriteFile(path, kernel); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -39,7 +41,7 @@ func TestFileErrors(t *testing.T) {
 	if err := os.WriteFile(path, []byte(smallKernel(t)[:100]), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := ReadFile(path); !errors.Is(err, ErrFormat) || strings.Count(err.Error(), path) != 1 {
+	if _, err := ReadFile(path); !errors.Is(err, proof.ErrFormat) || strings.Count(err.Error(), path) != 1 {
 		t.Errorf("half a file: %v", err)
 	}
 }

@@ -48,10 +48,10 @@ type Spec struct {
 // rounded so that they stay true: the lower bound down, all others up. Losses
 // are in the units of the loss.
 type Claims struct {
-	Delta        string `json:"delta"`
-	ExpectedLoss string `json:"expected_loss"` // averaged over the law of Queries
-	MaxLoss      string `json:"max_loss"`      // the largest expected loss of a query value
-	LowerBound   string `json:"lower_bound"`
+	Delta        string `json:"delta" bound:"upper"`
+	ExpectedLoss string `json:"expected_loss" bound:"upper"` // averaged over the law of Queries
+	MaxLoss      string `json:"max_loss" bound:"upper"`      // the largest expected loss of a query value
+	LowerBound   string `json:"lower_bound" bound:"lower"`
 }
 
 // Kernel is a checked, immutable Spec. It is safe for concurrent use.
@@ -62,7 +62,7 @@ type Kernel struct{ *content }
 type content struct {
 	spec Spec
 	// It does not change, so it is certified once, and judged once.
-	proof *proof.Proof[Certificate, Verified]
+	proof proof.Proof[Certificate]
 }
 
 // New checks the structure of a kernel: ranges, order, sums of 2^64. It
@@ -81,14 +81,10 @@ func build(s Spec, certify func(*Spec, *proof.Meter) Certificate) (*Kernel, erro
 	s.Queries = s.Queries.clone()
 	s.Edges = slices.Clone(s.Edges)
 	s.Nodes = slices.Clone(s.Nodes)
-	rows := make([][]uint64, len(s.Rows))
-	for k, r := range s.Rows {
-		rows[k] = slices.Clone(r)
-	}
-	s.Rows = rows
+	s.Rows = proof.CloneRows(s.Rows)
 	s.Dual = s.Dual.clone()
 	c := &content{spec: s}
-	c.proof = proof.NewProof("kernels", func(m *proof.Meter) Certificate { return certify(&c.spec, m) }, c.judge)
+	c.proof = proof.New("kernels", func(m *proof.Meter) Certificate { return certify(&c.spec, m) }, c.spec.judge)
 	if s.Claims == (Claims{}) {
 		c.spec.Claims = c.proof.Certificate().Claims()
 	}
@@ -143,21 +139,12 @@ func (s *Spec) validate() error {
 	}
 	proof.ValidateRows(s.Rows, n, "one per node", errs)
 	if s.Claims != (Claims{}) {
-		proof.Validate(s.Claims.list(), errs)
+		proof.Validate(&s.Claims, errs)
 	}
 	if err := errs.Err(); err != nil {
 		return err
 	}
 	return s.Dual.validate(s.Privacy, s.Queries)
-}
-
-func (c *Claims) list() []proof.Claim {
-	return []proof.Claim{
-		{Name: "delta", Text: &c.Delta, Up: true},
-		{Name: "expected_loss", Text: &c.ExpectedLoss, Up: true},
-		{Name: "max_loss", Text: &c.MaxLoss, Up: true},
-		{Name: "lower_bound", Text: &c.LowerBound},
-	}
 }
 
 // WithDual returns the kernel with other multipliers for its lower bound, and
@@ -167,14 +154,8 @@ func (k *Kernel) WithDual(d *Dual) (*Kernel, error) {
 	s := k.spec
 	s.Dual, s.Claims = d, Claims{}
 	return build(s, func(s *Spec, m *proof.Meter) Certificate {
-		own, err := k.proof.Certified(m)
-		if err != nil {
-			return Certificate{} // the meter said stop
-		}
-		c := own.clone()
-		before := m.Used()
+		c := k.proof.Again(m)
 		c.LowerBound = s.Dual.lowerBound(s.Privacy, s.Queries, s.Loss, s.cap(), m)
-		c.work += m.Used() - before
 		return c
 	})
 }

@@ -11,6 +11,7 @@ import (
 	"github.com/noisewright/noisewright/dp"
 	"github.com/noisewright/noisewright/internal/exact"
 	"github.com/noisewright/noisewright/loss"
+	"github.com/noisewright/noisewright/proof"
 	"github.com/noisewright/noisewright/tables"
 )
 
@@ -85,6 +86,9 @@ func randomSpec(tb testing.TB, rng *rand.Rand) Spec {
 // exceed it, and the largest, found just below the upper edge of one cell and at
 // the lower edge of another, attains it.
 func TestDeltaAgainstQueries(t *testing.T) {
+	if testing.Short() {
+		t.Skip("slow")
+	}
 	rng := rand.New(rand.NewPCG(41, 42))
 	for range 100 {
 		s := randomSpec(t, rng)
@@ -145,7 +149,7 @@ func TestProtectedPairs(t *testing.T) {
 // pieces start between nodes.
 func TestLossAgainstQuadrature(t *testing.T) {
 	for _, loss := range []loss.Loss{loss.L1, loss.L2} {
-		for _, q := range []Queries{{}, {Weight: []WeightPiece{{-1, 0.5}, {-0.7, 0}, {0.05, 3}, {2, 1}}}} {
+		for _, q := range []Queries{{}, {Weight: []WeightPiece{{From: -1, Weight: 0.5}, {From: -0.7, Weight: 0}, {From: 0.05, Weight: 3}, {From: 2, Weight: 1}}}} {
 			s := exponentialSpec(t, 1, 0.5, q, -1, -0.5, 0, 0.3, 1.7, 2.5)
 			s.Loss = loss
 			k := newKernel(t, s)
@@ -178,11 +182,14 @@ func TestLossAgainstQuadrature(t *testing.T) {
 // TestDualNeverExceedsAnAchievedLoss is weak duality: whatever multipliers
 // are written down, the bound stays below the loss of a private kernel.
 func TestDualNeverExceedsAnAchievedLoss(t *testing.T) {
+	if testing.Short() {
+		t.Skip("slow")
+	}
 	rng := rand.New(rand.NewPCG(43, 44))
 	others := []loss.Loss{loss.L2, loss.L1} // of caps
 	for i, loss := range []loss.Loss{loss.L1, loss.L2} {
 		other := others[i]
-		for _, q := range []Queries{{}, {Weight: []WeightPiece{{0, 1}, {0.7, 5}, {1.9, 0.2}}}} {
+		for _, q := range []Queries{{}, {Weight: []WeightPiece{{From: 0, Weight: 1}, {From: 0.7, Weight: 5}, {From: 1.9, Weight: 0.2}}}} {
 			s := exponentialSpec(t, 1, 0.45, q, 0, 0.25, 0.5, 0.75, 1, 1.25, 1.5, 1.75, 2, 2.25, 2.5)
 			s.Loss = loss
 			k := newKernel(t, s)
@@ -285,20 +292,20 @@ func TestVerifyRejects(t *testing.T) {
 		change func(*Spec)
 		want   error
 	}{
-		{"delta too small", func(s *Spec) { s.Privacy.Delta = delta * (1 - 1e-12) }, ErrNotPrivate},
-		{"epsilon too small", func(s *Spec) { s.Privacy.Epsilon = 0.499 }, ErrNotPrivate},
-		{"sensitivity too large", func(s *Spec) { s.Privacy.Sensitivity = 1.001 }, ErrNotPrivate},
+		{"delta too small", func(s *Spec) { s.Privacy.Delta = delta * (1 - 1e-12) }, proof.ErrNotPrivate},
+		{"epsilon too small", func(s *Spec) { s.Privacy.Epsilon = 0.499 }, proof.ErrNotPrivate},
+		{"sensitivity too large", func(s *Spec) { s.Privacy.Sensitivity = 1.001 }, proof.ErrNotPrivate},
 		{"a law from far away", func(s *Spec) {
 			s.Rows = append([][]uint64(nil), s.Rows...)
 			s.Rows[1] = s.Rows[5]
-		}, ErrNotPrivate},
-		{"a cap that is not kept", func(s *Spec) { s.InstanceCap = most * (1 - 1e-12) }, ErrFalseClaim},
+		}, proof.ErrNotPrivate},
+		{"a cap that is not kept", func(s *Spec) { s.InstanceCap = most * (1 - 1e-12) }, proof.ErrFalseClaim},
 		{"a cap on another loss that is kept", func(s *Spec) { s.InstanceCap, s.CapLoss = squares, loss.L2 }, nil},
-		{"a cap on another loss that is not kept", func(s *Spec) { s.InstanceCap, s.CapLoss = squares*(1-1e-12), loss.L2 }, ErrFalseClaim},
-		{"delta claimed too small", func(s *Spec) { s.Claims.Delta = less(good.Delta) }, ErrFalseClaim},
-		{"loss claimed too small", func(s *Spec) { s.Claims.ExpectedLoss = less(good.ExpectedLoss) }, ErrFalseClaim},
-		{"largest loss claimed too small", func(s *Spec) { s.Claims.MaxLoss = less(good.MaxLoss) }, ErrFalseClaim},
-		{"bound without a dual", func(s *Spec) { s.Claims.LowerBound = "0.000001" }, ErrFalseClaim},
+		{"a cap on another loss that is not kept", func(s *Spec) { s.InstanceCap, s.CapLoss = squares*(1-1e-12), loss.L2 }, proof.ErrFalseClaim},
+		{"delta claimed too small", func(s *Spec) { s.Claims.Delta = less(good.Delta) }, proof.ErrFalseClaim},
+		{"loss claimed too small", func(s *Spec) { s.Claims.ExpectedLoss = less(good.ExpectedLoss) }, proof.ErrFalseClaim},
+		{"largest loss claimed too small", func(s *Spec) { s.Claims.MaxLoss = less(good.MaxLoss) }, proof.ErrFalseClaim},
+		{"bound without a dual", func(s *Spec) { s.Claims.LowerBound = "0.000001" }, proof.ErrFalseClaim},
 	} {
 		s := base
 		s.Claims = good
@@ -328,11 +335,11 @@ func TestNewNamesBadFields(t *testing.T) {
 		{func(s *Spec) { s.Queries.Lower = 5 }, "range"},
 		{func(s *Spec) { s.Queries.Upper = math.Inf(1) }, "range"},
 		{func(s *Spec) { s.Queries.Upper = 4 }, "edges"},
-		{func(s *Spec) { s.Queries.Weight = []WeightPiece{{1, 1}} }, "weight[0].from"},
-		{func(s *Spec) { s.Queries.Weight = []WeightPiece{{0, 1}, {0, 1}} }, "weight[1].from"},
-		{func(s *Spec) { s.Queries.Weight = []WeightPiece{{0, 1}, {3, 1}} }, "weight[1].from"},
-		{func(s *Spec) { s.Queries.Weight = []WeightPiece{{0, -1}} }, "weight[0].weight"},
-		{func(s *Spec) { s.Queries.Weight = []WeightPiece{{0, 0}} }, "weight"},
+		{func(s *Spec) { s.Queries.Weight = []WeightPiece{{From: 1, Weight: 1}} }, "weight[0].from"},
+		{func(s *Spec) { s.Queries.Weight = []WeightPiece{{From: 0, Weight: 1}, {From: 0, Weight: 1}} }, "weight[1].from"},
+		{func(s *Spec) { s.Queries.Weight = []WeightPiece{{From: 0, Weight: 1}, {From: 3, Weight: 1}} }, "weight[1].from"},
+		{func(s *Spec) { s.Queries.Weight = []WeightPiece{{From: 0, Weight: -1}} }, "weight[0].weight"},
+		{func(s *Spec) { s.Queries.Weight = []WeightPiece{{From: 0, Weight: 0}} }, "weight"},
 		{func(s *Spec) { s.InstanceCap = -1 }, "instance_cap"},
 		{func(s *Spec) { s.CapLoss = loss.L2 }, "instance_cap_loss"},
 		{func(s *Spec) { s.Edges = []float64{0, 2, 1, 3} }, "edges[2]"},
@@ -371,9 +378,9 @@ func TestQueriesSymmetric(t *testing.T) {
 		want bool
 	}{
 		{Queries{Lower: 0, Upper: 3}, true},
-		{Queries{Lower: 0, Upper: 3, Weight: []WeightPiece{{0, 2}, {1, 5}, {2, 2}}}, true},
-		{Queries{Lower: 0, Upper: 3, Weight: []WeightPiece{{0, 2}, {1, 5}, {2.5, 2}}}, false},
-		{Queries{Lower: 0, Upper: 3, Weight: []WeightPiece{{0, 2}, {1.5, 5}}}, false},
+		{Queries{Lower: 0, Upper: 3, Weight: []WeightPiece{{From: 0, Weight: 2}, {From: 1, Weight: 5}, {From: 2, Weight: 2}}}, true},
+		{Queries{Lower: 0, Upper: 3, Weight: []WeightPiece{{From: 0, Weight: 2}, {From: 1, Weight: 5}, {From: 2.5, Weight: 2}}}, false},
+		{Queries{Lower: 0, Upper: 3, Weight: []WeightPiece{{From: 0, Weight: 2}, {From: 1.5, Weight: 5}}}, false},
 	} {
 		if got := c.q.Symmetric(); got != c.want {
 			t.Errorf("%+v: %v", c.q, got)
@@ -382,7 +389,7 @@ func TestQueriesSymmetric(t *testing.T) {
 }
 
 func TestKernelDoesNotAliasItsSpec(t *testing.T) {
-	s := exponentialSpec(t, 1, 0.45, Queries{Weight: []WeightPiece{{0, 1}}}, 0, 0.5, 1)
+	s := exponentialSpec(t, 1, 0.45, Queries{Weight: []WeightPiece{{From: 0, Weight: 1}}}, 0, 0.5, 1)
 	s.Dual = &Dual{Cells: 2, Pairs: []DualPair{{Gain: 0, Lose: 1, Multipliers: []int64{1}}}, Caps: []int64{1, 1}}
 	k := newKernel(t, s)
 	before := kernelText(t, k)

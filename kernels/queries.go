@@ -22,11 +22,8 @@ type Queries struct {
 	Weight []WeightPiece `json:"weight,omitempty"`
 }
 
-// WeightPiece is a piece of the density of w: Weight >= 0, finite, from From on.
-type WeightPiece struct {
-	From   float64 `json:"from"`
-	Weight float64 `json:"weight"`
-}
+// WeightPiece is a piece of the density of w.
+type WeightPiece = proof.Piece
 
 func (q Queries) clone() Queries {
 	q.Weight = append([]WeightPiece(nil), q.Weight...)

@@ -13,6 +13,7 @@ import (
 
 	"github.com/noisewright/noisewright/dp"
 	"github.com/noisewright/noisewright/loss"
+	"github.com/noisewright/noisewright/proof"
 )
 
 // costlySpec is a kernel of so many cells at random places, with a dual.
@@ -60,12 +61,12 @@ func TestWorkIsLimited(t *testing.T) {
 			t.Fatal(name, err)
 		}
 		start := time.Now()
-		v, err := k.VerifyContext(t.Context(), VerifyOptions{Work: 1 << 25})
-		if v != nil || !errors.Is(err, ErrWork) || errors.Is(err, ErrNotPrivate) || errors.Is(err, ErrFalseClaim) {
-			t.Errorf("%s: %v, %v, want ErrWork alone", name, v, err)
+		v, err := proof.Verify(t.Context(), k, proof.Options{Work: 1 << 25})
+		if v != nil || !errors.Is(err, proof.ErrWork) || errors.Is(err, proof.ErrNotPrivate) || errors.Is(err, proof.ErrFalseClaim) {
+			t.Errorf("%s: %v, %v, want proof.ErrWork alone", name, v, err)
 		}
 		ctx, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
-		v, err = k.VerifyContext(ctx, VerifyOptions{Work: math.MaxInt64})
+		v, err = proof.Verify(ctx, k, proof.Options{Work: math.MaxInt64})
 		cancel()
 		if v != nil || !errors.Is(err, context.DeadlineExceeded) {
 			t.Errorf("%s: %v, %v, want the error of the context", name, v, err)
@@ -85,10 +86,10 @@ func TestWorkIsCounted(t *testing.T) {
 		t.Fatal(err)
 	}
 	work := v.Work()
-	if _, err := newKernel(t, s).VerifyContext(t.Context(), VerifyOptions{Work: work - 1}); !errors.Is(err, ErrWork) {
+	if _, err := proof.Verify(t.Context(), newKernel(t, s), proof.Options{Work: work - 1}); !errors.Is(err, proof.ErrWork) {
 		t.Errorf("with less work than it takes: %v", err)
 	}
-	if v, err = newKernel(t, s).VerifyContext(t.Context(), VerifyOptions{Work: work}); err != nil || v.Work() != work {
+	if v, err = proof.Verify(t.Context(), newKernel(t, s), proof.Options{Work: work}); err != nil || v.Work() != work {
 		t.Errorf("with as much work as it takes: %v, %v", v, err)
 	}
 }

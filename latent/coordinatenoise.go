@@ -35,7 +35,7 @@ func (r *Result) perCoordinate(ctx context.Context, kind bundle.Kind, family bud
 			return nil, err
 		}
 		splits[z] = a
-		cs = append(cs, r.splitCandidate(kind, bundle.Basic, a, nil, l))
+		cs = append(cs, r.splitCandidate(kind, kind.Composition(), a, nil, l))
 	}
 	best, err := r.bestOf(ctx, cs)
 	if err != nil || best == nil {
@@ -48,7 +48,7 @@ func (r *Result) perCoordinate(ctx context.Context, kind bundle.Kind, family bud
 		if err != nil {
 			return nil, err
 		}
-		best = r.splitCandidate(kind, bundle.Basic, a, points, l)
+		best = r.splitCandidate(kind, kind.Composition(), a, points, l)
 		if best.Loss, err = r.loss(best); err != nil {
 			return nil, err
 		}
@@ -151,11 +151,11 @@ func (r *Result) exactSplit(ctx context.Context, basic *Candidate, l *leading, f
 			}
 		}
 		c := r.splitCandidate(basic.Noise, bundle.Exact, a, points, l)
-		kept, err := r.keeps(c)
+		fits, err := r.composes(c)
 		if err != nil {
 			return nil, err
 		}
-		if kept {
+		if fits {
 			c.Loss, err = r.loss(c)
 			return c, err
 		}
@@ -252,9 +252,9 @@ func worstDelta(e, d float64, z int, epsilon float64) float64 {
 	return 1 - math.Pow(1-d, float64(z))*(1-sum)
 }
 
-// keeps reports whether the shares of a candidate, which are equal, compose to the
-// promise: its table, if it has any.
-func (r *Result) keeps(c *Candidate) (bool, error) {
+// composes reports whether the equal shares of a candidate, of its table if it has one,
+// compose exactly to the promise or less.
+func (r *Result) composes(c *Candidate) (bool, error) {
 	var one *account.PrivacyLossDistribution
 	var err error
 	if c.points != nil {

@@ -116,7 +116,7 @@ func (c *Curve) At(ctx context.Context, epsilon, delta float64) (*Point, error) 
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.points[v] == nil {
-		c.points[v] = measure(v.Table())
+		c.points[v] = measure(v.Mechanism())
 	}
 	return c.points[v], nil
 }

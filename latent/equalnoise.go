@@ -13,6 +13,7 @@ import (
 	"github.com/noisewright/noisewright/latent/internal/blocks"
 	"github.com/noisewright/noisewright/latent/internal/budget"
 	"github.com/noisewright/noisewright/local"
+	"github.com/noisewright/noisewright/proof"
 	"github.com/noisewright/noisewright/tables"
 )
 
@@ -33,7 +34,7 @@ func EqualTable(ctx context.Context, promise bundle.Promise, z int, sensitivity 
 		if err != nil {
 			return nil, check.Errorf("latent", nil, "noise for epsilon = %g, delta = %g: %w", p.Epsilon, p.Delta, err)
 		}
-		return v.Table(), nil
+		return v.Mechanism(), nil
 	}
 	epsilon, delta := EqualShare(promise.Epsilon, z), EqualShare(promise.Delta, z)
 	if e, d := exactShares(promise, z, epsilon, delta); e > 0 {
@@ -57,7 +58,7 @@ func EqualTable(ctx context.Context, promise bundle.Promise, z int, sensitivity 
 		}
 	}
 	t, err := table(epsilon, delta)
-	return t, bundle.Basic, err
+	return t, bundle.Designed.Composition(), err
 }
 
 // EqualShare returns a z-th of the total, rounded down.
@@ -89,7 +90,7 @@ func exactShares(promise bundle.Promise, z int, epsilon, delta float64) (e, d fl
 // law is mixed with the uniform one. Its answer is the mean of the values given that answer.
 //
 // Errors wrap dp.ErrInvalid: no values, one that is not within ±radius, or an epsilon that
-// is not from 1e-6 to tables.MaxEpsilon.
+// is not from 1e-6 to proof.MaxEpsilon.
 func FitRandomizer(values []float64, radius, epsilon float64) (*local.Randomizer, error) {
 	if len(values) == 0 {
 		return nil, check.Field("latent", "values", "none", "at least one")
@@ -99,8 +100,8 @@ func FitRandomizer(values []float64, radius, epsilon float64) (*local.Randomizer
 			return nil, check.Errorf("latent", dp.ErrInvalid, "values[%d] = %g, want a number within ±%g", i, v, radius)
 		}
 	}
-	if !(epsilon >= leastLocalEpsilon && epsilon <= tables.MaxEpsilon) {
-		return nil, check.Errorf("latent", dp.ErrInvalid, "epsilon = %g, want a number from %g to %d", epsilon, leastLocalEpsilon, tables.MaxEpsilon)
+	if !(epsilon >= leastLocalEpsilon && epsilon <= proof.MaxEpsilon) {
+		return nil, check.Errorf("latent", dp.ErrInvalid, "epsilon = %g, want a number from %g to %d", epsilon, leastLocalEpsilon, proof.MaxEpsilon)
 	}
 	return blocks.NewLaw(values, values, radius).Randomizer(epsilon)
 }

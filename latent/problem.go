@@ -53,9 +53,7 @@ type Problem struct {
 func (p *Problem) validate() error {
 	bad := check.In("latent")
 	bad.Add(dp.Privacy{Epsilon: p.Epsilon, Delta: p.Delta, Sensitivity: 1}.Validate())
-	if p.Epsilon == 0 {
-		bad.Bad("epsilon", p.Epsilon, "a finite number > 0")
-	}
+	bad.Want(p.Epsilon != 0, "epsilon", p.Epsilon, "a finite number > 0")
 	n := len(p.Mean)
 	switch {
 	case p.Data != nil && (p.Mean != nil || p.Covariance != nil):
@@ -65,9 +63,7 @@ func (p *Problem) validate() error {
 	case n == 0 || p.Covariance == nil:
 		bad.Bad("data", "none", "rows of features, or their mean and covariance")
 	}
-	if len(p.Features) != n {
-		bad.Bad("number of feature names", len(p.Features), fmt.Sprint(n))
-	}
+	bad.Want(len(p.Features) == n, "number of feature names", len(p.Features), "%d", n)
 	switch p.Domain {
 	case bundle.Bounds:
 		if len(p.Low) != n || len(p.High) != n {
@@ -81,13 +77,10 @@ func (p *Problem) validate() error {
 			}
 		}
 	case bundle.Ball, bundle.Box:
-		switch {
-		case !(p.Radius >= 0 && p.Radius <= math.MaxFloat64):
-			bad.Bad("radius", p.Radius, "a finite number > 0, or 0 for the clip quantile")
-		case p.Radius == 0 && p.Data == nil:
-			bad.Bad("radius", p.Radius, "a number > 0 if there is no data to take a quantile of")
-		case p.Radius == 0 && !(p.Clip > 0 && p.Clip <= 1):
-			bad.Bad("clip", p.Clip, "a share of the rows, 0 < clip <= 1")
+		bad.Want(p.Radius >= 0 && p.Radius <= math.MaxFloat64, "radius", p.Radius, "a finite number > 0, or 0 for the clip quantile")
+		if p.Radius == 0 {
+			bad.Want(p.Data != nil, "radius", p.Radius, "a number > 0 if there is no data to take a quantile of")
+			bad.Want(p.Data == nil || p.Clip > 0 && p.Clip <= 1, "clip", p.Clip, "a share of the rows, 0 < clip <= 1")
 		}
 	default:
 		bad.Bad("domain", fmt.Sprintf("%.40q", string(p.Domain)), "ball, box or bounds")

@@ -6,6 +6,7 @@ import (
 	"github.com/noisewright/noisewright/account"
 	"github.com/noisewright/noisewright/internal/check"
 	"github.com/noisewright/noisewright/latent/bundle"
+	"github.com/noisewright/noisewright/proof"
 	"github.com/noisewright/noisewright/tables"
 )
 
@@ -14,11 +15,11 @@ import (
 func Verify(b *bundle.Bundle) (*bundle.Verified, error) { return b.Verify(composition) }
 
 // VerifyContext is Verify with limits, those of [bundle.Bundle.VerifyContext].
-func VerifyContext(ctx context.Context, b *bundle.Bundle, o tables.VerifyOptions) (*bundle.Verified, error) {
+func VerifyContext(ctx context.Context, b *bundle.Bundle, o proof.Options) (*bundle.Verified, error) {
 	return b.VerifyContext(ctx, composition, o)
 }
 
-// composition is the bundle.Accountant of Verify.
+// composition is the accountant of Verify.
 func composition(coordinates []*tables.Table, promise bundle.Promise) (deltaUpper float64, err error) {
 	known := map[*tables.Table]*account.PrivacyLossDistribution{}
 	mechanisms := make([]*account.PrivacyLossDistribution, len(coordinates))

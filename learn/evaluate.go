@@ -14,7 +14,7 @@ type Errors struct {
 	Rows  int     `json:"rows"`
 	Wrong int     `json:"wrong"`
 	Rate  float64 `json:"rate"` // wrong of all
-	// Lower and Upper contain, with a probability of at least Level, the probability of an
+	// Lower and Upper contain, with a probability of at least level, the probability of an
 	// error on a record from where those of the test are, if these are independent (Clopper
 	// & Pearson 1934).
 	Lower float64 `json:"lower"`
@@ -22,12 +22,12 @@ type Errors struct {
 	Level float64 `json:"level"`
 }
 
-// Level is that of the intervals of Errors.
-const Level = 0.95
+// level is that of the intervals of Errors.
+const level = 0.95
 
 // Evaluate counts the labeled records that the model is wrong about. The error wraps
 // dp.ErrInvalid for none, and for records without classes or of another schema.
-func Evaluate(m *Model, d *Data) (Errors, error) {
+func (m *Model) Evaluate(d *Data) (Errors, error) {
 	bad := check.In("learn")
 	switch {
 	case !d.Labeled():
@@ -40,14 +40,14 @@ func Evaluate(m *Model, d *Data) (Errors, error) {
 	if err := bad.Err(); err != nil {
 		return Errors{}, err
 	}
-	e := Errors{Rows: d.Len(), Level: Level}
+	e := Errors{Rows: d.Len(), Level: level}
 	for row := range d.Len() {
 		if m.Predict(d, row) != d.Class(row) {
 			e.Wrong++
 		}
 	}
 	e.Rate = float64(e.Wrong) / float64(e.Rows)
-	e.Lower, e.Upper = clopperPearson(e.Wrong, e.Rows, Level)
+	e.Lower, e.Upper = clopperPearson(e.Wrong, e.Rows, level)
 	return e, nil
 }
 

@@ -10,6 +10,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/noisewright/noisewright/account"
 	"github.com/noisewright/noisewright/dp"
 )
 
@@ -48,7 +49,7 @@ func TestOneRecordOneSum(t *testing.T) {
 				if _, err := descent.run(t.Context()); err != nil {
 					t.Fatal(err)
 				}
-				if want, err := LogisticReleases(mixed, o); releases != want || err != nil {
+				if want, err := o.Releases(mixed); releases != want || err != nil {
 					t.Fatalf("%d releases, want %d, %v", releases, want, err)
 				}
 			}
@@ -80,7 +81,7 @@ func TestOneRecordOneSum(t *testing.T) {
 // model can be read.
 func TestManyCategories(t *testing.T) {
 	f := Feature{Name: "c"}
-	for i := range MaxCategories {
+	for i := range maxCategories {
 		f.Categories = append(f.Categories, strconv.Itoa(i))
 	}
 	s := &Schema{Target: "y", Classes: []string{"no", "yes"}, Features: []Feature{f}}
@@ -90,7 +91,7 @@ func TestManyCategories(t *testing.T) {
 		t.Fatal(err)
 	}
 	reread(t, &Model{Schema: s, Classifier: m})
-	if c := m.coefficients[0]; len(c) != MaxCategories || !(c[MaxCategories-1] > 0) || c[1] != 0 {
+	if c := m.coefficients[0]; len(c) != maxCategories || !(c[maxCategories-1] > 0) || c[1] != 0 {
 		t.Errorf("%d coefficients, the last %v", len(c), c[len(c)-1])
 	}
 }
@@ -112,13 +113,13 @@ func TestDerivative(t *testing.T) {
 	}
 }
 
-func fitWithoutNoise(t *testing.T, d *Data, o LogisticOptions) (*Logistic, error) {
+func fitWithoutNoise(t *testing.T, d *Data, o LogisticOptions) (*logistic, error) {
 	t.Helper()
-	releases, err := LogisticReleases(d.Schema(), o)
+	releases, err := o.Releases(d.Schema())
 	if err != nil {
 		t.Fatal(err)
 	}
-	n, err := NewNoise(t.Context(), None, Budget{}, releases, Options{})
+	n, err := NewNoise(t.Context(), none, Budget{}, releases, Options{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -126,7 +127,9 @@ func fitWithoutNoise(t *testing.T, d *Data, o LogisticOptions) (*Logistic, error
 	if err != nil {
 		t.Fatal(err)
 	}
-	return FitLogistic(t.Context(), d, r, o)
+	m, err := FitLogistic(t.Context(), d, r, o)
+	fitted, _ := m.(*logistic)
+	return fitted, err
 }
 
 // TestLogisticModel: what is written is read again, and predicts the same.
@@ -192,7 +195,7 @@ func TestLogisticErrors(t *testing.T) {
 		}
 	}
 	r := &Releaser{noise: &Noise{releases: 5}, left: 5}
-	if m, err := FitLogistic(t.Context(), good, r, LogisticOptions{}); m != nil || !errors.Is(err, ErrSpent) {
+	if m, err := FitLogistic(t.Context(), good, r, LogisticOptions{}); m != nil || !errors.Is(err, account.ErrExceeded) {
 		t.Errorf("noise for fewer releases: %v", err)
 	}
 }

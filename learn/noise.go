@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"math"
 	"math/big"
-	"slices"
 	"time"
 
 	"github.com/noisewright/noisewright/account"
@@ -15,7 +14,6 @@ import (
 	"github.com/noisewright/noisewright/internal/exact"
 	"github.com/noisewright/noisewright/loss"
 	"github.com/noisewright/noisewright/release"
-	"github.com/noisewright/noisewright/release/ledger"
 	"github.com/noisewright/noisewright/sampler"
 	"github.com/noisewright/noisewright/tables"
 	"github.com/noisewright/noisewright/tables/shapes"
@@ -26,8 +24,8 @@ type Budget struct {
 	// Epsilon and Delta are of all releases together: 0 < Epsilon <= MaxEpsilon,
 	// 0 <= Delta < 1.
 	Epsilon, Delta float64
-	// Neighbors says what is hidden: that a record is there at all (ledger.AddRemove), or
-	// what it is (ledger.Replace), which costs twice as much.
+	// Neighbors says what is hidden: that a record is there at all (dp.AddRemove), or
+	// what it is (dp.Replace), which costs twice as much.
 	Neighbors string
 }
 
@@ -40,12 +38,8 @@ func (b Budget) Validate() error {
 	if !(b.Epsilon > 0 && b.Epsilon <= MaxEpsilon) {
 		bad.Badf("epsilon", b.Epsilon, "a number above 0, at most %d", MaxEpsilon)
 	}
-	if !(b.Delta >= 0 && b.Delta < 1) {
-		bad.Bad("delta", b.Delta, "a number of at least 0 and below 1")
-	}
-	if b.Neighbors != ledger.AddRemove && b.Neighbors != ledger.Replace {
-		bad.Bad("neighbors", check.Quoted(b.Neighbors), ledger.AddRemove+" or "+ledger.Replace)
-	}
+	bad.Delta("delta", b.Delta)
+	bad.OneOf("neighbors", b.Neighbors, dp.AddRemove, dp.Replace)
 	return bad.Err()
 }
 
@@ -55,7 +49,7 @@ func (b Budget) Validate() error {
 // lemma 2.2).
 func (b Budget) addRemove() dp.Privacy {
 	p := dp.Privacy{Epsilon: b.Epsilon, Delta: b.Delta, Sensitivity: 1}
-	if b.Neighbors == ledger.Replace {
+	if b.Neighbors == dp.Replace {
 		p.Epsilon /= 2
 		p.Delta = exact.FloatDown(new(big.Rat).Quo(exact.Rational(p.Delta), twoSteps(p.Epsilon)))
 	}
@@ -71,31 +65,27 @@ func twoSteps(epsilon float64) *big.Rat {
 	return r.Add(r, big.NewRat(1, 1))
 }
 
-// Kind is a kind of noise.
-type Kind string
-
 // The kinds of noise.
 const (
-	// Auto is what has the least variance for the budget and the number of releases.
-	Auto Kind = "auto"
-	// Designed is the table of the least variance at the budget.
-	Designed Kind = "designed"
-	Gaussian Kind = "gaussian"
-	Laplace  Kind = "laplace"
-	// None adds nothing, for baselines. There is no guarantee.
-	None Kind = "none"
+	auto     = "auto"
+	designed = "designed"
+	gaussian = "gaussian"
+	laplace  = "laplace"
+	none     = "none"
 )
 
-// Kinds are all of them.
-func Kinds() []Kind { return []Kind{Auto, Designed, Gaussian, Laplace, None} }
+// Kinds are the kinds of noise: "auto" is what has the least variance for the budget and the
+// number of releases, "designed" the table of the least variance at the budget, "gaussian" and
+// "laplace" have these shapes, and "none" adds nothing, for baselines: there is no guarantee.
+func Kinds() []string { return []string{auto, designed, gaussian, laplace, none} }
 
 // Options say where noise comes from; the zero value is useful.
 type Options struct {
-	// Source finds the noise of Auto, such as one of release.Tables, which keeps what it
+	// Source finds the noise of "auto", such as one of release.Tables, which keeps what it
 	// found. nil, or one that fails or is not done within the TimeLimit, leaves the shapes
 	// of account.Calibrate, from Laplace to Gaussian noise; some seconds.
 	Source release.Source
-	// Design designs the tables of Designed, such as lp.Designer's.
+	// Design designs the tables of "designed", such as lp.Designer's.
 	Design account.Designer
 	// TimeLimit bounds the Source; 0 means a minute.
 	TimeLimit time.Duration
@@ -119,41 +109,39 @@ type Guarantee struct {
 // at most one, by at most 1, if it is added or removed. It is made without a look at the
 // data. It is immutable and safe for concurrent use.
 type Noise struct {
-	table     *tables.Verified // nil for None
+	table     *tables.Verified // nil for "none"
 	releases  int
-	cost      ledger.Cost
+	cost      account.Cost
 	guarantee *Guarantee
 	deviation float64
 }
 
-// NewNoise finds noise of the kind. None takes a zero Budget.
+// NewNoise finds noise of the kind, one of Kinds. "none" takes a zero Budget.
 //
 // Guarantee: what one Releaser returns is (Guarantee().Epsilon, Guarantee().Delta)-private
 // for the budget's neighbors, and that is no more than the budget.
 //
 // All bad fields are reported together, wrapping dp.ErrInvalid, and so is a budget that there
 // is no noise for.
-func NewNoise(ctx context.Context, kind Kind, b Budget, releases int, o Options) (*Noise, error) {
+func NewNoise(ctx context.Context, kind string, b Budget, releases int, o Options) (*Noise, error) {
 	bad := check.In("learn")
-	if !slices.Contains(Kinds(), kind) {
-		bad.Bad("noise", check.Quoted(string(kind)), "auto, designed, gaussian, laplace or none")
-	}
+	bad.OneOf("noise", kind, Kinds()...)
 	if releases < 1 || releases > account.MaxReleases {
 		bad.Badf("releases", releases, "from 1 to %d", account.MaxReleases)
 	}
 	switch {
-	case kind != None:
+	case kind != none:
 		bad.Add(b.Validate())
 	case b.Epsilon != 0 || b.Delta != 0:
 		bad.Bad("epsilon", b.Epsilon, "none without noise: there is no guarantee")
 	}
-	if kind == Gaussian && b.Delta == 0 {
+	if kind == gaussian && b.Delta == 0 {
 		bad.Bad("delta", b.Delta, "a number above 0: Gaussian noise is never private without")
 	}
 	if err := bad.Err(); err != nil {
 		return nil, err
 	}
-	if kind == None {
+	if kind == none {
 		return &Noise{releases: releases}, nil
 	}
 	problem := dp.Problem{Privacy: b.addRemove(), Query: dp.RealQuery, Loss: loss.L2}
@@ -175,10 +163,10 @@ func NewNoise(ctx context.Context, kind Kind, b Budget, releases int, o Options)
 const mostEach = 10
 
 // find finds noise for a target. What it keeps is proved of the result.
-func (o Options) find(ctx context.Context, kind Kind, t account.Target) (*tables.Verified, error) {
+func (o Options) find(ctx context.Context, kind string, t account.Target) (*tables.Verified, error) {
 	design, exponents := o.Design, []float64{}
-	switch kind { //nolint:exhaustive // None has none
-	case Auto:
+	switch kind {
+	case auto:
 		if o.Source != nil {
 			v, err := o.ask(ctx, t)
 			if v != nil || ctx.Err() != nil {
@@ -187,12 +175,12 @@ func (o Options) find(ctx context.Context, kind Kind, t account.Target) (*tables
 		}
 		design, exponents = nil, nil
 		if t.Delta == 0 {
-			design = laplace
+			design = designLaplace
 		}
-	case Gaussian:
+	case gaussian:
 		design, exponents = nil, []float64{2}
-	case Laplace:
-		design = laplace
+	case laplace:
+		design = designLaplace
 	}
 	c, err := account.Calibrate(ctx, t, design, account.CalibrateOptions{Exponents: exponents})
 	if err != nil {
@@ -216,33 +204,33 @@ func (o Options) ask(ctx context.Context, t account.Target) (*tables.Verified, e
 	return v, nil
 }
 
-// laplace is the account.Designer of Laplace noise.
-func laplace(_ context.Context, p dp.Problem, _ float64) (*tables.Verified, error) {
+// designLaplace is the account.Designer of Laplace noise.
+func designLaplace(_ context.Context, p dp.Problem, _ float64) (*tables.Verified, error) {
 	return shapes.Laplace(p, tables.Grid{})
 }
 
 // prove checks that the noise is for the releases, and that they keep to the budget together.
 func prove(v *tables.Verified, b Budget, releases int) (*Noise, error) {
-	if v == nil || v.Table() == nil {
+	if v == nil || v.Mechanism() == nil {
 		return nil, check.Field("learn", "table", "none", "one that Verify has proved")
 	}
-	t, p := v.Table(), b.addRemove()
+	t, p := v.Mechanism(), b.addRemove()
 	if own := t.Privacy().Sensitivity; own != 1 || t.Query() != dp.RealQuery {
 		return nil, check.Errorf("learn", nil, "the noise found is for %s queries of sensitivity %v, want %s and 1", t.Query(), own, dp.RealQuery)
 	}
-	cost := ledger.Cost{Table: v, Times: releases}
-	epsilon, err := release.Compose([]ledger.Cost{cost}, p.Delta)
+	cost := account.Cost{Table: v, Times: releases}
+	epsilon, err := account.EpsilonOf([]account.Cost{cost}, p.Delta)
 	if err != nil {
 		return nil, err
 	}
 	if !(epsilon <= p.Epsilon) {
 		return nil, check.Errorf("learn", nil, "%d releases of the noise found cost epsilon = %v, more than the %v of the budget", releases, epsilon, p.Epsilon)
 	}
-	if b.Neighbors == ledger.Replace { // of the pair of steps, see Budget.addRemove
+	if b.Neighbors == dp.Replace { // of the pair of steps, see Budget.addRemove
 		epsilon *= 2
 		// The budget, not what is proved: of an equal call the ledger takes up a charge that has
 		// no answer, also if other noise is found by then.
-		cost = ledger.Cost{Epsilon: b.Epsilon, Delta: b.Delta, Times: 1}
+		cost = account.Cost{Epsilon: b.Epsilon, Delta: b.Delta, Times: 1}
 	}
 	variance, _ := t.ExpectedLossOf(loss.L2).Float64()
 	n := &Noise{table: v, releases: releases, cost: cost, deviation: math.Sqrt(variance)}
@@ -256,7 +244,7 @@ func prove(v *tables.Verified, b Budget, releases int) (*Noise, error) {
 // is of exponential power shape, whose exponent is read off its moments.
 func shape(t *tables.Table) string {
 	if t.Dual() != nil {
-		return string(Designed)
+		return designed
 	}
 	mean, _ := t.ExpectedLossOf(loss.L1).Float64()
 	square, _ := t.ExpectedLossOf(loss.L2).Float64()
@@ -270,48 +258,46 @@ func shape(t *tables.Table) string {
 	}
 	switch nearest {
 	case 1:
-		return string(Laplace)
+		return laplace
 	case 2:
-		return string(Gaussian)
+		return gaussian
 	}
 	return fmt.Sprintf("exponential-power of exponent %v", nearest)
 }
 
-// Guarantee returns what a model costs, nil for None.
+// Guarantee returns what a model costs, nil without noise.
 func (n *Noise) Guarantee() *Guarantee { return n.guarantee }
 
-// Deviation returns the standard deviation of a release; 0 for None.
+// Deviation returns the standard deviation of a release; 0 without noise.
 func (n *Noise) Deviation() float64 { return n.deviation }
 
 // Costs returns what a model costs, for a ledger with the budget's neighbors.
-func (n *Noise) Costs() []ledger.Cost {
+func (n *Noise) Costs() []account.Cost {
 	if n.table == nil {
 		return nil
 	}
-	return []ledger.Cost{n.cost}
+	return []account.Cost{n.cost}
 }
 
 // Releaser makes the releases of one model, and no more than those. It is not safe for
 // concurrent use.
 type Releaser struct {
 	noise   *Noise
-	sampler *sampler.Sampler // nil: no noise
+	sampler *sampler.Noise // nil: no noise
 	left    int
 	// Private says that the guarantee holds: there is noise, and nobody knows it.
 	private bool
 }
 
-// ErrSpent is of a release more than there is noise for.
-var ErrSpent = errors.New("all releases of the budget are made")
-
 // Releaser returns a Releaser with fresh noise, which costs the Guarantee. Every further one
 // costs as much again. The error wraps sampler.ErrEntropy.
 func (n *Noise) Releaser() (*Releaser, error) {
 	r := &Releaser{noise: n, left: n.releases, private: n.table != nil}
-	var err error
-	if n.table != nil {
-		r.sampler, err = sampler.New(n.table, sampler.Options{})
+	if !r.private {
+		return r, nil
 	}
+	var err error
+	r.sampler, err = sampler.NewNoise(n.table, sampler.Options{})
 	return r, err
 }
 
@@ -323,7 +309,7 @@ func (n *Noise) DeterministicReleaser(seed [32]byte) (*Releaser, error) {
 	r := &Releaser{noise: n, left: n.releases}
 	var err error
 	if n.table != nil {
-		r.sampler, err = sampler.NewDeterministic(n.table, seed, sampler.Options{})
+		r.sampler, err = sampler.NewNoiseDeterministic(n.table, seed, sampler.Options{})
 	}
 	return r, err
 }
@@ -341,13 +327,13 @@ func (r *Releaser) Guarantee() *Guarantee {
 // a record that is added or removed must change at most one of the sums, by at most 2^24
 // steps.
 //
-// The error is ErrSpent, or one of sampler.Sampler.SampleInt. Nothing is released then.
+// The error wraps account.ErrExceeded after the last one, or is one of sampler.Noise.SampleInt. Nothing is released then.
 func (r *Releaser) Release(sums []int64) ([]float64, error) {
 	if r.noise == nil {
 		return nil, check.Field("learn", "releaser", "the zero value", "one of Noise.Releaser")
 	}
 	if r.left == 0 {
-		return nil, check.Errorf("learn", ErrSpent, "releases = %d are made, want no more", r.noise.releases)
+		return nil, check.Errorf("learn", account.ErrExceeded, "releases = %d are made, want no more", r.noise.releases)
 	}
 	r.left--
 	out := make([]float64, len(sums))
@@ -357,7 +343,7 @@ func (r *Releaser) Release(sums []int64) ([]float64, error) {
 		}
 		return out, nil
 	}
-	step := r.noise.table.Table().Grid().Step()
+	step := r.noise.table.Mechanism().Grid().Step()
 	for i, sum := range sums {
 		draw, err := r.sampler.SampleInt()
 		if err != nil {

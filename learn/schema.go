@@ -3,7 +3,6 @@ package learn
 import (
 	"bytes"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"io"
 	"math"
@@ -12,10 +11,8 @@ import (
 
 	"github.com/noisewright/noisewright/internal/check"
 	"github.com/noisewright/noisewright/internal/strictjson"
+	"github.com/noisewright/noisewright/proof"
 )
-
-// ErrFormat marks a file that is none of the format.
-var ErrFormat = errors.New("not of the format")
 
 // Schema says what is public about records. All of it counts as known before anybody looks
 // at them: what is read off the data is not protected.
@@ -51,9 +48,9 @@ func (f Feature) Numeric() bool { return f.Bounds != nil }
 
 // The bounds of a schema.
 const (
-	MaxClasses    = 1000
-	MaxFeatures   = 10_000
-	MaxCategories = 100_000
+	maxClasses    = 1000
+	maxFeatures   = 10_000
+	maxCategories = 100_000
 	maxCells      = 1 << 20 // classes times the categories of all features, and numeric ones
 	maxBound      = 1e100
 )
@@ -64,12 +61,12 @@ func (s *Schema) Validate() error {
 	if !name(s.Target) {
 		bad.Bad("target", check.Quoted(s.Target), nameRule)
 	}
-	if len(s.Classes) < 2 || len(s.Classes) > MaxClasses {
-		bad.Badf("classes", len(s.Classes), "from 2 to %d of them", MaxClasses)
+	if len(s.Classes) < 2 || len(s.Classes) > maxClasses {
+		bad.Badf("classes", len(s.Classes), "from 2 to %d of them", maxClasses)
 	}
 	texts(bad, "classes", s.Classes)
-	if len(s.Features) < 1 || len(s.Features) > MaxFeatures {
-		bad.Badf("features", len(s.Features), "from 1 to %d of them", MaxFeatures)
+	if len(s.Features) < 1 || len(s.Features) > maxFeatures {
+		bad.Badf("features", len(s.Features), "from 1 to %d of them", maxFeatures)
 	}
 	seen, cells := map[string]bool{s.Target: true}, 0
 	for i, f := range s.Features {
@@ -99,8 +96,8 @@ func (f Feature) validate(bad *check.List, field string) {
 			bad.Badf(field+" bounds", fmt.Sprintf("%v, %v", b.Lower, b.Upper), "lower below upper, both of at most %g", maxBound)
 		}
 	default:
-		if n := len(f.Categories); n < 2 || n > MaxCategories {
-			bad.Badf(field+" categories", n, "from 2 to %d of them", MaxCategories)
+		if n := len(f.Categories); n < 2 || n > maxCategories {
+			bad.Badf(field+" categories", n, "from 2 to %d of them", maxCategories)
 		}
 		texts(bad, field+" categories", f.Categories)
 	}
@@ -125,8 +122,8 @@ func texts(bad *check.List, field string, list []string) {
 
 // schemaFormat is that of the file of a schema.
 var schemaFormat = strictjson.Format{
-	Noun: "schema", Name: "noisewright-schema", Version: 1, MaxSize: 64 << 20, Err: ErrFormat,
-	MaxElements: map[string]int{"classes": MaxClasses, "features": MaxFeatures, "categories": MaxCategories},
+	Noun: "schema", Name: "noisewright-schema", Version: 1, MaxSize: 64 << 20, Err: proof.ErrFormat,
+	MaxElements: map[string]int{"classes": maxClasses, "features": maxFeatures, "categories": maxCategories},
 }
 
 type schemaFile struct {
@@ -136,7 +133,7 @@ type schemaFile struct {
 }
 
 // ReadSchema reads a schema from its file, format noisewright-schema, version 1
-// (docs/learn.md). The error wraps ErrFormat, or those of Validate.
+// (docs/learn.md). The error wraps proof.ErrFormat, or those of Validate.
 func ReadSchema(r io.Reader) (*Schema, error) {
 	var f schemaFile
 	if err := strictjson.Decode(r, schemaFormat, &f); err != nil {

@@ -29,7 +29,6 @@ type Certificate struct {
 	LowerBound *big.Rat
 
 	objective Objective
-	work      int64 // of finding this
 }
 
 // Loss returns the loss that the randomizer is to make small: MeanLoss or WorstLoss, by
@@ -43,43 +42,36 @@ func (c Certificate) Loss() *big.Rat {
 
 // Gap returns (Loss-LowerBound)/LowerBound, the relative distance from the best possible,
 // and false when the lower bound is 0.
-func (c Certificate) Gap() (gap float64, ok bool) { return proof.Gap(c.Loss(), c.LowerBound) }
+func (c Certificate) Gap() (gap float64, ok bool) { return c.Bounds().Gap() }
+
+// Bounds implements proof.Certificate.
+func (c Certificate) Bounds() proof.Bounds {
+	return proof.Bounds{Delta: c.DeltaUpper, Loss: c.Loss(), LowerBound: c.LowerBound, Worst: c.WorstLoss}
+}
 
 // Claims returns the strongest claims the certificate supports, as plain decimals of 15
 // significant digits rounded so that they are true.
-func (c Certificate) Claims() Claims {
-	return Claims{
-		Delta:      proof.Up(c.DeltaUpper),
-		MeanLoss:   proof.Up(c.MeanLoss),
-		WorstLoss:  proof.Up(c.WorstLoss),
-		Bias:       proof.Up(c.Bias),
-		LowerBound: proof.Down(c.LowerBound),
-	}
-}
+func (c Certificate) Claims() Claims { return proof.State[Claims](c.stated()...) }
 
-func (c Certificate) clone() Certificate {
-	for _, r := range []**big.Rat{&c.DeltaUpper, &c.MeanLoss, &c.WorstLoss, &c.Bias, &c.LowerBound} {
-		*r = new(big.Rat).Set(*r)
-	}
-	return c
+// stated returns what Claims are about.
+func (c Certificate) stated() []*big.Rat {
+	return []*big.Rat{c.DeltaUpper, c.MeanLoss, c.WorstLoss, c.Bias, c.LowerBound}
 }
 
 // Certify recomputes everything a randomizer can claim, in exact integer and rational
 // arithmetic. The randomizer must come from New or Decode. The first call, if not New
 // itself, takes some 10 µs for each weight, and for the lower bound as long again; a
 // randomizer does not change, and others return the same. Nothing bounds it but the limits
-// of a randomizer; VerifyContext does.
-func (r *Randomizer) Certify() Certificate { return r.proof.Certificate().clone() }
+// of a randomizer; proof.Verify does.
+func (r *Randomizer) Certify() Certificate { return r.proof.Certificate() }
 
 // certify is nothing that holds if the meter said stop.
 func (s *Spec) certify(m *proof.Meter) Certificate {
 	c := Certificate{objective: s.Objective}
-	before := m.Used()
 	c.DeltaUpper, c.WorstPair = s.worst(m)
 	c.Bias = s.bias(m)
 	c.MeanLoss, c.WorstLoss, c.WorstAt = s.losses(m)
 	c.LowerBound = s.lowerBound(m)
-	c.work = m.Used() - before
 	return c
 }
 

@@ -4,28 +4,9 @@ import (
 	"io"
 
 	"github.com/noisewright/noisewright/internal/check"
-	"github.com/noisewright/noisewright/internal/strictjson"
 	"github.com/noisewright/noisewright/loss"
 	"github.com/noisewright/noisewright/proof"
 )
-
-// The constants of the randomizer file; docs/local-format.md describes it.
-const (
-	formatName    = "noisewright-randomizer"
-	formatVersion = 1
-)
-
-// fileFormat bounds a file well above maxWeights weights and a large dual.
-var fileFormat = strictjson.Format{
-	Noun: "randomizer", Name: formatName, Version: formatVersion, MaxSize: 96 << 20, Err: ErrFormat,
-	MaxElements: map[string]int{
-		"weight": proof.MaxPieces, "shares": MaxNodes, "labels": MaxNodes, "range": 2, "costs": MaxAnswers,
-		"nodes": MaxNodes + 1, "answers": MaxAnswers, "answer_labels": MaxAnswers, "rows": MaxAnswers,
-		"weights": MaxNodes + 1, "totals": MaxNodes + 1, "means": MaxNodes + 1, "caps": MaxNodes + 1,
-		"point_totals": MaxNodes + 1, "point_means": MaxNodes + 1,
-		"pairs": MaxNodes * MaxNodes, "multipliers": proof.MaxMultipliers,
-	},
-}
 
 // file is the format.
 type file struct {
@@ -61,7 +42,7 @@ type fileCertificate struct {
 func (r *Randomizer) Encode(w io.Writer) error {
 	s := &r.spec
 	f := file{
-		Format: formatName, Version: formatVersion, Epsilon: s.Epsilon, Delta: s.Delta,
+		Format: Form.File.Name, Version: Form.File.Version, Epsilon: s.Epsilon, Delta: s.Delta,
 		Values: s.Values, Objective: s.Objective, Demands: fileDemands{Unbiased: s.Demands.Unbiased},
 		Costs: s.Costs, Nodes: s.Nodes, Answers: s.Answers, AnswerLabels: s.AnswerLabels, Rows: s.Rows,
 		Certificate: fileCertificate{s.Claims, s.Dual},
@@ -78,7 +59,7 @@ func (r *Randomizer) Encode(w io.Writer) error {
 	if s.Demands.Cap != 0 {
 		f.Demands.Cap = &s.Demands.Cap
 	}
-	return proof.Encode("local", w, f)
+	return Form.Encode(w, f)
 }
 
 // Decode reads one randomizer file. It checks the structure completely (see New) and
@@ -86,8 +67,8 @@ func (r *Randomizer) Encode(w io.Writer) error {
 // tables.Decode.
 func Decode(r io.Reader) (*Randomizer, error) {
 	var f file
-	if err := strictjson.Decode(r, fileFormat, &f); err != nil {
-		return nil, check.Errorf("local", nil, "%w", err)
+	if err := Form.Decode(r, &f); err != nil {
+		return nil, err
 	}
 	s := Spec{
 		Epsilon: f.Epsilon, Delta: f.Delta, Values: f.Values, Objective: f.Objective,
@@ -104,10 +85,10 @@ func Decode(r io.Reader) (*Randomizer, error) {
 		}
 	}
 	if s.Claims == (Claims{}) { // which New would fill in
-		return nil, check.Errorf("local", ErrFormat, "certificate.delta is empty, want a plain decimal number")
+		return nil, check.Errorf("local", proof.ErrFormat, "certificate.delta is empty, want a plain decimal number")
 	}
 	if s.Values.Kind != Category && len(s.Nodes) == 0 { // which New would fill in for integers
-		return nil, check.Errorf("local", ErrFormat, "nodes are missing, want those of the values")
+		return nil, check.Errorf("local", proof.ErrFormat, "nodes are missing, want those of the values")
 	}
 	return New(s)
 }
@@ -116,7 +97,7 @@ func Decode(r io.Reader) (*Randomizer, error) {
 func (f fileDemands) demands() (Demands, error) {
 	d := Demands{Unbiased: f.Unbiased}
 	bad := func(field string, value any, rule string) (Demands, error) {
-		return Demands{}, check.Errorf("local", ErrFormat, "demands.%s = %v, want %s", field, value, rule)
+		return Demands{}, check.Errorf("local", proof.ErrFormat, "demands.%s = %v, want %s", field, value, rule)
 	}
 	if r := f.Range; r != nil {
 		if len(r) != 2 || r[0] == 0 && r[1] == 0 {
@@ -142,12 +123,4 @@ func (f fileDemands) demands() (Demands, error) {
 
 // ReadFile is Decode for the file of the path. Errors name it, and may also be those of
 // the file system.
-func ReadFile(path string) (*Randomizer, error) { return proof.ReadFile("local", path, Decode) }
-
-// WriteFile writes the randomizer to a file, which appears whole or not at all. What is
-// there is replaced. Errors name the file and are those of the file system.
-func WriteFile(path string, r *Randomizer) error { return proof.WriteFile("local", path, r.Encode) }
-
-// Recognize reports whether a file is that of a randomizer, given how it starts: that its
-// first field is the format's.
-func Recognize(head []byte) bool { return proof.Recognize(head, formatName) }
+func ReadFile(path string) (*Randomizer, error) { return proof.ReadFile(Form, path, Decode) }

@@ -33,7 +33,7 @@ func Example() {
 	}
 	c := v.Certificate()
 	fmt.Println("delta", c.DeltaUpper.RatString(), "bias", c.Bias.RatString())
-	fmt.Println("mean loss over uniform values", v.Randomizer().Spec().Claims.MeanLoss)
+	fmt.Println("mean loss over uniform values", v.Mechanism().Spec().Claims.MeanLoss)
 	fmt.Println("loss of 0.5", r.LossAt(0.5))
 	// Output:
 	// delta 0 bias 0
@@ -48,7 +48,7 @@ func ExampleRandomizedResponse() {
 		fmt.Fprintln(os.Stderr, err)
 		return
 	}
-	r, c := v.Randomizer(), v.Certificate()
+	r, c := v.Mechanism(), v.Certificate()
 	wrong, _ := c.MeanLoss.Float64()
 	least, _ := c.LowerBound.Float64()
 	fmt.Printf("red is answered as %.4f\n", r.PMF(0))

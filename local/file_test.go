@@ -13,6 +13,7 @@ import (
 	"testing"
 
 	"github.com/noisewright/noisewright/internal/exact"
+	"github.com/noisewright/noisewright/proof"
 )
 
 // richRandomizer has something in every field that real values have.
@@ -20,7 +21,7 @@ func richRandomizer(tb testing.TB) *Randomizer {
 	tb.Helper()
 	s := twoAnswers()
 	s.Delta, s.Objective = 0.001, Mean
-	s.Values.Weight = []Piece{{-1, 1}, {0.25, 3}}
+	s.Values.Weight = []Piece{{From: -1, Weight: 1}, {From: 0.25, Weight: 3}}
 	s.Demands = Demands{Unbiased: true, Lower: -2, Upper: 2, Step: 0.5, Cap: 4.5}
 	s.Dual = &Dual{
 		Nodes: []float64{-1, 0, 1}, Totals: []float64{1, 1}, Means: []float64{0.25, -0.25}, Caps: []float64{0, 0.01},
@@ -52,7 +53,7 @@ func TestCodecRoundTrip(t *testing.T) {
 			t.Errorf("%+v, want %+v", v.Certificate().Claims(), r.Spec().Claims)
 		}
 		for head, want := range map[string]bool{text[:40]: true, `{"format":"noisewright-kernel","version":1,`: false, "[1]": false, "": false, text[:20]: false} {
-			if Recognize([]byte(head)) != want {
+			if Form.Recognize([]byte(head)) != want {
 				t.Errorf("%q is taken for a randomizer: %v, want %v", head, !want, want)
 			}
 		}
@@ -67,7 +68,7 @@ func TestFiles(t *testing.T) {
 		t.Errorf("no file: %v", err)
 	}
 	for range 2 { // the second time it is replaced
-		if err := WriteFile(path, r); err != nil {
+		if err := proof.WriteFile(path, r); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -84,7 +85,7 @@ func TestFiles(t *testing.T) {
 	if err := os.WriteFile(path, []byte(encoded(t, r)[:100]), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := ReadFile(path); !errors.Is(err, ErrFormat) || strings.Count(err.Error(), path) != 1 {
+	if _, err := ReadFile(path); !errors.Is(err, proof.ErrFormat) || strings.Count(err.Error(), path) != 1 {
 		t.Errorf("half a file: %v", err)
 	}
 }
@@ -149,6 +150,9 @@ func TestDecodeRefuses(t *testing.T) {
 // true: it is private, unbiased if it says so and within its cap, its losses are not above
 // and its bound is not above what the definitions give.
 func TestTampered(t *testing.T) {
+	if testing.Short() {
+		t.Skip("slow")
+	}
 	number := regexp.MustCompile(`-?[0-9]+(\.[0-9]+)?(e-?[0-9]+)?`)
 	refused, accepted := 0, 0
 	pure := twoAnswers()
@@ -187,7 +191,7 @@ func TestTampered(t *testing.T) {
 		} {
 			s := r.Spec()
 			change(&s.Claims)
-			if v, err := newRandomizer(t, s).Verify(); v != nil || !errors.Is(err, ErrFalseClaim) || !strings.Contains(err.Error(), name) {
+			if v, err := newRandomizer(t, s).Verify(); v != nil || !errors.Is(err, proof.ErrFalseClaim) || !strings.Contains(err.Error(), name) {
 				t.Errorf("a better %s than proved: %v", name, err)
 			}
 		}
@@ -254,7 +258,7 @@ func FuzzDecode(f *testing.F) {
 			}
 			return
 		}
-		v, err := r.VerifyContext(t.Context(), VerifyOptions{Work: 1 << 24})
+		v, err := proof.Verify(t.Context(), r, proof.Options{Work: 1 << 24})
 		if (v == nil) != (err != nil) {
 			t.Fatalf("verified: %v, %v", v, err)
 		}

@@ -2,6 +2,7 @@ package local
 
 import (
 	"github.com/noisewright/noisewright/loss"
+	"github.com/noisewright/noisewright/proof"
 )
 
 // Kind says what values a randomizer takes.
@@ -41,11 +42,8 @@ type Values struct {
 	Labels []string `json:"labels,omitempty"`
 }
 
-// Piece is a piece of the density of values: Weight >= 0, finite, from From on.
-type Piece struct {
-	From   float64 `json:"from"`
-	Weight float64 `json:"weight"`
-}
+// Piece is a piece of the density of values.
+type Piece = proof.Piece
 
 // Demands restrict the mechanisms to choose from, and with them what the lower bound is about.
 type Demands struct {
@@ -83,9 +81,9 @@ type Spec struct {
 // Claims are the numbers a randomizer states about itself, as plain decimals rounded so
 // that they stay true.
 type Claims struct {
-	Delta      string `json:"delta"`
-	MeanLoss   string `json:"mean_loss"`   // averaged over the weight of the values
-	WorstLoss  string `json:"worst_loss"`  // the largest of a value
-	Bias       string `json:"bias"`        // the largest |mean answer − value|; for Category 0
-	LowerBound string `json:"lower_bound"` // on the loss of the objective
+	Delta      string `json:"delta" bound:"upper"`
+	MeanLoss   string `json:"mean_loss" bound:"upper"`   // averaged over the weight of the values
+	WorstLoss  string `json:"worst_loss" bound:"upper"`  // the largest of a value
+	Bias       string `json:"bias" bound:"upper"`        // the largest |mean answer − value|; for Category 0
+	LowerBound string `json:"lower_bound" bound:"lower"` // on the loss of the objective
 }

@@ -208,7 +208,7 @@ func oracleCells(s *Spec, means []float64, value float64) (weight []float64, cos
 func oracleDensityAt(s *Spec, x float64) float64 {
 	weight := s.Values.Weight
 	if len(weight) == 0 {
-		weight = []Piece{{s.Values.Lower, 1}}
+		weight = []Piece{{From: s.Values.Lower, Weight: 1}}
 	}
 	total, at := 0.0, 0.0
 	for i, p := range weight {
@@ -351,7 +351,7 @@ func boundSpec(rng *rand.Rand, kind Kind, objective Objective, delta float64, un
 	case Real:
 		s.Nodes = []float64{-1, 2}
 		if rng.IntN(2) == 0 {
-			s.Values.Weight = []Piece{{-1, 1}, {0.25, 3}, {1.5, 0.5}}
+			s.Values.Weight = []Piece{{From: -1, Weight: 1}, {From: 0.25, Weight: 3}, {From: 1.5, Weight: 0.5}}
 		}
 	}
 	s.Claims = Claims{"1", "100", "100", "100", "0"} // nothing is to be certified but the bound
@@ -375,6 +375,9 @@ func boundSpec(rng *rand.Rand, kind Kind, objective Objective, delta float64, un
 // TestBoundAgainstOracle compares the bound of random multipliers with that of the
 // definitions, for all kinds of bounds: it is not above it, and hardly below.
 func TestBoundAgainstOracle(t *testing.T) {
+	if testing.Short() {
+		t.Skip("slow")
+	}
 	rng := rand.New(rand.NewPCG(71, 72))
 	for _, kind := range []Kind{Real, Integer, Category} {
 		for _, objective := range []Objective{Mean, Worst} {
@@ -465,6 +468,9 @@ func TestLowered(t *testing.T) {
 // TestBoundBelowLosses is weak duality: whatever multipliers are written down, the bound
 // stays below the loss of a randomizer that keeps the promise.
 func TestBoundBelowLosses(t *testing.T) {
+	if testing.Short() {
+		t.Skip("slow")
+	}
 	rng := rand.New(rand.NewPCG(73, 74))
 	best := 0.0
 	for range 5 {

@@ -103,7 +103,7 @@ func oracleMean(s *Spec) *big.Rat {
 	}
 	weight := s.Values.Weight
 	if len(weight) == 0 {
-		weight = []Piece{{s.Values.Lower, 1}}
+		weight = []Piece{{From: s.Values.Lower, Weight: 1}}
 	}
 	for _, p := range weight {
 		breaks = append(breaks, p.From)
@@ -168,7 +168,7 @@ func randomSpec(rng *rand.Rand) Spec {
 	if rng.IntN(2) == 0 {
 		x := s.Values.Lower
 		for x < s.Values.Upper {
-			s.Values.Weight = append(s.Values.Weight, Piece{x, float64(1 + rng.IntN(5))})
+			s.Values.Weight = append(s.Values.Weight, Piece{From: x, Weight: float64(1 + rng.IntN(5))})
 			x += 0.1 + rng.Float64()
 		}
 	}
@@ -219,6 +219,9 @@ func between(rng *rand.Rand, s *Spec) *big.Rat {
 // the integral, the worst is above that of every value and hardly above the largest, and
 // the bias is that of a node.
 func TestCertificateAgainstOracle(t *testing.T) {
+	if testing.Short() {
+		t.Skip("slow")
+	}
 	rng := rand.New(rand.NewPCG(61, 62))
 	pure := 0
 	for range 40 {

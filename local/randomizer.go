@@ -19,9 +19,10 @@ type Randomizer struct{ *content }
 // content is what a Randomizer and the proof about it share. No other package has a
 // pointer to one, so that nothing can be assigned to what was proved.
 type content struct {
-	spec Spec
+	spec   Spec
+	labels map[string]int // the nodes of categories
 	// It does not change, so it is certified once, and judged once.
-	proof *proof.Proof[Certificate, Verified]
+	proof proof.Proof[Certificate]
 }
 
 // New checks the structure of a randomizer: ranges, order, sums of 2^64. It does not
@@ -41,8 +42,11 @@ func build(s Spec, certify func(*Spec, *proof.Meter) Certificate) (*Randomizer, 
 		return nil, err
 	}
 	s = s.clone()
-	c := &content{spec: s}
-	c.proof = proof.NewProof("local", func(m *proof.Meter) Certificate { return certify(&c.spec, m) }, c.judge)
+	c := &content{spec: s, labels: make(map[string]int, len(s.Values.Labels))}
+	for i, l := range s.Values.Labels {
+		c.labels[l] = i
+	}
+	c.proof = proof.New("local", func(m *proof.Meter) Certificate { return certify(&c.spec, m) }, c.spec.judge)
 	if s.Claims == (Claims{}) {
 		c.spec.Claims = c.proof.Certificate().Claims()
 	}
@@ -51,18 +55,10 @@ func build(s Spec, certify func(*Spec, *proof.Meter) Certificate) (*Randomizer, 
 
 func (s Spec) clone() Spec {
 	s.Values = s.Values.clone()
-	s.Costs, s.Rows = clone2(s.Costs), clone2(s.Rows)
+	s.Costs, s.Rows = proof.CloneRows(s.Costs), proof.CloneRows(s.Rows)
 	s.Nodes, s.Answers, s.AnswerLabels = slices.Clone(s.Nodes), slices.Clone(s.Answers), slices.Clone(s.AnswerLabels)
 	s.Dual = s.Dual.clone()
 	return s
-}
-
-func clone2[T any](rows [][]T) [][]T {
-	c := slices.Clone(rows)
-	for i, r := range c {
-		c[i] = slices.Clone(r)
-	}
-	return c
 }
 
 // integers returns all values of kind Integer.
@@ -96,7 +92,7 @@ func (s *Spec) validate() error {
 	}
 	s.validateRows(n, m, errs)
 	if s.Claims != (Claims{}) {
-		proof.Validate(s.Claims.list(), errs)
+		proof.Validate(&s.Claims, errs)
 	}
 	if err := errs.Err(); err != nil {
 		return err
@@ -239,16 +235,6 @@ func (d Demands) lattice(k *big.Int) float64 {
 	return f
 }
 
-func (c *Claims) list() []proof.Claim {
-	return []proof.Claim{
-		{Name: "delta", Text: &c.Delta, Up: true},
-		{Name: "mean_loss", Text: &c.MeanLoss, Up: true},
-		{Name: "worst_loss", Text: &c.WorstLoss, Up: true},
-		{Name: "bias", Text: &c.Bias, Up: true},
-		{Name: "lower_bound", Text: &c.LowerBound},
-	}
-}
-
 // WithDual returns the randomizer with other multipliers for its lower bound, and claims
 // that follow from the certificate. Of that, all but the lower bound is the randomizer's
 // own, which is certified once. The error wraps dp.ErrInvalid.
@@ -256,14 +242,8 @@ func (r *Randomizer) WithDual(d *Dual) (*Randomizer, error) {
 	s := r.spec
 	s.Dual, s.Claims = d, Claims{}
 	return build(s, func(s *Spec, m *proof.Meter) Certificate {
-		own, err := r.proof.Certified(m)
-		if err != nil {
-			return Certificate{} // the meter said stop
-		}
-		c := own.clone()
-		before := m.Used()
+		c := r.proof.Again(m)
 		c.LowerBound = s.lowerBound(m)
-		c.work += m.Used() - before
 		return c
 	})
 }
@@ -271,12 +251,12 @@ func (r *Randomizer) WithDual(d *Dual) (*Randomizer, error) {
 // Spec returns a copy of what the randomizer holds.
 func (r *Randomizer) Spec() Spec { return r.spec.clone() }
 
-// Between returns the two neighboring nodes between which the value x is rounded, as
+// between returns the two neighboring nodes between which the value x is rounded, as
 // indices low and low+1, and the probability (x − node low)/(node low+1 − node low) of the
 // upper one, rounded; for a value that is a node, low is its index and the probability is
 // 0. ok is false for a value that the randomizer does not take: outside the range, NaN, or
 // not an integer for integer values.
-func (r *Randomizer) Between(x float64) (low int, up float64, ok bool) {
+func (r *Randomizer) between(x float64) (low int, up float64, ok bool) {
 	nodes := r.spec.Nodes
 	if len(nodes) == 0 || !(x >= nodes[0] && x <= nodes[len(nodes)-1]) {
 		return 0, 0, false
@@ -305,7 +285,7 @@ func (r *Randomizer) PMF(i int) []float64 {
 // PMFAt is PMF for the value x, which may lie between nodes; nil if the randomizer does
 // not take it.
 func (r *Randomizer) PMFAt(x float64) []float64 {
-	low, up, ok := r.Between(x)
+	low, up, ok := r.between(x)
 	if !ok {
 		return nil
 	}

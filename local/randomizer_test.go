@@ -10,6 +10,7 @@ import (
 
 	"github.com/noisewright/noisewright/dp"
 	"github.com/noisewright/noisewright/loss"
+	"github.com/noisewright/noisewright/proof"
 )
 
 // logThree is a little above ln 3, the epsilon of odds of 3 to 1.
@@ -123,9 +124,9 @@ func TestNotPrivate(t *testing.T) {
 		want   error
 		says   string
 	}{
-		{func(s *Spec) { s.Epsilon = 1.0986 }, ErrNotPrivate, "between the nodes"},
-		{func(s *Spec) { s.Answers[0] = -2.5 }, ErrFalseClaim, "unbiased"},
-		{func(s *Spec) { s.Demands.Cap = 3.99 }, ErrFalseClaim, "cap = 3.99"},
+		{func(s *Spec) { s.Epsilon = 1.0986 }, proof.ErrNotPrivate, "between the nodes"},
+		{func(s *Spec) { s.Answers[0] = -2.5 }, proof.ErrFalseClaim, "unbiased"},
+		{func(s *Spec) { s.Demands.Cap = 3.99 }, proof.ErrFalseClaim, "cap = 3.99"},
 	} {
 		s := twoAnswers()
 		c.change(&s)

@@ -28,7 +28,7 @@ func TestRandomizedResponse(t *testing.T) {
 			if err != nil {
 				t.Fatalf("%d categories, epsilon %g: %v", k, epsilon, err)
 			}
-			s, c := v.Randomizer().Spec(), v.Certificate()
+			s, c := v.Mechanism().Spec(), v.Certificate()
 			ratio := exact.RatioDown(epsilon)
 			truth, other := s.Rows[0][0], s.Rows[0][1]
 			if c.DeltaUpper.Sign() != 0 || ratio.Exceeds(truth, other) {

@@ -49,7 +49,7 @@ func (v Values) Validate() error {
 	case Real:
 		proof.ValidateWeight(v.Lower, v.Upper, v.Weight, errs)
 	case Integer:
-		proof.ValidateWeight[Piece](v.Lower, v.Upper, nil, errs)
+		proof.ValidateWeight(v.Lower, v.Upper, nil, errs)
 		if l, u := v.Lower, v.Upper; l < u {
 			for _, x := range []float64{l, u} {
 				if x != math.Trunc(x) || math.Abs(x) > exact.MaxInteger {

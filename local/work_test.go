@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/noisewright/noisewright/loss"
+	"github.com/noisewright/noisewright/proof"
 )
 
 // costlySpec has many nodes and answers of many digits, and a dual.
@@ -62,6 +63,9 @@ func costlySpec(t *testing.T, lossName string, delta float64, objective Objectiv
 // A check that costs too much ends at the limit of work or with its context, and says that
 // the randomizer is not checked.
 func TestWorkIsLimited(t *testing.T) {
+	if testing.Short() {
+		t.Skip("slow")
+	}
 	for name, s := range map[string]Spec{
 		"many pairs of nodes": costlySpec(t, "l2", 0.1, Worst),
 		"many prices":         costlySpec(t, "l1", 0.1, Mean),
@@ -74,13 +78,13 @@ func TestWorkIsLimited(t *testing.T) {
 		}
 		start := time.Now()
 		for work := int64(1 << 15); work < 1<<27; work *= 8 {
-			v, err := r.VerifyContext(t.Context(), VerifyOptions{Work: work})
-			if v != nil || !errors.Is(err, ErrWork) || errors.Is(err, ErrNotPrivate) || errors.Is(err, ErrFalseClaim) {
-				t.Errorf("%s: %v, %v, want ErrWork alone", name, v, err)
+			v, err := proof.Verify(t.Context(), r, proof.Options{Work: work})
+			if v != nil || !errors.Is(err, proof.ErrWork) || errors.Is(err, proof.ErrNotPrivate) || errors.Is(err, proof.ErrFalseClaim) {
+				t.Errorf("%s: %v, %v, want proof.ErrWork alone", name, v, err)
 			}
 		}
 		ctx, cancel := context.WithTimeout(t.Context(), 20*time.Millisecond)
-		v, err := r.VerifyContext(ctx, VerifyOptions{Work: math.MaxInt64})
+		v, err := proof.Verify(ctx, r, proof.Options{Work: math.MaxInt64})
 		cancel()
 		if v != nil || !errors.Is(err, context.DeadlineExceeded) {
 			t.Errorf("%s: %v, %v, want the error of the context", name, v, err)
@@ -99,10 +103,10 @@ func TestWorkIsCounted(t *testing.T) {
 		t.Fatal(err)
 	}
 	work := v.Work()
-	if _, err := newRandomizer(t, text).VerifyContext(t.Context(), VerifyOptions{Work: work - 1}); !errors.Is(err, ErrWork) {
+	if _, err := proof.Verify(t.Context(), newRandomizer(t, text), proof.Options{Work: work - 1}); !errors.Is(err, proof.ErrWork) {
 		t.Errorf("with less work than it takes: %v", err)
 	}
-	if v, err = newRandomizer(t, text).VerifyContext(t.Context(), VerifyOptions{Work: work}); err != nil || v.Work() != work {
+	if v, err = proof.Verify(t.Context(), newRandomizer(t, text), proof.Options{Work: work}); err != nil || v.Work() != work {
 		t.Errorf("with as much work as it takes: %v, %v", v, err)
 	}
 }

@@ -28,7 +28,7 @@ func designAdditive(t *testing.T, p lp.CellsProblem, gap float64) (r *lp.CellsRe
 		t.Errorf("optimal = %v with gap %g and error %v", r.Optimal, r.Gap, err)
 	}
 	var file bytes.Buffer
-	if err := r.Kernel.Kernel().Encode(&file); err != nil {
+	if err := r.Kernel.Mechanism().Encode(&file); err != nil {
 		t.Fatal(err)
 	}
 	back, err := cells.Decode(&file)

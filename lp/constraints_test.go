@@ -40,7 +40,7 @@ func bracket(t *testing.T, p dp.Problem, gap float64) (upper, lower float64, tab
 	if lower > upper {
 		t.Errorf("%+v: bound %g above the loss %g", p, lower, upper)
 	}
-	return upper, lower, r.Table.Table()
+	return upper, lower, r.Table.Mechanism()
 }
 
 // TestIntegerOptimum: at sensitivity 1 the optimum on the integers is known for
@@ -255,7 +255,7 @@ func TestBindingConstraints(t *testing.T) {
 		if upper, lower := losses(r); upper < free || lower > upper {
 			t.Errorf("%s: [%g, %g], at least %g without", name, lower, upper, free)
 		}
-		if r.Table.Table().Problem().Constraints.None() {
+		if r.Table.Mechanism().Problem().Constraints.None() {
 			t.Errorf("%s: the table does not state it", name)
 		}
 	}

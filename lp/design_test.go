@@ -40,7 +40,7 @@ func design(t *testing.T, p dp.Problem, gap float64) *lp.Result {
 	if err := fromFile(r.Table); err != nil {
 		t.Fatalf("%s ε=%g δ=%g Δ=%g: %v", p.Loss.Name(), p.Epsilon, p.Delta, p.Sensitivity, err)
 	}
-	if got := r.Table.Table().Privacy(); got != p.Privacy {
+	if got := r.Table.Mechanism().Privacy(); got != p.Privacy {
 		t.Errorf("the table promises %+v for %+v", got, p)
 	}
 	return r
@@ -264,12 +264,12 @@ func TestMonotoneInPrivacy(t *testing.T) {
 // TestTablesAreSymmetric: a symmetric loss gives a symmetric table.
 func TestTablesAreSymmetric(t *testing.T) {
 	r := design(t, dp.Problem{Privacy: dp.Privacy{Epsilon: 1, Delta: 0.2, Sensitivity: 1}, Loss: loss.L1}, 5e-3)
-	n := r.Table.Table().Cells()
-	if r.Table.Table().Grid().FirstCell != -(n-1)/2 || n%2 == 0 {
-		t.Fatalf("%d cells from %d", n, r.Table.Table().Grid().FirstCell)
+	n := r.Table.Mechanism().Cells()
+	if r.Table.Mechanism().Grid().FirstCell != -(n-1)/2 || n%2 == 0 {
+		t.Fatalf("%d cells from %d", n, r.Table.Mechanism().Grid().FirstCell)
 	}
 	for i := range n {
-		if r.Table.Table().Weight(i) != r.Table.Table().Weight(n-1-i) {
+		if r.Table.Mechanism().Weight(i) != r.Table.Mechanism().Weight(n-1-i) {
 			t.Errorf("weights %d and %d differ", i, n-1-i)
 		}
 	}
@@ -303,8 +303,8 @@ func TestLimits(t *testing.T) {
 	}
 	r, err = lp.Design(t.Context(), p, lp.Options{NewSolver: highs.New, MaxCells: 101})
 	check("few cells", r, err)
-	if r.Table.Table().Cells() > 101 {
-		t.Errorf("few cells: %d", r.Table.Table().Cells())
+	if r.Table.Mechanism().Cells() > 101 {
+		t.Errorf("few cells: %d", r.Table.Mechanism().Cells())
 	}
 	// Too few for any noise: an error without a result.
 	r, err = lp.Design(t.Context(), dp.Problem{Privacy: dp.Privacy{Epsilon: 0.01, Delta: 1e-9, Sensitivity: 1}, Loss: loss.L1},

@@ -77,7 +77,7 @@ func ExampleDesignKernel() {
 		fmt.Println(err)
 		return
 	}
-	fmt.Printf("%d answers, expected loss about %s\n", r.Kernel.Kernel().Cells(), r.Kernel.Certificate().ExpectedLoss.FloatString(2))
+	fmt.Printf("%d answers, expected loss about %s\n", r.Kernel.Mechanism().Cells(), r.Kernel.Certificate().ExpectedLoss.FloatString(2))
 	// Output:
 	// 10 answers, expected loss about 0.95
 }

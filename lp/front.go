@@ -117,9 +117,7 @@ func (o FrontOptions) validate(p dp.Problem, losses [2]loss.Loss) error {
 	p.Loss = loss.L1 // in the place of the two
 	errs.Add(validate(p))
 	errs.Add(o.Options.validate())
-	if o.Points != 0 && (o.Points < MinFrontPoints || o.Points > MaxFrontPoints) {
-		errs.Badf("points", o.Points, "an integer from %d to %d", MinFrontPoints, MaxFrontPoints)
-	}
+	errs.Want(o.Points == 0 || o.Points >= MinFrontPoints && o.Points <= MaxFrontPoints, "points", o.Points, "an integer from %d to %d", MinFrontPoints, MaxFrontPoints)
 	for _, l := range losses {
 		if l == nil {
 			errs.Bad("losses", "none", "two losses")
@@ -289,7 +287,7 @@ func (f *front) design(ctx context.Context, to direction, limit time.Duration) (
 	}
 	point := &FrontPoint{Share: to.share, Weights: to.weights, Design: r}
 	for i, l := range f.losses {
-		point.Expected[i] = r.Table.Table().ExpectedLossOf(l)
+		point.Expected[i] = r.Table.Mechanism().ExpectedLossOf(l)
 	}
 	return point, nil
 }

@@ -28,7 +28,7 @@ func designKernel(t *testing.T, p lp.KernelProblem, gap float64) (r *lp.KernelRe
 		t.Errorf("ε=%g δ=%g: optimal = %v with gap %g and error %v", p.Epsilon, p.Delta, r.Optimal, r.Gap, err)
 	}
 	var file bytes.Buffer
-	if err := r.Kernel.Kernel().Encode(&file); err != nil {
+	if err := r.Kernel.Mechanism().Encode(&file); err != nil {
 		t.Fatal(err)
 	}
 	back, err := kernels.Decode(&file)
@@ -77,8 +77,8 @@ func TestKernelBrackets(t *testing.T) {
 		if loss > c.loss || math.Abs(bound-c.bound) > 6e-4 {
 			t.Errorf("ε=%g δ=%g, %d cells: [%g, %g], want [%g, %g]", c.epsilon, c.delta, c.cells, bound, loss, c.bound, c.loss)
 		}
-		if r.Kernel.Kernel().Cells() != c.cells {
-			t.Errorf("%d cells, want %d", r.Kernel.Kernel().Cells(), c.cells)
+		if r.Kernel.Mechanism().Cells() != c.cells {
+			t.Errorf("%d cells, want %d", r.Kernel.Mechanism().Cells(), c.cells)
 		}
 	}
 }
@@ -104,7 +104,7 @@ func TestKernelLargeEpsilon(t *testing.T) {
 	if !r.Optimal || loss < 0.0958 || bound > 0.1026 {
 		t.Errorf("gap %g: [%g, %g]", r.Gap, bound, loss)
 	}
-	for _, weight := range []uint64{r.Kernel.Kernel().Weight(0, 0), r.Kernel.Kernel().Weight(5, 5)} {
+	for _, weight := range []uint64{r.Kernel.Mechanism().Weight(0, 0), r.Kernel.Mechanism().Weight(5, 5)} {
 		if share := math.Ldexp(float64(weight), -64); share < 0.249 {
 			t.Errorf("a cell answers with its own node with probability %g, want at least nearly delta", share)
 		}
@@ -291,7 +291,7 @@ func TestKernelCapSlack(t *testing.T) {
 			t.Errorf("%+v: %v", c, err)
 			continue
 		}
-		kept := r.Kernel.Kernel().InstanceCap()
+		kept := r.Kernel.Mechanism().InstanceCap()
 		if (kept > p.InstanceCap) != c.raised || kept > p.InstanceCap*(1+p.CapSlack) {
 			t.Errorf("%+v: the cap is %g, %g was asked for", c, kept, p.InstanceCap)
 		}
@@ -303,7 +303,7 @@ func TestKernelCapSlack(t *testing.T) {
 		}
 	}
 	p.Queries.Upper, p.CapSlack = 4*p.Sensitivity, 0
-	if r, err := lp.DesignKernel(t.Context(), p, o); err != nil || r.Kernel.Kernel().InstanceCap() != least {
+	if r, err := lp.DesignKernel(t.Context(), p, o); err != nil || r.Kernel.Mechanism().InstanceCap() != least {
 		t.Errorf("without slack: %v, %v", r, err)
 	}
 }

@@ -26,7 +26,7 @@ func designLocal(t *testing.T, p lp.LocalProblem, o lp.Options) (r *lp.LocalResu
 		t.Errorf("optimal = %v with gap %g and error %v", r.Optimal, r.Gap, err)
 	}
 	var file bytes.Buffer
-	if err := r.Randomizer.Randomizer().Encode(&file); err != nil {
+	if err := r.Randomizer.Mechanism().Encode(&file); err != nil {
 		t.Fatal(err)
 	}
 	back, err := local.Decode(&file)
@@ -65,6 +65,9 @@ func unbiased(epsilon float64, o local.Objective) lp.LocalProblem {
 // TestLocalTable: an independent program in another language, in floats and without lower
 // bounds, has these losses; with epsilon = 5 and 8 its grid was coarse.
 func TestLocalTable(t *testing.T) {
+	if testing.Short() {
+		t.Skip("slow")
+	}
 	for _, c := range []struct{ epsilon, worst, mean, gap float64 }{
 		{0.5, 16.01, 16.0, 0.005},
 		{1, 3.991, 3.887, 0.005},
@@ -84,6 +87,9 @@ func TestLocalTable(t *testing.T) {
 // TestLocalScales: the problem on another range is the same in other units, also where the
 // ends of the range are no short binary numbers.
 func TestLocalScales(t *testing.T) {
+	if testing.Short() {
+		t.Skip("slow")
+	}
 	const gap = 0.005
 	_, want, _ := designLocal(t, unbiased(2, local.Worst), lp.Options{Gap: gap})
 	for _, ends := range [][2]float64{{0, 5}, {0.1, 0.7}, {-1e6, -999999}, {0, 1e-5}} {
@@ -148,6 +154,9 @@ func TestLocalIntegers(t *testing.T) {
 
 // TestLocalLosses: losses but the squared one, biased answers, weights and caps.
 func TestLocalLosses(t *testing.T) {
+	if testing.Short() {
+		t.Skip("slow")
+	}
 	pinball, err := loss.Parse("pinball:0.9")
 	if err != nil {
 		t.Fatal(err)
@@ -177,7 +186,7 @@ func TestLocalAnswers(t *testing.T) {
 	p := unbiased(1, local.Worst)
 	p.Demands.Step, p.Demands.Lower, p.Demands.Upper = 0.5, -3, 3
 	r, loss, _ := designLocal(t, p, lp.Options{Gap: 0.02})
-	for _, y := range r.Randomizer.Randomizer().Spec().Answers {
+	for _, y := range r.Randomizer.Mechanism().Spec().Answers {
 		if math.Mod(y, 0.5) != 0 || math.Abs(y) > 3 {
 			t.Errorf("answer %g", y)
 		}
@@ -188,7 +197,7 @@ func TestLocalAnswers(t *testing.T) {
 	p = unbiased(1, local.Worst)
 	p.MaxAnswers = 5
 	r, loss, _ = designLocal(t, p, lp.Options{Gap: 0.1})
-	if n := len(r.Randomizer.Randomizer().Spec().Answers); n > 5 || loss < free*0.995 || loss > 1.1*free {
+	if n := len(r.Randomizer.Mechanism().Spec().Answers); n > 5 || loss < free*0.995 || loss > 1.1*free {
 		t.Errorf("%d answers with the loss %g, that of any number is %g", n, loss, free)
 	}
 }
@@ -199,8 +208,8 @@ func TestLocalCells(t *testing.T) {
 	p.Cells = 7
 	seen := 0
 	o := lp.Options{Gap: 1, Progress: func(lp.Progress) { seen++ }}
-	if r, _, _ := designLocal(t, p, o); len(r.Randomizer.Randomizer().Spec().Nodes) != 8 || seen != 1 {
-		t.Errorf("%d nodes, %d rounds", len(r.Randomizer.Randomizer().Spec().Nodes), seen)
+	if r, _, _ := designLocal(t, p, o); len(r.Randomizer.Mechanism().Spec().Nodes) != 8 || seen != 1 {
+		t.Errorf("%d nodes, %d rounds", len(r.Randomizer.Mechanism().Spec().Nodes), seen)
 	}
 	o = lp.Options{TimeLimit: time.Nanosecond}
 	if r, err := lp.DesignLocal(t.Context(), p, o); !errors.Is(err, lp.ErrLimit) || r != nil {
@@ -210,6 +219,9 @@ func TestLocalCells(t *testing.T) {
 
 // TestLocalRefusals: what is impossible is said in one sentence that names the field.
 func TestLocalRefusals(t *testing.T) {
+	if testing.Short() {
+		t.Skip("slow")
+	}
 	for want, edit := range map[string]func(*lp.LocalProblem){
 		"epsilon = 0":    func(p *lp.LocalProblem) { p.Epsilon = 0 },
 		"answers = -1.5": func(p *lp.LocalProblem) { p.Demands.Lower, p.Demands.Upper = -1.5, 1.5 },
@@ -221,7 +233,6 @@ func TestLocalRefusals(t *testing.T) {
 		"loss = exceed:1":   func(p *lp.LocalProblem) { p.Loss, _ = loss.Parse("exceed:1") },
 		"objective = ":      func(p *lp.LocalProblem) { p.Objective = "best" },
 		"instance-cap = 3:": func(p *lp.LocalProblem) { p.Objective, p.Demands.Cap = local.Mean, 3 },
-		"solver = none":     func(p *lp.LocalProblem) { p.Delta = 0.1 },
 		"answer-step = 5e-": func(p *lp.LocalProblem) { p.Demands.Step = 5e-324 },
 		// More than 2^53 steps, the last of which is rounded to what is beyond the end.
 		"the answer ": func(p *lp.LocalProblem) {

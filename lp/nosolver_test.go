@@ -8,6 +8,8 @@ import (
 	"testing"
 
 	"github.com/noisewright/noisewright/dp"
+	"github.com/noisewright/noisewright/kernels"
+	"github.com/noisewright/noisewright/local"
 	"github.com/noisewright/noisewright/loss"
 	"github.com/noisewright/noisewright/lp"
 	"github.com/noisewright/noisewright/lp/solver"
@@ -108,11 +110,56 @@ func TestNoSolverOfOtherKinds(t *testing.T) {
 	}
 }
 
+// TestNoSolverOfOtherForms: nor do kernels, noise that depends on cells, and answers to one
+// value.
+func TestNoSolverOfOtherForms(t *testing.T) {
+	if testing.Short() {
+		t.Skip("slow")
+	}
+	none := func() (solver.Solver, error) { return nil, fmt.Errorf("none here: %w", solver.ErrNone) }
+	privacy := dp.Privacy{Epsilon: 1, Delta: 0.1, Sensitivity: 2}
+	inf := math.Inf(1)
+	for _, newSolver := range []solver.Factory{nil, none} {
+		o := lp.Options{Gap: 0.05, NewSolver: newSolver}
+		for _, p := range []lp.KernelProblem{
+			{Cells: 12},
+			{},
+			{InstanceCap: 1.9, CapSlack: 0.05},
+		} {
+			p.Privacy, p.Loss, p.Queries = privacy, loss.L1, kernels.Queries{Upper: 4}
+			if r, err := lp.DesignKernel(t.Context(), p, o); err != nil || !r.Optimal {
+				t.Errorf("kernel %+v: %v", p, err)
+			}
+		}
+		for _, p := range []lp.CellsProblem{
+			{Edges: []float64{-inf, 0, inf}},
+			{Edges: []float64{-inf, -1, 0, 1, inf}},
+			{Edges: []float64{0, 1, 4}, InstanceCap: 1.7},
+		} {
+			p.Privacy, p.Loss = privacy, loss.L1
+			if r, err := lp.DesignCells(t.Context(), p, o); err != nil || !r.Optimal {
+				t.Errorf("cells %+v: %v", p, err)
+			}
+		}
+		for _, p := range []lp.LocalProblem{
+			{Objective: local.Mean},
+			{Objective: local.Worst, Demands: local.Demands{Unbiased: true}},
+		} {
+			p.Epsilon, p.Delta, p.Loss, p.Values = 1, 0.01, loss.L2, local.Values{Kind: local.Real, Upper: 1}
+			// The bound of one of few nodes is weak, but there is one.
+			r, err := lp.DesignLocal(t.Context(), p, o)
+			if r == nil || err != nil && !errors.Is(err, lp.ErrLimit) || !(r.Gap < 0.5) {
+				t.Errorf("answers to one value %+v: %+v, %v", p, r, err)
+			}
+		}
+	}
+}
+
 // fromFile verifies a table once more, from its file, that is, from nothing but its
 // bytes.
 func fromFile(v *tables.Verified) error {
 	var file bytes.Buffer
-	if err := v.Table().Encode(&file); err != nil {
+	if err := v.Mechanism().Encode(&file); err != nil {
 		return err
 	}
 	back, err := tables.Decode(&file)

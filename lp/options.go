@@ -11,8 +11,7 @@ import (
 	"github.com/noisewright/noisewright/tables"
 )
 
-// Options tune a design. Only NewSolver is required, and that for kernels and local
-// randomizers alone.
+// Options tune a design. None is required.
 type Options struct {
 	// Gap is the relative certified gap to reach,
 	// (expected loss − lower bound)/lower bound; 0 means DefaultGap.
@@ -23,10 +22,10 @@ type Options struct {
 	// TimeLimit bounds the whole design; 0 means none. The result so far
 	// is returned when it is reached, beside ErrLimit.
 	TimeLimit time.Duration
-	// NewSolver makes the LP solver, e.g. highs.New. Designs of tables need none: it is for
-	// programs that the interior point method of this package fails to solve, and for
-	// some that take it longer. Nil, or a solver of which there is none in this build
-	// (solver.ErrNone): they do without.
+	// NewSolver makes the LP solver, e.g. highs.New, for programs that the interior point
+	// method of this package fails to solve, or that are too large for it, and for some that
+	// take it longer: kernels and local randomizers, mostly. Nil, or a solver of which there is
+	// none in this build (solver.ErrNone): designs do without.
 	NewSolver solver.Factory
 	// Progress, if set, is called after every round, from the calling
 	// goroutine.
@@ -98,26 +97,10 @@ type Outcome struct {
 	Optimal bool
 }
 
-// validateSolver is validate for what cannot do without a solver.
-func (o Options) validateSolver() error {
-	errs := check.In("lp")
-	errs.Add(o.validate())
-	if o.NewSolver == nil {
-		errs.Bad("solver", "none", "one")
-	}
-	return errs.Err()
-}
-
 func (o Options) validate() error {
 	errs := check.In("lp")
-	if o.Gap != 0 && !(o.Gap >= MinGap && o.Gap <= MaxGap) {
-		errs.Badf("gap", o.Gap, "a number from %g to %d", MinGap, MaxGap)
-	}
-	if o.MaxCells != 0 && (o.MaxCells < MinMaxCells || o.MaxCells > tables.MaxCells) {
-		errs.Badf("max-cells", o.MaxCells, "an integer from %d to %d", MinMaxCells, tables.MaxCells)
-	}
-	if o.TimeLimit < 0 {
-		errs.Bad("time-limit", o.TimeLimit, "a duration of at least 0")
-	}
+	errs.Want(o.Gap == 0 || o.Gap >= MinGap && o.Gap <= MaxGap, "gap", o.Gap, "a number from %g to %d", MinGap, MaxGap)
+	errs.Want(o.MaxCells == 0 || o.MaxCells >= MinMaxCells && o.MaxCells <= tables.MaxCells, "max-cells", o.MaxCells, "an integer from %d to %d", MinMaxCells, tables.MaxCells)
+	errs.Want(o.TimeLimit >= 0, "time-limit", o.TimeLimit, "a duration of at least 0")
 	return errs.Err()
 }

@@ -12,6 +12,7 @@ import (
 	"github.com/noisewright/noisewright/lp"
 	"github.com/noisewright/noisewright/lp/solver"
 	"github.com/noisewright/noisewright/noise"
+	"github.com/noisewright/noisewright/proof"
 	"github.com/noisewright/noisewright/tables"
 )
 
@@ -24,8 +25,8 @@ func designPure(t *testing.T, p dp.Problem) *lp.Result {
 	if err != nil {
 		t.Fatalf("epsilon = %g, sensitivity = %g, %s: %v", p.Epsilon, p.Sensitivity, p.Loss.Name(), err)
 	}
-	if r.Table.Certificate().DeltaUpper.Sign() != 0 || r.Table.Certificate().Claims().Delta != "0" || r.Table.Table().TailRatio() == 0 {
-		t.Fatalf("epsilon = %g: delta = %s with a tail of %d, want 0 with a tail", p.Epsilon, r.Table.Certificate().Claims().Delta, r.Table.Table().TailRatio())
+	if r.Table.Certificate().DeltaUpper.Sign() != 0 || r.Table.Certificate().Claims().Delta != "0" || r.Table.Mechanism().TailRatio() == 0 {
+		t.Fatalf("epsilon = %g: delta = %s with a tail of %d, want 0 with a tail", p.Epsilon, r.Table.Certificate().Claims().Delta, r.Table.Mechanism().TailRatio())
 	}
 	return r
 }
@@ -58,6 +59,9 @@ func staircaseLoss(t *testing.T, p dp.Privacy, l loss.Loss) float64 {
 }
 
 func TestPureReal(t *testing.T) {
+	if testing.Short() {
+		t.Skip("slow")
+	}
 	for _, loss := range []loss.Loss{loss.L1, loss.L2} {
 		for _, epsilon := range []float64{0.01, 0.1, 0.3, 1, 2, 3, 5, 7, 10, 12} {
 			for _, sensitivity := range []float64{1, 0.37, 1e6} {
@@ -104,7 +108,7 @@ func TestPureInteger(t *testing.T) {
 	three.Loss = loss.L2
 	r := designPure(t, three)
 	enclose(t, "K = 3, l2", r, 17.238791362, 1e-9)
-	if n := r.Table.Table().Cells(); n != 9 { // 2·3 + 2r-1, r = 2
+	if n := r.Table.Mechanism().Cells(); n != 9 { // 2·3 + 2r-1, r = 2
 		t.Errorf("K = 3, l2: %d cells, want 9", n)
 	}
 }
@@ -133,6 +137,9 @@ func TestPureLattice(t *testing.T) {
 // TestPureLosses: other symmetric losses that do not fall away from 0, against the
 // best staircase found by search.
 func TestPureLosses(t *testing.T) {
+	if testing.Short() {
+		t.Skip("slow")
+	}
 	for _, name := range []string{"huber:0.5", "huber:3", "deadzone:0.4", "exceed:1", "l1:2 + l2:0.5", "l1:3"} {
 		loss := parseLoss(t, name)
 		for _, epsilon := range []float64{0.3, 1, 4} {
@@ -217,6 +224,9 @@ func bestLevels(loss loss.Loss, epsilon float64, k, reach int) float64 {
 // TestPureAsymmetric: losses that are not symmetric, with the valley at 0 or elsewhere;
 // on integers both bounds are the least over all staircases.
 func TestPureAsymmetric(t *testing.T) {
+	if testing.Short() {
+		t.Skip("slow")
+	}
 	for _, name := range []string{"pinball:0.9", "pinball:0.99", "asymmetric:1,5", "pwl:-inf,-1;2,3", "pwl:-inf,-1;2,3 + l2", "l2 + pinball:0.7:2", "pwl:-inf,-1;-2,1;0,-1;1,3"} {
 		loss := parseLoss(t, name)
 		for _, epsilon := range []float64{0.5, 1, 3, 5} {
@@ -262,8 +272,8 @@ func TestPureValleys(t *testing.T) {
 // the tail; and the loss scales with the sensitivity.
 func TestPureAway(t *testing.T) {
 	r := designPure(t, dp.Problem{Privacy: dp.Privacy{Epsilon: 0.05, Sensitivity: 1}, Loss: parseLoss(t, "pinball:0.99")})
-	g := r.Table.Table().Grid()
-	if n := r.Table.Table().Cells(); r.Gap > 1e-3 || n < 60*g.CellsPerSensitivity {
+	g := r.Table.Mechanism().Grid()
+	if n := r.Table.Mechanism().Cells(); r.Gap > 1e-3 || n < 60*g.CellsPerSensitivity {
 		t.Errorf("gap = %g, %d cells of %d per sensitivity, want a wide table", r.Gap, n, g.CellsPerSensitivity)
 	}
 	far := designPure(t, dp.Problem{Privacy: dp.Privacy{Epsilon: 0.05, Sensitivity: 1000}, Loss: parseLoss(t, "pinball:0.99")})
@@ -296,6 +306,9 @@ func TestPureMirror(t *testing.T) {
 // TestPurePowers: powers, whose tails are bounded and not summed, against a search over
 // the staircase mechanism, and in sums.
 func TestPurePowers(t *testing.T) {
+	if testing.Short() {
+		t.Skip("slow")
+	}
 	for _, name := range []string{"lp:1.1", "lp:1.5", "lp:3", "lp:10", "lp:2.5:0.3"} {
 		loss := parseLoss(t, name)
 		for _, epsilon := range []float64{0.5, 1, 3} {
@@ -321,11 +334,11 @@ func TestPureTampered(t *testing.T) {
 		r := designPure(t, dp.Problem{Privacy: dp.Privacy{Epsilon: 0.5, Sensitivity: 3}, Loss: parseLoss(t, name), Query: dp.IntegerQuery})
 		spec := func() tables.Spec {
 			s := tables.Spec{
-				Problem: dp.Problem{Privacy: r.Table.Table().Privacy(), Query: r.Table.Table().Query(), Loss: r.Table.Table().Loss()}, Grid: r.Table.Table().Grid(),
-				TailRatio: r.Table.Table().TailRatio(), Claims: r.Table.Certificate().Claims(),
+				Problem: dp.Problem{Privacy: r.Table.Mechanism().Privacy(), Query: r.Table.Mechanism().Query(), Loss: r.Table.Mechanism().Loss()}, Grid: r.Table.Mechanism().Grid(),
+				TailRatio: r.Table.Mechanism().TailRatio(), Claims: r.Table.Certificate().Claims(),
 			}
-			for i := range r.Table.Table().Cells() {
-				s.Weights = append(s.Weights, r.Table.Table().Weight(i))
+			for i := range r.Table.Mechanism().Cells() {
+				s.Weights = append(s.Weights, r.Table.Mechanism().Weight(i))
 			}
 			return s
 		}
@@ -343,22 +356,22 @@ func TestPureTampered(t *testing.T) {
 		}
 		s := spec()
 		s.TailRatio--
-		if err := verify(s); !errors.Is(err, tables.ErrNotPrivate) {
+		if err := verify(s); !errors.Is(err, proof.ErrNotPrivate) {
 			t.Errorf("%s, steeper tail: %v, want ErrNotPrivate", name, err)
 		}
 		s = spec()
 		top := len(s.Weights) - 1
 		for i := range s.Weights {
-			if _, block := r.Table.Table().Block(i); block {
+			if _, block := r.Table.Mechanism().Block(i); block {
 				continue
 			}
-			if _, block := r.Table.Table().Block(top); block || s.Weights[i] > s.Weights[top] {
+			if _, block := r.Table.Mechanism().Block(top); block || s.Weights[i] > s.Weights[top] {
 				top = i
 			}
 		}
 		s.Weights[top] += 1 << 20
 		s.Weights[0] -= 1 << 20
-		if err := verify(s); !errors.Is(err, tables.ErrNotPrivate) {
+		if err := verify(s); !errors.Is(err, proof.ErrNotPrivate) {
 			t.Errorf("%s, higher core: %v, want ErrNotPrivate", name, err)
 		}
 		s = spec()

@@ -33,7 +33,7 @@ func TestSweepAgreesWithDesigns(t *testing.T) {
 			if !r.Optimal || r.Gap > gap {
 				t.Errorf("epsilon %g, delta %g: gap %g", c.epsilon, deltas[i], r.Gap)
 			}
-			if got := r.Table.Table().Privacy(); got.Delta != deltas[i] || got.Epsilon != c.epsilon || got.Sensitivity != 3 {
+			if got := r.Table.Mechanism().Privacy(); got.Delta != deltas[i] || got.Epsilon != c.epsilon || got.Sensitivity != 3 {
 				t.Errorf("a table about %+v for delta %g", got, deltas[i])
 			}
 			if err := fromFile(r.Table); err != nil {

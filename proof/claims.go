@@ -1,25 +1,14 @@
-// Package proof is what tables, kernels and local have in common: numbers that are stated
-// in a file and held against what exact arithmetic proves, and the parts of these
-// files. Functions that make errors take the package these are to come from.
 package proof
 
 import (
-	"errors"
 	"fmt"
 	"math"
 	"math/big"
+	"reflect"
 
 	"github.com/noisewright/noisewright/dp"
 	"github.com/noisewright/noisewright/internal/check"
 	"github.com/noisewright/noisewright/internal/exact"
-)
-
-// Sentinel errors, which packages tables, kernels and local export under the same names.
-var (
-	// ErrNotPrivate marks what does not keep its privacy promise.
-	ErrNotPrivate = errors.New("not private as claimed")
-	// ErrFalseClaim marks what states something else that does not hold.
-	ErrFalseClaim = errors.New("false claim")
 )
 
 // MaxEpsilon bounds the epsilon of a promise; beyond it e^epsilon exceeds any use.
@@ -64,37 +53,64 @@ func Probability(units *big.Int) *big.Rat {
 	return new(big.Rat).SetFrac(units, new(big.Int).Lsh(big.NewInt(1), 64+exact.RatioBits))
 }
 
-// Claim is one stated number, a plain decimal.
-type Claim struct {
-	Name string // in the object certificate of a file
-	Text *string
-	Up   bool // bounds from above
+// claim is one stated number, a plain decimal: a field of a struct of strings, with the name
+// that its tag json says, and a bound in the direction that its tag bound says.
+type claim struct {
+	name  string // in the object certificate of a file
+	text  *string
+	upper bool
 }
 
-func (c Claim) field() string { return "certificate." + c.Name }
+func (c claim) field() string { return "certificate." + c.name }
+
+// list returns the claims of a struct, in the order of its fields.
+func list[S any](claims *S) []claim {
+	v := reflect.ValueOf(claims).Elem()
+	out := make([]claim, v.NumField())
+	for i := range out {
+		tag := v.Type().Field(i).Tag
+		direction := tag.Get("bound")
+		if direction != "upper" && direction != "lower" {
+			panic("proof: the claim " + v.Type().Field(i).Name + " has not the tag bound, upper or lower")
+		}
+		out[i] = claim{tag.Get("json"), v.Field(i).Addr().Interface().(*string), direction == "upper"}
+	}
+	return out
+}
+
+// State returns the strongest claims that bounds support, one for each field of the struct,
+// as plain decimals of 15 significant digits rounded so that they are true.
+func State[S any](proved ...*big.Rat) (claims S) {
+	for i, c := range list(&claims) {
+		if *c.text = Down(proved[i]); c.upper {
+			*c.text = Up(proved[i])
+		}
+	}
+	return claims
+}
 
 // Validate adds an error for every claim that is not a decimal.
-func Validate(list []Claim, errs *check.List) {
-	for _, c := range list {
-		if r, err := exact.ParseDecimal(*c.Text); err != nil || r.Sign() < 0 || (*c.Text)[0] == '-' {
-			errs.Bad(c.field(), fmt.Sprintf("%.50q", *c.Text), "a plain decimal number >= 0")
+func Validate[S any](claims *S, errs *check.List) {
+	for _, c := range list(claims) {
+		if r, err := exact.ParseDecimal(*c.text); err != nil || r.Sign() < 0 || (*c.text)[0] == '-' {
+			errs.Bad(c.field(), fmt.Sprintf("%.50q", *c.text), "a plain decimal number >= 0")
 		}
 	}
 }
 
 // Check holds the claims against what is proved, in the same order. The error is
 // about the first that does not hold, and wraps ErrFalseClaim.
-func Check(pkg string, list []Claim, proved ...*big.Rat) error {
-	for i, c := range list {
-		stated, err := exact.ParseDecimal(*c.Text)
+func Check[S any](pkg string, claims *S, proved ...*big.Rat) error {
+	for i, c := range list(claims) {
+		stated, err := exact.ParseDecimal(*c.text)
 		truth := proved[i]
 		switch {
 		case err != nil:
-			return check.Errorf(pkg, dp.ErrInvalid, "%s = %q", c.field(), *c.Text)
-		case c.Up && stated.Cmp(truth) < 0:
-			return check.Errorf(pkg, ErrFalseClaim, "%s = %s is stated but %s is the truth (short by %s)", c.field(), *c.Text, Up(truth), Excess(truth, stated))
-		case !c.Up && stated.Cmp(truth) > 0:
-			return check.Errorf(pkg, ErrFalseClaim, "%s = %s is stated but only %s is proved (excess %s)", c.field(), *c.Text, Down(truth), Excess(stated, truth))
+			return check.Errorf(pkg, dp.ErrInvalid, "%s = %q", c.field(), *c.text)
+		case c.upper && stated.Cmp(truth) < 0:
+			return check.Errorf(pkg, ErrFalseClaim, "%s = %s is stated but %s is the truth (short by %s)", c.field(), *c.text, Up(truth), Excess(truth, stated))
+		case !c.upper && stated.Cmp(truth) > 0:
+			return check.Errorf(pkg, ErrFalseClaim, "%s = %s is stated but only %s is proved (excess %s)", c.field(), *c.text, Down(truth), Excess(stated, truth))
 		}
 	}
 	return nil

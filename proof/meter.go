@@ -8,15 +8,11 @@ import (
 	"github.com/noisewright/noisewright/internal/check"
 )
 
-// ErrWork marks what was not checked, because that takes more work than was allowed. It
-// says nothing about whether it is sound.
-var ErrWork = errors.New("not checked")
-
 // DefaultWork is the work of a check if none is asked for, see Meter: some ten seconds.
 const DefaultWork = 1 << 31
 
-// NoLimit is more work than any check has.
-const NoLimit = math.MaxInt64
+// noLimit is more work than any check has.
+const noLimit = math.MaxInt64
 
 // Meter counts the work of a check and says when it is to stop: at a limit, or with a
 // context. Work is a number of elementary operations, each about the comparison of two
@@ -31,6 +27,7 @@ type Meter struct {
 	ctx         context.Context
 	limit, used int64
 	looked      int64 // used, when the context was last looked at
+	spared      int64 // work that counts though somebody else did it, see Proof.Again
 	err         error
 }
 
@@ -81,6 +78,9 @@ func (m *Meter) Used() int64 {
 	return m.used
 }
 
+// total is the work of what was found, whoever did it.
+func (m *Meter) total() int64 { return m.Used() + m.spared }
+
 // Err says why the meter said stop, nil if it has not. The error wraps ErrWork or is that
 // of the context.
 func (m *Meter) Err(pkg string) error {
@@ -94,20 +94,20 @@ func (m *Meter) Err(pkg string) error {
 	}
 }
 
-// Once is a value that is found once, by whoever needs it first and is not stopped. It is
+// once is a value that is found once, by whoever needs it first and is not stopped. It is
 // safe for concurrent use.
-type Once[T any] struct {
+type once[T any] struct {
 	busy  chan struct{} // holds one while the value is looked for
 	found bool
 	value T
 }
 
-// NewOnce returns a value that was not found yet.
-func NewOnce[T any]() *Once[T] { return &Once[T]{busy: make(chan struct{}, 1)} }
+// newOnce returns a value that was not found yet.
+func newOnce[T any]() *once[T] { return &once[T]{busy: make(chan struct{}, 1)} }
 
 // Get returns the value, and looks for it with find if nobody has found it. The value
 // counts unless find made the meter stop.
-func (o *Once[T]) Get(pkg string, m *Meter, find func() T) (value T, err error) {
+func (o *once[T]) Get(pkg string, m *Meter, find func() T) (value T, err error) {
 	if !m.Go() {
 		return value, m.Err(pkg)
 	}

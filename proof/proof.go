@@ -2,51 +2,81 @@ package proof
 
 import "context"
 
-// Proof is what is found out about something that does not change: a certificate C, which is
-// found once, and what is verified of it, V, or why it is not, which is judged once. It is
-// safe for concurrent use.
-type Proof[C, V any] struct {
+// Proof is what is found out about something that does not change: a certificate, which is
+// found once, and whether what is claimed holds, which is judged once. It is safe for
+// concurrent use. The zero value is about nothing.
+type Proof[C any] struct{ *findings[C] } // behind a pointer that nobody else has
+
+type findings[C any] struct {
 	pkg         string
 	find        func(*Meter) C
-	judge       func(C, *Meter) (*V, error)
-	certificate *Once[C]
-	verdict     *Once[verdict[V]]
+	judge       func(C, *Meter) error
+	certificate *once[found[C]]
+	verdict     *once[verdict]
 }
 
-type verdict[V any] struct {
-	verified *V
+// found is a certificate and the work of finding it.
+type found[C any] struct {
+	certificate C
+	work        int64
+}
+
+// verdict is a *Verified, or why there is none.
+type verdict struct {
+	verified any
 	err      error
 }
 
-// NewProof returns a proof of which nothing is found yet. What find and judge return is
-// nothing that counts if the meter said stop. Errors come from the package.
-func NewProof[C, V any](pkg string, find func(*Meter) C, judge func(C, *Meter) (*V, error)) *Proof[C, V] {
-	return &Proof[C, V]{pkg, find, judge, NewOnce[C](), NewOnce[verdict[V]]()}
+// New returns a proof of which nothing is found yet. What find and judge return does not
+// count if the meter said stop. Errors come from the package.
+func New[C any](pkg string, find func(*Meter) C, judge func(C, *Meter) error) Proof[C] {
+	return Proof[C]{&findings[C]{pkg, find, judge, newOnce[found[C]](), newOnce[verdict]()}}
 }
 
-// Certificate finds the certificate, however long it takes.
-func (p *Proof[C, V]) Certificate() C {
-	found, err := p.Certified(NewMeter(context.Background(), NoLimit))
+// Certificate finds the certificate, however long it takes. It is a copy.
+func (p Proof[C]) Certificate() C {
+	f, err := p.certified(NewMeter(context.Background(), noLimit))
 	if err != nil {
 		panic(err) // nothing stops it
 	}
-	return found
+	return clone(f.certificate)
 }
 
-// Certified finds the certificate, unless the meter says stop.
-func (p *Proof[C, V]) Certified(m *Meter) (C, error) {
-	return p.certificate.Get(p.pkg, m, func() C { return p.find(m) })
+// Again returns a copy of the certificate to whoever finds another one that differs in
+// parts, whose work counts that of finding this one, whoever has done it. The result does
+// not count if the meter says stop.
+func (p Proof[C]) Again(m *Meter) C {
+	before := m.Used()
+	f, err := p.certified(m)
+	if err != nil {
+		var none C
+		return none
+	}
+	m.spared += f.work - (m.Used() - before)
+	return clone(f.certificate)
 }
 
-// Verified finds the certificate and judges it, unless the meter says stop.
-func (p *Proof[C, V]) Verified(m *Meter) (*V, error) {
-	v, err := p.verdict.Get(p.pkg, m, func() verdict[V] {
-		found, err := p.Certified(m)
+func (p Proof[C]) certified(m *Meter) (found[C], error) {
+	return p.certificate.Get(p.pkg, m, func() found[C] {
+		before := m.total()
+		c := p.find(m)
+		return found[C]{c, m.total() - before}
+	})
+}
+
+// judged returns what verified makes of a certificate with which all that is claimed holds,
+// and of the work of finding that out. Of several calls the first one's is made.
+func (p Proof[C]) judged(m *Meter, verified func(c C, work int64) any) (any, error) {
+	v, err := p.verdict.Get(p.pkg, m, func() verdict {
+		f, err := p.certified(m)
 		if err != nil {
-			return verdict[V]{} // the meter has said stop
+			return verdict{} // the meter said stop
 		}
-		verified, err := p.judge(found, m)
-		return verdict[V]{verified, err}
+		before := m.total()
+		if err := p.judge(f.certificate, m); err != nil {
+			return verdict{err: err}
+		}
+		return verdict{verified: verified(f.certificate, f.work+m.total()-before)}
 	})
 	if err != nil {
 		return nil, err

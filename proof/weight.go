@@ -11,24 +11,16 @@ import (
 // MaxPieces bounds the pieces of a weight.
 const MaxPieces = 1 << 12
 
-// Piece is a piece of a density of values up to a factor, constant from its start to that
-// of the next one, the last to the end of the range. Packages have a type of their own.
-type Piece interface {
-	~struct {
-		From   float64 `json:"from"`
-		Weight float64 `json:"weight"`
-	}
-}
-
-// piece is any Piece.
-type piece struct {
-	From   float64
-	Weight float64
+// Piece is a piece of a density of values up to a factor: Weight >= 0, finite, from From to the
+// start of the next one, of the last to the end of the range.
+type Piece struct {
+	From   float64 `json:"from"`
+	Weight float64 `json:"weight"`
 }
 
 // ValidateWeight adds an error for each bad field of a range of values and of a density on
 // it.
-func ValidateWeight[P Piece](lower, upper float64, weight []P, errs *check.List) {
+func ValidateWeight(lower, upper float64, weight []Piece, errs *check.List) {
 	if !(lower < upper) || !check.Finite(lower, upper, upper-lower) {
 		errs.Bad("range", fmt.Sprintf("%g to %g", lower, upper), "finite numbers, lower below upper")
 		return
@@ -37,9 +29,8 @@ func ValidateWeight[P Piece](lower, upper float64, weight []P, errs *check.List)
 		errs.Badf("weight", fmt.Sprintf("%d pieces", len(weight)), "at most %d", MaxPieces)
 	}
 	some := len(weight) == 0
-	var before piece
-	for i, raw := range weight {
-		p := piece(raw)
+	var before Piece
+	for i, p := range weight {
 		switch {
 		case !(p.Weight >= 0) || !check.Finite(p.Weight):
 			errs.Bad(fmt.Sprintf("weight[%d].weight", i), p.Weight, "a finite number >= 0")
@@ -61,20 +52,16 @@ type Density struct{ From, To, Density *big.Rat }
 
 // Densities returns the density whose pieces are given up to a factor, none for a uniform
 // one: the integrals sum to 1.
-func Densities[P Piece](lower, upper float64, weight []P) []Density {
-	raw := make([]piece, len(weight))
-	for i, p := range weight {
-		raw[i] = piece(p)
+func Densities(lower, upper float64, weight []Piece) []Density {
+	if len(weight) == 0 {
+		weight = []Piece{{lower, 1}}
 	}
-	if len(raw) == 0 {
-		raw = []piece{{lower, 1}}
-	}
-	out := make([]Density, len(raw))
+	out := make([]Density, len(weight))
 	total := new(big.Rat)
-	for i, r := range raw {
+	for i, r := range weight {
 		to := upper
-		if i+1 < len(raw) {
-			to = raw[i+1].From
+		if i+1 < len(weight) {
+			to = weight[i+1].From
 		}
 		d := Density{From: exact.Rational(r.From), To: exact.Rational(to), Density: exact.Rational(r.Weight)}
 		mass := new(big.Rat).Sub(d.To, d.From)

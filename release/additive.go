@@ -4,6 +4,7 @@ import (
 	"math"
 	"math/big"
 
+	"github.com/noisewright/noisewright/account"
 	"github.com/noisewright/noisewright/internal/exact"
 	"github.com/noisewright/noisewright/loss"
 	"github.com/noisewright/noisewright/sampler"
@@ -20,13 +21,28 @@ type scaled struct {
 
 // newScaled scales a table to a sensitivity above 0.
 func newScaled(v *tables.Verified, sensitivity *big.Rat) *scaled {
-	g := v.Table().Grid()
+	g := v.Mechanism().Grid()
 	points := new(big.Rat).SetInt(new(big.Int).Mul(big.NewInt(int64(g.CellsPerSensitivity)), big.NewInt(g.PointsPerCell)))
 	return &scaled{v, points.Quo(sensitivity, points)}
 }
 
 // whole is the noise of a table for an integer query, unscaled.
 func whole(v *tables.Verified) *scaled { return &scaled{v, big.NewRat(1, 1)} }
+
+// adding is the mechanism that adds the noise, so many uses of it for a unit of privacy, to a
+// number of every group.
+func (n *scaled) adding(name string, uses int, of func(*tally) *big.Rat) *mechanism {
+	return &mechanism{
+		cost: account.Cost{Table: n.table, Times: uses}, name: name, meanError: n.meanError(),
+		answer: func(tallies []tally) ([]Estimate, error) {
+			values := make([]*big.Rat, len(tallies))
+			for i := range tallies {
+				values[i] = of(&tallies[i])
+			}
+			return n.estimates(values, big.NewRat(1, 1))
+		},
+	}
+}
 
 // index returns ⌊x/unit + 1/2⌋. Neighboring x, which differ by at most the sensitivity,
 // get indices that differ by at most as many points (docs/proofs/rounding.md).
@@ -38,7 +54,7 @@ func (n *scaled) index(x *big.Rat) *big.Int {
 // spread returns how far the exact value may be below and above a released one, at the
 // level, as multiples of the unit.
 func (n *scaled) spread(level float64) (below, above *big.Rat, err error) {
-	low, high, err := n.table.Table().Interval(0, level)
+	low, high, err := n.table.Mechanism().Interval(0, level)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -48,12 +64,12 @@ func (n *scaled) spread(level float64) (below, above *big.Rat, err error) {
 // points converts the units of the table to points.
 func (n *scaled) points(x float64) *big.Rat {
 	p := exact.Rational(x)
-	return p.Quo(p, n.table.Table().Grid().Step())
+	return p.Quo(p, n.table.Mechanism().Grid().Step())
 }
 
 // meanError returns the mean absolute error of the noise, in query units, rounded up.
 func (n *scaled) meanError() float64 {
-	t := n.table.Table()
+	t := n.table.Mechanism()
 	e := t.ExpectedLossOf(loss.L1)
 	e.Quo(e, t.Grid().Step())
 	return exact.FloatUp(e.Mul(e, n.unit))
@@ -61,7 +77,7 @@ func (n *scaled) meanError() float64 {
 
 // add draws the noise and adds it to exact values, all of them or none.
 func (n *scaled) add(values []*big.Rat) ([]*big.Int, error) {
-	s, err := sampler.New(n.table, sampler.Options{})
+	s, err := sampler.NewNoise(n.table, sampler.Options{})
 	if err != nil {
 		return nil, err
 	}
@@ -79,7 +95,7 @@ func (n *scaled) add(values []*big.Rat) ([]*big.Int, error) {
 
 // estimates releases values divided by a public divisor, with their intervals.
 func (n *scaled) estimates(values []*big.Rat, divisor *big.Rat) ([]Estimate, error) {
-	below, above, err := n.spread(Level)
+	below, above, err := n.spread(level)
 	if err != nil {
 		return nil, err
 	}

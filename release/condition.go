@@ -48,9 +48,9 @@ func newCondition(text string, columns []string) (*condition, error) {
 	}
 	c.env[reader] = number
 	program, err := expr.Compile(text, expr.Env(c.env), expr.AsBool(), expr.Patch(numbers{reader}),
-		// Row by row the same answer for the same row, at any time.
+		// The decision about a row must depend on the row alone, and not on when it is made.
 		expr.DisableBuiltin("now"),
-		// What lists the columns does so in any order.
+		// These list the columns in the order of a Go map, which is random.
 		expr.DisableBuiltin("keys"), expr.DisableBuiltin("values"), expr.DisableBuiltin("toPairs"), expr.DisableBuiltin("toJSON"))
 	if err != nil {
 		sentence, _, _ := strings.Cut(err.Error(), "\n")

@@ -4,11 +4,11 @@ import (
 	"context"
 	"fmt"
 	"log"
-	"math/big"
 	"os"
 	"path/filepath"
 	"strings"
 
+	"github.com/noisewright/noisewright/dp"
 	"github.com/noisewright/noisewright/lp"
 	"github.com/noisewright/noisewright/lp/highs"
 	"github.com/noisewright/noisewright/release"
@@ -22,9 +22,9 @@ func Example() {
 
 	query := release.Query{
 		Kind: release.Count, Where: "age >= 65",
-		Epsilon: 0.5, Neighbors: ledger.AddRemove,
+		Epsilon: 0.5, Neighbors: dp.AddRemove,
 	}
-	source, err := release.Tables(release.TablesOptions{Design: lp.Designer(lp.Options{NewSolver: highs.New})})
+	source, err := release.Tables{Design: lp.Designer(lp.Options{NewSolver: highs.New})}.Source()
 	if err != nil {
 		log.Fatal(err)
 	}
@@ -53,9 +53,9 @@ func Example() {
 	// the interval is 12 wide
 }
 
-// A ledger is charged before the answer exists, and gives an equal query the same answer
-// again at no cost.
-func ExamplePlan_Costs() {
+// A ledger is charged before the answer exists, and gives an equal query about the same data
+// the same answer again at no cost.
+func ExampleRelease() {
 	ctx := context.Background()
 	dir, err := os.MkdirTemp("", "ledger")
 	if err != nil {
@@ -64,7 +64,7 @@ func ExamplePlan_Costs() {
 	defer os.RemoveAll(dir)
 
 	path := filepath.Join(dir, "city.ledger")
-	if err := ledger.Create(ctx, path, ledger.Terms{Epsilon: 1, Neighbors: ledger.AddRemove, Unit: ledger.Row}); err != nil {
+	if err := ledger.Create(ctx, path, ledger.Terms{Epsilon: 1, Neighbors: dp.AddRemove, Unit: dp.Row}); err != nil {
 		log.Fatal(err)
 	}
 	book, err := ledger.Open(ctx, path)
@@ -73,27 +73,13 @@ func ExamplePlan_Costs() {
 	}
 	defer book.Close()
 
-	query := release.Query{Kind: release.Value, Name: "patients", Sensitivity: 1, Integer: true, Epsilon: 0.5, Neighbors: ledger.AddRemove}
-	source, err := release.Tables(release.TablesOptions{Design: lp.Designer(lp.Options{NewSolver: highs.New})})
+	ages := []int{34, 71, 45, 68}
+	query := release.Query{Kind: release.Quantile, Column: "value", Upper: 100, Probability: 0.5, Epsilon: 0.5}
+	first, err := release.Release(ctx, book, ages, query, nil) // quantiles draw from no table
 	if err != nil {
 		log.Fatal(err)
 	}
-	plan, err := release.NewPlan(ctx, query, source)
-	if err != nil {
-		log.Fatal(err)
-	}
-	data, err := release.DataOf(big.NewRat(1234, 1), query)
-	if err != nil {
-		log.Fatal(err)
-	}
-	digest := strings.Repeat("0", 64) // the SHA-256 of the data, or of something new for each release
-	record, err := book.Release(ctx, ledger.Query{
-		Text: query.Text(), Data: digest, Summary: "patients",
-		Neighbors: query.Neighbors, Unit: query.Unit(), Costs: plan.Costs(),
-	}, func(context.Context) ([]byte, error) {
-		answers, err := plan.Answer(data)
-		return fmt.Append(nil, answers), err
-	})
+	again, err := release.Release(ctx, book, ages, query, nil)
 	if err != nil {
 		log.Fatal(err)
 	}
@@ -101,6 +87,9 @@ func ExamplePlan_Costs() {
 	if err != nil {
 		log.Fatal(err)
 	}
-	fmt.Printf("release %d, epsilon %.3f left\n", record.ID, left)
-	// Output: release 1, epsilon 0.500 left
+	fmt.Println(again.Ledger.Replayed, again.Answers[0] == first.Answers[0])
+	fmt.Printf("release %d, epsilon %.3f left\n", again.Ledger.Release, left)
+	// Output:
+	// true true
+	// release 1, epsilon 0.500 left
 }

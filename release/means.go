@@ -5,11 +5,11 @@ import (
 	"math"
 	"math/big"
 
+	"github.com/noisewright/noisewright/account"
 	"github.com/noisewright/noisewright/dp"
 	"github.com/noisewright/noisewright/internal/check"
 	"github.com/noisewright/noisewright/internal/exact"
 	"github.com/noisewright/noisewright/release/internal/ratio"
-	"github.com/noisewright/noisewright/release/ledger"
 )
 
 // means answers with the ratio of two sums with noise (docs/proofs/mean.md).
@@ -19,12 +19,12 @@ type means struct {
 	second *scaled // Σ(upper − x), or of a split the number of rows
 	method *ratio.Method
 	split  bool
-	cost   ledger.Cost
+	cost   account.Cost
 }
 
 // newMeans chooses the method with the smaller error on the average of all means, which
 // does not depend on the data.
-func newMeans(ctx context.Context, q Query, source Source) (mechanism, error) {
+func newMeans(ctx context.Context, q Query, source Source) (*mechanism, error) {
 	if q.fixed() {
 		return newPublicMeans(ctx, q, source)
 	}
@@ -36,9 +36,9 @@ func newMeans(ctx context.Context, q Query, source Source) (mechanism, error) {
 	case err != nil && errSplit != nil:
 		return nil, check.Errorf("release", dp.ErrInvalid, "epsilon = %v is too small or too large for a mean with %d uses of noise: %w", q.Epsilon, q.uses()*q.Releases, err)
 	case err != nil:
-		return split, nil
+		return split.mechanism(), nil
 	case errSplit != nil: // such as less than a design takes, or no solver
-		return pair, nil
+		return pair.mechanism(), nil
 	}
 	errorOf := func(m *means) float64 {
 		average, _ := m.method.Errors()
@@ -48,9 +48,9 @@ func newMeans(ctx context.Context, q Query, source Source) (mechanism, error) {
 		return average
 	}
 	if errorOf(split) < errorOf(pair) {
-		return split, nil
+		return split.mechanism(), nil
 	}
-	return pair, nil
+	return pair.mechanism(), nil
 }
 
 // newPair is the method of two sums that a row changes by upper − lower together, with
@@ -66,7 +66,7 @@ func newPair(q Query) (*means, error) {
 	}
 	change := new(big.Rat).Sub(exact.Rational(q.Upper), exact.Rational(q.Lower))
 	change.Mul(change, new(big.Rat).SetInt64(q.most()))
-	if q.Neighbors == ledger.Replace {
+	if q.Neighbors == dp.Replace {
 		change.Add(change, change) // both sums change by as much, in opposite directions
 	}
 	noise := &scaled{v, change.Quo(change, new(big.Rat).SetInt64(points))}
@@ -76,7 +76,7 @@ func newPair(q Query) (*means, error) {
 	}
 	return &means{
 		query: q, first: noise, second: noise, method: ratio.Pair(q.Lower, q.Upper, law, law),
-		cost: ledger.Cost{Epsilon: epsilon, Times: q.uses()},
+		cost: account.Cost{Epsilon: epsilon, Times: q.uses()},
 	}, nil
 }
 
@@ -97,7 +97,7 @@ func newSplit(ctx context.Context, q Query, source Source) (*means, error) {
 	}
 	return &means{
 		query: q, first: sum, second: count, method: ratio.Split(q.Lower, q.Upper, sumLaw, countLaw), split: true,
-		cost: ledger.Cost{Table: v, Times: 2 * q.uses()},
+		cost: account.Cost{Table: v, Times: 2 * q.uses()},
 	}, nil
 }
 
@@ -123,21 +123,18 @@ func steps(index *big.Int) float64 {
 	return x
 }
 
-func (m *means) costs() []ledger.Cost { return []ledger.Cost{m.cost} }
-
-func (m *means) name() string {
+func (m *means) mechanism() *mechanism {
+	name := "Laplace noise on the sums of the distances to both bounds"
 	if m.split {
-		return "noise on a sum and on the number of rows, half of the privacy each"
+		name = "noise on a sum and on the number of rows, half of the privacy each"
 	}
-	return "Laplace noise on the sums of the distances to both bounds"
+	return &mechanism{m.cost, name, math.NaN(), m.answer}
 }
-
-func (m *means) meanError() float64 { return math.NaN() }
 
 func (m *means) answer(tallies []tally) ([]Estimate, error) {
 	first, second := make([]*big.Rat, len(tallies)), make([]*big.Rat, len(tallies))
 	for i := range tallies {
-		n := new(big.Rat).SetInt64(tallies[i].n)
+		n := tallies[i].count()
 		sum, _ := tallies[i].sum.Rat(nil)
 		from := func(base *big.Rat) *big.Rat { // Σ(x − base)
 			x := new(big.Rat).Mul(n, base)
@@ -161,7 +158,7 @@ func (m *means) answer(tallies []tally) ([]Estimate, error) {
 	out := make([]Estimate, len(tallies))
 	for i := range out {
 		x, y := steps(a[i]), steps(b[i])
-		low, high, err := m.method.Interval(x, y, Level)
+		low, high, err := m.method.Interval(x, y, level)
 		if err != nil {
 			return nil, err
 		}

@@ -8,7 +8,7 @@ import (
 	"slices"
 	"testing"
 
-	"github.com/noisewright/noisewright/release/ledger"
+	"github.com/noisewright/noisewright/dp"
 )
 
 // records are rows in memory.
@@ -54,7 +54,7 @@ func neighborQueries() []Query {
 	var out []Query
 	for _, q := range base {
 		q.Epsilon, q.Delta = 1, 1e-6
-		for _, neighbors := range []string{ledger.AddRemove, ledger.Replace} {
+		for _, neighbors := range []string{dp.AddRemove, dp.Replace} {
 			q.Neighbors = neighbors
 			q.Person, q.MaxPerPerson = "", 0
 			out = append(out, q)
@@ -71,6 +71,9 @@ func neighborQueries() []Query {
 // number of groups that a plan counts on. All but the one who differs have as many rows
 // as count at most, so that only that one's are chosen at random.
 func TestNeighbors(t *testing.T) {
+	if testing.Short() {
+		t.Skip("slow")
+	}
 	r := rand.New(rand.NewPCG(1, 2))
 	row := func(id int) []string {
 		return []string{fmt.Sprint(id), string(rune('a' + r.IntN(4))), fmt.Sprint(r.IntN(9) - 4)}
@@ -98,7 +101,7 @@ func TestNeighbors(t *testing.T) {
 				return rows
 			}
 			before, after := slices.Concat(rest, unit()), slices.Concat(unit(), rest)
-			if q.Neighbors == ledger.AddRemove {
+			if q.Neighbors == dp.AddRemove {
 				after = rest
 			}
 			x, y := read(t, q, before), read(t, q, after)

@@ -9,12 +9,11 @@ import (
 	"github.com/noisewright/noisewright/dp"
 	"github.com/noisewright/noisewright/internal/check"
 	"github.com/noisewright/noisewright/internal/exact"
-	"github.com/noisewright/noisewright/release/ledger"
 	"github.com/noisewright/noisewright/tables"
 )
 
-// Level is the probability with which an interval covers the exact answer.
-const Level = 0.95
+// level is the probability with which an interval covers the exact answer.
+const level = 0.95
 
 // Source finds noise such that so many uses of it, each with fresh noise, keep the
 // privacy of the problem together; see Tables.
@@ -24,30 +23,30 @@ type Source func(ctx context.Context, p dp.Problem, uses int) (*tables.Verified,
 // without a look at the data. It is immutable and safe for concurrent use.
 type Plan struct {
 	query     Query
-	mechanism mechanism
+	mechanism *mechanism
 }
 
 // mechanism answers for all groups.
-type mechanism interface {
-	costs() []ledger.Cost
+type mechanism struct {
+	cost account.Cost
 	// name says what the noise is, and meanError how large, in the units of the
 	// answer, rounded up; NaN if that depends on the data.
-	name() string
-	meanError() float64
-	answer([]tally) ([]Estimate, error)
+	name      string
+	meanError float64
+	answer    func([]tally) ([]Estimate, error)
 }
 
 // Estimate is a private answer.
 type Estimate struct {
 	// Key names the group, "" if there is one only.
 	Key string `json:"key,omitempty"`
-	// Value is the answer, Lower and Upper a confidence interval at the Level for the
+	// Value is the answer, Lower and Upper a confidence interval at the Level of the Answer for the
 	// exact one (within the query's bounds: clipped values, rows that count), all in
 	// the units of the query.
 	Value float64 `json:"value"`
 	Lower float64 `json:"lower"`
 	Upper float64 `json:"upper"`
-	// RankError, of quantiles, bounds at the Level how many rows are between Value and
+	// RankError, of quantiles, bounds at that level how many rows are between Value and
 	// a quantile of the data. Lower and Upper are then the bounds of the query.
 	RankError int64 `json:"rank_error,omitempty"`
 }
@@ -64,7 +63,7 @@ func NewPlan(ctx context.Context, q Query, source Source) (*Plan, error) {
 		return nil, err
 	}
 	q = q.normal()
-	var m mechanism
+	var m *mechanism
 	var err error
 	switch q.Kind {
 	case Count, Histogram:
@@ -91,7 +90,7 @@ func (p *Plan) prove() error {
 	for i := range costs {
 		costs[i].Times *= p.query.Releases
 	}
-	epsilon, err := Compose(costs, p.query.Delta)
+	epsilon, err := account.EpsilonOf(costs, p.query.Delta)
 	if err != nil {
 		return err
 	}
@@ -101,40 +100,18 @@ func (p *Plan) prove() error {
 	return nil
 }
 
-// Compose returns an upper bound on the epsilon of costs on the same people together, at
-// delta, +Inf if none is proved.
-func Compose(costs []ledger.Cost, delta float64) (float64, error) {
-	releases := make([]account.Release, len(costs))
-	for i, c := range costs {
-		pld, err := account.Approximate(c.Epsilon, c.Delta)
-		if c.Table != nil {
-			pld, err = account.Table(c.Table.Table())
-		}
-		if err != nil {
-			return 0, err
-		}
-		releases[i] = account.Release{PLD: pld, Times: c.Times}
-	}
-	composition, err := account.Compose(releases, account.Options{})
-	if err != nil {
-		return 0, err
-	}
-	b, err := composition.BestEpsilon(delta)
-	return b.Upper, err
-}
-
 // Query returns the query, with its defaults in place.
 func (p *Plan) Query() Query { return p.query }
 
 // Costs returns what the answer costs a unit of privacy.
-func (p *Plan) Costs() []ledger.Cost { return p.mechanism.costs() }
+func (p *Plan) Costs() []account.Cost { return []account.Cost{p.mechanism.cost} }
 
 // Mechanism says in a few words what the noise is.
-func (p *Plan) Mechanism() string { return p.mechanism.name() }
+func (p *Plan) Mechanism() string { return p.mechanism.name }
 
 // MeanError returns the mean absolute error that the noise adds to an answer, in the
 // units of the query, rounded up; NaN where it depends on the data.
-func (p *Plan) MeanError() float64 { return p.mechanism.meanError() }
+func (p *Plan) MeanError() float64 { return p.mechanism.meanError }
 
 // Answer draws fresh noise and answers for every group.
 //
@@ -163,11 +140,11 @@ func (q Query) table(ctx context.Context, source Source, sensitivity float64, qu
 	if err != nil {
 		return nil, err
 	}
-	if v == nil || v.Table() == nil {
+	if v == nil || v.Mechanism() == nil {
 		return nil, check.Field("release", "table", "none", "one that Verify has proved")
 	}
-	if own := v.Table().Privacy().Sensitivity; own != sensitivity || v.Table().Query() != query {
-		return nil, check.Errorf("release", nil, "the source returned noise for %s queries of sensitivity %v, want %s and %v", v.Table().Query(), own, query, sensitivity)
+	if own := v.Mechanism().Privacy().Sensitivity; own != sensitivity || v.Mechanism().Query() != query {
+		return nil, check.Errorf("release", nil, "the source returned noise for %s queries of sensitivity %v, want %s and %v", v.Mechanism().Query(), own, query, sensitivity)
 	}
 	return v, nil
 }
@@ -178,7 +155,7 @@ func (q Query) uses() int {
 		return 1
 	}
 	changed := max(q.MaxPerPerson, 1) // a row is in one group
-	if q.Neighbors == ledger.Replace {
+	if q.Neighbors == dp.Replace {
 		changed *= 2 // its old groups and its new ones
 	}
 	return min(changed, len(q.groups()))
@@ -195,7 +172,7 @@ func (q Query) most() int64 {
 // fixed reports whether the number of rows that count is public: units are rows, of
 // which none is left out.
 func (q Query) fixed() bool {
-	return q.Neighbors == ledger.Replace && q.Person == "" && !q.grouped() && q.Where == "" && q.Missing == RefuseMissing
+	return q.Neighbors == dp.Replace && q.Person == "" && !q.grouped() && q.Where == "" && q.Missing == refuseMissing
 }
 
 // sensitivity is how far a unit can change the sum of values from lower to upper in a
@@ -212,102 +189,61 @@ func (q Query) sensitivity(center *big.Rat) *big.Rat {
 	if high.Cmp(worst) > 0 {
 		worst = high
 	}
-	if q.Neighbors == ledger.Replace && width.Cmp(worst) > 0 {
+	if q.Neighbors == dp.Replace && width.Cmp(worst) > 0 {
 		worst = width
 	}
 	return new(big.Rat).Mul(worst, new(big.Rat).SetInt64(q.most()))
 }
 
-// counts answers with integer noise.
-type counts struct {
-	noise *scaled
-	uses  int
-}
-
-func newCounts(ctx context.Context, q Query, source Source) (mechanism, error) {
+// newCounts answers with integer noise.
+func newCounts(ctx context.Context, q Query, source Source) (*mechanism, error) {
 	v, err := q.table(ctx, source, float64(q.most()), dp.IntegerQuery, q.uses())
 	if err != nil {
 		return nil, err
 	}
-	return &counts{whole(v), q.uses()}, nil
+	return whole(v).adding("integer noise", q.uses(), (*tally).count), nil
 }
 
-func (c *counts) costs() []ledger.Cost {
-	return []ledger.Cost{{Table: c.noise.table, Times: c.uses}}
-}
-func (c *counts) name() string       { return "integer noise" }
-func (c *counts) meanError() float64 { return c.noise.meanError() }
-
-func (c *counts) answer(tallies []tally) ([]Estimate, error) {
-	values := make([]*big.Rat, len(tallies))
-	for i := range tallies {
-		values[i] = new(big.Rat).SetInt64(tallies[i].n)
+// newSums answers with noise scaled to the sensitivity.
+func newSums(ctx context.Context, q Query, source Source) (*mechanism, error) {
+	noise, err := q.sumNoise(ctx, source)
+	if err != nil {
+		return nil, err
 	}
-	return c.noise.estimates(values, big.NewRat(1, 1))
+	return noise.adding("noise on the sum", q.uses(), (*tally).total), nil
 }
 
-// sums answers with noise scaled to the sensitivity.
-type sums struct {
-	noise *scaled
-	uses  int
-	what  string // the noise is on
-	// means divides by the number of rows, which is public, and clips to the bounds.
-	means        bool
-	lower, upper float64
-}
-
-func newSums(ctx context.Context, q Query, source Source) (*sums, error) {
+func (q Query) sumNoise(ctx context.Context, source Source) (*scaled, error) {
 	v, err := q.table(ctx, source, 1, dp.RealQuery, q.uses())
 	if err != nil {
 		return nil, err
 	}
-	return &sums{noise: newScaled(v, q.sensitivity(new(big.Rat))), uses: q.uses(), what: "noise on the sum"}, nil
+	return newScaled(v, q.sensitivity(new(big.Rat))), nil
 }
 
-// newPublicMeans is for a number of rows that is public.
-func newPublicMeans(ctx context.Context, q Query, source Source) (*sums, error) {
-	s, err := newSums(ctx, q, source)
+// newPublicMeans is for a number of rows that is public, by which it divides a sum. The mean is
+// within the bounds, and to use that costs nothing.
+func newPublicMeans(ctx context.Context, q Query, source Source) (*mechanism, error) {
+	noise, err := q.sumNoise(ctx, source)
 	if err != nil {
 		return nil, err
 	}
-	s.what += ", divided by the public number of rows"
-	s.means, s.lower, s.upper = true, q.Lower, q.Upper
-	return s, nil
-}
-
-func (s *sums) costs() []ledger.Cost {
-	return []ledger.Cost{{Table: s.noise.table, Times: s.uses}}
-}
-
-func (s *sums) name() string { return s.what }
-
-func (s *sums) meanError() float64 {
-	if s.means {
-		return math.NaN()
-	}
-	return s.noise.meanError()
-}
-
-func (s *sums) answer(tallies []tally) ([]Estimate, error) {
-	values := make([]*big.Rat, len(tallies))
-	for i := range tallies {
-		values[i] = tallies[i].total()
-	}
-	divisor := big.NewRat(1, 1)
-	if s.means { // one group
+	m := noise.adding("noise on the sum, divided by the public number of rows", q.uses(), nil)
+	m.meanError = math.NaN()
+	m.answer = func(tallies []tally) ([]Estimate, error) { // of one group
 		if tallies[0].n == 0 {
 			return nil, check.Errorf("release", dp.ErrInvalid, "no rows, and so no mean")
 		}
-		divisor.SetInt64(tallies[0].n)
-	}
-	out, err := s.noise.estimates(values, divisor)
-	if err == nil && s.means {
-		// The mean is within the bounds, and to use that costs nothing.
-		for _, x := range []*float64{&out[0].Value, &out[0].Lower, &out[0].Upper} {
-			*x = min(max(*x, s.lower), s.upper)
+		out, err := noise.estimates([]*big.Rat{tallies[0].total()}, tallies[0].count())
+		if err != nil {
+			return nil, err
 		}
+		for _, x := range []*float64{&out[0].Value, &out[0].Lower, &out[0].Upper} {
+			*x = min(max(*x, q.Lower), q.Upper)
+		}
+		return out, nil
 	}
-	return out, err
+	return m, nil
 }
 
 // pureUse returns the epsilon of each of so many (epsilon, 0)-private uses that cost at
@@ -319,7 +255,7 @@ func (q Query) pureUse() (float64, error) {
 	}
 	// By basic composition at least; more by exact composition if delta > 0.
 	fits := func(epsilon float64) bool {
-		e, err := Compose([]ledger.Cost{{Epsilon: epsilon, Times: n}}, q.Delta)
+		e, err := account.EpsilonOf([]account.Cost{{Epsilon: epsilon, Times: n}}, q.Delta)
 		return err == nil && e <= q.Epsilon
 	}
 	low := exact.FloatDown(new(big.Rat).Quo(exact.Rational(q.Epsilon), new(big.Rat).SetInt64(int64(n))))
@@ -341,17 +277,29 @@ func (q Query) pureUse() (float64, error) {
 }
 
 // newValue adds noise to a number that is there already.
-func newValue(ctx context.Context, q Query, source Source) (mechanism, error) {
+func newValue(ctx context.Context, q Query, source Source) (*mechanism, error) {
+	noise, err := q.valueNoise(ctx, source)
+	if err != nil {
+		return nil, err
+	}
+	name := "noise on the value"
+	if q.Integer {
+		name = "integer noise"
+	}
+	return noise.adding(name, 1, (*tally).total), nil
+}
+
+func (q Query) valueNoise(ctx context.Context, source Source) (*scaled, error) {
 	if q.Integer {
 		v, err := q.table(ctx, source, q.Sensitivity, dp.IntegerQuery, 1)
 		if err != nil {
 			return nil, err
 		}
-		return &sums{noise: whole(v), uses: 1, what: "integer noise"}, nil
+		return whole(v), nil
 	}
 	v, err := q.table(ctx, source, 1, dp.RealQuery, 1)
 	if err != nil {
 		return nil, err
 	}
-	return &sums{noise: newScaled(v, exact.Rational(q.Sensitivity)), uses: 1, what: "noise on the value"}, nil
+	return newScaled(v, exact.Rational(q.Sensitivity)), nil
 }

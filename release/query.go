@@ -4,14 +4,12 @@ import (
 	"encoding/json"
 	"fmt"
 	"math"
-	"slices"
 	"strings"
 	"unicode/utf8"
 
 	"github.com/noisewright/noisewright/dp"
 	"github.com/noisewright/noisewright/internal/check"
 	"github.com/noisewright/noisewright/loss"
-	"github.com/noisewright/noisewright/release/ledger"
 )
 
 // Kind is what is published.
@@ -29,8 +27,8 @@ const (
 
 // What happens to rows without a number where one is needed.
 const (
-	RefuseMissing = "refuse" // nothing is released
-	DropMissing   = "drop"   // they do not count
+	refuseMissing = "refuse"
+	dropMissing   = "drop"
 )
 
 // Query says what is asked of a data set. All of it is public: it must not be chosen in
@@ -44,8 +42,8 @@ type Query struct {
 	Delta    float64 `json:"delta"`
 	Releases int     `json:"releases"`
 
-	// Neighbors says what is hidden: that a unit is there at all (ledger.AddRemove),
-	// or which values it has (ledger.Replace), the number of units being public.
+	// Neighbors says what is hidden: that a unit is there at all (dp.AddRemove),
+	// or which values it has (dp.Replace), the number of units being public.
 	Neighbors string `json:"neighbors"`
 	// Person is the column that tells whose a row is, by its text but for blanks at its
 	// ends; then a unit is a person, and at
@@ -58,10 +56,12 @@ type Query struct {
 	Column string  `json:"column,omitempty"`
 	Lower  float64 `json:"lower"`
 	Upper  float64 `json:"upper"`
-	// Missing is DropMissing or RefuseMissing, which "" is too.
+	// Missing says what happens if a row has no number where one is needed: "refuse", which ""
+	// is too, and nothing is released; or "drop", and the row does not count.
 	Missing string `json:"missing,omitempty"`
 
-	// Where is a condition on the columns of a row, "" for none; see Condition.
+	// Where is a condition on the columns of a row, in the language of expr-lang.org, "" for
+	// none: columns are texts, and numbers where they stand next to one (docs/release.md).
 	Where string `json:"where,omitempty"`
 
 	// By is a column, for one answer for every one of Keys; rows with other keys do
@@ -93,13 +93,19 @@ type Query struct {
 
 // The bounds of a query.
 const (
-	MaxContributions  = 10_000     // MaxPerPerson
-	MaxGroups         = 100_000    // Keys, or Edges less 1
-	MaxCandidates     = 10_000_000 // in all groups together
+	maxReleases       = 10_000
+	maxPerPerson      = 10_000
+	maxCandidates     = 10_000_000 // in all groups together
 	defaultCandidates = 1001
-	MaxReleases       = 10_000
-	maxValue          = 1e100 // of bounds and edges, in magnitude
+	maxGroups         = 100_000 // Keys, or Edges less 1
+	maxValue          = 1e100   // of bounds and edges, in magnitude
 )
+
+// Limits returns the largest Releases and MaxPerPerson, and the largest number of Candidates in
+// all groups together, of any query.
+func (Query) Limits() (releases, perPerson, candidates int) {
+	return maxReleases, maxPerPerson, maxCandidates
+}
 
 // Unit is whose influence is hidden, as ledgers name it: "row", or "person:" and the
 // column.
@@ -110,7 +116,7 @@ func (q Query) Unit() string {
 	case q.Person != "":
 		return "person:" + q.Person
 	}
-	return ledger.Row
+	return dp.Row
 }
 
 // Text describes the query in one line of JSON, the same for the same query only.
@@ -125,7 +131,7 @@ func (q Query) Text() string {
 // normal returns the query with defaults in place.
 func (q Query) normal() Query {
 	if q.Missing == "" {
-		q.Missing = RefuseMissing
+		q.Missing = refuseMissing
 	}
 	if q.Loss == "" {
 		q.Loss = loss.L1.Name()
@@ -168,15 +174,8 @@ func (q Query) groups() []string {
 func (q Query) Validate() error {
 	bad := check.In("release")
 	q = q.normal()
-	if !slices.Contains([]Kind{Count, Sum, Mean, Histogram, Quantile, Value}, q.Kind) {
-		bad.Bad("kind", check.Quoted(string(q.Kind)), "count, sum, mean, histogram, quantile or value")
-	}
-	if !(q.Epsilon > 0) || math.IsInf(q.Epsilon, 0) {
-		bad.Bad("epsilon", q.Epsilon, "a finite number above 0")
-	}
-	if !(q.Delta >= 0 && q.Delta < 1) {
-		bad.Bad("delta", q.Delta, "a number of at least 0 and below 1")
-	}
+	bad.OneOf("kind", string(q.Kind), string(Count), string(Sum), string(Mean), string(Histogram), string(Quantile), string(Value))
+	bad.Budget(q.Epsilon, q.Delta)
 	for _, field := range []struct{ name, text string }{
 		{"column", q.Column}, {"where", q.Where}, {"by", q.By}, {"person", q.Person}, {"name", q.Name}, {"keys", strings.Join(q.Keys, "")},
 	} {
@@ -184,21 +183,15 @@ func (q Query) Validate() error {
 			bad.Bad(field.name, check.Quoted(strings.ToValidUTF8(field.text, "?")), "UTF-8 text")
 		}
 	}
-	if q.Releases < 1 || q.Releases > MaxReleases {
-		bad.Badf("releases", q.Releases, "an integer from 1 to %d", MaxReleases)
+	if q.Releases < 1 || q.Releases > maxReleases {
+		bad.Badf("releases", q.Releases, "an integer from 1 to %d", maxReleases)
 	}
-	if q.Neighbors != ledger.AddRemove && q.Neighbors != ledger.Replace {
-		bad.Bad("neighbors", check.Quoted(q.Neighbors), ledger.AddRemove+" or "+ledger.Replace)
-	}
-	if q.Missing != RefuseMissing && q.Missing != DropMissing {
-		bad.Bad("missing", check.Quoted(q.Missing), RefuseMissing+" or "+DropMissing)
-	}
-	if q.Loss != loss.L1.Name() && q.Loss != loss.L2.Name() {
-		bad.Bad("loss", check.Quoted(q.Loss), "l1 or l2")
-	}
+	bad.OneOf("neighbors", q.Neighbors, dp.AddRemove, dp.Replace)
+	bad.OneOf("missing", q.Missing, refuseMissing, dropMissing)
+	bad.OneOf("loss", q.Loss, loss.L1.Name(), loss.L2.Name())
 	switch {
-	case q.Person != "" && (q.MaxPerPerson < 1 || q.MaxPerPerson > MaxContributions):
-		bad.Badf("max-per-person", q.MaxPerPerson, "an integer from 1 to %d: how many rows of a person count at most", MaxContributions)
+	case q.Person != "" && (q.MaxPerPerson < 1 || q.MaxPerPerson > maxPerPerson):
+		bad.Badf("max-per-person", q.MaxPerPerson, "an integer from 1 to %d: how many rows of a person count at most", maxPerPerson)
 	case q.Person == "" && q.MaxPerPerson != 0:
 		bad.Bad("max-per-person", q.MaxPerPerson, "none without person, the column that tells whose a row is")
 	}
@@ -239,12 +232,13 @@ func (q Query) validateColumns(bad *check.List) {
 		bad.Bad("probability", q.Probability, "a number above 0 and below 1 of at most 6 decimals, 0.5 for the median")
 	case q.Kind != Quantile && (q.Probability != 0 || q.Candidates != 0):
 		bad.Bad("probability", q.Probability, "none but for a quantile")
-	case q.Kind == Quantile && (q.Candidates < 2 || q.Candidates > MaxCandidates/max(len(q.groups()), 1)):
-		bad.Badf("candidates", q.Candidates, "an integer from 2 to %d, over all groups together", MaxCandidates)
+	case q.Kind == Quantile && (q.Candidates < 2 || q.Candidates > maxCandidates/max(len(q.groups()), 1)):
+		bad.Badf("candidates", q.Candidates, "an integer from 2 to %d, over all groups together", maxCandidates)
 	}
 }
 
 func (q Query) validateGroups(bad *check.List) {
+	counted := q.Kind == Count || q.Kind == Histogram && len(q.Edges) == 0
 	switch {
 	case q.By != "" && len(q.Edges) > 0:
 		bad.Bad("by", check.Quoted(q.By), "either by and keys or edges, and not both")
@@ -257,12 +251,8 @@ func (q Query) validateGroups(bad *check.List) {
 	case q.Kind != Histogram && len(q.Edges) > 0:
 		bad.Bad("edges", fmt.Sprint(q.Edges), "none but for a histogram")
 	}
-	if (q.Kind == Count || q.Kind == Histogram && len(q.Edges) == 0) && q.Column != "" {
-		bad.Bad("column", check.Quoted(q.Column), "none: rows are counted (see where for those to count)")
-	}
-	if len(q.Keys) > MaxGroups {
-		bad.Badf("keys", len(q.Keys), "at most %d of them", MaxGroups)
-	}
+	bad.If(counted && q.Column != "", "column", check.Quoted(q.Column), "none: rows are counted (see where for those to count)")
+	bad.If(len(q.Keys) > maxGroups, "keys", len(q.Keys), fmt.Sprintf("at most %d of them", maxGroups))
 	known := make(map[string]bool, len(q.Keys))
 	for _, k := range q.Keys {
 		if known[k] {
@@ -273,12 +263,8 @@ func (q Query) validateGroups(bad *check.List) {
 	if len(q.Edges) == 0 {
 		return
 	}
-	if q.Column == "" {
-		bad.Bad("column", "none", "the column of the values between the edges")
-	}
-	if len(q.Edges) < 2 || len(q.Edges) > MaxGroups+1 {
-		bad.Badf("edges", len(q.Edges), "from 2 to %d of them", MaxGroups+1)
-	}
+	bad.If(q.Column == "", "column", "none", "the column of the values between the edges")
+	bad.If(len(q.Edges) < 2 || len(q.Edges) > maxGroups+1, "edges", len(q.Edges), fmt.Sprintf("from 2 to %d of them", maxGroups+1))
 	for i, e := range q.Edges {
 		if !check.Finite(e) || math.Abs(e) > maxValue || i > 0 && e <= q.Edges[i-1] {
 			bad.Badf("edges", e, "ascending numbers of at most %g", maxValue)

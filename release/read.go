@@ -41,6 +41,9 @@ type tally struct {
 	value  *big.Rat  // of the kind Value, in place of the sum
 }
 
+// count returns the number of rows.
+func (t *tally) count() *big.Rat { return new(big.Rat).SetInt64(t.n) }
+
 // total returns the sum, or the value.
 func (t *tally) total() *big.Rat {
 	if t.value != nil {
@@ -58,7 +61,7 @@ const sumPrecision = 1074 + 1024 + 64
 // contributes.
 //
 // Errors are those of rows; or they wrap dp.ErrInvalid: for a bad query, a column that is
-// missing, or a text where a number has to be and Missing is RefuseMissing. They tell
+// missing, or a text where a number has to be and Missing is "refuse". They tell
 // the line, not the text, and are about the data: they must not be published.
 func Read(rows Rows, q Query) (*Data, error) {
 	if err := q.Validate(); err != nil {
@@ -71,6 +74,10 @@ func Read(rows Rows, q Query) (*Data, error) {
 	if err != nil {
 		return nil, err
 	}
+	place := "line"
+	if _, ok := rows.(*digested); ok {
+		place = "row"
+	}
 	for {
 		record, line, err := rows.Next()
 		switch {
@@ -80,15 +87,15 @@ func Read(rows Rows, q Query) (*Data, error) {
 			return nil, err
 		}
 		if err := r.row(record); err != nil {
-			return nil, check.Errorf("release", dp.ErrInvalid, "line %d, %w", line, err)
+			return nil, check.Errorf("release", dp.ErrInvalid, "%s %d, %w", place, line, err)
 		}
 	}
 }
 
-// DataOf returns the data of a query of the kind Value, exactly: two numbers that differ
+// dataOf returns the data of a query of the kind Value, exactly: two numbers that differ
 // by at most the sensitivity would not if they were rounded. The error wraps
 // dp.ErrInvalid.
-func DataOf(x *big.Rat, q Query) (*Data, error) {
+func dataOf(x *big.Rat, q Query) (*Data, error) {
 	if err := q.Validate(); err != nil {
 		return nil, err
 	}
@@ -114,11 +121,11 @@ type reader struct {
 	grid               selection.Grid // of quantiles
 }
 
-// person is what is kept of one.
+// person is the sample of a person's rows.
 type person struct {
 	rows []contribution // at most as many as count
 	seen int            // rows that could have been kept
-	// Grouped: one row for each group, by how many were seen of it.
+	// groups are for a grouped query, of which one row counts in each group.
 	groups map[int]*choice
 }
 
@@ -235,16 +242,17 @@ func (r *reader) row(record []string) error {
 		c.value = min(max(c.value, r.query.Lower), r.query.Upper)
 	}
 	if r.person < 0 {
-		r.take(c)
+		r.count(c)
 	} else {
-		r.keep(strings.TrimSpace(record[r.person]), c)
+		r.sample(strings.TrimSpace(record[r.person]), c)
 	}
 	return nil
 }
 
-// lacks is about a row without a number where one is needed.
+// lacks returns the error of a row without a number where one is needed, nil if such rows do
+// not count.
 func (r *reader) lacks(where string, err error) error {
-	if r.query.Missing == DropMissing {
+	if r.query.Missing == dropMissing {
 		return nil
 	}
 	return check.Errorf("", errMissing, "%s: %w", where, err)
@@ -253,7 +261,7 @@ func (r *reader) lacks(where string, err error) error {
 var errMissing = errors.New("a text for a number")
 
 // IsMissing reports whether an error of Read is about a row without a number, or a
-// person, where one is needed: DropMissing would leave it out.
+// person, where one is needed: with Missing "drop" it would be left out.
 func IsMissing(err error) bool { return errors.Is(err, errMissing) }
 
 // between finds the edges on either side of a value.
@@ -266,8 +274,8 @@ func between(edges []float64, v float64) (i int, ok bool) {
 	return i, i >= 0 && i < last
 }
 
-// take counts a row.
-func (r *reader) take(c contribution) {
+// count adds a row to the tally of its group.
+func (r *reader) count(c contribution) {
 	t := &r.tallies[c.group]
 	t.n++
 	switch {
@@ -281,9 +289,9 @@ func (r *reader) take(c contribution) {
 	}
 }
 
-// keep remembers a row of a person, if chance wants it so: of those seen so far any as
-// many as count are kept with equal probability (Vitter 1985, algorithm R).
-func (r *reader) keep(name string, c contribution) {
+// sample takes a row of a person into the sample of those that count: of the rows seen so far
+// every subset of that size is the sample with equal probability (Vitter 1985, algorithm R).
+func (r *reader) sample(name string, c contribution) {
 	p := r.people[name]
 	if p == nil {
 		p = &person{}
@@ -311,11 +319,11 @@ func (r *reader) keep(name string, c contribution) {
 	}
 }
 
-// data counts what was kept of every person.
+// data counts the sample of every person.
 func (r *reader) data() (*Data, error) {
 	for _, p := range r.people {
 		for _, c := range p.rows {
-			r.take(c)
+			r.count(c)
 		}
 		groups := slices.Sorted(maps.Keys(p.groups))
 		if most := r.query.MaxPerPerson; len(groups) > most {
@@ -323,7 +331,7 @@ func (r *reader) data() (*Data, error) {
 			groups = groups[:most]
 		}
 		for _, g := range groups {
-			r.take(contribution{g, p.groups[g].value})
+			r.count(contribution{g, p.groups[g].value})
 		}
 	}
 	return &Data{query: r.query, tallies: r.tallies}, nil

@@ -8,10 +8,10 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/noisewright/noisewright/account"
 	"github.com/noisewright/noisewright/dp"
 	"github.com/noisewright/noisewright/lp"
 	"github.com/noisewright/noisewright/lp/highs"
-	"github.com/noisewright/noisewright/release/ledger"
 	"github.com/noisewright/noisewright/tables"
 )
 
@@ -20,7 +20,7 @@ var pure = lp.Designer(lp.Options{NewSolver: highs.New})
 
 func testSource(t testing.TB, dir string) Source {
 	t.Helper()
-	source, err := Tables(TablesOptions{Design: pure, Directory: dir, Rejected: func(err error) { t.Error(err) }})
+	source, err := Tables{Design: pure, Directory: dir, Rejected: func(err error) { t.Error(err) }}.Source()
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -29,7 +29,7 @@ func testSource(t testing.TB, dir string) Source {
 
 // TestValidate holds that every field is checked, and named.
 func TestValidate(t *testing.T) {
-	good := Query{Kind: Mean, Epsilon: 1, Neighbors: ledger.AddRemove, Column: "age", Lower: 0, Upper: 10}
+	good := Query{Kind: Mean, Epsilon: 1, Neighbors: dp.AddRemove, Column: "age", Lower: 0, Upper: 10}
 	if err := good.Validate(); err != nil {
 		t.Fatal(err)
 	}
@@ -64,9 +64,9 @@ func TestValidate(t *testing.T) {
 		{func(q *Query) { q.By, q.Keys = "city", []string{"\xfe"} }, "keys = "},
 		{func(q *Query) { q.Kind, q.Probability = Quantile, 1.0/3 }, "of at most 6 decimals"},
 		{func(q *Query) { q.Sensitivity = 1 }, "sensitivity = 1, want none"},
-		{func(q *Query) { *q = Query{Kind: Value, Epsilon: 1, Neighbors: ledger.Replace} }, "sensitivity = 0"},
+		{func(q *Query) { *q = Query{Kind: Value, Epsilon: 1, Neighbors: dp.Replace} }, "sensitivity = 0"},
 		{func(q *Query) {
-			*q = Query{Kind: Value, Epsilon: 1, Neighbors: ledger.Replace, Sensitivity: 1.5, Integer: true}
+			*q = Query{Kind: Value, Epsilon: 1, Neighbors: dp.Replace, Sensitivity: 1.5, Integer: true}
 		}, "sensitivity = 1.5"},
 	} {
 		q := good
@@ -147,7 +147,7 @@ var testRows = [][]string{
 
 func TestRead(t *testing.T) {
 	at := func(q Query) Query {
-		q.Epsilon, q.Neighbors = 1, ledger.AddRemove
+		q.Epsilon, q.Neighbors = 1, dp.AddRemove
 		return q
 	}
 	d := read(t, at(Query{Kind: Sum, Column: "age", Lower: 0, Upper: 10}), testRows)
@@ -167,7 +167,7 @@ func TestRead(t *testing.T) {
 	if _, err := Read(&records{columns: testColumns, rows: bad}, q); !errors.Is(err, dp.ErrInvalid) || !strings.Contains(err.Error(), "line 2") || strings.Contains(err.Error(), "?") {
 		t.Errorf("a text for a number: %v, want its line and not what it says", err)
 	}
-	q.Missing = DropMissing
+	q.Missing = dropMissing
 	if d := read(t, q, bad); d.tallies[0].n != 6 {
 		t.Errorf("%d rows, want the 6 with numbers", d.tallies[0].n)
 	}
@@ -182,7 +182,7 @@ func TestRead(t *testing.T) {
 // rows in 7000 trials each is kept 3000 ± 41 times; beyond 6.2 standard deviations, one of
 // the 7 is found with a probability below 1e-8.
 func TestReservoir(t *testing.T) {
-	q := Query{Kind: Sum, Epsilon: 1, Neighbors: ledger.AddRemove, Column: "age", Lower: 0, Upper: 1e7, Person: "id", MaxPerPerson: 3}
+	q := Query{Kind: Sum, Epsilon: 1, Neighbors: dp.AddRemove, Column: "age", Lower: 0, Upper: 1e7, Person: "id", MaxPerPerson: 3}
 	var rows [][]string
 	for i := range 7 {
 		rows = append(rows, []string{"1", "a", new(big.Int).Exp(big.NewInt(10), big.NewInt(int64(i)), nil).String()})
@@ -225,14 +225,14 @@ func TestPlans(t *testing.T) {
 		{Kind: Value, Sensitivity: 2, Integer: true},
 		{Kind: Value, Sensitivity: 2.5},
 	} {
-		for _, neighbors := range []string{ledger.AddRemove, ledger.Replace} {
+		for _, neighbors := range []string{dp.AddRemove, dp.Replace} {
 			q.Epsilon, q.Neighbors = 2, neighbors
 			p, err := NewPlan(t.Context(), q, source)
 			if err != nil {
 				t.Errorf("%s: %v", q.Text(), err)
 				continue
 			}
-			epsilon, err := Compose(p.Costs(), 0)
+			epsilon, err := account.EpsilonOf(p.Costs(), 0)
 			if err != nil || epsilon > 2 || epsilon < 1.99 {
 				t.Errorf("%s costs epsilon %v, %v, want 2", q.Text(), epsilon, err)
 			}
@@ -245,14 +245,14 @@ func TestPlans(t *testing.T) {
 			}
 		}
 	}
-	again, err := Tables(TablesOptions{Directory: dir, Rejected: func(err error) { t.Error(err) }, Design: func(context.Context, dp.Problem, float64) (*tables.Verified, error) {
+	again, err := Tables{Directory: dir, Rejected: func(err error) { t.Error(err) }, Design: func(context.Context, dp.Problem, float64) (*tables.Verified, error) {
 		return nil, errors.New("designed again")
-	}})
+	}}.Source()
 	if err != nil {
 		t.Fatal(err)
 	}
 	for _, q := range []Query{{Kind: Count}, {Kind: Count, By: "city", Keys: []string{"a", "b", "c"}, Person: "id", MaxPerPerson: 2}} {
-		q.Epsilon, q.Neighbors = 2, ledger.AddRemove
+		q.Epsilon, q.Neighbors = 2, dp.AddRemove
 		if _, err := NewPlan(t.Context(), q, again); err != nil {
 			t.Errorf("%s: %v", q.Text(), err)
 		}
@@ -262,17 +262,20 @@ func TestPlans(t *testing.T) {
 // TestAnswers holds every kind of answer against the exact one, by its interval: in 400
 // runs at a level of 0.95 at least 354 cover with a probability above 1 - 1e-6 each.
 func TestAnswers(t *testing.T) {
+	if testing.Short() {
+		t.Skip("slow")
+	}
 	source := testSource(t, "")
 	for _, q := range []Query{
 		{Kind: Count},
 		{Kind: Sum, Column: "age", Lower: -1, Upper: 9.5},
-		{Kind: Sum, Column: "age", Lower: -1, Upper: 9.5, Loss: "l2", Neighbors: ledger.Replace},
-		{Kind: Mean, Column: "age", Lower: -1, Upper: 9.5, Neighbors: ledger.Replace},
+		{Kind: Sum, Column: "age", Lower: -1, Upper: 9.5, Loss: "l2", Neighbors: dp.Replace},
+		{Kind: Mean, Column: "age", Lower: -1, Upper: 9.5, Neighbors: dp.Replace},
 		{Kind: Mean, Column: "age", Lower: -1, Upper: 9.5},
 		{Kind: Histogram, By: "city", Keys: []string{"a", "b"}},
 	} {
 		if q.Neighbors == "" {
-			q.Neighbors = ledger.AddRemove
+			q.Neighbors = dp.AddRemove
 		}
 		q.Epsilon = 1
 		p, err := NewPlan(t.Context(), q, source)
@@ -308,7 +311,7 @@ func TestAnswers(t *testing.T) {
 
 // TestAnswerRefuses holds that data are for their query alone.
 func TestAnswerRefuses(t *testing.T) {
-	q := Query{Kind: Sum, Epsilon: 1, Neighbors: ledger.Replace, Column: "age", Lower: 0, Upper: 1}
+	q := Query{Kind: Sum, Epsilon: 1, Neighbors: dp.Replace, Column: "age", Lower: 0, Upper: 1}
 	p, err := NewPlan(t.Context(), q, testSource(t, ""))
 	if err != nil {
 		t.Fatal(err)
@@ -327,14 +330,14 @@ func TestAnswerRefuses(t *testing.T) {
 	if out, err := p.Answer(read(t, q, nil)); out != nil || !errors.Is(err, dp.ErrInvalid) {
 		t.Errorf("the mean of no rows: %v, %v", out, err)
 	}
-	v := Query{Kind: Value, Epsilon: 1, Neighbors: ledger.Replace, Sensitivity: 1, Integer: true}
+	v := Query{Kind: Value, Epsilon: 1, Neighbors: dp.Replace, Sensitivity: 1, Integer: true}
 	for _, x := range []*big.Rat{big.NewRat(1, 2), nil} {
-		if _, err := DataOf(x, v); !errors.Is(err, dp.ErrInvalid) || strings.Contains(err.Error(), "1/2") {
+		if _, err := dataOf(x, v); !errors.Is(err, dp.ErrInvalid) || strings.Contains(err.Error(), "1/2") {
 			t.Errorf("value %v: %v", x, err)
 		}
 	}
 	// Whether there is a mean does not depend on the draw, however large the sums.
-	q.Neighbors, q.Epsilon = ledger.AddRemove, 20
+	q.Neighbors, q.Epsilon = dp.AddRemove, 20
 	if p, err = NewPlan(t.Context(), q, testSource(t, "")); err != nil {
 		t.Fatal(err)
 	}
@@ -373,10 +376,10 @@ func TestSourceIsNotBelieved(t *testing.T) {
 			return honest(ctx, p, uses)
 		}
 		for _, q := range []Query{
-			{Kind: Count, Person: "id", MaxPerPerson: 2, Neighbors: ledger.AddRemove},
-			{Kind: Sum, Column: "age", Upper: 1, Neighbors: ledger.AddRemove},
-			{Kind: Value, Sensitivity: 2, Integer: true, Neighbors: ledger.AddRemove},
-			{Kind: Value, Sensitivity: 2, Neighbors: ledger.AddRemove},
+			{Kind: Count, Person: "id", MaxPerPerson: 2, Neighbors: dp.AddRemove},
+			{Kind: Sum, Column: "age", Upper: 1, Neighbors: dp.AddRemove},
+			{Kind: Value, Sensitivity: 2, Integer: true, Neighbors: dp.AddRemove},
+			{Kind: Value, Sensitivity: 2, Neighbors: dp.AddRemove},
 		} {
 			q.Epsilon = 1
 			if p, err := NewPlan(t.Context(), q, source); err == nil {
@@ -400,8 +403,8 @@ func TestValueIsExact(t *testing.T) {
 		{"1000000000000.7", "1000000000000.8", 0.1, false},
 		{"1e120", "1.00000000000000000000000001e120", 1e94, false},
 	} {
-		q := Query{Kind: Value, Epsilon: 1, Neighbors: ledger.AddRemove, Sensitivity: test.sensitivity, Integer: test.integer}
-		p, err := NewPlan(t.Context(), q, testSource(t, ""))
+		q := Query{Kind: Value, Epsilon: 1, Neighbors: dp.AddRemove, Sensitivity: test.sensitivity, Integer: test.integer}
+		noise, err := q.normal().valueNoise(t.Context(), testSource(t, ""))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -410,13 +413,12 @@ func TestValueIsExact(t *testing.T) {
 			if !ok {
 				t.Fatal(text)
 			}
-			d, err := DataOf(x, q)
+			d, err := dataOf(x, q)
 			if err != nil {
 				t.Fatal(err)
 			}
-			return p.mechanism.(*sums).noise.index(d.tallies[0].total())
+			return noise.index(d.tallies[0].total())
 		}
-		noise := p.mechanism.(*sums).noise
 		points := new(big.Rat).Quo(new(big.Rat).SetFloat64(test.sensitivity), noise.unit)
 		apart := new(big.Rat).SetInt(new(big.Int).Sub(index(test.b), index(test.a)))
 		if apart.Sign() <= 0 || apart.Cmp(points) > 0 {

@@ -13,6 +13,7 @@ import (
 	"github.com/noisewright/noisewright/cells"
 	"github.com/noisewright/noisewright/dp"
 	"github.com/noisewright/noisewright/loss"
+	"github.com/noisewright/noisewright/proof"
 )
 
 // testAdditive has three cells, the last without an end, bins of three points and weights
@@ -30,10 +31,6 @@ func testAdditive(tb testing.TB) *cells.Kernel {
 		tb.Fatal(err)
 	}
 	return k
-}
-
-func additiveSampler(k *cells.Kernel, seed byte) *AdditiveSampler {
-	return newAdditiveSampler(k, newAdditiveLaws(k), newFixedGenerator([32]byte{seed}))
 }
 
 // additiveCells are query values and the point and the cell of each: a value is rounded
@@ -72,8 +69,9 @@ func TestAdditiveExhaustive(t *testing.T) {
 					words := binary.LittleEndian.AppendUint64(nil, u)
 					words = binary.LittleEndian.AppendUint64(words, 0) // rejected: 2^64 mod 3 = 1
 					words = binary.LittleEndian.AppendUint64(words, v)
-					s := newAdditiveSampler(k, newAdditiveLaws(k), &readerGenerator{r: bytes.NewReader(append(words, make([]byte, 1<<16)...))})
-					got, err := s.ReleaseSteps(c.x)
+					s := answersOf(k, &readerGenerator{r: bytes.NewReader(append(words, make([]byte, 1<<16)...))})
+					y, err := s.number(c.x)
+					got := int64(y / stepOf(k))
 					if want := c.n + int64(bin-1)*3 - 1 + offset; err != nil || got != want {
 						t.Fatalf("x = %g, words %d and %d: %d, %v, want %d", c.x, u, v, got, err, want)
 					}
@@ -87,13 +85,18 @@ func TestAdditiveExhaustive(t *testing.T) {
 	}
 }
 
+func stepOf(k *cells.Kernel) float64 {
+	step, _ := k.Grid().Step().Float64()
+	return step
+}
+
 // TestAdditiveChiSquare compares answers with the law of the cell, point by point: a
 // false-alarm rate of 1e-9 each, and seeds that do not change.
 func TestAdditiveChiSquare(t *testing.T) {
 	k := testAdditive(t)
 	const draws = 1 << 16
 	for i, test := range additiveCells {
-		s := additiveSampler(k, byte(i))
+		s := seeded(k, byte(i))
 		c := chiSquare{total: draws}
 		class := make(map[int64]int)
 		for bin := range k.Bins() {
@@ -106,7 +109,7 @@ func TestAdditiveChiSquare(t *testing.T) {
 		}
 		c.counts = make([]int, len(c.p))
 		for range draws {
-			y, err := s.Release(test.x)
+			y, err := s.number(test.x)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -124,9 +127,9 @@ func TestAdditiveChiSquare(t *testing.T) {
 
 func TestAdditiveRefuses(t *testing.T) {
 	k := testAdditive(t)
-	s := additiveSampler(k, 1)
+	s := seeded(k, 1)
 	for _, x := range []float64{-1.26, -1e9, 1e300, math.NaN(), math.Inf(1), math.Inf(-1), float64(1<<53-3) / 2} {
-		y, err := s.Release(x)
+		y, err := s.number(x)
 		if y != 0 || !errors.Is(err, dp.ErrInvalid) {
 			t.Errorf("x = %g: %g, %v, want 0 and ErrInvalid", x, y, err)
 		} else if strings.Contains(err.Error(), "-1.26") || strings.Contains(err.Error(), "e+300") {
@@ -136,28 +139,28 @@ func TestAdditiveRefuses(t *testing.T) {
 	if s.reader.pos != blockBytes {
 		t.Error("a refused value used words")
 	}
-	if y, err := s.Release(float64(1<<53-4) / 2); err != nil || y < 1<<50 {
+	if y, err := s.number(float64(1<<53-4) / 2); err != nil || y < 1<<50 {
 		t.Errorf("the largest value that fits: %g, %v", y, err)
 	}
-	if s, err := NewAdditive(nil, Options{}); s != nil || !errors.Is(err, dp.ErrInvalid) {
+	if s, err := New((*cells.Verified)(nil), Options{}); s != nil || !errors.Is(err, dp.ErrInvalid) {
 		t.Errorf("without a kernel: %v, %v", s, err)
 	}
-	if s, err := NewAdditiveDeterministic(&cells.Verified{}, [32]byte{}); s != nil || !errors.Is(err, dp.ErrInvalid) {
+	if s, err := NewDeterministic(&cells.Verified{}, [32]byte{}, Options{}); s != nil || !errors.Is(err, dp.ErrInvalid) {
 		t.Errorf("with an empty proof: %v, %v", s, err)
 	}
 }
 
 // TestAdditiveFork: a fork draws from the same kernel and not the same words.
 func TestAdditiveFork(t *testing.T) {
-	s := additiveSampler(testAdditive(t), 1)
+	s := seeded(testAdditive(t), 1)
 	f, err := s.Fork()
 	if err != nil {
 		t.Fatal(err)
 	}
 	same := 0
 	for range 64 {
-		a, errA := s.ReleaseSteps(0)
-		b, errB := f.ReleaseSteps(0)
+		a, errA := numberOf(s, 0)
+		b, errB := numberOf(f, 0)
 		if errA != nil || errB != nil {
 			t.Fatal(errA, errB)
 		}
@@ -187,10 +190,16 @@ func TestAdditiveExport(t *testing.T) {
 		t.Fatal(err)
 	}
 	var out bytes.Buffer
-	if err := WriteAdditiveExport(&out, v, [32]byte{7}, 50); err != nil {
+	if err := WriteExport(&out, v, [32]byte{7}, 50); err != nil {
 		t.Fatal(err)
 	}
-	var e additiveExport
+	var e struct {
+		Cells []struct {
+			Lower, Upper *float64
+			Bins         []proof.ExportedWeight
+			Draws        []int64
+		}
+	}
 	if err := json.Unmarshal(out.Bytes(), &e); err != nil {
 		t.Fatal(err)
 	}
@@ -218,7 +227,7 @@ func TestAdditiveExport(t *testing.T) {
 			}
 		}
 	}
-	if err := WriteAdditiveExport(&out, v, [32]byte{}, -1); !errors.Is(err, dp.ErrInvalid) {
+	if err := WriteExport(&out, v, [32]byte{}, -1); !errors.Is(err, dp.ErrInvalid) {
 		t.Errorf("-1 draws: %v", err)
 	}
 }

@@ -36,10 +36,10 @@ func benchGenerator(b *testing.B, constantTime bool) generator {
 	return g
 }
 
-func benchSampler(b *testing.B, cells int, constantTime bool) *Sampler {
+func benchSampler(b *testing.B, cells int, constantTime bool) *Noise {
 	b.Helper()
 	t := laplaceTable(b, cells, 50, 0)
-	return newSampler(t, newLaw(t, constantTime), benchGenerator(b, constantTime))
+	return newNoise(t, newLaw(t, constantTime), benchGenerator(b, constantTime))
 }
 
 // perDraw reports the time per draw when each op was n draws.
@@ -50,7 +50,7 @@ func perDraw(b *testing.B, n int) {
 
 // eachCase runs a benchmark for all sizes in fast mode, and for small ones in
 // constant time.
-func eachCase(b *testing.B, run func(b *testing.B, s *Sampler)) {
+func eachCase(b *testing.B, run func(b *testing.B, s *Noise)) {
 	b.Helper()
 	for _, cells := range benchCells {
 		b.Run(fmt.Sprintf("mode=fast/cells=%d", cells), func(b *testing.B) {
@@ -81,7 +81,7 @@ func BenchmarkWords(b *testing.B) {
 }
 
 func BenchmarkFill(b *testing.B) {
-	eachCase(b, func(b *testing.B, s *Sampler) {
+	eachCase(b, func(b *testing.B, s *Noise) {
 		b.ReportAllocs()
 		dst := make([]float64, batch)
 		for b.Loop() {
@@ -94,7 +94,7 @@ func BenchmarkFill(b *testing.B) {
 }
 
 func BenchmarkSample(b *testing.B) {
-	eachCase(b, func(b *testing.B, s *Sampler) {
+	eachCase(b, func(b *testing.B, s *Noise) {
 		b.ReportAllocs()
 		for b.Loop() {
 			for range batch {
@@ -108,7 +108,7 @@ func BenchmarkSample(b *testing.B) {
 }
 
 func BenchmarkAddNoise(b *testing.B) {
-	eachCase(b, func(b *testing.B, s *Sampler) {
+	eachCase(b, func(b *testing.B, s *Noise) {
 		b.ReportAllocs()
 		x := 0.3
 		for b.Loop() {
@@ -131,7 +131,7 @@ func BenchmarkGoroutines(b *testing.B) {
 		b.Run(fmt.Sprintf("n=%d", n), func(b *testing.B) {
 			b.ReportAllocs()
 			root := benchSampler(b, 2001, false)
-			forks := make([]*Sampler, n)
+			forks := make([]*Noise, n)
 			for i := range forks {
 				var err error
 				if forks[i], err = root.Fork(); err != nil {

@@ -1,9 +1,11 @@
-// Package sampler draws noise from an integer table, exactly: every grid point
-// is drawn with the probability that the table's certificate is about.
+// Package sampler draws from mechanisms that were proved, exactly: every answer is drawn
+// with the probability that the certificate is about. [New] is for a mechanism of any form,
+// and answers an input by a value; [NewNoise] for an integer table, whose noise it adds to
+// numbers, fast:
 //
-//	v, err := table.Verify()                    // the proof, or why there is none
-//	s, err := sampler.New(v, sampler.Options{}) // draws from what is proved only
-//	y, err := s.AddNoise(x)                     // x rounded to the grid, plus noise
+//	v, err := table.Verify()                         // the proof, or why there is none
+//	s, err := sampler.NewNoise(v, sampler.Options{}) // draws from what is proved only
+//	y, err := s.AddNoise(x)                          // x rounded to the grid, plus noise
 //
 // One 64-bit word of randomness chooses the cell, by comparison with integer
 // cumulative weights, and one the point in it, by a multiplication with
@@ -16,8 +18,9 @@
 // observer of the time it took may get it back. Options.ConstantTime closes that
 // channel; docs/proofs/sampling.md says what is assumed in either mode.
 //
-// NewKernel draws from a kernel, and NewRandomizer from a local randomizer, whose values
-// it rounds between nodes at random, exactly and without bias.
+// Where a mechanism has a law of answers by the input, as kernels and local randomizers have,
+// New reads one row of integer weights. Inputs between two rows are rounded to one of them at
+// random, exactly and without bias.
 //
 // WriteExport writes what another implementation needs to check itself against this
 // one.

@@ -8,6 +8,7 @@ import (
 	"github.com/noisewright/noisewright/dp"
 	"github.com/noisewright/noisewright/local"
 	"github.com/noisewright/noisewright/loss"
+	"github.com/noisewright/noisewright/proof"
 	"github.com/noisewright/noisewright/sampler"
 	"github.com/noisewright/noisewright/tables"
 )
@@ -40,7 +41,7 @@ func Example() {
 		fmt.Println(err)
 		return
 	}
-	s, err := sampler.New(table, sampler.Options{})
+	s, err := sampler.NewNoise(table, sampler.Options{})
 	if err != nil {
 		fmt.Println(err)
 		return
@@ -58,13 +59,13 @@ func Example() {
 }
 
 // A deterministic sampler is for tests and studies. Never release its draws.
-func ExampleNewDeterministic() {
+func ExampleNewNoiseDeterministic() {
 	table, err := exampleTable()
 	if err != nil {
 		fmt.Println(err)
 		return
 	}
-	s, err := sampler.NewDeterministic(table, [32]byte{1}, sampler.Options{})
+	s, err := sampler.NewNoiseDeterministic(table, [32]byte{1}, sampler.Options{})
 	if err != nil {
 		fmt.Println(err)
 		return
@@ -78,13 +79,13 @@ func ExampleNewDeterministic() {
 	// Output: [-1.05859375 1.884765625 0.3916015625]
 }
 
-func ExampleSampler_Fork() {
+func ExampleNoise_Fork() {
 	table, err := exampleTable()
 	if err != nil {
 		fmt.Println(err)
 		return
 	}
-	s, err := sampler.New(table, sampler.Options{ConstantTime: true})
+	s, err := sampler.NewNoise(table, sampler.Options{ConstantTime: true})
 	if err != nil {
 		fmt.Println(err)
 		return
@@ -164,7 +165,7 @@ func ExampleNewSphericalDeterministic() {
 }
 
 // Every answer of this randomizer is 2 or -2, and their mean is the value.
-func ExampleNewRandomizer() {
+func ExampleNew() {
 	const quarter = 1 << 62 // of 2^64
 	r, err := local.New(local.Spec{
 		Epsilon: 1.1, Values: local.Values{Kind: local.Real, Lower: -1, Upper: 1},
@@ -181,14 +182,14 @@ func ExampleNewRandomizer() {
 		fmt.Println(err)
 		return
 	}
-	s, err := sampler.NewRandomizer(v, sampler.Options{})
+	s, err := sampler.New(v, sampler.Options{})
 	if err != nil {
 		fmt.Println(err)
 		return
 	}
-	y, err := s.Release(0.25)
-	fmt.Println("one of the answers:", y == 2 || y == -2, err)
-	_, err = s.Release(1.5)
+	y, err := s.Release(proof.Number(0.25))
+	fmt.Println("one of the answers:", y == proof.Number(2) || y == proof.Number(-2), err)
+	_, err = s.Release(proof.Number(1.5))
 	fmt.Println(err)
 	// Output:
 	// one of the answers: true <nil>

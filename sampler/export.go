@@ -1,6 +1,7 @@
 package sampler
 
 import (
+	"encoding/binary"
 	"encoding/hex"
 	"encoding/json"
 	"fmt"
@@ -8,26 +9,38 @@ import (
 
 	"github.com/noisewright/noisewright/dp"
 	"github.com/noisewright/noisewright/internal/check"
+	"github.com/noisewright/noisewright/proof"
 	"github.com/noisewright/noisewright/tables"
 )
 
-// WriteExport writes a table out, as one line of JSON, for another implementation to
-// check itself against: the probability of every entry, the delta of every shift, and
-// n draws of the deterministic stream of the seed (see [NewDeterministic]) with the
-// rules by which its words become draws. Exact values are strings. It is a view of the
-// table; the table file is the record (docs/table-format.md).
+// WriteExport writes a mechanism out, as one line of JSON, for another implementation to
+// check itself against: of a table the probability of every entry, the delta of every shift,
+// and n draws of the deterministic stream of the seed (see [NewNoiseDeterministic]) with the
+// rules by which its words become draws; of other forms what their Export says. Exact values
+// are strings. It is a view of the mechanism; its file is the record.
 //
-// The error wraps dp.ErrInvalid if there is no table or n is negative, or is the
-// writer's.
-func WriteExport(w io.Writer, v *tables.Verified, seed [32]byte, n int) error {
-	t, err := tableOf(v)
+// The error wraps dp.ErrInvalid if there is no mechanism, its form is not written out, or n is
+// negative, or is the writer's.
+func WriteExport(w io.Writer, v proof.Proven, seed [32]byte, n int) error {
+	s, err := NewDeterministic(v, seed, Options{})
 	if err != nil {
 		return err
 	}
 	if n < 0 {
 		return check.Field("sampler", "draws", n, "a number at least 0")
 	}
-	e, err := newExport(t, seed, n)
+	var e any
+	switch m := s.Mechanism().(type) {
+	case *tables.Table:
+		e, err = newExport(m, seed, n)
+	case proof.Exporter:
+		var g proof.Golden
+		if g, err = newGolden(seed); err == nil {
+			e, err = m.Export(v.Bounds(), g, &stream{s.(*answers), seed}, n)
+		}
+	default:
+		err = check.Field("sampler", "mechanism", m.Form().Noun, "one of a form that is written out")
+	}
 	if err != nil {
 		return err
 	}
@@ -37,15 +50,42 @@ func WriteExport(w io.Writer, v *tables.Verified, seed [32]byte, n int) error {
 	return nil
 }
 
+// stream implements proof.Stream.
+type stream struct {
+	*answers
+	seed [32]byte
+}
+
+// Anew implements proof.Stream.
+func (s *stream) Anew() {
+	s.answers = newAnswers(s.proven, s.channel, s.laws, newFixedGenerator(s.seed))
+}
+
+// Draw implements proof.Stream.
+func (s *stream) Draw(c proof.Choice) (answer int, point int64, err error) { return s.draw(c) }
+
+// newGolden states the stream of a seed.
+func newGolden(seed [32]byte) (g proof.Golden, err error) {
+	var block [blockBytes]byte
+	if err := newFixedGenerator(seed).read(&block); err != nil {
+		return g, err
+	}
+	g = proof.Golden{Stream: streamRule, Seed: hex.EncodeToString(seed[:])}
+	for i := range goldenWords {
+		g.Words = append(g.Words, fmt.Sprint(binary.LittleEndian.Uint64(block[wordBytes*i:])))
+	}
+	return g, nil
+}
+
 type export struct {
 	Schema  int         `json:"schema"` // 1
 	Privacy dp.Privacy  `json:"privacy"`
 	Loss    string      `json:"loss"`
 	Grid    tables.Grid `json:"grid"`
 	// Total is the sum of all weights, 2^64.
-	Total string       `json:"total"`
-	Cells []exportCell `json:"cells"`
-	Atom  exportWeight `json:"atom"` // the point 0 beside its cell
+	Total string               `json:"total"`
+	Cells []exportCell         `json:"cells"`
+	Atom  proof.ExportedWeight `json:"atom"` // the point 0 beside its cell
 	// TailRatio, if not empty, is 2^64 times the factor between the periods of
 	// a tail. The weights of the first and last CellsPerSensitivity cells are
 	// then those of the cells with all their repetitions.
@@ -59,14 +99,7 @@ type export struct {
 type exportCell struct {
 	FirstPoint int64 `json:"first_point"`
 	LastPoint  int64 `json:"last_point"`
-	exportWeight
-}
-
-type exportWeight struct {
-	// Weight out of Total, exact.
-	Weight string `json:"weight"`
-	// Probability is Weight/Total to the nearest float64.
-	Probability float64 `json:"probability"`
+	proof.ExportedWeight
 }
 
 // exportShift is the delta of one shift.
@@ -78,15 +111,10 @@ type exportShift struct {
 	DeltaUpper string `json:"delta_upper"`
 }
 
-// golden is a deterministic stream and the draws it yields. Stream and Draw state the
-// rules, which are those of NewDeterministic.
+// golden is a deterministic stream and the draws it yields. The rules are those of
+// NewNoiseDeterministic.
 type golden struct {
-	Stream string `json:"stream"`
-	Draw   string `json:"draw"`
-	// Seed is 32 bytes in hexadecimal.
-	Seed string `json:"seed"`
-	// Words are the first words of the stream, in decimal.
-	Words []string `json:"words"`
+	proof.Golden
 	// Draws are the first draws, as grid points.
 	Draws []int64 `json:"draws"`
 }
@@ -104,29 +132,30 @@ const (
 )
 
 func newExport(t *tables.Table, seed [32]byte, n int) (e *export, err error) {
+	g := golden{Draws: make([]int64, n)}
+	if g.Golden, err = newGolden(seed); err != nil {
+		return nil, err
+	}
+	g.Draw = drawRule
 	grid := t.Grid()
-	cells, atom := t.PMF()
 	e = &export{
 		Schema:  1,
 		Privacy: t.Privacy(),
 		Loss:    t.Loss().Name(),
 		Grid:    grid,
-		Total:   "18446744073709551616",
+		Total:   proof.ExportedTotal,
 		Cells:   make([]exportCell, t.Cells()),
-		Atom:    exportWeight{fmt.Sprint(t.Atom()), atom},
-		Golden:  golden{Stream: streamRule, Draw: drawRule, Seed: hex.EncodeToString(seed[:]), Draws: make([]int64, n)},
+		Atom:    proof.ExportWeight(t.Atom()),
+		Golden:  g,
 	}
 	if r := t.TailRatio(); r != 0 {
 		e.TailRatio = fmt.Sprint(r)
 	}
-	for i, p := range cells {
-		e.Cells[i] = exportCell{grid.FirstPoint(i), grid.FirstPoint(i+1) - 1, exportWeight{fmt.Sprint(t.Weight(i)), p}}
+	for i := range e.Cells {
+		e.Cells[i] = exportCell{grid.FirstPoint(i), grid.FirstPoint(i+1) - 1, proof.ExportWeight(t.Weight(i))}
 	}
 	for i, d := range t.ShiftDeltas() {
-		e.Profile = append(e.Profile, exportShift{Cells: i + 1, Delta: d.String(), DeltaUpper: tables.DecimalUp(d)})
+		e.Profile = append(e.Profile, exportShift{Cells: i + 1, Delta: d.String(), DeltaUpper: proof.Up(d)})
 	}
-	if e.Golden.Words, err = firstWords(seed); err != nil {
-		return nil, err
-	}
-	return e, newSampler(t, newLaw(t, false), newFixedGenerator(seed)).FillInt(e.Golden.Draws)
+	return e, newNoise(t, newLaw(t, false), newFixedGenerator(seed)).FillInt(e.Golden.Draws)
 }

@@ -106,7 +106,7 @@ func TestRefreshFailure(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		s := newSampler(tab, newLaw(tab, false), g)
+		s := newNoise(tab, newLaw(tab, false), g)
 		dst := make([]float64, refreshKeys*keyBlocks*blockBytes/drawBytes+1)
 		if err := s.Fill(dst[1:]); err != nil {
 			t.Errorf("%s: before the first refresh: %v", name, err)
@@ -134,7 +134,7 @@ func TestNewGenerator(t *testing.T) {
 		false: "AES-256-CTR with fast key erasure",
 		true:  "ChaCha8 with fast key erasure",
 	} {
-		s, err := New(verified(t, laplaceTable(t, 5, 1, 0)), Options{ConstantTime: constantTime})
+		s, err := NewNoise(verified(t, laplaceTable(t, 5, 1, 0)), Options{ConstantTime: constantTime})
 		if err != nil {
 			t.Fatal(err)
 		}

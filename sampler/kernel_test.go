@@ -10,6 +10,7 @@ import (
 	"github.com/noisewright/noisewright/dp"
 	"github.com/noisewright/noisewright/kernels"
 	"github.com/noisewright/noisewright/loss"
+	"github.com/noisewright/noisewright/proof"
 )
 
 // testKernel has unequal cells and rows with weights of 0 at the start, in the
@@ -36,11 +37,6 @@ func testKernel(tb testing.TB) *kernels.Kernel {
 	return k
 }
 
-// kernelSampler is NewKernelDeterministic for any kernel, private or not.
-func kernelSampler(_ testing.TB, k *kernels.Kernel, seed byte) *KernelSampler {
-	return newKernelSampler(k, newRowLaws(k), newFixedGenerator([32]byte{seed}))
-}
-
 // TestKernelChiSquare compares the answers with the exact law of the certificate
 // inside the cells and at their edges: 10 tests, each with a false-alarm rate
 // of 1e-9, and seeds that do not change.
@@ -48,7 +44,7 @@ func TestKernelChiSquare(t *testing.T) {
 	k := testKernel(t)
 	const draws = 1 << 18
 	for n, x := range []float64{-1, -0.9, -0.5, -0.3, math.Nextafter(0, -1), 0, 0.1, 1, 1.9, 2} {
-		s := kernelSampler(t, k, byte(n))
+		s := seeded(k, byte(n))
 		i, _ := k.CellOf(x)
 		c := chiSquare{total: draws}
 		class := make([]int, k.Cells())
@@ -62,7 +58,7 @@ func TestKernelChiSquare(t *testing.T) {
 		}
 		c.counts = make([]int, len(c.p))
 		for range draws {
-			j, err := s.ReleaseNode(x)
+			j, err := s.index(x)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -115,24 +111,24 @@ func TestKernelEdges(t *testing.T) {
 
 func TestKernelReleaseRefuses(t *testing.T) {
 	k := testKernel(t)
-	s := kernelSampler(t, k, 1)
+	s := seeded(k, 1)
 	for _, x := range []float64{-1.25, 2.0000001, math.NaN(), math.Inf(1), math.Inf(-1)} {
-		y, err := s.Release(x)
+		y, err := s.number(x)
 		if !errors.Is(err, dp.ErrInvalid) || y != 0 {
 			t.Errorf("Release(%g) = %g, %v", x, y, err)
 		} else if strings.Contains(err.Error(), fmt.Sprint(x)) {
 			t.Errorf("the error quotes the query value: %v", err)
 		}
 	}
-	broken := newKernelSampler(k, newRowLaws(k), &readerGenerator{r: strings.NewReader("short")})
-	if y, err := broken.Release(0); !errors.Is(err, ErrEntropy) || y != 0 {
+	broken := answersOf(k, &readerGenerator{r: strings.NewReader("short")})
+	if y, err := broken.number(0); !errors.Is(err, ErrEntropy) || y != 0 {
 		t.Errorf("without entropy: %g, %v", y, err)
 	}
 }
 
 // TestNewKernel: without a proof there is nothing to draw from.
 func TestNewKernel(t *testing.T) {
-	if v, err := testKernel(t).Verify(); v != nil || !errors.Is(err, kernels.ErrNotPrivate) {
+	if v, err := testKernel(t).Verify(); v != nil || !errors.Is(err, proof.ErrNotPrivate) {
 		t.Errorf("a kernel that is not private: %v, %v", v, err)
 	}
 	const q = 1 << 62
@@ -147,12 +143,12 @@ func TestNewKernel(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if s, err := NewKernel(v, Options{}); err != nil || *s.Kernel() != *k {
+	if s, err := New(v, Options{}); err != nil || *s.Mechanism().(*kernels.Kernel) != *k {
 		t.Errorf("a private kernel: %v", err)
 	}
 	for _, none := range []*kernels.Verified{nil, {}} {
-		_, err1 := NewKernel(none, Options{})
-		_, err2 := NewKernelDeterministic(none, [32]byte{})
+		_, err1 := New(none, Options{})
+		_, err2 := NewDeterministic(none, [32]byte{}, Options{})
 		if !errors.Is(err1, dp.ErrInvalid) || !errors.Is(err2, dp.ErrInvalid) {
 			t.Errorf("no kernel: %v and %v, want ErrInvalid", err1, err2)
 		}
@@ -162,10 +158,10 @@ func TestNewKernel(t *testing.T) {
 // TestKernelForks: forks of a deterministic sampler repeat, and differ.
 func TestKernelForks(t *testing.T) {
 	k := testKernel(t)
-	draws := func(s *KernelSampler) string {
+	draws := func(s Sampler) string {
 		var b strings.Builder
 		for range 100 {
-			y, err := s.Release(0.7)
+			y, err := numberOf(s, 0.7)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -174,7 +170,7 @@ func TestKernelForks(t *testing.T) {
 		return b.String()
 	}
 	fork := func() (string, string) {
-		s := kernelSampler(t, k, 7)
+		s := seeded(k, 7)
 		a, err := s.Fork()
 		if err != nil {
 			t.Fatal(err)
@@ -194,9 +190,9 @@ func TestKernelForks(t *testing.T) {
 
 // TestKernelWipes: used words are erased.
 func TestKernelWipes(t *testing.T) {
-	s := kernelSampler(t, testKernel(t), 9)
+	s := seeded(testKernel(t), 9)
 	for range 3000 {
-		if _, err := s.Release(0.5); err != nil {
+		if _, err := s.number(0.5); err != nil {
 			t.Fatal(err)
 		}
 		for i, w := range s.reader.words[:s.reader.pos] {
@@ -208,9 +204,9 @@ func TestKernelWipes(t *testing.T) {
 }
 
 func BenchmarkKernelRelease(b *testing.B) {
-	s := kernelSampler(b, testKernel(b), 1)
+	s := seeded(testKernel(b), 1)
 	for b.Loop() {
-		if _, err := s.Release(0.7); err != nil {
+		if _, err := s.number(0.7); err != nil {
 			b.Fatal(err)
 		}
 	}

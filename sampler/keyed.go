@@ -16,7 +16,7 @@ import (
 // Keyed adds noise that repeats: a result is a function of a secret, the table, what the
 // noise is for and the value that it is added to. It is for programs that have work
 // repeated by machines which do not know of each other, such as a cluster that retries:
-// all of them show the same result. Everything else draws with a Sampler.
+// all of them show the same result. Everything else draws with a Sampler or a Noise.
 //
 // Guarantee (docs/proofs/beam.md): for who does not know the secret, results for different
 // labels or values have independent noise, each with the law of the table, up to what tells
@@ -29,7 +29,7 @@ import (
 //
 // A Keyed is not safe for concurrent use, and must not be copied.
 type Keyed struct {
-	s      *Sampler
+	s      *Noise
 	secret keyed.Secret
 	table  string // SHA-256 of its file
 }
@@ -54,13 +54,13 @@ func newKeyed(t *tables.Table, secret keyed.Secret) (*Keyed, error) {
 		return nil, err
 	}
 	hash := sha256.Sum256(file.Bytes())
-	return &Keyed{newSampler(t, newLaw(t, false), nil), secret, string(hash[:])}, nil
+	return &Keyed{newNoise(t, newLaw(t, false), nil), secret, string(hash[:])}, nil
 }
 
 // Table returns the table drawn from.
 func (k *Keyed) Table() *tables.Table { return k.s.Table() }
 
-// AddNoise is Sampler.AddNoise with the noise that is for the label and x. Its errors
+// AddNoise is Noise.AddNoise with the noise that is for the label and x. Its errors
 // are those, without ErrEntropy, and repeat too.
 func (k *Keyed) AddNoise(x float64, label ...string) (float64, error) {
 	x += 0 // one zero
@@ -89,7 +89,7 @@ func (k *Keyed) AddNoiseExact(x *big.Rat, label ...string) (*big.Int, error) {
 	return index.Add(index, big.NewInt(n)), nil
 }
 
-// seed makes the next draw the first one of the deterministic Sampler whose seed is for
+// seed makes the next draw the first one of the deterministic Noise whose seed is for
 // the value and the label.
 func (k *Keyed) seed(value string, label []string) {
 	k.s.gen = newFixedGenerator(k.secret.Sum(append([]string{"noise", k.table, value}, label...)...))

@@ -72,7 +72,7 @@ func TestKeyedIsDeterministic(t *testing.T) {
 		for i := range 50 {
 			x := float64(i)
 			k.seed("float64 "+strconv.FormatFloat(x, 'x', -1, 64), []string{name})
-			want, err := newSampler(table, newLaw(table, false), k.s.gen).AddNoise(x)
+			want, err := newNoise(table, newLaw(table, false), k.s.gen).AddNoise(x)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -108,7 +108,7 @@ func TestKeyedExact(t *testing.T) {
 			t.Errorf("%s: the noise is %s, more than %s", text, off.FloatString(3), reach.FloatString(3))
 		}
 		k.seed("rational "+x.RatString(), []string{"a"})
-		draw, err := newSampler(table, newLaw(table, false), k.s.gen).SampleInt()
+		draw, err := newNoise(table, newLaw(table, false), k.s.gen).SampleInt()
 		steps := new(big.Rat).Quo(x, step)
 		if want := exact.Floor(steps.Add(steps, big.NewRat(1, 2))); err != nil || want.Add(want, big.NewInt(draw)).Cmp(n) != 0 {
 			t.Errorf("%s: %s, want %s, %v", text, n, want, err)

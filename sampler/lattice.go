@@ -15,7 +15,7 @@ import (
 // The nearest integer n and the rest x - n·h, both exact, yield it with a single
 // comparison: away from n in the direction of the rest with probability
 // |rest|/h.
-func (s *Sampler) roundAtRandom(x float64) (n int64, ok bool, err error) {
+func (s *Noise) roundAtRandom(x float64) (n int64, ok bool, err error) {
 	nearest := math.RoundToEven(x / s.step)
 	if !(math.Abs(nearest) < float64(s.limit)) {
 		return 0, false, nil
@@ -34,7 +34,7 @@ func (s *Sampler) roundAtRandom(x float64) (n int64, ok bool, err error) {
 // below returns 1 if a random number v, uniform on [0, 1), is below a/h and 0
 // otherwise, for 0 <= a < h, exactly: v is the fraction 0.w₁w₂… in base 2^64,
 // and words are drawn until they decide.
-func (s *Sampler) below(a, h float64) (int64, error) {
+func (s *Noise) below(a, h float64) (int64, error) {
 	for {
 		w, err := s.word()
 		if err != nil {

@@ -33,9 +33,9 @@ func unitTable(tb testing.TB, unit float64) *tables.Table {
 }
 
 // scripted returns a sampler that reads the given words and then zeros.
-func scripted(t *tables.Table, l *law, words ...uint64) *Sampler {
+func scripted(t *tables.Table, l *law, words ...uint64) *Noise {
 	words = append(words, make([]uint64, blockWords)...)
-	return newSampler(t, l, &readerGenerator{r: newScript(words)})
+	return newNoise(t, l, &readerGenerator{r: newScript(words)})
 }
 
 // digits returns the first n digits of a/h in base 2^64, for 0 <= a < h.
@@ -57,6 +57,9 @@ func digits(a, h float64, n int) []uint64 {
 // is nondecreasing between, its probability is a/h to 2^-192, and the number of
 // words is not bounded.
 func TestBelowIsExact(t *testing.T) {
+	if testing.Short() {
+		t.Skip("slow")
+	}
 	rng := rand.New(rand.NewPCG(21, 22))
 	tab := unitTable(t, 1)
 	l := newLaw(tab, false)
@@ -93,7 +96,7 @@ func TestBelowIsExact(t *testing.T) {
 
 // lawOfRounding returns the two results of rounding x and the exact probability
 // of the larger one, found from the sampler's verdicts.
-func lawOfRounding(t *testing.T, s *Sampler, x float64) (low int64, up *big.Rat) {
+func lawOfRounding(t *testing.T, s *Noise, x float64) (low int64, up *big.Rat) {
 	t.Helper()
 	nearest := math.RoundToEven(x / s.step)
 	rest := new(big.Rat).Mul(new(big.Rat).SetFloat64(nearest), new(big.Rat).SetFloat64(s.step))
@@ -112,6 +115,9 @@ func lawOfRounding(t *testing.T, s *Sampler, x float64) (low int64, up *big.Rat)
 // rounding is x on average, for numbers of all sizes; and that the sampler
 // returns the points next to x.
 func TestLatticeUnbiased(t *testing.T) {
+	if testing.Short() {
+		t.Skip("slow")
+	}
 	rng := rand.New(rand.NewPCG(23, 24))
 	for _, unit := range []float64{1, 0.1, 1.0 / 3, 7, 1e-250, 1e250, math.Nextafter(1, 2), math.Nextafter(2, 1)} {
 		tab := unitTable(t, unit)
@@ -288,7 +294,7 @@ func TestUnits(t *testing.T) {
 }
 
 func BenchmarkLatticeAddNoise(b *testing.B) {
-	s, err := New(verified(b, unitTable(b, 0.1)), Options{})
+	s, err := NewNoise(verified(b, unitTable(b, 0.1)), Options{})
 	if err != nil {
 		b.Fatal(err)
 	}

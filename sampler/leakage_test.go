@@ -86,7 +86,7 @@ type leak struct {
 }
 
 // measure times the draws of one block, which is one read of the source.
-func measure(t *testing.T, s *Sampler, source *halves, runs int) *leak {
+func measure(t *testing.T, s *Noise, source *halves, runs int) *leak {
 	t.Helper()
 	runtime.LockOSThread()
 	defer runtime.UnlockOSThread()

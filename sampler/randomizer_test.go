@@ -14,6 +14,7 @@ import (
 	"github.com/noisewright/noisewright/dp"
 	"github.com/noisewright/noisewright/local"
 	"github.com/noisewright/noisewright/loss"
+	"github.com/noisewright/noisewright/proof"
 )
 
 const eighth = 1 << 61 // of all weights
@@ -50,11 +51,6 @@ func testRandomizer(tb testing.TB, kind local.Kind) *local.Randomizer {
 	return r
 }
 
-// randomizerSampler is NewRandomizerDeterministic for any randomizer, private or not.
-func randomizerSampler(_ testing.TB, r *local.Randomizer, seed byte) *RandomizerSampler {
-	return newRandomizerSampler(r, newRandomizerLaws(r), newFixedGenerator([32]byte{seed}))
-}
-
 // wordsOf is an entropy reader of these words, and of zeros after them.
 func wordsOf(words ...uint64) io.Reader {
 	b := make([]byte, blockBytes)
@@ -69,7 +65,6 @@ func wordsOf(words ...uint64) io.Reader {
 // answers are as many as the interpolated law has 64ths.
 func TestRandomizerExhaustive(t *testing.T) {
 	r := testRandomizer(t, local.Real)
-	laws := newRandomizerLaws(r)
 	rng := rand.New(rand.NewPCG(1, 2))
 	spec := r.Spec()
 	for i := range len(spec.Nodes) - 1 {
@@ -81,8 +76,8 @@ func TestRandomizerExhaustive(t *testing.T) {
 				for second := range uint64(8) {
 					rounding := first<<61 | rng.Uint64()>>3
 					answer := second<<61 | 1<<10 // the rows end one word early
-					s := newRandomizerSampler(r, laws, &readerGenerator{r: wordsOf(rounding, answer)})
-					j, err := s.ReleaseIndex(x)
+					s := answersOf(r, &readerGenerator{r: wordsOf(rounding, answer)})
+					j, err := s.index(x)
 					if err != nil {
 						t.Fatal(err)
 					}
@@ -126,17 +121,17 @@ func TestRandomizerRounding(t *testing.T) {
 			}
 			return rest.Sign() > 0
 		}
-		low, up, ok := r.Between(x)
-		if !ok || low != 0 {
-			t.Fatalf("Between(%g) = %d, %g, %v", x, low, up, ok)
+		c, err := r.Choose(proof.Number(x))
+		if err != nil || c.Row != 0 || !c.Rounded {
+			t.Fatalf("Choose(%g) = %+v, %v", x, c, err)
 		}
 		for _, a := range []uint64{0, 1, w1 - 1, w1, w1 + 1, w1 - 1<<16, w1 + 1<<16, 1 << 63, math.MaxUint64} {
 			for _, b := range []uint64{0, w2 - 1, w2, w2 + 1, math.MaxUint64} {
 				if x < 1e-300 && a == 0 && b == 0 {
 					continue // needs more words than are tried here
 				}
-				sampler := newRandomizerSampler(r, newRandomizerLaws(r), &readerGenerator{r: wordsOf(a, b)})
-				got, err := sampler.roundUp(x, low, up)
+				sampler := answersOf(r, &readerGenerator{r: wordsOf(a, b)})
+				got, err := sampler.roundUp(c)
 				if want := below(a, b); err != nil || got != want {
 					t.Errorf("x = %g, words %#x and %#x: rounded up: %v, %v, want %v", x, a, b, got, err, want)
 				}
@@ -151,7 +146,7 @@ func TestRandomizerChiSquare(t *testing.T) {
 	r := testRandomizer(t, local.Real)
 	const draws = 1 << 17
 	for n, x := range []float64{-1, -0.9, -0.75, -0.3, 0, 0.1, 1, 1.9, 2} {
-		s := randomizerSampler(t, r, byte(n))
+		s := seeded(r, byte(n))
 		pmf := r.PMFAt(x)
 		c := chiSquare{total: draws}
 		class := make([]int, len(pmf))
@@ -164,7 +159,7 @@ func TestRandomizerChiSquare(t *testing.T) {
 		}
 		c.counts = make([]int, len(c.p))
 		for range draws {
-			j, err := s.ReleaseIndex(x)
+			j, err := s.index(x)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -185,7 +180,6 @@ func TestRandomizerKinds(t *testing.T) {
 	for _, kind := range []local.Kind{local.Integer, local.Category} {
 		r := testRandomizer(t, kind)
 		spec := r.Spec()
-		laws := newRandomizerLaws(r)
 		for i, row := range spec.Rows {
 			var start uint64
 			for j, w := range row {
@@ -193,15 +187,15 @@ func TestRandomizerKinds(t *testing.T) {
 					continue
 				}
 				for _, u := range []uint64{start, start + (w - 1)} {
-					s := newRandomizerSampler(r, laws, &readerGenerator{r: wordsOf(u)})
+					s := answersOf(r, &readerGenerator{r: wordsOf(u)})
 					if kind == local.Category {
-						got, err := s.ReleaseCategory(spec.Values.Labels[i])
+						got, err := s.label(spec.Values.Labels[i])
 						if err != nil || got != spec.AnswerLabels[j] {
 							t.Errorf("%s, word %d: %q, %v, want %q", spec.Values.Labels[i], u, got, err, spec.AnswerLabels[j])
 						}
 						continue
 					}
-					got, err := s.Release(spec.Nodes[i])
+					got, err := s.number(spec.Nodes[i])
 					if err != nil || got != spec.Answers[j] {
 						t.Errorf("%g, word %d: %g, %v, want %g", spec.Nodes[i], u, got, err, spec.Answers[j])
 					}
@@ -219,27 +213,27 @@ func TestRandomizerRefuses(t *testing.T) {
 		local.Category: {0, 1},
 	} {
 		r := testRandomizer(t, kind)
-		s := randomizerSampler(t, r, 1)
+		s := seeded(r, 1)
 		for _, x := range values {
-			y, err := s.Release(x)
+			y, err := s.number(x)
 			if !errors.Is(err, dp.ErrInvalid) || y != 0 {
 				t.Errorf("%s: Release(%g) = %g, %v", kind, x, y, err)
 			} else if x != 0 && x != 1 && x != -2 && x != 3 && strings.Contains(err.Error(), fmt.Sprint(x)) {
 				t.Errorf("the error quotes the value: %v", err)
 			}
 		}
-		if y, err := s.ReleaseCategory("secret"); !errors.Is(err, dp.ErrInvalid) || y != "" || strings.Contains(err.Error(), "secret") {
+		if y, err := s.label("secret"); !errors.Is(err, dp.ErrInvalid) || y != "" || strings.Contains(err.Error(), "secret") {
 			t.Errorf("%s: a category it has not: %q, %v", kind, y, err)
 		}
 		if s.reader.pos != blockBytes {
 			t.Errorf("%s: words were drawn for values that are refused", kind)
 		}
-		broken := newRandomizerSampler(r, newRandomizerLaws(r), &readerGenerator{r: strings.NewReader("short")})
+		broken := answersOf(r, &readerGenerator{r: strings.NewReader("short")})
 		var err error
 		if kind == local.Category {
-			_, err = broken.ReleaseCategory("a")
+			_, err = broken.label("a")
 		} else {
-			_, err = broken.Release(1)
+			_, err = broken.number(1)
 		}
 		if !errors.Is(err, ErrEntropy) {
 			t.Errorf("%s: without entropy: %v", kind, err)
@@ -250,12 +244,12 @@ func TestRandomizerRefuses(t *testing.T) {
 // TestNewRandomizer: without a proof there is nothing to draw from, and forks repeat and
 // differ.
 func TestNewRandomizer(t *testing.T) {
-	if v, err := testRandomizer(t, local.Real).Verify(); v != nil || !errors.Is(err, local.ErrNotPrivate) {
+	if v, err := testRandomizer(t, local.Real).Verify(); v != nil || !errors.Is(err, proof.ErrNotPrivate) {
 		t.Errorf("a randomizer that is not private: %v, %v", v, err)
 	}
 	for _, none := range []*local.Verified{nil, {}} {
-		_, err1 := NewRandomizer(none, Options{})
-		_, err2 := NewRandomizerDeterministic(none, [32]byte{})
+		_, err1 := New(none, Options{})
+		_, err2 := NewDeterministic(none, [32]byte{}, Options{})
 		if !errors.Is(err1, dp.ErrInvalid) || !errors.Is(err2, dp.ErrInvalid) {
 			t.Errorf("no randomizer: %v and %v, want ErrInvalid", err1, err2)
 		}
@@ -271,11 +265,11 @@ func TestNewRandomizer(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if s, err := NewRandomizer(v, Options{}); err != nil || *s.Randomizer() != *r {
+	if s, err := New(v, Options{}); err != nil || *s.Mechanism().(*local.Randomizer) != *r {
 		t.Errorf("a private randomizer: %v", err)
 	}
 	draws := func() (out [2]string) {
-		root, err := NewRandomizerDeterministic(v, [32]byte{7})
+		root, err := NewDeterministic(v, [32]byte{7}, Options{})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -285,7 +279,7 @@ func TestNewRandomizer(t *testing.T) {
 				t.Fatal(err)
 			}
 			for range 100 {
-				y, err := s.Release(1)
+				y, err := numberOf(s, 1)
 				if err != nil {
 					t.Fatal(err)
 				}
@@ -318,9 +312,9 @@ func BenchmarkRandomizerRelease(b *testing.B) {
 	if err != nil {
 		b.Fatal(err)
 	}
-	sampler := randomizerSampler(b, r, 1)
+	sampler := seeded(r, 1)
 	for b.Loop() {
-		if _, err := sampler.Release(17.3); err != nil {
+		if _, err := sampler.number(17.3); err != nil {
 			b.Fatal(err)
 		}
 	}

@@ -88,7 +88,7 @@ func BenchmarkRatios(b *testing.B) {
 			b.Fatal(err)
 		}
 		const draws = 1 << 18 // a millisecond, long beside waking a thread
-		work := func(s *Sampler) func() {
+		work := func(s *Noise) func() {
 			dst := make([]float64, 4*batch)
 			return func() {
 				for range draws / len(dst) {

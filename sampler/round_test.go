@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"github.com/noisewright/noisewright/dp"
+	"github.com/noisewright/noisewright/internal/exact"
 	"github.com/noisewright/noisewright/tables"
 )
 
@@ -25,10 +26,10 @@ func roundExact(x float64, e int) *big.Int {
 	return new(big.Int).Div(r.Num(), r.Denom()) // Euclidean, so the floor
 }
 
-// checkRound compares roundToGrid with its specification.
+// checkRound compares exact.RoundToGrid with its specification.
 func checkRound(t *testing.T, x float64, e int, limit int64) {
 	t.Helper()
-	n, ok := roundToGrid(x, math.Ldexp(1, -e), limit)
+	n, ok := exact.RoundToGrid(x, math.Ldexp(1, -e), limit)
 	if math.IsNaN(x) || math.IsInf(x, 0) {
 		if ok {
 			t.Fatalf("round(%g) is accepted", x)
@@ -71,6 +72,9 @@ func TestRoundAwkward(t *testing.T) {
 }
 
 func TestRoundRandom(t *testing.T) {
+	if testing.Short() {
+		t.Skip("slow")
+	}
 	rng := rand.New(rand.NewPCG(11, 12))
 	for range 200000 {
 		e := rng.IntN(1801) - 900
@@ -102,8 +106,8 @@ func TestRoundTranslation(t *testing.T) {
 		if gap.Abs(gap).Cmp(new(big.Rat).SetInt64(m)) > 0 {
 			continue // the float64 addition went beyond
 		}
-		a, ok := roundToGrid(x, 1, 1<<53)
-		b, ok2 := roundToGrid(y, 1, 1<<53)
+		a, ok := exact.RoundToGrid(x, 1, 1<<53)
+		b, ok2 := exact.RoundToGrid(y, 1, 1<<53)
 		if !ok || !ok2 || max(a-b, b-a) > m {
 			t.Fatalf("%g and %g, at most %d apart, round to %d and %d", x, y, m, a, b)
 		}
@@ -125,7 +129,7 @@ func FuzzRound(f *testing.F) {
 
 // checkAddNoise compares AddNoise with the same draw from a twin and exact
 // arithmetic.
-func checkAddNoise(t *testing.T, s, twin *Sampler, x float64) {
+func checkAddNoise(t *testing.T, s, twin *Noise, x float64) {
 	t.Helper()
 	y, err := s.AddNoise(x)
 	e := s.Table().Grid().GranularityExponent

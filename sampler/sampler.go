@@ -1,457 +1,111 @@
 package sampler
 
 import (
-	"encoding/binary"
-	"io"
-	"math"
+	"fmt"
 
 	"github.com/noisewright/noisewright/dp"
 	"github.com/noisewright/noisewright/internal/check"
-	"github.com/noisewright/noisewright/internal/exact"
+	"github.com/noisewright/noisewright/proof"
 	"github.com/noisewright/noisewright/tables"
 )
 
-// Options chooses how to draw. The zero value is fast and has its own
-// cryptographic generator.
-type Options struct {
-	// ConstantTime makes the time of a draw, and the memory it touches,
-	// independent of the value drawn, by reading the whole table for every
-	// draw. At 2,000 cells that costs 1.7 times as much as without where the
-	// processor has AVX-512, 6 times with AVX2, some 90 times elsewhere. Draws
-	// are made 256 at a time, so the first of them takes 256 times as long. They
-	// are the same either way, from the same words, unless the table has a
-	// tail. A tail takes 44/epsilon words, of 1 to 8 ns, more for every draw.
-	ConstantTime bool
-	// Entropy, if not nil, replaces the generator: every random bit is read
-	// from it, 8192 bytes at a time, as little-endian words. It must be of
-	// release grade: uniform, unpredictable and never repeated. Forks read from it too, so it must be
-	// safe for concurrent use if they are used concurrently.
+// Sampler answers inputs through a mechanism. It is not safe for concurrent use; give each
+// goroutine its own by Fork, which shares the mechanism.
+type Sampler interface {
+	// Release returns a private answer to an input, one of the mechanism's Answers.
 	//
-	// nil means a generator with fast key erasure that is seeded, and from time
-	// to time refreshed, from crypto/rand: AES-256-CTR, or with ConstantTime
-	// ChaCha8, which takes constant time on every processor.
-	Entropy io.Reader
+	// The input has to be one of its Inputs; clip a number first. The error wraps
+	// dp.ErrInvalid if it is not, which is decided before anything is drawn and says of
+	// the input only that; ErrEntropy if there is no randomness; and ErrOverflow if the
+	// noise of a tail is too large. There is no answer beside an error.
+	Release(input proof.Value) (proof.Value, error)
+	// Fork returns a Sampler of the same mechanism and options for another goroutine. It
+	// has a generator of its own, freshly seeded from crypto/rand; or it reads the same
+	// Options.Entropy; or, if the Sampler is deterministic, it is too, see
+	// NewNoiseDeterministic. It is a use of the Sampler, not to be concurrent with others.
+	// The error wraps ErrEntropy.
+	Fork() (Sampler, error)
+	// Mechanism returns the mechanism.
+	Mechanism() proof.Mechanism
+	// Generator describes the source of randomness, for logs.
+	Generator() string
 }
 
-// Sampler draws noise from one table. A Sampler is not safe for concurrent use;
-// give each goroutine its own by Fork, which shares the table. It must not be
-// copied: a copy would draw the same noise again.
+// New returns a Sampler of a mechanism that was proved to keep its promise, of whatever form;
+// there is no other way to one that is fit for release. For noise from a table [NewNoise] has
+// more, faster. Options.ConstantTime chooses the generator, and for a table how it is drawn
+// from.
 //
-// Guarantee (docs/proofs/sampling.md): if the words of the generator are
-// independent and uniform, draws are independent and follow the integer weights
-// of the table exactly: the point n of cell j has probability
-// Weight/(2^64·PointsPerCell), the point 0 the atom's probability beside. A tail
-// is drawn without truncation; see tables.Spec.
-//
-// The sequence of draws is a function of the words alone. It does not depend on
-// the mode, nor on how the calls Sample, SampleInt, Fill, FillInt and AddNoise
-// are mixed; but rounding to a lattice takes words of its own, and with a tail
-// the modes take different numbers of words.
-type Sampler struct {
-	_ noCopy
-	*law
-	table *tables.Table
-	step  float64 // exact
-	back  float64 // 1/step, exact unless the query is a lattice's
-	limit int64   // largest |n_x| whose sum with any noise is a float64
-
-	// Draws made but not returned. One call makes a chunk of them, so that
-	// the calls that return one draw cost little more than Fill.
-	// There are none for a tail, whose draws may be too large.
-	ready [chunk]int64
-	left  uint // ready[:chunk-left] are returned, and zero; 0 in a Sampler not made by New, which panics
-
-	gen   generator
-	pos   int // words[:pos] are used
-	wiped int // words[:wiped] are zero
-	words [chunk*drawBytes + blockBytes]byte
-}
-
-// noCopy makes go vet report copies.
-type noCopy struct{}
-
-func (*noCopy) Lock()   {}
-func (*noCopy) Unlock() {}
-
-// New returns a Sampler of a table that tables.Table.Verify has proved to keep its
-// promise; there is no other way to one that is fit for release.
-//
-// The error wraps dp.ErrInvalid if there is no table, and ErrEntropy if the generator
+// The error wraps dp.ErrInvalid if there is no mechanism, and ErrEntropy if the generator
 // cannot be seeded.
-func New(v *tables.Verified, o Options) (*Sampler, error) {
-	t, err := tableOf(v)
-	if err != nil {
-		return nil, err
-	}
-	g, err := o.generator()
-	if err != nil {
-		return nil, err
-	}
-	return newSampler(t, newLaw(t, o.ConstantTime), g), nil
-}
+func New(v proof.Proven, o Options) (Sampler, error) { return newSampler(v, o, o.generator) }
 
-// tableOf returns the table of a proof. That the type cannot be made elsewhere keeps
-// other tables out; its zero value holds none.
-func tableOf(v *tables.Verified) (*tables.Table, error) {
-	if v == nil || v.Table() == nil {
-		return nil, check.Field("sampler", "table", "none", "one that tables.Table.Verify has proved")
-	}
-	return v.Table(), nil
-}
-
-// generator returns the source of randomness the options ask for.
-func (o Options) generator() (generator, error) {
-	if o.Entropy != nil {
-		return &readerGenerator{r: o.Entropy}, nil
-	}
-	return newGenerator(o.ConstantTime)
-}
-
-// NewDeterministic returns a Sampler whose draws are a function of the seed.
+// NewDeterministic returns a Sampler whose answers are a function of the seed and the inputs.
 //
-// NEVER USE IT FOR A RELEASE: WHO KNOWS OR GUESSES THE SEED TAKES THE NOISE OFF
-// AGAIN. It is for tests and studies, and refuses Options.Entropy with an error that
-// wraps dp.ErrInvalid.
-//
-// The words are the keystream of AES-256 in counter mode with key = seed and
-// IV = 0 (what encrypting zeros yields), read as little-endian 64-bit integers,
-// on every platform and in both modes. WriteExport says how words become draws, and
-// writes draws to compare with. The i-th Fork, i = 0, 1, …, has as its seed the
-// SHA-256 of seed ‖ i, i as 8 little-endian bytes.
-func NewDeterministic(v *tables.Verified, seed [32]byte, o Options) (*Sampler, error) {
-	t, err := tableOf(v)
-	if err != nil {
-		return nil, err
-	}
+// NEVER USE IT FOR A RELEASE. It is for tests and studies. The words are those of
+// NewNoiseDeterministic, and so are the errors.
+func NewDeterministic(v proof.Proven, seed [32]byte, o Options) (Sampler, error) {
 	if o.Entropy != nil {
 		return nil, check.Field("sampler", "entropy", "a reader", "none for a deterministic sampler")
 	}
-	return newSampler(t, newLaw(t, o.ConstantTime), newFixedGenerator(seed)), nil
+	return newSampler(v, o, func() (generator, error) { return newFixedGenerator(seed), nil })
 }
 
-func newSampler(t *tables.Table, l *law, g generator) *Sampler {
-	step, _ := t.Grid().Step().Float64() // exact: a unit or a power of two
-	s := &Sampler{
-		law:   l,
-		table: t,
-		step:  step,
-		back:  1 / step,
-		limit: exact.MaxInteger - t.Reach(),
-		gen:   g,
+func newSampler(v proof.Proven, o Options, seeded func() (generator, error)) (Sampler, error) {
+	m := proof.Of(v)
+	if m == nil {
+		return nil, check.Field("sampler", "mechanism", "none", "one that was proved")
 	}
-	s.pos, s.wiped = len(s.words), len(s.words)
-	return s
-}
-
-// Fork returns a Sampler of the same table and mode for another goroutine. It
-// shares the immutable tables and has a generator of its own, freshly seeded
-// from crypto/rand; or it reads the same Options.Entropy; or, if s is
-// deterministic, it is too (see NewDeterministic). The error wraps ErrEntropy.
-//
-// Fork is a use of s, not to be concurrent with others.
-func (s *Sampler) Fork() (*Sampler, error) {
-	g, err := s.gen.fork()
+	g, err := seeded()
 	if err != nil {
 		return nil, err
 	}
-	return newSampler(s.table, s.law, g), nil
-}
-
-// Table returns the table drawn from.
-func (s *Sampler) Table() *tables.Table {
-	t := *s.table // what is assigned to it does not matter here
-	return &t
-}
-
-// ConstantTime reports whether draws take constant time.
-func (s *Sampler) ConstantTime() bool { return s.fixed() }
-
-// Generator describes the source of randomness, for logs.
-func (s *Sampler) Generator() string { return s.gen.name() }
-
-// Step returns the distance of neighboring grid points, in the query's units:
-// the granularity 2^GranularityExponent, 1 for an integer query, or the unit of a
-// lattice.
-func (s *Sampler) Step() float64 { return s.step }
-
-// SampleInt returns one draw as a grid point n; the noise is n·Step.
-// The error wraps ErrEntropy or, for a tail, ErrOverflow, and the draw is then 0.
-func (s *Sampler) SampleInt() (int64, error) {
-	if s.left != 0 {
-		i := uint8(-s.left) // chunk - left, of a chunk of 256
-		n := s.ready[i]
-		s.ready[i] = 0
-		s.left--
-		return n, nil
+	if t, ok := m.(*tables.Table); ok {
+		return adder{newNoise(t, newLaw(t, o.ConstantTime), g)}, nil
 	}
-	n, err := s.sample()
-	if n > exact.MaxInteger || n < -exact.MaxInteger {
-		return 0, overflowError()
-	}
-	return n, err
-}
-
-// sample is SampleInt for draws of any size; see tail.
-func (s *Sampler) sample() (int64, error) {
-	if s.tail.ratio != 0 {
-		n, err := s.one()
-		s.wipe()
-		return n, err
-	}
-	if s.left == 0 {
-		if err := s.refill(); err != nil {
-			return 0, err
-		}
-	}
-	i := chunk - s.left
-	n := s.ready[i%chunk]
-	s.ready[i%chunk] = 0
-	s.left--
-	return n, nil
-}
-
-// Sample returns one draw of the noise, in the query's units, exactly.
-// The errors are those of SampleInt.
-func (s *Sampler) Sample() (float64, error) {
-	n, err := s.SampleInt()
-	return float64(n) * s.step, err
-}
-
-// Fill fills dst with independent draws of the noise, in the query's units,
-// exactly. The error wraps ErrEntropy or, for a tail, ErrOverflow, and dst is then
-// zero.
-func (s *Sampler) Fill(dst []float64) error { return fill(s, dst, s.step) }
-
-// FillInt is Fill for grid points n; the noise is n·Step.
-func (s *Sampler) FillInt(dst []int64) error { return fill(s, dst, 1) }
-
-// AddNoise returns x, rounded to the grid, plus one draw of the noise. With g
-// the Step and n the draw it is
-//
-//   - for a real query (⌊x/g + 1/2⌋ + n)·g, halves being rounded up, exactly;
-//   - for an integer query x + n, exactly; x has to be an integer;
-//   - for a lattice query (⌊x/g + u⌋ + n)·g with u uniform on [0, 1), exactly up
-//     to the final product, which is rounded to the nearest float64. The rounding
-//     of x is unbiased: ⌊x/g + u⌋·g is x on average. AddNoiseSteps returns the
-//     integer.
-//
-// Guarantee (docs/proofs/rounding.md, lattice.md): over all x it accepts, the
-// result is (epsilon, delta)-differentially private as the table promises, if
-// neighboring values of x, as float64s, differ by at most its sensitivity.
-//
-// The error wraps dp.ErrInvalid if x is NaN, or not an integer where it has to be, or
-// so large that the sum might not be a float64, which is when the magnitude of
-// the rounded x, in steps, and Reach sum to more than 2^53. That is decided before
-// anything is drawn, from x and the table alone; the caller who cannot exclude
-// it has to clamp x, because an error, although it does not quote x, says that x
-// was too large. The error wraps ErrEntropy if there is no randomness, and
-// ErrOverflow if the noise of a tail makes the sum too large. The result is then
-// 0.
-func (s *Sampler) AddNoise(x float64) (float64, error) {
-	n, err := s.AddNoiseSteps(x)
-	return float64(n) * s.step, err
-}
-
-// AddNoiseSteps is AddNoise for callers that send or store few bits: it returns
-// the integer of which AddNoise returns the multiple of Step.
-func (s *Sampler) AddNoiseSteps(x float64) (int64, error) {
-	var nx int64
-	ok := true
-	switch s.table.Query() {
-	case dp.LatticeQuery:
-		var err error
-		nx, ok, err = s.roundAtRandom(x)
-		s.wipe()
-		if err != nil {
-			return 0, err
-		}
-	case dp.IntegerQuery:
-		if x != math.Trunc(x) {
-			return 0, check.Errorf("sampler", dp.ErrInvalid, "x is not an integer, want one for an integer query")
-		}
-		fallthrough
-	default:
-		nx, ok = roundToGrid(x, s.back, s.limit)
-	}
+	c, ok := m.(proof.Channel)
 	if !ok {
-		return 0, s.rangeError()
+		return nil, check.Field("sampler", "mechanism", fmt.Sprintf("a %T", m), "a table, or a proof.Channel")
 	}
-	return s.add(nx)
+	return newAnswers(v, c, newRowLaws(c), g), nil
 }
 
-// AddNoiseInt returns x plus one draw of the noise of an integer query's table.
-// The errors are those of AddNoise; it wraps dp.ErrInvalid too if the table is for
-// another kind of query.
-func (s *Sampler) AddNoiseInt(x int64) (int64, error) {
-	if q := s.table.Query(); q != dp.IntegerQuery {
-		return 0, check.Errorf("sampler", dp.ErrInvalid, "table = one for a query of kind %s, want one for an integer query", q)
-	}
-	if x < -s.limit || x > s.limit {
-		return 0, s.rangeError()
-	}
-	return s.add(x)
-}
+// adder is Noise as a Sampler.
+type adder struct{ *Noise }
 
-// add returns nx plus a draw.
-func (s *Sampler) add(nx int64) (int64, error) {
-	n, err := s.sample()
+// Fork implements Sampler.
+func (s adder) Fork() (Sampler, error) {
+	n, err := s.Noise.Fork()
 	if err != nil {
-		return 0, err
+		return nil, err
 	}
-	if n += nx; n > exact.MaxInteger || n < -exact.MaxInteger {
-		return 0, overflowError()
-	}
-	return n, nil
+	return adder{n}, nil
 }
 
-func overflowError() error {
-	return check.Errorf("sampler", ErrOverflow, "result = beyond 2^53 steps, want fewer")
+// Mechanism implements Sampler.
+func (s adder) Mechanism() proof.Mechanism { return s.Table() }
+
+// Release implements Sampler.
+func (s adder) Release(input proof.Value) (proof.Value, error) {
+	integers := s.table.Query() == dp.IntegerQuery
+	if n, ok := input.(proof.Integer); ok && integers {
+		y, err := s.AddNoiseInt(int64(n))
+		return valueOr(proof.Integer(y), err)
+	}
+	x, ok := proof.Float(input)
+	if !ok {
+		return nil, check.Errorf("sampler", dp.ErrInvalid, "the value is not %s", s.table.Inputs())
+	}
+	y, err := s.AddNoise(x)
+	if integers {
+		return valueOr(proof.Integer(y), err)
+	}
+	return valueOr(proof.Number(y), err)
 }
 
-// rangeError does not say what x is: it is the private value itself, and errors
-// end up in logs.
-func (s *Sampler) rangeError() error {
-	return check.Errorf("sampler", dp.ErrInvalid, "x is not a number or too large, want a magnitude of at most %g (%d steps of %g)", float64(s.limit)*s.step, s.limit, s.step)
-}
-
-// refill makes the next chunk of ready draws. On error there are none.
-func (s *Sampler) refill() error {
-	err := fillChunk(s, &s.ready, 1)
-	s.wipe()
-	if err == nil {
-		s.left = chunk
-	}
-	return err
-}
-
-// fill writes draws times scale to dst: those that are ready first, so that
-// draws are returned in the order in which they are made.
-func fill[T number](s *Sampler, dst []T, scale T) error {
-	if s.tail.ratio != 0 { // every draw may overflow
-		for i := range dst {
-			n, err := s.SampleInt()
-			if err != nil {
-				clear(dst)
-				return err
-			}
-			dst[i] = T(n) * scale
-		}
-		return nil
-	}
-	todo := pop(s, dst, scale)
-	for len(todo) >= chunk {
-		if err := fillChunk(s, (*[chunk]T)(todo), scale); err != nil {
-			s.wipe()
-			clear(dst)
-			return err
-		}
-		todo = todo[chunk:]
-	}
-	s.wipe()
-	if len(todo) > 0 {
-		if err := s.refill(); err != nil {
-			clear(dst)
-			return err
-		}
-		pop(s, todo, scale)
-	}
-	return nil
-}
-
-// pop moves ready draws, times scale, to dst and returns what is left of dst.
-func pop[T number](s *Sampler, dst []T, scale T) []T {
-	ready := s.ready[chunk-s.left:]
-	ready = ready[:min(len(ready), len(dst))]
-	for i, n := range ready {
-		dst[i] = T(n) * scale
-	}
-	clear(ready)
-	s.left -= uint(len(ready))
-	return dst[len(ready):]
-}
-
-// fillChunk makes a chunk of draws, times scale. On error dst is zero.
-func fillChunk[T number](s *Sampler, dst *[chunk]T, scale T) error {
-	if len(s.words)-s.pos < chunk*drawBytes {
-		if err := s.replenish(); err != nil {
-			clear(dst[:])
-			return err
-		}
-	}
-	w := (*[chunk * drawBytes]byte)(s.words[s.pos:])
-	var n int
-	if s.fixed() {
-		n = drawFixed(s.law, dst, w, scale)
-	} else {
-		n = draw(s.law, dst, w, scale)
-	}
-	s.pos += n * drawBytes
-	for ; n < chunk; n++ {
-		p, err := s.one()
-		if err != nil {
-			clear(dst[:])
-			return err
-		}
-		dst[n] = T(p) * scale
-	}
-	return nil
-}
-
-// one makes one draw word by word. The number of words it takes depends only on
-// those it discards, which have no part in the draw.
-func (s *Sampler) one() (int64, error) {
-	u, err := s.word()
+func valueOr(v proof.Value, err error) (proof.Value, error) {
 	if err != nil {
-		return 0, err
+		return nil, err
 	}
-	for {
-		v, err := s.word()
-		if err != nil {
-			return 0, err
-		}
-		offset, ok := s.position(v)
-		if !ok {
-			continue
-		}
-		var k uint64
-		if s.fixed() {
-			k = s.scan(u)
-		} else {
-			k = s.entry(u)
-		}
-		return s.extend(s.point(k, offset), k)
-	}
-}
-
-// word returns the next word.
-func (s *Sampler) word() (uint64, error) {
-	if s.pos == len(s.words) {
-		if err := s.replenish(); err != nil {
-			return 0, err
-		}
-	}
-	w := binary.LittleEndian.Uint64(s.words[s.pos:])
-	s.pos += wordBytes
-	return w, nil
-}
-
-// replenish reads a block behind the words that are left, fewer than a chunk
-// takes. On error no words are left, and the next call tries again.
-func (s *Sampler) replenish() error {
-	left := s.words[s.pos:]
-	s.pos = chunk*drawBytes - len(left)
-	copy(s.words[s.pos:], left)
-	err := s.gen.read((*[blockBytes]byte)(s.words[chunk*drawBytes:]))
-	if err != nil {
-		s.pos = len(s.words)
-	}
-	clear(s.words[:s.pos])
-	s.wiped = s.pos
-	return err
-}
-
-// wipe erases the used words.
-func (s *Sampler) wipe() {
-	clear(s.words[s.wiped:s.pos])
-	s.wiped = s.pos
+	return v, nil
 }

@@ -89,7 +89,7 @@ func TestDrawsFollowModel(t *testing.T) {
 }
 
 // mixedDraws makes some draws by a randomly chosen call.
-func mixedDraws(t *testing.T, s *Sampler, rng *rand.Rand) []int64 {
+func mixedDraws(t *testing.T, s *Noise, rng *rand.Rand) []int64 {
 	t.Helper()
 	var got []int64
 	var err error
@@ -122,7 +122,7 @@ func mixedDraws(t *testing.T, s *Sampler, rng *rand.Rand) []int64 {
 }
 
 // onGrid returns x/g, which must be an integer.
-func onGrid(t *testing.T, s *Sampler, x float64) int64 {
+func onGrid(t *testing.T, s *Noise, x float64) int64 {
 	t.Helper()
 	n := x / s.Step()
 	if n != math.Trunc(n) || math.Abs(n) > exact.MaxInteger {
@@ -182,8 +182,8 @@ func TestScales(t *testing.T) {
 // TestNewInvalid: without a proof there is nothing to draw from.
 func TestNewInvalid(t *testing.T) {
 	for _, none := range []*tables.Verified{nil, {}} {
-		_, err1 := New(none, Options{})
-		_, err2 := NewDeterministic(none, [32]byte{}, Options{})
+		_, err1 := NewNoise(none, Options{})
+		_, err2 := NewNoiseDeterministic(none, [32]byte{}, Options{})
 		err3 := WriteExport(io.Discard, none, [32]byte{}, 1)
 		for i, err := range []error{err1, err2, err3} {
 			if !errors.Is(err, dp.ErrInvalid) {
@@ -192,10 +192,10 @@ func TestNewInvalid(t *testing.T) {
 		}
 	}
 	tab := laplaceTable(t, 5, 1, 0)
-	if s, err := New(verified(t, tab), Options{}); err != nil || *s.Table() != *tab {
+	if s, err := NewNoise(verified(t, tab), Options{}); err != nil || *s.Table() != *tab {
 		t.Errorf("New of a private table: %v", err)
 	}
-	if _, err := NewDeterministic(verified(t, tab), [32]byte{}, Options{Entropy: newScript(nil)}); !errors.Is(err, dp.ErrInvalid) {
+	if _, err := NewNoiseDeterministic(verified(t, tab), [32]byte{}, Options{Entropy: newScript(nil)}); !errors.Is(err, dp.ErrInvalid) {
 		t.Errorf("deterministic with entropy: %v, want ErrInvalid", err)
 	}
 }
@@ -210,7 +210,7 @@ func TestEntropyFailure(t *testing.T) {
 	}
 	for _, bytes := range []int{0, 1, 8191, 8192, 8193, 2*8192 - 1, 3*8192 + 5} {
 		for _, constantTime := range []bool{false, true} {
-			fresh := func() *Sampler {
+			fresh := func() *Noise {
 				src := newScript(words)
 				src.bytes = src.bytes[:bytes]
 				s := sampling(t, tab, Options{ConstantTime: constantTime, Entropy: src})
@@ -285,7 +285,7 @@ func TestEntropyFailureInTheMiddle(t *testing.T) {
 }
 
 // checkWiped checks that what is used is erased.
-func checkWiped(t *testing.T, s *Sampler) {
+func checkWiped(t *testing.T, s *Noise) {
 	t.Helper()
 	for i, w := range s.words[:s.pos] {
 		if w != 0 {
@@ -312,7 +312,7 @@ func TestUsedWordsAreWiped(t *testing.T) {
 
 func TestForks(t *testing.T) {
 	tab := laplaceTable(t, 1001, 50, 0)
-	draws := func(s *Sampler) []int64 {
+	draws := func(s *Noise) []int64 {
 		t.Helper()
 		d := make([]int64, 64)
 		if err := s.FillInt(d); err != nil {
@@ -320,7 +320,7 @@ func TestForks(t *testing.T) {
 		}
 		return d
 	}
-	fork := func(s *Sampler) *Sampler {
+	fork := func(s *Noise) *Noise {
 		t.Helper()
 		f, err := s.Fork()
 		if err != nil {
@@ -342,7 +342,7 @@ func TestForks(t *testing.T) {
 		t.Error("a fork has another mode")
 	}
 	// Random ones differ: 64 draws of 2^20 equally likely points or more.
-	s, err := New(verified(t, tab), Options{})
+	s, err := NewNoise(verified(t, tab), Options{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -362,14 +362,14 @@ func TestForks(t *testing.T) {
 		t.Errorf("the reader has %d bytes left, want it shared by the fork", len(src.bytes))
 	}
 	g := &eraser{stream: aes256, system: newScript(nil)}
-	if _, err := newSampler(tab, newLaw(tab, false), g).Fork(); !errors.Is(err, ErrEntropy) {
+	if _, err := newNoise(tab, newLaw(tab, false), g).Fork(); !errors.Is(err, ErrEntropy) {
 		t.Errorf("a fork without entropy: %v, want ErrEntropy", err)
 	}
 }
 
 // TestConcurrentForks is for the race detector.
 func TestConcurrentForks(t *testing.T) {
-	s, err := New(verified(t, laplaceTable(t, 101, 5, 0.001)), Options{})
+	s, err := NewNoise(verified(t, laplaceTable(t, 101, 5, 0.001)), Options{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -403,13 +403,13 @@ func TestAllocations(t *testing.T) {
 	dst, ints := make([]float64, drawsPerKey), make([]int64, drawsPerKey)
 	for name, c := range map[string]struct {
 		o      Options
-		make   func(*tables.Verified, Options) (*Sampler, error)
+		make   func(*tables.Verified, Options) (*Noise, error)
 		perKey float64
 	}{
-		"AES":           {Options{}, New, 2},
-		"ChaCha8":       {Options{ConstantTime: true}, New, 1},
-		"entropy":       {Options{Entropy: newSystem()}, New, 0},
-		"deterministic": {Options{}, func(v *tables.Verified, o Options) (*Sampler, error) { return NewDeterministic(v, [32]byte{1}, o) }, 0},
+		"AES":           {Options{}, NewNoise, 2},
+		"ChaCha8":       {Options{ConstantTime: true}, NewNoise, 1},
+		"entropy":       {Options{Entropy: newSystem()}, NewNoise, 0},
+		"deterministic": {Options{}, func(v *tables.Verified, o Options) (*Noise, error) { return NewNoiseDeterministic(v, [32]byte{1}, o) }, 0},
 	} {
 		s, err := c.make(tab, c.o)
 		if err != nil {
@@ -440,11 +440,11 @@ func TestAllocations(t *testing.T) {
 
 // A sampler that was not made by New has no noise to add, and says so.
 func TestZeroSamplerPanics(t *testing.T) {
-	for name, draw := range map[string]func(*Sampler){
-		"SampleInt": func(s *Sampler) { _, _ = s.SampleInt() },
-		"Sample":    func(s *Sampler) { _, _ = s.Sample() },
-		"AddNoise":  func(s *Sampler) { _, _ = s.AddNoise(1) },
-		"Fill":      func(s *Sampler) { _ = s.Fill(make([]float64, 3)) },
+	for name, draw := range map[string]func(*Noise){
+		"SampleInt": func(s *Noise) { _, _ = s.SampleInt() },
+		"Sample":    func(s *Noise) { _, _ = s.Sample() },
+		"AddNoise":  func(s *Noise) { _, _ = s.AddNoise(1) },
+		"Fill":      func(s *Noise) { _ = s.Fill(make([]float64, 3)) },
 	} {
 		func() {
 			defer func() {
@@ -452,7 +452,7 @@ func TestZeroSamplerPanics(t *testing.T) {
 					t.Errorf("%s of a zero Sampler did not panic", name)
 				}
 			}()
-			draw(new(Sampler))
+			draw(new(Noise))
 		}()
 	}
 }

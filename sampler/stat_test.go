@@ -69,25 +69,25 @@ func cellOf(l *law, n int64) (entry, offset uint64) {
 
 // statSamplers draw from the production generators with repeatable system
 // entropy, and from the deterministic stream.
-func statSamplers(tb testing.TB) map[string]*Sampler {
+func statSamplers(tb testing.TB) map[string]*Noise {
 	tb.Helper()
 	if testing.Short() {
 		tb.Skip("statistics take many draws")
 	}
 	tab := laplaceTable(tb, 2001, 150, 0)
-	m := map[string]*Sampler{"deterministic": deterministic(tb, tab, 21, Options{})}
+	m := map[string]*Noise{"deterministic": deterministic(tb, tab, 21, Options{})}
 	for name, c := range ciphers {
 		g, err := newEraser(name, c.stream, newSystem())
 		if err != nil {
 			tb.Fatal(err)
 		}
-		m[name] = newSampler(tab, newLaw(tab, false), g)
+		m[name] = newNoise(tab, newLaw(tab, false), g)
 	}
 	return m
 }
 
 // eachDraw calls f with statDraws draws.
-func eachDraw(tb testing.TB, s *Sampler, f func(n int64)) {
+func eachDraw(tb testing.TB, s *Noise, f func(n int64)) {
 	tb.Helper()
 	dst := make([]int64, 4096)
 	for range statDraws / len(dst) {

@@ -69,26 +69,26 @@ func weightsTable(tb testing.TB, points int64, firstCell int, atom uint64, weigh
 }
 
 // sampling returns a sampler of any table, private or not.
-func sampling(tb testing.TB, t *tables.Table, o Options) *Sampler {
+func sampling(tb testing.TB, t *tables.Table, o Options) *Noise {
 	tb.Helper()
 	g, err := o.generator()
 	if err != nil {
 		tb.Fatal(err)
 	}
-	return newSampler(t, newLaw(t, o.ConstantTime), g)
+	return newNoise(t, newLaw(t, o.ConstantTime), g)
 }
 
 // deterministic returns a deterministic sampler of any table, seed number i.
-func deterministic(_ testing.TB, t *tables.Table, i byte, o Options) *Sampler {
-	return newSampler(t, newLaw(t, o.ConstantTime), newFixedGenerator([32]byte{i}))
+func deterministic(_ testing.TB, t *tables.Table, i byte, o Options) *Noise {
+	return newNoise(t, newLaw(t, o.ConstantTime), newFixedGenerator([32]byte{i}))
 }
 
 // modes prepare a new sampler for fast mode, and for constant time by every method that the
 // processor has.
-func modes() map[string]func(*Sampler) {
-	all := map[string]func(*Sampler){"fast": func(*Sampler) {}}
+func modes() map[string]func(*Noise) {
+	all := map[string]func(*Noise){"fast": func(*Noise) {}}
 	for _, m := range rank.Methods() {
-		all["constant, "+m.String()] = func(s *Sampler) {
+		all["constant, "+m.String()] = func(s *Noise) {
 			s.law.ranks = rank.NewWith(s.last[:len(s.last)-1], m)
 		}
 	}

@@ -46,7 +46,7 @@ func newTail(t *tables.Table, from, cells uint64) tail {
 
 // extend moves the point n of an entry outwards by a random number of periods,
 // if the entry is a block of a tail.
-func (s *Sampler) extend(n int64, entry uint64) (int64, error) {
+func (s *Noise) extend(n int64, entry uint64) (int64, error) {
 	t := &s.tail
 	if t.ratio == 0 {
 		return n, nil
@@ -81,7 +81,7 @@ func (s *Sampler) extend(n int64, entry uint64) (int64, error) {
 // In constant time the words are taken in batches that all lie below with a
 // probability of at most 2^-64; only then is there another one, whatever the
 // entry. So the number of batches, all that time tells, is 1 but for that.
-func (s *Sampler) periods() (uint64, error) {
+func (s *Noise) periods() (uint64, error) {
 	t := &s.tail
 	if !s.fixed() {
 		for i := uint64(0); ; i++ {

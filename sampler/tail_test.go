@@ -202,12 +202,12 @@ func TestTailOverflow(t *testing.T) {
 		return append(w, math.MaxUint64)
 	}
 	l := newLaw(tab, false)
-	sampler := func(periods int) *Sampler {
+	sampler := func(periods int) *Noise {
 		w := words(periods)
 		for len(w) < 20*blockWords { // draws of the middle cell
 			w = append(w, 3<<61, 1<<63)
 		}
-		return newSampler(tab, l, &readerGenerator{r: newScript(w)})
+		return newNoise(tab, l, &readerGenerator{r: newScript(w)})
 	}
 	first, err := sampler(0).SampleInt()
 	if err != nil || first <= 0 {

@@ -58,7 +58,7 @@ build)
 	;;
 test)
 	echo "test: lp/highs with HiGHS as WebAssembly"
-	"$GO" test ./lp/highs
+	"$GO" test -timeout "${TEST_TIMEOUT:-45m}" ./lp/highs
 	work=$(mktemp -d)
 	trap 'rm -rf "$work"' EXIT
 	program "$work/noisewright"

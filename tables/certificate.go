@@ -34,54 +34,43 @@ type Certificate struct {
 	// may be below the bound, by at most P(0)·step/4 for l1 and step²/12 for
 	// l2: nothing for a fine grid, and more for a coarse one.
 	LowerBound *big.Rat
-
-	work int64 // of finding this
 }
 
 // Gap returns (ExpectedLoss-LowerBound)/LowerBound, the relative distance from
 // the best possible, and false when the lower bound is 0 and the loss is not. See LowerBound for
 // what it means on a coarse grid, where it may be negative.
 func (c Certificate) Gap() (gap float64, ok bool) {
-	return proof.Gap(c.ExpectedLoss, c.LowerBound)
+	return c.Bounds().Gap()
+}
+
+// Bounds implements proof.Certificate.
+func (c Certificate) Bounds() proof.Bounds {
+	return proof.Bounds{Delta: c.DeltaUpper, Loss: c.ExpectedLoss, LowerBound: c.LowerBound}
 }
 
 // Claims returns the strongest claims the certificate supports, as plain
 // decimals of 15 significant digits rounded so that they are true.
-func (c Certificate) Claims() Claims {
-	return Claims{
-		Delta:        proof.Up(c.DeltaUpper),
-		ExpectedLoss: proof.Up(c.ExpectedLoss),
-		LowerBound:   proof.Down(c.LowerBound),
-	}
-}
+func (c Certificate) Claims() Claims { return proof.State[Claims](c.stated()...) }
 
-// DecimalUp prints r >= 0 as claims are printed: a plain decimal of at most 15
-// significant digits that is not below it.
-func DecimalUp(r *big.Rat) string { return proof.Up(r) }
-
-func (c Certificate) clone() Certificate {
-	c.DeltaUpper = new(big.Rat).Set(c.DeltaUpper)
-	c.ExpectedLoss = new(big.Rat).Set(c.ExpectedLoss)
-	c.LowerBound = new(big.Rat).Set(c.LowerBound)
-	return c
+// stated returns what Claims are about.
+func (c Certificate) stated() []*big.Rat {
+	return []*big.Rat{c.DeltaUpper, c.ExpectedLoss, c.LowerBound}
 }
 
 // Certify recomputes everything a table can claim, in exact integer and
 // rational arithmetic. The table must come from New or Decode. The first call,
 // if not New itself, takes about cells × cells-per-sensitivity × 5 ns, and a
 // microsecond per multiplier of the dual; a table does not change, and others
-// return the same. Nothing bounds it but the limits of a table; VerifyContext does.
-func (t *Table) Certify() Certificate { return t.proof.Certificate().clone() }
+// return the same. Nothing bounds it but the limits of a table; proof.Verify does.
+func (t *Table) Certify() Certificate { return t.proof.Certificate() }
 
 // certify is nothing that holds if the meter said stop.
 func (s *Spec) certify(m *proof.Meter) Certificate {
 	var c Certificate
-	before := m.Used()
 	c.DeltaUpper, c.WorstShift = s.worstShift(exact.RatioDown(s.Epsilon), m)
 	c.SensitivityCovered = s.Grid.covers(s.Privacy.Sensitivity)
 	c.ExpectedLoss = s.expected(s.Loss, m)
 	c.LowerBound = s.Dual.lowerBound(s.Problem, m)
-	c.work = m.Used() - before
 	return c
 }
 

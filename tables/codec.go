@@ -6,24 +6,9 @@ import (
 
 	"github.com/noisewright/noisewright/dp"
 	"github.com/noisewright/noisewright/internal/check"
-	"github.com/noisewright/noisewright/internal/strictjson"
 	"github.com/noisewright/noisewright/loss"
 	"github.com/noisewright/noisewright/proof"
 )
-
-// The constants of the file format; docs/table-format.md describes it.
-const (
-	formatName    = "noisewright-table"
-	formatVersion = 1
-)
-
-// fileFormat bounds a file well above MaxCells weights and a large dual.
-var fileFormat = strictjson.Format{
-	Noun: "table", Name: formatName, Version: formatVersion, MaxSize: 64 << 20, Err: ErrFormat,
-	MaxElements: map[string]int{
-		"weights": MaxCells, "shifts": MaxCells, "multipliers": proof.MaxMultipliers, "quantiles": dp.MaxQuantiles,
-	},
-}
 
 // file is the format.
 type file struct {
@@ -58,8 +43,8 @@ type fileCertificate struct {
 func (t *Table) Encode(w io.Writer) error {
 	s := &t.spec
 	f := file{
-		Format:      formatName,
-		Version:     formatVersion,
+		Format:      Form.File.Name,
+		Version:     Form.File.Version,
 		Privacy:     s.Privacy,
 		Loss:        proof.Loss{Name: s.Loss.Name()},
 		Constraints: fileConstraints{Constraints: s.Constraints},
@@ -77,7 +62,7 @@ func (t *Table) Encode(w io.Writer) error {
 	if s.hasTail() {
 		f.TailRatio = &s.TailRatio
 	}
-	return proof.Encode("tables", w, f)
+	return Form.Encode(w, f)
 }
 
 // Decode reads one table file. It checks the structure completely (see New)
@@ -85,12 +70,12 @@ func (t *Table) Encode(w io.Writer) error {
 // missing fields, numbers that are not written plainly or do not fit, and
 // anything after the table. It allocates at most a small multiple of the file.
 //
-// Errors wrap ErrFormat, or dp.ErrInvalid for values outside their range, or are
+// Errors wrap proof.ErrFormat, or dp.ErrInvalid for values outside their range, or are
 // those of r.
 func Decode(r io.Reader) (*Table, error) {
 	var f file
-	if err := strictjson.Decode(r, fileFormat, &f); err != nil {
-		return nil, check.Errorf("tables", nil, "%w", err)
+	if err := Form.Decode(r, &f); err != nil {
+		return nil, err
 	}
 	s := Spec{
 		Problem: dp.Problem{Privacy: f.Privacy, Constraints: f.Constraints.Constraints},
@@ -103,17 +88,17 @@ func Decode(r io.Reader) (*Table, error) {
 	}
 	if q := f.Query; q != nil {
 		if s.Query = *q; *q == "" { // which is real in a problem
-			return nil, check.Errorf("tables", ErrFormat, `query = "", want real, integer or lattice, or no such field`)
+			return nil, check.Errorf("tables", proof.ErrFormat, `query = "", want real, integer or lattice, or no such field`)
 		}
 	}
 	if t := f.TailRatio; t != nil {
 		if s.TailRatio = *t; *t == 0 {
-			return nil, check.Errorf("tables", ErrFormat, `tail_ratio = "0", want a number above 0, or no such field`)
+			return nil, check.Errorf("tables", proof.ErrFormat, `tail_ratio = "0", want a number above 0, or no such field`)
 		}
 	}
 	if t := f.Total; t != nil {
 		if s.Total = *t; *t == (Total{}) {
-			return nil, check.Errorf("tables", ErrFormat, "total.releases = 0, want an integer above 0, or no field total")
+			return nil, check.Errorf("tables", proof.ErrFormat, "total.releases = 0, want an integer above 0, or no field total")
 		}
 	}
 	if lower, upper := f.Constraints.Lower, f.Constraints.Upper; lower != nil || upper != nil {
@@ -127,15 +112,11 @@ func Decode(r io.Reader) (*Table, error) {
 		s.Constraints.Support = &support
 	}
 	if s.Claims == (Claims{}) { // which New would fill in
-		return nil, check.Errorf("tables", ErrFormat, "certificate.delta is empty, want a plain decimal number")
+		return nil, check.Errorf("tables", proof.ErrFormat, "certificate.delta is empty, want a plain decimal number")
 	}
 	return New(s)
 }
 
-// ReadFile is Decode for the file of the path. Errors name it, and may also be those
-// of the file system.
-func ReadFile(path string) (*Table, error) { return proof.ReadFile("tables", path, Decode) }
-
-// WriteFile writes the table to a file, which appears whole or not at all. What is
-// there is replaced. Errors name the file and are those of the file system.
-func WriteFile(path string, t *Table) error { return proof.WriteFile("tables", path, t.Encode) }
+// ReadFile is Decode for the file of the path. Errors name it, and may also be those of
+// the file system.
+func ReadFile(path string) (*Table, error) { return proof.ReadFile(Form, path, Decode) }

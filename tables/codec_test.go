@@ -80,7 +80,7 @@ func TestTotalRoundTrip(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if total, ok := v.Table().ClaimedTotal(); !ok || total != (Total{12, 1e-6, 0}) {
+	if total, ok := v.Mechanism().ClaimedTotal(); !ok || total != (Total{12, 1e-6, 0}) {
 		t.Errorf("total %+v, %v", total, ok)
 	}
 	none, err := back.WithTotal(Total{})

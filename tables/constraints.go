@@ -20,7 +20,7 @@ func (s *Spec) keeps(m *proof.Meter) error {
 		return nil
 	}
 	broken := func(format string, args ...any) error {
-		return check.Errorf("tables", ErrFalseClaim, "constraints.%s", fmt.Sprintf(format, args...))
+		return check.Errorf("tables", proof.ErrFalseClaim, "constraints.%s", fmt.Sprintf(format, args...))
 	}
 	first, last := s.support()
 	if c.Symmetric && !s.isSymmetric(first, last) {

@@ -7,6 +7,7 @@ import (
 
 	"github.com/noisewright/noisewright/dp"
 	"github.com/noisewright/noisewright/loss"
+	"github.com/noisewright/noisewright/proof"
 )
 
 // TestMonotoneHolds0: noise that falls from a point beside 0 on is not monotone,
@@ -34,7 +35,7 @@ func TestMonotoneHolds0(t *testing.T) {
 			Grid:    Grid{PointsPerCell: 3, CellsPerSensitivity: 1, FirstCell: c.first, Offset: c.offset},
 			Weights: c.weights,
 		})
-		if _, err := tab.Verify(); errors.Is(err, ErrFalseClaim) == c.monotone {
+		if _, err := tab.Verify(); errors.Is(err, proof.ErrFalseClaim) == c.monotone {
 			t.Errorf("weights %v from cell %d, offset %d: %v, want monotone = %v", c.weights, c.first, c.offset, err, c.monotone)
 		}
 	}

@@ -7,6 +7,8 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"github.com/noisewright/noisewright/proof"
 )
 
 func TestFiles(t *testing.T) {
@@ -14,7 +16,7 @@ func TestFiles(t *testing.T) {
 	path := filepath.Join(dir, "table.json")
 	table := geometricTable(t, 1, 0.1, 2)
 	for range 2 { // the second time it is replaced
-		if err := WriteFile(path, table); err != nil {
+		if err := proof.WriteFile(path, table); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -43,10 +45,10 @@ func TestFileErrors(t *testing.T) {
 		err  error
 		want error
 	}{
-		{cut, second(ReadFile(cut)), ErrFormat},
+		{cut, second(ReadFile(cut)), proof.ErrFormat},
 		{none, second(ReadFile(none)), fs.ErrNotExist},
-		{none, WriteFile(none, geometricTable(t, 1, 0.1, 1)), fs.ErrNotExist},
-		{dir, WriteFile(dir, geometricTable(t, 1, 0.1, 1)), nil},
+		{none, proof.WriteFile(none, geometricTable(t, 1, 0.1, 1)), fs.ErrNotExist},
+		{dir, proof.WriteFile(dir, geometricTable(t, 1, 0.1, 1)), nil},
 	} {
 		if c.err == nil || c.want != nil && !errors.Is(c.err, c.want) || strings.Count(c.err.Error(), c.path) != 1 {
 			t.Errorf("%s: error %v, want %v and the name of the file", c.path, c.err, c.want)

@@ -12,7 +12,7 @@ import (
 )
 
 // Quantile returns the least value x of the noise, in the query's units, with
-// P(X <= x) >= p: a multiple of the grid's step, as sampler.Sampler.Sample returns
+// P(X <= x) >= p: a multiple of the grid's step, as sampler.Noise.Sample returns
 // it, 0 among them. It is exact: p stands for the exact value of the float64, and
 // probabilities are those of the integer weights, with all of a tail.
 //
@@ -32,7 +32,7 @@ func (t *Table) Quantile(p float64) (float64, error) {
 }
 
 // Interval returns a confidence interval for the true value x behind a released
-// value y = sampler.Sampler.AddNoise(x), in the query's units.
+// value y = sampler.Noise.AddNoise(x), in the query's units.
 //
 // Guarantee (docs/proofs/interval.md): whatever x is, over the noise and the random
 // rounding of a lattice query, P(x < lower) <= (1-level)/2 and P(x > upper) <=

@@ -124,12 +124,12 @@ func (t *Table) ShiftDeltas() []*big.Rat {
 }
 
 // DeltaUpperAt returns a bound from above on the delta of the table's noise at
-// another epsilon, 0 <= epsilon <= MaxEpsilon, exactly as Certificate.DeltaUpper
+// another epsilon, 0 <= epsilon <= proof.MaxEpsilon, exactly as Certificate.DeltaUpper
 // is found at its own: the privacy profile of the table at one point. It takes
 // as long as that part of Certify, and panics if epsilon is out of range.
 func (t *Table) DeltaUpperAt(epsilon float64) *big.Rat {
-	if !(epsilon >= 0 && epsilon <= MaxEpsilon) {
-		panic(fmt.Sprintf("tables: epsilon = %g, want 0 to %d", epsilon, MaxEpsilon))
+	if !(epsilon >= 0 && epsilon <= proof.MaxEpsilon) {
+		panic(fmt.Sprintf("tables: epsilon = %g, want 0 to %d", epsilon, proof.MaxEpsilon))
 	}
 	delta, _ := t.spec.worstShift(exact.RatioDown(epsilon), nil)
 	return delta

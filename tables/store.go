@@ -14,6 +14,7 @@ import (
 
 	"github.com/noisewright/noisewright/dp"
 	"github.com/noisewright/noisewright/internal/check"
+	"github.com/noisewright/noisewright/proof"
 )
 
 // StoreOptions say where the tables of a Store come from. The functions must be safe
@@ -144,11 +145,12 @@ func (s *Store) obtain(ctx context.Context, p dp.Problem, k string) (*Verified, 
 	if err != nil {
 		return nil, err
 	}
-	if v == nil || v.content == nil {
+	t := v.Mechanism()
+	if t == nil {
 		return nil, errNoTable()
 	}
-	if own, err := key(v.content.spec.Problem); err != nil || own != k {
-		return nil, check.Errorf("tables", nil, "the designed table is about another problem, %+v, want %+v", v.content.spec.Privacy, p.Privacy)
+	if own, err := key(t.spec.Problem); err != nil || own != k {
+		return nil, check.Errorf("tables", nil, "the designed table is about another problem, %+v, want %+v", t.spec.Privacy, p.Privacy)
 	}
 	if err := s.Keep(v); err != nil {
 		s.options.Rejected(err)
@@ -175,10 +177,11 @@ func (s *Store) Load(p dp.Problem) *Verified {
 // Keep stores a table under its Problem, in place of what was there. Errors are
 // about its file; in memory it is kept in any case.
 func (s *Store) Keep(v *Verified) error {
-	if v == nil || v.content == nil {
+	t := v.Mechanism()
+	if t == nil {
 		return errNoTable()
 	}
-	p := v.content.spec.Problem
+	p := t.spec.Problem
 	k, err := key(p)
 	if err != nil {
 		return err
@@ -189,7 +192,7 @@ func (s *Store) Keep(v *Verified) error {
 	if s.options.Directory == "" {
 		return nil
 	}
-	return WriteFile(s.path(p), v.Table())
+	return proof.WriteFile(s.path(p), t)
 }
 
 func errNoTable() error { return check.Field("tables", "table", "none", "one that Verify has proved") }
@@ -228,7 +231,7 @@ func read(ctx context.Context, path, k string) (*Verified, error) {
 	if own, err := key(t.spec.Problem); err != nil || own != k {
 		return nil, check.Errorf("tables", dp.ErrInvalid, "%s is about another problem than its name says", path)
 	}
-	v, err := t.VerifyContext(ctx, VerifyOptions{})
+	v, err := proof.Verify(ctx, t, proof.Options{})
 	if err != nil {
 		return nil, check.Errorf("tables", nil, "%s: %w", path, err)
 	}

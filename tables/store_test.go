@@ -14,6 +14,7 @@ import (
 
 	"github.com/noisewright/noisewright/dp"
 	"github.com/noisewright/noisewright/loss"
+	"github.com/noisewright/noisewright/proof"
 )
 
 // testProblem asks for what flat makes.
@@ -72,7 +73,7 @@ func (s *testStore) get(t *testing.T, p dp.Problem) *Verified {
 		t.Fatal(err)
 	}
 	want, _ := key(p)
-	if got, err := key(v.Table().Problem()); err != nil || got != want {
+	if got, err := key(v.Mechanism().Problem()); err != nil || got != want {
 		t.Fatalf("a table for %q, want %q", got, want)
 	}
 	return v
@@ -90,7 +91,7 @@ func TestStoreKeepsInMemoryAndOnDisk(t *testing.T) {
 	}
 	again := newTestStore(t, dir)
 	w := again.Load(testProblem(2))
-	if w == nil || again.get(t, testProblem(2)) != w || encoded(t, w.Table()) != encoded(t, v.Table()) {
+	if w == nil || again.get(t, testProblem(2)) != w || encoded(t, w.Mechanism()) != encoded(t, v.Mechanism()) {
 		t.Errorf("the file has %v", w)
 	}
 	// Neighboring float64s are other problems.
@@ -203,7 +204,7 @@ func TestStoreRefusesBadFiles(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		return encoded(t, v.Table())
+		return encoded(t, v.Mechanism())
 	}
 	changed := func(change func(*dp.Problem)) string {
 		p := testProblem(2)
@@ -221,12 +222,12 @@ func TestStoreRefusesBadFiles(t *testing.T) {
 		text string
 		want error
 	}{
-		"empty":             {"", ErrFormat},
-		"not a table":       {"{}", ErrFormat},
-		"truncated":         {good[:len(good)/2], ErrFormat},
-		"trailing":          {good + "x", ErrFormat},
-		"forged weights":    {replaced(`"4611686018427387904","9223372036854775808","4611686018427387904"`, `"9223372036854775807","2","9223372036854775807"`), ErrNotPrivate},
-		"forged loss":       {replaced(`"expected_loss":"0.5"`, `"expected_loss":"0.4"`), ErrFalseClaim},
+		"empty":             {"", proof.ErrFormat},
+		"not a table":       {"{}", proof.ErrFormat},
+		"truncated":         {good[:len(good)/2], proof.ErrFormat},
+		"trailing":          {good + "x", proof.ErrFormat},
+		"forged weights":    {replaced(`"4611686018427387904","9223372036854775808","4611686018427387904"`, `"9223372036854775807","2","9223372036854775807"`), proof.ErrNotPrivate},
+		"forged loss":       {replaced(`"expected_loss":"0.5"`, `"expected_loss":"0.4"`), proof.ErrFalseClaim},
 		"other epsilon":     {changed(func(p *dp.Problem) { p.Epsilon = 1.5 }), dp.ErrInvalid},
 		"other delta":       {changed(func(p *dp.Problem) { p.Delta = 0.4 }), dp.ErrInvalid},
 		"other sensitivity": {changed(func(p *dp.Problem) { p.Sensitivity = 0.5 }), dp.ErrInvalid},
@@ -320,7 +321,7 @@ func TestStoreKeep(t *testing.T) {
 		t.Fatal(err)
 	}
 	again := newTestStore(t, dir)
-	if s.get(t, testProblem(2)) != v || encoded(t, again.get(t, testProblem(2)).Table()) != encoded(t, better) {
+	if s.get(t, testProblem(2)) != v || encoded(t, again.get(t, testProblem(2)).Mechanism()) != encoded(t, better) {
 		t.Error("the first table is still there")
 	}
 }

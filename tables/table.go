@@ -23,8 +23,6 @@ const (
 	MaxShiftWork = 1 << 32
 	// MaxReach bounds |n| over the grid points n that carry noise.
 	MaxReach = 1 << 52
-	// MaxEpsilon bounds epsilon; beyond it e^epsilon exceeds any use.
-	MaxEpsilon = proof.MaxEpsilon
 	// minUnit and maxUnit bound the step of a lattice, so that every multiple
 	// of up to 2^53 of it is a normal float64.
 	minUnit = 1e-250
@@ -79,17 +77,9 @@ func (g Grid) FirstPoint(i int) int64 {
 // rounded so that they stay true: Delta and ExpectedLoss up, LowerBound down.
 // Losses are in the units of the loss (squared for l2).
 type Claims struct {
-	Delta        string `json:"delta"`
-	ExpectedLoss string `json:"expected_loss"`
-	LowerBound   string `json:"lower_bound"`
-}
-
-func (c *Claims) list() []proof.Claim {
-	return []proof.Claim{
-		{Name: "delta", Text: &c.Delta, Up: true},
-		{Name: "expected_loss", Text: &c.ExpectedLoss, Up: true},
-		{Name: "lower_bound", Text: &c.LowerBound},
-	}
+	Delta        string `json:"delta" bound:"upper"`
+	ExpectedLoss string `json:"expected_loss" bound:"upper"`
+	LowerBound   string `json:"lower_bound" bound:"lower"`
 }
 
 // Spec is the content of a table.
@@ -124,7 +114,7 @@ type Table struct{ *content }
 type content struct {
 	spec Spec
 	// It does not change, so it is certified once, and judged once.
-	proof *proof.Proof[Certificate, Verified]
+	proof proof.Proof[Certificate]
 }
 
 // New checks the structure of a table: ranges, parities, the sum 2^64. It does
@@ -151,7 +141,7 @@ func build(s Spec, certify func(*Spec, *proof.Meter) Certificate) (*Table, error
 	case dp.RealQuery, dp.IntegerQuery:
 	}
 	c := &content{spec: s}
-	c.proof = proof.NewProof("tables", func(m *proof.Meter) Certificate { return certify(&c.spec, m) }, c.judge)
+	c.proof = proof.New("tables", func(m *proof.Meter) Certificate { return certify(&c.spec, m) }, c.spec.judge)
 	if s.Claims == (Claims{}) {
 		c.spec.Claims = c.proof.Certificate().Claims()
 	}
@@ -207,7 +197,7 @@ func (s *Spec) validate() error {
 		}
 	}
 	if s.Claims != (Claims{}) {
-		proof.Validate(s.Claims.list(), errs)
+		proof.Validate(&s.Claims, errs)
 	}
 	errs.Add(s.Dual.validate())
 	s.Total.validate(errs)
@@ -268,14 +258,8 @@ func (t *Table) WithDual(d *Dual) (*Table, error) {
 	s := t.spec
 	s.Dual, s.Claims = d, Claims{}
 	return build(s, func(s *Spec, m *proof.Meter) Certificate {
-		own, err := t.proof.Certified(m)
-		if err != nil {
-			return Certificate{} // the meter has said stop
-		}
-		before := m.Used()
-		c := own.clone()
+		c := t.proof.Again(m)
 		c.LowerBound = s.Dual.lowerBound(s.Problem, m)
-		c.work += m.Used() - before
 		return c
 	})
 }

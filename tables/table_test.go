@@ -12,6 +12,7 @@ import (
 	"github.com/noisewright/noisewright/dp"
 	"github.com/noisewright/noisewright/internal/exact"
 	"github.com/noisewright/noisewright/loss"
+	"github.com/noisewright/noisewright/proof"
 )
 
 // geometricSpec is a table whose masses fall by e^(-ε/K) per cell and end where
@@ -267,17 +268,17 @@ func TestVerifyRejectsFalseClaims(t *testing.T) {
 		change func(*Spec)
 		want   error
 	}{
-		{"delta promised too small", func(s *Spec) { s.Privacy.Delta = delta * (1 - 1e-12) }, ErrNotPrivate},
-		{"epsilon too small", func(s *Spec) { s.Privacy.Epsilon = 0.9 }, ErrNotPrivate},
-		{"sensitivity too large", func(s *Spec) { s.Privacy.Sensitivity = 1.01 }, ErrNotPrivate},
+		{"delta promised too small", func(s *Spec) { s.Privacy.Delta = delta * (1 - 1e-12) }, proof.ErrNotPrivate},
+		{"epsilon too small", func(s *Spec) { s.Privacy.Epsilon = 0.9 }, proof.ErrNotPrivate},
+		{"sensitivity too large", func(s *Spec) { s.Privacy.Sensitivity = 1.01 }, proof.ErrNotPrivate},
 		{"mass moved to the end", func(s *Spec) {
 			s.Weights = append([]uint64(nil), s.Weights...)
 			s.Weights[len(s.Weights)/2] -= 1 << 60
 			s.Weights[len(s.Weights)-1] += 1 << 60
-		}, ErrNotPrivate},
-		{"delta claimed too small", func(s *Spec) { s.Claims.Delta = lower(good.Delta) }, ErrFalseClaim},
-		{"loss claimed too small", func(s *Spec) { s.Claims.ExpectedLoss = lower(good.ExpectedLoss) }, ErrFalseClaim},
-		{"bound claimed without a dual", func(s *Spec) { s.Claims.LowerBound = "0.000001" }, ErrFalseClaim},
+		}, proof.ErrNotPrivate},
+		{"delta claimed too small", func(s *Spec) { s.Claims.Delta = lower(good.Delta) }, proof.ErrFalseClaim},
+		{"loss claimed too small", func(s *Spec) { s.Claims.ExpectedLoss = lower(good.ExpectedLoss) }, proof.ErrFalseClaim},
+		{"bound claimed without a dual", func(s *Spec) { s.Claims.LowerBound = "0.000001" }, proof.ErrFalseClaim},
 	}
 	for _, c := range cases {
 		s := base
@@ -297,6 +298,9 @@ func TestVerifyRejectsFalseClaims(t *testing.T) {
 // TestDualNeverExceedsAnAchievedLoss is weak duality: whatever multipliers are
 // written down, the bound stays below the loss of a table known to be private.
 func TestDualNeverExceedsAnAchievedLoss(t *testing.T) {
+	if testing.Short() {
+		t.Skip("slow")
+	}
 	rng := rand.New(rand.NewPCG(9, 10))
 	exceed, err := loss.New("exceed", 0.5)
 	if err != nil {
@@ -536,7 +540,7 @@ func TestDeltaUpperAt(t *testing.T) {
 			t.Errorf("%s: at its epsilon %s, certified %s", name, got, want)
 		}
 		before := big.NewRat(1, 1)
-		for _, epsilon := range []float64{0, 5e-324, 0.1, own, 2, 43, 45, MaxEpsilon} {
+		for _, epsilon := range []float64{0, 5e-324, 0.1, own, 2, 43, 45, proof.MaxEpsilon} {
 			got := table.DeltaUpperAt(epsilon)
 			if got.Sign() < 0 || got.Cmp(before) > 0 {
 				t.Errorf("%s: %s at %g, above %s before or negative", name, got, epsilon, before)
@@ -551,7 +555,7 @@ func TestDeltaUpperAt(t *testing.T) {
 		if table.Privacy().Epsilon != own {
 			t.Errorf("%s: the table changed", name)
 		}
-		for _, epsilon := range []float64{-1, math.NaN(), MaxEpsilon + 1} {
+		for _, epsilon := range []float64{-1, math.NaN(), proof.MaxEpsilon + 1} {
 			func() {
 				defer func() {
 					if recover() == nil {

@@ -47,11 +47,5 @@ func (t *Table) ClaimedTotal() (total Total, ok bool) {
 func (t *Table) WithTotal(total Total) (*Table, error) {
 	s := t.spec
 	s.Total = total
-	return build(s, func(_ *Spec, m *proof.Meter) Certificate {
-		own, err := t.proof.Certified(m)
-		if err != nil {
-			return Certificate{} // the meter has said stop
-		}
-		return own.clone()
-	})
+	return build(s, func(_ *Spec, m *proof.Meter) Certificate { return t.proof.Again(m) })
 }

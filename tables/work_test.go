@@ -11,6 +11,7 @@ import (
 
 	"github.com/noisewright/noisewright/dp"
 	"github.com/noisewright/noisewright/loss"
+	"github.com/noisewright/noisewright/proof"
 )
 
 // costly are tables within the limits of the format whose checks would take from minutes to
@@ -81,6 +82,9 @@ func costly(t testing.TB) map[string]Spec {
 
 // A check that costs too much ends at the limit of work, and its verdict is neither of the two.
 func TestWorkIsLimited(t *testing.T) {
+	if testing.Short() {
+		t.Skip("slow")
+	}
 	for name, s := range costly(t) {
 		t.Run(name, func(t *testing.T) {
 			table, err := New(s)
@@ -89,10 +93,10 @@ func TestWorkIsLimited(t *testing.T) {
 			}
 			start := time.Now()
 			// A 64th of the default, nominally a fifth of a second.
-			v, err := table.VerifyContext(context.Background(), VerifyOptions{Work: DefaultWork / 64})
+			v, err := proof.Verify(context.Background(), table, proof.Options{Work: proof.DefaultWork / 64})
 			elapsed := time.Since(start)
-			if v != nil || !errors.Is(err, ErrWork) || errors.Is(err, ErrNotPrivate) || errors.Is(err, ErrFalseClaim) || !strings.Contains(err.Error(), "it is not checked") {
-				t.Errorf("%v, %v, want ErrWork alone", v, err)
+			if v != nil || !errors.Is(err, proof.ErrWork) || errors.Is(err, proof.ErrNotPrivate) || errors.Is(err, proof.ErrFalseClaim) || !strings.Contains(err.Error(), "it is not checked") {
+				t.Errorf("%v, %v, want proof.ErrWork alone", v, err)
 			}
 			if elapsed > 20*time.Second {
 				t.Errorf("ended after %v", elapsed)
@@ -100,8 +104,8 @@ func TestWorkIsLimited(t *testing.T) {
 			ctx, cancel := context.WithTimeout(context.Background(), 50*time.Millisecond)
 			defer cancel()
 			start = time.Now()
-			v, err = table.VerifyContext(ctx, VerifyOptions{Work: math.MaxInt64})
-			if v != nil || !errors.Is(err, context.DeadlineExceeded) || errors.Is(err, ErrNotPrivate) || errors.Is(err, ErrFalseClaim) {
+			v, err = proof.Verify(ctx, table, proof.Options{Work: math.MaxInt64})
+			if v != nil || !errors.Is(err, context.DeadlineExceeded) || errors.Is(err, proof.ErrNotPrivate) || errors.Is(err, proof.ErrFalseClaim) {
 				t.Errorf("%v, %v, want the error of the context", v, err)
 			}
 			elapsed = time.Since(start)
@@ -129,19 +133,19 @@ func TestWorkIsCounted(t *testing.T) {
 			t.Fatalf("%s: %v", name, err)
 		}
 		work := v.Work()
-		if n := int64(len(s.Weights)); work < n*int64(s.Grid.CellsPerSensitivity)/2 || work > DefaultWork/64 {
+		if n := int64(len(s.Weights)); work < n*int64(s.Grid.CellsPerSensitivity)/2 || work > proof.DefaultWork/64 {
 			t.Errorf("%s: the work is %d for %d cells", name, work, n)
 		}
 		fresh := mustTable(t, s)
-		if v, err := fresh.VerifyContext(t.Context(), VerifyOptions{Work: work - 1}); v != nil || !errors.Is(err, ErrWork) {
+		if v, err := proof.Verify(t.Context(), fresh, proof.Options{Work: work - 1}); v != nil || !errors.Is(err, proof.ErrWork) {
 			t.Errorf("%s: with less work than it takes: %v, %v", name, v, err)
 		}
 		stopped, cancel := context.WithCancel(t.Context())
 		cancel()
-		if v, err := fresh.VerifyContext(stopped, VerifyOptions{}); v != nil || !errors.Is(err, context.Canceled) {
+		if v, err := proof.Verify(stopped, fresh, proof.Options{}); v != nil || !errors.Is(err, context.Canceled) {
 			t.Errorf("%s: with a context that has ended: %v, %v", name, v, err)
 		}
-		v, err = fresh.VerifyContext(t.Context(), VerifyOptions{Work: work})
+		v, err = proof.Verify(t.Context(), fresh, proof.Options{Work: work})
 		if err != nil || v.Work() != work {
 			t.Errorf("%s: with as much work as it takes: %v, %v", name, v, err)
 		}
@@ -155,13 +159,13 @@ func TestWaitingForACheckEnds(t *testing.T) {
 	first, end := context.WithCancel(t.Context())
 	done := make(chan error)
 	go func() {
-		_, err := table.VerifyContext(first, VerifyOptions{Work: math.MaxInt64})
+		_, err := proof.Verify(first, table, proof.Options{Work: math.MaxInt64})
 		done <- err
 	}()
 	time.Sleep(10 * time.Millisecond) // either may be first
 	second, cancel := context.WithTimeout(t.Context(), 20*time.Millisecond)
 	defer cancel()
-	if _, err := table.VerifyContext(second, VerifyOptions{Work: math.MaxInt64}); !errors.Is(err, context.DeadlineExceeded) {
+	if _, err := proof.Verify(second, table, proof.Options{Work: math.MaxInt64}); !errors.Is(err, context.DeadlineExceeded) {
 		t.Errorf("the second: %v", err)
 	}
 	end()

@@ -2,9 +2,9 @@ package main
 
 import (
 	"context"
-	"encoding/csv"
 	"errors"
 	"fmt"
+	"io"
 	"math"
 	"strconv"
 	"strings"
@@ -33,7 +33,7 @@ type compositionCurve struct {
 	name      string
 	loss      float64 // l1, of a release
 	mechanism *account.PrivacyLossDistribution
-	bounds    []account.Bounds // upper is +Inf where delta is not reached
+	bounds    []account.Bounds // +Inf where delta is not reached
 }
 
 // compositionOptions are those of composition.
@@ -53,61 +53,52 @@ func newCompositionCommand(s *shell.Streams) *cobra.Command {
 		total:  1e-5,
 		design: shell.DesignOptions(),
 	}
-	cmd := &cobra.Command{
-		Use:   "composition",
-		Short: "The figure on composition: a designed table, Laplace and Gaussian noise over many releases",
-		Long: `Compute the total epsilon of 1 to 1000 releases of a designed table (loss l1), of
+	return command(&o.Common, "composition", "", "The figure on composition: a designed table, Laplace and Gaussian noise over many releases",
+		`Compute the total epsilon of 1 to 1000 releases of a designed table (loss l1), of
 Laplace noise of the same epsilon and of the analytic Gaussian of the same epsilon
 and delta, at a total delta: by exact composition, with a lower bound, and by
 basic composition. Written are composition.csv and composition.svg; the releases have
-different losses, which are in the file too.`,
-		Example: "  papers composition -o results",
-	}
-	f := shell.NewFlags(cmd)
-	f.Number(&o.problem.Epsilon, "epsilon", shell.PositiveEpsilon, "epsilon of a single release, without unit: "+shell.PositiveEpsilon.Want)
-	f.Number(&o.problem.Delta, "delta", shell.PositiveDelta, "delta of a single release, a probability: "+shell.PositiveDelta.Want)
-	f.Number(&o.total, "total-delta", shell.Share, "delta of all releases, a probability: "+shell.Share.Want)
-	f.Effort(&o.design, "")
-	f.Folder(&o.Common)
-	f.Summary(&o.Common, "output")
-	f.Run(o.run)
-	return cmd
+different losses, which are in the file too.`, o.run, func(f *shell.Flags) {
+			f.Number(&o.problem.Epsilon, "epsilon", shell.PositiveEpsilon, "epsilon of a single release, without unit: "+shell.PositiveEpsilon.Want)
+			f.Number(&o.problem.Delta, "delta", shell.PositiveDelta, "delta of a single release, a probability: "+shell.PositiveDelta.Want)
+			f.Number(&o.total, "total-delta", shell.Share, "delta of all releases, a probability: "+shell.Share.Want)
+			f.Effort(&o.design, "")
+		})
 }
 
 func (o *compositionOptions) run(ctx context.Context) error {
-	files, err := createPair(o.Streams, o.Output, "composition")
-	if err != nil {
-		return err
-	}
-	defer files.discard()
-	line := o.Progress()
-	defer line.Clear()
-	options := o.design
-	options.Progress = line.Design(options.TimeLimit)
-	curves, limit, err := compositionCurves(ctx, o.problem, options)
-	if err != nil {
-		return err
-	}
-	line.Clear()
-	line = o.Progress()
-	defer line.Clear()
-	for i := range curves {
-		line.Count("composing", i, len(curves))
-		if err := curves[i].compose(ctx, o.total); err != nil {
+	var curves []compositionCurve
+	var limit error
+	files, err := produce(&o.Common, "composition", func(line *shell.Progress) (err error) {
+		options := o.design
+		options.Progress = line.Design(options.TimeLimit)
+		if curves, limit, err = compositionCurves(ctx, o.problem, options); err != nil {
 			return err
 		}
-	}
-	line.Clear()
-	if err := csv.NewWriter(files.csv).WriteAll(compositionRecords(curves)); err != nil {
+		line.Clear()
+		line = o.Progress()
+		defer line.Clear()
+		for i := range curves {
+			line.Count("composing", i, len(curves))
+			if err := curves[i].compose(ctx, o.total); err != nil {
+				return err
+			}
+		}
+		return nil
+	}, func() [][]string { return compositionRecords(curves) }, func(w io.Writer) error { return drawComposition(w, curves, o.problem.Epsilon) })
+	if err != nil {
 		return err
 	}
-	if err := drawComposition(files.svg, curves, o.problem.Epsilon); err != nil {
-		return err
+	report := compositionReport{heading: named("composition"), Epsilon: o.problem.Epsilon, Delta: o.problem.Delta, TotalDelta: o.total, Releases: compositionCounts, Files: files.names}
+	rows := []shell.Row{
+		{"each", fmt.Sprintf("epsilon %v, delta %v", o.problem.Epsilon, o.problem.Delta)},
+		{"total delta", fmt.Sprint(o.total)},
 	}
-	if err := files.commit(); err != nil {
-		return err
+	for _, c := range curves {
+		report.Mechanisms = append(report.Mechanisms, c.totals())
+		rows = append(rows, shell.Row{c.name, c.summary()})
 	}
-	if err := o.Print(o.report(curves, files), o.rows(curves, files)); err != nil {
+	if err := o.Print(report, append(rows, filesRow(files))); err != nil {
 		return err
 	}
 	return limit
@@ -115,8 +106,7 @@ func (o *compositionOptions) run(ctx context.Context) error {
 
 // compositionReport is what is printed as JSON.
 type compositionReport struct {
-	Schema     int                 `json:"schema"`
-	Name       string              `json:"name"`
+	heading
 	Epsilon    float64             `json:"epsilon"` // of a single release, as delta
 	Delta      float64             `json:"delta"`
 	TotalDelta float64             `json:"total_delta"`
@@ -134,31 +124,13 @@ type compositionTotals struct {
 	EpsilonLower []*float64 `json:"epsilon_lower"`
 }
 
-func (o *compositionOptions) report(curves []compositionCurve, files *pair) compositionReport {
-	r := compositionReport{
-		Schema: shell.Schema, Name: "composition", Epsilon: o.problem.Epsilon, Delta: o.problem.Delta, TotalDelta: o.total,
-		Releases: compositionCounts, Files: files.names,
+func (c *compositionCurve) totals() compositionTotals {
+	t := compositionTotals{Name: c.name, ExpectedLoss: c.loss}
+	for _, b := range c.bounds {
+		t.EpsilonUpper = append(t.EpsilonUpper, shell.Finite(b.Upper))
+		t.EpsilonLower = append(t.EpsilonLower, shell.Finite(b.Lower))
 	}
-	for _, c := range curves {
-		t := compositionTotals{Name: c.name, ExpectedLoss: c.loss}
-		for _, b := range c.bounds {
-			t.EpsilonUpper = append(t.EpsilonUpper, shell.Finite(b.Upper))
-			t.EpsilonLower = append(t.EpsilonLower, shell.Finite(b.Lower))
-		}
-		r.Mechanisms = append(r.Mechanisms, t)
-	}
-	return r
-}
-
-func (o *compositionOptions) rows(curves []compositionCurve, files *pair) []shell.Row {
-	rows := []shell.Row{
-		{"each", fmt.Sprintf("epsilon %v, delta %v", o.problem.Epsilon, o.problem.Delta)},
-		{"total delta", fmt.Sprint(o.total)},
-	}
-	for _, c := range curves {
-		rows = append(rows, shell.Row{c.name, c.summary()})
-	}
-	return append(rows, filesRow(files))
+	return t
 }
 
 // compositionCurves makes the mechanisms of a single release.
@@ -168,7 +140,7 @@ func compositionCurves(ctx context.Context, p dp.Problem, o lp.Options) (curves 
 		return nil, nil, err
 	}
 	designed := compositionCurve{name: "designed"}
-	if designed.mechanism, err = account.Table(r.Table.Table()); err != nil {
+	if designed.mechanism, err = account.Table(r.Table.Mechanism()); err != nil {
 		return nil, nil, err
 	}
 	designed.loss, _ = r.Table.Certificate().ExpectedLoss.Float64()
@@ -226,21 +198,19 @@ func (c *compositionCurve) summary() string {
 
 func compositionRecords(curves []compositionCurve) [][]string {
 	out := [][]string{{"mechanism", "expected_loss_l1", "releases", "epsilon", "epsilon_lower"}}
-	number := func(v float64, digits func(float64) string) string {
-		if math.IsInf(v, 0) {
-			return ""
-		}
-		return digits(v)
-	}
 	for _, c := range curves {
 		for i, k := range compositionCounts {
-			out = append(out, []string{c.name, fmt.Sprintf("%.8g", c.loss), strconv.Itoa(k), number(c.bounds[i].Upper, shell.DigitsUp), number(c.bounds[i].Lower, shell.DigitsDown)})
+			upper, lower := "", ""
+			if b := c.bounds[i]; !math.IsInf(b.Upper, 1) {
+				upper, lower = shell.DigitsUp(b.Upper), shell.DigitsDown(b.Lower)
+			}
+			out = append(out, record(c.name, digits8(c.loss), k, upper, lower))
 		}
 	}
 	return out
 }
 
-func drawComposition(out *shell.Output, curves []compositionCurve, epsilon float64) error {
+func drawComposition(out io.Writer, curves []compositionCurve, epsilon float64) error {
 	p := figure.New()
 	p.X.Label.Text = "releases"
 	p.Y.Label.Text = "total epsilon"
@@ -268,7 +238,6 @@ func drawComposition(out *shell.Output, curves []compositionCurve, epsilon float
 	if err := figure.Add(p, lines); err != nil {
 		return err
 	}
-	p.Legend.Left = true
-	p.Legend.XOffs = vg.Points(8)
-	return figure.Write(p, out, "svg", 18*vg.Centimeter, 11*vg.Centimeter)
+	legendLeft(p)
+	return writeFigure(p, out)
 }

@@ -8,7 +8,6 @@ import (
 	"runtime"
 	"slices"
 	"sync"
-	"time"
 
 	"github.com/noisewright/noisewright/cmd/internal/shell"
 	"github.com/noisewright/noisewright/dp"
@@ -30,7 +29,7 @@ type storedDesign struct {
 }
 
 func newStoredDesign(v *tables.Verified) *storedDesign {
-	return &storedDesign{v.Table().Problem(), v.Certificate()}
+	return &storedDesign{v.Mechanism().Problem(), v.Certificate()}
 }
 
 func (d *storedDesign) gap() float64 { return shell.GapOf(d.certificate) }
@@ -75,17 +74,15 @@ func (s *designStore) obtain(ctx context.Context, problems []dp.Problem, o lp.Op
 		done(i, d)
 		return nil
 	}
-	if len(missing) < 2 {
-		for _, i := range missing {
-			r, _, err := shell.Design(ctx, problems[i], o)
-			if err != nil {
-				return err
-			}
-			if err := keep(i, r); err != nil {
-				return err
-			}
-		}
+	if len(missing) == 0 {
 		return nil
+	}
+	if len(missing) == 1 {
+		r, _, err := shell.Design(ctx, problems[missing[0]], o)
+		if err != nil {
+			return err
+		}
+		return keep(missing[0], r)
 	}
 	var deltas []float64
 	for _, i := range missing {
@@ -113,47 +110,10 @@ func (s *designStore) designAll(ctx context.Context, problems []dp.Problem, o lp
 	inner, cancel := context.WithCancel(ctx)
 	defer cancel()
 	designs := make([]*storedDesign, len(problems))
+	var lock sync.Mutex
 	var first error
 	count := 0
-	done := s.start(inner, problems, o)
-	tick := time.NewTicker(500 * time.Millisecond)
-	defer tick.Stop()
-	for open := true; open; {
-		line.Count("designing", count, len(problems))
-		select {
-		case <-tick.C:
-		case f, ok := <-done:
-			switch {
-			case !ok:
-				open = false
-			case f.err == nil:
-				designs[f.index] = f.design
-				count++
-			case first == nil:
-				first = f.err
-				cancel()
-			}
-		}
-	}
-	line.Clear()
-	if err := ctx.Err(); err != nil {
-		s.streams.Warn("%d of %d designs are kept in %s; the same command goes on from there", count, len(problems), s.dir)
-		return nil, err
-	}
-	return designs, first
-}
-
-// finished is a design of one of several problems, or why one failed.
-type finished struct {
-	index  int
-	design *storedDesign
-	err    error
-}
-
-// start obtains designs on all cores. It closes the channel after the last one.
-func (s *designStore) start(ctx context.Context, problems []dp.Problem, o lp.Options) <-chan finished {
 	todo := make(chan []int)
-	done := make(chan finished)
 	var workers sync.WaitGroup
 	for range min(runtime.GOMAXPROCS(0), len(problems)) {
 		workers.Go(func() {
@@ -162,27 +122,36 @@ func (s *designStore) start(ctx context.Context, problems []dp.Problem, o lp.Opt
 				for _, i := range group {
 					list = append(list, problems[i])
 				}
-				err := s.obtain(ctx, list, o, func(i int, d *storedDesign) {
-					done <- finished{index: group[i], design: d}
+				err := s.obtain(inner, list, o, func(i int, d *storedDesign) {
+					lock.Lock()
+					defer lock.Unlock()
+					designs[group[i]] = d
+					count++
+					line.Count("designing", count, len(problems))
 				})
-				if err != nil {
-					done <- finished{err: err}
+				lock.Lock()
+				if err != nil && first == nil {
+					first = err
+					cancel()
 				}
+				lock.Unlock()
 			}
 		})
 	}
-	go func() {
-		for _, group := range together(problems) {
-			if ctx.Err() != nil {
-				break
-			}
-			todo <- group
+	for _, group := range together(problems) {
+		if inner.Err() != nil {
+			break
 		}
-		close(todo)
-		workers.Wait()
-		close(done)
-	}()
-	return done
+		todo <- group
+	}
+	close(todo)
+	workers.Wait()
+	line.Clear()
+	if err := ctx.Err(); err != nil {
+		s.streams.Warn("%d of %d designs are kept in %s; the same command goes on from there", count, len(problems), s.dir)
+		return nil, err
+	}
+	return designs, first
 }
 
 // together returns the groups of problems to solve together, those of one epsilon, those

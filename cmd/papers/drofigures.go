@@ -2,12 +2,9 @@ package main
 
 import (
 	"context"
-	"encoding/csv"
-	"errors"
 	"fmt"
 	"io"
 	"math/big"
-	"strings"
 
 	"github.com/spf13/cobra"
 	"gonum.org/v1/plot"
@@ -44,9 +41,11 @@ best data independent noise`, 0.01, drawKernelLosses,
 	{
 		"dro-figure4", "densities of the best noise and of the best monotone noise", `the densities of the best noise and of the best noise
 whose density does not increase away from 0, for a sensitivity of 10, l1, and
-(epsilon, delta) = (1, 0.2), (0.6, 0.2) and (0.6, 0.1)`, 0.001, drawMonotone(10, []dp.Privacy{
-			{Epsilon: 1, Delta: 0.2}, {Epsilon: 0.6, Delta: 0.2}, {Epsilon: 0.6, Delta: 0.1},
-		}),
+(epsilon, delta) = (1, 0.2), (0.6, 0.2) and (0.6, 0.1)`, 0.001, func(ctx context.Context, d *droDrawing) error {
+			return drawMonotone(ctx, d, []dp.Privacy{
+				{Epsilon: 1, Delta: 0.2, Sensitivity: 10}, {Epsilon: 0.6, Delta: 0.2, Sensitivity: 10}, {Epsilon: 0.6, Delta: 0.1, Sensitivity: 10},
+			})
+		},
 	},
 	{
 		"dro-figure5", "laws of the answers to chosen query values", `the laws of the answers to the query values 0, 1 and 2 in
@@ -57,9 +56,9 @@ l1, epsilon 1 and delta 0.2`, 0.01, drawAnswers,
 		"dro-supplement-figure1", "counterexamples to monotone noise", `the densities of the best noise and of the best noise
 whose density does not increase away from 0, for a sensitivity of 1, l1, and
 (epsilon, delta) = (3, 0.3), the supplement's example that the second is worse,
-and (1, 0.4), where it shows more clearly`, 0.001, drawMonotone(1, []dp.Privacy{
-			{Epsilon: 3, Delta: 0.3}, {Epsilon: 1, Delta: 0.4},
-		}),
+and (1, 0.4), where it shows more clearly`, 0.001, func(ctx context.Context, d *droDrawing) error {
+			return drawMonotone(ctx, d, []dp.Privacy{{Epsilon: 3, Delta: 0.3, Sensitivity: 1}, {Epsilon: 1, Delta: 0.4, Sensitivity: 1}})
+		},
 	},
 }
 
@@ -75,8 +74,7 @@ type droDrawing struct {
 
 // droFigureReport is what is printed as JSON.
 type droFigureReport struct {
-	Schema  int          `json:"schema"`
-	Name    string       `json:"name"`
+	heading
 	Designs []noteReport `json:"designs"`
 	Files   [2]string    `json:"files"`
 }
@@ -99,48 +97,25 @@ type droFigureOptions struct {
 
 func newDROFigureCommand(s *shell.Streams, t droFigure) *cobra.Command {
 	o := &droFigureOptions{Common: shell.Common{Streams: s}, figure: t, design: designOptions(t.gap)}
-	cmd := &cobra.Command{
-		Use:   t.name,
-		Short: "After a figure of Selvi, Liu & Wiesemann (2025): " + t.short,
-		Long: fmt.Sprintf(`Compute %s. Written are
+	return command(&o.Common, t.name, "", "After a figure of Selvi, Liu & Wiesemann (2025): "+t.short, fmt.Sprintf(`Compute %s. Written are
 %[2]s.csv and %[2]s.svg.
 Every design is certified; one that a limit stops is drawn all the same,
-the summary says so, and the exit code is 4.`, t.long, t.name),
-		Example: fmt.Sprintf("  papers %s -o results", t.name),
-	}
-	f := shell.NewFlags(cmd)
-	f.Effort(&o.design, " of one design")
-	f.Folder(&o.Common)
-	f.Summary(&o.Common, "output")
-	f.Run(o.run)
-	return cmd
+the summary says so, and the exit code is 4.`, t.long, t.name), o.run, func(f *shell.Flags) { f.Effort(&o.design, " of one design") })
 }
 
 func (o *droFigureOptions) run(ctx context.Context) error {
 	if err := needSolver(); err != nil {
 		return err
 	}
-	files, err := createPair(o.Streams, o.Output, o.figure.name) // before the work, which would be lost
+	d := &droDrawing{design: o.design, plot: figure.New(), report: droFigureReport{heading: named(o.figure.name)}}
+	files, err := produce(&o.Common, o.figure.name, func(line *shell.Progress) error {
+		d.line, d.design.Progress = line, line.Design(o.design.TimeLimit)
+		return o.figure.make(ctx, d)
+	}, func() [][]string { return d.records }, func(w io.Writer) error { return writeFigure(d.plot, w) })
 	if err != nil {
 		return err
 	}
-	defer files.discard()
-	d := &droDrawing{
-		design: o.design, line: o.Progress(), plot: figure.New(),
-		report: droFigureReport{Schema: shell.Schema, Name: o.figure.name, Files: files.names},
-	}
-	defer d.line.Clear()
-	d.design.Progress = d.line.Design(o.design.TimeLimit)
-	if err := o.figure.make(ctx, d); err != nil {
-		return err
-	}
-	d.line.Clear()
-	if err := d.write(files.csv, files.svg); err != nil {
-		return err
-	}
-	if err := files.commit(); err != nil {
-		return err
-	}
+	d.report.Files = files.names
 	if err := o.Print(d.report, append(d.rows, filesRow(files))); err != nil {
 		return err
 	}
@@ -150,29 +125,8 @@ func (o *droFigureOptions) run(ctx context.Context) error {
 			limits = append(limits, n.Name)
 		}
 	}
-	if len(limits) == 0 {
-		return nil
-	}
-	return &shell.Failure{
-		Code: shell.ExitLimit,
-		Err:  fmt.Errorf("%s stopped short of the gap of %s, and is proven all the same", strings.Join(limits, "; "), shell.Percent(o.design.Gap)),
-		Hint: "more time (--time-limit) or a larger gap (--gap)",
-	}
+	return stopped(limits, o.design.Gap)
 }
-
-func (d *droDrawing) write(table, plotFile io.Writer) error {
-	c := csv.NewWriter(table)
-	if err := errors.Join(c.WriteAll(d.records), c.Error()); err != nil {
-		return err
-	}
-	return figure.Write(d.plot, plotFile, "svg", 18*vg.Centimeter, 11*vg.Centimeter)
-}
-
-// How a design ended.
-const (
-	optimal = "optimal"
-	limited = "limit"
-)
 
 // note adds a design to the summary: what is certified of its loss, rounded outwards.
 func (d *droDrawing) note(name string, loss, bound *big.Rat, gap float64, limit error) {
@@ -238,29 +192,22 @@ func drawKernelLosses(ctx context.Context, d *droDrawing) error {
 		const steps = 400
 		for n := range steps + 1 {
 			x := 4 * float64(n) / steps
-			loss := k.Kernel().LossAt(x)
+			loss := k.Mechanism().LossAt(x)
 			points = append(points, plotter.XY{X: x, Y: loss / independent})
-			d.records = append(d.records, []string{
-				fmt.Sprint(c.epsilon), fmt.Sprint(c.delta), fmt.Sprint(x), fmt.Sprintf("%.8g", loss), fmt.Sprintf("%.8g", independent),
-			})
+			d.records = append(d.records, record(c.epsilon, c.delta, x, digits8(loss), digits8(independent)))
 		}
 		curves = append(curves, figure.Curve{Name: fmt.Sprintf("ε = %g, δ = %g", c.epsilon, c.delta), Points: points, Style: draw.LineStyle{Color: figure.Palette[i], Width: vg.Points(1.5)}})
 	}
 	return d.finish(curves)
 }
 
-// drawMonotone compares the best noise and the best monotone noise for a sensitivity.
-func drawMonotone(sensitivity float64, instances []dp.Privacy) func(ctx context.Context, d *droDrawing) error {
-	return func(ctx context.Context, d *droDrawing) error { return d.drawMonotone(ctx, sensitivity, instances) }
-}
-
-func (d *droDrawing) drawMonotone(ctx context.Context, sensitivity float64, instances []dp.Privacy) error {
+// drawMonotone compares the best noise and the best monotone noise.
+func drawMonotone(ctx context.Context, d *droDrawing, instances []dp.Privacy) error {
 	d.records = [][]string{{"epsilon", "delta", "monotone", "from", "to", "density"}}
 	d.plot.X.Label.Text = "noise (query units)"
 	d.plot.Y.Label.Text = "density (per query unit)"
 	var curves []figure.Curve
 	for i, c := range instances {
-		c.Sensitivity = sensitivity
 		for _, monotone := range []bool{false, true} {
 			name, style := fmt.Sprintf("ε = %g, δ = %g", c.Epsilon, c.Delta), draw.LineStyle{Color: figure.Palette[i], Width: vg.Points(1.5)}
 			if monotone {
@@ -274,9 +221,9 @@ func (d *droDrawing) drawMonotone(ctx context.Context, sensitivity float64, inst
 			if err != nil {
 				return err
 			}
-			g := r.Table().Grid()
+			g := r.Mechanism().Grid()
 			step, _ := g.Step().Float64()
-			pmf, atom := r.Table().PMF()
+			pmf, atom := r.Mechanism().PMF()
 			if atom > 0 {
 				d.rows = append(d.rows, shell.Row{"", fmt.Sprintf("%s of it an atom at 0, which is no density and not drawn", shell.Percent(atom))})
 			}
@@ -285,10 +232,7 @@ func (d *droDrawing) drawMonotone(ctx context.Context, sensitivity float64, inst
 				from, to := (float64(g.FirstPoint(j))-0.5)*step, (float64(g.FirstPoint(j+1))-0.5)*step
 				density := m / (to - from)
 				points = append(points, plotter.XY{X: from, Y: density}, plotter.XY{X: to, Y: density})
-				d.records = append(d.records, []string{
-					fmt.Sprint(c.Epsilon), fmt.Sprint(c.Delta), fmt.Sprint(monotone),
-					fmt.Sprintf("%.8g", from), fmt.Sprintf("%.8g", to), fmt.Sprintf("%.8g", density),
-				})
+				d.records = append(d.records, record(c.Epsilon, c.Delta, monotone, digits8(from), digits8(to), digits8(density)))
 			}
 			curves = append(curves, figure.Curve{Name: name, Points: points, Style: style})
 		}
@@ -302,17 +246,16 @@ func drawAnswers(ctx context.Context, d *droDrawing) error {
 	if err != nil {
 		return err
 	}
-	f := &figure.Kernel{Kernel: k.Kernel(), Values: []float64{0, 1, 2}}
-	for _, x := range f.Values {
-		i, _ := k.Kernel().CellOf(x)
-		for j, m := range k.Kernel().PMF(i) {
-			d.records = append(d.records, []string{fmt.Sprint(x), fmt.Sprint(k.Kernel().Node(j)), fmt.Sprintf("%.8g", m)})
+	values := []float64{0, 1, 2}
+	for _, x := range values {
+		i, _ := k.Mechanism().CellOf(x)
+		for j, m := range k.Mechanism().PMF(i) {
+			d.records = append(d.records, record(x, k.Mechanism().Node(j), digits8(m)))
 		}
 	}
-	if err := f.AddLaws(d.plot); err != nil {
-		return err
-	}
-	return d.finish(nil)
+	c := figure.KernelLaws(k.Mechanism(), values)
+	d.plot.X.Label.Text, d.plot.Y.Label.Text = c.X, c.Y
+	return d.finish(c.Curves)
 }
 
 // finish adds the curves and leaves room for the legend.

@@ -2,16 +2,14 @@ package main
 
 import (
 	"context"
-	"encoding/csv"
 	"errors"
 	"fmt"
+	"io"
 	"math"
 	"slices"
 
 	"github.com/spf13/cobra"
 	"gonum.org/v1/plot/plotter"
-	"gonum.org/v1/plot/vg"
-	"gonum.org/v1/plot/vg/draw"
 
 	"github.com/noisewright/noisewright/cmd/internal/figure"
 	"github.com/noisewright/noisewright/cmd/internal/shell"
@@ -31,10 +29,8 @@ const (
 
 func newDROHistogramCommand(s *shell.Streams) *cobra.Command {
 	o := &droHistogramOptions{Common: shell.Common{Streams: s}, set: droHistogramSet}
-	cmd := &cobra.Command{
-		Use:   droHistogramName,
-		Short: "Figure 3 of the supplement of Selvi, Liu & Wiesemann: the gradients that noise is added to",
-		Long: fmt.Sprintf(`Compute the histogram of the numbers that proximal coordinate descent adds noise to:
+	return command(&o.Common, droHistogramName, "--data uci", "Figure 3 of the supplement of Selvi, Liu & Wiesemann: the gradients that noise is added to",
+		fmt.Sprintf(`Compute the histogram of the numbers that proximal coordinate descent adds noise to:
 components of the sum of the gradients of logistic regression, through 100 rounds of
 100 runs without noise on four fifths of the data. The paper's partition for data
 dependent noise is fine from -10 to 10, where most of them are. Written are
@@ -43,16 +39,10 @@ The runs are the same every time.
 
 The set of the paper is "Cylinder Bands" of the UCI Machine Learning Repository
 (https://archive.ics.uci.edu/dataset/32), bands.csv. Others are those of
-papers dro-table3.`, droHistogramName),
-		Example: "  papers " + droHistogramName + " --data uci -o results",
-	}
-	f := shell.NewFlags(cmd)
-	droDataFlag(f, &o.data, droHistogramName)
-	f.Word(&o.set, "set", "name", "data set", descentSets()...)
-	f.Folder(&o.Common)
-	f.Summary(&o.Common, "output")
-	f.Run(o.run)
-	return cmd
+papers dro-table3.`, droHistogramName), o.run, func(f *shell.Flags) {
+			droDataFlag(f, &o.data, droHistogramName)
+			f.Word(&o.set, "set", "name", "data set", descentSets()...)
+		})
 }
 
 // descentSets are the names of the data sets for coordinate descent.
@@ -67,8 +57,7 @@ func descentSets() (names []string) {
 
 // droHistogramReport is what is printed as JSON.
 type droHistogramReport struct {
-	Schema   int       `json:"schema"`
-	Name     string    `json:"name"`
+	heading
 	Set      string    `json:"set"`
 	Examples int       `json:"examples"`
 	Features int       `json:"features"`
@@ -93,32 +82,32 @@ func (o *droHistogramOptions) run(ctx context.Context) error {
 	if err != nil {
 		return shell.BadFile(file, err)
 	}
-	files, err := createPair(o.Streams, o.Output, droHistogramName)
-	if err != nil {
-		return err
-	}
-	defer files.discard()
 	var counts [2 * histogramReach]int
-	total, within := 0, 0
+	total, within, rows := 0, 0, 0
 	descent := drolearn.NewDescent(set)
-	rows, err := descent.Gradients(ctx, 100, func(gradient float64) {
-		total++
-		if math.Abs(gradient) <= 10 {
-			within++
+	records := [][]string{{"from", "to", "density"}}
+	var points plotter.XYs
+	files, err := produce(&o.Common, droHistogramName, func(*shell.Progress) (err error) {
+		rows, err = descent.Gradients(ctx, 100, func(gradient float64) {
+			total++
+			if math.Abs(gradient) <= 10 {
+				within++
+			}
+			if bin := math.Floor(gradient) + histogramReach; bin >= 0 && bin < 2*histogramReach {
+				counts[int(bin)]++
+			}
+		})
+		for i, n := range counts {
+			from, density := float64(i-histogramReach), float64(n)/float64(total)
+			points = append(points, plotter.XY{X: from, Y: density}, plotter.XY{X: from + 1, Y: density})
+			records = append(records, record(from, from+1, digits8(density)))
 		}
-		if bin := math.Floor(gradient) + histogramReach; bin >= 0 && bin < 2*histogramReach {
-			counts[int(bin)]++
-		}
-	})
+		return err
+	}, func() [][]string { return records }, func(w io.Writer) error { return drawHistogram(w, points) })
 	if err != nil {
 		return err
 	}
-	if err := errors.Join(writeHistogram(files, counts[:], total), files.commit()); err != nil {
-		return err
-	}
-	report := droHistogramReport{
-		shell.Schema, droHistogramName, o.set, rows, descent.Dimensions() - 1, total, float64(within) / float64(total), files.names,
-	}
+	report := droHistogramReport{named(droHistogramName), o.set, rows, descent.Dimensions() - 1, total, float64(within) / float64(total), files.names}
 	published := ""
 	if o.set == droHistogramSet {
 		published = " (published: more than 80 %)"
@@ -130,25 +119,14 @@ func (o *droHistogramOptions) run(ctx context.Context) error {
 	})
 }
 
-// writeHistogram writes shares of the total, per unit.
-func writeHistogram(files *pair, counts []int, total int) error {
-	records := [][]string{{"from", "to", "density"}}
-	var points plotter.XYs
-	for i, n := range counts {
-		from, density := float64(i-histogramReach), float64(n)/float64(total)
-		points = append(points, plotter.XY{X: from, Y: density}, plotter.XY{X: from + 1, Y: density})
-		records = append(records, []string{fmt.Sprint(from), fmt.Sprint(from + 1), fmt.Sprintf("%.8g", density)})
-	}
-	c := csv.NewWriter(files.csv)
-	if err := errors.Join(c.WriteAll(records), c.Error()); err != nil {
-		return err
-	}
+// drawHistogram draws shares of the total, per unit.
+func drawHistogram(w io.Writer, points plotter.XYs) error {
 	p := figure.New()
 	p.X.Label.Text = "component of the sum of gradients"
 	p.Y.Label.Text = "density"
-	if err := figure.Add(p, []figure.Curve{{Name: "100 runs", Points: points, Style: draw.LineStyle{Color: figure.Blue, Width: vg.Points(1.5)}}}); err != nil {
+	if err := figure.Add(p, []figure.Curve{{Name: "100 runs", Points: points, Style: figure.Solid(figure.Blue, 1.5)}}); err != nil {
 		return err
 	}
 	p.Y.Min = 0
-	return figure.Write(p, files.svg, "svg", 18*vg.Centimeter, 11*vg.Centimeter)
+	return writeFigure(p, w)
 }

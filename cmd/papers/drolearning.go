@@ -2,9 +2,9 @@ package main
 
 import (
 	"context"
-	"encoding/csv"
 	"errors"
 	"fmt"
+	"io"
 	"math"
 	"os"
 	"path/filepath"
@@ -93,10 +93,7 @@ const droSplits, droDraws = 100, 1000
 
 func newDROLearningCommand(s *shell.Streams, t droLearning) *cobra.Command {
 	o := &droLearningOptions{Common: shell.Common{Streams: s}, table: t, splits: 10, draws: 20, design: designOptions(0.001)}
-	cmd := &cobra.Command{
-		Use:   t.name,
-		Short: "Table " + strings.TrimPrefix(t.table, "table") + " of Selvi, Liu & Wiesemann (2025): " + t.short,
-		Long: t.about + `
+	cmd := command(&o.Common, t.name, "--data uci", "Table "+strings.TrimPrefix(t.table, "table")+" of Selvi, Liu & Wiesemann (2025): "+t.short, t.about+`
 
 THE RESULT IS NOT PRIVATE to any useful degree: the budget is that of one release, and
 a person enters many. What they compose to is printed. To learn privately use
@@ -105,22 +102,18 @@ noisewright learn.
 The noises are Gaussian, analytic Gaussian, truncated Laplace and designed; a paired t
 test over the splits says which differ. The data sets are public ones, mostly of the UCI
 Machine Learning Repository, in a folder or in folders in it, as
-` + droFiles(t) + `.
-A set that is not there is left out. docs/reproduction.md says which columns they have.
+`+droFiles(t)+`.
+A set that is not there is left out. cmd/papers/README.md says which columns they have.
 
-Written are ` + t.name + `.csv, with the published numbers beside ours, and ` + t.name + `.svg.
-The runs are the same every time.`,
-		Example: "  papers " + t.name + " --data uci -o results\n  papers " + t.name + " --data uci --sets ecoli --full --json",
-	}
-	f := shell.NewFlags(cmd)
-	droDataFlag(f, &o.data, t.name)
-	f.String(&o.sets, "sets", "names of the data sets, separated by commas (default all)")
-	f.Bool(&o.full, "full", "100 splits and 1000 draws of noise in each, or fewer where they take long (minutes)")
-	f.Integer(&o.splits, "splits", "", 2, 10_000, "random splits of a set, without --full")
-	f.Integer(&o.draws, "draws", "", 1, 100_000, "draws of noise in a split, without --full")
-	f.Folder(&o.Common)
-	f.Summary(&o.Common, "output")
-	f.Run(o.run)
+Written are `+t.name+`.csv, with the published numbers beside ours, and `+t.name+`.svg.
+The runs are the same every time.`, o.run, func(f *shell.Flags) {
+		droDataFlag(f, &o.data, t.name)
+		f.String(&o.sets, "sets", "names of the data sets, separated by commas (default all)")
+		f.Bool(&o.full, "full", "100 splits and 1000 draws of noise in each, or fewer where they take long (minutes)")
+		f.Integer(&o.splits, "splits", "", 2, 10_000, "random splits of a set, without --full")
+		f.Integer(&o.draws, "draws", "", 1, 100_000, "draws of noise in a split, without --full")
+	})
+	cmd.Example += "\n  papers " + t.name + " --data uci --sets ecoli --full --json"
 	return cmd
 }
 
@@ -179,49 +172,40 @@ func (o *droLearningOptions) run(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	files, err := createPair(o.Streams, o.Output, o.table.name) // before the work, which would be lost
-	if err != nil {
-		return err
-	}
-	defer files.discard()
-	o.line = o.Progress()
-	defer o.line.Clear()
 	if o.full {
 		o.splits, o.draws = droSplits, droDraws
 	}
 	begin := time.Now()
-	report := droLearningReport{Schema: shell.Schema, Name: o.table.name, Splits: o.splits, Skipped: []string{}, Files: files.names}
-	var missing []error
-	for _, r := range recipes {
-		set, err := o.learn(ctx, r)
-		if errors.Is(err, errNoFile) {
-			missing = append(missing, err)
-			report.Skipped = append(report.Skipped, r.Name)
-			continue
+	report := droLearningReport{heading: named(o.table.name), Splits: o.splits, Skipped: []string{}}
+	files, err := produce(&o.Common, o.table.name, func(line *shell.Progress) error {
+		o.line = line
+		var missing []error
+		for _, r := range recipes {
+			set, err := o.learn(ctx, r)
+			switch {
+			case errors.Is(err, errNoFile):
+				missing = append(missing, err)
+				report.Skipped = append(report.Skipped, r.Name)
+			case err != nil:
+				return err
+			default:
+				report.Sets = append(report.Sets, *set)
+			}
 		}
-		if err != nil {
-			return err
+		line.Clear()
+		if len(report.Sets) == 0 {
+			return shell.BadInput("", shell.About("data", o.data, shell.Want("a folder with at least one of the data sets")))
 		}
-		report.Sets = append(report.Sets, *set)
-	}
-	o.line.Clear()
-	if len(report.Sets) == 0 {
-		return shell.BadInput("", shell.About("data", o.data, shell.Want("a folder with at least one of the data sets")))
-	}
-	for _, err := range missing {
-		o.Warn("%s", shell.Sentence(err))
-	}
-	report.average()
-	report.Seconds = math.Round(time.Since(begin).Seconds())
-	if err := csv.NewWriter(files.csv).WriteAll(report.records()); err != nil {
+		for _, err := range missing {
+			o.Warn("%s", shell.Sentence(err))
+		}
+		report.average()
+		return nil
+	}, func() [][]string { return report.records() }, func(w io.Writer) error { return report.draw(w) })
+	if err != nil {
 		return err
 	}
-	if err := report.draw(files.svg); err != nil {
-		return err
-	}
-	if err := files.commit(); err != nil {
-		return err
-	}
+	report.Files, report.Seconds = files.names, math.Round(time.Since(begin).Seconds())
 	return o.PrintText(report, report.write)
 }
 
@@ -295,7 +279,7 @@ func (o *droLearningOptions) noises(ctx context.Context, p dp.Privacy, releases 
 	if err != nil {
 		return nil, composed, err
 	}
-	designed, err := drolearn.Designed(r.Table.Table())
+	designed, err := drolearn.Designed(r.Table.Mechanism())
 	if err != nil {
 		return nil, composed, err
 	}
@@ -337,7 +321,7 @@ func (o *droLearningOptions) dataDependent(ctx context.Context, p dp.Privacy) (d
 	if err != nil {
 		return drolearn.Noise{}, err
 	}
-	return drolearn.DataDependent(r.Kernel.Kernel()), nil
+	return drolearn.DataDependent(r.Kernel.Mechanism()), nil
 }
 
 // droTotalEpsilon is where the composition of a person's releases is looked at.
@@ -345,9 +329,9 @@ const droTotalEpsilon = 10
 
 // composeDesigned says what so many releases of a table amount to.
 func composeDesigned(v *tables.Verified, releases int) (droComposed, error) {
-	p := v.Table().Privacy()
+	p := v.Mechanism().Privacy()
 	out := droComposed{Epsilon: p.Epsilon, Delta: p.Delta, Releases: releases, TotalEpsilon: droTotalEpsilon}
-	pld, err := account.Table(v.Table())
+	pld, err := account.Table(v.Mechanism())
 	if err != nil {
 		return out, err
 	}

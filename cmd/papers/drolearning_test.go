@@ -114,7 +114,7 @@ func TestDROLearningText(t *testing.T) {
 // designed noise is nowhere significantly worse than truncated Laplace noise.
 func TestDROTable2OnData(t *testing.T) {
 	withSolver(t)
-	data := filepath.Join("..", "..", "..", "..", "shared", "data") // beside the repository
+	data := filepath.Join("..", "..", "..", "shared", "data") // beside the repository
 	sets := "breast-cancer,contraceptive,ecoli,post-operative"
 	for _, r := range drolearn.Recipes {
 		if files, _ := filepath.Glob(filepath.Join(data, "*", r.File+"*")); strings.Contains(sets, r.Name) && len(files) == 0 {

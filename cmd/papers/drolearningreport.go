@@ -4,13 +4,12 @@ import (
 	_ "embed" // the published numbers
 	"encoding/csv"
 	"fmt"
+	"io"
 	"math"
-	"slices"
 	"strconv"
 	"strings"
 
 	"gonum.org/v1/plot"
-	"gonum.org/v1/plot/plotter"
 	"gonum.org/v1/plot/vg"
 	"gonum.org/v1/plot/vg/draw"
 
@@ -21,8 +20,7 @@ import (
 
 // droLearningReport is what is printed as JSON. Errors are in percent.
 type droLearningReport struct {
-	Schema  int                 `json:"schema"`
-	Name    string              `json:"name"`
+	heading
 	Splits  int                 `json:"splits"`
 	Sets    []droLearningSet    `json:"sets"`
 	Means   []droLearningErrors `json:"means"` // over the sets
@@ -109,13 +107,11 @@ func publishedErrors(table, set string) (map[string][2]float64, error) {
 		if r[0] != table || r[1] != set {
 			continue
 		}
-		var v [2]float64
-		for i := range v {
-			if v[i], err = strconv.ParseFloat(r[3+i], 64); err != nil {
-				return nil, err
-			}
+		v, err := floats(r[3:5])
+		if err != nil {
+			return nil, err
 		}
-		out[r[2]] = v
+		out[r[2]] = [2]float64(v)
 	}
 	return out, nil
 }
@@ -189,10 +185,10 @@ func (r droLearningReport) records() [][]string {
 	for _, s := range r.Sets {
 		for _, e := range s.Errors {
 			b := s.budgetOf(e.Noise)
-			out = append(out, []string{
-				s.Set, strconv.Itoa(s.Rows), strconv.Itoa(s.Releases), fmt.Sprint(b.TotalEpsilon), shell.DigitsUp(b.TotalDeltaUpper), strconv.Itoa(r.Splits), strconv.Itoa(s.Draws), e.Noise,
+			out = append(out, record(
+				s.Set, s.Rows, s.Releases, b.TotalEpsilon, shell.DigitsUp(b.TotalDeltaUpper), r.Splits, s.Draws, e.Noise,
 				fmt.Sprintf("%.4f", e.In), number(e.InError), fmt.Sprintf("%.4f", e.Out), number(e.OutError), number(e.PublishedIn), number(e.PublishedOut),
-			})
+			))
 		}
 	}
 	return out
@@ -244,10 +240,7 @@ func (r droLearningReport) write(b *strings.Builder) {
 	lines = [][]string{{"set", "rows", "draws", "releases of a person", "epsilon, delta of one", fmt.Sprintf("delta of all at epsilon %d", droTotalEpsilon)}}
 	for _, s := range r.Sets {
 		for _, c := range s.Budgets {
-			lines = append(lines, []string{
-				s.Set, strconv.Itoa(s.Rows), strconv.Itoa(s.Draws), strconv.Itoa(c.Releases), fmt.Sprintf("%.4g, %.4g", c.Epsilon, c.Delta),
-				shell.DigitsUp(c.TotalDeltaUpper),
-			})
+			lines = append(lines, record(s.Set, s.Rows, s.Draws, c.Releases, fmt.Sprintf("%.4g, %.4g", c.Epsilon, c.Delta), shell.DigitsUp(c.TotalDeltaUpper)))
 		}
 	}
 	shell.WriteColumns(b, lines, "<>>>>>")
@@ -257,53 +250,32 @@ func (r droLearningReport) write(b *strings.Builder) {
 
 // draw shows how much each noise adds to the errors out of sample, set by set, with bars of a
 // standard error either way.
-func (r droLearningReport) draw(out *shell.Output) error {
+func (r droLearningReport) draw(out io.Writer) error {
 	p := figure.New()
 	p.Y.Label.Text = "errors that noise adds, out of sample (percentage points)"
-	names := make([]string, len(r.Sets))
+	var ticks plot.ConstantTicks
+	for i, s := range r.Sets {
+		ticks = append(ticks, plot.Tick{Value: float64(i), Label: s.Set})
+	}
 	var most float64
 	for k, noise := range r.Sets[0].Errors[1:] {
-		style := figure.Palette[k%len(figure.Palette)]
-		var points plotter.XYs
-		var bars plotter.YErrors
+		line := series{style: figure.Solid(figure.Palette[k%len(figure.Palette)], 1)}
 		for i, s := range r.Sets {
-			names[i] = s.Set
 			added := s.Errors[k+1].added
-			half := 100 * added.Error
-			at := plotter.XY{X: float64(i) + 0.1*float64(k) - 0.25, Y: 100 * added.Mean}
-			points, bars = append(points, at), append(bars, struct{ Low, High float64 }{half, half})
-			most = max(most, at.Y+half)
+			line.add(float64(i)+0.1*float64(k)-0.25, 100*added.Mean, 100*added.Error)
+			most = max(most, 100*added.Mean+100*added.Error)
 		}
-		dots, err := plotter.NewScatter(points)
+		dots, err := line.addBars(p)
 		if err != nil {
 			return err
 		}
-		dots.GlyphStyle = draw.GlyphStyle{Color: style, Radius: vg.Points(2.5), Shape: draw.CircleGlyph{}}
-		lines, err := plotter.NewYErrorBars(struct {
-			plotter.XYs
-			plotter.YErrors
-		}{points, bars})
-		if err != nil {
-			return err
-		}
-		lines.LineStyle = figure.Solid(style, 1)
-		p.Add(lines, dots)
 		p.Legend.Add(noise.Noise, dots)
 	}
 	p.Legend.Top = true
-	p.X.Tick.Marker = setTicks(names)
+	p.X.Tick.Marker = ticks
 	p.X.Tick.Label.Rotation = math.Pi / 6
 	p.X.Tick.Label.XAlign, p.X.Tick.Label.YAlign = draw.XRight, draw.YCenter
-	p.X.Min, p.X.Max = -0.5, float64(len(names))-0.5
+	p.X.Min, p.X.Max = -0.5, float64(len(ticks))-0.5
 	p.Y.Max = 1.3 * most
 	return figure.Write(p, out, "svg", 22*vg.Centimeter, 12*vg.Centimeter)
-}
-
-// setTicks has a name at every whole number.
-func setTicks(names []string) plot.ConstantTicks {
-	var ticks plot.ConstantTicks
-	for i, n := range slices.All(names) {
-		ticks = append(ticks, plot.Tick{Value: float64(i), Label: n})
-	}
-	return ticks
 }

@@ -19,7 +19,7 @@ import (
 var published = flag.Bool("published", false, "test the hypothesis on all published numbers, in about a minute")
 
 // What the published optimum O of Tables 1, 4 and 5 of Selvi, Liu & Wiesemann (2025) is,
-// a hypothesis (docs/reproduction.md). The two linear programs on equal cells that bracket
+// a hypothesis (README.md). The two linear programs on equal cells that bracket
 // it in the paper are solved, in floating-point arithmetic. Their cells reach from -L to L,
 // where L is the support of truncated Laplace noise, rounded up; in a sensitivity there are
 // 50 if L is at most 4, 20 up to 9, 10 up to 26 and 4 above: numbers read off the published

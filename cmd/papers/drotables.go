@@ -4,13 +4,11 @@ import (
 	"context"
 	_ "embed" // the published numbers
 	"encoding/csv"
-	"errors"
 	"fmt"
 	"io"
 	"math"
 	"path/filepath"
 	"slices"
-	"strconv"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -94,10 +92,7 @@ func newDROTableCommand(s *shell.Streams, t droTable) *cobra.Command {
 	if t.loss.Name() == "l2" {
 		loss = "E x²"
 	}
-	cmd := &cobra.Command{
-		Use:   t.name,
-		Short: fmt.Sprintf("%s of Selvi, Liu & Wiesemann (2025), %s: %s", t.title, t.loss.Name(), t.part),
-		Long: fmt.Sprintf(`Compute %s of Selvi, Liu & Wiesemann, "Differential
+	cmd := command(&o.Common, t.name, "", fmt.Sprintf("%s of Selvi, Liu & Wiesemann (2025), %s: %s", t.title, t.loss.Name(), t.part), fmt.Sprintf(`Compute %s of Selvi, Liu & Wiesemann, "Differential
 Privacy via Distributionally Robust Optimization" (2025), again: for each epsilon
 and delta and a sensitivity of 1, the %s
 (loss %s, %s), in percent of max(optimum, 1) as in the paper. The
@@ -113,16 +108,11 @@ These are read and verified when the same or another command needs them, so an
 interrupted run goes on where it stopped.
 
 If a limit stops a design, its row of the file has "reached" = no, and the exit
-code is 4.`, t.title, t.part, t.loss.Name(), loss, t.name),
-		Example: fmt.Sprintf(`  papers %[1]s -o results
-  papers %[1]s --epsilon 1,2 --delta 0.1 --gap 1e-5 --json`, t.name),
-	}
-	f := shell.NewFlags(cmd)
-	o.grid.flags(f)
-	f.Effort(&o.design, " of one design")
-	f.Folder(&o.Common)
-	f.Summary(&o.Common, "output")
-	f.Run(o.run)
+code is 4.`, t.title, t.part, t.loss.Name(), loss, t.name), o.run, func(f *shell.Flags) {
+		o.grid.flags(f)
+		f.Effort(&o.design, " of one design")
+	})
+	cmd.Example += "\n  papers " + t.name + " --epsilon 1,2 --delta 0.1 --gap 1e-5 --json"
 	return cmd
 }
 
@@ -131,28 +121,18 @@ func (o *droTableOptions) run(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	files, err := createPair(o.Streams, o.Output, o.table.name) // before the work, which would be lost
+	var cells []droCell
+	files, err := produce(&o.Common, o.table.name, func(line *shell.Progress) error {
+		designs, err := store.designAll(ctx, o.grid.problems(o.table.loss), o.design, line)
+		if err != nil {
+			return err
+		}
+		cells, err = o.table.cells(designs, o.design.Gap)
+		return err
+	}, func() [][]string { return droRecords(cells) }, func(w io.Writer) error {
+		return o.table.heatMap(o.grid, cells).Draw(w, "svg", 22*vg.Centimeter, 15*vg.Centimeter)
+	})
 	if err != nil {
-		return err
-	}
-	defer files.discard()
-	line := o.Progress()
-	defer line.Clear()
-	designs, err := store.designAll(ctx, o.grid.problems(o.table.loss), o.design, line)
-	if err != nil {
-		return err
-	}
-	cells, err := o.table.cells(designs, o.design.Gap)
-	if err != nil {
-		return err
-	}
-	if err := writeDROCells(files.csv, cells); err != nil {
-		return err
-	}
-	if err := o.table.heatMap(o.grid, cells).Draw(files.svg); err != nil {
-		return err
-	}
-	if err := files.commit(); err != nil {
 		return err
 	}
 	summary := o.table.summary(cells, o.design.Gap, files, store.dir)
@@ -295,30 +275,24 @@ func readDROPublished(column string) (map[[2]float64]float64, error) {
 		return nil, err
 	}
 	at := slices.Index(records[0], column)
-	if at < 0 {
-		return nil, fmt.Errorf("no published column %q", column)
-	}
 	list := make(map[[2]float64]float64)
 	for _, r := range records[1:] {
-		e, err1 := strconv.ParseFloat(r[0], 64)
-		d, err2 := strconv.ParseFloat(r[1], 64)
-		v, err3 := strconv.ParseFloat(r[at], 64)
-		if err := errors.Join(err1, err2, err3); err != nil {
+		v, err := floats([]string{r[0], r[1], r[at]})
+		if err != nil {
 			return nil, err
 		}
-		list[[2]float64{e, d}] = v
+		list[[2]float64{v[0], v[1]}] = v[2]
 	}
 	return list, nil
 }
 
-// writeDROCells writes one record per number.
-func writeDROCells(w io.Writer, cells []droCell) error {
-	c := csv.NewWriter(w)
-	err := c.Write([]string{
+// droRecords has one record per number.
+func droRecords(cells []droCell) [][]string {
+	out := [][]string{{
 		"epsilon", "delta", "expected_loss", "lower_bound", "gap_percent", "reached",
 		"truncated_laplace", "analytic_gaussian", "known_lower_bound",
 		"percent", "relative_percent", "published_percent", "difference_points",
-	})
+	}}
 	number := func(format string, v float64) string {
 		if !check.Finite(v) {
 			return "" // there is none
@@ -330,16 +304,13 @@ func writeDROCells(w io.Writer, cells []droCell) error {
 		if !d.reached {
 			reached = "no"
 		}
-		err = errors.Join(err, c.Write([]string{
-			fmt.Sprint(d.Epsilon), fmt.Sprint(d.Delta), claims.ExpectedLoss, claims.LowerBound,
-			number("%.5f", 100*d.design.gap()), reached,
+		out = append(out, record(
+			d.Epsilon, d.Delta, claims.ExpectedLoss, claims.LowerBound, number("%.5f", 100*d.design.gap()), reached,
 			number("%.10g", d.truncated), number("%.10g", d.gaussian), number("%.10g", d.known),
-			number("%.4f", d.value), number("%.4f", d.relative),
-			number("%.2f", d.published), number("%.4f", d.difference()),
-		}))
+			number("%.4f", d.value), number("%.4f", d.relative), number("%.2f", d.published), number("%.4f", d.difference()),
+		))
 	}
-	c.Flush()
-	return errors.Join(err, c.Error())
+	return out
 }
 
 // heatMap is the picture of the table.
@@ -347,7 +318,6 @@ func (t droTable) heatMap(g droGrid, cells []droCell) *figure.HeatMap {
 	h := &figure.HeatMap{
 		Title:  fmt.Sprintf("%s (%s): %s, in percent", t.title, t.loss.Name(), t.part),
 		XLabel: "δ", YLabel: "ε",
-		Width: 22 * vg.Centimeter, Height: 15 * vg.Centimeter,
 	}
 	for _, d := range g.delta {
 		h.X = append(h.X, fmt.Sprint(d))
@@ -367,8 +337,7 @@ func (t droTable) heatMap(g droGrid, cells []droCell) *figure.HeatMap {
 
 // droSummary is what is printed.
 type droSummary struct {
-	Schema            int      `json:"schema"`
-	Name              string   `json:"name"`
+	heading
 	Cells             int      `json:"cells"`
 	Missed            int      `json:"missed"`   // the gap
 	Compared          int      `json:"compared"` // with a published number
@@ -382,9 +351,9 @@ type droSummary struct {
 	gap, worst        float64
 }
 
-func (t droTable) summary(cells []droCell, gap float64, files *pair, dir string) droSummary {
+func (t droTable) summary(cells []droCell, gap float64, files *results, dir string) droSummary {
 	s := droSummary{
-		Schema: shell.Schema, Name: t.name, Cells: len(cells), gap: gap,
+		heading: named(t.name), Cells: len(cells), gap: gap,
 		CSV: files.names[0], SVG: files.names[1], Tables: dir,
 	}
 	var sum float64

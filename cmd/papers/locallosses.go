@@ -2,8 +2,8 @@ package main
 
 import (
 	"context"
-	"encoding/csv"
 	"fmt"
+	"io"
 	"math"
 	"slices"
 	"strings"
@@ -64,8 +64,7 @@ type localTableReport struct {
 
 // localReport is what is printed as JSON.
 type localReport struct {
-	Schema int                `json:"schema"`
-	Name   string             `json:"name"`
+	heading
 	Tables []localTableReport `json:"tables"`
 	Files  [2]string          `json:"files"`
 }
@@ -81,72 +80,50 @@ const localLosses = "local-losses"
 
 func newLocalLossesCommand(s *shell.Streams) *cobra.Command {
 	o := &localOptions{Common: shell.Common{Streams: s}, design: designOptions(0.005)}
-	cmd := &cobra.Command{
-		Use:   localLosses,
-		Short: "The tables on local randomizers: squared errors of published mechanisms, and of the best there are",
-		Long: `Compute the mean squared error of local randomizers for values from -1 to 1, delta 0:
+	return command(&o.Common, localLosses, "", "The tables on local randomizers: squared errors of published mechanisms, and of the best there are",
+		`Compute the mean squared error of local randomizers for values from -1 to 1, delta 0:
 of unbiased ones for the worst value and in the mean over uniform values, and of any
 in the mean. Published mechanisms, by their closed forms, are beside designed ones and
 the certified lower bound on all. Written are local-losses.csv and local-losses.svg, a
 figure of the first table relative to the lower bound.
 
 A design that a limit stops is in the tables all the same, the summary says so, and the
-exit code is 4.`,
-		Example: "  papers local-losses -o results",
-	}
-	f := shell.NewFlags(cmd)
-	f.Numbers(&o.epsilons, "epsilon", "0.5,1,2,3,5,8", shell.PositiveEpsilon, "values of epsilon, separated by commas")
-	f.Gap(&o.design)
-	f.TimeLimit(&o.design, " of one design")
-	f.Folder(&o.Common)
-	f.Summary(&o.Common, "output")
-	f.Run(o.run)
-	return cmd
+exit code is 4.`, o.run, func(f *shell.Flags) {
+			f.Numbers(&o.epsilons, "epsilon", "0.5,1,2,3,5,8", shell.PositiveEpsilon, "values of epsilon, separated by commas")
+			f.Gap(&o.design)
+			f.TimeLimit(&o.design, " of one design")
+		})
 }
 
 func (o *localOptions) run(ctx context.Context) error {
-	files, err := createPair(o.Streams, o.Output, localLosses) // before the work, which would be lost
+	report := localReport{heading: named(localLosses)}
+	var limits []string
+	files, err := produce(&o.Common, localLosses, func(line *shell.Progress) error {
+		o.design.Progress = line.Local(o.design.TimeLimit)
+		for _, t := range localTables {
+			made := localTableReport{Title: t.title, Objective: t.objective, Unbiased: t.unbiased, Mechanisms: t.mechanisms}
+			for _, epsilon := range o.epsilons {
+				row, err := t.row(ctx, epsilon, o.design)
+				if err != nil {
+					return err
+				}
+				if row.Status != optimal {
+					limits = append(limits, fmt.Sprintf("%s, ε = %g", t.title, epsilon))
+				}
+				made.Rows = append(made.Rows, row)
+			}
+			report.Tables = append(report.Tables, made)
+		}
+		return nil
+	}, func() [][]string { return report.records() }, func(w io.Writer) error { return report.draw(w) })
 	if err != nil {
 		return err
 	}
-	defer files.discard()
-	line := o.Progress()
-	defer line.Clear()
-	o.design.Progress = line.Local(o.design.TimeLimit)
-	report := localReport{Schema: shell.Schema, Name: localLosses, Files: files.names}
-	var limits []string
-	for _, t := range localTables {
-		made := localTableReport{Title: t.title, Objective: t.objective, Unbiased: t.unbiased, Mechanisms: t.mechanisms}
-		for _, epsilon := range o.epsilons {
-			row, err := t.row(ctx, epsilon, o.design)
-			if err != nil {
-				return err
-			}
-			if row.Status != optimal {
-				limits = append(limits, fmt.Sprintf("%s, ε = %g", t.title, epsilon))
-			}
-			made.Rows = append(made.Rows, row)
-		}
-		report.Tables = append(report.Tables, made)
-	}
-	line.Clear()
-	if err := csv.NewWriter(files.csv).WriteAll(report.records()); err != nil {
+	report.Files = files.names
+	if err := o.PrintText(report, report.write); err != nil {
 		return err
 	}
-	if err := report.draw(files.svg); err != nil {
-		return err
-	}
-	if err := files.commit(); err != nil {
-		return err
-	}
-	if err := o.PrintText(report, report.write); err != nil || len(limits) == 0 {
-		return err
-	}
-	return &shell.Failure{
-		Code: shell.ExitLimit,
-		Err:  fmt.Errorf("%s stopped short of the gap of %s, and is proven all the same", strings.Join(limits, "; "), shell.Percent(o.design.Gap)),
-		Hint: "more time (--time-limit) or a larger gap (--gap)",
-	}
+	return stopped(limits, o.design.Gap)
 }
 
 // row designs a randomizer and evaluates the published ones.
@@ -191,13 +168,10 @@ func (r localReport) records() [][]string {
 	out := [][]string{{"epsilon", "objective", "unbiased", "mechanism", "loss", "lower_bound"}}
 	for _, t := range r.Tables {
 		for _, row := range t.Rows {
-			add := func(name, loss, bound string) {
-				out = append(out, []string{fmt.Sprint(row.Epsilon), string(t.Objective), fmt.Sprint(t.Unbiased), name, loss, bound})
-			}
 			for i, v := range row.Published {
-				add(t.Mechanisms[i], fmt.Sprintf("%.8g", *v), "")
+				out = append(out, record(row.Epsilon, t.Objective, t.Unbiased, t.Mechanisms[i], digits8(*v), ""))
 			}
-			add("designed", shell.DigitsUp(*row.Loss), shell.DigitsDown(*row.LowerBound))
+			out = append(out, record(row.Epsilon, t.Objective, t.Unbiased, "designed", shell.DigitsUp(*row.Loss), shell.DigitsDown(*row.LowerBound)))
 		}
 	}
 	return out
@@ -220,7 +194,7 @@ func (r localReport) write(b *strings.Builder) {
 }
 
 // draw draws the first table, each loss over the lower bound.
-func (r localReport) draw(out *shell.Output) error {
+func (r localReport) draw(out io.Writer) error {
 	p := figure.New()
 	p.X.Label.Text = "epsilon"
 	p.Y.Label.Text = "largest variance over the certified lower bound"
@@ -249,20 +223,6 @@ func (r localReport) draw(out *shell.Output) error {
 		return err
 	}
 	p.Y.Min = 0 // nothing is below the bound
-	p.Legend.Left = true
-	p.Legend.XOffs = vg.Points(8)
-	return figure.Write(p, out, "svg", 18*vg.Centimeter, 11*vg.Centimeter)
-}
-
-// ratioTicks are 1, 2, 5, 10 and so on, on a logarithmic axis.
-func ratioTicks(lo, hi float64) []plot.Tick {
-	var ticks []plot.Tick
-	for decade := math.Floor(lo); decade <= hi; decade++ {
-		for _, digit := range []float64{1, 2, 5} {
-			if y := decade + math.Log10(digit); y >= lo && y <= hi {
-				ticks = append(ticks, plot.Tick{Value: y, Label: fmt.Sprintf("%g", digit*math.Pow(10, decade))})
-			}
-		}
-	}
-	return ticks
+	legendLeft(p)
+	return writeFigure(p, out)
 }

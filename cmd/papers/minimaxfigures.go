@@ -2,16 +2,16 @@ package main
 
 import (
 	"context"
-	"encoding/csv"
 	"fmt"
+	"io"
 	"slices"
 
 	"github.com/spf13/cobra"
 
+	"github.com/noisewright/noisewright/cmd/internal/encoders"
+	"github.com/noisewright/noisewright/cmd/internal/encoders/attack"
+	"github.com/noisewright/noisewright/cmd/internal/encoders/minimax"
 	"github.com/noisewright/noisewright/cmd/internal/shell"
-	"github.com/noisewright/noisewright/encoder"
-	"github.com/noisewright/noisewright/encoder/attack"
-	"github.com/noisewright/noisewright/encoder/minimax"
 	"github.com/noisewright/noisewright/internal/csvfile"
 	"github.com/noisewright/noisewright/lp"
 )
@@ -98,75 +98,56 @@ func newMinimaxFigureCommand(s *shell.Streams, v minimaxFigure) *cobra.Command {
 	if v.faces {
 		help, file = facesHelp, "genki.csv.gz"
 	}
-	cmd := &cobra.Command{
-		Use:   v.name,
-		Short: v.short,
-		Long: v.about + `
+	return command(&o.Common, v.name, "--data "+file, v.short, v.about+`
 
 A filter hides the private class from the attacker of its training, which is linear. So
 the private class is also guessed by attackers that it was not trained against. Only
 noise is a guarantee.
 
-` + help + `
+`+help+`
 
 The paper is Hamm, "Minimax Filter: Learning to Preserve Privacy from Inference Attacks"
-(JMLR 18, 2017). Written are ` + v.name + `.csv, the mean and the standard deviation over
-the runs, and ` + v.name + `.svg. A quick run is the first part of the full one.`,
-		Example: "  papers " + v.name + " --data " + file + " -o results",
-	}
-	f := shell.NewFlags(cmd)
-	f.Folder(&o.Common)
-	f.File(&o.data, "data", "CSV file of the data, perhaps compressed with gzip", "csv", "gz")
-	f.Require(&o.data, "data", "a CSV file; papers "+v.name+" --help says which")
-	if v.faces && !v.noisy {
-		f.File(&o.mask, "mask", "CSV file of a column theta, a factor for each pixel: the filter DDD of the authors' program", "csv", "gz")
-	}
-	f.Bool(&o.full, "full", "all numbers of coordinates, all epsilons, all attackers (minutes)")
-	f.Integer(&o.runs, "runs", "", 1, 100, "runs, each with its own start, split and noise; with --full at least 5, or 10 of noise")
-	f.Summary(&o.Common, "output")
-	f.Run(o.run)
-	return cmd
+(JMLR 18, 2017). Written are `+v.name+`.csv, the mean and the standard deviation over
+the runs, and `+v.name+`.svg. A quick run is the first part of the full one.`, o.run, func(f *shell.Flags) {
+		f.File(&o.data, "data", "CSV file of the data, perhaps compressed with gzip", "csv", "gz")
+		f.Require(&o.data, "data", "a CSV file; papers "+v.name+" --help says which")
+		if v.faces && !v.noisy {
+			f.File(&o.mask, "mask", "CSV file of a column theta, a factor for each pixel: the filter DDD of the authors' program", "csv", "gz")
+		}
+		f.Bool(&o.full, "full", "all numbers of coordinates, all epsilons, all attackers (minutes)")
+		f.Integer(&o.runs, "runs", "", 1, 100, "runs, each with its own start, split and noise; with --full at least 5, or 10 of noise")
+	})
 }
 
 func (o *minimaxOptions) run(ctx context.Context) error {
-	target, private, split := "class", "user", ""
+	target, private, split, about := "class", "user", "", "WISDM, in the place of the motion data of the paper"
 	if o.figure.faces {
-		target, private, split = "expression", "gender", "split"
+		target, private, split, about = "expression", "gender", "split", "GENKI"
 	}
 	data, err := readMinimax(o.Streams, o.data, target, private, split)
 	if err != nil {
 		return err
 	}
-	files, err := createPair(o.Streams, o.Output, o.figure.name) // before the work, which would be lost
-	if err != nil {
-		return err
-	}
-	defer files.discard()
-	o.line = o.Progress()
-	defer o.line.Clear()
 	do, panels := o.dimensions, dimensionPanels()
 	if o.figure.noisy {
 		do, panels = o.noisy, noisyPanels()
 	}
-	if err := do(ctx, data); err != nil {
-		return shell.LatentFailure(err)
-	}
-	o.line.Clear()
-	if err := csv.NewWriter(files.csv).WriteAll(o.study.records()); err != nil {
+	files, err := produce(&o.Common, o.figure.name, func(line *shell.Progress) error {
+		o.line = line
+		return shell.LatentFailure(do(ctx, data))
+	}, o.study.records, func(w io.Writer) error { return o.study.draw(w, panels) })
+	if err != nil {
 		return err
 	}
-	if err := o.study.draw(files.svg, panels); err != nil {
-		return err
-	}
-	if err := files.commit(); err != nil {
-		return err
-	}
-	about := "WISDM, in the place of the motion data of the paper"
-	if o.figure.faces {
-		about = "GENKI"
-	}
-	report := minimaxReport{shell.Schema, o.figure.name, about, o.figure.published, o.study.points, files.names}
-	return o.Print(report, append(report.rows(), filesRow(files)))
+	report := struct {
+		heading
+		Data      string          `json:"data"`
+		Published []string        `json:"published"`
+		Points    []*minimaxPoint `json:"points"`
+		Files     [2]string       `json:"files"`
+	}{named(o.figure.name), about, o.figure.published, o.study.points, files.names}
+	rows := slices.Concat([]shell.Row{{"data", about}}, o.study.rows(), publishedRows(o.figure.published))
+	return o.Print(report, append(rows, filesRow(files)))
 }
 
 // count is the number of runs.
@@ -183,7 +164,7 @@ func (o *minimaxOptions) parts(d *minimaxData, run int) (train, test minimax.Dat
 		return d.given()
 	}
 	const people = 15
-	train, test, err = d.halved(people, encoder.Rand(uint64(run), "people", 0)) //nolint:gosec // not negative
+	train, test, err = d.halved(people, encoders.Rand(uint64(run), "people", 0)) //nolint:gosec // not negative
 	if err == nil {
 		standardize(train.X, test.X)
 	}
@@ -255,7 +236,7 @@ func (o *minimaxOptions) dimensions(ctx context.Context, d *minimaxData) error {
 					return err
 				}
 				codes := minimaxCodes{train, test, r.Encode(train.X), r.Encode(test.X)}
-				if err := o.study.score(ctx, minimaxPoint{Part: "coordinates", Filter: f.name, Coordinates: z}, codes, []attack.Attacker{attack.Plain, attack.Linear}, private, uint64(run)); err != nil { //nolint:gosec // not negative
+				if err := o.study.score(ctx, minimaxPlace{Part: "coordinates", Filter: f.name, Coordinates: z}, codes, []attack.Attacker{attack.Plain, attack.Linear}, private, run); err != nil {
 					return err
 				}
 			}
@@ -271,7 +252,7 @@ func (o *minimaxOptions) dimensions(ctx context.Context, d *minimaxData) error {
 
 // features scores what is told from all features, as they are and behind a mask.
 func (o *minimaxOptions) features(ctx context.Context, train, test minimax.Data) error {
-	p := minimaxPoint{Part: "features", Filter: "none", Coordinates: train.X.Cols}
+	p := minimaxPlace{Part: "features", Filter: "none", Coordinates: train.X.Cols}
 	linear := []attack.Attacker{attack.Plain, attack.Linear}
 	if err := o.study.score(ctx, p, minimaxCodes{train, test, train.X, test.X}, linear, linear, 0); err != nil || o.mask == "" {
 		return err

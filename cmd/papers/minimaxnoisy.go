@@ -4,16 +4,19 @@ import (
 	"context"
 	"fmt"
 	"math"
+	"math/rand/v2"
 	"slices"
 
 	"gonum.org/v1/plot"
 
+	"github.com/noisewright/noisewright/cmd/internal/encoders"
+	"github.com/noisewright/noisewright/cmd/internal/encoders/attack"
+	"github.com/noisewright/noisewright/cmd/internal/encoders/minimax"
 	"github.com/noisewright/noisewright/cmd/internal/shell"
 	"github.com/noisewright/noisewright/dp"
 	"github.com/noisewright/noisewright/encoder"
-	"github.com/noisewright/noisewright/encoder/attack"
-	"github.com/noisewright/noisewright/encoder/minimax"
 	"github.com/noisewright/noisewright/latent/bundle"
+	"github.com/noisewright/noisewright/noise"
 	"github.com/noisewright/noisewright/tables"
 )
 
@@ -80,12 +83,12 @@ func (o *minimaxOptions) vectors(ctx context.Context, d *minimaxData) error {
 			return err
 		}
 		codes := minimaxCodes{train, test, r.Encode(train.X), r.Encode(test.X)}
-		if err := o.guess(ctx, minimaxPoint{Part: "no noise", Filter: string(method), Coordinates: z}, codes, 0); err != nil {
+		if err := o.guess(ctx, minimaxPlace{Part: "no noise", Filter: string(method), Coordinates: z}, codes, 0); err != nil {
 			return err
 		}
 		for i, epsilon := range epsilons {
 			o.line.Count(fmt.Sprintf("noise for the filter %s, epsilons", method), i, len(epsilons))
-			p := minimaxPoint{Part: partVectors, Coordinates: z, Epsilon: &epsilons[i]}
+			p := minimaxPlace{Part: partVectors, Coordinates: z, Epsilon: &epsilons[i]}
 			if err := o.before(ctx, p, method, train, test, r, epsilon); err != nil {
 				return err
 			}
@@ -98,7 +101,7 @@ func (o *minimaxOptions) vectors(ctx context.Context, d *minimaxData) error {
 }
 
 // before adds noise to the features, and filters them on the server.
-func (o *minimaxOptions) before(ctx context.Context, p minimaxPoint, method minimax.Method, train, test minimax.Data, r *minimax.Result, epsilon float64) error {
+func (o *minimaxOptions) before(ctx context.Context, p minimaxPlace, method minimax.Method, train, test minimax.Data, r *minimax.Result, epsilon float64) error {
 	whole, err := minimax.Train(ctx, train, minimax.Options{Method: minimax.Masked, Mask: slices.Repeat([]float64{1}, train.X.Cols)})
 	if err != nil {
 		return err
@@ -108,18 +111,13 @@ func (o *minimaxOptions) before(ctx context.Context, p minimaxPoint, method mini
 		return err
 	}
 	p.Filter = string(method) + " post"
-	for run := range o.count(10) {
-		random := encoder.Rand(uint64(run), "noise of features", 0) //nolint:gosec // not negative
-		a, b := n.Release(train.X, random), n.Release(test.X, random)
-		if err := o.guess(ctx, p, minimaxCodes{train, test, r.Encode(a), r.Encode(b)}, run); err != nil {
-			return err
-		}
-	}
-	return nil
+	return o.guesses(ctx, p, "noise of features", train, test, func(x encoder.Matrix, random *rand.Rand) encoder.Matrix {
+		return r.Encode(n.Release(x, random))
+	})
 }
 
 // after filters the features and adds noise, with each way of bounding.
-func (o *minimaxOptions) after(ctx context.Context, p minimaxPoint, method minimax.Method, train, test minimax.Data, r *minimax.Result, epsilon float64) error {
+func (o *minimaxOptions) after(ctx context.Context, p minimaxPlace, method minimax.Method, train, test minimax.Data, r *minimax.Result, epsilon float64) error {
 	noise := minimax.NoiseOptions{Kind: bundle.Spherical, Promise: bundle.Promise{Epsilon: epsilon}}
 	centered := noise
 	centered.Clip = manyClip
@@ -136,19 +134,15 @@ func (o *minimaxOptions) after(ctx context.Context, p minimaxPoint, method minim
 			return err
 		}
 		p.Filter = string(method) + " pre" + v.name
-		for run := range o.count(10) {
-			random := encoder.Rand(uint64(run), "noise of codes", 0) //nolint:gosec // not negative
-			release := func(x encoder.Matrix) encoder.Matrix {
-				u := n.Encode(x)
-				if v.scale != nil {
-					v.apply(u)
-				}
-				n.Noise.Release(u.Data, u.Data, random)
-				return u
+		if err := o.guesses(ctx, p, "noise of codes", train, test, func(x encoder.Matrix, random *rand.Rand) encoder.Matrix {
+			u := n.Encode(x)
+			if v.scale != nil {
+				v.apply(u)
 			}
-			if err := o.guess(ctx, p, minimaxCodes{train, test, release(train.X), release(test.X)}, run); err != nil {
-				return err
-			}
+			n.Noise.Release(u.Data, u.Data, random)
+			return u
+		}); err != nil {
+			return err
 		}
 	}
 	return nil
@@ -175,12 +169,24 @@ func (b bounding) apply(u encoder.Matrix) {
 }
 
 // guess scores a run: by linear attackers, and in the first run by a network too.
-func (o *minimaxOptions) guess(ctx context.Context, p minimaxPoint, c minimaxCodes, run int) error {
+func (o *minimaxOptions) guess(ctx context.Context, p minimaxPlace, c minimaxCodes, run int) error {
 	private := []attack.Attacker{attack.Linear}
 	if run == 0 {
 		private = append(private, attack.MLP)
 	}
-	return o.study.score(ctx, p, c, []attack.Attacker{attack.Linear}, private, uint64(run)) //nolint:gosec // not negative
+	return o.study.score(ctx, p, c, private[:1], private, run)
+}
+
+// guesses scores runs of noise, which release draws.
+func (o *minimaxOptions) guesses(ctx context.Context, p minimaxPlace, purpose string, train, test minimax.Data, release func(encoder.Matrix, *rand.Rand) encoder.Matrix) error {
+	for run := range o.count(10) {
+		random := encoders.Rand(uint64(run), purpose, 0) //nolint:gosec // not negative
+		a := release(train.X, random)
+		if err := o.guess(ctx, p, minimaxCodes{train, test, a, release(test.X, random)}, run); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // few adds noise of a useful ε to few coordinates.
@@ -202,10 +208,10 @@ func (o *minimaxOptions) few(ctx context.Context, d *minimaxData) error {
 		if err != nil {
 			return err
 		}
-		for _, kind := range []bundle.Kind{bundle.Designed, bundle.Laplace, bundle.Spherical} {
+		for _, kind := range []bundle.Kind{bundle.Designed, noise.Laplace, bundle.Spherical} {
 			for i, epsilon := range epsilons {
 				o.line.Count(fmt.Sprintf("%d coordinates with %s noise, epsilons", z, kind), i, len(epsilons))
-				p := minimaxPoint{Part: partFew, Filter: fmt.Sprintf("%s, d = %d", kind, z), Coordinates: z, Epsilon: &epsilons[i]}
+				p := minimaxPlace{Part: partFew, Filter: fmt.Sprintf("%s, d = %d", kind, z), Coordinates: z, Epsilon: &epsilons[i]}
 				if err := o.draws(ctx, p, kind, epsilon, train, test, r); err != nil {
 					return err
 				}
@@ -216,7 +222,7 @@ func (o *minimaxOptions) few(ctx context.Context, d *minimaxData) error {
 }
 
 // draws scores draws of noise of a kind.
-func (o *minimaxOptions) draws(ctx context.Context, p minimaxPoint, kind bundle.Kind, epsilon float64, train, test minimax.Data, r *minimax.Result) error {
+func (o *minimaxOptions) draws(ctx context.Context, p minimaxPlace, kind bundle.Kind, epsilon float64, train, test minimax.Data, r *minimax.Result) error {
 	promise := bundle.Promise{Epsilon: epsilon}
 	if kind == bundle.Designed {
 		promise.Delta = fewDelta
@@ -229,13 +235,7 @@ func (o *minimaxOptions) draws(ctx context.Context, p minimaxPoint, kind bundle.
 	if err != nil {
 		return err
 	}
-	for run := range o.count(10) {
-		random := encoder.Rand(uint64(run), "noise of few", 0) //nolint:gosec // not negative
-		if err := o.guess(ctx, p, minimaxCodes{train, test, n.Release(train.X, random), n.Release(test.X, random)}, run); err != nil {
-			return err
-		}
-	}
-	return nil
+	return o.guesses(ctx, p, "noise of few", train, test, n.Release)
 }
 
 // designer makes tables.

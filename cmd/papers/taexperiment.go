@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"math"
 	"slices"
-	"strconv"
 
 	"gonum.org/v1/gonum/mat"
 
@@ -14,6 +13,7 @@ import (
 	"github.com/noisewright/noisewright/internal/taskspace"
 	"github.com/noisewright/noisewright/latent"
 	"github.com/noisewright/noisewright/latent/bundle"
+	"github.com/noisewright/noisewright/noise"
 )
 
 // taEpsilons are those of figure 4, whose axis is 1/ε.
@@ -228,20 +228,20 @@ const taClip = 0.99
 func (e *taExperiment) domain(ctx context.Context, epsilon, delta float64) error {
 	r, err := latent.Design(ctx, latent.Problem{
 		Features: e.names, Data: e.train, Task: e.task, Promise: bundle.Promise{Epsilon: epsilon, Delta: delta}, Domain: bundle.Box, Clip: taClip,
-	}, latent.Options{Curve: e.curve, Kinds: []bundle.Kind{bundle.Laplace, bundle.Gaussian, bundle.TruncatedLaplace, bundle.Designed}})
+	}, latent.Options{Curve: e.curve, Kinds: []bundle.Kind{noise.Laplace, noise.Gaussian, noise.TruncatedLaplace, bundle.Designed}})
 	if err != nil {
 		return err
 	}
 	for _, c := range r.Candidates {
 		approach := string(c.Noise)
 		switch {
-		case c.Noise == bundle.Laplace && delta == taDeltas[0]:
+		case c.Noise == noise.Laplace && delta == taDeltas[0]:
 			approach = c.Encoder // the paper's approaches; they do not use δ
-		case c.Noise == bundle.Laplace || c.Encoder != latent.TaskAware:
+		case c.Noise == noise.Laplace || c.Encoder != latent.TaskAware:
 			continue
 		}
 		l := taLoss{protocol: protocolDomain, approach: approach, epsilon: epsilon, delta: delta, z: c.Z, train: c.Loss / taHours}
-		if c.Noise == bundle.Laplace {
+		if c.Noise == noise.Laplace {
 			l.delta = 0
 		}
 		test, err := r.Loss(c, e.test)
@@ -262,22 +262,6 @@ func (e *taExperiment) find(protocol, approach string, epsilon, delta float64) *
 		}
 	}
 	return nil
-}
-
-// improvement returns by how much the first approach is better than the second at
-// best, as a share of the second's loss, and at which ε.
-func (e *taExperiment) improvement(protocol, approach string, delta float64, than string) (share, epsilon float64) {
-	share = math.Inf(-1)
-	for _, eps := range taEpsilons {
-		a, b := e.find(protocol, approach, eps, delta), e.find(protocol, than, eps, 0)
-		if a == nil || b == nil {
-			continue
-		}
-		if s := 1 - a.test/b.test; s > share {
-			share, epsilon = s, eps
-		}
-	}
-	return share, epsilon
 }
 
 func (e *taExperiment) run(ctx context.Context, line *shell.Progress) error {
@@ -306,25 +290,33 @@ func (e *taExperiment) run(ctx context.Context, line *shell.Progress) error {
 func (e *taExperiment) records() [][]string {
 	out := [][]string{{"protocol", "approach", "epsilon", "one_over_epsilon", "delta", "z", "train_loss", "test_loss"}}
 	for _, l := range e.losses {
-		out = append(out, []string{
-			l.protocol, l.approach, fmt.Sprint(l.epsilon), fmt.Sprintf("%.6g", 1/l.epsilon), fmt.Sprint(l.delta),
-			strconv.Itoa(l.z), fmt.Sprintf("%.6g", l.train), fmt.Sprintf("%.6g", l.test),
-		})
+		out = append(out, record(l.protocol, l.approach, l.epsilon, digits6(1/l.epsilon), l.delta, l.z, digits6(l.train), digits6(l.test)))
 	}
 	return out
 }
 
 func (e *taExperiment) hourRecords() [][]string {
 	out := [][]string{{"protocol", "approach", "delta", "hour", "test_loss"}}
-	for _, l := range e.losses {
-		if l.epsilon != 5 {
+	for i := range e.losses {
+		l := &e.losses[i]
+		if l.epsilon != hoursEpsilon {
 			continue
 		}
-		for h, v := range l.hours {
-			// The loss of an hour, without its weight in the task.
-			w := e.task.At(h, h)
-			out = append(out, []string{l.protocol, l.approach, fmt.Sprint(l.delta), strconv.Itoa(h), fmt.Sprintf("%.6g", v/(w*w))})
+		for h, v := range e.unweighted(l) {
+			out = append(out, record(l.protocol, l.approach, l.delta, h, digits6(v)))
 		}
+	}
+	return out
+}
+
+func digits6(v float64) string { return fmt.Sprintf("%.6g", v) }
+
+// unweighted are the losses of hours without their weights in the task.
+func (e *taExperiment) unweighted(l *taLoss) []float64 {
+	out := slices.Clone(l.hours)
+	for h := range out {
+		w := e.task.At(h, h)
+		out[h] /= w * w
 	}
 	return out
 }

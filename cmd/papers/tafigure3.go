@@ -2,9 +2,9 @@ package main
 
 import (
 	"context"
-	"encoding/csv"
 	"fmt"
-	"strconv"
+	"io"
+	"slices"
 
 	"github.com/spf13/cobra"
 	"gonum.org/v1/plot"
@@ -27,15 +27,32 @@ var taStyles = []struct {
 	{"privacy-agnostic", draw.LineStyle{Color: figure.Green, Width: vg.Points(1.4), Dashes: []vg.Length{vg.Points(2), vg.Points(2)}}},
 }
 
+// taCurves are those of the approaches, the first on top.
+func taCurves(line func(approach string) plotter.XYs) (out []figure.Curve) {
+	for _, s := range slices.Backward(taStyles) {
+		out = append(out, figure.Curve{Name: s.name, Points: line(s.name), Style: s.style})
+	}
+	return out
+}
+
+// legendBelow has the legend at the bottom.
+func legendBelow(p *plot.Plot) {
+	p.Legend.Top = false
+	p.Legend.YOffs = vg.Points(6)
+}
+
 // taSettings are the values λ of figure 3, where the prices of the coordinates
 // are 4, λ, λ, λ.
 var taSettings = []float64{0, 1, 2}
 
 // taPoint is one ratio r/ε of figure 3.
 type taPoint struct {
-	ratio                                      float64
-	z                                          int
-	taskAware, taskAgnostic, privacyAgnosticZ2 float64
+	Setting         float64 `json:"setting"`
+	ROverEpsilon    float64 `json:"r_over_epsilon"`
+	TaskAware       float64 `json:"task_aware"`
+	Z               int     `json:"z"`
+	TaskAgnostic    float64 `json:"task_agnostic"`
+	PrivacyAgnostic float64 `json:"privacy_agnostic"`
 }
 
 // taFigure3 evaluates the closed forms at r/ε = 0.02, 0.04, …, 1, with L = I and
@@ -55,8 +72,7 @@ func taFigure3(setting float64) ([]taPoint, error) {
 		ratio := float64(i) / 50
 		s := 8 * ratio * ratio
 		points = append(points, taPoint{
-			ratio: ratio, z: aware.Z, taskAware: aware.Loss,
-			taskAgnostic: 4 * s / (1 + 4*s) * (first + rest), privacyAgnosticZ2: 2*s/(1+2*s)*first + rest,
+			setting, ratio, aware.Loss, aware.Z, 4 * s / (1 + 4*s) * (first + rest), 2*s/(1+2*s)*first + rest,
 		})
 	}
 	return points, nil
@@ -67,63 +83,35 @@ type taFigure3Options struct{ shell.Common }
 
 func newTAFigure3Command(s *shell.Streams) *cobra.Command {
 	o := &taFigure3Options{Common: shell.Common{Streams: s}}
-	cmd := &cobra.Command{
-		Use:   "ta-figure3",
-		Short: "Figure 3 of Cheng, Tang & Chinchali (2022): three encoders in closed form",
-		Long: `Compute figure 3 of Cheng, Tang & Chinchali, "Task-aware privacy preservation for
+	return command(&o.Common, "ta-figure3", "", "Figure 3 of Cheng, Tang & Chinchali (2022): three encoders in closed form",
+		`Compute figure 3 of Cheng, Tang & Chinchali, "Task-aware privacy preservation for
 multi-dimensional data" (2022), from its closed forms: the task loss of the
 task-aware, the task-agnostic and the privacy-agnostic encoder (the latter with 2
 coordinates) of 4 features with unit covariance in a ball of radius r, for prices
 4, lambda, lambda, lambda of the coordinates, lambda = 0, 1 and 2 (the setting).
 Written are ta-figure3.csv, with z the number of coordinates of the task-aware
-encoder, and ta-figure3.svg.`,
-		Example: "  papers ta-figure3 -o results",
-	}
-	f := shell.NewFlags(cmd)
-	f.Folder(&o.Common)
-	f.Summary(&o.Common, "output")
-	f.Run(o.run)
-	return cmd
-}
-
-// taFigure3Report is what is printed as JSON: every point of the figure.
-type taFigure3Report struct {
-	Schema int              `json:"schema"`
-	Name   string           `json:"name"`
-	Points []taFigure3Point `json:"points"`
-	Files  [2]string        `json:"files"`
-}
-
-type taFigure3Point struct {
-	Setting         float64 `json:"setting"`
-	ROverEpsilon    float64 `json:"r_over_epsilon"`
-	TaskAware       float64 `json:"task_aware"`
-	Z               int     `json:"z"`
-	TaskAgnostic    float64 `json:"task_agnostic"`
-	PrivacyAgnostic float64 `json:"privacy_agnostic"`
+encoder, and ta-figure3.svg.`, o.run, func(*shell.Flags) {})
 }
 
 func (o *taFigure3Options) run(context.Context) error {
-	files, err := createPair(o.Streams, o.Output, "ta-figure3")
+	files, err := create(&o.Common, "ta-figure3")
 	if err != nil {
 		return err
 	}
 	defer files.discard()
-	report := taFigure3Report{Schema: shell.Schema, Name: "ta-figure3", Files: files.names}
+	var all []taPoint
 	records := [][]string{{"setting", "r_over_epsilon", "task_aware", "z", "task_agnostic", "privacy_agnostic"}}
 	var rows []shell.Row
 	var plots []*plot.Plot
+	digits := func(v float64) string { return fmt.Sprintf("%.10g", v) }
 	for _, setting := range taSettings {
 		points, err := taFigure3(setting)
 		if err != nil {
 			return err
 		}
+		all = append(all, points...)
 		for _, t := range points {
-			report.Points = append(report.Points, taFigure3Point{setting, t.ratio, t.taskAware, t.z, t.taskAgnostic, t.privacyAgnosticZ2})
-			records = append(records, []string{
-				fmt.Sprint(setting), strconv.FormatFloat(t.ratio, 'g', -1, 64), fmt.Sprintf("%.10g", t.taskAware), strconv.Itoa(t.z),
-				fmt.Sprintf("%.10g", t.taskAgnostic), fmt.Sprintf("%.10g", t.privacyAgnosticZ2),
-			})
+			records = append(records, record(setting, t.ROverEpsilon, digits(t.TaskAware), t.Z, digits(t.TaskAgnostic), digits(t.PrivacyAgnostic)))
 		}
 		p, err := taFigure3Plot(setting, points)
 		if err != nil {
@@ -133,19 +121,18 @@ func (o *taFigure3Options) run(context.Context) error {
 		t := points[24]
 		rows = append(rows, shell.Row{
 			fmt.Sprintf("lambda %g", setting),
-			fmt.Sprintf("r/epsilon = 0.5: task-aware %.4f (z = %d), task-agnostic %.4f, privacy-agnostic %.4f", t.taskAware, t.z, t.taskAgnostic, t.privacyAgnosticZ2),
+			fmt.Sprintf("r/epsilon = 0.5: task-aware %.4f (z = %d), task-agnostic %.4f, privacy-agnostic %.4f", t.TaskAware, t.Z, t.TaskAgnostic, t.PrivacyAgnostic),
 		})
 	}
 	plots[0].Y.Label.Text = "task loss"
-	if err := csv.NewWriter(files.csv).WriteAll(records); err != nil {
+	if err := files.write(records, func(w io.Writer) error { return writeRow(w, plots, 30*vg.Centimeter, 11*vg.Centimeter) }); err != nil {
 		return err
 	}
-	if err := figure.WriteRow(files.svg, plots, 30*vg.Centimeter, 11*vg.Centimeter); err != nil {
-		return err
-	}
-	if err := files.commit(); err != nil {
-		return err
-	}
+	report := struct {
+		heading
+		Points []taPoint `json:"points"`
+		Files  [2]string `json:"files"`
+	}{named("ta-figure3"), all, files.names}
 	return o.Print(report, append(rows, filesRow(files)))
 }
 
@@ -154,21 +141,17 @@ func taFigure3Plot(setting float64, points []taPoint) (*plot.Plot, error) {
 	p := figure.New()
 	p.Title.Text = fmt.Sprintf("λ = 4, %[1]g, %[1]g, %[1]g", setting)
 	p.X.Label.Text = "r/ε"
-	lines := make([]plotter.XYs, len(taStyles))
-	for _, t := range points {
-		for i, v := range []float64{t.taskAware, t.taskAgnostic, t.privacyAgnosticZ2} {
-			lines[i] = append(lines[i], plotter.XY{X: t.ratio, Y: v})
+	curves := taCurves(func(approach string) (line plotter.XYs) {
+		for _, t := range points {
+			loss := map[string]float64{"task-aware": t.TaskAware, "task-agnostic": t.TaskAgnostic, "privacy-agnostic": t.PrivacyAgnostic}[approach]
+			line = append(line, plotter.XY{X: t.ROverEpsilon, Y: loss})
 		}
-	}
-	var curves []figure.Curve
-	for i := len(taStyles) - 1; i >= 0; i-- {
-		curves = append(curves, figure.Curve{Name: taStyles[i].name, Points: lines[i], Style: taStyles[i].style})
-	}
+		return line
+	})
 	if err := figure.Add(p, curves); err != nil {
 		return nil, err
 	}
-	p.Legend.Top = false
-	p.Legend.YOffs = vg.Points(6)
+	legendBelow(p)
 	p.X.Min, p.Y.Min, p.Y.Max = 0, 0, 4+3*setting
 	return p, nil
 }

@@ -2,9 +2,9 @@ package main
 
 import (
 	"context"
-	"encoding/csv"
-	"errors"
 	"fmt"
+	"io"
+	"math"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -31,10 +31,8 @@ type taFigure4Options struct {
 func newTAFigure4Command(s *shell.Streams) *cobra.Command {
 	o := &taFigure4Options{Common: shell.Common{Streams: s}, design: designOptions(0.005)}
 	o.design.TimeLimit = 5 * time.Second
-	cmd := &cobra.Command{
-		Use:   "ta-figure4",
-		Short: "Figure 4 of Cheng, Tang & Chinchali (2022): hourly household power",
-		Long: `Run the experiment behind figure 4 of Cheng, Tang & Chinchali, "Task-aware privacy
+	return command(&o.Common, "ta-figure4", "--data household_daily_profiles.csv.gz", "Figure 4 of Cheng, Tang & Chinchali (2022): hourly household power",
+		`Run the experiment behind figure 4 of Cheng, Tang & Chinchali, "Task-aware privacy
 preservation for multi-dimensional data" (2022): days of hourly household power,
 estimated with double weight from 8 to 20 h, one min-max normalization over all,
 the first 70 % for training. Losses are exact expectations per hour, no noise is
@@ -57,19 +55,15 @@ hour on the test days at epsilon 5, ta-figure4-hours.csv and ta-figure4-hours.sv
 The data is "Individual household electric power consumption" of the UCI Machine
 Learning Repository (https://archive.ics.uci.edu/dataset/235), as a CSV file with a
 row per day and columns h00 to h23, the mean of Global_active_power in every hour,
-perhaps compressed with gzip. --data names it.`,
-		Example: "  papers ta-figure4 --data household_daily_profiles.csv.gz -o results",
-	}
-	f := shell.NewFlags(cmd)
-	f.Effort(&o.design, " of one design")
-	f.Folder(&o.Common)
-	f.File(&o.data, "data", "CSV file of days, perhaps compressed with gzip", "csv", "gz")
-	f.Require(&o.data, "data", "a CSV file of days; papers ta-figure4 --help says which")
-	f.Directory(&o.cache, "cache", "directory of designed tables, used again in later designs (default: that of the user, - for none)")
-	f.Summary(&o.Common, "output")
-	f.Run(o.run)
-	return cmd
+perhaps compressed with gzip. --data names it.`, o.run, func(f *shell.Flags) {
+			f.Effort(&o.design, " of one design")
+			f.File(&o.data, "data", "CSV file of days, perhaps compressed with gzip", "csv", "gz")
+			f.Require(&o.data, "data", "a CSV file of days; papers ta-figure4 --help says which")
+			f.Directory(&o.cache, "cache", cacheUsage)
+		})
 }
+
+const cacheUsage = "directory of designed tables, used again in later designs (default: that of the user, - for none)"
 
 func (o *taFigure4Options) run(ctx context.Context) error {
 	curve, err := shell.NewCurve(o.Streams, o.cache, o.design)
@@ -80,12 +74,12 @@ func (o *taFigure4Options) run(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	files, err := createPair(o.Streams, o.Output, "ta-figure4")
+	files, err := create(&o.Common, "ta-figure4")
 	if err != nil {
 		return err
 	}
 	defer files.discard()
-	hours, err := createPair(o.Streams, o.Output, "ta-figure4-hours")
+	hours, err := create(&o.Common, "ta-figure4-hours")
 	if err != nil {
 		return err
 	}
@@ -96,28 +90,18 @@ func (o *taFigure4Options) run(ctx context.Context) error {
 		return shell.LatentFailure(err)
 	}
 	line.Clear()
-	if err := csv.NewWriter(files.csv).WriteAll(e.records()); err != nil {
+	if err := files.write(e.records(), e.draw); err != nil {
 		return err
 	}
-	if err := csv.NewWriter(hours.csv).WriteAll(e.hourRecords()); err != nil {
+	if err := hours.write(e.hourRecords(), e.drawHours); err != nil {
 		return err
 	}
-	if err := errors.Join(e.draw(files.svg), e.drawHours(hours.svg)); err != nil {
-		return err
-	}
-	if err := errors.Join(files.commit(), hours.commit()); err != nil {
-		return err
-	}
-	report := taFigure4Report{shell.Schema, "ta-figure4", e.improvements(), append(files.names[:], hours.names[:]...)}
-	return o.Print(report, append(report.rows(), filesRow(files, hours)))
-}
-
-// taFigure4Report is what is printed as JSON.
-type taFigure4Report struct {
-	Schema       int             `json:"schema"`
-	Name         string          `json:"name"`
-	Improvements []taImprovement `json:"improvements"`
-	Files        []string        `json:"files"`
+	report := struct {
+		heading
+		Improvements []taImprovement `json:"improvements"`
+		Files        []string        `json:"files"`
+	}{named("ta-figure4"), e.improvements(), append(files.names[:], hours.names[:]...)}
+	return o.Print(report, append(improvementRows(report.Improvements), filesRow(files, hours)))
 }
 
 // taImprovement is by how much an approach is better than another at most, as a share
@@ -132,26 +116,37 @@ type taImprovement struct {
 }
 
 func (e *taExperiment) improvements() (out []taImprovement) {
-	add := func(protocol, approach string, delta float64, than string) {
-		share, epsilon := e.improvement(protocol, approach, delta, than)
-		out = append(out, taImprovement{protocol, approach, delta, than, share, epsilon})
-	}
 	for _, protocol := range []string{protocolPublished, protocolFormula, protocolDomain} {
-		add(protocol, latent.TaskAware, 0, latent.TaskAgnostic)
-		add(protocol, latent.TaskAware, 0, latent.PrivacyAgnostic)
-		if protocol == protocolPublished {
-			continue
-		}
+		out = append(out,
+			e.improvement(protocol, latent.TaskAware, 0, latent.TaskAgnostic),
+			e.improvement(protocol, latent.TaskAware, 0, latent.PrivacyAgnostic))
 		for _, delta := range taDeltas {
-			add(protocol, string(bundle.Designed), delta, latent.TaskAware)
+			if protocol != protocolPublished {
+				out = append(out, e.improvement(protocol, string(bundle.Designed), delta, latent.TaskAware))
+			}
 		}
 	}
 	return out
 }
 
-func (r taFigure4Report) rows() (rows []shell.Row) {
+// improvement finds by how much the first approach is better than the second at best.
+func (e *taExperiment) improvement(protocol, approach string, delta float64, than string) taImprovement {
+	best := taImprovement{protocol, approach, delta, than, math.Inf(-1), 0}
+	for _, epsilon := range taEpsilons {
+		a, b := e.find(protocol, approach, epsilon, delta), e.find(protocol, than, epsilon, 0)
+		if a == nil || b == nil {
+			continue
+		}
+		if share := 1 - a.test/b.test; share > best.Share {
+			best.Share, best.Epsilon = share, epsilon
+		}
+	}
+	return best
+}
+
+func improvementRows(all []taImprovement) (rows []shell.Row) {
 	published := map[string]string{latent.TaskAgnostic: " (published: 22.9 %, at 10)", latent.PrivacyAgnostic: " (published: 11.7 %, at 5)"}
-	for _, i := range r.Improvements {
+	for _, i := range all {
 		text := fmt.Sprintf("%s is at most %s better than %s, at epsilon %g", i.Approach, shell.Percent(i.Share), i.Than, i.Epsilon)
 		switch {
 		case i.Protocol == protocolPublished:
@@ -164,88 +159,77 @@ func (r taFigure4Report) rows() (rows []shell.Row) {
 	return rows
 }
 
-// draw draws a panel per protocol.
-func (e *taExperiment) draw(out *shell.Output) error {
-	designed := []draw.LineStyle{
-		{Color: figure.Palette[3], Width: vg.Points(2)},
-		{Color: figure.Palette[3], Width: vg.Points(2), Dashes: []vg.Length{vg.Points(6), vg.Points(3)}},
-	}
-	var plots []*plot.Plot
-	for _, protocol := range []string{protocolPublished, protocolFormula, protocolDomain} {
-		p := figure.New()
-		p.Title.Text = map[string]string{
-			protocolPublished: "as published (noise √2 too small)",
-			protocolFormula:   "noise of the formula, sensitivity of the data",
-			protocolDomain:    "promised to everybody: clipped domain",
-		}[protocol]
-		p.X.Label.Text = "1/ε"
-		line := func(approach string, delta float64) plotter.XYs {
-			var points plotter.XYs
-			for _, epsilon := range taEpsilons {
-				if l := e.find(protocol, approach, epsilon, delta); l != nil {
-					points = append(points, plotter.XY{X: 1 / epsilon, Y: l.test})
-				}
-			}
-			return points
-		}
-		var curves []figure.Curve
-		for i := len(taStyles) - 1; i >= 0; i-- {
-			curves = append(curves, figure.Curve{Name: taStyles[i].name, Points: line(taStyles[i].name, 0), Style: taStyles[i].style})
-		}
-		if protocol != protocolPublished {
-			for i, delta := range taDeltas {
-				curves = append(curves, figure.Curve{Name: fmt.Sprintf("designed, δ = %g", delta), Points: line(string(bundle.Designed), delta), Style: designed[i]})
-			}
-		}
-		if err := figure.Add(p, curves); err != nil {
-			return err
-		}
-		p.Legend.Top = false
-		p.Legend.YOffs = vg.Points(6)
-		p.X.Min, p.X.Max, p.Y.Min, p.Y.Max = 0, 1, 0, 0.036
-		plots = append(plots, p)
-	}
-	plots[0].Y.Label.Text = "task loss per hour, test days"
-	return figure.WriteRow(out, plots, 34*vg.Centimeter, 12*vg.Centimeter)
+// taPanel is a panel of one of the two figures.
+type taPanel struct {
+	protocol, title string
+	deltas          []float64 // of designed noise
 }
 
-// drawHours draws the error of every hour at ε = 5: with the published noise and with
-// that of the formula.
-func (e *taExperiment) drawHours(out *shell.Output) error {
-	const epsilon = 5
-	var plots []*plot.Plot
-	for _, protocol := range []string{protocolPublished, protocolFormula} {
-		p := figure.New()
-		p.Title.Text = map[string]string{
-			protocolPublished: "ε = 5, as published (noise √2 too small)",
-			protocolFormula:   "ε = 5, noise of the formula",
-		}[protocol]
-		p.X.Label.Text = "hour of the day (8 to 19 count double)"
-		line := func(approach string, delta float64) plotter.XYs {
-			var points plotter.XYs
+// draw draws the loss by 1/ε, a panel per protocol.
+func (e *taExperiment) draw(out io.Writer) error {
+	panels := []taPanel{
+		{protocolPublished, "as published (noise √2 too small)", nil},
+		{protocolFormula, "noise of the formula, sensitivity of the data", taDeltas},
+		{protocolDomain, "promised to everybody: clipped domain", taDeltas},
+	}
+	return drawPanels(out, panels, "task loss per hour, test days", 34*vg.Centimeter, func(p *plot.Plot) {
+		p.X.Label.Text = "1/ε"
+		legendBelow(p)
+		p.X.Min, p.X.Max, p.Y.Min, p.Y.Max = 0, 1, 0, 0.036
+	}, func(protocol, approach string, delta float64) (points plotter.XYs) {
+		for _, epsilon := range taEpsilons {
 			if l := e.find(protocol, approach, epsilon, delta); l != nil {
-				for h, v := range l.hours {
-					w := e.task.At(h, h)
-					points = append(points, plotter.XY{X: float64(h), Y: v / (w * w)})
-				}
+				points = append(points, plotter.XY{X: 1 / epsilon, Y: l.test})
 			}
-			return points
 		}
-		var curves []figure.Curve
-		for i := len(taStyles) - 1; i >= 0; i-- {
-			curves = append(curves, figure.Curve{Name: taStyles[i].name, Points: line(taStyles[i].name, 0), Style: taStyles[i].style})
+		return points
+	})
+}
+
+// hoursEpsilon is the ε of the figure of hours.
+const hoursEpsilon = 5
+
+// drawHours draws the error of every hour: with the published noise and with that of the
+// formula.
+func (e *taExperiment) drawHours(out io.Writer) error {
+	panels := []taPanel{
+		{protocolPublished, "ε = 5, as published (noise √2 too small)", nil},
+		{protocolFormula, "ε = 5, noise of the formula", taDeltas[:1]},
+	}
+	return drawPanels(out, panels, "mean squared error, test days", 30*vg.Centimeter, func(p *plot.Plot) {
+		p.X.Label.Text = "hour of the day (8 to 19 count double)"
+		legendLeft(p)
+		p.X.Min, p.X.Max, p.Y.Min, p.Y.Max = 0, taHours-1, 0, 0.03
+	}, func(protocol, approach string, delta float64) (points plotter.XYs) {
+		if l := e.find(protocol, approach, hoursEpsilon, delta); l != nil {
+			for h, v := range e.unweighted(l) {
+				points = append(points, plotter.XY{X: float64(h), Y: v})
+			}
 		}
-		if protocol == protocolFormula {
-			curves = append(curves, figure.Curve{Name: fmt.Sprintf("designed, δ = %g", taDeltas[0]), Points: line(string(bundle.Designed), taDeltas[0]), Style: draw.LineStyle{Color: figure.Palette[3], Width: vg.Points(2)}})
+		return points
+	})
+}
+
+// drawPanels draws the approaches of the paper and designed noise side by side by protocol.
+func drawPanels(out io.Writer, panels []taPanel, label string, width vg.Length, finish func(*plot.Plot), line func(protocol, approach string, delta float64) plotter.XYs) error {
+	var plots []*plot.Plot
+	for _, panel := range panels {
+		p := figure.New()
+		p.Title.Text = panel.title
+		curves := taCurves(func(approach string) plotter.XYs { return line(panel.protocol, approach, 0) })
+		for i, delta := range panel.deltas {
+			style := draw.LineStyle{Color: figure.Palette[3], Width: vg.Points(2)}
+			if i > 0 {
+				style.Dashes = []vg.Length{vg.Points(6), vg.Points(3)}
+			}
+			curves = append(curves, figure.Curve{Name: fmt.Sprintf("designed, δ = %g", delta), Points: line(panel.protocol, string(bundle.Designed), delta), Style: style})
 		}
 		if err := figure.Add(p, curves); err != nil {
 			return err
 		}
-		p.Legend.Left = true
-		p.Legend.XOffs = vg.Points(8)
-		p.X.Min, p.X.Max, p.Y.Min, p.Y.Max = 0, taHours-1, 0, 0.03
+		finish(p)
 		plots = append(plots, p)
 	}
-	plots[0].Y.Label.Text = "mean squared error, test days"
-	return figure.WriteRow(out, plots, 30*vg.Centimeter, 12*vg.Centimeter)
+	plots[0].Y.Label.Text = label
+	return writeRow(out, plots, width, 12*vg.Centimeter)
 }

@@ -18,7 +18,7 @@ func TestTAFigure3(t *testing.T) {
 		}
 		for _, w := range want {
 			p := points[int(math.Round(50*w[0]))-1]
-			got := [4]float64{p.ratio, p.taskAware, p.taskAgnostic, p.privacyAgnosticZ2}
+			got := [4]float64{p.ROverEpsilon, p.TaskAware, p.TaskAgnostic, p.PrivacyAgnostic}
 			for i := range got {
 				if math.Abs(got[i]-w[i]) > 6e-5 {
 					t.Errorf("setting %g: %v, want %v", setting, got, w)

@@ -2,7 +2,6 @@ package main
 
 import (
 	"context"
-	"encoding/csv"
 	"errors"
 	"fmt"
 	"math"
@@ -14,12 +13,14 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/noisewright/noisewright/cmd/internal/encoders"
+	"github.com/noisewright/noisewright/cmd/internal/encoders/taskaware"
 	"github.com/noisewright/noisewright/cmd/internal/shell"
 	"github.com/noisewright/noisewright/encoder"
-	"github.com/noisewright/noisewright/encoder/taskaware"
 	"github.com/noisewright/noisewright/latent/bundle"
 	"github.com/noisewright/noisewright/lp"
 	"github.com/noisewright/noisewright/lp/highs"
+	"github.com/noisewright/noisewright/noise"
 )
 
 // protocolPromised is what can be promised to everybody: encodings clipped to a body, with
@@ -36,13 +37,12 @@ type taSetting struct {
 	decay       float64
 	task        taskaware.TaskOptions
 	coordinates []int
-	epochs      int       // of --full
-	epsilons    []float64 // of the schedule
-	published   []float64 // of protocolPublished
-	promised    []float64 // of protocolPromised
-	quick       []float64 // of either, without --full
-	batch       int
-	inner       int
+	epochs      int // of --full
+	// epsilons are those of each protocol, and quick those of all without --full.
+	epsilons map[string][]float64
+	quick    []float64
+	batch    int
+	inner    int
 	// approaches but for task-aware under the schedule; nil means both
 	than []taskaware.Approach
 	// numbers of coordinates that protocolPromised tries with Laplace noise; nil means 1 to 3,
@@ -64,15 +64,22 @@ const (
 func realEstateSetting() taSetting {
 	return taSetting{
 		data: realEstate, decay: 0.2, task: taskaware.TaskOptions{Hidden: []int{9}, ReLU: true, Steps: 5000}, coordinates: []int{3},
-		epochs: 2000, epsilons: []float64{1, 1.5, 3, 5, 10, 30}, published: []float64{1, 1.5, 3, 5, 10, 30}, promised: []float64{1, 1.5, 3, 5, 10, 30}, quick: []float64{10},
+		epochs: 2000, epsilons: allOf([]float64{1, 1.5, 3, 5, 10, 30}), quick: []float64{10},
 	}
 }
 
 func breastCancerSetting() taSetting {
 	return taSetting{
 		data: breastCancer, hidden: true, decay: 0.001, task: taskaware.TaskOptions{Hidden: []int{45}, ReLU: true, Steps: 4000}, coordinates: []int{3},
-		epochs: 1000, epsilons: []float64{5, 7, 10, 20, 35, 50, 100}, published: []float64{20}, promised: []float64{2, 5, 10, 20, 50}, quick: []float64{20}, splits: true,
+		epochs: 1000, quick: []float64{20}, splits: true, epsilons: map[string][]float64{
+			protocolPublished: {20}, protocolFormula: {5, 7, 10, 20, 35, 50, 100}, protocolPromised: {2, 5, 10, 20, 50},
+		},
 	}
+}
+
+// allOf has the same epsilons for each protocol.
+func allOf(epsilons []float64) map[string][]float64 {
+	return map[string][]float64{protocolPublished: epsilons, protocolFormula: epsilons, protocolPromised: epsilons}
 }
 
 // taFigure is a figure of trained encoders.
@@ -103,10 +110,12 @@ type taTrainedOptions struct {
 func newTATrainedCommand(s *shell.Streams, v taFigure) *cobra.Command {
 	o := &taTrainedOptions{Common: shell.Common{Streams: s}, figure: v, protocol: allProtocols, design: designOptions(0.005)}
 	o.design.TimeLimit = 20 * time.Second
-	cmd := &cobra.Command{
-		Use:   v.name,
-		Short: v.short,
-		Long: v.about + `
+	digits := v.name == taFigure8.name
+	example := "--wdbc wdbc.csv --real-estate valuation.csv"
+	if digits {
+		example = "--mnist mnist"
+	}
+	return command(&o.Common, v.name, example, v.short, v.about+`
 
 Protocols:
 
@@ -121,51 +130,45 @@ Protocols:
 
 The paper is Cheng, Tang and Chinchali, "Task-aware privacy preservation for
 multi-dimensional data" (2022). Losses are means over test people and 200 draws of
-their noise; bars and ± are standard deviations over runs. Written are ` + v.name + `.csv
-and ` + v.name + `.svg. Quick runs have few epsilons and, in the first two protocols,
-40 epochs (images 3): far from converged. Only --full is comparable with the paper.`,
-		Example: "  papers " + v.name + map[bool]string{true: " --mnist mnist", false: " --wdbc wdbc.csv --real-estate valuation.csv"}[v.name == taFigure8.name] + " -o results",
-	}
-	f := shell.NewFlags(cmd)
-	f.Effort(&o.design, " of one table")
-	f.Folder(&o.Common)
-	if v.name == taFigure8.name {
-		f.Directory(&o.digits, "mnist", mnistFolder)
-		f.Require(&o.digits, "mnist", "a "+mnistFolder)
-	} else {
-		f.File(&o.realEstate, "real-estate", "CSV file \"Real estate valuation\" of the UCI Machine Learning Repository", "csv", "gz")
-		f.File(&o.wdbc, "wdbc", "CSV file \"Breast Cancer Wisconsin (Diagnostic)\" of the same, with a column diagnosis", "csv", "gz")
-		f.Check(func() error {
-			if o.realEstate == "" && o.wdbc == "" {
-				return fmt.Errorf("real-estate and wdbc are missing, want at least one of them, a CSV file of the UCI Machine Learning Repository")
+their noise; bars and ± are standard deviations over runs. Written are `+v.name+`.csv
+and `+v.name+`.svg. Quick runs have few epsilons and, in the first two protocols,
+40 epochs (images 3): far from converged. Only --full is comparable with the paper.`, o.run, func(f *shell.Flags) {
+		f.Effort(&o.design, " of one table")
+		if digits {
+			f.Directory(&o.digits, "mnist", mnistFolder)
+			f.Require(&o.digits, "mnist", "a "+mnistFolder)
+		} else {
+			f.File(&o.realEstate, "real-estate", "CSV file \"Real estate valuation\" of the UCI Machine Learning Repository", "csv", "gz")
+			f.File(&o.wdbc, "wdbc", "CSV file \"Breast Cancer Wisconsin (Diagnostic)\" of the same, with a column diagnosis", "csv", "gz")
+			f.Check(func() error {
+				if o.realEstate == "" && o.wdbc == "" {
+					return errors.New("real-estate and wdbc are missing, want at least one of them, a CSV file of the UCI Machine Learning Repository")
+				}
+				return nil
+			})
+		}
+		f.Bool(&o.full, "full", "all epsilons, 2000 epochs (breast cancer 1000, images 10), 3 runs")
+		count(f, &o.runs, "runs", "runs, each with its own seed (default: 1, with --full 3)")
+		count(f, &o.epochs, "epochs", "epochs of the schedule (default: 40, of images 3; see --full)")
+		count(f, &o.steps, "steps", "steps of a restart in the protocol promised (default: 400)")
+		f.Func("epsilon", "numbers", "", "only these epsilons, separated by commas", func(text string) error {
+			o.epsilons = nil
+			for part := range strings.SplitSeq(text, ",") {
+				v, err := strconv.ParseFloat(part, 64)
+				if err != nil || !(v > 0 && v <= 100) {
+					return shell.Want("numbers above 0, at most 100, separated by commas")
+				}
+				o.epsilons = append(o.epsilons, v)
 			}
 			return nil
 		})
-	}
-	f.Bool(&o.full, "full", "all epsilons, 2000 epochs (breast cancer 1000, images 10), 3 runs")
-	o.count(f, &o.runs, "runs", "runs, each with its own seed (default: 1, with --full 3)")
-	o.count(f, &o.epochs, "epochs", "epochs of the schedule (default: 40, of images 3; see --full)")
-	o.count(f, &o.steps, "steps", "steps of a restart in the protocol promised (default: 400)")
-	f.Func("epsilon", "numbers", "", "only these epsilons, separated by commas", func(text string) error {
-		o.epsilons = nil
-		for part := range strings.SplitSeq(text, ",") {
-			v, err := strconv.ParseFloat(part, 64)
-			if err != nil || !(v > 0 && v <= 100) {
-				return shell.Want("numbers above 0, at most 100, separated by commas")
-			}
-			o.epsilons = append(o.epsilons, v)
-		}
-		return nil
+		f.Word(&o.protocol, "protocol", "word", "one protocol, or all: published, formula, promised", allProtocols, protocolPublished, protocolFormula, protocolPromised)
+		f.Directory(&o.cache, "cache", cacheUsage)
 	})
-	f.Word(&o.protocol, "protocol", "word", "one protocol, or all: published, formula, promised", allProtocols, protocolPublished, protocolFormula, protocolPromised)
-	f.Directory(&o.cache, "cache", "directory of designed tables, used again in later designs (default: that of the user, - for none)")
-	f.Summary(&o.Common, "output")
-	f.Run(o.run)
-	return cmd
 }
 
 // count adds a flag for a number that may be left out.
-func (o *taTrainedOptions) count(f *shell.Flags, p *int, name, usage string) {
+func count(f *shell.Flags, p *int, name, usage string) {
 	f.Func(name, "count", "", usage, func(text string) error {
 		v, ok := shell.ParseCount(text)
 		if !ok || v < 1 || v > 1e6 {
@@ -180,10 +183,7 @@ func (o *taTrainedOptions) count(f *shell.Flags, p *int, name, usage string) {
 const allProtocols = "all"
 
 func (o *taTrainedOptions) run(ctx context.Context) error {
-	settings, err := o.settings()
-	if err != nil {
-		return err
-	}
+	settings := o.settings()
 	if highs.Version() != "" {
 		store, err := shell.NewStore(o.Streams, o.cache, o.design)
 		if err != nil {
@@ -191,34 +191,24 @@ func (o *taTrainedOptions) run(ctx context.Context) error {
 		}
 		o.tables = store.Get
 	}
-	files, err := createPair(o.Streams, o.Output, o.figure.name) // before the work, which would be lost
+	files, err := produce(&o.Common, o.figure.name, func(line *shell.Progress) error {
+		o.line = line
+		for _, s := range settings {
+			if err := o.evaluate(ctx, &s); err != nil {
+				return shell.LatentFailure(err)
+			}
+		}
+		return nil
+	}, o.study.records, o.study.draw)
 	if err != nil {
 		return err
 	}
-	defer files.discard()
-	o.line = o.Progress()
-	defer o.line.Clear()
-	for _, s := range settings {
-		if err := o.evaluate(ctx, &s); err != nil {
-			return shell.LatentFailure(err)
-		}
-	}
-	o.line.Clear()
-	if err := csv.NewWriter(files.csv).WriteAll(o.study.records()); err != nil {
-		return err
-	}
-	if err := o.study.draw(files.svg); err != nil {
-		return err
-	}
-	if err := files.commit(); err != nil {
-		return err
-	}
-	report := taTrainedReport{shell.Schema, o.figure.name, o.study.improvements(), o.study.points, files.names}
+	report := taTrainedReport{named(o.figure.name), o.study.improvements(), o.study.points, files.names}
 	return o.Print(report, append(report.rows(o.figure.published), filesRow(files)))
 }
 
 // settings are those of the files that there are, restricted to what the flags ask for.
-func (o *taTrainedOptions) settings() (out []taSetting, err error) {
+func (o *taTrainedOptions) settings() (out []taSetting) {
 	if o.runs == 0 {
 		o.runs = map[bool]int{true: 3, false: 1}[o.full]
 	}
@@ -227,33 +217,25 @@ func (o *taTrainedOptions) settings() (out []taSetting, err error) {
 			continue
 		}
 		if !o.full {
-			s.epsilons, s.published, s.promised = s.quick, s.quick, s.quick
+			s.epsilons = allOf(s.quick)
 		}
 		if len(o.epsilons) > 0 {
-			s.epsilons, s.published, s.promised = o.epsilons, o.epsilons, o.epsilons
+			s.epsilons = allOf(o.epsilons)
 		}
 		if s.than == nil {
 			s.than = []taskaware.Approach{taskaware.Agnostic, taskaware.PrivacyAgnostic}
 		}
 		out = append(out, s)
-		for _, protocol := range o.figure.protocols {
-			if o.protocol == allProtocols || o.protocol == protocol {
-				o.total += o.runs * len(s.grid(protocol)) * len(s.coordinates)
-			}
+		for _, protocol := range o.protocols() {
+			o.total += o.runs * len(s.epsilons[protocol]) * len(s.coordinates)
 		}
 	}
-	return out, nil
+	return out
 }
 
-func (s *taSetting) grid(protocol string) []float64 {
-	switch protocol {
-	case protocolPromised:
-		return s.promised
-	case protocolPublished:
-		return s.published
-	default:
-		return s.epsilons
-	}
+// protocols are those of the figure that are asked for.
+func (o *taTrainedOptions) protocols() []string {
+	return which(o.figure.protocols, func(p string) bool { return o.protocol == allProtocols || o.protocol == p })
 }
 
 // evaluate does all of a data set.
@@ -262,10 +244,7 @@ func (o *taTrainedOptions) evaluate(ctx context.Context, s *taSetting) error {
 	if err != nil {
 		return err
 	}
-	for _, protocol := range o.figure.protocols {
-		if o.protocol != allProtocols && o.protocol != protocol {
-			continue
-		}
+	for _, protocol := range o.protocols() {
 		for run := range o.runs {
 			if err := o.evaluateRun(ctx, s, all, protocol, run); err != nil {
 				return err
@@ -283,7 +262,7 @@ func (o *taTrainedOptions) evaluateRun(ctx context.Context, s *taSetting, all *t
 	e := &taRun{o: o, setting: s, protocol: protocol, seed: uint64(run)} //nolint:gosec // not negative
 	e.train, e.test = all.split(order)
 	for _, z := range s.coordinates {
-		for _, epsilon := range s.grid(protocol) {
+		for _, epsilon := range s.epsilons[protocol] {
 			o.line.Count("training encoders, "+s.data+", "+protocol, o.done, o.total)
 			if err := e.approaches(ctx, z, epsilon); err != nil {
 				return err
@@ -300,7 +279,7 @@ type taRun struct {
 	setting     *taSetting
 	protocol    string
 	seed        uint64
-	train, test *encoder.Data
+	train, test *encoders.Data
 	task        []bundle.Layer
 	died        int // task networks
 	replaced    int // of them since the last point
@@ -382,12 +361,12 @@ func (e *taRun) scheduled(ctx context.Context, a taskaware.Approach, z int, epsi
 	if e.protocol == protocolPublished {
 		s.Shrink = math.Sqrt2 / 2
 	}
-	r, err := s.Train(ctx, e.train, e.task, encoder.Run{})
+	r, err := s.Train(ctx, e.train, e.task, encoders.Run{})
 	if err != nil {
 		return taOutcome{}, err
 	}
 	v, err := r.Evaluate(e.test, taDraws, e.seed)
-	return taOutcome{v, string(bundle.Laplace), r.Redrawn}, err
+	return taOutcome{v, string(noise.Laplace), r.Redrawn}, err
 }
 
 func (e *taRun) epochs() int {
@@ -405,7 +384,7 @@ func (e *taRun) epochs() int {
 
 // promised trains with clipping.
 func (e *taRun) promised(ctx context.Context, a taskaware.Approach, z int, epsilon float64) (taOutcome, error) {
-	choices := []encoder.Choice{{Coordinates: z, Noise: bundle.Laplace, Domain: bundle.L1Ball}}
+	choices := []encoders.Choice{{Coordinates: z, Noise: noise.Laplace, Domain: bundle.L1Ball}}
 	switch a {
 	case taskaware.Agnostic:
 		choices[0].Coordinates = e.train.X.Cols
@@ -413,8 +392,8 @@ func (e *taRun) promised(ctx context.Context, a taskaware.Approach, z int, epsil
 		choices = e.choices(epsilon)
 	case taskaware.PrivacyAgnostic: // as it is
 	}
-	results := map[encoder.Choice]*taskaware.Result{}
-	trials, err := encoder.Search(ctx, choices, func(ctx context.Context, c encoder.Choice) (loss, standardError float64, err error) {
+	results := map[encoders.Choice]*taskaware.Result{}
+	trials, err := encoders.Search(ctx, choices, func(ctx context.Context, c encoders.Choice) (loss, standardError float64, err error) {
 		body := encoder.Body{Domain: c.Domain, Radius: 1, Coordinates: c.Coordinates}
 		noise, err := encoder.NewNoise(ctx, c.Noise, body, bundle.Promise{Epsilon: epsilon, Delta: taDelta}, e.o.tables)
 		if err != nil {
@@ -424,7 +403,7 @@ func (e *taRun) promised(ctx context.Context, a taskaware.Approach, z int, epsil
 		if e.setting.hidden && a != taskaware.Agnostic {
 			options.Hidden = []int{e.train.X.Cols}
 		}
-		r, err := taskaware.Train(ctx, e.train, body, noise, options, encoder.Run{})
+		r, err := taskaware.Train(ctx, e.train, body, noise, options, encoders.Run{})
 		if err != nil {
 			return 0, 0, err
 		}
@@ -445,29 +424,28 @@ const unbiasedLimit = 10
 
 // choices are what is tried for a person's encoding. Figure 6, which compares numbers of
 // coordinates, has those of each.
-func (e *taRun) choices(epsilon float64) (out []encoder.Choice) {
+func (e *taRun) choices(epsilon float64) (out []encoders.Choice) {
 	for _, z := range e.setting.tried {
-		out = append(out, encoder.Choice{Coordinates: z, Noise: bundle.Laplace, Domain: bundle.L1Ball})
+		out = append(out, encoders.Choice{Coordinates: z, Noise: noise.Laplace, Domain: bundle.L1Ball})
 	}
 	if out != nil {
 		return out
 	}
 	for z := 1; z <= 2; z++ {
-		out = append(out, encoder.Choice{Coordinates: z, Noise: bundle.Designed, Domain: bundle.Box})
+		out = append(out, encoders.Choice{Coordinates: z, Noise: bundle.Designed, Domain: bundle.Box})
 	}
 	if epsilon <= unbiasedLimit {
-		out = append(out, encoder.Choice{Coordinates: 1, Noise: bundle.LocalUnbiased, Domain: bundle.Box})
+		out = append(out, encoders.Choice{Coordinates: 1, Noise: bundle.LocalUnbiased, Domain: bundle.Box})
 	}
 	for z := 1; z <= 3; z++ {
-		out = append(out, encoder.Choice{Coordinates: z, Noise: bundle.Laplace, Domain: bundle.L1Ball})
+		out = append(out, encoders.Choice{Coordinates: z, Noise: noise.Laplace, Domain: bundle.L1Ball})
 	}
 	return out
 }
 
 // taTrainedReport is what is printed as JSON.
 type taTrainedReport struct {
-	Schema       int             `json:"schema"`
-	Name         string          `json:"name"`
+	heading
 	Improvements []taGain        `json:"improvements"`
 	Points       []*trainedPoint `json:"points"`
 	Files        [2]string       `json:"files"`
@@ -510,5 +488,3 @@ func (r taTrainedReport) rows(published map[string]string) (rows []shell.Row) {
 	}
 	return rows
 }
-
-func trimmed(v float64) string { return strconv.FormatFloat(v, 'g', 5, 64) }

@@ -9,15 +9,15 @@ import (
 	"testing"
 	"time"
 
-	"github.com/noisewright/noisewright/encoder"
-	"github.com/noisewright/noisewright/encoder/taskaware"
+	"github.com/noisewright/noisewright/cmd/internal/encoders"
+	"github.com/noisewright/noisewright/cmd/internal/encoders/taskaware"
 )
 
 // smallPeople writes people with a price, and with a diagnosis, that follow from two of three
 // features.
 func smallPeople(t *testing.T) (houses, cancer string) {
 	t.Helper()
-	r := encoder.Rand(1, "people", 0)
+	r := encoders.Rand(1, "people", 0)
 	prices, diagnoses := "No,a,b,c,Y house price of unit area\n", "id,diagnosis,a,b,c\n"
 	for i := range 80 {
 		a, b, c := r.Float64(), r.Float64(), r.Float64()
@@ -109,7 +109,7 @@ func TestTADataSets(t *testing.T) {
 	if err := o.run(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	// More than a full run has, docs/reproduction.md, and less than any benchmark.
+	// More than a full run has, README.md, and less than any benchmark.
 	if p := o.study.find(realEstate, protocolPromised, taskaware.Aware, 3, 10); p == nil || !(p.Mean <= 0.0070) {
 		t.Errorf("%+v, want a loss of at most 0.0070", p)
 	}
@@ -118,7 +118,7 @@ func TestTADataSets(t *testing.T) {
 // sharedData returns the folder of the data sets that the tests may read, or skips.
 func sharedData(t *testing.T) string {
 	t.Helper()
-	folder := filepath.Join("..", "..", "..", "..", "shared", "data")
+	folder := filepath.Join("..", "..", "..", "shared", "data")
 	for _, set := range []string{"realestate", "wdbc"} {
 		if _, err := os.Stat(filepath.Join(folder, set)); err != nil {
 			t.Skipf("data set %s not found in ../shared/data beside the repository", set)
@@ -144,7 +144,8 @@ func TestLineOf(t *testing.T) {
 			study.add(realEstate, protocolPromised, taskaware.Aware, 3, epsilon, taskaware.Evaluation{Loss: epsilon + float64(run*i)}, "laplace")
 		}
 	}
-	points, bars := lineOf(study.points, "task-aware, z = 3")
+	line := lineOf(study.points, "task-aware, z = 3")
+	points, bars := line.points, line.bars
 	want := []struct{ x, y, bar float64 }{{0.2, 5.5, math.Sqrt(0.5)}, {0.5, 3, math.Sqrt2}, {1, 1, 0}}
 	if len(points) != len(want) || len(bars) != len(want) {
 		t.Fatalf("%d points and %d bars, want %d", len(points), len(bars), len(want))

@@ -5,16 +5,15 @@ import (
 	"slices"
 	"strconv"
 
+	"github.com/noisewright/noisewright/cmd/internal/encoders"
 	"github.com/noisewright/noisewright/cmd/internal/shell"
-	"github.com/noisewright/noisewright/encoder"
 	"github.com/noisewright/noisewright/internal/check"
-	"github.com/noisewright/noisewright/internal/csvfile"
 )
 
 // taPeople are the people of a data set, every column between 0 and 1 over all of them, as in
 // the authors' program.
 type taPeople struct {
-	all  *encoder.Data
+	all  *encoders.Data
 	fit  int // the first so many are to learn from
 	last int // and those up to here to test
 }
@@ -35,59 +34,69 @@ func (o *taTrainedOptions) read(s *taSetting) (*taPeople, error) {
 }
 
 func readTAPeople(s *shell.Streams, file, target, number string) (*taPeople, error) {
-	in, err := s.OpenCSV(file, csvfile.Options{})
+	header, columns, err := readColumns(s, file)
 	if err != nil {
 		return nil, err
 	}
-	defer in.Close()
-	there := false
-	f, _, err := csvfile.ReadKept(in.Reader, func(name string) bool {
-		there = there || name == target
-		return name != target && name != number
-	}, func(name string) bool { return name == target }, false)
-	if !there {
-		err = fmt.Errorf("no column %s", check.Quoted(target))
+	at := slices.Index(header, target)
+	if at < 0 {
+		return nil, shell.BadFile(file, fmt.Errorf("no column %s", check.Quoted(target)))
 	}
-	if err != nil {
-		return nil, shell.BadFile(file, err)
+	rows := len(columns[at])
+	d := &encoders.Data{Target: classColumn(target, columns[at])}
+	// As in the authors' program the malignant class is the first.
+	slices.Reverse(d.Target.Classes)
+	for i, label := range d.Target.Labels {
+		d.Target.Labels[i] = len(d.Target.Classes) - 1 - label
 	}
-	d := &encoder.Data{Features: f.Names, X: encoder.Matrix{Rows: f.Rows, Cols: len(f.Names), Stride: len(f.Names), Data: f.Data}}
-	d.Target.Name = target
-	texts := make([]string, f.Rows)
-	for i, row := range f.Kept {
-		texts[i] = row[0]
-		if v, err := strconv.ParseFloat(row[0], 64); err == nil {
-			d.Target.Values = append(d.Target.Values, v)
+	if values, err := floats(columns[at]); err == nil {
+		d.Target = encoders.Column{Name: target, Values: values}
+	}
+	var features [][]float64
+	for j, name := range header {
+		if name == target || name == number {
+			continue
+		}
+		values, err := floats(columns[j])
+		if err != nil {
+			return nil, shell.BadFile(file, fmt.Errorf("column %s: %w", check.Quoted(name), err))
+		}
+		unitRange(values)
+		d.Features, features = append(d.Features, name), append(features, values)
+	}
+	d.X = matrix(rows, len(features))
+	for j, values := range features {
+		for i, v := range values {
+			d.X.Data[i*len(features)+j] = v
 		}
 	}
-	if len(d.Target.Values) != f.Rows {
-		// As in the authors' program the malignant class is the first.
-		d.Target.Values, d.Target.Classes = nil, slices.Compact(slices.Sorted(slices.Values(texts)))
-		slices.Reverse(d.Target.Classes)
-		for _, t := range texts {
-			d.Target.Labels = append(d.Target.Labels, slices.Index(d.Target.Classes, t))
-		}
-	}
+	unitRange(d.Target.Values)
 	if err := d.Validate(); err != nil {
 		return nil, shell.BadFile(file, err)
 	}
-	for j := range d.Features {
-		unitRange(d.X.Data, j, d.X.Cols)
-	}
-	unitRange(d.Target.Values, 0, 1)
-	return &taPeople{d, f.Rows * 7 / 10, f.Rows}, nil
+	return &taPeople{d, rows * 7 / 10, rows}, nil
 }
 
-// unitRange scales every so many-th number, from the first on, to the range from 0 to 1.
-func unitRange(x []float64, first, step int) {
+// floats reads a column of numbers.
+func floats(column []string) ([]float64, error) {
+	out := make([]float64, len(column))
+	for i, text := range column {
+		v, err := strconv.ParseFloat(text, 64)
+		if err != nil {
+			return nil, fmt.Errorf("row %d is not a number", i+1)
+		}
+		out[i] = v
+	}
+	return out, nil
+}
+
+// unitRange scales numbers to the range from 0 to 1.
+func unitRange(x []float64) {
 	if len(x) == 0 {
 		return
 	}
-	low, high := x[first], x[first]
-	for i := first; i < len(x); i += step {
-		low, high = min(low, x[i]), max(high, x[i])
-	}
-	for i := first; i < len(x); i += step {
+	low, high := slices.Min(x), slices.Max(x)
+	for i := range x {
 		x[i] = (x[i] - low) / (high - low)
 	}
 }
@@ -95,7 +104,7 @@ func unitRange(x []float64, first, step int) {
 // readDigits reads the images; pixels that are the same in all images to learn from are left
 // out.
 func (o *taTrainedOptions) readDigits() (*taPeople, error) {
-	p := &taPeople{all: &encoder.Data{}}
+	p := &taPeople{all: &encoders.Data{}}
 	var pixels [][]byte
 	for _, part := range []struct {
 		name string
@@ -138,20 +147,20 @@ func (o *taTrainedOptions) readDigits() (*taPeople, error) {
 
 // split returns people to learn from and to test: in the order of the file for 0, and
 // shuffled otherwise.
-func (p *taPeople) split(order int) (train, test *encoder.Data) {
+func (p *taPeople) split(order int) (train, test *encoders.Data) {
 	rows := make([]int, p.last)
 	for i := range rows {
 		rows[i] = i
 	}
 	if order > 0 {
-		rows = encoder.Rand(uint64(order), "split", 0).Perm(p.last) //nolint:gosec // not negative
+		rows = encoders.Rand(uint64(order), "split", 0).Perm(p.last) //nolint:gosec // not negative
 	}
 	return p.choose(rows[:p.fit]), p.choose(rows[p.fit:])
 }
 
-func (p *taPeople) choose(rows []int) *encoder.Data {
+func (p *taPeople) choose(rows []int) *encoders.Data {
 	n := p.all.X.Cols
-	d := &encoder.Data{Features: p.all.Features, X: matrix(len(rows), n), Target: encoder.Column{Name: p.all.Target.Name, Classes: p.all.Target.Classes}}
+	d := &encoders.Data{Features: p.all.Features, X: matrix(len(rows), n), Target: encoders.Column{Name: p.all.Target.Name, Classes: p.all.Target.Classes}}
 	for k, i := range rows {
 		copy(d.X.Data[k*n:(k+1)*n], p.all.X.Data[i*n:(i+1)*n])
 		if d.Target.Classes == nil {

@@ -1,7 +1,7 @@
 package main
 
 import (
-	"github.com/noisewright/noisewright/encoder/taskaware"
+	"github.com/noisewright/noisewright/cmd/internal/encoders/taskaware"
 )
 
 var taFigures = []taFigure{taFigure5, taFigure6, taFigure7, taFigure8}
@@ -66,7 +66,7 @@ mean of those in the test. The encoders of the protocol promised are linear too.
 	settings: func() []taSetting {
 		return []taSetting{{
 			data: handwritten, decay: 0.2, task: taskaware.TaskOptions{Batch: 64, Steps: 30 * (taTrainImages / 64)}, coordinates: []int{10},
-			epochs: 10, epsilons: []float64{10, 20, 50}, promised: []float64{20}, quick: []float64{20}, batch: 64, inner: 10,
+			epochs: 10, epsilons: map[string][]float64{protocolFormula: {10, 20, 50}, protocolPromised: {20}}, quick: []float64{20}, batch: 64, inner: 10,
 			than: []taskaware.Approach{taskaware.PrivacyAgnostic}, tried: []int{5, 10}, restarts: 1,
 		}}
 	},

@@ -3,19 +3,16 @@ package main
 import (
 	"cmp"
 	"fmt"
-	"math"
+	"io"
 	"slices"
 	"strconv"
 	"strings"
 
 	"gonum.org/v1/plot"
-	"gonum.org/v1/plot/plotter"
 	"gonum.org/v1/plot/vg"
-	"gonum.org/v1/plot/vg/draw"
 
+	"github.com/noisewright/noisewright/cmd/internal/encoders/taskaware"
 	"github.com/noisewright/noisewright/cmd/internal/figure"
-	"github.com/noisewright/noisewright/cmd/internal/shell"
-	"github.com/noisewright/noisewright/encoder/taskaware"
 )
 
 // trainedPoint is the mean of runs.
@@ -67,17 +64,6 @@ func (s *taStudy) add(data, protocol string, a taskaware.Approach, z int, epsilo
 	return p
 }
 
-// meanAndDeviation returns those of a sample; the deviation of one number is 0.
-func meanAndDeviation(x []float64) (mean, deviation float64) {
-	for _, v := range x {
-		mean += v / float64(len(x))
-	}
-	for _, v := range x {
-		deviation += (v - mean) * (v - mean)
-	}
-	return mean, math.Sqrt(deviation / float64(max(len(x)-1, 1)))
-}
-
 // taGain is by how much task-aware is better than another approach, as a share of the other's
 // loss, run by run.
 type taGain struct {
@@ -123,10 +109,7 @@ func (s *taStudy) records() [][]string {
 		if p.Data != realEstate {
 			wrong = trimmed(p.Wrong)
 		}
-		out = append(out, []string{
-			p.Data, p.Protocol, string(p.Approach), strconv.Itoa(p.Coordinates), fmt.Sprint(p.Epsilon), trimmed(p.Mean), trimmed(p.Deviation),
-			wrong, strconv.Itoa(p.Runs), strings.Join(p.Noise, " "), strconv.Itoa(p.Redrawn), strconv.Itoa(p.Replaced),
-		})
+		out = append(out, record(p.Data, p.Protocol, p.Approach, p.Coordinates, p.Epsilon, trimmed(p.Mean), trimmed(p.Deviation), wrong, p.Runs, strings.Join(p.Noise, " "), p.Redrawn, p.Replaced))
 	}
 	return out
 }
@@ -138,57 +121,45 @@ var taTitles = map[string]string{
 	protocolPromised:  "promised to everybody",
 }
 
+func trimmed(v float64) string { return strconv.FormatFloat(v, 'g', 5, 64) }
+
 // draw draws a panel for each data set and protocol, with bars of a standard deviation of the
 // runs either way.
-func (s *taStudy) draw(out *shell.Output) error {
-	panels := inOrder(s.points, func(p *trainedPoint) string { return p.Data + ": " + taTitles[p.Protocol] })
+func (s *taStudy) draw(out io.Writer) error {
+	title := func(p *trainedPoint) string { return p.Data + ": " + taTitles[p.Protocol] }
 	var plots []*plot.Plot
-	for _, title := range panels {
-		of := slices.DeleteFunc(slices.Clone(s.points), func(p *trainedPoint) bool { return p.Data+": "+taTitles[p.Protocol] != title })
+	for _, text := range inOrder(s.points, title) {
+		of := which(s.points, func(p *trainedPoint) bool { return title(p) == text })
 		p := figure.New()
-		p.Title.Text, p.X.Label.Text, p.Y.Label.Text = title, "1/ε", "task loss, test people"
-		var curves []figure.Curve
+		p.Title.Text, p.X.Label.Text, p.Y.Label.Text = text, "1/ε", "task loss, test people"
+		var lines []series
 		top := 0.0
 		for i, name := range inOrder(of, (*trainedPoint).series) {
-			style := figure.Solid(figure.Palette[i%len(figure.Palette)], 2)
-			points, bars := lineOf(of, name)
-			for k, v := range points {
-				top = max(top, v.Y+bars[k].High)
+			line := lineOf(of, name)
+			line.style = figure.Solid(figure.Palette[i%len(figure.Palette)], 2)
+			for k, v := range line.points {
+				top = max(top, v.Y+line.bars[k].High)
 			}
-			b, err := plotter.NewYErrorBars(struct {
-				plotter.XYs
-				plotter.YErrors
-			}{points, bars})
-			if err != nil {
-				return err
-			}
-			b.LineStyle = figure.Solid(style.Color, 1)
-			dots, err := plotter.NewScatter(points) // one ε makes no line
-			if err != nil {
-				return err
-			}
-			dots.GlyphStyle = draw.GlyphStyle{Color: style.Color, Radius: vg.Points(2.5), Shape: draw.CircleGlyph{}}
-			p.Add(b, dots)
-			curves = append(curves, figure.Curve{Name: name, Points: points, Style: style})
+			lines = append(lines, line)
 		}
-		if err := figure.Add(p, curves); err != nil {
+		if err := addSeries(p, lines); err != nil {
 			return err
 		}
 		p.X.Min, p.Y.Min, p.Y.Max = 0, 0, 1.4*top // room for the legend
 		plots = append(plots, p)
 	}
-	return figure.WritePanels(out, plots, 15*vg.Centimeter, 12*vg.Centimeter)
+	return writePanels(out, plots, 15*vg.Centimeter, 12*vg.Centimeter)
 }
 
-// lineOf returns the points of a series by 1/ε, and the bar of each.
-func lineOf(all []*trainedPoint, series string) (points plotter.XYs, bars plotter.YErrors) {
-	of := slices.DeleteFunc(slices.Clone(all), func(p *trainedPoint) bool { return p.series() != series })
+// lineOf returns the points of a series by 1/ε.
+func lineOf(all []*trainedPoint, name string) series {
+	of := which(all, func(p *trainedPoint) bool { return p.series() == name })
 	slices.SortFunc(of, func(a, b *trainedPoint) int { return cmp.Compare(b.Epsilon, a.Epsilon) })
+	line := series{name: name}
 	for _, p := range of {
-		points = append(points, plotter.XY{X: 1 / p.Epsilon, Y: p.Mean})
-		bars = append(bars, struct{ Low, High float64 }{p.Deviation, p.Deviation})
+		line.add(1/p.Epsilon, p.Mean, p.Deviation)
 	}
-	return points, bars
+	return line
 }
 
 // series names the line that a point is on.

@@ -9,7 +9,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/noisewright/noisewright/encoder"
+	"github.com/noisewright/noisewright/cmd/internal/encoders"
 )
 
 // smallImages writes images of 6×6 pixels, with a pattern of its own for each digit, as
@@ -18,7 +18,7 @@ func smallImages(t *testing.T) string {
 	t.Helper()
 	folder := t.TempDir()
 	for part, n := range map[string]int{"train": 1200, "t10k": 400} {
-		r := encoder.Rand(uint64(n), "images", 0)
+		r := encoders.Rand(uint64(n), "images", 0)
 		pixels, labels := []byte{0, 0, 8, 3}, []byte{0, 0, 8, 1}
 		for _, d := range []int{n, 6, 6} {
 			pixels = binary.BigEndian.AppendUint32(pixels, uint32(d))
@@ -43,7 +43,7 @@ func smallImages(t *testing.T) string {
 // smallAdult writes people with the columns of adult, of whom the income depends on some.
 func smallAdult(t *testing.T) string {
 	t.Helper()
-	r := encoder.Rand(1, "people", 0)
+	r := encoders.Rand(1, "people", 0)
 	var b strings.Builder
 	b.WriteString("split,age,workclass,fnlwgt,education,education-num,marital-status,occupation,relationship,race,sex,capital-gain,capital-loss,hours-per-week,native-country,income\n")
 	for i := range 1500 {
@@ -78,9 +78,9 @@ func smallAdult(t *testing.T) string {
 	return file
 }
 
-// accuracies runs a figure on small data and returns what it reports, by series and ε, the
+// figureAccuracies runs a figure on small data and returns what it reports, by series and ε, the
 // second data set with a + before the series; 0 is no privacy.
-func accuracies(t *testing.T, v vlmFigure, change func(*vlmOptions)) map[string]map[float64]float64 {
+func figureAccuracies(t *testing.T, v vlmFigure, change func(*vlmOptions)) map[string]map[float64]float64 {
 	t.Helper()
 	c, out := options(t)
 	o := &vlmOptions{Common: c, figure: v, runs: 1, people: 900, epochs: 40, epsilons: []float64{10, 4}, hidden: []int{48}, adultSteps: 400}
@@ -113,11 +113,11 @@ func accuracies(t *testing.T, v vlmFigure, change func(*vlmOptions)) map[string]
 // was not trained on is told apart, and joining helps.
 func TestRunVLMFigures(t *testing.T) {
 	folder, file := smallImages(t), smallAdult(t)
-	clean := accuracies(t, vlmFigure1, func(o *vlmOptions) { o.data, o.adult = folder, file })
+	clean := figureAccuracies(t, vlmFigure1, func(o *vlmOptions) { o.data, o.adult = folder, file })
 	if len(clean) != 7 || clean["no noise"][0] < 0.8 || clean["latent"][10] < clean["direct noise"][10]+0.2 || clean["+no noise"][0] < 0.9 || clean["+latent"][10] < 0.8 {
 		t.Errorf("figure 1: %v", clean)
 	}
-	private := accuracies(t, vlmFigure4, func(o *vlmOptions) { o.data = folder })
+	private := figureAccuracies(t, vlmFigure4, func(o *vlmOptions) { o.data, o.epochs = folder, 25 })
 	for epsilon, bound := range private["bound (10)"] {
 		for series, a := range private {
 			// 100 people: 3 standard errors, and 1e-12 for the bound itself.
@@ -129,15 +129,15 @@ func TestRunVLMFigures(t *testing.T) {
 	if len(private) != 3 || private["all of ε on the encoding"][10] < 0.2 {
 		t.Errorf("figure 4: %v", private)
 	}
-	novel := accuracies(t, vlmFigure2, func(o *vlmOptions) { o.data = folder })
+	novel := figureAccuracies(t, vlmFigure2, func(o *vlmOptions) { o.data = folder })
 	if novel["no noise"][0] < 0.8 || novel["latent"][10] < 0.6 || len(novel["features"]) != 3 {
 		t.Errorf("figure 2: %v", novel)
 	}
-	central := accuracies(t, vlmFigure7, func(o *vlmOptions) { o.data = folder })
+	central := figureAccuracies(t, vlmFigure7, func(o *vlmOptions) { o.data, o.epochs = folder, 25 })
 	if len(central) != len(centralCases) || len(central["central ε = 1"]) != 2 || central["not protected"][10] < 0.2 {
 		t.Errorf("figure 7: %v", central)
 	}
-	joined := accuracies(t, vlmFigure3, func(o *vlmOptions) { o.data = file })
+	joined := figureAccuracies(t, vlmFigure3, func(o *vlmOptions) { o.data = file })
 	if joined["joined"][10] < joined["clean features alone"][0]+0.02 || joined["all features clean"][0] < joined["joined"][10]-0.03 {
 		t.Errorf("figure 3: %v", joined)
 	}

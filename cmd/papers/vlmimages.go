@@ -8,11 +8,11 @@ import (
 	"os"
 	"path/filepath"
 
+	"github.com/noisewright/noisewright/cmd/internal/encoders"
+	"github.com/noisewright/noisewright/cmd/internal/encoders/vlm"
 	"github.com/noisewright/noisewright/cmd/internal/shell"
 	"github.com/noisewright/noisewright/cmd/papers/idx"
 	"github.com/noisewright/noisewright/encoder"
-	"github.com/noisewright/noisewright/encoder/vlm"
-	"github.com/noisewright/noisewright/latent/bundle"
 )
 
 // digits is how many classes MNIST has.
@@ -130,9 +130,7 @@ func readParts(folder string) (*imageParts, error) {
 // network trains a network on images. With a directory of checkpoints it goes on from what it
 // finds there, and is done at once if that is complete.
 func (o *vlmOptions) network(ctx context.Context, s vlmSetting, x encoder.Matrix, seed uint64, what string, central *vlm.Central) (*vlm.Model, error) {
-	run := encoder.Run{Seed: seed, Progress: func(step, steps int, loss float64) {
-		o.line.Share(fmt.Sprintf("training %s, run %d", what, seed+1), float64(step)/float64(steps), fmt.Sprintf("step %d of %d, loss %.5g", step, steps, loss))
-	}}
+	run := encoders.Run{Seed: seed, Progress: o.training(what, seed)}
 	run.Options = fmt.Sprintf("%s, %v, %d images of %d pixels, seed %d", what, s, x.Rows, x.Cols, seed)
 	if o.checkpoints != "" {
 		run.Directory = filepath.Join(o.checkpoints, fmt.Sprintf("%s-%d-%d-%g-%g-%d", what, x.Rows, s.epochs, s.radius, s.trainingEpsilon, seed))
@@ -140,7 +138,9 @@ func (o *vlmOptions) network(ctx context.Context, s vlmSetting, x encoder.Matrix
 	return vlm.Train(ctx, x, vlm.Options{Encoder: o.hidden, Radius: s.radius, TrainingEpsilon: s.trainingEpsilon, Epochs: s.epochs, Central: central, Run: run})
 }
 
-// vlmNoise is Laplace noise for the encodings of a model.
-func vlmNoise(ctx context.Context, m *vlm.Model, epsilon float64) (encoder.Noise, error) {
-	return encoder.NewNoise(ctx, bundle.Laplace, m.Body, bundle.Promise{Epsilon: epsilon}, nil)
+// training shows how far a training has come.
+func (o *vlmOptions) training(what string, seed uint64) func(step, steps int, loss float64) {
+	return func(step, steps int, loss float64) {
+		o.line.Share(fmt.Sprintf("training %s, run %d", what, seed+1), float64(step)/float64(steps), fmt.Sprintf("step %d of %d, loss %.5g", step, steps, loss))
+	}
 }

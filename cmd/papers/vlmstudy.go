@@ -2,12 +2,10 @@ package main
 
 import (
 	"context"
-	"encoding/csv"
 	"fmt"
-	"iter"
+	"io"
 	"math"
 	"slices"
-	"strconv"
 	"strings"
 	"time"
 
@@ -16,10 +14,13 @@ import (
 	"gonum.org/v1/plot/plotter"
 	"gonum.org/v1/plot/vg"
 
+	"github.com/noisewright/noisewright/cmd/internal/encoders"
+	"github.com/noisewright/noisewright/cmd/internal/encoders/vlm"
 	"github.com/noisewright/noisewright/cmd/internal/figure"
 	"github.com/noisewright/noisewright/cmd/internal/shell"
 	"github.com/noisewright/noisewright/encoder"
-	"github.com/noisewright/noisewright/encoder/vlm"
+	"github.com/noisewright/noisewright/latent/bundle"
+	"github.com/noisewright/noisewright/noise"
 )
 
 // vlmSetting says how a network of images is trained.
@@ -77,63 +78,56 @@ type vlmOptions struct {
 
 func newVLMFigureCommand(s *shell.Streams, v vlmFigure) *cobra.Command {
 	o := &vlmOptions{Common: shell.Common{Streams: s}, figure: v, runs: 5, people: 12_000, epochs: 8, epsilons: []float64{10, 8, 6, 4, 2}, adultSteps: 1400}
-	cmd := &cobra.Command{
-		Use:   v.name,
-		Short: v.short,
-		Long: v.about + `
+	images := v.data == mnistFolder
+	example, runs := "--data adult.csv.gz", "runs, each with its own seed"
+	if images {
+		example, runs = "--data mnist", runs+", without --full"
+	}
+	return command(&o.Common, v.name, example, v.short, v.about+`
 
 The paper is Mansbridge, Barbour, Piras, Murray, Frye, Feige and Barber, "Learning to
 Noise" (arXiv 2010.12464). It prints no numbers for this figure; what it says in words
-is printed beside ours. Written are ` + v.name + `.csv, the mean and the standard
-deviation over the runs, and ` + v.name + `.svg.`,
-		Example: "  papers " + v.name + " --data " + map[string]string{mnistFolder: "mnist", adultFile: "adult.csv.gz"}[v.data] + " -o results",
-	}
-	f := shell.NewFlags(cmd)
-	f.Folder(&o.Common)
-	if v.data == mnistFolder {
-		f.Directory(&o.data, "data", v.data)
-		f.Bool(&o.full, "full", "45,000 images, 15 epochs, one run (7 minutes of a core for each of two networks)")
-		f.Integer(&o.people, "people", "", 1, 1<<20, "images that train a network, without --full")
-		f.Integer(&o.epochs, "epochs", "", 1, 1000, "epochs of training, without --full")
-		f.Directory(&o.checkpoints, "checkpoints", "directory of trained networks, to go on from and to use again")
-	} else {
-		f.File(&o.data, "data", v.data, "csv", "gz")
-	}
-	f.Require(&o.data, "data", "a "+v.data+"; papers "+v.name+" --help says which")
-	if v.name == vlmFigure1.name {
-		f.File(&o.adult, "adult", "a second panel: "+adultFile, "csv", "gz")
-	}
-	f.Integer(&o.runs, "runs", "", 1, 1000, "runs, each with its own seed"+map[bool]string{true: ", without --full"}[v.data == mnistFolder])
-	f.Summary(&o.Common, "output")
-	f.Run(o.run)
-	return cmd
+is printed beside ours. Written are `+v.name+`.csv, the mean and the standard
+deviation over the runs, and `+v.name+`.svg.`, o.run, func(f *shell.Flags) {
+		if images {
+			f.Directory(&o.data, "data", v.data)
+			f.Bool(&o.full, "full", "45,000 images, 15 epochs, one run (7 minutes of a core for each of two networks)")
+			f.Integer(&o.people, "people", "", 1, 1<<20, "images that train a network, without --full")
+			f.Integer(&o.epochs, "epochs", "", 1, 1000, "epochs of training, without --full")
+			f.Directory(&o.checkpoints, "checkpoints", "directory of trained networks, to go on from and to use again")
+		} else {
+			f.File(&o.data, "data", v.data, "csv", "gz")
+		}
+		f.Require(&o.data, "data", "a "+v.data+"; papers "+v.name+" --help says which")
+		if v.name == vlmFigure1.name {
+			f.File(&o.adult, "adult", "a second panel: "+adultFile, "csv", "gz")
+		}
+		f.Integer(&o.runs, "runs", "", 1, 1000, runs)
+	})
 }
 
 func (o *vlmOptions) run(ctx context.Context) error {
-	files, err := createPair(o.Streams, o.Output, o.figure.name) // before the work, which would be lost
+	begin := time.Now()
+	files, err := produce(&o.Common, o.figure.name, func(line *shell.Progress) error {
+		o.line = line
+		return o.figure.run(ctx, o)
+	}, func() [][]string { return o.study.records() }, func(w io.Writer) error { return o.study.draw(w) })
 	if err != nil {
 		return err
 	}
-	defer files.discard()
-	o.line = o.Progress()
-	defer o.line.Clear()
-	begin := time.Now()
-	if err := o.figure.run(ctx, o); err != nil {
-		return err
-	}
-	o.line.Clear()
-	if err := csv.NewWriter(files.csv).WriteAll(o.study.records()); err != nil {
-		return err
-	}
-	if err := o.study.draw(files.svg); err != nil {
-		return err
-	}
-	if err := files.commit(); err != nil {
-		return err
-	}
 	took := time.Since(begin)
-	report := vlmReport{shell.Schema, o.figure.name, o.figure.published, o.study.points, math.Round(took.Seconds()), files.names}
-	return o.Print(report, append(report.rows(), shell.Row{"time", took.Round(time.Second).String()}, filesRow(files)))
+	report := vlmReport{named(o.figure.name), o.figure.published, o.study, math.Round(took.Seconds()), files.names}
+	rows := append(o.study.rows(), publishedRows(o.figure.published)...)
+	return o.Print(report, append(rows, shell.Row{"time", took.Round(time.Second).String()}, filesRow(files)))
+}
+
+// vlmReport is what is printed as JSON.
+type vlmReport struct {
+	heading
+	Published []string  `json:"published"`
+	Points    vlmStudy  `json:"points"`
+	Seconds   float64   `json:"seconds"`
+	Files     [2]string `json:"files"`
 }
 
 // settings are those of the networks of images.
@@ -145,16 +139,15 @@ func (o *vlmOptions) settings() []vlmSetting {
 }
 
 // seeds are those of the runs, from 0.
-func (o *vlmOptions) seeds() iter.Seq[uint64] {
-	return func(yield func(uint64) bool) {
-		seed := uint64(0)
-		for range map[bool]int{false: o.runs, true: 1}[o.full] {
-			if !yield(seed) {
-				return
-			}
-			seed++
-		}
+func (o *vlmOptions) seeds() []uint64 {
+	seeds := make([]uint64, o.runs)
+	for i := range seeds {
+		seeds[i] = uint64(i) //nolint:gosec // not negative
 	}
+	if o.full {
+		seeds = seeds[:1]
+	}
+	return seeds
 }
 
 // vlmPoint is an accuracy.
@@ -162,108 +155,108 @@ type vlmPoint struct {
 	Data   string `json:"data"`
 	Series string `json:"series"`
 	// Epsilon is nil without privacy.
-	Epsilon   *float64 `json:"epsilon"`
-	Mean      float64  `json:"accuracy"`
-	Deviation float64  `json:"standard_deviation"` // over the runs
-	Runs      int      `json:"runs"`
-	values    []float64
+	Epsilon *float64 `json:"epsilon"`
+	accuracies
 }
 
 // vlmStudy is accuracies.
-type vlmStudy struct{ points []*vlmPoint }
+type vlmStudy []*vlmPoint
 
 // add adds a run; an infinite epsilon is none.
 func (s *vlmStudy) add(data, series string, epsilon, accuracy float64) {
-	at := slices.IndexFunc(s.points, func(p *vlmPoint) bool {
-		return p.Data == data && p.Series == series && (p.Epsilon == nil) == math.IsInf(epsilon, 1) && (p.Epsilon == nil || *p.Epsilon == epsilon)
+	at := slices.IndexFunc(*s, func(p *vlmPoint) bool {
+		return p.Data == data && p.Series == series && noiseless(p.Epsilon) == epsilon
 	})
 	if at < 0 {
-		at = len(s.points)
-		s.points = append(s.points, &vlmPoint{Data: data, Series: series, Epsilon: shell.Finite(epsilon)})
+		at = len(*s)
+		*s = append(*s, &vlmPoint{Data: data, Series: series, Epsilon: shell.Finite(epsilon)})
 	}
-	p := s.points[at]
-	p.values = append(p.values, accuracy)
-	p.Runs = len(p.values)
-	p.Mean, p.Deviation = meanAndDeviation(p.values)
+	(*s)[at].add(accuracy)
 }
 
-func (s *vlmStudy) records() [][]string {
+// noiseless is infinite without noise.
+func noiseless(epsilon *float64) float64 {
+	if epsilon == nil {
+		return math.Inf(1)
+	}
+	return *epsilon
+}
+
+// each calls do for each series of each data set, in the order of the points.
+func (s vlmStudy) each(do func(data, series string, points vlmStudy)) {
+	for _, data := range inOrder(s, func(p *vlmPoint) string { return p.Data }) {
+		of := which(s, func(p *vlmPoint) bool { return p.Data == data })
+		for _, name := range inOrder(of, func(p *vlmPoint) string { return p.Series }) {
+			do(data, name, which(of, func(p *vlmPoint) bool { return p.Series == name }))
+		}
+	}
+}
+
+func (s vlmStudy) records() [][]string {
 	out := [][]string{{"data", "series", "epsilon", "accuracy", "standard_deviation", "runs"}}
-	for _, p := range s.points {
+	for _, p := range s {
 		epsilon := "inf"
 		if p.Epsilon != nil {
 			epsilon = fmt.Sprint(*p.Epsilon)
 		}
-		out = append(out, []string{p.Data, p.Series, epsilon, fmt.Sprintf("%.4f", p.Mean), fmt.Sprintf("%.4f", p.Deviation), strconv.Itoa(p.Runs)})
+		out = append(out, append([]string{p.Data, p.Series, epsilon}, p.record()...))
 	}
 	return out
 }
 
+func (s vlmStudy) rows() (rows []shell.Row) {
+	s.each(func(data, name string, points vlmStudy) {
+		var parts []string
+		for _, p := range points {
+			at := ""
+			if p.Epsilon != nil {
+				at = fmt.Sprintf(" at %g", *p.Epsilon)
+			}
+			parts = append(parts, p.text()+at)
+		}
+		rows = append(rows, shell.Row{data, name + ": " + strings.Join(parts, ", ")})
+	})
+	return rows
+}
+
 // draw draws a panel for each data set: accuracies with bars of a standard deviation either
 // way, those without privacy as lines across.
-func (s *vlmStudy) draw(out *shell.Output) error {
-	var plots []*plot.Plot
-	for _, data := range s.data() {
-		p := figure.New()
-		p.Title.Text = data
-		p.X.Label.Text = "ε"
-		p.Y.Label.Text = "accuracy"
-		var curves []figure.Curve
-		left, right := s.epsilons(data)
-		for i, series := range s.series(data) {
-			style := figure.Solid(figure.Palette[i%len(figure.Palette)], 2)
-			points, bars := plotter.XYs{}, plotter.YErrors{}
-			for _, v := range s.points {
-				if v.Data != data || v.Series != series {
-					continue
-				}
-				if v.Epsilon == nil {
-					style = figure.Dashed(figure.Palette[i%len(figure.Palette)], 1.4)
-					points = plotter.XYs{{X: left, Y: v.Mean}, {X: right, Y: v.Mean}}
-					break
-				}
-				points = append(points, plotter.XY{X: *v.Epsilon, Y: v.Mean})
-				bars = append(bars, struct{ Low, High float64 }{v.Deviation, v.Deviation})
+func (s vlmStudy) draw(out io.Writer) error {
+	panels := map[string][]series{}
+	s.each(func(data, name string, points vlmStudy) {
+		ink := figure.Palette[len(panels[data])%len(figure.Palette)]
+		line := series{name: name, style: figure.Solid(ink, 2), plain: true}
+		for _, v := range points {
+			if v.Epsilon != nil {
+				line.add(*v.Epsilon, v.Mean, v.Deviation)
+				continue
 			}
-			curves = append(curves, figure.Curve{Name: series, Points: points, Style: style})
-			if len(bars) > 0 {
-				b, err := plotter.NewYErrorBars(struct {
-					plotter.XYs
-					plotter.YErrors
-				}{points, bars})
-				if err != nil {
-					return err
-				}
-				b.LineStyle = figure.Solid(style.Color, 1)
-				p.Add(b)
-			}
+			least, most := s.ends(data)
+			line.style, line.points = figure.Dashed(ink, 1.4), plotter.XYs{{X: least, Y: v.Mean}, {X: most, Y: v.Mean}}
+			break
 		}
-		if err := figure.Add(p, curves); err != nil {
+		panels[data] = append(panels[data], line)
+	})
+	var plots []*plot.Plot
+	for _, data := range inOrder(s, func(p *vlmPoint) string { return p.Data }) {
+		p := figure.New()
+		p.Title.Text, p.X.Label.Text, p.Y.Label.Text = data, "ε", "accuracy"
+		if err := addSeries(p, panels[data]); err != nil {
 			return err
 		}
 		p.Legend.Top = true
-		p.Legend.Left = true
-		p.Legend.XOffs = vg.Points(8)
+		legendLeft(p)
 		p.Y.Min, p.Y.Max = 0, 1.25 // room for the legend
 		p.Y.Tick.Marker = shareTicks
 		plots = append(plots, p)
 	}
-	return figure.WriteRow(out, plots, vg.Length(len(plots))*17*vg.Centimeter, 12*vg.Centimeter)
+	return writeRow(out, plots, vg.Length(len(plots))*17*vg.Centimeter, 12*vg.Centimeter)
 }
 
-// data are the data sets, in the order of the points.
-func (s *vlmStudy) data() []string {
-	return inOrder(s.points, func(p *vlmPoint) string { return p.Data })
-}
-
-func (s *vlmStudy) series(data string) []string {
-	of := slices.DeleteFunc(slices.Clone(s.points), func(p *vlmPoint) bool { return p.Data != data })
-	return inOrder(of, func(p *vlmPoint) string { return p.Series })
-}
-
-func (s *vlmStudy) epsilons(data string) (least, most float64) {
+// ends are the least and the largest ε of a data set.
+func (s vlmStudy) ends(data string) (least, most float64) {
 	least, most = math.Inf(1), math.Inf(-1)
-	for _, p := range s.points {
+	for _, p := range s {
 		if p.Data == data && p.Epsilon != nil {
 			least, most = min(least, *p.Epsilon), max(most, *p.Epsilon)
 		}
@@ -271,61 +264,13 @@ func (s *vlmStudy) epsilons(data string) (least, most float64) {
 	return least, most
 }
 
-// inOrder returns the words of the points, each once, in their order.
-func inOrder[P any](points []P, word func(P) string) (out []string) {
-	for _, p := range points {
-		if w := word(p); !slices.Contains(out, w) {
-			out = append(out, w)
-		}
-	}
-	return out
-}
-
-// vlmReport is what is printed as JSON.
-type vlmReport struct {
-	Schema    int         `json:"schema"`
-	Name      string      `json:"name"`
-	Published []string    `json:"published"`
-	Points    []*vlmPoint `json:"points"`
-	Seconds   float64     `json:"seconds"`
-	Files     [2]string   `json:"files"`
-}
-
-func (r vlmReport) rows() (rows []shell.Row) {
-	s := vlmStudy{r.Points}
-	for _, data := range s.data() {
-		for _, series := range s.series(data) {
-			var parts []string
-			for _, p := range s.points {
-				if p.Data != data || p.Series != series {
-					continue
-				}
-				at := ""
-				if p.Epsilon != nil {
-					at = fmt.Sprintf(" at %g", *p.Epsilon)
-				}
-				text := fmt.Sprintf("%.3f", p.Mean)
-				if p.Runs > 1 {
-					text += fmt.Sprintf(" ± %.3f", p.Deviation)
-				}
-				parts = append(parts, text+at)
-			}
-			rows = append(rows, shell.Row{data, series + ": " + strings.Join(parts, ", ")})
-		}
-	}
-	for _, text := range r.Published {
-		rows = append(rows, shell.Row{"published", text})
-	}
-	return rows
-}
-
-// vlmRelease is a release of encodings of some people.
+// vlmRelease is a release of encodings of some people, with Laplace noise.
 func vlmRelease(ctx context.Context, m *vlm.Model, u encoder.Matrix, epsilon float64, seed uint64, purpose string) (encoder.Matrix, error) {
-	noise, err := vlmNoise(ctx, m, epsilon)
+	noise, err := encoder.NewNoise(ctx, noise.Laplace, m.Body, bundle.Promise{Epsilon: epsilon}, nil)
 	if err != nil {
 		return encoder.Matrix{}, err
 	}
 	z := matrix(u.Rows, u.Cols)
-	noise.Release(z.Data, u.Data, encoder.Rand(seed, purpose+fmt.Sprintf(", ε = %g", epsilon), 0))
+	noise.Release(z.Data, u.Data, encoders.Rand(seed, purpose+fmt.Sprintf(", ε = %g", epsilon), 0))
 	return z, nil
 }

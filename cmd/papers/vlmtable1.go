@@ -3,14 +3,13 @@ package main
 import (
 	"context"
 	"encoding/csv"
-	"errors"
 	"path/filepath"
 	"strings"
 
 	"github.com/spf13/cobra"
 
+	"github.com/noisewright/noisewright/cmd/internal/encoders/vlm"
 	"github.com/noisewright/noisewright/cmd/internal/shell"
-	"github.com/noisewright/noisewright/encoder/vlm"
 )
 
 const vlmTable1 = "vlm-table1"
@@ -20,23 +19,14 @@ type vlmTable1Options struct{ shell.Common }
 
 func newVLMTable1Command(s *shell.Streams) *cobra.Command {
 	o := &vlmTable1Options{shell.Common{Streams: s}}
-	cmd := &cobra.Command{
-		Use:   vlmTable1,
-		Short: "Which part of a network has to be trained privately in which scenario",
-		Long: `Print which part of a network has to be trained with differential privacy for the
+	return command(&o.Common, vlmTable1, "", "Which part of a network has to be trained privately in which scenario",
+		`Print which part of a network has to be trained with differential privacy for the
 people of its training data, by scenario and by what is made of a release: the question
 of appendix D of Mansbridge et al., "Learning to Noise" (arXiv 2010.12464). The rule is
 one: a part that somebody else sees, or of which somebody sees what it computes. Noise
 on encodings protects who is encoded, and nobody else.
 
-noisewright encoder train vlm holds to this table. Written is vlm-table1.csv.`,
-		Example: "  papers vlm-table1 -o results",
-	}
-	f := shell.NewFlags(cmd)
-	f.Folder(&o.Common)
-	f.Summary(&o.Common, "output")
-	f.Run(o.run)
-	return cmd
+noisewright encoder train vlm holds to this table. Written is vlm-table1.csv.`, o.run, func(*shell.Flags) {})
 }
 
 // vlmTable1Row is a row of the table.
@@ -48,34 +38,28 @@ type vlmTable1Row struct {
 	Private     string       `json:"trained_privately"`
 }
 
-// vlmTable1Report is what is printed as JSON.
-type vlmTable1Report struct {
-	Schema int            `json:"schema"`
-	Name   string         `json:"name"`
-	Rows   []vlmTable1Row `json:"rows"`
-	Files  []string       `json:"files"`
-}
-
 // vlmTable1Rows is the table.
 func vlmTable1Rows() (rows []vlmTable1Row, err error) {
 	for _, s := range []vlm.Scenario{vlm.Collection, vlm.NovelClass, vlm.Joining} {
 		for _, l := range []vlm.Level{vlm.Latent, vlm.Features} {
 			row := vlmTable1Row{Scenario: s, Level: l, EncoderSeen: "those who are asked", DecoderSeen: "nobody"}
 			switch {
+			case s == vlm.Joining && l == vlm.Features:
+				row.EncoderSeen, row.DecoderSeen = "the receiver, by features", "the receiver, by features"
 			case s == vlm.Joining:
 				row.EncoderSeen = "the receiver, by encodings"
-				if l == vlm.Features {
-					row.EncoderSeen, row.DecoderSeen = "the receiver, by features", "the receiver, by features"
-				}
 			case l == vlm.Features:
 				row.DecoderSeen = "nobody but who trained it"
 			}
-			parts, bad := s.Private(l)
-			row.Private, err = parts.String(), errors.Join(err, bad)
+			parts, err := s.Private(l)
+			if err != nil {
+				return nil, err
+			}
+			row.Private = parts.String()
 			rows = append(rows, row)
 		}
 	}
-	return rows, err
+	return rows, nil
 }
 
 func (o *vlmTable1Options) run(context.Context) error {
@@ -94,12 +78,20 @@ func (o *vlmTable1Options) run(context.Context) error {
 	defer out.Discard()
 	all := [][]string{{"scenario", "level", "encoder_seen_by", "decoder_seen_by", "trained_privately"}}
 	for _, r := range rows {
-		all = append(all, []string{string(r.Scenario), string(r.Level), r.EncoderSeen, r.DecoderSeen, r.Private})
+		all = append(all, record(r.Scenario, r.Level, r.EncoderSeen, r.DecoderSeen, r.Private))
 	}
-	if err := errors.Join(csv.NewWriter(out).WriteAll(all), out.Commit()); err != nil {
+	if err := csv.NewWriter(out).WriteAll(all); err != nil {
 		return err
 	}
-	return o.PrintText(vlmTable1Report{shell.Schema, vlmTable1, rows, []string{name}}, func(b *strings.Builder) {
+	if err := out.Commit(); err != nil {
+		return err
+	}
+	report := struct {
+		heading
+		Rows  []vlmTable1Row `json:"rows"`
+		Files []string       `json:"files"`
+	}{named(vlmTable1), rows, []string{name}}
+	return o.PrintText(report, func(b *strings.Builder) {
 		for i, r := range all {
 			b.WriteString("| " + strings.Join(r, " | ") + " |\n")
 			if i == 0 {

@@ -12,13 +12,10 @@ import (
 	"strconv"
 	"syscall/js"
 
-	"github.com/noisewright/noisewright/cells"
 	"github.com/noisewright/noisewright/cmd/internal/portrait"
 	"github.com/noisewright/noisewright/internal/check"
-	"github.com/noisewright/noisewright/kernels"
-	"github.com/noisewright/noisewright/local"
+	"github.com/noisewright/noisewright/proof"
 	"github.com/noisewright/noisewright/sampler"
-	"github.com/noisewright/noisewright/tables"
 )
 
 // maxDraws bounds the draws of one call.
@@ -50,15 +47,15 @@ func main() {
 	}
 	export("noisewrightVerify", func(args []js.Value) (answer, error) {
 		draw = nil
-		proof, err := portrait.Verify(context.Background(), []byte(args[0].String()))
+		v, err := portrait.Verify(context.Background(), []byte(args[0].String()))
 		if err != nil {
 			return answer{}, err
 		}
-		p := portrait.New(proof)
-		if err := p.ProveTotal(proof); err != nil {
+		p := portrait.New(v)
+		if err := p.ProveTotal(v); err != nil {
 			return answer{}, err
 		}
-		if draw, err = drawer(proof); err != nil {
+		if draw, err = drawer(v); err != nil {
 			return answer{}, err
 		}
 		return answer{Portrait: p}, nil
@@ -84,34 +81,29 @@ func main() {
 }
 
 // drawer returns what draws from a proof, by the system's randomness.
-func drawer(proof any) (func(string) (any, error), error) {
-	switch v := proof.(type) {
-	case *tables.Verified:
-		s, err := sampler.New(v, sampler.Options{})
-		return number(s.AddNoise), err
-	case *kernels.Verified:
-		s, err := sampler.NewKernel(v, sampler.Options{})
-		return number(s.Release), err
-	case *cells.Verified:
-		s, err := sampler.NewAdditive(v, sampler.Options{})
-		return number(s.Release), err
-	case *local.Verified:
-		s, err := sampler.NewRandomizer(v, sampler.Options{})
-		if v.Randomizer().Spec().Values.Kind == local.Category {
-			return func(label string) (any, error) { return s.ReleaseCategory(label) }, err
-		}
-		return number(s.Release), err
+func drawer(v proof.Proven) (func(string) (any, error), error) {
+	s, err := sampler.New(v, sampler.Options{})
+	if err != nil {
+		return nil, err
 	}
-	return nil, fmt.Errorf("verifier: broken invariant: proof of type %T", proof)
+	kind := s.Mechanism().Inputs().Kind
+	return func(text string) (any, error) {
+		input, err := read(kind, text)
+		if err != nil {
+			return nil, err
+		}
+		return s.Release(input)
+	}, nil
 }
 
-// number reads a value and releases it.
-func number(release func(float64) (float64, error)) func(string) (any, error) {
-	return func(text string) (any, error) {
-		x, err := strconv.ParseFloat(text, 64)
-		if err != nil || !check.Finite(x) {
-			return nil, fmt.Errorf("value = %s, want a finite number", check.Quoted(text))
-		}
-		return release(x)
+// read reads a value as it was written; an integer may be written as a number is.
+func read(kind proof.Kind, text string) (proof.Value, error) {
+	if kind != proof.Numbers && kind != proof.Integers {
+		return proof.Space{Kind: kind}.Read(text)
 	}
+	x, err := strconv.ParseFloat(text, 64)
+	if err != nil || !check.Finite(x) {
+		return nil, fmt.Errorf("value = %s, want a finite number", check.Quoted(text))
+	}
+	return proof.Number(x), nil
 }

@@ -52,7 +52,7 @@ func encode(record string) []float64 {
 type releaser struct {
 	coordinates []coordinate
 	tables      []*tables.Verified
-	samplers    []*sampler.Sampler
+	samplers    []*sampler.Noise
 }
 
 // newReleaser takes the tables of the coordinates from the directory, and designs and
@@ -70,7 +70,7 @@ func newReleaser(ctx context.Context, dir string, coordinates []coordinate) (*re
 		if err != nil {
 			return nil, fmt.Errorf("coordinate %d: %w", i, err)
 		}
-		s, err := sampler.New(table, sampler.Options{})
+		s, err := sampler.NewNoise(table, sampler.Options{})
 		if err != nil {
 			return nil, err
 		}

@@ -55,7 +55,7 @@ func TestReleaseRefuses(t *testing.T) {
 	if r, err = newReleaser(t.Context(), dir, wider); err != nil {
 		t.Fatal(err)
 	}
-	if p := r.tables[1].Table().Privacy(); p.Sensitivity != 2*wider[1].clip {
+	if p := r.tables[1].Mechanism().Privacy(); p.Sensitivity != 2*wider[1].clip {
 		t.Errorf("a table for %+v serves %+v", p, wider[1])
 	}
 }

@@ -11,28 +11,27 @@ import (
 	"github.com/noisewright/noisewright/account"
 	"github.com/noisewright/noisewright/dp"
 	"github.com/noisewright/noisewright/loss"
-	"github.com/noisewright/noisewright/release/ledger"
 )
 
 // TestBudget: what fits is charged, what does not is refused and costs nothing.
 func TestBudget(t *testing.T) {
 	b := newBudget(t, 1, 1e-6)
-	half := ledger.Cost{Epsilon: 0.5, Delta: 5e-7, Times: 1}
+	half := account.Cost{Epsilon: 0.5, Delta: 5e-7, Times: 1}
 	for range 2 {
 		if err := b.Charge(half); err != nil {
 			t.Fatal(err)
 		}
 	}
-	err := b.Charge(ledger.Cost{Epsilon: 0.25, Times: 1})
+	err := b.Charge(account.Cost{Epsilon: 0.25, Times: 1})
 	wantSentence(t, err, "this release would exceed the budget of epsilon 1, delta 1e-06: spent are 1, and with it 1.2")
-	if !errors.Is(err, ledger.ErrExceeded) {
-		t.Errorf("%v is not ledger.ErrExceeded", err)
+	if !errors.Is(err, account.ErrExceeded) {
+		t.Errorf("%v is not account.ErrExceeded", err)
 	}
 	if spent, err := b.Spent(); err != nil || spent > 1 || len(b.Costs()) != 1 || b.Costs()[0].Times != 2 {
 		t.Errorf("spent %v, %v with %v after a refusal", spent, err, b.Costs())
 	}
-	wantSentence(t, b.Charge(ledger.Cost{Epsilon: 1, Times: 0}), "times = 0")
-	wantSentence(t, b.Charge(ledger.Cost{Epsilon: -1, Times: 1}), "epsilon")
+	wantSentence(t, b.Charge(account.Cost{Epsilon: 1, Times: 0}), "times = 0")
+	wantSentence(t, b.Charge(account.Cost{Epsilon: -1, Times: 1}), "epsilon")
 	for _, c := range []struct {
 		epsilon, delta float64
 		want           string
@@ -54,15 +53,15 @@ func TestBudgetComposes(t *testing.T) {
 		t.Fatal(err)
 	}
 	b := newBudget(t, 1, 1e-6)
-	if err := b.Charge(ledger.Cost{Table: c.Table, Times: m}); err != nil {
+	if err := b.Charge(account.Cost{Table: c.Table, Times: m}); err != nil {
 		t.Fatal(err)
 	}
-	own, _ := c.Table.Table().ExpectedLossOf(loss.L2).Float64()
+	own, _ := c.Table.Mechanism().ExpectedLossOf(loss.L2).Float64()
 	if laplace := 2.0 * m * m; own > laplace/2 {
 		t.Errorf("variance %v, want less than half of the %v of Laplace noise of epsilon/%d", own, laplace, m)
 	}
-	if err := b.Charge(ledger.Cost{Table: c.Table, Times: 1}); !errors.Is(err, ledger.ErrExceeded) {
-		t.Errorf("one use more: %v, want ledger.ErrExceeded", err)
+	if err := b.Charge(account.Cost{Table: c.Table, Times: 1}); !errors.Is(err, account.ErrExceeded) {
+		t.Errorf("one use more: %v, want account.ErrExceeded", err)
 	}
 }
 

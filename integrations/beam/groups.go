@@ -9,18 +9,18 @@ import (
 
 	"github.com/apache/beam/sdks/v2/go/pkg/beam"
 
+	"github.com/noisewright/noisewright/account"
 	"github.com/noisewright/noisewright/dp"
 	"github.com/noisewright/noisewright/integrations/beam/internal/fault"
 	"github.com/noisewright/noisewright/internal/check"
 	"github.com/noisewright/noisewright/internal/exact"
-	"github.com/noisewright/noisewright/release/ledger"
 	"github.com/noisewright/noisewright/tables"
 )
 
 // Groups are the partitions that are released, with what counts in them. Each of its
 // methods charges the budget, at once and whether or not the pipeline is run, and returns
 // a PCollection<KV<string, float64>> of partitions and private answers, or an error that
-// wraps ledger.ErrExceeded or dp.ErrInvalid.
+// wraps account.ErrExceeded or dp.ErrInvalid.
 type Groups struct {
 	people *People
 	totals beam.PCollection // KV<string, totals>
@@ -165,7 +165,7 @@ func (g *Groups) release(s beam.Scope, f answerFn, list ...*tables.Verified) (be
 	if (f.What == sum || f.What == mean) && b.Lower == b.Upper {
 		return none, check.Field("noisebeam", "lower and upper", "none", "finite numbers in ascending order, what values are clipped to: unbounded values have no sensitivity")
 	}
-	var costs []ledger.Cost
+	var costs []account.Cost
 	needs := b.sensitivities(f.What)
 	for i, table := range list {
 		need := needs[i]
@@ -173,7 +173,7 @@ func (g *Groups) release(s beam.Scope, f answerFn, list ...*tables.Verified) (be
 		if err != nil {
 			return none, err
 		}
-		t := table.Table()
+		t := table.Mechanism()
 		if t.Query() == dp.LatticeQuery {
 			return none, check.Field("noisebeam", "query of the table", t.Query(), "real or integer")
 		}
@@ -182,7 +182,7 @@ func (g *Groups) release(s beam.Scope, f answerFn, list ...*tables.Verified) (be
 				fmt.Sprintf("at least %s, which is how far a person can move the %s", number(exact.FloatUp(need)), names[f.What][i]))
 		}
 		f.Noise = append(f.Noise, n)
-		costs = append(costs, ledger.Cost{Table: table, Times: b.Partitions})
+		costs = append(costs, account.Cost{Table: table, Times: b.Partitions})
 	}
 	if err := g.people.budget.Charge(costs...); err != nil {
 		return none, err

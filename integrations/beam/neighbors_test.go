@@ -13,7 +13,6 @@ import (
 
 	"github.com/noisewright/noisewright/account"
 	"github.com/noisewright/noisewright/internal/exact"
-	"github.com/noisewright/noisewright/release/ledger"
 	"github.com/noisewright/noisewright/tables"
 )
 
@@ -245,7 +244,7 @@ func lawOf(data [][]int, most int, v *tables.Verified, rule *Selection) law {
 
 func released(out law, n [2]int64, p float64, v *tables.Verified, rule *Selection) {
 	var own [2]map[int]float64
-	pmf, atom := v.Table().PMF()
+	pmf, atom := v.Mechanism().PMF()
 	for k := range own {
 		own[k] = map[int]float64{}
 		keep := 1.0
@@ -254,7 +253,7 @@ func released(out law, n [2]int64, p float64, v *tables.Verified, rule *Selectio
 			own[k][hidden] = 1 - keep
 		}
 		for i, w := range pmf {
-			own[k][v.Table().Grid().FirstCell+i+int(n[k])] += keep * w
+			own[k][v.Mechanism().Grid().FirstCell+i+int(n[k])] += keep * w
 		}
 		own[k][int(n[k])] += keep * atom
 	}
@@ -295,9 +294,9 @@ func TestNeighbors(t *testing.T) {
 	}
 	for _, most := range []int{1, 2} {
 		for _, r := range []*Selection{nil, rule} {
-			costs := []ledger.Cost{{Table: v, Times: most}}
+			costs := []account.Cost{{Table: v, Times: most}}
 			if r != nil {
-				costs = append(costs, ledger.Cost{Epsilon: r.epsilon, Delta: r.delta, Times: most})
+				costs = append(costs, account.Cost{Epsilon: r.epsilon, Delta: r.delta, Times: most})
 			}
 			for _, epsilon := range []float64{0.3, 1, 2, 3} {
 				limit := composedDelta(t, costs, epsilon)
@@ -318,11 +317,14 @@ func TestNeighbors(t *testing.T) {
 	}
 }
 
-func composedDelta(t *testing.T, costs []ledger.Cost, epsilon float64) account.Bounds {
+func composedDelta(t *testing.T, costs []account.Cost, epsilon float64) account.Bounds {
 	t.Helper()
 	var releases []account.Release
 	for _, c := range costs {
-		pld, err := distribution(c)
+		pld, err := account.Approximate(c.Epsilon, c.Delta)
+		if c.Table != nil {
+			pld, err = account.Table(c.Table.Mechanism())
+		}
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -19,6 +19,7 @@ import (
 	"github.com/noisewright/noisewright/integrations/beam/internal/fault"
 	"github.com/noisewright/noisewright/internal/check"
 	"github.com/noisewright/noisewright/internal/exact"
+	"github.com/noisewright/noisewright/proof"
 	"github.com/noisewright/noisewright/sampler"
 	"github.com/noisewright/noisewright/tables"
 )
@@ -32,11 +33,11 @@ type noise struct {
 }
 
 func newNoise(v *tables.Verified) (noise, error) {
-	if v == nil || v.Table() == nil {
+	if v == nil || v.Mechanism() == nil {
 		return noise{}, check.Field("noisebeam", "table", "none", "a verified one")
 	}
 	var text bytes.Buffer
-	if err := v.Table().Encode(&text); err != nil {
+	if err := v.Mechanism().Encode(&text); err != nil {
 		return noise{}, err
 	}
 	return noise{Table: text.Bytes(), Secret: newSecret()}, nil
@@ -56,7 +57,7 @@ func (n *noise) setup() error {
 			return err
 		}
 		// Who built the pipeline had it verified: this takes as long as it did then.
-		if v, err = t.VerifyContext(context.Background(), tables.VerifyOptions{Work: math.MaxInt64}); err != nil {
+		if v, err = proof.Verify(context.Background(), t, proof.Options{Work: math.MaxInt64}); err != nil {
 			return err
 		}
 		proved.Store(hash, v)
@@ -111,11 +112,11 @@ func (c Column) validate(v *tables.Verified) error {
 	if err := bad.Err(); err != nil {
 		return err
 	}
-	if v == nil || v.Table() == nil {
+	if v == nil || v.Mechanism() == nil {
 		return check.Field("noisebeam", "table", "none", "a verified one")
 	}
 	width := new(big.Rat).Sub(exact.Rational(c.Upper), exact.Rational(c.Lower))
-	if s := v.Table().Privacy().Sensitivity; width.Cmp(exact.Rational(s)) > 0 {
+	if s := v.Mechanism().Privacy().Sensitivity; width.Cmp(exact.Rational(s)) > 0 {
 		bad.Bad("upper - lower", exact.FloatUp(width), "at most the sensitivity of the table, "+number(s))
 	}
 	return bad.Err()

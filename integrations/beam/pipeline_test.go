@@ -322,8 +322,8 @@ func TestLaw(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	m2, _ := v.Table().ExpectedLossOf(loss.L2).Float64()
-	m4, _ := v.Table().ExpectedLossOf(fourth).Float64()
+	m2, _ := v.Mechanism().ExpectedLossOf(loss.L2).Float64()
+	m4, _ := v.Mechanism().ExpectedLossOf(fourth).Float64()
 	if len(lines) != rows || math.Abs(sum) > 6.2*math.Sqrt(rows*m2) || math.Abs(squares-rows*m2) > 6.2*math.Sqrt(rows*(m4-m2*m2)) {
 		t.Errorf("%d rows, sum %v, mean square %v, want %d, 0 and %v", len(lines), sum, squares/rows, rows, m2)
 	}

@@ -7,11 +7,11 @@ import (
 
 	"github.com/apache/beam/sdks/v2/go/pkg/beam"
 
+	"github.com/noisewright/noisewright/account"
 	"github.com/noisewright/noisewright/integrations/beam/internal/fault"
 	"github.com/noisewright/noisewright/internal/check"
 	"github.com/noisewright/noisewright/internal/exact"
 	permuteflip "github.com/noisewright/noisewright/internal/selection"
-	"github.com/noisewright/noisewright/release/ledger"
 )
 
 // Quantile is a private answer: the quantile of the probability, about.
@@ -42,7 +42,7 @@ func (g *Groups) Quantiles(s beam.Scope, o QuantileOptions) (beam.PCollection, e
 	if len(o.Probabilities) == 0 {
 		bad.Bad("number of probabilities", 0, "1 or more")
 	}
-	checkPromise(bad, o.Epsilon, 0)
+	bad.Budget(o.Epsilon, 0)
 	if err := bad.Err(); err != nil {
 		return none, err
 	}
@@ -57,7 +57,7 @@ func (g *Groups) Quantiles(s beam.Scope, o QuantileOptions) (beam.PCollection, e
 	if err := f.Setup(); err != nil {
 		return none, err
 	}
-	if err := g.people.budget.Charge(ledger.Cost{Epsilon: o.Epsilon, Times: b.Partitions * len(o.Probabilities)}); err != nil {
+	if err := g.people.budget.Charge(account.Cost{Epsilon: o.Epsilon, Times: b.Partitions * len(o.Probabilities)}); err != nil {
 		return none, err
 	}
 	s = s.Scope("noisebeam.Quantiles")

@@ -202,10 +202,10 @@ func chi(counts map[int]int, p map[int]float64, total int) (stat, limit float64)
 func TestKeyedLaws(t *testing.T) {
 	const draws = 40_000
 	v := loud(t, 1, 0.05)
-	pmf, atom := v.Table().PMF()
+	pmf, atom := v.Mechanism().PMF()
 	p := map[int]float64{0: atom}
 	for i, w := range pmf {
-		p[v.Table().Grid().FirstCell+i] += w
+		p[v.Mechanism().Grid().FirstCell+i] += w
 	}
 	for k, w := range p {
 		if w == 0 {

@@ -8,7 +8,6 @@ import (
 	"github.com/noisewright/noisewright/account"
 	"github.com/noisewright/noisewright/internal/check"
 	"github.com/noisewright/noisewright/internal/exact"
-	"github.com/noisewright/noisewright/release/ledger"
 )
 
 // Selection decides which partitions are released: each with a probability that depends on
@@ -39,7 +38,7 @@ const keepBits = 128
 // 2^20 people would be needed.
 func NewSelection(epsilon, delta float64, partitions int) (*Selection, error) {
 	bad := check.In("noisebeam")
-	checkPromise(bad, epsilon, delta)
+	bad.Budget(epsilon, delta)
 	if delta == 0 {
 		bad.Bad("delta", delta, "above 0: without, no private rule releases a key that it finds")
 	}
@@ -171,8 +170,8 @@ func (s *Selection) Probability(people int64) *big.Rat {
 func (s *Selection) Partition() (epsilon, delta float64) { return s.epsilon, s.delta }
 
 // cost is that of a person in all partitions.
-func (s *Selection) cost() ledger.Cost {
-	return ledger.Cost{Epsilon: s.epsilon, Delta: s.delta, Times: s.partitions}
+func (s *Selection) cost() account.Cost {
+	return account.Cost{Epsilon: s.epsilon, Delta: s.delta, Times: s.partitions}
 }
 
 // kept is the decision by a random word.

@@ -129,6 +129,13 @@ func (l *List) Badf(field string, value any, rule string, args ...any) {
 	l.Bad(field, value, fmt.Sprintf(rule, args...))
 }
 
+// Want adds a FieldError unless the rule, which may be one to format, holds for the field.
+func (l *List) Want(holds bool, field string, value any, rule string, args ...any) {
+	if !holds {
+		l.Badf(field, value, rule, args...)
+	}
+}
+
 // Add adds an error; nil is none.
 func (l *List) Add(err error) {
 	if err != nil {
@@ -141,6 +148,9 @@ func (l *List) None() bool { return len(l.errs) == 0 }
 
 // Err joins all that was added, and is nil if nothing was.
 func (l *List) Err() error { return errors.Join(l.errs...) }
+
+// Positive reports whether a number is finite and above 0.
+func Positive(x float64) bool { return x > 0 && x <= math.MaxFloat64 }
 
 // Finite reports whether no number is NaN or infinite.
 func Finite(x ...float64) bool {

@@ -34,7 +34,9 @@ func TestList(t *testing.T) {
 	}
 	l.Bad("gap", 0, "a number above 0")
 	l.Badf("cells", 3, "at most %d", 2)
-	want := []string{"gap = 0, want a number above 0", "cells = 3, want at most 2"}
+	l.Want(true, "steps", 1, "at least 1")
+	l.Want(Positive(math.NaN()) || Positive(math.Inf(1)) || !Positive(5e-324), "rate", 0, "above %d", 0)
+	want := []string{"gap = 0, want a number above 0", "cells = 3, want at most 2", "rate = 0, want above 0"}
 	if got := Sentences(l.Err()); l.None() || !slices.Equal(got, want) {
 		t.Errorf("%q, want %q", got, want)
 	}

@@ -12,14 +12,14 @@ import (
 	"github.com/noisewright/noisewright/internal/check"
 	"github.com/noisewright/noisewright/internal/files"
 	"github.com/noisewright/noisewright/local"
+	"github.com/noisewright/noisewright/proof"
 	"github.com/noisewright/noisewright/tables"
 )
 
 const (
-	fileName  = "bundle.json"
-	tablesDir = "tables"
-	// randomizersDir is there only in a bundle with randomizers.
-	randomizersDir = "randomizers"
+	fileName = "bundle.json"
+	// Directories, of which there is one that has files, named as the fields of their errors.
+	tablesDir, randomizersDir = "tables", "randomizers"
 )
 
 // lawName is that of the k-th file of a table or a randomizer.
@@ -85,7 +85,7 @@ func (s *Spec) arrays(n, z int, bounds bool, tasks int) []array {
 // and nothing of the promise (see Verify). It reads the files that docs/bundle-format.md
 // names and ignores others, and takes at most a small multiple of their size.
 //
-// Errors wrap ErrFormat or tables.ErrFormat, dp.ErrInvalid for values
+// Errors wrap proof.ErrFormat or proof.ErrFormat, dp.ErrInvalid for values
 // outside their range, or are those of the file system; each names the file.
 func Read(dir string) (*Bundle, error) {
 	return ReadFS(directory(dir))
@@ -133,27 +133,29 @@ func ReadFS(root fs.FS) (*Bundle, error) {
 			return nil, err
 		}
 	}
-	for k := range f.Noise.Tables {
-		err := read(lawName(tablesDir, k), func(r io.Reader) error {
-			t, err := tables.Decode(r)
-			s.Tables = append(s.Tables, t)
-			return err
-		})
-		if err != nil {
-			return nil, err
-		}
+	var err error
+	if s.Tables, err = readLaws(read, tablesDir, f.Noise.Tables, tables.Decode); err != nil {
+		return nil, err
 	}
-	for k := range f.Noise.randomizers() {
-		err := read(lawName(randomizersDir, k), func(r io.Reader) error {
-			m, err := local.Decode(r)
-			s.Randomizers = append(s.Randomizers, m)
-			return err
-		})
-		if err != nil {
-			return nil, err
-		}
+	if s.Randomizers, err = readLaws(read, randomizersDir, f.Noise.randomizers(), local.Decode); err != nil {
+		return nil, err
 	}
 	return New(s)
+}
+
+// readLaws reads so many tables or randomizers.
+func readLaws[T any](read func(name string, decode func(io.Reader) error) error, dir string, count int, decode func(io.Reader) (*T, error)) (laws []*T, err error) {
+	for k := range count {
+		err := read(lawName(dir, k), func(r io.Reader) error {
+			law, err := decode(r)
+			laws = append(laws, law)
+			return err
+		})
+		if err != nil {
+			return nil, err
+		}
+	}
+	return laws, nil
 }
 
 // cause is a file error without the path, which the message has already.
@@ -166,10 +168,10 @@ func cause(err error) error {
 }
 
 func (a array) decode(r io.Reader) error {
-	data, shape, err := files.DecodeArray(r, MaxEntries, a.shape...)
+	data, shape, err := files.DecodeArray(r, maxEntries, a.shape...)
 	*a.data = data
 	if errors.Is(err, files.ErrArray) {
-		return check.Errorf("", ErrFormat, "%w", err)
+		return check.Errorf("", proof.ErrFormat, "%w", err)
 	}
 	if err == nil && a.matrix != nil {
 		a.matrix.Rows, a.matrix.Cols = shape[0], shape[1]
@@ -238,12 +240,10 @@ func ofBundle(path string, entry fs.DirEntry) bool {
 
 func (b *Bundle) writeFiles(dir string) error {
 	s := &b.spec
-	for laws, count := range map[string]int{tablesDir: len(s.Tables), randomizersDir: len(s.Randomizers)} {
-		if count == 0 {
-			continue
-		}
+	laws, _, lawsDir := s.laws()
+	if len(laws) > 0 {
 		// 0777 less the umask is what any program gives a directory the user asked for.
-		if err := os.Mkdir(filepath.Join(dir, laws), 0o777); err != nil { //nolint:gosec
+		if err := os.Mkdir(filepath.Join(dir, lawsDir), 0o777); err != nil { //nolint:gosec
 			return err
 		}
 	}
@@ -266,13 +266,8 @@ func (b *Bundle) writeFiles(dir string) error {
 			return err
 		}
 	}
-	for k, t := range s.Tables {
-		if err := write(lawName(tablesDir, k), t.Encode); err != nil {
-			return err
-		}
-	}
-	for k, m := range s.Randomizers {
-		if err := write(lawName(randomizersDir, k), m.Encode); err != nil {
+	for k, m := range laws {
+		if err := write(lawName(lawsDir, k), m.Encode); err != nil {
 			return err
 		}
 	}

@@ -26,14 +26,8 @@ func (b *Bundle) Filter(dst, x []float64) ([]float64, error) {
 
 // validateNone checks that there is no noise, and no promise.
 func (s *Spec) validateNone(c checker) {
-	if s.Noise != None {
-		c.Bad("noise.kind", s.Noise, "none for the composition none")
-	}
-	if s.Composition != NoComposition {
-		c.Bad("noise.composition", s.Composition, "none for the kind none")
-	}
-	if s.Promise != noPromise {
-		c.Badf("promise", fmt.Sprintf("epsilon %g, delta %g", s.Promise.Epsilon, s.Promise.Delta), "none, that is epsilon %g and delta %g, for the kind none", noPromise.Epsilon, noPromise.Delta)
-	}
+	c.Want(s.Noise == None, "noise.kind", s.Noise, "none for the composition none")
+	c.Want(s.Composition == noComposition, "noise.composition", s.Composition, "none for the kind none")
+	c.Want(s.Promise == noPromise, "promise", fmt.Sprintf("epsilon %g, delta %g", s.Promise.Epsilon, s.Promise.Delta), "none, that is epsilon %g and delta %g, for the kind none", noPromise.Epsilon, noPromise.Delta)
 	s.validateNoTables(c)
 }

@@ -6,21 +6,21 @@ import (
 	"slices"
 )
 
-// MaxLayers bounds the layers on the device, and those on the server.
-const MaxLayers = 16
+// maxLayers bounds the layers on the device, and those on the server.
+const maxLayers = 16
 
-// Activation is what a layer does to each of its sums.
+// Activation is what a layer does to each of its sums x: identity, sigmoid, which is
+// 1/(1 + e^-x), relu, max(x, 0), or tanh.
 type Activation string
 
-// The activations.
 const (
-	Identity Activation = "identity"
-	Sigmoid  Activation = "sigmoid" // 1/(1 + e^-x)
-	ReLU     Activation = "relu"    // max(x, 0)
-	Tanh     Activation = "tanh"
+	identity Activation = "identity"
+	sigmoid  Activation = "sigmoid"
+	relu     Activation = "relu"
+	tanh     Activation = "tanh"
 )
 
-var activations = []Activation{Identity, Sigmoid, ReLU, Tanh}
+var activations = []Activation{identity, sigmoid, relu, tanh}
 
 // Layer is a dense layer: of h it makes Activation(Weights·h + Bias), each number
 // clipped to ±MaxMagnitude, so that nothing overflows after any number of layers.
@@ -75,15 +75,15 @@ func workFor(layers []Layer) (numbers int) {
 // of returns the activation of a sum that is a finite number.
 func (a Activation) of(x float64) float64 {
 	switch a {
-	case Sigmoid:
+	case sigmoid:
 		if x < 0 { // e^-x might overflow
 			e := math.Exp(x)
 			return e / (1 + e)
 		}
 		return 1 / (1 + math.Exp(-x))
-	case ReLU:
+	case relu:
 		return max(x, 0)
-	case Tanh:
+	case tanh:
 		return math.Tanh(x)
 	default: // the identity
 		return x
@@ -108,20 +108,16 @@ func softmax(x []float64) {
 
 // layers checks layers that are applied to so many numbers, and returns how many they make.
 func (c checker) layers(field string, layers []Layer, in int) (out int) {
-	if len(layers) > MaxLayers {
-		c.Badf(field, fmt.Sprintf("%d layers", len(layers)), "at most %d", MaxLayers)
-	}
+	c.Want(len(layers) <= maxLayers, field, fmt.Sprintf("%d layers", len(layers)), "at most %d", maxLayers)
 	for i, l := range layers {
 		name, rows := fmt.Sprintf("%s[%d]", field, i), l.Weights.Rows
-		if rows < 1 || rows > MaxFeatures {
-			c.Badf(name+".weights", fmt.Sprintf("%d rows", rows), "1 to %d", MaxFeatures)
+		if rows < 1 || rows > maxFeatures {
+			c.Badf(name+".weights", fmt.Sprintf("%d rows", rows), "1 to %d", maxFeatures)
 			return rows
 		}
 		c.matrix(name+".weights", l.Weights, rows, in)
 		c.vector(name+".bias", l.Bias, rows)
-		if !slices.Contains(activations, l.Activation) {
-			c.Badf(name+".activation", fmt.Sprintf("%.40q", string(l.Activation)), "one of %v", activations)
-		}
+		c.Want(slices.Contains(activations, l.Activation), name+".activation", fmt.Sprintf("%.40q", string(l.Activation)), "one of %v", activations)
 		in = rows
 	}
 	return in
@@ -135,15 +131,9 @@ func (s *Spec) validateLayers(c checker, n, z int) (encoded, decoded int) {
 	for _, l := range slices.Concat(s.Layers, s.Head) {
 		entries += len(l.Weights.Data)
 	}
-	if entries > MaxEntries {
-		c.Badf("layers and head", fmt.Sprintf("%d entries of weights", entries), "at most %d together", MaxEntries)
-	}
-	if s.Domain == Bounds && len(s.Layers) > 0 {
-		c.Bad("layers", fmt.Sprintf("%d layers", len(s.Layers)), "none for the domain bounds, whose proof is about an affine encoder")
-	}
-	if s.Lookup != nil && len(s.Head) > 0 {
-		c.Bad("head", fmt.Sprintf("%d layers", len(s.Head)), "none beside a lookup")
-	}
+	c.Want(entries <= maxEntries, "layers and head", fmt.Sprintf("%d entries of weights", entries), "at most %d together", maxEntries)
+	c.Want(s.Domain != Bounds || len(s.Layers) == 0, "layers", fmt.Sprintf("%d layers", len(s.Layers)), "none for the domain bounds, whose proof is about an affine encoder")
+	c.Want(s.Lookup == nil || len(s.Head) == 0, "head", fmt.Sprintf("%d layers", len(s.Head)), "none beside a lookup")
 	return encoded, decoded
 }
 
@@ -176,16 +166,14 @@ func (s *Spec) validateOutputs(c checker, n, z, decoded int) {
 	k := len(s.outputs())
 	switch s.Output {
 	case Features:
-		if len(s.Outputs) > 0 {
-			c.Bad("outputs", fmt.Sprintf("%d names", len(s.Outputs)), "none, unless the output is values or classes")
-		}
+		c.Want(len(s.Outputs) == 0, "outputs", fmt.Sprintf("%d names", len(s.Outputs)), "none, unless the output is values or classes")
 	case Values, Classes:
 		least := 1
 		if s.Output == Classes {
 			least = 2
 		}
-		if k < least || k > MaxFeatures {
-			c.Badf("outputs", fmt.Sprintf("%d names", k), "%d to %d for the output %s", least, MaxFeatures, s.Output)
+		if k < least || k > maxFeatures {
+			c.Badf("outputs", fmt.Sprintf("%d names", k), "%d to %d for the output %s", least, maxFeatures, s.Output)
 			return
 		}
 		c.names("outputs", s.Outputs)
@@ -201,8 +189,6 @@ func (s *Spec) validateOutputs(c checker, n, z, decoded int) {
 	c.vector("decoder_offset", s.DecoderOffset, k)
 	if t := s.Task; t.Rows != 0 || t.Cols != 0 || len(t.Data) > 0 {
 		c.matrix("task", t, max(t.Rows, 1), n)
-		if s.Output != Features {
-			c.Bad("task", fmt.Sprintf("%d×%d", t.Rows, t.Cols), "none, unless the output is the features")
-		}
+		c.Want(s.Output == Features, "task", fmt.Sprintf("%d×%d", t.Rows, t.Cols), "none, unless the output is the features")
 	}
 }

@@ -35,13 +35,11 @@ func (l *Lookup) decode(dst, u, offset []float64) {
 
 // validateLookup checks a lookup, beside which there is no Decoder.
 func (s *Spec) validateLookup(c checker, k, z int) {
-	if s.Decoder.Rows != 0 || s.Decoder.Cols != 0 || len(s.Decoder.Data) > 0 {
-		c.Bad("decoder", fmt.Sprintf("%d×%d", s.Decoder.Rows, s.Decoder.Cols), "none beside a lookup")
-	}
+	c.Want(s.Decoder.Rows == 0 && s.Decoder.Cols == 0 && len(s.Decoder.Data) == 0, "decoder", fmt.Sprintf("%d×%d", s.Decoder.Rows, s.Decoder.Cols), "none beside a lookup")
 	l := s.Lookup
 	bins := max(l.Edges.Cols, 1) // at least one edge
 	c.matrix("lookup_edges", l.Edges, z, bins)
-	c.matrix("lookup_values", l.Values, z*(min(bins, MaxEntries)+1), k)
+	c.matrix("lookup_values", l.Values, z*(min(bins, maxEntries)+1), k)
 	for i := range l.Edges.Rows {
 		if len(l.Edges.Data) != l.Edges.Rows*l.Edges.Cols {
 			return // reported

@@ -1,12 +1,9 @@
 package bundle
 
 import (
-	"errors"
 	"fmt"
-	"math/big"
 
 	"github.com/noisewright/noisewright/internal/check"
-	"github.com/noisewright/noisewright/internal/exact"
 	"github.com/noisewright/noisewright/local"
 )
 
@@ -23,23 +20,11 @@ func (b *Bundle) Randomizer(i int) *local.Randomizer {
 // clipped to, and no tables.
 func (s *Spec) validateRandomizers(all checker) {
 	c := checker{check.In("bundle")}
-	if len(s.Tables) > 0 || len(s.TableOf) > 0 {
-		c.Bad("tables", fmt.Sprintf("%d tables", len(s.Tables)), "none beside randomizers")
-	}
+	c.Want(len(s.Tables) == 0 && len(s.TableOf) == 0, "tables", fmt.Sprintf("%d tables", len(s.Tables)), "none beside randomizers")
 	if m := len(s.Randomizers); m < 1 || m > len(s.Axes) {
 		c.Bad("randomizers", fmt.Sprintf("%d randomizers", m), "1 to the number of coordinates")
 	}
-	if len(s.RandomizerOf) != len(s.Axes) {
-		c.Badf("randomizer_of", fmt.Sprintf("%d indices", len(s.RandomizerOf)), "%d, one per coordinate", len(s.Axes))
-	}
-	used := make([]bool, len(s.Randomizers))
-	for i, k := range s.RandomizerOf {
-		if k < 0 || k >= len(s.Randomizers) {
-			c.Badf(fmt.Sprintf("randomizer_of[%d]", i), k, "an index below %d", len(s.Randomizers))
-			continue
-		}
-		used[k] = true
-	}
+	used := c.indices("randomizer_of", s.RandomizerOf, len(s.Randomizers), len(s.Axes))
 	for k, m := range s.Randomizers {
 		field := fmt.Sprintf("randomizers[%d]", k)
 		switch {
@@ -56,22 +41,4 @@ func (s *Spec) validateRandomizers(all checker) {
 	if !c.None() {
 		all.Add(c.Err())
 	}
-}
-
-// proveRandomizers adds up what the randomizers of the coordinates promise. Clipped values
-// of coordinate i lie within ±s_i, exactly.
-func (v *Verified) proveRandomizers() error {
-	s := &v.bundle.spec
-	var errs []error
-	v.epsilon, v.delta = new(big.Rat), new(big.Rat)
-	for i, axis := range s.Axes {
-		k := s.RandomizerOf[i]
-		m := v.randomizers[k].Randomizer().Spec()
-		if values := m.Values; !(values.Lower <= -axis && axis <= values.Upper) {
-			errs = append(errs, check.Errorf("bundle", ErrNotPrivate, "axes[%d] = %g, want a range of randomizers[%d], %g to %g, that holds it on both sides", i, axis, k, values.Lower, values.Upper))
-		}
-		v.epsilon.Add(v.epsilon, exact.Rational(m.Epsilon))
-		v.delta.Add(v.delta, exact.Rational(m.Delta))
-	}
-	return errors.Join(errs...)
 }

@@ -11,17 +11,14 @@ import (
 	"github.com/noisewright/noisewright/internal/check"
 	"github.com/noisewright/noisewright/local"
 	"github.com/noisewright/noisewright/noise"
+	"github.com/noisewright/noisewright/proof"
 	"github.com/noisewright/noisewright/tables"
 )
 
-// Sentinel errors, checked with errors.Is.
+// Sentinel errors, checked with errors.Is, beside those of package proof.
 var (
-	// ErrFormat marks files that are not a bundle.
-	ErrFormat = errors.New("malformed bundle")
-	// ErrNotPrivate marks a bundle whose promise is not proved.
-	ErrNotPrivate = errors.New("bundle is not private as promised")
 	// ErrNoPromise marks a bundle of the kind None: it is well-formed, promises nothing, and so
-	// there is nothing to prove. It is not ErrNotPrivate, which is about a promise that is
+	// there is nothing to prove. It is not proof.ErrNotPrivate, which is about a promise that is
 	// broken.
 	ErrNoPromise = errors.New("bundle makes no promise")
 	// ErrExists marks a directory that is there already.
@@ -31,12 +28,12 @@ var (
 // Limits of a bundle. They keep every float64 of an encoding finite and every
 // integer of it exact, and bound what a reader allocates.
 const (
-	// MaxFeatures bounds the number of features.
-	MaxFeatures = 1 << 16
+	// maxFeatures bounds the number of features.
+	maxFeatures = 1 << 16
 	// MaxCoordinates bounds the number of released coordinates.
 	MaxCoordinates = 1 << 12
-	// MaxEntries bounds the entries of a matrix.
-	MaxEntries = 1 << 24
+	// maxEntries bounds the entries of a matrix.
+	maxEntries = 1 << 24
 	// MaxMagnitude bounds every number of a mean, a matrix, an offset or
 	// bounds of features; features beyond it are clipped to it. Sums of 2^16
 	// products are then far from overflow.
@@ -66,42 +63,57 @@ const (
 	Bounds Domain = "bounds"
 )
 
-// Composition says how the promise follows from the tables.
+// Composition says how the promise follows from the tables: Exact, or that of the Kind.
 type Composition string
 
 // The compositions.
 const (
-	// Basic is basic composition: the epsilons and the deltas of the coordinates'
-	// tables add up.
-	Basic Composition = "basic"
-	// Exact leaves the composition of the coordinates' tables to an Accountant.
+	// basic is basic composition: the epsilons and the deltas of the coordinates'
+	// tables or randomizers add up.
+	basic Composition = "basic"
+	// Exact leaves the composition of the coordinates' tables to the accountant of Verify.
 	Exact Composition = "exact"
-	// L1 is joint Laplace noise on a grid, by the ℓ1 distance of encodings.
-	L1 Composition = "l1"
-	// L2 is joint Gaussian noise on a grid, by the ℓ2 distance of encodings.
-	L2 Composition = "l2"
-	// Norm is noise whose density is a function of its ℓ2 norm, on a grid, by the ℓ2
+	// jointL1 is joint Laplace noise on a grid, by the ℓ1 distance of encodings.
+	jointL1 Composition = "l1"
+	// jointL2 is joint Gaussian noise on a grid, by the ℓ2 distance of encodings.
+	jointL2 Composition = "l2"
+	// jointNorm is noise whose density is a function of its ℓ2 norm, on a grid, by the ℓ2
 	// distance of encodings. It has no table.
-	Norm Composition = "norm"
-	// NoComposition is that of None, and of it alone.
-	NoComposition Composition = "none"
+	jointNorm Composition = "norm"
+	// noComposition is that of None, and of it alone.
+	noComposition Composition = "none"
 )
 
-// joint reports whether one law serves all coordinates, on its grid.
-func (c Composition) joint() bool { return c == L1 || c == L2 || c == Norm }
+// jointKinds are the compositions in which one law serves all coordinates, on its grid, and
+// the only kind of noise that each is for.
+var jointKinds = map[Composition]Kind{jointL1: noise.Laplace, jointL2: noise.Gaussian, jointNorm: Spherical}
 
-// Kind is a word for the noise. It matters to the proof in these respects: L1 needs
-// Laplace, L2 needs Gaussian, Norm needs Spherical, Local and LocalUnbiased have
+func (c Composition) joint() bool { return jointKinds[c] != "" }
+
+// Composition returns the one of the kind: l1, l2 or norm for noise that is joint to all
+// coordinates, none for None, and for all other kinds basic, in whose place tables may have
+// Exact.
+func (k Kind) Composition() Composition {
+	for c, kind := range jointKinds {
+		if kind == k {
+			return c
+		}
+	}
+	if k == None {
+		return noComposition
+	}
+	return basic
+}
+
+// Kind is a word for the noise: one of these, or noise.TruncatedLaplace, noise.Staircase,
+// noise.Laplace or noise.Gaussian. It matters to the proof in these respects: the composition
+// l1 needs Laplace noise, l2 Gaussian, norm Spherical; Local and LocalUnbiased have
 // randomizers in the place of tables, and for None there is no proof.
 type Kind string
 
-// The kinds of noise.
+// The kinds of noise that package noise has no name for.
 const (
-	Designed         Kind = "designed"
-	TruncatedLaplace Kind = noise.TruncatedLaplace
-	Staircase        Kind = noise.Staircase
-	Laplace          Kind = noise.Laplace
-	Gaussian         Kind = noise.Gaussian
+	Designed Kind = "designed"
 	// Spherical is noise of a vector of the density exp(-‖x‖₂/Tau), up to a factor.
 	Spherical Kind = "spherical"
 	// Local is a local randomizer on each coordinate: no noise that is added.
@@ -113,7 +125,7 @@ const (
 	None Kind = "none"
 )
 
-var kinds = []Kind{Designed, TruncatedLaplace, Staircase, Laplace, Gaussian, Spherical, Local, LocalUnbiased, None}
+var kinds = []Kind{Designed, noise.TruncatedLaplace, noise.Staircase, noise.Laplace, noise.Gaussian, Spherical, Local, LocalUnbiased, None}
 
 // randomized reports whether there are randomizers in the place of tables.
 func (k Kind) randomized() bool { return k == Local || k == LocalUnbiased }
@@ -133,7 +145,7 @@ func (m Matrix) clone() Matrix { return Matrix{m.Rows, m.Cols, slices.Clone(m.Da
 // of outputs, P(A | x) <= e^Epsilon·P(A | x') + Delta. The float64s are meant
 // exactly. For the kind None it is {+Inf, 0}, which bounds nothing.
 type Promise struct {
-	Epsilon float64 `json:"epsilon"` // 0 to tables.MaxEpsilon
+	Epsilon float64 `json:"epsilon"` // 0 to proof.MaxEpsilon
 	Delta   float64 `json:"delta"`   // 0 <= Delta < 1
 }
 
@@ -152,7 +164,7 @@ type Spec struct {
 	// FeatureLower and FeatureUpper, n each or both nil, clip the features.
 	FeatureLower, FeatureUpper []float64
 	Mean                       []float64 // n
-	// Layers are applied in turn to x - Mean before the Encoder, up to MaxLayers; none for
+	// Layers are applied in turn to x - Mean before the Encoder, up to 16; none for
 	// the domain Bounds, whose proof is about an affine encoder.
 	Layers  []Layer
 	Encoder Matrix    // Z×n, or Z× the width of the last of the Layers
@@ -167,7 +179,7 @@ type Spec struct {
 	Noise       Kind
 	Composition Composition
 	// Tau is the standard deviation of the Gaussian law that an L2 table
-	// approximates, or the scale of Norm, in units of the encoding; 0 for other
+	// approximates, or the scale of spherical noise, in units of the encoding; 0 for other
 	// compositions.
 	Tau float64
 	// Tables are the distinct tables, each of them used; TableOf has the index of
@@ -179,7 +191,7 @@ type Spec struct {
 	Randomizers  []*local.Randomizer
 	RandomizerOf []int
 
-	// Head are applied in turn to what is released, u, before the Decoder, up to MaxLayers;
+	// Head are applied in turn to what is released, u, before the Decoder, up to 16;
 	// none beside a Lookup.
 	Head []Layer
 	// Decoder has a row for each of the k outputs and Z columns, or the width of the last of
@@ -228,6 +240,59 @@ type Bundle struct{ *content }
 type content struct {
 	spec Spec
 	body body
+}
+
+// Calibrate sets what a bundle needs for noise that is joint to all coordinates: Composition,
+// Tau, Tables and TableOf, from the Noise (noise.Laplace, noise.Gaussian or Spherical), the
+// Promise, the Domain and the Axes. The noise is the least for which the promise is proved, up
+// to what its grid costs.
+//
+//   - Laplace noise has the scale D/Epsilon, in units of the encoding, D the largest ℓ1
+//     distance of clipped encodings on the grid: about Σ2s_i for Box, 2·√Σs_i² for Ball and
+//     2·max s_i for L1Ball. For Bounds it is 1 and a step for every coordinate, which is right
+//     if Matrix.RangeL1 of the Encoder is at most 1, or that of the box if it is less.
+//   - Gaussian noise has a standard deviation, Tau, for the largest ℓ2 distance: about
+//     2·√Σs_i² for Box and Bounds, 2·max s_i for Ball and L1Ball. It needs a Delta above 0.
+//   - Spherical noise has the scale Tau, that ℓ2 distance over Epsilon, and no table. The mean
+//     of its squared norm is Z(Z+1)·Tau².
+//
+// The error wraps dp.ErrInvalid if a parameter is out of range, the noise is so large that
+// every axis would be rounded off, or integer weights of Gaussian noise would cost more than a
+// tenth of Delta, at (1+e^Epsilon)·2^-50 or so per coordinate.
+func (s *Spec) Calibrate() error {
+	var t *tables.Table
+	var err error
+	p := s.Promise
+	s.Composition, s.Tau, s.Tables, s.TableOf = s.Noise.Composition(), 0, nil, nil
+	switch s.Noise {
+	case noise.Laplace:
+		t, err = newLaplaceTable(p.Epsilon, s.Domain, s.Axes)
+	case noise.Gaussian:
+		t, s.Tau, err = newGaussianTable(p.Epsilon, p.Delta, s.Domain, s.Axes)
+	case Spherical:
+		s.Tau, err = sphericalScale(p.Epsilon, s.Domain, s.Axes)
+	default:
+		err = check.Field("bundle", "noise", fmt.Sprintf("%.40q", string(s.Noise)), "laplace, gaussian or spherical, which are joint to all coordinates")
+	}
+	if t != nil {
+		s.Tables, s.TableOf = []*tables.Table{t}, make([]int, len(s.Axes))
+	}
+	return err
+}
+
+// laws returns the tables or the randomizers, which are never both there, which of them each
+// coordinate has, and the field and directory that they are in.
+func (s *Spec) laws() (laws []proof.Mechanism, of []int, field string) {
+	for _, t := range s.Tables {
+		laws = append(laws, t)
+	}
+	if laws != nil {
+		return laws, s.TableOf, tablesDir
+	}
+	for _, m := range s.Randomizers {
+		laws = append(laws, m)
+	}
+	return laws, s.RandomizerOf, randomizersDir
 }
 
 // New checks the structure of a bundle: shapes, ranges, that everything is finite.
@@ -287,9 +352,9 @@ func (c checker) numbers(field string, v []float64) {
 
 func (c checker) matrix(field string, m Matrix, rows, cols int) {
 	// No product before rows is known to be small.
-	if m.Rows != rows || m.Cols != cols || rows > MaxEntries || len(m.Data) != rows*cols || len(m.Data) > MaxEntries {
+	if m.Rows != rows || m.Cols != cols || rows > maxEntries || len(m.Data) != rows*cols || len(m.Data) > maxEntries {
 		c.Badf(field, fmt.Sprintf("%d×%d with %d entries", m.Rows, m.Cols, len(m.Data)),
-			"%d×%d, and at most %d entries", rows, cols, MaxEntries)
+			"%d×%d, and at most %d entries", rows, cols, maxEntries)
 		return
 	}
 	c.numbers(field, m.Data)
@@ -298,19 +363,13 @@ func (c checker) matrix(field string, m Matrix, rows, cols int) {
 func (s *Spec) validate() error {
 	c := checker{check.In("bundle")}
 	n, z := len(s.Features), len(s.Axes)
-	if n < 1 || n > MaxFeatures {
-		c.Badf("features", fmt.Sprintf("%d names", n), "1 to %d", MaxFeatures)
-	}
-	if z < 1 || z > MaxCoordinates {
-		c.Badf("axes", fmt.Sprintf("%d coordinates", z), "1 to %d", MaxCoordinates)
-	}
+	c.Want(n >= 1 && n <= maxFeatures, "features", fmt.Sprintf("%d names", n), "1 to %d", maxFeatures)
+	c.Want(z >= 1 && z <= MaxCoordinates, "axes", fmt.Sprintf("%d coordinates", z), "1 to %d", MaxCoordinates)
 	if !c.None() {
 		return c.Err() // nothing has a known shape
 	}
 	c.names("features", s.Features)
-	if len(s.ClipOrigin) > maxText || !utf8.ValidString(s.ClipOrigin) {
-		c.Badf("clip_origin", fmt.Sprintf("%.60q", s.ClipOrigin), "at most %d bytes of UTF-8", maxText)
-	}
+	c.Want(len(s.ClipOrigin) <= maxText && utf8.ValidString(s.ClipOrigin), "clip_origin", fmt.Sprintf("%.60q", s.ClipOrigin), "at most %d bytes of UTF-8", maxText)
 	c.vector("mean", s.Mean, n)
 	if s.FeatureLower != nil || s.FeatureUpper != nil {
 		c.vector("feature_lower", s.FeatureLower, n)
@@ -332,9 +391,7 @@ func (s *Spec) validate() error {
 	switch s.Domain {
 	case Ball, L1Ball, Box:
 	case Bounds:
-		if s.FeatureLower == nil {
-			c.Bad("feature_lower", "none", "bounds of the features for the domain bounds")
-		}
+		c.Want(s.FeatureLower != nil, "feature_lower", "none", "bounds of the features for the domain bounds")
 	default:
 		c.Bad("domain", fmt.Sprintf("%.40q", string(s.Domain)), "ball, l1-ball, box or bounds")
 	}
@@ -343,9 +400,7 @@ func (s *Spec) validate() error {
 		field string
 		value float64
 	}{{"training_loss", s.Predicted.TrainingLoss}, {"theory_loss", s.Predicted.UnclippedLoss}} {
-		if !(l.value >= 0 && l.value <= math.MaxFloat64) {
-			c.Bad("predicted."+l.field, l.value, "a finite number at least 0 (squared task units)")
-		}
+		c.Want(l.value >= 0 && l.value <= math.MaxFloat64, "predicted."+l.field, l.value, "a finite number at least 0 (squared task units)")
 	}
 	s.validateNoise(c)
 	return c.Err()
@@ -364,48 +419,29 @@ func (c checker) names(field string, names []string) {
 
 // validateNoise checks that the kind of noise is one for the composition.
 func (s *Spec) validateNoise(c checker) {
-	if !slices.Contains(kinds, s.Noise) {
-		c.Badf("noise.kind", fmt.Sprintf("%.40q", string(s.Noise)), "one of %v", kinds)
-	}
-	switch s.Composition {
-	case Basic:
-	case Exact:
-		if s.Noise.randomized() {
-			c.Bad("noise.composition", s.Composition, "basic for local randomizers")
-		}
-	case L1:
-		if s.Noise != Laplace {
-			c.Bad("noise.kind", s.Noise, "laplace for the composition l1")
-		}
-	case L2:
-		if s.Noise != Gaussian {
-			c.Bad("noise.kind", s.Noise, "gaussian for the composition l2")
-		}
-	case Norm:
-		if s.Noise != Spherical {
-			c.Bad("noise.kind", s.Noise, "spherical for the composition norm")
-		}
-	case NoComposition:
+	c.Want(slices.Contains(kinds, s.Noise), "noise.kind", fmt.Sprintf("%.40q", string(s.Noise)), "one of %v", kinds)
+	switch kind, joint := jointKinds[s.Composition]; {
+	case joint:
+		c.Want(s.Noise == kind, "noise.kind", s.Noise, "%s for the composition %s", kind, s.Composition)
+	case s.Composition == Exact:
+		c.Want(!s.Noise.randomized(), "noise.composition", s.Composition, "basic for local randomizers")
+	case s.Composition == basic, s.Composition == noComposition:
 	default:
 		c.Bad("noise.composition", fmt.Sprintf("%.40q", string(s.Composition)), "basic, exact, l1, l2, norm or none")
 	}
-	if s.Composition == L2 || s.Composition == Norm {
-		if !(s.Tau >= minAxis && s.Tau <= maxAxis) {
-			c.Badf("noise.tau", s.Tau, "a number from %g to %g (units of the encoding)", minAxis, maxAxis)
-		}
+	if s.Composition == jointL2 || s.Composition == jointNorm {
+		c.Want(s.Tau >= minAxis && s.Tau <= maxAxis, "noise.tau", s.Tau, "a number from %g to %g (units of the encoding)", minAxis, maxAxis)
 	} else if s.Tau != 0 {
 		c.Bad("noise.tau", s.Tau, "0, that is none, unless the composition is l2 or norm")
 	}
-	if s.Noise == None || s.Composition == NoComposition {
+	if s.Noise == None || s.Composition == noComposition {
 		s.validateNone(c)
 		return
 	}
 	p := s.Promise
 	c.Add(dp.Privacy{Epsilon: p.Epsilon, Delta: p.Delta, Sensitivity: 1}.Validate())
-	if p.Epsilon > tables.MaxEpsilon {
-		c.Badf("epsilon", p.Epsilon, "at most %d", tables.MaxEpsilon)
-	}
-	if s.Composition == Norm {
+	c.Want(!(p.Epsilon > proof.MaxEpsilon), "epsilon", p.Epsilon, "at most %d", proof.MaxEpsilon)
+	if s.Composition == jointNorm {
 		s.validateNorm(c)
 		return
 	}
@@ -413,9 +449,7 @@ func (s *Spec) validateNoise(c checker) {
 		s.validateRandomizers(c)
 		return
 	}
-	if len(s.Randomizers) > 0 || len(s.RandomizerOf) > 0 {
-		c.Bad("randomizers", fmt.Sprintf("%d randomizers", len(s.Randomizers)), "none, unless the kind of noise is local or local-unbiased")
-	}
+	c.Want(len(s.Randomizers) == 0 && len(s.RandomizerOf) == 0, "randomizers", fmt.Sprintf("%d randomizers", len(s.Randomizers)), "none, unless the kind of noise is local or local-unbiased")
 	s.validateTables(c)
 }
 
@@ -436,9 +470,21 @@ func (s *Spec) validateNorm(c checker) {
 
 // validateNoTables checks that there are no laws of coordinates.
 func (s *Spec) validateNoTables(c checker) {
-	if len(s.Tables) > 0 || len(s.TableOf) > 0 || len(s.Randomizers) > 0 || len(s.RandomizerOf) > 0 {
-		c.Badf("tables", fmt.Sprintf("%d tables and %d randomizers", len(s.Tables), len(s.Randomizers)), "none, and none of any coordinate, for the composition %s", s.Composition)
+	c.Want(len(s.Tables) == 0 && len(s.TableOf) == 0 && len(s.Randomizers) == 0 && len(s.RandomizerOf) == 0, "tables", fmt.Sprintf("%d tables and %d randomizers", len(s.Tables), len(s.Randomizers)), "none, and none of any coordinate, for the composition %s", s.Composition)
+}
+
+// indices checks which of so many laws each of the coordinates has, and returns which are used.
+func (c checker) indices(field string, of []int, laws, coordinates int) (used []bool) {
+	c.Want(len(of) == coordinates, field, fmt.Sprintf("%d indices", len(of)), "%d, one per coordinate", coordinates)
+	used = make([]bool, laws)
+	for i, k := range of {
+		if k < 0 || k >= laws {
+			c.Badf(fmt.Sprintf("%s[%d]", field, i), k, "an index below %d", laws)
+			continue
+		}
+		used[k] = true
 	}
+	return used
 }
 
 // validateTables checks that there are tables where they are needed.
@@ -447,17 +493,7 @@ func (s *Spec) validateTables(all checker) {
 	if t := len(s.Tables); t < 1 || t > len(s.Axes) || (s.Composition.joint() && t != 1) {
 		c.Bad("tables", fmt.Sprintf("%d tables", t), "1 for joint noise, otherwise 1 to the number of coordinates")
 	}
-	used := make([]bool, len(s.Tables))
-	if len(s.TableOf) != len(s.Axes) {
-		c.Badf("table_of", fmt.Sprintf("%d indices", len(s.TableOf)), "%d, one per coordinate", len(s.Axes))
-	}
-	for i, t := range s.TableOf {
-		if t < 0 || t >= len(s.Tables) {
-			c.Badf(fmt.Sprintf("table_of[%d]", i), t, "an index below %d", len(s.Tables))
-			continue
-		}
-		used[t] = true
-	}
+	used := c.indices("table_of", s.TableOf, len(s.Tables), len(s.Axes))
 	for k, t := range s.Tables {
 		field := fmt.Sprintf("tables[%d]", k)
 		switch {

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"testing"
 
+	"github.com/noisewright/noisewright/proof"
 	"github.com/noisewright/noisewright/tables"
 )
 
@@ -26,7 +27,7 @@ func TestWorkOfABundle(t *testing.T) {
 		for _, table := range s.Tables {
 			work += must(table.Verify()).Work()
 		}
-		if s.Composition == L2 {
+		if s.Composition == jointL2 {
 			work += distanceWork * int64(s.Tables[0].Cells())
 		}
 		ended, cancel := context.WithCancel(t.Context())
@@ -35,9 +36,9 @@ func TestWorkOfABundle(t *testing.T) {
 			ctx  context.Context
 			work int64
 			want error
-		}{{t.Context(), work, nil}, {t.Context(), work - 1, tables.ErrWork}, {t.Context(), 1, tables.ErrWork}, {ended, work, context.Canceled}} {
-			v, err := fresh(t, s).VerifyContext(c.ctx, nil, tables.VerifyOptions{Work: c.work})
-			if !errors.Is(err, c.want) || errors.Is(err, ErrNotPrivate) || (v == nil) != (c.want != nil) {
+		}{{t.Context(), work, nil}, {t.Context(), work - 1, proof.ErrWork}, {t.Context(), 1, proof.ErrWork}, {ended, work, context.Canceled}} {
+			v, err := fresh(t, s).VerifyContext(c.ctx, nil, proof.Options{Work: c.work})
+			if !errors.Is(err, c.want) || errors.Is(err, proof.ErrNotPrivate) || (v == nil) != (c.want != nil) {
 				t.Errorf("%s: work %d of %d: %v, %v, want %v", s.Composition, c.work, work, v, err, c.want)
 			}
 		}
@@ -45,8 +46,8 @@ func TestWorkOfABundle(t *testing.T) {
 	// An accountant that gives up gives no verdict either.
 	s := perCoordinate(t)
 	s.Composition = Exact
-	_, err := must(New(s)).Verify(func([]*tables.Table, Promise) (float64, error) { return 0, tables.ErrWork })
-	if !errors.Is(err, tables.ErrWork) || errors.Is(err, ErrNotPrivate) {
+	_, err := must(New(s)).Verify(func([]*tables.Table, Promise) (float64, error) { return 0, proof.ErrWork })
+	if !errors.Is(err, proof.ErrWork) || errors.Is(err, proof.ErrNotPrivate) {
 		t.Errorf("an accountant without a result: %v", err)
 	}
 }

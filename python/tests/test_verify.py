@@ -12,8 +12,9 @@ from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
-from conftest import BUNDLES, EXPECTED, FILES, REPOSITORY, file
+from conftest import BUNDLES, DATA, EXPECTED, FILES, REPOSITORY, file
 from tampering import bundle_tamperings, tampered
 
 import noisewright as nw
@@ -21,6 +22,9 @@ from noisewright._exact import decimal_down, decimal_up, float_down, float_up
 from noisewright._load import parse
 from noisewright._meter import Meter
 from noisewright._tablecheck import _expected
+
+# What the program's package makes of vectors with the bundles, by TestEncodingsForPython there.
+ENCODINGS = json.loads((DATA / "encodings.json").read_text())
 
 
 def code(verify: Any) -> int:
@@ -274,3 +278,41 @@ def test_threads_find_the_same() -> None:
 
     with ThreadPoolExecutor(4) as pool:
         assert set(pool.map(expected, range(8))) == {want}
+
+
+@pytest.mark.parametrize("path", [p for p in BUNDLES if not p.name.endswith("-false")], ids=lambda p: p.name)
+def test_bundle_encodes_and_decodes(path: Path) -> None:
+    """As the program's package does; where a sum is rounded another way, a grid may be too."""
+    want = {name: np.array(rows) for name, rows in ENCODINGS[path.name].items()}
+    bundle = nw.load(path, verify=False)
+    assert isinstance(bundle, nw.Bundle)
+    found = bundle.encode(want["inputs"])
+    step = bundle._spec.step if bundle.composition == "norm" else 0.0
+    if bundle.composition in ("l1", "l2"):
+        step = bundle.laws[0].step  # type: ignore[union-attr]
+    far = np.abs(found - want["encoded"])
+    assert far.max() <= 1e-12 + 1.01 * step
+    assert (far.max(axis=1) <= 1e-12).mean() > 0.9
+    assert np.allclose(bundle.decode(want["encoded"]), want["decoded"], rtol=1e-10, atol=1e-10)
+
+
+@pytest.mark.parametrize(
+    ("name", "before", "after"),
+    [
+        *(
+            ("layers", '"relu"', '"softplus"'),
+            ("layers", '"l1-ball"', '"l3-ball"'),
+            ("layers", '"classes"', '"logits"'),
+        ),
+        *(("filter", '"kind": "none"', '"kind": "laplace"'), ("filter", '"version": 2', '"version": 3')),
+        ("filter", '"privacy": null', '"privacy": {"epsilon": 1, "delta": 0}'),
+    ],
+)
+def test_words_of_a_bundle(name: str, before: str, after: str, tmp_path: Path) -> None:
+    copy = tmp_path / "bundle"
+    shutil.copytree(DATA_BUNDLE.parent / name, copy)
+    text = (copy / "bundle.json").read_text()
+    assert before in text
+    (copy / "bundle.json").write_text(text.replace(before, after, 1))
+    with pytest.raises((nw.FormatError, nw.InvalidError)):
+        nw.load(copy, verify=False)

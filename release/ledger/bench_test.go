@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"testing"
 
+	"github.com/noisewright/noisewright/account"
 	"github.com/noisewright/noisewright/release/ledger"
 )
 
@@ -32,11 +33,11 @@ func BenchmarkRelease(b *testing.B) {
 func BenchmarkCompose(b *testing.B) {
 	l, _ := create(b, ledger.Terms{Epsilon: 1, Delta: 1e-6})
 	for i := range 5 {
-		if _, err := l.Release(b.Context(), query(i, ledger.Cost{Table: gaussian(b, 100+float64(i), 0.1, 0), Times: 1}), says(fmt.Sprint(i))); err != nil {
+		if _, err := l.Release(b.Context(), query(i, account.Cost{Table: gaussian(b, 100+float64(i), 0.1, 0), Times: 1}), says(fmt.Sprint(i))); err != nil {
 			b.Fatal(err)
 		}
 	}
-	cost := ledger.Cost{Table: gaussian(b, 40, 0.1, 0)}
+	cost := account.Cost{Table: gaussian(b, 40, 0.1, 0)}
 	for b.Loop() {
 		if _, err := l.LeftTimes(b.Context(), cost); err != nil {
 			b.Fatal(err)

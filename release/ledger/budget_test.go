@@ -14,7 +14,7 @@ import (
 
 // composed composes costs without a ledger: the promises' sums, and the least and the largest
 // epsilon that could be meant at the delta.
-func composed(tb testing.TB, costs []ledger.Cost, delta float64) (sumEpsilon, sumDelta *big.Rat, lower, upper float64) {
+func composed(tb testing.TB, costs []account.Cost, delta float64) (sumEpsilon, sumDelta *big.Rat, lower, upper float64) {
 	tb.Helper()
 	sumEpsilon, sumDelta = new(big.Rat), new(big.Rat)
 	var releases []account.Release
@@ -29,7 +29,7 @@ func composed(tb testing.TB, costs []ledger.Cost, delta float64) (sumEpsilon, su
 		if c.Table == nil {
 			p, err = account.Approximate(c.Epsilon, c.Delta)
 		} else if p == nil {
-			p, err = account.Table(c.Table.Table())
+			p, err = account.Table(c.Table.Mechanism())
 			known[c.Table] = p
 		}
 		if err != nil {
@@ -69,16 +69,16 @@ func TestNeverAboveTheTotal(t *testing.T) {
 	for n := range sequences {
 		terms := ledger.Terms{Epsilon: math.Exp(2*rng.Float64() - 1), Delta: []float64{0, 1e-6, 1e-3, 0.1}[rng.IntN(4)], Adaptive: n%4 == 0}
 		l, _ := create(t, terms)
-		var costs []ledger.Cost
+		var costs []account.Cost
 		total := new(big.Rat).SetFloat64(terms.Epsilon)
 		totalDelta := new(big.Rat).SetFloat64(terms.Delta)
 		for i := range 8 {
-			var more []ledger.Cost
+			var more []account.Cost
 			for range 1 + rng.IntN(2) {
-				c := ledger.Cost{Epsilon: terms.Epsilon * math.Pow(rng.Float64(), 3), Times: 1 + rng.IntN(4)}
+				c := account.Cost{Epsilon: terms.Epsilon * math.Pow(rng.Float64(), 3), Times: 1 + rng.IntN(4)}
 				switch rng.IntN(3) {
 				case 0:
-					c = ledger.Cost{Table: noise[rng.IntN(len(noise))], Times: c.Times}
+					c = account.Cost{Table: noise[rng.IntN(len(noise))], Times: c.Times}
 				case 1:
 					c.Delta = terms.Delta * math.Pow(rng.Float64(), 4)
 				}
@@ -97,7 +97,7 @@ func TestNeverAboveTheTotal(t *testing.T) {
 				if !sums {
 					byComposition++
 				}
-			case !errors.Is(err, ledger.ErrExceeded):
+			case !errors.Is(err, account.ErrExceeded):
 				t.Fatal(err)
 			case sums || !terms.Adaptive && upper <= terms.Epsilon:
 				t.Fatalf("sequence %d: refused at epsilon %v, total %+v", n, upper, terms)
@@ -113,7 +113,7 @@ func TestNeverAboveTheTotal(t *testing.T) {
 }
 
 // checkSpent compares Spent with a direct composition.
-func checkSpent(t *testing.T, l *ledger.Ledger, costs []ledger.Cost) {
+func checkSpent(t *testing.T, l *ledger.Ledger, costs []account.Cost) {
 	t.Helper()
 	s, err := l.Spent(t.Context())
 	if err != nil {
@@ -135,15 +135,18 @@ func checkSpent(t *testing.T, l *ledger.Ledger, costs []ledger.Cost) {
 // TestComposesExactly wants more Gaussian releases than basic composition allows: as many as
 // account says, and not one more.
 func TestComposesExactly(t *testing.T) {
+	if testing.Short() {
+		t.Skip("slow")
+	}
 	v := gaussian(t, 40, 0.1, 0)
 	l, path := create(t, ledger.Terms{Epsilon: 1, Delta: 1e-6})
-	cost := ledger.Cost{Table: v, Times: 1}
+	cost := account.Cost{Table: v, Times: 1}
 	fit, err := l.LeftTimes(t.Context(), cost)
 	if err != nil || fit < 30 {
 		t.Fatalf("%d left, %v", fit, err)
 	}
 	for n, fits := range map[int]bool{fit: true, fit + 1: false} {
-		if _, _, lower, upper := composed(t, []ledger.Cost{{Table: v, Times: n}}, 1e-6); fits != (upper <= 1) {
+		if _, _, lower, upper := composed(t, []account.Cost{{Table: v, Times: n}}, 1e-6); fits != (upper <= 1) {
 			t.Errorf("%d left, and %d have an epsilon of %v to %v", fit, n, lower, upper)
 		}
 	}
@@ -169,24 +172,27 @@ func TestComposesExactly(t *testing.T) {
 	if err != nil || len(list) != 4 {
 		t.Fatal(len(list), err)
 	}
-	want, err := ledger.TableHash(v)
+	want, err := account.TableHash(v)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if got, err := ledger.TableHash(list[3].Costs[0].Table); err != nil || got != want {
+	if got, err := account.TableHash(list[3].Costs[0].Table); err != nil || got != want {
 		t.Errorf("table %s, %v, want %s", got, err, want)
 	}
 }
 
 // TestLeft charges what is left, which has to fit, and a little more, which must not.
 func TestLeft(t *testing.T) {
+	if testing.Short() {
+		t.Skip("slow")
+	}
 	v := gaussian(t, 40, 0.1, 0)
 	for _, terms := range []ledger.Terms{{Epsilon: 1}, {Epsilon: 1, Delta: 1e-6}, {Epsilon: 3, Delta: 0.01}, {Epsilon: 1, Delta: 1e-6, Adaptive: true}, {Epsilon: 99, Delta: 0.5}} {
 		for _, share := range []float64{0, 0.1, 0.999} {
 			delta := share * terms.Delta
 			l, _ := create(t, terms)
 			if terms.Delta > 0 {
-				if _, err := l.Release(t.Context(), query(0, pure(0.1), ledger.Cost{Table: v, Times: 2}), says("x")); err != nil && !terms.Adaptive {
+				if _, err := l.Release(t.Context(), query(0, pure(0.1), account.Cost{Table: v, Times: 2}), says("x")); err != nil && !terms.Adaptive {
 					t.Fatal(err)
 				}
 			}
@@ -195,14 +201,14 @@ func TestLeft(t *testing.T) {
 				t.Fatal(err)
 			}
 			if more := left * 1.001; left < 100 && more <= 100 {
-				if _, err := l.Release(t.Context(), query(1, ledger.Cost{Epsilon: math.Max(more, 1e-6), Delta: delta, Times: 1}), never(t)); !errors.Is(err, ledger.ErrExceeded) {
+				if _, err := l.Release(t.Context(), query(1, account.Cost{Epsilon: math.Max(more, 1e-6), Delta: delta, Times: 1}), never(t)); !errors.Is(err, account.ErrExceeded) {
 					t.Errorf("%+v: %v is left at delta %v, but %v: %v", terms, left, delta, more, err)
 				}
 			}
 			if left == 0 {
 				continue
 			}
-			if _, err := l.Release(t.Context(), query(2, ledger.Cost{Epsilon: left, Delta: delta, Times: 1}), says("x")); err != nil {
+			if _, err := l.Release(t.Context(), query(2, account.Cost{Epsilon: left, Delta: delta, Times: 1}), says("x")); err != nil {
 				t.Errorf("%+v: %v is left at delta %v: %v", terms, left, delta, err)
 			}
 		}
@@ -213,10 +219,10 @@ func TestLeft(t *testing.T) {
 // by itself, and would not if one chose between them in view of the first answer.
 func TestCondition(t *testing.T) {
 	log3 := math.Nextafter(math.Log(3), 2)
-	first, second, reveals := pure(math.Log(3)), pure(math.Log(3)), ledger.Cost{Delta: 0.375, Times: 1}
+	first, second, reveals := pure(math.Log(3)), pure(math.Log(3)), account.Cost{Delta: 0.375, Times: 1}
 	for name, c := range map[string]struct {
 		adaptive bool
-		then     ledger.Cost
+		then     account.Cost
 		fits     bool
 	}{
 		"exact, M2": {false, second, true}, "exact, M3": {false, reveals, true},
@@ -226,7 +232,7 @@ func TestCondition(t *testing.T) {
 		if _, err := l.Release(t.Context(), query(1, first), says("x")); err != nil {
 			t.Fatal(err)
 		}
-		if _, err := l.Release(t.Context(), query(2, c.then), says("x")); c.fits != (err == nil) || err != nil && !errors.Is(err, ledger.ErrExceeded) {
+		if _, err := l.Release(t.Context(), query(2, c.then), says("x")); c.fits != (err == nil) || err != nil && !errors.Is(err, account.ErrExceeded) {
 			t.Errorf("%s: %v, want it to fit: %t", name, err, c.fits)
 		}
 	}

@@ -10,6 +10,7 @@ import (
 
 	"github.com/noisewright/noisewright/account"
 	"github.com/noisewright/noisewright/internal/check"
+	"github.com/noisewright/noisewright/proof"
 	"github.com/noisewright/noisewright/tables"
 )
 
@@ -26,11 +27,13 @@ type charge struct {
 	times int
 }
 
-// cost returns the charge as a Cost.
-func (c charge) cost() Cost { return Cost{c.table, c.kind.epsilon, c.kind.delta, c.times} }
+// cost returns the charge as an account.Cost.
+func (c charge) cost() account.Cost {
+	return account.Cost{Table: c.table, Epsilon: c.kind.epsilon, Delta: c.kind.delta, Times: c.times}
+}
 
 // stored returns the costs as they are stored, and adds the texts of their tables to texts.
-func stored(costs []Cost, texts map[kind][]byte) ([]charge, error) {
+func stored(costs []account.Cost, texts map[kind][]byte) ([]charge, error) {
 	list := make([]charge, len(costs))
 	for i, c := range costs {
 		k := kind{epsilon: c.Epsilon, delta: c.Delta}
@@ -108,7 +111,7 @@ func (l *Ledger) table(ctx context.Context, db querier, sha256 string) (*tables.
 	t, err := tables.Decode(bytes.NewReader(text))
 	if err == nil {
 		// Whoever charged it had it verified: this takes as long as it did then.
-		v, err = t.VerifyContext(ctx, tables.VerifyOptions{Work: math.MaxInt64})
+		v, err = proof.Verify(ctx, t, proof.Options{Work: math.MaxInt64})
 	}
 	if ctx.Err() != nil {
 		return nil, ctx.Err()
@@ -122,79 +125,37 @@ func (l *Ledger) table(ctx context.Context, db querier, sha256 string) (*tables.
 	return v, nil
 }
 
-// loss returns the privacy loss distribution of a mechanism.
-func (l *Ledger) loss(ctx context.Context, c charge) (*account.PrivacyLossDistribution, error) {
-	if c.table == nil {
-		return account.Approximate(c.kind.epsilon, c.kind.delta)
-	}
-	l.mu.Lock()
-	p := l.losses[c.kind.hash]
-	l.mu.Unlock()
-	if p != nil {
-		return p, nil
-	}
-	p, err := await(ctx, func() (*account.PrivacyLossDistribution, error) { return account.Table(c.table.Table()) })
-	if err != nil {
-		return nil, err
-	}
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	l.losses[c.kind.hash] = p
-	return p, nil
-}
-
-// await returns what f does, or the error of the context once that ends: f, which has no
-// effects, then goes on for nothing.
-func await[T any](ctx context.Context, f func() (T, error)) (T, error) {
-	type result struct {
-		value T
-		err   error
-	}
-	done := make(chan result, 1)
-	go func() {
-		v, err := f()
-		done <- result{v, err}
-	}()
-	select {
-	case r := <-done:
-		return r.value, r.err
-	case <-ctx.Done():
-		var none T
-		return none, ctx.Err()
-	}
-}
-
 const selectRecords = "SELECT id, text, data, summary, charged, answered, answer FROM releases"
 
 // Find returns the record of the query with the text and the data; ok is false if it was
 // never charged. Its Costs are those that were charged, with their tables.
-func (l *Ledger) Find(ctx context.Context, text, data string) (r Record, ok bool, err error) {
+func (l *Ledger) Find(ctx context.Context, text, data string) (r account.Record, ok bool, err error) {
 	list, err := l.records(ctx, selectRecords+" WHERE text = ? AND data = ?", text, data)
 	if err != nil || len(list) == 0 {
-		return Record{}, false, err
+		return account.Record{}, false, err
 	}
 	return list[0], true, nil
 }
 
 // Records returns all records in the order of their charges. The tables are those of the
 // ledger, verified.
-func (l *Ledger) Records(ctx context.Context) ([]Record, error) {
+func (l *Ledger) Records(ctx context.Context) ([]account.Record, error) {
 	return l.records(ctx, selectRecords+" ORDER BY id")
 }
 
-func (l *Ledger) record(ctx context.Context, id int64) (Record, error) {
+func (l *Ledger) record(ctx context.Context, id int64) (account.Record, error) {
 	list, err := l.records(ctx, selectRecords+" WHERE id = ?", id)
 	if err != nil {
-		return Record{}, err
+		return account.Record{}, err
 	}
 	if len(list) == 0 {
-		return Record{}, check.Errorf("ledger", ErrFormat, "%s: damaged: release %d is gone", l.path, id)
+		return account.Record{}, check.Errorf("ledger", ErrFormat, "%s: damaged: release %d is gone", l.path, id)
 	}
 	return list[0], nil
 }
 
 // records reads records in one transaction, so that they have all their costs.
-func (l *Ledger) records(ctx context.Context, query string, args ...any) ([]Record, error) {
+func (l *Ledger) records(ctx context.Context, query string, args ...any) ([]account.Record, error) {
 	tx, err := l.db.BeginTx(ctx, &sql.TxOptions{ReadOnly: true})
 	if err != nil {
 		return nil, l.failed(ctx, err)
@@ -218,15 +179,15 @@ func (l *Ledger) records(ctx context.Context, query string, args ...any) ([]Reco
 	return list, nil
 }
 
-func (l *Ledger) scanRecords(ctx context.Context, db querier, query string, args ...any) ([]Record, error) {
+func (l *Ledger) scanRecords(ctx context.Context, db querier, query string, args ...any) ([]account.Record, error) {
 	rows, err := db.QueryContext(ctx, query, args...)
 	if err != nil {
 		return nil, l.failed(ctx, err)
 	}
 	defer rows.Close() //nolint:errcheck // rows.Err says it
-	var list []Record
+	var list []account.Record
 	for rows.Next() {
-		var r Record
+		var r account.Record
 		var charged string
 		var answered sql.NullString
 		if err := rows.Scan(&r.ID, &r.Text, &r.Data, &r.Summary, &charged, &answered, &r.Answer); err != nil {

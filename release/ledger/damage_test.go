@@ -17,6 +17,7 @@ import (
 	"modernc.org/sqlite"
 	sqlite3 "modernc.org/sqlite/lib"
 
+	"github.com/noisewright/noisewright/account"
 	"github.com/noisewright/noisewright/dp"
 	"github.com/noisewright/noisewright/loss"
 	"github.com/noisewright/noisewright/tables"
@@ -25,7 +26,7 @@ import (
 
 func makeLedger(tb testing.TB, path string, epsilon float64) *Ledger {
 	tb.Helper()
-	if err := Create(tb.Context(), path, Terms{Epsilon: epsilon, Delta: 0.1, Neighbors: AddRemove, Unit: Row}); err != nil {
+	if err := Create(tb.Context(), path, Terms{Epsilon: epsilon, Delta: 0.1, Neighbors: dp.AddRemove, Unit: dp.Row}); err != nil {
 		tb.Fatal(err)
 	}
 	l, err := Open(tb.Context(), path)
@@ -36,11 +37,11 @@ func makeLedger(tb testing.TB, path string, epsilon float64) *Ledger {
 	return l
 }
 
-func ask(i int, costs ...Cost) Query {
+func ask(i int, costs ...account.Cost) account.Charge {
 	if costs == nil {
-		costs = []Cost{{Epsilon: 1, Times: 1}}
+		costs = []account.Cost{{Epsilon: 1, Times: 1}}
 	}
-	return Query{fmt.Sprintf(`{"n":%d}`, i), strings.Repeat("01", 32), "a query", AddRemove, Row, costs}
+	return account.Charge{Text: fmt.Sprintf(`{"n":%d}`, i), Data: strings.Repeat("01", 32), Summary: "a query", Neighbors: dp.AddRemove, Unit: dp.Row, Costs: costs}
 }
 
 // code is that of an error of SQLite, 0 for others.
@@ -190,7 +191,7 @@ func TestAltered(t *testing.T) {
 		t.Fatal(err)
 	}
 	v := noise(10)
-	h, err := TableHash(v)
+	h, err := account.TableHash(v)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -217,7 +218,7 @@ func TestAltered(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			path := filepath.Join(t.TempDir(), "l")
 			l := makeLedger(t, path, 10)
-			if _, err := l.Release(t.Context(), ask(1, Cost{Table: v, Times: 2}), func(context.Context) ([]byte, error) { return []byte("x"), nil }); err != nil {
+			if _, err := l.Release(t.Context(), ask(1, account.Cost{Table: v, Times: 2}), func(context.Context) ([]byte, error) { return []byte("x"), nil }); err != nil {
 				t.Fatal(err)
 			}
 			if err := l.Close(); err != nil {
@@ -232,7 +233,7 @@ func TestAltered(t *testing.T) {
 	}
 	path := filepath.Join(t.TempDir(), "l")
 	l := makeLedger(t, path, 10)
-	if _, err := l.Release(t.Context(), ask(1, Cost{Table: v, Times: 2}), func(context.Context) ([]byte, error) { return []byte("x"), nil }); err != nil {
+	if _, err := l.Release(t.Context(), ask(1, account.Cost{Table: v, Times: 2}), func(context.Context) ([]byte, error) { return []byte("x"), nil }); err != nil {
 		t.Fatal(err)
 	}
 	for _, s := range []string{

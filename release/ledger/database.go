@@ -112,7 +112,7 @@ func Create(ctx context.Context, path string, t Terms) (err error) {
 	if !available {
 		return pathError(path, errNoSQLite)
 	}
-	if err := t.validate(); err != nil {
+	if err := validate(t); err != nil {
 		return err
 	}
 	// What a deleted ledger left would be taken for this one's.

@@ -10,19 +10,21 @@ import (
 	"sync"
 
 	"github.com/noisewright/noisewright/account"
+	"github.com/noisewright/noisewright/dp"
 	"github.com/noisewright/noisewright/internal/check"
 	"github.com/noisewright/noisewright/tables"
 )
 
 // Ledger is an open ledger. It is safe for concurrent use, by several processes too.
 type Ledger struct {
-	path  string
-	db    *sql.DB
-	terms Terms
+	path   string
+	db     *sql.DB
+	terms  Terms
+	budget *account.Budget // nothing is charged to it: all that is, is in db
 
 	mu     sync.Mutex
-	tables map[string]*tables.Verified // by hash
-	losses map[string]*account.PrivacyLossDistribution
+	tables map[string]*tables.Verified // of the ledger, by hash
+	first  map[string]*tables.Verified // of each hash: the one that the budget knows
 }
 
 // Open opens a ledger, which has to be a regular file, and checks its structure. It
@@ -51,7 +53,7 @@ func Open(ctx context.Context, path string) (*Ledger, error) {
 	if err != nil {
 		return nil, pathError(path, err)
 	}
-	l := &Ledger{path: path, db: db, tables: map[string]*tables.Verified{}, losses: map[string]*account.PrivacyLossDistribution{}}
+	l := &Ledger{path: path, db: db, tables: map[string]*tables.Verified{}, first: map[string]*tables.Verified{}}
 	if err := l.read(ctx); err != nil {
 		return nil, errors.Join(pathError(path, err), db.Close())
 	}
@@ -71,10 +73,12 @@ func (l *Ledger) read(ctx context.Context) error {
 	if err := row.Scan(&t.Epsilon, &t.Delta, &t.Neighbors, &t.Unit, &t.Adaptive); err != nil {
 		return damaged(ctx, err)
 	}
-	if err := t.validate(); err != nil {
+	if err := validate(*t); err != nil {
 		return check.Errorf("", ErrFormat, "terms: %w", err)
 	}
-	return nil
+	var err error
+	l.budget, err = account.NewBudget(dp.Budget{Epsilon: t.Epsilon, Delta: t.Delta}, t.Adaptive)
+	return err
 }
 
 // Close closes the ledger. Calls under way end with an error.

@@ -12,6 +12,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/noisewright/noisewright/account"
 	"github.com/noisewright/noisewright/dp"
 	"github.com/noisewright/noisewright/loss"
 	"github.com/noisewright/noisewright/release/ledger"
@@ -25,7 +26,7 @@ func create(tb testing.TB, terms ledger.Terms) (*ledger.Ledger, string) {
 	tb.Helper()
 	path := filepath.Join(tb.TempDir(), "a b?mode=ro#%41.ledger")
 	if terms.Neighbors == "" {
-		terms.Neighbors, terms.Unit = ledger.AddRemove, ledger.Row
+		terms.Neighbors, terms.Unit = dp.AddRemove, dp.Row
 	}
 	if err := ledger.Create(tb.Context(), path, terms); err != nil {
 		tb.Fatal(err)
@@ -48,14 +49,14 @@ func open(tb testing.TB, path string) *ledger.Ledger {
 }
 
 // query is number i of those that tests ask.
-func query(i int, costs ...ledger.Cost) ledger.Query {
-	return ledger.Query{
+func query(i int, costs ...account.Cost) account.Charge {
+	return account.Charge{
 		Text: fmt.Sprintf(`{"query":%d}`, i), Data: strings.Repeat("ab", 32), Summary: fmt.Sprintf("query %d", i),
-		Neighbors: ledger.AddRemove, Unit: ledger.Row, Costs: costs,
+		Neighbors: dp.AddRemove, Unit: dp.Row, Costs: costs,
 	}
 }
 
-func pure(epsilon float64) ledger.Cost { return ledger.Cost{Epsilon: epsilon, Times: 1} }
+func pure(epsilon float64) account.Cost { return account.Cost{Epsilon: epsilon, Times: 1} }
 
 func says(text string) func(context.Context) ([]byte, error) {
 	return func(context.Context) ([]byte, error) { return []byte(text), nil }
@@ -100,7 +101,7 @@ func TestRelease(t *testing.T) {
 	}
 	_, err = l.Release(t.Context(), query(3, pure(0.5)), never(t))
 	var e *ledger.Exceeded
-	if !errors.As(err, &e) || !errors.Is(err, ledger.ErrExceeded) {
+	if !errors.As(err, &e) || !errors.Is(err, account.ErrExceeded) {
 		t.Fatal(err)
 	}
 	if e.Left != 0.25 || e.LeftDelta != 0 || e.Spent.Epsilon != 0.75 || e.Terms.Epsilon != 1 {
@@ -163,8 +164,8 @@ func TestTakenUp(t *testing.T) {
 
 func TestBadInput(t *testing.T) {
 	for name, terms := range map[string]ledger.Terms{
-		"epsilon": {Epsilon: math.NaN(), Neighbors: ledger.AddRemove, Unit: ledger.Row}, "delta": {Epsilon: 1, Delta: 1, Neighbors: ledger.Replace, Unit: ledger.Row},
-		"neighbors": {Epsilon: 1, Neighbors: "both", Unit: ledger.Row}, "unit": {Epsilon: 1, Neighbors: ledger.Replace, Unit: ledger.Person},
+		"epsilon": {Epsilon: math.NaN(), Neighbors: dp.AddRemove, Unit: dp.Row}, "delta": {Epsilon: 1, Delta: 1, Neighbors: dp.Replace, Unit: dp.Row},
+		"neighbors": {Epsilon: 1, Neighbors: "both", Unit: dp.Row}, "unit": {Epsilon: 1, Neighbors: dp.Replace, Unit: dp.Person},
 	} {
 		path := filepath.Join(t.TempDir(), "l")
 		if err := ledger.Create(t.Context(), path, terms); !errors.Is(err, dp.ErrInvalid) || !strings.Contains(err.Error(), name) {
@@ -182,14 +183,14 @@ func TestBadInput(t *testing.T) {
 		t.Errorf("%v, %v, want the ledger alone", left, err)
 	}
 	v := gaussian(t, 10, 0.5, 1e-3)
-	for name, change := range map[string]func(*ledger.Query){
-		"text": func(q *ledger.Query) { q.Text = "{}\n" }, "summary": func(q *ledger.Query) { q.Summary = "a\x1b[1m" },
-		"data":      func(q *ledger.Query) { q.Data = strings.Repeat("AB", 32) },
-		"neighbors": func(q *ledger.Query) { q.Neighbors = ledger.Replace }, "unit": func(q *ledger.Query) { q.Unit = "person:id" },
-		"costs": func(q *ledger.Query) { q.Costs = nil }, "times of cost 1": func(q *ledger.Query) { q.Costs[0].Times = 0 },
-		"epsilon of cost 1":        func(q *ledger.Query) { q.Costs[0].Epsilon = math.Inf(1) },
-		"epsilon, delta of cost 1": func(q *ledger.Query) { q.Costs[0].Table, q.Costs[0].Delta = v, 0.5 },
-		"table of cost 1":          func(q *ledger.Query) { q.Costs[0].Table = &tables.Verified{} },
+	for name, change := range map[string]func(*account.Charge){
+		"text": func(q *account.Charge) { q.Text = "{}\n" }, "summary": func(q *account.Charge) { q.Summary = "a\x1b[1m" },
+		"data":      func(q *account.Charge) { q.Data = strings.Repeat("AB", 32) },
+		"neighbors": func(q *account.Charge) { q.Neighbors = dp.Replace }, "unit": func(q *account.Charge) { q.Unit = "person:id" },
+		"costs": func(q *account.Charge) { q.Costs = nil }, "times of cost 1": func(q *account.Charge) { q.Costs[0].Times = 0 },
+		"epsilon of cost 1":        func(q *account.Charge) { q.Costs[0].Epsilon = math.Inf(1) },
+		"epsilon, delta of cost 1": func(q *account.Charge) { q.Costs[0].Table, q.Costs[0].Delta = v, 0.5 },
+		"table of cost 1":          func(q *account.Charge) { q.Costs[0].Table = &tables.Verified{} },
 	} {
 		q := query(1, pure(0.1))
 		change(&q)
@@ -200,7 +201,7 @@ func TestBadInput(t *testing.T) {
 	if _, err := l.Left(t.Context(), 1); !errors.Is(err, dp.ErrInvalid) {
 		t.Error(err)
 	}
-	if _, err := l.LeftTimes(t.Context(), ledger.Cost{}); !errors.Is(err, dp.ErrInvalid) {
+	if _, err := l.LeftTimes(t.Context(), account.Cost{}); !errors.Is(err, dp.ErrInvalid) {
 		t.Error(err)
 	}
 	if s, err := l.Spent(t.Context()); err != nil || s.Releases != 0 {

@@ -15,6 +15,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/noisewright/noisewright/account"
 	"github.com/noisewright/noisewright/release/ledger"
 )
 
@@ -52,7 +53,7 @@ func work(path string) error {
 			return fmt.Appendf(nil, "%016x", rand.Uint64()), nil
 		})
 		switch {
-		case errors.Is(err, ledger.ErrExceeded):
+		case errors.Is(err, account.ErrExceeded):
 			refused++
 		case err != nil:
 			return err
@@ -108,6 +109,9 @@ func stored(tb testing.TB, l *ledger.Ledger, printed []string) {
 // TestProcesses has eight processes at once: together they spend the total and no more, and
 // equal queries have equal answers.
 func TestProcesses(t *testing.T) {
+	if testing.Short() {
+		t.Skip("slow")
+	}
 	const total = 100
 	l, path := create(t, ledger.Terms{Epsilon: total})
 	type end struct {
@@ -204,7 +208,7 @@ func TestKilled(t *testing.T) {
 			t.Fatal(err)
 		}
 		for _, r := range list {
-			if _, err := l.Release(t.Context(), r.Query, says("again")); err != nil {
+			if _, err := l.Release(t.Context(), r.Charge, says("again")); err != nil {
 				t.Fatal(err)
 			}
 		}

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/noisewright/noisewright/account"
 	"github.com/noisewright/noisewright/internal/check"
 )
 
@@ -29,22 +30,22 @@ type querier interface {
 // all processes and after any crash; and all charges together are within the Terms.
 //
 // Errors wrap dp.ErrInvalid for bad fields, all of them reported together, and for an equal
-// query that was charged with other costs; ErrExceeded, with an *Exceeded for errors.As, if
+// query that was charged with other costs; account.ErrExceeded, with an *Exceeded for errors.As, if
 // the charge does not fit; or they are those of answer, of the context, or of the database,
 // such as a full disk. No answer was returned then, but a charge may remain, which the same
 // query takes up again.
-func (l *Ledger) Release(ctx context.Context, q Query, answer func(context.Context) ([]byte, error)) (Record, error) {
-	if err := q.validate(l.terms); err != nil {
-		return Record{}, err
+func (l *Ledger) Release(ctx context.Context, q account.Charge, answer func(context.Context) ([]byte, error)) (account.Record, error) {
+	if err := validateCharge(q, l.terms); err != nil {
+		return account.Record{}, err
 	}
 	texts := make(map[kind][]byte)
 	charges, err := stored(q.Costs, texts)
 	if err != nil {
-		return Record{}, err
+		return account.Record{}, err
 	}
 	id, err := l.charge(ctx, q, charges, texts)
 	if err != nil {
-		return Record{}, err
+		return account.Record{}, err
 	}
 	r, err := l.record(ctx, id)
 	if err != nil || r.Answer != nil {
@@ -54,10 +55,10 @@ func (l *Ledger) Release(ctx context.Context, q Query, answer func(context.Conte
 	// From here on the charge is on disk: whatever happens, it stays.
 	draw, err := answer(ctx)
 	if err != nil {
-		return Record{}, err
+		return account.Record{}, err
 	}
 	if len(draw) == 0 || len(draw) > maxAnswer {
-		return Record{}, check.Field("ledger", "bytes of the answer", len(draw), fmt.Sprintf("1 to %d", maxAnswer))
+		return account.Record{}, check.Field("ledger", "bytes of the answer", len(draw), fmt.Sprintf("1 to %d", maxAnswer))
 	}
 	return l.store(ctx, id, draw)
 }
@@ -66,22 +67,22 @@ func (l *Ledger) Release(ctx context.Context, q Query, answer func(context.Conte
 // of all others are lost before they leave their process. This is what allows a charge to
 // be taken up again: without it, a process that was only slow, not dead, would publish a
 // second draw of one charge.
-func (l *Ledger) store(ctx context.Context, id int64, draw []byte) (Record, error) {
+func (l *Ledger) store(ctx context.Context, id int64, draw []byte) (account.Record, error) {
 	// The answer is durable when this returns, and so not lost after it was published.
 	done, err := l.db.ExecContext(ctx, "UPDATE releases SET answer = ?, answered = ? WHERE id = ? AND answer IS NULL", draw, now(), id)
 	if err != nil {
-		return Record{}, l.failed(ctx, err)
+		return account.Record{}, l.failed(ctx, err)
 	}
 	n, err := done.RowsAffected()
 	if err != nil {
-		return Record{}, l.failed(ctx, err)
+		return account.Record{}, l.failed(ctx, err)
 	}
 	r, err := l.record(ctx, id)
 	if err != nil {
-		return Record{}, err
+		return account.Record{}, err
 	}
 	if r.Answer == nil {
-		return Record{}, check.Errorf("ledger", ErrFormat, "%s: damaged: the answer of release %d is gone", l.path, id)
+		return account.Record{}, check.Errorf("ledger", ErrFormat, "%s: damaged: the answer of release %d is gone", l.path, id)
 	}
 	r.Replayed = n == 0
 	return r, nil
@@ -90,7 +91,7 @@ func (l *Ledger) store(ctx context.Context, id int64, draw []byte) (Record, erro
 func now() string { return time.Now().UTC().Format(time.RFC3339Nano) }
 
 // charge returns the number of the query's record, charged durably.
-func (l *Ledger) charge(ctx context.Context, q Query, charges []charge, texts map[kind][]byte) (int64, error) {
+func (l *Ledger) charge(ctx context.Context, q account.Charge, charges []charge, texts map[kind][]byte) (int64, error) {
 	if id, err := l.find(ctx, l.db, q, charges); id != 0 || err != nil {
 		return id, err
 	}
@@ -110,7 +111,7 @@ func (l *Ledger) charge(ctx context.Context, q Query, charges []charge, texts ma
 	if err != nil {
 		return 0, err
 	}
-	ok, err := l.fits(ctx, spent.with(charges))
+	ok, err := l.charged(spent, charges).Fits(ctx)
 	if err != nil {
 		return 0, err
 	}
@@ -133,7 +134,7 @@ func (l *Ledger) charge(ctx context.Context, q Query, charges []charge, texts ma
 }
 
 // find returns the number of an equal query's record, 0 if there is none.
-func (l *Ledger) find(ctx context.Context, db querier, q Query, charges []charge) (int64, error) {
+func (l *Ledger) find(ctx context.Context, db querier, q account.Charge, charges []charge) (int64, error) {
 	var id int64
 	var answered bool
 	row := db.QueryRowContext(ctx, "SELECT id, answer IS NOT NULL FROM releases WHERE text = ? AND data = ?", q.Text, q.Data)
@@ -157,7 +158,7 @@ func (l *Ledger) find(ctx context.Context, db querier, q Query, charges []charge
 }
 
 // insert adds the record of a charge.
-func insert(ctx context.Context, tx querier, q Query, charges []charge, texts map[kind][]byte) (int64, error) {
+func insert(ctx context.Context, tx querier, q account.Charge, charges []charge, texts map[kind][]byte) (int64, error) {
 	done, err := tx.ExecContext(ctx, "INSERT INTO releases (text, data, summary, charged) VALUES (?, ?, ?, ?)", q.Text, q.Data, q.Summary, now())
 	if err != nil {
 		return 0, err

@@ -14,6 +14,6 @@
 // functions that do not say otherwise.
 //
 // Errors wrap dp.ErrInvalid for parameters out of range, and for noise that takes
-// too many cells; tables.ErrFalseClaim if the noise does not keep the constraints of
+// too many cells; proof.ErrFalseClaim if the noise does not keep the constraints of
 // the problem.
 package shapes

@@ -15,9 +15,9 @@ func show(v *tables.Verified, err error) {
 	if err != nil {
 		log.Fatal(err)
 	}
-	p := v.Table().Privacy()
+	p := v.Mechanism().Privacy()
 	l, _ := v.Certificate().ExpectedLoss.Float64()
-	fmt.Printf("(%g, %.6g)-private, %d cells, expected loss %.4f\n", p.Epsilon, p.Delta, v.Table().Cells(), l)
+	fmt.Printf("(%g, %.6g)-private, %d cells, expected loss %.4f\n", p.Epsilon, p.Delta, v.Mechanism().Cells(), l)
 }
 
 var query = dp.Problem{Privacy: dp.Privacy{Epsilon: 1, Delta: 1e-6, Sensitivity: 1}, Loss: loss.L1}

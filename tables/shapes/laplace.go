@@ -9,6 +9,7 @@ import (
 	"github.com/noisewright/noisewright/dp"
 	"github.com/noisewright/noisewright/internal/check"
 	"github.com/noisewright/noisewright/internal/exact"
+	"github.com/noisewright/noisewright/proof"
 	"github.com/noisewright/noisewright/tables"
 )
 
@@ -21,8 +22,8 @@ import (
 // Guarantee: the promise is (p.Epsilon, 0); p.Delta is not used. epsilon/K is to be
 // from 2^-20 to 40.
 func Laplace(p dp.Problem, g tables.Grid) (*tables.Verified, error) {
-	if !(p.Epsilon > 0 && p.Epsilon <= tables.MaxEpsilon) {
-		return nil, check.Field("shapes", "epsilon", p.Epsilon, fmt.Sprintf("a number above 0 and at most %d", tables.MaxEpsilon))
+	if !(p.Epsilon > 0 && p.Epsilon <= proof.MaxEpsilon) {
+		return nil, check.Field("shapes", "epsilon", p.Epsilon, fmt.Sprintf("a number above 0 and at most %d", proof.MaxEpsilon))
 	}
 	g, _, err := layout(p, g, 20*p.Sensitivity/p.Epsilon, usualCells*int(math.Ceil(p.Epsilon)))
 	if err != nil {

@@ -27,12 +27,8 @@ const powerDepth = 45
 // composes all.
 func ExponentialPower(p dp.Problem, exponent, scale float64, g tables.Grid) (*tables.Verified, error) {
 	bad := check.In("shapes")
-	if !(exponent >= 1 && exponent <= 2) {
-		bad.Bad("exponent", exponent, "a number from 1 to 2")
-	}
-	if !(scale > 0) || math.IsInf(scale, 1) {
-		bad.Bad("scale", scale, "a finite number > 0 (query units)")
-	}
+	bad.Want(exponent >= 1 && exponent <= 2, "exponent", exponent, "a number from 1 to 2")
+	bad.Want(check.Positive(scale), "scale", scale, "a finite number > 0 (query units)")
 	if err := bad.Err(); err != nil {
 		return nil, err
 	}

@@ -11,6 +11,7 @@ import (
 	"github.com/noisewright/noisewright/internal/exact"
 	"github.com/noisewright/noisewright/loss"
 	"github.com/noisewright/noisewright/noise"
+	"github.com/noisewright/noisewright/proof"
 	"github.com/noisewright/noisewright/tables"
 )
 
@@ -25,7 +26,7 @@ func expected(t *testing.T, what string, table *tables.Verified, err error, epsi
 	if err != nil {
 		t.Fatalf("%s: %v", what, err)
 	}
-	if p := table.Table().Privacy(); p.Epsilon != epsilon || delta >= 0 && p.Delta != delta {
+	if p := table.Mechanism().Privacy(); p.Epsilon != epsilon || delta >= 0 && p.Delta != delta {
 		t.Errorf("%s: promise %+v, want (%g, %g)", what, p, epsilon, delta)
 	}
 	l, _ := table.Certificate().ExpectedLoss.Float64()
@@ -56,6 +57,9 @@ func lossOf(t *testing.T, name string, p dp.Problem) float64 {
 // TestAgainstClosedForms: tables for real queries have about the losses of the laws
 // that they stand for.
 func TestAgainstClosedForms(t *testing.T) {
+	if testing.Short() {
+		t.Skip("slow")
+	}
 	for _, l := range []loss.Loss{loss.L1, loss.L2} {
 		for _, epsilon := range []float64{0.01, 0.3, 1, 5} {
 			for _, sensitivity := range []float64{1e-3, 1, 700} {
@@ -73,7 +77,7 @@ func TestAgainstClosedForms(t *testing.T) {
 				}
 				table, err = Gaussian(p, sigma, tables.Grid{})
 				near(t, "Gaussian, "+what, expected(t, what, table, err, epsilon, -1), lossOf(t, noise.AnalyticGaussian, p), 2e-3)
-				if d := table.Table().Privacy().Delta; !(d > 0.99e-5 && d < 1.01e-5) {
+				if d := table.Mechanism().Privacy().Delta; !(d > 0.99e-5 && d < 1.01e-5) {
 					t.Errorf("Gaussian, %s: delta = %g, want about 1e-5", what, d)
 				}
 				table, err = ExponentialPower(p, 2, sigma*math.Sqrt2, tables.Grid{})
@@ -101,8 +105,8 @@ func TestQueries(t *testing.T) {
 		} {
 			table, err := make()
 			expected(t, name, table, err, 0.7, -1)
-			if g := table.Table().Grid(); table.Table().Query() != p.Query || g.PointsPerCell != 1 {
-				t.Errorf("%s: query %s, %d points per cell", name, table.Table().Query(), g.PointsPerCell)
+			if g := table.Mechanism().Grid(); table.Mechanism().Query() != p.Query || g.PointsPerCell != 1 {
+				t.Errorf("%s: query %s, %d points per cell", name, table.Mechanism().Query(), g.PointsPerCell)
 			}
 		}
 	}
@@ -173,7 +177,7 @@ func TestRefused(t *testing.T) {
 		}
 	}
 	narrow := with(func(q *dp.Problem) { q.Constraints.Support = &dp.Interval{Lower: -1, Upper: 1} })
-	if err := second(Gaussian(narrow, 5, none)); !errors.Is(err, tables.ErrFalseClaim) {
+	if err := second(Gaussian(narrow, 5, none)); !errors.Is(err, proof.ErrFalseClaim) {
 		t.Errorf("noise outside the support: %v, want ErrFalseClaim", err)
 	}
 }
@@ -189,6 +193,9 @@ func law(t *tables.Table) (masses []float64, lowest int) {
 
 // TestEachMass holds the recursion against differences of the distribution function.
 func TestEachMass(t *testing.T) {
+	if testing.Short() {
+		t.Skip("slow")
+	}
 	for _, c := range []struct {
 		sigma float64
 		reach int
@@ -225,7 +232,7 @@ func TestGaussianWeights(t *testing.T) {
 		cdf := func(x float64) float64 { return math.Erfc(-x/math.Sqrt2) / 2 }
 		const other = 5.2
 		tv := 0.0
-		masses, lowest := law(table.Table())
+		masses, lowest := law(table.Mechanism())
 		for i, p := range masses {
 			n := math.Abs(float64(lowest + i))
 			want := cdf((-n+0.5)*cell/sigma) - cdf((-n-0.5)*cell/sigma)
@@ -234,10 +241,10 @@ func TestGaussianWeights(t *testing.T) {
 			}
 			tv += math.Abs(p-cdf((-n+0.5)*cell/other)+cdf((-n-0.5)*cell/other)) / 2
 		}
-		if got, _ := GaussianDistance(table.Table(), sigma).Float64(); got > 1e-16 || got <= 0 {
+		if got, _ := GaussianDistance(table.Mechanism(), sigma).Float64(); got > 1e-16 || got <= 0 {
 			t.Errorf("total variation = %g, want about 1e-17", got)
 		}
-		if got, _ := GaussianDistance(table.Table(), other).Float64(); math.Abs(got/tv-1) > 1e-9 {
+		if got, _ := GaussianDistance(table.Mechanism(), other).Float64(); math.Abs(got/tv-1) > 1e-9 {
 			t.Errorf("total variation = %g, want %g", got, tv)
 		}
 	}

@@ -10,6 +10,7 @@ import (
 	"github.com/noisewright/noisewright/internal/check"
 	"github.com/noisewright/noisewright/internal/exact"
 	"github.com/noisewright/noisewright/noise"
+	"github.com/noisewright/noisewright/proof"
 	"github.com/noisewright/noisewright/tables"
 )
 
@@ -42,15 +43,9 @@ func Staircase(p dp.Problem, core int, g tables.Grid) (*tables.Verified, error) 
 	}
 	k := g.CellsPerSensitivity
 	bad := check.In("shapes")
-	if core < 1 {
-		bad.Bad("core", core, "a number of cells")
-	}
-	if k < 1 {
-		bad.Bad("cells per sensitivity", k, "at least 1 where a core is given")
-	}
-	if !(p.Epsilon > 0 && p.Epsilon <= tables.MaxEpsilon) {
-		bad.Badf("epsilon", p.Epsilon, "a number above 0 and at most %d", tables.MaxEpsilon)
-	}
+	bad.Want(core >= 1, "core", core, "a number of cells")
+	bad.Want(k >= 1, "cells per sensitivity", k, "at least 1 where a core is given")
+	bad.Want(p.Epsilon > 0 && p.Epsilon <= proof.MaxEpsilon, "epsilon", p.Epsilon, "a number above 0 and at most %d", proof.MaxEpsilon)
 	if err := bad.Err(); err != nil {
 		return nil, err
 	}

@@ -7,6 +7,7 @@ import (
 	"slices"
 
 	"github.com/noisewright/noisewright/internal/check"
+	"github.com/noisewright/noisewright/proof"
 	"github.com/noisewright/noisewright/tables"
 )
 
@@ -68,7 +69,7 @@ func prove(s tables.Spec, needed func(tables.Certificate) float64) (*tables.Veri
 		return nil, check.Errorf("shapes", nil, "%w", err)
 	}
 	// As much work as it takes: the caller chose the cells.
-	v, err := t.VerifyContext(context.Background(), tables.VerifyOptions{Work: math.MaxInt64})
+	v, err := proof.Verify(context.Background(), t, proof.Options{Work: math.MaxInt64})
 	if err != nil {
 		return nil, check.Errorf("shapes", nil, "%w", err)
 	}

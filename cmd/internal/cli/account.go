@@ -15,14 +15,10 @@ import (
 	"gonum.org/v1/plot/vg"
 
 	"github.com/noisewright/noisewright/account"
-	"github.com/noisewright/noisewright/cells"
 	"github.com/noisewright/noisewright/cmd/internal/figure"
 	"github.com/noisewright/noisewright/cmd/internal/shell"
 	"github.com/noisewright/noisewright/dp"
 	"github.com/noisewright/noisewright/internal/check"
-	"github.com/noisewright/noisewright/kernels"
-	"github.com/noisewright/noisewright/local"
-	"github.com/noisewright/noisewright/tables"
 )
 
 // accountReport is what account --json prints.
@@ -176,31 +172,10 @@ func readMechanism(ctx context.Context, a *shell.Streams, arg string) (*account.
 	if err != nil {
 		return nil, err
 	}
-	var m *account.PrivacyLossDistribution
-	switch made := made.(type) {
-	case *tables.Table:
-		if _, err := shell.Sound(ctx, arg, made); err != nil {
-			return nil, err
-		}
-		m, err = account.Table(made)
-	case *kernels.Kernel:
-		if _, err := shell.Sound(ctx, arg, made); err != nil {
-			return nil, err
-		}
-		m, err = account.Kernel(made)
-	case *cells.Kernel:
-		if _, err := shell.Sound(ctx, arg, made); err != nil {
-			return nil, err
-		}
-		m, err = account.Additive(made)
-	case *local.Randomizer:
-		if _, err := shell.Sound(ctx, arg, made); err != nil {
-			return nil, err
-		}
-		m, err = account.Randomizer(made)
-	default:
-		return nil, shell.BadInput("state what it promises, dp:epsilon=E,delta=D", fmt.Errorf("%s is %s, want a table, a kernel or a local randomizer", shell.InputName(arg), shell.KindOf(made)))
+	if _, err := shell.Prove(ctx, arg, made); err != nil {
+		return nil, err
 	}
+	m, err := account.LossOf(made)
 	if err != nil {
 		return nil, shell.BadInput("", fmt.Errorf("%s: %w", shell.InputName(arg), err))
 	}

@@ -64,7 +64,7 @@ func TestHoursOfAdult(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		s, err := sampler.New(v, sampler.Options{})
+		s, err := sampler.NewNoise(v, sampler.Options{})
 		if err != nil {
 			t.Fatal(err)
 		}

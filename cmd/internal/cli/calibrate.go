@@ -14,7 +14,6 @@ import (
 	"github.com/noisewright/noisewright/cmd/internal/shell"
 	"github.com/noisewright/noisewright/dp"
 	"github.com/noisewright/noisewright/lp"
-	"github.com/noisewright/noisewright/lp/highs"
 	"github.com/noisewright/noisewright/noise"
 	"github.com/noisewright/noisewright/tables"
 	"github.com/noisewright/noisewright/tables/shapes"
@@ -138,7 +137,7 @@ func (o *calibrateOptions) run(ctx context.Context) error {
 	if err := ctx.Err(); err != nil {
 		return err
 	}
-	return o.Finish(w, c.found.Table.Table().Encode, c.report(), c.rows(o.Output), c.found.Limit)
+	return o.Finish(w, c.found.Table.Mechanism().Encode, c.report(), c.rows(o.Output), c.found.Limit)
 }
 
 // gaussianApplies reports whether Gaussian noise is an answer to the problem.
@@ -231,7 +230,7 @@ func (c *calibration) noise() string {
 }
 
 func (c *calibration) report() calibrateReport {
-	each := c.found.Table.Table().Privacy()
+	each := c.found.Table.Mechanism().Privacy()
 	r := calibrateReport{
 		Schema: shell.Schema, Releases: c.target.Releases, Epsilon: c.target.Epsilon, Delta: c.target.Delta,
 		EpsilonUpper: c.found.Composed.Upper, EpsilonLower: c.found.Composed.Lower,
@@ -252,7 +251,7 @@ func (c *calibration) report() calibrateReport {
 }
 
 func (c *calibration) rows(out string) []shell.Row {
-	p, each, certificate := c.target.Problem, c.found.Table.Table().Privacy(), c.found.Table.Certificate()
+	p, each, certificate := c.target.Problem, c.found.Table.Mechanism().Privacy(), c.found.Table.Certificate()
 	name := c.noise()
 	if name == noisePower {
 		name = fmt.Sprintf("%s, exponent %g", name, c.found.Exponent)
@@ -274,8 +273,6 @@ func (c *calibration) rows(out string) []shell.Row {
 	switch {
 	case c.crossover > 0:
 		rows = append(rows, shell.Row{"crossover", fmt.Sprintf("from about %d releases on, Gaussian noise has a smaller loss than designed noise at this total", c.crossover)})
-	case errors.Is(c.found.DesignError, highs.ErrUnavailable):
-		rows = append(rows, shell.Row{"designed", highs.ErrUnavailable.Error()})
 	case gaussianApplies(p):
 		rows = append(rows, shell.Row{"crossover", "not found"})
 	}

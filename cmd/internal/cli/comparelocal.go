@@ -2,7 +2,6 @@ package cli
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"strings"
 
@@ -11,8 +10,8 @@ import (
 	"github.com/noisewright/noisewright/local"
 	"github.com/noisewright/noisewright/loss"
 	"github.com/noisewright/noisewright/lp"
-	"github.com/noisewright/noisewright/lp/highs"
 	"github.com/noisewright/noisewright/noise"
+	"github.com/noisewright/noisewright/proof"
 )
 
 // localComparison is what compare --local --json prints.
@@ -44,55 +43,32 @@ type localContender struct {
 	Note          string   `json:"note"`
 }
 
-// localProblem is what the flags ask for.
-func (o *compareOptions) localProblem() lp.LocalProblem {
-	p := lp.LocalProblem{
-		Epsilon: o.problem.Epsilon, Delta: o.problem.Delta, Objective: o.local.Objective,
-		Demands: o.local.Demands, MaxAnswers: o.local.MaxAnswers,
-	}
-	p.Demands.Unbiased = o.problem.Constraints.Unbiased
-	if o.costs.state(&p) {
-		return p
-	}
-	p.Loss, p.Values = o.problem.Loss, o.local.Values(o.problem.Query == dp.IntegerQuery, o.values)
-	return p
-}
-
 // compareLocal designs a local randomizer and compares it.
 func (o *compareOptions) compareLocal(ctx context.Context) error {
-	p := o.localProblem()
+	p := o.costs.problem(o.problem.Privacy, o.local, o.problem.Loss, o.problem.Query == dp.IntegerQuery, o.values)
+	p.Demands.Unbiased = o.problem.Constraints.Unbiased
 	o.design.Progress = o.Progress().Local(o.design.TimeLimit)
 	r, limit, err := shell.DesignLocal(ctx, p, o.design)
 	c := newLocalComparison(p)
-	best := localContender{Name: designed}
-	switch {
-	case errors.Is(err, highs.ErrUnavailable):
-		best.Note = shell.Sentence(err)
-	case err != nil:
+	if err != nil {
 		return err
-	default:
-		best = c.certified(designed, r.Randomizer)
 	}
-	if err := o.printLocal(c, p, best); err != nil {
+	if err := o.printLocal(c, p, c.certified(noiseDesigned, r.Randomizer)); err != nil {
 		return err
 	}
 	return limit
 }
 
 // compareRandomizer compares a randomizer that is there.
-func (o *compareOptions) compareRandomizer(ctx context.Context, r *local.Randomizer) error {
-	v, err := shell.Sound(ctx, o.table, r)
-	if err != nil {
-		return err
-	}
-	o.Progress().Watch("comparing")
-	s := r.Spec()
+func (o *compareOptions) compareRandomizer(_ context.Context, v proof.Proven) error {
+	made := v.(*local.Verified)
+	s := made.Mechanism().Spec()
 	p := lp.LocalProblem{
 		Epsilon: s.Epsilon, Delta: s.Delta, Values: s.Values, Loss: s.Loss, Costs: s.Costs,
 		Objective: s.Objective, Demands: s.Demands,
 	}
 	c := newLocalComparison(p)
-	return o.printLocal(c, p, c.certified("randomizer", v))
+	return o.printLocal(c, p, c.certified("randomizer", made))
 }
 
 func newLocalComparison(p lp.LocalProblem) *localComparison {
@@ -108,7 +84,7 @@ func newLocalComparison(p lp.LocalProblem) *localComparison {
 
 // certified is a randomizer that was verified, and takes its bound.
 func (c *localComparison) certified(name string, v *local.Verified) localContender {
-	found, s := v.Certificate(), v.Randomizer().Spec()
+	found, s := v.Certificate(), v.Mechanism().Spec()
 	c.LowerBound = shell.FloatDown(found.LowerBound)
 	answers := max(len(s.Answers), len(s.AnswerLabels))
 	out := localContender{

@@ -8,9 +8,8 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/noisewright/noisewright/cells"
 	"github.com/noisewright/noisewright/cmd/internal/shell"
-	"github.com/noisewright/noisewright/local"
+	"github.com/noisewright/noisewright/proof"
 	"github.com/noisewright/noisewright/sampler"
 	"github.com/noisewright/noisewright/tables"
 )
@@ -64,33 +63,17 @@ func (o *exportOptions) run(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	var write func(io.Writer) error
-	switch made := made.(type) {
-	case *tables.Table:
-		v, err := shell.Sound(ctx, o.table, made)
-		if err != nil {
-			return err
-		}
-		write = func(w io.Writer) error { return sampler.WriteExport(w, v, o.seed, o.draws) }
-	case *cells.Kernel:
-		v, err := shell.Sound(ctx, o.table, made)
-		if err != nil {
-			return err
-		}
-		write = func(w io.Writer) error { return sampler.WriteAdditiveExport(w, v, o.seed, o.draws) }
-	case *local.Randomizer:
-		v, err := shell.Sound(ctx, o.table, made)
-		if err != nil {
-			return err
-		}
-		write = func(w io.Writer) error { return sampler.WriteRandomizerExport(w, v, o.seed, o.draws) }
-	default:
-		return shell.BadInput("", fmt.Errorf("%s is %s, want a table, an additive kernel or a local randomizer", shell.InputName(o.table), shell.KindOf(made)))
+	if _, ok := made.(proof.Exporter); !ok && made.Form().Package != tables.Form.Package {
+		return shell.BadInput("", fmt.Errorf("%s is %s, want a table, an additive kernel or a local randomizer", shell.InputName(o.table), made.Form().Noun))
+	}
+	v, err := shell.Prove(ctx, o.table, made)
+	if err != nil {
+		return err
 	}
 	w, err := o.Create(o.Output, o.table)
 	if err != nil {
 		return err
 	}
 	defer w.Discard()
-	return w.Put(write)
+	return w.Put(func(w io.Writer) error { return sampler.WriteExport(w, v, o.seed, o.draws) })
 }

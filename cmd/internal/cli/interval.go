@@ -120,7 +120,7 @@ func (o *intervalOptions) run(ctx context.Context) error {
 		return err
 	}
 	r := intervalReport{Schema: shell.Schema, Value: o.number, Level: o.level}
-	if r.Lower, r.Upper, err = v.Table().Interval(o.number, o.level); err != nil {
+	if r.Lower, r.Upper, err = v.Mechanism().Interval(o.number, o.level); err != nil {
 		return shell.BadInput("", err)
 	}
 	return o.Print(r, []shell.Row{

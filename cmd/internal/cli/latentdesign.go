@@ -18,7 +18,8 @@ import (
 	"github.com/noisewright/noisewright/local"
 	"github.com/noisewright/noisewright/loss"
 	"github.com/noisewright/noisewright/lp"
-	"github.com/noisewright/noisewright/tables"
+	"github.com/noisewright/noisewright/noise"
+	"github.com/noisewright/noisewright/proof"
 )
 
 type latentDesignOptions struct {
@@ -99,7 +100,7 @@ decoder and the task, as JSON, NumPy arrays and tables (docs/bundle-format.md).`
 	f.OptionalNumber(&p.Ridge, "ridge", shell.Rule{Want: "a number from 0 to 1", OK: func(v float64) bool { return v >= 0 && v <= maxRidge }},
 		"share of the mean variance that is added to every feature's, for a covariance that is singular: 1e-6")
 	f.Word(&o.noise, "noise", "word", "noise of the bundle: auto (the smallest loss), local (randomizers), local-unbiased, designed, laplace, gaussian or spherical",
-		noiseAuto, string(bundle.Local), string(bundle.LocalUnbiased), noiseDesigned, string(bundle.Laplace), noiseGaussian, string(bundle.Spherical))
+		noiseAuto, string(bundle.Local), string(bundle.LocalUnbiased), noiseDesigned, string(noise.Laplace), noiseGaussian, string(bundle.Spherical))
 	f.Word(&o.decoder, "decoder", "word", "decoder of the bundle: affine, or lookup (a function of each released number, such as the mean of the features given it; only if it is better on training rows held out)", decoderAffine, decoderLookup)
 	f.Func("coordinates", "count", "", "coordinates of the privacy-agnostic benchmark, from 1 to the number of features (default: the best number)", func(text string) error {
 		v, ok := shell.ParseCount(text)
@@ -121,8 +122,8 @@ decoder and the task, as JSON, NumPy arrays and tables (docs/bundle-format.md).`
 
 func (o *latentDesignOptions) promiseFlags(f *shell.Flags) {
 	f.Number(&o.problem.Epsilon, "epsilon", shell.Rule{
-		Want: fmt.Sprintf("a number above 0, at most %d", tables.MaxEpsilon),
-		OK:   func(v float64) bool { return v > 0 && v <= tables.MaxEpsilon },
+		Want: fmt.Sprintf("a number above 0, at most %d", proof.MaxEpsilon),
+		OK:   func(v float64) bool { return v > 0 && v <= proof.MaxEpsilon },
 	}, "epsilon of a person's release, without unit: above 0, at most 100")
 	f.OptionalNumber(&o.problem.Delta, "delta", shell.Rule{
 		Want: "0, or a number from 1e-10 to 0.5",

@@ -12,8 +12,8 @@ import (
 	"github.com/noisewright/noisewright/cmd/internal/shell"
 	"github.com/noisewright/noisewright/latent"
 	"github.com/noisewright/noisewright/latent/bundle"
+	"github.com/noisewright/noisewright/proof"
 	"github.com/noisewright/noisewright/sampler"
-	"github.com/noisewright/noisewright/tables"
 )
 
 type latentVerifyOptions struct {
@@ -71,14 +71,14 @@ func (o *latentVerifyOptions) run(ctx context.Context) error {
 	}
 	var v *bundle.Verified
 	falsehood, stopped := shell.Within(ctx, o.bundle, o.limit, func(ctx context.Context) (err error) {
-		v, err = latent.VerifyContext(ctx, b, tables.VerifyOptions{Work: math.MaxInt64})
+		v, err = latent.VerifyContext(ctx, b, proof.Options{Work: math.MaxInt64})
 		return err
 	})
 	if stopped != nil {
 		return giveUp(&o.Common, stopped)
 	}
 	promised := !errors.Is(falsehood, bundle.ErrNoPromise)
-	if falsehood != nil && promised && !errors.Is(falsehood, bundle.ErrNotPrivate) {
+	if falsehood != nil && promised && !errors.Is(falsehood, proof.ErrNotPrivate) {
 		return shell.LatentFailure(fmt.Errorf("%s: %w", o.bundle, falsehood))
 	}
 	err = o.print(b, v, falsehood)
@@ -161,13 +161,13 @@ func readBundle(dir string) (*bundle.Bundle, error) {
 }
 
 func openPrivatizer(ctx context.Context, dir string, b *bundle.Bundle, o sampler.Options) (*bundle.Privatizer, error) {
-	v, err := latent.VerifyContext(ctx, b, tables.VerifyOptions{})
-	if errors.Is(err, bundle.ErrNotPrivate) {
+	v, err := latent.VerifyContext(ctx, b, proof.Options{})
+	if errors.Is(err, proof.ErrNotPrivate) {
 		return nil, shell.Negative("noisewright latent verify "+dir, fmt.Errorf("%s: %w", dir, err))
 	} else if err != nil {
 		return nil, shell.LatentFailure(fmt.Errorf("%s: %w", dir, err))
 	}
-	p, err := bundle.NewPrivatizer(v, o)
+	p, err := v.NewPrivatizer(o)
 	if err != nil {
 		return nil, shell.LatentFailure(err)
 	}

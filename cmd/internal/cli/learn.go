@@ -22,7 +22,6 @@ import (
 	"github.com/noisewright/noisewright/learn"
 	"github.com/noisewright/noisewright/lp"
 	"github.com/noisewright/noisewright/release"
-	"github.com/noisewright/noisewright/release/ledger"
 	"github.com/noisewright/noisewright/tables"
 )
 
@@ -57,6 +56,9 @@ type learnOptions struct {
 	design             lp.Options
 }
 
+// noiseNone is the word for learning without noise.
+const noiseNone = "none"
+
 // learner is what is learned.
 type learner struct {
 	kind string
@@ -87,7 +89,7 @@ classification.`,
 	return f.Run(func(ctx context.Context) error {
 		return o.run(ctx, learner{
 			kind: "naive-bayes",
-			plan: func(s *learn.Schema) (int, error) { return learn.NaiveBayesReleases(s), nil },
+			plan: func(s *learn.Schema) (int, error) { return s.NaiveBayesReleases(), nil },
 			fit: func(_ context.Context, d *learn.Data, r *learn.Releaser) (learn.Classifier, error) {
 				return learn.FitNaiveBayes(d, r)
 			},
@@ -102,7 +104,7 @@ learned; such an error is about the data.`
 
 func newLearnOptions(s *shell.Streams) *learnOptions {
 	return &learnOptions{
-		Common: shell.Common{Streams: s}, kind: string(learn.Auto), budget: learn.Budget{Neighbors: ledger.AddRemove}, design: shell.DesignOptions(),
+		Common: shell.Common{Streams: s}, kind: noiseAuto, budget: learn.Budget{Neighbors: dp.AddRemove}, design: shell.DesignOptions(),
 	}
 }
 
@@ -119,20 +121,16 @@ func (o *learnOptions) flags(cmd *cobra.Command) *shell.Flags {
 		Want: fmt.Sprintf("a number above 0, at most %d", learn.MaxEpsilon), OK: func(v float64) bool { return v > 0 && v <= learn.MaxEpsilon },
 	}, fmt.Sprintf("epsilon of the model, all releases together, without unit: above 0, at most %d", learn.MaxEpsilon))
 	delta := f.OptionalNumber(&o.budget.Delta, "delta", shell.Delta, "delta of the model, all releases together, a probability: "+shell.Delta.Want)
-	f.Word(&o.budget.Neighbors, "neighbors", "word", "what is hidden: add-remove (that a record is there) or replace (what it is), which costs twice as much", ledger.AddRemove, ledger.Replace)
-	var kinds []string
-	for _, k := range learn.Kinds() {
-		kinds = append(kinds, string(k))
-	}
-	f.Word(&o.kind, "noise", "word", "noise: auto (of the least variance), designed, gaussian, laplace, or none (for comparison: the model is NOT PRIVATE)", kinds...)
+	f.Word(&o.budget.Neighbors, "neighbors", "word", "what is hidden: add-remove (that a record is there) or replace (what it is), which costs twice as much", dp.AddRemove, dp.Replace)
+	f.Word(&o.kind, "noise", "word", "noise: auto (of the least variance), designed, gaussian, laplace, or none (for comparison: the model is NOT PRIVATE)", learn.Kinds()...)
 	f.Check(func() error {
-		private := o.kind != string(learn.None)
+		private := o.kind != noiseNone
 		switch {
 		case private && !(epsilon.Given && delta.Given):
 			return errors.New("epsilon or delta is missing, want both")
 		case !private && (epsilon.Given || delta.Given || o.ledger != ""):
 			return errors.New("epsilon, delta or ledger with noise = none, want none of them: there is no guarantee")
-		case o.kind == string(learn.Gaussian) && o.budget.Delta == 0:
+		case o.kind == noiseGaussian && o.budget.Delta == 0:
 			return errors.New("noise = gaussian and delta = 0, want a delta above 0: Gaussian noise is never private without")
 		}
 		return nil
@@ -191,7 +189,7 @@ func (o *learnOptions) run(ctx context.Context, l learner) error {
 	}
 	var data *learn.Data
 	digest, err := readRows(ctx, &o.Common, o.data, o.csv, func(rows *release.CSV) (err error) {
-		data, err = learn.Read(rows, schema)
+		data, err = schema.Read(rows)
 		return err
 	})
 	if err != nil {
@@ -237,7 +235,7 @@ func (o *learnOptions) readTest(ctx context.Context, s *learn.Schema) (*learn.Da
 	}
 	var d *learn.Data
 	_, err := readRows(ctx, &o.Common, o.test, o.csv, func(rows *release.CSV) (err error) {
-		if d, err = learn.Read(rows, s); err == nil && d.Len() == 0 {
+		if d, err = s.Read(rows); err == nil && d.Len() == 0 {
 			err = errors.New("no records, want one at least to count errors on")
 		}
 		return err
@@ -246,7 +244,7 @@ func (o *learnOptions) readTest(ctx context.Context, s *learn.Schema) (*learn.Da
 }
 
 // book opens the ledger, nil for none, which has to be about rows.
-func (o *learnOptions) book(ctx context.Context) (*ledger.Ledger, error) {
+func (o *learnOptions) book(ctx context.Context) (*namedLedger, error) {
 	if o.ledger == "" {
 		return nil, nil
 	}
@@ -258,8 +256,8 @@ func (o *learnOptions) book(ctx context.Context) (*ledger.Ledger, error) {
 	switch {
 	case t.Neighbors != o.budget.Neighbors:
 		err = shell.BadInput("--neighbors "+t.Neighbors, fmt.Errorf("neighbors = %s, want %s as in the ledger", o.budget.Neighbors, t.Neighbors))
-	case t.Unit != ledger.Row:
-		err = shell.BadInput("noisewright ledger create FILE --unit "+ledger.Row+" makes a ledger for that", fmt.Errorf("unit = %s, want %s as in the ledger", ledger.Row, t.Unit))
+	case t.Unit != dp.Row:
+		err = shell.BadInput("noisewright ledger create FILE --unit "+dp.Row+" makes a ledger for that", fmt.Errorf("unit = %s, want %s as in the ledger", dp.Row, t.Unit))
 	}
 	if err != nil {
 		_ = book.Close()
@@ -270,41 +268,37 @@ func (o *learnOptions) book(ctx context.Context) (*ledger.Ledger, error) {
 
 // learn returns the file of the model: the one that the ledger has of an equal call, or a new
 // one that was charged before.
-func (o *learnOptions) learn(ctx context.Context, l learner, releases int, book *ledger.Ledger, data *learn.Data, digest string) ([]byte, *releaseLedger, error) {
-	query := ledger.Query{Data: digest, Neighbors: o.budget.Neighbors, Unit: ledger.Row, Summary: "learn " + l.kind}
-	var before ledger.Record
+func (o *learnOptions) learn(ctx context.Context, l learner, releases int, book *namedLedger, data *learn.Data, digest string) ([]byte, *release.Entry, error) {
+	charge := account.Charge{Data: digest, Neighbors: o.budget.Neighbors, Unit: dp.Row, Summary: "learn " + l.kind}
+	var keeper account.Ledger
 	if book != nil {
+		keeper = book
 		var err error
-		if query.Text, err = o.ledgerText(l, data.Schema()); err != nil {
+		if charge.Text, err = o.ledgerText(l, data.Schema()); err != nil {
 			return nil, nil, err
 		}
-		if before, _, err = book.Find(ctx, query.Text, digest); err != nil {
-			return nil, nil, ledgerFailure(o.ledger, err)
-		}
-		if before.Answer != nil {
-			return before.Answer, &releaseLedger{before.ID, before.Charged, true}, nil
-		}
 	}
-	noise, err := o.noise(ctx, releases, before)
+	r, err := account.Once(ctx, keeper, charge, func(before []account.Cost) ([]account.Cost, func(context.Context) ([]byte, error), error) {
+		noise, err := o.noise(ctx, releases, before)
+		if err != nil {
+			return nil, nil, learnFailure(err)
+		}
+		switch {
+		case book != nil:
+		case o.kind == noiseNone:
+			o.Warn("the model is NOT PRIVATE: there is no noise")
+		default:
+			o.Warn("no ledger: nothing adds up what your releases about these people cost together (see ledger create)")
+		}
+		return noise.Costs(), func(ctx context.Context) ([]byte, error) { return o.draw(ctx, l, data, noise) }, nil
+	})
 	if err != nil {
 		return nil, nil, learnFailure(err)
 	}
-	draw := func(ctx context.Context) ([]byte, error) { return o.draw(ctx, l, data, noise) }
 	if book == nil {
-		warning := "no ledger: nothing adds up what your releases about these people cost together (see ledger create)"
-		if o.kind == string(learn.None) {
-			warning = "the model is NOT PRIVATE: there is no noise"
-		}
-		o.Warn("%s", warning)
-		text, err := draw(ctx)
-		return text, nil, learnFailure(err)
+		return r.Answer, nil, nil
 	}
-	query.Costs = noise.Costs()
-	r, err := book.Release(ctx, query, draw)
-	if err != nil {
-		return nil, nil, ledgerFailure(o.ledger, err)
-	}
-	return r.Answer, &releaseLedger{r.ID, r.Charged, r.Replayed}, nil
+	return r.Answer, &release.Entry{Release: r.ID, Charged: r.Charged, Replayed: r.Replayed}, nil
 }
 
 // ledgerText identifies what is learned: equal calls are one release.
@@ -326,14 +320,14 @@ func (o *learnOptions) ledgerText(l learner, s *learn.Schema) (string, error) {
 }
 
 // noise finds the noise; what was charged before a crash is the noise to use.
-func (o *learnOptions) noise(ctx context.Context, releases int, before ledger.Record) (*learn.Noise, error) {
+func (o *learnOptions) noise(ctx context.Context, releases int, before []account.Cost) (*learn.Noise, error) {
 	source, err := tableSource(&o.Common, "cache", o.cache, o.design)
 	if err != nil {
 		return nil, err
 	}
-	kind := learn.Kind(o.kind)
-	if len(before.Costs) > 0 && before.Costs[0].Table != nil {
-		kind, source = learn.Auto, func(context.Context, dp.Problem, int) (*tables.Verified, error) { return before.Costs[0].Table, nil }
+	kind := o.kind
+	if len(before) > 0 && before[0].Table != nil {
+		kind, source = noiseAuto, func(context.Context, dp.Problem, int) (*tables.Verified, error) { return before[0].Table, nil }
 	}
 	designer := &calibration{options: o.design, target: account.Target{Releases: releases}}
 	designer.target.Epsilon, designer.target.Delta = o.budget.Epsilon, o.budget.Delta
@@ -371,7 +365,7 @@ type learnReport struct {
 	Guarantee    *learn.Guarantee `json:"guarantee"` // null without noise
 	Test         *learn.Errors    `json:"test"`      // null without a test file
 	NotProtected []string         `json:"not_protected"`
-	Ledger       *releaseLedger   `json:"ledger,omitempty"`
+	Ledger       *release.Entry   `json:"ledger,omitempty"`
 }
 
 // report says what was learned: of the model's file alone, and of the test file.
@@ -389,7 +383,7 @@ func (o *learnOptions) report(l learner, text []byte, test *learn.Data) (*learnR
 		r.NotProtected = []string{"anything: there is no noise"}
 	}
 	if test != nil {
-		e, err := learn.Evaluate(m, test)
+		e, err := m.Evaluate(test)
 		if err != nil {
 			return nil, err
 		}
@@ -406,7 +400,7 @@ func (o *learnOptions) rows(r *learnReport) []shell.Row {
 		rows = append(rows, errorRow(*r.Test))
 	}
 	if r.Ledger != nil {
-		rows = append(rows, r.Ledger.row())
+		rows = append(rows, ledgerRow(r.Ledger))
 	}
 	for _, s := range r.NotProtected {
 		rows = append(rows, shell.Row{"not protected", s})
@@ -419,7 +413,7 @@ func guaranteeRows(g *learn.Guarantee) []shell.Row {
 		return []shell.Row{{"guarantee", "NONE: there is no noise"}}
 	}
 	hidden := "that a record is there or not"
-	if g.Neighbors == ledger.Replace {
+	if g.Neighbors == dp.Replace {
 		hidden = "what a record is"
 	}
 	return []shell.Row{

@@ -9,7 +9,9 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/noisewright/noisewright/account"
 	"github.com/noisewright/noisewright/cmd/internal/shell"
+	"github.com/noisewright/noisewright/dp"
 	"github.com/noisewright/noisewright/learn"
 	"github.com/noisewright/noisewright/release"
 	"github.com/noisewright/noisewright/release/ledger"
@@ -19,7 +21,10 @@ import (
 // learned with the noise that was charged, whatever would be found now; or, where a promise was
 // charged, with what is found now and keeps it.
 func TestLearnAfterCrash(t *testing.T) {
-	for neighbors, noise := range map[string]string{ledger.AddRemove: string(learn.Gaussian), ledger.Replace: "designed"} {
+	if testing.Short() {
+		t.Skip("slow")
+	}
+	for neighbors, noise := range map[string]string{dp.AddRemove: noiseGaussian, dp.Replace: "designed"} {
 		t.Run(neighbors, func(t *testing.T) { learnAfterCrash(t, neighbors, noise) })
 	}
 }
@@ -45,7 +50,7 @@ func learnAfterCrash(t *testing.T, neighbors, noise string) {
 	o.ledger, o.Output = file("people.ledger", ""), file("model.json", "")
 
 	ctx := t.Context()
-	if err := ledger.Create(ctx, o.ledger, ledger.Terms{Epsilon: 1, Delta: 1e-5, Neighbors: neighbors, Unit: ledger.Row}); err != nil {
+	if err := ledger.Create(ctx, o.ledger, ledger.Terms{Epsilon: 1, Delta: 1e-5, Neighbors: neighbors, Unit: dp.Row}); err != nil {
 		t.Fatal(err)
 	}
 	book, err := ledger.Open(ctx, o.ledger)
@@ -58,7 +63,7 @@ func learnAfterCrash(t *testing.T, neighbors, noise string) {
 		t.Fatal(err)
 	}
 	digest, err := readRows(ctx, &o.Common, o.data, o.csv, func(rows *release.CSV) error {
-		_, err := learn.Read(rows, schema)
+		_, err := schema.Read(rows)
 		return err
 	})
 	if err != nil {
@@ -66,7 +71,7 @@ func learnAfterCrash(t *testing.T, neighbors, noise string) {
 	}
 	l := learner{
 		kind: "naive-bayes",
-		plan: func(s *learn.Schema) (int, error) { return learn.NaiveBayesReleases(s), nil },
+		plan: func(s *learn.Schema) (int, error) { return s.NaiveBayesReleases(), nil },
 		fit: func(_ context.Context, d *learn.Data, r *learn.Releaser) (learn.Classifier, error) {
 			return learn.FitNaiveBayes(d, r)
 		},
@@ -75,13 +80,13 @@ func learnAfterCrash(t *testing.T, neighbors, noise string) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	gaussian, err := learn.NewNoise(ctx, learn.Gaussian, o.budget, 3, learn.Options{})
+	gaussian, err := learn.NewNoise(ctx, "gaussian", o.budget, 3, learn.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}
 	crash := errors.New("crash")
-	_, err = book.Release(ctx, ledger.Query{
-		Text: text, Data: digest, Summary: "learn", Neighbors: neighbors, Unit: ledger.Row, Costs: gaussian.Costs(),
+	_, err = book.Release(ctx, account.Charge{
+		Text: text, Data: digest, Summary: "learn", Neighbors: neighbors, Unit: dp.Row, Costs: gaussian.Costs(),
 	}, func(context.Context) ([]byte, error) { return nil, crash })
 	if !errors.Is(err, crash) {
 		t.Fatal(err)

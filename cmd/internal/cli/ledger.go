@@ -11,6 +11,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/noisewright/noisewright/account"
 	"github.com/noisewright/noisewright/cmd/internal/shell"
 	"github.com/noisewright/noisewright/dp"
 	"github.com/noisewright/noisewright/internal/exact"
@@ -49,13 +50,35 @@ has forgotten what was released since. FILE-journal beside it is part of it.`,
 	return shell.Group(cmd, "command", newLedgerCreateCommand(s), newLedgerShowCommand(s), newLedgerTotalCommand(s), newLedgerLeftCommand(s))
 }
 
-// openLedger opens a ledger. Every error is one of bad input, or of the machine.
-func openLedger(ctx context.Context, path string) (*ledger.Ledger, error) {
+// namedLedger is the ledger of a file. Every error of a release is one of bad input, or of the
+// machine.
+type namedLedger struct {
+	*ledger.Ledger
+	path string
+}
+
+func openLedger(ctx context.Context, path string) (*namedLedger, error) {
 	l, err := ledger.Open(ctx, path)
 	if err != nil {
 		return nil, ledgerFailure(path, err)
 	}
-	return l, nil
+	return &namedLedger{l, path}, nil
+}
+
+// Find implements account.Ledger.
+func (l *namedLedger) Find(ctx context.Context, text, data string) (r account.Record, ok bool, err error) {
+	if r, ok, err = l.Ledger.Find(ctx, text, data); err != nil {
+		err = ledgerFailure(l.path, err)
+	}
+	return r, ok, err
+}
+
+// Release implements account.Ledger.
+func (l *namedLedger) Release(ctx context.Context, c account.Charge, answer func(context.Context) ([]byte, error)) (r account.Record, err error) {
+	if r, err = l.Ledger.Release(ctx, c, answer); err != nil {
+		err = ledgerFailure(l.path, err)
+	}
+	return r, err
 }
 
 // ledgerFailure gives an error of a ledger its exit code and a hint.
@@ -64,7 +87,7 @@ func ledgerFailure(path string, err error) error {
 	switch {
 	case errors.As(err, &file), errors.Is(err, context.Canceled):
 		return err
-	case errors.Is(err, ledger.ErrExceeded):
+	case errors.Is(err, account.ErrExceeded):
 		hint := "noisewright ledger left " + path
 		if e := (*ledger.Exceeded)(nil); errors.As(err, &e) && e.LeftDelta > 0 {
 			hint += fmt.Sprintf(" --delta %v", e.LeftDelta)
@@ -110,7 +133,7 @@ type ledgerCreateOptions struct {
 
 func newLedgerCreateCommand(s *shell.Streams) *cobra.Command {
 	o := &ledgerCreateOptions{Common: shell.Common{Streams: s}}
-	o.terms.Neighbors, o.terms.Unit = ledger.AddRemove, ledger.Row
+	o.terms.Neighbors, o.terms.Unit = dp.AddRemove, dp.Row
 	f := shell.NewFlags(&cobra.Command{
 		Use:   "create FILE --epsilon E --delta D",
 		Short: "Make a ledger with a total",
@@ -135,9 +158,9 @@ because their epsilons and deltas would add up different things.`,
 		}
 		return nil
 	})
-	f.Word(&o.terms.Neighbors, "neighbors", "word", "what neighbors differ in: one unit more or less (add-remove), or another one in the place of one (replace)", ledger.AddRemove, ledger.Replace)
+	f.Word(&o.terms.Neighbors, "neighbors", "word", "what neighbors differ in: one unit more or less (add-remove), or another one in the place of one (replace)", dp.AddRemove, dp.Replace)
 	f.Text(&o.terms.Unit, "unit", "row|person:COLUMN", "whose influence is hidden: row, or person:COLUMN for all rows with the same value of the column")
-	f.CompleteOrFile("unit", ledger.Row, "person:")
+	f.CompleteOrFile("unit", dp.Row, "person:")
 	f.Bool(&o.terms.Adaptive, "adaptive", "basic composition, which allows noise to be chosen in view of earlier answers")
 	f.Verdict(&o.Common, "no progress and no summary")
 	return f.Run(o.run)
@@ -235,7 +258,7 @@ func (o *ledgerOptions) show(ctx context.Context) error {
 	})
 }
 
-func newLedgerRecord(r ledger.Record) (ledgerRecord, error) {
+func newLedgerRecord(r account.Record) (ledgerRecord, error) {
 	out := ledgerRecord{ID: r.ID, Summary: r.Summary, Query: r.Text, Data: r.Data, Charged: r.Charged}
 	if r.Answer != nil {
 		text := string(r.Answer)
@@ -245,7 +268,7 @@ func newLedgerRecord(r ledger.Record) (ledgerRecord, error) {
 		p := ledgerCost{Times: c.Times}
 		p.Epsilon, p.Delta = c.Promise()
 		if c.Table != nil {
-			hash, err := ledger.TableHash(c.Table)
+			hash, err := account.TableHash(c.Table)
 			if err != nil {
 				return out, err
 			}
@@ -393,11 +416,11 @@ func (o *ledgerLeftOptions) run(ctx context.Context) error {
 	defer l.Close() //nolint:errcheck // nothing was written
 	o.Progress().Watch("composing")
 	r := ledgerLeft{Schema: shell.Schema}
-	cost := ledger.Cost{Epsilon: o.epsilon, Delta: o.delta}
+	cost := account.Cost{Epsilon: o.epsilon, Delta: o.delta}
 	what := ""
 	switch {
 	case o.table != "":
-		cost = ledger.Cost{}
+		cost = account.Cost{}
 		if cost.Table, err = o.ReadSound(ctx, o.table); err != nil {
 			return err
 		}

@@ -11,14 +11,12 @@ import (
 	"strconv"
 
 	"github.com/noisewright/noisewright/account"
-	"github.com/noisewright/noisewright/cells"
 	"github.com/noisewright/noisewright/cmd/internal/shell"
 	"github.com/noisewright/noisewright/dp"
 	"github.com/noisewright/noisewright/internal/check"
 	"github.com/noisewright/noisewright/internal/csvfile"
 	"github.com/noisewright/noisewright/internal/exact"
-	"github.com/noisewright/noisewright/kernels"
-	"github.com/noisewright/noisewright/local"
+	"github.com/noisewright/noisewright/proof"
 	"github.com/noisewright/noisewright/sampler"
 	"github.com/noisewright/noisewright/tables"
 )
@@ -198,74 +196,50 @@ func readClamp(settings map[string]string) (*interval, error) {
 	return &interval{a, b}, nil
 }
 
-// source is what noise is drawn from, verified: one of four.
+// source is what is drawn from, verified.
 type source struct {
-	epsilon, delta float64
-	sensitivity    float64 // of a table
-	table          *sampler.Sampler
-	kernel         *sampler.KernelSampler
-	additive       *sampler.AdditiveSampler
-	randomizer     *sampler.RandomizerSampler
+	dp.Privacy
+	answers sampler.Sampler
+	noise   *sampler.Noise // of a table, which is drawn from in steps; nil: of another form
 }
 
 // open verifies what the column is drawn from.
 func (c columnOptions) open(ctx context.Context, s *shell.Streams, constantTime bool) (*source, error) {
-	if c.response == nil {
-		return openSource(ctx, s, c.table, constantTime)
+	if c.response != nil {
+		if constantTime {
+			return nil, errOnlyTables
+		}
+		v, err := c.response.verified()
+		if err != nil {
+			return nil, err
+		}
+		return newSource(v, false)
 	}
-	if constantTime {
-		return nil, errOnlyTables
-	}
-	v, err := c.response.verified()
+	made, err := s.ReadAny(c.table)
 	if err != nil {
 		return nil, err
 	}
-	randomizer, err := sampler.NewRandomizer(v, sampler.Options{})
-	return &source{epsilon: c.response.epsilon, randomizer: randomizer}, err
+	if constantTime && made.Form().Package != tables.Form.Package {
+		return nil, errOnlyTables
+	}
+	v, err := shell.Prove(ctx, c.table, made)
+	if err != nil {
+		return nil, err
+	}
+	return newSource(v, constantTime)
 }
 
-// openSource verifies the table, the kernel or the local randomizer of a file.
-func openSource(ctx context.Context, s *shell.Streams, file string, constantTime bool) (*source, error) {
-	made, err := s.ReadAny(file)
+func newSource(p proof.Proven, constantTime bool) (*source, error) {
+	options := sampler.Options{ConstantTime: constantTime}
+	s, err := sampler.New(p, options)
 	if err != nil {
 		return nil, err
 	}
-	if _, table := made.(*tables.Table); constantTime && !table {
-		return nil, errOnlyTables
+	out := &source{Privacy: s.Mechanism().Privacy(), answers: s}
+	if v, ok := p.(*tables.Verified); ok {
+		out.noise, err = sampler.NewNoise(v, options)
 	}
-	switch made := made.(type) {
-	case *kernels.Kernel:
-		v, err := shell.Sound(ctx, file, made)
-		if err != nil {
-			return nil, err
-		}
-		kernel, err := sampler.NewKernel(v, sampler.Options{})
-		return &source{epsilon: made.Privacy().Epsilon, delta: made.Privacy().Delta, kernel: kernel}, err
-	case *cells.Kernel:
-		v, err := shell.Sound(ctx, file, made)
-		if err != nil {
-			return nil, err
-		}
-		sums, err := sampler.NewAdditive(v, sampler.Options{})
-		return &source{epsilon: made.Privacy().Epsilon, delta: made.Privacy().Delta, additive: sums}, err
-	case *local.Randomizer:
-		v, err := shell.Sound(ctx, file, made)
-		if err != nil {
-			return nil, err
-		}
-		randomizer, err := sampler.NewRandomizer(v, sampler.Options{})
-		p := made.Spec()
-		return &source{epsilon: p.Epsilon, delta: p.Delta, randomizer: randomizer}, err
-	case *tables.Table:
-		v, err := shell.Sound(ctx, file, made)
-		if err != nil {
-			return nil, err
-		}
-		table, err := sampler.New(v, sampler.Options{ConstantTime: constantTime})
-		p := made.Privacy()
-		return &source{epsilon: p.Epsilon, delta: p.Delta, sensitivity: p.Sensitivity, table: table}, err
-	}
-	return nil, shell.BadInput("", fmt.Errorf("%s: want a table, kernel or local randomizer file", shell.InputName(file)))
+	return out, err
 }
 
 // errOnlyTables is of settings for another mechanism than a table.
@@ -274,22 +248,11 @@ var errOnlyTables = shell.BadInput("noisewright privatize --help", errors.New("l
 // release is a draw as account takes it. Of what account does not take, it knows what was
 // verified.
 func (s *source) release() (*account.PrivacyLossDistribution, error) {
-	var m *account.PrivacyLossDistribution
-	var err error
-	switch {
-	case s.table != nil:
-		m, err = account.Table(s.table.Table())
-	case s.kernel != nil:
-		m, err = account.Kernel(s.kernel.Kernel())
-	case s.additive != nil:
-		m, err = account.Additive(s.additive.Kernel())
-	default:
-		m, err = account.Randomizer(s.randomizer.Randomizer())
-	}
+	pld, err := account.LossOf(s.answers.Mechanism())
 	if err != nil {
-		return account.Approximate(s.epsilon, s.delta)
+		return account.Approximate(s.Epsilon, s.Delta)
 	}
-	return m, nil
+	return pld, nil
 }
 
 // column is one that gets noise.
@@ -301,7 +264,8 @@ type column struct {
 	want   string // what a cell has
 	parse  func(cell string) (float64, error)
 	answer func(dst []byte, x float64) ([]byte, error) // appends a private answer to x, which is clipped
-	// label, if not nil, is in place of both: it returns a private answer to a category.
+	// label, if not nil, is in place of both: it returns a private answer to a cell that is
+	// no number, such as a category.
 	label func(cell string) (string, error)
 
 	values, clipped int // so far
@@ -311,22 +275,15 @@ type column struct {
 // answers, or as the options say and a table allows.
 func newColumn(o columnOptions, from *source) (*column, error) {
 	c := &column{name: o.name, source: from, clip: o.clip, want: "a number", parse: csvfile.Number}
-	switch {
-	case from.kernel != nil:
-		q := from.kernel.Kernel().Queries()
-		return c, c.answerInRange(o, interval{q.Lower, q.Upper}, from.kernel.Release)
-	case from.additive != nil:
-		k := from.additive.Kernel()
-		return c, c.answerInRange(o, interval{k.Edge(0), k.Edge(k.Cells())}, from.additive.Release)
-	case from.randomizer != nil:
-		return c, c.answerByRandomizer(o)
+	if from.noise == nil {
+		return c, c.answerBy(o, from.answers)
 	}
-	table := from.table.Table()
+	table := from.noise.Table()
 	if table.Query() == dp.IntegerQuery {
 		c.want, c.parse = "an integer", parseInteger
 	}
 	if c.clip != nil {
-		fitted, err := c.clip.within(from.table)
+		fitted, err := c.clip.within(from.noise)
 		if err != nil {
 			return nil, err
 		}
@@ -341,9 +298,9 @@ func newColumn(o columnOptions, from *source) (*column, error) {
 		}
 	}
 	c.answer = func(dst []byte, x float64) ([]byte, error) {
-		n, err := from.table.AddNoiseSteps(x)
+		n, err := from.noise.AddNoiseSteps(x)
 		if errors.Is(err, dp.ErrInvalid) {
-			return nil, cellError{fmt.Errorf("is too large, want a magnitude of at most %v, what the table's grid holds", largest(from.table))}
+			return nil, cellError{fmt.Errorf("is too large, want a magnitude of at most %v, what the table's grid holds", largest(from.noise))}
 		} else if err != nil {
 			return nil, err
 		}
@@ -353,7 +310,7 @@ func newColumn(o columnOptions, from *source) (*column, error) {
 }
 
 // answerInRange makes the column answer values that are clipped to a range.
-func (c *column) answerInRange(o columnOptions, r interval, release func(float64) (float64, error)) error {
+func (c *column) answerInRange(o columnOptions, r interval, s sampler.Sampler) error {
 	if o.clip != nil {
 		return errOnlyTables
 	}
@@ -363,44 +320,59 @@ func (c *column) answerInRange(o columnOptions, r interval, release func(float64
 		clamp = *o.clamp
 	}
 	c.answer = func(dst []byte, x float64) ([]byte, error) {
-		y, err := release(x)
-		if errors.Is(err, dp.ErrInvalid) { // it is clipped, so it is in a cell
+		answer, err := s.Release(proof.Number(x))
+		switch {
+		case errors.Is(err, dp.ErrInvalid): // it is clipped, so it is in a cell
 			return nil, cellError{errors.New("is too large for the kernel's grid")}
+		case err != nil:
+			return nil, err
 		}
-		return strconv.AppendFloat(dst, min(max(y, clamp.lower), clamp.upper), 'g', -1, 64), err
+		y, _ := proof.Float(answer)
+		return strconv.AppendFloat(dst, min(max(y, clamp.lower), clamp.upper), 'g', -1, 64), nil
 	}
 	return nil
 }
 
-// answerByRandomizer makes the column answer through a local randomizer.
-func (c *column) answerByRandomizer(o columnOptions) error {
-	r := c.source.randomizer
-	v := r.Randomizer().Spec().Values
-	switch v.Kind {
-	case local.Category:
-		if o.clip != nil || o.clamp != nil {
-			return shell.BadInput("", errors.New("lower, upper and clamp are for numbers, want none of them with categories"))
-		}
-		c.want = "a category"
-		c.label = func(cell string) (string, error) {
-			label, err := r.ReleaseCategory(cell)
-			if errors.Is(err, dp.ErrInvalid) {
-				return "", cellError{errors.New("is none of the categories")}
-			}
-			return label, err
-		}
-		return nil
-	case local.Integer:
+// answerBy makes the column answer by draws from laws of answers.
+func (c *column) answerBy(o columnOptions, s sampler.Sampler) error {
+	inputs := s.Mechanism().Inputs()
+	switch inputs.Kind {
+	case proof.Integers:
 		c.want, c.parse = "an integer", parseInteger
-	case local.Real:
+		fallthrough
+	case proof.Numbers:
+		return c.answerInRange(o, interval{inputs.Lower, inputs.Upper}, s)
 	}
-	return c.answerInRange(o, interval{v.Lower, v.Upper}, r.Release)
+	what, none := inputs.String(), "is not "+inputs.String()
+	with := s.Mechanism().Form().Noun
+	if inputs.Kind == proof.Categories {
+		what, none, with = "a category", "is none of the categories", "categories"
+	}
+	if o.clip != nil || o.clamp != nil {
+		return shell.BadInput("", fmt.Errorf("lower, upper and clamp are for numbers, want none of them with %s", with))
+	}
+	c.want = what
+	c.label = func(cell string) (string, error) {
+		var answer proof.Value
+		input, err := inputs.Read(cell)
+		if err == nil {
+			answer, err = s.Release(input)
+		}
+		switch {
+		case errors.Is(err, dp.ErrInvalid):
+			return "", cellError{errors.New(none)}
+		case err != nil:
+			return "", err
+		}
+		return answer.String(), nil
+	}
+	return nil
 }
 
 // within returns the range as a table allows it: it refuses one wider than the
 // sensitivity, and one whose ends the table's grid cannot reach, and lowers upper if
 // the range is wider only by the rounding of decimals.
-func (r interval) within(s *sampler.Sampler) (interval, error) {
+func (r interval) within(s *sampler.Noise) (interval, error) {
 	sensitivity := s.Table().Privacy().Sensitivity
 	width := exact.Rational(r.upper)
 	width.Sub(width, exact.Rational(r.lower))
@@ -442,7 +414,7 @@ func addDown(x, y float64) float64 {
 }
 
 // largest returns the largest value that noise can be added to exactly.
-func largest(s *sampler.Sampler) float64 {
+func largest(s *sampler.Noise) float64 {
 	return float64(exact.MaxInteger-s.Table().Reach()) * s.Step()
 }
 

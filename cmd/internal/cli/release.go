@@ -2,10 +2,7 @@ package cli
 
 import (
 	"context"
-	"crypto/rand"
-	"crypto/sha256"
 	"encoding/csv"
-	"encoding/hex"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -14,9 +11,11 @@ import (
 	"math/big"
 	"regexp"
 	"strings"
+	"sync"
 
 	"github.com/spf13/cobra"
 
+	"github.com/noisewright/noisewright/account"
 	"github.com/noisewright/noisewright/cmd/internal/shell"
 	"github.com/noisewright/noisewright/dp"
 	"github.com/noisewright/noisewright/internal/check"
@@ -124,7 +123,7 @@ the bounds) with a probability of at least 0.95, from the exact quantiles of the
 func newReleaseOf(s *shell.Streams, kind release.Kind, cmd *cobra.Command) *cobra.Command {
 	o := &releaseOptions{Common: shell.Common{Streams: s}, design: shell.DesignOptions()}
 	q := &o.query
-	q.Kind, q.Neighbors, q.Missing, q.Loss = kind, ledger.AddRemove, release.RefuseMissing, "l1"
+	q.Kind, q.Neighbors, q.Missing, q.Loss = kind, dp.AddRemove, "refuse", "l1"
 	f := shell.NewFlags(cmd)
 	if kind == release.Value {
 		o.valueFlags(f)
@@ -134,8 +133,9 @@ func newReleaseOf(s *shell.Streams, kind release.Kind, cmd *cobra.Command) *cobr
 	f.Number(&q.Epsilon, "epsilon", shell.PositiveEpsilon, "privacy parameter epsilon of the release, without unit: "+shell.PositiveEpsilon.Want)
 	f.Number(&q.Delta, "delta", shell.Delta, "privacy parameter delta of the release, a probability: "+shell.Delta.Want)
 	q.Releases = 1
-	f.Integer(&q.Releases, "releases", "", 1, release.MaxReleases, "how many releases like this one, such as one a month, epsilon and delta are for, together")
-	f.Word(&q.Neighbors, "neighbors", "word", "what is hidden: add-remove (that a unit is there) or replace (what its values are; how many units there are is public)", ledger.AddRemove, ledger.Replace)
+	most, _, _ := q.Limits()
+	f.Integer(&q.Releases, "releases", "", 1, most, "how many releases like this one, such as one a month, epsilon and delta are for, together")
+	f.Word(&q.Neighbors, "neighbors", "word", "what is hidden: add-remove (that a unit is there) or replace (what its values are; how many units there are is public)", dp.AddRemove, dp.Replace)
 	if kind != release.Quantile {
 		f.Word(&q.Loss, "loss", "word", "what the noise is best for: l1 (mean absolute error) or l2 (variance)", "l1", "l2")
 	}
@@ -187,6 +187,7 @@ func (o *releaseOptions) valueFlags(f *shell.Flags) {
 
 func (o *releaseOptions) dataFlags(f *shell.Flags) {
 	q := &o.query
+	_, mostRows, mostCandidates := q.Limits()
 	f.File(&o.data, "data", "CSV file with a header, - for standard input; perhaps compressed with gzip or zstd", "csv", "gz", "zst")
 	f.Require(&o.data, "data", "a CSV file")
 	f.Delimiter(&o.csv)
@@ -213,7 +214,7 @@ func (o *releaseOptions) dataFlags(f *shell.Flags) {
 	if q.Kind == release.Quantile {
 		f.Number(&q.Probability, "probability", shell.Share, "which quantile: 0.5 for the median")
 		q.Candidates = 1001
-		f.Integer(&q.Candidates, "candidates", "", 2, release.MaxCandidates, "how many numbers, evenly spaced from --lower to --upper, to choose from")
+		f.Integer(&q.Candidates, "candidates", "", 2, mostCandidates, "how many numbers, evenly spaced from --lower to --upper, to choose from")
 	}
 	f.String(&q.Where, "where", `condition for a row to count, such as 'age >= 65 && city == "Ulm"'`)
 	f.String(&q.By, "by", "column of keys, for one answer for each of --keys")
@@ -232,8 +233,8 @@ func (o *releaseOptions) dataFlags(f *shell.Flags) {
 	f.String(&q.Person, "person", "column that tells whose a row is, to protect persons in the place of rows")
 	f.Func("max-per-person", "count", "", "with --person: how many rows of a person count at most (chosen at random), or with --by how many keys", func(text string) error {
 		n, ok := shell.ParseCount(text)
-		if !ok || n < 1 || n > release.MaxContributions {
-			return shell.Want(fmt.Sprintf("an integer from 1 to %d", release.MaxContributions))
+		if !ok || n < 1 || n > mostRows {
+			return shell.Want(fmt.Sprintf("an integer from 1 to %d", mostRows))
 		}
 		q.MaxPerPerson = n
 		return nil
@@ -244,7 +245,7 @@ func (o *releaseOptions) dataFlags(f *shell.Flags) {
 		}
 		return nil
 	})
-	f.Word(&q.Missing, "missing", "word", "a row without a number where one is needed: refuse (release nothing) or drop (the row does not count)", release.RefuseMissing, release.DropMissing)
+	f.Word(&q.Missing, "missing", "word", "a row without a number where one is needed: refuse (release nothing) or drop (the row does not count)", "refuse", "drop")
 }
 
 func (o *releaseOptions) run(ctx context.Context) error {
@@ -253,24 +254,31 @@ func (o *releaseOptions) run(ctx context.Context) error {
 		return err
 	}
 	defer w.Discard()
-	var book *ledger.Ledger
+	var l account.Ledger
 	if o.ledger != "" {
-		if book, err = openLedger(ctx, o.ledger); err != nil {
+		book, err := openLedger(ctx, o.ledger)
+		if err != nil {
 			return err
 		}
 		defer book.Close()
 		if err := o.fits(book.Terms()); err != nil {
 			return err
 		}
+		l = book
 	}
-	data, digest, err := o.read(ctx)
+	// An answer that the ledger has needs no tables.
+	source := sync.OnceValues(func() (release.Source, error) { return tableSource(&o.Common, "tables", o.tables, o.design) })
+	answer, err := release.Release(ctx, l, o, o.query, func(ctx context.Context, p dp.Problem, uses int) (*tables.Verified, error) {
+		find, err := source()
+		if err != nil {
+			return nil, err
+		}
+		return find(ctx, p, uses)
+	})
 	if err != nil {
-		return err
+		return releaseFailure(err)
 	}
-	report, err := o.answer(ctx, book, data, digest)
-	if err != nil {
-		return err
-	}
+	report := &releaseReport{shell.Schema, *answer}
 	encode := func(w io.Writer) error {
 		e := json.NewEncoder(w)
 		e.SetEscapeHTML(false) // conditions compare with < and >
@@ -293,7 +301,7 @@ func (o *releaseOptions) fits(t ledger.Terms) error {
 		return shell.BadInput("--unit "+t.Unit+", if the sensitivity is about that", fmt.Errorf("unit = %s, want %s as in the ledger", q.Unit(), t.Unit))
 	default:
 		hint := "noisewright ledger create FILE --unit " + q.Unit() + " makes a ledger for that"
-		if column, person := strings.CutPrefix(t.Unit, ledger.Person); person {
+		if column, person := strings.CutPrefix(t.Unit, dp.Person); person {
 			hint = "--person " + column + " --max-per-person N"
 		}
 		return shell.BadInput(hint, fmt.Errorf("unit = %s, want %s as in the ledger", q.Unit(), t.Unit))
@@ -304,7 +312,7 @@ func (o *releaseOptions) fits(t ledger.Terms) error {
 // gives, "" for the user's own, and designs.
 func tableSource(c *shell.Common, flag, given string, design lp.Options) (release.Source, error) {
 	design.Progress = c.Progress().Design(design.TimeLimit)
-	options := release.TablesOptions{
+	store := release.Tables{
 		Directory: shell.CacheDirectory(given, "tables", design),
 		Rejected:  func(err error) { c.Warn("tables %s", shell.Sentence(err)) },
 		Design: func(ctx context.Context, p dp.Problem, gap float64) (*tables.Verified, error) {
@@ -323,10 +331,10 @@ func tableSource(c *shell.Common, flag, given string, design lp.Options) (releas
 			return r.Table, limit
 		},
 	}
-	source, err := release.Tables(options)
+	source, err := store.Source()
 	if err != nil && given == "" {
-		options.Directory = "" // the user's own may not be writable
-		source, err = release.Tables(options)
+		store.Directory = "" // the user's own may not be writable
+		source, err = store.Source()
 	}
 	if err != nil {
 		return nil, shell.BadInput("", fmt.Errorf("%s = %s: %w", flag, check.Quoted(given), shell.FileCause(err)))
@@ -334,28 +342,20 @@ func tableSource(c *shell.Common, flag, given string, design lp.Options) (releas
 	return source, nil
 }
 
-// read computes the exact answer, and the digest of the data.
-func (o *releaseOptions) read(ctx context.Context) (*release.Data, string, error) {
-	if o.query.Kind == release.Value {
+// ReadData reads the data for release.ReadData.
+func (o *releaseOptions) ReadData(ctx context.Context, q release.Query) (d *release.Data, digest string, err error) {
+	if q.Kind == release.Value {
 		x, ok := decimal(o.value)
 		if !ok {
 			return nil, "", shell.BadInput("", errors.New("value is not a decimal number, want one such as 1234"))
 		}
-		if o.query.Integer && !x.IsInt() {
+		if q.Integer && !x.IsInt() {
 			return nil, "", shell.BadInput("noisewright release value --help", errors.New("value is not an integer, want one with --query integer"))
 		}
-		d, err := release.DataOf(x, o.query)
-		if err != nil {
-			return nil, "", releaseFailure(err)
-		}
-		// A digest of a single number would give it away.
-		var nonce [sha256.Size]byte
-		_, err = rand.Read(nonce[:])
-		return d, hex.EncodeToString(nonce[:]), err
+		return release.ReadData(ctx, x, q)
 	}
-	var d *release.Data
-	digest, err := readRows(ctx, &o.Common, o.data, o.csv, func(rows *release.CSV) (err error) {
-		d, err = release.Read(rows, o.query)
+	digest, err = readRows(ctx, &o.Common, o.data, o.csv, func(rows *release.CSV) (err error) {
+		d, err = release.Read(rows, q)
 		return err
 	})
 	if release.IsMissing(err) {
@@ -372,24 +372,11 @@ func readRows(ctx context.Context, c *shell.Common, file string, o csvfile.Optio
 		return "", err
 	}
 	defer in.Close()
-	hash := sha256.New()
-	hash.Write([]byte{o.Delimiter}) // with another one it is other data
-	tee := io.TeeReader(&watched{ctx, in, c.Progress()}, hash)
-	rows, err := release.NewCSV(tee, o.Delimiter)
-	if err != nil {
-		return "", shell.BadFile(file, shell.FileCause(err))
+	digest, err := release.File{Reader: watched{in, c.Progress()}, Delimiter: o.Delimiter}.Read(ctx, read)
+	if err != nil && ctx.Err() == nil {
+		err = shell.BadFile(file, shell.FileCause(err))
 	}
-	defer rows.Close()
-	if err := read(rows); err != nil {
-		if ctx.Err() != nil {
-			return "", ctx.Err()
-		}
-		return "", shell.BadFile(file, err)
-	}
-	if _, err := io.Copy(io.Discard, tee); err != nil {
-		return "", shell.BadFile(file, shell.FileCause(err))
-	}
-	return hex.EncodeToString(hash.Sum(nil)), nil
+	return digest, err
 }
 
 // decimal reads a decimal number exactly.
@@ -402,87 +389,16 @@ func decimal(text string) (*big.Rat, bool) {
 
 var decimalForm = regexp.MustCompile(`^[+-]?([0-9]{1,400}(\.[0-9]{0,400})?|\.[0-9]{1,400})([eE][+-]?[0-9]{1,3})?$`)
 
-// watched is a file whose reading can be watched and ended.
+// watched is a file whose reading can be watched.
 type watched struct {
-	ctx  context.Context //nolint:containedctx // of one reading
 	in   *shell.Input
 	line *shell.Progress
 }
 
 // Read implements io.Reader.
-func (w *watched) Read(p []byte) (int, error) {
-	if err := w.ctx.Err(); err != nil {
-		return 0, err
-	}
+func (w watched) Read(p []byte) (int, error) {
 	if share := w.in.Share(); !math.IsNaN(share) {
 		w.line.Share("reading", share, "of the file")
 	}
 	return w.in.Read(p)
-}
-
-// answer returns the answer that the ledger, if there is one, has to an equal query. If it
-// has none it plans one, charges the ledger and then draws. What was charged before a
-// crash is drawn from the noise that was charged.
-func (o *releaseOptions) answer(ctx context.Context, book *ledger.Ledger, data *release.Data, digest string) (*releaseReport, error) {
-	var before ledger.Record
-	if book != nil {
-		var err error
-		if before, _, err = book.Find(ctx, ledgerText(o.query), digest); err != nil {
-			return nil, ledgerFailure(o.ledger, err)
-		}
-		if before.Answer != nil {
-			before.Replayed = true
-			return o.recorded(before)
-		}
-	}
-	source, err := tableSource(&o.Common, "tables", o.tables, o.design)
-	if err != nil {
-		return nil, err
-	}
-	if len(before.Costs) > 0 && before.Costs[0].Table != nil {
-		source = func(context.Context, dp.Problem, int) (*tables.Verified, error) { return before.Costs[0].Table, nil }
-	}
-	plan, err := release.NewPlan(ctx, o.query, source)
-	if err != nil {
-		return nil, releaseFailure(err)
-	}
-	draw := func(context.Context) ([]byte, error) {
-		estimates, err := plan.Answer(data)
-		if err != nil {
-			return nil, err
-		}
-		a, err := o.about(plan)
-		if err != nil {
-			return nil, err
-		}
-		a.Answers = estimates
-		return json.Marshal(a)
-	}
-	if book == nil {
-		text, err := draw(ctx)
-		if err != nil {
-			return nil, releaseFailure(err)
-		}
-		return o.recorded(ledger.Record{Answer: text})
-	}
-	q := plan.Query()
-	record, err := book.Release(ctx, ledger.Query{
-		Text: ledgerText(q), Data: digest, Summary: summary(q), Neighbors: q.Neighbors, Unit: q.Unit(), Costs: plan.Costs(),
-	}, draw)
-	if err != nil {
-		return nil, ledgerFailure(o.ledger, err)
-	}
-	return o.recorded(record)
-}
-
-// recorded is the report of a record, which has no ID without a ledger.
-func (o *releaseOptions) recorded(r ledger.Record) (*releaseReport, error) {
-	report := &releaseReport{Schema: shell.Schema}
-	if r.ID != 0 {
-		report.Ledger = &releaseLedger{r.ID, r.Charged, r.Replayed}
-	}
-	if err := json.Unmarshal(r.Answer, &report.releaseAnswer); err != nil {
-		return nil, shell.BadFile(o.ledger, fmt.Errorf("the answer of release %d is not one of this command: %w", r.ID, err))
-	}
-	return report, nil
 }

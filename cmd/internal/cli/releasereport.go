@@ -1,133 +1,31 @@
 package cli
 
 import (
-	"crypto/sha256"
 	"errors"
 	"fmt"
 	"math"
 	"math/big"
 	"strings"
 	"time"
-	"unicode"
 
 	"github.com/noisewright/noisewright/cmd/internal/shell"
 	"github.com/noisewright/noisewright/dp"
-	"github.com/noisewright/noisewright/internal/check"
 	"github.com/noisewright/noisewright/release"
-	"github.com/noisewright/noisewright/release/ledger"
 )
 
 // releaseReport is what release --json prints, and -o writes.
 type releaseReport struct {
 	Schema int `json:"schema"`
-	releaseAnswer
-	Ledger *releaseLedger `json:"ledger,omitempty"`
+	release.Answer
 }
 
-// releaseAnswer is the part of the report that a ledger keeps.
-type releaseAnswer struct {
-	Kind    release.Kind       `json:"kind"`
-	Answers []release.Estimate `json:"answers"`
-	Level   float64            `json:"level"` // of the intervals
-	// Epsilon and Delta are of so many Releases like this one together.
-	Epsilon   float64 `json:"epsilon"`
-	Delta     float64 `json:"delta"`
-	Releases  int     `json:"releases"`
-	Neighbors string  `json:"neighbors"`
-	Unit      string  `json:"unit"`
-	Mechanism string  `json:"mechanism"`
-	// MeanError is null where it depends on the data.
-	MeanError    *float64      `json:"mean_error"`
-	Tables       []string      `json:"tables"` // SHA-256 of their files
-	NotProtected []string      `json:"not_protected"`
-	Query        release.Query `json:"query"` // all of it
-}
-
-// releaseLedger is what the ledger says of the release.
-type releaseLedger struct {
-	Release  int64     `json:"release"`
-	Charged  time.Time `json:"charged"`
-	Replayed bool      `json:"replayed"`
-}
-
-func (l *releaseLedger) row() shell.Row {
-	text := fmt.Sprintf("release %d, charged %s", l.Release, l.Charged.Format(time.RFC3339))
-	if l.Replayed {
+// ledgerRow says what the ledger says of a release.
+func ledgerRow(e *release.Entry) shell.Row {
+	text := fmt.Sprintf("release %d, charged %s", e.Release, e.Charged.Format(time.RFC3339))
+	if e.Replayed {
 		text += "; answered from the ledger, at no cost"
 	}
 	return shell.Row{"ledger", text}
-}
-
-// about is all of the answer but the numbers.
-func (o *releaseOptions) about(plan *release.Plan) (*releaseAnswer, error) {
-	q := plan.Query()
-	a := &releaseAnswer{
-		Kind: q.Kind, Level: release.Level, Epsilon: q.Epsilon, Delta: q.Delta, Releases: q.Releases, Neighbors: q.Neighbors, Unit: q.Unit(),
-		Mechanism: plan.Mechanism(), MeanError: shell.Finite(plan.MeanError()), Tables: []string{}, NotProtected: notProtected(q), Query: q,
-	}
-	for _, c := range plan.Costs() {
-		if c.Table == nil {
-			continue
-		}
-		hash, err := ledger.TableHash(c.Table)
-		if err != nil {
-			return nil, err
-		}
-		a.Tables = append(a.Tables, hash)
-	}
-	return a, nil
-}
-
-// notProtected says what the promise is not about.
-func notProtected(q release.Query) []string {
-	out := []string{"the query: columns, bounds, keys and conditions are public and must not be chosen in view of the data"}
-	if q.Kind == release.Value {
-		out = []string{"that the sensitivity is what you say: nothing here can check it"}
-	}
-	if q.Neighbors == ledger.Replace {
-		out = append(out, "how many units there are")
-	}
-	switch {
-	case q.Kind == release.Value:
-	case q.Person == "":
-		out = append(out, "a person with several rows: each row is hidden by itself (see --person)")
-	default:
-		out = append(out, "groups of persons, such as families, beyond what each costs by itself")
-	}
-	return append(out, "errors: that a release was refused, and why, is about the data", "how long the release took")
-}
-
-// ledgerText is the text of a query that a ledger takes: a long one by its hash.
-func ledgerText(q release.Query) string {
-	text := q.Text()
-	if len(text) < 1<<15 {
-		return text
-	}
-	hash := sha256.Sum256([]byte(text))
-	return fmt.Sprintf(`{"kind":%q,"sha256":"%x"}`, q.Kind, hash)
-}
-
-// summary is a query in one line for readers.
-func summary(q release.Query) string {
-	text := string(q.Kind)
-	if q.Name != "" {
-		text += " " + q.Name
-	}
-	if q.Column != "" {
-		text += " of " + q.Column
-	}
-	if q.By != "" {
-		text += " by " + q.By
-	}
-	if q.Where != "" {
-		text += " where " + q.Where
-	}
-	return strings.Map(func(r rune) rune {
-		if unicode.IsControl(r) {
-			return ' '
-		}
-		return r
-	}, strings.ToValidUTF8(check.Shortened(text), " "))
 }
 
 // releaseFailure is the failure of a plan.
@@ -158,7 +56,7 @@ func (o *releaseOptions) rows(r *releaseReport) []shell.Row {
 		unit = "a person (" + name + ")"
 	}
 	hidden := "that " + unit + " is there or not"
-	if r.Neighbors == ledger.Replace {
+	if r.Neighbors == dp.Replace {
 		hidden = "the values of " + unit
 	}
 	guarantee := fmt.Sprintf("epsilon %v, delta %v", r.Epsilon, r.Delta)
@@ -176,8 +74,8 @@ func (o *releaseOptions) rows(r *releaseReport) []shell.Row {
 	for _, t := range r.Tables {
 		rows = append(rows, shell.Row{"table", t})
 	}
-	if l := r.Ledger; l != nil {
-		rows = append(rows, l.row())
+	if r.Ledger != nil {
+		rows = append(rows, ledgerRow(r.Ledger))
 	}
 	for _, s := range r.NotProtected {
 		rows = append(rows, shell.Row{"not protected", s})

@@ -24,6 +24,7 @@ import (
 	"github.com/noisewright/noisewright/loss"
 	"github.com/noisewright/noisewright/lp"
 	"github.com/noisewright/noisewright/lp/highs"
+	"github.com/noisewright/noisewright/noise"
 	"github.com/noisewright/noisewright/tables"
 	"github.com/noisewright/noisewright/tables/shapes"
 )
@@ -110,7 +111,7 @@ func laplaceFile(t *testing.T, query dp.Query) string {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return encoded(t, "table.json", v.Table().Encode)
+	return encoded(t, "table.json", v.Mechanism().Encode)
 }
 
 // kernelFile writes a kernel that answers every value alike.
@@ -455,7 +456,7 @@ func TestRunLatent(t *testing.T) {
 	design := &latentDesignOptions{
 		Common: c.Common, vectors: vectorOptions{data: file, columns: "*", exclude: "id"},
 		problem: latent.Problem{Promise: bundle.Promise{Epsilon: 8}, Domain: bundle.Box, Clip: 0.9},
-		noise:   string(bundle.Laplace), design: shell.DesignOptions(),
+		noise:   string(noise.Laplace), design: shell.DesignOptions(),
 	}
 	if err := design.run(t.Context()); err != nil {
 		t.Fatal(err)

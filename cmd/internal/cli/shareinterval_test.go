@@ -28,7 +28,7 @@ func TestShareInverse(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	s := v.Randomizer().Spec()
+	s := v.Mechanism().Spec()
 	inverse, ok := newShareInverse(&s)
 	if !ok {
 		t.Fatal("randomized response is not inverted")
@@ -84,7 +84,7 @@ func TestShareCoverage(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	s := v.Randomizer().Spec()
+	s := v.Mechanism().Spec()
 	inverse, _ := newShareInverse(&s)
 	people := []int{300, 90, 10}
 	r := rand.New(rand.NewPCG(1, 2))

@@ -8,6 +8,7 @@ import (
 
 	"github.com/noisewright/noisewright/account"
 	"github.com/noisewright/noisewright/cmd/internal/shell"
+	"github.com/noisewright/noisewright/proof"
 	"github.com/noisewright/noisewright/tables"
 )
 
@@ -20,23 +21,27 @@ type total struct {
 	EpsilonUpper *float64 `json:"epsilon_upper"` // null: no epsilon is proved
 }
 
-// proveTotal proves the total that a verified table claims; nil if it claims none. The
-// error wraps tables.ErrFalseClaim, and what was proved is beside it, if that is not
+// proveTotal proves the total that a table claims; nil if there is none. The
+// error wraps proof.ErrFalseClaim, and what was proved is beside it, if that is not
 // the total.
-func proveTotal(v *tables.Verified) (*total, error) {
-	claim, ok := v.Table().ClaimedTotal()
+func proveTotal(p proof.Proven) (*total, error) {
+	v, ok := p.(*tables.Verified) // no other form claims one
+	if !ok {
+		return nil, nil //nolint:nilnil // there is none
+	}
+	claim, ok := v.Mechanism().ClaimedTotal()
 	if !ok {
 		return nil, nil //nolint:nilnil // there is none
 	}
 	b, err := account.ProveTotal(v)
-	if err != nil && !errors.Is(err, tables.ErrFalseClaim) {
+	if err != nil && !errors.Is(err, proof.ErrFalseClaim) {
 		return nil, err
 	}
 	return &total{claim.Releases, claim.Epsilon, claim.Delta, shell.Finite(b.Upper)}, err
 }
 
-// soundTotal is proveTotal for a table of a file: a false total is a negative verdict.
-func soundTotal(ctx context.Context, file string, v *tables.Verified) (*total, error) {
+// soundTotal is proveTotal for what was read from a file: a false total is a negative verdict.
+func soundTotal(ctx context.Context, file string, v proof.Proven) (*total, error) {
 	const noLimit = math.MaxInt64 // but that of account
 	var whole *total              // written to even after Within is left
 	falsehood, stopped := shell.Within(ctx, file, noLimit, func(context.Context) (err error) {
@@ -46,7 +51,7 @@ func soundTotal(ctx context.Context, file string, v *tables.Verified) (*total, e
 	switch {
 	case stopped != nil:
 		return nil, stopped
-	case errors.Is(falsehood, tables.ErrFalseClaim):
+	case errors.Is(falsehood, proof.ErrFalseClaim):
 		return nil, shell.Negative("noisewright verify "+file, fmt.Errorf("%s: %w", shell.InputName(file), falsehood))
 	case falsehood != nil:
 		return nil, falsehood

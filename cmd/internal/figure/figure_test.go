@@ -1,12 +1,7 @@
 package figure
 
 import (
-	"bytes"
-	"fmt"
-	"strings"
 	"testing"
-
-	"gonum.org/v1/plot"
 )
 
 func TestTicks(t *testing.T) {
@@ -30,26 +25,6 @@ func TestTicks(t *testing.T) {
 		}
 		if labels < 2 || labels > mostTicks+1 {
 			t.Errorf("decades %g to %g: %d labels", c.lo, c.hi, labels)
-		}
-	}
-}
-
-// TestWritePanels: rows are as long as each other, and three long at most.
-func TestWritePanels(t *testing.T) {
-	for n, want := range map[int]string{1: `width="100pt" height="50pt"`, 3: `width="300pt" height="50pt"`, 4: `width="200pt" height="100pt"`, 6: `width="300pt" height="100pt"`, 7: `width="300pt" height="150pt"`} {
-		plots := make([]*plot.Plot, n)
-		for i := range plots {
-			plots[i] = New()
-			plots[i].Title.Text = fmt.Sprintf("panel %d", i)
-		}
-		var b bytes.Buffer
-		if err := WritePanels(&b, plots, 100, 50); err != nil {
-			t.Fatal(err)
-		}
-		for _, text := range []string{want, fmt.Sprintf("panel %d", n-1)} {
-			if !strings.Contains(b.String(), text) {
-				t.Errorf("%d panels: no %s in %.200s", n, text, b.String())
-			}
 		}
 	}
 }

@@ -81,18 +81,22 @@ func Add(p *plot.Plot, curves []Curve) error {
 func Write(p *plot.Plot, w io.Writer, format string, width, height vg.Length) error {
 	if format == "png" {
 		c := vgimg.NewWith(vgimg.UseWH(width, height), vgimg.UseDPI(dotsPerInch))
-		render(p, draw.New(c))
+		dc := draw.New(c)
+		whiten(dc)
+		drawIn(p, dc)
 		_, err := vgimg.PngCanvas{Canvas: c}.WriteTo(w)
 		return err
 	}
-	return writeSVG(w, width, height, func(dc draw.Canvas) { render(p, dc) })
+	return WriteSVG(w, width, height, func(dc draw.Canvas) { drawIn(p, dc) })
 }
 
-// writeSVG writes what paint draws as SVG. It names fonts of the same metrics, for
+// WriteSVG writes what paint draws on white as SVG. It names fonts of the same metrics, for
 // viewers without the one named.
-func writeSVG(w io.Writer, width, height vg.Length, paint func(draw.Canvas)) error {
+func WriteSVG(w io.Writer, width, height vg.Length, paint func(draw.Canvas)) error {
 	c := vgsvg.New(width, height)
-	paint(draw.New(c))
+	dc := draw.New(c)
+	whiten(dc)
+	paint(dc)
 	var b bytes.Buffer
 	if _, err := c.WriteTo(&b); err != nil {
 		return err
@@ -102,10 +106,9 @@ func writeSVG(w io.Writer, width, height vg.Length, paint func(draw.Canvas)) err
 	return err
 }
 
-// render draws p with a margin around it, on white.
-func render(p *plot.Plot, c draw.Canvas) {
+// drawIn draws p with a margin around it.
+func drawIn(p *plot.Plot, c draw.Canvas) {
 	const margin = 6 // points
-	whiten(c)
 	p.Draw(draw.Crop(c, margin, -margin, margin, -margin))
 }
 
@@ -167,41 +170,4 @@ func DecadeTicks(lo, hi float64) []plot.Tick {
 		ticks = append(ticks, t)
 	}
 	return ticks
-}
-
-// WriteRow draws plots side by side.
-func WriteRow(w io.Writer, plots []*plot.Plot, width, height vg.Length) error {
-	return writeRows(w, [][]*plot.Plot{plots}, width, height)
-}
-
-// mostInRow is how many plots WritePanels has in a row at most.
-const mostInRow = 3
-
-// WritePanels draws plots of one size, in as few rows as hold them, which are as long as each
-// other but for the last.
-func WritePanels(w io.Writer, plots []*plot.Plot, width, height vg.Length) error {
-	rows := (len(plots) + mostInRow - 1) / mostInRow
-	long := (len(plots) + rows - 1) / rows
-	all := make([][]*plot.Plot, rows)
-	for i := range all {
-		all[i] = make([]*plot.Plot, long)
-		copy(all[i], plots[i*long:])
-	}
-	return writeRows(w, all, vg.Length(long)*width, vg.Length(rows)*height)
-}
-
-// writeRows draws rows of as many plots each; nil leaves a place empty.
-func writeRows(w io.Writer, rows [][]*plot.Plot, width, height vg.Length) error {
-	const edge, between = 6, 8 // points
-	return writeSVG(w, width, height, func(dc draw.Canvas) {
-		whiten(dc)
-		tiles := draw.Tiles{Rows: len(rows), Cols: len(rows[0]), PadX: between, PadY: between, PadTop: edge, PadBottom: edge, PadLeft: edge, PadRight: edge}
-		for i, canvases := range plot.Align(rows, tiles, dc) {
-			for j, canvas := range canvases {
-				if rows[i][j] != nil {
-					rows[i][j].Draw(canvas)
-				}
-			}
-		}
-	})
 }

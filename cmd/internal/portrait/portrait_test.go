@@ -75,17 +75,17 @@ func TestEveryKind(t *testing.T) {
 // checkDensity integrates a density, and holds intervals against the table.
 func checkDensity(t *testing.T, file string, p *Portrait, v *tables.Verified) {
 	t.Helper()
-	d, sum := NewDensity(v.Table()), p.Atom
+	d, sum := NewDensity(v.Mechanism()), p.Atom
 	left, right := d.Reach(true)
 	points := d.Steps(left, right)
 	for i := 1; i < len(points); i++ {
 		sum += points[i].Y * (points[i].X - points[i-1].X) / d.Unit
 	}
-	if v.Table().Cells() < maxSteps && math.Abs(sum-1) > 1e-3 {
+	if v.Mechanism().Cells() < maxSteps && math.Abs(sum-1) > 1e-3 {
 		t.Errorf("%s: the density has the mass %v", file, sum)
 	}
 	for _, i := range p.Intervals {
-		lower, upper, err := v.Table().Interval(0, i.Level)
+		lower, upper, err := v.Mechanism().Interval(0, i.Level)
 		if err != nil || lower != i.Lower || upper != i.Upper {
 			t.Errorf("%s: interval %+v, want %v to %v, %v", file, i, lower, upper, err)
 		}

@@ -7,7 +7,7 @@ import (
 	"regexp"
 	"testing"
 
-	"github.com/noisewright/noisewright/tables"
+	"github.com/noisewright/noisewright/proof"
 )
 
 // TestFalseTotal shows a table with the total that it keeps, and refuses it with a smaller one.
@@ -23,7 +23,7 @@ func TestFalseTotal(t *testing.T) {
 	for _, c := range []struct {
 		text []byte
 		want error
-	}{{text, nil}, {claim.ReplaceAll(text, []byte("${1}0.0625")), tables.ErrFalseClaim}} {
+	}{{text, nil}, {claim.ReplaceAll(text, []byte("${1}0.0625")), proof.ErrFalseClaim}} {
 		proof, err := Verify(context.Background(), c.text)
 		if err != nil {
 			t.Fatal(err)

@@ -13,7 +13,6 @@ import (
 	"github.com/noisewright/noisewright/dp"
 	"github.com/noisewright/noisewright/kernels"
 	"github.com/noisewright/noisewright/lp"
-	"github.com/noisewright/noisewright/lp/highs"
 	"github.com/noisewright/noisewright/tables"
 )
 
@@ -43,8 +42,8 @@ func DesignKernel(ctx context.Context, p lp.KernelProblem, o lp.Options) (r *lp.
 	switch {
 	case err == nil:
 		return r, nil, nil
-	case ctx.Err() != nil, errors.Is(err, highs.ErrUnavailable):
-		return nil, nil, DesignError(ctx, dp.Problem{Privacy: p.Privacy}, o, err)
+	case ctx.Err() != nil:
+		return nil, nil, ctx.Err()
 	case errors.Is(err, dp.ErrInvalid):
 		return nil, nil, BadInput("noisewright design-kernel --help", err)
 	case errors.Is(err, lp.ErrInfeasible):
@@ -65,8 +64,8 @@ func DesignLocal(ctx context.Context, p lp.LocalProblem, o lp.Options) (r *lp.Lo
 	switch {
 	case err == nil:
 		return r, nil, nil
-	case ctx.Err() != nil, errors.Is(err, highs.ErrUnavailable):
-		return nil, nil, DesignError(ctx, dp.Problem{}, o, err)
+	case ctx.Err() != nil:
+		return nil, nil, ctx.Err()
 	case errors.Is(err, dp.ErrInvalid):
 		return nil, nil, BadInput("", err)
 	case errors.Is(err, lp.ErrInfeasible):
@@ -91,8 +90,8 @@ func DesignAdditive(ctx context.Context, p lp.CellsProblem, o lp.Options) (r *lp
 	switch {
 	case err == nil:
 		return r, nil, nil
-	case ctx.Err() != nil, errors.Is(err, highs.ErrUnavailable):
-		return nil, nil, DesignError(ctx, dp.Problem{Privacy: p.Privacy}, o, err)
+	case ctx.Err() != nil:
+		return nil, nil, ctx.Err()
 	case errors.Is(err, dp.ErrInvalid):
 		return nil, nil, BadInput("noisewright design-additive --help", err)
 	case errors.Is(err, lp.ErrInfeasible):
@@ -148,8 +147,6 @@ func DesignError(ctx context.Context, p dp.Problem, o lp.Options, err error) err
 	switch {
 	case ctx.Err() != nil:
 		return ctx.Err()
-	case errors.Is(err, highs.ErrUnavailable):
-		return &Failure{Code: ExitFailure, Err: highs.ErrUnavailable, Hint: "tables and small kernels can be designed without it"}
 	case errors.Is(err, dp.ErrInvalid):
 		return BadInput("noisewright design --help", err)
 	case errors.Is(err, lp.ErrInfeasible):

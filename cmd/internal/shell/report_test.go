@@ -10,7 +10,7 @@ import (
 	"testing"
 
 	"github.com/noisewright/noisewright/internal/check"
-	"github.com/noisewright/noisewright/tables"
+	"github.com/noisewright/noisewright/proof"
 )
 
 func TestFloatsAreDirected(t *testing.T) {
@@ -39,7 +39,7 @@ func TestPercent(t *testing.T) {
 
 // TestSentences turns library errors into lines for a reader.
 func TestSentences(t *testing.T) {
-	inner := check.Errorf("tables", tables.ErrNotPrivate, "delta = 1 is promised")
+	inner := check.Errorf("tables", proof.ErrNotPrivate, "delta = 1 is promised")
 	err := errors.Join(
 		fmt.Errorf("t.json: %w", check.Errorf("sampler", nil, "table refused: %w", inner)),
 		check.Field("lp", "gap", 3, "a number from 1e-06 to 1"),

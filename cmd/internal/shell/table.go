@@ -11,10 +11,8 @@ import (
 	"strings"
 	"time"
 
-	"github.com/noisewright/noisewright/cells"
-	"github.com/noisewright/noisewright/cmd/internal/portrait"
-	"github.com/noisewright/noisewright/kernels"
-	"github.com/noisewright/noisewright/local"
+	"github.com/noisewright/noisewright/proof"
+	"github.com/noisewright/noisewright/proof/forms"
 	"github.com/noisewright/noisewright/tables"
 )
 
@@ -52,9 +50,9 @@ func IsForeign(path string) bool {
 	return err == nil && string(head) != sqliteMagic
 }
 
-// ReadAny reads the file of a *tables.Table, a *kernels.Kernel, an *cells.Kernel or a
-// *local.Randomizer, "-" for standard input. Every error is one of bad input, and names the file.
-func (a *Streams) ReadAny(path string) (made any, err error) {
+// ReadAny reads the file of a mechanism, "-" for standard input. Every error is one of bad
+// input, and names the file.
+func (a *Streams) ReadAny(path string) (made proof.Mechanism, err error) {
 	if IsBundle(path) {
 		return nil, BadInput("noisewright latent verify "+path, fmt.Errorf("%s is a bundle, want a table or a kernel file", path))
 	}
@@ -70,57 +68,59 @@ func (a *Streams) ReadAny(path string) (made any, err error) {
 	case len(start) > 0 && start[0] != '{':
 		return nil, BadFile(path, errors.New("not a table file"))
 	}
-	if made, err = portrait.Decode(in); err != nil {
+	decode := forms.Decode
+	if a.Decode != nil {
+		decode = a.Decode
+	}
+	if made, err = decode(in); err != nil {
 		return nil, BadFile(path, FileCause(err))
 	}
 	return made, nil
 }
 
-// KindOf names what ReadAny returns.
-func KindOf(made any) string {
-	switch made.(type) {
-	case *kernels.Kernel:
-		return "a kernel"
-	case *cells.Kernel:
-		return "an additive kernel"
-	case *local.Randomizer:
-		return "a local randomizer"
-	default:
-		return "a table"
-	}
-}
-
 // ReadSound reads a table file and verifies it.
 func (a *Streams) ReadSound(ctx context.Context, path string) (*tables.Verified, error) {
+	return ReadAs[tables.Table, tables.Certificate, *tables.Table](ctx, a, path, "a table made by design")
+}
+
+// ReadAs reads the file of a mechanism of one form, which want names, and verifies it.
+func ReadAs[T any, C proof.Certificate, P proof.Provable[T, C]](ctx context.Context, a *Streams, path, want string) (*proof.Verified[T, C], error) {
 	made, err := a.ReadAny(path)
 	if err != nil {
 		return nil, err
 	}
-	t, ok := made.(*tables.Table)
+	m, ok := made.(P)
 	if !ok {
-		return nil, BadInput("", fmt.Errorf("%s is %s, want a table made by design", InputName(path), KindOf(made)))
+		return nil, BadInput("", fmt.Errorf("%s is %s, want %s", InputName(path), made.Form().Noun, want))
 	}
-	return Sound(ctx, path, t)
+	return Sound(ctx, path, m)
 }
 
 // Sound verifies what was read from a file, with the work that is allowed by default. A table
 // or a kernel that does not keep its claims is a negative verdict; one that would take too
 // long is refused.
-func Sound[V, O any](ctx context.Context, path string, made interface {
-	VerifyContext(ctx context.Context, o O) (V, error)
-},
-) (v V, err error) {
-	var byDefault O
-	if v, err = made.VerifyContext(ctx, byDefault); err == nil {
-		return v, nil
-	}
+func Sound[T any, C proof.Certificate, P proof.Provable[T, C]](ctx context.Context, path string, made P) (*proof.Verified[T, C], error) {
+	v, err := proof.Verify(ctx, made, proof.Options{})
+	return v, unsound(ctx, path, err)
+}
+
+// Prove is Sound for a mechanism of any form.
+func Prove(ctx context.Context, path string, made proof.Mechanism) (proof.Proven, error) {
+	v, err := made.Prove(ctx, proof.Options{})
+	return v, unsound(ctx, path, err)
+}
+
+// unsound says what an error of a check means.
+func unsound(ctx context.Context, path string, err error) error {
 	switch named := fmt.Errorf("%s: %w", InputName(path), err); {
+	case err == nil:
+		return nil
 	case ctx.Err() != nil:
-		return v, ctx.Err()
-	case errors.Is(err, tables.ErrWork):
-		return v, BadInput("a coarser one (design --max-cells); noisewright verify --time-limit 10m checks this one", named)
+		return ctx.Err()
+	case errors.Is(err, proof.ErrWork):
+		return BadInput("a coarser one (design --max-cells); noisewright verify --time-limit 10m checks this one", named)
 	default:
-		return v, Negative("noisewright verify "+path, named)
+		return Negative("noisewright verify "+path, named)
 	}
 }
 
@@ -141,7 +141,7 @@ func Within(ctx context.Context, path string, limit time.Duration, check func(ct
 		return nil, nil
 	case ctx.Err() != nil:
 		return nil, ctx.Err()
-	case limited.Err() != nil, errors.Is(verdict, tables.ErrWork):
+	case limited.Err() != nil, errors.Is(verdict, proof.ErrWork):
 		reason := fmt.Sprintf("the check did not end within %s", limit)
 		if limited.Err() == nil {
 			reason = Sentence(verdict)

@@ -6,33 +6,12 @@ import (
 	"strconv"
 
 	"github.com/noisewright/noisewright/account"
-	"github.com/noisewright/noisewright/cells"
 	"github.com/noisewright/noisewright/cmd/internal/portrait"
-	"github.com/noisewright/noisewright/kernels"
-	"github.com/noisewright/noisewright/local"
 	"github.com/noisewright/noisewright/noise"
-	"github.com/noisewright/noisewright/tables"
 )
 
 // pureDelta is the delta at which several releases with delta 0 are composed.
 const pureDelta = 1e-6
-
-// lossOf returns the privacy loss distribution of what was proved, and the total that it
-// claims, if any.
-func lossOf(proof any) (pld *account.PrivacyLossDistribution, total tables.Total, err error) {
-	switch v := proof.(type) {
-	case *tables.Verified:
-		total, _ = v.Table().ClaimedTotal()
-		pld, err = account.Table(v.Table())
-	case *kernels.Verified:
-		pld, err = account.Kernel(v.Kernel())
-	case *cells.Verified:
-		pld, err = account.Additive(v.Kernel())
-	case *local.Verified:
-		pld, err = account.Randomizer(v.Randomizer())
-	}
-	return pld, total, err
-}
 
 // composition is what so many releases cost together.
 type composition struct {
@@ -57,12 +36,12 @@ func counts(last int) []int {
 }
 
 // compose sends what several releases cost, and the privacy profile.
-func (s *study) compose(ctx context.Context, proof any, _ string) error {
-	pld, total, err := lossOf(proof)
+func (s *study) compose(ctx context.Context, made subject) error {
+	pld, err := account.LossOf(made.mechanism)
 	if err != nil {
 		return err
 	}
-	p := portrait.New(proof)
+	p, total := made.Portrait, made.Total()
 	last := max(s.count, total.Releases, 10)
 	rows := []composition{}
 	for _, n := range counts(min(last, maxReleases)) {

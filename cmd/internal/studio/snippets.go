@@ -1,6 +1,7 @@
 package studio
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strings"
@@ -8,58 +9,44 @@ import (
 	"github.com/noisewright/noisewright/cmd/internal/portrait"
 )
 
-// reader is how Go reads, proves and draws from the files of a kind.
-type reader struct {
-	pkg, path, sampler, release string
-}
-
-var readers = map[string]reader{
-	"table":    {"tables", "tables", "New", "AddNoise"},
-	"kernel":   {"kernels", "kernels", "NewKernel", "Release"},
-	"additive": {"cells", "cells", "NewAdditive", "Release"},
-	"local":    {"local", "local", "NewRandomizer", "Release"},
-}
+// packages are those that read the files of a kind, where that is not their name.
+var packages = map[string]string{"table": "tables", "kernel": "kernels", "additive": "cells"}
 
 // snippets are programs that prove a file again and draw from it: what a command made, in
 // its file.
 func snippets(p *portrait.Portrait) (goCode, python string) {
-	r := readers[p.Kind]
-	release, value := r.release, "value"
-	labels := p.Laws != nil && p.Laws.Labels != nil
-	if labels { // categories are answered by name
-		release = "ReleaseCategory"
-	}
-	kind := "float64"
-	if labels {
-		kind = "string"
-	}
+	pkg := cmp.Or(packages[p.Kind], p.Kind)
 	const module = "github.com/noisewright/noisewright/"
-	imports := []string{module + r.path, module + "sampler"}
+	imports := []string{module + pkg, module + "sampler"}
+	maker, release, kind := "NewNoise", "AddNoise", "float64"
+	if p.Kind != "table" {
+		imports = append(imports, module+"proof")
+		maker, release, kind = "New", "Release", "proof.Value"
+	}
 	slices.Sort(imports)
 	goCode = fmt.Sprintf(`package private
 
 import (
 	"%[1]s"
-	"%[2]s"
 )
 
 // open proves the file again and returns what answers with noise.
-func open() (func(value %[6]s) (%[6]s, error), error) {
-	file, err := %[3]s.ReadFile(%[4]q)
+func open() (func(value %[5]s) (%[5]s, error), error) {
+	file, err := %[2]s.ReadFile(%[3]q)
 	if err != nil {
 		return nil, err
 	}
-	proof, err := file.Verify()
+	verified, err := file.Verify()
 	if err != nil {
 		return nil, err
 	}
-	s, err := sampler.%[5]s(proof, sampler.Options{})
+	s, err := sampler.%[4]s(verified, sampler.Options{})
 	if err != nil {
 		return nil, err
 	}
-	return s.%[7]s, nil
+	return s.%[6]s, nil
 }
-`, imports[0], imports[1], r.pkg, p.Name, r.sampler, kind, release)
+`, strings.Join(imports, "\"\n\t\""), pkg, p.Name, maker, kind, release)
 	method := "release"
 	if p.Kind == "table" {
 		method = "add_noise"
@@ -68,7 +55,7 @@ func open() (func(value %[6]s) (%[6]s, error), error) {
 		"import noisewright",
 		"",
 		fmt.Sprintf("noise = noisewright.load(%q)  # refuses what it cannot prove", p.Name),
-		fmt.Sprintf("private = noise.%s(%s)", method, value),
+		fmt.Sprintf("private = noise.%s(value)", method),
 		"",
 	}, "\n")
 	return goCode, python

@@ -14,6 +14,7 @@ import (
 	"github.com/noisewright/noisewright/cmd/internal/portrait"
 	"github.com/noisewright/noisewright/internal/check"
 	"github.com/noisewright/noisewright/lp"
+	"github.com/noisewright/noisewright/proof"
 )
 
 // study is the work for one request. Its events are, in this order: started, progress, made,
@@ -121,6 +122,13 @@ func (s *study) do(ctx context.Context) {
 	}
 }
 
+// subject is what a study is about.
+type subject struct {
+	*portrait.Portrait
+	mechanism  proof.Mechanism
+	text, file string // of a file for it, and what that is called by default
+}
+
 func (s *study) steps(ctx context.Context) error {
 	switch {
 	case s.Accept != "" && s.Kind == kindFile:
@@ -132,22 +140,24 @@ func (s *study) steps(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	proof, err := portrait.Verify(ctx, text)
+	proven, err := portrait.Verify(ctx, text)
 	if err != nil {
 		return err
 	}
-	p := portrait.New(proof)
-	if err := p.ProveTotal(proof); err != nil {
+	p := portrait.New(proven)
+	if err := p.ProveTotal(proven); err != nil {
 		return err
 	}
+	file := p.Name
 	if s.Name != "" {
 		p.Name = s.Name
 	}
 	if err := s.made(p, string(text)); err != nil {
 		return err
 	}
-	for _, step := range []func(context.Context, any, string) error{s.compare, s.curves, s.compose, s.sweep} {
-		if err := step(ctx, proof, string(text)); err != nil {
+	about := subject{p, proof.Of(proven), string(text), file}
+	for _, step := range []func(context.Context, subject) error{s.compare, s.curves, s.compose, s.sweep} {
+		if err := step(ctx, about); err != nil {
 			return err
 		}
 	}

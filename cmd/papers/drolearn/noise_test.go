@@ -96,7 +96,7 @@ func TestDesigned(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, table := range []*tables.Table{v.Table(), atom} {
+	for _, table := range []*tables.Table{v.Mechanism(), atom} {
 		n, err := Designed(table)
 		if err != nil {
 			t.Fatal(err)
@@ -123,7 +123,7 @@ func TestDesigned(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := Designed(pure.Table()); err == nil {
+	if _, err := Designed(pure.Mechanism()); err == nil {
 		t.Error("no error for noise with a tail")
 	}
 }

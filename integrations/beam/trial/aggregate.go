@@ -129,7 +129,7 @@ func (t trial) checkAnswers() error {
 	}
 	variance := map[string]float64{}
 	for i, what := range []string{"count", "sum"} {
-		variance[what], _ = list[i].Table().ExpectedLossOf(loss.L2).Float64()
+		variance[what], _ = list[i].Mechanism().ExpectedLossOf(loss.L2).Float64()
 	}
 	total, n, worst := map[string]float64{}, map[string]int{}, 0.0
 	for key, values := range answers {

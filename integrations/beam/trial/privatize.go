@@ -42,8 +42,8 @@ func (t trial) checkRows() error {
 	if err != nil {
 		return err
 	}
-	m2, _ := v.Table().ExpectedLossOf(loss.L2).Float64()
-	m4, _ := v.Table().ExpectedLossOf(fourth).Float64()
+	m2, _ := v.Mechanism().ExpectedLossOf(loss.L2).Float64()
+	m4, _ := v.Mechanism().ExpectedLossOf(fourth).Float64()
 	f, err := os.Open(t.path("out.csv"))
 	if err != nil {
 		return err

@@ -84,10 +84,7 @@ func checkSplit(lambda, halfwidth []float64, epsilon, delta float64) error {
 	if !(epsilon > 0) || math.IsInf(epsilon, 1) {
 		return check.Field("latent", "epsilon", epsilon, "a finite number > 0")
 	}
-	if !(delta >= 0 && delta < 1) {
-		return check.Field("latent", "delta", delta, "a probability, 0 <= delta < 1")
-	}
-	return nil
+	return check.Delta("latent", "delta", delta)
 }
 
 // gridUnits is the number of equal parts of ε that the search deals in: a few for

@@ -1,6 +1,7 @@
 package cells
 
 import (
+	"context"
 	"math"
 	"math/big"
 	"slices"
@@ -15,7 +16,7 @@ import (
 
 func ratOf(n int) *big.Rat { return new(big.Rat).SetInt64(int64(n)) }
 
-// additiveLayout describes a discretized design problem with one law P_C over the bins
+// layout describes a discretized design problem with one law P_C over the bins
 // -half … half for each cell C:
 //
 //	minimize   Σ_C weight_C·Σ_j cost[j]·P_C(j)
@@ -38,21 +39,40 @@ type layout struct {
 	ratio, delta, decay float64 // decay is ε per bin, to scale by
 }
 
-// additiveProgram is an additiveLayout that is being solved.
+// program is a layout, and what is known once it was solved.
 type program struct {
 	layout
-	relaxation *cuts.Program
+	engine.Laws
+	rows [][]int // the variables of each cell, from bin -half-sums on
+	*engine.Solution
 }
 
-func newProgram(l layout, newSolver solver.Factory) (*program, error) {
-	p := &program{layout: l}
+// solve solves a layout with k bins per sensitivity. The hint are the laws of another one.
+func (l *layout) solve(ctx context.Context, o *meet.Options, k int, hint binLaws, want engine.Want) (*program, solver.Status, error) {
+	p := &program{layout: *l, Laws: engine.Laws{Inputs: len(l.weight), Answers: 2*(l.half+l.sums) + 1, Mirrored: l.mirrored}}
+	p.rows = p.Variables()
 	if l.mirrored {
 		p.limits = p.folded()
 	}
+	of := engine.OfLaws(p.problem())
+	of.Total = p.total()
+	of.Start = p.masses(func(_, j int) float64 {
+		return max(math.Exp(-startRate*p.decay*math.Abs(float64(j))), p.delta/1000)
+	})
+	of.Expect = func() (mass []float64, limits []int, slack float64) {
+		for i := range p.limits {
+			limits = append(limits, i)
+		}
+		return p.expected(hint, k), limits, engine.HintSlack
+	}
+	var status solver.Status
 	var err error
-	p.relaxation, err = cuts.New(p.problem(), cuts.Options{NewSolver: newSolver, Batch: engine.LawBatch, Interior: engine.LawInterior})
-	return p, err
+	p.Solution, status, err = engine.Solve(ctx, o, of, want)
+	return p, status, err
 }
+
+// startRate is how slowly masses to start from fall, in units of ε: with some slack.
+const startRate = 0.7
 
 // folded returns one limit for each and its mirror image. Edges that are mirror images up to
 // rounding may have a limit without its own: a lower program, whose multipliers stand for
@@ -95,42 +115,13 @@ func later(a, b cells.Pair) bool {
 }
 
 // variable returns the variable of bin j of a cell, or of a sum of bins.
-func (p *program) variable(cell, j int) int {
-	n, reach := len(p.weight), p.half+p.sums
-	if p.mirrored && (2*cell > n-1 || 2*cell == n-1 && j > 0) {
-		cell, j = n-1-cell, -j
-	}
-	return cell*(2*reach+1) + j + reach
-}
-
-// variables is the number of variables, of which the middle cell of a mirrored problem
-// has half as many.
-func (p *program) variables() int {
-	n, reach := len(p.weight), p.half+p.sums
-	width := 2*reach + 1
-	switch {
-	case !p.mirrored:
-		return n * width
-	case n%2 == 0:
-		return n / 2 * width
-	default:
-		return n/2*width + reach + 1
-	}
-}
-
-// own is the number of cells with a law of their own.
-func (p *program) own() int {
-	if p.mirrored {
-		return (len(p.weight) + 1) / 2
-	}
-	return len(p.weight)
-}
+func (p *program) variable(cell, j int) int { return p.rows[cell][j+p.half+p.sums] }
 
 // problem states the layout in variables. The rows are the total masses of the cells, after
 // them their caps, and what the sums of outer bins are.
 func (p *program) problem() cuts.Problem {
 	out := cuts.Problem{Ratio: p.ratio, Delta: p.delta}
-	out.Cost, out.Scale = make([]float64, p.variables()), make([]float64, p.variables())
+	out.Cost, out.Scale = make([]float64, p.Count()), make([]float64, p.Count())
 	var caps, sums []cuts.Row
 	for cell, w := range p.weight {
 		total := cuts.Row{Lower: 1, Upper: 1}
@@ -144,7 +135,7 @@ func (p *program) problem() cuts.Problem {
 				limit.Index, limit.Value = append(limit.Index, v), append(limit.Value, p.capped[j+p.half])
 			}
 		}
-		if cell < p.own() {
+		if cell < p.Own() {
 			out.Rows, caps = append(out.Rows, total), append(caps, limit)
 			sums = append(sums, p.sumRows(cell, out.Scale)...)
 		}
@@ -159,6 +150,32 @@ func (p *program) problem() cuts.Problem {
 	return out
 }
 
+// total are weights of the rows with which they sum up to an equation with a positive
+// coefficient of every variable: the totals, and of the rows that say what sums are, which are
+// positive in the sum alone, ever less outwards.
+func (p *program) total() []float64 {
+	weights := slices.Repeat([]float64{1}, p.Own())
+	if p.capped != nil {
+		weights = append(weights, make([]float64, p.Own())...)
+	}
+	for cell := range p.Own() {
+		for range p.sides(cell) {
+			for i := range p.sums {
+				weights = append(weights, 0.5*(1-float64(i)/float64(p.sums)))
+			}
+		}
+	}
+	return weights
+}
+
+// sides lists those on which a cell has sums of its own.
+func (p *program) sides(cell int) []int {
+	if p.mirrored && 2*cell == len(p.weight)-1 {
+		return []int{-1} // the other side is its mirror image
+	}
+	return []int{-1, 1}
+}
+
 // scale is the expected size of the mass of bin j.
 func (p *program) scale(j int) float64 {
 	return max(math.Exp(-p.decay*math.Abs(float64(j))), p.delta/10)
@@ -168,10 +185,7 @@ func (p *program) scale(j int) float64 {
 // outer one, on either side.
 func (p *program) sumRows(cell int, scale []float64) []cuts.Row {
 	var rows []cuts.Row
-	for _, side := range []int{-1, 1} {
-		if side > 0 && p.mirrored && 2*cell == len(p.weight)-1 {
-			break // the mirror image of the other side
-		}
+	for _, side := range p.sides(cell) {
 		for i := 1; i <= p.sums; i++ {
 			at := p.variable(cell, side*(p.half+i))
 			scale[at] = p.scale(p.half - i)
@@ -242,17 +256,23 @@ func (b binLaws) mass(cell, j, k int) float64 {
 	return ((1-t)*own(int(low)) + t*own(int(low)+1)) * share
 }
 
-// expect lifts all limits, with the terms that laws make positive or nearly so; where there
-// are none for these cells, noise like that of Laplace.
-func (p *program) expect(hint binLaws, k int) error {
-	mass := make([]float64, p.variables())
+// expected returns the masses that laws suggest; where there are none for these cells, those
+// of noise like that of Laplace.
+func (p *program) expected(hint binLaws, k int) []float64 {
+	return p.masses(func(cell, j int) float64 {
+		if len(hint.laws) == len(p.weight) {
+			return hint.mass(cell, j, k) + engine.HintFloor
+		}
+		return math.Exp(-p.decay * math.Abs(float64(j)))
+	})
+}
+
+// masses returns those of all variables, given those of the bins.
+func (p *program) masses(of func(cell, j int) float64) []float64 {
+	mass := make([]float64, p.Count())
 	for cell := range p.weight {
 		for j := -p.half; j <= p.half; j++ {
-			m := math.Exp(-p.decay * math.Abs(float64(j)))
-			if len(hint.laws) == len(p.weight) {
-				m = hint.mass(cell, j, k) + engine.HintFloor
-			}
-			mass[p.variable(cell, j)] = m
+			mass[p.variable(cell, j)] = of(cell, j)
 		}
 		for i := 1; i <= p.sums; i++ {
 			for _, side := range []int{-1, 1} {
@@ -260,16 +280,12 @@ func (p *program) expect(hint binLaws, k int) error {
 			}
 		}
 	}
-	var all []int
-	for i := range p.limits {
-		all = append(all, i)
-	}
-	return p.relaxation.Expect(mass, all, engine.HintSlack)
+	return mass
 }
 
 // laws returns the laws of all cells.
 func (p *program) laws() [][]float64 {
-	mass := p.relaxation.Masses()
+	mass := p.Masses()
 	laws := make([][]float64, len(p.weight))
 	for cell := range laws {
 		for j := -p.half; j <= p.half; j++ {
@@ -283,29 +299,14 @@ func (p *program) laws() [][]float64 {
 // costs were divided by, and instanceCap what those of the cap were). Whatever the
 // solver's errors, the result proves a true bound.
 func (p *program) dual(nodes int, unit, instanceCap float64) *cells.Dual {
-	image := 1.0 // a variable of a mirrored program stands for two, and so does a row
-	if p.mirrored {
-		image = 0.5
-	}
 	d := &cells.Dual{NodesPerSensitivity: nodes}
 	var total float64
 	for i := range p.limits {
-		total += p.relaxation.Price(i) * unit
+		total += p.Price(i) * unit
 	}
-	n := len(p.weight)
 	var caps []float64
 	if p.capped != nil {
-		caps = make([]float64, n)
-		for k := range p.own() {
-			kappa := max(0, -p.relaxation.Dual(p.own()+k)) * unit / instanceCap
-			if !p.mirrored {
-				caps[k] = kappa
-			} else {
-				caps[k] += kappa * image
-				caps[n-1-k] += kappa * image
-			}
-			total += kappa
-		}
+		caps, total = p.CapPrices(p.Solution, unit, instanceCap, total)
 	}
 	if total <= 0 {
 		return d
@@ -315,12 +316,12 @@ func (p *program) dual(nodes int, unit, instanceCap float64) *cells.Dual {
 	for _, kappa := range caps {
 		d.Caps = append(d.Caps, int64(math.Ldexp(kappa, -d.Exponent)))
 	}
-	scale := math.Ldexp(unit*image, -d.Exponent)
+	scale := math.Ldexp(unit*p.Share(), -d.Exponent)
 	for i, a := range p.limits {
 		first, last := p.inner(int(a.Shift))
 		y := make([]int64, last-first+3)
 		for j := range y {
-			y[j] = int64(p.relaxation.Multiplier(i, j) * scale)
+			y[j] = int64(p.Multiplier(i, j) * scale)
 		}
 		d.Shifts = addShift(d.Shifts, a, y, first)
 		if p.mirrored {
@@ -349,7 +350,7 @@ func addShift(all []cells.DualShift, a cells.Pair, y []int64, first int) []cells
 	return append(all, s)
 }
 
-// upperAdditive lays out the program whose solutions are kernels on the bins.
+// upperLayout lays out the program whose solutions are kernels on the bins.
 func upperLayout(p Problem, g cells.Grid, k, half int, epsilon, delta, unit, limit float64) layout {
 	l := baseLayout(p, k, half, epsilon, delta)
 	l.limits = cells.Shifts(p.Edges, p.Sensitivity, k, true)
@@ -369,7 +370,7 @@ func upperLayout(p Problem, g cells.Grid, k, half int, epsilon, delta, unit, lim
 	return l
 }
 
-// lowerAdditive lays out the program of which all private noise is a solution.
+// lowerLayout lays out the program of which all private noise is a solution.
 func lowerLayout(p Problem, k, half int, unit float64) layout {
 	l := baseLayout(p, k, half, p.Epsilon, p.Delta)
 	l.sums = k

@@ -7,27 +7,25 @@ import (
 	"fmt"
 	"math"
 	"slices"
-	"sync"
 	"time"
 
 	"github.com/noisewright/noisewright/internal/check"
 	"github.com/noisewright/noisewright/internal/exact"
 	"github.com/noisewright/noisewright/kernels"
-	"github.com/noisewright/noisewright/lp/internal/engine/cuts"
-	"github.com/noisewright/noisewright/lp/internal/engine/interior"
+	"github.com/noisewright/noisewright/lp/internal/engine"
 	"github.com/noisewright/noisewright/lp/internal/meet"
 	"github.com/noisewright/noisewright/lp/internal/noise"
 	"github.com/noisewright/noisewright/lp/solver"
 	"github.com/noisewright/noisewright/tables"
 )
 
-// kernelDesign finds a kernel and a bound that meet to the requested gap.
+// Design finds a kernel and a bound that meet to the requested gap.
 func Design(ctx context.Context, p Problem, s *meet.Search) (*kernels.Verified, meet.Outcome, error) {
 	d := &designer{Search: *s, problem: p}
 	return d.result(d.refine(ctx))
 }
 
-// kernelDesigner is the state of one DesignKernel. The two sides work at the same
+// designer is the state of one DesignKernel. The two sides work at the same
 // time and touch only their own fields.
 type designer struct {
 	meet.Search
@@ -39,6 +37,8 @@ type designer struct {
 		laws  [][]float64
 	}
 
+	pure bool // the programs with delta = 0 were tried
+	last bool // the next grid is expected to be the last
 	// programs is what kernels and bounds of the programs alone reach, see refinePure, and
 	// the last grid and its gap.
 	programs struct {
@@ -46,12 +46,12 @@ type designer struct {
 		cells       int
 		gap         float64
 	}
-	// The upper side, which has search.loss and programs.loss.
+	// The upper side, which has Best and programs.loss.
 	kernel      *kernels.Kernel
 	upperLaws   [][]float64
 	upperRounds int
 	certify     time.Duration // what the last kernel took
-	// The lower side, which has search.bound and programs.bound.
+	// The lower side, which has Bound and programs.bound.
 	dual        *kernels.Dual
 	infeasible  bool // the lower program has no solution
 	lowerLaws   [][]float64
@@ -66,40 +66,35 @@ func (d *designer) refine(ctx context.Context) error {
 		return err
 	}
 	d.programs.loss = d.Best
-	for pure, last := false, false; ; {
-		if cells > pureFrom && !pure && !(last && cells <= pureAfter) {
-			pure = true
-			if err := d.refinePure(ctx, cells); err != nil || d.Gap() <= d.Options.Gap {
-				return err
-			}
-		}
-		split := d.split(cells)
-		// The next kernel and bound take somewhat longer than the last ones.
-		upperErr, lowerErr := d.both(ctx, 3*(d.certify+d.prove),
-			func(ctx context.Context) error { return d.upper(ctx, split) },
-			func(ctx context.Context) error { return d.lower(ctx, cells) })
-		d.Report(cells)
-		if err := errors.Join(upperErr, lowerErr); err != nil && !errors.Is(err, meet.ErrLimit) {
+	return d.Meet(ctx, d, cells)
+}
+
+// Round solves both programs on a grid, and before the first large one those with delta = 0 on
+// finer grids.
+func (d *designer) Round(ctx context.Context, cells int) error {
+	if cells > pureFrom && !d.pure && !(d.last && cells <= pureAfter) {
+		d.pure = true
+		if err := d.refinePure(ctx, cells); err != nil || d.Gap() <= d.Options.Gap {
 			return err
-		}
-		if raised, err := d.raiseCap(); err != nil {
-			return err
-		} else if raised {
-			continue
-		}
-		switch {
-		case d.infeasible:
-			return check.Errorf("lp", meet.ErrInfeasible, "instance-cap = %g is out of reach of every private mechanism", d.problem.InstanceCap)
-		case d.Gap() <= d.Options.Gap:
-			return nil
-		case ctx.Err() != nil, d.problem.Nodes != nil, d.problem.Cells > 0, errors.Is(errors.Join(upperErr, lowerErr), meet.ErrLimit):
-			return meet.ErrLimit
-		}
-		cells, last = d.next(cells)
-		if cells > d.Options.MaxCells {
-			return check.Errorf("lp", meet.ErrLimit, "%d cells are needed, max-cells = %d", cells, d.Options.MaxCells)
 		}
 	}
+	split, aim := d.split(cells), d.FineAim()
+	// The next kernel and bound take somewhat longer than the last ones.
+	err := d.Both(ctx, 3*(d.certify+d.prove),
+		func(ctx context.Context) error { return d.upper(ctx, split, aim) },
+		func(ctx context.Context) error { return d.lower(ctx, cells, meet.StallShare*aim) })
+	if err != nil && !errors.Is(err, meet.ErrLimit) {
+		return err
+	}
+	if raised, err := d.raiseCap(); err != nil {
+		return err
+	} else if raised {
+		return d.Round(ctx, cells)
+	}
+	if d.infeasible {
+		return check.Errorf("lp", meet.ErrInfeasible, "instance-cap = %g is out of reach of every private mechanism", d.problem.InstanceCap)
+	}
+	return err
 }
 
 // raiseCap raises the cap to what rounded noise keeps, within the slack, if no kernel that
@@ -110,28 +105,13 @@ func (d *designer) raiseCap() (bool, error) {
 	}
 	d.problem.InstanceCap = d.rounded.loss
 	d.dual, d.Bound, d.programs.bound, d.infeasible = nil, 0, 0, false
-	_, err := d.keep(d.split(d.rounded.cells), d.rounded.laws)
+	_, err := d.roundMasses(d.split(d.rounded.cells), d.rounded.laws)
 	return true, err
 }
 
 // roundedSuits reports whether there is rounded noise within the slack of the cap.
 func (d *designer) roundedSuits() bool {
 	return d.rounded.cells > 0 && d.rounded.loss <= d.problem.InstanceCap*(1+d.problem.CapSlack)
-}
-
-// both works on both sides, in the time that leaves a reserve to certify what they give and
-// the result.
-func (d *designer) both(ctx context.Context, reserve time.Duration, upper, lower func(context.Context) error) (upperErr, lowerErr error) {
-	if d.Options.TimeLimit > 0 {
-		var cancel context.CancelFunc
-		ctx, cancel = context.WithTimeout(ctx, d.Left()-reserve)
-		defer cancel()
-	}
-	var both sync.WaitGroup
-	both.Go(func() { upperErr = upper(ctx) })
-	both.Go(func() { lowerErr = lower(ctx) })
-	both.Wait()
-	return upperErr, lowerErr
 }
 
 // split returns the cells of the kernel.
@@ -154,10 +134,13 @@ func (d *designer) first() int {
 	return d.whole(max(8, int(math.Ceil((p.Queries.Upper-p.Queries.Lower)/p.Sensitivity))))
 }
 
-// next returns the number of cells expected to close the gap of the programs, if it goes on
-// to fall as from the grid before, at first with their square, and whether that is not too many
-// more than before.
-func (d *designer) next(cells int) (next int, last bool) {
+// Next returns the number of cells expected to close the gap of the programs, if it goes on
+// to fall as from the grid before, at first with their square; but not too many more than
+// before: only a last grid may be as large as it takes.
+func (d *designer) Next(cells int) (int, error) {
+	if d.problem.Nodes != nil || d.problem.Cells > 0 {
+		return 0, meet.ErrLimit
+	}
 	const leastRate, mostRate, mostGrowth = 1, 2, 1.75
 	gap, rate := meet.RelativeGap(d.programs.loss, d.programs.bound), float64(mostRate)
 	if before := d.programs; before.cells > 0 && cells > before.cells {
@@ -166,10 +149,14 @@ func (d *designer) next(cells int) (next int, last bool) {
 	}
 	d.programs.cells, d.programs.gap = cells, gap
 	growth := math.Pow(gap/(0.95*max(d.Aim(), d.Options.Gap)), 1/rate)
-	if last = growth <= mostGrowth; !last {
+	if d.last = growth <= mostGrowth; !d.last {
 		growth = 1.5
 	}
-	return d.whole(int(math.Ceil(float64(cells) * max(growth, 1.12)))), last
+	cells = d.whole(int(math.Ceil(float64(cells) * max(growth, 1.12))))
+	if cells > d.Options.MaxCells {
+		return 0, check.Errorf("lp", meet.ErrLimit, "%d cells are needed, max-cells = %d", cells, d.Options.MaxCells)
+	}
+	return cells, nil
 }
 
 // whole returns a number of cells, at least want and not much more, of which the
@@ -213,7 +200,7 @@ func (d *designer) begin(ctx context.Context, cells int) error {
 	}
 	answer := make([]float64, len(costs))
 	answer[best] = 1
-	_, err := d.keep(split, slices.Repeat([][]float64{answer}, len(costs)))
+	_, err := d.roundMasses(split, slices.Repeat([][]float64{answer}, len(costs)))
 	return err
 }
 
@@ -249,7 +236,7 @@ func (d *designer) beginCapped(ctx context.Context, cells int) error {
 		for _, pair := range kernels.ProtectedPairs(split.edges, p.Sensitivity) {
 			apart = max(apart, pair[1]-pair[0])
 		}
-		laws := clamped(table.Table(), p.Sensitivity/float64(max(apart, 1)), len(split.nodes))
+		laws := clamped(table.Mechanism(), p.Sensitivity/float64(max(apart, 1)), len(split.nodes))
 		v, err := d.certified(split, laws, math.MaxFloat64) // the certificate says which cap it keeps
 		if err != nil {
 			return nil // a kernel of so many cells has no weights for it
@@ -257,7 +244,7 @@ func (d *designer) beginCapped(ctx context.Context, cells int) error {
 		if most := exact.FloatUp(v.Certificate().CapLoss); d.rounded.cells == 0 || most < d.rounded.loss {
 			d.rounded.cells, d.rounded.loss, d.rounded.laws = cells, most, laws
 		}
-		if _, err := d.keep(split, laws); !meet.NotKept(err) || p.Cells > 0 || d.roundedSuits() {
+		if _, err := d.roundMasses(split, laws); !meet.NotKept(err) || p.Cells > 0 || d.roundedSuits() {
 			return nil
 		}
 		cells = d.whole(cells + cells/2)
@@ -299,38 +286,22 @@ func clamped(noise *tables.Table, width float64, n int) [][]float64 {
 	return laws
 }
 
-// keep certifies the kernel with the given laws and keeps it if it is the best. It returns
-// the expected loss. The error wraps tables.ErrNotPrivate or tables.ErrFalseClaim if the
+// roundMasses makes the kernel with the given laws and keeps it if it is the best. It returns
+// the expected loss. The error wraps proof.ErrNotPrivate or proof.ErrFalseClaim if the
 // exact test of privacy or of the cap fails.
-func (d *designer) keep(split partition, laws [][]float64) (loss float64, err error) {
+func (d *designer) roundMasses(split partition, laws [][]float64) (loss float64, err error) {
 	v, err := d.certified(split, laws, d.problem.InstanceCap)
 	if err != nil {
 		return 0, err
 	}
-	if loss, _ = v.Certificate().ExpectedLoss.Float64(); loss < d.Best {
-		d.kernel, d.Best = v.Kernel(), loss
-	}
-	return loss, nil
+	return meet.Keep(&d.Search, &d.kernel, v), nil
 }
 
 // certified certifies the kernel with the given laws and cap.
 func (d *designer) certified(split partition, laws [][]float64, instanceCap float64) (*kernels.Verified, error) {
-	rows := make([][]uint64, len(laws))
-	for k, law := range laws {
-		var sum float64
-		for _, m := range law {
-			sum += m
-		}
-		// A share of the same uniform law in every row makes no divergence
-		// larger, and keeps a certain output from needing a weight of 2^64.
-		mixed := make([]float64, len(law))
-		for j, m := range law {
-			mixed[j] = (1-uniformShare)*m/sum + uniformShare/float64(len(law))
-		}
-		var err error
-		if rows[k], _, err = tables.Quantize(mixed, 0); err != nil {
-			return nil, check.Errorf("lp", nil, "%w", err)
-		}
+	rows, err := meet.Rows(laws, uniformShare)
+	if err != nil {
+		return nil, err
 	}
 	start := d.Elapsed()
 	defer func() { d.certify = d.Elapsed() - start }()
@@ -343,68 +314,45 @@ func (d *designer) certified(split partition, laws [][]float64, instanceCap floa
 const uniformShare = 0x1p-40
 
 // upper designs a kernel on the cells and keeps it if it is the best.
-func (d *designer) upper(ctx context.Context, split partition) error {
-	for _, share := range meet.MarginShares {
-		err := d.tryUpper(ctx, split, share*min(d.Aim(), meet.LargestMargin))
-		switch {
-		case meet.NotKept(err):
-			continue // the margin was too small
-		case errors.Is(err, cuts.ErrFailed):
-			return nil
-		default:
+func (d *designer) upper(ctx context.Context, split partition, aim float64) error {
+	return meet.Margins(aim, func(margin float64) error {
+		p := d.problem
+		epsilon, delta := meet.Inside(p.Privacy, margin, float64(len(split.nodes))*0x1p-62)
+		l := upperLayout(p, split, epsilon, delta, d.unit)
+		if p.InstanceCap > 0 {
+			l.broken = peaks(p, split, p.InstanceCap*(1-margin))
+		}
+		prog, status, err := l.solve(ctx, &d.Options, d.upperLaws, engine.Want{Gap: margin, Excess: meet.ResidualShare * margin})
+		if err != nil {
 			return err
 		}
-	}
-	return nil
-}
-
-func (d *designer) tryUpper(ctx context.Context, split partition, margin float64) (err error) {
-	p := d.problem
-	epsilon := p.Epsilon - margin*min(p.Epsilon, 1)
-	delta := p.Delta*(1-margin) - float64(len(split.nodes))*0x1p-62
-	l := upperLayout(p, split, epsilon, delta, d.unit)
-	if p.InstanceCap > 0 {
-		l.broken = peaks(p, split, p.InstanceCap*(1-margin))
-	}
-	want := interior.Accuracy{Gap: margin, Excess: meet.ResidualShare * margin}
-	prog, status, err := solve(ctx, l, d.upperLaws, want, 0, d.Options.NewSolver)
-	if prog == nil {
+		d.upperRounds += prog.Rounds()
+		if status != solver.StatusOptimal { // the cap is out of reach on these cells
+			return meet.Stopped(status)
+		}
+		d.upperLaws = prog.laws()
+		loss, err := d.roundMasses(split, d.upperLaws)
+		if err == nil {
+			d.programs.loss = min(d.programs.loss, loss)
+		}
 		return err
-	}
-	defer func() { err = errors.Join(err, prog.relaxation.Close()) }()
-	d.upperRounds += prog.relaxation.Rounds()
-	switch {
-	case err != nil:
-		return err
-	case status == solver.StatusLimit:
-		return meet.ErrLimit
-	case status != solver.StatusOptimal:
-		return nil // the cap is out of reach on these cells
-	}
-	d.upperLaws = prog.laws()
-	loss, err := d.keep(split, d.upperLaws)
-	if err == nil {
-		d.programs.loss = min(d.programs.loss, loss)
-	}
-	return err
+	})
 }
 
 // lower proves a bound on equal cells and keeps it if it is the best.
-func (d *designer) lower(ctx context.Context, cells int) (err error) {
+func (d *designer) lower(ctx context.Context, cells int, stall float64) error {
 	p := d.problem
 	l, ok := lowerLayout(p, cells, d.unit)
 	if !ok {
 		return nil
 	}
-	stall := meet.StallShare * min(d.Aim(), meet.LargestMargin)
-	prog, status, err := solve(ctx, l, d.lowerLaws, interior.Accuracy{Gap: stall, Excess: meet.LowerTolerance}, stall, d.Options.NewSolver)
-	if prog == nil {
+	prog, status, err := l.solve(ctx, &d.Options, d.lowerLaws, engine.Want{Gap: stall, Excess: meet.LowerTolerance, Stall: stall})
+	if err != nil {
 		return err
 	}
-	defer func() { err = errors.Join(err, prog.relaxation.Close()) }()
-	d.lowerRounds += prog.relaxation.Rounds()
-	d.infeasible = d.infeasible || err == nil && status == solver.StatusInfeasible
-	if prog.relaxation.Rounds() > 0 {
+	d.lowerRounds += prog.Rounds()
+	d.infeasible = d.infeasible || status == solver.StatusInfeasible
+	if prog.Rounds() > 0 {
 		start := d.Elapsed()
 		dual := prog.dual(d.unit, p.InstanceCap)
 		bound, _ := dual.LowerBound(p.Privacy, p.Queries, p.Loss, kernels.Cap{Limit: p.InstanceCap, Loss: p.CapLoss}).Float64()
@@ -414,14 +362,7 @@ func (d *designer) lower(ctx context.Context, cells int) (err error) {
 		d.prove = d.Elapsed() - start
 		d.lowerLaws = prog.laws()
 	}
-	switch {
-	case errors.Is(err, cuts.ErrFailed):
-		return nil
-	case err == nil && status == solver.StatusLimit:
-		return meet.ErrLimit
-	default:
-		return err
-	}
+	return meet.Stopped(status)
 }
 
 // alternative says which cap noise that does not depend on the query value would keep.
@@ -434,17 +375,7 @@ func (d *designer) alternative() string {
 
 // result puts the best kernel and the best bound together and certifies both.
 func (d *designer) result(stopped error) (*kernels.Verified, meet.Outcome, error) {
-	if stopped != nil && !errors.Is(stopped, meet.ErrLimit) {
-		return nil, meet.Outcome{}, stopped
-	}
-	if d.kernel == nil {
-		return nil, meet.Outcome{}, check.Errorf("lp", meet.ErrInfeasible, "instance-cap = %g: no kernel found that keeps it, with the cells and in the time allowed%s", d.problem.InstanceCap, d.alternative())
-	}
-	v, err := meet.Verified(d.kernel.WithDual(d.dual))
-	if err != nil {
-		return nil, meet.Outcome{}, err
-	}
-	gap, finite := v.Certificate().Gap()
-	o, err := d.Outcome(d.upperRounds+d.lowerRounds, gap, finite, stopped)
-	return v, o, err
+	return meet.Finish(&d.Search, d.kernel, d.dual, d.upperRounds+d.lowerRounds, stopped, func() error {
+		return check.Errorf("lp", meet.ErrInfeasible, "instance-cap = %g: no kernel found that keeps it, with the cells and in the time allowed%s", d.problem.InstanceCap, d.alternative())
+	})
 }

@@ -2,19 +2,17 @@ package kernel
 
 import (
 	"context"
-	"errors"
 	"math"
 	"slices"
 
 	"github.com/noisewright/noisewright/kernels"
 	"github.com/noisewright/noisewright/lp/internal/engine"
 	"github.com/noisewright/noisewright/lp/internal/engine/cuts"
-	"github.com/noisewright/noisewright/lp/internal/engine/interior"
 	"github.com/noisewright/noisewright/lp/internal/meet"
 	"github.com/noisewright/noisewright/lp/solver"
 )
 
-// kernelLayout describes a discretized design problem with one law P_k over n
+// layout describes a discretized design problem with one law P_k over n
 // outputs for each of n queries:
 //
 //	minimize   Σ_k Σ_j cost[k][j]·P_k(j)
@@ -64,104 +62,55 @@ type capTerm struct {
 	coefficient float64
 }
 
-// kernelProgram is a kernelLayout that is being solved, as program is a layout for
-// additive noise.
+// program is a layout with its variables, and what is known once it was solved.
 type program struct {
 	layout
-	n          int
-	variable   [][]int // of (k, j)
-	relaxation engine.Solution
+	engine.Laws
+	variable [][]int // of (k, j)
+	*engine.Solution
 }
 
-// kernelComplete is the number of masses up to which the complete program is solved by the
-// interior point method of package interior, whose time goes with their cube.
-const mostComplete = 1500
-
-// solveKernel solves a layout: complete if it is not too large, and by constraint generation
-// else or if that fails. coarse are the laws of a coarser program, or nil. The caller closes
-// what is not nil.
-func solve(ctx context.Context, l layout, coarse [][]float64, want interior.Accuracy, stall float64, newSolver solver.Factory) (*program, solver.Status, error) {
-	if l.broken == nil && len(l.cost)*l.halves() <= mostComplete {
-		p, status, err := complete(ctx, l, want)
-		if !errors.Is(err, interior.ErrFailed) {
-			return p, status, err
-		}
+// solve solves a layout. coarse are the laws of a coarser program, or nil.
+func (l *layout) solve(ctx context.Context, o *meet.Options, coarse [][]float64, want engine.Want) (*program, solver.Status, error) {
+	p := &program{layout: *l, Laws: engine.Laws{Inputs: len(l.cost), Answers: len(l.cost), Mirrored: l.mirrored}}
+	p.variable = p.Variables()
+	of := engine.OfLaws(p.problem()) // starts from uniform laws
+	of.Total = slices.Repeat([]float64{1}, p.Own())
+	of.Expect = func() (mass []float64, limits []int, slack float64) {
+		mass = make([]float64, len(of.Cost))
+		limits, slack = p.expected(mass, coarse)
+		return mass, limits, slack
 	}
-	return generate(ctx, l, coarse, want.Excess, stall, newSolver)
-}
-
-// completeKernel solves a layout by the interior point method. It wants the first row to be
-// the total of all masses: that takes the place of the first of the total masses, which
-// follows from the others.
-func complete(ctx context.Context, l layout, want interior.Accuracy) (*program, solver.Status, error) {
-	p := &program{layout: l, n: len(l.cost)}
-	problem := p.problem()
-	all := cuts.Row{Lower: float64(p.halves()), Upper: float64(p.halves())}
-	for _, r := range problem.Rows[:p.halves()] {
-		all.Index, all.Value = append(all.Index, r.Index...), append(all.Value, r.Value...)
-	}
-	problem.Rows[0] = all
-	solved := interior.New(problem, interior.Options{Start: problem.Scale}) // uniform laws
-	p.relaxation = solved
-	status, err := solved.Solve(ctx, want)
-	return p, status, err
-}
-
-// generateKernel solves a layout by constraint generation.
-func generate(ctx context.Context, l layout, coarse [][]float64, tolerance, stall float64, newSolver solver.Factory) (*program, solver.Status, error) {
-	p := &program{layout: l, n: len(l.cost)}
-	options := cuts.Options{NewSolver: newSolver, Batch: engine.LawBatch, Interior: engine.LawInterior}
 	if l.broken != nil {
-		options.Broken = func([]float64) []cuts.Row { return p.rows(l.broken(p.laws())) }
+		of.Generation.Broken = func(mass []float64) []cuts.Row { return p.rows(l.broken(p.lawsOf(mass))) }
 	}
-	generation, err := cuts.New(p.problem(), options)
-	if err != nil {
-		return nil, solver.StatusFailed, err
-	}
-	p.relaxation = generation
-	status := solver.StatusFailed
-	if err = p.expect(generation, coarse); err == nil {
-		status, err = generation.Solve(ctx, tolerance, stall)
-	}
+	var status solver.Status
+	var err error
+	p.Solution, status, err = engine.Solve(ctx, o, of, want)
 	return p, status, err
 }
 
 // problem states the layout in variables. The rows are the total masses, of query i in
 // row i, and the caps.
 func (p *program) problem() cuts.Problem {
-	n := p.n
-	out := cuts.Problem{Ratio: p.ratio, Delta: p.delta}
-	p.variable = make([][]int, n)
-	for k := range n {
-		p.variable[k] = make([]int, n)
-		for j := range n {
-			if p.mirrored && (k > n-1-k || k == n-1-k && j > n-1-j) {
-				v := p.variable[n-1-k][n-1-j]
-				p.variable[k][j] = v
-				out.Cost[v] += p.cost[k][j]
-				continue
-			}
-			p.variable[k][j] = len(out.Cost)
-			out.Cost = append(out.Cost, p.cost[k][j])
-			out.Scale = append(out.Scale, 1/float64(n))
-		}
+	n := p.Answers
+	out := cuts.Problem{
+		Ratio: p.ratio, Delta: p.delta,
+		Cost: make([]float64, p.Count()), Scale: slices.Repeat([]float64{1 / float64(n)}, p.Count()),
 	}
-	for k := range p.halves() {
-		out.Rows = append(out.Rows, cuts.Row{Lower: 1, Upper: 1, Index: p.variable[k], Value: slices.Repeat([]float64{1}, n)})
+	for k, row := range p.variable {
+		for j, v := range row {
+			out.Cost[v] += p.cost[k][j]
+		}
+		if k < p.Own() {
+			out.Rows = append(out.Rows, cuts.Row{Lower: 1, Upper: 1, Index: row, Value: slices.Repeat([]float64{1}, n)})
+		}
 	}
 	out.Rows = append(out.Rows, p.rows(p.caps)...)
 	for _, l := range p.limits {
 		out.Limits = append(out.Limits, cuts.Limit{Gain: p.variable[l.gain], Lose: p.variable[l.lose]})
 	}
 	return out
-}
-
-// halves returns the number of queries with a row of total mass of their own.
-func (l *layout) halves() int {
-	if l.mirrored {
-		return (len(l.cost) + 1) / 2
-	}
-	return len(l.cost)
 }
 
 // rows states caps in variables.
@@ -178,27 +127,25 @@ func (p *program) rows(caps [][]capTerm) []cuts.Row {
 	return rows
 }
 
-// expect lifts what is expected to matter: the limits between the queries furthest
+// expected sets the masses and returns the limits that are expected to matter: the limits between the queries furthest
 // apart, which nearly always bind, or, with the laws of a coarser program, all limits
 // with the terms that those laws make positive.
-func (p *program) expect(generation *cuts.Program, coarse [][]float64) error {
-	mass := make([]float64, len(generation.Masses()))
+func (p *program) expected(mass []float64, coarse [][]float64) (limits []int, slack float64) {
 	if coarse == nil {
 		for v := range mass {
 			mass[v] = 1
 		}
-		return generation.Expect(mass, p.far(), 0)
+		return p.far(), 0
 	}
-	for k := range p.n {
-		for j := range p.n {
-			mass[p.variable[k][j]] = interpolate(coarse, p.n, k, j)
+	for k, row := range p.variable {
+		for j, v := range row {
+			mass[v] = interpolate(coarse, p.Inputs, k, j)
 		}
 	}
-	var all []int
 	for i := range p.limits {
-		all = append(all, i)
+		limits = append(limits, i)
 	}
-	return generation.Expect(mass, all, engine.HintSlack)
+	return limits, engine.HintSlack
 }
 
 // interpolate returns the mass that laws of another number of equally spaced
@@ -233,13 +180,14 @@ func (p *program) far() []int {
 }
 
 // laws returns the laws of all queries.
-func (p *program) laws() [][]float64 {
-	mass := p.relaxation.Masses()
-	laws := make([][]float64, p.n)
-	for k := range laws {
-		laws[k] = make([]float64, p.n)
-		for j := range laws[k] {
-			laws[k][j] = mass[p.variable[k][j]]
+func (p *program) laws() [][]float64 { return p.lawsOf(p.Masses()) }
+
+// lawsOf returns the laws that masses make.
+func (p *program) lawsOf(mass []float64) [][]float64 {
+	laws := make([][]float64, p.Inputs)
+	for k, row := range p.variable {
+		for _, v := range row {
+			laws[k] = append(laws[k], mass[v])
 		}
 	}
 	return laws
@@ -249,27 +197,14 @@ func (p *program) laws() [][]float64 {
 // what the costs were divided by, and the caps by instanceCap). Whatever the
 // solver's errors, the result proves a true bound.
 func (p *program) dual(unit, instanceCap float64) *kernels.Dual {
-	// A variable of a mirrored program stands for two, and so does a row.
-	image := 1.0
-	if p.mirrored {
-		image = 0.5
-	}
-	d := &kernels.Dual{Cells: p.n, Mirrored: p.mirrored}
+	d := &kernels.Dual{Cells: p.Inputs, Mirrored: p.mirrored}
 	var total float64
 	for i := range p.limits {
-		total += p.relaxation.Price(i) * unit
+		total += p.Price(i) * unit
 	}
 	var caps []float64
 	if len(p.caps) > 0 {
-		caps = make([]float64, p.n)
-		for k := range p.caps {
-			kappa := max(0, -p.relaxation.Dual(p.halves()+k)) * unit / instanceCap
-			caps[k] += kappa * image
-			if p.mirrored {
-				caps[p.n-1-k] += kappa * image
-			}
-			total += kappa
-		}
+		caps, total = p.CapPrices(p.Solution, unit, instanceCap, total)
 	}
 	if total <= 0 {
 		return d
@@ -279,10 +214,10 @@ func (p *program) dual(unit, instanceCap float64) *kernels.Dual {
 	for _, kappa := range caps {
 		d.Caps = append(d.Caps, int64(math.Ldexp(kappa, -d.Exponent)))
 	}
-	y := make([]float64, p.n)
+	y := make([]float64, p.Answers)
 	for i, l := range p.limits {
 		for j := range y {
-			y[j] = math.Ldexp(p.relaxation.Multiplier(i, j)*unit*image, -d.Exponent)
+			y[j] = math.Ldexp(p.Multiplier(i, j)*unit*p.Share(), -d.Exponent)
 		}
 		if first, m := meet.Integers(y, 1); m != nil {
 			d.Pairs = append(d.Pairs, kernels.DualPair{Gain: l.gain, Lose: l.lose, First: first, Multipliers: meet.Trimmed(m)})

@@ -11,7 +11,8 @@ import (
 	"github.com/noisewright/noisewright/kernels"
 	"github.com/noisewright/noisewright/loss"
 	"github.com/noisewright/noisewright/lp/highs"
-	"github.com/noisewright/noisewright/lp/internal/engine/interior"
+	"github.com/noisewright/noisewright/lp/internal/engine"
+	"github.com/noisewright/noisewright/lp/internal/meet"
 	"github.com/noisewright/noisewright/lp/solver"
 )
 
@@ -44,11 +45,11 @@ func TestCompleteKernels(t *testing.T) {
 				continue
 			}
 			const gap = 1e-6
-			complete, status, err := complete(t.Context(), l, interior.Accuracy{Gap: gap, Excess: gap})
+			complete, status, err := l.solve(t.Context(), &meet.Options{}, nil, engine.Want{Gap: gap, Excess: gap})
 			if err != nil || status != solver.StatusOptimal {
 				t.Fatalf("%s %+v, %d cells: %v, %v", name, p, cells, status, err)
 			}
-			generated, status, err := generate(t.Context(), l, nil, gap, 0, highs.New)
+			generated, status, err := l.solve(t.Context(), &meet.Options{NewSolver: highs.New, Generate: true}, nil, engine.Want{Excess: gap})
 			if err != nil || status != solver.StatusOptimal {
 				t.Fatalf("%s %+v, %d cells: %v, %v", name, p, cells, status, err)
 			}
@@ -74,9 +75,6 @@ func TestCompleteKernels(t *testing.T) {
 				if bound < a*(1-1e-4) || bound > b*(1+1e-4) {
 					t.Errorf("%+v, %d cells: bound %.9g of %.9g", p, cells, bound, a)
 				}
-			}
-			if err := generated.relaxation.Close(); err != nil {
-				t.Error(err)
 			}
 		}
 	}

@@ -8,6 +8,7 @@ import (
 	"github.com/noisewright/noisewright/kernels"
 	"github.com/noisewright/noisewright/lp/internal/engine/cuts"
 	"github.com/noisewright/noisewright/lp/internal/meet"
+	"github.com/noisewright/noisewright/lp/solver"
 )
 
 // For a large epsilon or a small delta the best kernel is nearly this one: with
@@ -35,7 +36,7 @@ const (
 // on so many cells.
 func (d *designer) refinePure(ctx context.Context, cells int) error {
 	p := d.problem
-	if p.InstanceCap > 0 || p.Nodes != nil {
+	if p.InstanceCap > 0 || p.Nodes != nil || d.Options.NewSolver == nil {
 		return nil
 	}
 	if p.Cells == 0 {
@@ -52,11 +53,13 @@ func (d *designer) refinePure(ctx context.Context, cells int) error {
 			parts -= 2
 		}
 		gap, bound := d.Gap(), d.Bound
-		upperErr, lowerErr := d.both(ctx, reserve,
+		err := d.Both(ctx, reserve,
 			func(ctx context.Context) error { return d.upperPure(ctx, cells, parts, unit) },
 			func(ctx context.Context) error { return d.lowerPure(ctx, cells, unit) })
 		d.Report(cells)
-		if err := errors.Join(upperErr, lowerErr); err != nil {
+		if errors.Is(err, solver.ErrNone) {
+			return nil
+		} else if err != nil {
 			return err
 		}
 		if misses++; d.Gap() < pureGain*gap && d.Bound > bound {
@@ -111,7 +114,7 @@ func (d *designer) upperPure(ctx context.Context, cells, parts int, unit float64
 		}
 		laws[k][k] += own
 	}
-	if _, err := d.keep(fine, laws); !meet.NotKept(err) {
+	if _, err := d.roundMasses(fine, laws); !meet.NotKept(err) {
 		return err
 	}
 	return nil

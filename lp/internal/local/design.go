@@ -15,14 +15,14 @@ import (
 	"github.com/noisewright/noisewright/lp/internal/meet"
 )
 
-// localDesign finds a randomizer and a bound that meet to the requested gap.
+// Design finds a randomizer and a bound that meet to the requested gap.
 func Design(ctx context.Context, p Problem, s *meet.Search) (*local.Verified, meet.Outcome, error) {
 	d := &designer{Search: *s, model: newModel(p)}
 	d.margin = max(d.margin, marginShare*min(d.Options.Gap, meet.LargestMargin))
 	return d.result(d.refine(ctx))
 }
 
-// localDesigner is the state of one DesignLocal.
+// designer is the state of one DesignLocal.
 type designer struct {
 	meet.Search
 	*model
@@ -31,8 +31,10 @@ type designer struct {
 	shape struct{ upper, lower []float64 } // answers of the last programs
 	proof time.Duration                    // what the last certificates took
 	whole *priced                          // the last upper solution, before MaxAnswers
-	// expected is the gap that the next grid is expected to reach.
-	expected float64
+	// expected is the gap that the next grid is expected to reach, before that of the grids
+	// before the last one, and took the time of that.
+	expected, before float64
+	took             time.Duration
 }
 
 const (
@@ -69,56 +71,52 @@ func (d *designer) refine(ctx context.Context) error {
 	if d.Cells > 0 || d.Values.Kind != local.Real {
 		d.expected = d.Options.Gap
 	}
-	for {
-		start, before := d.Elapsed(), d.Gap()
-		err := d.both(ctx, intervals)
-		took := d.Elapsed() - start
-		d.Report(intervals)
-		switch {
-		case err != nil && ctx.Err() != nil:
-			return meet.ErrLimit
-		case err != nil:
-			return err
-		case d.Gap() <= d.Options.Gap:
-			return nil
-		case ctx.Err() != nil:
-			return meet.ErrLimit
-		case d.MaxAnswers > 0 && (d.Cells > 0 || d.Values.Kind != local.Real || d.Gap() > (1-gainShare)*before):
-			return check.Errorf("lp", errNoFiner, "the lower bound is that of any number of answers")
-		case d.Values.Kind != local.Real:
-			return check.Errorf("lp", errNoFiner, "the lower bound is weak for these demands")
-		case d.Cells > 0:
-			return check.Errorf("lp", errNoFiner, "there are no more nodes than asked for")
-		case d.Gap() > (1-gainShare)*before:
-			return check.Errorf("lp", errNoFiner, "finer grids gain little, the lower bound is weak for these demands")
-		}
-		next := d.next(intervals)
-		if next > d.Options.MaxCells {
-			return check.Errorf("lp", meet.ErrLimit, "%d intervals are needed, max-cells = %d", next, d.Options.MaxCells)
-		}
-		growth := float64(next) / float64(intervals)
-		d.expected = max(min(d.Gap(), firstGap)/(growth*growth), d.Options.Gap)
-		if float64(took)*growth*growth > float64(d.Left()) {
-			return check.Errorf("lp", meet.ErrLimit, "%d intervals would not be done in time", next)
-		}
-		intervals = next
-	}
+	return d.Meet(ctx, d, intervals)
 }
 
-// next returns the number of intervals expected to close the gap, which falls with their
+// Round solves both programs on a grid.
+func (d *designer) Round(ctx context.Context, intervals int) error {
+	start := d.Elapsed()
+	d.before = d.Gap()
+	err := d.both(ctx, intervals)
+	d.took = d.Elapsed() - start
+	if err != nil && ctx.Err() != nil {
+		return meet.ErrLimit
+	}
+	return err
+}
+
+// Next returns the number of intervals expected to close the gap, which falls with their
 // square. They stay even, so that the middle is a node.
-func (d *designer) next(intervals int) int {
+func (d *designer) Next(intervals int) (int, error) {
+	idle := d.Gap() > (1-gainShare)*d.before
+	switch {
+	case d.MaxAnswers > 0 && (d.Cells > 0 || d.Values.Kind != local.Real || idle):
+		return 0, check.Errorf("lp", errNoFiner, "the lower bound is that of any number of answers")
+	case d.Values.Kind != local.Real:
+		return 0, check.Errorf("lp", errNoFiner, "the lower bound is weak for these demands")
+	case d.Cells > 0:
+		return 0, check.Errorf("lp", errNoFiner, "there are no more nodes than asked for")
+	case idle:
+		return 0, check.Errorf("lp", errNoFiner, "finer grids gain little, the lower bound is weak for these demands")
+	}
 	growth := min(max(math.Sqrt(d.Gap()/(meetShare*d.Options.Gap)), 1.25), 2.5)
-	return int(math.Ceil(float64(intervals)*growth/2)) * 2
+	next := int(math.Ceil(float64(intervals)*growth/2)) * 2
+	if next > d.Options.MaxCells {
+		return 0, check.Errorf("lp", meet.ErrLimit, "%d intervals are needed, max-cells = %d", next, d.Options.MaxCells)
+	}
+	growth = float64(next) / float64(intervals)
+	d.expected = max(min(d.Gap(), firstGap)/(growth*growth), d.Options.Gap)
+	if float64(d.took)*growth*growth > float64(d.Left()) {
+		return 0, check.Errorf("lp", meet.ErrLimit, "%d intervals would not be done in time", next)
+	}
+	return next, nil
 }
 
 // both solves both programs on a grid. With the mean objective they are one.
 func (d *designer) both(ctx context.Context, intervals int) error {
-	if d.Options.TimeLimit > 0 {
-		var cancel context.CancelFunc
-		ctx, cancel = context.WithTimeout(ctx, d.Left()-4*d.proof)
-		defer cancel()
-	}
+	ctx, cancel := d.Within(ctx, 4*d.proof)
+	defer cancel()
 	if err := d.certifiedAbove(ctx, intervals); err != nil {
 		return d.failed(err)
 	}
@@ -135,7 +133,7 @@ func (d *designer) both(ctx context.Context, intervals int) error {
 		}
 		d.shape.lower = below.grid.answers
 	}
-	return d.keepDual(below)
+	return d.prove(d.model.dual(below))
 }
 
 // certifiedAbove solves the upper program and keeps the randomizer, with a larger margin
@@ -151,7 +149,7 @@ func (d *designer) certifiedAbove(ctx context.Context, intervals int) error {
 			return err
 		}
 		start := d.Elapsed()
-		err = d.keep(above)
+		err = d.roundMasses(above)
 		d.proof = d.Elapsed() - start
 		if !meet.NotKept(err) {
 			return err
@@ -301,8 +299,8 @@ func (d *designer) below(ctx context.Context, intervals int) (*priced, error) {
 	return d.generate(ctx, g, d.tolerance())
 }
 
-// keep certifies the randomizer that a solution gives and keeps it if it is the best.
-func (d *designer) keep(s *priced) error {
+// roundMasses makes the randomizer of a solution and keeps it if it is the best.
+func (d *designer) roundMasses(s *priced) error {
 	if s.Value*d.unit >= d.Best {
 		return nil
 	}
@@ -314,20 +312,8 @@ func (d *designer) keep(s *priced) error {
 	if err != nil {
 		return err
 	}
-	if loss := d.lossOf(v); loss < d.Best {
-		d.best, d.Best = v.Randomizer(), loss
-	}
+	meet.Keep(&d.Search, &d.best, v)
 	return nil
-}
-
-// lossOf returns the loss of the objective.
-func (d *designer) lossOf(v *local.Verified) float64 {
-	c := v.Certificate()
-	loss, _ := c.MeanLoss.Float64()
-	if d.Objective == local.Worst {
-		loss, _ = c.WorstLoss.Float64()
-	}
-	return loss
 }
 
 // spec makes a randomizer of a solution.
@@ -430,11 +416,6 @@ func (m *model) unfolded(s *priced) [][]float64 {
 	return laws
 }
 
-// keepDual keeps the bound that the prices of a program prove, if it is the best.
-func (d *designer) keepDual(s *priced) error {
-	return d.prove(d.model.dual(s))
-}
-
 // prove certifies the bound that a dual proves and keeps it if it is the best.
 func (d *designer) prove(dual *local.Dual) error {
 	r, err := d.best.WithDual(dual)
@@ -448,26 +429,14 @@ func (d *designer) prove(dual *local.Dual) error {
 		return err
 	}
 	if bound, _ := v.Certificate().LowerBound.Float64(); bound > d.Bound {
-		d.dual, d.Bound, d.best = dual, bound, v.Randomizer()
+		d.dual, d.Bound, d.best = dual, bound, v.Mechanism()
 	}
 	return nil
 }
 
 // result puts the best randomizer and the best bound together and certifies both.
 func (d *designer) result(stopped error) (*local.Verified, meet.Outcome, error) {
-	if stopped != nil && !errors.Is(stopped, meet.ErrLimit) {
-		return nil, meet.Outcome{}, stopped
-	}
-	if d.best == nil {
-		return nil, meet.Outcome{}, check.Errorf("lp", meet.ErrLimit, "time-limit = %v: no randomizer found in the time allowed", d.Options.TimeLimit)
-	}
-	v, err := meet.Verified(d.best.WithDual(d.dual))
-	if err != nil {
-		return nil, meet.Outcome{}, err
-	}
-	bound, _ := v.Certificate().LowerBound.Float64()
-	d.Bound, d.Best = bound, d.lossOf(v)
-	gap := d.Gap()
-	o, err := d.Outcome(d.rounds, gap, !math.IsInf(gap, 1), stopped)
-	return v, o, err
+	return meet.Finish(&d.Search, d.best, d.dual, d.rounds, stopped, func() error {
+		return check.Errorf("lp", meet.ErrLimit, "time-limit = %v: no randomizer found in the time allowed", d.Options.TimeLimit)
+	})
 }

@@ -10,11 +10,11 @@ import (
 	"math"
 	"time"
 
-	"github.com/noisewright/noisewright/internal/check"
 	"github.com/noisewright/noisewright/lp/solver"
+	"github.com/noisewright/noisewright/proof"
 )
 
-// meetOptions are those of lp.Options, with defaults in place of zeros.
+// Options are those of lp.Options, with defaults in place of zeros.
 type Options struct {
 	Gap       float64
 	MaxCells  int
@@ -27,7 +27,7 @@ type Options struct {
 	Generate bool                 // constraints for all programs, by NewSolver
 }
 
-// begin starts the clock of a design. The context it returns ends after so many time
+// Begin starts the clock of a design. The context it returns ends after so many time
 // limits, if there is one.
 func (o Options) Begin(ctx context.Context, limits int) (*Search, context.Context, context.CancelFunc) {
 	s, cancel := &Search{Options: o, Start: time.Now(), Best: math.Inf(1)}, func() {}
@@ -37,16 +37,16 @@ func (o Options) Begin(ctx context.Context, limits int) (*Search, context.Contex
 	return s, ctx, cancel
 }
 
-// search is what the designs of tables and of kernels have alike.
+// Search is the state that the designs of all forms have alike.
 type Search struct {
 	Options Options
 	Start   time.Time
-	Best    float64 // of the best so far; +Inf: there is none yet
-	Bound   float64 // the best that is proved
+	Best    float64 // the loss of the best so far; +Inf: there is none yet
+	Bound   float64 // the best lower bound that is proved
 	Direct  bool    // go for the requested gap at once
 }
 
-// elapsed returns the time taken so far.
+// Elapsed returns the time taken so far.
 func (s *Search) Elapsed() time.Duration {
 	if s.Options.Clock != nil {
 		return s.Options.Clock()
@@ -54,7 +54,7 @@ func (s *Search) Elapsed() time.Duration {
 	return time.Since(s.Start)
 }
 
-// left returns the time that is left; without a limit, for ever.
+// Left returns the time that is left; without a limit, for ever.
 func (s *Search) Left() time.Duration {
 	if s.Options.TimeLimit == 0 {
 		return math.MaxInt64
@@ -62,8 +62,10 @@ func (s *Search) Left() time.Duration {
 	return s.Options.TimeLimit - s.Elapsed()
 }
 
+// Gap returns the relative gap between the best and the bound.
 func (s *Search) Gap() float64 { return RelativeGap(s.Best, s.Bound) }
 
+// RelativeGap returns that of a loss and a bound on it; +Inf if the bound is 0.
 func RelativeGap(loss, bound float64) float64 {
 	if loss == 0 {
 		return 0
@@ -74,7 +76,7 @@ func RelativeGap(loss, bound float64) float64 {
 	return (loss - bound) / bound
 }
 
-// aim returns the gap to work towards next. It is one of a few, the same for all
+// Aim returns the gap to work towards next. It is one of a few, the same for all
 // designs, until the requested one is the next: so a design does all that one with a
 // larger gap does, and does it first. Each is a decade apart from the next: then grids are
 // some three times finer, and all before the last one together cost a small part of it.
@@ -89,7 +91,7 @@ func (s *Search) Aim() float64 {
 	return min(max(aim, s.Options.Gap), firstAim)
 }
 
-// meetMinGap is the least gap that may be asked for.
+// MinGap is the least gap that may be asked for.
 const MinGap = 1e-6
 
 const (
@@ -97,24 +99,17 @@ const (
 	aimStep  = 0.1
 )
 
-// report tells how far the design has come.
+// Report tells how far the design has come.
 func (s *Search) Report(cells int) {
 	if s.Options.Progress != nil {
 		s.Options.Progress(s, cells)
 	}
 }
 
-// meetOutcome is that of lp.Outcome.
-type Outcome struct {
-	Gap     float64
-	Rounds  int
-	Elapsed time.Duration
-	Optimal bool
-}
-
-// outcome tells how the design ended whose certificate has the given gap. The error
-// is nil if that was asked for, and otherwise what stopped the design.
-func (s *Search) Outcome(rounds int, gap float64, finite bool, stopped error) (Outcome, error) {
+// outcome tells how the design of a mechanism with these bounds ended. The error is nil if the
+// gap is the requested one, and otherwise what stopped the design.
+func (s *Search) outcome(rounds int, b proof.Bounds, stopped error) (Outcome, error) {
+	gap, finite := b.Gap()
 	o := Outcome{Gap: gap, Rounds: rounds, Elapsed: s.Elapsed()}
 	if !finite {
 		o.Gap = math.Inf(1)
@@ -125,20 +120,17 @@ func (s *Search) Outcome(rounds int, gap float64, finite bool, stopped error) (O
 	return o, cmp.Or(stopped, ErrLimit)
 }
 
+// Stopped returns ErrLimit if a limit stopped the solution of a program.
+func Stopped(status solver.Status) error {
+	if status == solver.StatusLimit {
+		return ErrLimit
+	}
+	return nil
+}
+
 // Sentinel errors; see package lp.
 var (
 	ErrLimit      = errors.New("stopped at a limit")
 	ErrTooFine    = errors.New("grids too fine")
 	ErrInfeasible = errors.New("no noise keeps the constraints")
 )
-
-// verified certifies what was made without an error.
-func Verified[V any](made interface{ Verify() (V, error) }, err error) (v V, _ error) {
-	if err == nil {
-		v, err = made.Verify()
-	}
-	if err != nil {
-		err = check.Errorf("lp", nil, "%w", err)
-	}
-	return v, err
-}

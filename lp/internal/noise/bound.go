@@ -5,6 +5,7 @@ import (
 	"math"
 
 	"github.com/noisewright/noisewright/loss"
+	"github.com/noisewright/noisewright/lp/internal/engine"
 	"github.com/noisewright/noisewright/tables"
 )
 
@@ -40,17 +41,16 @@ type bound interface {
 	privacy(g grid, margin float64) (epsilon, delta float64)
 	// layout lays out the program on a grid, costs divided by unit.
 	layout(g grid, unit, margin float64) layout
-	// effort returns the tolerance and the stall of the constraint generation, see
-	// cuts.Program.Solve.
-	effort(gap, margin float64) (tolerance, stall float64)
+	// effort says when a program is solved, but for the gap.
+	effort(gap, margin float64) engine.Want
 
 	// solve solves the program on a grid, keeps in d what is the best so far, and
 	// returns the value achieved, or 0 if there is none.
 	solve(ctx context.Context, d *designer, g grid) (float64, error)
-	// take keeps in d what a solved program gives, and returns its value. If the
+	// certify keeps in d what a solved program gives, and returns its value. If the
 	// program is not complete, its solution violates constraints, and its duals are
 	// as good as any.
-	take(d *designer, p *program, g grid, unit float64, complete bool) (float64, error)
+	certify(d *designer, p *program, g grid, unit float64, complete bool) (float64, error)
 }
 
 // fit returns a possible number of cells per sensitivity, at least want and not

@@ -9,8 +9,7 @@ import (
 
 	"github.com/noisewright/noisewright/dp"
 	"github.com/noisewright/noisewright/internal/check"
-	"github.com/noisewright/noisewright/lp/internal/engine/cuts"
-	"github.com/noisewright/noisewright/lp/internal/engine/interior"
+	"github.com/noisewright/noisewright/lp/internal/engine"
 	"github.com/noisewright/noisewright/lp/internal/meet"
 	"github.com/noisewright/noisewright/lp/solver"
 )
@@ -53,34 +52,16 @@ func (d *designer) excluded(ctx context.Context, p dp.Problem, k int) (bool, err
 	if limit := p.Constraints.MaxDistinguishing; limit > 0 {
 		l.distinguish(m.folded, [2]bool{!g.openBelow, !g.openAbove}, g.k, limit)
 	}
-	status, err := d.settled(ctx, m, l, g)
-	if err != nil && !errors.Is(err, cuts.ErrFailed) && !errors.Is(err, interior.ErrFailed) {
+	_, status, err := l.solve(ctx, &d.Options, g, nil, engine.Want{Gap: 1, Excess: meet.LowerTolerance}, 0)
+	switch {
+	case errors.Is(err, meet.ErrTooFine):
+		return false, nil
+	case err != nil:
 		return false, err
-	}
-	if ctx.Err() != nil {
+	case ctx.Err() != nil:
 		return false, meet.ErrLimit
 	}
-	return err == nil && status == solver.StatusInfeasible, nil
-}
-
-// settled solves a program for its status alone.
-func (d *designer) settled(ctx context.Context, m *model, l layout, g grid) (solver.Status, error) {
-	complete := d.fits(m, g)
-	if complete {
-		_, status, err := solveComplete(ctx, l, interior.Accuracy{Gap: 1, Excess: meet.LowerTolerance}, d.Options.Step)
-		if !errors.Is(err, interior.ErrFailed) || d.Options.NewSolver == nil {
-			return status, err
-		}
-	}
-	prog, err := newProgram(l, d.Options.NewSolver, 0)
-	switch {
-	case err != nil && complete, errors.Is(err, solver.ErrNone): // there is no other method
-		return solver.StatusFailed, interior.ErrFailed
-	case err != nil:
-		return solver.StatusFailed, err
-	}
-	status, err := prog.run(ctx, g, nil, meet.LowerTolerance, 0)
-	return status, errors.Join(err, prog.Close())
+	return status == solver.StatusInfeasible, nil
 }
 
 // noTable says why there is no table.

@@ -17,14 +17,12 @@ import (
 
 	"github.com/noisewright/noisewright/dp"
 	"github.com/noisewright/noisewright/internal/check"
-	"github.com/noisewright/noisewright/lp/internal/engine/cuts"
-	"github.com/noisewright/noisewright/lp/internal/engine/interior"
 	"github.com/noisewright/noisewright/lp/internal/meet"
 	"github.com/noisewright/noisewright/lp/solver"
 	"github.com/noisewright/noisewright/tables"
 )
 
-// noiseDesign finds noise and a bound that meet to the requested gap.
+// Design finds noise and a bound that meet to the requested gap.
 func Design(ctx context.Context, p dp.Problem, s *meet.Search) (*tables.Verified, meet.Outcome, error) {
 	if p.Delta == 0 {
 		return designPure(ctx, p, s)
@@ -49,7 +47,7 @@ type designer struct {
 	upper, lower side
 	last         *side   // that was advanced
 	before       float64 // what was left before, if it was advanced alone
-	table        *tables.Verified
+	table        *tables.Table
 	dual         *tables.Dual
 	rounds       int
 }
@@ -223,8 +221,8 @@ func (d *designer) plan() (*side, error) {
 		}
 	}
 	err := check.Errorf("lp", meet.ErrLimit, "finer grids would not be done in time")
-	// The other one's turn is not worth more because it is cheap: a side that gains
-	// nothing any more is, and the time that it takes is gone.
+	// That the next program of a side is cheap does not bring it forward: it may be cheap
+	// because it gains nothing any more, and its time would be lost.
 	first := []courage{cautious, bold}
 	if d.Gap() > farApart { // nothing is worth more than a bound
 		first = append(first, desperate)
@@ -388,7 +386,7 @@ func (d *designer) advance(ctx context.Context, s *side) error {
 	if err := d.allow(g); err != nil {
 		return err
 	}
-	if d.Options.NewSolver == nil && !d.fits(d.model, g) {
+	if d.Options.NewSolver == nil && !d.fits(g) {
 		return tooFine(g)
 	}
 	if d.hopeless(g) {
@@ -429,64 +427,34 @@ func (d *designer) hopeless(g grid) bool {
 	return d.Options.TimeLimit > 0 && d.table != nil && least > d.Left().Seconds()
 }
 
-// solve solves a program of a side and keeps what it gives. If the solver gave up, that
+// solve solves a program of a side and keeps what it gives. If the methods gave up, that
 // is no error.
 func (d *designer) solve(ctx context.Context, s *side, g grid, margin float64, rows int) (value float64, status solver.Status, err error) {
 	unit := d.scale()
-	prog, status, err := d.solved(ctx, s, g, unit, margin, rows)
-	if prog == nil {
-		return 0, solver.StatusFailed, err
+	l := s.bound.layout(g, unit, margin)
+	want := s.bound.effort(d.Aim(), margin)
+	want.Gap = meet.StallShare * d.Aim()
+	prog, status, err := l.solve(ctx, &d.Options, g, s.hint, want, rows)
+	if errors.Is(err, meet.ErrTooFine) {
+		err = tooFine(g)
 	}
-	defer func() { err = errors.Join(err, prog.Close()) }()
+	if prog == nil {
+		return 0, status, err
+	}
 	d.rounds += prog.Rounds()
-	var taken error
+	var refused error
 	if prog.Rounds() > 0 {
 		start := d.Elapsed()
-		value, taken = s.bound.take(d, prog, g, unit, err == nil && status == solver.StatusOptimal)
+		value, refused = s.bound.certify(d, prog, g, unit, err == nil && status == solver.StatusOptimal)
 		s.certify = d.Elapsed() - start
 	}
 	switch {
-	case errors.Is(err, cuts.ErrFailed) || errors.Is(err, interior.ErrFailed):
-		return value, solver.StatusFailed, nil
+	case status == solver.StatusFailed && err == nil:
+		return value, status, nil
 	case err == nil && status == solver.StatusLimit:
 		return value, status, meet.ErrLimit
 	}
-	return value, status, cmp.Or(err, taken)
-}
-
-// solved solves a program of a side: complete if it can be, and by constraint generation
-// otherwise or if that fails. The caller closes what is not nil.
-func (d *designer) solved(ctx context.Context, s *side, g grid, unit, margin float64, rows int) (*program, solver.Status, error) {
-	l := s.bound.layout(g, unit, margin)
-	tolerance, stall := s.bound.effort(d.Aim(), margin)
-	var solved *program
-	if d.fits(d.model, g) {
-		want := interior.Accuracy{Gap: meet.StallShare * d.Aim(), Excess: tolerance}
-		if s == &d.lower {
-			want.Excess = math.Inf(1)
-		}
-		var status solver.Status
-		var err error
-		solved, status, err = solveComplete(ctx, l, want, d.Options.Step)
-		if !errors.Is(err, interior.ErrFailed) || d.Options.NewSolver == nil {
-			return solved, status, err
-		}
-	}
-	prog, err := newProgram(l, d.Options.NewSolver, rows)
-	switch {
-	case err != nil && solved != nil: // there is no other method
-		return solved, solver.StatusFailed, interior.ErrFailed
-	case errors.Is(err, solver.ErrNone):
-		d.Options.NewSolver = nil
-		if d.fits(d.model, g) {
-			return d.solved(ctx, s, g, unit, margin, rows)
-		}
-		return nil, solver.StatusFailed, tooFine(g)
-	case err != nil:
-		return nil, solver.StatusFailed, err
-	}
-	status, err := prog.run(ctx, g, s.hint, tolerance, stall)
-	return prog, status, err
+	return value, status, cmp.Or(err, refused)
 }
 
 // allow refuses grids with too many cells.
@@ -498,25 +466,6 @@ func (d *designer) allow(g grid) error {
 		return tooFine(g)
 	}
 	return nil
-}
-
-// Limits of programs for the interior point method: the possible terms, of which each takes
-// some 150 bytes; the masses, of which each two take 8 bytes; and the multiplications of an
-// iteration from which constraint generation is faster where shifts are few, and so rows
-// sparse.
-const (
-	maxTerms   = 1 << 22
-	maxMasses  = 1 << 13
-	maxProduct = 2e8
-	fewShifts  = 1.0 / 40 // of the cells
-)
-
-// fits reports whether a program of a model is for the interior point method.
-func (d *designer) fits(m *model, g grid) bool {
-	if d.Options.Generate || m.terms(g) > maxTerms || m.masses(g) > maxMasses {
-		return false
-	}
-	return d.Options.NewSolver == nil || m.work(g) < maxProduct || float64(g.k) > fewShifts*float64(g.n)
 }
 
 func tooFine(g grid) error {
@@ -553,33 +502,9 @@ func (s *side) learn() {
 const maxProgramWork = 1 << 25
 
 // keepTable keeps a table if it is the best, and returns its loss.
-func (d *designer) keepTable(t *tables.Verified) float64 {
-	loss := expectedLoss(t)
-	if loss < d.Best {
-		d.table, d.Best = t, loss
-	}
-	return loss
-}
-
-// expectedLoss returns that of a table to the nearest float64.
-func expectedLoss(t *tables.Verified) float64 {
-	loss, _ := t.Certificate().ExpectedLoss.Float64()
-	return loss
-}
+func (d *designer) keepTable(t *tables.Verified) float64 { return meet.Keep(&d.Search, &d.table, t) }
 
 // result puts the best table and the best bound together and certifies both.
 func (d *designer) result(stopped error) (*tables.Verified, meet.Outcome, error) {
-	if stopped != nil && !errors.Is(stopped, meet.ErrLimit) {
-		return nil, meet.Outcome{}, stopped
-	}
-	if d.table == nil {
-		return nil, meet.Outcome{}, d.noTable(stopped)
-	}
-	v, err := meet.Verified(d.table.Table().WithDual(d.dual))
-	if err != nil {
-		return nil, meet.Outcome{}, err
-	}
-	gap, finite := v.Certificate().Gap()
-	o, err := d.Outcome(d.rounds, gap, finite, stopped)
-	return v, o, err
+	return meet.Finish(&d.Search, d.table, d.dual, d.rounds, stopped, func() error { return d.noTable(stopped) })
 }

@@ -7,6 +7,7 @@ import (
 
 	"github.com/noisewright/noisewright/dp"
 	"github.com/noisewright/noisewright/loss"
+	"github.com/noisewright/noisewright/lp/internal/engine"
 	"github.com/noisewright/noisewright/lp/internal/meet"
 	"github.com/noisewright/noisewright/lp/solver"
 )
@@ -50,18 +51,23 @@ func SolveEdgeCells(ctx context.Context, lpSolver solver.Factory, epsilon, delta
 	for s := 1; s <= k; s++ {
 		l.shifts = append(l.shifts, s, -s)
 	}
-	p, err := newProgram(l, lpSolver, 0)
+	return generated(ctx, lpSolver, l, grid{k: k, first: -half, n: cells}, 1e-9)
+}
+
+// generated returns the optimum of a layout by constraint generation.
+func generated(ctx context.Context, lpSolver solver.Factory, l layout, g grid, tolerance float64) (float64, error) {
+	p, status, err := l.solve(ctx, &meet.Options{NewSolver: lpSolver, Generate: true}, g, nil, engine.Want{Excess: tolerance}, 0)
 	if err != nil {
 		return 0, err
 	}
-	status, err := p.generation.Solve(ctx, 1e-9, 0)
-	if err == nil && status != solver.StatusOptimal {
-		err = fmt.Errorf("status %d", status)
+	if status != solver.StatusOptimal {
+		return 0, fmt.Errorf("status %d", status)
 	}
-	if err != nil {
-		return 0, err
+	var value float64
+	for i, m := range p.masses() {
+		value += m * l.cost[l.variable[i]]
 	}
-	return p.generation.Value(), p.Close()
+	return value, nil
 }
 
 // SolveIntegers solves the upper and the lower program of a query on the
@@ -81,18 +87,7 @@ func SolveIntegers(ctx context.Context, lpSolver solver.Factory, epsilon, delta 
 	for s := 1; s <= sensitivity; s++ {
 		l.shifts = append(l.shifts, s)
 	}
-	p, err := newProgram(l, lpSolver, 0)
-	if err != nil {
-		return 0, err
-	}
-	status, err := p.run(ctx, grid{k: sensitivity}.centered(half), nil, 1e-11, 0)
-	if err == nil && status != solver.StatusOptimal {
-		err = fmt.Errorf("status %d", status)
-	}
-	if err != nil {
-		return 0, err
-	}
-	return p.generation.Value(), p.Close()
+	return generated(ctx, lpSolver, l, grid{k: sensitivity}.centered(half), 1e-11)
 }
 
 // Aligned exposes the choice of grids.
@@ -120,7 +115,7 @@ func OneCell(ctx context.Context, solver solver.Factory, p dp.Problem) (chainLos
 	if err != nil {
 		return 0, 0, 0, 0, err
 	}
-	chainLoss = expectedLoss(t)
+	chainLoss, _ = t.Bounds().Loss.Float64()
 	d.Best = chainLoss
 	chainBound = d.keepDual(d.chainDual(chainLoss, 1<<17))
 	reach := math.Ceil(3*SupportBound(p)) + 2

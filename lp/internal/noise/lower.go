@@ -8,6 +8,7 @@ import (
 	"github.com/noisewright/noisewright/dp"
 	"github.com/noisewright/noisewright/internal/exact"
 	"github.com/noisewright/noisewright/loss"
+	"github.com/noisewright/noisewright/lp/internal/engine"
 	"github.com/noisewright/noisewright/lp/internal/meet"
 	"github.com/noisewright/noisewright/lp/solver"
 	"github.com/noisewright/noisewright/noise"
@@ -174,8 +175,8 @@ func (l *lower) node(g *grid, of loss.Loss, j int) *big.Rat {
 
 func (l *lower) privacy(grid, float64) (epsilon, delta float64) { return l.Epsilon, l.Delta }
 
-func (l *lower) effort(gap, _ float64) (tolerance, stall float64) {
-	return meet.LowerTolerance, meet.StallShare * gap
+func (l *lower) effort(gap, _ float64) engine.Want {
+	return engine.Want{Excess: meet.LowerTolerance, Stall: meet.StallShare * gap, Bound: true}
 }
 
 func (l *lower) layout(g grid, unit, _ float64) layout {
@@ -245,8 +246,8 @@ func (l *lower) prove(ctx context.Context, d *designer, g grid) (bound float64, 
 	return bound, err
 }
 
-// take certifies the bound that the multipliers prove, complete or not.
-func (l *lower) take(d *designer, p *program, g grid, unit float64, _ bool) (float64, error) {
+// certify certifies the bound that the multipliers prove, complete or not.
+func (l *lower) certify(d *designer, p *program, g grid, unit float64, _ bool) (float64, error) {
 	d.lower.hint = p.hint(g)
 	return d.keepDual(p.dual(g, unit)), nil
 }

@@ -8,6 +8,7 @@ import (
 	"github.com/noisewright/noisewright/dp"
 	"github.com/noisewright/noisewright/internal/check"
 	"github.com/noisewright/noisewright/loss"
+	"github.com/noisewright/noisewright/lp/internal/engine"
 	"github.com/noisewright/noisewright/noise"
 	"github.com/noisewright/noisewright/tables"
 )
@@ -103,15 +104,25 @@ func (m *model) masses(g grid) int {
 }
 
 // work returns what an iteration of the interior point method takes for a program with all
-// shifts, in multiplications, and terms how many terms it has at most.
+// shifts, in multiplications.
 func (m *model) work(g grid) float64 {
-	n, limits := float64(m.masses(g)), 2*float64(g.k)
+	shifts := 2 * g.k
 	if m.folded {
-		limits /= 2
+		shifts /= 2
 	}
-	return n * n * (limits/2 + n/6)
+	return work(m.masses(g), shifts)
 }
 
+// work is that of a program of so many masses and shifts.
+func work(masses, shifts int) float64 {
+	n := float64(masses)
+	return n * n * (float64(shifts)/2 + n/6)
+}
+
+// fits reports whether a program with all shifts is for the interior point method at all.
+func (m *model) fits(g grid) bool { return engine.Fits(m.masses(g), m.terms(g)) }
+
+// terms returns how many terms a program with all shifts has.
 func (m *model) terms(g grid) int64 {
 	lo, hi := g.events()
 	terms := int64(hi-lo) * int64(g.k)

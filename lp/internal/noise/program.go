@@ -7,7 +7,7 @@ import (
 
 	"github.com/noisewright/noisewright/lp/internal/engine"
 	"github.com/noisewright/noisewright/lp/internal/engine/cuts"
-	"github.com/noisewright/noisewright/lp/internal/engine/interior"
+	"github.com/noisewright/noisewright/lp/internal/meet"
 	"github.com/noisewright/noisewright/lp/solver"
 )
 
@@ -119,76 +119,73 @@ func (l *layout) limits() []cuts.Limit {
 	return limits
 }
 
-// program is a layout that is being solved: by constraint generation, or complete by the
-// interior point method, for which generation is nil.
+// program is a layout that was solved.
 type program struct {
 	layout
-	engine.Solution
-	generation *cuts.Program
+	*engine.Solution
 }
 
 // Tuning of the constraint generation; any values give correct results: at most 1/8
 // of the shifts a round, and at least 2, that are not close neighbors of one another.
 var shiftBatch = cuts.Batch{Least: 2, Share: 8, Worst: 0.2, Spread: true}
 
-// newProgram takes the number of rows from which the interior point method is tried
-// first; 0: never.
-func newProgram(l layout, newSolver solver.Factory, interior int) (*program, error) {
-	p := &program{layout: l}
-	var err error
-	p.generation, err = cuts.New(l.problem(), cuts.Options{
-		NewSolver: newSolver, Batch: shiftBatch, Interior: interior, Settle: p.settle,
-	})
-	if err != nil {
-		return nil, err
+// solve solves a layout, which resembles the one of the hint, if there is one. It takes the
+// number of rows from which a solver's interior point method is tried first; 0: never.
+func (l *layout) solve(ctx context.Context, o *meet.Options, g grid, h *hint, want engine.Want, rows int) (*program, solver.Status, error) {
+	n := len(l.variable)
+	p := &engine.Program{
+		Problem: l.problem(), Complete: prefersComplete(len(l.cost), len(l.shifts), g), Start: l.start,
+		Generation: cuts.Options{Batch: shiftBatch, Interior: rows, Settle: l.settle},
+		Expect:     func() (mass []float64, limits []int, slack float64) { return l.expected(g, h) },
 	}
-	p.Solution = p.generation
-	return p, nil
-}
-
-// solveComplete solves a layout by the interior point method; step may be nil.
-func solveComplete(ctx context.Context, l layout, want interior.Accuracy, step func(work float64)) (*program, solver.Status, error) {
-	o := interior.Options{Start: l.start, Step: step}
 	if l.atom {
-		o.Start = append(slices.Clone(l.start), l.delta)
+		p.Start = append(slices.Clone(l.start), l.delta)
 	}
-	if l.ratio >= fewTerms && l.variable[0] == l.variable[len(l.variable)-1] {
-		n := len(l.variable)
+	if l.ratio >= fewTerms && l.variable[0] == l.variable[n-1] {
 		distance := func(i int) int { return max(2*i+1-n, n-1-2*i) } // from 0, in half cells
-		o.Skip = func(limit, term int) bool {
+		p.Skip = func(limit, term int) bool {
 			i := l.eventLo + term
 			return distance(i-l.shifts[limit]) <= distance(i)
 		}
 	}
-	solved := interior.New(l.problem(), o)
-	status, err := solved.Solve(ctx, want)
-	return &program{layout: l, Solution: solved}, status, err
+	solution, status, err := engine.Solve(ctx, o, p, want)
+	if solution == nil {
+		return nil, status, err
+	}
+	return &program{*l, solution}, status, err
+}
+
+// prefersComplete reports whether a program with all shifts is solved complete even where
+// there is a solver: constraint generation is faster where iterations take many
+// multiplications and shifts are few, and so rows sparse.
+func prefersComplete(masses, shifts int, g grid) bool {
+	const (
+		maxProduct = 2e8
+		fewShifts  = 1.0 / 40 // of the cells
+	)
+	return work(masses, shifts) < maxProduct || float64(g.k) > fewShifts*float64(g.n)
 }
 
 // fewTerms is the e^ε from which a cell of symmetric noise hardly ever gains on one that is
 // no further from 0.
 const fewTerms = 20
 
-// run lifts what is expected to matter and solves; see cuts.Program.Solve for tolerance
-// and stall. Without a hint the expected shape is the scale of the variables, and the
-// shifts by a whole sensitivity matter, or all if the density falls by much within one.
-func (p *program) run(ctx context.Context, g grid, h *hint, tolerance, stall float64) (solver.Status, error) {
-	mass := slices.Clone(p.scale)
+// expected returns the masses and the shifts that are expected to matter. Without a hint the
+// expected shape is the scale of the variables, and the shifts by a whole sensitivity matter,
+// or all if the density falls by much within one.
+func (l *layout) expected(g grid, h *hint) (mass []float64, shifts []int, slack float64) {
+	mass = slices.Clone(l.scale)
 	if h != nil {
-		for j, v := range p.variable {
-			mass[v] = max(h.at(g.center(j)/float64(g.k)), 1e-3*p.scale[v])
+		for j, v := range l.variable {
+			mass[v] = max(h.at(g.center(j)/float64(g.k)), 1e-3*l.scale[v])
 		}
 	}
-	var expected []int
-	for i, k := range p.shifts {
-		if k == g.k || k == -g.k || (h != nil && h.expects(k, g)) || (h == nil && p.ratio > steep) {
-			expected = append(expected, i)
+	for i, k := range l.shifts {
+		if k == g.k || k == -g.k || (h != nil && h.expects(k, g)) || (h == nil && l.ratio > steep) {
+			shifts = append(shifts, i)
 		}
 	}
-	if err := p.generation.Expect(mass, expected, cuts.TermSlack); err != nil {
-		return solver.StatusFailed, err
-	}
-	return p.generation.Solve(ctx, tolerance, stall)
+	return mass, shifts, cuts.TermSlack
 }
 
 // steep is the e^ε from which most shifts bind.
@@ -203,23 +200,23 @@ const steep = 7
 // can be more than all of δ. The raise is a relative one of at most tieWidth,
 // and only lowers the divergences in which the raised cell is the divisor;
 // those in which it gains are settled in their turn.
-func (p *program) settle(mass []float64) bool {
-	n := len(p.variable)
-	for _, j := range slices.Backward(p.fromOutside()) {
-		for _, k := range p.shifts {
+func (l *layout) settle(mass []float64) bool {
+	n := len(l.variable)
+	for _, j := range slices.Backward(l.fromOutside()) {
+		for _, k := range l.shifts {
 			if j-k < 0 || j-k >= n {
 				continue
 			}
-			outer := &mass[p.variable[j-k]]
-			want := mass[p.variable[j]] / p.ratio
+			outer := &mass[l.variable[j-k]]
+			want := mass[l.variable[j]] / l.ratio
 			if *outer < want && *outer > want*(1-tieWidth) {
 				*outer = want * (1 + 0x1p-50)
 			}
 		}
 	}
 	const tolerance = 1e-3 // what the ties may have raised
-	total := p.atomMass()
-	for v, n := range p.cells() {
+	total := l.atomOf(mass)
+	for v, n := range l.cells() {
 		total += mass[v] * float64(n)
 	}
 	return math.Abs(total-1) < tolerance
@@ -259,11 +256,14 @@ func (p *program) masses() []float64 {
 	return m
 }
 
-func (p *program) atomMass() float64 {
-	if !p.atom {
+func (p *program) atomMass() float64 { return p.atomOf(p.Masses()) }
+
+// atomOf returns the mass of the atom of those of all variables.
+func (l *layout) atomOf(mass []float64) float64 {
+	if !l.atom {
 		return 0
 	}
-	return p.Masses()[len(p.cost)]
+	return mass[len(l.cost)]
 }
 
 // level returns the coefficient that all cells with mass share at an optimum: the

@@ -126,7 +126,7 @@ func TestIntegersAgreeWithTheLP(t *testing.T) {
 		if lower > want*(1+1e-8) || upper < want*(1-1e-8) {
 			t.Errorf("Δ=%d: [%.9g, %.9g], want %.9g inside", sensitivity, lower, upper, want)
 		}
-		if g := v.Table().Grid(); g.PointsPerCell != 1 || g.GranularityExponent != 0 || g.CellsPerSensitivity != sensitivity {
+		if g := v.Mechanism().Grid(); g.PointsPerCell != 1 || g.GranularityExponent != 0 || g.CellsPerSensitivity != sensitivity {
 			t.Errorf("Δ=%d: grid %+v, want cells of one integer", sensitivity, g)
 		}
 	}

@@ -11,6 +11,7 @@ import (
 	"github.com/noisewright/noisewright/loss"
 	"github.com/noisewright/noisewright/lp/internal/meet"
 	"github.com/noisewright/noisewright/lp/internal/noise/staircase"
+	"github.com/noisewright/noisewright/proof"
 	"github.com/noisewright/noisewright/tables"
 	"github.com/noisewright/noisewright/tables/shapes"
 )
@@ -179,7 +180,7 @@ func (d *designer) fitStairs(k, n int) bool {
 	if d.table == nil || d.Options.TimeLimit == 0 {
 		return true
 	}
-	last := d.table.Table()
+	last := d.table
 	per := float64(d.upper.certify) / (float64(last.Grid().CellsPerSensitivity) * float64(last.Cells()))
 	return per*float64(k)*float64(2*k+n) < float64(d.Left())/4
 }
@@ -197,7 +198,7 @@ func (d *designer) tryStairs(cells tables.Grid, first, n int) error {
 	start := d.Elapsed()
 	t, err := shapes.Staircase(d.Problem, n, cells)
 	switch {
-	case errors.Is(err, tables.ErrFalseClaim):
+	case errors.Is(err, proof.ErrFalseClaim):
 		return check.Errorf("lp", dp.ErrInvalid, "constraints are not supported with delta = 0 where the best noise without them breaks them, as here: %w", err)
 	case errors.Is(err, dp.ErrInvalid):
 		return check.Errorf("lp", meet.ErrLimit, "%d cells per sensitivity at epsilon = %g are more than integer weights can tell apart", cells.CellsPerSensitivity, d.Epsilon)
@@ -327,7 +328,7 @@ func (d *designer) periodsBelow(c staircase.Core, loss loss.Loss) (least, most i
 
 // stridedNodes returns a number of nodes per sensitivity, up to most, at a distance
 // of whole points: one that leaves little of the sensitivity uncovered, whose share of
-// the bound is lost, and is large, as the bound loses some (ε/k)² of itselm.
+// the bound is lost, and is large, as the bound loses some (ε/k)² of itself.
 func (m *model) stridedNodes(most int) int {
 	points := int(m.points)
 	best, score := 1, math.Inf(-1)

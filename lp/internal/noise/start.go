@@ -9,6 +9,7 @@ import (
 	"github.com/noisewright/noisewright/lp/internal/meet"
 	"github.com/noisewright/noisewright/lp/internal/noise/staircase"
 	"github.com/noisewright/noisewright/noise"
+	"github.com/noisewright/noisewright/proof"
 	"github.com/noisewright/noisewright/tables"
 )
 
@@ -45,7 +46,7 @@ func (m *model) chainTable(maxCells int) (t *tables.Verified, err error) {
 			masses[half+i+1], masses[half-i-1] = mass, mass
 		}
 		t, err = m.makeTable(upper{m}.cells(1).centered(half), masses, 0)
-		if !errors.Is(err, tables.ErrNotPrivate) {
+		if !errors.Is(err, proof.ErrNotPrivate) {
 			break
 		}
 	}
@@ -193,9 +194,9 @@ func (d *designer) simpleCost(first *tables.Verified, took time.Duration, most i
 	const share, shift, few = 1.0 / 8, 5 * time.Nanosecond, 1000
 	left := share * float64(d.Left())
 	work, cells = min(most, int(left/float64(shift))), d.Options.MaxCells
-	if first != nil && first.Table().Cells() > few {
+	if first != nil && first.Mechanism().Cells() > few {
 		took = max(took, 1)
-		cells = min(cells, int(left/float64(took)*float64(first.Table().Cells())))
+		cells = min(cells, int(left/float64(took)*float64(first.Mechanism().Cells())))
 	}
 	return max(work, 0), max(cells, 0)
 }
@@ -260,7 +261,7 @@ func (m *model) truncatedStaircase(g grid, maxCells int, atom float64, fall func
 			masses[i] = at[max(i-half, half-i)] * (1 - atom) / sum
 		}
 		t, err := m.makeTable(g.centered(half), masses, atom)
-		if err == nil || errors.Is(err, tables.ErrFalseClaim) {
+		if err == nil || errors.Is(err, proof.ErrFalseClaim) {
 			return t, err // a longer one keeps no constraint that this one does not
 		}
 	}

@@ -12,7 +12,7 @@ import (
 	"github.com/noisewright/noisewright/tables"
 )
 
-// noiseSweep is noiseDesign for several values of delta at once; it calls done with the index of
+// Sweep is Design for several values of delta at once; it calls done with the index of
 // each and what was found.
 func Sweep(ctx context.Context, p dp.Problem, deltas []float64, s *meet.Search, done func(i int, v *tables.Verified, o meet.Outcome) error) error {
 	s.Direct = true
@@ -120,11 +120,11 @@ func (w *sweep) mixInto(i int) {
 	if from.Best*(1-t) >= to.Best*(1-mixGain) {
 		return
 	}
-	masses, atom := from.table.Table().PMF()
+	masses, atom := from.table.PMF()
 	for j := range masses {
 		masses[j] *= 1 - t
 	}
-	cells := from.table.Table().Grid()
+	cells := from.table.Grid()
 	g := grid{k: cells.CellsPerSensitivity, first: cells.FirstCell, n: len(masses), table: cells}
 	if mixed, err := to.makeTable(g, masses, atom*(1-t)+t); err == nil {
 		to.keepTable(mixed)

@@ -5,7 +5,7 @@
 // A Method says which sums. Pair has Σ(x−lower) and Σ(upper−x), which a record moves
 // by upper−lower together (Kulesza, Suresh & Wang, "Mean estimation in the add-remove
 // model of differential privacy", ICML 2024): with Laplace noise each of them has the
-// whole epsilon (PairEpsilon). Split has Σ(x−center) and the number of records, which
+// whole epsilon (pairEpsilon). Split has Σ(x−center) and the number of records, which
 // share the privacy parameters.
 //
 // Sums are in points of a table, multiples of a unit: with Δ the most that neighbors

@@ -52,7 +52,7 @@ type bin struct{ low, high, mass float64 }
 // unit is finite and above 0. The error wraps dp.ErrInvalid if there is no table, or its
 // tail falls so slowly that 1 - 2e-9 of the noise takes more than 2^26 cells.
 func NewLaw(v *tables.Verified, unit float64) (*Law, error) {
-	t := v.Table()
+	t := v.Mechanism()
 	if t == nil {
 		return nil, check.Field("ratio", "table", "none", "one that was verified")
 	}

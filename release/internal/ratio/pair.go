@@ -7,6 +7,7 @@ import (
 	"github.com/noisewright/noisewright/internal/check"
 	"github.com/noisewright/noisewright/internal/exact"
 	"github.com/noisewright/noisewright/loss"
+	"github.com/noisewright/noisewright/proof"
 	"github.com/noisewright/noisewright/tables"
 	"github.com/noisewright/noisewright/tables/shapes"
 )
@@ -19,7 +20,7 @@ const (
 	mostScale   = 1 << 17 // of the noise, in points, unless there are leastPoints
 )
 
-// PairEpsilon returns the epsilon of releasing two sums, each rounded to points and with
+// pairEpsilon returns the epsilon of releasing two sums, each rounded to points and with
 // noise of the table of its own, if neighbors change the two by at most so many points
 // together before they are rounded.
 //
@@ -30,8 +31,8 @@ const (
 //
 // The error wraps dp.ErrInvalid unless the table promises a delta of 0, and points
 // are above 0.
-func PairEpsilon(v *tables.Verified, points *big.Rat) (*big.Rat, error) {
-	t := v.Table()
+func pairEpsilon(v *tables.Verified, points *big.Rat) (*big.Rat, error) {
+	t := v.Mechanism()
 	if t == nil || t.Privacy().Delta != 0 {
 		return nil, check.Field("ratio", "table", "one without a proof for delta = 0", "a table that promises a delta of 0")
 	}
@@ -46,14 +47,14 @@ func PairEpsilon(v *tables.Verified, points *big.Rat) (*big.Rat, error) {
 	return epsilon.Mul(epsilon, new(big.Rat).SetInt(times)), nil
 }
 
-// NewPairNoise returns Laplace noise for the sums of a Pair: PairEpsilon of the table and
+// NewPairNoise returns Laplace noise for the sums of a Pair: pairEpsilon of the table and
 // the number of points is at most epsilon. So the largest change of the two together
 // is to be that many points: 4096, or fewer, at least 64, for an epsilon below 1/32. The
 // scale of the noise is (points+1)/epsilon points.
 //
 // The error wraps dp.ErrInvalid unless epsilon is from 2^-13 to 100.
 func NewPairNoise(epsilon float64) (v *tables.Verified, points int64, err error) {
-	if !(epsilon >= 0x1p-13 && epsilon <= tables.MaxEpsilon) {
+	if !(epsilon >= 0x1p-13 && epsilon <= proof.MaxEpsilon) {
 		return nil, 0, check.Field("ratio", "epsilon", epsilon, "a number from 2^-13 to 100")
 	}
 	points = mostPoints

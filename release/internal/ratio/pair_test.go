@@ -45,7 +45,7 @@ func TestSplitBeatsPair(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		g := sum.Table().Grid()
+		g := sum.Mechanism().Grid()
 		// The sum of x - center has the sensitivity 1/2.
 		unit := 0.5 / (float64(g.CellsPerSensitivity) * float64(g.PointsPerCell))
 		split, _ := Split(0, 1, newLaw(t, sum, unit), newLaw(t, count, 1)).Errors()
@@ -75,7 +75,7 @@ func TestPairPrivacy(t *testing.T) {
 		"staircase7": {stairs, big.NewRat(7, 1), 0.7},
 	} {
 		t.Run(name, func(t *testing.T) {
-			proved, err := PairEpsilon(test.v, test.points)
+			proved, err := pairEpsilon(test.v, test.points)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -108,9 +108,12 @@ func TestPairPrivacy(t *testing.T) {
 }
 
 func TestPairNoise(t *testing.T) {
+	if testing.Short() {
+		t.Skip("slow")
+	}
 	for _, epsilon := range []float64{0x1p-13, 0.001, 0.01, 0.1, 1. / 3, 1, 3.7, 100} {
 		v, points := pairNoise(t, epsilon)
-		proved, err := PairEpsilon(v, exact.Rational(points))
+		proved, err := pairEpsilon(v, exact.Rational(points))
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -82,7 +82,7 @@ func tall(t testing.TB) *tables.Verified {
 
 // masses returns the probabilities of the points of a table from -reach to reach.
 func masses(v *tables.Verified, reach int64) map[int64]float64 {
-	t := v.Table()
+	t := v.Mechanism()
 	g := t.Grid()
 	rho := float64(t.TailRatio()) * 0x1p-64
 	p := map[int64]float64{}
@@ -244,6 +244,9 @@ func TestCoverageExact(t *testing.T) {
 
 // TestCoverage simulates releases. 20,000 of them tell a coverage of 0.94 from 0.95.
 func TestCoverage(t *testing.T) {
+	if testing.Short() {
+		t.Skip("slow")
+	}
 	const runs, level = 20_000, 0.95
 	v, points := pairNoise(t, 1)
 	l := newLaw(t, v, 10/points) // lower = 20, upper = 30
@@ -268,8 +271,8 @@ func TestCoverage(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			r := rand.New(rand.NewPCG(7, 8))
-			sa, errA := sampler.NewDeterministic(test.a, [32]byte{1}, sampler.Options{})
-			sb, errB := sampler.NewDeterministic(test.b, [32]byte{2}, sampler.Options{})
+			sa, errA := sampler.NewNoiseDeterministic(test.a, [32]byte{1}, sampler.Options{})
+			sb, errB := sampler.NewNoiseDeterministic(test.b, [32]byte{2}, sampler.Options{})
 			if err := errors.Join(errA, errB); err != nil {
 				t.Fatal(err)
 			}
@@ -468,7 +471,7 @@ func TestInvalid(t *testing.T) {
 		v      *tables.Verified
 		points *big.Rat
 	}{{crooked(t), big.NewRat(1, 1)}, {&tables.Verified{}, big.NewRat(1, 1)}, {v, new(big.Rat)}, {v, big.NewRat(-1, 2)}} {
-		if e, err := PairEpsilon(test.v, test.points); e != nil || !errors.Is(err, dp.ErrInvalid) {
+		if e, err := pairEpsilon(test.v, test.points); e != nil || !errors.Is(err, dp.ErrInvalid) {
 			t.Errorf("%v, %v", e, err)
 		}
 	}

@@ -12,6 +12,7 @@ import (
 	"context"
 	"errors"
 	"math"
+	"slices"
 
 	"github.com/noisewright/noisewright/lp/internal/engine/cuts"
 	"github.com/noisewright/noisewright/lp/solver"
@@ -79,6 +80,9 @@ func New(p cuts.Problem, o Options) *Program {
 	for i, r := range p.Rows {
 		merged := merge(r)
 		if r.Lower == r.Upper {
+			if r.Lower == 0 && !slices.ContainsFunc(merged, func(e entry) bool { return e.value != 0 }) {
+				continue // 0 = 0, of which Newton's equations would be singular
+			}
 			out.equal = append(out.equal, row{merged, r.Lower, i, 1})
 			continue
 		}

@@ -1,0 +1,164 @@
+package attack
+
+import (
+	"context"
+	"fmt"
+	"math"
+	"math/rand/v2"
+	"slices"
+
+	"gonum.org/v1/gonum/blas/blas64"
+
+	"github.com/noisewright/noisewright/cmd/internal/encoders/internal/dense"
+	"github.com/noisewright/noisewright/internal/check"
+)
+
+// Attacker is a way to learn an attribute from encodings.
+type Attacker string
+
+// The attackers. For classes they are softmax regressions of what is said here, with
+// predictions by the likeliest class; for numbers, least squares of it.
+const (
+	// Plain is linear in the encoding as it is, without a constant (J. Hamm, Minimax
+	// filter, 2017). For numbers it is Linear.
+	Plain Attacker = "plain"
+	// Linear is linear in the standardized encoding, with a constant.
+	Linear Attacker = "linear"
+	// MLP is a network with one hidden layer, stopped where its loss on a tenth of the
+	// people, held out, is least.
+	MLP Attacker = "mlp"
+	// RBF is linear in random Fourier features of Gaussian kernels (A. Rahimi and
+	// B. Recht, 2007), of the width and the ridge that do best on people held out.
+	RBF Attacker = "rbf"
+)
+
+// Attackers returns all attackers, the weaker ones first.
+func Attackers() []Attacker { return []Attacker{Plain, Linear, MLP, RBF} }
+
+// Labeled is encodings, one person in each row, and the class of each, from 0 on.
+type Labeled struct {
+	X      blas64.General // Stride == Cols
+	Labels []int
+}
+
+// Score is how well an attacker guesses people whom it has not seen.
+type Score struct {
+	// Value is the share of people whose class was guessed, or, for numbers, the sum of
+	// squared errors over that of guessing the mean.
+	Value float64
+	// StandardError is that of Value over the choice of the people it was measured with.
+	StandardError float64
+	// Chance is the Value of who guesses what is most frequent among the people
+	// learned from, or their mean, and knows nothing of the encoding.
+	Chance float64
+}
+
+// Accuracy learns from train and returns the share of the people in test whose class, of
+// so many, the attacker guesses. The same seed gives the same score on processors of one
+// architecture.
+//
+// Errors wrap check.ErrInvalid (shapes that do not fit, labels outside their range, numbers
+// that are not finite, fewer than 10 people to learn from, an unknown attacker), or are
+// the context's.
+func Accuracy(ctx context.Context, a Attacker, train, test Labeled, classes int, seed uint64) (Score, error) {
+	list := check.In("attack")
+	checkPeople(list, a, train.X, test.X)
+	list.Want(classes >= 2, "classes", classes, "at least 2")
+	checkLabels(list, "labels to learn", train, classes)
+	checkLabels(list, "labels to guess", test, classes)
+	if err := list.Err(); err != nil {
+		return Score{}, err
+	}
+	guess, err := learn(ctx, a, task{train.X, dense.Target{Labels: train.Labels, Classes: classes}}, random(seed))
+	if err != nil {
+		return Score{}, err
+	}
+	counts := make([]int, classes)
+	for _, l := range train.Labels {
+		counts[l]++
+	}
+	likeliest := slices.Index(counts, slices.Max(counts))
+	hits, chance := 0.0, 0.0
+	for i, l := range dense.Likeliest(guess(test.X)) {
+		if l == test.Labels[i] {
+			hits++
+		}
+		if likeliest == test.Labels[i] {
+			chance++
+		}
+	}
+	n := float64(test.X.Rows)
+	p := hits / n
+	return Score{p, math.Sqrt(p * (1 - p) / n), chance / n}, nil
+}
+
+// RelativeError learns the numbers of people, a row each, from their encodings in trainX,
+// and returns the sum of the squared errors of its guesses for test over that of the
+// means of train: 1 tells nothing, 0 all. Seed and errors are as for Accuracy.
+func RelativeError(ctx context.Context, a Attacker, trainX, train, testX, test blas64.General, seed uint64) (Score, error) {
+	list := check.In("attack")
+	checkPeople(list, a, trainX, testX)
+	checkTargets(list, "numbers to learn", train, trainX.Rows, train.Cols)
+	checkTargets(list, "numbers to guess", test, testX.Rows, train.Cols)
+	if err := list.Err(); err != nil {
+		return Score{}, err
+	}
+	guess, err := learn(ctx, a, task{trainX, dense.Target{Values: train}}, random(seed))
+	if err != nil {
+		return Score{}, err
+	}
+	guesses, means := guess(testX), dense.Means(train)
+	sum, spread := 0.0, 0.0
+	errs, spreads := make([]float64, test.Rows), make([]float64, test.Rows)
+	for i := range test.Rows {
+		for j, mean := range means {
+			y := test.Data[i*test.Stride+j]
+			e, s := guesses.Data[i*guesses.Stride+j]-y, mean-y
+			errs[i] += e * e
+			spreads[i] += s * s
+		}
+		sum += errs[i]
+		spread += spreads[i]
+	}
+	if spread == 0 {
+		return Score{}, check.Field("attack", "numbers to guess", "all the mean", "numbers that vary")
+	}
+	// The standard error of a ratio of means, to first order.
+	ratio, squares := sum/spread, 0.0
+	for i, e := range errs {
+		r := e - ratio*spreads[i]
+		squares += r * r
+	}
+	return Score{ratio, math.Sqrt(squares) / spread, 1}, nil
+}
+
+func random(seed uint64) *rand.Rand {
+	const purpose = 0x61747461636b              // "attack"
+	return rand.New(rand.NewPCG(seed, purpose)) //nolint:gosec // a study, no release
+}
+
+// minPeople is from how many people an attacker learns at least: a tenth is held out.
+const minPeople = 10
+
+func checkPeople(list *check.List, a Attacker, train, test blas64.General) {
+	list.Want(slices.Contains(Attackers(), a), "attacker", fmt.Sprintf("%.40q", string(a)), "one of %v", Attackers())
+	list.Want(train.Rows >= minPeople, "people to learn from", train.Rows, "at least %d", minPeople)
+	list.Want(test.Rows >= 1, "people to guess", test.Rows, "at least 1")
+	list.Want(train.Cols >= 1 && test.Cols == train.Cols && train.Stride == train.Cols && test.Stride == test.Cols, "encodings", fmt.Sprintf("%d and %d numbers", train.Cols, test.Cols), "as many, at least 1, without gaps between rows")
+	list.Want(check.Finite(train.Data...) && check.Finite(test.Data...), "encodings", "NaN or infinite", "finite numbers")
+}
+
+func checkLabels(list *check.List, field string, d Labeled, classes int) {
+	list.Want(len(d.Labels) == d.X.Rows, field, len(d.Labels), "%d, one for each person", d.X.Rows)
+	for i, l := range d.Labels {
+		if l < 0 || l >= classes {
+			list.Badf(fmt.Sprintf("%s[%d]", field, i), l, "0 to %d", classes-1)
+			return
+		}
+	}
+}
+
+func checkTargets(list *check.List, field string, y blas64.General, rows, cols int) {
+	list.Want(y.Rows == rows && y.Cols >= 1 && y.Cols == cols && y.Stride == y.Cols, field, fmt.Sprintf("%d×%d", y.Rows, y.Cols), "%d×%d, at least a column", rows, cols)
+	list.Want(check.Finite(y.Data...), field, "NaN or infinite", "finite numbers")
+}

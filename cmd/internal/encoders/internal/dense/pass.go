@@ -1,0 +1,184 @@
+package dense
+
+import (
+	"fmt"
+	"math"
+
+	"gonum.org/v1/gonum/blas"
+	"gonum.org/v1/gonum/blas/blas64"
+)
+
+// Pass holds the buffers of a pass through a network, forward and back. The zero value
+// is ready for use, and a Pass that is used again allocates nothing as long as the
+// number of rows does not grow. It serves one network and one goroutine.
+type Pass struct {
+	// NoInput leaves the gradient of the input out of Backward. It costs as much as
+	// that of the first layer's weights.
+	NoInput bool
+
+	input   Matrix   // of the last Forward
+	outputs []Matrix // of the layers
+	deltas  []Matrix // gradients by the layers' outputs before their activation
+	dInput  Matrix
+	squares []float64
+}
+
+// resize gives a buffer so many rows and columns; what it then holds is undefined.
+func resize(m *Matrix, rows, cols int) {
+	if cap(m.Data) < rows*cols {
+		m.Data = make([]float64, rows*cols)
+	}
+	*m = Matrix{Rows: rows, Cols: cols, Stride: cols, Data: m.Data[:rows*cols]}
+}
+
+// Forward returns the outputs for the rows of x. They belong to p, which refers to x and
+// to them until the next Forward: neither may change before Backward.
+func (n *Network) Forward(p *Pass, x Matrix) Matrix {
+	if x.Cols != n.In() || x.Stride != x.Cols {
+		panic(fmt.Sprintf("dense: %d columns with a stride of %d for a network of %d inputs", x.Cols, x.Stride, n.In()))
+	}
+	if len(p.outputs) != len(n.Layers) {
+		p.outputs, p.deltas = make([]Matrix, len(n.Layers)), make([]Matrix, len(n.Layers))
+	}
+	p.input = x
+	for k, l := range n.Layers {
+		out := &p.outputs[k]
+		resize(out, x.Rows, l.Weights.Cols)
+		for i := range out.Rows {
+			copy(Row(*out, i), l.Bias)
+		}
+		blas64.Gemm(blas.NoTrans, blas.NoTrans, 1, x, l.Weights, 1, *out)
+		apply(l.Activation, out.Data)
+		x = *out
+	}
+	return x
+}
+
+// Backward takes the gradient of a loss by the outputs of the last Forward and adds
+// that by the parameters to grad, which is as long as Params, or nil for a network that
+// stays as it is. It returns the gradient by the inputs, which belongs to p, or an empty
+// matrix with NoInput. dOut is left as it is.
+func (n *Network) Backward(p *Pass, dOut Matrix, grad []float64) Matrix {
+	n.propagate(p, dOut)
+	if grad != nil {
+		n.accumulate(p, grad)
+	}
+	if p.NoInput {
+		return Matrix{}
+	}
+	resize(&p.dInput, p.input.Rows, p.input.Cols)
+	blas64.Gemm(blas.NoTrans, blas.Trans, 1, p.deltas[0], n.Layers[0].Weights, 0, p.dInput)
+	return p.dInput
+}
+
+// propagate fills p.deltas.
+func (n *Network) propagate(p *Pass, dOut Matrix) {
+	if dOut.Rows != p.input.Rows || dOut.Cols != n.Out() || dOut.Stride != dOut.Cols {
+		panic(fmt.Sprintf("dense: gradient of %d rows and %d columns, want %d and %d", dOut.Rows, dOut.Cols, p.input.Rows, n.Out()))
+	}
+	for k := len(n.Layers) - 1; k >= 0; k-- {
+		d, out := &p.deltas[k], p.outputs[k]
+		resize(d, out.Rows, out.Cols)
+		if k == len(n.Layers)-1 {
+			copy(d.Data, dOut.Data[:len(d.Data)])
+		} else {
+			blas64.Gemm(blas.NoTrans, blas.Trans, 1, p.deltas[k+1], n.Layers[k+1].Weights, 0, *d)
+		}
+		back(n.Layers[k].Activation, out.Data, d.Data)
+	}
+}
+
+// accumulate adds the gradient by the parameters, from p.deltas, to grad.
+func (n *Network) accumulate(p *Pass, grad []float64) {
+	if len(grad) != len(n.params) {
+		panic(fmt.Sprintf("dense: gradient of %d numbers for %d parameters", len(grad), len(n.params)))
+	}
+	x := p.input
+	for k, l := range n.Layers {
+		var g Layer
+		g, grad = view(grad, l.Weights.Rows, l.Weights.Cols)
+		d := p.deltas[k]
+		blas64.Gemm(blas.Trans, blas.NoTrans, 1, x, d, 1, g.Weights)
+		for i := range d.Rows {
+			for j, v := range Row(d, i) {
+				g.Bias[j] += v
+			}
+		}
+		x = p.outputs[k]
+	}
+}
+
+// GradientNorms adds to squares, one for each row of the last Forward, the squared norms
+// of the gradients by the parameters that the single examples cause. Row i of dOut is the
+// gradient of the loss of example i by its outputs; the mean of losses over n rows
+// makes it n times too small.
+//
+// With the input x of a layer and the gradient δ of an example by its outputs before
+// the activation, the gradient by the weights is x·δᵀ, of rank 1, and that by the bias δ:
+// the square of their norm is (‖x‖²+1)·‖δ‖² (I. Goodfellow, Efficient per-example
+// gradient computations, 2015).
+func (n *Network) GradientNorms(p *Pass, dOut Matrix, squares []float64) {
+	n.propagate(p, dOut)
+	n.addNorms(p, squares)
+}
+
+func (n *Network) addNorms(p *Pass, squares []float64) {
+	if len(squares) != p.input.Rows {
+		panic(fmt.Sprintf("dense: %d squared norms for %d rows", len(squares), p.input.Rows))
+	}
+	x := p.input
+	for k := range n.Layers {
+		for i := range squares {
+			squares[i] += (square(Row(x, i)) + 1) * (square(Row(p.deltas[k], i)) + underflow)
+		}
+		x = p.outputs[k]
+	}
+}
+
+// underflow is more than 2^24 squares below the least normal float64 lose together, which is
+// much for a large x.
+const underflow = 0x1p-1050
+
+func square(x []float64) float64 {
+	sum := 0.0
+	for _, v := range x {
+		sum += v * v
+	}
+	return sum
+}
+
+// clipMargin is by how much ClippedGradient clips below its limit. It is far above the
+// relative error of a gradient of 2^24 numbers: each carries a few roundings of 2^-53, its
+// computed norm at most 2^24 of them.
+const clipMargin = 1e-6
+
+// ClippedGradient adds to grad the sum over all rows of the last Forward of the example's
+// own gradient, scaled back where its norm is above limit: no example changes the sum
+// by more than limit. dOut is as for GradientNorms and left as it is. An example with a
+// gradient that is not finite adds nothing, and its outputs in p become 0. The inputs have to
+// be finite.
+func (n *Network) ClippedGradient(p *Pass, dOut Matrix, limit float64, grad []float64) {
+	n.propagate(p, dOut)
+	if cap(p.squares) < dOut.Rows {
+		p.squares = make([]float64, dOut.Rows)
+	}
+	p.squares = p.squares[:dOut.Rows]
+	clear(p.squares)
+	n.addNorms(p, p.squares)
+	for i, s := range p.squares {
+		by := limit * (1 - clipMargin) / math.Sqrt(s)
+		if by >= 1 {
+			continue
+		}
+		for k, d := range p.deltas {
+			row := Row(d, i)
+			if !(s <= math.MaxFloat64) { // NaN too, and 0·NaN would stay one
+				clear(row)
+				clear(Row(p.outputs[k], i)) // 0·∞ would be one
+				continue
+			}
+			scale(row, by)
+		}
+	}
+	n.accumulate(p, grad)
+}

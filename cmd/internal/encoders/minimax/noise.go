@@ -1,0 +1,170 @@
+package minimax
+
+import (
+	"context"
+	"fmt"
+	"math"
+	"math/rand/v2"
+	"slices"
+
+	"gonum.org/v1/gonum/mat"
+
+	"github.com/noisewright/noisewright/cmd/internal/encoders/internal/dense"
+	"github.com/noisewright/noisewright/encoder"
+	"github.com/noisewright/noisewright/latent/bundle"
+)
+
+// Noisy is a filter whose output is clipped to a body and gets noise for it: pre-filtering
+// of Hamm (2017), with a body around the mean. It is immutable and safe for concurrent use.
+type Noisy struct {
+	// Noise is that of points of the body, as Encode returns them.
+	Noise encoder.Noise
+
+	filter  *Result
+	options NoiseOptions
+	body    encoder.Body
+	// What is clipped is code·turn + shift.
+	turn  *mat.Dense
+	shift []float64
+}
+
+// AddNoise gives a filter noise, another one than that of its training.
+//
+// The output of a linear filter is first turned into coordinates of orthonormal directions
+// of the features; that of a network stays as it is. Its mean becomes 0, unless AroundZero, and its scale such that Clip of the training data are in
+// the body: of each coordinate in a box, of all rows in a ball. So the choice of the body
+// follows the training data, and the promise rests on the body alone.
+//
+// Errors are those of encoder.NewNoise.
+func (r *Result) AddNoise(ctx context.Context, o NoiseOptions) (*Noisy, error) {
+	o.fill()
+	if err := o.validate(); err != nil {
+		return nil, err
+	}
+	n := &Noisy{filter: r, options: o, body: encoder.Body{Domain: o.Domain, Radius: 1, Coordinates: r.net.Out()}}
+	code := toMat(r.Encode(r.data.X))
+	n.turn = r.axes()
+	var turned mat.Dense
+	turned.Mul(code, n.turn)
+	n.shift = make([]float64, r.net.Out())
+	c := &turned
+	if !o.AroundZero {
+		c = centered(&turned)
+	}
+	for j := range n.shift {
+		n.shift[j] = c.At(0, j) - turned.At(0, j)
+	}
+	for j, s := range radii(c, o.Domain, o.Clip) {
+		for i := range n.shift {
+			n.turn.Set(i, j, n.turn.At(i, j)/s)
+		}
+		n.shift[j] /= s
+	}
+	var err error
+	n.Noise, err = encoder.NewNoise(ctx, o.Kind, n.body, o.Promise, o.Design)
+	return n, err
+}
+
+// axes returns the turn of the codes, d×d: the identity, or for linear filters the one that
+// makes their directions orthonormal. Principal axes of the data are worse for noise per
+// coordinate: where several coordinates know something of the target, its noise averages out.
+func (r *Result) axes() *mat.Dense {
+	d := r.net.Out()
+	turn := mat.NewDense(d, d, nil)
+	for j := range d {
+		turn.Set(j, j, 1)
+	}
+	if len(r.net.Layers) > 1 || r.options.Method == Masked {
+		return turn
+	}
+	// W = QR: codes times R⁻¹ are coordinates of the orthonormal Q.
+	var qr mat.QR
+	qr.Factorize(toMat(r.net.Layers[0].Weights))
+	if !(qr.Cond() <= maxCondition) {
+		return turn
+	}
+	var upper, inverse mat.Dense
+	qr.RTo(&upper)
+	if err := inverse.Inverse(upper.Slice(0, d, 0, d)); err != nil {
+		return turn
+	}
+	return &inverse
+}
+
+// maxCondition is that of a filter whose directions are turned; beyond it they are
+// numerically dependent.
+const maxCondition = 1e8
+
+// radii returns the scales of centered coordinates so that a share of the rows, of each
+// coordinate in a box, are in the body of radius 1. None is 0.
+func radii(c *mat.Dense, domain bundle.Domain, share float64) []float64 {
+	rows, d := c.Dims()
+	out := make([]float64, d)
+	if domain == bundle.Box {
+		for j := range out {
+			out[j] = quantile(mat.Col(nil, j, c), share)
+		}
+	} else {
+		norm := 2.0
+		if domain == bundle.L1Ball {
+			norm = 1
+		}
+		lengths := make([]float64, rows)
+		for i := range lengths {
+			lengths[i] = mat.Norm(c.RowView(i), norm)
+		}
+		out = slices.Repeat([]float64{quantile(lengths, share)}, d)
+	}
+	for j, v := range out {
+		if !(v > 0) {
+			out[j] = 1 // a coordinate that does not vary
+		}
+	}
+	return out
+}
+
+// quantile returns the least size that a share of the numbers do not exceed. It changes
+// them.
+func quantile(x []float64, share float64) float64 {
+	for i, v := range x {
+		x[i] = math.Abs(v)
+	}
+	slices.Sort(x)
+	return x[max(0, int(math.Ceil(share*float64(len(x))))-1)]
+}
+
+// Encode returns what gets noise for the rows of x, N×Z: the clipped output.
+func (n *Noisy) Encode(x encoder.Matrix) encoder.Matrix {
+	code := toMat(n.filter.Encode(x))
+	out := dense.NewMatrix(x.Rows, n.body.Coordinates)
+	to := toMat(out)
+	to.Mul(code, n.turn)
+	for i := range out.Rows {
+		for j, s := range n.shift {
+			out.Data[i*out.Stride+j] += s
+		}
+	}
+	n.body.Clip(out)
+	return out
+}
+
+// Release returns a draw of what is released for the rows of x, N×Z. It is FOR STUDIES ONLY
+// AND UNSAFE FOR RELEASE: devices draw from a bundle.
+func (n *Noisy) Release(x encoder.Matrix, r *rand.Rand) encoder.Matrix {
+	u := n.Encode(x)
+	n.Noise.Release(u.Data, u.Data, r)
+	return u
+}
+
+// origin says where the body came from.
+func (n *Noisy) origin() string {
+	what := "norms"
+	if n.body.Domain == bundle.Box {
+		what = "each coordinate"
+	}
+	around := "their mean"
+	if n.options.AroundZero {
+		around = "0"
+	}
+	return fmt.Sprintf("quantile %g of %s in the training data, around %s", n.options.Clip, what, around)
+}

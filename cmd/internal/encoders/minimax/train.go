@@ -1,0 +1,218 @@
+package minimax
+
+import (
+	"math"
+	"math/rand/v2"
+
+	"github.com/noisewright/noisewright/cmd/internal/encoders"
+	"github.com/noisewright/noisewright/cmd/internal/encoders/internal/dense"
+	"github.com/noisewright/noisewright/internal/check"
+)
+
+// player is a task with the classifier or regression that answers it best.
+type player struct {
+	task   Task
+	factor float64 // of its loss in Φ: ρ·weight for targets, -weight for private tasks
+	head   *head
+	output dense.Matrix // of the head, N×k
+	dOut   dense.Matrix
+}
+
+// trainer does the alternation: the best answers to a filter, then a step of the filter
+// against them, whose length is found by Armijo's rule. It implements encoders.Training.
+//
+// The answers stay as they are during the step: the gradient of Φ is that with the best
+// answers fixed (Danskin). So the step may raise Φ itself, and the filter that is kept is
+// the one of the least Φ of all.
+type trainer struct {
+	o       *Options
+	x       dense.Matrix
+	net     *dense.Network
+	initial []float64 // parameters before noise
+	players []*player
+	pass    dense.Pass
+	dCode   dense.Matrix // gradient of Φ by the codes
+	grad    []float64
+
+	length float64   // of the last step
+	failed float64   // line searches in a row without success
+	best   []float64 // parameters of the least Φ
+	value  float64   // that
+}
+
+func newTrainer(o *Options, x dense.Matrix, net *dense.Network, d *Data) *trainer {
+	t := &trainer{o: o, x: x, net: net, initial: append([]float64{}, net.Params()...), value: math.Inf(1)}
+	t.pass.NoInput = true
+	t.grad = make([]float64, len(net.Params()))
+	t.best = append([]float64{}, net.Params()...)
+	t.dCode = dense.NewMatrix(x.Rows, net.Out())
+	for _, side := range []struct {
+		tasks  []Task
+		factor float64
+	}{{d.Targets, o.Rho}, {d.Private, -1}} {
+		for _, task := range side.tasks {
+			k := task.outs()
+			t.players = append(t.players, &player{
+				task: task.scaled(), factor: side.factor * task.weight(), head: newHead(net.Out(), k),
+				output: dense.NewMatrix(x.Rows, k), dOut: dense.NewMatrix(x.Rows, k),
+			})
+		}
+	}
+	return t
+}
+
+// steps is how many there are in all.
+func (t *trainer) steps() int { return t.o.Starts * t.o.Steps }
+
+// Step implements encoders.Training.
+func (t *trainer) Step(step int) (float64, error) {
+	if step%t.o.Steps == 0 {
+		t.start(encoders.Rand(t.o.Seed, "minimax start", step))
+	}
+	phi, err := t.answer()
+	if err != nil {
+		return 0, err
+	}
+	t.gradient()
+	t.descend(phi, encoders.Rand(t.o.Seed, "minimax restart", step))
+	if step%t.o.Steps == t.o.Steps-1 { // the last filter of a start has not been answered yet
+		if phi, err = t.answer(); err != nil {
+			return 0, err
+		}
+	}
+	return phi, nil
+}
+
+// start sets the filter to the first one, with noise, and forgets what was learned of it.
+func (t *trainer) start(r *rand.Rand) {
+	p := t.net.Params()
+	copy(p, t.initial)
+	t.perturb(r)
+	t.length, t.failed = firstLength, 0
+	for _, one := range t.players {
+		clear(one.head.numbers)
+	}
+}
+
+// The constants of the line search.
+const (
+	firstLength = 1.0
+	armijo      = 1e-4 // share of the decrease of the tangent that is demanded
+	halvings    = 30
+	// perturbation is the noise that a start and a restart add, relative to the size of the
+	// parameters: the columns of a linear filter have length 1.
+	perturbation = 1e-3
+)
+
+// perturb adds noise to the parameters.
+func (t *trainer) perturb(r *rand.Rand) {
+	for _, l := range t.net.Layers {
+		for i := range l.Weights.Data {
+			l.Weights.Data[i] += perturbation * r.NormFloat64()
+		}
+	}
+}
+
+// answer fits the heads to the filter, and returns Φ. It keeps the filter if it is the best.
+func (t *trainer) answer() (float64, error) {
+	code := t.net.Forward(&t.pass, t.x)
+	for _, p := range t.players {
+		if err := p.head.fit(code, &p.task, t.o); err != nil {
+			return 0, err
+		}
+	}
+	phi := t.phi(code, true)
+	if !check.Finite(phi) {
+		return 0, check.Errorf("minimax", nil, "the objective became %g: smaller features or fewer steps may help", phi)
+	}
+	if phi < t.value {
+		t.value = phi
+		copy(t.best, t.net.Params())
+	}
+	return phi, nil
+}
+
+// phi returns Φ for codes with the heads as they are, and the regularization of the
+// filter. If gradient, it also sets dCode.
+func (t *trainer) phi(code dense.Matrix, gradient bool) float64 {
+	if gradient {
+		clear(t.dCode.Data)
+	}
+	sum := 0.0
+	for _, v := range t.net.Params() {
+		sum += v * v
+	}
+	sum *= t.o.Ridge / 2
+	for _, p := range t.players {
+		sum += p.factor * p.head.loss(code, p, t.dCode, gradient)
+	}
+	return sum
+}
+
+// gradient sets grad to that of Φ by the parameters, after answer.
+func (t *trainer) gradient() {
+	clear(t.grad)
+	t.net.Backward(&t.pass, t.dCode, t.grad)
+	for i, v := range t.net.Params() {
+		t.grad[i] += t.o.Ridge * v
+	}
+	if t.o.Hidden == nil { // a linear filter has no bias, as the paper's
+		clear(t.grad[len(t.grad)-t.net.Out():])
+	}
+}
+
+// descend goes down the gradient as far as Armijo's rule allows, with the heads as they are.
+// Where no step helps, the next ones start from the best filter, with noise.
+func (t *trainer) descend(phi float64, r *rand.Rand) {
+	slope := 0.0
+	for _, g := range t.grad {
+		slope += g * g
+	}
+	p := t.net.Params()
+	at := append([]float64{}, p...)
+	length := 2 * t.length
+	for range halvings {
+		for i, g := range t.grad {
+			p[i] = at[i] - length*g
+		}
+		if v := t.phi(t.net.Forward(&t.pass, t.x), false); v <= phi-armijo*length*slope && slope > 0 {
+			t.length, t.failed = length, 0
+			return
+		}
+		length /= 2
+	}
+	copy(p, at)
+	t.length = firstLength
+	if t.failed++; t.failed > 1 {
+		copy(p, t.best)
+		t.failed = 0
+	}
+	t.perturb(r)
+}
+
+// State implements encoders.Training.
+func (t *trainer) State() map[string][]float64 {
+	s := map[string][]float64{
+		"filter": t.net.Params(), "best": t.best, "search": {t.length, t.failed, t.value},
+	}
+	for i, p := range t.players {
+		s[headName(i)] = p.head.numbers
+	}
+	return s
+}
+
+// Restore implements encoders.Training.
+func (t *trainer) Restore(s map[string][]float64) error {
+	search := make([]float64, 3)
+	for name, numbers := range t.State() {
+		if len(s[name]) != len(numbers) {
+			return check.Errorf("minimax", check.ErrInvalid, "the checkpoint has %d numbers for %s, want %d", len(s[name]), name, len(numbers))
+		}
+		if name == "search" {
+			numbers = search
+		}
+		copy(numbers, s[name])
+	}
+	t.length, t.failed, t.value = search[0], search[1], search[2]
+	return nil
+}

@@ -1,0 +1,351 @@
+package taskaware
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"math"
+	"slices"
+
+	"github.com/noisewright/noisewright/cmd/internal/encoders"
+	"github.com/noisewright/noisewright/cmd/internal/encoders/internal/dense"
+	"github.com/noisewright/noisewright/encoder"
+	"github.com/noisewright/noisewright/internal/check"
+	"github.com/noisewright/noisewright/latent/bundle"
+)
+
+// Result is a trained encoder with its noise. It is immutable and, with Evaluate on one
+// goroutine at a time, safe to share.
+type Result struct {
+	// HeldOut is what is expected on the people of the data who were held out, at the step
+	// and of the restart that it chose: a little better than on others.
+	HeldOut Evaluation
+	// Restart and Step are what it chose, from 0 and from 1.
+	Restart, Step int
+
+	data    *encoders.Data
+	body    encoder.Body
+	noise   encoder.Noise
+	scaling dense.Scaling
+	unit    dense.Scaling
+	encoder *dense.Network // of scaled features
+	reader  reader
+}
+
+// Train trains an encoder with outputs in the body, and what reads its releases. The noise is
+// for the body. Features are standardized by the people not held out.
+//
+// A run with a Directory leaves a checkpoint there if the context ends, whose error is
+// returned.
+//
+// Errors wrap [dp.ErrInvalid] for bad data or options. A loss that is no finite number, and
+// answers that are the same for everybody at the end of every restart, are errors too.
+func Train(ctx context.Context, d *encoders.Data, body encoder.Body, noise encoder.Noise, o Options, run encoders.Run) (*Result, error) {
+	o = o.fill(d.X.Cols)
+	if err := cmp.Or(validate(d), o.validate(), body.Validate()); err != nil {
+		return nil, err
+	}
+	if o.Approach == Agnostic && body.Coordinates != d.X.Cols {
+		return nil, check.Field("taskaware", "coordinates", body.Coordinates, fmt.Sprintf("%d, the number of features, for the task-agnostic approach", d.X.Cols))
+	}
+	t, err := newTraining(d, body, noise, o)
+	if err != nil {
+		return nil, err
+	}
+	run.Seed = o.Seed
+	if err := run.Train(ctx, t, o.Restarts*t.steps()); err != nil {
+		return nil, err
+	}
+	return t.result()
+}
+
+// set is some people.
+type set struct {
+	x      dense.Matrix // scaled
+	target dense.Target
+}
+
+// training is an encoders.Training: the restarts one after another.
+type training struct {
+	Options
+	data    *encoders.Data
+	body    encoder.Body
+	noise   encoder.Noise
+	scaling dense.Scaling
+	unit    dense.Scaling // of a target of numbers; else empty
+
+	fit, heldOut set
+	repeated     dense.Target // of fit, for each draw
+
+	encoder, head *dense.Learner
+	reader        reader
+	pass          dense.Pass
+	raw           dense.Matrix // outputs of the encoder
+	released      dense.Matrix // Draws rows for each person
+	gradient      dense.Matrix // by the clipped code
+	best, least   []float64    // parameters of the best networks; their loss, restart and step
+}
+
+func newTraining(d *encoders.Data, body encoder.Body, noise encoder.Noise, o Options) (*training, error) {
+	t := &training{Options: o, data: d, body: body, noise: noise, least: []float64{math.MaxFloat64, 0, 0}}
+	all := newTarget(&d.Target)
+	fit, held := split(&all, d.X.Rows, o.HeldOut, o.Seed)
+	t.scaling = dense.Standardize(dense.Pick(d.X, fit))
+	x := t.scaling.Apply(d.X)
+	if all.Classes == 0 {
+		t.unit = dense.Standardize(dense.Pick(all.Values, fit))
+		all.Values = t.unit.Apply(all.Values)
+	}
+	t.fit, t.heldOut = set{dense.Pick(x, fit), all.Pick(fit)}, set{dense.Pick(x, held), all.Pick(held)}
+	t.repeated = repeated(&t.fit.target, len(fit), o.Draws)
+	out := all.Outputs()
+	if o.Task != nil {
+		task, err := network(o.Task, d.X.Cols, out)
+		if err != nil {
+			return nil, err
+		}
+		t.reader.task, out = t.unit.Answering(t.scaling.Reading(task)), d.X.Cols
+	}
+	z := body.Coordinates
+	if o.Approach == Agnostic {
+		t.Hidden = nil
+	}
+	t.encoder = dense.NewLearner(dense.MLP(d.X.Cols, t.Hidden, dense.Sigmoid, z), dense.Adam{})
+	t.head = dense.NewLearner(dense.MLP(z, o.Head, dense.ReLU, out), dense.Adam{})
+	t.reader.net = t.head.Network
+	t.pass.NoInput = true
+	t.raw = dense.NewMatrix(len(fit), z)
+	t.gradient = dense.NewMatrix(len(fit), z)
+	t.released = dense.NewMatrix(len(fit)*o.Draws, z)
+	return t, nil
+}
+
+// split holds out a share of the people, of each class alike, at least one.
+func split(t *dense.Target, people int, share float64, seed uint64) (fit, held []int) {
+	order := encoders.Rand(seed, "held out", 0).Perm(people)
+	if t.Classes > 0 {
+		slices.SortStableFunc(order, func(a, b int) int { return t.Labels[a] - t.Labels[b] })
+	}
+	// Every person at which the count of those held out grows is held out.
+	for i, p := range order {
+		if math.Floor(float64(i+1)*share) > math.Floor(float64(i)*share) || (i == people-1 && len(held) == 0) {
+			held = append(held, p)
+		} else {
+			fit = append(fit, p)
+		}
+	}
+	return fit, held
+}
+
+// steps is how many a restart takes.
+func (t *training) steps() int {
+	if t.Approach == PrivacyAgnostic {
+		return 2 * t.Steps
+	}
+	return t.Steps
+}
+
+// quiet reports whether a step is one of those without noise and without clipping.
+func (t *training) quiet(step int) bool { return t.Approach == PrivacyAgnostic && step < t.Steps }
+
+// judged is how many steps there are between two looks at the people held out.
+const judged = 20
+
+// Step implements encoders.Training.
+func (t *training) Step(step int) (float64, error) {
+	restart, k := step/t.steps(), step%t.steps()
+	if k == 0 {
+		t.start(restart)
+	}
+	if k == t.Steps {
+		t.freeze(restart)
+	}
+	// From the rate to a tenth of it, linearly, in each phase.
+	rate := t.Rate * (1 - 0.9*float64(k%t.Steps)/float64(t.Steps))
+	t.encoder.Adam.Rate, t.head.Adam.Rate = rate, rate
+	loss := t.descend(step, t.quiet(k))
+	if !check.Finite(loss) || !check.Finite(t.encoder.Params()...) || !check.Finite(t.head.Params()...) {
+		return loss, notFinite("encoder", loss)
+	}
+	if !t.quiet(k) && ((k+1)%judged == 0 || k+1 == t.steps()) {
+		t.judge(restart, k+1)
+	}
+	return loss, nil
+}
+
+// start makes new networks.
+func (t *training) start(restart int) {
+	t.encoder.Init(encoders.Rand(t.Seed, "encoder", restart))
+	t.head.Init(encoders.Rand(t.Seed, "head", restart))
+	t.encoder.Adam, t.head.Adam = dense.Adam{WeightDecay: t.Decay}, dense.Adam{WeightDecay: t.Decay}
+	if t.Approach == Agnostic {
+		copy(t.encoder.Params(), identity(t.data.X.Cols).Params())
+		t.fill(restart)
+	}
+}
+
+// freeze ends the first phase of the privacy-agnostic approach.
+func (t *training) freeze(restart int) {
+	t.fill(restart)
+	t.head.Adam = dense.Adam{WeightDecay: t.Decay}
+}
+
+// fillShares are the shares of people whose encoding the body holds unclipped, in the
+// restarts of the benchmarks, whose encoders do not learn how far to reach.
+var fillShares = [...]float64{0.9, 0.99, 0.5}
+
+// fill centers and scales the last layer of the encoder such that the body holds most
+// people's encodings.
+func (t *training) fill(restart int) {
+	u := t.encoder.Forward(&t.pass, t.fit.x)
+	s := dense.Standardize(u)
+	last := t.encoder.Layers[len(t.encoder.Layers)-1]
+	norms := make([]float64, u.Rows)
+	for i := range norms {
+		for j, v := range dense.Row(u, i) {
+			u.Data[i*u.Stride+j] = v - s.Mean[j]
+		}
+		norms[i] = reachOf(t.body, dense.Row(u, i))
+	}
+	slices.Sort(norms)
+	reach := norms[int(fillShares[restart%len(fillShares)]*float64(len(norms)-1))]
+	for j := range last.Bias {
+		last.Bias[j] = (last.Bias[j] - s.Mean[j]) / reach
+	}
+	for i := range last.Weights.Data {
+		last.Weights.Data[i] /= reach
+	}
+}
+
+// reachOf is by how much the body would have to grow for u to lie on its surface.
+func reachOf(b encoder.Body, u []float64) float64 {
+	sum, squares, largest := 0.0, 0.0, 0.0
+	for _, v := range u {
+		sum += math.Abs(v)
+		squares += v * v
+		largest = max(largest, math.Abs(v))
+	}
+	switch b.Domain {
+	case bundle.L1Ball:
+		return sum / b.Radius
+	case bundle.Ball:
+		return math.Sqrt(squares) / b.Radius
+	default:
+		return largest / b.Radius
+	}
+}
+
+// fixed reports whether the encoder stays as it is.
+func (t *training) fixed(quiet bool) bool { return t.Approach != Aware && !quiet }
+
+// descend does a step of all that learns, and returns the loss before it.
+func (t *training) descend(step int, quiet bool) float64 {
+	u := t.encoder.Forward(&t.pass, t.fit.x)
+	copy(t.raw.Data, u.Data)
+	if !quiet {
+		t.body.Clip(u)
+	}
+	z := u.Cols
+	for i := range u.Rows {
+		for d := range t.Draws {
+			copy(dense.Row(t.released, i*t.Draws+d), u.Data[i*z:(i+1)*z])
+		}
+	}
+	if !quiet {
+		t.noise.Release(t.released.Data, t.released.Data, encoders.Rand(t.Seed, "noise", step))
+	}
+	loss := t.reader.loss(t.released, &t.repeated)
+	dReleased := t.reader.backward(t.head.Grad)
+	if !t.fixed(quiet) {
+		clear(t.gradient.Data)
+		for i := range dReleased.Rows {
+			for j, v := range dense.Row(dReleased, i) {
+				t.gradient.Data[i/t.Draws*z+j] += v
+			}
+		}
+		if !quiet {
+			t.body.ClipBackward(t.raw, t.gradient)
+		}
+		t.encoder.Backward(&t.pass, t.gradient, t.encoder.Grad)
+		t.encoder.Descend()
+	}
+	t.head.Descend()
+	return loss
+}
+
+// judgeDraws is how often the noise of each person held out is drawn; the draws are the same
+// each time, so that steps are compared by the same noise.
+const judgeDraws = 50
+
+// judge keeps the networks if they are the best so far.
+func (t *training) judge(restart, step int) {
+	e := t.evaluate(&t.heldOut, judgeDraws, t.Seed)
+	dead := constant(t.reader.answer(t.released))
+	if dead || !(e.Loss < t.least[0]) {
+		return
+	}
+	t.least = []float64{e.Loss, float64(restart), float64(step)}
+	t.best = append(append(t.best[:0], t.encoder.Params()...), t.head.Params()...)
+}
+
+func (t *training) evaluate(s *set, draws int, seed uint64) Evaluation {
+	u := t.encoder.Forward(&dense.Pass{}, s.x)
+	t.body.Clip(u)
+	r := encoders.Rand(seed, "evaluation", 0)
+	e := evaluate(&reader{net: t.reader.net, task: t.reader.task}, u, &s.target, draws, func(dst, u []float64) { t.noise.Release(dst, u, r) })
+	for _, scale := range t.unit.Scale {
+		e.Loss, e.StandardError = e.Loss*scale*scale, e.StandardError*scale*scale
+	}
+	return e
+}
+
+// State implements encoders.Training.
+func (t *training) State() map[string][]float64 {
+	state := map[string][]float64{"best": t.best, "least": t.least}
+	t.encoder.Save(state, "encoder")
+	t.head.Save(state, "head")
+	return state
+}
+
+// Restore implements encoders.Training.
+func (t *training) Restore(state map[string][]float64) error {
+	size := len(t.encoder.Params()) + len(t.head.Params())
+	if best := len(state["best"]); (best != 0 && best != size) || len(state["least"]) != 3 {
+		return dense.OtherTraining(best, size)
+	}
+	t.best, t.least = state["best"], state["least"]
+	adam := dense.Adam{WeightDecay: t.Decay}
+	return cmp.Or(t.encoder.Restore(state, "encoder", adam), t.head.Restore(state, "head", adam))
+}
+
+// result is made of the best networks.
+func (t *training) result() (*Result, error) {
+	if len(t.best) == 0 {
+		return nil, check.Errorf("taskaware", nil, "the answers are the same for everybody at each of %d restarts: the ReLUs died; more restarts or a smaller rate may help", t.Restarts)
+	}
+	split := len(t.encoder.Params())
+	copy(t.encoder.Params(), t.best[:split])
+	copy(t.head.Params(), t.best[split:])
+	return &Result{
+		HeldOut: t.evaluate(&t.heldOut, judgeDraws, t.Seed), Restart: int(t.least[1]), Step: int(t.least[2]),
+		data: t.data, body: t.body, noise: t.noise, scaling: t.scaling, unit: t.unit, encoder: t.encoder.Network, reader: reader{net: t.head.Network, task: t.reader.task},
+	}, nil
+}
+
+// Evaluate draws the noise for other people, so many times for each.
+//
+// Errors wrap [dp.ErrInvalid].
+func (r *Result) Evaluate(d *encoders.Data, draws int, seed uint64) (Evaluation, error) {
+	if err := sameShape(d, r.data.Features); err != nil {
+		return Evaluation{}, err
+	}
+	target, err := sameTarget(d, &r.data.Target)
+	if err != nil {
+		return Evaluation{}, err
+	}
+	if target.Classes == 0 {
+		target.Values = r.unit.Apply(target.Values)
+	}
+	t := training{body: r.body, noise: r.noise, unit: r.unit, encoder: &dense.Learner{Network: r.encoder}, reader: r.reader}
+	return t.evaluate(&set{r.scaling.Apply(d.X), target}, draws, seed), nil
+}

@@ -1,0 +1,124 @@
+package vlm
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+
+	"github.com/noisewright/noisewright/cmd/internal/encoders"
+	"github.com/noisewright/noisewright/cmd/internal/encoders/internal/dense"
+	"github.com/noisewright/noisewright/encoder"
+	"github.com/noisewright/noisewright/internal/check"
+)
+
+// ClassifierOptions say how a classifier is trained. A zero value means the number in
+// brackets.
+type ClassifierOptions struct {
+	Classes int // at least 2
+	// Flip is the probability with which a label was replaced by another one.
+	Flip   float64
+	Hidden []int   // widths of layers with ReLU [50]
+	Rate   float64 // of Adam [0.001]
+	Batch  int     // [64]
+	Epochs int     // [30, or as many as make 2000 steps]
+	Seed   uint64
+}
+
+// Classifier is a network that tells classes from what people sent.
+type Classifier struct {
+	network *dense.Network
+	scaling dense.Scaling
+}
+
+// TrainClassifier trains a classifier on rows of z, which are divided column by column by
+// their standard deviations, with labels that were flipped: the loss is that of the
+// labels as they were, with the flips summed over (equation 8). An interrupted context
+// ends it with an error.
+func TrainClassifier(ctx context.Context, z encoder.Matrix, labels []int, o ClassifierOptions) (*Classifier, error) {
+	o = o.filled(z.Rows)
+	if err := o.check(z, labels); err != nil {
+		return nil, err
+	}
+	_, scale := dense.Standard(z)
+	c := &Classifier{scaling: dense.Scaling{Mean: make([]float64, z.Cols), Scale: scale}}
+	x := c.scaling.Apply(z)
+	learner := dense.NewLearner(dense.MLP(z.Cols, o.Hidden, dense.ReLU, o.Classes), dense.Adam{Rate: o.Rate})
+	c.network = learner.Network
+	c.network.Init(encoders.Rand(o.Seed, "classifier", 0))
+	o.Batch = min(o.Batch, z.Rows)
+	batch, chosen := dense.NewMatrix(o.Batch, z.Cols), make([]int, o.Batch)
+	d := dense.NewMatrix(o.Batch, o.Classes)
+	for epoch := range o.Epochs {
+		if err := ctx.Err(); err != nil {
+			return nil, err
+		}
+		order := encoders.Rand(o.Seed, "classifier's order", epoch).Perm(z.Rows)
+		for ; len(order) >= o.Batch; order = order[o.Batch:] {
+			for i, row := range order[:o.Batch] {
+				copy(dense.Row(batch, i), dense.Row(x, row))
+				chosen[i] = labels[row]
+			}
+			loss := learner.Fit(batch, d, func(logits, d dense.Matrix) float64 {
+				return dense.NoisyCrossEntropy(logits, chosen, o.Flip, d)
+			})
+			if !check.Finite(loss) {
+				return nil, check.Errorf("vlm", ErrDiverged, "the loss of the classifier is %g in epoch %d: a smaller rate may help", loss, epoch+1)
+			}
+		}
+	}
+	return c, nil
+}
+
+func (o ClassifierOptions) filled(people int) ClassifierOptions {
+	if o.Hidden == nil {
+		o.Hidden = []int{50}
+	}
+	o.Rate = cmp.Or(o.Rate, 1e-3)
+	o.Batch = cmp.Or(o.Batch, 64)
+	o.Epochs = cmp.Or(o.Epochs, max(30, 2000/max(1, people/max(1, o.Batch))))
+	return o
+}
+
+func (o ClassifierOptions) check(z encoder.Matrix, labels []int) error {
+	bad := check.In("vlm")
+	bad.Want(o.Classes >= 2, "classes", o.Classes, "at least 2")
+	if last := 1 - 1/float64(o.Classes); !(o.Flip >= 0 && o.Flip <= last) {
+		bad.Badf("flip", o.Flip, "0 to %.3g, where a label says nothing", last)
+	}
+	bad.Want(check.Positive(o.Rate), "rate", o.Rate, "a finite number above 0")
+	bad.Want(o.Batch >= 1 && o.Epochs >= 1, "batch and epochs", fmt.Sprintf("%d and %d", o.Batch, o.Epochs), "at least 1")
+	bad.Want(z.Rows >= 1 && len(labels) == z.Rows, "labels", len(labels), "one for each of the %d people", z.Rows)
+	for i, y := range labels {
+		if y < 0 || y >= o.Classes {
+			bad.Badf(fmt.Sprintf("labels[%d]", i), y, "0 to %d", o.Classes-1)
+			break
+		}
+	}
+	bad.Want(check.Finite(z.Data...), "encodings", "NaN or infinite", "finite numbers")
+	return bad.Err()
+}
+
+// predict returns the most likely class of each row.
+func (c *Classifier) predict(z encoder.Matrix) []int {
+	return dense.Likeliest(c.network.Forward(new(dense.Pass), c.scaling.Apply(z)))
+}
+
+// Right says for each row whether the most likely class is right.
+func (c *Classifier) Right(z encoder.Matrix, labels []int) []bool {
+	out := make([]bool, z.Rows)
+	for i, y := range c.predict(z) {
+		out[i] = y == labels[i]
+	}
+	return out
+}
+
+// Accuracy is the share of rows that Right is true of.
+func (c *Classifier) Accuracy(z encoder.Matrix, labels []int) float64 {
+	n := 0.0
+	for _, right := range c.Right(z, labels) {
+		if right {
+			n++
+		}
+	}
+	return n / float64(z.Rows)
+}

@@ -1,0 +1,142 @@
+package vlm
+
+import (
+	"context"
+	"math"
+
+	"github.com/noisewright/noisewright/cmd/internal/encoders/internal/dense"
+	"github.com/noisewright/noisewright/encoder"
+	"github.com/noisewright/noisewright/internal/check"
+	"github.com/noisewright/noisewright/latent/bundle"
+)
+
+// Model is a trained mechanism. It is immutable and safe for concurrent use.
+type Model struct {
+	// Body is the l1 ball that encodings are clipped to.
+	Body encoder.Body
+	// Scales are those of the noise in training, one for each coordinate: 2·Radius/ε, or as
+	// learned. No guarantee rests on them.
+	Scales []float64
+	// CentralEpsilon and CentralDelta are the promise to the people of the training data, as
+	// Options.Central has it. An infinite epsilon is no promise.
+	CentralEpsilon, CentralDelta float64
+
+	encoder, decoder *dense.Network
+	likelihood       Likelihood
+	scaling          dense.Scaling // of features; empty if they are not standardized
+}
+
+// Train trains a network on the features of people, rows of x. The result depends on the
+// options, the data and the architecture of the processor alone. Errors are ErrDiverged,
+// ErrCollapsed, those of the options, and those of the context.
+func Train(ctx context.Context, x encoder.Matrix, o Options) (*Model, error) {
+	o = o.filled()
+	if err := o.check(x); err != nil {
+		return nil, err
+	}
+	m := newModel(x, o)
+	if o.Standardize {
+		m.scaling = dense.Standardize(x)
+		x = m.scaling.Apply(x)
+	}
+	if o.Central == nil || o.Central.PublishedOrder {
+		t := newTraining(m, x, o)
+		if err := o.Run.Train(ctx, t, o.Epochs*t.batches); err != nil {
+			return nil, err
+		}
+		for j, v := range t.logScale {
+			m.Scales[j] = math.Exp(v)
+		}
+		if err := m.collapsed(x); err != nil {
+			return nil, err
+		}
+	}
+	if o.Central != nil {
+		if err := m.protect(ctx, x, o); err != nil {
+			return nil, err
+		}
+	}
+	return m, nil
+}
+
+// newModel returns a network whose parameters are 0.
+func newModel(x encoder.Matrix, o Options) *Model {
+	return &Model{
+		Body:   encoder.Body{Domain: bundle.L1Ball, Radius: o.Radius, Coordinates: o.Coordinates},
+		Scales: make([]float64, o.Coordinates), likelihood: o.Likelihood, CentralEpsilon: math.Inf(1),
+		encoder: dense.MLP(x.Cols, o.Encoder, dense.ReLU, o.Coordinates),
+		decoder: dense.MLP(o.Coordinates, o.Decoder, dense.ReLU, x.Cols),
+	}
+}
+
+// leastVariation is the share of the features' variance below which what the decoder makes of
+// encodings counts as the same for everybody. Networks that are of use have a tenth and more.
+const leastVariation = 0.005
+
+// collapsed returns ErrCollapsed if the decoder says the same of everybody, be it that the
+// encoder does, or that the noise hides what it says.
+func (m *Model) collapsed(x encoder.Matrix) error {
+	rows := min(x.Rows, 2000)
+	x = encoder.Matrix{Rows: rows, Cols: x.Cols, Stride: x.Stride, Data: x.Data[:rows*x.Stride]}
+	decoded := m.decode(m.encode(x))
+	_, features := dense.Moments(x)
+	_, kept := dense.Moments(decoded)
+	all, left := 0.0, 0.0
+	for j, v := range features {
+		all += v * v
+		left += kept[j] * kept[j]
+	}
+	if !(left >= leastVariation*all) {
+		return check.Errorf("vlm", ErrCollapsed, "the encodings say the same of everybody: what is decoded from them has %.2g of the variance of the features, want %g; a larger epsilon of the training, features of a larger scale or more epochs may help", left/all, leastVariation)
+	}
+	return nil
+}
+
+// Encode returns the means of the posterior, in the l1 ball: what people send, but for the
+// noise.
+func (m *Model) Encode(x encoder.Matrix) encoder.Matrix {
+	if m.scaling.Scale != nil {
+		x = m.scaling.Apply(x)
+	}
+	return m.encode(x)
+}
+
+// encode is Encode of standardized features. It passes over the rows in parts, to bound the
+// memory.
+func (m *Model) encode(x encoder.Matrix) encoder.Matrix {
+	out := byParts(m.encoder, x)
+	m.Body.Clip(out)
+	return out
+}
+
+// Decode returns the features that are expected of encodings with noise: data of the same
+// kind as went in, at what the paper calls feature level. It needs no privacy.
+func (m *Model) Decode(z encoder.Matrix) encoder.Matrix {
+	out := m.decode(z)
+	m.scaling.Undo(out)
+	return out
+}
+
+// decode is Decode to standardized features.
+func (m *Model) decode(z encoder.Matrix) encoder.Matrix {
+	out := byParts(m.decoder, z)
+	if m.likelihood == Bernoulli {
+		for i, v := range out.Data {
+			out.Data[i] = 1 / (1 + math.Exp(-v))
+		}
+	}
+	return out
+}
+
+// byParts returns the outputs of a network.
+func byParts(n *dense.Network, x encoder.Matrix) encoder.Matrix {
+	const part = 512
+	out := dense.NewMatrix(x.Rows, n.Out())
+	var pass dense.Pass
+	for from := 0; from < x.Rows; from += part {
+		rows := min(part, x.Rows-from)
+		y := n.Forward(&pass, encoder.Matrix{Rows: rows, Cols: x.Cols, Stride: x.Stride, Data: x.Data[from*x.Stride : (from+rows)*x.Stride]})
+		copy(out.Data[from*out.Stride:], y.Data)
+	}
+	return out
+}

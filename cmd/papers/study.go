@@ -1,0 +1,367 @@
+package main
+
+import (
+	"context"
+	"encoding/csv"
+	"errors"
+	"fmt"
+	"io"
+	"math"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/spf13/cobra"
+	"gonum.org/v1/plot"
+	"gonum.org/v1/plot/plotter"
+	"gonum.org/v1/plot/vg"
+	"gonum.org/v1/plot/vg/draw"
+
+	"github.com/noisewright/noisewright/cmd/internal/figure"
+	"github.com/noisewright/noisewright/cmd/internal/shell"
+	"github.com/noisewright/noisewright/internal/csvfile"
+	"github.com/noisewright/noisewright/lp"
+	"github.com/noisewright/noisewright/lp/highs"
+)
+
+// What the commands of all papers share: their files, the means of runs, lines with bars.
+
+// command completes a command that writes into a folder and prints a summary. Its name is
+// that of the files, and example are the flags of an example.
+func command(c *shell.Common, name, example, short, long string, run func(context.Context) error, flags func(*shell.Flags)) *cobra.Command {
+	if example != "" {
+		example += " "
+	}
+	f := shell.NewFlags(&cobra.Command{Use: name, Short: short, Long: long, Example: "  papers " + name + " " + example + "-o results"})
+	f.Folder(c)
+	flags(f)
+	f.Summary(c, "output")
+	return f.Run(run)
+}
+
+// heading begins what is printed as JSON.
+type heading struct {
+	Schema int    `json:"schema"`
+	Name   string `json:"name"`
+}
+
+func named(name string) heading { return heading{shell.Schema, name} }
+
+// results are a CSV file and a figure, of which both appear or none.
+type results struct {
+	csv, svg *shell.Output
+	names    [2]string
+}
+
+// create opens NAME.csv and NAME.svg, before the work, which would be lost, in the folder of
+// -o, which is made if needed. The caller calls discard in any case.
+func create(c *shell.Common, name string) (*results, error) {
+	if err := shell.MakeFolder(c.Output); err != nil {
+		return nil, err
+	}
+	path := filepath.Join(c.Output, name)
+	r := &results{names: [2]string{path + ".csv", path + ".svg"}}
+	var err error
+	if r.csv, err = c.Create(r.names[0]); err != nil {
+		return nil, err
+	}
+	if r.svg, err = c.Create(r.names[1]); err != nil {
+		r.csv.Discard()
+		return nil, err
+	}
+	return r, nil
+}
+
+// produce does the work of a command, with a line of progress, and writes its files, which it
+// opens before.
+func produce(c *shell.Common, name string, work func(line *shell.Progress) error, records func() [][]string, draw func(io.Writer) error) (*results, error) {
+	files, err := create(c, name)
+	if err != nil {
+		return nil, err
+	}
+	defer files.discard()
+	line := c.Progress()
+	defer line.Clear()
+	if err := work(line); err != nil {
+		return nil, err
+	}
+	line.Clear()
+	return files, files.write(records(), draw)
+}
+
+// write fills both files, after which they are there.
+func (r *results) write(records [][]string, draw func(io.Writer) error) error {
+	if err := csv.NewWriter(r.csv).WriteAll(records); err != nil {
+		return err
+	}
+	if err := draw(r.svg); err != nil {
+		return err
+	}
+	return errors.Join(r.csv.Commit(), r.svg.Commit())
+}
+
+func (r *results) discard() {
+	r.csv.Discard()
+	r.svg.Discard()
+}
+
+// filesRow names files in a summary.
+func filesRow(all ...*results) shell.Row {
+	var names []string
+	for _, r := range all {
+		names = append(names, r.names[:]...)
+	}
+	return shell.Row{"files", strings.Join(names, ", ")}
+}
+
+// publishedRows are what a paper says.
+func publishedRows(texts []string) (rows []shell.Row) {
+	for _, text := range texts {
+		rows = append(rows, shell.Row{"published", text})
+	}
+	return rows
+}
+
+// record is a line of a CSV file.
+func record(values ...any) []string {
+	out := make([]string, len(values))
+	for i, v := range values {
+		out[i] = fmt.Sprint(v)
+	}
+	return out
+}
+
+// digits8 is a number of a CSV file.
+func digits8(v float64) string { return fmt.Sprintf("%.8g", v) }
+
+// needSolver refuses a build without the LP solver.
+func needSolver() error {
+	if highs.Version() == "" {
+		return &shell.Failure{Code: shell.ExitFailure, Err: highs.ErrUnavailable}
+	}
+	return nil
+}
+
+// designOptions are the defaults of designs but for the gap.
+func designOptions(gap float64) lp.Options {
+	o := shell.DesignOptions()
+	o.Gap = gap
+	return o
+}
+
+// How a design ended.
+const (
+	optimal = "optimal"
+	limited = "limit"
+)
+
+// stopped is the end of a command of which a limit stopped the named designs; nil if there
+// are none.
+func stopped(names []string, gap float64) error {
+	if len(names) == 0 {
+		return nil
+	}
+	return &shell.Failure{
+		Code: shell.ExitLimit,
+		Err:  fmt.Errorf("%s stopped short of the gap of %s, and is proven all the same", strings.Join(names, "; "), shell.Percent(gap)),
+		Hint: "more time (--time-limit) or a larger gap (--gap)",
+	}
+}
+
+// readColumns reads the fields of a CSV file by columns, without the blanks around them.
+func readColumns(s *shell.Streams, file string) (header []string, columns [][]string, err error) {
+	in, err := s.OpenCSV(file, csvfile.Options{})
+	if err != nil {
+		return nil, nil, err
+	}
+	defer in.Close()
+	if header, err = in.Header(); err != nil {
+		return nil, nil, shell.BadFile(file, err)
+	}
+	columns = make([][]string, len(header))
+	for {
+		if err := in.Row(); errors.Is(err, io.EOF) {
+			return header, columns, nil
+		} else if err != nil {
+			return nil, nil, shell.BadFile(file, err)
+		}
+		for i := range columns {
+			columns[i] = append(columns[i], strings.TrimSpace(in.Content(i)))
+		}
+	}
+}
+
+// distinct returns the values in ascending order.
+func distinct(column []string) []string {
+	values := slices.Clone(column)
+	slices.Sort(values)
+	return slices.Compact(values)
+}
+
+// inOrder returns the words of the points, each once, in their order.
+func inOrder[P any](points []P, word func(P) string) (out []string) {
+	for _, p := range points {
+		if w := word(p); !slices.Contains(out, w) {
+			out = append(out, w)
+		}
+	}
+	return out
+}
+
+// which returns the points that are so.
+func which[P any](points []P, so func(P) bool) (out []P) {
+	for _, p := range points {
+		if so(p) {
+			out = append(out, p)
+		}
+	}
+	return out
+}
+
+// accuracies are those of runs, and their mean.
+type accuracies struct {
+	Mean      float64 `json:"accuracy"`
+	Deviation float64 `json:"standard_deviation"` // over the runs
+	Runs      int     `json:"runs"`
+	values    []float64
+}
+
+func (a *accuracies) add(accuracy float64) {
+	a.values = append(a.values, accuracy)
+	a.Runs = len(a.values)
+	a.Mean, a.Deviation = meanAndDeviation(a.values)
+}
+
+func (a *accuracies) text() string {
+	if a.Runs > 1 {
+		return fmt.Sprintf("%.3f ± %.3f", a.Mean, a.Deviation)
+	}
+	return fmt.Sprintf("%.3f", a.Mean)
+}
+
+// record are the fields of a CSV file.
+func (a *accuracies) record() []string {
+	return []string{fmt.Sprintf("%.4f", a.Mean), fmt.Sprintf("%.4f", a.Deviation), strconv.Itoa(a.Runs)}
+}
+
+// meanAndDeviation returns those of a sample; the deviation of one number is 0.
+func meanAndDeviation(x []float64) (mean, deviation float64) {
+	for _, v := range x {
+		mean += v / float64(len(x))
+	}
+	for _, v := range x {
+		deviation += (v - mean) * (v - mean)
+	}
+	return mean, math.Sqrt(deviation / float64(max(len(x)-1, 1)))
+}
+
+// series are points of a figure, each with a bar of a deviation either way.
+type series struct {
+	name   string
+	points plotter.XYs
+	bars   plotter.YErrors
+	style  draw.LineStyle
+	plain  bool // without dots
+}
+
+func (s *series) add(x, y, deviation float64) {
+	s.points = append(s.points, plotter.XY{X: x, Y: y})
+	s.bars = append(s.bars, struct{ Low, High float64 }{deviation, deviation})
+}
+
+// addBars draws the bars, and the points as dots, which it returns.
+func (s *series) addBars(p *plot.Plot) (*plotter.Scatter, error) {
+	bars, err := plotter.NewYErrorBars(struct {
+		plotter.XYs
+		plotter.YErrors
+	}{s.points, s.bars})
+	if err != nil {
+		return nil, err
+	}
+	bars.LineStyle = figure.Solid(s.style.Color, 1)
+	dots, err := plotter.NewScatter(s.points)
+	if err != nil {
+		return nil, err
+	}
+	dots.GlyphStyle = draw.GlyphStyle{Color: s.style.Color, Radius: vg.Points(2.5), Shape: draw.CircleGlyph{}}
+	p.Add(bars)
+	if !s.plain {
+		p.Add(dots)
+	}
+	return dots, nil
+}
+
+// addSeries draws lines with bars and dots: a quick run may have one point, which is no line.
+func addSeries(p *plot.Plot, all []series) error {
+	var curves []figure.Curve
+	for _, s := range all {
+		if len(s.bars) > 0 {
+			if _, err := s.addBars(p); err != nil {
+				return err
+			}
+		}
+		curves = append(curves, figure.Curve{Name: s.name, Points: s.points, Style: s.style})
+	}
+	return figure.Add(p, curves)
+}
+
+// legendLeft has the legend away from the axis, on the left.
+func legendLeft(p *plot.Plot) {
+	p.Legend.Left = true
+	p.Legend.XOffs = vg.Points(8)
+}
+
+// writeFigure draws a figure of the usual size.
+func writeFigure(p *plot.Plot, w io.Writer) error {
+	return figure.Write(p, w, "svg", 18*vg.Centimeter, 11*vg.Centimeter)
+}
+
+// shareTicks are those of shares, on an axis that has room for a legend above 1.
+var shareTicks = plot.ConstantTicks{{Value: 0, Label: "0"}, {Value: 0.2, Label: "0.2"}, {Value: 0.4, Label: "0.4"}, {Value: 0.6, Label: "0.6"}, {Value: 0.8, Label: "0.8"}, {Value: 1, Label: "1"}}
+
+// ratioTicks are 1, 2, 5, 10 and so on, on a logarithmic axis.
+func ratioTicks(lo, hi float64) []plot.Tick {
+	var ticks []plot.Tick
+	for decade := math.Floor(lo); decade <= hi; decade++ {
+		for _, digit := range []float64{1, 2, 5} {
+			if y := decade + math.Log10(digit); y >= lo && y <= hi {
+				ticks = append(ticks, plot.Tick{Value: y, Label: fmt.Sprintf("%g", digit*math.Pow(10, decade))})
+			}
+		}
+	}
+	return ticks
+}
+
+// writeRow draws plots side by side.
+func writeRow(w io.Writer, plots []*plot.Plot, width, height vg.Length) error {
+	return writeRows(w, [][]*plot.Plot{plots}, width, height)
+}
+
+// writePanels draws plots of one size, in as few rows of three as hold them, which are as long
+// as each other but for the last.
+func writePanels(w io.Writer, plots []*plot.Plot, width, height vg.Length) error {
+	const most = 3
+	rows := make([][]*plot.Plot, (len(plots)+most-1)/most)
+	long := (len(plots) + len(rows) - 1) / len(rows)
+	for i := range rows {
+		rows[i] = make([]*plot.Plot, long)
+		copy(rows[i], plots[i*long:])
+	}
+	return writeRows(w, rows, vg.Length(long)*width, vg.Length(len(rows))*height)
+}
+
+// writeRows draws rows of as many plots each; nil leaves a place empty.
+func writeRows(w io.Writer, rows [][]*plot.Plot, width, height vg.Length) error {
+	const edge, between = 6, 8 // points
+	return figure.WriteSVG(w, width, height, func(dc draw.Canvas) {
+		tiles := draw.Tiles{Rows: len(rows), Cols: len(rows[0]), PadX: between, PadY: between, PadTop: edge, PadBottom: edge, PadLeft: edge, PadRight: edge}
+		for i, canvases := range plot.Align(rows, tiles, dc) {
+			for j, canvas := range canvases {
+				if rows[i][j] != nil {
+					rows[i][j].Draw(canvas)
+				}
+			}
+		}
+	})
+}

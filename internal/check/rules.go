@@ -1,0 +1,65 @@
+package check
+
+import (
+	"math"
+	"slices"
+	"strings"
+)
+
+// DeltaRule is the rule for δ, in every package and in every flag: the promise of a
+// mechanism, or of several together, with δ = 1 would promise nothing.
+const DeltaRule = "a probability, at least 0 and below 1"
+
+// IsDelta reports whether δ keeps the DeltaRule.
+func IsDelta(delta float64) bool { return delta >= 0 && delta < 1 }
+
+// Delta returns the FieldError of a δ that breaks the DeltaRule, nil if it does not.
+func Delta(pkg, field string, delta float64) error {
+	if IsDelta(delta) {
+		return nil
+	}
+	return Field(pkg, field, delta, DeltaRule)
+}
+
+// Delta adds the FieldError of a δ that breaks the DeltaRule.
+func (l *List) Delta(field string, delta float64) { l.Add(Delta(l.pkg, field, delta)) }
+
+// Budget adds the FieldErrors of an epsilon and a delta that something may cost: what costs
+// an ε of 0 would tell nothing.
+func (l *List) Budget(epsilon, delta float64) {
+	if !(epsilon > 0) || math.IsInf(epsilon, 1) {
+		l.Bad("epsilon", epsilon, "a finite number above 0")
+	}
+	l.Delta("delta", delta)
+}
+
+// OneOf adds the FieldError of a word that is none of the listed ones.
+func (l *List) OneOf(field, word string, words ...string) {
+	if last := len(words) - 1; !slices.Contains(words, word) {
+		l.Bad(field, Quoted(Shortened(word)), strings.Join(words[:last], ", ")+" or "+words[last])
+	}
+}
+
+// If adds a FieldError if the rule is broken: a column of them is a table of rules.
+func (l *List) If(broken bool, field string, value any, rule string) {
+	if broken {
+		l.Bad(field, value, rule)
+	}
+}
+
+// AddOf adds the FieldErrors joined in an error, each of the field with the text behind its
+// name, and any other error as it is.
+func (l *List) AddOf(err error, of string) {
+	joined, ok := err.(interface{ Unwrap() []error }) //nolint:errorlint // what List.Err returns
+	if !ok {
+		l.Add(err)
+		return
+	}
+	for _, e := range joined.Unwrap() {
+		if f, ok := e.(*FieldError); ok { //nolint:errorlint // what List.Bad adds
+			l.Bad(f.Field+of, f.Value, f.Rule)
+		} else {
+			l.Add(e)
+		}
+	}
+}

@@ -1,0 +1,83 @@
+package proof
+
+import (
+	"context"
+	"io"
+	"math/big"
+
+	"github.com/noisewright/noisewright/dp"
+	"github.com/noisewright/noisewright/loss"
+)
+
+// Mechanism is what randomizes an input and can be proved to be private. It does not change
+// and is safe for concurrent use. A package of a form has a type for it, such as
+// *tables.Table; where its answers have finitely many laws it is a [Channel] too.
+type Mechanism interface {
+	// Form is what it is one of. It may be asked of a nil pointer.
+	Form() Form
+	// Privacy is the promise. A sensitivity of 0 says that any two inputs are neighbors.
+	Privacy() dp.Privacy
+	// Loss is what an answer costs, nil where it is not a function of an error.
+	Loss() loss.Loss
+	// Inputs and Answers describe what goes in and what comes out.
+	Inputs() Space
+	Answers() Space
+	// Encode writes its file.
+	Encode(w io.Writer) error
+	// Prove is [Verify]: it returns a *Verified of the form, or why there is none.
+	Prove(ctx context.Context, o Options) (Proven, error)
+}
+
+// Channel is a mechanism that answers an input by a draw from one of finitely many laws
+// over the same answers. What its privacy loss is about, and how answers are drawn, follows
+// from these.
+type Channel interface {
+	Mechanism
+	// Rows returns the laws, a copy: integer weights of the answers, of which those of a
+	// law sum to 2^64.
+	Rows() [][]uint64
+	// Pairs returns the ordered pairs of rows between which the divergences of all
+	// neighbors lie, both orders of each, and those of them that are neighbors.
+	Pairs() (all, own []Pair)
+	// Input returns an input that a row answers.
+	Input(row int) Value
+	// Choose returns which row answers an input. The error wraps dp.ErrInvalid for one
+	// that is not of the Inputs, and says of it only that.
+	Choose(input Value) (Choice, error)
+	// Points is how many equally likely points an answer of the rows stands for; 0 if it
+	// stands for itself.
+	Points() int64
+	// Answer returns the value of an answer of the rows to an input of this choice, and of
+	// one of its points, from 0 on.
+	Answer(c Choice, answer int, point int64) Value
+}
+
+// Pair is a pair of neighbors P and Q: the law Gain, and the law Lose moved by so many
+// answers to the right.
+type Pair struct{ Gain, Lose, Shift int }
+
+// Choice is which row answers an input.
+type Choice struct {
+	Row int
+	// Rounded says that the input X lies between Low, where Row answers, and High, where
+	// Row+1 does: that one does with the probability (X−Low)/(High−Low), of these float64s
+	// exactly; with 0 if X is Low, whatever High is.
+	Rounded      bool
+	X, Low, High float64
+	// Base is what noise is added to.
+	Base int64
+}
+
+// Bounds are what certificates of every form have. All but the lower bound are rounded up.
+type Bounds struct {
+	Delta *big.Rat
+	// Loss is the expected loss that the mechanism is to make small, and LowerBound is
+	// below that of every mechanism for the same problem.
+	Loss, LowerBound *big.Rat
+	// Worst is the largest expected loss of an input; nil where that of all is the same.
+	Worst *big.Rat
+}
+
+// Gap returns (Loss-LowerBound)/LowerBound, the relative distance from the best possible, and
+// false when the lower bound is 0 and the loss is not.
+func (b Bounds) Gap() (gap float64, ok bool) { return Gap(b.Loss, b.LowerBound) }

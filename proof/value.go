@@ -1,0 +1,218 @@
+package proof
+
+import (
+	"fmt"
+	"math"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/noisewright/noisewright/internal/check"
+	"github.com/noisewright/noisewright/internal/exact"
+)
+
+// Kind is what inputs or answers are.
+type Kind string
+
+// The kinds, and the type of their values.
+const (
+	Numbers    Kind = "number"   // Number
+	Integers   Kind = "integer"  // Integer
+	Categories Kind = "category" // Category
+	Vectors    Kind = "vector"   // Vector
+	Sets       Kind = "set"      // Set
+	Rows       Kind = "row"      // Row
+)
+
+// Value is an input or an answer: a Number, Integer, Category, Vector, Set or Row. Its text
+// is what Space.Parse reads, and its JSON what encoding/json makes of it.
+type Value interface {
+	fmt.Stringer
+	Kind() Kind
+}
+
+// Values of each kind.
+type (
+	// Number is a real number, in the units of its space.
+	Number float64
+	// Integer is a whole number.
+	Integer int64
+	// Category is the label of one.
+	Category string
+	// Vector is a point, by its coordinates.
+	Vector []float64
+	// Set is a set of labels, each once, in the order of those of its space.
+	Set []string
+	// Row has a number for each cell of a plan.
+	Row []float64
+)
+
+// Kind implements Value.
+func (Number) Kind() Kind   { return Numbers }
+func (Integer) Kind() Kind  { return Integers }   // Kind implements Value.
+func (Category) Kind() Kind { return Categories } // Kind implements Value.
+func (Vector) Kind() Kind   { return Vectors }    // Kind implements Value.
+func (Set) Kind() Kind      { return Sets }       // Kind implements Value.
+func (Row) Kind() Kind      { return Rows }       // Kind implements Value.
+
+// String implements Value.
+func (x Number) String() string   { return strconv.FormatFloat(float64(x), 'g', -1, 64) }
+func (x Integer) String() string  { return strconv.FormatInt(int64(x), 10) } // String implements Value.
+func (x Category) String() string { return string(x) }                       // String implements Value.
+func (x Vector) String() string   { return joined(x) }                       // String implements Value.
+func (x Set) String() string      { return strings.Join(x, ",") }            // String implements Value.
+func (x Row) String() string      { return joined(x) }                       // String implements Value.
+
+func joined(x []float64) string {
+	list := make([]string, len(x))
+	for i, v := range x {
+		list[i] = Number(v).String()
+	}
+	return strings.Join(list, ",")
+}
+
+// Float returns a number or an integer of at most 2^53 in magnitude as a float64.
+func Float(v Value) (x float64, ok bool) {
+	switch v := v.(type) {
+	case Number:
+		return float64(v), true
+	case Integer:
+		return float64(v), v >= -exact.MaxInteger && v <= exact.MaxInteger
+	}
+	return 0, false
+}
+
+// Space is a set of inputs or of answers.
+type Space struct {
+	Kind Kind
+	// Lower and Upper bound numbers, integers, and each coordinate or cell; they may be
+	// infinite.
+	Lower, Upper float64
+	// Size is how many coordinates or cells there are. Of sets it is how many members each
+	// has, 0 for any number.
+	Size int
+	// Norm, if not 0, bounds the Euclidean norm of vectors.
+	Norm float64
+	// Labels are the categories, those that are members of sets, or the names of cells,
+	// which may have none.
+	Labels []string
+}
+
+// Contains reports whether a value is of the space. Whole numbers are integers and the
+// other way around.
+func (s Space) Contains(v Value) bool {
+	within := func(x float64) bool { return check.Finite(x) && x >= s.Lower && x <= s.Upper }
+	switch v := v.(type) {
+	case Number, Integer:
+		x, ok := Float(v)
+		return ok && within(x) && (s.Kind == Numbers || s.Kind == Integers && x == math.Trunc(x))
+	case Category:
+		return s.Kind == Categories && slices.Contains(s.Labels, string(v))
+	case Vector:
+		return s.Kind == Vectors && len(v) == s.Size && !slices.ContainsFunc(v, func(x float64) bool { return !within(x) }) &&
+			(s.Norm == 0 || norm(v) <= s.Norm)
+	case Set:
+		last := -1
+		for _, l := range v {
+			at := slices.Index(s.Labels, l)
+			if at <= last {
+				return false
+			}
+			last = at
+		}
+		return s.Kind == Sets && (s.Size == 0 || len(v) == s.Size)
+	case Row:
+		return s.Kind == Rows && len(v) == s.Size && !slices.ContainsFunc(v, func(x float64) bool { return !within(x) })
+	}
+	return false
+}
+
+func norm(v Vector) float64 {
+	n := 0.0
+	for _, x := range v {
+		n = math.Hypot(n, x)
+	}
+	return n
+}
+
+// Parse reads a value of the space as it is written in a flag or a file: a number, a label,
+// or several with commas between. The error says what is wanted and not what was read.
+func (s Space) Parse(text string) (Value, error) {
+	v, err := s.Read(text)
+	if err == nil && !s.Contains(v) {
+		err = check.Errorf("proof", check.ErrInvalid, "the value is not %s", s)
+	}
+	if err != nil {
+		return nil, err
+	}
+	return v, nil
+}
+
+// Read is Parse for any value of the kind.
+func (s Space) Read(text string) (Value, error) {
+	switch s.Kind {
+	case Numbers:
+		if x, err := strconv.ParseFloat(text, 64); err == nil {
+			return Number(x), nil
+		}
+	case Integers:
+		if n, err := strconv.ParseInt(text, 10, 64); err == nil {
+			return Integer(n), nil
+		}
+	case Categories:
+		return Category(text), nil
+	case Sets:
+		if text == "" {
+			return Set{}, nil
+		}
+		return Set(strings.Split(text, ",")), nil
+	case Vectors, Rows:
+		if list, ok := numbers(text); ok && s.Kind == Rows {
+			return Row(list), nil
+		} else if ok {
+			return Vector(list), nil
+		}
+	}
+	return nil, check.Errorf("proof", check.ErrInvalid, "the value is not a %s", s.Kind)
+}
+
+func numbers(text string) ([]float64, bool) {
+	var list []float64
+	for part := range strings.SplitSeq(text, ",") {
+		x, err := strconv.ParseFloat(part, 64)
+		if err != nil {
+			return nil, false
+		}
+		list = append(list, x)
+	}
+	return list, true
+}
+
+// String completes "want …".
+func (s Space) String() string {
+	span := ""
+	if !math.IsInf(s.Lower, -1) || !math.IsInf(s.Upper, 1) {
+		span = fmt.Sprintf(" from %g to %g", s.Lower, s.Upper)
+	}
+	switch s.Kind {
+	case Numbers:
+		return "a number" + span
+	case Integers:
+		return "an integer" + span
+	case Categories:
+		return fmt.Sprintf("one of %d categories", len(s.Labels))
+	case Vectors:
+		if s.Norm > 0 {
+			return fmt.Sprintf("a vector of %d numbers%s, of norm at most %g", s.Size, span, s.Norm)
+		}
+		return fmt.Sprintf("a vector of %d numbers%s", s.Size, span)
+	case Sets:
+		if s.Size > 0 {
+			return fmt.Sprintf("a set of %d of %d labels", s.Size, len(s.Labels))
+		}
+		return fmt.Sprintf("a set of %d labels", len(s.Labels))
+	case Rows:
+		return fmt.Sprintf("a row of %d cells, numbers%s", s.Size, span)
+	}
+	return "a value of the kind " + string(s.Kind)
+}

@@ -1,0 +1,168 @@
+package release
+
+import (
+	"context"
+	"crypto/rand"
+	"crypto/sha256"
+	"encoding/csv"
+	"encoding/hex"
+	"fmt"
+	"hash"
+	"io"
+	"math/big"
+	"reflect"
+
+	"github.com/noisewright/noisewright/internal/check"
+)
+
+// File is a CSV file whose fields the Delimiter separates; 0 means a comma.
+type File struct {
+	io.Reader
+	Delimiter byte
+}
+
+// Read lets read take rows of the file and returns its digest, by which ledgers know data: the
+// SHA-256 of the delimiter, with another one it is other data, and of all bytes of the file.
+func (f File) Read(ctx context.Context, read func(*CSV) error) (digest string, err error) {
+	if f.Delimiter == 0 {
+		f.Delimiter = ','
+	}
+	sum := sha256.New()
+	sum.Write([]byte{f.Delimiter})
+	all := io.TeeReader(ending{ctx, f.Reader}, sum)
+	rows, err := NewCSV(all, f.Delimiter)
+	if err != nil {
+		return "", err
+	}
+	defer rows.Close()
+	if err = read(rows); err == nil {
+		_, err = io.Copy(io.Discard, all)
+	}
+	if ctx.Err() != nil {
+		return "", ctx.Err()
+	}
+	return hex.EncodeToString(sum.Sum(nil)), err
+}
+
+// ending ends with the context.
+type ending struct {
+	ctx context.Context //nolint:containedctx // of one reading
+	io.Reader
+}
+
+// Read implements io.Reader.
+func (e ending) Read(p []byte) (int, error) {
+	if err := e.ctx.Err(); err != nil {
+		return 0, err
+	}
+	return e.Reader.Read(p)
+}
+
+// ReadData computes what a query needs to know of data, exactly, and a digest of them by which
+// ledgers know them. For a query of the kind Value, data is the number: a *big.Rat, a float64
+// or an integer. For any other it is one of
+//
+//   - an io.Reader of a CSV file, with commas, or a File;
+//   - a slice or an iterator (iter.Seq) of structs: every exported field is a column, named by
+//     the tag csv:"name", by default as the field; csv:"-" is none;
+//   - a slice or an iterator of numbers, texts or truth values, which are the column "value";
+//   - Rows, or what has a method ReadData that does all of this.
+//
+// Numbers count as they are, without rounding; texts as in a CSV file; and nil pointers and NaN
+// are missing. The digest of values is that of the CSV file that encoding/csv writes of them: a
+// header, a comma between fields, "\n" after a row. So values and their file are the same data;
+// a column more, or another order of the rows, are other data. The digest of a number is
+// random, as its own would give the number away: every release of a number is a new one.
+//
+// Errors are those of Read.
+func ReadData(ctx context.Context, data any, q Query) (d *Data, digest string, err error) {
+	if own, ok := data.(interface {
+		ReadData(ctx context.Context, q Query) (d *Data, digest string, err error)
+	}); ok {
+		return own.ReadData(ctx, q)
+	}
+	if x, ok := numberOf(data); q.Kind == Value && ok {
+		var nonce [sha256.Size]byte
+		if _, err := rand.Read(nonce[:]); err != nil {
+			return nil, "", err
+		}
+		d, err = dataOf(x, q)
+		return d, hex.EncodeToString(nonce[:]), err
+	}
+	switch data := data.(type) {
+	case File:
+		digest, err = data.Read(ctx, func(rows *CSV) (err error) {
+			d, err = Read(rows, q)
+			return err
+		})
+		return d, digest, err
+	case io.Reader:
+		return ReadData(ctx, File{Reader: data}, q)
+	case Rows:
+		rows := newDigested(ctx, data)
+		if d, err = Read(rows, q); err != nil {
+			return nil, "", err
+		}
+		digest, err = rows.digest()
+		return d, digest, err
+	}
+	if q.Kind == Value {
+		return nil, "", check.Field("release", "data", fmt.Sprintf("%T", data), "a finite number: a *big.Rat, a float64 or an integer")
+	}
+	rows, err := newValues(data)
+	if err != nil {
+		return nil, "", err
+	}
+	defer rows.stop()
+	return ReadData(ctx, rows, q)
+}
+
+// numberOf reads a finite number, exactly.
+func numberOf(data any) (*big.Rat, bool) {
+	if x, ok := data.(*big.Rat); ok {
+		return x, x != nil
+	}
+	switch v := reflect.ValueOf(data); {
+	case v.CanInt():
+		return new(big.Rat).SetInt64(v.Int()), true
+	case v.CanUint():
+		return new(big.Rat).SetUint64(v.Uint()), true
+	case v.CanFloat():
+		x := new(big.Rat).SetFloat64(v.Float())
+		return x, x != nil
+	}
+	return nil, false
+}
+
+// digested are rows that are written to a digest while they are read.
+type digested struct {
+	Rows
+	ctx  context.Context //nolint:containedctx // of one reading
+	file *csv.Writer
+	sum  hash.Hash
+}
+
+func newDigested(ctx context.Context, rows Rows) *digested {
+	sum := sha256.New()
+	sum.Write([]byte{','})
+	r := &digested{rows, ctx, csv.NewWriter(sum), sum}
+	_ = r.file.Write(rows.Columns()) // as all below: a hash takes everything
+	return r
+}
+
+// Next implements Rows.
+func (r *digested) Next() ([]string, int, error) {
+	if err := r.ctx.Err(); err != nil {
+		return nil, 0, err
+	}
+	record, row, err := r.Rows.Next()
+	if err == nil {
+		err = r.file.Write(record)
+	}
+	return record, row, err
+}
+
+func (r *digested) digest() (string, error) {
+	r.file.Flush()
+	return hex.EncodeToString(r.sum.Sum(nil)), r.file.Error()
+}
