@@ -108,7 +108,7 @@ var arrows = map[string][]string{
 	},
 	"cmd/internal/encoders/internal/checkpoint": {"internal/files", "internal/strictjson", "internal/check"},
 	"cmd/internal/encoders/internal/dense":      {"latent/bundle", "internal/check", "gonum.org/v1/gonum/blas", "gonum.org/v1/gonum/floats"},
-	"cmd/internal/encoders/internal/dpsgd":      {"account", "sampler", "internal/check"},
+	"cmd/internal/encoders/internal/dpsgd":      {"account", "sampler", "tables", "internal/check"},
 	"cmd/internal/encoders/internal/regress": {
 		"cmd/internal/encoders/internal/dense", "internal/check",
 		"gonum.org/v1/gonum/blas", "gonum.org/v1/gonum/floats", "gonum.org/v1/gonum/mat", "gonum.org/v1/gonum/optimize",

@@ -65,7 +65,7 @@ type promise map[float64]float64
 
 func promiseOf(t *testing.T, n *Noise) promise {
 	t.Helper()
-	pld, err := account.Table(n.table.Mechanism())
+	pld, err := account.LossOf(n.table.Mechanism())
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -126,8 +126,8 @@ type Noise struct {
 func NewNoise(ctx context.Context, kind string, b Budget, releases int, o Options) (*Noise, error) {
 	bad := check.In("learn")
 	bad.OneOf("noise", kind, Kinds()...)
-	if releases < 1 || releases > account.MaxReleases {
-		bad.Badf("releases", releases, "from 1 to %d", account.MaxReleases)
+	if releases < 1 || releases > tables.MaxReleases {
+		bad.Badf("releases", releases, "from 1 to %d", tables.MaxReleases)
 	}
 	switch {
 	case kind != none:
@@ -219,7 +219,7 @@ func prove(v *tables.Verified, b Budget, releases int) (*Noise, error) {
 		return nil, check.Errorf("learn", nil, "the noise found is for %s queries of sensitivity %v, want %s and 1", t.Query(), own, dp.RealQuery)
 	}
 	cost := account.Cost{Table: v, Times: releases}
-	epsilon, err := account.EpsilonOf([]account.Cost{cost}, p.Delta)
+	epsilon, err := cost.EpsilonAt(p.Delta)
 	if err != nil {
 		return nil, err
 	}

@@ -62,7 +62,7 @@ func TestNoiseKeepsBudget(t *testing.T) {
 			continue
 		}
 		// A ledger counts no less.
-		e, err := account.EpsilonOf(n.Costs(), c.budget.Delta)
+		e, err := n.cost.EpsilonAt(c.budget.Delta)
 		if err != nil || e > c.budget.Epsilon || e < g.Epsilon*(1-1e-6) {
 			t.Errorf("%s, %+v: the costs are epsilon %v, %v, want %v", c.kind, c.budget, e, err, g.Epsilon)
 		}

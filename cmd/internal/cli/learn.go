@@ -278,7 +278,7 @@ func (o *learnOptions) learn(ctx context.Context, l learner, releases int, book 
 			return nil, nil, err
 		}
 	}
-	r, err := account.Once(ctx, keeper, charge, func(before []account.Cost) ([]account.Cost, func(context.Context) ([]byte, error), error) {
+	r, err := charge.Once(ctx, keeper, func(before []account.Cost) ([]account.Cost, func(context.Context) ([]byte, error), error) {
 		noise, err := o.noise(ctx, releases, before)
 		if err != nil {
 			return nil, nil, learnFailure(err)

@@ -301,7 +301,7 @@ func (o *releaseOptions) fits(t ledger.Terms) error {
 		return shell.BadInput("--unit "+t.Unit+", if the sensitivity is about that", fmt.Errorf("unit = %s, want %s as in the ledger", q.Unit(), t.Unit))
 	default:
 		hint := "noisewright ledger create FILE --unit " + q.Unit() + " makes a ledger for that"
-		if column, person := strings.CutPrefix(t.Unit, dp.Person); person {
+		if column, person := t.Person(); person {
 			hint = "--person " + column + " --max-per-person N"
 		}
 		return shell.BadInput(hint, fmt.Errorf("unit = %s, want %s as in the ledger", q.Unit(), t.Unit))
