@@ -63,7 +63,7 @@ of the network that others see are trained by DP-Adam, with --central-epsilon fo
 people added or removed, and nothing is measured. Every such training spends that
 epsilon again. How many people there are, and which columns are features, counts as
 public: name them by --columns. Which parts these are
-depends on the scenario (noisewright reproduce vlm-table1 prints the table): in a
+depends on the scenario (papers vlm-table1 prints the table): in a
 collection or for a novel class the encoder, which is on the devices; in joining what
 computes the encodings or features that are handed out; and what is in the bundle.
 
