@@ -277,7 +277,7 @@ func composedDelta(t *testing.T, costs []account.Cost, epsilon float64) account.
 	for _, c := range costs {
 		pld, err := account.Approximate(c.Epsilon, c.Delta)
 		if c.Table != nil {
-			pld, err = account.Table(c.Table.Mechanism())
+			pld, err = account.LossOf(c.Table.Mechanism())
 		}
 		if err != nil {
 			t.Fatal(err)
