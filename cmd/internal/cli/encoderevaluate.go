@@ -263,7 +263,7 @@ func newMeasureJSON(m encoders.Measure, rows int) measureJSON {
 }
 
 func (r *encoderEvaluation) rows() []shell.Row {
-	rows := []shell.Row{{"rows", fmt.Sprintf("%d, %s each", r.Rows, counted(r.Draws, "draw"))}}
+	rows := []shell.Row{{"rows", fmt.Sprintf("%d, %s each", r.Rows, shell.Counted(r.Draws, "draw"))}}
 	for _, m := range r.Measures {
 		rows = append(rows, shell.Row{m.Name, fmt.Sprintf("%.5g, between %.5g and %.5g with %g %% confidence", m.Value, m.Low, m.High, 100*r.Confidence)})
 	}

@@ -1,12 +1,15 @@
 package portrait
 
 import (
+	"bytes"
+	"context"
 	"fmt"
 	"math"
 	"math/big"
 	"strconv"
 	"strings"
 
+	"github.com/noisewright/noisewright/account"
 	"github.com/noisewright/noisewright/cells"
 	"github.com/noisewright/noisewright/dp"
 	"github.com/noisewright/noisewright/internal/exact"
@@ -14,6 +17,7 @@ import (
 	"github.com/noisewright/noisewright/local"
 	"github.com/noisewright/noisewright/loss"
 	"github.com/noisewright/noisewright/proof"
+	"github.com/noisewright/noisewright/proof/forms"
 	"github.com/noisewright/noisewright/tables"
 )
 
@@ -370,4 +374,33 @@ func (l *Laws) row(value float64, masses []float64, expected float64) {
 	}
 	l.Rows = append(l.Rows, masses)
 	l.Losses = append(l.Losses, expected)
+}
+
+// Verify decodes the text of a file and verifies it, with the work that is allowed by
+// default. The errors are those of forms.Decode and of proof.Verify.
+func Verify(ctx context.Context, text []byte) (proof.Proven, error) {
+	m, err := forms.Decode(bytes.NewReader(text))
+	if err != nil {
+		return nil, err
+	}
+	return m.Prove(ctx, proof.Options{})
+}
+
+// ProveTotal proves the total that a table claims over several releases, which is no part of
+// its own proof, and adds it to the facts. A false one is an error. Of what claims none it does
+// nothing.
+func (p *Portrait) ProveTotal(proven proof.Proven) error {
+	if p.total.Releases == 0 {
+		return nil
+	}
+	v, ok := proven.(*tables.Verified)
+	if !ok {
+		return nil // none but tables claim one
+	}
+	b, err := account.ProveTotal(v)
+	if err != nil {
+		return err
+	}
+	p.add("total proved", "epsilon %s at delta %v, %d releases", FloatUp(b.Upper).Text, p.total.Delta, p.total.Releases)
+	return nil
 }
