@@ -135,7 +135,7 @@ func TestGradientNorms(t *testing.T) {
 		squares[2]--
 		for i, g := range single(n, x, d) {
 			if want := norm(g) * norm(g); math.Abs(squares[i]-want) > 1e-13*want+1e-15 {
-				t.Errorf("activation %d: squared norm of example %d = %.15g, want %.15g", a, i, squares[i], want)
+				t.Errorf("activation %s: squared norm of example %d = %.15g, want %.15g", a, i, squares[i], want)
 			}
 		}
 	}

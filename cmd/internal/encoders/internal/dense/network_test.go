@@ -81,7 +81,7 @@ func TestBundleLayers(t *testing.T) {
 		for i := range x.Rows {
 			for j, want := range apply(layers, dense.Row(x, i)) {
 				if got := dense.Row(out, i)[j]; math.Abs(got-want) > 1e-15 {
-					t.Errorf("activation %d: output %d of row %d = %.17g, want %.17g", a, j, i, got, want)
+					t.Errorf("activation %s: output %d of row %d = %.17g, want %.17g", a, j, i, got, want)
 				}
 			}
 		}
