@@ -57,6 +57,9 @@ var private = kinds[:len(kinds)-1]
 // Whatever the kind, the body and the promise: the bundle proves the promise, and nearly all
 // of its epsilon is used.
 func TestNoiseIsProved(t *testing.T) {
+	if testing.Short() {
+		t.Skip("slow")
+	}
 	all, one := []int{1, 3}, []int{3}
 	for _, c := range []struct {
 		promise     bundle.Promise
@@ -129,6 +132,9 @@ func TestNoiseIsComposedExactly(t *testing.T) {
 // Smirnov for each coordinate and for the sum of both: false alarms once in 10⁹, distances of
 // 0.05 are seen.
 func TestReleaseIsThatOfTheBundle(t *testing.T) {
+	if testing.Short() {
+		t.Skip("slow")
+	}
 	const draws = 10000
 	x := []float64{0.9, -0.4}
 	for _, kind := range private {

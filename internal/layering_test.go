@@ -80,7 +80,7 @@ var arrows = map[string][]string{
 	},
 	"release/ledger": {"proof", "account", "tables", "dp", "internal/exact", "internal/check", "modernc.org/sqlite"},
 	"learn": {
-		"release", "account", "sampler", "tables", "tables/shapes", "dp", "loss",
+		"proof", "release", "account", "sampler", "tables", "tables/shapes", "dp", "loss",
 		"internal/exact", "internal/check", "internal/strictjson", "gonum.org/v1/gonum/mathext",
 	},
 	// Not below latent: the figures of its papers are drawn from the same algebra.
@@ -134,7 +134,7 @@ var arrows = map[string][]string{
 	"cmd/internal/scripttest": {"cmd/internal/jsontest", "github.com/rogpeppe/go-internal"}, // for tests
 	"internal/csvfile":        {"internal/check", "github.com/klauspost/compress/zstd"},
 	"cmd/internal/portrait":   {"proof/forms", "proof", "tables", "kernels", "cells", "local", "account", "dp", "loss", "internal/exact"},
-	"cmd/internal/figure":     {"cmd/internal/portrait", "tables", "kernels", "cells", "local", "noise", "dp", "loss", "internal/check", "gonum.org/v1/plot"},
+	"cmd/internal/figure":     {"cmd/internal/portrait", "proof", "tables", "kernels", "cells", "local", "noise", "dp", "loss", "internal/check", "gonum.org/v1/plot"},
 
 	"internal/check":      {},
 	"internal/exact":      {},

@@ -247,6 +247,9 @@ func TestUnbiased(t *testing.T) {
 
 // The benchmark has as many coordinates as were asked for, and may be worse for it.
 func TestBenchmarkCoordinates(t *testing.T) {
+	if testing.Short() {
+		t.Skip("slow")
+	}
 	r := rand.New(rand.NewPCG(12, 0))
 	for _, d := range domains {
 		p := named(Problem{Data: randomData(r, 200, 4), Promise: bundle.Promise{Epsilon: 3, Delta: 1e-3}, Domain: d, Clip: 0.9})

@@ -98,6 +98,9 @@ func wantNear(t *testing.T, what string, got, want, relative float64) {
 
 // Where nothing is clipped the designs are those of the closed forms.
 func TestDesignFollowsClosedForms(t *testing.T) {
+	if testing.Short() {
+		t.Skip("slow")
+	}
 	data := randomData(rand.New(rand.NewPCG(1, 0)), 500, 5)
 	m, err := taskspace.NewMoments(data)
 	if err != nil {
@@ -184,6 +187,9 @@ func featuresLoss(t *testing.T, covariance *mat.SymDense, r, epsilon float64) fl
 // The loss of every candidate is that of its encoder, row by row, and the best is
 // never worse than a benchmark or than releasing nothing.
 func TestDesignLosses(t *testing.T) {
+	if testing.Short() {
+		t.Skip("slow")
+	}
 	r := rand.New(rand.NewPCG(2, 0))
 	for trial := range 60 {
 		p := randomProblem(r, domains[trial%3])
@@ -232,6 +238,9 @@ func TestDesignLosses(t *testing.T) {
 // Units of the features and of the loss, and an orthogonal map of the outputs, change
 // nothing but the scale of the loss.
 func TestDesignInvariance(t *testing.T) {
+	if testing.Short() {
+		t.Skip("slow")
+	}
 	r := rand.New(rand.NewPCG(3, 0))
 	for trial := range 12 {
 		p := randomProblem(r, domains[trial%3])
@@ -273,6 +282,9 @@ func TestDesignInvariance(t *testing.T) {
 // measure what they predict. False alarms: 4.5 standard errors for each of about
 // 100 numbers, 7 in 10^4 for all of them if they were normal.
 func TestBundles(t *testing.T) {
+	if testing.Short() {
+		t.Skip("slow")
+	}
 	r := rand.New(rand.NewPCG(4, 0))
 	for trial := range 6 {
 		p := randomProblem(r, domains[trial%3])
@@ -369,6 +381,9 @@ func TestBundleOfSkewedNoise(t *testing.T) {
 }
 
 func TestDesignExtremes(t *testing.T) {
+	if testing.Short() {
+		t.Skip("slow")
+	}
 	r := rand.New(rand.NewPCG(5, 0))
 	plain := randomData(r, 300, 4)
 	constant := mat.DenseCopyOf(plain)
@@ -467,6 +482,9 @@ func checkExtreme(t *testing.T, what string, p Problem) {
 
 // No other share leaves a smaller loss.
 func TestBestClip(t *testing.T) {
+	if testing.Short() {
+		t.Skip("slow")
+	}
 	r := rand.New(rand.NewPCG(7, 0))
 	for _, d := range []bundle.Domain{bundle.Ball, bundle.Box} {
 		p := randomProblem(r, d)

@@ -20,6 +20,9 @@ import (
 // guarantee. With z coordinates of unit ℓ2 distance spherical noise has the variance (z+1)/ε²
 // in each, Laplace noise 2z/ε²; with one they are the same, with many Laplace noise is twice.
 func TestSphericalAgainstOthers(t *testing.T) {
+	if testing.Short() {
+		t.Skip("slow")
+	}
 	for _, n := range []int{1, 2, 10, 50} {
 		p := named(Problem{
 			Mean: make([]float64, n), Covariance: taskspace.Identity(n), Domain: bundle.Ball, Radius: 3,

@@ -120,7 +120,7 @@ func (p *Plan) record(d *Data) ([]byte, error) {
 	}
 	q := p.query
 	a := &Answer{
-		Kind: q.Kind, Answers: estimates, Level: Level, Epsilon: q.Epsilon, Delta: q.Delta, Releases: q.Releases, Neighbors: q.Neighbors, Unit: q.Unit(),
+		Kind: q.Kind, Answers: estimates, Level: level, Epsilon: q.Epsilon, Delta: q.Delta, Releases: q.Releases, Neighbors: q.Neighbors, Unit: q.Unit(),
 		Mechanism: p.Mechanism(), Tables: []string{}, NotProtected: q.notProtected(), Query: q,
 	}
 	if e := p.MeanError(); !math.IsNaN(e) && !math.IsInf(e, 0) {

@@ -37,7 +37,7 @@ func newQuantiles(q Query) (*mechanism, error) {
 	if err != nil {
 		return nil, err
 	}
-	rank, err := s.RankErrorUpper(Level)
+	rank, err := s.RankErrorUpper(level)
 	if err != nil {
 		return nil, err
 	}

@@ -20,7 +20,7 @@ var pure = lp.Designer(lp.Options{NewSolver: highs.New})
 
 func testSource(t testing.TB, dir string) Source {
 	t.Helper()
-	source, err := Tables(TablesOptions{Design: pure, Directory: dir, Rejected: func(err error) { t.Error(err) }})
+	source, err := Tables{Design: pure, Directory: dir, Rejected: func(err error) { t.Error(err) }}.Source()
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -167,7 +167,7 @@ func TestRead(t *testing.T) {
 	if _, err := Read(&records{columns: testColumns, rows: bad}, q); !errors.Is(err, dp.ErrInvalid) || !strings.Contains(err.Error(), "line 2") || strings.Contains(err.Error(), "?") {
 		t.Errorf("a text for a number: %v, want its line and not what it says", err)
 	}
-	q.Missing = DropMissing
+	q.Missing = dropMissing
 	if d := read(t, q, bad); d.tallies[0].n != 6 {
 		t.Errorf("%d rows, want the 6 with numbers", d.tallies[0].n)
 	}
@@ -245,9 +245,9 @@ func TestPlans(t *testing.T) {
 			}
 		}
 	}
-	again, err := Tables(TablesOptions{Directory: dir, Rejected: func(err error) { t.Error(err) }, Design: func(context.Context, dp.Problem, float64) (*tables.Verified, error) {
+	again, err := Tables{Directory: dir, Rejected: func(err error) { t.Error(err) }, Design: func(context.Context, dp.Problem, float64) (*tables.Verified, error) {
 		return nil, errors.New("designed again")
-	}})
+	}}.Source()
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -262,6 +262,9 @@ func TestPlans(t *testing.T) {
 // TestAnswers holds every kind of answer against the exact one, by its interval: in 400
 // runs at a level of 0.95 at least 354 cover with a probability above 1 - 1e-6 each.
 func TestAnswers(t *testing.T) {
+	if testing.Short() {
+		t.Skip("slow")
+	}
 	source := testSource(t, "")
 	for _, q := range []Query{
 		{Kind: Count},

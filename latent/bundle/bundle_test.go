@@ -295,6 +295,9 @@ func weaker(t *tables.Table) *tables.Table {
 
 // TestIrrelevant changes what has no part in privacy.
 func TestIrrelevant(t *testing.T) {
+	if testing.Short() {
+		t.Skip("slow")
+	}
 	for name, s := range exampleSpecs(t) {
 		s.Offset[0] += 3
 		s.Mean[1] -= 5
@@ -384,6 +387,9 @@ func TestNewRefuses(t *testing.T) {
 // TestEncode holds the clipping to what the proof needs, in exact arithmetic, for
 // inputs of all sizes.
 func TestEncode(t *testing.T) {
+	if testing.Short() {
+		t.Skip("slow")
+	}
 	rng := rand.New(rand.NewPCG(1, 1))
 	for name, s := range exampleSpecs(t) {
 		s.Encoder.Data = []float64{0.7, -0.4, 0.3, 0.9}
@@ -476,6 +482,9 @@ func TestNoEntropy(t *testing.T) {
 // than 6.2·√(v/N) with a probability below 1e-9, and so is a mean of squares or products,
 // whose variances are measured; 8 bundles and 5 means each.
 func TestMoments(t *testing.T) {
+	if testing.Short() {
+		t.Skip("slow")
+	}
 	const n = 40000
 	for name, s := range exampleSpecs(t) {
 		b := must(New(s))

@@ -102,6 +102,9 @@ var free = []string{
 // every level. What is then read and proved is proved as before, and only a value that has no
 // part in the proof is another; what had no promise has none.
 func TestForgedFields(t *testing.T) {
+	if testing.Short() {
+		t.Skip("slow")
+	}
 	for name, s := range map[string]Spec{"layers": layered(t), "filter": filter(t)} {
 		all := inMemory(t, s)
 		var want *Verified

@@ -133,6 +133,9 @@ func TestActivations(t *testing.T) {
 // TestLayersStayFinite: the largest weights, in as many layers as there may be, and
 // encodings are in the body all the same.
 func TestLayersStayFinite(t *testing.T) {
+	if testing.Short() {
+		t.Skip("slow")
+	}
 	rng := rand.New(rand.NewPCG(6, 2))
 	for trial := range 300 {
 		s := layered(t)

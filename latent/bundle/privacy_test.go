@@ -202,6 +202,9 @@ func jointLaplaceOn(t *testing.T, domain Domain, exponent int, axes ...float64) 
 }
 
 func TestGaussianByEnumeration(t *testing.T) {
+	if testing.Short() {
+		t.Skip("slow")
+	}
 	for _, c := range []struct {
 		domain         Domain
 		epsilon, delta float64

@@ -80,7 +80,7 @@ func (b *Bundle) Verify(accountant func(coordinates []*tables.Table, promise Pro
 }
 
 // VerifyContext is Verify with a limit of its own, for all tables together, as
-// tables.Table.VerifyContext has it. If the limit is too small, the error wraps proof.ErrWork,
+// proof.Verify has it. If the limit is too small, the error wraps proof.ErrWork,
 // and if the context ends it wraps the error of the context: then the bundle is not checked.
 // An accountant is not stopped.
 func (b *Bundle) VerifyContext(ctx context.Context, accountant func([]*tables.Table, Promise) (float64, error), o proof.Options) (*Verified, error) {

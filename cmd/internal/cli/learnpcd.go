@@ -54,7 +54,7 @@ Differentially private coordinate descent for composite empirical risk minimizat
 		return o.run(ctx, learner{
 			kind:       "logistic",
 			parameters: fmt.Sprintf("rounds %d, per round %d, step size %v, lambda %v", own.Rounds, own.PerRound, own.StepSize, own.Lambda),
-			plan:       func(s *learn.Schema) (int, error) { return learn.LogisticReleases(s, own) },
+			plan:       func(s *learn.Schema) (int, error) { return own.Releases(s) },
 			fit: func(ctx context.Context, d *learn.Data, r *learn.Releaser) (learn.Classifier, error) {
 				return learn.FitLogistic(ctx, d, r, own)
 			},

@@ -79,6 +79,9 @@ func slowFiles(t *testing.T) (dir string) {
 // much of it before them, or wait for input that never comes. They end at once, without any
 // output.
 func TestSignalsEndEveryCommand(t *testing.T) {
+	if testing.Short() {
+		t.Skip("slow")
+	}
 	dir := slowFiles(t)
 	commands := []string{
 		"verify --time-limit 10m slow.json",
@@ -190,6 +193,9 @@ func TestKilledWriterLeavesNothing(t *testing.T) {
 // TestChecksHaveLimits checks files that would take minutes: with a time limit they are not
 // checked, which is no verdict, and commands that draw from them refuse them.
 func TestChecksHaveLimits(t *testing.T) {
+	if testing.Short() {
+		t.Skip("slow")
+	}
 	dir := slowFiles(t)
 	join := func(name string) string { return filepath.Join(dir, name) }
 	for _, args := range [][]string{{"verify", join("slow.json")}, {"latent", "verify", join("bundle")}} {

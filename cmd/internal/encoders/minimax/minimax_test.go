@@ -121,6 +121,9 @@ func TestGradient(t *testing.T) {
 // TestMinimaxHides wants the target told and the private class hidden by all filters that
 // know of it, and found by those that do not. Bayes' error of either class is 0.017.
 func TestMinimaxHides(t *testing.T) {
+	if testing.Short() {
+		t.Skip("slow")
+	}
 	learn, test := people(1, 400), people(2, 1000)
 	for name, c := range map[string]struct {
 		o      Options

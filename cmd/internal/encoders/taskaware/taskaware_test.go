@@ -61,6 +61,9 @@ var quick = Options{Steps: 150, Restarts: 1, Draws: 1, Seed: 3}
 // TestBundleIsWhatWasTrained wants the released and decoded answers of the proven bundle to
 // have the losses that were evaluated in floating point.
 func TestBundleIsWhatWasTrained(t *testing.T) {
+	if testing.Short() {
+		t.Skip("slow")
+	}
 	for name, c := range map[string]struct {
 		classes bool
 		kind    bundle.Kind

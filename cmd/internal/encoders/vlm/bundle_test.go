@@ -19,6 +19,9 @@ var names = []string{"a", "b", "c", "d", "e", "f"}
 // TestBundle: with noise of every kind the promise is proved, and at every level the bundle
 // encodes and decodes as the model does, but for the grid.
 func TestBundle(t *testing.T) {
+	if testing.Short() {
+		t.Skip("slow")
+	}
 	x, labels := clusters(600, 3, 1)
 	for _, o := range []Options{
 		small, {Coordinates: 2, Encoder: []int{8}, Rate: 1e-2, Epochs: 30, Standardize: true}, {Coordinates: 2, Encoder: []int{8}, Rate: 1e-2, Epochs: 30, Likelihood: Bernoulli, TrainingEpsilon: 50},

@@ -26,6 +26,9 @@ func centralOptions(c Central) Options {
 // claimed is what account makes of the steps; the decoder that is trained after it leaves
 // the encoder alone.
 func TestCentral(t *testing.T) {
+	if testing.Short() {
+		t.Skip("slow")
+	}
 	x, labels := clusters(3000, 3, 1)
 	planned := 0.0
 	promise := Central{Epsilon: 20, Delta: 1e-5, Parts: Parts{Encoder: true, Decoder: true}, Planned: func(steps int, deviation, epsilon float64) {

@@ -179,6 +179,9 @@ func (t training) stepper() func() float64 {
 
 // The number of processors changes no bit of a training.
 func TestDeterministic(t *testing.T) {
+	if testing.Short() {
+		t.Skip("slow")
+	}
 	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(0))
 	var want [][]float64
 	for _, procs := range []int{1, 2, 7} {
