@@ -69,7 +69,7 @@ smaller cap can be kept, and one as small as that leaves nothing to gain.`,
 	f.OptionalNumber(&p.InstanceCap, "instance-cap", shell.Rule{Want: "a number above 0 in units of the loss", OK: shell.Positive},
 		"largest expected loss of the noise of any cell, in units of the loss (default none)")
 	f.Func("instance-cap-loss", "LOSS", "", "loss that --instance-cap is about (default that of --loss)", o.readCapLoss)
-	f.CompleteOrFile("instance-cap-loss", loss.Names()...)
+	f.CompleteLoss("instance-cap-loss")
 	f.Output(&o.Common, "kernel file to write, - for standard output (default none)", "json")
 	f.Summary(&o.Common, "output")
 	return f.Run(o.run)

@@ -86,7 +86,7 @@ composition.`,
 	f.NumberOrAuto(&p.InstanceCap, &o.autoCap, "instance-cap", "O|auto", "", shell.Rule{Want: "auto, or a number above 0 in units of the loss", OK: shell.Positive},
 		"largest expected loss of any query value, in units of the loss (default none)")
 	f.Func("instance-cap-loss", "LOSS", "", "loss that --instance-cap is about (default that of --loss)", o.readCapLoss)
-	f.CompleteOrFile("instance-cap-loss", loss.Names()...)
+	f.CompleteLoss("instance-cap-loss")
 	f.Check(o.checkLocal)
 	f.Output(&o.Common, "kernel file to write, - for standard output (default none)", "json")
 	f.Summary(&o.Common, "output")
