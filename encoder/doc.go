@@ -6,7 +6,7 @@
 //	…                                    // train, with body.Clip and noise.Release in the loop
 //	noise.Install(&spec)                 // what the device draws from
 //	b, err := bundle.New(spec)
-//	proof, err := latent.Verify(b)       // exact, from the clipping and the noise alone
+//	proof, err := latent.Verify(ctx, b, proof.Options{}) // exact, from the clipping and the noise alone
 //
 // The privacy of a trained encoder never depends on training. Whatever the network is, its
 // output is clipped to the body at every call, and the noise is that of the body. Training

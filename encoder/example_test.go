@@ -6,6 +6,7 @@ import (
 	"log"
 	"math/rand/v2"
 
+	"github.com/noisewright/noisewright/proof"
 	"github.com/noisewright/noisewright/encoder"
 	"github.com/noisewright/noisewright/latent"
 	"github.com/noisewright/noisewright/latent/bundle"
@@ -36,7 +37,7 @@ func Example() {
 	if err != nil {
 		log.Fatal(err)
 	}
-	proof, err := latent.Verify(b)
+	proof, err := latent.Verify(context.Background(), b, proof.Options{})
 	if err != nil {
 		log.Fatal(err)
 	}

@@ -93,7 +93,7 @@ func proved(t *testing.T, kind bundle.Kind, body Body, promise bundle.Promise) {
 		t.Error(name, err)
 		return
 	}
-	v, err := latent.Verify(install(t, n, body.Coordinates))
+	v, err := latent.Verify(t.Context(), install(t, n, body.Coordinates), proof.Options{})
 	if err != nil {
 		t.Error(name, err)
 		return
@@ -123,7 +123,7 @@ func TestNoiseIsComposedExactly(t *testing.T) {
 	if b.Spec().Composition != bundle.Exact || !(b.Table(0).Privacy().Epsilon > 1.1*promise.Epsilon/12) {
 		t.Errorf("composition %s with epsilon %g each", b.Spec().Composition, b.Table(0).Privacy().Epsilon)
 	}
-	if _, err := latent.Verify(b); err != nil {
+	if _, err := latent.Verify(t.Context(), b, proof.Options{}); err != nil {
 		t.Error(err)
 	}
 }
@@ -144,7 +144,7 @@ func TestReleaseIsThatOfTheBundle(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			v, err := latent.Verify(install(t, n, 2))
+			v, err := latent.Verify(t.Context(), install(t, n, 2), proof.Options{})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -280,7 +280,7 @@ func TestFit(t *testing.T) {
 	if before, after := square(n), square(fitted); !(after < before/5) {
 		t.Errorf("squared error %g, fitted %g", before, after)
 	}
-	if _, err := latent.Verify(install(t, fitted, 2)); err != nil {
+	if _, err := latent.Verify(t.Context(), install(t, fitted, 2), proof.Options{}); err != nil {
 		t.Error(err)
 	}
 	if _, err := Fit(n, Matrix{Rows: 1, Cols: 1, Stride: 1, Data: []float64{0}}); !errors.Is(err, dp.ErrInvalid) {

@@ -109,7 +109,7 @@ func (a *response) atoms() []float64 { return a.answers }
 
 // additive is noise of a table on values that are rounded to its grid.
 type additive struct {
-	*Point
+	*point
 	step   float64
 	first  int64     // point of the cells
 	points int64     // per cell
@@ -124,7 +124,7 @@ func newAdditive(t *tables.Table) *additive {
 	step, _ := g.Step().Float64() // exact: a power of two
 	cells, atom := t.PMF()
 	a := &additive{
-		Point: measure(t), step: step, first: g.FirstPoint(0), points: g.PointsPerCell, before: []float64{0}, atom: atom,
+		point: measure(t), step: step, first: g.FirstPoint(0), points: g.PointsPerCell, before: []float64{0}, atom: atom,
 		ratio: float64(t.TailRatio()) * 0x1p-64, block: int64(g.CellsPerSensitivity) * g.PointsPerCell,
 	}
 	for i, p := range cells {
@@ -133,7 +133,7 @@ func newAdditive(t *tables.Table) *additive {
 	return a
 }
 
-func (a *additive) moments(u float64) (mean, variance float64) { return u + a.Mean, a.Variance }
+func (a *additive) moments(u float64) (mean, variance float64) { return u + a.mean, a.variance }
 
 func (a *additive) atoms() []float64 { return nil }
 

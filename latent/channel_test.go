@@ -47,7 +47,7 @@ func TestAdditiveAgreesWithQuantiles(t *testing.T) {
 				t.Errorf("%s: quantile %g of %g: %g is below it and %g up to it", name, q, p, below, upTo)
 			}
 		}
-		if m, v := a.moments(0.25); m != 0.25+a.Mean || v != a.Variance {
+		if m, v := a.moments(0.25); m != 0.25+a.mean || v != a.variance {
 			t.Errorf("%s: moments %g, %g", name, m, v)
 		}
 	}
@@ -148,22 +148,22 @@ func TestLookup(t *testing.T) {
 		data.Set(i, 1, math.Abs(data.At(i, 0)-3)+0.1*r.NormFloat64())
 	}
 	p := named(Problem{Data: data, Promise: bundle.Promise{Epsilon: 8, Delta: 1e-3}, Domain: bundle.Box, Clip: 0.98})
-	res := design(t, p, Options{Curve: testCurve(t)})
+	res := design(t, p, Options{Store: testStore(t)})
 	for _, kind := range []bundle.Kind{bundle.Local, bundle.Designed, noise.Laplace, noise.Gaussian} {
 		b, err := res.Bundle(res.Best(kind))
 		if err != nil {
 			t.Fatal(err)
 		}
-		found, held, err := res.Lookup(b)
+		found, heldAffine, heldLookup, err := res.Lookup(b)
 		if err != nil {
 			t.Fatal(err)
 		}
 		affine, lookup := b.Spec().Predicted.TrainingLoss, found.Spec().Predicted.TrainingLoss
-		if !(held.Lookup < held.Affine && lookup < affine && held.Lookup > lookup*(1-0.02)) {
-			t.Errorf("%s: lookup %g and affine %g; on rows held out %g and %g", kind, lookup, affine, held.Lookup, held.Affine)
+		if !(heldLookup < heldAffine && lookup < affine && heldLookup > lookup*(1-0.02)) {
+			t.Errorf("%s: lookup %g and affine %g; on rows held out %g and %g", kind, lookup, affine, heldLookup, heldAffine)
 		}
-		if !(math.Abs(held.Affine-affine) < 0.1*affine) {
-			t.Errorf("%s: affine %g, and %g on rows held out", kind, affine, held.Affine)
+		if !(math.Abs(heldAffine-affine) < 0.1*affine) {
+			t.Errorf("%s: affine %g, and %g on rows held out", kind, affine, heldAffine)
 		}
 		noisy, err := proved(t, found).NewDeterministicPrivatizer([32]byte{7}, sampler.Options{})
 		if err != nil {
@@ -191,7 +191,7 @@ func TestNoLookupOfSphericalNoise(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, _, err := res.Lookup(b); c.Z < 2 || !errors.Is(err, dp.ErrInvalid) {
+	if _, _, _, err := res.Lookup(b); c.Z < 2 || !errors.Is(err, dp.ErrInvalid) {
 		t.Errorf("a lookup of %d coordinates: %v, want ErrInvalid", c.Z, err)
 	}
 }
@@ -257,11 +257,11 @@ func TestBenchmarkCoordinates(t *testing.T) {
 		for z := 1; z <= 4; z++ {
 			res := design(t, p, Options{Coordinates: z})
 			for _, kind := range []bundle.Kind{noise.Laplace, noise.Gaussian} {
-				c := find(t, res, kind, PrivacyAgnostic)
+				c := find(t, res, kind, privacyAgnostic)
 				if c.Z != z {
 					t.Errorf("%s, %s: the benchmark has %d coordinates, want %d", d, kind, c.Z, z)
 				}
-				if best := find(t, free, kind, TaskAware); !(c.Loss >= best.Loss*(1-1e-9)) {
+				if best := find(t, free, kind, taskAware); !(c.Loss >= best.Loss*(1-1e-9)) {
 					t.Errorf("%s, %s: %d coordinates have the loss %g, the best %g", d, kind, z, c.Loss, best.Loss)
 				}
 			}

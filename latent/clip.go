@@ -34,7 +34,7 @@ func BestClip(ctx context.Context, p Problem, kind bundle.Kind) (float64, error)
 			return 0, err
 		}
 		for _, c := range r.Candidates {
-			if c.Encoder == TaskAware && c.Loss < least {
+			if c.Encoder == taskAware && c.Loss < least {
 				best, least = share, c.Loss
 			}
 		}

@@ -18,7 +18,7 @@ const maxCoordinates = 64
 // perCoordinate finds the best encoder for noise of the family on each coordinate; curve, if
 // not nil, has its tables. In a ball it takes each coordinate to lie within ±radius, which
 // wastes the sphere, and tries all numbers of coordinates.
-func (r *Result) perCoordinate(ctx context.Context, kind bundle.Kind, family budget.Family, curve *Curve) ([]*Candidate, error) {
+func (r *Result) perCoordinate(ctx context.Context, kind bundle.Kind, family budget.Family, curve *curve) ([]*Candidate, error) {
 	from, to := len(r.Lambda), len(r.Lambda)
 	if r.problem.Domain == bundle.Ball {
 		from, to = 1, min(to, maxCoordinates)
@@ -81,9 +81,9 @@ func (r *Result) leading(z int) *leading {
 // splitCandidate is the encoder of the coordinates used, each with half the unit
 // sensitivity of its noise on either side. The points are nil for noise that is not
 // designed, from which nothing can be drawn.
-func (r *Result) splitCandidate(kind bundle.Kind, composition bundle.Composition, a *budget.Allocation, points []*Point, l *leading) *Candidate {
+func (r *Result) splitCandidate(kind bundle.Kind, composition bundle.Composition, a *budget.Allocation, points []*point, l *leading) *Candidate {
 	c := &Candidate{
-		Noise: kind, Encoder: TaskAware, Composition: composition,
+		Noise: kind, Encoder: taskAware, Composition: composition,
 		axes: make([]float64, len(l.radii)), radii: l.radii,
 		Bundled: points != nil,
 	}
@@ -96,7 +96,7 @@ func (r *Result) splitCandidate(kind bundle.Kind, composition bundle.Composition
 		c.Epsilon, c.Delta = append(c.Epsilon, a.Epsilon[i]), append(c.Delta, a.Delta[i])
 		v := a.Variance[i]
 		if points != nil {
-			v = points[i].Variance
+			v = points[i].variance
 			c.points = append(c.points, points[i])
 		}
 		c.variances = append(c.variances, v)
@@ -132,7 +132,7 @@ const (
 // coordinates was better than the basic one; at δ = 0.1 some are, by up to 2 % of
 // what is gained, and at 0.3 by up to 10 %. There equal shares are nearly all there is,
 // and they take one table.
-func (r *Result) exactSplit(ctx context.Context, basic *Candidate, l *leading, family budget.Family, curve *Curve) (*Candidate, error) {
+func (r *Result) exactSplit(ctx context.Context, basic *Candidate, l *leading, family budget.Family, curve *curve) (*Candidate, error) {
 	epsilon, delta, order := r.planEqual(l, family, l.gain(basic))
 	for try := 0; len(order) > 0 && try < retries; try++ {
 		variance, err := family.Variance(epsilon, delta)
@@ -144,7 +144,7 @@ func (r *Result) exactSplit(ctx context.Context, basic *Candidate, l *leading, f
 		for _, i := range order {
 			a.Epsilon[i], a.Delta[i], a.Variance[i] = epsilon, delta, variance
 		}
-		var points []*Point
+		var points []*point
 		if curve != nil {
 			if points, err = curve.pointsOf(ctx, a); err != nil {
 				return nil, err
@@ -258,7 +258,7 @@ func (r *Result) composes(c *Candidate) (bool, error) {
 	var one *account.PrivacyLossDistribution
 	var err error
 	if c.points != nil {
-		one, err = account.LossOf(c.points[0].Table)
+		one, err = account.LossOf(c.points[0].table)
 	} else {
 		one, err = account.Approximate(c.Epsilon[0], c.Delta[0])
 	}

@@ -24,36 +24,34 @@ const (
 	mostDesignDelta    = 0.9
 )
 
-// Curve is designed noise as a function of (ε, δ), for sensitivity 1 and the loss
-// l2. It is safe for concurrent use.
-type Curve struct {
+// curve is designed noise as a function of (ε, δ), for sensitivity 1 and the loss
+// l2: the tables of a store. It is safe for concurrent use.
+type curve struct {
 	store  *tables.Store
 	mu     sync.Mutex
-	points map[*tables.Verified]*Point
+	points map[*tables.Verified]*point
 }
 
-// Point is a table for sensitivity 1 and what a decoder needs to know of it. It
+// point is a table for sensitivity 1 and what a decoder needs to know of it. It
 // is immutable.
-type Point struct {
-	// Table keeps (ε, δ)-privacy with its own, possibly smaller, ε and δ.
-	Table *tables.Table
-	// Mean is E X, rounded to the nearest; 0 for a symmetric table.
-	Mean float64
-	// Variance is E (X - Mean)², exact but for rounding up to the next float64.
-	Variance float64
+type point struct {
+	// table keeps (ε, δ)-privacy with its own, possibly smaller, ε and δ.
+	table *tables.Table
+	// mean is E X, rounded to the nearest; 0 for a symmetric table.
+	mean float64
+	// variance is E (X - mean)², exact but for rounding up to the next float64.
+	variance float64
 }
 
-// NewCurve returns a curve of the tables in a store, which designs those that it does
-// not have: for real queries of sensitivity 1, with the loss l2.
-func NewCurve(store *tables.Store) *Curve {
-	return &Curve{store: store, points: make(map[*tables.Verified]*Point)}
+func newCurve(store *tables.Store) *curve {
+	return &curve{store: store, points: make(map[*tables.Verified]*point)}
 }
 
 // family is designed noise as a split of a budget sees it: without its tables, which take
 // time. Its variance is an upper bound on the least one of all private noise, proved in
-// docs/proofs/noise-curve.md, where At has a table for it. One designed within a gap g of
-// the optimum has at most (1+g) times this variance; At knows exactly.
-func (c *Curve) family() budget.Family {
+// docs/proofs/noise-curve.md, where at has a table for it. One designed within a gap g of
+// the optimum has at most (1+g) times this variance; at knows exactly.
+func (c *curve) family() budget.Family {
 	bound := budget.TruncatedStaircase()
 	return budget.Family{Name: "designed", Variance: func(epsilon, delta float64) (float64, error) {
 		p, err := designProblem(epsilon, delta, 1)
@@ -64,17 +62,31 @@ func (c *Curve) family() budget.Family {
 	}}
 }
 
-// Split divides the budget (ε, δ) over coordinates and returns noise for each, nil for one
-// that is better not released. Coordinate i has variance one and the price lambda[i] >= 0,
-// which is lost without it (any unit), and is clipped to ±halfwidth[i], above 0: noise of
-// variance v for sensitivity 1 leaves the share k/(1+k), k = 4·halfwidth[i]²·v, of the
-// price. The split is the one of the least total loss that was found.
+// Split divides the budget (ε, δ) over coordinates with noise from the Store, and returns the
+// variance of the noise for each, 0 for one that is better not released. Coordinate i has
+// variance one and the price lambda[i] >= 0, which is lost without it (any unit), and is
+// clipped to ±halfwidth[i], above 0: noise of variance v for sensitivity 1 leaves the share
+// k/(1+k), k = 4·halfwidth[i]²·v, of the price. The split is the one of the least total loss
+// that was found. The ε and the δ of the tables, as numbers without rounding, add up to at
+// most the budget.
 //
-// Guarantee: the ε and the δ of the tables, as numbers without rounding, add up to at most
-// the budget, so that by basic composition the release of all is (ε, δ)-private.
-//
-// Errors wrap [dp.ErrInvalid], or are those of At.
-func (c *Curve) Split(ctx context.Context, lambda, halfwidth []float64, epsilon, delta float64) ([]*Point, error) {
+// Errors wrap [dp.ErrInvalid], or are those of the store.
+func (o *Options) Split(ctx context.Context, lambda, halfwidth []float64, epsilon, delta float64) (variances []float64, err error) {
+	if o.Store == nil {
+		return nil, check.Field("latent", "store", "none", "one of tables")
+	}
+	points, err := newCurve(o.Store).split(ctx, lambda, halfwidth, epsilon, delta)
+	variances = make([]float64, len(points))
+	for i, p := range points {
+		if p != nil {
+			variances[i] = p.variance
+		}
+	}
+	return variances, err
+}
+
+// split returns the noise of a split of the budget, see Options.Split.
+func (c *curve) split(ctx context.Context, lambda, halfwidth []float64, epsilon, delta float64) ([]*point, error) {
 	a, err := budget.Split(ctx, lambda, halfwidth, epsilon, delta, c.family())
 	if err != nil {
 		return nil, err
@@ -83,28 +95,28 @@ func (c *Curve) Split(ctx context.Context, lambda, halfwidth []float64, epsilon,
 }
 
 // pointsOf returns the noise of an allocation, nil for coordinates that are not used.
-func (c *Curve) pointsOf(ctx context.Context, a *budget.Allocation) ([]*Point, error) {
-	points := make([]*Point, len(a.Epsilon))
+func (c *curve) pointsOf(ctx context.Context, a *budget.Allocation) ([]*point, error) {
+	points := make([]*point, len(a.Epsilon))
 	for i, epsilon := range a.Epsilon {
 		if epsilon == 0 {
 			continue
 		}
 		var err error
-		if points[i], err = c.At(ctx, epsilon, a.Delta[i]); err != nil {
+		if points[i], err = c.at(ctx, epsilon, a.Delta[i]); err != nil {
 			return nil, err
 		}
 	}
 	return points, nil
 }
 
-// At returns noise that is (ε, δ)-private for sensitivity 1, from the store.
+// at returns noise that is (ε, δ)-private for sensitivity 1, from the store.
 //
 // Guarantee: whatever a file or a designer said, the table was certified in exact
 // arithmetic for an ε and a δ of at most those asked for.
 //
 // Errors wrap [dp.ErrInvalid] for ε or δ outside their range, or are those of
 // tables.Store.Get.
-func (c *Curve) At(ctx context.Context, epsilon, delta float64) (*Point, error) {
+func (c *curve) at(ctx context.Context, epsilon, delta float64) (*point, error) {
 	problem, err := designProblem(epsilon, delta, 1)
 	if err != nil {
 		return nil, err
@@ -142,15 +154,15 @@ func designProblem(epsilon, delta, sensitivity float64) (dp.Problem, error) {
 }
 
 // measure returns a point with the moments of a table.
-func measure(t *tables.Table) *Point {
-	p := &Point{Table: t}
+func measure(t *tables.Table) *point {
+	p := &point{table: t}
 	mean := t.Mean()
-	p.Mean, _ = mean.Float64()
+	p.mean, _ = mean.Float64()
 	// E (X-m)² = E X² - m(2 E X - m).
-	m := exact.Rational(p.Mean)
+	m := exact.Rational(p.mean)
 	off := mean.Add(mean, mean)
 	off.Sub(off, m).Mul(off, m)
 	square := t.ExpectedLossOf(loss.L2)
-	p.Variance = exact.FloatUp(square.Sub(square, off))
+	p.variance = exact.FloatUp(square.Sub(square, off))
 	return p
 }

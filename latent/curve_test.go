@@ -66,8 +66,8 @@ func cutLaplaceFor(p dp.Privacy, query dp.Query, loss loss.Loss, skew int) (*tab
 // designer is what a store of a curve is made of: the Design of tables for (ε, δ).
 type designer func(ctx context.Context, epsilon, delta float64) (*tables.Table, error)
 
-// curveOf returns a curve whose tables are in memory only.
-func curveOf(t testing.TB, design designer) *Curve {
+// storeOf returns a store whose tables are in memory only.
+func storeOf(t testing.TB, design designer) *tables.Store {
 	t.Helper()
 	store, err := tables.NewStore(tables.StoreOptions{Design: func(ctx context.Context, p dp.Problem) (*tables.Verified, error) {
 		table, err := design(ctx, p.Epsilon, p.Delta)
@@ -79,12 +79,14 @@ func curveOf(t testing.TB, design designer) *Curve {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return NewCurve(store)
+	return store
 }
 
-func point(t *testing.T, c *Curve, epsilon, delta float64) *Point {
+func curveOf(t testing.TB, design designer) *curve { return newCurve(storeOf(t, design)) }
+
+func pointAt(t *testing.T, c *curve, epsilon, delta float64) *point {
 	t.Helper()
-	p, err := c.At(t.Context(), epsilon, delta)
+	p, err := c.at(t.Context(), epsilon, delta)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -99,11 +101,11 @@ func TestCurveKeepsPoints(t *testing.T) {
 		return cutLaplace(ctx, epsilon, delta)
 	})
 	const callers = 16
-	got := make([]*Point, callers)
+	got := make([]*point, callers)
 	var wg sync.WaitGroup
 	for i := range callers {
 		wg.Go(func() {
-			p, err := c.At(t.Context(), 1, 1e-3)
+			p, err := c.at(t.Context(), 1, 1e-3)
 			if err != nil {
 				t.Error(err)
 			}
@@ -117,7 +119,7 @@ func TestCurveKeepsPoints(t *testing.T) {
 		}
 	}
 	// Neighboring float64s are other points.
-	if point(t, c, math.Nextafter(1, 2), 1e-3) == got[0] || calls.Load() != 2 {
+	if pointAt(t, c, math.Nextafter(1, 2), 1e-3) == got[0] || calls.Load() != 2 {
 		t.Errorf("%d designs, want 2", calls.Load())
 	}
 }
@@ -144,11 +146,11 @@ func TestCurveServesTheWholeRange(t *testing.T) {
 			t.Errorf("variance %g at (%g, %g), want %g as at (%g, %g); %v", v, c[0], c[1], w, c[2], c[3], err)
 		}
 	}
-	if p := point(t, curve, 1e-4, 0.1); p.Table.Privacy().Epsilon != 0 {
-		t.Errorf("privacy = %+v, want ε = 0", p.Table.Privacy())
+	if p := pointAt(t, curve, 1e-4, 0.1); p.table.Privacy().Epsilon != 0 {
+		t.Errorf("privacy = %+v, want ε = 0", p.table.Privacy())
 	}
 	for _, bad := range [][2]float64{{0, 0}, {1e-4, 1e-13}, {math.NaN(), 0.1}, {1, -1}, {1, 1}} {
-		if _, err := curve.At(t.Context(), bad[0], bad[1]); !errors.Is(err, dp.ErrInvalid) {
+		if _, err := curve.at(t.Context(), bad[0], bad[1]); !errors.Is(err, dp.ErrInvalid) {
 			t.Errorf("%v: %v, want ErrInvalid", bad, err)
 		}
 	}
@@ -170,16 +172,16 @@ func TestPointMoments(t *testing.T) {
 		second.Add(second, w.Mul(w, x))
 	}
 	mean, _ := first.Float64()
-	if p.Mean != mean || p.Mean <= 0 {
-		t.Errorf("mean = %g, want %g > 0", p.Mean, mean)
+	if p.mean != mean || p.mean <= 0 {
+		t.Errorf("mean = %g, want %g > 0", p.mean, mean)
 	}
 	truth := second.Sub(second, first.Mul(first, first))
 	want, _ := truth.Float64()
-	if !near(p.Variance, want, 1e-15) || new(big.Rat).SetFloat64(p.Variance).Cmp(truth) < 0 {
-		t.Errorf("variance = %g, want %g rounded up", p.Variance, want)
+	if !near(p.variance, want, 1e-15) || new(big.Rat).SetFloat64(p.variance).Cmp(truth) < 0 {
+		t.Errorf("variance = %g, want %g rounded up", p.variance, want)
 	}
-	symmetric := point(t, curveOf(t, cutLaplace), 0.5, 0.2)
-	if square := exact.FloatUp(symmetric.Table.ExpectedLossOf(loss.L2)); symmetric.Mean != 0 || symmetric.Variance != square {
+	symmetric := pointAt(t, curveOf(t, cutLaplace), 0.5, 0.2)
+	if square := exact.FloatUp(symmetric.table.ExpectedLossOf(loss.L2)); symmetric.mean != 0 || symmetric.variance != square {
 		t.Errorf("symmetric table: %+v, want mean 0 and variance %g", symmetric, square)
 	}
 }
@@ -207,8 +209,8 @@ func TestCurveBoundIsNotOptimistic(t *testing.T) {
 			t.Errorf("(%g, %g): bound %g, below %g", epsilon, delta, bound, least)
 		}
 		// Rounding the query to the grid spares up to step²/12.
-		if p := point(t, c, epsilon, delta); p.Variance+1.0/256/12 < bound*0.95 {
-			t.Errorf("(%g, %g): bound %g, a table has %g", epsilon, delta, bound, p.Variance)
+		if p := pointAt(t, c, epsilon, delta); p.variance+1.0/256/12 < bound*0.95 {
+			t.Errorf("(%g, %g): bound %g, a table has %g", epsilon, delta, bound, p.variance)
 		}
 	}
 }
@@ -221,44 +223,28 @@ func designCutLaplace(ctx context.Context, p dp.Problem) (*tables.Verified, erro
 	return table.Verify()
 }
 
-func ExampleCurve() {
-	store, err := tables.NewStore(tables.StoreOptions{Design: designCutLaplace}) // usually lp.Design
-	if err != nil {
-		fmt.Println(err)
-		return
-	}
-	curve := NewCurve(store)
-	p, err := curve.At(context.Background(), 1, 1e-3)
-	if err != nil {
-		fmt.Println(err)
-		return
-	}
-	fmt.Printf("variance %.3f, mean %g\n", p.Variance, p.Mean)
-	// Output: variance 1.935, mean 0
-}
-
 // Four numbers of different worth share one promise: two are worth a table each.
-func ExampleCurve_Split() {
+func ExampleOptions_Split() {
 	store, err := tables.NewStore(tables.StoreOptions{Design: designCutLaplace}) // usually lp.Design
 	if err != nil {
 		fmt.Println(err)
 		return
 	}
-	curve := NewCurve(store)
+	options := Options{Store: store}
 	worth, halfwidth := []float64{16, 4, 1, 0.5}, []float64{2.5, 2.5, 2.5, 2.5}
-	noise, err := curve.Split(context.Background(), worth, halfwidth, 20, 1e-3)
+	variances, err := options.Split(context.Background(), worth, halfwidth, 20, 1e-3)
 	if err != nil {
 		fmt.Println(err)
 		return
 	}
-	for i, p := range noise {
-		if p != nil {
-			fmt.Printf("coordinate %d: epsilon %.2f, delta %.4f\n", i, p.Table.Privacy().Epsilon, p.Table.Privacy().Delta)
-		}
+	for i, v := range variances {
+		fmt.Printf("coordinate %d: variance %.3g for sensitivity 1\n", i, v)
 	}
 	// Output:
-	// coordinate 0: epsilon 11.05, delta 0.0010
-	// coordinate 1: epsilon 8.95, delta 0.0000
+	// coordinate 0: variance 0.0158 for sensitivity 1
+	// coordinate 1: variance 0.0243 for sensitivity 1
+	// coordinate 2: variance 0 for sensitivity 1
+	// coordinate 3: variance 0 for sensitivity 1
 }
 
 func TestCurveSplit(t *testing.T) {
@@ -272,7 +258,7 @@ func TestCurveSplit(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	points, err := c.Split(t.Context(), lambda, halfwidth, 10, 1e-3)
+	points, err := c.split(t.Context(), lambda, halfwidth, 10, 1e-3)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -285,17 +271,17 @@ func TestCurveSplit(t *testing.T) {
 			if p != nil {
 				t.Errorf("coordinate %d is not used, but has a table", i)
 			}
-		case p.Table.Privacy().Epsilon != a.Epsilon[i] || p.Table.Privacy().Delta != a.Delta[i]:
-			t.Errorf("coordinate %d: table %+v, want (%g, %g)", i, p.Table.Privacy(), a.Epsilon[i], a.Delta[i])
+		case p.table.Privacy().Epsilon != a.Epsilon[i] || p.table.Privacy().Delta != a.Delta[i]:
+			t.Errorf("coordinate %d: table %+v, want (%g, %g)", i, p.table.Privacy(), a.Epsilon[i], a.Delta[i])
 		}
 	}
 	failing := curveOf(t, func(context.Context, float64, float64) (*tables.Table, error) { return nil, errTest })
-	if _, err := failing.Split(t.Context(), lambda, halfwidth, 10, 1e-3); !errors.Is(err, errTest) {
+	if _, err := failing.split(t.Context(), lambda, halfwidth, 10, 1e-3); !errors.Is(err, errTest) {
 		t.Errorf("failing designer: %v", err)
 	}
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
-	if _, err := c.Split(ctx, lambda, halfwidth, 10, 1e-3); !errors.Is(err, context.Canceled) {
+	if _, err := c.split(ctx, lambda, halfwidth, 10, 1e-3); !errors.Is(err, context.Canceled) {
 		t.Errorf("cancelled: %v", err)
 	}
 }
@@ -308,7 +294,7 @@ func TestCurveSplitOfLittle(t *testing.T) {
 	if err != nil || a.Epsilon[0] != 0.01 {
 		t.Errorf("%+v, %v, want all for coordinate 0", a, err)
 	}
-	if _, err := c.Split(t.Context(), lambda, halfwidth, 1e-4, 0); !errors.Is(err, dp.ErrInvalid) {
+	if _, err := c.split(t.Context(), lambda, halfwidth, 1e-4, 0); !errors.Is(err, dp.ErrInvalid) {
 		t.Errorf("too little for any design: %v, want ErrInvalid", err)
 	}
 }

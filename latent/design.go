@@ -15,36 +15,38 @@ import (
 	"github.com/noisewright/noisewright/latent/internal/budget"
 	"github.com/noisewright/noisewright/local"
 	"github.com/noisewright/noisewright/noise"
+	"github.com/noisewright/noisewright/tables"
 )
 
 // Options tune Design; the zero value considers every noise but the
 // designed one.
 type Options struct {
-	// Curve designs tables for noise per coordinate; nil leaves it out.
-	Curve *Curve
+	// Store has tables for noise per coordinate, for real queries of sensitivity 1 and the
+	// loss l2, and designs those that it has not; nil leaves such noise out.
+	Store *tables.Store
 	// Kinds restricts the kinds of noise; nil: all.
 	Kinds []bundle.Kind
 	// Unbiased designs randomizers for values from −1 to 1 of a given epsilon, with delta =
 	// 0, whose mean answer to each value is the value, with the least variance at the worst
 	// value, for bundle.LocalUnbiased; nil leaves it out.
 	Unbiased func(ctx context.Context, epsilon float64) (*local.Verified, error)
-	// Coordinates is how many coordinates the benchmark PrivacyAgnostic sends, up to the
+	// Coordinates is how many coordinates the benchmark, the privacy-agnostic encoder, sends, up to the
 	// number of features; 0: as many as are best for it.
 	Coordinates int
 }
 
 // Encoders.
 const (
-	TaskAware       = "task-aware"
-	TaskAgnostic    = "task-agnostic"
-	PrivacyAgnostic = "privacy-agnostic"
+	taskAware       = "task-aware"
+	taskAgnostic    = "task-agnostic"
+	privacyAgnostic = "privacy-agnostic"
 )
 
 // Candidate is an encoder with its noise, all for the promise and the domain of
 // the problem.
 type Candidate struct {
 	Noise       bundle.Kind
-	Encoder     string             // TaskAware, TaskAgnostic or PrivacyAgnostic
+	Encoder     string             // task-aware, task-agnostic or privacy-agnostic
 	Composition bundle.Composition // how the coordinates share the promise
 	Z           int                // coordinates released
 	// Loss is the expected task loss on the training data, clipping included,
@@ -65,7 +67,7 @@ type Candidate struct {
 	axes, radii []float64
 	encoder     *taskspace.Encoder
 	variances   []float64 // of the noise of the Z coordinates released
-	points      []*Point  // their tables, for designed noise
+	points      []*point  // their tables, for designed noise
 
 	randomizers []*local.Randomizer // of the Z coordinates released, and how they answer
 	responses   []*response
@@ -189,7 +191,7 @@ func Design(ctx context.Context, p Problem, o Options) (*Result, error) {
 		switch {
 		case o.Kinds != nil && !slices.Contains(o.Kinds, kind),
 			p.Delta == 0 && (kind == noise.Gaussian || kind == noise.TruncatedLaplace),
-			kind == bundle.Designed && o.Curve == nil,
+			kind == bundle.Designed && o.Store == nil,
 			kind == bundle.LocalUnbiased && o.Unbiased == nil:
 			continue
 		}
@@ -230,7 +232,8 @@ func (r *Result) find(ctx context.Context, kind bundle.Kind, o *Options) ([]*Can
 	case bundle.LocalUnbiased:
 		return r.localRandomizers(ctx, o.Unbiased)
 	default:
-		return r.perCoordinate(ctx, kind, o.Curve.family(), o.Curve)
+		c := newCurve(o.Store)
+		return r.perCoordinate(ctx, kind, c.family(), c)
 	}
 }
 
@@ -248,7 +251,7 @@ func (r *Result) drawable(c *Candidate) bool {
 
 // rank orders encoders of equal loss.
 func rank(encoder string) int {
-	return slices.Index([]string{TaskAware, PrivacyAgnostic, TaskAgnostic}, encoder)
+	return slices.Index([]string{taskAware, privacyAgnostic, taskAgnostic}, encoder)
 }
 
 // bestOfEach keeps the best of every kind of noise and encoder, and what can be

@@ -10,6 +10,7 @@ import (
 	"github.com/noisewright/noisewright/latent"
 	"github.com/noisewright/noisewright/latent/bundle"
 	"github.com/noisewright/noisewright/noise"
+	"github.com/noisewright/noisewright/proof"
 	"github.com/noisewright/noisewright/sampler"
 )
 
@@ -32,7 +33,7 @@ func ExampleDesign() {
 	if err != nil {
 		log.Fatal(err)
 	}
-	proof, err := latent.Verify(b)
+	proof, err := latent.Verify(context.Background(), b, proof.Options{})
 	if err != nil {
 		log.Fatal(err)
 	}

@@ -18,6 +18,7 @@ import (
 	"github.com/noisewright/noisewright/latent/internal/budget"
 	"github.com/noisewright/noisewright/loss"
 	"github.com/noisewright/noisewright/noise"
+	"github.com/noisewright/noisewright/proof"
 	"github.com/noisewright/noisewright/sampler"
 	"github.com/noisewright/noisewright/tables"
 )
@@ -63,9 +64,9 @@ func named(p Problem) Problem {
 	return p
 }
 
-func testCurve(t testing.TB) *Curve {
+func testStore(t testing.TB) *tables.Store {
 	t.Helper()
-	return curveOf(t, cutLaplace)
+	return storeOf(t, cutLaplace)
 }
 
 func design(t testing.TB, p Problem, o Options) *Result {
@@ -112,8 +113,8 @@ func TestDesignFollowsClosedForms(t *testing.T) {
 		for _, c := range r.Candidates {
 			wantNear(t, fmt.Sprintf("%s: loss with %s noise and the %s encoder", d, c.Noise, c.Encoder), c.Loss, c.UnclippedLoss, 1e-9)
 		}
-		laplace := find(t, r, noise.Laplace, TaskAware)
-		gaussian := find(t, r, noise.Gaussian, TaskAware)
+		laplace := find(t, r, noise.Laplace, taskAware)
+		gaussian := find(t, r, noise.Gaussian, taskAware)
 		if d == bundle.Ball {
 			want, err := taskspace.Waterfill(r.Lambda, 4, 20)
 			if err != nil {
@@ -123,7 +124,7 @@ func TestDesignFollowsClosedForms(t *testing.T) {
 			if laplace.Z != want.Z {
 				t.Errorf("ball: %d coordinates, want %d", laplace.Z, want.Z)
 			}
-			wantNear(t, "ball: task-agnostic laplace", find(t, r, noise.Laplace, TaskAgnostic).Loss, featuresLoss(t, m.Covariance, 4, 20), 1e-9)
+			wantNear(t, "ball: task-agnostic laplace", find(t, r, noise.Laplace, taskAgnostic).Loss, featuresLoss(t, m.Covariance, 4, 20), 1e-9)
 			continue
 		}
 		split, err := budget.Split(t.Context(), r.Lambda, r.Radii, 20, 0, budget.Laplace())
@@ -141,7 +142,7 @@ func TestDesignFollowsClosedForms(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	wantNear(t, "large ball", find(t, r, noise.Laplace, TaskAware).Loss, want.Loss, 1e-9)
+	wantNear(t, "large ball", find(t, r, noise.Laplace, taskAware).Loss, want.Loss, 1e-9)
 	// Clip = 1 has a radius for each number of coordinates.
 	p = named(Problem{Data: data, Promise: bundle.Promise{Epsilon: 20}, Domain: bundle.Ball, Clip: 1})
 	r = design(t, p, Options{})
@@ -153,7 +154,7 @@ func TestDesignFollowsClosedForms(t *testing.T) {
 		}
 		least = min(least, s.Loss+sum(r.Lambda[z+1:]))
 	}
-	wantNear(t, "clip 1", find(t, r, noise.Laplace, TaskAware).Loss, least, 1e-9)
+	wantNear(t, "clip 1", find(t, r, noise.Laplace, taskAware).Loss, least, 1e-9)
 }
 
 // featuresLoss is the loss, over all features alike, of Laplace noise on the features
@@ -198,7 +199,7 @@ func TestDesignLosses(t *testing.T) {
 		if trial%5 == 4 && p.Domain != bundle.Bounds {
 			p.Radius = 0.5 + 3*r.Float64()
 		}
-		res := design(t, p, Options{Curve: testCurve(t)})
+		res := design(t, p, Options{Store: testStore(t)})
 		seen := map[string]bool{}
 		for _, c := range res.Candidates {
 			what := fmt.Sprintf("trial %d, %s, %s noise, %s", trial, p.Domain, c.Noise, c.Encoder)
@@ -214,11 +215,11 @@ func TestDesignLosses(t *testing.T) {
 			if c.Loss > res.BaselineLoss*(1+1e-9) {
 				t.Errorf("%s: loss %g, %g for nothing", what, c.Loss, res.BaselineLoss)
 			}
-			if c.Encoder == TaskAware {
+			if c.Encoder == taskAware {
 				continue
 			}
 			for _, o := range res.Candidates {
-				if o.Noise == c.Noise && o.Encoder == TaskAware && c.Encoder == PrivacyAgnostic && o.Loss > c.Loss {
+				if o.Noise == c.Noise && o.Encoder == taskAware && c.Encoder == privacyAgnostic && o.Loss > c.Loss {
 					t.Errorf("%s: loss %g, less than the %g of the task-aware encoder", what, c.Loss, o.Loss)
 				}
 			}
@@ -268,7 +269,7 @@ func TestDesignInvariance(t *testing.T) {
 		a, b := design(t, p, Options{}), design(t, q, Options{})
 		wantNear(t, "nothing", b.BaselineLoss, 49*a.BaselineLoss, 1e-9)
 		for _, c := range a.Candidates {
-			if c.Encoder == TaskAgnostic {
+			if c.Encoder == taskAgnostic {
 				continue // it adds the same noise to all features, whatever their units
 			}
 			d := find(t, b, c.Noise, c.Encoder)
@@ -288,7 +289,7 @@ func TestBundles(t *testing.T) {
 	for trial := range 6 {
 		p := randomProblem(r, domains[trial%3])
 		p.Epsilon = max(p.Epsilon, 1)
-		res := design(t, p, Options{Curve: testCurve(t)})
+		res := design(t, p, Options{Store: testStore(t)})
 		other := randomData(r, 60, len(p.Features))
 		made := map[bundle.Kind]bool{}
 		for _, c := range res.Candidates {
@@ -306,7 +307,7 @@ func TestBundles(t *testing.T) {
 			}
 			made[c.Noise] = true
 			wantNear(t, what+": loss of the bundle", b.Spec().Predicted.TrainingLoss, c.Loss, 1e-3)
-			if p.Domain != bundle.Ball && c.Encoder != TaskAware {
+			if p.Domain != bundle.Ball && c.Encoder != taskAware {
 				continue // the same noise once more
 			}
 			noisy, err := proved(t, b).NewDeterministicPrivatizer([32]byte{byte(trial)}, sampler.Options{})
@@ -342,7 +343,7 @@ func TestBundles(t *testing.T) {
 // proved verifies a bundle.
 func proved(t *testing.T, b *bundle.Bundle) *bundle.Verified {
 	t.Helper()
-	v, err := Verify(b)
+	v, err := Verify(t.Context(), b, proof.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -351,14 +352,14 @@ func proved(t *testing.T, b *bundle.Bundle) *bundle.Verified {
 
 // Noise that is not centered is decoded with its mean.
 func TestBundleOfSkewedNoise(t *testing.T) {
-	curve := curveOf(t, func(_ context.Context, epsilon, delta float64) (*tables.Table, error) {
+	store := storeOf(t, func(_ context.Context, epsilon, delta float64) (*tables.Table, error) {
 		return cutLaplaceFor(dp.Privacy{Epsilon: epsilon, Delta: delta, Sensitivity: 1}, dp.RealQuery, loss.L2, 32)
 	})
 	data := randomData(rand.New(rand.NewPCG(9, 0)), 60, 3)
 	res := design(t, named(Problem{Data: data, Promise: bundle.Promise{Epsilon: 1, Delta: 0.05}, Domain: bundle.Box, Clip: 0.9}),
-		Options{Curve: curve, Kinds: []bundle.Kind{bundle.Designed}})
+		Options{Store: store, Kinds: []bundle.Kind{bundle.Designed}})
 	c := res.Candidates[0]
-	if m := c.points[0].Mean; !(math.Abs(m) > 1e-4) {
+	if m := c.points[0].mean; !(math.Abs(m) > 1e-4) {
 		t.Fatalf("mean of the noise = %g, want one that matters", m)
 	}
 	b, err := res.Bundle(c)
@@ -449,7 +450,7 @@ func checkExtreme(t *testing.T, what string, p Problem) {
 	t.Helper()
 	o := Options{}
 	if p.Delta > 0 {
-		o.Curve = testCurve(t)
+		o.Store = testStore(t)
 	}
 	res, err := Design(t.Context(), p, o)
 	if err != nil {
@@ -500,7 +501,7 @@ func TestBestClip(t *testing.T) {
 				p.Clip = clip
 				var losses []float64
 				for _, c := range design(t, p, Options{Kinds: kinds}).Candidates {
-					if c.Encoder == TaskAware {
+					if c.Encoder == taskAware {
 						losses = append(losses, c.Loss)
 					}
 				}
@@ -527,7 +528,7 @@ func TestLaplaceBounds(t *testing.T) {
 		p.Radius, p.Clip = math.Exp(r.NormFloat64()), 0
 		res := design(t, p, Options{Kinds: []bundle.Kind{noise.Laplace}})
 		lower, upper, ok := res.LaplaceBounds()
-		loss := find(t, res, noise.Laplace, TaskAware).UnclippedLoss
+		loss := find(t, res, noise.Laplace, taskAware).UnclippedLoss
 		if !ok || !(lower <= upper) || !(lower <= loss*(1+1e-9)) {
 			t.Errorf("bounds %g to %g (%v), a design has %g", lower, upper, ok, loss)
 		}
@@ -580,7 +581,7 @@ func TestDesignGaussianWithoutTable(t *testing.T) {
 	data := randomData(rand.New(rand.NewPCG(8, 0)), 50, 2)
 	for epsilon, want := range map[float64]bool{5: true, 50: false} {
 		r := design(t, named(Problem{Data: data, Promise: bundle.Promise{Epsilon: epsilon, Delta: 1e-3}, Domain: bundle.Ball, Clip: 0.9}), Options{Kinds: []bundle.Kind{noise.Gaussian}})
-		c := find(t, r, noise.Gaussian, TaskAware)
+		c := find(t, r, noise.Gaussian, taskAware)
 		_, err := r.Bundle(c)
 		if c.Bundled != want || (err == nil) != want {
 			t.Errorf("epsilon %g: Bundled = %v, error %v, want %v", epsilon, c.Bundled, err, want)
@@ -595,7 +596,7 @@ func BenchmarkDesign(b *testing.B) {
 			b.Run(fmt.Sprintf("%s/n=%d", d, n), func(b *testing.B) {
 				p := named(Problem{Data: data, Ridge: 1e-6, Promise: bundle.Promise{Epsilon: 10, Delta: 1e-5}, Domain: d, Clip: 0.99})
 				for b.Loop() {
-					design(b, p, Options{Curve: testCurve(b)})
+					design(b, p, Options{Store: testStore(b)})
 				}
 			})
 		}

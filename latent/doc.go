@@ -5,7 +5,7 @@
 //
 //	r, err := latent.Design(ctx, problem, latent.Options{})
 //	b, err := r.Bundle(r.Best(""))       // for the devices and the server; verified
-//	proof, err := latent.Verify(b)       // what whoever gets the bundle does
+//	proof, err := latent.Verify(ctx, b, proof.Options{}) // what whoever gets the bundle does
 //	p, err := proof.NewPrivatizer(sampler.Options{})
 //	e, err := latent.Evaluate(ctx, p, testData, 100)
 //
@@ -15,8 +15,8 @@
 // coordinates y, uncorrelated and of variance one, the loss is a sum: dropping y_i costs
 // its price λ_i. What is released are a few of them, scaled, clipped to a body (a ball, a
 // box, or what public bounds of the features make of it) and with noise: Laplace or
-// Gaussian noise that is joint to all, or noise per coordinate, among it tables that a
-// [Curve] has designed, with the best split of the budget.
+// Gaussian noise that is joint to all, or noise per coordinate, among it designed tables,
+// with the best split of the budget.
 //
 // The guarantee holds for every input, as the sensitivity is that of the body and never
 // of a sample. It rests on package latent/bundle alone; losses are float64 and say how

@@ -116,7 +116,7 @@ func TestComposeAgainstEnumeration(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			_, err = Verify(b)
+			_, err = Verify(t.Context(), b, proof.Options{})
 			return err
 		}
 		if err := verify(bundle.Exact, got); err != nil {
@@ -143,20 +143,20 @@ func TestDesignComposesExactly(t *testing.T) {
 		epsilon, delta, saved float64 // of the loss, relative
 	}{{20, 0.3, 0.01}, {20, 1e-2, 0}, {2, 1e-5, 0}} {
 		p := named(Problem{Mean: m.Mean, Covariance: m.Covariance, Promise: bundle.Promise{Epsilon: test.epsilon, Delta: test.delta}, Domain: bundle.Box, Radius: 1})
-		curve := testCurve(t)
-		r := design(t, p, Options{Curve: curve, Kinds: []bundle.Kind{noise.TruncatedLaplace, bundle.Designed}})
-		points, err := curve.Split(t.Context(), r.Lambda, r.Radii, p.Epsilon, p.Delta)
+		store := testStore(t)
+		r := design(t, p, Options{Store: store, Kinds: []bundle.Kind{noise.TruncatedLaplace, bundle.Designed}})
+		points, err := newCurve(store).split(t.Context(), r.Lambda, r.Radii, p.Epsilon, p.Delta)
 		if err != nil {
 			t.Fatal(err)
 		}
 		basic, used := sum(r.Lambda), 0
 		for i, point := range points {
 			if point != nil {
-				basic -= r.Lambda[i] / (1 + 4*r.Radii[i]*r.Radii[i]*point.Variance)
+				basic -= r.Lambda[i] / (1 + 4*r.Radii[i]*r.Radii[i]*point.variance)
 				used++
 			}
 		}
-		c := find(t, r, bundle.Designed, TaskAware)
+		c := find(t, r, bundle.Designed, taskAware)
 		saved := 1 - c.Loss/basic
 		t.Logf("epsilon %g, delta %g: %s composition, %d coordinates, basic %d, %.2f%% of the loss saved", p.Epsilon, p.Delta, c.Composition, c.Z, used, 100*saved)
 		if (c.Composition == bundle.Exact) != (test.saved > 0) || !(saved >= test.saved-1e-9) {

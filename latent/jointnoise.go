@@ -110,7 +110,7 @@ func (r *Result) joint(ctx context.Context, j joint, aware, benchmark [][]float6
 	for i, all := range [][][]float64{aware, benchmark} {
 		var cs []*Candidate
 		for _, axes := range all {
-			cs = append(cs, r.axesCandidate(j, []string{TaskAware, PrivacyAgnostic}[i], axes))
+			cs = append(cs, r.axesCandidate(j, []string{taskAware, privacyAgnostic}[i], axes))
 		}
 		var err error
 		if best[i], err = r.bestOf(ctx, cs); err != nil {
@@ -129,7 +129,7 @@ func (r *Result) withFeatures(j joint, aware, agnostic *Candidate) ([]*Candidate
 		cs = append(cs, agnostic)
 		if aware == nil || agnostic.Loss < aware.Loss {
 			same := *agnostic
-			same.Encoder = TaskAware
+			same.Encoder = taskAware
 			aware = &same
 		}
 	}
@@ -253,7 +253,7 @@ func (r *Result) laplaceBox(ctx context.Context) ([]float64, error) {
 // the domain.
 func (r *Result) agnostic(j joint) (*Candidate, error) {
 	n := len(r.Lambda)
-	c := j.candidate(TaskAgnostic, n)
+	c := j.candidate(taskAgnostic, n)
 	c.encoder = &taskspace.Encoder{Rows: taskspace.Identity(n), Mean: r.coordinates.Mean}
 	distance, err := r.featureDistance(j.kind)
 	if err != nil {
@@ -316,19 +316,19 @@ func (r *Result) laplaceBounds(ctx context.Context, j joint) ([]*Candidate, erro
 		return c, nil
 	}
 	if slices.Max(axes) > 0 {
-		if _, err := try(TaskAware, axes); err != nil {
+		if _, err := try(taskAware, axes); err != nil {
 			return nil, err
 		}
 	}
 	if r.benchmark > 0 {
-		if _, err := try(PrivacyAgnostic, r.Radii[:r.benchmark]); err != nil {
+		if _, err := try(privacyAgnostic, r.Radii[:r.benchmark]); err != nil {
 			return nil, err
 		}
 	}
 	n := len(r.Lambda)
 	for z := 1; z <= n && float64(z*n) <= math.Ldexp(maxSignWork, 1-z); z++ {
 		if r.benchmark == 0 {
-			if _, err := try(PrivacyAgnostic, r.Radii[:z]); err != nil {
+			if _, err := try(privacyAgnostic, r.Radii[:z]); err != nil {
 				return nil, err
 			}
 		}
@@ -346,14 +346,14 @@ func (r *Result) laplaceBounds(ctx context.Context, j joint) ([]*Candidate, erro
 			for i := range ball {
 				ball[i] = math.Sqrt(s.Sigma2[i]) * r.Radii[i]
 			}
-			c, err := try(TaskAware, ball)
+			c, err := try(taskAware, ball)
 			if err != nil {
 				return nil, err
 			}
 			radius = ball[0] / c.axes[0] / 2
 		}
 	}
-	return r.withFeatures(j, best[TaskAware], best[PrivacyAgnostic])
+	return r.withFeatures(j, best[taskAware], best[privacyAgnostic])
 }
 
 // scaled returns the semi-axes of the coordinates, half of the ranges of an encoder with

@@ -35,9 +35,9 @@ func TestSphericalAgainstOthers(t *testing.T) {
 			q := float64(z+1) * 4 * 3 * 3 / (20 * 20)
 			best = min(best, float64(z)*q/(1+q)+float64(n-z))
 		}
-		spherical := find(t, res, bundle.Spherical, TaskAware)
+		spherical := find(t, res, bundle.Spherical, taskAware)
 		wantNear(t, "spherical loss", spherical.UnclippedLoss, best, 1e-9)
-		laplace := find(t, res, noise.Laplace, TaskAware)
+		laplace := find(t, res, noise.Laplace, taskAware)
 		if n == 1 {
 			wantNear(t, "loss of one coordinate", spherical.Loss, laplace.Loss, 1e-9)
 		} else if !(spherical.Loss < laplace.Loss) {
@@ -56,7 +56,7 @@ func TestSphericalBox(t *testing.T) {
 		p := randomProblem(r, bundle.Box)
 		p.Radius, p.Clip = 2, 0
 		res := design(t, p, Options{Kinds: []bundle.Kind{bundle.Spherical}})
-		if aware, equal := find(t, res, bundle.Spherical, TaskAware), find(t, res, bundle.Spherical, PrivacyAgnostic); aware.Loss > equal.Loss*(1+1e-12) {
+		if aware, equal := find(t, res, bundle.Spherical, taskAware), find(t, res, bundle.Spherical, privacyAgnostic); aware.Loss > equal.Loss*(1+1e-12) {
 			t.Errorf("task-aware %g, privacy-agnostic %g", aware.Loss, equal.Loss)
 		}
 	}
@@ -71,7 +71,7 @@ func TestLaplaceBoundsBetweenFeatures(t *testing.T) {
 		p := randomProblem(r, bundle.Bounds)
 		res := design(t, p, Options{Kinds: []bundle.Kind{noise.Laplace}})
 		lower, upper, ok := res.LaplaceBounds()
-		loss := find(t, res, noise.Laplace, TaskAware).UnclippedLoss
+		loss := find(t, res, noise.Laplace, taskAware).UnclippedLoss
 		if !ok || !(lower <= upper*(1+1e-12)) || !(lower <= loss*(1+1e-9)) {
 			t.Errorf("bounds %g to %g (%v), a design has %g", lower, upper, ok, loss)
 		}

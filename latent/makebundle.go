@@ -67,7 +67,7 @@ func (r *Result) Bundle(c *Candidate) (*bundle.Bundle, error) {
 	if err != nil {
 		return nil, err
 	}
-	_, err = Verify(b)
+	_, err = b.Verify(composition)
 	return b, err
 }
 
@@ -99,12 +99,12 @@ func noiseMoments(s *bundle.Spec) (means, variances []float64) {
 		// Rounding to the grid, of 2^32 steps in tau, adds less than can be told.
 		return make([]float64, z), slices.Repeat([]float64{float64(z+1) * s.Tau * s.Tau}, z)
 	}
-	points := make([]*Point, len(s.Tables))
+	points := make([]*point, len(s.Tables))
 	for k, t := range s.Tables {
 		points[k] = measure(t)
 	}
 	for _, k := range s.TableOf {
-		means, variances = append(means, points[k].Mean), append(variances, points[k].Variance)
+		means, variances = append(means, points[k].mean), append(variances, points[k].variance)
 	}
 	return means, variances
 }
@@ -153,10 +153,10 @@ func (c *Candidate) install(s *bundle.Spec) error {
 		return s.Calibrate()
 	}
 	for _, point := range c.points {
-		k := slices.Index(s.Tables, point.Table)
+		k := slices.Index(s.Tables, point.table)
 		if k < 0 {
 			k = len(s.Tables)
-			s.Tables = append(s.Tables, point.Table)
+			s.Tables = append(s.Tables, point.table)
 		}
 		s.TableOf = append(s.TableOf, k)
 	}

@@ -22,61 +22,56 @@ const (
 	folds = 5
 )
 
-// HeldOut compares decoders on rows that they were not fitted on: five times on a fifth of
-// the training data, fitted on the rest. Encoder and noise are those for all of it.
-type HeldOut struct {
-	Affine, Lookup float64 // expected losses
-}
-
 // Lookup returns the bundle with a lookup in the place of its affine decoder, the best sum
 // of functions of the bins that the released numbers lie in: with one coordinate the mean
 // of the features given its bin, with several the same but for what they have in common.
-// The bins are the answers of randomizers, and for noise up to 32 intervals. HeldOut tells
-// whether it is better, as it is on the training data.
+// The bins are the answers of randomizers, and for noise up to 32 intervals. It is better
+// on the training data; affine and lookup, expected losses of either decoder on rows that it was
+// not fitted on, tell whether it is better there: five times a fifth of the data is held out,
+// and the decoder fitted on the rest, for the encoder and the noise of all of it.
 //
 // A bundle without data to fit on, of more than 512 coordinates, or of several with
 // spherical noise, whose functions are correlated, is an error that wraps ErrInvalid.
-func (r *Result) Lookup(b *bundle.Bundle) (*bundle.Bundle, HeldOut, error) {
+func (r *Result) Lookup(b *bundle.Bundle) (with *bundle.Bundle, affine, lookup float64, err error) {
 	s := b.Spec()
 	z := len(s.Axes)
 	if r.problem.Data == nil {
-		return nil, HeldOut{}, check.Field("latent", "data", "none", "rows of features, to fit a lookup on")
+		return nil, 0, 0, check.Field("latent", "data", "none", "rows of features, to fit a lookup on")
 	}
 	if s.Noise == bundle.Spherical && z > 1 {
-		return nil, HeldOut{}, check.Field("latent", "noise", s.Noise, "another kind for a lookup of several coordinates: its coordinates are not independent")
+		return nil, 0, 0, check.Field("latent", "noise", s.Noise, "another kind for a lookup of several coordinates: its coordinates are not independent")
 	}
 	if z > allBins/2 {
-		return nil, HeldOut{}, check.Field("latent", "coordinates", z, fmt.Sprintf("at most %d for a lookup", allBins/2))
+		return nil, 0, 0, check.Field("latent", "coordinates", z, fmt.Sprintf("at most %d for a lookup", allBins/2))
 	}
 	units, err := encodedRows(b, r.problem.Data)
 	if err != nil {
-		return nil, HeldOut{}, err
+		return nil, 0, 0, err
 	}
 	list := channels(&s)
 	s.Lookup = &bundle.Lookup{Edges: lookupEdges(list, units)}
 	binned := &observations{data: mat.DenseCopyOf(r.problem.Data), task: r.coordinates.Task, about: s.Mean}
-	affine := &observations{data: binned.data, task: binned.task, about: s.Mean}
-	affine.means, affine.spread = released(list, units)
+	plain := &observations{data: binned.data, task: binned.task, about: s.Mean}
+	plain.means, plain.spread = released(list, units)
 	binned.means, binned.spread = binProbabilities(list, units, s.Lookup.Edges)
 	rows, n := binned.data.Dims()
-	var held HeldOut
-	if held.Affine, err = affine.heldOut(); err != nil {
-		return nil, held, err
+	if affine, err = plain.heldOut(); err != nil {
+		return nil, 0, 0, err
 	}
-	if held.Lookup, err = binned.heldOut(); err != nil {
-		return nil, held, err
+	if lookup, err = binned.heldOut(); err != nil {
+		return nil, 0, 0, err
 	}
 	all := upTo(rows)
 	d, err := binned.fit(all)
 	if err != nil {
-		return nil, held, err
+		return nil, 0, 0, err
 	}
 	s.Predicted.TrainingLoss = binned.loss(d, all).Total
 	s.Decoder, s.DecoderOffset = bundle.Matrix{}, d.Offset
 	bins, _ := d.Matrix.T().Dims()
 	s.Lookup.Values = bundle.Matrix{Rows: bins, Cols: n, Data: mat.DenseCopyOf(d.Matrix.T()).RawMatrix().Data}
-	made, err := bundle.New(s)
-	return made, held, err
+	with, err = bundle.New(s)
+	return with, affine, lookup, err
 }
 
 // encodedRows returns the clipped encodings (N×Z) of the rows of data, as a device makes them.

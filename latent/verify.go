@@ -10,12 +10,9 @@ import (
 	"github.com/noisewright/noisewright/tables"
 )
 
-// Verify proves the promise of a bundle as [bundle.Bundle.Verify] does, with package
+// Verify proves the promise of a bundle as [bundle.Bundle.VerifyContext] does, with package
 // account for tables that are composed exactly. Its errors are the same.
-func Verify(b *bundle.Bundle) (*bundle.Verified, error) { return b.Verify(composition) }
-
-// VerifyContext is Verify with limits, those of [bundle.Bundle.VerifyContext].
-func VerifyContext(ctx context.Context, b *bundle.Bundle, o proof.Options) (*bundle.Verified, error) {
+func Verify(ctx context.Context, b *bundle.Bundle, o proof.Options) (*bundle.Verified, error) {
 	return b.VerifyContext(ctx, composition, o)
 }
 

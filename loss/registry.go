@@ -37,14 +37,14 @@ type Kind struct {
 // of them after one more colon, as in l1:0.7, and losses joined by " + " are added.
 func Kinds() []Kind { return slices.Clone(kinds) }
 
-// Names lists the kinds, sorted.
-func Names() []string {
-	names := make([]string, len(kinds))
+// names lists the kinds, sorted.
+func names() []string {
+	list := make([]string, len(kinds))
 	for i, k := range kinds {
-		names[i] = k.Name
+		list[i] = k.Name
 	}
-	slices.Sort(names)
-	return names
+	slices.Sort(list)
+	return list
 }
 
 // New returns the loss of a kind, such as New("l1"), New("pinball", 0.9) or
@@ -190,7 +190,7 @@ func cutTerm(s string) (k Kind, values []string, weight string, err error) {
 		}
 		return k, values[:n], weight, nil
 	}
-	return Kind{}, nil, "", check.Errorf("loss", check.ErrInvalid, "loss = %q, want one of %s", abbreviated(s), strings.Join(Names(), ", "))
+	return Kind{}, nil, "", check.Errorf("loss", check.ErrInvalid, "loss = %q, want one of %s", abbreviated(s), strings.Join(names(), ", "))
 }
 
 // abbreviated shortens a text that a message repeats.

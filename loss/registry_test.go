@@ -23,9 +23,9 @@ var lossNames = []string{
 }
 
 func TestParseLoss(t *testing.T) {
-	kinds := Names()
+	kinds := names()
 	if !slices.IsSorted(kinds) || len(kinds) != len(Kinds()) {
-		t.Errorf("Names() = %v, want the kinds of Kinds, sorted", kinds)
+		t.Errorf("names() = %v, want the kinds of Kinds, sorted", kinds)
 	}
 	for _, name := range lossNames {
 		l, err := Parse(name)

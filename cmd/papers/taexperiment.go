@@ -14,6 +14,7 @@ import (
 	"github.com/noisewright/noisewright/latent"
 	"github.com/noisewright/noisewright/latent/bundle"
 	"github.com/noisewright/noisewright/noise"
+	"github.com/noisewright/noisewright/tables"
 )
 
 // taEpsilons are those of figure 4, whose axis is 1/ε.
@@ -51,15 +52,22 @@ type taExperiment struct {
 	coordinates *taskspace.Coordinates
 	moments     taskspace.Moments
 	radius      float64
-	curve       *latent.Curve
+	store       *tables.Store
 	losses      []taLoss
 }
 
 const taHours = 24
 
+// The encoders of the paper, by the names that candidates of package latent have.
+const (
+	taskAware       = "task-aware"
+	taskAgnostic    = "task-agnostic"
+	privacyAgnostic = "privacy-agnostic"
+)
+
 // newTAExperiment reads the profiles, normalizes all of them together, as the
 // authors do, and takes the first 70 % for training.
-func newTAExperiment(a *shell.Streams, file string, curve *latent.Curve) (*taExperiment, error) {
+func newTAExperiment(a *shell.Streams, file string, store *tables.Store) (*taExperiment, error) {
 	f, err := a.ReadFrame(file, csvfile.Options{}, func(name string) bool { return csvfile.Matches([]string{"h[0-9][0-9]"}, name) }, false)
 	if err != nil {
 		return nil, err
@@ -79,7 +87,7 @@ func newTAExperiment(a *shell.Streams, file string, curve *latent.Curve) (*taExp
 	split := f.Rows * 7 / 10
 	e := &taExperiment{
 		train: all.Slice(0, split, 0, taHours), test: all.Slice(split, f.Rows, 0, taHours),
-		task: taskspace.Identity(taHours), names: want, curve: curve,
+		task: taskspace.Identity(taHours), names: want, store: store,
 	}
 	for h := 8; h < 20; h++ {
 		e.task.Set(h, h, 2)
@@ -172,9 +180,9 @@ func (e *taExperiment) approaches(protocol string, epsilon float64) error {
 		name    string
 		encoder *taskspace.Encoder
 	}{
-		{latent.TaskAware, e.rows(aware.Sigma2)},
-		{latent.TaskAgnostic, &taskspace.Encoder{Rows: taskspace.Identity(taHours), Mean: e.coordinates.Mean}},
-		{latent.PrivacyAgnostic, e.rows([]float64{1, 1, 1})},
+		{taskAware, e.rows(aware.Sigma2)},
+		{taskAgnostic, &taskspace.Encoder{Rows: taskspace.Identity(taHours), Mean: e.coordinates.Mean}},
+		{privacyAgnostic, e.rows([]float64{1, 1, 1})},
 	} {
 		if err := e.sampled(taLoss{protocol: protocol, approach: approach.name, epsilon: epsilon}, approach.encoder, noise); err != nil {
 			return err
@@ -199,16 +207,16 @@ func (e *taExperiment) designed(ctx context.Context, epsilon, delta float64) err
 	for i := range half {
 		half[i] /= 2
 	}
-	points, err := e.curve.Split(ctx, e.coordinates.Lambda, half, epsilon, delta)
+	variances, err := (&latent.Options{Store: e.store}).Split(ctx, e.coordinates.Lambda, half, epsilon, delta)
 	if err != nil {
 		return err
 	}
-	used := make([]float64, len(points))
+	used := make([]float64, len(variances))
 	var unit []float64
-	for i, p := range points {
-		if p != nil {
+	for i, v := range variances {
+		if v > 0 {
 			used[i] = 1
-			unit = append(unit, p.Variance)
+			unit = append(unit, v)
 		}
 	}
 	return e.sampled(taLoss{protocol: protocolFormula, approach: string(bundle.Designed), epsilon: epsilon, delta: delta}, e.rows(used), func(u *mat.Dense) []float64 {
@@ -228,7 +236,7 @@ const taClip = 0.99
 func (e *taExperiment) domain(ctx context.Context, epsilon, delta float64) error {
 	r, err := latent.Design(ctx, latent.Problem{
 		Features: e.names, Data: e.train, Task: e.task, Promise: bundle.Promise{Epsilon: epsilon, Delta: delta}, Domain: bundle.Box, Clip: taClip,
-	}, latent.Options{Curve: e.curve, Kinds: []bundle.Kind{noise.Laplace, noise.Gaussian, noise.TruncatedLaplace, bundle.Designed}})
+	}, latent.Options{Store: e.store, Kinds: []bundle.Kind{noise.Laplace, noise.Gaussian, noise.TruncatedLaplace, bundle.Designed}})
 	if err != nil {
 		return err
 	}
@@ -237,7 +245,7 @@ func (e *taExperiment) domain(ctx context.Context, epsilon, delta float64) error
 		switch {
 		case c.Noise == noise.Laplace && delta == taDeltas[0]:
 			approach = c.Encoder // the paper's approaches; they do not use δ
-		case c.Noise == noise.Laplace || c.Encoder != latent.TaskAware:
+		case c.Noise == noise.Laplace || c.Encoder != taskAware:
 			continue
 		}
 		l := taLoss{protocol: protocolDomain, approach: approach, epsilon: epsilon, delta: delta, z: c.Z, train: c.Loss / taHours}

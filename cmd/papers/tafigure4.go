@@ -15,7 +15,6 @@ import (
 
 	"github.com/noisewright/noisewright/cmd/internal/figure"
 	"github.com/noisewright/noisewright/cmd/internal/shell"
-	"github.com/noisewright/noisewright/latent"
 	"github.com/noisewright/noisewright/latent/bundle"
 	"github.com/noisewright/noisewright/lp"
 )
@@ -66,11 +65,11 @@ perhaps compressed with gzip. --data names it.`, o.run, func(f *shell.Flags) {
 const cacheUsage = "directory of designed tables, used again in later designs (default: that of the user, - for none)"
 
 func (o *taFigure4Options) run(ctx context.Context) error {
-	curve, err := shell.NewCurve(o.Streams, o.cache, o.design)
+	store, err := shell.NewStore(o.Streams, o.cache, o.design)
 	if err != nil {
 		return err
 	}
-	e, err := newTAExperiment(o.Streams, o.data, curve)
+	e, err := newTAExperiment(o.Streams, o.data, store)
 	if err != nil {
 		return err
 	}
@@ -118,11 +117,11 @@ type taImprovement struct {
 func (e *taExperiment) improvements() (out []taImprovement) {
 	for _, protocol := range []string{protocolPublished, protocolFormula, protocolDomain} {
 		out = append(out,
-			e.improvement(protocol, latent.TaskAware, 0, latent.TaskAgnostic),
-			e.improvement(protocol, latent.TaskAware, 0, latent.PrivacyAgnostic))
+			e.improvement(protocol, taskAware, 0, taskAgnostic),
+			e.improvement(protocol, taskAware, 0, privacyAgnostic))
 		for _, delta := range taDeltas {
 			if protocol != protocolPublished {
-				out = append(out, e.improvement(protocol, string(bundle.Designed), delta, latent.TaskAware))
+				out = append(out, e.improvement(protocol, string(bundle.Designed), delta, taskAware))
 			}
 		}
 	}
@@ -145,7 +144,7 @@ func (e *taExperiment) improvement(protocol, approach string, delta float64, tha
 }
 
 func improvementRows(all []taImprovement) (rows []shell.Row) {
-	published := map[string]string{latent.TaskAgnostic: " (published: 22.9 %, at 10)", latent.PrivacyAgnostic: " (published: 11.7 %, at 5)"}
+	published := map[string]string{taskAgnostic: " (published: 22.9 %, at 10)", privacyAgnostic: " (published: 11.7 %, at 5)"}
 	for _, i := range all {
 		text := fmt.Sprintf("%s is at most %s better than %s, at epsilon %g", i.Approach, shell.Percent(i.Share), i.Than, i.Epsilon)
 		switch {

@@ -46,7 +46,7 @@ func design(ctx context.Context, dir string, data, task *mat.Dense) error {
 		Task:     task, // *mat.Dense, nil for all features alike
 		Promise:  bundle.Promise{Epsilon: 5, Delta: 1e-6},
 		Domain:   bundle.Box, Clip: 0.7, // or what latent.BestClip finds
-	}, latent.Options{Curve: latent.NewCurve(store)})
+	}, latent.Options{Store: store})
 	if err != nil {
 		return err
 	}

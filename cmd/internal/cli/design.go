@@ -91,7 +91,7 @@ func (o *designOptions) tradeFlags(f *shell.Flags) {
 		o.trade = pair
 		return nil
 	})
-	f.CompleteOrFile("trade", loss.Names()...)
+	f.CompleteLoss("trade")
 	points := f.Integer(&o.points, "points", "", lp.MinFrontPoints, lp.MaxFrontPoints, fmt.Sprintf("largest number of designs of --trade, from %d to %d", lp.MinFrontPoints, lp.MaxFrontPoints))
 	f.Figure(&o.plot, &o.format, "plot", "with --trade: figure of the front to write, its name ending in .svg or .png")
 	f.Check(func() error {

@@ -182,7 +182,7 @@ func capLoss(f *shell.Flags, l *loss.Loss, capped func() bool) {
 		*l, err = shell.ParseLosses(name, []string{text})
 		return err
 	})
-	f.CompleteOrFile(name, loss.Names()...)
+	f.CompleteLoss(name)
 }
 
 // maxLines is how many lines are read of a file that has one number in each, at most: more

@@ -100,7 +100,7 @@ func (o *encoderEvaluateOptions) open(ctx context.Context, b *bundle.Bundle) (en
 		o.Warn("%s is a filter: it adds no noise and promises nothing", o.bundle)
 		return b.Filter, nil
 	}
-	v, err := latent.VerifyContext(ctx, b, proof.Options{})
+	v, err := latent.Verify(ctx, b, proof.Options{})
 	if errors.Is(err, proof.ErrNotPrivate) {
 		return nil, shell.Negative("noisewright encoder verify "+o.bundle, fmt.Errorf("%s: %w", o.bundle, err))
 	} else if err != nil {

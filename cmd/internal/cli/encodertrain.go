@@ -360,7 +360,7 @@ func writeNumber(h hash.Hash, v float64) { fmt.Fprintf(h, "%x\n", math.Float64bi
 func (o *trainOptions) write(ctx context.Context, best *trained) error {
 	b, err := best.bundle()
 	if err == nil && b.Spec().Noise != bundle.None {
-		_, err = latent.VerifyContext(ctx, b, proof.Options{})
+		_, err = latent.Verify(ctx, b, proof.Options{})
 	}
 	if err == nil {
 		err = b.Write(o.Output, o.force)

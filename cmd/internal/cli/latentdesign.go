@@ -227,18 +227,18 @@ func (o *latentDesignOptions) run(ctx context.Context) error {
 // lookup puts a lookup in the place of the affine decoder where that is better on rows
 // that neither was fitted on.
 func (o *latentDesignOptions) lookup(r *latent.Result, b *bundle.Bundle, report *latentReport, rows *[]shell.Row) (*bundle.Bundle, error) {
-	found, held, err := r.Lookup(b)
+	found, affine, lookup, err := r.Lookup(b)
 	if err != nil {
 		return nil, err
 	}
 	loss := b.Spec().Predicted.TrainingLoss
 	verdict := "no lookup: it is worse on rows held out"
-	if held.Lookup < held.Affine {
+	if lookup < affine {
 		b, loss, verdict = found, found.Spec().Predicted.TrainingLoss, "a lookup"
 	}
-	report.Decoder = &latentDecoder{b.Spec().Lookup != nil, loss, held.Affine, held.Lookup}
+	report.Decoder = &latentDecoder{b.Spec().Lookup != nil, loss, affine, lookup}
 	*rows = append(*rows, shell.Row{"decoder", fmt.Sprintf("%s; loss %.6g, %s of the baseline loss; on rows held out %.6g, affine %.6g",
-		verdict, loss, shell.Percent(loss/r.BaselineLoss), held.Lookup, held.Affine)})
+		verdict, loss, shell.Percent(loss/r.BaselineLoss), lookup, affine)})
 	return b, nil
 }
 
@@ -270,10 +270,10 @@ func checkBundleOutput(out string, force bool) error {
 
 // result chooses the clip, if it is to, and designs.
 func (o *latentDesignOptions) result(ctx context.Context, p *latent.Problem, line *shell.Progress) (r *latent.Result, err error) {
-	var curve *latent.Curve
+	options := latent.Options{Coordinates: o.coordinates}
 	o.design.Progress = line.Design(o.design.TimeLimit)
 	if o.noise == noiseAuto || o.noise == noiseDesigned {
-		if curve, err = shell.NewCurve(o.Streams, o.cache, o.design); err != nil {
+		if options.Store, err = shell.NewStore(o.Streams, o.cache, o.design); err != nil {
 			return nil, err
 		}
 	}
@@ -282,7 +282,6 @@ func (o *latentDesignOptions) result(ctx context.Context, p *latent.Problem, lin
 			return nil, err
 		}
 	}
-	options := latent.Options{Curve: curve, Coordinates: o.coordinates}
 	if o.kind() == bundle.LocalUnbiased {
 		options.Unbiased = o.unbiased
 	}

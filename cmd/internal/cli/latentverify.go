@@ -71,7 +71,7 @@ func (o *latentVerifyOptions) run(ctx context.Context) error {
 	}
 	var v *bundle.Verified
 	falsehood, stopped := shell.Within(ctx, o.bundle, o.limit, func(ctx context.Context) (err error) {
-		v, err = latent.VerifyContext(ctx, b, proof.Options{Work: math.MaxInt64})
+		v, err = latent.Verify(ctx, b, proof.Options{Work: math.MaxInt64})
 		return err
 	})
 	if stopped != nil {
@@ -161,7 +161,7 @@ func readBundle(dir string) (*bundle.Bundle, error) {
 }
 
 func openPrivatizer(ctx context.Context, dir string, b *bundle.Bundle, o sampler.Options) (*bundle.Privatizer, error) {
-	v, err := latent.VerifyContext(ctx, b, proof.Options{})
+	v, err := latent.Verify(ctx, b, proof.Options{})
 	if errors.Is(err, proof.ErrNotPrivate) {
 		return nil, shell.Negative("noisewright latent verify "+dir, fmt.Errorf("%s: %w", dir, err))
 	} else if err != nil {

@@ -7,7 +7,6 @@ import (
 
 	"github.com/noisewright/noisewright/dp"
 	"github.com/noisewright/noisewright/internal/check"
-	"github.com/noisewright/noisewright/latent"
 	"github.com/noisewright/noisewright/latent/bundle"
 	"github.com/noisewright/noisewright/lp"
 	"github.com/noisewright/noisewright/proof"
@@ -28,15 +27,6 @@ func LatentFailure(err error) error {
 		return BadInput("", err)
 	}
 	return err
-}
-
-// NewCurve returns designed noise with a cache of tables, that of NewStore.
-func NewCurve(a *Streams, cache string, o lp.Options) (*latent.Curve, error) {
-	store, err := NewStore(a, cache, o)
-	if err != nil {
-		return nil, err
-	}
-	return latent.NewCurve(store), nil
 }
 
 // NewStore returns the tables of a cache, which designs those that are not there: a

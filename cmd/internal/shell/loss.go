@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"slices"
 	"strings"
 
 	"github.com/noisewright/noisewright/dp"
@@ -30,7 +31,17 @@ knot,slope,jump. A weight follows after one more colon: l1:0.7, exceed:3:0.3.`)
 // Losses adds --loss; read has all that were given.
 func (f *Flags) Losses(read func(texts []string) error) {
 	f.Texts("loss", "LOSS", "what to minimize in the mean, such as l1, huber:2 or exceed:3:0.5; repeated, their sum", read)
-	f.CompleteOrFile("loss", loss.Names()...)
+	f.CompleteLoss("loss")
+}
+
+// CompleteLoss completes a flag that names a loss or a file of one.
+func (f *Flags) CompleteLoss(name string) {
+	var words []string
+	for _, k := range loss.Kinds() {
+		words = append(words, k.Name)
+	}
+	slices.Sort(words)
+	f.CompleteOrFile(name, words...)
 }
 
 // ParseLosses reads the sum of some losses, the values of the named flag.

@@ -11,6 +11,7 @@ import (
 	"github.com/noisewright/noisewright/latent"
 	"github.com/noisewright/noisewright/latent/bundle"
 	"github.com/noisewright/noisewright/noise"
+	"github.com/noisewright/noisewright/proof"
 )
 
 // People have three features: one tells whether they smile, one their group, and one is
@@ -38,7 +39,7 @@ func Example() {
 	if err != nil {
 		log.Fatal(err)
 	}
-	if _, err := latent.Verify(b); err != nil {
+	if _, err := latent.Verify(context.Background(), b, proof.Options{}); err != nil {
 		log.Fatal(err)
 	}
 	s := b.Spec()

@@ -20,6 +20,7 @@ import (
 	"github.com/noisewright/noisewright/latent"
 	"github.com/noisewright/noisewright/latent/bundle"
 	"github.com/noisewright/noisewright/noise"
+	"github.com/noisewright/noisewright/proof"
 )
 
 // people draws six features: the first two tell the target, the next two the private class,
@@ -355,7 +356,7 @@ func TestBundles(t *testing.T) {
 		if err != nil {
 			t.Fatalf("%s: %v", name, err)
 		}
-		_, err = latent.Verify(b)
+		_, err = latent.Verify(t.Context(), b, proof.Options{})
 		if c.kind == bundle.None {
 			if !errors.Is(err, bundle.ErrNoPromise) {
 				t.Errorf("%s: %v, want no promise", name, err)

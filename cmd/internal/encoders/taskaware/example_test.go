@@ -11,6 +11,7 @@ import (
 	"github.com/noisewright/noisewright/latent"
 	"github.com/noisewright/noisewright/latent/bundle"
 	"github.com/noisewright/noisewright/noise"
+	"github.com/noisewright/noisewright/proof"
 )
 
 // people have three features, of which the server wants to know the sum of two.
@@ -45,7 +46,7 @@ func ExampleTrain() {
 	if err != nil {
 		log.Fatal(err)
 	}
-	proof, err := latent.Verify(b)
+	proof, err := latent.Verify(context.Background(), b, proof.Options{})
 	if err != nil {
 		log.Fatal(err)
 	}

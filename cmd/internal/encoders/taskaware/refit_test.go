@@ -7,6 +7,7 @@ import (
 	"github.com/noisewright/noisewright/latent"
 	"github.com/noisewright/noisewright/latent/bundle"
 	"github.com/noisewright/noisewright/noise"
+	"github.com/noisewright/noisewright/proof"
 )
 
 // Local randomizers that are fitted to the encodings do better on people held out than those
@@ -30,7 +31,7 @@ func TestRefit(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := latent.Verify(b); err != nil {
+	if _, err := latent.Verify(t.Context(), b, proof.Options{}); err != nil {
 		t.Error(err)
 	}
 	body, laplace := noiseOf(t, noise.Laplace, bundle.L1Ball, 1, 6)

@@ -17,6 +17,7 @@ import (
 	"github.com/noisewright/noisewright/latent"
 	"github.com/noisewright/noisewright/latent/bundle"
 	"github.com/noisewright/noisewright/noise"
+	"github.com/noisewright/noisewright/proof"
 	"github.com/noisewright/noisewright/sampler"
 )
 
@@ -107,7 +108,7 @@ func TestBundleIsWhatWasTrained(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			proof, err := latent.Verify(b)
+			proof, err := latent.Verify(t.Context(), b, proof.Options{})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -386,7 +387,7 @@ func TestFilter(t *testing.T) {
 	if !(heldOut.Loss > 0) || !(r.Scale > 0) {
 		t.Errorf("held out %v, scale %g", heldOut, r.Scale)
 	}
-	if _, err := latent.Verify(b); !errors.Is(err, bundle.ErrNoPromise) {
+	if _, err := latent.Verify(t.Context(), b, proof.Options{}); !errors.Is(err, bundle.ErrNoPromise) {
 		t.Errorf("verified: %v", err)
 	}
 	u, err := b.Filter(nil, dense.Row(d.X, 0))

@@ -11,6 +11,7 @@ import (
 	"github.com/noisewright/noisewright/latent"
 	"github.com/noisewright/noisewright/latent/bundle"
 	"github.com/noisewright/noisewright/noise"
+	"github.com/noisewright/noisewright/proof"
 )
 
 var names = []string{"a", "b", "c", "d", "e", "f"}
@@ -59,7 +60,7 @@ func TestBundle(t *testing.T) {
 				if err != nil {
 					t.Fatal(err)
 				}
-				v, err := latent.Verify(b)
+				v, err := latent.Verify(t.Context(), b, proof.Options{})
 				if err != nil || v.Bundle().Promise() != promise {
 					t.Fatalf("%s, %s: %v", kind, level, err)
 				}

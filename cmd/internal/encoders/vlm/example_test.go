@@ -12,6 +12,7 @@ import (
 	"github.com/noisewright/noisewright/latent"
 	"github.com/noisewright/noisewright/latent/bundle"
 	"github.com/noisewright/noisewright/noise"
+	"github.com/noisewright/noisewright/proof"
 )
 
 // A network is trained on people without a task in mind, and becomes a bundle for devices, whose
@@ -41,7 +42,7 @@ func Example() {
 	if err != nil {
 		log.Fatal(err)
 	}
-	v, err := latent.Verify(b)
+	v, err := latent.Verify(context.Background(), b, proof.Options{})
 	if err != nil {
 		log.Fatal(err)
 	}
