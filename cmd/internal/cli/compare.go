@@ -8,7 +8,6 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/noisewright/noisewright/account"
 	"github.com/noisewright/noisewright/cmd/internal/figure"
 	"github.com/noisewright/noisewright/cmd/internal/shell"
 	"github.com/noisewright/noisewright/dp"
@@ -176,7 +175,7 @@ func (o *compareOptions) compareTable(ctx context.Context, t *tables.Table) erro
 		c.LowerBound = shell.FloatDown(v.Certificate().LowerBound)
 		c.addBaselines(p)
 	} else {
-		for _, m := range account.Classical(ctx, whole.target(v.Mechanism())) {
+		for _, m := range whole.target(v.Mechanism()).Classical(ctx) {
 			c.Mechanisms = append(c.Mechanisms, evaluated(m, p, "; for the same total"+unheld(p)))
 		}
 	}

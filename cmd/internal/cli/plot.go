@@ -10,7 +10,6 @@ import (
 	"github.com/spf13/cobra"
 	"gonum.org/v1/plot/vg"
 
-	"github.com/noisewright/noisewright/account"
 	"github.com/noisewright/noisewright/cells"
 	"github.com/noisewright/noisewright/cmd/internal/figure"
 	"github.com/noisewright/noisewright/cmd/internal/shell"
@@ -133,7 +132,7 @@ func (o *plotOptions) figure(ctx context.Context) (drawing, error) {
 		return nil, err
 	}
 	if whole != nil {
-		return figure.NewTotal(t, v.Certificate(), o.log, account.Classical(ctx, whole.target(t))), nil
+		return figure.NewTotal(t, v.Certificate(), o.log, whole.target(t).Classical(ctx)), nil
 	}
 	return figure.NewTable(t, v.Certificate(), o.log), nil
 }
