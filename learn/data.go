@@ -56,26 +56,6 @@ func (d *Data) Unit(feature, row int) float64 {
 	return float64(d.columns[feature][row]) / gridSteps
 }
 
-// Select returns the records of these numbers, in their order. A number that stands there
-// several times is as many records, and the guarantee is about one of them.
-func (d *Data) Select(rows []int) *Data {
-	pick := func(column []int32) []int32 {
-		if column == nil {
-			return nil
-		}
-		out := make([]int32, len(rows))
-		for i, row := range rows {
-			out[i] = column[row]
-		}
-		return out
-	}
-	out := &Data{schema: d.schema, classes: pick(d.classes), rows: len(rows)}
-	for _, c := range d.columns {
-		out.columns = append(out.columns, pick(c))
-	}
-	return out
-}
-
 // Read reads the records of rows; columns that are not in the schema are not looked at.
 //
 // Errors are those of rows; or they wrap dp.ErrInvalid: for a bad schema, a column that is

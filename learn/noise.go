@@ -301,19 +301,6 @@ func (n *Noise) Releaser() (*Releaser, error) {
 	return r, err
 }
 
-// DeterministicReleaser returns a Releaser whose noise is a function of the seed.
-//
-// NEVER USE IT FOR A RELEASE. It is for tests and studies: models made by it have no
-// guarantee.
-func (n *Noise) DeterministicReleaser(seed [32]byte) (*Releaser, error) {
-	r := &Releaser{noise: n, left: n.releases}
-	var err error
-	if n.table != nil {
-		r.sampler, err = sampler.NewNoiseDeterministic(n.table, seed, sampler.Options{})
-	}
-	return r, err
-}
-
 // Guarantee returns that of what the Releaser returns; nil for none.
 func (r *Releaser) Guarantee() *Guarantee {
 	if !r.private {
