@@ -14,8 +14,8 @@ import (
 	"github.com/noisewright/noisewright/release"
 )
 
-// Numbers that are added up are multiples of 1/gridSteps, so that sums are exact and what a
-// record can change in one is not a matter of rounding.
+// Values are rounded to multiples of 1/gridSteps before they are added up: sums are exact, and
+// no rounding enlarges what a record changes in one.
 const (
 	gridBits  = 24
 	gridSteps = 1 << gridBits

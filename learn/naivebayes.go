@@ -130,7 +130,7 @@ func newCategorical(classes int, cells []float64) (f naiveFeature) {
 	return f
 }
 
-// newNumeric takes the counts as divisors, which are at least minCount, and as released.
+// newNumeric takes the counts twice: as divisors, which are at least minCount, and as released.
 func newNumeric(divisors, counts, sums, squares []float64, deviation float64) (f naiveFeature) {
 	for c, n := range divisors {
 		mean, square := min(max(sums[c]/n, -1), 1), (squares[c]+counts[c])/2/n

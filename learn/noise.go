@@ -228,8 +228,8 @@ func prove(v *tables.Verified, b Budget, releases int) (*Noise, error) {
 	}
 	if b.Neighbors == dp.Replace { // of the pair of steps, see Budget.addRemove
 		epsilon *= 2
-		// The budget, not what is proved: of an equal call the ledger takes up a charge that has
-		// no answer, also if other noise is found by then.
+		// The cost is that of the budget, which is at least the one proved: an equal call takes
+		// up a charge that has no answer, with the same cost even if it finds other noise.
 		cost = account.Cost{Epsilon: b.Epsilon, Delta: b.Delta, Times: 1}
 	}
 	variance, _ := t.ExpectedLossOf(loss.L2).Float64()
