@@ -49,6 +49,9 @@ func keeps(t *testing.T, x Target, c *Calibration, nearly float64) {
 }
 
 func TestCalibrate(t *testing.T) {
+	if testing.Short() {
+		t.Skip("slow")
+	}
 	for _, test := range []struct {
 		x      Target
 		shaped bool // exponential power noise is the better one
@@ -84,6 +87,9 @@ func TestCalibrate(t *testing.T) {
 // TestCalibrateWithoutDesigner: Gaussian noise alone has about the loss that its closed
 // form says, on the integers too.
 func TestCalibrateWithoutDesigner(t *testing.T) {
+	if testing.Short() {
+		t.Skip("slow")
+	}
 	x := target(50, 1, 1e-6)
 	x.Query, x.Sensitivity = dp.RealQuery, 1
 	c, err := Calibrate(context.Background(), x, nil, CalibrateOptions{Exponents: []float64{2}})

@@ -81,6 +81,9 @@ func sumOfCoins(n int, epsilon, d, at float64) float64 {
 }
 
 func TestRandomizedResponseExactly(t *testing.T) {
+	if testing.Short() {
+		t.Skip("slow")
+	}
 	for _, n := range []int{1, 2, 3, 7, 100, 1000} {
 		for _, epsilon := range []float64{0.01, 0.5, 3} {
 			for _, d := range []float64{0, 1e-8, 0.01} {
@@ -324,6 +327,9 @@ func TestDeltaTooSmall(t *testing.T) {
 // largest parameters: bounds in order, and upper bounds no worse than basic
 // composition.
 func TestExtremes(t *testing.T) {
+	if testing.Short() {
+		t.Skip("slow")
+	}
 	for i, text := range []string{
 		"gaussian:sigma=0.05", "gaussian:sigma=1e6", "laplace:epsilon=100", "laplace:epsilon=1e-7",
 		"discrete-gaussian:sigma=0.05", "discrete-gaussian:sigma=20,sensitivity=400", "dp:epsilon=0,delta=0.9",

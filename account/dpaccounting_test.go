@@ -63,6 +63,9 @@ func checkGolden(t *testing.T, data []byte) {
 }
 
 func TestDPAccounting(t *testing.T) {
+	if testing.Short() {
+		t.Skip("slow")
+	}
 	data, err := os.ReadFile("testdata/dp_accounting.json")
 	if err != nil {
 		t.Fatal(err)

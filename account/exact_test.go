@@ -155,6 +155,9 @@ func brackets(t testing.TB, what string, b Bounds, exact float64) {
 // TestTablesAgainstAdversaries holds the bounds against the best adversary, for
 // one to three releases of random tables, the same or others.
 func TestTablesAgainstAdversaries(t *testing.T) {
+	if testing.Short() {
+		t.Skip("slow")
+	}
 	r := rand.New(rand.NewSource(1))
 	for trial := range 150 {
 		var releases []Release

@@ -93,6 +93,9 @@ func TestTransformError(t *testing.T) {
 
 // Both ways, up to the longest transform: the errors of either add up.
 func TestTransformRoundTrip(t *testing.T) {
+	if testing.Short() {
+		t.Skip("slow")
+	}
 	r := rand.New(rand.NewSource(2))
 	for n := 1 << 11; n <= maxLength/4; n *= 4 {
 		for _, n := range []int{n, 2 * n} {

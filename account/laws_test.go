@@ -128,6 +128,9 @@ func fixedSequence(releases [][]lawPair, epsilon float64) (best float64) {
 // TestKernelsAgainstAdversaries holds the bounds against the best adversary in exact
 // arithmetic, for one to three releases of random kernels.
 func TestKernelsAgainstAdversaries(t *testing.T) {
+	if testing.Short() {
+		t.Skip("slow")
+	}
 	r := rand.New(rand.NewSource(1))
 	for trial := range 60 {
 		times := 1 + trial%3
@@ -234,6 +237,9 @@ func randomizerOf(t testing.TB, rows [][]uint64, epsilon, delta float64) *local.
 // TestRandomizersAgainstAdversaries is the same for randomizers, whose values are all
 // neighbors; values between nodes cost no more.
 func TestRandomizersAgainstAdversaries(t *testing.T) {
+	if testing.Short() {
+		t.Skip("slow")
+	}
 	r := rand.New(rand.NewSource(4))
 	for trial := range 40 {
 		times, n, answers := 1+trial%3, 2+trial%2, 2+r.Intn(3)

@@ -12,6 +12,9 @@ import (
 // TestGaussianShapeIsTight composes a table whose privacy losses lie anywhere, and
 // not at multiples of its epsilon as those of designed tables do.
 func TestGaussianShapeIsTight(t *testing.T) {
+	if testing.Short() {
+		t.Skip("slow")
+	}
 	const (
 		cells = 16 // per sensitivity
 		sigma = 12.0

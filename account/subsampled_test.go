@@ -207,6 +207,9 @@ func TestSubsampledLimits(t *testing.T) {
 // TestSubsampledWidth: bounds within 1 % of each other where most losses lie close together,
 // and those asked for δ and for ε agree.
 func TestSubsampledWidth(t *testing.T) {
+	if testing.Short() {
+		t.Skip("slow")
+	}
 	for _, x := range []struct {
 		sigma, rate float64
 		steps       int

@@ -14,7 +14,7 @@ func BenchmarkRelease(b *testing.B) {
 			if err != nil {
 				b.Fatal(err)
 			}
-			u, r := make([]float64, 128), Rand(1, "benchmark", 0)
+			u, r := make([]float64, 128), random(1)
 			for b.Loop() {
 				n.Release(u, make([]float64, 128), r)
 			}

@@ -5,9 +5,15 @@ import (
 	"math"
 	"slices"
 
+	"gonum.org/v1/gonum/blas/blas64"
+
 	"github.com/noisewright/noisewright/internal/check"
 	"github.com/noisewright/noisewright/latent/bundle"
+	"github.com/noisewright/noisewright/noise"
 )
+
+// Matrix is a dense matrix by rows, of which Stride is Cols.
+type Matrix = blas64.General
 
 // Body is what encodings are clipped to: around 0, with the same radius r in each of Z
 // coordinates. Box is |u_i| <= r, L1Ball is Σ|u_i| <= r, Ball is Σu_i² <= r².
@@ -15,6 +21,19 @@ type Body struct {
 	Domain      bundle.Domain
 	Radius      float64 // above 0, in units of the encoding
 	Coordinates int     // Z, 1 to bundle.MaxCoordinates
+}
+
+// BestDomain returns the body in which a kind of noise does best: the l1 ball for Laplace
+// noise, the ball for Gaussian and spherical noise, the box for all others.
+func BestDomain(kind bundle.Kind) bundle.Domain {
+	switch kind {
+	case noise.Laplace:
+		return bundle.L1Ball
+	case noise.Gaussian, bundle.Spherical:
+		return bundle.Ball
+	default:
+		return bundle.Box
+	}
 }
 
 // The least and the largest radius. Their tables are then far from what float64s hold.

@@ -1,7 +1,6 @@
-// Package encoder is what learned private encoders have in common: the body that an
-// encoding is clipped to, with the gradient through the clipping; the noise, as a fast draw
-// for training and as what a bundle proves; training that can be interrupted; and the search
-// for the number of coordinates to send.
+// Package encoder has the noise of learned private encoders: the body that an encoding is
+// clipped to, with the gradient through the clipping, and the noise, as a fast draw for
+// training and as what a bundle proves. What trains is up to the caller.
 //
 //	noise, err := encoder.NewNoise(ctx, bundle.Designed, body, promise, design)
 //	…                                    // train, with body.Clip and noise.Release in the loop
@@ -12,7 +11,4 @@
 // The privacy of a trained encoder never depends on training. Whatever the network is, its
 // output is clipped to the body at every call, and the noise is that of the body. Training
 // is in floating point, seeded, and proves nothing.
-//
-// The systems are in packages of their own: cmd/internal/encoders/taskaware, cmd/internal/encoders/vlm and
-// cmd/internal/encoders/minimax.
 package encoder

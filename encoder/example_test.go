@@ -4,16 +4,18 @@ import (
 	"context"
 	"fmt"
 	"log"
+	"math/rand/v2"
 
 	"github.com/noisewright/noisewright/encoder"
 	"github.com/noisewright/noisewright/latent"
 	"github.com/noisewright/noisewright/latent/bundle"
+	"github.com/noisewright/noisewright/noise"
 )
 
 // Noise to train with, and the proof of the bundle that it comes into.
 func Example() {
 	body := encoder.Body{Domain: bundle.L1Ball, Radius: 1, Coordinates: 2}
-	noise, err := encoder.NewNoise(context.Background(), bundle.Laplace, body, bundle.Promise{Epsilon: 2}, nil)
+	noise, err := encoder.NewNoise(context.Background(), noise.Laplace, body, bundle.Promise{Epsilon: 2}, nil)
 	if err != nil {
 		log.Fatal(err)
 	}
@@ -21,7 +23,7 @@ func Example() {
 	u := encoder.Matrix{Rows: 1, Cols: 2, Stride: 2, Data: []float64{3, -1}}
 	body.Clip(u)
 	fmt.Println("clipped to", u.Data)
-	noise.Release(u.Data, u.Data, encoder.Rand(1, "noise", 0)) // fresh at each step
+	noise.Release(u.Data, u.Data, rand.New(rand.NewPCG(1, 2))) // fresh at each step
 
 	// The bundle of what was trained.
 	spec := bundle.Spec{

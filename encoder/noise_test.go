@@ -17,6 +17,7 @@ import (
 	"github.com/noisewright/noisewright/latent"
 	"github.com/noisewright/noisewright/latent/bundle"
 	"github.com/noisewright/noisewright/loss"
+	"github.com/noisewright/noisewright/noise"
 	"github.com/noisewright/noisewright/proof"
 	"github.com/noisewright/noisewright/sampler"
 	"github.com/noisewright/noisewright/tables"
@@ -56,6 +57,9 @@ var private = kinds[:len(kinds)-1]
 // Whatever the kind, the body and the promise: the bundle proves the promise, and nearly all
 // of its epsilon is used.
 func TestNoiseIsProved(t *testing.T) {
+	if testing.Short() {
+		t.Skip("slow")
+	}
 	all, one := []int{1, 3}, []int{3}
 	for _, c := range []struct {
 		promise     bundle.Promise
@@ -69,7 +73,7 @@ func TestNoiseIsProved(t *testing.T) {
 		{bundle.Promise{Epsilon: 100, Delta: 1e-6}, domains[2:], one},
 	} {
 		for _, kind := range private {
-			if kind == bundle.Gaussian && (c.promise.Delta == 0 || c.promise.Epsilon == 100) { // TestNoiseRefuses
+			if kind == noise.Gaussian && (c.promise.Delta == 0 || c.promise.Epsilon == 100) { // TestNoiseRefuses
 				continue
 			}
 			for _, domain := range c.domains {
@@ -97,7 +101,7 @@ func proved(t *testing.T, kind bundle.Kind, body Body, promise bundle.Promise) {
 	// Designs for a coordinate end at an epsilon of 20, unbiased ones of 8.
 	most := float64(proof.MaxEpsilon)
 	switch kind {
-	case bundle.Designed, bundle.Staircase:
+	case bundle.Designed, noise.Staircase:
 		most = 20 * float64(body.Coordinates)
 	case bundle.LocalUnbiased:
 		most = mostUnbiasedEpsilon * float64(body.Coordinates)
@@ -128,6 +132,9 @@ func TestNoiseIsComposedExactly(t *testing.T) {
 // Smirnov for each coordinate and for the sum of both: false alarms once in 10⁹, distances of
 // 0.05 are seen.
 func TestReleaseIsThatOfTheBundle(t *testing.T) {
+	if testing.Short() {
+		t.Skip("slow")
+	}
 	const draws = 10000
 	x := []float64{0.9, -0.4}
 	for _, kind := range private {
@@ -141,13 +148,13 @@ func TestReleaseIsThatOfTheBundle(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			p, err := bundle.NewDeterministicPrivatizer(v, [32]byte{1}, sampler.Options{})
+			p, err := v.NewDeterministicPrivatizer([32]byte{1}, sampler.Options{})
 			if err != nil {
 				t.Fatal(err)
 			}
 			u := Matrix{Rows: draws, Cols: 2, Stride: 2, Data: slices.Repeat(x, draws)}
 			body.Clip(u)
-			n.Release(u.Data, u.Data, Rand(1, "test", 0))
+			n.Release(u.Data, u.Data, random(1))
 			var ours, theirs [3][]float64
 			for k := range draws {
 				own := u.Data[2*k:][:2]
@@ -198,7 +205,7 @@ func TestLaw(t *testing.T) {
 	}
 	for _, v := range []*tables.Verified{bounded, endless} {
 		table := v.Mechanism()
-		l, r := newLaw(table), Rand(7, "law", 0)
+		l, r := newLaw(table), random(7)
 		cells, atom := table.PMF()
 		if atom != 0 {
 			t.Fatal("a table with an atom")
@@ -264,7 +271,7 @@ func TestFit(t *testing.T) {
 	}
 	square := func(n Noise) (sum float64) {
 		out := make([]float64, len(u.Data))
-		n.Release(out, u.Data, Rand(1, "test", 0))
+		n.Release(out, u.Data, random(1))
 		for i, x := range u.Data {
 			sum += (out[i] - x) * (out[i] - x)
 		}
@@ -279,7 +286,7 @@ func TestFit(t *testing.T) {
 	if _, err := Fit(n, Matrix{Rows: 1, Cols: 1, Stride: 1, Data: []float64{0}}); !errors.Is(err, dp.ErrInvalid) {
 		t.Errorf("encodings of another width: %v", err)
 	}
-	laplace, err := NewNoise(t.Context(), bundle.Laplace, body, bundle.Promise{Epsilon: 2}, nil)
+	laplace, err := NewNoise(t.Context(), noise.Laplace, body, bundle.Promise{Epsilon: 2}, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -295,7 +302,7 @@ func TestNone(t *testing.T) {
 		t.Fatal(err)
 	}
 	dst := make([]float64, 2)
-	if n.Release(dst, []float64{0.25, -1}, Rand(1, "test", 0)); !slices.Equal(dst, []float64{0.25, -1}) {
+	if n.Release(dst, []float64{0.25, -1}, random(1)); !slices.Equal(dst, []float64{0.25, -1}) {
 		t.Errorf("released %v", dst)
 	}
 	if _, err := install(t, n, 2).Verify(nil); !errors.Is(err, bundle.ErrNoPromise) {
@@ -312,17 +319,17 @@ func TestNoiseRefuses(t *testing.T) {
 		want    string
 	}{
 		{"magic", good, bundle.Promise{Epsilon: 1}, `noise = "magic", want one of`},
-		{bundle.Laplace, good, bundle.Promise{}, "epsilon = 0, want a number above 0"},
-		{bundle.Laplace, good, bundle.Promise{Epsilon: math.NaN()}, "epsilon = NaN, want a number above 0"},
-		{bundle.Laplace, good, bundle.Promise{Epsilon: 101}, "epsilon = 101, want a number above 0 and at most 100"},
-		{bundle.Laplace, good, bundle.Promise{Epsilon: 1, Delta: 1}, "delta = 1, want a probability, at least 0 and below 1"},
-		{bundle.Gaussian, good, bundle.Promise{Epsilon: 1}, "delta = 0, want a number above 0 for gaussian noise"},
-		{bundle.Laplace, Body{bundle.Bounds, 1, 2}, bundle.Promise{Epsilon: 1}, `domain = "bounds", want box, l1-ball or ball`},
+		{noise.Laplace, good, bundle.Promise{}, "epsilon = 0, want a number above 0"},
+		{noise.Laplace, good, bundle.Promise{Epsilon: math.NaN()}, "epsilon = NaN, want a number above 0"},
+		{noise.Laplace, good, bundle.Promise{Epsilon: 101}, "epsilon = 101, want a number above 0 and at most 100"},
+		{noise.Laplace, good, bundle.Promise{Epsilon: 1, Delta: 1}, "delta = 1, want a probability, at least 0 and below 1"},
+		{noise.Gaussian, good, bundle.Promise{Epsilon: 1}, "delta = 0, want a number above 0 for gaussian noise"},
+		{noise.Laplace, Body{bundle.Bounds, 1, 2}, bundle.Promise{Epsilon: 1}, `domain = "bounds", want box, l1-ball or ball`},
 		{bundle.None, Body{bundle.Box, 0, 2}, bundle.Promise{}, "radius = 0, want a number from 1e-06"},
-		{bundle.Laplace, Body{bundle.Box, 1, 0}, bundle.Promise{Epsilon: 1}, "coordinates = 0, want 1 to 4096"},
+		{noise.Laplace, Body{bundle.Box, 1, 0}, bundle.Promise{Epsilon: 1}, "coordinates = 0, want 1 to 4096"},
 		{bundle.LocalUnbiased, good, bundle.Promise{Epsilon: 1e-4}, "epsilon = 5e-05, want"},
-		{bundle.Gaussian, good, bundle.Promise{Epsilon: 1e-4, Delta: 1e-6}, "scale of the noise = "},
-		{bundle.Gaussian, good, bundle.Promise{Epsilon: 100, Delta: 1e-6}, "epsilon = 100 is too large for Gaussian noise"},
+		{noise.Gaussian, good, bundle.Promise{Epsilon: 1e-4, Delta: 1e-6}, "scale of the noise = "},
+		{noise.Gaussian, good, bundle.Promise{Epsilon: 100, Delta: 1e-6}, "epsilon = 100 is too large for Gaussian noise"},
 	} {
 		if _, err := NewNoise(t.Context(), c.kind, c.body, c.promise, truncated); !errors.Is(err, dp.ErrInvalid) || !strings.Contains(err.Error(), c.want) {
 			t.Errorf("%v: %v, want %q", c, err, c.want)

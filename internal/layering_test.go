@@ -88,22 +88,38 @@ var arrows = map[string][]string{
 
 	// Learned encoders. Their parts are floats that no promise rests on, but that of a
 	// private training, which covers their rounding.
-	"encoder":                                {"proof", "encoder/internal/checkpoint", "latent", "latent/bundle", "lp", "local", "tables", "noise", "dp", "loss", "internal/check", "gonum.org/v1/gonum/blas"},
-	"cmd/internal/encoders/taskaware":        {"encoder", "cmd/internal/encoders/internal/dense", "cmd/internal/encoders/internal/regress", "latent/bundle", "dp", "internal/check"},
-	"cmd/internal/encoders/minimax":          {"encoder", "cmd/internal/encoders/internal/dense", "cmd/internal/encoders/internal/regress", "latent/bundle", "internal/check", "gonum.org/v1/gonum/blas", "gonum.org/v1/gonum/mat"},
-	"cmd/internal/encoders/attack":           {"cmd/internal/encoders/internal/dense", "cmd/internal/encoders/internal/regress", "internal/check", "gonum.org/v1/gonum/blas", "gonum.org/v1/gonum/floats"},
-	"encoder/internal/checkpoint":            {"internal/files", "internal/strictjson", "internal/check"},
-	"cmd/internal/encoders/internal/dense":   {"latent/bundle", "internal/check", "gonum.org/v1/gonum/blas", "gonum.org/v1/gonum/floats"},
-	"cmd/internal/encoders/vlm":              {"encoder", "cmd/internal/encoders/internal/dense", "cmd/internal/encoders/internal/dpsgd", "latent/bundle", "internal/check"},
-	"cmd/internal/encoders/internal/dpsgd":   {"account", "sampler", "tables", "internal/check"},
-	"cmd/internal/encoders/internal/regress": {"cmd/internal/encoders/internal/dense", "internal/check", "gonum.org/v1/gonum/blas", "gonum.org/v1/gonum/floats", "gonum.org/v1/gonum/mat", "gonum.org/v1/gonum/optimize"},
+	"encoder":               {"proof", "noise", "latent", "latent/bundle", "lp", "local", "tables", "dp", "loss", "internal/check", "gonum.org/v1/gonum/blas"},
+	"cmd/internal/encoders": {"encoder", "cmd/internal/encoders/internal/checkpoint", "latent/bundle", "noise", "dp", "internal/check"},
+	"cmd/internal/encoders/taskaware": {
+		"encoder", "cmd/internal/encoders", "cmd/internal/encoders/internal/dense", "cmd/internal/encoders/internal/regress",
+		"latent/bundle", "dp", "internal/check",
+	},
+	"cmd/internal/encoders/minimax": {
+		"encoder", "cmd/internal/encoders", "cmd/internal/encoders/internal/dense", "cmd/internal/encoders/internal/regress",
+		"latent/bundle", "internal/check", "gonum.org/v1/gonum/blas", "gonum.org/v1/gonum/mat",
+	},
+	"cmd/internal/encoders/vlm": {
+		"encoder", "cmd/internal/encoders", "cmd/internal/encoders/internal/dense", "cmd/internal/encoders/internal/dpsgd",
+		"latent/bundle", "internal/check",
+	},
+	"cmd/internal/encoders/attack": {
+		"cmd/internal/encoders/internal/dense", "cmd/internal/encoders/internal/regress", "internal/check",
+		"gonum.org/v1/gonum/blas", "gonum.org/v1/gonum/floats",
+	},
+	"cmd/internal/encoders/internal/checkpoint": {"internal/files", "internal/strictjson", "internal/check"},
+	"cmd/internal/encoders/internal/dense":      {"latent/bundle", "internal/check", "gonum.org/v1/gonum/blas", "gonum.org/v1/gonum/floats"},
+	"cmd/internal/encoders/internal/dpsgd":      {"account", "sampler", "tables", "internal/check"},
+	"cmd/internal/encoders/internal/regress": {
+		"cmd/internal/encoders/internal/dense", "internal/check",
+		"gonum.org/v1/gonum/blas", "gonum.org/v1/gonum/floats", "gonum.org/v1/gonum/mat", "gonum.org/v1/gonum/optimize",
+	},
 
 	// The front door and the program.
 	"": {"proof", "internal/check", "lp", "lp/highs", "account", "tables", "kernels", "sampler", "dp", "loss", "release"},
 	"cmd/internal/cli": {
 		"proof", "cmd/internal/shell", "cmd/internal/studio", "internal/csvfile", "cmd/internal/figure", "internal/exact", "internal/check", "internal/files",
 		"lp", "lp/solver", "lp/highs", "tables", "tables/shapes", "kernels", "cells", "local", "sampler", "noise", "dp", "loss", "account", "release", "release/ledger", "learn", "latent", "latent/bundle",
-		"encoder", "cmd/internal/encoders/taskaware", "cmd/internal/encoders/vlm", "cmd/internal/encoders/minimax", "cmd/internal/encoders/attack",
+		"encoder", "cmd/internal/encoders", "cmd/internal/encoders/taskaware", "cmd/internal/encoders/vlm", "cmd/internal/encoders/minimax", "cmd/internal/encoders/attack",
 		"github.com/spf13/cobra", "github.com/spf13/pflag", "gonum.org/v1/plot", "gonum.org/v1/gonum/mat", "gonum.org/v1/gonum/stat/distuv",
 	},
 	"cmd/internal/shell": {
@@ -118,7 +134,7 @@ var arrows = map[string][]string{
 	"cmd/internal/scripttest": {"cmd/internal/jsontest", "github.com/rogpeppe/go-internal"}, // for tests
 	"internal/csvfile":        {"internal/check", "github.com/klauspost/compress/zstd"},
 	"cmd/internal/portrait":   {"proof/forms", "proof", "tables", "kernels", "cells", "local", "account", "dp", "loss", "internal/exact"},
-	"cmd/internal/figure":     {"cmd/internal/portrait", "tables", "kernels", "cells", "local", "noise", "dp", "loss", "internal/check", "gonum.org/v1/plot"},
+	"cmd/internal/figure":     {"cmd/internal/portrait", "proof", "tables", "kernels", "cells", "local", "noise", "dp", "loss", "internal/check", "gonum.org/v1/plot"},
 
 	"internal/check":      {},
 	"internal/exact":      {},

@@ -86,6 +86,9 @@ func randomSpec(tb testing.TB, rng *rand.Rand) Spec {
 // exceed it, and the largest, found just below the upper edge of one cell and at
 // the lower edge of another, attains it.
 func TestDeltaAgainstQueries(t *testing.T) {
+	if testing.Short() {
+		t.Skip("slow")
+	}
 	rng := rand.New(rand.NewPCG(41, 42))
 	for range 100 {
 		s := randomSpec(t, rng)
@@ -179,6 +182,9 @@ func TestLossAgainstQuadrature(t *testing.T) {
 // TestDualNeverExceedsAnAchievedLoss is weak duality: whatever multipliers
 // are written down, the bound stays below the loss of a private kernel.
 func TestDualNeverExceedsAnAchievedLoss(t *testing.T) {
+	if testing.Short() {
+		t.Skip("slow")
+	}
 	rng := rand.New(rand.NewPCG(43, 44))
 	others := []loss.Loss{loss.L2, loss.L1} // of caps
 	for i, loss := range []loss.Loss{loss.L1, loss.L2} {

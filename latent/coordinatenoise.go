@@ -35,7 +35,7 @@ func (r *Result) perCoordinate(ctx context.Context, kind bundle.Kind, family bud
 			return nil, err
 		}
 		splits[z] = a
-		cs = append(cs, r.splitCandidate(kind, bundle.Basic, a, nil, l))
+		cs = append(cs, r.splitCandidate(kind, kind.Composition(), a, nil, l))
 	}
 	best, err := r.bestOf(ctx, cs)
 	if err != nil || best == nil {
@@ -48,7 +48,7 @@ func (r *Result) perCoordinate(ctx context.Context, kind bundle.Kind, family bud
 		if err != nil {
 			return nil, err
 		}
-		best = r.splitCandidate(kind, bundle.Basic, a, points, l)
+		best = r.splitCandidate(kind, kind.Composition(), a, points, l)
 		if best.Loss, err = r.loss(best); err != nil {
 			return nil, err
 		}

@@ -89,6 +89,9 @@ func TestSignMaximumOfManyRows(t *testing.T) {
 
 // 24 features, the hours of a day, are not too many.
 func TestSignMaximumOf24Rows(t *testing.T) {
+	if testing.Short() {
+		t.Skip("slow")
+	}
 	b := randomSquare(rand.New(rand.NewPCG(32, 0)), 24)
 	rows := make([][]float64, 24)
 	for i := range rows {

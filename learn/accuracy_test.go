@@ -50,6 +50,9 @@ func errorOf(t *testing.T, fit fitter, d *Data, n *Noise, splits, draws int) (me
 // this was written, and to published software: diffprivlib 0.6.6 has 28.2 % on the numbers of
 // ecoli and 27.7 % on abalone at a pure epsilon of 1. All random numbers have seeds.
 func TestErrors(t *testing.T) {
+	if testing.Short() {
+		t.Skip("slow")
+	}
 	for _, c := range []struct {
 		set           string
 		budget        Budget

@@ -30,6 +30,9 @@ const (
 type attack func(t *testing.T, n *Noise) (with, without []float64)
 
 func TestAudit(t *testing.T) {
+	if testing.Short() {
+		t.Skip("slow")
+	}
 	for _, c := range []struct {
 		name             string
 		kind             string

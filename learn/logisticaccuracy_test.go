@@ -10,6 +10,9 @@ import (
 // total of epsilon = 1 and delta = 1e-5, to what it was when this was written, and that noise of
 // least variance has the shape of Gaussian noise for so many releases.
 func TestLogisticErrorRates(t *testing.T) {
+	if testing.Short() {
+		t.Skip("slow")
+	}
 	fit := func(d *Data, r *Releaser) (Classifier, error) {
 		return FitLogistic(t.Context(), d, r, LogisticOptions{})
 	}

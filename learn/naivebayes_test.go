@@ -117,6 +117,9 @@ func TestNaiveBayesRecovers(t *testing.T) {
 // TestNaiveBayesOfNoRecords: what is learned is noise, a model all the same, and its scores
 // are finite.
 func TestNaiveBayesOfNoRecords(t *testing.T) {
+	if testing.Short() {
+		t.Skip("slow")
+	}
 	empty := encoded(t, smallRecords(), small())
 	one := encoded(t, smallRecords("n,a,1,p,7"), small())
 	noise := noiseOf(t, gaussian, Budget{1e-3, 1e-9, addRemove.Neighbors}, small().NaiveBayesReleases(), Options{})

@@ -29,6 +29,9 @@ func noiseOf(t *testing.T, kind string, b Budget, releases int, o Options) *Nois
 
 // TestNoiseKeepsBudget: what is proved of the noise is within the budget, and not far below.
 func TestNoiseKeepsBudget(t *testing.T) {
+	if testing.Short() {
+		t.Skip("slow")
+	}
 	for _, c := range []struct {
 		kind      string
 		budget    Budget
@@ -69,6 +72,9 @@ func TestNoiseKeepsBudget(t *testing.T) {
 
 // TestPureNoiseOfManyReleases: rounding does not push what is proved above the budget.
 func TestPureNoiseOfManyReleases(t *testing.T) {
+	if testing.Short() {
+		t.Skip("slow")
+	}
 	for _, releases := range []int{3, 11, 59} {
 		noiseOf(t, laplace, Budget{0.1, 0, dp.AddRemove}, releases, Options{})
 	}

@@ -150,6 +150,9 @@ func TestDecodeRefuses(t *testing.T) {
 // true: it is private, unbiased if it says so and within its cap, its losses are not above
 // and its bound is not above what the definitions give.
 func TestTampered(t *testing.T) {
+	if testing.Short() {
+		t.Skip("slow")
+	}
 	number := regexp.MustCompile(`-?[0-9]+(\.[0-9]+)?(e-?[0-9]+)?`)
 	refused, accepted := 0, 0
 	pure := twoAnswers()

@@ -375,6 +375,9 @@ func boundSpec(rng *rand.Rand, kind Kind, objective Objective, delta float64, un
 // TestBoundAgainstOracle compares the bound of random multipliers with that of the
 // definitions, for all kinds of bounds: it is not above it, and hardly below.
 func TestBoundAgainstOracle(t *testing.T) {
+	if testing.Short() {
+		t.Skip("slow")
+	}
 	rng := rand.New(rand.NewPCG(71, 72))
 	for _, kind := range []Kind{Real, Integer, Category} {
 		for _, objective := range []Objective{Mean, Worst} {
@@ -465,6 +468,9 @@ func TestLowered(t *testing.T) {
 // TestBoundBelowLosses is weak duality: whatever multipliers are written down, the bound
 // stays below the loss of a randomizer that keeps the promise.
 func TestBoundBelowLosses(t *testing.T) {
+	if testing.Short() {
+		t.Skip("slow")
+	}
 	rng := rand.New(rand.NewPCG(73, 74))
 	best := 0.0
 	for range 5 {

@@ -219,6 +219,9 @@ func between(rng *rand.Rand, s *Spec) *big.Rat {
 // the integral, the worst is above that of every value and hardly above the largest, and
 // the bias is that of a node.
 func TestCertificateAgainstOracle(t *testing.T) {
+	if testing.Short() {
+		t.Skip("slow")
+	}
 	rng := rand.New(rand.NewPCG(61, 62))
 	pure := 0
 	for range 40 {

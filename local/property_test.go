@@ -85,6 +85,9 @@ func scaled(s Spec, unit float64) Spec {
 // TestUnits: other units, from very small to very large ones, and the mirror image change
 // all numbers by the power of the loss, and delta not at all.
 func TestUnits(t *testing.T) {
+	if testing.Short() {
+		t.Skip("slow")
+	}
 	rng := rand.New(rand.NewPCG(81, 82))
 	proved := 0
 	for n := range 8 {

@@ -63,6 +63,9 @@ func costlySpec(t *testing.T, lossName string, delta float64, objective Objectiv
 // A check that costs too much ends at the limit of work or with its context, and says that
 // the randomizer is not checked.
 func TestWorkIsLimited(t *testing.T) {
+	if testing.Short() {
+		t.Skip("slow")
+	}
 	for name, s := range map[string]Spec{
 		"many pairs of nodes": costlySpec(t, "l2", 0.1, Worst),
 		"many prices":         costlySpec(t, "l1", 0.1, Mean),

@@ -23,6 +23,9 @@ func bracket(x *big.Rat, p float64) (low, high *big.Rat) {
 // TestPowerGridMean: on the right side of the sum and close to it, points near 0,
 // far away and on both sides; runs of one point are tight.
 func TestPowerGridMean(t *testing.T) {
+	if testing.Short() {
+		t.Skip("slow")
+	}
 	rng := rand.New(rand.NewPCG(8, 8))
 	for _, p := range testPowers {
 		l := must2(New("lp", p))
@@ -71,6 +74,9 @@ func TestPowerGridMean(t *testing.T) {
 // points of every interval, to all digits; it is second order close; Growth is
 // not above any increment and does not decrease.
 func TestPowerLowerNode(t *testing.T) {
+	if testing.Short() {
+		t.Skip("slow")
+	}
 	for _, p := range testPowers {
 		l := must2(New("lp", p))
 		for _, step := range []*big.Rat{big.NewRat(1, 1), big.NewRat(2, 7)} {

@@ -219,6 +219,9 @@ func (p plain) below(a, b, la, lb *big.Rat) error {
 // on either side of the jumps, and Growth is not above any increment, does not
 // decrease, and is reached.
 func TestPiecewiseLowerNode(t *testing.T) {
+	if testing.Short() {
+		t.Skip("slow")
+	}
 	rng := rand.New(rand.NewPCG(2, 2))
 	for range 100 {
 		l, oracle := randomPiecewise(rng)

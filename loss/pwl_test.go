@@ -53,6 +53,9 @@ func TestReadPWL(t *testing.T) {
 // TestPWLLarge: the largest loss there may be survives its name, and its methods
 // stay fast enough to be called for every cell.
 func TestPWLLarge(t *testing.T) {
+	if testing.Short() {
+		t.Skip("slow")
+	}
 	segments := []segment{{Knot: math.Inf(-1), Slope: -5000}}
 	for i := range maxKnots - 1 {
 		segments = append(segments, segment{Knot: float64(i-5000) / 16, Slope: float64(i) - 5000 + 0.5})

@@ -38,14 +38,9 @@ type CellsProblem struct {
 
 func (p CellsProblem) validate() error {
 	errs := check.In("lp")
-	errs.Add(validate(dp.Problem{Privacy: p.Privacy, Loss: p.Loss}))
-	if p.Delta == 0 {
-		errs.Badf("delta", "0 (pure differential privacy)", "a number from %g to %g for a kernel", MinDelta, MaxDelta)
-	}
+	validateKernel(errs, p.Privacy, p.Loss)
 	n := len(p.Edges) - 1
-	if n < 1 || n > cells.MaxCells {
-		errs.Badf("edges", fmt.Sprintf("%d edges", n+1), "2 to %d", cells.MaxCells+1)
-	}
+	errs.Want(n >= 1 && n <= cells.MaxCells, "edges", fmt.Sprintf("%d edges", n+1), "2 to %d", cells.MaxCells+1)
 	for i, x := range p.Edges {
 		infinite := i == 0 && math.IsInf(x, -1) || i == n && math.IsInf(x, 1)
 		if !infinite && (!check.Finite(x) || i > 0 && !(x > p.Edges[i-1])) {
@@ -55,31 +50,18 @@ func (p CellsProblem) validate() error {
 	}
 	some := p.Weight == nil
 	for i, w := range p.Weight {
-		if !(w >= 0) || !check.Finite(w) {
-			errs.Bad(fmt.Sprintf("weight[%d]", i), w, "a finite number >= 0")
-		}
+		errs.Want(w >= 0 && check.Finite(w), fmt.Sprintf("weight[%d]", i), w, "a finite number >= 0")
 		some = some || w > 0
 	}
-	if m := len(p.Weight); p.Weight != nil && m != n || !some {
-		errs.Badf("weight", fmt.Sprintf("%d numbers", m), "%d, one per cell, and one of them above 0", n)
-	}
-	if p.Bins < 0 || p.Bins > MaxCellsBins {
-		errs.Badf("bins", p.Bins, "1 to %d", MaxCellsBins)
-	}
-	if c := p.InstanceCap; c != 0 && !(c > 0 && c <= math.MaxFloat64) {
-		errs.Bad("instance-cap", c, "0 for none, or a finite number above 0")
-	}
-	if p.CapLoss != nil && p.InstanceCap == 0 {
-		errs.Bad("instance-cap-loss", p.CapLoss.Name(), "none without an instance cap")
-	}
+	m := len(p.Weight)
+	errs.Want((p.Weight == nil || m == n) && some, "weight", fmt.Sprintf("%d numbers", m), "%d, one per cell, and one of them above 0", n)
+	errs.Want(p.Bins >= 0 && p.Bins <= MaxCellsBins, "bins", p.Bins, "1 to %d", MaxCellsBins)
+	wantCap(errs, p.InstanceCap, p.CapLoss)
 	return errs.Err()
 }
 
 // MaxCellsBins bounds the bins per sensitivity of an additive kernel.
 const MaxCellsBins = designcells.MostBins
-
-// DefaultCellsBins bounds the bins of the law of a cell if Options.MaxCells is 0.
-const DefaultCellsBins = 512
 
 // CellsResult is a designed and certified additive kernel.
 type CellsResult struct {
@@ -99,8 +81,8 @@ type CellsResult struct {
 // result is returned beside an error that wraps ErrLimit. Other errors come without a
 // result; one wraps ErrInfeasible if no kernel that keeps the instance cap was found.
 //
-// Both bounds are solved side by side, on two processors if there are. Options.MaxCells
-// bounds the bins of a law. Progress reports bins per sensitivity.
+// Both bounds are solved side by side, on two processors if there are. Options.MaxCells,
+// 512 if it is 0, bounds the bins of a law. Progress reports bins per sensitivity.
 //
 // Guarantee: the kernel's privacy, losses and bound are those of its exact certificate,
 // whatever the solver did.
@@ -108,7 +90,7 @@ func DesignCells(ctx context.Context, p CellsProblem, o Options) (*CellsResult, 
 	if err := errors.Join(p.validate(), o.validate()); err != nil {
 		return nil, err
 	}
-	s, ctx, cancel := o.begin(ctx, DefaultKernelGap, DefaultCellsBins, 1)
+	s, ctx, cancel := o.begin(ctx, DefaultKernelGap, 512, 1)
 	defer cancel()
 	kernel, oneLaw, outcome, err := designcells.Design(ctx, designcells.Problem(p), s)
 	if kernel == nil {

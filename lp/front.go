@@ -117,9 +117,7 @@ func (o FrontOptions) validate(p dp.Problem, losses [2]loss.Loss) error {
 	p.Loss = loss.L1 // in the place of the two
 	errs.Add(validate(p))
 	errs.Add(o.Options.validate())
-	if o.Points != 0 && (o.Points < MinFrontPoints || o.Points > MaxFrontPoints) {
-		errs.Badf("points", o.Points, "an integer from %d to %d", MinFrontPoints, MaxFrontPoints)
-	}
+	errs.Want(o.Points == 0 || o.Points >= MinFrontPoints && o.Points <= MaxFrontPoints, "points", o.Points, "an integer from %d to %d", MinFrontPoints, MaxFrontPoints)
 	for _, l := range losses {
 		if l == nil {
 			errs.Bad("losses", "none", "two losses")

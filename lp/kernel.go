@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"math"
 
 	"github.com/noisewright/noisewright/dp"
 	"github.com/noisewright/noisewright/internal/check"
@@ -42,28 +41,14 @@ type KernelProblem struct {
 
 func (p KernelProblem) validate() error {
 	errs := check.In("lp")
-	errs.Add(validate(dp.Problem{Privacy: p.Privacy, Loss: p.Loss}))
+	validateKernel(errs, p.Privacy, p.Loss)
 	if err := p.Queries.Validate(); err != nil {
 		errs.Add(check.Errorf("lp", nil, "%w", err))
 	}
-	if p.Delta == 0 {
-		errs.Badf("delta", "0 (pure differential privacy)", "a number from %g to %g for a kernel", MinDelta, MaxDelta)
-	}
-	if c := p.InstanceCap; c != 0 && !(c > 0 && c <= math.MaxFloat64) {
-		errs.Bad("instance-cap", c, "0 for none, or a finite number above 0")
-	}
-	if p.CapLoss != nil && p.InstanceCap == 0 {
-		errs.Bad("instance-cap-loss", p.CapLoss.Name(), "none without an instance-cap")
-	}
-	if s := p.CapSlack; !(s >= 0 && s <= 1) {
-		errs.Bad("cap-slack", s, "a number from 0 to 1")
-	}
-	if p.Cells != 0 && (p.Cells < 1 || p.Cells > kernels.MaxCells) {
-		errs.Badf("cells", p.Cells, "1 to %d", kernels.MaxCells)
-	}
-	if n := len(p.Nodes); n > kernels.MaxCells {
-		errs.Badf("nodes", fmt.Sprintf("%d nodes", n), "1 to %d", kernels.MaxCells)
-	}
+	wantCap(errs, p.InstanceCap, p.CapLoss)
+	errs.Want(p.CapSlack >= 0 && p.CapSlack <= 1, "cap-slack", p.CapSlack, "a number from 0 to 1")
+	errs.Want(p.Cells >= 0 && p.Cells <= kernels.MaxCells, "cells", p.Cells, "1 to %d", kernels.MaxCells)
+	errs.Want(len(p.Nodes) <= kernels.MaxCells, "nodes", fmt.Sprintf("%d nodes", len(p.Nodes)), "1 to %d", kernels.MaxCells)
 	for i, x := range p.Nodes {
 		if !(x >= p.Queries.Lower && x <= p.Queries.Upper) || i > 0 && !(x > p.Nodes[i-1]) {
 			errs.Bad(fmt.Sprintf("nodes[%d]", i), x, "numbers of the range in ascending order")
@@ -76,9 +61,6 @@ func (p KernelProblem) validate() error {
 // DefaultKernelGap is the relative gap of a kernel design if Options.Gap is 0:
 // kernels take far longer than tables.
 const DefaultKernelGap = 0.01
-
-// DefaultKernelCells bounds the cells of a kernel if Options.MaxCells is 0.
-const DefaultKernelCells = 512
 
 // KernelResult is a designed and certified kernel.
 type KernelResult struct {
@@ -95,8 +77,8 @@ type KernelResult struct {
 // wraps ErrInfeasible if no kernel that keeps the instance cap was found.
 //
 // Both bounds are solved side by side, on two processors if there are.
-// Options.MaxCells bounds the cells of the range, of the kernel and of the lower
-// bound. Progress reports them in place of cells per sensitivity.
+// Options.MaxCells, 512 if it is 0, bounds the cells of the range, of the kernel and of the
+// lower bound. Progress reports them in place of cells per sensitivity.
 //
 // Guarantee: the kernel's privacy, losses and bound are those of its exact
 // certificate, whatever the solver did.
@@ -105,7 +87,7 @@ func DesignKernel(ctx context.Context, p KernelProblem, o Options) (*KernelResul
 		return nil, err
 	}
 	o.MaxCells = min(o.MaxCells, kernels.MaxCells)
-	s, ctx, cancel := o.begin(ctx, DefaultKernelGap, DefaultKernelCells, 1)
+	s, ctx, cancel := o.begin(ctx, DefaultKernelGap, 512, 1)
 	defer cancel()
 	kernel, outcome, err := kernel.Design(ctx, kernel.Problem(p), s)
 	if kernel == nil {

@@ -39,25 +39,13 @@ type LocalProblem struct {
 
 func (p LocalProblem) validate() error {
 	errs := check.In("lp")
-	if p.Epsilon != 0 && !(p.Epsilon >= MinEpsilon && p.Epsilon <= MaxEpsilon) {
-		errs.Badf("epsilon", p.Epsilon, "0, or a number from %g to %d", MinEpsilon, MaxEpsilon)
+	wantPrivacy(errs, p.Epsilon, p.Delta)
+	if err := p.Values.Validate(); err != nil {
+		errs.Add(check.Errorf("lp", nil, "%w", err))
 	}
-	if p.Delta != 0 && !(p.Delta >= MinDelta && p.Delta <= MaxDelta) {
-		errs.Badf("delta", p.Delta, "0, or a number from %g to %g", MinDelta, MaxDelta)
-	}
-	valuesErr := p.Values.Validate()
-	if valuesErr != nil {
-		errs.Add(check.Errorf("lp", nil, "%w", valuesErr))
-	}
-	if p.Objective != local.Mean && p.Objective != local.Worst {
-		errs.Bad("objective", check.Quoted(string(p.Objective)), "mean or worst")
-	}
-	if p.Cells != 0 && (p.Cells < 1 || p.Cells >= local.MaxNodes) {
-		errs.Badf("cells", p.Cells, "1 to %d", local.MaxNodes-1)
-	}
-	if p.MaxAnswers != 0 && (p.MaxAnswers < 2 || p.MaxAnswers > local.MaxAnswers) {
-		errs.Badf("max-answers", p.MaxAnswers, "2 to %d", local.MaxAnswers)
-	}
+	errs.OneOf("objective", string(p.Objective), string(local.Mean), string(local.Worst))
+	errs.Want(p.Cells >= 0 && p.Cells < local.MaxNodes, "cells", p.Cells, "1 to %d", local.MaxNodes-1)
+	errs.Want(p.MaxAnswers == 0 || p.MaxAnswers >= 2 && p.MaxAnswers <= local.MaxAnswers, "max-answers", p.MaxAnswers, "2 to %d", local.MaxAnswers)
 	if p.Values.Kind == local.Category {
 		p.validateCosts(errs)
 	} else {
@@ -77,9 +65,7 @@ func (p LocalProblem) validateCosts(errs *check.List) {
 	if answers == 0 {
 		answers = len(p.Values.Labels)
 	}
-	if len(p.Costs) != len(p.Values.Labels) {
-		errs.Badf("costs", fmt.Sprintf("%d rows", len(p.Costs)), "%d, one for each category", len(p.Values.Labels))
-	}
+	errs.Want(len(p.Costs) == len(p.Values.Labels), "costs", fmt.Sprintf("%d rows", len(p.Costs)), "%d, one for each category", len(p.Values.Labels))
 	for i, row := range p.Costs {
 		if len(row) != answers {
 			errs.Badf(fmt.Sprintf("costs[%d]", i), fmt.Sprintf("%d costs", len(row)), "%d, one for each answer", answers)
@@ -109,21 +95,15 @@ func (p LocalProblem) validateNumbers(errs *check.List) {
 	} else if _, _, convex := loss.TangentDown(p.Loss, new(big.Rat)); !convex {
 		errs.Bad("loss", check.Quoted(p.Loss.Name()), "a convex loss, such as l1, l2 or pinball:0.9")
 	}
-	if p.Costs != nil || p.AnswerLabels != nil {
-		errs.Bad("costs", fmt.Sprintf("%d rows", len(p.Costs)), "none: only categories have costs")
-	}
+	errs.Want(p.Costs == nil && p.AnswerLabels == nil, "costs", fmt.Sprintf("%d rows", len(p.Costs)), "none: only categories have costs")
 	d := p.Demands
-	if !(d.Lower <= d.Upper) || !check.Finite(d.Lower, d.Upper, d.Upper-d.Lower) {
-		errs.Bad("answers", fmt.Sprintf("%g to %g", d.Lower, d.Upper), "finite numbers, lower not above upper")
-	}
+	errs.Want(d.Lower <= d.Upper && check.Finite(d.Lower, d.Upper, d.Upper-d.Lower), "answers", fmt.Sprintf("%g to %g", d.Lower, d.Upper), "finite numbers, lower not above upper")
 	if !(d.Step >= 0) || !check.Finite(d.Step) {
 		errs.Bad("answer-step", d.Step, "0 for any answers, or a finite number above 0")
 	} else if most := max(math.Abs(p.Values.Lower), math.Abs(p.Values.Upper), math.Abs(d.Lower), math.Abs(d.Upper)); d.Step > 0 && most/d.Step > mostSteps {
 		errs.Bad("answer-step", d.Step, "0 for any answers, or a number of which values and answers are at most 2^900 times")
 	}
-	if !(d.Cap >= 0) || !check.Finite(d.Cap) {
-		errs.Bad("instance-cap", d.Cap, "0 for none, or a finite number above 0")
-	}
+	wantCap(errs, d.Cap, nil)
 	switch {
 	case p.Epsilon > 0 || !d.Unbiased:
 	case p.Delta == 0:
@@ -168,9 +148,6 @@ func (p LocalProblem) possible() error {
 		"a range wide enough for unbiased answers to values from %g to %g, such as %.6g to %.6g", a, b, a-1.01*room, b+1.01*room))
 }
 
-// DefaultLocalGap is the relative gap of a local design if Options.Gap is 0.
-const DefaultLocalGap = 1e-3
-
 // LocalResult is a designed and certified local randomizer.
 type LocalResult struct {
 	// Randomizer comes with its certificate, which was computed from it in exact
@@ -198,7 +175,7 @@ func DesignLocal(ctx context.Context, p LocalProblem, o Options) (*LocalResult, 
 	if o.MaxCells == 0 || o.MaxCells >= local.MaxNodes {
 		o.MaxCells = local.MaxNodes - 1
 	}
-	s, ctx, cancel := o.begin(ctx, DefaultLocalGap, o.MaxCells, 1)
+	s, ctx, cancel := o.begin(ctx, DefaultGap, o.MaxCells, 1)
 	defer cancel()
 	randomizer, outcome, err := designlocal.Design(ctx, designlocal.Problem(p), s)
 	if randomizer == nil {

@@ -65,6 +65,9 @@ func unbiased(epsilon float64, o local.Objective) lp.LocalProblem {
 // TestLocalTable: an independent program in another language, in floats and without lower
 // bounds, has these losses; with epsilon = 5 and 8 its grid was coarse.
 func TestLocalTable(t *testing.T) {
+	if testing.Short() {
+		t.Skip("slow")
+	}
 	for _, c := range []struct{ epsilon, worst, mean, gap float64 }{
 		{0.5, 16.01, 16.0, 0.005},
 		{1, 3.991, 3.887, 0.005},
@@ -84,6 +87,9 @@ func TestLocalTable(t *testing.T) {
 // TestLocalScales: the problem on another range is the same in other units, also where the
 // ends of the range are no short binary numbers.
 func TestLocalScales(t *testing.T) {
+	if testing.Short() {
+		t.Skip("slow")
+	}
 	const gap = 0.005
 	_, want, _ := designLocal(t, unbiased(2, local.Worst), lp.Options{Gap: gap})
 	for _, ends := range [][2]float64{{0, 5}, {0.1, 0.7}, {-1e6, -999999}, {0, 1e-5}} {
@@ -148,6 +154,9 @@ func TestLocalIntegers(t *testing.T) {
 
 // TestLocalLosses: losses but the squared one, biased answers, weights and caps.
 func TestLocalLosses(t *testing.T) {
+	if testing.Short() {
+		t.Skip("slow")
+	}
 	pinball, err := loss.Parse("pinball:0.9")
 	if err != nil {
 		t.Fatal(err)
@@ -210,6 +219,9 @@ func TestLocalCells(t *testing.T) {
 
 // TestLocalRefusals: what is impossible is said in one sentence that names the field.
 func TestLocalRefusals(t *testing.T) {
+	if testing.Short() {
+		t.Skip("slow")
+	}
 	for want, edit := range map[string]func(*lp.LocalProblem){
 		"epsilon = 0":    func(p *lp.LocalProblem) { p.Epsilon = 0 },
 		"answers = -1.5": func(p *lp.LocalProblem) { p.Demands.Lower, p.Demands.Upper = -1.5, 1.5 },

@@ -113,6 +113,9 @@ func TestNoSolverOfOtherKinds(t *testing.T) {
 // TestNoSolverOfOtherForms: nor do kernels, noise that depends on cells, and answers to one
 // value.
 func TestNoSolverOfOtherForms(t *testing.T) {
+	if testing.Short() {
+		t.Skip("slow")
+	}
 	none := func() (solver.Solver, error) { return nil, fmt.Errorf("none here: %w", solver.ErrNone) }
 	privacy := dp.Privacy{Epsilon: 1, Delta: 0.1, Sensitivity: 2}
 	inf := math.Inf(1)

@@ -99,14 +99,8 @@ type Outcome struct {
 
 func (o Options) validate() error {
 	errs := check.In("lp")
-	if o.Gap != 0 && !(o.Gap >= MinGap && o.Gap <= MaxGap) {
-		errs.Badf("gap", o.Gap, "a number from %g to %d", MinGap, MaxGap)
-	}
-	if o.MaxCells != 0 && (o.MaxCells < MinMaxCells || o.MaxCells > tables.MaxCells) {
-		errs.Badf("max-cells", o.MaxCells, "an integer from %d to %d", MinMaxCells, tables.MaxCells)
-	}
-	if o.TimeLimit < 0 {
-		errs.Bad("time-limit", o.TimeLimit, "a duration of at least 0")
-	}
+	errs.Want(o.Gap == 0 || o.Gap >= MinGap && o.Gap <= MaxGap, "gap", o.Gap, "a number from %g to %d", MinGap, MaxGap)
+	errs.Want(o.MaxCells == 0 || o.MaxCells >= MinMaxCells && o.MaxCells <= tables.MaxCells, "max-cells", o.MaxCells, "an integer from %d to %d", MinMaxCells, tables.MaxCells)
+	errs.Want(o.TimeLimit >= 0, "time-limit", o.TimeLimit, "a duration of at least 0")
 	return errs.Err()
 }

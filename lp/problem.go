@@ -5,6 +5,7 @@ import (
 
 	"github.com/noisewright/noisewright/dp"
 	"github.com/noisewright/noisewright/internal/check"
+	"github.com/noisewright/noisewright/loss"
 	"github.com/noisewright/noisewright/lp/internal/meet"
 )
 
@@ -39,31 +40,39 @@ const (
 // of a dp.Problem. It reports all bad fields together.
 func validate(p dp.Problem) error {
 	errs := check.In("lp")
-	if p.Epsilon != 0 && !(p.Epsilon >= MinEpsilon && p.Epsilon <= MaxEpsilon) {
-		errs.Badf("epsilon", p.Epsilon, "0, or a number from %g to %d", MinEpsilon, MaxEpsilon)
-	}
-	if p.Delta == 0 {
-		if p.Epsilon == 0 {
-			errs.Bad("epsilon", "0 and delta = 0", "one of them above 0, since no noise hides everything")
-		}
-	} else if !(p.Delta >= MinDelta && p.Delta <= MaxDelta) {
-		errs.Badf("delta", p.Delta, "0, or a number from %g to %g", MinDelta, MaxDelta)
-	}
-	if !(p.Sensitivity >= MinSensitivity && p.Sensitivity <= MaxSensitivity) {
-		errs.Badf("sensitivity", p.Sensitivity, "a number from %g to %g, in the query's units", MinSensitivity, MaxSensitivity)
-	}
+	wantPrivacy(errs, p.Epsilon, p.Delta)
+	errs.Want(p.Epsilon != 0 || p.Delta != 0, "epsilon", "0 and delta = 0", "one of them above 0, since no noise hides everything")
+	errs.Want(p.Sensitivity >= MinSensitivity && p.Sensitivity <= MaxSensitivity, "sensitivity", p.Sensitivity, "a number from %g to %g, in the query's units", MinSensitivity, MaxSensitivity)
 	switch p.Query {
 	case dp.RealQuery:
 	case dp.IntegerQuery:
-		if p.Sensitivity != math.Trunc(p.Sensitivity) || p.Sensitivity < 1 || p.Sensitivity > MaxIntegerSensitivity {
-			errs.Badf("sensitivity", p.Sensitivity, "an integer from 1 to %g for an integer query", float64(MaxIntegerSensitivity))
-		}
+		whole := p.Sensitivity == math.Trunc(p.Sensitivity) && p.Sensitivity >= 1 && p.Sensitivity <= MaxIntegerSensitivity
+		errs.Want(whole, "sensitivity", p.Sensitivity, "an integer from 1 to %g for an integer query", float64(MaxIntegerSensitivity))
 	case dp.LatticeQuery:
-		if r := p.Sensitivity / p.Step; p.Step > 0 && !(r >= 1e-6 && r <= MaxIntegerSensitivity) {
-			errs.Badf("step", p.Step, "a number above 0 of which at most %g make the sensitivity of %g", float64(MaxIntegerSensitivity), p.Sensitivity)
-		}
+		r := p.Sensitivity / p.Step
+		errs.Want(!(p.Step > 0) || r >= 1e-6 && r <= MaxIntegerSensitivity, "step", p.Step, "a number above 0 of which at most %g make the sensitivity of %g", float64(MaxIntegerSensitivity), p.Sensitivity)
 	}
 	p.Privacy = dp.Privacy{Sensitivity: 1} // its ranges are those above
 	errs.Add(p.Validate())
 	return errs.Err()
+}
+
+// wantPrivacy holds epsilon and delta against the ranges of a design.
+func wantPrivacy(errs *check.List, epsilon, delta float64) {
+	errs.Want(epsilon == 0 || epsilon >= MinEpsilon && epsilon <= MaxEpsilon, "epsilon", epsilon, "0, or a number from %g to %d", MinEpsilon, MaxEpsilon)
+	errs.Want(delta == 0 || delta >= MinDelta && delta <= MaxDelta, "delta", delta, "0, or a number from %g to %g", MinDelta, MaxDelta)
+}
+
+// validateKernel checks what kernels and noise by cells promise.
+func validateKernel(errs *check.List, p dp.Privacy, l loss.Loss) {
+	errs.Add(validate(dp.Problem{Privacy: p, Loss: l}))
+	errs.Want(p.Delta != 0, "delta", "0 (pure differential privacy)", "a number from %g to %g for a kernel", MinDelta, MaxDelta)
+}
+
+// wantCap checks a cap on the expected loss of every input.
+func wantCap(errs *check.List, instanceCap float64, of loss.Loss) {
+	errs.Want(instanceCap == 0 || check.Positive(instanceCap), "instance-cap", instanceCap, "0 for none, or a finite number above 0")
+	if of != nil {
+		errs.Want(instanceCap != 0, "instance-cap-loss", of.Name(), "none without an instance-cap")
+	}
 }

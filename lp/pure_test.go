@@ -59,6 +59,9 @@ func staircaseLoss(t *testing.T, p dp.Privacy, l loss.Loss) float64 {
 }
 
 func TestPureReal(t *testing.T) {
+	if testing.Short() {
+		t.Skip("slow")
+	}
 	for _, loss := range []loss.Loss{loss.L1, loss.L2} {
 		for _, epsilon := range []float64{0.01, 0.1, 0.3, 1, 2, 3, 5, 7, 10, 12} {
 			for _, sensitivity := range []float64{1, 0.37, 1e6} {
@@ -134,6 +137,9 @@ func TestPureLattice(t *testing.T) {
 // TestPureLosses: other symmetric losses that do not fall away from 0, against the
 // best staircase found by search.
 func TestPureLosses(t *testing.T) {
+	if testing.Short() {
+		t.Skip("slow")
+	}
 	for _, name := range []string{"huber:0.5", "huber:3", "deadzone:0.4", "exceed:1", "l1:2 + l2:0.5", "l1:3"} {
 		loss := parseLoss(t, name)
 		for _, epsilon := range []float64{0.3, 1, 4} {
@@ -218,6 +224,9 @@ func bestLevels(loss loss.Loss, epsilon float64, k, reach int) float64 {
 // TestPureAsymmetric: losses that are not symmetric, with the valley at 0 or elsewhere;
 // on integers both bounds are the least over all staircases.
 func TestPureAsymmetric(t *testing.T) {
+	if testing.Short() {
+		t.Skip("slow")
+	}
 	for _, name := range []string{"pinball:0.9", "pinball:0.99", "asymmetric:1,5", "pwl:-inf,-1;2,3", "pwl:-inf,-1;2,3 + l2", "l2 + pinball:0.7:2", "pwl:-inf,-1;-2,1;0,-1;1,3"} {
 		loss := parseLoss(t, name)
 		for _, epsilon := range []float64{0.5, 1, 3, 5} {
@@ -297,6 +306,9 @@ func TestPureMirror(t *testing.T) {
 // TestPurePowers: powers, whose tails are bounded and not summed, against a search over
 // the staircase mechanism, and in sums.
 func TestPurePowers(t *testing.T) {
+	if testing.Short() {
+		t.Skip("slow")
+	}
 	for _, name := range []string{"lp:1.1", "lp:1.5", "lp:3", "lp:10", "lp:2.5:0.3"} {
 		loss := parseLoss(t, name)
 		for _, epsilon := range []float64{0.5, 1, 3} {

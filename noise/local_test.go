@@ -76,6 +76,9 @@ func closeTo(t *testing.T, what string, got, want, tolerance float64) {
 }
 
 func TestLocalLawsHaveMassOneAndTheirMean(t *testing.T) {
+	if testing.Short() {
+		t.Skip("slow")
+	}
 	forEachLaw(t, loss.L2, localEpsilons, func(t *testing.T, p LocalProblem, m LocalMechanism) {
 		for _, x := range p.values() {
 			var mass, mean, size float64
@@ -127,6 +130,9 @@ func atom(law []share, y float64) (mass float64) {
 }
 
 func TestLocalLawsArePrivate(t *testing.T) {
+	if testing.Short() {
+		t.Skip("slow")
+	}
 	forEachLaw(t, loss.L2, localEpsilons, func(t *testing.T, p LocalProblem, m LocalMechanism) {
 		limit, worst := math.Exp(p.Epsilon), 0.0
 		for _, x := range p.values() {
@@ -161,6 +167,9 @@ func TestLocalLawsArePrivate(t *testing.T) {
 }
 
 func TestLocalLossesAreIntegrals(t *testing.T) {
+	if testing.Short() {
+		t.Skip("slow")
+	}
 	huber, err := loss.Parse("huber:0.3")
 	if err != nil {
 		t.Fatal(err)
@@ -322,6 +331,9 @@ func TestLocalPublishedTable(t *testing.T) {
 // TestTunedLocalMechanisms compares tuned parameters with a fine search, and with the
 // mechanisms that they contain.
 func TestTunedLocalMechanisms(t *testing.T) {
+	if testing.Short() {
+		t.Skip("slow")
+	}
 	for _, epsilon := range []float64{0.1, 1, 3, 8} {
 		for _, objective := range []local.Objective{local.Mean, local.Worst} {
 			p := unit(epsilon)

@@ -153,6 +153,9 @@ func inapplicable(err error) bool {
 
 // TestOutOfRange: a scale or a value beyond float64 is refused, never returned.
 func TestOutOfRange(t *testing.T) {
+	if testing.Short() {
+		t.Skip("slow")
+	}
 	tiny, huge := 1e-300, 1e300
 	for _, b := range Baselines() {
 		for _, p := range []dp.Privacy{{Epsilon: tiny, Delta: 1e-300, Sensitivity: huge}, {Epsilon: tiny, Delta: 1e-300, Sensitivity: 1}, {Epsilon: 0.5, Delta: 5e-324, Sensitivity: huge}, {Epsilon: 0, Delta: 5e-324, Sensitivity: 1}} {
@@ -226,6 +229,9 @@ func TestDensityIsALaw(t *testing.T) {
 // TestClosedFormsAgainstNumericalPath: the closed forms for l1 and l2 and the
 // numerical path that other losses take agree within the bound it states.
 func TestClosedFormsAgainstNumericalPath(t *testing.T) {
+	if testing.Short() {
+		t.Skip("slow")
+	}
 	for _, sensitivity := range []float64{1e-6, 1, 1e9} {
 		for _, loss := range []loss.Loss{loss.L1, loss.L2} {
 			forEach(t, sensitivity, loss, func(p dp.Privacy, m Mechanism) {

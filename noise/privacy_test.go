@@ -41,6 +41,9 @@ func hockeyStick(t *testing.T, m Mechanism, p dp.Privacy, shift float64) (value,
 // its own δ, at shifts of the sensitivity and below, and those that should waste
 // nothing reach δ at a shift of the sensitivity.
 func TestPrivacy(t *testing.T) {
+	if testing.Short() {
+		t.Skip("slow")
+	}
 	tight := map[string]func(p dp.Privacy) bool{
 		"staircase-atom":    func(dp.Privacy) bool { return true },
 		"canonical":         func(dp.Privacy) bool { return true },
@@ -142,6 +145,9 @@ func TestGaussianDelta(t *testing.T) {
 // TestGaussianSigmaRoundsUp: over ε from 0 to 100 and δ from 1e-300 to 0.9,
 // the σ returned meets δ and a σ smaller by 10^-12 does not.
 func TestGaussianSigmaRoundsUp(t *testing.T) {
+	if testing.Short() {
+		t.Skip("slow")
+	}
 	for _, epsilon := range []float64{0, 1e-300, 1e-12, 1e-9, 1e-6, 1e-3, 0.1, 0.5, 1, 2, 5, 10, 20, 100} {
 		for _, delta := range []float64{1e-300, 1e-100, 1e-30, 1e-12, 1e-9, 1e-6, 1e-3, 0.01, 0.1, 0.5, 0.9} {
 			sigma, err := GaussianSigma(dp.Privacy{Epsilon: epsilon, Delta: delta, Sensitivity: 1})
@@ -163,6 +169,9 @@ func TestGaussianSigmaRoundsUp(t *testing.T) {
 // TestGaussianExtremes: far outside the useful range the calibration still ends,
 // and on the safe side.
 func TestGaussianExtremes(t *testing.T) {
+	if testing.Short() {
+		t.Skip("slow")
+	}
 	for _, epsilon := range []float64{5e-324, 1e-150, 700, 1e6, 1e15, 1e30, 1e154, 1e300, math.MaxFloat64} {
 		for _, delta := range []float64{5e-324, 1e-310, 1e-12, 0.5, 1 - 0x1p-53} {
 			sigma, err := GaussianSigma(dp.Privacy{Epsilon: epsilon, Delta: delta, Sensitivity: 1})

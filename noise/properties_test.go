@@ -102,6 +102,9 @@ func TestOrder(t *testing.T) {
 
 // TestLimits: ε → 0 joins the mechanisms of ε = 0, δ → 0 those of δ = 0.
 func TestLimits(t *testing.T) {
+	if testing.Short() {
+		t.Skip("slow")
+	}
 	for _, loss := range []loss.Loss{loss.L1, loss.L2} {
 		for _, delta := range []float64{1e-6, 0.1, 0.5, 0.8} {
 			at := func(name string, epsilon float64) float64 {

@@ -13,6 +13,9 @@ import (
 // these tests, which are written down independently, and the relations between
 // kinds; the error bound is honest and small.
 func TestLossesUnderBaselines(t *testing.T) {
+	if testing.Short() {
+		t.Skip("slow")
+	}
 	oracles := map[string]testLoss{
 		"lp:1.5": power(1.5), "lp:3": power(3), "lp:1": power(1), "pinball:0.75": pinball(0.75),
 		"exceed:0.77": miss(0.77), "exceed:3": miss(3), "deadzone:0.77": hinge(0.77), "deadzone:12": hinge(12),

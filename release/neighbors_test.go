@@ -71,6 +71,9 @@ func neighborQueries() []Query {
 // number of groups that a plan counts on. All but the one who differs have as many rows
 // as count at most, so that only that one's are chosen at random.
 func TestNeighbors(t *testing.T) {
+	if testing.Short() {
+		t.Skip("slow")
+	}
 	r := rand.New(rand.NewPCG(1, 2))
 	row := func(id int) []string {
 		return []string{fmt.Sprint(id), string(rune('a' + r.IntN(4))), fmt.Sprint(r.IntN(9) - 4)}

@@ -261,6 +261,9 @@ func TestPlans(t *testing.T) {
 // TestAnswers holds every kind of answer against the exact one, by its interval: in 400
 // runs at a level of 0.95 at least 354 cover with a probability above 1 - 1e-6 each.
 func TestAnswers(t *testing.T) {
+	if testing.Short() {
+		t.Skip("slow")
+	}
 	source := testSource(t, "")
 	for _, q := range []Query{
 		{Kind: Count},

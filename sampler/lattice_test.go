@@ -57,6 +57,9 @@ func digits(a, h float64, n int) []uint64 {
 // is nondecreasing between, its probability is a/h to 2^-192, and the number of
 // words is not bounded.
 func TestBelowIsExact(t *testing.T) {
+	if testing.Short() {
+		t.Skip("slow")
+	}
 	rng := rand.New(rand.NewPCG(21, 22))
 	tab := unitTable(t, 1)
 	l := newLaw(tab, false)
@@ -112,6 +115,9 @@ func lawOfRounding(t *testing.T, s *Noise, x float64) (low int64, up *big.Rat) {
 // rounding is x on average, for numbers of all sizes; and that the sampler
 // returns the points next to x.
 func TestLatticeUnbiased(t *testing.T) {
+	if testing.Short() {
+		t.Skip("slow")
+	}
 	rng := rand.New(rand.NewPCG(23, 24))
 	for _, unit := range []float64{1, 0.1, 1.0 / 3, 7, 1e-250, 1e250, math.Nextafter(1, 2), math.Nextafter(2, 1)} {
 		tab := unitTable(t, unit)

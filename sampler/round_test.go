@@ -72,6 +72,9 @@ func TestRoundAwkward(t *testing.T) {
 }
 
 func TestRoundRandom(t *testing.T) {
+	if testing.Short() {
+		t.Skip("slow")
+	}
 	rng := rand.New(rand.NewPCG(11, 12))
 	for range 200000 {
 		e := rng.IntN(1801) - 900

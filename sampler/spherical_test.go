@@ -182,6 +182,9 @@ func draws(t *testing.T, dimension int, scale float64, n int, each func(dst []in
 
 // TestSphericalOnSmallGrids: all the points of grids with few steps in the scale.
 func TestSphericalOnSmallGrids(t *testing.T) {
+	if testing.Short() {
+		t.Skip("slow")
+	}
 	const reach = 9
 	for _, scale := range []float64{0.4, 1.5} {
 		counts, masses := make([]float64, 2*reach+2), make([]float64, 2*reach+2)

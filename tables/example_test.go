@@ -64,6 +64,9 @@ func ExampleTable_Quantile() {
 // which is 1e-9 for the c below: a false alarm. With n = 20,000 and s = 0.05 that is
 // a rate of 0.0603 in place of 0.05.
 func TestIntervalCoversDraws(t *testing.T) {
+	if testing.Short() {
+		t.Skip("slow")
+	}
 	const n, level = 20_000, 0.9
 	side := (1 - level) / 2
 	limit := side

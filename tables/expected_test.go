@@ -12,6 +12,9 @@ import (
 // TestExpectedAgainstCells compares expectations, which take moments of the weights
 // where the loss is a polynomial, with the sum over the cells one by one.
 func TestExpectedAgainstCells(t *testing.T) {
+	if testing.Short() {
+		t.Skip("slow")
+	}
 	names := []string{
 		"l1", "l2", "lp:1", "lp:1.5", "lp:2", "lp:3", "pinball:0.3", "asymmetric:1,3", "huber:2", "deadzone:1.5", "exceed:3", "l2:0.25", "exceed:2.5:0.3",
 		"pwl:-inf,-2;-1.5,0,0.25;0,0;1.25,3,1",

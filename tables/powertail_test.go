@@ -26,6 +26,9 @@ func parseLoss(tb testing.TB, name string) loss.Loss {
 // TestPowerTailAgainstSum compares the loss of tables with arbitrary weights with
 // sums over so many periods that what lies beyond does not count.
 func TestPowerTailAgainstSum(t *testing.T) {
+	if testing.Short() {
+		t.Skip("slow")
+	}
 	rng := rand.New(rand.NewPCG(51, 52))
 	for _, name := range []string{"lp:1.5", "lp:3", "lp:2.25:0.3 + pinball:0.2", "lp:7.5 + lp:1.25"} {
 		loss := parseLoss(t, name)
@@ -81,6 +84,9 @@ func TestPowerTailCubed(t *testing.T) {
 
 // TestPowerTailSteep: the terms of a high power rise for long before they fall.
 func TestPowerTailSteep(t *testing.T) {
+	if testing.Short() {
+		t.Skip("slow")
+	}
 	s := twoSided(t, 0.5)
 	s.Loss = parseLoss(t, "lp:64")
 	got := s.expected(s.Loss, nil)

@@ -129,6 +129,9 @@ func randomLaw(rng *rand.Rand, query dp.Query) Spec {
 }
 
 func TestQuantileAgainstBruteForce(t *testing.T) {
+	if testing.Short() {
+		t.Skip("slow")
+	}
 	rng := rand.New(rand.NewPCG(41, 42))
 	for _, query := range []dp.Query{dp.RealQuery, dp.IntegerQuery, dp.LatticeQuery} {
 		for range 30 {
@@ -177,6 +180,9 @@ func TestQuantileAgainstBruteForce(t *testing.T) {
 // interval misses the true value with a probability of at most (1-level)/2, and for
 // real and integer queries with more if that end is one step closer.
 func TestIntervalCovers(t *testing.T) {
+	if testing.Short() {
+		t.Skip("slow")
+	}
 	rng := rand.New(rand.NewPCG(43, 44))
 	for _, query := range []dp.Query{dp.RealQuery, dp.IntegerQuery, dp.LatticeQuery} {
 		for range 8 {

@@ -298,6 +298,9 @@ func TestVerifyRejectsFalseClaims(t *testing.T) {
 // TestDualNeverExceedsAnAchievedLoss is weak duality: whatever multipliers are
 // written down, the bound stays below the loss of a table known to be private.
 func TestDualNeverExceedsAnAchievedLoss(t *testing.T) {
+	if testing.Short() {
+		t.Skip("slow")
+	}
 	rng := rand.New(rand.NewPCG(9, 10))
 	exceed, err := loss.New("exceed", 0.5)
 	if err != nil {

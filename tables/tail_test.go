@@ -105,6 +105,9 @@ func unrolled(s Spec, reach int) map[int]*big.Rat {
 // TestTailAgainstUnrolled compares delta, loss and mean with sums over many
 // periods: what lies beyond is bounded by the probability left.
 func TestTailAgainstUnrolled(t *testing.T) {
+	if testing.Short() {
+		t.Skip("slow")
+	}
 	rng := rand.New(rand.NewPCG(31, 32))
 	for range 100 {
 		s := randomTail(rng)

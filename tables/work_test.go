@@ -82,6 +82,9 @@ func costly(t testing.TB) map[string]Spec {
 
 // A check that costs too much ends at the limit of work, and its verdict is neither of the two.
 func TestWorkIsLimited(t *testing.T) {
+	if testing.Short() {
+		t.Skip("slow")
+	}
 	for name, s := range costly(t) {
 		t.Run(name, func(t *testing.T) {
 			table, err := New(s)

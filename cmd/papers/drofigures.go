@@ -246,17 +246,16 @@ func drawAnswers(ctx context.Context, d *droDrawing) error {
 	if err != nil {
 		return err
 	}
-	f := &figure.Kernel{Kernel: k.Mechanism(), Values: []float64{0, 1, 2}}
-	for _, x := range f.Values {
+	values := []float64{0, 1, 2}
+	for _, x := range values {
 		i, _ := k.Mechanism().CellOf(x)
 		for j, m := range k.Mechanism().PMF(i) {
 			d.records = append(d.records, record(x, k.Mechanism().Node(j), digits8(m)))
 		}
 	}
-	if err := f.AddLaws(d.plot); err != nil {
-		return err
-	}
-	return d.finish(nil)
+	c := figure.KernelLaws(k.Mechanism(), values)
+	d.plot.X.Label.Text, d.plot.Y.Label.Text = c.X, c.Y
+	return d.finish(c.Curves)
 }
 
 // finish adds the curves and leaves room for the legend.

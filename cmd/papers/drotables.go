@@ -129,7 +129,9 @@ func (o *droTableOptions) run(ctx context.Context) error {
 		}
 		cells, err = o.table.cells(designs, o.design.Gap)
 		return err
-	}, func() [][]string { return droRecords(cells) }, func(w io.Writer) error { return o.table.heatMap(o.grid, cells).Draw(w) })
+	}, func() [][]string { return droRecords(cells) }, func(w io.Writer) error {
+		return o.table.heatMap(o.grid, cells).Draw(w, "svg", 22*vg.Centimeter, 15*vg.Centimeter)
+	})
 	if err != nil {
 		return err
 	}
@@ -316,7 +318,6 @@ func (t droTable) heatMap(g droGrid, cells []droCell) *figure.HeatMap {
 	h := &figure.HeatMap{
 		Title:  fmt.Sprintf("%s (%s): %s, in percent", t.title, t.loss.Name(), t.part),
 		XLabel: "δ", YLabel: "ε",
-		Width: 22 * vg.Centimeter, Height: 15 * vg.Centimeter,
 	}
 	for _, d := range g.delta {
 		h.X = append(h.X, fmt.Sprint(d))

@@ -6,6 +6,7 @@ import (
 	"math/rand/v2"
 	"slices"
 
+	"github.com/noisewright/noisewright/cmd/internal/encoders"
 	"github.com/noisewright/noisewright/cmd/internal/encoders/minimax"
 	"github.com/noisewright/noisewright/cmd/internal/shell"
 	"github.com/noisewright/noisewright/cmd/papers/drolearn"
@@ -18,7 +19,7 @@ type minimaxData struct {
 	file            string
 	names           []string
 	features        [][]float64 // by columns
-	target, private encoder.Column
+	target, private encoders.Column
 	parts           []string // of each row: train or test; nil if the file does not say
 }
 
@@ -53,8 +54,8 @@ func readMinimax(s *shell.Streams, file, target, private, split string) (*minima
 	return d, nil
 }
 
-func classColumn(name string, texts []string) encoder.Column {
-	c := encoder.Column{Name: name, Classes: distinct(texts), Labels: make([]int, len(texts))}
+func classColumn(name string, texts []string) encoders.Column {
+	c := encoders.Column{Name: name, Classes: distinct(texts), Labels: make([]int, len(texts))}
 	for i, t := range texts {
 		c.Labels[i], _ = slices.BinarySearch(c.Classes, t)
 	}
@@ -84,7 +85,7 @@ func (d *minimaxData) choose(rows, reference []int) minimax.Data {
 }
 
 // chosen returns the rows of a column, with the classes that are among them.
-func chosen(c encoder.Column, rows []int) encoder.Column {
+func chosen(c encoders.Column, rows []int) encoders.Column {
 	texts := make([]string, len(rows))
 	for k, i := range rows {
 		texts[k] = c.Classes[c.Labels[i]]
@@ -110,8 +111,8 @@ func (d *minimaxData) given() (train, test minimax.Data, err error) {
 
 // parted returns parts, of which both have people.
 func (d *minimaxData) parted(train, test []int) (minimax.Data, minimax.Data, error) {
-	if len(train) < encoder.MinPeople || len(test) < encoder.MinPeople {
-		return minimax.Data{}, minimax.Data{}, shell.BadFile(d.file, fmt.Errorf("%d rows to learn from and %d to test, want at least %d each", len(train), len(test), encoder.MinPeople))
+	if len(train) < encoders.MinPeople || len(test) < encoders.MinPeople {
+		return minimax.Data{}, minimax.Data{}, shell.BadFile(d.file, fmt.Errorf("%d rows to learn from and %d to test, want at least %d each", len(train), len(test), encoders.MinPeople))
 	}
 	a, b := d.choose(train, train), d.choose(test, train)
 	for i, t := range [][2]minimax.Task{{a.Targets[0], b.Targets[0]}, {a.Private[0], b.Private[0]}} {

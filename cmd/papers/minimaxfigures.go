@@ -8,10 +8,10 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/noisewright/noisewright/cmd/internal/encoders"
 	"github.com/noisewright/noisewright/cmd/internal/encoders/attack"
 	"github.com/noisewright/noisewright/cmd/internal/encoders/minimax"
 	"github.com/noisewright/noisewright/cmd/internal/shell"
-	"github.com/noisewright/noisewright/encoder"
 	"github.com/noisewright/noisewright/internal/csvfile"
 	"github.com/noisewright/noisewright/lp"
 )
@@ -164,7 +164,7 @@ func (o *minimaxOptions) parts(d *minimaxData, run int) (train, test minimax.Dat
 		return d.given()
 	}
 	const people = 15
-	train, test, err = d.halved(people, encoder.Rand(uint64(run), "people", 0)) //nolint:gosec // not negative
+	train, test, err = d.halved(people, encoders.Rand(uint64(run), "people", 0)) //nolint:gosec // not negative
 	if err == nil {
 		standardize(train.X, test.X)
 	}

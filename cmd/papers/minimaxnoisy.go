@@ -9,12 +9,14 @@ import (
 
 	"gonum.org/v1/plot"
 
+	"github.com/noisewright/noisewright/cmd/internal/encoders"
 	"github.com/noisewright/noisewright/cmd/internal/encoders/attack"
 	"github.com/noisewright/noisewright/cmd/internal/encoders/minimax"
 	"github.com/noisewright/noisewright/cmd/internal/shell"
 	"github.com/noisewright/noisewright/dp"
 	"github.com/noisewright/noisewright/encoder"
 	"github.com/noisewright/noisewright/latent/bundle"
+	"github.com/noisewright/noisewright/noise"
 	"github.com/noisewright/noisewright/tables"
 )
 
@@ -178,7 +180,7 @@ func (o *minimaxOptions) guess(ctx context.Context, p minimaxPlace, c minimaxCod
 // guesses scores runs of noise, which release draws.
 func (o *minimaxOptions) guesses(ctx context.Context, p minimaxPlace, purpose string, train, test minimax.Data, release func(encoder.Matrix, *rand.Rand) encoder.Matrix) error {
 	for run := range o.count(10) {
-		random := encoder.Rand(uint64(run), purpose, 0) //nolint:gosec // not negative
+		random := encoders.Rand(uint64(run), purpose, 0) //nolint:gosec // not negative
 		a := release(train.X, random)
 		if err := o.guess(ctx, p, minimaxCodes{train, test, a, release(test.X, random)}, run); err != nil {
 			return err
@@ -206,7 +208,7 @@ func (o *minimaxOptions) few(ctx context.Context, d *minimaxData) error {
 		if err != nil {
 			return err
 		}
-		for _, kind := range []bundle.Kind{bundle.Designed, bundle.Laplace, bundle.Spherical} {
+		for _, kind := range []bundle.Kind{bundle.Designed, noise.Laplace, bundle.Spherical} {
 			for i, epsilon := range epsilons {
 				o.line.Count(fmt.Sprintf("%d coordinates with %s noise, epsilons", z, kind), i, len(epsilons))
 				p := minimaxPlace{Part: partFew, Filter: fmt.Sprintf("%s, d = %d", kind, z), Coordinates: z, Epsilon: &epsilons[i]}

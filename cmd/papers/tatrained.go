@@ -13,12 +13,14 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/noisewright/noisewright/cmd/internal/encoders"
 	"github.com/noisewright/noisewright/cmd/internal/encoders/taskaware"
 	"github.com/noisewright/noisewright/cmd/internal/shell"
 	"github.com/noisewright/noisewright/encoder"
 	"github.com/noisewright/noisewright/latent/bundle"
 	"github.com/noisewright/noisewright/lp"
 	"github.com/noisewright/noisewright/lp/highs"
+	"github.com/noisewright/noisewright/noise"
 )
 
 // protocolPromised is what can be promised to everybody: encodings clipped to a body, with
@@ -277,7 +279,7 @@ type taRun struct {
 	setting     *taSetting
 	protocol    string
 	seed        uint64
-	train, test *encoder.Data
+	train, test *encoders.Data
 	task        []bundle.Layer
 	died        int // task networks
 	replaced    int // of them since the last point
@@ -359,12 +361,12 @@ func (e *taRun) scheduled(ctx context.Context, a taskaware.Approach, z int, epsi
 	if e.protocol == protocolPublished {
 		s.Shrink = math.Sqrt2 / 2
 	}
-	r, err := s.Train(ctx, e.train, e.task, encoder.Run{})
+	r, err := s.Train(ctx, e.train, e.task, encoders.Run{})
 	if err != nil {
 		return taOutcome{}, err
 	}
 	v, err := r.Evaluate(e.test, taDraws, e.seed)
-	return taOutcome{v, string(bundle.Laplace), r.Redrawn}, err
+	return taOutcome{v, string(noise.Laplace), r.Redrawn}, err
 }
 
 func (e *taRun) epochs() int {
@@ -382,7 +384,7 @@ func (e *taRun) epochs() int {
 
 // promised trains with clipping.
 func (e *taRun) promised(ctx context.Context, a taskaware.Approach, z int, epsilon float64) (taOutcome, error) {
-	choices := []encoder.Choice{{Coordinates: z, Noise: bundle.Laplace, Domain: bundle.L1Ball}}
+	choices := []encoders.Choice{{Coordinates: z, Noise: noise.Laplace, Domain: bundle.L1Ball}}
 	switch a {
 	case taskaware.Agnostic:
 		choices[0].Coordinates = e.train.X.Cols
@@ -390,8 +392,8 @@ func (e *taRun) promised(ctx context.Context, a taskaware.Approach, z int, epsil
 		choices = e.choices(epsilon)
 	case taskaware.PrivacyAgnostic: // as it is
 	}
-	results := map[encoder.Choice]*taskaware.Result{}
-	trials, err := encoder.Search(ctx, choices, func(ctx context.Context, c encoder.Choice) (loss, standardError float64, err error) {
+	results := map[encoders.Choice]*taskaware.Result{}
+	trials, err := encoders.Search(ctx, choices, func(ctx context.Context, c encoders.Choice) (loss, standardError float64, err error) {
 		body := encoder.Body{Domain: c.Domain, Radius: 1, Coordinates: c.Coordinates}
 		noise, err := encoder.NewNoise(ctx, c.Noise, body, bundle.Promise{Epsilon: epsilon, Delta: taDelta}, e.o.tables)
 		if err != nil {
@@ -401,7 +403,7 @@ func (e *taRun) promised(ctx context.Context, a taskaware.Approach, z int, epsil
 		if e.setting.hidden && a != taskaware.Agnostic {
 			options.Hidden = []int{e.train.X.Cols}
 		}
-		r, err := taskaware.Train(ctx, e.train, body, noise, options, encoder.Run{})
+		r, err := taskaware.Train(ctx, e.train, body, noise, options, encoders.Run{})
 		if err != nil {
 			return 0, 0, err
 		}
@@ -422,21 +424,21 @@ const unbiasedLimit = 10
 
 // choices are what is tried for a person's encoding. Figure 6, which compares numbers of
 // coordinates, has those of each.
-func (e *taRun) choices(epsilon float64) (out []encoder.Choice) {
+func (e *taRun) choices(epsilon float64) (out []encoders.Choice) {
 	for _, z := range e.setting.tried {
-		out = append(out, encoder.Choice{Coordinates: z, Noise: bundle.Laplace, Domain: bundle.L1Ball})
+		out = append(out, encoders.Choice{Coordinates: z, Noise: noise.Laplace, Domain: bundle.L1Ball})
 	}
 	if out != nil {
 		return out
 	}
 	for z := 1; z <= 2; z++ {
-		out = append(out, encoder.Choice{Coordinates: z, Noise: bundle.Designed, Domain: bundle.Box})
+		out = append(out, encoders.Choice{Coordinates: z, Noise: bundle.Designed, Domain: bundle.Box})
 	}
 	if epsilon <= unbiasedLimit {
-		out = append(out, encoder.Choice{Coordinates: 1, Noise: bundle.LocalUnbiased, Domain: bundle.Box})
+		out = append(out, encoders.Choice{Coordinates: 1, Noise: bundle.LocalUnbiased, Domain: bundle.Box})
 	}
 	for z := 1; z <= 3; z++ {
-		out = append(out, encoder.Choice{Coordinates: z, Noise: bundle.Laplace, Domain: bundle.L1Ball})
+		out = append(out, encoders.Choice{Coordinates: z, Noise: noise.Laplace, Domain: bundle.L1Ball})
 	}
 	return out
 }

@@ -9,15 +9,15 @@ import (
 	"testing"
 	"time"
 
+	"github.com/noisewright/noisewright/cmd/internal/encoders"
 	"github.com/noisewright/noisewright/cmd/internal/encoders/taskaware"
-	"github.com/noisewright/noisewright/encoder"
 )
 
 // smallPeople writes people with a price, and with a diagnosis, that follow from two of three
 // features.
 func smallPeople(t *testing.T) (houses, cancer string) {
 	t.Helper()
-	r := encoder.Rand(1, "people", 0)
+	r := encoders.Rand(1, "people", 0)
 	prices, diagnoses := "No,a,b,c,Y house price of unit area\n", "id,diagnosis,a,b,c\n"
 	for i := range 80 {
 		a, b, c := r.Float64(), r.Float64(), r.Float64()

@@ -5,15 +5,15 @@ import (
 	"slices"
 	"strconv"
 
+	"github.com/noisewright/noisewright/cmd/internal/encoders"
 	"github.com/noisewright/noisewright/cmd/internal/shell"
-	"github.com/noisewright/noisewright/encoder"
 	"github.com/noisewright/noisewright/internal/check"
 )
 
 // taPeople are the people of a data set, every column between 0 and 1 over all of them, as in
 // the authors' program.
 type taPeople struct {
-	all  *encoder.Data
+	all  *encoders.Data
 	fit  int // the first so many are to learn from
 	last int // and those up to here to test
 }
@@ -43,14 +43,14 @@ func readTAPeople(s *shell.Streams, file, target, number string) (*taPeople, err
 		return nil, shell.BadFile(file, fmt.Errorf("no column %s", check.Quoted(target)))
 	}
 	rows := len(columns[at])
-	d := &encoder.Data{Target: classColumn(target, columns[at])}
+	d := &encoders.Data{Target: classColumn(target, columns[at])}
 	// As in the authors' program the malignant class is the first.
 	slices.Reverse(d.Target.Classes)
 	for i, label := range d.Target.Labels {
 		d.Target.Labels[i] = len(d.Target.Classes) - 1 - label
 	}
 	if values, err := floats(columns[at]); err == nil {
-		d.Target = encoder.Column{Name: target, Values: values}
+		d.Target = encoders.Column{Name: target, Values: values}
 	}
 	var features [][]float64
 	for j, name := range header {
@@ -104,7 +104,7 @@ func unitRange(x []float64) {
 // readDigits reads the images; pixels that are the same in all images to learn from are left
 // out.
 func (o *taTrainedOptions) readDigits() (*taPeople, error) {
-	p := &taPeople{all: &encoder.Data{}}
+	p := &taPeople{all: &encoders.Data{}}
 	var pixels [][]byte
 	for _, part := range []struct {
 		name string
@@ -147,20 +147,20 @@ func (o *taTrainedOptions) readDigits() (*taPeople, error) {
 
 // split returns people to learn from and to test: in the order of the file for 0, and
 // shuffled otherwise.
-func (p *taPeople) split(order int) (train, test *encoder.Data) {
+func (p *taPeople) split(order int) (train, test *encoders.Data) {
 	rows := make([]int, p.last)
 	for i := range rows {
 		rows[i] = i
 	}
 	if order > 0 {
-		rows = encoder.Rand(uint64(order), "split", 0).Perm(p.last) //nolint:gosec // not negative
+		rows = encoders.Rand(uint64(order), "split", 0).Perm(p.last) //nolint:gosec // not negative
 	}
 	return p.choose(rows[:p.fit]), p.choose(rows[p.fit:])
 }
 
-func (p *taPeople) choose(rows []int) *encoder.Data {
+func (p *taPeople) choose(rows []int) *encoders.Data {
 	n := p.all.X.Cols
-	d := &encoder.Data{Features: p.all.Features, X: matrix(len(rows), n), Target: encoder.Column{Name: p.all.Target.Name, Classes: p.all.Target.Classes}}
+	d := &encoders.Data{Features: p.all.Features, X: matrix(len(rows), n), Target: encoders.Column{Name: p.all.Target.Name, Classes: p.all.Target.Classes}}
 	for k, i := range rows {
 		copy(d.X.Data[k*n:(k+1)*n], p.all.X.Data[i*n:(i+1)*n])
 		if d.Target.Classes == nil {

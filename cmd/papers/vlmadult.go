@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strconv"
 
+	"github.com/noisewright/noisewright/cmd/internal/encoders"
 	"github.com/noisewright/noisewright/cmd/internal/encoders/vlm"
 	"github.com/noisewright/noisewright/cmd/internal/shell"
 	"github.com/noisewright/noisewright/encoder"
@@ -175,7 +176,7 @@ type adultSplit struct {
 // tenth is asked, a tenth is to test.
 func splitAdult(c columns, all people, seed uint64) (*adultSplit, error) {
 	s := &adultSplit{columns: c, all: all, hot: people{c.oneHot(all.x), all.labels}, seed: seed}
-	order := encoder.Rand(seed, "split", 0).Perm(len(all.labels))
+	order := encoders.Rand(seed, "split", 0).Perm(len(all.labels))
 	part := func(from, to int) []int { return order[from*len(order)/10 : to*len(order)/10] }
 	s.network = part(0, 4)
 	s.train, s.ask, s.test = all.balanced(part(4, 8), 2), all.balanced(part(8, 9), 2), all.balanced(part(9, 10), 2)
@@ -216,7 +217,7 @@ func (o *vlmOptions) networks(x encoder.Matrix, seed uint64) networkOf {
 	return func(ctx context.Context, c choice) (*vlm.Model, error) {
 		c.share = 0 // which no network depends on
 		if _, ok := models[c]; !ok {
-			run := encoder.Run{Seed: seed, Progress: o.training(fmt.Sprintf("network %d", len(models)+1), seed)}
+			run := encoders.Run{Seed: seed, Progress: o.training(fmt.Sprintf("network %d", len(models)+1), seed)}
 			m, err := vlm.Train(ctx, x, vlm.Options{
 				Coordinates: 4, Radius: c.radius, TrainingEpsilon: c.trainingEpsilon,
 				Encoder: []int{64, 32}, Rate: 1e-3, Epochs: max(5, o.adultSteps/max(1, x.Rows/64)), Standardize: true, Run: run,
@@ -235,7 +236,7 @@ type right func(numbers []int) []bool
 // k choices, an answer of ε is worth more than k answers of ε/k. A choice whose network
 // collapses or diverges is not chosen.
 func (s *adultSplit) best(ctx context.Context, choices []choice, epsilon float64, try func(context.Context, choice) (right, error)) (float64, error) {
-	order := encoder.Rand(s.seed, "people to ask", 0).Perm(len(s.ask))
+	order := encoders.Rand(s.seed, "people to ask", 0).Perm(len(s.ask))
 	var best right
 	var failed error
 	most := math.Inf(-1)
@@ -252,7 +253,7 @@ func (s *adultSplit) best(ctx context.Context, choices []choice, epsilon float64
 		for _, k := range order[i*len(order)/len(choices) : (i+1)*len(order)/len(choices)] {
 			asked = append(asked, s.ask[k])
 		}
-		if a := privateAccuracy(made(asked), epsilon, encoder.Rand(s.seed, "answers", i)); a > most {
+		if a := privateAccuracy(made(asked), epsilon, encoders.Rand(s.seed, "answers", i)); a > most {
 			best, most = made, a
 		}
 	}
@@ -315,7 +316,7 @@ func (s *adultSplit) encoded(ctx context.Context, network networkOf, c choice, e
 
 // direct makes a classifier of features with noise and of flipped classes.
 func (s *adultSplit) direct(ctx context.Context, share, epsilon float64) (right, error) {
-	r := encoder.Rand(s.seed, fmt.Sprintf("direct noise, ε = %g, %g of it", epsilon, share), 0)
+	r := encoders.Rand(s.seed, fmt.Sprintf("direct noise, ε = %g, %g of it", epsilon, share), 0)
 	noisy := s.columns.noisy(s.all.choose(s.train).x, share*epsilon, r)
 	return s.flipped(ctx, s.columns.oneHot(noisy), (1-share)*epsilon, func(x encoder.Matrix) encoder.Matrix { return x })
 }
@@ -324,7 +325,7 @@ func (s *adultSplit) direct(ctx context.Context, share, epsilon float64) (right,
 // of clean features.
 func (s *adultSplit) flipped(ctx context.Context, z encoder.Matrix, epsilon float64, seen func(encoder.Matrix) encoder.Matrix) (right, error) {
 	flip := vlm.FlipProbability(2, epsilon)
-	labels := vlm.Flip(s.hot.choose(s.train).labels, 2, flip, encoder.Rand(s.seed, fmt.Sprintf("classes, ε = %g", epsilon), 0))
+	labels := vlm.Flip(s.hot.choose(s.train).labels, 2, flip, encoders.Rand(s.seed, fmt.Sprintf("classes, ε = %g", epsilon), 0))
 	k, err := vlm.TrainClassifier(ctx, z, labels, vlm.ClassifierOptions{Classes: 2, Flip: flip, Seed: s.seed})
 	if err != nil {
 		return nil, err

@@ -7,6 +7,7 @@ import (
 	"math/rand/v2"
 	"slices"
 
+	"github.com/noisewright/noisewright/cmd/internal/encoders"
 	"github.com/noisewright/noisewright/cmd/internal/encoders/vlm"
 	"github.com/noisewright/noisewright/encoder"
 )
@@ -122,7 +123,7 @@ func (c *collection) latent(ctx context.Context, epsilon float64) (*vlm.Classifi
 // classifier trains on people whose classes are flipped by their share of epsilon.
 func (c *collection) classifier(ctx context.Context, z encoder.Matrix, epsilon float64, o vlm.ClassifierOptions) (*vlm.Classifier, error) {
 	o.Classes, o.Seed, o.Flip = digits, c.seed, vlm.FlipProbability(digits, (1-vlmShare)*epsilon)
-	labels := vlm.Flip(c.train.labels, digits, o.Flip, encoder.Rand(c.seed, fmt.Sprintf("classes, ε = %g", epsilon), 0))
+	labels := vlm.Flip(c.train.labels, digits, o.Flip, encoders.Rand(c.seed, fmt.Sprintf("classes, ε = %g", epsilon), 0))
 	return vlm.TrainClassifier(ctx, z, labels, o)
 }
 
@@ -299,7 +300,7 @@ func (o *vlmOptions) novelClass(ctx context.Context) error {
 			return err
 		}
 		train := novelLabels(parts.train.choose(slices.Concat(known[len(known)*8/9:], novel)))
-		train = train.choose(train.balanced(encoder.Rand(seed, "novel", 0).Perm(len(train.labels)), 2))
+		train = train.choose(train.balanced(encoders.Rand(seed, "novel", 0).Perm(len(train.labels)), 2))
 		test := novelLabels(parts.test.choose(span(len(parts.test.labels), 0, 1)))
 		test = test.choose(test.balanced(span(len(test.labels), 0, 1), 2))
 		if err := o.novelSeries(ctx, m, train, test, seed); err != nil {

@@ -9,7 +9,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/noisewright/noisewright/encoder"
+	"github.com/noisewright/noisewright/cmd/internal/encoders"
 )
 
 // smallImages writes images of 6×6 pixels, with a pattern of its own for each digit, as
@@ -18,7 +18,7 @@ func smallImages(t *testing.T) string {
 	t.Helper()
 	folder := t.TempDir()
 	for part, n := range map[string]int{"train": 1200, "t10k": 400} {
-		r := encoder.Rand(uint64(n), "images", 0)
+		r := encoders.Rand(uint64(n), "images", 0)
 		pixels, labels := []byte{0, 0, 8, 3}, []byte{0, 0, 8, 1}
 		for _, d := range []int{n, 6, 6} {
 			pixels = binary.BigEndian.AppendUint32(pixels, uint32(d))
@@ -43,7 +43,7 @@ func smallImages(t *testing.T) string {
 // smallAdult writes people with the columns of adult, of whom the income depends on some.
 func smallAdult(t *testing.T) string {
 	t.Helper()
-	r := encoder.Rand(1, "people", 0)
+	r := encoders.Rand(1, "people", 0)
 	var b strings.Builder
 	b.WriteString("split,age,workclass,fnlwgt,education,education-num,marital-status,occupation,relationship,race,sex,capital-gain,capital-loss,hours-per-week,native-country,income\n")
 	for i := range 1500 {
@@ -117,7 +117,7 @@ func TestRunVLMFigures(t *testing.T) {
 	if len(clean) != 7 || clean["no noise"][0] < 0.8 || clean["latent"][10] < clean["direct noise"][10]+0.2 || clean["+no noise"][0] < 0.9 || clean["+latent"][10] < 0.8 {
 		t.Errorf("figure 1: %v", clean)
 	}
-	private := figureAccuracies(t, vlmFigure4, func(o *vlmOptions) { o.data = folder })
+	private := figureAccuracies(t, vlmFigure4, func(o *vlmOptions) { o.data, o.epochs = folder, 25 })
 	for epsilon, bound := range private["bound (10)"] {
 		for series, a := range private {
 			// 100 people: 3 standard errors, and 1e-12 for the bound itself.
@@ -133,7 +133,7 @@ func TestRunVLMFigures(t *testing.T) {
 	if novel["no noise"][0] < 0.8 || novel["latent"][10] < 0.6 || len(novel["features"]) != 3 {
 		t.Errorf("figure 2: %v", novel)
 	}
-	central := figureAccuracies(t, vlmFigure7, func(o *vlmOptions) { o.data = folder })
+	central := figureAccuracies(t, vlmFigure7, func(o *vlmOptions) { o.data, o.epochs = folder, 25 })
 	if len(central) != len(centralCases) || len(central["central ε = 1"]) != 2 || central["not protected"][10] < 0.2 {
 		t.Errorf("figure 7: %v", central)
 	}

@@ -8,6 +8,7 @@ import (
 	"os"
 	"path/filepath"
 
+	"github.com/noisewright/noisewright/cmd/internal/encoders"
 	"github.com/noisewright/noisewright/cmd/internal/encoders/vlm"
 	"github.com/noisewright/noisewright/cmd/internal/shell"
 	"github.com/noisewright/noisewright/cmd/papers/idx"
@@ -129,7 +130,7 @@ func readParts(folder string) (*imageParts, error) {
 // network trains a network on images. With a directory of checkpoints it goes on from what it
 // finds there, and is done at once if that is complete.
 func (o *vlmOptions) network(ctx context.Context, s vlmSetting, x encoder.Matrix, seed uint64, what string, central *vlm.Central) (*vlm.Model, error) {
-	run := encoder.Run{Seed: seed, Progress: o.training(what, seed)}
+	run := encoders.Run{Seed: seed, Progress: o.training(what, seed)}
 	run.Options = fmt.Sprintf("%s, %v, %d images of %d pixels, seed %d", what, s, x.Rows, x.Cols, seed)
 	if o.checkpoints != "" {
 		run.Directory = filepath.Join(o.checkpoints, fmt.Sprintf("%s-%d-%d-%g-%g-%d", what, x.Rows, s.epochs, s.radius, s.trainingEpsilon, seed))

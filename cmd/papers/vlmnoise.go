@@ -4,6 +4,7 @@ import (
 	"math"
 	"math/rand/v2"
 
+	"github.com/noisewright/noisewright/cmd/internal/encoders"
 	"github.com/noisewright/noisewright/cmd/internal/encoders/vlm"
 	"github.com/noisewright/noisewright/encoder"
 )
@@ -29,7 +30,7 @@ func noisyRanges(x encoder.Matrix, epsilon float64, seed uint64) encoder.Matrix 
 			c[j].lower, c[j].upper = min(c[j].lower, v), max(c[j].upper, v)
 		}
 	}
-	return c.noisy(x, epsilon, encoder.Rand(seed, "direct noise", 0))
+	return c.noisy(x, epsilon, encoders.Rand(seed, "direct noise", 0))
 }
 
 // noisy is what the paper calls direct noising: the n columns get ε/n each, numbers as Laplace

@@ -14,11 +14,13 @@ import (
 	"gonum.org/v1/plot/plotter"
 	"gonum.org/v1/plot/vg"
 
+	"github.com/noisewright/noisewright/cmd/internal/encoders"
 	"github.com/noisewright/noisewright/cmd/internal/encoders/vlm"
 	"github.com/noisewright/noisewright/cmd/internal/figure"
 	"github.com/noisewright/noisewright/cmd/internal/shell"
 	"github.com/noisewright/noisewright/encoder"
 	"github.com/noisewright/noisewright/latent/bundle"
+	"github.com/noisewright/noisewright/noise"
 )
 
 // vlmSetting says how a network of images is trained.
@@ -264,11 +266,11 @@ func (s vlmStudy) ends(data string) (least, most float64) {
 
 // vlmRelease is a release of encodings of some people, with Laplace noise.
 func vlmRelease(ctx context.Context, m *vlm.Model, u encoder.Matrix, epsilon float64, seed uint64, purpose string) (encoder.Matrix, error) {
-	noise, err := encoder.NewNoise(ctx, bundle.Laplace, m.Body, bundle.Promise{Epsilon: epsilon}, nil)
+	noise, err := encoder.NewNoise(ctx, noise.Laplace, m.Body, bundle.Promise{Epsilon: epsilon}, nil)
 	if err != nil {
 		return encoder.Matrix{}, err
 	}
 	z := matrix(u.Rows, u.Cols)
-	noise.Release(z.Data, u.Data, encoder.Rand(seed, purpose+fmt.Sprintf(", ε = %g", epsilon), 0))
+	noise.Release(z.Data, u.Data, encoders.Rand(seed, purpose+fmt.Sprintf(", ε = %g", epsilon), 0))
 	return z, nil
 }

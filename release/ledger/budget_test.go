@@ -135,6 +135,9 @@ func checkSpent(t *testing.T, l *ledger.Ledger, costs []account.Cost) {
 // TestComposesExactly wants more Gaussian releases than basic composition allows: as many as
 // account says, and not one more.
 func TestComposesExactly(t *testing.T) {
+	if testing.Short() {
+		t.Skip("slow")
+	}
 	v := gaussian(t, 40, 0.1, 0)
 	l, path := create(t, ledger.Terms{Epsilon: 1, Delta: 1e-6})
 	cost := account.Cost{Table: v, Times: 1}
@@ -180,6 +183,9 @@ func TestComposesExactly(t *testing.T) {
 
 // TestLeft charges what is left, which has to fit, and a little more, which must not.
 func TestLeft(t *testing.T) {
+	if testing.Short() {
+		t.Skip("slow")
+	}
 	v := gaussian(t, 40, 0.1, 0)
 	for _, terms := range []ledger.Terms{{Epsilon: 1}, {Epsilon: 1, Delta: 1e-6}, {Epsilon: 3, Delta: 0.01}, {Epsilon: 1, Delta: 1e-6, Adaptive: true}, {Epsilon: 99, Delta: 0.5}} {
 		for _, share := range []float64{0, 0.1, 0.999} {

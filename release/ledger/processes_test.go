@@ -109,6 +109,9 @@ func stored(tb testing.TB, l *ledger.Ledger, printed []string) {
 // TestProcesses has eight processes at once: together they spend the total and no more, and
 // equal queries have equal answers.
 func TestProcesses(t *testing.T) {
+	if testing.Short() {
+		t.Skip("slow")
+	}
 	const total = 100
 	l, path := create(t, ledger.Terms{Epsilon: total})
 	type end struct {

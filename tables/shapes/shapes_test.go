@@ -57,6 +57,9 @@ func lossOf(t *testing.T, name string, p dp.Problem) float64 {
 // TestAgainstClosedForms: tables for real queries have about the losses of the laws
 // that they stand for.
 func TestAgainstClosedForms(t *testing.T) {
+	if testing.Short() {
+		t.Skip("slow")
+	}
 	for _, l := range []loss.Loss{loss.L1, loss.L2} {
 		for _, epsilon := range []float64{0.01, 0.3, 1, 5} {
 			for _, sensitivity := range []float64{1e-3, 1, 700} {
@@ -190,6 +193,9 @@ func law(t *tables.Table) (masses []float64, lowest int) {
 
 // TestEachMass holds the recursion against differences of the distribution function.
 func TestEachMass(t *testing.T) {
+	if testing.Short() {
+		t.Skip("slow")
+	}
 	for _, c := range []struct {
 		sigma float64
 		reach int

@@ -103,6 +103,9 @@ func TestEveryJSONIsChecked(t *testing.T) {
 // TestRangesInErrors takes the ends of every range that an error names, and wants the
 // flag to take them.
 func TestRangesInErrors(t *testing.T) {
+	if testing.Short() {
+		t.Skip("slow")
+	}
 	within := regexp.MustCompile(`(?m)(?:from|at least) (\S+?)(?: to (\S+?))?(?:,|$| and)`)
 	try := func(path []string, name, value string) (complaint string) {
 		var errs strings.Builder

@@ -12,9 +12,9 @@ import (
 	"github.com/noisewright/noisewright/cmd/internal/shell"
 	"github.com/noisewright/noisewright/dp"
 	"github.com/noisewright/noisewright/kernels"
-	"github.com/noisewright/noisewright/local"
 	"github.com/noisewright/noisewright/lp"
 	"github.com/noisewright/noisewright/noise"
+	"github.com/noisewright/noisewright/proof"
 	"github.com/noisewright/noisewright/tables"
 )
 
@@ -34,9 +34,6 @@ type contender struct {
 	Suboptimality *float64 `json:"suboptimality,omitempty"`
 	Note          string   `json:"note"`
 }
-
-// designed is the name of the designed noise among the mechanisms.
-const designed = noiseDesigned
 
 type compareOptions struct {
 	shell.Common
@@ -124,7 +121,7 @@ func (o *compareOptions) run(ctx context.Context) error {
 	o.design.Progress = o.Progress().Design(o.design.TimeLimit)
 	p := o.problem
 	c := comparison{Schema: shell.Schema}
-	best := contender{Name: designed}
+	best := contender{Name: noiseDesigned}
 	r, limit, err := shell.Design(ctx, p, o.design)
 	switch {
 	case err != nil && p.Delta == 0: // the classical mechanisms can be compared all the same
@@ -149,37 +146,37 @@ func (o *compareOptions) compareFile(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	switch made := made.(type) {
-	case *tables.Table:
-		return o.compareTable(ctx, made)
-	case *local.Randomizer:
-		return o.compareRandomizer(ctx, made)
+	compare := owns[made.Form().Package].compare
+	if compare == nil {
+		return shell.BadInput("", fmt.Errorf("%s is %s, want a table or a local randomizer", shell.InputName(o.table), made.Form().Noun))
 	}
-	return shell.BadInput("", fmt.Errorf("%s is %s, want a table or a local randomizer", shell.InputName(o.table), made.Form().Noun))
-}
-
-// compareTable compares a table that is there.
-func (o *compareOptions) compareTable(ctx context.Context, t *tables.Table) error {
-	v, err := shell.Sound(ctx, o.table, t)
+	v, err := shell.Prove(ctx, o.table, made)
 	if err != nil {
 		return err
 	}
 	o.Progress().Watch("comparing")
-	whole, err := soundTotal(ctx, o.table, v)
+	return compare(o, ctx, v)
+}
+
+// compareTable compares a table that is there.
+func (o *compareOptions) compareTable(ctx context.Context, p proof.Proven) error {
+	whole, err := soundTotal(ctx, o.table, p)
 	if err != nil {
 		return err
 	}
-	p := v.Mechanism().Problem()
+	v := p.(*tables.Verified)
+	t := v.Mechanism()
+	made := t.Problem()
 	c := comparison{Schema: shell.Schema, Total: whole, Mechanisms: []contender{certifiedContender("table", v)}}
 	if whole == nil {
-		c.LowerBound = shell.FloatDown(v.Certificate().LowerBound)
-		c.addBaselines(p)
+		c.LowerBound = shell.FloatDown(v.Bounds().LowerBound)
+		c.addBaselines(made)
 	} else {
-		for _, m := range whole.target(v.Mechanism()).Classical(ctx) {
-			c.Mechanisms = append(c.Mechanisms, evaluated(m, p, "; for the same total"+unheld(p)))
+		for _, m := range whole.target(t).Classical(ctx) {
+			c.Mechanisms = append(c.Mechanisms, evaluated(m, made, "; for the same total"+unheld(made)))
 		}
 	}
-	return o.PrintText(c, func(b *strings.Builder) { c.write(b, p) })
+	return o.PrintText(c, func(b *strings.Builder) { c.write(b, made) })
 }
 
 // certifiedContender is a table that was verified.
@@ -306,14 +303,14 @@ func (c *comparison) write(b *strings.Builder, p dp.Problem) {
 	}
 	lines, without := [][]string{{"mechanism", "loss", "above bound", "note"}}, [][]string{}
 	for _, m := range c.Mechanisms {
-		if m.Loss == nil && m.Name != designed {
+		if m.Loss == nil && m.Name != noiseDesigned {
 			without = append(without, []string{m.Name, m.Note})
 			continue
 		}
 		line := []string{m.Name, "-", "-", m.Note}
 		if m.Loss != nil {
 			line[1] = fmt.Sprintf("%.7g", *m.Loss)
-			if m.Name == designed {
+			if m.Name == noiseDesigned {
 				line[1] = shell.DigitsUp(*m.Loss) // a bound, and no approximation
 			}
 		}

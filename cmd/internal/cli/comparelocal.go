@@ -11,6 +11,7 @@ import (
 	"github.com/noisewright/noisewright/loss"
 	"github.com/noisewright/noisewright/lp"
 	"github.com/noisewright/noisewright/noise"
+	"github.com/noisewright/noisewright/proof"
 )
 
 // localComparison is what compare --local --json prints.
@@ -42,49 +43,32 @@ type localContender struct {
 	Note          string   `json:"note"`
 }
 
-// localProblem is what the flags ask for.
-func (o *compareOptions) localProblem() lp.LocalProblem {
-	p := lp.LocalProblem{
-		Epsilon: o.problem.Epsilon, Delta: o.problem.Delta, Objective: o.local.Objective,
-		Demands: o.local.Demands, MaxAnswers: o.local.MaxAnswers,
-	}
-	p.Demands.Unbiased = o.problem.Constraints.Unbiased
-	if o.costs.state(&p) {
-		return p
-	}
-	p.Loss, p.Values = o.problem.Loss, o.local.Values(o.problem.Query == dp.IntegerQuery, o.values)
-	return p
-}
-
 // compareLocal designs a local randomizer and compares it.
 func (o *compareOptions) compareLocal(ctx context.Context) error {
-	p := o.localProblem()
+	p := o.costs.problem(o.problem.Privacy, o.local, o.problem.Loss, o.problem.Query == dp.IntegerQuery, o.values)
+	p.Demands.Unbiased = o.problem.Constraints.Unbiased
 	o.design.Progress = o.Progress().Local(o.design.TimeLimit)
 	r, limit, err := shell.DesignLocal(ctx, p, o.design)
 	c := newLocalComparison(p)
 	if err != nil {
 		return err
 	}
-	if err := o.printLocal(c, p, c.certified(designed, r.Randomizer)); err != nil {
+	if err := o.printLocal(c, p, c.certified(noiseDesigned, r.Randomizer)); err != nil {
 		return err
 	}
 	return limit
 }
 
 // compareRandomizer compares a randomizer that is there.
-func (o *compareOptions) compareRandomizer(ctx context.Context, r *local.Randomizer) error {
-	v, err := shell.Sound(ctx, o.table, r)
-	if err != nil {
-		return err
-	}
-	o.Progress().Watch("comparing")
-	s := r.Spec()
+func (o *compareOptions) compareRandomizer(_ context.Context, v proof.Proven) error {
+	made := v.(*local.Verified)
+	s := made.Mechanism().Spec()
 	p := lp.LocalProblem{
 		Epsilon: s.Epsilon, Delta: s.Delta, Values: s.Values, Loss: s.Loss, Costs: s.Costs,
 		Objective: s.Objective, Demands: s.Demands,
 	}
 	c := newLocalComparison(p)
-	return o.printLocal(c, p, c.certified("randomizer", v))
+	return o.printLocal(c, p, c.certified("randomizer", made))
 }
 
 func newLocalComparison(p lp.LocalProblem) *localComparison {

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"time"
 
 	"github.com/spf13/cobra"
 
@@ -15,6 +16,7 @@ import (
 	"github.com/noisewright/noisewright/loss"
 	"github.com/noisewright/noisewright/lp"
 	"github.com/noisewright/noisewright/noise"
+	"github.com/noisewright/noisewright/proof"
 )
 
 type designOptions struct {
@@ -114,38 +116,84 @@ func (o *designOptions) run(ctx context.Context) error {
 	if o.trading {
 		return o.runTrade(ctx)
 	}
-	w, err := o.Reserve(o.Output)
+	return finish(&o.Common, "table", func() (d designed, err error) {
+		o.design.Progress = o.Progress().Design(o.design.TimeLimit)
+		r, limit, err := shell.Design(ctx, o.problem, o.design)
+		if err != nil {
+			return d, err
+		}
+		size := struct {
+			CellsPerSensitivity int `json:"cells_per_sensitivity"`
+		}{r.Table.Mechanism().Grid().CellsPerSensitivity}
+		return designed{proven: r.Table, Outcome: r.Outcome, limit: limit, size: size, rows: besideRows(r, o.problem)}, nil
+	})
+}
+
+// designed is a mechanism that a command has designed, with what it says beside what is said
+// of all: parts of the JSON object, after those of the same names, and rows.
+type designed struct {
+	proven proof.Proven
+	lp.Outcome
+	limit                    error // that the design was stopped at, if it was
+	total                    *total
+	problem, certified, size any
+	rows                     []shell.Row
+}
+
+// finish makes a design, writes it to the output and prints what is proved; noun is what the
+// output is.
+func finish(c *shell.Common, noun string, design func() (designed, error)) error {
+	w, err := c.Reserve(c.Output)
 	if err != nil {
 		return err
 	}
 	defer w.Discard()
-	o.design.Progress = o.Progress().Design(o.design.TimeLimit)
-	r, limit, err := shell.Design(ctx, o.problem, o.design)
+	d, err := design()
 	if err != nil {
 		return err
 	}
-	t := r.Table.Mechanism()
-	report := designReport{
-		Schema: shell.Schema, statement: newStatement(t), certified: newCertified(r.Table.Certificate()),
-		Cells: t.Cells(), CellsPerSensitivity: t.Grid().CellsPerSensitivity,
-		effort: effort{r.Rounds, newOutcome(r.Optimal, r.Elapsed)},
+	m := proof.Of(d.proven)
+	a := finding{mechanism: m, proven: d.proven}.about()
+	report := object{
+		schema{shell.Schema}, a.problem, ofTotal{d.total}, d.problem, a.certified, d.certified, a.size, d.size,
+		effort{d.Rounds, newEnding(d.Optimal, d.Elapsed)},
 	}
-	return o.Finish(w, t.Encode, report, designRows(r, o.problem, o.Output), limit)
+	rows := append(a.rows, shell.Row{"effort", fmt.Sprintf("%d rounds, %s", d.Rounds, d.Elapsed.Round(time.Millisecond))})
+	rows = append(rows, d.rows...)
+	if d.total != nil {
+		rows = append([]shell.Row{d.total.row()}, rows...)
+	}
+	if c.Output != "" {
+		rows = append(rows, shell.Row{noun, c.Output})
+	}
+	return c.Finish(w, m.Encode, report, rows, d.limit)
 }
 
-// designReport is what design --json prints.
-type designReport struct {
-	Schema int `json:"schema"`
-	statement
-	certified
-	Cells               int `json:"cells"`
-	CellsPerSensitivity int `json:"cells_per_sensitivity"`
-	effort
+type effort struct {
+	Rounds int `json:"rounds"`
+	ending
 }
 
-func designRows(r *lp.Result, p dp.Problem, out string) []shell.Row {
-	rows := certifiedRows(r.Table.Mechanism(), r.Table.Certificate(), nil, nil)
-	rows = append(rows, effortRow(r.Rounds, r.Elapsed))
+// ending is how a design, or several, ended.
+type ending struct {
+	Seconds float64 `json:"seconds"`
+	Status  string  `json:"status"`
+}
+
+func newEnding(optimal bool, elapsed time.Duration) ending {
+	return ending{Seconds: math.Round(elapsed.Seconds()*1000) / 1000, Status: status(optimal)}
+}
+
+// status is the word for a design that reached its gap or did not.
+func status(optimal bool) string {
+	if optimal {
+		return "optimal"
+	}
+	return "limit"
+}
+
+// besideRows are about classical mechanisms beside a design.
+func besideRows(r *lp.Result, p dp.Problem) (rows []shell.Row) {
 	designed, _ := r.Table.Certificate().ExpectedLoss.Float64()
 	for _, m := range references(p) {
 		if m.Loss == nil {
@@ -156,9 +204,6 @@ func designRows(r *lp.Result, p dp.Problem, out string) []shell.Row {
 			side = "below"
 		}
 		rows = append(rows, shell.Row{m.Name, fmt.Sprintf("%.6g, %s %s the table's%s", *m.Loss, shell.Percent(math.Abs(*m.Loss/designed-1)), side, unheld(p))})
-	}
-	if out != "" {
-		rows = append(rows, shell.Row{"table", out})
 	}
 	return rows
 }

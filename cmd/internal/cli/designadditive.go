@@ -75,48 +75,30 @@ smaller cap can be kept, and one as small as that leaves nothing to gain.`,
 	return f.Run(o.run)
 }
 
-// additiveReport is what design-additive --json prints.
-type additiveReport struct {
-	Schema int `json:"schema"`
-	additiveStatement
-	certified
-	// OneLaw is the expected loss of noise on the same bins that has one law for all
-	// cells; null if it does not keep the cap.
-	OneLaw *float64 `json:"one_law"`
-	Bins   int      `json:"bins"`
-	effort
-}
-
 func (o *designAdditiveOptions) run(ctx context.Context) error {
 	p := &o.problem
 	p.Edges = slices.Compact(append(append([]float64{o.lower}, o.edges...), o.upper)) // edges may have the ends, too
 	if err := o.spread(); err != nil {
 		return shell.BadInput("noisewright design-additive --help", err)
 	}
-	w, err := o.Reserve(o.Output)
-	if err != nil {
-		return err
-	}
-	defer w.Discard()
-	o.design.Progress = o.Progress().Additive(o.design.TimeLimit)
-	r, limit, err := shell.DesignAdditive(ctx, *p, o.design)
-	if err != nil {
-		return err
-	}
-	k, c := r.Kernel.Mechanism(), r.Kernel.Certificate()
-	report := additiveReport{
-		Schema: shell.Schema, additiveStatement: newAdditiveStatement(k), certified: newCertifiedAdditive(c), Bins: k.Bins(),
-		effort: effort{r.Rounds, newOutcome(r.Optimal, r.Elapsed)},
-	}
-	rows := append(certifiedAdditiveRows(k, c, nil), effortRow(r.Rounds, r.Elapsed))
-	if r.OneLaw > 0 {
-		report.OneLaw = &r.OneLaw
-		rows = append(rows, shell.Row{"one law for all", shell.DigitsUp(r.OneLaw)})
-	}
-	if o.Output != "" {
-		rows = append(rows, shell.Row{"kernel", o.Output})
-	}
-	return o.Finish(w, k.Encode, report, rows, limit)
+	return finish(&o.Common, "kernel", func() (d designed, err error) {
+		o.design.Progress = o.Progress().Additive(o.design.TimeLimit)
+		r, limit, err := shell.DesignAdditive(ctx, *p, o.design)
+		if err != nil {
+			return d, err
+		}
+		d = designed{proven: r.Kernel, Outcome: r.Outcome, limit: limit}
+		// Noise on the same bins that has one law for all cells; null if it does not keep the cap.
+		var one struct {
+			Loss *float64 `json:"one_law"`
+		}
+		if r.OneLaw > 0 {
+			one.Loss = &r.OneLaw
+			d.rows = []shell.Row{{"one law for all", shell.DigitsUp(r.OneLaw)}}
+		}
+		d.certified = one
+		return d, nil
+	})
 }
 
 func (o *designAdditiveOptions) readRange(text string) error {

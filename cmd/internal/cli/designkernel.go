@@ -93,60 +93,40 @@ composition.`,
 	return f.Run(o.run)
 }
 
-// kernelReport is what design-kernel --json prints.
-type kernelReport struct {
-	Schema int `json:"schema"`
-	kernelStatement
-	DataIndependent *float64 `json:"data_independent,omitempty"`
-	certified
-	Nodes int `json:"nodes"`
-	effort
-}
-
 func (o *designKernelOptions) run(ctx context.Context) error {
 	if o.local.On {
 		return o.runLocal(ctx)
 	}
-	w, err := o.Reserve(o.Output)
-	if err != nil {
-		return err
-	}
-	defer w.Discard()
-	line := o.Progress()
-	var independent *float64 // least loss of such noise
-	if o.autoCap {
-		start := time.Now()
-		if independent, err = o.independent(ctx, line); err != nil {
-			return err
+	return finish(&o.Common, "kernel", func() (d designed, err error) {
+		line := o.Progress()
+		var independent *float64 // least loss of such noise
+		if o.autoCap {
+			start := time.Now()
+			if independent, err = o.independent(ctx, line); err != nil {
+				return d, err
+			}
+			o.problem.InstanceCap, o.problem.CapSlack = *independent, autoCapSlack
+			if o.design.TimeLimit > 0 { // it is for both
+				o.design.TimeLimit = max(o.design.TimeLimit-time.Since(start), time.Nanosecond)
+			}
 		}
-		o.problem.InstanceCap, o.problem.CapSlack = *independent, autoCapSlack
-		if o.design.TimeLimit > 0 { // it is for both
-			o.design.TimeLimit = max(o.design.TimeLimit-time.Since(start), time.Nanosecond)
+		o.design.Progress = line.Kernel(o.design.TimeLimit)
+		r, limit, err := shell.DesignKernel(ctx, o.problem, o.design)
+		if err != nil {
+			return d, err
 		}
-	}
-	o.design.Progress = line.Kernel(o.design.TimeLimit)
-	r, limit, err := shell.DesignKernel(ctx, o.problem, o.design)
-	if err != nil {
-		return err
-	}
-	k, c := r.Kernel.Mechanism(), r.Kernel.Certificate()
-	report := kernelReport{
-		Schema: shell.Schema, kernelStatement: newKernelStatement(k), DataIndependent: independent,
-		certified: newCertifiedKernel(c), Nodes: k.Cells(),
-		effort: effort{r.Rounds, newOutcome(r.Optimal, r.Elapsed)},
-	}
-	rows := append(certifiedKernelRows(k, c, nil), effortRow(r.Rounds, r.Elapsed))
-	if independent != nil {
-		row := shell.Row{"data independent", shell.DigitsUp(*independent) + raisedCap(k.InstanceCap(), *independent)}
-		if o.problem.CapLoss != nil {
-			row[1] += ", for the loss of the cap"
+		d = designed{proven: r.Kernel, Outcome: r.Outcome, limit: limit, problem: struct {
+			DataIndependent *float64 `json:"data_independent,omitempty"`
+		}{independent}}
+		if independent != nil {
+			row := shell.Row{"data independent", shell.DigitsUp(*independent) + raisedCap(r.Kernel.Mechanism().InstanceCap(), *independent)}
+			if o.problem.CapLoss != nil {
+				row[1] += ", for the loss of the cap"
+			}
+			d.rows = []shell.Row{row}
 		}
-		rows = append(rows, row)
-	}
-	if o.Output != "" {
-		rows = append(rows, shell.Row{"kernel", o.Output})
-	}
-	return o.Finish(w, k.Encode, report, rows, limit)
+		return d, nil
+	})
 }
 
 // autoCapSlack is how much larger than the loss of data independent noise an automatic cap

@@ -15,46 +15,23 @@ import (
 	"github.com/noisewright/noisewright/cmd/internal/shell"
 	"github.com/noisewright/noisewright/dp"
 	"github.com/noisewright/noisewright/internal/check"
+	"github.com/noisewright/noisewright/kernels"
 	"github.com/noisewright/noisewright/local"
+	"github.com/noisewright/noisewright/loss"
 	"github.com/noisewright/noisewright/lp"
 	"github.com/noisewright/noisewright/tables"
 )
 
-// localReport is what design-kernel --local --json prints.
-type localReport struct {
-	Schema int `json:"schema"`
-	localStatement
-	Total *total `json:"total,omitempty"` // of several releases
-	certifiedLocal
-	effort
-}
-
 // runLocal designs a local randomizer.
 func (o *designKernelOptions) runLocal(ctx context.Context) error {
-	w, err := o.Reserve(o.Output)
-	if err != nil {
-		return err
-	}
-	defer w.Discard()
-	o.design.Progress = o.Progress().Local(o.design.TimeLimit)
-	r, whole, limit, err := o.designLocal(ctx)
-	if err != nil {
-		return err
-	}
-	made, c := r.Randomizer.Mechanism(), r.Randomizer.Certificate()
-	s := made.Spec()
-	report := localReport{
-		Schema: shell.Schema, localStatement: newLocalStatement(&s), Total: whole, certifiedLocal: newCertifiedLocal(&s, c),
-		effort: effort{r.Rounds, newOutcome(r.Optimal, r.Elapsed)},
-	}
-	rows := append(certifiedLocalRows(&s, c, nil), effortRow(r.Rounds, r.Elapsed))
-	if whole != nil {
-		rows = append([]shell.Row{whole.row()}, rows...)
-	}
-	if o.Output != "" {
-		rows = append(rows, shell.Row{"randomizer", o.Output})
-	}
-	return o.Finish(w, made.Encode, report, rows, limit)
+	return finish(&o.Common, "randomizer", func() (designed, error) {
+		o.design.Progress = o.Progress().Local(o.design.TimeLimit)
+		r, whole, limit, err := o.designLocal(ctx)
+		if err != nil {
+			return designed{}, err
+		}
+		return designed{proven: r.Randomizer, Outcome: r.Outcome, limit: limit, total: whole}, nil
+	})
 }
 
 // designLocal designs the randomizer of one release, or that of several with a total.
@@ -95,17 +72,9 @@ func (o *designKernelOptions) designLocal(ctx context.Context) (r *lp.LocalResul
 
 // localProblem is what the flags ask for.
 func (o *designKernelOptions) localProblem() lp.LocalProblem {
-	p := lp.LocalProblem{
-		Epsilon: o.problem.Epsilon, Delta: o.problem.Delta, Objective: o.local.Objective,
-		Demands: o.local.Demands, MaxAnswers: o.local.MaxAnswers,
-	}
+	p := o.costs.problem(o.problem.Privacy, o.local, o.problem.Loss, o.integer == string(local.Integer), o.problem.Queries)
 	p.Demands.Unbiased, p.Demands.Cap = o.unbiased, o.problem.InstanceCap
-	if o.costs.state(&p) {
-		return p
-	}
-	p.Loss = o.problem.Loss
-	p.Values = o.local.Values(o.integer == string(local.Integer), o.problem.Queries)
-	if n := o.problem.Cells; n > 0 {
+	if n := o.problem.Cells; n > 0 && o.costs.values == nil {
 		p.Cells = n - 1
 	}
 	return p
@@ -162,14 +131,18 @@ func (c *costs) flag(f *shell.Flags) {
 	f.CompleteOrFile("costs")
 }
 
-// state makes a problem one of categories, if there are any.
-func (c *costs) state(p *lp.LocalProblem) (categories bool) {
-	if c.values == nil {
-		return false
+// problem is that of the flags --local: of the costs if there are any, else of numbers.
+func (c *costs) problem(privacy dp.Privacy, o shell.Local, l loss.Loss, integer bool, q kernels.Queries) lp.LocalProblem {
+	p := lp.LocalProblem{
+		Epsilon: privacy.Epsilon, Delta: privacy.Delta, Objective: o.Objective, Demands: o.Demands, MaxAnswers: o.MaxAnswers,
 	}
-	p.Values = local.Values{Kind: local.Category, Labels: c.values}
-	p.Costs, p.AnswerLabels = c.losses, c.answers
-	return true
+	if c.values != nil {
+		p.Values = local.Values{Kind: local.Category, Labels: c.values}
+		p.Costs, p.AnswerLabels = c.losses, c.answers
+		return p
+	}
+	p.Loss, p.Values = l, o.Values(integer, q)
+	return p
 }
 
 // readCosts reads a CSV file with a header of answers and a row per category.

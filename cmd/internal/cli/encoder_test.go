@@ -85,6 +85,9 @@ func files(tb testing.TB, dir string) map[string]string {
 // TestEncoderTrainResumes kills a training in the middle, goes on, interrupts that, and goes
 // on again: the bundle is that of an unbroken run, bit for bit.
 func TestEncoderTrainResumes(t *testing.T) {
+	if testing.Short() {
+		t.Skip("slow")
+	}
 	dir, data := t.TempDir(), people(t)
 	args := func(bundle string, more ...string) []string {
 		return append([]string{

@@ -8,6 +8,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/noisewright/noisewright/cmd/internal/encoders"
 	"github.com/noisewright/noisewright/cmd/internal/shell"
 	"github.com/noisewright/noisewright/encoder"
 	"github.com/noisewright/noisewright/internal/check"
@@ -45,7 +46,7 @@ func (o *peopleOptions) privateFlag(f *shell.Flags, usage string) {
 
 // read reads the people of a file: the features of these names, or those of the flags if
 // there are none.
-func (o *peopleOptions) read(s *shell.Streams, file string, wanted []string) (*encoder.Data, error) {
+func (o *peopleOptions) read(s *shell.Streams, file string, wanted []string) (*encoders.Data, error) {
 	columns, exclude := strings.Split(o.columns, ","), strings.Split(o.exclude, ",")
 	choose := func(name string) bool {
 		return !o.labels(name) && csvfile.Matches(columns, name) && !csvfile.Matches(exclude, name)
@@ -75,7 +76,7 @@ func (o *peopleOptions) read(s *shell.Streams, file string, wanted []string) (*e
 	if wanted == nil {
 		wanted = f.Names
 	}
-	d := &encoder.Data{Features: wanted}
+	d := &encoders.Data{Features: wanted}
 	if d.X, err = ordered(f, wanted); err != nil {
 		return nil, shell.BadFile(file, err)
 	}
@@ -96,7 +97,7 @@ func (o *peopleOptions) read(s *shell.Streams, file string, wanted []string) (*e
 		}
 	}
 	// In the order of the flags.
-	slices.SortFunc(d.Private, func(a, b encoder.Column) int {
+	slices.SortFunc(d.Private, func(a, b encoders.Column) int {
 		return slices.Index(o.private, a.Name) - slices.Index(o.private, b.Name)
 	})
 	return d, nil
@@ -121,8 +122,8 @@ func (o *peopleOptions) missing(names []string) error {
 }
 
 // column makes numbers or classes of texts.
-func (o *peopleOptions) column(name string, texts []string) (encoder.Column, error) {
-	c := encoder.Column{Name: name}
+func (o *peopleOptions) column(name string, texts []string) (encoders.Column, error) {
+	c := encoders.Column{Name: name}
 	text, number := 0, 0 // rows
 	for i, t := range texts {
 		v, err := strconv.ParseFloat(t, 64)

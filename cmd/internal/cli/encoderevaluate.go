@@ -12,6 +12,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/noisewright/noisewright/cmd/internal/encoders"
 	"github.com/noisewright/noisewright/cmd/internal/encoders/attack"
 	"github.com/noisewright/noisewright/cmd/internal/shell"
 	"github.com/noisewright/noisewright/encoder"
@@ -95,19 +96,19 @@ func (o *encoderEvaluateOptions) check() error {
 }
 
 // open verifies the bundle, but for a filter, and makes its sampler.
-func (o *encoderEvaluateOptions) open(ctx context.Context, b *bundle.Bundle) (encoder.Release, error) {
+func (o *encoderEvaluateOptions) open(ctx context.Context, b *bundle.Bundle) (encoders.Release, error) {
 	if b.Spec().Noise == bundle.None {
 		o.Warn("%s is a filter: it adds no noise and promises nothing", o.bundle)
 		return b.Filter, nil
 	}
 	v, err := latent.VerifyContext(ctx, b, proof.Options{})
-	if errors.Is(err, bundle.ErrNotPrivate) {
+	if errors.Is(err, proof.ErrNotPrivate) {
 		return nil, shell.Negative("noisewright encoder verify "+o.bundle, fmt.Errorf("%s: %w", o.bundle, err))
 	} else if err != nil {
 		return nil, shell.LatentFailure(fmt.Errorf("%s: %w", o.bundle, err))
 	}
 	seed := sha256.Sum256(binary.LittleEndian.AppendUint64([]byte("evaluate"), uint64(o.seed))) //nolint:gosec // at least 1
-	p, err := bundle.NewDeterministicPrivatizer(v, seed, sampler.Options{})
+	p, err := v.NewDeterministicPrivatizer(seed, sampler.Options{})
 	if err != nil {
 		return nil, shell.LatentFailure(err)
 	}
@@ -149,9 +150,9 @@ func (o *encoderEvaluateOptions) run(ctx context.Context) error {
 	return o.Print(report, report.rows())
 }
 
-func (o *encoderEvaluateOptions) measure(ctx context.Context, b *bundle.Bundle, release encoder.Release, test *encoder.Data) ([]measureJSON, error) {
+func (o *encoderEvaluateOptions) measure(ctx context.Context, b *bundle.Bundle, release encoders.Release, test *encoders.Data) ([]measureJSON, error) {
 	line := o.Progress()
-	measures, err := encoder.Evaluate(ctx, b, release, test, o.draws, func(draw int) { line.Count("measuring", draw, o.draws) })
+	measures, err := encoders.Evaluate(ctx, b, release, test, o.draws, func(draw int) { line.Count("measuring", draw, o.draws) })
 	if err != nil {
 		return nil, shell.LatentFailure(fmt.Errorf("%s: %w", shell.InputName(o.data), err))
 	}
@@ -163,7 +164,7 @@ func (o *encoderEvaluateOptions) measure(ctx context.Context, b *bundle.Bundle, 
 }
 
 // read reads the features of the bundle, the target and the private columns of a file.
-func (o *encoderEvaluateOptions) read(b *bundle.Bundle, file string) (*encoder.Data, error) {
+func (o *encoderEvaluateOptions) read(b *bundle.Bundle, file string) (*encoders.Data, error) {
 	own := o.people
 	names := featureNames(b)
 	for _, name := range append([]string{own.target}, own.private...) {
@@ -178,16 +179,16 @@ func (o *encoderEvaluateOptions) read(b *bundle.Bundle, file string) (*encoder.D
 }
 
 // attacks lets each attacker guess each private column.
-func (o *encoderEvaluateOptions) attacks(ctx context.Context, b *bundle.Bundle, release encoder.Release, test *encoder.Data) ([]attackJSON, error) {
+func (o *encoderEvaluateOptions) attacks(ctx context.Context, b *bundle.Bundle, release encoders.Release, test *encoders.Data) ([]attackJSON, error) {
 	train, err := o.read(b, o.train)
 	if err != nil {
 		return nil, err
 	}
-	known, err := encoder.ReleaseAll(b, release, train)
+	known, err := encoders.ReleaseAll(b, release, train)
 	if err != nil {
 		return nil, shell.LatentFailure(fmt.Errorf("%s: %w", shell.InputName(o.train), err))
 	}
-	released, err := encoder.ReleaseAll(b, release, test)
+	released, err := encoders.ReleaseAll(b, release, test)
 	if err != nil {
 		return nil, shell.LatentFailure(fmt.Errorf("%s: %w", shell.InputName(o.data), err))
 	}
@@ -206,7 +207,7 @@ func (o *encoderEvaluateOptions) attacks(ctx context.Context, b *bundle.Bundle, 
 }
 
 // guess lets an attacker learn a column from some people, and guess that of others.
-func (o *encoderEvaluateOptions) guess(ctx context.Context, a attack.Attacker, known, released encoder.Matrix, learn, test *encoder.Column) (attack.Score, error) {
+func (o *encoderEvaluateOptions) guess(ctx context.Context, a attack.Attacker, known, released encoder.Matrix, learn, test *encoders.Column) (attack.Score, error) {
 	seed := uint64(o.seed) //nolint:gosec // at least 1
 	if (learn.Classes == nil) != (test.Classes == nil) {
 		return attack.Score{}, check.Field("", "column", "numbers in one file and classes in the other", "the same in both, or --classes")
@@ -253,7 +254,7 @@ type attackJSON struct {
 
 // newMeasureJSON is a measure with its interval, by the law of Student for so many rows. No
 // measure is below 0.
-func newMeasureJSON(m encoder.Measure, rows int) measureJSON {
+func newMeasureJSON(m encoders.Measure, rows int) measureJSON {
 	wide := 0.0
 	if rows > 1 {
 		wide = m.StandardError * standardErrors(rows, 1-evaluateConfidence)

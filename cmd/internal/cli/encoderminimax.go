@@ -9,6 +9,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/noisewright/noisewright/cmd/internal/encoders"
 	"github.com/noisewright/noisewright/cmd/internal/encoders/attack"
 	"github.com/noisewright/noisewright/cmd/internal/encoders/minimax"
 	"github.com/noisewright/noisewright/cmd/internal/shell"
@@ -128,15 +129,15 @@ func (o *trainMinimaxOptions) once(ctx context.Context, t *task) (*trained, erro
 	if err != nil {
 		return nil, err
 	}
-	u := n.Release(m.train.X, encoder.Rand(t.run.Seed, "learned from", 0))
-	v := n.Release(m.test.X, encoder.Rand(t.run.Seed, "held out", 1))
+	u := n.Release(m.train.X, encoders.Rand(t.run.Seed, "learned from", 0))
+	v := n.Release(m.test.X, encoders.Rand(t.run.Seed, "held out", 1))
 	target, err := guessTask(ctx, attack.Linear, m.train.Targets[0], m.test.Targets[0], u, v, t.run.Seed)
 	if err != nil {
 		return nil, err
 	}
-	out := &trained{measure: "relative " + encoder.MeasureSquared, loss: target.Value, standardError: target.StandardError}
+	out := &trained{measure: "relative " + encoders.MeasureSquared, loss: target.Value, standardError: target.StandardError}
 	if m.train.Targets[0].Labels != nil {
-		out.measure, out.loss = encoder.MeasureError, 1-target.Value
+		out.measure, out.loss = encoders.MeasureError, 1-target.Value
 	}
 	// Only what is written is attacked: attackers take longer than noise.
 	out.bundle = func() (*bundle.Bundle, error) {
@@ -155,7 +156,7 @@ func (o *trainMinimaxOptions) training(ctx context.Context, t *task) (*minimaxTr
 	if m := o.trained[z]; m != nil {
 		return m, nil
 	}
-	order := encoder.Rand(t.run.Seed, "held out", 0).Perm(t.data.X.Rows)
+	order := encoders.Rand(t.run.Seed, "held out", 0).Perm(t.data.X.Rows)
 	held := len(order) / 5
 	m := &minimaxTraining{}
 	for _, part := range []struct {
@@ -182,7 +183,7 @@ func (o *trainMinimaxOptions) training(ctx context.Context, t *task) (*minimaxTr
 }
 
 // tasks are those of the flags.
-func (o *trainMinimaxOptions) tasks(d *encoder.Data) minimax.Data {
+func (o *trainMinimaxOptions) tasks(d *encoders.Data) minimax.Data {
 	out := minimax.Data{Features: d.Features, X: d.X, Targets: []minimax.Task{minimax.ColumnTask(d.Target)}}
 	for i, c := range d.Private {
 		t := minimax.ColumnTask(c)

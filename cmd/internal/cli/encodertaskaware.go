@@ -9,9 +9,9 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/noisewright/noisewright/cmd/internal/encoders"
 	"github.com/noisewright/noisewright/cmd/internal/encoders/taskaware"
 	"github.com/noisewright/noisewright/cmd/internal/shell"
-	"github.com/noisewright/noisewright/encoder"
 	"github.com/noisewright/noisewright/latent/bundle"
 )
 
@@ -99,7 +99,7 @@ func (o *trainTaskAwareOptions) run(ctx context.Context) error {
 			return nil, err
 		}
 		return &trained{
-			measure: squaredOr(t.data.Target, encoder.MeasureCrossEntropy), loss: r.HeldOut.Loss, standardError: r.HeldOut.StandardError, bundle: r.Bundle,
+			measure: squaredOr(t.data.Target, encoders.MeasureCrossEntropy), loss: r.HeldOut.Loss, standardError: r.HeldOut.StandardError, bundle: r.Bundle,
 		}, nil
 	})
 }
@@ -122,7 +122,7 @@ func (o *trainTaskAwareOptions) paper(ctx context.Context, t *task) (*trained, e
 		return nil, err
 	}
 	return &trained{
-		measure: squaredOr(t.data.Target, encoder.MeasureCrossEntropy), loss: heldOut.Loss, standardError: heldOut.StandardError,
+		measure: squaredOr(t.data.Target, encoders.MeasureCrossEntropy), loss: heldOut.Loss, standardError: heldOut.StandardError,
 		rows: []shell.Row{{"schedule", fmt.Sprintf("trained with Laplace noise of scale %.4g, for the largest l1 distance of encodings in the data, %.4g: NO GUARANTEE; the loss is with this noise, which the filter does not add", r.Scale, r.Sensitivity)}},
 		details: struct {
 			Sensitivity string  `json:"sensitivity"`
@@ -144,12 +144,12 @@ func widths(f *shell.Flags, p *[]int, name, byDefault, usage string) {
 			}
 			*p = append(*p, v)
 		}
-		if len(*p) > bundle.MaxLayers {
-			return shell.Want(fmt.Sprintf("at most %d layers", bundle.MaxLayers))
+		if len(*p) > maxLayers {
+			return shell.Want(fmt.Sprintf("at most %d layers", maxLayers))
 		}
 		return nil
 	})
 }
 
-// maxWidth bounds the layers of a network.
-const maxWidth = 1 << 12
+// The widths of the layers of a network, and how many a bundle takes.
+const maxWidth, maxLayers = 1 << 12, 16

@@ -17,12 +17,14 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
+	"github.com/noisewright/noisewright/cmd/internal/encoders"
 	"github.com/noisewright/noisewright/cmd/internal/shell"
 	"github.com/noisewright/noisewright/encoder"
 	"github.com/noisewright/noisewright/internal/check"
 	"github.com/noisewright/noisewright/latent"
 	"github.com/noisewright/noisewright/latent/bundle"
 	"github.com/noisewright/noisewright/lp"
+	"github.com/noisewright/noisewright/noise"
 	"github.com/noisewright/noisewright/proof"
 )
 
@@ -49,12 +51,12 @@ type trainOptions struct {
 
 // A task is one training of a system: what it is to train on, and for what.
 type task struct {
-	data    *encoder.Data
-	choice  encoder.Choice
+	data    *encoders.Data
+	choice  encoders.Choice
 	radius  float64
 	promise bundle.Promise
 	design  encoder.Design
-	run     encoder.Run
+	run     encoders.Run
 }
 
 // body is what encodings are clipped to.
@@ -86,7 +88,7 @@ func (t *task) noise(ctx context.Context) (encoder.Noise, error) {
 }
 
 // again is the run of a second training, with a checkpoint of its own.
-func (t *task) again() encoder.Run {
+func (t *task) again() encoders.Run {
 	run := t.run
 	if run.Directory != "" {
 		run.Directory += again
@@ -117,7 +119,7 @@ func newTrainOptions(s *shell.Streams) *trainOptions {
 }
 
 // The kinds of noise of --noise.
-var trainNoises = []string{noiseAuto, noiseDesigned, string(bundle.Staircase), string(bundle.Laplace), noiseGaussian, string(bundle.Spherical), string(bundle.Local), string(bundle.LocalUnbiased), string(bundle.None)}
+var trainNoises = []string{noiseAuto, noiseDesigned, string(noise.Staircase), string(noise.Laplace), noiseGaussian, string(bundle.Spherical), string(bundle.Local), string(bundle.LocalUnbiased), string(bundle.None)}
 
 // flags adds the flags that all systems have; a system adds its own. The target may be left
 // out where it is not required.
@@ -202,13 +204,13 @@ func (o *trainOptions) noiseFlags(f *shell.Flags) {
 }
 
 // choices are what is to be tried.
-func (o *trainOptions) choices() []encoder.Choice {
-	choices := encoder.Choices(o.coordinates, o.promise)
+func (o *trainOptions) choices() []encoders.Choice {
+	choices := encoders.Choices(o.coordinates, o.promise)
 	if o.noise != noiseAuto {
 		choices = nil
 		for _, z := range o.coordinates {
 			kind := bundle.Kind(o.noise)
-			choices = append(choices, encoder.Choice{Coordinates: z, Noise: kind, Domain: encoder.BestDomain(kind)})
+			choices = append(choices, encoders.Choice{Coordinates: z, Noise: kind, Domain: encoder.BestDomain(kind)})
 		}
 	}
 	for i := range choices {
@@ -241,9 +243,9 @@ func (o *trainOptions) train(ctx context.Context, train trainer) error {
 		return err
 	}
 	run.Options = o.digest(d)
-	choices, results := o.choices(), map[encoder.Choice]*trained{}
+	choices, results := o.choices(), map[encoders.Choice]*trained{}
 	line := o.Progress()
-	trials, err := encoder.Search(ctx, choices, func(ctx context.Context, c encoder.Choice) (loss, standardError float64, err error) {
+	trials, err := encoders.Search(ctx, choices, func(ctx context.Context, c encoders.Choice) (loss, standardError float64, err error) {
 		t := &task{data: d, choice: c, radius: o.radius, promise: o.promise, design: design, run: run.Below(c.String())}
 		done := len(results)
 		t.run.Progress = func(step, steps int, loss float64) {
@@ -266,7 +268,7 @@ func (o *trainOptions) train(ctx context.Context, train trainer) error {
 			if _, none := os.Stat(run.Directory); none == nil { // a private training has none
 				o.Say("hint", fmt.Sprintf("--resume goes on from the checkpoint %s", run.Directory))
 			}
-		} else if !errors.Is(err, encoder.ErrCheckpoint) { // going on would fail again
+		} else if !errors.Is(err, encoders.ErrCheckpoint) { // going on would fail again
 			err = errors.Join(err, forget(run, choices))
 		}
 		return shell.LatentFailure(err)
@@ -285,7 +287,7 @@ func (o *trainOptions) train(ctx context.Context, train trainer) error {
 const again = "-again"
 
 // forget removes the checkpoints of all choices, and their directory if nothing else is in it.
-func forget(run encoder.Run, choices []encoder.Choice) error {
+func forget(run encoders.Run, choices []encoders.Choice) error {
 	var errs []error
 	for _, c := range choices {
 		for _, name := range []string{c.String(), c.String() + again} {
@@ -298,22 +300,22 @@ func forget(run encoder.Run, choices []encoder.Choice) error {
 }
 
 // run is that of all trainings.
-func (o *trainOptions) run() (encoder.Run, error) {
+func (o *trainOptions) run() (encoders.Run, error) {
 	dir := o.checkpoint
 	if dir == "" {
 		dir = filepath.Clean(o.Output) + ".checkpoint"
 	}
 	entries, err := os.ReadDir(dir)
 	if len(entries) > 0 && !o.resume {
-		return encoder.Run{}, shell.BadInput("--resume goes on from it; remove it to begin anew", fmt.Errorf("checkpoint %s is there already", dir))
+		return encoders.Run{}, shell.BadInput("--resume goes on from it; remove it to begin anew", fmt.Errorf("checkpoint %s is there already", dir))
 	}
 	if err != nil && !errors.Is(err, os.ErrNotExist) {
-		return encoder.Run{}, shell.BadInput("", fmt.Errorf("checkpoint %s: %w", dir, shell.FileCause(err)))
+		return encoders.Run{}, shell.BadInput("", fmt.Errorf("checkpoint %s: %w", dir, shell.FileCause(err)))
 	}
 	if o.resume && len(entries) == 0 {
 		o.Warn("there is no checkpoint %s: the training begins anew", dir)
 	}
-	return encoder.Run{Seed: uint64(o.seed), Directory: dir, Every: o.every}, nil //nolint:gosec // at least 0
+	return encoders.Run{Seed: uint64(o.seed), Directory: dir, Every: o.every}, nil //nolint:gosec // at least 0
 }
 
 // designer makes designed tables, from the cache if they are there; nil if there are none to make.
@@ -333,13 +335,13 @@ func (o *trainOptions) designer() (encoder.Design, error) {
 var operational = []string{"data", "delimiter", "output", "force", "json", "quiet", "checkpoint", "checkpoint-every", "resume", "cache"}
 
 // digest tells all that the result depends on.
-func (o *trainOptions) digest(d *encoder.Data) string {
+func (o *trainOptions) digest(d *encoders.Data) string {
 	digest := sha256.New()
 	fmt.Fprintln(digest, d.Features)
 	for _, v := range d.X.Data {
 		writeNumber(digest, v)
 	}
-	for _, c := range append([]encoder.Column{d.Target}, d.Private...) {
+	for _, c := range append([]encoders.Column{d.Target}, d.Private...) {
 		fmt.Fprintln(digest, c.Name, c.Classes, c.Labels)
 		for _, v := range c.Values {
 			writeNumber(digest, v)
@@ -398,19 +400,19 @@ type trialJSON struct {
 }
 
 // sent tells in words how an encoding is sent.
-func sent(c encoder.Choice) string {
+func sent(c encoders.Choice) string {
 	return fmt.Sprintf("%s, %s in the %s", counted(c.Coordinates, "number"), c.Noise, c.Domain)
 }
 
 // squaredOr names the measure of numbers, or that of classes.
-func squaredOr(c encoder.Column, ofClasses string) string {
+func squaredOr(c encoders.Column, ofClasses string) string {
 	if c.Classes == nil {
-		return encoder.MeasureSquared
+		return encoders.MeasureSquared
 	}
 	return ofClasses
 }
 
-func (o *trainOptions) report(best *trained, trials []encoder.Trial) error {
+func (o *trainOptions) report(best *trained, trials []encoders.Trial) error {
 	first := trials[0]
 	r := trainReport{
 		Schema: shell.Schema, System: o.cmd.Name(), Coordinates: first.Coordinates, Noise: string(first.Noise), Domain: string(first.Domain),

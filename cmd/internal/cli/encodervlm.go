@@ -9,11 +9,13 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/noisewright/noisewright/cmd/internal/encoders"
 	"github.com/noisewright/noisewright/cmd/internal/encoders/vlm"
 	"github.com/noisewright/noisewright/cmd/internal/shell"
 	"github.com/noisewright/noisewright/encoder"
 	"github.com/noisewright/noisewright/internal/exact"
 	"github.com/noisewright/noisewright/latent/bundle"
+	"github.com/noisewright/noisewright/noise"
 )
 
 // trainVLMOptions are those of encoder train vlm.
@@ -39,7 +41,7 @@ func newTrainVLMCommand(s *shell.Streams) *cobra.Command {
 		trainOptions: newTrainOptions(s), network: vlm.Options{TrainingEpsilon: 15, Epochs: 20, Batch: 64, Rate: 5e-4},
 		level: string(vlm.Latent), scenario: string(vlm.Collection), protected: publicTraining, centralDelta: 1e-5,
 	}
-	o.noise, o.domain, o.radius, o.coordinates = string(bundle.Laplace), string(bundle.L1Ball), 5, []int{8}
+	o.noise, o.domain, o.radius, o.coordinates = string(noise.Laplace), string(bundle.L1Ball), 5, []int{8}
 	f := o.flags(&cobra.Command{
 		Use:   "vlm --data FILE --epsilon E [--target COLUMN --class-epsilon E] -o BUNDLE",
 		Short: "Train an encoder for no task in particular: the variational Laplace mechanism",
@@ -163,7 +165,7 @@ func (o *trainVLMOptions) trainOnce(ctx context.Context, t *task) (*trained, err
 	out := &trained{}
 	server := vlm.Server{Level: vlm.Level(o.level), Classes: t.data.Target.Classes}
 	if t.data.Target.Classes == nil {
-		out.measure = "relative " + encoder.MeasureSquared
+		out.measure = "relative " + encoders.MeasureSquared
 		out.loss, out.standardError = reconstruction(m, noise, parts[2].x, t.run.Seed)
 	} else if server.Classifier, err = o.classify(ctx, t, m, noise, parts, out); err != nil {
 		return nil, err
@@ -213,9 +215,9 @@ type encodedPeople struct {
 
 // divide divides people at random: seven tenths for the network, and the rest in two, for the
 // classifier and for its test.
-func divide(d *encoder.Data, seed uint64) (parts [3]encodedPeople) {
+func divide(d *encoders.Data, seed uint64) (parts [3]encodedPeople) {
 	n := d.X.Rows
-	order := encoder.Rand(seed, "held out", 0).Perm(n)
+	order := encoders.Rand(seed, "held out", 0).Perm(n)
 	ends := [4]int{0, n * 7 / 10, n * 85 / 100, n}
 	for k := range parts {
 		some := d.Pick(order[ends[k]:ends[k+1]])
@@ -234,18 +236,18 @@ func (o *trainVLMOptions) classify(ctx context.Context, t *task, m *vlm.Model, n
 		flip = vlm.FlipProbability(classes, o.classEpsilon)
 	}
 	z := m.Encode(train.x)
-	noise.Release(z.Data, z.Data, encoder.Rand(t.run.Seed, "collected encodings", 0))
-	labels := vlm.Flip(train.labels, classes, flip, encoder.Rand(t.run.Seed, "collected classes", 0))
+	noise.Release(z.Data, z.Data, encoders.Rand(t.run.Seed, "collected encodings", 0))
+	labels := vlm.Flip(train.labels, classes, flip, encoders.Rand(t.run.Seed, "collected classes", 0))
 	c, err := vlm.TrainClassifier(ctx, z, labels, vlm.ClassifierOptions{Classes: classes, Flip: flip, Seed: t.run.Seed})
 	if err != nil {
 		return nil, err
 	}
 	u := m.Encode(test.x)
 	clean := c.Accuracy(u, test.labels)
-	noise.Release(u.Data, u.Data, encoder.Rand(t.run.Seed, "tested encodings", 0))
+	noise.Release(u.Data, u.Data, encoders.Rand(t.run.Seed, "tested encodings", 0))
 	private := c.Accuracy(u, test.labels)
 	n := float64(test.x.Rows)
-	out.measure = encoder.MeasureError
+	out.measure = encoders.MeasureError
 	out.loss, out.standardError = 1-private, math.Sqrt(private*(1-private)/n)
 	spent := "not flipped"
 	if o.classEpsilon > 0 {
@@ -276,7 +278,7 @@ func (o *trainVLMOptions) inAll() string {
 // units of their variances, and its standard error.
 func reconstruction(m *vlm.Model, noise encoder.Noise, x encoder.Matrix, seed uint64) (loss, standardError float64) {
 	z := m.Encode(x)
-	noise.Release(z.Data, z.Data, encoder.Rand(seed, "tested encodings", 0))
+	noise.Release(z.Data, z.Data, encoders.Rand(seed, "tested encodings", 0))
 	back := m.Decode(z)
 	n := float64(x.Rows)
 	errs := make([]float64, x.Rows)

@@ -63,9 +63,7 @@ func (o *exportOptions) run(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	switch made.(type) {
-	case *tables.Table, proof.Exporter:
-	default:
+	if _, ok := made.(proof.Exporter); !ok && made.Form().Package != tables.Form.Package {
 		return shell.BadInput("", fmt.Errorf("%s is %s, want a table, an additive kernel or a local randomizer", shell.InputName(o.table), made.Form().Noun))
 	}
 	v, err := shell.Prove(ctx, o.table, made)

@@ -79,6 +79,9 @@ func showKept(tb testing.TB, path string) (c ledgerContent) {
 // TestLedgerCreateKilled kills ledger create at random moments: there is no file, or a
 // whole ledger.
 func TestLedgerCreateKilled(t *testing.T) {
+	if testing.Short() {
+		t.Skip("slow")
+	}
 	rng := rand.New(rand.NewPCG(9, 10))
 	begin := time.Now()
 	if _, stderr, code := run(t, "", "ledger", "create", filepath.Join(t.TempDir(), "l"), "--epsilon", "1", "--delta", "0"); code != 0 {

@@ -21,6 +21,9 @@ import (
 // learned with the noise that was charged, whatever would be found now; or, where a promise was
 // charged, with what is found now and keeps it.
 func TestLearnAfterCrash(t *testing.T) {
+	if testing.Short() {
+		t.Skip("slow")
+	}
 	for neighbors, noise := range map[string]string{dp.AddRemove: noiseGaussian, dp.Replace: "designed"} {
 		t.Run(neighbors, func(t *testing.T) { learnAfterCrash(t, neighbors, noise) })
 	}

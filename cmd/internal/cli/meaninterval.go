@@ -60,15 +60,7 @@ func (o *intervalOptions) randomizer(ctx context.Context) (*local.Verified, erro
 	if o.response != nil {
 		return o.response.verified()
 	}
-	made, err := o.ReadAny(o.table)
-	if err != nil {
-		return nil, err
-	}
-	r, ok := made.(*local.Randomizer)
-	if !ok {
-		return nil, shell.BadInput("", fmt.Errorf("%s is %s, want a local randomizer with --column", shell.InputName(o.table), made.Form().Noun))
-	}
-	return shell.Sound(ctx, o.table, r)
+	return shell.ReadAs[local.Randomizer, local.Certificate, *local.Randomizer](ctx, o.Streams, o.table, "a local randomizer with --column")
 }
 
 // columnMean returns how many answers a column has, and their mean.

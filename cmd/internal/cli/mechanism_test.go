@@ -72,7 +72,7 @@ func TestParseMechanismErrors(t *testing.T) {
 		"randomized-response:epsilon=1,categories=1": "want 2 to 2^30",
 		"staircase:epsilon=1,loss=l9":                "l9",
 		"dp:epsilon=0,delta=0":                       "epsilon = 0",
-		"dp:epsilon=1,delta=1":                       "want 0 <= delta < 1",
+		"dp:epsilon=1,delta=1":                       "at least 0 and below 1",
 	} {
 		if m, err := parseMechanism(text); m != nil || !errors.Is(err, dp.ErrInvalid) && !strings.Contains(text, "loss=") || err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("parseMechanism(%q) = %v, %v, want an error with %q", text, m, err, want)

@@ -18,6 +18,7 @@ import (
 	"github.com/noisewright/noisewright/kernels"
 	"github.com/noisewright/noisewright/local"
 	"github.com/noisewright/noisewright/loss"
+	"github.com/noisewright/noisewright/proof"
 	"github.com/noisewright/noisewright/tables"
 )
 
@@ -98,87 +99,114 @@ func (o *plotOptions) run(ctx context.Context) error {
 	return file.Commit()
 }
 
+// figureOf is a figure, made of what was verified.
+type figureOf func(ctx context.Context, v proof.Proven) (drawing, error)
+
 type drawing interface {
 	Draw(w io.Writer, format string, width, height vg.Length) error
 }
 
-// figure verifies the file and returns its figure.
+// figure verifies the file and returns its figure. What the flags say of it is read first.
 func (o *plotOptions) figure(ctx context.Context) (drawing, error) {
 	made, err := o.ReadAny(o.file)
 	if err != nil {
 		return nil, err
 	}
-	t, isTable := made.(*tables.Table)
-	if o.log && !isTable {
+	form := made.Form().Package
+	if o.log && form != tables.Form.Package {
 		return nil, shell.BadInput("", errors.New("log is for tables, want it without a kernel or a local randomizer"))
 	}
-	switch made := made.(type) {
-	case *kernels.Kernel:
-		return o.kernel(ctx, made)
-	case *cells.Kernel:
-		return o.additive(ctx, made)
-	case *local.Randomizer:
-		return o.randomizer(ctx, made)
+	figure := (*plotOptions).laws
+	if own := owns[form]; own.figure != nil {
+		figure = own.figure
 	}
+	draw, err := figure(o, made)
+	if err != nil {
+		return nil, err
+	}
+	v, err := shell.Prove(ctx, o.file, made)
+	if err != nil {
+		return nil, err
+	}
+	return draw(ctx, v)
+}
+
+// laws is the figure of a form that has none of its own.
+func (o *plotOptions) laws(m proof.Mechanism) (figureOf, error) {
+	c, ok := m.(proof.Channel)
+	switch {
+	case !ok:
+		return nil, shell.BadInput("", fmt.Errorf("%s is %s, of which there is no figure", shell.InputName(o.file), m.Form().Noun))
+	case o.values != "" || o.table != "":
+		return nil, shell.BadInput("", fmt.Errorf("values and table are for kernels, want neither with %s", m.Form().Noun))
+	}
+	return func(context.Context, proof.Proven) (drawing, error) { return figure.Laws(c), nil }, nil
+}
+
+func (o *plotOptions) noise(t *tables.Table) (figureOf, error) {
 	if o.values != "" || o.table != "" {
 		return nil, shell.BadInput("", errors.New("values and table are for kernels, want neither with a table"))
 	}
-	v, err := shell.Sound(ctx, o.file, t)
-	if err != nil {
-		return nil, err
-	}
-	whole, err := soundTotal(ctx, o.file, v)
-	if err != nil {
-		return nil, err
-	}
-	if whole != nil {
-		return figure.NewTotal(t, v.Certificate(), o.log, whole.target(t).Classical(ctx)), nil
-	}
-	return figure.NewTable(t, v.Certificate(), o.log), nil
+	return func(ctx context.Context, v proof.Proven) (drawing, error) {
+		whole, err := soundTotal(ctx, o.file, v)
+		if err != nil {
+			return nil, err
+		}
+		if whole != nil {
+			return figure.NewTotal(t, v.Bounds(), o.log, whole.target(t).Classical(ctx)), nil
+		}
+		return figure.NewTable(t, v.Bounds(), o.log), nil
+	}, nil
 }
 
-// kernel verifies a kernel and reads what its figure is to show: query values, and the
-// file of a table to compare with.
-func (o *plotOptions) kernel(ctx context.Context, k *kernels.Kernel) (*figure.Kernel, error) {
+// kernel reads query values, and the table to compare with.
+func (o *plotOptions) kernel(k *kernels.Kernel) (figureOf, error) {
 	q := k.Queries()
 	values, err := o.readQueries(q.Lower, q.Upper)
-	if err != nil {
-		return nil, err
-	}
-	v, err := shell.Sound(ctx, o.file, k)
-	if err != nil {
-		return nil, err
-	}
-	independent, err := o.independent(ctx, k.Privacy(), k.Loss())
-	return &figure.Kernel{Kernel: k, Certificate: v.Certificate(), Values: values, Independent: independent}, err
+	return func(ctx context.Context, v proof.Proven) (drawing, error) {
+		independent, err := o.independent(ctx, k.Privacy(), k.Loss())
+		if len(values) > 0 {
+			return figure.KernelLaws(k, values), err
+		}
+		return figure.Kernel(k, v.Bounds(), independent), err
+	}, err
 }
 
 // additive is kernel for an additive one.
-func (o *plotOptions) additive(ctx context.Context, k *cells.Kernel) (*figure.Additive, error) {
+func (o *plotOptions) additive(k *cells.Kernel) (figureOf, error) {
 	values, err := o.readQueries(k.Edge(0), k.Edge(k.Cells()))
 	if err != nil {
 		return nil, err
 	}
-	f := &figure.Additive{Kernel: k, Values: values}
+	var in []int // cells
 	for _, x := range values {
 		cell, ok := k.CellAt(x)
 		if !ok {
 			return nil, shell.BadInput("", fmt.Errorf("values = %v, want what the kernel's grid holds", x))
 		}
-		f.Cells = append(f.Cells, cell)
+		in = append(in, cell)
 	}
-	v, err := shell.Sound(ctx, o.file, k)
-	if err != nil {
-		return nil, err
-	}
-	f.Certificate = v.Certificate()
-	f.Independent, err = o.independent(ctx, k.Privacy(), k.Loss())
-	return f, err
+	return func(ctx context.Context, _ proof.Proven) (drawing, error) {
+		independent, err := o.independent(ctx, k.Privacy(), k.Loss())
+		if len(values) > 0 {
+			return figure.AdditiveLaws(k, values, in), err
+		}
+		return figure.Additive(k, k.Certify(), independent), err
+	}, nil
 }
 
 // readQueries reads --values of a kernel's range.
 func (o *plotOptions) readQueries(lower, upper float64) ([]float64, error) {
-	return o.readValues(func(text string) (float64, error) { return readQuery(lower, upper, "values", text) })
+	return o.readValues(func(text string) (float64, error) {
+		x, err := shell.ParseNumber(text, shell.Rule{
+			Want: fmt.Sprintf("a number from %v to %v, the kernel's range", lower, upper),
+			OK:   func(v float64) bool { return v >= lower && v <= upper },
+		})
+		if err != nil {
+			return 0, shell.BadInput("", shell.About("values", text, err))
+		}
+		return x, nil
+	})
 }
 
 // independent returns the loss of the table to compare with, 0 if there is none.
@@ -215,27 +243,27 @@ func (o *plotOptions) readValues(read func(text string) (float64, error)) (value
 	return values, nil
 }
 
-// randomizer verifies a local randomizer and reads the values whose answers its figure is
-// to show.
-func (o *plotOptions) randomizer(ctx context.Context, r *local.Randomizer) (*figure.Randomizer, error) {
+// randomizer reads the values whose answers the figure is to show.
+func (o *plotOptions) randomizer(r *local.Randomizer) (figureOf, error) {
 	category := r.Spec().Values.Kind == local.Category
 	if o.table != "" || category && o.values != "" {
 		return nil, shell.BadInput("", errors.New("table is for kernels, and values for numbers: want neither here"))
 	}
-	f := &figure.Randomizer{Randomizer: r}
-	var err error
-	f.Values, err = o.readValues(func(text string) (float64, error) {
+	values, err := o.readValues(func(text string) (float64, error) {
 		return shell.ParseNumber(text, shell.Rule{Want: takes(r), OK: func(x float64) bool { return r.PMFAt(x) != nil }})
 	})
 	if err != nil {
 		return nil, shell.BadInput("", shell.About("values", o.values, err))
 	}
-	v, err := shell.Sound(ctx, o.file, r)
-	if err != nil {
-		return nil, err
-	}
-	f.Certificate = v.Certificate()
-	return f, nil
+	return func(_ context.Context, v proof.Proven) (drawing, error) {
+		switch {
+		case category:
+			return figure.Laws(r), nil
+		case len(values) > 0:
+			return figure.RandomizerLaws(r, values), nil
+		}
+		return figure.Randomizer(r, v.Bounds()), nil
+	}, nil
 }
 
 // statedBy says what privacy and loss something is made for.

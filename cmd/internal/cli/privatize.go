@@ -176,8 +176,8 @@ func (o *privatizeOptions) privatizer(ctx context.Context) (*privatizer, error) 
 		if err != nil {
 			return nil, c.about(err)
 		}
-		if column.clip == nil && from.table != nil {
-			o.Warn("%swithout --lower and --upper, the result is private only if one person's values differ by at most %v", c.prefix(), from.sensitivity)
+		if column.clip == nil && from.noise != nil {
+			o.Warn("%swithout --lower and --upper, the result is private only if one person's values differ by at most %v", c.prefix(), from.Sensitivity)
 		}
 		if p.keepMissing {
 			o.Warn("--missing keep publishes which values of %s are missing: that is not protected", check.Quoted(c.name))
@@ -196,7 +196,7 @@ func (o *privatizeOptions) privatizer(ctx context.Context) (*privatizer, error) 
 func (o *privatizeOptions) total(p *privatizer) (string, error) {
 	if len(p.columns) == 1 {
 		of := p.columns[0].source
-		return fmt.Sprintf("epsilon %s, delta %s for the column of a row", shell.DigitsUp(of.epsilon), shell.DigitsUp(of.delta)), nil
+		return fmt.Sprintf("epsilon %s, delta %s for the column of a row", shell.DigitsUp(of.Epsilon), shell.DigitsUp(of.Delta)), nil
 	}
 	o.Progress().Watch("composing")
 	var releases []account.Release
@@ -213,8 +213,8 @@ func (o *privatizeOptions) total(p *privatizer) (string, error) {
 			places[c.source] = len(releases)
 			releases = append(releases, account.Release{PLD: m, Times: 1})
 		}
-		epsilons = append(epsilons, c.source.epsilon)
-		deltas = append(deltas, c.source.delta)
+		epsilons = append(epsilons, c.source.Epsilon)
+		deltas = append(deltas, c.source.Delta)
 	}
 	delta := sumUp(deltas)
 	if delta >= 1 {

@@ -195,55 +195,50 @@ func readClamp(settings map[string]string) (*interval, error) {
 	return &interval{a, b}, nil
 }
 
-// source is what is drawn from, verified: noise from a table, or answers.
+// source is what is drawn from, verified.
 type source struct {
-	epsilon, delta float64
-	sensitivity    float64 // of a table
-	table          *sampler.Noise
-	answers        sampler.Sampler
+	dp.Privacy
+	answers sampler.Sampler
+	noise   *sampler.Noise // of a table, which is drawn from in steps; nil: of another form
 }
 
 // open verifies what the column is drawn from.
 func (c columnOptions) open(ctx context.Context, s *shell.Streams, constantTime bool) (*source, error) {
-	if c.response == nil {
-		return openSource(ctx, s, c.table, constantTime)
-	}
-	if constantTime {
-		return nil, errOnlyTables
-	}
-	v, err := c.response.verified()
-	if err != nil {
-		return nil, err
-	}
-	answers, err := sampler.New(v, sampler.Options{})
-	return &source{epsilon: c.response.epsilon, answers: answers}, err
-}
-
-// openSource verifies the table, the kernel or the local randomizer of a file.
-func openSource(ctx context.Context, s *shell.Streams, file string, constantTime bool) (*source, error) {
-	made, err := s.ReadAny(file)
-	if err != nil {
-		return nil, err
-	}
-	p := made.Privacy()
-	src := &source{epsilon: p.Epsilon, delta: p.Delta, sensitivity: p.Sensitivity}
-	if t, ok := made.(*tables.Table); ok {
-		v, err := shell.Sound(ctx, file, t)
+	if c.response != nil {
+		if constantTime {
+			return nil, errOnlyTables
+		}
+		v, err := c.response.verified()
 		if err != nil {
 			return nil, err
 		}
-		src.table, err = sampler.NewNoise(v, sampler.Options{ConstantTime: constantTime})
-		return src, err
+		return newSource(v, false)
 	}
-	if constantTime {
-		return nil, errOnlyTables
-	}
-	v, err := shell.Prove(ctx, file, made)
+	made, err := s.ReadAny(c.table)
 	if err != nil {
 		return nil, err
 	}
-	src.answers, err = sampler.New(v, sampler.Options{})
-	return src, err
+	if constantTime && made.Form().Package != tables.Form.Package {
+		return nil, errOnlyTables
+	}
+	v, err := shell.Prove(ctx, c.table, made)
+	if err != nil {
+		return nil, err
+	}
+	return newSource(v, constantTime)
+}
+
+func newSource(p proof.Proven, constantTime bool) (*source, error) {
+	options := sampler.Options{ConstantTime: constantTime}
+	s, err := sampler.New(p, options)
+	if err != nil {
+		return nil, err
+	}
+	out := &source{Privacy: s.Mechanism().Privacy(), answers: s}
+	if v, ok := p.(*tables.Verified); ok {
+		out.noise, err = sampler.NewNoise(v, options)
+	}
+	return out, err
 }
 
 // errOnlyTables is of settings for another mechanism than a table.
@@ -252,15 +247,9 @@ var errOnlyTables = shell.BadInput("noisewright privatize --help", errors.New("l
 // release is a draw as account takes it. Of what account does not take, it knows what was
 // verified.
 func (s *source) release() (*account.PrivacyLossDistribution, error) {
-	var m proof.Mechanism
-	if s.table != nil {
-		m = s.table.Table()
-	} else {
-		m = s.answers.Mechanism()
-	}
-	pld, err := account.LossOf(m)
+	pld, err := account.LossOf(s.answers.Mechanism())
 	if err != nil {
-		return account.Approximate(s.epsilon, s.delta)
+		return account.Approximate(s.Epsilon, s.Delta)
 	}
 	return pld, nil
 }
@@ -274,7 +263,8 @@ type column struct {
 	want   string // what a cell has
 	parse  func(cell string) (float64, error)
 	answer func(dst []byte, x float64) ([]byte, error) // appends a private answer to x, which is clipped
-	// label, if not nil, is in place of both: it returns a private answer to a category.
+	// label, if not nil, is in place of both: it returns a private answer to a cell that is
+	// no number, such as a category.
 	label func(cell string) (string, error)
 
 	values, clipped int // so far
@@ -284,15 +274,15 @@ type column struct {
 // answers, or as the options say and a table allows.
 func newColumn(o columnOptions, from *source) (*column, error) {
 	c := &column{name: o.name, source: from, clip: o.clip, want: "a number", parse: parseCell}
-	if from.answers != nil {
+	if from.noise == nil {
 		return c, c.answerBy(o, from.answers)
 	}
-	table := from.table.Table()
+	table := from.noise.Table()
 	if table.Query() == dp.IntegerQuery {
 		c.want, c.parse = "an integer", parseInteger
 	}
 	if c.clip != nil {
-		fitted, err := c.clip.within(from.table)
+		fitted, err := c.clip.within(from.noise)
 		if err != nil {
 			return nil, err
 		}
@@ -307,9 +297,9 @@ func newColumn(o columnOptions, from *source) (*column, error) {
 		}
 	}
 	c.answer = func(dst []byte, x float64) ([]byte, error) {
-		n, err := from.table.AddNoiseSteps(x)
+		n, err := from.noise.AddNoiseSteps(x)
 		if errors.Is(err, dp.ErrInvalid) {
-			return nil, cellError{fmt.Errorf("is too large, want a magnitude of at most %v, what the table's grid holds", largest(from.table))}
+			return nil, cellError{fmt.Errorf("is too large, want a magnitude of at most %v, what the table's grid holds", largest(from.noise))}
 		} else if err != nil {
 			return nil, err
 		}
@@ -346,29 +336,36 @@ func (c *column) answerInRange(o columnOptions, r interval, s sampler.Sampler) e
 func (c *column) answerBy(o columnOptions, s sampler.Sampler) error {
 	inputs := s.Mechanism().Inputs()
 	switch inputs.Kind {
-	case proof.Categories:
-		if o.clip != nil || o.clamp != nil {
-			return shell.BadInput("", errors.New("lower, upper and clamp are for numbers, want none of them with categories"))
-		}
-		c.want = "a category"
-		c.label = func(cell string) (string, error) {
-			label, err := s.Release(proof.Category(cell))
-			switch {
-			case errors.Is(err, dp.ErrInvalid):
-				return "", cellError{errors.New("is none of the categories")}
-			case err != nil:
-				return "", err
-			}
-			return label.String(), nil
-		}
-		return nil
 	case proof.Integers:
 		c.want, c.parse = "an integer", parseInteger
+		fallthrough
 	case proof.Numbers:
-	default:
-		return shell.BadInput("", fmt.Errorf("%s takes %s, want one of numbers or categories for a column", s.Mechanism().Form().Noun, inputs))
+		return c.answerInRange(o, interval{inputs.Lower, inputs.Upper}, s)
 	}
-	return c.answerInRange(o, interval{inputs.Lower, inputs.Upper}, s)
+	what, none := inputs.String(), "is not "+inputs.String()
+	with := s.Mechanism().Form().Noun
+	if inputs.Kind == proof.Categories {
+		what, none, with = "a category", "is none of the categories", "categories"
+	}
+	if o.clip != nil || o.clamp != nil {
+		return shell.BadInput("", fmt.Errorf("lower, upper and clamp are for numbers, want none of them with %s", with))
+	}
+	c.want = what
+	c.label = func(cell string) (string, error) {
+		var answer proof.Value
+		input, err := inputs.Read(cell)
+		if err == nil {
+			answer, err = s.Release(input)
+		}
+		switch {
+		case errors.Is(err, dp.ErrInvalid):
+			return "", cellError{errors.New(none)}
+		case err != nil:
+			return "", err
+		}
+		return answer.String(), nil
+	}
+	return nil
 }
 
 // within returns the range as a table allows it: it refuses one wider than the

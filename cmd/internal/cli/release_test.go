@@ -27,6 +27,9 @@ const level = 0.95
 // single mean. (The coverage of a mean's interval is held to more in release/internal/ratio,
 // where it is summed exactly, and told from one that is off by 1 %.)
 func TestReleases(t *testing.T) {
+	if testing.Short() {
+		t.Skip("slow")
+	}
 	if !hasSolver() {
 		t.Skip("built without the LP solver")
 	}
@@ -174,6 +177,9 @@ func integerCoverage(t *testing.T, plan *release.Plan) float64 {
 // TestTwelveMonths: noise for twelve counts with one total fits into a ledger of that
 // total twelve times, and not thirteen times.
 func TestTwelveMonths(t *testing.T) {
+	if testing.Short() {
+		t.Skip("slow")
+	}
 	if !hasSolver() {
 		t.Skip("built without the LP solver")
 	}

@@ -7,13 +7,13 @@ import (
 	"fmt"
 	"math"
 	"strconv"
+	"strings"
 
 	"github.com/spf13/cobra"
 
 	"github.com/noisewright/noisewright/cmd/internal/shell"
 	"github.com/noisewright/noisewright/dp"
 	"github.com/noisewright/noisewright/internal/check"
-	"github.com/noisewright/noisewright/local"
 	"github.com/noisewright/noisewright/proof"
 	"github.com/noisewright/noisewright/sampler"
 	"github.com/noisewright/noisewright/tables"
@@ -70,12 +70,11 @@ func (o *sampleOptions) run(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	var draw drawer
-	if t, ok := made.(*tables.Table); ok {
-		draw, err = o.noise(ctx, t)
-	} else {
-		draw, err = o.answers(ctx, made)
+	start := (*sampleOptions).answers
+	if own := owns[made.Form().Package]; own.draw != nil {
+		start = own.draw
 	}
+	draw, err := start(o, ctx, made)
 	if err != nil {
 		return err
 	}
@@ -113,10 +112,11 @@ const sampleBlock = 4096
 type drawer func(dst []byte, n int) ([]byte, error)
 
 // noise verifies a table and draws from it.
-func (o *sampleOptions) noise(ctx context.Context, t *tables.Table) (drawer, error) {
+func (o *sampleOptions) noise(ctx context.Context, m proof.Mechanism) (drawer, error) {
 	if o.value != "" {
 		return nil, shell.BadInput("", fmt.Errorf("value = %s is for kernels and local randomizers, want none with a table", check.Quoted(o.value)))
 	}
+	t := m.(*tables.Table)
 	v, err := shell.Sound(ctx, o.table, t)
 	if err != nil {
 		return nil, err
@@ -150,16 +150,12 @@ func (o *sampleOptions) noise(ctx context.Context, t *tables.Table) (drawer, err
 
 // answers verifies a mechanism and answers the value through it.
 func (o *sampleOptions) answers(ctx context.Context, m proof.Mechanism) (drawer, error) {
-	if r, ok := m.(*local.Randomizer); ok {
-		return o.localAnswers(ctx, r)
+	if o.integer || o.constantTime || o.format != formatText {
+		return nil, shell.BadInput("", fmt.Errorf("integer, constant-time and format are for tables, want none of them with %s", m.Form().Noun))
 	}
-	if err := o.plain("a kernel"); err != nil {
-		return nil, err
-	}
-	inputs := m.Inputs()
-	x, err := readQuery(inputs.Lower, inputs.Upper, "value", o.value)
-	if err != nil {
-		return nil, err
+	input, ok := readInput(m.Inputs(), o.value)
+	if !ok {
+		return nil, shell.BadInput("", shell.About("value", o.value, shell.Want(takes(m))))
 	}
 	v, err := shell.Prove(ctx, o.table, m)
 	if err != nil {
@@ -169,67 +165,43 @@ func (o *sampleOptions) answers(ctx context.Context, m proof.Mechanism) (drawer,
 	if err != nil {
 		return nil, err
 	}
-	return each(func(dst []byte) ([]byte, error) {
-		y, err := s.Release(proof.Number(x))
-		switch {
-		case errors.Is(err, dp.ErrInvalid):
-			return nil, shell.BadInput("", fmt.Errorf("value = %v: %w", x, err))
-		case err != nil:
-			return nil, err
-		}
-		return append(dst, y.String()...), nil
-	}), nil
-}
-
-// localAnswers verifies a local randomizer and answers the value through it.
-func (o *sampleOptions) localAnswers(ctx context.Context, r *local.Randomizer) (drawer, error) {
-	if err := o.plain("a local randomizer"); err != nil {
-		return nil, err
-	}
-	v, err := shell.Sound(ctx, o.table, r)
-	if err != nil {
-		return nil, err
-	}
-	s, err := sampler.New(v, sampler.Options{})
-	if err != nil {
-		return nil, err
-	}
-	answer := answerer(s)
-	if _, err := answer(nil, o.value); err != nil {
-		return nil, shell.BadInput("", shell.About("value", o.value, shell.Want(takes(r))))
-	}
-	return each(func(dst []byte) ([]byte, error) { return answer(dst, o.value) }), nil
-}
-
-// plain refuses what only tables have.
-func (o *sampleOptions) plain(what string) error {
-	if o.integer || o.constantTime || o.format != formatText {
-		return shell.BadInput("", fmt.Errorf("integer, constant-time and format are for tables, want none of them with %s", what))
-	}
-	return nil
-}
-
-// each is a drawer of lines.
-func each(answer func(dst []byte) ([]byte, error)) drawer {
-	return func(dst []byte, n int) (_ []byte, err error) {
+	return func(dst []byte, n int) ([]byte, error) {
 		for range n {
-			if dst, err = answer(dst); err != nil {
+			answer, err := s.Release(input)
+			switch {
+			case errors.Is(err, dp.ErrInvalid):
+				return nil, shell.BadInput("", fmt.Errorf("value = %v: %w", input, err))
+			case err != nil:
 				return nil, err
 			}
-			dst = append(dst, '\n')
+			dst = append(append(dst, answer.String()...), '\n')
 		}
 		return dst, nil
-	}
+	}, nil
 }
 
-// readQuery reads a query value of a kernel's range.
-func readQuery(lower, upper float64, name, value string) (float64, error) {
-	x, err := shell.ParseNumber(value, shell.Rule{
-		Want: fmt.Sprintf("a number from %v to %v, the kernel's range", lower, upper),
-		OK:   func(v float64) bool { return v >= lower && v <= upper },
-	})
-	if err != nil {
-		return 0, shell.BadInput("", shell.About(name, value, err))
+// readInput reads an input of a mechanism. An integer may be written as a number is.
+func readInput(s proof.Space, text string) (proof.Value, bool) {
+	if s.Kind != proof.Numbers && s.Kind != proof.Integers {
+		v, err := s.Parse(text)
+		return v, err == nil
 	}
-	return x, nil
+	x, err := shell.ParseNumber(text, shell.Rule{OK: func(x float64) bool { return s.Contains(proof.Number(x)) }})
+	return proof.Number(x), err == nil
+}
+
+// takes says which inputs a mechanism takes.
+func takes(m proof.Mechanism) string {
+	s := m.Inputs()
+	words := strings.Fields(m.Form().Noun)
+	thing := words[len(words)-1]
+	switch s.Kind {
+	case proof.Categories:
+		return fmt.Sprintf("one of the %d categories of the %s, such as %s", len(s.Labels), thing, s.Labels[0])
+	case proof.Integers:
+		return fmt.Sprintf("an integer from %v to %v, the %s's range", s.Lower, s.Upper, thing)
+	case proof.Numbers:
+		return fmt.Sprintf("a number from %v to %v, the %s's range", s.Lower, s.Upper, thing)
+	}
+	return s.String()
 }

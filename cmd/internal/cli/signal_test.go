@@ -55,7 +55,7 @@ func slowFiles(t *testing.T) (dir string) {
 	heavy := flatTable(t, 7<<10, 0)
 	b, err := bundle.New(bundle.Spec{
 		Features: []string{"x"}, Mean: []float64{0}, Encoder: bundle.Matrix{Rows: 1, Cols: 1, Data: []float64{1}}, Offset: []float64{0},
-		Axes: []float64{1}, Domain: bundle.Box, Noise: bundle.Designed, Composition: bundle.Basic,
+		Axes: []float64{1}, Domain: bundle.Box, Noise: bundle.Designed, Composition: bundle.Designed.Composition(),
 		Tables: []*tables.Table{heavy}, TableOf: []int{0},
 		Decoder: bundle.Matrix{Rows: 1, Cols: 1, Data: []float64{1}}, DecoderOffset: []float64{0}, Promise: bundle.Promise{Epsilon: 1, Delta: 0.5},
 	})
@@ -79,6 +79,9 @@ func slowFiles(t *testing.T) (dir string) {
 // much of it before them, or wait for input that never comes. They end at once, without any
 // output.
 func TestSignalsEndEveryCommand(t *testing.T) {
+	if testing.Short() {
+		t.Skip("slow")
+	}
 	dir := slowFiles(t)
 	commands := []string{
 		"verify --time-limit 10m slow.json",
@@ -190,6 +193,9 @@ func TestKilledWriterLeavesNothing(t *testing.T) {
 // TestChecksHaveLimits checks files that would take minutes: with a time limit they are not
 // checked, which is no verdict, and commands that draw from them refuse them.
 func TestChecksHaveLimits(t *testing.T) {
+	if testing.Short() {
+		t.Skip("slow")
+	}
 	dir := slowFiles(t)
 	join := func(name string) string { return filepath.Join(dir, name) }
 	for _, args := range [][]string{{"verify", join("slow.json")}, {"latent", "verify", join("bundle")}} {

@@ -21,10 +21,14 @@ type total struct {
 	EpsilonUpper *float64 `json:"epsilon_upper"` // null: no epsilon is proved
 }
 
-// proveTotal proves the total that a verified table claims; nil if it claims none. The
+// proveTotal proves the total that a table claims; nil if there is none. The
 // error wraps proof.ErrFalseClaim, and what was proved is beside it, if that is not
 // the total.
-func proveTotal(v *tables.Verified) (*total, error) {
+func proveTotal(p proof.Proven) (*total, error) {
+	v, ok := p.(*tables.Verified) // no other form claims one
+	if !ok {
+		return nil, nil //nolint:nilnil // there is none
+	}
 	claim, ok := v.Mechanism().ClaimedTotal()
 	if !ok {
 		return nil, nil //nolint:nilnil // there is none
@@ -36,8 +40,8 @@ func proveTotal(v *tables.Verified) (*total, error) {
 	return &total{claim.Releases, claim.Epsilon, claim.Delta, shell.Finite(b.Upper)}, err
 }
 
-// soundTotal is proveTotal for a table of a file: a false total is a negative verdict.
-func soundTotal(ctx context.Context, file string, v *tables.Verified) (*total, error) {
+// soundTotal is proveTotal for what was read from a file: a false total is a negative verdict.
+func soundTotal(ctx context.Context, file string, v proof.Proven) (*total, error) {
 	const noLimit = math.MaxInt64 // but that of account
 	var whole *total              // written to even after Within is left
 	falsehood, stopped := shell.Within(ctx, file, noLimit, func(context.Context) (err error) {

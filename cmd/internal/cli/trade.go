@@ -63,7 +63,7 @@ type frontReport struct {
 	Points    []pointReport `json:"points"`
 	Dominated int           `json:"dominated"`
 	Gap       *float64      `json:"gap"`
-	outcome
+	ending
 }
 
 type pointReport struct {
@@ -79,7 +79,7 @@ func newPointReport(p lp.FrontPoint) pointReport {
 		Share:     math.Round(p.Share*1e6) / 1e6,
 		Weights:   p.Weights,
 		Expected:  [2]*float64{shell.FloatUp(p.Expected[0]), shell.FloatUp(p.Expected[1])},
-		certified: newCertified(p.Design.Table.Certificate()),
+		certified: newCertified(p.Design.Table.Bounds(), nil),
 		Status:    status(p.Design.Optimal),
 	}
 }
@@ -90,7 +90,7 @@ func (f *front) report() frontReport {
 		Losses:    [2]string{f.losses[0].Name(), f.losses[1].Name()},
 		Dominated: f.Dominated,
 		Gap:       shell.Finite(f.Gap),
-		outcome:   newOutcome(f.limit == nil, f.Elapsed),
+		ending:    newEnding(f.limit == nil, f.Elapsed),
 	}
 	for _, p := range f.Points {
 		r.Points = append(r.Points, newPointReport(p))

@@ -9,12 +9,8 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/noisewright/noisewright/cells"
 	"github.com/noisewright/noisewright/cmd/internal/shell"
-	"github.com/noisewright/noisewright/kernels"
-	"github.com/noisewright/noisewright/local"
 	"github.com/noisewright/noisewright/proof"
-	"github.com/noisewright/noisewright/tables"
 )
 
 type verifyOptions struct {
@@ -65,49 +61,14 @@ false. "valid" is null if the file is not checked.`,
 	return f.Run(o.run)
 }
 
-// verdict is what verify --json prints.
+// verdict and failure begin and end what verify --json prints.
 type verdict struct {
 	Schema int  `json:"schema"`
 	Valid  bool `json:"valid"`
-	statement
-	Total *total `json:"total,omitempty"`
-	certified
-	Cells      int     `json:"cells"`
-	WorstShift int     `json:"worst_shift"`
-	TailRatio  float64 `json:"tail_ratio,omitempty"` // of a period of the tail to the one before
-	Error      string  `json:"error,omitempty"`
 }
 
-// kernelVerdict is what verify --json prints for a kernel.
-type kernelVerdict struct {
-	Schema int  `json:"schema"`
-	Valid  bool `json:"valid"`
-	kernelStatement
-	certified
-	Nodes      int    `json:"nodes"`
-	WorstCells [2]int `json:"worst_cells"`
-	Error      string `json:"error,omitempty"`
-}
-
-// additiveVerdict is what verify --json prints for an additive kernel.
-type additiveVerdict struct {
-	Schema int  `json:"schema"`
-	Valid  bool `json:"valid"`
-	additiveStatement
-	certified
-	Bins       int    `json:"bins"`
-	WorstCells [2]int `json:"worst_cells"`
-	Error      string `json:"error,omitempty"`
-}
-
-// localVerdict is what verify --json prints for a local randomizer.
-type localVerdict struct {
-	Schema int  `json:"schema"`
-	Valid  bool `json:"valid"`
-	localStatement
-	certifiedLocal
-	WorstNodes [2]int `json:"worst_nodes"`
-	Error      string `json:"error,omitempty"`
+type failure struct {
+	Error string `json:"error,omitempty"`
 }
 
 // unchecked is what verify --json and latent verify --json print if the check was given up.
@@ -135,94 +96,24 @@ func (o *verifyOptions) run(ctx context.Context) error {
 		return err
 	}
 	o.Progress().Watch("verifying")
-	var checked func(context.Context) error
-	var found func(falsehood error) (report any, rows []shell.Row)
-	switch made := made.(type) {
-	case *tables.Table:
-		checked, found = verifyTable(made)
-	case *kernels.Kernel:
-		checked, found = verifyKernel(made)
-	case *cells.Kernel:
-		checked, found = verifyAdditive(made)
-	case *local.Randomizer:
-		checked, found = verifyRandomizer(made)
-	}
-	falsehood, stopped := shell.Within(ctx, o.file, o.limit, checked)
+	f := finding{mechanism: made}
+	var stopped error
+	f.falsehood, stopped = shell.Within(ctx, o.file, o.limit, func(ctx context.Context) (err error) {
+		if f.proven, err = made.Prove(ctx, proof.Options{Work: math.MaxInt64}); err == nil {
+			f.total, err = proveTotal(f.proven)
+		}
+		return err
+	})
 	if stopped != nil {
 		return giveUp(&o.Common, stopped)
 	}
-	report, rows := found(falsehood)
-	err = o.Print(report, append([]shell.Row{{"verdict", judgement(falsehood)}}, rows...))
-	if falsehood != nil {
-		return shell.Negative("", fmt.Errorf("%s: %w", shell.InputName(o.file), falsehood))
+	a := f.about()
+	report := object{verdict{shell.Schema, f.falsehood == nil}, a.problem, ofTotal{f.total}, a.certified, a.size, a.worst, failure{failing(f.falsehood)}}
+	err = o.Print(report, append([]shell.Row{{"verdict", judgement(f.falsehood)}}, a.rows...))
+	if f.falsehood != nil {
+		return shell.Negative("", fmt.Errorf("%s: %w", shell.InputName(o.file), f.falsehood))
 	}
 	return err
-}
-
-// verifyTable returns how a table is verified, and what is then said of it.
-func verifyTable(t *tables.Table) (func(context.Context) error, func(error) (any, []shell.Row)) {
-	var whole *total
-	checked := func(ctx context.Context) (err error) {
-		whole, err = verifyWhole(ctx, t)
-		return err
-	}
-	return checked, func(falsehood error) (any, []shell.Row) {
-		c := t.Certify()
-		return newVerdict(t, c, whole, falsehood), certifiedRows(t, c, whole, falsehood)
-	}
-}
-
-func verifyKernel(k *kernels.Kernel) (func(context.Context) error, func(error) (any, []shell.Row)) {
-	checked := func(ctx context.Context) error {
-		_, err := proof.Verify(ctx, k, proof.Options{Work: math.MaxInt64})
-		return err
-	}
-	return checked, func(falsehood error) (any, []shell.Row) {
-		c := k.Certify()
-		report := kernelVerdict{shell.Schema, falsehood == nil, newKernelStatement(k), newCertifiedKernel(c).held(falsehood), k.Cells(), c.Worst, failing(falsehood)}
-		return report, certifiedKernelRows(k, c, falsehood)
-	}
-}
-
-func verifyAdditive(k *cells.Kernel) (func(context.Context) error, func(error) (any, []shell.Row)) {
-	checked := func(ctx context.Context) error {
-		_, err := proof.Verify(ctx, k, proof.Options{Work: math.MaxInt64})
-		return err
-	}
-	return checked, func(falsehood error) (any, []shell.Row) {
-		c := k.Certify()
-		report := additiveVerdict{shell.Schema, falsehood == nil, newAdditiveStatement(k), newCertifiedAdditive(c).held(falsehood), k.Bins(), [2]int{c.Worst.Gain, c.Worst.Lose}, failing(falsehood)}
-		return report, certifiedAdditiveRows(k, c, falsehood)
-	}
-}
-
-func verifyRandomizer(r *local.Randomizer) (func(context.Context) error, func(error) (any, []shell.Row)) {
-	checked := func(ctx context.Context) error {
-		_, err := proof.Verify(ctx, r, proof.Options{Work: math.MaxInt64})
-		return err
-	}
-	return checked, func(falsehood error) (any, []shell.Row) {
-		c, s := r.Certify(), r.Spec()
-		report := localVerdict{shell.Schema, falsehood == nil, newLocalStatement(&s), newCertifiedLocal(&s, c).held(falsehood), c.WorstPair, failing(falsehood)}
-		return report, certifiedLocalRows(&s, c, falsehood)
-	}
-}
-
-// verifyWhole verifies a table, and the total that it claims.
-func verifyWhole(ctx context.Context, t *tables.Table) (*total, error) {
-	v, err := proof.Verify(ctx, t, proof.Options{Work: math.MaxInt64})
-	if err != nil {
-		return nil, err
-	}
-	return proveTotal(v)
-}
-
-func newVerdict(t *tables.Table, c tables.Certificate, whole *total, falsehood error) verdict {
-	v := verdict{
-		Schema: shell.Schema, Valid: falsehood == nil, statement: newStatement(t), Total: whole, certified: newCertified(c).held(falsehood),
-		Cells: t.Cells(), WorstShift: c.WorstShift, TailRatio: tailRatio(t), Error: failing(falsehood),
-	}
-	return v
 }
 
 // failing says what claim is false, "" if none is.

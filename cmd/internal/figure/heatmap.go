@@ -17,7 +17,6 @@ type HeatMap struct {
 	Title, XLabel, YLabel string
 	X, Y                  []string   // labels of the columns, of the rows from the top
 	Cells                 []HeatCell // row by row
-	Width, Height         vg.Length
 }
 
 // HeatCell is one square of a heat map.
@@ -26,8 +25,10 @@ type HeatCell struct {
 	Large, Small string // what is written, one above the other
 }
 
-// Draw renders the map as SVG.
-func (h *HeatMap) Draw(w io.Writer) error { return Write(h.plot(), w, "svg", h.Width, h.Height) }
+// Draw renders the map as svg or png.
+func (h *HeatMap) Draw(w io.Writer, format string, width, height vg.Length) error {
+	return Write(h.plot(), w, format, width, height)
+}
 
 func (h *HeatMap) plot() *plot.Plot {
 	p := plot.New()

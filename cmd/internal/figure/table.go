@@ -19,6 +19,7 @@ import (
 	"github.com/noisewright/noisewright/internal/check"
 	"github.com/noisewright/noisewright/loss"
 	"github.com/noisewright/noisewright/noise"
+	"github.com/noisewright/noisewright/proof"
 	"github.com/noisewright/noisewright/tables"
 )
 
@@ -39,9 +40,9 @@ var (
 
 // Table is the picture of a table.
 type Table struct {
-	table       *tables.Table
-	certificate tables.Certificate
-	log         bool
+	table  *tables.Table
+	bounds proof.Bounds
+	log    bool
 
 	density     *portrait.Density
 	left, right float64 // ends of the x axis
@@ -83,8 +84,8 @@ var overlays = map[string]overlay{
 
 // NewTable returns the figure of a table, its ordinate logarithmic or not, with
 // classical noise of the same privacy.
-func NewTable(t *tables.Table, c tables.Certificate, log bool) *Table {
-	f := newTable(t, c, log)
+func NewTable(t *tables.Table, b proof.Bounds, log bool) *Table {
+	f := newTable(t, b, log)
 	p := t.Privacy()
 	f.title = privacyTitle(p)
 	bound := math.Inf(1)
@@ -114,8 +115,8 @@ func NewTable(t *tables.Table, c tables.Certificate, log bool) *Table {
 
 // NewTotal is NewTable for a table whose claimed total was proved, with classical noise
 // calibrated to the same total.
-func NewTotal(t *tables.Table, c tables.Certificate, log bool, classical []noise.Mechanism) *Table {
-	f := newTable(t, c, log)
+func NewTotal(t *tables.Table, b proof.Bounds, log bool, classical []noise.Mechanism) *Table {
+	f := newTable(t, b, log)
 	total, _ := t.ClaimedTotal()
 	f.title = fmt.Sprintf("%d releases: ε = %v, δ = %v together, sensitivity %v", total.Releases, total.Epsilon, total.Delta, t.Privacy().Sensitivity)
 	for _, m := range classical {
@@ -131,8 +132,8 @@ func NewTotal(t *tables.Table, c tables.Certificate, log bool, classical []noise
 }
 
 // newTable returns a figure without curves.
-func newTable(t *tables.Table, c tables.Certificate, log bool) *Table {
-	f := &Table{table: t, certificate: c, log: log, density: portrait.NewDensity(t)}
+func newTable(t *tables.Table, b proof.Bounds, log bool) *Table {
+	f := &Table{table: t, bounds: b, log: log, density: portrait.NewDensity(t)}
 	f.left, f.right = f.density.Reach(log)
 	return f
 }
@@ -153,7 +154,7 @@ func (f *Table) overlay(m noise.Mechanism, end float64, o overlay) {
 
 // finish draws the table itself, on top.
 func (f *Table) finish(name string) *Table {
-	loss, _ := f.certificate.ExpectedLoss.Float64()
+	loss, _ := f.bounds.Loss.Float64()
 	f.curves = append(f.curves, Curve{fmt.Sprintf("%s, %s = %.4g", name, LossSymbol(f.table.Loss()), loss), curveOf(f.density.Steps(f.left, f.right)), Solid(Blue, 2)})
 	f.frame()
 	return f

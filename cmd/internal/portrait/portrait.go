@@ -20,7 +20,7 @@ import (
 // Portrait is what a page shows of a verified file. Bounds are texts, rounded in the
 // direction that keeps them true, to be shown as they are; float64s are for charts.
 type Portrait struct {
-	Kind    string      `json:"kind"` // table, kernel, additive or local
+	Kind    string      `json:"kind"` // table, kernel, additive or local, or the package of another form
 	Name    string      `json:"name"` // of a file for it
 	Epsilon float64     `json:"epsilon"`
 	Delta   float64     `json:"delta"`
@@ -40,7 +40,16 @@ type Portrait struct {
 	Atom      float64    `json:"atom,omitempty"`
 	Intervals []Interval `json:"intervals,omitempty"`
 	Laws      *Laws      `json:"laws,omitempty"`
+
+	total tables.Total // that is claimed of several releases, if any
+	unit  float64      // of the density
 }
+
+// Total is the total that is claimed of several releases, zero if there is none.
+func (p *Portrait) Total() tables.Total { return p.total }
+
+// Unit is what the density is per, in query units.
+func (p *Portrait) Unit() float64 { return p.unit }
 
 // Bound is a number that is proved: as it is shown, and for charts.
 type Bound struct {
@@ -116,19 +125,49 @@ func short(text string) string {
 	return strconv.FormatFloat(x, 'g', 15, 64)
 }
 
+// own is what a page has for one form in particular: its kind and file name, and what it shows
+// beside what it does of all.
+type own struct {
+	kind, file string
+	show       func(*Portrait, proof.Proven)
+}
+
+// owns lists what forms have of their own, by their packages.
+var owns = map[string]own{
+	tables.Form.Package:  {"table", "table.json", func(p *Portrait, v proof.Proven) { p.table(v.(*tables.Verified)) }},
+	kernels.Form.Package: {"kernel", "kernel.json", func(p *Portrait, v proof.Proven) { p.kernel(v.(*kernels.Verified)) }},
+	cells.Form.Package:   {"additive", "additive.json", func(p *Portrait, v proof.Proven) { p.additive(v.(*cells.Verified)) }},
+	local.Form.Package:   {"local", "randomizer.json", func(p *Portrait, v proof.Proven) { p.randomizer(v.(*local.Verified)) }},
+}
+
 // New returns the portrait of what Verify returns.
-func New(p proof.Proven) *Portrait {
-	switch v := p.(type) {
-	case *tables.Verified:
-		return ofTable(v)
-	case *kernels.Verified:
-		return ofKernel(v)
-	case *cells.Verified:
-		return ofAdditive(v)
-	case *local.Verified:
-		return ofRandomizer(v)
+func New(v proof.Proven) *Portrait {
+	m, b := proof.Of(v), v.Bounds()
+	pkg := m.Form().Package
+	of, ok := owns[pkg]
+	if !ok {
+		of = own{pkg, pkg + ".json", (*Portrait).channel}
 	}
-	panic(fmt.Sprintf("portrait: broken invariant: proof of type %T", p))
+	privacy := m.Privacy()
+	p := &Portrait{
+		Kind: of.kind, Name: of.file, Epsilon: privacy.Epsilon, Delta: privacy.Delta, Loss: "costs", LossUnit: "in the units of the costs",
+		Expected: Up(b.Loss), Bound: Down(b.LowerBound), Gap: gap(b),
+	}
+	if b.Worst != nil {
+		worst := Up(b.Worst)
+		p.Worst = &worst
+	}
+	p.add("epsilon", "%v", privacy.Epsilon)
+	p.add("delta", "%v promised, %s certified", privacy.Delta, Up(b.Delta).Text)
+	if privacy.Sensitivity > 0 {
+		p.add("sensitivity", "%v", privacy.Sensitivity)
+	}
+	if l := m.Loss(); l != nil {
+		p.Loss, p.LossUnit = l.Name(), loss.Unit(l)
+	}
+	p.add("loss", "%.80s (%s)", p.Loss, p.LossUnit)
+	of.show(p, v)
+	return p
 }
 
 // add adds a fact.
@@ -136,39 +175,22 @@ func (p *Portrait) add(name, format string, args ...any) {
 	p.Facts = append(p.Facts, [2]string{name, fmt.Sprintf(format, args...)})
 }
 
-// promise starts a portrait.
-func promise(kind, name string, privacy dp.Privacy, l loss.Loss, deltaUpper *big.Rat) *Portrait {
-	p := &Portrait{Kind: kind, Name: name, Epsilon: privacy.Epsilon, Delta: privacy.Delta, Loss: "costs", LossUnit: "in the units of the costs"}
-	p.add("epsilon", "%v", privacy.Epsilon)
-	p.add("delta", "%v promised, %s certified", privacy.Delta, Up(deltaUpper).Text)
-	if privacy.Sensitivity > 0 {
-		p.add("sensitivity", "%v", privacy.Sensitivity)
+// gap is the distance of the loss from its bound, in percent.
+func gap(b proof.Bounds) string {
+	if b.LowerBound.Sign() <= 0 {
+		return "unknown: there is no bound above 0"
 	}
-	if l != nil {
-		p.Loss, p.LossUnit = l.Name(), loss.Unit(l)
+	gap := new(big.Rat).Quo(b.Loss, b.LowerBound)
+	gap.Sub(gap, big.NewRat(1, 1))
+	gap.Mul(gap, big.NewRat(100, 1))
+	if gap.Sign() < 0 {
+		gap.SetInt64(0)
 	}
-	p.add("loss", "%.80s (%s)", p.Loss, p.LossUnit)
-	return p
+	return short(exact.DecimalUp(gap, 2)) + " %"
 }
 
-// proved adds the loss and its bound.
-func (p *Portrait) proved(expected, bound *big.Rat) {
-	p.Expected, p.Bound, p.Gap = Up(expected), Down(bound), "unknown: there is no bound above 0"
-	if bound.Sign() > 0 {
-		gap := new(big.Rat).Quo(expected, bound)
-		gap.Sub(gap, big.NewRat(1, 1))
-		gap.Mul(gap, big.NewRat(100, 1))
-		if gap.Sign() < 0 {
-			gap.SetInt64(0)
-		}
-		p.Gap = short(exact.DecimalUp(gap, 2)) + " %"
-	}
-}
-
-func ofTable(v *tables.Verified) *Portrait {
-	t, c := v.Mechanism(), v.Certificate()
-	p := promise("table", "table.json", t.Privacy(), t.Loss(), c.DeltaUpper)
-	p.proved(c.ExpectedLoss, c.LowerBound)
+func (p *Portrait) table(v *tables.Verified) {
+	t := v.Mechanism()
 	switch t.Query() {
 	case dp.IntegerQuery:
 		p.add("query", "integer, with integer noise")
@@ -179,9 +201,11 @@ func ofTable(v *tables.Verified) *Portrait {
 	}
 	p.add("cells", "%d, %d per sensitivity", t.Cells(), t.Grid().CellsPerSensitivity)
 	if total, ok := t.ClaimedTotal(); ok {
+		p.total = total
 		p.add("total claimed", "epsilon %v, delta %v of %d releases together", total.Epsilon, total.Delta, total.Releases)
 	}
 	d := NewDensity(t)
+	p.unit = d.Unit
 	p.Left, p.Right = d.Reach(false)
 	p.Density = d.Steps(p.Left, p.Right)
 	_, p.Atom = t.PMF()
@@ -202,7 +226,6 @@ func ofTable(v *tables.Verified) *Portrait {
 			level, lower, upper, outward(lower, -1) + " to " + outward(upper, +1), FloatUp(max(-lower, upper, 0)).Text,
 		})
 	}
-	return p
 }
 
 // outward prints an end of an interval to few digits, away from its middle: towards the sign.
@@ -233,12 +256,8 @@ func some(n int) []int {
 	return out
 }
 
-func ofKernel(v *kernels.Verified) *Portrait {
-	k, c := v.Mechanism(), v.Certificate()
-	p := promise("kernel", "kernel.json", k.Privacy(), k.Loss(), c.DeltaUpper)
-	p.proved(c.ExpectedLoss, c.LowerBound)
-	worst := Up(c.MaxLoss)
-	p.Worst = &worst
+func (p *Portrait) kernel(v *kernels.Verified) {
+	k := v.Mechanism()
 	q := k.Queries()
 	p.add("range", "%v to %v", q.Lower, q.Upper)
 	p.add("cells", "%d", k.Cells())
@@ -247,17 +266,13 @@ func ofKernel(v *kernels.Verified) *Portrait {
 		p.Laws.Answers = append(p.Laws.Answers, k.Node(j))
 	}
 	for _, i := range some(k.Cells()) {
-		p.Laws.row((k.Edge(i)+k.Edge(i+1))/2, k.PMF(i), k.LossAt((k.Edge(i)+k.Edge(i+1))/2))
+		middle := (k.Edge(i) + k.Edge(i+1)) / 2
+		p.Laws.row(middle, k.PMF(i), k.LossAt(middle))
 	}
-	return p
 }
 
-func ofAdditive(v *cells.Verified) *Portrait {
+func (p *Portrait) additive(v *cells.Verified) {
 	k, c := v.Mechanism(), v.Certificate()
-	p := promise("additive", "additive.json", k.Privacy(), k.Loss(), c.DeltaUpper)
-	p.proved(c.ExpectedLoss, c.LowerBound)
-	worst := Up(c.MaxLoss)
-	p.Worst = &worst
 	p.add("cells", "%d, from %v to %v", k.Cells(), k.Edge(0), k.Edge(k.Cells()))
 	p.add("bins", "%d", k.Bins())
 	p.Laws = &Laws{Of: "noise (query units)"}
@@ -283,16 +298,11 @@ func ofAdditive(v *cells.Verified) *Portrait {
 		expected, _ := c.Losses[i].Float64()
 		p.Laws.row((from+to)/2, masses, expected)
 	}
-	return p
 }
 
-func ofRandomizer(v *local.Verified) *Portrait {
-	r, c := v.Mechanism(), v.Certificate()
+func (p *Portrait) randomizer(v *local.Verified) {
+	r := v.Mechanism()
 	s := r.Spec()
-	p := promise("local", "randomizer.json", dp.Privacy{Epsilon: s.Epsilon, Delta: s.Delta}, s.Loss, c.DeltaUpper)
-	p.proved(c.Loss(), c.LowerBound)
-	worst := Up(c.WorstLoss)
-	p.Worst = &worst
 	p.add("neighbors", "any two values")
 	p.add("objective", "%s loss", s.Objective)
 	p.Laws = &Laws{Of: "answer", Answers: s.Answers}
@@ -304,7 +314,7 @@ func ofRandomizer(v *local.Verified) *Portrait {
 		}
 	} else {
 		p.add("range", "%v to %v, %s values", s.Values.Lower, s.Values.Upper, s.Values.Kind)
-		p.add("bias", "%s at most", Up(c.Bias).Text)
+		p.add("bias", "%s at most", Up(v.Certificate().Bias).Text)
 	}
 	p.add("answers", "%d", max(len(s.Answers), len(p.Laws.Labels)))
 	for _, i := range some(len(s.Rows)) {
@@ -319,7 +329,33 @@ func ofRandomizer(v *local.Verified) *Portrait {
 		}
 		p.Laws.row(s.Nodes[i], r.PMF(i), r.LossAt(s.Nodes[i]))
 	}
-	return p
+}
+
+// channel shows the laws of a form that has nothing of its own, if it has laws. The values are
+// numbered.
+func (p *Portrait) channel(v proof.Proven) {
+	m := proof.Of(v)
+	p.add("inputs", "%s", m.Inputs())
+	p.add("answers", "%s", m.Answers())
+	c, ok := m.(proof.Channel)
+	if !ok {
+		return
+	}
+	rows := c.Rows()
+	p.Laws = &Laws{Of: "answer"}
+	for n, i := range some(len(rows)) {
+		input := c.Input(i)
+		choice, err := c.Choose(input)
+		masses := make([]float64, len(rows[i]))
+		for j, w := range rows[i] {
+			masses[j] = math.Ldexp(float64(w), -64)
+			if n == 0 && err == nil {
+				p.Laws.Labels = append(p.Laws.Labels, c.Answer(choice, j, 0).String())
+			}
+		}
+		p.Laws.row(float64(i), masses, 0)
+		p.Laws.Values[n] = input.String()
+	}
 }
 
 // row adds the law of a value.

@@ -10,18 +10,17 @@ import (
 // its own proof, and adds it to the facts. A false one is an error. Of what claims none it does
 // nothing.
 func (p *Portrait) ProveTotal(proven proof.Proven) error {
-	v, ok := proven.(*tables.Verified)
-	if !ok {
+	if p.total.Releases == 0 {
 		return nil
 	}
-	claim, ok := v.Mechanism().ClaimedTotal()
+	v, ok := proven.(*tables.Verified)
 	if !ok {
-		return nil
+		return nil // none but tables claim one
 	}
 	b, err := account.ProveTotal(v)
 	if err != nil {
 		return err
 	}
-	p.add("total proved", "epsilon %s at delta %v, %d releases", FloatUp(b.Upper).Text, claim.Delta, claim.Releases)
+	p.add("total proved", "epsilon %s at delta %v, %d releases", FloatUp(b.Upper).Text, p.total.Delta, p.total.Releases)
 	return nil
 }

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/noisewright/noisewright/lp"
+	"github.com/noisewright/noisewright/proof"
 )
 
 // Streams are the standard streams of one run of the program.
@@ -21,6 +22,8 @@ type Streams struct {
 	// Screen says that Out is a terminal.
 	Screen bool
 
+	// Decode, if set, reads the files of mechanisms in the place of forms.Decode.
+	Decode func(io.Reader) (proof.Mechanism, error)
 	// Watch, if set, is told how far designs have come, whether there is a line or not.
 	Watch func(lp.Progress)
 

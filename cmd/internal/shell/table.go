@@ -68,7 +68,11 @@ func (a *Streams) ReadAny(path string) (made proof.Mechanism, err error) {
 	case len(start) > 0 && start[0] != '{':
 		return nil, BadFile(path, errors.New("not a table file"))
 	}
-	if made, err = forms.Decode(in); err != nil {
+	decode := forms.Decode
+	if a.Decode != nil {
+		decode = a.Decode
+	}
+	if made, err = decode(in); err != nil {
 		return nil, BadFile(path, FileCause(err))
 	}
 	return made, nil
@@ -76,15 +80,20 @@ func (a *Streams) ReadAny(path string) (made proof.Mechanism, err error) {
 
 // ReadSound reads a table file and verifies it.
 func (a *Streams) ReadSound(ctx context.Context, path string) (*tables.Verified, error) {
+	return ReadAs[tables.Table, tables.Certificate, *tables.Table](ctx, a, path, "a table made by design")
+}
+
+// ReadAs reads the file of a mechanism of one form, which want names, and verifies it.
+func ReadAs[T any, C proof.Certificate, P proof.Provable[T, C]](ctx context.Context, a *Streams, path, want string) (*proof.Verified[T, C], error) {
 	made, err := a.ReadAny(path)
 	if err != nil {
 		return nil, err
 	}
-	t, ok := made.(*tables.Table)
+	m, ok := made.(P)
 	if !ok {
-		return nil, BadInput("", fmt.Errorf("%s is %s, want a table made by design", InputName(path), made.Form().Noun))
+		return nil, BadInput("", fmt.Errorf("%s is %s, want %s", InputName(path), made.Form().Noun, want))
 	}
-	return Sound(ctx, path, t)
+	return Sound(ctx, path, m)
 }
 
 // Sound verifies what was read from a file, with the work that is allowed by default. A table

@@ -9,14 +9,10 @@ import (
 	"slices"
 	"strconv"
 
-	"github.com/noisewright/noisewright/cells"
 	"github.com/noisewright/noisewright/cmd/internal/portrait"
 	"github.com/noisewright/noisewright/dp"
-	"github.com/noisewright/noisewright/kernels"
 	"github.com/noisewright/noisewright/local"
 	"github.com/noisewright/noisewright/noise"
-	"github.com/noisewright/noisewright/proof"
-	"github.com/noisewright/noisewright/tables"
 )
 
 // comparison is what `compare --json` prints, of tables and of local randomizers, as far as
@@ -89,17 +85,16 @@ func (c *comparison) show() compared {
 }
 
 // compare compares what was made with the mechanisms there are.
-func (s *study) compare(ctx context.Context, proven proof.Proven, text string) error {
-	switch proven.(type) {
-	case *kernels.Verified, *cells.Verified:
-		return nil // compare takes none
+func (s *study) compare(ctx context.Context, made subject) error {
+	if !slices.Contains([]string{"table", "local"}, made.Kind) {
+		return nil // compare takes no others
 	}
 	var c comparison
-	if err := s.run.object(ctx, []string{"compare", "--table=-", "--json"}, text, &c); err != nil {
+	if err := s.run.object(ctx, []string{"compare", "--table=-", "--json"}, made.text, &c); err != nil {
 		return err
 	}
 	out := c.show()
-	out.Command = commandLine([]string{"compare", "--table=" + portrait.New(proven).Name})
+	out.Command = commandLine([]string{"compare", "--table=" + made.file})
 	return s.send("compared", out)
 }
 
@@ -113,21 +108,20 @@ type curve struct {
 const samples = 480
 
 // curves sends densities of classical noise, to draw beside that of a table.
-func (s *study) curves(_ context.Context, proven proof.Proven, _ string) error {
-	v, ok := proven.(*tables.Verified)
-	if !ok {
+func (s *study) curves(_ context.Context, made subject) error {
+	m, ok := made.mechanism.(interface{ Problem() dp.Problem })
+	if !ok || made.Density == nil {
 		return nil
 	}
-	t := v.Mechanism()
+	p := m.Problem()
 	names := []string{noise.Laplace, noise.Staircase, noise.AnalyticGaussian}
-	if t.Query() == dp.IntegerQuery {
+	if p.Query == dp.IntegerQuery {
 		names = []string{noise.DiscreteLaplace}
 	}
-	d := portrait.NewDensity(t)
-	left, right := d.Reach(false)
+	left, right := made.Left, made.Right
 	out := []curve{}
 	for _, name := range names {
-		m, err := noise.New(name, t.Privacy(), t.Loss())
+		m, err := noise.New(name, p.Privacy, p.Loss)
 		if err != nil {
 			continue // it does not apply
 		}
@@ -139,7 +133,7 @@ func (s *study) curves(_ context.Context, proven proof.Proven, _ string) error {
 		} else {
 			for i := range samples + 1 {
 				x := left + (right-left)*float64(i)/samples
-				c.Points = append(c.Points, portrait.Point{X: x, Y: m.Density(x) * d.Unit})
+				c.Points = append(c.Points, portrait.Point{X: x, Y: m.Density(x) * made.Unit()})
 			}
 		}
 		out = append(out, c)
@@ -184,11 +178,11 @@ func shortened(x float64) float64 {
 
 // sweep sends the error against epsilon, with all that it is compared with, point by point.
 // A file that was dropped has no fields to vary.
-func (s *study) sweep(ctx context.Context, proven proof.Proven, _ string) error {
+func (s *study) sweep(ctx context.Context, made subject) error {
 	if !s.Sweep || s.Kind == kindFile || s.Together && s.count > 1 {
 		return nil
 	}
-	command, epsilon := "compare", portrait.New(proven).Epsilon
+	command, epsilon := "compare", made.Epsilon
 	if s.Kind == kindKernel {
 		command = "design-kernel"
 	}

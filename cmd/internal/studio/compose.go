@@ -8,23 +8,10 @@ import (
 	"github.com/noisewright/noisewright/account"
 	"github.com/noisewright/noisewright/cmd/internal/portrait"
 	"github.com/noisewright/noisewright/noise"
-	"github.com/noisewright/noisewright/proof"
-	"github.com/noisewright/noisewright/tables"
 )
 
 // pureDelta is the delta at which several releases with delta 0 are composed.
 const pureDelta = 1e-6
-
-// lossOf returns the privacy loss distribution of what was proved, and the total that it
-// claims, if any.
-func lossOf(p proof.Proven) (pld *account.PrivacyLossDistribution, total tables.Total, err error) {
-	m := proof.Of(p)
-	if t, ok := m.(*tables.Table); ok {
-		total, _ = t.ClaimedTotal()
-	}
-	pld, err = account.LossOf(m)
-	return pld, total, err
-}
 
 // composition is what so many releases cost together.
 type composition struct {
@@ -49,12 +36,12 @@ func counts(last int) []int {
 }
 
 // compose sends what several releases cost, and the privacy profile.
-func (s *study) compose(ctx context.Context, proven proof.Proven, _ string) error {
-	pld, total, err := lossOf(proven)
+func (s *study) compose(ctx context.Context, made subject) error {
+	pld, err := account.LossOf(made.mechanism)
 	if err != nil {
 		return err
 	}
-	p := portrait.New(proven)
+	p, total := made.Portrait, made.Total()
 	last := max(s.count, total.Releases, 10)
 	rows := []composition{}
 	for _, n := range counts(min(last, maxReleases)) {

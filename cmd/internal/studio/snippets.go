@@ -1,6 +1,7 @@
 package studio
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strings"
@@ -8,13 +9,13 @@ import (
 	"github.com/noisewright/noisewright/cmd/internal/portrait"
 )
 
-// packages are those that read the files of a kind.
-var packages = map[string]string{"table": "tables", "kernel": "kernels", "additive": "cells", "local": "local"}
+// packages are those that read the files of a kind, where that is not their name.
+var packages = map[string]string{"table": "tables", "kernel": "kernels", "additive": "cells"}
 
 // snippets are programs that prove a file again and draw from it: what a command made, in
 // its file.
 func snippets(p *portrait.Portrait) (goCode, python string) {
-	pkg := packages[p.Kind]
+	pkg := cmp.Or(packages[p.Kind], p.Kind)
 	const module = "github.com/noisewright/noisewright/"
 	imports := []string{module + pkg, module + "sampler"}
 	maker, release, kind := "NewNoise", "AddNoise", "float64"

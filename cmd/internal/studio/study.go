@@ -122,6 +122,13 @@ func (s *study) do(ctx context.Context) {
 	}
 }
 
+// subject is what a study is about.
+type subject struct {
+	*portrait.Portrait
+	mechanism  proof.Mechanism
+	text, file string // of a file for it, and what that is called by default
+}
+
 func (s *study) steps(ctx context.Context) error {
 	switch {
 	case s.Accept != "" && s.Kind == kindFile:
@@ -141,14 +148,16 @@ func (s *study) steps(ctx context.Context) error {
 	if err := p.ProveTotal(proven); err != nil {
 		return err
 	}
+	file := p.Name
 	if s.Name != "" {
 		p.Name = s.Name
 	}
 	if err := s.made(p, string(text)); err != nil {
 		return err
 	}
-	for _, step := range []func(context.Context, proof.Proven, string) error{s.compare, s.curves, s.compose, s.sweep} {
-		if err := step(ctx, proven, string(text)); err != nil {
+	about := subject{p, proof.Of(proven), string(text), file}
+	for _, step := range []func(context.Context, subject) error{s.compare, s.curves, s.compose, s.sweep} {
+		if err := step(ctx, about); err != nil {
 			return err
 		}
 	}

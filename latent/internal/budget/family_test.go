@@ -55,6 +55,9 @@ func TestFamiliesHaveKnownVariances(t *testing.T) {
 // No noise varies less than the lower bound of every noise, so neither do the
 // bounds on the variance.
 func TestVariancesAreAboveTheLowerBound(t *testing.T) {
+	if testing.Short() {
+		t.Skip("slow")
+	}
 	r := rand.New(rand.NewPCG(1, 1))
 	for range 2000 {
 		epsilon, delta := randomPrivacy(r)

@@ -126,6 +126,9 @@ func randomSplit(r *rand.Rand, n int) (lambda, halfwidth []float64) {
 
 // The oracle: nothing on a fine grid of all shares is better.
 func TestSplitFindsTheBest(t *testing.T) {
+	if testing.Short() {
+		t.Skip("slow")
+	}
 	r := rand.New(rand.NewPCG(5, 1))
 	count := map[int]int{}
 	for trial := range 60 {
@@ -181,6 +184,9 @@ func TestSplitOfEqualCoordinates(t *testing.T) {
 }
 
 func TestSplitUnderPermutationScaleAndMore(t *testing.T) {
+	if testing.Short() {
+		t.Skip("slow")
+	}
 	r := rand.New(rand.NewPCG(6, 1))
 	for trial := range 40 {
 		n := 2 + trial%9
@@ -238,6 +244,9 @@ func TestSplitUnderPermutationScaleAndMore(t *testing.T) {
 }
 
 func TestSplitGainsFromMoreBudget(t *testing.T) {
+	if testing.Short() {
+		t.Skip("slow")
+	}
 	r := rand.New(rand.NewPCG(7, 1))
 	lambda, halfwidth := randomSplit(r, 12)
 	for _, f := range families() {
@@ -264,6 +273,9 @@ func TestSplitGainsFromMoreBudget(t *testing.T) {
 
 // In the order of what the noise can do.
 func TestSplitFamiliesInOrder(t *testing.T) {
+	if testing.Short() {
+		t.Skip("slow")
+	}
 	r := rand.New(rand.NewPCG(8, 1))
 	for range 30 {
 		lambda, halfwidth := randomSplit(r, 6)

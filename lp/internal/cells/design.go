@@ -18,7 +18,7 @@ import (
 	"github.com/noisewright/noisewright/proof"
 )
 
-// cellsDesign finds a kernel and a bound that meet to the requested gap, and the loss of
+// Design finds a kernel and a bound that meet to the requested gap, and the loss of
 // noise with one law for all cells.
 func Design(ctx context.Context, p Problem, s *meet.Search) (*cells.Verified, float64, meet.Outcome, error) {
 	d := &designer{Search: *s, problem: p}
@@ -26,7 +26,7 @@ func Design(ctx context.Context, p Problem, s *meet.Search) (*cells.Verified, fl
 	return v, d.oneLaw, o, err
 }
 
-// additiveDesigner is the state of one DesignCells. The two sides work at the same time
+// designer is the state of one DesignCells. The two sides work at the same time
 // and touch only their own fields.
 type designer struct {
 	meet.Search
@@ -34,11 +34,11 @@ type designer struct {
 	unit    float64 // of the costs passed to the solver
 	oneLaw  float64 // loss of noise with one law, rounded up
 
-	// The upper side, which has search.loss.
+	// The upper side, which has Best.
 	kernel      *cells.Kernel
 	upperLaws   binLaws
 	upperRounds int
-	// The lower side, which has search.bound.
+	// The lower side, which has Bound.
 	dual        *cells.Dual
 	infeasible  bool // the lower program has no solution
 	lowerLaws   binLaws

@@ -11,7 +11,7 @@ import (
 	"github.com/noisewright/noisewright/lp/internal/meet"
 )
 
-// cellsProblem is that of lp.CellsProblem.
+// Problem is lp.CellsProblem, which says what its fields are.
 type Problem struct {
 	dp.Privacy
 	Loss        loss.Loss

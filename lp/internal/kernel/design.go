@@ -19,13 +19,13 @@ import (
 	"github.com/noisewright/noisewright/tables"
 )
 
-// kernelDesign finds a kernel and a bound that meet to the requested gap.
+// Design finds a kernel and a bound that meet to the requested gap.
 func Design(ctx context.Context, p Problem, s *meet.Search) (*kernels.Verified, meet.Outcome, error) {
 	d := &designer{Search: *s, problem: p}
 	return d.result(d.refine(ctx))
 }
 
-// kernelDesigner is the state of one DesignKernel. The two sides work at the same
+// designer is the state of one DesignKernel. The two sides work at the same
 // time and touch only their own fields.
 type designer struct {
 	meet.Search
@@ -46,12 +46,12 @@ type designer struct {
 		cells       int
 		gap         float64
 	}
-	// The upper side, which has search.loss and programs.loss.
+	// The upper side, which has Best and programs.loss.
 	kernel      *kernels.Kernel
 	upperLaws   [][]float64
 	upperRounds int
 	certify     time.Duration // what the last kernel took
-	// The lower side, which has search.bound and programs.bound.
+	// The lower side, which has Bound and programs.bound.
 	dual        *kernels.Dual
 	infeasible  bool // the lower program has no solution
 	lowerLaws   [][]float64

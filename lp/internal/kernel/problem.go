@@ -11,7 +11,7 @@ import (
 	"github.com/noisewright/noisewright/lp/internal/meet"
 )
 
-// kernelProblem is that of lp.KernelProblem.
+// Problem is lp.KernelProblem, which says what its fields are.
 type Problem struct {
 	dp.Privacy
 	Loss        loss.Loss
@@ -90,7 +90,7 @@ func centers(edges []float64) partition {
 	return c
 }
 
-// upperKernel lays out the program whose solutions are kernels on the cells. Costs
+// upperLayout lays out the program whose solutions are kernels on the cells. Costs
 // are divided by unit.
 func upperLayout(p Problem, c partition, epsilon, delta, unit float64) layout {
 	n := len(c.nodes)
@@ -107,7 +107,7 @@ func upperLayout(p Problem, c partition, epsilon, delta, unit float64) layout {
 	return l
 }
 
-// lowerKernel lays out the program of which every private mechanism is a
+// lowerLayout lays out the program of which every private mechanism is a
 // solution, on equal cells of the range.
 func lowerLayout(p Problem, cells int, unit float64) (l layout, ok bool) {
 	w, costs, ok := p.Queries.CellCosts(cells, p.Loss)

@@ -122,8 +122,9 @@ type pureSolution struct {
 const (
 	pureTolerance = 1e-5 // the share of the optimum that pricing may miss
 	pureRounds    = 60   // enough by far
-	// evenness is what a smooth program lets a cell pass on to the next: the sum of
-	// |prices[k] − prices[k+1]|, so often, is taken off what the prices are to be large in.
+	// evenness is the weight of Σ|prices[k] − prices[k+1]|, which the dual of a smooth
+	// program subtracts from what it maximizes: in the program itself, what it costs to pass
+	// mass on from a cell to the next.
 	evenness = 0.01
 )
 

@@ -269,6 +269,6 @@ func (m *model) averagedDual(s *priced) *local.Dual {
 			d.PointTotals[i] -= d.PointMeans[i] * m.mid
 		}
 	}
-	m.lift(d, s)
+	m.repair(d, s)
 	return d
 }

@@ -15,14 +15,14 @@ import (
 	"github.com/noisewright/noisewright/lp/internal/meet"
 )
 
-// localDesign finds a randomizer and a bound that meet to the requested gap.
+// Design finds a randomizer and a bound that meet to the requested gap.
 func Design(ctx context.Context, p Problem, s *meet.Search) (*local.Verified, meet.Outcome, error) {
 	d := &designer{Search: *s, model: newModel(p)}
 	d.margin = max(d.margin, marginShare*min(d.Options.Gap, meet.LargestMargin))
 	return d.result(d.refine(ctx))
 }
 
-// localDesigner is the state of one DesignLocal.
+// designer is the state of one DesignLocal.
 type designer struct {
 	meet.Search
 	*model

@@ -63,19 +63,13 @@ func (m *model) dual(s *priced) *local.Dual {
 	case m.Demands.Cap > 0:
 		d.Caps = weights
 	}
-	m.lift(d, s)
+	m.repair(d, s)
 	return d
 }
 
 // averaged reports whether prices are those of the mean of real values.
 func (m *model) averaged() bool {
 	return m.Objective == local.Mean && m.Values.Kind == local.Real
-}
-
-// around returns the integral of the hat of a node, in units of the problem.
-func (m *model) around(g *grid, node int) float64 {
-	left, right := g.nodes[max(node-1, 0)], g.nodes[min(node+1, len(g.nodes)-1)]
-	return (right - left) / 2 * m.half
 }
 
 // spread returns nodes in units of the problem.

@@ -10,7 +10,7 @@ import (
 	"github.com/noisewright/noisewright/lp/internal/engine/ratio"
 )
 
-// localModel is a localProblem as the linear programs see it: values from −1 to 1 (of
+// model is a localProblem as the linear programs see it: values from −1 to 1 (of
 // categories their numbers), and costs of about 1.
 type model struct {
 	Problem
@@ -184,7 +184,7 @@ func (m *model) cost(y float64, charged []at) float64 {
 	return sum / m.unit
 }
 
-// localGrid holds the nodes of a program and its answers, ascending. In a mirrored
+// grid holds the nodes of a program and its answers, ascending. In a mirrored
 // problem both are their own mirror images.
 type grid struct {
 	nodes, answers []float64
@@ -283,15 +283,15 @@ func (m *model) program(g *grid, answers []float64) ratio.Program {
 		p.Cost = m.costs(g, answers)
 	}
 	if m.Delta > 0 {
-		m.spare(&p, laws, ones)
+		m.addOwnMasses(&p, laws, ones)
 	}
 	return p
 }
 
-// spare adds to each law masses of its own, δ in all at most: of the divergence of two
-// laws they are all that is positive. They take part in all rows. Their own rows come
-// before those of the places.
-func (m *model) spare(p *ratio.Program, laws int, ones []float64) {
+// addOwnMasses gives each law further masses that are not bound by the ratio, at most δ in
+// all: they are what is positive in the divergence of two laws. They take part in all rows.
+// The rows that bound them come before those of the places.
+func (m *model) addOwnMasses(p *ratio.Program, laws int, ones []float64) {
 	p.Free = laws
 	for r, row := range p.Rows {
 		for _, t := range row.Terms {
@@ -314,8 +314,8 @@ func (m *model) spare(p *ratio.Program, laws int, ones []float64) {
 	p.Rows = slices.Insert(p.Rows, first, rows...)
 }
 
-// joined adds the masses of their own to the laws.
-func (m *model) joined(laws [][]float64) [][]float64 {
+// joinOwnMasses adds the masses of their own to the laws.
+func (m *model) joinOwnMasses(laws [][]float64) [][]float64 {
 	if m.Delta == 0 {
 		return laws
 	}

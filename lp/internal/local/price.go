@@ -65,7 +65,7 @@ func (m *model) generate(ctx context.Context, g grid, tolerance float64) (*price
 		done := last <= tolerance
 		last = short / s.Value
 		if round >= mostRounds || done && last <= tolerance {
-			s.Laws = m.joined(s.Laws)
+			s.Laws = m.joinOwnMasses(s.Laws)
 			return out, nil
 		}
 		before := g.answers
@@ -73,7 +73,7 @@ func (m *model) generate(ctx context.Context, g grid, tolerance float64) (*price
 			g.answers = m.merged(used(p, s, g.answers), add)
 		}
 		if last > tolerance && slices.Equal(before, g.answers) {
-			s.Laws = m.joined(s.Laws)
+			s.Laws = m.joinOwnMasses(s.Laws)
 			return out, nil // those that would gain are too close to others
 		}
 	}
@@ -109,7 +109,7 @@ func (m *model) solved(ctx context.Context, s *priced, answers []float64) (*pric
 	if err != nil {
 		return nil, err
 	}
-	again.Laws = m.joined(again.Laws)
+	again.Laws = m.joinOwnMasses(again.Laws)
 	return &priced{g, again, s.short, s.tolerance}, nil
 }
 

@@ -5,7 +5,7 @@ import (
 	"github.com/noisewright/noisewright/loss"
 )
 
-// localProblem is that of lp.LocalProblem.
+// Problem is lp.LocalProblem, which says what its fields are.
 type Problem struct {
 	Epsilon, Delta float64
 	Values         local.Values
@@ -18,5 +18,5 @@ type Problem struct {
 	MaxAnswers     int
 }
 
-// bounded reports whether the answers have bounds.
+// Bounded reports whether the answers have bounds.
 func (p Problem) Bounded() bool { return p.Demands.Lower != 0 || p.Demands.Upper != 0 }

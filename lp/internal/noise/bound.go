@@ -47,10 +47,10 @@ type bound interface {
 	// solve solves the program on a grid, keeps in d what is the best so far, and
 	// returns the value achieved, or 0 if there is none.
 	solve(ctx context.Context, d *designer, g grid) (float64, error)
-	// take keeps in d what a solved program gives, and returns its value. If the
+	// certify keeps in d what a solved program gives, and returns its value. If the
 	// program is not complete, its solution violates constraints, and its duals are
 	// as good as any.
-	take(d *designer, p *program, g grid, unit float64, complete bool) (float64, error)
+	certify(d *designer, p *program, g grid, unit float64, complete bool) (float64, error)
 }
 
 // fit returns a possible number of cells per sensitivity, at least want and not

@@ -22,7 +22,7 @@ import (
 	"github.com/noisewright/noisewright/tables"
 )
 
-// noiseDesign finds noise and a bound that meet to the requested gap.
+// Design finds noise and a bound that meet to the requested gap.
 func Design(ctx context.Context, p dp.Problem, s *meet.Search) (*tables.Verified, meet.Outcome, error) {
 	if p.Delta == 0 {
 		return designPure(ctx, p, s)
@@ -221,8 +221,8 @@ func (d *designer) plan() (*side, error) {
 		}
 	}
 	err := check.Errorf("lp", meet.ErrLimit, "finer grids would not be done in time")
-	// The other one's turn is not worth more because it is cheap: a side that gains
-	// nothing any more is, and the time that it takes is gone.
+	// That the next program of a side is cheap does not bring it forward: it may be cheap
+	// because it gains nothing any more, and its time would be lost.
 	first := []courage{cautious, bold}
 	if d.Gap() > farApart { // nothing is worth more than a bound
 		first = append(first, desperate)
@@ -442,10 +442,10 @@ func (d *designer) solve(ctx context.Context, s *side, g grid, margin float64, r
 		return 0, status, err
 	}
 	d.rounds += prog.Rounds()
-	var taken error
+	var refused error
 	if prog.Rounds() > 0 {
 		start := d.Elapsed()
-		value, taken = s.bound.take(d, prog, g, unit, err == nil && status == solver.StatusOptimal)
+		value, refused = s.bound.certify(d, prog, g, unit, err == nil && status == solver.StatusOptimal)
 		s.certify = d.Elapsed() - start
 	}
 	switch {
@@ -454,7 +454,7 @@ func (d *designer) solve(ctx context.Context, s *side, g grid, margin float64, r
 	case err == nil && status == solver.StatusLimit:
 		return value, status, meet.ErrLimit
 	}
-	return value, status, cmp.Or(err, taken)
+	return value, status, cmp.Or(err, refused)
 }
 
 // allow refuses grids with too many cells.

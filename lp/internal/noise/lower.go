@@ -246,8 +246,8 @@ func (l *lower) prove(ctx context.Context, d *designer, g grid) (bound float64, 
 	return bound, err
 }
 
-// take certifies the bound that the multipliers prove, complete or not.
-func (l *lower) take(d *designer, p *program, g grid, unit float64, _ bool) (float64, error) {
+// certify certifies the bound that the multipliers prove, complete or not.
+func (l *lower) certify(d *designer, p *program, g grid, unit float64, _ bool) (float64, error) {
 	d.lower.hint = p.hint(g)
 	return d.keepDual(p.dual(g, unit)), nil
 }

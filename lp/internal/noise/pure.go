@@ -328,7 +328,7 @@ func (d *designer) periodsBelow(c staircase.Core, loss loss.Loss) (least, most i
 
 // stridedNodes returns a number of nodes per sensitivity, up to most, at a distance
 // of whole points: one that leaves little of the sensitivity uncovered, whose share of
-// the bound is lost, and is large, as the bound loses some (ε/k)² of itselm.
+// the bound is lost, and is large, as the bound loses some (ε/k)² of itself.
 func (m *model) stridedNodes(most int) int {
 	points := int(m.points)
 	best, score := 1, math.Inf(-1)

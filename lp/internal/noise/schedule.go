@@ -9,7 +9,7 @@ import (
 // alignFrom is the epsilon from which grids are aligned to the staircase step.
 const alignFrom = 2
 
-// supportBound returns the half-width, in sensitivities, of truncated Laplace
+// SupportBound returns the half-width, in sensitivities, of truncated Laplace
 // noise: noise with this support exists.
 func SupportBound(p dp.Problem) float64 {
 	if p.Epsilon == 0 {

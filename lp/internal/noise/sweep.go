@@ -12,7 +12,7 @@ import (
 	"github.com/noisewright/noisewright/tables"
 )
 
-// noiseSweep is noiseDesign for several values of delta at once; it calls done with the index of
+// Sweep is Design for several values of delta at once; it calls done with the index of
 // each and what was found.
 func Sweep(ctx context.Context, p dp.Problem, deltas []float64, s *meet.Search, done func(i int, v *tables.Verified, o meet.Outcome) error) error {
 	s.Direct = true

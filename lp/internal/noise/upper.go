@@ -44,14 +44,14 @@ func (u upper) extent(k int, reach float64) grid {
 	}
 	lo, hi := math.Inf(-1), math.Inf(1)
 	if s := u.Constraints.Support; s != nil {
-		lo, hi = u.held(&g, *s)
+		lo, hi = u.supported(&g, *s)
 	}
 	return g.between(first, last, lo, hi)
 }
 
-// held returns the first and the last cell that the support holds, and for one end
+// supported returns the first and the last cell that the support holds, and for one end
 // moves the cells so that it is an edge.
-func (u upper) held(g *grid, s dp.Interval) (lo, hi float64) {
+func (u upper) supported(g *grid, s dp.Interval) (lo, hi float64) {
 	step := g.table.Step()
 	size, half := g.table.PointsPerCell, (g.table.PointsPerCell-1)/2
 	lo, hi = math.Inf(-1), math.Inf(1)
@@ -188,33 +188,33 @@ func (u upper) solve(ctx context.Context, d *designer, g grid) (loss float64, er
 	return loss, err
 }
 
-// take makes a table of the masses. Without any there was no noise on this support; the
-// next is wider.
-func (u upper) take(d *designer, p *program, g grid, _ float64, complete bool) (float64, error) {
+// certify makes a table of the masses and keeps it if it is the best. If the program is not
+// complete there is none on this support; the support of the next one is wider.
+func (u upper) certify(d *designer, p *program, g grid, _ float64, complete bool) (float64, error) {
 	if !complete {
 		return 0, nil
 	}
 	d.upper.hint = p.hint(g)
-	if masses, ok := u.free(p); ok {
+	if masses, ok := u.dropCostly(p); ok {
 		if t, err := u.makeTable(g, masses, p.atomMass()); err == nil {
 			return d.keepTable(t), nil
 		}
 	}
-	t, err := u.makeTable(g, u.ended(p), p.atomMass())
+	t, err := u.makeTable(g, u.trimTails(p), p.atomMass())
 	if err != nil {
 		return 0, err
 	}
 	return d.keepTable(t), nil
 }
 
-// ended returns the masses of a program without the cells at the ends that weigh next to
+// trimTails returns the masses of a program without the cells at the ends that weigh next to
 // nothing, as an interior point method leaves them.
-func (u upper) ended(p *program) []float64 {
+func (u upper) trimTails(p *program) []float64 {
 	masses := p.masses()
 	if !p.Complete || !u.Constraints.None() {
 		return masses
 	}
-	spare := u.spare(p)
+	spare := u.negligible(p)
 	for i := 0; 2*i+1 < len(masses); i++ {
 		mirror := len(masses) - 1 - i
 		if spare -= masses[i] + masses[mirror]; spare < 0 {
@@ -225,18 +225,18 @@ func (u upper) ended(p *program) []float64 {
 	return masses
 }
 
-// spare is the mass that can go: what other cells gain by that is a small share of the
+// negligible is the mass that can go: what other cells gain by that is a small share of the
 // margin.
-func (u upper) spare(p *program) float64 {
+func (u upper) negligible(p *program) float64 {
 	const share = 0.1
 	return share * (u.Delta - p.delta) / p.ratio
 }
 
-// free returns the masses of a program without those that cost anything, and whether there
+// dropCostly returns the masses of a program without those that cost anything, and whether there
 // are no more of these than can go. An interior point method leaves some even where the
 // best noise costs nothing.
-func (u upper) free(p *program) ([]float64, bool) {
-	masses, spare := p.masses(), u.spare(p)
+func (u upper) dropCostly(p *program) ([]float64, bool) {
+	masses, spare := p.masses(), u.negligible(p)
 	if !p.Complete {
 		return nil, false
 	}

@@ -108,6 +108,9 @@ func TestPairPrivacy(t *testing.T) {
 }
 
 func TestPairNoise(t *testing.T) {
+	if testing.Short() {
+		t.Skip("slow")
+	}
 	for _, epsilon := range []float64{0x1p-13, 0.001, 0.01, 0.1, 1. / 3, 1, 3.7, 100} {
 		v, points := pairNoise(t, epsilon)
 		proved, err := pairEpsilon(v, exact.Rational(points))

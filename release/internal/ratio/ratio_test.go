@@ -244,6 +244,9 @@ func TestCoverageExact(t *testing.T) {
 
 // TestCoverage simulates releases. 20,000 of them tell a coverage of 0.94 from 0.95.
 func TestCoverage(t *testing.T) {
+	if testing.Short() {
+		t.Skip("slow")
+	}
 	const runs, level = 20_000, 0.95
 	v, points := pairNoise(t, 1)
 	l := newLaw(t, v, 10/points) // lower = 20, upper = 30

@@ -123,6 +123,9 @@ func TestLaw(t *testing.T) {
 
 // TestBernoulli compares the coins with their probabilities: 10^6 draws tell 0.003.
 func TestBernoulli(t *testing.T) {
+	if testing.Short() {
+		t.Skip("slow")
+	}
 	const draws = 1_000_000
 	w := newWords(fixed(20))
 	big3, big7 := big.NewInt(3), new(big.Int).Lsh(big.NewInt(7), 80)

@@ -43,6 +43,9 @@ func accuracy(t *testing.T, a attack.Attacker, train, test attack.Labeled, class
 // Classes that no line separates are found by those attackers that are not linear. This
 // is why one attacker at chance says little.
 func TestHiddenClasses(t *testing.T) {
+	if testing.Short() {
+		t.Skip("slow")
+	}
 	sign := func(a, b float64) int {
 		if a*b > 0 {
 			return 1
@@ -69,6 +72,9 @@ func TestHiddenClasses(t *testing.T) {
 
 // Classes that a line separates are found by all, Plain only if the line goes through 0.
 func TestSeparatedClasses(t *testing.T) {
+	if testing.Short() {
+		t.Skip("slow")
+	}
 	thirds := func(_, b float64) int {
 		switch {
 		case b < -0.5:
@@ -110,6 +116,9 @@ func TestChance(t *testing.T) {
 }
 
 func TestRelativeError(t *testing.T) {
+	if testing.Short() {
+		t.Skip("slow")
+	}
 	draw := func(seed uint64, n int, f func(x float64) float64) (x, y blas64.General) {
 		r := rand.New(rand.NewPCG(seed, 4))
 		x, y = matrix(n, 2), matrix(n, 2)

@@ -59,6 +59,9 @@ func genki(t *testing.T) (train, test attack.Labeled) {
 // (scipy, a support vector machine with an RBF kernel) found 0.82 to 0.84 over splits, with
 // a standard deviation of 0.03.
 func TestGenki(t *testing.T) {
+	if testing.Short() {
+		t.Skip("slow")
+	}
 	train, test := genki(t)
 	images := mat.NewDense(train.X.Rows, 256, train.X.Data)
 	var mean [256]float64

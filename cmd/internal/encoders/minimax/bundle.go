@@ -11,9 +11,9 @@ import (
 
 	"gonum.org/v1/gonum/mat"
 
+	"github.com/noisewright/noisewright/cmd/internal/encoders"
 	"github.com/noisewright/noisewright/cmd/internal/encoders/internal/dense"
 	"github.com/noisewright/noisewright/cmd/internal/encoders/internal/regress"
-	"github.com/noisewright/noisewright/encoder"
 	"github.com/noisewright/noisewright/latent/bundle"
 )
 
@@ -73,7 +73,7 @@ func (n *Noisy) server(s *bundle.Spec) error {
 	}
 	u := dense.NewMatrix(copies*rows, n.body.Coordinates)
 	for c := range copies {
-		copy(u.Data[c*rows*u.Cols:], n.Release(d.X, encoder.Rand(n.filter.options.Seed, "decoder", c)).Data)
+		copy(u.Data[c*rows*u.Cols:], n.Release(d.X, encoders.Rand(n.filter.options.Seed, "decoder", c)).Data)
 	}
 	var l *regress.Linear
 	var err error

@@ -62,6 +62,9 @@ func genki(t *testing.T) (train, test Data) {
 // from: the standard error of one is 0.035 at most, but the faces are always the same. Those of
 // pca and privacy lds are known from the authors' program and from independent ones.
 func TestGenki(t *testing.T) {
+	if testing.Short() {
+		t.Skip("slow")
+	}
 	learn, test := genki(t)
 	for _, c := range []struct {
 		method                              Method

@@ -7,6 +7,7 @@ import (
 
 	"gonum.org/v1/gonum/mat"
 
+	"github.com/noisewright/noisewright/cmd/internal/encoders"
 	"github.com/noisewright/noisewright/cmd/internal/encoders/internal/dense"
 	"github.com/noisewright/noisewright/encoder"
 )
@@ -111,7 +112,7 @@ func (r *Result) linear(x *mat.Dense) (*mat.Dense, error) {
 	case PCA:
 		return principal(x, o.Coordinates)
 	case Random:
-		return randomFilter(n, o.Coordinates, encoder.Rand(o.Seed, "random filter", 0)), nil
+		return randomFilter(n, o.Coordinates, encoders.Rand(o.Seed, "random filter", 0)), nil
 	case Masked:
 		u := mat.NewDense(n, n, nil)
 		for j, v := range o.Mask {

@@ -12,12 +12,14 @@ import (
 
 	"gonum.org/v1/gonum/mat"
 
+	"github.com/noisewright/noisewright/cmd/internal/encoders"
 	"github.com/noisewright/noisewright/cmd/internal/encoders/attack"
 	"github.com/noisewright/noisewright/cmd/internal/encoders/internal/dense"
 	"github.com/noisewright/noisewright/encoder"
 	"github.com/noisewright/noisewright/internal/check"
 	"github.com/noisewright/noisewright/latent"
 	"github.com/noisewright/noisewright/latent/bundle"
+	"github.com/noisewright/noisewright/noise"
 )
 
 // people draws six features: the first two tell the target, the next two the private class,
@@ -87,7 +89,7 @@ func TestGradient(t *testing.T) {
 			o.Hidden = []int{4}
 		}
 		o.fill()
-		net.Init(encoder.Rand(1, name, 0))
+		net.Init(encoders.Rand(1, name, 0))
 		if name == "linear" {
 			clear(net.Layers[0].Bias)
 		}
@@ -118,6 +120,9 @@ func TestGradient(t *testing.T) {
 // TestMinimaxHides wants the target told and the private class hidden by all filters that
 // know of it, and found by those that do not. Bayes' error of either class is 0.017.
 func TestMinimaxHides(t *testing.T) {
+	if testing.Short() {
+		t.Skip("slow")
+	}
 	learn, test := people(1, 400), people(2, 1000)
 	for name, c := range map[string]struct {
 		o      Options
@@ -169,7 +174,7 @@ func TestLinearFilters(t *testing.T) {
 			}
 		}
 	}
-	orthonormal("random", randomFilter(6, 4, encoder.Rand(1, "test", 0)))
+	orthonormal("random", randomFilter(6, 4, encoders.Rand(1, "test", 0)))
 	u, err := principal(x, 3)
 	if err != nil {
 		t.Fatal(err)
@@ -263,7 +268,7 @@ func TestLineSearchFails(t *testing.T) {
 	o := Options{Coordinates: 2}
 	o.fill()
 	net := dense.New([]int{6, 2}, []dense.Activation{dense.Identity})
-	net.Init(encoder.Rand(1, "test", 0))
+	net.Init(encoders.Rand(1, "test", 0))
 	tr := newTrainer(&o, d.X, net, &d)
 	far := func(from []float64) float64 {
 		most := 0.0
@@ -281,7 +286,7 @@ func TestLineSearchFails(t *testing.T) {
 		for i := range tr.grad {
 			tr.grad[i] = -tr.grad[i]
 		}
-		tr.descend(phi, encoder.Rand(1, "shake", 0))
+		tr.descend(phi, encoders.Rand(1, "shake", 0))
 	}
 	at := slices.Clone(net.Params())
 	tr.length = 4
@@ -338,7 +343,7 @@ func TestBundles(t *testing.T) {
 	}{
 		"filter":              {Options{Coordinates: 2, Steps: 5}, bundle.None},
 		"filter, standard":    {Options{Coordinates: 2, Steps: 5, Standardize: true}, bundle.None},
-		"network":             {Options{Coordinates: 2, Steps: 5, Standardize: true, Hidden: []int{4}, Noise: NoiseOptions{Clip: 0.9}}, bundle.Laplace},
+		"network":             {Options{Coordinates: 2, Steps: 5, Standardize: true, Hidden: []int{4}, Noise: NoiseOptions{Clip: 0.9}}, noise.Laplace},
 		"spherical":           {Options{Coordinates: 3, Steps: 5, Noise: NoiseOptions{Clip: 0.9}}, bundle.Spherical},
 		"spherical around 0":  {Options{Coordinates: 3, Steps: 5, Noise: NoiseOptions{AroundZero: true}}, bundle.Spherical},
 		"designed, delta = 0": {Options{Coordinates: 2, Steps: 5, Standardize: true, Noise: NoiseOptions{Clip: 0.5}}, bundle.Designed},
@@ -370,7 +375,7 @@ func TestBundles(t *testing.T) {
 			}
 			for j, v := range dense.Row(u, i) {
 				near := 1e-6
-				if c.kind == bundle.Laplace {
+				if c.kind == noise.Laplace {
 					near = 0x1p-6 // steps of its grid
 				}
 				if math.Abs(v-got[j]) > near {
@@ -401,7 +406,7 @@ func TestBadInput(t *testing.T) {
 		"private tasks = none, want":         func(d *Data, _ *Options) { d.Private = nil },
 		"targets = none, want at least 1":    func(d *Data, _ *Options) { d.Targets = nil },
 		"clip = 2, want above 0":             func(_ *Data, o *Options) { o.Noise.Clip = 2 },
-		"epsilon = 0, want":                  func(_ *Data, o *Options) { o.Noise.Kind = bundle.Laplace },
+		"epsilon = 0, want":                  func(_ *Data, o *Options) { o.Noise.Kind = noise.Laplace },
 		"NaN in row 1, want finite numbers":  func(d *Data, _ *Options) { d.X = dense.NewMatrix(40, 6); d.X.Data[0] = math.NaN() },
 		"the same for all people, want":      func(d *Data, _ *Options) { d.X = dense.NewMatrix(40, 6) },
 		"want at least 2 people":             func(d *Data, _ *Options) { d.Private[0].Labels = append([]int{1}, make([]int, 39)...) },

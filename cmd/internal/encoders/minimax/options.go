@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"slices"
 
+	"github.com/noisewright/noisewright/cmd/internal/encoders"
 	"github.com/noisewright/noisewright/encoder"
 	"github.com/noisewright/noisewright/internal/check"
 	"github.com/noisewright/noisewright/latent/bundle"
@@ -36,10 +37,10 @@ var Methods = []Method{Minimax, ClosedForm, LDS, PPLS, PCA, Random, Masked}
 
 // Options say how a filter is learned. Zero values mean what is in brackets.
 type Options struct {
-	encoder.Run // the seed, checkpoints and progress
-	Method      Method
-	Coordinates int       // numbers that the filter lets through; the features for Masked
-	Mask        []float64 // for Masked: a factor for each feature
+	encoders.Run // the seed, checkpoints and progress
+	Method       Method
+	Coordinates  int       // numbers that the filter lets through; the features for Masked
+	Mask         []float64 // for Masked: a factor for each feature
 	// Hidden are the widths of layers of sigmoids before the output, which then is one of
 	// sigmoids too; nil is a linear filter. Only for Minimax.
 	Hidden []int

@@ -5,8 +5,8 @@ import (
 	"math"
 	"slices"
 
+	"github.com/noisewright/noisewright/cmd/internal/encoders"
 	"github.com/noisewright/noisewright/cmd/internal/encoders/internal/dense"
-	"github.com/noisewright/noisewright/encoder"
 	"github.com/noisewright/noisewright/internal/check"
 )
 
@@ -45,14 +45,14 @@ func autoencode(ctx context.Context, l *dense.Layer, x dense.Matrix, o *Options,
 	in, out := l.Weights.Rows, l.Weights.Cols
 	// The decay is of half the sum of squares, and the loss here their mean.
 	auto := dense.NewLearner(dense.MLP(in, []int{out}, l.Activation, in), dense.Adam{Rate: autoencoderRate, WeightDecay: 2 * autoencoderDecay / float64(in)})
-	auto.Init(encoder.Rand(o.Seed, "autoencoder", k))
+	auto.Init(encoders.Rand(o.Seed, "autoencoder", k))
 	noise := corruption * rootMeanSquare(centered(toMat(x)).RawMatrix())
 	noisy, d := dense.NewMatrix(x.Rows, in), dense.NewMatrix(x.Rows, in)
 	for step := range autoencoderSteps {
 		if err := ctx.Err(); err != nil {
 			return x, err
 		}
-		r := encoder.Rand(o.Seed, "corruption", k*autoencoderSteps+step)
+		r := encoders.Rand(o.Seed, "corruption", k*autoencoderSteps+step)
 		for i, v := range x.Data[:len(noisy.Data)] {
 			noisy.Data[i] = v + noise*r.NormFloat64()
 		}

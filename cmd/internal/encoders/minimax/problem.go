@@ -7,6 +7,7 @@ import (
 
 	"gonum.org/v1/gonum/mat"
 
+	"github.com/noisewright/noisewright/cmd/internal/encoders"
 	"github.com/noisewright/noisewright/encoder"
 	"github.com/noisewright/noisewright/internal/check"
 )
@@ -35,7 +36,7 @@ type Task struct {
 }
 
 // ColumnTask is the task of telling a column.
-func ColumnTask(c encoder.Column) Task {
+func ColumnTask(c encoders.Column) Task {
 	if c.Labels != nil {
 		return Task{Name: c.Name, Labels: c.Labels, Classes: c.Classes}
 	}
@@ -110,7 +111,7 @@ const maxWeight = 1e6
 // validate checks the data; bad fields are reported together.
 func (d *Data) validate() error {
 	c := check.In("minimax")
-	all := encoder.Data{Features: d.Features, X: d.X}
+	all := encoders.Data{Features: d.Features, X: d.X}
 	for _, t := range slices.Concat(d.Targets, d.Private) {
 		c.Want(t.weight() > 0 && t.weight() <= maxWeight, "weight of "+check.Quoted(t.Name), t.Weight, "above 0 and at most %g", float64(maxWeight))
 		columns, err := t.columns()
@@ -123,9 +124,9 @@ func (d *Data) validate() error {
 }
 
 // columns returns the columns of a task.
-func (t *Task) columns() ([]encoder.Column, error) {
+func (t *Task) columns() ([]encoders.Column, error) {
 	if t.Labels != nil {
-		return []encoder.Column{{Name: t.Name, Classes: t.Classes, Labels: t.Labels}}, nil
+		return []encoders.Column{{Name: t.Name, Classes: t.Classes, Labels: t.Labels}}, nil
 	}
 	v := t.Values
 	if v.Cols < 1 || v.Stride != v.Cols || len(v.Data) != v.Rows*v.Cols {
@@ -134,9 +135,9 @@ func (t *Task) columns() ([]encoder.Column, error) {
 	if t.reconstructs {
 		return nil, nil // checked as features
 	}
-	out := make([]encoder.Column, v.Cols)
+	out := make([]encoders.Column, v.Cols)
 	for j := range out {
-		out[j] = encoder.Column{Name: t.Name, Values: mat.Col(nil, j, toMat(v))}
+		out[j] = encoders.Column{Name: t.Name, Values: mat.Col(nil, j, toMat(v))}
 	}
 	return out, nil
 }

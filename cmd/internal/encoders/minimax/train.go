@@ -4,8 +4,8 @@ import (
 	"math"
 	"math/rand/v2"
 
+	"github.com/noisewright/noisewright/cmd/internal/encoders"
 	"github.com/noisewright/noisewright/cmd/internal/encoders/internal/dense"
-	"github.com/noisewright/noisewright/encoder"
 	"github.com/noisewright/noisewright/internal/check"
 )
 
@@ -19,7 +19,7 @@ type player struct {
 }
 
 // trainer does the alternation: the best answers to a filter, then a step of the filter
-// against them, whose length is found by Armijo's rule. It implements encoder.Training.
+// against them, whose length is found by Armijo's rule. It implements encoders.Training.
 //
 // The answers stay as they are during the step: the gradient of Φ is that with the best
 // answers fixed (Danskin). So the step may raise Φ itself, and the filter that is kept is
@@ -64,17 +64,17 @@ func newTrainer(o *Options, x dense.Matrix, net *dense.Network, d *Data) *traine
 // steps is how many there are in all.
 func (t *trainer) steps() int { return t.o.Starts * t.o.Steps }
 
-// Step implements encoder.Training.
+// Step implements encoders.Training.
 func (t *trainer) Step(step int) (float64, error) {
 	if step%t.o.Steps == 0 {
-		t.start(encoder.Rand(t.o.Seed, "minimax start", step))
+		t.start(encoders.Rand(t.o.Seed, "minimax start", step))
 	}
 	phi, err := t.answer()
 	if err != nil {
 		return 0, err
 	}
 	t.gradient()
-	t.descend(phi, encoder.Rand(t.o.Seed, "minimax restart", step))
+	t.descend(phi, encoders.Rand(t.o.Seed, "minimax restart", step))
 	if step%t.o.Steps == t.o.Steps-1 { // the last filter of a start has not been answered yet
 		if phi, err = t.answer(); err != nil {
 			return 0, err
@@ -190,7 +190,7 @@ func (t *trainer) descend(phi float64, r *rand.Rand) {
 	t.perturb(r)
 }
 
-// State implements encoder.Training.
+// State implements encoders.Training.
 func (t *trainer) State() map[string][]float64 {
 	s := map[string][]float64{
 		"filter": t.net.Params(), "best": t.best, "search": {t.length, t.failed, t.value},
@@ -201,7 +201,7 @@ func (t *trainer) State() map[string][]float64 {
 	return s
 }
 
-// Restore implements encoder.Training.
+// Restore implements encoders.Training.
 func (t *trainer) Restore(s map[string][]float64) error {
 	search := make([]float64, 3)
 	for name, numbers := range t.State() {

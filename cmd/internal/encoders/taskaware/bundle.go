@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"slices"
 
+	"github.com/noisewright/noisewright/cmd/internal/encoders"
 	"github.com/noisewright/noisewright/cmd/internal/encoders/internal/dense"
 	"github.com/noisewright/noisewright/encoder"
 	"github.com/noisewright/noisewright/internal/check"
@@ -53,7 +54,7 @@ func makeBundle(s bundle.Spec) (*bundle.Bundle, error) {
 // A fifth of the people is held out, for the loss that is expected with that noise.
 //
 // Errors are those of TrainTask and Train.
-func (s Schedule) Filter(ctx context.Context, d *encoder.Data, o TaskOptions, run encoder.Run) (r *Scheduled, b *bundle.Bundle, heldOut Evaluation, err error) {
+func (s Schedule) Filter(ctx context.Context, d *encoders.Data, o TaskOptions, run encoders.Run) (r *Scheduled, b *bundle.Bundle, heldOut Evaluation, err error) {
 	if err = validate(d); err != nil {
 		return nil, nil, heldOut, err
 	}
@@ -66,7 +67,7 @@ func (s Schedule) Filter(ctx context.Context, d *encoder.Data, o TaskOptions, ru
 		answers := dense.Range(fitted.Values)
 		t.Values, width = answers.Apply(t.Values), answers.Scale[0]
 	}
-	scaled := encoder.Data{Features: d.Features, X: unit.Apply(d.X), Target: d.Target}
+	scaled := encoders.Data{Features: d.Features, X: unit.Apply(d.X), Target: d.Target}
 	if t.Classes == 0 {
 		scaled.Target.Values = t.Values.Data
 	}

@@ -3,8 +3,8 @@ package taskaware
 import (
 	"math"
 
+	"github.com/noisewright/noisewright/cmd/internal/encoders"
 	"github.com/noisewright/noisewright/cmd/internal/encoders/internal/dense"
-	"github.com/noisewright/noisewright/encoder"
 )
 
 // Evaluation is what is expected on people, over their noise.
@@ -20,7 +20,7 @@ type Evaluation struct {
 // Evaluate draws the noise of the schedule for other people, so many times for each.
 //
 // Errors wrap [dp.ErrInvalid].
-func (r *Scheduled) Evaluate(d *encoder.Data, draws int, seed uint64) (Evaluation, error) {
+func (r *Scheduled) Evaluate(d *encoders.Data, draws int, seed uint64) (Evaluation, error) {
 	if err := sameShape(d, r.features); err != nil {
 		return Evaluation{}, err
 	}
@@ -32,7 +32,7 @@ func (r *Scheduled) Evaluate(d *encoder.Data, draws int, seed uint64) (Evaluatio
 	if err != nil {
 		return Evaluation{}, err
 	}
-	draw := encoder.Rand(seed, "evaluation", 0)
+	draw := encoders.Rand(seed, "evaluation", 0)
 	return evaluate(&reader{net: r.reader.net, task: r.reader.task}, u, &t, draws, func(dst, u []float64) {
 		laplace(dst, r.Scale, draw)
 		for i, v := range u {

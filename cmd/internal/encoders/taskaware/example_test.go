@@ -5,16 +5,18 @@ import (
 	"fmt"
 	"log"
 
+	"github.com/noisewright/noisewright/cmd/internal/encoders"
 	"github.com/noisewright/noisewright/cmd/internal/encoders/taskaware"
 	"github.com/noisewright/noisewright/encoder"
 	"github.com/noisewright/noisewright/latent"
 	"github.com/noisewright/noisewright/latent/bundle"
+	"github.com/noisewright/noisewright/noise"
 )
 
 // people have three features, of which the server wants to know the sum of two.
-func people(n int, seed uint64) *encoder.Data {
-	r := encoder.Rand(seed, "people", 0)
-	d := &encoder.Data{Features: []string{"a", "b", "c"}, X: encoder.Matrix{Rows: n, Cols: 3, Stride: 3}, Target: encoder.Column{Name: "sum"}}
+func people(n int, seed uint64) *encoders.Data {
+	r := encoders.Rand(seed, "people", 0)
+	d := &encoders.Data{Features: []string{"a", "b", "c"}, X: encoder.Matrix{Rows: n, Cols: 3, Stride: 3}, Target: encoders.Column{Name: "sum"}}
 	for range n {
 		a, b, c := r.Float64(), r.Float64(), r.Float64()
 		d.X.Data = append(d.X.Data, a, b, c)
@@ -27,11 +29,11 @@ func people(n int, seed uint64) *encoder.Data {
 func ExampleTrain() {
 	ctx := context.Background()
 	body := encoder.Body{Domain: bundle.Box, Radius: 1, Coordinates: 1}
-	noise, err := encoder.NewNoise(ctx, bundle.Staircase, body, bundle.Promise{Epsilon: 8}, nil)
+	noise, err := encoder.NewNoise(ctx, noise.Staircase, body, bundle.Promise{Epsilon: 8}, nil)
 	if err != nil {
 		log.Fatal(err)
 	}
-	r, err := taskaware.Train(ctx, people(200, 1), body, noise, taskaware.Options{Restarts: 1, Seed: 1}, encoder.Run{})
+	r, err := taskaware.Train(ctx, people(200, 1), body, noise, taskaware.Options{Restarts: 1, Seed: 1}, encoders.Run{})
 	if err != nil {
 		log.Fatal(err)
 	}

@@ -3,6 +3,7 @@ package taskaware
 import (
 	"context"
 
+	"github.com/noisewright/noisewright/cmd/internal/encoders"
 	"github.com/noisewright/noisewright/cmd/internal/encoders/internal/dense"
 	"github.com/noisewright/noisewright/encoder"
 	"github.com/noisewright/noisewright/latent/bundle"
@@ -15,7 +16,7 @@ import (
 //
 // Once is enough: a third training gained nothing where it was tried. Errors are those of
 // Train.
-func (r *Result) Refit(ctx context.Context, o Options, run encoder.Run) (*Result, error) {
+func (r *Result) Refit(ctx context.Context, o Options, run encoders.Run) (*Result, error) {
 	if r.noise.Kind() != bundle.Local {
 		return r, nil
 	}

@@ -3,9 +3,10 @@ package taskaware
 import (
 	"testing"
 
-	"github.com/noisewright/noisewright/encoder"
+	"github.com/noisewright/noisewright/cmd/internal/encoders"
 	"github.com/noisewright/noisewright/latent"
 	"github.com/noisewright/noisewright/latent/bundle"
+	"github.com/noisewright/noisewright/noise"
 )
 
 // Local randomizers that are fitted to the encodings do better on people held out than those
@@ -13,12 +14,12 @@ import (
 func TestRefit(t *testing.T) {
 	d := twoNumbers(300, false, 5)
 	o := Options{Steps: 200, Restarts: 1, Seed: 3}
-	body, noise := noiseOf(t, bundle.Local, bundle.Box, 1, 4)
-	first, err := Train(t.Context(), d, body, noise, o, encoder.Run{})
+	body, local := noiseOf(t, bundle.Local, bundle.Box, 1, 4)
+	first, err := Train(t.Context(), d, body, local, o, encoders.Run{})
 	if err != nil {
 		t.Fatal(err)
 	}
-	again, err := first.Refit(t.Context(), o, encoder.Run{})
+	again, err := first.Refit(t.Context(), o, encoders.Run{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -32,12 +33,12 @@ func TestRefit(t *testing.T) {
 	if _, err := latent.Verify(b); err != nil {
 		t.Error(err)
 	}
-	body, noise = noiseOf(t, bundle.Laplace, bundle.L1Ball, 1, 6)
-	other, err := Train(t.Context(), d, body, noise, o, encoder.Run{})
+	body, laplace := noiseOf(t, noise.Laplace, bundle.L1Ball, 1, 6)
+	other, err := Train(t.Context(), d, body, laplace, o, encoders.Run{})
 	if err != nil {
 		t.Fatal(err)
 	}
-	if same, err := other.Refit(t.Context(), o, encoder.Run{}); err != nil || same != other {
+	if same, err := other.Refit(t.Context(), o, encoders.Run{}); err != nil || same != other {
 		t.Errorf("laplace noise: %v", err)
 	}
 }

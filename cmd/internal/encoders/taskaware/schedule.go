@@ -8,8 +8,8 @@ import (
 	"math/rand/v2"
 	"slices"
 
+	"github.com/noisewright/noisewright/cmd/internal/encoders"
 	"github.com/noisewright/noisewright/cmd/internal/encoders/internal/dense"
-	"github.com/noisewright/noisewright/encoder"
 	"github.com/noisewright/noisewright/internal/check"
 	"github.com/noisewright/noisewright/latent/bundle"
 )
@@ -65,8 +65,8 @@ type Scheduled struct {
 	Redrawn int
 
 	features []string
-	like     encoder.Column // the target of the training
-	encoder  *dense.Network // nil: the features themselves
+	like     encoders.Column // the target of the training
+	encoder  *dense.Network  // nil: the features themselves
 	reader   reader
 }
 
@@ -78,8 +78,8 @@ const scheduleStarts = 5
 // leaves a checkpoint if the context ends.
 //
 // Errors wrap [dp.ErrInvalid] for bad data or options, and ErrDead if every start ended so;
-// others are those of encoder.Run.Train.
-func (s Schedule) Train(ctx context.Context, d *encoder.Data, task []bundle.Layer, run encoder.Run) (*Scheduled, error) {
+// others are those of encoders.Run.Train.
+func (s Schedule) Train(ctx context.Context, d *encoders.Data, task []bundle.Layer, run encoders.Run) (*Scheduled, error) {
 	if err := s.validate(d); err != nil {
 		return nil, err
 	}
@@ -114,7 +114,7 @@ func (s Schedule) Train(ctx context.Context, d *encoder.Data, task []bundle.Laye
 // errConstant ends a start whose answers have become the same for everybody.
 var errConstant = errors.New("the answers are the same for everybody after an epoch")
 
-func (s *Schedule) validate(d *encoder.Data) error {
+func (s *Schedule) validate(d *encoders.Data) error {
 	if err := validate(d); err != nil {
 		return err
 	}
@@ -151,7 +151,7 @@ func (s *Schedule) validate(d *encoder.Data) error {
 	return c.Err()
 }
 
-// scheduleRun is a schedule while it runs: an encoder.Training.
+// scheduleRun is a schedule while it runs: an encoders.Training.
 type scheduleRun struct {
 	Schedule
 	start  int // attempt
@@ -173,7 +173,7 @@ type portion struct {
 	target       dense.Target
 }
 
-func newScheduleRun(s Schedule, d *encoder.Data, t dense.Target, task *dense.Network, start int) *scheduleRun {
+func newScheduleRun(s Schedule, d *encoders.Data, t dense.Target, task *dense.Network, start int) *scheduleRun {
 	r := &scheduleRun{Schedule: s, x: d.X, target: t, start: start}
 	n, z := r.x.Cols, r.Coordinates
 	var widths []int
@@ -213,7 +213,7 @@ func (*scheduleRun) adam(decay float64) dense.Adam {
 
 // rand returns random numbers for a purpose.
 func (r *scheduleRun) rand(purpose string, step int) *rand.Rand {
-	return encoder.Rand(r.Seed, fmt.Sprintf("schedule %s %d", purpose, r.start), step)
+	return encoders.Rand(r.Seed, fmt.Sprintf("schedule %s %d", purpose, r.start), step)
 }
 
 // quietSteps is how many steps without noise there are before the epochs.
@@ -245,7 +245,7 @@ func (r *scheduleRun) batches(epoch int) [][]int {
 	return batches(r.rand("batches", epoch), r.x.Rows, r.Batch)
 }
 
-// Step implements encoder.Training: a step without noise, or an epoch with one draw of
+// Step implements encoders.Training: a step without noise, or an epoch with one draw of
 // noise, after which the sensitivity is measured.
 func (r *scheduleRun) Step(step int) (loss float64, err error) {
 	epoch := step - r.quietSteps()
@@ -317,7 +317,7 @@ func (r *scheduleRun) freeze() {
 	r.measure()
 }
 
-// State implements encoder.Training.
+// State implements encoders.Training.
 func (r *scheduleRun) State() map[string][]float64 {
 	state := map[string][]float64{"sensitivity": {r.out.Sensitivity}}
 	r.decoder.Save(state, "decoder")
@@ -327,7 +327,7 @@ func (r *scheduleRun) State() map[string][]float64 {
 	return state
 }
 
-// Restore implements encoder.Training.
+// Restore implements encoders.Training.
 func (r *scheduleRun) Restore(state map[string][]float64) error {
 	if len(state["sensitivity"]) != 1 {
 		return dense.OtherTraining(len(state["sensitivity"]), 1)

@@ -4,13 +4,13 @@ import (
 	"fmt"
 	"slices"
 
+	"github.com/noisewright/noisewright/cmd/internal/encoders"
 	"github.com/noisewright/noisewright/cmd/internal/encoders/internal/dense"
-	"github.com/noisewright/noisewright/encoder"
 	"github.com/noisewright/noisewright/internal/check"
 )
 
 // newTarget returns what the task asks of each person: a number or a class.
-func newTarget(c *encoder.Column) dense.Target {
+func newTarget(c *encoders.Column) dense.Target {
 	if c.Classes == nil {
 		return dense.Target{Values: dense.Matrix{Rows: len(c.Values), Cols: 1, Stride: 1, Data: c.Values}}
 	}
@@ -39,7 +39,7 @@ func lossOf(t *dense.Target, outputs dense.Matrix, row int) float64 {
 }
 
 // validate checks data to learn from, and that there is a target.
-func validate(d *encoder.Data) error {
+func validate(d *encoders.Data) error {
 	if d.Target.Values == nil && d.Target.Labels == nil {
 		return check.Field("taskaware", "target", "none", "a number or a class for each person")
 	}
@@ -47,7 +47,7 @@ func validate(d *encoder.Data) error {
 }
 
 // sameShape refuses people that an encoder cannot read.
-func sameShape(d *encoder.Data, features []string) error {
+func sameShape(d *encoders.Data, features []string) error {
 	if !slices.Equal(d.Features, features) || d.X.Cols != len(features) || d.X.Stride != d.X.Cols || d.X.Rows < 1 || len(d.X.Data) != d.X.Rows*d.X.Cols {
 		return check.Field("taskaware", "features", fmt.Sprintf("%d×%d numbers of %d names", d.X.Rows, d.X.Cols, len(d.Features)), fmt.Sprintf("the %d features of the training, in its order, for each person", len(features)))
 	}
@@ -58,7 +58,7 @@ func sameShape(d *encoder.Data, features []string) error {
 }
 
 // sameTarget returns the target of people that is to be compared with the answers.
-func sameTarget(d *encoder.Data, like *encoder.Column) (dense.Target, error) {
+func sameTarget(d *encoders.Data, like *encoders.Column) (dense.Target, error) {
 	t := newTarget(&d.Target)
 	answers := len(d.Target.Labels)
 	if t.Classes == 0 {

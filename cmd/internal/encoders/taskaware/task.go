@@ -6,9 +6,9 @@ import (
 	"math/rand/v2"
 	"slices"
 
+	"github.com/noisewright/noisewright/cmd/internal/encoders"
 	"github.com/noisewright/noisewright/cmd/internal/encoders/internal/dense"
 	"github.com/noisewright/noisewright/cmd/internal/encoders/internal/regress"
-	"github.com/noisewright/noisewright/encoder"
 	"github.com/noisewright/noisewright/internal/check"
 	"github.com/noisewright/noisewright/latent/bundle"
 )
@@ -42,7 +42,7 @@ const taskStarts = 10
 //
 // Errors wrap [dp.ErrInvalid] for bad data; a training whose answers are the same for
 // everybody at every start is an error too, and so is one that ends in NaN.
-func TrainTask(ctx context.Context, d *encoder.Data, o TaskOptions) ([]bundle.Layer, error) {
+func TrainTask(ctx context.Context, d *encoders.Data, o TaskOptions) ([]bundle.Layer, error) {
 	if err := validate(d); err != nil {
 		return nil, err
 	}
@@ -61,7 +61,7 @@ func TrainTask(ctx context.Context, d *encoder.Data, o TaskOptions) ([]bundle.La
 		if o.ReLU {
 			n.Layers[len(n.Layers)-1].Activation = dense.ReLU
 		}
-		n.Init(encoder.Rand(o.Seed, "task network", start))
+		n.Init(encoders.Rand(o.Seed, "task network", start))
 		r := reader{net: n}
 		r.netPass.NoInput = true
 		if err := o.descend(ctx, &r, d.X, &t); err != nil {
@@ -86,7 +86,7 @@ func (o *TaskOptions) descend(ctx context.Context, r *reader, all dense.Matrix, 
 		x, of := all, t
 		if o.Batch > 0 && o.Batch < all.Rows {
 			if len(rest) == 0 {
-				rest = batches(encoder.Rand(o.Seed, "task batches", passes), all.Rows, o.Batch)
+				rest = batches(encoders.Rand(o.Seed, "task batches", passes), all.Rows, o.Batch)
 				passes++
 			}
 			picked := t.Pick(rest[0])
@@ -111,7 +111,7 @@ func batches(r *rand.Rand, people, size int) [][]int {
 const fitRidge = 1e-4
 
 // fitTask is TrainTask for a linear network: the training is a convex problem.
-func fitTask(d *encoder.Data, t *dense.Target) ([]bundle.Layer, error) {
+func fitTask(d *encoders.Data, t *dense.Target) ([]bundle.Layer, error) {
 	n := dense.MLP(d.X.Cols, nil, dense.Identity, t.Outputs())
 	var fit *regress.Linear
 	if t.Classes > 0 {
@@ -132,7 +132,7 @@ func fitTask(d *encoder.Data, t *dense.Target) ([]bundle.Layer, error) {
 }
 
 // trainScaledTask is TrainTask with Scale.
-func trainScaledTask(ctx context.Context, d *encoder.Data, o TaskOptions) ([]bundle.Layer, error) {
+func trainScaledTask(ctx context.Context, d *encoders.Data, o TaskOptions) ([]bundle.Layer, error) {
 	o.Scale = false
 	inputs, scaled := dense.Range(d.X), *d
 	scaled.X = inputs.Apply(d.X)

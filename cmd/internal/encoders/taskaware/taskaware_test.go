@@ -10,19 +10,21 @@ import (
 	"testing"
 	"time"
 
+	"github.com/noisewright/noisewright/cmd/internal/encoders"
 	"github.com/noisewright/noisewright/cmd/internal/encoders/internal/dense"
 	"github.com/noisewright/noisewright/dp"
 	"github.com/noisewright/noisewright/encoder"
 	"github.com/noisewright/noisewright/latent"
 	"github.com/noisewright/noisewright/latent/bundle"
+	"github.com/noisewright/noisewright/noise"
 	"github.com/noisewright/noisewright/sampler"
 )
 
 // twoNumbers are people with five features, of which two matter: the target is their
 // difference, or whether it is positive.
-func twoNumbers(people int, classes bool, seed uint64) *encoder.Data {
-	r := encoder.Rand(seed, "people", 0)
-	d := &encoder.Data{Features: []string{"a", "b", "c", "d", "e"}, X: dense.NewMatrix(people, 5), Target: encoder.Column{Name: "y"}}
+func twoNumbers(people int, classes bool, seed uint64) *encoders.Data {
+	r := encoders.Rand(seed, "people", 0)
+	d := &encoders.Data{Features: []string{"a", "b", "c", "d", "e"}, X: dense.NewMatrix(people, 5), Target: encoders.Column{Name: "y"}}
 	for i := range people {
 		row := dense.Row(d.X, i)
 		for j := range row {
@@ -58,6 +60,9 @@ var quick = Options{Steps: 150, Restarts: 1, Draws: 1, Seed: 3}
 // TestBundleIsWhatWasTrained wants the released and decoded answers of the proven bundle to
 // have the losses that were evaluated in floating point.
 func TestBundleIsWhatWasTrained(t *testing.T) {
+	if testing.Short() {
+		t.Skip("slow")
+	}
 	for name, c := range map[string]struct {
 		classes bool
 		kind    bundle.Kind
@@ -66,8 +71,8 @@ func TestBundleIsWhatWasTrained(t *testing.T) {
 		hidden  []int
 		task    bool
 	}{
-		"numbers, box":     {kind: bundle.Staircase, domain: bundle.Box, z: 1},
-		"classes, l1 ball": {classes: true, kind: bundle.Laplace, domain: bundle.L1Ball, z: 2, hidden: []int{4}},
+		"numbers, box":     {kind: noise.Staircase, domain: bundle.Box, z: 1},
+		"classes, l1 ball": {classes: true, kind: noise.Laplace, domain: bundle.L1Ball, z: 2, hidden: []int{4}},
 		"frozen task":      {kind: bundle.Spherical, domain: bundle.Ball, z: 2, task: true},
 		"randomizers":      {classes: true, kind: bundle.LocalUnbiased, domain: bundle.Box, z: 1},
 	} {
@@ -82,7 +87,7 @@ func TestBundleIsWhatWasTrained(t *testing.T) {
 					t.Fatal(err)
 				}
 			}
-			r, err := Train(t.Context(), train, body, noise, o, encoder.Run{})
+			r, err := Train(t.Context(), train, body, noise, o, encoders.Run{})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -106,7 +111,7 @@ func TestBundleIsWhatWasTrained(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			p, err := bundle.NewPrivatizer(proof, sampler.Options{})
+			p, err := proof.NewPrivatizer(sampler.Options{})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -131,7 +136,7 @@ func moments(x []float64) (mean, sd float64) {
 }
 
 // exactLoss is the mean loss of draws of a privatizer, and its deviation.
-func exactLoss(t *testing.T, r *Result, p *bundle.Privatizer, b *bundle.Bundle, d *encoder.Data, draws int) (mean, sd float64) {
+func exactLoss(t *testing.T, r *Result, p *bundle.Privatizer, b *bundle.Bundle, d *encoders.Data, draws int) (mean, sd float64) {
 	t.Helper()
 	losses := make([]float64, draws)
 	for k := range losses {
@@ -165,14 +170,14 @@ func exactLoss(t *testing.T, r *Result, p *bundle.Privatizer, b *bundle.Bundle, 
 // stopped and go on.
 func TestInterruptedTraining(t *testing.T) {
 	d := twoNumbers(60, true, 1)
-	body, noise := noiseOf(t, bundle.Staircase, bundle.Box, 1, 5)
+	body, noise := noiseOf(t, noise.Staircase, bundle.Box, 1, 5)
 	task, err := TrainTask(t.Context(), d, TaskOptions{Hidden: []int{8}, Steps: 200, Scale: true, ReLU: true})
 	if err != nil {
 		t.Fatal(err)
 	}
-	trainings := map[string]func(context.Context, encoder.Run) ([]float64, error){}
+	trainings := map[string]func(context.Context, encoders.Run) ([]float64, error){}
 	for _, a := range []Approach{Aware, PrivacyAgnostic} {
-		trainings["clipped "+string(a)] = func(ctx context.Context, run encoder.Run) ([]float64, error) {
+		trainings["clipped "+string(a)] = func(ctx context.Context, run encoders.Run) ([]float64, error) {
 			o := Options{Approach: a, Steps: 20, Restarts: 2, Seed: 1}
 			r, err := Train(ctx, d, body, noise, o, run)
 			if err != nil {
@@ -180,7 +185,7 @@ func TestInterruptedTraining(t *testing.T) {
 			}
 			return append(slices.Clone(r.encoder.Params()), r.reader.net.Params()...), nil
 		}
-		trainings["schedule "+string(a)] = func(ctx context.Context, run encoder.Run) ([]float64, error) {
+		trainings["schedule "+string(a)] = func(ctx context.Context, run encoders.Run) ([]float64, error) {
 			r, err := Schedule{Epsilon: 5, Approach: a, Coordinates: 2, Epochs: 20, Inner: 2, Seed: 1}.Train(ctx, d, task, run)
 			if err != nil {
 				return nil, err
@@ -190,12 +195,12 @@ func TestInterruptedTraining(t *testing.T) {
 	}
 	for name, train := range trainings {
 		t.Run(name, func(t *testing.T) {
-			whole, err := train(t.Context(), encoder.Run{})
+			whole, err := train(t.Context(), encoders.Run{})
 			if err != nil {
 				t.Fatal(err)
 			}
 			for _, stop := range []int{1, 13, 20, 27} {
-				run := encoder.Run{Directory: filepath.Join(t.TempDir(), "checkpoint"), Every: time.Hour}
+				run := encoders.Run{Directory: filepath.Join(t.TempDir(), "checkpoint"), Every: time.Hour}
 				ctx, cancel := context.WithCancel(t.Context())
 				run.Progress = func(step, _ int, _ float64) {
 					if step == stop {
@@ -229,10 +234,10 @@ func TestApproaches(t *testing.T) {
 		if a == Agnostic {
 			z = 5
 		}
-		body, noise := noiseOf(t, bundle.Laplace, bundle.L1Ball, z, 6)
+		body, noise := noiseOf(t, noise.Laplace, bundle.L1Ball, z, 6)
 		o := quick
 		o.Approach = a
-		r, err := Train(t.Context(), train, body, noise, o, encoder.Run{})
+		r, err := Train(t.Context(), train, body, noise, o, encoders.Run{})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -257,7 +262,7 @@ func TestScheduleByHand(t *testing.T) {
 		t.Fatal(err)
 	}
 	s := Schedule{Epsilon: 4, Approach: Aware, Coordinates: 2, Epochs: 2, Inner: 1, Decay: 0.3, Shrink: 0.5, Seed: 9}
-	got, err := s.Train(t.Context(), d, task, encoder.Run{})
+	got, err := s.Train(t.Context(), d, task, encoders.Run{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -267,8 +272,8 @@ func TestScheduleByHand(t *testing.T) {
 		t.Fatal(err)
 	}
 	e, dec := dense.MLP(5, nil, dense.Sigmoid, 2), dense.MLP(2, nil, dense.Sigmoid, 5)
-	e.Init(encoder.Rand(9, "schedule encoder 0", 0))
-	dec.Init(encoder.Rand(9, "schedule decoder 0", 0))
+	e.Init(encoders.Rand(9, "schedule encoder 0", 0))
+	dec.Init(encoders.Rand(9, "schedule decoder 0", 0))
 	adamE, adamD := dense.Adam{AMSGrad: true, WeightDecay: 0.3}, dense.Adam{AMSGrad: true}
 	noise := make([]float64, 40)
 	sensitivity := 0.0
@@ -292,7 +297,7 @@ func TestScheduleByHand(t *testing.T) {
 	}
 	for epoch := range 2 {
 		if epoch > 0 {
-			laplace(noise, 0.5*sensitivity/4, encoder.Rand(9, "schedule noise 0", epoch))
+			laplace(noise, 0.5*sensitivity/4, encoders.Rand(9, "schedule noise 0", epoch))
 		}
 		half(true)
 		half(false)
@@ -314,7 +319,7 @@ func TestScheduleDecay(t *testing.T) {
 	for _, a := range []Approach{Aware, PrivacyAgnostic} {
 		var params [2][]float64
 		for i, decay := range []float64{0, 0.2} {
-			s, err := Schedule{Epsilon: 5, Approach: a, Coordinates: 2, Epochs: 5, Inner: 2, Decay: decay}.Train(t.Context(), d, task, encoder.Run{})
+			s, err := Schedule{Epsilon: 5, Approach: a, Coordinates: 2, Epochs: 5, Inner: 2, Decay: decay}.Train(t.Context(), d, task, encoders.Run{})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -334,7 +339,7 @@ func TestScheduleBatches(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		r, err := Schedule{Epsilon: 5, Approach: a, Coordinates: 2, Epochs: 3, Inner: 2, Batch: 32, Seed: 1}.Train(t.Context(), d, task, encoder.Run{})
+		r, err := Schedule{Epsilon: 5, Approach: a, Coordinates: 2, Epochs: 3, Inner: 2, Batch: 32, Seed: 1}.Train(t.Context(), d, task, encoders.Run{})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -374,7 +379,7 @@ func TestConstantAmongFit(t *testing.T) {
 func TestFilter(t *testing.T) {
 	d := twoNumbers(80, true, 1)
 	s := Schedule{Epsilon: 20, Approach: Aware, Coordinates: 2, Epochs: 60, Inner: 5, Hidden: true, Seed: 1}
-	r, b, heldOut, err := s.Filter(t.Context(), d, TaskOptions{Hidden: []int{7}, ReLU: true, Steps: 800}, encoder.Run{})
+	r, b, heldOut, err := s.Filter(t.Context(), d, TaskOptions{Hidden: []int{7}, ReLU: true, Steps: 800}, encoders.Run{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -410,9 +415,9 @@ func TestDeadNetworks(t *testing.T) {
 // so that many epochs cost nothing, and says so.
 func TestDeadSchedule(t *testing.T) {
 	d := twoNumbers(40, false, 1)
-	task := []bundle.Layer{{Weights: bundle.Matrix{Rows: 1, Cols: 5, Data: make([]float64, 5)}, Bias: []float64{-1}, Activation: bundle.ReLU}}
+	task := []bundle.Layer{{Weights: bundle.Matrix{Rows: 1, Cols: 5, Data: make([]float64, 5)}, Bias: []float64{-1}, Activation: "relu"}}
 	epochs := 0
-	run := encoder.Run{Progress: func(int, int, float64) { epochs++ }}
+	run := encoders.Run{Progress: func(int, int, float64) { epochs++ }}
 	_, err := Schedule{Epsilon: 5, Approach: Aware, Coordinates: 2, Epochs: 1000, Inner: 1}.Train(t.Context(), d, task, run)
 	if !errors.Is(err, ErrDead) || epochs > 0 {
 		t.Errorf("%d epochs, error %v", epochs, err)
@@ -432,11 +437,11 @@ func TestNaN(t *testing.T) {
 
 func TestBadInput(t *testing.T) {
 	d := twoNumbers(40, false, 1)
-	body, noise := noiseOf(t, bundle.Staircase, bundle.Box, 1, 5)
+	body, noise := noiseOf(t, noise.Staircase, bundle.Box, 1, 5)
 	nothing := *d
-	nothing.Target = encoder.Column{}
+	nothing.Target = encoders.Column{}
 	for name, c := range map[string]struct {
-		data *encoder.Data
+		data *encoders.Data
 		o    Options
 	}{
 		"no target":    {data: &nothing},
@@ -446,9 +451,9 @@ func TestBadInput(t *testing.T) {
 		"rate":         {d, Options{Rate: math.NaN()}},
 		"hidden":       {d, Options{Hidden: []int{0}}},
 		"agnostic":     {d, Options{Approach: Agnostic}},
-		"task network": {d, Options{Task: []bundle.Layer{{Weights: bundle.Matrix{Rows: 1, Cols: 4, Data: make([]float64, 4)}, Bias: []float64{0}, Activation: bundle.Identity}}}},
+		"task network": {d, Options{Task: []bundle.Layer{{Weights: bundle.Matrix{Rows: 1, Cols: 4, Data: make([]float64, 4)}, Bias: []float64{0}, Activation: "identity"}}}},
 	} {
-		if _, err := Train(t.Context(), c.data, body, noise, c.o, encoder.Run{}); !errors.Is(err, dp.ErrInvalid) {
+		if _, err := Train(t.Context(), c.data, body, noise, c.o, encoders.Run{}); !errors.Is(err, dp.ErrInvalid) {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
@@ -457,7 +462,7 @@ func TestBadInput(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, s := range []Schedule{{Approach: Aware, Coordinates: 1}, {Epsilon: 1, Approach: Aware}, {Epsilon: 1, Coordinates: 1}, {Epsilon: math.Inf(1), Approach: Aware, Coordinates: 1}, {Epsilon: 1, Approach: Aware, Coordinates: 1, Epochs: -1}} {
-		if _, err := s.Train(t.Context(), d, task, encoder.Run{}); !errors.Is(err, dp.ErrInvalid) {
+		if _, err := s.Train(t.Context(), d, task, encoders.Run{}); !errors.Is(err, dp.ErrInvalid) {
 			t.Errorf("%+v: %v", s, err)
 		}
 	}
@@ -468,7 +473,7 @@ func TestScalings(t *testing.T) {
 	d := twoNumbers(30, false, 1)
 	s := dense.Standardize(d.X)
 	n := dense.MLP(5, []int{3}, dense.Sigmoid, 2)
-	n.Init(encoder.Rand(1, "network", 0))
+	n.Init(encoders.Rand(1, "network", 0))
 	near := func(what string, got, want dense.Matrix) {
 		t.Helper()
 		for i, v := range got.Data {
@@ -534,7 +539,7 @@ func TestTaskInBatches(t *testing.T) {
 		t.Errorf("share %g wrong, want at most 0.05", wrong)
 	}
 	seen := map[int]bool{}
-	for _, b := range batches(encoder.Rand(1, "test", 0), 100, 32) {
+	for _, b := range batches(encoders.Rand(1, "test", 0), 100, 32) {
 		for _, i := range b {
 			seen[i] = true
 		}

@@ -7,6 +7,7 @@ import (
 	"math"
 	"slices"
 
+	"github.com/noisewright/noisewright/cmd/internal/encoders"
 	"github.com/noisewright/noisewright/cmd/internal/encoders/internal/dense"
 	"github.com/noisewright/noisewright/encoder"
 	"github.com/noisewright/noisewright/internal/check"
@@ -22,7 +23,7 @@ type Result struct {
 	// Restart and Step are what it chose, from 0 and from 1.
 	Restart, Step int
 
-	data    *encoder.Data
+	data    *encoders.Data
 	body    encoder.Body
 	noise   encoder.Noise
 	scaling dense.Scaling
@@ -39,7 +40,7 @@ type Result struct {
 //
 // Errors wrap [dp.ErrInvalid] for bad data or options. A loss that is no finite number, and
 // answers that are the same for everybody at the end of every restart, are errors too.
-func Train(ctx context.Context, d *encoder.Data, body encoder.Body, noise encoder.Noise, o Options, run encoder.Run) (*Result, error) {
+func Train(ctx context.Context, d *encoders.Data, body encoder.Body, noise encoder.Noise, o Options, run encoders.Run) (*Result, error) {
 	o = o.fill(d.X.Cols)
 	if err := cmp.Or(validate(d), o.validate(), body.Validate()); err != nil {
 		return nil, err
@@ -64,10 +65,10 @@ type set struct {
 	target dense.Target
 }
 
-// training is an encoder.Training: the restarts one after another.
+// training is an encoders.Training: the restarts one after another.
 type training struct {
 	Options
-	data    *encoder.Data
+	data    *encoders.Data
 	body    encoder.Body
 	noise   encoder.Noise
 	scaling dense.Scaling
@@ -85,7 +86,7 @@ type training struct {
 	best, least   []float64    // parameters of the best networks; their loss, restart and step
 }
 
-func newTraining(d *encoder.Data, body encoder.Body, noise encoder.Noise, o Options) (*training, error) {
+func newTraining(d *encoders.Data, body encoder.Body, noise encoder.Noise, o Options) (*training, error) {
 	t := &training{Options: o, data: d, body: body, noise: noise, least: []float64{math.MaxFloat64, 0, 0}}
 	all := newTarget(&d.Target)
 	fit, held := split(&all, d.X.Rows, o.HeldOut, o.Seed)
@@ -121,7 +122,7 @@ func newTraining(d *encoder.Data, body encoder.Body, noise encoder.Noise, o Opti
 
 // split holds out a share of the people, of each class alike, at least one.
 func split(t *dense.Target, people int, share float64, seed uint64) (fit, held []int) {
-	order := encoder.Rand(seed, "held out", 0).Perm(people)
+	order := encoders.Rand(seed, "held out", 0).Perm(people)
 	if t.Classes > 0 {
 		slices.SortStableFunc(order, func(a, b int) int { return t.Labels[a] - t.Labels[b] })
 	}
@@ -150,7 +151,7 @@ func (t *training) quiet(step int) bool { return t.Approach == PrivacyAgnostic &
 // judged is how many steps there are between two looks at the people held out.
 const judged = 20
 
-// Step implements encoder.Training.
+// Step implements encoders.Training.
 func (t *training) Step(step int) (float64, error) {
 	restart, k := step/t.steps(), step%t.steps()
 	if k == 0 {
@@ -174,8 +175,8 @@ func (t *training) Step(step int) (float64, error) {
 
 // start makes new networks.
 func (t *training) start(restart int) {
-	t.encoder.Init(encoder.Rand(t.Seed, "encoder", restart))
-	t.head.Init(encoder.Rand(t.Seed, "head", restart))
+	t.encoder.Init(encoders.Rand(t.Seed, "encoder", restart))
+	t.head.Init(encoders.Rand(t.Seed, "head", restart))
 	t.encoder.Adam, t.head.Adam = dense.Adam{WeightDecay: t.Decay}, dense.Adam{WeightDecay: t.Decay}
 	if t.Approach == Agnostic {
 		copy(t.encoder.Params(), identity(t.data.X.Cols).Params())
@@ -251,7 +252,7 @@ func (t *training) descend(step int, quiet bool) float64 {
 		}
 	}
 	if !quiet {
-		t.noise.Release(t.released.Data, t.released.Data, encoder.Rand(t.Seed, "noise", step))
+		t.noise.Release(t.released.Data, t.released.Data, encoders.Rand(t.Seed, "noise", step))
 	}
 	loss := t.reader.loss(t.released, &t.repeated)
 	dReleased := t.reader.backward(t.head.Grad)
@@ -290,7 +291,7 @@ func (t *training) judge(restart, step int) {
 func (t *training) evaluate(s *set, draws int, seed uint64) Evaluation {
 	u := t.encoder.Forward(&dense.Pass{}, s.x)
 	t.body.Clip(u)
-	r := encoder.Rand(seed, "evaluation", 0)
+	r := encoders.Rand(seed, "evaluation", 0)
 	e := evaluate(&reader{net: t.reader.net, task: t.reader.task}, u, &s.target, draws, func(dst, u []float64) { t.noise.Release(dst, u, r) })
 	for _, scale := range t.unit.Scale {
 		e.Loss, e.StandardError = e.Loss*scale*scale, e.StandardError*scale*scale
@@ -298,7 +299,7 @@ func (t *training) evaluate(s *set, draws int, seed uint64) Evaluation {
 	return e
 }
 
-// State implements encoder.Training.
+// State implements encoders.Training.
 func (t *training) State() map[string][]float64 {
 	state := map[string][]float64{"best": t.best, "least": t.least}
 	t.encoder.Save(state, "encoder")
@@ -306,7 +307,7 @@ func (t *training) State() map[string][]float64 {
 	return state
 }
 
-// Restore implements encoder.Training.
+// Restore implements encoders.Training.
 func (t *training) Restore(state map[string][]float64) error {
 	size := len(t.encoder.Params()) + len(t.head.Params())
 	if best := len(state["best"]); (best != 0 && best != size) || len(state["least"]) != 3 {
@@ -334,7 +335,7 @@ func (t *training) result() (*Result, error) {
 // Evaluate draws the noise for other people, so many times for each.
 //
 // Errors wrap [dp.ErrInvalid].
-func (r *Result) Evaluate(d *encoder.Data, draws int, seed uint64) (Evaluation, error) {
+func (r *Result) Evaluate(d *encoders.Data, draws int, seed uint64) (Evaluation, error) {
 	if err := sameShape(d, r.data.Features); err != nil {
 		return Evaluation{}, err
 	}

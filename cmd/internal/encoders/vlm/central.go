@@ -7,6 +7,7 @@ import (
 	"math/rand/v2"
 	"slices"
 
+	"github.com/noisewright/noisewright/cmd/internal/encoders"
 	"github.com/noisewright/noisewright/cmd/internal/encoders/internal/dense"
 	"github.com/noisewright/noisewright/cmd/internal/encoders/internal/dpsgd"
 	"github.com/noisewright/noisewright/encoder"
@@ -113,10 +114,10 @@ func (m *Model) protect(ctx context.Context, x encoder.Matrix, o Options) error 
 		m.Scales[j] = 2 * o.Radius / o.TrainingEpsilon
 	}
 	if p.parts.Encoder {
-		m.encoder.Init(encoder.Rand(o.Run.Seed, "private encoder", 0))
+		m.encoder.Init(encoders.Rand(o.Run.Seed, "private encoder", 0))
 	}
 	if p.parts.Decoder {
-		m.decoder.Init(encoder.Rand(o.Run.Seed, "private decoder", 0))
+		m.decoder.Init(encoders.Rand(o.Run.Seed, "private decoder", 0))
 	}
 	for i := range p.adams {
 		p.adams[i].Rate = o.Rate

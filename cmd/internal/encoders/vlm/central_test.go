@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"github.com/noisewright/noisewright/account"
+	"github.com/noisewright/noisewright/cmd/internal/encoders"
 	"github.com/noisewright/noisewright/encoder"
 	"github.com/noisewright/noisewright/internal/check"
 )
@@ -25,6 +26,9 @@ func centralOptions(c Central) Options {
 // claimed is what account makes of the steps; the decoder that is trained after it leaves
 // the encoder alone.
 func TestCentral(t *testing.T) {
+	if testing.Short() {
+		t.Skip("slow")
+	}
 	x, labels := clusters(3000, 3, 1)
 	planned := 0.0
 	promise := Central{Epsilon: 20, Delta: 1e-5, Parts: Parts{Encoder: true, Decoder: true}, Planned: func(steps int, deviation, epsilon float64) {
@@ -76,7 +80,7 @@ func TestCentral(t *testing.T) {
 
 // squaredError is that of features decoded from encodings with the noise of the training.
 func squaredError(m *Model, x encoder.Matrix) (sum float64) {
-	r := encoder.Rand(1, "noise of a test", 0)
+	r := encoders.Rand(1, "noise of a test", 0)
 	z := m.Encode(x)
 	for i := range z.Data {
 		z.Data[i] += m.Scales[0] * laplace(r)

@@ -5,6 +5,7 @@ import (
 	"context"
 	"fmt"
 
+	"github.com/noisewright/noisewright/cmd/internal/encoders"
 	"github.com/noisewright/noisewright/cmd/internal/encoders/internal/dense"
 	"github.com/noisewright/noisewright/encoder"
 	"github.com/noisewright/noisewright/internal/check"
@@ -43,7 +44,7 @@ func TrainClassifier(ctx context.Context, z encoder.Matrix, labels []int, o Clas
 	x := c.scaling.Apply(z)
 	learner := dense.NewLearner(dense.MLP(z.Cols, o.Hidden, dense.ReLU, o.Classes), dense.Adam{Rate: o.Rate})
 	c.network = learner.Network
-	c.network.Init(encoder.Rand(o.Seed, "classifier", 0))
+	c.network.Init(encoders.Rand(o.Seed, "classifier", 0))
 	o.Batch = min(o.Batch, z.Rows)
 	batch, chosen := dense.NewMatrix(o.Batch, z.Cols), make([]int, o.Batch)
 	d := dense.NewMatrix(o.Batch, o.Classes)
@@ -51,7 +52,7 @@ func TrainClassifier(ctx context.Context, z encoder.Matrix, labels []int, o Clas
 		if err := ctx.Err(); err != nil {
 			return nil, err
 		}
-		order := encoder.Rand(o.Seed, "classifier's order", epoch).Perm(z.Rows)
+		order := encoders.Rand(o.Seed, "classifier's order", epoch).Perm(z.Rows)
 		for ; len(order) >= o.Batch; order = order[o.Batch:] {
 			for i, row := range order[:o.Batch] {
 				copy(dense.Row(batch, i), dense.Row(x, row))

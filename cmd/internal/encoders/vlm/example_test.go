@@ -6,10 +6,12 @@ import (
 	"log"
 	"math"
 
+	"github.com/noisewright/noisewright/cmd/internal/encoders"
 	"github.com/noisewright/noisewright/cmd/internal/encoders/vlm"
 	"github.com/noisewright/noisewright/encoder"
 	"github.com/noisewright/noisewright/latent"
 	"github.com/noisewright/noisewright/latent/bundle"
+	"github.com/noisewright/noisewright/noise"
 )
 
 // A network is trained on people without a task in mind, and becomes a bundle for devices, whose
@@ -19,7 +21,7 @@ func Example() {
 	const people = 2000
 	x := encoder.Matrix{Rows: people, Cols: 6, Stride: 6, Data: make([]float64, people*6)}
 	classes := make([]int, people)
-	r := encoder.Rand(1, "example", 0)
+	r := encoders.Rand(1, "example", 0)
 	for i := range classes {
 		classes[i] = r.IntN(3)
 		for j := range 6 {
@@ -31,7 +33,7 @@ func Example() {
 	if err != nil {
 		log.Fatal(err)
 	}
-	noise, err := encoder.NewNoise(ctx, bundle.Laplace, m.Body, bundle.Promise{Epsilon: 7}, nil)
+	noise, err := encoder.NewNoise(ctx, noise.Laplace, m.Body, bundle.Promise{Epsilon: 7}, nil)
 	if err != nil {
 		log.Fatal(err)
 	}

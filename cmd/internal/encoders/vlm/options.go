@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"slices"
 
+	"github.com/noisewright/noisewright/cmd/internal/encoders"
 	"github.com/noisewright/noisewright/encoder"
 	"github.com/noisewright/noisewright/internal/check"
 )
@@ -55,7 +56,7 @@ type Options struct {
 	// Central, if it is not nil, protects the people of the training data.
 	Central *Central
 	// Run has the seed, the checkpoint and the progress.
-	Run encoder.Run
+	Run encoders.Run
 }
 
 func (o Options) filled() Options {

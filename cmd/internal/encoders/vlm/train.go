@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"math"
 
+	"github.com/noisewright/noisewright/cmd/internal/encoders"
 	"github.com/noisewright/noisewright/cmd/internal/encoders/internal/dense"
 	"github.com/noisewright/noisewright/encoder"
 	"github.com/noisewright/noisewright/internal/check"
@@ -42,8 +43,8 @@ func newTraining(m *Model, x encoder.Matrix, o Options) *training {
 			t.logScale[j] = math.Log(2 * o.Radius / o.TrainingEpsilon)
 		}
 	}
-	m.encoder.Init(encoder.Rand(o.Run.Seed, "encoder", 0))
-	m.decoder.Init(encoder.Rand(o.Run.Seed, "decoder", 0))
+	m.encoder.Init(encoders.Rand(o.Run.Seed, "encoder", 0))
+	m.decoder.Init(encoders.Rand(o.Run.Seed, "decoder", 0))
 	for i, params := range t.parameters() {
 		t.grads[i] = make([]float64, len(params))
 		t.adams[i].Rate = o.Rate
@@ -55,10 +56,10 @@ func (t *training) parameters() [3][]float64 {
 	return [3][]float64{t.m.encoder.Params(), t.m.decoder.Params(), t.logScale}
 }
 
-// Step implements encoder.Training.
+// Step implements encoders.Training.
 func (t *training) Step(step int) (loss float64, err error) {
 	if epoch := step / t.batches; epoch != t.epoch {
-		t.epoch, t.order = epoch, encoder.Rand(t.o.Run.Seed, "order", epoch).Perm(t.x.Rows)
+		t.epoch, t.order = epoch, encoders.Rand(t.o.Run.Seed, "order", epoch).Perm(t.x.Rows)
 	}
 	from := step % t.batches * t.o.Batch
 	for i, row := range t.order[from : from+t.o.Batch] {
@@ -67,7 +68,7 @@ func (t *training) Step(step int) (loss float64, err error) {
 	for _, g := range t.grads {
 		clear(g)
 	}
-	t.e.draw(t.logScale, encoder.Rand(t.o.Run.Seed, "noise", step))
+	t.e.draw(t.logScale, encoders.Rand(t.o.Run.Seed, "noise", step))
 	loss = t.e.forward(t.batch)
 	t.e.backward(t.grads[0], t.grads[1], t.grads[2])
 	for i, params := range t.parameters() {
@@ -82,7 +83,7 @@ func (t *training) Step(step int) (loss float64, err error) {
 	return loss, nil
 }
 
-// State implements encoder.Training.
+// State implements encoders.Training.
 func (t *training) State() map[string][]float64 {
 	s := map[string][]float64{}
 	for i, params := range t.parameters() {
@@ -94,7 +95,7 @@ func (t *training) State() map[string][]float64 {
 	return s
 }
 
-// Restore implements encoder.Training.
+// Restore implements encoders.Training.
 func (t *training) Restore(state map[string][]float64) error {
 	for i, params := range t.parameters() {
 		get := func(name string) []float64 { return state[fmt.Sprintf("%s%d", name, i)] }

@@ -9,6 +9,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/noisewright/noisewright/cmd/internal/encoders"
 	"github.com/noisewright/noisewright/cmd/internal/encoders/internal/dense"
 	"github.com/noisewright/noisewright/encoder"
 	"github.com/noisewright/noisewright/internal/check"
@@ -16,7 +17,7 @@ import (
 
 // clusters are people of some classes: each class has its own mean of six features.
 func clusters(people, classes int, seed uint64) (encoder.Matrix, []int) {
-	r := encoder.Rand(seed, "clusters", 0)
+	r := encoders.Rand(seed, "clusters", 0)
 	x, labels := dense.NewMatrix(people, 6), make([]int, people)
 	for i := range labels {
 		y := r.IntN(classes)
@@ -45,7 +46,7 @@ func TestGradient(t *testing.T) {
 		tr.logScale = []float64{-1, 0, 0.3}
 		// The hidden units stay away from the kink of ReLU: one is at 0 for no person.
 		loss := func() float64 {
-			tr.e.draw(tr.logScale, encoder.Rand(1, "noise", 0))
+			tr.e.draw(tr.logScale, encoders.Rand(1, "noise", 0))
 			return tr.e.forward(x)
 		}
 		loss()
@@ -110,7 +111,7 @@ func TestTrain(t *testing.T) {
 	}
 	const epsilon, share = 8, 0.7
 	scale := 2 * 5 / (share * epsilon)
-	r := encoder.Rand(1, "release", 0)
+	r := encoders.Rand(1, "release", 0)
 	for i := range u.Data {
 		u.Data[i] += scale * laplace(r)
 	}

@@ -1,4 +1,4 @@
-package encoder
+package encoders
 
 import (
 	"context"
@@ -12,8 +12,8 @@ import (
 	"path/filepath"
 	"time"
 
+	"github.com/noisewright/noisewright/cmd/internal/encoders/internal/checkpoint"
 	"github.com/noisewright/noisewright/dp"
-	"github.com/noisewright/noisewright/encoder/internal/checkpoint"
 	"github.com/noisewright/noisewright/internal/check"
 )
 

@@ -1,21 +1,17 @@
-package encoder
+package encoders
 
 import (
 	"fmt"
 
-	"gonum.org/v1/gonum/blas/blas64"
-
+	"github.com/noisewright/noisewright/encoder"
 	"github.com/noisewright/noisewright/internal/check"
 )
-
-// Matrix is a dense matrix by rows; in this package and those below it Stride is Cols.
-type Matrix = blas64.General
 
 // Data is what an encoder is trained on: a row for each person. It is not protected: only
 // people whose features are encoded later are.
 type Data struct {
 	Features []string // the names of the columns of X
-	X        Matrix
+	X        encoder.Matrix
 	Target   Column   // what the server wants to know; the zero value: nothing in particular
 	Private  []Column // what a filter is to hide
 }
@@ -61,7 +57,7 @@ func (d *Data) Validate() error {
 // Pick returns a copy of some rows.
 func (d *Data) Pick(rows []int) *Data {
 	n := d.X.Cols
-	some := &Data{Features: d.Features, X: Matrix{Rows: len(rows), Cols: n, Stride: n, Data: make([]float64, 0, len(rows)*n)}, Target: d.Target.pick(rows)}
+	some := &Data{Features: d.Features, X: encoder.Matrix{Rows: len(rows), Cols: n, Stride: n, Data: make([]float64, 0, len(rows)*n)}, Target: d.Target.pick(rows)}
 	for _, i := range rows {
 		some.X.Data = append(some.X.Data, d.row(i)...)
 	}

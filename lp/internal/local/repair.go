@@ -6,10 +6,10 @@ import (
 	"github.com/noisewright/noisewright/local"
 )
 
-// Prices are known at some answers and, for densities, at some values. In between G falls
-// a little below 0, and a bound is charged for the most that it does. To lower all totals
-// by t costs t times the number of nodes (or the range), and raises G by that and by
-// (e^ε − 1)·t times the number of nodes for which the answer is likely: much more.
+// Prices are known at some answers and, for densities, at some values. In between G is a
+// little below 0, and its least value is subtracted from the bound. Lowering all totals
+// by t costs t times the number of nodes (or the range). It raises G by as much, and by
+// (e^ε − 1)·t more for each node for which the answer is likely, so that the bound gains.
 
 const (
 	// liftSteps is how often the totals are lowered: each step is Newton's for the worst
@@ -19,9 +19,9 @@ const (
 	liftShare = 0.2
 )
 
-// lift lowers the totals of a dual until G is nearly nowhere negative.
-func (m *model) lift(d *local.Dual, s *priced) {
-	parts := newLiftParts(m, d)
+// repair lowers the totals of a dual until G is nearly nowhere negative.
+func (m *model) repair(d *local.Dual, s *priced) {
+	parts := newTangents(m, d)
 	at := m.looked(s.grid.answers)
 	parts.shrink()
 	var t float64
@@ -45,7 +45,7 @@ func (m *model) lift(d *local.Dual, s *priced) {
 
 // shrink lowers the totals and means in proportion until G is not negative far out, where
 // to lower the totals alone is of little use: what is left of the losses grows with them.
-func (p *liftParts) shrink() {
+func (p *tangents) shrink() {
 	if p.Bounded() || p.Loss == nil {
 		return
 	}
@@ -66,7 +66,7 @@ func (p *liftParts) shrink() {
 			list[i] *= 1 - share
 		}
 	}
-	*p = *newLiftParts(p.model, p.d)
+	*p = *newTangents(p.model, p.d)
 }
 
 // farOut is where G is nearly a line, in halves of the range.
@@ -101,9 +101,9 @@ func (m *model) valuesOf(answers []float64) []float64 {
 	return out
 }
 
-// liftParts are the parts on which the certificate of a dual replaces the loss by a
+// tangents are the parts on which the certificate of a dual replaces the loss by a
 // tangent, or about: nodes, or parts of a density.
-type liftParts struct {
+type tangents struct {
 	*model
 	d                  *local.Dual
 	x                  []float64 // nodes or ends of parts
@@ -114,8 +114,8 @@ type liftParts struct {
 // liftLeast is how many parts of densities there are at least.
 const liftLeast = 256
 
-func newLiftParts(m *model, d *local.Dual) *liftParts {
-	p := &liftParts{model: m, d: d}
+func newTangents(m *model, d *local.Dual) *tangents {
+	p := &tangents{model: m, d: d}
 	if !m.averaged() {
 		p.x, p.total, p.mean, p.limit, p.weight = d.Nodes, d.Totals, d.Means, d.Caps, d.Weights
 		zeros := make([]float64, len(d.Totals))
@@ -160,7 +160,7 @@ func newLiftParts(m *model, d *local.Dual) *liftParts {
 }
 
 // size returns what it costs to lower all totals, per unit.
-func (p *liftParts) size() float64 {
+func (p *tangents) size() float64 {
 	if p.averaged() {
 		return 2 * p.half
 	}
@@ -169,7 +169,7 @@ func (p *liftParts) size() float64 {
 
 // gain returns G at an answer with all totals less t, its derivative in t, and what the
 // losses alone would give.
-func (p *liftParts) gain(y, t float64) (g, slope, losses float64) {
+func (p *tangents) gain(y, t float64) (g, slope, losses float64) {
 	e := p.ratio()
 	phi := func(a, width float64) {
 		if a < 0 {

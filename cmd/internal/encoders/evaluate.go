@@ -1,4 +1,4 @@
-package encoder
+package encoders
 
 import (
 	"cmp"
@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/noisewright/noisewright/dp"
+	"github.com/noisewright/noisewright/encoder"
 	"github.com/noisewright/noisewright/internal/check"
 	"github.com/noisewright/noisewright/latent/bundle"
 )
@@ -31,14 +32,14 @@ const (
 )
 
 // ReleaseAll releases each of the people once, a row for each (N×Z).
-func ReleaseAll(b *bundle.Bundle, release Release, d *Data) (Matrix, error) {
+func ReleaseAll(b *bundle.Bundle, release Release, d *Data) (encoder.Matrix, error) {
 	z := b.Coordinates()
-	u := Matrix{Rows: d.X.Rows, Cols: z, Stride: z, Data: make([]float64, 0, d.X.Rows*z)}
+	u := encoder.Matrix{Rows: d.X.Rows, Cols: z, Stride: z, Data: make([]float64, 0, d.X.Rows*z)}
 	var out []float64
 	for i := range d.X.Rows {
 		var err error
 		if out, err = release(out, d.row(i)); err != nil {
-			return Matrix{}, check.Errorf("encoder", nil, "row %d: %w", i+1, err)
+			return encoder.Matrix{}, check.Errorf("encoder", nil, "row %d: %w", i+1, err)
 		}
 		u.Data = append(u.Data, out...)
 	}

@@ -12,7 +12,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/noisewright/noisewright/encoder/internal/checkpoint"
+	"github.com/noisewright/noisewright/cmd/internal/encoders/internal/checkpoint"
 	"github.com/noisewright/noisewright/internal/check"
 )
 

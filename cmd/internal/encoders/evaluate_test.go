@@ -1,4 +1,4 @@
-package encoder
+package encoders
 
 import (
 	"context"
@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"github.com/noisewright/noisewright/dp"
+	"github.com/noisewright/noisewright/encoder"
 	"github.com/noisewright/noisewright/latent/bundle"
 )
 
@@ -20,7 +21,11 @@ func decoding(t *testing.T, output bundle.Output, outputs []string, decoder []fl
 		Decoder: bundle.Matrix{Rows: len(decoder), Cols: 1, Data: decoder}, DecoderOffset: make([]float64, len(decoder)),
 		Output: output, Outputs: outputs,
 	}
-	none{Body{bundle.Box, 10, 1}}.Install(&s)
+	none, err := encoder.NewNoise(t.Context(), bundle.None, encoder.Body{Domain: bundle.Box, Radius: 10, Coordinates: 1}, bundle.Promise{}, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	none.Install(&s)
 	b, err := bundle.New(s)
 	if err != nil {
 		t.Fatal(err)
@@ -31,7 +36,7 @@ func decoding(t *testing.T, output bundle.Output, outputs []string, decoder []fl
 // The measures of each kind of output, by hand, and the standard error over people.
 func TestEvaluate(t *testing.T) {
 	d := &Data{
-		Features: []string{"x"}, X: Matrix{Rows: 3, Cols: 1, Stride: 1, Data: []float64{-1, 2, 3}},
+		Features: []string{"x"}, X: encoder.Matrix{Rows: 3, Cols: 1, Stride: 1, Data: []float64{-1, 2, 3}},
 		Target: Column{Name: "y", Classes: []string{"no", "yes"}, Labels: []int{0, 1, 0}},
 	}
 	measured := func(b *bundle.Bundle) []Measure {
@@ -80,7 +85,7 @@ func TestEvaluate(t *testing.T) {
 }
 
 func TestEvaluateRefuses(t *testing.T) {
-	d := &Data{Features: []string{"x"}, X: Matrix{Rows: 1, Cols: 1, Stride: 1, Data: []float64{1}}}
+	d := &Data{Features: []string{"x"}, X: encoder.Matrix{Rows: 1, Cols: 1, Stride: 1, Data: []float64{1}}}
 	classes, values := decoding(t, bundle.Classes, []string{"no", "yes"}, []float64{1, 1}), decoding(t, bundle.Values, []string{"y"}, []float64{1})
 	for want, c := range map[string]struct {
 		b      *bundle.Bundle

@@ -1,4 +1,4 @@
-package encoder
+package encoders
 
 import (
 	"cmp"
@@ -9,6 +9,7 @@ import (
 	"slices"
 
 	"github.com/noisewright/noisewright/dp"
+	"github.com/noisewright/noisewright/encoder"
 	"github.com/noisewright/noisewright/internal/check"
 	"github.com/noisewright/noisewright/latent/bundle"
 	"github.com/noisewright/noisewright/noise"
@@ -24,19 +25,6 @@ type Choice struct {
 // String returns the choice as a word, such as 2-designed-box.
 func (c Choice) String() string { return fmt.Sprintf("%d-%s-%s", c.Coordinates, c.Noise, c.Domain) }
 
-// BestDomain returns the body in which a kind of noise does best: the l1 ball for Laplace
-// noise, the ball for Gaussian and spherical noise, the box for all others.
-func BestDomain(kind bundle.Kind) bundle.Domain {
-	switch kind {
-	case bundle.Laplace:
-		return bundle.L1Ball
-	case bundle.Gaussian, bundle.Spherical:
-		return bundle.Ball
-	default:
-		return bundle.Box
-	}
-}
-
 // Choices returns those that are worth a trial for numbers of coordinates: per coordinate in
 // a box, designed tables and local randomizers; joint, for several coordinates, Laplace
 // noise in the l1 ball and, in the ball, that of less variance of Gaussian and spherical
@@ -47,10 +35,10 @@ func Choices(coordinates []int, promise bundle.Promise) []Choice {
 	for _, z := range coordinates {
 		kinds := []bundle.Kind{bundle.Designed, bundle.Local}
 		if z > 1 {
-			kinds = append(kinds, bundle.Laplace, ballNoise(z, promise))
+			kinds = append(kinds, noise.Laplace, ballNoise(z, promise))
 		}
 		for _, kind := range kinds {
-			choices = append(choices, Choice{z, kind, BestDomain(kind)})
+			choices = append(choices, Choice{z, kind, encoder.BestDomain(kind)})
 		}
 	}
 	return choices
@@ -63,7 +51,7 @@ func ballNoise(z int, promise bundle.Promise) bundle.Kind {
 	if tau := 2 / promise.Epsilon; err != nil || sigma*sigma >= float64(z+1)*tau*tau {
 		return bundle.Spherical
 	}
-	return bundle.Gaussian
+	return noise.Gaussian
 }
 
 // Trial is what became of a choice.

@@ -1,4 +1,4 @@
-package encoder
+package encoders
 
 import (
 	"context"
@@ -14,7 +14,9 @@ import (
 	"time"
 
 	"github.com/noisewright/noisewright/dp"
+	"github.com/noisewright/noisewright/encoder"
 	"github.com/noisewright/noisewright/latent/bundle"
+	"github.com/noisewright/noisewright/noise"
 )
 
 // walk is a Training that draws at each step, and ends the context before one.
@@ -180,7 +182,7 @@ func TestSearch(t *testing.T) {
 		t.Errorf("choices %v, want %v", words, want)
 	}
 	// Gaussian noise is the better one of many coordinates.
-	for z, want := range map[int]bundle.Kind{2: bundle.Spherical, 100: bundle.Gaussian} {
+	for z, want := range map[int]bundle.Kind{2: bundle.Spherical, 100: noise.Gaussian} {
 		if c := Choices([]int{z}, bundle.Promise{Epsilon: 5, Delta: 1e-6}); c[3].Noise != want {
 			t.Errorf("%d coordinates: %v, want %s", z, c, want)
 		}
@@ -228,7 +230,7 @@ func TestSearch(t *testing.T) {
 func TestDataValidate(t *testing.T) {
 	good := func() *Data {
 		d := &Data{
-			Features: []string{"a", "b"}, X: Matrix{Rows: 10, Cols: 2, Stride: 2},
+			Features: []string{"a", "b"}, X: encoder.Matrix{Rows: 10, Cols: 2, Stride: 2},
 			Target:  Column{Name: "y", Classes: []string{"no", "yes"}},
 			Private: []Column{{Name: "age"}},
 		}

@@ -1,0 +1,238 @@
+package figure
+
+import (
+	"fmt"
+	"image/color"
+	"io"
+	"math"
+
+	"gonum.org/v1/plot/plotter"
+	"gonum.org/v1/plot/vg"
+	"gonum.org/v1/plot/vg/draw"
+
+	"github.com/noisewright/noisewright/cells"
+	"github.com/noisewright/noisewright/dp"
+	"github.com/noisewright/noisewright/kernels"
+	"github.com/noisewright/noisewright/local"
+	"github.com/noisewright/noisewright/loss"
+	"github.com/noisewright/noisewright/proof"
+)
+
+// Palette has colors for curves that stand for the same thing.
+var Palette = []color.NRGBA{
+	Blue,
+	Vermilion,
+	Green,
+	{R: 0xcc, G: 0x79, B: 0xa7, A: 0xff},
+	{R: 0xe6, G: 0x9f, B: 0x00, A: 0xff},
+	{R: 0x56, G: 0xb4, B: 0xe9, A: 0xff},
+}
+
+// Chart is a picture of curves, each on top of those before it, with room for the legend.
+type Chart struct {
+	Title, X, Y string
+	Left, Right float64 // ends of the x axis; where they are equal, those of the curves
+	Curves      []Curve
+}
+
+// Draw renders the chart as svg or png.
+func (c *Chart) Draw(w io.Writer, format string, width, height vg.Length) error {
+	p := New()
+	p.Title.Text, p.X.Label.Text, p.Y.Label.Text = c.Title, c.X, c.Y
+	if err := Add(p, c.Curves); err != nil {
+		return err
+	}
+	if c.Left < c.Right {
+		p.X.Min, p.X.Max = c.Left, c.Right
+	}
+	p.Y.Min, p.Y.Max = 0, 1.35*p.Y.Max
+	return Write(p, w, format, width, height)
+}
+
+// level adds a number as a line across.
+func (c *Chart) level(y float64, style draw.LineStyle, name string, args ...any) {
+	c.Curves = append(c.Curves, Curve{fmt.Sprintf(name, args...), plotter.XYs{{X: c.Left, Y: y}, {X: c.Right, Y: y}}, style})
+}
+
+// losses is the chart of the expected loss of every query value. independent is the loss of
+// noise that does not depend on the value, 0 if it is not known.
+func losses(p dp.Privacy, l loss.Loss, b proof.Bounds, of, name string, points plotter.XYs, left, right, independent float64) *Chart {
+	c := &Chart{privacyTitle(p), "query value (query units)", "expected loss of " + of, left, right, []Curve{{name, points, Solid(Blue, 2)}}}
+	mean, _ := b.Loss.Float64()
+	c.level(mean, Solid(Blue, 1), "its mean, %s = %.4g", LossSymbol(l), mean)
+	if independent > 0 {
+		c.level(independent, Dashed(Vermilion, 1.4), "data independent noise, %s = %.4g", LossSymbol(l), independent)
+	}
+	return c
+}
+
+// limit adds an instance cap.
+func (c *Chart) limit(cap float64) { c.level(cap, Dashed(Green, 1.4), "instance cap, %.4g", cap) }
+
+const cellPoints = 24 // of the loss curve in a cell
+
+// Kernel is the chart of the expected loss of every query value.
+func Kernel(k *kernels.Kernel, b proof.Bounds, independent float64) *Chart {
+	// The loss jumps from cell to cell, so each is drawn from edge to edge.
+	var points plotter.XYs
+	for i := range k.Cells() {
+		from, to := k.Edge(i), math.Nextafter(k.Edge(i+1), k.Edge(i))
+		for n := range cellPoints + 1 {
+			x := min(from+(to-from)*float64(n)/cellPoints, to)
+			points = append(points, plotter.XY{X: x, Y: k.LossAt(x)})
+		}
+	}
+	q := k.Queries()
+	c := losses(k.Privacy(), k.Loss(), b, "the answer", "designed kernel", points, q.Lower, q.Upper, independent)
+	if o := k.InstanceCap(); o > 0 && k.CapLoss().Name() == k.Loss().Name() && math.Abs(o-independent) > 1e-9*o {
+		c.limit(o)
+	}
+	return c
+}
+
+// KernelLaws is the chart of the probabilities of the answers to some query values.
+func KernelLaws(k *kernels.Kernel, values []float64) *Chart {
+	q := k.Queries()
+	nodes := make([]float64, k.Cells())
+	space := k.Edge(k.Cells()) - k.Edge(0)
+	for j := range nodes {
+		if nodes[j] = k.Node(j); j > 0 {
+			space = min(space, nodes[j]-nodes[j-1])
+		}
+	}
+	c := &Chart{Title: privacyTitle(k.Privacy()), X: "answer (query units)", Y: "probability", Left: q.Lower, Right: q.Upper}
+	c.bars("query value", values, nodes, space*0.1, func(x float64) []float64 {
+		i, _ := k.CellOf(x)
+		return k.PMF(i)
+	})
+	return c
+}
+
+// bars adds the laws of the answers to values, the bars of which stand beside each other, so
+// far apart.
+func (c *Chart) bars(what string, values, answers []float64, apart float64, law func(x float64) []float64) {
+	for n, x := range values {
+		aside := apart * (float64(n) - float64(len(values)-1)/2)
+		var points plotter.XYs
+		for j, m := range law(x) {
+			y := answers[j] + aside
+			points = append(points, plotter.XY{X: y}, plotter.XY{X: y, Y: m}, plotter.XY{X: y})
+		}
+		c.Curves = append(c.Curves, Curve{fmt.Sprintf("%s %v", what, x), points, Solid(Palette[n], 1.5)})
+	}
+}
+
+// Additive is the chart of the expected loss of the noise of each cell. A cell without an end
+// is drawn a sensitivity wide.
+func Additive(k *cells.Kernel, found cells.Certificate, independent float64) *Chart {
+	reach := k.Privacy().Sensitivity
+	var points plotter.XYs
+	for i := range k.Cells() {
+		from, to := k.Edge(i), k.Edge(i+1)
+		switch {
+		case math.IsInf(from, 0) && math.IsInf(to, 0):
+			from, to = -reach, reach
+		case math.IsInf(from, 0):
+			from = to - reach
+		case math.IsInf(to, 0):
+			to = from + reach
+		}
+		y, _ := found.Losses[i].Float64()
+		points = append(points, plotter.XY{X: from, Y: y}, plotter.XY{X: to, Y: y})
+	}
+	c := losses(k.Privacy(), k.Loss(), found.Bounds(), "its cell", "designed noise by cell", points, points[0].X, points[len(points)-1].X, independent)
+	if o, l := k.InstanceCap(); o > 0 && l.Name() == k.Loss().Name() {
+		c.limit(o)
+	}
+	return c
+}
+
+// AdditiveLaws is the chart of the density of the noise in the cells of some query values.
+func AdditiveLaws(k *cells.Kernel, values []float64, of []int) *Chart {
+	g := k.Grid()
+	step, _ := g.Step().Float64()
+	c := &Chart{Title: privacyTitle(k.Privacy()), X: "noise (query units)", Y: "density"}
+	for n, cell := range of {
+		var points plotter.XYs
+		for j := range k.Bins() {
+			// A point stands for the step around it.
+			from, to := (float64(g.FirstPoint(j))-0.5)*step, (float64(g.FirstPoint(j+1))-0.5)*step
+			y := float64(k.Weight(cell, j)) * 0x1p-64 / (to - from)
+			points = append(points, plotter.XY{X: from, Y: y}, plotter.XY{X: to, Y: y})
+		}
+		c.Curves = append(c.Curves, Curve{fmt.Sprintf("query value %v", values[n]), points, Solid(Palette[n], 1.5)})
+	}
+	return c
+}
+
+// lossPoints is how many points of the loss curve are drawn, at least.
+const lossPoints = 600
+
+// Randomizer is the chart of the expected loss of each value, of what it is to make small, and
+// of the bound.
+func Randomizer(r *local.Randomizer, b proof.Bounds) *Chart {
+	s := r.Spec()
+	var points plotter.XYs
+	parts := 1
+	if s.Values.Kind == local.Real {
+		parts = lossPoints/len(s.Nodes) + 1
+	}
+	for i, x := range s.Nodes {
+		for n := range parts {
+			at := x
+			if n > 0 {
+				if i+1 == len(s.Nodes) {
+					break
+				}
+				at += (s.Nodes[i+1] - x) * float64(n) / float64(parts)
+			}
+			points = append(points, plotter.XY{X: at, Y: r.LossAt(at)})
+		}
+	}
+	c := &Chart{betweenAny(r), "value", "expected loss of the answer", s.Values.Lower, s.Values.Upper, []Curve{{"designed randomizer", points, Solid(Blue, 2)}}}
+	about := "mean"
+	if s.Objective == local.Worst {
+		about = "largest"
+	}
+	objective, _ := b.Loss.Float64()
+	c.level(objective, Solid(Blue, 1), "its %s, %s = %.4g", about, LossSymbol(s.Loss), objective)
+	if bound, _ := b.LowerBound.Float64(); bound > 0 {
+		c.level(bound, Dashed(Green, 1.4), "lower bound on the %s of all, %.4g", about, bound)
+	}
+	return c
+}
+
+// RandomizerLaws is the chart of the probabilities of the answers to some values.
+func RandomizerLaws(r *local.Randomizer, values []float64) *Chart {
+	s := r.Spec()
+	first, last := min(s.Answers[0], s.Values.Lower), max(s.Answers[len(s.Answers)-1], s.Values.Upper)
+	space := last - first
+	c := &Chart{Title: betweenAny(r), X: "answer", Y: "probability", Left: first - space/50, Right: last + space/50}
+	c.bars("value", values, s.Answers, space/250, r.PMFAt)
+	return c
+}
+
+func betweenAny(m proof.Mechanism) string {
+	p := m.Privacy()
+	return fmt.Sprintf("ε = %v, δ = %v between any two values", p.Epsilon, p.Delta)
+}
+
+// Laws is a map of the probabilities of all answers to what each law of a mechanism answers.
+func Laws(m proof.Channel) *HeatMap {
+	h := &HeatMap{Title: betweenAny(m), XLabel: "answer", YLabel: "value"}
+	if p := m.Privacy(); p.Sensitivity > 0 {
+		h.Title = privacyTitle(p)
+	}
+	for i, row := range m.Rows() {
+		input := m.Input(i)
+		h.Y = append(h.Y, input.String())
+		choice, _ := m.Choose(input)
+		for j, w := range row {
+			if i == 0 {
+				h.X = append(h.X, m.Answer(choice, j, 0).String())
+			}
+			h.Cells = append(h.Cells, HeatCell{Value: float64(w) * 0x1p-64, Large: fmt.Sprintf("%.3g", float64(w)*0x1p-64)})
+		}
+	}
+	return h
+}
