@@ -12,6 +12,7 @@ import (
 
 	"github.com/noisewright/noisewright/cells"
 	"github.com/noisewright/noisewright/cmd/internal/figure"
+	"github.com/noisewright/noisewright/cmd/internal/report"
 	"github.com/noisewright/noisewright/cmd/internal/shell"
 	"github.com/noisewright/noisewright/dp"
 	"github.com/noisewright/noisewright/internal/check"
@@ -148,12 +149,12 @@ func (o *plotOptions) noise(t *tables.Table) (figureOf, error) {
 		return nil, shell.BadInput("", errors.New("values and table are for kernels, want neither with a table"))
 	}
 	return func(ctx context.Context, v proof.Proven) (drawing, error) {
-		whole, err := soundTotal(ctx, o.file, v)
+		whole, err := report.SoundTotal(ctx, o.file, v)
 		if err != nil {
 			return nil, err
 		}
 		if whole != nil {
-			return figure.NewTotal(t, v.Bounds(), o.log, whole.target(t).Classical(ctx)), nil
+			return figure.NewTotal(t, v.Bounds(), o.log, whole.Target(t).Classical(ctx)), nil
 		}
 		return figure.NewTable(t, v.Bounds(), o.log), nil
 	}, nil
