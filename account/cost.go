@@ -47,7 +47,7 @@ func (c Cost) Validate() error {
 		}
 		return bad.Err()
 	}
-	// As Approximate takes them; what costs nothing is no release.
+	// The ranges of Approximate: a mechanism with an epsilon and a delta of 0 releases nothing.
 	if !(c.Epsilon >= 0 && c.Epsilon <= maxEpsilon) || c.Epsilon == 0 && c.Delta == 0 {
 		bad.Badf("epsilon", c.Epsilon, "a number from 0 to %d, and above 0 where delta is 0", maxEpsilon)
 	}
@@ -55,8 +55,8 @@ func (c Cost) Validate() error {
 	return bad.Err()
 }
 
-// mechanism is what the cost is of, however often it is used: costs of one mechanism have the
-// same.
+// mechanism returns what tells mechanisms apart: costs of the same one have the same, whatever
+// their Times.
 func (c Cost) mechanism() Cost {
 	if c.Table != nil {
 		return Cost{Table: c.Table}

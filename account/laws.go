@@ -20,17 +20,17 @@ import (
 // inputs: the supremum over the pairs of inputs that are neighbors. The pairs are ordered,
 // and there are both orders of each.
 type laws struct {
-	epsilon float64 // what the mechanism is made for
+	epsilon float64 // that the mechanism promises
 	rows    []law
-	pairs   []couple // between which the profiles of all neighbors lie
-	own     []couple // those of pairs that are neighbors
+	pairs   []couple // the largest of their profiles bounds those of all neighbors from above
+	own     []couple // the pairs of inputs that are neighbors, for lower bounds
 	coarse  []float64
 	// probe is the pair of the largest finite expected loss, and mean that loss.
 	probe couple
 	mean  float64
 }
 
-// couple is a pair of laws P and Q, Q moved by so many answers.
+// couple is a pair of laws P and Q, by their rows, with Q shifted by so many answers.
 type couple struct{ p, q, shift int }
 
 // LossOf is a release of one answer of a mechanism of whatever form; of a table, one of noise
@@ -60,8 +60,8 @@ func LossOf(m proof.Mechanism) (*PrivacyLossDistribution, error) {
 	return newLaws(noun, m.Privacy().Epsilon, rows, distinct(rows, all), distinct(rows, own))
 }
 
-// distinct returns the pairs, but of rows and pairs that are their own mirror image, so that
-// there would be everything twice, one of each two.
+// distinct returns the pairs. If rows and pairs are their own mirror images, every profile is
+// there twice, and it returns one pair of each two.
 func distinct(rows [][]uint64, pairs []proof.Pair) []couple {
 	n := len(rows)
 	there := make(map[proof.Pair]bool, len(pairs))

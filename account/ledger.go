@@ -68,11 +68,11 @@ type Record struct {
 	Replayed bool
 }
 
-// Once returns the record of a charge from the ledger, if it has an answer. Else it calls plan
-// for the costs of an answer and what draws it, charges them and then draws. Of an equal
-// charge that was left without an answer, by a crash for instance, plan is given the costs
-// before, whose noise is what there is to draw from. Without a ledger, nil, it only plans and
-// draws: nothing adds up what that costs.
+// Once returns the record of the charge from the ledger, if it has an answer. Else it calls plan
+// for the costs of an answer and what draws it, charges them and then draws. If an equal charge
+// was left without an answer, by a crash for instance, plan gets the costs that were charged, and
+// has to draw from their noise. Without a ledger, nil, it only plans and draws, and nothing adds
+// up what that costs.
 func (c Charge) Once(ctx context.Context, l Ledger, plan func(before []Cost) ([]Cost, func(context.Context) ([]byte, error), error)) (Record, error) {
 	var before Record
 	if l != nil {

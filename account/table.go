@@ -85,8 +85,9 @@ func lossOfTable(t *tables.Table) (*PrivacyLossDistribution, error) {
 	return &PrivacyLossDistribution{pair: l}, nil
 }
 
-// choose finds the shifts that lower bounds are about. They hold for any; on a grid of the
-// losses that there are, those that are not looked at one by one are below the others.
+// choose finds the shifts that lower bounds are computed for; the bounds hold for any choice.
+// The profiles of the shifts that the envelope bounds together, on a grid of all finite losses,
+// are below those of the shifts that it looks at one by one.
 func (l *table) choose() {
 	const points = 64
 	end := math.Max(reach(l.coarse, 0), coarseStep)
@@ -192,7 +193,7 @@ func (l *table) unroll() {
 	}
 	l.up, l.down = join(ups), join(downs)
 	l.zero += int64(periods-1) * int64(k) * l.points
-	// What is not in down is in the rest.
+	// The rest is all mass that down does not have.
 	var sum uint64
 	for _, x := range l.down {
 		sum += x

@@ -98,9 +98,6 @@ func (p *Plan) prove() error {
 	return nil
 }
 
-// Query returns the query, with its defaults in place.
-func (p *Plan) Query() Query { return p.query }
-
 // Costs returns what the answer costs a unit of privacy.
 func (p *Plan) Costs() []account.Cost { return []account.Cost{p.mechanism.cost} }
 

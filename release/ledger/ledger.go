@@ -21,11 +21,11 @@ type Ledger struct {
 	path   string
 	db     *sql.DB
 	terms  Terms
-	budget *account.Budget // nothing is charged to it: all that is, is in db
+	budget *account.Budget // without charges, which are in db
 
 	mu     sync.Mutex
 	tables map[string]*tables.Verified // of the ledger, by hash
-	first  map[string]*tables.Verified // of each hash: the one that the budget knows
+	first  map[string]*tables.Verified // by hash: the pointer that the budget knows a table by
 }
 
 // Open opens a ledger, which has to be a regular file, and checks its structure. It

@@ -153,9 +153,12 @@ type calibration struct {
 	word    string // of --noise
 
 	found     *account.Calibration
-	others    account.Alternatives // NaN where there is none
-	crossover int                  // releases from which on the Gaussian is better; 0: not found
+	others    alternatives // NaN where there is none
+	crossover int          // releases from which on the Gaussian is better; 0: not found
 }
+
+// alternatives are the expected losses of other noise, of account.Target.Alternatives.
+type alternatives struct{ basic, laplace, gaussian float64 }
 
 // coarseTime is that of designs that only steer the search.
 const coarseTime = 2 * time.Second
@@ -199,7 +202,7 @@ func (c *calibration) find(ctx context.Context) (err error) {
 		design = nil
 	}
 	none := math.NaN() // until compared
-	c.others = account.Alternatives{Basic: none, Laplace: none, Gaussian: none}
+	c.others = alternatives{none, none, none}
 	c.found, err = account.Calibrate(ctx, c.target, design, o)
 	var f *shell.Failure
 	if err == nil || errors.As(err, &f) || errors.Is(err, context.Canceled) {
@@ -210,11 +213,11 @@ func (c *calibration) find(ctx context.Context) (err error) {
 
 // compare finds what the noise is compared with.
 func (c *calibration) compare(ctx context.Context) {
-	o := account.CalibrateOptions{Gap: c.options.Gap}
-	c.others = account.Compare(ctx, c.target, c.design, o)
+	o := &c.others
+	o.basic, o.laplace, o.gaussian = c.target.Alternatives(ctx, c.design, c.options.Gap)
 	limited, cancel := context.WithTimeout(ctx, c.options.TimeLimit)
 	defer cancel()
-	c.crossover = account.Crossover(limited, c.target, c.design, o)
+	c.crossover = c.target.Crossover(limited, c.design, c.options.Gap)
 }
 
 // noise is the word for what was found.
@@ -240,7 +243,7 @@ func (c *calibration) report() calibrateReport {
 		Noise: c.noise(), Exponent: c.found.Exponent, ExpectedLoss: shell.FloatUp(c.found.Table.Certificate().ExpectedLoss),
 		Alternatives: map[string]float64{},
 	}
-	for name, loss := range map[string]float64{"basic": c.others.Basic, noise.Laplace: c.others.Laplace, noise.Gaussian: c.others.Gaussian} {
+	for name, loss := range map[string]float64{"basic": c.others.basic, noise.Laplace: c.others.laplace, noise.Gaussian: c.others.gaussian} {
 		if !math.IsNaN(loss) {
 			r.Alternatives[name] = loss
 		}
@@ -297,9 +300,9 @@ func (c *calibration) otherRows() []shell.Row {
 		name, note string
 		loss       float64
 	}{
-		{"basic", "designed for an equal part of epsilon and delta", c.others.Basic},
-		{noise.Laplace, laplace + " noise for the same total" + free, c.others.Laplace},
-		{noise.Gaussian, "Gaussian noise for the same total" + free, c.others.Gaussian},
+		{"basic", "designed for an equal part of epsilon and delta", c.others.basic},
+		{noise.Laplace, laplace + " noise for the same total" + free, c.others.laplace},
+		{noise.Gaussian, "Gaussian noise for the same total" + free, c.others.gaussian},
 	} {
 		if math.IsNaN(other.loss) || c.target.Releases == 1 && other.name == "basic" || other.name == c.noise() {
 			continue

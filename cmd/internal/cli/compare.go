@@ -8,7 +8,6 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/noisewright/noisewright/account"
 	"github.com/noisewright/noisewright/cmd/internal/figure"
 	"github.com/noisewright/noisewright/cmd/internal/report"
 	"github.com/noisewright/noisewright/cmd/internal/shell"
@@ -174,7 +173,7 @@ func (o *compareOptions) compareTable(ctx context.Context, p proof.Proven) error
 		c.LowerBound = shell.FloatDown(v.Bounds().LowerBound)
 		c.addBaselines(made)
 	} else {
-		for _, m := range account.Classical(ctx, whole.Target(t)) {
+		for _, m := range whole.Target(t).Classical(ctx) {
 			c.Mechanisms = append(c.Mechanisms, evaluated(m, made, "; for the same total"+unheld(made)))
 		}
 	}

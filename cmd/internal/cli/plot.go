@@ -10,7 +10,6 @@ import (
 	"github.com/spf13/cobra"
 	"gonum.org/v1/plot/vg"
 
-	"github.com/noisewright/noisewright/account"
 	"github.com/noisewright/noisewright/cells"
 	"github.com/noisewright/noisewright/cmd/internal/figure"
 	"github.com/noisewright/noisewright/cmd/internal/report"
@@ -155,7 +154,7 @@ func (o *plotOptions) noise(t *tables.Table) (figureOf, error) {
 			return nil, err
 		}
 		if whole != nil {
-			return figure.NewTotal(t, v.Bounds(), o.log, account.Classical(ctx, whole.Target(t))), nil
+			return figure.NewTotal(t, v.Bounds(), o.log, whole.Target(t).Classical(ctx)), nil
 		}
 		return figure.NewTable(t, v.Bounds(), o.log), nil
 	}, nil
