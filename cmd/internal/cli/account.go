@@ -17,7 +17,6 @@ import (
 	"github.com/noisewright/noisewright/account"
 	"github.com/noisewright/noisewright/cmd/internal/figure"
 	"github.com/noisewright/noisewright/cmd/internal/shell"
-	"github.com/noisewright/noisewright/dp"
 	"github.com/noisewright/noisewright/internal/check"
 )
 
@@ -183,13 +182,10 @@ func readMechanism(ctx context.Context, a *shell.Streams, arg string) (*account.
 }
 
 func accountFailure(err error) error {
-	switch {
-	case errors.Is(err, account.ErrDeltaTooSmall):
+	if errors.Is(err, account.ErrDeltaTooSmall) {
 		return shell.BadInput("a larger --delta, or releases with a smaller one each (noisewright calibrate designs them)", err)
-	case errors.Is(err, dp.ErrInvalid):
-		return shell.BadInput("noisewright account --help", err)
 	}
-	return err
+	return shell.Invalid("noisewright account --help", err)
 }
 
 // newAccountReport answers for delta, or for epsilon if delta is NaN.

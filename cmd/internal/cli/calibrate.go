@@ -317,7 +317,7 @@ func (c *calibration) otherRows() []shell.Row {
 }
 
 // samplingRate is the rule of --rate.
-var samplingRate = shell.Rule{Want: "a probability above 0, at most 1", OK: func(v float64) bool { return v > 0 && v <= 1 }}
+var samplingRate = shell.AtMost("a probability", 1)
 
 // subsampledReport is what calibrate --rate --json prints.
 type subsampledReport struct {

@@ -92,8 +92,7 @@ composition.`,
 	f.TimeLimit(&o.design, "")
 	f.NumberOrAuto(&p.InstanceCap, &o.autoCap, "instance-cap", "O|auto", "", shell.Rule{Want: "auto, or a number above 0 in units of the loss", OK: shell.Positive},
 		"largest expected loss of any query value, in units of the loss (default none)")
-	f.Func("instance-cap-loss", "LOSS", "", "loss that --instance-cap is about (default that of --loss)", o.readCapLoss)
-	f.CompleteOrFile("instance-cap-loss", loss.Names()...)
+	capLoss(f, &p.CapLoss, func() bool { return p.InstanceCap > 0 || o.autoCap })
 	f.Check(o.checkLocal)
 	f.Output(&o.Common, "kernel file to write, - for standard output (default none)", "json")
 	f.Summary(&o.Common, "output")
@@ -170,14 +169,45 @@ func (o *designKernelOptions) independent(ctx context.Context, line *shell.Progr
 	return loss, nil
 }
 
-// readCapLoss reads the loss of the cap. The cap has been read.
-func (o *designKernelOptions) readCapLoss(text string) error {
-	if o.problem.InstanceCap == 0 && !o.autoCap {
-		return shell.Want("none without --instance-cap")
+// capLoss adds the loss of the cap, which has been read: capped says whether there is one.
+func capLoss(f *shell.Flags, l *loss.Loss, capped func() bool) {
+	const name = "instance-cap-loss"
+	f.Func(name, "LOSS", "", "loss that --instance-cap is about (default that of --loss)", func(text string) (err error) {
+		if text == "" {
+			return nil
+		}
+		if !capped() {
+			return shell.Want("none without --instance-cap")
+		}
+		*l, err = shell.ParseLosses(name, []string{text})
+		return err
+	})
+	f.CompleteOrFile(name, loss.Names()...)
+}
+
+// maxLines is how many lines are read of a file that has one number in each, at most: more
+// than there may be numbers.
+const maxLines = max(kernels.MaxCells, maxEdges) + 1
+
+// eachLine reads the lines of the file that a flag names, but for empty ones.
+func eachLine(flag, path string, want shell.Want, read func(n int, line string) error) error {
+	file, err := os.Open(path)
+	if err != nil {
+		err = fmt.Errorf("%v, %v", shell.FileCause(err), want)
+	} else {
+		defer file.Close()
+		n := 0
+		for lines := bufio.NewScanner(file); lines.Scan() && n < maxLines && err == nil; {
+			if line := strings.TrimSpace(lines.Text()); line != "" {
+				err = read(n, line)
+				n++
+			}
+		}
 	}
-	l, err := shell.ParseLosses("instance-cap-loss", []string{text})
-	o.problem.CapLoss = l
-	return err
+	if err != nil {
+		return fmt.Errorf("%s = %s: %v", flag, check.Quoted(path), err)
+	}
+	return nil
 }
 
 // readNodes reads a number of nodes, or a file with one node per line. The range has
@@ -191,25 +221,17 @@ func readNodes(p *lp.KernelProblem, text string) error {
 		p.Cells = n
 		return nil
 	}
-	bad := func(format string, args ...any) error {
-		return fmt.Errorf("nodes = %s: %s", check.Quoted(text), fmt.Sprintf(format, args...))
-	}
-	file, err := os.Open(text)
-	if err != nil {
-		return bad("%v, %v", shell.FileCause(err), want)
-	}
-	defer file.Close()
 	var nodes []float64
-	for lines := bufio.NewScanner(file); lines.Scan() && len(nodes) <= kernels.MaxCells; {
-		line := strings.TrimSpace(lines.Text())
-		if line == "" {
-			continue
-		}
+	err := eachLine("nodes", text, want, func(n int, line string) error {
 		x, err := strconv.ParseFloat(line, 64)
 		if err != nil {
-			return bad("node %d = %s, want a number", len(nodes)+1, check.Quoted(line))
+			return fmt.Errorf("node %d = %s, want a number", n+1, check.Quoted(line))
 		}
 		nodes = append(nodes, x)
+		return nil
+	})
+	if err != nil {
+		return err
 	}
 	q, n := p.Queries, len(nodes)
 	ascending := true
@@ -217,7 +239,7 @@ func readNodes(p *lp.KernelProblem, text string) error {
 		ascending = ascending && nodes[i] > nodes[i-1]
 	}
 	if n < 1 || n > kernels.MaxCells || !ascending || !(nodes[0] >= q.Lower && nodes[n-1] <= q.Upper) && !math.IsNaN(q.Lower) {
-		return bad("not such nodes, want 1 to %d ascending numbers in the range", kernels.MaxCells)
+		return fmt.Errorf("nodes = %s: not such nodes, want 1 to %d ascending numbers in the range", check.Quoted(text), kernels.MaxCells)
 	}
 	p.Nodes = nodes
 	return nil

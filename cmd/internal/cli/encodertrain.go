@@ -117,6 +117,9 @@ func newTrainOptions(s *shell.Streams) *trainOptions {
 	return o
 }
 
+// deltaOfPerson is the rule of the delta of a person's release.
+var deltaOfPerson = shell.Rule{Want: "0, or a number from 1e-10 to 0.5", OK: func(v float64) bool { return v == 0 || v >= 1e-10 && v <= 0.5 }}
+
 // The kinds of noise of --noise.
 var trainNoises = []string{noiseAuto, noiseDesigned, string(bundle.Staircase), string(bundle.Laplace), noiseGaussian, string(bundle.Spherical), string(bundle.Local), string(bundle.LocalUnbiased), string(bundle.None)}
 
@@ -125,8 +128,7 @@ var trainNoises = []string{noiseAuto, noiseDesigned, string(bundle.Staircase), s
 func (o *trainOptions) flags(cmd *cobra.Command, target bool) *shell.Flags {
 	o.cmd = cmd
 	f := shell.NewFlags(cmd)
-	f.File(&o.data, "data", "CSV file of training data with a header, a row per person, perhaps compressed with gzip or zstd, - for standard input; it is not protected", vectorFiles...)
-	f.Require(&o.data, "data", "a CSV file")
+	f.RequiredFile(&o.data, "data", "a CSV file", "CSV file of training data with a header, a row per person, perhaps compressed with gzip or zstd, - for standard input; it is not protected", vectorFiles...)
 	f.String(&o.people.target, "target", "column of what the server is to know: numbers, or classes")
 	if target {
 		f.Require(&o.people.target, "target", "the name of a column")
@@ -159,12 +161,8 @@ func (o *trainOptions) flags(cmd *cobra.Command, target bool) *shell.Flags {
 
 func (o *trainOptions) noiseFlags(f *shell.Flags) {
 	// Whether epsilon is needed is known once the noise is.
-	f.OptionalNumber(&o.promise.Epsilon, "epsilon", shell.Rule{
-		Want: "a number above 0, at most 100", OK: func(v float64) bool { return v > 0 && v <= 100 },
-	}, "epsilon of a person's release, without unit: above 0, at most 100")
-	f.OptionalNumber(&o.promise.Delta, "delta", shell.Rule{
-		Want: "0, or a number from 1e-10 to 0.5", OK: func(v float64) bool { return v == 0 || v >= 1e-10 && v <= 0.5 },
-	}, "delta of a person's release, a probability: 0, or from 1e-10 to 0.5")
+	f.OptionalNumber(&o.promise.Epsilon, "epsilon", shell.AtMost("a number", 100), "epsilon of a person's release, without unit: above 0, at most 100")
+	f.OptionalNumber(&o.promise.Delta, "delta", deltaOfPerson, "delta of a person's release, a probability: 0, or from 1e-10 to 0.5")
 	f.Word(&o.noise, "noise", "word", "noise: designed, staircase, local or local-unbiased (per coordinate), laplace, gaussian or spherical (joint), none (a filter, which promises nothing), or auto (the one of least loss on people held out)", trainNoises...)
 	f.Word(&o.domain, "domain", "word", "body that encodings are clipped to: box, l1-ball, ball, or auto (what suits the noise)", noiseAuto, string(bundle.Box), string(bundle.L1Ball), string(bundle.Ball))
 	f.OptionalNumber(&o.radius, "radius", shell.Rule{Want: "a number from 1e-6 to 1e6", OK: func(v float64) bool { return v >= 1e-6 && v <= 1e6 }},

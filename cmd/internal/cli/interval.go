@@ -84,7 +84,7 @@ of at least --level. Of privatize --categories give the same --categories and
 			return shell.About("column", "", shell.Want("a name from the header, with --categories"))
 		}
 		if o.column == "" && o.value != "" {
-			o.number, err = shell.ParseNumber(o.value, shell.Rule{Want: "a finite number", OK: func(float64) bool { return true }})
+			o.number, err = shell.ParseNumber(o.value, shell.Any("a finite number"))
 		}
 		return shell.About("value", o.value, err)
 	})

@@ -122,14 +122,8 @@ decoder and the task, as JSON, NumPy arrays and tables (docs/bundle-format.md).`
 }
 
 func (o *latentDesignOptions) promiseFlags(f *shell.Flags) {
-	f.Number(&o.problem.Epsilon, "epsilon", shell.Rule{
-		Want: fmt.Sprintf("a number above 0, at most %d", proof.MaxEpsilon),
-		OK:   func(v float64) bool { return v > 0 && v <= proof.MaxEpsilon },
-	}, "epsilon of a person's release, without unit: above 0, at most 100")
-	f.OptionalNumber(&o.problem.Delta, "delta", shell.Rule{
-		Want: "0, or a number from 1e-10 to 0.5",
-		OK:   func(v float64) bool { return v == 0 || v >= 1e-10 && v <= 0.5 },
-	}, "delta of a person's release, a probability: 0, or from 1e-10 to 0.5")
+	f.Number(&o.problem.Epsilon, "epsilon", shell.AtMost("a number", proof.MaxEpsilon), "epsilon of a person's release, without unit: above 0, at most 100")
+	f.OptionalNumber(&o.problem.Delta, "delta", deltaOfPerson, "delta of a person's release, a probability: 0, or from 1e-10 to 0.5")
 }
 
 func (o *latentDesignOptions) domainFlags(f *shell.Flags) {

@@ -108,15 +108,11 @@ func newLearnOptions(s *shell.Streams) *learnOptions {
 // flags adds the flags that all learners have.
 func (o *learnOptions) flags(cmd *cobra.Command) *shell.Flags {
 	f := shell.NewFlags(cmd)
-	f.File(&o.data, "data", "CSV file of the records to learn from, with a header, - for standard input; perhaps compressed with gzip or zstd", vectorFiles...)
-	f.Require(&o.data, "data", "a CSV file")
-	f.File(&o.schema, "schema", "schema file: what is public about records (see learn schema)", "json")
-	f.Require(&o.schema, "schema", "a file such as learn schema drafts")
+	f.RequiredFile(&o.data, "data", "a CSV file", "CSV file of the records to learn from, with a header, - for standard input; perhaps compressed with gzip or zstd", vectorFiles...)
+	f.RequiredFile(&o.schema, "schema", "a file such as learn schema drafts", "schema file: what is public about records (see learn schema)", "json")
 	f.String(&o.target, "target", "column of the class, as in the schema; only to be sure")
 	f.Delimiter(&o.csv)
-	epsilon := f.OptionalNumber(&o.budget.Epsilon, "epsilon", shell.Rule{
-		Want: fmt.Sprintf("a number above 0, at most %d", learn.MaxEpsilon), OK: func(v float64) bool { return v > 0 && v <= learn.MaxEpsilon },
-	}, fmt.Sprintf("epsilon of the model, all releases together, without unit: above 0, at most %d", learn.MaxEpsilon))
+	epsilon := f.OptionalNumber(&o.budget.Epsilon, "epsilon", shell.AtMost("a number", learn.MaxEpsilon), fmt.Sprintf("epsilon of the model, all releases together, without unit: above 0, at most %d", learn.MaxEpsilon))
 	delta := f.OptionalNumber(&o.budget.Delta, "delta", shell.Delta, "delta of the model, all releases together, a probability: "+shell.Delta.Want)
 	f.Word(&o.budget.Neighbors, "neighbors", "word", "what is hidden: add-remove (that a record is there) or replace (what it is), which costs twice as much", dp.AddRemove, dp.Replace)
 	var kinds []string
@@ -282,7 +278,7 @@ func (o *learnOptions) learn(ctx context.Context, l learner, releases int, book 
 	r, err := account.Once(ctx, keeper, charge, func(before []account.Cost) ([]account.Cost, func(context.Context) ([]byte, error), error) {
 		noise, err := o.noise(ctx, releases, before)
 		if err != nil {
-			return nil, nil, learnFailure(err)
+			return nil, nil, shell.Invalid("noisewright learn --help", err)
 		}
 		switch {
 		case book != nil:
@@ -294,7 +290,7 @@ func (o *learnOptions) learn(ctx context.Context, l learner, releases int, book 
 		return noise.Costs(), func(ctx context.Context) ([]byte, error) { return o.draw(ctx, l, data, noise) }, nil
 	})
 	if err != nil {
-		return nil, nil, learnFailure(err)
+		return nil, nil, shell.Invalid("noisewright learn --help", err)
 	}
 	if book == nil {
 		return r.Answer, nil, nil
@@ -348,15 +344,6 @@ func (o *learnOptions) draw(ctx context.Context, l learner, data *learn.Data, no
 	var b bytes.Buffer
 	err = (&learn.Model{Schema: data.Schema(), Guarantee: r.Guarantee(), Classifier: c}).Encode(&b)
 	return b.Bytes(), err
-}
-
-// learnFailure is the failure of finding noise or of learning.
-func learnFailure(err error) error {
-	var f *shell.Failure
-	if !errors.As(err, &f) && errors.Is(err, dp.ErrInvalid) {
-		return shell.BadInput("noisewright learn --help", err)
-	}
-	return err
 }
 
 // learnReport is what the commands that learn print with --json.
@@ -464,12 +451,8 @@ Differentially private coordinate descent for composite empirical risk minimizat
 		own.PerRound = n
 		return nil
 	})
-	f.Number(&own.StepSize, "step-size", shell.Rule{
-		Want: fmt.Sprintf("a number above 0, at most %d", learn.MaxStepSize), OK: func(v float64) bool { return v > 0 && v <= learn.MaxStepSize },
-	}, fmt.Sprintf("largest step along the mean gradient, without unit: above 0, at most %d", learn.MaxStepSize))
-	f.Number(&own.Lambda, "lambda", shell.Rule{
-		Want: "a number above 0, at most 1", OK: func(v float64) bool { return v > 0 && v <= 1 },
-	}, "weight of the sum of the coefficients' magnitudes beside the mean loss: above 0, at most 1")
+	f.Number(&own.StepSize, "step-size", shell.AtMost("a number", learn.MaxStepSize), fmt.Sprintf("largest step along the mean gradient, without unit: above 0, at most %d", learn.MaxStepSize))
+	f.Number(&own.Lambda, "lambda", shell.AtMost("a number", 1), "weight of the sum of the coefficients' magnitudes beside the mean loss: above 0, at most 1")
 	return f.Run(func(ctx context.Context) error {
 		return o.run(ctx, learner{
 			kind:       "logistic",

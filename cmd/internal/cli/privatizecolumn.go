@@ -168,7 +168,7 @@ func readClip(settings map[string]string) (*interval, error) {
 		return nil, nil //nolint:nilnil // no range
 	}
 	end := func(name, with, text string) (float64, error) {
-		v, err := shell.ParseNumber(text, shell.Rule{Want: "a finite number, together with " + with, OK: func(float64) bool { return true }})
+		v, err := shell.ParseNumber(text, shell.Any("a finite number, together with "+with))
 		return v, shell.About(name, text, err)
 	}
 	lower, lowerErr := end("lower", "upper", lowerText)

@@ -187,10 +187,9 @@ func (o *releaseOptions) valueFlags(f *shell.Flags) {
 
 func (o *releaseOptions) dataFlags(f *shell.Flags) {
 	q := &o.query
-	f.File(&o.data, "data", "CSV file with a header, - for standard input; perhaps compressed with gzip or zstd", "csv", "gz", "zst")
-	f.Require(&o.data, "data", "a CSV file")
+	f.RequiredFile(&o.data, "data", "a CSV file", "CSV file with a header, - for standard input; perhaps compressed with gzip or zstd", "csv", "gz", "zst")
 	f.Delimiter(&o.csv)
-	number := shell.Rule{Want: "a finite number, in the units of the column", OK: func(float64) bool { return true }}
+	number := shell.Any("a finite number, in the units of the column")
 	switch q.Kind { //nolint:exhaustive // others have no column
 	case release.Sum, release.Mean, release.Quantile:
 		f.String(&q.Column, "column", "column of the values")
@@ -275,7 +274,7 @@ func (o *releaseOptions) run(ctx context.Context) error {
 		return find(ctx, p, uses)
 	})
 	if err != nil {
-		return releaseFailure(err)
+		return shell.Invalid("noisewright release --help", err)
 	}
 	report := &releaseReport{shell.Schema, *answer}
 	encode := func(w io.Writer) error {
@@ -415,15 +414,6 @@ func ledgerRow(e *release.Entry) shell.Row {
 		text += "; answered from the ledger, at no cost"
 	}
 	return shell.Row{"ledger", text}
-}
-
-// releaseFailure is the failure of a plan.
-func releaseFailure(err error) error {
-	var f *shell.Failure
-	if !errors.As(err, &f) && errors.Is(err, dp.ErrInvalid) {
-		return shell.BadInput("noisewright release --help", err)
-	}
-	return err
 }
 
 func (o *releaseOptions) rows(r *releaseReport) []shell.Row {

@@ -91,17 +91,17 @@ const maxLaws = 41
 // digits are those of bounds that are shown.
 const digits = 7
 
-// Up is a bound from above.
-func Up(r *big.Rat) Bound {
+// up is a bound from above.
+func up(r *big.Rat) Bound {
 	return Bound{short(exact.DecimalUp(r, digits)), min(exact.FloatUp(r), math.MaxFloat64)}
 }
 
-// FloatUp is Up of a float64 that is a bound from above: its text, read back, is not below it.
+// FloatUp is up of a float64 that is a bound from above: its text, read back, is not below it.
 // It is nil if it is not finite.
-func FloatUp(x float64) *Bound { return ofFloat(x, Up) }
+func FloatUp(x float64) *Bound { return ofFloat(x, up) }
 
 // FloatDown is FloatUp for a bound from below.
-func FloatDown(x float64) *Bound { return ofFloat(x, Down) }
+func FloatDown(x float64) *Bound { return ofFloat(x, down) }
 
 func ofFloat(x float64, round func(*big.Rat) Bound) *Bound {
 	r := new(big.Rat).SetFloat64(x)
@@ -116,8 +116,8 @@ func ofFloat(x float64, round func(*big.Rat) Bound) *Bound {
 	return &b
 }
 
-// Down is a bound from below.
-func Down(r *big.Rat) Bound { return Bound{short(exact.DecimalDown(r, digits)), exact.FloatDown(r)} }
+// down is a bound from below.
+func down(r *big.Rat) Bound { return Bound{short(exact.DecimalDown(r, digits)), exact.FloatDown(r)} }
 
 // short writes a decimal of few digits as numbers of its size are written elsewhere, with
 // the same digits.
@@ -155,14 +155,14 @@ func New(v proof.Proven) *Portrait {
 	privacy := m.Privacy()
 	p := &Portrait{
 		Kind: of.kind, Name: of.file, Epsilon: privacy.Epsilon, Delta: privacy.Delta, Loss: "costs", LossUnit: "in the units of the costs",
-		Expected: Up(b.Loss), Bound: Down(b.LowerBound), Gap: gap(b),
+		Expected: up(b.Loss), Bound: down(b.LowerBound), Gap: gap(b),
 	}
 	if b.Worst != nil {
-		worst := Up(b.Worst)
+		worst := up(b.Worst)
 		p.Worst = &worst
 	}
 	p.add("epsilon", "%v", privacy.Epsilon)
-	p.add("delta", "%v promised, %s certified", privacy.Delta, Up(b.Delta).Text)
+	p.add("delta", "%v promised, %s certified", privacy.Delta, up(b.Delta).Text)
 	if privacy.Sensitivity > 0 {
 		p.add("sensitivity", "%v", privacy.Sensitivity)
 	}
@@ -318,7 +318,7 @@ func (p *Portrait) randomizer(v *local.Verified) {
 		}
 	} else {
 		p.add("range", "%v to %v, %s values", s.Values.Lower, s.Values.Upper, s.Values.Kind)
-		p.add("bias", "%s at most", Up(v.Certificate().Bias).Text)
+		p.add("bias", "%s at most", up(v.Certificate().Bias).Text)
 	}
 	p.add("answers", "%d", max(len(s.Answers), len(p.Laws.Labels)))
 	for _, i := range some(len(s.Rows)) {
