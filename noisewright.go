@@ -103,7 +103,7 @@ func Save(path string, v *Verified) error {
 
 // Load reads a table from a regular file and proves it again. The error wraps
 // proof.ErrNotPrivate or proof.ErrFalseClaim if the proof fails, proof.ErrWork if it
-// would take more than proof.DefaultWork, which tables.Table.VerifyContext can allow,
+// would take more than proof.DefaultWork, which proof.Verify can allow,
 // proof.ErrFormat or dp.ErrInvalid if the file is no table, or is that of the file system.
 func Load(path string) (*Verified, error) {
 	t, err := tables.ReadFile(path)
@@ -144,5 +144,5 @@ func Release(ctx context.Context, l account.Ledger, data any, q Query) (*Answer,
 
 // noise keeps, while the process lives, what it designed for releases.
 var noise = sync.OnceValues(func() (release.Source, error) {
-	return release.Tables(release.TablesOptions{Design: design})
+	return release.Tables{Design: design}.Source()
 })

@@ -18,11 +18,8 @@ import (
 // far.
 type Release struct {
 	PLD   *PrivacyLossDistribution
-	Times int // from 1 to MaxReleases
+	Times int // from 1 to tables.MaxReleases
 }
-
-// MaxReleases bounds the number of releases of one composition.
-const MaxReleases = tables.MaxReleases
 
 // Bounds brackets a number: Upper is a proven upper bound, a claim that holds,
 // and Lower a proven lower bound, how much of it the mechanisms really cost.
@@ -68,8 +65,8 @@ func Compose(releases []Release, o Options) (*Composition, error) {
 		if r.PLD == nil {
 			bad.Bad(fmt.Sprintf("privacy loss distribution of release %d", i+1), "<nil>", "one")
 		}
-		if r.Times < 1 || r.Times > MaxReleases || c.count+r.Times > MaxReleases {
-			bad.Badf(fmt.Sprintf("times of release %d", i+1), r.Times, "1 to %d, and no more in all", MaxReleases)
+		if r.Times < 1 || r.Times > tables.MaxReleases || c.count+r.Times > tables.MaxReleases {
+			bad.Badf(fmt.Sprintf("times of release %d", i+1), r.Times, "1 to %d, and no more in all", tables.MaxReleases)
 			continue
 		}
 		c.count += r.Times

@@ -11,6 +11,7 @@ import (
 	"github.com/noisewright/noisewright/dp"
 	"github.com/noisewright/noisewright/internal/check"
 	"github.com/noisewright/noisewright/internal/exact"
+	"github.com/noisewright/noisewright/tables"
 )
 
 // ErrExceeded marks costs that do not fit in a total beside what was charged before.
@@ -142,7 +143,7 @@ func (b *Budget) composed(ctx context.Context, costs []Cost, limit float64) (flo
 	switch n := uses(costs); {
 	case n == 0:
 		return 0, nil
-	case n > MaxReleases:
+	case n > tables.MaxReleases:
 		return least, nil
 	}
 	if epsilon, delta := sums(costs); delta.Cmp(exact.Rational(b.total.Delta)) <= 0 {
@@ -221,7 +222,7 @@ func (b *Budget) Left(ctx context.Context, delta float64) (float64, error) {
 // leftWidth is how far below the truth, relatively, Left may be.
 const leftWidth = 1e-4
 
-// LeftTimes returns how many more uses of the mechanism fit, at most MaxReleases; cost.Times
+// LeftTimes returns how many more uses of the mechanism fit, at most tables.MaxReleases; cost.Times
 // is not used. It composes some 2·log2 of that many times. The error wraps dp.ErrInvalid for a
 // bad cost.
 func (b *Budget) LeftTimes(ctx context.Context, cost Cost) (int, error) {
@@ -239,7 +240,7 @@ func (b *Budget) LeftTimes(ctx context.Context, cost Cost) (int, error) {
 		if err != nil {
 			return 0, err
 		}
-		if !ok { // at the latest of more than MaxReleases
+		if !ok { // at the latest of more than tables.MaxReleases
 			break
 		}
 		lo, hi = hi, 2*hi

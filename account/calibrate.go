@@ -15,7 +15,7 @@ import (
 // together: Epsilon > 0, 0 <= Delta < 1.
 type Target struct {
 	dp.Problem
-	Releases int // from 1 to MaxReleases
+	Releases int // from 1 to tables.MaxReleases
 }
 
 func (t Target) validate() error {
@@ -24,8 +24,8 @@ func (t Target) validate() error {
 	if t.Epsilon == 0 {
 		bad.Bad("epsilon", t.Epsilon, "a finite number > 0")
 	}
-	if t.Releases < 1 || t.Releases > MaxReleases {
-		bad.Badf("releases", t.Releases, "1 to %d", MaxReleases)
+	if t.Releases < 1 || t.Releases > tables.MaxReleases {
+		bad.Badf("releases", t.Releases, "1 to %d", tables.MaxReleases)
 	}
 	return bad.Err()
 }
@@ -186,7 +186,7 @@ func (t Target) designs(design Designer, gap float64) maker {
 		if err := answers(table.Mechanism().Problem(), t.single(epsilon, delta)); err != nil {
 			return nil, err
 		}
-		pld, err := Table(table.Mechanism())
+		pld, err := LossOf(table.Mechanism())
 		if err != nil {
 			return nil, err
 		}

@@ -33,16 +33,18 @@ type laws struct {
 // couple is a pair of laws P and Q, Q moved by so many answers.
 type couple struct{ p, q, shift int }
 
-// LossOf is a release of one answer of a mechanism of whatever form. It trusts the laws of the
-// mechanism and which inputs are neighbors, and nothing that it claims: what does not verify is
-// accounted for as what it is.
+// LossOf is a release of one answer of a mechanism of whatever form; of a table, one of noise
+// drawn from it, for the sensitivity it promises. It trusts the weights of the mechanism and
+// which inputs are neighbors, and nothing that it claims: what does not verify is accounted for
+// as what it is.
 //
-// The error wraps [dp.ErrInvalid] if there is no mechanism, or for noise from a table that
-// [Table] does not take, and proof.ErrWork if checking it takes more than proof.DefaultWork
-// and was not done before, or if it has too many laws.
+// The error wraps [dp.ErrInvalid] if there is no mechanism, or for a table whose cells do not
+// cover its sensitivity or that has a tail that is not purely private; and proof.ErrWork if
+// checking it takes more than proof.DefaultWork and was not done before, or if it has too many
+// laws, or too many cells, of a tail those that matter, for so many shifts.
 func LossOf(m proof.Mechanism) (*PrivacyLossDistribution, error) {
 	if t, ok := m.(*tables.Table); ok {
-		return Table(t)
+		return lossOfTable(t)
 	}
 	c, ok := m.(proof.Channel)
 	if !ok {

@@ -80,7 +80,7 @@ func (t Target) shape(ctx context.Context, exponent float64) (*release, error) {
 			return nil, err
 		}
 		// What a table promises steers its grid of losses, and so the bound a little.
-		if r.pld, err = Table(r.table.Mechanism()); err != nil {
+		if r.pld, err = LossOf(r.table.Mechanism()); err != nil {
 			return nil, err
 		}
 		if r.composed, err = t.compose(r.pld, 0); err != nil || r.composed.Upper <= t.Epsilon {
@@ -101,7 +101,7 @@ func (t Target) shapeOf(ctx context.Context, exponent, scale, width float64) (*r
 		return nil, err
 	}
 	r := &release{exponent: exponent}
-	if r.pld, err = Table(table.Mechanism()); err != nil {
+	if r.pld, err = LossOf(table.Mechanism()); err != nil {
 		return nil, err
 	}
 	r.composed, err = t.compose(r.pld, width)

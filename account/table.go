@@ -46,15 +46,8 @@ const (
 	maxUnrolled = 1 << 20
 )
 
-// Table is a release of noise drawn from the table, for the sensitivity it
-// promises. It trusts the weights and nothing the table claims: a table whose
-// claims do not verify is accounted for as what it is.
-//
-// The error wraps [dp.ErrInvalid] if there is no table, its cells do not cover its
-// sensitivity, or it has a tail that is not purely private; and proof.ErrWork if checking it
-// takes more than proof.DefaultWork and was not done before, or if it has too many
-// cells, of a tail those that matter, for so many shifts.
-func Table(t *tables.Table) (*PrivacyLossDistribution, error) {
+// lossOfTable is LossOf of a table.
+func lossOfTable(t *tables.Table) (*PrivacyLossDistribution, error) {
 	if t == nil || t.Loss() == nil {
 		return nil, check.Field("account", "table", "none", "one made by New or Decode of package tables")
 	}

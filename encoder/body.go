@@ -9,6 +9,7 @@ import (
 
 	"github.com/noisewright/noisewright/internal/check"
 	"github.com/noisewright/noisewright/latent/bundle"
+	"github.com/noisewright/noisewright/noise"
 )
 
 // Matrix is a dense matrix by rows, of which Stride is Cols.
@@ -26,9 +27,9 @@ type Body struct {
 // noise, the ball for Gaussian and spherical noise, the box for all others.
 func BestDomain(kind bundle.Kind) bundle.Domain {
 	switch kind {
-	case bundle.Laplace:
+	case noise.Laplace:
 		return bundle.L1Ball
-	case bundle.Gaussian, bundle.Spherical:
+	case noise.Gaussian, bundle.Spherical:
 		return bundle.Ball
 	default:
 		return bundle.Box

@@ -14,6 +14,7 @@ import (
 	"github.com/noisewright/noisewright/local"
 	"github.com/noisewright/noisewright/loss"
 	"github.com/noisewright/noisewright/lp"
+	"github.com/noisewright/noisewright/noise"
 	"github.com/noisewright/noisewright/tables"
 )
 
@@ -42,7 +43,7 @@ type perCoordinate struct {
 
 func newPerCoordinate(ctx context.Context, b base, design Design) (Noise, error) {
 	p := b.promise
-	if b.kind == bundle.Staircase || design == nil || p.Delta == 0 {
+	if b.kind == noise.Staircase || design == nil || p.Delta == 0 {
 		design, p.Delta = pure, 0
 	}
 	t, composition, err := latent.EqualTable(ctx, p, b.body.Coordinates, 2*b.body.Radius, design)
@@ -186,7 +187,7 @@ func newUnbiased(ctx context.Context, b base) (Noise, error) {
 }
 
 func (m *randomized) Install(s *bundle.Spec) {
-	m.install(s, bundle.Basic)
+	m.install(s, m.kind.Composition())
 	s.Randomizers, s.RandomizerOf = slices.Clone(m.randomizers), make([]int, m.body.Coordinates)
 	for i := range s.RandomizerOf {
 		s.RandomizerOf[i] = min(i, len(m.randomizers)-1)

@@ -9,12 +9,13 @@ import (
 	"github.com/noisewright/noisewright/encoder"
 	"github.com/noisewright/noisewright/latent"
 	"github.com/noisewright/noisewright/latent/bundle"
+	"github.com/noisewright/noisewright/noise"
 )
 
 // Noise to train with, and the proof of the bundle that it comes into.
 func Example() {
 	body := encoder.Body{Domain: bundle.L1Ball, Radius: 1, Coordinates: 2}
-	noise, err := encoder.NewNoise(context.Background(), bundle.Laplace, body, bundle.Promise{Epsilon: 2}, nil)
+	noise, err := encoder.NewNoise(context.Background(), noise.Laplace, body, bundle.Promise{Epsilon: 2}, nil)
 	if err != nil {
 		log.Fatal(err)
 	}

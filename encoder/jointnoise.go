@@ -3,50 +3,39 @@ package encoder
 import (
 	"math"
 	"math/rand/v2"
+	"slices"
 
 	"github.com/noisewright/noisewright/internal/check"
 	"github.com/noisewright/noisewright/latent/bundle"
-	"github.com/noisewright/noisewright/tables"
+	"github.com/noisewright/noisewright/noise"
 )
 
 // joint is noise by the distance of two points of the body.
 type joint struct {
 	base
-	table *tables.Table // nil for spherical noise
-	tau   float64       // of a bundle
-	scale float64       // of the law: of Laplace and spherical noise, or the standard deviation
+	spec  bundle.Spec // its part about the noise
+	scale float64     // of the law: of Laplace and spherical noise, or the standard deviation
 }
 
 func newJoint(b base) (Noise, error) {
 	j := &joint{base: b}
-	var err error
-	switch p, axes := b.promise, b.body.axes(); b.kind {
-	case bundle.Laplace:
-		if j.table, err = bundle.LaplaceTable(p.Epsilon, b.body.Domain, axes); err == nil {
-			// A step of the grid costs the table's own epsilon.
-			step, _ := j.table.Grid().Step().Float64() // exact: a power of two
-			j.scale = step / j.table.Privacy().Epsilon
-		}
-	case bundle.Gaussian:
-		j.table, j.tau, err = bundle.GaussianTable(p.Epsilon, p.Delta, b.body.Domain, axes)
-		j.scale = j.tau
-	default:
-		j.tau, err = bundle.SphericalScale(p.Epsilon, b.body.Domain, axes)
-		j.scale = j.tau
-	}
-	if err != nil {
+	b.install(&j.spec, "")
+	if err := j.spec.Calibrate(); err != nil {
 		return nil, check.Errorf("encoder", nil, "%w", err)
+	}
+	j.scale = j.spec.Tau
+	if b.kind == noise.Laplace {
+		// A step of the grid costs the table's own epsilon.
+		t := j.spec.Tables[0]
+		step, _ := t.Grid().Step().Float64() // exact: a power of two
+		j.scale = step / t.Privacy().Epsilon
 	}
 	return j, nil
 }
 
 func (j *joint) Install(s *bundle.Spec) {
-	composition := map[bundle.Kind]bundle.Composition{bundle.Laplace: bundle.L1, bundle.Gaussian: bundle.L2, bundle.Spherical: bundle.Norm}
-	j.install(s, composition[j.kind])
-	s.Tau = j.tau
-	if j.table != nil {
-		s.Tables, s.TableOf = []*tables.Table{j.table}, make([]int, j.body.Coordinates)
-	}
+	j.install(s, j.spec.Composition)
+	s.Tau, s.Tables, s.TableOf = j.spec.Tau, slices.Clone(j.spec.Tables), slices.Clone(j.spec.TableOf)
 }
 
 func (j *joint) Release(dst, u []float64, r *rand.Rand) {
@@ -58,11 +47,11 @@ func (j *joint) Release(dst, u []float64, r *rand.Rand) {
 
 func (j *joint) row(dst, u []float64, r *rand.Rand) {
 	switch j.kind {
-	case bundle.Laplace:
+	case noise.Laplace:
 		for i, x := range u {
 			dst[i] = x + math.Copysign(j.scale*exponential(r), r.Float64()-0.5)
 		}
-	case bundle.Gaussian:
+	case noise.Gaussian:
 		for i, x := range u {
 			dst[i] = x + j.scale*r.NormFloat64()
 		}

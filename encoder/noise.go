@@ -10,6 +10,7 @@ import (
 	"github.com/noisewright/noisewright/dp"
 	"github.com/noisewright/noisewright/internal/check"
 	"github.com/noisewright/noisewright/latent/bundle"
+	"github.com/noisewright/noisewright/noise"
 	"github.com/noisewright/noisewright/proof"
 	"github.com/noisewright/noisewright/tables"
 )
@@ -39,8 +40,8 @@ type Design func(ctx context.Context, p dp.Problem) (*tables.Verified, error)
 
 // kinds are what NewNoise makes.
 var kinds = []bundle.Kind{
-	bundle.Laplace, bundle.Gaussian, bundle.Spherical, // joint: by the distance of two points of the body
-	bundle.Designed, bundle.Staircase, bundle.Local, bundle.LocalUnbiased, // per coordinate
+	noise.Laplace, noise.Gaussian, bundle.Spherical, // joint: by the distance of two points of the body
+	bundle.Designed, noise.Staircase, bundle.Local, bundle.LocalUnbiased, // per coordinate
 	bundle.None,
 }
 
@@ -67,9 +68,9 @@ func NewNoise(ctx context.Context, kind bundle.Kind, body Body, promise bundle.P
 	}
 	base := base{kind, body, promise}
 	switch kind {
-	case bundle.Laplace, bundle.Gaussian, bundle.Spherical:
+	case noise.Laplace, noise.Gaussian, bundle.Spherical:
 		return newJoint(base)
-	case bundle.Designed, bundle.Staircase:
+	case bundle.Designed, noise.Staircase:
 		return newPerCoordinate(ctx, base, design)
 	case bundle.Local:
 		return Fit(base.uniform(), base.evenly())
@@ -84,7 +85,7 @@ func validate(kind bundle.Kind, body Body, promise bundle.Promise) error {
 	c.Add(body.Validate())
 	c.Want(promise.Epsilon > 0 && promise.Epsilon <= proof.MaxEpsilon, "epsilon", promise.Epsilon, "a number above 0 and at most %d", proof.MaxEpsilon)
 	c.Delta("delta", promise.Delta)
-	c.Want(kind != bundle.Gaussian || promise.Delta != 0, "delta", promise.Delta, "a number above 0 for gaussian noise, which is never private without")
+	c.Want(kind != noise.Gaussian || promise.Delta != 0, "delta", promise.Delta, "a number above 0 for gaussian noise, which is never private without")
 	return c.Err()
 }
 
@@ -112,5 +113,5 @@ func (none) Kind() bundle.Kind { return bundle.None }
 func (none) Release(dst, u []float64, _ *rand.Rand) { copy(dst, u) }
 
 func (n none) Install(s *bundle.Spec) {
-	base{bundle.None, n.body, bundle.Promise{Epsilon: math.Inf(1)}}.install(s, bundle.NoComposition)
+	base{bundle.None, n.body, bundle.Promise{Epsilon: math.Inf(1)}}.install(s, bundle.None.Composition())
 }

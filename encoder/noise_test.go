@@ -17,6 +17,7 @@ import (
 	"github.com/noisewright/noisewright/latent"
 	"github.com/noisewright/noisewright/latent/bundle"
 	"github.com/noisewright/noisewright/loss"
+	"github.com/noisewright/noisewright/noise"
 	"github.com/noisewright/noisewright/proof"
 	"github.com/noisewright/noisewright/sampler"
 	"github.com/noisewright/noisewright/tables"
@@ -72,7 +73,7 @@ func TestNoiseIsProved(t *testing.T) {
 		{bundle.Promise{Epsilon: 100, Delta: 1e-6}, domains[2:], one},
 	} {
 		for _, kind := range private {
-			if kind == bundle.Gaussian && (c.promise.Delta == 0 || c.promise.Epsilon == 100) { // TestNoiseRefuses
+			if kind == noise.Gaussian && (c.promise.Delta == 0 || c.promise.Epsilon == 100) { // TestNoiseRefuses
 				continue
 			}
 			for _, domain := range c.domains {
@@ -100,7 +101,7 @@ func proved(t *testing.T, kind bundle.Kind, body Body, promise bundle.Promise) {
 	// Designs for a coordinate end at an epsilon of 20, unbiased ones of 8.
 	most := float64(proof.MaxEpsilon)
 	switch kind {
-	case bundle.Designed, bundle.Staircase:
+	case bundle.Designed, noise.Staircase:
 		most = 20 * float64(body.Coordinates)
 	case bundle.LocalUnbiased:
 		most = mostUnbiasedEpsilon * float64(body.Coordinates)
@@ -147,7 +148,7 @@ func TestReleaseIsThatOfTheBundle(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			p, err := bundle.NewDeterministicPrivatizer(v, [32]byte{1}, sampler.Options{})
+			p, err := v.NewDeterministicPrivatizer([32]byte{1}, sampler.Options{})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -285,7 +286,7 @@ func TestFit(t *testing.T) {
 	if _, err := Fit(n, Matrix{Rows: 1, Cols: 1, Stride: 1, Data: []float64{0}}); !errors.Is(err, dp.ErrInvalid) {
 		t.Errorf("encodings of another width: %v", err)
 	}
-	laplace, err := NewNoise(t.Context(), bundle.Laplace, body, bundle.Promise{Epsilon: 2}, nil)
+	laplace, err := NewNoise(t.Context(), noise.Laplace, body, bundle.Promise{Epsilon: 2}, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -318,17 +319,17 @@ func TestNoiseRefuses(t *testing.T) {
 		want    string
 	}{
 		{"magic", good, bundle.Promise{Epsilon: 1}, `noise = "magic", want one of`},
-		{bundle.Laplace, good, bundle.Promise{}, "epsilon = 0, want a number above 0"},
-		{bundle.Laplace, good, bundle.Promise{Epsilon: math.NaN()}, "epsilon = NaN, want a number above 0"},
-		{bundle.Laplace, good, bundle.Promise{Epsilon: 101}, "epsilon = 101, want a number above 0 and at most 100"},
-		{bundle.Laplace, good, bundle.Promise{Epsilon: 1, Delta: 1}, "delta = 1, want a probability, at least 0 and below 1"},
-		{bundle.Gaussian, good, bundle.Promise{Epsilon: 1}, "delta = 0, want a number above 0 for gaussian noise"},
-		{bundle.Laplace, Body{bundle.Bounds, 1, 2}, bundle.Promise{Epsilon: 1}, `domain = "bounds", want box, l1-ball or ball`},
+		{noise.Laplace, good, bundle.Promise{}, "epsilon = 0, want a number above 0"},
+		{noise.Laplace, good, bundle.Promise{Epsilon: math.NaN()}, "epsilon = NaN, want a number above 0"},
+		{noise.Laplace, good, bundle.Promise{Epsilon: 101}, "epsilon = 101, want a number above 0 and at most 100"},
+		{noise.Laplace, good, bundle.Promise{Epsilon: 1, Delta: 1}, "delta = 1, want a probability, at least 0 and below 1"},
+		{noise.Gaussian, good, bundle.Promise{Epsilon: 1}, "delta = 0, want a number above 0 for gaussian noise"},
+		{noise.Laplace, Body{bundle.Bounds, 1, 2}, bundle.Promise{Epsilon: 1}, `domain = "bounds", want box, l1-ball or ball`},
 		{bundle.None, Body{bundle.Box, 0, 2}, bundle.Promise{}, "radius = 0, want a number from 1e-06"},
-		{bundle.Laplace, Body{bundle.Box, 1, 0}, bundle.Promise{Epsilon: 1}, "coordinates = 0, want 1 to 4096"},
+		{noise.Laplace, Body{bundle.Box, 1, 0}, bundle.Promise{Epsilon: 1}, "coordinates = 0, want 1 to 4096"},
 		{bundle.LocalUnbiased, good, bundle.Promise{Epsilon: 1e-4}, "epsilon = 5e-05, want"},
-		{bundle.Gaussian, good, bundle.Promise{Epsilon: 1e-4, Delta: 1e-6}, "scale of the noise = "},
-		{bundle.Gaussian, good, bundle.Promise{Epsilon: 100, Delta: 1e-6}, "epsilon = 100 is too large for Gaussian noise"},
+		{noise.Gaussian, good, bundle.Promise{Epsilon: 1e-4, Delta: 1e-6}, "scale of the noise = "},
+		{noise.Gaussian, good, bundle.Promise{Epsilon: 100, Delta: 1e-6}, "epsilon = 100 is too large for Gaussian noise"},
 	} {
 		if _, err := NewNoise(t.Context(), c.kind, c.body, c.promise, truncated); !errors.Is(err, dp.ErrInvalid) || !strings.Contains(err.Error(), c.want) {
 			t.Errorf("%v: %v, want %q", c, err, c.want)

@@ -26,7 +26,7 @@ type channel interface {
 // channels returns those of the coordinates of a bundle of the content s.
 func channels(s *bundle.Spec) []channel {
 	var list []channel
-	if z := len(s.Axes); s.Composition == bundle.Norm {
+	if z := len(s.Axes); s.Noise == bundle.Spherical {
 		return slices.Repeat([]channel{newSphericalChannel(s.Tau, z)}, z)
 	}
 	for _, k := range s.RandomizerOf {

@@ -14,6 +14,7 @@ import (
 	"github.com/noisewright/noisewright/latent/internal/blocks"
 	"github.com/noisewright/noisewright/local"
 	"github.com/noisewright/noisewright/loss"
+	"github.com/noisewright/noisewright/noise"
 	"github.com/noisewright/noisewright/sampler"
 	"github.com/noisewright/noisewright/tables"
 	"github.com/noisewright/noisewright/tables/shapes"
@@ -22,8 +23,8 @@ import (
 // What additive says of probabilities agrees with the exact quantiles of tables, with and
 // without cells of several points, an atom and a tail.
 func TestAdditiveAgreesWithQuantiles(t *testing.T) {
-	laplace, err := bundle.LaplaceTable(2, bundle.Box, []float64{0.3, 0.2})
-	if err != nil {
+	joint := bundle.Spec{Noise: noise.Laplace, Promise: bundle.Promise{Epsilon: 2}, Domain: bundle.Box, Axes: []float64{0.3, 0.2}}
+	if err := joint.Calibrate(); err != nil {
 		t.Fatal(err)
 	}
 	cut, err := cutLaplace(t.Context(), 1, 0.01)
@@ -34,7 +35,7 @@ func TestAdditiveAgreesWithQuantiles(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for name, table := range map[string]*tables.Table{"laplace": laplace, "cut": cut, "staircase": staircase.Mechanism()} {
+	for name, table := range map[string]*tables.Table{"laplace": joint.Tables[0], "cut": cut, "staircase": staircase.Mechanism()} {
 		a := newAdditive(table)
 		for _, p := range []float64{1e-9, 1e-4, 0.03, 0.2, 0.4, 0.5, 0.7, 0.9, 0.999, 1 - 1e-7} {
 			q, err := table.Quantile(p)
@@ -58,12 +59,12 @@ func TestChannelsAgreeWithDraws(t *testing.T) {
 	r := rand.New(rand.NewPCG(8, 0))
 	p := named(Problem{Data: randomData(r, 300, 4), Promise: bundle.Promise{Epsilon: 6, Delta: 1e-3}, Domain: bundle.Box, Clip: 0.95})
 	res := design(t, p, Options{})
-	for _, kind := range []bundle.Kind{bundle.Local, bundle.Laplace} {
+	for _, kind := range []bundle.Kind{bundle.Local, noise.Laplace} {
 		b, err := res.Bundle(res.Best(kind))
 		if err != nil {
 			t.Fatal(err)
 		}
-		noisy, err := bundle.NewDeterministicPrivatizer(proved(t, b), [32]byte{3}, sampler.Options{})
+		noisy, err := proved(t, b).NewDeterministicPrivatizer([32]byte{3}, sampler.Options{})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -148,7 +149,7 @@ func TestLookup(t *testing.T) {
 	}
 	p := named(Problem{Data: data, Promise: bundle.Promise{Epsilon: 8, Delta: 1e-3}, Domain: bundle.Box, Clip: 0.98})
 	res := design(t, p, Options{Curve: testCurve(t)})
-	for _, kind := range []bundle.Kind{bundle.Local, bundle.Designed, bundle.Laplace, bundle.Gaussian} {
+	for _, kind := range []bundle.Kind{bundle.Local, bundle.Designed, noise.Laplace, noise.Gaussian} {
 		b, err := res.Bundle(res.Best(kind))
 		if err != nil {
 			t.Fatal(err)
@@ -164,7 +165,7 @@ func TestLookup(t *testing.T) {
 		if !(math.Abs(held.Affine-affine) < 0.1*affine) {
 			t.Errorf("%s: affine %g, and %g on rows held out", kind, affine, held.Affine)
 		}
-		noisy, err := bundle.NewDeterministicPrivatizer(proved(t, found), [32]byte{7}, sampler.Options{})
+		noisy, err := proved(t, found).NewDeterministicPrivatizer([32]byte{7}, sampler.Options{})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -255,7 +256,7 @@ func TestBenchmarkCoordinates(t *testing.T) {
 		free := design(t, p, Options{})
 		for z := 1; z <= 4; z++ {
 			res := design(t, p, Options{Coordinates: z})
-			for _, kind := range []bundle.Kind{bundle.Laplace, bundle.Gaussian} {
+			for _, kind := range []bundle.Kind{noise.Laplace, noise.Gaussian} {
 				c := find(t, res, kind, PrivacyAgnostic)
 				if c.Z != z {
 					t.Errorf("%s, %s: the benchmark has %d coordinates, want %d", d, kind, c.Z, z)

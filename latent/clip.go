@@ -5,6 +5,7 @@ import (
 	"math"
 
 	"github.com/noisewright/noisewright/latent/bundle"
+	"github.com/noisewright/noisewright/noise"
 )
 
 // BestClip returns the Problem.Clip, from one half to one, with which noise of the kind
@@ -20,7 +21,7 @@ func BestClip(ctx context.Context, p Problem, kind bundle.Kind) (float64, error)
 	switch kind {
 	case "":
 	case bundle.Designed, bundle.LocalUnbiased:
-		kinds = []bundle.Kind{bundle.TruncatedLaplace, bundle.Staircase}
+		kinds = []bundle.Kind{noise.TruncatedLaplace, noise.Staircase}
 	default:
 		kinds = []bundle.Kind{kind}
 	}

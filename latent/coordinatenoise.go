@@ -35,7 +35,7 @@ func (r *Result) perCoordinate(ctx context.Context, kind bundle.Kind, family bud
 			return nil, err
 		}
 		splits[z] = a
-		cs = append(cs, r.splitCandidate(kind, bundle.Basic, a, nil, l))
+		cs = append(cs, r.splitCandidate(kind, kind.Composition(), a, nil, l))
 	}
 	best, err := r.bestOf(ctx, cs)
 	if err != nil || best == nil {
@@ -48,7 +48,7 @@ func (r *Result) perCoordinate(ctx context.Context, kind bundle.Kind, family bud
 		if err != nil {
 			return nil, err
 		}
-		best = r.splitCandidate(kind, bundle.Basic, a, points, l)
+		best = r.splitCandidate(kind, kind.Composition(), a, points, l)
 		if best.Loss, err = r.loss(best); err != nil {
 			return nil, err
 		}
@@ -258,7 +258,7 @@ func (r *Result) composes(c *Candidate) (bool, error) {
 	var one *account.PrivacyLossDistribution
 	var err error
 	if c.points != nil {
-		one, err = account.Table(c.points[0].Table)
+		one, err = account.LossOf(c.points[0].Table)
 	} else {
 		one, err = account.Approximate(c.Epsilon[0], c.Delta[0])
 	}

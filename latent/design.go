@@ -14,6 +14,7 @@ import (
 	"github.com/noisewright/noisewright/latent/bundle"
 	"github.com/noisewright/noisewright/latent/internal/budget"
 	"github.com/noisewright/noisewright/local"
+	"github.com/noisewright/noisewright/noise"
 )
 
 // Options tune Design; the zero value considers every noise but the
@@ -184,10 +185,10 @@ func Design(ctx context.Context, p Problem, o Options) (*Result, error) {
 		return nil, err
 	}
 	var all []*Candidate
-	for _, kind := range []bundle.Kind{bundle.Laplace, bundle.Gaussian, bundle.Spherical, bundle.TruncatedLaplace, bundle.Staircase, bundle.Designed, bundle.Local, bundle.LocalUnbiased} {
+	for _, kind := range []bundle.Kind{noise.Laplace, noise.Gaussian, bundle.Spherical, noise.TruncatedLaplace, noise.Staircase, bundle.Designed, bundle.Local, bundle.LocalUnbiased} {
 		switch {
 		case o.Kinds != nil && !slices.Contains(o.Kinds, kind),
-			p.Delta == 0 && (kind == bundle.Gaussian || kind == bundle.TruncatedLaplace),
+			p.Delta == 0 && (kind == noise.Gaussian || kind == noise.TruncatedLaplace),
 			kind == bundle.Designed && o.Curve == nil,
 			kind == bundle.LocalUnbiased && o.Unbiased == nil:
 			continue
@@ -214,15 +215,15 @@ func Design(ctx context.Context, p Problem, o Options) (*Result, error) {
 // find returns the candidates with noise of a kind.
 func (r *Result) find(ctx context.Context, kind bundle.Kind, o *Options) ([]*Candidate, error) {
 	switch kind {
-	case bundle.Laplace:
+	case noise.Laplace:
 		return r.laplace(ctx)
-	case bundle.Gaussian:
+	case noise.Gaussian:
 		return r.gaussian(ctx)
 	case bundle.Spherical:
 		return r.spherical(ctx)
-	case bundle.TruncatedLaplace:
+	case noise.TruncatedLaplace:
 		return r.perCoordinate(ctx, kind, budget.TruncatedLaplace(), nil)
-	case bundle.Staircase:
+	case noise.Staircase:
 		return r.perCoordinate(ctx, kind, budget.Staircase(), nil)
 	case bundle.Local:
 		return r.localRandomizers(ctx, nil)
@@ -238,11 +239,11 @@ func (r *Result) find(ctx context.Context, kind bundle.Kind, o *Options) ([]*Can
 func (r *Result) drawable(c *Candidate) bool {
 	p := &r.problem
 	// What weights cost if there are as many as there can be.
-	if c.Noise != bundle.Gaussian || float64(c.Z)*(1+math.Exp(p.Epsilon))*0x1p-48 < p.Delta/10 {
+	if c.Noise != noise.Gaussian || float64(c.Z)*(1+math.Exp(p.Epsilon))*0x1p-48 < p.Delta/10 {
 		return true
 	}
-	_, _, err := bundle.GaussianTable(p.Epsilon, p.Delta, p.Domain, c.encoder.Axes)
-	return err == nil
+	s := bundle.Spec{Noise: c.Noise, Promise: p.Promise, Domain: p.Domain, Axes: c.encoder.Axes}
+	return s.Calibrate() == nil
 }
 
 // rank orders encoders of equal loss.
@@ -260,9 +261,9 @@ func bestOfEach(all []*Candidate) []*Candidate {
 		switch {
 		case a.Noise == b.Noise && difference <= 1e-12:
 			return cmp.Compare(rank(a.Encoder), rank(b.Encoder))
-		case a.Noise == bundle.Laplace && b.Noise == bundle.Spherical && difference <= 1e-9:
+		case a.Noise == noise.Laplace && b.Noise == bundle.Spherical && difference <= 1e-9:
 			return -1
-		case a.Noise == bundle.Spherical && b.Noise == bundle.Laplace && difference <= 1e-9:
+		case a.Noise == bundle.Spherical && b.Noise == noise.Laplace && difference <= 1e-9:
 			return 1
 		}
 		return cmp.Compare(a.Loss, b.Loss)

@@ -9,6 +9,7 @@ import (
 
 	"github.com/noisewright/noisewright/latent"
 	"github.com/noisewright/noisewright/latent/bundle"
+	"github.com/noisewright/noisewright/noise"
 	"github.com/noisewright/noisewright/sampler"
 )
 
@@ -35,7 +36,7 @@ func ExampleDesign() {
 	if err != nil {
 		log.Fatal(err)
 	}
-	device, err := bundle.NewPrivatizer(proof, sampler.Options{})
+	device, err := proof.NewPrivatizer(sampler.Options{})
 	if err != nil {
 		log.Fatal(err)
 	}
@@ -71,7 +72,7 @@ func ExampleBestClip() {
 		p.Clip = 1 // no row
 		if best {
 			var err error
-			if p.Clip, err = latent.BestClip(context.Background(), p, bundle.Laplace); err != nil {
+			if p.Clip, err = latent.BestClip(context.Background(), p, noise.Laplace); err != nil {
 				log.Fatal(err)
 			}
 		}
@@ -79,7 +80,7 @@ func ExampleBestClip() {
 		if err != nil {
 			log.Fatal(err)
 		}
-		fmt.Printf("clip %g: loss %.1f\n", p.Clip, r.Best(bundle.Laplace).Loss)
+		fmt.Printf("clip %g: loss %.1f\n", p.Clip, r.Best(noise.Laplace).Loss)
 	}
 	// Output:
 	// clip 1: loss 21.5

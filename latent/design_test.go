@@ -17,6 +17,7 @@ import (
 	"github.com/noisewright/noisewright/latent/bundle"
 	"github.com/noisewright/noisewright/latent/internal/budget"
 	"github.com/noisewright/noisewright/loss"
+	"github.com/noisewright/noisewright/noise"
 	"github.com/noisewright/noisewright/sampler"
 	"github.com/noisewright/noisewright/tables"
 )
@@ -111,8 +112,8 @@ func TestDesignFollowsClosedForms(t *testing.T) {
 		for _, c := range r.Candidates {
 			wantNear(t, fmt.Sprintf("%s: loss with %s noise and the %s encoder", d, c.Noise, c.Encoder), c.Loss, c.UnclippedLoss, 1e-9)
 		}
-		laplace := find(t, r, bundle.Laplace, TaskAware)
-		gaussian := find(t, r, bundle.Gaussian, TaskAware)
+		laplace := find(t, r, noise.Laplace, TaskAware)
+		gaussian := find(t, r, noise.Gaussian, TaskAware)
 		if d == bundle.Ball {
 			want, err := taskspace.Waterfill(r.Lambda, 4, 20)
 			if err != nil {
@@ -122,7 +123,7 @@ func TestDesignFollowsClosedForms(t *testing.T) {
 			if laplace.Z != want.Z {
 				t.Errorf("ball: %d coordinates, want %d", laplace.Z, want.Z)
 			}
-			wantNear(t, "ball: task-agnostic laplace", find(t, r, bundle.Laplace, TaskAgnostic).Loss, featuresLoss(t, m.Covariance, 4, 20), 1e-9)
+			wantNear(t, "ball: task-agnostic laplace", find(t, r, noise.Laplace, TaskAgnostic).Loss, featuresLoss(t, m.Covariance, 4, 20), 1e-9)
 			continue
 		}
 		split, err := budget.Split(t.Context(), r.Lambda, r.Radii, 20, 0, budget.Laplace())
@@ -140,7 +141,7 @@ func TestDesignFollowsClosedForms(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	wantNear(t, "large ball", find(t, r, bundle.Laplace, TaskAware).Loss, want.Loss, 1e-9)
+	wantNear(t, "large ball", find(t, r, noise.Laplace, TaskAware).Loss, want.Loss, 1e-9)
 	// Clip = 1 has a radius for each number of coordinates.
 	p = named(Problem{Data: data, Promise: bundle.Promise{Epsilon: 20}, Domain: bundle.Ball, Clip: 1})
 	r = design(t, p, Options{})
@@ -152,7 +153,7 @@ func TestDesignFollowsClosedForms(t *testing.T) {
 		}
 		least = min(least, s.Loss+sum(r.Lambda[z+1:]))
 	}
-	wantNear(t, "clip 1", find(t, r, bundle.Laplace, TaskAware).Loss, least, 1e-9)
+	wantNear(t, "clip 1", find(t, r, noise.Laplace, TaskAware).Loss, least, 1e-9)
 }
 
 // featuresLoss is the loss, over all features alike, of Laplace noise on the features
@@ -227,7 +228,7 @@ func TestDesignLosses(t *testing.T) {
 				t.Errorf("trial %d: candidate %d has a loss below that before", trial, i+1)
 			}
 		}
-		if b := res.Best(""); b == nil || !b.Bundled || b.Loss > res.Best(bundle.Laplace).Loss {
+		if b := res.Best(""); b == nil || !b.Bundled || b.Loss > res.Best(noise.Laplace).Loss {
 			t.Errorf("trial %d: the best is %+v", trial, b)
 		}
 	}
@@ -308,7 +309,7 @@ func TestBundles(t *testing.T) {
 			if p.Domain != bundle.Ball && c.Encoder != TaskAware {
 				continue // the same noise once more
 			}
-			noisy, err := bundle.NewDeterministicPrivatizer(proved(t, b), [32]byte{byte(trial)}, sampler.Options{})
+			noisy, err := proved(t, b).NewDeterministicPrivatizer([32]byte{byte(trial)}, sampler.Options{})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -364,7 +365,7 @@ func TestBundleOfSkewedNoise(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	noisy, err := bundle.NewDeterministicPrivatizer(proved(t, b), [32]byte{9}, sampler.Options{})
+	noisy, err := proved(t, b).NewDeterministicPrivatizer([32]byte{9}, sampler.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -488,8 +489,8 @@ func TestBestClip(t *testing.T) {
 		p := randomProblem(r, d)
 		for kind, kinds := range map[bundle.Kind][]bundle.Kind{
 			"":              nil,
-			bundle.Gaussian: {bundle.Gaussian},
-			bundle.Designed: {bundle.TruncatedLaplace, bundle.Staircase},
+			noise.Gaussian:  {noise.Gaussian},
+			bundle.Designed: {noise.TruncatedLaplace, noise.Staircase},
 		} {
 			best, err := BestClip(t.Context(), p, kind)
 			if err != nil {
@@ -524,14 +525,14 @@ func TestLaplaceBounds(t *testing.T) {
 	for range 20 {
 		p := randomProblem(r, bundle.Box)
 		p.Radius, p.Clip = math.Exp(r.NormFloat64()), 0
-		res := design(t, p, Options{Kinds: []bundle.Kind{bundle.Laplace}})
+		res := design(t, p, Options{Kinds: []bundle.Kind{noise.Laplace}})
 		lower, upper, ok := res.LaplaceBounds()
-		loss := find(t, res, bundle.Laplace, TaskAware).UnclippedLoss
+		loss := find(t, res, noise.Laplace, TaskAware).UnclippedLoss
 		if !ok || !(lower <= upper) || !(lower <= loss*(1+1e-9)) {
 			t.Errorf("bounds %g to %g (%v), a design has %g", lower, upper, ok, loss)
 		}
 	}
-	if _, _, ok := design(t, randomProblem(r, bundle.Ball), Options{Kinds: []bundle.Kind{bundle.Laplace}}).LaplaceBounds(); ok {
+	if _, _, ok := design(t, randomProblem(r, bundle.Ball), Options{Kinds: []bundle.Kind{noise.Laplace}}).LaplaceBounds(); ok {
 		t.Error("bounds for a ball")
 	}
 }
@@ -578,8 +579,8 @@ func TestDesignRefuses(t *testing.T) {
 func TestDesignGaussianWithoutTable(t *testing.T) {
 	data := randomData(rand.New(rand.NewPCG(8, 0)), 50, 2)
 	for epsilon, want := range map[float64]bool{5: true, 50: false} {
-		r := design(t, named(Problem{Data: data, Promise: bundle.Promise{Epsilon: epsilon, Delta: 1e-3}, Domain: bundle.Ball, Clip: 0.9}), Options{Kinds: []bundle.Kind{bundle.Gaussian}})
-		c := find(t, r, bundle.Gaussian, TaskAware)
+		r := design(t, named(Problem{Data: data, Promise: bundle.Promise{Epsilon: epsilon, Delta: 1e-3}, Domain: bundle.Ball, Clip: 0.9}), Options{Kinds: []bundle.Kind{noise.Gaussian}})
+		c := find(t, r, noise.Gaussian, TaskAware)
 		_, err := r.Bundle(c)
 		if c.Bundled != want || (err == nil) != want {
 			t.Errorf("epsilon %g: Bundled = %v, error %v, want %v", epsilon, c.Bundled, err, want)

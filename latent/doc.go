@@ -6,7 +6,7 @@
 //	r, err := latent.Design(ctx, problem, latent.Options{})
 //	b, err := r.Bundle(r.Best(""))       // for the devices and the server; verified
 //	proof, err := latent.Verify(b)       // what whoever gets the bundle does
-//	p, err := bundle.NewPrivatizer(proof, sampler.Options{})
+//	p, err := proof.NewPrivatizer(sampler.Options{})
 //	e, err := latent.Evaluate(ctx, p, testData, 100)
 //
 // The setting is that of Cheng, Tang and Chinchali (2022, "Task-aware privacy

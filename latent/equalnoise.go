@@ -43,7 +43,7 @@ func EqualTable(ctx context.Context, promise bundle.Promise, z int, sensitivity 
 			if err != nil {
 				return nil, "", err
 			}
-			one, err := account.Table(t)
+			one, err := account.LossOf(t)
 			if err != nil {
 				return nil, "", err
 			}
@@ -58,7 +58,7 @@ func EqualTable(ctx context.Context, promise bundle.Promise, z int, sensitivity 
 		}
 	}
 	t, err := table(epsilon, delta)
-	return t, bundle.Basic, err
+	return t, bundle.Designed.Composition(), err
 }
 
 // EqualShare returns a z-th of the total, rounded down.

@@ -41,8 +41,8 @@ func TestEqualTable(t *testing.T) {
 		z       int
 		want    bundle.Composition
 	}{
-		{bundle.Promise{Epsilon: 3, Delta: 1e-6}, 1, bundle.Basic},
-		{bundle.Promise{Epsilon: 3, Delta: 1e-6}, 7, bundle.Basic},
+		{bundle.Promise{Epsilon: 3, Delta: 1e-6}, 1, "basic"},
+		{bundle.Promise{Epsilon: 3, Delta: 1e-6}, 7, "basic"},
 		{bundle.Promise{Epsilon: 1, Delta: 0.3}, 12, bundle.Exact},
 	} {
 		table, composition, err := EqualTable(t.Context(), c.promise, c.z, 2.5, truncatedLaplace)
@@ -53,7 +53,7 @@ func TestEqualTable(t *testing.T) {
 		if composition != c.want || p.Sensitivity != 2.5 {
 			t.Errorf("%+v of %d: composition %s, %+v", c.promise, c.z, composition, p)
 		}
-		if basic := EqualShare(c.promise.Epsilon, c.z); composition == bundle.Basic && p.Epsilon != basic || composition == bundle.Exact && p.Epsilon <= basic {
+		if basic := EqualShare(c.promise.Epsilon, c.z); composition == "basic" && p.Epsilon != basic || composition == bundle.Exact && p.Epsilon <= basic {
 			t.Errorf("%+v of %d: epsilon %g, by basic composition %g", c.promise, c.z, p.Epsilon, basic)
 		}
 	}

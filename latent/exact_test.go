@@ -13,6 +13,8 @@ import (
 	"github.com/noisewright/noisewright/internal/taskspace"
 	"github.com/noisewright/noisewright/latent/bundle"
 	"github.com/noisewright/noisewright/loss"
+	"github.com/noisewright/noisewright/noise"
+	"github.com/noisewright/noisewright/proof"
 	"github.com/noisewright/noisewright/tables"
 )
 
@@ -120,10 +122,10 @@ func TestComposeAgainstEnumeration(t *testing.T) {
 		if err := verify(bundle.Exact, got); err != nil {
 			t.Errorf("delta %g: %v", got, err)
 		}
-		if err := verify(bundle.Basic, got); !errors.Is(err, bundle.ErrNotPrivate) {
+		if err := verify("basic", got); !errors.Is(err, proof.ErrNotPrivate) {
 			t.Errorf("basic, delta %g: error %v, want ErrNotPrivate", got, err)
 		}
-		if err := verify(bundle.Exact, truth*(1-1e-9)); !errors.Is(err, bundle.ErrNotPrivate) {
+		if err := verify(bundle.Exact, truth*(1-1e-9)); !errors.Is(err, proof.ErrNotPrivate) {
 			t.Errorf("delta %g, below the truth: error %v, want ErrNotPrivate", truth*(1-1e-9), err)
 		}
 	}
@@ -142,7 +144,7 @@ func TestDesignComposesExactly(t *testing.T) {
 	}{{20, 0.3, 0.01}, {20, 1e-2, 0}, {2, 1e-5, 0}} {
 		p := named(Problem{Mean: m.Mean, Covariance: m.Covariance, Promise: bundle.Promise{Epsilon: test.epsilon, Delta: test.delta}, Domain: bundle.Box, Radius: 1})
 		curve := testCurve(t)
-		r := design(t, p, Options{Curve: curve, Kinds: []bundle.Kind{bundle.TruncatedLaplace, bundle.Designed}})
+		r := design(t, p, Options{Curve: curve, Kinds: []bundle.Kind{noise.TruncatedLaplace, bundle.Designed}})
 		points, err := curve.Split(t.Context(), r.Lambda, r.Radii, p.Epsilon, p.Delta)
 		if err != nil {
 			t.Fatal(err)

@@ -9,6 +9,7 @@ import (
 	"github.com/noisewright/noisewright/internal/check"
 	"github.com/noisewright/noisewright/internal/exact"
 	"github.com/noisewright/noisewright/latent/bundle"
+	"github.com/noisewright/noisewright/noise"
 )
 
 const (
@@ -28,7 +29,7 @@ func (r *Result) featureDistance(kind bundle.Kind) (float64, error) {
 	p, n := &r.problem, len(r.Lambda)
 	synthesis := r.coordinates.Synthesis
 	norm := 2.0
-	if kind == bundle.Laplace {
+	if kind == noise.Laplace {
 		norm = 1
 	}
 	switch {
@@ -43,7 +44,7 @@ func (r *Result) featureDistance(kind bundle.Kind) (float64, error) {
 		columns := mat.NewDense(n, n, nil)
 		columns.Apply(func(i, j int, _ float64) float64 { return synthesis.At(j, i) * (2 * r.Radii[i]) }, columns)
 		return signMaximum(columns, norm)
-	case kind == bundle.Laplace:
+	case kind == noise.Laplace:
 		largest, err := signMaximum(synthesis, 2)
 		return 2 * r.Radii[n-1] * largest, err
 	default:

@@ -17,9 +17,8 @@ import (
 // joint is noise of one law on all coordinates, for a sensitivity of 1 in its
 // norm.
 type joint struct {
-	kind        bundle.Kind
-	composition bundle.Composition
-	deviation   func(z int) float64 // standard, of a coordinate of z, at sensitivity 1
+	kind      bundle.Kind
+	deviation func(z int) float64 // standard, of a coordinate of z, at sensitivity 1
 }
 
 // constant is a deviation that does not depend on the number of coordinates.
@@ -30,7 +29,7 @@ func constant(deviation float64) func(z int) float64 {
 // candidate returns one for bundles, of z coordinates.
 func (j joint) candidate(encoder string, z int) *Candidate {
 	c := &Candidate{
-		Noise: j.kind, Encoder: encoder, Composition: j.composition, Z: z, Bundled: true,
+		Noise: j.kind, Encoder: encoder, Composition: j.kind.Composition(), Z: z, Bundled: true,
 		variances: make([]float64, z),
 	}
 	for i := range c.variances {
@@ -44,7 +43,7 @@ const within = 1 - 0x1p-40
 
 // laplace finds encoders for Laplace noise.
 func (r *Result) laplace(ctx context.Context) ([]*Candidate, error) {
-	j := joint{bundle.Laplace, bundle.L1, constant(math.Sqrt2 / r.problem.Epsilon)}
+	j := joint{noise.Laplace, constant(math.Sqrt2 / r.problem.Epsilon)}
 	switch r.problem.Domain {
 	case bundle.Ball:
 		aware, err := r.laplaceBall()
@@ -72,14 +71,14 @@ func (r *Result) gaussian(ctx context.Context) ([]*Candidate, error) {
 	if err != nil {
 		return nil, err
 	}
-	j := joint{bundle.Gaussian, bundle.L2, constant(sigma)}
+	j := joint{noise.Gaussian, constant(sigma)}
 	return r.euclidean(ctx, j, []int{len(r.Lambda)})
 }
 
 // spherical finds encoders for noise by its ℓ2 norm, which has the variance (z+1)/ε² in each of
 // z coordinates, so that in a box the best scales are sought for all numbers of coordinates.
 func (r *Result) spherical(ctx context.Context) ([]*Candidate, error) {
-	j := joint{bundle.Spherical, bundle.Norm, func(z int) float64 { return math.Sqrt(float64(z+1)) / r.problem.Epsilon }}
+	j := joint{bundle.Spherical, func(z int) float64 { return math.Sqrt(float64(z+1)) / r.problem.Epsilon }}
 	return r.euclidean(ctx, j, counts(len(r.Lambda)))
 }
 
@@ -362,7 +361,7 @@ func (r *Result) laplaceBounds(ctx context.Context, j joint) ([]*Candidate, erro
 // little below 1, for a bundle's proof rounds outwards.
 func (r *Result) scaled(axes []float64) []float64 {
 	w := denseMatrix(r.coordinates.Encoder(bundle.Bounds, axes, r.Radii).Rows)
-	scale := (1 - 0x1p-30) / bundle.RangeL1(w, r.problem.Low, r.problem.High)
+	scale := (1 - 0x1p-30) / w.RangeL1(r.problem.Low, r.problem.High)
 	scaled := make([]float64, len(axes))
 	for i, s := range axes {
 		scaled[i] = s * scale

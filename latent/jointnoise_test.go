@@ -37,7 +37,7 @@ func TestSphericalAgainstOthers(t *testing.T) {
 		}
 		spherical := find(t, res, bundle.Spherical, TaskAware)
 		wantNear(t, "spherical loss", spherical.UnclippedLoss, best, 1e-9)
-		laplace := find(t, res, bundle.Laplace, TaskAware)
+		laplace := find(t, res, noise.Laplace, TaskAware)
 		if n == 1 {
 			wantNear(t, "loss of one coordinate", spherical.Loss, laplace.Loss, 1e-9)
 		} else if !(spherical.Loss < laplace.Loss) {
@@ -69,9 +69,9 @@ func TestLaplaceBoundsBetweenFeatures(t *testing.T) {
 	r := rand.New(rand.NewPCG(8, 1))
 	for range 20 {
 		p := randomProblem(r, bundle.Bounds)
-		res := design(t, p, Options{Kinds: []bundle.Kind{bundle.Laplace}})
+		res := design(t, p, Options{Kinds: []bundle.Kind{noise.Laplace}})
 		lower, upper, ok := res.LaplaceBounds()
-		loss := find(t, res, bundle.Laplace, TaskAware).UnclippedLoss
+		loss := find(t, res, noise.Laplace, TaskAware).UnclippedLoss
 		if !ok || !(lower <= upper*(1+1e-12)) || !(lower <= loss*(1+1e-9)) {
 			t.Errorf("bounds %g to %g (%v), a design has %g", lower, upper, ok, loss)
 		}
@@ -105,7 +105,7 @@ func TestLaplaceBoundsBetweenFeatures(t *testing.T) {
 	p := named(Problem{Mean: []float64{4, 5, 6}, Covariance: taskspace.Identity(3), Task: mat.NewDense(3, 3, []float64{2, 0, 0, 0, 1, 0, 0, 0, 0.5}), Promise: bundle.Promise{Epsilon: 3}, Domain: bundle.Bounds})
 	box := p
 	box.Domain, box.Radius = bundle.Box, 2.5
-	o := Options{Kinds: []bundle.Kind{bundle.Laplace}}
+	o := Options{Kinds: []bundle.Kind{noise.Laplace}}
 	lower, upper, _ := design(t, p, o).LaplaceBounds()
 	wantLower, wantUpper, _ := design(t, box, o).LaplaceBounds()
 	wantNear(t, "lower bound", lower, wantLower, 1e-12)

@@ -61,7 +61,7 @@ func (r *Result) localRandomizers(ctx context.Context, unbiased unbiasedDesigner
 // no share gains anything.
 func (r *Result) localCandidate(ctx context.Context, y *mat.Dense, z int, unbiased unbiasedDesigner) (*Candidate, error) {
 	c := &Candidate{
-		Noise: bundle.Local, Encoder: TaskAware, Composition: bundle.Basic, Bundled: true,
+		Noise: bundle.Local, Encoder: TaskAware, Composition: bundle.Local.Composition(), Bundled: true,
 		axes: make([]float64, z), radii: r.radiiOf(z),
 	}
 	var all []int

@@ -10,6 +10,7 @@ import (
 	"github.com/noisewright/noisewright/internal/check"
 	"github.com/noisewright/noisewright/internal/taskspace"
 	"github.com/noisewright/noisewright/latent/bundle"
+	"github.com/noisewright/noisewright/noise"
 	"github.com/noisewright/noisewright/tables"
 )
 
@@ -35,7 +36,7 @@ func (r *Result) Bundle(c *Candidate) (*bundle.Bundle, error) {
 	if s.Offset == nil {
 		s.Offset = make([]float64, c.Z)
 	}
-	joint := c.Composition == bundle.L1 || c.Composition == bundle.L2
+	joint := c.Noise == noise.Laplace || c.Noise == noise.Gaussian
 	if joint {
 		// The device rounds semi-axes down to steps of the grid, and the table is for
 		// the distance that leaves. This keeps ½ from becoming one step less.
@@ -43,7 +44,7 @@ func (r *Result) Bundle(c *Candidate) (*bundle.Bundle, error) {
 			s.Axes[i] *= 1 + 0x1p-30
 		}
 	}
-	if err := r.tables(&s, c); err != nil {
+	if err := c.install(&s); err != nil {
 		return nil, err
 	}
 	device := *c.encoder
@@ -94,7 +95,7 @@ func gridAxes(axes []float64, t *tables.Table) []float64 {
 
 // noiseMoments returns the mean and the variance of the noise of each coordinate.
 func noiseMoments(s *bundle.Spec) (means, variances []float64) {
-	if z := len(s.Axes); s.Composition == bundle.Norm {
+	if z := len(s.Axes); s.Noise == bundle.Spherical {
 		// Rounding to the grid, of 2^32 steps in tau, adds less than can be told.
 		return make([]float64, z), slices.Repeat([]float64{float64(z+1) * s.Tau * s.Tau}, z)
 	}
@@ -140,37 +141,26 @@ func (r *Result) answeredLoss(c *Candidate, data mat.Matrix) (TaskLoss, error) {
 	return TaskLoss(taskspace.DecodedLoss(r.coordinates.Task, d, data, units, variances)), nil
 }
 
-// tables fills in the tables or randomizers of the noise.
-func (r *Result) tables(s *bundle.Spec, c *Candidate) error {
-	p := &r.problem
-	var joint *tables.Table
-	var err error
+// install fills in the tables or randomizers of the noise.
+func (c *Candidate) install(s *bundle.Spec) error {
 	switch c.Noise {
 	case bundle.Local, bundle.LocalUnbiased:
 		for k, m := range c.randomizers {
 			s.Randomizers, s.RandomizerOf = append(s.Randomizers, m), append(s.RandomizerOf, k)
 		}
 		return nil
-	case bundle.Laplace:
-		joint, err = bundle.LaplaceTable(p.Epsilon, s.Domain, s.Axes)
-	case bundle.Spherical:
-		s.Tau, err = bundle.SphericalScale(p.Epsilon, s.Domain, s.Axes)
-		return err
-	case bundle.Gaussian:
-		joint, s.Tau, err = bundle.GaussianTable(p.Epsilon, p.Delta, s.Domain, s.Axes)
-	default:
-		for _, point := range c.points {
-			k := slices.Index(s.Tables, point.Table)
-			if k < 0 {
-				k = len(s.Tables)
-				s.Tables = append(s.Tables, point.Table)
-			}
-			s.TableOf = append(s.TableOf, k)
-		}
-		return nil
+	case noise.Laplace, noise.Gaussian, bundle.Spherical:
+		return s.Calibrate()
 	}
-	s.Tables, s.TableOf = []*tables.Table{joint}, make([]int, c.Z)
-	return err
+	for _, point := range c.points {
+		k := slices.Index(s.Tables, point.Table)
+		if k < 0 {
+			k = len(s.Tables)
+			s.Tables = append(s.Tables, point.Table)
+		}
+		s.TableOf = append(s.TableOf, k)
+	}
+	return nil
 }
 
 // clipOrigin says where the clipping radii came from.

@@ -19,13 +19,13 @@ func VerifyContext(ctx context.Context, b *bundle.Bundle, o proof.Options) (*bun
 	return b.VerifyContext(ctx, composition, o)
 }
 
-// composition is the bundle.Accountant of Verify.
+// composition is the accountant of Verify.
 func composition(coordinates []*tables.Table, promise bundle.Promise) (deltaUpper float64, err error) {
 	known := map[*tables.Table]*account.PrivacyLossDistribution{}
 	mechanisms := make([]*account.PrivacyLossDistribution, len(coordinates))
 	for i, t := range coordinates {
 		if known[t] == nil {
-			if known[t], err = account.Table(t); err != nil {
+			if known[t], err = account.LossOf(t); err != nil {
 				return 0, err
 			}
 		}

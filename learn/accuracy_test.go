@@ -34,7 +34,7 @@ func errorOf(t *testing.T, fit fitter, d *Data, n *Noise, splits, draws int) (me
 			if err != nil {
 				t.Fatal(err)
 			}
-			e, err := Evaluate(&Model{Schema: d.Schema(), Classifier: m}, test)
+			e, err := (&Model{Schema: d.Schema(), Classifier: m}).Evaluate(test)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -67,10 +67,10 @@ func TestErrors(t *testing.T) {
 	} {
 		t.Run(c.set, func(t *testing.T) {
 			d := load(t, c.set)
-			k := NaiveBayesReleases(d.Schema())
-			n := noiseOf(t, Auto, c.budget, k, Options{})
+			k := d.Schema().NaiveBayesReleases()
+			n := noiseOf(t, auto, c.budget, k, Options{})
 			mean, standardError := errorOf(t, fitNaiveBayes, d, n, c.splits, c.draws)
-			exact, _ := errorOf(t, fitNaiveBayes, d, noiseOf(t, None, Budget{}, k, Options{}), c.splits, 1)
+			exact, _ := errorOf(t, fitNaiveBayes, d, noiseOf(t, none, Budget{}, k, Options{}), c.splits, 1)
 			t.Logf("%d releases at epsilon %v, delta %v, %s: %.2f ± %.2f %%, without noise %.2f %%", k, c.budget.Epsilon, c.budget.Delta, n.Guarantee().Noise, mean, standardError, exact)
 			if mean > c.most {
 				t.Errorf("an error of %.2f %%, want at most %v", mean, c.most)

@@ -35,13 +35,13 @@ func TestAudit(t *testing.T) {
 	}
 	for _, c := range []struct {
 		name             string
-		kind             Kind
+		kind             string
 		releases         int
 		epsilon, doubled float64 // that half the noise would be right for
 		attack           attack
 	}{
-		{"naive bayes", Auto, 4, 3, 6.2, attackNaiveBayes},
-		{"logistic", Gaussian, 33, 4, 9.3, attackLogistic},
+		{"naive bayes", auto, 4, 3, 6.2, attackNaiveBayes},
+		{"logistic", gaussian, 33, 4, 9.3, attackLogistic},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			promised := noiseOf(t, c.kind, Budget{c.epsilon, 1e-5, dp.AddRemove}, c.releases, Options{})
@@ -65,7 +65,7 @@ type promise map[float64]float64
 
 func promiseOf(t *testing.T, n *Noise) promise {
 	t.Helper()
-	pld, err := account.Table(n.table.Mechanism())
+	pld, err := account.LossOf(n.table.Mechanism())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -139,7 +139,7 @@ func readText(t *testing.T, text string, s *Schema) *Data {
 	if err != nil {
 		t.Fatal(err)
 	}
-	d, err := Read(rows, s)
+	d, err := s.Read(rows)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -172,10 +172,11 @@ func attackNaiveBayes(t *testing.T, n *Noise) (with, without []float64) {
 	}
 	of := func(d *Data, is bool) (out []float64) {
 		for fit := range auditFits {
-			m, err := FitNaiveBayes(d, releaserFor(t, n, fit, is))
+			fitted, err := FitNaiveBayes(d, releaserFor(t, n, fit, is))
 			if err != nil {
 				t.Fatal(err)
 			}
+			m := fitted.(*naiveBayes) //nolint:errcheck,forcetypeassert // what FitNaiveBayes returns
 			count, mean := m.counts[0], m.features[1].means[0]
 			log := 0.0
 			for _, release := range []struct{ seen, without float64 }{
@@ -202,7 +203,7 @@ func attackLogistic(t *testing.T, n *Noise) (with, without []float64) {
 	rows := "x,y\n" + strings.Repeat("1,b\n", 100)
 	small, large := readText(t, rows, s), readText(t, rows+"1,a\n", s)
 	o := LogisticOptions{Rounds: n.releases - 1, PerRound: 1, StepSize: 8}
-	if releases, err := LogisticReleases(s, o); releases != n.releases || err != nil {
+	if releases, err := o.Releases(s); releases != n.releases || err != nil {
 		t.Fatalf("%d releases, %v, want all that there is noise for", releases, err)
 	}
 	of := func(d *Data, is bool) (out []float64) {

@@ -82,16 +82,16 @@ func (d *Data) Select(rows []int) *Data {
 // missing, and a record that does not keep to the schema. They tell the line and the column,
 // not the text, and are about the data: they must not be published. Names of columns are told
 // only if there is one of the schema: a header without any may be a record.
-func Read(rows release.Rows, s *Schema) (*Data, error) { return read(rows, s, true) }
+func (s *Schema) Read(rows release.Rows) (*Data, error) { return s.read(rows, true) }
 
 // ReadUnlabeled is Read for records whose classes are not known. If there is a column of the
 // Target, it is read.
-func ReadUnlabeled(rows release.Rows, s *Schema) (*Data, error) {
+func (s *Schema) ReadUnlabeled(rows release.Rows) (*Data, error) {
 	_, err := columnOf(rows, s.Target)
-	return read(rows, s, err == nil)
+	return s.read(rows, err == nil)
 }
 
-func read(rows release.Rows, s *Schema, labeled bool) (*Data, error) {
+func (s *Schema) read(rows release.Rows, labeled bool) (*Data, error) {
 	if err := s.Validate(); err != nil {
 		return nil, err
 	}

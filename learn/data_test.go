@@ -20,7 +20,7 @@ func smallRecords(rows ...string) *records {
 }
 
 func TestRead(t *testing.T) {
-	d, err := Read(smallRecords("any,b,-4,s,10", ",c,0, p ,2.5", "?,b,4,q, 5e0"), small())
+	d, err := small().Read(smallRecords("any,b,-4,s,10", ",c,0, p ,2.5", "?,b,4,q, 5e0"))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -42,15 +42,15 @@ func TestRead(t *testing.T) {
 	// Without the column of classes.
 	r := smallRecords("any,b,-4,s,10")
 	r.names[1] = "other"
-	if _, err := Read(r, small()); err == nil {
+	if _, err := small().Read(r); err == nil {
 		t.Error("labeled without classes")
 	}
 	r.next = 0
-	if d, err = ReadUnlabeled(r, small()); err != nil || d.Labeled() || d.Len() != 1 || d.Select([]int{0}).Labeled() {
+	if d, err = small().ReadUnlabeled(r); err != nil || d.Labeled() || d.Len() != 1 || d.Select([]int{0}).Labeled() {
 		t.Errorf("%+v, %v", d, err)
 	}
 	// No records are no error, nor is a class without any: both would tell of people.
-	if d, err = Read(smallRecords(), small()); err != nil || d.Len() != 0 || !d.Labeled() {
+	if d, err = small().Read(smallRecords()); err != nil || d.Len() != 0 || !d.Labeled() {
 		t.Errorf("%+v, %v", d, err)
 	}
 }
@@ -70,7 +70,7 @@ func TestReadErrors(t *testing.T) {
 		"note,a,1,p,":       "column x: no number within the bounds of the schema, want one from 0 to 10",
 		"note,a,1,p,secret": "column x: no number within the bounds of the schema, want one from 0 to 10",
 	} {
-		d, err := Read(smallRecords(good, row), small())
+		d, err := small().Read(smallRecords(good, row))
 		if d != nil || !errors.Is(err, dp.ErrInvalid) || err.Error() != "learn: line 3, "+want {
 			t.Errorf("%q: %v, want line 3, %s", row, err, want)
 		}
@@ -80,7 +80,7 @@ func TestReadErrors(t *testing.T) {
 	twice := smallRecords(good)
 	twice.names[0] = "x"
 	for _, r := range []*records{missing, twice} {
-		if _, err := Read(r, small()); err == nil || !strings.Contains(err.Error(), "column = x, want one") {
+		if _, err := small().Read(r); err == nil || !strings.Contains(err.Error(), "column = x, want one") {
 			t.Errorf("%q: %v", r.names, err)
 		}
 	}
@@ -90,16 +90,16 @@ func TestReadErrors(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if _, err := Read(rows, small()); !errors.Is(err, dp.ErrInvalid) || strings.Contains(err.Error(), "secret") || !strings.Contains(err.Error(), "header") {
+		if _, err := small().Read(rows); !errors.Is(err, dp.ErrInvalid) || strings.Contains(err.Error(), "secret") || !strings.Contains(err.Error(), "header") {
 			t.Errorf("%v", err)
 		}
 	}
-	if _, err := Read(&records{names: []string{"x;y;letter;class"}}, small()); err == nil || strings.Count(err.Error(), "want") != 1 {
+	if _, err := small().Read(&records{names: []string{"x;y;letter;class"}}); err == nil || strings.Count(err.Error(), "want") != 1 {
 		t.Errorf("another delimiter: %v, want one sentence", err)
 	}
 	bad := small()
 	bad.Classes = nil
-	if _, err := Read(smallRecords(good), bad); !errors.Is(err, dp.ErrInvalid) {
+	if _, err := bad.Read(smallRecords(good)); !errors.Is(err, dp.ErrInvalid) {
 		t.Errorf("a bad schema: %v", err)
 	}
 }
@@ -136,13 +136,13 @@ func TestUnits(t *testing.T) {
 // noise is for.
 func TestRecordChangesOneNumber(t *testing.T) {
 	rows := []string{"n,a,1,p,7", "n,b,-4,q,10", "n,c,4,r,0", "n,c,3.999999999,s,1e-300", "n,a,0,p,5", "n,b,-4,s,0"}
-	all, err := Read(smallRecords(rows...), small())
+	all, err := small().Read(smallRecords(rows...))
 	if err != nil {
 		t.Fatal(err)
 	}
 	sums := all.naiveBayesSums()
-	if len(sums) != NaiveBayesReleases(small()) {
-		t.Errorf("%d releases, want %d", len(sums), NaiveBayesReleases(small()))
+	if len(sums) != small().NaiveBayesReleases() {
+		t.Errorf("%d releases, want %d", len(sums), small().NaiveBayesReleases())
 	}
 	most := int64(0)
 	for removed := range rows {

@@ -14,21 +14,15 @@ import (
 	"github.com/noisewright/noisewright/release"
 )
 
-// DraftOptions say what Draft makes of columns; the zero value is useful.
-type DraftOptions struct {
-	// Feature chooses the features among the columns but the target; nil takes all.
-	Feature func(column string) bool
-	// Categorical says of a column of numbers that these are categories; nil of none.
-	Categorical func(column string) bool
-}
-
 // Draft reads a schema off a file: the bounds and the categories that are there, of columns
 // with a name that are not the same in every row. It is for people to replace by what is public, and
-// no part of it is private: its Draft is true, and nothing is fitted by it.
+// no part of it is private: its Draft is true, and nothing is fitted by it. feature chooses the
+// features among the columns but the target, nil takes all; categorical says of a column of
+// numbers that these are categories, nil of none.
 //
 // Errors are those of rows, or wrap dp.ErrInvalid: for a target that is no column, and for a
 // file without the two classes or without a feature.
-func Draft(rows release.Rows, target string, o DraftOptions) (*Schema, error) {
+func Draft(rows release.Rows, target string, feature, categorical func(column string) bool) (*Schema, error) {
 	var names []string
 	for _, name := range rows.Columns() {
 		names = append(names, strings.TrimSpace(name))
@@ -46,7 +40,7 @@ func Draft(rows release.Rows, target string, o DraftOptions) (*Schema, error) {
 			return nil, err
 		}
 		for i, name := range names {
-			if name == "" || name != target && o.Feature != nil && !o.Feature(name) {
+			if name == "" || name != target && feature != nil && !feature(name) {
 				continue
 			}
 			columns[i].take(strings.TrimSpace(record[i]))
@@ -59,7 +53,7 @@ func Draft(rows release.Rows, target string, o DraftOptions) (*Schema, error) {
 		case name == target:
 			s.Classes = c.categories()
 		case len(c.texts) < 2: // the same in every row, or not chosen
-		case !c.text && (o.Categorical == nil || !o.Categorical(name)):
+		case !c.text && (categorical == nil || !categorical(name)):
 			if c.lower == c.upper { // the same number
 				continue
 			}

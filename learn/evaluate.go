@@ -27,7 +27,7 @@ const level = 0.95
 
 // Evaluate counts the labeled records that the model is wrong about. The error wraps
 // dp.ErrInvalid for none, and for records without classes or of another schema.
-func Evaluate(m *Model, d *Data) (Errors, error) {
+func (m *Model) Evaluate(d *Data) (Errors, error) {
 	bad := check.In("learn")
 	switch {
 	case !d.Labeled():

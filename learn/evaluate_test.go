@@ -19,7 +19,7 @@ func TestEvaluate(t *testing.T) {
 			wrong++
 		}
 	}
-	e, err := Evaluate(m, d) // a schema that is equal
+	e, err := m.Evaluate(d) // a schema that is equal
 	if err != nil || e.Rows != 4 || e.Wrong != wrong || e.Rate != float64(wrong)/4 || e.Level != 0.95 || wrong == 0 || wrong == 4 {
 		t.Errorf("%+v, %v, want %d wrong of 4", e, err, wrong)
 	}
@@ -28,7 +28,7 @@ func TestEvaluate(t *testing.T) {
 	unlabeled := encoded(t, smallRecords("n,a,0,q,2"), small())
 	unlabeled.classes = nil
 	for _, bad := range []*Data{encoded(t, smallRecords(), small()), encoded(t, smallRecords("n,a,0,q,2"), other), unlabeled} {
-		if e, err := Evaluate(m, bad); !errors.Is(err, dp.ErrInvalid) || e.Rows != 0 {
+		if e, err := m.Evaluate(bad); !errors.Is(err, dp.ErrInvalid) || e.Rows != 0 {
 			t.Errorf("%+v, %v, want an error", e, err)
 		}
 	}

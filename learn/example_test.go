@@ -26,7 +26,7 @@ func Example() {
 		log.Fatal(err)
 	}
 	budget := learn.Budget{Epsilon: 1, Delta: 1e-6, Neighbors: dp.AddRemove}
-	noise, err := learn.NewNoise(ctx, learn.Auto, budget, learn.NaiveBayesReleases(schema), learn.Options{})
+	noise, err := learn.NewNoise(ctx, "auto", budget, schema.NaiveBayesReleases(), learn.Options{})
 	if err != nil {
 		log.Fatal(err)
 	}
@@ -35,7 +35,7 @@ func Example() {
 		log.Fatal(err)
 	}
 	defer rows.Close()
-	data, err := learn.Read(rows, schema)
+	data, err := schema.Read(rows)
 	if err != nil {
 		log.Fatal(err)
 	}
@@ -69,17 +69,17 @@ func ExampleFitLogistic() {
 		log.Fatal(err)
 	}
 	defer rows.Close()
-	data, err := learn.Read(rows, schema)
+	data, err := schema.Read(rows)
 	if err != nil {
 		log.Fatal(err)
 	}
 	options := learn.LogisticOptions{Rounds: 50}
-	releases, err := learn.LogisticReleases(schema, options)
+	releases, err := options.Releases(schema)
 	if err != nil {
 		log.Fatal(err)
 	}
 	budget := learn.Budget{Epsilon: 1, Delta: 1e-6, Neighbors: dp.AddRemove}
-	noise, err := learn.NewNoise(ctx, learn.Gaussian, budget, releases, learn.Options{})
+	noise, err := learn.NewNoise(ctx, "gaussian", budget, releases, learn.Options{})
 	if err != nil {
 		log.Fatal(err)
 	}

@@ -59,10 +59,10 @@ func (o LogisticOptions) with(blocks int) LogisticOptions {
 	}
 }
 
-// LogisticReleases returns how many releases FitLogistic makes: the number of records, and the
+// Releases returns how many releases FitLogistic makes: the number of records, and the
 // gradients of every step. The error wraps dp.ErrInvalid for bad options, and for classes that
 // are not two.
-func LogisticReleases(s *Schema, o LogisticOptions) (int, error) {
+func (o LogisticOptions) Releases(s *Schema) (int, error) {
 	bad := check.In("learn")
 	bad.Add(o.Validate())
 	if n := len(s.Classes); n != 2 {
@@ -72,10 +72,10 @@ func LogisticReleases(s *Schema, o LogisticOptions) (int, error) {
 	return 1 + o.Rounds*o.PerRound, bad.Err()
 }
 
-// Logistic is a classifier for two classes: the logarithm of the odds of the second is an
+// logistic is a classifier for two classes: the logarithm of the odds of the second is an
 // intercept plus the coefficients of a record's categories, and of its numbers on [-1, 1]. It
 // is immutable and safe for concurrent use.
-type Logistic struct {
+type logistic struct {
 	schema    *Schema
 	intercept float64
 	// coefficients are by features: one of a number, and one for every category, of which
@@ -85,15 +85,15 @@ type Logistic struct {
 
 // FitLogistic fits a logistic regression with an l1 penalty, of two classes, by proximal
 // coordinate descent with noise on its gradients (Selvi, Liu & Wiesemann 2025, section 5.3;
-// Mangold, Bellet, Salmon & Tommasi 2022). It makes the LogisticReleases, of which the first is
+// Mangold, Bellet, Salmon & Tommasi 2022). It makes o.Releases of the schema, of which the first is
 // the number of records: no step depends on a number that is not released.
 //
 // Guarantee: that of the Releaser (docs/proofs/learn.md). The error wraps dp.ErrInvalid for bad
 // options, records without classes and classes that are not two, or is that of the Releaser:
-// ErrSpent if its noise is for fewer releases.
-func FitLogistic(ctx context.Context, d *Data, r *Releaser, o LogisticOptions) (*Logistic, error) {
+// account.ErrExceeded if its noise is for fewer releases.
+func FitLogistic(ctx context.Context, d *Data, r *Releaser, o LogisticOptions) (Classifier, error) {
 	bad := check.In("learn")
-	_, err := LogisticReleases(d.schema, o)
+	_, err := o.Releases(d.schema)
 	bad.Add(err)
 	if !d.Labeled() {
 		bad.Bad("data", "not labeled", "records with their classes")
@@ -107,7 +107,7 @@ func FitLogistic(ctx context.Context, d *Data, r *Releaser, o LogisticOptions) (
 	if err != nil {
 		return nil, err
 	}
-	m := &Logistic{schema: d.schema, intercept: h[0]}
+	m := &logistic{schema: d.schema, intercept: h[0]}
 	h = h[1:]
 	for j, block := range descent.blocks[1:] {
 		var c []float64
@@ -148,7 +148,7 @@ func newDescent(d *Data, deviation float64, o LogisticOptions) *descent {
 }
 
 // Scores returns 0 and the logarithm of the odds of the second class.
-func (m *Logistic) Scores(d *Data, row int) []float64 {
+func (m *logistic) Scores(d *Data, row int) []float64 {
 	z := m.intercept
 	for j, c := range m.coefficients {
 		if m.schema.Features[j].Numeric() {
@@ -165,7 +165,7 @@ type logisticFile struct {
 	Coefficients [][]float64 `json:"coefficients"`
 }
 
-func (m *Logistic) put(f *modelFile) {
+func (m *logistic) put(f *modelFile) {
 	f.Kind, f.Logistic = kindLogistic, &logisticFile{m.intercept, m.coefficients}
 }
 
@@ -182,5 +182,5 @@ func (f *logisticFile) classifier(s *Schema, bad *check.List) Classifier {
 	for j, c := range f.Coefficients {
 		numbers(bad, fmt.Sprintf("logistic.coefficients[%d]", j), c, max(len(s.Features[j].Categories), 1), -maxParameter, maxParameter)
 	}
-	return &Logistic{s, f.Intercept, f.Coefficients}
+	return &logistic{s, f.Intercept, f.Coefficients}
 }

@@ -10,6 +10,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/noisewright/noisewright/account"
 	"github.com/noisewright/noisewright/dp"
 )
 
@@ -48,7 +49,7 @@ func TestOneRecordOneSum(t *testing.T) {
 				if _, err := descent.run(t.Context()); err != nil {
 					t.Fatal(err)
 				}
-				if want, err := LogisticReleases(mixed, o); releases != want || err != nil {
+				if want, err := o.Releases(mixed); releases != want || err != nil {
 					t.Fatalf("%d releases, want %d, %v", releases, want, err)
 				}
 			}
@@ -112,13 +113,13 @@ func TestDerivative(t *testing.T) {
 	}
 }
 
-func fitWithoutNoise(t *testing.T, d *Data, o LogisticOptions) (*Logistic, error) {
+func fitWithoutNoise(t *testing.T, d *Data, o LogisticOptions) (*logistic, error) {
 	t.Helper()
-	releases, err := LogisticReleases(d.Schema(), o)
+	releases, err := o.Releases(d.Schema())
 	if err != nil {
 		t.Fatal(err)
 	}
-	n, err := NewNoise(t.Context(), None, Budget{}, releases, Options{})
+	n, err := NewNoise(t.Context(), none, Budget{}, releases, Options{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -126,7 +127,9 @@ func fitWithoutNoise(t *testing.T, d *Data, o LogisticOptions) (*Logistic, error
 	if err != nil {
 		t.Fatal(err)
 	}
-	return FitLogistic(t.Context(), d, r, o)
+	m, err := FitLogistic(t.Context(), d, r, o)
+	fitted, _ := m.(*logistic)
+	return fitted, err
 }
 
 // TestLogisticModel: what is written is read again, and predicts the same.
@@ -192,7 +195,7 @@ func TestLogisticErrors(t *testing.T) {
 		}
 	}
 	r := &Releaser{noise: &Noise{releases: 5}, left: 5}
-	if m, err := FitLogistic(t.Context(), good, r, LogisticOptions{}); m != nil || !errors.Is(err, ErrSpent) {
+	if m, err := FitLogistic(t.Context(), good, r, LogisticOptions{}); m != nil || !errors.Is(err, account.ErrExceeded) {
 		t.Errorf("noise for fewer releases: %v", err)
 	}
 }

@@ -27,16 +27,16 @@ func TestLogisticErrorRates(t *testing.T) {
 	} {
 		t.Run(c.set, func(t *testing.T) {
 			d := load(t, c.set)
-			k, err := LogisticReleases(d.Schema(), LogisticOptions{})
+			k, err := LogisticOptions{}.Releases(d.Schema())
 			if k != c.releases || err != nil {
 				t.Fatalf("%d releases, %v, want %d", k, err, c.releases)
 			}
-			n := noiseOf(t, Auto, Budget{1, 1e-5, dp.AddRemove}, k, Options{})
-			if n.Guarantee().Noise != string(Gaussian) {
+			n := noiseOf(t, auto, Budget{1, 1e-5, dp.AddRemove}, k, Options{})
+			if n.Guarantee().Noise != gaussian {
 				t.Errorf("noise %s, want Gaussian", n.Guarantee().Noise)
 			}
 			mean, standardError := errorOf(t, fit, d, n, c.splits, c.draws)
-			exact, _ := errorOf(t, fit, d, noiseOf(t, None, Budget{}, k, Options{}), c.splits, 1)
+			exact, _ := errorOf(t, fit, d, noiseOf(t, none, Budget{}, k, Options{}), c.splits, 1)
 			t.Logf("%.2f ± %.2f %%, without noise %.2f %%", mean, standardError, exact)
 			if mean > c.most || mean > exact+c.above {
 				t.Errorf("an error of %.2f %%, want at most %v, and %v more than %.2f", mean, c.most, c.above, exact)

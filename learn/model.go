@@ -8,6 +8,7 @@ import (
 
 	"github.com/noisewright/noisewright/internal/check"
 	"github.com/noisewright/noisewright/internal/strictjson"
+	"github.com/noisewright/noisewright/proof"
 )
 
 // Classifier scores the classes of records.
@@ -47,7 +48,7 @@ const (
 
 // modelFormat is that of the file of a model.
 var modelFormat = strictjson.Format{
-	Noun: "model", Name: "noisewright-model", Version: 1, MaxSize: 256 << 20, Err: ErrFormat,
+	Noun: "model", Name: "noisewright-model", Version: 1, MaxSize: 256 << 20, Err: proof.ErrFormat,
 	MaxElements: map[string]int{
 		"classes": maxClasses, "features": maxFeatures, "categories": maxCategories,
 		"counts": maxClasses, "cells": maxCategories, "means": maxClasses, "variances": maxClasses,
@@ -87,7 +88,7 @@ func (m *Model) Encode(w io.Writer) error {
 // (docs/learn.md). What is read scores every record by finite numbers. The guarantee is what
 // the file says: nothing in it can prove how it was learned.
 //
-// The error wraps ErrFormat, or dp.ErrInvalid with all bad fields together.
+// The error wraps proof.ErrFormat, or dp.ErrInvalid with all bad fields together.
 func ReadModel(r io.Reader) (*Model, error) {
 	var f modelFile
 	if err := strictjson.Decode(r, modelFormat, &f); err != nil {
@@ -156,7 +157,7 @@ func numbers(bad *check.List, field string, list []float64, n int, lower, upper 
 	}
 }
 
-func (m *NaiveBayes) put(f *modelFile) {
+func (m *naiveBayes) put(f *modelFile) {
 	f.Kind, f.NaiveBayes = kindNaiveBayes, &naiveBayesFile{Counts: m.counts}
 	for _, x := range m.features {
 		f.NaiveBayes.Features = append(f.NaiveBayes.Features, naiveFeatureFile{x.cells, x.means, x.variances})
@@ -171,7 +172,7 @@ func (f *naiveBayesFile) classifier(s *Schema, bad *check.List) Classifier {
 		bad.Badf("naive_bayes.features", len(f.Features), "%d of them, as the schema says", len(s.Features))
 		return nil
 	}
-	m := &NaiveBayes{counts: f.Counts}
+	m := &naiveBayes{counts: f.Counts}
 	for j, x := range f.Features {
 		field := fmt.Sprintf("naive_bayes.features[%d]", j)
 		if s.Features[j].Numeric() {

@@ -10,6 +10,7 @@ import (
 
 	"github.com/noisewright/noisewright/dp"
 	"github.com/noisewright/noisewright/internal/check"
+	"github.com/noisewright/noisewright/proof"
 )
 
 // reread writes a model and reads it.
@@ -36,7 +37,7 @@ func smallModel() *Model {
 	return &Model{
 		Schema:    small(),
 		Guarantee: &Guarantee{0.999, 1e-5, addRemove.Neighbors, 6, "gaussian", 13.5},
-		Classifier: &NaiveBayes{counts: []float64{10, 20, 30}, features: []naiveFeature{
+		Classifier: &naiveBayes{counts: []float64{10, 20, 30}, features: []naiveFeature{
 			{means: []float64{-0.5, 0, 0.5}, variances: []float64{0.1, 0.2, 0.3}},
 			{cells: [][]float64{{1, 2, 3, 4}, {4, 3, 2, 1}, {0.5, 0.5, 0.5, 7}}},
 			{means: []float64{0, 0.25, -1}, variances: []float64{2, 0.002, 0.5}},
@@ -61,7 +62,7 @@ func TestModelFile(t *testing.T) {
 
 // TestGuaranteeWithoutEpsilon: where delta is enough for all of the cost, the model can be read, too.
 func TestGuaranteeWithoutEpsilon(t *testing.T) {
-	n := noiseOf(t, Gaussian, Budget{1e-6, 0.1, addRemove.Neighbors}, 1, Options{})
+	n := noiseOf(t, gaussian, Budget{1e-6, 0.1, addRemove.Neighbors}, 1, Options{})
 	if e := n.Guarantee().Epsilon; e != 0 {
 		t.Fatalf("epsilon %v, want 0", e)
 	}
@@ -106,7 +107,7 @@ func TestModelFileIsStrict(t *testing.T) {
 			t.Fatalf("no %s in %s", c.old, text)
 		}
 		m, err := ReadModel(strings.NewReader(strings.Replace(text, c.old, c.new, 1)))
-		if m != nil || !errors.Is(err, dp.ErrInvalid) && !errors.Is(err, ErrFormat) || !strings.Contains(strings.Join(check.Sentences(err), "; "), c.want) {
+		if m != nil || !errors.Is(err, dp.ErrInvalid) && !errors.Is(err, proof.ErrFormat) || !strings.Contains(strings.Join(check.Sentences(err), "; "), c.want) {
 			t.Errorf("%s: %v, want %s", c.new, err, c.want)
 		}
 	}

@@ -6,10 +6,10 @@ import (
 	"github.com/noisewright/noisewright/internal/check"
 )
 
-// NaiveBayes is the classifier of Vaidya, Shafiq, Basu & Hong (Differentially private naive
+// naiveBayes is the classifier of Vaidya, Shafiq, Basu & Hong (Differentially private naive
 // Bayes classification, 2013): features count as independent given the class, categories
 // have frequencies, and numbers are normal. It is immutable and safe for concurrent use.
-type NaiveBayes struct {
+type naiveBayes struct {
 	counts   []float64 // of classes
 	features []naiveFeature
 }
@@ -32,7 +32,7 @@ const (
 // NaiveBayesReleases returns how many releases FitNaiveBayes makes: the counts of the
 // classes, for every categorical feature the counts of its categories in them, and for every
 // numeric one the sums of its values and of their squares.
-func NaiveBayesReleases(s *Schema) int {
+func (s *Schema) NaiveBayesReleases() int {
 	n := 1
 	for _, f := range s.Features {
 		n++
@@ -43,11 +43,11 @@ func NaiveBayesReleases(s *Schema) int {
 	return n
 }
 
-// FitNaiveBayes learns from labeled records by NaiveBayesReleases releases; that of the
+// FitNaiveBayes learns from labeled records by the schema's NaiveBayesReleases; that of the
 // Releaser is the guarantee. A class without records is learned like any other.
 //
 // The error wraps dp.ErrInvalid for records without classes, or is that of the Releaser.
-func FitNaiveBayes(d *Data, r *Releaser) (*NaiveBayes, error) {
+func FitNaiveBayes(d *Data, r *Releaser) (Classifier, error) {
 	if !d.Labeled() {
 		return nil, check.Field("learn", "data", "not labeled", "records with their classes")
 	}
@@ -97,8 +97,8 @@ func (d *Data) naiveBayesSums() [][]int64 {
 }
 
 // newNaiveBayes makes the classifier of what was released with noise of this deviation.
-func newNaiveBayes(s *Schema, released [][]float64, deviation float64) *NaiveBayes {
-	m := &NaiveBayes{}
+func newNaiveBayes(s *Schema, released [][]float64, deviation float64) *naiveBayes {
+	m := &naiveBayes{}
 	counts, rest := released[0], released[1:]
 	for _, n := range counts {
 		m.counts = append(m.counts, max(n, minCount))
@@ -142,7 +142,7 @@ func newNumeric(divisors, counts, sums, squares []float64, deviation float64) (f
 
 // Scores returns the logarithms of the likelihoods of the classes of a record, but for a
 // number that they have in common.
-func (m *NaiveBayes) Scores(d *Data, row int) []float64 {
+func (m *naiveBayes) Scores(d *Data, row int) []float64 {
 	scores := make([]float64, len(m.counts))
 	for c, n := range m.counts {
 		score := math.Log(n)

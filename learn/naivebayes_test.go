@@ -10,17 +10,22 @@ import (
 )
 
 // exactFit fits without noise.
-func exactFit(t *testing.T, d *Data) *NaiveBayes {
+func exactFit(t *testing.T, d *Data) *naiveBayes {
 	t.Helper()
-	r, err := noiseOf(t, None, Budget{}, NaiveBayesReleases(d.Schema()), Options{}).Releaser()
+	r, err := noiseOf(t, none, Budget{}, d.Schema().NaiveBayesReleases(), Options{}).Releaser()
 	if err != nil {
 		t.Fatal(err)
 	}
+	return fitted(t, d, r)
+}
+
+func fitted(t *testing.T, d *Data, r *Releaser) *naiveBayes {
+	t.Helper()
 	m, err := FitNaiveBayes(d, r)
 	if err != nil {
 		t.Fatal(err)
 	}
-	return m
+	return m.(*naiveBayes) //nolint:errcheck,forcetypeassert // what it returns
 }
 
 // TestNaiveBayesReference: without noise it is naive Bayes. The logarithms of the
@@ -36,7 +41,7 @@ func TestNaiveBayesReference(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	d, err := Read(&records{names: lines[0], rows: lines[1:]}, small())
+	d, err := small().Read(&records{names: lines[0], rows: lines[1:]})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -83,15 +88,12 @@ func TestNaiveBayesRecovers(t *testing.T) {
 		d.columns[1] = append(d.columns[1], int32(draw(letters[c])))
 		d.columns[2] = append(d.columns[2], int32(onGrid(0.3*random.NormFloat64())))
 	}
-	noise := noiseOf(t, Gaussian, addRemove, NaiveBayesReleases(d.schema), Options{})
+	noise := noiseOf(t, gaussian, addRemove, d.schema.NaiveBayesReleases(), Options{})
 	r, err := noise.DeterministicReleaser([32]byte{1})
 	if err != nil {
 		t.Fatal(err)
 	}
-	m, err := FitNaiveBayes(d, r)
-	if err != nil {
-		t.Fatal(err)
-	}
+	m := fitted(t, d, r)
 	near := func(what string, got, want, tolerance float64) {
 		if math.Abs(got-want) > tolerance {
 			t.Errorf("%s: %v, want %v within %v", what, got, want, tolerance)
@@ -118,15 +120,15 @@ func TestNaiveBayesOfNoRecords(t *testing.T) {
 	if testing.Short() {
 		t.Skip("slow")
 	}
-	none := encoded(t, smallRecords(), small())
+	empty := encoded(t, smallRecords(), small())
 	one := encoded(t, smallRecords("n,a,1,p,7"), small())
-	noise := noiseOf(t, Gaussian, Budget{1e-3, 1e-9, addRemove.Neighbors}, NaiveBayesReleases(small()), Options{})
+	noise := noiseOf(t, gaussian, Budget{1e-3, 1e-9, addRemove.Neighbors}, small().NaiveBayesReleases(), Options{})
 	for seed := range byte(20) {
 		r, err := noise.DeterministicReleaser([32]byte{seed})
 		if err != nil {
 			t.Fatal(err)
 		}
-		m, err := FitNaiveBayes(none, r)
+		m, err := FitNaiveBayes(empty, r)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -141,7 +143,7 @@ func TestNaiveBayesOfNoRecords(t *testing.T) {
 	}
 	unlabeled := smallRecords("n,a,1,p,7")
 	unlabeled.names[1] = "other"
-	d, err := ReadUnlabeled(unlabeled, small())
+	d, err := small().ReadUnlabeled(unlabeled)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -152,7 +154,7 @@ func TestNaiveBayesOfNoRecords(t *testing.T) {
 	if _, err := FitNaiveBayes(d, r); err == nil {
 		t.Error("fitted to records without classes")
 	}
-	few, err := noiseOf(t, None, Budget{}, 2, Options{}).Releaser()
+	few, err := noiseOf(t, none, Budget{}, 2, Options{}).Releaser()
 	if err != nil {
 		t.Fatal(err)
 	}

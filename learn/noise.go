@@ -65,31 +65,27 @@ func twoSteps(epsilon float64) *big.Rat {
 	return r.Add(r, big.NewRat(1, 1))
 }
 
-// Kind is a kind of noise.
-type Kind string
-
 // The kinds of noise.
 const (
-	// Auto is what has the least variance for the budget and the number of releases.
-	Auto Kind = "auto"
-	// Designed is the table of the least variance at the budget.
-	Designed Kind = "designed"
-	Gaussian Kind = "gaussian"
-	Laplace  Kind = "laplace"
-	// None adds nothing, for baselines. There is no guarantee.
-	None Kind = "none"
+	auto     = "auto"
+	designed = "designed"
+	gaussian = "gaussian"
+	laplace  = "laplace"
+	none     = "none"
 )
 
-// Kinds are all of them.
-func Kinds() []Kind { return []Kind{Auto, Designed, Gaussian, Laplace, None} }
+// Kinds are the kinds of noise: "auto" is what has the least variance for the budget and the
+// number of releases, "designed" the table of the least variance at the budget, "gaussian" and
+// "laplace" have these shapes, and "none" adds nothing, for baselines: there is no guarantee.
+func Kinds() []string { return []string{auto, designed, gaussian, laplace, none} }
 
 // Options say where noise comes from; the zero value is useful.
 type Options struct {
-	// Source finds the noise of Auto, such as one of release.Tables, which keeps what it
+	// Source finds the noise of "auto", such as one of release.Tables, which keeps what it
 	// found. nil, or one that fails or is not done within the TimeLimit, leaves the shapes
 	// of account.Calibrate, from Laplace to Gaussian noise; some seconds.
 	Source release.Source
-	// Design designs the tables of Designed, such as lp.Designer's.
+	// Design designs the tables of "designed", such as lp.Designer's.
 	Design account.Designer
 	// TimeLimit bounds the Source; 0 means a minute.
 	TimeLimit time.Duration
@@ -113,39 +109,39 @@ type Guarantee struct {
 // at most one, by at most 1, if it is added or removed. It is made without a look at the
 // data. It is immutable and safe for concurrent use.
 type Noise struct {
-	table     *tables.Verified // nil for None
+	table     *tables.Verified // nil for "none"
 	releases  int
 	cost      account.Cost
 	guarantee *Guarantee
 	deviation float64
 }
 
-// NewNoise finds noise of the kind. None takes a zero Budget.
+// NewNoise finds noise of the kind, one of Kinds. "none" takes a zero Budget.
 //
 // Guarantee: what one Releaser returns is (Guarantee().Epsilon, Guarantee().Delta)-private
 // for the budget's neighbors, and that is no more than the budget.
 //
 // All bad fields are reported together, wrapping dp.ErrInvalid, and so is a budget that there
 // is no noise for.
-func NewNoise(ctx context.Context, kind Kind, b Budget, releases int, o Options) (*Noise, error) {
+func NewNoise(ctx context.Context, kind string, b Budget, releases int, o Options) (*Noise, error) {
 	bad := check.In("learn")
-	bad.OneOf("noise", string(kind), string(Auto), string(Designed), string(Gaussian), string(Laplace), string(None))
-	if releases < 1 || releases > account.MaxReleases {
-		bad.Badf("releases", releases, "from 1 to %d", account.MaxReleases)
+	bad.OneOf("noise", kind, Kinds()...)
+	if releases < 1 || releases > tables.MaxReleases {
+		bad.Badf("releases", releases, "from 1 to %d", tables.MaxReleases)
 	}
 	switch {
-	case kind != None:
+	case kind != none:
 		bad.Add(b.Validate())
 	case b.Epsilon != 0 || b.Delta != 0:
 		bad.Bad("epsilon", b.Epsilon, "none without noise: there is no guarantee")
 	}
-	if kind == Gaussian && b.Delta == 0 {
+	if kind == gaussian && b.Delta == 0 {
 		bad.Bad("delta", b.Delta, "a number above 0: Gaussian noise is never private without")
 	}
 	if err := bad.Err(); err != nil {
 		return nil, err
 	}
-	if kind == None {
+	if kind == none {
 		return &Noise{releases: releases}, nil
 	}
 	problem := dp.Problem{Privacy: b.addRemove(), Query: dp.RealQuery, Loss: loss.L2}
@@ -167,10 +163,10 @@ func NewNoise(ctx context.Context, kind Kind, b Budget, releases int, o Options)
 const mostEach = 10
 
 // find finds noise for a target. What it keeps is proved of the result.
-func (o Options) find(ctx context.Context, kind Kind, t account.Target) (*tables.Verified, error) {
+func (o Options) find(ctx context.Context, kind string, t account.Target) (*tables.Verified, error) {
 	design, exponents := o.Design, []float64{}
-	switch kind { //nolint:exhaustive // None has none
-	case Auto:
+	switch kind {
+	case auto:
 		if o.Source != nil {
 			v, err := o.ask(ctx, t)
 			if v != nil || ctx.Err() != nil {
@@ -179,12 +175,12 @@ func (o Options) find(ctx context.Context, kind Kind, t account.Target) (*tables
 		}
 		design, exponents = nil, nil
 		if t.Delta == 0 {
-			design = laplace
+			design = designLaplace
 		}
-	case Gaussian:
+	case gaussian:
 		design, exponents = nil, []float64{2}
-	case Laplace:
-		design = laplace
+	case laplace:
+		design = designLaplace
 	}
 	c, err := account.Calibrate(ctx, t, design, account.CalibrateOptions{Exponents: exponents})
 	if err != nil {
@@ -208,8 +204,8 @@ func (o Options) ask(ctx context.Context, t account.Target) (*tables.Verified, e
 	return v, nil
 }
 
-// laplace is the account.Designer of Laplace noise.
-func laplace(_ context.Context, p dp.Problem, _ float64) (*tables.Verified, error) {
+// designLaplace is the account.Designer of Laplace noise.
+func designLaplace(_ context.Context, p dp.Problem, _ float64) (*tables.Verified, error) {
 	return shapes.Laplace(p, tables.Grid{})
 }
 
@@ -223,7 +219,7 @@ func prove(v *tables.Verified, b Budget, releases int) (*Noise, error) {
 		return nil, check.Errorf("learn", nil, "the noise found is for %s queries of sensitivity %v, want %s and 1", t.Query(), own, dp.RealQuery)
 	}
 	cost := account.Cost{Table: v, Times: releases}
-	epsilon, err := account.EpsilonOf([]account.Cost{cost}, p.Delta)
+	epsilon, err := cost.EpsilonAt(p.Delta)
 	if err != nil {
 		return nil, err
 	}
@@ -248,7 +244,7 @@ func prove(v *tables.Verified, b Budget, releases int) (*Noise, error) {
 // is of exponential power shape, whose exponent is read off its moments.
 func shape(t *tables.Table) string {
 	if t.Dual() != nil {
-		return string(Designed)
+		return designed
 	}
 	mean, _ := t.ExpectedLossOf(loss.L1).Float64()
 	square, _ := t.ExpectedLossOf(loss.L2).Float64()
@@ -262,17 +258,17 @@ func shape(t *tables.Table) string {
 	}
 	switch nearest {
 	case 1:
-		return string(Laplace)
+		return laplace
 	case 2:
-		return string(Gaussian)
+		return gaussian
 	}
 	return fmt.Sprintf("exponential-power of exponent %v", nearest)
 }
 
-// Guarantee returns what a model costs, nil for None.
+// Guarantee returns what a model costs, nil without noise.
 func (n *Noise) Guarantee() *Guarantee { return n.guarantee }
 
-// Deviation returns the standard deviation of a release; 0 for None.
+// Deviation returns the standard deviation of a release; 0 without noise.
 func (n *Noise) Deviation() float64 { return n.deviation }
 
 // Costs returns what a model costs, for a ledger with the budget's neighbors.
@@ -293,17 +289,15 @@ type Releaser struct {
 	private bool
 }
 
-// ErrSpent is of a release more than there is noise for.
-var ErrSpent = errors.New("all releases of the budget are made")
-
 // Releaser returns a Releaser with fresh noise, which costs the Guarantee. Every further one
 // costs as much again. The error wraps sampler.ErrEntropy.
 func (n *Noise) Releaser() (*Releaser, error) {
 	r := &Releaser{noise: n, left: n.releases, private: n.table != nil}
-	var err error
-	if n.table != nil {
-		r.sampler, err = sampler.NewNoise(n.table, sampler.Options{})
+	if !r.private {
+		return r, nil
 	}
+	var err error
+	r.sampler, err = sampler.NewNoise(n.table, sampler.Options{})
 	return r, err
 }
 
@@ -333,13 +327,13 @@ func (r *Releaser) Guarantee() *Guarantee {
 // a record that is added or removed must change at most one of the sums, by at most 2^24
 // steps.
 //
-// The error is ErrSpent, or one of sampler.Noise.SampleInt. Nothing is released then.
+// The error wraps account.ErrExceeded after the last one, or is one of sampler.Noise.SampleInt. Nothing is released then.
 func (r *Releaser) Release(sums []int64) ([]float64, error) {
 	if r.noise == nil {
 		return nil, check.Field("learn", "releaser", "the zero value", "one of Noise.Releaser")
 	}
 	if r.left == 0 {
-		return nil, check.Errorf("learn", ErrSpent, "releases = %d are made, want no more", r.noise.releases)
+		return nil, check.Errorf("learn", account.ErrExceeded, "releases = %d are made, want no more", r.noise.releases)
 	}
 	r.left--
 	out := make([]float64, len(sums))

@@ -17,7 +17,7 @@ import (
 
 var addRemove = Budget{Epsilon: 1, Delta: 1e-5, Neighbors: dp.AddRemove}
 
-func noiseOf(t *testing.T, kind Kind, b Budget, releases int, o Options) *Noise {
+func noiseOf(t *testing.T, kind string, b Budget, releases int, o Options) *Noise {
 	t.Helper()
 	n, err := NewNoise(t.Context(), kind, b, releases, o)
 	if err != nil {
@@ -32,20 +32,20 @@ func TestNoiseKeepsBudget(t *testing.T) {
 		t.Skip("slow")
 	}
 	for _, c := range []struct {
-		kind      Kind
+		kind      string
 		budget    Budget
 		releases  int
 		noise     string
 		deviation float64 // in closed form where there is one, else measured
 	}{
-		{Laplace, Budget{1, 0, dp.AddRemove}, 1, "laplace", math.Sqrt2},
-		{Laplace, Budget{1, 0, dp.AddRemove}, 13, "laplace", 13 * math.Sqrt2},
-		{Auto, Budget{0.3, 0, dp.AddRemove}, 7, "laplace", 7 / 0.3 * math.Sqrt2},
-		{Laplace, Budget{1, 0, dp.Replace}, 13, "laplace", 26 * math.Sqrt2},
-		{Gaussian, addRemove, 1, "gaussian", 3.7306}, // the analytic Gaussian
-		{Gaussian, addRemove, 20, "gaussian", 3.7306 * math.Sqrt(20)},
-		{Auto, addRemove, 12, "exponential-power of exponent 1.75", math.Sqrt(160)},
-		{Gaussian, Budget{1, 1e-5, dp.Replace}, 2, "gaussian", 10.584},
+		{laplace, Budget{1, 0, dp.AddRemove}, 1, "laplace", math.Sqrt2},
+		{laplace, Budget{1, 0, dp.AddRemove}, 13, "laplace", 13 * math.Sqrt2},
+		{auto, Budget{0.3, 0, dp.AddRemove}, 7, "laplace", 7 / 0.3 * math.Sqrt2},
+		{laplace, Budget{1, 0, dp.Replace}, 13, "laplace", 26 * math.Sqrt2},
+		{gaussian, addRemove, 1, "gaussian", 3.7306}, // the analytic Gaussian
+		{gaussian, addRemove, 20, "gaussian", 3.7306 * math.Sqrt(20)},
+		{auto, addRemove, 12, "exponential-power of exponent 1.75", math.Sqrt(160)},
+		{gaussian, Budget{1, 1e-5, dp.Replace}, 2, "gaussian", 10.584},
 	} {
 		n := noiseOf(t, c.kind, c.budget, c.releases, Options{})
 		g := n.Guarantee()
@@ -62,7 +62,7 @@ func TestNoiseKeepsBudget(t *testing.T) {
 			continue
 		}
 		// A ledger counts no less.
-		e, err := account.EpsilonOf(n.Costs(), c.budget.Delta)
+		e, err := n.cost.EpsilonAt(c.budget.Delta)
 		if err != nil || e > c.budget.Epsilon || e < g.Epsilon*(1-1e-6) {
 			t.Errorf("%s, %+v: the costs are epsilon %v, %v, want %v", c.kind, c.budget, e, err, g.Epsilon)
 		}
@@ -75,7 +75,7 @@ func TestPureNoiseOfManyReleases(t *testing.T) {
 		t.Skip("slow")
 	}
 	for _, releases := range []int{3, 11, 59} {
-		noiseOf(t, Laplace, Budget{0.1, 0, dp.AddRemove}, releases, Options{})
+		noiseOf(t, laplace, Budget{0.1, 0, dp.AddRemove}, releases, Options{})
 	}
 }
 
@@ -91,28 +91,28 @@ func TestReplaceIsTwoSteps(t *testing.T) {
 
 func TestNewNoiseRefuses(t *testing.T) {
 	for want, c := range map[string]struct {
-		kind     Kind
+		kind     string
 		budget   Budget
 		releases int
 	}{
 		"noise = other":     {"other", addRemove, 1},
-		"epsilon = 0":       {Auto, Budget{0, 1e-5, dp.AddRemove}, 1},
-		"epsilon = NaN":     {Auto, Budget{math.NaN(), 1e-5, dp.AddRemove}, 1},
-		"epsilon = 1001":    {Auto, Budget{1001, 1e-5, dp.AddRemove}, 1},
-		"delta = 1":         {Auto, Budget{1, 1, dp.AddRemove}, 1},
-		"delta = -1":        {Auto, Budget{1, -1, dp.AddRemove}, 1},
-		"neighbors = ":      {Auto, Budget{1, 1e-5, ""}, 1},
-		"releases = 0":      {Auto, addRemove, 0},
-		"delta = 0, want a": {Gaussian, Budget{1, 0, dp.AddRemove}, 1},
-		"epsilon = 1, want": {None, addRemove, 1},
-		"epsilon = 1e-05, delta = 0: no noise was found for 13 releases":                                                                 {Auto, Budget{1e-5, 0, dp.AddRemove}, 13},
-		"epsilon = 1000 is too much for 13 releases, of which each would have 38.46: there is no noise so small, want at most about 260": {Auto, Budget{1000, 1e-5, dp.Replace}, 13},
+		"epsilon = 0":       {auto, Budget{0, 1e-5, dp.AddRemove}, 1},
+		"epsilon = NaN":     {auto, Budget{math.NaN(), 1e-5, dp.AddRemove}, 1},
+		"epsilon = 1001":    {auto, Budget{1001, 1e-5, dp.AddRemove}, 1},
+		"delta = 1":         {auto, Budget{1, 1, dp.AddRemove}, 1},
+		"delta = -1":        {auto, Budget{1, -1, dp.AddRemove}, 1},
+		"neighbors = ":      {auto, Budget{1, 1e-5, ""}, 1},
+		"releases = 0":      {auto, addRemove, 0},
+		"delta = 0, want a": {gaussian, Budget{1, 0, dp.AddRemove}, 1},
+		"epsilon = 1, want": {none, addRemove, 1},
+		"epsilon = 1e-05, delta = 0: no noise was found for 13 releases":                                                                 {auto, Budget{1e-5, 0, dp.AddRemove}, 13},
+		"epsilon = 1000 is too much for 13 releases, of which each would have 38.46: there is no noise so small, want at most about 260": {auto, Budget{1000, 1e-5, dp.Replace}, 13},
 	} {
 		if n, err := NewNoise(t.Context(), c.kind, c.budget, c.releases, Options{}); n != nil || !errors.Is(err, dp.ErrInvalid) || !strings.Contains(err.Error(), want) {
 			t.Errorf("%+v: %v, want %s", c, err, want)
 		}
 	}
-	if n := noiseOf(t, None, Budget{}, 1, Options{}); n.Guarantee() != nil || n.Deviation() != 0 || n.Costs() != nil {
+	if n := noiseOf(t, none, Budget{}, 1, Options{}); n.Guarantee() != nil || n.Deviation() != 0 || n.Costs() != nil {
 		t.Errorf("%+v", n)
 	}
 }
@@ -132,11 +132,11 @@ func TestSourceIsNotTrusted(t *testing.T) {
 		"of sensitivity 0.5":   laplaceOf(0.25, 0.5, dp.RealQuery),
 		"for integer queries ": laplaceOf(0.25, 1, dp.IntegerQuery),
 	} {
-		if _, err := NewNoise(t.Context(), Auto, b, 2, Options{Source: source}); err == nil || !strings.Contains(err.Error(), want) {
+		if _, err := NewNoise(t.Context(), auto, b, 2, Options{Source: source}); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%v, want %s", err, want)
 		}
 	}
-	n := noiseOf(t, Auto, b, 2, Options{Source: laplaceOf(0.25, 1, dp.RealQuery)})
+	n := noiseOf(t, auto, b, 2, Options{Source: laplaceOf(0.25, 1, dp.RealQuery)})
 	if g := n.Guarantee(); g.Epsilon != 0.5 {
 		t.Errorf("guarantee %+v, want the 0.5 of the noise", g)
 	}
@@ -151,20 +151,20 @@ func TestSourceInTime(t *testing.T) {
 	}
 	fails := func(context.Context, dp.Problem, int) (*tables.Verified, error) { return nil, errors.New("no solver") }
 	for _, source := range []release.Source{late, fails} {
-		n := noiseOf(t, Auto, Budget{1, 0, dp.AddRemove}, 3, Options{Source: source, TimeLimit: time.Millisecond})
+		n := noiseOf(t, auto, Budget{1, 0, dp.AddRemove}, 3, Options{Source: source, TimeLimit: time.Millisecond})
 		if g := n.Guarantee(); g.Noise != "laplace" {
 			t.Errorf("%+v", g)
 		}
 	}
 	ended, cancel := context.WithCancel(t.Context())
 	cancel()
-	if _, err := NewNoise(ended, Auto, addRemove, 3, Options{Source: late}); !errors.Is(err, context.Canceled) {
+	if _, err := NewNoise(ended, auto, addRemove, 3, Options{Source: late}); !errors.Is(err, context.Canceled) {
 		t.Errorf("%v, want that of the context", err)
 	}
 }
 
 func TestReleaser(t *testing.T) {
-	n := noiseOf(t, Laplace, Budget{1, 0, dp.AddRemove}, 2, Options{})
+	n := noiseOf(t, laplace, Budget{1, 0, dp.AddRemove}, 2, Options{})
 	sums := []int64{0, gridSteps, -5 * gridSteps, 1, 1 << 60}
 	r, err := n.Releaser()
 	if err != nil {
@@ -194,8 +194,8 @@ func TestReleaser(t *testing.T) {
 	if got, err := new(Releaser).Release(sums); got != nil || !errors.Is(err, dp.ErrInvalid) || new(Releaser).Guarantee() != nil {
 		t.Errorf("a zero Releaser: %v, %v, want ErrInvalid and no guarantee", got, err)
 	}
-	if got, err := r.Release(sums); got != nil || !errors.Is(err, ErrSpent) {
-		t.Errorf("a third release: %v, %v, want ErrSpent", got, err)
+	if got, err := r.Release(sums); got != nil || !errors.Is(err, account.ErrExceeded) {
+		t.Errorf("a third release: %v, %v, want account.ErrExceeded", got, err)
 	}
 
 	same := func(seed byte) []float64 {
@@ -216,7 +216,7 @@ func TestReleaser(t *testing.T) {
 		t.Errorf("%v, %v, %v", a, b, c)
 	}
 
-	exact, err := noiseOf(t, None, Budget{}, 1, Options{}).Releaser()
+	exact, err := noiseOf(t, none, Budget{}, 1, Options{}).Releaser()
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -231,7 +231,7 @@ func TestReleaser(t *testing.T) {
 // with a chance of 2e-9; a deviation that is 10 % off is noticed.
 func TestReleaseIsUnbiased(t *testing.T) {
 	const draws = 4000
-	n := noiseOf(t, Gaussian, addRemove, 1, Options{})
+	n := noiseOf(t, gaussian, addRemove, 1, Options{})
 	r, err := n.DeterministicReleaser([32]byte{3})
 	if err != nil {
 		t.Fatal(err)

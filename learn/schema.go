@@ -3,7 +3,6 @@ package learn
 import (
 	"bytes"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"io"
 	"math"
@@ -12,10 +11,8 @@ import (
 
 	"github.com/noisewright/noisewright/internal/check"
 	"github.com/noisewright/noisewright/internal/strictjson"
+	"github.com/noisewright/noisewright/proof"
 )
-
-// ErrFormat marks a file that is none of the format.
-var ErrFormat = errors.New("not of the format")
 
 // Schema says what is public about records. All of it counts as known before anybody looks
 // at them: what is read off the data is not protected.
@@ -125,7 +122,7 @@ func texts(bad *check.List, field string, list []string) {
 
 // schemaFormat is that of the file of a schema.
 var schemaFormat = strictjson.Format{
-	Noun: "schema", Name: "noisewright-schema", Version: 1, MaxSize: 64 << 20, Err: ErrFormat,
+	Noun: "schema", Name: "noisewright-schema", Version: 1, MaxSize: 64 << 20, Err: proof.ErrFormat,
 	MaxElements: map[string]int{"classes": maxClasses, "features": maxFeatures, "categories": maxCategories},
 }
 
@@ -136,7 +133,7 @@ type schemaFile struct {
 }
 
 // ReadSchema reads a schema from its file, format noisewright-schema, version 1
-// (docs/learn.md). The error wraps ErrFormat, or those of Validate.
+// (docs/learn.md). The error wraps proof.ErrFormat, or those of Validate.
 func ReadSchema(r io.Reader) (*Schema, error) {
 	var f schemaFile
 	if err := strictjson.Decode(r, schemaFormat, &f); err != nil {

@@ -11,6 +11,7 @@ import (
 	"testing"
 
 	"github.com/noisewright/noisewright/dp"
+	"github.com/noisewright/noisewright/proof"
 )
 
 // small is a schema with both kinds of features.
@@ -43,7 +44,7 @@ func TestSchemaFile(t *testing.T) {
 		"", "{}", "null", `{"format":"noisewright-table","version":1}`,
 		`{"format":"noisewright-schema","version":1,"target":"y","classes":["a","b"],"features":[{"name":"x","bounds":{"lower":0}}]}`,
 	} {
-		if s, err := ReadSchema(strings.NewReader(bad)); s != nil || !errors.Is(err, ErrFormat) {
+		if s, err := ReadSchema(strings.NewReader(bad)); s != nil || !errors.Is(err, proof.ErrFormat) {
 			t.Errorf("%q: %v, %v, want ErrFormat", bad, s, err)
 		}
 	}
@@ -98,7 +99,7 @@ func TestDraft(t *testing.T) {
 			{"10", " 5", "9", "1", "1", "yes"}, {"9", "-2.5", "?", "1", "1.0", "no"}, {"8", "4e1", "10", "1", "1e0", "yes"},
 		}}
 	}
-	got, err := Draft(rows(), "class", DraftOptions{Categorical: func(c string) bool { return c == "id" }})
+	got, err := Draft(rows(), "class", nil, func(c string) bool { return c == "id" })
 	want := &Schema{Draft: true, Target: "class", Classes: []string{"no", "yes"}, Features: []Feature{
 		{Name: "id", Categories: []string{"8", "9", "10"}},
 		{Name: "n", Bounds: &Bounds{-2.5, 40}},
@@ -107,7 +108,7 @@ func TestDraft(t *testing.T) {
 	if err != nil || !reflect.DeepEqual(got, want) {
 		t.Errorf("%+v, %v, want %+v", got, err, want)
 	}
-	got, err = Draft(rows(), "class", DraftOptions{Feature: func(c string) bool { return c == "n" }})
+	got, err = Draft(rows(), "class", func(c string) bool { return c == "n" }, nil)
 	if err != nil || len(got.Features) != 1 || got.Features[0].Name != "n" {
 		t.Errorf("%+v, %v, want the feature n alone", got, err)
 	}
@@ -116,7 +117,7 @@ func TestDraft(t *testing.T) {
 		"same":  rows(), // one class
 		"class": {names: []string{"x", "class"}},
 	} {
-		if s, err := Draft(rows, target, DraftOptions{}); !errors.Is(err, dp.ErrInvalid) {
+		if s, err := Draft(rows, target, nil, nil); !errors.Is(err, dp.ErrInvalid) {
 			t.Errorf("target %s: %+v, %v, want an error", target, s, err)
 		}
 	}
@@ -125,11 +126,11 @@ func TestDraft(t *testing.T) {
 	for i := range maxCategories + 1 {
 		many.rows = append(many.rows, []string{strconv.Itoa(i), "ab"[i%2 : i%2+1]})
 	}
-	if s, err := Draft(many, "class", DraftOptions{}); err != nil || !s.Features[0].Numeric() {
+	if s, err := Draft(many, "class", nil, nil); err != nil || !s.Features[0].Numeric() {
 		t.Errorf("%v, %v", s, err)
 	}
 	many.rows, many.next = slices.Insert(many.rows, 0, []string{"text", "a"}), 0
-	if _, err := Draft(many, "class", DraftOptions{}); err == nil || !strings.Contains(err.Error(), "column n has more than") {
+	if _, err := Draft(many, "class", nil, nil); err == nil || !strings.Contains(err.Error(), "column n has more than") {
 		t.Errorf("%v, want an error about the column n", err)
 	}
 }

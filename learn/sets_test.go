@@ -73,7 +73,7 @@ func (r *records) binary(positive func(string) bool) {
 func encoded(t *testing.T, r *records, s *Schema) *Data {
 	t.Helper()
 	r.next = 0
-	d, err := Read(r, s)
+	d, err := s.Read(r)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -141,10 +141,9 @@ func load(t *testing.T, name string) *Data {
 	if name == "adult" {
 		s.features = slices.DeleteFunc(slices.Clone(r.names), func(c string) bool { return c == "split" || c == "fnlwgt" || c == s.target })
 	}
-	schema, err := Draft(r, s.target, DraftOptions{
-		Feature:     func(c string) bool { return s.features == nil || slices.Contains(s.features, c) },
-		Categorical: func(c string) bool { return name == "breast-cancer" || slices.Contains(s.categorical, c) },
-	})
+	schema, err := Draft(r, s.target,
+		func(c string) bool { return s.features == nil || slices.Contains(s.features, c) },
+		func(c string) bool { return name == "breast-cancer" || slices.Contains(s.categorical, c) })
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -6,6 +6,5 @@
 // What differs between forms is in their packages: the specification, the exact check and
 // the bounds. What does not is here: [Verify] certifies a mechanism once, holds what it
 // claims against the certificate, and makes the [Verified] that samplers want; [Meter]
-// bounds the work of that; [Store] keeps verified mechanisms in files. proof/forms reads
-// a file of any form.
+// bounds the work of that. proof/forms reads a file of any form.
 package proof

@@ -95,7 +95,7 @@ func (n *scaled) add(values []*big.Rat) ([]*big.Int, error) {
 
 // estimates releases values divided by a public divisor, with their intervals.
 func (n *scaled) estimates(values []*big.Rat, divisor *big.Rat) ([]Estimate, error) {
-	below, above, err := n.spread(Level)
+	below, above, err := n.spread(level)
 	if err != nil {
 		return nil, err
 	}

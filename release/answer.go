@@ -68,7 +68,7 @@ func Release(ctx context.Context, l account.Ledger, data any, q Query, source So
 		return nil, err
 	}
 	c := account.Charge{Text: q.key(), Data: digest, Summary: q.summary(), Neighbors: q.Neighbors, Unit: q.Unit()}
-	record, err := account.Once(ctx, l, c, func(before []account.Cost) ([]account.Cost, func(context.Context) ([]byte, error), error) {
+	record, err := c.Once(ctx, l, func(before []account.Cost) ([]account.Cost, func(context.Context) ([]byte, error), error) {
 		if len(before) > 0 && before[0].Table != nil {
 			source = func(context.Context, dp.Problem, int) (*tables.Verified, error) { return before[0].Table, nil }
 		}
@@ -120,7 +120,7 @@ func (p *Plan) record(d *Data) ([]byte, error) {
 	}
 	q := p.query
 	a := &Answer{
-		Kind: q.Kind, Answers: estimates, Level: Level, Epsilon: q.Epsilon, Delta: q.Delta, Releases: q.Releases, Neighbors: q.Neighbors, Unit: q.Unit(),
+		Kind: q.Kind, Answers: estimates, Level: level, Epsilon: q.Epsilon, Delta: q.Delta, Releases: q.Releases, Neighbors: q.Neighbors, Unit: q.Unit(),
 		Mechanism: p.Mechanism(), Tables: []string{}, NotProtected: q.notProtected(), Query: q,
 	}
 	if e := p.MeanError(); !math.IsNaN(e) && !math.IsInf(e, 0) {
@@ -130,7 +130,7 @@ func (p *Plan) record(d *Data) ([]byte, error) {
 		if c.Table == nil {
 			continue
 		}
-		hash, err := account.TableHash(c.Table)
+		hash, err := c.TableHash()
 		if err != nil {
 			return nil, err
 		}

@@ -58,12 +58,6 @@ func (e ending) Read(p []byte) (int, error) {
 	return e.Reader.Read(p)
 }
 
-// Dataset is data that reads itself.
-type Dataset interface {
-	// ReadData returns what the function ReadData does of it.
-	ReadData(ctx context.Context, q Query) (d *Data, digest string, err error)
-}
-
 // ReadData computes what a query needs to know of data, exactly, and a digest of them by which
 // ledgers know them. For a query of the kind Value, data is the number: a *big.Rat, a float64
 // or an integer. For any other it is one of
@@ -72,7 +66,7 @@ type Dataset interface {
 //   - a slice or an iterator (iter.Seq) of structs: every exported field is a column, named by
 //     the tag csv:"name", by default as the field; csv:"-" is none;
 //   - a slice or an iterator of numbers, texts or truth values, which are the column "value";
-//   - Rows, or a Dataset.
+//   - Rows, or what has a method ReadData that does all of this.
 //
 // Numbers count as they are, without rounding; texts as in a CSV file; and nil pointers and NaN
 // are missing. The digest of values is that of the CSV file that encoding/csv writes of them: a
@@ -82,7 +76,9 @@ type Dataset interface {
 //
 // Errors are those of Read.
 func ReadData(ctx context.Context, data any, q Query) (d *Data, digest string, err error) {
-	if own, ok := data.(Dataset); ok {
+	if own, ok := data.(interface {
+		ReadData(ctx context.Context, q Query) (d *Data, digest string, err error)
+	}); ok {
 		return own.ReadData(ctx, q)
 	}
 	if x, ok := numberOf(data); q.Kind == Value && ok {

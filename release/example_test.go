@@ -24,7 +24,7 @@ func Example() {
 		Kind: release.Count, Where: "age >= 65",
 		Epsilon: 0.5, Neighbors: dp.AddRemove,
 	}
-	source, err := release.Tables(release.TablesOptions{Design: lp.Designer(lp.Options{NewSolver: highs.New})})
+	source, err := release.Tables{Design: lp.Designer(lp.Options{NewSolver: highs.New})}.Source()
 	if err != nil {
 		log.Fatal(err)
 	}

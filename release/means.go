@@ -158,7 +158,7 @@ func (m *means) answer(tallies []tally) ([]Estimate, error) {
 	out := make([]Estimate, len(tallies))
 	for i := range out {
 		x, y := steps(a[i]), steps(b[i])
-		low, high, err := m.method.Interval(x, y, Level)
+		low, high, err := m.method.Interval(x, y, level)
 		if err != nil {
 			return nil, err
 		}

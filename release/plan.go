@@ -12,8 +12,8 @@ import (
 	"github.com/noisewright/noisewright/tables"
 )
 
-// Level is the probability with which an interval covers the exact answer.
-const Level = 0.95
+// level is the probability with which an interval covers the exact answer.
+const level = 0.95
 
 // Source finds noise such that so many uses of it, each with fresh noise, keep the
 // privacy of the problem together; see Tables.
@@ -40,13 +40,13 @@ type mechanism struct {
 type Estimate struct {
 	// Key names the group, "" if there is one only.
 	Key string `json:"key,omitempty"`
-	// Value is the answer, Lower and Upper a confidence interval at the Level for the
+	// Value is the answer, Lower and Upper a confidence interval at the Level of the Answer for the
 	// exact one (within the query's bounds: clipped values, rows that count), all in
 	// the units of the query.
 	Value float64 `json:"value"`
 	Lower float64 `json:"lower"`
 	Upper float64 `json:"upper"`
-	// RankError, of quantiles, bounds at the Level how many rows are between Value and
+	// RankError, of quantiles, bounds at that level how many rows are between Value and
 	// a quantile of the data. Lower and Upper are then the bounds of the query.
 	RankError int64 `json:"rank_error,omitempty"`
 }
@@ -86,11 +86,9 @@ func NewPlan(ctx context.Context, q Query, source Source) (*Plan, error) {
 
 // prove checks that what the plan costs is what the query allows.
 func (p *Plan) prove() error {
-	costs := p.Costs()
-	for i := range costs {
-		costs[i].Times *= p.query.Releases
-	}
-	epsilon, err := account.EpsilonOf(costs, p.query.Delta)
+	cost := p.mechanism.cost
+	cost.Times *= p.query.Releases
+	epsilon, err := cost.EpsilonAt(p.query.Delta)
 	if err != nil {
 		return err
 	}
@@ -172,7 +170,7 @@ func (q Query) most() int64 {
 // fixed reports whether the number of rows that count is public: units are rows, of
 // which none is left out.
 func (q Query) fixed() bool {
-	return q.Neighbors == dp.Replace && q.Person == "" && !q.grouped() && q.Where == "" && q.Missing == RefuseMissing
+	return q.Neighbors == dp.Replace && q.Person == "" && !q.grouped() && q.Where == "" && q.Missing == refuseMissing
 }
 
 // sensitivity is how far a unit can change the sum of values from lower to upper in a
@@ -255,7 +253,7 @@ func (q Query) pureUse() (float64, error) {
 	}
 	// By basic composition at least; more by exact composition if delta > 0.
 	fits := func(epsilon float64) bool {
-		e, err := account.EpsilonOf([]account.Cost{{Epsilon: epsilon, Times: n}}, q.Delta)
+		e, err := account.Cost{Epsilon: epsilon, Times: n}.EpsilonAt(q.Delta)
 		return err == nil && e <= q.Epsilon
 	}
 	low := exact.FloatDown(new(big.Rat).Quo(exact.Rational(q.Epsilon), new(big.Rat).SetInt64(int64(n))))

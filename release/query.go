@@ -27,8 +27,8 @@ const (
 
 // What happens to rows without a number where one is needed.
 const (
-	RefuseMissing = "refuse" // nothing is released
-	DropMissing   = "drop"   // they do not count
+	refuseMissing = "refuse"
+	dropMissing   = "drop"
 )
 
 // Query says what is asked of a data set. All of it is public: it must not be chosen in
@@ -56,7 +56,8 @@ type Query struct {
 	Column string  `json:"column,omitempty"`
 	Lower  float64 `json:"lower"`
 	Upper  float64 `json:"upper"`
-	// Missing is DropMissing or RefuseMissing, which "" is too.
+	// Missing says what happens if a row has no number where one is needed: "refuse", which ""
+	// is too, and nothing is released; or "drop", and the row does not count.
 	Missing string `json:"missing,omitempty"`
 
 	// Where is a condition on the columns of a row, in the language of expr-lang.org, "" for
@@ -92,13 +93,19 @@ type Query struct {
 
 // The bounds of a query.
 const (
-	MaxContributions  = 10_000     // MaxPerPerson
-	maxGroups         = 100_000    // Keys, or Edges less 1
-	MaxCandidates     = 10_000_000 // in all groups together
+	maxReleases       = 10_000
+	maxPerPerson      = 10_000
+	maxCandidates     = 10_000_000 // in all groups together
 	defaultCandidates = 1001
-	MaxReleases       = 10_000
-	maxValue          = 1e100 // of bounds and edges, in magnitude
+	maxGroups         = 100_000 // Keys, or Edges less 1
+	maxValue          = 1e100   // of bounds and edges, in magnitude
 )
+
+// Limits returns the largest Releases and MaxPerPerson, and the largest number of Candidates in
+// all groups together, of any query.
+func (Query) Limits() (releases, perPerson, candidates int) {
+	return maxReleases, maxPerPerson, maxCandidates
+}
 
 // Unit is whose influence is hidden, as ledgers name it: "row", or "person:" and the
 // column.
@@ -124,7 +131,7 @@ func (q Query) Text() string {
 // normal returns the query with defaults in place.
 func (q Query) normal() Query {
 	if q.Missing == "" {
-		q.Missing = RefuseMissing
+		q.Missing = refuseMissing
 	}
 	if q.Loss == "" {
 		q.Loss = loss.L1.Name()
@@ -176,15 +183,15 @@ func (q Query) Validate() error {
 			bad.Bad(field.name, check.Quoted(strings.ToValidUTF8(field.text, "?")), "UTF-8 text")
 		}
 	}
-	if q.Releases < 1 || q.Releases > MaxReleases {
-		bad.Badf("releases", q.Releases, "an integer from 1 to %d", MaxReleases)
+	if q.Releases < 1 || q.Releases > maxReleases {
+		bad.Badf("releases", q.Releases, "an integer from 1 to %d", maxReleases)
 	}
 	bad.OneOf("neighbors", q.Neighbors, dp.AddRemove, dp.Replace)
-	bad.OneOf("missing", q.Missing, RefuseMissing, DropMissing)
+	bad.OneOf("missing", q.Missing, refuseMissing, dropMissing)
 	bad.OneOf("loss", q.Loss, loss.L1.Name(), loss.L2.Name())
 	switch {
-	case q.Person != "" && (q.MaxPerPerson < 1 || q.MaxPerPerson > MaxContributions):
-		bad.Badf("max-per-person", q.MaxPerPerson, "an integer from 1 to %d: how many rows of a person count at most", MaxContributions)
+	case q.Person != "" && (q.MaxPerPerson < 1 || q.MaxPerPerson > maxPerPerson):
+		bad.Badf("max-per-person", q.MaxPerPerson, "an integer from 1 to %d: how many rows of a person count at most", maxPerPerson)
 	case q.Person == "" && q.MaxPerPerson != 0:
 		bad.Bad("max-per-person", q.MaxPerPerson, "none without person, the column that tells whose a row is")
 	}
@@ -225,8 +232,8 @@ func (q Query) validateColumns(bad *check.List) {
 		bad.Bad("probability", q.Probability, "a number above 0 and below 1 of at most 6 decimals, 0.5 for the median")
 	case q.Kind != Quantile && (q.Probability != 0 || q.Candidates != 0):
 		bad.Bad("probability", q.Probability, "none but for a quantile")
-	case q.Kind == Quantile && (q.Candidates < 2 || q.Candidates > MaxCandidates/max(len(q.groups()), 1)):
-		bad.Badf("candidates", q.Candidates, "an integer from 2 to %d, over all groups together", MaxCandidates)
+	case q.Kind == Quantile && (q.Candidates < 2 || q.Candidates > maxCandidates/max(len(q.groups()), 1)):
+		bad.Badf("candidates", q.Candidates, "an integer from 2 to %d, over all groups together", maxCandidates)
 	}
 }
 

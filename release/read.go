@@ -14,7 +14,7 @@ import (
 
 	"github.com/noisewright/noisewright/dp"
 	"github.com/noisewright/noisewright/internal/check"
-	"github.com/noisewright/noisewright/release/internal/selection"
+	"github.com/noisewright/noisewright/internal/selection"
 )
 
 // Rows are the records of a data set, one after another.
@@ -61,7 +61,7 @@ const sumPrecision = 1074 + 1024 + 64
 // contributes.
 //
 // Errors are those of rows; or they wrap dp.ErrInvalid: for a bad query, a column that is
-// missing, or a text where a number has to be and Missing is RefuseMissing. They tell
+// missing, or a text where a number has to be and Missing is "refuse". They tell
 // the line, not the text, and are about the data: they must not be published.
 func Read(rows Rows, q Query) (*Data, error) {
 	if err := q.Validate(); err != nil {
@@ -252,7 +252,7 @@ func (r *reader) row(record []string) error {
 // lacks returns the error of a row without a number where one is needed, nil if such rows do
 // not count.
 func (r *reader) lacks(where string, err error) error {
-	if r.query.Missing == DropMissing {
+	if r.query.Missing == dropMissing {
 		return nil
 	}
 	return check.Errorf("", errMissing, "%s: %w", where, err)
@@ -261,7 +261,7 @@ func (r *reader) lacks(where string, err error) error {
 var errMissing = errors.New("a text for a number")
 
 // IsMissing reports whether an error of Read is about a row without a number, or a
-// person, where one is needed: DropMissing would leave it out.
+// person, where one is needed: with Missing "drop" it would be left out.
 func IsMissing(err error) bool { return errors.Is(err, errMissing) }
 
 // between finds the edges on either side of a value.

@@ -8,7 +8,6 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/noisewright/noisewright/account"
 	"github.com/noisewright/noisewright/dp"
 	"github.com/noisewright/noisewright/lp"
 	"github.com/noisewright/noisewright/lp/highs"
@@ -20,7 +19,7 @@ var pure = lp.Designer(lp.Options{NewSolver: highs.New})
 
 func testSource(t testing.TB, dir string) Source {
 	t.Helper()
-	source, err := Tables(TablesOptions{Design: pure, Directory: dir, Rejected: func(err error) { t.Error(err) }})
+	source, err := Tables{Design: pure, Directory: dir, Rejected: func(err error) { t.Error(err) }}.Source()
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -167,7 +166,7 @@ func TestRead(t *testing.T) {
 	if _, err := Read(&records{columns: testColumns, rows: bad}, q); !errors.Is(err, dp.ErrInvalid) || !strings.Contains(err.Error(), "line 2") || strings.Contains(err.Error(), "?") {
 		t.Errorf("a text for a number: %v, want its line and not what it says", err)
 	}
-	q.Missing = DropMissing
+	q.Missing = dropMissing
 	if d := read(t, q, bad); d.tallies[0].n != 6 {
 		t.Errorf("%d rows, want the 6 with numbers", d.tallies[0].n)
 	}
@@ -232,7 +231,7 @@ func TestPlans(t *testing.T) {
 				t.Errorf("%s: %v", q.Text(), err)
 				continue
 			}
-			epsilon, err := account.EpsilonOf(p.Costs(), 0)
+			epsilon, err := p.mechanism.cost.EpsilonAt(0)
 			if err != nil || epsilon > 2 || epsilon < 1.99 {
 				t.Errorf("%s costs epsilon %v, %v, want 2", q.Text(), epsilon, err)
 			}
@@ -245,9 +244,9 @@ func TestPlans(t *testing.T) {
 			}
 		}
 	}
-	again, err := Tables(TablesOptions{Directory: dir, Rejected: func(err error) { t.Error(err) }, Design: func(context.Context, dp.Problem, float64) (*tables.Verified, error) {
+	again, err := Tables{Directory: dir, Rejected: func(err error) { t.Error(err) }, Design: func(context.Context, dp.Problem, float64) (*tables.Verified, error) {
 		return nil, errors.New("designed again")
-	}})
+	}}.Source()
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -18,8 +18,9 @@ import (
 	"github.com/noisewright/noisewright/tables"
 )
 
-// TablesOptions say where the tables of Tables come from.
-type TablesOptions struct {
+// Tables keep verified tables of noise: what was designed once is read, and proved again, the
+// next time.
+type Tables struct {
 	// Design makes a table that there is none of yet; lp.Designer returns one. nil:
 	// there are those of the Directory, and for several uses with delta above 0 noise
 	// of the shapes of account.Calibrate.
@@ -32,16 +33,15 @@ type TablesOptions struct {
 	Rejected func(error)
 }
 
-// Tables returns a Source that keeps verified tables: what was designed once is read,
-// and proved again, the next time.
-func Tables(o TablesOptions) (Source, error) {
-	if o.Rejected == nil {
-		o.Rejected = func(error) {}
+// Source returns what finds noise there, or makes it.
+func (t Tables) Source() (Source, error) {
+	if t.Rejected == nil {
+		t.Rejected = func(error) {}
 	}
-	options := tables.StoreOptions{Directory: o.Directory, Rejected: o.Rejected}
-	if o.Design != nil {
+	options := tables.StoreOptions{Directory: t.Directory, Rejected: t.Rejected}
+	if t.Design != nil {
 		options.Design = func(ctx context.Context, p dp.Problem) (*tables.Verified, error) {
-			v, err := o.Design(ctx, p, 0)
+			v, err := t.Design(ctx, p, 0)
 			if v != nil && ctx.Err() == nil {
 				return v, nil // proved, even if a limit ended the design
 			}
@@ -58,11 +58,11 @@ func Tables(o TablesOptions) (Source, error) {
 		if uses == 1 {
 			return store.Get(ctx, p)
 		}
-		path := filepath.Join(o.Directory, fmt.Sprintf("uses-%d", uses), name(p))
+		path := filepath.Join(t.Directory, fmt.Sprintf("uses-%d", uses), name(p))
 		mu.Lock()
 		defer mu.Unlock() // of several callers with one problem, one calibrates
 		if known[path] == nil {
-			v, err := o.calibrated(ctx, path, p, uses)
+			v, err := t.calibrated(ctx, path, p, uses)
 			if err != nil {
 				return nil, err
 			}
@@ -73,26 +73,26 @@ func Tables(o TablesOptions) (Source, error) {
 }
 
 // calibrated finds noise for several uses.
-func (o TablesOptions) calibrated(ctx context.Context, path string, p dp.Problem, uses int) (*tables.Verified, error) {
-	if o.Directory != "" {
+func (t Tables) calibrated(ctx context.Context, path string, p dp.Problem, uses int) (*tables.Verified, error) {
+	if t.Directory != "" {
 		v, err := readCalibrated(ctx, path, p, uses)
 		if err == nil {
 			return v, nil
 		}
 		if !errors.Is(err, fs.ErrNotExist) {
-			o.Rejected(err)
+			t.Rejected(err)
 		}
 	}
-	c, err := account.Calibrate(ctx, account.Target{Problem: p, Releases: uses}, o.Design, account.CalibrateOptions{})
+	c, err := account.Calibrate(ctx, account.Target{Problem: p, Releases: uses}, t.Design, account.CalibrateOptions{})
 	if err != nil {
 		return nil, err
 	}
-	if o.Directory != "" {
+	if t.Directory != "" {
 		// As tables.NewStore makes directories.
 		if err := os.MkdirAll(filepath.Dir(path), 0o777); err != nil { //nolint:gosec
-			o.Rejected(err)
+			t.Rejected(err)
 		} else if err := proof.WriteFile(path, c.Table.Mechanism()); err != nil {
-			o.Rejected(err)
+			t.Rejected(err)
 		}
 	}
 	return c.Table, nil

@@ -63,11 +63,11 @@ func TestValuesAreTheirFile(t *testing.T) {
 	for _, q := range []Query{
 		{Kind: Count, Where: `Member == "true" && city == "Ulm"`},
 		{Kind: Count, Where: `since startsWith "2020"`},
-		{Kind: Sum, Column: "age", Upper: 50, Missing: DropMissing},
-		{Kind: Mean, Column: "age", Upper: 50, Missing: DropMissing, Neighbors: dp.Replace},
+		{Kind: Sum, Column: "age", Upper: 50, Missing: dropMissing},
+		{Kind: Mean, Column: "age", Upper: 50, Missing: dropMissing, Neighbors: dp.Replace},
 		{Kind: Histogram, By: "city", Keys: []string{"Ulm", "Jena, Lobeda"}},
-		{Kind: Histogram, Column: "age", Edges: []float64{0, 1, 50, 100}, Missing: DropMissing},
-		{Kind: Quantile, Column: "age", Upper: 100, Probability: 0.5, Missing: DropMissing},
+		{Kind: Histogram, Column: "age", Edges: []float64{0, 1, 50, 100}, Missing: dropMissing},
+		{Kind: Quantile, Column: "age", Upper: 100, Probability: 0.5, Missing: dropMissing},
 		{Kind: Count, Person: "id", MaxPerPerson: 1},
 	} {
 		q.Epsilon = 1
@@ -252,7 +252,7 @@ func TestReleaseOnce(t *testing.T) {
 // TestReleaseKeeps takes a release to a file of package ledger.
 func TestReleaseKeeps(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "l")
-	if err := ledger.Create(t.Context(), path, ledger.Terms{Epsilon: 1, Neighbors: dp.Replace, Unit: dp.Person + "id"}); err != nil {
+	if err := ledger.Create(t.Context(), path, ledger.Terms{Epsilon: 1, Neighbors: dp.Replace, Unit: "person:id"}); err != nil {
 		t.Fatal(err)
 	}
 	var answers []*Answer
@@ -261,7 +261,7 @@ func TestReleaseKeeps(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		q := Query{Kind: Sum, Column: "age", Upper: 100, Missing: DropMissing, Person: "id", MaxPerPerson: 1, Epsilon: 1}
+		q := Query{Kind: Sum, Column: "age", Upper: 100, Missing: dropMissing, Person: "id", MaxPerPerson: 1, Epsilon: 1}
 		a, err := Release(t.Context(), l, data, q, testSource(t, ""))
 		if err != nil {
 			t.Fatal(err)

@@ -98,7 +98,7 @@ func newSpherical(dimension int, scale float64, g generator) *Spherical {
 }
 
 // Fork returns a Spherical of the same law for another goroutine, with a generator as
-// Sampler.Fork gives it. It is a use of s, not to be concurrent with others. The error
+// Noise.Fork gives it. It is a use of s, not to be concurrent with others. The error
 // wraps ErrEntropy.
 func (s *Spherical) Fork() (*Spherical, error) {
 	g, err := s.reader.gen.fork()

@@ -16,6 +16,7 @@ import (
 	"github.com/noisewright/noisewright/dp"
 	"github.com/noisewright/noisewright/encoder"
 	"github.com/noisewright/noisewright/latent/bundle"
+	"github.com/noisewright/noisewright/noise"
 	"github.com/noisewright/noisewright/tables"
 )
 
@@ -207,7 +208,7 @@ func (o *minimaxOptions) few(ctx context.Context, d *minimaxData) error {
 		if err != nil {
 			return err
 		}
-		for _, kind := range []bundle.Kind{bundle.Designed, bundle.Laplace, bundle.Spherical} {
+		for _, kind := range []bundle.Kind{bundle.Designed, noise.Laplace, bundle.Spherical} {
 			for i, epsilon := range epsilons {
 				o.line.Count(fmt.Sprintf("%d coordinates with %s noise, epsilons", z, kind), i, len(epsilons))
 				p := minimaxPlace{Part: partFew, Filter: fmt.Sprintf("%s, d = %d", kind, z), Coordinates: z, Epsilon: &epsilons[i]}

@@ -13,6 +13,7 @@ import (
 	"github.com/noisewright/noisewright/internal/taskspace"
 	"github.com/noisewright/noisewright/latent"
 	"github.com/noisewright/noisewright/latent/bundle"
+	"github.com/noisewright/noisewright/noise"
 )
 
 // taEpsilons are those of figure 4, whose axis is 1/ε.
@@ -227,20 +228,20 @@ const taClip = 0.99
 func (e *taExperiment) domain(ctx context.Context, epsilon, delta float64) error {
 	r, err := latent.Design(ctx, latent.Problem{
 		Features: e.names, Data: e.train, Task: e.task, Promise: bundle.Promise{Epsilon: epsilon, Delta: delta}, Domain: bundle.Box, Clip: taClip,
-	}, latent.Options{Curve: e.curve, Kinds: []bundle.Kind{bundle.Laplace, bundle.Gaussian, bundle.TruncatedLaplace, bundle.Designed}})
+	}, latent.Options{Curve: e.curve, Kinds: []bundle.Kind{noise.Laplace, noise.Gaussian, noise.TruncatedLaplace, bundle.Designed}})
 	if err != nil {
 		return err
 	}
 	for _, c := range r.Candidates {
 		approach := string(c.Noise)
 		switch {
-		case c.Noise == bundle.Laplace && delta == taDeltas[0]:
+		case c.Noise == noise.Laplace && delta == taDeltas[0]:
 			approach = c.Encoder // the paper's approaches; they do not use δ
-		case c.Noise == bundle.Laplace || c.Encoder != latent.TaskAware:
+		case c.Noise == noise.Laplace || c.Encoder != latent.TaskAware:
 			continue
 		}
 		l := taLoss{protocol: protocolDomain, approach: approach, epsilon: epsilon, delta: delta, z: c.Z, train: c.Loss / taHours}
-		if c.Noise == bundle.Laplace {
+		if c.Noise == noise.Laplace {
 			l.delta = 0
 		}
 		test, err := r.Loss(c, e.test)

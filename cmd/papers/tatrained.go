@@ -20,6 +20,7 @@ import (
 	"github.com/noisewright/noisewright/latent/bundle"
 	"github.com/noisewright/noisewright/lp"
 	"github.com/noisewright/noisewright/lp/highs"
+	"github.com/noisewright/noisewright/noise"
 )
 
 // protocolPromised is what can be promised to everybody: encodings clipped to a body, with
@@ -365,7 +366,7 @@ func (e *taRun) scheduled(ctx context.Context, a taskaware.Approach, z int, epsi
 		return taOutcome{}, err
 	}
 	v, err := r.Evaluate(e.test, taDraws, e.seed)
-	return taOutcome{v, string(bundle.Laplace), r.Redrawn}, err
+	return taOutcome{v, string(noise.Laplace), r.Redrawn}, err
 }
 
 func (e *taRun) epochs() int {
@@ -383,7 +384,7 @@ func (e *taRun) epochs() int {
 
 // promised trains with clipping.
 func (e *taRun) promised(ctx context.Context, a taskaware.Approach, z int, epsilon float64) (taOutcome, error) {
-	choices := []encoders.Choice{{Coordinates: z, Noise: bundle.Laplace, Domain: bundle.L1Ball}}
+	choices := []encoders.Choice{{Coordinates: z, Noise: noise.Laplace, Domain: bundle.L1Ball}}
 	switch a {
 	case taskaware.Agnostic:
 		choices[0].Coordinates = e.train.X.Cols
@@ -425,7 +426,7 @@ const unbiasedLimit = 10
 // coordinates, has those of each.
 func (e *taRun) choices(epsilon float64) (out []encoders.Choice) {
 	for _, z := range e.setting.tried {
-		out = append(out, encoders.Choice{Coordinates: z, Noise: bundle.Laplace, Domain: bundle.L1Ball})
+		out = append(out, encoders.Choice{Coordinates: z, Noise: noise.Laplace, Domain: bundle.L1Ball})
 	}
 	if out != nil {
 		return out
@@ -437,7 +438,7 @@ func (e *taRun) choices(epsilon float64) (out []encoders.Choice) {
 		out = append(out, encoders.Choice{Coordinates: 1, Noise: bundle.LocalUnbiased, Domain: bundle.Box})
 	}
 	for z := 1; z <= 3; z++ {
-		out = append(out, encoders.Choice{Coordinates: z, Noise: bundle.Laplace, Domain: bundle.L1Ball})
+		out = append(out, encoders.Choice{Coordinates: z, Noise: noise.Laplace, Domain: bundle.L1Ball})
 	}
 	return out
 }

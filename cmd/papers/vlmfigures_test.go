@@ -117,7 +117,7 @@ func TestRunVLMFigures(t *testing.T) {
 	if len(clean) != 7 || clean["no noise"][0] < 0.8 || clean["latent"][10] < clean["direct noise"][10]+0.2 || clean["+no noise"][0] < 0.9 || clean["+latent"][10] < 0.8 {
 		t.Errorf("figure 1: %v", clean)
 	}
-	private := figureAccuracies(t, vlmFigure4, func(o *vlmOptions) { o.data = folder })
+	private := figureAccuracies(t, vlmFigure4, func(o *vlmOptions) { o.data, o.epochs = folder, 25 })
 	for epsilon, bound := range private["bound (10)"] {
 		for series, a := range private {
 			// 100 people: 3 standard errors, and 1e-12 for the bound itself.
@@ -133,7 +133,7 @@ func TestRunVLMFigures(t *testing.T) {
 	if novel["no noise"][0] < 0.8 || novel["latent"][10] < 0.6 || len(novel["features"]) != 3 {
 		t.Errorf("figure 2: %v", novel)
 	}
-	central := figureAccuracies(t, vlmFigure7, func(o *vlmOptions) { o.data = folder })
+	central := figureAccuracies(t, vlmFigure7, func(o *vlmOptions) { o.data, o.epochs = folder, 25 })
 	if len(central) != len(centralCases) || len(central["central ε = 1"]) != 2 || central["not protected"][10] < 0.2 {
 		t.Errorf("figure 7: %v", central)
 	}

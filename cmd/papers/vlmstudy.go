@@ -20,6 +20,7 @@ import (
 	"github.com/noisewright/noisewright/cmd/internal/shell"
 	"github.com/noisewright/noisewright/encoder"
 	"github.com/noisewright/noisewright/latent/bundle"
+	"github.com/noisewright/noisewright/noise"
 )
 
 // vlmSetting says how a network of images is trained.
@@ -265,7 +266,7 @@ func (s vlmStudy) ends(data string) (least, most float64) {
 
 // vlmRelease is a release of encodings of some people, with Laplace noise.
 func vlmRelease(ctx context.Context, m *vlm.Model, u encoder.Matrix, epsilon float64, seed uint64, purpose string) (encoder.Matrix, error) {
-	noise, err := encoder.NewNoise(ctx, bundle.Laplace, m.Body, bundle.Promise{Epsilon: epsilon}, nil)
+	noise, err := encoder.NewNoise(ctx, noise.Laplace, m.Body, bundle.Promise{Epsilon: epsilon}, nil)
 	if err != nil {
 		return encoder.Matrix{}, err
 	}

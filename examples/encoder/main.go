@@ -50,7 +50,7 @@ func design(ctx context.Context, dir string, data, task *mat.Dense) error {
 	if err != nil {
 		return err
 	}
-	b, err := r.Bundle(r.Best("")) // verified; Best(bundle.Laplace) is the best of a kind
+	b, err := r.Bundle(r.Best("")) // verified; Best(noise.Laplace) is the best of a kind
 	if err != nil {
 		return err
 	}
@@ -68,7 +68,7 @@ func release(dir string, features []float64) (decoded []float64, err error) {
 	if err != nil {
 		return nil, err
 	}
-	p, err := bundle.NewPrivatizer(proof, sampler.Options{})
+	p, err := proof.NewPrivatizer(sampler.Options{})
 	if err != nil {
 		return nil, err
 	}

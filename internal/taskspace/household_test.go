@@ -15,6 +15,7 @@ import (
 	"github.com/noisewright/noisewright/internal/taskspace"
 	"github.com/noisewright/noisewright/latent"
 	"github.com/noisewright/noisewright/latent/bundle"
+	"github.com/noisewright/noisewright/noise"
 )
 
 // household returns the hourly profiles of Cheng, Tang and Chinchali (2022): 1417
@@ -142,7 +143,7 @@ func TestHouseholdSensitivityOverBounds(t *testing.T) {
 		t.Errorf("Z = %d, want 20 coordinates", a.Z)
 	}
 	rows := bundle.Matrix{Rows: 20, Cols: 24, Data: e.Rows.RawMatrix().Data}
-	wantClose(t, "sensitivity", bundle.RangeL1(rows, constant(24, 0), constant(24, 1)), 39.44593083536, 0, 1e-10)
+	wantClose(t, "sensitivity", rows.RangeL1(constant(24, 0), constant(24, 1)), 39.44593083536, 0, 1e-10)
 }
 
 // The losses of the whole chain for staircase noise in the box, on training and test
@@ -160,7 +161,7 @@ func TestHouseholdDesign(t *testing.T) {
 		r, err := latent.Design(t.Context(), latent.Problem{
 			Features: features, Data: train, Task: householdTask(),
 			Promise: bundle.Promise{Epsilon: want.epsilon}, Domain: bundle.Box, Clip: 0.99,
-		}, latent.Options{Kinds: []bundle.Kind{bundle.Staircase}})
+		}, latent.Options{Kinds: []bundle.Kind{noise.Staircase}})
 		if err != nil {
 			t.Fatal(err)
 		}

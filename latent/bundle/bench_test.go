@@ -5,6 +5,7 @@ import (
 	"math"
 	"testing"
 
+	"github.com/noisewright/noisewright/noise"
 	"github.com/noisewright/noisewright/sampler"
 )
 
@@ -21,17 +22,17 @@ func uniformSpec(b testing.TB, c Composition, z int) Spec {
 	for i := range z {
 		s.Encoder.Data[i*n+i] = 1
 		s.Axes[i] = 0.5 / math.Sqrt(float64(z))
-		if c == L1 {
+		if c == jointL1 {
 			s.Axes[i] = 0.5 / float64(z)
 		}
 	}
-	if c == L1 {
-		s.Noise, s.Promise.Epsilon = Laplace, 1
-		s.Tables = append(s.Tables, must(LaplaceTable(1, Box, s.Axes)))
+	if c == jointL1 {
+		s.Noise, s.Promise.Epsilon = noise.Laplace, 1
+		s.Tables = append(s.Tables, must(newLaplaceTable(1, Box, s.Axes)))
 		return s
 	}
-	s.Noise, s.Promise = Gaussian, Promise{1, 1e-6}
-	table, tau, err := GaussianTable(1, 1e-6, Box, s.Axes)
+	s.Noise, s.Promise = noise.Gaussian, Promise{1, 1e-6}
+	table, tau, err := newGaussianTable(1, 1e-6, Box, s.Axes)
 	if err != nil {
 		b.Fatal(err)
 	}
@@ -40,7 +41,7 @@ func uniformSpec(b testing.TB, c Composition, z int) Spec {
 }
 
 func BenchmarkVerify(b *testing.B) {
-	for _, c := range []Composition{L1, L2} {
+	for _, c := range []Composition{jointL1, jointL2} {
 		for _, z := range []int{4, 64} {
 			b.Run(fmt.Sprintf("%s/z=%d", c, z), func(b *testing.B) {
 				bundle := must(New(uniformSpec(b, c, z)))
@@ -54,10 +55,10 @@ func BenchmarkVerify(b *testing.B) {
 }
 
 func BenchmarkPrivatize(b *testing.B) {
-	for _, c := range []Composition{L1, L2} {
+	for _, c := range []Composition{jointL1, jointL2} {
 		for _, z := range []int{4, 64} {
 			b.Run(fmt.Sprintf("%s/z=%d", c, z), func(b *testing.B) {
-				p := must(NewPrivatizer(must(must(New(uniformSpec(b, c, z))).Verify(nil)), sampler.Options{}))
+				p := must(must(must(New(uniformSpec(b, c, z))).Verify(nil)).NewPrivatizer(sampler.Options{}))
 				x, u := make([]float64, 2*z), make([]float64, z)
 				for b.Loop() {
 					must(p.Privatize(u, x))
@@ -69,7 +70,7 @@ func BenchmarkPrivatize(b *testing.B) {
 
 func BenchmarkGaussianTable(b *testing.B) {
 	for b.Loop() {
-		if _, _, err := GaussianTable(1, 1e-6, Box, []float64{0.3, 0.4}); err != nil {
+		if _, _, err := newGaussianTable(1, 1e-6, Box, []float64{0.3, 0.4}); err != nil {
 			b.Fatal(err)
 		}
 	}

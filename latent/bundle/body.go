@@ -24,7 +24,7 @@ func newBody(s *Spec) body {
 	if !s.Composition.joint() {
 		return body{domain: s.Domain, axes: s.Axes}
 	}
-	if s.Composition == Norm {
+	if s.Composition == jointNorm {
 		return newJointBody(s.Domain, s.Axes, normStep(s.Tau))
 	}
 	step, _ := s.Tables[0].Grid().Step().Float64() // exact: a power of two

@@ -14,6 +14,8 @@ import (
 	"github.com/noisewright/noisewright/dp"
 	"github.com/noisewright/noisewright/internal/exact"
 	"github.com/noisewright/noisewright/loss"
+	"github.com/noisewright/noisewright/noise"
+	"github.com/noisewright/noisewright/proof"
 	"github.com/noisewright/noisewright/sampler"
 	"github.com/noisewright/noisewright/tables"
 )
@@ -71,7 +73,7 @@ func plain(scale float64, axes ...float64) Spec {
 		Features: []string{"height", "weight"}, Mean: []float64{1, 2},
 		Encoder: Matrix{2, 2, []float64{scale, 0, 0, scale}}, Offset: []float64{0, 0},
 		Axes: axes, Domain: Box, ClipOrigin: "published limits",
-		Noise: Designed, Composition: Basic, TableOf: []int{0, 0},
+		Noise: Designed, Composition: basic, TableOf: []int{0, 0},
 		Decoder: Matrix{2, 2, []float64{1 / scale, 0, 0, 1 / scale}}, DecoderOffset: []float64{1, 2},
 		Promise: Promise{Epsilon: 1, Delta: 0.1},
 	}
@@ -98,7 +100,7 @@ func sumPromise(list ...*tables.Table) Promise {
 func jointLaplace(t testing.TB, domain Domain, epsilon float64, exponent int, axes ...float64) Spec {
 	t.Helper()
 	s := plain(0.5, axes...)
-	s.Domain, s.Noise, s.Composition = domain, Laplace, L1
+	s.Domain, s.Noise, s.Composition = domain, noise.Laplace, jointL1
 	s.Promise = Promise{Epsilon: epsilon}
 	s.Tables = []*tables.Table{must(laplaceTable(epsilon, exponent, domain, axes))}
 	return s
@@ -107,13 +109,13 @@ func jointLaplace(t testing.TB, domain Domain, epsilon float64, exponent int, ax
 func jointGaussian(t testing.TB, domain Domain, epsilon, delta float64, axes ...float64) Spec {
 	t.Helper()
 	s := plain(0.5, axes...)
-	s.Domain, s.Noise, s.Composition = domain, Gaussian, L2
+	s.Domain, s.Noise, s.Composition = domain, noise.Gaussian, jointL2
 	s.Promise = Promise{epsilon, delta}
 	// Made once: a table takes a quarter of a second, and is immutable.
 	key := fmt.Sprint(domain, epsilon, delta, axes)
 	made, ok := gaussians.Load(key)
 	if !ok {
-		table, tau, err := GaussianTable(epsilon, delta, domain, axes)
+		table, tau, err := newGaussianTable(epsilon, delta, domain, axes)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -134,9 +136,9 @@ type gaussian struct {
 func jointSpherical(t testing.TB, domain Domain, epsilon float64, axes ...float64) Spec {
 	t.Helper()
 	s := plain(0.5, axes...)
-	s.Domain, s.Noise, s.Composition = domain, Spherical, Norm
+	s.Domain, s.Noise, s.Composition = domain, Spherical, jointNorm
 	s.Promise, s.TableOf = Promise{Epsilon: epsilon}, nil
-	s.Tau = must(SphericalScale(epsilon, domain, axes))
+	s.Tau = must(sphericalScale(epsilon, domain, axes))
 	return s
 }
 
@@ -179,8 +181,8 @@ func TestExamplesAreProved(t *testing.T) {
 		if name == "l1 box" && v.distance.Cmp(big.NewRat(1, 1)) != 0 {
 			t.Errorf("%s: distance %v, want 1", name, v.distance)
 		}
-		if v.Bundle() == nil || len(v.tables) != len(s.Tables) || len(s.Tables) > 0 && *v.tables[0].Mechanism() != *s.Tables[0] {
-			t.Errorf("%s: the proof is about %v", name, v.tables)
+		if v.Bundle() == nil || len(v.laws) != len(s.Tables)+len(s.Randomizers) || len(s.Tables) > 0 && *proof.Of(v.laws[0]).(*tables.Table) != *s.Tables[0] {
+			t.Errorf("%s: the proof is about %v", name, v.laws)
 		}
 		// Nor is much given away: the examples use what they are promised.
 		if e, _ := v.EpsilonUpper().Float64(); e < 0.98*s.Promise.Epsilon {
@@ -257,10 +259,10 @@ func TestVerifyRefuses(t *testing.T) {
 			t.Errorf("%s: Verify accepts it, want a complaint about %s", c.of, c.says)
 			continue
 		}
-		if !errors.Is(err, ErrNotPrivate) || !strings.Contains(err.Error(), c.says) {
+		if !errors.Is(err, proof.ErrNotPrivate) || !strings.Contains(err.Error(), c.says) {
 			t.Errorf("%s: %v, want ErrNotPrivate about %s", c.of, err, c.says)
 		}
-		if _, err := NewPrivatizer(v, sampler.Options{}); !errors.Is(err, dp.ErrInvalid) {
+		if _, err := v.NewPrivatizer(sampler.Options{}); !errors.Is(err, dp.ErrInvalid) {
 			t.Errorf("%s: NewPrivatizer: %v, want ErrInvalid", c.of, err)
 		}
 	}
@@ -315,7 +317,7 @@ func TestAccountant(t *testing.T) {
 	s.Promise = Promise{1.5, 0.02}
 	b := must(New(s))
 	for _, c := range []struct {
-		compose Accountant
+		compose func([]*tables.Table, Promise) (float64, error)
 		ok      bool
 	}{
 		{nil, false},
@@ -331,7 +333,7 @@ func TestAccountant(t *testing.T) {
 		{func([]*tables.Table, Promise) (float64, error) { return 0, errors.New("no") }, false},
 	} {
 		v, err := b.Verify(c.compose)
-		if c.ok != (err == nil) || (err != nil && !errors.Is(err, ErrNotPrivate)) || (err != nil) != (v == nil) {
+		if c.ok != (err == nil) || (err != nil && !errors.Is(err, proof.ErrNotPrivate)) || (err != nil) != (v == nil) {
 			t.Errorf("Verify: %v, %v, want success = %v", v, err, c.ok)
 		}
 	}
@@ -359,7 +361,7 @@ func TestNewRefuses(t *testing.T) {
 		"delta":             func(s *Spec) { s.Promise.Delta = 1 },
 		"predicted.theory":  func(s *Spec) { s.Predicted.UnclippedLoss = math.NaN() },
 		"noise.kind":        func(s *Spec) { s.Noise = "white" },
-		"kind = designed":   func(s *Spec) { s.Composition = L1; s.Tables, s.TableOf = s.Tables[:1], []int{0, 0} },
+		"kind = designed":   func(s *Spec) { s.Composition = jointL1; s.Tables, s.TableOf = s.Tables[:1], []int{0, 0} },
 		"noise.composition": func(s *Spec) { s.Composition = "best" },
 		"noise.tau":         func(s *Spec) { s.Tau = 1 },
 		"tables =":          func(s *Spec) { s.Tables = nil },
@@ -436,7 +438,7 @@ func TestEncode(t *testing.T) {
 
 func TestRefusedFeatures(t *testing.T) {
 	b := must(New(perCoordinate(t)))
-	p := must(NewPrivatizer(must(b.Verify(nil)), sampler.Options{}))
+	p := must(must(b.Verify(nil)).NewPrivatizer(sampler.Options{}))
 	for _, x := range [][]float64{nil, {1}, {1, 2, 3}, {1, math.NaN()}, {math.Inf(-1), 1}} {
 		if u, err := p.Privatize(nil, x); u != nil || !errors.Is(err, dp.ErrInvalid) {
 			t.Errorf("Privatize(%v) = %v, %v", x, u, err)
@@ -465,7 +467,7 @@ func (r *shortReader) Read(p []byte) (int, error) {
 // TestNoEntropy lets the randomness end between the coordinates of one release.
 func TestNoEntropy(t *testing.T) {
 	v := must(must(New(perCoordinate(t))).Verify(nil))
-	p := must(NewPrivatizer(v, sampler.Options{Entropy: &shortReader{left: 1}}))
+	p := must(v.NewPrivatizer(sampler.Options{Entropy: &shortReader{left: 1}}))
 	dst := []float64{7, 7}
 	if u, err := p.Privatize(dst, []float64{1, 2}); u != nil || !errors.Is(err, sampler.ErrEntropy) {
 		t.Errorf("Privatize = %v, %v, want sampler.ErrEntropy", u, err)
@@ -486,7 +488,7 @@ func TestMoments(t *testing.T) {
 	const n = 40000
 	for name, s := range exampleSpecs(t) {
 		b := must(New(s))
-		p := must(NewDeterministicPrivatizer(must(b.Verify(nil)), [32]byte{1}, sampler.Options{}))
+		p := must(must(b.Verify(nil)).NewDeterministicPrivatizer([32]byte{1}, sampler.Options{}))
 		x := []float64{1.3, 1.9}
 		u := must(b.Encode(nil, x))
 		sums := make(map[string][2]float64)
@@ -505,7 +507,7 @@ func TestMoments(t *testing.T) {
 			add("product", d0*d1)
 		}
 		variance := func(i int) float64 {
-			if s.Composition == Norm {
+			if s.Composition == jointNorm {
 				return 3 * s.Tau * s.Tau
 			}
 			v, _ := b.Table(i).Certify().ExpectedLoss.Float64()
@@ -530,7 +532,7 @@ func TestMoments(t *testing.T) {
 func TestDeterministicAndForks(t *testing.T) {
 	b := must(New(perCoordinate(t)))
 	x := []float64{1, 2}
-	p, q := must(NewDeterministicPrivatizer(must(b.Verify(nil)), [32]byte{5}, sampler.Options{})), must(NewDeterministicPrivatizer(must(b.Verify(nil)), [32]byte{5}, sampler.Options{}))
+	p, q := must(must(b.Verify(nil)).NewDeterministicPrivatizer([32]byte{5}, sampler.Options{})), must(must(b.Verify(nil)).NewDeterministicPrivatizer([32]byte{5}, sampler.Options{}))
 	f := must(q.Fork())
 	different := 0
 	for range 50 {
@@ -545,10 +547,10 @@ func TestDeterministicAndForks(t *testing.T) {
 	if different < 40 {
 		t.Errorf("a fork draws the same noise in %d of 50 cases", 50-different)
 	}
-	if _, err := NewDeterministicPrivatizer(nil, [32]byte{}, sampler.Options{}); !errors.Is(err, dp.ErrInvalid) {
+	if _, err := (*Verified)(nil).NewDeterministicPrivatizer([32]byte{}, sampler.Options{}); !errors.Is(err, dp.ErrInvalid) {
 		t.Errorf("no bundle: %v", err)
 	}
-	if _, err := NewDeterministicPrivatizer(must(b.Verify(nil)), [32]byte{}, sampler.Options{Entropy: &shortReader{}}); !errors.Is(err, dp.ErrInvalid) {
+	if _, err := must(b.Verify(nil)).NewDeterministicPrivatizer([32]byte{}, sampler.Options{Entropy: &shortReader{}}); !errors.Is(err, dp.ErrInvalid) {
 		t.Errorf("entropy: %v", err)
 	}
 	if _, err := (&Bundle{}).Verify(nil); !errors.Is(err, dp.ErrInvalid) {
@@ -565,20 +567,19 @@ func TestDecode(t *testing.T) {
 }
 
 func ExampleBundle_Verify() {
-	axes := []float64{0.25, 0.25} // of a box: 2·(0.25 + 0.25) = 1
-	table, err := LaplaceTable(2, Box, axes)
-	if err != nil {
+	spec := Spec{
+		Features: []string{"age", "hours"}, Mean: []float64{40, 40},
+		Encoder: Matrix{2, 2, []float64{0.0125, 0, 0, 0.0125}}, Offset: []float64{0, 0},
+		Axes: []float64{0.25, 0.25}, Domain: Box, ClipOrigin: "20 years or hours around 40",
+		Noise:   noise.Laplace, // for the distance 2·(0.25 + 0.25) = 1
+		Decoder: Matrix{2, 2, []float64{80, 0, 0, 80}}, DecoderOffset: []float64{40, 40},
+		Promise: Promise{Epsilon: 2},
+	}
+	if err := spec.Calibrate(); err != nil {
 		fmt.Println(err)
 		return
 	}
-	b, err := New(Spec{
-		Features: []string{"age", "hours"}, Mean: []float64{40, 40},
-		Encoder: Matrix{2, 2, []float64{0.0125, 0, 0, 0.0125}}, Offset: []float64{0, 0},
-		Axes: axes, Domain: Box, ClipOrigin: "20 years or hours around 40",
-		Noise: Laplace, Composition: L1, Tables: []*tables.Table{table}, TableOf: []int{0, 0},
-		Decoder: Matrix{2, 2, []float64{80, 0, 0, 80}}, DecoderOffset: []float64{40, 40},
-		Promise: Promise{Epsilon: 2},
-	})
+	b, err := New(spec)
 	if err != nil {
 		fmt.Println(err)
 		return
@@ -588,7 +589,7 @@ func ExampleBundle_Verify() {
 		fmt.Println(err)
 		return
 	}
-	p, err := NewPrivatizer(proof, sampler.Options{})
+	p, err := proof.NewPrivatizer(sampler.Options{})
 	if err != nil {
 		fmt.Println(err)
 		return

@@ -8,6 +8,7 @@ import (
 
 	"github.com/noisewright/noisewright/dp"
 	"github.com/noisewright/noisewright/loss"
+	"github.com/noisewright/noisewright/noise"
 	"github.com/noisewright/noisewright/tables"
 	"github.com/noisewright/noisewright/tables/shapes"
 )
@@ -20,7 +21,7 @@ func coarseBall(t *testing.T, exponent int) Spec {
 	table := must(shapes.Laplace(dp.Problem{Privacy: dp.Privacy{Epsilon: 0.5, Sensitivity: step}, Loss: loss.L2},
 		tables.Grid{GranularityExponent: exponent, PointsPerCell: 1, CellsPerSensitivity: 1}))
 	s := plain(1, maxAxis, minAxis)
-	s.Domain, s.Noise, s.Composition = Ball, Laplace, L1
+	s.Domain, s.Noise, s.Composition = Ball, noise.Laplace, jointL1
 	s.Encoder.Data = []float64{MaxMagnitude, 0, 0, 1}
 	s.Tables = []*tables.Table{table.Mechanism()}
 	s.Promise = Promise{Epsilon: 50}

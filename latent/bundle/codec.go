@@ -7,6 +7,7 @@ import (
 
 	"github.com/noisewright/noisewright/internal/check"
 	"github.com/noisewright/noisewright/internal/strictjson"
+	"github.com/noisewright/noisewright/proof"
 )
 
 // The constants of the file format; docs/bundle-format.md describes it.
@@ -18,10 +19,10 @@ const (
 
 // fileFormat bounds bundle.json: 2^16 names of up to 1 KiB are meant to be shorter.
 var fileFormat = strictjson.Format{
-	Noun: "bundle", Name: formatName, Version: formatVersion, Oldest: oldestVersion, MaxSize: 16 << 20, Err: ErrFormat,
+	Noun: "bundle", Name: formatName, Version: formatVersion, Oldest: oldestVersion, MaxSize: 16 << 20, Err: proof.ErrFormat,
 	MaxElements: map[string]int{
 		"features": maxFeatures, "table_of": MaxCoordinates, "randomizer_of": MaxCoordinates,
-		"layers": MaxLayers, "head": MaxLayers, "outputs": maxFeatures,
+		"layers": maxLayers, "head": maxLayers, "outputs": maxFeatures,
 	},
 }
 
@@ -81,7 +82,7 @@ func (s *Spec) second() bool {
 
 // secondOnly reports whether one of these words is none of version 1.
 func secondOnly(d Domain, k Kind, c Composition) bool {
-	return d == L1Ball || k == None || c == NoComposition || c == Norm
+	return d == L1Ball || k == None || c == noComposition || c == jointNorm
 }
 
 func newFile(s *Spec) file {
@@ -161,7 +162,7 @@ func (f file) encode(w io.Writer) error {
 }
 
 // decodeFile reads bundle.json, as strictly as package tables reads its files.
-// Errors wrap ErrFormat, or are those of r.
+// Errors wrap proof.ErrFormat, or are those of r.
 func decodeFile(r io.Reader) (file, error) {
 	var f file
 	if err := strictjson.Decode(r, fileFormat, &f); err != nil {
@@ -179,22 +180,22 @@ func (f file) check() error {
 	second := f.Version == formatVersion
 	for _, there := range []bool{f.Noise.Randomizers != nil, f.Noise.RandomizerOf != nil, f.Lookup != nil, f.Layers != nil, f.Head != nil, f.Output != "", f.Outputs != nil} {
 		if there != second {
-			return check.Errorf("", ErrFormat, "version = %d, want %d with all of the fields noise.randomizers, noise.randomizer_of, lookup, layers, head, output and outputs, or %d with none of them",
+			return check.Errorf("", proof.ErrFormat, "version = %d, want %d with all of the fields noise.randomizers, noise.randomizer_of, lookup, layers, head, output and outputs, or %d with none of them",
 				f.Version, formatVersion, oldestVersion)
 		}
 	}
 	counts := []int{f.Noise.Tables, f.Noise.randomizers()}
-	lawless := f.Noise.Composition == Norm || f.Noise.Composition == NoComposition
+	lawless := f.Noise.Composition == jointNorm || f.Noise.Composition == noComposition
 	switch {
 	case !second && secondOnly(f.Domain, f.Noise.Kind, f.Noise.Composition):
-		return check.Errorf("", ErrFormat, "version = %d, want %d for the domain l1-ball, the kind none and the compositions norm and none", f.Version, formatVersion)
+		return check.Errorf("", proof.ErrFormat, "version = %d, want %d for the domain l1-ball, the kind none and the compositions norm and none", f.Version, formatVersion)
 	case (f.Privacy == nil) != (f.Noise.Kind == None):
-		return check.Errorf("", ErrFormat, "privacy = null or noise.kind = none without the other, want both or neither")
+		return check.Errorf("", proof.ErrFormat, "privacy = null or noise.kind = none without the other, want both or neither")
 	case f.Coordinates < 1 || f.Coordinates > MaxCoordinates || slices.Min(counts) < 0 || slices.Max(counts) > f.Coordinates || slices.Max(counts) < 1 && !lawless:
-		return check.Errorf("", ErrFormat, "coordinates = %d, tables = %d and randomizers = %d, want at most %d coordinates and 1 table or randomizer to one of each",
+		return check.Errorf("", proof.ErrFormat, "coordinates = %d, tables = %d and randomizers = %d, want at most %d coordinates and 1 table or randomizer to one of each",
 			f.Coordinates, counts[0], counts[1], MaxCoordinates)
 	case len(f.Features) < 1 || f.Coordinates > maxEntries/len(f.Features):
-		return check.Errorf("", ErrFormat, "features = %d names for %d coordinates, want 1 to %d names and %d entries of a matrix",
+		return check.Errorf("", proof.ErrFormat, "features = %d names for %d coordinates, want 1 to %d names and %d entries of a matrix",
 			len(f.Features), f.Coordinates, maxFeatures, maxEntries)
 	}
 	return f.checkLayers()
@@ -210,7 +211,7 @@ func (f file) checkLayers() error {
 		in := side.in
 		for _, l := range side.layers {
 			if l.Width < 1 || l.Width > maxFeatures || l.Width > left/in {
-				return check.Errorf("", ErrFormat, "width = %d of a layer of %d numbers, want 1 to %d, and at most %d entries of all weights", l.Width, in, maxFeatures, maxEntries)
+				return check.Errorf("", proof.ErrFormat, "width = %d of a layer of %d numbers, want 1 to %d, and at most %d entries of all weights", l.Width, in, maxFeatures, maxEntries)
 			}
 			left -= in * l.Width
 			in = l.Width

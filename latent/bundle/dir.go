@@ -12,14 +12,14 @@ import (
 	"github.com/noisewright/noisewright/internal/check"
 	"github.com/noisewright/noisewright/internal/files"
 	"github.com/noisewright/noisewright/local"
+	"github.com/noisewright/noisewright/proof"
 	"github.com/noisewright/noisewright/tables"
 )
 
 const (
-	fileName  = "bundle.json"
-	tablesDir = "tables"
-	// randomizersDir is there only in a bundle with randomizers.
-	randomizersDir = "randomizers"
+	fileName = "bundle.json"
+	// Directories, of which there is one that has files, named as the fields of their errors.
+	tablesDir, randomizersDir = "tables", "randomizers"
 )
 
 // lawName is that of the k-th file of a table or a randomizer.
@@ -85,7 +85,7 @@ func (s *Spec) arrays(n, z int, bounds bool, tasks int) []array {
 // and nothing of the promise (see Verify). It reads the files that docs/bundle-format.md
 // names and ignores others, and takes at most a small multiple of their size.
 //
-// Errors wrap ErrFormat or proof.ErrFormat, dp.ErrInvalid for values
+// Errors wrap proof.ErrFormat or proof.ErrFormat, dp.ErrInvalid for values
 // outside their range, or are those of the file system; each names the file.
 func Read(dir string) (*Bundle, error) {
 	return ReadFS(directory(dir))
@@ -171,7 +171,7 @@ func (a array) decode(r io.Reader) error {
 	data, shape, err := files.DecodeArray(r, maxEntries, a.shape...)
 	*a.data = data
 	if errors.Is(err, files.ErrArray) {
-		return check.Errorf("", ErrFormat, "%w", err)
+		return check.Errorf("", proof.ErrFormat, "%w", err)
 	}
 	if err == nil && a.matrix != nil {
 		a.matrix.Rows, a.matrix.Cols = shape[0], shape[1]
@@ -240,12 +240,10 @@ func ofBundle(path string, entry fs.DirEntry) bool {
 
 func (b *Bundle) writeFiles(dir string) error {
 	s := &b.spec
-	for laws, count := range map[string]int{tablesDir: len(s.Tables), randomizersDir: len(s.Randomizers)} {
-		if count == 0 {
-			continue
-		}
+	laws, _, lawsDir := s.laws()
+	if len(laws) > 0 {
 		// 0777 less the umask is what any program gives a directory the user asked for.
-		if err := os.Mkdir(filepath.Join(dir, laws), 0o777); err != nil { //nolint:gosec
+		if err := os.Mkdir(filepath.Join(dir, lawsDir), 0o777); err != nil { //nolint:gosec
 			return err
 		}
 	}
@@ -268,13 +266,8 @@ func (b *Bundle) writeFiles(dir string) error {
 			return err
 		}
 	}
-	for k, t := range s.Tables {
-		if err := write(lawName(tablesDir, k), t.Encode); err != nil {
-			return err
-		}
-	}
-	for k, m := range s.Randomizers {
-		if err := write(lawName(randomizersDir, k), m.Encode); err != nil {
+	for k, m := range laws {
+		if err := write(lawName(lawsDir, k), m.Encode); err != nil {
 			return err
 		}
 	}

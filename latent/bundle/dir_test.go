@@ -212,38 +212,38 @@ func TestReadRefuses(t *testing.T) {
 		want  error
 		says  string
 	}{
-		{"bundle.json", replace(`"version": 1`, `"version": 2`), ErrFormat, "version"},
-		{"bundle.json", replace(`noisewright-bundle`, `noisewright-table`), ErrFormat, "format"},
-		{"bundle.json", replace(`"task"`, `"Task"`), ErrFormat, "Task"},
-		{"bundle.json", replace(`"task": true,`, ``), ErrFormat, "task is missing"},
-		{"bundle.json", replace(`"task": true,`, `"task": true, "task": true,`), ErrFormat, "task stands twice"},
-		{"bundle.json", replace(`"task": true,`, `"task": true, "extra": 1,`), ErrFormat, "extra"},
-		{"bundle.json", replace(`"task": true,`, `"task": null,`), ErrFormat, "task = null"},
-		{"bundle.json", replace(`"task": true,`, `"task": 1,`), ErrFormat, "task"},
-		{"bundle.json", replace(`"height"`, `["height"]`), ErrFormat, "features"},
-		{"bundle.json", replace(`"height"`, `null`), ErrFormat, "features"},
-		{"bundle.json", replace(`"coordinates": 2`, `"coordinates": 5000`), ErrFormat, "coordinates"},
-		{"bundle.json", replace(`"coordinates": 2`, `"coordinates": 3`), ErrFormat, "encoder.npy"},
+		{"bundle.json", replace(`"version": 1`, `"version": 2`), proof.ErrFormat, "version"},
+		{"bundle.json", replace(`noisewright-bundle`, `noisewright-table`), proof.ErrFormat, "format"},
+		{"bundle.json", replace(`"task"`, `"Task"`), proof.ErrFormat, "Task"},
+		{"bundle.json", replace(`"task": true,`, ``), proof.ErrFormat, "task is missing"},
+		{"bundle.json", replace(`"task": true,`, `"task": true, "task": true,`), proof.ErrFormat, "task stands twice"},
+		{"bundle.json", replace(`"task": true,`, `"task": true, "extra": 1,`), proof.ErrFormat, "extra"},
+		{"bundle.json", replace(`"task": true,`, `"task": null,`), proof.ErrFormat, "task = null"},
+		{"bundle.json", replace(`"task": true,`, `"task": 1,`), proof.ErrFormat, "task"},
+		{"bundle.json", replace(`"height"`, `["height"]`), proof.ErrFormat, "features"},
+		{"bundle.json", replace(`"height"`, `null`), proof.ErrFormat, "features"},
+		{"bundle.json", replace(`"coordinates": 2`, `"coordinates": 5000`), proof.ErrFormat, "coordinates"},
+		{"bundle.json", replace(`"coordinates": 2`, `"coordinates": 3`), proof.ErrFormat, "encoder.npy"},
 		{"bundle.json", replace(`"tables": 2`, `"tables": 1`), dp.ErrInvalid, "table_of"},
 		{"bundle.json", replace(`"domain": "bounds"`, `"domain": "bound"`), dp.ErrInvalid, "domain"},
-		{"bundle.json", replace(`"epsilon": 1.5`, `"epsilon": 1e999`), ErrFormat, "epsilon"},
-		{"bundle.json", replace(`"domain": "bounds"`, `"domain": "l1-ball"`), ErrFormat, "version = 1, want 2 for the domain l1-ball"},
-		{"bundle.json", replace(`"kind": "designed"`, `"kind": "none"`), ErrFormat, "version = 1, want 2 for the domain l1-ball, the kind none"},
-		{"bundle.json", replace(`"composition": "basic"`, `"composition": "norm"`), ErrFormat, "version = 1, want 2"},
-		{"bundle.json", func(text string) string { return text + "{}" }, ErrFormat, "data after"},
-		{"bundle.json", cut(3), ErrFormat, "ends early"},
-		{"bundle.json", func(string) string { return strings.Repeat(" ", int(fileFormat.MaxSize)+1) }, ErrFormat, "larger"},
-		{"bundle.json", func(string) string { return strings.Repeat("[", 100000) }, ErrFormat, "want an object"},
-		{"encoder.npy", cut(1), ErrFormat, "ends early"},
-		{"encoder.npy", func(text string) string { return text + "x" }, ErrFormat, "data after"},
-		{"encoder.npy", replace("(2, 2)", "(4, 1)"), ErrFormat, "shape"},
-		{"encoder.npy", replace("(2, 2)", "(4,)"), ErrFormat, "shape"},
-		{"encoder.npy", replace("<f8", ">f8"), ErrFormat, "descr"},
-		{"encoder.npy", replace("False", "True"), ErrFormat, "fortran"},
-		{"mean.npy", replace("(2,)", "(99999999999999999999,)"), ErrFormat, "shape"},
-		{"mean.npy", replace("NUMPY", "NUMPI"), ErrFormat, "not a NumPy"},
-		{"mean.npy", replace("NUMPY\x01", "NUMPY\x03"), ErrFormat, "version"},
-		{"task.npy", cut(16), ErrFormat, "ends early"},
+		{"bundle.json", replace(`"epsilon": 1.5`, `"epsilon": 1e999`), proof.ErrFormat, "epsilon"},
+		{"bundle.json", replace(`"domain": "bounds"`, `"domain": "l1-ball"`), proof.ErrFormat, "version = 1, want 2 for the domain l1-ball"},
+		{"bundle.json", replace(`"kind": "designed"`, `"kind": "none"`), proof.ErrFormat, "version = 1, want 2 for the domain l1-ball, the kind none"},
+		{"bundle.json", replace(`"composition": "basic"`, `"composition": "norm"`), proof.ErrFormat, "version = 1, want 2"},
+		{"bundle.json", func(text string) string { return text + "{}" }, proof.ErrFormat, "data after"},
+		{"bundle.json", cut(3), proof.ErrFormat, "ends early"},
+		{"bundle.json", func(string) string { return strings.Repeat(" ", int(fileFormat.MaxSize)+1) }, proof.ErrFormat, "larger"},
+		{"bundle.json", func(string) string { return strings.Repeat("[", 100000) }, proof.ErrFormat, "want an object"},
+		{"encoder.npy", cut(1), proof.ErrFormat, "ends early"},
+		{"encoder.npy", func(text string) string { return text + "x" }, proof.ErrFormat, "data after"},
+		{"encoder.npy", replace("(2, 2)", "(4, 1)"), proof.ErrFormat, "shape"},
+		{"encoder.npy", replace("(2, 2)", "(4,)"), proof.ErrFormat, "shape"},
+		{"encoder.npy", replace("<f8", ">f8"), proof.ErrFormat, "descr"},
+		{"encoder.npy", replace("False", "True"), proof.ErrFormat, "fortran"},
+		{"mean.npy", replace("(2,)", "(99999999999999999999,)"), proof.ErrFormat, "shape"},
+		{"mean.npy", replace("NUMPY", "NUMPI"), proof.ErrFormat, "not a NumPy"},
+		{"mean.npy", replace("NUMPY\x01", "NUMPY\x03"), proof.ErrFormat, "version"},
+		{"task.npy", cut(16), proof.ErrFormat, "ends early"},
 		{"axes.npy", func(text string) string { return text[:len(text)-8] + "\x00\x00\x00\x00\x00\x00\xf8\x7f" }, dp.ErrInvalid, "axes[1]"},
 		{"tables/01.json", replace(`"version":1`, `"version":3`), proof.ErrFormat, "01.json"},
 		{"tables/01.json", cut(2), proof.ErrFormat, "01.json"},
@@ -310,7 +310,7 @@ func TestTamperedFiles(t *testing.T) {
 			t.Errorf("%s, %s: %v", c.of, c.with, err)
 			continue
 		}
-		if v, err := b.Verify(nil); v != nil || !errors.Is(err, ErrNotPrivate) {
+		if v, err := b.Verify(nil); v != nil || !errors.Is(err, proof.ErrNotPrivate) {
 			t.Errorf("%s, %s in %s: %v, want ErrNotPrivate", c.of, c.with, c.name, err)
 		}
 	}
@@ -331,7 +331,7 @@ func FuzzDecodeFile(f *testing.F) {
 	f.Fuzz(func(t *testing.T, text []byte) {
 		one, err := decodeFile(bytes.NewReader(text))
 		if err != nil {
-			if !errors.Is(err, ErrFormat) || !reflect.DeepEqual(one, file{}) {
+			if !errors.Is(err, proof.ErrFormat) || !reflect.DeepEqual(one, file{}) {
 				t.Fatalf("%+v, %v", one, err)
 			}
 			return

@@ -4,7 +4,7 @@
 //
 //	b, err := bundle.Read(dir)
 //	proof, err := b.Verify(nil)                       // exact, refuses on any doubt
-//	p, err := bundle.NewPrivatizer(proof, sampler.Options{})
+//	p, err := proof.NewPrivatizer(sampler.Options{})
 //	u, err := p.Privatize(nil, features)              // private, may leave the device
 //	x, err := b.Decode(nil, u)                        // anywhere, by anyone
 //
@@ -21,10 +21,10 @@
 // Randomizers of package local answer for one coordinate each, and their budgets add up.
 // Noise is drawn from the integer tables of package tables by package sampler, in
 // one of two ways. Per coordinate: each has a table of its own, verified by itself,
-// and the budgets are composed by basic composition (Basic) or by an Accountant that the
+// and the budgets are composed by basic composition (basic) or by a function that the
 // caller brings (Exact). Jointly: the clipped vector is rounded to a grid, in the body, and
-// every coordinate gets noise of the same table, Laplace for the ℓ1 distance (L1)
-// or Gaussian for the ℓ2 distance (L2); LaplaceTable and GaussianTable make them.
+// every coordinate gets noise of the same table, Laplace for the ℓ1 distance (l1)
+// or Gaussian for the ℓ2 distance (l2); Spec.Calibrate makes them.
 // docs/proofs/latent-privacy.md has the proofs, docs/bundle-format.md the files.
 //
 // The package needs no cgo and nothing but the standard library and the packages

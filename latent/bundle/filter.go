@@ -27,7 +27,7 @@ func (b *Bundle) Filter(dst, x []float64) ([]float64, error) {
 // validateNone checks that there is no noise, and no promise.
 func (s *Spec) validateNone(c checker) {
 	c.Want(s.Noise == None, "noise.kind", s.Noise, "none for the composition none")
-	c.Want(s.Composition == NoComposition, "noise.composition", s.Composition, "none for the kind none")
+	c.Want(s.Composition == noComposition, "noise.composition", s.Composition, "none for the kind none")
 	c.Want(s.Promise == noPromise, "promise", fmt.Sprintf("epsilon %g, delta %g", s.Promise.Epsilon, s.Promise.Delta), "none, that is epsilon %g and delta %g, for the kind none", noPromise.Epsilon, noPromise.Delta)
 	s.validateNoTables(c)
 }

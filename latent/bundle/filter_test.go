@@ -8,13 +8,14 @@ import (
 	"testing"
 
 	"github.com/noisewright/noisewright/dp"
+	"github.com/noisewright/noisewright/proof"
 	"github.com/noisewright/noisewright/sampler"
 )
 
 // filter is a bundle without noise.
 func filter(t testing.TB) Spec {
 	s := layered(t)
-	s.Noise, s.Composition, s.Tables, s.TableOf, s.Promise = None, NoComposition, nil, nil, noPromise
+	s.Noise, s.Composition, s.Tables, s.TableOf, s.Promise = None, noComposition, nil, nil, noPromise
 	return s
 }
 
@@ -22,13 +23,13 @@ func filter(t testing.TB) Spec {
 func TestFilter(t *testing.T) {
 	b := must(New(filter(t)))
 	v, err := b.Verify(VerifiedElsewhere)
-	if v != nil || !errors.Is(err, ErrNoPromise) || errors.Is(err, ErrNotPrivate) || errors.Is(err, dp.ErrInvalid) {
+	if v != nil || !errors.Is(err, ErrNoPromise) || errors.Is(err, proof.ErrNotPrivate) || errors.Is(err, dp.ErrInvalid) {
 		t.Errorf("Verify = %v, %v, want ErrNoPromise alone", v, err)
 	}
-	if p, err := NewPrivatizer(v, sampler.Options{}); p != nil || !errors.Is(err, dp.ErrInvalid) {
+	if p, err := v.NewPrivatizer(sampler.Options{}); p != nil || !errors.Is(err, dp.ErrInvalid) {
 		t.Errorf("NewPrivatizer: %v, %v", p, err)
 	}
-	if p, err := NewDeterministicPrivatizer(v, [32]byte{}, sampler.Options{}); p != nil || !errors.Is(err, dp.ErrInvalid) {
+	if p, err := v.NewDeterministicPrivatizer([32]byte{}, sampler.Options{}); p != nil || !errors.Is(err, dp.ErrInvalid) {
 		t.Errorf("NewDeterministicPrivatizer: %v, %v", p, err)
 	}
 	if p := b.Promise(); !math.IsInf(p.Epsilon, 1) || p.Delta != 0 || b.Table(1) != nil || b.Randomizer(1) != nil {
@@ -58,12 +59,12 @@ func TestFilterIsAllOrNothing(t *testing.T) {
 		"a large promise":          {filter(t), func(s *Spec) { s.Promise.Epsilon = math.MaxFloat64 }, "promise"},
 		"a delta":                  {filter(t), func(s *Spec) { s.Promise.Delta = 0.5 }, "promise"},
 		"a NaN":                    {filter(t), func(s *Spec) { s.Promise.Epsilon = math.NaN() }, "promise"},
-		"another composition":      {filter(t), func(s *Spec) { s.Composition = Basic }, "noise.composition = basic, want none for the kind none"},
+		"another composition":      {filter(t), func(s *Spec) { s.Composition = basic }, "noise.composition = basic, want none for the kind none"},
 		"a table":                  {filter(t), func(s *Spec) { s.Tables = twoTables(t) }, "2 tables and 0 randomizers"},
 		"a table of coordinates":   {filter(t), func(s *Spec) { s.TableOf = []int{0, 0} }, "none of any coordinate"},
 		"a randomizer":             {filter(t), func(s *Spec) { s.Randomizers = randomized(t).Randomizers }, "0 tables and 2 randomizers"},
 		"a scale":                  {filter(t), func(s *Spec) { s.Tau = 1 }, "noise.tau"},
-		"noise and no composition": {layered(t), func(s *Spec) { s.Composition = NoComposition }, "noise.kind = laplace, want none for the composition none"},
+		"noise and no composition": {layered(t), func(s *Spec) { s.Composition = noComposition }, "noise.kind = laplace, want none for the composition none"},
 		"noise and no promise":     {layered(t), func(s *Spec) { s.Promise = noPromise }, "epsilon = +Inf"},
 		"a kind alone":             {layered(t), func(s *Spec) { s.Noise = None }, "noise.composition = l1, want none for the kind none"},
 	} {

@@ -15,6 +15,7 @@ import (
 
 	"github.com/noisewright/noisewright/dp"
 	"github.com/noisewright/noisewright/internal/exact"
+	"github.com/noisewright/noisewright/proof"
 	"github.com/noisewright/noisewright/tables"
 )
 
@@ -125,7 +126,7 @@ func TestForgedFields(t *testing.T) {
 			forgery["bundle.json"] = &fstest.MapFile{Data: text}
 			b, err := ReadFS(forgery)
 			if err != nil {
-				if b != nil || !errors.Is(err, ErrFormat) && !errors.Is(err, dp.ErrInvalid) && !errors.Is(err, fs.ErrNotExist) {
+				if b != nil || !errors.Is(err, proof.ErrFormat) && !errors.Is(err, dp.ErrInvalid) && !errors.Is(err, fs.ErrNotExist) {
 					t.Fatalf("%s, %s: %s: %v", name, path, text, err)
 				}
 				return
@@ -189,7 +190,7 @@ func TestForgedArrays(t *testing.T) {
 		} {
 			forgery := maps.Clone(all)
 			forgery[name] = &fstest.MapFile{Data: []byte(forged)}
-			if b, err := ReadFS(forgery); b != nil || !errors.Is(err, ErrFormat) && !errors.Is(err, dp.ErrInvalid) {
+			if b, err := ReadFS(forgery); b != nil || !errors.Is(err, proof.ErrFormat) && !errors.Is(err, dp.ErrInvalid) {
 				t.Errorf("%s in %s: %v", what, name, err)
 			}
 		}
@@ -197,7 +198,7 @@ func TestForgedArrays(t *testing.T) {
 		forgery[name] = &fstest.MapFile{Data: []byte(last(0.75))}
 		v, err := must(ReadFS(forgery)).Verify(nil)
 		if name == "axes.npy" {
-			if v != nil || !errors.Is(err, ErrNotPrivate) {
+			if v != nil || !errors.Is(err, proof.ErrNotPrivate) {
 				t.Errorf("a larger axis: %v, want ErrNotPrivate", err)
 			}
 		} else if err != nil || v.EpsilonUpper().Cmp(want) != 0 {
@@ -224,7 +225,7 @@ func TestForgedTables(t *testing.T) {
 	} {
 		s := layered(t)
 		change(&s)
-		if v, err := must(ReadFS(inMemory(t, s))).Verify(nil); v != nil || !errors.Is(err, ErrNotPrivate) {
+		if v, err := must(ReadFS(inMemory(t, s))).Verify(nil); v != nil || !errors.Is(err, proof.ErrNotPrivate) {
 			t.Errorf("%s: %v, want ErrNotPrivate", name, err)
 		}
 	}

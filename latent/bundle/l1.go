@@ -19,7 +19,7 @@ import (
 func (v *Verified) proveL1() error {
 	t := v.bundle.spec.Tables[0]
 	if g, p := t.Grid(), t.Privacy(); p.Delta != 0 || g.PointsPerCell != 1 || g.CellsPerSensitivity != 1 {
-		return check.Errorf("bundle", ErrNotPrivate, "tables[0] = one with delta = %g and %d cells of %d points per sensitivity, want 0 and 1 cell of 1 point for the composition l1", p.Delta, g.CellsPerSensitivity, g.PointsPerCell)
+		return check.Errorf("bundle", proof.ErrNotPrivate, "tables[0] = one with delta = %g and %d cells of %d points per sensitivity, want 0 and 1 cell of 1 point for the composition l1", p.Delta, g.CellsPerSensitivity, g.PointsPerCell)
 	}
 	s := &v.bundle.spec
 	step := v.bundle.body.step
@@ -75,7 +75,7 @@ const rootBits = 128
 // maxSignWork bounds the work of trying all sign patterns, a second or so.
 const maxSignWork = 1 << 30
 
-// RangeL1 returns an upper bound on the ℓ1 distance of Encoder·x and Encoder·x′ over
+// RangeL1 returns an upper bound on the ℓ1 distance of m·x and m·x′ over
 // all x and x′ between the bounds of the features:
 //
 //	max over signs σ of Σ_j |Σ_i σ_i·W_ij|·(hi_j - lo_j),
@@ -84,11 +84,11 @@ const maxSignWork = 1 << 30
 // tried for 16 coordinates of 2^11 features, but for 32 coordinates never. It is above
 // either value by a relative 2^-35 at most for up to 2^11 features and coordinates.
 //
-// A designer scales the encoder so that this is at most 1, which LaplaceTable assumes
+// A designer scales the encoder so that this is at most 1, which Spec.Calibrate assumes
 // for the domain Bounds. It panics unless the bounds have a number for each column of
 // the matrix. docs/proofs/latent-privacy.md has the argument.
-func RangeL1(encoder Matrix, lower, upper []float64) float64 {
-	z, n := encoder.Rows, encoder.Cols
+func (m Matrix) RangeL1(lower, upper []float64) float64 {
+	z, n := m.Rows, m.Cols
 	if len(lower) != n || len(upper) != n {
 		panic(fmt.Sprintf("bundle: bounds of %d and %d features, want %d", len(lower), len(upper), n))
 	}
@@ -98,7 +98,7 @@ func RangeL1(encoder Matrix, lower, upper []float64) float64 {
 	for i := range scaled {
 		scaled[(i+1)%z] = make([]float64, n)
 		row := 0.0
-		for j, w := range encoder.Row(i) {
+		for j, w := range m.Row(i) {
 			x := float64(w * (upper[j] - lower[j])) // not fused below, so that all machines prove the same
 			scaled[(i+1)%z][j] = x
 			row += math.Abs(x)
@@ -128,23 +128,14 @@ func (s *Spec) rangeWithErrorsL1(step float64) float64 {
 		sum += math.Abs(s.Offset[i]) + axis + step
 	}
 	slack := float64(4 * float64(n+16) * 0x1p-52 * sum)
-	return (RangeL1(s.Encoder, s.FeatureLower, s.FeatureUpper) + slack) * (1 + 0x1p-50)
+	return (s.Encoder.RangeL1(s.FeatureLower, s.FeatureUpper) + slack) * (1 + 0x1p-50)
 }
 
-// LaplaceTable makes the table of a bundle with the composition L1: discrete Laplace
-// noise of scale D/epsilon, in units of the encoding, where D is the largest ℓ1 distance
-// of clipped encodings on the grid: about Σ2s_i for Box, 2·√Σs_i² for Ball and 2·max s_i for
-// L1Ball. For Bounds
-// it is 1 and a step for every coordinate, which is right for RangeL1 <= 1, or that of the
-// box if it is less.
-//
-// The grid has at least 32 steps in the smallest of the axes, 256 for Bounds, where
-// rounding is charged; but at most 2^17 in the scale, so that much smaller axes are
-// rounded off. The table's own promise is about one step, with delta 0.
-//
-// The error wraps ErrInvalid if epsilon is not above 0, or an axis is not, or the
-// noise is so large that every axis would be rounded off.
-func LaplaceTable(epsilon float64, domain Domain, axes []float64) (*tables.Table, error) {
+// newLaplaceTable makes the table of Calibrate. The grid has at least 32 steps in the smallest
+// of the axes, 256 for Bounds, where rounding is charged; but at most 2^17 in the scale, so
+// that much smaller axes are rounded off. The table's own promise is about one step, with
+// delta 0.
+func newLaplaceTable(epsilon float64, domain Domain, axes []float64) (*tables.Table, error) {
 	fine := 32.0
 	if domain == Bounds {
 		fine = 256
@@ -190,7 +181,7 @@ func gridExponent(axes []float64, fine, scale float64, most int) (int, error) {
 	return e, nil
 }
 
-// laplaceTable is LaplaceTable on a given grid.
+// laplaceTable is newLaplaceTable on a given grid.
 func laplaceTable(epsilon float64, exponent int, domain Domain, axes []float64) (*tables.Table, error) {
 	step := math.Ldexp(1, exponent)
 	distance := distanceL1(domain, axes, step)

@@ -22,10 +22,10 @@ func (v *Verified) proveL2() error {
 	s := &v.bundle.spec
 	t := s.Tables[0]
 	if g := t.Grid(); g.PointsPerCell != 1 || g.Offset != 0 || t.TailRatio() != 0 {
-		return check.Errorf("bundle", ErrNotPrivate, "tables[0] = one with %d points per cell, offset %d and tail ratio %d, want 1, 0 and none for the composition l2", g.PointsPerCell, g.Offset, t.TailRatio())
+		return check.Errorf("bundle", proof.ErrNotPrivate, "tables[0] = one with %d points per cell, offset %d and tail ratio %d, want 1, 0 and none for the composition l2", g.PointsPerCell, g.Offset, t.TailRatio())
 	}
 	if step := v.bundle.body.step; !(s.Tau >= leastSteps*step) {
-		return check.Errorf("bundle", ErrNotPrivate, "tau = %g, want at least %d steps of %g, those of tables[0]", s.Tau, leastSteps, step)
+		return check.Errorf("bundle", proof.ErrNotPrivate, "tau = %g, want at least %d steps of %g, those of tables[0]", s.Tau, leastSteps, step)
 	}
 	v.distance = distanceL2(s.Domain, s.Axes, v.bundle.body.step)
 	v.epsilon = exact.Rational(s.Promise.Epsilon)
@@ -97,20 +97,14 @@ func approximation(epsilon float64, coordinates int, tv *big.Rat) *big.Rat {
 	return c.Mul(c, tv)
 }
 
-// GaussianTable makes the table of a bundle with the composition L2, and the standard
-// deviation tau of its noise in units of the encoding: the least for which all
-// coordinates together are (epsilon, delta)-private, up to a relative 2^-20 of delta or
-// what the table's weights cost. It is that of the largest ℓ2 distance of clipped encodings
-// on the grid: about 2·√Σs_i² for Box and Bounds, 2·max s_i for Ball and L1Ball.
+// newGaussianTable makes the table of Calibrate, and the standard deviation tau of its noise:
+// the least for which all coordinates together are (epsilon, delta)-private, up to a relative
+// 2^-20 of delta or what the table's weights cost.
 //
 // The grid has at least 32 steps in the smallest of the axes, but at most 2^13 in tau,
 // so that much smaller axes are rounded off. The promise of the table itself is about one
 // coordinate, or less where that would take long to verify.
-//
-// The error wraps ErrInvalid if a parameter is out of range, or the noise is so large
-// that every axis would be rounded off, or where integer weights would cost more than a
-// tenth of delta, at (1+e^epsilon)·2^-50 or so per coordinate.
-func GaussianTable(epsilon, delta float64, domain Domain, axes []float64) (t *tables.Table, tau float64, err error) {
+func newGaussianTable(epsilon, delta float64, domain Domain, axes []float64) (t *tables.Table, tau float64, err error) {
 	if !(epsilon >= 0 && epsilon <= proof.MaxEpsilon && delta > 0 && delta < 1) {
 		return nil, 0, check.Errorf("bundle", dp.ErrInvalid, "epsilon = %g and delta = %g, want numbers from 0 to %d, and above 0 and below 1", epsilon, delta, proof.MaxEpsilon)
 	}
@@ -140,7 +134,7 @@ func gaussianTau(epsilon, delta float64, squared *big.Rat) (float64, error) {
 	return tau, nil
 }
 
-// gaussianTable is GaussianTable on a given grid.
+// gaussianTable is newGaussianTable on a given grid.
 func gaussianTable(epsilon, delta float64, exponent int, domain Domain, axes []float64) (t *tables.Table, tau float64, err error) {
 	squared := distanceL2(domain, axes, math.Ldexp(1, exponent))
 	// The share of delta set aside for the weights: first little, then what they cost.

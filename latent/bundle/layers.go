@@ -6,21 +6,21 @@ import (
 	"slices"
 )
 
-// MaxLayers bounds the layers on the device, and those on the server.
-const MaxLayers = 16
+// maxLayers bounds the layers on the device, and those on the server.
+const maxLayers = 16
 
-// Activation is what a layer does to each of its sums.
+// Activation is what a layer does to each of its sums x: identity, sigmoid, which is
+// 1/(1 + e^-x), relu, max(x, 0), or tanh.
 type Activation string
 
-// The activations.
 const (
-	Identity Activation = "identity"
-	Sigmoid  Activation = "sigmoid" // 1/(1 + e^-x)
-	ReLU     Activation = "relu"    // max(x, 0)
-	Tanh     Activation = "tanh"
+	identity Activation = "identity"
+	sigmoid  Activation = "sigmoid"
+	relu     Activation = "relu"
+	tanh     Activation = "tanh"
 )
 
-var activations = []Activation{Identity, Sigmoid, ReLU, Tanh}
+var activations = []Activation{identity, sigmoid, relu, tanh}
 
 // Layer is a dense layer: of h it makes Activation(Weights·h + Bias), each number
 // clipped to ±MaxMagnitude, so that nothing overflows after any number of layers.
@@ -75,15 +75,15 @@ func workFor(layers []Layer) (numbers int) {
 // of returns the activation of a sum that is a finite number.
 func (a Activation) of(x float64) float64 {
 	switch a {
-	case Sigmoid:
+	case sigmoid:
 		if x < 0 { // e^-x might overflow
 			e := math.Exp(x)
 			return e / (1 + e)
 		}
 		return 1 / (1 + math.Exp(-x))
-	case ReLU:
+	case relu:
 		return max(x, 0)
-	case Tanh:
+	case tanh:
 		return math.Tanh(x)
 	default: // the identity
 		return x
@@ -108,7 +108,7 @@ func softmax(x []float64) {
 
 // layers checks layers that are applied to so many numbers, and returns how many they make.
 func (c checker) layers(field string, layers []Layer, in int) (out int) {
-	c.Want(len(layers) <= MaxLayers, field, fmt.Sprintf("%d layers", len(layers)), "at most %d", MaxLayers)
+	c.Want(len(layers) <= maxLayers, field, fmt.Sprintf("%d layers", len(layers)), "at most %d", maxLayers)
 	for i, l := range layers {
 		name, rows := fmt.Sprintf("%s[%d]", field, i), l.Weights.Rows
 		if rows < 1 || rows > maxFeatures {

@@ -29,15 +29,9 @@ func (v *Verified) proveNorm() {
 	v.delta = new(big.Rat)
 }
 
-// SphericalScale returns the scale tau of the noise of a bundle with the composition Norm,
-// in units of the encoding: the least for which the noise is (epsilon, 0)-private, that
-// of the largest ℓ2 distance of clipped encodings over epsilon, rounded up. The distance is
-// 2·√Σs_i² for Box and Bounds, 2·max s_i for Ball and L1Ball. The mean of the squared norm of the noise is
-// Z(Z+1)·tau².
-//
-// The error wraps ErrInvalid if a parameter is out of range, or the noise is so large
-// that every axis would be rounded off.
-func SphericalScale(epsilon float64, domain Domain, axes []float64) (float64, error) {
+// sphericalScale returns the scale of Calibrate, for which the noise is (epsilon, 0)-private,
+// rounded up.
+func sphericalScale(epsilon float64, domain Domain, axes []float64) (float64, error) {
 	if !(epsilon > 0 && epsilon <= proof.MaxEpsilon) {
 		return 0, check.Errorf("bundle", dp.ErrInvalid, "epsilon = %g, want a number above 0 and at most %d", epsilon, proof.MaxEpsilon)
 	}

@@ -10,6 +10,7 @@ import (
 
 	"github.com/noisewright/noisewright/dp"
 	"github.com/noisewright/noisewright/internal/exact"
+	"github.com/noisewright/noisewright/noise"
 	"github.com/noisewright/noisewright/sampler"
 )
 
@@ -47,18 +48,18 @@ func TestNormDistance(t *testing.T) {
 
 func TestSphericalScale(t *testing.T) {
 	axes := []float64{0.5, 0.25, 0.5}
-	if tau := must(SphericalScale(4, Ball, axes)); tau != 0.25 {
+	if tau := must(sphericalScale(4, Ball, axes)); tau != 0.25 {
 		t.Errorf("scale %g for a ball of diameter 1 at epsilon 4, want 0.25", tau)
 	}
-	if tau := must(SphericalScale(4, Box, axes)); tau != 0.375 {
+	if tau := must(sphericalScale(4, Box, axes)); tau != 0.375 {
 		t.Errorf("scale %g for a box of diameter 1.5 at epsilon 4, want 0.375", tau)
 	}
 	for _, epsilon := range []float64{0, -1, 101, math.NaN(), 1e-12} {
-		if _, err := SphericalScale(epsilon, Ball, axes); !errors.Is(err, dp.ErrInvalid) {
+		if _, err := sphericalScale(epsilon, Ball, axes); !errors.Is(err, dp.ErrInvalid) {
 			t.Errorf("SphericalScale at epsilon %g: %v", epsilon, err)
 		}
 	}
-	if _, err := SphericalScale(1, Ball, nil); !errors.Is(err, dp.ErrInvalid) {
+	if _, err := sphericalScale(1, Ball, nil); !errors.Is(err, dp.ErrInvalid) {
 		t.Errorf("SphericalScale without axes: %v", err)
 	}
 }
@@ -66,7 +67,7 @@ func TestSphericalScale(t *testing.T) {
 func TestNormRefuses(t *testing.T) {
 	for says, spoil := range map[string]func(s *Spec){
 		"coordinate, for the composition norm":    func(s *Spec) { s.TableOf = []int{0, 0} },
-		"want spherical for the composition norm": func(s *Spec) { s.Noise = Gaussian },
+		"want spherical for the composition norm": func(s *Spec) { s.Noise = noise.Gaussian },
 		"noise.tau = 0":      func(s *Spec) { s.Tau = 0 },
 		"at most 2^40 steps": func(s *Spec) { s.Axes[0] = 1e6 },
 	} {
@@ -82,8 +83,8 @@ func TestNormRefuses(t *testing.T) {
 	}
 	v := must(b.Verify(nil))
 	for _, make := range []func(o sampler.Options) (*Privatizer, error){
-		func(o sampler.Options) (*Privatizer, error) { return NewPrivatizer(v, o) },
-		func(o sampler.Options) (*Privatizer, error) { return NewDeterministicPrivatizer(v, [32]byte{}, o) },
+		func(o sampler.Options) (*Privatizer, error) { return v.NewPrivatizer(o) },
+		func(o sampler.Options) (*Privatizer, error) { return v.NewDeterministicPrivatizer([32]byte{}, o) },
 	} {
 		if p, err := make(sampler.Options{ConstantTime: true}); p != nil || !errors.Is(err, dp.ErrInvalid) {
 			t.Errorf("constant time: %v", err)
@@ -98,7 +99,7 @@ func TestNormForks(t *testing.T) {
 	x := []float64{1.2, 2.1}
 	var all [][]float64
 	for range 2 {
-		p := must(NewDeterministicPrivatizer(v, [32]byte{8}, sampler.Options{}))
+		p := must(v.NewDeterministicPrivatizer([32]byte{8}, sampler.Options{}))
 		f := must(p.Fork())
 		all = append(all, must(p.Privatize(nil, x)), must(f.Privatize(nil, x)))
 	}

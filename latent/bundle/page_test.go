@@ -30,7 +30,7 @@ func TestPage(t *testing.T) {
 	s := plain(80, axes...)
 	s.Features, s.Domain, s.ClipOrigin = f.Features, f.Domain, f.ClipOrigin
 	s.Noise, s.Composition, s.Promise, s.TableOf = f.Noise.Kind, f.Noise.Composition, *f.Privacy, f.Noise.TableOf
-	s.Tables = []*tables.Table{must(LaplaceTable(f.Privacy.Epsilon, f.Domain, axes))}
+	s.Tables = []*tables.Table{must(newLaplaceTable(f.Privacy.Epsilon, f.Domain, axes))}
 	b := must(New(s))
 	must(b.Verify(nil))
 	var written bytes.Buffer

@@ -136,7 +136,7 @@ func TestPerCoordinateByEnumeration(t *testing.T) {
 		if delta > s.Promise.Delta || delta < s.Promise.Delta/100 {
 			t.Errorf("%s: delta = %g by enumeration, %g promised", domain, delta, s.Promise.Delta)
 		}
-		// An Accountant that knows the truth proves it for the box, where it is the worst.
+		// An accountant that knows the truth proves it for the box, where it is the worst.
 		s.Composition = Exact
 		s.Promise.Delta = delta * (1 + 1e-9)
 		truth := func(ts []*tables.Table, p Promise) (float64, error) {
@@ -219,7 +219,7 @@ func TestGaussianByEnumeration(t *testing.T) {
 		{L1Ball, 2, 1e-3, -3, []float64{0.51, 0.3}},
 	} {
 		s := plain(0.5, c.axes...)
-		s.Domain, s.Noise, s.Composition, s.Promise = c.domain, Gaussian, L2, Promise{c.epsilon, c.delta}
+		s.Domain, s.Noise, s.Composition, s.Promise = c.domain, noise.Gaussian, jointL2, Promise{c.epsilon, c.delta}
 		table, tau, err := gaussianTable(c.epsilon, c.delta, c.exponent, c.domain, c.axes)
 		if err != nil {
 			t.Fatal(err)
@@ -268,37 +268,37 @@ func TestRangeL1(t *testing.T) {
 		}
 		want = max(want, sum)
 	}
-	if got := RangeL1(m, lower, upper); got < want || got > want*(1+1e-12) {
+	if got := m.RangeL1(lower, upper); got < want || got > want*(1+1e-12) {
 		t.Errorf("RangeL1 = %g, want %g", got, want)
 	}
 	wide := Matrix{Rows: 20, Cols: 4}
 	for range 20 {
 		wide.Data = append(wide.Data, 1, -1, 0.5, 0)
 	}
-	if got := RangeL1(wide, lower, upper); got < 20*3.25 || got > 20*3.25*(1+1e-12) {
+	if got := wide.RangeL1(lower, upper); got < 20*3.25 || got > 20*3.25*(1+1e-12) {
 		t.Errorf("RangeL1 of 20 coordinates = %g, want 65", got)
 	}
 }
 
 func TestMakersRefuse(t *testing.T) {
 	for _, epsilon := range []float64{0, -1, math.NaN(), 101} {
-		if _, err := LaplaceTable(epsilon, Box, []float64{0.5}); !errors.Is(err, dp.ErrInvalid) {
+		if _, err := newLaplaceTable(epsilon, Box, []float64{0.5}); !errors.Is(err, dp.ErrInvalid) {
 			t.Errorf("LaplaceTable(%g): %v", epsilon, err)
 		}
 	}
 	for _, axes := range [][]float64{nil, {0}, {math.NaN()}, {1, -1}} {
-		if _, err := LaplaceTable(1, Ball, axes); !errors.Is(err, dp.ErrInvalid) {
+		if _, err := newLaplaceTable(1, Ball, axes); !errors.Is(err, dp.ErrInvalid) {
 			t.Errorf("LaplaceTable of %v: %v", axes, err)
 		}
-		if _, _, err := GaussianTable(1, 1e-6, Ball, axes); !errors.Is(err, dp.ErrInvalid) {
+		if _, _, err := newGaussianTable(1, 1e-6, Ball, axes); !errors.Is(err, dp.ErrInvalid) {
 			t.Errorf("GaussianTable of %v: %v", axes, err)
 		}
 	}
-	if _, err := LaplaceTable(1e-7, Box, []float64{0.5}); !errors.Is(err, dp.ErrInvalid) {
+	if _, err := newLaplaceTable(1e-7, Box, []float64{0.5}); !errors.Is(err, dp.ErrInvalid) {
 		t.Errorf("too much Laplace noise: %v", err)
 	}
 	for _, c := range []struct{ epsilon, delta float64 }{{1, 0}, {-1, 0.1}, {1, 1}, {math.NaN(), 0.1}, {1, math.NaN()}, {1e-6, 1e-9}, {30, 1e-6}, {1, 1e-15}} {
-		if table, _, err := GaussianTable(c.epsilon, c.delta, Box, []float64{0.4, 0.3}); table != nil || !errors.Is(err, dp.ErrInvalid) {
+		if table, _, err := newGaussianTable(c.epsilon, c.delta, Box, []float64{0.4, 0.3}); table != nil || !errors.Is(err, dp.ErrInvalid) {
 			t.Errorf("GaussianTable(%+v): %v", c, err)
 		}
 	}

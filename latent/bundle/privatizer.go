@@ -106,45 +106,31 @@ func resize(dst []float64, n int) []float64 {
 // independent and uniform, then Privatize is private as the bundle's promise says, over
 // all x that it accepts.
 type Privatizer struct {
-	_        noCopy
-	proof    *Verified
-	samplers []releaser         // one per table or randomizer
-	vector   *sampler.Spherical // for the composition Norm, in place of these
-	noise    []int64            // scratch for it
-	work     []float64          // scratch
+	_      noCopy
+	proof  *Verified
+	laws   []sampler.Sampler  // of the tables or randomizers
+	of     []int              // which of them each coordinate has
+	vector *sampler.Spherical // for the composition norm, in place of these
+	noise  []int64            // scratch for it
+	work   []float64          // scratch
 }
 
-// releaser draws the release of a clipped unit coordinate.
-type releaser interface {
-	release(u float64) (float64, error)
-	fork() (releaser, error)
+// adder is what a sampler of a table has beside Release: noise of a number, faster.
+type adder interface {
+	AddNoise(x float64) (float64, error)
 }
 
-// adder adds noise. A point of the grid is rounded to itself.
-type adder struct{ *sampler.Noise }
-
-func (a adder) release(u float64) (float64, error) { return a.AddNoise(u) }
-
-func (a adder) fork() (releaser, error) {
-	s, err := a.Fork()
-	return adder{s}, err
-}
-
-// answerer draws an answer of a randomizer.
-type answerer struct{ sampler.Sampler }
-
-func (a answerer) release(u float64) (float64, error) {
-	y, err := a.Release(proof.Number(u))
+// draw releases a clipped coordinate. A point of the grid of noise is rounded to itself.
+func draw(law sampler.Sampler, u float64) (float64, error) {
+	if n, ok := law.(adder); ok {
+		return n.AddNoise(u)
+	}
+	y, err := law.Release(proof.Number(u))
 	if err != nil {
 		return 0, err
 	}
 	answer, _ := proof.Float(y) // a number: validateRandomizers made sure
 	return answer, nil
-}
-
-func (a answerer) fork() (releaser, error) {
-	s, err := a.Fork()
-	return answerer{s}, err
 }
 
 // noCopy makes go vet report copies.
@@ -153,23 +139,18 @@ type noCopy struct{}
 func (*noCopy) Lock()   {}
 func (*noCopy) Unlock() {}
 
-// NewPrivatizer returns a Privatizer of a bundle that Verify has proved to keep its
-// promise; there is no other way to one that is fit for release. The options are
+// NewPrivatizer returns a Privatizer of the bundle, proved to keep its promise; there is no
+// other way to one that is fit for release. The options are
 // those of every table's sampler; the composition Norm has no constant time.
 //
 // The error wraps ErrInvalid if there is no proof or no constant time, and sampler.ErrEntropy if the
 // generator cannot be seeded.
-func NewPrivatizer(v *Verified, o sampler.Options) (*Privatizer, error) {
-	return newPrivatizer(v, func(k int) (releaser, error) {
-		if v.bundle.spec.Noise.randomized() {
-			s, err := sampler.New(v.randomizers[k], o)
-			return answerer{s}, err
-		}
-		s, err := sampler.NewNoise(v.tables[k], o)
-		return adder{s}, err
-	}, func(scale float64) (*sampler.Spherical, error) {
-		return sampler.NewSpherical(v.bundle.Coordinates(), scale, o)
-	})
+func (v *Verified) NewPrivatizer(o sampler.Options) (*Privatizer, error) {
+	return newPrivatizer(v,
+		func(k int) (sampler.Sampler, error) { return sampler.New(v.laws[k], o) },
+		func(scale float64) (*sampler.Spherical, error) {
+			return sampler.NewSpherical(v.bundle.Coordinates(), scale, o)
+		})
 }
 
 // NewDeterministicPrivatizer returns a Privatizer whose noise is a function of the
@@ -177,40 +158,36 @@ func NewPrivatizer(v *Verified, o sampler.Options) (*Privatizer, error) {
 //
 // NEVER USE IT FOR A RELEASE: WHO KNOWS OR GUESSES THE SEED TAKES THE NOISE OFF AGAIN. It is
 // for tests and studies, and refuses Options.Entropy with an error that wraps
-// ErrInvalid. Table k, 0, 1, …, has the sampler.NewNoiseDeterministic with the SHA-256 of
+// ErrInvalid. Table k, 0, 1, …, has the sampler.NewDeterministic with the SHA-256 of
 // seed ‖ k as its seed, k as 8 little-endian bytes; the noise of the composition Norm has
 // that of k = 0.
-func NewDeterministicPrivatizer(v *Verified, seed [32]byte, o sampler.Options) (*Privatizer, error) {
+func (v *Verified) NewDeterministicPrivatizer(seed [32]byte, o sampler.Options) (*Privatizer, error) {
 	own := func(k int) [32]byte {
 		return sha256.Sum256(binary.LittleEndian.AppendUint64(seed[:len(seed):len(seed)], uint64(k)))
 	}
-	return newPrivatizer(v, func(k int) (releaser, error) {
-		if v.bundle.spec.Noise.randomized() {
-			s, err := sampler.NewDeterministic(v.randomizers[k], own(k), o)
-			return answerer{s}, err
-		}
-		s, err := sampler.NewNoiseDeterministic(v.tables[k], own(k), o)
-		return adder{s}, err
-	}, func(scale float64) (*sampler.Spherical, error) {
-		return sampler.NewSphericalDeterministic(v.bundle.Coordinates(), scale, own(0), o)
-	})
+	return newPrivatizer(v,
+		func(k int) (sampler.Sampler, error) { return sampler.NewDeterministic(v.laws[k], own(k), o) },
+		func(scale float64) (*sampler.Spherical, error) {
+			return sampler.NewSphericalDeterministic(v.bundle.Coordinates(), scale, own(0), o)
+		})
 }
 
 // newPrivatizer makes the samplers of tables or randomizers, or that of vectors of a scale
 // in steps.
-func newPrivatizer(v *Verified, draw func(k int) (releaser, error), vector func(scale float64) (*sampler.Spherical, error)) (*Privatizer, error) {
+func newPrivatizer(v *Verified, law func(k int) (sampler.Sampler, error), vector func(scale float64) (*sampler.Spherical, error)) (*Privatizer, error) {
 	if v == nil || v.bundle == nil {
 		return nil, check.Field("bundle", "proof", "none", "that of Verify")
 	}
 	p := &Privatizer{proof: v, work: make([]float64, v.bundle.encodeWork())}
-	for k := range len(v.tables) + len(v.randomizers) { // one of them is empty
-		s, err := draw(k)
+	_, p.of, _ = v.bundle.spec.laws()
+	for k := range v.laws {
+		s, err := law(k)
 		if err != nil {
 			return nil, check.Errorf("bundle", nil, "noise %d: %w", k, err)
 		}
-		p.samplers = append(p.samplers, s)
+		p.laws = append(p.laws, s)
 	}
-	if s := &v.bundle.spec; s.Composition == Norm {
+	if s := &v.bundle.spec; s.Composition == jointNorm {
 		var err error
 		if p.vector, err = vector(s.Tau / v.bundle.body.step); err != nil { // exact: a power of two
 			return nil, check.Errorf("bundle", nil, "%w", err)
@@ -224,7 +201,7 @@ func newPrivatizer(v *Verified, draw func(k int) (releaser, error), vector func(
 // sampler.Noise.Fork gives them. It is a use of p, not to be concurrent with others. The error
 // wraps sampler.ErrEntropy.
 func (p *Privatizer) Fork() (*Privatizer, error) {
-	return newPrivatizer(p.proof, func(k int) (releaser, error) { return p.samplers[k].fork() },
+	return newPrivatizer(p.proof, func(k int) (sampler.Sampler, error) { return p.laws[k].Fork() },
 		func(float64) (*sampler.Spherical, error) { return p.vector.Fork() })
 }
 
@@ -257,15 +234,10 @@ func (p *Privatizer) Privatize(dst, x []float64) ([]float64, error) {
 
 // release replaces the encoding u by a draw.
 func (p *Privatizer) release(u []float64) error {
-	spec := &p.proof.bundle.spec
 	if p.vector == nil {
-		laws := spec.TableOf
-		if spec.Noise.randomized() {
-			laws = spec.RandomizerOf
-		}
-		for i, x := range u {
+		for i, k := range p.of {
 			var err error
-			if u[i], err = p.samplers[laws[i]].release(x); err != nil {
+			if u[i], err = draw(p.laws[k], u[i]); err != nil {
 				return err
 			}
 		}

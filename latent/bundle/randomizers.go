@@ -1,12 +1,9 @@
 package bundle
 
 import (
-	"errors"
 	"fmt"
-	"math/big"
 
 	"github.com/noisewright/noisewright/internal/check"
-	"github.com/noisewright/noisewright/internal/exact"
 	"github.com/noisewright/noisewright/local"
 )
 
@@ -44,22 +41,4 @@ func (s *Spec) validateRandomizers(all checker) {
 	if !c.None() {
 		all.Add(c.Err())
 	}
-}
-
-// proveRandomizers adds up what the randomizers of the coordinates promise. Clipped values
-// of coordinate i lie within ±s_i, exactly.
-func (v *Verified) proveRandomizers() error {
-	s := &v.bundle.spec
-	var errs []error
-	v.epsilon, v.delta = new(big.Rat), new(big.Rat)
-	for i, axis := range s.Axes {
-		k := s.RandomizerOf[i]
-		m := v.randomizers[k].Mechanism().Spec()
-		if values := m.Values; !(values.Lower <= -axis && axis <= values.Upper) {
-			errs = append(errs, check.Errorf("bundle", ErrNotPrivate, "axes[%d] = %g, want a range of randomizers[%d], %g to %g, that holds it on both sides", i, axis, k, values.Lower, values.Upper))
-		}
-		v.epsilon.Add(v.epsilon, exact.Rational(m.Epsilon))
-		v.delta.Add(v.delta, exact.Rational(m.Delta))
-	}
-	return errors.Join(errs...)
 }

@@ -91,7 +91,7 @@ func TestRandomizersByEnumeration(t *testing.T) {
 // 2·10^4 draws, tell differences of 0.02.
 func TestRandomizersAreDrawn(t *testing.T) {
 	b := must(New(randomized(t)))
-	p := must(NewDeterministicPrivatizer(must(b.Verify(nil)), [32]byte{1}, sampler.Options{}))
+	p := must(must(b.Verify(nil)).NewDeterministicPrivatizer([32]byte{1}, sampler.Options{}))
 	x := []float64{1.3, 2.2}
 	u := must(b.Encode(nil, x))
 	count := map[[2]float64]int{}
@@ -132,7 +132,7 @@ func TestRandomizersAreProvedOrRefused(t *testing.T) {
 	} {
 		s := randomized(t)
 		c.change(&s)
-		if _, err := must(New(s)).Verify(nil); !errors.Is(err, ErrNotPrivate) || !strings.Contains(err.Error(), c.says) {
+		if _, err := must(New(s)).Verify(nil); !errors.Is(err, proof.ErrNotPrivate) || !strings.Contains(err.Error(), c.says) {
 			t.Errorf("%s: %v, want ErrNotPrivate about %s", name, err, c.says)
 		}
 	}
@@ -259,7 +259,7 @@ func TestVersion2(t *testing.T) {
 	if err := os.WriteFile(path, []byte(spoiled), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := must(Read(dir)).Verify(nil); !errors.Is(err, ErrNotPrivate) {
+	if _, err := must(Read(dir)).Verify(nil); !errors.Is(err, proof.ErrNotPrivate) {
 		t.Errorf("a weight moved: %v, want ErrNotPrivate", err)
 	}
 	if err := os.WriteFile(path, []byte(text[:len(text)-2]), 0o600); err != nil {

@@ -15,14 +15,10 @@ import (
 	"github.com/noisewright/noisewright/tables"
 )
 
-// Sentinel errors, checked with errors.Is.
+// Sentinel errors, checked with errors.Is, beside those of package proof.
 var (
-	// ErrFormat marks files that are not a bundle.
-	ErrFormat = errors.New("malformed bundle")
-	// ErrNotPrivate marks a bundle whose promise is not proved.
-	ErrNotPrivate = errors.New("bundle is not private as promised")
 	// ErrNoPromise marks a bundle of the kind None: it is well-formed, promises nothing, and so
-	// there is nothing to prove. It is not ErrNotPrivate, which is about a promise that is
+	// there is nothing to prove. It is not proof.ErrNotPrivate, which is about a promise that is
 	// broken.
 	ErrNoPromise = errors.New("bundle makes no promise")
 	// ErrExists marks a directory that is there already.
@@ -67,45 +63,57 @@ const (
 	Bounds Domain = "bounds"
 )
 
-// Composition says how the promise follows from the tables.
+// Composition says how the promise follows from the tables: Exact, or that of the Kind.
 type Composition string
 
 // The compositions.
 const (
-	// Basic is basic composition: the epsilons and the deltas of the coordinates'
-	// tables add up.
-	Basic Composition = "basic"
-	// Exact leaves the composition of the coordinates' tables to an Accountant.
+	// basic is basic composition: the epsilons and the deltas of the coordinates'
+	// tables or randomizers add up.
+	basic Composition = "basic"
+	// Exact leaves the composition of the coordinates' tables to the accountant of Verify.
 	Exact Composition = "exact"
-	// L1 is joint Laplace noise on a grid, by the ℓ1 distance of encodings.
-	L1 Composition = "l1"
-	// L2 is joint Gaussian noise on a grid, by the ℓ2 distance of encodings.
-	L2 Composition = "l2"
-	// Norm is noise whose density is a function of its ℓ2 norm, on a grid, by the ℓ2
+	// jointL1 is joint Laplace noise on a grid, by the ℓ1 distance of encodings.
+	jointL1 Composition = "l1"
+	// jointL2 is joint Gaussian noise on a grid, by the ℓ2 distance of encodings.
+	jointL2 Composition = "l2"
+	// jointNorm is noise whose density is a function of its ℓ2 norm, on a grid, by the ℓ2
 	// distance of encodings. It has no table.
-	Norm Composition = "norm"
-	// NoComposition is that of None, and of it alone.
-	NoComposition Composition = "none"
+	jointNorm Composition = "norm"
+	// noComposition is that of None, and of it alone.
+	noComposition Composition = "none"
 )
 
 // jointKinds are the compositions in which one law serves all coordinates, on its grid, and
 // the only kind of noise that each is for.
-var jointKinds = map[Composition]Kind{L1: Laplace, L2: Gaussian, Norm: Spherical}
+var jointKinds = map[Composition]Kind{jointL1: noise.Laplace, jointL2: noise.Gaussian, jointNorm: Spherical}
 
 func (c Composition) joint() bool { return jointKinds[c] != "" }
 
-// Kind is a word for the noise. It matters to the proof in these respects: L1 needs
-// Laplace, L2 needs Gaussian, Norm needs Spherical, Local and LocalUnbiased have
+// Composition returns the one of the kind: l1, l2 or norm for noise that is joint to all
+// coordinates, none for None, and for all other kinds basic, in whose place tables may have
+// Exact.
+func (k Kind) Composition() Composition {
+	for c, kind := range jointKinds {
+		if kind == k {
+			return c
+		}
+	}
+	if k == None {
+		return noComposition
+	}
+	return basic
+}
+
+// Kind is a word for the noise: one of these, or noise.TruncatedLaplace, noise.Staircase,
+// noise.Laplace or noise.Gaussian. It matters to the proof in these respects: the composition
+// l1 needs Laplace noise, l2 Gaussian, norm Spherical; Local and LocalUnbiased have
 // randomizers in the place of tables, and for None there is no proof.
 type Kind string
 
-// The kinds of noise.
+// The kinds of noise that package noise has no name for.
 const (
-	Designed         Kind = "designed"
-	TruncatedLaplace Kind = noise.TruncatedLaplace
-	Staircase        Kind = noise.Staircase
-	Laplace          Kind = noise.Laplace
-	Gaussian         Kind = noise.Gaussian
+	Designed Kind = "designed"
 	// Spherical is noise of a vector of the density exp(-‖x‖₂/Tau), up to a factor.
 	Spherical Kind = "spherical"
 	// Local is a local randomizer on each coordinate: no noise that is added.
@@ -117,7 +125,7 @@ const (
 	None Kind = "none"
 )
 
-var kinds = []Kind{Designed, TruncatedLaplace, Staircase, Laplace, Gaussian, Spherical, Local, LocalUnbiased, None}
+var kinds = []Kind{Designed, noise.TruncatedLaplace, noise.Staircase, noise.Laplace, noise.Gaussian, Spherical, Local, LocalUnbiased, None}
 
 // randomized reports whether there are randomizers in the place of tables.
 func (k Kind) randomized() bool { return k == Local || k == LocalUnbiased }
@@ -156,7 +164,7 @@ type Spec struct {
 	// FeatureLower and FeatureUpper, n each or both nil, clip the features.
 	FeatureLower, FeatureUpper []float64
 	Mean                       []float64 // n
-	// Layers are applied in turn to x - Mean before the Encoder, up to MaxLayers; none for
+	// Layers are applied in turn to x - Mean before the Encoder, up to 16; none for
 	// the domain Bounds, whose proof is about an affine encoder.
 	Layers  []Layer
 	Encoder Matrix    // Z×n, or Z× the width of the last of the Layers
@@ -171,7 +179,7 @@ type Spec struct {
 	Noise       Kind
 	Composition Composition
 	// Tau is the standard deviation of the Gaussian law that an L2 table
-	// approximates, or the scale of Norm, in units of the encoding; 0 for other
+	// approximates, or the scale of spherical noise, in units of the encoding; 0 for other
 	// compositions.
 	Tau float64
 	// Tables are the distinct tables, each of them used; TableOf has the index of
@@ -183,7 +191,7 @@ type Spec struct {
 	Randomizers  []*local.Randomizer
 	RandomizerOf []int
 
-	// Head are applied in turn to what is released, u, before the Decoder, up to MaxLayers;
+	// Head are applied in turn to what is released, u, before the Decoder, up to 16;
 	// none beside a Lookup.
 	Head []Layer
 	// Decoder has a row for each of the k outputs and Z columns, or the width of the last of
@@ -232,6 +240,59 @@ type Bundle struct{ *content }
 type content struct {
 	spec Spec
 	body body
+}
+
+// Calibrate sets what a bundle needs for noise that is joint to all coordinates: Composition,
+// Tau, Tables and TableOf, from the Noise (noise.Laplace, noise.Gaussian or Spherical), the
+// Promise, the Domain and the Axes. The noise is the least for which the promise is proved, up
+// to what its grid costs.
+//
+//   - Laplace noise has the scale D/Epsilon, in units of the encoding, D the largest ℓ1
+//     distance of clipped encodings on the grid: about Σ2s_i for Box, 2·√Σs_i² for Ball and
+//     2·max s_i for L1Ball. For Bounds it is 1 and a step for every coordinate, which is right
+//     if Matrix.RangeL1 of the Encoder is at most 1, or that of the box if it is less.
+//   - Gaussian noise has a standard deviation, Tau, for the largest ℓ2 distance: about
+//     2·√Σs_i² for Box and Bounds, 2·max s_i for Ball and L1Ball. It needs a Delta above 0.
+//   - Spherical noise has the scale Tau, that ℓ2 distance over Epsilon, and no table. The mean
+//     of its squared norm is Z(Z+1)·Tau².
+//
+// The error wraps dp.ErrInvalid if a parameter is out of range, the noise is so large that
+// every axis would be rounded off, or integer weights of Gaussian noise would cost more than a
+// tenth of Delta, at (1+e^Epsilon)·2^-50 or so per coordinate.
+func (s *Spec) Calibrate() error {
+	var t *tables.Table
+	var err error
+	p := s.Promise
+	s.Composition, s.Tau, s.Tables, s.TableOf = s.Noise.Composition(), 0, nil, nil
+	switch s.Noise {
+	case noise.Laplace:
+		t, err = newLaplaceTable(p.Epsilon, s.Domain, s.Axes)
+	case noise.Gaussian:
+		t, s.Tau, err = newGaussianTable(p.Epsilon, p.Delta, s.Domain, s.Axes)
+	case Spherical:
+		s.Tau, err = sphericalScale(p.Epsilon, s.Domain, s.Axes)
+	default:
+		err = check.Field("bundle", "noise", fmt.Sprintf("%.40q", string(s.Noise)), "laplace, gaussian or spherical, which are joint to all coordinates")
+	}
+	if t != nil {
+		s.Tables, s.TableOf = []*tables.Table{t}, make([]int, len(s.Axes))
+	}
+	return err
+}
+
+// laws returns the tables or the randomizers, which are never both there, which of them each
+// coordinate has, and the field and directory that they are in.
+func (s *Spec) laws() (laws []proof.Mechanism, of []int, field string) {
+	for _, t := range s.Tables {
+		laws = append(laws, t)
+	}
+	if laws != nil {
+		return laws, s.TableOf, tablesDir
+	}
+	for _, m := range s.Randomizers {
+		laws = append(laws, m)
+	}
+	return laws, s.RandomizerOf, randomizersDir
 }
 
 // New checks the structure of a bundle: shapes, ranges, that everything is finite.
@@ -364,23 +425,23 @@ func (s *Spec) validateNoise(c checker) {
 		c.Want(s.Noise == kind, "noise.kind", s.Noise, "%s for the composition %s", kind, s.Composition)
 	case s.Composition == Exact:
 		c.Want(!s.Noise.randomized(), "noise.composition", s.Composition, "basic for local randomizers")
-	case s.Composition == Basic, s.Composition == NoComposition:
+	case s.Composition == basic, s.Composition == noComposition:
 	default:
 		c.Bad("noise.composition", fmt.Sprintf("%.40q", string(s.Composition)), "basic, exact, l1, l2, norm or none")
 	}
-	if s.Composition == L2 || s.Composition == Norm {
+	if s.Composition == jointL2 || s.Composition == jointNorm {
 		c.Want(s.Tau >= minAxis && s.Tau <= maxAxis, "noise.tau", s.Tau, "a number from %g to %g (units of the encoding)", minAxis, maxAxis)
 	} else if s.Tau != 0 {
 		c.Bad("noise.tau", s.Tau, "0, that is none, unless the composition is l2 or norm")
 	}
-	if s.Noise == None || s.Composition == NoComposition {
+	if s.Noise == None || s.Composition == noComposition {
 		s.validateNone(c)
 		return
 	}
 	p := s.Promise
 	c.Add(dp.Privacy{Epsilon: p.Epsilon, Delta: p.Delta, Sensitivity: 1}.Validate())
 	c.Want(!(p.Epsilon > proof.MaxEpsilon), "epsilon", p.Epsilon, "at most %d", proof.MaxEpsilon)
-	if s.Composition == Norm {
+	if s.Composition == jointNorm {
 		s.validateNorm(c)
 		return
 	}

@@ -8,18 +8,11 @@ import (
 
 	"github.com/noisewright/noisewright/internal/check"
 	"github.com/noisewright/noisewright/internal/exact"
-	"github.com/noisewright/noisewright/local"
 	"github.com/noisewright/noisewright/proof"
 	"github.com/noisewright/noisewright/tables"
 )
 
-// Accountant bounds the composition of tables, for bundles with the composition
-// Exact: given the table of every coordinate, in order and with repetitions, it
-// returns an upper bound on the δ at the promised epsilon of all of their noise
-// together. Every one of the tables has been verified by itself before.
-type Accountant func(coordinates []*tables.Table, promise Promise) (deltaUpper float64, err error)
-
-// VerifiedElsewhere is an Accountant that proves nothing: it takes the promise of the
+// VerifiedElsewhere is an accountant that proves nothing: it takes the promise of the
 // bundle for true. It is for devices that cannot afford the composition, where
 // the bundle came, unaltered, from someone who ran Verify with a real one.
 // All the rest is verified as ever.
@@ -31,8 +24,7 @@ func VerifiedElsewhere(_ []*tables.Table, promise Promise) (deltaUpper float64, 
 // is immutable and safe for concurrent use.
 type Verified struct {
 	bundle         *Bundle
-	tables         []*tables.Verified
-	randomizers    []*local.Verified
+	laws           []proof.Proven // the tables or randomizers
 	epsilon, delta *big.Rat
 	// distance bounds that of any two clipped encodings for joint noise, in units of the
 	// encoding: the ℓ1 distance for L1, the square of the ℓ2 distance for L2 and Norm.
@@ -70,26 +62,28 @@ func (v *Verified) DeltaUpper() *big.Rat { return new(big.Rat).Set(v.delta) }
 //     what the table differs from a rounded Gaussian law, sum to at most Delta;
 //   - for Norm, the ℓ2 distance is at most Epsilon·Tau.
 //
-// The accountant is for Exact and may be nil otherwise. Predicted losses and the decoder are
+// The accountant is for Exact and may be nil otherwise: given the table of every coordinate,
+// in order and with repetitions, each verified by itself before, it returns an upper bound on
+// the δ at the promised epsilon of all of their noise together. Predicted losses and the decoder are
 // not judged: they have no part in privacy. Nor have Layers, which are clipped after.
 //
 // A bundle of the kind None has no promise: the error wraps ErrNoPromise, and so there is no
 // proof and no Privatizer.
 //
-// The error wraps ErrNotPrivate if anything is not proved, and also
+// The error wraps proof.ErrNotPrivate if anything is not proved, and also
 // proof.ErrNotPrivate or proof.ErrFalseClaim if it is a table, or the error of
 // the accountant. Where the accountant's wraps proof.ErrWork, or its tables would take more than proof.DefaultWork together it wraps
 // proof.ErrWork, and says nothing about the bundle. It takes the time of verifying the
 // tables, and for L2 some 20 µs per cell.
-func (b *Bundle) Verify(accountant Accountant) (*Verified, error) {
+func (b *Bundle) Verify(accountant func(coordinates []*tables.Table, promise Promise) (deltaUpper float64, err error)) (*Verified, error) {
 	return b.VerifyContext(context.Background(), accountant, proof.Options{})
 }
 
 // VerifyContext is Verify with a limit of its own, for all tables together, as
-// tables.Table.VerifyContext has it. If the limit is too small, the error wraps proof.ErrWork,
+// proof.Verify has it. If the limit is too small, the error wraps proof.ErrWork,
 // and if the context ends it wraps the error of the context: then the bundle is not checked.
 // An accountant is not stopped.
-func (b *Bundle) VerifyContext(ctx context.Context, accountant Accountant, o proof.Options) (*Verified, error) {
+func (b *Bundle) VerifyContext(ctx context.Context, accountant func([]*tables.Table, Promise) (float64, error), o proof.Options) (*Verified, error) {
 	if b == nil || b.content == nil {
 		return nil, check.Field("bundle", "bundle", "zero value", "one made by New or Read")
 	}
@@ -102,14 +96,12 @@ func (b *Bundle) VerifyContext(ctx context.Context, accountant Accountant, o pro
 	}
 	var err error
 	switch c := b.spec.Composition; {
-	case c == L1:
+	case c == jointL1:
 		err = v.proveL1()
-	case c == L2:
+	case c == jointL2:
 		err = v.proveL2()
-	case c == Norm:
+	case c == jointNorm:
 		v.proveNorm()
-	case b.spec.Noise.randomized():
-		err = v.proveRandomizers()
 	default:
 		err = v.provePerCoordinate(accountant)
 	}
@@ -133,36 +125,22 @@ func (v *Verified) proveLaws(ctx context.Context, o proof.Options) error {
 	if left <= 0 {
 		left = proof.DefaultWork
 	}
-	if s.Composition == L2 {
+	if s.Composition == jointL2 {
 		left -= distanceWork * int64(s.Tables[0].Cells())
 	}
-	// judge says what became of the check of one law, which any work above 1 begins.
-	judge := func(what string, k int, err error) error {
+	laws, _, field := s.laws()
+	for k, m := range laws {
+		proved, err := m.Prove(ctx, proof.Options{Work: max(left, 1)}) // any work above 1 begins
 		switch {
 		case ctx.Err() != nil:
 			return check.Errorf("bundle", nil, "it is not checked: %w", ctx.Err())
 		case errors.Is(err, proof.ErrWork):
 			return check.Errorf("bundle", proof.ErrWork, "checking it takes more elementary operations than were allowed: it is not checked")
 		case err != nil:
-			return check.Errorf("bundle", ErrNotPrivate, "%s[%d]: %w", what, k, err)
-		}
-		return nil
-	}
-	for k, t := range s.Tables {
-		proved, err := proof.Verify(ctx, t, proof.Options{Work: max(left, 1)})
-		if err := judge("tables", k, err); err != nil {
-			return err
+			return check.Errorf("bundle", proof.ErrNotPrivate, "%s[%d]: %w", field, k, err)
 		}
 		left -= proved.Work()
-		v.tables = append(v.tables, proved)
-	}
-	for k, m := range s.Randomizers {
-		proved, err := proof.Verify(ctx, m, proof.Options{Work: max(left, 1)})
-		if err := judge("randomizers", k, err); err != nil {
-			return err
-		}
-		left -= proved.Work()
-		v.randomizers = append(v.randomizers, proved)
+		v.laws = append(v.laws, proved)
 	}
 	return nil
 }
@@ -179,7 +157,7 @@ func (v *Verified) checkPromise() error {
 		{"delta", v.bundle.spec.Promise.Delta, v.delta},
 	} {
 		if c.proved.Cmp(exact.Rational(c.promise)) > 0 {
-			errs = append(errs, check.Errorf("bundle", ErrNotPrivate, "%s = %g is promised but only %s is proved for the composition %s", c.field, c.promise, proof.Up(c.proved), v.bundle.spec.Composition))
+			errs = append(errs, check.Errorf("bundle", proof.ErrNotPrivate, "%s = %g is promised but only %s is proved for the composition %s", c.field, c.promise, proof.Up(c.proved), v.bundle.spec.Composition))
 		}
 	}
 	return errors.Join(errs...)
@@ -187,17 +165,19 @@ func (v *Verified) checkPromise() error {
 
 // provePerCoordinate composes the coordinates. Clipped values of coordinate i lie
 // within ±s_i, exactly, and so at most 2·s_i apart, which is a float64.
-func (v *Verified) provePerCoordinate(accountant Accountant) error {
+func (v *Verified) provePerCoordinate(accountant func([]*tables.Table, Promise) (float64, error)) error {
 	s := &v.bundle.spec
+	_, of, field := s.laws()
 	var errs []error
 	v.epsilon, v.delta = new(big.Rat), new(big.Rat)
-	all := make([]*tables.Table, len(s.Axes))
 	for i, axis := range s.Axes {
-		t := v.tables[s.TableOf[i]].Mechanism()
-		all[i] = t
-		p := t.Privacy()
-		if 2*axis > p.Sensitivity {
-			errs = append(errs, check.Errorf("bundle", ErrNotPrivate, "axes[%d] = %g, want at most half of %g, the sensitivity of tables[%d]", i, axis, p.Sensitivity, s.TableOf[i]))
+		m := proof.Of(v.laws[of[i]])
+		p, in := m.Privacy(), m.Inputs()
+		switch randomized := s.Noise.randomized(); {
+		case randomized && !(in.Lower <= -axis && axis <= in.Upper):
+			errs = append(errs, check.Errorf("bundle", proof.ErrNotPrivate, "axes[%d] = %g, want a range of %s[%d], %g to %g, that holds it on both sides", i, axis, field, of[i], in.Lower, in.Upper))
+		case !randomized && 2*axis > p.Sensitivity:
+			errs = append(errs, check.Errorf("bundle", proof.ErrNotPrivate, "axes[%d] = %g, want at most half of %g, the sensitivity of %s[%d]", i, axis, p.Sensitivity, field, of[i]))
 		}
 		v.epsilon.Add(v.epsilon, exact.Rational(p.Epsilon))
 		v.delta.Add(v.delta, exact.Rational(p.Delta))
@@ -209,17 +189,21 @@ func (v *Verified) provePerCoordinate(accountant Accountant) error {
 		return nil
 	}
 	if accountant == nil {
-		return check.Errorf("bundle", ErrNotPrivate, "composition = exact without an accountant, want one, or the composition basic")
+		return check.Errorf("bundle", proof.ErrNotPrivate, "composition = exact without an accountant, want one, or the composition basic")
+	}
+	all := make([]*tables.Table, len(of))
+	for i, k := range of {
+		all[i], _ = proof.Of(v.laws[k]).(*tables.Table) // New refuses randomizers that are composed exactly
 	}
 	delta, err := accountant(all, s.Promise)
 	if errors.Is(err, proof.ErrWork) {
 		return check.Errorf("bundle", nil, "composition = exact: %w", err)
 	}
 	if err != nil {
-		return check.Errorf("bundle", ErrNotPrivate, "composition = exact: %w", err)
+		return check.Errorf("bundle", proof.ErrNotPrivate, "composition = exact: %w", err)
 	}
 	if !(delta >= 0 && delta <= math.MaxFloat64) {
-		return check.Errorf("bundle", ErrNotPrivate, "composition = exact has delta = %g, want a number at least 0", delta)
+		return check.Errorf("bundle", proof.ErrNotPrivate, "composition = exact has delta = %g, want a number at least 0", delta)
 	}
 	v.epsilon = exact.Rational(s.Promise.Epsilon)
 	v.delta = exact.Rational(delta)

@@ -27,7 +27,7 @@ func TestWorkOfABundle(t *testing.T) {
 		for _, table := range s.Tables {
 			work += must(table.Verify()).Work()
 		}
-		if s.Composition == L2 {
+		if s.Composition == jointL2 {
 			work += distanceWork * int64(s.Tables[0].Cells())
 		}
 		ended, cancel := context.WithCancel(t.Context())
@@ -38,7 +38,7 @@ func TestWorkOfABundle(t *testing.T) {
 			want error
 		}{{t.Context(), work, nil}, {t.Context(), work - 1, proof.ErrWork}, {t.Context(), 1, proof.ErrWork}, {ended, work, context.Canceled}} {
 			v, err := fresh(t, s).VerifyContext(c.ctx, nil, proof.Options{Work: c.work})
-			if !errors.Is(err, c.want) || errors.Is(err, ErrNotPrivate) || (v == nil) != (c.want != nil) {
+			if !errors.Is(err, c.want) || errors.Is(err, proof.ErrNotPrivate) || (v == nil) != (c.want != nil) {
 				t.Errorf("%s: work %d of %d: %v, %v, want %v", s.Composition, c.work, work, v, err, c.want)
 			}
 		}
@@ -47,7 +47,7 @@ func TestWorkOfABundle(t *testing.T) {
 	s := perCoordinate(t)
 	s.Composition = Exact
 	_, err := must(New(s)).Verify(func([]*tables.Table, Promise) (float64, error) { return 0, proof.ErrWork })
-	if !errors.Is(err, proof.ErrWork) || errors.Is(err, ErrNotPrivate) {
+	if !errors.Is(err, proof.ErrWork) || errors.Is(err, proof.ErrNotPrivate) {
 		t.Errorf("an accountant without a result: %v", err)
 	}
 }

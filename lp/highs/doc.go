@@ -37,6 +37,27 @@
 // the program as given and not as scaled, are within a thousand times the
 // tolerance; otherwise the status is [solver.StatusFailed]. That is a filter for
 // the search, not a guarantee: guarantees come from the exact certificate.
+//
+// # Why a binding of our own, and why WebAssembly
+//
+// What is needed of HiGHS is small: append, solve, read, cancel. Binding it here lets the
+// package refuse half-applied batches, reset the clock and check residuals. The published
+// Go binding, github.com/lanl/highs, is not served by the module proxy (looked up on
+// 2026-11-20).
+//
+// A program that links HiGHS is tied to one system and its C library. WebAssembly makes
+// programs for six systems on any of them, with the same solver, version and options. The
+// module comes from the npm package highs; scripts/wasm.sh pins package and module by hash,
+// and nothing binary is in the repository. It runs without files, network or environment, in
+// a memory of 2 GiB at most, so programs beyond some five million entries fail there. A wrong
+// module could make designs fail or end early, but no table less private or better than it
+// says: certificates are exact.
+//
+// wazero compiles it, the runtime for Go that needs no cgo. Its checks for the end of a
+// context cost a factor of nine, so the clock that HiGHS looks at jumps beyond every limit
+// instead. Memory that grows in Go's heap is copied every time, so it is addresses reserved
+// at the system. What it compiled is kept on disk if the folder and all above it belong to
+// this user or root and nobody else may write there, because it is executed.
 package highs
 
 import (

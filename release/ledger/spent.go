@@ -156,7 +156,7 @@ func (l *Ledger) Left(ctx context.Context, delta float64) (epsilon float64, err 
 }
 
 // LeftTimes returns how many more uses of the mechanism fit, at most
-// account.MaxReleases; cost.Times is not used. It composes some 2·log2 of that many times.
+// tables.MaxReleases; cost.Times is not used. It composes some 2·log2 of that many times.
 func (l *Ledger) LeftTimes(ctx context.Context, cost account.Cost) (int, error) {
 	cost.Times = 1
 	bad := check.In("ledger")

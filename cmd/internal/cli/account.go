@@ -18,6 +18,7 @@ import (
 	"github.com/noisewright/noisewright/cmd/internal/figure"
 	"github.com/noisewright/noisewright/cmd/internal/shell"
 	"github.com/noisewright/noisewright/internal/check"
+	"github.com/noisewright/noisewright/tables"
 )
 
 // accountReport is what account --json prints.
@@ -102,8 +103,8 @@ func (o *accountOptions) readTimes(text string) error {
 	o.times = make([]int, n)
 	for i := range o.times {
 		v, ok := shell.ParseCount(strings.TrimSpace(parts[min(i, len(parts)-1)]))
-		if !ok || v < 1 || v > account.MaxReleases {
-			return shell.Want(fmt.Sprintf("integers from 1 to %d", account.MaxReleases))
+		if !ok || v < 1 || v > tables.MaxReleases {
+			return shell.Want(fmt.Sprintf("integers from 1 to %d", tables.MaxReleases))
 		}
 		o.times[i] = v
 	}

@@ -6,7 +6,7 @@ import (
 	"github.com/rogpeppe/go-internal/testscript"
 
 	"github.com/noisewright/noisewright/latent/bundle"
-	"github.com/noisewright/noisewright/tables"
+	"github.com/noisewright/noisewright/noise"
 )
 
 // bundle DIR KIND [CLASS...] writes a bundle of the features steps and minutes, with a layer
@@ -16,18 +16,16 @@ func bundleCommand(ts *testscript.TestScript, neg bool, args []string) {
 	if neg || len(args) < 2 {
 		ts.Fatalf("usage: bundle dir kind [class...]")
 	}
-	axes := []float64{1, 1}
-	table, err := bundle.LaplaceTable(4, bundle.L1Ball, axes)
-	ts.Check(err)
 	s := bundle.Spec{
 		Features: []string{"steps", "minutes"}, Mean: []float64{5, 30},
-		Layers:  []bundle.Layer{{Weights: bundle.Matrix{Rows: 3, Cols: 2, Data: []float64{1, 0.1, -1, 0, 0, 0.2}}, Bias: []float64{0, 0.5, -0.5}, Activation: bundle.Tanh}},
+		Layers:  []bundle.Layer{{Weights: bundle.Matrix{Rows: 3, Cols: 2, Data: []float64{1, 0.1, -1, 0, 0, 0.2}}, Bias: []float64{0, 0.5, -0.5}, Activation: "tanh"}},
 		Encoder: bundle.Matrix{Rows: 2, Cols: 3, Data: []float64{1, -0.5, 0, 0, 0.5, 1}}, Offset: []float64{0, 0.125},
-		Axes: axes, Domain: bundle.L1Ball, ClipOrigin: "made up",
-		Noise: bundle.Laplace, Composition: bundle.L1, Tables: []*tables.Table{table}, TableOf: []int{0, 0}, Promise: bundle.Promise{Epsilon: 4},
-		Head:    []bundle.Layer{{Weights: bundle.Matrix{Rows: 3, Cols: 2, Data: []float64{1, 1, -1, 1, 0.5, -2}}, Bias: []float64{0, 0, 1}, Activation: bundle.ReLU}},
+		Axes: []float64{1, 1}, Domain: bundle.L1Ball, ClipOrigin: "made up",
+		Noise: noise.Laplace, Promise: bundle.Promise{Epsilon: 4},
+		Head:    []bundle.Layer{{Weights: bundle.Matrix{Rows: 3, Cols: 2, Data: []float64{1, 1, -1, 1, 0.5, -2}}, Bias: []float64{0, 0, 1}, Activation: "relu"}},
 		Decoder: bundle.Matrix{Rows: 2, Cols: 3, Data: []float64{1, -1, 0.25, 0.5, 2, -1}}, DecoderOffset: []float64{0.25, -0.25},
 	}
+	ts.Check(s.Calibrate())
 	switch args[1] {
 	case "head":
 	case "layers":
@@ -37,7 +35,7 @@ func bundleCommand(ts *testscript.TestScript, neg bool, args []string) {
 	case "classes":
 		s.Output, s.Outputs = bundle.Classes, append([]string{"walks", "runs"}, args[2:]...)[len(args[2:]):]
 	case "filter":
-		s.Noise, s.Composition, s.Tables, s.TableOf, s.Promise = bundle.None, bundle.NoComposition, nil, nil, bundle.Promise{Epsilon: math.Inf(1)}
+		s.Noise, s.Composition, s.Tables, s.TableOf, s.Promise = bundle.None, bundle.None.Composition(), nil, nil, bundle.Promise{Epsilon: math.Inf(1)}
 	default:
 		ts.Fatalf("no bundle of the kind %s", args[1])
 	}

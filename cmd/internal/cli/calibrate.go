@@ -92,7 +92,7 @@ written and the exit code is 4.
   noisewright calibrate --releases 1000 --epsilon 2 --delta 1e-5 --rate 0.01`,
 	})
 	p := &o.target.Problem
-	f.Integer(&o.target.Releases, "releases", "", 1, account.MaxReleases, fmt.Sprintf("number of releases, from 1 to %d", account.MaxReleases))
+	f.Integer(&o.target.Releases, "releases", "", 1, tables.MaxReleases, fmt.Sprintf("number of releases, from 1 to %d", tables.MaxReleases))
 	f.Number(&p.Epsilon, "epsilon", shell.PositiveEpsilon, "epsilon of all releases together, without unit: "+shell.PositiveEpsilon.Want)
 	f.Number(&p.Delta, "delta", shell.Delta, "delta of all releases together, a probability: "+shell.Delta.Want)
 	f.OptionalNumber(&o.rate, "rate", samplingRate, "sample people, each with this probability: find the noise of a step of DP-SGD, and no table")

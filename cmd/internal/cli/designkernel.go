@@ -311,7 +311,7 @@ func (o *designKernelOptions) localFlags(f *shell.Flags) {
 		f.Word(&o.integer, "query", "integer|real", "with --local: values; integers are answered as they are, real ones between nodes after rounding at random", string(local.Integer), string(local.Real))
 		f.Bool(&o.unbiased, "unbiased", "with --local: answers whose mean is the value, exactly")
 		o.releases = 1
-		f.Integer(&o.releases, "releases", "", 1, account.MaxReleases, "with --local: number of answers to one value, each drawn afresh, that epsilon and delta are of together")
+		f.Integer(&o.releases, "releases", "", 1, tables.MaxReleases, "with --local: number of answers to one value, each drawn afresh, that epsilon and delta are of together")
 		o.costs.flag(f)
 	})
 }

@@ -101,13 +101,13 @@ func (o *encoderEvaluateOptions) open(ctx context.Context, b *bundle.Bundle) (en
 		return b.Filter, nil
 	}
 	v, err := latent.VerifyContext(ctx, b, proof.Options{})
-	if errors.Is(err, bundle.ErrNotPrivate) {
+	if errors.Is(err, proof.ErrNotPrivate) {
 		return nil, shell.Negative("noisewright encoder verify "+o.bundle, fmt.Errorf("%s: %w", o.bundle, err))
 	} else if err != nil {
 		return nil, shell.LatentFailure(fmt.Errorf("%s: %w", o.bundle, err))
 	}
 	seed := sha256.Sum256(binary.LittleEndian.AppendUint64([]byte("evaluate"), uint64(o.seed))) //nolint:gosec // at least 1
-	p, err := bundle.NewDeterministicPrivatizer(v, seed, sampler.Options{})
+	p, err := v.NewDeterministicPrivatizer(seed, sampler.Options{})
 	if err != nil {
 		return nil, shell.LatentFailure(err)
 	}

@@ -144,12 +144,12 @@ func widths(f *shell.Flags, p *[]int, name, byDefault, usage string) {
 			}
 			*p = append(*p, v)
 		}
-		if len(*p) > bundle.MaxLayers {
-			return shell.Want(fmt.Sprintf("at most %d layers", bundle.MaxLayers))
+		if len(*p) > maxLayers {
+			return shell.Want(fmt.Sprintf("at most %d layers", maxLayers))
 		}
 		return nil
 	})
 }
 
-// maxWidth bounds the layers of a network.
-const maxWidth = 1 << 12
+// The widths of the layers of a network, and how many a bundle takes.
+const maxWidth, maxLayers = 1 << 12, 16

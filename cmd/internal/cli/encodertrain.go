@@ -24,6 +24,7 @@ import (
 	"github.com/noisewright/noisewright/latent"
 	"github.com/noisewright/noisewright/latent/bundle"
 	"github.com/noisewright/noisewright/lp"
+	"github.com/noisewright/noisewright/noise"
 	"github.com/noisewright/noisewright/proof"
 )
 
@@ -121,7 +122,7 @@ func newTrainOptions(s *shell.Streams) *trainOptions {
 var deltaOfPerson = shell.Rule{Want: "0, or a number from 1e-10 to 0.5", OK: func(v float64) bool { return v == 0 || v >= 1e-10 && v <= 0.5 }}
 
 // The kinds of noise of --noise.
-var trainNoises = []string{noiseAuto, noiseDesigned, string(bundle.Staircase), string(bundle.Laplace), noiseGaussian, string(bundle.Spherical), string(bundle.Local), string(bundle.LocalUnbiased), string(bundle.None)}
+var trainNoises = []string{noiseAuto, noiseDesigned, string(noise.Staircase), string(noise.Laplace), noiseGaussian, string(bundle.Spherical), string(bundle.Local), string(bundle.LocalUnbiased), string(bundle.None)}
 
 // flags adds the flags that all systems have; a system adds its own. The target may be left
 // out where it is not required.

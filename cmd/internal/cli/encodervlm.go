@@ -15,6 +15,7 @@ import (
 	"github.com/noisewright/noisewright/encoder"
 	"github.com/noisewright/noisewright/internal/exact"
 	"github.com/noisewright/noisewright/latent/bundle"
+	"github.com/noisewright/noisewright/noise"
 )
 
 // trainVLMOptions are those of encoder train vlm.
@@ -40,7 +41,7 @@ func newTrainVLMCommand(s *shell.Streams) *cobra.Command {
 		trainOptions: newTrainOptions(s), network: vlm.Options{TrainingEpsilon: 15, Epochs: 20, Batch: 64, Rate: 5e-4},
 		level: string(vlm.Latent), scenario: string(vlm.Collection), protected: publicTraining, centralDelta: 1e-5,
 	}
-	o.noise, o.domain, o.radius, o.coordinates = string(bundle.Laplace), string(bundle.L1Ball), 5, []int{8}
+	o.noise, o.domain, o.radius, o.coordinates = string(noise.Laplace), string(bundle.L1Ball), 5, []int{8}
 	f := o.flags(&cobra.Command{
 		Use:   "vlm --data FILE --epsilon E [--target COLUMN --class-epsilon E] -o BUNDLE",
 		Short: "Train an encoder for no task in particular: the variational Laplace mechanism",
@@ -62,7 +63,7 @@ of the network that others see are trained by DP-Adam, with --central-epsilon fo
 people added or removed, and nothing is measured. Every such training spends that
 epsilon again. How many people there are, and which columns are features, counts as
 public: name them by --columns. Which parts these are
-depends on the scenario (noisewright reproduce vlm-table1 prints the table): in a
+depends on the scenario (papers vlm-table1 prints the table): in a
 collection or for a novel class the encoder, which is on the devices; in joining what
 computes the encodings or features that are handed out; and what is in the bundle.
 

@@ -189,7 +189,7 @@ func (o *intervalOptions) randomizer(ctx context.Context) (*local.Verified, erro
 func (o *intervalOptions) columnMean(s *local.Spec) (n int, mean float64, err error) {
 	var sum exact.Sum
 	err = o.eachAnswer(func(answer string) error {
-		y, err := parseCell(answer)
+		y, err := csvfile.Number(answer)
 		// What is between answers was moved, as by --clamp, which makes a bias.
 		if _, found := slices.BinarySearch(s.Answers, y); err != nil || !found {
 			return fmt.Errorf("is none of the randomizer's %d answers, want a column as privatize writes it", len(s.Answers))

@@ -20,6 +20,7 @@ import (
 	"github.com/noisewright/noisewright/local"
 	"github.com/noisewright/noisewright/loss"
 	"github.com/noisewright/noisewright/lp"
+	"github.com/noisewright/noisewright/noise"
 	"github.com/noisewright/noisewright/proof"
 )
 
@@ -101,7 +102,7 @@ decoder and the task, as JSON, NumPy arrays and tables (docs/bundle-format.md).`
 	f.OptionalNumber(&p.Ridge, "ridge", shell.Rule{Want: "a number from 0 to 1", OK: func(v float64) bool { return v >= 0 && v <= maxRidge }},
 		"share of the mean variance that is added to every feature's, for a covariance that is singular: 1e-6")
 	f.Word(&o.noise, "noise", "word", "noise of the bundle: auto (the smallest loss), local (randomizers), local-unbiased, designed, laplace, gaussian or spherical",
-		noiseAuto, string(bundle.Local), string(bundle.LocalUnbiased), noiseDesigned, string(bundle.Laplace), noiseGaussian, string(bundle.Spherical))
+		noiseAuto, string(bundle.Local), string(bundle.LocalUnbiased), noiseDesigned, string(noise.Laplace), noiseGaussian, string(bundle.Spherical))
 	f.Word(&o.decoder, "decoder", "word", "decoder of the bundle: affine, or lookup (a function of each released number, such as the mean of the features given it; only if it is better on training rows held out)", decoderAffine, decoderLookup)
 	f.Func("coordinates", "count", "", "coordinates of the privacy-agnostic benchmark, from 1 to the number of features (default: the best number)", func(text string) error {
 		v, ok := shell.ParseCount(text)

@@ -78,7 +78,7 @@ func (o *latentVerifyOptions) run(ctx context.Context) error {
 		return giveUp(&o.Common, stopped)
 	}
 	promised := !errors.Is(falsehood, bundle.ErrNoPromise)
-	if falsehood != nil && promised && !errors.Is(falsehood, bundle.ErrNotPrivate) {
+	if falsehood != nil && promised && !errors.Is(falsehood, proof.ErrNotPrivate) {
 		return shell.LatentFailure(fmt.Errorf("%s: %w", o.bundle, falsehood))
 	}
 	err = o.print(b, v, falsehood)
@@ -162,12 +162,12 @@ func readBundle(dir string) (*bundle.Bundle, error) {
 
 func openPrivatizer(ctx context.Context, dir string, b *bundle.Bundle, o sampler.Options) (*bundle.Privatizer, error) {
 	v, err := latent.VerifyContext(ctx, b, proof.Options{})
-	if errors.Is(err, bundle.ErrNotPrivate) {
+	if errors.Is(err, proof.ErrNotPrivate) {
 		return nil, shell.Negative("noisewright latent verify "+dir, fmt.Errorf("%s: %w", dir, err))
 	} else if err != nil {
 		return nil, shell.LatentFailure(fmt.Errorf("%s: %w", dir, err))
 	}
-	p, err := bundle.NewPrivatizer(v, o)
+	p, err := v.NewPrivatizer(o)
 	if err != nil {
 		return nil, shell.LatentFailure(err)
 	}

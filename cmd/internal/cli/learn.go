@@ -56,6 +56,9 @@ type learnOptions struct {
 	design             lp.Options
 }
 
+// noiseNone is the word for learning without noise.
+const noiseNone = "none"
+
 // learner is what is learned.
 type learner struct {
 	kind string
@@ -86,7 +89,7 @@ classification.`,
 	return f.Run(func(ctx context.Context) error {
 		return o.run(ctx, learner{
 			kind: "naive-bayes",
-			plan: func(s *learn.Schema) (int, error) { return learn.NaiveBayesReleases(s), nil },
+			plan: func(s *learn.Schema) (int, error) { return s.NaiveBayesReleases(), nil },
 			fit: func(_ context.Context, d *learn.Data, r *learn.Releaser) (learn.Classifier, error) {
 				return learn.FitNaiveBayes(d, r)
 			},
@@ -101,7 +104,7 @@ learned; such an error is about the data.`
 
 func newLearnOptions(s *shell.Streams) *learnOptions {
 	return &learnOptions{
-		Common: shell.Common{Streams: s}, kind: string(learn.Auto), budget: learn.Budget{Neighbors: dp.AddRemove}, design: shell.DesignOptions(),
+		Common: shell.Common{Streams: s}, kind: noiseAuto, budget: learn.Budget{Neighbors: dp.AddRemove}, design: shell.DesignOptions(),
 	}
 }
 
@@ -115,19 +118,15 @@ func (o *learnOptions) flags(cmd *cobra.Command) *shell.Flags {
 	epsilon := f.OptionalNumber(&o.budget.Epsilon, "epsilon", shell.AtMost("a number", learn.MaxEpsilon), fmt.Sprintf("epsilon of the model, all releases together, without unit: above 0, at most %d", learn.MaxEpsilon))
 	delta := f.OptionalNumber(&o.budget.Delta, "delta", shell.Delta, "delta of the model, all releases together, a probability: "+shell.Delta.Want)
 	f.Word(&o.budget.Neighbors, "neighbors", "word", "what is hidden: add-remove (that a record is there) or replace (what it is), which costs twice as much", dp.AddRemove, dp.Replace)
-	var kinds []string
-	for _, k := range learn.Kinds() {
-		kinds = append(kinds, string(k))
-	}
-	f.Word(&o.kind, "noise", "word", "noise: auto (of the least variance), designed, gaussian, laplace, or none (for comparison: the model is NOT PRIVATE)", kinds...)
+	f.Word(&o.kind, "noise", "word", "noise: auto (of the least variance), designed, gaussian, laplace, or none (for comparison: the model is NOT PRIVATE)", learn.Kinds()...)
 	f.Check(func() error {
-		private := o.kind != string(learn.None)
+		private := o.kind != noiseNone
 		switch {
 		case private && !(epsilon.Given && delta.Given):
 			return errors.New("epsilon or delta is missing, want both")
 		case !private && (epsilon.Given || delta.Given || o.ledger != ""):
 			return errors.New("epsilon, delta or ledger with noise = none, want none of them: there is no guarantee")
-		case o.kind == string(learn.Gaussian) && o.budget.Delta == 0:
+		case o.kind == noiseGaussian && o.budget.Delta == 0:
 			return errors.New("noise = gaussian and delta = 0, want a delta above 0: Gaussian noise is never private without")
 		}
 		return nil
@@ -186,7 +185,7 @@ func (o *learnOptions) run(ctx context.Context, l learner) error {
 	}
 	var data *learn.Data
 	digest, err := readRows(ctx, &o.Common, o.data, o.csv, func(rows *release.CSV) (err error) {
-		data, err = learn.Read(rows, schema)
+		data, err = schema.Read(rows)
 		return err
 	})
 	if err != nil {
@@ -232,7 +231,7 @@ func (o *learnOptions) readTest(ctx context.Context, s *learn.Schema) (*learn.Da
 	}
 	var d *learn.Data
 	_, err := readRows(ctx, &o.Common, o.test, o.csv, func(rows *release.CSV) (err error) {
-		if d, err = learn.Read(rows, s); err == nil && d.Len() == 0 {
+		if d, err = s.Read(rows); err == nil && d.Len() == 0 {
 			err = errors.New("no records, want one at least to count errors on")
 		}
 		return err
@@ -275,14 +274,14 @@ func (o *learnOptions) learn(ctx context.Context, l learner, releases int, book 
 			return nil, nil, err
 		}
 	}
-	r, err := account.Once(ctx, keeper, charge, func(before []account.Cost) ([]account.Cost, func(context.Context) ([]byte, error), error) {
+	r, err := charge.Once(ctx, keeper, func(before []account.Cost) ([]account.Cost, func(context.Context) ([]byte, error), error) {
 		noise, err := o.noise(ctx, releases, before)
 		if err != nil {
 			return nil, nil, shell.Invalid("noisewright learn --help", err)
 		}
 		switch {
 		case book != nil:
-		case o.kind == string(learn.None):
+		case o.kind == noiseNone:
 			o.Warn("the model is NOT PRIVATE: there is no noise")
 		default:
 			o.Warn("no ledger: nothing adds up what your releases about these people cost together (see ledger create)")
@@ -322,9 +321,9 @@ func (o *learnOptions) noise(ctx context.Context, releases int, before []account
 	if err != nil {
 		return nil, err
 	}
-	kind := learn.Kind(o.kind)
+	kind := o.kind
 	if len(before) > 0 && before[0].Table != nil {
-		kind, source = learn.Auto, func(context.Context, dp.Problem, int) (*tables.Verified, error) { return before[0].Table, nil }
+		kind, source = noiseAuto, func(context.Context, dp.Problem, int) (*tables.Verified, error) { return before[0].Table, nil }
 	}
 	designer := &calibration{options: o.design, target: account.Target{Releases: releases}}
 	designer.target.Epsilon, designer.target.Delta = o.budget.Epsilon, o.budget.Delta
@@ -371,7 +370,7 @@ func (o *learnOptions) report(l learner, text []byte, test *learn.Data) (*learnR
 		r.NotProtected = []string{"anything: there is no noise"}
 	}
 	if test != nil {
-		e, err := learn.Evaluate(m, test)
+		e, err := m.Evaluate(test)
 		if err != nil {
 			return nil, err
 		}
@@ -457,7 +456,7 @@ Differentially private coordinate descent for composite empirical risk minimizat
 		return o.run(ctx, learner{
 			kind:       "logistic",
 			parameters: fmt.Sprintf("rounds %d, per round %d, step size %v, lambda %v", own.Rounds, own.PerRound, own.StepSize, own.Lambda),
-			plan:       func(s *learn.Schema) (int, error) { return learn.LogisticReleases(s, own) },
+			plan:       func(s *learn.Schema) (int, error) { return own.Releases(s) },
 			fit: func(ctx context.Context, d *learn.Data, r *learn.Releaser) (learn.Classifier, error) {
 				return learn.FitLogistic(ctx, d, r, own)
 			},

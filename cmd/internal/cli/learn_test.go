@@ -24,7 +24,7 @@ func TestLearnAfterCrash(t *testing.T) {
 	if testing.Short() {
 		t.Skip("slow")
 	}
-	for neighbors, noise := range map[string]string{dp.AddRemove: string(learn.Gaussian), dp.Replace: "designed"} {
+	for neighbors, noise := range map[string]string{dp.AddRemove: noiseGaussian, dp.Replace: "designed"} {
 		t.Run(neighbors, func(t *testing.T) { learnAfterCrash(t, neighbors, noise) })
 	}
 }
@@ -63,7 +63,7 @@ func learnAfterCrash(t *testing.T, neighbors, noise string) {
 		t.Fatal(err)
 	}
 	digest, err := readRows(ctx, &o.Common, o.data, o.csv, func(rows *release.CSV) error {
-		_, err := learn.Read(rows, schema)
+		_, err := schema.Read(rows)
 		return err
 	})
 	if err != nil {
@@ -71,7 +71,7 @@ func learnAfterCrash(t *testing.T, neighbors, noise string) {
 	}
 	l := learner{
 		kind: "naive-bayes",
-		plan: func(s *learn.Schema) (int, error) { return learn.NaiveBayesReleases(s), nil },
+		plan: func(s *learn.Schema) (int, error) { return s.NaiveBayesReleases(), nil },
 		fit: func(_ context.Context, d *learn.Data, r *learn.Releaser) (learn.Classifier, error) {
 			return learn.FitNaiveBayes(d, r)
 		},
@@ -80,7 +80,7 @@ func learnAfterCrash(t *testing.T, neighbors, noise string) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	gaussian, err := learn.NewNoise(ctx, learn.Gaussian, o.budget, 3, learn.Options{})
+	gaussian, err := learn.NewNoise(ctx, "gaussian", o.budget, 3, learn.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -73,7 +73,7 @@ func (o *learnPredictOptions) run(ctx context.Context) error {
 	}
 	var data *learn.Data
 	_, err = readRows(ctx, &o.Common, o.data, o.csv, func(rows *release.CSV) (err error) {
-		data, err = learn.ReadUnlabeled(rows, m.Schema)
+		data, err = m.Schema.ReadUnlabeled(rows)
 		return err
 	})
 	if err != nil {
@@ -83,7 +83,7 @@ func (o *learnPredictOptions) run(ctx context.Context) error {
 	rows := guaranteeRows(m.Guarantee)
 	switch {
 	case data.Labeled() && data.Len() > 0:
-		e, err := learn.Evaluate(m, data)
+		e, err := m.Evaluate(data)
 		if err != nil {
 			return err
 		}

@@ -62,10 +62,9 @@ func (o *learnSchemaOptions) run(ctx context.Context) error {
 				return err
 			}
 		}
-		schema, err = learn.Draft(rows, o.target, learn.DraftOptions{
-			Feature:     func(name string) bool { return csvfile.Matches(columns, name) && !csvfile.Matches(exclude, name) },
-			Categorical: func(name string) bool { return csvfile.Matches(categorical, name) },
-		})
+		schema, err = learn.Draft(rows, o.target,
+			func(name string) bool { return csvfile.Matches(columns, name) && !csvfile.Matches(exclude, name) },
+			func(name string) bool { return csvfile.Matches(categorical, name) })
 		return err
 	})
 	if err != nil {

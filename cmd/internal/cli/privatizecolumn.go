@@ -14,6 +14,7 @@ import (
 	"github.com/noisewright/noisewright/cmd/internal/shell"
 	"github.com/noisewright/noisewright/dp"
 	"github.com/noisewright/noisewright/internal/check"
+	"github.com/noisewright/noisewright/internal/csvfile"
 	"github.com/noisewright/noisewright/internal/exact"
 	"github.com/noisewright/noisewright/proof"
 	"github.com/noisewright/noisewright/sampler"
@@ -273,7 +274,7 @@ type column struct {
 // newColumn returns a column whose values are clipped to what a kernel or a randomizer
 // answers, or as the options say and a table allows.
 func newColumn(o columnOptions, from *source) (*column, error) {
-	c := &column{name: o.name, source: from, clip: o.clip, want: "a number", parse: parseCell}
+	c := &column{name: o.name, source: from, clip: o.clip, want: "a number", parse: csvfile.Number}
 	if from.noise == nil {
 		return c, c.answerBy(o, from.answers)
 	}

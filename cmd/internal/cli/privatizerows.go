@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"math"
 	"math/big"
 	"slices"
 	"strconv"
@@ -138,23 +137,6 @@ func (c *column) appendNoisy(dst []byte, cell string) ([]byte, error) {
 	return c.answer(dst, x)
 }
 
-// parseCell reads a plain decimal number. Its errors do not quote the cell,
-// which is private.
-func parseCell(s string) (float64, error) {
-	// ParseFloat also reads hexadecimal, underscores, inf and nan.
-	if strings.Trim(s, "0123456789+-.eE") != "" {
-		return 0, errNotNumber
-	}
-	x, err := strconv.ParseFloat(s, 64)
-	if errors.Is(err, strconv.ErrRange) || math.IsInf(x, 0) {
-		return 0, errors.New("is too large for a float64, want a finite number")
-	}
-	if err != nil {
-		return 0, errNotNumber
-	}
-	return x, nil
-}
-
 // parseInteger reads a plain decimal integer. Its errors do not quote the cell.
 func parseInteger(s string) (float64, error) {
 	n, err := strconv.ParseInt(s, 10, 64)
@@ -166,8 +148,6 @@ func parseInteger(s string) (float64, error) {
 	}
 	return float64(n), nil
 }
-
-var errNotNumber = errors.New("is not a plain number, want one such as 12 or -0.5")
 
 // printer writes grid points of a table as values in query units.
 type printer struct {

@@ -124,7 +124,7 @@ the bounds) with a probability of at least 0.95, from the exact quantiles of the
 func newReleaseOf(s *shell.Streams, kind release.Kind, cmd *cobra.Command) *cobra.Command {
 	o := &releaseOptions{Common: shell.Common{Streams: s}, design: shell.DesignOptions()}
 	q := &o.query
-	q.Kind, q.Neighbors, q.Missing, q.Loss = kind, dp.AddRemove, release.RefuseMissing, "l1"
+	q.Kind, q.Neighbors, q.Missing, q.Loss = kind, dp.AddRemove, "refuse", "l1"
 	f := shell.NewFlags(cmd)
 	if kind == release.Value {
 		o.valueFlags(f)
@@ -134,7 +134,8 @@ func newReleaseOf(s *shell.Streams, kind release.Kind, cmd *cobra.Command) *cobr
 	f.Number(&q.Epsilon, "epsilon", shell.PositiveEpsilon, "privacy parameter epsilon of the release, without unit: "+shell.PositiveEpsilon.Want)
 	f.Number(&q.Delta, "delta", shell.Delta, "privacy parameter delta of the release, a probability: "+shell.Delta.Want)
 	q.Releases = 1
-	f.Integer(&q.Releases, "releases", "", 1, release.MaxReleases, "how many releases like this one, such as one a month, epsilon and delta are for, together")
+	most, _, _ := q.Limits()
+	f.Integer(&q.Releases, "releases", "", 1, most, "how many releases like this one, such as one a month, epsilon and delta are for, together")
 	f.Word(&q.Neighbors, "neighbors", "word", "what is hidden: add-remove (that a unit is there) or replace (what its values are; how many units there are is public)", dp.AddRemove, dp.Replace)
 	if kind != release.Quantile {
 		f.Word(&q.Loss, "loss", "word", "what the noise is best for: l1 (mean absolute error) or l2 (variance)", "l1", "l2")
@@ -187,6 +188,7 @@ func (o *releaseOptions) valueFlags(f *shell.Flags) {
 
 func (o *releaseOptions) dataFlags(f *shell.Flags) {
 	q := &o.query
+	_, mostRows, mostCandidates := q.Limits()
 	f.RequiredFile(&o.data, "data", "a CSV file", "CSV file with a header, - for standard input; perhaps compressed with gzip or zstd", "csv", "gz", "zst")
 	f.Delimiter(&o.csv)
 	number := shell.Any("a finite number, in the units of the column")
@@ -212,7 +214,7 @@ func (o *releaseOptions) dataFlags(f *shell.Flags) {
 	if q.Kind == release.Quantile {
 		f.Number(&q.Probability, "probability", shell.Share, "which quantile: 0.5 for the median")
 		q.Candidates = 1001
-		f.Integer(&q.Candidates, "candidates", "", 2, release.MaxCandidates, "how many numbers, evenly spaced from --lower to --upper, to choose from")
+		f.Integer(&q.Candidates, "candidates", "", 2, mostCandidates, "how many numbers, evenly spaced from --lower to --upper, to choose from")
 	}
 	f.String(&q.Where, "where", `condition for a row to count, such as 'age >= 65 && city == "Ulm"'`)
 	f.String(&q.By, "by", "column of keys, for one answer for each of --keys")
@@ -231,8 +233,8 @@ func (o *releaseOptions) dataFlags(f *shell.Flags) {
 	f.String(&q.Person, "person", "column that tells whose a row is, to protect persons in the place of rows")
 	f.Func("max-per-person", "count", "", "with --person: how many rows of a person count at most (chosen at random), or with --by how many keys", func(text string) error {
 		n, ok := shell.ParseCount(text)
-		if !ok || n < 1 || n > release.MaxContributions {
-			return shell.Want(fmt.Sprintf("an integer from 1 to %d", release.MaxContributions))
+		if !ok || n < 1 || n > mostRows {
+			return shell.Want(fmt.Sprintf("an integer from 1 to %d", mostRows))
 		}
 		q.MaxPerPerson = n
 		return nil
@@ -243,7 +245,7 @@ func (o *releaseOptions) dataFlags(f *shell.Flags) {
 		}
 		return nil
 	})
-	f.Word(&q.Missing, "missing", "word", "a row without a number where one is needed: refuse (release nothing) or drop (the row does not count)", release.RefuseMissing, release.DropMissing)
+	f.Word(&q.Missing, "missing", "word", "a row without a number where one is needed: refuse (release nothing) or drop (the row does not count)", "refuse", "drop")
 }
 
 func (o *releaseOptions) run(ctx context.Context) error {
@@ -299,7 +301,7 @@ func (o *releaseOptions) fits(t ledger.Terms) error {
 		return shell.BadInput("--unit "+t.Unit+", if the sensitivity is about that", fmt.Errorf("unit = %s, want %s as in the ledger", q.Unit(), t.Unit))
 	default:
 		hint := "noisewright ledger create FILE --unit " + q.Unit() + " makes a ledger for that"
-		if column, person := strings.CutPrefix(t.Unit, dp.Person); person {
+		if column, person := t.Person(); person {
 			hint = "--person " + column + " --max-per-person N"
 		}
 		return shell.BadInput(hint, fmt.Errorf("unit = %s, want %s as in the ledger", q.Unit(), t.Unit))
@@ -310,7 +312,7 @@ func (o *releaseOptions) fits(t ledger.Terms) error {
 // gives, "" for the user's own, and designs.
 func tableSource(c *shell.Common, flag, given string, design lp.Options) (release.Source, error) {
 	design.Progress = c.Progress().Design(design.TimeLimit)
-	options := release.TablesOptions{
+	store := release.Tables{
 		Directory: shell.CacheDirectory(given, "tables", design),
 		Rejected:  func(err error) { c.Warn("tables %s", shell.Sentence(err)) },
 		Design: func(ctx context.Context, p dp.Problem, gap float64) (*tables.Verified, error) {
@@ -329,10 +331,10 @@ func tableSource(c *shell.Common, flag, given string, design lp.Options) (releas
 			return r.Table, limit
 		},
 	}
-	source, err := release.Tables(options)
+	source, err := store.Source()
 	if err != nil && given == "" {
-		options.Directory = "" // the user's own may not be writable
-		source, err = release.Tables(options)
+		store.Directory = "" // the user's own may not be writable
+		source, err = store.Source()
 	}
 	if err != nil {
 		return nil, shell.BadInput("", fmt.Errorf("%s = %s: %w", flag, check.Quoted(given), shell.FileCause(err)))
@@ -340,7 +342,7 @@ func tableSource(c *shell.Common, flag, given string, design lp.Options) (releas
 	return source, nil
 }
 
-// ReadData implements release.Dataset.
+// ReadData reads the data for release.ReadData.
 func (o *releaseOptions) ReadData(ctx context.Context, q release.Query) (d *release.Data, digest string, err error) {
 	if q.Kind == release.Value {
 		x, ok := decimal(o.value)

@@ -33,7 +33,7 @@ func TestReleases(t *testing.T) {
 	if !hasSolver() {
 		t.Skip("built without the LP solver")
 	}
-	source, err := release.Tables(release.TablesOptions{Design: lp.Designer(lp.Options{NewSolver: highs.New})})
+	source, err := release.Tables{Design: lp.Designer(lp.Options{NewSolver: highs.New})}.Source()
 	if err != nil {
 		t.Fatal(err)
 	}

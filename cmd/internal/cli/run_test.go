@@ -24,6 +24,7 @@ import (
 	"github.com/noisewright/noisewright/loss"
 	"github.com/noisewright/noisewright/lp"
 	"github.com/noisewright/noisewright/lp/highs"
+	"github.com/noisewright/noisewright/noise"
 	"github.com/noisewright/noisewright/tables"
 	"github.com/noisewright/noisewright/tables/shapes"
 )
@@ -455,7 +456,7 @@ func TestRunLatent(t *testing.T) {
 	design := &latentDesignOptions{
 		Common: c.Common, vectors: vectorOptions{data: file, columns: "*", exclude: "id"},
 		problem: latent.Problem{Promise: bundle.Promise{Epsilon: 8}, Domain: bundle.Box, Clip: 0.9},
-		noise:   string(bundle.Laplace), design: shell.DesignOptions(),
+		noise:   string(noise.Laplace), design: shell.DesignOptions(),
 	}
 	if err := design.run(t.Context()); err != nil {
 		t.Fatal(err)

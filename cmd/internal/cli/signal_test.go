@@ -55,7 +55,7 @@ func slowFiles(t *testing.T) (dir string) {
 	heavy := flatTable(t, 7<<10, 0)
 	b, err := bundle.New(bundle.Spec{
 		Features: []string{"x"}, Mean: []float64{0}, Encoder: bundle.Matrix{Rows: 1, Cols: 1, Data: []float64{1}}, Offset: []float64{0},
-		Axes: []float64{1}, Domain: bundle.Box, Noise: bundle.Designed, Composition: bundle.Basic,
+		Axes: []float64{1}, Domain: bundle.Box, Noise: bundle.Designed, Composition: bundle.Designed.Composition(),
 		Tables: []*tables.Table{heavy}, TableOf: []int{0},
 		Decoder: bundle.Matrix{Rows: 1, Cols: 1, Data: []float64{1}}, DecoderOffset: []float64{0}, Promise: bundle.Promise{Epsilon: 1, Delta: 0.5},
 	})

@@ -16,6 +16,7 @@ import (
 	"github.com/noisewright/noisewright/dp"
 	"github.com/noisewright/noisewright/encoder"
 	"github.com/noisewright/noisewright/latent/bundle"
+	"github.com/noisewright/noisewright/noise"
 )
 
 // walk is a Training that draws at each step, and ends the context before one.
@@ -181,7 +182,7 @@ func TestSearch(t *testing.T) {
 		t.Errorf("choices %v, want %v", words, want)
 	}
 	// Gaussian noise is the better one of many coordinates.
-	for z, want := range map[int]bundle.Kind{2: bundle.Spherical, 100: bundle.Gaussian} {
+	for z, want := range map[int]bundle.Kind{2: bundle.Spherical, 100: noise.Gaussian} {
 		if c := Choices([]int{z}, bundle.Promise{Epsilon: 5, Delta: 1e-6}); c[3].Noise != want {
 			t.Errorf("%d coordinates: %v, want %s", z, c, want)
 		}

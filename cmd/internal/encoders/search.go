@@ -35,7 +35,7 @@ func Choices(coordinates []int, promise bundle.Promise) []Choice {
 	for _, z := range coordinates {
 		kinds := []bundle.Kind{bundle.Designed, bundle.Local}
 		if z > 1 {
-			kinds = append(kinds, bundle.Laplace, ballNoise(z, promise))
+			kinds = append(kinds, noise.Laplace, ballNoise(z, promise))
 		}
 		for _, kind := range kinds {
 			choices = append(choices, Choice{z, kind, encoder.BestDomain(kind)})
@@ -51,7 +51,7 @@ func ballNoise(z int, promise bundle.Promise) bundle.Kind {
 	if tau := 2 / promise.Epsilon; err != nil || sigma*sigma >= float64(z+1)*tau*tau {
 		return bundle.Spherical
 	}
-	return bundle.Gaussian
+	return noise.Gaussian
 }
 
 // Trial is what became of a choice.

@@ -20,11 +20,11 @@ func LatentFailure(err error) error {
 	switch {
 	case errors.As(err, &f):
 		return err
-	case errors.Is(err, bundle.ErrNotPrivate):
+	case errors.Is(err, proof.ErrNotPrivate):
 		return Negative("", err)
 	case errors.Is(err, proof.ErrWork):
 		return BadInput("noisewright latent verify --time-limit 10m checks it", err)
-	case errors.Is(err, dp.ErrInvalid), errors.Is(err, bundle.ErrFormat), errors.Is(err, bundle.ErrExists), errors.Is(err, proof.ErrFormat):
+	case errors.Is(err, dp.ErrInvalid), errors.Is(err, proof.ErrFormat), errors.Is(err, bundle.ErrExists), errors.Is(err, proof.ErrFormat):
 		return BadInput("", err)
 	}
 	return err

@@ -42,12 +42,15 @@ type layout struct {
 // program is a layout, and what is known once it was solved.
 type program struct {
 	layout
+	engine.Laws
+	rows [][]int // the variables of each cell, from bin -half-sums on
 	*engine.Solution
 }
 
 // solve solves a layout with k bins per sensitivity. The hint are the laws of another one.
 func (l *layout) solve(ctx context.Context, o *meet.Options, k int, hint binLaws, want engine.Want) (*program, solver.Status, error) {
-	p := &program{layout: *l}
+	p := &program{layout: *l, Laws: engine.Laws{Inputs: len(l.weight), Answers: 2*(l.half+l.sums) + 1, Mirrored: l.mirrored}}
+	p.rows = p.Variables()
 	if l.mirrored {
 		p.limits = p.folded()
 	}
@@ -112,42 +115,13 @@ func later(a, b cells.Pair) bool {
 }
 
 // variable returns the variable of bin j of a cell, or of a sum of bins.
-func (p *program) variable(cell, j int) int {
-	n, reach := len(p.weight), p.half+p.sums
-	if p.mirrored && (2*cell > n-1 || 2*cell == n-1 && j > 0) {
-		cell, j = n-1-cell, -j
-	}
-	return cell*(2*reach+1) + j + reach
-}
-
-// variables is the number of variables, of which the middle cell of a mirrored problem
-// has half as many.
-func (p *program) variables() int {
-	n, reach := len(p.weight), p.half+p.sums
-	width := 2*reach + 1
-	switch {
-	case !p.mirrored:
-		return n * width
-	case n%2 == 0:
-		return n / 2 * width
-	default:
-		return n/2*width + reach + 1
-	}
-}
-
-// own is the number of cells with a law of their own.
-func (p *program) own() int {
-	if p.mirrored {
-		return (len(p.weight) + 1) / 2
-	}
-	return len(p.weight)
-}
+func (p *program) variable(cell, j int) int { return p.rows[cell][j+p.half+p.sums] }
 
 // problem states the layout in variables. The rows are the total masses of the cells, after
 // them their caps, and what the sums of outer bins are.
 func (p *program) problem() cuts.Problem {
 	out := cuts.Problem{Ratio: p.ratio, Delta: p.delta}
-	out.Cost, out.Scale = make([]float64, p.variables()), make([]float64, p.variables())
+	out.Cost, out.Scale = make([]float64, p.Count()), make([]float64, p.Count())
 	var caps, sums []cuts.Row
 	for cell, w := range p.weight {
 		total := cuts.Row{Lower: 1, Upper: 1}
@@ -161,7 +135,7 @@ func (p *program) problem() cuts.Problem {
 				limit.Index, limit.Value = append(limit.Index, v), append(limit.Value, p.capped[j+p.half])
 			}
 		}
-		if cell < p.own() {
+		if cell < p.Own() {
 			out.Rows, caps = append(out.Rows, total), append(caps, limit)
 			sums = append(sums, p.sumRows(cell, out.Scale)...)
 		}
@@ -180,11 +154,11 @@ func (p *program) problem() cuts.Problem {
 // coefficient of every variable: the totals, and of the rows that say what sums are, which are
 // positive in the sum alone, ever less outwards.
 func (p *program) total() []float64 {
-	weights := slices.Repeat([]float64{1}, p.own())
+	weights := slices.Repeat([]float64{1}, p.Own())
 	if p.capped != nil {
-		weights = append(weights, make([]float64, p.own())...)
+		weights = append(weights, make([]float64, p.Own())...)
 	}
-	for cell := range p.own() {
+	for cell := range p.Own() {
 		for range p.sides(cell) {
 			for i := range p.sums {
 				weights = append(weights, 0.5*(1-float64(i)/float64(p.sums)))
@@ -295,7 +269,7 @@ func (p *program) expected(hint binLaws, k int) []float64 {
 
 // masses returns those of all variables, given those of the bins.
 func (p *program) masses(of func(cell, j int) float64) []float64 {
-	mass := make([]float64, p.variables())
+	mass := make([]float64, p.Count())
 	for cell := range p.weight {
 		for j := -p.half; j <= p.half; j++ {
 			mass[p.variable(cell, j)] = of(cell, j)
@@ -325,29 +299,14 @@ func (p *program) laws() [][]float64 {
 // costs were divided by, and instanceCap what those of the cap were). Whatever the
 // solver's errors, the result proves a true bound.
 func (p *program) dual(nodes int, unit, instanceCap float64) *cells.Dual {
-	image := 1.0 // a variable of a mirrored program stands for two, and so does a row
-	if p.mirrored {
-		image = 0.5
-	}
 	d := &cells.Dual{NodesPerSensitivity: nodes}
 	var total float64
 	for i := range p.limits {
 		total += p.Price(i) * unit
 	}
-	n := len(p.weight)
 	var caps []float64
 	if p.capped != nil {
-		caps = make([]float64, n)
-		for k := range p.own() {
-			kappa := max(0, -p.Dual(p.own()+k)) * unit / instanceCap
-			if !p.mirrored {
-				caps[k] = kappa
-			} else {
-				caps[k] += kappa * image
-				caps[n-1-k] += kappa * image
-			}
-			total += kappa
-		}
+		caps, total = p.CapPrices(p.Solution, unit, instanceCap, total)
 	}
 	if total <= 0 {
 		return d
@@ -357,7 +316,7 @@ func (p *program) dual(nodes int, unit, instanceCap float64) *cells.Dual {
 	for _, kappa := range caps {
 		d.Caps = append(d.Caps, int64(math.Ldexp(kappa, -d.Exponent)))
 	}
-	scale := math.Ldexp(unit*image, -d.Exponent)
+	scale := math.Ldexp(unit*p.Share(), -d.Exponent)
 	for i, a := range p.limits {
 		first, last := p.inner(int(a.Shift))
 		y := make([]int64, last-first+3)

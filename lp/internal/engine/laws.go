@@ -24,3 +24,68 @@ const (
 	// HintFloor is a mass below which nothing is told from 0.
 	HintFloor = 1e-9
 )
+
+// Laws numbers the variables of a program with a law over some answers for each of some inputs,
+// input by input. If the program is its own mirror image (average a solution with its image),
+// the mass of an answer to an input shares a variable with that of their images, as counted
+// from the other ends.
+type Laws struct {
+	Inputs, Answers int
+	Mirrored        bool
+}
+
+// Own returns the number of inputs, from the first on, whose laws are not images of those before.
+func (l Laws) Own() int {
+	if l.Mirrored {
+		return (l.Inputs + 1) / 2
+	}
+	return l.Inputs
+}
+
+// Share is the share of a variable, or of the price of a row, that each of its images has.
+func (l Laws) Share() float64 {
+	if l.Mirrored {
+		return 0.5
+	}
+	return 1
+}
+
+// Count returns the number of variables.
+func (l Laws) Count() int {
+	if l.Mirrored {
+		return (l.Inputs*l.Answers + 1) / 2
+	}
+	return l.Inputs * l.Answers
+}
+
+// Variables returns those of every input.
+func (l Laws) Variables() [][]int {
+	rows := make([][]int, l.Inputs)
+	for k := range rows {
+		rows[k] = make([]int, l.Answers)
+		for j := range rows[k] {
+			at := k*l.Answers + j
+			if image := l.Inputs*l.Answers - 1 - at; l.Mirrored {
+				at = min(at, image)
+			}
+			rows[k][j] = at
+		}
+	}
+	return rows
+}
+
+// CapPrices returns the prices of the caps of all inputs, of which those of the Own inputs are
+// the rows after their totals, and adds them to the total of prices: costs were divided by
+// unit, and those of caps by limit.
+func (l Laws) CapPrices(s *Solution, unit, limit, total float64) ([]float64, float64) {
+	caps := make([]float64, l.Inputs)
+	for k := range l.Own() {
+		price := max(0, -s.Dual(l.Own()+k)) * unit / limit
+		total += price
+		caps[k] += price * l.Share()
+		if l.Mirrored {
+			caps[l.Inputs-1-k] += price * l.Share()
+		}
+	}
+	return caps, total
+}

@@ -65,16 +65,17 @@ type capTerm struct {
 // program is a layout with its variables, and what is known once it was solved.
 type program struct {
 	layout
-	n        int
+	engine.Laws
 	variable [][]int // of (k, j)
 	*engine.Solution
 }
 
 // solve solves a layout. coarse are the laws of a coarser program, or nil.
 func (l *layout) solve(ctx context.Context, o *meet.Options, coarse [][]float64, want engine.Want) (*program, solver.Status, error) {
-	p := &program{layout: *l, n: len(l.cost)}
+	p := &program{layout: *l, Laws: engine.Laws{Inputs: len(l.cost), Answers: len(l.cost), Mirrored: l.mirrored}}
+	p.variable = p.Variables()
 	of := engine.OfLaws(p.problem()) // starts from uniform laws
-	of.Total = slices.Repeat([]float64{1}, l.halves())
+	of.Total = slices.Repeat([]float64{1}, p.Own())
 	of.Expect = func() (mass []float64, limits []int, slack float64) {
 		mass = make([]float64, len(of.Cost))
 		limits, slack = p.expected(mass, coarse)
@@ -92,39 +93,24 @@ func (l *layout) solve(ctx context.Context, o *meet.Options, coarse [][]float64,
 // problem states the layout in variables. The rows are the total masses, of query i in
 // row i, and the caps.
 func (p *program) problem() cuts.Problem {
-	n := p.n
-	out := cuts.Problem{Ratio: p.ratio, Delta: p.delta}
-	p.variable = make([][]int, n)
-	for k := range n {
-		p.variable[k] = make([]int, n)
-		for j := range n {
-			if p.mirrored && (k > n-1-k || k == n-1-k && j > n-1-j) {
-				v := p.variable[n-1-k][n-1-j]
-				p.variable[k][j] = v
-				out.Cost[v] += p.cost[k][j]
-				continue
-			}
-			p.variable[k][j] = len(out.Cost)
-			out.Cost = append(out.Cost, p.cost[k][j])
-			out.Scale = append(out.Scale, 1/float64(n))
-		}
+	n := p.Answers
+	out := cuts.Problem{
+		Ratio: p.ratio, Delta: p.delta,
+		Cost: make([]float64, p.Count()), Scale: slices.Repeat([]float64{1 / float64(n)}, p.Count()),
 	}
-	for k := range p.halves() {
-		out.Rows = append(out.Rows, cuts.Row{Lower: 1, Upper: 1, Index: p.variable[k], Value: slices.Repeat([]float64{1}, n)})
+	for k, row := range p.variable {
+		for j, v := range row {
+			out.Cost[v] += p.cost[k][j]
+		}
+		if k < p.Own() {
+			out.Rows = append(out.Rows, cuts.Row{Lower: 1, Upper: 1, Index: row, Value: slices.Repeat([]float64{1}, n)})
+		}
 	}
 	out.Rows = append(out.Rows, p.rows(p.caps)...)
 	for _, l := range p.limits {
 		out.Limits = append(out.Limits, cuts.Limit{Gain: p.variable[l.gain], Lose: p.variable[l.lose]})
 	}
 	return out
-}
-
-// halves returns the number of queries with a row of total mass of their own.
-func (l *layout) halves() int {
-	if l.mirrored {
-		return (len(l.cost) + 1) / 2
-	}
-	return len(l.cost)
 }
 
 // rows states caps in variables.
@@ -151,9 +137,9 @@ func (p *program) expected(mass []float64, coarse [][]float64) (limits []int, sl
 		}
 		return p.far(), 0
 	}
-	for k := range p.n {
-		for j := range p.n {
-			mass[p.variable[k][j]] = interpolate(coarse, p.n, k, j)
+	for k, row := range p.variable {
+		for j, v := range row {
+			mass[v] = interpolate(coarse, p.Inputs, k, j)
 		}
 	}
 	for i := range p.limits {
@@ -198,11 +184,10 @@ func (p *program) laws() [][]float64 { return p.lawsOf(p.Masses()) }
 
 // lawsOf returns the laws that masses make.
 func (p *program) lawsOf(mass []float64) [][]float64 {
-	laws := make([][]float64, p.n)
-	for k := range laws {
-		laws[k] = make([]float64, p.n)
-		for j := range laws[k] {
-			laws[k][j] = mass[p.variable[k][j]]
+	laws := make([][]float64, p.Inputs)
+	for k, row := range p.variable {
+		for _, v := range row {
+			laws[k] = append(laws[k], mass[v])
 		}
 	}
 	return laws
@@ -212,27 +197,14 @@ func (p *program) lawsOf(mass []float64) [][]float64 {
 // what the costs were divided by, and the caps by instanceCap). Whatever the
 // solver's errors, the result proves a true bound.
 func (p *program) dual(unit, instanceCap float64) *kernels.Dual {
-	// A variable of a mirrored program stands for two, and so does a row.
-	image := 1.0
-	if p.mirrored {
-		image = 0.5
-	}
-	d := &kernels.Dual{Cells: p.n, Mirrored: p.mirrored}
+	d := &kernels.Dual{Cells: p.Inputs, Mirrored: p.mirrored}
 	var total float64
 	for i := range p.limits {
 		total += p.Price(i) * unit
 	}
 	var caps []float64
 	if len(p.caps) > 0 {
-		caps = make([]float64, p.n)
-		for k := range p.caps {
-			kappa := max(0, -p.Dual(p.halves()+k)) * unit / instanceCap
-			caps[k] += kappa * image
-			if p.mirrored {
-				caps[p.n-1-k] += kappa * image
-			}
-			total += kappa
-		}
+		caps, total = p.CapPrices(p.Solution, unit, instanceCap, total)
 	}
 	if total <= 0 {
 		return d
@@ -242,10 +214,10 @@ func (p *program) dual(unit, instanceCap float64) *kernels.Dual {
 	for _, kappa := range caps {
 		d.Caps = append(d.Caps, int64(math.Ldexp(kappa, -d.Exponent)))
 	}
-	y := make([]float64, p.n)
+	y := make([]float64, p.Answers)
 	for i, l := range p.limits {
 		for j := range y {
-			y[j] = math.Ldexp(p.Multiplier(i, j)*unit*image, -d.Exponent)
+			y[j] = math.Ldexp(p.Multiplier(i, j)*unit*p.Share(), -d.Exponent)
 		}
 		if first, m := meet.Integers(y, 1); m != nil {
 			d.Pairs = append(d.Pairs, kernels.DualPair{Gain: l.gain, Lose: l.lose, First: first, Multipliers: meet.Trimmed(m)})

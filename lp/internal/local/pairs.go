@@ -37,6 +37,7 @@ type pairProgram struct {
 	answers  []float64
 	variable [][]int
 	limits   [][2]int
+	engine.Laws
 	*engine.Solution
 }
 
@@ -87,29 +88,26 @@ func (m *model) newPairs(intervals int, answers []float64) *pairProgram {
 		p.edges = p.nodes
 		p.nodes = nil
 		for i := range len(p.edges) - 1 {
-			_, x, _ := m.cell(p.edges[i], p.edges[i+1])
+			_, x := m.cell(p.edges[i], p.edges[i+1])
 			p.nodes = append(p.nodes, x)
 		}
 	}
 	return p
 }
 
-// cell returns the weight of an interval, the mean of its values and their variance.
-func (m *model) cell(a, b float64) (weight, mean, variance float64) {
-	var first, second float64
+// cell returns the weight of an interval and the mean of its values.
+func (m *model) cell(a, b float64) (weight, mean float64) {
+	var first float64
 	for _, w := range m.density {
-		from, to := max(a, w.from), min(b, w.to)
-		if from < to {
+		if from, to := max(a, w.from), min(b, w.to); from < to {
 			weight += w.density * (to - from)
 			first += w.density * (to*to - from*from) / 2
-			second += w.density * (to*to*to - from*from*from) / 3
 		}
 	}
 	if weight == 0 {
-		return 0, (a + b) / 2, 0
+		return 0, (a + b) / 2
 	}
-	mean = first / weight
-	return weight, mean, second/weight - mean*mean
+	return weight, first / weight
 }
 
 // charge returns the weight of node i and what an answer costs there.
@@ -118,7 +116,7 @@ func (p *pairProgram) charge(i int, y float64) (weight, cost float64) {
 		return p.shareOf(i), p.cost(y, []at{{p.nodes[i], 1}})
 	}
 	a, b := p.edges[i], p.edges[i+1]
-	weight, mean, _ := p.cell(a, b)
+	weight, mean := p.cell(a, b)
 	if p.Demands.Unbiased && p.Loss.Name() == "l2" {
 		return weight, p.cost(y, []at{{mean, 1}})
 	}
@@ -132,18 +130,10 @@ func (p *pairProgram) shareOf(i int) float64 {
 	return p.share(i)
 }
 
-// reps returns how many nodes have rows of their own.
-func (p *pairProgram) reps() int {
-	if p.mirrored {
-		return (len(p.nodes) + 1) / 2
-	}
-	return len(p.nodes)
-}
-
 // program is problem as the engine takes it. The worst loss is known to be at most so much.
 func (p *pairProgram) program(most float64) *engine.Program {
 	out := engine.OfLaws(p.problem())
-	out.Total = slices.Repeat([]float64{1}, p.reps())
+	out.Total = slices.Repeat([]float64{1}, p.Own())
 	if p.Objective == local.Worst {
 		out.Most = most
 	}
@@ -154,23 +144,14 @@ func (p *pairProgram) program(most float64) *engine.Program {
 func (p *pairProgram) problem() cuts.Problem {
 	n, m := len(p.nodes), len(p.answers)
 	out := cuts.Problem{Ratio: math.Exp(p.Epsilon), Delta: p.Delta}
-	p.variable = make([][]int, n)
-	for i := range n {
-		p.variable[i] = make([]int, m)
-		for j, y := range p.answers {
-			weight, cost := p.charge(i, y)
-			if p.Objective == local.Worst {
-				cost = 0
-			}
-			if p.mirrored && (i > n-1-i || i == n-1-i && j > m-1-j) {
-				v := p.variable[n-1-i][m-1-j]
-				p.variable[i][j] = v
+	p.Laws = engine.Laws{Inputs: n, Answers: m, Mirrored: p.mirrored}
+	p.variable = p.Variables()
+	out.Cost, out.Scale = make([]float64, p.Count()), slices.Repeat([]float64{1 / float64(m)}, p.Count())
+	for i, row := range p.variable {
+		for j, v := range row {
+			if weight, cost := p.charge(i, p.answers[j]); p.Objective != local.Worst {
 				out.Cost[v] += weight * cost
-				continue
 			}
-			p.variable[i][j] = len(out.Cost)
-			out.Cost = append(out.Cost, weight*cost)
-			out.Scale = append(out.Scale, 1/float64(m))
 		}
 	}
 	top := len(out.Cost) // T
@@ -184,16 +165,16 @@ func (p *pairProgram) problem() cuts.Problem {
 		}
 		return r
 	}
-	for i := range p.reps() {
+	for i := range p.Own() {
 		out.Rows = append(out.Rows, row(i, 1, 1, func(float64) float64 { return 1 }))
 	}
 	if p.Demands.Unbiased {
-		for i := range p.reps() {
+		for i := range p.Own() {
 			x := p.nodes[i] / p.reach()
 			out.Rows = append(out.Rows, row(i, x, x, func(y float64) float64 { return y / p.reach() }))
 		}
 	}
-	for i := range p.reps() {
+	for i := range p.Own() {
 		r := row(i, math.Inf(-1), 0, func(y float64) float64 { _, c := p.charge(i, y); return c })
 		if p.Objective == local.Worst {
 			r.Index, r.Value = append(r.Index, top), append(r.Value, -1)
@@ -216,7 +197,7 @@ func (p *pairProgram) problem() cuts.Problem {
 
 // dual reads the multipliers, in units of the problem.
 func (p *pairProgram) dual() *local.Dual {
-	n, reps := len(p.nodes), p.reps()
+	n, reps := len(p.nodes), p.Own()
 	d := &local.Dual{Totals: make([]float64, n)}
 	if p.Loss != nil {
 		d.Answers, d.Nodes = p.valuesOf(p.answers), p.spread(p.nodes)

@@ -10,6 +10,7 @@ import (
 	"github.com/noisewright/noisewright/encoder"
 	"github.com/noisewright/noisewright/latent"
 	"github.com/noisewright/noisewright/latent/bundle"
+	"github.com/noisewright/noisewright/noise"
 )
 
 // People have three features: one tells whether they smile, one their group, and one is
@@ -28,7 +29,7 @@ func Example() {
 
 	filter, err := minimax.Train(context.Background(), d, minimax.Options{
 		Coordinates: 1,
-		Noise:       minimax.NoiseOptions{Kind: bundle.Laplace, Promise: bundle.Promise{Epsilon: 4}, Clip: 0.5},
+		Noise:       minimax.NoiseOptions{Kind: noise.Laplace, Promise: bundle.Promise{Epsilon: 4}, Clip: 0.5},
 	})
 	if err != nil {
 		log.Fatal(err)

@@ -19,6 +19,7 @@ import (
 	"github.com/noisewright/noisewright/internal/check"
 	"github.com/noisewright/noisewright/latent"
 	"github.com/noisewright/noisewright/latent/bundle"
+	"github.com/noisewright/noisewright/noise"
 )
 
 // people draws six features: the first two tell the target, the next two the private class,
@@ -342,7 +343,7 @@ func TestBundles(t *testing.T) {
 	}{
 		"filter":              {Options{Coordinates: 2, Steps: 5}, bundle.None},
 		"filter, standard":    {Options{Coordinates: 2, Steps: 5, Standardize: true}, bundle.None},
-		"network":             {Options{Coordinates: 2, Steps: 5, Standardize: true, Hidden: []int{4}, Noise: NoiseOptions{Clip: 0.9}}, bundle.Laplace},
+		"network":             {Options{Coordinates: 2, Steps: 5, Standardize: true, Hidden: []int{4}, Noise: NoiseOptions{Clip: 0.9}}, noise.Laplace},
 		"spherical":           {Options{Coordinates: 3, Steps: 5, Noise: NoiseOptions{Clip: 0.9}}, bundle.Spherical},
 		"spherical around 0":  {Options{Coordinates: 3, Steps: 5, Noise: NoiseOptions{AroundZero: true}}, bundle.Spherical},
 		"designed, delta = 0": {Options{Coordinates: 2, Steps: 5, Standardize: true, Noise: NoiseOptions{Clip: 0.5}}, bundle.Designed},
@@ -374,7 +375,7 @@ func TestBundles(t *testing.T) {
 			}
 			for j, v := range dense.Row(u, i) {
 				near := 1e-6
-				if c.kind == bundle.Laplace {
+				if c.kind == noise.Laplace {
 					near = 0x1p-6 // steps of its grid
 				}
 				if math.Abs(v-got[j]) > near {
@@ -405,7 +406,7 @@ func TestBadInput(t *testing.T) {
 		"private tasks = none, want":         func(d *Data, _ *Options) { d.Private = nil },
 		"targets = none, want at least 1":    func(d *Data, _ *Options) { d.Targets = nil },
 		"clip = 2, want above 0":             func(_ *Data, o *Options) { o.Noise.Clip = 2 },
-		"epsilon = 0, want":                  func(_ *Data, o *Options) { o.Noise.Kind = bundle.Laplace },
+		"epsilon = 0, want":                  func(_ *Data, o *Options) { o.Noise.Kind = noise.Laplace },
 		"NaN in row 1, want finite numbers":  func(d *Data, _ *Options) { d.X = dense.NewMatrix(40, 6); d.X.Data[0] = math.NaN() },
 		"the same for all people, want":      func(d *Data, _ *Options) { d.X = dense.NewMatrix(40, 6) },
 		"want at least 2 people":             func(d *Data, _ *Options) { d.Private[0].Labels = append([]int{1}, make([]int, 39)...) },

@@ -10,6 +10,7 @@ import (
 	"github.com/noisewright/noisewright/encoder"
 	"github.com/noisewright/noisewright/latent"
 	"github.com/noisewright/noisewright/latent/bundle"
+	"github.com/noisewright/noisewright/noise"
 )
 
 // people have three features, of which the server wants to know the sum of two.
@@ -28,7 +29,7 @@ func people(n int, seed uint64) *encoders.Data {
 func ExampleTrain() {
 	ctx := context.Background()
 	body := encoder.Body{Domain: bundle.Box, Radius: 1, Coordinates: 1}
-	noise, err := encoder.NewNoise(ctx, bundle.Staircase, body, bundle.Promise{Epsilon: 8}, nil)
+	noise, err := encoder.NewNoise(ctx, noise.Staircase, body, bundle.Promise{Epsilon: 8}, nil)
 	if err != nil {
 		log.Fatal(err)
 	}

@@ -2,6 +2,7 @@ package taskaware
 
 import (
 	"fmt"
+	"slices"
 
 	"github.com/noisewright/noisewright/cmd/internal/encoders/internal/dense"
 	"github.com/noisewright/noisewright/internal/check"
@@ -60,20 +61,17 @@ func constant(answers dense.Matrix) bool {
 	return true
 }
 
-var activations = map[bundle.Activation]dense.Activation{
-	bundle.Identity: dense.Identity, bundle.Sigmoid: dense.Sigmoid, bundle.ReLU: dense.ReLU, bundle.Tanh: dense.Tanh,
-}
+var activations = []dense.Activation{dense.Identity, dense.Sigmoid, dense.ReLU, dense.Tanh}
 
 // network is that of the layers of a bundle, from in to out numbers.
 func network(layers []bundle.Layer, in, out int) (*dense.Network, error) {
 	bad := func(value any, rule string) error { return check.Field("taskaware", "task network", value, rule) }
 	widths, functions := []int{in}, make([]dense.Activation, 0, len(layers))
 	for k, l := range layers {
-		a, known := activations[l.Activation]
-		if !known || l.Weights.Rows < 1 || l.Weights.Cols != widths[k] || len(l.Weights.Data) != l.Weights.Rows*l.Weights.Cols || len(l.Bias) != l.Weights.Rows {
+		if !slices.Contains(activations, l.Activation) || l.Weights.Rows < 1 || l.Weights.Cols != widths[k] || len(l.Weights.Data) != l.Weights.Rows*l.Weights.Cols || len(l.Bias) != l.Weights.Rows {
 			return nil, bad(fmt.Sprintf("layer %d of %d×%d numbers", k+1, l.Weights.Rows, l.Weights.Cols), fmt.Sprintf("a layer that reads %d numbers", widths[k]))
 		}
-		widths, functions = append(widths, l.Weights.Rows), append(functions, a)
+		widths, functions = append(widths, l.Weights.Rows), append(functions, l.Activation)
 	}
 	if widths[len(widths)-1] != out || len(layers) == 0 {
 		return nil, bad(fmt.Sprintf("%d layers with %d answers", len(layers), widths[len(widths)-1]), fmt.Sprintf("layers with %d", out))

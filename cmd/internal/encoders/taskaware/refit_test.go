@@ -6,6 +6,7 @@ import (
 	"github.com/noisewright/noisewright/cmd/internal/encoders"
 	"github.com/noisewright/noisewright/latent"
 	"github.com/noisewright/noisewright/latent/bundle"
+	"github.com/noisewright/noisewright/noise"
 )
 
 // Local randomizers that are fitted to the encodings do better on people held out than those
@@ -13,8 +14,8 @@ import (
 func TestRefit(t *testing.T) {
 	d := twoNumbers(300, false, 5)
 	o := Options{Steps: 200, Restarts: 1, Seed: 3}
-	body, noise := noiseOf(t, bundle.Local, bundle.Box, 1, 4)
-	first, err := Train(t.Context(), d, body, noise, o, encoders.Run{})
+	body, local := noiseOf(t, bundle.Local, bundle.Box, 1, 4)
+	first, err := Train(t.Context(), d, body, local, o, encoders.Run{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -32,8 +33,8 @@ func TestRefit(t *testing.T) {
 	if _, err := latent.Verify(b); err != nil {
 		t.Error(err)
 	}
-	body, noise = noiseOf(t, bundle.Laplace, bundle.L1Ball, 1, 6)
-	other, err := Train(t.Context(), d, body, noise, o, encoders.Run{})
+	body, laplace := noiseOf(t, noise.Laplace, bundle.L1Ball, 1, 6)
+	other, err := Train(t.Context(), d, body, laplace, o, encoders.Run{})
 	if err != nil {
 		t.Fatal(err)
 	}

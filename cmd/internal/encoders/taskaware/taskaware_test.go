@@ -16,6 +16,7 @@ import (
 	"github.com/noisewright/noisewright/encoder"
 	"github.com/noisewright/noisewright/latent"
 	"github.com/noisewright/noisewright/latent/bundle"
+	"github.com/noisewright/noisewright/noise"
 	"github.com/noisewright/noisewright/sampler"
 )
 
@@ -70,8 +71,8 @@ func TestBundleIsWhatWasTrained(t *testing.T) {
 		hidden  []int
 		task    bool
 	}{
-		"numbers, box":     {kind: bundle.Staircase, domain: bundle.Box, z: 1},
-		"classes, l1 ball": {classes: true, kind: bundle.Laplace, domain: bundle.L1Ball, z: 2, hidden: []int{4}},
+		"numbers, box":     {kind: noise.Staircase, domain: bundle.Box, z: 1},
+		"classes, l1 ball": {classes: true, kind: noise.Laplace, domain: bundle.L1Ball, z: 2, hidden: []int{4}},
 		"frozen task":      {kind: bundle.Spherical, domain: bundle.Ball, z: 2, task: true},
 		"randomizers":      {classes: true, kind: bundle.LocalUnbiased, domain: bundle.Box, z: 1},
 	} {
@@ -110,7 +111,7 @@ func TestBundleIsWhatWasTrained(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			p, err := bundle.NewPrivatizer(proof, sampler.Options{})
+			p, err := proof.NewPrivatizer(sampler.Options{})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -169,7 +170,7 @@ func exactLoss(t *testing.T, r *Result, p *bundle.Privatizer, b *bundle.Bundle, 
 // stopped and go on.
 func TestInterruptedTraining(t *testing.T) {
 	d := twoNumbers(60, true, 1)
-	body, noise := noiseOf(t, bundle.Staircase, bundle.Box, 1, 5)
+	body, noise := noiseOf(t, noise.Staircase, bundle.Box, 1, 5)
 	task, err := TrainTask(t.Context(), d, TaskOptions{Hidden: []int{8}, Steps: 200, Scale: true, ReLU: true})
 	if err != nil {
 		t.Fatal(err)
@@ -233,7 +234,7 @@ func TestApproaches(t *testing.T) {
 		if a == Agnostic {
 			z = 5
 		}
-		body, noise := noiseOf(t, bundle.Laplace, bundle.L1Ball, z, 6)
+		body, noise := noiseOf(t, noise.Laplace, bundle.L1Ball, z, 6)
 		o := quick
 		o.Approach = a
 		r, err := Train(t.Context(), train, body, noise, o, encoders.Run{})
@@ -414,7 +415,7 @@ func TestDeadNetworks(t *testing.T) {
 // so that many epochs cost nothing, and says so.
 func TestDeadSchedule(t *testing.T) {
 	d := twoNumbers(40, false, 1)
-	task := []bundle.Layer{{Weights: bundle.Matrix{Rows: 1, Cols: 5, Data: make([]float64, 5)}, Bias: []float64{-1}, Activation: bundle.ReLU}}
+	task := []bundle.Layer{{Weights: bundle.Matrix{Rows: 1, Cols: 5, Data: make([]float64, 5)}, Bias: []float64{-1}, Activation: "relu"}}
 	epochs := 0
 	run := encoders.Run{Progress: func(int, int, float64) { epochs++ }}
 	_, err := Schedule{Epsilon: 5, Approach: Aware, Coordinates: 2, Epochs: 1000, Inner: 1}.Train(t.Context(), d, task, run)
@@ -436,7 +437,7 @@ func TestNaN(t *testing.T) {
 
 func TestBadInput(t *testing.T) {
 	d := twoNumbers(40, false, 1)
-	body, noise := noiseOf(t, bundle.Staircase, bundle.Box, 1, 5)
+	body, noise := noiseOf(t, noise.Staircase, bundle.Box, 1, 5)
 	nothing := *d
 	nothing.Target = encoders.Column{}
 	for name, c := range map[string]struct {
@@ -450,7 +451,7 @@ func TestBadInput(t *testing.T) {
 		"rate":         {d, Options{Rate: math.NaN()}},
 		"hidden":       {d, Options{Hidden: []int{0}}},
 		"agnostic":     {d, Options{Approach: Agnostic}},
-		"task network": {d, Options{Task: []bundle.Layer{{Weights: bundle.Matrix{Rows: 1, Cols: 4, Data: make([]float64, 4)}, Bias: []float64{0}, Activation: bundle.Identity}}}},
+		"task network": {d, Options{Task: []bundle.Layer{{Weights: bundle.Matrix{Rows: 1, Cols: 4, Data: make([]float64, 4)}, Bias: []float64{0}, Activation: "identity"}}}},
 	} {
 		if _, err := Train(t.Context(), c.data, body, noise, c.o, encoders.Run{}); !errors.Is(err, dp.ErrInvalid) {
 			t.Errorf("%s: %v", name, err)

@@ -66,7 +66,7 @@ func (m *Model) Bundle(features []string, noise encoder.Noise, server Server) (*
 func (m *Model) installDecoder(s *bundle.Spec) {
 	if m.likelihood == Bernoulli {
 		layers, n := m.decoder.BundleLayers(), m.decoder.Out()
-		layers[len(layers)-1].Activation = bundle.Sigmoid
+		layers[len(layers)-1].Activation = dense.Sigmoid
 		s.Head, s.Decoder, s.DecoderOffset = layers, identity(n), make([]float64, n)
 		return
 	}

@@ -10,6 +10,7 @@ import (
 	"github.com/noisewright/noisewright/internal/check"
 	"github.com/noisewright/noisewright/latent"
 	"github.com/noisewright/noisewright/latent/bundle"
+	"github.com/noisewright/noisewright/noise"
 )
 
 var names = []string{"a", "b", "c", "d", "e", "f"}
@@ -44,9 +45,9 @@ func TestBundle(t *testing.T) {
 			t.Fatal(err)
 		}
 		decoded := map[Level]encoder.Matrix{Latent: u, Features: m.Decode(u), Classes: probabilities(c, u)}
-		for _, kind := range []bundle.Kind{bundle.Laplace, bundle.Gaussian, bundle.Staircase, bundle.LocalUnbiased} {
+		for _, kind := range []bundle.Kind{noise.Laplace, noise.Gaussian, noise.Staircase, bundle.LocalUnbiased} {
 			promise := bundle.Promise{Epsilon: 4}
-			if kind == bundle.Gaussian {
+			if kind == noise.Gaussian {
 				promise.Delta = 1e-6
 			}
 			noise, err := encoder.NewNoise(t.Context(), kind, m.Body, promise, nil)
@@ -114,7 +115,7 @@ func TestBundleRefuses(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	noise, err := encoder.NewNoise(t.Context(), bundle.Laplace, m.Body, bundle.Promise{Epsilon: 4}, nil)
+	noise, err := encoder.NewNoise(t.Context(), noise.Laplace, m.Body, bundle.Promise{Epsilon: 4}, nil)
 	if err != nil {
 		t.Fatal(err)
 	}

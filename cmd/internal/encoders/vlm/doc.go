@@ -10,7 +10,7 @@
 // network is:
 //
 //	m, err := vlm.Train(ctx, data, vlm.Options{Radius: 5, TrainingEpsilon: 15})
-//	noise, err := encoder.NewNoise(ctx, bundle.Laplace, m.Body, bundle.Promise{Epsilon: 7}, nil)
+//	noise, err := encoder.NewNoise(ctx, noise.Laplace, m.Body, bundle.Promise{Epsilon: 7}, nil)
 //	b, err := m.Bundle(noise, vlm.Latent) // for the device; bundle.Verify proves ε = 7
 //
 // People may send a class too, flipped with the probability [FlipProbability]. A [Classifier]

@@ -11,6 +11,7 @@ import (
 	"github.com/noisewright/noisewright/encoder"
 	"github.com/noisewright/noisewright/latent"
 	"github.com/noisewright/noisewright/latent/bundle"
+	"github.com/noisewright/noisewright/noise"
 )
 
 // A network is trained on people without a task in mind, and becomes a bundle for devices, whose
@@ -32,7 +33,7 @@ func Example() {
 	if err != nil {
 		log.Fatal(err)
 	}
-	noise, err := encoder.NewNoise(ctx, bundle.Laplace, m.Body, bundle.Promise{Epsilon: 7}, nil)
+	noise, err := encoder.NewNoise(ctx, noise.Laplace, m.Body, bundle.Promise{Epsilon: 7}, nil)
 	if err != nil {
 		log.Fatal(err)
 	}

@@ -3,21 +3,23 @@ package dense
 import (
 	"fmt"
 	"math"
+
+	"github.com/noisewright/noisewright/latent/bundle"
 )
 
 // Activation is the function that a layer applies to each of its numbers.
-type Activation uint8
+type Activation = bundle.Activation
 
 // The activations: x, 1/(1+e^-x), max(x, 0) and tanh x.
 const (
-	Identity Activation = iota
-	Sigmoid
-	ReLU
-	Tanh
+	Identity Activation = "identity"
+	Sigmoid  Activation = "sigmoid"
+	ReLU     Activation = "relu"
+	Tanh     Activation = "tanh"
 )
 
 // apply replaces each number by its function value.
-func (a Activation) apply(x []float64) {
+func apply(a Activation, x []float64) {
 	switch a {
 	case Identity:
 	case Sigmoid:
@@ -33,13 +35,13 @@ func (a Activation) apply(x []float64) {
 			x[i] = math.Tanh(v)
 		}
 	default:
-		panic(fmt.Sprintf("dense: activation %d", a))
+		panic(fmt.Sprintf("dense: activation %q", a))
 	}
 }
 
 // back turns the gradient by the outputs y into that by the inputs. All derivatives
 // are functions of y; that of ReLU at 0 counts as 0.
-func (a Activation) back(y, gradient []float64) {
+func back(a Activation, y, gradient []float64) {
 	switch a {
 	case Identity:
 	case Sigmoid:
@@ -57,6 +59,6 @@ func (a Activation) back(y, gradient []float64) {
 			gradient[i] *= 1 - v*v
 		}
 	default:
-		panic(fmt.Sprintf("dense: activation %d", a))
+		panic(fmt.Sprintf("dense: activation %q", a))
 	}
 }

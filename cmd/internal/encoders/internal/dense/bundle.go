@@ -1,7 +1,6 @@
 package dense
 
 import (
-	"fmt"
 	"slices"
 
 	"github.com/noisewright/noisewright/latent/bundle"
@@ -19,7 +18,7 @@ func (n *Network) BundleLayers() []bundle.Layer {
 				w.Data[j*in+i] = v
 			}
 		}
-		layers[k] = bundle.Layer{Weights: w, Bias: slices.Clone(l.Bias), Activation: l.Activation.bundle()}
+		layers[k] = bundle.Layer{Weights: w, Bias: slices.Clone(l.Bias), Activation: l.Activation}
 	}
 	return layers
 }
@@ -28,18 +27,4 @@ func (n *Network) BundleLayers() []bundle.Layer {
 func Decoder(layers []bundle.Layer) (before []bundle.Layer, weights bundle.Matrix, bias []float64) {
 	last := layers[len(layers)-1]
 	return layers[:len(layers)-1], last.Weights, last.Bias
-}
-
-func (a Activation) bundle() bundle.Activation {
-	switch a {
-	case Identity:
-		return bundle.Identity
-	case Sigmoid:
-		return bundle.Sigmoid
-	case ReLU:
-		return bundle.ReLU
-	case Tanh:
-		return bundle.Tanh
-	}
-	panic(fmt.Sprintf("dense: activation %d", a))
 }

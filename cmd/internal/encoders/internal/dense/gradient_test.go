@@ -47,9 +47,9 @@ var activations = []dense.Activation{dense.Identity, dense.Sigmoid, dense.ReLU, 
 
 func TestGradients(t *testing.T) {
 	labels := []int{2, 0, 1, 2, 1, 0}
-	for _, hidden := range activations {
-		for _, last := range activations {
-			r := seeded(uint64(hidden)*10 + uint64(last))
+	for i, hidden := range activations {
+		for j, last := range activations {
+			r := seeded(uint64(i)*10 + uint64(j)) //nolint:gosec // small
 			n, x, target := network(r, 3, 3, hidden, last), normal(r, 6, 3), normal(r, 6, 3)
 			heads := map[string]func(out, d dense.Matrix) float64{
 				"squared error": func(out, d dense.Matrix) float64 { return dense.SquaredError(out, target, d) },
@@ -124,8 +124,8 @@ func norm(x []float64) float64 {
 }
 
 func TestGradientNorms(t *testing.T) {
-	for _, a := range activations {
-		r := seeded(uint64(a))
+	for i, a := range activations {
+		r := seeded(uint64(i)) //nolint:gosec // small
 		n, x, d := network(r, 3, 2, a, dense.Identity), normal(r, 7, 3), normal(r, 7, 2)
 		var p dense.Pass
 		n.Forward(&p, x)
@@ -135,7 +135,7 @@ func TestGradientNorms(t *testing.T) {
 		squares[2]--
 		for i, g := range single(n, x, d) {
 			if want := norm(g) * norm(g); math.Abs(squares[i]-want) > 1e-13*want+1e-15 {
-				t.Errorf("activation %d: squared norm of example %d = %.15g, want %.15g", a, i, squares[i], want)
+				t.Errorf("activation %s: squared norm of example %d = %.15g, want %.15g", a, i, squares[i], want)
 			}
 		}
 	}

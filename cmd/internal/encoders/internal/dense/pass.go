@@ -48,7 +48,7 @@ func (n *Network) Forward(p *Pass, x Matrix) Matrix {
 			copy(Row(*out, i), l.Bias)
 		}
 		blas64.Gemm(blas.NoTrans, blas.NoTrans, 1, x, l.Weights, 1, *out)
-		l.Activation.apply(out.Data)
+		apply(l.Activation, out.Data)
 		x = *out
 	}
 	return x
@@ -84,7 +84,7 @@ func (n *Network) propagate(p *Pass, dOut Matrix) {
 		} else {
 			blas64.Gemm(blas.NoTrans, blas.Trans, 1, p.deltas[k+1], n.Layers[k+1].Weights, 0, *d)
 		}
-		n.Layers[k].Activation.back(out.Data, d.Data)
+		back(n.Layers[k].Activation, out.Data, d.Data)
 	}
 }
 
