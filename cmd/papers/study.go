@@ -42,11 +42,10 @@ func command(c *shell.Common, name, example, short, long string, run func(contex
 
 // heading begins what is printed as JSON.
 type heading struct {
-	Schema int    `json:"schema"`
-	Name   string `json:"name"`
+	Name string `json:"name"`
 }
 
-func named(name string) heading { return heading{shell.Schema, name} }
+func named(name string) heading { return heading{name} }
 
 // results are a CSV file and a figure, of which both appear or none.
 type results struct {

@@ -23,7 +23,6 @@ import (
 
 // accountReport is what account --json prints.
 type accountReport struct {
-	Schema       int      `json:"schema"`
 	Epsilon      float64  `json:"epsilon"`
 	EpsilonLower float64  `json:"epsilon_lower"`
 	Delta        float64  `json:"delta"`
@@ -191,7 +190,7 @@ func accountFailure(err error) error {
 
 // newAccountReport answers for delta, or for epsilon if delta is NaN.
 func newAccountReport(c *account.Composition, delta, epsilon float64) (accountReport, error) {
-	r := accountReport{Schema: shell.Schema, Releases: c.Count(), Epsilon: epsilon, Delta: delta}
+	r := accountReport{Releases: c.Count(), Epsilon: epsilon, Delta: delta}
 	given := math.IsNaN(delta) // epsilon is
 	if given {
 		d, err := c.Delta(epsilon)

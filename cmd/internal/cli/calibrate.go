@@ -22,7 +22,6 @@ import (
 
 // calibrateReport is what calibrate --json prints.
 type calibrateReport struct {
-	Schema            int                `json:"schema"`
 	Releases          int                `json:"releases"`
 	Epsilon           float64            `json:"epsilon"`
 	Delta             float64            `json:"delta"`
@@ -236,7 +235,7 @@ func (c *calibration) noise() string {
 func (c *calibration) report() calibrateReport {
 	each := c.found.Table.Mechanism().Privacy()
 	r := calibrateReport{
-		Schema: shell.Schema, Releases: c.target.Releases, Epsilon: c.target.Epsilon, Delta: c.target.Delta,
+		Releases: c.target.Releases, Epsilon: c.target.Epsilon, Delta: c.target.Delta,
 		EpsilonUpper: c.found.Composed.Upper, EpsilonLower: c.found.Composed.Lower,
 		ReleaseEpsilon: each.Epsilon, ReleaseDelta: each.Delta,
 		Sensitivity: c.target.Sensitivity, Loss: c.target.Loss.Name(),
@@ -324,7 +323,6 @@ var samplingRate = shell.AtMost("a probability", 1)
 
 // subsampledReport is what calibrate --rate --json prints.
 type subsampledReport struct {
-	Schema       int     `json:"schema"`
 	Releases     int     `json:"releases"`
 	Rate         float64 `json:"rate"`
 	Epsilon      float64 `json:"epsilon"`
@@ -343,7 +341,7 @@ func (o *calibrateOptions) runSubsampled() error {
 		return shell.BadInput("noisewright calibrate --help", err)
 	}
 	return o.Print(subsampledReport{
-		Schema: shell.Schema, Releases: t.Releases, Rate: o.rate, Epsilon: t.Epsilon, Delta: t.Delta,
+		Releases: t.Releases, Rate: o.rate, Epsilon: t.Epsilon, Delta: t.Delta,
 		EpsilonUpper: bounds.Upper, EpsilonLower: bounds.Lower, Sigma: sigma,
 	}, []shell.Row{
 		{"releases", fmt.Sprintf("%d, each about a sample to which a person belongs with probability %v", t.Releases, o.rate)},

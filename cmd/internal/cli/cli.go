@@ -145,7 +145,6 @@ func commandNames(root *cobra.Command, words []string) []string {
 
 // version tells builds apart.
 type version struct {
-	Schema   int    `json:"schema"`
 	Module   string `json:"version"`
 	Commit   string `json:"commit,omitempty"`   // absent: not known
 	Modified bool   `json:"modified,omitempty"` // the sources differ from the commit
@@ -168,7 +167,7 @@ var pseudoVersion = regexp.MustCompile(`[-.]\d{14}-([0-9a-f]{12})(\+\S*)?$`)
 // there in a build of a working copy; go install MODULE@VERSION has the start of it
 // in a version without a tag.
 func newVersion(info *debug.BuildInfo) version {
-	v := version{Schema: shell.Schema, Module: "unknown", Go: runtime.Version()}
+	v := version{Module: "unknown", Go: runtime.Version()}
 	if info == nil {
 		return v
 	}

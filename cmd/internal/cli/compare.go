@@ -21,7 +21,6 @@ import (
 
 // comparison is what compare --json prints.
 type comparison struct {
-	Schema     int           `json:"schema"`
 	Total      *report.Total `json:"total,omitempty"` // of a table
 	LowerBound *float64      `json:"lower_bound"`
 	Mechanisms []contender   `json:"mechanisms"`
@@ -121,7 +120,7 @@ func (o *compareOptions) run(ctx context.Context) error {
 	}
 	o.design.Progress = o.Progress().Design(o.design.TimeLimit)
 	p := o.problem
-	c := comparison{Schema: shell.Schema}
+	c := comparison{}
 	best := contender{Name: noiseDesigned}
 	r, limit, err := shell.Design(ctx, p, o.design)
 	switch {
@@ -168,7 +167,7 @@ func (o *compareOptions) compareTable(ctx context.Context, p proof.Proven) error
 	v := p.(*tables.Verified)
 	t := v.Mechanism()
 	made := t.Problem()
-	c := comparison{Schema: shell.Schema, Total: whole, Mechanisms: []contender{certifiedContender("table", v)}}
+	c := comparison{Total: whole, Mechanisms: []contender{certifiedContender("table", v)}}
 	if whole == nil {
 		c.LowerBound = shell.FloatDown(v.Bounds().LowerBound)
 		c.addBaselines(made)

@@ -16,7 +16,6 @@ import (
 
 // localComparison is what compare --local --json prints.
 type localComparison struct {
-	Schema     int              `json:"schema"`
 	Epsilon    float64          `json:"epsilon"`
 	Delta      float64          `json:"delta"`
 	Kind       local.Kind       `json:"kind"`
@@ -73,7 +72,7 @@ func (o *compareOptions) compareRandomizer(_ context.Context, v proof.Proven) er
 
 func newLocalComparison(p lp.LocalProblem) *localComparison {
 	c := &localComparison{
-		Schema: shell.Schema, Epsilon: p.Epsilon, Delta: p.Delta, Kind: p.Values.Kind, Loss: "costs",
+		Epsilon: p.Epsilon, Delta: p.Delta, Kind: p.Values.Kind, Loss: "costs",
 		Objective: p.Objective, Unbiased: p.Demands.Unbiased,
 	}
 	if p.Loss != nil {

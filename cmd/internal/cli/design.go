@@ -155,8 +155,8 @@ func finish(c *shell.Common, noun string, design func() (designed, error)) error
 	}
 	m := proof.Of(d.proven)
 	a := report.Finding{Mechanism: m, Proven: d.proven}.About()
-	object := report.Object{
-		schema{shell.Schema}, a.Problem, report.OfTotal{Total: d.total}, d.problem, a.Certified, d.certified, a.Size, d.size,
+	object := shell.Object{
+		a.Problem, report.OfTotal{Total: d.total}, d.problem, a.Certified, d.certified, a.Size, d.size,
 		effort{d.Rounds, newEnding(d.Optimal, d.Elapsed)},
 	}
 	rows := append(a.Rows, shell.Row{"effort", fmt.Sprintf("%d rounds, %s", d.Rounds, d.Elapsed.Round(time.Millisecond))})
@@ -168,11 +168,6 @@ func finish(c *shell.Common, noun string, design func() (designed, error)) error
 		rows = append(rows, shell.Row{noun, c.Output})
 	}
 	return c.Finish(w, m.Encode, object, rows, d.limit)
-}
-
-// schema begins every object that is printed.
-type schema struct {
-	Schema int `json:"schema"`
 }
 
 type effort struct {

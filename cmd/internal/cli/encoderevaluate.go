@@ -132,7 +132,7 @@ func (o *encoderEvaluateOptions) run(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	report := encoderEvaluation{Schema: shell.Schema, Rows: test.X.Rows, Draws: o.draws, Output: string(b.Spec().Output), Confidence: evaluateConfidence, Measures: []measureJSON{}, Attacks: []attackJSON{}}
+	report := encoderEvaluation{Rows: test.X.Rows, Draws: o.draws, Output: string(b.Spec().Output), Confidence: evaluateConfidence, Measures: []measureJSON{}, Attacks: []attackJSON{}}
 	if report.Output == "" {
 		report.Output = "features"
 	}
@@ -226,7 +226,6 @@ func (o *encoderEvaluateOptions) guess(ctx context.Context, a attack.Attacker, k
 
 // encoderEvaluation is what encoder evaluate --json prints.
 type encoderEvaluation struct {
-	Schema     int           `json:"schema"`
 	Rows       int           `json:"rows"`
 	Draws      int           `json:"draws"`
 	Output     string        `json:"output"`

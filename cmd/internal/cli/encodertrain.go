@@ -370,7 +370,6 @@ func (o *trainOptions) write(ctx context.Context, best *trained) error {
 
 // trainReport is what encoder train --json prints.
 type trainReport struct {
-	Schema        int          `json:"schema"`
 	System        string       `json:"system"`
 	Promise       *promiseJSON `json:"promise"` // null: none
 	Coordinates   int          `json:"coordinates"`
@@ -413,7 +412,7 @@ func squaredOr(c encoders.Column, ofClasses string) string {
 func (o *trainOptions) report(best *trained, trials []encoders.Trial) error {
 	first := trials[0]
 	r := trainReport{
-		Schema: shell.Schema, System: o.cmd.Name(), Coordinates: first.Coordinates, Noise: string(first.Noise), Domain: string(first.Domain),
+		System: o.cmd.Name(), Coordinates: first.Coordinates, Noise: string(first.Noise), Domain: string(first.Domain),
 		Details: best.details,
 	}
 	if !best.unmeasured {

@@ -33,11 +33,10 @@ type intervalOptions struct {
 
 // intervalReport is what interval --json prints.
 type intervalReport struct {
-	Schema int     `json:"schema"`
-	Value  float64 `json:"value"`
-	Level  float64 `json:"level"`
-	Lower  float64 `json:"lower"`
-	Upper  float64 `json:"upper"`
+	Value float64 `json:"value"`
+	Level float64 `json:"level"`
+	Lower float64 `json:"lower"`
+	Upper float64 `json:"upper"`
 }
 
 func newIntervalCommand(s *shell.Streams) *cobra.Command {
@@ -128,7 +127,7 @@ func (o *intervalOptions) run(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	r := intervalReport{Schema: shell.Schema, Value: o.number, Level: o.level}
+	r := intervalReport{Value: o.number, Level: o.level}
 	if r.Lower, r.Upper, err = v.Mechanism().Interval(o.number, o.level); err != nil {
 		return shell.BadInput("", err)
 	}
@@ -140,7 +139,6 @@ func (o *intervalOptions) run(ctx context.Context) error {
 
 // meanReport is what interval --column --json prints.
 type meanReport struct {
-	Schema  int     `json:"schema"`
 	Answers int     `json:"answers"`
 	Mean    float64 `json:"mean"`
 	Level   float64 `json:"level"`
@@ -167,7 +165,7 @@ func (o *intervalOptions) meanInterval(ctx context.Context) error {
 		return err
 	}
 	half := estimate.MeanError(&s, n, o.level) + 0x1p-50*math.Abs(mean) // which was rounded, as the ends are
-	report := meanReport{Schema: shell.Schema, Answers: n, Mean: mean, Level: o.level, Lower: max(mean-half, s.Values.Lower), Upper: min(mean+half, s.Values.Upper)}
+	report := meanReport{Answers: n, Mean: mean, Level: o.level, Lower: max(mean-half, s.Values.Lower), Upper: min(mean+half, s.Values.Upper)}
 	if report.Lower > report.Upper { // an event of a probability of at most 1 - level
 		report.Lower, report.Upper = s.Values.Lower, s.Values.Upper
 	}
@@ -235,7 +233,6 @@ func (o *intervalOptions) eachAnswer(do func(answer string) error) error {
 
 // sharesReport is what interval --column --json prints of categories.
 type sharesReport struct {
-	Schema  int             `json:"schema"`
 	Answers int             `json:"answers"`
 	Level   float64         `json:"level"`
 	Shares  []categoryShare `json:"shares"`
@@ -275,7 +272,7 @@ func (o *intervalOptions) shareInterval(s *local.Spec) error {
 	if !ok {
 		return shell.BadInput("", fmt.Errorf("the answers of the randomizer do not tell all %d categories apart, want one whose rows are far from linearly dependent", len(s.Values.Labels)))
 	}
-	report := sharesReport{Schema: shell.Schema, Answers: n, Level: o.level}
+	report := sharesReport{Answers: n, Level: o.level}
 	rows := []shell.Row{
 		{"answers", fmt.Sprintf("%d, of %d categories", n, len(s.Values.Labels))},
 		{"shares", fmt.Sprintf("of the values, all in their intervals with a probability of at least %v", o.level)},

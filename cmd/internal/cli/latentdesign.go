@@ -305,7 +305,6 @@ func (o *latentDesignOptions) unbiased(ctx context.Context, epsilon float64) (*l
 
 // latentReport is what latent design --json prints.
 type latentReport struct {
-	Schema     int               `json:"schema"`
 	Epsilon    float64           `json:"epsilon"`
 	Delta      float64           `json:"delta"`
 	Domain     string            `json:"domain"`
@@ -363,7 +362,7 @@ func newLatentCandidate(c, best *latent.Candidate) latentCandidate {
 func newLatentReport(p *latent.Problem, r *latent.Result, best *latent.Candidate, bounds *latentBounds) latentReport {
 	chosen := newLatentCandidate(best, best)
 	out := latentReport{
-		Schema: shell.Schema, Epsilon: p.Epsilon, Delta: p.Delta, Domain: string(p.Domain), Features: len(p.Features), Baseline: r.BaselineLoss, Bundle: &chosen, Bounds: bounds,
+		Epsilon: p.Epsilon, Delta: p.Delta, Domain: string(p.Domain), Features: len(p.Features), Baseline: r.BaselineLoss, Bundle: &chosen, Bounds: bounds,
 	}
 	if p.Domain != bundle.Bounds && p.Radius == 0 {
 		out.Clip = shell.Finite(p.Clip)

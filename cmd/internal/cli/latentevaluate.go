@@ -49,7 +49,6 @@ Losses of people's true features are printed: they are for who may see these.`, 
 
 // evaluateReport is what latent evaluate --json prints.
 type evaluateReport struct {
-	Schema          int       `json:"schema"`
 	Rows            int       `json:"rows"`
 	Draws           int       `json:"draws"`
 	Predicted       float64   `json:"predicted"`
@@ -141,7 +140,7 @@ func newEvaluateReport(b *bundle.Bundle, e *latent.Evaluation) evaluateReport {
 	slack := 1e-9 * math.Abs(e.Predicted.Total)
 	s := b.Spec()
 	return evaluateReport{
-		Schema: shell.Schema, Rows: e.Rows, Draws: e.Draws,
+		Rows: e.Rows, Draws: e.Draws,
 		Predicted: e.Predicted.Total, PredictedSignal: e.Predicted.Signal, PredictedNoise: e.Predicted.Noise,
 		Measured: e.Measured, Low: low, High: high, Confidence: evaluateConfidence,
 		Agrees:       low-slack <= e.Predicted.Total && e.Predicted.Total <= high+slack,

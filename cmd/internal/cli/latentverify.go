@@ -47,8 +47,7 @@ or 0 with --filter, and "promise" is null with --json.`,
 
 // bundleVerdict is what latent verify --json prints.
 type bundleVerdict struct {
-	Schema int  `json:"schema"`
-	Valid  bool `json:"valid"`
+	Valid bool `json:"valid"`
 	// Null for a filter.
 	Promise      *bundle.Promise `json:"promise"`
 	Epsilon      *float64        `json:"epsilon"`
@@ -97,7 +96,7 @@ func (o *latentVerifyOptions) run(ctx context.Context) error {
 func (o *latentVerifyOptions) print(b *bundle.Bundle, v *bundle.Verified, falsehood error) error {
 	s := b.Spec()
 	report := bundleVerdict{
-		Schema: shell.Schema, Valid: falsehood == nil, Noise: string(s.Noise), Composition: string(s.Composition), Domain: string(s.Domain),
+		Valid: falsehood == nil, Noise: string(s.Noise), Composition: string(s.Composition), Domain: string(s.Domain),
 		Features: b.Features(), Coordinates: b.Coordinates(), Error: failing(falsehood),
 	}
 	if errors.Is(falsehood, bundle.ErrNoPromise) {

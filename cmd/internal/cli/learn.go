@@ -347,7 +347,6 @@ func (o *learnOptions) draw(ctx context.Context, l learner, data *learn.Data, no
 
 // learnReport is what the commands that learn print with --json.
 type learnReport struct {
-	Schema       int              `json:"schema"`
 	Kind         string           `json:"kind"`
 	Guarantee    *learn.Guarantee `json:"guarantee"` // null without noise
 	Test         *learn.Errors    `json:"test"`      // null without a test file
@@ -361,7 +360,7 @@ func (o *learnOptions) report(l learner, text []byte, test *learn.Data) (*learnR
 	if err != nil {
 		return nil, shell.BadFile(o.ledger, fmt.Errorf("the answer is no model: %w", err))
 	}
-	r := &learnReport{Schema: shell.Schema, Kind: l.kind, Guarantee: m.Guarantee, NotProtected: []string{
+	r := &learnReport{Kind: l.kind, Guarantee: m.Guarantee, NotProtected: []string{
 		"the schema: columns, classes, categories and bounds are public and must not be chosen in view of the records",
 		"a person with several records: each is hidden by itself",
 		"error messages: that nothing was learned, and why, is about the records", "how long it took",

@@ -50,7 +50,6 @@ A record that does not keep to the model's schema is refused.`,
 
 // predictReport is what learn predict --json prints.
 type predictReport struct {
-	Schema    int              `json:"schema"`
 	Records   int              `json:"records"`
 	Guarantee *learn.Guarantee `json:"guarantee"` // of the model; null for none
 	Test      *learn.Errors    `json:"test"`      // null without classes
@@ -79,7 +78,7 @@ func (o *learnPredictOptions) run(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	report := predictReport{Schema: shell.Schema, Records: data.Len(), Guarantee: m.Guarantee}
+	report := predictReport{Records: data.Len(), Guarantee: m.Guarantee}
 	rows := guaranteeRows(m.Guarantee)
 	switch {
 	case data.Labeled() && data.Len() > 0:

@@ -174,10 +174,7 @@ func (o *ledgerCreateOptions) run(ctx context.Context) error {
 		return ledgerFailure(o.file, err)
 	}
 	t := ledgerTerms(o.terms)
-	return o.Print(struct {
-		Schema int `json:"schema"`
-		ledgerTerms
-	}{shell.Schema, t}, append(t.rows(), shell.Row{"ledger", o.file}))
+	return o.Print(t, append(t.rows(), shell.Row{"ledger", o.file}))
 }
 
 // ledgerOptions are those of the commands that read a ledger.
@@ -246,10 +243,9 @@ func (o *ledgerOptions) show(ctx context.Context) error {
 	}
 	t := ledgerTerms(l.Terms())
 	return o.PrintText(struct {
-		Schema int `json:"schema"`
 		ledgerTerms
 		Releases []ledgerRecord `json:"releases"`
-	}{shell.Schema, t, list}, func(b *strings.Builder) {
+	}{t, list}, func(b *strings.Builder) {
 		shell.WriteRows(b, append(t.rows(), shell.Row{"releases", fmt.Sprint(len(list))}))
 		lines := make([][]string, len(list))
 		for i, r := range list {
@@ -302,7 +298,6 @@ func (r ledgerRecord) cells() []string {
 
 // ledgerTotal is what ledger total prints.
 type ledgerTotal struct {
-	Schema int `json:"schema"`
 	ledgerTerms
 	SpentEpsilon float64 `json:"spent_epsilon"`
 	SpentDelta   float64 `json:"spent_delta"`
@@ -344,7 +339,7 @@ func (o *ledgerOptions) total(ctx context.Context) error {
 		return ledgerFailure(o.file, err)
 	}
 	r := ledgerTotal{
-		Schema: shell.Schema, ledgerTerms: ledgerTerms(l.Terms()), SpentEpsilon: s.Epsilon, SpentDelta: s.Delta,
+		ledgerTerms: ledgerTerms(l.Terms()), SpentEpsilon: s.Epsilon, SpentDelta: s.Delta,
 		BasicEpsilon: exact.FloatUp(s.BasicEpsilon), BasicDelta: exact.FloatUp(s.BasicDelta),
 		Releases: s.Releases, Pending: s.Pending, Uses: s.Uses,
 	}
@@ -376,7 +371,6 @@ type ledgerLeftOptions struct {
 // ledgerLeft is what ledger left prints: the epsilon of one more release at the delta,
 // or how many more there can be.
 type ledgerLeft struct {
-	Schema  int      `json:"schema"`
 	Epsilon *float64 `json:"epsilon,omitempty"`
 	Delta   *float64 `json:"delta,omitempty"`
 	Table   *string  `json:"table,omitempty"`
@@ -416,7 +410,7 @@ func (o *ledgerLeftOptions) run(ctx context.Context) error {
 	}
 	defer l.Close() //nolint:errcheck // nothing was written
 	o.Progress().Watch("composing")
-	r := ledgerLeft{Schema: shell.Schema}
+	r := ledgerLeft{}
 	cost := account.Cost{Epsilon: o.epsilon, Delta: o.delta}
 	what := ""
 	switch {

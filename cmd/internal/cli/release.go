@@ -3,7 +3,6 @@ package cli
 import (
 	"context"
 	"encoding/csv"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -278,16 +277,10 @@ func (o *releaseOptions) run(ctx context.Context) error {
 	if err != nil {
 		return shell.Invalid("noisewright release --help", err)
 	}
-	report := &releaseReport{shell.Schema, *answer}
-	encode := func(w io.Writer) error {
-		e := json.NewEncoder(w)
-		e.SetEscapeHTML(false) // conditions compare with < and >
-		return e.Encode(report)
-	}
 	if o.ledger == "" {
 		o.Warn("no ledger: nothing adds up what your releases about these people cost together (see ledger create)")
 	}
-	return o.Finish(w, encode, report, o.rows(report), nil)
+	return o.Finish(w, func(w io.Writer) error { return shell.EncodeJSON(w, answer) }, answer, o.rows(answer), nil)
 }
 
 // fits refuses a query that the ledger is not about, before any work.
@@ -403,12 +396,6 @@ func (w watched) Read(p []byte) (int, error) {
 	return w.in.Read(p)
 }
 
-// releaseReport is what release --json prints, and -o writes.
-type releaseReport struct {
-	Schema int `json:"schema"`
-	release.Answer
-}
-
 // ledgerRow says what the ledger says of a release.
 func ledgerRow(e *release.Entry) shell.Row {
 	text := fmt.Sprintf("release %d, charged %s", e.Release, e.Charged.Format(time.RFC3339))
@@ -418,7 +405,7 @@ func ledgerRow(e *release.Entry) shell.Row {
 	return shell.Row{"ledger", text}
 }
 
-func (o *releaseOptions) rows(r *releaseReport) []shell.Row {
+func (o *releaseOptions) rows(r *release.Answer) []shell.Row {
 	var rows []shell.Row
 	for _, a := range r.Answers {
 		name := "answer"

@@ -57,7 +57,6 @@ type front struct {
 
 // frontReport is what design --trade --json prints.
 type frontReport struct {
-	Schema int `json:"schema"`
 	report.Promise
 	Losses [2]string `json:"losses"`
 	report.Published
@@ -87,7 +86,7 @@ func newPointReport(p lp.FrontPoint) pointReport {
 
 func (f *front) report() frontReport {
 	r := frontReport{
-		Schema: shell.Schema, Promise: report.NewPromise(f.problem.Privacy), Published: report.NewPublished(f.problem),
+		Promise: report.NewPromise(f.problem.Privacy), Published: report.NewPublished(f.problem),
 		Losses:    [2]string{f.losses[0].Name(), f.losses[1].Name()},
 		Dominated: f.Dominated,
 		Gap:       shell.Finite(f.Gap),

@@ -64,8 +64,7 @@ false. "valid" is null if the file is not checked.`,
 
 // verdict and failure begin and end what verify --json prints.
 type verdict struct {
-	Schema int  `json:"schema"`
-	Valid  bool `json:"valid"`
+	Valid bool `json:"valid"`
 }
 
 type failure struct {
@@ -74,9 +73,8 @@ type failure struct {
 
 // unchecked is what verify --json and latent verify --json print if the check was given up.
 type unchecked struct {
-	Schema int    `json:"schema"`
-	Valid  *bool  `json:"valid"` // null
-	Error  string `json:"error"`
+	Valid *bool  `json:"valid"` // null
+	Error string `json:"error"`
 }
 
 // giveUp prints that something is not checked, unless the command was interrupted.
@@ -84,7 +82,7 @@ func giveUp(c *shell.Common, stopped error) error {
 	if f := new(shell.Failure); !errors.As(stopped, &f) {
 		return stopped
 	}
-	u := unchecked{Schema: shell.Schema, Error: shell.Sentence(stopped)}
+	u := unchecked{Error: shell.Sentence(stopped)}
 	if err := c.Print(u, []shell.Row{{"verdict", "not checked"}}); err != nil {
 		return err
 	}
@@ -109,7 +107,7 @@ func (o *verifyOptions) run(ctx context.Context) error {
 		return giveUp(&o.Common, stopped)
 	}
 	a := f.About()
-	object := report.Object{verdict{shell.Schema, f.Falsehood == nil}, a.Problem, report.OfTotal{Total: f.Total}, a.Certified, a.Size, a.Worst, failure{failing(f.Falsehood)}}
+	object := shell.Object{verdict{f.Falsehood == nil}, a.Problem, report.OfTotal{Total: f.Total}, a.Certified, a.Size, a.Worst, failure{failing(f.Falsehood)}}
 	err = o.Print(object, append([]shell.Row{{"verdict", judgement(f.Falsehood)}}, a.Rows...))
 	if f.Falsehood != nil {
 		return shell.Negative("", fmt.Errorf("%s: %w", shell.InputName(o.file), f.Falsehood))

@@ -3,9 +3,7 @@
 package report
 
 import (
-	"bytes"
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"math"
@@ -39,7 +37,7 @@ type Finding struct {
 	Falsehood error
 }
 
-// About is what commands say of a mechanism: parts of an Object, and the rows of a summary.
+// About is what commands say of a mechanism: parts of a shell.Object, and the rows of a summary.
 type About struct {
 	Problem   any // what it is made for
 	Certified any // its bounds
@@ -54,32 +52,6 @@ func (f Finding) About() About {
 		return about(f)
 	}
 	return aboutAny(f)
-}
-
-// Object is a JSON object of the fields of its parts, which are structs or nil, one after the
-// other.
-type Object []any
-
-// MarshalJSON implements json.Marshaler.
-func (o Object) MarshalJSON() ([]byte, error) {
-	out := []byte{'{'}
-	for _, part := range o {
-		var text bytes.Buffer
-		e := json.NewEncoder(&text)
-		e.SetEscapeHTML(false) // which is for who encodes the whole
-		if err := e.Encode(part); err != nil {
-			return nil, err
-		}
-		fields, ok := bytes.CutPrefix(bytes.TrimSuffix(text.Bytes(), []byte("}\n")), []byte{'{'})
-		if !ok || len(fields) == 0 { // null, or no fields
-			continue
-		}
-		if len(out) > 1 {
-			out = append(out, ',')
-		}
-		out = append(out, fields...)
-	}
-	return append(out, '}'), nil
 }
 
 // OfTotal is the part of an object about a total of several releases.

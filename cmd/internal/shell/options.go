@@ -105,7 +105,7 @@ func (c *Common) PrintText(v any, write func(*strings.Builder)) error {
 	c.line.Load().Clear()
 	switch {
 	case c.JSON:
-		return printJSON(c.Out, v)
+		return EncodeJSON(c.Out, v)
 	case c.Quiet || c.Output == "-":
 		return nil
 	}

@@ -1,6 +1,7 @@
 package shell
 
 import (
+	"bytes"
 	"encoding/json"
 	"fmt"
 	"io"
@@ -15,7 +16,7 @@ import (
 	"github.com/noisewright/noisewright/loss"
 )
 
-// Schema is the version of the JSON objects printed. Their numbers are float64s,
+// Schema is the version of the JSON objects printed, with which they all begin. Their numbers are float64s,
 // rounded outwards where they are bounds, so that any reader has them as they are
 // meant; none is a string.
 const Schema = 3
@@ -35,11 +36,40 @@ func FloatUp(r *big.Rat) *float64 { return Finite(exact.FloatUp(r)) }
 // FloatDown returns the largest float64 that is not above r; nil if there is none.
 func FloatDown(r *big.Rat) *float64 { return Finite(exact.FloatDown(r)) }
 
-// printJSON prints v on one line, or nothing: an encoder writes at the end.
-func printJSON(w io.Writer, v any) error {
+// Object is a JSON object of the fields of its parts, which are structs or nil, one after the
+// other.
+type Object []any
+
+// MarshalJSON implements json.Marshaler.
+func (o Object) MarshalJSON() ([]byte, error) {
+	out := []byte{'{'}
+	for _, part := range o {
+		var text bytes.Buffer
+		e := json.NewEncoder(&text)
+		e.SetEscapeHTML(false) // which is for who encodes the whole
+		if err := e.Encode(part); err != nil {
+			return nil, err
+		}
+		fields, ok := bytes.CutPrefix(bytes.TrimSuffix(text.Bytes(), []byte("}\n")), []byte{'{'})
+		if !ok || len(fields) == 0 { // null, or no fields
+			continue
+		}
+		if len(out) > 1 {
+			out = append(out, ',')
+		}
+		out = append(out, fields...)
+	}
+	return append(out, '}'), nil
+}
+
+// EncodeJSON writes the object v behind its schema, on one line, or nothing: an encoder writes
+// at the end.
+func EncodeJSON(w io.Writer, v any) error {
 	e := json.NewEncoder(w)
 	e.SetEscapeHTML(false) // notes compare with < and >
-	return e.Encode(v)
+	return e.Encode(Object{struct {
+		Schema int `json:"schema"`
+	}{Schema}, v})
 }
 
 // Percent prints a ratio to about three significant digits.
