@@ -154,12 +154,12 @@ func (c *Calibration) claim(ctx context.Context, t Target) error {
 }
 
 // searched searches with coarse designs and ends with fine ones.
-func (t Target) searched(ctx context.Context, make func(gap float64) maker, gap float64, coarsely func(*search, context.Context) (*Calibration, error)) (*Calibration, error) {
-	fine := &search{target: t, make: make(gap)}
+func (t Target) searched(ctx context.Context, at func(gap float64) maker, gap float64, coarsely func(*search, context.Context) (*Calibration, error)) (*Calibration, error) {
+	fine := &search{target: t, make: at(gap)}
 	if t.settled() {
 		return fine.basic(ctx)
 	}
-	found, err := coarsely(&search{target: t, make: make(max(coarseGap, gap)), width: coarseWidth}, ctx)
+	found, err := coarsely(&search{target: t, make: at(max(coarseGap, gap)), width: coarseWidth}, ctx)
 	if err != nil {
 		return nil, err
 	}

@@ -143,7 +143,7 @@ func (r *Result) answeredLoss(c *Candidate, data mat.Matrix) (TaskLoss, error) {
 
 // install fills in the tables or randomizers of the noise.
 func (c *Candidate) install(s *bundle.Spec) error {
-	switch c.Noise {
+	switch c.Noise { //nolint:exhaustive // designed noise is below
 	case bundle.Local, bundle.LocalUnbiased:
 		for k, m := range c.randomizers {
 			s.Randomizers, s.RandomizerOf = append(s.Randomizers, m), append(s.RandomizerOf, k)

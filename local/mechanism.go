@@ -125,8 +125,9 @@ func (r *Randomizer) Input(row int) proof.Value {
 func (r *Randomizer) Choose(input proof.Value) (c proof.Choice, err error) {
 	v := r.spec.Values
 	if v.Kind == Category {
-		label, ok := input.(proof.Category)
-		if c.Row, ok = r.labels[string(label)]; !ok {
+		label, named := input.(proof.Category)
+		row, known := r.labels[string(label)]
+		if c.Row = row; !named || !known {
 			return c, check.Errorf("", dp.ErrInvalid, "the value is none of the randomizer's %d categories", len(v.Labels))
 		}
 		return c, nil

@@ -47,7 +47,7 @@ func TestMeterDefault(t *testing.T) {
 // TestNilMeter has no limit.
 func TestNilMeter(t *testing.T) {
 	var m *Meter
-	if !m.Spend(math.MaxInt64) || !m.Spend(math.MaxInt64) || !m.Go() || m.Used() != 0 || m.Err("pkg") != nil {
+	if once, again := m.Spend(math.MaxInt64), m.Spend(math.MaxInt64); !once || !again || !m.Go() || m.Used() != 0 || m.Err("pkg") != nil {
 		t.Error("it says stop, or counts")
 	}
 }

@@ -48,12 +48,22 @@ type (
 )
 
 // Kind implements Value.
-func (Number) Kind() Kind   { return Numbers }
-func (Integer) Kind() Kind  { return Integers }   // Kind implements Value.
-func (Category) Kind() Kind { return Categories } // Kind implements Value.
-func (Vector) Kind() Kind   { return Vectors }    // Kind implements Value.
-func (Set) Kind() Kind      { return Sets }       // Kind implements Value.
-func (Row) Kind() Kind      { return Rows }       // Kind implements Value.
+func (Number) Kind() Kind { return Numbers }
+
+// Kind implements Value.
+func (Integer) Kind() Kind { return Integers }
+
+// Kind implements Value.
+func (Category) Kind() Kind { return Categories }
+
+// Kind implements Value.
+func (Vector) Kind() Kind { return Vectors }
+
+// Kind implements Value.
+func (Set) Kind() Kind { return Sets }
+
+// Kind implements Value.
+func (Row) Kind() Kind { return Rows }
 
 // String implements Value.
 func (x Number) String() string   { return strconv.FormatFloat(float64(x), 'g', -1, 64) }

@@ -79,7 +79,7 @@ func TestValuesAreTheirFile(t *testing.T) {
 			t.Fatalf("%+v: %v", q, err)
 		}
 		for i, data := range []any{
-			residents, [4]resident(residents), pointers, slices.Values(residents), iter.Seq[*resident](slices.Values(pointers)),
+			residents, [4]resident(residents), pointers, slices.Values(residents), slices.Values(pointers),
 			File{Reader: strings.NewReader(residentsFile)},
 		} {
 			d, sum, err := ReadData(t.Context(), data, q)

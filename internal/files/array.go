@@ -1,6 +1,3 @@
-// Package npy reads and writes arrays of float64s in NumPy's format, .npy (NEP 1, R. Kern,
-// 2007): a magic string, the version, the length of the header and the header, the text of
-// a Python dictionary; then the numbers.
 package files
 
 import (

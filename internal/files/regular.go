@@ -1,5 +1,3 @@
-// Package readfile opens files to read without waiting for what may never come: a pipe
-// in the place of a file hangs whoever opens it.
 package files
 
 import (

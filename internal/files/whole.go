@@ -1,6 +1,3 @@
-// Package atomicfile writes files and directories that appear whole or not at all.
-// They are written under another name beside their own and renamed at the end. What a
-// writer that was killed has left there is removed by the next one.
 package files
 
 import (

@@ -95,12 +95,12 @@ func (b *Bundle) VerifyContext(ctx context.Context, accountant func([]*tables.Ta
 		return nil, err
 	}
 	var err error
-	switch c := b.spec.Composition; {
-	case c == jointL1:
+	switch c := b.spec.Composition; c {
+	case jointL1:
 		err = v.proveL1()
-	case c == jointL2:
+	case jointL2:
 		err = v.proveL2()
-	case c == jointNorm:
+	case jointNorm:
 		v.proveNorm()
 	default:
 		err = v.provePerCoordinate(accountant)

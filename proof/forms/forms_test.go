@@ -274,7 +274,12 @@ func TestFiles(t *testing.T) {
 func TestAnswers(t *testing.T) {
 	others := []proof.Value{
 		proof.Number(math.NaN()), proof.Number(math.Inf(1)), proof.Number(1e300), proof.Integer(math.MaxInt64),
-		proof.Category("secret"), proof.Vector{7}, proof.Vector{0, math.NaN()}, proof.Set{"secret"}, proof.Row{1}, nil,
+		proof.Category("secret"),
+		proof.Vector{7},
+		proof.Vector{0, math.NaN()},
+		proof.Set{"secret"},
+		proof.Row{1},
+		nil,
 	}
 	each(t, func(t *testing.T, f form) {
 		v, err := f.sound.Prove(t.Context(), proof.Options{})

@@ -156,7 +156,9 @@ func finish(c *shell.Common, noun string, design func() (designed, error)) error
 	m := proof.Of(d.proven)
 	a := report.Finding{Mechanism: m, Proven: d.proven}.About()
 	object := shell.Object{
-		a.Problem, report.OfTotal{Total: d.total}, d.problem, a.Certified, d.certified, a.Size, d.size,
+		a.Problem,
+		report.OfTotal{Total: d.total},
+		d.problem, a.Certified, d.certified, a.Size, d.size,
 		effort{d.Rounds, newEnding(d.Optimal, d.Elapsed)},
 	}
 	rows := append(a.Rows, shell.Row{"effort", fmt.Sprintf("%d rounds, %s", d.Rounds, d.Elapsed.Round(time.Millisecond))})

@@ -135,7 +135,7 @@ func (o *designAdditiveOptions) readEdges(text string) error {
 	err := eachLine("edges", text, want, func(n int, line string) error {
 		x, err := strconv.ParseFloat(line, 64)
 		if err != nil || !check.Finite(x) || n > 0 && x <= o.edges[n-1] {
-			return fmt.Errorf("edge %d = %s, %v", n+1, check.Quoted(line), want)
+			return fmt.Errorf("edge %d = %s, %w", n+1, check.Quoted(line), want)
 		}
 		o.edges = append(o.edges, x)
 		return nil

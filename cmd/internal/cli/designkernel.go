@@ -193,7 +193,7 @@ const maxLines = max(kernels.MaxCells, maxEdges) + 1
 func eachLine(flag, path string, want shell.Want, read func(n int, line string) error) error {
 	file, err := os.Open(path)
 	if err != nil {
-		err = fmt.Errorf("%v, %v", shell.FileCause(err), want)
+		err = fmt.Errorf("%w, %w", shell.FileCause(err), want)
 	} else {
 		defer file.Close()
 		n := 0
@@ -205,7 +205,7 @@ func eachLine(flag, path string, want shell.Want, read func(n int, line string) 
 		}
 	}
 	if err != nil {
-		return fmt.Errorf("%s = %s: %v", flag, check.Quoted(path), err)
+		return fmt.Errorf("%s = %s: %w", flag, check.Quoted(path), err)
 	}
 	return nil
 }

@@ -336,7 +336,7 @@ func (c *column) answerInRange(o columnOptions, r interval, s sampler.Sampler) e
 // answerBy makes the column answer by draws from laws of answers.
 func (c *column) answerBy(o columnOptions, s sampler.Sampler) error {
 	inputs := s.Mechanism().Inputs()
-	switch inputs.Kind {
+	switch inputs.Kind { //nolint:exhaustive // the others are read as words
 	case proof.Integers:
 		c.want, c.parse = "an integer", parseInteger
 		fallthrough

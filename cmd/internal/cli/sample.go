@@ -195,7 +195,7 @@ func takes(m proof.Mechanism) string {
 	s := m.Inputs()
 	words := strings.Fields(m.Form().Noun)
 	thing := words[len(words)-1]
-	switch s.Kind {
+	switch s.Kind { //nolint:exhaustive // the others have one sentence
 	case proof.Categories:
 		return fmt.Sprintf("one of the %d categories of the %s, such as %s", len(s.Labels), thing, s.Labels[0])
 	case proof.Integers:

@@ -69,7 +69,7 @@ func losses(p dp.Privacy, l loss.Loss, b proof.Bounds, of, name string, points p
 }
 
 // limit adds an instance cap.
-func (c *Chart) limit(cap float64) { c.level(cap, Dashed(Green, 1.4), "instance cap, %.4g", cap) }
+func (c *Chart) limit(loss float64) { c.level(loss, Dashed(Green, 1.4), "instance cap, %.4g", loss) }
 
 const cellPoints = 24 // of the loss curve in a cell
 

@@ -69,6 +69,7 @@ type Certified struct {
 	Gap          *float64 `json:"gap"`
 }
 
+// NewCertified rounds bounds outward; falsehood is why a claim does not hold, nil if all do.
 func NewCertified(b proof.Bounds, falsehood error) Certified {
 	c := Certified{DeltaUpper: shell.FloatUp(b.Delta), ExpectedLoss: shell.FloatUp(b.Loss), LowerBound: shell.FloatDown(b.LowerBound), Gap: gapOf(b, falsehood)}
 	if b.Worst != nil {
@@ -132,6 +133,7 @@ type Promise struct {
 	Sensitivity float64 `json:"sensitivity"`
 }
 
+// NewPromise is of what a mechanism promises.
 func NewPromise(p dp.Privacy) Promise { return Promise{p.Epsilon, p.Delta, p.Sensitivity} }
 
 // aboutAny says of a mechanism what package proof knows.
@@ -175,6 +177,7 @@ type Published struct {
 	Constraints dp.Constraints `json:"constraints"`
 }
 
+// NewPublished is of what a problem says of the values that are published.
 func NewPublished(p dp.Problem) Published {
 	out := Published{Query: p.Query, Constraints: p.Constraints}
 	switch p.Query {

@@ -64,7 +64,7 @@ func replaceCommand(ts *testscript.TestScript, neg bool, args []string) {
 		ts.Fatalf("%s has no match of %s", args[0], args[1])
 	}
 	changed := old[:at[0]] + args[2] + old[at[1]:]
-	ts.Check(os.WriteFile(ts.MkAbs(args[3]), []byte(changed), 0o666))
+	ts.Check(os.WriteFile(ts.MkAbs(args[3]), []byte(changed), 0o600))
 }
 
 // json FILE KEY... wants one JSON object on one line and nothing else in the

@@ -63,7 +63,7 @@ func (f *Flags) Local(o *Local) {
 func (o *Local) Values(integer bool, q kernels.Queries) local.Values {
 	v := local.Values{Kind: local.Real, Lower: q.Lower, Upper: q.Upper}
 	for _, p := range q.Weight {
-		v.Weight = append(v.Weight, local.Piece(p))
+		v.Weight = append(v.Weight, p)
 	}
 	if !integer {
 		return v
