@@ -45,6 +45,9 @@ func times(a, b [2]*big.Float) [2]*big.Float {
 // TestTransformError holds gonum's transform against one in 200 bits: what
 // transformError states is true with room to spare, and not much too large.
 func TestTransformError(t *testing.T) {
+	if testing.Short() {
+		t.Skip("slow")
+	}
 	r := rand.New(rand.NewSource(1))
 	for _, n := range []int{16, 32, 64, 128, 256} {
 		w := roots(n)

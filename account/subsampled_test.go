@@ -103,6 +103,9 @@ func mixtures(sigma, rate float64) (b, a []float64) {
 // with integrals of the densities, which do without any of the formulas. Of two releases the
 // first is integrated over, and the second's profile, a sum over a grid of losses.
 func TestSubsampledQuadrature(t *testing.T) {
+	if testing.Short() {
+		t.Skip("slow")
+	}
 	positive := func(p, q []float64, alpha float64) (sum float64) {
 		for i := range p {
 			sum += math.Max(0, p[i]-alpha*q[i])

@@ -17,6 +17,9 @@ import (
 )
 
 func TestRoundTrip(t *testing.T) {
+	if testing.Short() {
+		t.Skip("slow")
+	}
 	specs := exampleSpecs(t)
 	specs["local"], specs["local with a lookup"], specs["layers"], specs["filter"] = randomized(t), looked(t), layered(t), filter(t)
 	for name, s := range specs {
