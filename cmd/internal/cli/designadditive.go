@@ -16,7 +16,6 @@ import (
 	"github.com/noisewright/noisewright/cmd/internal/shell"
 	"github.com/noisewright/noisewright/internal/check"
 	"github.com/noisewright/noisewright/kernels"
-	"github.com/noisewright/noisewright/loss"
 	"github.com/noisewright/noisewright/lp"
 )
 

@@ -17,7 +17,6 @@ import (
 	"github.com/noisewright/noisewright/dp"
 	"github.com/noisewright/noisewright/internal/check"
 	"github.com/noisewright/noisewright/kernels"
-	"github.com/noisewright/noisewright/loss"
 	"github.com/noisewright/noisewright/lp"
 )
 
