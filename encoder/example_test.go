@@ -6,11 +6,11 @@ import (
 	"log"
 	"math/rand/v2"
 
-	"github.com/noisewright/noisewright/proof"
 	"github.com/noisewright/noisewright/encoder"
 	"github.com/noisewright/noisewright/latent"
 	"github.com/noisewright/noisewright/latent/bundle"
 	"github.com/noisewright/noisewright/noise"
+	"github.com/noisewright/noisewright/proof"
 )
 
 // Noise to train with, and the proof of the bundle that it comes into.
