@@ -18,11 +18,8 @@ import (
 // far.
 type Release struct {
 	PLD   *PrivacyLossDistribution
-	Times int // from 1 to MaxReleases
+	Times int // from 1 to tables.MaxReleases
 }
-
-// MaxReleases bounds the number of releases of one composition.
-const MaxReleases = tables.MaxReleases
 
 // Bounds brackets a number: Upper is a proven upper bound, a claim that holds,
 // and Lower a proven lower bound, how much of it the mechanisms really cost.
@@ -31,9 +28,10 @@ type Bounds struct{ Lower, Upper float64 }
 // Composition is a sequence of releases about the same people. It is immutable
 // and safe for concurrent use.
 type Composition struct {
-	given []Release // by the caller, of every distribution at once
-	count int       // of those
-	// releases are the same with all normal noise as one, and times their number.
+	given []Release // by the caller, the uses of one distribution added up
+	count int       // the number of releases given
+	// releases are those given, with all normal noise merged into one release, and times is
+	// their number.
 	releases []Release
 	times    int
 	width    float64
@@ -68,8 +66,8 @@ func Compose(releases []Release, o Options) (*Composition, error) {
 		if r.PLD == nil {
 			bad.Bad(fmt.Sprintf("privacy loss distribution of release %d", i+1), "<nil>", "one")
 		}
-		if r.Times < 1 || r.Times > MaxReleases || c.count+r.Times > MaxReleases {
-			bad.Badf(fmt.Sprintf("times of release %d", i+1), r.Times, "1 to %d, and no more in all", MaxReleases)
+		if r.Times < 1 || r.Times > tables.MaxReleases || c.count+r.Times > tables.MaxReleases {
+			bad.Badf(fmt.Sprintf("times of release %d", i+1), r.Times, "1 to %d, and no more in all", tables.MaxReleases)
 			continue
 		}
 		c.count += r.Times
@@ -153,15 +151,15 @@ const (
 	minSpan = 0x1p-30
 )
 
-// extent is that of the law, within the losses that a grid can have.
+// extent returns the extent of the losses of a pair, clipped to those that a grid can hold.
 func extent(l dominatingPair, tail float64) (least, most float64) {
 	least, most = l.extent(tail)
 	return math.Max(least, -maxGridLoss), math.Min(most, maxGridLoss)
 }
 
-// measures discretizes every release: upper bounds, or the pair of neighbors
-// number choice for lower bounds. A loss beyond the extent of a law, about which
-// there is at most tail to gain, counts as infinite, or is rounded up.
+// measures returns a dominating distribution on a grid for every release, and the grids. Losses
+// above the extent, which add at most about tail to δ, count as infinite; those below it are
+// rounded up.
 func (c *Composition) measures(step, tail float64) (parts, []grid) {
 	ps := make(parts, len(c.releases))
 	grids := make([]grid, len(c.releases))
@@ -287,9 +285,9 @@ func (c *Composition) search(tail float64, tilt func(parts) (theta, loss float64
 }
 
 const (
-	// gentleTilt is an exponent whose tilt still shows losses somewhat below the largest. Near
-	// the largest loss that there is, the best tilt for upper bounds has no limit, and shows
-	// no other loss.
+	// gentleTilt is a tilt that leaves weight on losses somewhat below the largest one. At the
+	// largest loss the best tilt for upper bounds grows without limit, and leaves weight on no
+	// other loss.
 	gentleTilt = 30
 	// tailShare is the share of δ that losses beyond the grids may take.
 	tailShare = 1e-4
@@ -540,13 +538,14 @@ func solve(bound func(float64) float64, delta float64) (float64, error) {
 	return bisect(lo, hi, func(e float64) bool { return bound(e) <= delta }, true), nil
 }
 
-// solveOnGrids is solve for a profile of which a whole grid costs little more than a point:
-// bounds above it at coarseLosses are given. They are a little too high, which decides where delta
-// is what is left at any ε, and there the profile itself is asked.
+// solveOnGrids is solve for a profile whose bounds at all losses of a grid, by upper, cost little
+// more than one value of it; coarse are those at coarseLosses. They are slightly too high, which
+// matters where delta is about the limit of the profile for large ε: there the exact one decides.
 func solveOnGrids(coarse []float64, upper func(grid) []float64, exactly func(float64) float64, delta float64) (float64, error) {
 	const (
 		parts = 1 << 10
-		// maxLoss is far fewer steps than an integer has, and the losses of weights are wrong by more.
+		// With this step maxLoss is fewer steps than an int counts, and losses of weights have
+		// larger rounding errors.
 		finest = 0x1p-48
 	)
 	g, heights, best := coarseLosses, coarse, math.Inf(1)
@@ -582,8 +581,8 @@ func solveBelow(bound func(float64) float64, delta, most float64) float64 {
 	return bisect(lo, most, func(e float64) bool { return !(bound(e) > delta) }, false)
 }
 
-// bisect returns a number where holds, which is false at lo and true at hi,
-// changes: one where it is true if above, else one where it is not.
+// bisect returns a number close to where holds, which is false at lo and true at hi,
+// changes: one at which it is true if above, else one at which it is false.
 func bisect(lo, hi float64, holds func(float64) bool, above bool) float64 {
 	for hi-lo > 1e-11*hi {
 		middle := lo + (hi-lo)/2

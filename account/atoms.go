@@ -22,8 +22,8 @@ type atoms struct {
 	gain, price      []float64 // Σ of mass, and of mass·e^(−loss), up to i inclusive
 	infinityMass     float64   // from above
 	infinityMassDown float64   // from below
-	natural          float64   // multiples of which the largest losses are, or 0
-	lattice          float64   // of which all are, neighbors 2 apart, if they are many
+	natural          float64   // the largest losses are multiples of it; 0: of none
+	lattice          float64   // if there are many losses, all are multiples of it, 2 apart
 }
 
 // atomError bounds the relative error of losses, masses and their compensated
@@ -191,11 +191,11 @@ func (d *pmf) regroup(g grid, gain, price []float64) {
 	d.lift(g, p, q)
 }
 
-// lift adds the last group of [pmf.regroup], of which nothing is left to bring its loss down
-// to the grid. Where that costs less than to round it down, it takes so much of what is
-// already there as brings its loss up: it may be much, where losses end below with a large
-// density. What is at a loss of the grid has there at least that loss, less slackShare of a
-// step.
+// lift adds the last group of [pmf.regroup]: no lower group is left to bring its loss down to
+// the grid. Rounding it down may cost much, where losses end below with a large density. Where
+// it costs less, masses already placed at larger losses of the grid are merged into the group
+// until its loss is the next one of the grid above. What was placed at a loss of the grid has at
+// least that loss, less slackShare of a step.
 func (d *pmf) lift(g grid, p, q float64) {
 	if !(p > 0 && q > 0) {
 		return

@@ -11,6 +11,7 @@ import (
 	"github.com/noisewright/noisewright/dp"
 	"github.com/noisewright/noisewright/internal/check"
 	"github.com/noisewright/noisewright/internal/exact"
+	"github.com/noisewright/noisewright/tables"
 )
 
 // ErrExceeded marks costs that do not fit in a total beside what was charged before.
@@ -142,7 +143,7 @@ func (b *Budget) composed(ctx context.Context, costs []Cost, limit float64) (flo
 	switch n := uses(costs); {
 	case n == 0:
 		return 0, nil
-	case n > MaxReleases:
+	case n > tables.MaxReleases:
 		return least, nil
 	}
 	if epsilon, delta := sums(costs); delta.Cmp(exact.Rational(b.total.Delta)) <= 0 {
@@ -188,31 +189,40 @@ func (b *Budget) Left(ctx context.Context, delta float64) (float64, error) {
 	if b.adaptive {
 		return rest, nil
 	}
-	lo, hi := rest, max(rest, b.total.Epsilon)
+	fits := func(epsilon float64) (bool, error) {
+		return b.With(Cost{Epsilon: epsilon, Delta: delta, Times: 1}).Fits(ctx)
+	}
+	return largest(rest, min(max(rest, b.total.Epsilon), maxEpsilon), maxEpsilon, fits, func(lo, hi float64) bool {
+		return hi-lo > leftWidth*max(lo, b.total.Epsilon/1024)
+	})
+}
+
+// largest returns a number that fits, by doubling hi up to most and bisection while the last that
+// fits and the first that does not are apart. lo need not be tried.
+func largest[T int | float64](lo, hi, most T, fits func(T) (bool, error), apart func(lo, hi T) bool) (T, error) {
 	for {
-		hi = min(hi, maxEpsilon)
-		ok, err := b.With(Cost{Epsilon: hi, Delta: delta, Times: 1}).Fits(ctx)
+		ok, err := fits(hi)
 		if err != nil {
 			return 0, err
 		}
 		if !ok {
 			break
 		}
-		if lo = hi; hi == maxEpsilon {
+		if lo = hi; hi == most {
 			return lo, nil
 		}
-		hi *= 2
+		hi = min(2*hi, most)
 	}
-	for hi-lo > leftWidth*max(lo, b.total.Epsilon/1024) {
-		e := lo + (hi-lo)/2
-		ok, err := b.With(Cost{Epsilon: e, Delta: delta, Times: 1}).Fits(ctx)
+	for apart(lo, hi) {
+		middle := lo + (hi-lo)/2
+		ok, err := fits(middle)
 		if err != nil {
 			return 0, err
 		}
 		if ok {
-			lo = e
+			lo = middle
 		} else {
-			hi = e
+			hi = middle
 		}
 	}
 	return lo, nil
@@ -221,7 +231,7 @@ func (b *Budget) Left(ctx context.Context, delta float64) (float64, error) {
 // leftWidth is how far below the truth, relatively, Left may be.
 const leftWidth = 1e-4
 
-// LeftTimes returns how many more uses of the mechanism fit, at most MaxReleases; cost.Times
+// LeftTimes returns how many more uses of the mechanism fit, at most tables.MaxReleases; cost.Times
 // is not used. It composes some 2·log2 of that many times. The error wraps dp.ErrInvalid for a
 // bad cost.
 func (b *Budget) LeftTimes(ctx context.Context, cost Cost) (int, error) {
@@ -233,30 +243,7 @@ func (b *Budget) LeftTimes(ctx context.Context, cost Cost) (int, error) {
 		cost.Times = n
 		return b.With(cost).Fits(ctx)
 	}
-	lo, hi := 0, 1
-	for {
-		ok, err := fits(hi)
-		if err != nil {
-			return 0, err
-		}
-		if !ok { // at the latest of more than MaxReleases
-			break
-		}
-		lo, hi = hi, 2*hi
-	}
-	for hi-lo > 1 {
-		n := lo + (hi-lo)/2
-		ok, err := fits(n)
-		if err != nil {
-			return 0, err
-		}
-		if ok {
-			lo = n
-		} else {
-			hi = n
-		}
-	}
-	return lo, nil
+	return largest(0, 1, 2*tables.MaxReleases, fits, func(lo, hi int) bool { return hi-lo > 1 }) // more than MaxReleases never fit
 }
 
 // distributions are the privacy loss distributions of mechanisms, each computed once.

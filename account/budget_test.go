@@ -155,9 +155,9 @@ func TestBudgetRefuses(t *testing.T) {
 	if spent, err := b.Spent(); spent != 0 || err != nil {
 		t.Errorf("%v spent by refusals, %v", spent, err)
 	}
-	many := b.With(Cost{Epsilon: 1e-9, Times: MaxReleases}, Cost{Epsilon: 1e-8, Times: 1})
+	many := b.With(Cost{Epsilon: 1e-9, Times: tables.MaxReleases}, Cost{Epsilon: 1e-8, Times: 1})
 	if ok, err := many.Fits(t.Context()); ok || err != nil {
-		t.Errorf("more than %d uses fit: %v, %v", MaxReleases, ok, err)
+		t.Errorf("more than %d uses fit: %v, %v", tables.MaxReleases, ok, err)
 	}
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()

@@ -6,6 +6,7 @@ import (
 
 	"github.com/noisewright/noisewright/dp"
 	"github.com/noisewright/noisewright/internal/check"
+	"github.com/noisewright/noisewright/local"
 	"github.com/noisewright/noisewright/proof"
 	"github.com/noisewright/noisewright/tables"
 )
@@ -15,7 +16,7 @@ import (
 // together: Epsilon > 0, 0 <= Delta < 1.
 type Target struct {
 	dp.Problem
-	Releases int // from 1 to MaxReleases
+	Releases int // from 1 to tables.MaxReleases
 }
 
 func (t Target) validate() error {
@@ -24,8 +25,8 @@ func (t Target) validate() error {
 	if t.Epsilon == 0 {
 		bad.Bad("epsilon", t.Epsilon, "a finite number > 0")
 	}
-	if t.Releases < 1 || t.Releases > MaxReleases {
-		bad.Badf("releases", t.Releases, "1 to %d", MaxReleases)
+	if t.Releases < 1 || t.Releases > tables.MaxReleases {
+		bad.Badf("releases", t.Releases, "1 to %d", tables.MaxReleases)
 	}
 	return bad.Err()
 }
@@ -46,8 +47,7 @@ func (t Target) single(epsilon, delta float64) dp.Problem {
 // is the best one proved before a limit; it is used, and the error kept.
 type Designer func(ctx context.Context, p dp.Problem, gap float64) (*tables.Verified, error)
 
-// CalibrateOptions tune Calibrate and what it is compared with; the zero value is
-// useful.
+// CalibrateOptions tune Calibrate; the zero value is useful.
 type CalibrateOptions struct {
 	// Gap is the relative gap asked for, 0 what the Designer takes it for. Designs
 	// that only steer the search ask for 0.02, if that is more, and need not be
@@ -69,21 +69,25 @@ const (
 // Calibration is the noise of a single release that keeps a Target.
 type Calibration struct {
 	// Table is the noise, with the target as its claimed total, which ProveTotal
-	// proves. Its own promise is about one release; for exponential power noise it
+	// proves; nil of CalibrateLocal. Its own promise is about one release; for exponential power noise it
 	// is one point of a profile, and not what the target rests on.
 	Table *tables.Verified
+	// Randomizer is that of CalibrateLocal, which promises what a single release keeps.
+	Randomizer *local.Verified
 	// PLD is its privacy loss distribution, and Composed are bounds on the epsilon
 	// of all releases together, at the target's delta.
 	PLD      *PrivacyLossDistribution
 	Composed Bounds
 	// Exponent is that of exponential power noise, 0 for designed noise.
 	Exponent float64
-	// Limit is why the design of the table ended early, nil if it did not.
+	// Limit is why its design ended early, nil if it did not.
 	Limit error
 	// DesignError is why no designed noise was found to choose, nil if it was.
 	DesignError error
 
-	loss float64
+	// A single release is (epsilon, delta)-private, for this expected loss. Composed is +Inf
+	// while no epsilon is enough, and Table nil for a law without one.
+	epsilon, delta, loss float64
 }
 
 // Calibrate returns the noise of a single release that has the smallest expected loss
@@ -116,7 +120,7 @@ func Calibrate(ctx context.Context, target Target, design Designer, o CalibrateO
 	var best *Calibration
 	var failed error
 	if design != nil {
-		best, failed = target.designed(ctx, design, o.Gap)
+		best, failed = target.searched(ctx, func(gap float64) maker { return target.designs(design, gap) }, o.Gap, (*search).climb)
 		if failed != nil && (len(exponents) == 0 || ctx.Err() != nil) {
 			return nil, failed
 		}
@@ -149,19 +153,17 @@ func (c *Calibration) claim(ctx context.Context, t Target) error {
 	return err
 }
 
-// designed searches with coarse designs and ends with fine ones.
-func (t Target) designed(ctx context.Context, design Designer, gap float64) (*Calibration, error) {
-	fine := &search{target: t, make: t.designs(design, gap)}
+// searched searches with coarse designs and ends with fine ones.
+func (t Target) searched(ctx context.Context, make func(gap float64) maker, gap float64, coarsely func(*search, context.Context) (*Calibration, error)) (*Calibration, error) {
+	fine := &search{target: t, make: make(gap)}
 	if t.settled() {
-		r, err := fine.basic(ctx)
-		return r.calibration(), err
+		return fine.basic(ctx)
 	}
-	coarse, err := (&search{target: t, make: t.designs(design, max(coarseGap, gap)), width: coarseWidth}).climb(ctx)
+	found, err := coarsely(&search{target: t, make: make(max(coarseGap, gap)), width: coarseWidth}, ctx)
 	if err != nil {
 		return nil, err
 	}
-	r, err := fine.findAt(ctx, coarse.delta, coarse.epsilon)
-	return r.calibration(), err
+	return fine.findAt(ctx, found.delta, found.epsilon)
 }
 
 // answers refuses a designed table that promises less than was asked for, or that is for
@@ -178,7 +180,7 @@ func answers(got, want dp.Problem) error {
 
 // designs makes releases by the Designer.
 func (t Target) designs(design Designer, gap float64) maker {
-	return func(ctx context.Context, epsilon, delta float64) (*release, error) {
+	return func(ctx context.Context, epsilon, delta float64) (*Calibration, error) {
 		table, limit := design(ctx, t.single(epsilon, delta), gap)
 		if table == nil {
 			return nil, limit
@@ -186,11 +188,11 @@ func (t Target) designs(design Designer, gap float64) maker {
 		if err := answers(table.Mechanism().Problem(), t.single(epsilon, delta)); err != nil {
 			return nil, err
 		}
-		pld, err := Table(table.Mechanism())
+		pld, err := LossOf(table.Mechanism())
 		if err != nil {
 			return nil, err
 		}
 		loss, _ := table.Certificate().ExpectedLoss.Float64()
-		return &release{pld: pld, loss: loss, table: table, limit: limit}, nil
+		return &Calibration{PLD: pld, loss: loss, Table: table, Limit: limit}, nil
 	}
 }

@@ -97,7 +97,7 @@ func TestCalibrateWithoutDesigner(t *testing.T) {
 		t.Fatal(err)
 	}
 	keeps(t, x, c, 0.998)
-	want := Compare(context.Background(), x, nil, CalibrateOptions{}).Gaussian
+	_, _, want := x.Alternatives(context.Background(), nil, 0)
 	if c.Exponent != 2 || math.Abs(c.loss/want-1) > 0.003 {
 		t.Errorf("loss %g with exponent %g, want %g", c.loss, c.Exponent, want)
 	}
@@ -153,7 +153,7 @@ func TestCalibrateErrors(t *testing.T) {
 	good := target(3, 1, 1e-6)
 	for name, change := range map[string]func(*Target){
 		"no releases":    func(x *Target) { x.Releases = 0 },
-		"many":           func(x *Target) { x.Releases = MaxReleases + 1 },
+		"many":           func(x *Target) { x.Releases = tables.MaxReleases + 1 },
 		"epsilon 0":      func(x *Target) { x.Epsilon = 0 },
 		"epsilon NaN":    func(x *Target) { x.Epsilon = math.NaN() },
 		"delta 1":        func(x *Target) { x.Delta = 1 },
@@ -165,24 +165,24 @@ func TestCalibrateErrors(t *testing.T) {
 		if c, err := Calibrate(context.Background(), x, classical, CalibrateOptions{}); c != nil || !errors.Is(err, dp.ErrInvalid) {
 			t.Errorf("%s: %v, %v, want ErrInvalid", name, c, err)
 		}
-		if a := Compare(context.Background(), x, classical, CalibrateOptions{}); !math.IsNaN(a.Basic) || !math.IsNaN(a.Laplace) || !math.IsNaN(a.Gaussian) {
-			t.Errorf("%s: alternatives %+v", name, a)
+		if basic, laplace, gaussian := x.Alternatives(context.Background(), classical, 0); !math.IsNaN(basic) || !math.IsNaN(laplace) || !math.IsNaN(gaussian) {
+			t.Errorf("%s: alternatives %v, %v, %v", name, basic, laplace, gaussian)
 		}
 	}
 }
 
 func TestCompare(t *testing.T) {
 	x := target(10, 1, 1e-3)
-	a := Compare(context.Background(), x, classical, CalibrateOptions{})
+	basic, laplace, gaussian := x.Alternatives(context.Background(), classical, 0)
 	// Basic composition of Laplace noise has a scale of 20, and truncated a little less.
-	if !(a.Basic > 19.5 && a.Basic < 20) || !(a.Laplace > 10 && a.Laplace < a.Basic) {
-		t.Errorf("%+v", a)
+	if !(basic > 19.5 && basic < 20) || !(laplace > 10 && laplace < basic) {
+		t.Errorf("basic %v, Laplace %v", basic, laplace)
 	}
 	sigma, err := noise.GaussianSigma(dp.Privacy{Epsilon: 1, Delta: 1e-3, Sensitivity: 2 * math.Sqrt(10)})
-	if err != nil || math.Abs(a.Gaussian/(sigma*math.Sqrt(2/math.Pi))-1) > 1e-12 {
-		t.Errorf("Gaussian %g, sigma %g, %v", a.Gaussian, sigma, err)
+	if err != nil || math.Abs(gaussian/(sigma*math.Sqrt(2/math.Pi))-1) > 1e-12 {
+		t.Errorf("Gaussian %g, sigma %g, %v", gaussian, sigma, err)
 	}
-	crossover := Crossover(context.Background(), x, classical, CalibrateOptions{})
+	crossover := x.Crossover(context.Background(), classical, 0)
 	if crossover < 2 {
 		t.Fatalf("crossover at %d releases", crossover)
 	}
@@ -195,10 +195,10 @@ func TestCompare(t *testing.T) {
 		}
 	}
 	x.Delta = 0
-	if a := Compare(context.Background(), x, nil, CalibrateOptions{}); !math.IsNaN(a.Basic) || !math.IsNaN(a.Gaussian) || math.Abs(a.Laplace*math.Sinh(1/(2*float64(x.Releases)))-1) > 1e-9 {
-		t.Errorf("pure: %+v", a)
+	if basic, laplace, gaussian := x.Alternatives(context.Background(), nil, 0); !math.IsNaN(basic) || !math.IsNaN(gaussian) || math.Abs(laplace*math.Sinh(1/(2*float64(x.Releases)))-1) > 1e-9 {
+		t.Errorf("pure: %v, %v, %v", basic, laplace, gaussian)
 	}
-	if c := Crossover(context.Background(), x, classical, CalibrateOptions{}); c != 0 {
+	if c := x.Crossover(context.Background(), classical, 0); c != 0 {
 		t.Errorf("crossover of pure noise at %d", c)
 	}
 }

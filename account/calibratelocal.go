@@ -3,7 +3,6 @@ package account
 import (
 	"cmp"
 	"context"
-	"math"
 
 	"github.com/noisewright/noisewright/dp"
 	"github.com/noisewright/noisewright/internal/check"
@@ -12,23 +11,11 @@ import (
 	"github.com/noisewright/noisewright/tables"
 )
 
-// LocalDesigner designs a randomizer of bounded values that is (epsilon, delta)-private,
+// localDesigner designs a randomizer of bounded values that is (epsilon, delta)-private,
 // such as one by lp.DesignLocal for a fixed problem: with a loss that is at most the relative
 // gap above the least possible. A randomizer beside an error is the best one proved before a
 // limit; it is used, and the error kept.
-type LocalDesigner func(ctx context.Context, epsilon, delta, gap float64) (*local.Verified, error)
-
-// LocalCalibration is the randomizer of a single release that keeps a total.
-type LocalCalibration struct {
-	// Randomizer promises what a single release keeps.
-	Randomizer *local.Verified
-	// PLD is its privacy loss distribution, and Composed are bounds on the epsilon of all
-	// releases together, at the total's delta.
-	PLD      *PrivacyLossDistribution
-	Composed Bounds
-	// Limit is why its design ended early, nil if it did not.
-	Limit error
-}
+type localDesigner = func(ctx context.Context, epsilon, delta, gap float64) (*local.Verified, error)
 
 // CalibrateLocal returns the randomizer of a single release that has the smallest loss of
 // those found such that all releases of one value together keep the total, by exact
@@ -41,7 +28,7 @@ type LocalCalibration struct {
 //
 // Errors are as those of [Calibrate]. The cost is up to some ten designs, most of them
 // coarse, and as many compositions; for a delta of 0 or a single release it is one design.
-func CalibrateLocal(ctx context.Context, total tables.Total, design LocalDesigner, gap float64) (*LocalCalibration, error) {
+func CalibrateLocal(ctx context.Context, total tables.Total, design localDesigner, gap float64) (*Calibration, error) {
 	t := Target{
 		Problem:  dp.Problem{Privacy: dp.Privacy{Epsilon: total.Epsilon, Delta: total.Delta, Sensitivity: 1}, Loss: loss.L1},
 		Releases: total.Releases,
@@ -49,34 +36,24 @@ func CalibrateLocal(ctx context.Context, total tables.Total, design LocalDesigne
 	if err := t.validate(); err != nil {
 		return nil, err
 	}
-	r, err := t.pureRandomizer(ctx, design, gap)
+	c, err := t.searched(ctx, func(gap float64) maker { return randomizers(design, gap) }, gap, (*search).pure)
 	if err != nil {
 		return nil, err
 	}
 	if err := ctx.Err(); err != nil { // what there is may not be the best
 		return nil, err
 	}
-	return &LocalCalibration{Randomizer: r.randomizer, PLD: r.pld, Composed: r.composed, Limit: r.limit}, nil
+	return c, nil
 }
 
-// pureRandomizer searches with coarse designs and ends with fine ones.
-func (t Target) pureRandomizer(ctx context.Context, design LocalDesigner, gap float64) (*release, error) {
-	fine := &search{target: t, make: randomizers(design, gap)}
-	if t.settled() {
-		return fine.basic(ctx)
-	}
-	coarse := &search{target: t, make: randomizers(design, max(coarseGap, gap)), width: coarseWidth}
-	n := float64(t.Releases)
-	found, err := coarse.findAt(ctx, 0, portion(t.Epsilon, t.Releases)*math.Max(1, math.Sqrt(n)/8))
-	if err != nil {
-		return nil, err
-	}
-	return fine.findAt(ctx, 0, found.epsilon)
+// pure finds the release of a delta of 0.
+func (s *search) pure(ctx context.Context) (*Calibration, error) {
+	return s.findAt(ctx, 0, s.start())
 }
 
 // randomizers makes releases by the designer.
-func randomizers(design LocalDesigner, gap float64) maker {
-	return func(ctx context.Context, epsilon, delta float64) (*release, error) {
+func randomizers(design localDesigner, gap float64) maker {
+	return func(ctx context.Context, epsilon, delta float64) (*Calibration, error) {
 		v, limit := design(ctx, epsilon, delta, gap)
 		if v == nil || v.Mechanism() == nil {
 			return nil, cmp.Or(limit, check.Errorf("account", dp.ErrInvalid, "no randomizer was designed"))
@@ -90,6 +67,6 @@ func randomizers(design LocalDesigner, gap float64) maker {
 			return nil, err
 		}
 		loss, _ := v.Certificate().Loss().Float64()
-		return &release{pld: pld, loss: loss, randomizer: v, limit: limit}, nil
+		return &Calibration{PLD: pld, loss: loss, Randomizer: v, Limit: limit}, nil
 	}
 }

@@ -77,7 +77,7 @@ func TestCalibrateLocalErrors(t *testing.T) {
 	failure := errors.New("no solver")
 	for name, x := range map[string]struct {
 		total  tables.Total
-		design LocalDesigner
+		design localDesigner
 		want   error
 	}{
 		"total":   {tables.Total{Releases: 0, Epsilon: -1, Delta: 2}, threeWay, dp.ErrInvalid},

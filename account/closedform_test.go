@@ -339,11 +339,11 @@ func TestExtremes(t *testing.T) {
 		"subsampled-gaussian:sigma=0.05,rate=1e-12", "subsampled-gaussian:sigma=1e6,rate=0.999999999", "subsampled-gaussian:sigma=0.05,rate=0.5",
 	} {
 		m := must(t)(parse(text))
-		for _, n := range []int{1, 2, 37, MaxReleases} {
+		for _, n := range []int{1, 2, 37, tables.MaxReleases} {
 			c := compose(t, Release{m, n})
 			epsilons := []float64{0, 5e-324, 1e-9, 1, 99, 101, 1e12, math.MaxFloat64}
 			deltas := []float64{math.SmallestNonzeroFloat64, 1e-200, 1e-30, 1e-9, 0.5, 1 - 0x1p-53}
-			if n == MaxReleases { // a second each
+			if n == tables.MaxReleases { // a second each
 				if i%4 > 0 {
 					continue
 				}

@@ -8,46 +8,36 @@ import (
 	"github.com/noisewright/noisewright/noise"
 )
 
-// Alternatives are expected losses of a single release of other noise than a
-// Calibration has, in the units of the loss; NaN where there is none.
-type Alternatives struct {
-	// Basic is that of noise designed for basic composition: an equal part of
-	// epsilon and of delta.
-	Basic float64
-	// Laplace and Gaussian are those of noise that keeps the target, but not its
-	// constraints: Laplace noise, for integer queries discrete Laplace noise, and
-	// continuous Gaussian noise.
-	Laplace, Gaussian float64
-}
-
-// Compare computes the alternatives to [Calibrate], with coarse designs.
-func Compare(ctx context.Context, target Target, design Designer, o CalibrateOptions) Alternatives {
-	a := Alternatives{Basic: math.NaN(), Laplace: math.NaN(), Gaussian: math.NaN()}
-	if target.validate() != nil {
-		return a
+// Alternatives returns the expected losses of a single release of other noise than [Calibrate]
+// finds, in the units of the loss; NaN where there is none. basic is that of noise designed,
+// coarsely, for basic composition: an equal part of epsilon and of delta. laplace and gaussian
+// are those of Classical noise.
+func (t Target) Alternatives(ctx context.Context, design Designer, gap float64) (basic, laplace, gaussian float64) {
+	basic = math.NaN()
+	if t.validate() != nil {
+		return basic, math.NaN(), math.NaN()
 	}
 	if design != nil {
-		k := float64(target.Releases)
-		if r, err := target.designs(design, max(coarseGap, o.Gap))(ctx, target.Epsilon/k, target.Delta/k); err == nil {
-			a.Basic = r.loss
+		k := float64(t.Releases)
+		if r, err := t.designs(design, max(coarseGap, gap))(ctx, t.Epsilon/k, t.Delta/k); err == nil {
+			basic = r.loss
 		}
 	}
-	a.Laplace, a.Gaussian = target.lossOf(target.laplace(ctx)), target.gaussianLoss()
-	return a
+	return basic, t.lossOf(t.laplace(ctx)), t.gaussianLoss()
 }
 
 // Classical returns classical noise calibrated to the target, but for its constraints:
 // Laplace noise, discrete on the integers for integer queries, and continuous Gaussian
 // noise. What does not apply to the target is not there. No guarantee rests on it.
-func Classical(ctx context.Context, target Target) []noise.Mechanism {
-	if target.validate() != nil {
+func (t Target) Classical(ctx context.Context) []noise.Mechanism {
+	if t.validate() != nil {
 		return nil
 	}
 	var found []noise.Mechanism
-	if law, err := target.laplace(ctx); err == nil {
+	if law, err := t.laplace(ctx); err == nil {
 		found = append(found, law)
 	}
-	if law, err := target.gaussian(); err == nil {
+	if law, err := t.gaussian(); err == nil {
 		found = append(found, law)
 	}
 	return found
@@ -74,9 +64,9 @@ func (t Target) laplace(ctx context.Context) (noise.Mechanism, error) {
 			return DiscreteLaplace(epsilon, int(t.Sensitivity))
 		}
 	}
-	s := &search{target: t, width: coarseWidth, make: func(_ context.Context, epsilon, _ float64) (*release, error) {
+	s := &search{target: t, width: coarseWidth, make: func(_ context.Context, epsilon, _ float64) (*Calibration, error) {
 		pld, err := privacyLoss(epsilon)
-		return &release{pld: pld}, err
+		return &Calibration{PLD: pld}, err
 	}}
 	r, err := s.findAt(ctx, 0, portion(t.Epsilon, t.Releases))
 	if err != nil {
@@ -101,17 +91,17 @@ const maxCrossover = 1 << 12
 
 // Crossover returns about the least number of releases, with the same total epsilon
 // and delta, for which Gaussian noise has a smaller expected loss than designed noise,
-// by doubling and bisection with coarse designs; target.Releases is not used. It is 0
+// by doubling and bisection with coarse designs; t.Releases is not used. It is 0
 // if there is none up to 4096, if Gaussian noise does not apply, or if a design fails
 // or the context ends.
-func Crossover(ctx context.Context, target Target, design Designer, o CalibrateOptions) int {
-	if target.Releases = 1; design == nil || target.validate() != nil || !target.shapes() || math.IsNaN(target.gaussianLoss()) {
+func (t Target) Crossover(ctx context.Context, design Designer, gap float64) int {
+	if t.Releases = 1; design == nil || t.validate() != nil || !t.shapes() || math.IsNaN(t.gaussianLoss()) {
 		return 0
 	}
 	wins := func(k int) (gaussian, ok bool) {
-		t := target
+		t := t
 		t.Releases = k
-		s := &search{target: t, make: t.designs(design, max(coarseGap, o.Gap)), width: coarseWidth}
+		s := &search{target: t, make: t.designs(design, max(coarseGap, gap)), width: coarseWidth}
 		r, err := s.findAt(ctx, s.part(0.5), portion(t.Epsilon, k))
 		if err != nil || ctx.Err() != nil {
 			return false, false

@@ -27,7 +27,7 @@ func TestComposeErrors(t *testing.T) {
 		{[]Release{{nil, 1}}, 0},
 		{[]Release{{m, 0}}, 0},
 		{[]Release{{m, -1}}, 0},
-		{[]Release{{m, MaxReleases}, {m, 1}}, 0},
+		{[]Release{{m, tables.MaxReleases}, {m, 1}}, 0},
 		{[]Release{{m, 1}}, 0.6},
 		{[]Release{{m, 1}}, -1},
 	} {
@@ -171,7 +171,7 @@ func TestBestEpsilon(t *testing.T) {
 
 func TestNoTable(t *testing.T) {
 	for _, none := range []*tables.Table{nil, {}} {
-		if pld, err := Table(none); pld != nil || !errors.Is(err, dp.ErrInvalid) {
+		if pld, err := LossOf(none); pld != nil || !errors.Is(err, dp.ErrInvalid) {
 			t.Errorf("%v, %v, want dp.ErrInvalid", pld, err)
 		}
 	}

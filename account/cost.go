@@ -19,7 +19,7 @@ type Cost struct {
 	// (Epsilon, Delta)-private; beside one they are 0 or what the table promises.
 	Table          *tables.Verified
 	Epsilon, Delta float64
-	Times          int // from 1 to MaxReleases
+	Times          int // from 1 to tables.MaxReleases
 }
 
 // Promise returns the epsilon and the delta of a single use.
@@ -34,8 +34,8 @@ func (c Cost) Promise() (epsilon, delta float64) {
 // Validate reports all bad fields together, wrapping dp.ErrInvalid.
 func (c Cost) Validate() error {
 	bad := check.In("account")
-	if c.Times < 1 || c.Times > MaxReleases {
-		bad.Badf("times", c.Times, "1 to %d", MaxReleases)
+	if c.Times < 1 || c.Times > tables.MaxReleases {
+		bad.Badf("times", c.Times, "1 to %d", tables.MaxReleases)
 	}
 	if c.Table != nil {
 		if c.Table.Mechanism() == nil {
@@ -47,7 +47,7 @@ func (c Cost) Validate() error {
 		}
 		return bad.Err()
 	}
-	// As Approximate takes them; what costs nothing is no release.
+	// The ranges of Approximate: a mechanism with an epsilon and a delta of 0 releases nothing.
 	if !(c.Epsilon >= 0 && c.Epsilon <= maxEpsilon) || c.Epsilon == 0 && c.Delta == 0 {
 		bad.Badf("epsilon", c.Epsilon, "a number from 0 to %d, and above 0 where delta is 0", maxEpsilon)
 	}
@@ -55,8 +55,8 @@ func (c Cost) Validate() error {
 	return bad.Err()
 }
 
-// mechanism is what the cost is of, however often it is used: costs of one mechanism have the
-// same.
+// mechanism returns what tells mechanisms apart: costs of the same one have the same, whatever
+// their Times.
 func (c Cost) mechanism() Cost {
 	if c.Table != nil {
 		return Cost{Table: c.Table}
@@ -67,7 +67,7 @@ func (c Cost) mechanism() Cost {
 // loss returns the privacy loss distribution of a single use.
 func (c Cost) loss() (*PrivacyLossDistribution, error) {
 	if c.Table != nil {
-		return Table(c.Table.Mechanism())
+		return LossOf(c.Table.Mechanism())
 	}
 	return Approximate(c.Epsilon, c.Delta)
 }
@@ -106,18 +106,14 @@ func sums(costs []Cost) (epsilon, delta *big.Rat) {
 	return epsilon, delta
 }
 
-// EpsilonOf returns an upper bound on the epsilon that the costs have together at delta, on the
-// same people and by exact composition; +Inf if none is proved.
-func EpsilonOf(costs []Cost, delta float64) (float64, error) {
-	releases := make([]Release, len(costs))
-	for i, c := range costs {
-		pld, err := c.loss()
-		if err != nil {
-			return 0, err
-		}
-		releases[i] = Release{PLD: pld, Times: c.Times}
+// EpsilonAt returns an upper bound on the epsilon that all uses of the mechanism have together at
+// delta, on the same people and by exact composition; +Inf if none is proved.
+func (c Cost) EpsilonAt(delta float64) (float64, error) {
+	pld, err := c.loss()
+	if err != nil {
+		return 0, err
 	}
-	b, err := bestEpsilon(releases, delta, 0)
+	b, err := bestEpsilon([]Release{{PLD: pld, Times: c.Times}}, delta, 0)
 	return b.Upper, err
 }
 
@@ -130,13 +126,13 @@ func bestEpsilon(releases []Release, delta, width float64) (Bounds, error) {
 	return c.BestEpsilon(delta)
 }
 
-// TableHash returns the SHA-256 of a table's file, as Encode writes it, in hexadecimal
+// TableHash returns the SHA-256 of the Table's file, as Encode writes it, in hexadecimal
 // digits, by which ledgers and reports of releases know it.
-func TableHash(v *tables.Verified) (string, error) {
-	if v == nil || v.Mechanism() == nil {
+func (c Cost) TableHash() (string, error) {
+	if c.Table == nil || c.Table.Mechanism() == nil {
 		return "", check.Field("account", "table", "none", "one that Verify has proved")
 	}
 	h := sha256.New()
-	err := v.Mechanism().Encode(h)
+	err := c.Table.Mechanism().Encode(h)
 	return hex.EncodeToString(h.Sum(nil)), err
 }

@@ -1,5 +1,5 @@
 // Package account bounds the privacy loss of several releases: the total (epsilon,
-// delta) of tables and classical mechanisms under composition. [Table], [Gaussian] and
+// delta) of tables and classical mechanisms under composition. [LossOf], [Gaussian] and
 // others give the [PrivacyLossDistribution] of one release, [Compose] puts releases
 // together, and [Composition.Epsilon] and [Composition.Delta] bound their total from
 // both sides. The other way round, [Calibrate] finds the noise of a single release

@@ -115,7 +115,7 @@ func adaptive(releases [][]pair, alpha float64) float64 {
 
 func mustTable(t testing.TB, table *tables.Table) *PrivacyLossDistribution {
 	t.Helper()
-	m, err := Table(table)
+	m, err := LossOf(table)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -20,29 +20,31 @@ import (
 // inputs: the supremum over the pairs of inputs that are neighbors. The pairs are ordered,
 // and there are both orders of each.
 type laws struct {
-	epsilon float64 // what the mechanism is made for
+	epsilon float64 // that the mechanism promises
 	rows    []law
-	pairs   []couple // between which the profiles of all neighbors lie
-	own     []couple // those of pairs that are neighbors
+	pairs   []couple // the largest of their profiles bounds those of all neighbors from above
+	own     []couple // the pairs of inputs that are neighbors, for lower bounds
 	coarse  []float64
 	// probe is the pair of the largest finite expected loss, and mean that loss.
 	probe couple
 	mean  float64
 }
 
-// couple is a pair of laws P and Q, Q moved by so many answers.
+// couple is a pair of laws P and Q, by their rows, with Q shifted by so many answers.
 type couple struct{ p, q, shift int }
 
-// LossOf is a release of one answer of a mechanism of whatever form. It trusts the laws of the
-// mechanism and which inputs are neighbors, and nothing that it claims: what does not verify is
-// accounted for as what it is.
+// LossOf is a release of one answer of a mechanism of whatever form; of a table, one of noise
+// drawn from it, for the sensitivity it promises. It trusts the weights of the mechanism and
+// which inputs are neighbors, and nothing that it claims: what does not verify is accounted for
+// as what it is.
 //
-// The error wraps [dp.ErrInvalid] if there is no mechanism, or for noise from a table that
-// [Table] does not take, and proof.ErrWork if checking it takes more than proof.DefaultWork
-// and was not done before, or if it has too many laws.
+// The error wraps [dp.ErrInvalid] if there is no mechanism, or for a table whose cells do not
+// cover its sensitivity or that has a tail that is not purely private; and proof.ErrWork if
+// checking it takes more than proof.DefaultWork and was not done before, or if it has too many
+// laws, or too many cells, of a tail those that matter, for so many shifts.
 func LossOf(m proof.Mechanism) (*PrivacyLossDistribution, error) {
 	if t, ok := m.(*tables.Table); ok {
-		return Table(t)
+		return lossOfTable(t)
 	}
 	c, ok := m.(proof.Channel)
 	if !ok {
@@ -58,8 +60,8 @@ func LossOf(m proof.Mechanism) (*PrivacyLossDistribution, error) {
 	return newLaws(noun, m.Privacy().Epsilon, rows, distinct(rows, all), distinct(rows, own))
 }
 
-// distinct returns the pairs, but of rows and pairs that are their own mirror image, so that
-// there would be everything twice, one of each two.
+// distinct returns the pairs. If rows and pairs are their own mirror images, every profile is
+// there twice, and it returns one pair of each two.
 func distinct(rows [][]uint64, pairs []proof.Pair) []couple {
 	n := len(rows)
 	there := make(map[proof.Pair]bool, len(pairs))

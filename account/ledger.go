@@ -2,6 +2,7 @@ package account
 
 import (
 	"context"
+	"strings"
 	"time"
 )
 
@@ -26,7 +27,8 @@ type Terms struct {
 	// Neighbors is dp.AddRemove or dp.Replace. One release under each would add up different
 	// things, so all releases have those of the ledger.
 	Neighbors string
-	// Unit is whose influence is hidden: dp.Row, or dp.Person and a column.
+	// Unit is whose influence is hidden: dp.Row, or "person:" and the column that tells persons
+	// apart.
 	Unit string
 	// Adaptive is for noise that is chosen in view of earlier answers. The sums of the
 	// epsilons and of the deltas promised are then kept within the total, which allows any
@@ -35,6 +37,9 @@ type Terms struct {
 	// chosen in view of earlier answers. What is asked otherwise may be.
 	Adaptive bool
 }
+
+// Person returns the column that tells persons apart, if the unit is a person.
+func (t Terms) Person() (column string, ok bool) { return strings.CutPrefix(t.Unit, "person:") }
 
 // Charge is a release and what it costs: the same Text on the same Data is the same release.
 type Charge struct {
@@ -63,12 +68,12 @@ type Record struct {
 	Replayed bool
 }
 
-// Once returns the record of a charge from the ledger, if it has an answer. Else it calls plan
-// for the costs of an answer and what draws it, charges them and then draws. Of an equal
-// charge that was left without an answer, by a crash for instance, plan is given the costs
-// before, whose noise is what there is to draw from. Without a ledger, nil, it only plans and
-// draws: nothing adds up what that costs.
-func Once(ctx context.Context, l Ledger, c Charge, plan func(before []Cost) ([]Cost, func(context.Context) ([]byte, error), error)) (Record, error) {
+// Once returns the record of the charge from the ledger, if it has an answer. Else it calls plan
+// for the costs of an answer and what draws it, charges them and then draws. If an equal charge
+// was left without an answer, by a crash for instance, plan gets the costs that were charged, and
+// has to draw from their noise. Without a ledger, nil, it only plans and draws, and nothing adds
+// up what that costs.
+func (c Charge) Once(ctx context.Context, l Ledger, plan func(before []Cost) ([]Cost, func(context.Context) ([]byte, error), error)) (Record, error) {
 	var before Record
 	if l != nil {
 		var err error

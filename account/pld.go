@@ -26,8 +26,8 @@ type dominatingPair interface {
 	// epsilonUpper returns an ε >= 0 with h(ε) <= delta, close to the smallest. An error
 	// wraps ErrDeltaTooSmall if there is none.
 	epsilonUpper(delta float64) (float64, error)
-	// extent returns an interval of finite losses outside which there is at
-	// most about tail to gain: a hint, which nothing rests on.
+	// extent returns an interval of finite losses; those outside add at most
+	// about tail to δ. It is a hint: no bound relies on it.
 	extent(tail float64) (least, most float64)
 	// upper returns bounds above h at the losses of the grid.
 	upper(g grid) []float64

@@ -73,7 +73,7 @@ func (d *pmf) total() float64 {
 
 // logMoment returns log Σ_i mass_i·e^(θ·ε_i) over the finite losses, and its
 // derivative in θ; −∞ for an empty measure. The error is that of a float64 sum,
-// some 2^-33: nothing but the window rests on it.
+// some 2^-33: only the choice of the window relies on it.
 func (d *pmf) logMoment(theta float64) (value, mean float64) {
 	// Start from the end with the larger exponentials.
 	from, to, by := len(d.mass)-1, -1, -1

@@ -9,34 +9,11 @@ import (
 	"github.com/noisewright/noisewright/dp"
 	"github.com/noisewright/noisewright/internal/check"
 	"github.com/noisewright/noisewright/internal/exact"
-	"github.com/noisewright/noisewright/local"
-	"github.com/noisewright/noisewright/tables"
 )
 
-// release is one of those that a search tries: (epsilon, delta)-private, for an
-// expected loss.
-type release struct {
-	epsilon, delta float64
-	pld            *PrivacyLossDistribution
-	loss           float64
-	composed       Bounds // on the epsilon of all releases; +Inf if none is enough
-
-	table      *tables.Verified // nil for a law without one
-	randomizer *local.Verified  // nil but for CalibrateLocal
-	limit      error            // of its design
-	exponent   float64          // of its shape
-}
-
-func (r *release) calibration() *Calibration {
-	if r == nil {
-		return nil
-	}
-	return &Calibration{Table: r.table, PLD: r.pld, Composed: r.composed, Exponent: r.exponent, Limit: r.limit, loss: r.loss}
-}
-
 // maker makes the release that is (epsilon, delta)-private, on which basic
-// composition relies; epsilon, delta and composed are for the search to fill in.
-type maker func(ctx context.Context, epsilon, delta float64) (*release, error)
+// composition relies; epsilon, delta and Composed are for the search to fill in.
+type maker func(ctx context.Context, epsilon, delta float64) (*Calibration, error)
 
 // search looks for the release of least loss that keeps the target. It makes some ten
 // to thirty of them, with epsilons of at least target.Epsilon/target.Releases.
@@ -56,7 +33,7 @@ const searchTolerance = 0.001
 // ones, for which basic composition is exact.
 func (t Target) settled() bool { return t.Releases == 1 || t.Delta == 0 }
 
-func better(a, b *release) *release {
+func better(a, b *Calibration) *Calibration {
 	if a == nil || b.loss < a.loss {
 		return b
 	}
@@ -70,19 +47,16 @@ func portion(whole float64, n int) float64 {
 }
 
 // basic makes the release for an equal part of epsilon and delta.
-func (s *search) basic(ctx context.Context) (*release, error) {
+func (s *search) basic(ctx context.Context) (*Calibration, error) {
 	return s.at(ctx, portion(s.target.Epsilon, s.target.Releases), portion(s.target.Delta, s.target.Releases))
 }
 
 // climb tries shares of the total delta from 0.5 on up and down as long as the loss
 // falls, beside pure releases, which are the better ones for many, and basic
 // composition, which is for few.
-func (s *search) climb(ctx context.Context) (*release, error) {
+func (s *search) climb(ctx context.Context) (*Calibration, error) {
 	basic, basicErr := s.basic(ctx)
-	// Many releases have much more each than their part; there may not even be noise
-	// for that.
-	n := float64(s.target.Releases)
-	middle, err := s.findAt(ctx, s.part(0.5), portion(s.target.Epsilon, s.target.Releases)*math.Max(1, math.Sqrt(n)/8))
+	middle, err := s.findAt(ctx, s.part(0.5), s.start())
 	if err != nil {
 		if basicErr == nil && ctx.Err() == nil {
 			return basic, nil
@@ -113,6 +87,13 @@ func (s *search) climb(ctx context.Context) (*release, error) {
 	return best, ctx.Err()
 }
 
+// start is an epsilon to start from. Many releases have much more each than their part; there
+// may not even be noise for that.
+func (s *search) start() float64 {
+	n := s.target.Releases
+	return portion(s.target.Epsilon, n) * math.Max(1, math.Sqrt(float64(n))/8)
+}
+
 // part returns what a release has of a share of the total delta; the rest is left for
 // the composition.
 func (s *search) part(share float64) float64 {
@@ -120,16 +101,16 @@ func (s *search) part(share float64) float64 {
 }
 
 // at makes the release and composes it.
-func (s *search) at(ctx context.Context, epsilon, delta float64) (*release, error) {
+func (s *search) at(ctx context.Context, epsilon, delta float64) (*Calibration, error) {
 	r, err := s.make(ctx, epsilon, delta)
 	if err != nil {
 		return nil, err
 	}
 	r.epsilon, r.delta = epsilon, delta
-	if r.composed, err = s.target.compose(r.pld, s.width); err != nil {
+	if r.Composed, err = s.target.compose(r.PLD, s.width); err != nil {
 		return nil, err
 	}
-	r.composed = s.target.orBasic(r.composed, epsilon, delta)
+	r.Composed = s.target.orBasic(r.Composed, epsilon, delta)
 	return r, nil
 }
 
@@ -159,12 +140,12 @@ func (t Target) compose(pld *PrivacyLossDistribution, width float64) (Bounds, er
 
 // findAt returns the release with this delta and the largest epsilon that keeps the
 // target, or the one of basic composition if there is nothing to search for.
-func (s *search) findAt(ctx context.Context, delta, start float64) (*release, error) {
+func (s *search) findAt(ctx context.Context, delta, start float64) (*Calibration, error) {
 	t := s.target
 	if t.settled() {
 		return s.basic(ctx)
 	}
-	var best, previous *release
+	var best, previous *Calibration
 	lo, hi := 0.0, math.Inf(1)
 	x, power := start, 1.0 // the composed epsilon grows about as x^power
 	for range 16 {
@@ -172,14 +153,14 @@ func (s *search) findAt(ctx context.Context, delta, start float64) (*release, er
 		if err != nil {
 			return nil, err
 		}
-		if previous != nil && !math.IsInf(now.composed.Upper, 1) && !math.IsInf(previous.composed.Upper, 1) {
-			p := math.Log(now.composed.Upper/previous.composed.Upper) / math.Log(now.epsilon/previous.epsilon)
+		if previous != nil && !math.IsInf(now.Composed.Upper, 1) && !math.IsInf(previous.Composed.Upper, 1) {
+			p := math.Log(now.Composed.Upper/previous.Composed.Upper) / math.Log(now.epsilon/previous.epsilon)
 			if p > 0.5 && p < 3 {
 				power = p
 			}
 		}
 		previous = now
-		ratio := t.Epsilon / now.composed.Upper
+		ratio := t.Epsilon / now.Composed.Upper
 		if ratio >= 1 {
 			if lo = x; best == nil || x > best.epsilon {
 				best = now

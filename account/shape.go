@@ -24,7 +24,7 @@ func (t Target) shaped(ctx context.Context, exponents []float64) (*Calibration, 
 		}
 		best = next
 	}
-	return best.calibration(), nil
+	return best, nil
 }
 
 // shapeTolerance is how close to the target the composed epsilon of shaped noise has
@@ -34,7 +34,7 @@ const shapeTolerance = 1e-3
 // shape makes a table of exponential power noise whose releases keep the target: the
 // scale is searched for, from that of continuous normal noise on, until the table
 // itself is proved to compose to little less.
-func (t Target) shape(ctx context.Context, exponent float64) (*release, error) {
+func (t Target) shape(ctx context.Context, exponent float64) (*Calibration, error) {
 	p := t.Privacy
 	p.Sensitivity *= math.Sqrt(float64(t.Releases))
 	sigma, err := noise.GaussianSigma(p)
@@ -49,8 +49,8 @@ func (t Target) shape(ctx context.Context, exponent float64) (*release, error) {
 		if err != nil {
 			return nil, err
 		}
-		ratio := r.composed.Upper / t.Epsilon
-		if r.composed.Upper <= t.Epsilon {
+		ratio := r.Composed.Upper / t.Epsilon
+		if r.Composed.Upper <= t.Epsilon {
 			hi = scale
 		} else {
 			lo = scale
@@ -73,17 +73,17 @@ func (t Target) shape(ctx context.Context, exponent float64) (*release, error) {
 		if err != nil {
 			return nil, err
 		}
-		if r.composed.Upper > t.Epsilon {
+		if r.Composed.Upper > t.Epsilon {
 			continue
 		}
 		if err := t.promise(r, exponent, scale); err != nil {
 			return nil, err
 		}
 		// What a table promises steers its grid of losses, and so the bound a little.
-		if r.pld, err = Table(r.table.Mechanism()); err != nil {
+		if r.PLD, err = LossOf(r.Table.Mechanism()); err != nil {
 			return nil, err
 		}
-		if r.composed, err = t.compose(r.pld, 0); err != nil || r.composed.Upper <= t.Epsilon {
+		if r.Composed, err = t.compose(r.PLD, 0); err != nil || r.Composed.Upper <= t.Epsilon {
 			return r, err
 		}
 	}
@@ -91,7 +91,7 @@ func (t Target) shape(ctx context.Context, exponent float64) (*release, error) {
 }
 
 // shapeOf makes noise of the exponent and the scale and composes it.
-func (t Target) shapeOf(ctx context.Context, exponent, scale, width float64) (*release, error) {
+func (t Target) shapeOf(ctx context.Context, exponent, scale, width float64) (*Calibration, error) {
 	if err := ctx.Err(); err != nil {
 		return nil, err
 	}
@@ -100,18 +100,18 @@ func (t Target) shapeOf(ctx context.Context, exponent, scale, width float64) (*r
 	if err != nil {
 		return nil, err
 	}
-	r := &release{exponent: exponent}
-	if r.pld, err = Table(table.Mechanism()); err != nil {
+	r := &Calibration{Exponent: exponent}
+	if r.PLD, err = LossOf(table.Mechanism()); err != nil {
 		return nil, err
 	}
-	r.composed, err = t.compose(r.pld, width)
+	r.Composed, err = t.compose(r.PLD, width)
 	return r, err
 }
 
 // promise gives the release its table: of the points of the profile it promises one
 // with half of its part of the total delta.
-func (t Target) promise(r *release, exponent, scale float64) error {
-	single, err := Compose([]Release{{r.pld, 1}}, Options{})
+func (t Target) promise(r *Calibration, exponent, scale float64) error {
+	single, err := Compose([]Release{{r.PLD, 1}}, Options{})
 	if err != nil {
 		return err
 	}
@@ -119,9 +119,9 @@ func (t Target) promise(r *release, exponent, scale float64) error {
 	if err != nil {
 		return err
 	}
-	if r.table, err = shapes.ExponentialPower(t.single(e.Upper, 0), exponent, scale, tables.Grid{}); err != nil {
+	if r.Table, err = shapes.ExponentialPower(t.single(e.Upper, 0), exponent, scale, tables.Grid{}); err != nil {
 		return err
 	}
-	r.loss, _ = r.table.Certificate().ExpectedLoss.Float64()
+	r.loss, _ = r.Table.Certificate().ExpectedLoss.Float64()
 	return nil
 }

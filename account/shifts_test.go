@@ -145,7 +145,7 @@ func TestEpsilonAtTheEnds(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	release, err := Table(made)
+	release, err := LossOf(made)
 	if err != nil {
 		t.Fatal(err)
 	}

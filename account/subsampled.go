@@ -225,9 +225,5 @@ func subsampledEpsilon(multiplier, rate float64, steps int, delta float64) (Boun
 	if err != nil {
 		return Bounds{}, err
 	}
-	c, err := Compose([]Release{{PLD: pld, Times: steps}}, Options{})
-	if err != nil {
-		return Bounds{}, err
-	}
-	return c.BestEpsilon(delta)
+	return bestEpsilon([]Release{{PLD: pld, Times: steps}}, delta, 0)
 }

@@ -46,15 +46,8 @@ const (
 	maxUnrolled = 1 << 20
 )
 
-// Table is a release of noise drawn from the table, for the sensitivity it
-// promises. It trusts the weights and nothing the table claims: a table whose
-// claims do not verify is accounted for as what it is.
-//
-// The error wraps [dp.ErrInvalid] if there is no table, its cells do not cover its
-// sensitivity, or it has a tail that is not purely private; and proof.ErrWork if checking it
-// takes more than proof.DefaultWork and was not done before, or if it has too many
-// cells, of a tail those that matter, for so many shifts.
-func Table(t *tables.Table) (*PrivacyLossDistribution, error) {
+// lossOfTable is LossOf of a table.
+func lossOfTable(t *tables.Table) (*PrivacyLossDistribution, error) {
 	if t == nil || t.Loss() == nil {
 		return nil, check.Field("account", "table", "none", "one made by New or Decode of package tables")
 	}
@@ -92,8 +85,9 @@ func Table(t *tables.Table) (*PrivacyLossDistribution, error) {
 	return &PrivacyLossDistribution{pair: l}, nil
 }
 
-// choose finds the shifts that lower bounds are about. They hold for any; on a grid of the
-// losses that there are, those that are not looked at one by one are below the others.
+// choose finds the shifts that lower bounds are computed for; the bounds hold for any choice.
+// The profiles of the shifts that the envelope bounds together, on a grid of all finite losses,
+// are below those of the shifts that it looks at one by one.
 func (l *table) choose() {
 	const points = 64
 	end := math.Max(reach(l.coarse, 0), coarseStep)
@@ -199,7 +193,7 @@ func (l *table) unroll() {
 	}
 	l.up, l.down = join(ups), join(downs)
 	l.zero += int64(periods-1) * int64(k) * l.points
-	// What is not in down is in the rest.
+	// The rest is all mass that down does not have.
 	var sum uint64
 	for _, x := range l.down {
 		sum += x

@@ -21,7 +21,7 @@ import (
 //
 // The error wraps [proof.ErrFalseClaim] if that is not proved, with the bounds beside
 // it, their Upper +Inf where no epsilon is; [dp.ErrInvalid] if there is no table or it
-// claims no total; and [proof.ErrWork] if the table is more than [Table] takes, which
+// claims no total; and [proof.ErrWork] if the table is more than [LossOf] takes, which
 // says nothing about the total. The cost is one composition.
 func ProveTotal(v *tables.Verified) (Bounds, error) {
 	if v == nil || v.Mechanism() == nil {
@@ -35,7 +35,7 @@ func ProveTotal(v *tables.Verified) (Bounds, error) {
 	promised := t.Privacy
 	t.Epsilon, t.Delta = total.Epsilon, total.Delta
 	var b Bounds
-	pld, err := Table(v.Mechanism())
+	pld, err := LossOf(v.Mechanism())
 	if err == nil {
 		b, err = t.compose(pld, 0)
 	}

@@ -24,8 +24,6 @@ const (
 	Replace   = "replace"    // one unit in place of another
 )
 
-// The units of privacy: whose influence is hidden.
-const (
-	Row    = "row"     // a row each
-	Person = "person:" // followed by the column that tells persons apart
-)
+// Row is a unit of privacy, whose influence is hidden: a row each. The other one is a person,
+// "person:" followed by the column that tells persons apart.
+const Row = "row"

@@ -38,7 +38,7 @@ var arrows = map[string][]string{
 	"local":         {"dp", "loss", "proof", "internal/exact", "internal/check", "internal/strictjson"},
 	"sampler": {
 		"sampler/internal/rank", "sampler/internal/chacha8", "tables", "proof", "dp",
-		"internal/exact", "internal/check",
+		"internal/keyed", "internal/exact", "internal/check",
 	},
 	"sampler/internal/rank":    {"golang.org/x/sys/cpu"},
 	"sampler/internal/chacha8": {"golang.org/x/sys/cpu"},
@@ -46,8 +46,8 @@ var arrows = map[string][]string{
 	"cells": {"dp", "loss", "proof", "internal/exact", "internal/check", "internal/strictjson"},
 
 	// Below releases of statistics.
-	"release/internal/selection": {"sampler", "internal/exact", "internal/check"},
-	"release/internal/ratio":     {"proof", "tables", "tables/shapes", "loss", "dp", "internal/exact", "internal/check"},
+	"internal/selection":     {"sampler", "internal/exact", "internal/check"},
+	"release/internal/ratio": {"proof", "tables", "tables/shapes", "loss", "dp", "internal/exact", "internal/check"},
 
 	// The designer: what asks for a design, what designs each form, what they share.
 	"lp": {
@@ -75,7 +75,7 @@ var arrows = map[string][]string{
 	"latent/internal/budget": {"noise", "dp", "loss", "internal/exact", "internal/check"},
 	"latent/internal/blocks": {"local", "loss", "internal/exact"},
 	"release": {
-		"proof", "release/internal/selection", "release/internal/ratio", "account", "sampler", "tables", "dp", "loss",
+		"proof", "internal/selection", "release/internal/ratio", "account", "sampler", "tables", "dp", "loss",
 		"internal/csvfile", "internal/exact", "internal/check", "github.com/expr-lang/expr",
 	},
 	"release/ledger": {"proof", "account", "tables", "dp", "internal/exact", "internal/check", "modernc.org/sqlite"},
@@ -108,7 +108,7 @@ var arrows = map[string][]string{
 	},
 	"cmd/internal/encoders/internal/checkpoint": {"internal/files", "internal/strictjson", "internal/check"},
 	"cmd/internal/encoders/internal/dense":      {"latent/bundle", "internal/check", "gonum.org/v1/gonum/blas", "gonum.org/v1/gonum/floats"},
-	"cmd/internal/encoders/internal/dpsgd":      {"account", "sampler", "internal/check"},
+	"cmd/internal/encoders/internal/dpsgd":      {"account", "sampler", "tables", "internal/check"},
 	"cmd/internal/encoders/internal/regress": {
 		"cmd/internal/encoders/internal/dense", "internal/check",
 		"gonum.org/v1/gonum/blas", "gonum.org/v1/gonum/floats", "gonum.org/v1/gonum/mat", "gonum.org/v1/gonum/optimize",
@@ -117,7 +117,7 @@ var arrows = map[string][]string{
 	// The front door and the program.
 	"": {"proof", "internal/check", "lp", "lp/highs", "account", "tables", "kernels", "sampler", "dp", "loss", "release"},
 	"cmd/internal/cli": {
-		"proof", "cmd/internal/shell", "cmd/internal/studio", "internal/csvfile", "cmd/internal/figure", "internal/exact", "internal/check", "internal/files",
+		"proof", "cmd/internal/shell", "cmd/internal/report", "cmd/internal/estimate", "cmd/internal/studio", "internal/csvfile", "cmd/internal/figure", "internal/exact", "internal/check", "internal/files",
 		"lp", "lp/solver", "lp/highs", "tables", "tables/shapes", "kernels", "cells", "local", "sampler", "noise", "dp", "loss", "account", "release", "release/ledger", "learn", "latent", "latent/bundle",
 		"encoder", "cmd/internal/encoders", "cmd/internal/encoders/taskaware", "cmd/internal/encoders/vlm", "cmd/internal/encoders/minimax", "cmd/internal/encoders/attack",
 		"github.com/spf13/cobra", "github.com/spf13/pflag", "gonum.org/v1/plot", "gonum.org/v1/gonum/mat", "gonum.org/v1/gonum/stat/distuv",
@@ -126,6 +126,8 @@ var arrows = map[string][]string{
 		"proof/forms", "proof", "cmd/internal/portrait", "internal/csvfile", "internal/exact", "internal/check", "internal/files",
 		"lp", "lp/highs", "tables", "kernels", "cells", "local", "dp", "loss", "latent", "latent/bundle", "github.com/spf13/cobra", "github.com/spf13/pflag",
 	},
+	"cmd/internal/report":   {"cmd/internal/shell", "proof", "tables", "kernels", "cells", "local", "account", "dp", "internal/exact"},
+	"cmd/internal/estimate": {"local", "internal/exact", "gonum.org/v1/gonum/mat"},
 	"cmd/internal/studio": {
 		"proof", "cmd/internal/portrait", "internal/check", "lp", "tables", "kernels", "cells", "local", "noise", "account", "dp",
 	},
@@ -137,6 +139,7 @@ var arrows = map[string][]string{
 	"cmd/internal/figure":     {"cmd/internal/portrait", "proof", "tables", "kernels", "cells", "local", "noise", "dp", "loss", "internal/check", "gonum.org/v1/plot"},
 
 	"internal/check":      {},
+	"internal/keyed":      {},
 	"internal/exact":      {},
 	"internal/quadrature": {"internal/exact"},
 	"internal/strictjson": {"internal/check"},
@@ -164,7 +167,8 @@ var withoutDatabase = []string{"", "release", "learn", "account", "sampler", "ta
 var cgoFiles = map[string][]string{"lp/highs": {"capi.go"}}
 
 // TestSolverTags: whether a file is built does not depend on cgo alone, as what needs
-// cgo is built only with a tag.
+// cgo is built only with a tag; and it depends on cgo in lp/highs only, and for tests
+// below lp: the Makefile repeats without cgo the tests of what links lp/highs, and no other.
 func TestSolverTags(t *testing.T) {
 	known := []string{"(highs && cgo) || highswasm", "!(highs && cgo) && !highswasm"}
 	err := filepath.WalkDir("..", func(path string, d fs.DirEntry, err error) error {
@@ -175,6 +179,9 @@ func TestSolverTags(t *testing.T) {
 		line, _, _ := strings.Cut(string(text), "\n")
 		if rule, is := strings.CutPrefix(line, "//go:build "); is && strings.Contains(rule, "cgo") && !slices.Contains(known, rule) {
 			t.Errorf("%s is built if %s, want one of %q", path, rule, known)
+		} else if dir := filepath.ToSlash(filepath.Dir(path)); is && strings.Contains(rule, "cgo") && dir != "../lp/highs" &&
+			(!strings.HasPrefix(dir+"/", "../lp/") || !strings.HasSuffix(path, "_test.go")) {
+			t.Errorf("%s is built if %s, which only files of lp/highs and tests below lp may ask", path, rule)
 		}
 		return err
 	})

@@ -258,7 +258,7 @@ func (r *Result) composes(c *Candidate) (bool, error) {
 	var one *account.PrivacyLossDistribution
 	var err error
 	if c.points != nil {
-		one, err = account.Table(c.points[0].table)
+		one, err = account.LossOf(c.points[0].table)
 	} else {
 		one, err = account.Approximate(c.Epsilon[0], c.Delta[0])
 	}

@@ -43,7 +43,7 @@ func EqualTable(ctx context.Context, promise bundle.Promise, z int, sensitivity 
 			if err != nil {
 				return nil, "", err
 			}
-			one, err := account.Table(t)
+			one, err := account.LossOf(t)
 			if err != nil {
 				return nil, "", err
 			}

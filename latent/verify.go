@@ -22,7 +22,7 @@ func composition(coordinates []*tables.Table, promise bundle.Promise) (deltaUppe
 	mechanisms := make([]*account.PrivacyLossDistribution, len(coordinates))
 	for i, t := range coordinates {
 		if known[t] == nil {
-			if known[t], err = account.Table(t); err != nil {
+			if known[t], err = account.LossOf(t); err != nil {
 				return 0, err
 			}
 		}

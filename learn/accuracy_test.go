@@ -26,7 +26,7 @@ func errorOf(t *testing.T, fit fitter, d *Data, n *Noise, splits, draws int) (me
 		for range draws {
 			var seed [32]byte
 			binary.LittleEndian.PutUint64(seed[:], random.Uint64())
-			r, err := n.DeterministicReleaser(seed)
+			r, err := n.seeded(seed)
 			if err != nil {
 				t.Fatal(err)
 			}

@@ -65,7 +65,7 @@ type promise map[float64]float64
 
 func promiseOf(t *testing.T, n *Noise) promise {
 	t.Helper()
-	pld, err := account.Table(n.table.Mechanism())
+	pld, err := account.LossOf(n.table.Mechanism())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -126,7 +126,7 @@ func releaserFor(t *testing.T, n *Noise, fit int, with bool) *Releaser {
 	if with {
 		seed[31] = 1
 	}
-	r, err := n.DeterministicReleaser(seed)
+	r, err := n.seeded(seed)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -177,13 +177,13 @@ func attackNaiveBayes(t *testing.T, n *Noise) (with, without []float64) {
 				t.Fatal(err)
 			}
 			m := fitted.(*naiveBayes) //nolint:errcheck,forcetypeassert // what FitNaiveBayes returns
-			count, mean := m.counts[0], m.features[1].means[0]
+			count, mean := m.Counts[0], m.Features[1].Means[0]
 			log := 0.0
 			for _, release := range []struct{ seen, without float64 }{
 				{count, each},
-				{m.features[0].cells[0][0] - cellCount, each / 2},
+				{m.Features[0].Cells[0][0] - cellCount, each / 2},
 				{mean * count, sum},
-				{2*(m.features[1].variances[0]+mean*mean)*count - count, squares},
+				{2*(m.Features[1].Variances[0]+mean*mean)*count - count, squares},
 			} {
 				log += n.ratio(release.seen, release.without+1, release.without)
 			}

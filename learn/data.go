@@ -14,8 +14,8 @@ import (
 	"github.com/noisewright/noisewright/release"
 )
 
-// Numbers that are added up are multiples of 1/gridSteps, so that sums are exact and what a
-// record can change in one is not a matter of rounding.
+// Values are rounded to multiples of 1/gridSteps before they are added up: sums are exact, and
+// no rounding enlarges what a record changes in one.
 const (
 	gridBits  = 24
 	gridSteps = 1 << gridBits
@@ -54,26 +54,6 @@ func (d *Data) Code(feature, row int) int { return int(d.columns[feature][row]) 
 // to a multiple of 2^-24.
 func (d *Data) Unit(feature, row int) float64 {
 	return float64(d.columns[feature][row]) / gridSteps
-}
-
-// Select returns the records of these numbers, in their order. A number that stands there
-// several times is as many records, and the guarantee is about one of them.
-func (d *Data) Select(rows []int) *Data {
-	pick := func(column []int32) []int32 {
-		if column == nil {
-			return nil
-		}
-		out := make([]int32, len(rows))
-		for i, row := range rows {
-			out[i] = column[row]
-		}
-		return out
-	}
-	out := &Data{schema: d.schema, classes: pick(d.classes), rows: len(rows)}
-	for _, c := range d.columns {
-		out.columns = append(out.columns, pick(c))
-	}
-	return out
 }
 
 // Read reads the records of rows; columns that are not in the schema are not looked at.

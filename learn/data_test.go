@@ -35,7 +35,7 @@ func TestRead(t *testing.T) {
 			t.Errorf("record %d: %d %d %v %v, want %+v", row, d.Class(row), d.Code(1, row), d.Unit(0, row), d.Unit(2, row), want)
 		}
 	}
-	picked := d.Select([]int{2, 2, 0})
+	picked := d.selected([]int{2, 2, 0})
 	if picked.Len() != 3 || picked.Code(1, 0) != 1 || picked.Code(1, 2) != 3 || picked.Class(1) != 1 {
 		t.Errorf("%+v", picked)
 	}
@@ -46,7 +46,7 @@ func TestRead(t *testing.T) {
 		t.Error("labeled without classes")
 	}
 	r.next = 0
-	if d, err = small().ReadUnlabeled(r); err != nil || d.Labeled() || d.Len() != 1 || d.Select([]int{0}).Labeled() {
+	if d, err = small().ReadUnlabeled(r); err != nil || d.Labeled() || d.Len() != 1 || d.selected([]int{0}).Labeled() {
 		t.Errorf("%+v, %v", d, err)
 	}
 	// No records are no error, nor is a class without any: both would tell of people.
@@ -152,7 +152,7 @@ func TestRecordChangesOneNumber(t *testing.T) {
 				kept = append(kept, i)
 			}
 		}
-		for i, less := range all.Select(kept).naiveBayesSums() {
+		for i, less := range all.selected(kept).naiveBayesSums() {
 			changed := 0
 			for j := range less {
 				if change := sums[i][j] - less[j]; change != 0 {
@@ -171,4 +171,23 @@ func TestRecordChangesOneNumber(t *testing.T) {
 	if !slices.Equal(sums[0], []int64{2 * gridSteps, 2 * gridSteps, 2 * gridSteps}) {
 		t.Errorf("counts of the classes %d", sums[0])
 	}
+}
+
+// selected returns the records of these numbers, in their order.
+func (d *Data) selected(rows []int) *Data {
+	pick := func(column []int32) []int32 {
+		if column == nil {
+			return nil
+		}
+		out := make([]int32, len(rows))
+		for i, row := range rows {
+			out[i] = column[row]
+		}
+		return out
+	}
+	out := &Data{schema: d.schema, classes: pick(d.classes), rows: len(rows)}
+	for _, c := range d.columns {
+		out.columns = append(out.columns, pick(c))
+	}
+	return out
 }

@@ -76,11 +76,10 @@ func (o LogisticOptions) Releases(s *Schema) (int, error) {
 // intercept plus the coefficients of a record's categories, and of its numbers on [-1, 1]. It
 // is immutable and safe for concurrent use.
 type logistic struct {
-	schema    *Schema
-	intercept float64
-	// coefficients are by features: one of a number, and one for every category, of which
+	Intercept float64 `json:"intercept"`
+	// Coefficients are by features: one of a number, and one for every category, of which
 	// the first is 0.
-	coefficients [][]float64
+	Coefficients [][]float64 `json:"coefficients"`
 }
 
 // FitLogistic fits a logistic regression with an l1 penalty, of two classes, by proximal
@@ -107,14 +106,14 @@ func FitLogistic(ctx context.Context, d *Data, r *Releaser, o LogisticOptions) (
 	if err != nil {
 		return nil, err
 	}
-	m := &logistic{schema: d.schema, intercept: h[0]}
+	m := &logistic{Intercept: h[0]}
 	h = h[1:]
 	for j, block := range descent.blocks[1:] {
 		var c []float64
 		if !d.schema.Features[j].Numeric() {
 			c = []float64{0}
 		}
-		m.coefficients = append(m.coefficients, append(c, h[:block.size]...))
+		m.Coefficients = append(m.Coefficients, append(c, h[:block.size]...))
 		h = h[block.size:]
 	}
 	return m, nil
@@ -149,9 +148,9 @@ func newDescent(d *Data, deviation float64, o LogisticOptions) *descent {
 
 // Scores returns 0 and the logarithm of the odds of the second class.
 func (m *logistic) Scores(d *Data, row int) []float64 {
-	z := m.intercept
-	for j, c := range m.coefficients {
-		if m.schema.Features[j].Numeric() {
+	z := m.Intercept
+	for j, c := range m.Coefficients {
+		if d.schema.Features[j].Numeric() {
 			z += c[0] * d.Unit(j, row)
 		} else {
 			z += c[d.Code(j, row)]
@@ -160,27 +159,18 @@ func (m *logistic) Scores(d *Data, row int) []float64 {
 	return []float64{0, z}
 }
 
-type logisticFile struct {
-	Intercept    float64     `json:"intercept"`
-	Coefficients [][]float64 `json:"coefficients"`
-}
+func (m *logistic) put(f *modelFile) { f.Kind, f.Logistic = kindLogistic, m }
 
-func (m *logistic) put(f *modelFile) {
-	f.Kind, f.Logistic = kindLogistic, &logisticFile{m.intercept, m.coefficients}
-}
-
-// classifier checks the parameters against the schema.
-func (f *logisticFile) classifier(s *Schema, bad *check.List) Classifier {
+func (m *logistic) validate(s *Schema, bad *check.List) {
 	if n := len(s.Classes); n != 2 {
 		bad.Bad("classes", n, twoClasses)
 	}
-	numbers(bad, "logistic.intercept", []float64{f.Intercept}, 1, -maxParameter, maxParameter)
-	if len(f.Coefficients) != len(s.Features) {
-		bad.Badf("logistic.coefficients", len(f.Coefficients), "%d of them, as the schema says", len(s.Features))
-		return nil
+	numbers(bad, "logistic.intercept", []float64{m.Intercept}, 1, -maxParameter, maxParameter)
+	if len(m.Coefficients) != len(s.Features) {
+		bad.Badf("logistic.coefficients", len(m.Coefficients), "%d of them, as the schema says", len(s.Features))
+		return
 	}
-	for j, c := range f.Coefficients {
+	for j, c := range m.Coefficients {
 		numbers(bad, fmt.Sprintf("logistic.coefficients[%d]", j), c, max(len(s.Features[j].Categories), 1), -maxParameter, maxParameter)
 	}
-	return &logistic{s, f.Intercept, f.Coefficients}
 }

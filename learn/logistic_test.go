@@ -31,7 +31,7 @@ func TestOneRecordOneSum(t *testing.T) {
 			var history [][]float64
 			var sums [2][][]int64
 			o := LogisticOptions{Rounds: 20, StepSize: 8}
-			for i, of := range []*Data{d, d.Select([]int{0, 1, 2, 3, 4, 5, added})} {
+			for i, of := range []*Data{d, d.selected([]int{0, 1, 2, 3, 4, 5, added})} {
 				releases := 0
 				descent := newDescent(of, 1, o)
 				descent.add = func(s []int64) ([]float64, error) {
@@ -91,7 +91,7 @@ func TestManyCategories(t *testing.T) {
 		t.Fatal(err)
 	}
 	reread(t, &Model{Schema: s, Classifier: m})
-	if c := m.coefficients[0]; len(c) != maxCategories || !(c[maxCategories-1] > 0) || c[1] != 0 {
+	if c := m.Coefficients[0]; len(c) != maxCategories || !(c[maxCategories-1] > 0) || c[1] != 0 {
 		t.Errorf("%d coefficients, the last %v", len(c), c[len(c)-1])
 	}
 }
@@ -156,7 +156,7 @@ func TestLogisticModel(t *testing.T) {
 			t.Errorf("row %d is class %d, predicted as another", row, d.Class(row))
 		}
 	}
-	if c := fitted.coefficients; len(c) != 3 || len(c[0]) != 1 || len(c[1]) != 3 || c[1][0] != 0 {
+	if c := fitted.Coefficients; len(c) != 3 || len(c[0]) != 1 || len(c[1]) != 3 || c[1][0] != 0 {
 		t.Errorf("coefficients %v, want one of a number, and of categories one each with 0 first", c)
 	}
 	for was, is := range map[string]string{

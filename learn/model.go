@@ -18,6 +18,8 @@ type Classifier interface {
 	Scores(d *Data, row int) []float64
 	// put writes the kind and the parameters into the file of a model.
 	put(*modelFile)
+	// validate checks the parameters of a file against the schema.
+	validate(*Schema, *check.List)
 }
 
 // Model is a classifier that was learned, with what it may be used on and what it costs. All
@@ -57,24 +59,13 @@ var modelFormat = strictjson.Format{
 }
 
 type modelFile struct {
-	Format     string          `json:"format"`
-	Version    int             `json:"version"`
-	Kind       string          `json:"kind"`
-	Schema     Schema          `json:"schema"`
-	Guarantee  *Guarantee      `json:"guarantee" strict:"null"`
-	NaiveBayes *naiveBayesFile `json:"naive_bayes,omitempty"`
-	Logistic   *logisticFile   `json:"logistic,omitempty"`
-}
-
-type naiveBayesFile struct {
-	Counts   []float64          `json:"counts"`
-	Features []naiveFeatureFile `json:"features"`
-}
-
-type naiveFeatureFile struct {
-	Cells     [][]float64 `json:"cells,omitempty"`
-	Means     []float64   `json:"means,omitempty"`
-	Variances []float64   `json:"variances,omitempty"`
+	Format     string      `json:"format"`
+	Version    int         `json:"version"`
+	Kind       string      `json:"kind"`
+	Schema     Schema      `json:"schema"`
+	Guarantee  *Guarantee  `json:"guarantee" strict:"null"`
+	NaiveBayes *naiveBayes `json:"naive_bayes,omitempty"`
+	Logistic   *logistic   `json:"logistic,omitempty"`
 }
 
 // Encode writes the model as ReadModel reads it.
@@ -105,11 +96,14 @@ func ReadModel(r io.Reader) (*Model, error) {
 	m := &Model{Schema: &f.Schema, Guarantee: f.Guarantee}
 	switch {
 	case f.Kind == kindNaiveBayes && f.NaiveBayes != nil && f.Logistic == nil:
-		m.Classifier = f.NaiveBayes.classifier(m.Schema, bad)
+		m.Classifier = f.NaiveBayes
 	case f.Kind == kindLogistic && f.Logistic != nil && f.NaiveBayes == nil:
-		m.Classifier = f.Logistic.classifier(m.Schema, bad)
+		m.Classifier = f.Logistic
 	default:
 		bad.Bad("kind", check.Quoted(check.Shortened(f.Kind)), kindNaiveBayes+" or "+kindLogistic+", with its parameters and no others")
+	}
+	if m.Classifier != nil {
+		m.validate(m.Schema, bad)
 	}
 	if err := bad.Err(); err != nil {
 		return nil, err
@@ -157,23 +151,17 @@ func numbers(bad *check.List, field string, list []float64, n int, lower, upper 
 	}
 }
 
-func (m *naiveBayes) put(f *modelFile) {
-	f.Kind, f.NaiveBayes = kindNaiveBayes, &naiveBayesFile{Counts: m.counts}
-	for _, x := range m.features {
-		f.NaiveBayes.Features = append(f.NaiveBayes.Features, naiveFeatureFile{x.cells, x.means, x.variances})
-	}
-}
+func (m *naiveBayes) put(f *modelFile) { f.Kind, f.NaiveBayes = kindNaiveBayes, m }
 
-// classifier checks the parameters against the schema.
-func (f *naiveBayesFile) classifier(s *Schema, bad *check.List) Classifier {
+// validate checks the parameters against the schema.
+func (m *naiveBayes) validate(s *Schema, bad *check.List) {
 	classes := len(s.Classes)
-	numbers(bad, "counts", f.Counts, classes, minParameter, maxParameter)
-	if len(f.Features) != len(s.Features) {
-		bad.Badf("naive_bayes.features", len(f.Features), "%d of them, as the schema says", len(s.Features))
-		return nil
+	numbers(bad, "counts", m.Counts, classes, minParameter, maxParameter)
+	if len(m.Features) != len(s.Features) {
+		bad.Badf("naive_bayes.features", len(m.Features), "%d of them, as the schema says", len(s.Features))
+		return
 	}
-	m := &naiveBayes{counts: f.Counts}
-	for j, x := range f.Features {
+	for j, x := range m.Features {
 		field := fmt.Sprintf("naive_bayes.features[%d]", j)
 		if s.Features[j].Numeric() {
 			if x.Cells != nil {
@@ -192,7 +180,5 @@ func (f *naiveBayesFile) classifier(s *Schema, bad *check.List) Classifier {
 				numbers(bad, fmt.Sprintf("%s.cells[%d]", field, c), cells, len(s.Features[j].Categories), minParameter, maxParameter)
 			}
 		}
-		m.features = append(m.features, naiveFeature{x.Cells, x.Means, x.Variances})
 	}
-	return m
 }

@@ -10,14 +10,15 @@ import (
 // Bayes classification, 2013): features count as independent given the class, categories
 // have frequencies, and numbers are normal. It is immutable and safe for concurrent use.
 type naiveBayes struct {
-	counts   []float64 // of classes
-	features []naiveFeature
+	Counts   []float64      `json:"counts"` // of classes
+	Features []naiveFeature `json:"features"`
 }
 
 // naiveFeature is what is known of a feature, by classes.
 type naiveFeature struct {
-	cells            [][]float64 // of categories
-	means, variances []float64   // of numbers on [-1, 1]
+	Cells     [][]float64 `json:"cells,omitempty"` // of categories
+	Means     []float64   `json:"means,omitempty"` // of numbers on [-1, 1]
+	Variances []float64   `json:"variances,omitempty"`
 }
 
 const (
@@ -101,18 +102,18 @@ func newNaiveBayes(s *Schema, released [][]float64, deviation float64) *naiveBay
 	m := &naiveBayes{}
 	counts, rest := released[0], released[1:]
 	for _, n := range counts {
-		m.counts = append(m.counts, max(n, minCount))
+		m.Counts = append(m.Counts, max(n, minCount))
 	}
 	for _, f := range s.Features {
 		var x naiveFeature
 		if f.Numeric() {
-			x = newNumeric(m.counts, counts, rest[0], rest[1], deviation)
+			x = newNumeric(m.Counts, counts, rest[0], rest[1], deviation)
 			rest = rest[2:]
 		} else {
 			x = newCategorical(len(counts), rest[0])
 			rest = rest[1:]
 		}
-		m.features = append(m.features, x)
+		m.Features = append(m.Features, x)
 	}
 	return m
 }
@@ -124,18 +125,18 @@ func newCategorical(classes int, cells []float64) (f naiveFeature) {
 		for i, x := range cells[c*n : (c+1)*n] {
 			own[i] = max(x, 0) + cellCount
 		}
-		f.cells = append(f.cells, own)
+		f.Cells = append(f.Cells, own)
 	}
 	return f
 }
 
-// newNumeric takes the counts as divisors, which are at least minCount, and as released.
+// newNumeric takes the counts twice: as divisors, which are at least minCount, and as released.
 func newNumeric(divisors, counts, sums, squares []float64, deviation float64) (f naiveFeature) {
 	for c, n := range divisors {
 		mean, square := min(max(sums[c]/n, -1), 1), (squares[c]+counts[c])/2/n
 		floor := max(minVariance, floorDeviation*deviation/n)
-		f.means = append(f.means, mean)
-		f.variances = append(f.variances, min(max(square-mean*mean, floor), max(floor, 1)))
+		f.Means = append(f.Means, mean)
+		f.Variances = append(f.Variances, min(max(square-mean*mean, floor), max(floor, 1)))
 	}
 	return f
 }
@@ -143,20 +144,20 @@ func newNumeric(divisors, counts, sums, squares []float64, deviation float64) (f
 // Scores returns the logarithms of the likelihoods of the classes of a record, but for a
 // number that they have in common.
 func (m *naiveBayes) Scores(d *Data, row int) []float64 {
-	scores := make([]float64, len(m.counts))
-	for c, n := range m.counts {
+	scores := make([]float64, len(m.Counts))
+	for c, n := range m.Counts {
 		score := math.Log(n)
-		for j, f := range m.features {
-			if f.cells == nil {
-				x := d.Unit(j, row) - f.means[c]
-				score -= (x*x/f.variances[c] + math.Log(f.variances[c])) / 2
+		for j, f := range m.Features {
+			if f.Cells == nil {
+				x := d.Unit(j, row) - f.Means[c]
+				score -= (x*x/f.Variances[c] + math.Log(f.Variances[c])) / 2
 				continue
 			}
 			all := 0.0
-			for _, cell := range f.cells[c] {
+			for _, cell := range f.Cells[c] {
 				all += cell
 			}
-			score += math.Log(f.cells[c][d.Code(j, row)] / all)
+			score += math.Log(f.Cells[c][d.Code(j, row)] / all)
 		}
 		scores[c] = score
 	}

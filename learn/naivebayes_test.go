@@ -89,7 +89,7 @@ func TestNaiveBayesRecovers(t *testing.T) {
 		d.columns[2] = append(d.columns[2], int32(onGrid(0.3*random.NormFloat64())))
 	}
 	noise := noiseOf(t, gaussian, addRemove, d.schema.NaiveBayesReleases(), Options{})
-	r, err := noise.DeterministicReleaser([32]byte{1})
+	r, err := noise.seeded([32]byte{1})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -100,16 +100,16 @@ func TestNaiveBayesRecovers(t *testing.T) {
 		}
 	}
 	for c := range share {
-		near("share", m.counts[c]/n, share[c], 0.015)
-		near("mean", m.features[0].means[c], means[c], 0.02)
-		near("deviation", math.Sqrt(m.features[0].variances[c]), deviations[c], 0.02)
-		near("deviation", math.Sqrt(m.features[2].variances[c]), 0.3, 0.02)
+		near("share", m.Counts[c]/n, share[c], 0.015)
+		near("mean", m.Features[0].Means[c], means[c], 0.02)
+		near("deviation", math.Sqrt(m.Features[0].Variances[c]), deviations[c], 0.02)
+		near("deviation", math.Sqrt(m.Features[2].Variances[c]), 0.3, 0.02)
 		all := 0.0
-		for _, cell := range m.features[1].cells[c] {
+		for _, cell := range m.Features[1].Cells[c] {
 			all += cell
 		}
 		for i, p := range letters[c] {
-			near("letter", m.features[1].cells[c][i]/all, p, 0.03)
+			near("letter", m.Features[1].Cells[c][i]/all, p, 0.03)
 		}
 	}
 }
@@ -124,7 +124,7 @@ func TestNaiveBayesOfNoRecords(t *testing.T) {
 	one := encoded(t, smallRecords("n,a,1,p,7"), small())
 	noise := noiseOf(t, gaussian, Budget{1e-3, 1e-9, addRemove.Neighbors}, small().NaiveBayesReleases(), Options{})
 	for seed := range byte(20) {
-		r, err := noise.DeterministicReleaser([32]byte{seed})
+		r, err := noise.seeded([32]byte{seed})
 		if err != nil {
 			t.Fatal(err)
 		}

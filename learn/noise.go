@@ -126,8 +126,8 @@ type Noise struct {
 func NewNoise(ctx context.Context, kind string, b Budget, releases int, o Options) (*Noise, error) {
 	bad := check.In("learn")
 	bad.OneOf("noise", kind, Kinds()...)
-	if releases < 1 || releases > account.MaxReleases {
-		bad.Badf("releases", releases, "from 1 to %d", account.MaxReleases)
+	if releases < 1 || releases > tables.MaxReleases {
+		bad.Badf("releases", releases, "from 1 to %d", tables.MaxReleases)
 	}
 	switch {
 	case kind != none:
@@ -219,7 +219,7 @@ func prove(v *tables.Verified, b Budget, releases int) (*Noise, error) {
 		return nil, check.Errorf("learn", nil, "the noise found is for %s queries of sensitivity %v, want %s and 1", t.Query(), own, dp.RealQuery)
 	}
 	cost := account.Cost{Table: v, Times: releases}
-	epsilon, err := account.EpsilonOf([]account.Cost{cost}, p.Delta)
+	epsilon, err := cost.EpsilonAt(p.Delta)
 	if err != nil {
 		return nil, err
 	}
@@ -228,8 +228,8 @@ func prove(v *tables.Verified, b Budget, releases int) (*Noise, error) {
 	}
 	if b.Neighbors == dp.Replace { // of the pair of steps, see Budget.addRemove
 		epsilon *= 2
-		// The budget, not what is proved: of an equal call the ledger takes up a charge that has
-		// no answer, also if other noise is found by then.
+		// The cost is that of the budget, which is at least the one proved: an equal call takes
+		// up a charge that has no answer, with the same cost even if it finds other noise.
 		cost = account.Cost{Epsilon: b.Epsilon, Delta: b.Delta, Times: 1}
 	}
 	variance, _ := t.ExpectedLossOf(loss.L2).Float64()
@@ -298,19 +298,6 @@ func (n *Noise) Releaser() (*Releaser, error) {
 	}
 	var err error
 	r.sampler, err = sampler.NewNoise(n.table, sampler.Options{})
-	return r, err
-}
-
-// DeterministicReleaser returns a Releaser whose noise is a function of the seed.
-//
-// NEVER USE IT FOR A RELEASE. It is for tests and studies: models made by it have no
-// guarantee.
-func (n *Noise) DeterministicReleaser(seed [32]byte) (*Releaser, error) {
-	r := &Releaser{noise: n, left: n.releases}
-	var err error
-	if n.table != nil {
-		r.sampler, err = sampler.NewNoiseDeterministic(n.table, seed, sampler.Options{})
-	}
 	return r, err
 }
 

@@ -11,6 +11,7 @@ import (
 	"github.com/noisewright/noisewright/account"
 	"github.com/noisewright/noisewright/dp"
 	"github.com/noisewright/noisewright/release"
+	"github.com/noisewright/noisewright/sampler"
 	"github.com/noisewright/noisewright/tables"
 	"github.com/noisewright/noisewright/tables/shapes"
 )
@@ -62,7 +63,7 @@ func TestNoiseKeepsBudget(t *testing.T) {
 			continue
 		}
 		// A ledger counts no less.
-		e, err := account.EpsilonOf(n.Costs(), c.budget.Delta)
+		e, err := n.cost.EpsilonAt(c.budget.Delta)
 		if err != nil || e > c.budget.Epsilon || e < g.Epsilon*(1-1e-6) {
 			t.Errorf("%s, %+v: the costs are epsilon %v, %v, want %v", c.kind, c.budget, e, err, g.Epsilon)
 		}
@@ -199,7 +200,7 @@ func TestReleaser(t *testing.T) {
 	}
 
 	same := func(seed byte) []float64 {
-		r, err := n.DeterministicReleaser([32]byte{seed})
+		r, err := n.seeded([32]byte{seed})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -232,7 +233,7 @@ func TestReleaser(t *testing.T) {
 func TestReleaseIsUnbiased(t *testing.T) {
 	const draws = 4000
 	n := noiseOf(t, gaussian, addRemove, 1, Options{})
-	r, err := n.DeterministicReleaser([32]byte{3})
+	r, err := n.seeded([32]byte{3})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -255,4 +256,15 @@ func TestReleaseIsUnbiased(t *testing.T) {
 	if ratio := math.Sqrt(square) / n.Deviation(); math.Abs(ratio-1) > 0.07 {
 		t.Errorf("a deviation of %v of the stated one", ratio)
 	}
+}
+
+// seeded returns a Releaser whose noise is a function of the seed. Models made by it have no
+// guarantee.
+func (n *Noise) seeded(seed [32]byte) (*Releaser, error) {
+	r := &Releaser{noise: n, left: n.releases}
+	var err error
+	if n.table != nil {
+		r.sampler, err = sampler.NewNoiseDeterministic(n.table, seed, sampler.Options{})
+	}
+	return r, err
 }

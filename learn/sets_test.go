@@ -162,5 +162,5 @@ func load(t *testing.T, name string) *Data {
 func (d *Data) split(random *rand.Rand) (train, test *Data) {
 	order := random.Perm(d.Len())
 	fifth := d.Len() / 5
-	return d.Select(order[fifth:]), d.Select(order[:fifth])
+	return d.selected(order[fifth:]), d.selected(order[:fifth])
 }

@@ -68,7 +68,7 @@ func Release(ctx context.Context, l account.Ledger, data any, q Query, source So
 		return nil, err
 	}
 	c := account.Charge{Text: q.key(), Data: digest, Summary: q.summary(), Neighbors: q.Neighbors, Unit: q.Unit()}
-	record, err := account.Once(ctx, l, c, func(before []account.Cost) ([]account.Cost, func(context.Context) ([]byte, error), error) {
+	record, err := c.Once(ctx, l, func(before []account.Cost) ([]account.Cost, func(context.Context) ([]byte, error), error) {
 		if len(before) > 0 && before[0].Table != nil {
 			source = func(context.Context, dp.Problem, int) (*tables.Verified, error) { return before[0].Table, nil }
 		}
@@ -130,7 +130,7 @@ func (p *Plan) record(d *Data) ([]byte, error) {
 		if c.Table == nil {
 			continue
 		}
-		hash, err := account.TableHash(c.Table)
+		hash, err := c.TableHash()
 		if err != nil {
 			return nil, err
 		}

@@ -86,11 +86,9 @@ func NewPlan(ctx context.Context, q Query, source Source) (*Plan, error) {
 
 // prove checks that what the plan costs is what the query allows.
 func (p *Plan) prove() error {
-	costs := p.Costs()
-	for i := range costs {
-		costs[i].Times *= p.query.Releases
-	}
-	epsilon, err := account.EpsilonOf(costs, p.query.Delta)
+	cost := p.mechanism.cost
+	cost.Times *= p.query.Releases
+	epsilon, err := cost.EpsilonAt(p.query.Delta)
 	if err != nil {
 		return err
 	}
@@ -99,9 +97,6 @@ func (p *Plan) prove() error {
 	}
 	return nil
 }
-
-// Query returns the query, with its defaults in place.
-func (p *Plan) Query() Query { return p.query }
 
 // Costs returns what the answer costs a unit of privacy.
 func (p *Plan) Costs() []account.Cost { return []account.Cost{p.mechanism.cost} }
@@ -255,7 +250,7 @@ func (q Query) pureUse() (float64, error) {
 	}
 	// By basic composition at least; more by exact composition if delta > 0.
 	fits := func(epsilon float64) bool {
-		e, err := account.EpsilonOf([]account.Cost{{Epsilon: epsilon, Times: n}}, q.Delta)
+		e, err := account.Cost{Epsilon: epsilon, Times: n}.EpsilonAt(q.Delta)
 		return err == nil && e <= q.Epsilon
 	}
 	low := exact.FloatDown(new(big.Rat).Quo(exact.Rational(q.Epsilon), new(big.Rat).SetInt64(int64(n))))

@@ -9,7 +9,7 @@ import (
 	"github.com/noisewright/noisewright/account"
 	"github.com/noisewright/noisewright/dp"
 	"github.com/noisewright/noisewright/internal/exact"
-	"github.com/noisewright/noisewright/release/internal/selection"
+	"github.com/noisewright/noisewright/internal/selection"
 )
 
 // grid is that of the candidates.

@@ -14,7 +14,7 @@ import (
 
 	"github.com/noisewright/noisewright/dp"
 	"github.com/noisewright/noisewright/internal/check"
-	"github.com/noisewright/noisewright/release/internal/selection"
+	"github.com/noisewright/noisewright/internal/selection"
 )
 
 // Rows are the records of a data set, one after another.

@@ -8,7 +8,6 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/noisewright/noisewright/account"
 	"github.com/noisewright/noisewright/dp"
 	"github.com/noisewright/noisewright/lp"
 	"github.com/noisewright/noisewright/lp/highs"
@@ -232,7 +231,7 @@ func TestPlans(t *testing.T) {
 				t.Errorf("%s: %v", q.Text(), err)
 				continue
 			}
-			epsilon, err := account.EpsilonOf(p.Costs(), 0)
+			epsilon, err := p.mechanism.cost.EpsilonAt(0)
 			if err != nil || epsilon > 2 || epsilon < 1.99 {
 				t.Errorf("%s costs epsilon %v, %v, want 2", q.Text(), epsilon, err)
 			}

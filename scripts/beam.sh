@@ -1,13 +1,16 @@
 #!/usr/bin/env bash
 # scripts/beam.sh ENGINE runs integrations/beam/trial on prism, flink or spark: counts, sums
 # and means of ROWS rows, with public partitions and with selected ones, a CSV file with
-# noise in every row, and the first again while a worker fails.
+# noise in every row; and CRASHES pipelines each with one statistic, with three and with rows,
+# in which a bundle fails once behind every step. CRASHES_ONLY=1 leaves out the former, and
+# WHAT=three all but the pipelines with three.
 # Jars go to .deps/beam-ENGINE, by Maven; nothing is installed elsewhere but java and maven,
 # by apt-get, where they are missing and this is root.
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 engine=${1:?which engine: prism, flink or spark}
 rows=${ROWS:-1000000}
+crashes=${CRASHES:-3}
 port=${BEAM_PORT:-18099}
 deps=$PWD/.deps/beam-$engine
 work=$(mktemp -d)
@@ -56,11 +59,11 @@ start() {
 	case $engine in
 	flink)
 		# Without a restart strategy a job ends with its first failure.
-		printf 'restart-strategy: fixed-delay\nrestart-strategy.fixed-delay.attempts: 5\nrestart-strategy.fixed-delay.delay: 1 s\n' >"$work/flink-conf.yaml"
+		printf 'restart-strategy: fixed-delay\nrestart-strategy.fixed-delay.attempts: 100\nrestart-strategy.fixed-delay.delay: 100 ms\n' >"$work/flink-conf.yaml"
 		main=(org.apache.beam.runners.flink.FlinkJobServerDriver '--flink-master=[local]' --flink-conf-dir="$work")
 		;;
-	spark) # two cores, four attempts at a task
-		main=(org.apache.beam.runners.spark.SparkJobServerDriver '--spark-master-url=local[2,4]')
+	spark) # two cores, a hundred attempts at a task
+		main=(org.apache.beam.runners.spark.SparkJobServerDriver '--spark-master-url=local[2,100]')
 		;;
 	esac
 	set -m # a process group of its own, in a directory that workers may write to
@@ -99,15 +102,19 @@ else
 	start
 	runner=(--runner=universal --endpoint="127.0.0.1:$port" --environment_type=LOOPBACK)
 fi
-trial -mode aggregate
-trial -mode select
-trial -mode privatize
-if [ "$engine" != prism ]; then trial -mode aggregate -crash fail; fi
+if [ -z "${CRASHES_ONLY:-}" ]; then
+	trial -mode aggregate
+	trial -mode select
+	trial -mode privatize
+fi
+for what in ${WHAT:-one three rows}; do
+	trial -mode crash -what "$what" -times "$crashes" -rows 20000
+done
 if [ "$engine" = flink ]; then
 	# Workers in processes of their own, to be killed. Spark's runner waits for ever for one
 	# that was killed.
 	(cd integrations/beam && go build -o "$work/boot" github.com/apache/beam/sdks/v2/go/container)
 	runner=(--runner=universal --endpoint="127.0.0.1:$port" --environment_type=PROCESS
 		--environment_config="{\"command\":\"$work/boot\"}" --worker_binary="$work/trial")
-	trial -mode aggregate -crash kill
+	trial -mode crash -what three -times "$((crashes < 3 ? crashes : 3))" -rows 20000 -kill
 fi

@@ -140,7 +140,7 @@ func compositionCurves(ctx context.Context, p dp.Problem, o lp.Options) (curves 
 		return nil, nil, err
 	}
 	designed := compositionCurve{name: "designed"}
-	if designed.mechanism, err = account.Table(r.Table.Mechanism()); err != nil {
+	if designed.mechanism, err = account.LossOf(r.Table.Mechanism()); err != nil {
 		return nil, nil, err
 	}
 	designed.loss, _ = r.Table.Certificate().ExpectedLoss.Float64()

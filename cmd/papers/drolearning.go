@@ -331,7 +331,7 @@ const droTotalEpsilon = 10
 func composeDesigned(v *tables.Verified, releases int) (droComposed, error) {
 	p := v.Mechanism().Privacy()
 	out := droComposed{Epsilon: p.Epsilon, Delta: p.Delta, Releases: releases, TotalEpsilon: droTotalEpsilon}
-	pld, err := account.Table(v.Mechanism())
+	pld, err := account.LossOf(v.Mechanism())
 	if err != nil {
 		return out, err
 	}

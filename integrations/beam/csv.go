@@ -2,13 +2,13 @@ package noisebeam
 
 import (
 	"context"
+	"crypto/rand"
 	"encoding/csv"
 	"errors"
 	"fmt"
 	"io"
 	"reflect"
 	"slices"
-	"strconv"
 	"strings"
 
 	"github.com/apache/beam/sdks/v2/go/pkg/beam"
@@ -18,40 +18,73 @@ import (
 	"github.com/apache/beam/sdks/v2/go/pkg/beam/io/parquetio"
 
 	"github.com/noisewright/noisewright/dp"
+	"github.com/noisewright/noisewright/integrations/beam/internal/fault"
 	"github.com/noisewright/noisewright/internal/check"
+	"github.com/noisewright/noisewright/internal/csvfile"
 	"github.com/noisewright/noisewright/tables"
 )
 
-// record is a line of a CSV file, with the number that gets noise.
+// record is a line of a CSV file, with the number that has noise.
 type record struct {
 	Fields []string
 	Value  float64
 }
 
+// header is that of a CSV file, and where the column stands in it.
+type header struct {
+	Columns []string
+	At      int
+}
+
 // PrivatizeCSV reads the CSV files that match in, which have the same header (RFC 4180,
-// UTF-8, perhaps compressed), replaces a column by AddNoise and writes the rows to the file
-// out, in any order. Other columns are not protected. out appears whole or not at all where the
-// file system can rename.
+// UTF-8, perhaps compressed), clips a column to its range, adds noise to every row and writes the rows to
+// the file out, in any order that does not depend on the column. Other columns are not protected. out, which
+// must not be there yet, appears whole or not at all where the file system can rename. What
+// a row is to an engine that reads it again is its file and line: these get the same noise for
+// the same value.
 //
-// Guarantee and errors are those of AddNoise. A bad header or a text that is no number
-// fails the pipeline, with an error that does not tell the text.
+// Guarantee and errors are those of AddNoise. What fails the pipeline: a header without the
+// column, or with two of that name; a text that is no plain decimal number, by an error that tells
+// its line and not the text; and no files or no rows.
 func PrivatizeCSV(s beam.Scope, table *tables.Verified, column Column, in, out string) error {
 	s = s.Scope("noisebeam.PrivatizeCSV")
-	own := column
-	own.Name = "Value"
 	if err := checkFiles(in, out); err != nil {
+		return err
+	}
+	if err := once(); err != nil {
 		return err
 	}
 	if err := column.validate(table); err != nil {
 		return err
 	}
-	records, headers := beam.ParDo2(s, &readCSVFn{Column: column.Name}, files(s, in))
-	noisy, err := AddNoise(s, records, table, own)
+	n, err := newNoise(table)
 	if err != nil {
 		return err
 	}
-	all := beam.GroupByKey(s, beam.AddFixedKey(s, noisy))
-	beam.ParDo0(s, &writeCSVFn{File: out, Column: column.Name}, all, beam.SideInput{Input: headers})
+	noisy, headers := beam.ParDo2(s, &readCSVFn{n, column}, files(s, in))
+	wantRows(s, in, noisy)
+	all := beam.GroupByKey(s, beam.AddFixedKey(s, fault.After(s, "noisy", noisy)))
+	beam.ParDo0(s, &writeCSVFn{File: out}, all, beam.SideInput{Input: headers})
+	return nil
+}
+
+// wantRows fails the pipeline if there are none.
+func wantRows(s beam.Scope, in string, rows beam.PCollection) {
+	n := beam.DropKey(s, beam.CombinePerKey(s, &addFn{}, beam.ParDo(s, one, rows)))
+	beam.ParDo0(s, &someFn{in}, beam.Impulse(s), beam.SideInput{Input: n})
+}
+
+func one(beam.X) (int, int64) { return 0, 1 }
+
+// someFn is for wantRows.
+type someFn struct{ In string }
+
+// ProcessElement fails if there is no number of rows.
+func (f *someFn) ProcessElement(_ []byte, counts func(*int64) bool) error {
+	var n int64
+	if !counts(&n) {
+		return check.Errorf("noisebeam", dp.ErrInvalid, "%s: no rows, want some", f.In)
+	}
 	return nil
 }
 
@@ -65,7 +98,9 @@ func PrivatizeParquet(s beam.Scope, table *tables.Verified, column Column, in, o
 	if err := checkField(row, column.Name); err != nil {
 		return err
 	}
-	noisy, err := AddNoise(s, parquetio.Read(s, in, row), table, column)
+	rows := parquetio.Read(s, in, row)
+	wantRows(s, in, rows)
+	noisy, err := AddNoise(s, rows, table, column)
 	if err != nil {
 		return err
 	}
@@ -78,19 +113,38 @@ func checkFiles(in, out string) error {
 	if in == "" {
 		bad.Bad("in", `""`, "a file, or a pattern of files")
 	}
-	if out == "" {
+	switch {
+	case out == "":
 		bad.Bad("out", `""`, "a file")
+	case exists(out):
+		bad.Bad("out", check.Quoted(out), "a file that is not there yet: an old result could be taken for the new one")
 	}
 	return bad.Err()
 }
 
-func files(s beam.Scope, in string) beam.PCollection {
-	filesystem.ValidateScheme(in)
-	return fileio.ReadMatches(s, fileio.MatchFiles(s, in), fileio.ReadAutoCompression())
+// exists reports whether a file is there, as far as who builds the pipeline can see.
+func exists(file string) bool {
+	ctx := context.Background()
+	filesystem.ValidateScheme(file)
+	fs, err := filesystem.New(ctx, file)
+	if err != nil {
+		return false
+	}
+	defer fs.Close() //nolint:errcheck // nothing is written
+	list, err := fs.List(ctx, file)
+	return err == nil && slices.Contains(list, file)
 }
 
-// ReadRows reads the CSV files that match in as a PCollection<Row>. A row without a number
-// does not count; value may be "", where nothing but counts is released.
+// files opens those that match, of which there has to be one. What is compressed is found by
+// its first bytes.
+func files(s beam.Scope, in string) beam.PCollection {
+	filesystem.ValidateScheme(in)
+	return fileio.ReadMatches(s, fileio.MatchFiles(s, in, fileio.MatchEmptyDisallow()), fileio.ReadUncompressed())
+}
+
+// ReadRows reads the CSV files that match in as a PCollection<Row>. A row without a plain decimal
+// number does not count; value may be "", where nothing but counts is released. What fails the
+// pipeline: no files, and a header that lacks one of the columns or has two of its name.
 func ReadRows(s beam.Scope, in, person, partition, value string) (beam.PCollection, error) {
 	bad := check.In("noisebeam")
 	if person == "" {
@@ -109,71 +163,96 @@ func ReadRows(s beam.Scope, in, person, partition, value string) (beam.PCollecti
 	return beam.ParDo(s, &readRowsFn{Person: person, Partition: partition, Value: value}, files(s, in)), nil
 }
 
-// scan calls each for the records of a file after its header, which it returns to first.
-func scan(ctx context.Context, file fileio.ReadableFile, first func(header []string) error, each func(fields []string, line int) error) error {
-	in, err := file.Open(ctx)
+// scan calls first for the header of a file and then each for every row.
+func scan(ctx context.Context, file fileio.ReadableFile, first func(columns []string) error, each func(in *csvfile.Reader) error) error {
+	bad := func(err error) error {
+		return check.Errorf("noisebeam", dp.ErrInvalid, "%s: %w", file.Metadata.Path, err)
+	}
+	opened, err := file.Open(ctx)
 	if err != nil {
 		return err
 	}
-	defer in.Close() //nolint:errcheck // what was read is whole
-	r := csv.NewReader(in)
-	r.ReuseRecord = true
-	header, err := r.Read()
+	defer opened.Close() //nolint:errcheck // what was read is whole
+	in, err := csvfile.NewReader(opened, csvfile.Options{})
 	if err != nil {
-		return check.Errorf("noisebeam", dp.ErrInvalid, "%s: no header line of a CSV file", file.Metadata.Path)
+		return bad(err)
 	}
-	header = slices.Clone(header)
-	header[0] = strings.TrimPrefix(header[0], "\ufeff")
-	if err := first(header); err != nil {
-		return err
+	defer in.Close()
+	names, err := in.Header()
+	if err == nil {
+		err = first(names)
+	}
+	if err != nil {
+		return bad(err)
 	}
 	for {
-		fields, err := r.Read()
-		line, _ := r.FieldPos(0)
-		var wrong *csv.ParseError
+		if err = in.Row(); err == nil {
+			err = each(in)
+		}
 		switch {
 		case errors.Is(err, io.EOF):
 			return nil
-		case errors.As(err, &wrong): // tells the line, not the text
-			return check.Errorf("noisebeam", dp.ErrInvalid, "%s: line %d: %w", file.Metadata.Path, wrong.Line, wrong.Err)
 		case err != nil:
-			return err
-		}
-		if err := each(fields, line); err != nil {
-			return err
+			return bad(err)
 		}
 	}
 }
 
-// find returns where the column stands.
-func find(file fileio.ReadableFile, header []string, column string) (int, error) {
-	i := slices.Index(header, column)
-	if i < 0 {
-		return 0, check.Errorf("noisebeam", dp.ErrInvalid, "%s: no column %s in the header", file.Metadata.Path, check.Quoted(column))
+// find returns where the column stands, blanks around names left out. Its errors do not tell the
+// header, as that may be a row of a file without one.
+func find(columns []string, column string) (int, error) {
+	at, n := 0, 0
+	for i, name := range columns {
+		if name == column || strings.TrimSpace(name) == column {
+			at, n = i, n+1
+		}
 	}
-	return i, nil
+	if n != 1 {
+		return 0, fmt.Errorf("%d columns are called %s in the header, want one", n, check.Quoted(column))
+	}
+	return at, nil
 }
 
-// readCSVFn reads a file for PrivatizeCSV.
-type readCSVFn struct{ Column string }
+// readCSVFn reads a file for PrivatizeCSV, and adds noise.
+type readCSVFn struct {
+	Noise  noise
+	Column Column
+}
+
+// Setup verifies the table.
+func (f *readCSVFn) Setup() error { return f.Noise.setup() }
 
 // ProcessElement emits records and the header.
-func (f *readCSVFn) ProcessElement(ctx context.Context, file fileio.ReadableFile, emit func(record), emitHeader func([]string)) error {
+func (f *readCSVFn) ProcessElement(ctx context.Context, file fileio.ReadableFile, emit func(record), emitHeader func(header)) error {
 	var at int
-	return scan(ctx, file, func(header []string) (err error) {
-		at, err = find(file, header, f.Column)
-		emitHeader(header)
-		return err
-	}, func(fields []string, line int) error {
-		x, err := strconv.ParseFloat(strings.TrimSpace(fields[at]), 64)
-		if err != nil {
-			return check.Errorf("noisebeam", dp.ErrInvalid, "%s: line %d: column %s is not a number", file.Metadata.Path, line, check.Quoted(f.Column))
+	return scan(ctx, file, func(columns []string) (err error) {
+		if at, err = find(columns, f.Column.Name); err == nil {
+			emitHeader(header{columns, at})
 		}
-		own := slices.Clone(fields)
-		own[at] = ""
-		emit(record{own, x})
+		return err
+	}, func(in *csvfile.Reader) error {
+		cell := in.Inner(at)
+		x, err := csvfile.Number(string(in.Raw[cell.Start:cell.End]))
+		if err == nil {
+			x, err = f.Noise.row(f.Column, x, "file", file.Metadata.Path, whole(int64(in.Line)))
+		}
+		if err != nil {
+			return fmt.Errorf("line %d: column %s %w", in.Line, check.Quoted(f.Column.Name), err)
+		}
+		r := record{Fields: contents(in), Value: x}
+		r.Fields[at] = ""
+		emit(r)
 		return nil
 	})
+}
+
+// contents are the fields of the current row.
+func contents(in *csvfile.Reader) []string {
+	out := make([]string, len(in.Fields))
+	for i := range out {
+		out[i] = in.Content(i)
+	}
+	return out
 }
 
 // readRowsFn reads a file for ReadRows.
@@ -182,19 +261,20 @@ type readRowsFn struct{ Person, Partition, Value string }
 // ProcessElement emits rows.
 func (f *readRowsFn) ProcessElement(ctx context.Context, file fileio.ReadableFile, emit func(Row)) error {
 	var at [3]int
-	return scan(ctx, file, func(header []string) (err error) {
+	return scan(ctx, file, func(columns []string) (err error) {
 		for i, column := range []string{f.Person, f.Partition, f.Value} {
 			if column == "" {
 				at[i] = -1
-			} else if at[i], err = find(file, header, column); err != nil {
+			} else if at[i], err = find(columns, column); err != nil {
 				return err
 			}
 		}
 		return nil
-	}, func(fields []string, _ int) error {
-		r := Row{Person: strings.Clone(fields[at[0]]), Partition: strings.Clone(fields[at[1]])}
+	}, func(in *csvfile.Reader) error {
+		r := Row{Person: in.Content(at[0]), Partition: in.Content(at[1])}
 		if at[2] >= 0 {
-			x, err := strconv.ParseFloat(strings.TrimSpace(fields[at[2]]), 64)
+			cell := in.Inner(at[2])
+			x, err := csvfile.Number(string(in.Raw[cell.Start:cell.End]))
 			if err != nil {
 				return nil // such rows do not count
 			}
@@ -206,12 +286,12 @@ func (f *readRowsFn) ProcessElement(ctx context.Context, file fileio.ReadableFil
 }
 
 // writeCSVFn writes one file.
-type writeCSVFn struct{ File, Column string }
+type writeCSVFn struct{ File string }
 
 // ProcessElement writes all records, first beside the file and then in its place, so that
 // no half of it is ever seen, nor a file with the rows of two attempts.
-func (f *writeCSVFn) ProcessElement(ctx context.Context, _ int, records func(*record) bool, headers func(*[]string) bool) error {
-	header, err := theHeader(headers)
+func (f *writeCSVFn) ProcessElement(ctx context.Context, _ int, records func(*record) bool, headers func(*header) bool) error {
+	h, err := theHeader(headers)
 	if err != nil {
 		return err
 	}
@@ -219,13 +299,13 @@ func (f *writeCSVFn) ProcessElement(ctx context.Context, _ int, records func(*re
 	if err != nil {
 		return err
 	}
-	defer fs.Close()                                       //nolint:errcheck // the file is closed
-	part := fmt.Sprintf("%s.part-%016x", f.File, random()) // engines may run two attempts at once
+	defer fs.Close()                             //nolint:errcheck // the file is closed
+	part := f.File + ".part-" + rand.Text()[:16] // engines may run two attempts at once
 	out, err := fs.OpenWrite(ctx, part)
 	if err != nil {
 		return err
 	}
-	if err := f.write(out, header, records); err != nil {
+	if err := h.write(out, records); err != nil {
 		return errors.Join(err, out.Close())
 	}
 	if err := out.Close(); err != nil {
@@ -234,15 +314,14 @@ func (f *writeCSVFn) ProcessElement(ctx context.Context, _ int, records func(*re
 	return filesystem.Rename(ctx, fs, part, f.File)
 }
 
-func (f *writeCSVFn) write(out io.Writer, header []string, records func(*record) bool) error {
+func (h *header) write(out io.Writer, records func(*record) bool) error {
 	w := csv.NewWriter(out)
-	if err := w.Write(header); err != nil {
+	if err := w.Write(h.Columns); err != nil {
 		return err
 	}
-	at := slices.Index(header, f.Column)
 	var r record
 	for records(&r) {
-		r.Fields[at] = number(r.Value)
+		r.Fields[h.At] = number(r.Value)
 		if err := w.Write(r.Fields); err != nil {
 			return err
 		}
@@ -253,13 +332,17 @@ func (f *writeCSVFn) write(out io.Writer, header []string, records func(*record)
 }
 
 // theHeader returns the header of all files.
-func theHeader(headers func(*[]string) bool) ([]string, error) {
-	var header, h []string
+func theHeader(headers func(*header) bool) (*header, error) {
+	var all *header
+	var h header
 	for headers(&h) {
-		if header != nil && !slices.Equal(header, h) {
+		if all == nil {
+			own := h
+			all = &own
+		} else if !slices.Equal(all.Columns, h.Columns) {
 			return nil, check.Errorf("noisebeam", dp.ErrInvalid, "the files have different headers, want the same one")
 		}
-		header, h = h, nil
+		h = header{}
 	}
-	return header, nil
+	return all, nil
 }

@@ -14,9 +14,11 @@
 // row by itself.
 //
 // Workers read a table's text, prove it again in Setup and draw from what they proved.
-// Everything random that is released is followed by a Reshuffle, so that what comes after
-// it sees one draw, however often it is retried; docs/beam.md says what that takes of an
-// engine. Errors and logs of this package have no values of rows. The engine's own
+// Every random choice is a keyed function of a secret, which is drawn when the step is built, of what
+// the choice is for and of the exact value: so an engine that repeats work shows the same
+// choices and answers. The secret is in the job's description, and whoever knows it takes the noise off:
+// it is to be kept like the data. A pipeline, or a template, may be run to its end once: docs/beam.md.
+// Errors and logs of this package have no values of rows. The engine's own
 // metrics, such as its counts of elements, are exact and not private.
 //
 // The privacy argument is docs/proofs/beam.md.

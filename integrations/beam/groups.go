@@ -11,6 +11,7 @@ import (
 
 	"github.com/noisewright/noisewright/account"
 	"github.com/noisewright/noisewright/dp"
+	"github.com/noisewright/noisewright/integrations/beam/internal/fault"
 	"github.com/noisewright/noisewright/internal/check"
 	"github.com/noisewright/noisewright/internal/exact"
 	"github.com/noisewright/noisewright/tables"
@@ -49,8 +50,7 @@ func (p *People) Public(s beam.Scope, keys []string) (*Groups, error) {
 	return &Groups{p, beam.CombinePerKey(s, &totalsFn{}, all)}, nil
 }
 
-// Select releases the partitions that the rule selects by their number of people, and
-// freezes the choice by a Reshuffle. The rule has to be for as many partitions of a
+// Select releases the partitions that the rule selects by their number of people. The rule has to be for as many partitions of a
 // person as count. It is charged to the budget.
 func (p *People) Select(s beam.Scope, rule *Selection) (*Groups, error) {
 	if rule == nil || rule.partitions < p.bounds.Partitions {
@@ -66,13 +66,14 @@ func (p *People) Select(s beam.Scope, rule *Selection) (*Groups, error) {
 		return nil, err
 	}
 	s = s.Scope("noisebeam.Select")
-	selected := beam.ParDo(s, &selectFn{Epsilon: rule.epsilon, Delta: rule.delta}, p.sums(s))
-	return &Groups{p, beam.Reshuffle(s, selected)}, nil
+	selected := beam.ParDo(s, &selectFn{Epsilon: rule.epsilon, Delta: rule.delta, Secret: newSecret()}, p.sums(s))
+	return &Groups{p, beam.Reshuffle(s, fault.After(s, "selected", selected))}, nil
 }
 
 // sums adds up what counts by partition.
 func (p *People) sums(s beam.Scope) beam.PCollection {
-	return beam.CombinePerKey(s, &totalsFn{}, beam.ParDo(s, totalsOf, p.parts))
+	sums := beam.CombinePerKey(s, &totalsFn{}, beam.ParDo(s, totalsOf, p.parts))
+	return fault.After(s, "totals", sums)
 }
 
 func totalsOf(partition string, c contribution) (string, totals) { return partition, c.totals() }
@@ -187,7 +188,7 @@ func (g *Groups) release(s beam.Scope, f answerFn, list ...*tables.Verified) (be
 		return none, err
 	}
 	f.Bounds, f.Units = b, g.people.units
-	return beam.Reshuffle(s, beam.ParDo(s, &f, g.totals)), nil
+	return beam.Reshuffle(s, fault.After(s, "answers", beam.ParDo(s, &f, g.totals))), nil
 }
 
 // names are those of the numbers of an answer.
@@ -220,13 +221,13 @@ func (f *answerFn) ProcessElement(partition string, t totals) (string, float64, 
 	var err error
 	switch f.What {
 	case people:
-		y, err = f.Noise[0].add(big.NewRat(t.People, 1))
+		y, err = f.Noise[0].add(partition, big.NewRat(t.People, 1))
 	case rows:
-		y, err = f.Noise[0].add(big.NewRat(t.Rows, 1))
+		y, err = f.Noise[0].add(partition, big.NewRat(t.Rows, 1))
 	case sum:
-		y, err = f.Noise[0].add(f.Units.value(t.SumHigh, t.SumLow))
+		y, err = f.Noise[0].add(partition, f.Units.value(t.SumHigh, t.SumLow))
 	case mean:
-		y, err = f.mean(t)
+		y, err = f.mean(partition, t)
 	}
 	if err != nil {
 		return "", 0, check.Errorf("noisebeam", nil, "no noise could be drawn: %w", err)
@@ -234,15 +235,15 @@ func (f *answerFn) ProcessElement(partition string, t totals) (string, float64, 
 	return partition, y, nil
 }
 
-func (f *answerFn) mean(t totals) (float64, error) {
+func (f *answerFn) mean(partition string, t totals) (float64, error) {
 	center := new(big.Rat).Add(exact.Rational(f.Bounds.Lower), exact.Rational(f.Bounds.Upper))
 	center.Mul(center, big.NewRat(1, 2))
 	x := f.Units.value(t.SumHigh, t.SumLow)
-	s, err := f.Noise[0].add(x.Sub(x, new(big.Rat).Mul(center, big.NewRat(t.Rows, 1))))
+	s, err := f.Noise[0].add(partition, x.Sub(x, new(big.Rat).Mul(center, big.NewRat(t.Rows, 1))))
 	if err != nil {
 		return 0, err
 	}
-	n, err := f.Noise[1].add(big.NewRat(t.Rows, 1))
+	n, err := f.Noise[1].add(partition, big.NewRat(t.Rows, 1))
 	if err != nil {
 		return 0, err
 	}

@@ -57,6 +57,13 @@ func collect(t *testing.T, s beam.Scope, name string, col beam.PCollection) {
 	beam.ParDo0(s, &collectFn{t.Name() + name}, col)
 }
 
+// forget drops what was collected.
+func forget(t *testing.T, name string) {
+	collected.Lock()
+	defer collected.Unlock()
+	delete(collected.lines, t.Name()+name)
+}
+
 func collectedOf(t *testing.T, name string) []string {
 	collected.Lock()
 	defer collected.Unlock()
@@ -114,4 +121,14 @@ func wantSentence(t *testing.T, err error, parts ...string) {
 			t.Errorf("error %q, want it to say %q", err, p)
 		}
 	}
+}
+
+// wide is real noise for a sensitivity.
+func wide(t *testing.T, sensitivity float64) *tables.Verified {
+	t.Helper()
+	v, err := shapes.Laplace(dp.Problem{Privacy: dp.Privacy{Epsilon: 1, Sensitivity: sensitivity}, Loss: loss.L1}, tables.Grid{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return v
 }

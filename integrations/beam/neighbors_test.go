@@ -1,10 +1,14 @@
 package noisebeam
 
 import (
+	"encoding/binary"
 	"fmt"
+	"maps"
 	"math"
 	"math/big"
 	"math/rand/v2"
+	"reflect"
+	"slices"
 	"testing"
 
 	"github.com/noisewright/noisewright/account"
@@ -12,36 +16,33 @@ import (
 	"github.com/noisewright/noisewright/tables"
 )
 
-// bounded runs the functions of Bound on the rows, without an engine, and returns what
-// counts by person.
-func bounded(b Bounds, rows []Row) map[string][]contribution {
-	clip, choose, seed := &clipFn{b.units()}, &sampleFn{b.Values}, newSeed()
-	samples := map[string]sample{}
-	for i, r := range rows {
-		clip.ProcessElement(r, func(key string, v int64) {
-			if i%3 == 0 { // in bundles of their own, merged
-				samples[key] = choose.MergeAccumulators(samples[key], choose.AddInput(choose.CreateAccumulator(), v))
-			} else {
-				samples[key] = choose.AddInput(samples[key], v)
+// bounded runs the functions of Bound on the rows, without an engine and in an order that the
+// generator decides, and returns what counts by person.
+func bounded(b Bounds, rows []Row, secret secret, r *rand.Rand) map[string][]contribution {
+	clip, rank, choose := &clipFn{b.units()}, &rankFn{b.Values, secret}, &chooseFn{b.Partitions, b.Values}
+	copies := map[string]int64{}
+	for _, r := range rows {
+		clip.ProcessElement(r, func(key string, n int64) { copies[key] += n })
+	}
+	keys := slices.Sorted(maps.Keys(copies))
+	r.Shuffle(len(keys), func(i, j int) { keys[i], keys[j] = keys[j], keys[i] })
+	choices := map[string]choice{}
+	for _, key := range keys {
+		rank.ProcessElement(key, copies[key], func(person string, p pick) {
+			c, ok := choices[person]
+			switch {
+			case !ok:
+				choices[person] = choose.AddInput(choose.CreateAccumulator(), p)
+			case r.IntN(3) == 0: // in a bundle of its own, merged
+				choices[person] = choose.MergeAccumulators(choose.AddInput(choose.CreateAccumulator(), p), c)
+			default:
+				choices[person] = choose.AddInput(c, p)
 			}
 		})
 	}
-	byPerson := map[string][]contribution{}
-	for key, s := range samples {
-		person, c := personOf(key, choose.ExtractOutput(s))
-		byPerson[person] = append(byPerson[person], c)
-	}
 	out := map[string][]contribution{}
-	for person, all := range byPerson {
-		next := 0
-		(&partitionsFn{b.Partitions, seed}).ProcessElement(person, func(c *contribution) bool {
-			if next == len(all) {
-				return false
-			}
-			*c = all[next]
-			next++
-			return true
-		}, func(partition string, c contribution) {
+	for person, c := range choices {
+		partsOf(person, choose.ExtractOutput(c), func(partition string, c contribution) {
 			name := person[1:] // personKey of text
 			out[name] = append(out[name], contribution{partition, c.Values})
 		})
@@ -62,7 +63,7 @@ func TestContributions(t *testing.T) {
 			for range r.IntN(40) {
 				rows = append(rows, Row{fmt.Sprint(r.IntN(3)), fmt.Sprint(r.IntN(5)), values[r.IntN(len(values))]})
 			}
-			for person, list := range bounded(b, rows) {
+			for person, list := range bounded(b, rows, newSecret(), r) {
 				if len(list) > b.Partitions {
 					t.Fatalf("%+v: person %s counts in %d partitions", b, person, len(list))
 				}
@@ -126,17 +127,48 @@ func TestTotals(t *testing.T) {
 	}
 }
 
+// TestNeighborsChoose: whoever else is there, and in whatever order and bundles rows come, the
+// same rows of a person count. So of all data sets that differ by a person, what counts differs by
+// that person's at most.
+func TestNeighborsChoose(t *testing.T) {
+	r := rand.New(rand.NewPCG(7, 8))
+	for _, b := range []Bounds{{1, 1, 0, 9}, {2, 3, -5, 2}, {3, 2, 0, 0}} {
+		for i := range 300 {
+			var rows []Row
+			for range r.IntN(60) {
+				rows = append(rows, Row{fmt.Sprint(r.IntN(3)), fmt.Sprint(r.IntN(5)), float64(r.IntN(4))})
+			}
+			secret := fixed(i)
+			all := bounded(b, rows, secret, r)
+			for person := range all {
+				without := slices.DeleteFunc(slices.Clone(rows), func(row Row) bool { return row.Person == person })
+				r.Shuffle(len(without), func(i, j int) { without[i], without[j] = without[j], without[i] })
+				others := maps.Clone(all)
+				delete(others, person)
+				if got := bounded(b, without, secret, r); !reflect.DeepEqual(got, others) {
+					t.Fatalf("%+v: without %s counts %v, want %v", b, person, got, others)
+				}
+			}
+		}
+	}
+}
+
+// fixed is a secret for repeatable tests.
+func fixed(i int) secret {
+	return binary.LittleEndian.AppendUint64(make([]byte, 24, 32), uint64(i))
+}
+
 // TestChoicesAreUniform: with a false alarm rate of 1e-9 each partition, and each value, is
 // chosen equally often; 6.2 standard deviations, which finds a bias of 3 %.
 func TestChoicesAreUniform(t *testing.T) {
 	const trials, of = 40_000, 5
-	partition, value := map[string]float64{}, map[int64]float64{}
-	for range trials {
+	partition, value, r := map[string]float64{}, map[int64]float64{}, rand.New(rand.NewPCG(5, 6))
+	for trial := range trials {
 		var list []Row
 		for i := range of {
 			list = append(list, Row{"a", fmt.Sprint(i), 0}, Row{"b", "0", float64(i)})
 		}
-		out := bounded(Bounds{Partitions: 2, Values: 2, Lower: 0, Upper: of}, list)
+		out := bounded(Bounds{Partitions: 2, Values: 2, Lower: 0, Upper: of}, list, fixed(trial), r)
 		for _, c := range out["a"] {
 			partition[c.Partition]++
 		}
@@ -153,6 +185,20 @@ func TestChoicesAreUniform(t *testing.T) {
 	}
 	for k, n := range partition {
 		check("partition "+k, n)
+	}
+	// Of five rows, two of which are equal, each counts as often.
+	equal := 0.0
+	for trial := range trials {
+		list := []Row{{"c", "0", 0}, {"c", "0", 1}, {"c", "0", 1}, {"c", "0", 2}, {"c", "0", 3}}
+		for _, v := range bounded(Bounds{Partitions: 1, Values: 2, Lower: 0, Upper: 3}, list, fixed(trial), r)["c"][0].Values {
+			if v == (Bounds{Partitions: 1, Values: 2, Lower: 0, Upper: 3}).units().of(1) {
+				equal++
+			}
+		}
+	}
+	// Its variance for a draw without replacement: 2·(2/5)·(3/5)·(3/4).
+	if off := math.Abs(equal - 2*p*trials); off > 6.2*math.Sqrt(trials*0.36) {
+		t.Errorf("two equal rows count %v times of %d, want %v", equal, trials, 2*p*trials)
 	}
 	for k, n := range value {
 		check(k, n)
@@ -277,7 +323,7 @@ func composedDelta(t *testing.T, costs []account.Cost, epsilon float64) account.
 	for _, c := range costs {
 		pld, err := account.Approximate(c.Epsilon, c.Delta)
 		if c.Table != nil {
-			pld, err = account.Table(c.Table.Mechanism())
+			pld, err = account.LossOf(c.Table.Mechanism())
 		}
 		if err != nil {
 			t.Fatal(err)

@@ -5,14 +5,18 @@ import (
 	"context"
 	"crypto/sha256"
 	"errors"
+	"fmt"
 	"math"
 	"math/big"
 	"reflect"
+	"slices"
 	"sync"
 
 	"github.com/apache/beam/sdks/v2/go/pkg/beam"
+	"github.com/apache/beam/sdks/v2/go/pkg/beam/core/graph/window"
 
 	"github.com/noisewright/noisewright/dp"
+	"github.com/noisewright/noisewright/integrations/beam/internal/fault"
 	"github.com/noisewright/noisewright/internal/check"
 	"github.com/noisewright/noisewright/internal/exact"
 	"github.com/noisewright/noisewright/proof"
@@ -20,10 +24,12 @@ import (
 	"github.com/noisewright/noisewright/tables"
 )
 
-// noise is a table on its way to the workers: its text, which each of them proves again.
+// noise is a table on its way to the workers: its text, which each of them proves again, and
+// the secret by which all of them draw the same.
 type noise struct {
-	Table []byte // the file
-	s     *sampler.Noise
+	Table  []byte // the file
+	Secret secret
+	s      *sampler.Keyed
 }
 
 func newNoise(v *tables.Verified) (noise, error) {
@@ -34,7 +40,7 @@ func newNoise(v *tables.Verified) (noise, error) {
 	if err := v.Mechanism().Encode(&text); err != nil {
 		return noise{}, err
 	}
-	return noise{Table: text.Bytes()}, nil
+	return noise{Table: text.Bytes(), Secret: newSecret()}, nil
 }
 
 // proved are the tables that this process has verified, by the hash of their text: Beam
@@ -57,33 +63,38 @@ func (n *noise) setup() error {
 		proved.Store(hash, v)
 	}
 	var err error
-	n.s, err = sampler.NewNoise(v.(*tables.Verified), sampler.Options{})
+	n.s, err = sampler.NewKeyed(v.(*tables.Verified), n.Secret.key())
 	return err
 }
 
-// index returns ⌊x/step + 1/2⌋ plus a draw, a number of steps, and the step. Values that
-// differ by at most the sensitivity get indices that differ by at most as many points as the
-// table's proof counts (docs/proofs/rounding.md).
-func (n *noise) index(x *big.Rat) (index *big.Int, step *big.Rat, err error) {
-	step = n.s.Table().Grid().Step()
-	draw, err := n.s.SampleInt()
-	if err != nil {
-		return nil, nil, err
-	}
-	i := new(big.Rat).Quo(x, step)
-	index = exact.Floor(i.Add(i, big.NewRat(1, 2)))
-	return index.Add(index, big.NewInt(draw)), step, nil
-}
-
-// add returns x, rounded to the grid, plus a draw, to the nearest float64.
-func (n *noise) add(x *big.Rat) (float64, error) {
-	index, step, err := n.index(x)
+// add returns x, rounded to the grid, plus the noise that is for the partition and x, to the
+// nearest float64. Values that differ by at most the sensitivity are rounded to points that differ
+// by at most as many as the table's proof counts (docs/proofs/rounding.md).
+func (n *noise) add(partition string, x *big.Rat) (float64, error) {
+	index, err := n.s.AddNoiseExact(x, partition)
 	if err != nil {
 		return 0, err
 	}
+	step := n.s.Table().Grid().Step()
 	y, _ := step.Mul(step, new(big.Rat).SetInt(index)).Float64()
 	return y, nil
 }
+
+// row returns the clipped value plus the noise that is for the label and it. The error ends the
+// sentence that begins with what is wrong, and does not tell the value.
+func (n *noise) row(c Column, x float64, label ...string) (float64, error) {
+	if !check.Finite(x) {
+		return 0, errors.New("is not a finite number; leave such rows out")
+	}
+	y, err := n.s.AddNoise(c.clipped(x), label...)
+	if errors.Is(err, dp.ErrInvalid) { // tells of the value, if little
+		err = fmt.Errorf("is not what the table is for, %s queries", n.s.Table().Query())
+	}
+	return y, err
+}
+
+// clipped moves the value into the range; the two zeros are one.
+func (c Column) clipped(x float64) float64 { return min(max(x, c.Lower), c.Upper) + 0 }
 
 // Column is one that gets noise, and the range of its values.
 type Column struct {
@@ -118,21 +129,30 @@ func checkRange(bad *check.List, lower, upper float64) {
 }
 
 // AddNoise clips the column of every row to its range and replaces it by a private value,
-// the column plus fresh noise, and freezes the result by a Reshuffle. rows are structs, or
-// float64s. Rows keep everything else, unprotected.
+// the column plus noise. rows are structs, or float64s; there are finitely many of them, and their
+// windows and triggers are dropped. Rows keep everything else, unprotected, and come in an order
+// that does not depend on the column.
+//
+// Rows that are equal but for the column go to one worker, which holds 8 bytes of each, and come in
+// ascending order of what they are now. So a row needs no identity: equal rows have independent
+// noise, and an engine that does it again gets the same rows.
 //
 // Guarantee: every row by itself has the privacy that the table promises, for rows that
 // differ in this column. Who has several rows is protected by as much less, by composition.
 //
 // The error wraps dp.ErrInvalid, for an unbounded column or a range wider than the table's
-// sensitivity too. A value that is not a number, or for an integer table not an integer,
+// sensitivity too. A value that is not a finite number, or for an integer table not an integer,
 // fails the pipeline, with an error that does not tell it.
 func AddNoise(s beam.Scope, rows beam.PCollection, table *tables.Verified, column Column) (beam.PCollection, error) {
 	none := beam.PCollection{}
+	if err := once(); err != nil {
+		return none, err
+	}
 	if err := column.validate(table); err != nil {
 		return none, err
 	}
-	if err := checkField(rows.Type().Type(), column.Name); err != nil {
+	row := rows.Type().Type()
+	if err := checkField(row, column.Name); err != nil {
 		return none, err
 	}
 	n, err := newNoise(table)
@@ -140,8 +160,12 @@ func AddNoise(s beam.Scope, rows beam.PCollection, table *tables.Verified, colum
 		return none, err
 	}
 	s = s.Scope("noisebeam.AddNoise")
-	noisy := beam.ParDo(s, &addNoiseFn{Noise: n, Column: column}, rows)
-	return beam.Reshuffle(s, noisy), nil
+	rows = beam.WindowInto(s, window.NewGlobalWindows(), rows)
+	c := rowsColumn{beam.EncodedType{T: row}, column.Name}
+	apart := beam.ParDo(s, &splitFn{Rows: c}, rows)
+	noisy := beam.ParDo(s, &addNoiseFn{Rows: c, Noise: n, Column: column}, beam.GroupByKey(s, apart),
+		beam.TypeDefinition{Var: beam.XType, T: row})
+	return fault.After(s, "noisy", noisy), nil
 }
 
 // checkField reports whether rows of the type have the field.
@@ -161,39 +185,92 @@ func checkField(row reflect.Type, name string) error {
 	return check.Field("noisebeam", "column", check.Quoted(name), "an exported float64 field of the rows, which are "+row.String())
 }
 
-// addNoiseFn is the DoFn of AddNoise.
+// rowsColumn is a column of rows of some type.
+type rowsColumn struct {
+	Type beam.EncodedType
+	Name string // of the field, "" if rows are float64s
+}
+
+// of is the column of a row.
+func (c rowsColumn) of(row reflect.Value) reflect.Value {
+	if c.Name == "" {
+		return row
+	}
+	return row.FieldByName(c.Name)
+}
+
+// splitFn takes a row apart: what is not protected, encoded, and the column.
+type splitFn struct {
+	Rows    rowsColumn
+	encoder beam.ElementEncoder
+}
+
+// Setup makes the encoder.
+func (f *splitFn) Setup() { f.encoder = beam.NewElementEncoder(f.Rows.Type.T) }
+
+// ProcessElement emits the two.
+func (f *splitFn) ProcessElement(row beam.X, emit func([]byte, float64)) error {
+	rest := reflect.New(f.Rows.Type.T).Elem()
+	rest.Set(reflect.ValueOf(row))
+	field := f.Rows.of(rest)
+	x := field.Float()
+	field.SetFloat(0)
+	var code bytes.Buffer
+	if err := f.encoder.Encode(rest.Interface(), &code); err != nil {
+		return err
+	}
+	emit(code.Bytes(), x)
+	return nil
+}
+
+// addNoiseFn makes rows again, with noise.
 type addNoiseFn struct {
-	Noise  noise
-	Column Column
+	Rows    rowsColumn
+	Noise   noise
+	Column  Column
+	decoder beam.ElementDecoder
 }
 
 // Setup verifies the table.
-func (f *addNoiseFn) Setup() error { return f.Noise.setup() }
-
-// ProcessElement replaces a value.
-func (f *addNoiseFn) ProcessElement(row beam.T) (beam.T, error) {
-	if f.Column.Name == "" {
-		return f.noisy(row.(float64))
-	}
-	changed := reflect.New(reflect.TypeOf(row)).Elem()
-	changed.Set(reflect.ValueOf(row))
-	field := changed.FieldByName(f.Column.Name)
-	y, err := f.noisy(field.Float())
-	if err != nil {
-		return nil, err
-	}
-	field.SetFloat(y)
-	return changed.Interface(), nil
+func (f *addNoiseFn) Setup() error {
+	f.decoder = beam.NewElementDecoder(f.Rows.Type.T)
+	return f.Noise.setup()
 }
 
-func (f *addNoiseFn) noisy(x float64) (float64, error) {
-	if math.IsNaN(x) {
-		return 0, check.Errorf("noisebeam", dp.ErrInvalid, "column %s: a value is not a number; leave such rows out", check.Quoted(f.Column.Name))
+// ProcessElement adds noise to all rows that are equal but for the column. The noise is for
+// what they have in common, the value and the number of the row among those with this value too.
+// Which row comes from which value is told by neither their order nor anything else.
+func (f *addNoiseFn) ProcessElement(rest []byte, values func(*float64) bool, emit func(beam.X)) error {
+	var list []float64
+	var x float64
+	for values(&x) {
+		if check.Finite(x) { // others are refused below
+			x = f.Column.clipped(x)
+		}
+		list = append(list, x)
 	}
-	y, err := f.Noise.s.AddNoise(min(max(x, f.Column.Lower), f.Column.Upper))
-	if errors.Is(err, dp.ErrInvalid) { // tells of the value, if little
-		err = check.Errorf("noisebeam", dp.ErrInvalid, "column %s: no noise could be added to a value: want what the table is for, %s queries",
-			check.Quoted(f.Column.Name), f.Noise.s.Table().Query())
+	slices.Sort(list)
+	out := make([]float64, len(list))
+	copies := int64(0)
+	for i, x := range list {
+		if copies++; i == 0 || x != list[i-1] {
+			copies = 0
+		}
+		var err error
+		if out[i], err = f.Noise.row(f.Column, x, "row", string(rest), whole(copies)); err != nil {
+			return check.Errorf("noisebeam", dp.ErrInvalid, "column %s: a value %w", check.Quoted(f.Column.Name), err)
+		}
 	}
-	return y, err
+	slices.Sort(out)
+	for _, y := range out {
+		decoded, err := f.decoder.Decode(bytes.NewReader(rest))
+		if err != nil {
+			return err
+		}
+		row := reflect.New(f.Rows.Type.T).Elem()
+		row.Set(reflect.ValueOf(decoded))
+		f.Rows.of(row).SetFloat(y)
+		emit(row.Interface())
+	}
+	return nil
 }

@@ -1,9 +1,8 @@
 package noisebeam
 
 import (
-	"bytes"
 	"cmp"
-	"crypto/sha256"
+	"encoding/binary"
 	"encoding/hex"
 	"fmt"
 	"math"
@@ -17,6 +16,7 @@ import (
 	"github.com/apache/beam/sdks/v2/go/pkg/beam"
 	"github.com/apache/beam/sdks/v2/go/pkg/beam/core/graph/window"
 
+	"github.com/noisewright/noisewright/integrations/beam/internal/fault"
 	"github.com/noisewright/noisewright/internal/check"
 	"github.com/noisewright/noisewright/internal/exact"
 )
@@ -146,7 +146,8 @@ type People struct {
 
 // Bound chooses what counts: of every person at most Bounds.Values rows in each of at most
 // Bounds.Partitions partitions. rows is a PCollection<Row>. The choice is random, and
-// uniform, for each person independently of all others. The windows and triggers of rows are
+// uniform, for each person independently of all others; it is the same when an engine makes it
+// again of the same rows, in whatever order. The windows and triggers of rows are
 // dropped, as a person would count in each of them: all rows are one global window.
 //
 // The error wraps dp.ErrInvalid.
@@ -157,25 +158,34 @@ func Bound(s beam.Scope, rows beam.PCollection, b Bounds, budget *Budget) (*Peop
 	if budget == nil {
 		return nil, check.Field("noisebeam", "budget", "none", "one from NewBudget")
 	}
+	if err := once(); err != nil {
+		return nil, err
+	}
 	s = s.Scope("noisebeam.Bound")
 	u := b.units()
 	rows = beam.WindowInto(s, window.NewGlobalWindows(), rows)
-	values := beam.ParDo(s, &clipFn{u}, rows)
-	samples := beam.CombinePerKey(s, &sampleFn{b.Values}, values)
-	byPerson := beam.ParDo(s, personOf, samples)
-	parts := beam.ParDo(s, &partitionsFn{b.Partitions, newSeed()}, beam.GroupByKey(s, byPerson))
-	return &People{b, u, budget, parts}, nil
+	copies := beam.CombinePerKey(s, &addFn{}, beam.ParDo(s, &clipFn{u}, rows))
+	ranked := beam.ParDo(s, &rankFn{b.Values, newSecret()}, fault.After(s, "copies", copies))
+	chosen := beam.CombinePerKey(s, &chooseFn{b.Partitions, b.Values}, ranked)
+	parts := beam.ParDo(s, partsOf, fault.After(s, "chosen", chosen))
+	return &People{b, u, budget, fault.After(s, "parts", parts)}, nil
 }
 
-// clipFn gives each row the key of its person and partition.
+// clipFn gives each row the key of its person, partition and value, under which equal rows
+// are counted: how many there are, and not in what order they come, decides which are chosen.
 type clipFn struct{ Units units }
 
 // ProcessElement leaves out what is not a number, and what is nobody's.
 func (f *clipFn) ProcessElement(r Row, emit func(string, int64)) {
 	if !math.IsNaN(r.Value) && r.Person != "" {
-		emit(pairKey(personKey(r.Person), strings.ToValidUTF8(r.Partition, "\ufffd")), f.Units.of(r.Value))
+		emit(copiesKey(personKey(r.Person), strings.ToValidUTF8(r.Partition, "\ufffd"), f.Units.of(r.Value)), 1)
 	}
 }
+
+// addFn adds numbers.
+type addFn struct{}
+
+func (f *addFn) MergeAccumulators(a, b int64) int64 { return a + b }
 
 // personKey returns UTF-8 that is of this person alone. An engine that decodes keys as text
 // would make one person of those whose names differ in what is not UTF-8.
@@ -186,96 +196,126 @@ func personKey(person string) string {
 	return "h" + hex.EncodeToString([]byte(person))
 }
 
-// pairKey joins the two so that no other two give the same.
-func pairKey(person, partition string) string {
-	return strconv.Itoa(len(person)) + ":" + person + partition
+// copiesKey joins the three so that no others give the same.
+func copiesKey(person, partition string, value int64) string {
+	return whole(int64(len(person))) + ":" + person + whole(value) + ":" + partition
 }
 
-// personOf takes the key apart again.
-func personOf(key string, values []int64) (person string, c contribution) {
-	for i := range len(key) {
-		if key[i] == ':' {
-			n, _ := strconv.Atoi(key[:i]) // pairKey wrote it
-			return key[i+1 : i+1+n], contribution{key[i+1+n:], values}
+// apart takes the key apart again.
+func apart(key string) (person, partition string, value int64) {
+	length, rest, _ := strings.Cut(key, ":")
+	n, _ := strconv.Atoi(length) // copiesKey wrote it
+	person = rest[:n]
+	number, partition, _ := strings.Cut(rest[n:], ":")
+	value, _ = strconv.ParseInt(number, 10, 64)
+	return person, partition, value
+}
+
+// pick is a row of a person that may be chosen: those of the partitions with the least
+// ranks are, and in each of these the rows with the least priorities.
+type pick struct {
+	Partition      string
+	Rank, Priority uint64
+	Value          int64
+}
+
+// rankFn gives rows their ranks and priorities: random words that are for the person and the
+// partition, and for the person, the partition, the value and the number of the copy.
+// So they are independent, and the same ones if an engine asks again.
+type rankFn struct {
+	Values int
+	Secret secret
+}
+
+// ProcessElement emits no more copies than could be chosen, those with the least priorities.
+func (f *rankFn) ProcessElement(key string, copies int64, emit func(string, pick)) {
+	person, partition, value := apart(key)
+	rank := f.Secret.key().Sum("rank", person, partition)
+	words := f.Secret.key().Stream("priority", person, partition, whole(value))
+	var least []uint64
+	for range copies {
+		if least = append(least, words.Uint64()); len(least) >= 2*f.Values+16 {
+			slices.Sort(least)
+			least = least[:f.Values]
 		}
 	}
-	return "", contribution{Values: values} // unreachable: every key has a colon
-}
-
-// sampleFn chooses some of the values of a person in a partition: those with the
-// least priorities, which are random.
-type sampleFn struct{ Values int }
-
-// sample are chosen values with their priorities.
-type sample struct {
-	Priorities []uint64
-	Values     []int64
-}
-
-func (f *sampleFn) CreateAccumulator() sample { return sample{} }
-
-func (f *sampleFn) AddInput(s sample, value int64) sample {
-	return f.trimmed(sample{append(s.Priorities, random()), append(s.Values, value)}, 2*f.Values)
-}
-
-func (f *sampleFn) MergeAccumulators(a, b sample) sample {
-	return f.trimmed(sample{append(a.Priorities, b.Priorities...), append(a.Values, b.Values...)}, 2*f.Values)
-}
-
-func (f *sampleFn) ExtractOutput(s sample) []int64 { return f.trimmed(s, f.Values).Values }
-
-// trimmed leaves out the values with the largest priorities, if there are more than some.
-func (f *sampleFn) trimmed(s sample, above int) sample {
-	if len(s.Values) <= above {
-		return s
+	slices.Sort(least)
+	for _, priority := range least[:min(len(least), f.Values)] {
+		emit(person, pick{partition, binary.LittleEndian.Uint64(rank[:]), priority, value})
 	}
-	order := make([]int, len(s.Values))
-	for i := range order {
-		order[i] = i
+}
+
+// chooseFn chooses what counts of a person.
+type chooseFn struct{ Partitions, Values int }
+
+// choice are picks of a person, those that are out perhaps among them.
+type choice struct {
+	Picks []pick
+	Full  int // number of picks at which some are left out
+}
+
+func (f *chooseFn) CreateAccumulator() choice { return choice{} }
+
+func (f *chooseFn) AddInput(c choice, p pick) choice {
+	return f.trimmed(choice{append(c.Picks, p), c.Full})
+}
+
+func (f *chooseFn) MergeAccumulators(a, b choice) choice {
+	return f.trimmed(choice{append(a.Picks, b.Picks...), max(a.Full, b.Full)})
+}
+
+// trimmed leaves out what others are before, if it is time to.
+func (f *chooseFn) trimmed(c choice) choice {
+	if len(c.Picks) < c.Full {
+		return c
 	}
-	slices.SortFunc(order, func(i, j int) int { return cmp.Compare(s.Priorities[i], s.Priorities[j]) })
-	var out sample
-	for _, i := range order[:f.Values] {
-		out.Priorities, out.Values = append(out.Priorities, s.Priorities[i]), append(out.Values, s.Values[i])
+	c.Picks = f.least(c.Picks)
+	c.Full = 2*len(c.Picks) + 16
+	return c
+}
+
+// least returns the picks that are chosen among these, in order. Picks that are not told apart
+// have the same partition and value.
+func (f *chooseFn) least(picks []pick) []pick {
+	slices.SortFunc(picks, func(a, b pick) int {
+		return cmp.Or(cmp.Compare(a.Rank, b.Rank), cmp.Compare(a.Partition, b.Partition),
+			cmp.Compare(a.Priority, b.Priority), cmp.Compare(a.Value, b.Value))
+	})
+	var out []pick
+	partitions, rows := 0, 0
+	for _, p := range picks {
+		if len(out) == 0 || p.Partition != out[len(out)-1].Partition {
+			partitions, rows = partitions+1, 0
+		}
+		if partitions > f.Partitions {
+			break
+		}
+		if rows++; rows <= f.Values {
+			out = append(out, p)
+		}
 	}
 	return out
 }
 
-// partitionsFn chooses some of the partitions of a person: those with the least hashes of
-// the seed, the person and the partition. An engine that computes part of this again, and
-// keeps what it has of the rest, gets the same choice; with fresh random numbers a person
-// could count in partitions of two choices.
-type partitionsFn struct {
-	Partitions int
-	Seed       []byte
-}
+// chosen is what counts of a person.
+type chosen struct{ Parts []contribution }
 
-// ranked is a contribution with its hash.
-type ranked struct {
-	hash [sha256.Size]byte
-	contribution
-}
-
-// ProcessElement keeps the least ones, of distinct partitions.
-func (f *partitionsFn) ProcessElement(person string, all func(*contribution) bool, emit func(string, contribution)) {
-	var kept []ranked
-	var c contribution
-	for all(&c) {
-		if kept = append(kept, ranked{f.hash(person, c.Partition), c}); len(kept) >= 2*f.Partitions {
-			kept = f.least(kept)
+func (f *chooseFn) ExtractOutput(c choice) chosen {
+	var out chosen
+	for _, p := range f.least(c.Picks) {
+		last := len(out.Parts) - 1
+		if last < 0 || out.Parts[last].Partition != p.Partition {
+			out.Parts = append(out.Parts, contribution{Partition: p.Partition})
+			last++
 		}
-		c = contribution{}
+		out.Parts[last].Values = append(out.Parts[last].Values, p.Value)
 	}
-	for _, c := range f.least(kept) {
-		emit(c.Partition, contribution{Values: c.Values})
-	}
+	return out
 }
 
-func (f *partitionsFn) hash(person, partition string) [sha256.Size]byte {
-	return sha256.Sum256(append(slices.Clip(f.Seed), pairKey(person, partition)...))
-}
-
-func (f *partitionsFn) least(list []ranked) []ranked {
-	slices.SortFunc(list, func(a, b ranked) int { return bytes.Compare(a.hash[:], b.hash[:]) })
-	return list[:min(len(list), f.Partitions)]
+// partsOf gives what counts the key of its partition.
+func partsOf(_ string, c chosen, emit func(string, contribution)) {
+	for _, part := range c.Parts {
+		emit(part.Partition, contribution{Values: part.Values})
+	}
 }

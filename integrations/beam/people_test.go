@@ -113,29 +113,6 @@ func TestSeenTwice(t *testing.T) {
 	}
 }
 
-// TestChoiceIsRepeated: an engine that computes again what it lost, and keeps the rest,
-// gets the same partitions of a person, in whatever order they come: with new ones a
-// person would count in more than the bounds allow.
-func TestChoiceIsRepeated(t *testing.T) {
-	const of, most = 20, 3
-	choose := &partitionsFn{Partitions: most, Seed: newSeed()}
-	seen := map[string]bool{}
-	for attempt := range of {
-		n := 0
-		choose.ProcessElement("a", func(c *contribution) bool {
-			if n == of {
-				return false
-			}
-			*c = contribution{Partition: strconv.Itoa((n + attempt) % of)}
-			n++
-			return true
-		}, func(partition string, _ contribution) { seen[partition] = true })
-	}
-	if len(seen) != most {
-		t.Errorf("in %d attempts a person counts in %d partitions, want %d", of, len(seen), most)
-	}
-}
-
 // TestKeysOfPeople: no two people have the same key, no key can be changed by engines that
 // decode text, and rows of nobody do not count.
 func TestKeysOfPeople(t *testing.T) {
@@ -150,9 +127,9 @@ func TestKeysOfPeople(t *testing.T) {
 				if !utf8.ValidString(key) {
 					t.Errorf("the key of %q, %q is not UTF-8", name, partition)
 				}
-				person, c := personOf(key, nil)
-				if c.Partition != partition || people[person] != "" && people[person] != name {
-					t.Errorf("%q in %q became %q in %q, which is %q", name, partition, person, c.Partition, people[person])
+				person, part, value := apart(key)
+				if part != partition || value != 0 || people[person] != "" && people[person] != name {
+					t.Errorf("%q in %q became %q in %q, which is %q", name, partition, person, part, people[person])
 				}
 				people[person], seen[key] = name, name
 			})
@@ -162,8 +139,8 @@ func TestKeysOfPeople(t *testing.T) {
 		t.Errorf("%d keys of %d people, want %d of %d", len(seen), len(people), len(names)*len(partitions), len(names))
 	}
 	clip.ProcessElement(Row{"a", "M\xfcller", 0}, func(key string, _ int64) {
-		if _, c := personOf(key, nil); c.Partition != "M\ufffdller" {
-			t.Errorf("partition %q, want it to be text", c.Partition)
+		if _, part, _ := apart(key); part != "M\ufffdller" {
+			t.Errorf("partition %q, want it to be text", part)
 		}
 	})
 	clip.ProcessElement(Row{"", "x", 0}, func(key string, _ int64) { t.Errorf("rows of nobody have the key %q", key) })

@@ -155,7 +155,7 @@ func TestWorkersVerify(t *testing.T) {
 		t.Fatal("nothing was changed")
 	}
 	p, s := beam.NewPipelineWithRoot()
-	beam.ParDo(s, &addNoiseFn{Noise: noise{Table: []byte(text)}, Column: Column{Upper: 1}}, beam.Create(s, 1.0))
+	beam.ParDo(s, &answerFn{What: rows, Noise: []noise{{Table: []byte(text), Secret: newSecret()}}}, beam.ParDo(s, empty, beam.Create(s, "x")))
 	wantSentence(t, ptest.Run(p), "tables:", "delta")
 }
 
@@ -184,16 +184,49 @@ func TestFailuresTellNothing(t *testing.T) {
 		return PrivatizeCSV(s, quiet(t, 5000), Column{Name: "pay", Upper: 5000}, in, filepath.Join(dir, "out.csv"))
 	}
 	write("id,pay\n1," + secret + "x\n")
-	run("no number", `line 2: column pay is not a number`, files)
+	run("no number", `line 2: column pay is not a plain number`, files)
 	write("id,pay\n1,\"" + secret + "\"\"\n")
 	run("open quote", "line", files)
 	write("id,paid\n1," + secret + "\n")
-	run("no column", `no column pay`, files)
+	run("no column", `0 columns are called pay`, files)
 	write("id,pay\n1," + secret + "\n")
-	run("no integer", "no noise could be added to a value: want what the table is for, integer queries", files)
+	run("no integer", "line 2: column pay is not what the table is for, integer queries", files)
 	write("id,pay\n4711,NaN\n")
-	run("NaN", "a value is not a number", files)
-	run("row", "want what the table is for", func(s beam.Scope) error {
+	for _, text := range []string{"NaN", "inf", "0x1p3", "1_000", ""} {
+		write("id,pay\n4711,1\n4711," + text + "\n")
+		run(text, "line 3: column pay is not a plain number", files)
+	}
+	write("id,pay\n4711,1e999\n")
+	run("1e999", "line 2: column pay is too large for a float64", files)
+	rows := func(s beam.Scope) error {
+		_, err := ReadRows(s, in, "id", "pay", "")
+		return err
+	}
+	for _, header := range []string{"pay,pay,id", "id,pay, pay"} {
+		write(header + "\n4711,4711,4711\n")
+		run("two columns", "2 columns are called pay", files)
+		run("two columns", "2 columns are called pay", rows)
+	}
+	write("id,pay\n")
+	run("no rows", "no rows", files)
+	write("")
+	run("empty", "no header", files)
+	nothing := filepath.Join(dir, "no*.csv")
+	run("no files", "no files matching", func(s beam.Scope) error {
+		return PrivatizeCSV(s, quiet(t, 5000), Column{Name: "pay", Upper: 5000}, nothing, filepath.Join(dir, "out.csv"))
+	})
+	run("no files", "no files matching", func(s beam.Scope) error {
+		_, err := ReadRows(s, nothing, "id", "pay", "")
+		return err
+	})
+	run("no files", "no rows", func(s beam.Scope) error {
+		return PrivatizeParquet(s, quiet(t, 5000), Column{Name: "Pay", Upper: 5000}, nothing, filepath.Join(dir, "out.csv"), reflect.TypeFor[employee]())
+	})
+	run("infinite", "column Value: a value is not a finite number", func(s beam.Scope) error {
+		_, err := AddNoise(s, beam.Create(s, Row{"a4711", "b4711", math.Inf(1)}), quiet(t, 5000), Column{Name: "Value", Upper: 5000})
+		return err
+	})
+	run("row", "column Value: a value is not what the table is for", func(s beam.Scope) error {
 		_, err := AddNoise(s, beam.Create(s, Row{"a4711", "b4711", 4711.25}), quiet(t, 5000), Column{Name: "Value", Upper: 5000})
 		return err
 	})
@@ -235,6 +268,7 @@ func TestFiles(t *testing.T) {
 			t.Errorf("out.csv is %q, want %q in it", text, want)
 		}
 	}
+	wantSentence(t, PrivatizeCSV(s, v, column, filepath.Join(dir, "in*.csv"), filepath.Join(dir, "out.csv")), "out = ", "a file that is not there yet")
 	left, err := filepath.Glob(filepath.Join(dir, "*part*"))
 	if err != nil || len(left) > 0 {
 		t.Errorf("files are left behind: %q, %v", left, err)

@@ -10,18 +10,19 @@ import (
 // also spare them reflection, but takes the compiler a minute of CPU for this package.
 func init() {
 	for _, fn := range []any{
-		reflect.TypeFor[addNoiseFn](),
-		reflect.TypeFor[clipFn](), personOf, reflect.TypeFor[partitionsFn](),
+		reflect.TypeFor[splitFn](), reflect.TypeFor[addNoiseFn](),
+		reflect.TypeFor[clipFn](), reflect.TypeFor[rankFn](), partsOf,
 		totalsOf, empty, reflect.TypeFor[knownFn](), reflect.TypeFor[selectFn](), reflect.TypeFor[answerFn](),
 		reflect.TypeFor[quantilesFn](),
 		reflect.TypeFor[readCSVFn](), reflect.TypeFor[writeCSVFn](), reflect.TypeFor[readRowsFn](),
+		one, reflect.TypeFor[someFn](),
 	} {
 		beam.RegisterDoFn(fn)
 	}
 	for _, t := range []reflect.Type{
-		reflect.TypeFor[Row](), reflect.TypeFor[totals](), reflect.TypeFor[contribution](), reflect.TypeFor[sample](),
-		reflect.TypeFor[sampleFn](), reflect.TypeFor[totalsFn](),
-		reflect.TypeFor[Quantile](), reflect.TypeFor[record](),
+		reflect.TypeFor[Row](), reflect.TypeFor[totals](), reflect.TypeFor[contribution](), reflect.TypeFor[pick](), reflect.TypeFor[choice](), reflect.TypeFor[chosen](),
+		reflect.TypeFor[chooseFn](), reflect.TypeFor[totalsFn](), reflect.TypeFor[addFn](),
+		reflect.TypeFor[Quantile](), reflect.TypeFor[record](), reflect.TypeFor[header](),
 	} {
 		beam.RegisterType(t)
 	}

@@ -1,9 +1,7 @@
 package noisebeam
 
 import (
-	"crypto/rand"
 	"fmt"
-	"io"
 	"math/big"
 	"sort"
 
@@ -176,21 +174,15 @@ func (s *Selection) cost() account.Cost {
 	return account.Cost{Epsilon: s.epsilon, Delta: s.delta, Times: s.partitions}
 }
 
-// kept draws the decision. It reads 16 bytes, whatever the number of people.
-func (s *Selection) kept(people int64, entropy io.Reader) (bool, error) {
-	var word [keepBits / 8]byte
-	if _, err := io.ReadFull(entropy, word[:]); err != nil {
-		return false, check.Errorf("noisebeam", nil, "no entropy to select partitions: %w", err)
-	}
-	if people >= int64(len(s.keep)) {
-		return true, nil
-	}
-	return new(big.Int).SetBytes(word[:]).Cmp(s.keep[max(people, 0)]) < 0, nil
+// kept is the decision by a random word.
+func (s *Selection) kept(people int64, word [keepBits / 8]byte) bool {
+	return people >= int64(len(s.keep)) || new(big.Int).SetBytes(word[:]).Cmp(s.keep[max(people, 0)]) < 0
 }
 
-// selectFn keeps partitions.
+// selectFn keeps partitions, by words that are for the partition and its number of people.
 type selectFn struct {
 	Epsilon, Delta float64 // of one partition
+	Secret         secret
 	rule           *Selection
 }
 
@@ -199,10 +191,9 @@ func (f *selectFn) Setup() (err error) {
 	return err
 }
 
-func (f *selectFn) ProcessElement(partition string, t totals, emit func(string, totals)) error {
-	ok, err := f.rule.kept(t.People, rand.Reader)
-	if ok {
+func (f *selectFn) ProcessElement(partition string, t totals, emit func(string, totals)) {
+	sum := f.Secret.key().Sum("selection", partition, whole(t.People))
+	if f.rule.kept(t.People, [keepBits / 8]byte(sum[:])) {
 		emit(partition, t)
 	}
-	return err
 }

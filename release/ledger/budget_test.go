@@ -29,7 +29,7 @@ func composed(tb testing.TB, costs []account.Cost, delta float64) (sumEpsilon, s
 		if c.Table == nil {
 			p, err = account.Approximate(c.Epsilon, c.Delta)
 		} else if p == nil {
-			p, err = account.Table(c.Table.Mechanism())
+			p, err = account.LossOf(c.Table.Mechanism())
 			known[c.Table] = p
 		}
 		if err != nil {
@@ -172,11 +172,11 @@ func TestComposesExactly(t *testing.T) {
 	if err != nil || len(list) != 4 {
 		t.Fatal(len(list), err)
 	}
-	want, err := account.TableHash(v)
+	want, err := account.Cost{Table: v}.TableHash()
 	if err != nil {
 		t.Fatal(err)
 	}
-	if got, err := account.TableHash(list[3].Costs[0].Table); err != nil || got != want {
+	if got, err := list[3].Costs[0].TableHash(); err != nil || got != want {
 		t.Errorf("table %s, %v, want %s", got, err, want)
 	}
 }

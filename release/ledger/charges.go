@@ -71,7 +71,7 @@ func (l *Ledger) readCharges(ctx context.Context, db querier, query string, args
 		}
 		c.kind = kind{table.String, epsilon.Float64, delta.Float64}
 		if c.times < 1 || table.Valid != isHash(table.String) {
-			return nil, check.Errorf("ledger", ErrFormat, "%s: damaged: a charge of %d times %s", l.path, c.times, check.Quoted(check.Shortened(table.String)))
+			return nil, check.Errorf("ledger", proof.ErrFormat, "%s: damaged: a charge of %d times %s", l.path, c.times, check.Quoted(check.Shortened(table.String)))
 		}
 		list = append(list, c)
 	}
@@ -100,13 +100,13 @@ func (l *Ledger) table(ctx context.Context, db querier, sha256 string) (*tables.
 	var text []byte
 	err := db.QueryRowContext(ctx, "SELECT text FROM tables WHERE sha256 = ?", sha256).Scan(&text)
 	if errors.Is(err, sql.ErrNoRows) {
-		return nil, check.Errorf("ledger", ErrFormat, "%s: damaged: table %s is missing", l.path, check.Shortened(sha256))
+		return nil, check.Errorf("ledger", proof.ErrFormat, "%s: damaged: table %s is missing", l.path, check.Shortened(sha256))
 	}
 	if err != nil {
 		return nil, l.failed(ctx, err)
 	}
 	if hash(text) != sha256 {
-		return nil, check.Errorf("ledger", ErrFormat, "%s: damaged: table %s is not the one that was charged", l.path, check.Shortened(sha256))
+		return nil, check.Errorf("ledger", proof.ErrFormat, "%s: damaged: table %s is not the one that was charged", l.path, check.Shortened(sha256))
 	}
 	t, err := tables.Decode(bytes.NewReader(text))
 	if err == nil {
@@ -117,7 +117,7 @@ func (l *Ledger) table(ctx context.Context, db querier, sha256 string) (*tables.
 		return nil, ctx.Err()
 	}
 	if err != nil {
-		return nil, check.Errorf("ledger", ErrFormat, "%s: damaged: table %s: %w", l.path, check.Shortened(sha256), err)
+		return nil, check.Errorf("ledger", proof.ErrFormat, "%s: damaged: table %s: %w", l.path, check.Shortened(sha256), err)
 	}
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -149,7 +149,7 @@ func (l *Ledger) record(ctx context.Context, id int64) (account.Record, error) {
 		return account.Record{}, err
 	}
 	if len(list) == 0 {
-		return account.Record{}, check.Errorf("ledger", ErrFormat, "%s: damaged: release %d is gone", l.path, id)
+		return account.Record{}, check.Errorf("ledger", proof.ErrFormat, "%s: damaged: release %d is gone", l.path, id)
 	}
 	return list[0], nil
 }
@@ -197,10 +197,10 @@ func (l *Ledger) scanRecords(ctx context.Context, db querier, query string, args
 			r.Answered, err = time.Parse(time.RFC3339Nano, answered.String)
 		}
 		if err != nil {
-			return nil, check.Errorf("ledger", ErrFormat, "%s: damaged: the time of release %d: %w", l.path, r.ID, err)
+			return nil, check.Errorf("ledger", proof.ErrFormat, "%s: damaged: the time of release %d: %w", l.path, r.ID, err)
 		}
 		if !isLine(r.Text) || !isLine(r.Summary) || !isHash(r.Data) {
-			return nil, check.Errorf("ledger", ErrFormat, "%s: damaged: the query of release %d", l.path, r.ID)
+			return nil, check.Errorf("ledger", proof.ErrFormat, "%s: damaged: the query of release %d", l.path, r.ID)
 		}
 		list = append(list, r)
 	}

@@ -20,6 +20,7 @@ import (
 	"github.com/noisewright/noisewright/account"
 	"github.com/noisewright/noisewright/dp"
 	"github.com/noisewright/noisewright/loss"
+	"github.com/noisewright/noisewright/proof"
 	"github.com/noisewright/noisewright/tables"
 	"github.com/noisewright/noisewright/tables/shapes"
 )
@@ -191,7 +192,7 @@ func TestAltered(t *testing.T) {
 		t.Fatal(err)
 	}
 	v := noise(10)
-	h, err := account.TableHash(v)
+	h, err := account.Cost{Table: v}.TableHash()
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -226,7 +227,7 @@ func TestAltered(t *testing.T) {
 			}
 			alter(t, path, c.statements...)
 			err := useAll(t, path)
-			if !errors.Is(err, ErrFormat) || !strings.Contains(err.Error(), c.want) || !strings.HasPrefix(err.Error(), "ledger: "+path+": ") {
+			if !errors.Is(err, proof.ErrFormat) || !strings.Contains(err.Error(), c.want) || !strings.HasPrefix(err.Error(), "ledger: "+path+": ") {
 				t.Errorf("%v, want a refusal that says %q", err, c.want)
 			}
 		})
@@ -291,7 +292,7 @@ func TestDamaged(t *testing.T) {
 	}
 	for n := 0; n < len(whole); n += 512 + 1 {
 		write(whole[:n])
-		if err := useAll(t, damaged); !errors.Is(err, ErrFormat) {
+		if err := useAll(t, damaged); !errors.Is(err, proof.ErrFormat) {
 			t.Errorf("%d of %d bytes: %v, want a refusal", n, len(whole), err)
 		}
 	}
@@ -324,7 +325,7 @@ func TestHardLink(t *testing.T) {
 		t.Skip("no hard links here")
 	}
 	for _, name := range []string{path, path + "2"} {
-		if _, err := Open(t.Context(), name); !errors.Is(err, ErrFormat) {
+		if _, err := Open(t.Context(), name); !errors.Is(err, proof.ErrFormat) {
 			t.Errorf("%s: %v, want it refused", name, err)
 		}
 	}

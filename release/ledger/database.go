@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/noisewright/noisewright/internal/check"
+	"github.com/noisewright/noisewright/proof"
 )
 
 const (
@@ -193,9 +194,6 @@ func fill(ctx context.Context, path string, t Terms) error {
 	return tx.Commit()
 }
 
-// ErrFormat marks a file that is not a ledger, or a damaged one.
-var ErrFormat = errors.New("not a ledger")
-
 // inspect reads what the database says about itself, before anything is asked of it.
 func inspect(ctx context.Context, db *sql.DB) error {
 	var id, version int64
@@ -206,24 +204,24 @@ func inspect(ctx context.Context, db *sql.DB) error {
 		return damaged(ctx, err)
 	}
 	if id != applicationID {
-		return check.Errorf("", ErrFormat, "no ledger (application id %#x), want a file made by ledger create", id)
+		return check.Errorf("", proof.ErrFormat, "no ledger (application id %#x), want a file made by ledger create", id)
 	}
 	if version != schemaVersion {
-		return check.Errorf("", ErrFormat, "ledger of version %d, want version %d, the one this program reads", version, schemaVersion)
+		return check.Errorf("", proof.ErrFormat, "ledger of version %d, want version %d, the one this program reads", version, schemaVersion)
 	}
 	var found string
 	if err := db.QueryRowContext(ctx, "PRAGMA quick_check(1)").Scan(&found); err != nil {
 		return damaged(ctx, err)
 	}
 	if found != "ok" {
-		return check.Errorf("", ErrFormat, "damaged: %s", check.Shortened(found))
+		return check.Errorf("", proof.ErrFormat, "damaged: %s", check.Shortened(found))
 	}
 	var mode string
 	if err := db.QueryRowContext(ctx, "PRAGMA journal_mode").Scan(&mode); err != nil {
 		return damaged(ctx, err)
 	}
 	if mode != "delete" {
-		return check.Errorf("", ErrFormat, "journal_mode = %s, want delete", mode)
+		return check.Errorf("", proof.ErrFormat, "journal_mode = %s, want delete", mode)
 	}
 	return nil
 }

@@ -12,6 +12,7 @@ import (
 	"github.com/noisewright/noisewright/account"
 	"github.com/noisewright/noisewright/dp"
 	"github.com/noisewright/noisewright/internal/check"
+	"github.com/noisewright/noisewright/proof"
 	"github.com/noisewright/noisewright/tables"
 )
 
@@ -20,17 +21,17 @@ type Ledger struct {
 	path   string
 	db     *sql.DB
 	terms  Terms
-	budget *account.Budget // nothing is charged to it: all that is, is in db
+	budget *account.Budget // without charges, which are in db
 
 	mu     sync.Mutex
 	tables map[string]*tables.Verified // of the ledger, by hash
-	first  map[string]*tables.Verified // of each hash: the one that the budget knows
+	first  map[string]*tables.Verified // by hash: the pointer that the budget knows a table by
 }
 
 // Open opens a ledger, which has to be a regular file, and checks its structure. It
 // creates nothing. The caller closes the ledger.
 //
-// Errors name the path. They wrap ErrFormat for a file that is no ledger, or a damaged
+// Errors name the path. They wrap proof.ErrFormat for a file that is no ledger, or a damaged
 // one, or are those of the file system and of the context.
 func Open(ctx context.Context, path string) (*Ledger, error) {
 	if !available {
@@ -44,10 +45,10 @@ func Open(ctx context.Context, path string) (*Ledger, error) {
 	case err != nil:
 		return nil, pathError(path, err)
 	case !info.Mode().IsRegular():
-		return nil, check.Errorf("ledger", ErrFormat, "%s is not a regular file, want a ledger", path)
+		return nil, check.Errorf("ledger", proof.ErrFormat, "%s is not a regular file, want a ledger", path)
 	case links(info) > 1:
 		// The journal, which undoes a charge that a crash cut short, goes by the name.
-		return nil, check.Errorf("ledger", ErrFormat, "%s has another name, a hard link, want a ledger with one name", path)
+		return nil, check.Errorf("ledger", proof.ErrFormat, "%s has another name, a hard link, want a ledger with one name", path)
 	}
 	db, err := connect(path)
 	if err != nil {
@@ -74,7 +75,7 @@ func (l *Ledger) read(ctx context.Context) error {
 		return damaged(ctx, err)
 	}
 	if err := validate(*t); err != nil {
-		return check.Errorf("", ErrFormat, "terms: %w", err)
+		return check.Errorf("", proof.ErrFormat, "terms: %w", err)
 	}
 	var err error
 	l.budget, err = account.NewBudget(dp.Budget{Epsilon: t.Epsilon, Delta: t.Delta}, t.Adaptive)
@@ -111,10 +112,10 @@ func damaged(ctx context.Context, err error) error {
 		return ctx.Err()
 	}
 	if wrongFile(err) {
-		return check.Errorf("", ErrFormat, "no ledger or a damaged one: %w", err)
+		return check.Errorf("", proof.ErrFormat, "no ledger or a damaged one: %w", err)
 	}
 	if errors.Is(err, sql.ErrNoRows) {
-		return check.Errorf("", ErrFormat, "damaged: the terms are missing")
+		return check.Errorf("", proof.ErrFormat, "damaged: the terms are missing")
 	}
 	return err
 }

@@ -165,7 +165,7 @@ func TestTakenUp(t *testing.T) {
 func TestBadInput(t *testing.T) {
 	for name, terms := range map[string]ledger.Terms{
 		"epsilon": {Epsilon: math.NaN(), Neighbors: dp.AddRemove, Unit: dp.Row}, "delta": {Epsilon: 1, Delta: 1, Neighbors: dp.Replace, Unit: dp.Row},
-		"neighbors": {Epsilon: 1, Neighbors: "both", Unit: dp.Row}, "unit": {Epsilon: 1, Neighbors: dp.Replace, Unit: dp.Person},
+		"neighbors": {Epsilon: 1, Neighbors: "both", Unit: dp.Row}, "unit": {Epsilon: 1, Neighbors: dp.Replace, Unit: "person:"},
 	} {
 		path := filepath.Join(t.TempDir(), "l")
 		if err := ledger.Create(t.Context(), path, terms); !errors.Is(err, dp.ErrInvalid) || !strings.Contains(err.Error(), name) {

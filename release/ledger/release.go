@@ -9,6 +9,7 @@ import (
 
 	"github.com/noisewright/noisewright/account"
 	"github.com/noisewright/noisewright/internal/check"
+	"github.com/noisewright/noisewright/proof"
 )
 
 // querier is the database, or a transaction in it.
@@ -82,7 +83,7 @@ func (l *Ledger) store(ctx context.Context, id int64, draw []byte) (account.Reco
 		return account.Record{}, err
 	}
 	if r.Answer == nil {
-		return account.Record{}, check.Errorf("ledger", ErrFormat, "%s: damaged: the answer of release %d is gone", l.path, id)
+		return account.Record{}, check.Errorf("ledger", proof.ErrFormat, "%s: damaged: the answer of release %d is gone", l.path, id)
 	}
 	r.Replayed = n == 0
 	return r, nil

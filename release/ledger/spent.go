@@ -47,8 +47,9 @@ func (l *Ledger) prepare(ctx context.Context, more []charge) error {
 // Spent is what was charged, whether or not it was answered.
 type Spent struct {
 	// Epsilon and Delta are the guarantee: all that was charged is (Epsilon, Delta)-private
-	// together. Delta is that of the Terms, and Epsilon, rounded up, the smaller one of exact and
-	// of basic composition. With Terms.Adaptive they are the sums, rounded up.
+	// together. Delta is that of the Terms, and Epsilon, rounded up, the smaller one of basic
+	// composition and of exact composition with bounds some 5 % apart, which is not the sharpest
+	// that account proves. With Terms.Adaptive they are the sums, rounded up.
 	Epsilon, Delta float64
 	// BasicEpsilon and BasicDelta are the sums of what the mechanisms promise, exactly.
 	BasicEpsilon, BasicDelta *big.Rat
@@ -95,7 +96,7 @@ func (l *Ledger) compose(ctx context.Context, t *Spent, charged *account.Budget)
 		return nil
 	}
 	t.Delta = l.terms.Delta
-	t.Epsilon, err = charged.Epsilon(ctx, 0)
+	t.Epsilon, err = charged.Epsilon(ctx, 0) // above 0 at the first, coarse, width already
 	return err
 }
 
@@ -156,7 +157,7 @@ func (l *Ledger) Left(ctx context.Context, delta float64) (epsilon float64, err 
 }
 
 // LeftTimes returns how many more uses of the mechanism fit, at most
-// account.MaxReleases; cost.Times is not used. It composes some 2·log2 of that many times.
+// tables.MaxReleases; cost.Times is not used. It composes some 2·log2 of that many times.
 func (l *Ledger) LeftTimes(ctx context.Context, cost account.Cost) (int, error) {
 	cost.Times = 1
 	bad := check.In("ledger")

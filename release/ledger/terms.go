@@ -1,8 +1,6 @@
 package ledger
 
 import (
-	"strings"
-
 	"github.com/noisewright/noisewright/account"
 	"github.com/noisewright/noisewright/dp"
 	"github.com/noisewright/noisewright/internal/check"
@@ -15,8 +13,8 @@ func validate(t Terms) error {
 	bad := check.In("ledger")
 	bad.Budget(t.Epsilon, t.Delta)
 	bad.OneOf("neighbors", t.Neighbors, dp.AddRemove, dp.Replace)
-	if column, person := strings.CutPrefix(t.Unit, dp.Person); t.Unit != dp.Row && (!person || column == "" || !isLine(column)) {
-		bad.Bad("unit", check.Quoted(check.Shortened(t.Unit)), dp.Row+" or "+dp.Person+"COLUMN")
+	if column, person := t.Person(); t.Unit != dp.Row && (!person || column == "" || !isLine(column)) {
+		bad.Bad("unit", check.Quoted(check.Shortened(t.Unit)), dp.Row+" or person:COLUMN")
 	}
 	return bad.Err()
 }

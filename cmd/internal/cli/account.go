@@ -17,8 +17,8 @@ import (
 	"github.com/noisewright/noisewright/account"
 	"github.com/noisewright/noisewright/cmd/internal/figure"
 	"github.com/noisewright/noisewright/cmd/internal/shell"
-	"github.com/noisewright/noisewright/dp"
 	"github.com/noisewright/noisewright/internal/check"
+	"github.com/noisewright/noisewright/tables"
 )
 
 // accountReport is what account --json prints.
@@ -103,8 +103,8 @@ func (o *accountOptions) readTimes(text string) error {
 	o.times = make([]int, n)
 	for i := range o.times {
 		v, ok := shell.ParseCount(strings.TrimSpace(parts[min(i, len(parts)-1)]))
-		if !ok || v < 1 || v > account.MaxReleases {
-			return shell.Want(fmt.Sprintf("integers from 1 to %d", account.MaxReleases))
+		if !ok || v < 1 || v > tables.MaxReleases {
+			return shell.Want(fmt.Sprintf("integers from 1 to %d", tables.MaxReleases))
 		}
 		o.times[i] = v
 	}
@@ -183,13 +183,10 @@ func readMechanism(ctx context.Context, a *shell.Streams, arg string) (*account.
 }
 
 func accountFailure(err error) error {
-	switch {
-	case errors.Is(err, account.ErrDeltaTooSmall):
+	if errors.Is(err, account.ErrDeltaTooSmall) {
 		return shell.BadInput("a larger --delta, or releases with a smaller one each (noisewright calibrate designs them)", err)
-	case errors.Is(err, dp.ErrInvalid):
-		return shell.BadInput("noisewright account --help", err)
 	}
-	return err
+	return shell.Invalid("noisewright account --help", err)
 }
 
 // newAccountReport answers for delta, or for epsilon if delta is NaN.

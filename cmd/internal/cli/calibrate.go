@@ -11,6 +11,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/noisewright/noisewright/account"
+	"github.com/noisewright/noisewright/cmd/internal/report"
 	"github.com/noisewright/noisewright/cmd/internal/shell"
 	"github.com/noisewright/noisewright/dp"
 	"github.com/noisewright/noisewright/lp"
@@ -91,7 +92,7 @@ written and the exit code is 4.
   noisewright calibrate --releases 1000 --epsilon 2 --delta 1e-5 --rate 0.01`,
 	})
 	p := &o.target.Problem
-	f.Integer(&o.target.Releases, "releases", "", 1, account.MaxReleases, fmt.Sprintf("number of releases, from 1 to %d", account.MaxReleases))
+	f.Integer(&o.target.Releases, "releases", "", 1, tables.MaxReleases, fmt.Sprintf("number of releases, from 1 to %d", tables.MaxReleases))
 	f.Number(&p.Epsilon, "epsilon", shell.PositiveEpsilon, "epsilon of all releases together, without unit: "+shell.PositiveEpsilon.Want)
 	f.Number(&p.Delta, "delta", shell.Delta, "delta of all releases together, a probability: "+shell.Delta.Want)
 	f.OptionalNumber(&o.rate, "rate", samplingRate, "sample people, each with this probability: find the noise of a step of DP-SGD, and no table")
@@ -152,9 +153,12 @@ type calibration struct {
 	word    string // of --noise
 
 	found     *account.Calibration
-	others    account.Alternatives // NaN where there is none
-	crossover int                  // releases from which on the Gaussian is better; 0: not found
+	others    alternatives // NaN where there is none
+	crossover int          // releases from which on the Gaussian is better; 0: not found
 }
+
+// alternatives are the expected losses of other noise, of account.Target.Alternatives.
+type alternatives struct{ basic, laplace, gaussian float64 }
 
 // coarseTime is that of designs that only steer the search.
 const coarseTime = 2 * time.Second
@@ -198,7 +202,7 @@ func (c *calibration) find(ctx context.Context) (err error) {
 		design = nil
 	}
 	none := math.NaN() // until compared
-	c.others = account.Alternatives{Basic: none, Laplace: none, Gaussian: none}
+	c.others = alternatives{none, none, none}
 	c.found, err = account.Calibrate(ctx, c.target, design, o)
 	var f *shell.Failure
 	if err == nil || errors.As(err, &f) || errors.Is(err, context.Canceled) {
@@ -209,11 +213,11 @@ func (c *calibration) find(ctx context.Context) (err error) {
 
 // compare finds what the noise is compared with.
 func (c *calibration) compare(ctx context.Context) {
-	o := account.CalibrateOptions{Gap: c.options.Gap}
-	c.others = account.Compare(ctx, c.target, c.design, o)
+	o := &c.others
+	o.basic, o.laplace, o.gaussian = c.target.Alternatives(ctx, c.design, c.options.Gap)
 	limited, cancel := context.WithTimeout(ctx, c.options.TimeLimit)
 	defer cancel()
-	c.crossover = account.Crossover(limited, c.target, c.design, o)
+	c.crossover = c.target.Crossover(limited, c.design, c.options.Gap)
 }
 
 // noise is the word for what was found.
@@ -239,7 +243,7 @@ func (c *calibration) report() calibrateReport {
 		Noise: c.noise(), Exponent: c.found.Exponent, ExpectedLoss: shell.FloatUp(c.found.Table.Certificate().ExpectedLoss),
 		Alternatives: map[string]float64{},
 	}
-	for name, loss := range map[string]float64{"basic": c.others.Basic, noise.Laplace: c.others.Laplace, noise.Gaussian: c.others.Gaussian} {
+	for name, loss := range map[string]float64{"basic": c.others.basic, noise.Laplace: c.others.laplace, noise.Gaussian: c.others.gaussian} {
 		if !math.IsNaN(loss) {
 			r.Alternatives[name] = loss
 		}
@@ -267,7 +271,7 @@ func (c *calibration) rows(out string) []shell.Row {
 		{"expected loss", shell.Decimal(certificate.Claims().ExpectedLoss)},
 	})
 	if c.noise() == noiseDesigned {
-		rows = append(rows, shell.Row{"gap", shell.Percent(shell.GapOf(certificate)) + ofOneRelease})
+		rows = append(rows, shell.Row{"gap", shell.Percent(shell.GapOf(certificate)) + report.OfOneRelease})
 	}
 	rows = append(rows, c.otherRows()...)
 	switch {
@@ -296,9 +300,9 @@ func (c *calibration) otherRows() []shell.Row {
 		name, note string
 		loss       float64
 	}{
-		{"basic", "designed for an equal part of epsilon and delta", c.others.Basic},
-		{noise.Laplace, laplace + " noise for the same total" + free, c.others.Laplace},
-		{noise.Gaussian, "Gaussian noise for the same total" + free, c.others.Gaussian},
+		{"basic", "designed for an equal part of epsilon and delta", c.others.basic},
+		{noise.Laplace, laplace + " noise for the same total" + free, c.others.laplace},
+		{noise.Gaussian, "Gaussian noise for the same total" + free, c.others.gaussian},
 	} {
 		if math.IsNaN(other.loss) || c.target.Releases == 1 && other.name == "basic" || other.name == c.noise() {
 			continue
@@ -313,4 +317,38 @@ func (c *calibration) otherRows() []shell.Row {
 		rows = append(rows, shell.Row{other.name, fmt.Sprintf("%.6g, %s: %s", other.loss, against, other.note)})
 	}
 	return rows
+}
+
+// samplingRate is the rule of --rate.
+var samplingRate = shell.AtMost("a probability", 1)
+
+// subsampledReport is what calibrate --rate --json prints.
+type subsampledReport struct {
+	Schema       int     `json:"schema"`
+	Releases     int     `json:"releases"`
+	Rate         float64 `json:"rate"`
+	Epsilon      float64 `json:"epsilon"`
+	Delta        float64 `json:"delta"`
+	EpsilonUpper float64 `json:"epsilon_upper"`
+	EpsilonLower float64 `json:"epsilon_lower"`
+	Sigma        float64 `json:"sigma"`
+}
+
+// runSubsampled finds the noise of releases about random samples.
+func (o *calibrateOptions) runSubsampled() error {
+	o.Progress().Watch("composing")
+	t := o.target
+	sigma, bounds, err := account.SubsampledMultiplier(o.rate, t.Releases, t.Epsilon, t.Delta)
+	if err != nil {
+		return shell.BadInput("noisewright calibrate --help", err)
+	}
+	return o.Print(subsampledReport{
+		Schema: shell.Schema, Releases: t.Releases, Rate: o.rate, Epsilon: t.Epsilon, Delta: t.Delta,
+		EpsilonUpper: bounds.Upper, EpsilonLower: bounds.Lower, Sigma: sigma,
+	}, []shell.Row{
+		{"releases", fmt.Sprintf("%d, each about a sample to which a person belongs with probability %v", t.Releases, o.rate)},
+		{"total", fmt.Sprintf("epsilon %v, delta %v, if a person is added or removed", t.Epsilon, t.Delta)},
+		{"sigma", fmt.Sprintf("%v, the standard deviation of Gaussian noise over the norm", sigma)},
+		{"composed", fmt.Sprintf("epsilon %s (at least %s at this delta)", shell.DigitsUp(bounds.Upper), shell.DigitsDown(bounds.Lower))},
+	})
 }

@@ -8,8 +8,8 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/noisewright/noisewright/account"
 	"github.com/noisewright/noisewright/cmd/internal/figure"
+	"github.com/noisewright/noisewright/cmd/internal/report"
 	"github.com/noisewright/noisewright/cmd/internal/shell"
 	"github.com/noisewright/noisewright/dp"
 	"github.com/noisewright/noisewright/kernels"
@@ -21,10 +21,10 @@ import (
 
 // comparison is what compare --json prints.
 type comparison struct {
-	Schema     int         `json:"schema"`
-	Total      *total      `json:"total,omitempty"` // of a table
-	LowerBound *float64    `json:"lower_bound"`
-	Mechanisms []contender `json:"mechanisms"`
+	Schema     int           `json:"schema"`
+	Total      *report.Total `json:"total,omitempty"` // of a table
+	LowerBound *float64      `json:"lower_bound"`
+	Mechanisms []contender   `json:"mechanisms"`
 }
 
 // contender is one mechanism of a comparison.
@@ -161,7 +161,7 @@ func (o *compareOptions) compareFile(ctx context.Context) error {
 
 // compareTable compares a table that is there.
 func (o *compareOptions) compareTable(ctx context.Context, p proof.Proven) error {
-	whole, err := soundTotal(ctx, o.table, p)
+	whole, err := report.SoundTotal(ctx, o.table, p)
 	if err != nil {
 		return err
 	}
@@ -173,7 +173,7 @@ func (o *compareOptions) compareTable(ctx context.Context, p proof.Proven) error
 		c.LowerBound = shell.FloatDown(v.Bounds().LowerBound)
 		c.addBaselines(made)
 	} else {
-		for _, m := range account.Classical(ctx, whole.target(t)) {
+		for _, m := range whole.Target(t).Classical(ctx) {
 			c.Mechanisms = append(c.Mechanisms, evaluated(m, made, "; for the same total"+unheld(made)))
 		}
 	}
@@ -287,7 +287,7 @@ func kindOfNoise(p dp.Problem) string {
 func (c *comparison) write(b *strings.Builder, p dp.Problem) {
 	privacy := fmt.Sprintf("epsilon %v, delta %v", p.Epsilon, p.Delta)
 	if c.Total != nil {
-		privacy = fmt.Sprintf("%s together: epsilon %v, delta %v", counted(c.Total.Releases, "release"), c.Total.Epsilon, c.Total.Delta)
+		privacy = fmt.Sprintf("%s together: epsilon %v, delta %v", shell.Counted(c.Total.Releases, "release"), c.Total.Epsilon, c.Total.Delta)
 	}
 	fmt.Fprintf(b, "%s, sensitivity %v, loss %s\n", privacy, p.Sensitivity, shell.LossUnit(p.Loss))
 	for _, r := range shell.QueryRows(p) {
@@ -298,7 +298,7 @@ func (c *comparison) write(b *strings.Builder, p dp.Problem) {
 		bound = shell.DigitsDown(*c.LowerBound)
 	}
 	if c.Total != nil {
-		fmt.Fprintf(b, "certified lower bound: %s\n", noBoundForSeveral)
+		fmt.Fprintf(b, "certified lower bound: %s\n", report.NoBoundForSeveral)
 	} else {
 		fmt.Fprintf(b, "certified lower bound on every additive %s: %s\n", kindOfNoise(p), bound)
 	}

@@ -10,6 +10,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/noisewright/noisewright/cmd/internal/figure"
+	"github.com/noisewright/noisewright/cmd/internal/report"
 	"github.com/noisewright/noisewright/cmd/internal/shell"
 	"github.com/noisewright/noisewright/dp"
 	"github.com/noisewright/noisewright/internal/check"
@@ -135,7 +136,7 @@ type designed struct {
 	proven proof.Proven
 	lp.Outcome
 	limit                    error // that the design was stopped at, if it was
-	total                    *total
+	total                    *report.Total
 	problem, certified, size any
 	rows                     []shell.Row
 }
@@ -153,20 +154,25 @@ func finish(c *shell.Common, noun string, design func() (designed, error)) error
 		return err
 	}
 	m := proof.Of(d.proven)
-	a := finding{mechanism: m, proven: d.proven}.about()
-	report := object{
-		schema{shell.Schema}, a.problem, ofTotal{d.total}, d.problem, a.certified, d.certified, a.size, d.size,
+	a := report.Finding{Mechanism: m, Proven: d.proven}.About()
+	object := report.Object{
+		schema{shell.Schema}, a.Problem, report.OfTotal{Total: d.total}, d.problem, a.Certified, d.certified, a.Size, d.size,
 		effort{d.Rounds, newEnding(d.Optimal, d.Elapsed)},
 	}
-	rows := append(a.rows, shell.Row{"effort", fmt.Sprintf("%d rounds, %s", d.Rounds, d.Elapsed.Round(time.Millisecond))})
+	rows := append(a.Rows, shell.Row{"effort", fmt.Sprintf("%d rounds, %s", d.Rounds, d.Elapsed.Round(time.Millisecond))})
 	rows = append(rows, d.rows...)
 	if d.total != nil {
-		rows = append([]shell.Row{d.total.row()}, rows...)
+		rows = append([]shell.Row{d.total.Row()}, rows...)
 	}
 	if c.Output != "" {
 		rows = append(rows, shell.Row{noun, c.Output})
 	}
-	return c.Finish(w, m.Encode, report, rows, d.limit)
+	return c.Finish(w, m.Encode, object, rows, d.limit)
+}
+
+// schema begins every object that is printed.
+type schema struct {
+	Schema int `json:"schema"`
 }
 
 type effort struct {

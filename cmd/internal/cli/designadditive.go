@@ -1,11 +1,9 @@
 package cli
 
 import (
-	"bufio"
 	"context"
 	"fmt"
 	"math"
-	"os"
 	"slices"
 	"strconv"
 	"strings"
@@ -67,8 +65,7 @@ smaller cap can be kept, and one as small as that leaves nothing to gain.`,
 	f.TimeLimit(&o.design, "")
 	f.OptionalNumber(&p.InstanceCap, "instance-cap", shell.Rule{Want: "a number above 0 in units of the loss", OK: shell.Positive},
 		"largest expected loss of the noise of any cell, in units of the loss (default none)")
-	f.Func("instance-cap-loss", "LOSS", "", "loss that --instance-cap is about (default that of --loss)", o.readCapLoss)
-	f.CompleteLoss("instance-cap-loss")
+	capLoss(f, &p.CapLoss, func() bool { return p.InstanceCap > 0 })
 	f.Output(&o.Common, "kernel file to write, - for standard output (default none)", "json")
 	f.Summary(&o.Common, "output")
 	return f.Run(o.run)
@@ -135,29 +132,18 @@ func (o *designAdditiveOptions) readEdges(text string) error {
 		}
 		return nil
 	}
-	bad := func(format string, args ...any) error {
-		return fmt.Errorf("edges = %s: %s", check.Quoted(text), fmt.Sprintf(format, args...))
-	}
-	file, err := os.Open(text)
-	if err != nil {
-		return bad("%v, %v", shell.FileCause(err), want)
-	}
-	defer file.Close()
-	for lines := bufio.NewScanner(file); lines.Scan() && len(o.edges) <= maxEdges; {
-		line := strings.TrimSpace(lines.Text())
-		if line == "" {
-			continue
-		}
+	err := eachLine("edges", text, want, func(n int, line string) error {
 		x, err := strconv.ParseFloat(line, 64)
-		if n := len(o.edges); err != nil || !check.Finite(x) || n > 0 && x <= o.edges[n-1] {
-			return bad("edge %d = %s, %v", n+1, check.Quoted(line), want)
+		if err != nil || !check.Finite(x) || n > 0 && x <= o.edges[n-1] {
+			return fmt.Errorf("edge %d = %s, %v", n+1, check.Quoted(line), want)
 		}
 		o.edges = append(o.edges, x)
-	}
-	if n := len(o.edges); n < 1 || n > maxEdges {
+		return nil
+	})
+	if n := len(o.edges); err == nil && (n < 1 || n > maxEdges) {
 		return want
 	}
-	return nil
+	return err
 }
 
 func (o *designAdditiveOptions) readBins(text string) error {
@@ -170,18 +156,6 @@ func (o *designAdditiveOptions) readBins(text string) error {
 	}
 	o.problem.Bins = n
 	return nil
-}
-
-// readCapLoss reads the loss of the cap. The cap has been read.
-func (o *designAdditiveOptions) readCapLoss(text string) (err error) {
-	if text == "" {
-		return nil
-	}
-	if o.problem.InstanceCap == 0 {
-		return shell.Want("none without --instance-cap")
-	}
-	o.problem.CapLoss, err = shell.ParseLosses("instance-cap-loss", []string{text})
-	return err
 }
 
 func (o *designAdditiveOptions) readWeight(text string) error {

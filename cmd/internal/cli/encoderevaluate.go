@@ -61,8 +61,7 @@ The noise is drawn from --seed, so that nothing here may be released.`, 100*eval
 	})
 	f.Directory(&o.bundle, "bundle", "directory of the bundle")
 	f.Require(&o.bundle, "bundle", wantBundle)
-	f.File(&o.data, "data", "CSV file of features and what is to be known, with a header, perhaps compressed with gzip or zstd, - for standard input", vectorFiles...)
-	f.Require(&o.data, "data", "a CSV file")
+	f.RequiredFile(&o.data, "data", "a CSV file", "CSV file of features and what is to be known, with a header, perhaps compressed with gzip or zstd, - for standard input", vectorFiles...)
 	f.String(&o.people.target, "target", "column of the truth, for bundles that decode to classes or values; attackers do without")
 	o.people.privateFlag(f, "column that attackers are to guess; may be given several times")
 	f.Func("attack", "words", "", "attackers, separated by commas: "+strings.Join(words, ", "), func(text string) error {
@@ -263,7 +262,7 @@ func newMeasureJSON(m encoders.Measure, rows int) measureJSON {
 }
 
 func (r *encoderEvaluation) rows() []shell.Row {
-	rows := []shell.Row{{"rows", fmt.Sprintf("%d, %s each", r.Rows, counted(r.Draws, "draw"))}}
+	rows := []shell.Row{{"rows", fmt.Sprintf("%d, %s each", r.Rows, shell.Counted(r.Draws, "draw"))}}
 	for _, m := range r.Measures {
 		rows = append(rows, shell.Row{m.Name, fmt.Sprintf("%.5g, between %.5g and %.5g with %g %% confidence", m.Value, m.Low, m.High, 100*r.Confidence)})
 	}

@@ -93,7 +93,7 @@ func (o *trainMinimaxOptions) filterFlags(f *shell.Flags) {
 		"what losses of the targets count against those of the private columns: 10")
 	f.Integer(&o.filter.Steps, "steps", "", 1, 1e5, "steps of each start")
 	f.Integer(&o.filter.Starts, "starts", "", 1, 1000, "starts, of which the best is kept")
-	f.OptionalNumber(&o.clip, "clip", shell.Rule{Want: "a number above 0, at most 1", OK: func(v float64) bool { return v > 0 && v <= 1 }},
+	f.OptionalNumber(&o.clip, "clip", shell.AtMost("a number", 1),
 		"share of the training data that clipping leaves as it is, of each number in a box: 0.5")
 	f.Bool(&o.singleOut, "single-out", "hide each class of the private columns from an attacker of its own: whether a person is a given one")
 	f.Bool(&o.reconstruct, "reconstruct", "the features are a target too")

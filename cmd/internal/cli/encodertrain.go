@@ -118,6 +118,9 @@ func newTrainOptions(s *shell.Streams) *trainOptions {
 	return o
 }
 
+// deltaOfPerson is the rule of the delta of a person's release.
+var deltaOfPerson = shell.Rule{Want: "0, or a number from 1e-10 to 0.5", OK: func(v float64) bool { return v == 0 || v >= 1e-10 && v <= 0.5 }}
+
 // The kinds of noise of --noise.
 var trainNoises = []string{noiseAuto, noiseDesigned, string(noise.Staircase), string(noise.Laplace), noiseGaussian, string(bundle.Spherical), string(bundle.Local), string(bundle.LocalUnbiased), string(bundle.None)}
 
@@ -126,8 +129,7 @@ var trainNoises = []string{noiseAuto, noiseDesigned, string(noise.Staircase), st
 func (o *trainOptions) flags(cmd *cobra.Command, target bool) *shell.Flags {
 	o.cmd = cmd
 	f := shell.NewFlags(cmd)
-	f.File(&o.data, "data", "CSV file of training data with a header, a row per person, perhaps compressed with gzip or zstd, - for standard input; it is not protected", vectorFiles...)
-	f.Require(&o.data, "data", "a CSV file")
+	f.RequiredFile(&o.data, "data", "a CSV file", "CSV file of training data with a header, a row per person, perhaps compressed with gzip or zstd, - for standard input; it is not protected", vectorFiles...)
 	f.String(&o.people.target, "target", "column of what the server is to know: numbers, or classes")
 	if target {
 		f.Require(&o.people.target, "target", "the name of a column")
@@ -160,12 +162,8 @@ func (o *trainOptions) flags(cmd *cobra.Command, target bool) *shell.Flags {
 
 func (o *trainOptions) noiseFlags(f *shell.Flags) {
 	// Whether epsilon is needed is known once the noise is.
-	f.OptionalNumber(&o.promise.Epsilon, "epsilon", shell.Rule{
-		Want: "a number above 0, at most 100", OK: func(v float64) bool { return v > 0 && v <= 100 },
-	}, "epsilon of a person's release, without unit: above 0, at most 100")
-	f.OptionalNumber(&o.promise.Delta, "delta", shell.Rule{
-		Want: "0, or a number from 1e-10 to 0.5", OK: func(v float64) bool { return v == 0 || v >= 1e-10 && v <= 0.5 },
-	}, "delta of a person's release, a probability: 0, or from 1e-10 to 0.5")
+	f.OptionalNumber(&o.promise.Epsilon, "epsilon", shell.AtMost("a number", 100), "epsilon of a person's release, without unit: above 0, at most 100")
+	f.OptionalNumber(&o.promise.Delta, "delta", deltaOfPerson, "delta of a person's release, a probability: 0, or from 1e-10 to 0.5")
 	f.Word(&o.noise, "noise", "word", "noise: designed, staircase, local or local-unbiased (per coordinate), laplace, gaussian or spherical (joint), none (a filter, which promises nothing), or auto (the one of least loss on people held out)", trainNoises...)
 	f.Word(&o.domain, "domain", "word", "body that encodings are clipped to: box, l1-ball, ball, or auto (what suits the noise)", noiseAuto, string(bundle.Box), string(bundle.L1Ball), string(bundle.Ball))
 	f.OptionalNumber(&o.radius, "radius", shell.Rule{Want: "a number from 1e-6 to 1e6", OK: func(v float64) bool { return v >= 1e-6 && v <= 1e6 }},
@@ -401,7 +399,7 @@ type trialJSON struct {
 
 // sent tells in words how an encoding is sent.
 func sent(c encoders.Choice) string {
-	return fmt.Sprintf("%s, %s in the %s", counted(c.Coordinates, "number"), c.Noise, c.Domain)
+	return fmt.Sprintf("%s, %s in the %s", shell.Counted(c.Coordinates, "number"), c.Noise, c.Domain)
 }
 
 // squaredOr names the measure of numbers, or that of classes.
@@ -453,4 +451,56 @@ func (o *trainOptions) report(best *trained, trials []encoders.Trial) error {
 	}
 	rows = append(rows, shell.Row{"bundle", o.Output + verified})
 	return o.Print(r, rows)
+}
+
+func newEncoderCommand(s *shell.Streams) *cobra.Command {
+	cmd := &cobra.Command{
+		Use:   "encoder COMMAND",
+		Short: "Train private encoders of feature vectors",
+		Long: `Train encoders that need not be linear, with the noise in the loop, and ship them as
+latent designs are: a bundle that encodes on the device, clips, adds noise of a proven
+table or answers by a proven randomizer, and decodes or classifies on the server.
+
+The privacy of a trained encoder never depends on its training: its output is clipped
+to a body at every call, and the noise is for the body. Without noise an encoder is a
+filter, and the privacy of a filter is privacy against the attackers that were tried,
+and no more: evaluate --attack tries some that it was not trained against. Only added
+noise is a guarantee.`,
+		Example: `  noisewright encoder train task-aware --data train.csv --target diagnosis --epsilon 5 --delta 1e-6 -o bundle
+  noisewright encoder privatize --bundle bundle in.csv -o private.csv
+  noisewright encoder decode --bundle bundle private.csv -o decoded.csv
+  noisewright encoder evaluate --bundle bundle --data test.csv --target diagnosis`,
+	}
+	return shell.Group(cmd, "command",
+		newEncoderTrainCommand(s),
+		ofEncoders(newLatentVerifyCommand(s)),
+		ofEncoders(newLatentPrivatizeCommand(s)),
+		ofEncoders(newLatentDecodeCommand(s)),
+		newEncoderEvaluateCommand(s),
+	)
+}
+
+func newEncoderTrainCommand(s *shell.Streams) *cobra.Command {
+	cmd := &cobra.Command{
+		Use:   "train SYSTEM",
+		Short: "Train an encoder",
+		Long: `Train an encoder by one of the published systems, and write its bundle.
+
+The training data is not protected: only people encoded later are. Networks, means and
+clipping radii are learned from it and published in the bundle.`,
+		Example: "  noisewright encoder train task-aware --data train.csv --target diagnosis --epsilon 5 --delta 1e-6 -o bundle",
+	}
+	return shell.Group(cmd, "system",
+		newTrainTaskAwareCommand(s),
+		newTrainVLMCommand(s),
+		newTrainMinimaxCommand(s),
+	)
+}
+
+// ofEncoders returns a command of bundles as one of the group encoder.
+func ofEncoders(cmd *cobra.Command) *cobra.Command {
+	for _, text := range []*string{&cmd.Long, &cmd.Example} {
+		*text = strings.NewReplacer("noisewright latent ", "noisewright encoder ", "latent\nprivatize", "encoder\nprivatize", "latent privatize", "encoder privatize").Replace(*text)
+	}
+	return cmd
 }

@@ -63,7 +63,7 @@ of the network that others see are trained by DP-Adam, with --central-epsilon fo
 people added or removed, and nothing is measured. Every such training spends that
 epsilon again. How many people there are, and which columns are features, counts as
 public: name them by --columns. Which parts these are
-depends on the scenario (noisewright reproduce vlm-table1 prints the table): in a
+depends on the scenario (papers vlm-table1 prints the table): in a
 collection or for a novel class the encoder, which is on the devices; in joining what
 computes the encodings or features that are handed out; and what is in the bundle.
 
@@ -88,7 +88,7 @@ func (o *trainVLMOptions) networkFlags(f *shell.Flags) {
 		"epsilon of the noise in the training: 15; 0 learns its scale for each coordinate")
 	f.Integer(&o.network.Epochs, "epochs", "", 1, 1e6, "how often the training sees each person")
 	f.Integer(&o.network.Batch, "batch", "", 1, 1<<20, "people in a step")
-	f.OptionalNumber(&o.network.Rate, "rate", shell.Rule{Want: "a number above 0, at most 1", OK: func(v float64) bool { return v > 0 && v <= 1 }}, "rate of Adam: 0.0005")
+	f.OptionalNumber(&o.network.Rate, "rate", shell.AtMost("a number", 1), "rate of Adam: 0.0005")
 	widths(f, &o.hidden, "hidden", "400,150,50", "widths of the encoder's hidden layers, separated by commas; the decoder has them from the end")
 }
 

@@ -2,12 +2,21 @@ package cli
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"io"
+	"math"
+	"slices"
+	"strings"
 
 	"github.com/spf13/cobra"
 
+	"github.com/noisewright/noisewright/cmd/internal/estimate"
 	"github.com/noisewright/noisewright/cmd/internal/shell"
+	"github.com/noisewright/noisewright/internal/check"
 	"github.com/noisewright/noisewright/internal/csvfile"
+	"github.com/noisewright/noisewright/internal/exact"
+	"github.com/noisewright/noisewright/local"
 )
 
 type intervalOptions struct {
@@ -75,7 +84,7 @@ of at least --level. Of privatize --categories give the same --categories and
 			return shell.About("column", "", shell.Want("a name from the header, with --categories"))
 		}
 		if o.column == "" && o.value != "" {
-			o.number, err = shell.ParseNumber(o.value, shell.Rule{Want: "a finite number", OK: func(float64) bool { return true }})
+			o.number, err = shell.ParseNumber(o.value, shell.Any("a finite number"))
 		}
 		return shell.About("value", o.value, err)
 	})
@@ -127,4 +136,158 @@ func (o *intervalOptions) run(ctx context.Context) error {
 		{"released value", fmt.Sprint(r.Value)},
 		{"true value", fmt.Sprintf("%v to %v, with a probability of at least %v", r.Lower, r.Upper, r.Level)},
 	})
+}
+
+// meanReport is what interval --column --json prints.
+type meanReport struct {
+	Schema  int     `json:"schema"`
+	Answers int     `json:"answers"`
+	Mean    float64 `json:"mean"`
+	Level   float64 `json:"level"`
+	Lower   float64 `json:"lower"`
+	Upper   float64 `json:"upper"`
+}
+
+// meanInterval prints the mean of a column of answers of a local randomizer, and an
+// interval for the mean of the values that they answer.
+func (o *intervalOptions) meanInterval(ctx context.Context) error {
+	v, err := o.randomizer(ctx)
+	if err != nil {
+		return err
+	}
+	s := v.Mechanism().Spec()
+	if s.Values.Kind == local.Category {
+		return o.shareInterval(&s)
+	}
+	if v.Certificate().Bias.Sign() != 0 {
+		return shell.BadInput("noisewright design-kernel --local --unbiased", fmt.Errorf("%s has biased answers, want unbiased ones for a mean", shell.InputName(o.table)))
+	}
+	n, mean, err := o.columnMean(&s)
+	if err != nil {
+		return err
+	}
+	half := estimate.MeanError(&s, n, o.level) + 0x1p-50*math.Abs(mean) // which was rounded, as the ends are
+	report := meanReport{Schema: shell.Schema, Answers: n, Mean: mean, Level: o.level, Lower: max(mean-half, s.Values.Lower), Upper: min(mean+half, s.Values.Upper)}
+	if report.Lower > report.Upper { // an event of a probability of at most 1 - level
+		report.Lower, report.Upper = s.Values.Lower, s.Values.Upper
+	}
+	return o.Print(report, []shell.Row{
+		{"mean of answers", fmt.Sprintf("%v, of %d", mean, n)},
+		{"mean of values", fmt.Sprintf("%v to %v, with a probability of at least %v", report.Lower, report.Upper, o.level)},
+	})
+}
+
+// randomizer returns what the answers of the column were drawn from, verified.
+func (o *intervalOptions) randomizer(ctx context.Context) (*local.Verified, error) {
+	if o.response != nil {
+		return o.response.verified()
+	}
+	return shell.ReadAs[local.Randomizer, local.Certificate, *local.Randomizer](ctx, o.Streams, o.table, "a local randomizer with --column")
+}
+
+// columnMean returns how many answers a column has, and their mean.
+func (o *intervalOptions) columnMean(s *local.Spec) (n int, mean float64, err error) {
+	var sum exact.Sum
+	err = o.eachAnswer(func(answer string) error {
+		y, err := csvfile.Number(answer)
+		// What is between answers was moved, as by --clamp, which makes a bias.
+		if _, found := slices.BinarySearch(s.Answers, y); err != nil || !found {
+			return fmt.Errorf("is none of the randomizer's %d answers, want a column as privatize writes it", len(s.Answers))
+		}
+		sum.Add(y)
+		n++
+		return nil
+	})
+	return n, sum.Value() / float64(max(n, 1)), err
+}
+
+// eachAnswer calls a function with every cell of the column. There is at least one.
+func (o *intervalOptions) eachAnswer(do func(answer string) error) error {
+	in, err := o.OpenCSV(o.value, o.csv)
+	if err != nil {
+		return err
+	}
+	defer in.Close()
+	bad := func(err error) error { return shell.BadFile(o.value, shell.FileCause(err)) }
+	header, err := in.Header()
+	if err != nil {
+		return bad(err)
+	}
+	at, err := in.Find(header, o.column)
+	if err != nil {
+		return bad(err)
+	}
+	for {
+		if err := in.Row(); errors.Is(err, io.EOF) {
+			break
+		} else if err != nil {
+			return bad(err)
+		}
+		if err := do(strings.TrimSpace(in.Content(at))); err != nil {
+			return bad(fmt.Errorf("row %d (line %d): %s %w", in.Rows, in.Line, check.Quoted(o.column), err))
+		}
+	}
+	if in.Rows == 0 {
+		return bad(errors.New("no rows"))
+	}
+	return nil
+}
+
+// sharesReport is what interval --column --json prints of categories.
+type sharesReport struct {
+	Schema  int             `json:"schema"`
+	Answers int             `json:"answers"`
+	Level   float64         `json:"level"`
+	Shares  []categoryShare `json:"shares"`
+}
+
+// categoryShare is about one category: how often it was answered, if it is an answer, and
+// an unbiased estimate of its share of the values with an interval.
+type categoryShare struct {
+	Category string  `json:"category"`
+	Answers  int     `json:"answers"`
+	Share    float64 `json:"share"`
+	Lower    float64 `json:"lower"`
+	Upper    float64 `json:"upper"`
+}
+
+// shareInterval prints, for a column of answers of a local randomizer of categories, the
+// shares of the categories among the values that they answer.
+func (o *intervalOptions) shareInterval(s *local.Spec) error {
+	counts, n := make([]int, len(s.AnswerLabels)), 0
+	at := make(map[string]int, len(s.AnswerLabels))
+	for i, label := range s.AnswerLabels {
+		at[label] = i
+	}
+	err := o.eachAnswer(func(answer string) error {
+		i, ok := at[answer]
+		if !ok {
+			return fmt.Errorf("is none of the randomizer's %d answers, want a column as privatize writes it", len(s.AnswerLabels))
+		}
+		counts[i]++
+		n++
+		return nil
+	})
+	if err != nil {
+		return err
+	}
+	inverse, ok := estimate.NewShares(s)
+	if !ok {
+		return shell.BadInput("", fmt.Errorf("the answers of the randomizer do not tell all %d categories apart, want one whose rows are far from linearly dependent", len(s.Values.Labels)))
+	}
+	report := sharesReport{Schema: shell.Schema, Answers: n, Level: o.level}
+	rows := []shell.Row{
+		{"answers", fmt.Sprintf("%d, of %d categories", n, len(s.Values.Labels))},
+		{"shares", fmt.Sprintf("of the values, all in their intervals with a probability of at least %v", o.level)},
+	}
+	for i, label := range s.Values.Labels {
+		share := categoryShare{Category: label}
+		share.Share, share.Lower, share.Upper = inverse.Share(i, counts, n, o.level)
+		if j, ok := at[label]; ok {
+			share.Answers = counts[j]
+		}
+		report.Shares = append(report.Shares, share)
+		rows = append(rows, shell.Row{check.Quoted(label), fmt.Sprintf("%.6g, from %s to %s", share.Share, shell.DigitsDown(share.Lower), shell.DigitsUp(share.Upper))})
+	}
+	return o.Print(report, rows)
 }

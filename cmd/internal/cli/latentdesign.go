@@ -10,9 +10,11 @@ import (
 	"time"
 
 	"github.com/spf13/cobra"
+	"gonum.org/v1/gonum/mat"
 
 	"github.com/noisewright/noisewright/cmd/internal/shell"
 	"github.com/noisewright/noisewright/internal/check"
+	"github.com/noisewright/noisewright/internal/csvfile"
 	"github.com/noisewright/noisewright/latent"
 	"github.com/noisewright/noisewright/latent/bundle"
 	"github.com/noisewright/noisewright/local"
@@ -121,14 +123,8 @@ decoder and the task, as JSON, NumPy arrays and tables (docs/bundle-format.md).`
 }
 
 func (o *latentDesignOptions) promiseFlags(f *shell.Flags) {
-	f.Number(&o.problem.Epsilon, "epsilon", shell.Rule{
-		Want: fmt.Sprintf("a number above 0, at most %d", proof.MaxEpsilon),
-		OK:   func(v float64) bool { return v > 0 && v <= proof.MaxEpsilon },
-	}, "epsilon of a person's release, without unit: above 0, at most 100")
-	f.OptionalNumber(&o.problem.Delta, "delta", shell.Rule{
-		Want: "0, or a number from 1e-10 to 0.5",
-		OK:   func(v float64) bool { return v == 0 || v >= 1e-10 && v <= 0.5 },
-	}, "delta of a person's release, a probability: 0, or from 1e-10 to 0.5")
+	f.Number(&o.problem.Epsilon, "epsilon", shell.AtMost("a number", proof.MaxEpsilon), "epsilon of a person's release, without unit: above 0, at most 100")
+	f.OptionalNumber(&o.problem.Delta, "delta", deltaOfPerson, "delta of a person's release, a probability: 0, or from 1e-10 to 0.5")
 }
 
 func (o *latentDesignOptions) domainFlags(f *shell.Flags) {
@@ -412,10 +408,40 @@ func latentRows(p *latent.Problem, r *latent.Result, best *latent.Candidate, bou
 		case !c.Bundled:
 			mark = " (for comparison)"
 		}
-		rows = append(rows, shell.Row{string(c.Noise), fmt.Sprintf("loss %.6g, %s of the baseline loss, %s, %s%s%s", c.Loss, shell.Percent(c.Loss/r.BaselineLoss), c.Encoder, counted(c.Z, "coordinate"), note, mark)})
+		rows = append(rows, shell.Row{string(c.Noise), fmt.Sprintf("loss %.6g, %s of the baseline loss, %s, %s%s%s", c.Loss, shell.Percent(c.Loss/r.BaselineLoss), c.Encoder, shell.Counted(c.Z, "coordinate"), note, mark)})
 	}
 	if bounds != nil {
 		rows = append(rows, shell.Row{"laplace bounds", fmt.Sprintf("the smallest loss with Laplace noise, without clipping, is between %.6g and %.6g", bounds.Lower, bounds.Upper)})
 	}
 	return rows
 }
+
+func newLatentCommand(s *shell.Streams) *cobra.Command {
+	cmd := &cobra.Command{
+		Use:   "latent COMMAND",
+		Short: "Privatize feature vectors for a task",
+		Long: `Design, prove and use private encoders of feature vectors: which directions to
+send, with how much noise of which shape on each, and how to decode them, so that
+a task that reads the vectors has the smallest expected loss. Each person's release
+is private by itself (local differential privacy), for every input.
+
+The design is a bundle, a directory that the devices and the server share.`,
+		Example: `  noisewright latent design --data train.csv --task task.csv --epsilon 5 --delta 1e-5 --domain box --clip 0.99 -o bundle
+  noisewright latent privatize --bundle bundle in.csv -o private.csv
+  noisewright latent decode --bundle bundle private.csv -o decoded.csv
+  noisewright latent evaluate --bundle bundle --data test.csv`,
+	}
+	return shell.Group(cmd, "command",
+		newLatentDesignCommand(s),
+		newLatentVerifyCommand(s),
+		newLatentPrivatizeCommand(s),
+		newLatentDecodeCommand(s),
+		newLatentEvaluateCommand(s),
+	)
+}
+
+// matrix is a frame as a matrix, a row for each of its own.
+func matrix(f *csvfile.Frame) *mat.Dense { return mat.NewDense(f.Rows, len(f.Names), f.Data) }
+
+// The files of vectors are CSV, perhaps compressed.
+var vectorFiles = []string{"csv", "gz", "zst"}

@@ -39,9 +39,8 @@ Losses of people's true features are printed: they are for who may see these.`, 
 		Example: "  noisewright latent evaluate --bundle bundle --data test.csv --draws 200",
 	})
 	f.Integer(&o.draws, "draws", "", 2, 1e6, "how often every row is privatized, from 2 to 1000000")
-	f.File(&o.data, "data", "CSV file of features, with a header, perhaps compressed with gzip or zstd, - for standard input", vectorFiles...)
 	f.Delimiter(&o.csv)
-	f.Require(&o.data, "data", "a CSV file")
+	f.RequiredFile(&o.data, "data", "a CSV file", "CSV file of features, with a header, perhaps compressed with gzip or zstd, - for standard input", vectorFiles...)
 	f.Directory(&o.bundle, "bundle", "directory of the bundle")
 	f.Require(&o.bundle, "bundle", wantBundle)
 	f.Verdict(&o.Common, "no progress and no summary")

@@ -122,14 +122,14 @@ func (o *latentVerifyOptions) print(b *bundle.Bundle, v *bundle.Verified, falseh
 func contentRows(b *bundle.Bundle, s bundle.Spec) []shell.Row {
 	rows := []shell.Row{
 		{"domain", fmt.Sprintf("%s: %s", s.Domain, s.ClipOrigin)},
-		{"encoder", counted(b.Features(), "feature") + through(s.Layers) + " to " + counted(b.Coordinates(), "number")},
+		{"encoder", shell.Counted(b.Features(), "feature") + through(s.Layers) + " to " + shell.Counted(b.Coordinates(), "number")},
 	}
 	if s.Output != bundle.Features || len(s.Head) > 0 {
 		outputs := fmt.Sprintf("%d %s", len(b.Outputs()), s.Output)
 		if s.Output == bundle.Features {
-			outputs = counted(b.Features(), "feature")
+			outputs = shell.Counted(b.Features(), "feature")
 		}
-		rows = append(rows, shell.Row{"decoder", counted(b.Coordinates(), "number") + through(s.Head) + " to " + outputs})
+		rows = append(rows, shell.Row{"decoder", shell.Counted(b.Coordinates(), "number") + through(s.Head) + " to " + outputs})
 	}
 	return rows
 }
@@ -172,11 +172,4 @@ func openPrivatizer(ctx context.Context, dir string, b *bundle.Bundle, o sampler
 		return nil, shell.LatentFailure(err)
 	}
 	return p, nil
-}
-
-func counted(n int, thing string) string {
-	if n != 1 {
-		thing += "s"
-	}
-	return fmt.Sprintf("%d %s", n, thing)
 }

@@ -39,10 +39,8 @@ A record that does not keep to the model's schema is refused.`,
 		Example: `  noisewright learn predict --model model.json --data new.csv -o predictions.csv
   noisewright learn predict --model model.json --data test.csv`,
 	})
-	f.File(&o.model, "model", "model file, made by one of the commands that learn", "json")
-	f.Require(&o.model, "model", "a file that learn has written")
-	f.File(&o.data, "data", "CSV file of records with a header, - for standard input; perhaps compressed with gzip or zstd", vectorFiles...)
-	f.Require(&o.data, "data", "a CSV file")
+	f.RequiredFile(&o.model, "model", "a file that learn has written", "model file, made by one of the commands that learn", "json")
+	f.RequiredFile(&o.data, "data", "a CSV file", "CSV file of records with a header, - for standard input; perhaps compressed with gzip or zstd", vectorFiles...)
 	f.Check(func() error { return oneStandard(o.model, o.data) })
 	f.Delimiter(&o.csv)
 	f.Output(&o.Common, "CSV file to write the classes to, - for standard output (default none)", "csv")

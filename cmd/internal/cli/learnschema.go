@@ -36,8 +36,7 @@ questionnaire; then remove "draft" from the file. Nothing is learned by a draft.
 draft from public records of the same kind is safe.`,
 		Example: "  noisewright learn schema --data public.csv --target income -o schema.json",
 	})
-	f.File(&o.data, "data", "CSV file with a header, - for standard input; perhaps compressed with gzip or zstd", vectorFiles...)
-	f.Require(&o.data, "data", "a CSV file")
+	f.RequiredFile(&o.data, "data", "a CSV file", "CSV file with a header, - for standard input; perhaps compressed with gzip or zstd", vectorFiles...)
 	f.String(&o.target, "target", "column of the class")
 	f.Require(&o.target, "target", "the name of a column")
 	f.String(&o.columns, "columns", "names of the feature columns, separated by commas, with * and ? for any letters; by default all but the target")

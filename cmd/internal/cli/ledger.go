@@ -15,6 +15,7 @@ import (
 	"github.com/noisewright/noisewright/cmd/internal/shell"
 	"github.com/noisewright/noisewright/dp"
 	"github.com/noisewright/noisewright/internal/exact"
+	"github.com/noisewright/noisewright/proof"
 	"github.com/noisewright/noisewright/release/ledger"
 )
 
@@ -95,9 +96,9 @@ func ledgerFailure(path string, err error) error {
 		return shell.Negative(hint, err)
 	case errors.Is(err, fs.ErrNotExist):
 		return shell.BadInput("noisewright ledger create "+path+" --epsilon E --delta D", err)
-	case errors.Is(err, ledger.ErrFormat) && shell.IsForeign(path):
+	case errors.Is(err, proof.ErrFormat) && shell.IsForeign(path):
 		return shell.BadInput("", fmt.Errorf("%s: no ledger, want a file made by ledger create", path))
-	case errors.Is(err, dp.ErrInvalid), errors.Is(err, ledger.ErrFormat), errors.Is(err, fs.ErrExist), errors.Is(err, fs.ErrPermission):
+	case errors.Is(err, dp.ErrInvalid), errors.Is(err, proof.ErrFormat), errors.Is(err, fs.ErrExist), errors.Is(err, fs.ErrPermission):
 		return shell.BadInput("", err)
 	}
 	return err
@@ -268,7 +269,7 @@ func newLedgerRecord(r account.Record) (ledgerRecord, error) {
 		p := ledgerCost{Times: c.Times}
 		p.Epsilon, p.Delta = c.Promise()
 		if c.Table != nil {
-			hash, err := account.TableHash(c.Table)
+			hash, err := c.TableHash()
 			if err != nil {
 				return out, err
 			}

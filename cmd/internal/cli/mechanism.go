@@ -16,16 +16,23 @@ import (
 	"github.com/noisewright/noisewright/dp"
 	"github.com/noisewright/noisewright/internal/check"
 	"github.com/noisewright/noisewright/loss"
-	"github.com/noisewright/noisewright/noise"
 )
 
 // mechanismKind is a classical mechanism as a release on the command line,
 // NAME:KEY=VALUE,….
 type mechanismKind struct {
-	name, form, note string
-	keys             []string
-	make             func(*arguments) (*account.PrivacyLossDistribution, error)
+	form, note string
+	make       func(*arguments) (*account.PrivacyLossDistribution, error)
 }
+
+// name is what the form begins with.
+func (k mechanismKind) name() string { return k.form[:strings.IndexByte(k.form, ':')] }
+
+// keyOfForm finds the keys of a form, with the sign.
+var keyOfForm = regexp.MustCompile(`[a-z]+=`)
+
+// keys are those of key=value pairs, with the sign.
+func (k mechanismKind) keys() []string { return keyOfForm.FindAllString(k.form, -1) }
 
 // arguments are the values of key=value pairs.
 type arguments struct {
@@ -64,27 +71,23 @@ func mechanismKinds() []mechanismKind {
 	type mechanism = account.PrivacyLossDistribution
 	return []mechanismKind{
 		{
-			noise.Laplace, "laplace:epsilon=E", "Laplace noise of scale sensitivity/E",
-			[]string{"epsilon"},
+			"laplace:epsilon=E", "Laplace noise of scale sensitivity/E",
 			func(a *arguments) (*mechanism, error) { return account.Laplace(a.number("epsilon")) },
 		},
 		{
-			noise.TruncatedLaplace, "truncated-laplace:epsilon=E,delta=D", "Laplace noise of scale sensitivity/E, cut off where a shift uncovers D",
-			[]string{"epsilon", "delta"},
+			"truncated-laplace:epsilon=E,delta=D", "Laplace noise of scale sensitivity/E, cut off where a shift uncovers D",
 			func(a *arguments) (*mechanism, error) {
 				return account.TruncatedLaplace(a.number("epsilon"), a.number("delta"))
 			},
 		},
 		{
-			noise.DiscreteLaplace, "discrete-laplace:epsilon=E[,sensitivity=N]", "its law on the integers, for an integer sensitivity (1 if absent)",
-			[]string{"epsilon", "sensitivity"},
+			"discrete-laplace:epsilon=E[,sensitivity=N]", "its law on the integers, for an integer sensitivity (1 if absent)",
 			func(a *arguments) (*mechanism, error) {
 				return account.DiscreteLaplace(a.number("epsilon"), a.integer("sensitivity", 1))
 			},
 		},
 		{
-			noise.Staircase, "staircase:epsilon=E[,loss=l1|l2]", "the staircase mechanism tuned to the loss (l1 if absent)",
-			[]string{"epsilon", "loss"},
+			"staircase:epsilon=E[,loss=l1|l2]", "the staircase mechanism tuned to the loss (l1 if absent)",
 			func(a *arguments) (*mechanism, error) {
 				tuned, err := loss.Parse(cmp.Or(a.values["loss"], "l1"))
 				if err != nil {
@@ -94,8 +97,7 @@ func mechanismKinds() []mechanismKind {
 			},
 		},
 		{
-			noise.Gaussian, "gaussian:sigma=S or gaussian:epsilon=E,delta=D", "S is the standard deviation over the sensitivity; with E and D the analytic Gaussian",
-			[]string{"sigma", "epsilon", "delta"},
+			"gaussian:sigma=S or gaussian:epsilon=E,delta=D", "S is the standard deviation over the sensitivity; with E and D the analytic Gaussian",
 			func(a *arguments) (*mechanism, error) {
 				if _, ok := a.values["sigma"]; !ok {
 					return account.AnalyticGaussian(a.number("epsilon"), a.number("delta"))
@@ -107,29 +109,25 @@ func mechanismKinds() []mechanismKind {
 			},
 		},
 		{
-			"subsampled-gaussian", "subsampled-gaussian:sigma=S,rate=Q", "a step of DP-SGD: a person takes part with probability Q, S is over the norm",
-			[]string{"sigma", "rate"},
+			"subsampled-gaussian:sigma=S,rate=Q", "a step of DP-SGD: a person takes part with probability Q, S is over the norm",
 			func(a *arguments) (*mechanism, error) {
 				return account.SubsampledGaussian(a.number("sigma"), a.number("rate"))
 			},
 		},
 		{
-			"discrete-gaussian", "discrete-gaussian:sigma=S[,sensitivity=N]", "on the integers, S and N (1 if absent) in steps",
-			[]string{"sigma", "sensitivity"},
+			"discrete-gaussian:sigma=S[,sensitivity=N]", "on the integers, S and N (1 if absent) in steps",
 			func(a *arguments) (*mechanism, error) {
 				return account.DiscreteGaussian(a.number("sigma"), a.integer("sensitivity", 1))
 			},
 		},
 		{
-			"randomized-response", "randomized-response:epsilon=E[,categories=K]", "one of K categories (2 if absent)",
-			[]string{"epsilon", "categories"},
+			"randomized-response:epsilon=E[,categories=K]", "one of K categories (2 if absent)",
 			func(a *arguments) (*mechanism, error) {
 				return account.RandomizedResponse(a.number("epsilon"), a.integer("categories", 2))
 			},
 		},
 		{
-			"dp", "dp:epsilon=E,delta=D", "any mechanism of which only this is known",
-			[]string{"epsilon", "delta"},
+			"dp:epsilon=E,delta=D", "any mechanism of which only this is known",
 			func(a *arguments) (*mechanism, error) {
 				return account.Approximate(a.number("epsilon"), a.number("delta"))
 			},
@@ -141,7 +139,7 @@ func mechanismKinds() []mechanismKind {
 func mechanismNames() []string {
 	var names []string
 	for _, k := range mechanismKinds() {
-		names = append(names, k.name)
+		names = append(names, k.name())
 	}
 	return names
 }
@@ -150,13 +148,13 @@ func mechanismNames() []string {
 func completeMechanism(text string) []string {
 	var out []string
 	for _, k := range mechanismKinds() {
-		start := k.name + ":"
+		start := k.name() + ":"
 		switch rest, ok := strings.CutPrefix(text, start); {
 		case ok:
 			given, last := rest[:strings.LastIndexByte(rest, ',')+1], rest[strings.LastIndexByte(rest, ',')+1:]
-			for _, key := range k.keys {
-				if strings.HasPrefix(key, last) && !strings.Contains(","+given, ","+key+"=") {
-					out = append(out, start+given+key+"=")
+			for _, key := range k.keys() {
+				if strings.HasPrefix(key, last) && !strings.Contains(","+given, ","+key) {
+					out = append(out, start+given+key)
 				}
 			}
 		case text != "" && strings.HasPrefix(start, text):
@@ -191,7 +189,7 @@ func parseMechanism(text string) (*account.PrivacyLossDistribution, error) {
 	a := &arguments{values: map[string]string{}}
 	for pair := range strings.SplitSeq(rest, ",") {
 		key, value, ok := strings.Cut(pair, "=")
-		if _, twice := a.values[key]; !ok || value == "" || twice || !slices.Contains(k.keys, key) {
+		if _, twice := a.values[key]; !ok || value == "" || twice || !slices.Contains(k.keys(), key+"=") {
 			return nil, check.Errorf("cli", dp.ErrInvalid, "mechanism = %q, want %s", text, k.form)
 		}
 		a.values[key] = value

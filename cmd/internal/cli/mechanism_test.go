@@ -44,7 +44,7 @@ func TestParseMechanism(t *testing.T) {
 	}
 	for _, k := range mechanismKinds() {
 		if !isMechanism(k.form) || k.note == "" {
-			t.Errorf("usage of %s: %q, %q", k.name, k.form, k.note)
+			t.Errorf("usage of %s: %q, %q", k.name(), k.form, k.note)
 		}
 	}
 }

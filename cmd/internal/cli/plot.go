@@ -10,9 +10,9 @@ import (
 	"github.com/spf13/cobra"
 	"gonum.org/v1/plot/vg"
 
-	"github.com/noisewright/noisewright/account"
 	"github.com/noisewright/noisewright/cells"
 	"github.com/noisewright/noisewright/cmd/internal/figure"
+	"github.com/noisewright/noisewright/cmd/internal/report"
 	"github.com/noisewright/noisewright/cmd/internal/shell"
 	"github.com/noisewright/noisewright/dp"
 	"github.com/noisewright/noisewright/internal/check"
@@ -149,12 +149,12 @@ func (o *plotOptions) noise(t *tables.Table) (figureOf, error) {
 		return nil, shell.BadInput("", errors.New("values and table are for kernels, want neither with a table"))
 	}
 	return func(ctx context.Context, v proof.Proven) (drawing, error) {
-		whole, err := soundTotal(ctx, o.file, v)
+		whole, err := report.SoundTotal(ctx, o.file, v)
 		if err != nil {
 			return nil, err
 		}
 		if whole != nil {
-			return figure.NewTotal(t, v.Bounds(), o.log, account.Classical(ctx, whole.target(t))), nil
+			return figure.NewTotal(t, v.Bounds(), o.log, whole.Target(t).Classical(ctx)), nil
 		}
 		return figure.NewTable(t, v.Bounds(), o.log), nil
 	}, nil

@@ -106,16 +106,3 @@ func TestReadColumn(t *testing.T) {
 		}
 	}
 }
-
-func TestParseCell(t *testing.T) {
-	for s, want := range map[string]float64{"0": 0, "-0.5": -0.5, "+1e3": 1000, ".5": 0.5, "1E-400": 0, "007": 7} {
-		if got, err := parseCell(s); err != nil || got != want {
-			t.Errorf("parseCell(%q) = %v, %v", s, got, err)
-		}
-	}
-	for _, s := range []string{" ", "-", "1,5", "1 000", "inf", "NaN", "1e999", "0x10", "1_000", "--1", "1e", "é", "?"} {
-		if got, err := parseCell(s); err == nil {
-			t.Errorf("parseCell(%q) = %v, want an error", s, got)
-		}
-	}
-}

@@ -14,6 +14,7 @@ import (
 	"github.com/noisewright/noisewright/cmd/internal/shell"
 	"github.com/noisewright/noisewright/dp"
 	"github.com/noisewright/noisewright/internal/check"
+	"github.com/noisewright/noisewright/internal/csvfile"
 	"github.com/noisewright/noisewright/internal/exact"
 	"github.com/noisewright/noisewright/proof"
 	"github.com/noisewright/noisewright/sampler"
@@ -168,7 +169,7 @@ func readClip(settings map[string]string) (*interval, error) {
 		return nil, nil //nolint:nilnil // no range
 	}
 	end := func(name, with, text string) (float64, error) {
-		v, err := shell.ParseNumber(text, shell.Rule{Want: "a finite number, together with " + with, OK: func(float64) bool { return true }})
+		v, err := shell.ParseNumber(text, shell.Any("a finite number, together with "+with))
 		return v, shell.About(name, text, err)
 	}
 	lower, lowerErr := end("lower", "upper", lowerText)
@@ -273,7 +274,7 @@ type column struct {
 // newColumn returns a column whose values are clipped to what a kernel or a randomizer
 // answers, or as the options say and a table allows.
 func newColumn(o columnOptions, from *source) (*column, error) {
-	c := &column{name: o.name, source: from, clip: o.clip, want: "a number", parse: parseCell}
+	c := &column{name: o.name, source: from, clip: o.clip, want: "a number", parse: csvfile.Number}
 	if from.noise == nil {
 		return c, c.answerBy(o, from.answers)
 	}

@@ -5,15 +5,17 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"math"
+	"math/big"
 	"slices"
 	"strconv"
 	"strings"
 
 	"github.com/noisewright/noisewright/cmd/internal/shell"
+	"github.com/noisewright/noisewright/dp"
 	"github.com/noisewright/noisewright/internal/check"
 	"github.com/noisewright/noisewright/internal/csvfile"
 	"github.com/noisewright/noisewright/internal/exact"
+	"github.com/noisewright/noisewright/tables"
 )
 
 // privatizer adds noise to the columns of a CSV file.
@@ -135,23 +137,6 @@ func (c *column) appendNoisy(dst []byte, cell string) ([]byte, error) {
 	return c.answer(dst, x)
 }
 
-// parseCell reads a plain decimal number. Its errors do not quote the cell,
-// which is private.
-func parseCell(s string) (float64, error) {
-	// ParseFloat also reads hexadecimal, underscores, inf and nan.
-	if strings.Trim(s, "0123456789+-.eE") != "" {
-		return 0, errNotNumber
-	}
-	x, err := strconv.ParseFloat(s, 64)
-	if errors.Is(err, strconv.ErrRange) || math.IsInf(x, 0) {
-		return 0, errors.New("is too large for a float64, want a finite number")
-	}
-	if err != nil {
-		return 0, errNotNumber
-	}
-	return x, nil
-}
-
 // parseInteger reads a plain decimal integer. Its errors do not quote the cell.
 func parseInteger(s string) (float64, error) {
 	n, err := strconv.ParseInt(s, 10, 64)
@@ -164,4 +149,55 @@ func parseInteger(s string) (float64, error) {
 	return float64(n), nil
 }
 
-var errNotNumber = errors.New("is not a plain number, want one such as 12 or -0.5")
+// printer writes grid points of a table as values in query units.
+type printer struct {
+	query dp.Query
+	step  float64
+	// Of a lattice: the shortest decimal of its step without its point, and the digits
+	// after that.
+	decimal *big.Int
+	places  int
+}
+
+func newPrinter(t *tables.Table) *printer {
+	step, _ := t.Grid().Step().Float64() // exact
+	return printerOf(t.Query(), step)
+}
+
+func printerOf(q dp.Query, step float64) *printer {
+	p := &printer{query: q, step: step}
+	whole, part, _ := strings.Cut(strconv.FormatFloat(step, 'f', -1, 64), ".")
+	p.decimal, _ = new(big.Int).SetString(whole+part, 10)
+	p.places = len(part)
+	return p
+}
+
+// append appends the value of point n to dst. For a real query it is the
+// shortest decimal that reads back as the same float64. For a lattice it is the
+// exact multiple of the step as its decimal is written, so that 3 steps of 0.1
+// are 0.3.
+func (p *printer) append(dst []byte, n int64) []byte {
+	switch p.query {
+	case dp.IntegerQuery:
+		return strconv.AppendInt(dst, n, 10)
+	case dp.LatticeQuery:
+		return p.multiple(dst, n)
+	default:
+		return strconv.AppendFloat(dst, float64(n)*p.step, 'g', -1, 64)
+	}
+}
+
+// multiple appends n times the decimal of the step.
+func (p *printer) multiple(dst []byte, n int64) []byte {
+	product := new(big.Int).Mul(big.NewInt(n), p.decimal)
+	if product.Sign() < 0 {
+		dst = append(dst, '-')
+	}
+	digits := fmt.Sprintf("%0*d", p.places+1, product.Abs(product))
+	point := len(digits) - p.places
+	dst = append(dst, digits[:point]...)
+	if part := strings.TrimRight(digits[point:], "0"); part != "" {
+		dst = append(append(dst, '.'), part...)
+	}
+	return dst
+}

@@ -14,6 +14,7 @@ import (
 	"gonum.org/v1/plot/vg/draw"
 
 	"github.com/noisewright/noisewright/cmd/internal/figure"
+	"github.com/noisewright/noisewright/cmd/internal/report"
 	"github.com/noisewright/noisewright/cmd/internal/shell"
 	"github.com/noisewright/noisewright/dp"
 	"github.com/noisewright/noisewright/loss"
@@ -57,9 +58,9 @@ type front struct {
 // frontReport is what design --trade --json prints.
 type frontReport struct {
 	Schema int `json:"schema"`
-	promise
+	report.Promise
 	Losses [2]string `json:"losses"`
-	published
+	report.Published
 	Points    []pointReport `json:"points"`
 	Dominated int           `json:"dominated"`
 	Gap       *float64      `json:"gap"`
@@ -70,7 +71,7 @@ type pointReport struct {
 	Share    float64     `json:"share"`
 	Weights  [2]float64  `json:"weights"`
 	Expected [2]*float64 `json:"expected"`
-	certified
+	report.Certified
 	Status string `json:"status"`
 }
 
@@ -79,14 +80,14 @@ func newPointReport(p lp.FrontPoint) pointReport {
 		Share:     math.Round(p.Share*1e6) / 1e6,
 		Weights:   p.Weights,
 		Expected:  [2]*float64{shell.FloatUp(p.Expected[0]), shell.FloatUp(p.Expected[1])},
-		certified: newCertified(p.Design.Table.Bounds(), nil),
+		Certified: report.NewCertified(p.Design.Table.Bounds(), nil),
 		Status:    status(p.Design.Optimal),
 	}
 }
 
 func (f *front) report() frontReport {
 	r := frontReport{
-		Schema: shell.Schema, promise: newPromise(f.problem.Privacy), published: newPublished(f.problem),
+		Schema: shell.Schema, Promise: report.NewPromise(f.problem.Privacy), Published: report.NewPublished(f.problem),
 		Losses:    [2]string{f.losses[0].Name(), f.losses[1].Name()},
 		Dominated: f.Dominated,
 		Gap:       shell.Finite(f.Gap),

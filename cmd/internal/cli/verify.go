@@ -9,6 +9,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/noisewright/noisewright/cmd/internal/report"
 	"github.com/noisewright/noisewright/cmd/internal/shell"
 	"github.com/noisewright/noisewright/proof"
 )
@@ -96,22 +97,22 @@ func (o *verifyOptions) run(ctx context.Context) error {
 		return err
 	}
 	o.Progress().Watch("verifying")
-	f := finding{mechanism: made}
+	f := report.Finding{Mechanism: made}
 	var stopped error
-	f.falsehood, stopped = shell.Within(ctx, o.file, o.limit, func(ctx context.Context) (err error) {
-		if f.proven, err = made.Prove(ctx, proof.Options{Work: math.MaxInt64}); err == nil {
-			f.total, err = proveTotal(f.proven)
+	f.Falsehood, stopped = shell.Within(ctx, o.file, o.limit, func(ctx context.Context) (err error) {
+		if f.Proven, err = made.Prove(ctx, proof.Options{Work: math.MaxInt64}); err == nil {
+			f.Total, err = report.ProveTotal(f.Proven)
 		}
 		return err
 	})
 	if stopped != nil {
 		return giveUp(&o.Common, stopped)
 	}
-	a := f.about()
-	report := object{verdict{shell.Schema, f.falsehood == nil}, a.problem, ofTotal{f.total}, a.certified, a.size, a.worst, failure{failing(f.falsehood)}}
-	err = o.Print(report, append([]shell.Row{{"verdict", judgement(f.falsehood)}}, a.rows...))
-	if f.falsehood != nil {
-		return shell.Negative("", fmt.Errorf("%s: %w", shell.InputName(o.file), f.falsehood))
+	a := f.About()
+	object := report.Object{verdict{shell.Schema, f.Falsehood == nil}, a.Problem, report.OfTotal{Total: f.Total}, a.Certified, a.Size, a.Worst, failure{failing(f.Falsehood)}}
+	err = o.Print(object, append([]shell.Row{{"verdict", judgement(f.Falsehood)}}, a.Rows...))
+	if f.Falsehood != nil {
+		return shell.Negative("", fmt.Errorf("%s: %w", shell.InputName(o.file), f.Falsehood))
 	}
 	return err
 }
@@ -122,4 +123,16 @@ func failing(falsehood error) string {
 		return ""
 	}
 	return shell.Sentence(falsehood)
+}
+
+// judgement is a verdict in words.
+func judgement(falsehood error) string {
+	switch {
+	case errors.Is(falsehood, proof.ErrNotPrivate):
+		return "INVALID: not private as claimed"
+	case falsehood != nil:
+		return "INVALID: a claim is false"
+	default:
+		return "valid: every claim holds"
+	}
 }

@@ -1,12 +1,15 @@
 package portrait
 
 import (
+	"bytes"
+	"context"
 	"fmt"
 	"math"
 	"math/big"
 	"strconv"
 	"strings"
 
+	"github.com/noisewright/noisewright/account"
 	"github.com/noisewright/noisewright/cells"
 	"github.com/noisewright/noisewright/dp"
 	"github.com/noisewright/noisewright/internal/exact"
@@ -14,6 +17,7 @@ import (
 	"github.com/noisewright/noisewright/local"
 	"github.com/noisewright/noisewright/loss"
 	"github.com/noisewright/noisewright/proof"
+	"github.com/noisewright/noisewright/proof/forms"
 	"github.com/noisewright/noisewright/tables"
 )
 
@@ -87,17 +91,17 @@ const maxLaws = 41
 // digits are those of bounds that are shown.
 const digits = 7
 
-// Up is a bound from above.
-func Up(r *big.Rat) Bound {
+// up is a bound from above.
+func up(r *big.Rat) Bound {
 	return Bound{short(exact.DecimalUp(r, digits)), min(exact.FloatUp(r), math.MaxFloat64)}
 }
 
-// FloatUp is Up of a float64 that is a bound from above: its text, read back, is not below it.
+// FloatUp is up of a float64 that is a bound from above: its text, read back, is not below it.
 // It is nil if it is not finite.
-func FloatUp(x float64) *Bound { return ofFloat(x, Up) }
+func FloatUp(x float64) *Bound { return ofFloat(x, up) }
 
 // FloatDown is FloatUp for a bound from below.
-func FloatDown(x float64) *Bound { return ofFloat(x, Down) }
+func FloatDown(x float64) *Bound { return ofFloat(x, down) }
 
 func ofFloat(x float64, round func(*big.Rat) Bound) *Bound {
 	r := new(big.Rat).SetFloat64(x)
@@ -112,8 +116,8 @@ func ofFloat(x float64, round func(*big.Rat) Bound) *Bound {
 	return &b
 }
 
-// Down is a bound from below.
-func Down(r *big.Rat) Bound { return Bound{short(exact.DecimalDown(r, digits)), exact.FloatDown(r)} }
+// down is a bound from below.
+func down(r *big.Rat) Bound { return Bound{short(exact.DecimalDown(r, digits)), exact.FloatDown(r)} }
 
 // short writes a decimal of few digits as numbers of its size are written elsewhere, with
 // the same digits.
@@ -151,14 +155,14 @@ func New(v proof.Proven) *Portrait {
 	privacy := m.Privacy()
 	p := &Portrait{
 		Kind: of.kind, Name: of.file, Epsilon: privacy.Epsilon, Delta: privacy.Delta, Loss: "costs", LossUnit: "in the units of the costs",
-		Expected: Up(b.Loss), Bound: Down(b.LowerBound), Gap: gap(b),
+		Expected: up(b.Loss), Bound: down(b.LowerBound), Gap: gap(b),
 	}
 	if b.Worst != nil {
-		worst := Up(b.Worst)
+		worst := up(b.Worst)
 		p.Worst = &worst
 	}
 	p.add("epsilon", "%v", privacy.Epsilon)
-	p.add("delta", "%v promised, %s certified", privacy.Delta, Up(b.Delta).Text)
+	p.add("delta", "%v promised, %s certified", privacy.Delta, up(b.Delta).Text)
 	if privacy.Sensitivity > 0 {
 		p.add("sensitivity", "%v", privacy.Sensitivity)
 	}
@@ -314,7 +318,7 @@ func (p *Portrait) randomizer(v *local.Verified) {
 		}
 	} else {
 		p.add("range", "%v to %v, %s values", s.Values.Lower, s.Values.Upper, s.Values.Kind)
-		p.add("bias", "%s at most", Up(v.Certificate().Bias).Text)
+		p.add("bias", "%s at most", up(v.Certificate().Bias).Text)
 	}
 	p.add("answers", "%d", max(len(s.Answers), len(p.Laws.Labels)))
 	for _, i := range some(len(s.Rows)) {
@@ -370,4 +374,33 @@ func (l *Laws) row(value float64, masses []float64, expected float64) {
 	}
 	l.Rows = append(l.Rows, masses)
 	l.Losses = append(l.Losses, expected)
+}
+
+// Verify decodes the text of a file and verifies it, with the work that is allowed by
+// default. The errors are those of forms.Decode and of proof.Verify.
+func Verify(ctx context.Context, text []byte) (proof.Proven, error) {
+	m, err := forms.Decode(bytes.NewReader(text))
+	if err != nil {
+		return nil, err
+	}
+	return m.Prove(ctx, proof.Options{})
+}
+
+// ProveTotal proves the total that a table claims over several releases, which is no part of
+// its own proof, and adds it to the facts. A false one is an error. Of what claims none it does
+// nothing.
+func (p *Portrait) ProveTotal(proven proof.Proven) error {
+	if p.total.Releases == 0 {
+		return nil
+	}
+	v, ok := proven.(*tables.Verified)
+	if !ok {
+		return nil // none but tables claim one
+	}
+	b, err := account.ProveTotal(v)
+	if err != nil {
+		return err
+	}
+	p.add("total proved", "epsilon %s at delta %v, %d releases", FloatUp(b.Upper).Text, p.total.Delta, p.total.Releases)
+	return nil
 }

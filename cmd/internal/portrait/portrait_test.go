@@ -121,7 +121,7 @@ func TestBoundsStayTrue(t *testing.T) {
 	for range 20_000 {
 		x := math.Exp(300 * (random.Float64() - 0.5))
 		r := new(big.Rat).SetFloat64(x)
-		for sign, b := range map[int]Bound{+1: Up(r), -1: Down(r)} {
+		for sign, b := range map[int]Bound{+1: up(r), -1: down(r)} {
 			shown, err := exact.ParseDecimal(b.Text)
 			if err != nil { // it has an exponent
 				var ok bool

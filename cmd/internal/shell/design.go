@@ -28,82 +28,81 @@ func Design(ctx context.Context, p dp.Problem, o lp.Options) (r *lp.Result, limi
 	if errors.Is(err, lp.ErrTooFine) {
 		hint = "no option helps: at so large an epsilon only a smaller one has a smaller gap"
 	}
-	cause := ""
-	if s := Sentence(err); !strings.HasPrefix(s, lp.ErrLimit.Error()) {
-		cause = ": " + s
-	}
-	return r, stopped("table", r.Gap, o.Gap, cause, hint), nil
+	return r, stopped("table", r.Gap, o.Gap, causeOf(err), hint), nil
 }
 
-// DesignKernel runs a design. A limit that left a proven kernel is not an error.
-func DesignKernel(ctx context.Context, p lp.KernelProblem, o lp.Options) (r *lp.KernelResult, limit, err error) {
-	nodes := p.Nodes != nil || p.Cells > 0 && p.Cells < kernels.MaxCells // given, and there may be more
-	r, err = lp.DesignKernel(ctx, p, o)
+// ending is what to say where a design of a kernel or a randomizer does not end as asked for.
+type ending struct {
+	noun, help string
+	infeasible []string // hints
+	limit      string
+	cause      bool // the error of a limit says more than that
+}
+
+// ended says what the error of a design means. A limit that left a proven result is no error.
+func ended[R any](ctx context.Context, o lp.Options, r *R, gap func(*R) float64, err error, e ending) (made *R, limit, failure error) {
 	switch {
 	case err == nil:
 		return r, nil, nil
 	case ctx.Err() != nil:
 		return nil, nil, ctx.Err()
 	case errors.Is(err, dp.ErrInvalid):
-		return nil, nil, BadInput("noisewright design-kernel --help", err)
+		return nil, nil, BadInput(e.help, err)
 	case errors.Is(err, lp.ErrInfeasible):
-		return nil, nil, BadInput(oneOf(when(p.InstanceCap > 0, "a larger --instance-cap"), when(nodes, "more nodes (--nodes)"), "more time (--time-limit)"), err)
+		return nil, nil, BadInput(oneOf(append(e.infeasible, "more time (--time-limit)")...), err)
 	case r == nil || !errors.Is(err, lp.ErrLimit):
 		return nil, nil, err
 	}
-	hint := MoreEffort("--time-limit", o, false)
-	if nodes {
-		hint = oneOf("more nodes (--nodes)", when(o.Gap < lp.MaxGap, "a larger gap (--gap)"))
+	cause := ""
+	if e.cause {
+		cause = causeOf(err)
 	}
-	return r, stopped("kernel", r.Gap, o.Gap, "", hint), nil
+	return r, stopped(e.noun, gap(r), o.Gap, cause, e.limit), nil
+}
+
+// causeOf is what the error of a limit says beyond that there is one.
+func causeOf(err error) string {
+	if s := Sentence(err); !strings.HasPrefix(s, lp.ErrLimit.Error()) {
+		return ": " + s
+	}
+	return ""
+}
+
+// DesignKernel runs a design. A limit that left a proven kernel is not an error.
+func DesignKernel(ctx context.Context, p lp.KernelProblem, o lp.Options) (r *lp.KernelResult, limit, err error) {
+	r, err = lp.DesignKernel(ctx, p, o)
+	e := ending{noun: "kernel", help: "noisewright design-kernel --help", infeasible: []string{when(p.InstanceCap > 0, "a larger --instance-cap")}, limit: MoreEffort("--time-limit", o, false)}
+	if p.Nodes != nil || p.Cells > 0 && p.Cells < kernels.MaxCells { // given, and there may be more
+		e.infeasible = append(e.infeasible, "more nodes (--nodes)")
+		e.limit = oneOf("more nodes (--nodes)", largerGap(o))
+	}
+	return ended(ctx, o, r, func(r *lp.KernelResult) float64 { return r.Gap }, err, e)
 }
 
 // DesignLocal runs a design. A limit that left a proven randomizer is not an error.
 func DesignLocal(ctx context.Context, p lp.LocalProblem, o lp.Options) (r *lp.LocalResult, limit, err error) {
 	r, err = lp.DesignLocal(ctx, p, o)
-	switch {
-	case err == nil:
-		return r, nil, nil
-	case ctx.Err() != nil:
-		return nil, nil, ctx.Err()
-	case errors.Is(err, dp.ErrInvalid):
-		return nil, nil, BadInput("", err)
-	case errors.Is(err, lp.ErrInfeasible):
-		demands := p.Demands.Unbiased || p.Demands.Lower != p.Demands.Upper || p.Demands.Step > 0 || p.MaxAnswers > 0
-		return nil, nil, BadInput(oneOf(when(p.Demands.Cap > 0, "a larger --instance-cap"), when(demands, "looser demands on the answers"), "more time (--time-limit)"), err)
-	case r == nil || !errors.Is(err, lp.ErrLimit):
-		return nil, nil, err
-	}
-	cause, hint := "", MoreEffort("--time-limit", o, false)
-	if s := Sentence(err); !strings.HasPrefix(s, lp.ErrLimit.Error()) {
-		cause = ": " + s
-	}
+	demands := p.Demands.Unbiased || p.Demands.Lower != p.Demands.Upper || p.Demands.Step > 0 || p.MaxAnswers > 0
+	e := ending{noun: "randomizer", cause: true, limit: MoreEffort("--time-limit", o, false), infeasible: []string{
+		when(p.Demands.Cap > 0, "a larger --instance-cap"), when(demands, "looser demands on the answers"),
+	}}
 	if errors.Is(err, lp.ErrTooFine) { // more time does not help
-		hint = oneOf(when(p.MaxAnswers > 0, "more answers (--max-answers)"), when(p.Cells > 0, "more nodes (--nodes)"), when(o.Gap < lp.MaxGap, "a larger gap (--gap)"))
+		e.limit = oneOf(when(p.MaxAnswers > 0, "more answers (--max-answers)"), when(p.Cells > 0, "more nodes (--nodes)"), largerGap(o))
 	}
-	return r, stopped("randomizer", r.Gap, o.Gap, cause, hint), nil
+	return ended(ctx, o, r, func(r *lp.LocalResult) float64 { return r.Gap }, err, e)
 }
 
 // DesignAdditive runs a design. A limit that left a proven kernel is not an error.
 func DesignAdditive(ctx context.Context, p lp.CellsProblem, o lp.Options) (r *lp.CellsResult, limit, err error) {
 	r, err = lp.DesignCells(ctx, p, o)
-	switch {
-	case err == nil:
-		return r, nil, nil
-	case ctx.Err() != nil:
-		return nil, nil, ctx.Err()
-	case errors.Is(err, dp.ErrInvalid):
-		return nil, nil, BadInput("noisewright design-additive --help", err)
-	case errors.Is(err, lp.ErrInfeasible):
-		return nil, nil, BadInput(oneOf(when(p.InstanceCap > 0, "a larger --instance-cap"), when(p.Bins > 0, "more bins (--bins)"), "more time (--time-limit)"), err)
-	case r == nil || !errors.Is(err, lp.ErrLimit):
-		return nil, nil, err
-	}
-	hint := MoreEffort("--time-limit", o, false)
+	bins := when(p.Bins > 0, "more bins (--bins)")
+	e := ending{noun: "kernel", help: "noisewright design-additive --help", limit: MoreEffort("--time-limit", o, false), infeasible: []string{
+		when(p.InstanceCap > 0, "a larger --instance-cap"), bins,
+	}}
 	if p.Bins > 0 {
-		hint = oneOf("more bins (--bins)", when(o.Gap < lp.MaxGap, "a larger gap (--gap)"))
+		e.limit = oneOf(bins, largerGap(o))
 	}
-	return r, stopped("kernel", r.Gap, o.Gap, "", hint), nil
+	return ended(ctx, o, r, func(r *lp.CellsResult) float64 { return r.Gap }, err, e)
 }
 
 // stopped says what a design left that was stopped at a limit.
@@ -126,6 +125,8 @@ func when(applies bool, text string) string {
 	return text
 }
 
+func largerGap(o lp.Options) string { return when(o.Gap < lp.MaxGap, "a larger gap (--gap)") }
+
 // oneOf joins the parts of a hint, those that are not empty.
 func oneOf(parts ...string) string {
 	parts = slices.DeleteFunc(parts, func(s string) bool { return s == "" })
@@ -138,7 +139,7 @@ func oneOf(parts ...string) string {
 // MoreEffort says which limits of a design can be wider: time, about which there is a
 // note, perhaps the cells, and the gap.
 func MoreEffort(time string, o lp.Options, cells bool) string {
-	return oneOf("more time ("+time+")", when(cells && o.MaxCells < tables.MaxCells, "more cells (--max-cells)"), when(o.Gap < lp.MaxGap, "a larger gap (--gap)"))
+	return oneOf("more time ("+time+")", when(cells && o.MaxCells < tables.MaxCells, "more cells (--max-cells)"), largerGap(o))
 }
 
 // DesignError adds what can be done about an error of designs that left no result.

@@ -15,6 +15,7 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
+	"github.com/noisewright/noisewright/dp"
 	"github.com/noisewright/noisewright/internal/check"
 )
 
@@ -25,7 +26,7 @@ const (
 	ExitBadInput    = 2
 	ExitNegative    = 3
 	ExitLimit       = 4
-	ExitInterrupted = 130
+	exitInterrupted = 130
 )
 
 // Failure is an error with the exit code it leads to and the command to try
@@ -44,18 +45,28 @@ func BadInput(hint string, err error) error {
 	return &Failure{Code: ExitBadInput, Err: err, Hint: hint}
 }
 
+// Invalid makes an error about what was asked for, which wraps dp.ErrInvalid, one of bad input,
+// unless it is a Failure already.
+func Invalid(hint string, err error) error {
+	var f *Failure
+	if !errors.As(err, &f) && errors.Is(err, dp.ErrInvalid) {
+		return BadInput(hint, err)
+	}
+	return err
+}
+
 // Negative is about a table that does not keep what it claims.
 func Negative(hint string, err error) error {
 	return &Failure{Code: ExitNegative, Err: err, Hint: hint}
 }
 
-// Interrupted is the end of a command by a signal.
-func Interrupted() error {
-	return &Failure{Code: ExitInterrupted, Err: errors.New("interrupted")}
+// interrupted is the end of a command by a signal.
+func interrupted() error {
+	return &Failure{Code: exitInterrupted, Err: errors.New("interrupted")}
 }
 
-// UsageError is about the command line as cobra and pflag see it.
-func UsageError(err error, cmd *cobra.Command) error {
+// usageError is about the command line as cobra and pflag see it.
+func usageError(err error, cmd *cobra.Command) error {
 	var f *Failure
 	if errors.As(err, &f) {
 		return f
@@ -120,10 +131,10 @@ func (e *outputError) Error() string {
 }
 func (e *outputError) Unwrap() error { return e.err }
 
-// Report prints what went wrong and returns the exit code.
-func (a *Streams) Report(err error) int {
+// report prints what went wrong and returns the exit code.
+func (a *Streams) report(err error) int {
 	if a.abandoned.Load() {
-		return ExitInterrupted
+		return exitInterrupted
 	}
 	a.line.Load().Clear()
 	if out, ok := a.Out.(*standardOutput); ok && err == nil {
@@ -142,7 +153,7 @@ func (a *Streams) Report(err error) int {
 		return ExitDone // the reader, such as head, has all it wanted
 	}
 	if errors.Is(err, context.Canceled) {
-		code = ExitInterrupted
+		code = exitInterrupted
 	}
 	label := "error"
 	if code == ExitLimit {

@@ -23,7 +23,7 @@ func TestPrintable(t *testing.T) {
 func TestReportEscapes(t *testing.T) {
 	var out strings.Builder
 	a := &Streams{Err: &out}
-	code := a.Report(BadInput("try \x1b[2J", errors.Join(errors.New("one \x1b[31m"), errors.New("two \r"))))
+	code := a.report(BadInput("try \x1b[2J", errors.Join(errors.New("one \x1b[31m"), errors.New("two \r"))))
 	a.Warn("%s", "three \a")
 	want := `error: one \x1b[31m
 error: two \r

@@ -71,6 +71,12 @@ func (f *Flags) Directory(p *string, name, usage string) {
 	_ = f.cmd.MarkFlagDirname(name)
 }
 
+// RequiredFile is File for one that has to be given; want says what it is.
+func (f *Flags) RequiredFile(p *string, name, want, usage string, extensions ...string) {
+	f.File(p, name, usage, extensions...)
+	f.Require(p, name, want)
+}
+
 // Require wants a text to be given; want says what it is.
 func (f *Flags) Require(p *string, name, want string) {
 	f.Check(func() error {
@@ -171,6 +177,14 @@ type Rule struct {
 	Want string
 	OK   func(float64) bool // for finite numbers
 }
+
+// AtMost is the rule of a number above 0, or what else the word is, that is at most so large.
+func AtMost(what string, most float64) Rule {
+	return Rule{fmt.Sprintf("%s above 0, at most %v", what, most), func(v float64) bool { return v > 0 && v <= most }}
+}
+
+// Any is the rule of any finite number.
+func Any(want string) Rule { return Rule{want, func(float64) bool { return true }} }
 
 // Number adds a finite number that has to be given, unless the default is not 0. A bad
 // one becomes NaN.

@@ -43,7 +43,7 @@ func Main(root Root, args []string, stdin io.Reader, stdout, stderr io.Writer) i
 	case c := <-code:
 		return c
 	case <-time.After(grace):
-		return s.Abandon()
+		return s.abandon()
 	}
 }
 
@@ -58,10 +58,10 @@ func Run(ctx context.Context, root Root, s *Streams, args []string) int {
 	r.SetErr(s.Err)
 	cmd, err := r.ExecuteContextC(ctx)
 	if err != nil && !started {
-		err = UsageError(err, cmd)
+		err = usageError(err, cmd)
 	}
 	if ctx.Err() != nil && err != nil {
-		err = Interrupted()
+		err = interrupted()
 	}
-	return s.Report(err)
+	return s.report(err)
 }

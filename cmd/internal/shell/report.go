@@ -123,6 +123,14 @@ func digits(x, sign float64, n int) string {
 	return fmt.Sprintf("%.*g", n, f)
 }
 
+// Counted says how many things there are.
+func Counted(n int, thing string) string {
+	if n != 1 {
+		thing += "s"
+	}
+	return fmt.Sprintf("%d %s", n, thing)
+}
+
 // WriteColumns prints lines of cells in columns, each aligned as the letter of align
 // says: < to the left, > to the right.
 func WriteColumns(b *strings.Builder, lines [][]string, align string) {

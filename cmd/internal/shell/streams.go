@@ -43,10 +43,10 @@ func NewStreams(ctx context.Context, stdin io.Reader, stdout, stderr io.Writer) 
 	return a
 }
 
-// Abandon ends a command that does not end by itself, while it is still at work: its
+// abandon ends a command that does not end by itself, while it is still at work: its
 // outputs are removed, none appears any more, and nothing that it prints does. It says
 // that the command was interrupted and returns the exit code.
-func (a *Streams) Abandon() int {
+func (a *Streams) abandon() int {
 	a.abandoned.Store(true)
 	done := make(chan struct{})
 	go func() {
@@ -62,11 +62,11 @@ func (a *Streams) Abandon() int {
 	case <-time.After(patienceWithOutputs): // one waits for who reads standard output
 	}
 	a.line.Load().Clear()
-	fmt.Fprintf(a.Err, "error: %s\n", Interrupted())
-	return ExitInterrupted
+	fmt.Fprintf(a.Err, "error: %s\n", interrupted())
+	return exitInterrupted
 }
 
-// patienceWithOutputs is how long Abandon takes to remove outputs.
+// patienceWithOutputs is how long abandon takes to remove outputs.
 const patienceWithOutputs = 100 * time.Millisecond
 
 // Warn prints a warning to standard error.

@@ -8,7 +8,6 @@ import (
 	"os"
 	"reflect"
 	"strconv"
-	"syscall"
 
 	"github.com/apache/beam/sdks/v2/go/pkg/beam"
 	"github.com/apache/beam/sdks/v2/go/pkg/beam/io/textio"
@@ -86,9 +85,6 @@ func (t trial) aggregate(s beam.Scope) error {
 	fmt.Printf("spent: epsilon %.6g at delta %g\n", spent, 5*delta)
 	lines := beam.Flatten(s,
 		beam.ParDo(s, &lineFn{"count"}, counts), beam.ParDo(s, &lineFn{"sum"}, sums), beam.ParDo(s, &lineFn{"mean"}, means))
-	if t.crash != "" {
-		lines = beam.ParDo(s, &crashFn{How: t.crash, Seen: t.path("seen.csv"), Mark: t.path("crashed")}, lines)
-	}
 	textio.Write(s, t.path("answers.csv"), lines)
 	return nil
 }
@@ -116,42 +112,8 @@ func (f *lineFn) ProcessElement(partition string, value float64) string {
 	return f.What + "," + partition + "," + strconv.FormatFloat(value, 'g', -1, 64)
 }
 
-// crashFn writes down every line that it sees, what an observer of the results would, and
-// ends its worker once, in the middle.
-type crashFn struct {
-	How, Seen, Mark string
-	n               int
-}
-
-// ProcessElement passes lines on.
-func (f *crashFn) ProcessElement(line string) (string, error) {
-	seen, err := os.OpenFile(f.Seen, os.O_APPEND|os.O_CREATE|os.O_WRONLY, 0o600)
-	if err != nil {
-		return "", err
-	}
-	_, err = fmt.Fprintln(seen, line)
-	if e := seen.Close(); err == nil {
-		err = e
-	}
-	if f.n++; f.n < partitions/4 || err != nil {
-		return line, err
-	}
-	mark, err := os.OpenFile(f.Mark, os.O_CREATE|os.O_EXCL, 0o600)
-	if err != nil {
-		return line, nil // it was before
-	}
-	if err := mark.Close(); err != nil {
-		return "", err
-	}
-	if f.How == "kill" {
-		return "", syscall.Kill(os.Getpid(), syscall.SIGKILL)
-	}
-	return "", fmt.Errorf("the bundle fails, as asked for")
-}
-
 func init() {
 	beam.RegisterDoFn(reflect.TypeFor[lineFn]())
-	beam.RegisterDoFn(reflect.TypeFor[crashFn]())
 }
 
 // checkAnswers holds the answers against the exact ones.
@@ -195,40 +157,7 @@ func (t trial) checkAnswers() error {
 	if n["mean"] != partitions {
 		err = errLaw
 	}
-	if e := t.checkSeen(answers); e != nil {
-		return e
-	}
 	return err
-}
-
-// checkSeen reports how many answers were seen with more than one value: draws that a
-// retry repeated.
-func (t trial) checkSeen(answers map[answer][]float64) error {
-	if t.crash == "" {
-		return nil
-	}
-	if _, err := os.Stat(t.path("crashed")); err != nil {
-		return fmt.Errorf("nothing crashed: %w", err)
-	}
-	seen, err := readLines(t.path("seen.csv"))
-	if err != nil {
-		return err
-	}
-	lines, twice := 0, 0
-	for key, values := range seen {
-		lines += len(values)
-		for _, v := range values {
-			if v != answers[key][0] {
-				twice++
-				break
-			}
-		}
-	}
-	fmt.Printf("crash: %d lines seen of %d answers, %d of these with another value than the result has\n", lines, len(answers), twice)
-	if twice > 0 {
-		return fmt.Errorf("%w: a retry drew again", errLaw)
-	}
-	return nil
 }
 
 type answer struct{ what, partition string }

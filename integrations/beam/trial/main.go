@@ -4,7 +4,7 @@
 //	trial -mode aggregate -dir DIR --runner=prism
 //
 // Exit code 3 says that results do not have the law they promise, at a false alarm rate of
-// 1e-6.
+// 1e-6, or that work that was repeated gave others.
 package main
 
 import (
@@ -27,15 +27,19 @@ type trial struct {
 	mode  string
 	dir   string
 	rows  int
-	crash string
+	what  string
+	times int
+	kill  bool
 }
 
 func main() {
 	var t trial
-	flag.StringVar(&t.mode, "mode", "aggregate", "aggregate, select or privatize")
+	flag.StringVar(&t.mode, "mode", "aggregate", "aggregate, select, privatize or crash")
 	flag.StringVar(&t.dir, "dir", "", "directory of input and output files")
 	flag.IntVar(&t.rows, "rows", 1_000_000, "number of rows")
-	flag.StringVar(&t.crash, "crash", "", "kill (the process of the worker, by SIGKILL) or fail (the bundle), once, in the middle of the results")
+	flag.StringVar(&t.what, "what", "one", "with -mode crash: one statistic, three of them, or rows with noise")
+	flag.IntVar(&t.times, "times", 3, "with -mode crash: number of pipelines, in each of which something crashes behind every step")
+	flag.BoolVar(&t.kill, "kill", false, "with -mode crash: what crashes is the process of the worker, by SIGKILL, and not only the bundle")
 	flag.Parse()
 	beam.Init()
 	err := t.run(context.Background())
@@ -54,7 +58,10 @@ func (t trial) run(ctx context.Context) error {
 	if t.dir == "" || t.rows < 1000 {
 		return errors.New("want -dir, and -rows of at least 1000")
 	}
-	for _, name := range []string{t.path("answers.csv"), t.path("seen.csv"), t.path("crashed"), t.path("out.csv")} {
+	if t.mode == "crash" {
+		return t.crashes(ctx)
+	}
+	for _, name := range []string{t.path("answers.csv"), t.path("out.csv")} {
 		if err := os.Remove(name); err != nil && !errors.Is(err, os.ErrNotExist) {
 			return err
 		}
@@ -63,12 +70,12 @@ func (t trial) run(ctx context.Context) error {
 	switch t.mode {
 	case "aggregate", "select":
 	case "privatize":
-		build, verify = t.privatize, t.checkRows
+		build, verify = t.privatize(t.dir), t.checkRows
 		if err := t.writeInput(); err != nil {
 			return err
 		}
 	default:
-		return fmt.Errorf("mode %q, want aggregate, select or privatize", t.mode)
+		return fmt.Errorf("mode %q, want aggregate, select, privatize or crash", t.mode)
 	}
 	p, s := beam.NewPipelineWithRoot()
 	if err := build(s); err != nil {

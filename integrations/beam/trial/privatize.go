@@ -7,6 +7,7 @@ import (
 	"io"
 	"math"
 	"os"
+	"path/filepath"
 	"strconv"
 
 	"github.com/apache/beam/sdks/v2/go/pkg/beam"
@@ -19,13 +20,15 @@ import (
 
 func rowNoise() (*tables.Verified, error) { return noise(dp.RealQuery, largest) }
 
-// privatize adds noise to every row of CSV files.
-func (t trial) privatize(s beam.Scope) error {
-	v, err := rowNoise()
-	if err != nil {
-		return err
+// privatize adds noise to every row of the CSV files in a directory.
+func (t trial) privatize(dir string) func(beam.Scope) error {
+	return func(s beam.Scope) error {
+		v, err := rowNoise()
+		if err != nil {
+			return err
+		}
+		return noisebeam.PrivatizeCSV(s, v, noisebeam.Column{Name: "value", Lower: 0, Upper: largest}, filepath.Join(dir, "in-*.csv"), t.path("out.csv"))
 	}
-	return noisebeam.PrivatizeCSV(s, v, noisebeam.Column{Name: "value", Lower: 0, Upper: largest}, t.path("in-*.csv"), t.path("out.csv"))
 }
 
 // checkRows holds the sum of all noise against 0, and the sum of its squares against the

@@ -185,8 +185,8 @@ func (l *Law) locate(x float64) (cell int, share float64) {
 	return cell, rest / l.points
 }
 
-// below returns the probability of the cells' points below x, an integer: of those of a
-// merged cell none if x is in it.
+// below returns the probability of the points below x, an integer, without the atom. The
+// points of a merged cell count only if all of them are below x.
 func (l *Law) below(x float64) float64 {
 	cell, share := l.locate(x)
 	if share == 0 || l.merged {

@@ -90,7 +90,7 @@ func (m *Method) Interval(a, b, level float64) (low, high float64, err error) {
 	return max(low-slack, m.lower), min(high+slack, m.upper), nil
 }
 
-// excluded returns how far, from x on towards end, everything is excluded.
+// excluded returns a number from x to end such that everything from x to it is excluded.
 func (m *Method) excluded(x, end float64, excludes func(x, y float64) bool) float64 {
 	// To within a small part of the distance from the estimate, half the length of
 	// the interval. The estimate itself is never excluded.
@@ -147,7 +147,7 @@ func least(p [2]float64) float64 {
 // of the probability of the Y that keep all points of the bin within is enough. The q_i
 // are not 0 and have the same sign.
 func likely(level float64, x *Law, p [2]float64, y *Law, q [2]float64, left float64) bool {
-	// A hair inwards, for the rounding of the lines that follow.
+	// The bounds on Y move inwards by more than the rounding of the lines that follow.
 	const hair = 0x1p-48
 	s0, s1 := -p[0]/q[0], -p[1]/q[1]
 	h0, h1 := (1-hair)*left/math.Abs(q[0]), (1-hair)*left/math.Abs(q[1])

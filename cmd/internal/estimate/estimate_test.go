@@ -1,4 +1,4 @@
-package cli
+package estimate
 
 import (
 	"math"
@@ -24,12 +24,12 @@ func categoriesSpec(t *testing.T, rows [][]uint64) local.Spec {
 }
 
 func TestShareInverse(t *testing.T) {
-	v, err := (&response{categories: []string{"a", "b", "c", "d"}, epsilon: 1.5}).verified()
+	v, err := local.RandomizedResponse([]string{"a", "b", "c", "d"}, 1.5)
 	if err != nil {
 		t.Fatal(err)
 	}
 	s := v.Mechanism().Spec()
-	inverse, ok := newShareInverse(&s)
+	inverse, ok := NewShares(&s)
 	if !ok {
 		t.Fatal("randomized response is not inverted")
 	}
@@ -52,7 +52,7 @@ func TestShareInverse(t *testing.T) {
 	// Answers that are no categories; and laws that are mixtures of each other.
 	const eighth = 1 << 61
 	more := categoriesSpec(t, [][]uint64{{3 * eighth, eighth, 2 * eighth, eighth, eighth}, {eighth, 3 * eighth, eighth, 2 * eighth, eighth}, {eighth, eighth, eighth, eighth, 4 * eighth}})
-	inverse, ok = newShareInverse(&more)
+	inverse, ok = NewShares(&more)
 	if !ok {
 		t.Fatal("five answers to three categories are not inverted")
 	}
@@ -71,7 +71,7 @@ func TestShareInverse(t *testing.T) {
 		}
 	}
 	same := categoriesSpec(t, [][]uint64{{6 * eighth, 2 * eighth}, {2 * eighth, 6 * eighth}, {4 * eighth, 4 * eighth}})
-	if _, ok := newShareInverse(&same); ok {
+	if _, ok := NewShares(&same); ok {
 		t.Error("three categories are told apart by two answers")
 	}
 }
@@ -80,12 +80,12 @@ func TestShareInverse(t *testing.T) {
 // their shares. Intervals of a level of 0.9 all hold in each of 500 trials but for a
 // probability of 0.1; more than 100 failures would have a probability below 1e-9.
 func TestShareCoverage(t *testing.T) {
-	v, err := (&response{categories: []string{"a", "b", "c"}, epsilon: 2}).verified()
+	v, err := local.RandomizedResponse([]string{"a", "b", "c"}, 2)
 	if err != nil {
 		t.Fatal(err)
 	}
 	s := v.Mechanism().Spec()
-	inverse, _ := newShareInverse(&s)
+	inverse, _ := NewShares(&s)
 	people := []int{300, 90, 10}
 	r := rand.New(rand.NewPCG(1, 2))
 	const trials, n = 500, 400
@@ -103,10 +103,11 @@ func TestShareCoverage(t *testing.T) {
 		}
 		missed := false
 		for i := range people {
-			share, truth := inverse.share(i, counts, n, 0.9), float64(people[i])/n
-			missed = missed || share.Lower > truth || share.Upper < truth
-			means[i] += share.Share / trials
-			width += (share.Upper - share.Lower) / (3 * trials)
+			share, lower, upper := inverse.Share(i, counts, n, 0.9)
+			truth := float64(people[i]) / n
+			missed = missed || lower > truth || upper < truth
+			means[i] += share / trials
+			width += (upper - lower) / (3 * trials)
 		}
 		if missed {
 			misses++

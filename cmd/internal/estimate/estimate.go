@@ -1,0 +1,152 @@
+// Package estimate estimates means and shares of values from answers of a local randomizer, with
+// intervals that hold with a probability.
+package estimate
+
+import (
+	"math"
+	"math/big"
+	"slices"
+
+	"gonum.org/v1/gonum/mat"
+
+	"github.com/noisewright/noisewright/internal/exact"
+	"github.com/noisewright/noisewright/local"
+)
+
+// MeanError bounds how far the mean of n answers is from the mean of their values, but for
+// a probability of 1 − level: of independent errors of mean 0, variance at most v and
+// magnitude at most m, by Bernstein's inequality, √(2v·t/n) + 2m·t/(3n) with t =
+// log(2/(1 − level)), and a billionth for the rounding of the numbers.
+func MeanError(s *local.Spec, n int, level float64) float64 {
+	v, m := spread(s)
+	t := math.Log(2 / (1 - level))
+	return (math.Sqrt(2*v*t/float64(n))+2*m*t/(3*float64(n)))*(1+1e-9) + 1e-12*m
+}
+
+// spread bounds the variance and the magnitude of the error of an unbiased answer. Between
+// nodes, rounding adds at most a quarter of the squared distance to the variance of one of
+// them.
+func spread(s *local.Spec) (variance, most float64) {
+	worst := new(big.Rat)
+	for i, x := range s.Nodes {
+		at, sum := exact.Rational(x), new(big.Rat)
+		for j, w := range s.Rows[i] {
+			d := exact.Rational(s.Answers[j])
+			d.Sub(d, at)
+			d.Mul(d, d)
+			sum.Add(sum, d.Mul(d, new(big.Rat).SetInt(new(big.Int).SetUint64(w))))
+		}
+		if sum.Cmp(worst) > 0 {
+			worst = sum
+		}
+	}
+	var apart float64
+	if s.Values.Kind == local.Real {
+		for i := 1; i < len(s.Nodes); i++ {
+			apart = max(apart, s.Nodes[i]-s.Nodes[i-1])
+		}
+	}
+	variance = exact.FloatUp(worst.Mul(worst, exact.PowerOfTwo(-64))) + apart*apart/4
+	return variance, max(s.Values.Upper-s.Answers[0], s.Answers[len(s.Answers)-1]-s.Values.Lower)
+}
+
+// Shares estimates shares from answers: a person who answers y counts weight[i][y] for
+// category i. It is unbiased but for what bias bounds.
+type Shares struct {
+	weight [][]float64
+	bias   []float64
+	// square[i][k] and most[i] bound the variance of what a person of category k counts for
+	// i, and how far it is from its mean.
+	square [][]float64
+	most   []float64
+}
+
+// NewShares inverts the law of the answers: of all weights B with B·Mᵀ = 1, M_ky the
+// probability of y for category k, those of weighted least squares, whose variance is the
+// least for values of equal shares. ok is false if there are none.
+//
+// Nothing rests on how well it is inverted. What B·Mᵀ is off by is computed, with a bound on
+// the rounding of that, (m+4)·2^-53·Σ|M·B| for m answers.
+func NewShares(s *local.Spec) (v Shares, ok bool) {
+	k, m := len(s.Rows), len(s.AnswerLabels)
+	law, scaled := mat.NewDense(k, m, nil), mat.NewDense(k, m, nil)
+	for y := range m {
+		mean := 0.0
+		for i, row := range s.Rows {
+			law.Set(i, y, float64(row[y])*0x1p-64)
+			mean += law.At(i, y) / float64(k)
+		}
+		for i := range k {
+			if mean > 0 {
+				scaled.Set(i, y, law.At(i, y)/mean)
+			}
+		}
+	}
+	var gram, weights mat.Dense
+	gram.Mul(scaled, law.T())
+	if err := weights.Solve(&gram, scaled); err != nil { // singular, or nearly so
+		return v, false
+	}
+	for i := range k {
+		b := weights.RawRowView(i)
+		bias, squares := 0.0, make([]float64, k)
+		for c := range k {
+			sum, size, square := 0.0, 0.0, 0.0
+			for y, p := range law.RawRowView(c) {
+				sum += p * b[y]
+				size += p * math.Abs(b[y])
+				square += p * b[y] * b[y]
+			}
+			rounding := float64(m+4) * 0x1p-53 * size
+			want := 0.0
+			if c == i {
+				want = 1
+			}
+			bias = math.Max(bias, math.Abs(sum-want)+rounding)
+			squares[c] = math.Max(0, square-sum*sum) + float64(m+4)*0x1p-50*square
+		}
+		v.weight, v.bias, v.square = append(v.weight, b), append(v.bias, bias), append(v.square, squares)
+		v.most = append(v.most, slices.Max(b)-slices.Min(b))
+		if !(bias < 1e-6) {
+			return v, false
+		}
+	}
+	return v, true
+}
+
+// Share estimates the share of category i, with an interval that holds it, together with
+// those of all others, but for a probability of 1 − level.
+//
+// The answers are independent given the values, so by Bernstein's inequality the estimate is
+// off by at most √(2v·t/n) + 2·most·t/(3n), v the mean variance of a person and t =
+// log(2k/(1−level)). v is at most the largest; and as it depends on the share, the interval
+// found with that bounds it better, in the same event.
+func (v Shares) Share(i int, counts []int, n int, level float64) (estimate, lower, upper float64) {
+	sum, size := 0.0, 0.0
+	for y, c := range counts {
+		sum += float64(c) * v.weight[i][y]
+		size += float64(c) * math.Abs(v.weight[i][y])
+	}
+	people := float64(n)
+	estimate, upper = sum/people, 1
+	t := math.Log(2*float64(len(v.weight))/(1-level)) * (1 + 1e-9)
+	others := 0.0
+	for c, square := range v.square[i] {
+		if c != i {
+			others = math.Max(others, square)
+		}
+	}
+	for range 8 {
+		own := upper
+		if v.square[i][i] < others {
+			own = lower
+		}
+		variance := own*v.square[i][i] + (1-own)*others
+		half := (math.Sqrt(2*variance*t/people)+2*v.most[i]*t/(3*people))*(1+1e-9) + v.bias[i] + float64(len(counts)+8)*0x1p-52*size/people
+		lower, upper = math.Max(lower, estimate-half), math.Min(upper, estimate+half)
+		if lower > upper { // an event of a probability of at most 1 − level
+			return estimate, 0, 1
+		}
+	}
+	return estimate, lower, upper
+}

@@ -1,0 +1,526 @@
+// Package report has what commands say of a mechanism, in the same words and names whatever
+// command it is: parts of JSON objects, and rows of summaries.
+package report
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"math"
+	"math/big"
+	"slices"
+
+	"github.com/noisewright/noisewright/account"
+	"github.com/noisewright/noisewright/cells"
+	"github.com/noisewright/noisewright/cmd/internal/shell"
+	"github.com/noisewright/noisewright/dp"
+	"github.com/noisewright/noisewright/internal/exact"
+	"github.com/noisewright/noisewright/kernels"
+	"github.com/noisewright/noisewright/local"
+	"github.com/noisewright/noisewright/proof"
+	"github.com/noisewright/noisewright/tables"
+)
+
+// owns lists what is said of forms in particular, by their packages.
+var owns = map[string]func(Finding) About{
+	tables.Form.Package:  func(f Finding) About { return aboutTable(f.Mechanism.(*tables.Table), f) },
+	kernels.Form.Package: func(f Finding) About { return aboutKernel(f.Mechanism.(*kernels.Kernel), f) },
+	cells.Form.Package:   func(f Finding) About { return aboutAdditive(f.Mechanism.(*cells.Kernel), f) },
+	local.Form.Package:   func(f Finding) About { return aboutRandomizer(f.Mechanism.(*local.Randomizer), f) },
+}
+
+// Finding is what was found out about a mechanism.
+type Finding struct {
+	Mechanism proof.Mechanism
+	Proven    proof.Proven // nil if something that it claims is false
+	Total     *Total       // what a table claims of several releases, or nil
+	Falsehood error
+}
+
+// About is what commands say of a mechanism: parts of an Object, and the rows of a summary.
+type About struct {
+	Problem   any // what it is made for
+	Certified any // its bounds
+	Size      any // what it is made of
+	Worst     any // where the bounds are reached
+	Rows      []shell.Row
+}
+
+// About says what was found.
+func (f Finding) About() About {
+	if about := owns[f.Mechanism.Form().Package]; about != nil {
+		return about(f)
+	}
+	return aboutAny(f)
+}
+
+// Object is a JSON object of the fields of its parts, which are structs or nil, one after the
+// other.
+type Object []any
+
+// MarshalJSON implements json.Marshaler.
+func (o Object) MarshalJSON() ([]byte, error) {
+	out := []byte{'{'}
+	for _, part := range o {
+		var text bytes.Buffer
+		e := json.NewEncoder(&text)
+		e.SetEscapeHTML(false) // which is for who encodes the whole
+		if err := e.Encode(part); err != nil {
+			return nil, err
+		}
+		fields, ok := bytes.CutPrefix(bytes.TrimSuffix(text.Bytes(), []byte("}\n")), []byte{'{'})
+		if !ok || len(fields) == 0 { // null, or no fields
+			continue
+		}
+		if len(out) > 1 {
+			out = append(out, ',')
+		}
+		out = append(out, fields...)
+	}
+	return append(out, '}'), nil
+}
+
+// OfTotal is the part of an object about a total of several releases.
+type OfTotal struct {
+	Total *Total `json:"total,omitempty"`
+}
+
+// Certified is what is proved about a mechanism, in the JSON of all commands: delta and losses
+// are rounded up to a float64, the bound down.
+type Certified struct {
+	DeltaUpper   *float64 `json:"delta_upper"`
+	ExpectedLoss *float64 `json:"expected_loss"`
+	MaxLoss      *float64 `json:"max_loss,omitempty"` // of an input, where that differs
+	LowerBound   *float64 `json:"lower_bound"`
+	Gap          *float64 `json:"gap"`
+}
+
+func NewCertified(b proof.Bounds, falsehood error) Certified {
+	c := Certified{DeltaUpper: shell.FloatUp(b.Delta), ExpectedLoss: shell.FloatUp(b.Loss), LowerBound: shell.FloatDown(b.LowerBound), Gap: gapOf(b, falsehood)}
+	if b.Worst != nil {
+		c.MaxLoss = shell.FloatUp(b.Worst)
+	}
+	return c
+}
+
+// gapOf is the gap, but where that would compare what is not private with the best that is.
+func gapOf(b proof.Bounds, falsehood error) *float64 {
+	if errors.Is(falsehood, proof.ErrNotPrivate) {
+		return nil
+	}
+	return shell.Finite(shell.GapOf(b))
+}
+
+// summary has the rows of a mechanism that are not those of all.
+type summary struct {
+	neighbors string // after epsilon
+	worst     string // where delta is reached
+	values    []shell.Row
+	demands   []shell.Row
+	losses    []shell.Row
+	caps      []shell.Row
+	boundOn   string // after the lower bound
+	size      shell.Row
+}
+
+// rows are those of a mechanism with these bounds, of which something may be false.
+func (s summary) rows(m proof.Mechanism, b proof.Bounds, falsehood error) []shell.Row {
+	p := m.Privacy()
+	rows := []shell.Row{
+		{"epsilon", fmt.Sprint(p.Epsilon) + s.neighbors},
+		{"delta", fmt.Sprintf("%v promised, %s certified%s", p.Delta, upper(b.Delta), s.worst)},
+	}
+	if p.Sensitivity > 0 {
+		rows = append(rows, shell.Row{"sensitivity", fmt.Sprint(p.Sensitivity)})
+	}
+	rows = append(rows, s.values...)
+	if l := m.Loss(); l != nil {
+		rows = append(rows, shell.Row{"loss", shell.LossUnit(l)})
+	}
+	gap := "none: it is not private as promised"
+	if !errors.Is(falsehood, proof.ErrNotPrivate) {
+		gap = shell.Percent(shell.GapOf(b))
+	}
+	return slices.Concat(rows, s.demands, s.losses, s.caps, []shell.Row{
+		{"lower bound", shell.Decimal(proof.Down(b.LowerBound)) + s.boundOn},
+		{"gap", gap},
+		s.size,
+	})
+}
+
+// upper prints an upper bound.
+func upper(r *big.Rat) string { return shell.Decimal(proof.Up(r)) }
+
+// Promise is the privacy that noise promises.
+type Promise struct {
+	Epsilon     float64 `json:"epsilon"`
+	Delta       float64 `json:"delta"`
+	Sensitivity float64 `json:"sensitivity"`
+}
+
+func NewPromise(p dp.Privacy) Promise { return Promise{p.Epsilon, p.Delta, p.Sensitivity} }
+
+// aboutAny says of a mechanism what package proof knows.
+func aboutAny(f Finding) About {
+	m := f.Mechanism
+	p, name := m.Privacy(), "costs"
+	if l := m.Loss(); l != nil {
+		name = l.Name()
+	}
+	a := About{Problem: struct {
+		Form        string  `json:"form"`
+		Epsilon     float64 `json:"epsilon"`
+		Delta       float64 `json:"delta"`
+		Sensitivity float64 `json:"sensitivity,omitempty"` // absent: any two inputs are neighbors
+		Inputs      string  `json:"inputs"`
+		Answers     string  `json:"answers"`
+		Loss        string  `json:"loss"`
+	}{m.Form().File.Noun, p.Epsilon, p.Delta, p.Sensitivity, m.Inputs().String(), m.Answers().String(), name}}
+	s := summary{values: []shell.Row{{"inputs", m.Inputs().String()}}, size: shell.Row{"answers", m.Answers().String()}}
+	if p.Sensitivity == 0 {
+		s.neighbors = ", between any two inputs"
+	}
+	if f.Proven == nil {
+		a.Rows = []shell.Row{{"epsilon", fmt.Sprint(p.Epsilon) + s.neighbors}, {"delta", fmt.Sprintf("%v promised", p.Delta)}, s.values[0], s.size}
+		return a
+	}
+	b := f.Proven.Bounds()
+	s.losses = []shell.Row{{"expected loss", upper(b.Loss)}}
+	if b.Worst != nil {
+		s.losses = append(s.losses, shell.Row{"largest loss", upper(b.Worst)})
+	}
+	a.Certified, a.Rows = NewCertified(b, f.Falsehood), s.rows(m, b, f.Falsehood)
+	return a
+}
+
+// Published says what the query's values are, what is published and what the noise is
+// held to.
+type Published struct {
+	Query       dp.Query       `json:"query"`
+	Step        *float64       `json:"step"` // of the values published; null: as fine as needed
+	Constraints dp.Constraints `json:"constraints"`
+}
+
+func NewPublished(p dp.Problem) Published {
+	out := Published{Query: p.Query, Constraints: p.Constraints}
+	switch p.Query {
+	case dp.IntegerQuery:
+		out.Step = shell.Finite(1)
+	case dp.LatticeQuery:
+		out.Step = shell.Finite(p.Step)
+	case dp.RealQuery:
+	}
+	return out
+}
+
+// NoBoundForSeveral says why a table with a total has no bound.
+const NoBoundForSeveral = "none for several releases"
+
+// OfOneRelease says what the gap of a table with a total is about.
+const OfOneRelease = ", of noise for a release of this epsilon and delta"
+
+func aboutTable(t *tables.Table, f Finding) About {
+	c, p := t.Certify(), t.Problem()
+	// How much less likely a period of the tail is than the one before; 0 without a tail.
+	tail := float64(t.TailRatio()) * 0x1p-64
+	size := fmt.Sprintf("%d, %d per sensitivity", t.Cells(), t.Grid().CellsPerSensitivity)
+	if tail > 0 {
+		size = fmt.Sprintf("%d, the first and last %d of which repeat for ever, %.6g times as likely in each period", t.Cells(), t.Grid().CellsPerSensitivity, tail)
+	}
+	rows := summary{
+		worst:   fmt.Sprintf(" (worst shift, in cells: %d)", c.WorstShift),
+		demands: shell.QueryRows(p), losses: []shell.Row{{"expected loss", upper(c.ExpectedLoss)}},
+		size: shell.Row{"cells", size},
+	}.rows(t, c.Bounds(), f.Falsehood)
+	if f.Total != nil {
+		rows[0], rows[1] = f.Total.Row(), shell.Row{"each", fmt.Sprintf("epsilon %s, delta %s (%s certified)", shell.DigitsUp(p.Epsilon), shell.DigitsUp(p.Delta), upper(c.DeltaUpper))}
+		bound := len(rows) - 3
+		if rows[bound+1][1] += OfOneRelease; c.LowerBound.Sign() <= 0 {
+			rows = slices.Replace(rows, bound, bound+2, shell.Row{"lower bound", NoBoundForSeveral})
+		}
+	}
+	return About{
+		Problem: struct {
+			Promise
+			Loss string `json:"loss"`
+			Published
+		}{NewPromise(p.Privacy), p.Loss.Name(), NewPublished(p)},
+		Certified: NewCertified(c.Bounds(), f.Falsehood),
+		Size: struct {
+			Cells int `json:"cells"`
+		}{t.Cells()},
+		Worst: struct {
+			WorstShift int     `json:"worst_shift"`
+			TailRatio  float64 `json:"tail_ratio,omitempty"` // of a period of the tail to the one before
+		}{c.WorstShift, tail},
+		Rows: rows,
+	}
+}
+
+// worstCells is the part of an object about where the delta of a kernel is reached.
+type worstCells struct {
+	WorstCells [2]int `json:"worst_cells"`
+}
+
+func aboutKernel(k *kernels.Kernel, f Finding) About {
+	c, q := k.Certify(), k.Queries()
+	problem := struct {
+		Promise
+		Loss        string     `json:"loss"`
+		Range       [2]float64 `json:"range"`
+		InstanceCap *float64   `json:"instance_cap"`
+		CapLoss     string     `json:"instance_cap_loss,omitempty"` // if it is another one
+	}{Promise: NewPromise(k.Privacy()), Loss: k.Loss().Name(), Range: [2]float64{q.Lower, q.Upper}}
+	weight := "uniform weight"
+	if len(q.Weight) > 0 {
+		weight = fmt.Sprintf("weight in %d pieces", len(q.Weight))
+	}
+	s := summary{
+		worst:  fmt.Sprintf(" (worst between the query values %.6g and %.6g)", k.Node(c.Worst[0]), k.Node(c.Worst[1])),
+		values: []shell.Row{{"range", fmt.Sprintf("%v to %v, %s", q.Lower, q.Upper, weight)}},
+		losses: []shell.Row{{"expected loss", upper(c.ExpectedLoss)}, {"largest loss", fmt.Sprintf("%s (near the query value %.6g)", upper(c.MaxLoss), c.MaxLossAt)}},
+		size:   shell.Row{"nodes", fmt.Sprint(k.Cells())},
+	}
+	if o := k.InstanceCap(); o > 0 {
+		problem.InstanceCap = &o
+		row := shell.Row{"instance cap", fmt.Sprint(o)}
+		if l := k.CapLoss().Name(); l != problem.Loss {
+			problem.CapLoss = l
+			row[1] += fmt.Sprintf(" for the loss %s (%s certified, near the query value %.6g)", l, shell.DigitsUp(exact.FloatUp(c.CapLoss)), c.CapLossAt)
+		}
+		s.caps = []shell.Row{row}
+	}
+	return About{
+		Problem: problem, Certified: NewCertified(c.Bounds(), f.Falsehood), Worst: worstCells{c.Worst},
+		Size: struct {
+			Nodes int `json:"nodes"`
+		}{k.Cells()},
+		Rows: s.rows(k, c.Bounds(), f.Falsehood),
+	}
+}
+
+func aboutAdditive(k *cells.Kernel, f Finding) About {
+	c := k.Certify()
+	step, _ := k.Grid().Step().Float64()
+	from, to := k.Edge(0), k.Edge(k.Cells())
+	problem := struct {
+		Promise
+		Loss            string      `json:"loss"`
+		Range           [2]*float64 `json:"range"` // an end is null if the outer cell has none
+		Cells           int         `json:"cells"`
+		InstanceCap     *float64    `json:"instance_cap"`
+		InstanceCapLoss string      `json:"instance_cap_loss,omitempty"`
+	}{Promise: NewPromise(k.Privacy()), Loss: k.Loss().Name(), Range: [2]*float64{shell.Finite(from), shell.Finite(to)}, Cells: k.Cells()}
+	s := summary{
+		worst:  fmt.Sprintf(" (worst between the cells %d and %d, %.6g apart)", c.Worst.Gain, c.Worst.Lose, float64(c.Worst.Shift)*step),
+		values: []shell.Row{{"cells", fmt.Sprintf("%d, from %v to %v", k.Cells(), from, to)}},
+		losses: []shell.Row{{"expected loss", upper(c.ExpectedLoss)}, {"largest loss", upper(c.MaxLoss)}},
+		size:   shell.Row{"bins", fmt.Sprint(k.Bins())},
+	}
+	if o, l := k.InstanceCap(); o > 0 {
+		problem.InstanceCap, problem.InstanceCapLoss = &o, l.Name()
+		s.caps = []shell.Row{{"instance cap", fmt.Sprintf("%v, of %s", o, l.Name())}}
+	}
+	return About{
+		Problem: problem, Certified: NewCertified(c.Bounds(), f.Falsehood), Worst: worstCells{[2]int{c.Worst.Gain, c.Worst.Lose}},
+		Size: struct {
+			Bins int `json:"bins"`
+		}{k.Bins()},
+		Rows: s.rows(k, c.Bounds(), f.Falsehood),
+	}
+}
+
+func aboutRandomizer(r *local.Randomizer, f Finding) About {
+	c, s := r.Certify(), r.Spec()
+	return About{
+		Problem: localProblem(&s),
+		// The names are those of other forms: expected_loss and lower_bound are about the objective.
+		Certified: struct {
+			DeltaUpper   *float64 `json:"delta_upper"`
+			ExpectedLoss *float64 `json:"expected_loss"`
+			MeanLoss     *float64 `json:"mean_loss"`
+			MaxLoss      *float64 `json:"max_loss"` // of a value
+			Bias         *float64 `json:"bias"`
+			LowerBound   *float64 `json:"lower_bound"`
+			Gap          *float64 `json:"gap"`
+		}{
+			shell.FloatUp(c.DeltaUpper), shell.FloatUp(c.Loss()), shell.FloatUp(c.MeanLoss), shell.FloatUp(c.WorstLoss), shell.FloatUp(c.Bias),
+			shell.FloatDown(c.LowerBound), gapOf(c.Bounds(), f.Falsehood),
+		},
+		Size: struct {
+			Nodes   int `json:"nodes"`
+			Answers int `json:"answers"`
+		}{len(s.Rows), len(s.Rows[0])},
+		Worst: struct {
+			WorstNodes [2]int `json:"worst_nodes"`
+		}{c.WorstPair},
+		Rows: localSummary(&s, c).rows(r, c.Bounds(), f.Falsehood),
+	}
+}
+
+// localProblem is the part of an object about what a local randomizer is made for.
+func localProblem(s *local.Spec) any {
+	d := s.Demands
+	out := struct {
+		Epsilon     float64         `json:"epsilon"`
+		Delta       float64         `json:"delta"`
+		Query       local.Kind      `json:"query"`
+		Range       *[2]float64     `json:"range,omitempty"`      // of numbers
+		Categories  int             `json:"categories,omitempty"` // how many, if they are no numbers
+		Loss        *string         `json:"loss"`                 // null: by costs
+		Objective   local.Objective `json:"objective"`
+		Unbiased    bool            `json:"unbiased"`
+		AnswerRange *[2]float64     `json:"answer_range,omitempty"`
+		AnswerStep  float64         `json:"answer_step,omitempty"`
+		InstanceCap *float64        `json:"instance_cap"`
+	}{Epsilon: s.Epsilon, Delta: s.Delta, Query: s.Values.Kind, Objective: s.Objective, Unbiased: d.Unbiased, AnswerStep: d.Step}
+	if s.Loss != nil {
+		name := s.Loss.Name()
+		out.Loss, out.Range = &name, &[2]float64{s.Values.Lower, s.Values.Upper}
+	} else {
+		out.Categories = len(s.Values.Labels)
+	}
+	if d.Lower != 0 || d.Upper != 0 {
+		out.AnswerRange = &[2]float64{d.Lower, d.Upper}
+	}
+	if d.Cap > 0 {
+		out.InstanceCap = &d.Cap
+	}
+	return out
+}
+
+// localSummary has the rows of a local randomizer: its values, what they lose, and what is
+// asked of answers.
+func localSummary(s *local.Spec, c local.Certificate) summary {
+	at := func(i int) string {
+		if s.Loss == nil {
+			return s.Values.Labels[i]
+		}
+		return fmt.Sprintf("%.6g", s.Nodes[i])
+	}
+	out := summary{
+		neighbors: ", between any two values",
+		losses:    []shell.Row{{"mean loss", upper(c.MeanLoss)}, {"largest loss", fmt.Sprintf("%s (near the value %.6g)", upper(c.WorstLoss), c.WorstAt)}},
+		boundOn:   ", " + boundAbout(s),
+		size:      shell.Row{"nodes", fmt.Sprintf("%d, %d answers", len(s.Rows), len(s.Rows[0]))},
+	}
+	if c.DeltaUpper.Sign() > 0 {
+		out.worst = fmt.Sprintf(" (worst between the values %s and %s)", at(c.WorstPair[0]), at(c.WorstPair[1]))
+	}
+	if s.Loss == nil {
+		out.losses[1][1] = fmt.Sprintf("%s (of %s)", upper(c.WorstLoss), at(int(c.WorstAt)))
+	}
+	if s.Objective == local.Worst {
+		slices.Reverse(out.losses)
+	}
+	v, d, weight := s.Values, s.Demands, "uniform weight"
+	switch {
+	case len(v.Weight) > 0:
+		weight = fmt.Sprintf("weight in %d pieces", len(v.Weight))
+	case len(v.Shares) > 0:
+		weight = "weights of their own"
+	}
+	if s.Loss == nil {
+		out.values = []shell.Row{{"values", fmt.Sprintf("%d categories, %s", len(v.Labels), weight)}, {"loss", "by costs"}}
+		return out
+	}
+	out.values = []shell.Row{{"range", fmt.Sprintf("%v to %v, %s values, %s", v.Lower, v.Upper, v.Kind, weight)}}
+	for _, demand := range []struct {
+		made bool
+		row  shell.Row
+	}{
+		{d.Lower != 0 || d.Upper != 0, shell.Row{"answers", fmt.Sprintf("from %v to %v", d.Lower, d.Upper)}},
+		{d.Step > 0, shell.Row{"answer step", fmt.Sprint(d.Step)}},
+		{d.Cap > 0, shell.Row{"instance cap", fmt.Sprint(d.Cap)}},
+	} {
+		if demand.made {
+			out.demands = append(out.demands, demand.row)
+		}
+	}
+	bias := shell.Row{"bias", "0, exactly"}
+	if c.Bias.Sign() != 0 {
+		bias[1] = upper(c.Bias) + " at most"
+	}
+	out.caps = []shell.Row{bias}
+	return out
+}
+
+// boundAbout says which loss of which mechanisms a lower bound is about.
+func boundAbout(s *local.Spec) string {
+	loss, of := "mean", "every mechanism"
+	if s.Objective == local.Worst {
+		loss = "largest"
+	}
+	if s.Demands.Unbiased {
+		of = "every unbiased mechanism"
+	}
+	if d := s.Demands; d.Cap > 0 || d.Step > 0 || d.Lower != 0 || d.Upper != 0 {
+		of += " with such answers"
+	}
+	return fmt.Sprintf("on the %s loss of %s", loss, of)
+}
+
+// Total is what a table claims to keep over several releases, in the JSON of all
+// commands, and what was proved of it.
+type Total struct {
+	Releases     int      `json:"releases"`
+	Epsilon      float64  `json:"epsilon"`
+	Delta        float64  `json:"delta"`
+	EpsilonUpper *float64 `json:"epsilon_upper"` // null: no epsilon is proved
+}
+
+// ProveTotal proves the total that a table claims; nil if there is none. The
+// error wraps proof.ErrFalseClaim, and what was proved is beside it, if that is not
+// the total.
+func ProveTotal(p proof.Proven) (*Total, error) {
+	v, ok := p.(*tables.Verified) // no other form claims one
+	if !ok {
+		return nil, nil //nolint:nilnil // there is none
+	}
+	claim, ok := v.Mechanism().ClaimedTotal()
+	if !ok {
+		return nil, nil //nolint:nilnil // there is none
+	}
+	b, err := account.ProveTotal(v)
+	if err != nil && !errors.Is(err, proof.ErrFalseClaim) {
+		return nil, err
+	}
+	return &Total{claim.Releases, claim.Epsilon, claim.Delta, shell.Finite(b.Upper)}, err
+}
+
+// SoundTotal is ProveTotal for what was read from a file: a false total is a negative verdict.
+func SoundTotal(ctx context.Context, file string, v proof.Proven) (*Total, error) {
+	const noLimit = math.MaxInt64 // but that of account
+	var whole *Total              // written to even after Within is left
+	falsehood, stopped := shell.Within(ctx, file, noLimit, func(context.Context) (err error) {
+		whole, err = ProveTotal(v)
+		return err
+	})
+	switch {
+	case stopped != nil:
+		return nil, stopped
+	case errors.Is(falsehood, proof.ErrFalseClaim):
+		return nil, shell.Negative("noisewright verify "+file, fmt.Errorf("%s: %w", shell.InputName(file), falsehood))
+	case falsehood != nil:
+		return nil, falsehood
+	}
+	return whole, nil
+}
+
+// Row is the total in a summary.
+func (t *Total) Row() shell.Row {
+	composed := "no epsilon is proved"
+	if t.EpsilonUpper != nil {
+		composed = "composed epsilon: " + shell.DigitsUp(*t.EpsilonUpper)
+	}
+	return shell.Row{"total", fmt.Sprintf("epsilon %v, delta %v for %s together (%s)", t.Epsilon, t.Delta, shell.Counted(t.Releases, "release"), composed)}
+}
+
+// Target is what classical noise is calibrated to, to compare it with the table.
+func (t *Total) Target(table *tables.Table) account.Target {
+	target := account.Target{Problem: table.Problem(), Releases: t.Releases}
+	target.Epsilon, target.Delta = t.Epsilon, t.Delta
+	return target
+}
