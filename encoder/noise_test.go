@@ -120,8 +120,8 @@ func TestNoiseIsComposedExactly(t *testing.T) {
 		t.Fatal(err)
 	}
 	b := install(t, n, 12)
-	if b.Spec().Composition != bundle.Exact || !(b.Table(0).Privacy().Epsilon > 1.1*promise.Epsilon/12) {
-		t.Errorf("composition %s with epsilon %g each", b.Spec().Composition, b.Table(0).Privacy().Epsilon)
+	if b.Spec().Composition != bundle.Exact || !(b.Spec().Tables[0].Privacy().Epsilon > 1.1*promise.Epsilon/12) {
+		t.Errorf("composition %s with epsilon %g each", b.Spec().Composition, b.Spec().Tables[0].Privacy().Epsilon)
 	}
 	if _, err := latent.Verify(t.Context(), b, proof.Options{}); err != nil {
 		t.Error(err)

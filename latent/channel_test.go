@@ -233,7 +233,7 @@ func TestUnbiased(t *testing.T) {
 			t.Fatal(err)
 		}
 		rows, _ := p.Data.Dims()
-		answer := b.Randomizer(0).Spec().Answers[1]
+		answer := b.Spec().Randomizers[b.Spec().RandomizerOf[0]].Spec().Answers[1]
 		x, u := mat.Col(nil, 0, p.Data), mat.Col(nil, 0, units)
 		mean := sum(u) / float64(rows)
 		covariance := 0.

@@ -78,7 +78,10 @@ func (r *Result) released(s *bundle.Spec, c *Candidate, device *taskspace.Encode
 		m, variances = r.answered(device, c.responses)
 		return m, make([]float64, c.Z), variances
 	}
-	means, variances = noiseMoments(s)
+	for _, c := range channels(s) {
+		mean, variance := c.moments(0)
+		means, variances = append(means, mean), append(variances, variance)
+	}
 	return r.encoded(device), means, variances
 }
 
@@ -91,22 +94,6 @@ func gridAxes(axes []float64, t *tables.Table) []float64 {
 		whole[i] = max(math.Floor(a/step)*step, math.SmallestNonzeroFloat64)
 	}
 	return whole
-}
-
-// noiseMoments returns the mean and the variance of the noise of each coordinate.
-func noiseMoments(s *bundle.Spec) (means, variances []float64) {
-	if z := len(s.Axes); s.Noise == bundle.Spherical {
-		// Rounding to the grid, of 2^32 steps in tau, adds less than can be told.
-		return make([]float64, z), slices.Repeat([]float64{float64(z+1) * s.Tau * s.Tau}, z)
-	}
-	points := make([]*point, len(s.Tables))
-	for k, t := range s.Tables {
-		points[k] = measure(t)
-	}
-	for _, k := range s.TableOf {
-		means, variances = append(means, points[k].mean), append(variances, points[k].variance)
-	}
-	return means, variances
 }
 
 // Loss returns the expected loss of a candidate on the rows of other data (N×n),

@@ -45,7 +45,7 @@ func BenchmarkVerify(b *testing.B) {
 		for _, z := range []int{4, 64} {
 			b.Run(fmt.Sprintf("%s/z=%d", c, z), func(b *testing.B) {
 				bundle := must(New(uniformSpec(b, c, z)))
-				b.ReportMetric(float64(bundle.Table(0).Cells()), "cells")
+				b.ReportMetric(float64(tableAt(bundle, 0).Cells()), "cells")
 				for b.Loop() {
 					must(bundle.Verify(nil))
 				}

@@ -18,8 +18,8 @@ type Lookup struct {
 	Values Matrix
 }
 
-// Bin returns the row of Values of a number u released of coordinate i.
-func (l *Lookup) Bin(i int, u float64) int {
+// bin returns the row of Values of a number u released of coordinate i.
+func (l *Lookup) bin(i int, u float64) int {
 	edges := l.Edges.Row(i)
 	return i*(len(edges)+1) + sort.Search(len(edges), func(b int) bool { return edges[b] > u })
 }
@@ -27,7 +27,7 @@ func (l *Lookup) Bin(i int, u float64) int {
 func (l *Lookup) decode(dst, u, offset []float64) {
 	copy(dst, offset)
 	for i, v := range u {
-		for j, x := range l.Values.Row(l.Bin(i, v)) {
+		for j, x := range l.Values.Row(l.bin(i, v)) {
 			dst[j] += x
 		}
 	}

@@ -90,7 +90,7 @@ func points(t *testing.T, s Spec) [][2]int {
 			u := must(b.Encode(nil, x))
 			var n [2]int
 			for k := range n {
-				step, _ := b.Table(k).Grid().Step().Float64()
+				step, _ := tableAt(b, k).Grid().Step().Float64()
 				n[k] = int(math.Floor(u[k]/step + 0.5)) // as AddNoise does
 			}
 			if !seen[n] {
@@ -117,7 +117,7 @@ func shifts(all [][2]int) map[[2]int]bool {
 func worst(t *testing.T, s Spec, reach int) float64 {
 	t.Helper()
 	b := must(New(s))
-	x, y := law(b.Table(0), reach), law(b.Table(1), reach)
+	x, y := law(tableAt(b, 0), reach), law(tableAt(b, 1), reach)
 	most := 0.0
 	for d := range shifts(points(t, s)) {
 		most = max(most, hockeyStick(s.Promise.Epsilon, x, y, d[0], d[1]))
@@ -169,8 +169,8 @@ func TestLaplaceByEnumeration(t *testing.T) {
 			t.Errorf("%s: %v", name, err)
 			continue
 		}
-		core := int(b.Table(0).Reach()) + 40
-		l := law(b.Table(0), 2*core)
+		core := int(tableAt(b, 0).Reach()) + 40
+		l := law(tableAt(b, 0), 2*core)
 		most := 0.0
 		for d := range shifts(points(t, s)) {
 			// The logarithm of a product is a sum, so each coordinate has its own worst.

@@ -7,15 +7,6 @@ import (
 	"github.com/noisewright/noisewright/local"
 )
 
-// Randomizer returns the randomizer of the i-th coordinate; nil if it has a table.
-func (b *Bundle) Randomizer(i int) *local.Randomizer {
-	if !b.spec.Noise.randomized() {
-		return nil
-	}
-	m := *b.spec.Randomizers[b.spec.RandomizerOf[i]]
-	return &m
-}
-
 // validateRandomizers checks that there are randomizers that take what coordinates are
 // clipped to, and no tables.
 func (s *Spec) validateRandomizers(all checker) {

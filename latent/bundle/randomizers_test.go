@@ -64,7 +64,7 @@ func TestRandomizersByEnumeration(t *testing.T) {
 	for i := -6; i <= 6; i++ {
 		for j := -6; j <= 6; j++ {
 			u := must(b.Encode(nil, []float64{1 + float64(i)/4, 2 + float64(j)/4}))
-			p, q := b.Randomizer(0).PMFAt(u[0]), b.Randomizer(1).PMFAt(u[1])
+			p, q := b.spec.Randomizers[b.spec.RandomizerOf[0]].PMFAt(u[0]), b.spec.Randomizers[b.spec.RandomizerOf[1]].PMFAt(u[1])
 			var law []float64
 			for _, x := range p {
 				for _, y := range q {
@@ -100,9 +100,9 @@ func TestRandomizersAreDrawn(t *testing.T) {
 		y := must(p.Privatize(nil, x))
 		count[[2]float64{y[0], y[1]}]++
 	}
-	for i, a := range b.Randomizer(0).Spec().Answers {
-		for j, c := range b.Randomizer(1).Spec().Answers {
-			want := b.Randomizer(0).PMFAt(u[0])[i] * b.Randomizer(1).PMFAt(u[1])[j]
+	for i, a := range b.spec.Randomizers[b.spec.RandomizerOf[0]].Spec().Answers {
+		for j, c := range b.spec.Randomizers[b.spec.RandomizerOf[1]].Spec().Answers {
+			want := b.spec.Randomizers[b.spec.RandomizerOf[0]].PMFAt(u[0])[i] * b.spec.Randomizers[b.spec.RandomizerOf[1]].PMFAt(u[1])[j]
 			if got := float64(count[[2]float64{a, c}]) / draws; math.Abs(got-want) > 5*math.Sqrt(want*(1-want)/draws) {
 				t.Errorf("answers %g and %g: %g of the draws, want %g", a, c, got, want)
 			}

@@ -320,15 +320,6 @@ func (b *Bundle) Coordinates() int { return len(b.spec.Axes) }
 // Promise returns what a release is to keep; see Verify.
 func (b *Bundle) Promise() Promise { return b.spec.Promise }
 
-// Table returns the table of the i-th coordinate; nil for Norm, and if it has a randomizer.
-func (b *Bundle) Table(i int) *tables.Table {
-	if len(b.spec.Tables) == 0 {
-		return nil
-	}
-	t := *b.spec.Tables[b.spec.TableOf[i]]
-	return &t
-}
-
 // checker collects what is wrong.
 type checker struct{ *check.List }
 

@@ -18,7 +18,7 @@ import (
 // with the gender, as they are split in the file.
 func genki(t *testing.T) (train, test attack.Labeled) {
 	t.Helper()
-	f, err := os.Open(filepath.Join("..", "..", "..", "shared", "data", "genki", "genki.csv.gz"))
+	f, err := os.Open(filepath.Join("..", "..", "..", "..", "..", "shared", "data", "genki", "genki.csv.gz"))
 	if err != nil {
 		t.Skip("data set genki not found in ../shared/data beside the repository")
 	}
