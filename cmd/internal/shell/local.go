@@ -62,9 +62,7 @@ func (f *Flags) Local(o *Local) {
 // gives: integers share the weight of the piece that they are in.
 func (o *Local) Values(integer bool, q kernels.Queries) local.Values {
 	v := local.Values{Kind: local.Real, Lower: q.Lower, Upper: q.Upper}
-	for _, p := range q.Weight {
-		v.Weight = append(v.Weight, p)
-	}
+	v.Weight = append(v.Weight, q.Weight...)
 	if !integer {
 		return v
 	}
