@@ -87,13 +87,8 @@ func (d *Dual) validate(p dp.Privacy, q Queries) error {
 		if left -= len(m.Multipliers); left < 0 {
 			return bad("multipliers", "too many", fmt.Sprintf("at most %d in all", proof.MaxMultipliers))
 		}
-		if m.First < 0 || m.First+len(m.Multipliers) > n {
-			return bad("first", m.First, fmt.Sprintf("outputs within 0 to %d", n-1))
-		}
-		for _, y := range m.Multipliers {
-			if y < 0 {
-				return bad("multipliers", y, "non-negative numbers")
-			}
+		if err := m.validate(n, bad); err != nil {
+			return err
 		}
 		if sum += m.largest(); sum < 0 || sum > limit {
 			return bad("multipliers", "too large", "the largest of each pair to sum to at most 2^61")
@@ -102,6 +97,19 @@ func (d *Dual) validate(p dp.Privacy, q Queries) error {
 	for _, y := range d.Caps {
 		if sum += y; y < 0 || sum < 0 || sum > limit {
 			return bad("caps", y, "non-negative numbers, with the prices of all pairs at most 2^61")
+		}
+	}
+	return nil
+}
+
+// validate says by bad which multiplier is of no output of the n cells, or below 0.
+func (m *DualPair) validate(n int, bad func(field string, value any, rule string) error) error {
+	if m.First < 0 || m.First+len(m.Multipliers) > n {
+		return bad("first", m.First, fmt.Sprintf("outputs within 0 to %d", n-1))
+	}
+	for _, y := range m.Multipliers {
+		if y < 0 {
+			return bad("multipliers", y, "non-negative numbers")
 		}
 	}
 	return nil

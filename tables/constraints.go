@@ -39,25 +39,8 @@ func (s *Spec) keeps(m *proof.Meter) error {
 			return broken("unbiased is stated, but the mean is not 0")
 		}
 	}
-	if b := c.Support; b != nil {
-		step := s.Grid.Step()
-		outside := func(point int64, end float64, sign int) bool {
-			if math.IsInf(end, 0) {
-				return false
-			}
-			x := new(big.Rat).SetInt64(point)
-			return x.Mul(x, step).Cmp(exact.Rational(end)) == sign
-		}
-		if s.hasTail() && !(math.IsInf(b.Lower, -1) && math.IsInf(b.Upper, 1)) {
-			return broken("support = %g,%g is stated, but the noise has a tail", b.Lower, b.Upper)
-		}
-		lowest, highest := s.Grid.FirstPoint(first), s.Grid.FirstPoint(last+1)-1
-		if s.Atom > 0 {
-			lowest, highest = min(lowest, 0), max(highest, 0)
-		}
-		if outside(lowest, b.Lower, -1) || outside(highest, b.Upper, 1) {
-			return broken("support = %g,%g is stated, but points %d to %d have weight", b.Lower, b.Upper, lowest, highest)
-		}
+	if err := s.keepsSupport(first, last, broken); err != nil {
+		return err
 	}
 	if v := c.MaxVariance; v != 0 {
 		if found, bound := s.expected(loss.L2, m), exact.Rational(v); found.Cmp(bound) > 0 {
@@ -79,6 +62,34 @@ func (s *Spec) keeps(m *proof.Meter) error {
 		if found := s.distinguishing(m); found != nil && found.Cmp(exact.Rational(p)) > 0 {
 			return broken("max_distinguishing = %g is stated, but it is %s", p, proof.Up(found))
 		}
+	}
+	return nil
+}
+
+// keepsSupport returns what broken makes of a stated support that points with weight, the
+// atom's among them, lie outside of. The cells with weight go from first to last.
+func (s *Spec) keepsSupport(first, last int, broken func(format string, args ...any) error) error {
+	b := s.Constraints.Support
+	if b == nil {
+		return nil
+	}
+	step := s.Grid.Step()
+	outside := func(point int64, end float64, sign int) bool {
+		if math.IsInf(end, 0) {
+			return false
+		}
+		x := new(big.Rat).SetInt64(point)
+		return x.Mul(x, step).Cmp(exact.Rational(end)) == sign
+	}
+	if s.hasTail() && !(math.IsInf(b.Lower, -1) && math.IsInf(b.Upper, 1)) {
+		return broken("support = %g,%g is stated, but the noise has a tail", b.Lower, b.Upper)
+	}
+	lowest, highest := s.Grid.FirstPoint(first), s.Grid.FirstPoint(last+1)-1
+	if s.Atom > 0 {
+		lowest, highest = min(lowest, 0), max(highest, 0)
+	}
+	if outside(lowest, b.Lower, -1) || outside(highest, b.Upper, 1) {
+		return broken("support = %g,%g is stated, but points %d to %d have weight", b.Lower, b.Upper, lowest, highest)
 	}
 	return nil
 }

@@ -46,7 +46,8 @@ func (s *Search) Within(ctx context.Context, reserve time.Duration) (context.Con
 	return context.WithTimeout(ctx, s.Left()-reserve)
 }
 
-// Both works on both sides at the same time. If one of them was stopped, the error is ErrLimit.
+// Both works on both sides at the same time. If one of them was stopped, by a limit or because
+// its time was over, the error is ErrLimit: what was found before counts.
 func (s *Search) Both(ctx context.Context, reserve time.Duration, upper, lower func(context.Context) error) error {
 	ctx, cancel := s.Within(ctx, reserve)
 	defer cancel()
@@ -56,7 +57,7 @@ func (s *Search) Both(ctx context.Context, reserve time.Duration, upper, lower f
 	both.Go(func() { errs[1] = lower(ctx) })
 	both.Wait()
 	err := errors.Join(errs[:]...)
-	if errors.Is(err, ErrLimit) {
+	if errors.Is(err, ErrLimit) || errors.Is(err, context.DeadlineExceeded) {
 		return ErrLimit
 	}
 	return err

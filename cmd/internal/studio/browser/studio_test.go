@@ -290,7 +290,7 @@ func TestNoSolver(t *testing.T) {
 	address, _ := studio(t, program(t, "0"))
 	do(t, ctx, chromedp.Navigate(address), idle())
 	contains(t, ctx, "expected", "≤ 0.9595") // which needs none
-	do(t, ctx, chromedp.Click("input[value=local]"), chromedp.Evaluate(`document.querySelector("[name=unbiased]").checked = true`, nil), change("delta", "0.1"), idle())
+	do(t, ctx, chromedp.Click("input[value=local]"), chromedp.Evaluate(`document.querySelector("[name=unbiased]").checked = true`, nil), change("nodes", "8"), change("delta", "0.1"), idle())
 	contains(t, ctx, "laws", "answers to")
 	do(t, ctx, chromedp.Evaluate(`document.querySelector("[name=unbiased]").checked = false`, nil), chromedp.Click("input[value=table]"), change("delta", "1e-6"), fresh())
 }
