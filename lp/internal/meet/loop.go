@@ -26,6 +26,8 @@ func (s *Search) Meet(ctx context.Context, g Grids, size int) error {
 		err := g.Round(ctx, size)
 		s.Report(size)
 		switch {
+		case errors.Is(err, context.DeadlineExceeded): // programs end before ctx does, see Within
+			return ErrLimit
 		case err != nil || s.Gap() <= s.Options.Gap:
 			return err
 		case ctx.Err() != nil:
@@ -46,8 +48,7 @@ func (s *Search) Within(ctx context.Context, reserve time.Duration) (context.Con
 	return context.WithTimeout(ctx, s.Left()-reserve)
 }
 
-// Both works on both sides at the same time. If one of them was stopped, by a limit or because
-// its time was over, the error is ErrLimit: what was found before counts.
+// Both works on both sides at the same time. If one of them was stopped, the error is ErrLimit.
 func (s *Search) Both(ctx context.Context, reserve time.Duration, upper, lower func(context.Context) error) error {
 	ctx, cancel := s.Within(ctx, reserve)
 	defer cancel()
@@ -57,7 +58,7 @@ func (s *Search) Both(ctx context.Context, reserve time.Duration, upper, lower f
 	both.Go(func() { errs[1] = lower(ctx) })
 	both.Wait()
 	err := errors.Join(errs[:]...)
-	if errors.Is(err, ErrLimit) || errors.Is(err, context.DeadlineExceeded) {
+	if errors.Is(err, ErrLimit) {
 		return ErrLimit
 	}
 	return err
