@@ -46,7 +46,7 @@ var arrows = map[string][]string{
 	"cells": {"dp", "loss", "proof", "internal/exact", "internal/check", "internal/strictjson"},
 
 	// Below releases of statistics.
-	"internal/selection":     {"sampler", "internal/exact", "internal/check"},
+	"internal/selection":     {"internal/exact", "internal/check"},
 	"release/internal/ratio": {"proof", "tables", "tables/shapes", "loss", "dp", "internal/exact", "internal/check"},
 
 	// The designer: what asks for a design, what designs each form, what they share.
@@ -149,6 +149,22 @@ var arrows = map[string][]string{
 	"proof/newform": {"proof", "dp", "loss", "internal/exact", "internal/check", "internal/strictjson"}, // for tests
 	"proof":         {"dp", "loss", "internal/exact", "internal/check", "internal/strictjson", "internal/files"},
 	"internal":      {}, // this test
+}
+
+// TestNoArrowBackUp: what is below everything knows of nothing above, but for the linear
+// algebra of latent, which has the domains that a device clips to.
+func TestNoArrowBackUp(t *testing.T) {
+	for name, allowed := range arrows {
+		if !strings.HasPrefix(name, "internal/") {
+			continue
+		}
+		for _, a := range allowed {
+			above := !strings.HasPrefix(a, "internal/") && !strings.Contains(a, ".")
+			if above && !(name == "internal/taskspace" && a == "latent/bundle") {
+				t.Errorf("%s may import %s, which is above it", name, a)
+			}
+		}
+	}
 }
 
 // examples, packages below examples/, are written as a user would write them.

@@ -15,6 +15,9 @@ import (
 // dp.ErrInvalid is its public name.
 var ErrInvalid = errors.New("invalid input")
 
+// ErrEntropy is sampler.ErrEntropy, for what sampler does not know of.
+var ErrEntropy = errors.New("no entropy")
+
 // FieldError says that the value of a field breaks a rule. It wraps ErrInvalid.
 type FieldError struct {
 	Package string // that found it

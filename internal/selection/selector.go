@@ -8,7 +8,6 @@ import (
 
 	"github.com/noisewright/noisewright/internal/check"
 	"github.com/noisewright/noisewright/internal/exact"
-	"github.com/noisewright/noisewright/sampler"
 )
 
 const (
@@ -108,7 +107,7 @@ func (s *Selector) Select(counts []uint64, entropy io.Reader) (int, error) {
 		return 0, err
 	}
 	if entropy == nil {
-		return 0, check.Errorf("selection", sampler.ErrEntropy, "no entropy reader is given")
+		return 0, check.Errorf("selection", check.ErrEntropy, "no entropy reader is given")
 	}
 	w := newWords(entropy)
 	index := s.choose(distances, w)

@@ -7,7 +7,6 @@ import (
 	"math/bits"
 
 	"github.com/noisewright/noisewright/internal/check"
-	"github.com/noisewright/noisewright/sampler"
 )
 
 const wordBytes = 8
@@ -48,7 +47,7 @@ func (w *words) next() uint64 {
 func (w *words) close() error {
 	clear(w.buf[:])
 	if w.err != nil {
-		return check.Errorf("selection", nil, "entropy reader: %w: %w", sampler.ErrEntropy, w.err)
+		return check.Errorf("selection", nil, "entropy reader: %w: %w", check.ErrEntropy, w.err)
 	}
 	return nil
 }
