@@ -228,3 +228,39 @@ func TestLinks(t *testing.T) {
 		t.Errorf("%d links found", found)
 	}
 }
+
+// TestNamedCode: the Go files that a page names by their path are there, and so are the
+// functions and types in parentheses behind one.
+func TestNamedCode(t *testing.T) {
+	found := 0
+	for _, pattern := range []string{"../*.md", "../docs/*.md", "../docs/proofs/*.md"} {
+		pages, err := filepath.Glob(pattern)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, page := range pages {
+			if filepath.Base(page) == "CHANGELOG.md" {
+				continue // it names what was
+			}
+			text, err := os.ReadFile(page)
+			if err != nil {
+				t.Fatal(err)
+			}
+			for _, named := range regexp.MustCompile("`([a-z]+/[a-zA-Z0-9_/]+\\.go)`(?:\\s+\\(((?:`\\w+`(?:,\\s+)?)+)\\))?").FindAllStringSubmatch(string(text), -1) {
+				found++
+				code, err := os.ReadFile(filepath.Join("..", named[1]))
+				if err != nil {
+					t.Errorf("%s names %s, which is not there", page, named[1])
+				}
+				for _, name := range regexp.MustCompile(`\w+`).FindAllString(named[2], -1) {
+					if !regexp.MustCompile(`(?m)^(func (\([^)]*\) )?|type )` + name + `\b`).Match(code) {
+						t.Errorf("%s names %s of %s, which has neither a function nor a type of that name", page, name, named[1])
+					}
+				}
+			}
+		}
+	}
+	if found < 80 {
+		t.Errorf("%d files of code found", found)
+	}
+}
