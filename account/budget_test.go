@@ -165,3 +165,36 @@ func TestBudgetRefuses(t *testing.T) {
 		t.Errorf("composed after the end of the context: %v", err)
 	}
 }
+
+// TestBudgetEdges: a total is kept to the last unit. 0.1 and 0.2 sum to a number between 0.3 and
+// the next float64 above.
+func TestBudgetEdges(t *testing.T) {
+	next := math.Nextafter(0.3, 1)
+	for _, c := range []struct {
+		epsilon, delta float64
+		want           bool
+	}{{next, next, true}, {0.3, next, false}, {next, 0.3, false}} {
+		for _, adaptive := range []bool{true, false} {
+			// What is composed exactly is accepted for less than the sums, but not below its own bound.
+			if !adaptive && !c.want {
+				continue
+			}
+			b := budgetOf(t, c.epsilon, c.delta, adaptive)
+			if err := b.Charge(Cost{Epsilon: 0.1, Delta: 0.1, Times: 1}); err != nil {
+				t.Fatal(err)
+			}
+			if err := b.Charge(Cost{Epsilon: 0.2, Delta: 0.2, Times: 1}); (err == nil) != c.want || err != nil && !errors.Is(err, ErrExceeded) {
+				t.Errorf("0.1 and 0.2 of (%v, %v), adaptive %v: %v", c.epsilon, c.delta, adaptive, err)
+			}
+		}
+	}
+	// Without a delta the epsilons of pure mechanisms add up under any composition.
+	for _, adaptive := range []bool{true, false} {
+		for total, want := range map[float64]bool{1: true, math.Nextafter(1, 0): false} {
+			b := budgetOf(t, total, 0, adaptive)
+			if err := b.Charge(Cost{Epsilon: 0.25, Times: 4}); (err == nil) != want {
+				t.Errorf("4 times 0.25 of %v, adaptive %v: %v", total, adaptive, err)
+			}
+		}
+	}
+}

@@ -49,7 +49,14 @@ func TestKeyedRepeats(t *testing.T) {
 	if !slices.Equal(noises(t, k, 0), noises(t, k, math.Copysign(0, -1))) {
 		t.Error("the two zeros have different noise")
 	}
+	promise := laplaceSpec(t, 101, 10, 0)
+	promise.Delta *= 2
+	same, err := tables.New(promise) // another file, of the same law
+	if err != nil {
+		t.Fatal(err)
+	}
 	all := [][]float64{
+		noises(t, newKeyedTest(t, same, 1), 3, "a", "b"),
 		first, noises(t, k, 4, "a", "b"), noises(t, k, 3, "a", "c"), noises(t, k, 3, "ab"), noises(t, k, 3, "a", "b", ""),
 		noises(t, k, 3), noises(t, newKeyedTest(t, table, 2), 3, "a", "b"), noises(t, newKeyedTest(t, laplaceTable(t, 103, 10, 0), 1), 3, "a", "b"),
 	}
