@@ -72,9 +72,9 @@ test-pure: ## of make test: what must pass without cgo
 	@CGO_ENABLED=0 $(GO) build ./...
 	@CGO_ENABLED=0 GOOS=js GOARCH=wasm $(GO) build -o /dev/null ./cmd/noisewright
 	@echo "test: what links lp/highs passes without cgo"
-	@list=$$($(LINKS_HIGHS)) && [ -n "$$list" ] && \
-		CGO_ENABLED=0 $(GO) test -timeout $(TEST_TIMEOUT) $$(printf '%s\n' "$$list" | grep -Fxv $(PROGRAM))
-	@CGO_ENABLED=0 $(GO) test -timeout $(TEST_TIMEOUT) -run 'TestScripts/^(compare|design|integer|loss)$$' $(PROGRAM)
+	@list=$$($(LINKS_HIGHS)) && [ -n "$$list" ] && export CGO_ENABLED=0 || exit 1; \
+		$(GO) test -timeout $(TEST_TIMEOUT) $$(printf '%s\n' "$$list" | grep -Fxv $(PROGRAM)); others=$$?; \
+		$(GO) test -timeout $(TEST_TIMEOUT) -run 'TestScripts/^(compare|design|integer|loss)$$' $(PROGRAM) && exit $$others
 
 test-wasm: ## of make test: HiGHS as WebAssembly
 	@TEST_TIMEOUT=$(TEST_TIMEOUT) sh scripts/static.sh test
