@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"math"
 	"slices"
 	"time"
@@ -19,24 +20,6 @@ import (
 	"github.com/noisewright/noisewright/tables"
 	"github.com/noisewright/noisewright/tables/shapes"
 )
-
-// calibrateReport is what calibrate --json prints.
-type calibrateReport struct {
-	Releases          int                `json:"releases"`
-	Epsilon           float64            `json:"epsilon"`
-	Delta             float64            `json:"delta"`
-	EpsilonUpper      float64            `json:"epsilon_upper"`
-	EpsilonLower      float64            `json:"epsilon_lower"`
-	ReleaseEpsilon    float64            `json:"release_epsilon"`
-	ReleaseDelta      float64            `json:"release_delta"`
-	Sensitivity       float64            `json:"sensitivity"`
-	Loss              string             `json:"loss"`
-	Noise             string             `json:"noise"`
-	Exponent          float64            `json:"exponent,omitempty"`
-	ExpectedLoss      *float64           `json:"expected_loss"`
-	Alternatives      map[string]float64 `json:"alternatives"`
-	GaussianCrossover *int               `json:"gaussian_crossover"`
-}
 
 // The words of --noise.
 const (
@@ -232,25 +215,23 @@ func (c *calibration) noise() string {
 	return noisePower
 }
 
-func (c *calibration) report() calibrateReport {
+func (c *calibration) report() shell.Object {
 	each := c.found.Table.Mechanism().Privacy()
-	r := calibrateReport{
-		Releases: c.target.Releases, Epsilon: c.target.Epsilon, Delta: c.target.Delta,
-		EpsilonUpper: c.found.Composed.Upper, EpsilonLower: c.found.Composed.Lower,
-		ReleaseEpsilon: each.Epsilon, ReleaseDelta: each.Delta,
-		Sensitivity: c.target.Sensitivity, Loss: c.target.Loss.Name(),
-		Noise: c.noise(), Exponent: c.found.Exponent, ExpectedLoss: shell.FloatUp(c.found.Table.Certificate().ExpectedLoss),
-		Alternatives: map[string]float64{},
-	}
-	for name, loss := range map[string]float64{"basic": c.others.basic, noise.Laplace: c.others.laplace, noise.Gaussian: c.others.gaussian} {
-		if !math.IsNaN(loss) {
-			r.Alternatives[name] = loss
-		}
-	}
+	others := map[string]float64{"basic": c.others.basic, noise.Laplace: c.others.laplace, noise.Gaussian: c.others.gaussian}
+	maps.DeleteFunc(others, func(_ string, loss float64) bool { return math.IsNaN(loss) })
+	var crossover *int // null: not found
 	if c.crossover > 0 {
-		r.GaussianCrossover = &c.crossover
+		crossover = &c.crossover
 	}
-	return r
+	return shell.Object{
+		"releases", c.target.Releases, "epsilon", c.target.Epsilon, "delta", c.target.Delta,
+		"epsilon_upper", c.found.Composed.Upper, "epsilon_lower", c.found.Composed.Lower,
+		"release_epsilon", each.Epsilon, "release_delta", each.Delta,
+		"sensitivity", c.target.Sensitivity, "loss", c.target.Loss.Name(), "noise", c.noise(),
+		shell.If(c.found.Exponent != 0, "exponent", c.found.Exponent),
+		"expected_loss", shell.FloatUp(c.found.Table.Certificate().ExpectedLoss),
+		"alternatives", others, "gaussian_crossover", crossover,
+	}
 }
 
 func (c *calibration) rows(out string) []shell.Row {
@@ -268,21 +249,15 @@ func (c *calibration) rows(out string) []shell.Row {
 	}, shell.QueryRows(p), []shell.Row{
 		{"noise", name},
 		{"expected loss", shell.Decimal(certificate.Claims().ExpectedLoss)},
-	})
-	if c.noise() == noiseDesigned {
-		rows = append(rows, shell.Row{"gap", shell.Percent(shell.GapOf(certificate)) + report.OfOneRelease})
-	}
-	rows = append(rows, c.otherRows()...)
+		shell.When(c.noise() == noiseDesigned, "gap", shell.Percent(shell.GapOf(certificate))+report.OfOneRelease),
+	}, c.otherRows())
 	switch {
 	case c.crossover > 0:
 		rows = append(rows, shell.Row{"crossover", fmt.Sprintf("from about %d releases on, Gaussian noise has a smaller loss than designed noise at this total", c.crossover)})
 	case gaussianApplies(p):
 		rows = append(rows, shell.Row{"crossover", "not found"})
 	}
-	if out != "" {
-		rows = append(rows, shell.Row{"table", out})
-	}
-	return rows
+	return append(rows, shell.When(out != "", "table", out))
 }
 
 func (c *calibration) otherRows() []shell.Row {
@@ -321,17 +296,6 @@ func (c *calibration) otherRows() []shell.Row {
 // samplingRate is the rule of --rate.
 var samplingRate = shell.AtMost("a probability", 1)
 
-// subsampledReport is what calibrate --rate --json prints.
-type subsampledReport struct {
-	Releases     int     `json:"releases"`
-	Rate         float64 `json:"rate"`
-	Epsilon      float64 `json:"epsilon"`
-	Delta        float64 `json:"delta"`
-	EpsilonUpper float64 `json:"epsilon_upper"`
-	EpsilonLower float64 `json:"epsilon_lower"`
-	Sigma        float64 `json:"sigma"`
-}
-
 // runSubsampled finds the noise of releases about random samples.
 func (o *calibrateOptions) runSubsampled() error {
 	o.Progress().Watch("composing")
@@ -340,9 +304,9 @@ func (o *calibrateOptions) runSubsampled() error {
 	if err != nil {
 		return shell.BadInput("noisewright calibrate --help", err)
 	}
-	return o.Print(subsampledReport{
-		Releases: t.Releases, Rate: o.rate, Epsilon: t.Epsilon, Delta: t.Delta,
-		EpsilonUpper: bounds.Upper, EpsilonLower: bounds.Lower, Sigma: sigma,
+	return o.Print(shell.Object{
+		"releases", t.Releases, "rate", o.rate, "epsilon", t.Epsilon, "delta", t.Delta,
+		"epsilon_upper", bounds.Upper, "epsilon_lower", bounds.Lower, "sigma", sigma,
 	}, []shell.Row{
 		{"releases", fmt.Sprintf("%d, each about a sample to which a person belongs with probability %v", t.Releases, o.rate)},
 		{"total", fmt.Sprintf("epsilon %v, delta %v, if a person is added or removed", t.Epsilon, t.Delta)},

@@ -83,16 +83,12 @@ func (o *designAdditiveOptions) run(ctx context.Context) error {
 		if err != nil {
 			return d, err
 		}
-		d = designed{proven: r.Kernel, Outcome: r.Outcome, limit: limit}
 		// Noise on the same bins that has one law for all cells; null if it does not keep the cap.
-		var one struct {
-			Loss *float64 `json:"one_law"`
-		}
+		d = designed{proven: r.Kernel, Outcome: r.Outcome, limit: limit, certified: shell.Object{"one_law", nil}}
 		if r.OneLaw > 0 {
-			one.Loss = &r.OneLaw
+			d.certified[1] = r.OneLaw
 			d.rows = []shell.Row{{"one law for all", shell.DigitsUp(r.OneLaw)}}
 		}
-		d.certified = one
 		return d, nil
 	})
 }

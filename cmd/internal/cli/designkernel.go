@@ -121,9 +121,7 @@ func (o *designKernelOptions) run(ctx context.Context) error {
 		if err != nil {
 			return d, err
 		}
-		d = designed{proven: r.Kernel, Outcome: r.Outcome, limit: limit, problem: struct {
-			DataIndependent *float64 `json:"data_independent,omitempty"`
-		}{independent}}
+		d = designed{proven: r.Kernel, Outcome: r.Outcome, limit: limit, problem: shell.If(independent != nil, "data_independent", independent)}
 		if independent != nil {
 			row := shell.Row{"data independent", shell.DigitsUp(*independent) + raisedCap(r.Kernel.Mechanism().InstanceCap(), *independent)}
 			if o.problem.CapLoss != nil {

@@ -36,14 +36,6 @@ func (o *peopleOptions) classFlag(f *shell.Flags) {
 	f.String(&o.classes, "classes", "names of target and private columns whose numbers are classes, as for --columns; text always is")
 }
 
-// privateFlag adds --private.
-func (o *peopleOptions) privateFlag(f *shell.Flags, usage string) {
-	f.Texts("private", "column", usage, func(names []string) error {
-		o.private = names
-		return nil
-	})
-}
-
 // read reads the people of a file: the features of these names, or those of the flags if
 // there are none.
 func (o *peopleOptions) read(s *shell.Streams, file string, wanted []string) (*encoders.Data, error) {

@@ -67,14 +67,8 @@ JMLR 18.`,
 		Example: `  noisewright encoder train minimax --data train.csv --target smiling --private gender --noise none --coordinates 20 -o filter
   noisewright encoder train minimax --data train.csv --target smiling --private gender --epsilon 5 --delta 1e-6 --coordinates 1,2 -o bundle`,
 	}, true)
-	f.Texts("private", "column", "column of what is to be hidden: numbers, or classes; repeat it for several", func(names []string) error {
-		o.private = names
-		return nil
-	})
-	f.Texts("also-target", "column", "another column that the server is to know; repeat it for several", func(names []string) error {
-		o.targets = names
-		return nil
-	})
+	f.TextList(&o.private, "private", "column", "column of what is to be hidden: numbers, or classes; repeat it for several")
+	f.TextList(&o.targets, "also-target", "column", "another column that the server is to know; repeat it for several")
 	o.filterFlags(f)
 	f.Check(o.check)
 	return f.Run(func(ctx context.Context) error { return o.train(ctx, o.once) })
@@ -204,30 +198,23 @@ func (o *trainMinimaxOptions) tasks(d *encoders.Data) minimax.Data {
 
 // attack adds what attackers find to the report.
 func (o *trainMinimaxOptions) attack(ctx context.Context, out *trained, m *minimaxTraining, train, test encoder.Matrix, seed uint64) error {
-	type found struct {
-		Private       string          `json:"private"`
-		Attacker      attack.Attacker `json:"attacker"`
-		Value         float64         `json:"value"`
-		StandardError float64         `json:"standard_error"`
-		Chance        float64         `json:"chance"`
-		Classes       bool            `json:"classes"` // the value is an accuracy, otherwise a relative squared error
-	}
-	var all []found
+	var all []shell.Object
 	for i, t := range m.train.Private {
 		for _, a := range []attack.Attacker{attack.Linear, attack.RBF} {
 			s, err := guessTask(ctx, a, t, m.test.Private[i], train, test, seed)
 			if err != nil {
 				return err
 			}
-			all = append(all, found{t.Name, a, s.Value, s.StandardError, s.Chance, t.Labels != nil})
+			classes := t.Labels != nil // an accuracy, else a relative squared error
+			all = append(all, shell.Object{"private", t.Name, "attacker", a, "value", s.Value, "standard_error", s.StandardError, "chance", s.Chance, "classes", classes})
 			text := fmt.Sprintf("%.3f ± %.2g of the people held out guessed right, %.3g by chance", s.Value, s.StandardError, s.Chance)
-			if t.Labels == nil {
+			if !classes {
 				text = fmt.Sprintf("squared error %.3f ± %.2g of that of the mean", s.Value, s.StandardError)
 			}
 			out.rows = append(out.rows, shell.Row{fmt.Sprintf("%s guesses %s", a, t.Name), text})
 		}
 	}
-	out.details = map[string]any{"attacks": all}
+	out.details = shell.Object{"attacks", all}
 	return nil
 }
 

@@ -123,13 +123,9 @@ func (o *trainTaskAwareOptions) paper(ctx context.Context, t *task) (*trained, e
 	}
 	return &trained{
 		measure: squaredOr(t.data.Target, encoders.MeasureCrossEntropy), loss: heldOut.Loss, standardError: heldOut.StandardError,
-		rows: []shell.Row{{"schedule", fmt.Sprintf("trained with Laplace noise of scale %.4g, for the largest l1 distance of encodings in the data, %.4g: NO GUARANTEE; the loss is with this noise, which the filter does not add", r.Scale, r.Sensitivity)}},
-		details: struct {
-			Sensitivity string  `json:"sensitivity"`
-			Distance    float64 `json:"distance"`
-			Scale       float64 `json:"scale"`
-		}{"empirical", r.Sensitivity, r.Scale},
-		bundle: func() (*bundle.Bundle, error) { return b, nil },
+		rows:    []shell.Row{{"schedule", fmt.Sprintf("trained with Laplace noise of scale %.4g, for the largest l1 distance of encodings in the data, %.4g: NO GUARANTEE; the loss is with this noise, which the filter does not add", r.Scale, r.Sensitivity)}},
+		details: shell.Object{"sensitivity", "empirical", "distance", r.Sensitivity, "scale", r.Scale},
+		bundle:  func() (*bundle.Bundle, error) { return b, nil },
 	}, nil
 }
 

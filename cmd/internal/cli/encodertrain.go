@@ -102,7 +102,7 @@ type trained struct {
 	loss, standardError float64 // on people held out, with fresh noise: trials are compared by it
 	unmeasured          bool    // there is no loss, and the only choice
 	rows                []shell.Row
-	details             any // for --json
+	details             any // a JSON object, or nil
 	bundle              func() (*bundle.Bundle, error)
 }
 
@@ -149,12 +149,7 @@ func (o *trainOptions) flags(cmd *cobra.Command, target bool) *shell.Flags {
 	f.Duration(&o.every, "checkpoint-every", "time between two checkpoints")
 	f.Directory(&o.cache, "cache", "directory of designed tables, used again later (default: that of the user, - for none)")
 	f.Output(&o.Common, "directory to write the bundle to")
-	f.Check(func() error {
-		if o.Output == "" {
-			return errors.New("output is missing, want -o BUNDLE, the directory to write")
-		}
-		return nil
-	})
+	f.Require(&o.Output, "output", "-o BUNDLE, the directory to write")
 	f.Bool(&o.force, "force", "replace the bundle that is there, and nothing but a bundle")
 	f.Summary(&o.Common, "output")
 	return f
@@ -368,34 +363,6 @@ func (o *trainOptions) write(ctx context.Context, best *trained) error {
 	return shell.LatentFailure(err)
 }
 
-// trainReport is what encoder train --json prints.
-type trainReport struct {
-	System        string       `json:"system"`
-	Promise       *promiseJSON `json:"promise"` // null: none
-	Coordinates   int          `json:"coordinates"`
-	Noise         string       `json:"noise"`
-	Domain        string       `json:"domain"`
-	Measure       string       `json:"measure,omitempty"` // what the loss is
-	Loss          *float64     `json:"loss"`              // null: not measured
-	StandardError *float64     `json:"standard_error"`
-	Trials        []trialJSON  `json:"trials"`
-	Details       any          `json:"details,omitempty"`
-}
-
-type promiseJSON struct {
-	Epsilon float64 `json:"epsilon"`
-	Delta   float64 `json:"delta"`
-}
-
-type trialJSON struct {
-	Coordinates   int      `json:"coordinates"`
-	Noise         string   `json:"noise"`
-	Domain        string   `json:"domain"`
-	Loss          *float64 `json:"loss"` // null: it failed
-	StandardError *float64 `json:"standard_error"`
-	Error         string   `json:"error,omitempty"`
-}
-
 // sent tells in words how an encoding is sent.
 func sent(c encoders.Choice) string {
 	return fmt.Sprintf("%s, %s in the %s", shell.Counted(c.Coordinates, "number"), c.Noise, c.Domain)
@@ -410,46 +377,37 @@ func squaredOr(c encoders.Column, ofClasses string) string {
 }
 
 func (o *trainOptions) report(best *trained, trials []encoders.Trial) error {
-	first := trials[0]
-	r := trainReport{
-		System: o.cmd.Name(), Coordinates: first.Coordinates, Noise: string(first.Noise), Domain: string(first.Domain),
-		Details: best.details,
+	var promise any // null: none
+	promised, verified := "NONE: a filter adds no noise", ", NOT PRIVATE"
+	if trials[0].Noise != bundle.None {
+		promise = o.promise
+		promised, verified = fmt.Sprintf("epsilon %v, delta %v for each person", o.promise.Epsilon, o.promise.Delta), ", verified"
 	}
-	if !best.unmeasured {
-		r.Measure, r.Loss, r.StandardError = best.measure, shell.Finite(first.Loss), shell.Finite(first.StandardError)
-	}
-	promise := "NONE: a filter adds no noise"
-	if first.Noise != bundle.None {
-		r.Promise = &promiseJSON{o.promise.Epsilon, o.promise.Delta}
-		promise = fmt.Sprintf("epsilon %v, delta %v for each person", o.promise.Epsilon, o.promise.Delta)
-	}
-	rows := []shell.Row{{"promise", promise}}
+	rows := []shell.Row{{"promise", promised}}
+	var tried []shell.Object
 	for i, t := range trials {
-		one := trialJSON{Coordinates: t.Coordinates, Noise: string(t.Noise), Domain: string(t.Domain)}
-		what, text := sent(t.Choice), ""
+		var loss, standardError *float64 // null: not measured, or it failed
+		text, failed := "not measured", shell.Object(nil)
 		switch {
 		case best.unmeasured:
-			text = "not measured"
 		case t.Err != nil:
-			one.Error = shell.Sentence(t.Err)
-			text = "failed: " + one.Error
+			failed = failing(t.Err)
+			text = "failed: " + shell.Sentence(t.Err)
 		default:
-			one.Loss, one.StandardError = shell.Finite(t.Loss), shell.Finite(t.StandardError)
+			loss, standardError = shell.Finite(t.Loss), shell.Finite(t.StandardError)
 			text = fmt.Sprintf("%s %.5g ± %.2g on people held out", best.measure, t.Loss, t.StandardError)
 		}
 		if i == 0 {
 			text += " <- bundle"
 		}
-		r.Trials = append(r.Trials, one)
-		rows = append(rows, shell.Row{what, text})
+		tried = append(tried, shell.Object{"coordinates", t.Coordinates, "noise", t.Noise, "domain", t.Domain, "loss", loss, "standard_error", standardError, failed})
+		rows = append(rows, shell.Row{sent(t.Choice), text})
 	}
-	rows = append(rows, best.rows...)
-	verified := ", verified"
-	if r.Promise == nil {
-		verified = ", NOT PRIVATE"
-	}
-	rows = append(rows, shell.Row{"bundle", o.Output + verified})
-	return o.Print(r, rows)
+	kept := tried[0]
+	return o.Print(shell.Object{
+		"system", o.cmd.Name(), "promise", promise, kept[:6], shell.If(!best.unmeasured, "measure", best.measure), kept[6:],
+		"trials", tried, shell.If(best.details != nil, "details", best.details),
+	}, slices.Concat(rows, best.rows, []shell.Row{{"bundle", o.Output + verified}}))
 }
 
 func newEncoderCommand(s *shell.Streams) *cobra.Command {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math"
 	"os"
 	"path/filepath"
 	"strings"
@@ -104,14 +105,7 @@ decoder and the task, as JSON, NumPy arrays and tables (docs/bundle-format.md).`
 	f.Word(&o.noise, "noise", "word", "noise of the bundle: auto (the smallest loss), local (randomizers), local-unbiased, designed, laplace, gaussian or spherical",
 		noiseAuto, string(bundle.Local), string(bundle.LocalUnbiased), noiseDesigned, string(noise.Laplace), noiseGaussian, string(bundle.Spherical))
 	f.Word(&o.decoder, "decoder", "word", "decoder of the bundle: affine, or lookup (a function of each released number, such as the mean of the features given it; only if it is better on training rows held out)", decoderAffine, decoderLookup)
-	f.Func("coordinates", "count", "", "coordinates of the privacy-agnostic benchmark, from 1 to the number of features (default: the best number)", func(text string) error {
-		v, ok := shell.ParseCount(text)
-		if !ok || v < 1 {
-			return shell.Want("an integer of at least 1")
-		}
-		o.coordinates = v
-		return nil
-	})
+	f.OptionalInteger(&o.coordinates, "coordinates", 1, math.MaxInt, "coordinates of the privacy-agnostic benchmark, from 1 to the number of features (default: the best number)")
 	o.vectors.flags(f)
 	f.Check(o.check)
 	f.Directory(&o.cache, "cache", "directory of designed tables, used again in later designs (default: that of the user, - for none)")
@@ -205,13 +199,11 @@ func (o *latentDesignOptions) run(ctx context.Context) error {
 	if best == nil {
 		return shell.BadInput(latentDesignHelp, fmt.Errorf("noise = %s: no encoder has a smaller loss than the baseline, without any release", o.noise))
 	}
-	bounds := newLatentBounds(r)
-	rows := latentRows(&p, r, best, bounds)
-	report := newLatentReport(&p, r, best, bounds)
+	rows, object := latentRows(&p, r, best), latentObject(&p, r, best)
 	if o.Output != "" {
 		b, err := r.Bundle(best)
 		if err == nil && o.decoder == decoderLookup {
-			b, err = o.lookup(r, b, &report, &rows)
+			b, err = o.lookup(r, b, &object, &rows)
 		}
 		if err == nil {
 			err = b.Write(o.Output, o.force)
@@ -221,12 +213,12 @@ func (o *latentDesignOptions) run(ctx context.Context) error {
 		}
 		rows = append(rows, shell.Row{"bundle", fmt.Sprintf("%s (%s noise, verified)", o.Output, best.Noise)})
 	}
-	return o.Print(report, rows)
+	return o.Print(object, rows)
 }
 
 // lookup puts a lookup in the place of the affine decoder where that is better on rows
 // that neither was fitted on.
-func (o *latentDesignOptions) lookup(r *latent.Result, b *bundle.Bundle, report *latentReport, rows *[]shell.Row) (*bundle.Bundle, error) {
+func (o *latentDesignOptions) lookup(r *latent.Result, b *bundle.Bundle, object *shell.Object, rows *[]shell.Row) (*bundle.Bundle, error) {
 	found, affine, lookup, err := r.Lookup(b)
 	if err != nil {
 		return nil, err
@@ -236,7 +228,7 @@ func (o *latentDesignOptions) lookup(r *latent.Result, b *bundle.Bundle, report 
 	if lookup < affine {
 		b, loss, verdict = found, found.Spec().Predicted.TrainingLoss, "a lookup"
 	}
-	report.Decoder = &latentDecoder{b.Spec().Lookup != nil, loss, affine, lookup}
+	*object = append(*object, "decoder", shell.Object{"lookup", b.Spec().Lookup != nil, "loss", loss, "held_out_affine", affine, "held_out_lookup", lookup})
 	*rows = append(*rows, shell.Row{"decoder", fmt.Sprintf("%s; loss %.6g, %s of the baseline loss; on rows held out %.6g, affine %.6g",
 		verdict, loss, shell.Percent(loss/r.BaselineLoss), lookup, affine)})
 	return b, nil
@@ -303,77 +295,34 @@ func (o *latentDesignOptions) unbiased(ctx context.Context, epsilon float64) (*l
 	return r.Randomizer, nil // within the gap, or the best there was time for
 }
 
-// latentReport is what latent design --json prints.
-type latentReport struct {
-	Epsilon    float64           `json:"epsilon"`
-	Delta      float64           `json:"delta"`
-	Domain     string            `json:"domain"`
-	Clip       *float64          `json:"clip"`
-	Features   int               `json:"features"`
-	Baseline   float64           `json:"baseline_loss"`
-	Bundle     *latentCandidate  `json:"bundle"`
-	Candidates []latentCandidate `json:"candidates"`
-	Bounds     *latentBounds     `json:"loss_bounds"`
-	Decoder    *latentDecoder    `json:"decoder,omitempty"` // with --decoder lookup
-}
-
-// latentDecoder compares a lookup with the affine decoder.
-type latentDecoder struct {
-	Lookup        bool    `json:"lookup"` // whether the bundle has it
-	Loss          float64 `json:"loss"`   // of the bundle's, on the training data
-	HeldOutAffine float64 `json:"held_out_affine"`
-	HeldOutLookup float64 `json:"held_out_lookup"`
-}
-
-type latentCandidate struct {
-	Noise       string    `json:"noise"`
-	Encoder     string    `json:"encoder"`
-	Composition string    `json:"composition"`
-	Coordinates int       `json:"coordinates"`
-	Loss        float64   `json:"loss"`
-	Unclipped   float64   `json:"unclipped_loss"`
-	Epsilons    []float64 `json:"epsilons,omitempty"`
-	Deltas      []float64 `json:"deltas,omitempty"`
-	Bundled     bool      `json:"bundled"`
-}
-
-// latentBounds bound the least loss of any linear encoder with Laplace noise.
-type latentBounds struct {
-	Lower float64 `json:"lower"`
-	Upper float64 `json:"upper"`
-}
-
-// newLatentBounds returns nil for a domain without.
-func newLatentBounds(r *latent.Result) *latentBounds {
-	lower, upper, ok := r.LaplaceBounds()
-	if !ok {
-		return nil
-	}
-	return &latentBounds{lower, upper}
-}
-
-func newLatentCandidate(c, best *latent.Candidate) latentCandidate {
-	return latentCandidate{
-		Noise: string(c.Noise), Encoder: c.Encoder, Composition: string(c.Composition), Coordinates: c.Z,
-		Loss: c.Loss, Unclipped: c.UnclippedLoss, Epsilons: c.Epsilon, Deltas: c.Delta, Bundled: c == best,
+func candidateObject(c, best *latent.Candidate) shell.Object {
+	return shell.Object{
+		"noise", c.Noise, "encoder", c.Encoder, "composition", c.Composition, "coordinates", c.Z,
+		"loss", c.Loss, "unclipped_loss", c.UnclippedLoss,
+		shell.If(len(c.Epsilon) > 0, "epsilons", c.Epsilon), shell.If(len(c.Delta) > 0, "deltas", c.Delta), "bundled", c == best,
 	}
 }
 
-func newLatentReport(p *latent.Problem, r *latent.Result, best *latent.Candidate, bounds *latentBounds) latentReport {
-	chosen := newLatentCandidate(best, best)
-	out := latentReport{
-		Epsilon: p.Epsilon, Delta: p.Delta, Domain: string(p.Domain), Features: len(p.Features), Baseline: r.BaselineLoss, Bundle: &chosen, Bounds: bounds,
-	}
+func latentObject(p *latent.Problem, r *latent.Result, best *latent.Candidate) shell.Object {
+	var clip *float64
 	if p.Domain != bundle.Bounds && p.Radius == 0 {
-		out.Clip = shell.Finite(p.Clip)
+		clip = shell.Finite(p.Clip)
 	}
+	var candidates []shell.Object
 	for _, c := range r.Candidates {
-		out.Candidates = append(out.Candidates, newLatentCandidate(c, best))
+		candidates = append(candidates, candidateObject(c, best))
 	}
-	return out
+	var bounds any
+	if lower, upper, ok := r.LaplaceBounds(); ok {
+		bounds = shell.Object{"lower", lower, "upper", upper}
+	}
+	return shell.Object{
+		"epsilon", p.Epsilon, "delta", p.Delta, "domain", p.Domain, "clip", clip, "features", len(p.Features), "baseline_loss", r.BaselineLoss,
+		"bundle", candidateObject(best, best), "candidates", candidates, "loss_bounds", bounds,
+	}
 }
 
-func latentRows(p *latent.Problem, r *latent.Result, best *latent.Candidate, bounds *latentBounds) []shell.Row {
+func latentRows(p *latent.Problem, r *latent.Result, best *latent.Candidate) []shell.Row {
 	rows := []shell.Row{
 		{"promise", fmt.Sprintf("epsilon %v, delta %v for each person", p.Epsilon, p.Delta)},
 		{"features", fmt.Sprint(len(p.Features))},
@@ -409,10 +358,8 @@ func latentRows(p *latent.Problem, r *latent.Result, best *latent.Candidate, bou
 		}
 		rows = append(rows, shell.Row{string(c.Noise), fmt.Sprintf("loss %.6g, %s of the baseline loss, %s, %s%s%s", c.Loss, shell.Percent(c.Loss/r.BaselineLoss), c.Encoder, shell.Counted(c.Z, "coordinate"), note, mark)})
 	}
-	if bounds != nil {
-		rows = append(rows, shell.Row{"laplace bounds", fmt.Sprintf("the smallest loss with Laplace noise, without clipping, is between %.6g and %.6g", bounds.Lower, bounds.Upper)})
-	}
-	return rows
+	lower, upper, ok := r.LaplaceBounds()
+	return append(rows, shell.When(ok, "laplace bounds", fmt.Sprintf("the smallest loss with Laplace noise, without clipping, is between %.6g and %.6g", lower, upper)))
 }
 
 func newLatentCommand(s *shell.Streams) *cobra.Command {

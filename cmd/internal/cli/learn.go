@@ -137,12 +137,7 @@ func (o *learnOptions) flags(cmd *cobra.Command) *shell.Flags {
 	f.Directory(&o.cache, "cache", "directory of noise found, used again later (default: that of the user, - for none)")
 	f.Duration(&o.design.TimeLimit, "time-limit", "wall time to look for noise = auto, with its unit: 500ms, 60s, 5m; then it is of a shape from Laplace to Gaussian")
 	f.Output(&o.Common, "model file to write", "json")
-	f.Check(func() error {
-		if o.Output == "" {
-			return errors.New("output is missing, want -o MODEL, the file to write")
-		}
-		return nil
-	})
+	f.Require(&o.Output, "output", "-o MODEL, the file to write")
 	f.Summary(&o.Common, "output")
 	return f
 }
@@ -195,12 +190,11 @@ func (o *learnOptions) run(ctx context.Context, l learner) error {
 	if err != nil {
 		return err
 	}
-	report, err := o.report(l, text, test)
+	report, rows, err := o.report(l, text, test, charged)
 	if err != nil {
 		return err
 	}
-	report.Ledger = charged
-	return o.Finish(w, func(w io.Writer) error { _, err := w.Write(text); return err }, report, o.rows(report), nil)
+	return o.Finish(w, func(w io.Writer) error { _, err := w.Write(text); return err }, report, rows, nil)
 }
 
 // readSchema reads the schema and refuses drafts.
@@ -345,53 +339,39 @@ func (o *learnOptions) draw(ctx context.Context, l learner, data *learn.Data, no
 	return b.Bytes(), err
 }
 
-// learnReport is what the commands that learn print with --json.
-type learnReport struct {
-	Kind         string           `json:"kind"`
-	Guarantee    *learn.Guarantee `json:"guarantee"` // null without noise
-	Test         *learn.Errors    `json:"test"`      // null without a test file
-	NotProtected []string         `json:"not_protected"`
-	Ledger       *release.Entry   `json:"ledger,omitempty"`
-}
-
-// report says what was learned: of the model's file alone, and of the test file.
-func (o *learnOptions) report(l learner, text []byte, test *learn.Data) (*learnReport, error) {
+// report says what was learned: of the model's file alone, of the test file, and of the ledger.
+func (o *learnOptions) report(l learner, text []byte, test *learn.Data, charged *release.Entry) (shell.Object, []shell.Row, error) {
 	m, err := learn.ReadModel(bytes.NewReader(text))
 	if err != nil {
-		return nil, shell.BadFile(o.ledger, fmt.Errorf("the answer is no model: %w", err))
+		return nil, nil, shell.BadFile(o.ledger, fmt.Errorf("the answer is no model: %w", err))
 	}
-	r := &learnReport{Kind: l.kind, Guarantee: m.Guarantee, NotProtected: []string{
+	notProtected := []string{
 		"the schema: columns, classes, categories and bounds are public and must not be chosen in view of the records",
 		"a person with several records: each is hidden by itself",
 		"error messages: that nothing was learned, and why, is about the records", "how long it took",
-	}}
-	if m.Guarantee == nil {
-		r.NotProtected = []string{"anything: there is no noise"}
 	}
+	if m.Guarantee == nil {
+		notProtected = []string{"anything: there is no noise"}
+	}
+	rows := append([]shell.Row{{"model", fmt.Sprintf("%s (%s)", o.Output, l.kind)}}, guaranteeRows(m.Guarantee)...)
+	var errorsFound *learn.Errors // null without a test file
 	if test != nil {
 		e, err := m.Evaluate(test)
 		if err != nil {
-			return nil, err
+			return nil, nil, err
 		}
-		r.Test = &e
-		r.NotProtected = append(r.NotProtected, "the records of the test file: errors are exact")
+		errorsFound, rows = &e, append(rows, errorRow(e))
+		notProtected = append(notProtected, "the records of the test file: errors are exact")
 	}
-	return r, nil
-}
-
-func (o *learnOptions) rows(r *learnReport) []shell.Row {
-	rows := []shell.Row{{"model", fmt.Sprintf("%s (%s)", o.Output, r.Kind)}}
-	rows = append(rows, guaranteeRows(r.Guarantee)...)
-	if r.Test != nil {
-		rows = append(rows, errorRow(*r.Test))
+	if charged != nil {
+		rows = append(rows, ledgerRow(charged))
 	}
-	if r.Ledger != nil {
-		rows = append(rows, ledgerRow(r.Ledger))
-	}
-	for _, s := range r.NotProtected {
+	for _, s := range notProtected {
 		rows = append(rows, shell.Row{"not protected", s})
 	}
-	return rows
+	return shell.Object{
+		"kind", l.kind, "guarantee", m.Guarantee, "test", errorsFound, "not_protected", notProtected, shell.If(charged != nil, "ledger", charged),
+	}, rows, nil
 }
 
 func guaranteeRows(g *learn.Guarantee) []shell.Row {
@@ -441,14 +421,7 @@ Differentially private coordinate descent for composite empirical risk minimizat
 	})
 	own.Rounds, own.StepSize, own.Lambda = 100, 4, 1e-8
 	f.Integer(&own.Rounds, "rounds", "", 1, learn.MaxRounds, "rounds of steps; coefficients are averaged over the second half of them")
-	f.Func("per-round", "count", "", "steps in a round (default a quarter of the features, the intercept counted as one)", func(text string) error {
-		n, ok := shell.ParseCount(text)
-		if !ok || n < 1 || n > learn.MaxRounds {
-			return shell.Want(fmt.Sprintf("an integer from 1 to %d", learn.MaxRounds))
-		}
-		own.PerRound = n
-		return nil
-	})
+	f.OptionalInteger(&own.PerRound, "per-round", 1, learn.MaxRounds, "steps in a round (default a quarter of the features, the intercept counted as one)")
 	f.Number(&own.StepSize, "step-size", shell.AtMost("a number", learn.MaxStepSize), fmt.Sprintf("largest step along the mean gradient, without unit: above 0, at most %d", learn.MaxStepSize))
 	f.Number(&own.Lambda, "lambda", shell.AtMost("a number", 1), "weight of the sum of the coefficients' magnitudes beside the mean loss: above 0, at most 1")
 	return f.Run(func(ctx context.Context) error {

@@ -67,26 +67,22 @@ func openLedger(ctx context.Context, path string) (*namedLedger, error) {
 }
 
 // Find implements account.Ledger.
-func (l *namedLedger) Find(ctx context.Context, text, data string) (r account.Record, ok bool, err error) {
-	if r, ok, err = l.Ledger.Find(ctx, text, data); err != nil {
-		err = ledgerFailure(l.path, err)
-	}
-	return r, ok, err
+func (l *namedLedger) Find(ctx context.Context, text, data string) (account.Record, bool, error) {
+	r, ok, err := l.Ledger.Find(ctx, text, data)
+	return r, ok, ledgerFailure(l.path, err)
 }
 
 // Release implements account.Ledger.
-func (l *namedLedger) Release(ctx context.Context, c account.Charge, answer func(context.Context) ([]byte, error)) (r account.Record, err error) {
-	if r, err = l.Ledger.Release(ctx, c, answer); err != nil {
-		err = ledgerFailure(l.path, err)
-	}
-	return r, err
+func (l *namedLedger) Release(ctx context.Context, c account.Charge, answer func(context.Context) ([]byte, error)) (account.Record, error) {
+	r, err := l.Ledger.Release(ctx, c, answer)
+	return r, ledgerFailure(l.path, err)
 }
 
-// ledgerFailure gives an error of a ledger its exit code and a hint.
+// ledgerFailure gives an error of a ledger, if there is one, its exit code and a hint.
 func ledgerFailure(path string, err error) error {
 	var file *shell.Failure
 	switch {
-	case errors.As(err, &file), errors.Is(err, context.Canceled):
+	case err == nil, errors.As(err, &file), errors.Is(err, context.Canceled):
 		return err
 	case errors.Is(err, account.ErrExceeded):
 		hint := "noisewright ledger left " + path
@@ -148,17 +144,7 @@ because their epsilons and deltas would add up different things.`,
 	})
 	f.Argument(&o.file, "FILE", "ledger")
 	f.Number(&o.terms.Epsilon, "epsilon", shell.Rule{Want: "a number above 0", OK: shell.Positive}, "total epsilon, without unit: a number above 0")
-	o.terms.Delta = math.NaN()
-	f.Func("delta", "number", "", "total delta, a probability, at least 0 and below 1", func(text string) (err error) {
-		o.terms.Delta, err = shell.ParseNumber(text, ledgerDelta)
-		return err
-	})
-	f.Check(func() error {
-		if math.IsNaN(o.terms.Delta) {
-			return shell.About("delta", "", shell.Want(ledgerDelta.Want))
-		}
-		return nil
-	})
+	f.Number(&o.terms.Delta, "delta", ledgerDelta, "total delta, "+ledgerDelta.Want)
 	f.Word(&o.terms.Neighbors, "neighbors", "word", "what neighbors differ in: one unit more or less (add-remove), or another one in the place of one (replace)", dp.AddRemove, dp.Replace)
 	f.Text(&o.terms.Unit, "unit", "row|person:COLUMN", "whose influence is hidden: row, or person:COLUMN for all rows with the same value of the column")
 	f.CompleteOrFile("unit", dp.Row, "person:")
@@ -242,10 +228,7 @@ func (o *ledgerOptions) show(ctx context.Context) error {
 		}
 	}
 	t := ledgerTerms(l.Terms())
-	return o.PrintText(struct {
-		ledgerTerms
-		Releases []ledgerRecord `json:"releases"`
-	}{t, list}, func(b *strings.Builder) {
+	return o.PrintText(shell.Object{t, "releases", list}, func(b *strings.Builder) {
 		shell.WriteRows(b, append(t.rows(), shell.Row{"releases", fmt.Sprint(len(list))}))
 		lines := make([][]string, len(list))
 		for i, r := range list {
@@ -296,18 +279,6 @@ func (r ledgerRecord) cells() []string {
 	return []string{fmt.Sprint(r.ID), r.Charged.UTC().Format(time.DateTime) + "Z", state, strings.Join(mechanisms, " and "), shell.Printable(r.Summary)}
 }
 
-// ledgerTotal is what ledger total prints.
-type ledgerTotal struct {
-	ledgerTerms
-	SpentEpsilon float64 `json:"spent_epsilon"`
-	SpentDelta   float64 `json:"spent_delta"`
-	BasicEpsilon float64 `json:"basic_epsilon"`
-	BasicDelta   float64 `json:"basic_delta"`
-	Releases     int     `json:"releases"`
-	Pending      int     `json:"pending"`
-	Uses         int     `json:"uses"`
-}
-
 func newLedgerTotalCommand(s *shell.Streams) *cobra.Command {
 	o := &ledgerOptions{Common: shell.Common{Streams: s}}
 	f := shell.NewFlags(&cobra.Command{
@@ -338,27 +309,23 @@ func (o *ledgerOptions) total(ctx context.Context) error {
 	if err != nil {
 		return ledgerFailure(o.file, err)
 	}
-	r := ledgerTotal{
-		ledgerTerms: ledgerTerms(l.Terms()), SpentEpsilon: s.Epsilon, SpentDelta: s.Delta,
-		BasicEpsilon: exact.FloatUp(s.BasicEpsilon), BasicDelta: exact.FloatUp(s.BasicDelta),
-		Releases: s.Releases, Pending: s.Pending, Uses: s.Uses,
+	t, basic, basicDelta := ledgerTerms(l.Terms()), exact.FloatUp(s.BasicEpsilon), exact.FloatUp(s.BasicDelta)
+	releases := fmt.Sprintf("%d, with %d uses of noise", s.Releases, s.Uses)
+	if s.Pending > 0 {
+		releases += fmt.Sprintf("; %d only charged", s.Pending)
 	}
-	releases := fmt.Sprintf("%d, with %d uses of noise", r.Releases, r.Uses)
-	if r.Pending > 0 {
-		releases += fmt.Sprintf("; %d only charged", r.Pending)
+	spent := shell.DigitsUp(s.Epsilon)
+	if s.Epsilon == basic { // a sum has few digits, all of them
+		spent = fmt.Sprint(s.Epsilon)
 	}
-	spent := shell.DigitsUp(r.SpentEpsilon)
-	if r.SpentEpsilon == r.BasicEpsilon { // a sum has few digits, all of them
-		spent = fmt.Sprint(r.SpentEpsilon)
-	}
-	rows := []shell.Row{
+	return o.Print(shell.Object{
+		t, "spent_epsilon", s.Epsilon, "spent_delta", s.Delta, "basic_epsilon", basic, "basic_delta", basicDelta,
+		"releases", s.Releases, "pending", s.Pending, "uses", s.Uses,
+	}, append([]shell.Row{
 		{"releases", releases},
-		{"spent", fmt.Sprintf("epsilon %s, delta %v", spent, r.SpentDelta)},
-	}
-	if !r.Adaptive {
-		rows = append(rows, shell.Row{"basic", fmt.Sprintf("epsilon %v, delta %v by basic composition", r.BasicEpsilon, r.BasicDelta)})
-	}
-	return o.Print(r, append(rows, r.rows()...))
+		{"spent", fmt.Sprintf("epsilon %s, delta %v", spent, s.Delta)},
+		shell.When(!t.Adaptive, "basic", fmt.Sprintf("epsilon %v, delta %v by basic composition", basic, basicDelta)),
+	}, t.rows()...))
 }
 
 type ledgerLeftOptions struct {
@@ -366,15 +333,6 @@ type ledgerLeftOptions struct {
 	epsilon float64 // NaN: find it
 	delta   float64
 	table   string
-}
-
-// ledgerLeft is what ledger left prints: the epsilon of one more release at the delta,
-// or how many more there can be.
-type ledgerLeft struct {
-	Epsilon *float64 `json:"epsilon,omitempty"`
-	Delta   *float64 `json:"delta,omitempty"`
-	Table   *string  `json:"table,omitempty"`
-	Times   *int     `json:"times,omitempty"`
 }
 
 func newLedgerLeftCommand(s *shell.Streams) *cobra.Command {
@@ -410,30 +368,24 @@ func (o *ledgerLeftOptions) run(ctx context.Context) error {
 	}
 	defer l.Close() //nolint:errcheck // nothing was written
 	o.Progress().Watch("composing")
-	r := ledgerLeft{}
-	cost := account.Cost{Epsilon: o.epsilon, Delta: o.delta}
-	what := ""
-	switch {
-	case o.table != "":
-		cost = account.Cost{}
-		if cost.Table, err = o.ReadSound(ctx, o.table); err != nil {
-			return err
-		}
-		r.Table, what = &o.table, shell.InputName(o.table)
-	case math.IsNaN(o.epsilon):
+	if o.table == "" && math.IsNaN(o.epsilon) {
 		e, err := l.Left(ctx, o.delta)
 		if err != nil {
 			return ledgerFailure(o.file, err)
 		}
-		r.Epsilon, r.Delta = &e, &o.delta
-		return o.Print(r, []shell.Row{{"left", fmt.Sprintf("one release of epsilon %s, delta %v", shell.DigitsDown(e), o.delta)}})
-	default:
-		r.Epsilon, r.Delta, what = &o.epsilon, &o.delta, fmt.Sprintf("epsilon %v, delta %v", o.epsilon, o.delta)
+		return o.Print(shell.Object{"epsilon", e, "delta", o.delta}, []shell.Row{{"left", fmt.Sprintf("one release of epsilon %s, delta %v", shell.DigitsDown(e), o.delta)}})
+	}
+	cost, what := account.Cost{Epsilon: o.epsilon, Delta: o.delta}, fmt.Sprintf("epsilon %v, delta %v", o.epsilon, o.delta)
+	report := shell.Object{"epsilon", o.epsilon, "delta", o.delta}
+	if o.table != "" {
+		cost, what, report = account.Cost{}, shell.InputName(o.table), shell.Object{"table", o.table}
+		if cost.Table, err = o.ReadSound(ctx, o.table); err != nil {
+			return err
+		}
 	}
 	n, err := l.LeftTimes(ctx, cost)
 	if err != nil {
 		return ledgerFailure(o.file, err)
 	}
-	r.Times = &n
-	return o.Print(r, []shell.Row{{"left", fmt.Sprintf("%d of %s", n, what)}})
+	return o.Print(shell.Object{report, "times", n}, []shell.Row{{"left", fmt.Sprintf("%d of %s", n, what)}})
 }

@@ -230,14 +230,7 @@ func (o *releaseOptions) dataFlags(f *shell.Flags) {
 		return nil
 	})
 	f.String(&q.Person, "person", "column that tells whose a row is, to protect persons in the place of rows")
-	f.Func("max-per-person", "count", "", "with --person: how many rows of a person count at most (chosen at random), or with --by how many keys", func(text string) error {
-		n, ok := shell.ParseCount(text)
-		if !ok || n < 1 || n > mostRows {
-			return shell.Want(fmt.Sprintf("an integer from 1 to %d", mostRows))
-		}
-		q.MaxPerPerson = n
-		return nil
-	})
+	f.OptionalInteger(&q.MaxPerPerson, "max-per-person", 1, mostRows, "with --person: how many rows of a person count at most (chosen at random), or with --by how many keys")
 	f.Check(func() error {
 		if q.Person != "" && q.MaxPerPerson == 0 {
 			return shell.About("max-per-person", "", shell.Want("how many rows of a person count at most"))

@@ -55,17 +55,6 @@ type front struct {
 	limit   error // that it stopped at, if it did
 }
 
-// frontReport is what design --trade --json prints.
-type frontReport struct {
-	report.Promise
-	Losses [2]string `json:"losses"`
-	report.Published
-	Points    []pointReport `json:"points"`
-	Dominated int           `json:"dominated"`
-	Gap       *float64      `json:"gap"`
-	ending
-}
-
 type pointReport struct {
 	Share    float64     `json:"share"`
 	Weights  [2]float64  `json:"weights"`
@@ -84,18 +73,15 @@ func newPointReport(p lp.FrontPoint) pointReport {
 	}
 }
 
-func (f *front) report() frontReport {
-	r := frontReport{
-		Promise: report.NewPromise(f.problem.Privacy), Published: report.NewPublished(f.problem),
-		Losses:    [2]string{f.losses[0].Name(), f.losses[1].Name()},
-		Dominated: f.Dominated,
-		Gap:       shell.Finite(f.Gap),
-		ending:    newEnding(f.limit == nil, f.Elapsed),
-	}
+func (f *front) report() shell.Object {
+	var points []pointReport
 	for _, p := range f.Points {
-		r.Points = append(r.Points, newPointReport(p))
+		points = append(points, newPointReport(p))
 	}
-	return r
+	return shell.Object{
+		report.Promise(f.problem.Privacy), "losses", [2]string{f.losses[0].Name(), f.losses[1].Name()}, report.Published(f.problem),
+		"points", points, "dominated", f.Dominated, "gap", shell.Finite(f.Gap), ending(f.limit == nil, f.Elapsed),
+	}
 }
 
 // writeCSV writes the front with one design per line.

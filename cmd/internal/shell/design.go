@@ -125,11 +125,15 @@ func when(applies bool, text string) string {
 	return text
 }
 
+func nonEmpty(parts []string) []string {
+	return slices.DeleteFunc(parts, func(s string) bool { return s == "" })
+}
+
 func largerGap(o lp.Options) string { return when(o.Gap < lp.MaxGap, "a larger gap (--gap)") }
 
 // oneOf joins the parts of a hint, those that are not empty.
 func oneOf(parts ...string) string {
-	parts = slices.DeleteFunc(parts, func(s string) bool { return s == "" })
+	parts = nonEmpty(parts)
 	if n := len(parts) - 1; n > 0 {
 		return strings.Join(parts[:n], ", ") + " or " + parts[n]
 	}

@@ -32,32 +32,29 @@ func (f *Flags) Alias(name, older string) {
 func (f *Flags) String(p *string, name, usage string) { f.Text(p, name, "text", usage) }
 
 // Text is String for a text of a kind, which the help shows in its place.
-func (f *Flags) Text(p *string, name, kind, usage string) {
-	f.cmd.Flags().Var(&text{p, kind}, name, usage)
+func (f *Flags) Text(p *string, name, kind, usage string) { f.text(p, name, "", kind, usage) }
+
+func (f *Flags) text(p *string, name, letter, kind, usage string) {
+	f.cmd.Flags().StringVarP(p, name, letter, *p, usage)
+	flag := f.cmd.Flags().Lookup(name)
+	flag.Value = kinded{flag.Value, kind}
 }
 
-// text is a text of a kind.
-type text struct {
-	value *string
-	kind  string
+// kinded is a value with a kind in the place of its type.
+type kinded struct {
+	pflag.Value
+	kind string
 }
 
-// Set implements pflag.Value.
-func (t *text) Set(s string) error {
-	*t.value = s
-	return nil
-}
+func (k kinded) Type() string { return k.kind }
 
-// String implements pflag.Value.
-func (t *text) String() string {
-	if t.value == nil { // pflag compares with a zero value
-		return ""
-	}
-	return *t.value
+// Settings adds texts that are kept by their names, those that are given.
+func (f *Flags) Settings(settings map[string]string, name, kind, usage string) {
+	f.Func(name, kind, "", usage, func(text string) error {
+		settings[name] = text
+		return nil
+	})
 }
-
-// Type implements pflag.Value.
-func (t *text) Type() string { return t.kind }
 
 // File adds the name of a file with one of the extensions.
 func (f *Flags) File(p *string, name, usage string, extensions ...string) {
@@ -183,6 +180,11 @@ func AtMost(what string, most float64) Rule {
 	return Rule{fmt.Sprintf("%s above 0, at most %v", what, most), func(v float64) bool { return v > 0 && v <= most }}
 }
 
+// Between is the rule of a number from one to another.
+func Between(least, most float64) Rule {
+	return Rule{fmt.Sprintf("a number from %g to %g", least, most), func(v float64) bool { return v >= least && v <= most }}
+}
+
 // Any is the rule of any finite number.
 func Any(want string) Rule { return Rule{want, func(float64) bool { return true }} }
 
@@ -265,22 +267,32 @@ func (f *Flags) Numbers(p *[]float64, name, value string, r Rule, usage string) 
 // Integer adds an integer from lo to hi that has to be given, unless the default is
 // not 0. The letter may be "".
 func (f *Flags) Integer(p *int, name, letter string, lo, hi int, usage string) *Flag {
+	t, read := &Flag{kind: "count"}, integer(p, lo, hi)
+	if *p != 0 {
+		t.Text = strconv.Itoa(*p)
+	}
+	return f.add(name, letter, t, usage, func(t *Flag) error { return read(t.Text) })
+}
+
+// OptionalInteger is Integer for one that keeps its value if it is not given.
+func (f *Flags) OptionalInteger(p *int, name string, lo, hi int, usage string) {
+	f.Func(name, "count", "", usage, integer(p, lo, hi))
+}
+
+// integer reads an integer from lo to hi.
+func integer(p *int, lo, hi int) func(text string) error {
 	want := fmt.Sprintf("an integer from %d to %d", lo, hi)
 	if hi == math.MaxInt {
 		want = fmt.Sprintf("an integer of at least %d", lo)
 	}
-	t := &Flag{kind: "count"}
-	if *p != 0 {
-		t.Text = strconv.Itoa(*p)
-	}
-	return f.add(name, letter, t, usage, func(t *Flag) error {
-		v, ok := ParseCount(t.Text)
+	return func(text string) error {
+		v, ok := ParseCount(text)
 		if !ok || v < lo || v > hi {
 			return Want(want)
 		}
 		*p = v
 		return nil
-	})
+	}
 }
 
 // count is an integer as people write large ones: 1000000, 1_000_000, 1e6, 2.5e3.
@@ -357,9 +369,17 @@ const WantFigure = "a file name ending in .svg or .png"
 
 // Texts adds a flag that may be repeated; read has all of its texts.
 func (f *Flags) Texts(name, kind, usage string, read func(texts []string) error) {
-	t := &texts{kind: kind}
+	t := &texts{kind: kind} // StringArray's own writes brackets around none
 	f.cmd.Flags().Var(t, name, usage)
 	f.Check(func() error { return read(t.values) })
+}
+
+// TextList is Texts for texts that are taken as they are.
+func (f *Flags) TextList(p *[]string, name, kind, usage string) {
+	f.Texts(name, kind, usage, func(texts []string) error {
+		*p = texts
+		return nil
+	})
 }
 
 // texts is a repeatable text.

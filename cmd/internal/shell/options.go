@@ -61,7 +61,7 @@ func (f *Flags) Output(c *Common, usage string, extensions ...string) {
 	if len(extensions) == 0 {
 		kind = "folder"
 	}
-	f.cmd.Flags().VarP(&text{&c.Output, kind}, "output", "o", usage)
+	f.text(&c.Output, "output", "o", kind, usage)
 	if len(extensions) == 0 {
 		_ = f.cmd.MarkFlagDirname("output")
 		return

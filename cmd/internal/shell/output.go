@@ -80,18 +80,7 @@ func MakeFolder(path string) error {
 // SQLite keeps beside it: to replace it would lose what was charged.
 func isDatabase(path string) bool {
 	for _, suffix := range []string{"", "-journal", "-wal", "-shm"} {
-		name, ok := strings.CutSuffix(path, suffix)
-		if !ok {
-			continue
-		}
-		f, err := files.Regular(name)
-		if err != nil {
-			continue
-		}
-		head := make([]byte, 16)
-		_, err = io.ReadFull(f, head)
-		_ = f.Close()
-		if err == nil && string(head) == "SQLite format 3\x00" {
+		if name, ok := strings.CutSuffix(path, suffix); ok && start(name) == sqliteMagic {
 			return true
 		}
 	}

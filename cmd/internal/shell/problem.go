@@ -16,28 +16,17 @@ import (
 
 // The rules of a design problem's numbers.
 var (
-	PositiveEpsilon = Rule{
-		fmt.Sprintf("a number from %g to %g", lp.MinEpsilon, float64(lp.MaxEpsilon)),
-		func(v float64) bool { return v >= lp.MinEpsilon && v <= lp.MaxEpsilon },
-	}
-	Epsilon = orZero(PositiveEpsilon)
-
-	PositiveDelta = Rule{
-		fmt.Sprintf("a number from %g to %g", lp.MinDelta, lp.MaxDelta),
-		func(v float64) bool { return v >= lp.MinDelta && v <= lp.MaxDelta },
-	}
-	Delta = orZero(PositiveDelta)
+	PositiveEpsilon = Between(lp.MinEpsilon, lp.MaxEpsilon)
+	Epsilon         = orZero(PositiveEpsilon)
+	PositiveDelta   = Between(lp.MinDelta, lp.MaxDelta)
+	Delta           = orZero(PositiveDelta)
 
 	// Share is a number above 0 and below 1.
 	Share = Rule{"a number above 0 and below 1", func(v float64) bool { return v > 0 && v < 1 }}
 
-	sensitivityRule = Rule{
-		fmt.Sprintf("a number from %g to %g", lp.MinSensitivity, lp.MaxSensitivity),
-		func(v float64) bool { return v >= lp.MinSensitivity && v <= lp.MaxSensitivity },
-	}
-
-	stepRule    = Rule{"a number above 0, in query units", Positive}
-	probability = Rule{"a probability above 0 and below 1", func(v float64) bool { return v > 0 && v < 1 }}
+	sensitivityRule = Between(lp.MinSensitivity, lp.MaxSensitivity)
+	stepRule        = Rule{"a number above 0, in query units", Positive}
+	probability     = Rule{"a probability above 0 and below 1", Share.OK}
 )
 
 // Positive reports whether v is above 0.
@@ -204,15 +193,7 @@ func readQuantiles(c *dp.Constraints, texts []string) error {
 
 // describe says in words what the constraints demand; "" is nothing.
 func describe(c dp.Constraints) string {
-	var parts []string
-	for _, p := range []struct {
-		set  bool
-		name string
-	}{{c.Symmetric, "symmetric"}, {c.Monotone, "monotone"}, {c.Unbiased, "unbiased"}} {
-		if p.set {
-			parts = append(parts, p.name)
-		}
-	}
+	parts := []string{when(c.Symmetric, "symmetric"), when(c.Monotone, "monotone"), when(c.Unbiased, "unbiased")}
 	if s := c.Support; s != nil {
 		switch {
 		case math.IsInf(s.Lower, -1):
@@ -223,16 +204,12 @@ func describe(c dp.Constraints) string {
 			parts = append(parts, fmt.Sprintf("from %v to %v", s.Lower, s.Upper))
 		}
 	}
-	if c.MaxVariance != 0 {
-		parts = append(parts, fmt.Sprintf("mean square at most %v", c.MaxVariance))
-	}
+	parts = append(parts, when(c.MaxVariance != 0, fmt.Sprintf("mean square at most %v", c.MaxVariance)))
 	for _, q := range c.Quantiles {
 		parts = append(parts, fmt.Sprintf("within %v of 0 with probability %v", q.Magnitude, q.Probability))
 	}
-	if c.MaxDistinguishing != 0 {
-		parts = append(parts, fmt.Sprintf("distinguishing outputs with probability %v at most", c.MaxDistinguishing))
-	}
-	return strings.Join(parts, ", ")
+	parts = append(parts, when(c.MaxDistinguishing != 0, fmt.Sprintf("distinguishing outputs with probability %v at most", c.MaxDistinguishing)))
+	return strings.Join(nonEmpty(parts), ", ")
 }
 
 // QueryRows are the lines of a summary about the query and the constraints, none
@@ -241,9 +218,9 @@ func QueryRows(p dp.Problem) []Row {
 	var rows []Row
 	switch p.Query {
 	case dp.IntegerQuery:
-		rows = append(rows, Row{"query", "integer, with integer noise"})
+		rows = []Row{{"query", "integer, with integer noise"}}
 	case dp.LatticeQuery:
-		rows = append(rows, Row{"query", fmt.Sprintf("rounded at random to multiples of %v", p.Step)})
+		rows = []Row{{"query", fmt.Sprintf("rounded at random to multiples of %v", p.Step)}}
 	case dp.RealQuery:
 	}
 	if !p.Constraints.None() {
@@ -273,10 +250,9 @@ func DesignHint(p dp.Problem) string {
 
 // Gap adds the gap to reach.
 func (f *Flags) Gap(o *lp.Options) {
-	f.Number(&o.Gap, "gap", Rule{
-		fmt.Sprintf("a number from %g to %d, without unit", lp.MinGap, lp.MaxGap),
-		func(v float64) bool { return v >= lp.MinGap && v <= lp.MaxGap },
-	}, "relative certified gap to reach, (expected loss - lower bound)/lower bound, without unit")
+	r := Between(lp.MinGap, lp.MaxGap)
+	r.Want += ", without unit"
+	f.Number(&o.Gap, "gap", r, "relative certified gap to reach, (expected loss - lower bound)/lower bound, without unit")
 }
 
 // TimeLimit adds the time limit; of is "" or " of one design".

@@ -11,6 +11,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/noisewright/noisewright/internal/files"
 	"github.com/noisewright/noisewright/proof"
 	"github.com/noisewright/noisewright/proof/forms"
 	"github.com/noisewright/noisewright/tables"
@@ -37,17 +38,23 @@ const sqliteMagic = "SQLite format 3\x00"
 // IsForeign reports whether a path is that of a regular file that is none of SQLite's: one
 // without anything in it is an empty database.
 func IsForeign(path string) bool {
-	info, err := os.Stat(path)
-	if err != nil || !info.Mode().IsRegular() || info.Size() == 0 {
-		return false
-	}
-	f, err := os.Open(path) //nolint:gosec // the file that the user names
+	head := start(path)
+	return head != "" && head != sqliteMagic
+}
+
+// start is the part of a regular file that shows whether it is one of SQLite; "" if it cannot
+// be read.
+func start(path string) string {
+	f, err := files.Regular(path)
 	if err != nil {
-		return false
+		return ""
 	}
 	defer f.Close() //nolint:errcheck // only read
 	head, err := io.ReadAll(io.LimitReader(f, int64(len(sqliteMagic))))
-	return err == nil && string(head) != sqliteMagic
+	if err != nil {
+		return ""
+	}
+	return string(head)
 }
 
 // ReadAny reads the file of a mechanism, "-" for standard input. Every error is one of bad
