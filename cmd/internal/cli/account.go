@@ -21,7 +21,6 @@ import (
 	"github.com/noisewright/noisewright/tables"
 )
 
-// accountReport is what account --json prints.
 type accountReport struct {
 	Epsilon      float64  `json:"epsilon"`
 	EpsilonLower float64  `json:"epsilon_lower"`
@@ -93,7 +92,6 @@ of the releases' epsilons, each at its share of delta, or null.`,
 	return f.Run(o.run)
 }
 
-// readTimes reads one count for all releases, or one for each.
 func (o *accountOptions) readTimes(text string) error {
 	parts, n := strings.Split(text, ","), len(o.releases)
 	if len(parts) != 1 && len(parts) != n {

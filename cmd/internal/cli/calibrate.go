@@ -83,7 +83,6 @@ written and the exit code is 4.
 	return f.Run(o.run)
 }
 
-// tableFlags are those of the noise of a table.
 func (o *calibrateOptions) tableFlags(f *shell.Flags) {
 	p := &o.target.Problem
 	f.Sensitivity(&p.Sensitivity)
@@ -123,7 +122,6 @@ func (o *calibrateOptions) run(ctx context.Context) error {
 	return o.Finish(w, c.found.Table.Mechanism().Encode, c.report(), c.rows(o.Output), c.found.Limit)
 }
 
-// gaussianApplies reports whether Gaussian noise is an answer to the problem.
 func gaussianApplies(p dp.Problem) bool {
 	return p.Constraints.None() && p.Delta > 0
 }
@@ -169,7 +167,6 @@ func truncated(_ context.Context, p dp.Problem, _ float64) (*tables.Verified, er
 	return shapes.TruncatedLaplace(p, tables.Grid{})
 }
 
-// find finds the noise that the word asks for.
 func (c *calibration) find(ctx context.Context) (err error) {
 	o := account.CalibrateOptions{Gap: c.options.Gap}
 	var design account.Designer = c.design
@@ -193,7 +190,6 @@ func (c *calibration) find(ctx context.Context) (err error) {
 	return shell.BadInput("noisewright calibrate --help", err)
 }
 
-// compare finds what the noise is compared with.
 func (c *calibration) compare(ctx context.Context) {
 	o := &c.others
 	o.basic, o.laplace, o.gaussian = c.target.Alternatives(ctx, c.design, c.options.Gap)
@@ -202,7 +198,6 @@ func (c *calibration) compare(ctx context.Context) {
 	c.crossover = c.target.Crossover(limited, c.design, c.options.Gap)
 }
 
-// noise is the word for what was found.
 func (c *calibration) noise() string {
 	switch {
 	case c.word == noiseTruncated:
@@ -293,10 +288,8 @@ func (c *calibration) otherRows() []shell.Row {
 	return rows
 }
 
-// samplingRate is the rule of --rate.
 var samplingRate = shell.AtMost("a probability", 1)
 
-// runSubsampled finds the noise of releases about random samples.
 func (o *calibrateOptions) runSubsampled() error {
 	o.Progress().Watch("composing")
 	t := o.target

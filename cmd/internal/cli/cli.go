@@ -97,7 +97,6 @@ Exit codes:
 	return root
 }
 
-// newReproduceCommand says where the commands below it went.
 func newReproduceCommand() *cobra.Command {
 	return &cobra.Command{
 		Use: "reproduce", Hidden: true, DisableFlagParsing: true, ValidArgsFunction: cobra.NoFileCompletions,
@@ -128,7 +127,6 @@ func newHelpCommand(root *cobra.Command) *cobra.Command {
 	}
 }
 
-// commandNames are the commands below the one that the words lead to.
 func commandNames(root *cobra.Command, words []string) []string {
 	parent, rest, err := root.Find(words)
 	if err != nil || len(rest) > 0 {
@@ -143,7 +141,6 @@ func commandNames(root *cobra.Command, words []string) []string {
 	return names
 }
 
-// version tells builds apart.
 type version struct {
 	Module   string `json:"version"`
 	Commit   string `json:"commit,omitempty"`   // absent: not known
@@ -259,7 +256,6 @@ func (o *manOptions) run(context.Context) error {
 	return o.writePages(newRootCommand(o.Streams, func() {}), date) // a tree of its own, to be changed
 }
 
-// writePages writes the page of a command and those of all below it.
 func (o *manOptions) writePages(c *cobra.Command, date time.Time) error {
 	for _, below := range c.Commands() {
 		if !below.IsAvailableCommand() {
@@ -288,7 +284,6 @@ func (o *manOptions) writePages(c *cobra.Command, date time.Time) error {
 	})
 }
 
-// pageDate is the date of the manual pages.
 func pageDate() (time.Time, error) {
 	const name = "SOURCE_DATE_EPOCH"
 	if text := os.Getenv(name); text != "" {

@@ -19,14 +19,12 @@ import (
 	"github.com/noisewright/noisewright/tables"
 )
 
-// comparison is what compare --json prints.
 type comparison struct {
 	Total      *report.Total `json:"total,omitempty"` // of a table
 	LowerBound *float64      `json:"lower_bound"`
 	Mechanisms []contender   `json:"mechanisms"`
 }
 
-// contender is one mechanism of a comparison.
 type contender struct {
 	Name          string   `json:"name"`
 	Loss          *float64 `json:"loss,omitempty"`
@@ -140,7 +138,6 @@ func (o *compareOptions) run(ctx context.Context) error {
 	return limit
 }
 
-// compareFile compares what is there.
 func (o *compareOptions) compareFile(ctx context.Context) error {
 	made, err := o.ReadAny(o.table)
 	if err != nil {
@@ -158,7 +155,6 @@ func (o *compareOptions) compareFile(ctx context.Context) error {
 	return compare(o, ctx, v)
 }
 
-// compareTable compares a table that is there.
 func (o *compareOptions) compareTable(ctx context.Context, p proof.Proven) error {
 	whole, err := report.SoundTotal(ctx, o.table, p)
 	if err != nil {
@@ -179,7 +175,6 @@ func (o *compareOptions) compareTable(ctx context.Context, p proof.Proven) error
 	return o.PrintText(c, func(b *strings.Builder) { c.write(b, made) })
 }
 
-// certifiedContender is a table that was verified.
 func certifiedContender(name string, v *tables.Verified) contender {
 	return contender{
 		Name: name, Loss: shell.FloatUp(v.Certificate().ExpectedLoss), ErrorBound: new(float64),
@@ -236,7 +231,6 @@ func newDiscreteStaircase(p dp.Problem) contender {
 	return out
 }
 
-// excuse says why a mechanism has no loss.
 func excuse(err error) string {
 	var n *noise.NotApplicableError
 	if errors.As(err, &n) {
@@ -282,7 +276,6 @@ func kindOfNoise(p dp.Problem) string {
 	return kind
 }
 
-// write writes the comparison as a table.
 func (c *comparison) write(b *strings.Builder, p dp.Problem) {
 	privacy := fmt.Sprintf("epsilon %v, delta %v", p.Epsilon, p.Delta)
 	if c.Total != nil {

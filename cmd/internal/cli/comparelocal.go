@@ -14,7 +14,6 @@ import (
 	"github.com/noisewright/noisewright/proof"
 )
 
-// localComparison is what compare --local --json prints.
 type localComparison struct {
 	Epsilon    float64          `json:"epsilon"`
 	Delta      float64          `json:"delta"`
@@ -42,7 +41,6 @@ type localContender struct {
 	Note          string   `json:"note"`
 }
 
-// compareLocal designs a local randomizer and compares it.
 func (o *compareOptions) compareLocal(ctx context.Context) error {
 	p := o.costs.problem(o.problem.Privacy, o.local, o.problem.Loss, o.problem.Query == dp.IntegerQuery, o.values)
 	p.Demands.Unbiased = o.problem.Constraints.Unbiased
@@ -58,7 +56,6 @@ func (o *compareOptions) compareLocal(ctx context.Context) error {
 	return limit
 }
 
-// compareRandomizer compares a randomizer that is there.
 func (o *compareOptions) compareRandomizer(_ context.Context, v proof.Proven) error {
 	made := v.(*local.Verified)
 	s := made.Mechanism().Spec()
@@ -131,7 +128,6 @@ func (m localContender) objective(o local.Objective) *float64 {
 	return m.MeanLoss
 }
 
-// newLocalContender evaluates a published mechanism.
 func newLocalContender(b noise.LocalBaseline, p lp.LocalProblem) localContender {
 	m, err := b.New(noise.LocalProblem{
 		Epsilon: p.Epsilon, Delta: p.Delta, Values: p.Values, Objective: p.Objective, Loss: p.Loss, Costs: p.Costs,
@@ -152,7 +148,6 @@ func newLocalContender(b noise.LocalBaseline, p lp.LocalProblem) localContender 
 	return out
 }
 
-// write writes the comparison as a table.
 func (c *localComparison) write(b *strings.Builder, l loss.Loss) {
 	fmt.Fprintf(b, "epsilon %v, delta %v between any two values", c.Epsilon, c.Delta)
 	if c.Range != nil {

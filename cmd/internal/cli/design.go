@@ -103,7 +103,6 @@ func (o *designOptions) tradeFlags(f *shell.Flags) {
 	})
 }
 
-// readLosses reads the loss, which a trade-off takes the place of.
 func (o *designOptions) readLosses(texts []string) (err error) {
 	switch {
 	case !o.trading:
@@ -163,12 +162,10 @@ func finish(c *shell.Common, noun string, design func() (designed, error)) error
 	return c.Finish(w, m.Encode, object, rows, d.limit)
 }
 
-// ending says how a design, or several, ended.
 func ending(optimal bool, elapsed time.Duration) shell.Object {
 	return shell.Object{"seconds", math.Round(elapsed.Seconds()*1000) / 1000, "status", status(optimal)}
 }
 
-// status is the word for a design that reached its gap or did not.
 func status(optimal bool) string {
 	if optimal {
 		return "optimal"
@@ -176,7 +173,6 @@ func status(optimal bool) string {
 	return "limit"
 }
 
-// besideRows are about classical mechanisms beside a design.
 func besideRows(r *lp.Result, p dp.Problem) (rows []shell.Row) {
 	designed, _ := r.Table.Certificate().ExpectedLoss.Float64()
 	for _, m := range references(p) {

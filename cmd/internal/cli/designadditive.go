@@ -105,10 +105,8 @@ func (o *designAdditiveOptions) readRange(text string) error {
 	return nil
 }
 
-// maxEdges is the most edges between cells.
 const maxEdges = cells.MaxCells - 1
 
-// readEdges reads FROM:TO:WIDTH, or a file with one edge per line.
 func (o *designAdditiveOptions) readEdges(text string) error {
 	want := shell.Want(fmt.Sprintf("FROM:TO:WIDTH with a whole number of widths, or a file with 1 to %d ascending numbers, one per line", maxEdges))
 	if parts := strings.Split(text, ":"); len(parts) == 3 {

@@ -243,7 +243,6 @@ func readNodes(p *lp.KernelProblem, text string) error {
 	return nil
 }
 
-// runLocal designs a local randomizer.
 func (o *designKernelOptions) runLocal(ctx context.Context) error {
 	return finish(&o.Common, "randomizer", func() (designed, error) {
 		o.design.Progress = o.Progress().Local(o.design.TimeLimit)
@@ -291,7 +290,6 @@ func (o *designKernelOptions) designLocal(ctx context.Context) (r *lp.LocalResul
 	return nil, nil, nil, shell.BadInput("noisewright design-kernel --help", err)
 }
 
-// localProblem is what the flags ask for.
 func (o *designKernelOptions) localProblem() lp.LocalProblem {
 	p := o.costs.problem(o.problem.Privacy, o.local, o.problem.Loss, o.integer == string(local.Integer), o.problem.Queries)
 	p.Demands.Unbiased, p.Demands.Cap = o.unbiased, o.problem.InstanceCap
@@ -301,7 +299,6 @@ func (o *designKernelOptions) localProblem() lp.LocalProblem {
 	return p
 }
 
-// localFlags are those of design-kernel --local alone.
 func (o *designKernelOptions) localFlags(f *shell.Flags) {
 	f.Local(&o.local)
 	f.With("local", func() {
@@ -344,7 +341,6 @@ type costs struct {
 	losses          [][]float64
 }
 
-// flag adds --costs.
 func (c *costs) flag(f *shell.Flags) {
 	f.Func("costs", "FILE", "", "with --local, for categories in place of a range and a loss: a CSV file of the loss of every answer for every category, with a header of the answers, and a row for each category that begins with it", func(text string) error {
 		return readCosts(c, text)
@@ -366,7 +362,6 @@ func (c *costs) problem(privacy dp.Privacy, o shell.Local, l loss.Loss, integer 
 	return p
 }
 
-// readCosts reads a CSV file with a header of answers and a row per category.
 func readCosts(c *costs, path string) error {
 	bad := func(format string, args ...any) error {
 		return fmt.Errorf("costs = %s: %s", check.Quoted(path), fmt.Sprintf(format, args...))

@@ -95,12 +95,10 @@ func (o *peopleOptions) read(s *shell.Streams, file string, wanted []string) (*e
 	return d, nil
 }
 
-// labels reports whether a column is a target or private.
 func (o *peopleOptions) labels(name string) bool {
 	return name != "" && name == o.target || slices.Contains(o.private, name)
 }
 
-// missing is about the target and private columns that no column is.
 func (o *peopleOptions) missing(names []string) error {
 	var errs []error
 	for flag, wanted := range map[string][]string{"target": {o.target}, "private": o.private} {
@@ -113,7 +111,6 @@ func (o *peopleOptions) missing(names []string) error {
 	return errors.Join(errs...)
 }
 
-// column makes numbers or classes of texts.
 func (o *peopleOptions) column(name string, texts []string) (encoders.Column, error) {
 	c := encoders.Column{Name: name}
 	text, number := 0, 0 // rows
@@ -153,7 +150,6 @@ func (o *peopleOptions) column(name string, texts []string) (encoders.Column, er
 	return c, nil
 }
 
-// ordered returns the numbers of a frame with the columns in the order of the names.
 func ordered(f *csvfile.Frame, names []string) (encoder.Matrix, error) {
 	m := encoder.Matrix{Rows: f.Rows, Cols: len(names), Stride: len(names), Data: make([]float64, f.Rows*len(names))}
 	for j, name := range names {

@@ -172,7 +172,6 @@ func (o *encoderEvaluateOptions) measure(ctx context.Context, b *bundle.Bundle, 
 	return list, nil
 }
 
-// read reads the features of the bundle, the target and the private columns of a file.
 func (o *encoderEvaluateOptions) read(b *bundle.Bundle, file string) (*encoders.Data, error) {
 	own := o.people
 	names := featureNames(b)
@@ -187,7 +186,6 @@ func (o *encoderEvaluateOptions) read(b *bundle.Bundle, file string) (*encoders.
 	return own.read(o.Streams, file, names)
 }
 
-// attacks lets each attacker guess each private column.
 func (o *encoderEvaluateOptions) attacks(ctx context.Context, b *bundle.Bundle, release encoders.Release, test *encoders.Data, rows *[]shell.Row) ([]shell.Object, error) {
 	train, err := o.read(b, o.train)
 	if err != nil {
@@ -221,7 +219,6 @@ func (o *encoderEvaluateOptions) attacks(ctx context.Context, b *bundle.Bundle, 
 	return all, nil
 }
 
-// guess lets an attacker learn a column from some people, and guess that of others.
 func (o *encoderEvaluateOptions) guess(ctx context.Context, a attack.Attacker, known, released encoder.Matrix, learn, test *encoders.Column) (attack.Score, error) {
 	seed := uint64(o.seed) //nolint:gosec // at least 1
 	if (learn.Classes == nil) != (test.Classes == nil) {

@@ -18,7 +18,6 @@ import (
 	"github.com/noisewright/noisewright/latent/bundle"
 )
 
-// trainMinimaxOptions are those of encoder train minimax.
 type trainMinimaxOptions struct {
 	*trainOptions
 	filter           minimax.Options
@@ -176,7 +175,6 @@ func (o *trainMinimaxOptions) training(ctx context.Context, t *task) (*minimaxTr
 	return m, nil
 }
 
-// tasks are those of the flags.
 func (o *trainMinimaxOptions) tasks(d *encoders.Data) minimax.Data {
 	out := minimax.Data{Features: d.Features, X: d.X, Targets: []minimax.Task{minimax.ColumnTask(d.Target)}}
 	for i, c := range d.Private {
@@ -196,7 +194,6 @@ func (o *trainMinimaxOptions) tasks(d *encoders.Data) minimax.Data {
 	return out
 }
 
-// attack adds what attackers find to the report.
 func (o *trainMinimaxOptions) attack(ctx context.Context, out *trained, m *minimaxTraining, train, test encoder.Matrix, seed uint64) error {
 	var all []shell.Object
 	for i, t := range m.train.Private {
@@ -218,7 +215,6 @@ func (o *trainMinimaxOptions) attack(ctx context.Context, out *trained, m *minim
 	return nil
 }
 
-// guessTask lets an attacker guess a task of the people of test from those of train.
 func guessTask(ctx context.Context, a attack.Attacker, train, test minimax.Task, u, v encoder.Matrix, seed uint64) (attack.Score, error) {
 	if train.Labels == nil {
 		return attack.RelativeError(ctx, a, u, train.Values, v, test.Values, seed)

@@ -15,7 +15,6 @@ import (
 	"github.com/noisewright/noisewright/latent/bundle"
 )
 
-// trainTaskAwareOptions are those of encoder train task-aware.
 type trainTaskAwareOptions struct {
 	*trainOptions
 	own      taskaware.Options
@@ -104,7 +103,6 @@ func (o *trainTaskAwareOptions) run(ctx context.Context) error {
 	})
 }
 
-// paper runs the schedule of the paper.
 func (o *trainTaskAwareOptions) paper(ctx context.Context, t *task) (*trained, error) {
 	if wide := t.data.X.Cols; o.own.Hidden != nil && !slices.Equal(o.own.Hidden, []int{wide}) {
 		return nil, shell.BadInput("", fmt.Errorf("hidden = %v with paper-schedule, want %d: one layer, as wide as there are features", o.own.Hidden, wide))

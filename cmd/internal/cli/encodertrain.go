@@ -59,7 +59,6 @@ type task struct {
 	run     encoders.Run
 }
 
-// body is what encodings are clipped to.
 func (t *task) body() encoder.Body {
 	return encoder.Body{Domain: t.choice.Domain, Radius: t.radius, Coordinates: t.choice.Coordinates}
 }
@@ -106,7 +105,6 @@ type trained struct {
 	bundle              func() (*bundle.Bundle, error)
 }
 
-// trainer trains a system once.
 type trainer func(ctx context.Context, t *task) (*trained, error)
 
 func newTrainOptions(s *shell.Streams) *trainOptions {
@@ -196,7 +194,6 @@ func (o *trainOptions) noiseFlags(f *shell.Flags) {
 	})
 }
 
-// choices are what is to be tried.
 func (o *trainOptions) choices() []encoders.Choice {
 	choices := encoders.Choices(o.coordinates, o.promise)
 	if o.noise != noiseAuto {
@@ -292,7 +289,6 @@ func forget(run encoders.Run, choices []encoders.Choice) error {
 	return errors.Join(errs...)
 }
 
-// run is that of all trainings.
 func (o *trainOptions) run() (encoders.Run, error) {
 	dir := o.checkpoint
 	if dir == "" {
@@ -351,7 +347,6 @@ func (o *trainOptions) digest(d *encoders.Data) string {
 
 func writeNumber(h hash.Hash, v float64) { fmt.Fprintf(h, "%x\n", math.Float64bits(v)) }
 
-// write proves the promise of the bundle, unless it is a filter, and writes it.
 func (o *trainOptions) write(ctx context.Context, best *trained) error {
 	b, err := best.bundle()
 	if err == nil && b.Spec().Noise != bundle.None {
@@ -363,12 +358,10 @@ func (o *trainOptions) write(ctx context.Context, best *trained) error {
 	return shell.LatentFailure(err)
 }
 
-// sent tells in words how an encoding is sent.
 func sent(c encoders.Choice) string {
 	return fmt.Sprintf("%s, %s in the %s", shell.Counted(c.Coordinates, "number"), c.Noise, c.Domain)
 }
 
-// squaredOr names the measure of numbers, or that of classes.
 func squaredOr(c encoders.Column, ofClasses string) string {
 	if c.Classes == nil {
 		return encoders.MeasureSquared

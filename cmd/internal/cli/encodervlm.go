@@ -18,7 +18,6 @@ import (
 	"github.com/noisewright/noisewright/noise"
 )
 
-// trainVLMOptions are those of encoder train vlm.
 type trainVLMOptions struct {
 	*trainOptions
 	network         vlm.Options
@@ -92,7 +91,6 @@ func (o *trainVLMOptions) networkFlags(f *shell.Flags) {
 	widths(f, &o.hidden, "hidden", "400,150,50", "widths of the encoder's hidden layers, separated by commas; the decoder has them from the end")
 }
 
-// check refuses what the table of scenarios does.
 func (o *trainVLMOptions) check() error {
 	var errs []error
 	bad := func(format string, args ...any) { errs = append(errs, fmt.Errorf(format, args...)) }
@@ -139,7 +137,6 @@ func (o *trainVLMOptions) parts() (vlm.Parts, error) {
 	return parts, err
 }
 
-// trainOnce trains one network.
 func (o *trainVLMOptions) trainOnce(ctx context.Context, t *task) (*trained, error) {
 	own := o.network
 	own.Coordinates, own.Radius, own.Encoder, own.Run = t.choice.Coordinates, t.radius, o.hidden, t.run
@@ -207,7 +204,6 @@ func (o *trainVLMOptions) trainPrivately(ctx context.Context, t *task, own vlm.O
 	}, nil
 }
 
-// encodedPeople are rows of features and their classes.
 type encodedPeople struct {
 	x      encoder.Matrix
 	labels []int
@@ -265,7 +261,6 @@ func (o *trainVLMOptions) classify(ctx context.Context, t *task, m *vlm.Model, n
 	return c, nil
 }
 
-// inAll says what a person spends who sends the class too.
 func (o *trainVLMOptions) inAll() string {
 	if o.noise == string(bundle.None) {
 		return "and NO PROMISE in all, for the filter adds no noise"

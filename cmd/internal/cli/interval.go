@@ -85,7 +85,6 @@ of at least --level. Of privatize --categories give the same --categories and
 	return cmd
 }
 
-// sourceFlags add what the noise or the answers were drawn from.
 func (o *intervalOptions) sourceFlags(f *shell.Flags) {
 	settings := map[string]string{}
 	f.File(&o.table, "table", "file of the table, or with --column of the local randomizer, that was drawn from", "json")
@@ -160,7 +159,6 @@ func (o *intervalOptions) randomizer(ctx context.Context) (*local.Verified, erro
 	return shell.ReadAs[local.Randomizer, local.Certificate, *local.Randomizer](ctx, o.Streams, o.table, "a local randomizer with --column")
 }
 
-// columnMean returns how many answers a column has, and their mean.
 func (o *intervalOptions) columnMean(s *local.Spec) (n int, mean float64, err error) {
 	var sum exact.Sum
 	err = o.eachAnswer(func(answer string) error {

@@ -141,7 +141,6 @@ func (o *latentDesignOptions) domainFlags(f *shell.Flags) {
 	})
 }
 
-// check tests what the options demand of each other.
 func (o *latentDesignOptions) check() error {
 	var errs []error
 	bad := func(format string, args ...any) { errs = append(errs, fmt.Errorf(format, args...)) }
@@ -234,7 +233,6 @@ func (o *latentDesignOptions) lookup(r *latent.Result, b *bundle.Bundle, object 
 	return b, nil
 }
 
-// kind is that of the noise, "" for any.
 func (o *latentDesignOptions) kind() bundle.Kind {
 	if o.noise == noiseAuto {
 		return ""
@@ -280,7 +278,6 @@ func (o *latentDesignOptions) result(ctx context.Context, p *latent.Problem, lin
 	return latent.Design(ctx, *p, options)
 }
 
-// unbiased designs the best unbiased randomizer for values from -1 to 1.
 func (o *latentDesignOptions) unbiased(ctx context.Context, epsilon float64) (*local.Verified, error) {
 	r, err := lp.DesignLocal(ctx, lp.LocalProblem{
 		Epsilon: epsilon, Values: local.Values{Kind: local.Real, Lower: -1, Upper: 1}, Loss: loss.L2,
@@ -386,7 +383,6 @@ The design is a bundle, a directory that the devices and the server share.`,
 	)
 }
 
-// matrix is a frame as a matrix, a row for each of its own.
 func matrix(f *csvfile.Frame) *mat.Dense { return mat.NewDense(f.Rows, len(f.Names), f.Data) }
 
 // The files of vectors are CSV, perhaps compressed.

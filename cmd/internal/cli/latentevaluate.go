@@ -98,7 +98,6 @@ func (o *latentEvaluateOptions) run(ctx context.Context) error {
 	return err
 }
 
-// checkEvaluable refuses bundles whose task loss is not to be predicted.
 func checkEvaluable(dir string, s bundle.Spec) error {
 	what := ""
 	switch {

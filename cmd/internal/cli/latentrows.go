@@ -55,7 +55,6 @@ func numbers(other func(dst, x []float64) ([]float64, error)) convert {
 	}
 }
 
-// newRowsCommand completes a command that converts rows.
 func newRowsCommand(s *shell.Streams, cmd *cobra.Command, c conversion) *cobra.Command {
 	o := &rowsOptions{Common: shell.Common{Streams: s}}
 	f := shell.NewFlags(cmd)
@@ -117,7 +116,6 @@ privacy.`,
 	}, decoding)
 }
 
-// classColumn is the column of the most probable class.
 const classColumn = "class"
 
 var decoding = conversion{"decoding", false, unitNames, func(b *bundle.Bundle) []string {
@@ -147,7 +145,6 @@ var decoding = conversion{"decoding", false, unitNames, func(b *bundle.Bundle) [
 	}, nil
 }}
 
-// unitNames are the columns of the private numbers.
 func unitNames(b *bundle.Bundle) []string {
 	names := make([]string, b.Coordinates())
 	for i := range names {
@@ -158,7 +155,6 @@ func unitNames(b *bundle.Bundle) []string {
 
 func featureNames(b *bundle.Bundle) []string { return b.Spec().Features }
 
-// bundleRows is a CSV file read for a bundle.
 type bundleRows struct {
 	*csvfile.Columns
 	*shell.CSV

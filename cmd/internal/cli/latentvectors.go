@@ -41,7 +41,6 @@ func (v *vectorOptions) flags(f *shell.Flags) {
 
 const latentDesignHelp = "noisewright latent design --help"
 
-// moments reports whether the mean and the covariance take the place of the data.
 func (v *vectorOptions) moments() bool { return v.mean != "" || v.covariance != "" }
 
 func (v *vectorOptions) read(s *shell.Streams, p *latent.Problem) error {
@@ -81,7 +80,6 @@ func (v *vectorOptions) read(s *shell.Streams, p *latent.Problem) error {
 	return nil
 }
 
-// unmatched is about the patterns of a flag that no column has.
 func unmatched(flag, patterns string, names []string) error {
 	var errs []error
 	for p := range strings.SplitSeq(patterns, ",") {

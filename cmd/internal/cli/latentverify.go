@@ -75,7 +75,6 @@ func (o *latentVerifyOptions) run(ctx context.Context) error {
 	return err
 }
 
-// print prints what was proved about a bundle, or why nothing was.
 func (o *latentVerifyOptions) print(b *bundle.Bundle, v *bundle.Verified, falsehood error) error {
 	s := b.Spec()
 	content := shell.Object{
@@ -104,7 +103,6 @@ func (o *latentVerifyOptions) print(b *bundle.Bundle, v *bundle.Verified, falseh
 	}, contentRows(b, s)...))
 }
 
-// contentRows are about what a bundle makes of what.
 func contentRows(b *bundle.Bundle, s bundle.Spec) []shell.Row {
 	rows := []shell.Row{
 		{"domain", fmt.Sprintf("%s: %s", s.Domain, s.ClipOrigin)},
@@ -120,7 +118,6 @@ func contentRows(b *bundle.Bundle, s bundle.Spec) []shell.Row {
 	return rows
 }
 
-// through says which layers there are.
 func through(layers []bundle.Layer) string {
 	text := ""
 	for i, l := range layers {

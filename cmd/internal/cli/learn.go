@@ -56,10 +56,8 @@ type learnOptions struct {
 	design             lp.Options
 }
 
-// noiseNone is the word for learning without noise.
 const noiseNone = "none"
 
-// learner is what is learned.
 type learner struct {
 	kind string
 	// parameters are all that the fit depends on but the data, the schema and the budget.
@@ -108,7 +106,6 @@ func newLearnOptions(s *shell.Streams) *learnOptions {
 	}
 }
 
-// flags adds the flags that all learners have.
 func (o *learnOptions) flags(cmd *cobra.Command) *shell.Flags {
 	f := shell.NewFlags(cmd)
 	f.RequiredFile(&o.data, "data", "a CSV file", "CSV file of the records to learn from, with a header, - for standard input; perhaps compressed with gzip or zstd", vectorFiles...)
@@ -142,7 +139,6 @@ func (o *learnOptions) flags(cmd *cobra.Command) *shell.Flags {
 	return f
 }
 
-// oneStandard refuses several inputs from standard input.
 func oneStandard(files ...string) error {
 	standard := slices.DeleteFunc(files, func(file string) bool { return file != "-" })
 	if len(standard) > 1 {
@@ -151,7 +147,6 @@ func oneStandard(files ...string) error {
 	return nil
 }
 
-// run learns, writes the model and counts errors.
 func (o *learnOptions) run(ctx context.Context, l learner) error {
 	w, err := o.Reserve(o.Output, o.data, o.schema, o.test, o.ledger)
 	if err != nil {
@@ -197,7 +192,6 @@ func (o *learnOptions) run(ctx context.Context, l learner) error {
 	return o.Finish(w, func(w io.Writer) error { _, err := w.Write(text); return err }, report, rows, nil)
 }
 
-// readSchema reads the schema and refuses drafts.
 func (o *learnOptions) readSchema() (*learn.Schema, error) {
 	in, err := o.Open(o.schema)
 	if err != nil {
@@ -324,7 +318,6 @@ func (o *learnOptions) noise(ctx context.Context, releases int, before []account
 	return learn.NewNoise(ctx, kind, o.budget, releases, learn.Options{Source: source, Design: designer.design, TimeLimit: o.design.TimeLimit})
 }
 
-// draw fits a classifier and returns the file of its model.
 func (o *learnOptions) draw(ctx context.Context, l learner, data *learn.Data, noise *learn.Noise) ([]byte, error) {
 	r, err := noise.Releaser()
 	if err != nil {

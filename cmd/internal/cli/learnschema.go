@@ -82,7 +82,6 @@ func (o *learnSchemaOptions) run(ctx context.Context) error {
 	return nil
 }
 
-// mixed reports whether some of the texts are numbers and others are not.
 func mixed(texts []string) bool {
 	numbers := 0
 	for _, text := range texts {

@@ -100,7 +100,6 @@ func ledgerFailure(path string, err error) error {
 	return err
 }
 
-// ledgerTerms are the terms of a ledger as printed.
 type ledgerTerms struct {
 	Epsilon   float64 `json:"epsilon"`
 	Delta     float64 `json:"delta"`
@@ -163,7 +162,6 @@ func (o *ledgerCreateOptions) run(ctx context.Context) error {
 	return o.Print(t, append(t.rows(), shell.Row{"ledger", o.file}))
 }
 
-// ledgerOptions are those of the commands that read a ledger.
 type ledgerOptions struct {
 	shell.Common
 	file string
@@ -174,7 +172,6 @@ func (o *ledgerOptions) flags(f *shell.Flags) {
 	f.Summary(&o.Common)
 }
 
-// ledgerRecord is a release as ledger show prints it.
 type ledgerRecord struct {
 	ID       int64        `json:"id"`
 	Summary  string       `json:"summary"`
@@ -259,7 +256,6 @@ func newLedgerRecord(r account.Record) (ledgerRecord, error) {
 	return out, nil
 }
 
-// cells are the columns of a release.
 func (r ledgerRecord) cells() []string {
 	state := "answered"
 	if r.Answer == nil {

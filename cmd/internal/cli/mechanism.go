@@ -25,7 +25,6 @@ type mechanismKind struct {
 	make       func(*arguments) (*account.PrivacyLossDistribution, error)
 }
 
-// name is what the form begins with.
 func (k mechanismKind) name() string { return k.form[:strings.IndexByte(k.form, ':')] }
 
 // keyOfForm finds the keys of a form, with the sign.
@@ -34,13 +33,11 @@ var keyOfForm = regexp.MustCompile(`[a-z]+=`)
 // keys are those of key=value pairs, with the sign.
 func (k mechanismKind) keys() []string { return keyOfForm.FindAllString(k.form, -1) }
 
-// arguments are the values of key=value pairs.
 type arguments struct {
 	values map[string]string
 	err    error // the first that is missing or no number
 }
 
-// number reads a number that has to be there.
 func (a *arguments) number(key string) float64 {
 	text, ok := a.values[key]
 	x, err := strconv.ParseFloat(text, 64)
@@ -54,7 +51,6 @@ func (a *arguments) number(key string) float64 {
 	return x
 }
 
-// integer reads an integer that may be absent.
 func (a *arguments) integer(key string, absent int) int {
 	text, ok := a.values[key]
 	if !ok {
@@ -135,7 +131,6 @@ func mechanismKinds() []mechanismKind {
 	}
 }
 
-// mechanismNames are the names of all mechanisms.
 func mechanismNames() []string {
 	var names []string
 	for _, k := range mechanismKinds() {

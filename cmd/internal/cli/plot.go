@@ -100,7 +100,6 @@ func (o *plotOptions) run(ctx context.Context) error {
 	return file.Commit()
 }
 
-// figureOf is a figure, made of what was verified.
 type figureOf func(ctx context.Context, v proof.Proven) (drawing, error)
 
 type drawing interface {
@@ -132,7 +131,6 @@ func (o *plotOptions) figure(ctx context.Context) (drawing, error) {
 	return draw(ctx, v)
 }
 
-// laws is the figure of a form that has none of its own.
 func (o *plotOptions) laws(m proof.Mechanism) (figureOf, error) {
 	c, ok := m.(proof.Channel)
 	switch {
@@ -173,7 +171,6 @@ func (o *plotOptions) kernel(k *kernels.Kernel) (figureOf, error) {
 	}, err
 }
 
-// additive is kernel for an additive one.
 func (o *plotOptions) additive(k *cells.Kernel) (figureOf, error) {
 	values, err := o.readQueries(k.Edge(0), k.Edge(k.Cells()))
 	if err != nil {
@@ -196,7 +193,6 @@ func (o *plotOptions) additive(k *cells.Kernel) (figureOf, error) {
 	}, nil
 }
 
-// readQueries reads --values of a kernel's range.
 func (o *plotOptions) readQueries(lower, upper float64) ([]float64, error) {
 	return o.readValues(func(text string) (float64, error) {
 		x, err := shell.ParseNumber(text, shell.Rule{
@@ -267,7 +263,6 @@ func (o *plotOptions) randomizer(r *local.Randomizer) (figureOf, error) {
 	}, nil
 }
 
-// statedBy says what privacy and loss something is made for.
 func statedBy(p dp.Privacy, l loss.Loss) string {
 	return fmt.Sprintf("epsilon = %v, delta = %v, sensitivity = %v and loss = %s", p.Epsilon, p.Delta, p.Sensitivity, l.Name())
 }

@@ -158,7 +158,6 @@ func (o *privatizeOptions) run(ctx context.Context) error {
 	return nil
 }
 
-// privatizer verifies what is to be drawn from.
 func (o *privatizeOptions) privatizer(ctx context.Context) (*privatizer, error) {
 	p := &privatizer{file: o.in, keepMissing: o.missing == missingKeep}
 	sources := map[string]*source{} // by key: a table is verified once
@@ -243,7 +242,6 @@ func sumUp(terms []float64) float64 {
 	return exact.FloatUp(sum)
 }
 
-// reportClipped prints how many values were clipped.
 func (o *privatizeOptions) reportClipped(p *privatizer) {
 	o.Warn("what follows tells something about the data and is not private")
 	for _, c := range p.columns {

@@ -21,7 +21,6 @@ import (
 	"github.com/noisewright/noisewright/tables"
 )
 
-// columnOptions say what is done with a column.
 type columnOptions struct {
 	name  string
 	table string    // or another mechanism's file
@@ -48,7 +47,6 @@ func (c columnOptions) about(err error) error {
 	return err
 }
 
-// interval is a range of numbers.
 type interval struct{ lower, upper float64 }
 
 // settingKey finds the settings after the name of a column, which may have commas of
@@ -117,7 +115,6 @@ func (o *privatizeOptions) readColumns(texts []string, settings map[string]strin
 	return errors.Join(errs...)
 }
 
-// readColumn reads NAME,KEY=VALUE,….
 func readColumn(text string, settings map[string]string) (c columnOptions, err error) {
 	all := settings
 	settings = maps.Clone(settings)
@@ -183,7 +180,6 @@ func readClip(settings map[string]string) (*interval, error) {
 	return &interval{lower, upper}, nil
 }
 
-// readClamp reads the range that results are moved into.
 func readClamp(settings map[string]string) (*interval, error) {
 	text, given := settings["clamp"]
 	if !given {
@@ -196,14 +192,12 @@ func readClamp(settings map[string]string) (*interval, error) {
 	return &interval{a, b}, nil
 }
 
-// source is what is drawn from, verified.
 type source struct {
 	dp.Privacy
 	answers sampler.Sampler
 	noise   *sampler.Noise // of a table, which is drawn from in steps; nil: of another form
 }
 
-// open verifies what the column is drawn from.
 func (c columnOptions) open(ctx context.Context, s *shell.Streams, constantTime bool) (*source, error) {
 	if c.response != nil {
 		if constantTime {
@@ -242,7 +236,6 @@ func newSource(p proof.Proven, constantTime bool) (*source, error) {
 	return out, err
 }
 
-// errOnlyTables is of settings for another mechanism than a table.
 var errOnlyTables = shell.BadInput("noisewright privatize --help", errors.New("lower, upper and constant-time are for tables, want none of them with a kernel or a local randomizer"))
 
 // release is a draw as account takes it. Of what account does not take, it knows what was
@@ -255,7 +248,6 @@ func (s *source) release() (*account.PrivacyLossDistribution, error) {
 	return pld, nil
 }
 
-// column is one that gets noise.
 type column struct {
 	name   string
 	at     int // where it stands
@@ -413,7 +405,6 @@ func addDown(x, y float64) float64 {
 	return exact.FloatDown(sum.Add(sum, exact.Rational(y)))
 }
 
-// largest returns the largest value that noise can be added to exactly.
 func largest(s *sampler.Noise) float64 {
 	return float64(exact.MaxInteger-s.Table().Reach()) * s.Step()
 }

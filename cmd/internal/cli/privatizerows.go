@@ -18,7 +18,6 @@ import (
 	"github.com/noisewright/noisewright/tables"
 )
 
-// privatizer adds noise to the columns of a CSV file.
 type privatizer struct {
 	file        string // as in messages
 	columns     []*column
@@ -61,7 +60,6 @@ func (p *privatizer) run(ctx context.Context, w io.Writer, in *csvfile.Reader, p
 	}
 }
 
-// find finds the columns in the header.
 func (p *privatizer) find() error {
 	header, err := p.in.Header()
 	if err != nil {
@@ -81,7 +79,6 @@ func (p *privatizer) find() error {
 	return nil
 }
 
-// bad is about the file.
 func (p *privatizer) bad(err error) error { return shell.BadFile(p.file, shell.FileCause(err)) }
 
 // cellError is what is wrong with a number of the file.
@@ -120,7 +117,6 @@ func (p *privatizer) row(dst []byte) ([]byte, error) {
 	return append(dst, raw[copied:]...), nil
 }
 
-// appendNoisy appends a private answer to the number of a cell.
 func (c *column) appendNoisy(dst []byte, cell string) ([]byte, error) {
 	x, err := c.parse(cell)
 	if err != nil {
@@ -187,7 +183,6 @@ func (p *printer) append(dst []byte, n int64) []byte {
 	}
 }
 
-// multiple appends n times the decimal of the step.
 func (p *printer) multiple(dst []byte, n int64) []byte {
 	product := new(big.Int).Mul(big.NewInt(n), p.decimal)
 	if product.Sign() < 0 {

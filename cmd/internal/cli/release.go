@@ -365,7 +365,6 @@ func readRows(ctx context.Context, c *shell.Common, file string, o csvfile.Optio
 	return digest, err
 }
 
-// decimal reads a decimal number exactly.
 func decimal(text string) (*big.Rat, bool) {
 	if !decimalForm.MatchString(text) {
 		return nil, false
@@ -381,7 +380,6 @@ type watched struct {
 	line *shell.Progress
 }
 
-// Read implements io.Reader.
 func (w watched) Read(p []byte) (int, error) {
 	if share := w.in.Share(); !math.IsNaN(share) {
 		w.line.Share("reading", share, "of the file")
@@ -389,7 +387,6 @@ func (w watched) Read(p []byte) (int, error) {
 	return w.in.Read(p)
 }
 
-// ledgerRow says what the ledger says of a release.
 func ledgerRow(e *release.Entry) shell.Row {
 	text := fmt.Sprintf("release %d, charged %s", e.Release, e.Charged.Format(time.RFC3339))
 	if e.Replayed {

@@ -22,7 +22,6 @@ type response struct {
 
 const categoriesUsage = "categories of a column, separated by commas, or the name of a file with one in each line; they must not be taken from private data"
 
-// responseEpsilon is the rule of the epsilon of randomized response.
 var responseEpsilon = shell.Rule{Want: "a number from 1e-9 to 100", OK: func(v float64) bool { return v >= 1e-9 && v <= 100 }}
 
 // readResponse reads the categories and epsilon, if there are any.
@@ -44,7 +43,6 @@ func readResponse(settings map[string]string) (*response, error) {
 	return r, errors.Join(err, shell.About("epsilon", epsilon, epsilonErr))
 }
 
-// readCategories reads categories separated by commas, or from the lines of a file.
 func readCategories(text string) ([]string, error) {
 	var found []string
 	if data, err := readRegular(text); err == nil {
@@ -84,7 +82,6 @@ func readRegular(path string) ([]byte, error) {
 	return data, err
 }
 
-// verified returns the proof of the randomizer.
 func (r *response) verified() (*local.Verified, error) {
 	v, err := local.RandomizedResponse(r.categories, r.epsilon)
 	if err != nil {

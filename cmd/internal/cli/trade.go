@@ -47,7 +47,6 @@ func readPair(s string) (pair [2]loss.Loss, ok bool) {
 	return pair, false
 }
 
-// front is a set of designs between two losses.
 type front struct {
 	*lp.FrontResult
 	problem dp.Problem
@@ -84,7 +83,6 @@ func (f *front) report() shell.Object {
 	}
 }
 
-// writeCSV writes the front with one design per line.
 func (f *front) writeCSV(w io.Writer) error {
 	var b strings.Builder
 	b.WriteString("share,weight_a,weight_b,expected_a,expected_b,expected_loss,lower_bound,gap\n")
@@ -102,7 +100,6 @@ func (f *front) writeCSV(w io.Writer) error {
 	return err
 }
 
-// write writes the front for a reader.
 func (f *front) write(b *strings.Builder) {
 	p := f.problem
 	fmt.Fprintf(b, "epsilon %v, delta %v, sensitivity %v\n", p.Epsilon, p.Delta, p.Sensitivity)
@@ -134,7 +131,6 @@ func digits(v *float64, write func(float64) string) string {
 	return write(*v)
 }
 
-// runTrade designs a front and writes it where asked to.
 func (o *designOptions) runTrade(ctx context.Context) error {
 	table, err := o.Reserve(o.Output)
 	if err != nil {

@@ -107,7 +107,6 @@ func failing(falsehood error) shell.Object {
 	return shell.Object{"error", shell.Sentence(falsehood)}
 }
 
-// judgement is a verdict in words.
 func judgement(falsehood error) string {
 	switch {
 	case errors.Is(falsehood, proof.ErrNotPrivate):

@@ -51,7 +51,6 @@ func (c *Chart) Draw(w io.Writer, format string, width, height vg.Length) error 
 	return Write(p, w, format, width, height)
 }
 
-// level adds a number as a line across.
 func (c *Chart) level(y float64, style draw.LineStyle, name string, args ...any) {
 	c.Curves = append(c.Curves, Curve{fmt.Sprintf(name, args...), plotter.XYs{{X: c.Left, Y: y}, {X: c.Right, Y: y}}, style})
 }
@@ -68,7 +67,6 @@ func losses(p dp.Privacy, l loss.Loss, b proof.Bounds, of, name string, points p
 	return c
 }
 
-// limit adds an instance cap.
 func (c *Chart) limit(loss float64) { c.level(loss, Dashed(Green, 1.4), "instance cap, %.4g", loss) }
 
 const cellPoints = 24 // of the loss curve in a cell
@@ -277,7 +275,6 @@ func (h *HeatMap) plot() *plot.Plot {
 	return p
 }
 
-// nominalTicks labels 0, 1, 2, …, or from the last label on if reversed.
 func nominalTicks(labels []string, reversed bool) plot.Ticker {
 	var ticks plot.ConstantTicks
 	for i, s := range labels {

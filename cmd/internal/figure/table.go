@@ -131,7 +131,6 @@ func NewTotal(t *tables.Table, b proof.Bounds, log bool, classical []noise.Mecha
 	return f.finish("calibrated table")
 }
 
-// newTable returns a figure without curves.
 func newTable(t *tables.Table, b proof.Bounds, log bool) *Table {
 	f := &Table{table: t, bounds: b, log: log, density: portrait.NewDensity(t)}
 	f.left, f.right = f.density.Reach(log)
@@ -179,7 +178,6 @@ func (f *Table) integers(m noise.Mechanism) plotter.XYs {
 	}))
 }
 
-// curveOf returns points as plotter has them.
 func curveOf(points []portrait.Point) plotter.XYs {
 	out := make(plotter.XYs, len(points))
 	for i, p := range points {
@@ -213,7 +211,6 @@ func (f *Table) sample(m noise.Mechanism, end float64) plotter.XYs {
 	return points
 }
 
-// frame sets the y axis.
 func (f *Table) frame() {
 	least := math.Inf(1)
 	for _, c := range f.curves {
@@ -254,7 +251,6 @@ func logarithms(points plotter.XYs, bottom float64) plotter.XYs {
 	return points[max(first-1, 0):min(last+2, len(points))]
 }
 
-// sans is the font of all figures.
 var sans = font.Font{Typeface: "Liberation", Variant: "Sans"}
 
 // densityLabel names the y axis. Noise on few points has probabilities.

@@ -82,7 +82,6 @@ type Laws struct {
 	Losses  []float64   `json:"losses"`
 }
 
-// levels are those of the intervals.
 var levels = []float64{0.5, 0.8, 0.9, 0.95, 0.99, 0.999}
 
 // maxLaws is how many laws are shown of those there are.
@@ -91,7 +90,6 @@ const maxLaws = 41
 // digits are those of bounds that are shown.
 const digits = 7
 
-// up is a bound from above.
 func up(r *big.Rat) Bound {
 	return Bound{short(exact.DecimalUp(r, digits)), min(exact.FloatUp(r), math.MaxFloat64)}
 }
@@ -116,7 +114,6 @@ func ofFloat(x float64, round func(*big.Rat) Bound) *Bound {
 	return &b
 }
 
-// down is a bound from below.
 func down(r *big.Rat) Bound { return Bound{short(exact.DecimalDown(r, digits)), exact.FloatDown(r)} }
 
 // short writes a decimal of few digits as numbers of its size are written elsewhere, with
@@ -174,7 +171,6 @@ func New(v proof.Proven) *Portrait {
 	return p
 }
 
-// add adds a fact.
 func (p *Portrait) add(name, format string, args ...any) {
 	p.Facts = append(p.Facts, [2]string{name, fmt.Sprintf(format, args...)})
 }
@@ -362,7 +358,6 @@ func (p *Portrait) channel(v proof.Proven) {
 	}
 }
 
-// row adds the law of a value.
 func (l *Laws) row(value float64, masses []float64, expected float64) {
 	if math.IsNaN(expected) || math.IsInf(expected, 0) {
 		expected = 0 // for the chart: JSON has no such numbers

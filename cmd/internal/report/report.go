@@ -115,7 +115,6 @@ func (s summary) rows(m proof.Mechanism, b proof.Bounds, falsehood error) []shel
 	})
 }
 
-// upper prints an upper bound.
 func upper(r *big.Rat) string { return shell.Decimal(proof.Up(r)) }
 
 // Promise is the part of an object about the privacy that noise promises.
@@ -269,7 +268,6 @@ func aboutRandomizer(r *local.Randomizer, f Finding) About {
 	}
 }
 
-// localProblem is the part of an object about what a local randomizer is made for.
 func localProblem(s *local.Spec) shell.Object {
 	d := s.Demands
 	values := shell.Object{"categories", len(s.Values.Labels), "loss", nil} // by costs
@@ -336,7 +334,6 @@ func localSummary(s *local.Spec, c local.Certificate) summary {
 	return out
 }
 
-// boundAbout says which loss of which mechanisms a lower bound is about.
 func boundAbout(s *local.Spec) string {
 	loss, of := "mean", "every mechanism"
 	if s.Objective == local.Worst {

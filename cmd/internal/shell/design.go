@@ -105,7 +105,6 @@ func DesignAdditive(ctx context.Context, p lp.CellsProblem, o lp.Options) (r *lp
 	return ended(ctx, o, r, func(r *lp.CellsResult) float64 { return r.Gap }, err, e)
 }
 
-// stopped says what a design left that was stopped at a limit.
 func stopped(what string, gap, requested float64, cause, hint string) error {
 	reached := "a gap of " + Percent(gap)
 	if math.IsInf(gap, 0) {

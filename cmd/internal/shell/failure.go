@@ -60,7 +60,6 @@ func Negative(hint string, err error) error {
 	return &Failure{Code: ExitNegative, Err: err, Hint: hint}
 }
 
-// interrupted is the end of a command by a signal.
 func interrupted() error {
 	return &Failure{Code: exitInterrupted, Err: errors.New("interrupted")}
 }
@@ -107,7 +106,6 @@ type standardOutput struct {
 	err       error        // the last one: cobra drops those of help texts
 }
 
-// Write implements io.Writer.
 func (s *standardOutput) Write(p []byte) (int, error) {
 	if s.abandoned.Load() {
 		return 0, context.Canceled

@@ -124,10 +124,8 @@ func (f *Flags) commandLine(name string, i int) string {
 	return strings.Join(words, " ")
 }
 
-// plainWord is what shells take as it is.
 var plainWord = regexp.MustCompile(`^[A-Za-z0-9_./:=,+@%-]+$`)
 
-// shellQuoted writes a word for a shell.
 func shellQuoted(s string) string {
 	if plainWord.MatchString(s) {
 		return s
@@ -279,7 +277,6 @@ func (f *Flags) OptionalInteger(p *int, name string, lo, hi int, usage string) {
 	f.Func(name, "count", "", usage, integer(p, lo, hi))
 }
 
-// integer reads an integer from lo to hi.
 func integer(p *int, lo, hi int) func(text string) error {
 	want := fmt.Sprintf("an integer from %d to %d", lo, hi)
 	if hi == math.MaxInt {
@@ -382,33 +379,27 @@ func (f *Flags) TextList(p *[]string, name, kind, usage string) {
 	})
 }
 
-// texts is a repeatable text.
 type texts struct {
 	values []string
 	kind   string
 }
 
-// Set implements pflag.Value.
 func (t *texts) Set(s string) error {
 	t.values = append(t.values, s)
 	return nil
 }
 
-// String implements pflag.Value.
 func (t *texts) String() string { return strings.Join(t.values, " ") }
 
-// Type implements pflag.Value.
 func (t *texts) Type() string { return t.kind }
 
 // Append implements pflag.SliceValue, by which completion knows that the flag may be
 // repeated.
 func (t *texts) Append(s string) error { return t.Set(s) }
 
-// Replace implements pflag.SliceValue.
 func (t *texts) Replace(s []string) error {
 	t.values = slices.Clone(s)
 	return nil
 }
 
-// GetSlice implements pflag.SliceValue.
 func (t *texts) GetSlice() []string { return slices.Clone(t.values) }

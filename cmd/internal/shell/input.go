@@ -53,7 +53,6 @@ const inputBuffer = 64 << 10
 // counted is an input below its buffer.
 type counted Input
 
-// Read implements io.Reader.
 func (in *counted) Read(p []byte) (int, error) {
 	n, err := in.from.Read(p)
 	in.done += int64(n)

@@ -22,7 +22,6 @@ type Local struct {
 	MaxAnswers int // 0: any number
 }
 
-// maxAnswers bounds --max-answers.
 const maxAnswers = 1 << 16
 
 // Local adds --local, and the flags that only go with it: what is made small, and which

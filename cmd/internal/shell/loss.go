@@ -122,7 +122,6 @@ func exists(path string) bool {
 	return err == nil
 }
 
-// readPWL reads a piecewise linear loss from a file.
 func readPWL(path string) (loss.Loss, error) {
 	file, err := os.Open(path)
 	if err != nil {

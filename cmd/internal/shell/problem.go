@@ -106,7 +106,6 @@ func (f *Flags) Query(p *dp.Problem) {
 	f.Bool(&c.Unbiased, "unbiased", "noise of mean 0, so that the mean answer is the value")
 }
 
-// unlessLocal adds flags that do not go with --local, if the command has that.
 func (f *Flags) unlessLocal(add func()) {
 	if f.cmd.Flags().Lookup("local") == nil {
 		add()
@@ -151,7 +150,6 @@ func readSupport(c *dp.Constraints, query *Flag, texts []string) error {
 	return errors.Join(errs...)
 }
 
-// parseSupport reads A,B; nil if it is none.
 func parseSupport(s string) *dp.Interval {
 	a, b, ok := strings.Cut(s, ",")
 	lower, okLower := parseEnd(a, math.Inf(-1))
@@ -163,7 +161,6 @@ func parseSupport(s string) *dp.Interval {
 	return i
 }
 
-// parseEnd reads an end of a support; missing stands for an empty one.
 func parseEnd(s string, missing float64) (float64, bool) {
 	s = strings.TrimSpace(s)
 	if s == "" {
@@ -173,7 +170,6 @@ func parseEnd(s string, missing float64) (float64, bool) {
 	return v, err == nil && !math.IsNaN(v)
 }
 
-// readQuantiles reads P,T each.
 func readQuantiles(c *dp.Constraints, texts []string) error {
 	var errs []error
 	for _, s := range texts {

@@ -46,7 +46,6 @@ func isTerminal(w io.Writer) bool {
 	return os.Getenv("NO_COLOR") == "" && os.Getenv("TERM") != "dumb" && isScreen(w)
 }
 
-// isScreen reports whether w is a terminal.
 func isScreen(w io.Writer) bool {
 	f, ok := w.(*os.File)
 	if !ok {

@@ -17,7 +17,6 @@ import (
 	"github.com/noisewright/noisewright/tables"
 )
 
-// formatPeek is how much of a file is looked at for its format.
 const formatPeek = 512
 
 // IsTableFile reports whether a path looks like that of a table or a kernel file.
@@ -32,7 +31,6 @@ func IsBundle(path string) bool {
 	return err == nil && info.Mode().IsRegular()
 }
 
-// sqliteMagic starts a file of SQLite, as ledgers are.
 const sqliteMagic = "SQLite format 3\x00"
 
 // IsForeign reports whether a path is that of a regular file that is none of SQLite's: one
@@ -117,7 +115,6 @@ func Prove(ctx context.Context, path string, made proof.Mechanism) (proof.Proven
 	return v, unsound(ctx, path, err)
 }
 
-// unsound says what an error of a check means.
 func unsound(ctx context.Context, path string, err error) error {
 	switch named := fmt.Errorf("%s: %w", InputName(path), err); {
 	case err == nil:

@@ -31,7 +31,6 @@ type comparison struct {
 	} `json:"mechanisms"`
 }
 
-// contender is a mechanism as the page shows it.
 type contender struct {
 	Name  string   `json:"name"`
 	Loss  *float64 `json:"loss"` // null: it does not apply
@@ -40,7 +39,6 @@ type contender struct {
 	Note  string   `json:"note"`
 }
 
-// compared is a comparison as the page shows it.
 type compared struct {
 	Command    string          `json:"command,omitempty"`
 	Epsilon    float64         `json:"epsilon"`
@@ -84,7 +82,6 @@ func (c *comparison) show() compared {
 	return out
 }
 
-// compare compares what was made with the mechanisms there are.
 func (s *study) compare(ctx context.Context, made subject) error {
 	if !slices.Contains([]string{"table", "local"}, made.Kind) {
 		return nil // compare takes no others
@@ -98,13 +95,11 @@ func (s *study) compare(ctx context.Context, made subject) error {
 	return s.send("compared", out)
 }
 
-// curve is a line of a chart.
 type curve struct {
 	Name   string           `json:"name"`
 	Points []portrait.Point `json:"points"`
 }
 
-// samples is how many points of a smooth density are drawn.
 const samples = 480
 
 // curves sends densities of classical noise, to draw beside that of a table.
@@ -211,7 +206,6 @@ func (s *study) sweep(ctx context.Context, made subject) error {
 	return nil
 }
 
-// pointOf reads what compare or design-kernel prints.
 func pointOf(out []byte) (compared, error) {
 	var c comparison
 	if err := json.Unmarshal(out, &c); err != nil {

@@ -13,7 +13,6 @@ import (
 // pureDelta is the delta at which several releases with delta 0 are composed.
 const pureDelta = 1e-6
 
-// composition is what so many releases cost together.
 type composition struct {
 	Releases int             `json:"releases"`
 	Delta    string          `json:"delta"` // at which it is bounded
@@ -83,7 +82,6 @@ func multiple(delta float64, n int) float64 {
 	return out
 }
 
-// composed bounds the epsilon of n releases.
 func composed(pld *account.PrivacyLossDistribution, n int, delta float64) (composition, error) {
 	row := composition{Releases: n, Delta: strconv.FormatFloat(delta, 'g', -1, 64)}
 	c, err := account.Compose([]account.Release{{PLD: pld, Times: n}}, account.Options{})

@@ -99,7 +99,6 @@ func readable(name, value string) error {
 	return nil
 }
 
-// releases returns how many releases are composed.
 func (q *request) releases() (int, error) {
 	n, err := strconv.Atoi(q.Releases)
 	if q.Releases == "" {
@@ -140,10 +139,8 @@ func (q *request) args(command string, given map[string]string) []string {
 	return words
 }
 
-// switches are flags without a value.
 var switches = []string{"symmetric", "monotone", "unbiased"}
 
-// design is the command that makes what is asked for.
 func (q *request) design(given map[string]string) ([]string, error) {
 	n, err := q.releases()
 	if err != nil {
@@ -174,7 +171,6 @@ func with(given map[string]string, name, value string) map[string]string {
 	return out
 }
 
-// commandLine writes a command for a shell.
 func commandLine(args []string) string {
 	var b bytes.Buffer
 	b.WriteString("noisewright")
@@ -196,7 +192,6 @@ func operand(name string) string {
 	return name
 }
 
-// quoted is a word for a shell of POSIX.
 func quoted(word string) string {
 	plain := func(r rune) bool {
 		return r < 0x80 && (r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r >= '0' && r <= '9' || strings.ContainsRune("-_.,:=+/", r))

@@ -47,7 +47,6 @@ type Server struct {
 	patience time.Duration
 }
 
-// file is one of the page.
 type file struct {
 	kind string // its media type
 	text []byte
@@ -75,7 +74,6 @@ func New(run Program) (*Server, error) {
 	}, nil
 }
 
-// readPage returns the files of the page by their names.
 func readPage() (map[string]file, error) {
 	kinds := map[string]string{".html": "text/html", ".css": "text/css", ".js": "text/javascript", ".svg": "image/svg+xml"}
 	files := map[string]file{}
@@ -181,7 +179,6 @@ func (s *Server) admitted(w http.ResponseWriter, r *http.Request) (name string, 
 	return "", false
 }
 
-// refuse answers with a sentence.
 func refuse(w http.ResponseWriter, code int, sentence string) {
 	w.Header().Set("Content-Type", "text/plain; charset=utf-8")
 	w.Header().Set("Connection", "close")
@@ -216,19 +213,16 @@ func (l *limited) Accept() (net.Conn, error) {
 	return &counted{Conn: c, release: sync.OnceFunc(func() { <-l.places })}, nil
 }
 
-// Close implements net.Listener.
 func (l *limited) Close() error {
 	l.once.Do(func() { close(l.closed) })
 	return l.Listener.Close()
 }
 
-// counted is a connection that gives its place back.
 type counted struct {
 	net.Conn
 	release func()
 }
 
-// Close implements net.Conn.
 func (c *counted) Close() error {
 	c.release()
 	return c.Conn.Close()

@@ -107,7 +107,6 @@ func (s *Server) enter(ctx context.Context) (leave func(), ok bool) {
 	}
 }
 
-// do does the work.
 func (s *study) do(ctx context.Context) {
 	err := s.steps(ctx)
 	var f *failure
@@ -122,7 +121,6 @@ func (s *study) do(ctx context.Context) {
 	}
 }
 
-// subject is what a study is about.
 type subject struct {
 	*portrait.Portrait
 	mechanism  proof.Mechanism
@@ -164,7 +162,6 @@ func (s *study) steps(ctx context.Context) error {
 	return nil
 }
 
-// started says what is run.
 type started struct {
 	Command string `json:"command"`
 }
@@ -180,7 +177,6 @@ type progress struct {
 // pace is the time between two events of progress, at least.
 const pace = 30 * time.Millisecond
 
-// watch sends progress.
 func (s *study) watch() func(lp.Progress) {
 	var last time.Time
 	return func(p lp.Progress) {
@@ -197,7 +193,6 @@ func (s *study) watch() func(lp.Progress) {
 	}
 }
 
-// obtain returns the text of the file that is designed, or was dropped.
 func (s *study) obtain(ctx context.Context) ([]byte, error) {
 	if s.Kind == kindFile {
 		return bytes.TrimSpace([]byte(s.File)), nil
@@ -225,7 +220,6 @@ type found struct {
 	Python  string `json:"python"`
 }
 
-// made says what was made.
 func (s *study) made(p *portrait.Portrait, text string) error {
 	out := found{Portrait: p, File: text, Command: commandLine([]string{"verify", operand(p.Name)})}
 	if s.Kind != kindFile {
