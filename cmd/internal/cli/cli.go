@@ -207,28 +207,24 @@ func (v version) String() string {
 	return fmt.Sprintf("noisewright %s (%s%s, %s)", v.Module, commit, v.Go, solver)
 }
 
-type versionOptions struct{ shell.Common }
-
 func newVersionCommand(s *shell.Streams) *cobra.Command {
-	o := &versionOptions{shell.Common{Streams: s}}
+	c := &shell.Common{Streams: s}
 	f := shell.NewFlags(&cobra.Command{
 		Use:     "version",
 		Short:   "Print the version and the commit of the program, and the versions of Go and of the solver",
 		Example: "  noisewright version --json",
 	})
-	f.Bool(&o.JSON, "json", "print one JSON object")
-	return f.Run(o.run)
+	f.Bool(&c.JSON, "json", "print one JSON object")
+	return f.Run(func(context.Context) error { return printVersion(c) })
 }
 
-func (o *versionOptions) run(context.Context) error {
+func printVersion(c *shell.Common) error {
 	v := readVersion()
-	return o.PrintText(v, func(b *strings.Builder) { fmt.Fprintln(b, v) })
+	return c.PrintText(v, func(b *strings.Builder) { fmt.Fprintln(b, v) })
 }
-
-type manOptions struct{ shell.Common }
 
 func newManCommand(s *shell.Streams) *cobra.Command {
-	o := &manOptions{shell.Common{Streams: s}}
+	c := &shell.Common{Streams: s}
 	f := shell.NewFlags(&cobra.Command{
 		Use:   "man -o FOLDER",
 		Short: "Write the manual pages",
@@ -241,27 +237,25 @@ same pages.`,
 		Example: `  noisewright man -o man
   man -l man/noisewright-design.1`,
 	})
-	f.Folder(&o.Common)
-	return f.Run(o.run)
+	f.Folder(c)
+	return f.Run(func(context.Context) error {
+		date, err := pageDate()
+		if err != nil {
+			return shell.BadInput("", err)
+		}
+		if err := shell.MakeFolder(c.Output); err != nil {
+			return err
+		}
+		return writePages(s, c.Output, newRootCommand(s, func() {}), date) // a tree of its own, to be changed
+	})
 }
 
-func (o *manOptions) run(context.Context) error {
-	date, err := pageDate()
-	if err != nil {
-		return shell.BadInput("", err)
-	}
-	if err := shell.MakeFolder(o.Output); err != nil {
-		return err
-	}
-	return o.writePages(newRootCommand(o.Streams, func() {}), date) // a tree of its own, to be changed
-}
-
-func (o *manOptions) writePages(c *cobra.Command, date time.Time) error {
+func writePages(s *shell.Streams, folder string, c *cobra.Command, date time.Time) error {
 	for _, below := range c.Commands() {
 		if !below.IsAvailableCommand() {
 			continue
 		}
-		if err := o.writePages(below, date); err != nil {
+		if err := writePages(s, folder, below, date); err != nil {
 			return err
 		}
 	}
@@ -273,7 +267,7 @@ func (o *manOptions) writePages(c *cobra.Command, date time.Time) error {
 	if err := doc.GenMan(c, &header, &page); err != nil {
 		return err
 	}
-	w, err := o.Create(filepath.Join(o.Output, strings.ReplaceAll(c.CommandPath(), " ", "-")+".1"))
+	w, err := s.Create(filepath.Join(folder, strings.ReplaceAll(c.CommandPath(), " ", "-")+".1"))
 	if err != nil {
 		return err
 	}
@@ -313,24 +307,16 @@ func asMarkdown(text string) string {
 			b.WriteByte('\n') // ends a paragraph or a block
 			indented = now
 		}
-		switch {
-		case indented && !blank:
+		if indented && !blank {
 			b.WriteString("    " + line)
-		default:
+		} else {
 			b.WriteString(escapeMarkdown(line))
 		}
 	}
 	return b.String()
 }
 
+var markup = regexp.MustCompile("[][\\\\`*_<>|~#&]")
+
 // escapeMarkdown keeps text from being taken for markup.
-func escapeMarkdown(text string) string {
-	var b strings.Builder
-	for _, r := range text {
-		if strings.ContainsRune("\\`*_[]<>|~#&", r) {
-			b.WriteByte('\\')
-		}
-		b.WriteRune(r)
-	}
-	return b.String()
-}
+func escapeMarkdown(text string) string { return markup.ReplaceAllString(text, `\$0`) }

@@ -319,20 +319,12 @@ func (o *designKernelOptions) checkLocal() error {
 		}
 		return nil
 	}
-	var errs []error
-	if o.costs.values != nil && o.unbiased {
-		errs = append(errs, errors.New("costs and unbiased are given, want only one of them"))
-	}
-	if o.autoCap {
-		errs = append(errs, errors.New("instance-cap = auto is for kernels, want a number with --local"))
-	}
-	if o.problem.CapLoss != nil {
-		errs = append(errs, errors.New("instance-cap-loss is for kernels, want none with --local"))
-	}
-	if o.problem.Nodes != nil || o.problem.Cells == 1 {
-		errs = append(errs, errors.New("nodes: want a number of at least 2 with --local"))
-	}
-	return errors.Join(errs...)
+	return errors.Join(
+		shell.Refuse(o.costs.values != nil && o.unbiased, "costs and unbiased are given, want only one of them"),
+		shell.Refuse(o.autoCap, "instance-cap = auto is for kernels, want a number with --local"),
+		shell.Refuse(o.problem.CapLoss != nil, "instance-cap-loss is for kernels, want none with --local"),
+		shell.Refuse(o.problem.Nodes != nil || o.problem.Cells == 1, "nodes: want a number of at least 2 with --local"),
+	)
 }
 
 // costs is a matrix of the losses of categories.

@@ -85,14 +85,11 @@ The noise is drawn from --seed, so that nothing here may be released.`, 100*eval
 }
 
 func (o *encoderEvaluateOptions) check() error {
-	var errs []error
-	if given := len(o.attackers) > 0; given != (len(o.people.private) > 0) || given != (o.train != "") {
-		errs = append(errs, errors.New("attack, private or train is missing, want all three of them or none"))
-	}
-	if o.data == "-" && o.train == "-" {
-		errs = append(errs, errors.New("data = - and train = -, want only one of them from standard input"))
-	}
-	return errors.Join(errs...)
+	given := len(o.attackers) > 0
+	return errors.Join(
+		shell.Refuse(given != (len(o.people.private) > 0) || given != (o.train != ""), "attack, private or train is missing, want all three of them or none"),
+		shell.Refuse(o.data == "-" && o.train == "-", "data = - and train = -, want only one of them from standard input"),
+	)
 }
 
 // open verifies the bundle, but for a filter, and makes its sampler.

@@ -93,22 +93,17 @@ func (o *trainMinimaxOptions) filterFlags(f *shell.Flags) {
 }
 
 func (o *trainMinimaxOptions) check() error {
-	var errs []error
 	o.filter.Method = minimax.Method(o.method)
-	if o.cmd.Flags().Changed("radius") {
-		errs = append(errs, errors.New("radius is given, want --clip: the body follows from the data"))
-	}
-	if len(o.private) == 0 && (o.filter.Method != minimax.PCA && o.filter.Method != minimax.Random && o.filter.Method != minimax.Masked) {
-		errs = append(errs, errors.New("private is missing, want the column of what is to be hidden"))
-	}
-	if (o.mask != "") != (o.filter.Method == minimax.Masked) {
-		errs = append(errs, errors.New("mask and filter = mask belong together, want both or none"))
-	}
 	if o.noise == string(bundle.None) && !o.cmd.Flags().Changed("clip") {
 		o.clip = 1
 	}
 	o.people.private = slices.Concat(o.private, o.targets)
-	return errors.Join(errs...)
+	hides := !slices.Contains([]minimax.Method{minimax.PCA, minimax.Random, minimax.Masked}, o.filter.Method)
+	return errors.Join(
+		shell.Refuse(o.cmd.Flags().Changed("radius"), "radius is given, want --clip: the body follows from the data"),
+		shell.Refuse(len(o.private) == 0 && hides, "private is missing, want the column of what is to be hidden"),
+		shell.Refuse((o.mask != "") != (o.filter.Method == minimax.Masked), "mask and filter = mask belong together, want both or none"),
+	)
 }
 
 // once trains the filter of a choice, unless it is there, and adds the noise.

@@ -92,42 +92,26 @@ func (o *trainVLMOptions) networkFlags(f *shell.Flags) {
 }
 
 func (o *trainVLMOptions) check() error {
-	var errs []error
-	bad := func(format string, args ...any) { errs = append(errs, fmt.Errorf(format, args...)) }
-	if o.domain != string(bundle.L1Ball) && o.domain != noiseAuto {
-		bad("domain = %s, want l1-ball: encodings of this system are clipped to it", o.domain)
+	target, classes := o.people.target, o.level == string(vlm.Classes) || o.classEpsilon > 0
+	errs := []error{
+		shell.Refuse(o.domain != string(bundle.L1Ball) && o.domain != noiseAuto, "domain = %s, want l1-ball: encodings of this system are clipped to it", o.domain),
+		shell.Refuse(o.noise == noiseAuto, "noise = auto, want one kind"),
 	}
 	o.domain = string(bundle.L1Ball)
-	if o.noise == noiseAuto {
-		bad("noise = auto, want one kind")
+	if o.protected != privateTraining {
+		return errors.Join(append(errs,
+			shell.Refuse(target == "" && classes, "target is missing, want the column of a class for level = classes and for class-epsilon"),
+			shell.Refuse(o.centralEpsilon > 0, "training-set = public with central-epsilon, want private: there is nobody else that it protects"),
+		)...)
 	}
-	private := o.protected == privateTraining
-	if o.target() == "" && !private && (o.level == string(vlm.Classes) || o.classEpsilon > 0) {
-		bad("target is missing, want the column of a class for level = classes and for class-epsilon")
-	}
-	if !private && o.centralEpsilon > 0 {
-		bad("training-set = public with central-epsilon, want private: there is nobody else that it protects")
-	}
-	if private {
-		parts, err := o.parts()
-		errs = append(errs, err)
-		if o.centralEpsilon == 0 && err == nil {
-			bad("central-epsilon is missing, want a number above 0: with a private training set, %s at the level %s has the %s trained privately, for others see it, or what it computes", o.scenario, o.level, parts)
-		}
-		if o.target() != "" || o.level == string(vlm.Classes) || o.classEpsilon > 0 {
-			bad("target, level = classes or class-epsilon with a private training set, want none: a classifier, and its accuracy, would tell of its people")
-		}
-		if len(o.coordinates) > 1 {
-			bad("coordinates = %v, want one number with a private training set: to choose the best is to tell of its people", o.coordinates)
-		}
-		if o.network.TrainingEpsilon == 0 {
-			bad("training-epsilon = 0, want a number above 0 with a private training set: scales are not learned privately")
-		}
-	}
-	return errors.Join(errs...)
+	parts, err := o.parts()
+	return errors.Join(append(errs, err,
+		shell.Refuse(o.centralEpsilon == 0 && err == nil, "central-epsilon is missing, want a number above 0: with a private training set, %s at the level %s has the %s trained privately, for others see it, or what it computes", o.scenario, o.level, parts),
+		shell.Refuse(target != "" || classes, "target, level = classes or class-epsilon with a private training set, want none: a classifier, and its accuracy, would tell of its people"),
+		shell.Refuse(len(o.coordinates) > 1, "coordinates = %v, want one number with a private training set: to choose the best is to tell of its people", o.coordinates),
+		shell.Refuse(o.network.TrainingEpsilon == 0, "training-epsilon = 0, want a number above 0 with a private training set: scales are not learned privately"),
+	)...)
 }
-
-func (o *trainVLMOptions) target() string { return o.trainOptions.people.target }
 
 // parts are those that are trained privately: what the scenario asks for, and what is in the
 // bundle, which anybody may read.

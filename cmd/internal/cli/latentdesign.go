@@ -142,38 +142,32 @@ func (o *latentDesignOptions) domainFlags(f *shell.Flags) {
 }
 
 func (o *latentDesignOptions) check() error {
-	var errs []error
-	bad := func(format string, args ...any) { errs = append(errs, fmt.Errorf(format, args...)) }
 	p, v := &o.problem, &o.vectors
-	if o.noise == noiseGaussian && p.Delta == 0 {
-		bad("noise = gaussian and delta = 0, want a delta above 0: Gaussian noise is never private without")
+	byLaw := o.noise == string(bundle.Local) || o.noise == string(bundle.LocalUnbiased)
+	moments, bounded := v.moments(), p.Domain == bundle.Bounds
+	return errors.Join(
+		shell.Refuse(o.noise == noiseGaussian && p.Delta == 0, "noise = gaussian and delta = 0, want a delta above 0: Gaussian noise is never private without"),
+		shell.Refuse(byLaw && moments, "noise = %s and no data, want --data: randomizers are chosen by its law", o.noise),
+		shell.Refuse(o.decoder == decoderLookup && (moments || o.Output == ""), "decoder = lookup without data or output, want --data, which it is fitted on, and --output: it is a part of a bundle"),
+		o.checkSource(),
+		shell.Refuse(v.task != "" && v.weights != "", "task and weights, want only one of them"),
+		shell.Refuse(bounded && v.bounds == "", "bounds are missing, want LO,HI or a CSV file"),
+		shell.Refuse(!bounded && v.bounds != "", "bounds = %s and domain = %s, want bounds only with --domain bounds", check.Quoted(v.bounds), p.Domain),
+	)
+}
+
+func (o *latentDesignOptions) checkSource() error {
+	switch v, moments := &o.vectors, o.vectors.moments(); {
+	case moments && v.data != "":
+		return errors.New("data and mean or covariance, want the data alone or the two others")
+	case moments && (v.mean == "" || v.covariance == ""):
+		return errors.New("mean or covariance is missing, want both, or --data")
+	case !moments && v.data == "":
+		return errors.New("data is missing, want a CSV file, or --mean and --covariance")
+	case moments && o.problem.Domain != bundle.Bounds && o.problem.Radius == 0:
+		return errors.New("radius is missing, want a number above 0: without data there is no quantile to clip at")
 	}
-	if k := bundle.Kind(o.noise); (k == bundle.Local || k == bundle.LocalUnbiased) && v.moments() {
-		bad("noise = %s and no data, want --data: randomizers are chosen by its law", k)
-	}
-	if o.decoder == decoderLookup && (v.moments() || o.Output == "") {
-		bad("decoder = lookup without data or output, want --data, which it is fitted on, and --output: it is a part of a bundle")
-	}
-	switch {
-	case v.moments() && v.data != "":
-		bad("data and mean or covariance, want the data alone or the two others")
-	case v.moments() && (v.mean == "" || v.covariance == ""):
-		bad("mean or covariance is missing, want both, or --data")
-	case !v.moments() && v.data == "":
-		bad("data is missing, want a CSV file, or --mean and --covariance")
-	case v.moments() && p.Domain != bundle.Bounds && p.Radius == 0:
-		bad("radius is missing, want a number above 0: without data there is no quantile to clip at")
-	}
-	if v.task != "" && v.weights != "" {
-		bad("task and weights, want only one of them")
-	}
-	if p.Domain == bundle.Bounds && v.bounds == "" {
-		bad("bounds are missing, want LO,HI or a CSV file")
-	}
-	if p.Domain != bundle.Bounds && v.bounds != "" {
-		bad("bounds = %s and domain = %s, want bounds only with --domain bounds", check.Quoted(v.bounds), p.Domain)
-	}
-	return errors.Join(errs...)
+	return nil
 }
 
 func (o *latentDesignOptions) run(ctx context.Context) error {

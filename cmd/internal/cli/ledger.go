@@ -172,6 +172,19 @@ func (o *ledgerOptions) flags(f *shell.Flags) {
 	f.Summary(&o.Common)
 }
 
+// reading is the run of a command that reads the ledger.
+func (o *ledgerOptions) reading(doing string, run func(context.Context, *ledger.Ledger) error) func(context.Context) error {
+	return func(ctx context.Context) error {
+		l, err := openLedger(ctx, o.file)
+		if err != nil {
+			return err
+		}
+		defer l.Close() //nolint:errcheck // nothing was written
+		o.Progress().Watch(doing)
+		return ledgerFailure(o.file, run(ctx, l.Ledger))
+	}
+}
+
 type ledgerRecord struct {
 	ID       int64        `json:"id"`
 	Summary  string       `json:"summary"`
@@ -204,19 +217,13 @@ With --json also the answers, the queries in full and the digests of the data.`,
 		Example: "  noisewright ledger show city.ledger",
 	})
 	o.flags(f)
-	return f.Run(o.show)
+	return f.Run(o.reading("verifying", o.show))
 }
 
-func (o *ledgerOptions) show(ctx context.Context) error {
-	l, err := openLedger(ctx, o.file)
-	if err != nil {
-		return err
-	}
-	defer l.Close() //nolint:errcheck // nothing was written
-	o.Progress().Watch("verifying")
+func (o *ledgerOptions) show(ctx context.Context, l *ledger.Ledger) error {
 	records, err := l.Records(ctx)
 	if err != nil {
-		return ledgerFailure(o.file, err)
+		return err
 	}
 	list := make([]ledgerRecord, len(records))
 	for i, r := range records {
@@ -291,19 +298,13 @@ or if the ledger was made with --adaptive, where it is the sums.`,
 		Example: "  noisewright ledger total city.ledger",
 	})
 	o.flags(f)
-	return f.Run(o.total)
+	return f.Run(o.reading("composing", o.total))
 }
 
-func (o *ledgerOptions) total(ctx context.Context) error {
-	l, err := openLedger(ctx, o.file)
-	if err != nil {
-		return err
-	}
-	defer l.Close() //nolint:errcheck // nothing was written
-	o.Progress().Watch("composing")
+func (o *ledgerOptions) total(ctx context.Context, l *ledger.Ledger) error {
 	s, err := l.Spent(ctx)
 	if err != nil {
-		return ledgerFailure(o.file, err)
+		return err
 	}
 	t, basic, basicDelta := ledgerTerms(l.Terms()), exact.FloatUp(s.BasicEpsilon), exact.FloatUp(s.BasicDelta)
 	releases := fmt.Sprintf("%d, with %d uses of noise", s.Releases, s.Uses)
@@ -354,20 +355,14 @@ more that draw from the table once.`,
 		}
 		return nil
 	})
-	return f.Run(o.run)
+	return f.Run(o.reading("composing", o.left))
 }
 
-func (o *ledgerLeftOptions) run(ctx context.Context) error {
-	l, err := openLedger(ctx, o.file)
-	if err != nil {
-		return err
-	}
-	defer l.Close() //nolint:errcheck // nothing was written
-	o.Progress().Watch("composing")
+func (o *ledgerLeftOptions) left(ctx context.Context, l *ledger.Ledger) error {
 	if o.table == "" && math.IsNaN(o.epsilon) {
 		e, err := l.Left(ctx, o.delta)
 		if err != nil {
-			return ledgerFailure(o.file, err)
+			return err
 		}
 		return o.Print(shell.Object{"epsilon", e, "delta", o.delta}, []shell.Row{{"left", fmt.Sprintf("one release of epsilon %s, delta %v", shell.DigitsDown(e), o.delta)}})
 	}
@@ -375,13 +370,14 @@ func (o *ledgerLeftOptions) run(ctx context.Context) error {
 	report := shell.Object{"epsilon", o.epsilon, "delta", o.delta}
 	if o.table != "" {
 		cost, what, report = account.Cost{}, shell.InputName(o.table), shell.Object{"table", o.table}
+		var err error
 		if cost.Table, err = o.ReadSound(ctx, o.table); err != nil {
 			return err
 		}
 	}
 	n, err := l.LeftTimes(ctx, cost)
 	if err != nil {
-		return ledgerFailure(o.file, err)
+		return err
 	}
 	return o.Print(shell.Object{report, "times", n}, []shell.Row{{"left", fmt.Sprintf("%d of %s", n, what)}})
 }

@@ -65,22 +65,13 @@ func (o *privatizeOptions) columnFlags(f *shell.Flags) {
 		}
 		return nil
 	})
-	set := func(key string) func(string) error {
-		return func(text string) error {
-			settings[key] = text
-			return nil
-		}
-	}
 	var names []string
-	f.Texts("column", "NAME[,KEY=VALUE...]", "name of the column, as in the header, perhaps with its own table=, lower=, upper= and clamp=, or categories= and epsilon=; repeated for several", func(texts []string) error {
-		names = texts
-		return nil
-	})
-	f.Func("lower", "number", "", "smallest value, in the column's units; smaller ones are raised to it", set("lower"))
-	f.Func("upper", "number", "", "largest value, in the column's units; larger ones are lowered to it", set("upper"))
-	f.Func("clamp", "A,B", "", "move results into this range, perhaps infinite; no cost in privacy, but they are then biased", set("clamp"))
-	f.Func("categories", "A,B,...", "", categoriesUsage+"; answers are drawn by randomized response", set("categories"))
-	f.Func("epsilon", "number", "", "with --categories: privacy parameter epsilon of an answer, without unit: "+responseEpsilon.Want, set("epsilon"))
+	f.TextList(&names, "column", "NAME[,KEY=VALUE...]", "name of the column, as in the header, perhaps with its own table=, lower=, upper= and clamp=, or categories= and epsilon=; repeated for several")
+	f.Settings(settings, "lower", "number", "smallest value, in the column's units; smaller ones are raised to it")
+	f.Settings(settings, "upper", "number", "largest value, in the column's units; larger ones are lowered to it")
+	f.Settings(settings, "clamp", "A,B", "move results into this range, perhaps infinite; no cost in privacy, but they are then biased")
+	f.Settings(settings, "categories", "A,B,...", categoriesUsage+"; answers are drawn by randomized response")
+	f.Settings(settings, "epsilon", "number", "with --categories: privacy parameter epsilon of an answer, without unit: "+responseEpsilon.Want)
 	f.Check(func() error { return o.readColumns(names, settings) })
 }
 

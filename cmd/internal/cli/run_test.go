@@ -434,7 +434,7 @@ func TestRunExport(t *testing.T) {
 
 func TestRunVersion(t *testing.T) {
 	c := asJSON()
-	if err := (&versionOptions{c.Common}).run(t.Context()); err != nil {
+	if err := printVersion(&c.Common); err != nil {
 		t.Fatal(err)
 	}
 	wantKeys(t, c.object(t), "version", "go")

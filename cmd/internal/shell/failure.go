@@ -45,6 +45,14 @@ func BadInput(hint string, err error) error {
 	return &Failure{Code: ExitBadInput, Err: err, Hint: hint}
 }
 
+// Refuse is an error about flags that do not go together, nil if nothing is wrong with them.
+func Refuse(wrong bool, format string, args ...any) error {
+	if !wrong {
+		return nil
+	}
+	return fmt.Errorf(format, args...)
+}
+
 // Invalid makes an error about what was asked for, which wraps dp.ErrInvalid, one of bad input,
 // unless it is a Failure already.
 func Invalid(hint string, err error) error {
