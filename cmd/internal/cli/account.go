@@ -155,8 +155,6 @@ func (o *accountOptions) run(ctx context.Context) error {
 	return o.Print(r, accountRows(o.releases, o.times, r))
 }
 
-// readMechanism reads a release of the command line: a table or a kernel, verified, or the
-// name of a mechanism.
 func readMechanism(ctx context.Context, a *shell.Streams, arg string) (*account.PrivacyLossDistribution, error) {
 	if isMechanism(arg) {
 		m, err := parseMechanism(arg)

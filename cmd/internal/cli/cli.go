@@ -156,8 +156,7 @@ func readVersion() version {
 	return v
 }
 
-// pseudoVersion is the version of a module without a tag at its commit, which is at the
-// end.
+// pseudoVersion is the version of a module without a tag, with its commit at the end.
 var pseudoVersion = regexp.MustCompile(`[-.]\d{14}-([0-9a-f]{12})(\+\S*)?$`)
 
 // newVersion reads what a build says of itself, nil if it says nothing. The commit is
@@ -183,8 +182,7 @@ func newVersion(info *debug.BuildInfo) version {
 	return v
 }
 
-// short is the version in a few letters: that of the module, or the start of the commit
-// where there is no tag.
+// short is that of the module, or the start of the commit where there is no tag.
 func (v version) short() string {
 	if v.Commit != "" && pseudoVersion.MatchString(v.Module) {
 		return v.Commit[:min(12, len(v.Commit))]

@@ -320,8 +320,7 @@ func (c *comparison) write(b *strings.Builder, p dp.Problem) {
 	}
 }
 
-// classical reports whether noise that is symmetric and falls away from 0, as
-// all baselines are, keeps the constraints by itself.
+// classical reports whether symmetric noise that falls away from 0 keeps the constraints by itself.
 func classical(c dp.Constraints) bool {
 	c.Symmetric, c.Monotone, c.Unbiased = false, false, false
 	return c.None()

@@ -26,8 +26,7 @@ type localComparison struct {
 	Mechanisms []localContender `json:"mechanisms"`
 }
 
-// localContender is one mechanism of a comparison. Losses of the design are rounded up,
-// those of the others floating-point values.
+// localContender has losses of the design rounded up, and floating-point values of the others.
 type localContender struct {
 	Name       string   `json:"name"`
 	MeanLoss   *float64 `json:"mean_loss,omitempty"`

@@ -139,8 +139,7 @@ type designed struct {
 	rows                     []shell.Row
 }
 
-// finish makes a design, writes it to the output and prints what is proved; noun is what the
-// output is.
+// finish makes a design, writes it to the output, a noun, and prints what is proved.
 func finish(c *shell.Common, noun string, design func() (designed, error)) error {
 	w, err := c.Reserve(c.Output)
 	if err != nil {

@@ -137,8 +137,6 @@ func (o *designKernelOptions) run(ctx context.Context) error {
 // may be: as much as rounding this noise to cells costs where they are few.
 const autoCapSlack = 0.05
 
-// raisedCap says why an automatic cap is larger than the loss of data independent noise, if
-// it is.
 func raisedCap(kept, independent float64) string {
 	if kept <= independent {
 		return ""
@@ -146,8 +144,7 @@ func raisedCap(kept, independent float64) string {
 	return fmt.Sprintf("; the instance cap is %s above, what such noise keeps rounded to cells", shell.Percent(kept/independent-1))
 }
 
-// independent designs noise that does not depend on the query value and returns its
-// expected loss, rounded up.
+// independent is the expected loss of noise that does not depend on the query value, rounded up.
 func (o *designKernelOptions) independent(ctx context.Context, line *shell.Progress) (*float64, error) {
 	options := shell.DesignOptions()
 	options.TimeLimit = o.design.TimeLimit / 4
@@ -183,8 +180,7 @@ func capLoss(f *shell.Flags, l *loss.Loss, capped func() bool) {
 	f.CompleteLoss(name)
 }
 
-// maxLines is how many lines are read of a file that has one number in each, at most: more
-// than there may be numbers.
+// maxLines bounds the lines of a file of numbers: more than there may be numbers.
 const maxLines = max(kernels.MaxCells, maxEdges) + 1
 
 // eachLine reads the lines of the file that a flag names, but for empty ones.
@@ -208,8 +204,7 @@ func eachLine(flag, path string, want shell.Want, read func(n int, line string) 
 	return nil
 }
 
-// readNodes reads a number of nodes, or a file with one node per line. The range has
-// been read.
+// readNodes reads a number of nodes, or a file of them. The range has been read.
 func readNodes(p *lp.KernelProblem, text string) error {
 	want := shell.Want(fmt.Sprintf("an integer from 1 to %d, or a file with one node per line", kernels.MaxCells))
 	if n, ok := shell.ParseCount(text); ok || text == "" {

@@ -15,8 +15,7 @@ import (
 	"github.com/noisewright/noisewright/internal/csvfile"
 )
 
-// peopleOptions say which columns of a CSV file are features, and which are to be learned
-// or hidden.
+// peopleOptions say which columns are features, which are to be learned and which hidden.
 type peopleOptions struct {
 	target           string
 	private          []string
@@ -36,8 +35,7 @@ func (o *peopleOptions) classFlag(f *shell.Flags) {
 	f.String(&o.classes, "classes", "names of target and private columns whose numbers are classes, as for --columns; text always is")
 }
 
-// read reads the people of a file: the features of these names, or those of the flags if
-// there are none.
+// read reads people: the features of these names, or those of the flags if there are none.
 func (o *peopleOptions) read(s *shell.Streams, file string, wanted []string) (*encoders.Data, error) {
 	columns, exclude := strings.Split(o.columns, ","), strings.Split(o.exclude, ",")
 	choose := func(name string) bool {

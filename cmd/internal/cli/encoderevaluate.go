@@ -148,8 +148,7 @@ func (o *encoderEvaluateOptions) run(ctx context.Context) error {
 	}, rows)
 }
 
-// measure measures the loss, each measure with its interval, by the law of Student for so many
-// rows. No measure is below 0.
+// measure has an interval for each measure, by Student's law for so many rows; none is below 0.
 func (o *encoderEvaluateOptions) measure(ctx context.Context, b *bundle.Bundle, release encoders.Release, test *encoders.Data, rows *[]shell.Row) ([]shell.Object, error) {
 	line := o.Progress()
 	measures, err := encoders.Evaluate(ctx, b, release, test, o.draws, func(draw int) { line.Count("measuring", draw, o.draws) })

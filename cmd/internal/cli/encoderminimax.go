@@ -137,8 +137,7 @@ func (o *trainMinimaxOptions) once(ctx context.Context, t *task) (*trained, erro
 	return out, nil
 }
 
-// training returns the filter for the coordinates of a choice, trained on four fifths of the
-// people.
+// training trains the filter for the coordinates of a choice on four fifths of the people.
 func (o *trainMinimaxOptions) training(ctx context.Context, t *task) (*minimaxTraining, error) {
 	z := t.choice.Coordinates
 	if m := o.trained[z]; m != nil {

@@ -122,8 +122,7 @@ var deltaOfPerson = shell.Rule{Want: "0, or a number from 1e-10 to 0.5", OK: fun
 // The kinds of noise of --noise.
 var trainNoises = []string{noiseAuto, noiseDesigned, string(noise.Staircase), string(noise.Laplace), noiseGaussian, string(bundle.Spherical), string(bundle.Local), string(bundle.LocalUnbiased), string(bundle.None)}
 
-// flags adds the flags that all systems have; a system adds its own. The target may be left
-// out where it is not required.
+// flags adds the flags of all systems; the target may be left out where it is not required.
 func (o *trainOptions) flags(cmd *cobra.Command, target bool) *shell.Flags {
 	o.cmd = cmd
 	f := shell.NewFlags(cmd)
@@ -211,8 +210,7 @@ func (o *trainOptions) choices() []encoders.Choice {
 	return choices
 }
 
-// train reads the data, trains the system with each choice, keeps the one of the least loss
-// on people held out, and writes its bundle.
+// train keeps the choice of the least loss on people held out, and writes its bundle.
 func (o *trainOptions) train(ctx context.Context, train trainer) error {
 	if err := checkBundleOutput(o.Output, o.force); err != nil {
 		return err
@@ -319,8 +317,7 @@ func (o *trainOptions) designer() (encoder.Design, error) {
 	return store.Get, nil
 }
 
-// operational are the flags that the result does not depend on, but for the files, of which
-// the contents count.
+// operational are the flags that the result does not depend on; of files the contents count.
 var operational = []string{"data", "delimiter", "output", "force", "json", "quiet", "checkpoint", "checkpoint-every", "resume", "cache"}
 
 // digest tells all that the result depends on.

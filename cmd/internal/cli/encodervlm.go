@@ -113,8 +113,7 @@ func (o *trainVLMOptions) check() error {
 	)...)
 }
 
-// parts are those that are trained privately: what the scenario asks for, and what is in the
-// bundle, which anybody may read.
+// parts are trained privately: what the scenario asks for, and what anybody reads in the bundle.
 func (o *trainVLMOptions) parts() (vlm.Parts, error) {
 	parts, err := vlm.Scenario(o.scenario).Private(vlm.Level(o.level))
 	parts.Decoder = parts.Decoder || o.level == string(vlm.Features)
@@ -193,8 +192,7 @@ type encodedPeople struct {
 	labels []int
 }
 
-// divide divides people at random: seven tenths for the network, and the rest in two, for the
-// classifier and for its test.
+// divide takes seven tenths for the network, and halves of the rest for a classifier and its test.
 func divide(d *encoders.Data, seed uint64) (parts [3]encodedPeople) {
 	n := d.X.Rows
 	order := encoders.Rand(seed, "held out", 0).Perm(n)
@@ -206,8 +204,7 @@ func divide(d *encoders.Data, seed uint64) (parts [3]encodedPeople) {
 	return parts
 }
 
-// classify trains a classifier on encodings with noise and flipped classes, and fills in its
-// accuracy on other people, with noise and without.
+// classify trains on noisy encodings and flipped classes, and measures the accuracy on others.
 func (o *trainVLMOptions) classify(ctx context.Context, t *task, m *vlm.Model, noise encoder.Noise, parts [3]encodedPeople, out *trained) (*vlm.Classifier, error) {
 	train, test := parts[1], parts[2]
 	classes := len(t.data.Target.Classes)
@@ -253,8 +250,7 @@ func (o *trainVLMOptions) inAll() string {
 	return fmt.Sprintf("%v in all", exact.FloatUp(sum.Add(sum, exact.Rational(o.classEpsilon))))
 }
 
-// reconstruction is the mean squared error of features decoded from encodings with noise, in
-// units of their variances, and its standard error.
+// reconstruction is the error of features decoded from noisy encodings, in units of their variances.
 func reconstruction(m *vlm.Model, noise encoder.Noise, x encoder.Matrix, seed uint64) (loss, standardError float64) {
 	z := m.Encode(x)
 	noise.Release(z.Data, z.Data, encoders.Rand(seed, "tested encodings", 0))

@@ -122,8 +122,6 @@ func (o *intervalOptions) run(ctx context.Context) error {
 	})
 }
 
-// meanInterval prints the mean of a column of answers of a local randomizer, and an
-// interval for the mean of the values that they answer.
 func (o *intervalOptions) meanInterval(ctx context.Context) error {
 	v, err := o.randomizer(ctx)
 	if err != nil {
@@ -206,8 +204,6 @@ func (o *intervalOptions) eachAnswer(do func(answer string) error) error {
 	return nil
 }
 
-// shareInterval prints, for a column of answers of a local randomizer of categories, the
-// shares of the categories among the values that they answer.
 func (o *intervalOptions) shareInterval(s *local.Spec) error {
 	counts, n := make([]int, len(s.AnswerLabels)), 0
 	at := make(map[string]int, len(s.AnswerLabels))

@@ -209,8 +209,7 @@ func (o *latentDesignOptions) run(ctx context.Context) error {
 	return o.Print(object, rows)
 }
 
-// lookup puts a lookup in the place of the affine decoder where that is better on rows
-// that neither was fitted on.
+// lookup replaces the affine decoder where that is better on rows that neither was fitted on.
 func (o *latentDesignOptions) lookup(r *latent.Result, b *bundle.Bundle, object *shell.Object, rows *[]shell.Row) (*bundle.Bundle, error) {
 	found, affine, lookup, err := r.Lookup(b)
 	if err != nil {
@@ -234,8 +233,7 @@ func (o *latentDesignOptions) kind() bundle.Kind {
 	return bundle.Kind(o.noise)
 }
 
-// checkBundleOutput finds out before the design takes its time whether a bundle can
-// be written.
+// checkBundleOutput finds out before the work whether a bundle can be written.
 func checkBundleOutput(out string, force bool) error {
 	if out == "-" {
 		return shell.BadInput("", errors.New("output = -, want a directory: a bundle is several files"))

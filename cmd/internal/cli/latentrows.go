@@ -19,8 +19,7 @@ import (
 	"github.com/noisewright/noisewright/sampler"
 )
 
-// rowsOptions are those of latent privatize and latent decode, which put other numbers
-// in the place of each row's.
+// rowsOptions are those of commands that put other numbers in the place of each row's.
 type rowsOptions struct {
 	shell.Common
 	in      string // CSV file
@@ -195,8 +194,7 @@ func openRows(s *shell.Streams, file string, o csvfile.Options, columns []string
 	return &bundleRows{c, input}, nil
 }
 
-// run writes a CSV file with a row for each of the input's, row by row; it appears
-// whole or not at all.
+// run writes a row for each of the input's; the file appears whole or not at all.
 func (o *rowsOptions) run(ctx context.Context, c conversion) error {
 	o.Progress().Watch("verifying")
 	b, err := readBundle(o.bundle)

@@ -15,8 +15,6 @@ import (
 	"github.com/noisewright/noisewright/latent"
 )
 
-// vectorOptions say which files the feature vectors and the task of latent design are
-// read from.
 type vectorOptions struct {
 	data             string // or
 	mean, covariance string

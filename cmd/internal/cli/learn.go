@@ -250,8 +250,7 @@ func (o *learnOptions) book(ctx context.Context) (*namedLedger, error) {
 	return book, nil
 }
 
-// learn returns the file of the model: the one that the ledger has of an equal call, or a new
-// one that was charged before.
+// learn returns the file of the model, that of an equal call in the ledger or a new one.
 func (o *learnOptions) learn(ctx context.Context, l learner, releases int, book *namedLedger, data *learn.Data, digest string) ([]byte, *release.Entry, error) {
 	charge := account.Charge{Data: digest, Neighbors: o.budget.Neighbors, Unit: dp.Row, Summary: "learn " + l.kind}
 	var keeper account.Ledger

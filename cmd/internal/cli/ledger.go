@@ -51,8 +51,6 @@ has forgotten what was released since. FILE-journal beside it is part of it.`,
 	return shell.Group(cmd, "command", newLedgerCreateCommand(s), newLedgerShowCommand(s), newLedgerTotalCommand(s), newLedgerLeftCommand(s))
 }
 
-// namedLedger is the ledger of a file. Every error of a release is one of bad input, or of the
-// machine.
 type namedLedger struct {
 	*ledger.Ledger
 	path string

@@ -18,8 +18,7 @@ import (
 	"github.com/noisewright/noisewright/loss"
 )
 
-// mechanismKind is a classical mechanism as a release on the command line,
-// NAME:KEY=VALUE,….
+// mechanismKind is a classical mechanism on the command line, NAME:KEY=VALUE,….
 type mechanismKind struct {
 	form, note string
 	make       func(*arguments) (*account.PrivacyLossDistribution, error)

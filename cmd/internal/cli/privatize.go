@@ -190,8 +190,7 @@ func (o *privatizeOptions) privatizer(ctx context.Context) (*privatizer, error) 
 	return p, nil
 }
 
-// total says what the columns of a row promise together, at the sum of their deltas; a
-// single one promises what its table does.
+// total says what the columns of a row promise together, at the sum of their deltas.
 func (o *privatizeOptions) total(p *privatizer) (string, error) {
 	if len(p.columns) == 1 {
 		of := p.columns[0].source

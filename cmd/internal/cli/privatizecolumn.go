@@ -49,12 +49,9 @@ func (c columnOptions) about(err error) error {
 
 type interval struct{ lower, upper float64 }
 
-// settingKey finds the settings after the name of a column, which may have commas of
-// its own.
+// settingKey finds the settings after a column's name, which may have commas of its own.
 var settingKey = regexp.MustCompile(`,(table|lower|upper|clamp|categories|epsilon)=`)
 
-// columnFlags adds --column and the settings of all columns that have none of their
-// own.
 func (o *privatizeOptions) columnFlags(f *shell.Flags) {
 	settings := map[string]string{}
 	table := ""
@@ -148,8 +145,7 @@ func readColumn(text string, settings map[string]string) (c columnOptions, err e
 	return c, errors.Join(err, clipErr, clampErr)
 }
 
-// readClip reads the two ends of the range that values are moved into, both or none
-// of which are given.
+// readClip reads the range that values are moved into, of which both ends are given or none.
 func readClip(settings map[string]string) (*interval, error) {
 	lowerText, lowerGiven := settings["lower"]
 	upperText, upperGiven := settings["upper"]
@@ -229,8 +225,7 @@ func newSource(p proof.Proven, constantTime bool) (*source, error) {
 
 var errOnlyTables = shell.BadInput("noisewright privatize --help", errors.New("lower, upper and constant-time are for tables, want none of them with a kernel or a local randomizer"))
 
-// release is a draw as account takes it. Of what account does not take, it knows what was
-// verified.
+// release is a draw as account takes it, or at least what was verified of it.
 func (s *source) release() (*account.PrivacyLossDistribution, error) {
 	pld, err := account.LossOf(s.answers.Mechanism())
 	if err != nil {
@@ -254,8 +249,7 @@ type column struct {
 	values, clipped int // so far
 }
 
-// newColumn returns a column whose values are clipped to what a kernel or a randomizer
-// answers, or as the options say and a table allows.
+// newColumn clips to what a kernel or a randomizer answers, or as asked for and a table allows.
 func newColumn(o columnOptions, from *source) (*column, error) {
 	c := &column{name: o.name, source: from, clip: o.clip, want: "a number", parse: csvfile.Number}
 	if from.noise == nil {
@@ -400,8 +394,7 @@ func largest(s *sampler.Noise) float64 {
 	return float64(exact.MaxInteger-s.Table().Reach()) * s.Step()
 }
 
-// steps returns the least and the largest number of steps whose values, as printed,
-// are in the range.
+// steps are the least and the most steps whose values, as printed, are in the range.
 func (r interval) steps(p *printer) (lowest, highest int64, err error) {
 	lowest, highest = math.MinInt64, math.MaxInt64
 	if !math.IsInf(r.lower, 0) {

@@ -29,8 +29,7 @@ type privatizer struct {
 // progressRows is how many rows are done between two looks at the clock.
 const progressRows = 1 << 10
 
-// run copies a CSV file to w with noise on the columns. It calls progress now and
-// then.
+// run copies a CSV file with noise on the columns, and calls progress now and then.
 func (p *privatizer) run(ctx context.Context, w io.Writer, in *csvfile.Reader, progress func()) error {
 	p.in = in
 	if err := p.find(); err != nil {
@@ -149,8 +148,7 @@ func parseInteger(s string) (float64, error) {
 type printer struct {
 	query dp.Query
 	step  float64
-	// Of a lattice: the shortest decimal of its step without its point, and the digits
-	// after that.
+	// Of a lattice: the shortest decimal of its step, without its point, and the digits after that.
 	decimal *big.Int
 	places  int
 }

@@ -294,8 +294,7 @@ func (o *releaseOptions) fits(t ledger.Terms) error {
 	}
 }
 
-// tableSource returns where noise comes from: the directory of tables that the named flag
-// gives, "" for the user's own, and designs.
+// tableSource is where noise comes from: a directory of tables, "" for the user's own, and designs.
 func tableSource(c *shell.Common, flag, given string, design lp.Options) (release.Source, error) {
 	design.Progress = c.Progress().Design(design.TimeLimit)
 	store := release.Tables{
@@ -350,8 +349,7 @@ func (o *releaseOptions) ReadData(ctx context.Context, q release.Query) (d *rele
 	return d, digest, err
 }
 
-// readRows lets read take the rows of a file, and returns the digest of all of it, which
-// ledgers know data by.
+// readRows lets read take the rows of a file, and returns the digest that ledgers know it by.
 func readRows(ctx context.Context, c *shell.Common, file string, o csvfile.Options, read func(*release.CSV) error) (string, error) {
 	in, err := c.Open(file)
 	if err != nil {
@@ -441,8 +439,7 @@ func (o *releaseOptions) rows(r *release.Answer) []shell.Row {
 	return rows
 }
 
-// rounded prints an answer and its interval to a thousandth of the interval, which is
-// rounded outwards.
+// rounded prints to a thousandth of the interval, which is rounded outwards.
 func rounded(a release.Estimate) (value, lower, upper string) {
 	if max(math.Abs(a.Lower), math.Abs(a.Upper)) >= 1e15 {
 		return fmt.Sprint(a.Value), fmt.Sprint(a.Lower), fmt.Sprint(a.Upper)

@@ -22,8 +22,7 @@ import (
 	"github.com/noisewright/noisewright/proof"
 )
 
-// readPair splits A,B at the comma that has a loss on either side: parameters of
-// losses have commas too.
+// readPair splits A,B at the comma between two losses: their parameters have commas too.
 func readPair(s string) (pair [2]loss.Loss, ok bool) {
 	for i := range len(s) {
 		if s[i] != ',' {

@@ -108,8 +108,7 @@ func KernelLaws(k *kernels.Kernel, values []float64) *Chart {
 	return c
 }
 
-// bars adds the laws of the answers to values, the bars of which stand beside each other, so
-// far apart.
+// bars adds the laws of the answers to values as bars beside each other, so far apart.
 func (c *Chart) bars(what string, values, answers []float64, apart float64, law func(x float64) []float64) {
 	for n, x := range values {
 		aside := apart * (float64(n) - float64(len(values)-1)/2)
@@ -168,8 +167,7 @@ func AdditiveLaws(k *cells.Kernel, values []float64, of []int) *Chart {
 // lossPoints is how many points of the loss curve are drawn, at least.
 const lossPoints = 600
 
-// Randomizer is the chart of the expected loss of each value, of what it is to make small, and
-// of the bound.
+// Randomizer is the chart of the expected loss of each value, of the objective and of the bound.
 func Randomizer(r *local.Randomizer, b proof.Bounds) *Chart {
 	s := r.Spec()
 	var points plotter.XYs
@@ -237,8 +235,7 @@ func Laws(m proof.Channel) *HeatMap {
 	return h
 }
 
-// HeatMap is a picture of numbers by row and column: each stands in a cell
-// that is the darker the larger it is.
+// HeatMap is a picture of numbers by row and column, the larger the darker.
 type HeatMap struct {
 	Title, XLabel, YLabel string
 	X, Y                  []string   // labels of the columns, of the rows from the top

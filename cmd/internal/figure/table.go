@@ -29,8 +29,7 @@ const (
 	dotsPerInch = 160
 )
 
-// The colors of Okabe and Ito, which stay apart for color-blind readers and,
-// with the dashes, in gray.
+// The colors of Okabe and Ito, which color-blind readers tell apart, and in gray the dashes.
 var (
 	Blue      = color.NRGBA{R: 0x00, G: 0x72, B: 0xb2, A: 0xff}
 	Vermilion = color.NRGBA{R: 0xd5, G: 0x5e, B: 0x00, A: 0xff}
@@ -82,8 +81,7 @@ var overlays = map[string]overlay{
 	noise.TruncatedLaplace: {"truncated Laplace", Dashed(Green, 1.4)},
 }
 
-// NewTable returns the figure of a table, its ordinate logarithmic or not, with
-// classical noise of the same privacy.
+// NewTable draws a table over classical noise of the same privacy.
 func NewTable(t *tables.Table, b proof.Bounds, log bool) *Table {
 	f := newTable(t, b, log)
 	p := t.Privacy()
@@ -113,8 +111,7 @@ func NewTable(t *tables.Table, b proof.Bounds, log bool) *Table {
 	return f.finish("designed table")
 }
 
-// NewTotal is NewTable for a table whose claimed total was proved, with classical noise
-// calibrated to the same total.
+// NewTotal is NewTable for a proved total of several releases, which classical noise has too.
 func NewTotal(t *tables.Table, b proof.Bounds, log bool, classical []noise.Mechanism) *Table {
 	f := newTable(t, b, log)
 	total, _ := t.ClaimedTotal()
@@ -186,8 +183,7 @@ func curveOf(points []portrait.Point) plotter.XYs {
 	return out
 }
 
-// sample returns a mechanism's density on the x axis; it is 0 further than end
-// from 0.
+// sample is a mechanism's density on the x axis, 0 further than end from 0.
 func (f *Table) sample(m noise.Mechanism, end float64) plotter.XYs {
 	var points plotter.XYs
 	left, right := f.left, f.right

@@ -116,8 +116,7 @@ func ofFloat(x float64, round func(*big.Rat) Bound) *Bound {
 
 func down(r *big.Rat) Bound { return Bound{short(exact.DecimalDown(r, digits)), exact.FloatDown(r)} }
 
-// short writes a decimal of few digits as numbers of its size are written elsewhere, with
-// the same digits.
+// short writes a decimal of few digits as numbers of its size are, with the same digits.
 func short(text string) string {
 	x, err := strconv.ParseFloat(text, 64)
 	if err != nil || x == 0 || math.Abs(x) < 1e-300 {
@@ -126,8 +125,7 @@ func short(text string) string {
 	return strconv.FormatFloat(x, 'g', 15, 64)
 }
 
-// own is what a page has for one form in particular: its kind and file name, and what it shows
-// beside what it does of all.
+// own is what a page has for one form in particular.
 type own struct {
 	kind, file string
 	show       func(*Portrait, proof.Proven)
@@ -331,8 +329,7 @@ func (p *Portrait) randomizer(v *local.Verified) {
 	}
 }
 
-// channel shows the laws of a form that has nothing of its own, if it has laws. The values are
-// numbered.
+// channel shows the numbered laws of a form that has nothing of its own.
 func (p *Portrait) channel(v proof.Proven) {
 	m := proof.Of(v)
 	p.add("inputs", "%s", m.Inputs())

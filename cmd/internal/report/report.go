@@ -54,8 +54,7 @@ func (f Finding) About() About {
 	return aboutAny(f)
 }
 
-// Certified is what is proved about a mechanism, in the JSON of all commands: delta and losses
-// are rounded up to a float64, the bound down.
+// Certified is what is proved: delta and losses are rounded up to a float64, the bound down.
 type Certified struct {
 	DeltaUpper   *float64 `json:"delta_upper"`
 	ExpectedLoss *float64 `json:"expected_loss"`
@@ -151,8 +150,7 @@ func aboutAny(f Finding) About {
 	return a
 }
 
-// Published is the part of an object about what the query's values are, what is published and
-// what the noise is held to.
+// Published is the part of an object about values, what is published and the constraints.
 func Published(p dp.Problem) shell.Object {
 	var step *float64 // of the values published; null: as fine as needed
 	switch p.Query {
@@ -285,8 +283,6 @@ func localProblem(s *local.Spec) shell.Object {
 	}
 }
 
-// localSummary has the rows of a local randomizer: its values, what they lose, and what is
-// asked of answers.
 func localSummary(s *local.Spec, c local.Certificate) summary {
 	at := func(i int) string {
 		if s.Loss == nil {
@@ -348,8 +344,7 @@ func boundAbout(s *local.Spec) string {
 	return fmt.Sprintf("on the %s loss of %s", loss, of)
 }
 
-// Total is what a table claims to keep over several releases, in the JSON of all
-// commands, and what was proved of it.
+// Total is what a table claims of several releases, and what was proved of it.
 type Total struct {
 	Releases     int      `json:"releases"`
 	Epsilon      float64  `json:"epsilon"`

@@ -139,8 +139,7 @@ func oneOf(parts ...string) string {
 	return strings.Join(parts, "")
 }
 
-// MoreEffort says which limits of a design can be wider: time, about which there is a
-// note, perhaps the cells, and the gap.
+// MoreEffort says which limits of a design can be wider; time is that one with a note.
 func MoreEffort(time string, o lp.Options, cells bool) string {
 	return oneOf("more time ("+time+")", when(cells && o.MaxCells < tables.MaxCells, "more cells (--max-cells)"), largerGap(o))
 }

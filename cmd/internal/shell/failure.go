@@ -29,8 +29,7 @@ const (
 	exitInterrupted = 130
 )
 
-// Failure is an error with the exit code it leads to and the command to try
-// next.
+// Failure is an error with its exit code and the command to try next.
 type Failure struct {
 	Code int
 	Err  error
@@ -53,8 +52,7 @@ func Refuse(wrong bool, format string, args ...any) error {
 	return fmt.Errorf(format, args...)
 }
 
-// Invalid makes an error about what was asked for, which wraps dp.ErrInvalid, one of bad input,
-// unless it is a Failure already.
+// Invalid makes an error that wraps dp.ErrInvalid one of bad input, unless it is a Failure already.
 func Invalid(hint string, err error) error {
 	var f *Failure
 	if !errors.As(err, &f) && errors.Is(err, dp.ErrInvalid) {
@@ -95,8 +93,7 @@ func usageError(err error, cmd *cobra.Command) error {
 	return BadInput(hint, errors.New(first))
 }
 
-// similarFlag returns the flags of a command that a wrong name may stand for, "" if there
-// is none, by what cobra says of commands with these names.
+// similarFlag returns what cobra would suggest if flags were commands, "" for nothing.
 func similarFlag(cmd *cobra.Command, wrong string) string {
 	names := &cobra.Command{SuggestionsMinimumDistance: 2}
 	cmd.Flags().VisitAll(func(f *pflag.Flag) {

@@ -84,8 +84,7 @@ func (f *Flags) Require(p *string, name, want string) {
 	})
 }
 
-// Misplaced gives a hint where the named flag is missing and an argument is what it
-// takes, as is says.
+// Misplaced gives a hint where the flag is missing and an argument is what it takes.
 func (f *Flags) Misplaced(name string, is func(argument string) bool) {
 	f.Check(func() error {
 		if i := slices.IndexFunc(f.given, is); i >= 0 && f.cmd.Flags().Lookup(name).Value.String() == "" {
@@ -139,8 +138,7 @@ func (f *Flags) Source(table *string) {
 	f.Require(table, "table", "a table file")
 }
 
-// OptionalSource adds --table, a table or a kernel file to draw from, which --kernel
-// names too.
+// OptionalSource adds --table, which --kernel names too: a file to draw from.
 func (f *Flags) OptionalSource(table *string) {
 	kernel := ""
 	f.File(table, "table", "table or kernel file to draw from, - for standard input", "json")
@@ -186,8 +184,7 @@ func Between(least, most float64) Rule {
 // Any is the rule of any finite number.
 func Any(want string) Rule { return Rule{want, func(float64) bool { return true }} }
 
-// Number adds a finite number that has to be given, unless the default is not 0. A bad
-// one becomes NaN.
+// Number adds a finite number, required unless the default is not 0. A bad one becomes NaN.
 func (f *Flags) Number(p *float64, name string, r Rule, usage string) *Flag {
 	text := ""
 	if *p != 0 {
@@ -196,8 +193,7 @@ func (f *Flags) Number(p *float64, name string, r Rule, usage string) *Flag {
 	return f.number(p, name, text, r, usage, true)
 }
 
-// OptionalNumber adds a finite number that keeps its value, the default, if it is not
-// given.
+// OptionalNumber adds a finite number that keeps its value if it is not given.
 func (f *Flags) OptionalNumber(p *float64, name string, r Rule, usage string) *Flag {
 	return f.number(p, name, "", r, usage, false)
 }
@@ -262,8 +258,7 @@ func (f *Flags) Numbers(p *[]float64, name, value string, r Rule, usage string) 
 	})
 }
 
-// Integer adds an integer from lo to hi that has to be given, unless the default is
-// not 0. The letter may be "".
+// Integer adds an integer from lo to hi, required unless the default is not 0; the letter may be "".
 func (f *Flags) Integer(p *int, name, letter string, lo, hi int, usage string) *Flag {
 	t, read := &Flag{kind: "count"}, integer(p, lo, hi)
 	if *p != 0 {
@@ -393,8 +388,7 @@ func (t *texts) String() string { return strings.Join(t.values, " ") }
 
 func (t *texts) Type() string { return t.kind }
 
-// Append implements pflag.SliceValue, by which completion knows that the flag may be
-// repeated.
+// Append is for completion, which knows by it that the flag may be repeated.
 func (t *texts) Append(s string) error { return t.Set(s) }
 
 func (t *texts) Replace(s []string) error {

@@ -13,8 +13,7 @@ import (
 	"github.com/noisewright/noisewright/local"
 )
 
-// Local is what the flags of a local randomizer say, beside its privacy, its loss and its
-// values.
+// Local is what the flags of a local randomizer alone say.
 type Local struct {
 	On         bool // --local
 	Objective  local.Objective
@@ -66,8 +65,7 @@ func (o *Local) Values(integer bool, q kernels.Queries) local.Values {
 	return v
 }
 
-// Range adds the least and the largest value, which have to be given. They are NaN
-// where they are bad.
+// Range adds the least and the largest value, which are NaN where they are bad.
 func (f *Flags) Range(lower, upper *float64, usage string) {
 	f.RequiredFunc("range", "A,B", usage, func(text string) (err error) {
 		*lower, *upper, err = parseRange(text)

@@ -69,8 +69,7 @@ func ParseLosses(name string, values []string) (loss.Loss, error) {
 	return l, nil
 }
 
-// aboutLoss is the error of a bad loss, in the words of the errors that name it and
-// behind its name otherwise.
+// aboutLoss names the flag in the error of a bad loss.
 func aboutLoss(name, value string, err error) error {
 	var errs []error
 	for _, s := range check.Sentences(err) {
@@ -93,8 +92,7 @@ func WantLoss() string {
 	return strings.Join(syntax[:last], ", ") + " or " + syntax[last]
 }
 
-// ReadLoss reads a loss as written in a flag: as loss.Parse does, and with
-// file names in the place of the segments of a piecewise linear one.
+// ReadLoss is loss.Parse with names of files in the place of segments too.
 func ReadLoss(s string) (loss.Loss, error) {
 	const separator = " + "
 	terms := strings.Split(s, separator)

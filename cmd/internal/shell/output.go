@@ -11,8 +11,7 @@ import (
 	"github.com/noisewright/noisewright/internal/files"
 )
 
-// Output is where a command's result goes. It appears whole, at commit, or not
-// at all. nil is no output, where none was asked for.
+// Output is where a result goes: whole, at commit, or not at all. nil is none.
 type Output struct {
 	*bufio.Writer
 	streams *Streams
@@ -25,8 +24,7 @@ const outputBuffer = 64 << 10
 // IsStandard reports whether a path given by -o means standard output.
 func IsStandard(path string) bool { return path == "" || path == "-" }
 
-// Direct returns an output that writes through to standard output, for results
-// that are useful from the first byte.
+// Direct writes through to standard output, for results that are useful from the first byte.
 func (a *Streams) Direct() *Output {
 	return &Output{Writer: bufio.NewWriterSize(a.Out, outputBuffer), streams: a}
 }
@@ -76,8 +74,7 @@ func MakeFolder(path string) error {
 	return nil
 }
 
-// isDatabase reports whether a file is one of SQLite, such as a ledger, or one that
-// SQLite keeps beside it: to replace it would lose what was charged.
+// isDatabase reports whether a file is one of SQLite, such as a ledger, or one that it keeps beside.
 func isDatabase(path string) bool {
 	for _, suffix := range []string{"", "-journal", "-wal", "-shm"} {
 		if name, ok := strings.CutSuffix(path, suffix); ok && start(name) == sqliteMagic {

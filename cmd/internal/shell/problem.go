@@ -36,8 +36,7 @@ func orZero(r Rule) Rule {
 	return Rule{"0, or " + r.Want, func(v float64) bool { return v == 0 || r.OK(v) }}
 }
 
-// Privacy adds epsilon, delta, by its rule, and the sensitivity, which local randomizers
-// have none of.
+// Privacy adds epsilon, delta, by its rule, and unless --local is given the sensitivity.
 func (f *Flags) Privacy(p *dp.Privacy, delta Rule) {
 	f.Number(&p.Epsilon, "epsilon", Epsilon, "privacy parameter epsilon, without unit: "+Epsilon.Want)
 	f.Number(&p.Delta, "delta", delta, "privacy parameter delta, a probability: "+delta.Want)
@@ -208,8 +207,7 @@ func describe(c dp.Constraints) string {
 	return strings.Join(nonEmpty(parts), ", ")
 }
 
-// QueryRows are the lines of a summary about the query and the constraints, none
-// for the ordinary case.
+// QueryRows are about the query and the constraints, none in the ordinary case.
 func QueryRows(p dp.Problem) []Row {
 	var rows []Row
 	switch p.Query {

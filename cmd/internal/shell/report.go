@@ -29,8 +29,7 @@ func Finite(v float64) *float64 {
 	return &v
 }
 
-// FloatUp returns the least float64 that is not below r; nil (null in JSON) if there
-// is none.
+// FloatUp returns the least float64 not below r, nil (null in JSON) if there is none.
 func FloatUp(r *big.Rat) *float64 { return Finite(exact.FloatUp(r)) }
 
 // FloatDown returns the largest float64 that is not above r; nil if there is none.
@@ -67,8 +66,7 @@ func (o Object) MarshalJSON() ([]byte, error) {
 	return append(out, '}'), nil
 }
 
-// EncodeJSON writes the object v behind its schema, on one line, or nothing: an encoder writes
-// at the end.
+// EncodeJSON writes the object v behind its schema, on one line, or nothing.
 func EncodeJSON(w io.Writer, v any) error {
 	e := json.NewEncoder(w)
 	e.SetEscapeHTML(false) // notes compare with < and >
@@ -135,8 +133,7 @@ func WriteRows(b *strings.Builder, rows []Row) {
 	WriteColumns(b, lines, "<<")
 }
 
-// DigitsUp prints a finite x >= 0 to 7 significant digits that, read back, are not
-// below it.
+// DigitsUp prints a finite x >= 0 to 7 digits that, read back, are not below it.
 func DigitsUp(x float64) string { return digits(x, +1, 7) }
 
 // DigitsDown is DigitsUp for digits that are not above.
@@ -182,8 +179,7 @@ func Counted(n int, thing string) string {
 	return fmt.Sprintf("%d %s", n, thing)
 }
 
-// WriteColumns prints lines of cells in columns, each aligned as the letter of align
-// says: < to the left, > to the right.
+// WriteColumns aligns each column as its letter says: < to the left, > to the right.
 func WriteColumns(b *strings.Builder, lines [][]string, align string) {
 	width := make([]int, len(align))
 	for _, line := range lines {

@@ -40,8 +40,7 @@ func IsForeign(path string) bool {
 	return head != "" && head != sqliteMagic
 }
 
-// start is the part of a regular file that shows whether it is one of SQLite; "" if it cannot
-// be read.
+// start is how a regular file begins; "" if it cannot be read.
 func start(path string) string {
 	f, err := files.Regular(path)
 	if err != nil {
@@ -55,8 +54,7 @@ func start(path string) string {
 	return string(head)
 }
 
-// ReadAny reads the file of a mechanism, "-" for standard input. Every error is one of bad
-// input, and names the file.
+// ReadAny reads the file of a mechanism. Every error is one of bad input, and names the file.
 func (a *Streams) ReadAny(path string) (made proof.Mechanism, err error) {
 	if IsBundle(path) {
 		return nil, BadInput("noisewright latent verify "+path, fmt.Errorf("%s is a bundle, want a table or a kernel file", path))

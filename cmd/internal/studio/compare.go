@@ -15,8 +15,7 @@ import (
 	"github.com/noisewright/noisewright/noise"
 )
 
-// comparison is what `compare --json` prints, of tables and of local randomizers, as far as
-// it is shown.
+// comparison is what `compare --json` prints, as far as it is shown.
 type comparison struct {
 	Objective  string   `json:"objective"` // of a randomizer
 	LowerBound *float64 `json:"lower_bound"`
@@ -161,8 +160,7 @@ func sweepEpsilons(epsilon float64) []float64 {
 	return slices.Compact(out)
 }
 
-// shortened is x to the 3 digits that pages show of it, so that what is shown is what was
-// computed.
+// shortened is x to the 3 digits shown of it, so that what is shown is what was computed.
 func shortened(x float64) float64 {
 	out, err := strconv.ParseFloat(strconv.FormatFloat(x, 'g', 3, 64), 64)
 	if err != nil {

@@ -111,8 +111,7 @@ const (
 	wide          = 0.05
 )
 
-// profile sends the delta of a release at other epsilons, and that of classical noise with the
-// same promise.
+// profile sends the delta of a release at other epsilons, and that of classical noise.
 func (s *study) profile(ctx context.Context, pld *account.PrivacyLossDistribution, p *portrait.Portrait) error {
 	most := profileReach * max(p.Epsilon, 0x1p-10)
 	out := []band{}

@@ -55,8 +55,7 @@ var flags = map[string][]string{
 	kindFile: nil,
 }
 
-// readRequest reads one and refuses what is not of its form. Its numbers are read by the
-// commands.
+// readRequest refuses what is not of the form; numbers are read by the commands.
 func readRequest(r io.Reader) (*request, error) {
 	q := new(request)
 	d := json.NewDecoder(r)

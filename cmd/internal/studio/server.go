@@ -52,8 +52,7 @@ type file struct {
 	text []byte
 }
 
-// New returns a server that listens on 127.0.0.1, on a port that the system chooses. Its
-// address has a new token of 128 bits.
+// New listens on 127.0.0.1, on a free port, and has a new token of 128 bits.
 func New(run Program) (*Server, error) {
 	files, err := readPage()
 	if err != nil {
@@ -98,8 +97,7 @@ func readPage() (map[string]file, error) {
 // Address is where the page is, with the token.
 func (s *Server) Address() string { return "http://" + s.host + "/" + s.token + "/" }
 
-// Serve answers until ctx ends, and then returns nil at once: all that is at work is
-// cancelled.
+// Serve answers until ctx ends, which cancels all that is at work.
 func (s *Server) Serve(ctx context.Context) error {
 	h := &http.Server{
 		Handler: s, BaseContext: func(net.Listener) context.Context { return ctx },

@@ -12,8 +12,7 @@ import (
 	"github.com/noisewright/noisewright/lp"
 )
 
-// measured is what `design --json` and `design-kernel --json` print, as far as a search looks
-// at it: the loss is rounded up, the bound down.
+// measured is what designs print as JSON: the loss is rounded up, the bound down.
 type measured struct {
 	ExpectedLoss *float64 `json:"expected_loss"`
 	LowerBound   *float64 `json:"lower_bound"`
