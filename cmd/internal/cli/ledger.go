@@ -183,24 +183,6 @@ func (o *ledgerOptions) reading(doing string, run func(context.Context, *ledger.
 	}
 }
 
-type ledgerRecord struct {
-	ID       int64        `json:"id"`
-	Summary  string       `json:"summary"`
-	Query    string       `json:"query"`
-	Data     string       `json:"data_sha256"`
-	Costs    []ledgerCost `json:"costs"`
-	Charged  time.Time    `json:"charged"`
-	Answered *time.Time   `json:"answered"` // null: only charged
-	Answer   *string      `json:"answer"`
-}
-
-type ledgerCost struct {
-	Table   *string `json:"table_sha256"` // null: only the promise is known
-	Epsilon float64 `json:"epsilon"`      // of a single use
-	Delta   float64 `json:"delta"`
-	Times   int     `json:"times"`
-}
-
 func newLedgerShowCommand(s *shell.Streams) *cobra.Command {
 	o := &ledgerOptions{Common: shell.Common{Streams: s}}
 	f := shell.NewFlags(&cobra.Command{
@@ -223,61 +205,48 @@ func (o *ledgerOptions) show(ctx context.Context, l *ledger.Ledger) error {
 	if err != nil {
 		return err
 	}
-	list := make([]ledgerRecord, len(records))
+	list, lines := make([]shell.Object, len(records)), make([][]string, len(records))
 	for i, r := range records {
-		if list[i], err = newLedgerRecord(r); err != nil {
+		if list[i], lines[i], err = recorded(r); err != nil {
 			return err
 		}
 	}
 	t := ledgerTerms(l.Terms())
 	return o.PrintText(shell.Object{t, "releases", list}, func(b *strings.Builder) {
 		shell.WriteRows(b, append(t.rows(), shell.Row{"releases", fmt.Sprint(len(list))}))
-		lines := make([][]string, len(list))
-		for i, r := range list {
-			lines[i] = r.cells()
-		}
 		shell.WriteColumns(b, lines, "><<<<")
 	})
 }
 
-func newLedgerRecord(r account.Record) (ledgerRecord, error) {
-	out := ledgerRecord{ID: r.ID, Summary: r.Summary, Query: r.Text, Data: r.Data, Charged: r.Charged}
+// recorded is a release as ledger show prints it: as an object, and in columns.
+func recorded(r account.Record) (shell.Object, []string, error) {
+	state, answered, answer := "only charged", any(nil), any(nil)
 	if r.Answer != nil {
-		text := string(r.Answer)
-		out.Answered, out.Answer = &r.Answered, &text
+		state, answered, answer = "answered", r.Answered, string(r.Answer)
 	}
+	var costs []shell.Object
+	var mechanisms []string
 	for _, c := range r.Costs {
-		p := ledgerCost{Times: c.Times}
-		p.Epsilon, p.Delta = c.Promise()
+		epsilon, delta := c.Promise() // of a single use
+		table := any(nil)             // only the promise is known
+		text := fmt.Sprintf("epsilon %s, delta %s", shell.DigitsUp(epsilon), shell.DigitsUp(delta))
 		if c.Table != nil {
 			hash, err := c.TableHash()
 			if err != nil {
-				return out, err
+				return nil, nil, err
 			}
-			p.Table = &hash
-		}
-		out.Costs = append(out.Costs, p)
-	}
-	return out, nil
-}
-
-func (r ledgerRecord) cells() []string {
-	state := "answered"
-	if r.Answer == nil {
-		state = "only charged"
-	}
-	var mechanisms []string
-	for _, c := range r.Costs {
-		text := fmt.Sprintf("epsilon %s, delta %s", shell.DigitsUp(c.Epsilon), shell.DigitsUp(c.Delta))
-		if c.Table != nil {
-			text = fmt.Sprintf("table %s (%s)", (*c.Table)[:12], text)
+			table, text = hash, fmt.Sprintf("table %s (%s)", hash[:12], text)
 		}
 		if c.Times > 1 {
 			text = fmt.Sprintf("%d of %s", c.Times, text)
 		}
+		costs = append(costs, shell.Object{"table_sha256", table, "epsilon", epsilon, "delta", delta, "times", c.Times})
 		mechanisms = append(mechanisms, text)
 	}
-	return []string{fmt.Sprint(r.ID), r.Charged.UTC().Format(time.DateTime) + "Z", state, strings.Join(mechanisms, " and "), shell.Printable(r.Summary)}
+	return shell.Object{
+		"id", r.ID, "summary", r.Summary, "query", r.Text, "data_sha256", r.Data, "costs", costs,
+		"charged", r.Charged, "answered", answered, "answer", answer,
+	}, []string{fmt.Sprint(r.ID), r.Charged.UTC().Format(time.DateTime) + "Z", state, strings.Join(mechanisms, " and "), shell.Printable(r.Summary)}, nil
 }
 
 func newLedgerTotalCommand(s *shell.Streams) *cobra.Command {

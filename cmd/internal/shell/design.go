@@ -11,6 +11,7 @@ import (
 	"strings"
 
 	"github.com/noisewright/noisewright/dp"
+	"github.com/noisewright/noisewright/internal/check"
 	"github.com/noisewright/noisewright/kernels"
 	"github.com/noisewright/noisewright/lp"
 	"github.com/noisewright/noisewright/tables"
@@ -176,4 +177,36 @@ func CacheDirectory(given, name string, o lp.Options) string {
 	}
 	// One gap's tables are not another's.
 	return filepath.Join(dir, fmt.Sprintf("gap-%g", o.Gap))
+}
+
+// NewStore returns the tables of a cache, which designs those that are not there: a
+// directory, that of the user for "", none for "-".
+func NewStore(a *Streams, cache string, o lp.Options) (*tables.Store, error) {
+	options := tables.StoreOptions{
+		Directory: CacheDirectory(cache, "curve", o),
+		Name: func(p dp.Problem) string {
+			name := fmt.Sprintf("%s-epsilon-%v-delta-%v", p.Loss.Name(), p.Epsilon, p.Delta)
+			if p.Sensitivity != 1 {
+				name += fmt.Sprintf("-sensitivity-%v", p.Sensitivity)
+			}
+			return name + ".json"
+		},
+		Design: func(ctx context.Context, p dp.Problem) (*tables.Verified, error) {
+			r, _, err := Design(ctx, p, o)
+			if err != nil {
+				return nil, err
+			}
+			return r.Table, nil
+		},
+		Rejected: func(err error) { a.Warn("cache %s", Sentence(err)) },
+	}
+	store, err := tables.NewStore(options)
+	if err != nil && cache == "" {
+		options.Directory = "" // the user's own may not be writable
+		store, err = tables.NewStore(options)
+	}
+	if err != nil {
+		return nil, BadInput("", fmt.Errorf("cache = %s: %w", check.Quoted(cache), FileCause(err)))
+	}
+	return store, nil
 }

@@ -17,6 +17,8 @@ import (
 
 	"github.com/noisewright/noisewright/dp"
 	"github.com/noisewright/noisewright/internal/check"
+	"github.com/noisewright/noisewright/latent/bundle"
+	"github.com/noisewright/noisewright/proof"
 )
 
 // The exit codes.
@@ -57,6 +59,22 @@ func Invalid(hint string, err error) error {
 	var f *Failure
 	if !errors.As(err, &f) && errors.Is(err, dp.ErrInvalid) {
 		return BadInput(hint, err)
+	}
+	return err
+}
+
+// LatentFailure is the failure of a latent command.
+func LatentFailure(err error) error {
+	var f *Failure
+	switch {
+	case errors.As(err, &f):
+		return err
+	case errors.Is(err, proof.ErrNotPrivate):
+		return Negative("", err)
+	case errors.Is(err, proof.ErrWork):
+		return BadInput("noisewright latent verify --time-limit 10m checks it", err)
+	case errors.Is(err, dp.ErrInvalid), errors.Is(err, proof.ErrFormat), errors.Is(err, bundle.ErrExists):
+		return BadInput("", err)
 	}
 	return err
 }

@@ -361,9 +361,11 @@ const WantFigure = "a file name ending in .svg or .png"
 
 // Texts adds a flag that may be repeated; read has all of its texts.
 func (f *Flags) Texts(name, kind, usage string, read func(texts []string) error) {
-	t := &texts{kind: kind} // StringArray's own writes brackets around none
-	f.cmd.Flags().Var(t, name, usage)
-	f.Check(func() error { return read(t.values) })
+	var values []string
+	f.cmd.Flags().StringArrayVar(&values, name, nil, usage)
+	flag := f.cmd.Flags().Lookup(name)
+	flag.Value, flag.DefValue = texts{flag.Value.(sliceValue), kind}, "" // and not []
+	f.Check(func() error { return read(values) })
 }
 
 // TextList is Texts for texts that are taken as they are.
@@ -374,26 +376,16 @@ func (f *Flags) TextList(p *[]string, name, kind, usage string) {
 	})
 }
 
+// texts are a repeatable text. As a pflag.SliceValue completion knows that it may be repeated.
 type texts struct {
-	values []string
-	kind   string
+	sliceValue
+	kind string
 }
 
-func (t *texts) Set(s string) error {
-	t.values = append(t.values, s)
-	return nil
+type sliceValue interface {
+	pflag.Value
+	pflag.SliceValue
 }
 
-func (t *texts) String() string { return strings.Join(t.values, " ") }
-
-func (t *texts) Type() string { return t.kind }
-
-// Append is for completion, which knows by it that the flag may be repeated.
-func (t *texts) Append(s string) error { return t.Set(s) }
-
-func (t *texts) Replace(s []string) error {
-	t.values = slices.Clone(s)
-	return nil
-}
-
-func (t *texts) GetSlice() []string { return slices.Clone(t.values) }
+func (t texts) String() string { return strings.Join(t.GetSlice(), " ") }
+func (t texts) Type() string   { return t.kind }
