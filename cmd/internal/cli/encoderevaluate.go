@@ -18,9 +18,7 @@ import (
 	"github.com/noisewright/noisewright/cmd/internal/shell"
 	"github.com/noisewright/noisewright/encoder"
 	"github.com/noisewright/noisewright/internal/check"
-	"github.com/noisewright/noisewright/latent"
 	"github.com/noisewright/noisewright/latent/bundle"
-	"github.com/noisewright/noisewright/proof"
 	"github.com/noisewright/noisewright/sampler"
 )
 
@@ -98,11 +96,9 @@ func (o *encoderEvaluateOptions) open(ctx context.Context, b *bundle.Bundle) (en
 		o.Warn("%s is a filter: it adds no noise and promises nothing", o.bundle)
 		return b.Filter, nil
 	}
-	v, err := latent.Verify(ctx, b, proof.Options{})
-	if errors.Is(err, proof.ErrNotPrivate) {
-		return nil, shell.Negative("noisewright encoder verify "+o.bundle, fmt.Errorf("%s: %w", o.bundle, err))
-	} else if err != nil {
-		return nil, shell.LatentFailure(fmt.Errorf("%s: %w", o.bundle, err))
+	v, err := verifiedBundle(ctx, "encoder", o.bundle, b)
+	if err != nil {
+		return nil, err
 	}
 	seed := sha256.Sum256(binary.LittleEndian.AppendUint64([]byte("evaluate"), uint64(o.seed))) //nolint:gosec // at least 1
 	p, err := v.NewDeterministicPrivatizer(seed, sampler.Options{})

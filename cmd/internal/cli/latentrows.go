@@ -160,7 +160,7 @@ type bundleRows struct {
 }
 
 // openRows opens a CSV file with all of the columns of a bundle and those to keep.
-func openRows(s *shell.Streams, file string, o csvfile.Options, columns []string, keep string) (*bundleRows, error) {
+func openRows(s *shell.Streams, file string, o csvfile.Options, columns []string, keep string) (rows *bundleRows, err error) {
 	var patterns []string
 	if keep != "" {
 		patterns = strings.Split(keep, ",")
@@ -169,11 +169,15 @@ func openRows(s *shell.Streams, file string, o csvfile.Options, columns []string
 	if err != nil {
 		return nil, err
 	}
+	defer func() {
+		if err != nil {
+			input.Close()
+		}
+	}()
 	c, err := csvfile.NewColumns(input.Reader,
 		func(name string) bool { return slices.Contains(columns, name) },
 		func(name string) bool { return csvfile.Matches(patterns, name) })
 	if err != nil {
-		input.Close()
 		if errors.Is(err, csvfile.ErrNoFeature) {
 			err = fmt.Errorf("%w The bundle wants %s", err, check.Quoted(check.Shortened(strings.Join(columns, ","))))
 		}
@@ -181,13 +185,11 @@ func openRows(s *shell.Streams, file string, o csvfile.Options, columns []string
 	}
 	for _, column := range columns {
 		if !slices.Contains(c.Names, column) {
-			input.Close()
 			return nil, shell.BadFile(file, fmt.Errorf("column %s of the bundle is missing", check.Quoted(column)))
 		}
 	}
 	for _, k := range patterns {
 		if !slices.ContainsFunc(c.Kept, func(name string) bool { return csvfile.Matches([]string{k}, name) }) {
-			input.Close()
 			return nil, shell.BadInput("", fmt.Errorf("keep = %s, want the name of a column of %s that the bundle does not read", check.Quoted(k), shell.InputName(file)))
 		}
 	}

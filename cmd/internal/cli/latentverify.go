@@ -143,16 +143,22 @@ func readBundle(dir string) (*bundle.Bundle, error) {
 	return b, err
 }
 
-func openPrivatizer(ctx context.Context, dir string, b *bundle.Bundle, o sampler.Options) (*bundle.Privatizer, error) {
+// verifiedBundle verifies a bundle for a command of the group.
+func verifiedBundle(ctx context.Context, group, dir string, b *bundle.Bundle) (*bundle.Verified, error) {
 	v, err := latent.Verify(ctx, b, proof.Options{})
 	if errors.Is(err, proof.ErrNotPrivate) {
-		return nil, shell.Negative("noisewright latent verify "+dir, fmt.Errorf("%s: %w", dir, err))
+		return nil, shell.Negative("noisewright "+group+" verify "+dir, fmt.Errorf("%s: %w", dir, err))
 	} else if err != nil {
 		return nil, shell.LatentFailure(fmt.Errorf("%s: %w", dir, err))
 	}
-	p, err := v.NewPrivatizer(o)
+	return v, nil
+}
+
+func openPrivatizer(ctx context.Context, dir string, b *bundle.Bundle, o sampler.Options) (*bundle.Privatizer, error) {
+	v, err := verifiedBundle(ctx, "latent", dir, b)
 	if err != nil {
-		return nil, shell.LatentFailure(err)
+		return nil, err
 	}
-	return p, nil
+	p, err := v.NewPrivatizer(o)
+	return p, shell.LatentFailure(err)
 }

@@ -236,14 +236,7 @@ func (o *learnOptions) book(ctx context.Context) (*namedLedger, error) {
 	if err != nil {
 		return nil, err
 	}
-	t := book.Terms()
-	switch {
-	case t.Neighbors != o.budget.Neighbors:
-		err = shell.BadInput("--neighbors "+t.Neighbors, fmt.Errorf("neighbors = %s, want %s as in the ledger", o.budget.Neighbors, t.Neighbors))
-	case t.Unit != dp.Row:
-		err = shell.BadInput("noisewright ledger create FILE --unit "+dp.Row+" makes a ledger for that", fmt.Errorf("unit = %s, want %s as in the ledger", dp.Row, t.Unit))
-	}
-	if err != nil {
+	if err := hides(book.Terms(), o.budget.Neighbors, dp.Row, ""); err != nil {
 		_ = book.Close()
 		return nil, err
 	}
@@ -355,12 +348,7 @@ func (o *learnOptions) report(l learner, text []byte, test *learn.Data, charged 
 		errorsFound, rows = &e, append(rows, errorRow(e))
 		notProtected = append(notProtected, "the records of the test file: errors are exact")
 	}
-	if charged != nil {
-		rows = append(rows, ledgerRow(charged))
-	}
-	for _, s := range notProtected {
-		rows = append(rows, shell.Row{"not protected", s})
-	}
+	rows = append(append(rows, ledgerRow(charged)), notProtectedRows(notProtected)...)
 	return shell.Object{
 		"kind", l.kind, "guarantee", m.Guarantee, "test", errorsFound, "not_protected", notProtected, shell.If(charged != nil, "ledger", charged),
 	}, rows, nil

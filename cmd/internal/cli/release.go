@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"cmp"
 	"context"
 	"encoding/csv"
 	"errors"
@@ -278,20 +279,24 @@ func (o *releaseOptions) run(ctx context.Context) error {
 
 // fits refuses a query that the ledger is not about, before any work.
 func (o *releaseOptions) fits(t ledger.Terms) error {
-	switch q := o.query; {
-	case q.Neighbors != t.Neighbors:
-		return shell.BadInput("--neighbors "+t.Neighbors, fmt.Errorf("neighbors = %s, want %s as in the ledger", q.Neighbors, t.Neighbors))
-	case q.Unit() == t.Unit:
-		return nil
-	case q.Kind == release.Value:
-		return shell.BadInput("--unit "+t.Unit+", if the sensitivity is about that", fmt.Errorf("unit = %s, want %s as in the ledger", q.Unit(), t.Unit))
-	default:
-		hint := "noisewright ledger create FILE --unit " + q.Unit() + " makes a ledger for that"
-		if column, person := t.Person(); person {
-			hint = "--person " + column + " --max-per-person N"
-		}
-		return shell.BadInput(hint, fmt.Errorf("unit = %s, want %s as in the ledger", q.Unit(), t.Unit))
+	hint := ""
+	if column, person := t.Person(); o.query.Kind == release.Value {
+		hint = "--unit " + t.Unit + ", if the sensitivity is about that"
+	} else if person {
+		hint = "--person " + column + " --max-per-person N"
 	}
+	return hides(t, o.query.Neighbors, o.query.Unit(), hint)
+}
+
+// hides refuses what a ledger is not about; the hint is about its unit, "" for a new ledger.
+func hides(t ledger.Terms, neighbors, unit, hint string) error {
+	switch {
+	case neighbors != t.Neighbors:
+		return shell.BadInput("--neighbors "+t.Neighbors, fmt.Errorf("neighbors = %s, want %s as in the ledger", neighbors, t.Neighbors))
+	case unit != t.Unit:
+		return shell.BadInput(cmp.Or(hint, "noisewright ledger create FILE --unit "+unit+" makes a ledger for that"), fmt.Errorf("unit = %s, want %s as in the ledger", unit, t.Unit))
+	}
+	return nil
 }
 
 // tableSource is where noise comes from: a directory of tables, "" for the user's own, and designs.
@@ -386,6 +391,9 @@ func (w watched) Read(p []byte) (int, error) {
 }
 
 func ledgerRow(e *release.Entry) shell.Row {
+	if e == nil {
+		return shell.Row{}
+	}
 	text := fmt.Sprintf("release %d, charged %s", e.Release, e.Charged.Format(time.RFC3339))
 	if e.Replayed {
 		text += "; answered from the ledger, at no cost"
@@ -396,16 +404,12 @@ func ledgerRow(e *release.Entry) shell.Row {
 func (o *releaseOptions) rows(r *release.Answer) []shell.Row {
 	var rows []shell.Row
 	for _, a := range r.Answers {
-		name := "answer"
-		if a.Key != "" {
-			name = a.Key
-		}
 		value, lower, upper := rounded(a)
 		text := fmt.Sprintf("%s, %s to %s with a probability of at least %v", value, lower, upper, r.Level)
 		if r.Kind == release.Quantile {
 			text = fmt.Sprintf("%v, with a probability of at least %v no more than %d rows from the quantile", a.Value, r.Level, a.RankError)
 		}
-		rows = append(rows, shell.Row{name, text})
+		rows = append(rows, shell.Row{cmp.Or(a.Key, "answer"), text})
 	}
 	unit := "a " + r.Unit
 	if name, ok := strings.CutPrefix(r.Unit, "person:"); ok {
@@ -430,10 +434,11 @@ func (o *releaseOptions) rows(r *release.Answer) []shell.Row {
 	for _, t := range r.Tables {
 		rows = append(rows, shell.Row{"table", t})
 	}
-	if r.Ledger != nil {
-		rows = append(rows, ledgerRow(r.Ledger))
-	}
-	for _, s := range r.NotProtected {
+	return append(append(rows, ledgerRow(r.Ledger)), notProtectedRows(r.NotProtected)...)
+}
+
+func notProtectedRows(what []string) (rows []shell.Row) {
+	for _, s := range what {
 		rows = append(rows, shell.Row{"not protected", s})
 	}
 	return rows

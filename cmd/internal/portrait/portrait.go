@@ -45,15 +45,9 @@ type Portrait struct {
 	Intervals []Interval `json:"intervals,omitempty"`
 	Laws      *Laws      `json:"laws,omitempty"`
 
-	total tables.Total // that is claimed of several releases, if any
-	unit  float64      // of the density
+	Total tables.Total `json:"-"` // that is claimed of several releases; zero: none is
+	Unit  float64      `json:"-"` // what the density is per, in query units
 }
-
-// Total is the total that is claimed of several releases, zero if there is none.
-func (p *Portrait) Total() tables.Total { return p.total }
-
-// Unit is what the density is per, in query units.
-func (p *Portrait) Unit() float64 { return p.unit }
 
 // Bound is a number that is proved: as it is shown, and for charts.
 type Bound struct {
@@ -199,11 +193,11 @@ func (p *Portrait) table(v *tables.Verified) {
 	}
 	p.add("cells", "%d, %d per sensitivity", t.Cells(), t.Grid().CellsPerSensitivity)
 	if total, ok := t.ClaimedTotal(); ok {
-		p.total = total
+		p.Total = total
 		p.add("total claimed", "epsilon %v, delta %v of %d releases together", total.Epsilon, total.Delta, total.Releases)
 	}
 	d := NewDensity(t)
-	p.unit = d.Unit
+	p.Unit = d.Unit
 	p.Left, p.Right = d.Reach(false)
 	p.Density = d.Steps(p.Left, p.Right)
 	_, p.Atom = t.PMF()
@@ -228,18 +222,17 @@ func (p *Portrait) table(v *tables.Verified) {
 
 // outward prints an end of an interval to few digits, away from its middle: towards the sign.
 func outward(x, sign float64) string {
-	r := new(big.Rat).SetFloat64(x)
-	switch {
-	case x == 0:
+	if x == 0 {
 		return "0"
-	case x < 0 && sign < 0:
-		return "−" + short(exact.DecimalUp(r.Neg(r), digits))
-	case x < 0:
-		return "−" + short(exact.DecimalDown(r.Neg(r), digits))
-	case sign < 0:
-		return "+" + short(exact.DecimalDown(r, digits))
 	}
-	return "+" + short(exact.DecimalUp(r, digits))
+	mark, round := "+", exact.DecimalUp
+	if x < 0 {
+		mark = "−"
+	}
+	if (x < 0) != (sign < 0) { // towards 0
+		round = exact.DecimalDown
+	}
+	return mark + short(round(new(big.Rat).SetFloat64(math.Abs(x)), digits))
 }
 
 // some returns which of n laws are shown, first and last among them.
@@ -382,7 +375,7 @@ func Verify(ctx context.Context, text []byte) (proof.Proven, error) {
 // its own proof, and adds it to the facts. A false one is an error. Of what claims none it does
 // nothing.
 func (p *Portrait) ProveTotal(proven proof.Proven) error {
-	if p.total.Releases == 0 {
+	if p.Total.Releases == 0 {
 		return nil
 	}
 	v, ok := proven.(*tables.Verified)
@@ -393,6 +386,6 @@ func (p *Portrait) ProveTotal(proven proof.Proven) error {
 	if err != nil {
 		return err
 	}
-	p.add("total proved", "epsilon %s at delta %v, %d releases", FloatUp(b.Upper).Text, p.total.Delta, p.total.Releases)
+	p.add("total proved", "epsilon %s at delta %v, %d releases", FloatUp(b.Upper).Text, p.Total.Delta, p.Total.Releases)
 	return nil
 }

@@ -127,7 +127,7 @@ func (s *study) curves(_ context.Context, made subject) error {
 		} else {
 			for i := range samples + 1 {
 				x := left + (right-left)*float64(i)/samples
-				c.Points = append(c.Points, portrait.Point{X: x, Y: m.Density(x) * made.Unit()})
+				c.Points = append(c.Points, portrait.Point{X: x, Y: m.Density(x) * made.Unit})
 			}
 		}
 		out = append(out, c)

@@ -40,7 +40,7 @@ func (s *study) compose(ctx context.Context, made subject) error {
 	if err != nil {
 		return err
 	}
-	p, total := made.Portrait, made.Total()
+	p, total := made.Portrait, made.Total
 	last := max(s.count, total.Releases, 10)
 	rows := []composition{}
 	for _, n := range counts(min(last, maxReleases)) {

@@ -115,10 +115,8 @@ const maxReleases = 100_000
 // args are the words of the command that answers a request, without its output. Fields that
 // are given for this command take the place of the page's.
 func (q *request) args(command string, given map[string]string) []string {
-	all := maps.Clone(q.Fields)
-	if all == nil {
-		all = map[string]string{}
-	}
+	all := map[string]string{}
+	maps.Copy(all, q.Fields)
 	maps.Copy(all, given)
 	words := []string{command}
 	if q.Kind == kindLocal {
@@ -145,29 +143,21 @@ func (q *request) design(given map[string]string) ([]string, error) {
 	if err != nil {
 		return nil, err
 	}
-	command := "design"
+	command, together := "design", q.Together && n > 1
 	switch {
+	case together && q.Kind == kindKernel:
+		return nil, errors.New("releases: the epsilon and delta of a kernel are of one release, want each")
 	case q.Kind != kindTable:
 		command = "design-kernel"
-		if q.Together && n > 1 {
-			if q.Kind == kindKernel {
-				return nil, errors.New("releases: the epsilon and delta of a kernel are of one release, want each")
-			}
-			given = with(given, "releases", strconv.Itoa(n))
-		}
-	case q.Together && n > 1:
-		command, given = "calibrate", with(given, "releases", strconv.Itoa(n))
+	case together:
+		command = "calibrate"
 	}
-	return q.args(command, given), nil
-}
-
-func with(given map[string]string, name, value string) map[string]string {
-	out := maps.Clone(given)
-	if out == nil {
-		out = map[string]string{}
+	all := map[string]string{}
+	if together {
+		all["releases"] = strconv.Itoa(n)
 	}
-	out[name] = value
-	return out
+	maps.Copy(all, given)
+	return q.args(command, all), nil
 }
 
 func commandLine(args []string) string {

@@ -162,10 +162,6 @@ func (s *study) steps(ctx context.Context) error {
 	return nil
 }
 
-type started struct {
-	Command string `json:"command"`
-}
-
 // progress is how far a design has come. It is the designer's word, and no guarantee.
 type progress struct {
 	Cells   int      `json:"cells"`
@@ -201,7 +197,7 @@ func (s *study) obtain(ctx context.Context) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	if err := s.send("started", started{commandLine(args)}); err != nil {
+	if err := s.send("started", map[string]string{"command": commandLine(args)}); err != nil {
 		return nil, err
 	}
 	text, warning, err := s.run.command(ctx, append(args, "--quiet", "--output=-"), "", s.watch())
