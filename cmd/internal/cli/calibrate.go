@@ -126,7 +126,6 @@ func gaussianApplies(p dp.Problem) bool {
 	return p.Constraints.None() && p.Delta > 0
 }
 
-// calibration is the noise of a single release, and what it is compared with.
 type calibration struct {
 	target  account.Target
 	options lp.Options

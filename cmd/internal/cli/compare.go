@@ -182,7 +182,6 @@ func certifiedContender(name string, v *tables.Verified) contender {
 	}
 }
 
-// addBaselines adds the classical mechanisms, and how far all are above the bound.
 func (c *comparison) addBaselines(p dp.Problem) {
 	for _, b := range noise.Baselines() {
 		c.Mechanisms = append(c.Mechanisms, newContender(b, p))
@@ -239,7 +238,6 @@ func excuse(err error) string {
 	return shell.Sentence(err)
 }
 
-// beside says why the bound does not hold for a mechanism, if it does not.
 func beside(p dp.Problem, name string) string {
 	switch {
 	case p.Query == dp.LatticeQuery:
@@ -253,7 +251,6 @@ func beside(p dp.Problem, name string) string {
 	}
 }
 
-// unheld says that the classical mechanisms are not made for the constraints.
 func unheld(p dp.Problem) string {
 	if classical(p.Constraints) {
 		return ""

@@ -187,7 +187,6 @@ func besideRows(r *lp.Result, p dp.Problem) (rows []shell.Row) {
 	return rows
 }
 
-// references are the classical mechanisms that a summary names.
 func references(p dp.Problem) []contender {
 	var out []contender
 	for _, b := range noise.Baselines() {

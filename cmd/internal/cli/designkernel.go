@@ -322,7 +322,6 @@ func (o *designKernelOptions) checkLocal() error {
 	)
 }
 
-// costs is a matrix of the losses of categories.
 type costs struct {
 	values, answers []string
 	losses          [][]float64

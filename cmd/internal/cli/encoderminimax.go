@@ -31,7 +31,6 @@ type trainMinimaxOptions struct {
 	trained map[int]*minimaxTraining // by the number of coordinates; noise needs no new one
 }
 
-// minimaxTraining is a filter and the people it was trained on and is compared on.
 type minimaxTraining struct {
 	result      *minimax.Result
 	train, test minimax.Data
@@ -106,7 +105,6 @@ func (o *trainMinimaxOptions) check() error {
 	)
 }
 
-// once trains the filter of a choice, unless it is there, and adds the noise.
 func (o *trainMinimaxOptions) once(ctx context.Context, t *task) (*trained, error) {
 	m, err := o.training(ctx, t)
 	if err != nil {

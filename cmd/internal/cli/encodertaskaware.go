@@ -127,7 +127,6 @@ func (o *trainTaskAwareOptions) paper(ctx context.Context, t *task) (*trained, e
 	}, nil
 }
 
-// widths adds a flag for the widths of hidden layers, and what its help has as default.
 func widths(f *shell.Flags, p *[]int, name, byDefault, usage string) {
 	f.Func(name, "widths", byDefault, usage, func(text string) error {
 		*p = nil

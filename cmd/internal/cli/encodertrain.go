@@ -28,7 +28,6 @@ import (
 	"github.com/noisewright/noisewright/proof"
 )
 
-// trainOptions are what the commands that train encoders have in common.
 type trainOptions struct {
 	shell.Common
 	people      peopleOptions
@@ -95,7 +94,6 @@ func (t *task) again() encoders.Run {
 	return run
 }
 
-// trained is what a system makes of a task.
 type trained struct {
 	measure             string  // what the loss is
 	loss, standardError float64 // on people held out, with fresh noise: trials are compared by it
@@ -116,7 +114,6 @@ func newTrainOptions(s *shell.Streams) *trainOptions {
 	return o
 }
 
-// deltaOfPerson is the rule of the delta of a person's release.
 var deltaOfPerson = shell.Rule{Want: "0, or a number from 1e-10 to 0.5", OK: func(v float64) bool { return v == 0 || v >= 1e-10 && v <= 0.5 }}
 
 // The kinds of noise of --noise.

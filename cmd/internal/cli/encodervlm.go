@@ -154,7 +154,6 @@ func (o *trainVLMOptions) trainOnce(ctx context.Context, t *task) (*trained, err
 	return out, nil
 }
 
-// trainPrivately trains a network for people who are protected, and measures nothing.
 func (o *trainVLMOptions) trainPrivately(ctx context.Context, t *task, own vlm.Options) (*trained, error) {
 	parts, err := o.parts()
 	if err != nil {

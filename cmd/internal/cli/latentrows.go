@@ -29,7 +29,6 @@ type rowsOptions struct {
 	sampler sampler.Options
 }
 
-// conversion makes other fields of a row's numbers.
 type conversion struct {
 	doing    string
 	draws    bool

@@ -43,7 +43,6 @@ model alone and cost nothing.`,
 	return shell.Group(cmd, "command", newLearnSchemaCommand(s), newLearnNBCommand(s), newLearnPCDCommand(s), newLearnPredictCommand(s))
 }
 
-// learnOptions are what the commands that learn have in common.
 type learnOptions struct {
 	shell.Common
 	data, schema, test string // files
@@ -212,7 +211,6 @@ func (o *learnOptions) readSchema() (*learn.Schema, error) {
 	return s, nil
 }
 
-// readTest reads the records to count errors on, nil for none.
 func (o *learnOptions) readTest(ctx context.Context, s *learn.Schema) (*learn.Data, error) {
 	if o.test == "" {
 		return nil, nil

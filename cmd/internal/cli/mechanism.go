@@ -26,10 +26,8 @@ type mechanismKind struct {
 
 func (k mechanismKind) name() string { return k.form[:strings.IndexByte(k.form, ':')] }
 
-// keyOfForm finds the keys of a form, with the sign.
 var keyOfForm = regexp.MustCompile(`[a-z]+=`)
 
-// keys are those of key=value pairs, with the sign.
 func (k mechanismKind) keys() []string { return keyOfForm.FindAllString(k.form, -1) }
 
 type arguments struct {
@@ -113,7 +111,6 @@ func mechanismNames() []string {
 	return names
 }
 
-// completeMechanism returns how the text may go on to be a mechanism.
 func completeMechanism(text string) []string {
 	var out []string
 	for _, k := range mechanismKinds() {

@@ -158,7 +158,6 @@ func (o *plotOptions) noise(t *tables.Table) (figureOf, error) {
 	}, nil
 }
 
-// kernel reads query values, and the table to compare with.
 func (o *plotOptions) kernel(k *kernels.Kernel) (figureOf, error) {
 	q := k.Queries()
 	values, err := o.readQueries(q.Lower, q.Upper)
@@ -222,7 +221,6 @@ func (o *plotOptions) independent(ctx context.Context, p dp.Privacy, l loss.Loss
 	return expected, nil
 }
 
-// readValues reads --values, at most as many as there are colors.
 func (o *plotOptions) readValues(read func(text string) (float64, error)) (values []float64, err error) {
 	if o.values == "" {
 		return nil, nil
@@ -240,7 +238,6 @@ func (o *plotOptions) readValues(read func(text string) (float64, error)) (value
 	return values, nil
 }
 
-// randomizer reads the values whose answers the figure is to show.
 func (o *plotOptions) randomizer(r *local.Randomizer) (figureOf, error) {
 	category := r.Spec().Values.Kind == local.Category
 	if o.table != "" || category && o.values != "" {

@@ -232,7 +232,6 @@ func (o *privatizeOptions) total(p *privatizer) (string, error) {
 	return fmt.Sprintf("epsilon %s, delta %s for the %d columns of a row together", shell.DigitsUp(epsilon), shell.DigitsUp(delta), len(p.columns)), nil
 }
 
-// sumUp returns the sum, rounded up.
 func sumUp(terms []float64) float64 {
 	sum := exact.Rational(0)
 	for _, t := range terms {

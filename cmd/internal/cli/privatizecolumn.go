@@ -44,7 +44,6 @@ func (c columnOptions) prefix() string {
 	return ""
 }
 
-// about names the column in what is wrong with its settings.
 func (c columnOptions) about(err error) error {
 	var f *shell.Failure
 	if c.own && errors.As(err, &f) {
@@ -78,7 +77,6 @@ func (o *privatizeOptions) columnFlags(f *shell.Flags) {
 	f.Check(func() error { return o.readColumns(names, settings) })
 }
 
-// readColumns reads --column, with the settings for all.
 func (o *privatizeOptions) readColumns(texts []string, settings map[string]string) error {
 	var errs []error
 	said := map[string]bool{} // by columns without own settings

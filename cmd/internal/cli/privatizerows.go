@@ -144,7 +144,6 @@ func parseInteger(s string) (float64, error) {
 	return float64(n), nil
 }
 
-// printer writes grid points of a table as values in query units.
 type printer struct {
 	query dp.Query
 	step  float64

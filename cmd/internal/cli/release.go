@@ -277,7 +277,6 @@ func (o *releaseOptions) run(ctx context.Context) error {
 	return o.Finish(w, func(w io.Writer) error { return shell.EncodeJSON(w, answer) }, answer, o.rows(answer), nil)
 }
 
-// fits refuses a query that the ledger is not about, before any work.
 func (o *releaseOptions) fits(t ledger.Terms) error {
 	hint := ""
 	if column, person := t.Person(); o.query.Kind == release.Value {
@@ -377,7 +376,6 @@ func decimal(text string) (*big.Rat, bool) {
 
 var decimalForm = regexp.MustCompile(`^[+-]?([0-9]{1,400}(\.[0-9]{0,400})?|\.[0-9]{1,400})([eE][+-]?[0-9]{1,3})?$`)
 
-// watched is a file whose reading can be watched.
 type watched struct {
 	in   *shell.Input
 	line *shell.Progress

@@ -42,7 +42,6 @@ which holds a new secret for each start. Nothing is sent anywhere. Ctrl-C ends i
 	})
 }
 
-// runInside is the studio.Program of this process.
 func runInside(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io.Writer, watch func(lp.Progress)) int {
 	s := shell.NewStreams(ctx, stdin, stdout, stderr)
 	s.Watch = watch

@@ -122,7 +122,6 @@ func (f *front) write(b *strings.Builder) {
 	shell.WriteColumns(b, lines, ">>>>>>>>")
 }
 
-// digits prints a number that is null where it is no float64.
 func digits(v *float64, write func(float64) string) string {
 	if v == nil {
 		return "unknown"
@@ -169,7 +168,6 @@ func (o *designOptions) runTrade(ctx context.Context) error {
 	}
 }
 
-// draw renders the front, between the designs and the bound on all others.
 func (f *front) draw(w io.Writer, format string) error {
 	var designs, bound plotter.XYs
 	for _, p := range f.Points {

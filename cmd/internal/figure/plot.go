@@ -53,7 +53,6 @@ func privacyTitle(p dp.Privacy) string {
 	return fmt.Sprintf("ε = %v, δ = %v, sensitivity %v", p.Epsilon, p.Delta, p.Sensitivity)
 }
 
-// addLines draws curves, each on top of those before it.
 func addLines(p *plot.Plot, curves []Curve) ([]*plotter.Line, error) {
 	lines := make([]*plotter.Line, len(curves))
 	for i, c := range curves {

@@ -168,7 +168,6 @@ func LossSymbol(l loss.Loss) string {
 	}
 }
 
-// integers returns a mechanism's masses on the integers as a step curve.
 func (f *Table) integers(m noise.Mechanism) plotter.XYs {
 	return curveOf(portrait.Stairs(int(math.Ceil(f.left)), int(math.Floor(f.right)), func(i int) (left, right, density float64) {
 		return float64(i) - 0.5, float64(i) + 0.5, m.Mass(float64(i))

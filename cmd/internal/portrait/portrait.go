@@ -78,10 +78,8 @@ type Laws struct {
 
 var levels = []float64{0.5, 0.8, 0.9, 0.95, 0.99, 0.999}
 
-// maxLaws is how many laws are shown of those there are.
 const maxLaws = 41
 
-// digits are those of bounds that are shown.
 const digits = 7
 
 func up(r *big.Rat) Bound {

@@ -92,7 +92,6 @@ type summary struct {
 	size      shell.Row
 }
 
-// rows are those of a mechanism with these bounds, of which something may be false.
 func (s summary) rows(m proof.Mechanism, b proof.Bounds, falsehood error) []shell.Row {
 	p := m.Privacy()
 	rows := append([]shell.Row{

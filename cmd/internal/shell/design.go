@@ -131,7 +131,6 @@ func nonEmpty(parts []string) []string {
 
 func largerGap(o lp.Options) string { return when(o.Gap < lp.MaxGap, "a larger gap (--gap)") }
 
-// oneOf joins the parts of a hint, those that are not empty.
 func oneOf(parts ...string) string {
 	parts = nonEmpty(parts)
 	if n := len(parts) - 1; n > 0 {

@@ -152,7 +152,6 @@ func (e *outputError) Error() string {
 }
 func (e *outputError) Unwrap() error { return e.err }
 
-// report prints what went wrong and returns the exit code.
 func (a *Streams) report(err error) int {
 	if a.abandoned.Load() {
 		return exitInterrupted

@@ -94,7 +94,6 @@ func (f *Flags) RequiredFunc(name, kind, usage string, read func(text string) er
 	return f.add(name, "", &Flag{kind: kind}, usage, func(t *Flag) error { return read(t.Text) })
 }
 
-// add adds a flag with its letter, "" for none.
 func (f *Flags) add(name, letter string, t *Flag, usage string, read func(t *Flag) error) *Flag {
 	f.cmd.Flags().VarP(t, name, letter, usage)
 	f.Check(func() error { return About(name, t.Text, read(t)) })

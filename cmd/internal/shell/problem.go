@@ -186,7 +186,6 @@ func readQuantiles(c *dp.Constraints, texts []string) error {
 	return errors.Join(errs...)
 }
 
-// describe says in words what the constraints demand; "" is nothing.
 func describe(c dp.Constraints) string {
 	parts := []string{when(c.Symmetric, "symmetric"), when(c.Monotone, "monotone"), when(c.Unbiased, "unbiased")}
 	if s := c.Support; s != nil {

@@ -101,7 +101,6 @@ type curve struct {
 
 const samples = 480
 
-// curves sends densities of classical noise, to draw beside that of a table.
 func (s *study) curves(_ context.Context, made subject) error {
 	m, ok := made.mechanism.(interface{ Problem() dp.Problem })
 	if !ok || made.Density == nil {

@@ -34,7 +34,6 @@ func counts(last int) []int {
 	return append(out, last)
 }
 
-// compose sends what several releases cost, and the privacy profile.
 func (s *study) compose(ctx context.Context, made subject) error {
 	pld, err := account.LossOf(made.mechanism)
 	if err != nil {
@@ -137,7 +136,6 @@ func (s *study) profile(ctx context.Context, pld *account.PrivacyLossDistributio
 	return s.send("profile", out)
 }
 
-// profileOf bounds the delta of one release at epsilons up to most.
 func profileOf(ctx context.Context, pld *account.PrivacyLossDistribution, most float64) (b band, err error) {
 	c, err := account.Compose([]account.Release{{PLD: pld, Times: 1}}, account.Options{Width: wide})
 	if err != nil {

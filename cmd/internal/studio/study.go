@@ -27,7 +27,6 @@ type study struct {
 	count int // releases
 }
 
-// serveStudy answers a request with events, until all is said or the client goes away.
 func (s *Server) serveStudy(w http.ResponseWriter, r *http.Request) {
 	if r.Method != http.MethodPost {
 		w.Header().Set("Allow", http.MethodPost)
