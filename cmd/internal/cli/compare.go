@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -20,9 +21,10 @@ import (
 )
 
 type comparison struct {
-	Total      *report.Total `json:"total,omitempty"` // of a table
-	LowerBound *float64      `json:"lower_bound"`
-	Mechanisms []contender   `json:"mechanisms"`
+	dp.Problem
+	total      *report.Total // of a table
+	bound      *float64
+	mechanisms []contender
 }
 
 type contender struct {
@@ -118,7 +120,7 @@ func (o *compareOptions) run(ctx context.Context) error {
 	}
 	o.design.Progress = o.Progress().Design(o.design.TimeLimit)
 	p := o.problem
-	c := comparison{}
+	c := comparison{Problem: p}
 	best := contender{Name: noiseDesigned}
 	r, limit, err := shell.Design(ctx, p, o.design)
 	switch {
@@ -127,15 +129,12 @@ func (o *compareOptions) run(ctx context.Context) error {
 	case err != nil:
 		return err
 	default:
-		c.LowerBound = shell.FloatDown(r.Table.Certificate().LowerBound)
+		c.bound = shell.FloatDown(r.Table.Certificate().LowerBound)
 		best = certifiedContender(best.Name, r.Table)
 	}
-	c.Mechanisms = append(c.Mechanisms, best)
-	c.addBaselines(p)
-	if err := o.PrintText(c, func(b *strings.Builder) { c.write(b, p) }); err != nil {
-		return err
-	}
-	return limit
+	c.mechanisms = append(c.mechanisms, best)
+	c.addBaselines()
+	return cmp.Or(o.PrintText(c.object(), c.write), limit)
 }
 
 func (o *compareOptions) compareFile(ctx context.Context) error {
@@ -162,17 +161,20 @@ func (o *compareOptions) compareTable(ctx context.Context, p proof.Proven) error
 	}
 	v := p.(*tables.Verified)
 	t := v.Mechanism()
-	made := t.Problem()
-	c := comparison{Total: whole, Mechanisms: []contender{certifiedContender("table", v)}}
+	c := comparison{Problem: t.Problem(), total: whole, mechanisms: []contender{certifiedContender("table", v)}}
 	if whole == nil {
-		c.LowerBound = shell.FloatDown(v.Bounds().LowerBound)
-		c.addBaselines(made)
+		c.bound = shell.FloatDown(v.Bounds().LowerBound)
+		c.addBaselines()
 	} else {
 		for _, m := range whole.Target(t).Classical(ctx) {
-			c.Mechanisms = append(c.Mechanisms, evaluated(m, made, "; for the same total"+unheld(made)))
+			c.mechanisms = append(c.mechanisms, evaluated(m, c.Problem, "; for the same total"+unheld(c.Problem)))
 		}
 	}
-	return o.PrintText(c, func(b *strings.Builder) { c.write(b, made) })
+	return o.PrintText(c.object(), c.write)
+}
+
+func (c *comparison) object() shell.Object {
+	return shell.Object{c.total.Part(), "lower_bound", c.bound, "mechanisms", c.mechanisms}
 }
 
 func certifiedContender(name string, v *tables.Verified) contender {
@@ -182,18 +184,24 @@ func certifiedContender(name string, v *tables.Verified) contender {
 	}
 }
 
-func (c *comparison) addBaselines(p dp.Problem) {
+func (c *comparison) addBaselines() {
 	for _, b := range noise.Baselines() {
-		c.Mechanisms = append(c.Mechanisms, newContender(b, p))
-		if b.Name == noise.DiscreteLaplace && p.Query == dp.IntegerQuery {
-			c.Mechanisms = append(c.Mechanisms, newDiscreteStaircase(p))
+		c.mechanisms = append(c.mechanisms, newContender(b, c.Problem))
+		if b.Name == noise.DiscreteLaplace && c.Query == dp.IntegerQuery {
+			c.mechanisms = append(c.mechanisms, newDiscreteStaircase(c.Problem))
 		}
 	}
-	for i := range c.Mechanisms {
-		if m := &c.Mechanisms[i]; m.Loss != nil && c.LowerBound != nil && *c.LowerBound > 0 {
-			m.Suboptimality = shell.Finite(*m.Loss/(*c.LowerBound) - 1)
-		}
+	for i := range c.mechanisms {
+		c.mechanisms[i].Suboptimality = above(c.mechanisms[i].Loss, c.bound)
 	}
+}
+
+// above is how far a loss is above a bound; nil where either is not known.
+func above(loss, bound *float64) *float64 {
+	if loss == nil || bound == nil || *bound <= 0 {
+		return nil
+	}
+	return shell.Finite(*loss/(*bound) - 1)
 }
 
 func newContender(b noise.Baseline, p dp.Problem) contender {
@@ -273,26 +281,22 @@ func kindOfNoise(p dp.Problem) string {
 	return kind
 }
 
-func (c *comparison) write(b *strings.Builder, p dp.Problem) {
-	privacy := fmt.Sprintf("epsilon %v, delta %v", p.Epsilon, p.Delta)
-	if c.Total != nil {
-		privacy = fmt.Sprintf("%s together: epsilon %v, delta %v", shell.Counted(c.Total.Releases, "release"), c.Total.Epsilon, c.Total.Delta)
+func (c *comparison) write(b *strings.Builder) {
+	privacy, bound := fmt.Sprintf("epsilon %v, delta %v", c.Epsilon, c.Delta), " on every additive "+kindOfNoise(c.Problem)+": none"
+	if c.bound != nil {
+		bound = strings.TrimSuffix(bound, "none") + shell.DigitsDown(*c.bound)
 	}
-	fmt.Fprintf(b, "%s, sensitivity %v, loss %s\n", privacy, p.Sensitivity, shell.LossUnit(p.Loss))
-	for _, r := range shell.QueryRows(p) {
+	if c.total != nil {
+		privacy = fmt.Sprintf("%s together: epsilon %v, delta %v", shell.Counted(c.total.Releases, "release"), c.total.Epsilon, c.total.Delta)
+		bound = ": " + report.NoBoundForSeveral
+	}
+	fmt.Fprintf(b, "%s, sensitivity %v, loss %s\n", privacy, c.Sensitivity, shell.LossUnit(c.Loss))
+	for _, r := range shell.QueryRows(c.Problem) {
 		fmt.Fprintf(b, "%s: %s\n", r[0], r[1])
 	}
-	bound := "none"
-	if c.LowerBound != nil {
-		bound = shell.DigitsDown(*c.LowerBound)
-	}
-	if c.Total != nil {
-		fmt.Fprintf(b, "certified lower bound: %s\n", report.NoBoundForSeveral)
-	} else {
-		fmt.Fprintf(b, "certified lower bound on every additive %s: %s\n", kindOfNoise(p), bound)
-	}
+	fmt.Fprintf(b, "certified lower bound%s\n", bound)
 	lines, without := [][]string{{"mechanism", "loss", "above bound", "note"}}, [][]string{}
-	for _, m := range c.Mechanisms {
+	for _, m := range c.mechanisms {
 		if m.Loss == nil && m.Name != noiseDesigned {
 			without = append(without, []string{m.Name, m.Note})
 			continue

@@ -90,9 +90,8 @@ func (o *compareOptions) printLocal(p lp.LocalProblem, name string, v *local.Ver
 		if o := best.objective(p.Objective); o != nil && *o > 0 {
 			m.Ratio = shell.Finite(*value / *o)
 		}
-		held := i == 0 || free && (!p.Demands.Unbiased || m.Unbiased != nil && *m.Unbiased)
-		if c.bound != nil && *c.bound > 0 && held {
-			m.Suboptimality = shell.Finite(*value/(*c.bound) - 1)
+		if held := i == 0 || free && (!p.Demands.Unbiased || m.Unbiased != nil && *m.Unbiased); held {
+			m.Suboptimality = above(value, c.bound)
 		}
 	}
 	law := shell.Object{"loss", "costs"}

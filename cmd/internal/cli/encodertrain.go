@@ -107,7 +107,7 @@ type trainer func(ctx context.Context, t *task) (*trained, error)
 
 func newTrainOptions(s *shell.Streams) *trainOptions {
 	o := &trainOptions{
-		Common: shell.Common{Streams: s}, people: peopleOptions{columns: "*"}, noise: noiseAuto, domain: noiseAuto, radius: 1, seed: 1,
+		Common: shell.Common{Streams: s}, noise: noiseAuto, domain: noiseAuto, radius: 1, seed: 1,
 		coordinates: []int{1, 2, 3}, every: 30 * time.Second, design: shell.DesignOptions(),
 	}
 	o.design.Gap, o.design.TimeLimit = 0.005, 20*time.Second

@@ -55,7 +55,7 @@ const (
 
 func newLatentDesignCommand(s *shell.Streams) *cobra.Command {
 	o := &latentDesignOptions{
-		Common: shell.Common{Streams: s}, vectors: vectorOptions{columns: "*"},
+		Common:  shell.Common{Streams: s},
 		problem: latent.Problem{Domain: bundle.Box}, noise: noiseAuto, decoder: decoderAffine, design: shell.DesignOptions(),
 	}
 	o.design.Gap, o.design.TimeLimit = 0.005, 20*time.Second

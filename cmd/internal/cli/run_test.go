@@ -454,7 +454,7 @@ func TestRunLatent(t *testing.T) {
 	c := asJSON()
 	c.Output = dir
 	design := &latentDesignOptions{
-		Common: c.Common, vectors: vectorOptions{data: file, columns: "*", exclude: "id"},
+		Common: c.Common, vectors: vectorOptions{data: file, featureColumns: featureColumns{"*", "id"}},
 		problem: latent.Problem{Promise: bundle.Promise{Epsilon: 8}, Domain: bundle.Box, Clip: 0.9},
 		noise:   string(noise.Laplace), design: shell.DesignOptions(),
 	}

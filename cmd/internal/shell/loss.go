@@ -16,13 +16,11 @@ import (
 func LossHelp() string {
 	var b strings.Builder
 	b.WriteString("Losses c(x) of noise x, in query units:\n")
-	width := 0
+	var lines [][]string
 	for _, k := range loss.Kinds() {
-		width = max(width, len(k.Syntax))
+		lines = append(lines, []string{"  " + k.Syntax, k.Meaning})
 	}
-	for _, k := range loss.Kinds() {
-		fmt.Fprintf(&b, "  %-*s  %s\n", width, k.Syntax, k.Meaning)
-	}
+	WriteColumns(&b, lines, "<<")
 	b.WriteString(`SEGMENTS may be the name of a CSV file with the header knot,slope or
 knot,slope,jump. A weight follows after one more colon: l1:0.7, exceed:3:0.3.`)
 	return b.String()
