@@ -265,12 +265,7 @@ func writePages(s *shell.Streams, folder string, c *cobra.Command, date time.Tim
 	if err := doc.GenMan(c, &header, &page); err != nil {
 		return err
 	}
-	w, err := s.Create(filepath.Join(folder, strings.ReplaceAll(c.CommandPath(), " ", "-")+".1"))
-	if err != nil {
-		return err
-	}
-	defer w.Discard()
-	return w.Put(func(w io.Writer) error {
+	return s.WriteFile(filepath.Join(folder, strings.ReplaceAll(c.CommandPath(), " ", "-")+".1"), func(w io.Writer) error {
 		_, err := page.WriteTo(w)
 		return err
 	})

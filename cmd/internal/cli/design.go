@@ -187,8 +187,7 @@ func besideRows(r *lp.Result, p dp.Problem) (rows []shell.Row) {
 	return rows
 }
 
-func references(p dp.Problem) []contender {
-	var out []contender
+func references(p dp.Problem) (out []contender) {
 	for _, b := range noise.Baselines() {
 		if figure.Compared(b.Name) && figure.Suits(b.Name, p.Query) {
 			out = append(out, newContender(b, p))

@@ -119,15 +119,9 @@ func (t ledgerTerms) rows() []shell.Row {
 	}
 }
 
-type ledgerCreateOptions struct {
-	shell.Common
-	file  string
-	terms ledger.Terms
-}
-
 func newLedgerCreateCommand(s *shell.Streams) *cobra.Command {
-	o := &ledgerCreateOptions{Common: shell.Common{Streams: s}}
-	o.terms.Neighbors, o.terms.Unit = dp.AddRemove, dp.Row
+	o := &ledgerOptions{Common: shell.Common{Streams: s}}
+	terms := ledger.Terms{Neighbors: dp.AddRemove, Unit: dp.Row}
 	f := shell.NewFlags(&cobra.Command{
 		Use:   "create FILE --epsilon E --delta D",
 		Short: "Make a ledger with a total",
@@ -140,25 +134,23 @@ because their epsilons and deltas would add up different things.`,
   noisewright ledger create city.ledger --epsilon 1 --delta 1e-6 --unit person:id --adaptive`,
 	})
 	f.Argument(&o.file, "FILE", "ledger")
-	f.Number(&o.terms.Epsilon, "epsilon", shell.Rule{Want: "a number above 0", OK: shell.Positive}, "total epsilon, without unit: a number above 0")
-	f.Number(&o.terms.Delta, "delta", ledgerDelta, "total delta, "+ledgerDelta.Want)
-	f.Word(&o.terms.Neighbors, "neighbors", "word", "what neighbors differ in: one unit more or less (add-remove), or another one in the place of one (replace)", dp.AddRemove, dp.Replace)
-	f.Text(&o.terms.Unit, "unit", "row|person:COLUMN", "whose influence is hidden: row, or person:COLUMN for all rows with the same value of the column")
+	f.Number(&terms.Epsilon, "epsilon", shell.Rule{Want: "a number above 0", OK: shell.Positive}, "total epsilon, without unit: a number above 0")
+	f.Number(&terms.Delta, "delta", ledgerDelta, "total delta, "+ledgerDelta.Want)
+	f.Word(&terms.Neighbors, "neighbors", "word", "what neighbors differ in: one unit more or less (add-remove), or another one in the place of one (replace)", dp.AddRemove, dp.Replace)
+	f.Text(&terms.Unit, "unit", "row|person:COLUMN", "whose influence is hidden: row, or person:COLUMN for all rows with the same value of the column")
 	f.CompleteOrFile("unit", dp.Row, "person:")
-	f.Bool(&o.terms.Adaptive, "adaptive", "basic composition, which allows noise to be chosen in view of earlier answers")
+	f.Bool(&terms.Adaptive, "adaptive", "basic composition, which allows noise to be chosen in view of earlier answers")
 	f.Verdict(&o.Common, "no progress and no summary")
-	return f.Run(o.run)
+	return f.Run(func(ctx context.Context) error {
+		if err := ledger.Create(ctx, o.file, terms); err != nil {
+			return ledgerFailure(o.file, err)
+		}
+		t := ledgerTerms(terms)
+		return o.Print(t, append(t.rows(), shell.Row{"ledger", o.file}))
+	})
 }
 
 var ledgerDelta = shell.Rule{Want: "a probability, at least 0 and below 1", OK: func(v float64) bool { return v >= 0 && v < 1 }}
-
-func (o *ledgerCreateOptions) run(ctx context.Context) error {
-	if err := ledger.Create(ctx, o.file, o.terms); err != nil {
-		return ledgerFailure(o.file, err)
-	}
-	t := ledgerTerms(o.terms)
-	return o.Print(t, append(t.rows(), shell.Row{"ledger", o.file}))
-}
 
 type ledgerOptions struct {
 	shell.Common
@@ -168,6 +160,12 @@ type ledgerOptions struct {
 func (o *ledgerOptions) flags(f *shell.Flags) {
 	f.Argument(&o.file, "FILE", "ledger")
 	f.Summary(&o.Common)
+}
+
+func newLedgerReader(s *shell.Streams, doing string, run func(*ledgerOptions, context.Context, *ledger.Ledger) error, cmd *cobra.Command) *cobra.Command {
+	o, f := &ledgerOptions{Common: shell.Common{Streams: s}}, shell.NewFlags(cmd)
+	o.flags(f)
+	return f.Run(o.reading(doing, func(ctx context.Context, l *ledger.Ledger) error { return run(o, ctx, l) }))
 }
 
 // reading is the run of a command that reads the ledger.
@@ -184,8 +182,7 @@ func (o *ledgerOptions) reading(doing string, run func(context.Context, *ledger.
 }
 
 func newLedgerShowCommand(s *shell.Streams) *cobra.Command {
-	o := &ledgerOptions{Common: shell.Common{Streams: s}}
-	f := shell.NewFlags(&cobra.Command{
+	return newLedgerReader(s, "verifying", (*ledgerOptions).show, &cobra.Command{
 		Use:   "show FILE",
 		Short: "Print the terms of a ledger and every release in it",
 		Long: `Print the terms of a ledger and every release in it: when it was charged, whether
@@ -196,8 +193,6 @@ the epsilon and delta of a single one, and what was asked.
 With --json also the answers, the queries in full and the digests of the data.`,
 		Example: "  noisewright ledger show city.ledger",
 	})
-	o.flags(f)
-	return f.Run(o.reading("verifying", o.show))
 }
 
 func (o *ledgerOptions) show(ctx context.Context, l *ledger.Ledger) error {
@@ -250,8 +245,7 @@ func recorded(r account.Record) (shell.Object, []string, error) {
 }
 
 func newLedgerTotalCommand(s *shell.Streams) *cobra.Command {
-	o := &ledgerOptions{Common: shell.Common{Streams: s}}
-	f := shell.NewFlags(&cobra.Command{
+	return newLedgerReader(s, "composing", (*ledgerOptions).total, &cobra.Command{
 		Use:   "total FILE",
 		Short: "Compute what was spent of a ledger's total",
 		Long: `Compose everything that a ledger has charged, answered or not: at the total's delta
@@ -264,8 +258,6 @@ The composition holds on the condition that
 or if the ledger was made with --adaptive, where it is the sums.`,
 		Example: "  noisewright ledger total city.ledger",
 	})
-	o.flags(f)
-	return f.Run(o.reading("composing", o.total))
 }
 
 func (o *ledgerOptions) total(ctx context.Context, l *ledger.Ledger) error {

@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -86,18 +87,10 @@ func (o *plotOptions) run(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	file, err := o.Create(o.Output, o.file)
-	if err != nil {
-		return err
-	}
-	defer file.Discard()
-	if err := drawing.Draw(file, o.format, vg.Length(o.width)*vg.Centimeter, vg.Length(o.height)*vg.Centimeter); err != nil {
-		return err
-	}
-	if err := ctx.Err(); err != nil {
-		return err
-	}
-	return file.Commit()
+	return o.WriteFile(o.Output, func(w io.Writer) error {
+		err := drawing.Draw(w, o.format, vg.Length(o.width)*vg.Centimeter, vg.Length(o.height)*vg.Centimeter)
+		return cmp.Or(err, ctx.Err())
+	}, o.file)
 }
 
 type figureOf func(ctx context.Context, v proof.Proven) (drawing, error)
@@ -271,22 +264,16 @@ type own struct {
 	compare func(o *compareOptions, ctx context.Context, v proof.Proven) error
 }
 
+// figureFor is the figure of a form whose mechanisms are of the type M.
+func figureFor[M proof.Mechanism](figure func(*plotOptions, M) (figureOf, error)) func(*plotOptions, proof.Mechanism) (figureOf, error) {
+	return func(o *plotOptions, m proof.Mechanism) (figureOf, error) { return figure(o, m.(M)) }
+}
+
 // owns lists what forms have of their own, by their packages. The program knows mechanisms
 // by package proof alone but for what starts here.
 var owns = map[string]own{
-	tables.Form.Package: {
-		figure:  func(o *plotOptions, m proof.Mechanism) (figureOf, error) { return o.noise(m.(*tables.Table)) },
-		draw:    (*sampleOptions).noise,
-		compare: (*compareOptions).compareTable,
-	},
-	kernels.Form.Package: {
-		figure: func(o *plotOptions, m proof.Mechanism) (figureOf, error) { return o.kernel(m.(*kernels.Kernel)) },
-	},
-	cells.Form.Package: {
-		figure: func(o *plotOptions, m proof.Mechanism) (figureOf, error) { return o.additive(m.(*cells.Kernel)) },
-	},
-	local.Form.Package: {
-		figure:  func(o *plotOptions, m proof.Mechanism) (figureOf, error) { return o.randomizer(m.(*local.Randomizer)) },
-		compare: (*compareOptions).compareRandomizer,
-	},
+	tables.Form.Package:  {figure: figureFor((*plotOptions).noise), draw: (*sampleOptions).noise, compare: (*compareOptions).compareTable},
+	kernels.Form.Package: {figure: figureFor((*plotOptions).kernel)},
+	cells.Form.Package:   {figure: figureFor((*plotOptions).additive)},
+	local.Form.Package:   {figure: figureFor((*plotOptions).randomizer), compare: (*compareOptions).compareRandomizer},
 }

@@ -93,6 +93,16 @@ func (a *Streams) Reserve(path string, inputs ...string) (*Output, error) {
 	return a.Create(path, inputs...)
 }
 
+// WriteFile creates an output that appears with what encode writes.
+func (a *Streams) WriteFile(path string, encode func(io.Writer) error, inputs ...string) error {
+	w, err := a.Create(path, inputs...)
+	if err != nil {
+		return err
+	}
+	defer w.Discard()
+	return w.Put(encode)
+}
+
 // Put makes the output appear with what encode writes.
 func (o *Output) Put(encode func(io.Writer) error) error {
 	if o == nil {
