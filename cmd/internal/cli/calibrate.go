@@ -131,13 +131,11 @@ type calibration struct {
 	options lp.Options
 	word    string // of --noise
 
-	found     *account.Calibration
-	others    alternatives // NaN where there is none
-	crossover int          // releases from which on the Gaussian is better; 0: not found
-}
+	found                    *account.Calibration
+	basic, laplace, gaussian float64 // expected losses of other noise, NaN where there is none
 
-// alternatives are the expected losses of other noise, of account.Target.Alternatives.
-type alternatives struct{ basic, laplace, gaussian float64 }
+	crossover int // releases from which on the Gaussian is better; 0: not found
+}
 
 // coarseTime is that of designs that only steer the search.
 const coarseTime = 2 * time.Second
@@ -180,7 +178,7 @@ func (c *calibration) find(ctx context.Context) (err error) {
 		design = nil
 	}
 	none := math.NaN() // until compared
-	c.others = alternatives{none, none, none}
+	c.basic, c.laplace, c.gaussian = none, none, none
 	c.found, err = account.Calibrate(ctx, c.target, design, o)
 	var f *shell.Failure
 	if err == nil || errors.As(err, &f) || errors.Is(err, context.Canceled) {
@@ -190,8 +188,7 @@ func (c *calibration) find(ctx context.Context) (err error) {
 }
 
 func (c *calibration) compare(ctx context.Context) {
-	o := &c.others
-	o.basic, o.laplace, o.gaussian = c.target.Alternatives(ctx, c.design, c.options.Gap)
+	c.basic, c.laplace, c.gaussian = c.target.Alternatives(ctx, c.design, c.options.Gap)
 	limited, cancel := context.WithTimeout(ctx, c.options.TimeLimit)
 	defer cancel()
 	c.crossover = c.target.Crossover(limited, c.design, c.options.Gap)
@@ -211,7 +208,7 @@ func (c *calibration) noise() string {
 
 func (c *calibration) report() shell.Object {
 	each := c.found.Table.Mechanism().Privacy()
-	others := map[string]float64{"basic": c.others.basic, noise.Laplace: c.others.laplace, noise.Gaussian: c.others.gaussian}
+	others := map[string]float64{"basic": c.basic, noise.Laplace: c.laplace, noise.Gaussian: c.gaussian}
 	maps.DeleteFunc(others, func(_ string, loss float64) bool { return math.IsNaN(loss) })
 	var crossover *int // null: not found
 	if c.crossover > 0 {
@@ -268,9 +265,9 @@ func (c *calibration) otherRows() []shell.Row {
 		name, note string
 		loss       float64
 	}{
-		{"basic", "designed for an equal part of epsilon and delta", c.others.basic},
-		{noise.Laplace, laplace + " noise for the same total" + free, c.others.laplace},
-		{noise.Gaussian, "Gaussian noise for the same total" + free, c.others.gaussian},
+		{"basic", "designed for an equal part of epsilon and delta", c.basic},
+		{noise.Laplace, laplace + " noise for the same total" + free, c.laplace},
+		{noise.Gaussian, "Gaussian noise for the same total" + free, c.gaussian},
 	} {
 		if math.IsNaN(other.loss) || c.target.Releases == 1 && other.name == "basic" || other.name == c.noise() {
 			continue

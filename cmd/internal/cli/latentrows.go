@@ -216,17 +216,11 @@ func (o *rowsOptions) run(ctx context.Context, c conversion) error {
 	if err != nil {
 		return err
 	}
-	file, err := o.Create(o.Output, o.in)
-	if err != nil {
-		return err
-	}
-	defer file.Discard()
-	packed, err := csvfile.Compress(file, o.Output)
-	if err != nil {
-		return err
-	}
-	line := o.Progress()
-	out := csv.NewWriter(packed)
+	return o.WriteCSV(o.Output, func(w io.Writer) error { return o.write(ctx, w, in, b, c, convert) }, o.in)
+}
+
+func (o *rowsOptions) write(ctx context.Context, w io.Writer, in *bundleRows, b *bundle.Bundle, c conversion, convert convert) error {
+	line, out := o.Progress(), csv.NewWriter(w)
 	if o.csv.Delimiter != 0 {
 		out.Comma = rune(o.csv.Delimiter)
 	}
@@ -244,6 +238,7 @@ func (o *rowsOptions) run(ctx context.Context, c conversion) error {
 		} else if err != nil {
 			return shell.BadFile(o.in, err)
 		}
+		var err error
 		if record, err = convert(append(record[:0], in.Texts...), row()); err != nil {
 			return fmt.Errorf("%s: row %d: %w", shell.InputName(o.in), in.Rows, err)
 		}
@@ -255,8 +250,5 @@ func (o *rowsOptions) run(ctx context.Context, c conversion) error {
 		}
 	}
 	out.Flush()
-	if err := errors.Join(out.Error(), packed.Close()); err != nil {
-		return err
-	}
-	return file.Commit()
+	return out.Error()
 }

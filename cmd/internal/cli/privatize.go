@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"math"
 
 	"github.com/spf13/cobra"
@@ -130,23 +131,11 @@ func (o *privatizeOptions) run(ctx context.Context) error {
 			inputs = append(inputs, c.table)
 		}
 	}
-	w, err := o.Create(o.Output, inputs...)
-	if err != nil {
-		return err
-	}
-	defer w.Discard()
-	packed, err := csvfile.Compress(w, o.Output)
-	if err != nil {
-		return err
-	}
 	line := o.Progress()
-	if err := p.run(ctx, packed, in.Reader, func() { line.Rows("adding noise", in.Rows, in.Input) }); err != nil {
-		return err
-	}
-	if err := packed.Close(); err != nil {
-		return err
-	}
-	if err := w.Commit(); err != nil {
+	err = o.WriteCSV(o.Output, func(w io.Writer) error {
+		return p.run(ctx, w, in.Reader, func() { line.Rows("adding noise", in.Rows, in.Input) })
+	}, inputs...)
+	if err != nil {
 		return err
 	}
 	if !o.Quiet {

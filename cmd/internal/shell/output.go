@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/noisewright/noisewright/internal/check"
+	"github.com/noisewright/noisewright/internal/csvfile"
 	"github.com/noisewright/noisewright/internal/files"
 )
 
@@ -101,6 +102,20 @@ func (a *Streams) WriteFile(path string, encode func(io.Writer) error, inputs ..
 	}
 	defer w.Discard()
 	return w.Put(encode)
+}
+
+// WriteCSV is WriteFile for a file that is compressed if its name says so.
+func (a *Streams) WriteCSV(path string, encode func(io.Writer) error, inputs ...string) error {
+	return a.WriteFile(path, func(w io.Writer) error {
+		packed, err := csvfile.Compress(w, path)
+		if err != nil {
+			return err
+		}
+		if err := encode(packed); err != nil {
+			return err
+		}
+		return packed.Close()
+	}, inputs...)
 }
 
 // Put makes the output appear with what encode writes.
