@@ -66,10 +66,7 @@ of at least --level. Of privatize --categories give the same --categories and
 	f.Number(&o.level, "level", shell.Share, "probability with which the interval contains the true value, at least")
 	f.String(&o.column, "column", "name of the column, as in the header, of the answers of a local randomizer")
 	f.Delimiter(&o.csv)
-	f.ArgumentFunc("VALUE", func(text string) error {
-		o.value = text
-		return nil
-	})
+	f.ArgumentText(&o.value, "VALUE")
 	f.Check(func() (err error) {
 		if o.column == "" && o.response != nil {
 			return shell.About("column", "", shell.Want("a name from the header, with --categories"))

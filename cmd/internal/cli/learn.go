@@ -22,6 +22,7 @@ import (
 	"github.com/noisewright/noisewright/learn"
 	"github.com/noisewright/noisewright/lp"
 	"github.com/noisewright/noisewright/release"
+	"github.com/noisewright/noisewright/release/ledger"
 	"github.com/noisewright/noisewright/tables"
 )
 
@@ -165,11 +166,11 @@ func (o *learnOptions) run(ctx context.Context, l learner) error {
 	if err != nil {
 		return err
 	}
-	book, err := o.book(ctx)
-	if err != nil {
-		return err
-	}
-	if book != nil {
+	var book *namedLedger
+	if o.ledger != "" {
+		if book, err = openFor(ctx, o.ledger, o.budget.Neighbors, dp.Row, func(ledger.Terms) string { return "" }); err != nil {
+			return err
+		}
 		defer book.Close()
 	}
 	var data *learn.Data
@@ -223,22 +224,6 @@ func (o *learnOptions) readTest(ctx context.Context, s *learn.Schema) (*learn.Da
 		return err
 	})
 	return d, err
-}
-
-// book opens the ledger, nil for none, which has to be about rows.
-func (o *learnOptions) book(ctx context.Context) (*namedLedger, error) {
-	if o.ledger == "" {
-		return nil, nil
-	}
-	book, err := openLedger(ctx, o.ledger)
-	if err != nil {
-		return nil, err
-	}
-	if err := hides(book.Terms(), o.budget.Neighbors, dp.Row, ""); err != nil {
-		_ = book.Close()
-		return nil, err
-	}
-	return book, nil
 }
 
 // learn returns the file of the model, that of an equal call in the ledger or a new one.

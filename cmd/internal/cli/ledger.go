@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -62,6 +63,26 @@ func openLedger(ctx context.Context, path string) (*namedLedger, error) {
 		return nil, ledgerFailure(path, err)
 	}
 	return &namedLedger{l, path}, nil
+}
+
+// openFor opens the ledger to charge, which has to be about the unit; hint says how it would be,
+// "" with a new ledger.
+func openFor(ctx context.Context, path, neighbors, unit string, hint func(ledger.Terms) string) (*namedLedger, error) {
+	l, err := openLedger(ctx, path)
+	if err != nil {
+		return nil, err
+	}
+	switch t := l.Terms(); {
+	case neighbors != t.Neighbors:
+		err = shell.BadInput("--neighbors "+t.Neighbors, fmt.Errorf("neighbors = %s, want %s as in the ledger", neighbors, t.Neighbors))
+	case unit != t.Unit:
+		err = shell.BadInput(cmp.Or(hint(t), "noisewright ledger create FILE --unit "+unit+" makes a ledger for that"), fmt.Errorf("unit = %s, want %s as in the ledger", unit, t.Unit))
+	}
+	if err != nil {
+		_ = l.Close()
+		return nil, err
+	}
+	return l, nil
 }
 
 // Find implements account.Ledger.

@@ -164,10 +164,7 @@ func newReleaseOf(s *shell.Streams, kind release.Kind, cmd *cobra.Command) *cobr
 func (o *releaseOptions) valueFlags(f *shell.Flags) {
 	q := &o.query
 	values := string(dp.RealQuery)
-	f.ArgumentFunc("X", func(text string) error {
-		o.value = text
-		return nil
-	})
+	f.ArgumentText(&o.value, "X")
 	f.RequiredFunc("sensitivity", "number", "how far one unit can change X, in its units: a number above 0", func(text string) error {
 		r, ok := decimal(text)
 		if !ok || r.Sign() <= 0 {
@@ -249,14 +246,11 @@ func (o *releaseOptions) run(ctx context.Context) error {
 	defer w.Discard()
 	var l account.Ledger
 	if o.ledger != "" {
-		book, err := openLedger(ctx, o.ledger)
+		book, err := openFor(ctx, o.ledger, o.query.Neighbors, o.query.Unit(), o.otherUnit)
 		if err != nil {
 			return err
 		}
 		defer book.Close()
-		if err := o.fits(book.Terms()); err != nil {
-			return err
-		}
 		l = book
 	}
 	// An answer that the ledger has needs no tables.
@@ -277,25 +271,15 @@ func (o *releaseOptions) run(ctx context.Context) error {
 	return o.Finish(w, func(w io.Writer) error { return shell.EncodeJSON(w, answer) }, answer, o.rows(answer), nil)
 }
 
-func (o *releaseOptions) fits(t ledger.Terms) error {
-	hint := ""
-	if column, person := t.Person(); o.query.Kind == release.Value {
-		hint = "--unit " + t.Unit + ", if the sensitivity is about that"
-	} else if person {
-		hint = "--person " + column + " --max-per-person N"
+// otherUnit is the hint where a ledger is about another unit, "" for a new ledger.
+func (o *releaseOptions) otherUnit(t ledger.Terms) string {
+	if o.query.Kind == release.Value {
+		return "--unit " + t.Unit + ", if the sensitivity is about that"
 	}
-	return hides(t, o.query.Neighbors, o.query.Unit(), hint)
-}
-
-// hides refuses what a ledger is not about; the hint is about its unit, "" for a new ledger.
-func hides(t ledger.Terms, neighbors, unit, hint string) error {
-	switch {
-	case neighbors != t.Neighbors:
-		return shell.BadInput("--neighbors "+t.Neighbors, fmt.Errorf("neighbors = %s, want %s as in the ledger", neighbors, t.Neighbors))
-	case unit != t.Unit:
-		return shell.BadInput(cmp.Or(hint, "noisewright ledger create FILE --unit "+unit+" makes a ledger for that"), fmt.Errorf("unit = %s, want %s as in the ledger", unit, t.Unit))
+	if column, person := t.Person(); person {
+		return "--person " + column + " --max-per-person N"
 	}
-	return nil
+	return ""
 }
 
 // tableSource is where noise comes from: a directory of tables, "" for the user's own, and designs.

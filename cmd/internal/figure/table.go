@@ -143,7 +143,7 @@ func (f *Table) overlay(m noise.Mechanism, end float64, o overlay) {
 	}
 	points := f.sample(m, end)
 	if m.Name() == noise.DiscreteLaplace {
-		points = f.integers(m)
+		points = curveOf(portrait.Masses(m.Mass, f.left, f.right))
 	}
 	f.curves = append(f.curves, Curve{label, points, o.style})
 }
@@ -166,12 +166,6 @@ func LossSymbol(l loss.Loss) string {
 	default:
 		return "E " + check.Shortened(l.Name())
 	}
-}
-
-func (f *Table) integers(m noise.Mechanism) plotter.XYs {
-	return curveOf(portrait.Stairs(int(math.Ceil(f.left)), int(math.Floor(f.right)), func(i int) (left, right, density float64) {
-		return float64(i) - 0.5, float64(i) + 0.5, m.Mass(float64(i))
-	}))
 }
 
 func curveOf(points []portrait.Point) plotter.XYs {

@@ -112,6 +112,13 @@ func (d *Density) Steps(left, right float64) []Point {
 	return Stairs(lo, hi, d.cell)
 }
 
+// Masses is the law on the integers of noise from left to right, as a step curve.
+func Masses(mass func(float64) float64, left, right float64) []Point {
+	return Stairs(int(math.Ceil(left)), int(math.Floor(right)), func(i int) (float64, float64, float64) {
+		return float64(i) - 0.5, float64(i) + 0.5, mass(float64(i))
+	})
+}
+
 // Stairs returns a step curve over the cells lo … hi that falls to 0 at its ends.
 func Stairs(lo, hi int, cell func(int) (left, right, density float64)) []Point {
 	group := (hi-lo)/maxSteps + 1

@@ -157,11 +157,16 @@ func (f *Flags) when(name string, given bool, refusal string, add func()) {
 
 // Argument adds one argument: a file with one of the extensions, a directory if there is none.
 func (f *Flags) Argument(p *string, what string, extensions ...string) {
+	f.ArgumentText(p, what)
+	f.completeFiles(1, extensions)
+}
+
+// ArgumentText adds one argument that is taken as it is.
+func (f *Flags) ArgumentText(p *string, what string) {
 	f.ArgumentFunc(what, func(text string) error {
 		*p = text
 		return nil
 	})
-	f.completeFiles(1, extensions)
 }
 
 // TableArgument is Argument for a table, which --table names too, as where the argument is

@@ -120,9 +120,7 @@ func (s *study) curves(_ context.Context, made subject) error {
 		}
 		c := curve{Name: name}
 		if name == noise.DiscreteLaplace {
-			c.Points = portrait.Stairs(int(math.Ceil(left)), int(math.Floor(right)), func(i int) (float64, float64, float64) {
-				return float64(i) - 0.5, float64(i) + 0.5, m.Mass(float64(i))
-			})
+			c.Points = portrait.Masses(m.Mass, left, right)
 		} else {
 			for i := range samples + 1 {
 				x := left + (right-left)*float64(i)/samples
