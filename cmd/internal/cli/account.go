@@ -147,7 +147,10 @@ func (o *accountOptions) run(ctx context.Context) error {
 	defer drawing.Discard()
 	r, err := newAccountReport(c, o.delta, o.epsilon)
 	if err != nil {
-		return accountFailure(err)
+		if errors.Is(err, account.ErrDeltaTooSmall) {
+			return shell.BadInput("a larger --delta, or releases with a smaller one each (noisewright calibrate designs them)", err)
+		}
+		return shell.Invalid("noisewright account --help", err)
 	}
 	if err := drawing.Put(func(w io.Writer) error { return drawProfile(ctx, w, o.format, releases, r) }); err != nil {
 		return err
@@ -175,13 +178,6 @@ func readMechanism(ctx context.Context, a *shell.Streams, arg string) (*account.
 		return nil, shell.BadInput("", fmt.Errorf("%s: %w", shell.InputName(arg), err))
 	}
 	return m, nil
-}
-
-func accountFailure(err error) error {
-	if errors.Is(err, account.ErrDeltaTooSmall) {
-		return shell.BadInput("a larger --delta, or releases with a smaller one each (noisewright calibrate designs them)", err)
-	}
-	return shell.Invalid("noisewright account --help", err)
 }
 
 // newAccountReport answers for delta, or for epsilon if delta is NaN.

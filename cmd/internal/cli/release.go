@@ -19,7 +19,6 @@ import (
 	"github.com/noisewright/noisewright/account"
 	"github.com/noisewright/noisewright/cmd/internal/shell"
 	"github.com/noisewright/noisewright/dp"
-	"github.com/noisewright/noisewright/internal/check"
 	"github.com/noisewright/noisewright/internal/csvfile"
 	"github.com/noisewright/noisewright/internal/exact"
 	"github.com/noisewright/noisewright/lp"
@@ -304,15 +303,7 @@ func tableSource(c *shell.Common, flag, given string, design lp.Options) (releas
 			return r.Table, limit
 		},
 	}
-	source, err := store.Source()
-	if err != nil && given == "" {
-		store.Directory = "" // the user's own may not be writable
-		source, err = store.Source()
-	}
-	if err != nil {
-		return nil, shell.BadInput("", fmt.Errorf("%s = %s: %w", flag, check.Quoted(given), shell.FileCause(err)))
-	}
-	return source, nil
+	return shell.OpenCache(flag, given, &store.Directory, func() (release.Source, error) { return store.Source() })
 }
 
 // ReadData reads the data for release.ReadData.

@@ -199,13 +199,19 @@ func NewStore(a *Streams, cache string, o lp.Options) (*tables.Store, error) {
 		},
 		Rejected: func(err error) { a.Warn("cache %s", Sentence(err)) },
 	}
-	store, err := tables.NewStore(options)
-	if err != nil && cache == "" {
-		options.Directory = "" // the user's own may not be writable
-		store, err = tables.NewStore(options)
+	return OpenCache("cache", cache, &options.Directory, func() (*tables.Store, error) { return tables.NewStore(options) })
+}
+
+// OpenCache opens what is kept in the directory that a flag gives. Without one it is the user's
+// own, or none where that is not writable.
+func OpenCache[S any](flag, given string, directory *string, open func() (S, error)) (S, error) {
+	store, err := open()
+	if err != nil && given == "" {
+		*directory = ""
+		store, err = open()
 	}
 	if err != nil {
-		return nil, BadInput("", fmt.Errorf("cache = %s: %w", check.Quoted(cache), FileCause(err)))
+		err = BadInput("", fmt.Errorf("%s = %s: %w", flag, check.Quoted(given), FileCause(err)))
 	}
-	return store, nil
+	return store, err
 }
