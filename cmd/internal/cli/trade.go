@@ -77,7 +77,9 @@ func (f *front) report() shell.Object {
 		points = append(points, newPointReport(p))
 	}
 	return shell.Object{
-		report.Promise(f.problem.Privacy), "losses", [2]string{f.losses[0].Name(), f.losses[1].Name()}, report.Published(f.problem),
+		report.Promise(f.problem.Privacy), "losses",
+		[2]string{f.losses[0].Name(), f.losses[1].Name()},
+		report.Published(f.problem),
 		"points", points, "dominated", f.Dominated, "gap", shell.Finite(f.Gap), ending(f.limit == nil, f.Elapsed),
 	}
 }
