@@ -76,10 +76,9 @@ func (f *front) report() shell.Object {
 	for _, p := range f.Points {
 		points = append(points, newPointReport(p))
 	}
+	losses := [2]string{f.losses[0].Name(), f.losses[1].Name()}
 	return shell.Object{
-		report.Promise(f.problem.Privacy), "losses",
-		[2]string{f.losses[0].Name(), f.losses[1].Name()},
-		report.Published(f.problem),
+		report.Promise(f.problem.Privacy), "losses", losses, report.Published(f.problem),
 		"points", points, "dominated", f.Dominated, "gap", shell.Finite(f.Gap), ending(f.limit == nil, f.Elapsed),
 	}
 }
