@@ -47,4 +47,6 @@ def read_array(raw: bytes, most: int, shape: tuple[int, ...]) -> Floats:
             raise FormatError(f"shape = {tuple(lengths)}, want a product of at most {most}")
     if len(raw) != start + length + 8 * entries:
         raise FormatError(f"{len(raw) - start - length} bytes of numbers, want {8 * entries}")
-    return np.frombuffer(raw, dtype="<f8", offset=start + length).astype(np.float64).reshape(lengths)
+    array = np.frombuffer(raw, dtype="<f8", offset=start + length).astype(np.float64).reshape(lengths)
+    array.flags.writeable = False  # what is proved of it stays so
+    return array

@@ -6,6 +6,7 @@ from __future__ import annotations
 import json
 import math
 import re
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -124,8 +125,27 @@ def format_of(value: Any) -> Any:
     return value[0][1] if isinstance(value, _Object) and value and value[0][0] == "format" else None
 
 
+class Fields(Mapping[str, Any]):
+    """The fields of an object, which nobody changes once a file is read."""
+
+    __slots__ = ("_fields",)
+
+    def __init__(self, fields: Mapping[str, Any]) -> None:
+        self._fields = dict(fields)
+
+    def __getitem__(self, name: str) -> Any:
+        return self._fields[name]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._fields)
+
+    def __len__(self) -> int:
+        return len(self._fields)
+
+
 def read(value: Any, kind: Kind, path: str = "") -> Any:
-    """The value as its kind says: str, bool, float, int, list, or dict by names."""
+    """The value as its kind says: str, bool, float, int, a tuple, or Fields. None of them can be
+    changed, so what was proved stays proved."""
     match kind:
         case Record():
             return _record(value, kind, path)
@@ -135,8 +155,8 @@ def read(value: Any, kind: Kind, path: str = "") -> Any:
             if len(value) > most:
                 raise FormatError(f"{path} has more than {most} elements")
             if isinstance(of, Decimal):  # by far the most elements
-                return [_decimal(v, of, path, i) for i, v in enumerate(value)]
-            return [read(v, of, f"{path}[{i}]") for i, v in enumerate(value)]
+                return tuple(_decimal(v, of, path, i) for i, v in enumerate(value))
+            return tuple(read(v, of, f"{path}[{i}]") for i, v in enumerate(value))
         case Decimal():
             return _decimal(value, kind, path)
         case Text():
@@ -171,7 +191,7 @@ def _decimal(value: Any, kind: Decimal, path: str, i: int | None = None) -> int:
     raise _wrong(where, value, f"a decimal string of an integer from 0 to {kind.most}")
 
 
-def _record(value: Any, kind: Record, path: str) -> dict[str, Any]:
+def _record(value: Any, kind: Record, path: str) -> Fields:
     if not isinstance(value, _Object):
         raise _wrong(path, value, "an object")
     out: dict[str, Any] = {}
@@ -186,10 +206,10 @@ def _record(value: Any, kind: Record, path: str) -> dict[str, Any]:
     for name, (_, optional, _) in kind.known.items():
         if name not in out and not optional:
             raise FormatError(f"{path + '.' if path else ''}{name} is missing")
-    return out
+    return Fields(out)
 
 
-def check_format(fields: dict[str, Any], name: str, versions: tuple[int, ...] = (1,)) -> None:
+def check_format(fields: Fields, name: str, versions: tuple[int, ...] = (1,)) -> None:
     """Refuses a file of another format or version."""
     if fields["format"] != name:
         raise FormatError(f"format = {_clip(fields['format'])!r}, want {name!r}")
