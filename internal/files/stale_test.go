@@ -52,7 +52,7 @@ func TestStale(t *testing.T) {
 	// The same for directories.
 	dir = t.TempDir()
 	path = filepath.Join(dir, "a")
-	left(".a.tmp-ABCDEFGH2345") // no directory
+	left(".a.tmp-ABCDEFGH2345")                                                   // no directory
 	for _, name := range []string{".a.tmp-ABCDEFGH2346", ".b.tmp-ABCDEFGH2346"} { // the other may hold what was at b
 		if err := os.MkdirAll(filepath.Join(dir, name, "inner"), 0o700); err != nil {
 			t.Fatal(err)
