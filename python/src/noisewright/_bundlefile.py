@@ -236,6 +236,10 @@ def _check_file(f: Fields) -> None:
         raise FormatError(
             "version = 1, want 2 for the domain l1-ball, the kind none and the compositions norm and none"
         )
+    second = noise.get("randomizers") or f.get("lookup") or f.get("layers") or f.get("head")
+    second = second or _second_only(f["domain"], noise["kind"], noise["composition"])
+    if version == 2 and not second and f["output"] == "features":
+        raise FormatError("version = 2, want 1 for a bundle with nothing of version 2")
     if (f["privacy"] is None) != (noise["kind"] == "none"):
         raise FormatError("privacy = null or noise.kind = none without the other, want both or neither")
     z, counts = f["coordinates"], (noise["tables"], noise.get("randomizers", 0))
@@ -317,8 +321,6 @@ def _check_noise(s: Spec) -> None:
     want(set(of) == set(range(len(laws))), "noise", "indices of laws", "every law used, and no other")
     for k, m in enumerate(s.randomizers):
         want(m.kind == "real", f"randomizers[{k}]", f"one for values of kind {m.kind}", "one for real values")
-        fair = s.kind != "local-unbiased" or m.unbiased
-        want(fair, f"randomizers[{k}]", "one that may be biased", "one that promises unbiased answers")
     for k, t in enumerate(s.tables):
         want(t.query == "real", f"tables[{k}]", f"one for a query of kind {t.query}", "one for a real query")
     if s.tables:
