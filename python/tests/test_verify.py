@@ -208,6 +208,30 @@ def test_decimals(e: int) -> None:
         assert high - low <= r / 10**14
 
 
+@pytest.mark.parametrize("blank", ["\x1c", "\x1f", "\u200b", " ", "\x85", "\u2003", "\u3000"])
+def test_blanks_of_labels(blank: str) -> None:
+    """As the program: a file separator is a character, a space of Unicode a blank."""
+    raw = json.loads(file("categories").read_text())
+    raw["answer_labels"][0] += blank
+    text = json.dumps(raw).encode()
+    if blank in "\x1c\x1f\u200b":
+        made = parse(text)
+        assert isinstance(made, nw.Randomizer) and blank in str(made.answers[0])
+    else:
+        with pytest.raises(nw.InvalidError, match=r"answer_labels\[0\]"):
+            parse(text)
+
+
+def test_formats_are_told_by_the_first_bytes() -> None:
+    """As the program tells them: a kernel whose format stands further behind is no kernel."""
+    raw = file("kernel").read_bytes()
+    name = raw.index(b"noisewright-kernel") + len(b"noisewright-kernel") + 1
+    assert isinstance(parse(b" " * (512 - name) + raw), nw.Kernel)
+    with pytest.raises(nw.FormatError):
+        parse(b" " * (513 - name) + raw)
+    assert isinstance(parse(raw.replace(b'"format"', b'"f\\u006frmat"', 1)), nw.Kernel)
+
+
 def test_speed() -> None:
     """Some 1,800 cells, 178 to a sensitivity, take far less CPU time than a second."""
     raw = file("atom").read_bytes()

@@ -273,11 +273,15 @@ def _check_values(s: Spec) -> None:
         want(all(x >= 0 for x in s.share) and any(s.share), "shares", "negative, or 0 everywhere", "numbers >= 0")
 
 
+# The characters with the property White_Space of Unicode: str.strip takes away more of them.
+_BLANKS = "\t\n\v\f\r \x85\xa0\u1680\u2028\u2029\u202f\u205f\u3000" + "".join(map(chr, range(0x2000, 0x200B)))
+
+
 def _check_labels(name: str, labels: Sequence[str]) -> None:
     want(len(labels) >= 1, name, "none", "at least one label")
     seen: set[str] = set()
     for i, label in enumerate(labels):
-        good = 0 < len(label.encode()) <= _MAX_LABEL and label not in seen and label.strip() == label
+        good = 0 < len(label.encode()) <= _MAX_LABEL and label not in seen and label.strip(_BLANKS) == label
         rule = f"a text of 1 to {_MAX_LABEL} bytes that no other label has, without blanks around it"
         want(good, f"{name}[{i}]", repr(label[:60]), rule)
         seen.add(label)

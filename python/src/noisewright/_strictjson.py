@@ -120,9 +120,17 @@ def _hold_text(value: Any) -> None:
             _hold_text(part)
 
 
-def format_of(value: Any) -> Any:
-    """What the first field of a file says about its format, None if that is another field."""
-    return value[0][1] if isinstance(value, _Object) and value and value[0][0] == "format" else None
+_HEAD = re.compile(rb'[ \t\r\n]*\{[ \t\r\n]*("(?:[^"\\]|\\.)*")[ \t\r\n]*:[ \t\r\n]*("(?:[^"\\]|\\.)*")')
+
+
+def format_of(raw: bytes) -> str | None:
+    """What the first field of a file says about its format, None if that is another field or not in
+    the first 512 bytes."""
+    head = _HEAD.match(raw, 0, 512)
+    if head is None or parse(head[1], 512) != "format":
+        return None
+    name: str = parse(head[2], 512)
+    return name
 
 
 class Fields(Mapping[str, Any]):
