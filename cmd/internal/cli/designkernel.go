@@ -123,7 +123,10 @@ func (o *designKernelOptions) run(ctx context.Context) error {
 		}
 		d = designed{proven: r.Kernel, Outcome: r.Outcome, limit: limit, problem: shell.If(independent != nil, "data_independent", independent)}
 		if independent != nil {
-			row := shell.Row{"data independent", shell.DigitsUp(*independent) + raisedCap(r.Kernel.Mechanism().InstanceCap(), *independent)}
+			row := shell.Row{"data independent", shell.DigitsUp(*independent)}
+			if kept := r.Kernel.Mechanism().InstanceCap(); kept > *independent {
+				row[1] += fmt.Sprintf("; the instance cap is %s above, what such noise keeps rounded to cells", shell.Percent(kept / *independent - 1))
+			}
 			if o.problem.CapLoss != nil {
 				row[1] += ", for the loss of the cap"
 			}
@@ -136,13 +139,6 @@ func (o *designKernelOptions) run(ctx context.Context) error {
 // autoCapSlack is how much larger than the loss of data independent noise an automatic cap
 // may be: as much as rounding this noise to cells costs where they are few.
 const autoCapSlack = 0.05
-
-func raisedCap(kept, independent float64) string {
-	if kept <= independent {
-		return ""
-	}
-	return fmt.Sprintf("; the instance cap is %s above, what such noise keeps rounded to cells", shell.Percent(kept/independent-1))
-}
 
 // independent is the expected loss of noise that does not depend on the query value, rounded up.
 func (o *designKernelOptions) independent(ctx context.Context, line *shell.Progress) (*float64, error) {

@@ -97,7 +97,8 @@ decoder and the task, as JSON, NumPy arrays and tables (docs/bundle-format.md).`
   noisewright latent design --mean mean.csv --covariance covariance.csv --epsilon 5 --delta 1e-5 --radius 3`,
 	})
 	f.Effort(&o.design, " of one table")
-	o.promiseFlags(f)
+	f.Number(&o.problem.Epsilon, "epsilon", shell.AtMost("a number", proof.MaxEpsilon), "epsilon of a person's release, without unit: above 0, at most 100")
+	f.OptionalNumber(&o.problem.Delta, "delta", deltaOfPerson, "delta of a person's release, a probability: 0, or from 1e-10 to 0.5")
 	o.domainFlags(f)
 	p := &o.problem
 	f.OptionalNumber(&p.Ridge, "ridge", shell.Rule{Want: "a number from 0 to 1", OK: func(v float64) bool { return v >= 0 && v <= maxRidge }},
@@ -114,11 +115,6 @@ decoder and the task, as JSON, NumPy arrays and tables (docs/bundle-format.md).`
 	f.Alias("force", "overwrite")
 	f.Summary(&o.Common, "output")
 	return f.Run(o.run)
-}
-
-func (o *latentDesignOptions) promiseFlags(f *shell.Flags) {
-	f.Number(&o.problem.Epsilon, "epsilon", shell.AtMost("a number", proof.MaxEpsilon), "epsilon of a person's release, without unit: above 0, at most 100")
-	f.OptionalNumber(&o.problem.Delta, "delta", deltaOfPerson, "delta of a person's release, a probability: 0, or from 1e-10 to 0.5")
 }
 
 func (o *latentDesignOptions) domainFlags(f *shell.Flags) {
