@@ -230,7 +230,7 @@ func (p *Program) liftWorst(tolerance float64) (bool, error) {
 	}
 	var bad []violation
 	for i := range p.Limits {
-		if e := p.excess(i); e > p.Delta*(1+tolerance) {
+		if e := p.Divergence(i, p.mass); e > p.Delta*(1+tolerance) {
 			bad = append(bad, violation{i, e})
 		}
 	}

@@ -90,9 +90,9 @@ func New(p cuts.Problem, o Options) *Program {
 			out.least = append(out.least, row{merged, r.Lower, i, 1})
 		}
 		if !math.IsInf(r.Upper, 1) {
-			negative := make([]entry, len(merged))
-			for j, e := range merged {
-				negative[j] = entry{e.index, -e.value}
+			negative := slices.Clone(merged)
+			for j := range negative {
+				negative[j].value *= -1
 			}
 			out.least = append(out.least, row{negative, -r.Upper, i, -1})
 		}
@@ -122,7 +122,7 @@ func (p *Program) lay(skip func(limit, term int) bool) {
 	n := len(p.Cost)
 	p.terms, p.runs, p.alone, p.place = 0, make([][]run, len(p.Limits)), nil, make([][]int32, len(p.Limits))
 	for k, l := range p.Limits {
-		alone := cuts.Row{Index: append([]int(nil), p.Common...)}
+		alone := cuts.Row{Index: slices.Clone(p.Common)}
 		p.place[k] = make([]int32, len(l.Gain))
 		for j, u := range l.Gain {
 			v := l.Lose[j]
@@ -137,9 +137,7 @@ func (p *Program) lay(skip func(limit, term int) bool) {
 				p.terms++
 			}
 		}
-		for range alone.Index {
-			alone.Value = append(alone.Value, 1)
-		}
+		alone.Value = slices.Repeat([]float64{1}, len(alone.Index))
 		p.alone = append(p.alone, merge(alone))
 	}
 }
@@ -150,9 +148,6 @@ func (p *Program) Work() float64 {
 	const perTerm = 100 // in all passes
 	return n*n*(float64(len(p.Limits))/2+n/6) + perTerm*float64(p.terms)
 }
-
-// Close is that of a cuts.Program; there is nothing to free.
-func (p *Program) Close() error { return nil }
 
 // Solve solves the program. If the context ends first it returns StatusLimit; the
 // multipliers prove something even then. Infeasible programs are recognized by
@@ -215,20 +210,9 @@ const (
 // broken reports whether the masses break limits, with all their terms, by more than is
 // wanted, at the prices of the limits or relative to Delta.
 func (p *Program) broken(want Accuracy) bool {
-	mass := p.Masses()
-	common, cost := 0.0, 0.0
-	for _, v := range p.Common {
-		common += mass[v]
-	}
-	for k, l := range p.Limits {
-		sum := common
-		for j, u := range l.Gain {
-			g := mass[u]
-			if v := l.Lose[j]; v >= 0 {
-				g -= p.Ratio * mass[v]
-			}
-			sum += max(g, 0)
-		}
+	cost := 0.0
+	for k := range p.Limits {
+		sum := p.Divergence(k, p.Masses())
 		if sum > p.Delta*(1+want.Excess) {
 			return true
 		}
