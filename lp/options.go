@@ -3,6 +3,7 @@ package lp
 import (
 	"cmp"
 	"context"
+	"errors"
 	"time"
 
 	"github.com/noisewright/noisewright/internal/check"
@@ -32,10 +33,15 @@ type Options struct {
 	Progress func(Progress)
 }
 
-// begin starts the clock of a design, with defaults in place of zeros. The context
-// it returns ends after so many time limits, if there is one.
-func (o Options) begin(ctx context.Context, gap float64, cells, limits int) (*meet.Search, context.Context, context.CancelFunc) {
-	return o.settled(gap, cells).Begin(ctx, limits)
+// designed designs for a problem, unless that is invalid or the options are.
+func designed[P, V any](ctx context.Context, p P, invalid error, o Options, gap float64, cells int, design func(context.Context, P, *meet.Search) (*V, meet.Outcome, error)) (*V, Outcome, error) {
+	if err := errors.Join(invalid, o.validate()); err != nil {
+		return nil, Outcome{}, err
+	}
+	s, ctx, cancel := o.settled(gap, cells).Begin(ctx)
+	defer cancel()
+	v, outcome, err := design(ctx, p, s)
+	return v, Outcome(outcome), err
 }
 
 // settled puts defaults in place of zeros.

@@ -63,8 +63,8 @@ func wantPrivacy(errs *check.List, epsilon, delta float64) {
 	errs.Want(delta == 0 || delta >= MinDelta && delta <= MaxDelta, "delta", delta, "0, or a number from %g to %g", MinDelta, MaxDelta)
 }
 
-// validateKernel checks what kernels and noise by cells promise.
-func validateKernel(errs *check.List, p dp.Privacy, l loss.Loss) {
+// wantDependent checks what kernels and noise by cells promise.
+func wantDependent(errs *check.List, p dp.Privacy, l loss.Loss) {
 	errs.Add(validate(dp.Problem{Privacy: p, Loss: l}))
 	errs.Want(p.Delta != 0, "delta", "0 (pure differential privacy)", "a number from %g to %g for a kernel", MinDelta, MaxDelta)
 }

@@ -11,13 +11,22 @@ import (
 	"github.com/noisewright/noisewright/lp/internal/meet"
 )
 
-// Problem is lp.CellsProblem, which says what its fields are.
+// Problem is lp.CellsProblem.
 type Problem struct {
+	// Privacy and Loss are as in dp.Problem, but Delta is not 0.
 	dp.Privacy
-	Loss        loss.Loss
-	Edges       []float64
-	Weight      []float64
-	Bins        int
+	Loss loss.Loss
+	// Edges are those of the cells, ascending, in query units. The first may be -Inf
+	// and the last one +Inf.
+	Edges []float64
+	// Weight says how much each cell counts, up to a factor; nil: its width, but a cell
+	// without an end not at all, unless all are.
+	Weight []float64
+	// Bins, if not 0, fixes the bins per sensitivity, of the laws and of the lower
+	// bound; 0: as many as the gap needs.
+	Bins int
+	// InstanceCap, if not 0, bounds the expected CapLoss of every cell's noise, or nil,
+	// its Loss.
 	InstanceCap float64
 	CapLoss     loss.Loss
 }

@@ -22,6 +22,7 @@ import (
 // Design finds a kernel and a bound that meet to the requested gap.
 func Design(ctx context.Context, p Problem, s *meet.Search) (*kernels.Verified, meet.Outcome, error) {
 	d := &designer{Search: *s, problem: p}
+	d.Options.MaxCells = min(d.Options.MaxCells, kernels.MaxCells)
 	return d.result(d.refine(ctx))
 }
 
@@ -219,7 +220,7 @@ func (d *designer) beginCapped(ctx context.Context, cells int) error {
 	if o.TimeLimit > 0 {
 		o.TimeLimit = max(d.Left()/4, time.Nanosecond)
 	}
-	s, start, cancel := o.Begin(ctx, 1)
+	s, start, cancel := o.Begin(ctx)
 	defer cancel()
 	table, _, err := noise.Design(start, additive, s)
 	if table == nil {

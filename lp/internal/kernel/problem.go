@@ -11,16 +11,28 @@ import (
 	"github.com/noisewright/noisewright/lp/internal/meet"
 )
 
-// Problem is lp.KernelProblem, which says what its fields are.
+// Problem is lp.KernelProblem.
 type Problem struct {
+	// Privacy and Loss are as in dp.Problem, but Delta is not 0.
 	dp.Privacy
-	Loss        loss.Loss
-	Queries     kernels.Queries
-	Nodes       []float64
-	Cells       int
+	Loss loss.Loss
+	// Queries is the range of the query's values, and their weight.
+	Queries kernels.Queries
+	// Nodes fixes the answers of the kernel, ascending inside the range. Each
+	// has a cell of the query values nearest to it. nil: the centers of cells
+	// that are equal but for the two at the ends, as many as the gap needs.
+	Nodes []float64
+	// Cells, if Nodes is nil and it is not 0, fixes the number of cells, of the
+	// kernel and of the lower bound.
+	Cells int
+	// InstanceCap, if not 0, bounds the expected loss of every query value.
 	InstanceCap float64
-	CapLoss     loss.Loss
-	CapSlack    float64
+	// CapLoss is the loss that InstanceCap is about; nil: Loss.
+	CapLoss loss.Loss
+	// CapSlack, from 0 to 1, is the share by which the cap may be larger, if no kernel of
+	// the first cells keeps it: it is then the largest loss that noise which does not
+	// depend on the query value has when it is rounded to cells.
+	CapSlack float64
 }
 
 func (p Problem) additive() dp.Problem {

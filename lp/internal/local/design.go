@@ -18,6 +18,7 @@ import (
 // Design finds a randomizer and a bound that meet to the requested gap.
 func Design(ctx context.Context, p Problem, s *meet.Search) (*local.Verified, meet.Outcome, error) {
 	d := &designer{Search: *s, model: newModel(p)}
+	d.Options.MaxCells = min(d.Options.MaxCells, local.MaxNodes-1)
 	d.margin = max(d.margin, marginShare*min(d.Options.Gap, meet.LargestMargin))
 	return d.result(d.refine(ctx))
 }

@@ -60,13 +60,10 @@ type side struct {
 	hint   *hint
 	value  float64 // what the last program achieved; 0: nothing
 	missed float64 // estimate of what finer grids can still gain
-	// coefficient is that of K^(−order) in what programs are expected to miss, from
-	// another design like this one; 0: unknown.
-	coefficient float64
-	same        int   // programs with cells of single points
-	closed      error // why no more of its programs are solved, if not
-	took        time.Duration
-	slows       float64 // the power of nK that the time of the next program is expected to grow with
+	same   int     // programs with cells of single points
+	closed error   // why no more of its programs are solved, if not
+	took   time.Duration
+	slows  float64 // the power of nK that the time of the next program is expected to grow with
 	// certify is the part of took in which what it gave was made and certified.
 	certify time.Duration
 	before  struct { // the last program: the one before it
@@ -183,9 +180,6 @@ func (d *designer) refine(ctx context.Context) error {
 // firstSides returns those whose first program is to be solved. The programs of one cell
 // per sensitivity are solved already, by begin, where there are no constraints.
 func (d *designer) firstSides() (first []*side) {
-	if d.begun() {
-		return []*side{&d.lower}
-	}
 	if d.upper.grid.k > 1 || d.table == nil || !d.simpleSolves() {
 		first = append(first, &d.upper)
 	}
