@@ -1,6 +1,7 @@
 package cells
 
 import (
+	"cmp"
 	"context"
 	"math"
 	"math/big"
@@ -82,19 +83,10 @@ func (p *program) folded() []cells.Pair {
 	for _, a := range p.limits {
 		given[a] = true
 	}
-	var out []cells.Pair
-	for _, a := range p.limits {
+	return slices.DeleteFunc(slices.Clone(p.limits), func(a cells.Pair) bool {
 		image := p.mirror(a)
-		switch {
-		case !given[image]:
-			if p.sums == 0 {
-				out = append(out, a)
-			}
-		case !later(a, image):
-			out = append(out, a)
-		}
-	}
-	return out
+		return given[image] && later(a, image) || !given[image] && p.sums > 0
+	})
 }
 
 // mirror returns the mirror image of a limit.
@@ -105,13 +97,7 @@ func (p *program) mirror(a cells.Pair) cells.Pair {
 
 // later orders limits.
 func later(a, b cells.Pair) bool {
-	if a.Gain != b.Gain {
-		return a.Gain > b.Gain
-	}
-	if a.Lose != b.Lose {
-		return a.Lose > b.Lose
-	}
-	return a.Shift > b.Shift
+	return cmp.Or(cmp.Compare(a.Gain, b.Gain), cmp.Compare(a.Lose, b.Lose), cmp.Compare(a.Shift, b.Shift)) > 0
 }
 
 // variable returns the variable of bin j of a cell, or of a sum of bins.
@@ -285,12 +271,9 @@ func (p *program) masses(of func(cell, j int) float64) []float64 {
 
 // laws returns the laws of all cells.
 func (p *program) laws() [][]float64 {
-	mass := p.Masses()
-	laws := make([][]float64, len(p.weight))
-	for cell := range laws {
-		for j := -p.half; j <= p.half; j++ {
-			laws[cell] = append(laws[cell], mass[p.variable(cell, j)])
-		}
+	laws := p.Of(p.Masses())
+	for cell, law := range laws {
+		laws[cell] = law[p.sums : len(law)-p.sums]
 	}
 	return laws
 }
@@ -300,21 +283,9 @@ func (p *program) laws() [][]float64 {
 // solver's errors, the result proves a true bound.
 func (p *program) dual(nodes int, unit, instanceCap float64) *cells.Dual {
 	d := &cells.Dual{NodesPerSensitivity: nodes}
-	var total float64
-	for i := range p.limits {
-		total += p.Price(i) * unit
-	}
-	var caps []float64
-	if p.capped != nil {
-		caps, total = p.CapPrices(p.Solution, unit, instanceCap, total)
-	}
-	if total <= 0 {
+	var some bool
+	if d.Exponent, d.Caps, some = p.Caps(p.Solution, len(p.limits), unit, instanceCap); !some {
 		return d
-	}
-	_, exp := math.Frexp(total)
-	d.Exponent = exp - meet.DualBits
-	for _, kappa := range caps {
-		d.Caps = append(d.Caps, int64(math.Ldexp(kappa, -d.Exponent)))
 	}
 	scale := math.Ldexp(unit*p.Share(), -d.Exponent)
 	for i, a := range p.limits {

@@ -23,7 +23,10 @@ import (
 func Design(ctx context.Context, p Problem, s *meet.Search) (*kernels.Verified, meet.Outcome, error) {
 	d := &designer{Search: *s, problem: p}
 	d.Options.MaxCells = min(d.Options.MaxCells, kernels.MaxCells)
-	return d.result(d.refine(ctx))
+	stopped := d.refine(ctx)
+	return meet.Finish(&d.Search, d.kernel, d.dual, d.upperRounds+d.lowerRounds, stopped, func() error {
+		return check.Errorf("lp", meet.ErrInfeasible, "instance-cap = %g: no kernel found that keeps it, with the cells and in the time allowed%s", d.problem.InstanceCap, d.alternative())
+	})
 }
 
 // designer is the state of one DesignKernel. The two sides work at the same
@@ -331,7 +334,7 @@ func (d *designer) upper(ctx context.Context, split partition, aim float64) erro
 		if status != solver.StatusOptimal { // the cap is out of reach on these cells
 			return meet.Stopped(status)
 		}
-		d.upperLaws = prog.laws()
+		d.upperLaws = prog.Of(prog.Masses())
 		loss, err := d.roundMasses(split, d.upperLaws)
 		if err == nil {
 			d.programs.loss = min(d.programs.loss, loss)
@@ -361,7 +364,7 @@ func (d *designer) lower(ctx context.Context, cells int, stall float64) error {
 			d.dual, d.Bound = dual, bound
 		}
 		d.prove = d.Elapsed() - start
-		d.lowerLaws = prog.laws()
+		d.lowerLaws = prog.Of(prog.Masses())
 	}
 	return meet.Stopped(status)
 }
@@ -372,11 +375,4 @@ func (d *designer) alternative() string {
 		return ""
 	}
 	return fmt.Sprintf("; noise that does not depend on the query value, rounded to %d cells, keeps %.4g", d.rounded.cells, d.rounded.loss*(1+1e-3))
-}
-
-// result puts the best kernel and the best bound together and certifies both.
-func (d *designer) result(stopped error) (*kernels.Verified, meet.Outcome, error) {
-	return meet.Finish(&d.Search, d.kernel, d.dual, d.upperRounds+d.lowerRounds, stopped, func() error {
-		return check.Errorf("lp", meet.ErrInfeasible, "instance-cap = %g: no kernel found that keeps it, with the cells and in the time allowed%s", d.problem.InstanceCap, d.alternative())
-	})
 }

@@ -82,7 +82,7 @@ func (l *layout) solve(ctx context.Context, o *meet.Options, coarse [][]float64,
 		return mass, limits, slack
 	}
 	if l.broken != nil {
-		of.Generation.Broken = func(mass []float64) []cuts.Row { return p.rows(l.broken(p.lawsOf(mass))) }
+		of.Generation.Broken = func(mass []float64) []cuts.Row { return p.rows(l.broken(p.Of(mass))) }
 	}
 	var status solver.Status
 	var err error
@@ -179,40 +179,14 @@ func (p *program) far() []int {
 	return far
 }
 
-// laws returns the laws of all queries.
-func (p *program) laws() [][]float64 { return p.lawsOf(p.Masses()) }
-
-// lawsOf returns the laws that masses make.
-func (p *program) lawsOf(mass []float64) [][]float64 {
-	laws := make([][]float64, p.Inputs)
-	for k, row := range p.variable {
-		for _, v := range row {
-			laws[k] = append(laws[k], mass[v])
-		}
-	}
-	return laws
-}
-
 // dual reads the multipliers of a lower program, in units of the loss (unit is
 // what the costs were divided by, and the caps by instanceCap). Whatever the
 // solver's errors, the result proves a true bound.
 func (p *program) dual(unit, instanceCap float64) *kernels.Dual {
 	d := &kernels.Dual{Cells: p.Inputs, Mirrored: p.mirrored}
-	var total float64
-	for i := range p.limits {
-		total += p.Price(i) * unit
-	}
-	var caps []float64
-	if len(p.caps) > 0 {
-		caps, total = p.CapPrices(p.Solution, unit, instanceCap, total)
-	}
-	if total <= 0 {
+	var some bool
+	if d.Exponent, d.Caps, some = p.Caps(p.Solution, len(p.limits), unit, instanceCap); !some {
 		return d
-	}
-	_, exp := math.Frexp(total)
-	d.Exponent = exp - meet.DualBits
-	for _, kappa := range caps {
-		d.Caps = append(d.Caps, int64(math.Ldexp(kappa, -d.Exponent)))
 	}
 	y := make([]float64, p.Answers)
 	for i, l := range p.limits {

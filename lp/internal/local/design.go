@@ -20,7 +20,10 @@ func Design(ctx context.Context, p Problem, s *meet.Search) (*local.Verified, me
 	d := &designer{Search: *s, model: newModel(p)}
 	d.Options.MaxCells = min(d.Options.MaxCells, local.MaxNodes-1)
 	d.margin = max(d.margin, marginShare*min(d.Options.Gap, meet.LargestMargin))
-	return d.result(d.refine(ctx))
+	stopped := d.refine(ctx)
+	return meet.Finish(&d.Search, d.best, d.dual, d.rounds, stopped, func() error {
+		return check.Errorf("lp", meet.ErrLimit, "time-limit = %v: no randomizer found in the time allowed", d.Options.TimeLimit)
+	})
 }
 
 // designer is the state of one DesignLocal.
@@ -433,11 +436,4 @@ func (d *designer) prove(dual *local.Dual) error {
 		d.dual, d.Bound, d.best = dual, bound, v.Mechanism()
 	}
 	return nil
-}
-
-// result puts the best randomizer and the best bound together and certifies both.
-func (d *designer) result(stopped error) (*local.Verified, meet.Outcome, error) {
-	return meet.Finish(&d.Search, d.best, d.dual, d.rounds, stopped, func() error {
-		return check.Errorf("lp", meet.ErrLimit, "time-limit = %v: no randomizer found in the time allowed", d.Options.TimeLimit)
-	})
 }

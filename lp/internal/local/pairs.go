@@ -211,15 +211,7 @@ func (p *pairProgram) dual() *local.Dual {
 	}
 	losses := make([]float64, n)
 	for i := range n {
-		rep, share, sign := i, p.unit, 1.0
-		if p.mirrored && i != n-1-i {
-			share /= 2
-			if i > n-1-i {
-				rep, sign = n-1-i, -1
-			}
-		} else if p.mirrored {
-			sign = 0
-		}
+		rep, share, sign := p.image(i, n)
 		d.Totals[i] = p.Dual(rep) * share
 		if d.Means != nil {
 			d.Means[i] = sign * p.Dual(reps+rep) * share / (p.half * p.reach())
