@@ -44,9 +44,11 @@ type FrontResult struct {
 	// Points are the designs that are better than every other one, and every mixture of
 	// others, for some weighted sum of the losses. They ascend in the first loss and
 	// descend in the second.
-	Points []FrontPoint
-	// Bounds are those of all designs.
-	Bounds []SupportingLine
+	Points []*FrontPoint
+	// Designs are all, in their order, those that are not among Points too: with the lower
+	// bound of its certificate, Weights[0]·E₀ + Weights[1]·E₁ >= LowerBound holds for the
+	// expectations E of the two losses under every noise that a design may choose.
+	Designs []*FrontPoint
 	// Gap is the largest relative gap between the best of the points and what the
 	// bounds prove, of all weighted sums of the two losses; rounded up, and +Inf if for
 	// some sum nothing is proven.
@@ -89,7 +91,7 @@ type FrontPoint struct {
 // time or the context ends before the front is known to the gap, what is there is
 // returned beside an error that wraps ErrLimit; other errors come without a result.
 //
-// Guarantee: Points and Bounds are from exact certificates, see Design, and Gap is
+// Guarantee: all designs have exact certificates, see Design, and Gap is
 // computed from them exactly.
 func Front(ctx context.Context, p dp.Problem, losses [2]loss.Loss, o FrontOptions) (*FrontResult, error) {
 	if err := o.validate(p, losses); err != nil {
@@ -216,7 +218,7 @@ func (f *front) timeLimit(workers, designs int) time.Duration {
 // points is worth one if it is known neither to the gap nor as well as these points,
 // which a limit may have stopped short of it.
 func (f *front) next() []direction {
-	corners, bounds := hull(f.points), newOutline(linesOf(f.points))
+	corners, bounds := hull(f.points), newOutline(boundsOf(f.points))
 	var open []part
 	needed := 0.0
 	for i := 1; i < len(corners); i++ {
@@ -321,10 +323,9 @@ func (f *front) result(ctx context.Context) (*FrontResult, error) {
 		return nil, check.Errorf("lp", ErrLimit, "no design was done")
 	}
 	corners := hull(f.points)
-	r := &FrontResult{Bounds: linesOf(f.points), Dominated: len(f.points) - len(corners), Elapsed: time.Since(f.start)}
-	r.Gap = frontGap(corners, r.Bounds)
-	for _, p := range corners {
-		r.Points = append(r.Points, *p)
+	r := &FrontResult{
+		Points: corners, Designs: f.points, Dominated: len(f.points) - len(corners),
+		Gap: frontGap(corners, boundsOf(f.points)), Elapsed: time.Since(f.start),
 	}
 	for _, p := range f.points {
 		if !p.Design.Optimal {

@@ -47,11 +47,11 @@ const (
 )
 
 // New returns an empty program. The caller closes it; nothing is freed
-// otherwise. The error is [ErrSolver] if HiGHS cannot be set up.
+// otherwise.
 func New() (solver.Solver, error) {
 	m, err := newModel()
 	if err != nil {
-		return nil, check.Errorf("highs", ErrSolver, "new model: %w", err)
+		return nil, check.Errorf("highs", errSolver, "new model: %w", err)
 	}
 	s := &instance{model: m, open: true, grace: grace}
 	// One thread: a program is solved many times in a row from nearby bases,
@@ -59,7 +59,7 @@ func New() (solver.Solver, error) {
 	// the machine's number of cores.
 	if !m.setInt("threads", 1) || !m.setString("parallel", "off") || !m.setDouble("small_matrix_value", minEntry) {
 		m.free()
-		return nil, check.Errorf("highs", ErrSolver, "options of a new model")
+		return nil, check.Errorf("highs", errSolver, "options of a new model")
 	}
 	// "ipm" lets newer versions pick an interior point method that needs a
 	// BLAS; "ipx" is the one all versions have, which older ones call "ipm".
@@ -94,15 +94,15 @@ type instance struct {
 func (s *instance) ready() error {
 	switch {
 	case !s.open:
-		return ErrClosed
+		return errClosed
 	case s.damaged:
-		return check.Errorf("highs", ErrSolver, "an earlier call failed half way, want a new solver")
+		return check.Errorf("highs", errSolver, "an earlier call failed half way, want a new solver")
 	}
 	return nil
 }
 
 // AddColumns appends columns. A batch that breaks a rule of [solver.Vectors] is
-// an error with ErrInvalid and changes nothing.
+// an error and changes nothing.
 func (s *instance) AddColumns(cost []float64, c solver.Vectors) error {
 	var bad error
 	for j, v := range cost {
@@ -134,7 +134,7 @@ func (s *instance) add(what string, n int, present *int, dim int, v solver.Vecto
 	}
 	if n > 0 && !call() {
 		s.damaged = true
-		return check.Errorf("highs", ErrSolver, "add %d %s", n, what)
+		return check.Errorf("highs", errSolver, "add %d %s", n, what)
 	}
 	*present += n
 	return nil
@@ -211,8 +211,7 @@ func (s *instance) checkMatrix(n, dim, present int, v solver.Vectors) error {
 // A cancelled context stops simplex and interior point when they next look,
 // which is about once in an iteration; presolve is stopped by time only, that
 // of the context's deadline included. What does not stop soon is left to itself, and the
-// solver is closed. An option outside its range is an error with
-// ErrInvalid.
+// solver is closed. An option outside its range is an error.
 func (s *instance) Solve(ctx context.Context, o solver.Options) (solver.Solution, error) {
 	if err := s.ready(); err != nil {
 		return without(solver.StatusFailed), err
@@ -234,11 +233,11 @@ func (s *instance) Solve(ctx context.Context, o solver.Options) (solver.Solution
 		}
 	}
 	if !s.setOptions(o) {
-		return without(solver.StatusFailed), check.Errorf("highs", ErrSolver, "solve: options")
+		return without(solver.StatusFailed), check.Errorf("highs", errSolver, "solve: options")
 	}
 	// With a basis at hand HiGHS skips presolve.
 	if o.Presolve && !s.clearSolver() || !s.zeroClocks() {
-		return without(solver.StatusFailed), check.Errorf("highs", ErrSolver, "solve")
+		return without(solver.StatusFailed), check.Errorf("highs", errSolver, "solve")
 	}
 	good, ended := s.runUntil(ctx)
 	if !ended {
@@ -279,7 +278,7 @@ func (s *instance) runUntil(ctx context.Context) (good, ended bool) {
 
 func checkOptions(o solver.Options) error {
 	var errs []error
-	if o.Method < solver.MethodAuto || o.Method > solver.MethodInteriorOnly {
+	if o.Method < 0 || o.Method > solver.MethodInteriorOnly {
 		errs = append(errs, invalid("Method = %d, want one of lp's constants", o.Method))
 	}
 	if o.Scaling > maxScaling {
@@ -303,7 +302,6 @@ func (s *instance) setOptions(o solver.Options) bool {
 	method, strategy := "choose", 0 // HiGHS chooses
 	crossover := "on"
 	switch o.Method {
-	case solver.MethodAuto:
 	case solver.MethodDualSimplex:
 		method, strategy = "simplex", 1
 	case solver.MethodPrimalSimplex:
@@ -402,7 +400,7 @@ func (s *instance) Reset() error {
 		return err
 	}
 	if !s.clearSolver() {
-		return check.Errorf("highs", ErrSolver, "reset")
+		return check.Errorf("highs", errSolver, "reset")
 	}
 	return nil
 }
@@ -423,7 +421,7 @@ func without(status solver.Status) solver.Solution {
 }
 
 func invalid(format string, args ...any) error {
-	return fmt.Errorf(format+": %w", append(args, ErrInvalid)...)
+	return fmt.Errorf(format+": %w", append(args, errInvalid)...)
 }
 
 func resize(s []float64, n int) []float64 { return slices.Grow(s[:0], n)[:n] }
