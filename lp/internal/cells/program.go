@@ -56,6 +56,7 @@ func (l *layout) solve(ctx context.Context, o *meet.Options, k int, hint binLaws
 		p.limits = p.folded()
 	}
 	of := engine.OfLaws(p.problem())
+	const startRate = 0.7 // how slowly masses to start from fall, in units of ε: with some slack
 	of.Total = p.total()
 	of.Start = p.masses(func(_, j int) float64 {
 		return max(math.Exp(-startRate*p.decay*math.Abs(float64(j))), p.delta/1000)
@@ -71,9 +72,6 @@ func (l *layout) solve(ctx context.Context, o *meet.Options, k int, hint binLaws
 	p.Solution, status, err = engine.Solve(ctx, o, of, want)
 	return p, status, err
 }
-
-// startRate is how slowly masses to start from fall, in units of ε: with some slack.
-const startRate = 0.7
 
 // folded returns one limit for each and its mirror image. Edges that are mirror images up to
 // rounding may have a limit without its own: a lower program, whose multipliers stand for

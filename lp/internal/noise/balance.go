@@ -10,9 +10,7 @@ import (
 
 // Programs for the interior point method take a time that is known in advance, about like
 // K³, and what they miss falls like K^(−r). So two or three coarse programs of both bounds
-// tell the grids on which the bounds meet with the least work.
-
-// Tuning of the balance; any values give correct results.
+// tell the grids on which the bounds meet with the least work. Any tuning gives correct results.
 const (
 	spared      = 0.9 // of the gap: estimates are off by some tenths
 	sureGrowth  = 3.5 // of K, up to which they are trusted; from further away
@@ -23,10 +21,9 @@ const (
 	shares      = 16  // of the gap that are compared
 )
 
-// sides lists the two.
 func (d *designer) sides() [2]*side { return [2]*side{&d.upper, &d.lower} }
 
-// expected returns what a side's last two programs say that the last one misses; 0: unknown.
+// expected returns what the last program misses, by the last two; 0: unknown.
 func (s *side) expected() float64 {
 	if s.value > 0 && s.missed > 0 && !math.IsInf(s.missed, 1) {
 		return s.missed
@@ -137,8 +134,7 @@ func (d *designer) cheapest(missed [2]float64, optimum, goal float64) (best [2]f
 	return best
 }
 
-// affords reports whether the next programs can be expected to take half of the time that
-// is left.
+// affords reports whether the next programs are expected to take at most half of the time left.
 func (d *designer) affords(growth [2]float64) bool {
 	if d.Options.TimeLimit == 0 {
 		return true

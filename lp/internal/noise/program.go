@@ -119,7 +119,6 @@ func (l *layout) limits() []cuts.Limit {
 	return limits
 }
 
-// program is a layout that was solved.
 type program struct {
 	layout
 	*engine.Solution
@@ -141,6 +140,8 @@ func (l *layout) solve(ctx context.Context, o *meet.Options, g grid, h *hint, wa
 	if l.atom {
 		p.Start = append(slices.Clone(l.start), l.delta)
 	}
+	// From some e^ε on a cell of symmetric noise hardly ever gains on one no further from 0.
+	const fewTerms = 20
 	if l.ratio >= fewTerms && l.variable[0] == l.variable[n-1] {
 		distance := func(i int) int { return max(2*i+1-n, n-1-2*i) } // from 0, in half cells
 		p.Skip = func(limit, term int) bool {
@@ -166,14 +167,11 @@ func prefersComplete(masses, shifts int, g grid) bool {
 	return work(masses, shifts) < maxProduct || float64(g.k) > fewShifts*float64(g.n)
 }
 
-// fewTerms is the e^ε from which a cell of symmetric noise hardly ever gains on one that is
-// no further from 0.
-const fewTerms = 20
-
 // expected returns the masses and the shifts that are expected to matter. Without a hint the
 // expected shape is the scale of the variables, and the shifts by a whole sensitivity matter,
 // or all if the density falls by much within one.
 func (l *layout) expected(g grid, h *hint) (mass []float64, shifts []int, slack float64) {
+	const steep = 7 // the e^ε from which most shifts bind
 	mass = slices.Clone(l.scale)
 	if h != nil {
 		for j, v := range l.variable {
@@ -188,9 +186,6 @@ func (l *layout) expected(g grid, h *hint) (mass []float64, shifts []int, slack 
 	return mass, shifts, cuts.TermSlack
 }
 
-// steep is the e^ε from which most shifts bind.
-const steep = 7
-
 // settle makes those terms that the optimum leaves tied, p_j = e^ε p_{j−k},
 // exactly so, from the inside outwards, by raising the outer mass. It reports whether
 // the masses sum to about 1: HiGHS sometimes calls an infeasible program optimal after
@@ -201,6 +196,7 @@ const steep = 7
 // and only lowers the divergences in which the raised cell is the divisor;
 // those in which it gains are settled in their turn.
 func (l *layout) settle(mass []float64) bool {
+	const tieWidth = 1e-6 // the relative distance from a tie within which one is meant
 	n := len(l.variable)
 	for _, j := range slices.Backward(l.fromOutside()) {
 		for _, k := range l.shifts {
@@ -221,9 +217,6 @@ func (l *layout) settle(mass []float64) bool {
 	}
 	return math.Abs(total-1) < tolerance
 }
-
-// tieWidth is the relative distance from a tie within which one is meant.
-const tieWidth = 1e-6
 
 // fromOutside lists the cells from both ends inwards to the heaviest expected.
 func (l *layout) fromOutside() []int {
@@ -246,7 +239,6 @@ func (l *layout) fromOutside() []int {
 	return order
 }
 
-// masses returns the mass of every cell.
 func (p *program) masses() []float64 {
 	of := p.Masses()
 	m := make([]float64, len(p.variable))
@@ -255,8 +247,6 @@ func (p *program) masses() []float64 {
 	}
 	return m
 }
-
-func (p *program) atomMass() float64 { return p.atomOf(p.Masses()) }
 
 // atomOf returns the mass of the atom of those of all variables.
 func (l *layout) atomOf(mass []float64) float64 {

@@ -218,6 +218,10 @@ func (d *designer) stairsBelow(ctx context.Context, c staircase.Core, loss loss.
 	if d.folded {
 		sides = 1
 	}
+	const (
+		fewMultipliers = 1 << 14 // of a proof: too few to save on
+		mostIdle       = 4       // grids without a better bound, and three times that without any
+	)
 	idle, last := 0, 0
 	for k := 1; ; k += max(1, k/2) {
 		before := d.Bound
@@ -294,10 +298,6 @@ func (d *designer) affordableNodes(loss loss.Loss, periods int) int {
 	return int(min(share*n*float64(d.Left())/max(took, 1), math.MaxInt32))
 }
 
-// mostIdle is after how many grids without a better bound the next are not tried; three
-// times that without any.
-const mostIdle = 4
-
 // periodsBelow returns the least and the most periods on either side of the core that
 // the proofs on nodes take. Beyond the least lies e^-12 of a gap; more of them gain a
 // little where nodes are few. But for a loss that grows steeply fewer are better: the
@@ -343,9 +343,6 @@ func (m *model) stridedNodes(most int) int {
 	}
 	return best
 }
-
-// fewMultipliers of a proof are too few to save on.
-const fewMultipliers = 1 << 14
 
 // stairsDual returns multipliers that prove nearly the optimum of the lower program with
 // K nodes per sensitivity, by events within n nodes of the middle of the core.

@@ -2,7 +2,9 @@ package noise
 
 import (
 	"errors"
+	"maps"
 	"math"
+	"slices"
 	"time"
 
 	"github.com/noisewright/noisewright/internal/check"
@@ -110,11 +112,7 @@ func (m *model) chainDual(loss float64, maxCells int) *tables.Dual {
 	if !ok {
 		return nil
 	}
-	shift := make(map[int]float64, len(y))
-	for j, v := range y {
-		shift[j] = v
-	}
-	return shiftsDual(1, staircase.Multipliers{-1: shift}, true)
+	return shiftsDual(1, staircase.Multipliers{-1: maps.Collect(slices.All(y))}, true)
 }
 
 // simpleTable is the best noise that needs no solver, so that a Design always
@@ -133,6 +131,7 @@ func (d *designer) simpleTable() (*tables.Verified, error) {
 	if d.Epsilon == 0 {
 		return best, err
 	}
+	const mostStairCells = 200 // per sensitivity
 	work, most := maxSimpleWork, mostStairCells
 	runs := 1 // how many times sooner tables of few runs are tested
 	switch {
@@ -222,11 +221,8 @@ func (m *model) edgeCells(gamma float64, most int) int {
 }
 
 // maxSimpleWork bounds cells times cells per sensitivity of a simple table,
-// which take about 5 ns each to certify, and mostStairCells the latter.
-const (
-	maxSimpleWork  = 1 << 24
-	mostStairCells = 200
-)
+// which take about 5 ns each to certify.
+const maxSimpleWork = 1 << 24
 
 // truncatedStaircase makes the law with cell masses proportional to e^(−fall(|x|)),
 // x in sensitivities, and the given atom, on the least support whose ends weigh

@@ -195,20 +195,21 @@ func (u upper) certify(d *designer, p *program, g grid, _ float64, complete bool
 		return 0, nil
 	}
 	d.upper.hint = p.hint(g)
+	atom := p.atomOf(p.Masses())
 	if masses, ok := u.dropCostly(p); ok {
-		if t, err := u.makeTable(g, masses, p.atomMass()); err == nil {
+		if t, err := u.makeTable(g, masses, atom); err == nil {
 			return d.keepTable(t), nil
 		}
 	}
-	t, err := u.makeTable(g, u.trimTails(p), p.atomMass())
+	t, err := u.makeTable(g, u.trimTails(p), atom)
 	if err != nil {
 		return 0, err
 	}
 	return d.keepTable(t), nil
 }
 
-// trimTails returns the masses of a program without the cells at the ends that weigh next to
-// nothing, as an interior point method leaves them.
+// trimTails returns the masses of a program without the ends that weigh next to nothing, as an
+// interior point method leaves them.
 func (u upper) trimTails(p *program) []float64 {
 	masses := p.masses()
 	if !p.Complete || !u.Constraints.None() {
@@ -232,14 +233,13 @@ func (u upper) negligible(p *program) float64 {
 	return share * (u.Delta - p.delta) / p.ratio
 }
 
-// dropCostly returns the masses of a program without those that cost anything, and whether there
-// are no more of these than can go. An interior point method leaves some even where the
-// best noise costs nothing.
+// dropCostly returns the masses of a program without those that cost anything, which an interior
+// point method leaves even where the best noise is free, and whether these may go.
 func (u upper) dropCostly(p *program) ([]float64, bool) {
-	masses, spare := p.masses(), u.negligible(p)
 	if !p.Complete {
 		return nil, false
 	}
+	masses, spare := p.masses(), u.negligible(p)
 	for i, v := range p.variable {
 		if p.cost[v] > 0 {
 			spare -= masses[i]
