@@ -80,9 +80,8 @@ func (m *model) between(nodes []float64) []at {
 	return points
 }
 
-// averagedShape says which laws and rows the averaged program has: laws of points, and
-// then of the ends; rows of totals and means of the nodes, and then of the ends. Of those
-// that are mirror images of each other there is one.
+// averagedShape counts laws, of points and of the ends, and rows, of totals and means of the
+// nodes and of the ends. Of those that are mirror images of each other there is one.
 type averagedShape struct{ points, nodes, means, ends int }
 
 func (m *model) averagedShape(g *grid) averagedShape {
@@ -99,8 +98,8 @@ func (m *model) averagedShape(g *grid) averagedShape {
 	return s
 }
 
-// averagedProgram is program for a grid with points. Costs and rows of totals, means, and
-// ends (totals, then means) come in this order, and then the caps.
+// averagedProgram is program for a grid with points. Costs and rows of totals, means and ends
+// (totals, then means) come in this order, and then the caps.
 func (m *model) averagedProgram(g *grid, answers []float64) ratio.Program {
 	shape := m.averagedShape(g)
 	p := ratio.Program{Ratio: m.ratio(), Laws: shape.points + shape.ends, Group: m.groups(answers)}
@@ -157,7 +156,6 @@ func (m *model) averagedProgram(g *grid, answers []float64) ratio.Program {
 	return p
 }
 
-// endLists are the values of the rows of the ends.
 func (m *model) endLists(scaled, ones []float64) [][]float64 {
 	if m.Demands.Unbiased {
 		return [][]float64{ones, scaled}
@@ -178,7 +176,7 @@ func (m *model) hatRow(g *grid, node int, of func(k int, x at, hat float64) (val
 	return row
 }
 
-// hatAt returns the hat of a node: 1 there, 0 at its neighbors, and linear in between.
+// hatAt is 1 at a node, 0 at its neighbors, and linear in between.
 func hatAt(nodes []float64, node int, x float64) float64 {
 	other := node + 1
 	if x < nodes[node] {
@@ -190,7 +188,6 @@ func hatAt(nodes []float64, node int, x float64) float64 {
 	return max(0, 1-(x-nodes[node])/(nodes[other]-nodes[node]))
 }
 
-// densityAt returns the density of values.
 func (m *model) densityAt(x float64) float64 {
 	for _, p := range m.density {
 		if x < p.to {
@@ -208,7 +205,6 @@ func scaledBy(x []float64, factor float64) []float64 {
 	return out
 }
 
-// averagedDual is dual for the averaged program.
 func (m *model) averagedDual(s *priced) *local.Dual {
 	shape, n := m.averagedShape(&s.grid), len(s.grid.nodes)
 	share := m.unit

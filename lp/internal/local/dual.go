@@ -70,12 +70,10 @@ func (m *model) image(node, n int) (law int, share, sign float64) {
 	return node, m.unit / 2, 1
 }
 
-// averaged reports whether prices are those of the mean of real values.
 func (m *model) averaged() bool {
 	return m.Objective == local.Mean && m.Values.Kind == local.Real
 }
 
-// spread returns nodes in units of the problem.
 func (m *model) spread(nodes []float64) []float64 {
 	out := make([]float64, len(nodes))
 	for i, t := range nodes {

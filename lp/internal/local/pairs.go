@@ -110,7 +110,6 @@ func (m *model) cell(a, b float64) (weight, mean float64) {
 	return weight, first / weight
 }
 
-// charge returns the weight of node i and what an answer costs there.
 func (p *pairProgram) charge(i int, y float64) (weight, cost float64) {
 	if p.edges == nil {
 		return p.shareOf(i), p.cost(y, []at{{p.nodes[i], 1}})
@@ -195,7 +194,6 @@ func (p *pairProgram) problem() cuts.Problem {
 	return out
 }
 
-// dual reads the multipliers, in units of the problem.
 func (p *pairProgram) dual() *local.Dual {
 	n, reps := len(p.nodes), p.Own()
 	d := &local.Dual{Totals: make([]float64, n)}
@@ -231,7 +229,6 @@ func (p *pairProgram) dual() *local.Dual {
 	return d
 }
 
-// pairs reads the multipliers of the limits; one stands for its mirror image too.
 func (p *pairProgram) pairs(d *local.Dual) {
 	n, m := len(p.nodes), len(p.answers)
 	for l, pair := range p.limits {
