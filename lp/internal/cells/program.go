@@ -61,7 +61,7 @@ func (l *layout) solve(ctx context.Context, o *meet.Options, k int, hint binLaws
 	of.Start = p.masses(func(_, j int) float64 {
 		return max(math.Exp(-startRate*p.decay*math.Abs(float64(j))), p.delta/1000)
 	})
-	of.Expect = func() (mass []float64, limits []int, slack float64) {
+	of.Generation.Expect = func() (mass []float64, limits []int, slack float64) {
 		for i := range p.limits {
 			limits = append(limits, i)
 		}

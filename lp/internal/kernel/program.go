@@ -76,7 +76,7 @@ func (l *layout) solve(ctx context.Context, o *meet.Options, coarse [][]float64,
 	p.variable = p.Variables()
 	of := engine.OfLaws(p.problem()) // starts from uniform laws
 	of.Total = slices.Repeat([]float64{1}, p.Own())
-	of.Expect = func() (mass []float64, limits []int, slack float64) {
+	of.Generation.Expect = func() (mass []float64, limits []int, slack float64) {
 		mass = make([]float64, len(of.Cost))
 		limits, slack = p.expected(mass, coarse)
 		return mass, limits, slack

@@ -134,8 +134,10 @@ func (l *layout) solve(ctx context.Context, o *meet.Options, g grid, h *hint, wa
 	n := len(l.variable)
 	p := &engine.Program{
 		Problem: l.problem(), Complete: prefersComplete(len(l.cost), len(l.shifts), g), Start: l.start,
-		Generation: cuts.Options{Batch: shiftBatch, Interior: rows, Settle: l.settle},
-		Expect:     func() (mass []float64, limits []int, slack float64) { return l.expected(g, h) },
+		Generation: cuts.Options{
+			Batch: shiftBatch, Interior: rows, Settle: l.settle,
+			Expect: func() (mass []float64, limits []int, slack float64) { return l.expected(g, h) },
+		},
 	}
 	if l.atom {
 		p.Start = append(slices.Clone(l.start), l.delta)

@@ -73,7 +73,8 @@ func (p *Program) lift(i int, slack float64) (added bool, err error) {
 	if err := p.addColumns(make([]float64, len(cols.Lower)), cols); err != nil {
 		return false, err
 	}
-	return true, p.addRows(terms)
+	p.rows += len(terms.Lower)
+	return true, p.solver.AddRows(terms)
 }
 
 // sumRow is the row of a limit's sum without the auxiliaries.

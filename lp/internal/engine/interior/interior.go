@@ -64,16 +64,6 @@ type row struct {
 	sign    float64
 }
 
-// Accuracy says when a program is solved.
-type Accuracy struct {
-	// Gap is the relative distance of what the masses cost from what the multipliers
-	// prove.
-	Gap float64
-	// Excess bounds the relative excess of the masses over Delta in all limits; +Inf:
-	// only the multipliers matter.
-	Excess float64
-}
-
 // New states a program.
 func New(p cuts.Problem, o Options) *Program {
 	out := &Program{Problem: p, Options: o}
@@ -101,17 +91,10 @@ func New(p cuts.Problem, o Options) *Program {
 	return out
 }
 
-// merge makes one entry of those of a row with the same index.
-func merge(r cuts.Row) []entry {
-	var out []entry
-	place := make(map[int]int, len(r.Index))
-	for i, v := range r.Index {
-		if at, ok := place[v]; ok {
-			out[at].value += r.Value[i]
-			continue
-		}
-		place[v] = len(out)
-		out = append(out, entry{v, r.Value[i]})
+func merge(r cuts.Row) (out []entry) {
+	index, value := r.Merged()
+	for i, v := range index {
+		out = append(out, entry{v, value[i]})
 	}
 	return out
 }
@@ -149,19 +132,21 @@ func (p *Program) Work() float64 {
 	return n*n*(float64(len(p.Limits))/2+n/6) + perTerm*float64(p.terms)
 }
 
-// Solve solves the program. If the context ends first it returns StatusLimit; the
+// Solve solves the program, up to a relative gap between what the masses cost and what the
+// multipliers prove, and a relative excess of the masses over Delta in all limits; +Inf: only
+// the multipliers matter. If the context ends first it returns StatusLimit; the
 // multipliers prove something even then. Infeasible programs are recognized by
 // multipliers that prove more than any masses cost. Other failures are ErrFailed.
-func (p *Program) Solve(ctx context.Context, want Accuracy) (solver.Status, error) {
-	status, err := p.solve(ctx, want)
-	if err == nil && status == solver.StatusOptimal && p.Skip != nil && p.broken(want) {
+func (p *Program) Solve(ctx context.Context, gap, excess float64) (solver.Status, error) {
+	status, err := p.solve(ctx, gap, excess)
+	if err == nil && status == solver.StatusOptimal && p.Skip != nil && p.broken(gap, excess) {
 		p.lay(nil)
-		status, err = p.solve(ctx, want)
+		status, err = p.solve(ctx, gap, excess)
 	}
 	return status, err
 }
 
-func (p *Program) solve(ctx context.Context, want Accuracy) (solver.Status, error) {
+func (p *Program) solve(ctx context.Context, gap, excess float64) (solver.Status, error) {
 	s := newState(p)
 	p.state = s
 	p.rounds++
@@ -172,7 +157,7 @@ func (p *Program) solve(ctx context.Context, want Accuracy) (solver.Status, erro
 		switch {
 		case math.IsNaN(s.primal + s.dual):
 			return solver.StatusFailed, ErrFailed
-		case s.done(want, 1):
+		case s.done(gap, excess):
 			return solver.StatusOptimal, nil
 		case s.dual > s.dearest*(1+1e-6):
 			return solver.StatusInfeasible, nil
@@ -190,7 +175,7 @@ func (p *Program) solve(ctx context.Context, want Accuracy) (solver.Status, erro
 		}
 	}
 	switch {
-	case s.done(want, slack):
+	case s.done(gap*slack, excess):
 		return solver.StatusOptimal, nil
 	case ctx.Err() != nil:
 		return solver.StatusLimit, nil
@@ -209,16 +194,16 @@ const (
 
 // broken reports whether the masses break limits, with all their terms, by more than is
 // wanted, at the prices of the limits or relative to Delta.
-func (p *Program) broken(want Accuracy) bool {
+func (p *Program) broken(gap, excess float64) bool {
 	cost := 0.0
 	for k := range p.Limits {
 		sum := p.Divergence(k, p.Masses())
-		if sum > p.Delta*(1+want.Excess) {
+		if sum > p.Delta*(1+excess) {
 			return true
 		}
 		cost += p.Price(k) * max(sum-p.Delta, 0)
 	}
-	return cost > want.Gap*math.Abs(p.Value())
+	return cost > gap*math.Abs(p.Value())
 }
 
 // Masses returns those of the last iteration, by variable.

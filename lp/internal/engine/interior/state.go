@@ -235,11 +235,10 @@ func (s *state) miss() float64 {
 // optimum of 0 has no relative gap.
 const leastValue = 1e-6
 
-// done reports whether the point is as good as wanted, up to a multiple of the gap.
-func (s *state) done(want Accuracy, slack float64) bool {
-	gap := s.primal - s.dual + s.penalty
-	if !(gap <= want.Gap*slack*max(math.Abs(s.primal), leastValue)) {
+// done reports whether the point is as good as wanted.
+func (s *state) done(gap, excess float64) bool {
+	if !(s.primal-s.dual+s.penalty <= gap*max(math.Abs(s.primal), leastValue)) {
 		return false
 	}
-	return math.IsInf(want.Excess, 1) || s.excess <= want.Excess && s.misses <= totalTolerance
+	return math.IsInf(excess, 1) || s.excess <= excess && s.misses <= totalTolerance
 }
