@@ -58,15 +58,8 @@ type CellsResult struct {
 
 // DesignCells finds an additive kernel whose expected loss, averaged over the cells, is
 // within the requested gap of the best possible for noise that depends on the value
-// through these cells. If a limit stops it first, or the context ends, the best proven
-// result is returned beside an error that wraps ErrLimit. Other errors come without a
-// result; one wraps ErrInfeasible if no kernel that keeps the instance cap was found.
-//
-// Both bounds are solved side by side, on two processors if there are. Options.MaxCells,
-// 512 if it is 0, bounds the bins of a law. Progress reports bins per sensitivity.
-//
-// Guarantee: the kernel's privacy, losses and bound are those of its exact certificate,
-// whatever the solver did.
+// through these cells, as DesignKernel does. Options.MaxCells bounds the bins of a law, and
+// Progress reports bins per sensitivity.
 func DesignCells(ctx context.Context, p CellsProblem, o Options) (*CellsResult, error) {
 	var oneLaw float64
 	kernel, outcome, err := designed(ctx, p, validateCells(p), o, DefaultKernelGap, 512, func(ctx context.Context, p CellsProblem, s *meet.Search) (v *cells.Verified, o meet.Outcome, err error) {

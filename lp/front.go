@@ -161,37 +161,33 @@ func (f *front) each(ctx context.Context, list []direction) {
 	defer cancel()
 	points := make([]*FrontPoint, len(list))
 	before, ended := len(f.points), 0
-	next := make(chan int)
 	workers := min(runtime.GOMAXPROCS(0), len(list))
+	places := make(chan struct{}, workers)
 	var wait sync.WaitGroup
-	for range workers {
+	for i, to := range list {
+		places <- struct{}{}
 		wait.Go(func() {
-			for i := range next {
-				if ctx.Err() != nil {
-					continue
-				}
-				f.mu.Lock()
-				limit := f.timeLimit(workers, f.needed-before-ended)
-				f.mu.Unlock()
-				point, err := f.design(ctx, list[i], limit)
-				f.mu.Lock()
-				ended++
-				points[i] = point
-				if err != nil && f.err == nil && ctx.Err() == nil {
-					f.err = err
-					cancel()
-				}
-				if f.options.Designed != nil {
-					f.options.Designed(before + ended)
-				}
-				f.mu.Unlock()
+			defer func() { <-places }()
+			f.mu.Lock()
+			defer f.mu.Unlock()
+			if ctx.Err() != nil {
+				return
+			}
+			limit := f.timeLimit(workers, f.needed-before-ended)
+			f.mu.Unlock()
+			point, err := f.design(ctx, to, limit)
+			f.mu.Lock()
+			ended++
+			points[i] = point
+			if err != nil && f.err == nil && ctx.Err() == nil {
+				f.err = err
+				cancel()
+			}
+			if f.options.Designed != nil {
+				f.options.Designed(before + ended)
 			}
 		})
 	}
-	for i := range list {
-		next <- i
-	}
-	close(next)
 	wait.Wait()
 	f.points = append(f.points, slices.DeleteFunc(points, func(p *FrontPoint) bool { return p == nil })...)
 }
@@ -204,8 +200,7 @@ func (f *front) left() time.Duration {
 	return f.options.TimeLimit - time.Since(f.start)
 }
 
-// timeLimit returns that of the next design: so many that are still to come share the
-// time that is left.
+// timeLimit returns that of the next of so many designs that share the time that is left.
 func (f *front) timeLimit(workers, designs int) time.Duration {
 	if f.options.TimeLimit == 0 {
 		return 0
@@ -264,7 +259,8 @@ func (f *front) toward(w [2]*big.Rat) direction {
 		if i == 0 {
 			d.share = share
 		}
-		d.weights[i] = rounded(share / f.unit[i])
+		// Few digits are easily written.
+		d.weights[i], _ = strconv.ParseFloat(strconv.FormatFloat(share/f.unit[i], 'g', 5, 64), 64)
 	}
 	return d
 }
@@ -306,12 +302,6 @@ func (f *front) units() {
 			}
 		}
 	}
-}
-
-// rounded rounds a weight to few digits, so that it is easily written.
-func rounded(x float64) float64 {
-	v, _ := strconv.ParseFloat(strconv.FormatFloat(x, 'g', 5, 64), 64)
-	return v
 }
 
 // result puts the designs that are corners of the front and the bounds of all together.

@@ -47,10 +47,9 @@ type KernelResult struct {
 }
 
 // DesignKernel finds a kernel whose expected loss is within the requested gap of
-// the best possible for any mechanism that may look at the query value. If a
-// limit stops it first, or the context ends, the best proven result is returned
-// beside an error that wraps ErrLimit. Other errors come without a result; one
-// wraps ErrInfeasible if no kernel that keeps the instance cap was found.
+// the best possible for any mechanism that may look at the query value, or what Design
+// does where that fails. The error wraps ErrInfeasible if no kernel that keeps the
+// instance cap was found.
 //
 // Both bounds are solved side by side, on two processors if there are.
 // Options.MaxCells, 512 if it is 0, bounds the cells of the range, of the kernel and of the

@@ -138,9 +138,8 @@ type LocalResult struct {
 
 // DesignLocal finds a local randomizer whose loss, that of the objective, is within the
 // requested gap of the best possible for any mechanism whose answers to any two values are
-// (Epsilon, Delta)-indistinguishable. If a limit stops it first, or the context ends, the
-// best proven result is returned beside an error that wraps ErrLimit. Other errors come
-// without a result; one wraps ErrInfeasible if nothing keeps the demands.
+// (Epsilon, Delta)-indistinguishable, or what Design does where that fails. The error wraps
+// ErrInfeasible if nothing keeps the demands.
 //
 // Options.MaxCells bounds the intervals between nodes, and Progress reports them in place of
 // cells per sensitivity.

@@ -35,11 +35,10 @@ const (
 	// that jumps beyond it stops HiGHS as WebAssembly.
 	noLimit = 1e9
 
-	// An optimal claim stands if the unscaled residuals are at most this
-	// many tolerances. HiGHS meets the tolerance on the scaled program; the
-	// unscaled one misses it by up to two orders of magnitude on honest
-	// solves of programs whose entries span many, and by far more on broken
-	// ones. Callers recompute what matters.
+	// An optimal claim stands if the unscaled residuals are at most this many tolerances. HiGHS
+	// meets the tolerance on the scaled program; the unscaled one misses it by up to two orders
+	// of magnitude on honest solves of programs whose entries span many, and by far more on
+	// broken ones.
 	residualSlack = 1000
 
 	usualScaling = 2 // HiGHS' default of 1.15: equilibration
@@ -54,9 +53,8 @@ func New() (solver.Solver, error) {
 		return nil, check.Errorf("highs", errSolver, "new model: %w", err)
 	}
 	s := &instance{model: m, open: true, grace: grace}
-	// One thread: a program is solved many times in a row from nearby bases,
-	// where simplex has nothing to share out, and results do not depend on
-	// the machine's number of cores.
+	// One thread: simplex has nothing to share out, and results do not depend on the machine's
+	// number of cores.
 	if !m.setInt("threads", 1) || !m.setString("parallel", "off") || !m.setDouble("small_matrix_value", minEntry) {
 		m.free()
 		return nil, check.Errorf("highs", errSolver, "options of a new model")
@@ -105,11 +103,8 @@ func (s *instance) ready() error {
 // an error and changes nothing.
 func (s *instance) AddColumns(cost []float64, c solver.Vectors) error {
 	var bad error
-	for j, v := range cost {
-		if !(math.Abs(v) < highsInfinity) {
-			bad = invalid("Cost[%d] = %g, want a magnitude below %g", j, v, highsInfinity)
-			break
-		}
+	if j := slices.IndexFunc(cost, func(v float64) bool { return !(math.Abs(v) < highsInfinity) }); j >= 0 {
+		bad = invalid("Cost[%d] = %g, want a magnitude below %g", j, cost[j], highsInfinity)
 	}
 	return s.add("columns", len(cost), &s.columns, s.rows, c, bad, func() bool { return s.addColumns(cost, c, s.start, s.index) })
 }
@@ -278,21 +273,17 @@ func (s *instance) runUntil(ctx context.Context) (good, ended bool) {
 
 func checkOptions(o solver.Options) error {
 	var errs []error
-	if o.Method < 0 || o.Method > solver.MethodInteriorOnly {
-		errs = append(errs, invalid("Method = %d, want one of lp's constants", o.Method))
+	want := func(good bool, format string, args ...any) {
+		if !good {
+			errs = append(errs, invalid(format, args...))
+		}
 	}
-	if o.Scaling > maxScaling {
-		errs = append(errs, invalid("Scaling = %d, want at most %d", o.Scaling, maxScaling))
-	}
-	if t := o.Tolerance; t != 0 && !(t >= minTolerance && t < 1) {
-		errs = append(errs, invalid("Tolerance = %g, want 0 or in [%g, 1)", t, minTolerance))
-	}
-	if o.TimeLimit < 0 {
-		errs = append(errs, invalid("TimeLimit = %v, want 0 or more", o.TimeLimit))
-	}
-	if o.IterationLimit < 0 {
-		errs = append(errs, invalid("IterationLimit = %d, want 0 or more", o.IterationLimit))
-	}
+	t := o.Tolerance
+	want(o.Method >= 0 && o.Method <= solver.MethodInteriorOnly, "Method = %d, want one of lp's constants", o.Method)
+	want(o.Scaling <= maxScaling, "Scaling = %d, want at most %d", o.Scaling, maxScaling)
+	want(t == 0 || t >= minTolerance && t < 1, "Tolerance = %g, want 0 or in [%g, 1)", t, minTolerance)
+	want(o.TimeLimit >= 0, "TimeLimit = %v, want 0 or more", o.TimeLimit)
+	want(o.IterationLimit >= 0, "IterationLimit = %d, want 0 or more", o.IterationLimit)
 	return errors.Join(errs...)
 }
 

@@ -92,8 +92,8 @@ const MostBins = 1 << 10
 // firstBins is about how many bins per sensitivity a design begins with.
 const firstBins = 4
 
-// half is the number of bins on either side of 0: those of a support on which there is
-// private noise, and more.
+// half is the number of bins on either side of 0: those of a support on which there is private
+// noise, and more.
 func (d *designer) half(k int) int {
 	p := dp.Problem{Privacy: d.problem.Privacy, Loss: d.problem.Loss}
 	reach := noise.SupportBound(p)

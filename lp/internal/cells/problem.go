@@ -31,7 +31,6 @@ type Problem struct {
 	CapLoss     loss.Loss
 }
 
-// capped returns the loss that is capped.
 func (p Problem) capped() loss.Loss {
 	if p.CapLoss != nil {
 		return p.CapLoss
@@ -39,7 +38,6 @@ func (p Problem) capped() loss.Loss {
 	return p.Loss
 }
 
-// weight returns how much each cell counts.
 func (p Problem) weight() []float64 {
 	if p.Weight != nil {
 		return p.Weight

@@ -87,13 +87,11 @@ func (p *program) folded() []cells.Pair {
 	})
 }
 
-// mirror returns the mirror image of a limit.
 func (p *program) mirror(a cells.Pair) cells.Pair {
 	n := len(p.weight)
 	return cells.Pair{Gain: n - 1 - a.Gain, Lose: n - 1 - a.Lose, Shift: -a.Shift}
 }
 
-// later orders limits.
 func later(a, b cells.Pair) bool {
 	return cmp.Or(cmp.Compare(a.Gain, b.Gain), cmp.Compare(a.Lose, b.Lose), cmp.Compare(a.Shift, b.Shift)) > 0
 }
@@ -152,7 +150,6 @@ func (p *program) total() []float64 {
 	return weights
 }
 
-// sides lists those on which a cell has sums of its own.
 func (p *program) sides(cell int) []int {
 	if p.mirrored && 2*cell == len(p.weight)-1 {
 		return []int{-1} // the other side is its mirror image
@@ -160,7 +157,6 @@ func (p *program) sides(cell int) []int {
 	return []int{-1, 1}
 }
 
-// scale is the expected size of the mass of bin j.
 func (p *program) scale(j int) float64 {
 	return max(math.Exp(-p.decay*math.Abs(float64(j))), p.delta/10)
 }
@@ -267,7 +263,6 @@ func (p *program) masses(of func(cell, j int) float64) []float64 {
 	return mass
 }
 
-// laws returns the laws of all cells.
 func (p *program) laws() [][]float64 {
 	laws := p.Of(p.Masses())
 	for cell, law := range laws {

@@ -9,6 +9,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/noisewright/noisewright/dp"
 	"github.com/noisewright/noisewright/internal/check"
 	"github.com/noisewright/noisewright/internal/exact"
 	"github.com/noisewright/noisewright/kernels"
@@ -113,12 +114,10 @@ func (d *designer) raiseCap() (bool, error) {
 	return true, err
 }
 
-// roundedSuits reports whether there is rounded noise within the slack of the cap.
 func (d *designer) roundedSuits() bool {
 	return d.rounded.cells > 0 && d.rounded.loss <= d.problem.InstanceCap*(1+d.problem.CapSlack)
 }
 
-// split returns the cells of the kernel.
 func (d *designer) split(cells int) partition {
 	if d.problem.Nodes != nil {
 		return nearest(d.problem.Queries, d.problem.Nodes)
@@ -126,7 +125,6 @@ func (d *designer) split(cells int) partition {
 	return evenly(d.problem, cells)
 }
 
-// first returns the number of cells to begin with.
 func (d *designer) first() int {
 	p := d.problem
 	switch {
@@ -216,8 +214,7 @@ func (d *designer) beginCapped(ctx context.Context, cells int) error {
 	if p.Nodes != nil {
 		return nil
 	}
-	additive, o := p.additive(), d.Options
-	additive.Loss = p.capLoss()
+	additive, o := dp.Problem{Privacy: p.Privacy, Loss: p.capLoss()}, d.Options
 	additive.Delta *= 1 - startMargin
 	o.Gap, o.MaxCells, o.Progress = startGap, startCellsMost, nil
 	if o.TimeLimit > 0 {
@@ -301,7 +298,6 @@ func (d *designer) roundMasses(split partition, laws [][]float64) (loss float64,
 	return meet.Keep(&d.Search, &d.kernel, v), nil
 }
 
-// certified certifies the kernel with the given laws and cap.
 func (d *designer) certified(split partition, laws [][]float64, instanceCap float64) (*kernels.Verified, error) {
 	rows, err := meet.Rows(laws, uniformShare)
 	if err != nil {

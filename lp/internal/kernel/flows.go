@@ -96,7 +96,6 @@ func (f *flows) normalize(y [][]float64) {
 	}
 }
 
-// answer sorts the cells by what an answer means to them.
 func (f *flows) answer(j int) answerFlow {
 	var a answerFlow
 	reached := make([]bool, len(f.prices))
@@ -141,7 +140,6 @@ func (a *answerFlow) relay(common [][]float64, ratio float64) (room []float64) {
 	return room
 }
 
-// block copies the given rows and columns.
 func block(x [][]float64, rows, columns []int) [][]float64 {
 	out := make([][]float64, len(rows))
 	for i, k := range rows {
@@ -222,7 +220,6 @@ func (f *flows) round() (largest [][]float64) {
 	return largest
 }
 
-// each calls visit with the multipliers.
 func (a *answerFlow) each(visit func(k, m int, y float64)) {
 	for i, row := range a.direct {
 		for t, y := range row {

@@ -3,6 +3,7 @@ package kernel
 import (
 	"math"
 	"math/big"
+	"slices"
 
 	"github.com/noisewright/noisewright/dp"
 	"github.com/noisewright/noisewright/internal/exact"
@@ -35,10 +36,6 @@ type Problem struct {
 	CapSlack float64
 }
 
-func (p Problem) additive() dp.Problem {
-	return dp.Problem{Privacy: p.Privacy, Loss: p.Loss}
-}
-
 // capLoss is the loss that the cap is about.
 func (p Problem) capLoss() loss.Loss {
 	if p.CapLoss == nil {
@@ -52,11 +49,7 @@ type partition struct{ edges, nodes []float64 }
 
 // nearest returns the cells of the values nearest to each node.
 func nearest(q kernels.Queries, nodes []float64) partition {
-	edges := []float64{q.Lower}
-	for i := 1; i < len(nodes); i++ {
-		edges = append(edges, nodes[i-1]+(nodes[i]-nodes[i-1])/2)
-	}
-	return partition{edges: append(edges, q.Upper), nodes: nodes}
+	return partition{slices.Concat([]float64{q.Lower}, middles(nodes), []float64{q.Upper}), nodes}
 }
 
 // evenly splits the range into the given number of cells, of which the inner ones
@@ -90,16 +83,16 @@ func evenly(p Problem, cells int) partition {
 	for i := 1; i < cells; i++ {
 		edges = append(edges, edge(i))
 	}
-	return centers(append(edges, q.Upper))
+	edges = append(edges, q.Upper)
+	return partition{edges, middles(edges)}
 }
 
-// centers answers each cell by its center.
-func centers(edges []float64) partition {
-	c := partition{edges: edges}
-	for i := 1; i < len(edges); i++ {
-		c.nodes = append(c.nodes, edges[i-1]+(edges[i]-edges[i-1])/2)
+// middles returns those between neighbors.
+func middles(x []float64) (between []float64) {
+	for i := 1; i < len(x); i++ {
+		between = append(between, x[i-1]+(x[i]-x[i-1])/2)
 	}
-	return c
+	return between
 }
 
 // upperLayout lays out the program whose solutions are kernels on the cells. Costs

@@ -62,7 +62,6 @@ type capTerm struct {
 	coefficient float64
 }
 
-// program is a layout with its variables, and what is known once it was solved.
 type program struct {
 	layout
 	engine.Laws
@@ -113,7 +112,6 @@ func (p *program) problem() cuts.Problem {
 	return out
 }
 
-// rows states caps in variables.
 func (p *program) rows(caps [][]capTerm) []cuts.Row {
 	var rows []cuts.Row
 	for _, terms := range caps {
@@ -163,7 +161,6 @@ func interpolate(coarse [][]float64, n, k, j int) float64 {
 	return m*float64(len(coarse))/float64(n) + engine.HintFloor
 }
 
-// far lists the limits between the queries that are furthest apart.
 func (p *program) far() []int {
 	apart := func(a nodePair) int { return max(a.gain-a.lose, a.lose-a.gain) }
 	reach := 0

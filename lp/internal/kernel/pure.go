@@ -25,7 +25,6 @@ type pureProgram struct {
 	mirrored    bool // the program is its own mirror image
 }
 
-// newPureProgram has no cells protected from others yet.
 func newPureProgram(l layout) *pureProgram {
 	p := &pureProgram{cost: l.cost, ratio: l.ratio, mirrored: l.mirrored}
 	for k := range l.cost {
@@ -43,7 +42,6 @@ func (p *pureProgram) protect(k, m int) {
 // ratio times less in those that are protected from one of it, and so on.
 type ray struct{ answer, from, to int }
 
-// masses returns those of a ray, of all cells.
 func (p *pureProgram) masses(r ray) []float64 {
 	q := make([]float64, len(p.cost))
 	from, to := r.from, r.to
@@ -248,7 +246,6 @@ func (p *pureProgram) add(s solver.Solver, rays []ray) error {
 	return s.AddColumns(costs, columns)
 }
 
-// prices reads the prices of all cells from the duals of the rows.
 func (p *pureProgram) prices(duals []float64) []float64 {
 	if !p.mirrored {
 		return append([]float64(nil), duals...)
@@ -262,7 +259,6 @@ func (p *pureProgram) prices(duals []float64) []float64 {
 	return prices
 }
 
-// laws adds the rays up.
 func (p *pureProgram) laws(rays []ray, amounts []float64) [][]float64 {
 	n := len(p.cost)
 	laws := make([][]float64, n)
