@@ -130,7 +130,6 @@ func (o FrontOptions) validate(p dp.Problem, losses [2]loss.Loss) error {
 	return errs.Err()
 }
 
-// front is the state of one Front.
 type front struct {
 	problem dp.Problem
 	losses  [2]loss.Loss
@@ -148,7 +147,6 @@ type front struct {
 // usualPoints is how many designs a front takes, for all that is known before the first.
 const usualPoints = 6
 
-// direction is what one design is for.
 type direction struct {
 	share   float64
 	weights [2]float64
@@ -192,7 +190,6 @@ func (f *front) each(ctx context.Context, list []direction) {
 	f.points = append(f.points, slices.DeleteFunc(points, func(p *FrontPoint) bool { return p == nil })...)
 }
 
-// left returns the time that is left; without a limit, for ever.
 func (f *front) left() time.Duration {
 	if f.options.TimeLimit == 0 {
 		return math.MaxInt64
@@ -239,13 +236,11 @@ func (f *front) next() []direction {
 	return list
 }
 
-// part is a part of the front between two neighbors.
 type part struct {
 	direction
 	gap float64 // of what is proven in this direction
 }
 
-// toward returns the direction closest to some weights.
 func (f *front) toward(w [2]*big.Rat) direction {
 	// The sum is 1, and neither is lost if the other is huge.
 	var scaled [2]*big.Rat
@@ -265,7 +260,6 @@ func (f *front) toward(w [2]*big.Rat) direction {
 	return d
 }
 
-// design designs for one weighted sum.
 func (f *front) design(ctx context.Context, to direction, limit time.Duration) (*FrontPoint, error) {
 	var terms []loss.Term
 	for i, w := range to.weights {
@@ -290,8 +284,7 @@ func (f *front) design(ctx context.Context, to direction, limit time.Duration) (
 	return point, nil
 }
 
-// units finds each loss's own optimum, in which weights are measured; where that is 0,
-// what the other end pays.
+// units finds each loss's own optimum, in which weights are measured; of 0, what the other end pays.
 func (f *front) units() {
 	for i := range f.unit {
 		f.unit[i] = 1
@@ -304,7 +297,6 @@ func (f *front) units() {
 	}
 }
 
-// result puts the designs that are corners of the front and the bounds of all together.
 func (f *front) result(ctx context.Context) (*FrontResult, error) {
 	switch {
 	case f.err != nil:

@@ -127,7 +127,7 @@ func det(v, w [2]*big.Rat) *big.Rat {
 	return d.Sub(d, new(big.Rat).Mul(v[1], w[0]))
 }
 
-// implies reports whether the first of two parallel half planes is inside the other.
+// implies reports whether one of two parallel half planes is inside the other.
 func implies(l, m halfPlane) bool {
 	i := 0
 	if m.weights[0].Sign() == 0 {

@@ -47,9 +47,9 @@ type KernelResult struct {
 }
 
 // DesignKernel finds a kernel whose expected loss is within the requested gap of
-// the best possible for any mechanism that may look at the query value, or what Design
-// does where that fails. The error wraps ErrInfeasible if no kernel that keeps the
-// instance cap was found.
+// the best possible for any mechanism that may look at the query value. Limits end it as
+// they end Design. The error wraps ErrInfeasible if no kernel that keeps the instance cap
+// was found.
 //
 // Both bounds are solved side by side, on two processors if there are.
 // Options.MaxCells, 512 if it is 0, bounds the cells of the range, of the kernel and of the

@@ -138,7 +138,7 @@ type LocalResult struct {
 
 // DesignLocal finds a local randomizer whose loss, that of the objective, is within the
 // requested gap of the best possible for any mechanism whose answers to any two values are
-// (Epsilon, Delta)-indistinguishable, or what Design does where that fails. The error wraps
+// (Epsilon, Delta)-indistinguishable. Limits end it as they end Design. The error wraps
 // ErrInfeasible if nothing keeps the demands.
 //
 // Options.MaxCells bounds the intervals between nodes, and Progress reports them in place of

@@ -71,7 +71,6 @@ func New() (solver.Solver, error) {
 // Version returns the version of the HiGHS library in use, such as "1.15.1".
 func Version() string { return version() }
 
-// instance is a solver.Solver over one HiGHS model.
 type instance struct {
 	model
 	open          bool
@@ -353,7 +352,6 @@ func (s *instance) read(good bool, o solver.Options) solver.Solution {
 	return result
 }
 
-// residualsWithin checks an optimal claim against HiGHS' unscaled residuals.
 func (s *instance) residualsWithin(o solver.Options) bool {
 	most := residualSlack * cmp.Or(o.Tolerance, usualTolerance)
 	primal, ok1 := s.doubleInfo("max_primal_infeasibility")
@@ -406,7 +404,6 @@ func (s *instance) Close() error {
 	return nil
 }
 
-// without is the outcome of a call that found no solution.
 func without(status solver.Status) solver.Solution {
 	return solver.Solution{Status: status, Objective: math.NaN()}
 }

@@ -128,9 +128,8 @@ func misses(marks []float64, k int, offset, first float64) float64 {
 	return sum
 }
 
-// startCells returns the number of cells per sensitivity of the first program:
-// a fraction of those expected to be needed, or, where grids are aligned, the
-// coarsest aligned one, which is often all the upper program needs.
+// startCells returns the number of cells per sensitivity of the first program: a fraction of
+// those expected to be needed, or, where grids are aligned, the coarsest aligned one.
 func startCells(b bound, gap float64) int {
 	m := b.of()
 	if m.points > 0 {
@@ -185,7 +184,6 @@ func baseLayout(b bound, g grid, unit, margin float64) layout {
 	return l
 }
 
-// foldedCost returns cost, averaged with that of the mirror image if folded.
 func foldedCost(b bound, g *grid, l loss.Loss, i int) float64 {
 	c := b.cost(g, l, i)
 	if b.of().folded && (l == nil || !l.Symmetric()) {

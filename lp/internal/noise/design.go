@@ -262,7 +262,6 @@ func (d *designer) worth() (upper, lower float64) {
 	return upper, lower
 }
 
-// remaining returns how far the two bounds are apart.
 func (d *designer) remaining() float64 {
 	if left := d.Best - d.Bound; !math.IsInf(left, 1) {
 		return left
@@ -324,8 +323,7 @@ const (
 	desperate
 )
 
-// finer refines the grid of a side; where cells are points already, only the support is
-// left.
+// finer refines the grid of a side; where cells are points already, only its support.
 func (d *designer) finer(s *side, growth float64) {
 	before := s.grid.k
 	s.reach = max(s.reach, s.bound.reach(d.Aim()))
@@ -335,8 +333,7 @@ func (d *designer) finer(s *side, growth float64) {
 	}
 }
 
-// growth returns how much finer the next program of a side should be, which is
-// estimated to miss so much.
+// growth returns how much finer the next program of a side that misses so much should be.
 func (d *designer) growth(s *side, missed float64) float64 {
 	growth := maxGrowth
 	if s.grid.k >= largeStart || d.Options.TimeLimit > 0 && s.grid.k >= leapsEnd {
@@ -351,13 +348,11 @@ func (d *designer) growth(s *side, missed float64) float64 {
 	return growth
 }
 
-// closing returns the time that it takes to certify what the next program of a side
-// gives, and at last the result.
+// closing returns the time to certify what a side's next program gives, and at last the result.
 func (d *designer) closing(s *side) time.Duration {
 	return d.upper.certify + d.lower.certify + s.certify*5/2
 }
 
-// advance solves one program of a side and keeps its result if it is better.
 func (d *designer) advance(ctx context.Context, s *side) error {
 	if int64(s.grid.k) == d.points {
 		const most = 12 // times that a side widens the support of cells that cannot become finer
@@ -415,8 +410,7 @@ func (d *designer) hopeless(g grid) bool {
 	return d.Options.TimeLimit > 0 && d.table != nil && least > d.Left().Seconds()
 }
 
-// solve solves a program of a side and keeps what it gives. If the methods gave up, that
-// is no error.
+// solve solves a program of a side and keeps what it gives. That the methods gave up is no error.
 func (d *designer) solve(ctx context.Context, s *side, g grid, margin float64, rows int) (value float64, status solver.Status, err error) {
 	unit := d.scale()
 	l := s.bound.layout(g, unit, margin)
@@ -465,10 +459,8 @@ func (s *side) learn() {
 	}
 }
 
-// keepTable keeps a table if it is the best, and returns its loss.
 func (d *designer) keepTable(t *tables.Verified) float64 { return meet.Keep(&d.Search, &d.table, t) }
 
-// result puts the best table and the best bound together and certifies both.
 func (d *designer) result(stopped error) (*tables.Verified, meet.Outcome, error) {
 	return meet.Finish(&d.Search, d.table, d.dual, d.rounds, stopped, func() error { return d.noTable(stopped) })
 }

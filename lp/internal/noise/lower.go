@@ -66,8 +66,8 @@ func (l *lower) extent(k int, reach float64) grid {
 	return g.between(first, last, lo, hi)
 }
 
-// reached returns the first and the last node that noise on the support reaches:
-// within less than a cell of it, or in it if the nodes are all points there are.
+// reached returns the first and the last node that noise on the support reaches: less than a cell
+// from it, or in it if the nodes are all points there are.
 func (l *lower) reached(g *grid, s dp.Interval) (lo, hi float64) {
 	end := func(x float64) float64 {
 		if math.IsInf(x, 0) {

@@ -80,8 +80,7 @@ func newModel(p dp.Problem) (*model, error) {
 
 func (m *model) of() *model { return m }
 
-// around returns the ends of what is within reach sensitivities of the peak, in cells
-// from 0.
+// around returns the ends of reach sensitivities around the peak, in cells from 0.
 func (m *model) around(k int, reach float64) (from, to float64) {
 	if m.folded {
 		return -reach * float64(k), reach * float64(k)
@@ -121,8 +120,7 @@ func (m *model) fits(g grid) bool {
 	return engine.Fits(m.masses(g), terms)
 }
 
-// pointCells returns the cells of a table that hold the given number of points of an
-// integer or lattice query.
+// pointCells returns the cells of a table with so many points of an integer or lattice query each.
 func (m *model) pointCells(each int64) tables.Grid {
 	g := tables.Grid{PointsPerCell: each}
 	if m.Query == dp.LatticeQuery {
@@ -184,7 +182,6 @@ func (m *model) shifted(x, reach float64) float64 {
 	return loss / mass
 }
 
-// typicalLoss is the scale of the expected loss before any noise is known.
 func (m *model) typicalLoss() float64 {
 	if c := m.shifted(m.peak, SupportBound(m.Problem)); c > 0 {
 		return c

@@ -93,7 +93,6 @@ func (l *layout) problem() cuts.Problem {
 	return p
 }
 
-// cells returns the number of cells of each variable.
 func (l *layout) cells() []int {
 	cells := make([]int, len(l.cost))
 	for _, v := range l.variable {
@@ -312,8 +311,7 @@ func (h *hint) at(x float64) float64 {
 	return (1-t)*h.density[i] + t*h.density[i+1]
 }
 
-// expects reports whether the hint suggests that shift k of a grid matters:
-// whether the nearest shift of its own grid did.
+// expects reports whether the shift of the hint's own grid nearest to k mattered.
 func (h *hint) expects(k int, g grid) bool {
 	return h.active[int(math.Round(float64(k)*float64(h.grid.k)/float64(g.k)))]
 }

@@ -165,9 +165,8 @@ func (d *designer) simpleTable() (*tables.Verified, error) {
 	return best, err
 }
 
-// freeTable returns noise that costs nothing, of a loss that is 0 as far out as truncated
-// Laplace noise reaches, or nil: a gap relative to a loss of 0 is reached by this alone, as
-// programs leave some mass where it costs.
+// freeTable returns noise that costs nothing, of a loss that is 0 as far out as truncated Laplace
+// noise reaches, or nil: programs leave some mass where it costs.
 func (d *designer) freeTable() *tables.Verified {
 	reach := SupportBound(d.Problem)
 	if d.points > 0 || d.Loss.At(reach*d.Sensitivity) > 0 {
@@ -200,9 +199,8 @@ func (d *designer) simpleCost(first *tables.Verified, took time.Duration, most i
 	return max(work, 0), max(cells, 0)
 }
 
-// edgeCells returns the number of cells per sensitivity, up to the most, that
-// has a cell edge nearest to γ; for a query on points, whose cells of one point
-// serve best, theirs if possible.
+// edgeCells returns the number of cells per sensitivity, up to the most, that has an edge nearest
+// to γ; of a query on points, whose cells of one point serve best, theirs if possible.
 func (m *model) edgeCells(gamma float64, most int) int {
 	if m.points > 0 {
 		if m.points <= int64(most) {

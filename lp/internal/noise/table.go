@@ -10,9 +10,8 @@ import (
 	"github.com/noisewright/noisewright/tables"
 )
 
-// makeTable rounds the masses of the cells and the atom to a table that keeps
-// the constraints, and certifies it. The error wraps proof.ErrNotPrivate or
-// proof.ErrFalseClaim if the exact test fails.
+// makeTable rounds masses to a table that keeps the constraints, and certifies it. The error
+// wraps proof.ErrNotPrivate or proof.ErrFalseClaim if the exact test fails.
 func (m *model) makeTable(g grid, masses []float64, atom float64) (*tables.Verified, error) {
 	first, last := 0, len(masses)-1
 	least := 0x1p-65

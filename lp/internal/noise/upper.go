@@ -113,7 +113,6 @@ func (u upper) align(marks []float64, k int) (offset, first float64) {
 	return 0.5, 0
 }
 
-// reach is that of a support on which there is noise, and somewhat more.
 func (u upper) reach(float64) float64 {
 	if fromZero(u.Problem) {
 		return 1/u.Delta + 2
@@ -140,7 +139,6 @@ func (u upper) order() float64 {
 // goal is small, as this program is the cheaper one.
 func (u upper) goal() float64 { return 0.25 }
 
-// cost is the average of the loss over the cell.
 func (u upper) cost(g *grid, l loss.Loss, i int) float64 {
 	cells := g.table
 	cells.FirstCell = g.first
@@ -178,8 +176,8 @@ func (u upper) layout(g grid, unit, margin float64) layout {
 	return l
 }
 
-// solve designs a table on the grid and keeps it if it is the best. It returns the
-// table's loss, or 0 if this grid gave none; the next may.
+// solve designs a table on the grid, keeps it if it is the best, and returns its loss, or 0 if there
+// is none; the next grid may give one.
 func (u upper) solve(ctx context.Context, d *designer, g grid) (loss float64, err error) {
 	err = meet.Margins(d.Aim(), func(margin float64) (err error) {
 		loss, _, err = d.solve(ctx, &d.upper, g, margin, 0)
@@ -226,8 +224,7 @@ func (u upper) trimTails(p *program) []float64 {
 	return masses
 }
 
-// negligible is the mass that can go: what other cells gain by that is a small share of the
-// margin.
+// negligible is the mass that can go: what others gain by that is a small share of the margin.
 func (u upper) negligible(p *program) float64 {
 	const share = 0.1
 	return share * (u.Delta - p.delta) / p.ratio

@@ -202,7 +202,6 @@ func (p *Program) Solve(ctx context.Context, tolerance, stall float64) (solver.S
 	}
 }
 
-// resolve solves the relaxation as it is.
 func (p *Program) resolve(ctx context.Context) (solver.Status, error) {
 	sol, err := climb(ctx, p.solver, p.attempts(), p.rows, p.columns)
 	if err != nil || sol.Status != solver.StatusOptimal {
@@ -230,7 +229,6 @@ func (p *Program) separate(tolerance float64) (bool, error) {
 	return added || len(broken) > 0, p.add(broken...)
 }
 
-// liftWorst lifts a batch of the violated limits.
 func (p *Program) liftWorst(tolerance float64) (bool, error) {
 	type violation struct {
 		index  int

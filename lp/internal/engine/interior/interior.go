@@ -99,8 +99,7 @@ func merge(r cuts.Row) (out []entry) {
 	return out
 }
 
-// lay lays out the terms of all limits but those to skip and those that are never
-// positive.
+// lay lays out the terms of all limits but those to skip or never positive.
 func (p *Program) lay(skip func(limit, term int) bool) {
 	n := len(p.Cost)
 	p.terms, p.runs, p.alone, p.place = 0, make([][]run, len(p.Limits)), nil, make([][]int32, len(p.Limits))

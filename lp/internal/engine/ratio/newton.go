@@ -75,7 +75,6 @@ func (s *state) blocks(show func(x, z, dx, dz, second []float64)) {
 	show(p.s, p.zs, d.s, d.zs, s.secondS) // all 0 where the row is Equal
 }
 
-// products returns the sum of the products now and after a step.
 func (s *state) products(primal, dual float64) (now, then float64) {
 	s.blocks(func(x, z, dx, dz, _ []float64) {
 		for j := range x {
@@ -102,7 +101,6 @@ func (s *state) lengths(share float64) (primal, dual float64) {
 	return primal, dual
 }
 
-// factor builds the matrix of the rows and its Cholesky factor.
 func (s *state) factor() {
 	p, e := &s.point, s.Ratio
 	clear(s.h)
@@ -244,7 +242,6 @@ func (s *state) direction(mu float64, second bool) {
 	s.expand()
 }
 
-// expand computes all of the direction from that of the prices.
 func (s *state) expand() {
 	p, d, e := &s.point, &s.step, s.Ratio
 	clear(s.byGroup)

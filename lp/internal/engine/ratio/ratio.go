@@ -94,7 +94,6 @@ type state struct {
 	fd, fg, fr, secondF       [][]float64 // of free laws: f/zf, right sides, misses, products
 }
 
-// entry is the part of a row in one law.
 type entry struct {
 	row   int
 	value []float64
@@ -203,7 +202,6 @@ func matrix(rows, columns int) [][]float64 {
 	return out
 }
 
-// start takes the middle of all boxes, and duals with equal products.
 func (s *state) start() {
 	p := &s.point
 	size := make([]float64, s.groups)
@@ -339,7 +337,6 @@ func (s *state) reduced() {
 	}
 }
 
-// lawOf sets q to q_i of the point.
 func (s *state) lawOf(i int, q []float64) {
 	for j, g := range s.Group {
 		q[j] = s.point.m[g] + s.point.u[i][j]
@@ -361,8 +358,8 @@ func (s *state) solution() *Solution {
 	return out
 }
 
-// balance makes up for what a law misses in the rows to equal that no law but it and free
-// ones are in: close to the optimum the normal equations leave some 1e-9. What is moved is in proportion to how
+// balance makes up for what a law misses in the rows to equal that no law but it and free ones are
+// in: close to the optimum the normal equations leave some 1e-9. It moves in proportion to how
 // far probabilities are from their bounds.
 func (s *state) balance(i int, laws [][]float64) {
 	q := laws[i]
