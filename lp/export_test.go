@@ -55,7 +55,7 @@ func designedBy(ctx context.Context, p dp.Problem, s *meet.Search) (*Result, err
 	if table == nil {
 		return nil, err
 	}
-	return &Result{table, Outcome(o)}, err
+	return &Result{table, o}, err
 }
 
 // counted counts the work of a solver and ends the context when that has taken the time.

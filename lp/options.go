@@ -40,8 +40,7 @@ func designed[P, V any](ctx context.Context, p P, invalid error, o Options, gap 
 	}
 	s, ctx, cancel := o.settled(gap, cells).Begin(ctx)
 	defer cancel()
-	v, outcome, err := design(ctx, p, s)
-	return v, Outcome(outcome), err
+	return design(ctx, p, s)
 }
 
 // settled puts defaults in place of zeros.
@@ -88,20 +87,7 @@ type Result struct {
 }
 
 // Outcome tells how a design ended.
-type Outcome struct {
-	// Gap is the relative certified gap reached; +Inf if the lower bound
-	// is 0.
-	Gap float64
-	// Rounds counts the relaxations solved: each program of a bound is solved
-	// again whenever constraints were added, and all but those of a search for
-	// conflicting constraints count. With delta = 0, where there are no linear
-	// programs, it counts the tables and the proofs that were tried.
-	Rounds int
-	// Elapsed is the wall time taken.
-	Elapsed time.Duration
-	// Optimal says that the requested gap was reached.
-	Optimal bool
-}
+type Outcome = meet.Outcome
 
 func (o Options) validate() error {
 	errs := check.In("lp")

@@ -79,15 +79,11 @@ func (p Problem) symmetric() bool {
 // base returns the least number of bins per sensitivity of which every cell is a whole
 // number, 1 if there is none up to maxBase.
 func (p Problem) base() int {
-	const tolerance = 1e-9
+	const tolerance, maxBase = 1e-9, 64
 	for k := 1; k <= maxBase; k++ {
 		fits := true
-		for i := 2; i < len(p.Edges) && fits; i++ {
-			width := (p.Edges[i-1] - p.Edges[i-2]) * float64(k) / p.Sensitivity
-			fits = math.IsInf(width, 0) || math.Abs(width-math.Round(width)) < tolerance
-		}
-		if n := len(p.Edges) - 1; fits && n > 1 {
-			width := (p.Edges[n] - p.Edges[n-1]) * float64(k) / p.Sensitivity
+		for i := 1; i < len(p.Edges) && len(p.Edges) > 2 && fits; i++ {
+			width := (p.Edges[i] - p.Edges[i-1]) * float64(k) / p.Sensitivity
 			fits = math.IsInf(width, 0) || math.Abs(width-math.Round(width)) < tolerance
 		}
 		if fits {
@@ -96,8 +92,6 @@ func (p Problem) base() int {
 	}
 	return 1
 }
-
-const maxBase = 64
 
 // binGrid lays K bins per sensitivity over points: S points a bin, K·S points at least a
 // sensitivity. Where a bin is a power of two it is so exactly.

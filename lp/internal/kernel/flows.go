@@ -52,11 +52,9 @@ func newFlows(p pureProgram, prices []float64, delta float64) *flows {
 	}
 	f.common = f.zero()
 	for k := range f.common {
-		for m := f.first[k]; m <= f.last[k]; m++ {
-			if m != k {
-				f.common[k][m] = f.cost[k][m]
-			}
-		}
+		from, to := f.first[k], f.last[k]+1
+		copy(f.common[k][from:to], f.cost[k][from:to])
+		f.common[k][k] = 0
 	}
 	f.normalize(f.common)
 	for range flowRounds {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"math"
+	"slices"
 
 	"github.com/noisewright/noisewright/internal/check"
 	"github.com/noisewright/noisewright/lp/internal/engine/cuts"
@@ -248,7 +249,7 @@ func (p *pureProgram) add(s solver.Solver, rays []ray) error {
 
 func (p *pureProgram) prices(duals []float64) []float64 {
 	if !p.mirrored {
-		return append([]float64(nil), duals...)
+		return slices.Clone(duals)
 	}
 	n := len(p.cost)
 	prices := make([]float64, n)

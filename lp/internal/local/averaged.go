@@ -120,10 +120,7 @@ func (m *model) averagedProgram(g *grid, answers []float64) ratio.Program {
 		p.Cost = append(p.Cost, zero)
 	}
 	scaled := scaledBy(answers, 1/m.reach())
-	ones := make([]float64, len(answers))
-	for j := range ones {
-		ones[j] = 1
-	}
+	ones := slices.Repeat([]float64{1}, len(answers))
 	for i := range shape.nodes {
 		p.Rows = append(p.Rows, m.hatRow(g, i, func(_ int, x at, hat float64) ([]float64, float64) {
 			return scaledBy(ones, hat*x.weight), hat * x.weight
@@ -134,15 +131,15 @@ func (m *model) averagedProgram(g *grid, answers []float64) ratio.Program {
 			return scaledBy(scaled, hat*x.weight), hat * x.weight * x.x / m.reach()
 		}))
 	}
-	for _, list := range m.endLists(scaled, ones) {
+	ends := func(value []float64, bound func(end float64) float64) {
 		for e := range shape.ends {
 			end := g.nodes[e*(len(g.nodes)-1)]
-			row := ratio.Row{Terms: []ratio.Term{{Law: shape.points + e, Value: list}}, Bound: 1}
-			if &list[0] != &ones[0] {
-				row.Bound = end / m.reach()
-			}
-			p.Rows = append(p.Rows, row)
+			p.Rows = append(p.Rows, ratio.Row{Terms: []ratio.Term{{Law: shape.points + e, Value: value}}, Bound: bound(end)})
 		}
+	}
+	ends(ones, func(float64) float64 { return 1 })
+	if m.Demands.Unbiased {
+		ends(scaled, func(end float64) float64 { return end / m.reach() })
 	}
 	if m.Demands.Cap > 0 {
 		for i := range shape.nodes {
@@ -154,13 +151,6 @@ func (m *model) averagedProgram(g *grid, answers []float64) ratio.Program {
 		}
 	}
 	return p
-}
-
-func (m *model) endLists(scaled, ones []float64) [][]float64 {
-	if m.Demands.Unbiased {
-		return [][]float64{ones, scaled}
-	}
-	return [][]float64{ones}
 }
 
 // hatRow is the row of a node: of each point in its hat, what is asked of it there.
@@ -221,13 +211,12 @@ func (m *model) averagedDual(s *priced) *local.Dual {
 		}
 		return list[i] * share, sign
 	}
+	left := s.Prices
 	cut := func(rows int) []float64 {
-		head := s.Prices[:rows]
-		s.Prices = s.Prices[rows:]
+		head := left[:rows]
+		left = left[rows:]
 		return head
 	}
-	prices := s.Prices
-	defer func() { s.Prices = prices }()
 	totals, means := cut(shape.nodes), cut(shape.means)
 	endTotals, endMeans := cut(shape.ends), []float64(nil)
 	if m.Demands.Unbiased {
@@ -250,7 +239,7 @@ func (m *model) averagedDual(s *priced) *local.Dual {
 			d.Totals[i] -= d.Means[i] * m.mid
 		}
 		if d.Caps != nil {
-			limit, _ := price(s.Prices, i)
+			limit, _ := price(left, i)
 			d.Caps[i] = max(0, -limit/m.unit/m.half)
 		}
 	}

@@ -1,6 +1,7 @@
 package local
 
 import (
+	"cmp"
 	"math"
 	"math/big"
 	"slices"
@@ -36,7 +37,11 @@ const leastMargin = 0x1p-20
 func newModel(p Problem) *model {
 	m := &model{Problem: p, half: 1, unit: 1, margin: leastMargin}
 	if p.Values.Kind == local.Category {
-		m.unit = m.typicalCost()
+		var most float64
+		for _, row := range p.Costs {
+			most = max(most, slices.Max(row))
+		}
+		m.unit = cmp.Or(most, 1)
 		return m
 	}
 	v := p.Values
@@ -56,17 +61,6 @@ func newModel(p Problem) *model {
 	m.density = densityOf(v, m.mid, m.half)
 	m.mirrored = m.isMirrored()
 	return m
-}
-
-func (m *model) typicalCost() float64 {
-	var most float64
-	for _, row := range m.Costs {
-		most = max(most, slices.Max(row))
-	}
-	if most > 0 {
-		return most
-	}
-	return 1
 }
 
 // reach returns how far answers lie from the middle, in halves of the range: those of the best

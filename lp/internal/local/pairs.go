@@ -74,11 +74,7 @@ func (m *model) pairsAt() []float64 {
 	if m.Demands.Unbiased {
 		reaches = pairReachUnbiased
 	}
-	var t []float64
-	for k, n := 0, reaches*pairAnswers; k <= n; k++ {
-		t = append(t, float64(reaches)*m.reach()*(2*float64(k)/float64(n)-1))
-	}
-	return m.merged(nil, t)
+	return m.merged(nil, evenly(reaches*pairAnswers+1, float64(reaches)*m.reach()))
 }
 
 func (m *model) newPairs(intervals int, answers []float64) *pairProgram {

@@ -89,11 +89,7 @@ func (m *model) fewer(ctx context.Context, s *priced) (*priced, error) {
 	if m.Loss == nil || err != nil && !errors.Is(err, ratio.ErrFailed) {
 		return given, err
 	}
-	var t []float64
-	for k := range m.MaxAnswers {
-		t = append(t, m.reach()*(2*float64(k)/float64(m.MaxAnswers-1)-1))
-	}
-	even, evenErr := m.solved(ctx, s, m.merged(nil, t))
+	even, evenErr := m.solved(ctx, s, m.merged(nil, evenly(m.MaxAnswers, m.reach())))
 	if evenErr != nil || err == nil && given.Value <= even.Value {
 		return given, err
 	}
@@ -155,11 +151,15 @@ func (m *model) firstAnswers() []float64 {
 	if all := m.allAnswers(); all != nil {
 		return all
 	}
-	var t []float64
-	for i := range startAnswers {
-		t = append(t, m.reach()*(2*float64(i)/(startAnswers-1)-1))
+	return m.merged(nil, evenly(startAnswers, m.reach()))
+}
+
+// evenly returns so many numbers from −reach to reach.
+func evenly(count int, reach float64) (t []float64) {
+	for k := range count {
+		t = append(t, reach*(2*float64(k)/float64(count-1)-1))
 	}
-	return m.merged(nil, t)
+	return t
 }
 
 const mostListed = 200

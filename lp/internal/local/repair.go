@@ -81,10 +81,7 @@ func (m *model) looked(answers []float64) []float64 {
 			out = append(out, answers[i]+(t-answers[i])*float64(part)/zoomParts)
 		}
 	}
-	for k := range candidates + 1 {
-		out = append(out, m.farthest()*(2*float64(k)/candidates-1))
-	}
-	return m.valuesOf(out)
+	return m.valuesOf(append(out, evenly(candidates+1, m.farthest())...))
 }
 
 func (m *model) valuesOf(answers []float64) []float64 {
