@@ -65,7 +65,12 @@ func (l *layout) solve(ctx context.Context, o *meet.Options, k int, hint binLaws
 		for i := range p.limits {
 			limits = append(limits, i)
 		}
-		return p.expected(hint, k), limits, engine.HintSlack
+		return p.masses(func(cell, j int) float64 {
+			if len(hint.laws) == len(p.weight) {
+				return hint.mass(cell, j, k) + engine.HintFloor
+			}
+			return math.Exp(-p.decay * math.Abs(float64(j))) // of noise like that of Laplace
+		}), limits, engine.HintSlack
 	}
 	var status solver.Status
 	var err error
@@ -236,17 +241,6 @@ func (b binLaws) mass(cell, j, k int) float64 {
 	return ((1-t)*own(int(low)) + t*own(int(low)+1)) * share
 }
 
-// expected returns the masses that laws suggest; where there are none for these cells, those
-// of noise like that of Laplace.
-func (p *program) expected(hint binLaws, k int) []float64 {
-	return p.masses(func(cell, j int) float64 {
-		if len(hint.laws) == len(p.weight) {
-			return hint.mass(cell, j, k) + engine.HintFloor
-		}
-		return math.Exp(-p.decay * math.Abs(float64(j)))
-	})
-}
-
 // masses returns those of all variables, given those of the bins.
 func (p *program) masses(of func(cell, j int) float64) []float64 {
 	mass := make([]float64, p.Count())
@@ -319,18 +313,8 @@ func upperLayout(p Problem, g cells.Grid, k, half int, epsilon, delta, unit, lim
 	l := baseLayout(p, k, half, epsilon, delta)
 	l.limits = cells.Shifts(p.Edges, p.Sensitivity, k, true)
 	step, _ := g.Step().Float64()
-	mean := func(of loss.Loss, by float64) []float64 {
-		var out []float64
-		for j := -half; j <= half; j++ {
-			width := float64(g.PointsPerBin) * step
-			out = append(out, of.CellMean(float64(j)*width, width)/by)
-		}
-		return out
-	}
-	l.cost = mean(p.Loss, unit)
-	if p.InstanceCap > 0 {
-		l.capped = mean(p.capped(), limit)
-	}
+	width := float64(g.PointsPerBin) * step
+	l.charge(p, unit, limit, func(of loss.Loss, j int) float64 { return of.CellMean(float64(j)*width, width) })
 	return l
 }
 
@@ -341,19 +325,22 @@ func lowerLayout(p Problem, k, half int, unit float64) layout {
 	l.limits = cells.Shifts(p.Edges, p.Sensitivity, k, false)
 	step := ratOf(k)
 	step.Quo(new(big.Rat).SetFloat64(p.Sensitivity), step)
-	nodes := func(of loss.Loss, by float64) []float64 {
-		var out []float64
-		for j := -l.half; j <= l.half; j++ {
-			c, _ := of.LowerNode(int64(j), step).Float64()
-			out = append(out, c/by)
-		}
-		return out
-	}
-	l.cost = nodes(p.Loss, unit)
-	if p.InstanceCap > 0 {
-		l.capped = nodes(p.capped(), p.InstanceCap)
-	}
+	l.charge(p, unit, p.InstanceCap, func(of loss.Loss, j int) float64 {
+		c, _ := of.LowerNode(int64(j), step).Float64()
+		return c
+	})
 	return l
+}
+
+// charge sets what bins cost, divided by unit, and, if there is a cap, what it charges, divided
+// by limit.
+func (l *layout) charge(p Problem, unit, limit float64, at func(of loss.Loss, j int) float64) {
+	for j := -l.half; j <= l.half; j++ {
+		l.cost = append(l.cost, at(p.Loss, j)/unit)
+		if p.InstanceCap > 0 {
+			l.capped = append(l.capped, at(p.capped(), j)/limit)
+		}
+	}
 }
 
 func baseLayout(p Problem, k, half int, epsilon, delta float64) layout {

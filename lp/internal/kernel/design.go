@@ -215,8 +215,8 @@ func (d *designer) beginCapped(ctx context.Context, cells int) error {
 		return nil
 	}
 	additive, o := dp.Problem{Privacy: p.Privacy, Loss: p.capLoss()}, d.Options
-	additive.Delta *= 1 - startMargin
-	o.Gap, o.MaxCells, o.Progress = startGap, startCellsMost, nil
+	additive.Delta *= 1 - 1e-9 // which rounding may use up
+	o.Gap, o.MaxCells, o.Progress = 2e-3, 1<<17, nil
 	if o.TimeLimit > 0 {
 		o.TimeLimit = max(d.Left()/4, time.Nanosecond)
 	}
@@ -252,14 +252,6 @@ func (d *designer) beginCapped(ctx context.Context, cells int) error {
 	}
 	return nil
 }
-
-// startMargin is the share of delta that rounding may use up, and startGap that of the
-// noise to start from.
-const (
-	startMargin    = 1e-9
-	startGap       = 2e-3
-	startCellsMost = 1 << 17
-)
 
 // clamped returns the laws of the sum of a cell's number and noise, rounded to cells of
 // a width, clamped to n cells.
@@ -299,7 +291,7 @@ func (d *designer) roundMasses(split partition, laws [][]float64) (loss float64,
 }
 
 func (d *designer) certified(split partition, laws [][]float64, instanceCap float64) (*kernels.Verified, error) {
-	rows, err := meet.Rows(laws, uniformShare)
+	rows, err := meet.Rows(laws, 0x1p-40)
 	if err != nil {
 		return nil, err
 	}
@@ -310,8 +302,6 @@ func (d *designer) certified(split partition, laws [][]float64, instanceCap floa
 		Edges: split.edges, Nodes: split.nodes, Rows: rows, InstanceCap: instanceCap, CapLoss: d.problem.CapLoss,
 	}))
 }
-
-const uniformShare = 0x1p-40
 
 // upper designs a kernel on the cells and keeps it if it is the best.
 func (d *designer) upper(ctx context.Context, split partition, aim float64) error {
