@@ -44,6 +44,13 @@ func (d *Data) Len() int { return d.rows }
 // Labeled reports whether the classes are known.
 func (d *Data) Labeled() bool { return d.classes != nil }
 
+func (d *Data) wantLabels() error {
+	if d.Labeled() {
+		return nil
+	}
+	return check.Field("learn", "data", "not labeled", "records with their classes")
+}
+
 // Class returns the class of a record, an index of Schema.Classes.
 func (d *Data) Class(row int) int { return int(d.classes[row]) }
 

@@ -2,13 +2,11 @@ package learn
 
 import (
 	"math"
-
-	"github.com/noisewright/noisewright/internal/check"
 )
 
 // naiveBayes is the classifier of Vaidya, Shafiq, Basu & Hong (Differentially private naive
 // Bayes classification, 2013): features count as independent given the class, categories
-// have frequencies, and numbers are normal. It is immutable and safe for concurrent use.
+// have frequencies, and numbers are normal.
 type naiveBayes struct {
 	Counts   []float64      `json:"counts"` // of classes
 	Features []naiveFeature `json:"features"`
@@ -48,9 +46,9 @@ func (s *Schema) NaiveBayesReleases() int {
 // Releaser is the guarantee. A class without records is learned like any other.
 //
 // The error wraps dp.ErrInvalid for records without classes, or is that of the Releaser.
-func FitNaiveBayes(d *Data, r *Releaser) (Classifier, error) {
-	if !d.Labeled() {
-		return nil, check.Field("learn", "data", "not labeled", "records with their classes")
+func (d *Data) FitNaiveBayes(r *Releaser) (*Model, error) {
+	if err := d.wantLabels(); err != nil {
+		return nil, err
 	}
 	var released [][]float64
 	for _, sums := range d.naiveBayesSums() {
@@ -61,7 +59,7 @@ func FitNaiveBayes(d *Data, r *Releaser) (Classifier, error) {
 		released = append(released, noisy)
 	}
 	// From here on nothing looks at the data.
-	return newNaiveBayes(d.schema, released, r.noise.Deviation()), nil
+	return d.model(r, newNaiveBayes(d.schema, released, r.noise.Deviation())), nil
 }
 
 // naiveBayesSums returns what is released: by classes the numbers of records; of a

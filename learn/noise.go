@@ -35,9 +35,7 @@ const MaxEpsilon = 1000
 // Validate reports all bad fields together, wrapping dp.ErrInvalid.
 func (b Budget) Validate() error {
 	bad := check.In("learn")
-	if !(b.Epsilon > 0 && b.Epsilon <= MaxEpsilon) {
-		bad.Badf("epsilon", b.Epsilon, "a number above 0, at most %d", MaxEpsilon)
-	}
+	bad.Want(b.Epsilon > 0 && b.Epsilon <= MaxEpsilon, "epsilon", b.Epsilon, "a number above 0, at most %d", MaxEpsilon)
 	bad.Delta("delta", b.Delta)
 	bad.OneOf("neighbors", b.Neighbors, dp.AddRemove, dp.Replace)
 	return bad.Err()
@@ -74,10 +72,7 @@ const (
 	none     = "none"
 )
 
-// Kinds are the kinds of noise: "auto" is what has the least variance for the budget and the
-// number of releases, "designed" the table of the least variance at the budget, "gaussian" and
-// "laplace" have these shapes, and "none" adds nothing, for baselines: there is no guarantee.
-func Kinds() []string { return []string{auto, designed, gaussian, laplace, none} }
+var kinds = []string{auto, designed, gaussian, laplace, none}
 
 // Options say where noise comes from; the zero value is useful.
 type Options struct {
@@ -116,7 +111,10 @@ type Noise struct {
 	deviation float64
 }
 
-// NewNoise finds noise of the kind, one of Kinds. "none" takes a zero Budget.
+// NewNoise finds noise of a kind: "auto" is what has the least variance for the budget and the
+// number of releases, "designed" the table of the least variance at the budget, "gaussian" and
+// "laplace" have these shapes, and "none", which takes a zero Budget, adds nothing, for
+// baselines: there is no guarantee.
 //
 // Guarantee: what one Releaser returns is (Guarantee().Epsilon, Guarantee().Delta)-private
 // for the budget's neighbors, and that is no more than the budget.
@@ -125,19 +123,15 @@ type Noise struct {
 // is no noise for.
 func NewNoise(ctx context.Context, kind string, b Budget, releases int, o Options) (*Noise, error) {
 	bad := check.In("learn")
-	bad.OneOf("noise", kind, Kinds()...)
-	if releases < 1 || releases > tables.MaxReleases {
-		bad.Badf("releases", releases, "from 1 to %d", tables.MaxReleases)
-	}
+	bad.OneOf("noise", kind, kinds...)
+	bad.Want(releases >= 1 && releases <= tables.MaxReleases, "releases", releases, "from 1 to %d", tables.MaxReleases)
 	switch {
 	case kind != none:
 		bad.Add(b.Validate())
 	case b.Epsilon != 0 || b.Delta != 0:
 		bad.Bad("epsilon", b.Epsilon, "none without noise: there is no guarantee")
 	}
-	if kind == gaussian && b.Delta == 0 {
-		bad.Bad("delta", b.Delta, "a number above 0: Gaussian noise is never private without")
-	}
+	bad.If(kind == gaussian && b.Delta == 0, "delta", b.Delta, "a number above 0: Gaussian noise is never private without")
 	if err := bad.Err(); err != nil {
 		return nil, err
 	}
@@ -285,8 +279,7 @@ type Releaser struct {
 	noise   *Noise
 	sampler *sampler.Noise // nil: no noise
 	left    int
-	// Private says that the guarantee holds: there is noise, and nobody knows it.
-	private bool
+	private bool // the guarantee holds: there is noise, and nobody knows it
 }
 
 // Releaser returns a Releaser with fresh noise, which costs the Guarantee. Every further one
@@ -314,7 +307,8 @@ func (r *Releaser) Guarantee() *Guarantee {
 // a record that is added or removed must change at most one of the sums, by at most 2^24
 // steps.
 //
-// The error wraps account.ErrExceeded after the last one, or is one of sampler.Noise.SampleInt. Nothing is released then.
+// The error wraps account.ErrExceeded after the last one, or is one of
+// sampler.Noise.SampleInt. Nothing is released then.
 func (r *Releaser) Release(sums []int64) ([]float64, error) {
 	if r.noise == nil {
 		return nil, check.Field("learn", "releaser", "the zero value", "one of Noise.Releaser")
