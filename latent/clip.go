@@ -16,7 +16,7 @@ import (
 // Nothing is designed: truncated Laplace and staircase noise, which come close, stand for
 // bundle.Designed, and for bundle.LocalUnbiased, whose own is a little wider. The cost and
 // the errors are those of nine calls of Design.
-func BestClip(ctx context.Context, p Problem, kind bundle.Kind) (float64, error) {
+func (p Problem) BestClip(ctx context.Context, kind bundle.Kind) (float64, error) {
 	var kinds []bundle.Kind
 	switch kind {
 	case "":

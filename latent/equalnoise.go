@@ -2,7 +2,6 @@ package latent
 
 import (
 	"context"
-	"math/big"
 	"slices"
 
 	"github.com/noisewright/noisewright/account"
@@ -36,7 +35,7 @@ func EqualTable(ctx context.Context, promise bundle.Promise, z int, sensitivity 
 		}
 		return v.Mechanism(), nil
 	}
-	epsilon, delta := EqualShare(promise.Epsilon, z), EqualShare(promise.Delta, z)
+	epsilon, delta := exact.Share(promise.Epsilon, z), exact.Share(promise.Delta, z)
 	if e, d := exactShares(promise, z, epsilon, delta); e > 0 {
 		for range retries {
 			t, err := table(e, d)
@@ -59,11 +58,6 @@ func EqualTable(ctx context.Context, promise bundle.Promise, z int, sensitivity 
 	}
 	t, err := table(epsilon, delta)
 	return t, bundle.Designed.Composition(), err
-}
-
-// EqualShare returns a z-th of the total, rounded down.
-func EqualShare(total float64, z int) float64 {
-	return exact.FloatDown(new(big.Rat).Quo(exact.Rational(total), big.NewRat(int64(z), 1)))
 }
 
 // exactShares returns the equal shares of exact composition that have less variance, as

@@ -49,8 +49,8 @@ type file struct {
 
 // fileLayer is a layer without its numbers.
 type fileLayer struct {
-	Width      int        `json:"width"`
-	Activation Activation `json:"activation"`
+	Width      int    `json:"width"`
+	Activation string `json:"activation"`
 }
 
 // outputFeatures is what Features is in files.

@@ -188,7 +188,7 @@ func (a array) encode(w io.Writer) error { return files.EncodeArray(w, a.shape, 
 // old bundle or the new one. On other systems a crash between two renames leaves both
 // beside dir, under names that begin with a dot.
 //
-// The error wraps ErrExists if dir may not be replaced, or is that of the file system.
+// The error wraps fs.ErrExist if dir may not be replaced, or is that of the file system.
 func (b *Bundle) Write(dir string, overwrite bool) error {
 	if err := CheckWrite(dir, overwrite); err != nil {
 		return err
@@ -217,14 +217,14 @@ func CheckWrite(dir string, overwrite bool) error {
 		f.Close() //nolint:errcheck,gosec // only read
 	}
 	if err != nil {
-		return check.Errorf("bundle", ErrExists, "%s is there and no bundle, want another directory", dir)
+		return check.Errorf("bundle", fs.ErrExist, "%s is there and no bundle, want another directory", dir)
 	}
 	if !overwrite {
-		return check.Errorf("bundle", ErrExists, "%s is there already, want another directory or leave to overwrite it", dir)
+		return check.Errorf("bundle", fs.ErrExist, "%s is there already, want another directory or leave to overwrite it", dir)
 	}
 	return fs.WalkDir(os.DirFS(dir), ".", func(path string, entry fs.DirEntry, err error) error {
 		if err == nil && path != "." && !(written.MatchString(path) && ofBundle(path, entry)) {
-			err = check.Errorf("bundle", ErrExists, "%s holds %s, which is no part of a bundle, want it moved away", dir, path)
+			err = check.Errorf("bundle", fs.ErrExist, "%s holds %s, which is no part of a bundle, want it moved away", dir, path)
 		}
 		return err
 	})

@@ -15,15 +15,9 @@ import (
 	"github.com/noisewright/noisewright/tables"
 )
 
-// Sentinel errors, checked with errors.Is, beside those of package proof.
-var (
-	// ErrNoPromise marks a bundle of the kind None: it is well-formed, promises nothing, and so
-	// there is nothing to prove. It is not proof.ErrNotPrivate, which is about a promise that is
-	// broken.
-	ErrNoPromise = errors.New("bundle makes no promise")
-	// ErrExists marks a directory that is there already.
-	ErrExists = errors.New("directory exists")
-)
+// ErrNoPromise marks a bundle of the kind None, for errors.Is: it is well-formed, and there is
+// nothing to prove. proof.ErrNotPrivate is about a promise that is broken.
+var ErrNoPromise = errors.New("bundle makes no promise")
 
 // Limits of a bundle. They keep every float64 of an encoding finite and every
 // integer of it exact, and bound what a reader allocates.
