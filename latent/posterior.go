@@ -35,13 +35,12 @@ const (
 func (r *Result) Lookup(b *bundle.Bundle) (with *bundle.Bundle, affine, lookup float64, err error) {
 	s := b.Spec()
 	z := len(s.Axes)
-	if r.problem.Data == nil {
+	switch {
+	case r.problem.Data == nil:
 		return nil, 0, 0, check.Field("latent", "data", "none", "rows of features, to fit a lookup on")
-	}
-	if s.Noise == bundle.Spherical && z > 1 {
+	case s.Noise == bundle.Spherical && z > 1:
 		return nil, 0, 0, check.Field("latent", "noise", s.Noise, "another kind for a lookup of several coordinates: its coordinates are not independent")
-	}
-	if z > allBins/2 {
+	case z > allBins/2:
 		return nil, 0, 0, check.Field("latent", "coordinates", z, fmt.Sprintf("at most %d for a lookup", allBins/2))
 	}
 	units, err := encodedRows(b, r.problem.Data)
@@ -50,15 +49,15 @@ func (r *Result) Lookup(b *bundle.Bundle) (with *bundle.Bundle, affine, lookup f
 	}
 	list := channels(&s)
 	s.Lookup = &bundle.Lookup{Edges: lookupEdges(list, units)}
-	binned := &observations{data: mat.DenseCopyOf(r.problem.Data), task: r.coordinates.Task, about: s.Mean}
-	plain := &observations{data: binned.data, task: binned.task, about: s.Mean}
+	plain := &observations{data: mat.DenseCopyOf(r.problem.Data), task: r.coordinates.Task, about: s.Mean}
+	binned := *plain
 	plain.means, plain.spread = released(list, units)
 	binned.means, binned.spread = binProbabilities(list, units, s.Lookup.Edges)
 	rows, n := binned.data.Dims()
-	if affine, err = plain.heldOut(); err != nil {
-		return nil, 0, 0, err
+	if affine, err = plain.heldOut(); err == nil {
+		lookup, err = binned.heldOut()
 	}
-	if lookup, err = binned.heldOut(); err != nil {
+	if err != nil {
 		return nil, 0, 0, err
 	}
 	all := upTo(rows)

@@ -85,8 +85,8 @@ func (s *Spec) arrays(n, z int, bounds bool, tasks int) []array {
 // and nothing of the promise (see Verify). It reads the files that docs/bundle-format.md
 // names and ignores others, and takes at most a small multiple of their size.
 //
-// Errors wrap proof.ErrFormat or proof.ErrFormat, dp.ErrInvalid for values
-// outside their range, or are those of the file system; each names the file.
+// Errors wrap proof.ErrFormat, dp.ErrInvalid for values outside their range, or are those of
+// the file system; each names the file.
 func Read(dir string) (*Bundle, error) {
 	return ReadFS(directory(dir))
 }
@@ -134,10 +134,10 @@ func ReadFS(root fs.FS) (*Bundle, error) {
 		}
 	}
 	var err error
-	if s.Tables, err = readLaws(read, tablesDir, f.Noise.Tables, tables.Decode); err != nil {
-		return nil, err
+	if s.Tables, err = readLaws(read, tablesDir, f.Noise.Tables, tables.Decode); err == nil {
+		s.Randomizers, err = readLaws(read, randomizersDir, f.Noise.randomizers(), local.Decode)
 	}
-	if s.Randomizers, err = readLaws(read, randomizersDir, f.Noise.randomizers(), local.Decode); err != nil {
+	if err != nil {
 		return nil, err
 	}
 	return New(s)

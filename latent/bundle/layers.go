@@ -92,11 +92,10 @@ func softmax(x []float64) {
 
 // layers checks layers that are applied to so many numbers, and returns how many they make.
 func (c checker) layers(field string, layers []Layer, in int) (out int) {
-	c.Want(len(layers) <= maxLayers, field, fmt.Sprintf("%d layers", len(layers)), "at most %d", maxLayers)
+	c.Want(len(layers) <= maxLayers, field, counted(layers), "at most %d", maxLayers)
 	for i, l := range layers {
 		name, rows := fmt.Sprintf("%s[%d]", field, i), l.Weights.Rows
-		if rows < 1 || rows > maxFeatures {
-			c.Badf(name+".weights", fmt.Sprintf("%d rows", rows), "1 to %d", maxFeatures)
+		if c.count(name+".weights", rows, "rows", 1, maxFeatures); rows < 1 || rows > maxFeatures {
 			return rows
 		}
 		c.matrix(name+".weights", l.Weights, rows, in)
@@ -116,10 +115,12 @@ func (s *Spec) validateLayers(c checker, n, z int) (encoded, decoded int) {
 		entries += len(l.Weights.Data)
 	}
 	c.Want(entries <= maxEntries, "layers and head", fmt.Sprintf("%d entries of weights", entries), "at most %d together", maxEntries)
-	c.Want(s.Domain != Bounds || len(s.Layers) == 0, "layers", fmt.Sprintf("%d layers", len(s.Layers)), "none for the domain bounds, whose proof is about an affine encoder")
-	c.Want(s.Lookup == nil || len(s.Head) == 0, "head", fmt.Sprintf("%d layers", len(s.Head)), "none beside a lookup")
+	c.Want(s.Domain != Bounds || len(s.Layers) == 0, "layers", counted(s.Layers), "none for the domain bounds, whose proof is about an affine encoder")
+	c.Want(s.Lookup == nil || len(s.Head) == 0, "head", counted(s.Head), "none beside a lookup")
 	return encoded, decoded
 }
+
+func counted(layers []Layer) string { return fmt.Sprintf("%d layers", len(layers)) }
 
 // Output is what Decode returns.
 type Output string
