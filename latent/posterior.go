@@ -22,13 +22,11 @@ const (
 	folds = 5
 )
 
-// Lookup returns the bundle with a lookup in the place of its affine decoder, the best sum
-// of functions of the bins that the released numbers lie in: with one coordinate the mean
-// of the features given its bin, with several the same but for what they have in common.
-// The bins are the answers of randomizers, and for noise up to 32 intervals. It is better
-// on the training data; affine and lookup, expected losses of either decoder on rows that it was
-// not fitted on, tell whether it is better there: five times a fifth of the data is held out,
-// and the decoder fitted on the rest, for the encoder and the noise of all of it.
+// Lookup returns the bundle with a lookup in the place of its affine decoder, the best sum of
+// functions of the bins that the released numbers lie in: the answers of randomizers, and for
+// noise up to 32 intervals. affine and lookup are the expected losses of either decoder on rows
+// that it was not fitted on: five times a fifth of the data is held out, and the decoder fitted
+// on the rest, for the encoder and the noise of all of it.
 //
 // A bundle without data to fit on, of more than 512 coordinates, or of several with
 // spherical noise, whose functions are correlated, is an error that wraps ErrInvalid.
