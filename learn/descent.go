@@ -35,7 +35,7 @@ type block struct {
 	size   int       // coordinates
 }
 
-// mostNoise is how far a step may move a coordinate by one deviation of the noise: margins of
+// mostNoise is how far one deviation of the noise may move a coordinate in a step: margins of
 // some units decide, and a coordinate makes some 25 steps.
 const mostNoise = 0.2
 

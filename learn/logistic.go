@@ -12,8 +12,8 @@ import (
 type LogisticOptions struct {
 	// Rounds of steps; coefficients are averaged over the second half of them. 0 means 100.
 	Rounds int
-	// PerRound is how many features a round makes steps on, the intercept counted as one; 0 means a
-	// quarter of them, rounded up. Each costs a release.
+	// PerRound is how many features a round makes steps on, the intercept counted as one; 0
+	// means a quarter of them, rounded up. Each costs a release.
 	PerRound int
 	// StepSize is that of a step along the mean gradient, above 0 and at most 8; 0 means 4, the
 	// inverse of the largest curvature of the mean loss. Steps are smaller where noise would

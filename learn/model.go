@@ -98,13 +98,12 @@ func ReadModel(r io.Reader) (*Model, error) {
 	switch {
 	case f.Kind == kindNaiveBayes && f.NaiveBayes != nil && f.Logistic == nil:
 		m.classifier = f.NaiveBayes
+		m.validate(m.Schema, bad)
 	case f.Kind == kindLogistic && f.Logistic != nil && f.NaiveBayes == nil:
 		m.classifier = f.Logistic
+		m.validate(m.Schema, bad)
 	default:
 		bad.Bad("kind", check.Quoted(check.Shortened(f.Kind)), kindNaiveBayes+" or "+kindLogistic+", with its parameters and no others")
-	}
-	if m.classifier != nil {
-		m.validate(m.Schema, bad)
 	}
 	if err := bad.Err(); err != nil {
 		return nil, err

@@ -2,6 +2,7 @@ package learn
 
 import (
 	"math"
+	"slices"
 )
 
 // naiveBayes is the classifier of Vaidya, Shafiq, Basu & Hong (Differentially private naive
@@ -22,9 +23,9 @@ type naiveFeature struct {
 const (
 	// minCount is the least that a class counts, cellCount what is added to a category's.
 	minCount, cellCount = 1, 0.5
-	// minVariance is the least variance of a number on [-1, 1]. Noise asks for more: no less
-	// than floorDeviation of its deviation over the count, which is about that of a variance.
-	// Without such a floor a variance that the noise made small decides on its own.
+	// minVariance is the least variance of a number on [-1, 1], and floorDeviation of the
+	// noise's deviation over the count, which is about that of a variance: one that the noise
+	// made small would decide on its own.
 	minVariance, floorDeviation = 2e-3, 1 / math.Sqrt2
 )
 
@@ -32,9 +33,8 @@ const (
 // classes, for every categorical feature the counts of its categories in them, and for every
 // numeric one the sums of its values and of their squares.
 func (s *Schema) NaiveBayesReleases() int {
-	n := 1
+	n := 1 + len(s.Features)
 	for _, f := range s.Features {
-		n++
 		if f.Numeric() {
 			n++
 		}
@@ -103,28 +103,22 @@ func newNaiveBayes(s *Schema, released [][]float64, deviation float64) *naiveBay
 		m.Counts = append(m.Counts, max(n, minCount))
 	}
 	for _, f := range s.Features {
-		var x naiveFeature
 		if f.Numeric() {
-			x = newNumeric(m.Counts, counts, rest[0], rest[1], deviation)
+			m.Features = append(m.Features, newNumeric(m.Counts, counts, rest[0], rest[1], deviation))
 			rest = rest[2:]
 		} else {
-			x = newCategorical(len(counts), rest[0])
+			m.Features = append(m.Features, newCategorical(len(f.Categories), rest[0]))
 			rest = rest[1:]
 		}
-		m.Features = append(m.Features, x)
 	}
 	return m
 }
 
-func newCategorical(classes int, cells []float64) (f naiveFeature) {
-	n := len(cells) / classes
-	for c := range classes {
-		own := make([]float64, n)
-		for i, x := range cells[c*n : (c+1)*n] {
-			own[i] = max(x, 0) + cellCount
-		}
-		f.Cells = append(f.Cells, own)
+func newCategorical(categories int, cells []float64) (f naiveFeature) {
+	for i, x := range cells {
+		cells[i] = max(x, 0) + cellCount
 	}
+	f.Cells = slices.Collect(slices.Chunk(cells, categories))
 	return f
 }
 

@@ -101,8 +101,8 @@ type Guarantee struct {
 }
 
 // Noise is for a number of releases of sensitivity 1 each: numbers of which a record changes
-// at most one, by at most 1, if it is added or removed. It is made without a look at the
-// data. It is immutable and safe for concurrent use.
+// at most one, by at most 1, if it is added or removed. It is immutable and safe for concurrent
+// use.
 type Noise struct {
 	table     *tables.Verified // nil for "none"
 	releases  int
@@ -227,11 +227,9 @@ func prove(v *tables.Verified, b Budget, releases int) (*Noise, error) {
 		cost = account.Cost{Epsilon: b.Epsilon, Delta: b.Delta, Times: 1}
 	}
 	variance, _ := t.ExpectedLossOf(loss.L2).Float64()
-	n := &Noise{table: v, releases: releases, cost: cost, deviation: math.Sqrt(variance)}
-	n.guarantee = &Guarantee{
-		Epsilon: epsilon, Delta: b.Delta, Neighbors: b.Neighbors, Releases: releases, Noise: shape(t), Deviation: n.deviation,
-	}
-	return n, nil
+	deviation := math.Sqrt(variance)
+	guarantee := &Guarantee{epsilon, b.Delta, b.Neighbors, releases, shape(t), deviation}
+	return &Noise{table: v, releases: releases, cost: cost, deviation: deviation, guarantee: guarantee}, nil
 }
 
 // shape says what noise a table is: noise that was designed comes with its dual, other noise
@@ -250,11 +248,8 @@ func shape(t *tables.Table) string {
 			nearest, best = exponent, off
 		}
 	}
-	switch nearest {
-	case 1:
-		return laplace
-	case 2:
-		return gaussian
+	if name, ok := map[float64]string{1: laplace, 2: gaussian}[nearest]; ok {
+		return name
 	}
 	return fmt.Sprintf("exponential-power of exponent %v", nearest)
 }
@@ -286,11 +281,10 @@ type Releaser struct {
 // costs as much again. The error wraps sampler.ErrEntropy.
 func (n *Noise) Releaser() (*Releaser, error) {
 	r := &Releaser{noise: n, left: n.releases, private: n.table != nil}
-	if !r.private {
-		return r, nil
-	}
 	var err error
-	r.sampler, err = sampler.NewNoise(n.table, sampler.Options{})
+	if r.private {
+		r.sampler, err = sampler.NewNoise(n.table, sampler.Options{})
+	}
 	return r, err
 }
 

@@ -14,11 +14,9 @@ import (
 	"github.com/noisewright/noisewright/proof"
 )
 
-// Schema says what is public about records. All of it counts as known before anybody looks
-// at them: what is read off the data is not protected.
+// Schema says what is public about records: what is read off the data is not protected.
 type Schema struct {
-	// Draft says that Draft read the schema off a file and nobody has looked at it since.
-	// Nothing is fitted by a draft.
+	// Draft says that Draft read the schema off a file: nothing is fitted by it.
 	Draft bool `json:"draft,omitempty"`
 	// Target is the column of the class, one of at least two Classes.
 	Target  string   `json:"target"`

@@ -1,13 +1,11 @@
 package check
 
 import (
-	"math"
 	"slices"
 	"strings"
 )
 
-// DeltaRule is the rule for δ, in every package and in every flag: the promise of a
-// mechanism, or of several together, with δ = 1 would promise nothing.
+// DeltaRule is the rule for δ, in every package and in every flag.
 const DeltaRule = "a probability, at least 0 and below 1"
 
 // IsDelta reports whether δ keeps the DeltaRule.
@@ -24,12 +22,9 @@ func Delta(pkg, field string, delta float64) error {
 // Delta adds the FieldError of a δ that breaks the DeltaRule.
 func (l *List) Delta(field string, delta float64) { l.Add(Delta(l.pkg, field, delta)) }
 
-// Budget adds the FieldErrors of an epsilon and a delta that something may cost: what costs
-// an ε of 0 would tell nothing.
+// Budget adds the FieldErrors of an epsilon and a delta that something may cost.
 func (l *List) Budget(epsilon, delta float64) {
-	if !(epsilon > 0) || math.IsInf(epsilon, 1) {
-		l.Bad("epsilon", epsilon, "a finite number above 0")
-	}
+	l.Want(Positive(epsilon), "epsilon", epsilon, "a finite number above 0")
 	l.Delta("delta", delta)
 }
 

@@ -8,20 +8,18 @@ import (
 	"strings"
 )
 
-// A writer that is killed leaves its temporary file or directory, and the next writer to
-// the same path removes it. It must not take away what another one is at work on. So a
-// writer holds an exclusive lock on what it writes, which the system ends with the writer
-// and not before the rename, and only what can be locked is removed. That is one of:
+// A writer that is killed leaves its temporary file or directory, and the next writer to the
+// same path removes it, but nothing that another one is at work on: a writer holds an exclusive
+// lock on what it writes, which the system ends with the writer and not before the rename, and
+// only what can be locked is removed. That is one of:
 //
 //   - what a writer has left that is gone;
-//   - what a writer has made and not locked yet: it finds that out, because it looks for
-//     the name once it has the lock, and begins anew under another name; or it finds the
-//     lock taken, and does the same;
+//   - what a writer has made and not locked yet: it finds the name gone, or the lock taken, once
+//     it asks for the lock, and begins anew under another name;
 //   - what was renamed between the listing and the lock: then nothing has the temporary
 //     name, which is random, and will have it.
 //
-// Where the file system knows no locks, or the system none of this kind, nothing is
-// removed.
+// Where the file system or the system has no such locks, nothing is removed.
 
 // attempts bounds how often a writer begins anew. Another writer takes the name away only
 // if it comes between two system calls.
@@ -51,8 +49,8 @@ func createLocked(path string, create func(name string) (*os.File, error)) (f *o
 // letters are those of a temporary name.
 var letters = regexp.MustCompile(`^[A-Z2-7]{12}$`)
 
-// removeStale removes what writers to the path have left that are gone, of the wanted
-// kind. What it cannot do it leaves: it is not what the caller came for.
+// removeStale removes, as far as it can, what writers to the path have left that are gone, of
+// the wanted kind.
 func removeStale(path string, wanted func(fs.FileMode) bool) {
 	if !locks {
 		return

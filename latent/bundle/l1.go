@@ -84,9 +84,8 @@ const maxSignWork = 1 << 30
 // tried for 16 coordinates of 2^11 features, but for 32 coordinates never. It is above
 // either value by a relative 2^-35 at most for up to 2^11 features and coordinates.
 //
-// A designer scales the encoder so that this is at most 1, which Spec.Calibrate assumes
-// for the domain Bounds. It panics unless the bounds have a number for each column of
-// the matrix. docs/proofs/latent-privacy.md has the argument.
+// Spec.Calibrate assumes that it is at most 1 for the domain Bounds. It panics unless the bounds
+// have a number for each column. docs/proofs/latent-privacy.md has the argument.
 func (m Matrix) RangeL1(lower, upper []float64) float64 {
 	z, n := m.Rows, m.Cols
 	if len(lower) != n || len(upper) != n {

@@ -11,12 +11,9 @@ import (
 )
 
 // Encode returns the clipped encoding of x, n features, as Z numbers, in dst if it
-// has the capacity. For joint noise they are multiples of the grid's step.
-//
-// It is WITHOUT NOISE AND UNSAFE FOR RELEASE: for tests, moments and evaluation.
-//
-// The error wraps ErrInvalid if x has another length or an entry that is not a
-// finite number; the result is then nil.
+// has the capacity. For joint noise they are multiples of the grid's step. It is WITHOUT NOISE
+// AND UNSAFE FOR RELEASE: for tests, moments and evaluation. The error wraps ErrInvalid if x has
+// another length or an entry that is not a finite number; the result is then nil.
 func (b *Bundle) Encode(dst, x []float64) ([]float64, error) {
 	if err := b.check(x); err != nil {
 		return nil, err
@@ -100,9 +97,8 @@ func resize(dst []float64, n int) []float64 {
 // Privatizer releases private encodings. It is not safe for concurrent use; give each
 // goroutine its own by Fork. It must not be copied: a copy would draw the same noise.
 //
-// Guarantee (docs/proofs/latent-privacy.md): if the words of the generator are
-// independent and uniform, then Privatize is private as the bundle's promise says, over
-// all x that it accepts.
+// Guarantee (docs/proofs/latent-privacy.md): if the words of the generator are independent and
+// uniform, then Privatize keeps the bundle's promise over all x that it accepts.
 type Privatizer struct {
 	_      noCopy
 	proof  *Verified
