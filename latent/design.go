@@ -176,20 +176,16 @@ func Design(ctx context.Context, p Problem, o Options) (*Result, error) {
 		return nil, err
 	}
 	var all []*Candidate
-	for _, kind := range []bundle.Kind{noise.Laplace, noise.Gaussian, bundle.Spherical, noise.TruncatedLaplace, noise.Staircase, bundle.Designed, bundle.Local, bundle.LocalUnbiased} {
-		switch {
-		case o.Kinds != nil && !slices.Contains(o.Kinds, kind),
-			p.Delta == 0 && (kind == noise.Gaussian || kind == noise.TruncatedLaplace),
-			kind == bundle.Designed && o.Store == nil,
-			kind == bundle.LocalUnbiased && o.Unbiased == nil:
+	for _, n := range r.noises(o) {
+		if !n.applies || o.Kinds != nil && !slices.Contains(o.Kinds, n.kind) {
 			continue
 		}
 		if err := ctx.Err(); err != nil {
 			return nil, err
 		}
-		found, err := r.find(ctx, kind, &o)
+		found, err := n.find(ctx)
 		if err != nil {
-			return nil, check.Errorf("latent", nil, "%s noise: %w", kind, err)
+			return nil, check.Errorf("latent", nil, "%s noise: %w", n.kind, err)
 		}
 		all = append(all, found...)
 	}
@@ -203,26 +199,28 @@ func Design(ctx context.Context, p Problem, o Options) (*Result, error) {
 	return r, nil
 }
 
-// find returns the candidates with noise of a kind.
-func (r *Result) find(ctx context.Context, kind bundle.Kind, o *Options) ([]*Candidate, error) {
-	switch kind {
-	case noise.Laplace:
-		return r.laplace(ctx)
-	case noise.Gaussian:
-		return r.gaussian(ctx)
-	case bundle.Spherical:
-		return r.spherical(ctx)
-	case noise.TruncatedLaplace:
-		return r.perCoordinate(ctx, kind, budget.TruncatedLaplace(), nil)
-	case noise.Staircase:
-		return r.perCoordinate(ctx, kind, budget.Staircase(), nil)
-	case bundle.Local:
-		return r.localRandomizers(ctx, nil)
-	case bundle.LocalUnbiased:
-		return r.localRandomizers(ctx, o.Unbiased)
-	default:
-		c := newCurve(o.Store)
-		return r.perCoordinate(ctx, kind, c.family(), c)
+// kindOfNoise is one of those that Design tries.
+type kindOfNoise struct {
+	kind    bundle.Kind
+	applies bool
+	find    func(context.Context) ([]*Candidate, error)
+}
+
+func (r *Result) noises(o Options) []kindOfNoise {
+	delta := r.problem.Delta > 0
+	each := func(kind bundle.Kind, applies bool, family budget.Family, c *curve) kindOfNoise {
+		return kindOfNoise{kind, applies, func(ctx context.Context) ([]*Candidate, error) { return r.perCoordinate(ctx, kind, family, c) }}
+	}
+	designed := newCurve(o.Store)
+	return []kindOfNoise{
+		{noise.Laplace, true, r.laplace},
+		{noise.Gaussian, delta, r.gaussian},
+		{bundle.Spherical, true, r.spherical},
+		each(noise.TruncatedLaplace, delta, budget.TruncatedLaplace(), nil),
+		each(noise.Staircase, true, budget.Staircase(), nil),
+		each(bundle.Designed, o.Store != nil, designed.family(), designed),
+		{bundle.Local, true, func(ctx context.Context) ([]*Candidate, error) { return r.localRandomizers(ctx, nil) }},
+		{bundle.LocalUnbiased, o.Unbiased != nil, func(ctx context.Context) ([]*Candidate, error) { return r.localRandomizers(ctx, o.Unbiased) }},
 	}
 }
 

@@ -5,21 +5,15 @@ import (
 	"strings"
 )
 
-// DeltaRule is the rule for δ, in every package and in every flag.
-const DeltaRule = "a probability, at least 0 and below 1"
-
-// IsDelta reports whether δ keeps the DeltaRule.
-func IsDelta(delta float64) bool { return delta >= 0 && delta < 1 }
-
-// Delta returns the FieldError of a δ that breaks the DeltaRule, nil if it does not.
+// Delta returns the FieldError of a δ that breaks the rule for it, nil if it does not.
 func Delta(pkg, field string, delta float64) error {
-	if IsDelta(delta) {
+	if delta >= 0 && delta < 1 {
 		return nil
 	}
-	return Field(pkg, field, delta, DeltaRule)
+	return Field(pkg, field, delta, "a probability, at least 0 and below 1")
 }
 
-// Delta adds the FieldError of a δ that breaks the DeltaRule.
+// Delta adds the FieldError of a δ that breaks the rule for it.
 func (l *List) Delta(field string, delta float64) { l.Add(Delta(l.pkg, field, delta)) }
 
 // Budget adds the FieldErrors of an epsilon and a delta that something may cost.

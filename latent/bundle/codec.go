@@ -44,7 +44,7 @@ type file struct {
 	Lookup  *bool       `json:"lookup,omitzero"`
 	Layers  []fileLayer `json:"layers,omitzero"`
 	Head    []fileLayer `json:"head,omitzero"`
-	Output  Output      `json:"output,omitzero"`
+	Output  string      `json:"output,omitzero"`
 	Outputs []string    `json:"outputs,omitzero"`
 }
 
@@ -55,7 +55,7 @@ type fileLayer struct {
 }
 
 // outputFeatures is what Features is in files.
-const outputFeatures Output = "features"
+const outputFeatures = "features"
 
 type fileNoise struct {
 	Kind        Kind        `json:"kind"`

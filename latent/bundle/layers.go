@@ -122,18 +122,15 @@ func (s *Spec) validateLayers(c checker, n, z int) (encoded, decoded int) {
 
 func counted(layers []Layer) string { return fmt.Sprintf("%d layers", len(layers)) }
 
-// Output is what Decode returns.
-type Output string
-
-// The outputs.
+// The outputs of Decode.
 const (
-	// Features, the zero value, is a reconstruction of the features.
-	Features Output = ""
+	// Features is a reconstruction of the features.
+	Features = ""
 	// Values are numbers of any meaning, named by Outputs.
-	Values Output = "values"
+	Values = "values"
 	// Classes are the probabilities of the classes that Outputs names: the softmax of what
 	// is decoded.
-	Classes Output = "classes"
+	Classes = "classes"
 )
 
 // Outputs returns the names of what Decode returns: those of the features, or the Outputs.
@@ -163,7 +160,7 @@ func (s *Spec) validateOutputs(c checker, n, z, decoded int) {
 		}
 		c.names("outputs", s.Outputs)
 	default:
-		c.Bad("output", fmt.Sprintf("%.40q", string(s.Output)), "features, values or classes")
+		c.Bad("output", fmt.Sprintf("%.40q", s.Output), "features, values or classes")
 		return
 	}
 	if s.Lookup != nil {

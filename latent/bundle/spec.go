@@ -182,7 +182,7 @@ type Spec struct {
 	Lookup        *Lookup   // in the place of Decoder; nil: none
 	// Output says what is decoded. Outputs are the names of its k numbers, distinct and not
 	// empty; nil for the features, which are k = n outputs.
-	Output  Output
+	Output  string
 	Outputs []string
 	Task    Matrix // m×n, or the zero value; for evaluation, of outputs that are the features
 
