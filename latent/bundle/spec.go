@@ -486,8 +486,6 @@ func (s *Spec) validateRandomizers(c checker) {
 			return "none", "a randomizer made by package local"
 		case m.Spec().Values.Kind != local.Real:
 			return fmt.Sprintf("one for values of kind %s", m.Spec().Values.Kind), "one for real values"
-		case s.Noise == LocalUnbiased && !m.Spec().Demands.Unbiased: // which Verify proves
-			return "one that may be biased", "one that promises unbiased answers, for local-unbiased noise"
 		}
 		return "", ""
 	})
