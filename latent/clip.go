@@ -16,12 +16,13 @@ import (
 // bundle.Designed, and for bundle.LocalUnbiased, whose own is a little wider. The cost and
 // the errors are those of nine calls of Design.
 func (p Problem) BestClip(ctx context.Context, kind bundle.Kind) (float64, error) {
-	kinds := []bundle.Kind{kind}
+	var kinds []bundle.Kind
 	switch kind {
 	case "":
-		kinds = nil
 	case bundle.Designed, bundle.LocalUnbiased:
 		kinds = []bundle.Kind{noise.TruncatedLaplace, noise.Staircase}
+	default:
+		kinds = []bundle.Kind{kind}
 	}
 	best, least := 0.5, math.Inf(1)
 	for _, share := range []float64{0.5, 0.6, 0.7, 0.8, 0.9, 0.95, 0.98, 0.99, 1} {

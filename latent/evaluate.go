@@ -138,20 +138,15 @@ func predict(b *bundle.Bundle, s *bundle.Spec, task *mat.Dense, data mat.Matrix)
 	if s.Lookup != nil {
 		return lookupLoss(b, s, task, data)
 	}
-	list := channels(s)
-	variances := make([]float64, len(list))
-	rows, _ := data.Dims()
-	signal, err := meanLosses(task, data, func(x []float64) ([]float64, error) {
-		unit, err := b.Encode(nil, x)
-		if err != nil {
-			return nil, err
-		}
-		for k, c := range list {
-			var variance float64
-			unit[k], variance = c.moments(unit[k])
-			variances[k] += variance / float64(rows)
-		}
-		return b.Decode(nil, unit)
+	units, err := encodedRows(b, data)
+	if err != nil {
+		return TaskLoss{}, err
+	}
+	variances := answer(channels(s), units)
+	row := -1
+	signal, err := meanLosses(task, data, func([]float64) ([]float64, error) {
+		row++
+		return b.Decode(nil, units.RawRowView(row))
 	})
 	if err != nil {
 		return TaskLoss{}, err

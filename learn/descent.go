@@ -103,9 +103,7 @@ func (d *descent) run(ctx context.Context) ([]float64, error) {
 func (d *descent) gradient(b block, margins []float64) []int64 {
 	sums := make([]int64, b.size)
 	for i, x := range b.values {
-		if x != 0 {
-			sums[0] += onGrid(derivative(d.signs[i], x, margins[i]))
-		}
+		sums[0] += onGrid(derivative(d.signs[i], x, margins[i]))
 	}
 	for i, code := range b.codes {
 		if code > 0 {

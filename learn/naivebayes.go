@@ -71,26 +71,27 @@ func (d *Data) FitNaiveBayes(r *Releaser) (*Model, error) {
 // A record more or less changes one number of each release, by at most gridSteps.
 func (d *Data) naiveBayesSums() [][]int64 {
 	classes := len(d.schema.Classes)
-	sums := func(cells int, of func(row int) (cell int, steps int64)) []int64 {
-		out := make([]int64, cells)
+	var all [][]int64
+	release := func(cells int, of func(row int) (cell int, steps int64)) {
+		sums := make([]int64, cells)
 		for row := range d.rows {
 			cell, steps := of(row)
-			out[cell] += steps
+			sums[cell] += steps
 		}
-		return out
+		all = append(all, sums)
 	}
-	all := [][]int64{sums(classes, func(row int) (int, int64) { return d.Class(row), gridSteps })}
+	release(classes, func(row int) (int, int64) { return d.Class(row), gridSteps })
 	for j, f := range d.schema.Features {
 		column := d.columns[j]
 		if n := len(f.Categories); !f.Numeric() {
-			all = append(all, sums(classes*n, func(row int) (int, int64) { return d.Class(row)*n + d.Code(j, row), gridSteps }))
+			release(classes*n, func(row int) (int, int64) { return d.Class(row)*n + d.Code(j, row), gridSteps })
 			continue
 		}
-		all = append(all, sums(classes, func(row int) (int, int64) { return d.Class(row), int64(column[row]) }),
-			sums(classes, func(row int) (int, int64) {
-				x := int64(column[row])
-				return d.Class(row), (2*x*x+gridSteps/2)/gridSteps - gridSteps
-			}))
+		release(classes, func(row int) (int, int64) { return d.Class(row), int64(column[row]) })
+		release(classes, func(row int) (int, int64) {
+			x := int64(column[row])
+			return d.Class(row), (2*x*x+gridSteps/2)/gridSteps - gridSteps
+		})
 	}
 	return all
 }

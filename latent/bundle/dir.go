@@ -181,11 +181,10 @@ func (a array) decode(r io.Reader) error {
 
 func (a array) encode(w io.Writer) error { return files.EncodeArray(w, a.shape, *a.data) }
 
-// Write writes the bundle as a new directory, whose parent exists. It appears whole or
-// not at all: it is written beside dir under another name and renamed. If overwrite is
-// true, a bundle may already be there and is replaced; anything else, including a bundle
-// with files that Write does not write, is left alone. On Linux dir is at any time the
-// old bundle or the new one. On other systems a crash between two renames leaves both
+// Write writes the bundle as a new directory, whose parent exists. It appears whole or not at
+// all. If overwrite is true, a bundle may already be there and is replaced; anything else,
+// including a bundle with files that Write does not write, is left alone. On Linux dir is at any
+// time the old bundle or the new one. On other systems a crash between two renames leaves both
 // beside dir, under names that begin with a dot.
 //
 // The error wraps fs.ErrExist if dir may not be replaced, or is that of the file system.

@@ -64,11 +64,9 @@ func (v *Verified) DeltaUpper() *big.Rat { return new(big.Rat).Set(v.delta) }
 //
 // The accountant is for Exact and may be nil otherwise: given the table of every coordinate,
 // in order and with repetitions, each verified by itself before, it returns an upper bound on
-// the δ at the promised epsilon of all of their noise together. Predicted losses and the decoder are
-// not judged: they have no part in privacy. Nor have Layers, which are clipped after.
-//
-// A bundle of the kind None has no promise: the error wraps ErrNoPromise, and so there is no
-// proof and no Privatizer.
+// the δ at the promised epsilon of all of their noise together. Predicted losses, the decoder
+// and Layers, which are clipped after, have no part in privacy. For a bundle of the kind None
+// the error wraps ErrNoPromise.
 //
 // The error wraps proof.ErrNotPrivate if anything is not proved, and also the error of the
 // table, the randomizer or the accountant. Where that is proof.ErrWork, or the tables would
