@@ -256,7 +256,7 @@ func (o *latentDesignOptions) result(ctx context.Context, p *latent.Problem, lin
 		}
 	}
 	if o.autoClip && p.Domain != bundle.Bounds {
-		if p.Clip, err = latent.BestClip(ctx, *p, o.kind()); err != nil {
+		if p.Clip, err = p.BestClip(ctx, o.kind()); err != nil {
 			return nil, err
 		}
 	}

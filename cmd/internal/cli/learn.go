@@ -64,7 +64,7 @@ type learner struct {
 	parameters string
 	// plan refuses schemas that it is not for, and returns how many releases it makes.
 	plan func(*learn.Schema) (releases int, err error)
-	fit  func(context.Context, *learn.Data, *learn.Releaser) (learn.Classifier, error)
+	fit  func(context.Context, *learn.Data, *learn.Releaser) (*learn.Model, error)
 }
 
 func newLearnNBCommand(s *shell.Streams) *cobra.Command {
@@ -88,8 +88,8 @@ classification.`,
 		return o.run(ctx, learner{
 			kind: "naive-bayes",
 			plan: func(s *learn.Schema) (int, error) { return s.NaiveBayesReleases(), nil },
-			fit: func(_ context.Context, d *learn.Data, r *learn.Releaser) (learn.Classifier, error) {
-				return learn.FitNaiveBayes(d, r)
+			fit: func(_ context.Context, d *learn.Data, r *learn.Releaser) (*learn.Model, error) {
+				return d.FitNaiveBayes(r)
 			},
 		})
 	})
@@ -115,7 +115,7 @@ func (o *learnOptions) flags(cmd *cobra.Command) *shell.Flags {
 	epsilon := f.OptionalNumber(&o.budget.Epsilon, "epsilon", shell.AtMost("a number", learn.MaxEpsilon), fmt.Sprintf("epsilon of the model, all releases together, without unit: above 0, at most %d", learn.MaxEpsilon))
 	delta := f.OptionalNumber(&o.budget.Delta, "delta", shell.Delta, "delta of the model, all releases together, a probability: "+shell.Delta.Want)
 	f.Word(&o.budget.Neighbors, "neighbors", "word", "what is hidden: add-remove (that a record is there) or replace (what it is), which costs twice as much", dp.AddRemove, dp.Replace)
-	f.Word(&o.kind, "noise", "word", "noise: auto (of the least variance), designed, gaussian, laplace, or none (for comparison: the model is NOT PRIVATE)", learn.Kinds()...)
+	f.Word(&o.kind, "noise", "word", "noise: auto (of the least variance), designed, gaussian, laplace, or none (for comparison: the model is NOT PRIVATE)", noiseAuto, noiseDesigned, noiseGaussian, "laplace", noiseNone)
 	f.Check(func() error {
 		private := o.kind != noiseNone
 		switch {
@@ -298,12 +298,12 @@ func (o *learnOptions) draw(ctx context.Context, l learner, data *learn.Data, no
 	if err != nil {
 		return nil, err
 	}
-	c, err := l.fit(ctx, data, r)
+	m, err := l.fit(ctx, data, r)
 	if err != nil {
 		return nil, err
 	}
 	var b bytes.Buffer
-	err = (&learn.Model{Schema: data.Schema(), Guarantee: r.Guarantee(), Classifier: c}).Encode(&b)
+	err = m.Encode(&b)
 	return b.Bytes(), err
 }
 
@@ -391,10 +391,8 @@ Differentially private coordinate descent for composite empirical risk minimizat
 		return o.run(ctx, learner{
 			kind:       "logistic",
 			parameters: fmt.Sprintf("rounds %d, per round %d, step size %v, lambda %v", own.Rounds, own.PerRound, own.StepSize, own.Lambda),
-			plan:       func(s *learn.Schema) (int, error) { return own.Releases(s) },
-			fit: func(ctx context.Context, d *learn.Data, r *learn.Releaser) (learn.Classifier, error) {
-				return learn.FitLogistic(ctx, d, r, own)
-			},
+			plan:       own.Releases,
+			fit:        own.Fit,
 		})
 	})
 }

@@ -17,7 +17,6 @@ import (
 
 	"github.com/noisewright/noisewright/dp"
 	"github.com/noisewright/noisewright/internal/check"
-	"github.com/noisewright/noisewright/latent/bundle"
 	"github.com/noisewright/noisewright/proof"
 )
 
@@ -73,7 +72,7 @@ func LatentFailure(err error) error {
 		return Negative("", err)
 	case errors.Is(err, proof.ErrWork):
 		return BadInput("noisewright latent verify --time-limit 10m checks it", err)
-	case errors.Is(err, dp.ErrInvalid), errors.Is(err, proof.ErrFormat), errors.Is(err, bundle.ErrExists):
+	case errors.Is(err, dp.ErrInvalid), errors.Is(err, proof.ErrFormat), errors.Is(err, fs.ErrExist):
 		return BadInput("", err)
 	}
 	return err
