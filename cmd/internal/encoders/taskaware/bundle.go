@@ -94,7 +94,7 @@ const filterHeldOut = 0.2
 func (r *Scheduled) filter(ctx context.Context, unit dense.Scaling, x dense.Matrix) (*bundle.Bundle, error) {
 	net := r.encoder
 	if net == nil {
-		net = identity(x.Cols)
+		net = dense.Same(x.Cols)
 	}
 	u, reach := net.Forward(&dense.Pass{}, x), 0.0
 	for _, v := range u.Data {
@@ -112,13 +112,4 @@ func (r *Scheduled) filter(ctx context.Context, unit dense.Scaling, x dense.Matr
 	spec.Head, spec.Decoder, spec.DecoderOffset = dense.Decoder(unit.Writing(r.reader.net).BundleLayers())
 	none.Install(&spec)
 	return makeBundle(spec)
-}
-
-// identity is a network that returns what it reads.
-func identity(n int) *dense.Network {
-	net := dense.MLP(n, nil, dense.Identity, n)
-	for j := range n {
-		net.Layers[0].Weights.Data[j*n+j] = 1
-	}
-	return net
 }

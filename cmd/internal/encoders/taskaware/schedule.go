@@ -334,11 +334,11 @@ func (r *scheduleRun) Restore(state map[string][]float64) error {
 	}
 	r.out.Sensitivity = state["sensitivity"][0]
 	if r.encoder != nil {
-		if err := r.encoder.Restore(state, "encoder", r.adam(r.Decay)); err != nil {
+		if err := r.encoder.Restore(state, "encoder"); err != nil {
 			return err
 		}
 	}
-	return r.decoder.Restore(state, "decoder", r.adam(0))
+	return r.decoder.Restore(state, "decoder")
 }
 
 // inner is a step of the encoder, unless it is fixed, and one of the decoder.

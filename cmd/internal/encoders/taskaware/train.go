@@ -110,8 +110,8 @@ func newTraining(d *encoders.Data, body encoder.Body, noise encoder.Noise, o Opt
 	if o.Approach == Agnostic {
 		t.Hidden = nil
 	}
-	t.encoder = dense.NewLearner(dense.MLP(d.X.Cols, t.Hidden, dense.Sigmoid, z), dense.Adam{})
-	t.head = dense.NewLearner(dense.MLP(z, o.Head, dense.ReLU, out), dense.Adam{})
+	t.encoder = dense.NewLearner(dense.MLP(d.X.Cols, t.Hidden, dense.Sigmoid, z), t.adam())
+	t.head = dense.NewLearner(dense.MLP(z, o.Head, dense.ReLU, out), t.adam())
 	t.reader.net = t.head.Network
 	t.pass.NoInput = true
 	t.raw = dense.NewMatrix(len(fit), z)
@@ -177,9 +177,9 @@ func (t *training) Step(step int) (float64, error) {
 func (t *training) start(restart int) {
 	t.encoder.Init(encoders.Rand(t.Seed, "encoder", restart))
 	t.head.Init(encoders.Rand(t.Seed, "head", restart))
-	t.encoder.Adam, t.head.Adam = dense.Adam{WeightDecay: t.Decay}, dense.Adam{WeightDecay: t.Decay}
+	t.encoder.Adam, t.head.Adam = t.adam(), t.adam()
 	if t.Approach == Agnostic {
-		copy(t.encoder.Params(), identity(t.data.X.Cols).Params())
+		copy(t.encoder.Params(), dense.Same(t.data.X.Cols).Params())
 		t.fill(restart)
 	}
 }
@@ -187,8 +187,10 @@ func (t *training) start(restart int) {
 // freeze ends the first phase of the privacy-agnostic approach.
 func (t *training) freeze(restart int) {
 	t.fill(restart)
-	t.head.Adam = dense.Adam{WeightDecay: t.Decay}
+	t.head.Adam = t.adam()
 }
+
+func (t *training) adam() dense.Adam { return dense.Adam{WeightDecay: t.Decay} }
 
 // fillShares are the shares of people whose encoding the body holds unclipped, in the
 // restarts of the benchmarks, whose encoders do not learn how far to reach.
@@ -314,8 +316,7 @@ func (t *training) Restore(state map[string][]float64) error {
 		return dense.OtherTraining(best, size)
 	}
 	t.best, t.least = state["best"], state["least"]
-	adam := dense.Adam{WeightDecay: t.Decay}
-	return cmp.Or(t.encoder.Restore(state, "encoder", adam), t.head.Restore(state, "head", adam))
+	return cmp.Or(t.encoder.Restore(state, "encoder"), t.head.Restore(state, "head"))
 }
 
 // result is made of the best networks.

@@ -39,12 +39,12 @@ func (m *Model) Bundle(features []string, noise encoder.Noise, server Server) (*
 	switch server.Level {
 	case Latent:
 		s.Output = bundle.Values
-		s.Decoder, s.DecoderOffset = identity(m.Body.Coordinates), make([]float64, m.Body.Coordinates)
+		_, s.Decoder, s.DecoderOffset = dense.Decoder(dense.Same(m.Body.Coordinates).BundleLayers())
 		for j := range m.Body.Coordinates {
 			s.Outputs = append(s.Outputs, "z"+strconv.Itoa(j+1))
 		}
 	case Features:
-		m.installDecoder(&s)
+		s.Head, s.Decoder, s.DecoderOffset = dense.Decoder(m.scaling.Writing(m.decoder).BundleLayers())
 	case Classes:
 		if server.Classifier == nil || server.Classifier.network.In() != m.Body.Coordinates || server.Classifier.network.Out() != len(server.Classes) {
 			return nil, check.Field("vlm", "classifier", fmt.Sprintf("one of %d classes", len(server.Classes)), fmt.Sprintf("one of encodings with %d coordinates, and the names of its classes", m.Body.Coordinates))
@@ -60,23 +60,4 @@ func (m *Model) Bundle(features []string, noise encoder.Noise, server Server) (*
 		return nil, check.Errorf("vlm", nil, "%w", err)
 	}
 	return b, nil
-}
-
-// installDecoder has the decoder on the server, its outputs in the units of the features.
-func (m *Model) installDecoder(s *bundle.Spec) {
-	if m.likelihood == Bernoulli {
-		layers, n := m.decoder.BundleLayers(), m.decoder.Out()
-		layers[len(layers)-1].Activation = dense.Sigmoid
-		s.Head, s.Decoder, s.DecoderOffset = layers, identity(n), make([]float64, n)
-		return
-	}
-	s.Head, s.Decoder, s.DecoderOffset = dense.Decoder(m.scaling.Writing(m.decoder).BundleLayers())
-}
-
-func identity(n int) bundle.Matrix {
-	m := bundle.Matrix{Rows: n, Cols: n, Data: make([]float64, n*n)}
-	for i := range n {
-		m.Data[i*n+i] = 1
-	}
-	return m
 }

@@ -3,6 +3,7 @@ package vlm
 import (
 	"context"
 	"math"
+	"slices"
 
 	"github.com/noisewright/noisewright/cmd/internal/encoders/internal/dense"
 	"github.com/noisewright/noisewright/encoder"
@@ -22,7 +23,6 @@ type Model struct {
 	CentralEpsilon, CentralDelta float64
 
 	encoder, decoder *dense.Network
-	likelihood       Likelihood
 	scaling          dense.Scaling // of features; empty if they are not standardized
 }
 
@@ -61,11 +61,13 @@ func Train(ctx context.Context, x encoder.Matrix, o Options) (*Model, error) {
 
 // newModel returns a network whose parameters are 0.
 func newModel(x encoder.Matrix, o Options) *Model {
+	decoder := slices.Clone(o.Encoder)
+	slices.Reverse(decoder)
 	return &Model{
 		Body:   encoder.Body{Domain: bundle.L1Ball, Radius: o.Radius, Coordinates: o.Coordinates},
-		Scales: make([]float64, o.Coordinates), likelihood: o.Likelihood, CentralEpsilon: math.Inf(1),
+		Scales: make([]float64, o.Coordinates), CentralEpsilon: math.Inf(1),
 		encoder: dense.MLP(x.Cols, o.Encoder, dense.ReLU, o.Coordinates),
-		decoder: dense.MLP(o.Coordinates, o.Decoder, dense.ReLU, x.Cols),
+		decoder: dense.MLP(o.Coordinates, decoder, dense.ReLU, x.Cols),
 	}
 }
 
@@ -78,7 +80,7 @@ const leastVariation = 0.005
 func (m *Model) collapsed(x encoder.Matrix) error {
 	rows := min(x.Rows, 2000)
 	x = encoder.Matrix{Rows: rows, Cols: x.Cols, Stride: x.Stride, Data: x.Data[:rows*x.Stride]}
-	decoded := m.decode(m.encode(x))
+	decoded := byParts(m.decoder, m.encode(x))
 	_, features := dense.Moments(x)
 	_, kept := dense.Moments(decoded)
 	all, left := 0.0, 0.0
@@ -112,19 +114,8 @@ func (m *Model) encode(x encoder.Matrix) encoder.Matrix {
 // Decode returns the features that are expected of encodings with noise: data of the same
 // kind as went in, at what the paper calls feature level. It needs no privacy.
 func (m *Model) Decode(z encoder.Matrix) encoder.Matrix {
-	out := m.decode(z)
-	m.scaling.Undo(out)
-	return out
-}
-
-// decode is Decode to standardized features.
-func (m *Model) decode(z encoder.Matrix) encoder.Matrix {
 	out := byParts(m.decoder, z)
-	if m.likelihood == Bernoulli {
-		for i, v := range out.Data {
-			out.Data[i] = 1 / (1 + math.Exp(-v))
-		}
-	}
+	m.scaling.Undo(out)
 	return out
 }
 

@@ -1,7 +1,6 @@
 package vlm
 
 import (
-	"fmt"
 	"math"
 
 	"github.com/noisewright/noisewright/cmd/internal/encoders"
@@ -56,7 +55,6 @@ func (t *training) parameters() [3][]float64 {
 	return [3][]float64{t.m.encoder.Params(), t.m.decoder.Params(), t.logScale}
 }
 
-// Step implements encoders.Training.
 func (t *training) Step(step int) (loss float64, err error) {
 	if epoch := step / t.batches; epoch != t.epoch {
 		t.epoch, t.order = epoch, encoders.Rand(t.o.Run.Seed, "order", epoch).Perm(t.x.Rows)
@@ -83,31 +81,22 @@ func (t *training) Step(step int) (loss float64, err error) {
 	return loss, nil
 }
 
-// State implements encoders.Training.
+// parts are the names of the parameters in a checkpoint.
+var parts = [3]string{"encoder", "decoder", "scales"}
+
 func (t *training) State() map[string][]float64 {
 	s := map[string][]float64{}
 	for i, params := range t.parameters() {
-		s[fmt.Sprintf("parameters%d", i)] = params
-		a := t.adams[i].State()
-		s[fmt.Sprintf("steps%d", i)] = []float64{float64(a.Steps)}
-		s[fmt.Sprintf("mean%d", i)], s[fmt.Sprintf("square%d", i)] = a.Mean, a.Square
+		t.adams[i].Save(s, parts[i], params)
 	}
 	return s
 }
 
-// Restore implements encoders.Training.
 func (t *training) Restore(state map[string][]float64) error {
 	for i, params := range t.parameters() {
-		get := func(name string) []float64 { return state[fmt.Sprintf("%s%d", name, i)] }
-		steps, moved := get("steps"), 0
-		if len(steps) == 1 && steps[0] > 0 {
-			moved = len(params)
+		if err := t.adams[i].Restore(state, parts[i], params); err != nil {
+			return err
 		}
-		if len(get("parameters")) != len(params) || len(steps) != 1 || len(get("mean")) != moved || len(get("square")) != moved {
-			return check.Errorf("vlm", check.ErrInvalid, "the checkpoint is of another network")
-		}
-		copy(params, get("parameters"))
-		t.adams[i].SetState(dense.AdamState{Steps: int(steps[0]), Mean: get("mean"), Square: get("square")})
 	}
 	return nil
 }
