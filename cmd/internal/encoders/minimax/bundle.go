@@ -17,17 +17,14 @@ import (
 	"github.com/noisewright/noisewright/latent/bundle"
 )
 
-// Bundle returns what devices and the server need: the filter with the noise of its
-// training. Without noise the bundle has no promise, and is of the kind bundle.None.
+// Bundle returns what devices and the server need: the filter with the noise. Without noise the
+// bundle has no promise, and is of the kind bundle.None.
 //
 // The server's side is fitted to draws of what is released of the training data: the
 // probabilities of the classes of a single target, or by least squares the numbers of
 // all targets, and for classes of several targets the probability of each.
 //
 // Errors are those of bundle.New. A promise is proved by latent.Verify.
-func (r *Result) Bundle() (*bundle.Bundle, error) { return r.noisy.Bundle() }
-
-// Bundle is Result.Bundle with this noise.
 func (n *Noisy) Bundle() (*bundle.Bundle, error) {
 	r := n.filter
 	s := bundle.Spec{Features: r.data.Features, Mean: r.scaling.Mean, ClipOrigin: n.origin()}
@@ -139,7 +136,7 @@ func outputs(d *Data, copies int) (*mat.Dense, []string) {
 // digest is of all that the result of a training depends on.
 func (o *Options) digest(d *Data) string {
 	h := sha256.New()
-	fmt.Fprintln(h, o.Seed, o.Method, o.Coordinates, o.Hidden, o.Standardize, o.Rho, o.Ridge, o.NoIntercept, o.InnerIterations, o.Steps, o.Starts)
+	fmt.Fprintln(h, o.Seed, o.Method, o.Coordinates, o.Hidden, o.Standardize, o.Rho, o.Ridge, o.NoIntercept, o.Steps, o.Starts)
 	writeNumbers(h, d.X.Data)
 	for _, side := range [][]Task{d.Targets, d.Private} {
 		for _, t := range side {

@@ -22,7 +22,6 @@ type Result struct {
 	options Options
 	scaling dense.Scaling // of features
 	net     *dense.Network
-	noisy   *Noisy
 }
 
 // Train learns a filter.
@@ -39,13 +38,7 @@ func Train(ctx context.Context, d Data, o Options) (*Result, error) {
 		return nil, err
 	}
 	r := &Result{data: &d, options: o}
-	x := r.standardize()
-	if err := r.find(ctx, x); err != nil {
-		return nil, err
-	}
-	var err error
-	r.noisy, err = r.AddNoise(ctx, o.Noise)
-	return r, err
+	return r, r.find(ctx, r.standardize())
 }
 
 // standardize sets the scaling, and returns the data with it.

@@ -11,6 +11,7 @@ import (
 
 	"github.com/noisewright/noisewright/cmd/internal/encoders/internal/dense"
 	"github.com/noisewright/noisewright/encoder"
+	"github.com/noisewright/noisewright/internal/check"
 	"github.com/noisewright/noisewright/latent/bundle"
 )
 
@@ -28,18 +29,17 @@ type Noisy struct {
 	shift []float64
 }
 
-// AddNoise gives a filter noise, another one than that of its training.
-//
-// The output of a linear filter is first turned into coordinates of orthonormal directions
-// of the features; that of a network stays as it is. Its mean becomes 0, unless AroundZero, and its scale such that Clip of the training data are in
-// the body: of each coordinate in a box, of all rows in a ball. So the choice of the body
-// follows the training data, and the promise rests on the body alone.
+// AddNoise gives a filter noise. The output of a linear filter is first turned into coordinates
+// of orthonormal directions of the features; that of a network stays as it is. Its mean becomes
+// 0, unless AroundZero, and its scale such that Clip of the training data are in the body: of
+// each coordinate in a box, of all rows in a ball. So the choice of the body follows the training
+// data, and the promise rests on the body alone.
 //
 // Errors are those of encoder.NewNoise.
 func (r *Result) AddNoise(ctx context.Context, o NoiseOptions) (*Noisy, error) {
 	o.fill()
-	if err := o.validate(); err != nil {
-		return nil, err
+	if !(o.Clip > 0 && o.Clip <= 1) { // the rest is encoder.NewNoise's to check
+		return nil, check.Field("minimax", "clip", o.Clip, "above 0 and at most 1, a share of the training data")
 	}
 	n := &Noisy{filter: r, options: o, body: encoder.Body{Domain: o.Domain, Radius: 1, Coordinates: r.net.Out()}}
 	code := toMat(r.Encode(r.data.X))
@@ -70,10 +70,7 @@ func (r *Result) AddNoise(ctx context.Context, o NoiseOptions) (*Noisy, error) {
 // coordinate: where several coordinates know something of the target, its noise averages out.
 func (r *Result) axes() *mat.Dense {
 	d := r.net.Out()
-	turn := mat.NewDense(d, d, nil)
-	for j := range d {
-		turn.Set(j, j, 1)
-	}
+	turn := toMat(dense.Same(d).Layers[0].Weights)
 	if len(r.net.Layers) > 1 || r.options.Method == Masked {
 		return turn
 	}

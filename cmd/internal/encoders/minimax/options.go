@@ -51,12 +51,9 @@ type Options struct {
 	// w being those of the filter [1e-6].
 	Ridge float64
 	// NoIntercept takes the bias from classifiers: the paper's have none.
-	NoIntercept     bool
-	InnerIterations int // of classifiers at each step, from where they were [50]
-	Steps           int // of the filter, for each start [60]
-	Starts          int // the filter of the least Φ of all is kept [1]
-	// Noise is what is added to the output; the zero value is nothing, and no promise.
-	Noise NoiseOptions
+	NoIntercept bool
+	Steps       int // of the filter, for each start [60]
+	Starts      int // the filter of the least Φ of all is kept [1]
 }
 
 // NoiseOptions say what is added to a filter's output.
@@ -80,10 +77,8 @@ func (o *Options) fill() {
 	}
 	o.Rho = cmp.Or(o.Rho, 10)
 	o.Ridge = cmp.Or(o.Ridge, 1e-6)
-	o.InnerIterations = cmp.Or(o.InnerIterations, 50)
 	o.Steps = cmp.Or(o.Steps, 60)
 	o.Starts = cmp.Or(o.Starts, 1)
-	o.Noise.fill()
 }
 
 func (o *NoiseOptions) fill() {
@@ -118,18 +113,9 @@ func (o *Options) validate(d *Data) error {
 	for _, v := range []struct {
 		name  string
 		value int
-	}{{"inner iterations", o.InnerIterations}, {"steps", o.Steps}, {"starts", o.Starts}} {
+	}{{"steps", o.Steps}, {"starts", o.Starts}} {
 		c.Want(v.value >= 1 && v.value <= maxSteps, v.name, v.value, "1 to %d", maxSteps)
 	}
 	c.Want(len(d.Private) != 0 || !slices.Contains([]Method{Minimax, ClosedForm, LDS, PPLS}, o.Method), "private tasks", "none", "at least 1 for the method %s", o.Method)
-	c.Add(o.Noise.validate())
 	return c.Err()
-}
-
-// validate checks what encoder.NewNoise does not.
-func (o *NoiseOptions) validate() error {
-	if !(o.Clip > 0 && o.Clip <= 1) {
-		return check.Field("minimax", "clip", o.Clip, "above 0 and at most 1, a share of the training data")
-	}
-	return nil
 }

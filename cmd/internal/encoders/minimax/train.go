@@ -1,11 +1,17 @@
 package minimax
 
 import (
+	"fmt"
 	"math"
 	"math/rand/v2"
+	"slices"
+
+	"gonum.org/v1/gonum/blas"
+	"gonum.org/v1/gonum/blas/blas64"
 
 	"github.com/noisewright/noisewright/cmd/internal/encoders"
 	"github.com/noisewright/noisewright/cmd/internal/encoders/internal/dense"
+	"github.com/noisewright/noisewright/cmd/internal/encoders/internal/regress"
 	"github.com/noisewright/noisewright/internal/check"
 )
 
@@ -41,10 +47,10 @@ type trainer struct {
 }
 
 func newTrainer(o *Options, x dense.Matrix, net *dense.Network, d *Data) *trainer {
-	t := &trainer{o: o, x: x, net: net, initial: append([]float64{}, net.Params()...), value: math.Inf(1)}
+	t := &trainer{o: o, x: x, net: net, initial: slices.Clone(net.Params()), value: math.Inf(1)}
 	t.pass.NoInput = true
 	t.grad = make([]float64, len(net.Params()))
-	t.best = append([]float64{}, net.Params()...)
+	t.best = slices.Clone(net.Params())
 	t.dCode = dense.NewMatrix(x.Rows, net.Out())
 	for _, side := range []struct {
 		tasks  []Task
@@ -61,10 +67,8 @@ func newTrainer(o *Options, x dense.Matrix, net *dense.Network, d *Data) *traine
 	return t
 }
 
-// steps is how many there are in all.
 func (t *trainer) steps() int { return t.o.Starts * t.o.Steps }
 
-// Step implements encoders.Training.
 func (t *trainer) Step(step int) (float64, error) {
 	if step%t.o.Steps == 0 {
 		t.start(encoders.Rand(t.o.Seed, "minimax start", step))
@@ -169,7 +173,7 @@ func (t *trainer) descend(phi float64, r *rand.Rand) {
 		slope += g * g
 	}
 	p := t.net.Params()
-	at := append([]float64{}, p...)
+	at := slices.Clone(p)
 	length := 2 * t.length
 	for range halvings {
 		for i, g := range t.grad {
@@ -190,18 +194,16 @@ func (t *trainer) descend(phi float64, r *rand.Rand) {
 	t.perturb(r)
 }
 
-// State implements encoders.Training.
 func (t *trainer) State() map[string][]float64 {
 	s := map[string][]float64{
 		"filter": t.net.Params(), "best": t.best, "search": {t.length, t.failed, t.value},
 	}
 	for i, p := range t.players {
-		s[headName(i)] = p.head.numbers
+		s[fmt.Sprintf("head-%d", i)] = p.head.numbers
 	}
 	return s
 }
 
-// Restore implements encoders.Training.
 func (t *trainer) Restore(s map[string][]float64) error {
 	search := make([]float64, 3)
 	for name, numbers := range t.State() {
@@ -215,4 +217,70 @@ func (t *trainer) Restore(s map[string][]float64) error {
 	}
 	t.length, t.failed, t.value = search[0], search[1], search[2]
 	return nil
+}
+
+// head is a linear classifier or regression of codes.
+type head struct {
+	regress.Linear
+	numbers []float64 // the weights by rows, then the bias: views into them are the Linear
+}
+
+func newHead(in, out int) *head {
+	numbers := make([]float64, (in+1)*out)
+	weights := dense.Matrix{Rows: in, Cols: out, Stride: out, Data: numbers[:in*out]}
+	return &head{regress.Linear{Weights: weights, Bias: numbers[in*out:]}, numbers}
+}
+
+// set copies the numbers of a fit.
+func (h *head) set(l *regress.Linear) {
+	copy(h.Weights.Data, l.Weights.Data)
+	copy(h.Bias, l.Bias)
+}
+
+// innerIterations are those of classifiers at each step, from where they were.
+const innerIterations = 50
+
+// fit improves the head for codes, from what it was: by iterations of a classifier, or by
+// the least squares of a regression.
+func (h *head) fit(code dense.Matrix, t *Task, o *Options) error {
+	if t.Labels == nil {
+		l, err := regress.FitRidge(code, t.Values, o.Ridge)
+		if err == nil {
+			h.set(l)
+		}
+		return err
+	}
+	s, err := regress.FitSoftmax(code, t.Labels, len(t.Classes), regress.Options{
+		Ridge: o.Ridge, Bias: !o.NoIntercept, MajorIterations: innerIterations, Start: &regress.Softmax{Linear: h.Linear},
+	})
+	if err == nil {
+		h.set(&s.Linear)
+	}
+	return err
+}
+
+// loss returns the player's loss for codes, without its factor; if gradient, it adds the
+// gradient times the factor to dCode.
+func (h *head) loss(code dense.Matrix, p *player, dCode dense.Matrix, gradient bool) float64 {
+	for i := range p.output.Rows {
+		copy(dense.Row(p.output, i), h.Bias)
+	}
+	blas64.Gemm(blas.NoTrans, blas.NoTrans, 1, code, h.Weights, 1, p.output)
+	d := dense.Matrix{}
+	if gradient {
+		d = p.dOut
+	}
+	v := p.task.loss(p.output, d)
+	if gradient {
+		blas64.Gemm(blas.NoTrans, blas.Trans, p.factor, d, h.Weights, 1, dCode)
+	}
+	return v
+}
+
+// loss returns the loss of outputs, with its gradient in d unless that is empty.
+func (t *Task) loss(output, d dense.Matrix) float64 {
+	if t.Labels != nil {
+		return dense.CrossEntropy(output, t.Labels, d)
+	}
+	return dense.SquaredError(output, t.Values, d)
 }
