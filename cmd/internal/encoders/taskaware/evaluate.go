@@ -1,10 +1,15 @@
 package taskaware
 
 import (
+	"fmt"
 	"math"
+	"slices"
+
+	"gonum.org/v1/gonum/floats"
 
 	"github.com/noisewright/noisewright/cmd/internal/encoders"
 	"github.com/noisewright/noisewright/cmd/internal/encoders/internal/dense"
+	"github.com/noisewright/noisewright/internal/check"
 )
 
 // Evaluation is what is expected on people, over their noise.
@@ -21,23 +26,18 @@ type Evaluation struct {
 //
 // Errors wrap [dp.ErrInvalid].
 func (r *Scheduled) Evaluate(d *encoders.Data, draws int, seed uint64) (Evaluation, error) {
-	if err := sameShape(d, r.features); err != nil {
+	t, err := comparable(d, r.features, &r.like)
+	if err != nil {
 		return Evaluation{}, err
 	}
 	u := d.X
 	if r.encoder != nil {
 		u = r.encoder.Forward(&dense.Pass{}, d.X)
 	}
-	t, err := sameTarget(d, &r.like)
-	if err != nil {
-		return Evaluation{}, err
-	}
 	draw := encoders.Rand(seed, "evaluation", 0)
 	return evaluate(&reader{net: r.reader.net, task: r.reader.task}, u, &t, draws, func(dst, u []float64) {
 		laplace(dst, r.Scale, draw)
-		for i, v := range u {
-			dst[i] += v
-		}
+		floats.Add(dst, u)
 	}), nil
 }
 
@@ -64,4 +64,66 @@ func evaluate(r *reader, codes dense.Matrix, t *dense.Target, draws int, release
 	}
 	e.StandardError = math.Sqrt(squares / max(n-1, 1) / n)
 	return e
+}
+
+// newTarget returns what the task asks of each person: a number or a class.
+func newTarget(c *encoders.Column) dense.Target {
+	if c.Classes == nil {
+		return dense.Target{Values: dense.Matrix{Rows: len(c.Values), Cols: 1, Stride: 1, Data: c.Values}}
+	}
+	return dense.Target{Labels: c.Labels, Classes: len(c.Classes)}
+}
+
+// repeated returns the targets of people of whom there are several rows each, next to each
+// other.
+func repeated(t *dense.Target, people, times int) dense.Target {
+	rows := make([]int, people*times)
+	for i := range rows {
+		rows[i] = i / times
+	}
+	return t.Pick(rows)
+}
+
+// lossOf is the loss of one of the rows.
+func lossOf(t *dense.Target, outputs dense.Matrix, row int) float64 {
+	one := func(m dense.Matrix) dense.Matrix {
+		return dense.Matrix{Rows: 1, Cols: m.Cols, Stride: m.Stride, Data: dense.Row(m, row)}
+	}
+	if t.Classes > 0 {
+		return dense.CrossEntropy(one(outputs), t.Labels[row:row+1], dense.Matrix{})
+	}
+	return dense.SquaredError(one(outputs), one(t.Values), dense.Matrix{})
+}
+
+// validate checks data to learn from, and that there is a target.
+func validate(d *encoders.Data) error {
+	if d.Target.Values == nil && d.Target.Labels == nil {
+		return check.Field("taskaware", "target", "none", "a number or a class for each person")
+	}
+	return d.Validate()
+}
+
+// comparable returns the target of other people, and refuses people that an encoder cannot read,
+// or of whom the answers cannot be compared.
+func comparable(d *encoders.Data, features []string, like *encoders.Column) (t dense.Target, err error) {
+	if !slices.Equal(d.Features, features) || d.X.Cols != len(features) || d.X.Stride != d.X.Cols || d.X.Rows < 1 || len(d.X.Data) != d.X.Rows*d.X.Cols {
+		return t, check.Field("taskaware", "features", fmt.Sprintf("%d×%d numbers of %d names", d.X.Rows, d.X.Cols, len(d.Features)), fmt.Sprintf("the %d features of the training, in its order, for each person", len(features)))
+	}
+	if !check.Finite(d.X.Data...) {
+		return t, check.Field("taskaware", "features", "NaN or Inf", "finite numbers")
+	}
+	t = newTarget(&d.Target)
+	answers := len(d.Target.Labels)
+	if t.Classes == 0 {
+		answers = len(d.Target.Values)
+	}
+	if !slices.Equal(d.Target.Classes, like.Classes) || answers != d.X.Rows || !check.Finite(d.Target.Values...) {
+		return t, check.Field("taskaware", "target", fmt.Sprintf("%d answers of %d classes", answers, t.Classes), fmt.Sprintf("one for each of %d people, of the %d classes of the training", d.X.Rows, len(like.Classes)))
+	}
+	for _, y := range t.Labels {
+		if y < 0 || y >= t.Classes {
+			return t, check.Field("taskaware", "target", y, fmt.Sprintf("the index of a class, 0 to %d", t.Classes-1))
+		}
+	}
+	return t, nil
 }

@@ -24,15 +24,11 @@ type Options struct {
 	// Steps of Adam on the full data in each restart [400]; the privacy-agnostic approach
 	// takes as many before, without noise.
 	Steps int
-	// Restarts from other random networks [3]; the one with the least loss on the people
-	// held out is kept, at the step where it was least.
+	// Restarts from other random networks [3]; the one with the least loss on the fifth of the
+	// people held out is kept, at the step where it was least.
 	Restarts int
-	// HeldOut is the share of the people that are held out [0.2]; 0 < HeldOut < 1.
-	HeldOut float64
-	Draws   int     // of noise for each person in a step [2]
-	Rate    float64 // of Adam, at the first step; it falls to a tenth [0.01]
-	Decay   float64 // weight decay of all networks [0.005]
-	Seed    uint64
+	Draws    int // of noise for each person in a step [2]
+	Seed     uint64
 }
 
 // fill puts the defaults in the place of zeros.
@@ -40,9 +36,6 @@ func (o Options) fill(features int) Options {
 	o.Steps = cmp.Or(o.Steps, 400)
 	o.Restarts = cmp.Or(o.Restarts, 3)
 	o.Draws = cmp.Or(o.Draws, 2)
-	o.HeldOut = cmp.Or(o.HeldOut, 0.2)
-	o.Rate = cmp.Or(o.Rate, 0.01)
-	o.Decay = cmp.Or(o.Decay, 0.005)
 	o.Approach = cmp.Or(o.Approach, Aware)
 	if o.Head == nil {
 		o.Head = []int{min(2*features, 64)}
@@ -58,18 +51,11 @@ func (o *Options) validate() error {
 	positive(c, "steps", o.Steps)
 	positive(c, "restarts", o.Restarts)
 	positive(c, "draws", o.Draws)
-	c.Want(o.HeldOut > 0 && o.HeldOut < 1, "held out", o.HeldOut, "a share above 0 and below 1")
-	c.Want(o.Rate > 0 && o.Rate <= 1, "rate", o.Rate, "a number above 0 and at most 1")
-	c.Want(o.Decay >= 0 && o.Decay <= 10, "decay", o.Decay, "a number from 0 to 10")
 	return c.Err()
 }
 
 func validateApproach(c *check.List, a Approach) {
-	switch a {
-	case Aware, Agnostic, PrivacyAgnostic:
-	default:
-		c.Bad("approach", check.Quoted(string(a)), "task-aware, task-agnostic or privacy-agnostic")
-	}
+	c.Want(a == Aware || a == Agnostic || a == PrivacyAgnostic, "approach", check.Quoted(string(a)), "task-aware, task-agnostic or privacy-agnostic")
 }
 
 // positive reports a number of steps, restarts or the like that is not one.

@@ -448,8 +448,6 @@ func TestBadInput(t *testing.T) {
 		"no target":    {data: &nothing},
 		"approach":     {d, Options{Approach: "other"}},
 		"steps":        {d, Options{Steps: -1}},
-		"held out":     {d, Options{HeldOut: 1}},
-		"rate":         {d, Options{Rate: math.NaN()}},
 		"hidden":       {d, Options{Hidden: []int{0}}},
 		"agnostic":     {d, Options{Approach: Agnostic}},
 		"task network": {d, Options{Task: []bundle.Layer{{Weights: bundle.Matrix{Rows: 1, Cols: 4, Data: make([]float64, 4)}, Bias: []float64{0}, Activation: "identity"}}}},
