@@ -14,6 +14,7 @@ import (
 	"path/filepath"
 	"regexp"
 	"slices"
+	"strings"
 
 	"github.com/noisewright/noisewright/internal/check"
 	"github.com/noisewright/noisewright/internal/files"
@@ -129,7 +130,7 @@ func CheckWrite(dir string) error {
 	}
 	whole := len(entries) == 0
 	for _, e := range entries {
-		array, isArray := cutSuffix(e.Name())
+		array, isArray := strings.CutSuffix(e.Name(), suffix)
 		if !e.Type().IsRegular() || (e.Name() != stateName && !(isArray && names.MatchString(array))) {
 			return check.Errorf("checkpoint", check.ErrInvalid, "%s holds %s, which is no part of a checkpoint, want another directory", dir, e.Name())
 		}
@@ -139,13 +140,6 @@ func CheckWrite(dir string) error {
 		return check.Errorf("checkpoint", check.ErrInvalid, "%s holds arrays and no %s, want another directory", dir, stateName)
 	}
 	return nil
-}
-
-func cutSuffix(name string) (string, bool) {
-	if filepath.Ext(name) != suffix {
-		return "", false
-	}
-	return name[:len(name)-len(suffix)], true
 }
 
 // Read reads the checkpoint in a directory: its state into *state, and its arrays by their

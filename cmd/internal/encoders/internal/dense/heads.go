@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"math"
 	"slices"
+
+	"gonum.org/v1/gonum/floats"
 )
 
 // wanted reports whether a gradient is asked for, and panics unless its shape is that
@@ -76,7 +78,7 @@ func NoisyCrossEntropy(logits Matrix, labels []int, flip float64, d Matrix) floa
 			// What is below may be 0 here, where the label is far from the likeliest.
 			sum += math.Log(all) + peak - row[label]
 			if gradient {
-				scale(exps, 1/(all*n))
+				floats.Scale(1/(all*n), exps)
 				exps[label] -= 1 / n
 			}
 			continue
@@ -85,17 +87,11 @@ func NoisyCrossEntropy(logits Matrix, labels []int, flip float64, d Matrix) floa
 		noisy := (1-flip)*own + share*others
 		sum += math.Log(all) - math.Log(noisy)
 		if gradient {
-			scale(exps, (1/all-share/noisy)/n)
+			floats.Scale((1/all-share/noisy)/n, exps)
 			exps[label] = own * (1/all - (1-flip)/noisy) / n
 		}
 	}
 	return sum / n
-}
-
-func scale(x []float64, by float64) {
-	for i := range x {
-		x[i] *= by
-	}
 }
 
 // LaplacePrior is the scale of the Laplace distribution of variance 1.

@@ -3,9 +3,11 @@ package dense
 import (
 	"fmt"
 	"math"
+	"slices"
 
 	"gonum.org/v1/gonum/blas"
 	"gonum.org/v1/gonum/blas/blas64"
+	"gonum.org/v1/gonum/floats"
 )
 
 // Pass holds the buffers of a pass through a network, forward and back. The zero value
@@ -25,10 +27,7 @@ type Pass struct {
 
 // resize gives a buffer so many rows and columns; what it then holds is undefined.
 func resize(m *Matrix, rows, cols int) {
-	if cap(m.Data) < rows*cols {
-		m.Data = make([]float64, rows*cols)
-	}
-	*m = Matrix{Rows: rows, Cols: cols, Stride: cols, Data: m.Data[:rows*cols]}
+	*m = Matrix{Rows: rows, Cols: cols, Stride: cols, Data: slices.Grow(m.Data[:0], rows*cols)[:rows*cols]}
 }
 
 // Forward returns the outputs for the rows of x. They belong to p, which refers to x and
@@ -119,10 +118,6 @@ func (n *Network) accumulate(p *Pass, grad []float64) {
 // gradient computations, 2015).
 func (n *Network) GradientNorms(p *Pass, dOut Matrix, squares []float64) {
 	n.propagate(p, dOut)
-	n.addNorms(p, squares)
-}
-
-func (n *Network) addNorms(p *Pass, squares []float64) {
 	if len(squares) != p.input.Rows {
 		panic(fmt.Sprintf("dense: %d squared norms for %d rows", len(squares), p.input.Rows))
 	}
@@ -158,13 +153,9 @@ const clipMargin = 1e-6
 // gradient that is not finite adds nothing, and its outputs in p become 0. The inputs have to
 // be finite.
 func (n *Network) ClippedGradient(p *Pass, dOut Matrix, limit float64, grad []float64) {
-	n.propagate(p, dOut)
-	if cap(p.squares) < dOut.Rows {
-		p.squares = make([]float64, dOut.Rows)
-	}
-	p.squares = p.squares[:dOut.Rows]
+	p.squares = slices.Grow(p.squares[:0], dOut.Rows)[:dOut.Rows]
 	clear(p.squares)
-	n.addNorms(p, p.squares)
+	n.GradientNorms(p, dOut, p.squares)
 	for i, s := range p.squares {
 		by := limit * (1 - clipMargin) / math.Sqrt(s)
 		if by >= 1 {
@@ -177,7 +168,7 @@ func (n *Network) ClippedGradient(p *Pass, dOut Matrix, limit float64, grad []fl
 				clear(Row(p.outputs[k], i)) // 0·∞ would be one
 				continue
 			}
-			scale(row, by)
+			floats.Scale(by, row)
 		}
 	}
 	n.accumulate(p, grad)

@@ -1,12 +1,15 @@
 package regress
 
 import (
+	"errors"
 	"fmt"
 	"math"
+	"slices"
 
 	"gonum.org/v1/gonum/blas"
 	"gonum.org/v1/gonum/blas/blas64"
 	"gonum.org/v1/gonum/floats"
+	"gonum.org/v1/gonum/optimize"
 
 	"github.com/noisewright/noisewright/cmd/internal/encoders/internal/dense"
 	"github.com/noisewright/noisewright/internal/check"
@@ -51,10 +54,7 @@ func FitSoftmax(x dense.Matrix, labels []int, classes int, o Options) (*Softmax,
 	if o.MajorIterations == 0 {
 		o.MajorIterations = 500
 	}
-	mean, scale := make([]float64, x.Cols), make([]float64, x.Cols)
-	for j := range scale {
-		scale[j] = 1
-	}
+	mean, scale := make([]float64, x.Cols), slices.Repeat([]float64{1}, x.Cols)
 	if o.Standardize {
 		x, mean = centered(x)
 		standardize(x, scale)
@@ -237,3 +237,52 @@ func checkInputs(list *check.List, x dense.Matrix, ridge float64) {
 }
 
 func size(m dense.Matrix) string { return fmt.Sprintf("%d×%d", m.Rows, m.Cols) }
+
+const (
+	// stored is how many steps L-BFGS remembers.
+	stored = 20
+	// flat is the largest entry of a gradient that counts as 0.
+	flat = 1e-7
+)
+
+// Minimize moves x downhill by at most the given number of L-BFGS iterations. f returns
+// the function value at x and stores the gradient. The final value is returned, and
+// whether no entry of the gradient is above 1e-7 there; the limit, or a line search that
+// finds nothing lower, ends the search without an error.
+//
+// The error wraps check.ErrInvalid if the function or its gradient is not finite at the
+// start.
+func Minimize(x []float64, iterations int, f func(x, gradient []float64) float64) (value float64, converged bool, err error) {
+	// gonum asks for value and gradient apart.
+	var place []float64 // that was asked for last
+	gradient := make([]float64, len(x))
+	at := func(x []float64) float64 {
+		if !slices.Equal(place, x) { // and not nil, as x is not empty
+			place = append(place[:0], x...)
+			value = f(x, gradient)
+		}
+		return value
+	}
+	problem := optimize.Problem{Func: at, Grad: func(to, x []float64) { at(x); copy(to, gradient) }}
+	for {
+		// The start counts as one iteration.
+		settings := &optimize.Settings{GradientThreshold: flat, Converger: optimize.NeverTerminate{}, MajorIterations: iterations + 1}
+		r, err := optimize.Minimize(problem, x, settings, &optimize.LBFGS{Store: stored, GradStopThreshold: flat})
+		var badValue optimize.ErrFunc
+		var badGradient optimize.ErrGrad
+		if errors.As(err, &badValue) || errors.As(err, &badGradient) {
+			return 0, false, check.Errorf("regress", check.ErrInvalid, "the loss or its gradient is not finite at the start, want smaller inputs")
+		}
+		moved := r.MajorIterations - 1
+		iterations -= moved
+		copy(x, r.X)
+		if err == nil {
+			return r.F, r.Status == optimize.GradientThreshold, nil
+		}
+		// The line search failed: what is remembered misleads it, so that a new
+		// search goes on, or x is as low as rounding lets it be.
+		if moved == 0 || iterations <= 0 {
+			return r.F, false, nil
+		}
+	}
+}
