@@ -1,11 +1,13 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"io"
 	"math"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -69,7 +71,7 @@ different losses, which are in the file too.`, o.run, func(f *shell.Flags) {
 func (o *compositionOptions) run(ctx context.Context) error {
 	var curves []compositionCurve
 	var limit error
-	files, err := produce(&o.Common, "composition", func(line *shell.Progress) (err error) {
+	files, err := produce(&o.Common, func(line *shell.Progress) (err error) {
 		options := o.design
 		options.Progress = line.Design(options.TimeLimit)
 		if curves, limit, err = compositionCurves(ctx, o.problem, options); err != nil {
@@ -85,34 +87,29 @@ func (o *compositionOptions) run(ctx context.Context) error {
 			}
 		}
 		return nil
-	}, func() [][]string { return compositionRecords(curves) }, func(w io.Writer) error { return drawComposition(w, curves, o.problem.Epsilon) })
+	}, output{"composition", func() [][]string { return compositionRecords(curves) }, func(w io.Writer) error { return drawComposition(w, curves, o.problem.Epsilon) }})
 	if err != nil {
 		return err
 	}
-	report := compositionReport{heading: named("composition"), Epsilon: o.problem.Epsilon, Delta: o.problem.Delta, TotalDelta: o.total, Releases: compositionCounts, Files: files.names}
+	body := compositionReport{Epsilon: o.problem.Epsilon, Delta: o.problem.Delta, TotalDelta: o.total, Releases: compositionCounts}
 	rows := []shell.Row{
 		{"each", fmt.Sprintf("epsilon %v, delta %v", o.problem.Epsilon, o.problem.Delta)},
 		{"total delta", fmt.Sprint(o.total)},
 	}
 	for _, c := range curves {
-		report.Mechanisms = append(report.Mechanisms, c.totals())
+		body.Mechanisms = append(body.Mechanisms, c.totals())
 		rows = append(rows, shell.Row{c.name, c.summary()})
 	}
-	if err := o.Print(report, append(rows, filesRow(files))); err != nil {
-		return err
-	}
-	return limit
+	return cmp.Or(report(&o.Common, "composition", body, rows, files), limit)
 }
 
 // compositionReport is what is printed as JSON.
 type compositionReport struct {
-	heading
 	Epsilon    float64             `json:"epsilon"` // of a single release, as delta
 	Delta      float64             `json:"delta"`
 	TotalDelta float64             `json:"total_delta"`
 	Releases   []int               `json:"releases"`
 	Mechanisms []compositionTotals `json:"mechanisms"`
-	Files      [2]string           `json:"files"`
 }
 
 // compositionTotals are the total epsilons of a mechanism, null where delta is not
@@ -211,33 +208,30 @@ func compositionRecords(curves []compositionCurve) [][]string {
 }
 
 func drawComposition(out io.Writer, curves []compositionCurve, epsilon float64) error {
-	p := figure.New()
-	p.X.Label.Text = "releases"
-	p.Y.Label.Text = "total epsilon"
-	p.X.Tick.Marker, p.Y.Tick.Marker = plot.TickerFunc(figure.DecadeTicks), plot.TickerFunc(figure.DecadeTicks)
 	var basic plotter.XYs
 	for _, k := range compositionCounts {
 		basic = append(basic, plotter.XY{X: math.Log10(float64(k)), Y: math.Log10(float64(k) * epsilon)})
 	}
-	lines := []figure.Curve{{Name: "basic composition", Points: basic, Style: draw.LineStyle{Color: figure.Palette[len(figure.Palette)-1], Width: vg.Points(1)}}}
+	lines := []series{{name: "basic composition", points: basic, style: draw.LineStyle{Color: figure.Palette[len(figure.Palette)-1], Width: vg.Points(1)}}}
 	styles := map[string]draw.LineStyle{
 		"designed": {Color: figure.Blue, Width: vg.Points(2)},
 		"laplace":  {Color: figure.Vermilion, Width: vg.Points(1.6), Dashes: []vg.Length{vg.Points(5), vg.Points(3)}},
 		"gaussian": {Color: figure.Green, Width: vg.Points(1.6), Dashes: []vg.Length{vg.Points(2), vg.Points(2)}},
 	}
-	for i := len(curves) - 1; i >= 0; i-- {
-		c := curves[i]
+	for _, c := range slices.Backward(curves) {
 		var points plotter.XYs
 		for j, b := range c.bounds {
 			if !math.IsInf(b.Upper, 1) && b.Upper > 0 {
 				points = append(points, plotter.XY{X: math.Log10(float64(compositionCounts[j])), Y: math.Log10(b.Upper)})
 			}
 		}
-		lines = append(lines, figure.Curve{Name: fmt.Sprintf("%s, E|x| = %.3g each", c.name, c.loss), Points: points, Style: styles[c.name]})
+		lines = append(lines, series{name: fmt.Sprintf("%s, E|x| = %.3g each", c.name, c.loss), points: points, style: styles[c.name]})
 	}
-	if err := figure.Add(p, lines); err != nil {
+	p, err := newPlot("", "releases", "total epsilon", lines)
+	if err != nil {
 		return err
 	}
+	p.X.Tick.Marker, p.Y.Tick.Marker = plot.TickerFunc(figure.DecadeTicks), plot.TickerFunc(figure.DecadeTicks)
 	legendLeft(p)
 	return writeFigure(p, out)
 }

@@ -74,9 +74,7 @@ type droDrawing struct {
 
 // droFigureReport is what is printed as JSON.
 type droFigureReport struct {
-	heading
 	Designs []noteReport `json:"designs"`
-	Files   [2]string    `json:"files"`
 }
 
 // noteReport is what is proved about one of the designs.
@@ -107,16 +105,15 @@ func (o *droFigureOptions) run(ctx context.Context) error {
 	if err := needSolver(); err != nil {
 		return err
 	}
-	d := &droDrawing{design: o.design, plot: figure.New(), report: droFigureReport{heading: named(o.figure.name)}}
-	files, err := produce(&o.Common, o.figure.name, func(line *shell.Progress) error {
+	d := &droDrawing{design: o.design}
+	files, err := produce(&o.Common, func(line *shell.Progress) error {
 		d.line, d.design.Progress = line, line.Design(o.design.TimeLimit)
 		return o.figure.make(ctx, d)
-	}, func() [][]string { return d.records }, func(w io.Writer) error { return writeFigure(d.plot, w) })
+	}, output{o.figure.name, func() [][]string { return d.records }, func(w io.Writer) error { return writeFigure(d.plot, w) }})
 	if err != nil {
 		return err
 	}
-	d.report.Files = files.names
-	if err := o.Print(d.report, append(d.rows, filesRow(files))); err != nil {
+	if err := report(&o.Common, o.figure.name, d.report, d.rows, files); err != nil {
 		return err
 	}
 	var limits []string
@@ -169,9 +166,7 @@ func (d *droDrawing) kernel(ctx context.Context, epsilon, delta float64) (*kerne
 
 func drawKernelLosses(ctx context.Context, d *droDrawing) error {
 	d.records = [][]string{{"epsilon", "delta", "query_value", "expected_loss", "data_independent_loss"}}
-	d.plot.X.Label.Text = "query value (query units)"
-	d.plot.Y.Label.Text = "expected loss, relative to data independent noise"
-	var curves []figure.Curve
+	var curves []series
 	for i, c := range []struct{ epsilon, delta float64 }{{0.2, 0.05}, {1, 0.2}, {5, 0.25}} {
 		additive := d.design
 		additive.Gap = min(additive.Gap, lp.DefaultGap)
@@ -196,17 +191,15 @@ func drawKernelLosses(ctx context.Context, d *droDrawing) error {
 			points = append(points, plotter.XY{X: x, Y: loss / independent})
 			d.records = append(d.records, record(c.epsilon, c.delta, x, digits8(loss), digits8(independent)))
 		}
-		curves = append(curves, figure.Curve{Name: fmt.Sprintf("ε = %g, δ = %g", c.epsilon, c.delta), Points: points, Style: draw.LineStyle{Color: figure.Palette[i], Width: vg.Points(1.5)}})
+		curves = append(curves, series{name: fmt.Sprintf("ε = %g, δ = %g", c.epsilon, c.delta), points: points, style: figure.Solid(figure.Palette[i], 1.5)})
 	}
-	return d.finish(curves)
+	return d.finish("query value (query units)", "expected loss, relative to data independent noise", curves)
 }
 
 // drawMonotone compares the best noise and the best monotone noise.
 func drawMonotone(ctx context.Context, d *droDrawing, instances []dp.Privacy) error {
 	d.records = [][]string{{"epsilon", "delta", "monotone", "from", "to", "density"}}
-	d.plot.X.Label.Text = "noise (query units)"
-	d.plot.Y.Label.Text = "density (per query unit)"
-	var curves []figure.Curve
+	var curves []series
 	for i, c := range instances {
 		for _, monotone := range []bool{false, true} {
 			name, style := fmt.Sprintf("ε = %g, δ = %g", c.Epsilon, c.Delta), draw.LineStyle{Color: figure.Palette[i], Width: vg.Points(1.5)}
@@ -234,10 +227,10 @@ func drawMonotone(ctx context.Context, d *droDrawing, instances []dp.Privacy) er
 				points = append(points, plotter.XY{X: from, Y: density}, plotter.XY{X: to, Y: density})
 				d.records = append(d.records, record(c.Epsilon, c.Delta, monotone, digits8(from), digits8(to), digits8(density)))
 			}
-			curves = append(curves, figure.Curve{Name: name, Points: points, Style: style})
+			curves = append(curves, series{name: name, points: points, style: style})
 		}
 	}
-	return d.finish(curves)
+	return d.finish("noise (query units)", "density (per query unit)", curves)
 }
 
 func drawAnswers(ctx context.Context, d *droDrawing) error {
@@ -254,13 +247,16 @@ func drawAnswers(ctx context.Context, d *droDrawing) error {
 		}
 	}
 	c := figure.KernelLaws(k.Mechanism(), values)
-	d.plot.X.Label.Text, d.plot.Y.Label.Text = c.X, c.Y
-	return d.finish(c.Curves)
+	var curves []series
+	for _, law := range c.Curves {
+		curves = append(curves, series{name: law.Name, points: law.Points, style: law.Style})
+	}
+	return d.finish(c.X, c.Y, curves)
 }
 
 // finish adds the curves and leaves room for the legend.
-func (d *droDrawing) finish(curves []figure.Curve) error {
-	if err := figure.Add(d.plot, curves); err != nil {
+func (d *droDrawing) finish(x, y string, curves []series) (err error) {
+	if d.plot, err = newPlot("", x, y, curves); err != nil {
 		return err
 	}
 	d.plot.Y.Min, d.plot.Y.Max = 0, 1.35*d.plot.Y.Max

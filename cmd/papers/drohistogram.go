@@ -57,13 +57,11 @@ func descentSets() (names []string) {
 
 // droHistogramReport is what is printed as JSON.
 type droHistogramReport struct {
-	heading
-	Set      string    `json:"set"`
-	Examples int       `json:"examples"`
-	Features int       `json:"features"`
-	Count    int       `json:"count"`
-	Within10 float64   `json:"within_10"`
-	Files    [2]string `json:"files"`
+	Set      string  `json:"set"`
+	Examples int     `json:"examples"`
+	Features int     `json:"features"`
+	Count    int     `json:"count"`
+	Within10 float64 `json:"within_10"`
 }
 
 // The histogram has bins of width 1 from −reach to reach.
@@ -87,7 +85,7 @@ func (o *droHistogramOptions) run(ctx context.Context) error {
 	descent := drolearn.NewDescent(set)
 	records := [][]string{{"from", "to", "density"}}
 	var points plotter.XYs
-	files, err := produce(&o.Common, droHistogramName, func(*shell.Progress) (err error) {
+	files, err := produce(&o.Common, func(*shell.Progress) (err error) {
 		rows, err = descent.Gradients(ctx, 100, func(gradient float64) {
 			total++
 			if math.Abs(gradient) <= 10 {
@@ -103,30 +101,24 @@ func (o *droHistogramOptions) run(ctx context.Context) error {
 			records = append(records, record(from, from+1, digits8(density)))
 		}
 		return err
-	}, func() [][]string { return records }, func(w io.Writer) error { return drawHistogram(w, points) })
+	}, output{droHistogramName, func() [][]string { return records }, func(w io.Writer) error {
+		p, err := newPlot("", "component of the sum of gradients", "density", []series{{name: "100 runs", points: points, style: figure.Solid(figure.Blue, 1.5)}})
+		if err != nil {
+			return err
+		}
+		p.Y.Min = 0
+		return writeFigure(p, w)
+	}})
 	if err != nil {
 		return err
 	}
-	report := droHistogramReport{named(droHistogramName), o.set, rows, descent.Dimensions() - 1, total, float64(within) / float64(total), files.names}
+	body := droHistogramReport{o.set, rows, descent.Dimensions() - 1, total, float64(within) / float64(total)}
 	published := ""
 	if o.set == droHistogramSet {
 		published = " (published: more than 80 %)"
 	}
-	return o.Print(report, []shell.Row{
-		{"examples", fmt.Sprintf("%d of %d, %d features and the intercept", report.Examples, set.Rows, report.Features)},
-		{"gradients", fmt.Sprintf("%d, %s of them from -10 to 10%s", total, shell.Percent(report.Within10), published)},
-		filesRow(files),
-	})
-}
-
-// drawHistogram draws shares of the total, per unit.
-func drawHistogram(w io.Writer, points plotter.XYs) error {
-	p := figure.New()
-	p.X.Label.Text = "component of the sum of gradients"
-	p.Y.Label.Text = "density"
-	if err := figure.Add(p, []figure.Curve{{Name: "100 runs", Points: points, Style: figure.Solid(figure.Blue, 1.5)}}); err != nil {
-		return err
-	}
-	p.Y.Min = 0
-	return writeFigure(p, w)
+	return report(&o.Common, droHistogramName, body, []shell.Row{
+		{"examples", fmt.Sprintf("%d of %d, %d features and the intercept", body.Examples, set.Rows, body.Features)},
+		{"gradients", fmt.Sprintf("%d, %s of them from -10 to 10%s", total, shell.Percent(body.Within10), published)},
+	}, files)
 }

@@ -176,8 +176,8 @@ func (o *droLearningOptions) run(ctx context.Context) error {
 		o.splits, o.draws = droSplits, droDraws
 	}
 	begin := time.Now()
-	report := droLearningReport{heading: named(o.table.name), Splits: o.splits, Skipped: []string{}}
-	files, err := produce(&o.Common, o.table.name, func(line *shell.Progress) error {
+	report := droLearningReport{Splits: o.splits, Skipped: []string{}}
+	files, err := produce(&o.Common, func(line *shell.Progress) error {
 		o.line = line
 		var missing []error
 		for _, r := range recipes {
@@ -201,12 +201,12 @@ func (o *droLearningOptions) run(ctx context.Context) error {
 		}
 		report.average()
 		return nil
-	}, func() [][]string { return report.records() }, func(w io.Writer) error { return report.draw(w) })
+	}, output{o.table.name, func() [][]string { return report.records() }, func(w io.Writer) error { return report.draw(w) }})
 	if err != nil {
 		return err
 	}
-	report.Files, report.Seconds = files.names, math.Round(time.Since(begin).Seconds())
-	return o.PrintText(report, report.write)
+	report.Seconds = math.Round(time.Since(begin).Seconds())
+	return o.PrintText(document(o.table.name, report, files), func(b *strings.Builder) { report.write(b, files) })
 }
 
 // errNoFile marks a data set that the folder does not have.

@@ -20,13 +20,11 @@ import (
 
 // droLearningReport is what is printed as JSON. Errors are in percent.
 type droLearningReport struct {
-	heading
 	Splits  int                 `json:"splits"`
 	Sets    []droLearningSet    `json:"sets"`
 	Means   []droLearningErrors `json:"means"` // over the sets
 	Skipped []string            `json:"skipped"`
 	Seconds float64             `json:"seconds"`
-	Files   [2]string           `json:"files"`
 }
 
 // droLearningSet is what was learned from a data set.
@@ -203,7 +201,7 @@ func (s droLearningSet) budgetOf(noise string) droComposed {
 }
 
 // write prints a table, and what it does not promise.
-func (r droLearningReport) write(b *strings.Builder) {
+func (r droLearningReport) write(b *strings.Builder, files []string) {
 	pair := func(in, out float64) string { return fmt.Sprintf("%.2f / %.2f", in, out) }
 	lines := [][]string{{"set", "noise", "errors in / out of sample, %", "standard errors", "published"}}
 	for _, s := range r.Sets {
@@ -245,7 +243,7 @@ func (r droLearningReport) write(b *strings.Builder) {
 	}
 	shell.WriteColumns(b, lines, "<>>>>>")
 	b.WriteString("That is no guarantee: the last column bounds how likely privacy may fail, with designed noise.\n\n")
-	shell.WriteRows(b, []shell.Row{{"splits", strconv.Itoa(r.Splits)}, {"time", fmt.Sprintf("%gs", r.Seconds)}, {"files", strings.Join(r.Files[:], ", ")}})
+	shell.WriteRows(b, []shell.Row{{"splits", strconv.Itoa(r.Splits)}, {"time", fmt.Sprintf("%gs", r.Seconds)}, {"files", strings.Join(files, ", ")}})
 }
 
 // draw shows how much each noise adds to the errors out of sample, set by set, with bars of a

@@ -122,16 +122,16 @@ func (o *droTableOptions) run(ctx context.Context) error {
 		return err
 	}
 	var cells []droCell
-	files, err := produce(&o.Common, o.table.name, func(line *shell.Progress) error {
+	files, err := produce(&o.Common, func(line *shell.Progress) error {
 		designs, err := store.designAll(ctx, o.grid.problems(o.table.loss), o.design, line)
 		if err != nil {
 			return err
 		}
 		cells, err = o.table.cells(designs, o.design.Gap)
 		return err
-	}, func() [][]string { return droRecords(cells) }, func(w io.Writer) error {
+	}, output{o.table.name, func() [][]string { return droRecords(cells) }, func(w io.Writer) error {
 		return o.table.heatMap(o.grid, cells).Draw(w, "svg", 22*vg.Centimeter, 15*vg.Centimeter)
-	})
+	}})
 	if err != nil {
 		return err
 	}
@@ -337,7 +337,7 @@ func (t droTable) heatMap(g droGrid, cells []droCell) *figure.HeatMap {
 
 // droSummary is what is printed.
 type droSummary struct {
-	heading
+	Name              string   `json:"name"`
 	Cells             int      `json:"cells"`
 	Missed            int      `json:"missed"`   // the gap
 	Compared          int      `json:"compared"` // with a published number
@@ -351,11 +351,8 @@ type droSummary struct {
 	gap, worst        float64
 }
 
-func (t droTable) summary(cells []droCell, gap float64, files *results, dir string) droSummary {
-	s := droSummary{
-		heading: named(t.name), Cells: len(cells), gap: gap,
-		CSV: files.names[0], SVG: files.names[1], Tables: dir,
-	}
+func (t droTable) summary(cells []droCell, gap float64, files []string, dir string) droSummary {
+	s := droSummary{Name: t.name, Cells: len(cells), gap: gap, CSV: files[0], SVG: files[1], Tables: dir}
 	var sum float64
 	for _, c := range cells {
 		if !c.reached {

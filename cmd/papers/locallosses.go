@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"io"
@@ -64,9 +65,7 @@ type localTableReport struct {
 
 // localReport is what is printed as JSON.
 type localReport struct {
-	heading
 	Tables []localTableReport `json:"tables"`
-	Files  [2]string          `json:"files"`
 }
 
 // localOptions are those of local-losses.
@@ -96,12 +95,12 @@ exit code is 4.`, o.run, func(f *shell.Flags) {
 }
 
 func (o *localOptions) run(ctx context.Context) error {
-	report := localReport{heading: named(localLosses)}
+	var made localReport
 	var limits []string
-	files, err := produce(&o.Common, localLosses, func(line *shell.Progress) error {
+	files, err := produce(&o.Common, func(line *shell.Progress) error {
 		o.design.Progress = line.Local(o.design.TimeLimit)
 		for _, t := range localTables {
-			made := localTableReport{Title: t.title, Objective: t.objective, Unbiased: t.unbiased, Mechanisms: t.mechanisms}
+			table := localTableReport{Title: t.title, Objective: t.objective, Unbiased: t.unbiased, Mechanisms: t.mechanisms}
 			for _, epsilon := range o.epsilons {
 				row, err := t.row(ctx, epsilon, o.design)
 				if err != nil {
@@ -110,20 +109,20 @@ func (o *localOptions) run(ctx context.Context) error {
 				if row.Status != optimal {
 					limits = append(limits, fmt.Sprintf("%s, ε = %g", t.title, epsilon))
 				}
-				made.Rows = append(made.Rows, row)
+				table.Rows = append(table.Rows, row)
 			}
-			report.Tables = append(report.Tables, made)
+			made.Tables = append(made.Tables, table)
 		}
 		return nil
-	}, func() [][]string { return report.records() }, func(w io.Writer) error { return report.draw(w) })
+	}, output{localLosses, func() [][]string { return made.records() }, func(w io.Writer) error { return made.draw(w) }})
 	if err != nil {
 		return err
 	}
-	report.Files = files.names
-	if err := o.PrintText(report, report.write); err != nil {
-		return err
-	}
-	return stopped(limits, o.design.Gap)
+	err = o.PrintText(document(localLosses, made, files), func(b *strings.Builder) {
+		made.write(b)
+		fmt.Fprintf(b, "files: %s\n", strings.Join(files, ", "))
+	})
+	return cmp.Or(err, stopped(limits, o.design.Gap))
 }
 
 // row designs a randomizer and evaluates the published ones.
@@ -190,17 +189,12 @@ func (r localReport) write(b *strings.Builder) {
 		}
 		b.WriteByte('\n')
 	}
-	fmt.Fprintf(b, "files: %s, %s\n", r.Files[0], r.Files[1])
 }
 
 // draw draws the first table, each loss over the lower bound.
 func (r localReport) draw(out io.Writer) error {
-	p := figure.New()
-	p.X.Label.Text = "epsilon"
-	p.Y.Label.Text = "largest variance over the certified lower bound"
-	p.Y.Tick.Marker = plot.TickerFunc(ratioTicks)
 	t := r.Tables[0]
-	var curves []figure.Curve
+	var curves []series
 	for i, name := range append(slices.Clone(t.Mechanisms), "designed") {
 		var points plotter.XYs
 		for _, row := range t.Rows {
@@ -217,11 +211,13 @@ func (r localReport) draw(out io.Writer) error {
 		case i >= len(others):
 			style.Dashes = []vg.Length{vg.Points(5), vg.Points(3)}
 		}
-		curves = append(curves, figure.Curve{Name: name, Points: points, Style: style})
+		curves = append(curves, series{name: name, points: points, style: style})
 	}
-	if err := figure.Add(p, curves); err != nil {
+	p, err := newPlot("", "epsilon", "largest variance over the certified lower bound", curves)
+	if err != nil {
 		return err
 	}
+	p.Y.Tick.Marker = plot.TickerFunc(ratioTicks)
 	p.Y.Min = 0 // nothing is below the bound
 	legendLeft(p)
 	return writeFigure(p, out)

@@ -132,22 +132,20 @@ func (o *minimaxOptions) run(ctx context.Context) error {
 	if o.figure.noisy {
 		do, panels = o.noisy, noisyPanels()
 	}
-	files, err := produce(&o.Common, o.figure.name, func(line *shell.Progress) error {
+	files, err := produce(&o.Common, func(line *shell.Progress) error {
 		o.line = line
 		return shell.LatentFailure(do(ctx, data))
-	}, o.study.records, func(w io.Writer) error { return o.study.draw(w, panels) })
+	}, output{o.figure.name, o.study.records, func(w io.Writer) error { return o.study.draw(w, panels) }})
 	if err != nil {
 		return err
 	}
-	report := struct {
-		heading
+	body := struct {
 		Data      string          `json:"data"`
 		Published []string        `json:"published"`
 		Points    []*minimaxPoint `json:"points"`
-		Files     [2]string       `json:"files"`
-	}{named(o.figure.name), about, o.figure.published, o.study.points, files.names}
+	}{about, o.figure.published, o.study.points}
 	rows := slices.Concat([]shell.Row{{"data", about}}, o.study.rows(), publishedRows(o.figure.published))
-	return o.Print(report, append(rows, filesRow(files)))
+	return report(&o.Common, o.figure.name, body, rows, files)
 }
 
 // count is the number of runs.

@@ -50,14 +50,9 @@ type minimaxStudy struct{ points []*minimaxPoint }
 
 // add adds a run to the point that is like p but for it.
 func (s *minimaxStudy) add(p minimaxPoint, accuracy float64) {
-	at := slices.IndexFunc(s.points, func(q *minimaxPoint) bool {
+	like(&s.points, p, func(q *minimaxPoint) bool {
 		return q.is(&p.minimaxPlace) && q.Role == p.Role && q.Attacker == p.Attacker
-	})
-	if at < 0 {
-		at = len(s.points)
-		s.points = append(s.points, &p)
-	}
-	s.points[at].accuracies.add(accuracy)
+	}).accuracies.add(accuracy)
 }
 
 // minimaxCodes is what a filter lets through of the people to learn from and to test.
@@ -130,24 +125,23 @@ type minimaxPanel struct {
 func (s *minimaxStudy) draw(out io.Writer, panels []minimaxPanel) error {
 	var plots []*plot.Plot
 	for k, panel := range panels {
-		p := figure.New()
-		p.Title.Text, p.X.Label.Text = panel.title, panel.x
-		if panel.ticks != nil {
-			p.X.Tick.Marker = panel.ticks
-		}
 		of := which(s.points, func(p *minimaxPoint) bool {
 			return p.Part == panel.part && p.Role == panel.role && p.Attacker == panel.attacker
 		})
 		var lines []series
-		for i, filter := range inOrder(of, func(p *minimaxPoint) string { return p.Filter }) {
-			line := series{name: filter, style: minimaxStyle(i)}
-			for _, p := range which(of, func(p *minimaxPoint) bool { return p.Filter == filter }) {
+		for i, filter := range grouped(of, func(p *minimaxPoint) string { return p.Filter }) {
+			line := series{name: filter.word, style: minimaxStyle(i)}
+			for _, p := range filter.points {
 				line.add(panel.at(p), p.Mean, p.Deviation)
 			}
 			lines = append(lines, line)
 		}
-		if err := addSeries(p, lines); err != nil {
+		p, err := newPlot(panel.title, panel.x, "", lines)
+		if err != nil {
 			return err
+		}
+		if panel.ticks != nil {
+			p.X.Tick.Marker = panel.ticks
 		}
 		if k > 0 && panel.part == panels[0].part {
 			p.Legend = plot.NewLegend() // that of the first panel is enough

@@ -28,9 +28,9 @@ var taStyles = []struct {
 }
 
 // taCurves are those of the approaches, the first on top.
-func taCurves(line func(approach string) plotter.XYs) (out []figure.Curve) {
+func taCurves(line func(approach string) plotter.XYs) (out []series) {
 	for _, s := range slices.Backward(taStyles) {
-		out = append(out, figure.Curve{Name: s.name, Points: line(s.name), Style: s.style})
+		out = append(out, series{name: s.name, points: line(s.name), style: s.style})
 	}
 	return out
 }
@@ -94,11 +94,6 @@ encoder, and ta-figure3.svg.`, o.run, func(*shell.Flags) {})
 }
 
 func (o *taFigure3Options) run(context.Context) error {
-	files, err := create(&o.Common, "ta-figure3")
-	if err != nil {
-		return err
-	}
-	defer files.discard()
 	var all []taPoint
 	records := [][]string{{"setting", "r_over_epsilon", "task_aware", "z", "task_agnostic", "privacy_agnostic"}}
 	var rows []shell.Row
@@ -125,30 +120,28 @@ func (o *taFigure3Options) run(context.Context) error {
 		})
 	}
 	plots[0].Y.Label.Text = "task loss"
-	if err := files.write(records, func(w io.Writer) error { return writeRow(w, plots, 30*vg.Centimeter, 11*vg.Centimeter) }); err != nil {
+	files, err := produce(&o.Common, func(*shell.Progress) error { return nil }, output{"ta-figure3", func() [][]string { return records }, func(w io.Writer) error {
+		return writeRow(w, plots, 30*vg.Centimeter, 11*vg.Centimeter)
+	}})
+	if err != nil {
 		return err
 	}
-	report := struct {
-		heading
+	body := struct {
 		Points []taPoint `json:"points"`
-		Files  [2]string `json:"files"`
-	}{named("ta-figure3"), all, files.names}
-	return o.Print(report, append(rows, filesRow(files)))
+	}{all}
+	return report(&o.Common, "ta-figure3", body, rows, files)
 }
 
 // taFigure3Plot draws the losses of a setting.
 func taFigure3Plot(setting float64, points []taPoint) (*plot.Plot, error) {
-	p := figure.New()
-	p.Title.Text = fmt.Sprintf("λ = 4, %[1]g, %[1]g, %[1]g", setting)
-	p.X.Label.Text = "r/ε"
-	curves := taCurves(func(approach string) (line plotter.XYs) {
+	p, err := newPlot(fmt.Sprintf("λ = 4, %[1]g, %[1]g, %[1]g", setting), "r/ε", "", taCurves(func(approach string) (line plotter.XYs) {
 		for _, t := range points {
 			loss := map[string]float64{"task-aware": t.TaskAware, "task-agnostic": t.TaskAgnostic, "privacy-agnostic": t.PrivacyAgnostic}[approach]
 			line = append(line, plotter.XY{X: t.ROverEpsilon, Y: loss})
 		}
 		return line
-	})
-	if err := figure.Add(p, curves); err != nil {
+	}))
+	if err != nil {
 		return nil, err
 	}
 	legendBelow(p)

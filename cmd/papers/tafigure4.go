@@ -73,34 +73,15 @@ func (o *taFigure4Options) run(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	files, err := create(&o.Common, "ta-figure4")
+	files, err := produce(&o.Common, func(line *shell.Progress) error { return shell.LatentFailure(e.run(ctx, line)) },
+		output{"ta-figure4", e.records, e.draw}, output{"ta-figure4-hours", e.hourRecords, e.drawHours})
 	if err != nil {
 		return err
 	}
-	defer files.discard()
-	hours, err := create(&o.Common, "ta-figure4-hours")
-	if err != nil {
-		return err
-	}
-	defer hours.discard()
-	line := o.Progress()
-	defer line.Clear()
-	if err := e.run(ctx, line); err != nil {
-		return shell.LatentFailure(err)
-	}
-	line.Clear()
-	if err := files.write(e.records(), e.draw); err != nil {
-		return err
-	}
-	if err := hours.write(e.hourRecords(), e.drawHours); err != nil {
-		return err
-	}
-	report := struct {
-		heading
+	body := struct {
 		Improvements []taImprovement `json:"improvements"`
-		Files        []string        `json:"files"`
-	}{named("ta-figure4"), e.improvements(), append(files.names[:], hours.names[:]...)}
-	return o.Print(report, append(improvementRows(report.Improvements), filesRow(files, hours)))
+	}{e.improvements()}
+	return report(&o.Common, "ta-figure4", body, improvementRows(body.Improvements), files)
 }
 
 // taImprovement is by how much an approach is better than another at most, as a share
@@ -171,8 +152,7 @@ func (e *taExperiment) draw(out io.Writer) error {
 		{protocolFormula, "noise of the formula, sensitivity of the data", taDeltas},
 		{protocolDomain, "promised to everybody: clipped domain", taDeltas},
 	}
-	return drawPanels(out, panels, "task loss per hour, test days", 34*vg.Centimeter, func(p *plot.Plot) {
-		p.X.Label.Text = "1/ε"
+	return drawPanels(out, panels, "1/ε", "task loss per hour, test days", 34*vg.Centimeter, func(p *plot.Plot) {
 		legendBelow(p)
 		p.X.Min, p.X.Max, p.Y.Min, p.Y.Max = 0, 1, 0, 0.036
 	}, func(protocol, approach string, delta float64) (points plotter.XYs) {
@@ -195,8 +175,7 @@ func (e *taExperiment) drawHours(out io.Writer) error {
 		{protocolPublished, "ε = 5, as published (noise √2 too small)", nil},
 		{protocolFormula, "ε = 5, noise of the formula", taDeltas[:1]},
 	}
-	return drawPanels(out, panels, "mean squared error, test days", 30*vg.Centimeter, func(p *plot.Plot) {
-		p.X.Label.Text = "hour of the day (8 to 19 count double)"
+	return drawPanels(out, panels, "hour of the day (8 to 19 count double)", "mean squared error, test days", 30*vg.Centimeter, func(p *plot.Plot) {
 		legendLeft(p)
 		p.X.Min, p.X.Max, p.Y.Min, p.Y.Max = 0, taHours-1, 0, 0.03
 	}, func(protocol, approach string, delta float64) (points plotter.XYs) {
@@ -210,25 +189,24 @@ func (e *taExperiment) drawHours(out io.Writer) error {
 }
 
 // drawPanels draws the approaches of the paper and designed noise side by side by protocol.
-func drawPanels(out io.Writer, panels []taPanel, label string, width vg.Length, finish func(*plot.Plot), line func(protocol, approach string, delta float64) plotter.XYs) error {
+func drawPanels(out io.Writer, panels []taPanel, x, y string, width vg.Length, finish func(*plot.Plot), line func(protocol, approach string, delta float64) plotter.XYs) error {
 	var plots []*plot.Plot
 	for _, panel := range panels {
-		p := figure.New()
-		p.Title.Text = panel.title
 		curves := taCurves(func(approach string) plotter.XYs { return line(panel.protocol, approach, 0) })
 		for i, delta := range panel.deltas {
 			style := draw.LineStyle{Color: figure.Palette[3], Width: vg.Points(2)}
 			if i > 0 {
 				style.Dashes = []vg.Length{vg.Points(6), vg.Points(3)}
 			}
-			curves = append(curves, figure.Curve{Name: fmt.Sprintf("designed, δ = %g", delta), Points: line(panel.protocol, string(bundle.Designed), delta), Style: style})
+			curves = append(curves, series{name: fmt.Sprintf("designed, δ = %g", delta), points: line(panel.protocol, string(bundle.Designed), delta), style: style})
 		}
-		if err := figure.Add(p, curves); err != nil {
+		p, err := newPlot(panel.title, x, "", curves)
+		if err != nil {
 			return err
 		}
 		finish(p)
 		plots = append(plots, p)
 	}
-	plots[0].Y.Label.Text = label
+	plots[0].Y.Label.Text = y
 	return writeRow(out, plots, width, 12*vg.Centimeter)
 }

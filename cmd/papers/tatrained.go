@@ -191,7 +191,7 @@ func (o *taTrainedOptions) run(ctx context.Context) error {
 		}
 		o.tables = store.Get
 	}
-	files, err := produce(&o.Common, o.figure.name, func(line *shell.Progress) error {
+	files, err := produce(&o.Common, func(line *shell.Progress) error {
 		o.line = line
 		for _, s := range settings {
 			if err := o.evaluate(ctx, &s); err != nil {
@@ -199,12 +199,12 @@ func (o *taTrainedOptions) run(ctx context.Context) error {
 			}
 		}
 		return nil
-	}, o.study.records, o.study.draw)
+	}, output{o.figure.name, o.study.records, o.study.draw})
 	if err != nil {
 		return err
 	}
-	report := taTrainedReport{named(o.figure.name), o.study.improvements(), o.study.points, files.names}
-	return o.Print(report, append(report.rows(o.figure.published), filesRow(files)))
+	body := taTrainedReport{o.study.improvements(), o.study.points}
+	return report(&o.Common, o.figure.name, body, body.rows(o.figure.published), files)
 }
 
 // settings are those of the files that there are, restricted to what the flags ask for.
@@ -445,10 +445,8 @@ func (e *taRun) choices(epsilon float64) (out []encoders.Choice) {
 
 // taTrainedReport is what is printed as JSON.
 type taTrainedReport struct {
-	heading
 	Improvements []taGain        `json:"improvements"`
 	Points       []*trainedPoint `json:"points"`
-	Files        [2]string       `json:"files"`
 }
 
 func (r taTrainedReport) rows(published map[string]string) (rows []shell.Row) {

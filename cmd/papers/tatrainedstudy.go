@@ -128,21 +128,19 @@ func trimmed(v float64) string { return strconv.FormatFloat(v, 'g', 5, 64) }
 func (s *taStudy) draw(out io.Writer) error {
 	title := func(p *trainedPoint) string { return p.Data + ": " + taTitles[p.Protocol] }
 	var plots []*plot.Plot
-	for _, text := range inOrder(s.points, title) {
-		of := which(s.points, func(p *trainedPoint) bool { return title(p) == text })
-		p := figure.New()
-		p.Title.Text, p.X.Label.Text, p.Y.Label.Text = text, "1/ε", "task loss, test people"
+	for _, panel := range grouped(s.points, title) {
 		var lines []series
 		top := 0.0
-		for i, name := range inOrder(of, (*trainedPoint).series) {
-			line := lineOf(of, name)
+		for i, of := range grouped(panel.points, (*trainedPoint).series) {
+			line := lineOf(of.points, of.word)
 			line.style = figure.Solid(figure.Palette[i%len(figure.Palette)], 2)
 			for k, v := range line.points {
 				top = max(top, v.Y+line.bars[k].High)
 			}
 			lines = append(lines, line)
 		}
-		if err := addSeries(p, lines); err != nil {
+		p, err := newPlot(panel.word, "1/ε", "task loss, test people", lines)
+		if err != nil {
 			return err
 		}
 		p.X.Min, p.Y.Min, p.Y.Max = 0, 0, 1.4*top // room for the legend

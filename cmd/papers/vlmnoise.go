@@ -46,7 +46,7 @@ func (c columns) noisy(x encoder.Matrix, epsilon float64, r *rand.Rand) encoder.
 				*to = float64(vlm.Flip([]int{int(v)}, f.categories, vlm.FlipProbability(f.categories, share), r)[0])
 				continue
 			}
-			v = min(max(v, f.lower), f.upper) + laplace(r)*(f.upper-f.lower)/share
+			v = min(max(v, f.lower), f.upper) + vlm.Laplace(r)*(f.upper-f.lower)/share
 			*to = min(max(v, f.lower), f.upper)
 		}
 	}
@@ -75,16 +75,6 @@ func (c columns) oneHot(x encoder.Matrix) encoder.Matrix {
 		}
 	}
 	return out
-}
-
-// laplace returns a draw of scale 1. The uniform number is inside of (-1/2, 1/2), where the
-// logarithm is finite: a draw at its end would be infinite.
-func laplace(r *rand.Rand) float64 {
-	u := (float64(r.Uint64()>>12) + 0.5) / (1 << 52)
-	if u < 0.5 {
-		return math.Log(2 * u)
-	}
-	return -math.Log(2 - 2*u)
 }
 
 // privateAccuracy estimates the share of people that a classifier is right about from

@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"io"
 	"math"
-	"slices"
 	"strings"
 	"time"
 
@@ -108,26 +107,21 @@ deviation over the runs, and `+v.name+`.svg.`, o.run, func(f *shell.Flags) {
 
 func (o *vlmOptions) run(ctx context.Context) error {
 	begin := time.Now()
-	files, err := produce(&o.Common, o.figure.name, func(line *shell.Progress) error {
+	files, err := produce(&o.Common, func(line *shell.Progress) error {
 		o.line = line
 		return o.figure.run(ctx, o)
-	}, func() [][]string { return o.study.records() }, func(w io.Writer) error { return o.study.draw(w) })
+	}, output{o.figure.name, func() [][]string { return o.study.records() }, func(w io.Writer) error { return o.study.draw(w) }})
 	if err != nil {
 		return err
 	}
 	took := time.Since(begin)
-	report := vlmReport{named(o.figure.name), o.figure.published, o.study, math.Round(took.Seconds()), files.names}
+	body := struct {
+		Published []string `json:"published"`
+		Points    vlmStudy `json:"points"`
+		Seconds   float64  `json:"seconds"`
+	}{o.figure.published, o.study, math.Round(took.Seconds())}
 	rows := append(o.study.rows(), publishedRows(o.figure.published)...)
-	return o.Print(report, append(rows, shell.Row{"time", took.Round(time.Second).String()}, filesRow(files)))
-}
-
-// vlmReport is what is printed as JSON.
-type vlmReport struct {
-	heading
-	Published []string  `json:"published"`
-	Points    vlmStudy  `json:"points"`
-	Seconds   float64   `json:"seconds"`
-	Files     [2]string `json:"files"`
+	return report(&o.Common, o.figure.name, body, append(rows, shell.Row{"time", took.Round(time.Second).String()}), files)
 }
 
 // settings are those of the networks of images.
@@ -164,14 +158,9 @@ type vlmStudy []*vlmPoint
 
 // add adds a run; an infinite epsilon is none.
 func (s *vlmStudy) add(data, series string, epsilon, accuracy float64) {
-	at := slices.IndexFunc(*s, func(p *vlmPoint) bool {
+	like((*[]*vlmPoint)(s), vlmPoint{Data: data, Series: series, Epsilon: shell.Finite(epsilon)}, func(p *vlmPoint) bool {
 		return p.Data == data && p.Series == series && noiseless(p.Epsilon) == epsilon
-	})
-	if at < 0 {
-		at = len(*s)
-		*s = append(*s, &vlmPoint{Data: data, Series: series, Epsilon: shell.Finite(epsilon)})
-	}
-	(*s)[at].add(accuracy)
+	}).add(accuracy)
 }
 
 // noiseless is infinite without noise.
@@ -184,10 +173,9 @@ func noiseless(epsilon *float64) float64 {
 
 // each calls do for each series of each data set, in the order of the points.
 func (s vlmStudy) each(do func(data, series string, points vlmStudy)) {
-	for _, data := range inOrder(s, func(p *vlmPoint) string { return p.Data }) {
-		of := which(s, func(p *vlmPoint) bool { return p.Data == data })
-		for _, name := range inOrder(of, func(p *vlmPoint) string { return p.Series }) {
-			do(data, name, which(of, func(p *vlmPoint) bool { return p.Series == name }))
+	for _, data := range grouped(s, func(p *vlmPoint) string { return p.Data }) {
+		for _, of := range grouped(data.points, func(p *vlmPoint) string { return p.Series }) {
+			do(data.word, of.word, of.points)
 		}
 	}
 }
@@ -238,10 +226,9 @@ func (s vlmStudy) draw(out io.Writer) error {
 		panels[data] = append(panels[data], line)
 	})
 	var plots []*plot.Plot
-	for _, data := range inOrder(s, func(p *vlmPoint) string { return p.Data }) {
-		p := figure.New()
-		p.Title.Text, p.X.Label.Text, p.Y.Label.Text = data, "ε", "accuracy"
-		if err := addSeries(p, panels[data]); err != nil {
+	for _, data := range grouped(s, func(p *vlmPoint) string { return p.Data }) {
+		p, err := newPlot(data.word, "ε", "accuracy", panels[data.word])
+		if err != nil {
 			return err
 		}
 		p.Legend.Top = true
