@@ -2,6 +2,9 @@ package vlm
 
 import (
 	"math"
+	"math/rand/v2"
+
+	"gonum.org/v1/gonum/floats"
 
 	"github.com/noisewright/noisewright/cmd/internal/encoders"
 	"github.com/noisewright/noisewright/cmd/internal/encoders/internal/dense"
@@ -99,4 +102,88 @@ func (t *training) Restore(state map[string][]float64) error {
 		}
 	}
 	return nil
+}
+
+// elbo is the negative evidence lower bound of a batch, but for a constant, and its gradients:
+// per person
+//
+//	-E log p(x | z) + KL(Laplace(μ, b) ‖ Laplace(0, 1/√2)),  z = μ + b·ξ,
+//
+// with μ the encoder's output clipped to the l1 ball, one draw of ξ for each person, and
+// -log p(x | z) half the squared error of the decoder, summed over the features.
+type elbo struct {
+	m                *Model
+	encoded, decoded dense.Pass
+
+	mu, z, raw   encoder.Matrix
+	noise        encoder.Matrix // b·ξ
+	logScale     []float64
+	dOutput, dMu encoder.Matrix
+	dLogKL       []float64
+}
+
+func newElbo(m *Model, rows int) elbo {
+	d, n := m.Body.Coordinates, m.decoder.Out()
+	e := elbo{
+		m: m, mu: dense.NewMatrix(rows, d), z: dense.NewMatrix(rows, d), noise: dense.NewMatrix(rows, d),
+		dOutput: dense.NewMatrix(rows, n), dMu: dense.NewMatrix(rows, d), dLogKL: make([]float64, d),
+	}
+	e.encoded.NoInput = true
+	return e
+}
+
+// draw draws the noise of a step.
+func (e *elbo) draw(logScale []float64, r *rand.Rand) {
+	e.logScale = logScale
+	for i := range e.noise.Rows {
+		for j, s := range logScale {
+			e.noise.Data[i*e.noise.Stride+j] = math.Exp(s) * Laplace(r)
+		}
+	}
+}
+
+// forward returns the loss, the mean over the rows.
+func (e *elbo) forward(x encoder.Matrix) float64 {
+	e.raw = e.m.encoder.Forward(&e.encoded, x)
+	copy(e.mu.Data, e.raw.Data)
+	e.m.Body.Clip(e.mu)
+	floats.AddTo(e.z.Data, e.mu.Data, e.noise.Data)
+	half := float64(x.Cols) / 2 // of a mean over entries, for a sum over features
+	loss := half * dense.SquaredError(e.m.decoder.Forward(&e.decoded, e.z), x, e.dOutput)
+	floats.Scale(half, e.dOutput.Data)
+	return loss + dense.LaplaceKL(e.mu, e.logScale, e.dMu, e.dLogKL)
+}
+
+// backward adds the gradients of the last forward; nil is for a part that stays as it is.
+func (e *elbo) backward(encode, decode, logScale []float64) {
+	e.toMean(e.m.decoder.Backward(&e.decoded, e.dOutput, decode), logScale)
+	e.m.encoder.Backward(&e.encoded, e.dMu, encode)
+}
+
+// toMean turns the gradient by z into that by the encoder's output, dMu, and adds that by the
+// logarithms of the scales.
+func (e *elbo) toMean(dz encoder.Matrix, logScale []float64) {
+	for i := range dz.Rows {
+		for j, v := range dense.Row(dz, i) {
+			at := i*e.dMu.Stride + j
+			e.dMu.Data[at] += v
+			if logScale != nil {
+				logScale[j] += v * e.noise.Data[at]
+			}
+		}
+	}
+	if logScale != nil {
+		floats.Add(logScale, e.dLogKL)
+	}
+	e.m.Body.ClipBackward(e.raw, e.dMu)
+}
+
+// Laplace returns a draw of scale 1. The uniform number is inside of (-1/2, 1/2), where the
+// logarithm is finite: a draw at its end would be infinite.
+func Laplace(r *rand.Rand) float64 {
+	u := (float64(r.Uint64()>>12) + 0.5) / (1 << 52)
+	if u < 0.5 {
+		return math.Log(2 * u)
+	}
+	return -math.Log(2 - 2*u)
 }
