@@ -1,13 +1,12 @@
 package main
 
 import (
-	"bufio"
-	"encoding/csv"
 	"fmt"
 	"math"
 	"os"
 	"reflect"
 	"strconv"
+	"strings"
 
 	"github.com/apache/beam/sdks/v2/go/pkg/beam"
 
@@ -43,10 +42,9 @@ func (t trial) exact() (counts, sums map[string]float64) {
 	return counts, sums
 }
 
-// generateFn makes the rows of a shard.
+// generateFn makes every shards-th row.
 type generateFn struct{ Rows int }
 
-// ProcessElement emits every shards-th row.
 func (f *generateFn) ProcessElement(shard int, emit func(noisebeam.Row)) {
 	for i := shard; i < f.Rows; i += shards {
 		emit(row(i))
@@ -55,48 +53,42 @@ func (f *generateFn) ProcessElement(shard int, emit func(noisebeam.Row)) {
 
 func init() {
 	beam.RegisterDoFn(reflect.TypeFor[generateFn]())
+	beam.RegisterDoFn(reflect.TypeFor[rareFn]())
+	beam.RegisterDoFn(reflect.TypeFor[lineFn]())
 }
 
 func (t trial) generate(s beam.Scope) beam.PCollection {
-	numbers := make([]int, shards)
-	for i := range numbers {
-		numbers[i] = i
+	return beam.ParDo(s, &generateFn{t.rows}, beam.Reshuffle(s, numbers(s, shards)))
+}
+
+// numbers are 0 to n-1.
+func numbers(s beam.Scope, n int) beam.PCollection {
+	list := make([]int, n)
+	for i := range list {
+		list[i] = i
 	}
-	return beam.ParDo(s, &generateFn{t.rows}, beam.Reshuffle(s, beam.CreateList(s, numbers)))
+	return beam.CreateList(s, list)
 }
 
 // writeInput writes the rows as a CSV file, in a few parts.
 func (t trial) writeInput() error {
 	const parts = 8
 	for part := range parts {
-		if err := t.writePart(part, parts); err != nil {
+		text := []byte("id,value\n")
+		for i := part; i < t.rows; i += parts {
+			text = fmt.Appendf(text, "%d,%g\n", i, row(i).Value)
+		}
+		if err := os.WriteFile(t.path(fmt.Sprintf("in-%d.csv", part)), text, 0o666); err != nil { //nolint:gosec // as any file
 			return err
 		}
 	}
 	return nil
 }
 
-func (t trial) writePart(part, parts int) (err error) {
-	f, err := os.Create(t.path(fmt.Sprintf("in-%d.csv", part)))
-	if err != nil {
-		return err
-	}
-	defer func() {
-		if e := f.Close(); err == nil {
-			err = e
-		}
-	}()
-	buffered := bufio.NewWriter(f)
-	w := csv.NewWriter(buffered)
-	_ = w.Write([]string{"id", "value"})
-	for i := part; i < t.rows; i += parts {
-		_ = w.Write([]string{strconv.Itoa(i), strconv.FormatFloat(row(i).Value, 'g', -1, 64)})
-	}
-	w.Flush()
-	if err := w.Error(); err != nil {
-		return err
-	}
-	return buffered.Flush()
+// lines are those of a file.
+func lines(name string) ([]string, error) {
+	text, err := os.ReadFile(name)
+	return strings.FieldsFunc(string(text), func(r rune) bool { return r == '\n' }), err
 }
 
 // normal reports whether the sum of independent terms with mean 0 and this variance of all

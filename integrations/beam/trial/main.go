@@ -66,7 +66,7 @@ func (t trial) run(ctx context.Context) error {
 			return err
 		}
 	}
-	build, verify := t.aggregate, t.checkAnswers
+	build, verify := t.statistics, t.checkAnswers
 	switch t.mode {
 	case "aggregate", "select":
 	case "privatize":
