@@ -52,7 +52,6 @@ func (b Body) Validate() error {
 	return c.Err()
 }
 
-// axes are the semi-axes of the body in a bundle.
 func (b Body) axes() []float64 { return slices.Repeat([]float64{b.Radius}, b.Coordinates) }
 
 // Clip moves each row of u (N×Z) into the body, in place, as a bundle does but for the

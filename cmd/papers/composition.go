@@ -38,7 +38,6 @@ type compositionCurve struct {
 	bounds    []account.Bounds // +Inf where delta is not reached
 }
 
-// compositionOptions are those of composition.
 type compositionOptions struct {
 	shell.Common
 	problem dp.Problem // of a single release
@@ -103,7 +102,6 @@ func (o *compositionOptions) run(ctx context.Context) error {
 	return cmp.Or(report(&o.Common, "composition", body, rows, files), limit)
 }
 
-// compositionReport is what is printed as JSON.
 type compositionReport struct {
 	Epsilon    float64             `json:"epsilon"` // of a single release, as delta
 	Delta      float64             `json:"delta"`
@@ -130,7 +128,6 @@ func (c *compositionCurve) totals() compositionTotals {
 	return t
 }
 
-// compositionCurves makes the mechanisms of a single release.
 func compositionCurves(ctx context.Context, p dp.Problem, o lp.Options) (curves []compositionCurve, limit, err error) {
 	r, limit, err := shell.Design(ctx, p, o)
 	if err != nil {

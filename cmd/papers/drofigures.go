@@ -72,7 +72,6 @@ type droDrawing struct {
 	rows    []shell.Row // of the summary
 }
 
-// droFigureReport is what is printed as JSON.
 type droFigureReport struct {
 	Designs []noteReport `json:"designs"`
 }
@@ -86,7 +85,6 @@ type noteReport struct {
 	Status       string   `json:"status"`
 }
 
-// droFigureOptions are those of NAME for a figure.
 type droFigureOptions struct {
 	shell.Common
 	figure droFigure
@@ -137,7 +135,6 @@ func (d *droDrawing) note(name string, loss, bound *big.Rat, gap float64, limit 
 	d.rows = append(d.rows, shell.Row{name, text})
 }
 
-// table designs additive noise and notes it.
 func (d *droDrawing) table(ctx context.Context, name string, p dp.Problem, o lp.Options) (*tables.Verified, error) {
 	r, limit, err := shell.Design(ctx, p, o)
 	if err != nil {
@@ -148,7 +145,6 @@ func (d *droDrawing) table(ctx context.Context, name string, p dp.Problem, o lp.
 	return r.Table, nil
 }
 
-// kernel designs data dependent noise for values from 0 to 4 and notes it.
 func (d *droDrawing) kernel(ctx context.Context, epsilon, delta float64) (*kernels.Verified, error) {
 	options := d.design
 	options.Progress = d.line.Kernel(options.TimeLimit)
@@ -196,7 +192,6 @@ func drawKernelLosses(ctx context.Context, d *droDrawing) error {
 	return d.finish("query value (query units)", "expected loss, relative to data independent noise", curves)
 }
 
-// drawMonotone compares the best noise and the best monotone noise.
 func drawMonotone(ctx context.Context, d *droDrawing, instances []dp.Privacy) error {
 	d.records = [][]string{{"epsilon", "delta", "monotone", "from", "to", "density"}}
 	var curves []series

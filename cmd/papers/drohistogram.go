@@ -16,7 +16,6 @@ import (
 	"github.com/noisewright/noisewright/cmd/papers/drolearn"
 )
 
-// droHistogramOptions are those of dro-supplement-figure3.
 type droHistogramOptions struct {
 	shell.Common
 	data, set string
@@ -45,7 +44,6 @@ papers dro-table3.`, droHistogramName), o.run, func(f *shell.Flags) {
 		})
 }
 
-// descentSets are the names of the data sets for coordinate descent.
 func descentSets() (names []string) {
 	for _, r := range drolearn.Recipes {
 		if r.Draws > 0 {
@@ -55,7 +53,6 @@ func descentSets() (names []string) {
 	return names
 }
 
-// droHistogramReport is what is printed as JSON.
 type droHistogramReport struct {
 	Set      string  `json:"set"`
 	Examples int     `json:"examples"`

@@ -78,12 +78,10 @@ dimensions, so that is what most rows have. In two more a step has epsilon 1 and
 	},
 }
 
-// droBudget is that of one release of so many.
 func droBudget(parts, sensitivity float64) dp.Privacy {
 	return dp.Privacy{Epsilon: droReleaseEpsilon / parts, Delta: droReleaseDelta / parts, Sensitivity: sensitivity}
 }
 
-// droLearningOptions are those of NAME for such a table.
 type droLearningOptions struct {
 	shell.Common
 	table         droLearning
@@ -124,13 +122,11 @@ The runs are the same every time.`, o.run, func(f *shell.Flags) {
 	return cmd
 }
 
-// droDataFlag adds the folder of the data sets.
 func droDataFlag(f *shell.Flags, p *string, name string) {
 	f.Directory(p, "data", "folder of the data sets, CSV files with a header, perhaps compressed with gzip")
 	f.Require(p, "data", "a folder of data sets; papers "+name+" --help says which")
 }
 
-// droFiles lists the files of the data sets of a table.
 func droFiles(t droLearning) string {
 	text, line := "", 0
 	for _, r := range drolearn.Recipes {
@@ -147,7 +143,6 @@ func droFiles(t droLearning) string {
 	return text
 }
 
-// recipes are those asked for.
 func (o *droLearningOptions) recipes() ([]drolearn.Recipe, error) {
 	var all, names []string
 	var chosen []drolearn.Recipe
@@ -216,7 +211,6 @@ func (o *droLearningOptions) run(ctx context.Context) error {
 	return o.PrintText(document(o.table.name, report, files), func(b *strings.Builder) { report.write(b, files) })
 }
 
-// errNoFile marks a data set that the folder does not have.
 var errNoFile = errors.New("is left out")
 
 // readDROSet reads a data set from a folder, or from a folder in it.
@@ -243,7 +237,6 @@ func readDROSet(s *shell.Streams, folder string, r drolearn.Recipe) (t drolearn.
 	return t, "", fmt.Errorf("%s, which %s does not have, %w", r.File, folder, errNoFile)
 }
 
-// learn computes the rows of one data set.
 func (o *droLearningOptions) learn(ctx context.Context, r drolearn.Recipe) (*droLearningSet, error) {
 	text, file, err := readDROSet(o.Streams, o.data, r)
 	if err != nil {
@@ -360,7 +353,6 @@ type droLearningReport struct {
 	Seconds float64             `json:"seconds"`
 }
 
-// droLearningSet is what was learned from a data set.
 type droLearningSet struct {
 	Set        string              `json:"set"`
 	Rows       int                 `json:"rows"`
@@ -414,12 +406,10 @@ const (
 	dependentAtOne = "data-dependent, epsilon 1 a step"
 )
 
-// droTested are the pairs of noises to be told apart.
 var droTested = [][2]string{
 	{"analytic-gaussian", "gaussian"}, {"truncated-laplace", "analytic-gaussian"}, {"designed", "truncated-laplace"}, {dependentAtOne, designedAtOne},
 }
 
-// significant is the level of the tests.
 const significant = 0.05
 
 // droLearningPublished are the numbers of Tables 2 and 3, in percent, as far as we have them.
@@ -427,7 +417,6 @@ const significant = 0.05
 //go:embed published/dro-learning.csv
 var droLearningPublished string
 
-// publishedErrors returns the errors of a set in a table by noise.
 func publishedErrors(table, set string) (map[string][2]float64, error) {
 	records, err := csv.NewReader(strings.NewReader(droLearningPublished)).ReadAll()
 	if err != nil {
@@ -490,7 +479,6 @@ func (s *droLearningSet) fill(table string, errs []drolearn.Errors) error {
 // finiteOrMost is what JSON can write of a statistic.
 func finiteOrMost(t float64) float64 { return max(-math.MaxFloat64, min(math.MaxFloat64, t)) }
 
-// average takes the means over the sets.
 func (r *droLearningReport) average() {
 	for k, first := range r.Sets[0].Errors {
 		m := droLearningErrors{Noise: first.Noise}

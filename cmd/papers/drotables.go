@@ -83,7 +83,6 @@ const (
 // counts a number as reproduced.
 const closeTo = 0.5
 
-// droTableOptions are those of NAME for a table.
 type droTableOptions struct {
 	shell.Common
 	table  droTable
@@ -156,16 +155,13 @@ func (o *droTableOptions) run(ctx context.Context) error {
 	}
 }
 
-// droGrid is the grid of a run.
 type droGrid struct{ epsilon, delta []float64 }
 
-// flags adds the flags of the grid.
 func (g *droGrid) flags(f *shell.Flags) {
 	f.Numbers(&g.epsilon, "epsilon", droEpsilon, shell.Epsilon, "values of epsilon, separated by commas")
 	f.Numbers(&g.delta, "delta", droDelta, shell.PositiveDelta, "values of delta, separated by commas")
 }
 
-// problems returns the problems of the grid, row by row.
 func (g droGrid) problems(loss loss.Loss) []dp.Problem {
 	var list []dp.Problem
 	for _, e := range g.epsilon {
@@ -188,7 +184,6 @@ type droCell struct {
 	published           float64 // percent; NaN: none
 }
 
-// cells evaluates the table for the designs.
 func (t droTable) cells(designs []*storedDesign, gap float64) ([]droCell, error) {
 	published, err := readDROPublished(t.column)
 	if err != nil {
@@ -291,7 +286,6 @@ func readDROPublished(column string) (map[[2]float64]float64, error) {
 	return list, nil
 }
 
-// droRecords has one record per number.
 func droRecords(cells []droCell) [][]string {
 	out := [][]string{{
 		"epsilon", "delta", "expected_loss", "lower_bound", "gap_percent", "reached",
@@ -318,7 +312,6 @@ func droRecords(cells []droCell) [][]string {
 	return out
 }
 
-// heatMap is the picture of the table.
 func (t droTable) heatMap(g droGrid, cells []droCell) *figure.HeatMap {
 	h := &figure.HeatMap{
 		Title:  fmt.Sprintf("%s (%s): %s, in percent", t.title, t.loss.Name(), t.part),
@@ -340,7 +333,6 @@ func (t droTable) heatMap(g droGrid, cells []droCell) *figure.HeatMap {
 	return h
 }
 
-// droSummary is what is printed.
 type droSummary struct {
 	Name              string   `json:"name"`
 	Cells             int      `json:"cells"`
@@ -407,7 +399,6 @@ type designStore struct {
 	dir     string
 }
 
-// storedDesign is a design with its certificate.
 type storedDesign struct {
 	dp.Problem
 	certificate tables.Certificate

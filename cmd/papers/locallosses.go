@@ -31,7 +31,6 @@ type localTable struct {
 	mechanisms []string // published ones
 }
 
-// unbiasedLocal are the published mechanisms of the tables of unbiased answers.
 var unbiasedLocal = []string{
 	"laplace", "staircase", "duchi", "piecewise", "hybrid", "piecewise-optimal", "three-outputs", "hybrid-three-outputs",
 }
@@ -42,7 +41,6 @@ var localTables = []localTable{
 	{"biased, mean over uniform values", local.Mean, false, []string{"square-wave", "generalized-piecewise"}},
 }
 
-// localRow is a row of a table.
 type localRow struct {
 	Epsilon    float64    `json:"epsilon"`
 	Published  []*float64 `json:"published"` // losses, in the order of the table's mechanisms
@@ -54,7 +52,6 @@ type localRow struct {
 	gap        float64    // perhaps infinite
 }
 
-// localTableReport is a table in what is printed as JSON.
 type localTableReport struct {
 	Title      string          `json:"title"`
 	Objective  local.Objective `json:"objective"`
@@ -63,12 +60,10 @@ type localTableReport struct {
 	Rows       []localRow      `json:"rows"`
 }
 
-// localReport is what is printed as JSON.
 type localReport struct {
 	Tables []localTableReport `json:"tables"`
 }
 
-// localOptions are those of local-losses.
 type localOptions struct {
 	shell.Common
 	epsilons []float64
@@ -162,7 +157,6 @@ func (t localTable) row(ctx context.Context, epsilon float64, o lp.Options) (loc
 	return row, nil
 }
 
-// records are those of the CSV file.
 func (r localReport) records() [][]string {
 	out := [][]string{{"epsilon", "objective", "unbiased", "mechanism", "loss", "lower_bound"}}
 	for _, t := range r.Tables {

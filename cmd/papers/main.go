@@ -11,7 +11,6 @@ import (
 
 func main() { os.Exit(shell.Main(newRootCommand, os.Args[1:], os.Stdin, os.Stdout, os.Stderr)) }
 
-// newRootCommand is the parent of one command per published table or figure.
 func newRootCommand(a *shell.Streams, started func()) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "papers NAME",

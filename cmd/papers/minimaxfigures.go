@@ -24,7 +24,6 @@ import (
 	"github.com/noisewright/noisewright/tables"
 )
 
-// minimaxFigure is a figure of the paper on minimax filters.
 type minimaxFigure struct {
 	name, short, about string
 	faces              bool // the data: faces, or activities
@@ -86,7 +85,6 @@ to norm 1, and as this project does: around their mean, by a quantile of their n
 Beside that, filters of one and two coordinates with designed, Laplace and spherical
 noise: few coordinates are what noise of a useful epsilon leaves something of.`
 
-// minimaxOptions are those of a figure.
 type minimaxOptions struct {
 	shell.Common
 	figure minimaxFigure
@@ -156,7 +154,6 @@ func (o *minimaxOptions) run(ctx context.Context) error {
 	return report(&o.Common, o.figure.name, body, rows, files)
 }
 
-// count is the number of runs.
 func (o *minimaxOptions) count(full int) int {
 	if o.full {
 		return max(full, o.runs)
@@ -193,7 +190,6 @@ var minimaxFilters = []struct {
 	{"random", minimax.Random, nil, true},
 }
 
-// options are those of a training on the data of the figure.
 func (o *minimaxOptions) options(method minimax.Method, coordinates, run int) minimax.Options {
 	out := minimax.Options{Method: method, Coordinates: coordinates}
 	out.Seed = uint64(run) //nolint:gosec // not negative
@@ -210,7 +206,6 @@ func (o *minimaxOptions) options(method minimax.Method, coordinates, run int) mi
 	return out
 }
 
-// dimensions is a figure over the number of coordinates.
 func (o *minimaxOptions) dimensions(ctx context.Context, d *minimaxData) error {
 	coordinates := o.figure.coordinates
 	if !o.full {
@@ -275,7 +270,6 @@ func (o *minimaxOptions) features(ctx context.Context, train, test minimax.Data)
 	return o.study.score(ctx, p, minimaxCodes{train, test, r.Encode(train.X), r.Encode(test.X)}, linear, append(linear, attack.MLP), 0)
 }
 
-// dimensionPanels are those of a figure over the number of coordinates.
 func dimensionPanels() (out []minimaxPanel) {
 	for _, p := range []struct {
 		title, role string
@@ -307,7 +301,6 @@ var (
 	fewEpsilons    = []float64{1, 2, 3, 5, 10}
 )
 
-// fewDelta is that of designed noise.
 const fewDelta = 1e-6
 
 // The shares of the training data that are within the body around the mean: of the norms
@@ -333,7 +326,6 @@ var boundings = []bounding{
 	{", norm 1", func(norm, _ float64) float64 { return 1 / norm }},
 }
 
-// noisy is a figure with noise.
 func (o *minimaxOptions) noisy(ctx context.Context, d *minimaxData) error {
 	if err := o.vectors(ctx, d); err != nil {
 		return err
@@ -496,7 +488,6 @@ func (o *minimaxOptions) few(ctx context.Context, d *minimaxData) error {
 	return nil
 }
 
-// draws scores draws of noise of a kind.
 func (o *minimaxOptions) draws(ctx context.Context, p minimaxPlace, kind bundle.Kind, epsilon float64, train, test minimax.Data, r *minimax.Result) error {
 	promise := bundle.Promise{Epsilon: epsilon}
 	if kind == bundle.Designed {
@@ -513,7 +504,6 @@ func (o *minimaxOptions) draws(ctx context.Context, p minimaxPlace, kind bundle.
 	return o.guesses(ctx, p, "noise of few", train, test, n.Release)
 }
 
-// designer makes tables.
 func (o *minimaxOptions) designer() encoder.Design {
 	return func(ctx context.Context, p dp.Problem) (*tables.Verified, error) {
 		r, _, err := shell.Design(ctx, p, o.design)
@@ -524,7 +514,6 @@ func (o *minimaxOptions) designer() encoder.Design {
 	}
 }
 
-// noisyPanels are those of a figure with noise.
 func noisyPanels() (out []minimaxPanel) {
 	for _, p := range []struct {
 		title, part, role string

@@ -45,7 +45,6 @@ type minimaxPoint struct {
 	Chance float64 `json:"chance"` // accuracy without what the filter lets through
 }
 
-// minimaxStudy is accuracies.
 type minimaxStudy struct{ points []*minimaxPoint }
 
 // add adds a run to the point that is like p but for it.

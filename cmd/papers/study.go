@@ -107,7 +107,6 @@ func report(c *shell.Common, name string, body any, rows []shell.Row, files []st
 	return c.Print(document(name, body, files), append(rows, shell.Row{"files", strings.Join(files, ", ")}))
 }
 
-// publishedRows are what a paper says.
 func publishedRows(texts []string) (rows []shell.Row) {
 	for _, text := range texts {
 		rows = append(rows, shell.Row{"published", text})
@@ -115,7 +114,6 @@ func publishedRows(texts []string) (rows []shell.Row) {
 	return rows
 }
 
-// record is a line of a CSV file.
 func record(values ...any) []string {
 	out := make([]string, len(values))
 	for i, v := range values {
@@ -184,7 +182,6 @@ func readColumns(s *shell.Streams, file string) (header []string, columns [][]st
 	}
 }
 
-// distinct returns the values in ascending order.
 func distinct(column []string) []string {
 	values := slices.Clone(column)
 	slices.Sort(values)
@@ -250,7 +247,6 @@ func (a *accuracies) text() string {
 	return fmt.Sprintf("%.3f", a.Mean)
 }
 
-// record are the fields of a CSV file.
 func (a *accuracies) record() []string {
 	return []string{fmt.Sprintf("%.4f", a.Mean), fmt.Sprintf("%.4f", a.Deviation), strconv.Itoa(a.Runs)}
 }
@@ -319,13 +315,11 @@ func newPlot(title, x, y string, all []series) (*plot.Plot, error) {
 	return p, figure.Add(p, curves)
 }
 
-// legendLeft has the legend away from the axis, on the left.
 func legendLeft(p *plot.Plot) {
 	p.Legend.Left = true
 	p.Legend.XOffs = vg.Points(8)
 }
 
-// writeFigure draws a figure of the usual size.
 func writeFigure(p *plot.Plot, w io.Writer) error {
 	return figure.Write(p, w, "svg", 18*vg.Centimeter, 11*vg.Centimeter)
 }

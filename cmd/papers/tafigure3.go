@@ -35,7 +35,6 @@ func taCurves(line func(approach string) plotter.XYs) (out []series) {
 	return out
 }
 
-// legendBelow has the legend at the bottom.
 func legendBelow(p *plot.Plot) {
 	p.Legend.Top = false
 	p.Legend.YOffs = vg.Points(6)
@@ -45,7 +44,6 @@ func legendBelow(p *plot.Plot) {
 // are 4, λ, λ, λ.
 var taSettings = []float64{0, 1, 2}
 
-// taPoint is one ratio r/ε of figure 3.
 type taPoint struct {
 	Setting         float64 `json:"setting"`
 	ROverEpsilon    float64 `json:"r_over_epsilon"`
@@ -78,7 +76,6 @@ func taFigure3(setting float64) ([]taPoint, error) {
 	return points, nil
 }
 
-// taFigure3Options are those of ta-figure3.
 type taFigure3Options struct{ shell.Common }
 
 func newTAFigure3Command(s *shell.Streams) *cobra.Command {
@@ -132,7 +129,6 @@ func (o *taFigure3Options) run(context.Context) error {
 	return report(&o.Common, "ta-figure3", body, rows, files)
 }
 
-// taFigure3Plot draws the losses of a setting.
 func taFigure3Plot(setting float64, points []taPoint) (*plot.Plot, error) {
 	p, err := newPlot(fmt.Sprintf("λ = 4, %[1]g, %[1]g, %[1]g", setting), "r/ε", "", taCurves(func(approach string) (line plotter.XYs) {
 		for _, t := range points {

@@ -26,7 +26,6 @@ import (
 	"github.com/noisewright/noisewright/tables"
 )
 
-// taFigure4Options are those of ta-figure4.
 type taFigure4Options struct {
 	shell.Common
 	data   string // CSV file of days
@@ -116,7 +115,6 @@ func (e *taExperiment) improvements() (out []taImprovement) {
 	return out
 }
 
-// improvement finds by how much the first approach is better than the second at best.
 func (e *taExperiment) improvement(protocol, approach string, delta float64, than string) taImprovement {
 	best := taImprovement{protocol, approach, delta, than, math.Inf(-1), 0}
 	for _, epsilon := range taEpsilons {
@@ -146,7 +144,6 @@ func improvementRows(all []taImprovement) (rows []shell.Row) {
 	return rows
 }
 
-// taPanel is a panel of one of the two figures.
 type taPanel struct {
 	protocol, title string
 	deltas          []float64 // of designed noise
@@ -172,7 +169,6 @@ func (e *taExperiment) draw(out io.Writer) error {
 	})
 }
 
-// hoursEpsilon is the ε of the figure of hours.
 const hoursEpsilon = 5
 
 // drawHours draws the error of every hour: with the published noise and with that of the
@@ -235,7 +231,6 @@ const (
 	protocolDomain = "domain"
 )
 
-// taLoss is a point of figure 4.
 type taLoss struct {
 	protocol, approach string
 	epsilon, delta     float64
@@ -362,7 +357,6 @@ func largestDistance(u *mat.Dense) float64 {
 	return largest
 }
 
-// approaches evaluates the three approaches of the paper at one ε.
 func (e *taExperiment) approaches(protocol string, epsilon float64) error {
 	factor := 2.0 // Laplace noise of scale b has the variance 2b²
 	if protocol == protocolPublished {
@@ -463,7 +457,6 @@ func (e *taExperiment) domain(ctx context.Context, epsilon, delta float64) error
 	return nil
 }
 
-// find returns a point.
 func (e *taExperiment) find(protocol, approach string, epsilon, delta float64) *taLoss {
 	for i := range e.losses {
 		if l := &e.losses[i]; l.protocol == protocol && l.approach == approach && l.epsilon == epsilon && l.delta == delta {

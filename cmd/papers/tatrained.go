@@ -82,7 +82,6 @@ func allOf(epsilons []float64) map[string][]float64 {
 	return map[string][]float64{protocolPublished: epsilons, protocolFormula: epsilons, protocolPromised: epsilons}
 }
 
-// taFigure is a figure of trained encoders.
 type taFigure struct {
 	name, short, about string
 	protocols          []string
@@ -90,7 +89,6 @@ type taFigure struct {
 	published          map[string]string // by data set
 }
 
-// taTrainedOptions are those of such a figure.
 type taTrainedOptions struct {
 	shell.Common
 	figure                   taFigure
@@ -167,7 +165,6 @@ and `+v.name+`.svg. Quick runs have few epsilons and, in the first two protocols
 	})
 }
 
-// count adds a flag for a number that may be left out.
 func count(f *shell.Flags, p *int, name, usage string) {
 	f.Func(name, "count", "", usage, func(text string) error {
 		v, ok := shell.ParseCount(text)
@@ -207,7 +204,6 @@ func (o *taTrainedOptions) run(ctx context.Context) error {
 	return report(&o.Common, o.figure.name, body, body.rows(o.figure.published), files)
 }
 
-// settings are those of the files that there are, restricted to what the flags ask for.
 func (o *taTrainedOptions) settings() (out []taSetting) {
 	if o.runs == 0 {
 		o.runs = map[bool]int{true: 3, false: 1}[o.full]
@@ -233,12 +229,10 @@ func (o *taTrainedOptions) settings() (out []taSetting) {
 	return out
 }
 
-// protocols are those of the figure that are asked for.
 func (o *taTrainedOptions) protocols() []string {
 	return which(o.figure.protocols, func(p string) bool { return o.protocol == allProtocols || o.protocol == p })
 }
 
-// evaluate does all of a data set.
 func (o *taTrainedOptions) evaluate(ctx context.Context, s *taSetting) error {
 	all, err := o.read(s)
 	if err != nil {
@@ -285,7 +279,6 @@ type taRun struct {
 	replaced    int // of them since the last point
 }
 
-// taOutcome is what one training comes to.
 type taOutcome struct {
 	taskaware.Evaluation
 	noise   string
@@ -339,7 +332,6 @@ func (e *taRun) sideBySide(ctx context.Context, z int, epsilon float64) error {
 	return nil
 }
 
-// trainTask trains the task network of the run.
 func (e *taRun) trainTask(ctx context.Context) (err error) {
 	if e.task == nil {
 		options := e.setting.task
@@ -352,7 +344,6 @@ func (e *taRun) trainTask(ctx context.Context) (err error) {
 // taDraws is how often the noise of each test person is drawn.
 const taDraws = 200
 
-// scheduled trains by the schedule of the paper.
 func (e *taRun) scheduled(ctx context.Context, a taskaware.Approach, z int, epsilon float64) (taOutcome, error) {
 	s := taskaware.Schedule{
 		Epsilon: epsilon, Approach: a, Coordinates: z, Hidden: e.setting.hidden, Decay: e.setting.decay,
@@ -382,7 +373,6 @@ func (e *taRun) epochs() int {
 	}
 }
 
-// promised trains with clipping.
 func (e *taRun) promised(ctx context.Context, a taskaware.Approach, z int, epsilon float64) (taOutcome, error) {
 	choices := []encoders.Choice{{Coordinates: z, Noise: noise.Laplace, Domain: bundle.L1Ball}}
 	switch a {
@@ -443,7 +433,6 @@ func (e *taRun) choices(epsilon float64) (out []encoders.Choice) {
 	return out
 }
 
-// taTrainedReport is what is printed as JSON.
 type taTrainedReport struct {
 	Improvements []taGain        `json:"improvements"`
 	Points       []*trainedPoint `json:"points"`

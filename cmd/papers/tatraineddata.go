@@ -21,7 +21,6 @@ type taPeople struct {
 // The parts of MNIST that the authors' program uses.
 const taTrainImages, taTestImages = 6000, 1000
 
-// read reads the data of a setting.
 func (o *taTrainedOptions) read(s *taSetting) (*taPeople, error) {
 	switch s.data {
 	case realEstate:
@@ -77,7 +76,6 @@ func readTAPeople(s *shell.Streams, file, target, number string) (*taPeople, err
 	return &taPeople{d, rows * 7 / 10, rows}, nil
 }
 
-// floats reads a column of numbers.
 func floats(column []string) ([]float64, error) {
 	out := make([]float64, len(column))
 	for i, text := range column {
@@ -90,7 +88,6 @@ func floats(column []string) ([]float64, error) {
 	return out, nil
 }
 
-// unitRange scales numbers to the range from 0 to 1.
 func unitRange(x []float64) {
 	if len(x) == 0 {
 		return

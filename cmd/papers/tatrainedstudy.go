@@ -36,7 +36,6 @@ type trainedPoint struct {
 	losses, wrong []float64
 }
 
-// taStudy collects points.
 type taStudy struct{ points []*trainedPoint }
 
 func (s *taStudy) find(data, protocol string, a taskaware.Approach, z int, epsilon float64) *trainedPoint {
@@ -114,7 +113,6 @@ func (s *taStudy) records() [][]string {
 	return out
 }
 
-// taTitles are the titles of the protocols.
 var taTitles = map[string]string{
 	protocolPublished: "as published, no guarantee",
 	protocolFormula:   "noise of the formula, no guarantee",
@@ -149,7 +147,6 @@ func (s *taStudy) draw(out io.Writer) error {
 	return writePanels(out, plots, 15*vg.Centimeter, 12*vg.Centimeter)
 }
 
-// lineOf returns the points of a series by 1/ε.
 func lineOf(all []*trainedPoint, name string) series {
 	of := which(all, func(p *trainedPoint) bool { return p.series() == name })
 	slices.SortFunc(of, func(a, b *trainedPoint) int { return cmp.Compare(b.Epsilon, a.Epsilon) })

@@ -24,7 +24,6 @@ var (
 	adultTarget     = "income"
 )
 
-// people are rows of features and their classes.
 type people struct {
 	x      encoder.Matrix
 	labels []int
@@ -150,7 +149,6 @@ var (
 	adultTrainingEpsilons = []float64{8, 16}
 )
 
-// choices returns all combinations.
 func choices(shares, radii, trainingEpsilons []float64) (out []choice) {
 	for _, l := range radii {
 		for _, e := range trainingEpsilons {
@@ -205,7 +203,6 @@ func (o *vlmOptions) eachSplit(file string, do func(*adultSplit) error) error {
 	return nil
 }
 
-// networkOf makes the network of a choice.
 type networkOf func(context.Context, choice) (*vlm.Model, error)
 
 // networks trains a network for each radius and ε of the training, some of which may collapse.
@@ -264,7 +261,6 @@ func (s *adultSplit) best(ctx context.Context, choices []choice, epsilon float64
 	return share(best(s.test)), nil
 }
 
-// clean is the accuracy of a classifier of features without noise.
 func (s *adultSplit) clean(ctx context.Context, features people) (float64, error) {
 	train, test := features.choose(s.train), features.choose(s.test)
 	c, err := vlm.TrainClassifier(ctx, train.x, train.labels, vlm.ClassifierOptions{Classes: 2, Seed: s.seed})
@@ -302,7 +298,6 @@ func (o *vlmOptions) collectAdult(ctx context.Context, file string) error {
 	})
 }
 
-// encoded makes a classifier of encodings with noise and of flipped classes.
 func (s *adultSplit) encoded(ctx context.Context, network networkOf, c choice, epsilon float64) (right, error) {
 	m, err := network(ctx, c)
 	if err != nil {
@@ -315,7 +310,6 @@ func (s *adultSplit) encoded(ctx context.Context, network networkOf, c choice, e
 	return s.flipped(ctx, z, (1-c.share)*epsilon, m.Encode)
 }
 
-// direct makes a classifier of features with noise and of flipped classes.
 func (s *adultSplit) direct(ctx context.Context, share, epsilon float64) (right, error) {
 	r := encoders.Rand(s.seed, fmt.Sprintf("direct noise, ε = %g, %g of it", epsilon, share), 0)
 	noisy := s.columns.noisy(s.all.choose(s.train).x, share*epsilon, r)
@@ -390,7 +384,6 @@ func (o *vlmOptions) join(ctx context.Context) error {
 	})
 }
 
-// joined makes a classifier of clean features beside encodings of further ones.
 func (s *adultSplit) joined(ctx context.Context, m *vlm.Model, clean, further people, epsilon float64) (right, error) {
 	train := clean.choose(s.train)
 	z, err := vlmRelease(ctx, m, m.Encode(further.choose(s.train).x), epsilon, s.seed, "joining")
@@ -407,7 +400,6 @@ func (s *adultSplit) joined(ctx context.Context, m *vlm.Model, clean, further pe
 	}, nil
 }
 
-// divide separates the columns of s.hot.
 func (s *adultSplit) divide() (clean, further people) {
 	var sides [2][]int // columns of each side
 	at := 0
@@ -433,7 +425,6 @@ func (s *adultSplit) divide() (clean, further people) {
 	return out[0], out[1]
 }
 
-// beside puts the columns of two matrices side by side.
 func beside(a, b encoder.Matrix) encoder.Matrix {
 	out := matrix(a.Rows, a.Cols+b.Cols)
 	for i := range a.Rows {

@@ -18,7 +18,6 @@ import (
 	"github.com/noisewright/noisewright/encoder"
 )
 
-// digits is how many classes MNIST has.
 const digits = 10
 
 // pixelAlpha keeps the log-odds of pixels finite. The paper does not say what it does about
@@ -207,7 +206,6 @@ type collection struct {
 	seed        uint64
 }
 
-// collect trains a network and encodes people with it.
 func (o *vlmOptions) collect(ctx context.Context, parts *imageParts, s vlmSetting, seed uint64, central *vlm.Central) (*collection, error) {
 	x := parts.train.choose(parts.network[:min(s.people, len(parts.network))]).x
 	m, err := o.network(ctx, s, x, seed, "mnist", central)
@@ -330,7 +328,6 @@ func (c *collection) privateSeries(ctx context.Context) error {
 	return nil
 }
 
-// centralDelta is that of the paper.
 const centralDelta = 1e-5
 
 // centralCases are how the people of the training data are protected.
@@ -396,7 +393,6 @@ func (o *vlmOptions) centralSeries(ctx context.Context) error {
 	return nil
 }
 
-// novelDigit is the class that the training data has not.
 const novelDigit = 9
 
 var vlmFigure2 = vlmFigure{
@@ -446,7 +442,6 @@ func (o *vlmOptions) novelClass(ctx context.Context) error {
 	return nil
 }
 
-// novelLabels replaces classes by whether they are the novel one.
 func novelLabels(p people) people {
 	for i, y := range p.labels {
 		p.labels[i] = 0

@@ -22,21 +22,17 @@ import (
 	"github.com/noisewright/noisewright/noise"
 )
 
-// vlmSetting says how a network of images is trained.
 type vlmSetting struct {
 	people, epochs          int
 	radius, trainingEpsilon float64
 }
 
-// String names the setting in a legend.
 func (s vlmSetting) String() string {
 	return fmt.Sprintf("l = %g, ε_pre = %g", s.radius, s.trainingEpsilon)
 }
 
-// vlmFull are the settings of full runs; quick ones have those of the flags.
 var vlmFull = []vlmSetting{{45_000, 15, 5, 15}, {45_000, 15, 10, 27}}
 
-// vlmFigure is a figure of accuracies.
 type vlmFigure struct {
 	name, short, about string
 	data               string   // what --data is
@@ -58,7 +54,6 @@ the loans of the paper, which are not public in this form. Classes are balanced 
 classifiers and tests by leaving people out, so an accuracy of 0.5 is chance.`
 )
 
-// vlmOptions are those of a figure.
 type vlmOptions struct {
 	shell.Common
 	figure               vlmFigure
@@ -124,7 +119,6 @@ func (o *vlmOptions) run(ctx context.Context) error {
 	return report(&o.Common, o.figure.name, body, append(rows, shell.Row{"time", took.Round(time.Second).String()}), files)
 }
 
-// settings are those of the networks of images.
 func (o *vlmOptions) settings() []vlmSetting {
 	if o.full {
 		return vlmFull
@@ -132,7 +126,6 @@ func (o *vlmOptions) settings() []vlmSetting {
 	return []vlmSetting{{o.people, o.epochs, 5, 15}}
 }
 
-// seeds are those of the runs, from 0.
 func (o *vlmOptions) seeds() []uint64 {
 	seeds := make([]uint64, o.runs)
 	for i := range seeds {
@@ -144,7 +137,6 @@ func (o *vlmOptions) seeds() []uint64 {
 	return seeds
 }
 
-// vlmPoint is an accuracy.
 type vlmPoint struct {
 	Data   string `json:"data"`
 	Series string `json:"series"`
@@ -153,7 +145,6 @@ type vlmPoint struct {
 	accuracies
 }
 
-// vlmStudy is accuracies.
 type vlmStudy []*vlmPoint
 
 // add adds a run; an infinite epsilon is none.

@@ -12,7 +12,6 @@ import (
 
 const vlmTable1 = "vlm-table1"
 
-// vlmTable1Options are those of vlm-table1.
 type vlmTable1Options struct{ shell.Common }
 
 func newVLMTable1Command(s *shell.Streams) *cobra.Command {
@@ -27,7 +26,6 @@ on encodings protects who is encoded, and nobody else.
 noisewright encoder train vlm holds to this table. Written is vlm-table1.csv.`, o.run, func(*shell.Flags) {})
 }
 
-// vlmTable1Row is a row of the table.
 type vlmTable1Row struct {
 	Scenario    vlm.Scenario `json:"scenario"`
 	Level       vlm.Level    `json:"level"`
@@ -36,7 +34,6 @@ type vlmTable1Row struct {
 	Private     string       `json:"trained_privately"`
 }
 
-// vlmTable1Rows is the table.
 func vlmTable1Rows() (rows []vlmTable1Row, err error) {
 	for _, s := range []vlm.Scenario{vlm.Collection, vlm.NovelClass, vlm.Joining} {
 		for _, l := range []vlm.Level{vlm.Latent, vlm.Features} {

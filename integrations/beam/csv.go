@@ -76,10 +76,8 @@ func wantRows(s beam.Scope, in string, rows beam.PCollection) {
 
 func one(beam.X) (int, int64) { return 0, 1 }
 
-// someFn is for wantRows.
 type someFn struct{ In string }
 
-// ProcessElement fails if there is no number of rows.
 func (f *someFn) ProcessElement(_ []byte, counts func(*int64) bool) error {
 	var n int64
 	if !counts(&n) {
@@ -219,10 +217,8 @@ type readCSVFn struct {
 	Column Column
 }
 
-// Setup verifies the table.
 func (f *readCSVFn) Setup() error { return f.Noise.setup() }
 
-// ProcessElement emits records and the header.
 func (f *readCSVFn) ProcessElement(ctx context.Context, file fileio.ReadableFile, emit func(record), emitHeader func(header)) error {
 	var at int
 	return scan(ctx, file, func(columns []string) (err error) {
@@ -246,7 +242,6 @@ func (f *readCSVFn) ProcessElement(ctx context.Context, file fileio.ReadableFile
 	})
 }
 
-// contents are the fields of the current row.
 func contents(in *csvfile.Reader) []string {
 	out := make([]string, len(in.Fields))
 	for i := range out {
@@ -258,7 +253,6 @@ func contents(in *csvfile.Reader) []string {
 // readRowsFn reads a file for ReadRows.
 type readRowsFn struct{ Person, Partition, Value string }
 
-// ProcessElement emits rows.
 func (f *readRowsFn) ProcessElement(ctx context.Context, file fileio.ReadableFile, emit func(Row)) error {
 	var at [3]int
 	return scan(ctx, file, func(columns []string) (err error) {
@@ -285,7 +279,6 @@ func (f *readRowsFn) ProcessElement(ctx context.Context, file fileio.ReadableFil
 	})
 }
 
-// writeCSVFn writes one file.
 type writeCSVFn struct{ File string }
 
 // ProcessElement writes all records, first beside the file and then in its place, so that
@@ -331,7 +324,6 @@ func (h *header) write(out io.Writer, records func(*record) bool) error {
 	return w.Error()
 }
 
-// theHeader returns the header of all files.
 func theHeader(headers func(*header) bool) (*header, error) {
 	var all *header
 	var h header

@@ -80,7 +80,6 @@ func totalsOf(partition string, c contribution) (string, totals) { return partit
 
 func empty(key string) (string, totals) { return key, totals{} }
 
-// totalsFn adds totals.
 type totalsFn struct{}
 
 func (f *totalsFn) MergeAccumulators(a, b totals) totals { return a.plus(b) }
@@ -205,7 +204,6 @@ type answerFn struct {
 	Units  units
 }
 
-// Setup verifies the tables.
 func (f *answerFn) Setup() error {
 	for i := range f.Noise {
 		if err := f.Noise[i].setup(); err != nil {
@@ -215,7 +213,6 @@ func (f *answerFn) Setup() error {
 	return nil
 }
 
-// ProcessElement answers.
 func (f *answerFn) ProcessElement(partition string, t totals) (string, float64, error) {
 	var y float64
 	var err error

@@ -191,7 +191,6 @@ type rowsColumn struct {
 	Name string // of the field, "" if rows are float64s
 }
 
-// of is the column of a row.
 func (c rowsColumn) of(row reflect.Value) reflect.Value {
 	if c.Name == "" {
 		return row
@@ -205,10 +204,8 @@ type splitFn struct {
 	encoder beam.ElementEncoder
 }
 
-// Setup makes the encoder.
 func (f *splitFn) Setup() { f.encoder = beam.NewElementEncoder(f.Rows.Type.T) }
 
-// ProcessElement emits the two.
 func (f *splitFn) ProcessElement(row beam.X, emit func([]byte, float64)) error {
 	rest := reflect.New(f.Rows.Type.T).Elem()
 	rest.Set(reflect.ValueOf(row))
@@ -231,7 +228,6 @@ type addNoiseFn struct {
 	decoder beam.ElementDecoder
 }
 
-// Setup verifies the table.
 func (f *addNoiseFn) Setup() error {
 	f.decoder = beam.NewElementDecoder(f.Rows.Type.T)
 	return f.Noise.setup()

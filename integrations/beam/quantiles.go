@@ -77,7 +77,6 @@ type quantilesFn struct {
 	selectors     []*permuteflip.Selector
 }
 
-// Setup makes the rules.
 func (f *quantilesFn) Setup() (err error) {
 	if f.grid, err = permuteflip.NewGrid(f.Bounds.Lower, f.Bounds.Upper, f.Candidates); err != nil {
 		return err

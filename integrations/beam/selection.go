@@ -169,7 +169,6 @@ func (s *Selection) Probability(people int64) *big.Rat {
 // Partition returns the privacy of the decision about a single partition.
 func (s *Selection) Partition() (epsilon, delta float64) { return s.epsilon, s.delta }
 
-// cost is that of a person in all partitions.
 func (s *Selection) cost() account.Cost {
 	return account.Cost{Epsilon: s.epsilon, Delta: s.delta, Times: s.partitions}
 }

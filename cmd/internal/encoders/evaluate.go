@@ -163,7 +163,6 @@ func newValueErrors(b *bundle.Bundle, d *Data) (*personErrors, error) {
 	}}, nil
 }
 
-// outputsOf returns the output of the bundle that each class is.
 func outputsOf(b *bundle.Bundle, t *Column) ([]int, error) {
 	if t.Classes == nil {
 		return nil, check.Errorf("encoder", dp.ErrInvalid, "target %s has numbers, want the classes of the bundle", check.Quoted(t.Name))

@@ -78,7 +78,6 @@ const (
 	leastDeviation = 1
 )
 
-// learn counts the training rows.
 func (b *Bayes) learn(train []bool) trial {
 	classes, categories := b.set.Classes, len(b.set.Categories)
 	f := &bayesFit{
@@ -183,7 +182,6 @@ func (f *bayesFit) errors() (in, out float64) {
 	return wrong[0] / f.rows[0], wrong[1] / f.rows[1]
 }
 
-// likeliest returns the class of a row.
 func (f *bayesFit) likeliest(row []int32) int {
 	sums := f.sums
 	copy(sums, f.logPriors)

@@ -96,7 +96,6 @@ func (r Recipe) Descent(t Table) (*Set, error) {
 	return s, err
 }
 
-// fewest is the least number of rows that is split.
 const fewest = 10
 
 // set makes a Set of the rows that are left.
@@ -156,7 +155,6 @@ func (r Recipe) rows(t Table, target int) (rows []int) {
 	return rows
 }
 
-// labels are the classes' names.
 func (r Recipe) labels(column []string, against string) ([]string, error) {
 	out := make([]string, len(column))
 	for i, text := range column {

@@ -118,7 +118,6 @@ func (t trial) statistics(s beam.Scope) error {
 	return nil
 }
 
-// keys are the partitions of the data.
 func keys() []string {
 	list := make([]string, partitions)
 	for i := range list {
@@ -127,7 +126,6 @@ func keys() []string {
 	return list
 }
 
-// lineFn writes an answer as a line.
 type lineFn struct{ What string }
 
 func (f *lineFn) ProcessElement(partition string, value float64) string {

@@ -61,7 +61,6 @@ func (t trial) generate(s beam.Scope) beam.PCollection {
 	return beam.ParDo(s, &generateFn{t.rows}, beam.Reshuffle(s, numbers(s, shards)))
 }
 
-// numbers are 0 to n-1.
 func numbers(s beam.Scope, n int) beam.PCollection {
 	list := make([]int, n)
 	for i := range list {

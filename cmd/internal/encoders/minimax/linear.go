@@ -42,7 +42,6 @@ func principal(x *mat.Dense, d int) (*mat.Dense, error) {
 	return topVectors(gram(x), d)
 }
 
-// gram returns xᵀx.
 func gram(x *mat.Dense) *mat.SymDense {
 	_, n := x.Dims()
 	s := mat.NewSymDense(n, nil)
@@ -105,7 +104,6 @@ func generalized(a, b *mat.SymDense, d int) (*mat.Dense, error) {
 	return &out, nil
 }
 
-// symmetric returns the symmetric part of a square matrix.
 func symmetric(m *mat.Dense) *mat.SymDense {
 	n, _ := m.Dims()
 	s := mat.NewSymDense(n, nil)
@@ -117,7 +115,6 @@ func symmetric(m *mat.Dense) *mat.SymDense {
 	return s
 }
 
-// normalize gives columns the length 1.
 func normalize(u *mat.Dense) {
 	_, d := u.Dims()
 	for j := range d {
@@ -137,7 +134,6 @@ func ridged(s *mat.SymDense, share float64) *mat.SymDense {
 	return s
 }
 
-// centered returns the rows less their mean.
 func centered(x *mat.Dense) *mat.Dense {
 	out := mat.DenseCopyOf(x)
 	rows, cols := x.Dims()

@@ -55,7 +55,6 @@ func (r *Result) standardize() dense.Matrix {
 	return r.prepare(r.data.X)
 }
 
-// prepare applies the scaling.
 func (r *Result) prepare(x dense.Matrix) dense.Matrix {
 	if !r.options.Standardize {
 		return x
@@ -63,7 +62,6 @@ func (r *Result) prepare(x dense.Matrix) dense.Matrix {
 	return r.scaling.Apply(x)
 }
 
-// find sets the filter.
 func (r *Result) find(ctx context.Context, x dense.Matrix) error {
 	o := &r.options
 	if o.Hidden != nil {

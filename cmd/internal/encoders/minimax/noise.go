@@ -159,7 +159,6 @@ func (n *Noisy) Release(x encoder.Matrix, r *rand.Rand) encoder.Matrix {
 	return u
 }
 
-// origin says where the body came from.
 func (n *Noisy) origin() string {
 	what := "norms"
 	if n.body.Domain == bundle.Box {
@@ -191,7 +190,6 @@ func (n *Noisy) Bundle() (*bundle.Bundle, error) {
 	return bundle.New(s)
 }
 
-// device sets the encoder of a bundle.
 func (n *Noisy) device(s *bundle.Spec) {
 	r := n.filter
 	s.Offset = n.shift
@@ -215,7 +213,6 @@ func transposed(m *mat.Dense) bundle.Matrix {
 // draws is about how many rows the server's side is fitted to.
 const draws = 10_000
 
-// server fits what decodes.
 func (n *Noisy) server(s *bundle.Spec) error {
 	d := n.filter.data
 	rows := d.X.Rows

@@ -64,7 +64,6 @@ func SingleOut(t Task) []Task {
 	return out
 }
 
-// outs is the number of outputs of a classifier or regression.
 func (t *Task) outs() int {
 	if t.Labels == nil {
 		return t.Values.Cols
@@ -108,7 +107,6 @@ func (t Task) scaled() Task {
 // maxWeight bounds weights, and ρ.
 const maxWeight = 1e6
 
-// validate checks the data; bad fields are reported together.
 func (d *Data) validate() error {
 	c := check.In("minimax")
 	all := encoders.Data{Features: d.Features, X: d.X}

@@ -88,7 +88,6 @@ func (t *trainer) Step(step int) (float64, error) {
 	return phi, nil
 }
 
-// start sets the filter to the first one, with noise, and forgets what was learned of it.
 func (t *trainer) start(r *rand.Rand) {
 	p := t.net.Params()
 	copy(p, t.initial)
@@ -109,7 +108,6 @@ const (
 	perturbation = 1e-3
 )
 
-// perturb adds noise to the parameters.
 func (t *trainer) perturb(r *rand.Rand) {
 	for _, l := range t.net.Layers {
 		for i := range l.Weights.Data {
@@ -232,7 +230,6 @@ func newHead(in, out int) *head {
 	return &head{regress.Linear{Weights: weights, Bias: numbers[in*out:]}, numbers}
 }
 
-// set copies the numbers of a fit.
 func (h *head) set(l *regress.Linear) {
 	copy(h.Weights.Data, l.Weights.Data)
 	copy(h.Bias, l.Bias)

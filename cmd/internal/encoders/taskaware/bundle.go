@@ -86,7 +86,6 @@ func (s Schedule) Filter(ctx context.Context, d *encoders.Data, o TaskOptions, r
 	return r, b, heldOut, err
 }
 
-// filter makes a bundle of what was trained on scaled features x.
 func (r *Scheduled) filter(ctx context.Context, unit dense.Scaling, x dense.Matrix) (*bundle.Bundle, error) {
 	net := r.encoder
 	if net == nil {

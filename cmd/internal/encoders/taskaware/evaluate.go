@@ -67,7 +67,6 @@ func evaluate(r *reader, codes dense.Matrix, t *dense.Target, draws int, release
 	return e
 }
 
-// newTarget returns what the task asks of each person: a number or a class.
 func newTarget(c *encoders.Column) dense.Target {
 	if c.Classes == nil {
 		return dense.Target{Values: dense.Matrix{Rows: len(c.Values), Cols: 1, Stride: 1, Data: c.Values}}
@@ -96,7 +95,6 @@ func lossOf(t *dense.Target, outputs dense.Matrix, row int) float64 {
 	return dense.SquaredError(one(outputs), one(t.Values), dense.Matrix{})
 }
 
-// validate checks data to learn from, and that there is a target.
 func validate(d *encoders.Data) error {
 	if d.Target.Values == nil && d.Target.Labels == nil {
 		return check.Field("taskaware", "target", "none", "a number or a class for each person")

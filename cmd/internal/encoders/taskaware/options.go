@@ -31,7 +31,6 @@ type Options struct {
 	Seed     uint64
 }
 
-// fill puts the defaults in the place of zeros.
 func (o Options) fill(features int) Options {
 	o.Steps = cmp.Or(o.Steps, 400)
 	o.Restarts = cmp.Or(o.Restarts, 3)

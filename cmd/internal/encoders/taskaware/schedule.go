@@ -196,7 +196,6 @@ func (*scheduleRun) adam(decay float64) dense.Adam {
 	return dense.Adam{AMSGrad: true, WeightDecay: decay}
 }
 
-// rand returns random numbers for a purpose.
 func (r *scheduleRun) rand(purpose string, step int) *rand.Rand {
 	return encoders.Rand(r.Seed, fmt.Sprintf("schedule %s %d", purpose, r.start), step)
 }
@@ -340,7 +339,6 @@ func (r *scheduleRun) inner() (loss float64, err error) {
 	return loss, nil
 }
 
-// code returns the encodings.
 func (r *scheduleRun) code() dense.Matrix {
 	if r.encoder == nil || r.fixed {
 		return r.now.read

@@ -74,7 +74,6 @@ func TrainTask(ctx context.Context, d *encoders.Data, o TaskOptions) ([]bundle.L
 	return nil, check.Errorf("taskaware", ErrDead, "the answers of the task network are the same for everybody after each of %d starts: its ReLUs died", taskStarts)
 }
 
-// descend does the steps of a task network.
 func (o *TaskOptions) descend(ctx context.Context, r *reader, all dense.Matrix, t *dense.Target) error {
 	adam, grad := dense.Adam{Rate: o.Rate}, make([]float64, len(r.net.Params()))
 	passes := 0
@@ -107,7 +106,6 @@ func batches(r *rand.Rand, people, size int) [][]int {
 	return slices.Collect(slices.Chunk(r.Perm(people)[:people/size*size], size))
 }
 
-// fitRidge is the ridge of linear tasks.
 const fitRidge = 1e-4
 
 // fitTask is TrainTask for a linear network: the training is a convex problem.

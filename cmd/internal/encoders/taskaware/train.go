@@ -67,7 +67,6 @@ func Train(ctx context.Context, d *encoders.Data, body encoder.Body, noise encod
 	return t.result()
 }
 
-// set is some people.
 type set struct {
 	x      dense.Matrix // scaled
 	target dense.Target
@@ -176,7 +175,6 @@ func (t *training) Step(step int) (float64, error) {
 	return loss, nil
 }
 
-// start makes new networks.
 func (t *training) start(restart int) {
 	t.encoder.Init(encoders.Rand(t.Seed, "encoder", restart))
 	t.head.Init(encoders.Rand(t.Seed, "head", restart))
@@ -240,7 +238,6 @@ func reachOf(b encoder.Body, u []float64) float64 {
 	}
 }
 
-// descend does a step of all that learns, and returns the loss before it.
 func (t *training) descend(step int, quiet bool) float64 {
 	u := t.encoder.Forward(&t.pass, t.fit.x)
 	copy(t.raw.Data, u.Data)
@@ -317,7 +314,6 @@ func (t *training) Restore(state map[string][]float64) error {
 	return cmp.Or(t.coder.Restore(state, "encoder"), t.head.Restore(state, "head"))
 }
 
-// result is made of the best networks.
 func (t *training) result() (*Result, error) {
 	if len(t.best) == 0 {
 		return nil, check.Errorf("taskaware", nil, "the answers are the same for everybody at each of %d restarts: the ReLUs died; more restarts or a smaller rate may help", t.Restarts)

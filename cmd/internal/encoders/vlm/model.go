@@ -121,7 +121,6 @@ func (m *Model) Decode(z encoder.Matrix) encoder.Matrix {
 	return out
 }
 
-// byParts returns the outputs of a network.
 func byParts(n *dense.Network, x encoder.Matrix) encoder.Matrix {
 	const part = 512
 	out := dense.NewMatrix(x.Rows, n.Out())

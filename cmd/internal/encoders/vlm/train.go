@@ -132,7 +132,6 @@ func newElbo(m *Model, rows int) elbo {
 	return e
 }
 
-// draw draws the noise of a step.
 func (e *elbo) draw(logScale []float64, r *rand.Rand) {
 	e.logScale = logScale
 	for i := range e.noise.Rows {

@@ -37,7 +37,6 @@ const (
 // names are those of arrays, which are those of their files.
 var names = regexp.MustCompile(`^[a-z][a-z0-9_-]{0,63}$`)
 
-// file is checkpoint.json.
 type file[S any] struct {
 	Format  string  `json:"format"`
 	Version int     `json:"version"`

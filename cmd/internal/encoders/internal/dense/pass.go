@@ -70,7 +70,6 @@ func (n *Network) Backward(p *Pass, dOut Matrix, grad []float64) Matrix {
 	return p.dInput
 }
 
-// propagate fills p.deltas.
 func (n *Network) propagate(p *Pass, dOut Matrix) {
 	if dOut.Rows != p.input.Rows || dOut.Cols != n.Out() || dOut.Stride != dOut.Cols {
 		panic(fmt.Sprintf("dense: gradient of %d rows and %d columns, want %d and %d", dOut.Rows, dOut.Cols, p.input.Rows, n.Out()))
@@ -174,7 +173,6 @@ func (n *Network) ClippedGradient(p *Pass, dOut Matrix, limit float64, grad []fl
 	n.accumulate(p, grad)
 }
 
-// apply replaces each number by its function value.
 func apply(a Activation, x []float64) {
 	switch a {
 	case Identity:

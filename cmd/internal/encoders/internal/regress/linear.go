@@ -95,7 +95,6 @@ func isCondition(err error) bool {
 	return ok
 }
 
-// centered returns a copy less the means of the columns, and the means.
 func centered(x dense.Matrix) (dense.Matrix, []float64) {
 	mean := dense.Means(x)
 	c := x
