@@ -45,23 +45,11 @@ func learn(ctx context.Context, a Attacker, t task, r *rand.Rand) (guesser, erro
 	case RBF:
 		return learnRBF(ctx, t, r)
 	}
-	l, err := t.linear(o)
+	l, err := regress.Fit(t.x, t.Target, o)
 	if err != nil {
 		return nil, err
 	}
 	return l.Apply, nil
-}
-
-// linear is softmax regression, or least squares.
-func (t task) linear(o regress.Options) (*regress.Linear, error) {
-	if t.Classes == 0 {
-		return regress.FitRidge(t.x, t.Values, o.Ridge)
-	}
-	s, err := regress.FitSoftmax(t.x, t.Labels, t.Classes, o)
-	if err != nil {
-		return nil, err
-	}
-	return &s.Linear, nil
 }
 
 // rows returns the task of some people.
@@ -158,8 +146,7 @@ func learnRBF(ctx context.Context, t task, r *rand.Rand) (guesser, error) {
 		if err := ctx.Err(); err != nil {
 			return nil, err
 		}
-		t.x = features(t.x, directions, width*median)
-		l, err := t.linear(regress.Options{Ridge: ridge, Bias: true, MajorIterations: rbfIterations})
+		l, err := regress.Fit(features(t.x, directions, width*median), t.Target, regress.Options{Ridge: ridge, Bias: true, MajorIterations: rbfIterations})
 		if err != nil {
 			return nil, err
 		}

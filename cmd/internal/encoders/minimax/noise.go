@@ -224,23 +224,19 @@ func (n *Noisy) server(s *bundle.Spec) error {
 	for c := range copies {
 		copy(u.Data[c*rows*u.Cols:], n.Release(d.X, encoders.Rand(n.filter.options.Seed, "decoder", c)).Data)
 	}
-	var l *regress.Linear
-	var err error
+	var target dense.Target
 	if t := d.Targets[0]; len(d.Targets) == 1 && t.Labels != nil {
 		s.Output, s.Outputs = bundle.Classes, t.Classes
-		var m *regress.Softmax
-		m, err = regress.FitSoftmax(u, slices.Repeat(t.Labels, copies), len(t.Classes), regress.Options{Ridge: n.filter.options.Ridge, Bias: true, Standardize: true})
-		if err == nil {
-			l = &m.Linear
-		}
+		target = dense.Target{Labels: slices.Repeat(t.Labels, copies), Classes: len(t.Classes)}
 	} else {
 		var y *mat.Dense
 		y, s.Outputs = outputs(d, copies)
 		if s.Output = bundle.Values; s.Outputs == nil {
 			s.Output = bundle.Features
 		}
-		l, err = regress.FitRidge(u, y.RawMatrix(), n.filter.options.Ridge)
+		target = dense.Target{Values: y.RawMatrix()}
 	}
+	l, err := regress.Fit(u, target, regress.Options{Ridge: n.filter.options.Ridge, Bias: true, Standardize: true})
 	if err != nil {
 		return err
 	}

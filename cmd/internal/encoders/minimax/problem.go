@@ -8,6 +8,7 @@ import (
 	"gonum.org/v1/gonum/mat"
 
 	"github.com/noisewright/noisewright/cmd/internal/encoders"
+	"github.com/noisewright/noisewright/cmd/internal/encoders/internal/dense"
 	"github.com/noisewright/noisewright/encoder"
 	"github.com/noisewright/noisewright/internal/check"
 )
@@ -64,12 +65,11 @@ func SingleOut(t Task) []Task {
 	return out
 }
 
-func (t *Task) outs() int {
-	if t.Labels == nil {
-		return t.Values.Cols
-	}
-	return len(t.Classes)
+func (t *Task) target() *dense.Target {
+	return &dense.Target{Values: t.Values, Labels: t.Labels, Classes: len(t.Classes)}
 }
+
+func (t *Task) outs() int { return t.target().Outputs() }
 
 func (t *Task) weight() float64 {
 	if t.Weight == 0 {

@@ -230,31 +230,21 @@ func newHead(in, out int) *head {
 	return &head{regress.Linear{Weights: weights, Bias: numbers[in*out:]}, numbers}
 }
 
-func (h *head) set(l *regress.Linear) {
-	copy(h.Weights.Data, l.Weights.Data)
-	copy(h.Bias, l.Bias)
-}
-
 // innerIterations are those of classifiers at each step, from where they were.
 const innerIterations = 50
 
 // fit improves the head for codes, from what it was: by iterations of a classifier, or by
 // the least squares of a regression.
 func (h *head) fit(code dense.Matrix, t *Task, o *Options) error {
-	if t.Labels == nil {
-		l, err := regress.FitRidge(code, t.Values, o.Ridge)
-		if err == nil {
-			h.set(l)
-		}
-		return err
-	}
-	s, err := regress.FitSoftmax(code, t.Labels, len(t.Classes), regress.Options{
+	l, err := regress.Fit(code, *t.target(), regress.Options{
 		Ridge: o.Ridge, Bias: !o.NoIntercept, MajorIterations: innerIterations, Start: &regress.Softmax{Linear: h.Linear},
 	})
-	if err == nil {
-		h.set(&s.Linear)
+	if err != nil {
+		return err
 	}
-	return err
+	copy(h.Weights.Data, l.Weights.Data)
+	copy(h.Bias, l.Bias)
+	return nil
 }
 
 // loss returns the player's loss for codes, without its factor; if gradient, it adds the
@@ -268,19 +258,11 @@ func (h *head) loss(code dense.Matrix, p *player, dCode dense.Matrix, gradient b
 	if gradient {
 		d = p.dOut
 	}
-	v := p.task.loss(p.output, d)
+	v := p.task.target().Loss(p.output, d)
 	if gradient {
 		blas64.Gemm(blas.NoTrans, blas.Trans, p.factor, d, h.Weights, 1, dCode)
 	}
 	return v
-}
-
-// loss returns the loss of outputs, with its gradient in d unless that is empty.
-func (t *Task) loss(output, d dense.Matrix) float64 {
-	if t.Labels != nil {
-		return dense.CrossEntropy(output, t.Labels, d)
-	}
-	return dense.SquaredError(output, t.Values, d)
 }
 
 // The constants of pretraining.

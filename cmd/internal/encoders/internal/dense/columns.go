@@ -161,12 +161,7 @@ func (s Scaling) Answering(n *Network) *Network {
 	if s.Scale == nil {
 		return n
 	}
-	widths, functions := []int{n.In()}, []Activation(nil)
-	for _, l := range n.Layers {
-		widths, functions = append(widths, l.Weights.Cols), append(functions, l.Activation)
-	}
-	c := New(append(widths, n.Out()), append(functions, Identity))
-	copy(c.Params(), n.Params())
+	c := n.before(n.Out())
 	last := c.Layers[len(n.Layers)]
 	for j, scale := range s.Scale {
 		last.Weights.Data[j*last.Weights.Stride+j] = 1 / scale

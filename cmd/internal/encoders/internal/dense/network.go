@@ -118,12 +118,16 @@ func (n *Network) Out() int { return n.Layers[len(n.Layers)-1].Weights.Cols }
 
 // Clone returns a copy that shares nothing with n.
 func (n *Network) Clone() *Network {
+	return n.before()
+}
+
+// before returns a copy with more layers behind it, of identities whose parameters are 0.
+func (n *Network) before(more ...int) *Network {
 	widths, activations := []int{n.In()}, make([]Activation, 0, len(n.Layers))
 	for _, l := range n.Layers {
-		widths = append(widths, l.Weights.Cols)
-		activations = append(activations, l.Activation)
+		widths, activations = append(widths, l.Weights.Cols), append(activations, l.Activation)
 	}
-	c := New(widths, activations)
+	c := New(append(widths, more...), append(activations, slices.Repeat([]Activation{Identity}, len(more))...))
 	copy(c.params, n.params)
 	return c
 }
