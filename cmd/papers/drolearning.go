@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"math"
 	"os"
 	"path/filepath"
@@ -34,7 +35,8 @@ import (
 type droLearning struct {
 	name, table, short, about string
 	most                      func(r drolearn.Recipe) int // draws in a split; 0: not in the table
-	prepare                   func(r drolearn.Recipe, t drolearn.Table) (*drolearn.Set, drolearn.Learner, error)
+	set                       func(r drolearn.Recipe, t drolearn.Table) (*drolearn.Set, error)
+	learner                   func(s *drolearn.Set) drolearn.Learner
 	// budgets are those of one release, of which each has its noises.
 	budgets func(l drolearn.Learner) []dp.Privacy
 }
@@ -47,14 +49,8 @@ var droLearnings = []droLearning{
 		name: "dro-table2", table: "table2", short: "naive Bayes with noise on every statistic",
 		about: `Learn naive Bayes with noise on every count, mean and standard deviation, each with
 epsilon 1 and delta 0.1 of its own.`,
-		most: func(drolearn.Recipe) int { return math.MaxInt },
-		prepare: func(r drolearn.Recipe, t drolearn.Table) (*drolearn.Set, drolearn.Learner, error) {
-			s, err := r.Bayes(t)
-			if err != nil {
-				return nil, nil, err
-			}
-			return s, drolearn.NewBayes(s), nil
-		},
+		most: func(drolearn.Recipe) int { return math.MaxInt }, set: drolearn.Recipe.Bayes,
+		learner: func(s *drolearn.Set) drolearn.Learner { return drolearn.NewBayes(s) },
 		budgets: func(drolearn.Learner) []dp.Privacy { return []dp.Privacy{droBudget(1, 1)} },
 	},
 	{
@@ -63,14 +59,8 @@ epsilon 1 and delta 0.1 of its own.`,
 The published numbers are explained by epsilon 1/d and delta 0.1/d a step in d
 dimensions, so that is what most rows have. In two more a step has epsilon 1 and delta
 0.1: those of designed noise, and of noise that depends on the gradient, by 42 cells.`,
-		most: func(r drolearn.Recipe) int { return r.Draws },
-		prepare: func(r drolearn.Recipe, t drolearn.Table) (*drolearn.Set, drolearn.Learner, error) {
-			s, err := r.Descent(t)
-			if err != nil {
-				return nil, nil, err
-			}
-			return s, drolearn.NewDescent(s), nil
-		},
+		most: func(r drolearn.Recipe) int { return r.Draws }, set: drolearn.Recipe.Descent,
+		learner: func(s *drolearn.Set) drolearn.Learner { return drolearn.NewDescent(s) },
 		budgets: func(l drolearn.Learner) []dp.Privacy {
 			d := float64(l.(*drolearn.Descent).Dimensions())
 			return []dp.Privacy{droBudget(d, drolearn.GradientSensitivity), droBudget(1, drolearn.GradientSensitivity)}
@@ -215,23 +205,14 @@ var errNoFile = errors.New("is left out")
 
 // readDROSet reads a data set from a folder, or from a folder in it.
 func readDROSet(s *shell.Streams, folder string, r drolearn.Recipe) (t drolearn.Table, file string, err error) {
-	entries, err := os.ReadDir(folder)
-	if err != nil {
+	if _, err := os.ReadDir(folder); err != nil {
 		return t, "", shell.BadInput("", fmt.Errorf("data %s: %w", folder, shell.FileCause(err)))
 	}
-	places := []string{folder}
-	for _, e := range entries {
-		if e.IsDir() {
-			places = append(places, filepath.Join(folder, e.Name()))
-		}
-	}
-	for _, place := range places {
-		for _, name := range []string{r.File, r.File + ".gz"} {
-			file = filepath.Join(place, name)
-			if _, err := os.Stat(file); err == nil {
-				t.Header, t.Columns, err = readColumns(s, file)
-				return t, file, err
-			}
+	for _, pattern := range []string{r.File, r.File + ".gz", "*/" + r.File, "*/" + r.File + ".gz"} {
+		if found, _ := fs.Glob(os.DirFS(folder), pattern); len(found) > 0 {
+			file = filepath.Join(folder, found[0])
+			t.Header, t.Columns, err = readColumns(s, file)
+			return t, file, err
 		}
 	}
 	return t, "", fmt.Errorf("%s, which %s does not have, %w", r.File, folder, errNoFile)
@@ -242,10 +223,11 @@ func (o *droLearningOptions) learn(ctx context.Context, r drolearn.Recipe) (*dro
 	if err != nil {
 		return nil, err
 	}
-	set, learner, err := o.table.prepare(r, text)
+	set, err := o.table.set(r, text)
 	if err != nil {
 		return nil, shell.BadFile(file, err)
 	}
+	learner := o.table.learner(set)
 	out := &droLearningSet{
 		Set: r.Name, Rows: set.Rows, Classes: set.Classes, Numbers: len(set.Numbers), Categories: len(set.Categories),
 		Releases: learner.Releases(), Draws: min(o.draws, o.table.most(r)),

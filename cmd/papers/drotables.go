@@ -10,7 +10,6 @@ import (
 	"io"
 	"math"
 	"path/filepath"
-	"runtime"
 	"slices"
 	"strings"
 	"sync"
@@ -20,6 +19,7 @@ import (
 
 	"github.com/noisewright/noisewright/cmd/internal/figure"
 	"github.com/noisewright/noisewright/cmd/internal/shell"
+	"github.com/noisewright/noisewright/cmd/papers/drolearn"
 	"github.com/noisewright/noisewright/dp"
 	"github.com/noisewright/noisewright/internal/check"
 	"github.com/noisewright/noisewright/loss"
@@ -483,51 +483,29 @@ func (s *designStore) obtain(ctx context.Context, problems []dp.Problem, o lp.Op
 // designAll obtains the designs of all problems, in their order, on all cores.
 // Cancelled, it keeps what is finished in the store.
 func (s *designStore) designAll(ctx context.Context, problems []dp.Problem, o lp.Options, line *shell.Progress) ([]*storedDesign, error) {
-	inner, cancel := context.WithCancel(ctx)
-	defer cancel()
 	designs := make([]*storedDesign, len(problems))
 	var lock sync.Mutex
-	var first error
 	count := 0
-	todo := make(chan []int)
-	var workers sync.WaitGroup
-	for range min(runtime.GOMAXPROCS(0), len(problems)) {
-		workers.Go(func() {
-			for group := range todo {
-				var list []dp.Problem
-				for _, i := range group {
-					list = append(list, problems[i])
-				}
-				err := s.obtain(inner, list, o, func(i int, d *storedDesign) {
-					lock.Lock()
-					defer lock.Unlock()
-					designs[group[i]] = d
-					count++
-					line.Count("designing", count, len(problems))
-				})
-				lock.Lock()
-				if err != nil && first == nil {
-					first = err
-					cancel()
-				}
-				lock.Unlock()
-			}
-		})
-	}
-	for _, group := range together(problems) {
-		if inner.Err() != nil {
-			break
+	groups := together(problems)
+	err := drolearn.Each(ctx, len(groups), func(ctx context.Context, k int) error {
+		var list []dp.Problem
+		for _, i := range groups[k] {
+			list = append(list, problems[i])
 		}
-		todo <- group
-	}
-	close(todo)
-	workers.Wait()
+		return s.obtain(ctx, list, o, func(i int, d *storedDesign) {
+			lock.Lock()
+			defer lock.Unlock()
+			designs[groups[k][i]] = d
+			count++
+			line.Count("designing", count, len(problems))
+		})
+	})
 	line.Clear()
 	if err := ctx.Err(); err != nil {
 		s.streams.Warn("%d of %d designs are kept in %s; the same command goes on from there", count, len(problems), s.dir)
 		return nil, err
 	}
-	return designs, first
+	return designs, err
 }
 
 // together returns the groups of problems to solve together, those of one epsilon, those

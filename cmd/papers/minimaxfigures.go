@@ -270,23 +270,18 @@ func (o *minimaxOptions) features(ctx context.Context, train, test minimax.Data)
 	return o.study.score(ctx, p, minimaxCodes{train, test, r.Encode(train.X), r.Encode(test.X)}, linear, append(linear, attack.MLP), 0)
 }
 
-func dimensionPanels() (out []minimaxPanel) {
-	for _, p := range []struct {
-		title, role string
-		attacker    attack.Attacker
-	}{
-		{"target, linear classifier", roleTarget, attack.Linear},
-		{"private, linear attacker of the paper", rolePrivate, attack.Plain},
-		{"private, linear attacker", rolePrivate, attack.Linear},
-		{"private, network as attacker", rolePrivate, attack.MLP},
-		{"private, kernel attacker", rolePrivate, attack.RBF},
-	} {
-		out = append(out, minimaxPanel{
-			title: p.title, part: "coordinates", role: p.role, attacker: p.attacker,
-			x: "coordinates", at: func(p *minimaxPoint) float64 { return float64(p.Coordinates) },
-		})
+// dimensionPanels are those of a figure over the number of coordinates, noisyPanels those of one
+// with noise.
+func dimensionPanels() []minimaxPanel {
+	const part, x = "coordinates", "coordinates"
+	at := func(p *minimaxPoint) float64 { return float64(p.Coordinates) }
+	return []minimaxPanel{
+		{"target, linear classifier", part, roleTarget, attack.Linear, x, at, nil},
+		{"private, linear attacker of the paper", part, rolePrivate, attack.Plain, x, at, nil},
+		{"private, linear attacker", part, rolePrivate, attack.Linear, x, at, nil},
+		{"private, network as attacker", part, rolePrivate, attack.MLP, x, at, nil},
+		{"private, kernel attacker", part, rolePrivate, attack.RBF, x, at, nil},
 	}
-	return out
 }
 
 // The parts of a figure with noise.
@@ -514,25 +509,12 @@ func (o *minimaxOptions) designer() encoder.Design {
 	}
 }
 
-func noisyPanels() (out []minimaxPanel) {
-	for _, p := range []struct {
-		title, part, role string
-		attacker          attack.Attacker
-	}{
-		{"target, linear classifier", partVectors, roleTarget, attack.Linear},
-		{"private, linear attacker", partVectors, rolePrivate, attack.Linear},
-		{"private, network as attacker", partVectors, rolePrivate, attack.MLP},
-		{"few coordinates: target", partFew, roleTarget, attack.Linear},
-	} {
-		panel := minimaxPanel{
-			title: p.title, part: p.part, role: p.role, attacker: p.attacker,
-			x: "ε", at: func(p *minimaxPoint) float64 { return noiseless(p.Epsilon) },
-		}
-		if p.part == partVectors {
-			panel.at = func(p *minimaxPoint) float64 { return math.Log10(1 / noiseless(p.Epsilon)) }
-			panel.x, panel.ticks = "1/ε", plot.TickerFunc(ratioTicks)
-		}
-		out = append(out, panel)
+func noisyPanels() []minimaxPanel {
+	inverse, ratios := func(p *minimaxPoint) float64 { return math.Log10(1 / noiseless(p.Epsilon)) }, plot.TickerFunc(ratioTicks)
+	return []minimaxPanel{
+		{"target, linear classifier", partVectors, roleTarget, attack.Linear, "1/ε", inverse, ratios},
+		{"private, linear attacker", partVectors, rolePrivate, attack.Linear, "1/ε", inverse, ratios},
+		{"private, network as attacker", partVectors, rolePrivate, attack.MLP, "1/ε", inverse, ratios},
+		{"few coordinates: target", partFew, roleTarget, attack.Linear, "ε", func(p *minimaxPoint) float64 { return noiseless(p.Epsilon) }, nil},
 	}
-	return out
 }
