@@ -65,23 +65,19 @@ func classColumn(name string, texts []string) encoders.Column {
 // choose returns the rows of the given numbers, of the features that vary among the rows of
 // reference.
 func (d *minimaxData) choose(rows, reference []int) minimax.Data {
-	out := minimax.Data{X: matrix(len(rows), 0)}
 	var kept [][]float64
+	var names []string
 	for j, column := range d.features {
 		if slices.ContainsFunc(reference, func(i int) bool { return column[i] != column[reference[0]] }) {
-			kept = append(kept, column)
-			out.Features = append(out.Features, d.names[j])
+			values := make([]float64, len(rows))
+			for k, i := range rows {
+				values[k] = column[i]
+			}
+			kept, names = append(kept, values), append(names, d.names[j])
 		}
 	}
-	out.X = matrix(len(rows), len(kept))
-	for j, column := range kept {
-		for k, i := range rows {
-			out.X.Data[k*len(kept)+j] = column[i]
-		}
-	}
-	out.Targets = []minimax.Task{minimax.ColumnTask(chosen(d.target, rows))}
-	out.Private = []minimax.Task{minimax.ColumnTask(chosen(d.private, rows))}
-	return out
+	task := func(c encoders.Column) []minimax.Task { return []minimax.Task{minimax.ColumnTask(chosen(c, rows))} }
+	return minimax.Data{Features: names, X: byRows(len(rows), kept), Targets: task(d.target), Private: task(d.private)}
 }
 
 // chosen returns the rows of a column, with the classes that are among them.

@@ -322,21 +322,21 @@ var boundings = []bounding{
 }
 
 func (o *minimaxOptions) noisy(ctx context.Context, d *minimaxData) error {
-	if err := o.vectors(ctx, d); err != nil {
-		return err
-	}
-	return o.few(ctx, d)
-}
-
-// vectors adds noise to vectors of the paper's filters.
-func (o *minimaxOptions) vectors(ctx context.Context, d *minimaxData) error {
-	epsilons := vectorEpsilons
-	if !o.full {
-		epsilons = []float64{100}
-	}
 	train, test, err := o.parts(d, 0)
 	if err != nil {
 		return err
+	}
+	if err := o.vectors(ctx, train, test); err != nil {
+		return err
+	}
+	return o.few(ctx, train, test)
+}
+
+// vectors adds noise to vectors of the paper's filters.
+func (o *minimaxOptions) vectors(ctx context.Context, train, test minimax.Data) error {
+	epsilons := vectorEpsilons
+	if !o.full {
+		epsilons = []float64{100}
 	}
 	z := min(o.figure.coordinates[0], train.X.Cols)
 	for _, method := range []minimax.Method{minimax.Minimax, minimax.PCA} {
@@ -452,11 +452,7 @@ func (o *minimaxOptions) guesses(ctx context.Context, p minimaxPlace, purpose st
 }
 
 // few adds noise of a useful ε to few coordinates.
-func (o *minimaxOptions) few(ctx context.Context, d *minimaxData) error {
-	train, test, err := o.parts(d, 0)
-	if err != nil {
-		return err
-	}
+func (o *minimaxOptions) few(ctx context.Context, train, test minimax.Data) error {
 	epsilons := fewEpsilons
 	if !o.full {
 		epsilons = []float64{5, 10}

@@ -240,28 +240,21 @@ func (o *taTrainedOptions) evaluate(ctx context.Context, s *taSetting) error {
 	}
 	for _, protocol := range o.protocols() {
 		for run := range o.runs {
-			if err := o.evaluateRun(ctx, s, all, protocol, run); err != nil {
-				return err
+			order := 0
+			if protocol == protocolPromised && s.splits {
+				order = run
 			}
-		}
-	}
-	return nil
-}
-
-func (o *taTrainedOptions) evaluateRun(ctx context.Context, s *taSetting, all *taPeople, protocol string, run int) error {
-	order := 0
-	if protocol == protocolPromised && s.splits {
-		order = run
-	}
-	e := &taRun{o: o, setting: s, protocol: protocol, seed: uint64(run)} //nolint:gosec // not negative
-	e.train, e.test = all.split(order)
-	for _, z := range s.coordinates {
-		for _, epsilon := range s.epsilons[protocol] {
-			o.line.Count("training encoders, "+s.data+", "+protocol, o.done, o.total)
-			if err := e.approaches(ctx, z, epsilon); err != nil {
-				return err
+			e := &taRun{o: o, setting: s, protocol: protocol, seed: uint64(run)} //nolint:gosec // not negative
+			e.train, e.test = all.split(order)
+			for _, z := range s.coordinates {
+				for _, epsilon := range s.epsilons[protocol] {
+					o.line.Count("training encoders, "+s.data+", "+protocol, o.done, o.total)
+					if err := e.approaches(ctx, z, epsilon); err != nil {
+						return err
+					}
+					o.done++
+				}
 			}
-			o.done++
 		}
 	}
 	return nil

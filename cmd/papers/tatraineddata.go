@@ -7,6 +7,7 @@ import (
 
 	"github.com/noisewright/noisewright/cmd/internal/encoders"
 	"github.com/noisewright/noisewright/cmd/internal/shell"
+	"github.com/noisewright/noisewright/encoder"
 	"github.com/noisewright/noisewright/internal/check"
 )
 
@@ -63,17 +64,23 @@ func readTAPeople(s *shell.Streams, file, target, number string) (*taPeople, err
 		unitRange(values)
 		d.Features, features = append(d.Features, name), append(features, values)
 	}
-	d.X = matrix(rows, len(features))
-	for j, values := range features {
-		for i, v := range values {
-			d.X.Data[i*len(features)+j] = v
-		}
-	}
+	d.X = byRows(rows, features)
 	unitRange(d.Target.Values)
 	if err := d.Validate(); err != nil {
 		return nil, shell.BadFile(file, err)
 	}
 	return &taPeople{d, rows * 7 / 10, rows}, nil
+}
+
+// byRows is a matrix of so many rows with these columns.
+func byRows(rows int, columns [][]float64) encoder.Matrix {
+	m := matrix(rows, len(columns))
+	for j, column := range columns {
+		for i, v := range column {
+			m.Data[i*m.Cols+j] = v
+		}
+	}
+	return m
 }
 
 func floats(column []string) ([]float64, error) {
@@ -152,19 +159,5 @@ func (p *taPeople) split(order int) (train, test *encoders.Data) {
 	if order > 0 {
 		rows = encoders.Rand(uint64(order), "split", 0).Perm(p.last) //nolint:gosec // not negative
 	}
-	return p.choose(rows[:p.fit]), p.choose(rows[p.fit:])
-}
-
-func (p *taPeople) choose(rows []int) *encoders.Data {
-	n := p.all.X.Cols
-	d := &encoders.Data{Features: p.all.Features, X: matrix(len(rows), n), Target: encoders.Column{Name: p.all.Target.Name, Classes: p.all.Target.Classes}}
-	for k, i := range rows {
-		copy(d.X.Data[k*n:(k+1)*n], p.all.X.Data[i*n:(i+1)*n])
-		if d.Target.Classes == nil {
-			d.Target.Values = append(d.Target.Values, p.all.Target.Values[i])
-		} else {
-			d.Target.Labels = append(d.Target.Labels, p.all.Target.Labels[i])
-		}
-	}
-	return d
+	return p.all.Pick(rows[:p.fit]), p.all.Pick(rows[p.fit:])
 }

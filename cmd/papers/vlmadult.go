@@ -350,7 +350,7 @@ native-country. The network is chosen by private answers, as by vlm-figure1.
 	published: []string{
 		"clean features alone 56.1 %, all features clean 65.8 %, and a gain by joining for epsilon from 4 to 10 (loans)",
 	},
-	run: func(ctx context.Context, o *vlmOptions) error { return o.join(ctx) },
+	run: (*vlmOptions).join,
 }
 
 func (o *vlmOptions) join(ctx context.Context) error {

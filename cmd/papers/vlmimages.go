@@ -168,7 +168,7 @@ the private answers of other people, alike for direct noise.
 		"direct noise is no better than chance for every local epsilon up to 100 on MNIST, and up to 20 on loans",
 		"encodings with noise train classifiers far above chance",
 	},
-	run: func(ctx context.Context, o *vlmOptions) error {
+	run: func(o *vlmOptions, ctx context.Context) error {
 		if err := o.collectImages(ctx, (*collection).cleanSeries); err != nil || o.adult == "" {
 			return err
 		}
@@ -190,7 +190,7 @@ a higher accuracy.
 	published: []string{
 		"the accuracy on private people stays below the bound (10)",
 	},
-	run: func(ctx context.Context, o *vlmOptions) error {
+	run: func(o *vlmOptions, ctx context.Context) error {
 		return o.collectImages(ctx, (*collection).privateSeries)
 	},
 }
@@ -359,7 +359,7 @@ for 5 if the decoder were public.
 	published: []string{
 		"the paper has central epsilon 5 and 1 for its networks, at delta 1e-5, and fixes neither epochs nor accountant",
 	},
-	run: func(ctx context.Context, o *vlmOptions) error { return o.centralSeries(ctx) },
+	run: (*vlmOptions).centralSeries,
 }
 
 func (o *vlmOptions) centralSeries(ctx context.Context) error {
@@ -408,7 +408,7 @@ known. The accuracy is on clean people, half of them nines, so 0.5 is chance.
 	published: []string{
 		"about 75 % at local epsilon 2, for encodings and for features, and above chance at 1",
 	},
-	run: func(ctx context.Context, o *vlmOptions) error { return o.novelClass(ctx) },
+	run: (*vlmOptions).novelClass,
 }
 
 func (o *vlmOptions) novelClass(ctx context.Context) error {

@@ -37,7 +37,7 @@ type vlmFigure struct {
 	name, short, about string
 	data               string   // what --data is
 	published          []string // what the paper says, as it prints no numbers
-	run                func(context.Context, *vlmOptions) error
+	run                func(*vlmOptions, context.Context) error
 }
 
 var vlmFigures = []vlmFigure{vlmFigure1, vlmFigure2, vlmFigure3, vlmFigure4, vlmFigure7}
@@ -104,7 +104,7 @@ func (o *vlmOptions) run(ctx context.Context) error {
 	begin := time.Now()
 	files, err := produce(&o.Common, func(line *shell.Progress) error {
 		o.line = line
-		return o.figure.run(ctx, o)
+		return o.figure.run(o, ctx)
 	}, output{o.figure.name, func() [][]string { return o.study.records() }, func(w io.Writer) error { return o.study.draw(w) }})
 	if err != nil {
 		return err
