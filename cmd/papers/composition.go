@@ -30,12 +30,14 @@ import (
 // the powers of ten.
 var compositionCounts = []int{1, 2, 5, 10, 20, 50, 100, 200, 500, 1000}
 
-// compositionCurve is one mechanism, as often as compositionCounts says.
+// compositionCurve is one mechanism, as often as compositionCounts says. The total epsilons are
+// null where delta is not reached.
 type compositionCurve struct {
-	name      string
-	loss      float64 // l1, of a release
-	mechanism *account.PrivacyLossDistribution
-	bounds    []account.Bounds // +Inf where delta is not reached
+	Name         string     `json:"name"`
+	ExpectedLoss float64    `json:"expected_loss"` // l1, of a release
+	EpsilonUpper []*float64 `json:"epsilon_upper"`
+	EpsilonLower []*float64 `json:"epsilon_lower"`
+	mechanism    *account.PrivacyLossDistribution
 }
 
 type compositionOptions struct {
@@ -90,42 +92,23 @@ func (o *compositionOptions) run(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	body := compositionReport{Epsilon: o.problem.Epsilon, Delta: o.problem.Delta, TotalDelta: o.total, Releases: compositionCounts}
+	body := compositionReport{o.problem.Epsilon, o.problem.Delta, o.total, compositionCounts, curves}
 	rows := []shell.Row{
 		{"each", fmt.Sprintf("epsilon %v, delta %v", o.problem.Epsilon, o.problem.Delta)},
 		{"total delta", fmt.Sprint(o.total)},
 	}
 	for _, c := range curves {
-		body.Mechanisms = append(body.Mechanisms, c.totals())
-		rows = append(rows, shell.Row{c.name, c.summary()})
+		rows = append(rows, shell.Row{c.Name, c.summary()})
 	}
 	return cmp.Or(report(&o.Common, "composition", body, rows, files), limit)
 }
 
 type compositionReport struct {
-	Epsilon    float64             `json:"epsilon"` // of a single release, as delta
-	Delta      float64             `json:"delta"`
-	TotalDelta float64             `json:"total_delta"`
-	Releases   []int               `json:"releases"`
-	Mechanisms []compositionTotals `json:"mechanisms"`
-}
-
-// compositionTotals are the total epsilons of a mechanism, null where delta is not
-// reached.
-type compositionTotals struct {
-	Name         string     `json:"name"`
-	ExpectedLoss float64    `json:"expected_loss"`
-	EpsilonUpper []*float64 `json:"epsilon_upper"`
-	EpsilonLower []*float64 `json:"epsilon_lower"`
-}
-
-func (c *compositionCurve) totals() compositionTotals {
-	t := compositionTotals{Name: c.name, ExpectedLoss: c.loss}
-	for _, b := range c.bounds {
-		t.EpsilonUpper = append(t.EpsilonUpper, shell.Finite(b.Upper))
-		t.EpsilonLower = append(t.EpsilonLower, shell.Finite(b.Lower))
-	}
-	return t
+	Epsilon    float64            `json:"epsilon"` // of a single release, as delta
+	Delta      float64            `json:"delta"`
+	TotalDelta float64            `json:"total_delta"`
+	Releases   []int              `json:"releases"`
+	Mechanisms []compositionCurve `json:"mechanisms"`
 }
 
 func compositionCurves(ctx context.Context, p dp.Problem, o lp.Options) (curves []compositionCurve, limit, err error) {
@@ -133,16 +116,16 @@ func compositionCurves(ctx context.Context, p dp.Problem, o lp.Options) (curves 
 	if err != nil {
 		return nil, nil, err
 	}
-	designed := compositionCurve{name: "designed"}
+	designed := compositionCurve{Name: "designed"}
 	if designed.mechanism, err = account.LossOf(r.Table.Mechanism()); err != nil {
 		return nil, nil, err
 	}
-	designed.loss, _ = r.Table.Certificate().ExpectedLoss.Float64()
-	laplace := compositionCurve{name: "laplace", loss: 1 / p.Epsilon}
+	designed.ExpectedLoss, _ = r.Table.Certificate().ExpectedLoss.Float64()
+	laplace := compositionCurve{Name: "laplace", ExpectedLoss: 1 / p.Epsilon}
 	if laplace.mechanism, err = account.Laplace(p.Epsilon); err != nil {
 		return nil, nil, err
 	}
-	gaussian := compositionCurve{name: "gaussian"}
+	gaussian := compositionCurve{Name: "gaussian"}
 	if gaussian.mechanism, err = account.AnalyticGaussian(p.Epsilon, p.Delta); err != nil {
 		return nil, nil, err
 	}
@@ -150,7 +133,7 @@ func compositionCurves(ctx context.Context, p dp.Problem, o lp.Options) (curves 
 	if err != nil {
 		return nil, nil, err
 	}
-	gaussian.loss = sigma * math.Sqrt(2/math.Pi)
+	gaussian.ExpectedLoss = sigma * math.Sqrt(2/math.Pi)
 	return []compositionCurve{designed, laplace, gaussian}, limit, nil
 }
 
@@ -170,21 +153,21 @@ func (c *compositionCurve) compose(ctx context.Context, delta float64) error {
 		if err != nil {
 			return err
 		}
-		c.bounds = append(c.bounds, b)
+		c.EpsilonUpper, c.EpsilonLower = append(c.EpsilonUpper, shell.Finite(b.Upper)), append(c.EpsilonLower, shell.Finite(b.Lower))
 	}
 	return nil
 }
 
 func (c *compositionCurve) summary() string {
-	text := fmt.Sprintf("loss %.4g each; epsilon", c.loss)
+	text := fmt.Sprintf("loss %.4g each; epsilon", c.ExpectedLoss)
 	for i, k := range compositionCounts {
 		if !strings.HasPrefix(strconv.Itoa(k), "10") && k > 1 {
 			continue
 		}
-		if math.IsInf(c.bounds[i].Upper, 1) {
+		if upper := c.EpsilonUpper[i]; upper == nil {
 			text += fmt.Sprintf(" none for %d,", k)
 		} else {
-			text += fmt.Sprintf(" %s for %d,", shell.DigitsUp(c.bounds[i].Upper), k)
+			text += fmt.Sprintf(" %s for %d,", shell.DigitsUp(*upper), k)
 		}
 	}
 	return text[:len(text)-1]
@@ -195,10 +178,10 @@ func compositionRecords(curves []compositionCurve) [][]string {
 	for _, c := range curves {
 		for i, k := range compositionCounts {
 			upper, lower := "", ""
-			if b := c.bounds[i]; !math.IsInf(b.Upper, 1) {
-				upper, lower = shell.DigitsUp(b.Upper), shell.DigitsDown(b.Lower)
+			if c.EpsilonUpper[i] != nil {
+				upper, lower = shell.DigitsUp(*c.EpsilonUpper[i]), shell.DigitsDown(*c.EpsilonLower[i])
 			}
-			out = append(out, record(c.name, digits8(c.loss), k, upper, lower))
+			out = append(out, record(c.Name, digits8(c.ExpectedLoss), k, upper, lower))
 		}
 	}
 	return out
@@ -217,12 +200,12 @@ func drawComposition(out io.Writer, curves []compositionCurve, epsilon float64) 
 	}
 	for _, c := range slices.Backward(curves) {
 		var points plotter.XYs
-		for j, b := range c.bounds {
-			if !math.IsInf(b.Upper, 1) && b.Upper > 0 {
-				points = append(points, plotter.XY{X: math.Log10(float64(compositionCounts[j])), Y: math.Log10(b.Upper)})
+		for j, upper := range c.EpsilonUpper {
+			if upper != nil && *upper > 0 {
+				points = append(points, plotter.XY{X: math.Log10(float64(compositionCounts[j])), Y: math.Log10(*upper)})
 			}
 		}
-		lines = append(lines, series{name: fmt.Sprintf("%s, E|x| = %.3g each", c.name, c.loss), points: points, style: styles[c.name]})
+		lines = append(lines, series{name: fmt.Sprintf("%s, E|x| = %.3g each", c.Name, c.ExpectedLoss), points: points, style: styles[c.Name]})
 	}
 	p, err := newPlot("", "releases", "total epsilon", lines)
 	if err != nil {

@@ -25,10 +25,11 @@ import (
 
 // localTable is a table of the squared error of local randomizers for values from -1 to 1.
 type localTable struct {
-	title      string
-	objective  local.Objective
-	unbiased   bool
-	mechanisms []string // published ones
+	Title      string          `json:"title"`
+	Objective  local.Objective `json:"objective"`
+	Unbiased   bool            `json:"unbiased"`
+	Mechanisms []string        `json:"mechanisms"` // published ones
+	Rows       []localRow      `json:"rows"`
 }
 
 var unbiasedLocal = []string{
@@ -36,9 +37,9 @@ var unbiasedLocal = []string{
 }
 
 var localTables = []localTable{
-	{"unbiased, worst value", local.Worst, true, unbiasedLocal},
-	{"unbiased, mean over uniform values", local.Mean, true, unbiasedLocal},
-	{"biased, mean over uniform values", local.Mean, false, []string{"square-wave", "generalized-piecewise"}},
+	{"unbiased, worst value", local.Worst, true, unbiasedLocal, nil},
+	{"unbiased, mean over uniform values", local.Mean, true, unbiasedLocal, nil},
+	{"biased, mean over uniform values", local.Mean, false, []string{"square-wave", "generalized-piecewise"}, nil},
 }
 
 type localRow struct {
@@ -52,16 +53,8 @@ type localRow struct {
 	gap        float64    // perhaps infinite
 }
 
-type localTableReport struct {
-	Title      string          `json:"title"`
-	Objective  local.Objective `json:"objective"`
-	Unbiased   bool            `json:"unbiased"`
-	Mechanisms []string        `json:"mechanisms"`
-	Rows       []localRow      `json:"rows"`
-}
-
 type localReport struct {
-	Tables []localTableReport `json:"tables"`
+	Tables []localTable `json:"tables"`
 }
 
 type localOptions struct {
@@ -95,18 +88,17 @@ func (o *localOptions) run(ctx context.Context) error {
 	files, err := produce(&o.Common, func(line *shell.Progress) error {
 		o.design.Progress = line.Local(o.design.TimeLimit)
 		for _, t := range localTables {
-			table := localTableReport{Title: t.title, Objective: t.objective, Unbiased: t.unbiased, Mechanisms: t.mechanisms}
 			for _, epsilon := range o.epsilons {
 				row, err := t.row(ctx, epsilon, o.design)
 				if err != nil {
 					return err
 				}
 				if row.Status != optimal {
-					limits = append(limits, fmt.Sprintf("%s, ε = %g", t.title, epsilon))
+					limits = append(limits, fmt.Sprintf("%s, ε = %g", t.Title, epsilon))
 				}
-				table.Rows = append(table.Rows, row)
+				t.Rows = append(t.Rows, row)
 			}
-			made.Tables = append(made.Tables, table)
+			made.Tables = append(made.Tables, t)
 		}
 		return nil
 	}, output{localLosses, func() [][]string { return made.records() }, func(w io.Writer) error { return made.draw(w) }})
@@ -124,9 +116,9 @@ func (o *localOptions) run(ctx context.Context) error {
 func (t localTable) row(ctx context.Context, epsilon float64, o lp.Options) (localRow, error) {
 	values := local.Values{Kind: local.Real, Lower: -1, Upper: 1}
 	row := localRow{Epsilon: epsilon, Status: optimal}
-	p := noise.LocalProblem{Epsilon: epsilon, Values: values, Loss: loss.L2, Objective: t.objective}
+	p := noise.LocalProblem{Epsilon: epsilon, Values: values, Loss: loss.L2, Objective: t.Objective}
 	for _, b := range noise.LocalBaselines() {
-		i := slices.Index(t.mechanisms, b.Name)
+		i := slices.Index(t.Mechanisms, b.Name)
 		if i < 0 {
 			continue
 		}
@@ -135,14 +127,14 @@ func (t localTable) row(ctx context.Context, epsilon float64, o lp.Options) (loc
 			return row, err
 		}
 		value, _ := m.MeanLoss()
-		if t.objective == local.Worst {
+		if t.Objective == local.Worst {
 			value, _, _ = m.WorstLoss()
 		}
 		row.Published = append(row.Published, make([]*float64, max(0, i+1-len(row.Published)))...)
 		row.Published[i] = shell.Finite(value)
 	}
 	r, limit, err := shell.DesignLocal(ctx, lp.LocalProblem{
-		Epsilon: epsilon, Values: values, Loss: loss.L2, Objective: t.objective, Demands: local.Demands{Unbiased: t.unbiased},
+		Epsilon: epsilon, Values: values, Loss: loss.L2, Objective: t.Objective, Demands: local.Demands{Unbiased: t.Unbiased},
 	}, o)
 	if err != nil {
 		return row, err

@@ -27,7 +27,7 @@ type Evaluation struct {
 //
 // Errors wrap [dp.ErrInvalid].
 func (r *Scheduled) Evaluate(d *encoders.Data, draws int, seed uint64) (Evaluation, error) {
-	t, err := comparable(d, r.features, &r.like)
+	t, err := compared(d, r.features, &r.like)
 	if err != nil {
 		return Evaluation{}, err
 	}
@@ -102,9 +102,9 @@ func validate(d *encoders.Data) error {
 	return d.Validate()
 }
 
-// comparable returns the target of other people, and refuses people that an encoder cannot read,
+// compared returns the target of other people, and refuses people that an encoder cannot read,
 // or of whom the answers cannot be compared.
-func comparable(d *encoders.Data, features []string, like *encoders.Column) (t dense.Target, err error) {
+func compared(d *encoders.Data, features []string, like *encoders.Column) (t dense.Target, err error) {
 	if !slices.Equal(d.Features, features) || d.X.Cols != len(features) || d.X.Stride != d.X.Cols || d.X.Rows < 1 || len(d.X.Data) != d.X.Rows*d.X.Cols {
 		return t, check.Field("taskaware", "features", fmt.Sprintf("%d×%d numbers of %d names", d.X.Rows, d.X.Cols, len(d.Features)), fmt.Sprintf("the %d features of the training, in its order, for each person", len(features)))
 	}

@@ -329,7 +329,7 @@ func (t *training) result() (*Result, error) {
 //
 // Errors wrap [dp.ErrInvalid].
 func (r *Result) Evaluate(d *encoders.Data, draws int, seed uint64) (Evaluation, error) {
-	target, err := comparable(d, r.data.Features, &r.data.Target)
+	target, err := compared(d, r.data.Features, &r.data.Target)
 	if err != nil {
 		return Evaluation{}, err
 	}
