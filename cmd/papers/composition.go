@@ -26,8 +26,7 @@ import (
 	"github.com/noisewright/noisewright/noise"
 )
 
-// compositionCounts are the numbers of releases of the figure; the summary has
-// the powers of ten.
+// compositionCounts are the numbers of releases of the figure; the summary has the powers of ten.
 var compositionCounts = []int{1, 2, 5, 10, 20, 50, 100, 200, 500, 1000}
 
 // compositionCurve is one mechanism, as often as compositionCounts says. The total epsilons are

@@ -28,10 +28,9 @@ import (
 	"github.com/noisewright/noisewright/tables"
 )
 
-// droTable is a table of Selvi, Liu & Wiesemann, "Differential Privacy via
-// Distributionally Robust Optimization" (Operations Research, 2025), or of its
-// supplement: how far known mechanisms and known bounds are from the optimum,
-// by epsilon and delta, for a sensitivity of 1.
+// droTable is a table of Selvi, Liu & Wiesemann, "Differential Privacy via Distributionally
+// Robust Optimization" (Operations Research, 2025), or of its supplement: how far known
+// mechanisms and known bounds are from the optimum, by epsilon and delta, for a sensitivity of 1.
 type droTable struct {
 	name   string // of the command and of the files
 	title  string // in the paper
@@ -66,9 +65,8 @@ var droTables = []droTable{
 	{"dro-supplement-table2", "Supplement, Table 2", "supplement2", loss.L2, fromOptimumToKnown},
 }
 
-// droPublished are the tables' numbers, in percent, as published: Tables 1, 4, 5
-// and 6 in the accepted version of December 2024, the others in the supplement
-// of May 2024.
+// droPublished are the tables' numbers, in percent, as published: Tables 1, 4, 5 and 6 in the
+// accepted version of December 2024, the others in the supplement of May 2024.
 //
 //go:embed published/dro-tables.csv
 var droPublished string
@@ -222,8 +220,7 @@ func (c *droCell) measure(p part, optimum float64) {
 // percentage points, NaN if there is none.
 func (c droCell) difference() float64 { return c.value - c.published }
 
-// baselineLoss returns the expected loss of a classical mechanism, NaN if it
-// does not apply.
+// baselineLoss returns the expected loss of a classical mechanism, NaN if it does not apply.
 func baselineLoss(name string, p dp.Problem) float64 {
 	for _, b := range noise.Baselines() {
 		if b.Name != name {
@@ -267,8 +264,7 @@ func knownBound(p dp.Problem, loss float64) float64 {
 	return at(math.Floor(n))
 }
 
-// readDROPublished returns one column of the published numbers by epsilon and
-// delta.
+// readDROPublished returns one column of the published numbers by epsilon and delta.
 func readDROPublished(column string) (map[[2]float64]float64, error) {
 	records, err := csv.NewReader(strings.NewReader(droPublished)).ReadAll()
 	if err != nil {
@@ -422,9 +418,8 @@ func newDesignStore(s *shell.Streams, dir string) (*designStore, error) {
 	return &designStore{store, s, dir}, nil
 }
 
-// obtain gets the designs of problems that differ in delta only: the stored ones
-// where they are good enough, or else the better of these and new ones. It calls
-// done with the index of each.
+// obtain gets the designs of problems that differ in delta only: the stored ones where they are
+// good enough, or else the better of these and new ones. It calls done with the index of each.
 func (s *designStore) obtain(ctx context.Context, problems []dp.Problem, o lp.Options, done func(i int, d *storedDesign)) error {
 	var missing []int
 	old := make([]*storedDesign, len(problems))

@@ -166,8 +166,7 @@ func minimaxStyle(i int) draw.LineStyle {
 	return figure.Dashed(c, 1.8)
 }
 
-// minimaxData is the columns of a CSV file: rows are people, with a target and a private
-// class.
+// minimaxData is the columns of a CSV file: rows are people, with a target and a private class.
 type minimaxData struct {
 	file            string
 	names           []string

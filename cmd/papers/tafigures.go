@@ -171,8 +171,7 @@ func (e *taExperiment) draw(out io.Writer) error {
 
 const hoursEpsilon = 5
 
-// drawHours draws the error of every hour: with the published noise and with that of the
-// formula.
+// drawHours draws the error of every hour: with the published noise and with that of the formula.
 func (e *taExperiment) drawHours(out io.Writer) error {
 	panels := []taPanel{
 		{protocolPublished, "ε = 5, as published (noise √2 too small)", nil},
@@ -546,8 +545,7 @@ func legendBelow(p *plot.Plot) {
 	p.Legend.YOffs = vg.Points(6)
 }
 
-// taSettings are the values λ of figure 3, where the prices of the coordinates
-// are 4, λ, λ, λ.
+// taSettings are the values λ of figure 3, where the prices of the coordinates are 4, λ, λ, λ.
 var taSettings = []float64{0, 1, 2}
 
 type taPoint struct {

@@ -263,8 +263,7 @@ func unitRange(x []float64) {
 	}
 }
 
-// readDigits reads the images; pixels that are the same in all images to learn from are left
-// out.
+// readDigits reads the images; pixels that are the same in all images to learn from are left out.
 func (o *taTrainedOptions) readDigits() (*taPeople, error) {
 	p := &taPeople{all: &encoders.Data{}}
 	var pixels [][]byte

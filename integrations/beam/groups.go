@@ -117,8 +117,7 @@ func (g *Groups) CountPeople(s beam.Scope, table *tables.Verified) (beam.PCollec
 	return g.release(s.Scope("noisebeam.CountPeople"), answerFn{What: people}, table)
 }
 
-// Count releases the number of rows that count, with noise for a sensitivity of
-// Bounds.Values.
+// Count releases the number of rows that count, with noise for a sensitivity of Bounds.Values.
 func (g *Groups) Count(s beam.Scope, table *tables.Verified) (beam.PCollection, error) {
 	return g.release(s.Scope("noisebeam.Count"), answerFn{What: rows}, table)
 }
@@ -137,8 +136,7 @@ func (g *Groups) Mean(s beam.Scope, sums, counts *tables.Verified) (beam.PCollec
 	return g.release(s.Scope("noisebeam.Mean"), answerFn{What: mean}, sums, counts)
 }
 
-// sensitivities returns how far a person can move the numbers of an answer in one
-// partition.
+// sensitivities returns how far a person can move the numbers of an answer in one partition.
 func (b Bounds) sensitivities(what string) []*big.Rat {
 	most := big.NewRat(int64(b.Values), 1)
 	low, high := exact.Rational(b.Lower), exact.Rational(b.Upper)

@@ -64,11 +64,10 @@ func (b Bounds) validate() error {
 	return bad.Err()
 }
 
-// units are the integers that stand for values while they are added up: multiples of
-// 2^Exponent from Low to High. So the sum of all values that count of a person in a
-// partition is below 2^62 units, and sums are exact in any order: with float64s the order
-// of a sum, which the data and the engine decide, could change it by more than the
-// sensitivity.
+// units are the integers that stand for values while they are added up: multiples of 2^Exponent
+// from Low to High. So the sum of all values that count of a person in a partition is below 2^62
+// units, and sums are exact in any order: with float64s the order of a sum, which the data and
+// the engine decide, could change it by more than the sensitivity.
 type units struct {
 	Exponent  int
 	Low, High int64

@@ -30,9 +30,8 @@ const (
 const keepBits = 128
 
 // NewSelection returns a Selection that costs a person in up to so many partitions at most
-// (epsilon, delta) for all of them together, epsilon > 0, 0 < delta < 1. A part of each is
-// used for one partition, the one that needs the fewest people by basic or by exact
-// composition.
+// (epsilon, delta) for all of them together, epsilon > 0, 0 < delta < 1. A part of each is used
+// for one partition, the one that needs the fewest people by basic or by exact composition.
 //
 // The error wraps dp.ErrInvalid, also if epsilon and delta are so small that more than
 // 2^20 people would be needed.
@@ -111,9 +110,8 @@ func largest(epsilon, delta, part float64, partitions int) (float64, error) {
 //
 //	π(n) = min( E·π(n−1) + δ, 1 − (1 − π(n−1) − δ)/E, 1 ),   rounded down.
 //
-// The first term keeps P(kept | n) <= e^ε·P(kept | n−1) + δ, the second
-// P(dropped | n−1) <= e^ε·P(dropped | n) + δ; π does not decrease, so the other two hold
-// (docs/proofs/beam.md).
+// The first term keeps P(kept | n) <= e^ε·P(kept | n−1) + δ, the second P(dropped | n−1) <=
+// e^ε·P(dropped | n) + δ; π does not decrease, so the other two hold (docs/proofs/beam.md).
 func selection(epsilon, delta float64, partitions int) (*Selection, error) {
 	if !(epsilon > 0 && epsilon <= exact.MaxExponent && delta > 0) {
 		return nil, check.Field("noisebeam", "epsilon and delta of a partition", fmt.Sprintf("%v, %v", epsilon, delta),
@@ -156,8 +154,7 @@ func (s *Selection) median() int {
 	return sort.Search(len(s.keep), func(n int) bool { return s.keep[n].Bit(keepBits-1) == 1 })
 }
 
-// Probability returns the probability with which a partition of so many people is
-// released.
+// Probability returns the probability with which a partition of so many people is released.
 func (s *Selection) Probability(people int64) *big.Rat {
 	if people >= int64(len(s.keep)) {
 		return big.NewRat(1, 1)

@@ -28,12 +28,10 @@ type Recipe struct {
 	// Against for coordinate descent alone.
 	Above               float64
 	Against, AgainstFor string
-	// Scale multiplies numbers for naive Bayes, whose standard deviations are at least 1;
-	// 0: 1.
+	// Scale multiplies numbers for naive Bayes, whose standard deviations are at least 1; 0: 1.
 	Scale float64
-	// Draws bounds the draws of noise for coordinate descent in one split: 100 in the
-	// authors' program, fewer for large sets, which take long; 0: the set is not for
-	// coordinate descent.
+	// Draws bounds the draws of noise for coordinate descent in one split: 100 in the authors'
+	// program, fewer for large sets, which take long; 0: the set is not for coordinate descent.
 	Draws int
 }
 

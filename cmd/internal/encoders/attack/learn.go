@@ -181,8 +181,7 @@ func learnRBF(ctx context.Context, t task, r *rand.Rand) (guesser, error) {
 	return func(x dense.Matrix) dense.Matrix { return guess(in.Apply(x)) }, nil
 }
 
-// mistakes is the share of people whose class is not the likeliest, or the mean squared
-// error.
+// mistakes is the share of people whose class is not the likeliest, or the mean squared error.
 func (t task) mistakes(out dense.Matrix) float64 {
 	if t.Classes == 0 {
 		return t.Loss(out, dense.Matrix{})

@@ -126,8 +126,7 @@ func radii(c *mat.Dense, domain bundle.Domain, share float64) []float64 {
 	return out
 }
 
-// quantile returns the least size that a share of the numbers do not exceed. It changes
-// them.
+// quantile returns the least size that a share of the numbers do not exceed. It changes them.
 func quantile(x []float64, share float64) float64 {
 	for i, v := range x {
 		x[i] = math.Abs(v)

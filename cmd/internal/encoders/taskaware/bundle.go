@@ -16,8 +16,7 @@ import (
 // the head, whose outputs are the target, or with Options.Task the decoder, whose outputs are
 // the features.
 //
-// Guarantee: that of the noise for the body, whatever the networks are; latent.Verify
-// proves it.
+// Guarantee: that of the noise for the body, whatever the networks are; latent.Verify proves it.
 func (r *Result) Bundle() (*bundle.Bundle, error) {
 	s := bundle.Spec{Features: r.data.Features, ClipOrigin: fmt.Sprintf("declared: %s of radius %g", r.body.Domain, r.body.Radius)}
 	head := r.reader.net

@@ -74,8 +74,7 @@ func newTarget(c *encoders.Column) dense.Target {
 	return dense.Target{Labels: c.Labels, Classes: len(c.Classes)}
 }
 
-// repeated returns the targets of people of whom there are several rows each, next to each
-// other.
+// repeated returns the targets of people of whom there are several rows each, next to each other.
 func repeated(t *dense.Target, people, times int) dense.Target {
 	rows := make([]int, people*times)
 	for i := range rows {

@@ -43,8 +43,7 @@ const firstRate, weightDecay = 0.01, 0.005
 // Train trains an encoder with outputs in the body, and what reads its releases. The noise is
 // for the body. Features are standardized by the people not held out.
 //
-// A run with a Directory leaves a checkpoint there if the context ends, whose error is
-// returned.
+// A run with a Directory leaves a checkpoint there if the context ends, whose error is returned.
 //
 // Errors wrap [dp.ErrInvalid] for bad data or options. A loss that is no finite number, and
 // answers that are the same for everybody at the end of every restart, are errors too.
@@ -344,8 +343,7 @@ func (r *Result) Evaluate(d *encoders.Data, draws int, seed uint64) (Evaluation,
 // less loss on those held out, and r itself where the noise is of another kind, as that does
 // not depend on encodings. The options are those of r.
 //
-// Once is enough: a third training gained nothing where it was tried. Errors are those of
-// Train.
+// Once is enough: a third training gained nothing where it was tried. Errors are those of Train.
 func (r *Result) Refit(ctx context.Context, o Options, run encoders.Run) (*Result, error) {
 	if r.noise.Kind() != bundle.Local {
 		return r, nil
@@ -368,12 +366,10 @@ func (r *Result) Refit(ctx context.Context, o Options, run encoders.Run) (*Resul
 	return r, nil
 }
 
-// Options say how an encoder is trained. The zero value of a field means the number in
-// brackets.
+// Options say how an encoder is trained. The zero value of a field means the number in brackets.
 type Options struct {
 	Approach Approach // [Aware]
-	// Hidden are the widths of the encoder's hidden layers, sigmoids; nil means a linear
-	// encoder.
+	// Hidden are the widths of the encoder's hidden layers, sigmoids; nil means a linear encoder.
 	Hidden []int
 	// Head are the widths of the hidden layers of the head or the decoder, ReLUs; nil means
 	// one, twice as wide as there are features but no wider than 64.

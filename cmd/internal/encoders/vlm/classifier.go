@@ -13,8 +13,7 @@ import (
 	"github.com/noisewright/noisewright/internal/check"
 )
 
-// ClassifierOptions say how a classifier is trained. A zero value means the number in
-// brackets.
+// ClassifierOptions say how a classifier is trained. A zero value means the number in brackets.
 type ClassifierOptions struct {
 	Classes int // at least 2
 	// Flip is the probability with which a label was replaced by another one.
@@ -33,10 +32,9 @@ type Classifier struct {
 	scaling dense.Scaling
 }
 
-// TrainClassifier trains a classifier on rows of z, which are divided column by column by
-// their standard deviations, with labels that were flipped: the loss is that of the
-// labels as they were, with the flips summed over (equation 8). An interrupted context
-// ends it with an error.
+// TrainClassifier trains a classifier on rows of z, which are divided column by column by their
+// standard deviations, with labels that were flipped: the loss is that of the labels as they
+// were, with the flips summed over (equation 8). An interrupted context ends it with an error.
 func TrainClassifier(ctx context.Context, z encoder.Matrix, labels []int, o ClassifierOptions) (*Classifier, error) {
 	o.Rate = cmp.Or(o.Rate, 1e-3)
 	o.Epochs = cmp.Or(o.Epochs, max(30, 2000/max(1, z.Rows/peopleInStep)))
@@ -111,10 +109,9 @@ func (c *Classifier) Accuracy(z encoder.Matrix, labels []int) float64 {
 	return n / float64(z.Rows)
 }
 
-// FlipProbability returns the probability with which randomized response replaces a class
-// by another, each of the others being as likely, for a promise of epsilon:
-// (K - 1)/(e^ε + K - 1) of K classes (Warner 1965; Kairouz, Oh & Viswanath 2014). At ε = +Inf
-// it is 0.
+// FlipProbability returns the probability with which randomized response replaces a class by
+// another, each of the others being as likely, for a promise of epsilon: (K - 1)/(e^ε + K - 1) of
+// K classes (Warner 1965; Kairouz, Oh & Viswanath 2014). At ε = +Inf it is 0.
 func FlipProbability(classes int, epsilon float64) float64 {
 	return float64(classes-1) / (math.Exp(epsilon) + float64(classes-1))
 }

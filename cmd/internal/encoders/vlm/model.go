@@ -96,8 +96,7 @@ func (m *Model) collapsed(x encoder.Matrix) error {
 	return nil
 }
 
-// Encode returns the means of the posterior, in the l1 ball: what people send, but for the
-// noise.
+// Encode returns the means of the posterior, in the l1 ball: what people send, but for the noise.
 func (m *Model) Encode(x encoder.Matrix) encoder.Matrix {
 	if m.scaling.Scale != nil {
 		x = m.scaling.Apply(x)

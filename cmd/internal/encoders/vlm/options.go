@@ -14,9 +14,8 @@ import (
 var (
 	// ErrDiverged marks a training that ended in numbers that are not finite.
 	ErrDiverged = errors.New("training diverged")
-	// ErrCollapsed marks an encoder that says the same of everybody: the training found
-	// that ignoring the encoding costs less than sending it through the noise (posterior
-	// collapse).
+	// ErrCollapsed marks an encoder that says the same of everybody: the training found that
+	// ignoring the encoding costs less than sending it through the noise (posterior collapse).
 	ErrCollapsed = errors.New("posterior collapse")
 )
 

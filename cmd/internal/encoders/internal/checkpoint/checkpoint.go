@@ -141,8 +141,7 @@ func CheckWrite(dir string) error {
 	return nil
 }
 
-// Read reads the checkpoint in a directory: its state into *state, and its arrays by their
-// names.
+// Read reads the checkpoint in a directory: its state into *state, and its arrays by their names.
 //
 // Errors wrap ErrFormat, or are those of the file system. Nothing is returned then, and
 // *state is left as it was.

@@ -97,10 +97,9 @@ func NoisyCrossEntropy(logits Matrix, labels []int, flip float64, d Matrix) floa
 // LaplacePrior is the scale of the Laplace distribution of variance 1.
 const LaplacePrior = 1 / math.Sqrt2
 
-// LaplaceKL returns the mean over the rows of the Kullback-Leibler divergence of
-// independent Laplace noise around the row from independent Laplace noise of scale
-// LaplacePrior around 0. Column j has the scale b = e^logScale[j], and with b0 for that of
-// the prior contributes
+// LaplaceKL returns the mean over the rows of the Kullback-Leibler divergence of independent
+// Laplace noise around the row from independent Laplace noise of scale LaplacePrior around 0.
+// Column j has the scale b = e^logScale[j], and with b0 for that of the prior contributes
 //
 //	log(b0/b) + |μ|/b0 + (b/b0)·e^(-|μ|/b) - 1.
 //

@@ -85,8 +85,7 @@ func Same(n int) *Network {
 	return same
 }
 
-// view is a layer with the first of the numbers as its parameters, and the numbers
-// after them.
+// view is a layer with the first of the numbers as its parameters, and the numbers after them.
 func view(numbers []float64, in, out int) (l Layer, rest []float64) {
 	weights := in * out
 	l.Weights = Matrix{Rows: in, Cols: out, Stride: out, Data: numbers[:weights:weights]}

@@ -146,11 +146,10 @@ func square(x []float64) float64 {
 // computed norm at most 2^24 of them.
 const clipMargin = 1e-6
 
-// ClippedGradient adds to grad the sum over all rows of the last Forward of the example's
-// own gradient, scaled back where its norm is above limit: no example changes the sum
-// by more than limit. dOut is as for GradientNorms and left as it is. An example with a
-// gradient that is not finite adds nothing, and its outputs in p become 0. The inputs have to
-// be finite.
+// ClippedGradient adds to grad the sum over all rows of the last Forward of the example's own
+// gradient, scaled back where its norm is above limit: no example changes the sum by more than
+// limit. dOut is as for GradientNorms and left as it is. An example with a gradient that is not
+// finite adds nothing, and its outputs in p become 0. The inputs have to be finite.
 func (n *Network) ClippedGradient(p *Pass, dOut Matrix, limit float64, grad []float64) {
 	p.squares = slices.Grow(p.squares[:0], dOut.Rows)[:dOut.Rows]
 	clear(p.squares)

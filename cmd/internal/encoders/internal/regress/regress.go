@@ -137,8 +137,7 @@ type Softmax struct {
 	Converged bool
 }
 
-// FitSoftmax returns the softmax regression of labels, from 0 to classes - 1, on the rows
-// of x.
+// FitSoftmax returns the softmax regression of labels, from 0 to classes - 1, on the rows of x.
 //
 // Errors wrap check.ErrInvalid: shapes that do not fit, numbers that are not finite, labels
 // outside their range.
@@ -358,8 +357,7 @@ const (
 // whether no entry of the gradient is above 1e-7 there; the limit, or a line search that
 // finds nothing lower, ends the search without an error.
 //
-// The error wraps check.ErrInvalid if the function or its gradient is not finite at the
-// start.
+// The error wraps check.ErrInvalid if the function or its gradient is not finite at the start.
 func Minimize(x []float64, iterations int, f func(x, gradient []float64) float64) (value float64, converged bool, err error) {
 	// gonum asks for value and gradient apart.
 	var place []float64 // that was asked for last
