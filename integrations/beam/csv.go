@@ -108,15 +108,9 @@ func PrivatizeParquet(s beam.Scope, table *tables.Verified, column Column, in, o
 
 func checkFiles(in, out string) error {
 	bad := check.In("noisebeam")
-	if in == "" {
-		bad.Bad("in", `""`, "a file, or a pattern of files")
-	}
-	switch {
-	case out == "":
-		bad.Bad("out", `""`, "a file")
-	case exists(out):
-		bad.Bad("out", check.Quoted(out), "a file that is not there yet: an old result could be taken for the new one")
-	}
+	bad.Want(in != "", "in", `""`, "a file, or a pattern of files")
+	bad.Want(out != "", "out", `""`, "a file")
+	bad.Want(out == "" || !exists(out), "out", check.Quoted(out), "a file that is not there yet: an old result could be taken for the new one")
 	return bad.Err()
 }
 
@@ -145,15 +139,9 @@ func files(s beam.Scope, in string) beam.PCollection {
 // pipeline: no files, and a header that lacks one of the columns or has two of its name.
 func ReadRows(s beam.Scope, in, person, partition, value string) (beam.PCollection, error) {
 	bad := check.In("noisebeam")
-	if person == "" {
-		bad.Bad("person", `""`, "the column that tells whose a row is")
-	}
-	if partition == "" {
-		bad.Bad("partition", `""`, "the column of partitions")
-	}
-	if in == "" {
-		bad.Bad("in", `""`, "a file, or a pattern of files")
-	}
+	bad.Want(person != "", "person", `""`, "the column that tells whose a row is")
+	bad.Want(partition != "", "partition", `""`, "the column of partitions")
+	bad.Want(in != "", "in", `""`, "a file, or a pattern of files")
 	if err := bad.Err(); err != nil {
 		return beam.PCollection{}, err
 	}

@@ -38,9 +38,7 @@ const keepBits = 128
 func NewSelection(epsilon, delta float64, partitions int) (*Selection, error) {
 	bad := check.In("noisebeam")
 	bad.Budget(epsilon, delta)
-	if delta == 0 {
-		bad.Bad("delta", delta, "above 0: without, no private rule releases a key that it finds")
-	}
+	bad.Want(delta != 0, "delta", delta, "above 0: without, no private rule releases a key that it finds")
 	checkPartitions(bad, partitions)
 	if err := bad.Err(); err != nil {
 		return nil, err
@@ -68,9 +66,7 @@ func NewSelection(epsilon, delta float64, partitions int) (*Selection, error) {
 }
 
 func checkPartitions(bad *check.List, partitions int) {
-	if partitions < 1 || partitions > maxPartitions {
-		bad.Bad("partitions", partitions, fmt.Sprintf("the most that a person counts in, 1 to %d", maxPartitions))
-	}
+	bad.Want(partitions >= 1 && partitions <= maxPartitions, "partitions", partitions, "the most that a person counts in, 1 to %d", maxPartitions)
 }
 
 // largest returns about the largest epsilon of one partition with which so many are

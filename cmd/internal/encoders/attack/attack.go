@@ -148,12 +148,7 @@ func checkPeople(list *check.List, a Attacker, train, test blas64.General) {
 
 func checkLabels(list *check.List, field string, d Labeled, classes int) {
 	list.Want(len(d.Labels) == d.X.Rows, field, len(d.Labels), "%d, one for each person", d.X.Rows)
-	for i, l := range d.Labels {
-		if l < 0 || l >= classes {
-			list.Badf(fmt.Sprintf("%s[%d]", field, i), l, "0 to %d", classes-1)
-			return
-		}
-	}
+	dense.CheckLabels(list, field, d.Labels, classes)
 }
 
 func checkTargets(list *check.List, field string, y blas64.General, rows, cols int) {

@@ -8,6 +8,7 @@ import (
 	"gonum.org/v1/gonum/blas/blas64"
 	"gonum.org/v1/gonum/mat"
 
+	"github.com/noisewright/noisewright/cmd/internal/encoders/internal/dense"
 	"github.com/noisewright/noisewright/internal/check"
 )
 
@@ -16,13 +17,11 @@ const scatterRidge = 1e-8
 
 // randomFilter returns orthonormal columns of a random orientation.
 func randomFilter(features, d int, r *rand.Rand) *mat.Dense {
-	g := mat.NewDense(features, d, nil)
-	for i := range features {
-		for j := range d {
-			g.Set(i, j, r.NormFloat64())
-		}
+	g := dense.NewMatrix(features, d)
+	for i := range g.Data {
+		g.Data[i] = r.NormFloat64()
 	}
-	return orthonormal(g)
+	return orthonormal(toMat(g))
 }
 
 // orthonormal returns an orthonormal basis of the span of the columns, of which
@@ -45,8 +44,7 @@ func principal(x *mat.Dense, d int) (*mat.Dense, error) {
 func gram(x *mat.Dense) *mat.SymDense {
 	_, n := x.Dims()
 	s := mat.NewSymDense(n, nil)
-	raw := s.RawSymmetric()
-	blas64.Syrk(blas.Trans, 1, x.RawMatrix(), 0, raw)
+	blas64.Syrk(blas.Trans, 1, x.RawMatrix(), 0, s.RawSymmetric())
 	return s
 }
 
@@ -61,9 +59,7 @@ func topVectors(s *mat.SymDense, d int) (*mat.Dense, error) {
 	e.VectorsTo(&all)
 	out := mat.NewDense(n, d, nil)
 	for j := range d {
-		for i := range n {
-			out.Set(i, j, all.At(i, n-1-j))
-		}
+		out.SetCol(j, mat.Col(nil, n-1-j, &all))
 	}
 	return out, nil
 }

@@ -3,7 +3,6 @@ package vlm
 import (
 	"cmp"
 	"context"
-	"fmt"
 	"math"
 	"math/rand/v2"
 
@@ -41,8 +40,7 @@ func TrainClassifier(ctx context.Context, z encoder.Matrix, labels []int, o Clas
 	if err := o.check(z, labels); err != nil {
 		return nil, err
 	}
-	_, scale := dense.Standard(z)
-	c := &Classifier{scaling: dense.Scaling{Mean: make([]float64, z.Cols), Scale: scale}}
+	c := &Classifier{scaling: dense.Scaling{Mean: make([]float64, z.Cols), Scale: dense.Standardize(z).Scale}}
 	x := c.scaling.Apply(z)
 	learner := dense.NewLearner(dense.MLP(z.Cols, []int{hiddenUnits}, dense.ReLU, o.Classes), dense.Adam{Rate: o.Rate})
 	c.network = learner.Network
@@ -73,18 +71,12 @@ func TrainClassifier(ctx context.Context, z encoder.Matrix, labels []int, o Clas
 func (o ClassifierOptions) check(z encoder.Matrix, labels []int) error {
 	bad := check.In("vlm")
 	bad.Want(o.Classes >= 2, "classes", o.Classes, "at least 2")
-	if last := 1 - 1/float64(o.Classes); !(o.Flip >= 0 && o.Flip <= last) {
-		bad.Badf("flip", o.Flip, "0 to %.3g, where a label says nothing", last)
-	}
+	last := 1 - 1/float64(o.Classes)
+	bad.Want(o.Flip >= 0 && o.Flip <= last, "flip", o.Flip, "0 to %.3g, where a label says nothing", last)
 	bad.Want(check.Positive(o.Rate), "rate", o.Rate, "a finite number above 0")
 	bad.Want(o.Epochs >= 1, "epochs", o.Epochs, "at least 1")
 	bad.Want(z.Rows >= 1 && len(labels) == z.Rows, "labels", len(labels), "one for each of the %d people", z.Rows)
-	for i, y := range labels {
-		if y < 0 || y >= o.Classes {
-			bad.Badf(fmt.Sprintf("labels[%d]", i), y, "0 to %d", o.Classes-1)
-			break
-		}
-	}
+	dense.CheckLabels(bad, "labels", labels, o.Classes)
 	bad.Want(check.Finite(z.Data...), "encodings", "NaN or infinite", "finite numbers")
 	return bad.Err()
 }

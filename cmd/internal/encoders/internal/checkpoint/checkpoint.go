@@ -70,22 +70,14 @@ func Write[S any](dir string, state S, arrays map[string][]float64) error {
 	list := check.In("checkpoint")
 	for _, name := range slices.Sorted(maps.Keys(arrays)) {
 		data := arrays[name]
-		if !names.MatchString(name) {
-			list.Bad("array", fmt.Sprintf("%.80q", name), "a name of at most 64 lower-case letters, digits, _ and -")
-		}
-		if len(data) > maxEntries {
-			list.Badf(name, fmt.Sprintf("%d numbers", len(data)), "at most %d", maxEntries)
-		}
-		if slices.ContainsFunc(data, math.IsNaN) {
-			list.Bad(name, "NaN", "numbers")
-		}
+		list.Want(names.MatchString(name), "array", fmt.Sprintf("%.80q", name), "a name of at most 64 lower-case letters, digits, _ and -")
+		list.Want(len(data) <= maxEntries, name, fmt.Sprintf("%d numbers", len(data)), "at most %d", maxEntries)
+		list.Want(!slices.ContainsFunc(data, math.IsNaN), name, "NaN", "numbers")
 		if len(data) > 0 {
 			f.Arrays = append(f.Arrays, entry{name, len(data)})
 		}
 	}
-	if len(f.Arrays) > maxArrays {
-		list.Badf("arrays", len(f.Arrays), "at most %d", maxArrays)
-	}
+	list.Want(len(f.Arrays) <= maxArrays, "arrays", len(f.Arrays), "at most %d", maxArrays)
 	if err := list.Err(); err != nil {
 		return err
 	}

@@ -1,6 +1,7 @@
 package dense
 
 import (
+	"cmp"
 	"fmt"
 	"math"
 
@@ -37,13 +38,7 @@ func (a *Adam) SetState(s AdamState) { a.state = s }
 // Step changes the parameters by one step against the gradient, which is left as it is.
 // Their number is the same at each step.
 func (a *Adam) Step(params, grad []float64) {
-	or := func(v, otherwise float64) float64 {
-		if v == 0 {
-			return otherwise
-		}
-		return v
-	}
-	beta1, beta2, epsilon := or(a.Beta1, 0.9), or(a.Beta2, 0.999), or(a.Epsilon, 1e-8)
+	beta1, beta2, epsilon := cmp.Or(a.Beta1, 0.9), cmp.Or(a.Beta2, 0.999), cmp.Or(a.Epsilon, 1e-8)
 	s := &a.state
 	if s.Steps == 0 {
 		s.Mean, s.Square = make([]float64, len(params)), make([]float64, len(params))
@@ -56,7 +51,7 @@ func (a *Adam) Step(params, grad []float64) {
 	}
 	s.Steps++
 	// The running means begin at 0; these divisions make up for it.
-	rate := or(a.Rate, 1e-3) / (1 - math.Pow(beta1, float64(s.Steps)))
+	rate := cmp.Or(a.Rate, 1e-3) / (1 - math.Pow(beta1, float64(s.Steps)))
 	root := math.Sqrt(1 - math.Pow(beta2, float64(s.Steps)))
 	for i, g := range grad {
 		g += a.WeightDecay * params[i]

@@ -44,25 +44,18 @@ func Moments(x Matrix) (mean, deviation []float64) {
 	return mean, deviation
 }
 
-// Standard returns Moments with 1 for the deviations of constant columns: what columns are
-// standardized by.
-func Standard(x Matrix) (mean, deviation []float64) {
-	mean, deviation = Moments(x)
-	for j, v := range deviation {
-		if !(v > 0) {
-			deviation[j] = 1
-		}
-	}
-	return mean, deviation
-}
-
 // Scaling turns each column x into (x - Mean)/Scale. The mean may be another center.
 type Scaling struct{ Mean, Scale []float64 }
 
 // Standardize returns the scaling to mean 0 and variance 1; columns that are the same in
 // every row are only centered.
 func Standardize(x Matrix) Scaling {
-	mean, scale := Standard(x)
+	mean, scale := Moments(x)
+	for j, v := range scale {
+		if !(v > 0) {
+			scale[j] = 1
+		}
+	}
 	return Scaling{mean, scale}
 }
 

@@ -6,6 +6,8 @@ import (
 	"slices"
 
 	"gonum.org/v1/gonum/floats"
+
+	"github.com/noisewright/noisewright/internal/check"
 )
 
 // wanted reports whether a gradient is asked for, and panics unless its shape is that
@@ -177,6 +179,13 @@ func (t *Target) Wrong(outputs Matrix) float64 {
 		}
 	}
 	return float64(wrong) / float64(len(t.Labels))
+}
+
+// CheckLabels reports the first label that is no class, 0 to classes-1.
+func CheckLabels(list *check.List, field string, labels []int, classes int) {
+	if i := slices.IndexFunc(labels, func(l int) bool { return l < 0 || l >= classes }); i >= 0 {
+		list.Badf(fmt.Sprintf("%s[%d]", field, i), labels[i], "0 to %d", classes-1)
+	}
 }
 
 // Likeliest returns the column of the largest logit of each row, the first of equals.

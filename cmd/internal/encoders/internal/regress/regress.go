@@ -323,12 +323,7 @@ func checkSoftmax(x dense.Matrix, labels []int, classes int, o Options) error {
 	checkInputs(list, x, o.Ridge)
 	list.Want(classes >= 2, "classes", classes, "at least 2")
 	list.Want(len(labels) == x.Rows, "labels", len(labels), "%d, one for each row", x.Rows)
-	for i, l := range labels {
-		if l < 0 || l >= classes {
-			list.Badf(fmt.Sprintf("labels[%d]", i), l, "0 to %d", classes-1)
-			break
-		}
-	}
+	dense.CheckLabels(list, "labels", labels, classes)
 	list.Want(!o.Standardize || o.Bias, "standardize", true, "a bias too")
 	list.Want(o.MajorIterations >= 0, "iterations", o.MajorIterations, "at least 0")
 	if s := o.Start; s != nil && (s.Weights.Rows != x.Cols || s.Weights.Cols != classes || len(s.Bias) != classes) {
