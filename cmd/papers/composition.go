@@ -180,7 +180,7 @@ func compositionRecords(curves []compositionCurve) [][]string {
 			if c.EpsilonUpper[i] != nil {
 				upper, lower = shell.DigitsUp(*c.EpsilonUpper[i]), shell.DigitsDown(*c.EpsilonLower[i])
 			}
-			out = append(out, record(c.Name, digits8(c.ExpectedLoss), k, upper, lower))
+			out = append(out, record(c.Name, rounded(c.ExpectedLoss, 8), k, upper, lower))
 		}
 	}
 	return out

@@ -189,7 +189,7 @@ func drawKernelLosses(ctx context.Context, d *droDrawing) error {
 			x := 4 * float64(n) / steps
 			loss := k.Mechanism().LossAt(x)
 			points = append(points, plotter.XY{X: x, Y: loss / independent})
-			d.records = append(d.records, record(c.epsilon, c.delta, x, digits8(loss), digits8(independent)))
+			d.records = append(d.records, record(c.epsilon, c.delta, x, rounded(loss, 8), rounded(independent, 8)))
 		}
 		curves = append(curves, series{name: fmt.Sprintf("ε = %g, δ = %g", c.epsilon, c.delta), points: points, style: figure.Solid(figure.Palette[i], 1.5)})
 	}
@@ -224,7 +224,7 @@ func drawMonotone(ctx context.Context, d *droDrawing, instances []dp.Privacy) er
 				from, to := (float64(g.FirstPoint(j))-0.5)*step, (float64(g.FirstPoint(j+1))-0.5)*step
 				density := m / (to - from)
 				points = append(points, plotter.XY{X: from, Y: density}, plotter.XY{X: to, Y: density})
-				d.records = append(d.records, record(c.Epsilon, c.Delta, monotone, digits8(from), digits8(to), digits8(density)))
+				d.records = append(d.records, record(c.Epsilon, c.Delta, monotone, rounded(from, 8), rounded(to, 8), rounded(density, 8)))
 			}
 			curves = append(curves, series{name: name, points: points, style: style})
 		}
@@ -242,7 +242,7 @@ func drawAnswers(ctx context.Context, d *droDrawing) error {
 	for _, x := range values {
 		i, _ := k.Mechanism().CellOf(x)
 		for j, m := range k.Mechanism().PMF(i) {
-			d.records = append(d.records, record(x, k.Mechanism().Node(j), digits8(m)))
+			d.records = append(d.records, record(x, k.Mechanism().Node(j), rounded(m, 8)))
 		}
 	}
 	c := figure.KernelLaws(k.Mechanism(), values)
@@ -341,7 +341,7 @@ func (o *droHistogramOptions) run(ctx context.Context) error {
 		for i, n := range counts {
 			from, density := float64(i-histogramReach), float64(n)/float64(total)
 			points = append(points, plotter.XY{X: from, Y: density}, plotter.XY{X: from + 1, Y: density})
-			records = append(records, record(from, from+1, digits8(density)))
+			records = append(records, record(from, from+1, rounded(density, 8)))
 		}
 		return err
 	}, output{droHistogramName, func() [][]string { return records }, func(w io.Writer) error {

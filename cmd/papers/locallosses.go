@@ -154,7 +154,7 @@ func (r localReport) records() [][]string {
 	for _, t := range r.Tables {
 		for _, row := range t.Rows {
 			for i, v := range row.Published {
-				out = append(out, record(row.Epsilon, t.Objective, t.Unbiased, t.Mechanisms[i], digits8(*v), ""))
+				out = append(out, record(row.Epsilon, t.Objective, t.Unbiased, t.Mechanisms[i], rounded(*v, 8), ""))
 			}
 			out = append(out, record(row.Epsilon, t.Objective, t.Unbiased, "designed", shell.DigitsUp(*row.Loss), shell.DigitsDown(*row.LowerBound)))
 		}

@@ -122,8 +122,8 @@ func record(values ...any) []string {
 	return out
 }
 
-// digits8 is a number of a CSV file.
-func digits8(v float64) string { return fmt.Sprintf("%.8g", v) }
+// rounded is a number of a CSV file, with n significant digits.
+func rounded(v float64, n int) string { return fmt.Sprintf("%.*g", n, v) }
 
 // needSolver refuses a build without the LP solver.
 func needSolver() error {

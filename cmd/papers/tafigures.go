@@ -274,10 +274,7 @@ func newTAExperiment(a *shell.Streams, file string, store *tables.Store) (*taExp
 	if !slices.Equal(f.Names, want) || f.Rows < 100 {
 		return nil, shell.BadInput("", fmt.Errorf("%s: want columns h00 to h23, the mean power of each hour, and at least 100 days", shell.InputName(file)))
 	}
-	low, high := slices.Min(f.Data), slices.Max(f.Data)
-	for i, v := range f.Data {
-		f.Data[i] = (v - low) / (high - low)
-	}
+	unitRange(f.Data)
 	all := mat.NewDense(f.Rows, taHours, f.Data)
 	split := f.Rows * 7 / 10
 	e := &taExperiment{
@@ -491,7 +488,7 @@ func (e *taExperiment) run(ctx context.Context, line *shell.Progress) error {
 func (e *taExperiment) records() [][]string {
 	out := [][]string{{"protocol", "approach", "epsilon", "one_over_epsilon", "delta", "z", "train_loss", "test_loss"}}
 	for _, l := range e.losses {
-		out = append(out, record(l.protocol, l.approach, l.epsilon, digits6(1/l.epsilon), l.delta, l.z, digits6(l.train), digits6(l.test)))
+		out = append(out, record(l.protocol, l.approach, l.epsilon, rounded(1/l.epsilon, 6), l.delta, l.z, rounded(l.train, 6), rounded(l.test, 6)))
 	}
 	return out
 }
@@ -504,13 +501,11 @@ func (e *taExperiment) hourRecords() [][]string {
 			continue
 		}
 		for h, v := range e.unweighted(l) {
-			out = append(out, record(l.protocol, l.approach, l.delta, h, digits6(v)))
+			out = append(out, record(l.protocol, l.approach, l.delta, h, rounded(v, 6)))
 		}
 	}
 	return out
 }
-
-func digits6(v float64) string { return fmt.Sprintf("%.6g", v) }
 
 // unweighted are the losses of hours without their weights in the task.
 func (e *taExperiment) unweighted(l *taLoss) []float64 {
@@ -599,7 +594,6 @@ func (o *taFigure3Options) run(context.Context) error {
 	records := [][]string{{"setting", "r_over_epsilon", "task_aware", "z", "task_agnostic", "privacy_agnostic"}}
 	var rows []shell.Row
 	var plots []*plot.Plot
-	digits := func(v float64) string { return fmt.Sprintf("%.10g", v) }
 	for _, setting := range taSettings {
 		points, err := taFigure3(setting)
 		if err != nil {
@@ -607,7 +601,7 @@ func (o *taFigure3Options) run(context.Context) error {
 		}
 		all = append(all, points...)
 		for _, t := range points {
-			records = append(records, record(setting, t.ROverEpsilon, digits(t.TaskAware), t.Z, digits(t.TaskAgnostic), digits(t.PrivacyAgnostic)))
+			records = append(records, record(setting, t.ROverEpsilon, rounded(t.TaskAware, 10), t.Z, rounded(t.TaskAgnostic, 10), rounded(t.PrivacyAgnostic, 10)))
 		}
 		p, err := taFigure3Plot(setting, points)
 		if err != nil {

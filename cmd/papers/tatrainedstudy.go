@@ -110,9 +110,9 @@ func (s *taStudy) records() [][]string {
 	for _, p := range s.points {
 		wrong := ""
 		if p.Data != realEstate {
-			wrong = trimmed(p.Wrong)
+			wrong = rounded(p.Wrong, 5)
 		}
-		out = append(out, record(p.Data, p.Protocol, p.Approach, p.Coordinates, p.Epsilon, trimmed(p.Mean), trimmed(p.Deviation), wrong, p.Runs, strings.Join(p.Noise, " "), p.Redrawn, p.Replaced))
+		out = append(out, record(p.Data, p.Protocol, p.Approach, p.Coordinates, p.Epsilon, rounded(p.Mean, 5), rounded(p.Deviation, 5), wrong, p.Runs, strings.Join(p.Noise, " "), p.Redrawn, p.Replaced))
 	}
 	return out
 }
@@ -122,8 +122,6 @@ var taTitles = map[string]string{
 	protocolFormula:   "noise of the formula, no guarantee",
 	protocolPromised:  "promised to everybody",
 }
-
-func trimmed(v float64) string { return strconv.FormatFloat(v, 'g', 5, 64) }
 
 // draw draws a panel for each data set and protocol, with bars of a standard deviation of the
 // runs either way.

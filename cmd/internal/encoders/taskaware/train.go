@@ -20,9 +20,6 @@ type Result struct {
 	// HeldOut is what is expected on the people of the data who were held out, at the step
 	// and of the restart that it chose: a little better than on others.
 	HeldOut Evaluation
-	// Restart and Step are what it chose, from 0 and from 1.
-	Restart, Step int
-
 	model
 }
 
@@ -84,11 +81,11 @@ type training struct {
 	raw         dense.Matrix // outputs of the encoder
 	released    dense.Matrix // Draws rows for each person
 	gradient    dense.Matrix // by the clipped code
-	best, least []float64    // parameters of the best networks; their loss, restart and step
+	best, least []float64    // parameters of the best networks; their loss
 }
 
 func newTraining(d *encoders.Data, body encoder.Body, noise encoder.Noise, o Options) (*training, error) {
-	t := &training{Options: o, model: model{data: d, body: body, noise: noise}, least: []float64{math.MaxFloat64, 0, 0}}
+	t := &training{Options: o, model: model{data: d, body: body, noise: noise}, least: []float64{math.MaxFloat64}}
 	all := newTarget(&d.Target)
 	fit, held := split(&all, d.X.Rows, o.Seed)
 	t.scaling = dense.Standardize(dense.Pick(d.X, fit))
@@ -169,7 +166,7 @@ func (t *training) Step(step int) (float64, error) {
 		return loss, notFinite("encoder", loss)
 	}
 	if !t.quiet(k) && ((k+1)%judged == 0 || k+1 == t.steps()) {
-		t.judge(restart, k+1)
+		t.judge()
 	}
 	return loss, nil
 }
@@ -276,13 +273,13 @@ func (t *training) descend(step int, quiet bool) float64 {
 const judgeDraws = 50
 
 // judge keeps the networks if they are the best so far.
-func (t *training) judge(restart, step int) {
+func (t *training) judge() {
 	e := t.evaluate(&t.heldOut, judgeDraws, t.Seed)
 	dead := constant(t.reader.answer(t.released))
 	if dead || !(e.Loss < t.least[0]) {
 		return
 	}
-	t.least = []float64{e.Loss, float64(restart), float64(step)}
+	t.least = []float64{e.Loss}
 	t.best = append(append(t.best[:0], t.encoder.Params()...), t.head.Params()...)
 }
 
@@ -306,7 +303,7 @@ func (t *training) State() map[string][]float64 {
 
 func (t *training) Restore(state map[string][]float64) error {
 	size := len(t.encoder.Params()) + len(t.head.Params())
-	if best := len(state["best"]); (best != 0 && best != size) || len(state["least"]) != 3 {
+	if best := len(state["best"]); (best != 0 && best != size) || len(state["least"]) != 1 {
 		return dense.OtherTraining(best, size)
 	}
 	t.best, t.least = state["best"], state["least"]
@@ -321,7 +318,7 @@ func (t *training) result() (*Result, error) {
 	copy(t.encoder.Params(), t.best[:split])
 	copy(t.head.Params(), t.best[split:])
 	t.reader = reader{net: t.reader.net, task: t.reader.task}
-	return &Result{t.evaluate(&t.heldOut, judgeDraws, t.Seed), int(t.least[1]), int(t.least[2]), t.model}, nil
+	return &Result{t.evaluate(&t.heldOut, judgeDraws, t.Seed), t.model}, nil
 }
 
 // Evaluate draws the noise for other people, so many times for each.
