@@ -183,9 +183,7 @@ func readColumns(s *shell.Streams, file string) (header []string, columns [][]st
 }
 
 func distinct(column []string) []string {
-	values := slices.Clone(column)
-	slices.Sort(values)
-	return slices.Compact(values)
+	return slices.Compact(slices.Sorted(slices.Values(column)))
 }
 
 // group is points of the same word.

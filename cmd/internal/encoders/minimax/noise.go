@@ -247,7 +247,6 @@ func (n *Noisy) server(s *bundle.Spec) error {
 // nil for the features.
 func outputs(d *Data, copies int) (*mat.Dense, []string) {
 	var names []string
-	total := 0
 	for i := range d.Targets {
 		t := &d.Targets[i]
 		for k := range t.outs() {
@@ -262,13 +261,9 @@ func outputs(d *Data, copies int) (*mat.Dense, []string) {
 			}
 			names = append(names, name)
 		}
-		total += t.outs()
-	}
-	if len(d.Targets) == 1 && d.Targets[0].reconstructs {
-		names = nil
 	}
 	rows := d.X.Rows
-	y := mat.NewDense(copies*rows, total, nil)
+	y := mat.NewDense(copies*rows, len(names), nil)
 	for c := range copies {
 		at := 0
 		for i := range d.Targets {
@@ -276,6 +271,9 @@ func outputs(d *Data, copies int) (*mat.Dense, []string) {
 			y.Slice(c*rows, (c+1)*rows, at, at+t.outs()).(*mat.Dense).Copy(t.outputs(rows))
 			at += t.outs()
 		}
+	}
+	if len(d.Targets) == 1 && d.Targets[0].reconstructs {
+		names = nil
 	}
 	return y, names
 }

@@ -16,13 +16,24 @@ import (
 	"github.com/noisewright/noisewright/internal/check"
 )
 
-// player is a task with the classifier or regression that answers it best.
+// player is a task with the linear classifier or regression of codes that answers it best.
 type player struct {
 	task   Task
 	factor float64 // of its loss in Φ: ρ·weight for targets, -weight for private tasks
-	head   *head
-	output dense.Matrix // of the head, N×k
-	dOut   dense.Matrix
+	regress.Linear
+	numbers []float64    // the weights by rows, then the bias: views into them are the Linear
+	output  dense.Matrix // N×k
+	dOut    dense.Matrix
+}
+
+func newPlayer(task Task, factor float64, rows, in int) *player {
+	out := task.outs()
+	numbers := make([]float64, (in+1)*out)
+	weights := dense.Matrix{Rows: in, Cols: out, Stride: out, Data: numbers[:in*out]}
+	return &player{
+		task.scaled(), factor * task.weight(), regress.Linear{Weights: weights, Bias: numbers[in*out:]}, numbers,
+		dense.NewMatrix(rows, out), dense.NewMatrix(rows, out),
+	}
 }
 
 // trainer does the alternation: the best answers to a filter, then a step of the filter
@@ -58,11 +69,7 @@ func newTrainer(o *Options, x dense.Matrix, net *dense.Network, d *Data) *traine
 		factor float64
 	}{{d.Targets, o.Rho}, {d.Private, -1}} {
 		for _, task := range side.tasks {
-			k := task.outs()
-			t.players = append(t.players, &player{
-				task: task.scaled(), factor: side.factor * task.weight(), head: newHead(net.Out(), k),
-				output: dense.NewMatrix(x.Rows, k), dOut: dense.NewMatrix(x.Rows, k),
-			})
+			t.players = append(t.players, newPlayer(task, side.factor, x.Rows, net.Out()))
 		}
 	}
 	return t
@@ -94,7 +101,7 @@ func (t *trainer) start(r *rand.Rand) {
 	t.perturb(r)
 	t.length, t.failed = firstLength, 0
 	for _, one := range t.players {
-		clear(one.head.numbers)
+		clear(one.numbers)
 	}
 }
 
@@ -120,7 +127,7 @@ func (t *trainer) perturb(r *rand.Rand) {
 func (t *trainer) answer() (float64, error) {
 	code := t.net.Forward(&t.pass, t.x)
 	for _, p := range t.players {
-		if err := p.head.fit(code, &p.task, t.o); err != nil {
+		if err := p.fit(code, t.o); err != nil {
 			return 0, err
 		}
 	}
@@ -147,7 +154,7 @@ func (t *trainer) phi(code dense.Matrix, gradient bool) float64 {
 	}
 	sum *= t.o.Ridge / 2
 	for _, p := range t.players {
-		sum += p.factor * p.head.loss(code, p, t.dCode, gradient)
+		sum += p.factor * p.loss(code, t.dCode, gradient)
 	}
 	return sum
 }
@@ -198,7 +205,7 @@ func (t *trainer) State() map[string][]float64 {
 		"filter": t.net.Params(), "best": t.best, "search": {t.length, t.failed, t.value},
 	}
 	for i, p := range t.players {
-		s[fmt.Sprintf("head-%d", i)] = p.head.numbers
+		s[fmt.Sprintf("head-%d", i)] = p.numbers
 	}
 	return s
 }
@@ -218,49 +225,37 @@ func (t *trainer) Restore(s map[string][]float64) error {
 	return nil
 }
 
-// head is a linear classifier or regression of codes.
-type head struct {
-	regress.Linear
-	numbers []float64 // the weights by rows, then the bias: views into them are the Linear
-}
-
-func newHead(in, out int) *head {
-	numbers := make([]float64, (in+1)*out)
-	weights := dense.Matrix{Rows: in, Cols: out, Stride: out, Data: numbers[:in*out]}
-	return &head{regress.Linear{Weights: weights, Bias: numbers[in*out:]}, numbers}
-}
-
 // innerIterations are those of classifiers at each step, from where they were.
 const innerIterations = 50
 
-// fit improves the head for codes, from what it was: by iterations of a classifier, or by
+// fit improves the answers to codes, from what it was: by iterations of a classifier, or by
 // the least squares of a regression.
-func (h *head) fit(code dense.Matrix, t *Task, o *Options) error {
-	l, err := regress.Fit(code, *t.target(), regress.Options{
-		Ridge: o.Ridge, Bias: !o.NoIntercept, MajorIterations: innerIterations, Start: &regress.Softmax{Linear: h.Linear},
+func (p *player) fit(code dense.Matrix, o *Options) error {
+	l, err := regress.Fit(code, *p.task.target(), regress.Options{
+		Ridge: o.Ridge, Bias: !o.NoIntercept, MajorIterations: innerIterations, Start: &regress.Softmax{Linear: p.Linear},
 	})
 	if err != nil {
 		return err
 	}
-	copy(h.Weights.Data, l.Weights.Data)
-	copy(h.Bias, l.Bias)
+	copy(p.Weights.Data, l.Weights.Data)
+	copy(p.Bias, l.Bias)
 	return nil
 }
 
 // loss returns the player's loss for codes, without its factor; if gradient, it adds the
 // gradient times the factor to dCode.
-func (h *head) loss(code dense.Matrix, p *player, dCode dense.Matrix, gradient bool) float64 {
+func (p *player) loss(code, dCode dense.Matrix, gradient bool) float64 {
 	for i := range p.output.Rows {
-		copy(dense.Row(p.output, i), h.Bias)
+		copy(dense.Row(p.output, i), p.Bias)
 	}
-	blas64.Gemm(blas.NoTrans, blas.NoTrans, 1, code, h.Weights, 1, p.output)
+	blas64.Gemm(blas.NoTrans, blas.NoTrans, 1, code, p.Weights, 1, p.output)
 	d := dense.Matrix{}
 	if gradient {
 		d = p.dOut
 	}
 	v := p.task.target().Loss(p.output, d)
 	if gradient {
-		blas64.Gemm(blas.NoTrans, blas.Trans, p.factor, d, h.Weights, 1, dCode)
+		blas64.Gemm(blas.NoTrans, blas.Trans, p.factor, d, p.Weights, 1, dCode)
 	}
 	return v
 }
