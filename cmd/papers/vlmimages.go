@@ -244,12 +244,9 @@ func (o *vlmOptions) collectImages(ctx context.Context, add func(*collection, co
 // latent trains a classifier on encodings and classes of people with a promise of epsilon.
 func (c *collection) latent(ctx context.Context, epsilon float64) (*vlm.Classifier, error) {
 	c.o.line.Share("classifying", 0, fmt.Sprintf("ε = %g", epsilon))
-	z := c.u
-	if !math.IsInf(epsilon, 1) {
-		var err error
-		if z, err = vlmRelease(ctx, c.model, c.u, vlmShare*epsilon, c.seed, "collection"); err != nil {
-			return nil, err
-		}
+	z, err := vlmRelease(ctx, c.model, c.u, vlmShare*epsilon, c.seed, "collection")
+	if err != nil {
+		return nil, err
 	}
 	return c.classifier(ctx, z, epsilon, vlm.ClassifierOptions{})
 }
@@ -268,38 +265,40 @@ var pixels = vlm.ClassifierOptions{Epochs: 10, Rate: 1e-4}
 
 const pixelRuns = 1
 
+// score adds the accuracy on people x of a classifier of z.
+func (c *collection) score(ctx context.Context, series string, epsilon float64, z encoder.Matrix, o vlm.ClassifierOptions, x encoder.Matrix) error {
+	k, err := c.classifier(ctx, z, epsilon, o)
+	if err == nil {
+		c.o.study.add("MNIST", series, epsilon, k.Accuracy(x, c.test.labels))
+	}
+	return err
+}
+
 func (c *collection) cleanSeries(ctx context.Context) error {
-	s := &c.o.study
-	for _, epsilon := range append([]float64{math.Inf(1)}, c.o.epsilons...) {
-		k, err := c.latent(ctx, epsilon)
-		if err != nil {
-			return err
-		}
-		accuracy := k.Accuracy(c.clean, c.test.labels)
-		if math.IsInf(epsilon, 1) {
-			s.add("MNIST", "no noise"+c.name, epsilon, accuracy)
-			continue
-		}
-		s.add("MNIST", "latent"+c.name, epsilon, accuracy)
-		if c.seed >= pixelRuns {
-			continue
-		}
+	if err := c.score(ctx, "no noise"+c.name, math.Inf(1), c.u, vlm.ClassifierOptions{}, c.clean); err != nil {
+		return err
+	}
+	for _, epsilon := range c.o.epsilons {
+		c.o.line.Share("classifying", 0, fmt.Sprintf("ε = %g", epsilon))
 		z, err := vlmRelease(ctx, c.model, c.u, vlmShare*epsilon, c.seed, "collection")
 		if err != nil {
 			return err
 		}
-		if k, err = c.classifier(ctx, c.model.Decode(z), epsilon, pixels); err != nil {
+		if err := c.score(ctx, "latent"+c.name, epsilon, z, vlm.ClassifierOptions{}, c.clean); err != nil {
 			return err
 		}
-		s.add("MNIST", "features"+c.name, epsilon, k.Accuracy(c.test.x, c.test.labels))
+		if c.seed >= pixelRuns {
+			continue
+		}
+		if err := c.score(ctx, "features"+c.name, epsilon, c.model.Decode(z), pixels, c.test.x); err != nil {
+			return err
+		}
 		if c.name != "" && c.setting != vlmFull[0] {
 			continue // direct noise is the same for all networks
 		}
-		noisy := noisyRanges(c.train.x, vlmShare*epsilon, c.seed)
-		if k, err = c.classifier(ctx, noisy, epsilon, pixels); err != nil {
+		if err := c.score(ctx, "direct noise", epsilon, noisyRanges(c.train.x, vlmShare*epsilon, c.seed), pixels, c.test.x); err != nil {
 			return err
 		}
-		s.add("MNIST", "direct noise", epsilon, k.Accuracy(c.test.x, c.test.labels))
 	}
 	return nil
 }
