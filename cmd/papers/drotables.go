@@ -5,7 +5,6 @@ import (
 	"context"
 	_ "embed" // the published numbers
 	"encoding/csv"
-	"errors"
 	"fmt"
 	"io"
 	"math"
@@ -418,61 +417,23 @@ func newDesignStore(s *shell.Streams, dir string) (*designStore, error) {
 	return &designStore{store, s, dir}, nil
 }
 
-// obtain gets the designs of problems that differ in delta only: the stored ones where they are
-// good enough, or else the better of these and new ones. It calls done with the index of each.
-func (s *designStore) obtain(ctx context.Context, problems []dp.Problem, o lp.Options, done func(i int, d *storedDesign)) error {
-	var missing []int
-	old := make([]*storedDesign, len(problems))
-	for i, p := range problems {
-		if v := s.Load(p); v != nil {
-			old[i] = newStoredDesign(v)
-		}
-		if old[i] != nil && old[i].gap() <= o.Gap {
-			done(i, old[i])
-		} else {
-			missing = append(missing, i)
+// obtain gets the design of a problem: the stored one if it is good enough, or else the better
+// of it and a new one.
+func (s *designStore) obtain(ctx context.Context, p dp.Problem, o lp.Options) (*storedDesign, error) {
+	var old *storedDesign
+	if v := s.Load(p); v != nil {
+		if old = newStoredDesign(v); old.gap() <= o.Gap {
+			return old, nil
 		}
 	}
-	handed := 0
-	keep := func(i int, r *lp.Result) error {
-		handed++
-		d := newStoredDesign(r.Table)
-		if old[i] != nil && old[i].gap() <= r.Gap {
-			d = old[i]
-		} else if err := s.Keep(r.Table); err != nil {
-			return err
-		}
-		done(i, d)
-		return nil
-	}
-	if len(missing) == 0 {
-		return nil
-	}
-	if len(missing) == 1 {
-		r, _, err := shell.Design(ctx, problems[missing[0]], o)
-		if err != nil {
-			return err
-		}
-		return keep(missing[0], r)
-	}
-	var deltas []float64
-	for _, i := range missing {
-		deltas = append(deltas, problems[i].Delta)
-	}
-	p := problems[0]
-	err := lp.Sweep(ctx, dp.Problem{Privacy: dp.Privacy{Epsilon: p.Epsilon, Sensitivity: p.Sensitivity}, Loss: p.Loss}, deltas, o, func(i int, r *lp.Result) error {
-		if err := ctx.Err(); err != nil && !r.Optimal {
-			return err
-		}
-		return keep(missing[i], r)
-	})
+	r, _, err := shell.Design(ctx, p, o)
 	switch {
-	case !errors.Is(err, lp.ErrLimit) || ctx.Err() != nil:
-		return err
-	case handed < len(missing):
-		return &shell.Failure{Code: shell.ExitBadInput, Err: err, Hint: "a larger --epsilon or --delta, or more cells (--max-cells)"}
+	case err != nil:
+		return nil, err
+	case old != nil && old.gap() <= r.Gap:
+		return old, nil
 	}
-	return nil // the designs are there; their gaps say it
+	return newStoredDesign(r.Table), s.Keep(r.Table)
 }
 
 // designAll obtains the designs of all problems, in their order, on all cores.
@@ -481,19 +442,18 @@ func (s *designStore) designAll(ctx context.Context, problems []dp.Problem, o lp
 	designs := make([]*storedDesign, len(problems))
 	var lock sync.Mutex
 	count := 0
-	groups := together(problems)
-	err := drolearn.Each(ctx, len(groups), func(ctx context.Context, k int) error {
-		var list []dp.Problem
-		for _, i := range groups[k] {
-			list = append(list, problems[i])
+	order := slowestFirst(problems)
+	err := drolearn.Each(ctx, len(order), func(ctx context.Context, k int) error {
+		d, err := s.obtain(ctx, problems[order[k]], o)
+		if err != nil {
+			return err
 		}
-		return s.obtain(ctx, list, o, func(i int, d *storedDesign) {
-			lock.Lock()
-			defer lock.Unlock()
-			designs[groups[k][i]] = d
-			count++
-			line.Count("designing", count, len(problems))
-		})
+		lock.Lock()
+		defer lock.Unlock()
+		designs[order[k]] = d
+		count++
+		line.Count("designing", count, len(problems))
+		return nil
 	})
 	line.Clear()
 	if err := ctx.Err(); err != nil {
@@ -503,10 +463,9 @@ func (s *designStore) designAll(ctx context.Context, problems []dp.Problem, o lp
 	return designs, err
 }
 
-// together returns the groups of problems to solve together, those of one epsilon, those
-// that take longest first, so that no core is left with a slow one at the end: designs
-// take longest for large epsilon.
-func together(problems []dp.Problem) [][]int {
+// slowestFirst orders problems by the time that they take, which is longest for large epsilon
+// and delta, so that no core is left with a slow one at the end.
+func slowestFirst(problems []dp.Problem) []int {
 	order := make([]int, len(problems))
 	for i := range order {
 		order[i] = i
@@ -515,14 +474,5 @@ func together(problems []dp.Problem) [][]int {
 		a, b := problems[i], problems[j]
 		return cmp.Or(cmp.Compare(b.Epsilon, a.Epsilon), cmp.Compare(b.Delta, a.Delta))
 	})
-	var groups [][]int
-	for _, i := range order {
-		e := problems[i].Epsilon
-		if n := len(groups) - 1; n >= 0 && problems[groups[n][0]].Epsilon == e {
-			groups[n] = append(groups[n], i)
-		} else {
-			groups = append(groups, []int{i})
-		}
-	}
-	return groups
+	return order
 }

@@ -128,7 +128,8 @@ func rounded(v float64, n int) string { return fmt.Sprintf("%.*g", n, v) }
 // needSolver refuses a build without the LP solver.
 func needSolver() error {
 	if highs.Version() == "" {
-		return &shell.Failure{Code: shell.ExitFailure, Err: highs.ErrUnavailable}
+		_, err := highs.New()
+		return &shell.Failure{Code: shell.ExitFailure, Err: err}
 	}
 	return nil
 }

@@ -74,7 +74,7 @@ type pointReport struct {
 	Status string `json:"status"`
 }
 
-func newPointReport(p lp.FrontPoint) pointReport {
+func newPointReport(p *lp.FrontPoint) pointReport {
 	return pointReport{
 		Share:     math.Round(p.Share*1e6) / 1e6,
 		Weights:   p.Weights,
@@ -102,9 +102,8 @@ func (f *front) report() frontReport {
 func (f *front) writeCSV(w io.Writer) error {
 	var b strings.Builder
 	b.WriteString("share,weight_a,weight_b,expected_a,expected_b,expected_loss,lower_bound,gap\n")
-	for i := range f.Points {
-		p := &f.Points[i]
-		r, claims := newPointReport(*p), p.Design.Table.Certificate().Claims()
+	for _, p := range f.Points {
+		r, claims := newPointReport(p), p.Design.Table.Certificate().Claims()
 		gap := ""
 		if r.Gap != nil {
 			gap = fmt.Sprintf("%.6g", *r.Gap)
@@ -126,7 +125,7 @@ func (f *front) write(b *strings.Builder) {
 	for i, name := range []string{"A", "B"} {
 		fmt.Fprintf(b, "%s = %s\n", name, shell.LossUnit(f.losses[i]))
 	}
-	fmt.Fprintf(b, "%d designs, %d of them dominated and left out, %s\n", len(f.Bounds), f.Dominated, f.Elapsed.Round(time.Millisecond))
+	fmt.Fprintf(b, "%d designs, %d of them dominated and left out, %s\n", len(f.Designs), f.Dominated, f.Elapsed.Round(time.Millisecond))
 	fmt.Fprintf(b, "gap of the front, with mixtures of neighbors: %s\n\n", shell.Percent(f.Gap))
 	lines := [][]string{{"share of A", "weight of A", "weight of B", "E A", "E B", "weighted sum", "lower bound", "gap"}}
 	for i := range f.Points {
@@ -177,7 +176,7 @@ func (o *designOptions) runTrade(ctx context.Context) error {
 	if err := o.PrintText(f.report(), f.write); err != nil || f.limit == nil {
 		return err
 	}
-	short := fmt.Sprintf("%d of %d designs stopped short of a gap of %s; all are proven", f.Limited, len(f.Bounds), shell.Percent(o.design.Gap))
+	short := fmt.Sprintf("%d of %d designs stopped short of a gap of %s; all are proven", f.Limited, len(f.Designs), shell.Percent(o.design.Gap))
 	if f.Limited == 0 {
 		short = fmt.Sprintf("the time ended when the front was proven to a gap of %s, a gap of %s was requested; all designs are proven", shell.Percent(f.Gap), shell.Percent(o.design.Gap))
 	}

@@ -127,17 +127,17 @@ func (f *Flags) unlessLocal(add func()) {
 }
 
 func checkInteger(sensitivity float64) error {
-	if d := sensitivity; !math.IsNaN(d) && (d != math.Trunc(d) || d > lp.MaxIntegerSensitivity) {
-		return fmt.Errorf("sensitivity = %v, want an integer from 1 to %g with --query integer", d, float64(lp.MaxIntegerSensitivity))
+	if d := sensitivity; !math.IsNaN(d) && (d != math.Trunc(d) || d > lp.MaxSensitivity) {
+		return fmt.Errorf("sensitivity = %v, want an integer from 1 to %g with --query integer", d, float64(lp.MaxSensitivity))
 	}
 	return nil
 }
 
 func checkStep(p *dp.Problem) error {
 	const largest = 1e6 // steps of this many sensitivities
-	if d := p.Sensitivity; d/p.Step > lp.MaxIntegerSensitivity || p.Step/d > largest {
+	if d := p.Sensitivity; d/p.Step > lp.MaxSensitivity || p.Step/d > largest {
 		return fmt.Errorf("step = %v, want a number from %v to %v, of which at most %g make the sensitivity of %v",
-			p.Step, d/lp.MaxIntegerSensitivity, d*largest, float64(lp.MaxIntegerSensitivity), d)
+			p.Step, d/lp.MaxSensitivity, d*largest, float64(lp.MaxSensitivity), d)
 	}
 	return nil
 }

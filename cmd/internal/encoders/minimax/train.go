@@ -31,8 +31,8 @@ func newPlayer(task Task, factor float64, rows, in int) *player {
 	numbers := make([]float64, (in+1)*out)
 	weights := dense.Matrix{Rows: in, Cols: out, Stride: out, Data: numbers[:in*out]}
 	return &player{
-		task.scaled(), factor * task.weight(), regress.Linear{Weights: weights, Bias: numbers[in*out:]}, numbers,
-		dense.NewMatrix(rows, out), dense.NewMatrix(rows, out),
+		task: task.scaled(), factor: factor * task.weight(), Linear: regress.Linear{Weights: weights, Bias: numbers[in*out:]},
+		numbers: numbers, output: dense.NewMatrix(rows, out), dOut: dense.NewMatrix(rows, out),
 	}
 }
 

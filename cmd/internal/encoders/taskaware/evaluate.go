@@ -5,8 +5,6 @@ import (
 	"math"
 	"slices"
 
-	"gonum.org/v1/gonum/floats"
-
 	"github.com/noisewright/noisewright/cmd/internal/encoders"
 	"github.com/noisewright/noisewright/cmd/internal/encoders/internal/dense"
 	"github.com/noisewright/noisewright/internal/check"
@@ -38,7 +36,9 @@ func (r *Scheduled) Evaluate(d *encoders.Data, draws int, seed uint64) (Evaluati
 	draw := encoders.Rand(seed, "evaluation", 0)
 	return evaluate(&reader{net: r.reader.net, task: r.reader.task}, u, &t, draws, func(dst, u []float64) {
 		laplace(dst, r.Scale, draw)
-		floats.Add(dst, u)
+		for i, v := range u {
+			dst[i] += v
+		}
 	}), nil
 }
 

@@ -9,8 +9,6 @@ import (
 	"math/rand/v2"
 	"slices"
 
-	"gonum.org/v1/gonum/floats"
-
 	"github.com/noisewright/noisewright/cmd/internal/encoders"
 	"github.com/noisewright/noisewright/cmd/internal/encoders/internal/dense"
 	"github.com/noisewright/noisewright/internal/check"
@@ -348,7 +346,9 @@ func (r *scheduleRun) code() dense.Matrix {
 
 // loss is that with the noise of the epoch.
 func (r *scheduleRun) loss() float64 {
-	floats.AddTo(r.now.noisy.Data, r.code().Data, r.now.noise.Data)
+	for i, v := range r.code().Data {
+		r.now.noisy.Data[i] = v + r.now.noise.Data[i]
+	}
 	return r.out.reader.loss(r.now.noisy, &r.now.target)
 }
 

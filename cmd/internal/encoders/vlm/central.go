@@ -7,8 +7,6 @@ import (
 	"math/rand/v2"
 	"slices"
 
-	"gonum.org/v1/gonum/floats"
-
 	"github.com/noisewright/noisewright/cmd/internal/encoders"
 	"github.com/noisewright/noisewright/cmd/internal/encoders/internal/dense"
 	"github.com/noisewright/noisewright/cmd/internal/encoders/internal/dpsgd"
@@ -191,7 +189,9 @@ func (p *private) step(sample []int, gradients [2][]float64) {
 		p.e.forward(p.batch)
 		// The loss is a mean; the gradients of people are wanted.
 		for _, d := range []encoder.Matrix{p.e.dOutput, p.e.dMu} {
-			floats.Scale(together, d.Data)
+			for i := range d.Data {
+				d.Data[i] *= together
+			}
 			clear(d.Data[len(people)*d.Stride:])
 		}
 		p.e.toMean(p.m.decoder.Backward(&p.e.decoded, p.e.dOutput, nil), nil)

@@ -4,8 +4,6 @@ import (
 	"math"
 	"math/rand/v2"
 
-	"gonum.org/v1/gonum/floats"
-
 	"github.com/noisewright/noisewright/cmd/internal/encoders"
 	"github.com/noisewright/noisewright/cmd/internal/encoders/internal/dense"
 	"github.com/noisewright/noisewright/encoder"
@@ -146,10 +144,14 @@ func (e *elbo) forward(x encoder.Matrix) float64 {
 	e.raw = e.m.encoder.Forward(&e.encoded, x)
 	copy(e.mu.Data, e.raw.Data)
 	e.m.Body.Clip(e.mu)
-	floats.AddTo(e.z.Data, e.mu.Data, e.noise.Data)
+	for i, v := range e.mu.Data {
+		e.z.Data[i] = v + e.noise.Data[i]
+	}
 	half := float64(x.Cols) / 2 // of a mean over entries, for a sum over features
 	loss := half * dense.SquaredError(e.m.decoder.Forward(&e.decoded, e.z), x, e.dOutput)
-	floats.Scale(half, e.dOutput.Data)
+	for i := range e.dOutput.Data {
+		e.dOutput.Data[i] *= half
+	}
 	return loss + dense.LaplaceKL(e.mu, e.logScale, e.dMu, e.dLogKL)
 }
 
@@ -171,8 +173,8 @@ func (e *elbo) toMean(dz encoder.Matrix, logScale []float64) {
 			}
 		}
 	}
-	if logScale != nil {
-		floats.Add(logScale, e.dLogKL)
+	for j := range logScale {
+		logScale[j] += e.dLogKL[j]
 	}
 	e.m.Body.ClipBackward(e.raw, e.dMu)
 }
