@@ -15,6 +15,7 @@ import (
 	"github.com/noisewright/noisewright/internal/check"
 	"github.com/noisewright/noisewright/internal/exact"
 	"github.com/noisewright/noisewright/loss"
+	"github.com/noisewright/noisewright/tables"
 )
 
 // FrontOptions tune a Front.
@@ -73,7 +74,7 @@ type FrontPoint struct {
 	// units of each.
 	Expected [2]*big.Rat
 	// Design is about the weighted sum.
-	Design *Result
+	Design *Result[tables.Verified]
 }
 
 // Front designs noise for weighted sums of two losses, from all of the first to all of
@@ -279,7 +280,7 @@ func (f *front) design(ctx context.Context, to direction, limit time.Duration) (
 	}
 	point := &FrontPoint{Share: to.share, Weights: to.weights, Design: r}
 	for i, l := range f.losses {
-		point.Expected[i] = r.Table.Mechanism().ExpectedLossOf(l)
+		point.Expected[i] = r.Verified.Mechanism().ExpectedLossOf(l)
 	}
 	return point, nil
 }

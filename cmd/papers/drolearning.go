@@ -257,11 +257,11 @@ func (o *droLearningOptions) noises(ctx context.Context, p dp.Privacy, releases 
 	if err != nil {
 		return nil, droComposed{}, err
 	}
-	composed, err := composeDesigned(r.Table, releases)
+	composed, err := composeDesigned(r.Verified, releases)
 	if err != nil {
 		return nil, composed, err
 	}
-	designed, err := drolearn.Designed(r.Table.Mechanism())
+	designed, err := drolearn.Designed(r.Verified.Mechanism())
 	if err != nil {
 		return nil, composed, err
 	}
@@ -303,7 +303,7 @@ func (o *droLearningOptions) dataDependent(ctx context.Context, p dp.Privacy) (d
 	if err != nil {
 		return drolearn.Noise{}, err
 	}
-	return drolearn.DataDependent(r.Kernel.Mechanism()), nil
+	return drolearn.DataDependent(r.Verified.Mechanism()), nil
 }
 
 // droTotalEpsilon is where the composition of a person's releases is looked at.

@@ -139,7 +139,7 @@ func (t localTable) row(ctx context.Context, epsilon float64, o lp.Options) (loc
 	if err != nil {
 		return row, err
 	}
-	c := r.Randomizer.Certificate()
+	c := r.Verified.Certificate()
 	row.Loss, row.LowerBound, row.Gap = shell.FloatUp(c.Loss()), shell.FloatDown(c.LowerBound), shell.Finite(r.Gap)
 	row.gap = r.Gap
 	row.Seconds = math.Round(1000*r.Elapsed.Seconds()) / 1000

@@ -43,7 +43,7 @@ func (o *compareOptions) compareLocal(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	return cmp.Or(o.printLocal(p, noiseDesigned, r.Randomizer), limit)
+	return cmp.Or(o.printLocal(p, noiseDesigned, r.Verified), limit)
 }
 
 func (o *compareOptions) compareRandomizer(_ context.Context, v proof.Proven) error {

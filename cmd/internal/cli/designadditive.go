@@ -84,7 +84,7 @@ func (o *designAdditiveOptions) run(ctx context.Context) error {
 			return d, err
 		}
 		// Noise on the same bins that has one law for all cells; null if it does not keep the cap.
-		d = designed{proven: r.Kernel, Outcome: r.Outcome, limit: limit, certified: shell.Object{"one_law", nil}}
+		d = designed{proven: r.Verified, Outcome: r.Outcome, limit: limit, certified: shell.Object{"one_law", nil}}
 		if r.OneLaw > 0 {
 			d.certified[1] = r.OneLaw
 			d.rows = []shell.Row{{"one law for all", shell.DigitsUp(r.OneLaw)}}
