@@ -269,9 +269,8 @@ func clamped(noise *tables.Table, width float64, n int) [][]float64 {
 			rounded[int(j)] += m * (min(to, j+1) - max(from, j)) / (to - from)
 		}
 	}
-	laws := make([][]float64, n)
+	laws := meet.Matrix(n, n)
 	for k := range laws {
-		laws[k] = make([]float64, n)
 		for j, m := range rounded {
 			laws[k][min(max(k+j, 0), n-1)] += m
 		}

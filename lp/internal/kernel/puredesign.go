@@ -106,9 +106,8 @@ func (d *designer) upperPure(ctx context.Context, cells, parts int, unit float64
 		return ignoreFailed(err)
 	}
 	d.upperRounds += sol.rounds
-	laws := make([][]float64, len(fine.nodes))
+	laws := meet.Matrix(len(fine.nodes), len(fine.nodes))
 	for k := range laws {
-		laws[k] = make([]float64, len(fine.nodes))
 		for j, m := range sol.laws[k/parts] {
 			laws[k][j*parts+parts/2] = (1 - own) * m
 		}

@@ -9,6 +9,7 @@ import (
 	"github.com/noisewright/noisewright/internal/exact"
 	"github.com/noisewright/noisewright/local"
 	"github.com/noisewright/noisewright/lp/internal/engine/ratio"
+	"github.com/noisewright/noisewright/lp/internal/meet"
 )
 
 // model is a localProblem as the linear programs see it: values from −1 to 1 (of
@@ -360,9 +361,8 @@ func (m *model) lossRow(g *grid, p place, answers []float64) ratio.Row {
 // costs returns the integral of the loss over the hat that random rounding gives each node, times
 // the weight.
 func (m *model) costs(g *grid, answers []float64) [][]float64 {
-	out := make([][]float64, m.laws(g))
+	out := meet.Matrix(m.laws(g), len(answers))
 	for i := range out {
-		out[i] = make([]float64, len(answers))
 		charged := m.hat(g, i)
 		if m.mirrored && 2*i+1 != len(g.nodes) {
 			for k := range charged {
@@ -412,10 +412,7 @@ var (
 )
 
 func (m *model) share(node int) float64 {
-	var total float64
-	for _, s := range m.Values.Shares {
-		total += s
-	}
+	total := meet.Total(m.Values.Shares)
 	if total == 0 {
 		return 1 / float64(m.Values.Count())
 	}
