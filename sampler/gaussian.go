@@ -32,17 +32,7 @@ type Gaussian struct {
 // Options.ConstantTime, which is not to be had here; and ErrEntropy if the generator cannot
 // be seeded.
 func NewGaussian(deviation float64, o Options) (*Gaussian, error) {
-	bad := check.In("sampler")
-	if !(deviation >= minScale && deviation <= maxScale) {
-		bad.Badf("deviation", deviation, "a number of steps from 2^-40 to 2^40")
-	}
-	if o.ConstantTime {
-		bad.Bad("constant time", true, "false for normal noise, the time of which depends on what is drawn")
-	}
-	if err := bad.Err(); err != nil {
-		return nil, err
-	}
-	g, err := o.generator()
+	g, err := o.exactNormal(check.In("sampler"), "deviation", deviation, "normal noise", o.generator)
 	if err != nil {
 		return nil, err
 	}

@@ -78,12 +78,14 @@ func (*noCopy) Unlock() {}
 //
 // The error wraps dp.ErrInvalid if there is no table, and ErrEntropy if the generator
 // cannot be seeded.
-func NewNoise(v *tables.Verified, o Options) (*Noise, error) {
+func NewNoise(v *tables.Verified, o Options) (*Noise, error) { return noiseOf(v, o, o.generator) }
+
+func noiseOf(v *tables.Verified, o Options, from source) (*Noise, error) {
 	t, err := tableOf(v)
 	if err != nil {
 		return nil, err
 	}
-	g, err := o.generator()
+	g, err := from()
 	if err != nil {
 		return nil, err
 	}
@@ -97,6 +99,19 @@ func tableOf(v *tables.Verified) (*tables.Table, error) {
 		return nil, check.Field("sampler", "table", "none", "one that tables.Table.Verify has proved")
 	}
 	return v.Mechanism(), nil
+}
+
+// source makes a generator, once all else is known to be good.
+type source func() (generator, error)
+
+// deterministic makes the generator of a seed, for which there are no Entropy options.
+func (o Options) deterministic(seed [32]byte) source {
+	return func() (generator, error) {
+		if o.Entropy != nil {
+			return nil, check.Field("sampler", "entropy", "a reader", "none for a deterministic sampler")
+		}
+		return newFixedGenerator(seed), nil
+	}
 }
 
 // generator returns the source of randomness the options ask for.
@@ -119,14 +134,7 @@ func (o Options) generator() (generator, error) {
 // writes draws to compare with. The i-th Fork, i = 0, 1, …, has as its seed the
 // SHA-256 of seed ‖ i, i as 8 little-endian bytes.
 func NewNoiseDeterministic(v *tables.Verified, seed [32]byte, o Options) (*Noise, error) {
-	t, err := tableOf(v)
-	if err != nil {
-		return nil, err
-	}
-	if o.Entropy != nil {
-		return nil, check.Field("sampler", "entropy", "a reader", "none for a deterministic sampler")
-	}
-	return newNoise(t, newLaw(t, o.ConstantTime), newFixedGenerator(seed)), nil
+	return noiseOf(v, o, o.deterministic(seed))
 }
 
 func newNoise(t *tables.Table, l *law, g generator) *Noise {

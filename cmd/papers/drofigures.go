@@ -151,7 +151,7 @@ func (d *droDrawing) table(ctx context.Context, name string, p dp.Problem, o lp.
 
 func (d *droDrawing) kernel(ctx context.Context, epsilon, delta float64) (*kernels.Verified, error) {
 	options := d.design
-	options.Progress = d.line.Kernel(options.TimeLimit)
+	options.Progress = d.line.DesignOn(options.TimeLimit, "cells")
 	r, limit, err := shell.DesignKernel(ctx, lp.KernelProblem{
 		Privacy: dp.Privacy{Epsilon: epsilon, Delta: delta, Sensitivity: 2}, Loss: loss.L1,
 		Queries: kernels.Queries{Lower: 0, Upper: 4},

@@ -296,7 +296,7 @@ func (o *droLearningOptions) dataDependent(ctx context.Context, p dp.Privacy) (d
 		edges = append(edges, float64(i)/2)
 	}
 	design := o.design
-	design.Progress = o.line.Additive(design.TimeLimit)
+	design.Progress = o.line.DesignOn(design.TimeLimit, "bins per sensitivity")
 	r, _, err := shell.DesignAdditive(ctx, lp.CellsProblem{
 		Privacy: p, Loss: l, Edges: append(edges, math.Inf(1)), Bins: 3, InstanceCap: 1.42, CapLoss: loss.L1,
 	}, design)

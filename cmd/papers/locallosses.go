@@ -86,7 +86,7 @@ func (o *localOptions) run(ctx context.Context) error {
 	var made localReport
 	var limits []string
 	files, err := produce(&o.Common, func(line *shell.Progress) error {
-		o.design.Progress = line.Local(o.design.TimeLimit)
+		o.design.Progress = line.DesignOn(o.design.TimeLimit, "intervals")
 		for _, t := range localTables {
 			for _, epsilon := range o.epsilons {
 				row, err := t.row(ctx, epsilon, o.design)

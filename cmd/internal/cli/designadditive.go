@@ -78,7 +78,7 @@ func (o *designAdditiveOptions) run(ctx context.Context) error {
 		return shell.BadInput("noisewright design-additive --help", err)
 	}
 	return finish(&o.Common, "kernel", func() (d designed, err error) {
-		o.design.Progress = o.Progress().Additive(o.design.TimeLimit)
+		o.design.Progress = o.Progress().DesignOn(o.design.TimeLimit, "bins per sensitivity")
 		r, limit, err := shell.DesignAdditive(ctx, *p, o.design)
 		if err != nil {
 			return d, err

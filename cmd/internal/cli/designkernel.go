@@ -116,7 +116,7 @@ func (o *designKernelOptions) run(ctx context.Context) error {
 				o.design.TimeLimit = max(o.design.TimeLimit-time.Since(start), time.Nanosecond)
 			}
 		}
-		o.design.Progress = line.Kernel(o.design.TimeLimit)
+		o.design.Progress = line.DesignOn(o.design.TimeLimit, "cells")
 		r, limit, err := shell.DesignKernel(ctx, o.problem, o.design)
 		if err != nil {
 			return d, err
@@ -236,7 +236,7 @@ func readNodes(p *lp.KernelProblem, text string) error {
 
 func (o *designKernelOptions) runLocal(ctx context.Context) error {
 	return finish(&o.Common, "randomizer", func() (designed, error) {
-		o.design.Progress = o.Progress().Local(o.design.TimeLimit)
+		o.design.Progress = o.Progress().DesignOn(o.design.TimeLimit, "intervals")
 		r, whole, limit, err := o.designLocal(ctx)
 		if err != nil {
 			return designed{}, err

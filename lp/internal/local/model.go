@@ -8,6 +8,7 @@ import (
 
 	"github.com/noisewright/noisewright/internal/exact"
 	"github.com/noisewright/noisewright/local"
+	"github.com/noisewright/noisewright/lp/internal/engine"
 	"github.com/noisewright/noisewright/lp/internal/engine/ratio"
 	"github.com/noisewright/noisewright/lp/internal/meet"
 )
@@ -227,10 +228,7 @@ func (g *grid) x(p place) float64 {
 
 // laws returns the number of laws of the program: one of two mirrored ones.
 func (m *model) laws(g *grid) int {
-	if m.mirrored {
-		return (len(g.nodes) + 1) / 2
-	}
-	return len(g.nodes)
+	return engine.Laws{Inputs: len(g.nodes), Mirrored: m.mirrored}.Own()
 }
 
 // folded returns the law that stands for a node, and what it is charged for.
