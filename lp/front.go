@@ -135,11 +135,11 @@ func (o FrontOptions) validate(p dp.Problem, losses [2]loss.Loss) error {
 
 type front struct {
 	meet.Search // for the time
-	problem dp.Problem
-	losses  [2]loss.Loss
-	options FrontOptions
-	unit    [2]float64 // of the losses, in which weights are measured
-	late    bool       // the time ended before the front was known to the gap
+	problem     dp.Problem
+	losses      [2]loss.Loss
+	options     FrontOptions
+	unit        [2]float64 // of the losses, in which weights are measured
+	late        bool       // the time ended before the front was known to the gap
 
 	mu     sync.Mutex // of what follows
 	points []*FrontPoint

@@ -342,16 +342,23 @@ func (d *designer) lower(ctx context.Context, cells int, stall float64) error {
 	d.lowerRounds += prog.Rounds()
 	d.infeasible = d.infeasible || status == solver.StatusInfeasible
 	if prog.Rounds() > 0 {
-		start := d.Elapsed()
-		dual := prog.dual(d.unit, p.InstanceCap)
-		bound, _ := dual.LowerBound(p.Privacy, p.Queries, p.Loss, kernels.Cap{Limit: p.InstanceCap, Loss: p.CapLoss}).Float64()
-		if d.programs.bound = max(d.programs.bound, bound); bound > d.Bound {
-			d.dual, d.Bound = dual, bound
-		}
-		d.prove = d.Elapsed() - start
+		bound := d.keepDual(func() *kernels.Dual { return prog.dual(d.unit, p.InstanceCap) })
+		d.programs.bound = max(d.programs.bound, bound)
 		d.lowerLaws = prog.Of(prog.Masses())
 	}
 	return meet.Stopped(status)
+}
+
+// keepDual makes multipliers, keeps them if they are the best, and returns what they prove.
+func (d *designer) keepDual(multipliers func() *kernels.Dual) float64 {
+	p, start := d.problem, d.Elapsed()
+	dual := multipliers()
+	bound, _ := dual.LowerBound(p.Privacy, p.Queries, p.Loss, kernels.Cap{Limit: p.InstanceCap, Loss: p.CapLoss}).Float64()
+	if bound > d.Bound {
+		d.dual, d.Bound = dual, bound
+	}
+	d.prove = d.Elapsed() - start
+	return bound
 }
 
 // alternative says which cap noise that does not depend on the query value would keep.

@@ -157,13 +157,7 @@ func (d *designer) lowerPure(ctx context.Context, cells int, unit float64) error
 		return ignoreFailed(err)
 	}
 	d.lowerRounds += sol.rounds
-	start := d.Elapsed()
-	dual := newFlows(*prog, sol.prices, p.Delta).dual(unit)
-	bound, _ := dual.LowerBound(p.Privacy, p.Queries, p.Loss, kernels.Cap{}).Float64()
-	if bound > d.Bound {
-		d.dual, d.Bound = dual, bound
-	}
-	d.prove = d.Elapsed() - start
+	d.keepDual(func() *kernels.Dual { return newFlows(*prog, sol.prices, p.Delta).dual(unit) })
 	return nil
 }
 
