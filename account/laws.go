@@ -129,13 +129,13 @@ func (l *laws) finite(c couple, do func(p, loss float64)) (lone float64) {
 }
 
 func (l *laws) deltaUpper(epsilon float64) float64 {
-	r, most := exact.RatioDown(math.Min(epsilon, proof.MaxEpsilon)), new(big.Int)
+	r, most := exact.RatioDown(math.Min(epsilon, check.MaxEpsilon)), new(big.Int)
 	for _, c := range l.pairs {
 		if d := r.ShiftedDivergence(l.rows[c.p].weights, l.rows[c.q].weights, c.shift); d.Cmp(most) > 0 {
 			most = d
 		}
 	}
-	return exact.FloatUp(proof.Probability(most))
+	return exact.FloatUp(exact.Probability(most))
 }
 
 func (l *laws) epsilonUpper(delta float64) (float64, error) {
@@ -143,7 +143,7 @@ func (l *laws) epsilonUpper(delta float64) (float64, error) {
 }
 
 func (l *laws) deltaLower(epsilon float64) float64 {
-	if epsilon > proof.MaxEpsilon {
+	if epsilon > check.MaxEpsilon {
 		return 0
 	}
 	e, high, best := math.Exp(epsilon), ratioUp(epsilon), 0.0

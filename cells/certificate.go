@@ -4,6 +4,7 @@ import (
 	"math/big"
 
 	"github.com/noisewright/noisewright/internal/exact"
+	"github.com/noisewright/noisewright/internal/formfile"
 	"github.com/noisewright/noisewright/loss"
 	"github.com/noisewright/noisewright/proof"
 )
@@ -48,7 +49,7 @@ func (c Certificate) Bounds() proof.Bounds {
 
 // Claims returns the strongest claims the certificate supports, as plain decimals of 15
 // significant digits rounded so that they are true.
-func (c Certificate) Claims() Claims { return proof.State[Claims](c.stated()...) }
+func (c Certificate) Claims() Claims { return formfile.State[Claims](c.stated()...) }
 
 // stated returns what Claims are about.
 func (c Certificate) stated() []*big.Rat {
@@ -122,7 +123,7 @@ func (c *content) worst(m *proof.Meter) (delta *big.Rat, at Pair) {
 			}
 		}
 	}
-	delta = proof.Probability(top)
+	delta = exact.Probability(top)
 	return delta.Quo(delta, new(big.Rat).SetInt64(size)), at
 }
 

@@ -6,23 +6,24 @@ import (
 
 	"github.com/noisewright/noisewright/dp"
 	"github.com/noisewright/noisewright/internal/check"
+	"github.com/noisewright/noisewright/internal/formfile"
 	"github.com/noisewright/noisewright/loss"
 	"github.com/noisewright/noisewright/proof"
 )
 
 // file is the format.
 type file struct {
-	Format  string     `json:"format"`
-	Version int        `json:"version"`
-	Privacy dp.Privacy `json:"privacy"`
-	Loss    proof.Loss `json:"loss"`
+	Format  string        `json:"format"`
+	Version int           `json:"version"`
+	Privacy dp.Privacy    `json:"privacy"`
+	Loss    formfile.Loss `json:"loss"`
 	// Lower and Upper are the ends of the first and the last cell that have one.
 	Lower       *float64        `json:"lower,omitempty"`
 	Upper       *float64        `json:"upper,omitempty"`
 	Edges       []float64       `json:"edges"` // between cells
 	Weight      []float64       `json:"weight"`
 	InstanceCap *float64        `json:"instance_cap,omitempty"`
-	CapLoss     *proof.Loss     `json:"instance_cap_loss,omitempty"`
+	CapLoss     *formfile.Loss  `json:"instance_cap_loss,omitempty"`
 	Grid        Grid            `json:"grid"`
 	Rows        [][]uint64      `json:"rows,string"`
 	Certificate fileCertificate `json:"certificate"`
@@ -41,7 +42,7 @@ func (k *Kernel) Encode(w io.Writer) error {
 		Format:      Form.File.Name,
 		Version:     Form.File.Version,
 		Privacy:     s.Privacy,
-		Loss:        proof.Loss{Name: s.Loss.Name()},
+		Loss:        formfile.Loss{Name: s.Loss.Name()},
 		Lower:       finite(s.Edges[0]),
 		Upper:       finite(s.Edges[n]),
 		Edges:       s.Edges[1:n],
@@ -54,7 +55,7 @@ func (k *Kernel) Encode(w io.Writer) error {
 		f.InstanceCap = &s.InstanceCap
 	}
 	if s.CapLoss != nil {
-		f.CapLoss = &proof.Loss{Name: s.CapLoss.Name()}
+		f.CapLoss = &formfile.Loss{Name: s.CapLoss.Name()}
 	}
 	return Form.Encode(w, f)
 }
@@ -104,7 +105,3 @@ func Decode(r io.Reader) (*Kernel, error) {
 	}
 	return New(s)
 }
-
-// ReadFile is Decode for the file of the path. Errors name it, and may also be those of
-// the file system.
-func ReadFile(path string) (*Kernel, error) { return proof.ReadFile(Form, path, Decode) }

@@ -9,6 +9,7 @@ import (
 	"github.com/noisewright/noisewright/dp"
 	"github.com/noisewright/noisewright/internal/check"
 	"github.com/noisewright/noisewright/internal/exact"
+	"github.com/noisewright/noisewright/internal/formfile"
 	"github.com/noisewright/noisewright/loss"
 	"github.com/noisewright/noisewright/proof"
 )
@@ -18,10 +19,10 @@ import (
 const (
 	// MaxCells bounds the cells of the query value.
 	MaxCells = 1 << 10
-	// MaxBins bounds the bins of the laws, and those per sensitivity.
-	MaxBins = 1 << 14
-	// MaxWeights bounds the weights, cells times bins.
-	MaxWeights = 1 << 21
+	// maxBins bounds the bins of the laws, and those per sensitivity.
+	maxBins = 1 << 14
+	// maxWeights bounds the weights, cells times bins.
+	maxWeights = 1 << 21
 
 	maxPointsPerBin = 1 << 30
 	maxFirstBin     = 1 << 20 // in absolute value
@@ -116,7 +117,7 @@ func build(s Spec, certify func(*content, *proof.Meter) Certificate) (*Kernel, e
 		return nil, err
 	}
 	s.Edges, s.Weight = slices.Clone(s.Edges), slices.Clone(s.Weight)
-	s.Rows = proof.CloneRows(s.Rows)
+	s.Rows = formfile.CloneRows(s.Rows)
 	s.Dual = s.Dual.clone()
 	c := &content{spec: s, cells: s.points()}
 	c.step, _ = s.Grid.Step().Float64()
@@ -130,7 +131,7 @@ func build(s Spec, certify func(*content, *proof.Meter) Certificate) (*Kernel, e
 func (s *Spec) validate() error {
 	errs := check.In("additive")
 	bad := errs.Bad
-	proof.Epsilon(s.Privacy.Epsilon, errs)
+	errs.MaxEpsilon(s.Privacy.Epsilon)
 	errs.Add(s.Privacy.Validate())
 	if s.Loss == nil {
 		bad("loss", "none", "a loss")
@@ -144,7 +145,7 @@ func (s *Spec) validate() error {
 	s.validateGrid(errs)
 	s.validateCells(errs)
 	if s.Claims != (Claims{}) {
-		proof.Validate(&s.Claims, errs)
+		formfile.Validate(&s.Claims, errs)
 	}
 	if err := errs.Err(); err != nil {
 		return err
@@ -168,8 +169,8 @@ func (s *Spec) validateGrid(errs *check.List) {
 			return
 		}
 	}
-	if err := s.Privacy.Validate(); err == nil && !within(s.reach(), MaxBins*g.PointsPerBin) {
-		errs.Badf("sensitivity", s.Privacy.Sensitivity, "at most %d bins of the grid", MaxBins)
+	if err := s.Privacy.Validate(); err == nil && !within(s.reach(), maxBins*g.PointsPerBin) {
+		errs.Badf("sensitivity", s.Privacy.Sensitivity, "at most %d bins of the grid", maxBins)
 	}
 }
 
@@ -206,11 +207,11 @@ func (s *Spec) validateCells(errs *check.List) {
 		return
 	}
 	bins := len(s.Rows[0])
-	if most := min(MaxBins, MaxWeights/n); bins < 1 || bins > most {
+	if most := min(maxBins, maxWeights/n); bins < 1 || bins > most {
 		errs.Badf("rows[0]", fmt.Sprintf("%d weights", bins), "1 to %d", most)
 		return
 	}
-	proof.ValidateRows(s.Rows, bins, "as the first", errs)
+	formfile.ValidateRows(s.Rows, bins, "as the first", errs)
 }
 
 // validateEdges wants edges that ascend, and still do when they are rounded.

@@ -4,6 +4,7 @@ import (
 	"math/big"
 
 	"github.com/noisewright/noisewright/internal/exact"
+	"github.com/noisewright/noisewright/internal/formfile"
 	"github.com/noisewright/noisewright/loss"
 	"github.com/noisewright/noisewright/proof"
 )
@@ -49,7 +50,7 @@ func (c Certificate) Bounds() proof.Bounds {
 
 // Claims returns the strongest claims the certificate supports, as plain
 // decimals of 15 significant digits rounded so that they are true.
-func (c Certificate) Claims() Claims { return proof.State[Claims](c.stated()...) }
+func (c Certificate) Claims() Claims { return formfile.State[Claims](c.stated()...) }
 
 // stated returns what Claims are about.
 func (c Certificate) stated() []*big.Rat {
@@ -72,20 +73,19 @@ func (s *Spec) certify(m *proof.Meter) Certificate {
 	if c.CapLoss, c.CapLossAt = c.MaxLoss, c.MaxLossAt; s.CapLoss != nil {
 		c.CapLoss, c.CapLossAt = s.maxLoss(s.CapLoss, m)
 	}
-	c.LowerBound = s.Dual.lowerBound(s.Privacy, s.Queries, s.Loss, s.cap(), m)
+	c.LowerBound = s.lowerBound(m)
 	return c
 }
 
-// ProtectedPairs lists the pairs of cells k < m between the given edges that hold
-// query values within the sensitivity of each other. As a cell does not hold its
-// upper edge these are the pairs with Edges[m] − Edges[k+1] < sensitivity
-// (docs/proofs/kernel-privacy.md).
-func ProtectedPairs(edges []float64, sensitivity float64) [][2]int {
-	at, limit := rationals(edges), exact.Rational(sensitivity)
+// ProtectedPairs lists the pairs of cells k < m, between the edges, that hold query values
+// within the sensitivity of each other. As a cell does not hold its upper edge these are the
+// pairs with Edges[m] − Edges[k+1] < sensitivity (docs/proofs/kernel-privacy.md).
+func (s *Spec) ProtectedPairs() [][2]int {
+	at, limit := rationals(s.Edges), exact.Rational(s.Privacy.Sensitivity)
 	var pairs [][2]int
 	apart := new(big.Rat)
-	for k := range edges {
-		for m := k + 1; m+1 < len(edges) && apart.Sub(at[m], at[k+1]).Cmp(limit) < 0; m++ {
+	for k := range at {
+		for m := k + 1; m+1 < len(at) && apart.Sub(at[m], at[k+1]).Cmp(limit) < 0; m++ {
 			pairs = append(pairs, [2]int{k, m})
 		}
 	}
@@ -101,7 +101,7 @@ func (s *Spec) worst(m *proof.Meter) (delta *big.Rat, cells [2]int) {
 	if !m.Spend(n * n / 2 * exact.RationalWork(2*numberBits)) { // most of it to find the pairs
 		return nil, cells
 	}
-	pairs := ProtectedPairs(s.Edges, s.Privacy.Sensitivity)
+	pairs := s.ProtectedPairs()
 	if !m.Spend(2 * n * int64(len(pairs))) {
 		return nil, cells
 	}
@@ -115,7 +115,7 @@ func (s *Spec) worst(m *proof.Meter) (delta *big.Rat, cells [2]int) {
 			}
 		}
 	}
-	return proof.Probability(top), cells
+	return exact.Probability(top), cells
 }
 
 // numberBits is the size of a float64 of common magnitude as a rational.

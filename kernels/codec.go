@@ -5,6 +5,7 @@ import (
 
 	"github.com/noisewright/noisewright/dp"
 	"github.com/noisewright/noisewright/internal/check"
+	"github.com/noisewright/noisewright/internal/formfile"
 	"github.com/noisewright/noisewright/loss"
 	"github.com/noisewright/noisewright/proof"
 )
@@ -15,9 +16,9 @@ type file struct {
 	Version     int             `json:"version"`
 	Privacy     dp.Privacy      `json:"privacy"`
 	Queries     Queries         `json:"queries"`
-	Loss        proof.Loss      `json:"loss"`
+	Loss        formfile.Loss   `json:"loss"`
 	InstanceCap *float64        `json:"instance_cap,omitempty"`
-	CapLoss     *proof.Loss     `json:"instance_cap_loss,omitempty"`
+	CapLoss     *formfile.Loss  `json:"instance_cap_loss,omitempty"`
 	Edges       []float64       `json:"edges"`
 	Nodes       []float64       `json:"nodes"`
 	Rows        [][]uint64      `json:"rows,string"`
@@ -37,7 +38,7 @@ func (k *Kernel) Encode(w io.Writer) error {
 		Version:     Form.File.Version,
 		Privacy:     s.Privacy,
 		Queries:     s.Queries,
-		Loss:        proof.Loss{Name: s.Loss.Name()},
+		Loss:        formfile.Loss{Name: s.Loss.Name()},
 		Edges:       s.Edges,
 		Nodes:       s.Nodes,
 		Rows:        s.Rows,
@@ -47,7 +48,7 @@ func (k *Kernel) Encode(w io.Writer) error {
 		f.InstanceCap = &s.InstanceCap
 	}
 	if s.CapLoss != nil {
-		f.CapLoss = &proof.Loss{Name: s.CapLoss.Name()}
+		f.CapLoss = &formfile.Loss{Name: s.CapLoss.Name()}
 	}
 	return Form.Encode(w, f)
 }
@@ -83,7 +84,3 @@ func Decode(r io.Reader) (*Kernel, error) {
 	}
 	return New(s)
 }
-
-// ReadFile is Decode for the file of the path. Errors name it, and may also be those of
-// the file system.
-func ReadFile(path string) (*Kernel, error) { return proof.ReadFile(Form, path, Decode) }

@@ -8,6 +8,7 @@ import (
 
 	"github.com/noisewright/noisewright/dp"
 	"github.com/noisewright/noisewright/internal/check"
+	"github.com/noisewright/noisewright/internal/formfile"
 	"github.com/noisewright/noisewright/loss"
 	"github.com/noisewright/noisewright/proof"
 )
@@ -81,7 +82,7 @@ func build(s Spec, certify func(*Spec, *proof.Meter) Certificate) (*Kernel, erro
 	s.Queries = s.Queries.clone()
 	s.Edges = slices.Clone(s.Edges)
 	s.Nodes = slices.Clone(s.Nodes)
-	s.Rows = proof.CloneRows(s.Rows)
+	s.Rows = formfile.CloneRows(s.Rows)
 	s.Dual = s.Dual.clone()
 	c := &content{spec: s}
 	c.proof = proof.New("kernels", func(m *proof.Meter) Certificate { return certify(&c.spec, m) }, c.spec.judge)
@@ -94,7 +95,7 @@ func build(s Spec, certify func(*Spec, *proof.Meter) Certificate) (*Kernel, erro
 func (s *Spec) validate() error {
 	errs := check.In("kernels")
 	bad := errs.Bad
-	proof.Epsilon(s.Privacy.Epsilon, errs)
+	errs.MaxEpsilon(s.Privacy.Epsilon)
 	errs.Add(s.Privacy.Validate())
 	errs.Add(s.Queries.Validate())
 	if s.Loss == nil {
@@ -137,9 +138,9 @@ func (s *Spec) validate() error {
 	if len(s.Rows) != n {
 		bad("rows", fmt.Sprintf("%d rows", len(s.Rows)), fmt.Sprintf("%d, one per cell", n))
 	}
-	proof.ValidateRows(s.Rows, n, "one per node", errs)
+	formfile.ValidateRows(s.Rows, n, "one per node", errs)
 	if s.Claims != (Claims{}) {
-		proof.Validate(&s.Claims, errs)
+		formfile.Validate(&s.Claims, errs)
 	}
 	if err := errs.Err(); err != nil {
 		return err
@@ -155,7 +156,7 @@ func (k *Kernel) WithDual(d *Dual) (*Kernel, error) {
 	s.Dual, s.Claims = d, Claims{}
 	return build(s, func(s *Spec, m *proof.Meter) Certificate {
 		c := k.proof.Again(m)
-		c.LowerBound = s.Dual.lowerBound(s.Privacy, s.Queries, s.Loss, s.cap(), m)
+		c.LowerBound = s.lowerBound(m)
 		return c
 	})
 }
@@ -181,9 +182,6 @@ func (s *Spec) capLoss() loss.Loss {
 	}
 	return s.CapLoss
 }
-
-// cap returns the instance cap.
-func (s *Spec) cap() Cap { return Cap{s.InstanceCap, s.CapLoss} }
 
 // Cells returns the number of cells, which is the number of nodes.
 func (k *Kernel) Cells() int { return len(k.spec.Nodes) }

@@ -2,6 +2,7 @@ package kernels
 
 import (
 	"math/big"
+	"slices"
 
 	"github.com/noisewright/noisewright/internal/check"
 	"github.com/noisewright/noisewright/internal/exact"
@@ -19,21 +20,18 @@ type Queries struct {
 	// Weight is the density of w up to a factor, constant from each piece's
 	// start to the next one's, the last running to Upper. The first starts at
 	// Lower. Empty: uniform.
-	Weight []WeightPiece `json:"weight,omitempty"`
+	Weight proof.Pieces `json:"weight,omitempty"`
 }
 
-// WeightPiece is a piece of the density of w.
-type WeightPiece = proof.Piece
-
 func (q Queries) clone() Queries {
-	q.Weight = append([]WeightPiece(nil), q.Weight...)
+	q.Weight = slices.Clone(q.Weight)
 	return q
 }
 
 // Validate reports all bad fields together, wrapping dp.ErrInvalid.
 func (q Queries) Validate() error {
 	errs := check.In("kernels")
-	proof.ValidateWeight(q.Lower, q.Upper, q.Weight, errs)
+	q.Weight.Validate(q.Lower, q.Upper, errs)
 	return errs.Err()
 }
 
@@ -52,9 +50,6 @@ func (q Queries) Symmetric() bool {
 	return true
 }
 
-// pieces returns w exactly: the integrals sum to 1.
-func (q Queries) pieces() []proof.Density { return proof.Densities(q.Lower, q.Upper, q.Weight) }
-
 // AnswerCosts returns the matrix C with which a kernel on the cells between the
 // given edges has the expected loss Σ_k Σ_j P_k(j)·C[k][j] over w:
 //
@@ -69,7 +64,7 @@ func (q Queries) AnswerCosts(edges, nodes []float64, loss loss.Loss) [][]*big.Ra
 // answerCosts is nothing that holds if the meter says stop.
 func (q Queries) answerCosts(edges, nodes []float64, l loss.Loss, m *proof.Meter) [][]*big.Rat {
 	answers := rationals(nodes)
-	pieces := q.pieces()
+	pieces := q.Weight.Densities(q.Lower, q.Upper)
 	size := 0 // of a difference of an answer and a query value
 	for _, list := range [][]float64{edges, nodes} {
 		for _, x := range list {
@@ -163,7 +158,7 @@ func (q Queries) cellWidth(cells int) *big.Rat {
 }
 
 func (q Queries) leastMasses(cells int, step *big.Rat) []*big.Rat {
-	pieces := q.pieces()
+	pieces := q.Weight.Densities(q.Lower, q.Upper)
 	w := make([]*big.Rat, cells)
 	p := 0
 	from := exact.Rational(q.Lower)

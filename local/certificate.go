@@ -4,6 +4,7 @@ import (
 	"math/big"
 
 	"github.com/noisewright/noisewright/internal/exact"
+	"github.com/noisewright/noisewright/internal/formfile"
 	"github.com/noisewright/noisewright/proof"
 )
 
@@ -51,7 +52,7 @@ func (c Certificate) Bounds() proof.Bounds {
 
 // Claims returns the strongest claims the certificate supports, as plain decimals of 15
 // significant digits rounded so that they are true.
-func (c Certificate) Claims() Claims { return proof.State[Claims](c.stated()...) }
+func (c Certificate) Claims() Claims { return formfile.State[Claims](c.stated()...) }
 
 // stated returns what Claims are about.
 func (c Certificate) stated() []*big.Rat {
@@ -96,7 +97,7 @@ func (s *Spec) worst(m *proof.Meter) (delta *big.Rat, nodes [2]int) {
 			}
 		}
 	}
-	return proof.Probability(top), nodes
+	return exact.Probability(top), nodes
 }
 
 // pure reports whether no divergence is above 0: that holds if no weight of an answer is

@@ -4,6 +4,7 @@ import (
 	"io"
 
 	"github.com/noisewright/noisewright/internal/check"
+	"github.com/noisewright/noisewright/internal/formfile"
 	"github.com/noisewright/noisewright/loss"
 	"github.com/noisewright/noisewright/proof"
 )
@@ -17,7 +18,7 @@ type file struct {
 	Values       Values          `json:"values"`
 	Objective    Objective       `json:"objective"`
 	Demands      fileDemands     `json:"demands"`
-	Loss         *proof.Loss     `json:"loss,omitempty"`
+	Loss         *formfile.Loss  `json:"loss,omitempty"`
 	Costs        [][]float64     `json:"costs,omitempty"`
 	Nodes        []float64       `json:"nodes,omitempty"`
 	Answers      []float64       `json:"answers,omitempty"`
@@ -48,7 +49,7 @@ func (r *Randomizer) Encode(w io.Writer) error {
 		Certificate: fileCertificate{s.Claims, s.Dual},
 	}
 	if s.Loss != nil {
-		f.Loss = &proof.Loss{Name: s.Loss.Name()}
+		f.Loss = &formfile.Loss{Name: s.Loss.Name()}
 	}
 	if d := s.Demands; d.bounded() {
 		f.Demands.Range = []float64{d.Lower, d.Upper}
@@ -120,7 +121,3 @@ func (f fileDemands) demands() (Demands, error) {
 	}
 	return d, nil
 }
-
-// ReadFile is Decode for the file of the path. Errors name it, and may also be those of
-// the file system.
-func ReadFile(path string) (*Randomizer, error) { return proof.ReadFile(Form, path, Decode) }

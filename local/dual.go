@@ -6,7 +6,7 @@ import (
 
 	"github.com/noisewright/noisewright/dp"
 	"github.com/noisewright/noisewright/internal/check"
-	"github.com/noisewright/noisewright/proof"
+	"github.com/noisewright/noisewright/internal/formfile"
 )
 
 // Dual proves a lower bound on the loss of every mechanism for these values that keeps
@@ -174,7 +174,7 @@ func (s *Spec) validatePairs(n int) error {
 		}
 	}
 	seen := make(map[[2]int]bool)
-	left := proof.MaxMultipliers
+	left := formfile.MaxMultipliers
 	for i, p := range d.Pairs {
 		pair := [2]int{p.Gain, p.Lose}
 		name := fmt.Sprintf("pairs[%d]", i)
@@ -183,7 +183,7 @@ func (s *Spec) validatePairs(n int) error {
 		}
 		seen[pair] = true
 		if left -= len(p.Multipliers); left < 0 {
-			return badDual("multipliers", "too many", "at most %d in all", proof.MaxMultipliers)
+			return badDual("multipliers", "too many", "at most %d in all", formfile.MaxMultipliers)
 		}
 		if p.First < 0 || p.First+len(p.Multipliers) > outputs {
 			return badDual(name+".first", p.First, "answers within 0 to %d", outputs-1)

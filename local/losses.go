@@ -159,7 +159,7 @@ func (c *coster) squareRamps(from, to *big.Rat) rowSum {
 func (c *coster) densityMean() *big.Rat {
 	nodes := rationals(c.spec.Nodes)
 	sum := new(big.Int)
-	p, pieces := 0, c.spec.Values.pieces()
+	p, pieces := 0, c.spec.Values.densities()
 	for i := range len(nodes) - 1 {
 		a, width := nodes[i], new(big.Rat).Sub(nodes[i+1], nodes[i])
 		for a.Cmp(nodes[i+1]) < 0 {

@@ -203,7 +203,7 @@ const (
 func (p *pricing) densities() {
 	d := p.spec.Dual
 	nodes := rationals(d.Nodes)
-	pieces := p.spec.Values.pieces()
+	pieces := p.spec.Values.densities()
 	halvings := 0
 	for (len(nodes)-1)<<halvings < leastIntervals && halvings < mostHalvings && (len(nodes)+len(pieces))<<halvings < mostIntervals {
 		halvings++

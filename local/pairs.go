@@ -186,7 +186,7 @@ type cell struct{ mass, centroid, variance *big.Rat }
 func (v Values) cells(edges []float64) []cell {
 	at := rationals(edges)
 	out := make([]cell, len(at)-1)
-	k, pieces := 0, v.pieces()
+	k, pieces := 0, v.densities()
 	for i := range out {
 		var moments [3]*big.Rat
 		for m := range moments {

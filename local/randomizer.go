@@ -9,6 +9,7 @@ import (
 	"github.com/noisewright/noisewright/dp"
 	"github.com/noisewright/noisewright/internal/check"
 	"github.com/noisewright/noisewright/internal/exact"
+	"github.com/noisewright/noisewright/internal/formfile"
 	"github.com/noisewright/noisewright/loss"
 	"github.com/noisewright/noisewright/proof"
 )
@@ -55,7 +56,7 @@ func build(s Spec, certify func(*Spec, *proof.Meter) Certificate) (*Randomizer, 
 
 func (s Spec) clone() Spec {
 	s.Values = s.Values.clone()
-	s.Costs, s.Rows = proof.CloneRows(s.Costs), proof.CloneRows(s.Rows)
+	s.Costs, s.Rows = formfile.CloneRows(s.Costs), formfile.CloneRows(s.Rows)
 	s.Nodes, s.Answers, s.AnswerLabels = slices.Clone(s.Nodes), slices.Clone(s.Answers), slices.Clone(s.AnswerLabels)
 	s.Dual = s.Dual.clone()
 	return s
@@ -73,7 +74,7 @@ func (v Values) integers() []float64 {
 func (s *Spec) validate() error {
 	errs := check.In("local")
 	bad := errs.Bad
-	proof.Epsilon(s.Epsilon, errs)
+	errs.MaxEpsilon(s.Epsilon)
 	errs.Add(dp.Privacy{Epsilon: s.Epsilon, Delta: s.Delta, Sensitivity: 1}.Validate())
 	err := s.Values.Validate()
 	errs.Add(err)
@@ -92,7 +93,7 @@ func (s *Spec) validate() error {
 	}
 	s.validateRows(n, m, errs)
 	if s.Claims != (Claims{}) {
-		proof.Validate(&s.Claims, errs)
+		formfile.Validate(&s.Claims, errs)
 	}
 	if err := errs.Err(); err != nil {
 		return err
@@ -188,7 +189,7 @@ func (s *Spec) validateRows(n, m int, errs *check.List) {
 	if len(s.Rows) != n {
 		errs.Badf("rows", fmt.Sprintf("%d rows", len(s.Rows)), "%d, one per node or label", n)
 	}
-	proof.ValidateRows(s.Rows, m, "one per answer", errs)
+	formfile.ValidateRows(s.Rows, m, "one per answer", errs)
 }
 
 // bounded reports whether the answers have bounds.

@@ -47,9 +47,9 @@ func (v Values) Validate() error {
 	errs := check.In("local")
 	switch v.Kind {
 	case Real:
-		proof.ValidateWeight(v.Lower, v.Upper, v.Weight, errs)
+		v.Weight.Validate(v.Lower, v.Upper, errs)
 	case Integer:
-		proof.ValidateWeight(v.Lower, v.Upper, nil, errs)
+		proof.Pieces{}.Validate(v.Lower, v.Upper, errs)
 		if l, u := v.Lower, v.Upper; l < u {
 			for _, x := range []float64{l, u} {
 				if x != math.Trunc(x) || math.Abs(x) > exact.MaxInteger {
@@ -117,8 +117,8 @@ func validateLabels(name string, labels []string, limit int, errs *check.List) {
 	}
 }
 
-// pieces returns the density of real values: the integrals sum to 1.
-func (v Values) pieces() []proof.Density { return proof.Densities(v.Lower, v.Upper, v.Weight) }
+// densities returns the density of real values: the integrals sum to 1.
+func (v Values) densities() []proof.Density { return v.Weight.Densities(v.Lower, v.Upper) }
 
 // shares returns the share of each integer or category: they sum to 1.
 func (v Values) shares() []*big.Rat {

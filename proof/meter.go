@@ -34,8 +34,8 @@ type Meter struct {
 // between is the work between two looks at the context, less than a millisecond.
 const between = 1 << 17
 
-// NewMeter returns a meter for so much work; 0 is DefaultWork.
-func NewMeter(ctx context.Context, work int64) *Meter {
+// newMeter returns a meter for so much work; 0 is DefaultWork.
+func newMeter(ctx context.Context, work int64) *Meter {
 	if work <= 0 {
 		work = DefaultWork
 	}

@@ -35,7 +35,7 @@ func New[C any](pkg string, find func(*Meter) C, judge func(C, *Meter) error) Pr
 
 // Certificate finds the certificate, however long it takes. It is a copy.
 func (p Proof[C]) Certificate() C {
-	f, err := p.certified(NewMeter(context.Background(), noLimit))
+	f, err := p.certified(newMeter(context.Background(), noLimit))
 	if err != nil {
 		panic(err) // nothing stops it
 	}

@@ -105,7 +105,7 @@ func Verify[T any, C Certificate, P Provable[T, C]](ctx context.Context, p P, o 
 		f := p.Form()
 		return nil, check.Field(f.Package, f.File.Noun, "none", "one made by New or Decode")
 	}
-	made, err := proof.judged(NewMeter(ctx, o.Work), func(c C, work int64) any {
+	made, err := proof.judged(newMeter(ctx, o.Work), func(c C, work int64) any {
 		return &Verified[T, C]{true, mechanism, c, work}
 	})
 	if err != nil {

@@ -5,6 +5,7 @@ import (
 	"sort"
 
 	"github.com/noisewright/noisewright/internal/exact"
+	"github.com/noisewright/noisewright/internal/formfile"
 	"github.com/noisewright/noisewright/loss"
 	"github.com/noisewright/noisewright/proof"
 )
@@ -50,7 +51,7 @@ func (c Certificate) Bounds() proof.Bounds {
 
 // Claims returns the strongest claims the certificate supports, as plain
 // decimals of 15 significant digits rounded so that they are true.
-func (c Certificate) Claims() Claims { return proof.State[Claims](c.stated()...) }
+func (c Certificate) Claims() Claims { return formfile.State[Claims](c.stated()...) }
 
 // stated returns what Claims are about.
 func (c Certificate) stated() []*big.Rat {

@@ -6,6 +6,7 @@ import (
 
 	"github.com/noisewright/noisewright/dp"
 	"github.com/noisewright/noisewright/internal/check"
+	"github.com/noisewright/noisewright/internal/formfile"
 	"github.com/noisewright/noisewright/loss"
 	"github.com/noisewright/noisewright/proof"
 )
@@ -17,7 +18,7 @@ type file struct {
 	Privacy     dp.Privacy      `json:"privacy"`
 	Query       *dp.Query       `json:"query,omitempty"` // absent: real
 	Total       *Total          `json:"total,omitempty"`
-	Loss        proof.Loss      `json:"loss"`
+	Loss        formfile.Loss   `json:"loss"`
 	Constraints fileConstraints `json:"constraints,omitzero"`
 	Grid        Grid            `json:"grid"`
 	Weights     []uint64        `json:"weights,string"`
@@ -46,7 +47,7 @@ func (t *Table) Encode(w io.Writer) error {
 		Format:      Form.File.Name,
 		Version:     Form.File.Version,
 		Privacy:     s.Privacy,
-		Loss:        proof.Loss{Name: s.Loss.Name()},
+		Loss:        formfile.Loss{Name: s.Loss.Name()},
 		Constraints: fileConstraints{Constraints: s.Constraints},
 		Grid:        s.Grid,
 		Weights:     s.Weights,
@@ -116,7 +117,3 @@ func Decode(r io.Reader) (*Table, error) {
 	}
 	return New(s)
 }
-
-// ReadFile is Decode for the file of the path. Errors name it, and may also be those of
-// the file system.
-func ReadFile(path string) (*Table, error) { return proof.ReadFile(Form, path, Decode) }

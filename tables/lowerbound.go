@@ -9,6 +9,7 @@ import (
 
 	"github.com/noisewright/noisewright/dp"
 	"github.com/noisewright/noisewright/internal/exact"
+	"github.com/noisewright/noisewright/internal/formfile"
 	"github.com/noisewright/noisewright/loss"
 	"github.com/noisewright/noisewright/proof"
 )
@@ -326,7 +327,7 @@ func (d *Dual) lowerBound(p dp.Problem, meter *proof.Meter) *big.Rat {
 	}
 	price := new(big.Int)
 	for i := range d.Shifts {
-		price.Add(price, big.NewInt(d.Shifts[i].largest()))
+		price.Add(price, big.NewInt(formfile.Largest(d.Shifts[i].Multipliers)))
 	}
 	if d.Mirrored {
 		price.Lsh(price, 1)

@@ -224,7 +224,7 @@ func (s *Store) load(ctx context.Context, p dp.Problem, k string) *Verified {
 
 // read reads and verifies a table about the problem with the key.
 func read(ctx context.Context, path, k string) (*Verified, error) {
-	t, err := ReadFile(path)
+	t, err := proof.ReadFile(path, Decode)
 	if err != nil {
 		return nil, err
 	}

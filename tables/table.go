@@ -9,6 +9,7 @@ import (
 	"github.com/noisewright/noisewright/dp"
 	"github.com/noisewright/noisewright/internal/check"
 	"github.com/noisewright/noisewright/internal/exact"
+	"github.com/noisewright/noisewright/internal/formfile"
 	"github.com/noisewright/noisewright/loss"
 	"github.com/noisewright/noisewright/proof"
 )
@@ -18,11 +19,11 @@ import (
 const (
 	// MaxCells bounds the number of cells.
 	MaxCells = 1 << 18
-	// MaxShiftWork bounds cells times cells per sensitivity, the cost of
+	// maxShiftWork bounds cells times cells per sensitivity, the cost of
 	// the exact privacy test.
-	MaxShiftWork = 1 << 32
-	// MaxReach bounds |n| over the grid points n that carry noise.
-	MaxReach = 1 << 52
+	maxShiftWork = 1 << 32
+	// maxReach bounds |n| over the grid points n that carry noise.
+	maxReach = 1 << 52
 	// minUnit and maxUnit bound the step of a lattice, so that every multiple
 	// of up to 2^53 of it is a normal float64.
 	minUnit = 1e-250
@@ -163,7 +164,7 @@ func (s *Spec) validate() error {
 	g := s.Grid
 	errs := check.In("tables")
 	bad := errs.Bad
-	proof.Epsilon(s.Epsilon, errs)
+	errs.MaxEpsilon(s.Epsilon)
 	p := s.Problem
 	if p.Query == dp.LatticeQuery && p.Step == 0 {
 		p.Step = 1 // until New fills it in
@@ -180,16 +181,16 @@ func (s *Spec) validate() error {
 	if n < 1 || n > MaxCells {
 		bad("weights", fmt.Sprintf("%d cells", n), fmt.Sprintf("1 to %d cells", MaxCells))
 	}
-	if k := g.CellsPerSensitivity; k < 1 || k > MaxCells || int64(k)*int64(n) > MaxShiftWork {
-		bad("cells_per_sensitivity", k, fmt.Sprintf("1 to %d, and at most %d times the number of cells", MaxCells, int64(MaxShiftWork)))
+	if k := g.CellsPerSensitivity; k < 1 || k > MaxCells || int64(k)*int64(n) > maxShiftWork {
+		bad("cells_per_sensitivity", k, fmt.Sprintf("1 to %d, and at most %d times the number of cells", MaxCells, int64(maxShiftWork)))
 	}
 	if g.FirstCell < -MaxCells || g.FirstCell > MaxCells {
 		bad("first_cell", g.FirstCell, fmt.Sprintf("an integer from %d to %d", -MaxCells, MaxCells))
 	}
 	if errs.None() {
 		reach := max(abs(int64(g.FirstCell)), abs(int64(g.FirstCell)+int64(n)-1)) + 1 + abs(g.Offset)/g.PointsPerCell + 1
-		if hi, lo := bits.Mul64(uint64(reach), uint64(g.PointsPerCell)); hi != 0 || lo > MaxReach {
-			bad("points_per_cell", g.PointsPerCell, fmt.Sprintf("noise within %d grid points of 0", int64(MaxReach)))
+		if hi, lo := bits.Mul64(uint64(reach), uint64(g.PointsPerCell)); hi != 0 || lo > maxReach {
+			bad("points_per_cell", g.PointsPerCell, fmt.Sprintf("noise within %d grid points of 0", int64(maxReach)))
 		}
 		s.validateTail(bad)
 		if total := s.total(); total != (exact.Uint128{Hi: 1}) {
@@ -197,7 +198,7 @@ func (s *Spec) validate() error {
 		}
 	}
 	if s.Claims != (Claims{}) {
-		proof.Validate(&s.Claims, errs)
+		formfile.Validate(&s.Claims, errs)
 	}
 	errs.Add(s.Dual.validate())
 	s.Total.validate(errs)
@@ -209,8 +210,8 @@ func (s *Spec) validate() error {
 // is any number.
 func (s *Spec) validateQuery(bad func(field string, value any, rule string)) {
 	g := s.Grid
-	if abs(g.Offset) > MaxReach {
-		bad("offset", g.Offset, fmt.Sprintf("at most %d in absolute value", int64(MaxReach)))
+	if abs(g.Offset) > maxReach {
+		bad("offset", g.Offset, fmt.Sprintf("at most %d in absolute value", int64(maxReach)))
 	}
 	switch s.Query {
 	case "", dp.RealQuery:

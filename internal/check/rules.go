@@ -24,6 +24,17 @@ func Delta(pkg, field string, delta float64) error {
 // Delta adds the FieldError of a δ that breaks the DeltaRule.
 func (l *List) Delta(field string, delta float64) { l.Add(Delta(l.pkg, field, delta)) }
 
+// MaxEpsilon bounds the epsilon of a promise; beyond it e^epsilon exceeds any use.
+const MaxEpsilon = 100
+
+// MaxEpsilon adds the FieldError of an epsilon beyond MaxEpsilon. That it is a number >= 0
+// is for dp.Privacy.Validate.
+func (l *List) MaxEpsilon(epsilon float64) {
+	if epsilon > MaxEpsilon && epsilon <= math.MaxFloat64 {
+		l.Badf("epsilon", epsilon, "a number from 0 to %d", MaxEpsilon)
+	}
+}
+
 // Budget adds the FieldErrors of an epsilon and a delta that something may cost: what costs
 // an ε of 0 would tell nothing.
 func (l *List) Budget(epsilon, delta float64) {

@@ -140,8 +140,8 @@ func newLaplaceTable(epsilon float64, domain Domain, axes []float64) (*tables.Ta
 	if domain == Bounds {
 		fine = 256
 	}
-	if !(epsilon > 0 && epsilon <= proof.MaxEpsilon) {
-		return nil, check.Errorf("bundle", dp.ErrInvalid, "epsilon = %g, want a number above 0 and at most %d", epsilon, proof.MaxEpsilon)
+	if !(epsilon > 0 && epsilon <= check.MaxEpsilon) {
+		return nil, check.Errorf("bundle", dp.ErrInvalid, "epsilon = %g, want a number above 0 and at most %d", epsilon, check.MaxEpsilon)
 	}
 	if err := checkAxes(axes); err != nil {
 		return nil, err

@@ -8,7 +8,6 @@ import (
 	"github.com/noisewright/noisewright/dp"
 	"github.com/noisewright/noisewright/internal/check"
 	"github.com/noisewright/noisewright/internal/exact"
-	"github.com/noisewright/noisewright/proof"
 )
 
 // normSteps is the binary logarithm of how many steps of the grid there are in the scale
@@ -32,8 +31,8 @@ func (v *Verified) proveNorm() {
 // sphericalScale returns the scale of Calibrate, for which the noise is (epsilon, 0)-private,
 // rounded up.
 func sphericalScale(epsilon float64, domain Domain, axes []float64) (float64, error) {
-	if !(epsilon > 0 && epsilon <= proof.MaxEpsilon) {
-		return 0, check.Errorf("bundle", dp.ErrInvalid, "epsilon = %g, want a number above 0 and at most %d", epsilon, proof.MaxEpsilon)
+	if !(epsilon > 0 && epsilon <= check.MaxEpsilon) {
+		return 0, check.Errorf("bundle", dp.ErrInvalid, "epsilon = %g, want a number above 0 and at most %d", epsilon, check.MaxEpsilon)
 	}
 	if err := checkAxes(axes); err != nil {
 		return 0, err

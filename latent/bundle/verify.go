@@ -157,7 +157,7 @@ func (v *Verified) checkPromise() error {
 		{"delta", v.bundle.spec.Promise.Delta, v.delta},
 	} {
 		if c.proved.Cmp(exact.Rational(c.promise)) > 0 {
-			errs = append(errs, check.Errorf("bundle", proof.ErrNotPrivate, "%s = %g is promised but only %s is proved for the composition %s", c.field, c.promise, proof.Up(c.proved), v.bundle.spec.Composition))
+			errs = append(errs, check.Errorf("bundle", proof.ErrNotPrivate, "%s = %g is promised but only %s is proved for the composition %s", c.field, c.promise, exact.StateUp(c.proved), v.bundle.spec.Composition))
 		}
 	}
 	return errors.Join(errs...)

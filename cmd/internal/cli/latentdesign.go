@@ -21,7 +21,6 @@ import (
 	"github.com/noisewright/noisewright/loss"
 	"github.com/noisewright/noisewright/lp"
 	"github.com/noisewright/noisewright/noise"
-	"github.com/noisewright/noisewright/proof"
 )
 
 type latentDesignOptions struct {
@@ -123,7 +122,7 @@ decoder and the task, as JSON, NumPy arrays and tables (docs/bundle-format.md).`
 }
 
 func (o *latentDesignOptions) promiseFlags(f *shell.Flags) {
-	f.Number(&o.problem.Epsilon, "epsilon", shell.AtMost("a number", proof.MaxEpsilon), "epsilon of a person's release, without unit: above 0, at most 100")
+	f.Number(&o.problem.Epsilon, "epsilon", shell.AtMost("a number", check.MaxEpsilon), "epsilon of a person's release, without unit: above 0, at most 100")
 	f.OptionalNumber(&o.problem.Delta, "delta", deltaOfPerson, "delta of a person's release, a probability: 0, or from 1e-10 to 0.5")
 }
 

@@ -17,9 +17,9 @@ import (
 	"github.com/noisewright/noisewright/cmd/internal/report"
 	"github.com/noisewright/noisewright/cmd/internal/shell"
 	"github.com/noisewright/noisewright/dp"
+	"github.com/noisewright/noisewright/internal/exact"
 	"github.com/noisewright/noisewright/loss"
 	"github.com/noisewright/noisewright/lp"
-	"github.com/noisewright/noisewright/proof"
 )
 
 // readPair splits A,B at the comma that has a loss on either side: parameters of
@@ -110,7 +110,7 @@ func (f *front) writeCSV(w io.Writer) error {
 			gap = fmt.Sprintf("%.6g", *r.Gap)
 		}
 		fmt.Fprintf(&b, "%v,%v,%v,%s,%s,%s,%s,%s\n", r.Share, r.Weights[0], r.Weights[1],
-			proof.Up(p.Expected[0]), proof.Up(p.Expected[1]), claims.ExpectedLoss, claims.LowerBound, gap)
+			exact.StateUp(p.Expected[0]), exact.StateUp(p.Expected[1]), claims.ExpectedLoss, claims.LowerBound, gap)
 	}
 	_, err := io.WriteString(w, b.String())
 	return err

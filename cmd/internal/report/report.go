@@ -117,14 +117,14 @@ func (s summary) rows(m proof.Mechanism, b proof.Bounds, falsehood error) []shel
 		gap = shell.Percent(shell.GapOf(b))
 	}
 	return slices.Concat(rows, s.demands, s.losses, s.caps, []shell.Row{
-		{"lower bound", shell.Decimal(proof.Down(b.LowerBound)) + s.boundOn},
+		{"lower bound", shell.Decimal(exact.StateDown(b.LowerBound)) + s.boundOn},
 		{"gap", gap},
 		s.size,
 	})
 }
 
 // upper prints an upper bound.
-func upper(r *big.Rat) string { return shell.Decimal(proof.Up(r)) }
+func upper(r *big.Rat) string { return shell.Decimal(exact.StateUp(r)) }
 
 // Promise is the privacy that noise promises.
 type Promise struct {

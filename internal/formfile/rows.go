@@ -1,4 +1,4 @@
-package proof
+package formfile
 
 import (
 	"fmt"
@@ -35,4 +35,29 @@ func ValidateRows(rows [][]uint64, weights int, each string, errs *check.List) {
 			return
 		}
 	}
+}
+
+// ExportedWeight is a weight as exports state it.
+type ExportedWeight struct {
+	// Weight out of 2^64, exact.
+	Weight string `json:"weight"`
+	// Probability is Weight/2^64 to the nearest float64.
+	Probability float64 `json:"probability"`
+}
+
+// ExportedTotal is the sum of the weights of a law, 2^64.
+const ExportedTotal = "18446744073709551616"
+
+// ExportWeights states the weights of a law.
+func ExportWeights(row []uint64) []ExportedWeight {
+	out := make([]ExportedWeight, len(row))
+	for i, w := range row {
+		out[i] = ExportWeight(w)
+	}
+	return out
+}
+
+// ExportWeight states a weight.
+func ExportWeight(w uint64) ExportedWeight {
+	return ExportedWeight{fmt.Sprint(w), float64(w) * 0x1p-64}
 }
