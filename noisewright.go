@@ -72,7 +72,7 @@ var (
 //
 // A context that ends stops the design. The best noise found so far is then returned
 // beside an error that wraps lp.ErrLimit: proved, and usable, but its
-// Certificate().Gap() is larger. Other errors come without a table and wrap
+// Bounds().Gap() is larger. Other errors come without a table and wrap
 // dp.ErrInvalid for a bad problem, lp.ErrInfeasible for constraints that cannot be
 // kept together. It takes milliseconds to seconds.
 func Design(ctx context.Context, p Problem) (*Verified, error) { return design(ctx, p, 0) }

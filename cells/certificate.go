@@ -38,10 +38,6 @@ type Pair struct {
 	Shift      int64
 }
 
-// Gap returns (ExpectedLoss-LowerBound)/LowerBound, the relative distance from the best
-// possible, and false when the lower bound is 0.
-func (c Certificate) Gap() (gap float64, ok bool) { return c.Bounds().Gap() }
-
 // Bounds implements proof.Certificate.
 func (c Certificate) Bounds() proof.Bounds {
 	return proof.Bounds{Delta: c.DeltaUpper, Loss: c.ExpectedLoss, LowerBound: c.LowerBound, Worst: c.MaxLoss}

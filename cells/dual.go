@@ -3,7 +3,6 @@ package cells
 import (
 	"fmt"
 	"math/big"
-	"slices"
 
 	"github.com/noisewright/noisewright/internal/exact"
 	"github.com/noisewright/noisewright/internal/formfile"
@@ -37,19 +36,6 @@ type DualShift struct {
 	Below       int64   `json:"below,string"`
 	Above       int64   `json:"above,string"`
 	Multipliers []int64 `json:"multipliers,string"`
-}
-
-func (d *Dual) clone() *Dual {
-	if d == nil {
-		return nil
-	}
-	c := *d
-	c.Caps = slices.Clone(d.Caps)
-	c.Shifts = slices.Clone(d.Shifts)
-	for i, p := range c.Shifts {
-		c.Shifts[i].Multipliers = slices.Clone(p.Multipliers)
-	}
-	return &c
 }
 
 // Limits of a dual.

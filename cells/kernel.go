@@ -116,10 +116,7 @@ func build(s Spec, certify func(*content, *proof.Meter) Certificate) (*Kernel, e
 	if err := s.validate(); err != nil {
 		return nil, err
 	}
-	s.Edges, s.Weight = slices.Clone(s.Edges), slices.Clone(s.Weight)
-	s.Rows = formfile.CloneRows(s.Rows)
-	s.Dual = s.Dual.clone()
-	c := &content{spec: s, cells: s.points()}
+	c := &content{spec: formfile.Clone(s), cells: s.points()}
 	c.step, _ = s.Grid.Step().Float64()
 	c.proof = proof.New("additive", func(m *proof.Meter) Certificate { return certify(c, m) }, c.spec.judge)
 	if s.Claims == (Claims{}) {

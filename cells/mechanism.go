@@ -72,7 +72,7 @@ func (*Kernel) Answers() proof.Space {
 }
 
 // Rows returns the law of each cell.
-func (k *Kernel) Rows() [][]uint64 { return formfile.CloneRows(k.spec.Rows) }
+func (k *Kernel) Rows() [][]uint64 { return formfile.Clone(k.spec.Rows) }
 
 // Pairs are those by whole bins: shifts by parts of a bin lie between these.
 func (k *Kernel) Pairs() (all, own []proof.Pair) {

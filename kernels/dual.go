@@ -3,7 +3,6 @@ package kernels
 import (
 	"fmt"
 	"math/big"
-	"slices"
 
 	"github.com/noisewright/noisewright/dp"
 	"github.com/noisewright/noisewright/internal/exact"
@@ -36,19 +35,6 @@ type DualPair struct {
 	Lose        int     `json:"lose"`
 	First       int     `json:"first"`
 	Multipliers []int64 `json:"multipliers,string"`
-}
-
-func (d *Dual) clone() *Dual {
-	if d == nil {
-		return nil
-	}
-	c := *d
-	c.Caps = slices.Clone(d.Caps)
-	c.Pairs = slices.Clone(d.Pairs)
-	for i, p := range c.Pairs {
-		c.Pairs[i].Multipliers = slices.Clone(p.Multipliers)
-	}
-	return &c
 }
 
 // validate returns an error about the first rule that the dual breaks.

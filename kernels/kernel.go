@@ -79,12 +79,7 @@ func build(s Spec, certify func(*Spec, *proof.Meter) Certificate) (*Kernel, erro
 	if err := s.validate(); err != nil {
 		return nil, err
 	}
-	s.Queries = s.Queries.clone()
-	s.Edges = slices.Clone(s.Edges)
-	s.Nodes = slices.Clone(s.Nodes)
-	s.Rows = formfile.CloneRows(s.Rows)
-	s.Dual = s.Dual.clone()
-	c := &content{spec: s}
+	c := &content{spec: formfile.Clone(s)}
 	c.proof = proof.New("kernels", func(m *proof.Meter) Certificate { return certify(&c.spec, m) }, c.spec.judge)
 	if s.Claims == (Claims{}) {
 		c.spec.Claims = c.proof.Certificate().Claims()
@@ -165,7 +160,7 @@ func (k *Kernel) WithDual(d *Dual) (*Kernel, error) {
 func (k *Kernel) Privacy() dp.Privacy { return k.spec.Privacy }
 
 // Queries returns the range of query values and their weight.
-func (k *Kernel) Queries() Queries { return k.spec.Queries.clone() }
+func (k *Kernel) Queries() Queries { return formfile.Clone(k.spec.Queries) }
 
 // Loss returns the loss the kernel was designed for.
 func (k *Kernel) Loss() loss.Loss { return k.spec.Loss }

@@ -73,7 +73,7 @@ func (k *Kernel) Answers() proof.Space {
 }
 
 // Rows returns the law of each cell.
-func (k *Kernel) Rows() [][]uint64 { return formfile.CloneRows(k.spec.Rows) }
+func (k *Kernel) Rows() [][]uint64 { return formfile.Clone(k.spec.Rows) }
 
 // Pairs are both orders of ProtectedPairs.
 func (k *Kernel) Pairs() (all, own []proof.Pair) {

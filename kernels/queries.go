@@ -2,7 +2,6 @@ package kernels
 
 import (
 	"math/big"
-	"slices"
 
 	"github.com/noisewright/noisewright/internal/check"
 	"github.com/noisewright/noisewright/internal/exact"
@@ -21,11 +20,6 @@ type Queries struct {
 	// start to the next one's, the last running to Upper. The first starts at
 	// Lower. Empty: uniform.
 	Weight proof.Pieces `json:"weight,omitempty"`
-}
-
-func (q Queries) clone() Queries {
-	q.Weight = slices.Clone(q.Weight)
-	return q
 }
 
 // Validate reports all bad fields together, wrapping dp.ErrInvalid.

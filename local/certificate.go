@@ -41,10 +41,6 @@ func (c Certificate) Loss() *big.Rat {
 	return new(big.Rat).Set(c.MeanLoss)
 }
 
-// Gap returns (Loss-LowerBound)/LowerBound, the relative distance from the best possible,
-// and false when the lower bound is 0.
-func (c Certificate) Gap() (gap float64, ok bool) { return c.Bounds().Gap() }
-
 // Bounds implements proof.Certificate.
 func (c Certificate) Bounds() proof.Bounds {
 	return proof.Bounds{Delta: c.DeltaUpper, Loss: c.Loss(), LowerBound: c.LowerBound, Worst: c.WorstLoss}

@@ -50,21 +50,6 @@ type DualPair struct {
 	Multipliers []float64 `json:"multipliers"`
 }
 
-func (d *Dual) clone() *Dual {
-	if d == nil {
-		return nil
-	}
-	c := *d
-	c.Nodes, c.Weights, c.Totals = slices.Clone(d.Nodes), slices.Clone(d.Weights), slices.Clone(d.Totals)
-	c.Means, c.Caps, c.Answers = slices.Clone(d.Means), slices.Clone(d.Caps), slices.Clone(d.Answers)
-	c.PointTotals, c.PointMeans = slices.Clone(d.PointTotals), slices.Clone(d.PointMeans)
-	c.Pairs = slices.Clone(d.Pairs)
-	for i, p := range c.Pairs {
-		c.Pairs[i].Multipliers = slices.Clone(p.Multipliers)
-	}
-	return &c
-}
-
 // averaged reports whether the bound is about the mean of real values.
 func (s *Spec) averaged() bool { return s.Values.Kind == Real && s.Objective == Mean }
 

@@ -97,7 +97,7 @@ func (r *Randomizer) Answers() proof.Space {
 }
 
 // Rows returns the law of each node.
-func (r *Randomizer) Rows() [][]uint64 { return formfile.CloneRows(r.spec.Rows) }
+func (r *Randomizer) Rows() [][]uint64 { return formfile.Clone(r.spec.Rows) }
 
 // Pairs are those of any two nodes: values between nodes lie between these, for divergences
 // are convex.

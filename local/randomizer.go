@@ -42,8 +42,7 @@ func build(s Spec, certify func(*Spec, *proof.Meter) Certificate) (*Randomizer, 
 	if err := s.validate(); err != nil {
 		return nil, err
 	}
-	s = s.clone()
-	c := &content{spec: s, labels: make(map[string]int, len(s.Values.Labels))}
+	c := &content{spec: formfile.Clone(s), labels: make(map[string]int, len(s.Values.Labels))}
 	for i, l := range s.Values.Labels {
 		c.labels[l] = i
 	}
@@ -52,14 +51,6 @@ func build(s Spec, certify func(*Spec, *proof.Meter) Certificate) (*Randomizer, 
 		c.spec.Claims = c.proof.Certificate().Claims()
 	}
 	return &Randomizer{c}, nil
-}
-
-func (s Spec) clone() Spec {
-	s.Values = s.Values.clone()
-	s.Costs, s.Rows = formfile.CloneRows(s.Costs), formfile.CloneRows(s.Rows)
-	s.Nodes, s.Answers, s.AnswerLabels = slices.Clone(s.Nodes), slices.Clone(s.Answers), slices.Clone(s.AnswerLabels)
-	s.Dual = s.Dual.clone()
-	return s
 }
 
 // integers returns all values of kind Integer.
@@ -250,7 +241,7 @@ func (r *Randomizer) WithDual(d *Dual) (*Randomizer, error) {
 }
 
 // Spec returns a copy of what the randomizer holds.
-func (r *Randomizer) Spec() Spec { return r.spec.clone() }
+func (r *Randomizer) Spec() Spec { return formfile.Clone(r.spec) }
 
 // between returns the two neighboring nodes between which the value x is rounded, as
 // indices low and low+1, and the probability (x − node low)/(node low+1 − node low) of the

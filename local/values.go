@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"math"
 	"math/big"
-	"slices"
 	"strings"
 	"unicode/utf8"
 
@@ -23,11 +22,6 @@ const (
 	// maxLabel bounds a label, in bytes.
 	maxLabel = 1 << 10
 )
-
-func (v Values) clone() Values {
-	v.Weight, v.Shares, v.Labels = slices.Clone(v.Weight), slices.Clone(v.Shares), slices.Clone(v.Labels)
-	return v
-}
 
 // Count returns how many values there are: all integers of the range, or all labels; 0
 // for real values.

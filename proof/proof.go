@@ -1,6 +1,10 @@
 package proof
 
-import "context"
+import (
+	"context"
+
+	"github.com/noisewright/noisewright/internal/formfile"
+)
 
 // Proof is what is found out about something that does not change: a certificate, which is
 // found once, and whether what is claimed holds, which is judged once. It is safe for
@@ -39,7 +43,7 @@ func (p Proof[C]) Certificate() C {
 	if err != nil {
 		panic(err) // nothing stops it
 	}
-	return clone(f.certificate)
+	return formfile.Clone(f.certificate)
 }
 
 // Again returns a copy of the certificate to whoever finds another one that differs in
@@ -53,7 +57,7 @@ func (p Proof[C]) Again(m *Meter) C {
 		return none
 	}
 	m.spared += f.work - (m.Used() - before)
-	return clone(f.certificate)
+	return formfile.Clone(f.certificate)
 }
 
 func (p Proof[C]) certified(m *Meter) (found[C], error) {

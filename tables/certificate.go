@@ -37,13 +37,6 @@ type Certificate struct {
 	LowerBound *big.Rat
 }
 
-// Gap returns (ExpectedLoss-LowerBound)/LowerBound, the relative distance from
-// the best possible, and false when the lower bound is 0 and the loss is not. See LowerBound for
-// what it means on a coarse grid, where it may be negative.
-func (c Certificate) Gap() (gap float64, ok bool) {
-	return c.Bounds().Gap()
-}
-
 // Bounds implements proof.Certificate.
 func (c Certificate) Bounds() proof.Bounds {
 	return proof.Bounds{Delta: c.DeltaUpper, Loss: c.ExpectedLoss, LowerBound: c.LowerBound}

@@ -1,8 +1,6 @@
 package tables
 
 import (
-	"slices"
-
 	"github.com/noisewright/noisewright/dp"
 	"github.com/noisewright/noisewright/internal/check"
 	"github.com/noisewright/noisewright/internal/formfile"
@@ -54,27 +52,6 @@ type DualShift struct {
 	Shift       int     `json:"shift"` // in cells, 1 <= |Shift| <= CellsPerSensitivity
 	FirstCell   int     `json:"first_cell"`
 	Multipliers []int64 `json:"multipliers,string"`
-}
-
-func (d *Dual) clone() *Dual {
-	if d == nil {
-		return nil
-	}
-	c := *d
-	c.Shifts = slices.Clone(d.Shifts)
-	for i, s := range d.Shifts {
-		c.Shifts[i].Multipliers = slices.Clone(s.Multipliers)
-	}
-	c.MonotoneRight, c.MonotoneLeft = d.MonotoneRight.clone(), d.MonotoneLeft.clone()
-	c.Quantiles = slices.Clone(d.Quantiles)
-	return &c
-}
-
-func (r *DualRun) clone() *DualRun {
-	if r == nil {
-		return nil
-	}
-	return &DualRun{FirstCell: r.FirstCell, Multipliers: slices.Clone(r.Multipliers)}
 }
 
 // validate returns an error about the first rule that the dual breaks.

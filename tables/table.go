@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"math/big"
 	"math/bits"
-	"slices"
 
 	"github.com/noisewright/noisewright/dp"
 	"github.com/noisewright/noisewright/internal/check"
@@ -131,9 +130,7 @@ func build(s Spec, certify func(*Spec, *proof.Meter) Certificate) (*Table, error
 	if err := s.validate(); err != nil {
 		return nil, err
 	}
-	s.Weights = append([]uint64(nil), s.Weights...)
-	s.Dual = s.Dual.clone()
-	s.Problem = cloneProblem(s.Problem)
+	s = formfile.Clone(s)
 	switch s.Query {
 	case "":
 		s.Query = dp.RealQuery
@@ -147,17 +144,6 @@ func build(s Spec, certify func(*Spec, *proof.Meter) Certificate) (*Table, error
 		c.spec.Claims = c.proof.Certificate().Claims()
 	}
 	return &Table{c}, nil
-}
-
-// cloneProblem copies what a problem points to; losses are immutable.
-func cloneProblem(p dp.Problem) dp.Problem {
-	c := &p.Constraints
-	c.Quantiles = slices.Clone(c.Quantiles)
-	if c.Support != nil {
-		support := *c.Support
-		c.Support = &support
-	}
-	return p
 }
 
 func (s *Spec) validate() error {
@@ -245,9 +231,7 @@ func (s *Spec) total() exact.Uint128 {
 }
 
 // Problem returns what the table is an answer to.
-func (t *Table) Problem() dp.Problem {
-	return cloneProblem(t.spec.Problem)
-}
+func (t *Table) Problem() dp.Problem { return formfile.Clone(t.spec.Problem) }
 
 // Privacy returns the promise.
 func (t *Table) Privacy() dp.Privacy { return t.spec.Privacy }
@@ -281,7 +265,7 @@ func (t *Table) Loss() loss.Loss {
 func (t *Table) Grid() Grid { return t.spec.Grid }
 
 // Dual returns the multipliers behind the lower bound, or nil.
-func (t *Table) Dual() *Dual { return t.spec.Dual.clone() }
+func (t *Table) Dual() *Dual { return formfile.Clone(t.spec.Dual) }
 
 // Cells returns the number of cells.
 func (t *Table) Cells() int { return len(t.spec.Weights) }

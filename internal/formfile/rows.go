@@ -2,20 +2,10 @@ package formfile
 
 import (
 	"fmt"
-	"slices"
 
 	"github.com/noisewright/noisewright/internal/check"
 	"github.com/noisewright/noisewright/internal/exact"
 )
-
-// CloneRows copies rows.
-func CloneRows[T any](rows [][]T) [][]T {
-	c := slices.Clone(rows)
-	for i, r := range c {
-		c[i] = slices.Clone(r)
-	}
-	return c
-}
 
 // ValidateRows checks that each row is a law: so many weights, one for each of what is
 // named, that sum to 2^64. Only the first bad row is reported.

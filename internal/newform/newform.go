@@ -88,7 +88,7 @@ func New(s Spec) (*Selection, error) {
 			errs.Bad(fmt.Sprintf("anchors[%d]", i), fmt.Sprint(a), "as many finite coordinates as the first")
 		}
 	}
-	c := &content{spec: s, sets: subsets(s.Labels, s.Size)}
+	c := &content{spec: formfile.Clone(s), sets: subsets(s.Labels, s.Size)}
 	formfile.ValidateRows(s.Rows, len(c.sets), "one per set", errs)
 	if s.Claims != (Claims{}) {
 		formfile.Validate(&s.Claims, errs)
@@ -96,9 +96,6 @@ func New(s Spec) (*Selection, error) {
 	if err := errs.Err(); err != nil {
 		return nil, err
 	}
-	c.spec.Rows = formfile.CloneRows(s.Rows)
-	c.spec.Anchors = formfile.CloneRows(s.Anchors)
-	c.spec.Labels = slices.Clone(s.Labels)
 	c.proof = proof.New("newform", c.certify, c.judge)
 	if s.Claims == (Claims{}) {
 		c.spec.Claims = stated(c.proof.Certificate())
@@ -195,7 +192,7 @@ func (s *Selection) Answers() proof.Space {
 }
 
 // Rows implements proof.Channel.
-func (s *Selection) Rows() [][]uint64 { return formfile.CloneRows(s.spec.Rows) }
+func (s *Selection) Rows() [][]uint64 { return formfile.Clone(s.spec.Rows) }
 
 // Pairs implements proof.Channel.
 func (s *Selection) Pairs() (all, own []proof.Pair) {

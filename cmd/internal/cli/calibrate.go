@@ -270,7 +270,7 @@ func (c *calibration) rows(out string) []shell.Row {
 		{"expected loss", shell.Decimal(certificate.Claims().ExpectedLoss)},
 	})
 	if c.noise() == noiseDesigned {
-		rows = append(rows, shell.Row{"gap", shell.Percent(shell.GapOf(certificate)) + report.OfOneRelease})
+		rows = append(rows, shell.Row{"gap", shell.Percent(shell.GapOf(certificate.Bounds())) + report.OfOneRelease})
 	}
 	rows = append(rows, c.otherRows()...)
 	switch {

@@ -134,7 +134,7 @@ func (f *front) write(b *strings.Builder) {
 		lines = append(lines, []string{
 			fmt.Sprintf("%.4f", r.Share), fmt.Sprint(r.Weights[0]), fmt.Sprint(r.Weights[1]),
 			digits(r.Expected[0], shell.DigitsUp), digits(r.Expected[1], shell.DigitsUp), digits(r.ExpectedLoss, shell.DigitsUp), digits(r.LowerBound, shell.DigitsDown),
-			shell.Percent(shell.GapOf(f.Points[i].Design.Table.Certificate())),
+			shell.Percent(shell.GapOf(f.Points[i].Design.Table.Bounds())),
 		})
 	}
 	shell.WriteColumns(b, lines, ">>>>>>>>")
