@@ -38,7 +38,7 @@ type fileCertificate struct {
 func (k *Kernel) Encode(w io.Writer) error {
 	s := &k.spec
 	n := len(s.Edges) - 1
-	f := file{
+	return Form.Encode(w, file{
 		Format:      Form.File.Name,
 		Version:     Form.File.Version,
 		Privacy:     s.Privacy,
@@ -49,15 +49,10 @@ func (k *Kernel) Encode(w io.Writer) error {
 		Weight:      s.Weight,
 		Grid:        s.Grid,
 		Rows:        s.Rows,
+		InstanceCap: formfile.Given(s.InstanceCap),
+		CapLoss:     formfile.LossOf(s.CapLoss),
 		Certificate: fileCertificate{s.Claims, s.Dual},
-	}
-	if s.InstanceCap != 0 {
-		f.InstanceCap = &s.InstanceCap
-	}
-	if s.CapLoss != nil {
-		f.CapLoss = &formfile.Loss{Name: s.CapLoss.Name()}
-	}
-	return Form.Encode(w, f)
+	})
 }
 
 func finite(x float64) *float64 {
@@ -76,16 +71,10 @@ func Decode(r io.Reader) (*Kernel, error) {
 		return nil, err
 	}
 	s := Spec{
-		Privacy: f.Privacy, Edges: []float64{math.Inf(-1)}, Weight: f.Weight, Grid: f.Grid, Rows: f.Rows,
+		Privacy: f.Privacy, Edges: []float64{formfile.Or(f.Lower, math.Inf(-1))}, Weight: f.Weight, Grid: f.Grid, Rows: f.Rows,
 		Dual: f.Certificate.Dual, Claims: f.Certificate.Claims,
 	}
-	if f.Lower != nil {
-		s.Edges[0] = *f.Lower
-	}
-	s.Edges = append(s.Edges, f.Edges...)
-	if s.Edges = append(s.Edges, math.Inf(1)); f.Upper != nil {
-		s.Edges[len(s.Edges)-1] = *f.Upper
-	}
+	s.Edges = append(append(s.Edges, f.Edges...), formfile.Or(f.Upper, math.Inf(1)))
 	var err error
 	if s.Loss, err = loss.Parse(f.Loss.Name); err != nil {
 		return nil, check.Errorf("additive", nil, "%w", err)
@@ -95,10 +84,8 @@ func Decode(r io.Reader) (*Kernel, error) {
 			return nil, check.Errorf("additive", nil, "instance_cap_loss: %w", err)
 		}
 	}
-	if c := f.InstanceCap; c != nil {
-		if s.InstanceCap = *c; !(*c > 0) {
-			return nil, check.Errorf("additive", proof.ErrFormat, "instance_cap = %g, want a number above 0", *c)
-		}
+	if s.InstanceCap, err = Form.Positive("instance_cap", f.InstanceCap); err != nil {
+		return nil, err
 	}
 	if s.Claims == (Claims{}) { // which New would fill in
 		return nil, check.Errorf("additive", proof.ErrFormat, "certificate.delta is empty, want a plain decimal number")

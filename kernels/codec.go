@@ -33,7 +33,7 @@ type fileCertificate struct {
 // Encode writes the kernel in the file format noisewright-kernel, version 1.
 func (k *Kernel) Encode(w io.Writer) error {
 	s := &k.spec
-	f := file{
+	return Form.Encode(w, file{
 		Format:      Form.File.Name,
 		Version:     Form.File.Version,
 		Privacy:     s.Privacy,
@@ -42,15 +42,10 @@ func (k *Kernel) Encode(w io.Writer) error {
 		Edges:       s.Edges,
 		Nodes:       s.Nodes,
 		Rows:        s.Rows,
+		InstanceCap: formfile.Given(s.InstanceCap),
+		CapLoss:     formfile.LossOf(s.CapLoss),
 		Certificate: fileCertificate{s.Claims, s.Dual},
-	}
-	if s.InstanceCap != 0 {
-		f.InstanceCap = &s.InstanceCap
-	}
-	if s.CapLoss != nil {
-		f.CapLoss = &formfile.Loss{Name: s.CapLoss.Name()}
-	}
-	return Form.Encode(w, f)
+	})
 }
 
 // Decode reads one kernel file. It checks the structure completely (see
@@ -69,10 +64,8 @@ func Decode(r io.Reader) (*Kernel, error) {
 	if s.Loss, err = loss.Parse(f.Loss.Name); err != nil {
 		return nil, check.Errorf("kernels", nil, "%w", err)
 	}
-	if c := f.InstanceCap; c != nil {
-		if s.InstanceCap = *c; !(*c > 0) {
-			return nil, check.Errorf("kernels", proof.ErrFormat, "instance_cap = %g, want a number above 0", *c)
-		}
+	if s.InstanceCap, err = Form.Positive("instance_cap", f.InstanceCap); err != nil {
+		return nil, err
 	}
 	if l := f.CapLoss; l != nil {
 		if s.CapLoss, err = loss.Parse(l.Name); err != nil {

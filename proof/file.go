@@ -10,6 +10,7 @@ import (
 
 	"github.com/noisewright/noisewright/internal/check"
 	"github.com/noisewright/noisewright/internal/files"
+	"github.com/noisewright/noisewright/internal/formfile"
 	"github.com/noisewright/noisewright/internal/strictjson"
 )
 
@@ -34,6 +35,15 @@ func (f Form) Decode(r io.Reader, file any) error {
 		return check.Errorf(f.Package, nil, "%w", err)
 	}
 	return nil
+}
+
+// Positive is what an optional field of a file says, 0 if the file leaves it out. The error
+// wraps ErrFormat for a number that is not above 0.
+func (f Form) Positive(field string, x *float64) (float64, error) {
+	if x != nil && !(*x > 0) {
+		return 0, check.Errorf(f.Package, ErrFormat, "%s = %g, want a number above 0", field, *x)
+	}
+	return formfile.Or(x, 0), nil
 }
 
 // Encode writes a file of the form on one line.

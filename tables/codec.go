@@ -49,6 +49,8 @@ func (t *Table) Encode(w io.Writer) error {
 		Privacy:     s.Privacy,
 		Loss:        formfile.Loss{Name: s.Loss.Name()},
 		Constraints: fileConstraints{Constraints: s.Constraints},
+		Total:       formfile.Given(s.Total),
+		TailRatio:   formfile.Given(s.TailRatio),
 		Grid:        s.Grid,
 		Weights:     s.Weights,
 		Atom:        s.Atom,
@@ -56,12 +58,6 @@ func (t *Table) Encode(w io.Writer) error {
 	}
 	if s.Query != dp.RealQuery {
 		f.Query = &s.Query
-	}
-	if s.Total != (Total{}) {
-		f.Total = &s.Total
-	}
-	if s.hasTail() {
-		f.TailRatio = &s.TailRatio
 	}
 	return Form.Encode(w, f)
 }
@@ -103,14 +99,7 @@ func Decode(r io.Reader) (*Table, error) {
 		}
 	}
 	if lower, upper := f.Constraints.Lower, f.Constraints.Upper; lower != nil || upper != nil {
-		support := dp.Interval{Lower: math.Inf(-1), Upper: math.Inf(1)}
-		if lower != nil {
-			support.Lower = *lower
-		}
-		if upper != nil {
-			support.Upper = *upper
-		}
-		s.Constraints.Support = &support
+		s.Constraints.Support = &dp.Interval{Lower: formfile.Or(lower, math.Inf(-1)), Upper: formfile.Or(upper, math.Inf(1))}
 	}
 	if s.Claims == (Claims{}) { // which New would fill in
 		return nil, check.Errorf("tables", proof.ErrFormat, "certificate.delta is empty, want a plain decimal number")

@@ -10,3 +10,28 @@ const MaxPieces = 1 << 12
 type Loss struct {
 	Name string `json:"name"`
 }
+
+// LossOf is how a file writes a loss, nil if there is none.
+func LossOf(l interface{ Name() string }) *Loss {
+	if l == nil {
+		return nil
+	}
+	return &Loss{l.Name()}
+}
+
+// Given is a field that a file leaves out if it is zero.
+func Given[T comparable](x T) *T {
+	var zero T
+	if x == zero {
+		return nil
+	}
+	return &x
+}
+
+// Or is what a field says, or what it stands for if a file leaves it out.
+func Or[T any](field *T, otherwise T) T {
+	if field == nil {
+		return otherwise
+	}
+	return *field
+}
