@@ -127,23 +127,13 @@ func build(s Spec, certify func(*content, *proof.Meter) Certificate) (*Kernel, e
 
 func (s *Spec) validate() error {
 	errs := check.In("additive")
-	bad := errs.Bad
 	errs.MaxEpsilon(s.Privacy.Epsilon)
 	errs.Add(s.Privacy.Validate())
-	if s.Loss == nil {
-		bad("loss", "none", "a loss")
-	}
-	if c := s.InstanceCap; c != 0 && !(c > 0 && c <= math.MaxFloat64) {
-		bad("instance_cap", c, "0 for none, or a finite number above 0")
-	}
-	if s.CapLoss != nil && s.InstanceCap == 0 {
-		bad("instance_cap_loss", s.CapLoss.Name(), "none without an instance_cap")
-	}
+	errs.If(s.Loss == nil, "loss", "none", "a loss")
+	formfile.ValidateCap(s.InstanceCap, s.CapLoss, errs)
 	s.validateGrid(errs)
 	s.validateCells(errs)
-	if s.Claims != (Claims{}) {
-		formfile.Validate(&s.Claims, errs)
-	}
+	formfile.Validate(&s.Claims, errs)
 	if err := errs.Err(); err != nil {
 		return err
 	}
@@ -166,9 +156,7 @@ func (s *Spec) validateGrid(errs *check.List) {
 			return
 		}
 	}
-	if err := s.Privacy.Validate(); err == nil && !within(s.reach(), maxBins*g.PointsPerBin) {
-		errs.Badf("sensitivity", s.Privacy.Sensitivity, "at most %d bins of the grid", maxBins)
-	}
+	errs.If(s.Privacy.Validate() == nil && !within(s.reach(), maxBins*g.PointsPerBin), "sensitivity", s.Privacy.Sensitivity, "at most %d bins of the grid", maxBins)
 }
 
 // reach returns how many points values of the query may be apart after they were
@@ -196,9 +184,7 @@ func (s *Spec) validateCells(errs *check.List) {
 		}
 		some = some || w > 0
 	}
-	if m := len(s.Weight); m != n || !some {
-		errs.Badf("weight", fmt.Sprintf("%d numbers", m), "%d, one per cell, and one of them above 0", n)
-	}
+	errs.If(len(s.Weight) != n || !some, "weight", fmt.Sprintf("%d numbers", len(s.Weight)), "%d, one per cell, and one of them above 0", n)
 	if len(s.Rows) != n {
 		errs.Badf("rows", fmt.Sprintf("%d rows", len(s.Rows)), "%d, one per cell", n)
 		return

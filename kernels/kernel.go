@@ -89,54 +89,31 @@ func build(s Spec, certify func(*Spec, *proof.Meter) Certificate) (*Kernel, erro
 
 func (s *Spec) validate() error {
 	errs := check.In("kernels")
-	bad := errs.Bad
 	errs.MaxEpsilon(s.Privacy.Epsilon)
 	errs.Add(s.Privacy.Validate())
 	errs.Add(s.Queries.Validate())
-	if s.Loss == nil {
-		bad("loss", "none", "a loss")
-	}
+	errs.If(s.Loss == nil, "loss", "none", "a loss")
 	for name, l := range map[string]loss.Loss{"loss": s.Loss, "instance_cap_loss": s.CapLoss} {
 		if l == nil {
 			continue
 		}
 		if _, ok := loss.CeilingUp(l, new(big.Rat), new(big.Rat)); !ok {
-			bad(name, l.Name(), "one of package loss, or one with a method Unimodal that returns true")
+			errs.Bad(name, l.Name(), "one of package loss, or one with a method Unimodal that returns true")
 		}
 	}
-	if s.CapLoss != nil && s.InstanceCap == 0 {
-		bad("instance_cap_loss", s.CapLoss.Name(), "none without an instance_cap")
-	}
-	if c := s.InstanceCap; c != 0 && !(c > 0 && c <= math.MaxFloat64) {
-		bad("instance_cap", c, "0 for none, or a finite number above 0")
-	}
+	formfile.ValidateCap(s.InstanceCap, s.CapLoss, errs)
 	n := len(s.Nodes)
-	if n < 1 || n > MaxCells {
-		bad("nodes", fmt.Sprintf("%d nodes", n), fmt.Sprintf("1 to %d", MaxCells))
-	}
-	for _, list := range []struct {
-		name string
-		x    []float64
-	}{{"edges", s.Edges}, {"nodes", s.Nodes}} {
-		for i, x := range list.x {
-			if i > 0 && !(x > list.x[i-1]) || !check.Finite(x) {
-				bad(fmt.Sprintf("%s[%d]", list.name, i), x, "finite numbers in ascending order")
-				break
-			}
-		}
-	}
+	errs.If(n < 1 || n > MaxCells, "nodes", fmt.Sprintf("%d nodes", n), "1 to %d", MaxCells)
+	formfile.ValidateAscending("edges", s.Edges, errs)
+	formfile.ValidateAscending("nodes", s.Nodes, errs)
 	if m := len(s.Edges); m != n+1 {
-		bad("edges", fmt.Sprintf("%d edges", m), fmt.Sprintf("%d, one more than nodes", n+1))
+		errs.Bad("edges", fmt.Sprintf("%d edges", m), fmt.Sprintf("%d, one more than nodes", n+1))
 	} else if s.Edges[0] != s.Queries.Lower || s.Edges[n] != s.Queries.Upper {
-		bad("edges", fmt.Sprintf("%g to %g", s.Edges[0], s.Edges[n]), fmt.Sprintf("the first and last to be the ends of the range, %g and %g", s.Queries.Lower, s.Queries.Upper))
+		errs.Bad("edges", fmt.Sprintf("%g to %g", s.Edges[0], s.Edges[n]), fmt.Sprintf("the first and last to be the ends of the range, %g and %g", s.Queries.Lower, s.Queries.Upper))
 	}
-	if len(s.Rows) != n {
-		bad("rows", fmt.Sprintf("%d rows", len(s.Rows)), fmt.Sprintf("%d, one per cell", n))
-	}
+	errs.If(len(s.Rows) != n, "rows", fmt.Sprintf("%d rows", len(s.Rows)), "%d, one per cell", n)
 	formfile.ValidateRows(s.Rows, n, "one per node", errs)
-	if s.Claims != (Claims{}) {
-		formfile.Validate(&s.Claims, errs)
-	}
+	formfile.Validate(&s.Claims, errs)
 	if err := errs.Err(); err != nil {
 		return err
 	}
@@ -207,13 +184,7 @@ func (k *Kernel) CellOf(x float64) (i int, ok bool) {
 
 // PMF returns the probabilities of the nodes for the values in cell i as float64s,
 // for plots and statistics.
-func (k *Kernel) PMF(i int) []float64 {
-	p := make([]float64, k.Cells())
-	for j, w := range k.spec.Rows[i] {
-		p[j] = float64(w) * 0x1p-64
-	}
-	return p
-}
+func (k *Kernel) PMF(i int) []float64 { return formfile.Probabilities(k.spec.Rows[i]) }
 
 // LossAt returns the expected loss of the query value x as a float64, for plots;
 // NaN if x is outside the range.

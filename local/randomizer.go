@@ -64,14 +64,11 @@ func (v Values) integers() []float64 {
 
 func (s *Spec) validate() error {
 	errs := check.In("local")
-	bad := errs.Bad
 	errs.MaxEpsilon(s.Epsilon)
 	errs.Add(dp.Privacy{Epsilon: s.Epsilon, Delta: s.Delta, Sensitivity: 1}.Validate())
 	err := s.Values.Validate()
 	errs.Add(err)
-	if s.Objective != Mean && s.Objective != Worst {
-		bad("objective", check.Quoted(string(s.Objective)), "mean or worst")
-	}
+	errs.If(s.Objective != Mean && s.Objective != Worst, "objective", check.Quoted(string(s.Objective)), "mean or worst")
 	s.Demands.validate(s.Values.Kind, errs)
 	n, m := s.nodes(), s.answers()
 	if s.Values.Kind == Category {
@@ -83,9 +80,7 @@ func (s *Spec) validate() error {
 		errs.Badf("answers", fmt.Sprintf("%d answers to %d nodes", m, n), "1 to %d answers, and at most %d weights", MaxAnswers, maxWeights)
 	}
 	s.validateRows(n, m, errs)
-	if s.Claims != (Claims{}) {
-		formfile.Validate(&s.Claims, errs)
-	}
+	formfile.Validate(&s.Claims, errs)
 	if err := errs.Err(); err != nil {
 		return err
 	}
@@ -116,9 +111,7 @@ func (s *Spec) validateCategories(n int, errs *check.List) {
 		errs.Bad("loss", check.Quoted(s.Loss.Name()), "none for categories, which have costs")
 	}
 	validateLabels("answer_labels", s.AnswerLabels, MaxAnswers, errs)
-	if len(s.Costs) != n {
-		errs.Badf("costs", fmt.Sprintf("%d rows", len(s.Costs)), "%d, one per label", n)
-	}
+	errs.If(len(s.Costs) != n, "costs", fmt.Sprintf("%d rows", len(s.Costs)), "%d, one per label", n)
 	for i, row := range s.Costs {
 		if len(row) != len(s.AnswerLabels) {
 			errs.Badf(fmt.Sprintf("costs[%d]", i), fmt.Sprintf("%d costs", len(row)), "%d, one per answer label", len(s.AnswerLabels))
@@ -144,19 +137,8 @@ func (s *Spec) validateNumbers(ranged bool, errs *check.List) {
 	} else if _, _, convex := loss.TangentDown(s.Loss, new(big.Rat)); !convex {
 		errs.Bad("loss", check.Quoted(s.Loss.Name()), "a loss of package loss that is convex, such as l1, l2 or huber:1")
 	}
-	ordered := true
-	for _, list := range []struct {
-		name string
-		x    []float64
-	}{{"nodes", s.Nodes}, {"answers", s.Answers}} {
-		for i, x := range list.x {
-			if i > 0 && !(x > list.x[i-1]) || !check.Finite(x) {
-				errs.Bad(fmt.Sprintf("%s[%d]", list.name, i), x, "finite numbers in ascending order")
-				ordered = false
-				break
-			}
-		}
-	}
+	ordered := formfile.ValidateAscending("nodes", s.Nodes, errs)
+	ordered = formfile.ValidateAscending("answers", s.Answers, errs) && ordered
 	if !ranged || !ordered {
 		return
 	}
@@ -177,9 +159,7 @@ func (s *Spec) validateNumbers(ranged bool, errs *check.List) {
 }
 
 func (s *Spec) validateRows(n, m int, errs *check.List) {
-	if len(s.Rows) != n {
-		errs.Badf("rows", fmt.Sprintf("%d rows", len(s.Rows)), "%d, one per node or label", n)
-	}
+	errs.If(len(s.Rows) != n, "rows", fmt.Sprintf("%d rows", len(s.Rows)), "%d, one per node or label", n)
 	formfile.ValidateRows(s.Rows, m, "one per answer", errs)
 }
 
@@ -190,15 +170,9 @@ func (d Demands) validate(kind Kind, errs *check.List) {
 	if d.bounded() && (!(d.Lower <= d.Upper) || !check.Finite(d.Lower, d.Upper, d.Upper-d.Lower)) {
 		errs.Bad("demands.range", fmt.Sprintf("%g to %g", d.Lower, d.Upper), "finite numbers, lower not above upper")
 	}
-	if !(d.Step >= 0) || !check.Finite(d.Step) {
-		errs.Bad("demands.step", d.Step, "0 for none, or a finite number above 0")
-	}
-	if !(d.Cap >= 0) || !check.Finite(d.Cap) {
-		errs.Bad("demands.cap", d.Cap, "0 for none, or a finite number above 0")
-	}
-	if kind == Category && (d.Unbiased || d.bounded() || d.Step != 0) {
-		errs.Bad("demands", "some on answers", "none but a cap for categories")
-	}
+	errs.If(!(d.Step >= 0) || !check.Finite(d.Step), "demands.step", d.Step, "0 for none, or a finite number above 0")
+	errs.If(!(d.Cap >= 0) || !check.Finite(d.Cap), "demands.cap", d.Cap, "0 for none, or a finite number above 0")
+	errs.If(kind == Category && (d.Unbiased || d.bounded() || d.Step != 0), "demands", "some on answers", "none but a cap for categories")
 }
 
 // admit reports whether an answer is one of those demanded, and otherwise which are.
@@ -266,13 +240,7 @@ func (r *Randomizer) between(x float64) (low int, up float64, ok bool) {
 
 // PMF returns the probabilities of the answers to node (or label) i as float64s, for
 // plots and statistics.
-func (r *Randomizer) PMF(i int) []float64 {
-	p := make([]float64, len(r.spec.Rows[i]))
-	for j, w := range r.spec.Rows[i] {
-		p[j] = float64(w) * 0x1p-64
-	}
-	return p
-}
+func (r *Randomizer) PMF(i int) []float64 { return formfile.Probabilities(r.spec.Rows[i]) }
 
 // PMFAt is PMF for the value x, which may lie between nodes; nil if the randomizer does
 // not take it.

@@ -57,20 +57,14 @@ func (v Values) Validate() error {
 			}
 		}
 	case Category:
-		if v.Lower != 0 || v.Upper != 0 {
-			errs.Bad("range", fmt.Sprintf("%g to %g", v.Lower, v.Upper), "none (0 to 0) for categories")
-		}
+		errs.If(v.Lower != 0 || v.Upper != 0, "range", fmt.Sprintf("%g to %g", v.Lower, v.Upper), "none (0 to 0) for categories")
 		validateLabels("labels", v.Labels, MaxNodes, errs)
 	default:
 		errs.Bad("kind", check.Quoted(string(v.Kind)), "real, integer or category")
 		return errs.Err()
 	}
-	if v.Kind != Real && len(v.Weight) > 0 {
-		errs.Bad("weight", fmt.Sprintf("%d pieces", len(v.Weight)), "none: shares weigh integers and categories")
-	}
-	if v.Kind != Category && len(v.Labels) > 0 {
-		errs.Bad("labels", fmt.Sprintf("%d labels", len(v.Labels)), "none: only categories have labels")
-	}
+	errs.If(v.Kind != Real && len(v.Weight) > 0, "weight", fmt.Sprintf("%d pieces", len(v.Weight)), "none: shares weigh integers and categories")
+	errs.If(v.Kind != Category && len(v.Labels) > 0, "labels", fmt.Sprintf("%d labels", len(v.Labels)), "none: only categories have labels")
 	v.validateShares(errs)
 	return errs.Err()
 }
@@ -90,9 +84,7 @@ func (v Values) validateShares(errs *check.List) {
 		}
 		some = some || s > 0
 	}
-	if !some {
-		errs.Bad("shares", "0 everywhere", "one above 0")
-	}
+	errs.If(!some, "shares", "0 everywhere", "one above 0")
 }
 
 // validateLabels: each is there once.

@@ -26,9 +26,7 @@ func (weight Pieces) Validate(lower, upper float64, errs *check.List) {
 		errs.Bad("range", fmt.Sprintf("%g to %g", lower, upper), "finite numbers, lower below upper")
 		return
 	}
-	if len(weight) > formfile.MaxPieces {
-		errs.Badf("weight", fmt.Sprintf("%d pieces", len(weight)), "at most %d", formfile.MaxPieces)
-	}
+	errs.If(len(weight) > formfile.MaxPieces, "weight", fmt.Sprintf("%d pieces", len(weight)), "at most %d", formfile.MaxPieces)
 	some := len(weight) == 0
 	var before Piece
 	for i, p := range weight {
@@ -43,9 +41,7 @@ func (weight Pieces) Validate(lower, upper float64, errs *check.List) {
 		some = some || p.Weight > 0
 		before = p
 	}
-	if !some {
-		errs.Bad("weight", "0 everywhere", "a piece with a weight above 0")
-	}
+	errs.If(!some, "weight", "0 everywhere", "a piece with a weight above 0")
 }
 
 // Density is a piece of a density, exactly.

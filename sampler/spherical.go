@@ -73,15 +73,9 @@ func NewSphericalDeterministic(dimension int, scale float64, seed [32]byte, o Op
 
 func checkSpherical(dimension int, scale float64, o Options) error {
 	c := check.In("sampler")
-	if dimension < 1 || dimension > maxDimension {
-		c.Badf("dimension", dimension, "1 to %d coordinates", maxDimension)
-	}
-	if !(scale >= minScale && scale <= maxScale) {
-		c.Badf("scale", scale, "a number of steps from 2^-40 to 2^40")
-	}
-	if o.ConstantTime {
-		c.Bad("constant time", true, "false for noise of a vector, the time of which depends on what is drawn")
-	}
+	c.If(dimension < 1 || dimension > maxDimension, "dimension", dimension, "1 to %d coordinates", maxDimension)
+	c.If(!(scale >= minScale && scale <= maxScale), "scale", scale, "a number of steps from 2^-40 to 2^40")
+	c.If(o.ConstantTime, "constant time", true, "false for noise of a vector, the time of which depends on what is drawn")
 	return c.Err()
 }
 

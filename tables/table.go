@@ -149,43 +149,32 @@ func build(s Spec, certify func(*Spec, *proof.Meter) Certificate) (*Table, error
 func (s *Spec) validate() error {
 	g := s.Grid
 	errs := check.In("tables")
-	bad := errs.Bad
 	errs.MaxEpsilon(s.Epsilon)
 	p := s.Problem
 	if p.Query == dp.LatticeQuery && p.Step == 0 {
 		p.Step = 1 // until New fills it in
 	}
 	errs.Add(p.Validate())
-	s.validateQuery(bad)
-	if e := g.GranularityExponent; e < -exponentRange || e > exponentRange {
-		bad("granularity_exponent", e, fmt.Sprintf("an integer from %d to %d", -exponentRange, exponentRange))
-	}
+	s.validateQuery(errs)
+	errs.If(g.GranularityExponent < -exponentRange || g.GranularityExponent > exponentRange, "granularity_exponent", g.GranularityExponent, "an integer from %d to %d", -exponentRange, exponentRange)
 	if g.PointsPerCell < 1 || g.PointsPerCell > maxPointsPerCell || g.PointsPerCell%2 == 0 {
-		bad("points_per_cell", g.PointsPerCell, fmt.Sprintf("an odd number from 1 to %d", int64(maxPointsPerCell)))
+		errs.Bad("points_per_cell", g.PointsPerCell, fmt.Sprintf("an odd number from 1 to %d", int64(maxPointsPerCell)))
 	}
 	n := len(s.Weights)
-	if n < 1 || n > MaxCells {
-		bad("weights", fmt.Sprintf("%d cells", n), fmt.Sprintf("1 to %d cells", MaxCells))
-	}
+	errs.If(n < 1 || n > MaxCells, "weights", fmt.Sprintf("%d cells", n), "1 to %d cells", MaxCells)
 	if k := g.CellsPerSensitivity; k < 1 || k > MaxCells || int64(k)*int64(n) > maxShiftWork {
-		bad("cells_per_sensitivity", k, fmt.Sprintf("1 to %d, and at most %d times the number of cells", MaxCells, int64(maxShiftWork)))
+		errs.Bad("cells_per_sensitivity", k, fmt.Sprintf("1 to %d, and at most %d times the number of cells", MaxCells, int64(maxShiftWork)))
 	}
-	if g.FirstCell < -MaxCells || g.FirstCell > MaxCells {
-		bad("first_cell", g.FirstCell, fmt.Sprintf("an integer from %d to %d", -MaxCells, MaxCells))
-	}
+	errs.If(g.FirstCell < -MaxCells || g.FirstCell > MaxCells, "first_cell", g.FirstCell, "an integer from %d to %d", -MaxCells, MaxCells)
 	if errs.None() {
 		reach := max(abs(int64(g.FirstCell)), abs(int64(g.FirstCell)+int64(n)-1)) + 1 + abs(g.Offset)/g.PointsPerCell + 1
 		if hi, lo := bits.Mul64(uint64(reach), uint64(g.PointsPerCell)); hi != 0 || lo > maxReach {
-			bad("points_per_cell", g.PointsPerCell, fmt.Sprintf("noise within %d grid points of 0", int64(maxReach)))
+			errs.Bad("points_per_cell", g.PointsPerCell, fmt.Sprintf("noise within %d grid points of 0", int64(maxReach)))
 		}
-		s.validateTail(bad)
-		if total := s.total(); total != (exact.Uint128{Hi: 1}) {
-			bad("weights", fmt.Sprintf("a sum of %s with the atom", total.Big()), "exactly 2^64")
-		}
+		s.validateTail(errs)
+		errs.If(s.total() != (exact.Uint128{Hi: 1}), "weights", fmt.Sprintf("a sum of %s with the atom", s.total().Big()), "exactly 2^64")
 	}
-	if s.Claims != (Claims{}) {
-		formfile.Validate(&s.Claims, errs)
-	}
+	formfile.Validate(&s.Claims, errs)
 	errs.Add(s.Dual.validate())
 	s.Total.validate(errs)
 	return errs.Err()
@@ -194,30 +183,18 @@ func (s *Spec) validate() error {
 // validateQuery checks what depends on the kind of query: real queries are
 // rounded to a fine grid, integers are their own grid, and the unit of a lattice
 // is any number.
-func (s *Spec) validateQuery(bad func(field string, value any, rule string)) {
+func (s *Spec) validateQuery(errs *check.List) {
 	g := s.Grid
-	if abs(g.Offset) > maxReach {
-		bad("offset", g.Offset, fmt.Sprintf("at most %d in absolute value", int64(maxReach)))
-	}
+	errs.If(abs(g.Offset) > maxReach, "offset", g.Offset, "at most %d in absolute value", int64(maxReach))
 	switch s.Query {
 	case "", dp.RealQuery:
-		if g.Unit != 0 && g.Unit != 1 {
-			bad("unit", g.Unit, "1, as the query is not rounded to a lattice")
-		}
+		errs.If(g.Unit != 0 && g.Unit != 1, "unit", g.Unit, "1, as the query is not rounded to a lattice")
 	case dp.IntegerQuery:
-		if (g.Unit != 0 && g.Unit != 1) || g.GranularityExponent != 0 {
-			bad("granularity_exponent", g.GranularityExponent, "0, and a unit of 1, for an integer query")
-		}
+		errs.If((g.Unit != 0 && g.Unit != 1) || g.GranularityExponent != 0, "granularity_exponent", g.GranularityExponent, "0, and a unit of 1, for an integer query")
 	case dp.LatticeQuery:
-		if g.GranularityExponent != 0 {
-			bad("granularity_exponent", g.GranularityExponent, "0 for a lattice query")
-		}
-		if u := g.Unit; u != 0 && !(u >= minUnit && u <= maxUnit) {
-			bad("unit", u, fmt.Sprintf("a number from %g to %g (query units)", minUnit, maxUnit))
-		}
-		if s.Step != 0 && s.Step != g.unit() {
-			bad("step", s.Step, fmt.Sprintf("%g, as the grid has it", g.unit()))
-		}
+		errs.If(g.GranularityExponent != 0, "granularity_exponent", g.GranularityExponent, "0 for a lattice query")
+		errs.If(g.Unit != 0 && !(g.Unit >= minUnit && g.Unit <= maxUnit), "unit", g.Unit, "a number from %g to %g (query units)", minUnit, maxUnit)
+		errs.If(s.Step != 0 && s.Step != g.unit(), "step", s.Step, "%g, as the grid has it", g.unit())
 	}
 }
 
@@ -292,11 +269,7 @@ func (t *Table) Block(i int) (side int, ok bool) {
 // statistics; proofs use the weights. That of a block of a tail includes all its
 // repetitions.
 func (t *Table) PMF() (cells []float64, atom float64) {
-	cells = make([]float64, len(t.spec.Weights))
-	for i, w := range t.spec.Weights {
-		cells[i] = float64(w) * 0x1p-64
-	}
-	return cells, float64(t.spec.Atom) * 0x1p-64
+	return formfile.Probabilities(t.spec.Weights), float64(t.spec.Atom) * 0x1p-64
 }
 
 // Reach returns the largest |n| over the grid points of the cells; with a tail

@@ -51,10 +51,11 @@ func (l *List) OneOf(field, word string, words ...string) {
 	}
 }
 
-// If adds a FieldError if the rule is broken: a column of them is a table of rules.
-func (l *List) If(broken bool, field string, value any, rule string) {
+// If adds a FieldError if the rule, which may be one to format, is broken: a column of them is
+// a table of rules.
+func (l *List) If(broken bool, field string, value any, rule string, args ...any) {
 	if broken {
-		l.Bad(field, value, rule)
+		l.Badf(field, value, rule, args...)
 	}
 }
 

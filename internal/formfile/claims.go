@@ -55,8 +55,13 @@ func State[S any](proved ...*big.Rat) (claims S) {
 	return claims
 }
 
-// Validate adds an error for every claim that is not a decimal.
-func Validate[S any](claims *S, errs *check.List) {
+// Validate adds an error for every claim that is not a decimal. If there are none at all, New
+// of the form fills them in.
+func Validate[S comparable](claims *S, errs *check.List) {
+	var none S
+	if *claims == none {
+		return
+	}
 	for _, c := range list(claims) {
 		if r, err := exact.ParseDecimal(*c.text); err != nil || r.Sign() < 0 || (*c.text)[0] == '-' {
 			errs.Bad(c.field(), fmt.Sprintf("%.50q", *c.text), "a plain decimal number >= 0")

@@ -51,3 +51,32 @@ func ExportWeights(row []uint64) []ExportedWeight {
 func ExportWeight(w uint64) ExportedWeight {
 	return ExportedWeight{fmt.Sprint(w), float64(w) * 0x1p-64}
 }
+
+// ValidateCap checks an instance cap, 0 for none, and the loss that is capped, if that is
+// another one.
+func ValidateCap(limit float64, capped interface{ Name() string }, errs *check.List) {
+	if capped != nil && limit == 0 {
+		errs.Bad("instance_cap_loss", capped.Name(), "none without an instance_cap")
+	}
+	errs.If(limit != 0 && !check.Positive(limit), "instance_cap", limit, "0 for none, or a finite number above 0")
+}
+
+// ValidateAscending checks that numbers ascend, and reports whether they do.
+func ValidateAscending(field string, list []float64, errs *check.List) bool {
+	for i, x := range list {
+		if i > 0 && !(x > list[i-1]) || !check.Finite(x) {
+			errs.Bad(fmt.Sprintf("%s[%d]", field, i), x, "finite numbers in ascending order")
+			return false
+		}
+	}
+	return true
+}
+
+// Probabilities returns those of the weights of a law as float64s.
+func Probabilities(row []uint64) []float64 {
+	p := make([]float64, len(row))
+	for i, w := range row {
+		p[i] = float64(w) * 0x1p-64
+	}
+	return p
+}

@@ -90,9 +90,7 @@ func New(s Spec) (*Selection, error) {
 	}
 	c := &content{spec: formfile.Clone(s), sets: subsets(s.Labels, s.Size)}
 	formfile.ValidateRows(s.Rows, len(c.sets), "one per set", errs)
-	if s.Claims != (Claims{}) {
-		formfile.Validate(&s.Claims, errs)
-	}
+	formfile.Validate(&s.Claims, errs)
 	if err := errs.Err(); err != nil {
 		return nil, err
 	}
