@@ -166,24 +166,10 @@ func largest(x []*big.Rat) *big.Rat {
 	return new(big.Rat).Set(most)
 }
 
-// shares returns the weight of each cell over the sum of all.
-func (s *Spec) shares() []*big.Rat {
-	total := new(big.Rat)
-	out := make([]*big.Rat, len(s.Weight))
-	for k, w := range s.Weight {
-		out[k] = exact.Rational(w)
-		total.Add(total, out[k])
-	}
-	for _, w := range out {
-		w.Quo(w, total)
-	}
-	return out
-}
-
 // average returns the mean over the cells.
 func (s *Spec) average(x []*big.Rat) *big.Rat {
 	sum := new(big.Rat)
-	for k, w := range s.shares() {
+	for k, w := range exact.Shares(s.Weight) {
 		sum.Add(sum, w.Mul(w, x[k]))
 	}
 	return sum

@@ -203,7 +203,7 @@ func (s *Spec) lowerBound(m *proof.Meter) *big.Rat {
 	// rounded down to it.
 	fine := exact.PowerOfTwo(exact.RatioBits - d.Exponent)
 	total, caps := new(big.Int), new(big.Rat)
-	for k, weight := range s.shares() {
+	for k, weight := range exact.Shares(s.Weight) {
 		factors := []*big.Rat{weight.Mul(weight, fine)}
 		if len(nodes.values) > 1 {
 			kappa := new(big.Rat).SetInt64(d.Caps[k])

@@ -75,7 +75,7 @@ func (s *Spec) certify(m *proof.Meter) Certificate {
 // within the sensitivity of each other. As a cell does not hold its upper edge these are the
 // pairs with Edges[m] − Edges[k+1] < sensitivity (docs/proofs/kernel-privacy.md).
 func (s *Spec) ProtectedPairs() [][2]int {
-	at, limit := rationals(s.Edges), exact.Rational(s.Privacy.Sensitivity)
+	at, limit := exact.Rationals(s.Edges), exact.Rational(s.Privacy.Sensitivity)
 	var pairs [][2]int
 	apart := new(big.Rat)
 	for k := range at {
@@ -137,7 +137,7 @@ func (s *Spec) expectedLoss(m *proof.Meter) *big.Rat {
 // each cell: on the part [a, b] node j costs at most the largest c on [node_j − b,
 // node_j − a].
 func (s *Spec) maxLoss(l loss.Loss, m *proof.Meter) (most *big.Rat, at float64) {
-	nodes, edges := rationals(s.Nodes), rationals(s.Edges)
+	nodes, edges := exact.Rationals(s.Nodes), exact.Rationals(s.Edges)
 	work := loss.WorkOf(l, s.differenceBits())
 	if !m.Spend(work.Pass * int64(len(nodes))) {
 		return nil, 0
@@ -204,15 +204,7 @@ func difference(x, y float64) (d float64, exactly bool) {
 }
 
 // differenceBits is the size of the difference of a node and a query value as a rational.
-func (s *Spec) differenceBits() int {
-	largest := 0
-	for _, list := range [][]float64{s.Nodes, s.Edges} {
-		for _, x := range list {
-			largest = max(largest, exact.Bits(exact.Rational(x)))
-		}
-	}
-	return 2 * largest
-}
+func (s *Spec) differenceBits() int { return 2 * exact.MostBits(s.Nodes, s.Edges) }
 
 // peakBits is the number of fractional bits to which the costs of maxLoss are
 // rounded up: fine for losses of any unit that is used.

@@ -57,14 +57,9 @@ func (q Queries) AnswerCosts(edges, nodes []float64, loss loss.Loss) [][]*big.Ra
 
 // answerCosts is nothing that holds if the meter says stop.
 func (q Queries) answerCosts(edges, nodes []float64, l loss.Loss, m *proof.Meter) [][]*big.Rat {
-	answers := rationals(nodes)
+	answers := exact.Rationals(nodes)
 	pieces := q.Weight.Densities(q.Lower, q.Upper)
-	size := 0 // of a difference of an answer and a query value
-	for _, list := range [][]float64{edges, nodes} {
-		for _, x := range list {
-			size = max(size, 2*exact.Bits(exact.Rational(x)))
-		}
-	}
+	size := 2 * exact.MostBits(edges, nodes) // of a difference of an answer and a query value
 	for _, p := range pieces {
 		size = max(size, 2*exact.Bits(p.To))
 	}
@@ -223,12 +218,4 @@ func lowerNodes(l loss.Loss, step *big.Rat, cells int, m *proof.Meter) (nodes, l
 	}
 	left, right = tail(-1), tail(1)
 	return nodes, left, right, left != nil && right != nil
-}
-
-func rationals(x []float64) []*big.Rat {
-	r := make([]*big.Rat, len(x))
-	for i, v := range x {
-		r[i] = exact.Rational(v)
-	}
-	return r
 }

@@ -184,7 +184,7 @@ type cell struct{ mass, centroid, variance *big.Rat }
 
 // cells returns those between the edges, which run over the range.
 func (v Values) cells(edges []float64) []cell {
-	at := rationals(edges)
+	at := exact.Rationals(edges)
 	out := make([]cell, len(at)-1)
 	k, pieces := 0, v.densities()
 	for i := range out {

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"math"
 	"math/big"
+	"slices"
 	"strings"
 	"unicode/utf8"
 
@@ -108,25 +109,8 @@ func (v Values) densities() []proof.Density { return v.Weight.Densities(v.Lower,
 
 // shares returns the share of each integer or category: they sum to 1.
 func (v Values) shares() []*big.Rat {
-	out := make([]*big.Rat, v.Count())
-	total := new(big.Rat)
-	for i := range out {
-		out[i] = big.NewRat(1, 1)
-		if len(v.Shares) > 0 {
-			out[i] = exact.Rational(v.Shares[i])
-		}
-		total.Add(total, out[i])
+	if len(v.Shares) == 0 {
+		return exact.Shares(slices.Repeat([]float64{1}, v.Count()))
 	}
-	for _, s := range out {
-		s.Quo(s, total)
-	}
-	return out
-}
-
-func rationals(x []float64) []*big.Rat {
-	r := make([]*big.Rat, len(x))
-	for i, v := range x {
-		r[i] = exact.Rational(v)
-	}
-	return r
+	return exact.Shares(v.Shares)
 }
