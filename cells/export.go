@@ -38,10 +38,7 @@ func (k *Kernel) Export(_ proof.Bounds, g proof.Golden, s proof.Stream, n int) (
 		Cells: make([]exportCell, k.Cells()), Golden: g,
 	}
 	for i := range e.Cells {
-		c := exportCell{Lower: finite(k.Edge(i)), Upper: finite(k.Edge(i + 1)), Draws: make([]int64, n)}
-		for _, w := range k.spec.Rows[i] {
-			c.Bins = append(c.Bins, formfile.ExportWeight(w))
-		}
+		c := exportCell{Lower: finite(k.Edge(i)), Upper: finite(k.Edge(i + 1)), Bins: formfile.ExportWeights(k.spec.Rows[i]), Draws: make([]int64, n)}
 		s.Anew()
 		for d := range c.Draws {
 			bin, point, err := s.Draw(proof.Choice{Row: i})

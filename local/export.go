@@ -48,11 +48,7 @@ func (r *Randomizer) Export(bounds proof.Bounds, g proof.Golden, s proof.Stream,
 		Golden: golden{g, []exportDraw{}},
 	}
 	for _, row := range p.Rows {
-		weights := make([]formfile.ExportedWeight, len(row))
-		for j, w := range row {
-			weights[j] = formfile.ExportWeight(w)
-		}
-		e.Rows = append(e.Rows, weights)
+		e.Rows = append(e.Rows, formfile.ExportWeights(row))
 	}
 	values := p.goldenValues()
 	for i := range n {

@@ -33,8 +33,7 @@ type Gaussian struct {
 // be seeded.
 func NewGaussian(deviation float64, o Options) (*Gaussian, error) {
 	bad := check.In("sampler")
-	bad.If(!(deviation >= minScale && deviation <= maxScale), "deviation", deviation, "a number of steps from 2^-40 to 2^40")
-	bad.If(o.ConstantTime, "constant time", true, "false for normal noise, the time of which depends on what is drawn")
+	o.checkNormal("deviation", deviation, "normal noise", bad)
 	if err := bad.Err(); err != nil {
 		return nil, err
 	}
