@@ -1,7 +1,6 @@
 package kernels
 
 import (
-	"fmt"
 	"math/big"
 
 	"github.com/noisewright/noisewright/dp"
@@ -52,7 +51,7 @@ func (d *Dual) validate(p dp.Privacy, q Queries) error {
 	reach := q.Reach(n, p.Sensitivity)
 	seen := make(map[[2]int]bool)
 	for _, m := range d.Pairs {
-		name, apart := fmt.Sprintf("cells %d and %d", m.Gain, m.Lose), max(m.Gain-m.Lose, m.Lose-m.Gain)
+		name, apart := formfile.Pair{Noun: "cells", Gain: m.Gain, Lose: m.Lose}, max(m.Gain-m.Lose, m.Lose-m.Gain)
 		r.Want(min(m.Gain, m.Lose) >= 0 && max(m.Gain, m.Lose) < n && apart > 0 && apart <= reach, "pairs", name, "two of %d cells, at most %d apart", n, reach)
 		r.Want(!seen[[2]int{m.Gain, m.Lose}] && !(d.Mirrored && seen[[2]int{n - 1 - m.Gain, n - 1 - m.Lose}]), "pairs", name, "each pair once")
 		r.Count(len(m.Multipliers))

@@ -83,6 +83,15 @@ func (d *Dual) spend(price int64) bool {
 	return true
 }
 
+// Pair is what a pair of multipliers is for, as errors name it.
+type Pair struct {
+	Noun       string
+	Gain, Lose int
+}
+
+// String implements fmt.Stringer.
+func (p Pair) String() string { return fmt.Sprintf("%s %d and %d", p.Noun, p.Gain, p.Lose) }
+
 // Largest returns the largest multiplier, 0 if there are none: the price of them all.
 func Largest(multipliers []int64) int64 {
 	var top int64
