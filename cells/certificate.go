@@ -52,12 +52,11 @@ func (c Certificate) stated() []*big.Rat {
 	return []*big.Rat{c.DeltaUpper, c.ExpectedLoss, c.MaxLoss, c.LowerBound}
 }
 
-// Certify recomputes everything a kernel can claim, in exact integer and rational
-// arithmetic. A kernel does not change: the first call, if not New itself, takes the time.
-// Nothing bounds it but the limits of a kernel; proof.Verify does.
+// Certify recomputes everything that can be claimed, in exact arithmetic, once. Only the limits
+// of a Spec bound the time; proof.Verify has a limit of its own.
 func (k *Kernel) Certify() Certificate { return k.proof.Certificate() }
 
-// certify is nothing that holds if the meter said stop.
+// certify computes the certificate. It does not count if the meter said stop.
 func (c *content) certify(m *proof.Meter) Certificate {
 	s := &c.spec
 	var out Certificate
@@ -123,8 +122,8 @@ func (c *content) worst(m *proof.Meter) (delta *big.Rat, at Pair) {
 	return delta.Quo(delta, new(big.Rat).SetInt64(size)), at
 }
 
-// losses returns the expectation of a loss in each cell; nothing that holds if the meter
-// says stop.
+// losses returns the expectation of a loss in each cell. It does not count if the meter says
+// stop.
 func (s *Spec) losses(l loss.Loss, m *proof.Meter) []*big.Rat {
 	step := s.Grid.Step()
 	bins := len(s.Rows[0])

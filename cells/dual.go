@@ -180,7 +180,7 @@ func (s *Spec) Shifts(parts int, outwards bool) []Pair {
 // The Spec must be one that New accepts, but for its laws.
 func (s *Spec) LowerBound() *big.Rat { return s.lowerBound(nil) }
 
-// lowerBound is nothing that holds if the meter says stop.
+// lowerBound is LowerBound. It does not count if the meter says stop.
 func (s *Spec) lowerBound(m *proof.Meter) *big.Rat {
 	d := s.Dual
 	if d == nil {

@@ -93,22 +93,19 @@ type Claims struct {
 // Kernel is a checked, immutable Spec. It is safe for concurrent use.
 type Kernel struct{ *content }
 
-// content is what a Kernel and the proof about it share. No other package has a pointer
-// to one, so that nothing can be assigned to what was proved.
+// content is shared with the proof. No other package has a pointer to one, so that nothing can
+// be assigned to what was proved.
 type content struct {
 	spec  Spec
 	cells []interval // of points
 	step  float64    // of the lattice, a power of two
-	// It does not change, so it is certified once, and judged once.
 	proof proof.Proof[Certificate]
 }
 
-// New checks the structure of a kernel: ranges, order, sums of 2^64. It does not judge
-// its claims; Verify does. Empty Claims are filled in from the exact certificate. The
-// slices are copied.
-//
-// All bad fields are reported together, wrapping dp.ErrInvalid; but of the dual only the
-// first, and only if the rest is well.
+// New checks the structure of a kernel, ranges, order and sums of 2^64, and not its claims,
+// which Verify does. Empty Claims are filled in from the certificate. The slices are copied.
+// All bad fields are reported together, wrapping dp.ErrInvalid; but of the dual only the first,
+// and only if the rest is well.
 func New(s Spec) (*Kernel, error) { return build(s, (*content).certify) }
 
 // build makes the kernel that is certified so.
@@ -226,9 +223,8 @@ func (s *Spec) validateEdges(errs *check.List) {
 	}
 }
 
-// WithDual returns the kernel with other multipliers for its lower bound, and claims that
-// follow from the certificate. Of that, all but the lower bound is the kernel's own,
-// which is certified once. The error wraps dp.ErrInvalid.
+// WithDual returns the kernel with other multipliers for its lower bound, and claims that follow
+// from the certificate, whose other parts are not computed again. The error wraps dp.ErrInvalid.
 func (k *Kernel) WithDual(d *Dual) (*Kernel, error) {
 	s := k.spec
 	s.Dual, s.Claims = d, Claims{}

@@ -51,14 +51,12 @@ func (c Certificate) stated() []*big.Rat {
 	return []*big.Rat{c.DeltaUpper, c.ExpectedLoss, c.MaxLoss, c.LowerBound}
 }
 
-// Certify recomputes everything a kernel can claim, in exact integer and
-// rational arithmetic. The kernel must come from New or Decode. For n cells the
-// first call, if not New itself, takes about n³ × 1 ns and n² × 0.1 ms, and about
-// 1 µs for each of the cells of the dual, squared; a kernel does not change, and
-// others return the same. Nothing bounds it but the limits of a kernel; proof.Verify does.
+// Certify recomputes everything that can be claimed, in exact arithmetic, once. It takes about
+// for n cells n³ × 1 ns and n² × 0.1 ms, and 1 µs for each of the cells of the dual, squared.
+// Only the limits of a Spec bound that; proof.Verify has a limit of its own.
 func (k *Kernel) Certify() Certificate { return k.proof.Certificate() }
 
-// certify is nothing that holds if the meter said stop.
+// certify computes the certificate. It does not count if the meter said stop.
 func (s *Spec) certify(m *proof.Meter) Certificate {
 	var c Certificate
 	c.DeltaUpper, c.Worst = s.worst(m)

@@ -55,7 +55,7 @@ func (q Queries) AnswerCosts(edges, nodes []float64, loss loss.Loss) [][]*big.Ra
 	return q.answerCosts(edges, nodes, loss, nil)
 }
 
-// answerCosts is nothing that holds if the meter says stop.
+// answerCosts is AnswerCosts. It does not count if the meter says stop.
 func (q Queries) answerCosts(edges, nodes []float64, l loss.Loss, m *proof.Meter) [][]*big.Rat {
 	answers := exact.Rationals(nodes)
 	pieces := q.Weight.Densities(q.Lower, q.Upper)

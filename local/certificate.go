@@ -55,14 +55,12 @@ func (c Certificate) stated() []*big.Rat {
 	return []*big.Rat{c.DeltaUpper, c.MeanLoss, c.WorstLoss, c.Bias, c.LowerBound}
 }
 
-// Certify recomputes everything a randomizer can claim, in exact integer and rational
-// arithmetic. The randomizer must come from New or Decode. The first call, if not New
-// itself, takes some 10 µs for each weight, and for the lower bound as long again; a
-// randomizer does not change, and others return the same. Nothing bounds it but the limits
-// of a randomizer; proof.Verify does.
+// Certify recomputes everything that can be claimed, in exact arithmetic, once. It takes about
+// 10 µs for each weight, and as long again for the lower bound.
+// Only the limits of a Spec bound that; proof.Verify has a limit of its own.
 func (r *Randomizer) Certify() Certificate { return r.proof.Certificate() }
 
-// certify is nothing that holds if the meter said stop.
+// certify computes the certificate. It does not count if the meter said stop.
 func (s *Spec) certify(m *proof.Meter) Certificate {
 	c := Certificate{objective: s.Objective}
 	c.DeltaUpper, c.WorstPair = s.worst(m)

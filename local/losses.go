@@ -26,7 +26,7 @@ func (s *Spec) losses(m *proof.Meter) (mean, worst *big.Rat, at float64) {
 }
 
 // coster computes sums of products of weights and costs, rounded up to multiples of
-// 2^-bits. What it returns is nothing if the meter has said stop.
+// 2^-bits. What it returns does not count if the meter said stop.
 type coster struct {
 	spec    *Spec
 	answers []*big.Rat

@@ -10,7 +10,7 @@ import (
 
 // lowerBound returns what the multipliers prove on the loss of the objective of every
 // mechanism that keeps the promise and the demands (docs/proofs/local-lower-bound.md). It
-// is never below 0, and 0 without a dual. It is nothing that holds if the meter says stop.
+// is never below 0, and 0 without a dual. It does not count if the meter says stop.
 func (s *Spec) lowerBound(m *proof.Meter) *big.Rat {
 	bound := new(big.Rat)
 	if s.Dual == nil {

@@ -17,21 +17,18 @@ import (
 // Randomizer is a checked, immutable Spec. It is safe for concurrent use.
 type Randomizer struct{ *content }
 
-// content is what a Randomizer and the proof about it share. No other package has a
-// pointer to one, so that nothing can be assigned to what was proved.
+// content is shared with the proof. No other package has a pointer to one, so that nothing can
+// be assigned to what was proved.
 type content struct {
 	spec   Spec
 	labels map[string]int // the nodes of categories
-	// It does not change, so it is certified once, and judged once.
 	proof proof.Proof[Certificate]
 }
 
-// New checks the structure of a randomizer: ranges, order, sums of 2^64. It does not
-// judge its claims; Verify does. Empty Claims are filled in from the exact certificate,
-// and so are the Nodes of integer values. The slices are copied.
-//
-// All bad fields are reported together, wrapping dp.ErrInvalid; but of the dual only the
-// first, and only if the rest is well.
+// New checks the structure of a randomizer, ranges, order and sums of 2^64, and not its
+// claims, which Verify does. Empty Claims are filled in from the certificate, and so are the
+// Nodes of integer values. The slices are copied. All bad fields are reported together, wrapping
+// dp.ErrInvalid; but of the dual only the first, and only if the rest is well.
 func New(s Spec) (*Randomizer, error) { return build(s, (*Spec).certify) }
 
 // build makes the randomizer that is certified so.
@@ -201,9 +198,8 @@ func (d Demands) lattice(k *big.Int) float64 {
 	return f
 }
 
-// WithDual returns the randomizer with other multipliers for its lower bound, and claims
-// that follow from the certificate. Of that, all but the lower bound is the randomizer's
-// own, which is certified once. The error wraps dp.ErrInvalid.
+// WithDual returns the randomizer with other multipliers for its lower bound, and claims that follow
+// from the certificate, whose other parts are not computed again. The error wraps dp.ErrInvalid.
 func (r *Randomizer) WithDual(d *Dual) (*Randomizer, error) {
 	s := r.spec
 	s.Dual, s.Claims = d, Claims{}

@@ -20,9 +20,9 @@ const noLimit = math.MaxInt64
 // there. It depends on what is checked and on nothing else, so one limit holds on every
 // machine.
 //
-// A meter that has said stop does so for ever: loops end at once, and what was computed
-// since counts for nothing. Whoever uses a result asks Err first. The nil Meter has no
-// limit. A meter is for one goroutine.
+// A meter that has said stop goes on saying so: loops end at once, and what was computed since
+// does not count. Ask Err before using a result. The nil Meter has no limit. A meter is for one
+// goroutine.
 type Meter struct {
 	ctx         context.Context
 	limit, used int64

@@ -51,14 +51,12 @@ func (c Certificate) stated() []*big.Rat {
 	return []*big.Rat{c.DeltaUpper, c.ExpectedLoss, c.LowerBound}
 }
 
-// Certify recomputes everything a table can claim, in exact integer and
-// rational arithmetic. The table must come from New or Decode. The first call,
-// if not New itself, takes about cells × cells-per-sensitivity × 5 ns, and a
-// microsecond per multiplier of the dual; a table does not change, and others
-// return the same. Nothing bounds it but the limits of a table; proof.Verify does.
+// Certify recomputes everything that can be claimed, in exact arithmetic, once. It takes about
+// cells × cells per sensitivity × 5 ns, and a microsecond per multiplier of the dual.
+// Only the limits of a Spec bound that; proof.Verify has a limit of its own.
 func (t *Table) Certify() Certificate { return t.proof.Certificate() }
 
-// certify is nothing that holds if the meter said stop.
+// certify computes the certificate. It does not count if the meter said stop.
 func (s *Spec) certify(m *proof.Meter) Certificate {
 	var c Certificate
 	c.DeltaUpper, c.WorstShift = s.worstShift(exact.RatioDown(s.Epsilon), m)
@@ -90,7 +88,7 @@ func (t *Table) Mean() *big.Rat {
 }
 
 // expected returns Σ_j W_j·(mean loss of cell j) / 2^64, plus the atom's, or a
-// bound above it if the loss gives one. It is nothing that holds if the meter says stop.
+// bound above it if the loss gives one. It does not count if the meter says stop.
 func (s *Spec) expected(l loss.Loss, m *proof.Meter) *big.Rat {
 	step := s.Grid.Step()
 	sum := new(big.Rat)

@@ -13,7 +13,8 @@ import (
 )
 
 // keeps returns an error that names the first constraint the noise does not
-// keep, exactly. It wraps ErrFalseClaim. It says nothing if the meter said stop.
+// keep, exactly. It wraps ErrFalseClaim. The answer does not count if the meter
+// said stop.
 func (s *Spec) keeps(m *proof.Meter) error {
 	c := s.Constraints
 	if c.None() {

@@ -311,7 +311,7 @@ const maxWalk = 1 << 21
 // multipliers of constraints the problem does not have.
 func (d *Dual) LowerBound(p dp.Problem) *big.Rat { return d.lowerBound(p, nil) }
 
-// lowerBound is nothing that holds if the meter says stop.
+// lowerBound is LowerBound. It does not count if the meter says stop.
 func (d *Dual) lowerBound(p dp.Problem, meter *proof.Meter) *big.Rat {
 	zero := new(big.Rat)
 	if d == nil {

@@ -109,20 +109,16 @@ type Spec struct {
 // Table is a checked, immutable Spec.
 type Table struct{ *content }
 
-// content is what a Table and the proof about it share. No other package has a pointer
-// to one, so that nothing can be assigned to what was proved.
+// content is shared with the proof. No other package has a pointer to one, so that nothing can
+// be assigned to what was proved.
 type content struct {
 	spec Spec
-	// It does not change, so it is certified once, and judged once.
 	proof proof.Proof[Certificate]
 }
 
-// New checks the structure of a table: ranges, parities, the sum 2^64. It does
-// not judge the privacy claim; Verify does. Empty Claims are filled in from
-// the exact certificate. The slices are copied.
-//
-// All bad fields are reported together, but of the dual only the first, wrapping
-// dp.ErrInvalid.
+// New checks the structure of a table, ranges, parities and the sum 2^64, and not its claims,
+// which Verify does. Empty Claims are filled in from the certificate. The slices are copied.
+// All bad fields are reported together, but of the dual only the first, wrapping dp.ErrInvalid.
 func New(s Spec) (*Table, error) { return build(s, (*Spec).certify) }
 
 // build makes the table that is certified so.
@@ -213,9 +209,8 @@ func (t *Table) Problem() dp.Problem { return formfile.Clone(t.spec.Problem) }
 // Privacy returns the promise.
 func (t *Table) Privacy() dp.Privacy { return t.spec.Privacy }
 
-// WithDual returns the table with other multipliers for its lower bound, and
-// claims that follow from the certificate. Of that, all but the lower bound is the
-// table's own, which is certified once. The error wraps dp.ErrInvalid.
+// WithDual returns the table with other multipliers for its lower bound, and claims that follow
+// from the certificate, whose other parts are not computed again. The error wraps dp.ErrInvalid.
 func (t *Table) WithDual(d *Dual) (*Table, error) {
 	s := t.spec
 	s.Dual, s.Claims = d, Claims{}

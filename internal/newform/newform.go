@@ -115,7 +115,7 @@ func subsets(labels []string, size int) []proof.Set {
 	return out
 }
 
-// certify does not count if the meter said stop.
+// certify computes the certificate. It does not count if the meter said stop.
 func (c *content) certify(m *proof.Meter) Certificate {
 	n := int64(len(c.spec.Rows))
 	if !m.Spend(2 * n * n * int64(len(c.sets))) {
