@@ -113,9 +113,7 @@ func (l *table) furthest() int64 {
 }
 
 // cell returns the index of the cell with the point n, which may be out of range.
-func (l *table) cell(n int64) int {
-	return int(exact.FloorDiv(l.zero+n, l.points))
-}
+func (l *table) cell(n int64) int { return int(exact.FloorDiv(l.zero+n, l.points)) }
 
 // at returns w[i], or 0 out of range.
 func at(w []uint64, i int) uint64 {

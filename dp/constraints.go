@@ -57,9 +57,7 @@ type Quantile struct {
 }
 
 // Loss returns the loss whose expectation the quantile bounds by 1-Probability.
-func (q Quantile) Loss() (loss.Loss, error) {
-	return loss.New("exceed", q.Magnitude)
-}
+func (q Quantile) Loss() (loss.Loss, error) { return loss.New("exceed", q.Magnitude) }
 
 // MaxQuantiles bounds the number of quantiles of a Constraints.
 const MaxQuantiles = 16
@@ -121,6 +119,4 @@ func (c Constraints) Holds(x float64) bool {
 }
 
 // Mirrored reports whether the constraints are the same for X and -X.
-func (c Constraints) Mirrored() bool {
-	return c.Support == nil || c.Support.Lower == -c.Support.Upper
-}
+func (c Constraints) Mirrored() bool { return c.Support == nil || c.Support.Lower == -c.Support.Upper }

@@ -22,7 +22,7 @@ type Randomizer struct{ *content }
 type content struct {
 	spec   Spec
 	labels map[string]int // the nodes of categories
-	proof proof.Proof[Certificate]
+	proof  proof.Proof[Certificate]
 }
 
 // New checks the structure of a randomizer, ranges, order and sums of 2^64, and not its

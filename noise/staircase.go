@@ -137,9 +137,7 @@ func StaircaseStep(epsilon float64, l loss.Loss) (gamma float64, ok bool) {
 }
 
 // weight returns w = γ + b(1-γ).
-func (s stairs) weight() float64 {
-	return s.step + math.Exp(-s.epsilon)*(1-s.step)
-}
+func (s stairs) weight() float64 { return s.step + math.Exp(-s.epsilon)*(1-s.step) }
 
 func (s stairs) density(x float64) float64 {
 	y := math.Abs(x) / s.sensitivity

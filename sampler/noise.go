@@ -78,9 +78,7 @@ func (*noCopy) Unlock() {}
 //
 // The error wraps dp.ErrInvalid if there is no table, and ErrEntropy if the generator
 // cannot be seeded.
-func NewNoise(v *tables.Verified, o Options) (*Noise, error) {
-	return noiseOf(v, o, o.generator)
-}
+func NewNoise(v *tables.Verified, o Options) (*Noise, error) { return noiseOf(v, o, o.generator) }
 
 // tableOf returns the table of a proof. That the type cannot be made elsewhere keeps other
 // tables out; its zero value holds none.

@@ -419,9 +419,7 @@ func (m *minimum) consider(j int64, k coefficient) {
 }
 
 // grows reports whether the Lagrangian does not decrease from j outwards.
-func (m *minimum) grows(j int64) bool {
-	return m.meter.Spend(m.work.Growth) && m.growth(j).Sign() >= 0
-}
+func (m *minimum) grows(j int64) bool { return m.meter.Spend(m.work.Growth) && m.growth(j).Sign() >= 0 }
 
 // over considers all cells, of which coeffs are those with multipliers. It returns
 // false if it does not find where the others only grow.

@@ -112,7 +112,7 @@ type Table struct{ *content }
 // content is shared with the proof. No other package has a pointer to one, so that nothing can
 // be assigned to what was proved.
 type content struct {
-	spec Spec
+	spec  Spec
 	proof proof.Proof[Certificate]
 }
 

@@ -29,9 +29,7 @@ func (t Total) validate(errs *check.List) {
 // ClaimedTotal returns the total that the table is said to be made for, and whether
 // there is one. It is a claim, and Verify does not check it: a Verified proves the
 // promise of a single release. account.ProveTotal proves the total.
-func (t *Table) ClaimedTotal() (total Total, ok bool) {
-	return t.spec.Total, t.spec.Total != Total{}
-}
+func (t *Table) ClaimedTotal() (total Total, ok bool) { return t.spec.Total, t.spec.Total != Total{} }
 
 // WithTotal returns the table with another claimed total, or none. The error wraps
 // dp.ErrInvalid. What was certified of the table is not computed again: the total is
