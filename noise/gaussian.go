@@ -26,7 +26,7 @@ const gaussianNeedsDelta = "Gaussian noise is never private with delta = 0, want
 
 // newAnalyticGaussian returns Gaussian noise with the smallest σ that is
 // (ε, δ)-private, [GaussianSigma].
-func newAnalyticGaussian(c *conditions, p dp.Privacy, _ loss.Loss) Mechanism {
+func newAnalyticGaussian(c *conditions, _ dp.Privacy, _ loss.Loss) Mechanism {
 	return gaussian(c.gaussianSigma())
 }
 

@@ -34,7 +34,7 @@ const (
 // Geng & Viswanath prove optimality among all (ε, 0)-private additive noise for
 // symmetric losses that do not decrease away from 0. For another loss the
 // result is still private, with the best step, but not optimal.
-func newStaircase(c *conditions, p dp.Privacy, l loss.Loss) Mechanism {
+func newStaircase(c *conditions, _ dp.Privacy, l loss.Loss) Mechanism {
 	s := c.tunedStairs(l)
 	if c.err != nil {
 		return Mechanism{} // there may be no loss

@@ -23,13 +23,13 @@ func TestClone(t *testing.T) {
 		Empty   []int
 		nothing *part // not exported, shared
 	}
-	make := func() whole {
+	example := func() whole {
 		return whole{
 			part: part{List: []int64{1}}, Parts: []part{{[]int64{2}, &part{List: []int64{3}}}}, Rows: [][]uint64{{4}, nil},
 			Number: big.NewRat(5, 6), Numbers: []*big.Rat{nil, big.NewRat(7, 8)}, Any: "a", Empty: []int{},
 		}
 	}
-	x := make()
+	x := example()
 	c := Clone(x)
 	if !reflect.DeepEqual(c, x) {
 		t.Fatalf("%+v, want %+v", c, x)
@@ -37,7 +37,7 @@ func TestClone(t *testing.T) {
 	c.Parts[0].List[0], c.Parts[0].Next.List[0], c.Rows[0][0] = 0, 0, 0
 	c.Number.SetInt64(0)
 	c.Numbers[1].SetInt64(0)
-	if want := make(); !reflect.DeepEqual(x, want) {
+	if want := example(); !reflect.DeepEqual(x, want) {
 		t.Errorf("a change of the copy made %+v of %+v", x, want)
 	}
 	if p := Clone((*part)(nil)); p != nil {
