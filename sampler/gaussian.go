@@ -32,7 +32,12 @@ type Gaussian struct {
 // Options.ConstantTime, which is not to be had here; and ErrEntropy if the generator cannot
 // be seeded.
 func NewGaussian(deviation float64, o Options) (*Gaussian, error) {
-	g, err := o.exactNormal(check.In("sampler"), "deviation", deviation, "normal noise", o.generator)
+	bad := check.In("sampler")
+	o.checkNormal("deviation", deviation, "normal noise", bad)
+	if err := bad.Err(); err != nil {
+		return nil, err
+	}
+	g, err := o.generator()
 	if err != nil {
 		return nil, err
 	}

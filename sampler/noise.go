@@ -80,38 +80,26 @@ func (*noCopy) Unlock() {}
 // cannot be seeded.
 func NewNoise(v *tables.Verified, o Options) (*Noise, error) { return noiseOf(v, o, o.generator) }
 
-func noiseOf(v *tables.Verified, o Options, from source) (*Noise, error) {
+// tableOf returns the table of a proof. That the type cannot be made elsewhere keeps other
+// tables out; its zero value holds none.
+func tableOf(v *tables.Verified) (*tables.Table, error) {
+	t := v.Mechanism()
+	if t == nil {
+		return nil, check.Field("sampler", "table", "none", "one that tables.Table.Verify has proved")
+	}
+	return t, nil
+}
+
+func noiseOf(v *tables.Verified, o Options, seeded func() (generator, error)) (*Noise, error) {
 	t, err := tableOf(v)
 	if err != nil {
 		return nil, err
 	}
-	g, err := from()
+	g, err := seeded()
 	if err != nil {
 		return nil, err
 	}
 	return newNoise(t, newLaw(t, o.ConstantTime), g), nil
-}
-
-// tableOf returns the table of a proof. That the type cannot be made elsewhere keeps
-// other tables out; its zero value holds none.
-func tableOf(v *tables.Verified) (*tables.Table, error) {
-	if v == nil || v.Mechanism() == nil {
-		return nil, check.Field("sampler", "table", "none", "one that tables.Table.Verify has proved")
-	}
-	return v.Mechanism(), nil
-}
-
-// source makes a generator, once all else is known to be good.
-type source func() (generator, error)
-
-// deterministic makes the generator of a seed, for which there are no Entropy options.
-func (o Options) deterministic(seed [32]byte) source {
-	return func() (generator, error) {
-		if o.Entropy != nil {
-			return nil, check.Field("sampler", "entropy", "a reader", "none for a deterministic sampler")
-		}
-		return newFixedGenerator(seed), nil
-	}
 }
 
 // generator returns the source of randomness the options ask for.
@@ -120,6 +108,16 @@ func (o Options) generator() (generator, error) {
 		return &readerGenerator{r: o.Entropy}, nil
 	}
 	return newGenerator(o.ConstantTime)
+}
+
+// deterministic returns what makes the generator of a seed, which refuses another one.
+func (o Options) deterministic(seed [keyBytes]byte) func() (generator, error) {
+	return func() (generator, error) {
+		if o.Entropy != nil {
+			return nil, check.Field("sampler", "entropy", "a reader", "none for a deterministic sampler")
+		}
+		return newFixedGenerator(seed), nil
+	}
 }
 
 // NewNoiseDeterministic returns a Noise whose draws are a function of the seed.

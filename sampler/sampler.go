@@ -48,12 +48,12 @@ func NewDeterministic(v proof.Proven, seed [32]byte, o Options) (Sampler, error)
 	return newSampler(v, o, o.deterministic(seed))
 }
 
-func newSampler(v proof.Proven, o Options, from source) (Sampler, error) {
+func newSampler(v proof.Proven, o Options, seeded func() (generator, error)) (Sampler, error) {
 	m := proof.Of(v)
 	if m == nil {
 		return nil, check.Field("sampler", "mechanism", "none", "one that was proved")
 	}
-	g, err := from()
+	g, err := seeded()
 	if err != nil {
 		return nil, err
 	}

@@ -58,25 +58,24 @@ func NewSphericalDeterministic(dimension int, scale float64, seed [32]byte, o Op
 	return sphericalOf(dimension, scale, o, o.deterministic(seed))
 }
 
-func sphericalOf(dimension int, scale float64, o Options, from source) (*Spherical, error) {
-	bad := check.In("sampler")
-	bad.Want(dimension >= 1 && dimension <= maxDimension, "dimension", dimension, "1 to %d coordinates", maxDimension)
-	g, err := o.exactNormal(bad, "scale", scale, "noise of a vector", from)
+func sphericalOf(dimension int, scale float64, o Options, seeded func() (generator, error)) (*Spherical, error) {
+	c := check.In("sampler")
+	c.If(dimension < 1 || dimension > maxDimension, "dimension", dimension, "1 to %d coordinates", maxDimension)
+	o.checkNormal("scale", scale, "noise of a vector", c)
+	if err := c.Err(); err != nil {
+		return nil, err
+	}
+	g, err := seeded()
 	if err != nil {
 		return nil, err
 	}
 	return newSpherical(dimension, scale, g), nil
 }
 
-// exactNormal makes the generator of noise of a scale that is made of normal deviates, unless
-// something is bad.
-func (o Options) exactNormal(bad *check.List, name string, scale float64, noise string, from source) (generator, error) {
-	bad.Want(scale >= minScale && scale <= maxScale, name, scale, "a number of steps from 2^-40 to 2^40")
-	bad.Want(!o.ConstantTime, "constant time", true, "false for %s, the time of which depends on what is drawn", noise)
-	if err := bad.Err(); err != nil {
-		return nil, err
-	}
-	return from()
+// checkNormal checks what noise made of normal deviates asks for.
+func (o Options) checkNormal(field string, scale float64, what string, c *check.List) {
+	c.If(!(scale >= minScale && scale <= maxScale), field, scale, "a number of steps from 2^-40 to 2^40")
+	c.If(o.ConstantTime, "constant time", true, "false for %s, the time of which depends on what is drawn", what)
 }
 
 func newSpherical(dimension int, scale float64, g generator) *Spherical {

@@ -98,7 +98,7 @@ func (d *designer) upperPure(ctx context.Context, cells, parts int, unit float64
 	}
 	l := upperLayout(p, coarse, p.Epsilon*(1-pureMargin), own, unit)
 	prog := newPureProgram(l)
-	for _, pair := range kernels.ProtectedPairs(fine.edges, p.Sensitivity) {
+	for _, pair := range p.protected(fine.edges) {
 		prog.protect(pair[0]/parts, pair[1]/parts)
 	}
 	sol, err := prog.solve(ctx, d.Options.NewSolver, false)
