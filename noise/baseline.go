@@ -37,7 +37,7 @@ type Baseline struct {
 // given; the others ignore it. The error wraps [dp.ErrInvalid] for bad parameters and is
 // a [NotApplicableError] if the mechanism cannot be used at these parameters.
 func (b Baseline) New(p dp.Privacy, loss loss.Loss) (Mechanism, error) {
-	c := &conditions{name: b.Name, privacy: p}
+	c := newConditions(b.Name, p)
 	m := b.create(c, p, loss)
 	if c.err != nil {
 		return Mechanism{}, c.err
