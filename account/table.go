@@ -59,17 +59,16 @@ func lossOfTable(t *tables.Table) (*PrivacyLossDistribution, error) {
 		return nil, check.Errorf("account", dp.ErrInvalid, "table: its cells per sensitivity do not cover a sensitivity of %g", t.Privacy().Sensitivity)
 	}
 	l := &table{t: t, atom: t.Atom(), points: t.Grid().PointsPerCell, zero: -t.Grid().FirstPoint(0)}
+	for i := range t.Cells() {
+		l.up = append(l.up, t.Weight(i))
+	}
+	l.down = l.up
 	if t.TailRatio() > 0 {
 		if certificate.DeltaUpper.Sign() != 0 {
 			return nil, check.Errorf("account", dp.ErrInvalid, "table: delta = %s at its epsilon and a tail, want a tail with delta = 0", certificate.DeltaUpper.FloatString(20))
 		}
 		l.tailed = true
 		l.unroll()
-	} else {
-		for i := range t.Cells() {
-			l.up = append(l.up, t.Weight(i))
-		}
-		l.down = l.up
 	}
 	l.logUp, l.logDown = logs(l.up), logs(l.down)
 	l.symmetric = slices.Equal(l.up, reversed(l.up)) && slices.Equal(l.down, reversed(l.down))
@@ -149,18 +148,12 @@ func (l *table) unroll() {
 			low.Rsh(low, 192)
 			high := weight.Mul(weight, more)
 			high.Add(high, ceiling).Rsh(high, 192)
-			if low.Sign() > 0 {
-				zero = false
-			}
+			zero = zero && low.Sign() == 0
 			up, down = append(up, high.Uint64()), append(down, low.Uint64())
 		}
 		return up, down, zero
 	}
-	n := l.t.Cells()
-	w := make([]uint64, n)
-	for i := range w {
-		w[i] = l.t.Weight(i)
-	}
+	w, n := l.up, len(l.up)
 	left, right := w[:k], w[n-k:]
 	var ups, downs [2][][]uint64
 	// factor is (1−ρ)·ρ^m in units of 2^-192, rounded down.
@@ -179,15 +172,8 @@ func (l *table) unroll() {
 		}
 	}
 	join := func(sides [2][][]uint64) []uint64 {
-		var out []uint64
-		for i := len(sides[0]) - 1; i >= 0; i-- {
-			out = append(out, sides[0][i]...)
-		}
-		out = append(out, w[k:n-k]...)
-		for _, s := range sides[1] {
-			out = append(out, s...)
-		}
-		return out
+		slices.Reverse(sides[0])
+		return slices.Concat(slices.Concat(sides[0]...), w[k:n-k], slices.Concat(sides[1]...))
 	}
 	l.up, l.down = join(ups), join(downs)
 	l.zero += int64(periods-1) * int64(k) * l.points
@@ -220,10 +206,7 @@ func (l *table) fits(step float64) bool {
 }
 
 func (l *table) deltaUpper(epsilon float64) float64 {
-	if epsilon > check.MaxEpsilon {
-		epsilon = check.MaxEpsilon
-	}
-	return exact.FloatUp(l.t.DeltaUpperAt(epsilon))
+	return exact.FloatUp(l.t.DeltaUpperAt(min(epsilon, check.MaxEpsilon)))
 }
 
 func (l *table) epsilonUpper(delta float64) (float64, error) {
@@ -290,8 +273,7 @@ func (l *table) envelope(g grid) *envelope {
 	return e
 }
 
-// upper is the envelope, with the atom and the rest of a
-// tail charged in full.
+// upper is the envelope, with the atom and the rest of a tail charged in full.
 func (l *table) upper(g grid) []float64 {
 	out := l.envelope(g).heights
 	for i := range out {

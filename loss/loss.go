@@ -75,7 +75,7 @@ func Unimodal(l Loss) bool {
 // either; ok is false if none are known. Then the expectation of the loss under noise
 // with a geometric tail, whose cells repeat for ever with ever less weight, is known.
 func PolynomialBeyond(l Loss) (from *big.Rat, degree int, ok bool) {
-	if p, is := l.(interface {
+	if p, is := bare(l).(interface {
 		PolynomialBeyond() (from *big.Rat, degree int, ok bool)
 	}); is {
 		return p.PolynomialBeyond()
@@ -88,7 +88,7 @@ func PolynomialBeyond(l Loss) (from *big.Rat, degree int, ok bool) {
 // if none is known. Then the expectation of the loss under noise with a geometric tail
 // can be bounded.
 func PowerBound(l Loss) (power float64, ok bool) {
-	if p, is := l.(interface {
+	if p, is := bare(l).(interface {
 		PowerBound() (power float64, ok bool)
 	}); is {
 		return p.PowerBound()

@@ -411,13 +411,7 @@ func (l *piecewise) upTo(x *big.Rat) int {
 func (l *piecewise) negative() (x float64, found bool) {
 	for i := range l.pieces {
 		p := &l.pieces[i]
-		var ends []*big.Rat
-		if i > 0 {
-			ends = append(ends, l.knots[i-1])
-		}
-		if i < len(l.knots) {
-			ends = append(ends, l.knots[i])
-		}
+		ends := slices.Clone(l.knots[max(0, i-1):min(i+1, len(l.knots))])
 		inside := func(x *big.Rat) bool {
 			return (i == 0 || x.Cmp(l.knots[i-1]) > 0) && (i == len(l.knots) || x.Cmp(l.knots[i]) < 0)
 		}

@@ -241,11 +241,10 @@ func decimalFloat(s string) (float64, error) {
 	return v + 0, nil // no negative zero
 }
 
+var shortExponent = strings.NewReplacer("e+0", "e", "e+", "e", "e-0", "e-")
+
 // formatNumber prints the shortest decimal that reads back as v, with neither a
 // plus sign nor a leading zero in the exponent.
 func formatNumber(v float64) string {
-	s := strconv.FormatFloat(v, 'g', -1, 64)
-	s = strings.Replace(s, "e+0", "e", 1)
-	s = strings.Replace(s, "e+", "e", 1)
-	return strings.Replace(s, "e-0", "e-", 1)
+	return shortExponent.Replace(strconv.FormatFloat(v, 'g', -1, 64))
 }

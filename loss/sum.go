@@ -65,6 +65,18 @@ func Unweighted(l Loss) (plain Loss, weight float64) {
 	return l, 1
 }
 
+// bare returns a loss without weights and mirror images, which its tails have in common with
+// it; see TailParts for sums.
+func bare(l Loss) Loss {
+	for {
+		c, ok := l.(*combination)
+		if !ok || len(c.parts) > 1 {
+			return l
+		}
+		l = c.parts[0].loss
+	}
+}
+
 // piecewiser is a loss that is piecewise quadratic.
 type piecewiser interface{ asPiecewise() *piecewise }
 
@@ -247,20 +259,4 @@ func (l *combination) LowerNode(j int64, step *big.Rat) *big.Rat {
 // Growth implements Loss: the increments of a sum are the sums of increments.
 func (l *combination) Growth(j int64, step *big.Rat) *big.Rat {
 	return l.sum(func(p part) *big.Rat { return p.loss.Growth(p.side*j, step) })
-}
-
-// PolynomialBeyond is known of a weighted loss; see TailParts for others.
-func (l *combination) PolynomialBeyond() (from *big.Rat, degree int, ok bool) {
-	if len(l.parts) > 1 {
-		return nil, 0, false
-	}
-	return PolynomialBeyond(l.parts[0].loss)
-}
-
-// PowerBound is known of a weighted loss; see TailParts for others.
-func (l *combination) PowerBound() (power float64, ok bool) {
-	if len(l.parts) > 1 {
-		return 0, false
-	}
-	return PowerBound(l.parts[0].loss)
 }

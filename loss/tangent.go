@@ -10,10 +10,6 @@ import "math/big"
 // convex if the sum of its piecewise quadratic terms and all others are.
 func TangentDown(l Loss, x *big.Rat) (value, slope *big.Rat, ok bool) {
 	switch l := l.(type) {
-	case l2:
-		return new(big.Rat).Mul(x, x), new(big.Rat).Add(x, x), true
-	case l1:
-		return new(big.Rat).Abs(x), new(big.Rat).SetInt64(int64(x.Sign())), true
 	case piecewiser:
 		p := l.asPiecewise()
 		if !p.convex {

@@ -18,7 +18,7 @@ import (
 // [dp.ErrInvalid] for bad parameters and is a [NotApplicableError] for δ = 0. The cost is
 // some 60 microseconds.
 func GaussianSigma(p dp.Privacy) (float64, error) {
-	c := &conditions{name: AnalyticGaussian, privacy: p}
+	c := newConditions(AnalyticGaussian, p)
 	return c.gaussianSigma(), c.err
 }
 

@@ -147,12 +147,14 @@ type conditions struct {
 	err     error
 }
 
-// applies refuses bad parameters, and those that the mechanism is not for. It reports
-// whether all conditions held so far.
+// newConditions refuses bad parameters.
+func newConditions(name string, p dp.Privacy) *conditions {
+	return &conditions{name: name, privacy: p, err: p.Validate()}
+}
+
+// applies refuses parameters that the mechanism is not for. It reports whether all
+// conditions held so far.
 func (c *conditions) applies(ok bool, reason string, args ...any) bool {
-	if c.err == nil {
-		c.err = c.privacy.Validate()
-	}
 	if c.err == nil && !ok {
 		c.err = notApplicable(c.name, reason, args...)
 	}

@@ -83,7 +83,7 @@ func newStaircaseAtom(c *conditions, p dp.Privacy, l loss.Loss) Mechanism {
 // [StaircaseStep]), by search for any other loss, at the cost of some 100 times an
 // ExpectedLoss. It needs ε > 0 and makes no use of δ; errors are those of [New].
 func TunedStaircaseStep(p dp.Privacy, l loss.Loss) (gamma float64, err error) {
-	c := &conditions{name: Staircase, privacy: p}
+	c := newConditions(Staircase, p)
 	return c.tunedStairs(l).step, c.err
 }
 
