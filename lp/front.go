@@ -15,6 +15,8 @@ import (
 	"github.com/noisewright/noisewright/internal/check"
 	"github.com/noisewright/noisewright/internal/exact"
 	"github.com/noisewright/noisewright/loss"
+	"github.com/noisewright/noisewright/lp/internal/meet"
+	"github.com/noisewright/noisewright/tables"
 )
 
 // FrontOptions tune a Front.
@@ -73,7 +75,7 @@ type FrontPoint struct {
 	// units of each.
 	Expected [2]*big.Rat
 	// Design is about the weighted sum.
-	Design *Result
+	Design *Result[tables.Verified]
 }
 
 // Front designs noise for weighted sums of two losses, from all of the first to all of
@@ -99,14 +101,15 @@ func Front(ctx context.Context, p dp.Problem, losses [2]loss.Loss, o FrontOption
 	}
 	o.Points, o.Gap = cmp.Or(o.Points, DefaultFrontPoints), cmp.Or(o.Gap, DefaultGap)
 	o.Progress = nil
-	f := &front{problem: p, losses: losses, options: o, start: time.Now(), needed: min(o.Points, usualPoints)}
+	f := &front{problem: p, losses: losses, options: o, needed: min(o.Points, usualPoints)}
+	f.Options, f.Start = meet.Options{TimeLimit: o.TimeLimit}, time.Now()
 	f.each(ctx, []direction{{1, [2]float64{1, 0}}, {0, [2]float64{0, 1}}})
 	if f.err == nil && len(f.points) == 2 {
 		f.units()
 	}
 	for f.err == nil && ctx.Err() == nil {
 		next := f.next()
-		if f.late = len(next) > 0 && f.left() <= 0; f.late || len(next) == 0 {
+		if f.late = len(next) > 0 && f.Left() <= 0; f.late || len(next) == 0 {
 			break
 		}
 		f.each(ctx, next)
@@ -131,12 +134,12 @@ func (o FrontOptions) validate(p dp.Problem, losses [2]loss.Loss) error {
 }
 
 type front struct {
-	problem dp.Problem
-	losses  [2]loss.Loss
-	options FrontOptions
-	start   time.Time
-	unit    [2]float64 // of the losses, in which weights are measured
-	late    bool       // the time ended before the front was known to the gap
+	meet.Search // for the time
+	problem     dp.Problem
+	losses      [2]loss.Loss
+	options     FrontOptions
+	unit        [2]float64 // of the losses, in which weights are measured
+	late        bool       // the time ended before the front was known to the gap
 
 	mu     sync.Mutex // of what follows
 	points []*FrontPoint
@@ -190,19 +193,12 @@ func (f *front) each(ctx context.Context, list []direction) {
 	f.points = append(f.points, slices.DeleteFunc(points, func(p *FrontPoint) bool { return p == nil })...)
 }
 
-func (f *front) left() time.Duration {
-	if f.options.TimeLimit == 0 {
-		return math.MaxInt64
-	}
-	return f.options.TimeLimit - time.Since(f.start)
-}
-
 // timeLimit returns that of the next of so many designs that share the time that is left.
 func (f *front) timeLimit(workers, designs int) time.Duration {
 	if f.options.TimeLimit == 0 {
 		return 0
 	}
-	return max(f.left()*time.Duration(workers)/time.Duration(max(designs, workers)), time.Millisecond)
+	return max(f.Left()*time.Duration(workers)/time.Duration(max(designs, workers)), time.Millisecond)
 }
 
 // next returns the directions in which the front is known worst, at most as many as there
@@ -279,7 +275,7 @@ func (f *front) design(ctx context.Context, to direction, limit time.Duration) (
 	}
 	point := &FrontPoint{Share: to.share, Weights: to.weights, Design: r}
 	for i, l := range f.losses {
-		point.Expected[i] = r.Table.Mechanism().ExpectedLossOf(l)
+		point.Expected[i] = r.Verified.Mechanism().ExpectedLossOf(l)
 	}
 	return point, nil
 }
@@ -307,7 +303,7 @@ func (f *front) result(ctx context.Context) (*FrontResult, error) {
 	corners := hull(f.points)
 	r := &FrontResult{
 		Points: corners, Designs: f.points, Dominated: len(f.points) - len(corners),
-		Gap: frontGap(corners, boundsOf(f.points)), Elapsed: time.Since(f.start),
+		Gap: frontGap(corners, boundsOf(f.points)), Elapsed: f.Elapsed(),
 	}
 	for _, p := range f.points {
 		if !p.Design.Optimal {

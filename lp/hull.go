@@ -20,7 +20,7 @@ type halfPlane struct {
 func boundsOf(designs []*FrontPoint) (bounds []halfPlane) {
 	for _, p := range designs {
 		w := [2]*big.Rat{exact.Rational(p.Weights[0]), exact.Rational(p.Weights[1])}
-		bounds = append(bounds, halfPlane{w, p.Design.Table.Certificate().LowerBound})
+		bounds = append(bounds, halfPlane{w, p.Design.Verified.Certificate().LowerBound})
 	}
 	return bounds
 }

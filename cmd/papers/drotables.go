@@ -433,7 +433,7 @@ func (s *designStore) obtain(ctx context.Context, p dp.Problem, o lp.Options) (*
 	case old != nil && old.gap() <= r.Gap:
 		return old, nil
 	}
-	return newStoredDesign(r.Table), s.Keep(r.Table)
+	return newStoredDesign(r.Verified), s.Keep(r.Verified)
 }
 
 // designAll obtains the designs of all problems, in their order, on all cores.

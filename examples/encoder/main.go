@@ -34,7 +34,7 @@ func design(ctx context.Context, dir string, data, task *mat.Dense) error {
 			if err != nil {
 				return nil, err
 			}
-			return r.Table, nil // verified
+			return r.Verified, nil // verified
 		},
 	})
 	if err != nil {

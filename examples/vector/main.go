@@ -84,7 +84,7 @@ func design(ctx context.Context, p dp.Problem) (*tables.Verified, error) {
 	if err != nil && !(errors.Is(err, lp.ErrLimit) && result != nil) {
 		return nil, err
 	}
-	return result.Table, nil
+	return result.Verified, nil
 }
 
 // release returns the features, clipped, with noise. On error it returns none of them.

@@ -68,9 +68,6 @@ func New() (solver.Solver, error) {
 	return s, nil
 }
 
-// Version returns the version of the HiGHS library in use, such as "1.15.1".
-func Version() string { return version() }
-
 type instance struct {
 	model
 	open          bool

@@ -70,7 +70,8 @@ func newModel() (m model, err error) {
 // free drops the memory with all that HiGHS has in it.
 func (m model) free() { _ = m.module.Close(context.Background()) }
 
-func version() string {
+// Version returns the version of the HiGHS library in use, such as "1.15.1".
+func Version() string {
 	first, _, _ := strings.Cut(names, "\n")
 	return strings.TrimPrefix(first, "version ")
 }

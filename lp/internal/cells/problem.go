@@ -1,6 +1,7 @@
 package cells
 
 import (
+	"cmp"
 	"math"
 
 	"github.com/noisewright/noisewright/cells"
@@ -32,10 +33,7 @@ type Problem struct {
 }
 
 func (p Problem) capped() loss.Loss {
-	if p.CapLoss != nil {
-		return p.CapLoss
-	}
-	return p.Loss
+	return cmp.Or(p.CapLoss, p.Loss)
 }
 
 func (p Problem) weight() []float64 {

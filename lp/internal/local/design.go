@@ -352,9 +352,8 @@ func (d *designer) overAll(laws [][]float64, answers []float64) (all [][]float64
 	for k := range labels {
 		labels[k] = float64(k)
 	}
-	all = make([][]float64, len(laws))
+	all = meet.Matrix(len(laws), len(labels))
 	for i, law := range laws {
-		all[i] = make([]float64, len(labels))
 		for j, k := range answers {
 			all[i][int(k)] = law[j]
 		}

@@ -2,6 +2,7 @@ package local
 
 import (
 	"github.com/noisewright/noisewright/local"
+	"github.com/noisewright/noisewright/lp/internal/meet"
 )
 
 // dual reads the multipliers of a solved program, in units of the problem. A law that
@@ -38,10 +39,7 @@ func (m *model) dual(s *priced) *local.Dual {
 	switch {
 	case m.Objective == local.Worst:
 		// Their sum is 1 but for rounding, and G of all multipliers in proportion keeps its sign.
-		var sum float64
-		for _, w := range weights {
-			sum += w
-		}
+		sum := meet.Total(weights)
 		for _, list := range [][]float64{weights, d.Totals, d.Means} {
 			for i := range list {
 				list[i] /= sum

@@ -229,21 +229,16 @@ func (p *pairProgram) pairs(d *local.Dual) {
 	n, m := len(p.nodes), len(p.answers)
 	for l, pair := range p.limits {
 		z := make([]float64, m)
-		image := make([]float64, m)
-		some := false
 		for j := range z {
-			z[j] = p.Multiplier(l, j) * p.unit
-			if p.mirrored {
-				z[j] /= 2
-			}
-			image[m-1-j] = z[j]
-			some = some || z[j] > 0
+			z[j] = p.Multiplier(l, j) * p.unit * p.Share()
 		}
-		if !some {
+		if !slices.ContainsFunc(z, func(y float64) bool { return y > 0 }) {
 			continue
 		}
 		d.Pairs = append(d.Pairs, local.DualPair{Gain: pair[0], Lose: pair[1], Multipliers: z})
 		if p.mirrored {
+			image := slices.Clone(z)
+			slices.Reverse(image)
 			d.Pairs = append(d.Pairs, local.DualPair{Gain: n - 1 - pair[0], Lose: n - 1 - pair[1], Multipliers: image})
 		}
 	}

@@ -120,4 +120,8 @@ type Outcome struct {
 	Elapsed time.Duration
 	// Optimal says that the requested gap was reached.
 	Optimal bool
+	// OneLaw, of lp.DesignCells alone, is the expected loss, rounded up, of noise on the bins
+	// that the design began with, whose law is the same in every cell; 0 if it does not keep
+	// the instance cap. The best such noise has a slightly smaller one, see lp.Design.
+	OneLaw float64
 }

@@ -148,7 +148,7 @@ func (p *program) repaired() [][]float64 {
 		}
 		return by
 	}
-	level := p.level()
+	level := p.Dual(0) // the price of the total mass, which all cells with mass have at an optimum
 	for _, i := range p.fromOutside() {
 		short := level - coefficient(i)
 		if mirrored {

@@ -89,10 +89,7 @@ func (m *model) around(k int, reach float64) (from, to float64) {
 }
 
 func (m *model) masses(g grid) int {
-	if m.folded {
-		return (g.n + 1) / 2
-	}
-	return g.n
+	return engine.Laws{Inputs: g.n, Mirrored: m.folded}.Own()
 }
 
 // work returns the multiplications of an iteration of the interior point method with all shifts.

@@ -257,10 +257,6 @@ func (l *layout) atomOf(mass []float64) float64 {
 	return mass[len(l.cost)]
 }
 
-// level returns the coefficient that all cells with mass share at an optimum: the
-// price of the total mass.
-func (p *program) level() float64 { return p.Dual(0) }
-
 // descent returns the multiplier of the i-th demand that masses decrease, in the
 // program's cost units.
 func (p *program) descent(i int) float64 { return max(0, p.Dual(1+i)) }
