@@ -1,6 +1,7 @@
 package cells
 
 import (
+	"context"
 	"fmt"
 	"math"
 	"math/big"
@@ -106,10 +107,10 @@ type content struct {
 // which Verify does. Empty Claims are filled in from the certificate. The slices are copied.
 // All bad fields are reported together, wrapping dp.ErrInvalid; but of the dual only the first,
 // and only if the rest is well.
-func New(s Spec) (*Kernel, error) { return build(s, (*content).certify) }
+func New(s Spec) (*Kernel, error) { return build(context.Background(), s, (*content).certify) }
 
 // build makes the kernel that is certified so.
-func build(s Spec, certify func(*content, *proof.Meter) Certificate) (*Kernel, error) {
+func build(ctx context.Context, s Spec, certify func(*content, *proof.Meter) Certificate) (*Kernel, error) {
 	if err := s.validate(); err != nil {
 		return nil, err
 	}
@@ -117,7 +118,11 @@ func build(s Spec, certify func(*content, *proof.Meter) Certificate) (*Kernel, e
 	c.step, _ = s.Grid.Step().Float64()
 	c.proof = proof.New("additive", func(m *proof.Meter) Certificate { return certify(c, m) }, c.spec.judge)
 	if s.Claims == (Claims{}) {
-		c.spec.Claims = c.proof.Certificate().Claims()
+		certificate, err := c.proof.Find(ctx)
+		if err != nil {
+			return nil, err
+		}
+		c.spec.Claims = certificate.Claims()
 	}
 	return &Kernel{c}, nil
 }
@@ -224,11 +229,12 @@ func (s *Spec) validateEdges(errs *check.List) {
 }
 
 // WithDual returns the kernel with other multipliers for its lower bound, and claims that follow
-// from the certificate, whose other parts are not computed again. The error wraps dp.ErrInvalid.
-func (k *Kernel) WithDual(d *Dual) (*Kernel, error) {
+// from the certificate, whose other parts are not computed again. The error wraps dp.ErrInvalid,
+// or is that of the context.
+func (k *Kernel) WithDual(ctx context.Context, d *Dual) (*Kernel, error) {
 	s := k.spec
 	s.Dual, s.Claims = d, Claims{}
-	return build(s, func(c *content, m *proof.Meter) Certificate {
+	return build(ctx, s, func(c *content, m *proof.Meter) Certificate {
 		out := k.proof.Again(m)
 		out.LowerBound = c.spec.lowerBound(m)
 		return out

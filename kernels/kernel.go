@@ -1,6 +1,7 @@
 package kernels
 
 import (
+	"context"
 	"fmt"
 	"math"
 	"math/big"
@@ -69,17 +70,21 @@ type content struct {
 // which Verify does. Empty Claims are filled in from the certificate. The slices are copied.
 // All bad fields are reported together, wrapping dp.ErrInvalid; but of the dual only the first,
 // and only if the rest is well.
-func New(s Spec) (*Kernel, error) { return build(s, (*Spec).certify) }
+func New(s Spec) (*Kernel, error) { return build(context.Background(), s, (*Spec).certify) }
 
 // build makes the kernel that is certified so.
-func build(s Spec, certify func(*Spec, *proof.Meter) Certificate) (*Kernel, error) {
+func build(ctx context.Context, s Spec, certify func(*Spec, *proof.Meter) Certificate) (*Kernel, error) {
 	if err := s.validate(); err != nil {
 		return nil, err
 	}
 	c := &content{spec: formfile.Clone(s)}
 	c.proof = proof.New("kernels", func(m *proof.Meter) Certificate { return certify(&c.spec, m) }, c.spec.judge)
 	if s.Claims == (Claims{}) {
-		c.spec.Claims = c.proof.Certificate().Claims()
+		certificate, err := c.proof.Find(ctx)
+		if err != nil {
+			return nil, err
+		}
+		c.spec.Claims = certificate.Claims()
 	}
 	return &Kernel{c}, nil
 }
@@ -118,11 +123,12 @@ func (s *Spec) validate() error {
 }
 
 // WithDual returns the kernel with other multipliers for its lower bound, and claims that follow
-// from the certificate, whose other parts are not computed again. The error wraps dp.ErrInvalid.
-func (k *Kernel) WithDual(d *Dual) (*Kernel, error) {
+// from the certificate, whose other parts are not computed again. The error wraps dp.ErrInvalid,
+// or is that of the context.
+func (k *Kernel) WithDual(ctx context.Context, d *Dual) (*Kernel, error) {
 	s := k.spec
 	s.Dual, s.Claims = d, Claims{}
-	return build(s, func(s *Spec, m *proof.Meter) Certificate {
+	return build(ctx, s, func(s *Spec, m *proof.Meter) Certificate {
 		c := k.proof.Again(m)
 		c.LowerBound = s.lowerBound(m)
 		return c

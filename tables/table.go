@@ -1,6 +1,7 @@
 package tables
 
 import (
+	"context"
 	"fmt"
 	"math/big"
 	"math/bits"
@@ -119,10 +120,10 @@ type content struct {
 // New checks the structure of a table, ranges, parities and the sum 2^64, and not its claims,
 // which Verify does. Empty Claims are filled in from the certificate. The slices are copied.
 // All bad fields are reported together, but of the dual only the first, wrapping dp.ErrInvalid.
-func New(s Spec) (*Table, error) { return build(s, (*Spec).certify) }
+func New(s Spec) (*Table, error) { return build(context.Background(), s, (*Spec).certify) }
 
 // build makes the table that is certified so.
-func build(s Spec, certify func(*Spec, *proof.Meter) Certificate) (*Table, error) {
+func build(ctx context.Context, s Spec, certify func(*Spec, *proof.Meter) Certificate) (*Table, error) {
 	if err := s.validate(); err != nil {
 		return nil, err
 	}
@@ -137,7 +138,11 @@ func build(s Spec, certify func(*Spec, *proof.Meter) Certificate) (*Table, error
 	c := &content{spec: s}
 	c.proof = proof.New("tables", func(m *proof.Meter) Certificate { return certify(&c.spec, m) }, c.spec.judge)
 	if s.Claims == (Claims{}) {
-		c.spec.Claims = c.proof.Certificate().Claims()
+		certificate, err := c.proof.Find(ctx)
+		if err != nil {
+			return nil, err
+		}
+		c.spec.Claims = certificate.Claims()
 	}
 	return &Table{c}, nil
 }
@@ -210,11 +215,12 @@ func (t *Table) Problem() dp.Problem { return formfile.Clone(t.spec.Problem) }
 func (t *Table) Privacy() dp.Privacy { return t.spec.Privacy }
 
 // WithDual returns the table with other multipliers for its lower bound, and claims that follow
-// from the certificate, whose other parts are not computed again. The error wraps dp.ErrInvalid.
-func (t *Table) WithDual(d *Dual) (*Table, error) {
+// from the certificate, whose other parts are not computed again. The error wraps dp.ErrInvalid,
+// or is that of the context.
+func (t *Table) WithDual(ctx context.Context, d *Dual) (*Table, error) {
 	s := t.spec
 	s.Dual, s.Claims = d, Claims{}
-	return build(s, func(s *Spec, m *proof.Meter) Certificate {
+	return build(ctx, s, func(s *Spec, m *proof.Meter) Certificate {
 		c := t.proof.Again(m)
 		c.LowerBound = s.Dual.lowerBound(s.Problem, m)
 		return c

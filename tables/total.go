@@ -1,6 +1,7 @@
 package tables
 
 import (
+	"context"
 	"github.com/noisewright/noisewright/internal/check"
 	"github.com/noisewright/noisewright/proof"
 )
@@ -37,5 +38,5 @@ func (t *Table) ClaimedTotal() (total Total, ok bool) { return t.spec.Total, t.s
 func (t *Table) WithTotal(total Total) (*Table, error) {
 	s := t.spec
 	s.Total = total
-	return build(s, func(_ *Spec, m *proof.Meter) Certificate { return t.proof.Again(m) })
+	return build(context.Background(), s, func(_ *Spec, m *proof.Meter) Certificate { return t.proof.Again(m) })
 }

@@ -42,7 +42,7 @@ type pairProgram struct {
 }
 
 // belowPairs solves the lower program of pairs and keeps what it proves.
-func (d *designer) belowPairs(ctx context.Context, intervals int) (err error) {
+func (d *designer) belowPairs(ctx, whole context.Context, intervals int) (err error) {
 	p := d.newPairs(min(intervals, pairNodes), d.pairsAt())
 	if len(p.nodes) > 2*pairNodes {
 		return nil // too many pairs; nothing is proved
@@ -61,7 +61,7 @@ func (d *designer) belowPairs(ctx context.Context, intervals int) (err error) {
 	case p.Rounds() == 0:
 		return meet.ErrLimit
 	}
-	return d.prove(p.dual())
+	return d.prove(whole, p.dual())
 }
 
 // pairsAt lists the answers of the lower program: evenly spaced, as prices are linear

@@ -89,7 +89,7 @@ func Verified[V any](made interface{ Verify() (V, error) }, err error) (v V, _ e
 // is the requested one. The error without a mechanism is that of none.
 func Finish[T, D any, C proof.Certificate, P interface {
 	*T
-	WithDual(dual *D) (P, error)
+	WithDual(ctx context.Context, dual *D) (P, error)
 	Verify() (*proof.Verified[T, C], error)
 }](s *Search, best P, dual *D, rounds int, stopped error, none func() error) (*proof.Verified[T, C], Outcome, error) {
 	switch {
@@ -98,7 +98,7 @@ func Finish[T, D any, C proof.Certificate, P interface {
 	case best == nil:
 		return nil, Outcome{}, none()
 	}
-	v, err := Verified[*proof.Verified[T, C]](best.WithDual(dual))
+	v, err := Verified[*proof.Verified[T, C]](best.WithDual(context.Background(), dual))
 	if err != nil {
 		return nil, Outcome{}, err
 	}
