@@ -167,9 +167,6 @@ func TestNoArrowBackUp(t *testing.T) {
 	}
 }
 
-// examples, packages below examples/, are written as a user would write them.
-var examples = []string{"", "lp", "lp/highs", "tables", "tables/shapes", "kernels", "local", "sampler", "noise", "dp", "loss", "account", "latent", "latent/bundle", "gonum.org/v1/gonum/mat"}
-
 // testModules are the other people's modules that tests may import too.
 var testModules = []string{"github.com/rogpeppe/go-internal", "gonum.org/v1/gonum"}
 
@@ -297,9 +294,6 @@ func TestNoDatabase(t *testing.T) {
 func checkPackage(t *testing.T, name string, p *build.Package) {
 	t.Helper()
 	allowed, known := arrows[name]
-	if strings.HasPrefix(name, "examples/") {
-		allowed, known = examples, true
-	}
 	if !known {
 		t.Errorf("package %s has no entry in arrows: want one here, and a reason in ARCHITECTURE.md", name)
 		return
