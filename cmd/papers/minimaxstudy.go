@@ -228,7 +228,7 @@ func (d *minimaxData) choose(rows, reference []int) minimax.Data {
 			kept, names = append(kept, values), append(names, d.names[j])
 		}
 	}
-	task := func(c encoders.Column) []minimax.Task { return []minimax.Task{minimax.ColumnTask(chosen(c, rows))} }
+	task := func(c encoders.Column) []minimax.Task { return []minimax.Task{{Column: chosen(c, rows)}} }
 	return minimax.Data{Features: names, X: byRows(len(rows), kept), Targets: task(d.target), Private: task(d.private)}
 }
 

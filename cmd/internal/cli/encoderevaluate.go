@@ -217,8 +217,7 @@ func (o *encoderEvaluateOptions) guess(ctx context.Context, a attack.Attacker, k
 		return attack.Score{}, check.Field("", "column", "numbers in one file and classes in the other", "the same in both, or --classes")
 	}
 	if learn.Classes == nil {
-		column := func(v []float64) encoder.Matrix { return encoder.Matrix{Rows: len(v), Cols: 1, Stride: 1, Data: v} }
-		return attack.RelativeError(ctx, a, known, column(learn.Values), released, column(test.Values), seed)
+		return attack.RelativeError(ctx, a, known, learn.Target().Values, released, test.Target().Values, seed)
 	}
 	labels := make([]int, len(test.Labels))
 	for i, l := range test.Labels {

@@ -168,9 +168,9 @@ func (o *trainMinimaxOptions) training(ctx context.Context, t *task) (*minimaxTr
 }
 
 func (o *trainMinimaxOptions) tasks(d *encoders.Data) minimax.Data {
-	out := minimax.Data{Features: d.Features, X: d.X, Targets: []minimax.Task{minimax.ColumnTask(d.Target)}}
+	out := minimax.Data{Features: d.Features, X: d.X, Targets: []minimax.Task{{Column: d.Target}}}
 	for i, c := range d.Private {
-		t := minimax.ColumnTask(c)
+		t := minimax.Task{Column: c}
 		switch {
 		case i >= len(o.private):
 			out.Targets = append(out.Targets, t)
@@ -209,7 +209,7 @@ func (o *trainMinimaxOptions) attack(ctx context.Context, out *trained, m *minim
 
 func guessTask(ctx context.Context, a attack.Attacker, train, test minimax.Task, u, v encoder.Matrix, seed uint64) (attack.Score, error) {
 	if train.Labels == nil {
-		return attack.RelativeError(ctx, a, u, train.Values, v, test.Values, seed)
+		return attack.RelativeError(ctx, a, u, train.Target().Values, v, test.Target().Values, seed)
 	}
 	return attack.Accuracy(ctx, a, attack.Labeled{X: u, Labels: train.Labels}, attack.Labeled{X: v, Labels: test.Labels}, len(train.Classes), seed)
 }
