@@ -72,8 +72,7 @@ func (s *minimaxStudy) score(ctx context.Context, at minimaxPlace, c minimaxCode
 		train, test minimax.Task
 	}{{roleTarget, target, c.train.Targets[0], c.test.Targets[0]}, {rolePrivate, private, c.train.Private[0], c.test.Private[0]}} {
 		for _, a := range role.attackers {
-			score, err := attack.Accuracy(ctx, a,
-				attack.Labeled{X: c.trainCode, Labels: role.train.Labels}, attack.Labeled{X: c.testCode, Labels: role.test.Labels}, len(role.train.Classes), uint64(run)) //nolint:gosec // not negative
+			score, err := attack.Guess(ctx, a, attack.People{X: c.trainCode, Target: role.train.Target()}, attack.People{X: c.testCode, Target: role.test.Target()}, uint64(run)) //nolint:gosec // not negative
 			if err != nil {
 				return err
 			}

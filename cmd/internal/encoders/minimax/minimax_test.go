@@ -78,7 +78,7 @@ func noised(t *testing.T, r *Result, o NoiseOptions) *Noisy {
 
 func accuracy(t *testing.T, a attack.Attacker, train, test Task, x, y encoder.Matrix) float64 {
 	t.Helper()
-	s, err := attack.Accuracy(t.Context(), a, attack.Labeled{X: x, Labels: train.Labels}, attack.Labeled{X: y, Labels: test.Labels}, len(train.Classes), 1)
+	s, err := attack.Guess(t.Context(), a, attack.People{X: x, Target: train.Target()}, attack.People{X: y, Target: test.Target()}, 1)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -321,7 +321,7 @@ func TestRegression(t *testing.T) {
 	learn.Private, test.Private = []Task{value(&learn)}, []Task{value(&test)}
 	learn.Targets = append(learn.Targets, Reconstruction(learn.X))
 	r := train(t, learn, Options{Coordinates: 3, Rho: 1})
-	s, err := attack.RelativeError(t.Context(), attack.Linear, r.Encode(learn.X), learn.Private[0].Target().Values, r.Encode(test.X), test.Private[0].Target().Values, 1)
+	s, err := attack.Guess(t.Context(), attack.Linear, attack.People{X: r.Encode(learn.X), Target: learn.Private[0].Target()}, attack.People{X: r.Encode(test.X), Target: test.Private[0].Target()}, 1)
 	if err != nil {
 		t.Fatal(err)
 	}
