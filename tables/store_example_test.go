@@ -112,7 +112,7 @@ func ExampleNewStore() {
 	for i, t := range r.tables {
 		c := t.Certificate()
 		variance, _ := c.ExpectedLoss.Float64()
-		gap, _ := c.Gap()
+		gap, _ := c.Bounds().Gap()
 		fmt.Printf("coordinate %d: noise of variance about %.2g, proven to be near the least possible: %v\n", i, variance, gap < 0.02)
 	}
 	private, err := r.release(encode("a record"))

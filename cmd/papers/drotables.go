@@ -185,7 +185,7 @@ func (t droTable) cells(designs []*tables.Verified, gap float64) ([]droCell, err
 	var list []droCell
 	for _, d := range designs {
 		certificate := d.Certificate()
-		c := droCell{Problem: d.Mechanism().Problem(), claims: certificate.Claims(), gap: shell.GapOf(certificate), published: math.NaN()}
+		c := droCell{Problem: d.Mechanism().Problem(), claims: certificate.Claims(), gap: shell.GapOf(certificate.Bounds()), published: math.NaN()}
 		c.reached = c.gap <= gap
 		if v, ok := published[[2]float64{c.Epsilon, c.Delta}]; ok {
 			c.published = v
@@ -403,14 +403,14 @@ func newDesignStore(s *shell.Streams, dir string) (*designStore, error) {
 // of it and a new one.
 func (s *designStore) obtain(ctx context.Context, p dp.Problem, o lp.Options) (*tables.Verified, error) {
 	old := s.Load(p)
-	if old != nil && shell.GapOf(old.Certificate()) <= o.Gap {
+	if old != nil && shell.GapOf(old.Certificate().Bounds()) <= o.Gap {
 		return old, nil
 	}
 	r, _, err := shell.Design(ctx, p, o)
 	switch {
 	case err != nil:
 		return nil, err
-	case old != nil && shell.GapOf(old.Certificate()) <= r.Gap:
+	case old != nil && shell.GapOf(old.Certificate().Bounds()) <= r.Gap:
 		return old, nil
 	}
 	return r.Table, s.Keep(r.Table)
