@@ -132,9 +132,8 @@ func (b *Budget) Epsilon(ctx context.Context, limit float64) (float64, error) {
 	return b.composed(ctx, b.Costs(), limit)
 }
 
-// widths are those of compositions: a coarse one answers most questions in milliseconds, and
-// the default one, 0, is that of this package's own answers, so what Calibrate made for the
-// total fits.
+// widths are those of compositions: a coarse one answers most questions in milliseconds, and the
+// default one, 0, is that of this package's own answers, so what Calibrate made for the total fits.
 var widths = []float64{0.05, 0}
 
 // composed is Epsilon of the costs, every mechanism once.

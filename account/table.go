@@ -18,9 +18,8 @@ import (
 // cells (docs/proofs/table-privacy.md) those are enough.
 type table struct {
 	t *tables.Table
-	// up and down bound the weights of the cells, in units of 2^-64, and are
-	// equal but for a tail that was unrolled. logUp and logDown are their
-	// logarithms.
+	// up and down bound the weights of the cells, in units of 2^-64, and are equal but for a tail
+	// that was unrolled. logUp and logDown are their logarithms.
 	up, down       []uint64
 	logUp, logDown []float64
 	symmetric      bool
@@ -236,9 +235,8 @@ func (l *table) deltaLower(epsilon float64) float64 {
 	return best
 }
 
-// atomExcess returns a lower bound on what the atoms of P, at 0, and of Q, at m,
-// change in Σ (p − e^ε·q)₊. That of P adds, and that of Q takes away the gain of at
-// most one point.
+// atomExcess returns a lower bound on what the atoms of P, at 0, and of Q, at m, change in Σ (p −
+// e^ε·q)₊. That of P adds, and that of Q takes away the gain of at most one point.
 func (l *table) atomExcess(m int64, e float64) float64 {
 	points, atom := float64(l.points), float64(l.atom)
 	own, partner := float64(at(l.down, l.cell(0))), float64(at(l.up, l.cell(-m)))
@@ -343,9 +341,8 @@ func (l *table) apart(b *losses, g grid, m int64) *pmf {
 	return d
 }
 
-// moveAtom accounts for the atoms of P, at 0, and of Q, at m, in the measure d of
-// the cells. Where that of Q lies, P has one point of a cell, whose loss may be
-// anything: it is taken out.
+// moveAtom accounts for the atoms of P, at 0, and of Q, at m, in the measure d of the cells. Where
+// that of Q lies, P has one point of a cell, whose loss may be anything: it is taken out.
 func (l *table) moveAtom(d *pmf, m int64, slack float64) {
 	points, top := float64(l.points), len(d.mass)-1
 	index := func(p, q float64) int {

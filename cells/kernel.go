@@ -30,9 +30,8 @@ const (
 	exponentRange   = 900     // of the granularity, in absolute value
 )
 
-// Grid lays bins over the integers: bin j holds the S = PointsPerBin points from
-// jS - ⌊S/2⌋ on. The point n stands for the noise n·2^GranularityExponent, in query
-// units.
+// Grid lays bins over the integers: bin j holds the S = PointsPerBin points from jS - ⌊S/2⌋ on. The
+// point n stands for the noise n·2^GranularityExponent, in query units.
 type Grid struct {
 	GranularityExponent int   `json:"granularity_exponent"`
 	PointsPerBin        int64 `json:"points_per_bin"`
@@ -66,12 +65,10 @@ type Spec struct {
 	// Edges[k+1], all rounded to the lattice first, and without the upper one; the last
 	// cell has it too. The first edge may be -Inf and the last one +Inf.
 	Edges []float64
-	// Weight says how much each cell counts in the expected loss: numbers >= 0, up to
-	// a factor.
+	// Weight says how much each cell counts in the expected loss: numbers >= 0, up to a factor.
 	Weight []float64
 	Grid   Grid
-	// Rows holds one law per cell: weights of the bins from Grid.FirstBin on, which sum
-	// to 2^64.
+	// Rows holds one law per cell: weights of the bins from Grid.FirstBin on, which sum to 2^64.
 	Rows [][]uint64
 	// InstanceCap, if not 0, promises that noise of no cell has a larger expected
 	// CapLoss; nil: Loss. It also restricts what the lower bound is about.
@@ -81,9 +78,8 @@ type Spec struct {
 	Claims      Claims // the zero value: filled in from the certificate
 }
 
-// Claims are the numbers a kernel states about itself, as plain decimals rounded so that
-// they stay true: the lower bound down, all others up. Losses are in the units of the
-// loss.
+// Claims are the numbers a kernel states about itself, as plain decimals rounded so that they stay
+// true: the lower bound down, all others up. Losses are in the units of the loss.
 type Claims struct {
 	Delta        string `json:"delta" bound:"upper"`
 	ExpectedLoss string `json:"expected_loss" bound:"upper"` // averaged over the weight of the cells

@@ -23,15 +23,13 @@ const MaxCells = 1 << 10
 // is answered by a draw from the law of its cell. Answers are the nodes, as many
 // as there are cells, and usually their centers.
 type Spec struct {
-	// Privacy is the promise: outputs for two values of the query in its
-	// range that differ by at most the sensitivity are (epsilon,
-	// delta)-indistinguishable.
+	// Privacy is the promise: outputs for two values of the query in its range that differ by at
+	// most the sensitivity are (epsilon, delta)-indistinguishable.
 	Privacy dp.Privacy
 	Queries Queries
 	Loss    loss.Loss
-	// Edges ascend from Queries.Lower to Queries.Upper, in query units. Cell k
-	// holds the values from Edges[k] up to, and without, Edges[k+1]; the last
-	// one holds Queries.Upper too.
+	// Edges ascend from Queries.Lower to Queries.Upper, in query units. Cell k holds the values
+	// from Edges[k] up to, and without, Edges[k+1]; the last one holds Queries.Upper too.
 	Edges []float64
 	// Nodes are the answers, ascending, in query units.
 	Nodes []float64
@@ -46,9 +44,8 @@ type Spec struct {
 	Claims  Claims // the zero value: filled in from the certificate
 }
 
-// Claims are the numbers a kernel states about itself, as plain decimals
-// rounded so that they stay true: the lower bound down, all others up. Losses
-// are in the units of the loss.
+// Claims are the numbers a kernel states about itself, as plain decimals rounded so that they stay
+// true: the lower bound down, all others up. Losses are in the units of the loss.
 type Claims struct {
 	Delta        string `json:"delta" bound:"upper"`
 	ExpectedLoss string `json:"expected_loss" bound:"upper"` // averaged over the law of Queries
@@ -166,12 +163,10 @@ func (k *Kernel) Node(j int) float64 { return k.spec.Nodes[j] }
 // Edge returns the lower end of cell i, for i = Cells the upper end of the range.
 func (k *Kernel) Edge(i int) float64 { return k.spec.Edges[i] }
 
-// Weight returns the weight of node j in the law of cell i. A weight w is a
-// probability of w/2^64.
+// Weight returns the weight of node j in the law of cell i. A weight w is a probability of w/2^64.
 func (k *Kernel) Weight(i, j int) uint64 { return k.spec.Rows[i][j] }
 
-// CellOf returns the cell of the query value x, and false if x is outside the
-// range or NaN.
+// CellOf returns the cell of the query value x, and false if x is outside the range or NaN.
 func (k *Kernel) CellOf(x float64) (i int, ok bool) {
 	n := k.Cells()
 	if !(x >= k.spec.Edges[0] && x <= k.spec.Edges[n]) {

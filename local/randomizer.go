@@ -195,8 +195,7 @@ func (d Demands) admit(y float64) (rule string, ok bool) {
 	return "", true
 }
 
-// lattice returns the answer number k of those a step apart: the float64 nearest to
-// Lower + k·Step.
+// lattice returns the answer number k of those a step apart: the float64 nearest to Lower + k·Step.
 func (d Demands) lattice(k *big.Int) float64 {
 	y := new(big.Rat).SetInt(k)
 	y.Mul(y, exact.Rational(d.Step)).Add(y, exact.Rational(d.Lower))

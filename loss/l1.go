@@ -52,8 +52,7 @@ func (l1) RampMeanUp(from, to *big.Rat) *big.Rat {
 	return mean.Abs(mean)
 }
 
-// LowerNode implements Loss: |x| is linear between nodes, so it is its own
-// interpolant.
+// LowerNode implements Loss: |x| is linear between nodes, so it is its own interpolant.
 func (l1) LowerNode(j int64, step *big.Rat) *big.Rat {
 	l := new(big.Rat).SetInt64(j)
 	return l.Abs(l).Mul(l, step)

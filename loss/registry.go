@@ -22,8 +22,7 @@ type Kind struct {
 	// Unit is what an expected loss is, with its unit.
 	Unit string
 
-	// fields are the parameters after the kind, in order; each is > 0 unless holds
-	// checks the rule.
+	// fields are the parameters after the kind, in order; each is > 0 unless holds checks the rule.
 	fields []string
 	rule   string
 	holds  func(v float64) bool

@@ -17,11 +17,10 @@ type Term struct {
 	Weight float64
 }
 
-// Sum returns the weighted sum of 1 to 32 losses. Those that are piecewise
-// quadratic are added to one piecewise quadratic loss, which has tighter lower nodes
-// than the sum of theirs. A term that is itself weighted or a sum must have weight 1,
-// for the product of two weights may not be a float64. Errors wrap
-// dp.ErrInvalid.
+// Sum returns the weighted sum of 1 to 32 losses. Those that are piecewise quadratic are added to
+// one piecewise quadratic loss, which has tighter lower nodes than the sum of theirs. A term that
+// is itself weighted or a sum must have weight 1, for the product of two weights may not be a
+// float64. Errors wrap dp.ErrInvalid.
 func Sum(terms ...Term) (Loss, error) {
 	if len(terms) == 0 || len(terms) > maxTerms {
 		return nil, badField("sum", "number of terms", fmt.Sprint(len(terms)), fmt.Sprintf("1 to %d", maxTerms))
@@ -122,9 +121,8 @@ func add(name string, losses []Loss) (Loss, error) {
 	return &combination{name, others, symmetric}, nil
 }
 
-// Symmetrized returns (c(x) + c(-x))/2, which is l itself if that is symmetric.
-// Its expectation is that of l under noise made symmetric. Its name is for messages;
-// [Parse] does not know it.
+// Symmetrized returns (c(x) + c(-x))/2, which is l itself if that is symmetric. Its expectation is
+// that of l under noise made symmetric. Its name is for messages; [Parse] does not know it.
 func Symmetrized(l Loss) Loss {
 	if l.Symmetric() {
 		return l

@@ -2,9 +2,8 @@ package loss
 
 import "math/big"
 
-// TangentDown returns a line value + slope·(t - x) that is nowhere above a convex c and
-// touches it at x, or within the rounding of lp:P; ok is false for a loss that is not
-// known to be convex.
+// TangentDown returns a line value + slope·(t - x) that is nowhere above a convex c and touches it
+// at x, or within the rounding of lp:P; ok is false for a loss that is not known to be convex.
 //
 // Where c has a kink at x the slope is the mean of the two. A sum of losses is known to be
 // convex if the sum of its piecewise quadratic terms and all others are.

@@ -10,10 +10,9 @@ import (
 	designcells "github.com/noisewright/noisewright/lp/internal/cells"
 )
 
-// CellsProblem asks for noise that is added to a real query value and whose law depends
-// on the cell of the value: the additive kernel with the smallest expected loss, averaged
-// over the cells, that makes the query (Epsilon, Delta)-differentially private (Selvi, Liu
-// & Wiesemann 2025, section 3).
+// CellsProblem asks for noise that is added to a real query value and whose law depends on the cell
+// of the value: the additive kernel with the smallest expected loss, averaged over the cells, that
+// makes the query (Epsilon, Delta)-differentially private (Selvi, Liu & Wiesemann 2025, section 3).
 type CellsProblem = designcells.Problem
 
 func validateCells(p CellsProblem) error {

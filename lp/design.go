@@ -24,10 +24,9 @@ func Designer(o Options) func(ctx context.Context, p dp.Problem, gap float64) (*
 	}
 }
 
-// Design finds noise whose expected loss is within the requested gap of the
-// best possible. If a limit stops it first, or the context ends, the best
-// proven result is returned beside an error that wraps ErrLimit; other errors
-// come without a result.
+// Design finds noise whose expected loss is within the requested gap of the best possible. If a
+// limit stops it first, or the context ends, the best proven result is returned beside an error
+// that wraps ErrLimit; other errors come without a result.
 //
 // Guarantee: the table's privacy, loss and bound are those of its exact
 // certificate, whatever the solver did.

@@ -21,9 +21,8 @@ import (
 
 // FrontOptions tune a Front.
 type FrontOptions struct {
-	// Options are those of every design, but TimeLimit bounds all of them together,
-	// and Progress is not called: designs run side by side. Gap is that of the front
-	// as well.
+	// Options are those of every design, but TimeLimit bounds all of them together, and Progress is
+	// not called: designs run side by side. Gap is that of the front as well.
 	Options
 	// Points is the largest number of designs, from MinFrontPoints to MaxFrontPoints; 0
 	// means DefaultFrontPoints.
@@ -43,17 +42,15 @@ const (
 // FrontResult tells how far one loss can be made smaller at the price of another:
 // the designs from above, the bounds from below.
 type FrontResult struct {
-	// Points are the designs that are better than every other one, and every mixture of
-	// others, for some weighted sum of the losses. They ascend in the first loss and
-	// descend in the second.
+	// Points are the designs that are better than every other one, and every mixture of others, for
+	// some weighted sum of the losses. They ascend in the first loss and descend in the second.
 	Points []*FrontPoint
 	// Designs are all, in their order, those that are not among Points too: with the lower
 	// bound of its certificate, Weights[0]·E₀ + Weights[1]·E₁ >= LowerBound holds for the
 	// expectations E of the two losses under every noise that a design may choose.
 	Designs []*FrontPoint
-	// Gap is the largest relative gap between the best of the points and what the
-	// bounds prove, of all weighted sums of the two losses; rounded up, and +Inf if for
-	// some sum nothing is proven.
+	// Gap is the largest relative gap between the best of the points and what the bounds prove, of
+	// all weighted sums of the two losses; rounded up, and +Inf if for some sum nothing is proven.
 	Gap float64
 	// Dominated counts the designs that were left out of Points.
 	Dominated int
@@ -71,23 +68,21 @@ type FrontPoint struct {
 	// Weights are those of the losses in the sum designed for, one over the unit of
 	// the loss each, with five digits.
 	Weights [2]float64
-	// Expected are upper bounds on the expectations of the two losses, exact, in the
-	// units of each.
+	// Expected are upper bounds on the expectations of the two losses, exact, in the units of each.
 	Expected [2]*big.Rat
 	// Design is about the weighted sum.
 	Design *Result[tables.Verified]
 }
 
-// Front designs noise for weighted sums of two losses, from all of the first to all of
-// the second; p.Loss is ignored. The set of pairs of expectations that private noise can
-// have is convex (mixtures of noise are private), so weighted sums find all of its lower
-// left boundary (Boyd & Vandenberghe 2004, section 4.7.4). The ends are designed first,
-// and their losses are the units of weights. Then, where the front is known worst, the
-// next design is for the weighted sum in which the designs on either side are as good as
-// each other (the sandwich algorithm, see Rote 1992): until the bounds prove for every
-// weighted sum that the front is within the gap of the best noise, so a front that is
-// almost flat has few points, or the number of points is used up. Neither loss may be a
-// weighted one or a sum of several, see loss.Sum.
+// Front designs noise for weighted sums of two losses, from all of the first to all of the second;
+// p.Loss is ignored. The set of pairs of expectations that private noise can have is convex
+// (mixtures of noise are private), so weighted sums find all of its lower left boundary (Boyd &
+// Vandenberghe 2004, section 4.7.4). The ends are designed first, and their losses are the units of
+// weights. Then, where the front is known worst, the next design is for the weighted sum in which
+// the designs on either side are as good as each other (the sandwich algorithm, see Rote 1992):
+// until the bounds prove for every weighted sum that the front is within the gap of the best noise,
+// so a front that is almost flat has few points, or the number of points is used up. Neither loss
+// may be a weighted one or a sum of several, see loss.Sum.
 //
 // Designs take turns on all processors. If a limit stops one short of the gap, or the
 // time or the context ends before the front is known to the gap, what is there is

@@ -65,8 +65,7 @@ func validateCosts(errs *check.List, p LocalProblem) {
 	}
 }
 
-// mostSteps bounds how many steps of answers are in a number, so that it is far from
-// infinite.
+// mostSteps bounds how many steps of answers are in a number, so that it is far from infinite.
 const mostSteps = 0x1p900
 
 func validateNumbers(errs *check.List, p LocalProblem) {
@@ -108,10 +107,9 @@ const (
 	leastShare = 1e-9
 )
 
-// possible refuses a range of answers in which none can be unbiased. Of the means of
-// answers Y from A to B of the laws at the ends a < b of the values, Y − A >= 0 says that
-// b − A ≤ e^ε·(a − A) + δ·(B − A), and B − Y likewise; the mechanism of two answers shows
-// that this is enough.
+// possible refuses a range of answers in which none can be unbiased. Of the means of answers Y from
+// A to B of the laws at the ends a < b of the values, Y − A >= 0 says that b − A ≤ e^ε·(a − A) +
+// δ·(B − A), and B − Y likewise; the mechanism of two answers shows that this is enough.
 func possible(p LocalProblem) error {
 	d := p.Demands
 	if !d.Unbiased || !p.Bounded() {

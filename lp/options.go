@@ -28,8 +28,7 @@ type Options struct {
 	// take it longer: kernels and local randomizers, mostly. Nil, or a solver of which there is
 	// none in this build (solver.ErrNone): designs do without.
 	NewSolver solver.Factory
-	// Progress, if set, is called after every round, from the calling
-	// goroutine.
+	// Progress, if set, is called after every round, from the calling goroutine.
 	Progress func(Progress)
 }
 

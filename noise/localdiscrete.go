@@ -63,10 +63,9 @@ func responses(answers []float64, truth, other float64) func(i int) []share {
 	}
 }
 
-// randomizedResponseUnbiased is k-ary randomized response on integers with the
-// answers moved apart so that they are unbiased: from y to m + (y - m)/(p - q), with the
-// middle m of the values and the probabilities p of the truth and q of any other value.
-// It needs ε > 0 or δ > 0.
+// randomizedResponseUnbiased is k-ary randomized response on integers with the answers moved apart
+// so that they are unbiased: from y to m + (y - m)/(p - q), with the middle m of the values and the
+// probabilities p of the truth and q of any other value. It needs ε > 0 or δ > 0.
 func randomizedResponseUnbiased(m LocalMechanism) (LocalMechanism, error) {
 	p := m.problem
 	truth, other := response(p)

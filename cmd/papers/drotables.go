@@ -234,11 +234,10 @@ func baselineLoss(name string, p dp.Problem) float64 {
 //
 //	2aΔ^m Σ_{k<n} k^m b^k,   a = (δ+(e^ε-1)/2)/e^ε,   b = e^-ε,
 //
-// with m = 1 for l1 and 2 for l2, and the least n with Σ_{k<n} a b^k >= 1/2, which
-// is ⌈A/Δ⌉ with A of [noise.TruncatedLaplaceBound]. The paper proves it for a sum
-// of exactly 1/2. Elsewhere it is no bound: at ε = 0, δ = 0.49 it is 0.98 Δ for l1,
-// and uniform noise has 0.51 Δ; with n = ⌊A/Δ⌋ it is one. Where it is above the loss
-// of a designed noise, which refutes it, the tables have that n.
+// with m = 1 for l1 and 2 for l2, and the least n with Σ_{k<n} a b^k >= 1/2, which is ⌈A/Δ⌉ with A
+// of [noise.TruncatedLaplaceBound]. The paper proves it for a sum of exactly 1/2. Elsewhere it is
+// no bound: at ε = 0, δ = 0.49 it is 0.98 Δ for l1, and uniform noise has 0.51 Δ; with n = ⌊A/Δ⌋ it
+// is one. Where it is above the loss of a designed noise, which refutes it, the tables have that n.
 func knownBound(p dp.Problem, loss float64) float64 {
 	power := map[string]float64{"l1": 1, "l2": 2}[p.Loss.Name()]
 	a := p.Delta*math.Exp(-p.Epsilon) - math.Expm1(-p.Epsilon)/2

@@ -286,8 +286,7 @@ func (d *minimaxData) halved(people int, r *rand.Rand) (train, test minimax.Data
 	return d.parted(rows[0], rows[1])
 }
 
-// standardize gives the columns of train the mean 0 and the variance 1, and does the same to
-// test.
+// standardize gives the columns of train the mean 0 and the variance 1, and does the same to test.
 func standardize(train, test encoder.Matrix) {
 	rows := float64(train.Rows)
 	for j := range train.Cols {

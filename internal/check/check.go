@@ -89,8 +89,7 @@ func sentence(err error) string {
 	return err.Error()
 }
 
-// replaced is the text of an error with the sentences of its causes in place of
-// their texts.
+// replaced is the text of an error with the sentences of its causes in place of their texts.
 func replaced(err error, causes ...error) string {
 	rest, text := err.Error(), ""
 	for _, cause := range causes {

@@ -232,8 +232,7 @@ func (c *call) into(s []float64) *call {
 	})
 }
 
-// ok makes the call and counts a warning as success: a run stopped at a limit ends
-// with one.
+// ok makes the call and counts a warning as success: a run stopped at a limit ends with one.
 func (c *call) ok() bool {
 	status, good := c.result()
 	return good && int32(status) != statusError

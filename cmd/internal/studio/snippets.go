@@ -12,8 +12,7 @@ import (
 // packages are those that read the files of a kind, where that is not their name.
 var packages = map[string]string{"table": "tables", "kernel": "kernels", "additive": "cells"}
 
-// snippets are programs that prove a file again and draw from it: what a command made, in
-// its file.
+// snippets are programs that prove a file again and draw from it: what a command made, in its file.
 func snippets(p *portrait.Portrait) (goCode, python string) {
 	pkg := cmp.Or(packages[p.Kind], p.Kind)
 	const module = "github.com/noisewright/noisewright/"

@@ -156,9 +156,8 @@ func (d *designer) upper(ctx context.Context, k int, aim float64) error {
 	})
 }
 
-// roundMasses makes the kernel with the given laws and keeps it if it is the best. The error
-// wraps proof.ErrNotPrivate or proof.ErrFalseClaim if the exact test of privacy or of
-// the cap fails.
+// roundMasses makes the kernel with the given laws and keeps it if it is the best. The error wraps
+// proof.ErrNotPrivate or proof.ErrFalseClaim if the exact test of privacy or of the cap fails.
 func (d *designer) roundMasses(k int, laws [][]float64) error {
 	p := d.problem
 	g := binGrid(p.Sensitivity, k)

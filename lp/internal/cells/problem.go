@@ -26,8 +26,7 @@ type Problem struct {
 	// Bins, if not 0, fixes the bins per sensitivity, of the laws and of the lower
 	// bound; 0: as many as the gap needs.
 	Bins int
-	// InstanceCap, if not 0, bounds the expected CapLoss of every cell's noise, or nil,
-	// its Loss.
+	// InstanceCap, if not 0, bounds the expected CapLoss of every cell's noise, or nil, its Loss.
 	InstanceCap float64
 	CapLoss     loss.Loss
 }

@@ -217,8 +217,7 @@ func (a *answerFlow) each(visit func(k, m int, y float64)) {
 	all(a.relayed, a.to, a.far)
 }
 
-// dual states the flows, times unit, as the multipliers of a certificate: nil if they are
-// too many.
+// dual states the flows, times unit, as the multipliers of a certificate: nil if they are too many.
 func (f *flows) dual(unit float64) *kernels.Dual {
 	n := len(f.cost)
 	d := &kernels.Dual{Cells: n, Mirrored: f.Mirrored}

@@ -55,11 +55,10 @@ func nearest(q kernels.Queries, nodes []float64) partition {
 	return partition{slices.Concat([]float64{q.Lower}, middles(nodes), []float64{q.Upper}), nodes}
 }
 
-// evenly splits the range into the given number of cells, of which the inner ones
-// have a width of 1/K of the sensitivity for some whole K, rounded up to a float64
-// such that inner edges K apart are one sensitivity apart exactly or a hair more.
-// Then values within the sensitivity are in cells at most K apart. The two outer
-// cells take what is left; a value in them is near few others.
+// evenly splits the range into the given number of cells, of which the inner ones have a width of
+// 1/K of the sensitivity for some whole K, rounded up to a float64 such that inner edges K apart
+// are one sensitivity apart exactly or a hair more. Then values within the sensitivity are in cells
+// at most K apart. The two outer cells take what is left; a value in them is near few others.
 func evenly(p Problem, cells int) partition {
 	q := p.Queries
 	width := q.Upper - q.Lower

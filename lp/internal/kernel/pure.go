@@ -63,8 +63,7 @@ func (p *pureProgram) masses(r ray) []float64 {
 	}
 }
 
-// price returns Σ_k g_k·q_k over the masses q of a ray; sums are those of g up to each
-// cell.
+// price returns Σ_k g_k·q_k over the masses q of a ray; sums are those of g up to each cell.
 func (p *pureProgram) price(sums []float64, from, to int) float64 {
 	var total float64
 	for level := 1.0; ; level /= p.ratio {

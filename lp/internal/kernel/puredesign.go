@@ -119,8 +119,7 @@ func (d *designer) upperPure(ctx context.Context, cells, parts int, unit float64
 	return nil
 }
 
-// parts returns the odd number of parts of each cell with which the own cells cost little
-// enough.
+// parts returns the odd number of parts of each cell with which the own cells cost little enough.
 func (d *designer) parts(cells int) int {
 	p := d.problem
 	if p.Cells > 0 || d.Gap() > partsGap*d.Options.Gap {

@@ -5,9 +5,8 @@ import (
 	"github.com/noisewright/noisewright/lp/internal/meet"
 )
 
-// dual reads the multipliers of a solved program, in units of the problem. A law that
-// stands for two has the prices of both. Whatever the solver's errors, the result proves a
-// true bound.
+// dual reads the multipliers of a solved program, in units of the problem. A law that stands for
+// two has the prices of both. Whatever the solver's errors, the result proves a true bound.
 func (m *model) dual(s *priced) *local.Dual {
 	if s.grid.points != nil {
 		return m.averagedDual(s)

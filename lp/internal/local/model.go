@@ -182,8 +182,7 @@ func (m *model) cost(y float64, charged []at) float64 {
 type grid struct {
 	nodes, answers []float64
 	places         []place
-	// points, in averaged programs, are the values that have laws, with their share of the
-	// range.
+	// points, in averaged programs, are the values that have laws, with their share of the range.
 	points []at
 }
 

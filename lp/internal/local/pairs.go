@@ -17,9 +17,8 @@ import (
 // divergence of every ordered pair of laws, for few nodes, as there are many pairs.
 
 const (
-	// pairNodes is how many nodes (cells, for the mean of real values) the lower program
-	// has at most, and pairAnswers how many answers from one end to the other for each
-	// time the reach.
+	// pairNodes is how many nodes (cells, for the mean of real values) the lower program has at
+	// most, and pairAnswers how many answers from one end to the other for each time the reach.
 	pairNodes   = 12
 	pairAnswers = 40
 	// pairReach is how far the answers go, in reaches. Unbiased ones that are far out with

@@ -108,8 +108,7 @@ func Finish[T, D any, C proof.Certificate, P interface {
 
 // Outcome tells how a design ended.
 type Outcome struct {
-	// Gap is the relative certified gap reached; +Inf if the lower bound
-	// is 0.
+	// Gap is the relative certified gap reached; +Inf if the lower bound is 0.
 	Gap float64
 	// Rounds counts the relaxations solved: each program of a bound is solved
 	// again whenever constraints were added, and all but those of a search for

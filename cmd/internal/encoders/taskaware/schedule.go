@@ -45,10 +45,9 @@ type Schedule struct {
 	Hidden      bool // encoder and decoder have a hidden layer of sigmoids, one per feature
 	Epochs      int  // 0 means 2000
 	Inner       int  // 0 means 15
-	// Batch is how many people a step is about: the paper's images are taken in batches, with
-	// Inner steps, noise in the first epoch too, and a Δ of its own for each. 0 means all of
-	// them. The Δ of the result is the mean of those of batches, which is even less of a
-	// sensitivity.
+	// Batch is how many people a step is about: the paper's images are taken in batches, with Inner
+	// steps, noise in the first epoch too, and a Δ of its own for each. 0 means all of them. The Δ
+	// of the result is the mean of those of batches, which is even less of a sensitivity.
 	Batch  int
 	Decay  float64 // of the task-aware encoder
 	Shrink float64 // of the noise; 0 means 1. The authors' program has 1/√2
