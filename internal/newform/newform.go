@@ -12,6 +12,7 @@ import (
 	"math/big"
 	"slices"
 
+	"gonum.org/v1/gonum/floats"
 	"gonum.org/v1/gonum/stat/combin"
 
 	"github.com/noisewright/noisewright/dp"
@@ -208,11 +209,7 @@ func (s *Selection) Choose(input proof.Value) (c proof.Choice, err error) {
 	}
 	nearest := math.Inf(1)
 	for i, a := range s.spec.Anchors {
-		d := 0.0
-		for j, x := range input.(proof.Vector) {
-			d += (x - a[j]) * (x - a[j])
-		}
-		if d < nearest {
+		if d := floats.Distance(input.(proof.Vector), a, 2); d < nearest {
 			c.Row, nearest = i, d
 		}
 	}
