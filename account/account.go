@@ -13,9 +13,8 @@ import (
 	"github.com/noisewright/noisewright/tables"
 )
 
-// Release is a mechanism, known by its privacy loss distribution, and how often it
-// is used, each time with fresh noise, by choice even depending on the answers so
-// far.
+// Release is a mechanism, known by its privacy loss distribution, and how often it is used, each
+// time with fresh noise, by choice even depending on the answers so far.
 type Release struct {
 	PLD   *PrivacyLossDistribution
 	Times int // from 1 to tables.MaxReleases
@@ -46,8 +45,7 @@ type Options struct {
 
 const defaultWidth = 0.01
 
-// Compose puts releases together. All bad fields are reported together, wrapping
-// [dp.ErrInvalid].
+// Compose puts releases together. All bad fields are reported together, wrapping [dp.ErrInvalid].
 func Compose(releases []Release, o Options) (*Composition, error) {
 	c := &Composition{width: o.Width}
 	if o.Width == 0 {
@@ -85,12 +83,10 @@ func Compose(releases []Release, o Options) (*Composition, error) {
 // Count returns the number of releases.
 func (c *Composition) Count() int { return c.count }
 
-// BasicEpsilon is what basic composition proves: the sum of the epsilons of the releases,
-// each at an equal part of delta. ok is false if a release is not private at any epsilon
-// with that part.
+// BasicEpsilon is what basic composition proves: the sum of the epsilons of the releases, each at
+// an equal part of delta. ok is false if a release is not private at any epsilon with that part.
 //
-// Guarantee: the composition is (epsilon, delta)-private. The part is rounded down and the
-// sum up.
+// Guarantee: the composition is (epsilon, delta)-private. The part is rounded down and the sum up.
 func (c *Composition) BasicEpsilon(delta float64) (epsilon float64, ok bool) {
 	if !(delta >= 0 && delta < 1) {
 		return 0, false
@@ -108,9 +104,8 @@ func (c *Composition) BasicEpsilon(delta float64) (epsilon float64, ok bool) {
 	return epsilon, check.Finite(epsilon)
 }
 
-// BestEpsilon is Epsilon with the smaller upper bound of exact and of basic composition. It
-// is +Inf where neither proves any, which is no error. An error wraps dp.ErrInvalid unless
-// 0 <= delta < 1.
+// BestEpsilon is Epsilon with the smaller upper bound of exact and of basic composition. It is +Inf
+// where neither proves any, which is no error. An error wraps dp.ErrInvalid unless 0 <= delta < 1.
 func (c *Composition) BestEpsilon(delta float64) (Bounds, error) {
 	if err := check.Delta("account", "delta", delta); err != nil {
 		return Bounds{}, err
@@ -138,8 +133,7 @@ const (
 	maxGrid = 1 << 18
 	// coarseGrid is the size of the grid of a first look.
 	coarseGrid = 1 << 11
-	// maxGridLoss bounds the losses of a grid, whose exponentials must stay
-	// far inside float64.
+	// maxGridLoss bounds the losses of a grid, whose exponentials must stay far inside float64.
 	maxGridLoss = 500
 	// minSpan keeps grids from having no width.
 	minSpan = 0x1p-30
@@ -191,11 +185,10 @@ func (c *Composition) span(tail float64) float64 {
 	return span
 }
 
-// step chooses the grid step. Where losses are on the grid, or so dense that they
-// can be grouped to be (regroup), the bounds on a release are off by about
-// (1+θ)·step²/4. Else they are rounded by up to one step each for the lower bound,
-// and the step is a share of the loss asked for, divided over the releases. It is not
-// finer than the limits allow.
+// step chooses the grid step. Where losses are on the grid, or so dense that they can be grouped to
+// be (regroup), the bounds on a release are off by about (1+θ)·step²/4. Else they are rounded by up
+// to one step each for the lower bound, and the step is a share of the loss asked for, divided over
+// the releases. It is not finer than the limits allow.
 func (c *Composition) step(loss, theta, window, span float64) float64 {
 	allowed := c.width * loss / float64(c.times) // for each release
 	within := func(step float64) float64 {
@@ -393,9 +386,8 @@ var ErrDeltaTooSmall = errors.New("delta is not reached at any epsilon")
 // Epsilon returns bounds on the smallest ε at which the composition is (ε,
 // delta)-private, 0 <= delta < 1.
 //
-// Guarantee: the composition is (Upper, delta)-differentially private. An error
-// that wraps ErrDeltaTooSmall says that no epsilon is enough, and what delta
-// at least is needed.
+// Guarantee: the composition is (Upper, delta)-differentially private. An error that wraps
+// ErrDeltaTooSmall says that no epsilon is enough, and what delta at least is needed.
 func (c *Composition) Epsilon(delta float64) (Bounds, error) {
 	if err := check.Delta("account", "delta", delta); err != nil {
 		return Bounds{}, err
@@ -498,8 +490,7 @@ func (c *Composition) single(delta float64) (b Bounds, err error) {
 	return b, nil
 }
 
-// pure answers for delta = 0, where basic composition is exact: the sum of the
-// releases' own.
+// pure answers for delta = 0, where basic composition is exact: the sum of the releases' own.
 func (c *Composition) pure() (Bounds, error) {
 	upper, lower := new(big.Rat), new(big.Rat)
 	for _, r := range c.releases {

@@ -157,11 +157,10 @@ const maxChain = 16
 // right to 2^-42, and price_i under Q, of outputs whose losses are about between
 // the loss i of the grid and the next.
 //
-// Putting outputs together is post-processing: what it makes of P and Q is no
-// easier to tell apart. So each group takes as much of the next lower one as brings
-// its loss, log ΣP/ΣQ, down to the grid. What losses there were changes little; to
-// round them down would cost half a step each. How the parts are chosen proves
-// nothing; the loss of what was put together does.
+// Putting outputs together is post-processing: what it makes of P and Q is no easier to tell apart.
+// So each group takes as much of the next lower one as brings its loss, log ΣP/ΣQ, down to the
+// grid. What losses there were changes little; to round them down would cost half a step each. How
+// the parts are chosen proves nothing; the loss of what was put together does.
 func (d *pmf) regroup(g grid, gain, price []float64) {
 	p, q, chain := 0.0, 0.0, 0 // the outputs carried on
 	place := func(p, q float64) {
@@ -242,10 +241,9 @@ func RandomizedResponse(epsilon float64, categories int) (*PrivacyLossDistributi
 	return &PrivacyLossDistribution{pair: newAtoms(loss, mass, 0, epsilon)}, nil
 }
 
-// Approximate is any mechanism of which only its (epsilon, delta) is known. Its
-// worst case is randomized response that fails with probability delta (Kairouz,
-// Oh & Viswanath 2017, Theorem 3.1). delta may be 0; epsilon may be 0 if delta
-// is not.
+// Approximate is any mechanism of which only its (epsilon, delta) is known. Its worst case is
+// randomized response that fails with probability delta (Kairouz, Oh & Viswanath 2017, Theorem
+// 3.1). delta may be 0; epsilon may be 0 if delta is not.
 func Approximate(epsilon, delta float64) (*PrivacyLossDistribution, error) {
 	if err := check.Delta("account", "delta", delta); err != nil {
 		return nil, err
@@ -299,12 +297,11 @@ func checkSteps(sensitivity int) error {
 // Staircase is the staircase mechanism tuned to the loss (Geng & Viswanath
 // 2016), of any sensitivity Δ.
 //
-// Its density is e^(−ε) times smaller from each level to the next, level n >= 1
-// being Δ wide on either side and level 0 reaching to γΔ. After a shift by t <= Δ
-// a point and its partner are on the same or on neighboring levels, so the
-// privacy loss is ε, 0 or −ε. It is ε on the outer t of every level on one side,
-// min(t, 2γΔ) for level 0, which grows in t: the full shift is the worst one,
-// with probability 1/2 + C·Δ·min(γ, 1−γ), C the density at 0.
+// Its density is e^(−ε) times smaller from each level to the next, level n >= 1 being Δ wide on
+// either side and level 0 reaching to γΔ. After a shift by t <= Δ a point and its partner are on
+// the same or on neighboring levels, so the privacy loss is ε, 0 or −ε. It is ε on the outer t of
+// every level on one side, min(t, 2γΔ) for level 0, which grows in t: the full shift is the worst
+// one, with probability 1/2 + C·Δ·min(γ, 1−γ), C the density at 0.
 func Staircase(epsilon float64, loss loss.Loss) (*PrivacyLossDistribution, error) {
 	if err := checkEpsilon(epsilon); err != nil {
 		return nil, err
@@ -324,10 +321,9 @@ func Staircase(epsilon float64, loss loss.Loss) (*PrivacyLossDistribution, error
 // maxGaussianSteps bounds sigma of the discrete Gaussian, in steps.
 const maxGaussianSteps = 1e5
 
-// DiscreteGaussian is noise on the integers with probabilities proportional to
-// e^(−n²/(2σ²)), for an integer sensitivity, sigma in the same steps (Canonne,
-// Kamath & Steinke 2020). Its probabilities are log-concave, so the full shift is
-// the worst one.
+// DiscreteGaussian is noise on the integers with probabilities proportional to e^(−n²/(2σ²)), for
+// an integer sensitivity, sigma in the same steps (Canonne, Kamath & Steinke 2020). Its
+// probabilities are log-concave, so the full shift is the worst one.
 func DiscreteGaussian(sigma float64, sensitivity int) (*PrivacyLossDistribution, error) {
 	if err := checkSteps(sensitivity); err != nil {
 		return nil, err

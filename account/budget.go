@@ -23,7 +23,7 @@ var ErrExceeded = errors.New("the total would be exceeded")
 type Budget struct {
 	total    dp.Budget
 	adaptive bool
-	losses   *distributions
+	losses   *sync.Map // *PrivacyLossDistribution by *tables.Verified
 
 	mu      sync.Mutex
 	charged []Cost // every mechanism once
@@ -40,7 +40,7 @@ func NewBudget(total dp.Budget, adaptive bool) (*Budget, error) {
 	if err := total.Validate(); err != nil {
 		return nil, err
 	}
-	return &Budget{total: total, adaptive: adaptive, losses: &distributions{known: make(map[Cost]*PrivacyLossDistribution)}}, nil
+	return &Budget{total: total, adaptive: adaptive, losses: new(sync.Map)}, nil
 }
 
 // With returns a Budget that has the costs charged too, whether or not they fit. The one it is
@@ -112,7 +112,7 @@ func (b *Budget) prepare(ctx context.Context, costs []Cost) error {
 		return nil // promises add up
 	}
 	for _, c := range costs {
-		if _, err := b.losses.of(ctx, c); err != nil {
+		if _, err := b.lossOf(ctx, c); err != nil {
 			return err
 		}
 	}
@@ -132,9 +132,8 @@ func (b *Budget) Epsilon(ctx context.Context, limit float64) (float64, error) {
 	return b.composed(ctx, b.Costs(), limit)
 }
 
-// widths are those of compositions: a coarse one answers most questions in milliseconds, and
-// the default one, 0, is that of this package's own answers, so what Calibrate made for the
-// total fits.
+// widths are those of compositions: a coarse one answers most questions in milliseconds, and the
+// default one, 0, is that of this package's own answers, so what Calibrate made for the total fits.
 var widths = []float64{0.05, 0}
 
 // composed is Epsilon of the costs, every mechanism once.
@@ -154,7 +153,7 @@ func (b *Budget) composed(ctx context.Context, costs []Cost, limit float64) (flo
 	}
 	releases := make([]Release, len(costs))
 	for i, c := range costs {
-		pld, err := b.losses.of(ctx, c)
+		pld, err := b.lossOf(ctx, c)
 		if err != nil {
 			return 0, err
 		}
@@ -246,31 +245,19 @@ func (b *Budget) LeftTimes(ctx context.Context, cost Cost) (int, error) {
 	return largest(0, 1, 2*tables.MaxReleases, fits, func(lo, hi int) bool { return hi-lo > 1 }) // more than MaxReleases never fit
 }
 
-// distributions are the privacy loss distributions of mechanisms, each computed once.
-type distributions struct {
-	mu    sync.Mutex
-	known map[Cost]*PrivacyLossDistribution // by Cost.mechanism
-}
-
-// of returns that of a cost.
-func (l *distributions) of(ctx context.Context, c Cost) (*PrivacyLossDistribution, error) {
+// lossOf returns the privacy loss distribution of a cost; that of a table is computed once.
+func (b *Budget) lossOf(ctx context.Context, c Cost) (*PrivacyLossDistribution, error) {
 	if c.Table == nil {
 		return c.loss()
 	}
-	l.mu.Lock()
-	p := l.known[c.mechanism()]
-	l.mu.Unlock()
-	if p != nil {
-		return p, nil
+	if p, ok := b.losses.Load(c.Table); ok {
+		return p.(*PrivacyLossDistribution), nil //nolint:forcetypeassert // only these are stored
 	}
 	p, err := await(ctx, c.loss)
-	if err != nil {
-		return nil, err
+	if err == nil {
+		b.losses.Store(c.Table, p)
 	}
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	l.known[c.mechanism()] = p
-	return p, nil
+	return p, err
 }
 
 // await returns what f does, or the error of the context once that ends: f, which has no

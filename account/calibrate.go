@@ -45,9 +45,8 @@ type Designer func(ctx context.Context, p dp.Problem, gap float64) (*tables.Veri
 
 // CalibrateOptions tune Calibrate; the zero value is useful.
 type CalibrateOptions struct {
-	// Gap is the relative gap asked for, 0 what the Designer takes it for. Designs
-	// that only steer the search ask for 0.02, if that is more, and need not be
-	// good.
+	// Gap is the relative gap asked for, 0 what the Designer takes it for. Designs that only steer
+	// the search ask for 0.02, if that is more, and need not be good.
 	Gap float64
 	// Exponents are those of exponential power noise, from 1 to 2, to try in this
 	// order as long as the expected loss falls. nil means 2, which is Gaussian
@@ -86,19 +85,17 @@ type Calibration struct {
 	epsilon, delta, loss float64
 }
 
-// Calibrate returns the noise of a single release that has the smallest expected loss
-// of those that keep the target: noise by the Designer, or noise of exponential power
-// shape between Laplace and Gaussian noise, which has the smaller loss for many
-// releases. A nil Designer leaves the latter alone, which is for targets without
-// constraints and delta above 0.
+// Calibrate returns the noise of a single release that has the smallest expected loss of those that
+// keep the target: noise by the Designer, or noise of exponential power shape between Laplace and
+// Gaussian noise, which has the smaller loss for many releases. A nil Designer leaves the latter
+// alone, which is for targets without constraints and delta above 0.
 //
 // Guarantee: target.Releases releases of the table, each with fresh noise, are
 // (target.Epsilon, target.Delta)-private, as [Composition.Epsilon] proves.
 //
-// All bad fields are reported together, wrapping [dp.ErrInvalid], and so is a target
-// for which nothing was found. Other errors are those of the Designer and of the
-// context. The cost is some twenty to forty designs, most of them coarse, and as many
-// compositions.
+// All bad fields are reported together, wrapping [dp.ErrInvalid], and so is a target for which
+// nothing was found. Other errors are those of the Designer and of the context. The cost is some
+// twenty to forty designs, most of them coarse, and as many compositions.
 func Calibrate(ctx context.Context, target Target, design Designer, o CalibrateOptions) (*Calibration, error) {
 	if err := target.validate(); err != nil {
 		return nil, err

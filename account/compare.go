@@ -89,11 +89,10 @@ func (t Target) gaussianLoss() float64 { return t.lossOf(t.gaussian()) }
 // maxCrossover bounds the search for the crossover.
 const maxCrossover = 1 << 12
 
-// Crossover returns about the least number of releases, with the same total epsilon
-// and delta, for which Gaussian noise has a smaller expected loss than designed noise,
-// by doubling and bisection with coarse designs; t.Releases is not used. It is 0
-// if there is none up to 4096, if Gaussian noise does not apply, or if a design fails
-// or the context ends.
+// Crossover returns about the least number of releases, with the same total epsilon and delta, for
+// which Gaussian noise has a smaller expected loss than designed noise, by doubling and bisection
+// with coarse designs; t.Releases is not used. It is 0 if there is none up to 4096, if Gaussian
+// noise does not apply, or if a design fails or the context ends.
 func (t Target) Crossover(ctx context.Context, design Designer, gap float64) int {
 	if t.Releases = 1; design == nil || t.validate() != nil || !t.shapes() || math.IsNaN(t.gaussianLoss()) {
 		return 0

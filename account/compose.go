@@ -17,8 +17,7 @@ type part struct {
 // parts is a composition: the sum of independent losses of all parts.
 type parts []part
 
-// logMoment returns K(θ) = log E e^(θ·loss) of the sum over the finite losses,
-// and its derivative.
+// logMoment returns K(θ) = log E e^(θ·loss) of the sum over the finite losses, and its derivative.
 func (ps parts) logMoment(theta float64) (value, mean float64) {
 	for _, p := range ps {
 		v, m := p.measure.logMoment(theta)
@@ -36,9 +35,8 @@ func (ps parts) count() (n float64) {
 	return n
 }
 
-// infinityMass returns the total mass of the sum at infinity, Πt − Π(t−i) for
-// totals t of which i is infinite, and Σ |log t|, in whose terms the caller's
-// relative slack covers the error.
+// infinityMass returns the total mass of the sum at infinity, Πt − Π(t−i) for totals t of which i
+// is infinite, and Σ |log t|, in whose terms the caller's relative slack covers the error.
 func (ps parts) infinityMass() (mass, logs float64) {
 	logTotal, logFinite := 0.0, 0.0
 	for _, p := range ps {
@@ -50,9 +48,8 @@ func (ps parts) infinityMass() (mass, logs float64) {
 	return -math.Exp(logTotal) * math.Expm1(logFinite), logs
 }
 
-// minimize finds θ > 0 where (K(θ)+bits)/θ is least, for a convex K: the best
-// Chernoff bound on what is exceeded with probability e^(−bits), and the tilt
-// that makes the sum likely to be there.
+// minimize finds θ > 0 where (K(θ)+bits)/θ is least, for a convex K: the best Chernoff bound on
+// what is exceeded with probability e^(−bits), and the tilt that makes the sum likely to be there.
 func minimize(moment func(theta float64) (value, mean float64), bits, least, most float64) float64 {
 	// The derivative of the quotient has the sign of θ·K' − K − bits, which
 	// grows with θ, for K is convex.
@@ -75,8 +72,7 @@ func rising(least, most float64, f func(theta float64) float64) float64 {
 	return math.Exp((lo + hi) / 2)
 }
 
-// hockeyMoment returns K(θ) + log max_x e^(−θx)(1−e^(−x)), whose Chernoff bound
-// is that of δ,
+// hockeyMoment returns K(θ) + log max_x e^(−θx)(1−e^(−x)), whose Chernoff bound is that of δ,
 //
 //	E (1 − e^(ε−loss))₊ <= e^(hockeyMoment(θ) − θε),
 //
@@ -157,11 +153,10 @@ func (ps parts) window(theta float64) (from, to float64) {
 
 // compose convolves the parts, tilted by theta. limit bounds the length.
 //
-// Masses a_i = mass_i·e^(θ·loss_i)/M, with M about their sum, are convolved by a
-// Fourier transform of a length that holds the window; the rest wraps around.
-// Everything is relative to the tilted law, whose bulk lies at the loss that is
-// asked for: rounding errors are relative to e^(K(θ)−θε), close to the answer,
-// however small that is.
+// Masses a_i = mass_i·e^(θ·loss_i)/M, with M about their sum, are convolved by a Fourier transform
+// of a length that holds the window; the rest wraps around. Everything is relative to the tilted
+// law, whose bulk lies at the loss that is asked for: rounding errors are relative to e^(K(θ)−θε),
+// close to the answer, however small that is.
 func (ps parts) compose(theta float64, limit int) (*composed, error) {
 	step := ps[0].measure.step
 	from, to := ps.window(theta)
@@ -228,9 +223,8 @@ func (ps parts) compose(theta float64, limit int) (*composed, error) {
 	return c, nil
 }
 
-// wrap fills a sequence, a period of the transform, with the masses tilted by theta and
-// divided by e^logM. It returns a bound on the exponents that it took, and the sum of
-// the squares.
+// wrap fills a sequence, a period of the transform, with the masses tilted by theta and divided by
+// e^logM. It returns a bound on the exponents that it took, and the sum of the squares.
 func (d *pmf) wrap(sequence []complex128, theta, logM float64) (extreme, norm float64) {
 	clear(sequence)
 	n := len(sequence)
@@ -257,12 +251,11 @@ func (d *pmf) wrap(sequence []complex128, theta, logM float64) (extreme, norm fl
 // transformError bounds the relative error, in the Euclidean norm, of a Fourier
 // transform of n = 2^k points.
 //
-// gonum's transform (FFTPACK) makes passes of radix 4, and one of radix 2 if k
-// is odd. A pass adds complex numbers in two layers, a roundoff u each, and
-// multiplies by a root of unity: √5·u, and the root's own error. That is the
-// cosine of i·(l·(2π/n)), an argument below 2π with four roundings, hence wrong by at
-// most 8π·u, and a rounding of its own. In all less than 34·u for a pass, which
-// else multiplies norms by the root of its radix (Higham 2002, section 24.1).
+// gonum's transform (FFTPACK) makes passes of radix 4, and one of radix 2 if k is odd. A pass adds
+// complex numbers in two layers, a roundoff u each, and multiplies by a root of unity: √5·u, and
+// the root's own error. That is the cosine of i·(l·(2π/n)), an argument below 2π with four
+// roundings, hence wrong by at most 8π·u, and a rounding of its own. In all less than 34·u for a
+// pass, which else multiplies norms by the root of its radix (Higham 2002, section 24.1).
 func transformError(n int) float64 {
 	passes := math.Ceil(math.Log2(float64(n)) / 2)
 	return 64 * roundoff * (passes + 1)
@@ -282,11 +275,9 @@ func power(s complex128, k int) complex128 {
 	}
 }
 
-// hockey returns E (1 − e^(ε−loss))₊ over the finite losses of the sum, and a
-// bound on the error.
+// hockey returns E (1 − e^(ε−loss))₊ over the finite losses of the sum, and a bound on the error.
 func (c *composed) hockey(epsilon float64) (value, margin float64) {
-	// Σ over loss = ε+x, x > 0, of mass·f(x), f(x) = e^(−θx)·(1−e^(−x)), times
-	// e^(logScale−θε).
+	// Σ over loss = ε+x, x > 0, of mass·f(x), f(x) = e^(−θx)·(1−e^(−x)), times e^(logScale−θε).
 	if epsilon >= c.most {
 		return 0, 0
 	}

@@ -89,9 +89,8 @@ func (c *continuous) lower(g grid, _ float64) []*pmf {
 
 // Laplace is Laplace noise of scale sensitivity/epsilon.
 //
-// Its privacy loss is between −ε₀ and ε₀, with h(ε) = 1 − e^((ε−ε₀)/2) there and
-// P(loss >= l) = 1 − e^((l−ε₀)/2)/2. The density is log-concave, so the full
-// shift is the worst one.
+// Its privacy loss is between −ε₀ and ε₀, with h(ε) = 1 − e^((ε−ε₀)/2) there and P(loss >= l) = 1 −
+// e^((l−ε₀)/2)/2. The density is log-concave, so the full shift is the worst one.
 func Laplace(epsilon float64) (*PrivacyLossDistribution, error) {
 	if err := checkEpsilon(epsilon); err != nil {
 		return nil, err
@@ -186,8 +185,7 @@ func checkMultiplier(m float64) error {
 	return check.Field("account", "sigma/sensitivity", m, fmt.Sprintf("from %g to %g", minMultiplier, maxMultiplier))
 }
 
-// Gaussian is normal noise; multiplier is its standard deviation divided by the
-// (l2) sensitivity.
+// Gaussian is normal noise; multiplier is its standard deviation divided by the (l2) sensitivity.
 //
 // With μ = 1/multiplier the privacy loss is normal of mean μ²/2 and variance μ²,
 // and h(ε) = Φ(μ/2 − ε/μ) − e^ε·Φ(−μ/2 − ε/μ) (Balle & Wang 2018, Theorem 5). The
@@ -268,12 +266,10 @@ func mergeGaussians(releases []Release) []Release {
 	return out
 }
 
-// normalTail brackets 1 − Φ(x), x = a+b of terms with a relative error of 2
-// roundoffs.
+// normalTail brackets 1 − Φ(x), x = a+b of terms with a relative error of 2 roundoffs.
 //
-// math.Erfc and math.Exp are right to 4 roundoffs by test; 8 are assumed. An
-// argument wrong by η moves the tail by a relative η·φ(x)/(1−Φ(x)), and
-// φ(x)/(1−Φ(x)) <= max(x, 0) + 1.
+// math.Erfc and math.Exp are right to 4 roundoffs by test; 8 are assumed. An argument wrong by η
+// moves the tail by a relative η·φ(x)/(1−Φ(x)), and φ(x)/(1−Φ(x)) <= max(x, 0) + 1.
 func normalTail(a, b float64) (low, high float64) {
 	x := a + b
 	t := math.Erfc(x/math.Sqrt2) / 2

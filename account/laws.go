@@ -30,10 +30,9 @@ type laws struct {
 	mean  float64
 }
 
-// LossOf is a release of one answer of a mechanism of whatever form; of a table, one of noise
-// drawn from it, for the sensitivity it promises. It trusts the weights of the mechanism and
-// which inputs are neighbors, and nothing that it claims: what does not verify is accounted for
-// as what it is.
+// LossOf is a release of one answer of a mechanism of whatever form; of a table, one of noise drawn
+// from it, for the sensitivity it promises. It trusts the weights of the mechanism and which inputs
+// are neighbors, and nothing that it claims: what does not verify is accounted for as what it is.
 //
 // The error wraps [dp.ErrInvalid] if there is no mechanism, or for a table whose cells do not
 // cover its sensitivity or that has a tail that is not purely private; and proof.ErrWork if
@@ -206,9 +205,8 @@ func (l *laws) envelope(g grid) []float64 {
 	return out
 }
 
-// chords returns bounds above a profile at the losses of a grid from bounds, with the
-// slack of raise, at every so many of them: the profile is convex in α, so nowhere above
-// its chords.
+// chords returns bounds above a profile at the losses of a grid from bounds, with the slack of
+// raise, at every so many of them: the profile is convex in α, so nowhere above its chords.
 func chords(g grid, every int, upper func(grid) []float64) []float64 {
 	thin := grid{step: g.step * float64(every), first: int(math.Floor(float64(g.first) / float64(every)))}
 	thin.last = int(math.Ceil(float64(g.last)/float64(every))) + 1

@@ -26,8 +26,7 @@ const (
 	coarseStep = 0x1p-4
 	// maxLoss exceeds log 2^64, the largest finite privacy loss of weights.
 	maxLoss = 45
-	// maxPairs bounds the pairs of weights that are compared, several times each, some 10 ns
-	// each.
+	// maxPairs bounds the pairs of weights that are compared, several times each, some 10 ns each.
 	maxPairs = 1 << 30
 )
 
@@ -50,9 +49,8 @@ func newLosses(g grid) *losses {
 	return &losses{gain: make([]exact.Uint128, g.len()), price: make([]exact.Uint128, g.len())}
 }
 
-// spread fills b for a shift of Q by k weights. Weight j of P is at the loss
-// log p_j/q_(j−k), and counts for the largest loss of the grid that this, plus slack,
-// reaches.
+// spread fills b for a shift of Q by k weights. Weight j of P is at the loss log p_j/q_(j−k), and
+// counts for the largest loss of the grid that this, plus slack, reaches.
 func (b *losses) spread(g grid, k int, p, q law, slack float64) {
 	clear(b.gain)
 	clear(b.price)

@@ -6,10 +6,9 @@ import (
 	"github.com/noisewright/noisewright/internal/check"
 )
 
-// PrivacyLossDistribution is that of one release of a mechanism: the law of the
-// privacy loss log P(x)/Q(x), x drawn from P, for the worst laws P and Q of the
-// output on two neighboring data sets, bounded from both sides. It is immutable
-// and safe for concurrent use.
+// PrivacyLossDistribution is that of one release of a mechanism: the law of the privacy loss log
+// P(x)/Q(x), x drawn from P, for the worst laws P and Q of the output on two neighboring data sets,
+// bounded from both sides. It is immutable and safe for concurrent use.
 type PrivacyLossDistribution struct {
 	pair dominatingPair
 	// added is nil where pair is for both orders of neighbors. Else pair is about the loss
@@ -31,10 +30,9 @@ type dominatingPair interface {
 	extent(tail float64) (least, most float64)
 	// upper returns bounds above h at the losses of the grid.
 	upper(g grid) []float64
-	// lower returns one or two sub-laws of losses on the grid such that that
-	// of one pair of neighbors, plus slackShare of a step, is stochastically larger.
-	// Of the pairs there are it prefers those that matter when losses are
-	// weighted with e^(theta·loss).
+	// lower returns one or two sub-laws of losses on the grid such that that of one pair of
+	// neighbors, plus slackShare of a step, is stochastically larger. Of the pairs there are it
+	// prefers those that matter when losses are weighted with e^(theta·loss).
 	lower(g grid, theta float64) []*pmf
 	// unit is a loss that grid steps of about this size should divide, or 0.
 	unit(step float64) float64

@@ -21,14 +21,13 @@ type pmf struct {
 //
 // is at least h everywhere, given bounds heights_i >= h(ε_i) on the grid.
 //
-// As a function of α = e^ε, h is convex, so below its chords, and h(0) = 1. H is
-// linear between neighbors of the grid, so H(ε_i) >= heights_i, the largest
-// loss included, and a total mass of at least 1 are all there is to show. From
-// the largest loss down, q_i, the mass of Q, is what the chord to the next
-// height needs beyond that of the chord before; it is never negative, even where
-// rounding has left the heights a little concave. All roundings are outwards:
-// the height reached is kept as a lower bound, the masses as upper bounds.
-// (Doroshenko et al. 2022, Algorithm 1, from heights.)
+// As a function of α = e^ε, h is convex, so below its chords, and h(0) = 1. H is linear between
+// neighbors of the grid, so H(ε_i) >= heights_i, the largest loss included, and a total mass of at
+// least 1 are all there is to show. From the largest loss down, q_i, the mass of Q, is what the
+// chord to the next height needs beyond that of the chord before; it is never negative, even where
+// rounding has left the heights a little concave. All roundings are outwards: the height reached is
+// kept as a lower bound, the masses as upper bounds. (Doroshenko et al. 2022, Algorithm 1, from
+// heights.)
 func connectDots(g grid, heights []float64) *pmf {
 	n := g.len()
 	d := &pmf{step: g.step, first: g.first, mass: make([]float64, n), infinityMass: heights[n-1] + underflow}

@@ -25,8 +25,7 @@ type search struct {
 	width float64
 }
 
-// searchTolerance is how close to the target the composed epsilon has to come from
-// below.
+// searchTolerance is how close to the target the composed epsilon has to come from below.
 const searchTolerance = 0.001
 
 // settled reports whether there is nothing to search for: a single release, or pure
@@ -51,9 +50,8 @@ func (s *search) basic(ctx context.Context) (*Calibration, error) {
 	return s.at(ctx, portion(s.target.Epsilon, s.target.Releases), portion(s.target.Delta, s.target.Releases))
 }
 
-// climb tries shares of the total delta from 0.5 on up and down as long as the loss
-// falls, beside pure releases, which are the better ones for many, and basic
-// composition, which is for few.
+// climb tries shares of the total delta from 0.5 on up and down as long as the loss falls, beside
+// pure releases, which are the better ones for many, and basic composition, which is for few.
 func (s *search) climb(ctx context.Context) (*Calibration, error) {
 	basic, basicErr := s.basic(ctx)
 	middle, err := s.findAt(ctx, s.part(0.5), s.start())

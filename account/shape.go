@@ -27,8 +27,7 @@ func (t Target) shaped(ctx context.Context, exponents []float64) (*Calibration, 
 	return best, nil
 }
 
-// shapeTolerance is how close to the target the composed epsilon of shaped noise has
-// to come.
+// shapeTolerance is how close to the target the composed epsilon of shaped noise has to come.
 const shapeTolerance = 1e-3
 
 // shape makes a table of exponential power noise whose releases keep the target: the

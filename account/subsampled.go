@@ -20,13 +20,12 @@ const minRate = 0x1p-40
 // Neighbors differ by one person who is added or removed. Guarantee: none for neighbors in
 // which one person is replaced, nor for batches of a fixed size or taken in turn.
 //
-// With A = N(0, multiplier²) and B = (1−rate)·A + rate·N(1, multiplier²), the pair (B, A)
-// dominates when the person is removed, and (A, B) when added (Zhu, Dong & Wang 2022, Theorem
-// 11). Which it is, is the same for all releases of a composition, and neither is the worse
-// always (Lebeda, Regehr, Kamath & Steinke 2024), so both are composed. For r = 1 +
-// (e^ε−1)/rate and h the profile of the Gaussian, the profile when removed is rate·h(log r),
-// and 1−e^ε where r <= 0; for r = 1 + (e^−ε−1)/rate that when added is
-// e^ε·rate·r·h(−log r), and 0 where r <= 0.
+// With A = N(0, multiplier²) and B = (1−rate)·A + rate·N(1, multiplier²), the pair (B, A) dominates
+// when the person is removed, and (A, B) when added (Zhu, Dong & Wang 2022, Theorem 11). Which it
+// is, is the same for all releases of a composition, and neither is the worse always (Lebeda,
+// Regehr, Kamath & Steinke 2024), so both are composed. For r = 1 + (e^ε−1)/rate and h the profile
+// of the Gaussian, the profile when removed is rate·h(log r), and 1−e^ε where r <= 0; for r = 1 +
+// (e^−ε−1)/rate that when added is e^ε·rate·r·h(−log r), and 0 where r <= 0.
 func SubsampledGaussian(multiplier, rate float64) (*PrivacyLossDistribution, error) {
 	bad := check.In("account")
 	bad.If(!(rate >= minRate && rate <= 1), "rate", rate, "a probability from 2^-40 to 1")
@@ -50,8 +49,7 @@ type subsampled struct {
 // inner brackets r = 1 + (e^loss−1)/rate, and log r, the loss of the Gaussian where that of B
 // against A is loss; −∞ where r may be 0 or less.
 //
-// math.Exp, math.Expm1, math.Log and math.Log1p are right to 4 roundoffs by test; 8 are
-// assumed.
+// math.Exp, math.Expm1, math.Log and math.Log1p are right to 4 roundoffs by test; 8 are assumed.
 func (s *subsampled) inner(loss float64) (log, r bracket) {
 	about := func(x, wrong float64) bracket { return bracket{x - wrong, x + wrong} }
 	relative := func(x float64) bracket {

@@ -18,9 +18,8 @@ import (
 // cells (docs/proofs/table-privacy.md) those are enough.
 type table struct {
 	t *tables.Table
-	// up and down bound the weights of the cells, in units of 2^-64, and are
-	// equal but for a tail that was unrolled. logUp and logDown are their
-	// logarithms.
+	// up and down bound the weights of the cells, in units of 2^-64, and are equal but for a tail
+	// that was unrolled. logUp and logDown are their logarithms.
 	up, down       []uint64
 	logUp, logDown []float64
 	symmetric      bool
@@ -59,17 +58,16 @@ func lossOfTable(t *tables.Table) (*PrivacyLossDistribution, error) {
 		return nil, check.Errorf("account", dp.ErrInvalid, "table: its cells per sensitivity do not cover a sensitivity of %g", t.Privacy().Sensitivity)
 	}
 	l := &table{t: t, atom: t.Atom(), points: t.Grid().PointsPerCell, zero: -t.Grid().FirstPoint(0)}
+	for i := range t.Cells() {
+		l.up = append(l.up, t.Weight(i))
+	}
+	l.down = l.up
 	if t.TailRatio() > 0 {
 		if certificate.DeltaUpper.Sign() != 0 {
 			return nil, check.Errorf("account", dp.ErrInvalid, "table: delta = %s at its epsilon and a tail, want a tail with delta = 0", certificate.DeltaUpper.FloatString(20))
 		}
 		l.tailed = true
 		l.unroll()
-	} else {
-		for i := range t.Cells() {
-			l.up = append(l.up, t.Weight(i))
-		}
-		l.down = l.up
 	}
 	l.logUp, l.logDown = logs(l.up), logs(l.down)
 	l.symmetric = slices.Equal(l.up, reversed(l.up)) && slices.Equal(l.down, reversed(l.down))
@@ -149,18 +147,12 @@ func (l *table) unroll() {
 			low.Rsh(low, 192)
 			high := weight.Mul(weight, more)
 			high.Add(high, ceiling).Rsh(high, 192)
-			if low.Sign() > 0 {
-				zero = false
-			}
+			zero = zero && low.Sign() == 0
 			up, down = append(up, high.Uint64()), append(down, low.Uint64())
 		}
 		return up, down, zero
 	}
-	n := l.t.Cells()
-	w := make([]uint64, n)
-	for i := range w {
-		w[i] = l.t.Weight(i)
-	}
+	w, n := l.up, len(l.up)
 	left, right := w[:k], w[n-k:]
 	var ups, downs [2][][]uint64
 	// factor is (1−ρ)·ρ^m in units of 2^-192, rounded down.
@@ -179,15 +171,8 @@ func (l *table) unroll() {
 		}
 	}
 	join := func(sides [2][][]uint64) []uint64 {
-		var out []uint64
-		for i := len(sides[0]) - 1; i >= 0; i-- {
-			out = append(out, sides[0][i]...)
-		}
-		out = append(out, w[k:n-k]...)
-		for _, s := range sides[1] {
-			out = append(out, s...)
-		}
-		return out
+		slices.Reverse(sides[0])
+		return slices.Concat(slices.Concat(sides[0]...), w[k:n-k], slices.Concat(sides[1]...))
 	}
 	l.up, l.down = join(ups), join(downs)
 	l.zero += int64(periods-1) * int64(k) * l.points
@@ -220,10 +205,7 @@ func (l *table) fits(step float64) bool {
 }
 
 func (l *table) deltaUpper(epsilon float64) float64 {
-	if epsilon > check.MaxEpsilon {
-		epsilon = check.MaxEpsilon
-	}
-	return exact.FloatUp(l.t.DeltaUpperAt(epsilon))
+	return exact.FloatUp(l.t.DeltaUpperAt(min(epsilon, check.MaxEpsilon)))
 }
 
 func (l *table) epsilonUpper(delta float64) (float64, error) {
@@ -253,9 +235,8 @@ func (l *table) deltaLower(epsilon float64) float64 {
 	return best
 }
 
-// atomExcess returns a lower bound on what the atoms of P, at 0, and of Q, at m,
-// change in Σ (p − e^ε·q)₊. That of P adds, and that of Q takes away the gain of at
-// most one point.
+// atomExcess returns a lower bound on what the atoms of P, at 0, and of Q, at m, change in Σ (p −
+// e^ε·q)₊. That of P adds, and that of Q takes away the gain of at most one point.
 func (l *table) atomExcess(m int64, e float64) float64 {
 	points, atom := float64(l.points), float64(l.atom)
 	own, partner := float64(at(l.down, l.cell(0))), float64(at(l.up, l.cell(-m)))
@@ -290,8 +271,7 @@ func (l *table) envelope(g grid) *envelope {
 	return e
 }
 
-// upper is the envelope, with the atom and the rest of a
-// tail charged in full.
+// upper is the envelope, with the atom and the rest of a tail charged in full.
 func (l *table) upper(g grid) []float64 {
 	out := l.envelope(g).heights
 	for i := range out {
@@ -361,9 +341,8 @@ func (l *table) apart(b *losses, g grid, m int64) *pmf {
 	return d
 }
 
-// moveAtom accounts for the atoms of P, at 0, and of Q, at m, in the measure d of
-// the cells. Where that of Q lies, P has one point of a cell, whose loss may be
-// anything: it is taken out.
+// moveAtom accounts for the atoms of P, at 0, and of Q, at m, in the measure d of the cells. Where
+// that of Q lies, P has one point of a cell, whose loss may be anything: it is taken out.
 func (l *table) moveAtom(d *pmf, m int64, slack float64) {
 	points, top := float64(l.points), len(d.mass)-1
 	index := func(p, q float64) int {

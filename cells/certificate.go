@@ -22,12 +22,10 @@ type Certificate struct {
 	// Losses is the expected loss of each cell, and MaxLoss the largest.
 	Losses  []*big.Rat
 	MaxLoss *big.Rat
-	// CapLoss is the largest expected loss of a cell by the loss that is capped; nil
-	// without a cap.
+	// CapLoss is the largest expected loss of a cell by the loss that is capped; nil without a cap.
 	CapLoss *big.Rat
-	// LowerBound bounds from below the expected loss, averaged over the cells, of all
-	// private noise that depends on the value through its cell; with an InstanceCap, of
-	// that which keeps it.
+	// LowerBound bounds from below the expected loss, averaged over the cells, of all private noise
+	// that depends on the value through its cell; with an InstanceCap, of that which keeps it.
 	LowerBound *big.Rat
 }
 
@@ -122,8 +120,7 @@ func (c *content) worst(m *proof.Meter) (delta *big.Rat, at Pair) {
 	return delta.Quo(delta, new(big.Rat).SetInt64(size)), at
 }
 
-// losses returns the expectation of a loss in each cell. It does not count if the meter says
-// stop.
+// losses returns the expectation of a loss in each cell. It does not count if the meter says stop.
 func (s *Spec) losses(l loss.Loss, m *proof.Meter) []*big.Rat {
 	step := s.Grid.Step()
 	bins := len(s.Rows[0])

@@ -62,9 +62,8 @@ func finite(x float64) *float64 {
 	return &x
 }
 
-// Decode reads one additive kernel file. It checks the structure completely (see New) and
-// nothing of the claims (see Kernel.Verify), with the same strictness and errors as
-// tables.Decode.
+// Decode reads one additive kernel file. It checks the structure completely (see New) and nothing
+// of the claims (see Kernel.Verify), with the same strictness and errors as tables.Decode.
 func Decode(r io.Reader) (*Kernel, error) {
 	var f file
 	if err := Form.Decode(r, &f); err != nil {

@@ -10,11 +10,10 @@ import (
 	"github.com/noisewright/noisewright/proof"
 )
 
-// Dual proves a lower bound on the expected loss of all noise, of any shape and support,
-// that depends on a real query value through its cell and is (epsilon, delta)-private. It
-// holds multipliers of weak duality at the nodes, the multiples of
-// sensitivity/NodesPerSensitivity. All others are 0. Units are those of the loss, times
-// 2^Exponent.
+// Dual proves a lower bound on the expected loss of all noise, of any shape and support, that
+// depends on a real query value through its cell and is (epsilon, delta)-private. It holds
+// multipliers of weak duality at the nodes, the multiples of sensitivity/NodesPerSensitivity. All
+// others are 0. Units are those of the loss, times 2^Exponent.
 //
 // Any non-negative multipliers give a true bound; good ones give a good bound.
 type Dual struct {
@@ -125,17 +124,15 @@ func (s *nodeShifts) of(gain, lose int) (low, high *big.Rat, ok bool) {
 	return low, high, true
 }
 
-// whole returns the first and the last of the whole numbers in the closure, which a lower
-// bound may use; or, outwards, of those that hold it between them, of which all others
-// are averages.
+// whole returns the first and the last of the whole numbers in the closure, which a lower bound may
+// use; or, outwards, of those that hold it between them, of which all others are averages.
 func (s *nodeShifts) whole(gain, lose int, outwards bool) (first, last int, ok bool) {
 	low, high, ok := s.of(gain, lose)
 	if !ok {
 		return 0, 0, false
 	}
 	if outwards {
-		// Edges that are float64s may be off by a hair, which the margins of a design
-		// cover.
+		// Edges that are float64s may be off by a hair, which the margins of a design cover.
 		hair := exact.PowerOfTwo(-30)
 		low, high = new(big.Rat).Add(low, hair), new(big.Rat).Sub(high, hair)
 		return int(exact.Floor(low).Int64()), int(exact.Ceil(high).Int64()), true

@@ -1,6 +1,7 @@
 package cells
 
 import (
+	"context"
 	"fmt"
 	"math"
 	"math/big"
@@ -29,9 +30,8 @@ const (
 	exponentRange   = 900     // of the granularity, in absolute value
 )
 
-// Grid lays bins over the integers: bin j holds the S = PointsPerBin points from
-// jS - ⌊S/2⌋ on. The point n stands for the noise n·2^GranularityExponent, in query
-// units.
+// Grid lays bins over the integers: bin j holds the S = PointsPerBin points from jS - ⌊S/2⌋ on. The
+// point n stands for the noise n·2^GranularityExponent, in query units.
 type Grid struct {
 	GranularityExponent int   `json:"granularity_exponent"`
 	PointsPerBin        int64 `json:"points_per_bin"`
@@ -65,12 +65,10 @@ type Spec struct {
 	// Edges[k+1], all rounded to the lattice first, and without the upper one; the last
 	// cell has it too. The first edge may be -Inf and the last one +Inf.
 	Edges []float64
-	// Weight says how much each cell counts in the expected loss: numbers >= 0, up to
-	// a factor.
+	// Weight says how much each cell counts in the expected loss: numbers >= 0, up to a factor.
 	Weight []float64
 	Grid   Grid
-	// Rows holds one law per cell: weights of the bins from Grid.FirstBin on, which sum
-	// to 2^64.
+	// Rows holds one law per cell: weights of the bins from Grid.FirstBin on, which sum to 2^64.
 	Rows [][]uint64
 	// InstanceCap, if not 0, promises that noise of no cell has a larger expected
 	// CapLoss; nil: Loss. It also restricts what the lower bound is about.
@@ -80,9 +78,8 @@ type Spec struct {
 	Claims      Claims // the zero value: filled in from the certificate
 }
 
-// Claims are the numbers a kernel states about itself, as plain decimals rounded so that
-// they stay true: the lower bound down, all others up. Losses are in the units of the
-// loss.
+// Claims are the numbers a kernel states about itself, as plain decimals rounded so that they stay
+// true: the lower bound down, all others up. Losses are in the units of the loss.
 type Claims struct {
 	Delta        string `json:"delta" bound:"upper"`
 	ExpectedLoss string `json:"expected_loss" bound:"upper"` // averaged over the weight of the cells
@@ -106,10 +103,10 @@ type content struct {
 // which Verify does. Empty Claims are filled in from the certificate. The slices are copied.
 // All bad fields are reported together, wrapping dp.ErrInvalid; but of the dual only the first,
 // and only if the rest is well.
-func New(s Spec) (*Kernel, error) { return build(s, (*content).certify) }
+func New(s Spec) (*Kernel, error) { return build(context.Background(), s, (*content).certify) }
 
 // build makes the kernel that is certified so.
-func build(s Spec, certify func(*content, *proof.Meter) Certificate) (*Kernel, error) {
+func build(ctx context.Context, s Spec, certify func(*content, *proof.Meter) Certificate) (*Kernel, error) {
 	if err := s.validate(); err != nil {
 		return nil, err
 	}
@@ -117,7 +114,11 @@ func build(s Spec, certify func(*content, *proof.Meter) Certificate) (*Kernel, e
 	c.step, _ = s.Grid.Step().Float64()
 	c.proof = proof.New("additive", func(m *proof.Meter) Certificate { return certify(c, m) }, c.spec.judge)
 	if s.Claims == (Claims{}) {
-		c.spec.Claims = c.proof.Certificate().Claims()
+		certificate, err := c.proof.Find(ctx)
+		if err != nil {
+			return nil, err
+		}
+		c.spec.Claims = certificate.Claims()
 	}
 	return &Kernel{c}, nil
 }
@@ -224,11 +225,12 @@ func (s *Spec) validateEdges(errs *check.List) {
 }
 
 // WithDual returns the kernel with other multipliers for its lower bound, and claims that follow
-// from the certificate, whose other parts are not computed again. The error wraps dp.ErrInvalid.
-func (k *Kernel) WithDual(d *Dual) (*Kernel, error) {
+// from the certificate, whose other parts are not computed again. The error wraps dp.ErrInvalid,
+// or is that of the context.
+func (k *Kernel) WithDual(ctx context.Context, d *Dual) (*Kernel, error) {
 	s := k.spec
 	s.Dual, s.Claims = d, Claims{}
-	return build(s, func(c *content, m *proof.Meter) Certificate {
+	return build(ctx, s, func(c *content, m *proof.Meter) Certificate {
 		out := k.proof.Again(m)
 		out.LowerBound = c.spec.lowerBound(m)
 		return out

@@ -9,8 +9,7 @@ import (
 	"github.com/noisewright/noisewright/loss"
 )
 
-// Query says what values the query takes and what noise is compared with in a
-// design.
+// Query says what values the query takes and what noise is compared with in a design.
 type Query string
 
 // The kinds of query.
@@ -19,9 +18,8 @@ const (
 	RealQuery Query = "real"
 	// IntegerQuery takes integers; noise is any law on the integers.
 	IntegerQuery Query = "integer"
-	// LatticeQuery takes any values and is rounded at random, without bias,
-	// to a multiple of a given step before noise is added; noise is any law
-	// on the multiples of the step.
+	// LatticeQuery takes any values and is rounded at random, without bias, to a multiple of a
+	// given step before noise is added; noise is any law on the multiples of the step.
 	LatticeQuery Query = "lattice"
 )
 
@@ -41,9 +39,8 @@ type Constraints struct {
 	MaxVariance float64 `json:"max_variance,omitempty"`
 	// Quantiles bound the probabilities of large noise.
 	Quantiles []Quantile `json:"quantiles,omitempty"`
-	// MaxDistinguishing, if not 0, bounds the probability of outputs that are
-	// impossible under some neighbor (and so give it away with certainty),
-	// the exact value at 0 (the atom) included.
+	// MaxDistinguishing, if not 0, bounds the probability of outputs that are impossible under some
+	// neighbor (and so give it away with certainty), the exact value at 0 (the atom) included.
 	MaxDistinguishing float64 `json:"max_distinguishing,omitempty"`
 }
 

@@ -1,6 +1,7 @@
 package dp
 
 import (
+	"errors"
 	"math"
 
 	"github.com/noisewright/noisewright/internal/check"
@@ -21,9 +22,15 @@ type Privacy struct {
 // Validate returns nil if every field is in its range. Otherwise it reports all
 // bad fields together, each error wrapping [ErrInvalid].
 func (p Privacy) Validate() error {
-	bad := check.In("dp")
-	bad.If(!(p.Epsilon >= 0) || math.IsInf(p.Epsilon, 1), "epsilon", p.Epsilon, "a finite number >= 0")
-	bad.Delta("delta", p.Delta)
-	bad.If(!(p.Sensitivity > 0) || math.IsInf(p.Sensitivity, 1), "sensitivity", p.Sensitivity, "a finite number > 0 (query units)")
-	return bad.Err()
+	var errs []error // no check.List: it allocates, and searches validate at every step
+	if !(p.Epsilon >= 0) || math.IsInf(p.Epsilon, 1) {
+		errs = append(errs, check.Field("dp", "epsilon", p.Epsilon, "a finite number >= 0"))
+	}
+	if err := check.Delta("dp", "delta", p.Delta); err != nil {
+		errs = append(errs, err)
+	}
+	if !check.Positive(p.Sensitivity) {
+		errs = append(errs, check.Field("dp", "sensitivity", p.Sensitivity, "a finite number > 0 (query units)"))
+	}
+	return errors.Join(errs...)
 }

@@ -12,8 +12,7 @@ import (
 // query private as promised. It is what a design solves, what a table was made for
 // and what its lower bound is about. It is a plain value.
 type Problem struct {
-	// Privacy is the promise. A Delta of 0, pure differential privacy, needs
-	// unbounded noise.
+	// Privacy is the promise. A Delta of 0, pure differential privacy, needs unbounded noise.
 	Privacy
 	// Query says what values the query takes; the zero value is RealQuery. The
 	// sensitivity of an integer query is an integer.

@@ -181,7 +181,7 @@ func newUnbiased(ctx context.Context, b base) (Noise, error) {
 	if err != nil {
 		return nil, b.shared(err)
 	}
-	m.randomizers = []*local.Randomizer{r.Randomizer.Mechanism()}
+	m.randomizers = []*local.Randomizer{r.Verified.Mechanism()}
 	m.responses = slices.Repeat([]*response{newResponse(m.randomizers[0])}, b.body.Coordinates)
 	return m, nil
 }

@@ -31,9 +31,8 @@ type Certificate struct {
 	// from above, and CapLossAt is about where: MaxLoss, if it is the same loss.
 	CapLoss   *big.Rat
 	CapLossAt float64
-	// LowerBound bounds from below the expected loss, averaged over the law of
-	// the queries, of every private mechanism for them; with an InstanceCap, of
-	// every one that keeps it.
+	// LowerBound bounds from below the expected loss, averaged over the law of the queries, of
+	// every private mechanism for them; with an InstanceCap, of every one that keeps it.
 	LowerBound *big.Rat
 }
 
@@ -131,9 +130,8 @@ func (s *Spec) expectedLoss(m *proof.Meter) *big.Rat {
 	return sum.Mul(sum, exact.PowerOfTwo(-64))
 }
 
-// maxLoss bounds the expected loss of every query value, on PeakParts parts of
-// each cell: on the part [a, b] node j costs at most the largest c on [node_j − b,
-// node_j − a].
+// maxLoss bounds the expected loss of every query value, on PeakParts parts of each cell: on the
+// part [a, b] node j costs at most the largest c on [node_j − b, node_j − a].
 func (s *Spec) maxLoss(l loss.Loss, m *proof.Meter) (most *big.Rat, at float64) {
 	nodes, edges := exact.Rationals(s.Nodes), exact.Rationals(s.Edges)
 	work := loss.WorkOf(l, s.differenceBits())

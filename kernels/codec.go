@@ -48,9 +48,8 @@ func (k *Kernel) Encode(w io.Writer) error {
 	})
 }
 
-// Decode reads one kernel file. It checks the structure completely (see
-// New) and nothing of the claims (see Kernel.Verify), with the same
-// strictness and errors as tables.Decode.
+// Decode reads one kernel file. It checks the structure completely (see New) and nothing of the
+// claims (see Kernel.Verify), with the same strictness and errors as tables.Decode.
 func Decode(r io.Reader) (*Kernel, error) {
 	var f file
 	if err := Form.Decode(r, &f); err != nil {

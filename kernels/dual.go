@@ -9,11 +9,10 @@ import (
 	"github.com/noisewright/noisewright/proof"
 )
 
-// Dual proves a lower bound on the expected loss of every way, of any
-// shape and with any outputs, to answer queries of a range that is (epsilon,
-// delta)-differentially private. It holds multipliers of weak duality on a
-// partition of the range into equal cells. All others are 0. Units are those of
-// the loss, times 2^Exponent.
+// Dual proves a lower bound on the expected loss of every way, of any shape and with any outputs,
+// to answer queries of a range that is (epsilon, delta)-differentially private. It holds
+// multipliers of weak duality on a partition of the range into equal cells. All others are 0. Units
+// are those of the loss, times 2^Exponent.
 //
 // Any non-negative multipliers give a true bound; good ones give a good bound.
 type Dual struct {

@@ -1,6 +1,7 @@
 package kernels
 
 import (
+	"context"
 	"fmt"
 	"math"
 	"math/big"
@@ -22,15 +23,13 @@ const MaxCells = 1 << 10
 // is answered by a draw from the law of its cell. Answers are the nodes, as many
 // as there are cells, and usually their centers.
 type Spec struct {
-	// Privacy is the promise: outputs for two values of the query in its
-	// range that differ by at most the sensitivity are (epsilon,
-	// delta)-indistinguishable.
+	// Privacy is the promise: outputs for two values of the query in its range that differ by at
+	// most the sensitivity are (epsilon, delta)-indistinguishable.
 	Privacy dp.Privacy
 	Queries Queries
 	Loss    loss.Loss
-	// Edges ascend from Queries.Lower to Queries.Upper, in query units. Cell k
-	// holds the values from Edges[k] up to, and without, Edges[k+1]; the last
-	// one holds Queries.Upper too.
+	// Edges ascend from Queries.Lower to Queries.Upper, in query units. Cell k holds the values
+	// from Edges[k] up to, and without, Edges[k+1]; the last one holds Queries.Upper too.
 	Edges []float64
 	// Nodes are the answers, ascending, in query units.
 	Nodes []float64
@@ -45,9 +44,8 @@ type Spec struct {
 	Claims  Claims // the zero value: filled in from the certificate
 }
 
-// Claims are the numbers a kernel states about itself, as plain decimals
-// rounded so that they stay true: the lower bound down, all others up. Losses
-// are in the units of the loss.
+// Claims are the numbers a kernel states about itself, as plain decimals rounded so that they stay
+// true: the lower bound down, all others up. Losses are in the units of the loss.
 type Claims struct {
 	Delta        string `json:"delta" bound:"upper"`
 	ExpectedLoss string `json:"expected_loss" bound:"upper"` // averaged over the law of Queries
@@ -69,17 +67,21 @@ type content struct {
 // which Verify does. Empty Claims are filled in from the certificate. The slices are copied.
 // All bad fields are reported together, wrapping dp.ErrInvalid; but of the dual only the first,
 // and only if the rest is well.
-func New(s Spec) (*Kernel, error) { return build(s, (*Spec).certify) }
+func New(s Spec) (*Kernel, error) { return build(context.Background(), s, (*Spec).certify) }
 
 // build makes the kernel that is certified so.
-func build(s Spec, certify func(*Spec, *proof.Meter) Certificate) (*Kernel, error) {
+func build(ctx context.Context, s Spec, certify func(*Spec, *proof.Meter) Certificate) (*Kernel, error) {
 	if err := s.validate(); err != nil {
 		return nil, err
 	}
 	c := &content{spec: formfile.Clone(s)}
 	c.proof = proof.New("kernels", func(m *proof.Meter) Certificate { return certify(&c.spec, m) }, c.spec.judge)
 	if s.Claims == (Claims{}) {
-		c.spec.Claims = c.proof.Certificate().Claims()
+		certificate, err := c.proof.Find(ctx)
+		if err != nil {
+			return nil, err
+		}
+		c.spec.Claims = certificate.Claims()
 	}
 	return &Kernel{c}, nil
 }
@@ -118,11 +120,12 @@ func (s *Spec) validate() error {
 }
 
 // WithDual returns the kernel with other multipliers for its lower bound, and claims that follow
-// from the certificate, whose other parts are not computed again. The error wraps dp.ErrInvalid.
-func (k *Kernel) WithDual(d *Dual) (*Kernel, error) {
+// from the certificate, whose other parts are not computed again. The error wraps dp.ErrInvalid,
+// or is that of the context.
+func (k *Kernel) WithDual(ctx context.Context, d *Dual) (*Kernel, error) {
 	s := k.spec
 	s.Dual, s.Claims = d, Claims{}
-	return build(s, func(s *Spec, m *proof.Meter) Certificate {
+	return build(ctx, s, func(s *Spec, m *proof.Meter) Certificate {
 		c := k.proof.Again(m)
 		c.LowerBound = s.lowerBound(m)
 		return c
@@ -160,12 +163,10 @@ func (k *Kernel) Node(j int) float64 { return k.spec.Nodes[j] }
 // Edge returns the lower end of cell i, for i = Cells the upper end of the range.
 func (k *Kernel) Edge(i int) float64 { return k.spec.Edges[i] }
 
-// Weight returns the weight of node j in the law of cell i. A weight w is a
-// probability of w/2^64.
+// Weight returns the weight of node j in the law of cell i. A weight w is a probability of w/2^64.
 func (k *Kernel) Weight(i, j int) uint64 { return k.spec.Rows[i][j] }
 
-// CellOf returns the cell of the query value x, and false if x is outside the
-// range or NaN.
+// CellOf returns the cell of the query value x, and false if x is outside the range or NaN.
 func (k *Kernel) CellOf(x float64) (i int, ok bool) {
 	n := k.Cells()
 	if !(x >= k.spec.Edges[0] && x <= k.spec.Edges[n]) {

@@ -9,16 +9,14 @@ import (
 	"github.com/noisewright/noisewright/proof"
 )
 
-// Queries says which values a query takes, and how much each counts in the
-// expected loss: the law w on [Lower, Upper] over which losses are averaged.
-// The float64s are meant exactly.
+// Queries says which values a query takes, and how much each counts in the expected loss: the law w
+// on [Lower, Upper] over which losses are averaged. The float64s are meant exactly.
 type Queries struct {
 	// Lower < Upper bound the values, in query units.
 	Lower float64 `json:"lower"`
 	Upper float64 `json:"upper"`
-	// Weight is the density of w up to a factor, constant from each piece's
-	// start to the next one's, the last running to Upper. The first starts at
-	// Lower. Empty: uniform.
+	// Weight is the density of w up to a factor, constant from each piece's start to the next
+	// one's, the last running to Upper. The first starts at Lower. Empty: uniform.
 	Weight proof.Pieces `json:"weight,omitempty"`
 }
 
@@ -107,11 +105,10 @@ func intervalMeanUp(loss loss.Loss, from, to *big.Rat) *big.Rat {
 	return mean.Mul(mean, big.NewRat(1, 2))
 }
 
-// CellCosts returns what the lower bound charges (docs/proofs/kernel-lower-bound.md)
-// when the range is split into equal cells 0 … cells-1: the least mass w_k of
-// cell k if w had its least density there all over it, and the cost l[k][j] of an
-// output in cell j for a query in cell k. Cells 0 and cells-1 stand for all
-// outputs beyond them too. ok is false if the loss has no bound on an end.
+// CellCosts returns what the lower bound charges (docs/proofs/kernel-lower-bound.md) when the range
+// is split into equal cells 0 … cells-1: the least mass w_k of cell k if w had its least density
+// there all over it, and the cost l[k][j] of an output in cell j for a query in cell k. Cells 0 and
+// cells-1 stand for all outputs beyond them too. ok is false if the loss has no bound on an end.
 func (q Queries) CellCosts(cells int, loss loss.Loss) (w []*big.Rat, l [][]*big.Rat, ok bool) {
 	return q.cellCosts(cells, loss, nil)
 }

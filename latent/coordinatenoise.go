@@ -11,8 +11,7 @@ import (
 	"github.com/noisewright/noisewright/latent/internal/budget"
 )
 
-// maxCoordinates bounds the coordinates that noise per coordinate is tried for in
-// a ball.
+// maxCoordinates bounds the coordinates that noise per coordinate is tried for in a ball.
 const maxCoordinates = 64
 
 // separately returns the numbers of coordinates to try, from and to, where each has noise of
@@ -217,9 +216,8 @@ func (r *Result) planEqual(l *leading, family budget.Family, basic float64) (eps
 	return epsilon, delta, used
 }
 
-// equalShare returns the share of each of z coordinates whose worst composition keeps the
-// promise where they spend a part of delta, and the variance of the noise; ok is false if there
-// is none.
+// equalShare returns the share of each of z coordinates whose worst composition keeps the promise
+// where they spend a part of delta, and the variance of the noise; ok is false if there is none.
 func equalShare(promise bundle.Promise, z int, part float64, family budget.Family) (epsilon, delta, variance float64, ok bool) {
 	delta = promise.Delta * part / float64(z)
 	epsilon = equalEpsilon(promise.Epsilon, promise.Delta, delta, z)
@@ -246,8 +244,7 @@ func equalEpsilon(epsilon, delta, d float64, z int) float64 {
 //
 //	1 - (1-d)^z (1 - Σ_j C(z,j) p^(z-j) (1-p)^j (1 - e^(ε-(z-2j)e))₊).
 //
-// Source: Kairouz, Oh & Viswanath (2017), Theorem 3.3. It is in floating point, to plan
-// with.
+// Source: Kairouz, Oh & Viswanath (2017), Theorem 3.3. It is in floating point, to plan with.
 func worstDelta(e, d float64, z int, epsilon float64) float64 {
 	p := 1 / (1 + math.Exp(-e))
 	probability := math.Pow(p, float64(z)) // of j failures

@@ -31,8 +31,7 @@ type curve struct {
 	points map[*tables.Verified]*point
 }
 
-// point is a table for sensitivity 1 and what a decoder needs to know of it. It
-// is immutable.
+// point is a table for sensitivity 1 and what a decoder needs to know of it. It is immutable.
 type point struct {
 	table    *tables.Table // of its own, possibly smaller, ε and δ
 	mean     float64       // E X, rounded to the nearest
@@ -58,12 +57,11 @@ func (c *curve) family() budget.Family {
 }
 
 // Split divides the budget (ε, δ) over coordinates with noise from the Store, and returns the
-// variance of the noise for each, 0 for one that is better not released. Coordinate i has
-// variance one and the price lambda[i] >= 0, which is lost without it (any unit), and is
-// clipped to ±halfwidth[i], above 0: noise of variance v for sensitivity 1 leaves the share
-// k/(1+k), k = 4·halfwidth[i]²·v, of the price. The split is the one of the least total loss
-// that was found. The ε and the δ of the tables, as numbers without rounding, add up to at
-// most the budget.
+// variance of the noise for each, 0 for one that is better not released. Coordinate i has variance
+// one and the price lambda[i] >= 0, which is lost without it (any unit), and is clipped to
+// ±halfwidth[i], above 0: noise of variance v for sensitivity 1 leaves the share k/(1+k), k =
+// 4·halfwidth[i]²·v, of the price. The split is the one of the least total loss that was found. The
+// ε and the δ of the tables, as numbers without rounding, add up to at most the budget.
 //
 // Errors wrap [dp.ErrInvalid], or are those of the store.
 func (o *Options) Split(ctx context.Context, lambda, halfwidth []float64, epsilon, delta float64) (variances []float64, err error) {

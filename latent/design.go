@@ -18,8 +18,7 @@ import (
 	"github.com/noisewright/noisewright/tables"
 )
 
-// Options tune Design; the zero value considers every noise but the
-// designed one.
+// Options tune Design; the zero value considers every noise but the designed one.
 type Options struct {
 	// Store has tables for noise per coordinate, for real queries of sensitivity 1 and the
 	// loss l2, and designs those that it has not; nil leaves such noise out.
@@ -42,8 +41,7 @@ const (
 	privacyAgnostic = "privacy-agnostic"
 )
 
-// Candidate is an encoder with its noise, all for the promise and the domain of
-// the problem.
+// Candidate is an encoder with its noise, all for the promise and the domain of the problem.
 type Candidate struct {
 	Noise       bundle.Kind
 	Encoder     string             // task-aware, task-agnostic or privacy-agnostic
@@ -72,8 +70,7 @@ type Candidate struct {
 
 // Result is a design.
 type Result struct {
-	// Candidates has the best of every kind of noise and encoder, the least loss
-	// first.
+	// Candidates has the best of every kind of noise and encoder, the least loss first.
 	Candidates []*Candidate
 	// BaselineLoss is that of answering with the mean of the training data, on this
 	// data; it takes no release.

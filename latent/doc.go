@@ -9,14 +9,13 @@
 //	p, err := proof.NewPrivatizer(sampler.Options{})
 //	e, err := latent.Evaluate(ctx, p, testData, 100)
 //
-// The setting is that of Cheng, Tang and Chinchali (2022, "Task-aware privacy
-// preservation for multi-dimensional data"): features x of mean μ and covariance Σ, a
-// task that reads Kx, and the loss E‖K(x − x̂)‖² of a reconstruction x̂. In task
-// coordinates y, uncorrelated and of variance one, the loss is a sum: dropping y_i costs
-// its price λ_i. What is released are a few of them, scaled, clipped to a body (a ball, a
-// box, or what public bounds of the features make of it) and with noise: Laplace or
-// Gaussian noise that is joint to all, or noise per coordinate, among it designed tables,
-// with the best split of the budget.
+// The setting is that of Cheng, Tang and Chinchali (2022, "Task-aware privacy preservation for
+// multi-dimensional data"): features x of mean μ and covariance Σ, a task that reads Kx, and the
+// loss E‖K(x − x̂)‖² of a reconstruction x̂. In task coordinates y, uncorrelated and of variance
+// one, the loss is a sum: dropping y_i costs its price λ_i. What is released are a few of them,
+// scaled, clipped to a body (a ball, a box, or what public bounds of the features make of it) and
+// with noise: Laplace or Gaussian noise that is joint to all, or noise per coordinate, among it
+// designed tables, with the best split of the budget.
 //
 // The guarantee, for every input, rests on package latent/bundle alone; losses are float64 and
 // say how good a design is.

@@ -20,9 +20,8 @@ type TaskLoss = taskspace.Loss
 // Evaluation compares the task loss that is measured with the one predicted.
 type Evaluation struct {
 	Rows, Draws int
-	// Predicted is the exact expectation, over the noise, of the mean loss of the
-	// rows: what encoding, clipping and decoding lose, and the noise of the
-	// tables, whose variances are known.
+	// Predicted is the exact expectation, over the noise, of the mean loss of the rows: what
+	// encoding, clipping and decoding lose, and the noise of the tables, whose variances are known.
 	Predicted TaskLoss
 	// Measured is the mean over the draws of the mean loss of the rows, by output in
 	// MeasuredOutput.
@@ -78,8 +77,7 @@ func Evaluate(ctx context.Context, p *bundle.Privatizer, data mat.Matrix, draws 
 		return nil, err
 	}
 	e.BaselineLoss = sum(constant)
-	// Of the total and of each output, relative to the prediction, so that squares do
-	// not cancel.
+	// Of the total and of each output, relative to the prediction, so that squares do not cancel.
 	measured := make([]tally, 1+len(e.Predicted.Output))
 	unit, decoded := make([]float64, b.Coordinates()), make([]float64, n)
 	for range draws {

@@ -20,11 +20,10 @@ const (
 	rowsTogether = 12
 )
 
-// featureDistance returns the largest distance of the features of two points of the
-// domain, in the norm of the noise, or where that takes too long an upper bound on it.
-// It is in floating point: only the benchmark agnostic asks for it. For the ball of
-// radius r it is, for x = μ + A⁻¹y, 2r·max ‖A⁻ᵀs‖₂ over signs s for ℓ1, and 2r·‖A⁻¹‖₂
-// for ℓ2.
+// featureDistance returns the largest distance of the features of two points of the domain, in the
+// norm of the noise, or where that takes too long an upper bound on it. It is in floating point:
+// only the benchmark agnostic asks for it. For the ball of radius r it is, for x = μ + A⁻¹y, 2r·max
+// ‖A⁻ᵀs‖₂ over signs s for ℓ1, and 2r·‖A⁻¹‖₂ for ℓ2.
 func (r *Result) featureDistance(kind bundle.Kind) (float64, error) {
 	p, n := &r.problem, len(r.Lambda)
 	synthesis := r.coordinates.Synthesis

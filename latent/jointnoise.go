@@ -15,8 +15,7 @@ import (
 	"github.com/noisewright/noisewright/noise"
 )
 
-// joint is noise of one law on all coordinates, for a sensitivity of 1 in its
-// norm.
+// joint is noise of one law on all coordinates, for a sensitivity of 1 in its norm.
 type joint struct {
 	kind      bundle.Kind
 	deviation func(z int) float64 // standard, of a coordinate of z, at sensitivity 1
@@ -241,10 +240,9 @@ func (r *Result) laplaceBox(ctx context.Context) ([]float64, error) {
 	return axes, nil
 }
 
-// agnostic returns the benchmark that sends the features themselves. Between bounds
-// it is an encoder like any other. In task coordinates its body is not one that a
-// device can clip to axis by axis, so its losses are those of features that all lie in
-// the domain.
+// agnostic returns the benchmark that sends the features themselves. Between bounds it is an
+// encoder like any other. In task coordinates its body is not one that a device can clip to axis by
+// axis, so its losses are those of features that all lie in the domain.
 func (r *Result) agnostic(j joint) (*Candidate, error) {
 	n := len(r.Lambda)
 	c := j.candidate(taskAgnostic, n)

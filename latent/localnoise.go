@@ -140,9 +140,8 @@ func (r *Result) lawGains(y *mat.Dense, axes []float64, all []int) []func(epsilo
 	return gains
 }
 
-// unbiasedGains are the gains of coordinates with unbiased randomizers, which have a
-// variance that a closed form stands for: that of the Hybrid mechanism, some 20 to 100 %
-// above the least.
+// unbiasedGains are the gains of coordinates with unbiased randomizers, which have a variance that
+// a closed form stands for: that of the Hybrid mechanism, some 20 to 100 % above the least.
 func (r *Result) unbiasedGains(z int, all []int) []func(epsilon float64) float64 {
 	l := r.leading(z)
 	var gains []func(float64) float64

@@ -14,9 +14,8 @@ import (
 	"github.com/noisewright/noisewright/tables"
 )
 
-// Bundle makes the bundle of a candidate and verifies it: its encoder, the tables of
-// its noise or its randomizers, and the best decoder for the exact means and variances of
-// these.
+// Bundle makes the bundle of a candidate and verifies it: its encoder, the tables of its noise or
+// its randomizers, and the best decoder for the exact means and variances of these.
 //
 // Errors wrap ErrInvalid for a candidate that is not Bundled, or are those of
 // package bundle: joint noise that is very large or has a tiny delta has no table.

@@ -203,8 +203,7 @@ func binProbabilities(list []channel, units *mat.Dense, edges bundle.Matrix) (me
 	}
 }
 
-// shares sets dst to the probabilities of the bins between the edges, of what is released
-// of u.
+// shares sets dst to the probabilities of the bins between the edges, of what is released of u.
 func shares(c channel, u float64, edges, dst []float64) {
 	before := 0.
 	for b, edge := range edges {

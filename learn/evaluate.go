@@ -14,9 +14,8 @@ type Errors struct {
 	Rows  int     `json:"rows"`
 	Wrong int     `json:"wrong"`
 	Rate  float64 `json:"rate"` // wrong of all
-	// Lower and Upper contain, with a probability of at least level, the probability of an
-	// error on a record from where those of the test are, if these are independent (Clopper
-	// & Pearson 1934).
+	// Lower and Upper contain, with a probability of at least level, the probability of an error on
+	// a record from where those of the test are, if these are independent (Clopper & Pearson 1934).
 	Lower float64 `json:"lower"`
 	Upper float64 `json:"upper"`
 	Level float64 `json:"level"`

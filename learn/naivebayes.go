@@ -62,11 +62,10 @@ func (d *Data) FitNaiveBayes(r *Releaser) (*Model, error) {
 	return d.model(r, newNaiveBayes(d.schema, released, r.noise.Deviation())), nil
 }
 
-// naiveBayesSums returns what is released: by classes the numbers of records; of a
-// categorical feature those with each category; and of a numeric one, with values x on
-// [-1, 1], the sums of x and of 2x² - 1. The latter uses the sensitivity in both directions,
-// where x² leaves half of it: the sum of squares that follows has half of the noise, and half
-// of the count's.
+// naiveBayesSums returns what is released: by classes the numbers of records; of a categorical
+// feature those with each category; and of a numeric one, with values x on [-1, 1], the sums of x
+// and of 2x² - 1. The latter uses the sensitivity in both directions, where x² leaves half of it:
+// the sum of squares that follows has half of the noise, and half of the count's.
 //
 // A record more or less changes one number of each release, by at most gridSteps.
 func (d *Data) naiveBayesSums() [][]int64 {

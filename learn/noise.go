@@ -21,8 +21,7 @@ import (
 
 // Budget is the total that a model may cost.
 type Budget struct {
-	// Epsilon and Delta are of all releases together: 0 < Epsilon <= MaxEpsilon,
-	// 0 <= Delta < 1.
+	// Epsilon and Delta are of all releases together: 0 < Epsilon <= MaxEpsilon, 0 <= Delta < 1.
 	Epsilon, Delta float64
 	// Neighbors says what is hidden: that a record is there at all (dp.AddRemove), or
 	// what it is (dp.Replace), which costs twice as much.
@@ -41,10 +40,9 @@ func (b Budget) Validate() error {
 	return bad.Err()
 }
 
-// addRemove is the budget for neighbors that differ by one record more or less, of which
-// replacing a record is two steps: what is (e, d)-private for one step is
-// (2e, (1+exp(e))·d)-private for two (Vadhan, The complexity of differential privacy, 2017,
-// lemma 2.2).
+// addRemove is the budget for neighbors that differ by one record more or less, of which replacing
+// a record is two steps: what is (e, d)-private for one step is (2e, (1+exp(e))·d)-private for two
+// (Vadhan, The complexity of differential privacy, 2017, lemma 2.2).
 func (b Budget) addRemove() dp.Privacy {
 	p := dp.Privacy{Epsilon: b.Epsilon, Delta: b.Delta, Sensitivity: 1}
 	if b.Neighbors == dp.Replace {
@@ -88,8 +86,7 @@ type Options struct {
 
 // Guarantee says what a model costs the people whose records it was learned from.
 type Guarantee struct {
-	// Epsilon is what the releases are proved to compose to, at Delta: no more than the
-	// Budget's.
+	// Epsilon is what the releases are proved to compose to, at Delta: no more than the Budget's.
 	Epsilon   float64 `json:"epsilon"`
 	Delta     float64 `json:"delta"`
 	Neighbors string  `json:"neighbors"`
@@ -100,9 +97,8 @@ type Guarantee struct {
 	Deviation float64 `json:"deviation"`
 }
 
-// Noise is for a number of releases of sensitivity 1 each: numbers of which a record changes
-// at most one, by at most 1, if it is added or removed. It is immutable and safe for concurrent
-// use.
+// Noise is for a number of releases of sensitivity 1 each: numbers of which a record changes at
+// most one, by at most 1, if it is added or removed. It is immutable and safe for concurrent use.
 type Noise struct {
 	table     *tables.Verified // nil for "none"
 	releases  int
@@ -297,9 +293,8 @@ func (r *Releaser) Guarantee() *Guarantee {
 	return &g
 }
 
-// Release adds noise to sums in steps of 2^-24 and returns them in units. It is one release:
-// a record that is added or removed must change at most one of the sums, by at most 2^24
-// steps.
+// Release adds noise to sums in steps of 2^-24 and returns them in units. It is one release: a
+// record that is added or removed must change at most one of the sums, by at most 2^24 steps.
 //
 // The error wraps account.ErrExceeded after the last one, or is one of
 // sampler.Noise.SampleInt. Nothing is released then.

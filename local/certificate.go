@@ -11,9 +11,8 @@ import (
 // Certificate is what exact arithmetic finds in a randomizer. Every number is a rigorous
 // bound in the direction its name says.
 type Certificate struct {
-	// DeltaUpper bounds the delta of the randomizer between any two values from above. It
-	// is 0 exactly if no answer of any node is more than e^epsilon times as likely as of
-	// another.
+	// DeltaUpper bounds the delta of the randomizer between any two values from above. It is 0
+	// exactly if no answer of any node is more than e^epsilon times as likely as of another.
 	DeltaUpper *big.Rat
 	// WorstPair are the nodes, gaining and losing, between which it is attained.
 	WorstPair [2]int

@@ -55,9 +55,8 @@ func (r *Randomizer) Encode(w io.Writer) error {
 	return Form.Encode(w, f)
 }
 
-// Decode reads one randomizer file. It checks the structure completely (see New) and
-// nothing of the claims (see Randomizer.Verify), with the same strictness and errors as
-// tables.Decode.
+// Decode reads one randomizer file. It checks the structure completely (see New) and nothing of the
+// claims (see Randomizer.Verify), with the same strictness and errors as tables.Decode.
 func Decode(r io.Reader) (*Randomizer, error) {
 	var f file
 	if err := Form.Decode(r, &f); err != nil {

@@ -14,11 +14,10 @@ import (
 // Any multipliers give a true bound; good ones give a good bound. Numbers are float64s
 // meant exactly.
 type Dual struct {
-	// Nodes ascend, within the range of the values: for integers all of them, for
-	// categories none. The multipliers stand for these nodes; but for the mean of real
-	// values the nodes run from Values.Lower to Values.Upper, and with delta = 0 the
-	// multipliers are densities that are linear between them, with delta > 0 they stand
-	// for the cells between them, one less.
+	// Nodes ascend, within the range of the values: for integers all of them, for categories none.
+	// The multipliers stand for these nodes; but for the mean of real values the nodes run from
+	// Values.Lower to Values.Upper, and with delta = 0 the multipliers are densities that are
+	// linear between them, with delta > 0 they stand for the cells between them, one less.
 	Nodes []float64 `json:"nodes"`
 	// Weights (Worst only) are the weights of the nodes in the worst case, at least 0.
 	Weights []float64 `json:"weights,omitempty"`

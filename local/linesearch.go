@@ -36,8 +36,7 @@ const (
 	mostParts = 1 << 15
 )
 
-// least returns a lower bound on the least value and 0, and false if none is known, or
-// none of use.
+// least returns a lower bound on the least value and 0, and false if none is known, or none of use.
 func (s *lineSearch) least() (*big.Int, bool) {
 	least := new(big.Int)
 	if points := s.lattice; points != nil {

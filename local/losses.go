@@ -147,9 +147,8 @@ func (c *coster) squareRamps(from, to *big.Rat) rowSum {
 	}
 }
 
-// densityMean returns Σ_i Σ_j P_i(j) ∫ hat_i(x) w(x) c(y_j − x) dx, hat_i being 1 at node i,
-// 0 at all others and linear in between. Where w is constant, the hats are sums of two
-// ramps.
+// densityMean returns Σ_i Σ_j P_i(j) ∫ hat_i(x) w(x) c(y_j − x) dx, hat_i being 1 at node i, 0 at
+// all others and linear in between. Where w is constant, the hats are sums of two ramps.
 func (c *coster) densityMean() *big.Rat {
 	nodes := exact.Rationals(c.spec.Nodes)
 	sum := new(big.Int)
@@ -195,9 +194,8 @@ const (
 	worstBits = 14
 )
 
-// stretch is a part of an interval between nodes: the values at which the upper node has
-// a share from k/2^halvings to (k+1)/2^halvings, and the sums of costs of both nodes at
-// its ends.
+// stretch is a part of an interval between nodes: the values at which the upper node has a share
+// from k/2^halvings to (k+1)/2^halvings, and the sums of costs of both nodes at its ends.
 type stretch struct {
 	k, halvings   int64
 	lower, higher [2]*big.Int

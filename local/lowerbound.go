@@ -54,9 +54,8 @@ type pricing struct {
 	spare    [3]big.Int // for what is forgotten at once
 }
 
-// place is a node, or an interval on which the multipliers are densities that are linear
-// and the weight is constant. A node is an interval whose ends agree and whose width
-// counts as 2^r.
+// place is a node, or an interval on which the multipliers are densities that are linear and the
+// weight is constant. A node is an interval whose ends agree and whose width counts as 2^r.
 type place struct {
 	ends        [2]*big.Int
 	width       *big.Int // in units of the grid
@@ -342,8 +341,7 @@ const (
 	mostLowerings  = 3
 )
 
-// lower takes about so much off the value, by all totals but those of points beside
-// densities.
+// lower takes about so much off the value, by all totals but those of points beside densities.
 func (p *pricing) lower(cost *big.Int) {
 	width := new(big.Int)
 	each := func(do func(q *place)) {

@@ -1,9 +1,11 @@
 package local
 
 import (
+	"context"
 	"fmt"
 	"math"
 	"math/big"
+	"reflect"
 	"slices"
 
 	"github.com/noisewright/noisewright/dp"
@@ -29,10 +31,10 @@ type content struct {
 // claims, which Verify does. Empty Claims are filled in from the certificate, and so are the
 // Nodes of integer values. The slices are copied. All bad fields are reported together, wrapping
 // dp.ErrInvalid; but of the dual only the first, and only if the rest is well.
-func New(s Spec) (*Randomizer, error) { return build(s, (*Spec).certify) }
+func New(s Spec) (*Randomizer, error) { return build(context.Background(), s, (*Spec).certify) }
 
 // build makes the randomizer that is certified so.
-func build(s Spec, certify func(*Spec, *proof.Meter) Certificate) (*Randomizer, error) {
+func build(ctx context.Context, s Spec, certify func(*Spec, *proof.Meter) Certificate) (*Randomizer, error) {
 	if s.Values.Kind == Integer && len(s.Nodes) == 0 && s.Values.Validate() == nil {
 		s.Nodes = s.Values.integers()
 	}
@@ -45,7 +47,11 @@ func build(s Spec, certify func(*Spec, *proof.Meter) Certificate) (*Randomizer, 
 	}
 	c.proof = proof.New("local", func(m *proof.Meter) Certificate { return certify(&c.spec, m) }, c.spec.judge)
 	if s.Claims == (Claims{}) {
-		c.spec.Claims = c.proof.Certificate().Claims()
+		certificate, err := c.proof.Find(ctx)
+		if err != nil {
+			return nil, err
+		}
+		c.spec.Claims = certificate.Claims()
 	}
 	return &Randomizer{c}, nil
 }
@@ -189,8 +195,7 @@ func (d Demands) admit(y float64) (rule string, ok bool) {
 	return "", true
 }
 
-// lattice returns the answer number k of those a step apart: the float64 nearest to
-// Lower + k·Step.
+// lattice returns the answer number k of those a step apart: the float64 nearest to Lower + k·Step.
 func (d Demands) lattice(k *big.Int) float64 {
 	y := new(big.Rat).SetInt(k)
 	y.Mul(y, exact.Rational(d.Step)).Add(y, exact.Rational(d.Lower))
@@ -199,11 +204,21 @@ func (d Demands) lattice(k *big.Int) float64 {
 }
 
 // WithDual returns the randomizer with other multipliers for its lower bound, and claims that follow
-// from the certificate, whose other parts are not computed again. The error wraps dp.ErrInvalid.
-func (r *Randomizer) WithDual(d *Dual) (*Randomizer, error) {
+// from the certificate, whose other parts are not computed again. The error wraps dp.ErrInvalid,
+// or is that of the context.
+func (r *Randomizer) WithDual(ctx context.Context, d *Dual) (*Randomizer, error) {
 	s := r.spec
+	if reflect.DeepEqual(d, s.Dual) { // as it is when a design ends: bounds of some losses take seconds
+		c, err := r.proof.Find(ctx)
+		switch {
+		case err != nil:
+			return nil, err
+		case s.Claims == c.Claims():
+			return r, nil
+		}
+	}
 	s.Dual, s.Claims = d, Claims{}
-	return build(s, func(s *Spec, m *proof.Meter) Certificate {
+	return build(ctx, s, func(s *Spec, m *proof.Meter) Certificate {
 		c := r.proof.Again(m)
 		c.LowerBound = s.lowerBound(m)
 		return c

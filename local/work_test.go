@@ -130,3 +130,43 @@ func TestPiecesAreNotHalvedForEver(t *testing.T) {
 		t.Errorf("%d intervals for one piece, want at least %d", n, leastIntervals)
 	}
 }
+
+// TestWithDual: other multipliers give another bound and the rest as it was, a context that ends
+// gives none, and the multipliers that a randomizer has are not priced again.
+func TestWithDual(t *testing.T) {
+	r := newRandomizer(t, Spec{
+		Epsilon: 1.1, Values: Values{Kind: Integer, Upper: 1}, Objective: Mean, Loss: twoAnswers().Loss,
+		Answers: []float64{0, 1}, Rows: [][]uint64{{3 * quarter, quarter}, {quarter, 3 * quarter}},
+		Dual: &Dual{Nodes: []float64{0, 1}, Totals: []float64{0.125, 0.125}},
+	})
+	dual := *r.Spec().Dual
+	ended, end := context.WithCancel(t.Context())
+	end()
+
+	other := dual
+	other.Totals = []float64{0.0625, 0.0625}
+	if _, err := r.WithDual(ended, &other); !errors.Is(err, context.Canceled) {
+		t.Errorf("a context that has ended: %v, want its error", err)
+	}
+	with, err := r.WithDual(t.Context(), &other)
+	if err != nil {
+		t.Fatal(err)
+	}
+	got, want := with.Proof().Certificate(), r.Proof().Certificate()
+	if got.MeanLoss.Cmp(want.MeanLoss) != 0 || got.LowerBound.Cmp(want.LowerBound) == 0 {
+		t.Errorf("loss %s and bound %s, want the loss %s and another bound than %s", got.MeanLoss, got.LowerBound, want.MeanLoss, want.LowerBound)
+	}
+	if again, err := with.WithDual(t.Context(), &other); err != nil || again != with {
+		t.Errorf("the same multipliers: another randomizer, %v", err)
+	}
+	// Claims of its own, which may be weaker, do not stay.
+	s := with.Spec()
+	s.Claims.LowerBound = "0"
+	weak, err := New(s)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if strong, err := weak.WithDual(t.Context(), &other); err != nil || strong.Spec().Claims != with.Spec().Claims {
+		t.Errorf("claims %+v, %v, want %+v", strong.Spec().Claims, err, with.Spec().Claims)
+	}
+}

@@ -1,5 +1,4 @@
-// Package loss holds what an error costs: the functions c(x) whose expectation a
-// design minimizes.
+// Package loss holds what an error costs: the functions c(x) whose expectation a design minimizes.
 //
 // [Parse] reads a loss as flags and files write it: a kind with parameters (l1, l2,
 // lp:1.5, pinball:0.9, asymmetric:1,2, huber:2, deadzone:0.5, exceed:3, pwl:…),

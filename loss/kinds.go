@@ -34,10 +34,9 @@ var kinds = []Kind{
 		build:   func(name string, v []float64) Loss { return newPower(name, v[0]) },
 	},
 	{
-		// Koenker & Bassett (1978). Of all shifts of a noise, the one with the least
-		// expected loss has its TAU-quantile at 0: P(X < 0) <= TAU <= P(X <= 0). A
-		// released value is then at most the true one with probability TAU; TAU = 0.9
-		// punishes overestimates.
+		// Koenker & Bassett (1978). Of all shifts of a noise, the one with the least expected loss
+		// has its TAU-quantile at 0: P(X < 0) <= TAU <= P(X <= 0). A released value is then at most
+		// the true one with probability TAU; TAU = 0.9 punishes overestimates.
 		Name:    "pinball",
 		Syntax:  "pinball:TAU",
 		Meaning: "TAU·x for x >= 0, (1-TAU)·|x| for x < 0; 0 < TAU < 1: noise at most 0 with probability TAU",

@@ -3,18 +3,14 @@ package loss
 import "math/big"
 
 // L2 is the squared error x², in the query's units squared.
-var L2 Loss = l2{}
+var L2 Loss = l2{square("l2")}
 
-type l2 struct{}
+// l2 has faster methods than a piecewise, with the same exact values.
+type l2 struct{ *piecewise }
 
-func (l2) Name() string         { return "l2" }
-func (l2) Symmetric() bool      { return true }
-func (l2) Unimodal() bool       { return true }
 func (l2) At(x float64) float64 { return x * x }
 
 func (l2) CellMean(center, width float64) float64 { return center*center + width*width/12 }
-
-func (l2) AtDown(x *big.Rat) *big.Rat { return new(big.Rat).Mul(x, x) }
 
 func (l2) GridMeanUp(first, count int64, step *big.Rat) *big.Rat {
 	// The mean of n² is m² + (count²-1)/12, m = first + (count-1)/2.
@@ -54,8 +50,6 @@ func (l2) Growth(j int64, step *big.Rat) *big.Rat {
 }
 
 func (l2) PolynomialBeyond() (from *big.Rat, degree int, ok bool) { return new(big.Rat), 2, true }
-
-func (l2) asPiecewise() *piecewise { return square("l2") }
 
 // square is x².
 func square(name string) *piecewise {

@@ -24,8 +24,7 @@ type Loss interface {
 	Name() string
 	// At returns c(x).
 	At(x float64) float64
-	// CellMean returns the average of c over [center-width/2, center+width/2];
-	// width > 0.
+	// CellMean returns the average of c over [center-width/2, center+width/2]; width > 0.
 	CellMean(center, width float64) float64
 	// Symmetric reports whether c(x) = c(-x).
 	Symmetric() bool
@@ -35,26 +34,22 @@ type Loss interface {
 	// GridMeanUp returns an upper bound on the average of c(n·step) over the
 	// integers n = first, …, first+count-1; count >= 1 and step > 0.
 	GridMeanUp(first, count int64, step *big.Rat) *big.Rat
-	// RampMeanUp returns an upper bound on the average of c over the points
-	// from one end of an interval to the other, with the weight falling
-	// linearly to 0: 2∫ c(from + (to-from)·t)·(1-t) dt over 0 <= t <= 1. The
-	// ends may be in either order or equal.
+	// RampMeanUp returns an upper bound on the average of c over the points from one end of an
+	// interval to the other, with the weight falling linearly to 0: 2∫ c(from + (to-from)·t)·(1-t)
+	// dt over 0 <= t <= 1. The ends may be in either order or equal.
 	RampMeanUp(from, to *big.Rat) *big.Rat
-	// LowerNode returns the value l_j at node j·step of a function that is
-	// linear between neighboring nodes and nowhere above c; step > 0. It may
-	// be negative.
+	// LowerNode returns the value l_j at node j·step of a function that is linear between
+	// neighboring nodes and nowhere above c; step > 0. It may be negative.
 	LowerNode(j int64, step *big.Rat) *big.Rat
-	// Growth bounds from below, for all cells from j outwards, how much the
-	// loss grows per cell: l_{i+1} - l_i and AtDown((i+1)·step) -
-	// AtDown(i·step) for all i >= j if j > 0, l_{i-1} - l_i and
-	// AtDown((i-1)·step) - AtDown(i·step) for all i <= j if j < 0. It does not
-	// decrease away from 0. j is not 0.
+	// Growth bounds from below, for all cells from j outwards, how much the loss grows per cell:
+	// l_{i+1} - l_i and AtDown((i+1)·step) - AtDown(i·step) for all i >= j if j > 0, l_{i-1} - l_i
+	// and AtDown((i-1)·step) - AtDown(i·step) for all i <= j if j < 0. It does not decrease away
+	// from 0. j is not 0.
 	Growth(j int64, step *big.Rat) *big.Rat
 }
 
-// Kinks returns the points x at which c or its derivative jumps, 0 excepted, in
-// query units and in any order, as far as the loss says so. Numerical integrals of
-// an expected loss break there.
+// Kinks returns the points x at which c or its derivative jumps, 0 excepted, in query units and in
+// any order, as far as the loss says so. Numerical integrals of an expected loss break there.
 func Kinks(l Loss) []float64 {
 	if k, ok := l.(interface{ Kinks() []float64 }); ok {
 		return k.Kinks()
@@ -75,7 +70,7 @@ func Unimodal(l Loss) bool {
 // either; ok is false if none are known. Then the expectation of the loss under noise
 // with a geometric tail, whose cells repeat for ever with ever less weight, is known.
 func PolynomialBeyond(l Loss) (from *big.Rat, degree int, ok bool) {
-	if p, is := l.(interface {
+	if p, is := bare(l).(interface {
 		PolynomialBeyond() (from *big.Rat, degree int, ok bool)
 	}); is {
 		return p.PolynomialBeyond()
@@ -83,12 +78,11 @@ func PolynomialBeyond(l Loss) (from *big.Rat, degree int, ok bool) {
 	return nil, 0, false
 }
 
-// PowerBound returns a power from 0 to 64 such that, on either side of 0, c is convex
-// and does not decrease away from 0, and c(x)/|x|^power does not increase; ok is false
-// if none is known. Then the expectation of the loss under noise with a geometric tail
-// can be bounded.
+// PowerBound returns a power from 0 to 64 such that, on either side of 0, c is convex and does not
+// decrease away from 0, and c(x)/|x|^power does not increase; ok is false if none is known. Then
+// the expectation of the loss under noise with a geometric tail can be bounded.
 func PowerBound(l Loss) (power float64, ok bool) {
-	if p, is := l.(interface {
+	if p, is := bare(l).(interface {
 		PowerBound() (power float64, ok bool)
 	}); is {
 		return p.PowerBound()

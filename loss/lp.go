@@ -13,9 +13,8 @@ import (
 // off, see tailCut, is why.
 const maxPower = 64
 
-// newPower returns the loss |x|^p, 1 <= p <= 64. For p = 1 and p = 2 it is a
-// piecewise and exact; otherwise all bounds but AtDown of an integer power are
-// rounded outwards.
+// newPower returns the loss |x|^p, 1 <= p <= 64. For p = 1 and p = 2 it is a piecewise and exact;
+// otherwise all bounds but AtDown of an integer power are rounded outwards.
 func newPower(name string, p float64) Loss {
 	switch p {
 	case 1:
@@ -26,9 +25,8 @@ func newPower(name string, p float64) Loss {
 	return &powerLoss{name: name, p: p, exactP: exact.Rational(p)}
 }
 
-// powerBits is the relative precision 2^-96 of the bounds on powers. The
-// differences below lose up to 2^50 of it: the runs of 5 points or more that
-// start below 2^52.
+// powerBits is the relative precision 2^-96 of the bounds on powers. The differences below lose up
+// to 2^50 of it: the runs of 5 points or more that start below 2^52.
 const powerBits = 96
 
 // powerLoss is |x|^p for p > 1 other than 2, with f(x) = x^p for x >= 0.
@@ -93,10 +91,9 @@ const (
 	singleReach = 64
 )
 
-// GridMeanUp implements Loss. Points near 0 and short runs are added one by one.
-// For the rest, f(n) is at most the mean of f over [n-1/2, n+1/2], f being convex
-// (Hermite and Hadamard), and its excess is about p(p-1)/(24n²) of it: below 10^-5
-// for n > 64p.
+// GridMeanUp implements Loss. Points near 0 and short runs are added one by one. For the rest, f(n)
+// is at most the mean of f over [n-1/2, n+1/2], f being convex (Hermite and Hadamard), and its
+// excess is about p(p-1)/(24n²) of it: below 10^-5 for n > 64p.
 func (l *powerLoss) GridMeanUp(first, count int64, step *big.Rat) *big.Rat {
 	last := first + count - 1
 	low, high := first, last // what is added point by point
@@ -166,8 +163,7 @@ func (l *powerLoss) RampMeanUp(from, to *big.Rat) *big.Rat {
 	return sum.Quo(sum.Add(sum, sum), d.Mul(d, d))
 }
 
-// towards returns the bound on x^p whose product with the factor is an upper
-// bound.
+// towards returns the bound on x^p whose product with the factor is an upper bound.
 func (l *powerLoss) towards(factor, x *big.Rat) *big.Rat {
 	if factor.Sign() < 0 {
 		return l.bounds(x).down
@@ -175,12 +171,11 @@ func (l *powerLoss) towards(factor, x *big.Rat) *big.Rat {
 	return l.bounds(x).up
 }
 
-// LowerNode implements Loss. On each interval between nodes take a tangent of f;
-// at a node take the lower of the two tangents that meet there. Then the
-// interpolant is below the tangent on each interval, and the tangent below f. The
-// point of contact is the middle of the interval, which loses about
-// f″·step²/8 at the nodes, as little as any; but next to 0 a high power's
-// tangents in the middle would be far below 0, and there it is the inner end.
+// LowerNode implements Loss. On each interval between nodes take a tangent of f; at a node take the
+// lower of the two tangents that meet there. Then the interpolant is below the tangent on each
+// interval, and the tangent below f. The point of contact is the middle of the interval, which
+// loses about f″·step²/8 at the nodes, as little as any; but next to 0 a high power's tangents in
+// the middle would be far below 0, and there it is the inner end.
 //
 // Of two middle tangents the lower is the one that f″ is larger on: the outer one
 // for p > 2, the inner one for p < 2.
@@ -231,12 +226,11 @@ func (l *powerLoss) tangent(n, end int64, step *big.Rat) *big.Rat {
 //
 //	G′(x) = f′(x)-f″(x)/2 >= f′(x-1),
 //
-// because the mean of f″ ~ y^(p-2) over [x-1, x] is at least f″(x)/2: for p <= 3
-// it is at least that of the ends, f″ being concave, and for p > 3 at least the
-// value in the middle, f″(x)(1-1/(2x))^(p-2) >= f″(x)(1-(p-2)/(2x)), with x >= p-2.
-// So l grows by f(i+1/2)-f(i-1/2) at least, and that is f′(i) or more, f′ being
-// convex. For p < 2, l_i = (f+f′/2)(i-1/2), f′+f″/2 is at least f′(x+1/2), f′ being
-// concave, and l grows by f(i+1)-f(i) at least.
+// because the mean of f″ ~ y^(p-2) over [x-1, x] is at least f″(x)/2: for p <= 3 it is at least
+// that of the ends, f″ being concave, and for p > 3 at least the value in the middle,
+// f″(x)(1-1/(2x))^(p-2) >= f″(x)(1-(p-2)/(2x)), with x >= p-2. So l grows by f(i+1/2)-f(i-1/2) at
+// least, and that is f′(i) or more, f′ being convex. For p < 2, l_i = (f+f′/2)(i-1/2), f′+f″/2 is
+// at least f′(x+1/2), f′ being concave, and l grows by f(i+1)-f(i) at least.
 //
 // The part of 2^-32 covers the roundings of the values, 2^-94 of values that are
 // at most e^3·i/p times f′(i), for i up to 2^52.

@@ -37,11 +37,10 @@ type branch struct {
 	ref, f0, f1, f2 float64
 }
 
-// NewPiecewise returns the loss with the given name that equals pieces[i]
-// between knots[i-1] and knots[i], the outermost pieces reaching to infinity; at
-// a knot it takes the lower of the two values. The knots are finite, ascending and
-// meant exactly, one less than the pieces. The loss must not be negative
-// anywhere. Errors wrap dp.ErrInvalid.
+// NewPiecewise returns the loss with the given name that equals pieces[i] between knots[i-1] and
+// knots[i], the outermost pieces reaching to infinity; at a knot it takes the lower of the two
+// values. The knots are finite, ascending and meant exactly, one less than the pieces. The loss
+// must not be negative anywhere. Errors wrap dp.ErrInvalid.
 //
 // All bounds of such a loss are exact. It can be designed for, but no file or flag
 // can name it: [Parse] knows [Kinds] only.
@@ -217,8 +216,7 @@ func (l *piecewise) GridMeanUp(first, count int64, step *big.Rat) *big.Rat {
 	return sum.Quo(sum, point.SetInt64(count))
 }
 
-// RampMeanUp implements Loss; it is exact. With d = to-from it is
-// 2/d²·∫ c(x)(to-x) dx.
+// RampMeanUp implements Loss; it is exact. With d = to-from it is 2/d²·∫ c(x)(to-x) dx.
 func (l *piecewise) RampMeanUp(from, to *big.Rat) *big.Rat {
 	d := new(big.Rat).Sub(to, from)
 	if d.Sign() == 0 {
@@ -240,12 +238,11 @@ func (l *piecewise) RampMeanUp(from, to *big.Rat) *big.Rat {
 	return sum.Quo(sum.Add(sum, sum), d.Mul(d, d))
 }
 
-// LowerNode implements Loss. The continuous part g gives g(j·step) less the
-// largest excess, over either neighboring interval, of its chord over g: then
-// the interpolant is lower than the chord by that excess at least. A jump counts
-// from the first node whose whole interval lies behind it. Both are lower
-// interpolants, and so is their sum. For a convex quadratic the excess is
-// C2·step²/4; a linear piece, or a kink at a node, loses nothing.
+// LowerNode implements Loss. The continuous part g gives g(j·step) less the largest excess, over
+// either neighboring interval, of its chord over g: then the interpolant is lower than the chord by
+// that excess at least. A jump counts from the first node whose whole interval lies behind it. Both
+// are lower interpolants, and so is their sum. For a convex quadratic the excess is C2·step²/4; a
+// linear piece, or a kink at a node, loses nothing.
 func (l *piecewise) LowerNode(j int64, step *big.Rat) *big.Rat {
 	return l.lowerNode(multipleOf(j, step), step)
 }
@@ -395,14 +392,12 @@ func (l *piecewise) clip(i int, low, high *big.Rat) (a, b *big.Rat) {
 	return low, high
 }
 
-// before returns how many knots are below x: the piece that holds x or ends
-// there.
+// before returns how many knots are below x: the piece that holds x or ends there.
 func (l *piecewise) before(x *big.Rat) int {
 	return sort.Search(len(l.knots), func(i int) bool { return l.knots[i].Cmp(x) >= 0 })
 }
 
-// upTo returns how many knots are not above x: the piece that holds x or starts
-// there.
+// upTo returns how many knots are not above x: the piece that holds x or starts there.
 func (l *piecewise) upTo(x *big.Rat) int {
 	return sort.Search(len(l.knots), func(i int) bool { return l.knots[i].Cmp(x) > 0 })
 }
@@ -411,13 +406,7 @@ func (l *piecewise) upTo(x *big.Rat) int {
 func (l *piecewise) negative() (x float64, found bool) {
 	for i := range l.pieces {
 		p := &l.pieces[i]
-		var ends []*big.Rat
-		if i > 0 {
-			ends = append(ends, l.knots[i-1])
-		}
-		if i < len(l.knots) {
-			ends = append(ends, l.knots[i])
-		}
+		ends := slices.Clone(l.knots[max(0, i-1):min(i+1, len(l.knots))])
 		inside := func(x *big.Rat) bool {
 			return (i == 0 || x.Cmp(l.knots[i-1]) > 0) && (i == len(l.knots) || x.Cmp(l.knots[i]) < 0)
 		}
@@ -486,8 +475,7 @@ func (l *piecewise) rises(sign int) bool {
 		if l.pieces[i].slope(ends[0]).Sign()*sign < 0 {
 			return false
 		}
-		// A slope that is not negative at the start of an endless piece stays so,
-		// for c >= 0.
+		// A slope that is not negative at the start of an endless piece stays so, for c >= 0.
 		if ends[1] != nil && (l.pieces[i].slope(ends[1]).Sign()*sign < 0 || l.pieces[i].value(ends[1]).Cmp(l.AtDown(ends[1])) > 0) {
 			return false
 		}

@@ -22,12 +22,11 @@ type segment struct {
 	Jump float64
 }
 
-// newPWL returns the piecewise linear loss with the given segments, in
-// ascending order of their knots, the first at -Inf; at a jump it takes the lower
-// value. Its level is such that its infimum is 0. The first slope must be
-// negative and the last positive, for otherwise the loss does not grow at that
-// end, noise may escape there, and no bound on it converges. There are at most
-// 10,000 segments. Errors wrap dp.ErrInvalid.
+// newPWL returns the piecewise linear loss with the given segments, in ascending order of their
+// knots, the first at -Inf; at a jump it takes the lower value. Its level is such that its infimum
+// is 0. The first slope must be negative and the last positive, for otherwise the loss does not
+// grow at that end, noise may escape there, and no bound on it converges. There are at most 10,000
+// segments. Errors wrap dp.ErrInvalid.
 func newPWL(segments []segment) (Loss, error) {
 	if len(segments) < 2 || len(segments) > maxKnots {
 		return nil, badField("pwl", "number of segments", fmt.Sprint(len(segments)), fmt.Sprintf("2 to %d", maxKnots))

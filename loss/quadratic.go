@@ -111,9 +111,8 @@ func (p *branch) addRun(sum *big.Rat, first, last int64, step *big.Rat) {
 	}
 }
 
-// rampIntegral returns a function whose difference F(a) - F(b) is the integral
-// of p(x)(to-x) from a to b. With s = to-x and p = e0 + e1·s + e2·s² it is
-// F = e0·s²/2 + e1·s³/3 + e2·s⁴/4.
+// rampIntegral returns a function whose difference F(a) - F(b) is the integral of p(x)(to-x) from a
+// to b. With s = to-x and p = e0 + e1·s + e2·s² it is F = e0·s²/2 + e1·s³/3 + e2·s⁴/4.
 func (p *branch) rampIntegral(to *big.Rat) func(x *big.Rat) *big.Rat {
 	e0 := p.value(to)
 	e0.Mul(e0, half)

@@ -22,8 +22,7 @@ type Kind struct {
 	// Unit is what an expected loss is, with its unit.
 	Unit string
 
-	// fields are the parameters after the kind, in order; each is > 0 unless holds
-	// checks the rule.
+	// fields are the parameters after the kind, in order; each is > 0 unless holds checks the rule.
 	fields []string
 	rule   string
 	holds  func(v float64) bool
@@ -241,11 +240,10 @@ func decimalFloat(s string) (float64, error) {
 	return v + 0, nil // no negative zero
 }
 
+var shortExponent = strings.NewReplacer("e+0", "e", "e+", "e", "e-0", "e-")
+
 // formatNumber prints the shortest decimal that reads back as v, with neither a
 // plus sign nor a leading zero in the exponent.
 func formatNumber(v float64) string {
-	s := strconv.FormatFloat(v, 'g', -1, 64)
-	s = strings.Replace(s, "e+0", "e", 1)
-	s = strings.Replace(s, "e+", "e", 1)
-	return strings.Replace(s, "e-0", "e-", 1)
+	return shortExponent.Replace(strconv.FormatFloat(v, 'g', -1, 64))
 }

@@ -17,11 +17,10 @@ type Term struct {
 	Weight float64
 }
 
-// Sum returns the weighted sum of 1 to 32 losses. Those that are piecewise
-// quadratic are added to one piecewise quadratic loss, which has tighter lower nodes
-// than the sum of theirs. A term that is itself weighted or a sum must have weight 1,
-// for the product of two weights may not be a float64. Errors wrap
-// dp.ErrInvalid.
+// Sum returns the weighted sum of 1 to 32 losses. Those that are piecewise quadratic are added to
+// one piecewise quadratic loss, which has tighter lower nodes than the sum of theirs. A term that
+// is itself weighted or a sum must have weight 1, for the product of two weights may not be a
+// float64. Errors wrap dp.ErrInvalid.
 func Sum(terms ...Term) (Loss, error) {
 	if len(terms) == 0 || len(terms) > maxTerms {
 		return nil, badField("sum", "number of terms", fmt.Sprint(len(terms)), fmt.Sprintf("1 to %d", maxTerms))
@@ -63,6 +62,18 @@ func Unweighted(l Loss) (plain Loss, weight float64) {
 		return c.parts[0].loss, c.parts[0].factor
 	}
 	return l, 1
+}
+
+// bare returns a loss without weights and mirror images, which its tails have in common with
+// it; see TailParts for sums.
+func bare(l Loss) Loss {
+	for {
+		c, ok := l.(*combination)
+		if !ok || len(c.parts) > 1 {
+			return l
+		}
+		l = c.parts[0].loss
+	}
 }
 
 // piecewiser is a loss that is piecewise quadratic.
@@ -110,9 +121,8 @@ func add(name string, losses []Loss) (Loss, error) {
 	return &combination{name, others, symmetric}, nil
 }
 
-// Symmetrized returns (c(x) + c(-x))/2, which is l itself if that is symmetric.
-// Its expectation is that of l under noise made symmetric. Its name is for messages;
-// [Parse] does not know it.
+// Symmetrized returns (c(x) + c(-x))/2, which is l itself if that is symmetric. Its expectation is
+// that of l under noise made symmetric. Its name is for messages; [Parse] does not know it.
 func Symmetrized(l Loss) Loss {
 	if l.Symmetric() {
 		return l
@@ -247,20 +257,4 @@ func (l *combination) LowerNode(j int64, step *big.Rat) *big.Rat {
 // Growth implements Loss: the increments of a sum are the sums of increments.
 func (l *combination) Growth(j int64, step *big.Rat) *big.Rat {
 	return l.sum(func(p part) *big.Rat { return p.loss.Growth(p.side*j, step) })
-}
-
-// PolynomialBeyond is known of a weighted loss; see TailParts for others.
-func (l *combination) PolynomialBeyond() (from *big.Rat, degree int, ok bool) {
-	if len(l.parts) > 1 {
-		return nil, 0, false
-	}
-	return PolynomialBeyond(l.parts[0].loss)
-}
-
-// PowerBound is known of a weighted loss; see TailParts for others.
-func (l *combination) PowerBound() (power float64, ok bool) {
-	if len(l.parts) > 1 {
-		return 0, false
-	}
-	return PowerBound(l.parts[0].loss)
 }

@@ -2,18 +2,13 @@ package loss
 
 import "math/big"
 
-// TangentDown returns a line value + slope·(t - x) that is nowhere above a convex c and
-// touches it at x, or within the rounding of lp:P; ok is false for a loss that is not
-// known to be convex.
+// TangentDown returns a line value + slope·(t - x) that is nowhere above a convex c and touches it
+// at x, or within the rounding of lp:P; ok is false for a loss that is not known to be convex.
 //
 // Where c has a kink at x the slope is the mean of the two. A sum of losses is known to be
 // convex if the sum of its piecewise quadratic terms and all others are.
 func TangentDown(l Loss, x *big.Rat) (value, slope *big.Rat, ok bool) {
 	switch l := l.(type) {
-	case l2:
-		return new(big.Rat).Mul(x, x), new(big.Rat).Add(x, x), true
-	case l1:
-		return new(big.Rat).Abs(x), new(big.Rat).SetInt64(int64(x.Sign())), true
 	case piecewiser:
 		p := l.asPiecewise()
 		if !p.convex {

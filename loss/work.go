@@ -10,8 +10,7 @@ import (
 // Work is what the exact bounds of a loss cost at most, or nearly so, in elementary
 // operations of some 3 ns each. It bounds checks of files beforehand.
 type Work struct {
-	// Bound is the work of any one of the methods of Loss on big.Rat but Growth, on
-	// few pieces.
+	// Bound is the work of any one of the methods of Loss on big.Rat but Growth, on few pieces.
 	Bound int64
 	// Pass is the work that comes to it once in a pass over all x, for the pieces and
 	// for the points next to 0.

@@ -8,13 +8,11 @@ import (
 	"github.com/noisewright/noisewright/cells"
 	"github.com/noisewright/noisewright/internal/check"
 	designcells "github.com/noisewright/noisewright/lp/internal/cells"
-	"github.com/noisewright/noisewright/lp/internal/meet"
 )
 
-// CellsProblem asks for noise that is added to a real query value and whose law depends
-// on the cell of the value: the additive kernel with the smallest expected loss, averaged
-// over the cells, that makes the query (Epsilon, Delta)-differentially private (Selvi, Liu
-// & Wiesemann 2025, section 3).
+// CellsProblem asks for noise that is added to a real query value and whose law depends on the cell
+// of the value: the additive kernel with the smallest expected loss, averaged over the cells, that
+// makes the query (Epsilon, Delta)-differentially private (Selvi, Liu & Wiesemann 2025, section 3).
 type CellsProblem = designcells.Problem
 
 func validateCells(p CellsProblem) error {
@@ -44,30 +42,10 @@ func validateCells(p CellsProblem) error {
 // MaxCellsBins bounds the bins per sensitivity of an additive kernel.
 const MaxCellsBins = designcells.MostBins
 
-// CellsResult is a designed and certified additive kernel.
-type CellsResult struct {
-	// Kernel comes with its certificate, which was computed from it in exact
-	// arithmetic.
-	Kernel *cells.Verified
-	// OneLaw is the expected loss, rounded up, of noise on the bins that the design began
-	// with, whose law is the same in every cell; 0 if it does not keep the instance cap.
-	// The best such noise has a slightly smaller one, see Design.
-	OneLaw float64
-	Outcome
-}
-
 // DesignCells finds an additive kernel whose expected loss, averaged over the cells, is
 // within the requested gap of the best possible for noise that depends on the value
 // through these cells, as DesignKernel does. Options.MaxCells bounds the bins of a law, and
 // Progress reports bins per sensitivity.
-func DesignCells(ctx context.Context, p CellsProblem, o Options) (*CellsResult, error) {
-	var oneLaw float64
-	kernel, outcome, err := designed(ctx, p, validateCells(p), o, DefaultKernelGap, 512, func(ctx context.Context, p CellsProblem, s *meet.Search) (v *cells.Verified, o meet.Outcome, err error) {
-		v, oneLaw, o, err = designcells.Design(ctx, p, s)
-		return v, o, err
-	})
-	if kernel == nil {
-		return nil, err
-	}
-	return &CellsResult{kernel, oneLaw, outcome}, err
+func DesignCells(ctx context.Context, p CellsProblem, o Options) (*Result[cells.Verified], error) {
+	return designed(ctx, p, validateCells(p), o, DefaultKernelGap, 512, designcells.Design)
 }

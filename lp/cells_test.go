@@ -18,7 +18,7 @@ import (
 
 // designAdditive runs DesignCells and fails the test unless the kernel verifies from its
 // file.
-func designAdditive(t *testing.T, p lp.CellsProblem, gap float64) (r *lp.CellsResult, loss, bound float64) {
+func designAdditive(t *testing.T, p lp.CellsProblem, gap float64) (r *lp.Result[cells.Verified], loss, bound float64) {
 	t.Helper()
 	r, err := lp.DesignCells(t.Context(), p, lp.Options{Gap: gap, NewSolver: highs.New, TimeLimit: 2 * time.Minute})
 	if err != nil && !errors.Is(err, lp.ErrLimit) {
@@ -28,7 +28,7 @@ func designAdditive(t *testing.T, p lp.CellsProblem, gap float64) (r *lp.CellsRe
 		t.Errorf("optimal = %v with gap %g and error %v", r.Optimal, r.Gap, err)
 	}
 	var file bytes.Buffer
-	if err := r.Kernel.Mechanism().Encode(&file); err != nil {
+	if err := r.Verified.Mechanism().Encode(&file); err != nil {
 		t.Fatal(err)
 	}
 	back, err := cells.Decode(&file)
@@ -120,12 +120,12 @@ func TestAdditiveCap(t *testing.T) {
 	_, free, freeBound := designAdditive(t, p, 1)
 	p.InstanceCap = 1.6
 	r, capped, bound := designAdditive(t, p, 1)
-	if most, _ := r.Kernel.Certificate().MaxLoss.Float64(); most > 1.6 || capped < free || bound < freeBound {
+	if most, _ := r.Verified.Certificate().MaxLoss.Float64(); most > 1.6 || capped < free || bound < freeBound {
 		t.Errorf("[%g, %g] with a cap, largest loss %g; [%g, %g] without", bound, capped, most, freeBound, free)
 	}
 	p.InstanceCap, p.CapLoss = 4.5, loss.L2
 	r, _, bound = designAdditive(t, p, 1)
-	if most, _ := r.Kernel.Certificate().CapLoss.Float64(); most > 4.5 || bound < freeBound-1e-9 {
+	if most, _ := r.Verified.Certificate().CapLoss.Float64(); most > 4.5 || bound < freeBound-1e-9 {
 		t.Errorf("a cap on l2: largest %g, bound %g", most, bound)
 	}
 	p.InstanceCap, p.CapLoss = 1, nil

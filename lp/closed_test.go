@@ -19,7 +19,7 @@ func TestFarBehindTheClosedForm(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := fromFile(r.Table); err != nil {
+	if err := fromFile(r.Verified); err != nil {
 		t.Error(err)
 	}
 }
@@ -37,10 +37,10 @@ func TestFreeNoise(t *testing.T) {
 		if err != nil {
 			t.Fatalf("%+v: %v", c, err)
 		}
-		if loss := r.Table.Certificate().ExpectedLoss; loss.Sign() != 0 || !r.Optimal {
+		if loss := r.Verified.Certificate().ExpectedLoss; loss.Sign() != 0 || !r.Optimal {
 			t.Errorf("%+v: loss %v, optimal %v", c, loss, r.Optimal)
 		}
-		if err := fromFile(r.Table); err != nil {
+		if err := fromFile(r.Verified); err != nil {
 			t.Error(err)
 		}
 	}

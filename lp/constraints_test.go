@@ -33,14 +33,14 @@ func bracket(t *testing.T, p dp.Problem, gap float64) (upper, lower float64, tab
 	if err != nil {
 		t.Fatalf("%+v: %v", p, err)
 	}
-	if err := fromFile(r.Table); err != nil {
+	if err := fromFile(r.Verified); err != nil {
 		t.Errorf("%+v: %v", p, err)
 	}
 	upper, lower = losses(r)
 	if lower > upper {
 		t.Errorf("%+v: bound %g above the loss %g", p, lower, upper)
 	}
-	return upper, lower, r.Table.Mechanism()
+	return upper, lower, r.Verified.Mechanism()
 }
 
 // TestIntegerOptimum: at sensitivity 1 the optimum on the integers is known for
@@ -249,13 +249,13 @@ func TestBindingConstraints(t *testing.T) {
 			t.Errorf("%s: %v", name, err)
 			continue
 		}
-		if err := fromFile(r.Table); err != nil {
+		if err := fromFile(r.Verified); err != nil {
 			t.Errorf("%s: %v", name, err)
 		}
 		if upper, lower := losses(r); upper < free || lower > upper {
 			t.Errorf("%s: [%g, %g], at least %g without", name, lower, upper, free)
 		}
-		if r.Table.Mechanism().Problem().Constraints.None() {
+		if r.Verified.Mechanism().Problem().Constraints.None() {
 			t.Errorf("%s: the table does not state it", name)
 		}
 	}

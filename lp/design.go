@@ -20,21 +20,16 @@ func Designer(o Options) func(ctx context.Context, p dp.Problem, gap float64) (*
 		if r == nil {
 			return nil, err
 		}
-		return r.Table, err
+		return r.Verified, err
 	}
 }
 
-// Design finds noise whose expected loss is within the requested gap of the
-// best possible. If a limit stops it first, or the context ends, the best
-// proven result is returned beside an error that wraps ErrLimit; other errors
-// come without a result.
+// Design finds noise whose expected loss is within the requested gap of the best possible. If a
+// limit stops it first, or the context ends, the best proven result is returned beside an error
+// that wraps ErrLimit; other errors come without a result.
 //
 // Guarantee: the table's privacy, loss and bound are those of its exact
 // certificate, whatever the solver did.
-func Design(ctx context.Context, p dp.Problem, o Options) (*Result, error) {
-	table, outcome, err := designed(ctx, p, validate(p), o, DefaultGap, DefaultMaxCells, noise.Design)
-	if table == nil {
-		return nil, err
-	}
-	return &Result{table, outcome}, err
+func Design(ctx context.Context, p dp.Problem, o Options) (*Result[tables.Verified], error) {
+	return designed(ctx, p, validate(p), o, DefaultGap, DefaultMaxCells, noise.Design)
 }

@@ -22,13 +22,14 @@ import (
 	"github.com/noisewright/noisewright/lp/highs"
 	"github.com/noisewright/noisewright/lp/solver"
 	"github.com/noisewright/noisewright/noise"
+	"github.com/noisewright/noisewright/tables"
 )
 
 var bothLosses = []loss.Loss{loss.L1, loss.L2}
 
 // design runs Design and fails the test unless the table verifies from its
 // file, that is, from nothing but its bytes.
-func design(t *testing.T, p dp.Problem, gap float64) *lp.Result {
+func design(t *testing.T, p dp.Problem, gap float64) *lp.Result[tables.Verified] {
 	t.Helper()
 	r, err := lp.Design(t.Context(), p, lp.Options{Gap: gap, NewSolver: highs.New, TimeLimit: time.Minute})
 	if err != nil && !errors.Is(err, lp.ErrLimit) {
@@ -37,18 +38,18 @@ func design(t *testing.T, p dp.Problem, gap float64) *lp.Result {
 	if r.Optimal != (err == nil) || r.Optimal != (r.Gap <= gap) {
 		t.Errorf("ε=%g δ=%g: optimal = %v with gap %g and error %v", p.Epsilon, p.Delta, r.Optimal, r.Gap, err)
 	}
-	if err := fromFile(r.Table); err != nil {
+	if err := fromFile(r.Verified); err != nil {
 		t.Fatalf("%s ε=%g δ=%g Δ=%g: %v", p.Loss.Name(), p.Epsilon, p.Delta, p.Sensitivity, err)
 	}
-	if got := r.Table.Mechanism().Privacy(); got != p.Privacy {
+	if got := r.Verified.Mechanism().Privacy(); got != p.Privacy {
 		t.Errorf("the table promises %+v for %+v", got, p)
 	}
 	return r
 }
 
-func losses(r *lp.Result) (loss, bound float64) {
-	loss, _ = r.Table.Certificate().ExpectedLoss.Float64()
-	bound, _ = r.Table.Certificate().LowerBound.Float64()
+func losses(r *lp.Result[tables.Verified]) (loss, bound float64) {
+	loss, _ = r.Verified.Certificate().ExpectedLoss.Float64()
+	bound, _ = r.Verified.Certificate().LowerBound.Float64()
 	return loss, bound
 }
 
@@ -99,7 +100,7 @@ func TestLargestEpsilon(t *testing.T) {
 			if err != nil {
 				t.Fatalf("%s δ=%g: %v", loss.Name(), delta, err)
 			}
-			if err := fromFile(r.Table); err != nil {
+			if err := fromFile(r.Verified); err != nil {
 				t.Errorf("%s δ=%g: %v", loss.Name(), delta, err)
 			}
 			stairs := staircaseLoss(t, dp.Privacy{Epsilon: 20, Sensitivity: 0.3}, loss)
@@ -264,12 +265,12 @@ func TestMonotoneInPrivacy(t *testing.T) {
 // TestTablesAreSymmetric: a symmetric loss gives a symmetric table.
 func TestTablesAreSymmetric(t *testing.T) {
 	r := design(t, dp.Problem{Privacy: dp.Privacy{Epsilon: 1, Delta: 0.2, Sensitivity: 1}, Loss: loss.L1}, 5e-3)
-	n := r.Table.Mechanism().Cells()
-	if r.Table.Mechanism().Grid().FirstCell != -(n-1)/2 || n%2 == 0 {
-		t.Fatalf("%d cells from %d", n, r.Table.Mechanism().Grid().FirstCell)
+	n := r.Verified.Mechanism().Cells()
+	if r.Verified.Mechanism().Grid().FirstCell != -(n-1)/2 || n%2 == 0 {
+		t.Fatalf("%d cells from %d", n, r.Verified.Mechanism().Grid().FirstCell)
 	}
 	for i := range n {
-		if r.Table.Mechanism().Weight(i) != r.Table.Mechanism().Weight(n-1-i) {
+		if r.Verified.Mechanism().Weight(i) != r.Verified.Mechanism().Weight(n-1-i) {
 			t.Errorf("weights %d and %d differ", i, n-1-i)
 		}
 	}
@@ -278,12 +279,12 @@ func TestTablesAreSymmetric(t *testing.T) {
 // TestLimits: whatever stops a Design, what it returns is proven.
 func TestLimits(t *testing.T) {
 	p := dp.Problem{Privacy: dp.Privacy{Epsilon: 5, Delta: 0.25, Sensitivity: 1}, Loss: loss.L1}
-	check := func(name string, r *lp.Result, err error) {
+	check := func(name string, r *lp.Result[tables.Verified], err error) {
 		t.Helper()
 		if !errors.Is(err, lp.ErrLimit) || r == nil {
 			t.Fatalf("%s: result %v, error %v", name, r, err)
 		}
-		if err := fromFile(r.Table); err != nil || r.Optimal {
+		if err := fromFile(r.Verified); err != nil || r.Optimal {
 			t.Errorf("%s: optimal %v, verify %v", name, r.Optimal, err)
 		}
 	}
@@ -303,8 +304,8 @@ func TestLimits(t *testing.T) {
 	}
 	r, err = lp.Design(t.Context(), p, lp.Options{NewSolver: highs.New, MaxCells: 101})
 	check("few cells", r, err)
-	if r.Table.Mechanism().Cells() > 101 {
-		t.Errorf("few cells: %d", r.Table.Mechanism().Cells())
+	if r.Verified.Mechanism().Cells() > 101 {
+		t.Errorf("few cells: %d", r.Verified.Mechanism().Cells())
 	}
 	// Too few for any noise: an error without a result.
 	r, err = lp.Design(t.Context(), dp.Problem{Privacy: dp.Privacy{Epsilon: 0.01, Delta: 1e-9, Sensitivity: 1}, Loss: loss.L1},
@@ -438,7 +439,7 @@ func TestFaultySolvers(t *testing.T) {
 			t.Errorf("%s: %v", name, err)
 			continue
 		}
-		if err := fromFile(r.Table); err != nil {
+		if err := fromFile(r.Verified); err != nil {
 			t.Errorf("%s: %v", name, err)
 		}
 		upper, lower := losses(r)
@@ -478,9 +479,9 @@ func ExampleDesign() {
 		return
 	}
 	laplace := new(big.Rat).SetInt64(1) // sensitivity/epsilon
-	saved := new(big.Rat).Sub(laplace, r.Table.Certificate().ExpectedLoss)
-	fmt.Println("expected loss at most", exact.DecimalUp(r.Table.Certificate().ExpectedLoss, 2))
-	fmt.Println("no noise can do better than", exact.DecimalDown(r.Table.Certificate().LowerBound, 2))
+	saved := new(big.Rat).Sub(laplace, r.Verified.Certificate().ExpectedLoss)
+	fmt.Println("expected loss at most", exact.DecimalUp(r.Verified.Certificate().ExpectedLoss, 2))
+	fmt.Println("no noise can do better than", exact.DecimalDown(r.Verified.Certificate().LowerBound, 2))
 	fmt.Println("against Laplace noise, a saving of", exact.DecimalDown(saved, 1))
 	// Output:
 	// expected loss at most 0.7
@@ -490,7 +491,7 @@ func ExampleDesign() {
 
 func benchmarkDesign(b *testing.B, p dp.Problem) {
 	b.Helper()
-	var r *lp.Result
+	var r *lp.Result[tables.Verified]
 	for b.Loop() {
 		var err error
 		if r, err = lp.Design(context.Background(), p, lp.Options{NewSolver: highs.New, TimeLimit: time.Minute}); err != nil {

@@ -23,7 +23,7 @@ func ExampleDesign_deltas() {
 			fmt.Println(err)
 			return
 		}
-		fmt.Printf("delta %g: expected loss about %s\n", p.Delta, r.Table.Certificate().ExpectedLoss.FloatString(2))
+		fmt.Printf("delta %g: expected loss about %s\n", p.Delta, r.Verified.Certificate().ExpectedLoss.FloatString(2))
 	}
 	// Output:
 	// delta 0.001: expected loss about 0.23
@@ -72,7 +72,7 @@ func ExampleDesignKernel() {
 		fmt.Println(err)
 		return
 	}
-	fmt.Printf("%d answers, expected loss about %s\n", r.Kernel.Mechanism().Cells(), r.Kernel.Certificate().ExpectedLoss.FloatString(2))
+	fmt.Printf("%d answers, expected loss about %s\n", r.Verified.Mechanism().Cells(), r.Verified.Certificate().ExpectedLoss.FloatString(2))
 	// Output:
 	// 10 answers, expected loss about 0.95
 }

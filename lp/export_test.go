@@ -8,6 +8,7 @@ import (
 	"github.com/noisewright/noisewright/lp/internal/meet"
 	"github.com/noisewright/noisewright/lp/internal/noise"
 	"github.com/noisewright/noisewright/lp/solver"
+	"github.com/noisewright/noisewright/tables"
 )
 
 // Work is a clock that only solving moves on, so that what a Design does in some
@@ -18,7 +19,7 @@ type Work struct{ now time.Duration }
 const perEntry = 100 * time.Nanosecond
 
 // DesignGenerating is Design with all programs solved by constraint generation.
-func DesignGenerating(ctx context.Context, p dp.Problem, o Options) (*Result, error) {
+func DesignGenerating(ctx context.Context, p dp.Problem, o Options) (*Result[tables.Verified], error) {
 	m := o.settled(DefaultGap, DefaultMaxCells)
 	m.Generate = true
 	s, ctx, cancel := m.Begin(ctx)
@@ -31,7 +32,7 @@ const perProduct = 1e-9 // seconds
 
 // DesignAtWork is Design with the time that the work of the solver takes, its iterations
 // and as much as one for each call, and that of the interior point method.
-func DesignAtWork(ctx context.Context, p dp.Problem, o Options) (*Result, error) {
+func DesignAtWork(ctx context.Context, p dp.Problem, o Options) (*Result[tables.Verified], error) {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	w, limit, newSolver, m := &Work{}, o.TimeLimit, o.NewSolver, o.settled(DefaultGap, DefaultMaxCells)
@@ -50,12 +51,12 @@ func DesignAtWork(ctx context.Context, p dp.Problem, o Options) (*Result, error)
 	return designedBy(ctx, p, s)
 }
 
-func designedBy(ctx context.Context, p dp.Problem, s *meet.Search) (*Result, error) {
+func designedBy(ctx context.Context, p dp.Problem, s *meet.Search) (*Result[tables.Verified], error) {
 	table, o, err := noise.Design(ctx, p, s)
 	if table == nil {
 		return nil, err
 	}
-	return &Result{table, o}, err
+	return &Result[tables.Verified]{table, o}, err
 }
 
 // counted counts the work of a solver and ends the context when that has taken the time.

@@ -15,13 +15,14 @@ import (
 	"github.com/noisewright/noisewright/internal/check"
 	"github.com/noisewright/noisewright/internal/exact"
 	"github.com/noisewright/noisewright/loss"
+	"github.com/noisewright/noisewright/lp/internal/meet"
+	"github.com/noisewright/noisewright/tables"
 )
 
 // FrontOptions tune a Front.
 type FrontOptions struct {
-	// Options are those of every design, but TimeLimit bounds all of them together,
-	// and Progress is not called: designs run side by side. Gap is that of the front
-	// as well.
+	// Options are those of every design, but TimeLimit bounds all of them together, and Progress is
+	// not called: designs run side by side. Gap is that of the front as well.
 	Options
 	// Points is the largest number of designs, from MinFrontPoints to MaxFrontPoints; 0
 	// means DefaultFrontPoints.
@@ -41,17 +42,15 @@ const (
 // FrontResult tells how far one loss can be made smaller at the price of another:
 // the designs from above, the bounds from below.
 type FrontResult struct {
-	// Points are the designs that are better than every other one, and every mixture of
-	// others, for some weighted sum of the losses. They ascend in the first loss and
-	// descend in the second.
+	// Points are the designs that are better than every other one, and every mixture of others, for
+	// some weighted sum of the losses. They ascend in the first loss and descend in the second.
 	Points []*FrontPoint
 	// Designs are all, in their order, those that are not among Points too: with the lower
 	// bound of its certificate, Weights[0]·E₀ + Weights[1]·E₁ >= LowerBound holds for the
 	// expectations E of the two losses under every noise that a design may choose.
 	Designs []*FrontPoint
-	// Gap is the largest relative gap between the best of the points and what the
-	// bounds prove, of all weighted sums of the two losses; rounded up, and +Inf if for
-	// some sum nothing is proven.
+	// Gap is the largest relative gap between the best of the points and what the bounds prove, of
+	// all weighted sums of the two losses; rounded up, and +Inf if for some sum nothing is proven.
 	Gap float64
 	// Dominated counts the designs that were left out of Points.
 	Dominated int
@@ -69,23 +68,21 @@ type FrontPoint struct {
 	// Weights are those of the losses in the sum designed for, one over the unit of
 	// the loss each, with five digits.
 	Weights [2]float64
-	// Expected are upper bounds on the expectations of the two losses, exact, in the
-	// units of each.
+	// Expected are upper bounds on the expectations of the two losses, exact, in the units of each.
 	Expected [2]*big.Rat
 	// Design is about the weighted sum.
-	Design *Result
+	Design *Result[tables.Verified]
 }
 
-// Front designs noise for weighted sums of two losses, from all of the first to all of
-// the second; p.Loss is ignored. The set of pairs of expectations that private noise can
-// have is convex (mixtures of noise are private), so weighted sums find all of its lower
-// left boundary (Boyd & Vandenberghe 2004, section 4.7.4). The ends are designed first,
-// and their losses are the units of weights. Then, where the front is known worst, the
-// next design is for the weighted sum in which the designs on either side are as good as
-// each other (the sandwich algorithm, see Rote 1992): until the bounds prove for every
-// weighted sum that the front is within the gap of the best noise, so a front that is
-// almost flat has few points, or the number of points is used up. Neither loss may be a
-// weighted one or a sum of several, see loss.Sum.
+// Front designs noise for weighted sums of two losses, from all of the first to all of the second;
+// p.Loss is ignored. The set of pairs of expectations that private noise can have is convex
+// (mixtures of noise are private), so weighted sums find all of its lower left boundary (Boyd &
+// Vandenberghe 2004, section 4.7.4). The ends are designed first, and their losses are the units of
+// weights. Then, where the front is known worst, the next design is for the weighted sum in which
+// the designs on either side are as good as each other (the sandwich algorithm, see Rote 1992):
+// until the bounds prove for every weighted sum that the front is within the gap of the best noise,
+// so a front that is almost flat has few points, or the number of points is used up. Neither loss
+// may be a weighted one or a sum of several, see loss.Sum.
 //
 // Designs take turns on all processors. If a limit stops one short of the gap, or the
 // time or the context ends before the front is known to the gap, what is there is
@@ -99,14 +96,15 @@ func Front(ctx context.Context, p dp.Problem, losses [2]loss.Loss, o FrontOption
 	}
 	o.Points, o.Gap = cmp.Or(o.Points, DefaultFrontPoints), cmp.Or(o.Gap, DefaultGap)
 	o.Progress = nil
-	f := &front{problem: p, losses: losses, options: o, start: time.Now(), needed: min(o.Points, usualPoints)}
+	f := &front{problem: p, losses: losses, options: o, needed: min(o.Points, usualPoints)}
+	f.Options, f.Start = meet.Options{TimeLimit: o.TimeLimit}, time.Now()
 	f.each(ctx, []direction{{1, [2]float64{1, 0}}, {0, [2]float64{0, 1}}})
 	if f.err == nil && len(f.points) == 2 {
 		f.units()
 	}
 	for f.err == nil && ctx.Err() == nil {
 		next := f.next()
-		if f.late = len(next) > 0 && f.left() <= 0; f.late || len(next) == 0 {
+		if f.late = len(next) > 0 && f.Left() <= 0; f.late || len(next) == 0 {
 			break
 		}
 		f.each(ctx, next)
@@ -131,12 +129,12 @@ func (o FrontOptions) validate(p dp.Problem, losses [2]loss.Loss) error {
 }
 
 type front struct {
-	problem dp.Problem
-	losses  [2]loss.Loss
-	options FrontOptions
-	start   time.Time
-	unit    [2]float64 // of the losses, in which weights are measured
-	late    bool       // the time ended before the front was known to the gap
+	meet.Search // for the time
+	problem     dp.Problem
+	losses      [2]loss.Loss
+	options     FrontOptions
+	unit        [2]float64 // of the losses, in which weights are measured
+	late        bool       // the time ended before the front was known to the gap
 
 	mu     sync.Mutex // of what follows
 	points []*FrontPoint
@@ -190,19 +188,12 @@ func (f *front) each(ctx context.Context, list []direction) {
 	f.points = append(f.points, slices.DeleteFunc(points, func(p *FrontPoint) bool { return p == nil })...)
 }
 
-func (f *front) left() time.Duration {
-	if f.options.TimeLimit == 0 {
-		return math.MaxInt64
-	}
-	return f.options.TimeLimit - time.Since(f.start)
-}
-
 // timeLimit returns that of the next of so many designs that share the time that is left.
 func (f *front) timeLimit(workers, designs int) time.Duration {
 	if f.options.TimeLimit == 0 {
 		return 0
 	}
-	return max(f.left()*time.Duration(workers)/time.Duration(max(designs, workers)), time.Millisecond)
+	return max(f.Left()*time.Duration(workers)/time.Duration(max(designs, workers)), time.Millisecond)
 }
 
 // next returns the directions in which the front is known worst, at most as many as there
@@ -279,7 +270,7 @@ func (f *front) design(ctx context.Context, to direction, limit time.Duration) (
 	}
 	point := &FrontPoint{Share: to.share, Weights: to.weights, Design: r}
 	for i, l := range f.losses {
-		point.Expected[i] = r.Table.Mechanism().ExpectedLossOf(l)
+		point.Expected[i] = r.Verified.Mechanism().ExpectedLossOf(l)
 	}
 	return point, nil
 }
@@ -307,7 +298,7 @@ func (f *front) result(ctx context.Context) (*FrontResult, error) {
 	corners := hull(f.points)
 	r := &FrontResult{
 		Points: corners, Designs: f.points, Dominated: len(f.points) - len(corners),
-		Gap: frontGap(corners, boundsOf(f.points)), Elapsed: time.Since(f.start),
+		Gap: frontGap(corners, boundsOf(f.points)), Elapsed: f.Elapsed(),
 	}
 	for _, p := range f.points {
 		if !p.Design.Optimal {

@@ -50,7 +50,7 @@ func TestFront(t *testing.T) {
 		}
 	}
 	p.Loss = losses[1]
-	best, end := design(t, p, gap).Table.Certificate().ExpectedLoss, r.Points[len(r.Points)-1]
+	best, end := design(t, p, gap).Verified.Certificate().ExpectedLoss, r.Points[len(r.Points)-1]
 	if most := new(big.Rat).Mul(best, big.NewRat(102, 100)); end.Expected[1].Cmp(most) > 0 {
 		t.Errorf("the end of the second loss has %s of it, a design for it alone %s", end.Expected[1].FloatString(9), best.FloatString(9))
 	}

@@ -20,7 +20,7 @@ type halfPlane struct {
 func boundsOf(designs []*FrontPoint) (bounds []halfPlane) {
 	for _, p := range designs {
 		w := [2]*big.Rat{exact.Rational(p.Weights[0]), exact.Rational(p.Weights[1])}
-		bounds = append(bounds, halfPlane{w, p.Design.Table.Certificate().LowerBound})
+		bounds = append(bounds, halfPlane{w, p.Design.Verified.Certificate().LowerBound})
 	}
 	return bounds
 }
@@ -144,10 +144,9 @@ func crossing(l, m halfPlane) [2]*big.Rat {
 	return [2]*big.Rat{x.Quo(x, d), y.Quo(y, d)}
 }
 
-// OuterBound returns what the Designs prove for the second loss where the expectation of
-// the first is at most x: every noise that a design may choose has at least that
-// expectation of it. +Inf says that no noise has so small a first one. The bound is
-// computed exactly and rounded down.
+// OuterBound returns what the Designs prove for the second loss where the expectation of the first
+// is at most x: every noise that a design may choose has at least that expectation of it. +Inf says
+// that no noise has so small a first one. The bound is computed exactly and rounded down.
 func (r *FrontResult) OuterBound(x float64) float64 { return outerBound(boundsOf(r.Designs), x) }
 
 func outerBound(bounds []halfPlane, x float64) float64 {

@@ -44,7 +44,7 @@ func TestInteriorAgreesWithGeneration(t *testing.T) {
 			t.Errorf("%s: %v", name, err)
 			continue
 		}
-		one, other := a.Table.Certificate(), b.Table.Certificate()
+		one, other := a.Verified.Certificate(), b.Verified.Certificate()
 		if one.ExpectedLoss.Cmp(other.LowerBound) < 0 || other.ExpectedLoss.Cmp(one.LowerBound) < 0 {
 			t.Errorf("%s: the intervals of two designs do not meet", name)
 		}

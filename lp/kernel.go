@@ -9,10 +9,9 @@ import (
 	"github.com/noisewright/noisewright/lp/internal/kernel"
 )
 
-// KernelProblem asks for noise that depends on the query value: the kernel with
-// the smallest expected loss, averaged over a law of the query values, that makes
-// a query with values in a known range (Epsilon, Delta)-differentially private
-// (Selvi, Liu & Wiesemann 2025, section 3).
+// KernelProblem asks for noise that depends on the query value: the kernel with the smallest
+// expected loss, averaged over a law of the query values, that makes a query with values in a known
+// range (Epsilon, Delta)-differentially private (Selvi, Liu & Wiesemann 2025, section 3).
 type KernelProblem = kernel.Problem
 
 func validateKernel(p KernelProblem) error {
@@ -38,18 +37,9 @@ func validateKernel(p KernelProblem) error {
 // kernels take far longer than tables.
 const DefaultKernelGap = 0.01
 
-// KernelResult is a designed and certified kernel.
-type KernelResult struct {
-	// Kernel comes with its certificate, which was computed from it in exact
-	// arithmetic.
-	Kernel *kernels.Verified
-	Outcome
-}
-
-// DesignKernel finds a kernel whose expected loss is within the requested gap of
-// the best possible for any mechanism that may look at the query value. Limits end it as
-// they end Design. The error wraps ErrInfeasible if no kernel that keeps the instance cap
-// was found.
+// DesignKernel finds a kernel whose expected loss is within the requested gap of the best possible
+// for any mechanism that may look at the query value. Limits end it as they end Design. The error
+// wraps ErrInfeasible if no kernel that keeps the instance cap was found.
 //
 // Both bounds are solved side by side, on two processors if there are.
 // Options.MaxCells, 512 if it is 0, bounds the cells of the range, of the kernel and of the
@@ -57,10 +47,6 @@ type KernelResult struct {
 //
 // Guarantee: the kernel's privacy, losses and bound are those of its exact
 // certificate, whatever the solver did.
-func DesignKernel(ctx context.Context, p KernelProblem, o Options) (*KernelResult, error) {
-	kernel, outcome, err := designed(ctx, p, validateKernel(p), o, DefaultKernelGap, 512, kernel.Design)
-	if kernel == nil {
-		return nil, err
-	}
-	return &KernelResult{kernel, outcome}, err
+func DesignKernel(ctx context.Context, p KernelProblem, o Options) (*Result[kernels.Verified], error) {
+	return designed(ctx, p, validateKernel(p), o, DefaultKernelGap, 512, kernel.Design)
 }

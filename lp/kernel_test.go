@@ -19,7 +19,7 @@ import (
 
 // designKernel runs DesignKernel and fails the test unless the kernel verifies
 // from its file.
-func designKernel(t *testing.T, p lp.KernelProblem, gap float64) (r *lp.KernelResult, loss, bound float64) {
+func designKernel(t *testing.T, p lp.KernelProblem, gap float64) (r *lp.Result[kernels.Verified], loss, bound float64) {
 	t.Helper()
 	r, err := lp.DesignKernel(t.Context(), p, lp.Options{Gap: gap, NewSolver: highs.New, TimeLimit: 2 * time.Minute})
 	if err != nil && !errors.Is(err, lp.ErrLimit) {
@@ -29,7 +29,7 @@ func designKernel(t *testing.T, p lp.KernelProblem, gap float64) (r *lp.KernelRe
 		t.Errorf("ε=%g δ=%g: optimal = %v with gap %g and error %v", p.Epsilon, p.Delta, r.Optimal, r.Gap, err)
 	}
 	var file bytes.Buffer
-	if err := r.Kernel.Mechanism().Encode(&file); err != nil {
+	if err := r.Verified.Mechanism().Encode(&file); err != nil {
 		t.Fatal(err)
 	}
 	back, err := kernels.Decode(&file)
@@ -41,7 +41,7 @@ func designKernel(t *testing.T, p lp.KernelProblem, gap float64) (r *lp.KernelRe
 		t.Fatalf("%s ε=%g δ=%g: %v", p.Loss.Name(), p.Epsilon, p.Delta, err)
 	}
 	c := v.Certificate()
-	if c.ExpectedLoss.Cmp(r.Kernel.Certificate().ExpectedLoss) != 0 || c.LowerBound.Cmp(r.Kernel.Certificate().LowerBound) != 0 {
+	if c.ExpectedLoss.Cmp(r.Verified.Certificate().ExpectedLoss) != 0 || c.LowerBound.Cmp(r.Verified.Certificate().LowerBound) != 0 {
 		t.Error("the file's certificate differs from the result's")
 	}
 	loss, _ = c.ExpectedLoss.Float64()
@@ -78,8 +78,8 @@ func TestKernelBrackets(t *testing.T) {
 		if loss > c.loss || math.Abs(bound-c.bound) > 6e-4 {
 			t.Errorf("ε=%g δ=%g, %d cells: [%g, %g], want [%g, %g]", c.epsilon, c.delta, c.cells, bound, loss, c.bound, c.loss)
 		}
-		if r.Kernel.Mechanism().Cells() != c.cells {
-			t.Errorf("%d cells, want %d", r.Kernel.Mechanism().Cells(), c.cells)
+		if r.Verified.Mechanism().Cells() != c.cells {
+			t.Errorf("%d cells, want %d", r.Verified.Mechanism().Cells(), c.cells)
 		}
 	}
 }
@@ -105,7 +105,7 @@ func TestKernelLargeEpsilon(t *testing.T) {
 	if !r.Optimal || loss < 0.0958 || bound > 0.1026 {
 		t.Errorf("gap %g: [%g, %g]", r.Gap, bound, loss)
 	}
-	for _, weight := range []uint64{r.Kernel.Mechanism().Weight(0, 0), r.Kernel.Mechanism().Weight(5, 5)} {
+	for _, weight := range []uint64{r.Verified.Mechanism().Weight(0, 0), r.Verified.Mechanism().Weight(5, 5)} {
 		if share := math.Ldexp(float64(weight), -64); share < 0.249 {
 			t.Errorf("a cell answers with its own node with probability %g, want at least nearly delta", share)
 		}
@@ -132,10 +132,10 @@ func TestKernelInstanceCap(t *testing.T) {
 	p := unitRange(1, 0.2)
 	p.Cells = 12
 	free, loss, bound := designKernel(t, p, 1)
-	most, _ := free.Kernel.Certificate().MaxLoss.Float64()
+	most, _ := free.Verified.Certificate().MaxLoss.Float64()
 	p.InstanceCap = 0.85 * most
 	capped, cappedLoss, cappedBound := designKernel(t, p, 1)
-	if got, _ := capped.Kernel.Certificate().MaxLoss.Float64(); got > p.InstanceCap || got < 0.99*p.InstanceCap {
+	if got, _ := capped.Verified.Certificate().MaxLoss.Float64(); got > p.InstanceCap || got < 0.99*p.InstanceCap {
 		t.Errorf("largest loss %g with the cap %g", got, p.InstanceCap)
 	}
 	if cappedLoss < loss+1e-6 || cappedBound < bound+1e-6 {
@@ -144,10 +144,10 @@ func TestKernelInstanceCap(t *testing.T) {
 	// A cap on the squares makes large errors rare, and costs something too.
 	p.InstanceCap, p.CapLoss = math.MaxFloat64, squared
 	free, loss, bound = designKernel(t, p, 1)
-	squares, _ := free.Kernel.Certificate().CapLoss.Float64()
+	squares, _ := free.Verified.Certificate().CapLoss.Float64()
 	p.InstanceCap = 0.8 * squares
 	capped, cappedLoss, cappedBound = designKernel(t, p, 1)
-	if got, _ := capped.Kernel.Certificate().CapLoss.Float64(); got > p.InstanceCap || got < 0.99*p.InstanceCap {
+	if got, _ := capped.Verified.Certificate().CapLoss.Float64(); got > p.InstanceCap || got < 0.99*p.InstanceCap {
 		t.Errorf("largest square %g with the cap %g", got, p.InstanceCap)
 	}
 	if cappedLoss < loss+1e-6 || cappedBound < bound+1e-6 {
@@ -176,14 +176,14 @@ func TestKernelNodesAndWeights(t *testing.T) {
 		p := lp.KernelProblem{Privacy: dp.Privacy{Epsilon: 1, Delta: 0.1, Sensitivity: 0.3}, Loss: loss.L1, Queries: kernels.Queries{Upper: 1}}
 		change(&p)
 		r, loss, bound := designKernel(t, p, 1)
-		t.Logf("%s: [%.4g, %.4g], delta %s", name, bound, loss, r.Kernel.Certificate().Claims().Delta)
+		t.Logf("%s: [%.4g, %.4g], delta %s", name, bound, loss, r.Verified.Certificate().Claims().Delta)
 		// The best answer that depends on nothing is the median, which costs at
 		// most 1/4 here; and a bound is there.
 		if loss > 0.25 || bound < 0.1*loss {
 			t.Errorf("%s: [%g, %g]", name, bound, loss)
 		}
 		// The constraint is used up but for the margin.
-		if got, _ := r.Kernel.Certificate().DeltaUpper.Float64(); got < 0.9*p.Delta && p.Delta > 1e-6 {
+		if got, _ := r.Verified.Certificate().DeltaUpper.Float64(); got < 0.9*p.Delta && p.Delta > 1e-6 {
 			t.Errorf("%s: delta %g of %g", name, got, p.Delta)
 		}
 	}
@@ -203,7 +203,7 @@ func TestKernelLosses(t *testing.T) {
 		p := unitRange(1, 0.2)
 		p.Loss, p.Cells = l, 16
 		r, loss, bound := designKernel(t, p, 1)
-		t.Logf("%s: [%.4g, %.4g], largest %s", name, bound, loss, r.Kernel.Certificate().Claims().MaxLoss)
+		t.Logf("%s: [%.4g, %.4g], largest %s", name, bound, loss, r.Verified.Certificate().Claims().MaxLoss)
 		if bound < 0.45*loss {
 			t.Errorf("%s: [%g, %g]", name, bound, loss)
 		}
@@ -251,7 +251,7 @@ func TestDesignKernelRefuses(t *testing.T) {
 // TestKernelStops: a time limit leaves a proven kernel.
 func TestKernelStops(t *testing.T) {
 	r, err := lp.DesignKernel(t.Context(), unitRange(1, 0.2), lp.Options{Gap: 1e-5, TimeLimit: 300 * time.Millisecond, NewSolver: highs.New})
-	if !errors.Is(err, lp.ErrLimit) || r == nil || r.Kernel == nil {
+	if !errors.Is(err, lp.ErrLimit) || r == nil || r.Verified == nil {
 		t.Fatalf("error %v", err)
 	}
 }
@@ -279,7 +279,7 @@ func TestKernelCapSlack(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	least, _ := additive.Table.Certificate().ExpectedLoss.Float64()
+	least, _ := additive.Verified.Certificate().ExpectedLoss.Float64()
 	o := lp.Options{NewSolver: highs.New, Gap: 1, MaxCells: 80}
 	p.InstanceCap, p.CapSlack = least, 0.05
 	for _, c := range []struct {
@@ -292,19 +292,19 @@ func TestKernelCapSlack(t *testing.T) {
 			t.Errorf("%+v: %v", c, err)
 			continue
 		}
-		kept := r.Kernel.Mechanism().InstanceCap()
+		kept := r.Verified.Mechanism().InstanceCap()
 		if (kept > p.InstanceCap) != c.raised || kept > p.InstanceCap*(1+p.CapSlack) {
 			t.Errorf("%+v: the cap is %g, %g was asked for", c, kept, p.InstanceCap)
 		}
-		most, _ := r.Kernel.Certificate().MaxLoss.Float64()
-		loss, _ := r.Kernel.Certificate().ExpectedLoss.Float64()
-		bound, _ := r.Kernel.Certificate().LowerBound.Float64()
+		most, _ := r.Verified.Certificate().MaxLoss.Float64()
+		loss, _ := r.Verified.Certificate().ExpectedLoss.Float64()
+		bound, _ := r.Verified.Certificate().LowerBound.Float64()
 		if most > kept || bound <= 0 || bound > loss {
 			t.Errorf("%+v: largest loss %g with the cap %g, expected loss in [%g, %g]", c, most, kept, bound, loss)
 		}
 	}
 	p.Queries.Upper, p.CapSlack = 4*p.Sensitivity, 0
-	if r, err := lp.DesignKernel(t.Context(), p, o); err != nil || r.Kernel.Mechanism().InstanceCap() != least {
+	if r, err := lp.DesignKernel(t.Context(), p, o); err != nil || r.Verified.Mechanism().InstanceCap() != least {
 		t.Errorf("without slack: %v, %v", r, err)
 	}
 }
@@ -318,7 +318,7 @@ func TestKernelStartsAdditive(t *testing.T) {
 	if r == nil {
 		t.Fatal(err)
 	}
-	if most, _ := r.Kernel.Certificate().MaxLoss.Float64(); most > p.InstanceCap {
+	if most, _ := r.Verified.Certificate().MaxLoss.Float64(); most > p.InstanceCap {
 		t.Errorf("the largest loss is %g, the cap %g", most, p.InstanceCap)
 	}
 }

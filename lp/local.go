@@ -65,8 +65,7 @@ func validateCosts(errs *check.List, p LocalProblem) {
 	}
 }
 
-// mostSteps bounds how many steps of answers are in a number, so that it is far from
-// infinite.
+// mostSteps bounds how many steps of answers are in a number, so that it is far from infinite.
 const mostSteps = 0x1p900
 
 func validateNumbers(errs *check.List, p LocalProblem) {
@@ -108,10 +107,9 @@ const (
 	leastShare = 1e-9
 )
 
-// possible refuses a range of answers in which none can be unbiased. Of the means of
-// answers Y from A to B of the laws at the ends a < b of the values, Y − A >= 0 says that
-// b − A ≤ e^ε·(a − A) + δ·(B − A), and B − Y likewise; the mechanism of two answers shows
-// that this is enough.
+// possible refuses a range of answers in which none can be unbiased. Of the means of answers Y from
+// A to B of the laws at the ends a < b of the values, Y − A >= 0 says that b − A ≤ e^ε·(a − A) +
+// δ·(B − A), and B − Y likewise; the mechanism of two answers shows that this is enough.
 func possible(p LocalProblem) error {
 	d := p.Demands
 	if !d.Unbiased || !p.Bounded() {
@@ -128,14 +126,6 @@ func possible(p LocalProblem) error {
 		"a range wide enough for unbiased answers to values from %g to %g, such as %.6g to %.6g", a, b, a-1.01*room, b+1.01*room))
 }
 
-// LocalResult is a designed and certified local randomizer.
-type LocalResult struct {
-	// Randomizer comes with its certificate, which was computed from it in exact
-	// arithmetic.
-	Randomizer *local.Verified
-	Outcome
-}
-
 // DesignLocal finds a local randomizer whose loss, that of the objective, is within the
 // requested gap of the best possible for any mechanism whose answers to any two values are
 // (Epsilon, Delta)-indistinguishable. Limits end it as they end Design. The error wraps
@@ -146,10 +136,6 @@ type LocalResult struct {
 //
 // Guarantee: privacy, unbiasedness, losses and bound are those of the randomizer's exact
 // certificate, whatever the solver did.
-func DesignLocal(ctx context.Context, p LocalProblem, o Options) (*LocalResult, error) {
-	randomizer, outcome, err := designed(ctx, p, validateLocal(p), o, DefaultGap, local.MaxNodes-1, designlocal.Design)
-	if randomizer == nil {
-		return nil, err
-	}
-	return &LocalResult{randomizer, outcome}, err
+func DesignLocal(ctx context.Context, p LocalProblem, o Options) (*Result[local.Verified], error) {
+	return designed(ctx, p, validateLocal(p), o, DefaultGap, local.MaxNodes-1, designlocal.Design)
 }

@@ -17,7 +17,7 @@ import (
 
 // designLocal runs DesignLocal without a solver, and fails the test unless the randomizer
 // verifies from its file with the same certificate.
-func designLocal(t *testing.T, p lp.LocalProblem, o lp.Options) (r *lp.LocalResult, loss, bound float64) {
+func designLocal(t *testing.T, p lp.LocalProblem, o lp.Options) (r *lp.Result[local.Verified], loss, bound float64) {
 	t.Helper()
 	r, err := lp.DesignLocal(t.Context(), p, o)
 	if err != nil && !errors.Is(err, lp.ErrLimit) {
@@ -27,7 +27,7 @@ func designLocal(t *testing.T, p lp.LocalProblem, o lp.Options) (r *lp.LocalResu
 		t.Errorf("optimal = %v with gap %g and error %v", r.Optimal, r.Gap, err)
 	}
 	var file bytes.Buffer
-	if err := r.Randomizer.Mechanism().Encode(&file); err != nil {
+	if err := r.Verified.Mechanism().Encode(&file); err != nil {
 		t.Fatal(err)
 	}
 	back, err := local.Decode(&file)
@@ -39,7 +39,7 @@ func designLocal(t *testing.T, p lp.LocalProblem, o lp.Options) (r *lp.LocalResu
 		t.Fatal(err)
 	}
 	c := v.Certificate()
-	if c.WorstLoss.Cmp(r.Randomizer.Certificate().WorstLoss) != 0 || c.LowerBound.Cmp(r.Randomizer.Certificate().LowerBound) != 0 {
+	if c.WorstLoss.Cmp(r.Verified.Certificate().WorstLoss) != 0 || c.LowerBound.Cmp(r.Verified.Certificate().LowerBound) != 0 {
 		t.Error("the file's certificate differs from the result's")
 	}
 	if p.Demands.Unbiased && c.Bias.Sign() != 0 || p.Delta == 0 && c.DeltaUpper.Sign() != 0 {
@@ -187,7 +187,7 @@ func TestLocalAnswers(t *testing.T) {
 	p := unbiased(1, local.Worst)
 	p.Demands.Step, p.Demands.Lower, p.Demands.Upper = 0.5, -3, 3
 	r, loss, _ := designLocal(t, p, lp.Options{Gap: 0.02})
-	for _, y := range r.Randomizer.Mechanism().Spec().Answers {
+	for _, y := range r.Verified.Mechanism().Spec().Answers {
 		if math.Mod(y, 0.5) != 0 || math.Abs(y) > 3 {
 			t.Errorf("answer %g", y)
 		}
@@ -198,7 +198,7 @@ func TestLocalAnswers(t *testing.T) {
 	p = unbiased(1, local.Worst)
 	p.MaxAnswers = 5
 	r, loss, _ = designLocal(t, p, lp.Options{Gap: 0.1})
-	if n := len(r.Randomizer.Mechanism().Spec().Answers); n > 5 || loss < free*0.995 || loss > 1.1*free {
+	if n := len(r.Verified.Mechanism().Spec().Answers); n > 5 || loss < free*0.995 || loss > 1.1*free {
 		t.Errorf("%d answers with the loss %g, that of any number is %g", n, loss, free)
 	}
 }
@@ -209,8 +209,8 @@ func TestLocalCells(t *testing.T) {
 	p.Cells = 7
 	seen := 0
 	o := lp.Options{Gap: 1, Progress: func(lp.Progress) { seen++ }}
-	if r, _, _ := designLocal(t, p, o); len(r.Randomizer.Mechanism().Spec().Nodes) != 8 || seen != 1 {
-		t.Errorf("%d nodes, %d rounds", len(r.Randomizer.Mechanism().Spec().Nodes), seen)
+	if r, _, _ := designLocal(t, p, o); len(r.Verified.Mechanism().Spec().Nodes) != 8 || seen != 1 {
+		t.Errorf("%d nodes, %d rounds", len(r.Verified.Mechanism().Spec().Nodes), seen)
 	}
 	o = lp.Options{TimeLimit: time.Nanosecond}
 	if r, err := lp.DesignLocal(t.Context(), p, o); !errors.Is(err, lp.ErrLimit) || r != nil {

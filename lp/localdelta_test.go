@@ -19,7 +19,7 @@ func TestLocalDelta(t *testing.T) {
 	_, pure, _ := designLocal(t, p, lp.Options{Gap: 0.1})
 	p.Delta = 0.05
 	r, loss, bound := designLocal(t, p, lp.Options{Gap: 0.2, NewSolver: highs.New})
-	delta, _ := r.Randomizer.Certificate().DeltaUpper.Float64()
+	delta, _ := r.Verified.Certificate().DeltaUpper.Float64()
 	// A randomizer that releases the value with probability delta has the loss (1 − δ)·pure.
 	if delta > 0.05 || delta < 0.049 || loss > 0.95*pure || bound < 0.7*loss {
 		t.Errorf("delta %g, [%g, %g], and %g with delta = 0", delta, bound, loss, pure)

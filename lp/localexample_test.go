@@ -21,7 +21,7 @@ func ExampleDesignLocal() {
 		fmt.Println(err)
 		return
 	}
-	c := r.Randomizer.Certificate()
+	c := r.Verified.Certificate()
 	fmt.Printf("variance at most %s, and no mechanism has less than %s\n", c.WorstLoss.FloatString(1), c.LowerBound.FloatString(1))
 	// Output:
 	// variance at most 5.4, and no mechanism has less than 5.4

@@ -49,7 +49,7 @@ func TestNoSolver(t *testing.T) {
 			t.Errorf("%s, %+v: %v", name, c.constraints, err)
 			continue
 		}
-		if err := fromFile(r.Table); err != nil || !r.Optimal || r.Gap > 2e-3 {
+		if err := fromFile(r.Verified); err != nil || !r.Optimal || r.Gap > 2e-3 {
 			t.Errorf("%s, %+v: gap %g, %v", name, c.constraints, r.Gap, err)
 		}
 	}
@@ -97,7 +97,7 @@ func TestNoSolverOfOtherKinds(t *testing.T) {
 				t.Errorf("%+v: %v", p, err)
 				continue
 			}
-			if err := fromFile(r.Table); err != nil || !r.Optimal || r.Gap > 5e-3 {
+			if err := fromFile(r.Verified); err != nil || !r.Optimal || r.Gap > 5e-3 {
 				t.Errorf("%+v: gap %g, %v", p, r.Gap, err)
 			}
 		}

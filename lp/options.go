@@ -28,19 +28,22 @@ type Options struct {
 	// take it longer: kernels and local randomizers, mostly. Nil, or a solver of which there is
 	// none in this build (solver.ErrNone): designs do without.
 	NewSolver solver.Factory
-	// Progress, if set, is called after every round, from the calling
-	// goroutine.
+	// Progress, if set, is called after every round, from the calling goroutine.
 	Progress func(Progress)
 }
 
 // designed designs for a problem, unless that is invalid or the options are.
-func designed[P, V any](ctx context.Context, p P, invalid error, o Options, gap float64, cells int, design func(context.Context, P, *meet.Search) (*V, meet.Outcome, error)) (*V, Outcome, error) {
+func designed[P, V any](ctx context.Context, p P, invalid error, o Options, gap float64, cells int, design func(context.Context, P, *meet.Search) (*V, meet.Outcome, error)) (*Result[V], error) {
 	if err := errors.Join(invalid, o.validate()); err != nil {
-		return nil, Outcome{}, err
+		return nil, err
 	}
 	s, ctx, cancel := o.settled(gap, cells).Begin(ctx)
 	defer cancel()
-	return design(ctx, p, s)
+	v, outcome, err := design(ctx, p, s)
+	if v == nil {
+		return nil, err
+	}
+	return &Result[V]{v, outcome}, err
 }
 
 // settled puts defaults in place of zeros.
@@ -78,11 +81,12 @@ type Progress struct {
 	Elapsed             time.Duration
 }
 
-// Result is a designed and certified table.
-type Result struct {
-	// Table comes with its certificate, which was computed from it in exact
+// Result is a designed and certified mechanism: V is tables.Verified, kernels.Verified,
+// cells.Verified or local.Verified.
+type Result[V any] struct {
+	// Verified is the mechanism with its certificate, which was computed from it in exact
 	// arithmetic.
-	Table *tables.Verified
+	Verified *V
 	Outcome
 }
 

@@ -14,9 +14,8 @@ var (
 	// ErrLimit marks a result that a limit stopped short of the requested
 	// gap; what is returned beside it is proven and usable.
 	ErrLimit = meet.ErrLimit
-	// ErrTooFine marks a limit that more time does not move: the next grids would
-	// have too many cells for a linear program, or, of a local randomizer, prove
-	// no more. It comes with ErrLimit.
+	// ErrTooFine marks a limit that more time does not move: the next grids would have too many
+	// cells for a linear program, or, of a local randomizer, prove no more. It comes with ErrLimit.
 	ErrTooFine = meet.ErrTooFine
 	// ErrInfeasible marks constraints that no noise keeps together.
 	ErrInfeasible = meet.ErrInfeasible

@@ -19,14 +19,14 @@ import (
 // noSolver: for delta = 0 none is needed.
 func noSolver() (solver.Solver, error) { return nil, errors.New("asked for a solver") }
 
-func designPure(t *testing.T, p dp.Problem) *lp.Result {
+func designPure(t *testing.T, p dp.Problem) *lp.Result[tables.Verified] {
 	t.Helper()
 	r, err := lp.Design(context.Background(), p, lp.Options{NewSolver: noSolver})
 	if err != nil {
 		t.Fatalf("epsilon = %g, sensitivity = %g, %s: %v", p.Epsilon, p.Sensitivity, p.Loss.Name(), err)
 	}
-	if r.Table.Certificate().DeltaUpper.Sign() != 0 || r.Table.Certificate().Claims().Delta != "0" || r.Table.Mechanism().TailRatio() == 0 {
-		t.Fatalf("epsilon = %g: delta = %s with a tail of %d, want 0 with a tail", p.Epsilon, r.Table.Certificate().Claims().Delta, r.Table.Mechanism().TailRatio())
+	if r.Verified.Certificate().DeltaUpper.Sign() != 0 || r.Verified.Certificate().Claims().Delta != "0" || r.Verified.Mechanism().TailRatio() == 0 {
+		t.Fatalf("epsilon = %g: delta = %s with a tail of %d, want 0 with a tail", p.Epsilon, r.Verified.Certificate().Claims().Delta, r.Verified.Mechanism().TailRatio())
 	}
 	return r
 }
@@ -34,10 +34,10 @@ func designPure(t *testing.T, p dp.Problem) *lp.Result {
 // enclose checks that the certified numbers enclose the optimum, the upper one
 // within the given share of it: rounding to the grid may cost a little more than
 // rounding costs the closed form.
-func enclose(t *testing.T, name string, r *lp.Result, want, above float64) {
+func enclose(t *testing.T, name string, r *lp.Result[tables.Verified], want, above float64) {
 	t.Helper()
-	loss, _ := r.Table.Certificate().ExpectedLoss.Float64()
-	bound, _ := r.Table.Certificate().LowerBound.Float64()
+	loss, _ := r.Verified.Certificate().ExpectedLoss.Float64()
+	bound, _ := r.Verified.Certificate().LowerBound.Float64()
 	const rounding = 1e-10 // of the closed form, and of weights at large epsilon
 	if !(bound <= want*(1+rounding) && loss >= want*(1-rounding) && loss <= want*(1+above)) {
 		t.Errorf("%s: [%.12g, %.12g] around %.12g, want the loss within %g", name, bound, loss, want, above)
@@ -108,7 +108,7 @@ func TestPureInteger(t *testing.T) {
 	three.Loss = loss.L2
 	r := designPure(t, three)
 	enclose(t, "K = 3, l2", r, 17.238791362, 1e-9)
-	if n := r.Table.Mechanism().Cells(); n != 9 { // 2·3 + 2r-1, r = 2
+	if n := r.Verified.Mechanism().Cells(); n != 9 { // 2·3 + 2r-1, r = 2
 		t.Errorf("K = 3, l2: %d cells, want 9", n)
 	}
 }
@@ -195,9 +195,9 @@ func parseLoss(t *testing.T, name string) loss.Loss {
 }
 
 // bounds returns the certified numbers as float64s.
-func bounds(r *lp.Result) (loss, bound float64) {
-	loss, _ = r.Table.Certificate().ExpectedLoss.Float64()
-	bound, _ = r.Table.Certificate().LowerBound.Float64()
+func bounds(r *lp.Result[tables.Verified]) (loss, bound float64) {
+	loss, _ = r.Verified.Certificate().ExpectedLoss.Float64()
+	bound, _ = r.Verified.Certificate().LowerBound.Float64()
 	return loss, bound
 }
 
@@ -272,8 +272,8 @@ func TestPureValleys(t *testing.T) {
 // the tail; and the loss scales with the sensitivity.
 func TestPureAway(t *testing.T) {
 	r := designPure(t, dp.Problem{Privacy: dp.Privacy{Epsilon: 0.05, Sensitivity: 1}, Loss: parseLoss(t, "pinball:0.99")})
-	g := r.Table.Mechanism().Grid()
-	if n := r.Table.Mechanism().Cells(); r.Gap > 1e-3 || n < 60*g.CellsPerSensitivity {
+	g := r.Verified.Mechanism().Grid()
+	if n := r.Verified.Mechanism().Cells(); r.Gap > 1e-3 || n < 60*g.CellsPerSensitivity {
 		t.Errorf("gap = %g, %d cells of %d per sensitivity, want a wide table", r.Gap, n, g.CellsPerSensitivity)
 	}
 	far := designPure(t, dp.Problem{Privacy: dp.Privacy{Epsilon: 0.05, Sensitivity: 1000}, Loss: parseLoss(t, "pinball:0.99")})
@@ -334,11 +334,11 @@ func TestPureTampered(t *testing.T) {
 		r := designPure(t, dp.Problem{Privacy: dp.Privacy{Epsilon: 0.5, Sensitivity: 3}, Loss: parseLoss(t, name), Query: dp.IntegerQuery})
 		spec := func() tables.Spec {
 			s := tables.Spec{
-				Problem: dp.Problem{Privacy: r.Table.Mechanism().Privacy(), Query: r.Table.Mechanism().Query(), Loss: r.Table.Mechanism().Loss()}, Grid: r.Table.Mechanism().Grid(),
-				TailRatio: r.Table.Mechanism().TailRatio(), Claims: r.Table.Certificate().Claims(),
+				Problem: dp.Problem{Privacy: r.Verified.Mechanism().Privacy(), Query: r.Verified.Mechanism().Query(), Loss: r.Verified.Mechanism().Loss()}, Grid: r.Verified.Mechanism().Grid(),
+				TailRatio: r.Verified.Mechanism().TailRatio(), Claims: r.Verified.Certificate().Claims(),
 			}
-			for i := range r.Table.Mechanism().Cells() {
-				s.Weights = append(s.Weights, r.Table.Mechanism().Weight(i))
+			for i := range r.Verified.Mechanism().Cells() {
+				s.Weights = append(s.Weights, r.Verified.Mechanism().Weight(i))
 			}
 			return s
 		}
@@ -362,10 +362,10 @@ func TestPureTampered(t *testing.T) {
 		s = spec()
 		top := len(s.Weights) - 1
 		for i := range s.Weights {
-			if _, block := r.Table.Mechanism().Block(i); block {
+			if _, block := r.Verified.Mechanism().Block(i); block {
 				continue
 			}
-			if _, block := r.Table.Mechanism().Block(top); block || s.Weights[i] > s.Weights[top] {
+			if _, block := r.Verified.Mechanism().Block(top); block || s.Weights[i] > s.Weights[top] {
 				top = i
 			}
 		}

@@ -8,17 +8,15 @@ import (
 	"github.com/noisewright/noisewright/internal/quadrature"
 )
 
-// GaussianSigma returns the smallest standard deviation, in query units, of normal
-// noise that is (ε, δ)-private (Balle & Wang 2018, Theorem 8), for any ε >= 0 and
-// δ > 0.
+// GaussianSigma returns the smallest standard deviation, in query units, of normal noise that is
+// (ε, δ)-private (Balle & Wang 2018, Theorem 8), for any ε >= 0 and δ > 0.
 //
-// It is rounded up: the exact δ achieved by the σ returned is at most δ, by the
-// error bound of the evaluation. For ε <= 100 and 1e-300 <= δ <= 0.9 σ exceeds
-// the exact solution by less than one part in 10^12. The error wraps
-// [dp.ErrInvalid] for bad parameters and is a [NotApplicableError] for δ = 0. The cost is
-// some 60 microseconds.
+// It is rounded up: the exact δ achieved by the σ returned is at most δ, by the error bound of the
+// evaluation. For ε <= 100 and 1e-300 <= δ <= 0.9 σ exceeds the exact solution by less than one
+// part in 10^12. The error wraps [dp.ErrInvalid] for bad parameters and is a [NotApplicableError]
+// for δ = 0. The cost is some 60 microseconds.
 func GaussianSigma(p dp.Privacy) (float64, error) {
-	c := &conditions{name: AnalyticGaussian, privacy: p}
+	c := newConditions(AnalyticGaussian, p)
 	return c.gaussianSigma(), c.err
 }
 
@@ -44,10 +42,9 @@ func (c *conditions) gaussianSigma() float64 {
 	}
 }
 
-// GaussianDelta returns the least δ for which normal noise of standard
-// deviation sigma is (ε, δ)-private on a query of the given sensitivity, both in
-// query units and > 0, for ε >= 0. The relative error is below 1e-12 for ε <= 100
-// where δ is a normal float64.
+// GaussianDelta returns the least δ for which normal noise of standard deviation sigma is (ε,
+// δ)-private on a query of the given sensitivity, both in query units and > 0, for ε >= 0. The
+// relative error is below 1e-12 for ε <= 100 where δ is a normal float64.
 //
 // Source: Balle & Wang 2018, Theorem 8, with Φ the normal distribution function:
 //
@@ -112,9 +109,8 @@ func gaussianLogDelta(epsilon, mu float64) (logDelta, errorBound float64) {
 	return logDelta, errorBound
 }
 
-// solveMu returns the μ = Δ/σ with δ(μ) = delta, nearly to the last place:
-// Newton's method on ln δ against ln μ, whose slope μφ(u)/δ is explicit, kept
-// inside a bracket.
+// solveMu returns the μ = Δ/σ with δ(μ) = delta, nearly to the last place: Newton's method on ln δ
+// against ln μ, whose slope μφ(u)/δ is explicit, kept inside a bracket.
 func solveMu(epsilon, delta float64) float64 {
 	target := logarithm(delta)
 	excess := func(mu float64) float64 {

@@ -37,7 +37,7 @@ type Baseline struct {
 // given; the others ignore it. The error wraps [dp.ErrInvalid] for bad parameters and is
 // a [NotApplicableError] if the mechanism cannot be used at these parameters.
 func (b Baseline) New(p dp.Privacy, loss loss.Loss) (Mechanism, error) {
-	c := &conditions{name: b.Name, privacy: p}
+	c := newConditions(b.Name, p)
 	m := b.create(c, p, loss)
 	if c.err != nil {
 		return Mechanism{}, c.err
@@ -46,31 +46,32 @@ func (b Baseline) New(p dp.Privacy, loss loss.Loss) (Mechanism, error) {
 	return m, nil
 }
 
+// baselines has every baseline in display order.
+var baselines = []Baseline{
+	{Laplace, "Laplace noise of scale sensitivity/epsilon; epsilon > 0", "Dwork, McSherry, Nissim & Smith 2006", newLaplace},
+	{Staircase, "optimal noise for delta = 0, step tuned to the loss; epsilon > 0", "Geng & Viswanath 2016", newStaircase},
+	{"staircase-atom", "staircase mixed with an atom of weight delta at 0; epsilon > 0", "Geng & Viswanath 2016, mixed with an atom", newStaircaseAtom},
+	{DiscreteLaplace, "two-sided geometric noise on the integers; integer query and sensitivity, epsilon > 0", "Ghosh, Roughgarden & Sundararajan 2012", newDiscreteLaplace},
+	{"canonical", "noise whose divergence at the full shift is delta exactly, the Tulap law", "Awan & Vadhan 2023", newCanonical},
+	{"discrete-canonical", "the same rounded to integers, optimal for sensitivity 1; integer query and sensitivity", "Awan & Ramasethu 2024", newDiscreteCanonical},
+	{Gaussian, "Gaussian noise, classical calibration; 0 < epsilon < 1, delta > 0", "Dwork & Roth 2014, Theorem A.1", newGaussian},
+	{AnalyticGaussian, "Gaussian noise, exact calibration; delta > 0", "Balle & Wang 2018, Theorem 8", newAnalyticGaussian},
+	{TruncatedLaplace, "Laplace noise cut to a finite support; delta > 0", "Geng, Ding, Guo & Kumar 2020", newTruncatedLaplace},
+	{"uniform", "uniform noise, (0, delta)-private whatever epsilon; delta > 0", "Geng, Ding, Guo & Kumar 2019", newUniform},
+}
+
 // Baselines returns every baseline in display order: pure mechanisms, then
 // approximate ones. The slice is the caller's to keep.
-func Baselines() []Baseline {
-	return []Baseline{
-		{Laplace, "Laplace noise of scale sensitivity/epsilon; epsilon > 0", "Dwork, McSherry, Nissim & Smith 2006", newLaplace},
-		{Staircase, "optimal noise for delta = 0, step tuned to the loss; epsilon > 0", "Geng & Viswanath 2016", newStaircase},
-		{"staircase-atom", "staircase mixed with an atom of weight delta at 0; epsilon > 0", "Geng & Viswanath 2016, mixed with an atom", newStaircaseAtom},
-		{DiscreteLaplace, "two-sided geometric noise on the integers; integer query and sensitivity, epsilon > 0", "Ghosh, Roughgarden & Sundararajan 2012", newDiscreteLaplace},
-		{"canonical", "noise whose divergence at the full shift is delta exactly, the Tulap law", "Awan & Vadhan 2023", newCanonical},
-		{"discrete-canonical", "the same rounded to integers, optimal for sensitivity 1; integer query and sensitivity", "Awan & Ramasethu 2024", newDiscreteCanonical},
-		{Gaussian, "Gaussian noise, classical calibration; 0 < epsilon < 1, delta > 0", "Dwork & Roth 2014, Theorem A.1", newGaussian},
-		{AnalyticGaussian, "Gaussian noise, exact calibration; delta > 0", "Balle & Wang 2018, Theorem 8", newAnalyticGaussian},
-		{TruncatedLaplace, "Laplace noise cut to a finite support; delta > 0", "Geng, Ding, Guo & Kumar 2020", newTruncatedLaplace},
-		{"uniform", "uniform noise, (0, delta)-private whatever epsilon; delta > 0", "Geng, Ding, Guo & Kumar 2019", newUniform},
-	}
-}
+func Baselines() []Baseline { return slices.Clone(baselines) }
 
 // New builds the mechanism of the baseline with this name; see [Baseline.New].
 func New(name string, p dp.Privacy, loss loss.Loss) (Mechanism, error) {
-	all := Baselines()
-	i := slices.IndexFunc(all, func(b Baseline) bool { return b.Name == name })
-	if i < 0 {
-		return Mechanism{}, check.Field("noise", "name", check.Quoted(name), "that of one of Baselines")
+	for i := range baselines {
+		if b := &baselines[i]; b.Name == name {
+			return b.New(p, loss)
+		}
 	}
-	return all[i].New(p, loss)
+	return Mechanism{}, check.Field("noise", "name", check.Quoted(name), "that of one of Baselines")
 }
 
 // onIntegers reports whether the noise of the named baseline is on the integers.

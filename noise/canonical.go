@@ -47,10 +47,9 @@ func newCanonical(c *conditions, p dp.Privacy, _ loss.Loss) Mechanism {
 	}
 }
 
-// newDiscreteCanonical returns canonical noise ([newCanonical]) rounded to the nearest
-// integer, for a query with integer values and integer sensitivity Δ. To add it is to
-// round the query value with canonical noise, and rounding is post-processing: it is
-// (ε, δ)-private.
+// newDiscreteCanonical returns canonical noise ([newCanonical]) rounded to the nearest integer, for
+// a query with integer values and integer sensitivity Δ. To add it is to round the query value with
+// canonical noise, and rounding is post-processing: it is (ε, δ)-private.
 //
 // For Δ = 1 it is the optimal integer noise for every even loss that does not decrease
 // away from 0, with the tails of [AwanDongTails]; see there for the proof. For larger Δ it

@@ -9,8 +9,7 @@ import (
 	"github.com/noisewright/noisewright/loss"
 )
 
-// newDiscreteLaplace returns two-sided geometric noise on the integers of the
-// query's unit,
+// newDiscreteLaplace returns two-sided geometric noise on the integers of the query's unit,
 //
 //	P(X = k) = (1-q)/(1+q) · q^|k|,  q = e^(-ε/Δ),
 //
@@ -18,10 +17,9 @@ import (
 // (ε, 0)-private (Ghosh, Roughgarden & Sundararajan 2012), and for Δ = 1 the
 // optimum at δ = 0. It needs ε > 0 and makes no use of δ.
 //
-// It has no density, so it is no competitor on a real-valued query. There it
-// would have to follow a rounding to some grid, which moves neighboring values
-// further apart and adds an error of its own; as the grid gets finer it turns
-// into Laplace noise.
+// It has no density, so it is no competitor on a real-valued query. There it would have to follow a
+// rounding to some grid, which moves neighboring values further apart and adds an error of its own;
+// as the grid gets finer it turns into Laplace noise.
 func newDiscreteLaplace(c *conditions, p dp.Privacy, _ loss.Loss) Mechanism {
 	c.applies(p.Epsilon > 0, "its masses fall by exp(-epsilon/sensitivity) and epsilon = 0, want epsilon > 0")
 	c.applies(math.Trunc(p.Sensitivity) == p.Sensitivity,
@@ -44,12 +42,11 @@ func newDiscreteLaplace(c *conditions, p dp.Privacy, _ loss.Loss) Mechanism {
 	}
 }
 
-// discreteLaplaceLoss sums c over the integers. The error bound is a rounding bound
-// down to a rate of smallSumEpsilon. Below, the sum is replaced by the integral of
-// g(x) = (c(x)+c(-x))e^(-ax) over x > 0 (trapezoid rule), at an error of half the
-// total variation of g. For a loss that does not decrease away from 0 the falling
-// part of g varies by a∫g, and so, at most, does the rising part: a relative error
-// of a.
+// discreteLaplaceLoss sums c over the integers. The error bound is a rounding bound down to a rate
+// of smallSumEpsilon. Below, the sum is replaced by the integral of g(x) = (c(x)+c(-x))e^(-ax) over
+// x > 0 (trapezoid rule), at an error of half the total variation of g. For a loss that does not
+// decrease away from 0 the falling part of g varies by a∫g, and so, at most, does the rising part:
+// a relative error of a.
 func discreteLaplaceLoss(rate float64, l loss.Loss) (value, errorBound float64) {
 	p0 := math.Tanh(rate / 2)
 	if rate < smallSumEpsilon {

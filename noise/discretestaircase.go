@@ -8,10 +8,9 @@ import (
 	"github.com/noisewright/noisewright/loss"
 )
 
-// DiscreteStaircase returns the least expected loss, L1 or L2, of any
-// (ε, 0)-private integer noise on an integer query of the given sensitivity K,
-// and the step r, 1 <= r <= K, of the law that has it (Geng & Viswanath 2016,
-// discrete setting): with b = e^-ε, even and for i >= 0
+// DiscreteStaircase returns the least expected loss, L1 or L2, of any (ε, 0)-private integer noise
+// on an integer query of the given sensitivity K, and the step r, 1 <= r <= K, of the law that has
+// it (Geng & Viswanath 2016, discrete setting): with b = e^-ε, even and for i >= 0
 //
 //	p(i) = a for i < r,  ab for r <= i < K,  p(i+K) = b p(i),
 //	a = (1-b)/(2r + 2b(K-r) - (1-b)).
@@ -67,8 +66,7 @@ func discreteStaircaseMoments(epsilon, k, r float64) [2]float64 {
 	// Σ_{i<n} i and Σ_{i<n} i².
 	sum1 := func(n float64) float64 { return n * (n - 1) / 2 }
 	sum2 := func(n float64) float64 { return n * (n - 1) * (2*n - 1) / 6 }
-	// A sum over i < K with weight 1 below r and b from r on is b·(all) +
-	// (1-b)·(below r).
+	// A sum over i < K with weight 1 below r and b from r on is b·(all) + (1-b)·(below r).
 	m0 := b*k + c*r
 	m1 := b*sum1(k) + c*sum1(r)
 	m2 := b*sum2(k) + c*sum2(r)

@@ -11,9 +11,8 @@
 // expected loss for every value, the mean of them, and the largest. [LocalBaselines]
 // lists all of them, noise that is added among them.
 //
-// The values are float64, correct to the relative error stated with each of
-// them. They are for comparison and for tests, not for release: nothing here
-// samples noise, and a continuous law is not private on a machine that can only
-// represent some of its values. Package tables/shapes makes such noise as tables
-// that are.
+// The values are float64, correct to the relative error stated with each of them. They are for
+// comparison and for tests, not for release: nothing here samples noise, and a continuous law is
+// not private on a machine that can only represent some of its values. Package tables/shapes makes
+// such noise as tables that are.
 package noise

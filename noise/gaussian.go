@@ -8,10 +8,9 @@ import (
 	"github.com/noisewright/noisewright/loss"
 )
 
-// newGaussian returns Gaussian noise with the classical calibration
-// σ = √(2 ln(1.25/δ))·Δ/ε (Dwork & Roth 2014, Theorem 3.22 and Appendix A). It
-// is proved for 0 < ε < 1 only, needs 0 < δ, and is never better than
-// [newAnalyticGaussian].
+// newGaussian returns Gaussian noise with the classical calibration σ = √(2 ln(1.25/δ))·Δ/ε (Dwork
+// & Roth 2014, Theorem 3.22 and Appendix A). It is proved for 0 < ε < 1 only, needs 0 < δ, and is
+// never better than [newAnalyticGaussian].
 func newGaussian(c *conditions, p dp.Privacy, _ loss.Loss) Mechanism {
 	c.applies(p.Epsilon > 0 && p.Epsilon < 1,
 		"the classical calibration is proved for 0 < epsilon < 1 only and epsilon = %g; analytic-gaussian has no such limit", p.Epsilon)

@@ -23,14 +23,12 @@ type LocalProblem struct {
 	Objective local.Objective
 	// Loss is that of answer − value, for real and integer values.
 	Loss loss.Loss
-	// Costs, for categories, is the loss of each answer for each value:
-	// Costs[value][answer].
+	// Costs, for categories, is the loss of each answer for each value: Costs[value][answer].
 	Costs [][]float64
 }
 
-// LocalMechanism is a published way to answer one value under local differential
-// privacy. It is immutable and safe for concurrent use, provided the loss it was given
-// is.
+// LocalMechanism is a published way to answer one value under local differential privacy. It is
+// immutable and safe for concurrent use, provided the loss it was given is.
 type LocalMechanism struct {
 	name, note, source string
 	unbiased           bool
@@ -117,8 +115,7 @@ func (m LocalMechanism) MeanLoss() (value, errorBound float64) {
 	return value, errorBound/total.Value() + localError*value
 }
 
-// WorstLoss returns the largest expected loss of a value, a bound on its error, and the
-// value.
+// WorstLoss returns the largest expected loss of a value, a bound on its error, and the value.
 func (m LocalMechanism) WorstLoss() (value, errorBound, at float64) {
 	v := m.problem.Values
 	if m.law == nil {
@@ -252,9 +249,8 @@ func (p LocalProblem) validate() error {
 	return nil
 }
 
-// golden returns where a function with one minimum in [a, b] has it, to within 10^-6 of
-// their distance: golden-section search (Kiefer 1953). The least value is then right to
-// all digits.
+// golden returns where a function with one minimum in [a, b] has it, to within 10^-6 of their
+// distance: golden-section search (Kiefer 1953). The least value is then right to all digits.
 func golden(f func(float64) float64, a, b float64) float64 {
 	const (
 		rounds  = 30

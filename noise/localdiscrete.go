@@ -47,21 +47,25 @@ func randomizedResponse(m LocalMechanism) (LocalMechanism, error) {
 		return m, notApplicable(m.name, "it answers one of the values, want as many answers as categories")
 	}
 	truth, other := response(p)
-	points := p.points()
-	return m.discrete(fmt.Sprintf("the true value with probability %.6g", truth), func(i int) []share {
-		out := make([]share, len(points))
-		for j, y := range points {
+	return m.discrete(fmt.Sprintf("the true value with probability %.6g", truth), responses(p.points(), truth, other))
+}
+
+// responses is the law of an answer that is the value's own with probability truth, and any
+// one of the others with probability other.
+func responses(answers []float64, truth, other float64) func(i int) []share {
+	return func(i int) []share {
+		out := make([]share, len(answers))
+		for j, y := range answers {
 			out[j] = share{y, 0, other}
 		}
 		out[i].mass = truth
 		return out
-	})
+	}
 }
 
-// randomizedResponseUnbiased is k-ary randomized response on integers with the
-// answers moved apart so that they are unbiased: from y to m + (y - m)/(p - q), with the
-// middle m of the values and the probabilities p of the truth and q of any other value.
-// It needs ε > 0 or δ > 0.
+// randomizedResponseUnbiased is k-ary randomized response on integers with the answers moved apart
+// so that they are unbiased: from y to m + (y - m)/(p - q), with the middle m of the values and the
+// probabilities p of the truth and q of any other value. It needs ε > 0 or δ > 0.
 func randomizedResponseUnbiased(m LocalMechanism) (LocalMechanism, error) {
 	p := m.problem
 	truth, other := response(p)
@@ -72,14 +76,10 @@ func randomizedResponseUnbiased(m LocalMechanism) (LocalMechanism, error) {
 	// p - q = δ + (1-δ)(e^ε-1)/(e^ε+k-1), without the difference.
 	apart := p.Delta + math.Expm1(p.Epsilon)*other
 	middle := (p.Values.Lower + p.Values.Upper) / 2
-	return m.discrete(fmt.Sprintf("%d answers, %.6g apart", len(points), 1/apart), func(i int) []share {
-		out := make([]share, len(points))
-		for j, y := range points {
-			out[j] = share{middle + (y-middle)/apart, 0, other}
-		}
-		out[i].mass = truth
-		return out
-	})
+	for j, y := range points {
+		points[j] = middle + (y-middle)/apart
+	}
+	return m.discrete(fmt.Sprintf("%d answers, %.6g apart", len(points), 1/apart), responses(points, truth, other))
 }
 
 func appliesToIntegers(name string, p LocalProblem) error {

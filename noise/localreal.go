@@ -42,20 +42,18 @@ func appliesToNumbers(name string, p LocalProblem) error {
 	return p.validate()
 }
 
-// duchi is the mechanism of Duchi, Jordan & Wainwright ("Minimax optimal
-// procedures for locally private estimation", JASA 113, 2018; for one number as Wang et
-// al. 2019, Algorithm 1): a value t in [-1, 1] is answered by ±A, A = (e^ε+1)/(e^ε-1),
-// with the probabilities (1 ± t/A)/2. It is unbiased, with variance A² - t². It is
-// (ε, 0)-private and needs ε > 0.
+// duchi is the mechanism of Duchi, Jordan & Wainwright ("Minimax optimal procedures for locally
+// private estimation", JASA 113, 2018; for one number as Wang et al. 2019, Algorithm 1): a value t
+// in [-1, 1] is answered by ±A, A = (e^ε+1)/(e^ε-1), with the probabilities (1 ± t/A)/2. It is
+// unbiased, with variance A² - t². It is (ε, 0)-private and needs ε > 0.
 func duchi(m LocalMechanism) (LocalMechanism, error) {
 	a, law := threeOutputs(m.problem.Epsilon, 0)
 	return m.scaled(fmt.Sprintf("2 answers, +-%.6g half ranges about the middle; %s", a, pureNote), law, -a, a), nil
 }
 
-// piecewise is the law of unbiased answers in [-A, A] with two densities, one e^ε times
-// the other, the larger one on an interval of fixed width about a multiple of the value
-// (Zhao et al. 2021, who let s be any number > 0; s = e^(ε/2) is that of Wang et al.
-// 2019, Algorithm 2). With E = e^ε
+// piecewise is the law of unbiased answers in [-A, A] with two densities, one e^ε times the other,
+// the larger one on an interval of fixed width about a multiple of the value (Zhao et al. 2021, who
+// let s be any number > 0; s = e^(ε/2) is that of Wang et al. 2019, Algorithm 2). With E = e^ε
 //
 //	A = (E+s)(s+1)/(s(E-1)),  width 2(E+s)/(s(E-1)),  center t(E+s)/(E-1),
 //
@@ -78,12 +76,11 @@ func piecewise(epsilon, s float64) func(t float64) []share {
 	}
 }
 
-// twoDensities is the Piecewise mechanism (Wang, Xiao, Yang, Zhao, Hui, Shin, Shin &
-// Yu, "Collecting and analyzing multidimensional data with local differential privacy",
-// ICDE 2019, Algorithm 2): with s = e^(ε/2) a value t in [-1, 1] is answered from
-// [-A, A], A = (s+1)/(s-1), with the larger of two densities on an interval about the
-// value. It is unbiased, with variance t²/(s-1) + (s+3)/(3(s-1)²), (ε, 0)-private, and
-// needs ε > 0.
+// twoDensities is the Piecewise mechanism (Wang, Xiao, Yang, Zhao, Hui, Shin, Shin & Yu,
+// "Collecting and analyzing multidimensional data with local differential privacy", ICDE 2019,
+// Algorithm 2): with s = e^(ε/2) a value t in [-1, 1] is answered from [-A, A], A = (s+1)/(s-1),
+// with the larger of two densities on an interval about the value. It is unbiased, with variance
+// t²/(s-1) + (s+3)/(3(s-1)²), (ε, 0)-private, and needs ε > 0.
 func twoDensities(m LocalMechanism) (LocalMechanism, error) {
 	return m.scaled(pureNote, piecewise(m.problem.Epsilon, math.Exp(m.problem.Epsilon/2))), nil
 }
@@ -92,11 +89,10 @@ func twoDensities(m LocalMechanism) (LocalMechanism, error) {
 // Equation 8): ln((-5+2∛(6353-405√241)+2∛(6353+405√241))/27).
 var hybridFrom = math.Log((-5 + 2*math.Cbrt(6353-405*math.Sqrt(241)) + 2*math.Cbrt(6353+405*math.Sqrt(241))) / 27)
 
-// hybrid is the Hybrid mechanism (Wang et al. 2019, Section III-C): for ε above
-// 0.61 the Piecewise mechanism with probability 1-e^(-ε/2) and Duchi's otherwise, for
-// smaller ε Duchi's. It is unbiased; above 0.61 its variance is the same for every
-// value, (s+3)/(3s(s-1)) + (e^ε+1)²/(s(e^ε-1)²) with s = e^(ε/2). It is (ε, 0)-private
-// and needs ε > 0.
+// hybrid is the Hybrid mechanism (Wang et al. 2019, Section III-C): for ε above 0.61 the Piecewise
+// mechanism with probability 1-e^(-ε/2) and Duchi's otherwise, for smaller ε Duchi's. It is
+// unbiased; above 0.61 its variance is the same for every value, (s+3)/(3s(s-1)) +
+// (e^ε+1)²/(s(e^ε-1)²) with s = e^(ε/2). It is (ε, 0)-private and needs ε > 0.
 func hybrid(m LocalMechanism) (LocalMechanism, error) {
 	a, duchi := threeOutputs(m.problem.Epsilon, 0)
 	weight := 0.0
@@ -122,11 +118,10 @@ func mixed(weight float64, first, second func(t float64) []share) func(t float64
 	}
 }
 
-// piecewiseOptimal is the best of the unbiased mechanisms with two densities
-// (PM-OPT of Zhao, Zhao, Yang, Wang, Wang, Lyu, Niyato & Lam, "Local differential
-// privacy-based federated learning for Internet of Things", IEEE Internet of Things
-// Journal 8, 2021): as Piecewise with the s that is best for the loss and the objective.
-// It is (ε, 0)-private and needs ε > 0.
+// piecewiseOptimal is the best of the unbiased mechanisms with two densities (PM-OPT of Zhao, Zhao,
+// Yang, Wang, Wang, Lyu, Niyato & Lam, "Local differential privacy-based federated learning for
+// Internet of Things", IEEE Internet of Things Journal 8, 2021): as Piecewise with the s that is
+// best for the loss and the objective. It is (ε, 0)-private and needs ε > 0.
 func piecewiseOptimal(m LocalMechanism) (LocalMechanism, error) {
 	create := func(logarithm float64) LocalMechanism {
 		s := math.Exp(logarithm)
@@ -175,10 +170,9 @@ func threeOutputsOptimal(m LocalMechanism) (LocalMechanism, error) {
 	return create(tuned(0, mostZeros(m.problem.Epsilon), create)), nil
 }
 
-// hybridThreeOutputs is HM-TP of Zhao et al. 2021: a mixture of their PM-SUB, the
-// mechanism with two densities and s = e^(ε/3), and Three-Outputs, with the parameter of
-// the latter and the weight that are best for the loss and the objective. It is unbiased,
-// (ε, 0)-private, and needs ε > 0.
+// hybridThreeOutputs is HM-TP of Zhao et al. 2021: a mixture of their PM-SUB, the mechanism with
+// two densities and s = e^(ε/3), and Three-Outputs, with the parameter of the latter and the weight
+// that are best for the loss and the objective. It is unbiased, (ε, 0)-private, and needs ε > 0.
 func hybridThreeOutputs(m LocalMechanism) (LocalMechanism, error) {
 	two := piecewise(m.problem.Epsilon, math.Exp(m.problem.Epsilon/3))
 	create := func(q, weight float64) LocalMechanism {
@@ -191,13 +185,12 @@ func hybridThreeOutputs(m LocalMechanism) (LocalMechanism, error) {
 	return best(tuned(0, mostZeros(m.problem.Epsilon), best)), nil
 }
 
-// generalizedPiecewise is the optimal mechanism among those whose answers are in
-// the range of the values with a piecewise constant density of any number of pieces
-// (Zheng, Mishra & Hu, "Optimal piecewise-based mechanism for collecting bounded numerical
-// data under local differential privacy", PoPETs 2025): with s = e^(ε/2), and in units of
-// the range, density s on an interval of width 1/(s+1) and 1/s elsewhere. The interval is
-// centered at the value where it fits, and ends at the end of the range otherwise. It is
-// biased, (ε, 0)-private, and at ε = 0 uniform.
+// generalizedPiecewise is the optimal mechanism among those whose answers are in the range of the
+// values with a piecewise constant density of any number of pieces (Zheng, Mishra & Hu, "Optimal
+// piecewise-based mechanism for collecting bounded numerical data under local differential
+// privacy", PoPETs 2025): with s = e^(ε/2), and in units of the range, density s on an interval of
+// width 1/(s+1) and 1/s elsewhere. The interval is centered at the value where it fits, and ends at
+// the end of the range otherwise. It is biased, (ε, 0)-private, and at ε = 0 uniform.
 //
 // It is optimal for each value alone. Answers after it, which may depend on the whole law
 // of the values, can be better.
@@ -215,12 +208,11 @@ func generalizedPiecewise(m LocalMechanism) (LocalMechanism, error) {
 	}, half-1, 1-half), nil
 }
 
-// generalizedPiecewiseUnbiased is the unbiased mechanism of Zheng, Mishra & Hu
-// 2025 (their Theorem 5, as in the authors' program): the answers to a value in [0, 1] are
-// in [-C, C+1], C = (s+1)/(s-1), s = e^(ε/2), with density s/(2C+1) on an interval of
-// width (2C+1)/(s+1) about (2(C+1)t-C+1)/4 and e^-ε times that elsewhere. It is
-// (ε, 0)-private and needs ε > 0. Piecewise, whose answers are in a narrower interval,
-// has a smaller variance.
+// generalizedPiecewiseUnbiased is the unbiased mechanism of Zheng, Mishra & Hu 2025 (their Theorem
+// 5, as in the authors' program): the answers to a value in [0, 1] are in [-C, C+1], C =
+// (s+1)/(s-1), s = e^(ε/2), with density s/(2C+1) on an interval of width (2C+1)/(s+1) about
+// (2(C+1)t-C+1)/4 and e^-ε times that elsewhere. It is (ε, 0)-private and needs ε > 0. Piecewise,
+// whose answers are in a narrower interval, has a smaller variance.
 func generalizedPiecewiseUnbiased(m LocalMechanism) (LocalMechanism, error) {
 	s := math.Exp(m.problem.Epsilon / 2)
 	c := 1 / math.Tanh(m.problem.Epsilon/4)

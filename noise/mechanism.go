@@ -34,8 +34,7 @@ func (m Mechanism) Density(x float64) float64 {
 	return m.density(x)
 }
 
-// Mass returns the probability of the noise being exactly x, which is not in the
-// density.
+// Mass returns the probability of the noise being exactly x, which is not in the density.
 func (m Mechanism) Mass(x float64) float64 {
 	if m.mass == nil {
 		return 0
@@ -47,11 +46,10 @@ func (m Mechanism) Mass(x float64) float64 {
 // the absolute error of that value. L1 and L2 have closed forms, weighted or not;
 // any other loss is integrated or summed numerically.
 //
-// The bound of a closed form or a sum is a rounding bound. The bound of an integral
-// is an estimate in the usual sense (two quadrature rules compared on every piece),
-// reliable if a loss with kinks or jumps declares them ([loss.Kinks]). Both assume that the
-// loss grows no faster than |x|^64, for then what is cut off the tails is below
-// 1e-60 of the value.
+// The bound of a closed form or a sum is a rounding bound. The bound of an integral is an estimate
+// in the usual sense (two quadrature rules compared on every piece), reliable if a loss with kinks
+// or jumps declares them ([loss.Kinks]). Both assume that the loss grows no faster than |x|^64, for
+// then what is cut off the tails is below 1e-60 of the value.
 //
 // It returns an error wrapping [dp.ErrInvalid] if the loss is nil or if the value is
 // not a finite float64.
@@ -99,8 +97,7 @@ const (
 // expectation is the expected loss of a law and a bound on its error.
 type expectation = func(l loss.Loss) (value, errorBound float64)
 
-// moments answers L1 and L2 from first = E|X| and second = E X², and any other loss by
-// numeric.
+// moments answers L1 and L2 from first = E|X| and second = E X², and any other loss by numeric.
 func moments(first, second float64, numeric expectation) expectation {
 	return func(l loss.Loss) (value, errorBound float64) {
 		switch plain, weight := loss.Unweighted(l); plain {
@@ -127,8 +124,7 @@ func integrate(l loss.Loss, scale, end float64, weight func(y float64) float64, 
 }
 
 func lossPanels(l loss.Loss, scale, end float64) []float64 {
-	// Below the first panel, 10^-6 of the scale, only a kink that was not
-	// declared can hide.
+	// Below the first panel, 10^-6 of the scale, only a kink that was not declared can hide.
 	const first = 0x1p-20
 	panels := quadrature.GeometricPanels([]float64{0}, first, end)
 	for _, x := range loss.Kinks(l) {
@@ -147,12 +143,14 @@ type conditions struct {
 	err     error
 }
 
-// applies refuses bad parameters, and those that the mechanism is not for. It reports
-// whether all conditions held so far.
+// newConditions refuses bad parameters.
+func newConditions(name string, p dp.Privacy) *conditions {
+	return &conditions{name: name, privacy: p, err: p.Validate()}
+}
+
+// applies refuses parameters that the mechanism is not for. It reports whether all
+// conditions held so far.
 func (c *conditions) applies(ok bool, reason string, args ...any) bool {
-	if c.err == nil {
-		c.err = c.privacy.Validate()
-	}
 	if c.err == nil && !ok {
 		c.err = notApplicable(c.name, reason, args...)
 	}

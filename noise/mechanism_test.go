@@ -55,7 +55,7 @@ func kinks(t *testing.T, m Mechanism, p dp.Privacy, l loss.Loss) (points []float
 	case "uniform":
 		end = p.Sensitivity / (2 * p.Delta)
 	case "canonical":
-		c := &conditions{name: "canonical", privacy: p}
+		c := newConditions("canonical", p)
 		s := c.newTulap()
 		if c.err != nil {
 			t.Fatal(c.err)

@@ -46,15 +46,13 @@ func newStaircase(c *conditions, _ dp.Privacy, l loss.Loss) Mechanism {
 	}
 }
 
-// newStaircaseAtom returns staircase noise, tuned to the loss as in
-// [newStaircase], with probability 1-δ and exactly 0 with probability δ. It needs
-// ε > 0; for δ = 0 it is the staircase.
+// newStaircaseAtom returns staircase noise, tuned to the loss as in [newStaircase], with
+// probability 1-δ and exactly 0 with probability δ. It needs ε > 0; for δ = 0 it is the staircase.
 //
-// Mixing (ε, δ₀)-private noise with an atom at 0 of weight t is
-// (ε, (1-t)δ₀+t)-private: the hockey-stick divergence is jointly convex, and
-// the atom's own is 1 at every shift but 0. Its loss is (1-t)V + t·c(0). Here
-// δ₀ = 0 and t = δ. From some δ on the optimum over all noise has exactly this
-// dependence on δ, which makes the mixture a strong baseline for large δ or ε.
+// Mixing (ε, δ₀)-private noise with an atom at 0 of weight t is (ε, (1-t)δ₀+t)-private: the
+// hockey-stick divergence is jointly convex, and the atom's own is 1 at every shift but 0. Its loss
+// is (1-t)V + t·c(0). Here δ₀ = 0 and t = δ. From some δ on the optimum over all noise has exactly
+// this dependence on δ, which makes the mixture a strong baseline for large δ or ε.
 func newStaircaseAtom(c *conditions, p dp.Privacy, l loss.Loss) Mechanism {
 	s := c.tunedStairs(l)
 	if c.err != nil {
@@ -83,7 +81,7 @@ func newStaircaseAtom(c *conditions, p dp.Privacy, l loss.Loss) Mechanism {
 // [StaircaseStep]), by search for any other loss, at the cost of some 100 times an
 // ExpectedLoss. It needs ε > 0 and makes no use of δ; errors are those of [New].
 func TunedStaircaseStep(p dp.Privacy, l loss.Loss) (gamma float64, err error) {
-	c := &conditions{name: Staircase, privacy: p}
+	c := newConditions(Staircase, p)
 	return c.tunedStairs(l).step, c.err
 }
 
@@ -127,8 +125,7 @@ func StaircaseStep(epsilon float64, l loss.Loss) (gamma float64, ok bool) {
 	case loss.L2:
 		b := math.Exp(-epsilon)
 		u := math.Cbrt(b * (1 + b) / 2)
-		// Divided by u², which is of order b^(2/3), so that a large ε does not
-		// underflow.
+		// Divided by u², which is of order b^(2/3), so that a large ε does not underflow.
 		q := b / u
 		return q * (1 + 2*b) / (2 * u * (1 + q + q*q)), true
 	default:
@@ -175,13 +172,12 @@ func (s stairs) expected(l loss.Loss) (value, errorBound float64) {
 //
 // and the loss of each is one average of c: no quadrature, only rounding.
 //
-// For tiny ε the sum has too many terms. Write its k-th term as g(k) = F(k)b^k
-// up to a constant, F(k) the integral of c over the k-th interval. Replacing the
-// sum by the integral from -1/2 (midpoint rule) costs at most an eighth of the
-// total variation of g' = F'b^k - εg. If c does not decrease away from 0, F' does
-// not decrease, ∫F'b^k = ε∫g, and both parts vary by at most 2ε²∫g: a relative
-// error of ε²/2. The integral really starts at -γ, where the interval has no
-// width; γ differs from 1/2 by ε/8, and the bound returned, ε², covers that.
+// For tiny ε the sum has too many terms. Write its k-th term as g(k) = F(k)b^k up to a constant,
+// F(k) the integral of c over the k-th interval. Replacing the sum by the integral from -1/2
+// (midpoint rule) costs at most an eighth of the total variation of g' = F'b^k - εg. If c does not
+// decrease away from 0, F' does not decrease, ∫F'b^k = ε∫g, and both parts vary by at most 2ε²∫g: a
+// relative error of ε²/2. The integral really starts at -γ, where the interval has no width; γ
+// differs from 1/2 by ε/8, and the bound returned, ε², covers that.
 func (s stairs) numericLoss(l loss.Loss) (value, errorBound float64) {
 	c, w := -math.Expm1(-s.epsilon), s.weight()
 	// term is the loss of the interval of half-width rΔ, with its weight less
@@ -206,12 +202,11 @@ func (s stairs) numericLoss(l loss.Loss) (value, errorBound float64) {
 	return closed(c * c / w * sum.Value())
 }
 
-// searchStep minimizes the expected loss over the step: a scan, then
-// golden-section search around the best point. The scan takes equal distances of
-// the logit of γ, which covers the tiny steps of a large ε and the steps near 1
-// alike, and the steps that put a drop of the density on a kink or jump of the
-// loss: with a jump the minimum may be a cusp there, narrower than any scan. Any
-// step is private, so a local minimum costs loss, never privacy.
+// searchStep minimizes the expected loss over the step: a scan, then golden-section search around
+// the best point. The scan takes equal distances of the logit of γ, which covers the tiny steps of
+// a large ε and the steps near 1 alike, and the steps that put a drop of the density on a kink or
+// jump of the loss: with a jump the minimum may be a cusp there, narrower than any scan. Any step
+// is private, so a local minimum costs loss, never privacy.
 func (s stairs) searchStep(l loss.Loss) float64 {
 	if s.epsilon < smallStepEpsilon {
 		step, _ := StaircaseStep(s.epsilon, loss.L1)

@@ -14,11 +14,10 @@ import (
 //
 //	A = (Δ/ε) ln(1 + (e^ε-1)/(2δ)).
 //
-// Inside the support the density falls by at most e^ε over a shift of Δ, so its
-// hockey-stick divergence at a shift is the mass that the shift uncovers. For
-// δ <= 1/2, that is A >= Δ, that mass is exactly δ at Δ and less below. For
-// δ > 1/2 the uncovered part reaches over the peak and its mass is below δ:
-// still private, but wasteful, so much that its loss may grow with ε.
+// Inside the support the density falls by at most e^ε over a shift of Δ, so its hockey-stick
+// divergence at a shift is the mass that the shift uncovers. For δ <= 1/2, that is A >= Δ, that
+// mass is exactly δ at Δ and less below. For δ > 1/2 the uncovered part reaches over the peak and
+// its mass is below δ: still private, but wasteful, so much that its loss may grow with ε.
 //
 // It needs δ > 0; at ε = 0 it is its limit, uniform noise on |x| <= Δ/(2δ).
 func newTruncatedLaplace(c *conditions, p dp.Privacy, _ loss.Loss) Mechanism {
@@ -94,13 +93,11 @@ func truncatedDecay(epsilon, delta float64) float64 {
 //
 //	E Y = (e^L-1-L)/(L(e^L-1)),  E Y² = 2(e^L-1-L-L²/2)/(L²(e^L-1)).
 //
-// These equal the paper's E|X| = (Δ/ε)(1-ln(1+t)/t) and E X² =
-// 2(Δ/ε)²(1-(ln(1+t)+ln²(1+t)/2)/t) with X = AY, L = ln(1+t), but have no
-// difference left when L is small: there the series, of positive terms, is
-// summed.
+// These equal the paper's E|X| = (Δ/ε)(1-ln(1+t)/t) and E X² = 2(Δ/ε)²(1-(ln(1+t)+ln²(1+t)/2)/t)
+// with X = AY, L = ln(1+t), but have no difference left when L is small: there the series, of
+// positive terms, is summed.
 func truncatedMoments(decay float64) (first, second float64) {
-	// Up to 4 the series needs 30 terms; above, the differences lose less than
-	// one bit.
+	// Up to 4 the series needs 30 terms; above, the differences lose less than one bit.
 	const seriesBelow = 4.0
 	if decay > seriesBelow {
 		r := 1 / math.Expm1(decay)

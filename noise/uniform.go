@@ -8,12 +8,11 @@ import (
 	"github.com/noisewright/noisewright/loss"
 )
 
-// newUniform returns noise uniform on |x| <= A = Δ/(2δ). A shift of Δ uncovers a
-// mass of exactly Δ/(2A) = δ, so it is (0, δ)-private and therefore (ε, δ)-private
-// for every ε. E|X| = A/2, E X² = A²/3. For ε = 0 and δ <= 1/2 (l1) or δ <= 2/3
-// (l2) it is the best noise whose density does not increase away from 0 (Geng,
-// Ding, Guo & Kumar, "Optimal noise-adding mechanism in additive differential
-// privacy", AISTATS 2019). It needs δ > 0 and makes no use of ε.
+// newUniform returns noise uniform on |x| <= A = Δ/(2δ). A shift of Δ uncovers a mass of exactly
+// Δ/(2A) = δ, so it is (0, δ)-private and therefore (ε, δ)-private for every ε. E|X| = A/2, E X² =
+// A²/3. For ε = 0 and δ <= 1/2 (l1) or δ <= 2/3 (l2) it is the best noise whose density does not
+// increase away from 0 (Geng, Ding, Guo & Kumar, "Optimal noise-adding mechanism in additive
+// differential privacy", AISTATS 2019). It needs δ > 0 and makes no use of ε.
 func newUniform(c *conditions, p dp.Privacy, _ loss.Loss) Mechanism {
 	c.applies(p.Delta > 0, boundedNeedsDelta)
 	bound := p.Sensitivity / (2 * p.Delta)

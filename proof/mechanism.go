@@ -28,9 +28,8 @@ type Mechanism interface {
 	Prove(ctx context.Context, o Options) (Proven, error)
 }
 
-// Channel is a mechanism that answers an input by a draw from one of finitely many laws
-// over the same answers. What its privacy loss is about, and how answers are drawn, follows
-// from these.
+// Channel is a mechanism that answers an input by a draw from one of finitely many laws over the
+// same answers. What its privacy loss is about, and how answers are drawn, follows from these.
 type Channel interface {
 	Mechanism
 	// Rows returns the laws, a copy: integer weights of the answers, of which those of a

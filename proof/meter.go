@@ -14,11 +14,10 @@ const DefaultWork = 1 << 31
 // noLimit is more work than any check has.
 const noLimit = math.MaxInt64
 
-// Meter counts the work of a check and says when it is to stop: at a limit, or with a
-// context. Work is a number of elementary operations, each about the comparison of two
-// weights, some 3 ns; that of a loop is spent before the loop, as far as it is known
-// there. It depends on what is checked and on nothing else, so one limit holds on every
-// machine.
+// Meter counts the work of a check and says when it is to stop: at a limit, or with a context. Work
+// is a number of elementary operations, each about the comparison of two weights, some 3 ns; that
+// of a loop is spent before the loop, as far as it is known there. It depends on what is checked
+// and on nothing else, so one limit holds on every machine.
 //
 // A meter that has said stop goes on saying so: loops end at once, and what was computed since
 // does not count. Ask Err before using a result. The nil Meter has no limit. A meter is for one

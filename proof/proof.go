@@ -39,11 +39,17 @@ func New[C any](pkg string, find func(*Meter) C, judge func(C, *Meter) error) Pr
 
 // Certificate finds the certificate, however long it takes. It is a copy.
 func (p Proof[C]) Certificate() C {
-	f, err := p.certified(newMeter(context.Background(), noLimit))
+	c, err := p.Find(context.Background())
 	if err != nil {
 		panic(err) // nothing stops it
 	}
-	return formfile.Clone(f.certificate)
+	return c
+}
+
+// Find is Certificate, unless the context ends first: then the error is of that.
+func (p Proof[C]) Find(ctx context.Context) (C, error) {
+	f, err := p.certified(newMeter(ctx, noLimit))
+	return formfile.Clone(f.certificate), err
 }
 
 // Again returns a copy of the certificate to whoever finds another one that differs in

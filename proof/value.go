@@ -95,8 +95,7 @@ func Float(v Value) (x float64, ok bool) {
 // Space is a set of inputs or of answers.
 type Space struct {
 	Kind Kind
-	// Lower and Upper bound numbers, integers, and each coordinate or cell; they may be
-	// infinite.
+	// Lower and Upper bound numbers, integers, and each coordinate or cell; they may be infinite.
 	Lower, Upper float64
 	// Size is how many coordinates or cells there are. Of sets it is how many members each
 	// has, 0 for any number.

@@ -10,10 +10,9 @@ import (
 
 // Options are those of [Verify]. The zero value is useful.
 type Options struct {
-	// Work is the most elementary operations that the check may take, each about the
-	// comparison of two weights, some 3 ns; 0: DefaultWork. It is counted by what the file
-	// says, before each part of the check, and is the same on every machine. What was
-	// verified before takes none.
+	// Work is the most elementary operations that the check may take, each about the comparison of
+	// two weights, some 3 ns; 0: DefaultWork. It is counted by what the file says, before each part
+	// of the check, and is the same on every machine. What was verified before takes none.
 	Work int64
 }
 
@@ -84,13 +83,12 @@ type Provable[T any, C Certificate] interface {
 	Proof() Proof[C]
 }
 
-// Verify certifies a mechanism and holds every claim that it makes against the certificate.
-// The error wraps ErrNotPrivate if the privacy promise is not kept, ErrFalseClaim if
-// something else that is stated does not hold, and dp.ErrInvalid for a mechanism that is not
-// from New or Decode of its package; it says which and by how much, and there is no Verified
-// beside it. It wraps ErrWork if the limit of work is too small, and the error of the context
-// if that ends: the mechanism is then not checked, may be sound or not, and another call may
-// find out.
+// Verify certifies a mechanism and holds every claim that it makes against the certificate. The
+// error wraps ErrNotPrivate if the privacy promise is not kept, ErrFalseClaim if something else
+// that is stated does not hold, and dp.ErrInvalid for a mechanism that is not from New or Decode of
+// its package; it says which and by how much, and there is no Verified beside it. It wraps ErrWork
+// if the limit of work is too small, and the error of the context if that ends: the mechanism is
+// then not checked, may be sound or not, and another call may find out.
 //
 // A mechanism does not change, so it is certified and judged once. What is proved rests on
 // nothing but the methods of *T.

@@ -60,9 +60,8 @@ func (s *answers) Release(input proof.Value) (proof.Value, error) {
 	return s.channel.Answer(c, answer, point), nil
 }
 
-// draw returns an answer to an input of the choice, and one of its points, if it has any:
-// a word selects the answer, and another one, or the first that is not rejected, the point
-// (law.position).
+// draw returns an answer to an input of the choice, and one of its points, if it has any: a word
+// selects the answer, and another one, or the first that is not rejected, the point (law.position).
 func (s *answers) draw(c proof.Choice) (answer int, point int64, err error) {
 	row := c.Row
 	if c.Rounded {

@@ -7,12 +7,10 @@
 //	s, err := sampler.NewNoise(v, sampler.Options{}) // draws from what is proved only
 //	y, err := s.AddNoise(x)                          // x rounded to the grid, plus noise
 //
-// One 64-bit word of randomness chooses the cell, by comparison with integer
-// cumulative weights, and one the point in it, by a multiplication with
-// rejection; no floating-point number takes part until the result, a multiple
-// of a power of two, is returned. Randomness is cryptographic unless a
-// constructor's name says otherwise, and an entropy failure is an error that
-// releases nothing.
+// One 64-bit word of randomness chooses the cell, by comparison with integer cumulative weights,
+// and one the point in it, by a multiplication with rejection; no floating-point number takes part
+// until the result, a multiple of a power of two, is returned. Randomness is cryptographic unless a
+// constructor's name says otherwise, and an entropy failure is an error that releases nothing.
 //
 // Noise subtracts a secret from what an observer of the result knows, and an
 // observer of the time it took may get it back. Options.ConstantTime closes that
@@ -22,6 +20,5 @@
 // New reads one row of integer weights. Inputs between two rows are rounded to one of them at
 // random, exactly and without bias.
 //
-// WriteExport writes what another implementation needs to check itself against this
-// one.
+// WriteExport writes what another implementation needs to check itself against this one.
 package sampler

@@ -10,8 +10,7 @@ import (
 // chunk is the number of draws made at a time. SampleInt counts them in a byte.
 const chunk = 256
 
-// drawBytes is the size of the two words that a draw takes, but for discarded
-// ones and tails.
+// drawBytes is the size of the two words that a draw takes, but for discarded ones and tails.
 const drawBytes = 2 * wordBytes
 
 // number is what a draw is returned as: a grid point or a multiple of the step.
@@ -95,10 +94,9 @@ func draw[T number](l *law, dst *[chunk]T, w *[chunk * drawBytes]byte, scale T) 
 	return n
 }
 
-// drawFixed makes the same draws as draw from the same words, in constant time:
-// no branch, memory address or loop bound depends on a draw. Whether a position
-// word is discarded is independent of the offset it yields if it is kept
-// (docs/proofs/sampling.md).
+// drawFixed makes the same draws as draw from the same words, in constant time: no branch, memory
+// address or loop bound depends on a draw. Whether a position word is discarded is independent of
+// the offset it yields if it is kept (docs/proofs/sampling.md).
 func drawFixed[T number](l *law, dst *[chunk]T, w *[chunk * drawBytes]byte, scale T) int {
 	var entries [rank.Batch]uint32
 	defer clear(entries[:])

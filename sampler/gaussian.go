@@ -28,9 +28,8 @@ type Gaussian struct {
 // NewGaussian returns a Gaussian of a standard deviation in steps, from 2^-40 to 2^40.
 // Options.Entropy is as for New.
 //
-// The error wraps dp.ErrInvalid if a parameter is out of range, or for
-// Options.ConstantTime, which is not to be had here; and ErrEntropy if the generator cannot
-// be seeded.
+// The error wraps dp.ErrInvalid if a parameter is out of range, or for Options.ConstantTime, which
+// is not to be had here; and ErrEntropy if the generator cannot be seeded.
 func NewGaussian(deviation float64, o Options) (*Gaussian, error) {
 	bad := check.In("sampler")
 	o.checkNormal("deviation", deviation, "normal noise", bad)

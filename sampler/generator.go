@@ -13,16 +13,14 @@ import (
 )
 
 const (
-	// blockBytes is the size of one read of a generator. 8 KB fit the first
-	// level cache.
+	// blockBytes is the size of one read of a generator. 8 KB fit the first level cache.
 	blockBytes = wordBytes * blockWords
 	blockWords = 1024
 	wordBytes  = 8
 	keyBytes   = 32
-	// keyBlocks is the number of blocks made at a time, under one key. A new key
-	// of AES costs 0.7 µs, most of it for two objects on the heap. For each draw
-	// that is 1.4 ns with a key per block, and 0.35 ns with one per 4 blocks; 8
-	// gain nothing more (docs/benchmarks.md).
+	// keyBlocks is the number of blocks made at a time, under one key. A new key of AES costs 0.7
+	// µs, most of it for two objects on the heap. For each draw that is 1.4 ns with a key per
+	// block, and 0.35 ns with one per 4 blocks; 8 gain nothing more (docs/benchmarks.md).
 	keyBlocks = 4
 	// refreshKeys is the number of keys after which fresh system entropy is
 	// mixed into the next one, so that a copied or exposed state is not good for
@@ -30,8 +28,7 @@ const (
 	refreshKeys = 16
 )
 
-// generator is a source of uniform 64-bit words, little-endian, read one block at
-// a time.
+// generator is a source of uniform 64-bit words, little-endian, read one block at a time.
 type generator interface {
 	// read replaces *b by fresh bytes. On error they are not to be used.
 	read(b *[blockBytes]byte) error
@@ -43,10 +40,9 @@ type generator interface {
 
 // newGenerator returns a generator for releases, freshly seeded.
 //
-// In constant time it is ChaCha8, whose time and memory accesses are the same for
-// all keys on every processor. Those of crypto/aes are so only where the processor
-// has AES instructions, and crypto/aes does not tell. With them it is more than
-// three times as fast as ChaCha8.
+// In constant time it is ChaCha8, whose time and memory accesses are the same for all keys on every
+// processor. Those of crypto/aes are so only where the processor has AES instructions, and
+// crypto/aes does not tell. With them it is more than three times as fast as ChaCha8.
 func newGenerator(constantTime bool) (generator, error) {
 	if constantTime {
 		return newEraser("ChaCha8", chacha8.Stream, crand.Reader)
@@ -57,9 +53,8 @@ func newGenerator(constantTime bool) (generator, error) {
 // keystream writes the keystream of a cipher over dst, which is zero.
 type keystream func(dst []byte, key *[keyBytes]byte)
 
-// eraser is a cipher with fast key erasure (Bernstein, 2017): the first output
-// under every key is the next key, so that what was drawn before cannot be
-// computed from the state.
+// eraser is a cipher with fast key erasure (Bernstein, 2017): the first output under every key is
+// the next key, so that what was drawn before cannot be computed from the state.
 type eraser struct {
 	cipher string
 	stream keystream

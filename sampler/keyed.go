@@ -34,9 +34,8 @@ type Keyed struct {
 	table  string // SHA-256 of its file
 }
 
-// NewKeyed returns a Keyed of a table that was proved to keep its promise. The secret is 32
-// bytes from crypto/rand; one of zeros is refused, as it was forgotten. The error wraps
-// dp.ErrInvalid.
+// NewKeyed returns a Keyed of a table that was proved to keep its promise. The secret is 32 bytes
+// from crypto/rand; one of zeros is refused, as it was forgotten. The error wraps dp.ErrInvalid.
 func NewKeyed(v *tables.Verified, secret [32]byte) (*Keyed, error) {
 	t, err := tableOf(v)
 	if err != nil {

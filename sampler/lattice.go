@@ -10,11 +10,10 @@ import (
 // magnitude above limit, which is decided before anything is drawn. It takes
 // one random word, and another with probability below 2^-63 for each before.
 //
-// The law is that of ⌊x/h + u⌋ with u uniform on [0, 1), under which values at
-// most m·h apart never land more than m points apart (docs/proofs/lattice.md).
-// The nearest integer n and the rest x - n·h, both exact, yield it with a single
-// comparison: away from n in the direction of the rest with probability
-// |rest|/h.
+// The law is that of ⌊x/h + u⌋ with u uniform on [0, 1), under which values at most m·h apart never
+// land more than m points apart (docs/proofs/lattice.md). The nearest integer n and the rest x -
+// n·h, both exact, yield it with a single comparison: away from n in the direction of the rest with
+// probability |rest|/h.
 func (s *Noise) roundAtRandom(x float64) (n int64, ok bool, err error) {
 	nearest := math.RoundToEven(x / s.step)
 	if !(math.Abs(nearest) < float64(s.limit)) {
@@ -31,9 +30,8 @@ func (s *Noise) roundAtRandom(x float64) (n int64, ok bool, err error) {
 	return int64(nearest) + (away ^ sign) - sign, true, nil
 }
 
-// below returns 1 if a random number v, uniform on [0, 1), is below a/h and 0
-// otherwise, for 0 <= a < h, exactly: v is the fraction 0.w₁w₂… in base 2^64,
-// and words are drawn until they decide.
+// below returns 1 if a random number v, uniform on [0, 1), is below a/h and 0 otherwise, for 0 <= a
+// < h, exactly: v is the fraction 0.w₁w₂… in base 2^64, and words are drawn until they decide.
 func (s *Noise) below(a, h float64) (int64, error) {
 	for {
 		w, err := s.word()
@@ -52,10 +50,9 @@ func (s *Noise) below(a, h float64) (int64, error) {
 	}
 }
 
-// compare compares w with a/h·2^64, for 0 <= a < h: less is 1 if w+1 is not
-// above it, so that every number with the first digit w is below a/h, and 0 if w
-// is not below it. Otherwise it is not decided. But for the last verdict it has no
-// branch that depends on its arguments.
+// compare compares w with a/h·2^64, for 0 <= a < h: less is 1 if w+1 is not above it, so that every
+// number with the first digit w is below a/h, and 0 if w is not below it. Otherwise it is not
+// decided. But for the last verdict it has no branch that depends on its arguments.
 func compare(w uint64, a, h float64) (less int64, decided bool) {
 	ma, ea := mantissa(a)
 	mh, eh := mantissa(h)

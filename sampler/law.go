@@ -7,14 +7,12 @@ import (
 	"github.com/noisewright/noisewright/tables"
 )
 
-// law is a table made ready for drawing. It is immutable, and shared by all
-// forks of a Sampler.
+// law is a table made ready for drawing. It is immutable, and shared by all forks of a Sampler.
 //
-// The entries are the cells in ascending order, without those of weight 0 at
-// either end, and after them the atom if it has weight. The cell word u selects
-// the first entry whose last word is not below u: entry i owns the words
-// last[i-1]+1 … last[i], as many as its weight. The sum of all weights is 2^64,
-// so the last entry ends at 2^64-1 and nothing wraps (docs/proofs/sampling.md).
+// The entries are the cells in ascending order, without those of weight 0 at either end, and after
+// them the atom if it has weight. The cell word u selects the first entry whose last word is not
+// below u: entry i owns the words last[i-1]+1 … last[i], as many as its weight. The sum of all
+// weights is 2^64, so the last entry ends at 2^64-1 and nothing wraps (docs/proofs/sampling.md).
 type law struct {
 	last  []uint64
 	guide *[buckets]uint32 // fast mode: the entry of the least word in a bucket
@@ -29,14 +27,12 @@ type law struct {
 }
 
 const (
-	// The guide has a bucket for each value of the top 16 bits of a word. A
-	// draw steps over fewer than len(last)/buckets entries in expectation,
-	// whatever the weights, so for up to 4,000 cells a step, and the
-	// mispredicted branch that comes with it, is rare. One size for all
-	// tables, 256 KB, because a constant shift into an array of known length
-	// leaves the loop of draw without spills and bounds checks: it takes 0.2
-	// ns less than a guide made to measure. Few of its lines are touched by
-	// those who draw little.
+	// The guide has a bucket for each value of the top 16 bits of a word. A draw steps over fewer
+	// than len(last)/buckets entries in expectation, whatever the weights, so for up to 4,000 cells
+	// a step, and the mispredicted branch that comes with it, is rare. One size for all tables, 256
+	// KB, because a constant shift into an array of known length leaves the loop of draw without
+	// spills and bounds checks: it takes 0.2 ns less than a guide made to measure. Few of its lines
+	// are touched by those who draw little.
 	bucketShift = 48
 	buckets     = 1 << (64 - bucketShift)
 )
@@ -110,10 +106,9 @@ func (l *law) entry(u uint64) uint64 {
 // on it: the entry is the number of entries, the last one excepted, that end below it.
 func (l *law) scan(u uint64) uint64 { return rank.Of(l.last[:len(l.last)-1], u) }
 
-// position maps the position word v to an offset in 0 … S-1, or reports that v
-// has to be discarded (Lemire 2019, "Fast random integer generation in an
-// interval"): of the 2^64 words v, exactly ⌊2^64/S⌋ yield each offset and
-// 2^64 mod S are discarded.
+// position maps the position word v to an offset in 0 … S-1, or reports that v has to be discarded
+// (Lemire 2019, "Fast random integer generation in an interval"): of the 2^64 words v, exactly
+// ⌊2^64/S⌋ yield each offset and 2^64 mod S are discarded.
 func (l *law) position(v uint64) (offset uint64, ok bool) {
 	offset, low := bits.Mul64(v, l.points)
 	return offset, low >= l.reject

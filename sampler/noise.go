@@ -11,16 +11,14 @@ import (
 	"github.com/noisewright/noisewright/tables"
 )
 
-// Options chooses how to draw. The zero value is fast and has its own
-// cryptographic generator.
+// Options chooses how to draw. The zero value is fast and has its own cryptographic generator.
 type Options struct {
-	// ConstantTime makes the time of a draw, and the memory it touches,
-	// independent of the value drawn, by reading the whole table for every
-	// draw. At 2,000 cells that costs 1.7 times as much as without where the
-	// processor has AVX-512, 6 times with AVX2, some 90 times elsewhere. Draws
-	// are made 256 at a time, so the first of them takes 256 times as long. They
-	// are the same either way, from the same words, unless the table has a
-	// tail. A tail takes 44/epsilon words, of 1 to 8 ns, more for every draw.
+	// ConstantTime makes the time of a draw, and the memory it touches, independent of the value
+	// drawn, by reading the whole table for every draw. At 2,000 cells that costs 1.7 times as much
+	// as without where the processor has AVX-512, 6 times with AVX2, some 90 times elsewhere. Draws
+	// are made 256 at a time, so the first of them takes 256 times as long. They are the same
+	// either way, from the same words, unless the table has a tail. A tail takes 44/epsilon words,
+	// of 1 to 8 ns, more for every draw.
 	ConstantTime bool
 	// Entropy, if not nil, replaces the generator: every random bit is read
 	// from it, 8192 bytes at a time, as little-endian words. It must be of
@@ -37,16 +35,14 @@ type Options struct {
 // give each goroutine its own by Fork, which shares the table. It must not be
 // copied: a copy would draw the same noise again.
 //
-// Guarantee (docs/proofs/sampling.md): if the words of the generator are
-// independent and uniform, draws are independent and follow the integer weights
-// of the table exactly: the point n of cell j has probability
-// Weight/(2^64·PointsPerCell), the point 0 the atom's probability beside. A tail
-// is drawn without truncation; see tables.Spec.
+// Guarantee (docs/proofs/sampling.md): if the words of the generator are independent and uniform,
+// draws are independent and follow the integer weights of the table exactly: the point n of cell j
+// has probability Weight/(2^64·PointsPerCell), the point 0 the atom's probability beside. A tail is
+// drawn without truncation; see tables.Spec.
 //
-// The sequence of draws is a function of the words alone. It does not depend on
-// the mode, nor on how the calls Sample, SampleInt, Fill, FillInt and AddNoise
-// are mixed; but rounding to a lattice takes words of its own, and with a tail
-// the modes take different numbers of words.
+// The sequence of draws is a function of the words alone. It does not depend on the mode, nor on
+// how the calls Sample, SampleInt, Fill, FillInt and AddNoise are mixed; but rounding to a lattice
+// takes words of its own, and with a tail the modes take different numbers of words.
 type Noise struct {
 	_ noCopy
 	*law
@@ -55,9 +51,8 @@ type Noise struct {
 	back  float64 // 1/step, exact unless the query is a lattice's
 	limit int64   // largest |n_x| whose sum with any noise is a float64
 
-	// Draws made but not returned. One call makes a chunk of them, so that
-	// the calls that return one draw cost little more than Fill.
-	// There are none for a tail, whose draws may be too large.
+	// Draws made but not returned. One call makes a chunk of them, so that the calls that return
+	// one draw cost little more than Fill. There are none for a tail, whose draws may be too large.
 	ready [chunk]int64
 	left  uint // ready[:chunk-left] are returned, and zero; 0 in a Noise not made by New, which panics
 
@@ -122,15 +117,13 @@ func (o Options) deterministic(seed [keyBytes]byte) func() (generator, error) {
 
 // NewNoiseDeterministic returns a Noise whose draws are a function of the seed.
 //
-// NEVER USE IT FOR A RELEASE: WHO KNOWS OR GUESSES THE SEED TAKES THE NOISE OFF
-// AGAIN. It is for tests and studies, and refuses Options.Entropy with an error that
-// wraps dp.ErrInvalid.
+// NEVER USE IT FOR A RELEASE: WHO KNOWS OR GUESSES THE SEED TAKES THE NOISE OFF AGAIN. It is for
+// tests and studies, and refuses Options.Entropy with an error that wraps dp.ErrInvalid.
 //
-// The words are the keystream of AES-256 in counter mode with key = seed and
-// IV = 0 (what encrypting zeros yields), read as little-endian 64-bit integers,
-// on every platform and in both modes. WriteExport says how words become draws, and
-// writes draws to compare with. The i-th Fork, i = 0, 1, …, has as its seed the
-// SHA-256 of seed ‖ i, i as 8 little-endian bytes.
+// The words are the keystream of AES-256 in counter mode with key = seed and IV = 0 (what
+// encrypting zeros yields), read as little-endian 64-bit integers, on every platform and in both
+// modes. WriteExport says how words become draws, and writes draws to compare with. The i-th Fork,
+// i = 0, 1, …, has as its seed the SHA-256 of seed ‖ i, i as 8 little-endian bytes.
 func NewNoiseDeterministic(v *tables.Verified, seed [32]byte, o Options) (*Noise, error) {
 	return noiseOf(v, o, o.deterministic(seed))
 }
@@ -175,9 +168,8 @@ func (s *Noise) ConstantTime() bool { return s.fixed() }
 // Generator describes the source of randomness, for logs.
 func (s *Noise) Generator() string { return s.gen.name() }
 
-// Step returns the distance of neighboring grid points, in the query's units:
-// the granularity 2^GranularityExponent, 1 for an integer query, or the unit of a
-// lattice.
+// Step returns the distance of neighboring grid points, in the query's units: the granularity
+// 2^GranularityExponent, 1 for an integer query, or the unit of a lattice.
 func (s *Noise) Step() float64 { return s.step }
 
 // SampleInt returns one draw as a grid point n; the noise is n·Step.
@@ -223,9 +215,8 @@ func (s *Noise) Sample() (float64, error) {
 	return float64(n) * s.step, err
 }
 
-// Fill fills dst with independent draws of the noise, in the query's units,
-// exactly. The error wraps ErrEntropy or, for a tail, ErrOverflow, and dst is then
-// zero.
+// Fill fills dst with independent draws of the noise, in the query's units, exactly. The error
+// wraps ErrEntropy or, for a tail, ErrOverflow, and dst is then zero.
 func (s *Noise) Fill(dst []float64) error { return fill(s, dst, s.step) }
 
 // FillInt is Fill for grid points n; the noise is n·Step.
@@ -245,14 +236,12 @@ func (s *Noise) FillInt(dst []int64) error { return fill(s, dst, 1) }
 // result is (epsilon, delta)-differentially private as the table promises, if
 // neighboring values of x, as float64s, differ by at most its sensitivity.
 //
-// The error wraps dp.ErrInvalid if x is NaN, or not an integer where it has to be, or
-// so large that the sum might not be a float64, which is when the magnitude of
-// the rounded x, in steps, and Reach sum to more than 2^53. That is decided before
-// anything is drawn, from x and the table alone; the caller who cannot exclude
-// it has to clamp x, because an error, although it does not quote x, says that x
-// was too large. The error wraps ErrEntropy if there is no randomness, and
-// ErrOverflow if the noise of a tail makes the sum too large. The result is then
-// 0.
+// The error wraps dp.ErrInvalid if x is NaN, or not an integer where it has to be, or so large that
+// the sum might not be a float64, which is when the magnitude of the rounded x, in steps, and Reach
+// sum to more than 2^53. That is decided before anything is drawn, from x and the table alone; the
+// caller who cannot exclude it has to clamp x, because an error, although it does not quote x, says
+// that x was too large. The error wraps ErrEntropy if there is no randomness, and ErrOverflow if
+// the noise of a tail makes the sum too large. The result is then 0.
 func (s *Noise) AddNoise(x float64) (float64, error) {
 	n, err := s.AddNoiseSteps(x)
 	return float64(n) * s.step, err
@@ -285,9 +274,8 @@ func (s *Noise) AddNoiseSteps(x float64) (int64, error) {
 	return s.add(nx)
 }
 
-// AddNoiseInt returns x plus one draw of the noise of an integer query's table.
-// The errors are those of AddNoise; it wraps dp.ErrInvalid too if the table is for
-// another kind of query.
+// AddNoiseInt returns x plus one draw of the noise of an integer query's table. The errors are
+// those of AddNoise; it wraps dp.ErrInvalid too if the table is for another kind of query.
 func (s *Noise) AddNoiseInt(x int64) (int64, error) {
 	if q := s.table.Query(); q != dp.IntegerQuery {
 		return 0, check.Errorf("sampler", dp.ErrInvalid, "table = one for a query of kind %s, want one for an integer query", q)
@@ -314,8 +302,7 @@ func overflowError() error {
 	return check.Errorf("sampler", ErrOverflow, "result = beyond 2^53 steps, want fewer")
 }
 
-// rangeError does not say what x is: it is the private value itself, and errors
-// end up in logs.
+// rangeError does not say what x is: it is the private value itself, and errors end up in logs.
 func (s *Noise) rangeError() error {
 	return check.Errorf("sampler", dp.ErrInvalid, "x is not a number or too large, want a magnitude of at most %g (%d steps of %g)", float64(s.limit)*s.step, s.limit, s.step)
 }

@@ -5,9 +5,8 @@ import "math/bits"
 // wordSource is where lazily drawn numbers take their words from.
 type wordSource interface{ word() (uint64, error) }
 
-// uniform has the first digits, in base 2^64, of a number that is uniform on [0, 1).
-// Those that no comparison has asked for are not drawn yet: they are independent of all
-// that was decided so far.
+// uniform has the first digits, in base 2^64, of a number that is uniform on [0, 1). Those that no
+// comparison has asked for are not drawn yet: they are independent of all that was decided so far.
 type uniform []uint64
 
 // digit returns the i-th digit, 0, 1, …, drawing what is missing up to it.
@@ -79,9 +78,8 @@ func (g *normal) draw(v *deviate) error {
 	}
 }
 
-// half is true with probability exp(-1/2): a run 1/2 > u₁ > u₂ > … of uniform numbers
-// has n terms or more with probability (1/2)ⁿ/n!, and so an even number of them with
-// probability Σ(-1/2)ⁿ/n!.
+// half is true with probability exp(-1/2): a run 1/2 > u₁ > u₂ > … of uniform numbers has n terms
+// or more with probability (1/2)ⁿ/n!, and so an even number of them with probability Σ(-1/2)ⁿ/n!.
 func (g *normal) half() (bool, error) {
 	first := &g.buffers[0]
 	*first = (*first)[:0]

@@ -19,11 +19,10 @@ type Sampler interface {
 	// the input only that; ErrEntropy if there is no randomness; and ErrOverflow if the
 	// noise of a tail is too large. There is no answer beside an error.
 	Release(input proof.Value) (proof.Value, error)
-	// Fork returns a Sampler of the same mechanism and options for another goroutine. It
-	// has a generator of its own, freshly seeded from crypto/rand; or it reads the same
-	// Options.Entropy; or, if the Sampler is deterministic, it is too, see
-	// NewNoiseDeterministic. It is a use of the Sampler, not to be concurrent with others.
-	// The error wraps ErrEntropy.
+	// Fork returns a Sampler of the same mechanism and options for another goroutine. It has a
+	// generator of its own, freshly seeded from crypto/rand; or it reads the same Options.Entropy;
+	// or, if the Sampler is deterministic, it is too, see NewNoiseDeterministic. It is a use of the
+	// Sampler, not to be concurrent with others. The error wraps ErrEntropy.
 	Fork() (Sampler, error)
 	// Mechanism returns the mechanism.
 	Mechanism() proof.Mechanism
@@ -31,10 +30,9 @@ type Sampler interface {
 	Generator() string
 }
 
-// New returns a Sampler of a mechanism that was proved to keep its promise, of whatever form;
-// there is no other way to one that is fit for release. For noise from a table [NewNoise] has
-// more, faster. Options.ConstantTime chooses the generator, and for a table how it is drawn
-// from.
+// New returns a Sampler of a mechanism that was proved to keep its promise, of whatever form; there
+// is no other way to one that is fit for release. For noise from a table [NewNoise] has more,
+// faster. Options.ConstantTime chooses the generator, and for a table how it is drawn from.
 //
 // The error wraps dp.ErrInvalid if there is no mechanism, and ErrEntropy if the generator
 // cannot be seeded.

@@ -43,9 +43,8 @@ type Spherical struct {
 // NewSpherical returns a Spherical of a number of coordinates, from 1 to 65536, and a scale
 // in steps, from 2^-40 to 2^40. Options.Entropy is as for New.
 //
-// The error wraps dp.ErrInvalid if a parameter is out of range, or for
-// Options.ConstantTime, which is not to be had here; and ErrEntropy if the generator cannot
-// be seeded.
+// The error wraps dp.ErrInvalid if a parameter is out of range, or for Options.ConstantTime, which
+// is not to be had here; and ErrEntropy if the generator cannot be seeded.
 func NewSpherical(dimension int, scale float64, o Options) (*Spherical, error) {
 	return sphericalOf(dimension, scale, o, o.generator)
 }
@@ -90,9 +89,8 @@ func newSpherical(dimension int, scale float64, g generator) *Spherical {
 	}
 }
 
-// Fork returns a Spherical of the same law for another goroutine, with a generator as
-// Noise.Fork gives it. It is a use of s, not to be concurrent with others. The error
-// wraps ErrEntropy.
+// Fork returns a Spherical of the same law for another goroutine, with a generator as Noise.Fork
+// gives it. It is a use of s, not to be concurrent with others. The error wraps ErrEntropy.
 func (s *Spherical) Fork() (*Spherical, error) {
 	g, err := s.reader.gen.fork()
 	if err != nil {

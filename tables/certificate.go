@@ -18,22 +18,19 @@ type Certificate struct {
 	DeltaUpper *big.Rat
 	// WorstShift is the shift, in cells, that attains it.
 	WorstShift int
-	// SensitivityCovered says whether CellsPerSensitivity cells are at least
-	// one sensitivity long on the grid. If not, DeltaUpper is about shorter
-	// shifts than promised and proves nothing.
+	// SensitivityCovered says whether CellsPerSensitivity cells are at least one sensitivity long
+	// on the grid. If not, DeltaUpper is about shorter shifts than promised and proves nothing.
 	SensitivityCovered bool
-	// ExpectedLoss is the exact expected loss of the noise on the grid, its
-	// tail included, in the units of the loss (rounded up in the last of some
-	// 40 digits where a tail crosses the kinks of a loss, and for lp:P as
-	// GridMeanUp and the tail are). Rounding the query to the grid moves it by
-	// at most half a step more.
+	// ExpectedLoss is the exact expected loss of the noise on the grid, its tail included, in the
+	// units of the loss (rounded up in the last of some 40 digits where a tail crosses the kinks of
+	// a loss, and for lp:P as GridMeanUp and the tail are). Rounding the query to the grid moves it
+	// by at most half a step more.
 	ExpectedLoss *big.Rat
-	// LowerBound bounds from below the expected loss of every additive noise
-	// that keeps the promise at every real shift up to the sensitivity. A
-	// table keeps it at the shifts of its grid, to which queries are rounded;
-	// spread by half a step either way it is such a noise. So its own loss
-	// may be below the bound, by at most P(0)·step/4 for l1 and step²/12 for
-	// l2: nothing for a fine grid, and more for a coarse one.
+	// LowerBound bounds from below the expected loss of every additive noise that keeps the promise
+	// at every real shift up to the sensitivity. A table keeps it at the shifts of its grid, to
+	// which queries are rounded; spread by half a step either way it is such a noise. So its own
+	// loss may be below the bound, by at most P(0)·step/4 for l1 and step²/12 for l2: nothing for a
+	// fine grid, and more for a coarse one.
 	LowerBound *big.Rat
 }
 
@@ -140,9 +137,8 @@ const cellWork = 100
 // pointBits is the size of a point of the grid as a rational, in query units.
 func (s *Spec) pointBits() int { return exact.Bits(s.Grid.Step()) + 53 }
 
-// polynomialEnds returns the cells left <= i < right outside which the loss is one
-// polynomial on either side of 0, of degree 2 at most: all of them if it is not
-// known to be one anywhere.
+// polynomialEnds returns the cells left <= i < right outside which the loss is one polynomial on
+// either side of 0, of degree 2 at most: all of them if it is not known to be one anywhere.
 func (s *Spec) polynomialEnds(l loss.Loss, step *big.Rat) (left, right int) {
 	n := len(s.Weights)
 	from, degree, ok := loss.PolynomialBeyond(l)
@@ -159,11 +155,10 @@ func (s *Spec) polynomialEnds(l loss.Loss, step *big.Rat) (left, right int) {
 	return left, max(left, right)
 }
 
-// polynomialSum returns Σ_i W_i·(mean loss of cell i) over the cells first,
-// first+by, first+2·by, …, by = ±1, where the loss is a polynomial of degree 2 at
-// most. So is the mean over the k-th of these cells as a function of k, hence
-// f(k) = f(0) + k·Δf + k(k−1)/2·Δ²f, and the sum needs three means and the moments
-// of the weights.
+// polynomialSum returns Σ_i W_i·(mean loss of cell i) over the cells first, first+by, first+2·by,
+// …, by = ±1, where the loss is a polynomial of degree 2 at most. So is the mean over the k-th of
+// these cells as a function of k, hence f(k) = f(0) + k·Δf + k(k−1)/2·Δ²f, and the sum needs three
+// means and the moments of the weights.
 func (s *Spec) polynomialSum(loss loss.Loss, step *big.Rat, first, by int) *big.Rat {
 	var moments [3]big.Int // Σ W, Σ W·k, Σ W·k(k−1)/2
 	var w, term big.Int

@@ -67,8 +67,7 @@ func (t *Table) Encode(w io.Writer) error {
 // missing fields, numbers that are not written plainly or do not fit, and
 // anything after the table. It allocates at most a small multiple of the file.
 //
-// Errors wrap proof.ErrFormat, or dp.ErrInvalid for values outside their range, or are
-// those of r.
+// Errors wrap proof.ErrFormat, or dp.ErrInvalid for values outside their range, or are those of r.
 func Decode(r io.Reader) (*Table, error) {
 	var f file
 	if err := Form.Decode(r, &f); err != nil {

@@ -12,9 +12,8 @@ import (
 	"github.com/noisewright/noisewright/proof"
 )
 
-// keeps returns an error that names the first constraint the noise does not
-// keep, exactly. It wraps ErrFalseClaim. The answer does not count if the meter
-// said stop.
+// keeps returns an error that names the first constraint the noise does not keep, exactly. It wraps
+// ErrFalseClaim. The answer does not count if the meter said stop.
 func (s *Spec) keeps(m *proof.Meter) error {
 	c := s.Constraints
 	if c.None() {
@@ -111,8 +110,7 @@ func (s *Spec) support() (first, last int) {
 	return first, last
 }
 
-// isSymmetric compares the weights first … last with their mirror image about
-// the point 0.
+// isSymmetric compares the weights first … last with their mirror image about the point 0.
 func (s *Spec) isSymmetric(first, last int) bool {
 	return isSymmetric(s.Weights[first:last+1]) && s.Grid.FirstPoint(first) == -(s.Grid.FirstPoint(last+1)-1)
 }
@@ -168,10 +166,9 @@ func (s *Spec) twiceMean() *big.Rat {
 	return mean
 }
 
-// distinguishing returns a bound on the largest probability, over shifts by at
-// most the sensitivity, of points that the shifted noise cannot take: the
-// hockey-stick divergence with e^ε replaced by infinity, linear between whole
-// cells like the others, and the atom in full.
+// distinguishing returns a bound on the largest probability, over shifts by at most the
+// sensitivity, of points that the shifted noise cannot take: the hockey-stick divergence with e^ε
+// replaced by infinity, linear between whole cells like the others, and the atom in full.
 func (s *Spec) distinguishing(m *proof.Meter) *big.Rat {
 	most, _ := s.worstShift(exact.RatioInfinity(), m)
 	return most

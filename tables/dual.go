@@ -9,33 +9,28 @@ import (
 // maxDualIndex bounds |cell| and |shift| of a Dual.
 const maxDualIndex = 1 << 30
 
-// Dual proves a lower bound on the expected loss of every additive noise that
-// is (epsilon, delta)-differentially private, of any shape and support: the
-// multipliers y of weak duality, on a grid of its own with CellsPerSensitivity
-// cells per sensitivity. The multiplier of shift k at cell j is
-// Multipliers[j-FirstCell]·2^Exponent, in units of the loss; all others are 0.
+// Dual proves a lower bound on the expected loss of every additive noise that is (epsilon,
+// delta)-differentially private, of any shape and support: the multipliers y of weak duality, on a
+// grid of its own with CellsPerSensitivity cells per sensitivity. The multiplier of shift k at cell
+// j is Multipliers[j-FirstCell]·2^Exponent, in units of the loss; all others are 0.
 //
 // Any non-negative multipliers give a true bound; good ones give a good bound.
 type Dual struct {
 	CellsPerSensitivity int `json:"cells_per_sensitivity"`
 	Exponent            int `json:"exponent"`
-	// Mirrored: each multiplier of (k, j) also stands at (-k, -j), or at
-	// (-k, -1-j) if Edges.
+	// Mirrored: each multiplier of (k, j) also stands at (-k, -j), or at (-k, -1-j) if Edges.
 	Mirrored bool `json:"mirrored"`
-	// Edges: cell j reaches from node j to node j+1 and does not move, and
-	// noise has atoms at 0 only, which is enough for a loss that does not
-	// decrease away from 0.
+	// Edges: cell j reaches from node j to node j+1 and does not move, and noise has atoms at 0
+	// only, which is enough for a loss that does not decrease away from 0.
 	Edges  bool        `json:"edges,omitempty"`
 	Shifts []DualShift `json:"shifts"`
-	// MonotoneRight and MonotoneLeft are the multipliers of the demand of
-	// monotone noise that cell j weighs at least as much as the next one
-	// outwards, by |j| to the right and to the left of 0, in the same unit. If
-	// Mirrored, the right ones stand on both sides.
+	// MonotoneRight and MonotoneLeft are the multipliers of the demand of monotone noise that cell
+	// j weighs at least as much as the next one outwards, by |j| to the right and to the left of 0,
+	// in the same unit. If Mirrored, the right ones stand on both sides.
 	MonotoneRight *DualRun `json:"monotone_right,omitempty"`
 	MonotoneLeft  *DualRun `json:"monotone_left,omitempty"`
-	// Mean, Variance and Quantiles are the multipliers of E X = 0 (any sign;
-	// loss per query unit), of E X² <= MaxVariance (loss per query unit
-	// squared) and of the quantiles (loss).
+	// Mean, Variance and Quantiles are the multipliers of E X = 0 (any sign; loss per query unit),
+	// of E X² <= MaxVariance (loss per query unit squared) and of the quantiles (loss).
 	Mean      float64   `json:"mean,omitempty"`
 	Variance  float64   `json:"variance,omitempty"`
 	Quantiles []float64 `json:"quantiles,omitempty"`

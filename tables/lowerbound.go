@@ -151,8 +151,7 @@ func (n *nodes) one(l loss.Loss, j int64) *big.Rat {
 	return l.AtDown(x)
 }
 
-// sum combines what f says of the loss and of the moments, and the slope of the
-// mean at j nodes.
+// sum combines what f says of the loss and of the moments, and the slope of the mean at j nodes.
 func (n *nodes) sum(f func(loss.Loss) *big.Rat, j int64) *big.Rat {
 	total := f(n.problem.Loss)
 	for _, m := range n.moments {
@@ -271,10 +270,9 @@ func (d *Dual) coefficients() []coefficient {
 	return all
 }
 
-// monotoneFrom returns the least |j| at which cell j of monotone noise certainly
-// weighs at least as much as the next one outwards. The middle cell of nodes
-// between points gathers noise from both sides of 0, and does so only if the
-// sides are alike.
+// monotoneFrom returns the least |j| at which cell j of monotone noise certainly weighs at least as
+// much as the next one outwards. The middle cell of nodes between points gathers noise from both
+// sides of 0, and does so only if the sides are alike.
 func (n *nodes) monotoneFrom() int {
 	if n.points || symmetric(n.problem) {
 		return 0
@@ -296,19 +294,17 @@ func (n *nodes) monotone(d *Dual) bool {
 // which the loss only grows.
 const maxWalk = 1 << 21
 
-// LowerBound returns the bound the multipliers prove on E c(X) for every noise X
-// that keeps the promise, at every shift up to the sensitivity, and the
-// constraints (docs/proofs/lower-bound.md):
+// LowerBound returns the bound the multipliers prove on E c(X) for every noise X that keeps the
+// promise, at every shift up to the sensitivity, and the constraints (docs/proofs/lower-bound.md):
 //
 //	min_j [ l_j + m_{j∓1} − m_j + Σ_k ( y_{k,j} − e^ε·y_{k,j+k} ) ] − δ·Σ_k max_j y_{k,j} − Σ_i λ_i b_i
 //
-// over the cells j that noise on the support reaches. l_j is the lower node of
-// c + Σ_i λ_i g_i, for constraints E g_i(X) <= b_i with multipliers λ_i, rounded
-// down; m are the multipliers of monotony; e^ε is rounded up; the rest is exact.
-// If the dual has Edges, l_j is instead the least loss inside cell j, and the
-// minimum is also over the atom at 0, whose coefficient is Σ_k max_j y_{k,j}.
-// It is never below 0, which bounds every loss. A nil Dual proves 0, and so do
-// multipliers of constraints the problem does not have.
+// over the cells j that noise on the support reaches. l_j is the lower node of c + Σ_i λ_i g_i, for
+// constraints E g_i(X) <= b_i with multipliers λ_i, rounded down; m are the multipliers of
+// monotony; e^ε is rounded up; the rest is exact. If the dual has Edges, l_j is instead the least
+// loss inside cell j, and the minimum is also over the atom at 0, whose coefficient is Σ_k max_j
+// y_{k,j}. It is never below 0, which bounds every loss. A nil Dual proves 0, and so do multipliers
+// of constraints the problem does not have.
 func (d *Dual) LowerBound(p dp.Problem) *big.Rat { return d.lowerBound(p, nil) }
 
 // lowerBound is LowerBound. It does not count if the meter says stop.
@@ -350,10 +346,9 @@ func (d *Dual) lowerBound(p dp.Problem, meter *proof.Meter) *big.Rat {
 	return bound
 }
 
-// minimum is the least of l_j and what the multipliers add, over the cells that were
-// considered: in units of 2^(x−96), x the exponent of the multipliers, so that the
-// added part of cell j is (own + step)·2^96 − up·from, and l_j is rounded down to a
-// whole unit, which only lowers the bound.
+// minimum is the least of l_j and what the multipliers add, over the cells that were considered: in
+// units of 2^(x−96), x the exponent of the multipliers, so that the added part of cell j is (own +
+// step)·2^96 − up·from, and l_j is rounded down to a whole unit, which only lowers the bound.
 type minimum struct {
 	*nodes
 	meter    *proof.Meter

@@ -25,11 +25,10 @@ var Form = proof.Form{Package: "tables", Noun: "a table", File: strictjson.Forma
 // that of several, its ClaimedTotal, is no part of it.
 type Verified = proof.Verified[Table, Certificate]
 
-// Verify is proof.Verify with the work that is allowed by default. A false claim is also a
-// stated constraint that is not kept. The work is that of cells × cells per sensitivity
-// (a few times that without symmetry, or with a tail), and for each cell and each multiplier
-// of the dual a bound of the loss, from a thousand operations for l1 to a hundred thousand
-// for lp:1.1.
+// Verify is proof.Verify with the work that is allowed by default. A false claim is also a stated
+// constraint that is not kept. The work is that of cells × cells per sensitivity (a few times that
+// without symmetry, or with a tail), and for each cell and each multiplier of the dual a bound of
+// the loss, from a thousand operations for l1 to a hundred thousand for lp:1.1.
 func (t *Table) Verify() (*Verified, error) {
 	return proof.Verify(context.Background(), t, proof.Options{})
 }

@@ -12,10 +12,9 @@ import (
 // polynomial: one that on either side of 0 is convex, grows, and grows no faster than
 // a power P (docs/proofs/tail.md).
 //
-// Let f(m) be the mean loss of some cells of a block, m periods of length T further
-// out. It is convex in m and grows, so between m and m+L it is at most its chord,
-// whose expectation is elementary. And from a point x of the cells on that is next
-// to 0,
+// Let f(m) be the mean loss of some cells of a block, m periods of length T further out. It is
+// convex in m and grows, so between m and m+L it is at most its chord, whose expectation is
+// elementary. And from a point x of the cells on that is next to 0,
 //
 //	f(m+1) <= f(m)·((x+mT+T)/(x+mT))^P,
 //
@@ -128,8 +127,7 @@ func (t *powerTail) sum(r blockRun) *big.Float {
 	return sum.Mul(sum, roundedUp().SetInt64(int64(r.cells)))
 }
 
-// chord returns Σ_{i<n} (1-ρ)ρ^i·(near + (far-near)·i/n), rounded up. With r = ρ^(n-1)
-// it is
+// chord returns Σ_{i<n} (1-ρ)ρ^i·(near + (far-near)·i/n), rounded up. With r = ρ^(n-1) it is
 //
 //	near·(1-ρr) + (far-near)/n·( ρ(1-r)/(1-ρ) - (n-1)ρr ),
 //

@@ -34,18 +34,16 @@ func (t *Table) Quantile(p float64) (float64, error) {
 // Interval returns a confidence interval for the true value x behind a released
 // value y = sampler.Noise.AddNoise(x), in the query's units.
 //
-// Guarantee (docs/proofs/interval.md): whatever x is, over the noise and the random
-// rounding of a lattice query, P(x < lower) <= (1-level)/2 and P(x > upper) <=
-// (1-level)/2, so that lower <= x <= upper with a probability of at least level. The
-// interval accounts for the rounding of x to the grid: half a step for a real query,
-// a step for a lattice, none for an integer. Among ends that are y plus constants
-// none are closer to y (but for a lattice, whose rounding is counted at its worst);
-// they are rounded outwards to float64s, all else is exact. It is about the value
-// that the noise was added to: if that was clipped first, about the clipped one.
+// Guarantee (docs/proofs/interval.md): whatever x is, over the noise and the random rounding of a
+// lattice query, P(x < lower) <= (1-level)/2 and P(x > upper) <= (1-level)/2, so that lower <= x <=
+// upper with a probability of at least level. The interval accounts for the rounding of x to the
+// grid: half a step for a real query, a step for a lattice, none for an integer. Among ends that
+// are y plus constants none are closer to y (but for a lattice, whose rounding is counted at its
+// worst); they are rounded outwards to float64s, all else is exact. It is about the value that the
+// noise was added to: if that was clipped first, about the clipped one.
 //
-// The error wraps dp.ErrInvalid unless 0 < level < 1, y is a multiple of the step as
-// AddNoise returns it, and the ends are within 2^53 steps of y. Cost: twice that of
-// Quantile.
+// The error wraps dp.ErrInvalid unless 0 < level < 1, y is a multiple of the step as AddNoise
+// returns it, and the ends are within 2^53 steps of y. Cost: twice that of Quantile.
 func (t *Table) Interval(y, level float64) (lower, upper float64, err error) {
 	low, high, ok := t.spec.points(y)
 	if !ok {

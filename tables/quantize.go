@@ -12,14 +12,12 @@ import (
 // Quantize turns a law of cell masses and an atom, non-negative floats that sum
 // to about 1, into integer weights that sum to exactly 2^64.
 //
-// Every mass is rounded up after scaling, and the excess is taken from the
-// heaviest cell (or the atom, if that is heavier; or the middle cell of symmetric
-// masses, if that is at least half as heavy). Rounding up protects the
-// privacy of tiny tail masses: a cell can only gain, and by one unit, so every
-// positive part W_j − e^ε·W_{j−k} grows by at most one unit through W_j and
-// shrinks through W_{j−k}; a heavy cell, which pays, is practically never the
-// divisor of a positive part. Nothing here is trusted: the result is
-// certified as any other table.
+// Every mass is rounded up after scaling, and the excess is taken from the heaviest cell (or the
+// atom, if that is heavier; or the middle cell of symmetric masses, if that is at least half as
+// heavy). Rounding up protects the privacy of tiny tail masses: a cell can only gain, and by one
+// unit, so every positive part W_j − e^ε·W_{j−k} grows by at most one unit through W_j and shrinks
+// through W_{j−k}; a heavy cell, which pays, is practically never the divisor of a positive part.
+// Nothing here is trusted: the result is certified as any other table.
 //
 // The error wraps dp.ErrInvalid if a mass is negative, not finite, or their sum is
 // not within 2^-20 of 1.
@@ -57,8 +55,7 @@ func Quantize(pmf []float64, atom float64) (weights []uint64, atomWeight uint64,
 			payer = &weights[i]
 		}
 	}
-	// A middle cell about as heavy pays instead if the masses are symmetric,
-	// which keeps them so.
+	// A middle cell about as heavy pays instead if the masses are symmetric, which keeps them so.
 	if n := len(weights); n%2 == 1 && weights[n/2] >= *payer/2 && isSymmetric(weights) {
 		payer = &weights[n/2]
 	}

@@ -8,11 +8,10 @@ import (
 	"github.com/noisewright/noisewright/internal/exact"
 )
 
-// Weights are often runs of equal ones: those of a staircase are some ten runs of tens of
-// thousands of cells. For two runs, the number of cells of one whose partner, k cells away,
-// is in the other is linear in k between the shifts at which their ends meet. So is the
-// divergence of a shift between all differences of ends, and few shifts tell those of all
-// others, exactly.
+// Weights are often runs of equal ones: those of a staircase are some ten runs of tens of thousands
+// of cells. For two runs, the number of cells of one whose partner, k cells away, is in the other
+// is linear in k between the shifts at which their ends meet. So is the divergence of a shift
+// between all differences of ends, and few shifts tell those of all others, exactly.
 
 // ends returns where runs of equal weights begin, and where the last one ends.
 func ends(weights []uint64) []int {
@@ -48,8 +47,7 @@ func fewRuns(ends []int, cells, last int) (work int64, few bool) {
 	return work, r < int64(cells)/4 && work < int64(last)*int64(cells)/4
 }
 
-// byRuns returns hockeyStick for the shifts of one side, computed from the runs once it is
-// needed.
+// byRuns returns hockeyStick for the shifts of one side, computed from the runs once it is needed.
 func (s *Spec) byRuns(negative bool, ends []int, r *exact.Ratio, last int) func(k int) *big.Int {
 	all := sync.OnceValue(func() []*big.Int {
 		if !negative {

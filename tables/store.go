@@ -20,12 +20,10 @@ import (
 // StoreOptions say where the tables of a Store come from. The functions must be safe
 // for concurrent use.
 type StoreOptions struct {
-	// Design makes a table for a problem that has none yet, and may be nil if no
-	// Get asks for one.
+	// Design makes a table for a problem that has none yet, and may be nil if no Get asks for one.
 	Design func(ctx context.Context, p dp.Problem) (*Verified, error)
-	// Directory holds the tables of earlier runs, a file each. It is made if it
-	// does not exist, and may be shared by several processes. Empty: tables are
-	// kept in memory only.
+	// Directory holds the tables of earlier runs, a file each. It is made if it does not exist, and
+	// may be shared by several processes. Empty: tables are kept in memory only.
 	Directory string
 	// Name returns the name of a problem's file in the directory. nil:
 	// LOSS-epsilon-E-delta-D-sensitivity-S.json, with all digits, and with a hash
@@ -37,9 +35,8 @@ type StoreOptions struct {
 	Rejected func(err error)
 }
 
-// Store keeps verified tables by the problem that they answer, in memory and in a
-// directory. What is in a file is not used before it is verified. A Store is
-// safe for concurrent use.
+// Store keeps verified tables by the problem that they answer, in memory and in a directory. What
+// is in a file is not used before it is verified. A Store is safe for concurrent use.
 type Store struct {
 	options StoreOptions
 	mu      sync.Mutex
@@ -156,8 +153,7 @@ func (s *Store) obtain(ctx context.Context, p dp.Problem, k string) (*Verified, 
 	return v, nil
 }
 
-// Load returns the table of a problem from memory or from the directory, nil if there
-// is none.
+// Load returns the table of a problem from memory or from the directory, nil if there is none.
 func (s *Store) Load(p dp.Problem) *Verified {
 	k, err := key(p)
 	if err != nil {

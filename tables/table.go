@@ -1,6 +1,7 @@
 package tables
 
 import (
+	"context"
 	"fmt"
 	"math/big"
 	"math/bits"
@@ -18,8 +19,7 @@ import (
 const (
 	// MaxCells bounds the number of cells.
 	MaxCells = 1 << 18
-	// maxShiftWork bounds cells times cells per sensitivity, the cost of
-	// the exact privacy test.
+	// maxShiftWork bounds cells times cells per sensitivity, the cost of the exact privacy test.
 	maxShiftWork = 1 << 32
 	// maxReach bounds |n| over the grid points n that carry noise.
 	maxReach = 1 << 52
@@ -34,10 +34,9 @@ const (
 	exponentRange = 900
 )
 
-// Grid lays cells over the integers: cell j holds the odd number
-// S = PointsPerCell of points Offset+jS-(S-1)/2 … Offset+jS+(S-1)/2, and the
-// point n stands for the noise n·Unit·2^GranularityExponent in the query's
-// units.
+// Grid lays cells over the integers: cell j holds the odd number S = PointsPerCell of points
+// Offset+jS-(S-1)/2 … Offset+jS+(S-1)/2, and the point n stands for the noise
+// n·Unit·2^GranularityExponent in the query's units.
 type Grid struct {
 	GranularityExponent int `json:"granularity_exponent"`
 	// Unit is 1 except for lattice queries; 0 means 1.
@@ -45,15 +44,13 @@ type Grid struct {
 	PointsPerCell int64   `json:"points_per_cell"`
 	// Offset moves all cells.
 	Offset int64 `json:"offset,omitempty"`
-	// CellsPerSensitivity is K: a shift by the sensitivity moves at most
-	// K·S points.
+	// CellsPerSensitivity is K: a shift by the sensitivity moves at most K·S points.
 	CellsPerSensitivity int `json:"cells_per_sensitivity"`
 	// FirstCell is the index j of the first weight.
 	FirstCell int `json:"first_cell"`
 }
 
-// Step returns the distance of neighboring points, Unit·2^GranularityExponent,
-// exactly.
+// Step returns the distance of neighboring points, Unit·2^GranularityExponent, exactly.
 func (g Grid) Step() *big.Rat {
 	step := exact.PowerOfTwo(g.GranularityExponent)
 	return step.Mul(step, exact.Rational(g.unit()))
@@ -67,8 +64,7 @@ func (g Grid) unit() float64 {
 	return g.Unit
 }
 
-// FirstPoint returns the least point of the i-th cell, 0 <= i, which is cell
-// FirstCell+i.
+// FirstPoint returns the least point of the i-th cell, 0 <= i, which is cell FirstCell+i.
 func (g Grid) FirstPoint(i int) int64 {
 	return g.Offset + (int64(g.FirstCell)+int64(i))*g.PointsPerCell - (g.PointsPerCell-1)/2
 }
@@ -84,20 +80,18 @@ type Claims struct {
 
 // Spec is the content of a table.
 type Spec struct {
-	// Problem is what the table is an answer to: its noise keeps the privacy
-	// and the constraints, and the lower bound is about noise that keeps them
-	// too. The Step of a lattice is that of the grid; New fills it in
-	// and refuses another.
+	// Problem is what the table is an answer to: its noise keeps the privacy and the constraints,
+	// and the lower bound is about noise that keeps them too. The Step of a lattice is that of the
+	// grid; New fills it in and refuses another.
 	dp.Problem
 	Grid    Grid
 	Weights []uint64 // one per cell, from Grid.FirstCell on
 	Atom    uint64   // weight of the single point 0, beside its cell's share
 	// TailRatio, if not 0, gives the noise a geometric tail on either side of
 	// 0. With ρ = TailRatio/2^64, the first and the last CellsPerSensitivity
-	// cells repeat outwards for ever, ρ times as likely in each period; the
-	// weight W of such a cell is that of the cell and all its repetitions:
-	// i periods out it has the probability W/2^64·(1-ρ)·ρ^i. The point 0
-	// lies in a cell between them.
+	// cells repeat outwards for ever, ρ times as likely in each period; the weight W of such a cell
+	// is that of the cell and all its repetitions: i periods out it has the probability
+	// W/2^64·(1-ρ)·ρ^i. The point 0 lies in a cell between them.
 	TailRatio uint64
 	Dual      *Dual  // proves the lower bound; nil: none claimed beyond 0
 	Claims    Claims // the zero value: filled in by New from the certificate
@@ -119,10 +113,10 @@ type content struct {
 // New checks the structure of a table, ranges, parities and the sum 2^64, and not its claims,
 // which Verify does. Empty Claims are filled in from the certificate. The slices are copied.
 // All bad fields are reported together, but of the dual only the first, wrapping dp.ErrInvalid.
-func New(s Spec) (*Table, error) { return build(s, (*Spec).certify) }
+func New(s Spec) (*Table, error) { return build(context.Background(), s, (*Spec).certify) }
 
 // build makes the table that is certified so.
-func build(s Spec, certify func(*Spec, *proof.Meter) Certificate) (*Table, error) {
+func build(ctx context.Context, s Spec, certify func(*Spec, *proof.Meter) Certificate) (*Table, error) {
 	if err := s.validate(); err != nil {
 		return nil, err
 	}
@@ -137,7 +131,11 @@ func build(s Spec, certify func(*Spec, *proof.Meter) Certificate) (*Table, error
 	c := &content{spec: s}
 	c.proof = proof.New("tables", func(m *proof.Meter) Certificate { return certify(&c.spec, m) }, c.spec.judge)
 	if s.Claims == (Claims{}) {
-		c.spec.Claims = c.proof.Certificate().Claims()
+		certificate, err := c.proof.Find(ctx)
+		if err != nil {
+			return nil, err
+		}
+		c.spec.Claims = certificate.Claims()
 	}
 	return &Table{c}, nil
 }
@@ -176,9 +174,8 @@ func (s *Spec) validate() error {
 	return errs.Err()
 }
 
-// validateQuery checks what depends on the kind of query: real queries are
-// rounded to a fine grid, integers are their own grid, and the unit of a lattice
-// is any number.
+// validateQuery checks what depends on the kind of query: real queries are rounded to a fine grid,
+// integers are their own grid, and the unit of a lattice is any number.
 func (s *Spec) validateQuery(errs *check.List) {
 	g := s.Grid
 	errs.If(abs(g.Offset) > maxReach, "offset", g.Offset, "at most %d in absolute value", int64(maxReach))
@@ -210,11 +207,12 @@ func (t *Table) Problem() dp.Problem { return formfile.Clone(t.spec.Problem) }
 func (t *Table) Privacy() dp.Privacy { return t.spec.Privacy }
 
 // WithDual returns the table with other multipliers for its lower bound, and claims that follow
-// from the certificate, whose other parts are not computed again. The error wraps dp.ErrInvalid.
-func (t *Table) WithDual(d *Dual) (*Table, error) {
+// from the certificate, whose other parts are not computed again. The error wraps dp.ErrInvalid,
+// or is that of the context.
+func (t *Table) WithDual(ctx context.Context, d *Dual) (*Table, error) {
 	s := t.spec
 	s.Dual, s.Claims = d, Claims{}
-	return build(s, func(s *Spec, m *proof.Meter) Certificate {
+	return build(ctx, s, func(s *Spec, m *proof.Meter) Certificate {
 		c := t.proof.Again(m)
 		c.LowerBound = s.Dual.lowerBound(s.Problem, m)
 		return c
@@ -260,15 +258,13 @@ func (t *Table) Block(i int) (side int, ok bool) {
 	return int(s), ok
 }
 
-// PMF returns the cell probabilities and the atom's as float64s, for plots and
-// statistics; proofs use the weights. That of a block of a tail includes all its
-// repetitions.
+// PMF returns the cell probabilities and the atom's as float64s, for plots and statistics; proofs
+// use the weights. That of a block of a tail includes all its repetitions.
 func (t *Table) PMF() (cells []float64, atom float64) {
 	return formfile.Probabilities(t.spec.Weights), float64(t.spec.Atom) * 0x1p-64
 }
 
-// Reach returns the largest |n| over the grid points of the cells; with a tail
-// noise goes beyond.
+// Reach returns the largest |n| over the grid points of the cells; with a tail noise goes beyond.
 func (t *Table) Reach() int64 {
 	g := t.spec.Grid
 	n := len(t.spec.Weights)

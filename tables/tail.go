@@ -93,8 +93,7 @@ func (s *Spec) ratio() *big.Rat {
 	return r.Quo(r, exact.PowerOfTwo(64))
 }
 
-// tailSum is the expected loss of the blocks and all that they stand for, times
-// 2^64.
+// tailSum is the expected loss of the blocks and all that they stand for, times 2^64.
 type tailSum interface {
 	// add adds block cell i, on the given side of 0; every one has its turn.
 	add(i int, side int64)
@@ -207,15 +206,13 @@ func roundUp(r *big.Rat) {
 	r.SetFrac(exact.DivUp(n, n, r.Denom()), new(big.Int).Lsh(big.NewInt(1), keep))
 }
 
-// periodic is a law with a tail, unrolled. All probabilities are in units of
-// 2^-128.
+// periodic is a law with a tail, unrolled. All probabilities are in units of 2^-128.
 type periodic struct {
 	k int
 	// cells are the cells of the table, those of the blocks with the
 	// probability of their own place alone.
 	cells []exact.Uint128
-	// left and right are the blocks and the next period of them, ascending,
-	// over 1-ρ.
+	// left and right are the blocks and the next period of them, ascending, over 1-ρ.
 	left, right []exact.Uint128
 }
 
@@ -247,9 +244,8 @@ func (p *periodic) mirror() {
 // hockeyStick returns Σ_j (p_j - E·p_{j-k})₊ over all cells of the infinite law,
 // for 1 <= k <= K, in units of 2^-(128+96), exactly.
 //
-// Where j and j-k both lie in one tail, the terms of the next period are ρ times
-// these, so one period over 1-ρ is the whole sum; the other cells j number K to
-// n-K+k-1 (docs/proofs/tail.md).
+// Where j and j-k both lie in one tail, the terms of the next period are ρ times these, so one
+// period over 1-ρ is the whole sum; the other cells j number K to n-K+k-1 (docs/proofs/tail.md).
 func (p *periodic) hockeyStick(k int, r *exact.Ratio) *big.Int {
 	var gain, price exact.Uint192
 	add := func(own, partner []exact.Uint128) {

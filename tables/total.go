@@ -1,6 +1,7 @@
 package tables
 
 import (
+	"context"
 	"github.com/noisewright/noisewright/internal/check"
 	"github.com/noisewright/noisewright/proof"
 )
@@ -31,11 +32,10 @@ func (t Total) validate(errs *check.List) {
 // promise of a single release. account.ProveTotal proves the total.
 func (t *Table) ClaimedTotal() (total Total, ok bool) { return t.spec.Total, t.spec.Total != Total{} }
 
-// WithTotal returns the table with another claimed total, or none. The error wraps
-// dp.ErrInvalid. What was certified of the table is not computed again: the total is
-// no part of it.
+// WithTotal returns the table with another claimed total, or none. The error wraps dp.ErrInvalid.
+// What was certified of the table is not computed again: the total is no part of it.
 func (t *Table) WithTotal(total Total) (*Table, error) {
 	s := t.spec
 	s.Total = total
-	return build(s, func(_ *Spec, m *proof.Meter) Certificate { return t.proof.Again(m) })
+	return build(context.Background(), s, func(_ *Spec, m *proof.Meter) Certificate { return t.proof.Again(m) })
 }

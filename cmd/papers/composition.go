@@ -116,10 +116,10 @@ func compositionCurves(ctx context.Context, p dp.Problem, o lp.Options) (curves 
 		return nil, nil, err
 	}
 	designed := compositionCurve{Name: "designed"}
-	if designed.mechanism, err = account.LossOf(r.Table.Mechanism()); err != nil {
+	if designed.mechanism, err = account.LossOf(r.Verified.Mechanism()); err != nil {
 		return nil, nil, err
 	}
-	designed.ExpectedLoss, _ = r.Table.Certificate().ExpectedLoss.Float64()
+	designed.ExpectedLoss, _ = r.Verified.Certificate().ExpectedLoss.Float64()
 	laplace := compositionCurve{Name: "laplace", ExpectedLoss: 1 / p.Epsilon}
 	if laplace.mechanism, err = account.Laplace(p.Epsilon); err != nil {
 		return nil, nil, err

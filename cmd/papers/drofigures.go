@@ -144,14 +144,14 @@ func (d *droDrawing) table(ctx context.Context, name string, p dp.Problem, o lp.
 	if err != nil {
 		return nil, err
 	}
-	c := r.Table.Certificate()
+	c := r.Verified.Certificate()
 	d.note(name, c.ExpectedLoss, c.LowerBound, r.Gap, limit)
-	return r.Table, nil
+	return r.Verified, nil
 }
 
 func (d *droDrawing) kernel(ctx context.Context, epsilon, delta float64) (*kernels.Verified, error) {
 	options := d.design
-	options.Progress = d.line.Kernel(options.TimeLimit)
+	options.Progress = d.line.DesignOn(options.TimeLimit, "cells")
 	r, limit, err := shell.DesignKernel(ctx, lp.KernelProblem{
 		Privacy: dp.Privacy{Epsilon: epsilon, Delta: delta, Sensitivity: 2}, Loss: loss.L1,
 		Queries: kernels.Queries{Lower: 0, Upper: 4},
@@ -159,9 +159,9 @@ func (d *droDrawing) kernel(ctx context.Context, epsilon, delta float64) (*kerne
 	if err != nil {
 		return nil, err
 	}
-	c := r.Kernel.Certificate()
+	c := r.Verified.Certificate()
 	d.note(fmt.Sprintf("ε = %g, δ = %g", epsilon, delta), c.ExpectedLoss, c.LowerBound, r.Gap, limit)
-	return r.Kernel, nil
+	return r.Verified, nil
 }
 
 func drawKernelLosses(ctx context.Context, d *droDrawing) error {

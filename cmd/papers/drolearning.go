@@ -257,11 +257,11 @@ func (o *droLearningOptions) noises(ctx context.Context, p dp.Privacy, releases 
 	if err != nil {
 		return nil, droComposed{}, err
 	}
-	composed, err := composeDesigned(r.Table, releases)
+	composed, err := composeDesigned(r.Verified, releases)
 	if err != nil {
 		return nil, composed, err
 	}
-	designed, err := drolearn.Designed(r.Table.Mechanism())
+	designed, err := drolearn.Designed(r.Verified.Mechanism())
 	if err != nil {
 		return nil, composed, err
 	}
@@ -296,14 +296,14 @@ func (o *droLearningOptions) dataDependent(ctx context.Context, p dp.Privacy) (d
 		edges = append(edges, float64(i)/2)
 	}
 	design := o.design
-	design.Progress = o.line.Additive(design.TimeLimit)
+	design.Progress = o.line.DesignOn(design.TimeLimit, "bins per sensitivity")
 	r, _, err := shell.DesignAdditive(ctx, lp.CellsProblem{
 		Privacy: p, Loss: l, Edges: append(edges, math.Inf(1)), Bins: 3, InstanceCap: 1.42, CapLoss: loss.L1,
 	}, design)
 	if err != nil {
 		return drolearn.Noise{}, err
 	}
-	return drolearn.DataDependent(r.Kernel.Mechanism()), nil
+	return drolearn.DataDependent(r.Verified.Mechanism()), nil
 }
 
 // droTotalEpsilon is where the composition of a person's releases is looked at.

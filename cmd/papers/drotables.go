@@ -35,25 +35,20 @@ type droTable struct {
 	title  string // in the paper
 	column string // of the published numbers
 	loss   loss.Loss
-	part   part
+	part   distance
 }
 
-// part says which distance a table is about.
-type part int
+// distance is what a table is about.
+type distance struct {
+	words string
+	of    func(c *droCell) float64
+}
 
-const (
-	fromKnownToKnown   part = iota // from the best known mechanism to the known bound
-	fromKnownToOptimum             // from the best known mechanism to the optimum
-	fromOptimumToKnown             // from the optimum to the known bound
+var (
+	fromKnownToKnown   = distance{"known upper bound less known lower bound", func(c *droCell) float64 { return c.truncated - c.known }}
+	fromKnownToOptimum = distance{"known upper bound less optimum", func(c *droCell) float64 { return c.truncated - c.optimum }}
+	fromOptimumToKnown = distance{"optimum less known lower bound", func(c *droCell) float64 { return c.optimum - c.known }}
 )
-
-func (p part) String() string {
-	return [...]string{
-		fromKnownToKnown:   "known upper bound less known lower bound",
-		fromKnownToOptimum: "known upper bound less optimum",
-		fromOptimumToKnown: "optimum less known lower bound",
-	}[p]
-}
 
 var droTables = []droTable{
 	{"dro-table1", "Table 1", "table1", loss.L1, fromKnownToKnown},
@@ -93,7 +88,7 @@ func newDROTableCommand(s *shell.Streams, t droTable) *cobra.Command {
 	if t.loss.Name() == "l2" {
 		loss = "E x²"
 	}
-	cmd := command(&o.Common, t.name, "", fmt.Sprintf("%s of Selvi, Liu & Wiesemann (2025), %s: %s", t.title, t.loss.Name(), t.part), fmt.Sprintf(`Compute %s of Selvi, Liu & Wiesemann, "Differential
+	cmd := command(&o.Common, t.name, "", fmt.Sprintf("%s of Selvi, Liu & Wiesemann (2025), %s: %s", t.title, t.loss.Name(), t.part.words), fmt.Sprintf(`Compute %s of Selvi, Liu & Wiesemann, "Differential
 Privacy via Distributionally Robust Optimization" (2025), again: for each epsilon
 and delta and a sensitivity of 1, the %s
 (loss %s, %s), in percent of max(optimum, 1) as in the paper. The
@@ -109,7 +104,7 @@ These are read and verified when the same or another command needs them, so an
 interrupted run goes on where it stopped.
 
 If a limit stops a design, its row of the file has "reached" = no, and the exit
-code is 4.`, t.title, t.part, t.loss.Name(), loss, t.name), o.run, func(f *shell.Flags) {
+code is 4.`, t.title, t.part.words, t.loss.Name(), loss, t.name), o.run, func(f *shell.Flags) {
 		o.grid.flags(f)
 		f.Effort(&o.design, " of one design")
 	})
@@ -172,7 +167,8 @@ func (g droGrid) problems(loss loss.Loss) []dp.Problem {
 // droCell is one number of a table and what it is made of.
 type droCell struct {
 	dp.Problem
-	design              *storedDesign
+	claims              tables.Claims
+	gap                 float64
 	reached             bool
 	optimum             float64 // midpoint of the certified bounds
 	truncated, gaussian float64 // losses; NaN: does not apply
@@ -181,22 +177,24 @@ type droCell struct {
 	published           float64 // percent; NaN: none
 }
 
-func (t droTable) cells(designs []*storedDesign, gap float64) ([]droCell, error) {
+func (t droTable) cells(designs []*tables.Verified, gap float64) ([]droCell, error) {
 	published, err := readDROPublished(t.column)
 	if err != nil {
 		return nil, err
 	}
 	var list []droCell
 	for _, d := range designs {
-		c := droCell{Problem: d.Problem, design: d, reached: d.gap() <= gap, published: math.NaN()}
+		certificate := d.Certificate()
+		c := droCell{Problem: d.Mechanism().Problem(), claims: certificate.Claims(), gap: shell.GapOf(certificate.Bounds()), published: math.NaN()}
+		c.reached = c.gap <= gap
 		if v, ok := published[[2]float64{c.Epsilon, c.Delta}]; ok {
 			c.published = v
 		}
-		loss, _ := d.certificate.ExpectedLoss.Float64()
-		bound, _ := d.certificate.LowerBound.Float64()
-		c.truncated = baselineLoss("truncated-laplace", d.Problem)
-		c.gaussian = baselineLoss("analytic-gaussian", d.Problem)
-		c.known = knownBound(d.Problem, loss)
+		loss, _ := certificate.ExpectedLoss.Float64()
+		bound, _ := certificate.LowerBound.Float64()
+		c.truncated = baselineLoss("truncated-laplace", c.Problem)
+		c.gaussian = baselineLoss("analytic-gaussian", c.Problem)
+		c.known = knownBound(c.Problem, loss)
 		c.measure(t.part, (loss+bound)/2)
 		list = append(list, c)
 	}
@@ -204,15 +202,10 @@ func (t droTable) cells(designs []*storedDesign, gap float64) ([]droCell, error)
 }
 
 // measure computes the number with this optimum.
-func (c *droCell) measure(p part, optimum float64) {
-	distance := map[part]float64{
-		fromKnownToKnown:   c.truncated - c.known,
-		fromKnownToOptimum: c.truncated - optimum,
-		fromOptimumToKnown: optimum - c.known,
-	}[p]
+func (c *droCell) measure(d distance, optimum float64) {
 	c.optimum = optimum
-	c.value = 100 * distance / max(optimum, 1)
-	c.relative = 100 * distance / optimum
+	c.value = 100 * d.of(c) / max(optimum, 1)
+	c.relative = 100 * d.of(c) / optimum
 }
 
 // difference returns how far the number is from the published one, in
@@ -241,11 +234,10 @@ func baselineLoss(name string, p dp.Problem) float64 {
 //
 //	2aΔ^m Σ_{k<n} k^m b^k,   a = (δ+(e^ε-1)/2)/e^ε,   b = e^-ε,
 //
-// with m = 1 for l1 and 2 for l2, and the least n with Σ_{k<n} a b^k >= 1/2, which
-// is ⌈A/Δ⌉ with A of [noise.TruncatedLaplaceBound]. The paper proves it for a sum
-// of exactly 1/2. Elsewhere it is no bound: at ε = 0, δ = 0.49 it is 0.98 Δ for l1,
-// and uniform noise has 0.51 Δ; with n = ⌊A/Δ⌋ it is one. Where it is above the loss
-// of a designed noise, which refutes it, the tables have that n.
+// with m = 1 for l1 and 2 for l2, and the least n with Σ_{k<n} a b^k >= 1/2, which is ⌈A/Δ⌉ with A
+// of [noise.TruncatedLaplaceBound]. The paper proves it for a sum of exactly 1/2. Elsewhere it is
+// no bound: at ε = 0, δ = 0.49 it is 0.98 Δ for l1, and uniform noise has 0.51 Δ; with n = ⌊A/Δ⌋ it
+// is one. Where it is above the loss of a designed noise, which refutes it, the tables have that n.
 func knownBound(p dp.Problem, loss float64) float64 {
 	power := map[string]float64{"l1": 1, "l2": 2}[p.Loss.Name()]
 	a := p.Delta*math.Exp(-p.Epsilon) - math.Expm1(-p.Epsilon)/2
@@ -294,12 +286,12 @@ func droRecords(cells []droCell) [][]string {
 		return fmt.Sprintf(format, v)
 	}
 	for _, d := range cells {
-		claims, reached := d.design.certificate.Claims(), "yes"
+		reached := "yes"
 		if !d.reached {
 			reached = "no"
 		}
 		out = append(out, record(
-			d.Epsilon, d.Delta, claims.ExpectedLoss, claims.LowerBound, number("%.5f", 100*d.design.gap()), reached,
+			d.Epsilon, d.Delta, d.claims.ExpectedLoss, d.claims.LowerBound, number("%.5f", 100*d.gap), reached,
 			number("%.10g", d.truncated), number("%.10g", d.gaussian), number("%.10g", d.known),
 			number("%.4f", d.value), number("%.4f", d.relative), number("%.2f", d.published), number("%.4f", d.difference()),
 		))
@@ -309,7 +301,7 @@ func droRecords(cells []droCell) [][]string {
 
 func (t droTable) heatMap(g droGrid, cells []droCell) *figure.HeatMap {
 	h := &figure.HeatMap{
-		Title:  fmt.Sprintf("%s (%s): %s, in percent", t.title, t.loss.Name(), t.part),
+		Title:  fmt.Sprintf("%s (%s): %s, in percent", t.title, t.loss.Name(), t.part.words),
 		XLabel: "δ", YLabel: "ε",
 	}
 	for _, d := range g.delta {
@@ -350,7 +342,7 @@ func (t droTable) summary(cells []droCell, gap float64, files []string, dir stri
 		if !c.reached {
 			s.Missed++
 		}
-		s.worst = max(s.worst, c.design.gap())
+		s.worst = max(s.worst, c.gap)
 		d := c.difference()
 		if math.IsNaN(d) {
 			continue
@@ -373,7 +365,7 @@ func (t droTable) summary(cells []droCell, gap float64, files []string, dir stri
 func (s droSummary) rows(t droTable) []shell.Row {
 	rows := []shell.Row{
 		{"table", fmt.Sprintf("%s of Selvi, Liu & Wiesemann (2025), %s", t.title, t.loss.Name())},
-		{"numbers", fmt.Sprintf("%s, in percent", t.part)},
+		{"numbers", fmt.Sprintf("%s, in percent", t.part.words)},
 		{"designs", fmt.Sprintf("%d, %d within the gap of %s, the largest gap %s", s.Cells, s.Cells-s.Missed, shell.Percent(s.gap), shell.Percent(s.worst))},
 	}
 	if s.Compared > 0 {
@@ -394,17 +386,6 @@ type designStore struct {
 	dir     string
 }
 
-type storedDesign struct {
-	dp.Problem
-	certificate tables.Certificate
-}
-
-func newStoredDesign(v *tables.Verified) *storedDesign {
-	return &storedDesign{v.Mechanism().Problem(), v.Certificate()}
-}
-
-func (d *storedDesign) gap() float64 { return shell.GapOf(d.certificate.Bounds()) }
-
 // newDesignStore opens a folder, which is made if it is missing.
 func newDesignStore(s *shell.Streams, dir string) (*designStore, error) {
 	store, err := tables.NewStore(tables.StoreOptions{
@@ -419,27 +400,25 @@ func newDesignStore(s *shell.Streams, dir string) (*designStore, error) {
 
 // obtain gets the design of a problem: the stored one if it is good enough, or else the better
 // of it and a new one.
-func (s *designStore) obtain(ctx context.Context, p dp.Problem, o lp.Options) (*storedDesign, error) {
-	var old *storedDesign
-	if v := s.Load(p); v != nil {
-		if old = newStoredDesign(v); old.gap() <= o.Gap {
-			return old, nil
-		}
+func (s *designStore) obtain(ctx context.Context, p dp.Problem, o lp.Options) (*tables.Verified, error) {
+	old := s.Load(p)
+	if old != nil && shell.GapOf(old.Certificate().Bounds()) <= o.Gap {
+		return old, nil
 	}
 	r, _, err := shell.Design(ctx, p, o)
 	switch {
 	case err != nil:
 		return nil, err
-	case old != nil && old.gap() <= r.Gap:
+	case old != nil && shell.GapOf(old.Certificate().Bounds()) <= r.Gap:
 		return old, nil
 	}
-	return newStoredDesign(r.Table), s.Keep(r.Table)
+	return r.Verified, s.Keep(r.Verified)
 }
 
 // designAll obtains the designs of all problems, in their order, on all cores.
 // Cancelled, it keeps what is finished in the store.
-func (s *designStore) designAll(ctx context.Context, problems []dp.Problem, o lp.Options, line *shell.Progress) ([]*storedDesign, error) {
-	designs := make([]*storedDesign, len(problems))
+func (s *designStore) designAll(ctx context.Context, problems []dp.Problem, o lp.Options, line *shell.Progress) ([]*tables.Verified, error) {
+	designs := make([]*tables.Verified, len(problems))
 	var lock sync.Mutex
 	count := 0
 	order := slowestFirst(problems)

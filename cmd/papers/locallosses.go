@@ -86,7 +86,7 @@ func (o *localOptions) run(ctx context.Context) error {
 	var made localReport
 	var limits []string
 	files, err := produce(&o.Common, func(line *shell.Progress) error {
-		o.design.Progress = line.Local(o.design.TimeLimit)
+		o.design.Progress = line.DesignOn(o.design.TimeLimit, "intervals")
 		for _, t := range localTables {
 			for _, epsilon := range o.epsilons {
 				row, err := t.row(ctx, epsilon, o.design)
@@ -139,7 +139,7 @@ func (t localTable) row(ctx context.Context, epsilon float64, o lp.Options) (loc
 	if err != nil {
 		return row, err
 	}
-	c := r.Randomizer.Certificate()
+	c := r.Verified.Certificate()
 	row.Loss, row.LowerBound, row.Gap = shell.FloatUp(c.Loss()), shell.FloatDown(c.LowerBound), shell.Finite(r.Gap)
 	row.gap = r.Gap
 	row.Seconds = math.Round(1000*r.Elapsed.Seconds()) / 1000

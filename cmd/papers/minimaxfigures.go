@@ -501,7 +501,7 @@ func (o *minimaxOptions) designer() encoder.Design {
 		if err != nil {
 			return nil, err
 		}
-		return r.Table, nil
+		return r.Verified, nil
 	}
 }
 

@@ -72,8 +72,7 @@ func (s *minimaxStudy) score(ctx context.Context, at minimaxPlace, c minimaxCode
 		train, test minimax.Task
 	}{{roleTarget, target, c.train.Targets[0], c.test.Targets[0]}, {rolePrivate, private, c.train.Private[0], c.test.Private[0]}} {
 		for _, a := range role.attackers {
-			score, err := attack.Accuracy(ctx, a,
-				attack.Labeled{X: c.trainCode, Labels: role.train.Labels}, attack.Labeled{X: c.testCode, Labels: role.test.Labels}, len(role.train.Classes), uint64(run)) //nolint:gosec // not negative
+			score, err := attack.Guess(ctx, a, attack.People{X: c.trainCode, Target: role.train.Target()}, attack.People{X: c.testCode, Target: role.test.Target()}, uint64(run)) //nolint:gosec // not negative
 			if err != nil {
 				return err
 			}
@@ -228,7 +227,7 @@ func (d *minimaxData) choose(rows, reference []int) minimax.Data {
 			kept, names = append(kept, values), append(names, d.names[j])
 		}
 	}
-	task := func(c encoders.Column) []minimax.Task { return []minimax.Task{minimax.ColumnTask(chosen(c, rows))} }
+	task := func(c encoders.Column) []minimax.Task { return []minimax.Task{{Column: chosen(c, rows)}} }
 	return minimax.Data{Features: names, X: byRows(len(rows), kept), Targets: task(d.target), Private: task(d.private)}
 }
 
@@ -287,8 +286,7 @@ func (d *minimaxData) halved(people int, r *rand.Rand) (train, test minimax.Data
 	return d.parted(rows[0], rows[1])
 }
 
-// standardize gives the columns of train the mean 0 and the variance 1, and does the same to
-// test.
+// standardize gives the columns of train the mean 0 and the variance 1, and does the same to test.
 func standardize(train, test encoder.Matrix) {
 	rows := float64(train.Rows)
 	for j := range train.Cols {

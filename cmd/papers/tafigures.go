@@ -15,6 +15,7 @@ import (
 	"gonum.org/v1/plot/vg"
 	"gonum.org/v1/plot/vg/draw"
 
+	"github.com/noisewright/noisewright/cmd/internal/encoders/taskaware"
 	"github.com/noisewright/noisewright/cmd/internal/figure"
 	"github.com/noisewright/noisewright/cmd/internal/shell"
 	"github.com/noisewright/noisewright/internal/csvfile"
@@ -336,23 +337,6 @@ func (e *taExperiment) sampled(l taLoss, encoder *taskspace.Encoder, variances f
 	return nil
 }
 
-// largestDistance returns the largest ℓ1 distance of two rows: what the authors
-// take for the sensitivity.
-func largestDistance(u *mat.Dense) float64 {
-	rows, _ := u.Dims()
-	largest := 0.0
-	for i := range rows {
-		for j := range i {
-			d, other := 0.0, u.RawRowView(j)
-			for k, v := range u.RawRowView(i) {
-				d += math.Abs(v - other[k])
-			}
-			largest = max(largest, d)
-		}
-	}
-	return largest
-}
-
 func (e *taExperiment) approaches(protocol string, epsilon float64) error {
 	factor := 2.0 // Laplace noise of scale b has the variance 2b²
 	if protocol == protocolPublished {
@@ -360,7 +344,7 @@ func (e *taExperiment) approaches(protocol string, epsilon float64) error {
 	}
 	noise := func(u *mat.Dense) []float64 {
 		_, z := u.Dims()
-		b := largestDistance(u) / epsilon
+		b := taskaware.LargestDistance(u.RawMatrix()) / epsilon
 		return slices.Repeat([]float64{factor * b * b}, z)
 	}
 	aware, err := taskspace.Waterfill(e.coordinates.Lambda, e.radius, epsilon)

@@ -61,21 +61,18 @@ const (
 	handwritten  = "MNIST"
 )
 
-func realEstateSetting() taSetting {
-	return taSetting{
+var (
+	realEstateSetting = taSetting{
 		data: realEstate, decay: 0.2, task: taskaware.TaskOptions{Hidden: []int{9}, ReLU: true, Steps: 5000}, coordinates: []int{3},
 		epochs: 2000, epsilons: allOf([]float64{1, 1.5, 3, 5, 10, 30}), quick: []float64{10},
 	}
-}
-
-func breastCancerSetting() taSetting {
-	return taSetting{
+	breastCancerSetting = taSetting{
 		data: breastCancer, hidden: true, decay: 0.001, task: taskaware.TaskOptions{Hidden: []int{45}, ReLU: true, Steps: 4000}, coordinates: []int{3},
 		epochs: 1000, quick: []float64{20}, splits: true, epsilons: map[string][]float64{
 			protocolPublished: {20}, protocolFormula: {5, 7, 10, 20, 35, 50, 100}, protocolPromised: {2, 5, 10, 20, 50},
 		},
 	}
-}
+)
 
 // allOf has the same epsilons for each protocol.
 func allOf(epsilons []float64) map[string][]float64 {
@@ -478,7 +475,7 @@ var taFigure5 = taFigure{
 approaches, and compare the losses of the task. Encoders send 3 numbers; that of the
 houses is linear, that of the diagnosis has a hidden layer.`,
 	protocols: []string{protocolPublished, protocolFormula, protocolPromised},
-	settings:  func() []taSetting { return []taSetting{realEstateSetting(), breastCancerSetting()} },
+	settings:  func() []taSetting { return []taSetting{realEstateSetting, breastCancerSetting} },
 	published: map[string]string{
 		realEstate:   "at most 21.9 % better than task-agnostic and 13.5 % than privacy-agnostic, both at epsilon 5",
 		breastCancer: "at most 73.0 % better than task-agnostic and 45.6 % than privacy-agnostic, both at epsilon 20",
@@ -492,7 +489,7 @@ var taFigure6 = taFigure{
 1, 3 or 6 numbers, and 3, 15 or 30.`,
 	protocols: []string{protocolFormula},
 	settings: func() []taSetting {
-		houses, cancer := realEstateSetting(), breastCancerSetting()
+		houses, cancer := realEstateSetting, breastCancerSetting
 		houses.coordinates, cancer.coordinates = []int{1, 3, 6}, []int{3, 15, 30}
 		return []taSetting{houses, cancer}
 	},
@@ -510,7 +507,7 @@ the linear ones of figure 5, and linear ones for the diagnosis of breast cancer,
 place of those with a hidden layer.`,
 	protocols: []string{protocolFormula, protocolPromised},
 	settings: func() []taSetting {
-		houses, cancer := realEstateSetting(), breastCancerSetting()
+		houses, cancer := realEstateSetting, breastCancerSetting
 		houses.hidden, cancer.hidden = true, false
 		// With the decay of the linear encoder nothing is left of one with sigmoids: it sends the
 		// same for everybody.

@@ -95,7 +95,7 @@ func TestTADataSets(t *testing.T) {
 		s           taSetting
 		train, test int
 		features    int
-	}{{realEstateSetting(), 289, 125, 6}, {breastCancerSetting(), 398, 171, 30}} {
+	}{{realEstateSetting, 289, 125, 6}, {breastCancerSetting, 398, 171, 30}} {
 		p, err := o.read(&want.s)
 		if err != nil {
 			t.Fatal(err)

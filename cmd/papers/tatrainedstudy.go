@@ -170,9 +170,8 @@ func (p *trainedPoint) series() string {
 // taPeople are the people of a data set, every column between 0 and 1 over all of them, as in
 // the authors' program.
 type taPeople struct {
-	all  *encoders.Data
-	fit  int // the first so many are to learn from
-	last int // and those up to here to test
+	all *encoders.Data
+	fit int // the first so many are to learn from, the others to test
 }
 
 // The parts of MNIST that the authors' program uses.
@@ -225,7 +224,7 @@ func readTAPeople(s *shell.Streams, file, target, number string) (*taPeople, err
 	if err := d.Validate(); err != nil {
 		return nil, shell.BadFile(file, err)
 	}
-	return &taPeople{d, rows * 7 / 10, rows}, nil
+	return &taPeople{d, rows * 7 / 10}, nil
 }
 
 // byRows is a matrix of so many rows with these columns.
@@ -283,7 +282,6 @@ func (o *taTrainedOptions) readDigits() (*taPeople, error) {
 			p.fit = n
 		}
 	}
-	p.last = len(pixels)
 	for y := range digits {
 		p.all.Target.Classes = append(p.all.Target.Classes, strconv.Itoa(y))
 	}
@@ -307,12 +305,9 @@ func (o *taTrainedOptions) readDigits() (*taPeople, error) {
 // split returns people to learn from and to test: in the order of the file for 0, and
 // shuffled otherwise.
 func (p *taPeople) split(order int) (train, test *encoders.Data) {
-	rows := make([]int, p.last)
-	for i := range rows {
-		rows[i] = i
-	}
+	rows := span(p.all.X.Rows, 0, 1)
 	if order > 0 {
-		rows = encoders.Rand(uint64(order), "split", 0).Perm(p.last) //nolint:gosec // not negative
+		rows = encoders.Rand(uint64(order), "split", 0).Perm(p.all.X.Rows) //nolint:gosec // not negative
 	}
 	return p.all.Pick(rows[:p.fit]), p.all.Pick(rows[p.fit:])
 }

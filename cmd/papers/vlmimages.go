@@ -200,6 +200,12 @@ type collection struct {
 	o           *vlmOptions
 	setting     vlmSetting
 	name        string // of the setting, in series; "" if there is one
+	data        string // what points are of
+	purpose     string // of what people send
+	classes     int
+	share       float64 // of ε that is spent on encodings; the rest is for classes
+	epsilons    []float64
+	features    bool // whether there are classifiers of features
 	model       *vlm.Model
 	train, test people
 	u, clean    encoder.Matrix // of train and test
@@ -212,7 +218,10 @@ func (o *vlmOptions) collect(ctx context.Context, parts *imageParts, s vlmSettin
 	if err != nil {
 		return nil, err
 	}
-	c := &collection{o: o, setting: s, model: m, seed: seed, train: parts.train.choose(parts.collect), test: parts.test.choose(parts.private)}
+	c := &collection{
+		o: o, setting: s, data: "MNIST", purpose: "collection", classes: digits, share: vlmShare, epsilons: o.epsilons, features: seed < pixelRuns,
+		model: m, seed: seed, train: parts.train.choose(parts.collect), test: parts.test.choose(parts.private),
+	}
 	c.u, c.clean = m.Encode(c.train.x), m.Encode(c.test.x)
 	return c, nil
 }
@@ -241,10 +250,15 @@ func (o *vlmOptions) collectImages(ctx context.Context, add func(*collection, co
 	return nil
 }
 
+// release is what people send with a promise of epsilon.
+func (c *collection) release(ctx context.Context, epsilon float64) (encoder.Matrix, error) {
+	c.o.line.Share("classifying", 0, fmt.Sprintf("ε = %g", epsilon))
+	return vlmRelease(ctx, c.model, c.u, c.share*epsilon, c.seed, c.purpose)
+}
+
 // latent trains a classifier on encodings and classes of people with a promise of epsilon.
 func (c *collection) latent(ctx context.Context, epsilon float64) (*vlm.Classifier, error) {
-	c.o.line.Share("classifying", 0, fmt.Sprintf("ε = %g", epsilon))
-	z, err := vlmRelease(ctx, c.model, c.u, vlmShare*epsilon, c.seed, "collection")
+	z, err := c.release(ctx, epsilon)
 	if err != nil {
 		return nil, err
 	}
@@ -253,8 +267,12 @@ func (c *collection) latent(ctx context.Context, epsilon float64) (*vlm.Classifi
 
 // classifier trains on people whose classes are flipped by their share of epsilon.
 func (c *collection) classifier(ctx context.Context, z encoder.Matrix, epsilon float64, o vlm.ClassifierOptions) (*vlm.Classifier, error) {
-	o.Classes, o.Seed, o.Flip = digits, c.seed, vlm.FlipProbability(digits, (1-vlmShare)*epsilon)
-	labels := vlm.Flip(c.train.labels, digits, o.Flip, encoders.Rand(c.seed, fmt.Sprintf("classes, ε = %g", epsilon), 0))
+	o.Classes, o.Seed = c.classes, c.seed
+	labels := c.train.labels
+	if c.share < 1 {
+		o.Flip = vlm.FlipProbability(c.classes, (1-c.share)*epsilon)
+		labels = vlm.Flip(labels, c.classes, o.Flip, encoders.Rand(c.seed, fmt.Sprintf("classes, ε = %g", epsilon), 0))
+	}
 	return vlm.TrainClassifier(ctx, z, labels, o)
 }
 
@@ -269,7 +287,7 @@ const pixelRuns = 1
 func (c *collection) score(ctx context.Context, series string, epsilon float64, z encoder.Matrix, o vlm.ClassifierOptions, x encoder.Matrix) error {
 	k, err := c.classifier(ctx, z, epsilon, o)
 	if err == nil {
-		c.o.study.add("MNIST", series, epsilon, k.Accuracy(x, c.test.labels))
+		c.o.study.add(c.data, series, epsilon, k.Accuracy(x, c.test.labels))
 	}
 	return err
 }
@@ -278,16 +296,15 @@ func (c *collection) cleanSeries(ctx context.Context) error {
 	if err := c.score(ctx, "no noise"+c.name, math.Inf(1), c.u, vlm.ClassifierOptions{}, c.clean); err != nil {
 		return err
 	}
-	for _, epsilon := range c.o.epsilons {
-		c.o.line.Share("classifying", 0, fmt.Sprintf("ε = %g", epsilon))
-		z, err := vlmRelease(ctx, c.model, c.u, vlmShare*epsilon, c.seed, "collection")
+	for _, epsilon := range c.epsilons {
+		z, err := c.release(ctx, epsilon)
 		if err != nil {
 			return err
 		}
 		if err := c.score(ctx, "latent"+c.name, epsilon, z, vlm.ClassifierOptions{}, c.clean); err != nil {
 			return err
 		}
-		if c.seed >= pixelRuns {
+		if !c.features {
 			continue
 		}
 		if err := c.score(ctx, "features"+c.name, epsilon, c.model.Decode(z), pixels, c.test.x); err != nil {
@@ -296,7 +313,7 @@ func (c *collection) cleanSeries(ctx context.Context) error {
 		if c.name != "" && c.setting != vlmFull[0] {
 			continue // direct noise is the same for all networks
 		}
-		if err := c.score(ctx, "direct noise", epsilon, noisyRanges(c.train.x, vlmShare*epsilon, c.seed), pixels, c.test.x); err != nil {
+		if err := c.score(ctx, "direct noise", epsilon, noisyRanges(c.train.x, c.share*epsilon, c.seed), pixels, c.test.x); err != nil {
 			return err
 		}
 	}
@@ -304,8 +321,7 @@ func (c *collection) cleanSeries(ctx context.Context) error {
 }
 
 func (c *collection) privateSeries(ctx context.Context) error {
-	s := &c.o.study
-	for _, epsilon := range c.o.epsilons {
+	for _, epsilon := range c.epsilons {
 		k, err := c.latent(ctx, epsilon)
 		if err != nil {
 			return err
@@ -318,10 +334,10 @@ func (c *collection) privateSeries(ctx context.Context) error {
 			if err != nil {
 				return err
 			}
-			s.add("MNIST", test.series+c.name, epsilon, k.Accuracy(z, c.test.labels))
+			c.o.study.add(c.data, test.series+c.name, epsilon, k.Accuracy(z, c.test.labels))
 		}
 		if c.seed == 0 && (c.name == "" || c.setting == vlmFull[0]) {
-			s.add("MNIST", "bound (10)", epsilon, accuracyBound(epsilon, digits))
+			c.o.study.add(c.data, "bound (10)", epsilon, accuracyBound(epsilon, digits))
 		}
 	}
 	return nil
@@ -434,7 +450,11 @@ func (o *vlmOptions) novelClass(ctx context.Context) error {
 		train = train.choose(train.balanced(encoders.Rand(seed, "novel", 0).Perm(len(train.labels)), 2))
 		test := novelLabels(parts.test.choose(span(len(parts.test.labels), 0, 1)))
 		test = test.choose(test.balanced(span(len(test.labels), 0, 1), 2))
-		if err := o.novelSeries(ctx, m, train, test, seed); err != nil {
+		c := &collection{
+			o: o, data: "MNIST, 9 against others", purpose: "novel class", classes: 2, share: 1, epsilons: append(slices.Clone(o.epsilons), 1), features: true,
+			model: m, seed: seed, train: train, test: test, u: m.Encode(train.x), clean: m.Encode(test.x),
+		}
+		if err := c.cleanSeries(ctx); err != nil {
 			return err
 		}
 	}
@@ -449,36 +469,4 @@ func novelLabels(p people) people {
 		}
 	}
 	return p
-}
-
-func (o *vlmOptions) novelSeries(ctx context.Context, m *vlm.Model, train, test people, seed uint64) error {
-	u, clean := m.Encode(train.x), m.Encode(test.x)
-	add := func(series string, epsilon float64, z encoder.Matrix, options vlm.ClassifierOptions, x encoder.Matrix) error {
-		options.Classes, options.Seed = 2, seed
-		k, err := vlm.TrainClassifier(ctx, z, train.labels, options)
-		if err == nil {
-			o.study.add("MNIST, 9 against others", series, epsilon, k.Accuracy(x, test.labels))
-		}
-		return err
-	}
-	if err := add("no noise", math.Inf(1), u, vlm.ClassifierOptions{}, clean); err != nil {
-		return err
-	}
-	for _, epsilon := range append(slices.Clone(o.epsilons), 1) {
-		o.line.Share("classifying", 0, fmt.Sprintf("ε = %g", epsilon))
-		z, err := vlmRelease(ctx, m, u, epsilon, seed, "novel class")
-		if err != nil {
-			return err
-		}
-		if err := add("latent", epsilon, z, vlm.ClassifierOptions{}, clean); err != nil {
-			return err
-		}
-		if err := add("features", epsilon, m.Decode(z), pixels, test.x); err != nil {
-			return err
-		}
-		if err := add("direct noise", epsilon, noisyRanges(train.x, epsilon, seed), pixels, test.x); err != nil {
-			return err
-		}
-	}
-	return nil
 }

@@ -11,9 +11,8 @@ import (
 // charged is one run of a pipeline: one that is run again draws again.
 type Budget = account.Budget
 
-// NewBudget returns a Budget of epsilon > 0 and finite, 0 <= delta < 1, for one person. It
-// composes exactly: the mechanisms must not be chosen in view of answers. The error wraps
-// dp.ErrInvalid.
+// NewBudget returns a Budget of epsilon > 0 and finite, 0 <= delta < 1, for one person. It composes
+// exactly: the mechanisms must not be chosen in view of answers. The error wraps dp.ErrInvalid.
 func NewBudget(epsilon, delta float64) (*Budget, error) {
 	return account.NewBudget(dp.Budget{Epsilon: epsilon, Delta: delta}, false)
 }

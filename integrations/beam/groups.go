@@ -111,8 +111,7 @@ const (
 	mean   = "mean"
 )
 
-// CountPeople releases the number of people of every partition, with noise for a
-// sensitivity of 1.
+// CountPeople releases the number of people of every partition, with noise for a sensitivity of 1.
 func (g *Groups) CountPeople(s beam.Scope, table *tables.Verified) (beam.PCollection, error) {
 	return g.release(s.Scope("noisebeam.CountPeople"), answerFn{What: people}, table)
 }

@@ -8,10 +8,9 @@ import (
 	"github.com/noisewright/noisewright/internal/keyed"
 )
 
-// secret is what all random choices of a step are a function of, beside what they are
-// for. It is drawn when the step is built, and travels to the workers with it: so work that an
-// engine repeats repeats its choices, and no two steps have any in common. It is a slice for
-// the sake of JSON.
+// secret is what all random choices of a step are a function of, beside what they are for. It is
+// drawn when the step is built, and travels to the workers with it: so work that an engine repeats
+// repeats its choices, and no two steps have any in common. It is a slice for the sake of JSON.
 type secret []byte
 
 func newSecret() secret {

@@ -72,13 +72,7 @@ func (e *failure) Unwrap() []error {
 // Sentences returns what an error says to a reader of the program: one sentence
 // for each of the errors joined in it, without the names of packages.
 func Sentences(err error) []string {
-	var out []string
-	for _, s := range strings.Split(sentence(err), "\n") {
-		if s != "" {
-			out = append(out, s)
-		}
-	}
-	return out
+	return strings.FieldsFunc(sentence(err), func(r rune) bool { return r == '\n' })
 }
 
 func sentence(err error) string {
@@ -95,8 +89,7 @@ func sentence(err error) string {
 	return err.Error()
 }
 
-// replaced is the text of an error with the sentences of its causes in place of
-// their texts.
+// replaced is the text of an error with the sentences of its causes in place of their texts.
 func replaced(err error, causes ...error) string {
 	rest, text := err.Error(), ""
 	for _, cause := range causes {

@@ -9,10 +9,9 @@ import (
 // MaxExponent bounds the arguments of ExpDown and ExpUp.
 const MaxExponent = 700
 
-// guardBits is the extra precision of the series and the squarings. The
-// squarings, at most ~20 of them, double the relative error each, and every
-// step adds one unit; 64 guard bits leave the result within one unit of the
-// last place returned.
+// guardBits is the extra precision of the series and the squarings. The squarings, at most ~20 of
+// them, double the relative error each, and every step adds one unit; 64 guard bits leave the
+// result within one unit of the last place returned.
 const guardBits = 64
 
 // ExpDown returns an integer M with M·2^-frac <= e^x < (M+2)·2^-frac, x the exact value of the
@@ -23,8 +22,7 @@ func ExpDown(x float64, frac uint) *big.Int {
 	return lo
 }
 
-// ExpUp returns an integer M with (M-2)·2^-frac < e^x <= M·2^-frac.
-// It panics as ExpDown does.
+// ExpUp returns an integer M with (M-2)·2^-frac < e^x <= M·2^-frac. It panics as ExpDown does.
 func ExpUp(x float64, frac uint) *big.Int {
 	_, hi := expBounds(x, frac)
 	return hi
@@ -32,11 +30,10 @@ func ExpUp(x float64, frac uint) *big.Int {
 
 // expBounds brackets e^x·2^frac between two integers.
 //
-// For x >= 0: halve x until it is below 2^-8, sum the Taylor series in fixed
-// point with every term rounded down (a lower bound, since all terms are
-// positive) and with every term rounded up plus the geometric remainder (an
-// upper bound), and square both bounds back, rounding outwards. For x < 0 take
-// reciprocals, which swaps the bounds.
+// For x >= 0: halve x until it is below 2^-8, sum the Taylor series in fixed point with every term
+// rounded down (a lower bound, since all terms are positive) and with every term rounded up plus
+// the geometric remainder (an upper bound), and square both bounds back, rounding outwards. For x <
+// 0 take reciprocals, which swaps the bounds.
 func expBounds(x float64, frac uint) (lo, hi *big.Int) {
 	if math.IsNaN(x) || math.Abs(x) > MaxExponent {
 		panic(fmt.Sprintf("exact: exponent = %g, want |x| <= %d", x, MaxExponent))

@@ -14,8 +14,7 @@ const (
 // peakDigits are those of 1/√(2π), cut off after 110.
 const peakDigits = "39894228040143267793994605993438186847585863116493465766592582967065792589930183850125233390730693643030255886"
 
-// NormalPeak bounds the standard normal density at 0, 1/√(2π), times
-// 2^NormalPeakBits.
+// NormalPeak bounds the standard normal density at 0, 1/√(2π), times 2^NormalPeakBits.
 func NormalPeak() (low, high *big.Int) {
 	digits, ok := new(big.Int).SetString(peakDigits, 10)
 	if !ok {
@@ -24,8 +23,7 @@ func NormalPeak() (low, high *big.Int) {
 	scale := new(big.Int).Exp(big.NewInt(10), big.NewInt(int64(len(peakDigits))), nil)
 	low = digits.Lsh(digits, NormalPeakBits)
 	low.Div(low, scale)
-	// The digits cut off are less than one of 10^-110 < 2^-365, and the quotient
-	// is cut off too.
+	// The digits cut off are less than one of 10^-110 < 2^-365, and the quotient is cut off too.
 	return low, new(big.Int).Add(low, big.NewInt(2))
 }
 

@@ -19,13 +19,11 @@ const powGuardBits = 16
 // has at most bits+16 binary digits but for a power of two. It does not decrease
 // in x. It panics unless x >= 0 and 0 <= p <= MaxPower.
 //
-// p is the exact value of the float64. Cost: log2(p) products for the integer
-// part, and for the fraction a square root for every binary digit it has: one
-// for p = 1.5, about 52 for p = 1.1.
+// p is the exact value of the float64. Cost: log2(p) products for the integer part, and for the
+// fraction a square root for every binary digit it has: one for p = 1.5, about 52 for p = 1.1.
 func PowDown(x *big.Rat, p float64, bits uint) *big.Rat { return pow(x, p, bits, big.ToZero) }
 
-// PowUp returns a number y >= x^p with y - x^p <= x^p·2^-bits; otherwise it is as
-// PowDown.
+// PowUp returns a number y >= x^p with y - x^p <= x^p·2^-bits; otherwise it is as PowDown.
 func PowUp(x *big.Rat, p float64, bits uint) *big.Rat { return pow(x, p, bits, big.AwayFromZero) }
 
 // pow rounds every step in one direction, big.Float doing so exactly. All steps are
@@ -87,9 +85,8 @@ func squareRoot(f, z *big.Float) *big.Float {
 	return z.SetMantExp(z.SetInt(s), (e-shift)/2)
 }
 
-// sqrt returns ⌊√m⌋ as m.Sqrt does, faster: Newton's iteration starts from the
-// floating-point root, and a product checks the last digit instead of one more
-// quotient.
+// sqrt returns ⌊√m⌋ as m.Sqrt does, faster: Newton's iteration starts from the floating-point root,
+// and a product checks the last digit instead of one more quotient.
 func sqrt(m *big.Int) *big.Int {
 	if m.BitLen() <= 128 {
 		return new(big.Int).Sqrt(m)

@@ -9,9 +9,8 @@ import (
 // use: a relative error below 2^-95.
 const RatioBits = 96
 
-// Ratio is a bound E on e^ε in fixed point, limb[0] + limb[1]·2^64 + limb[2]·2^128
-// over 2^RatioBits, for e^ε < 2^64. Larger values are marked: then E·w exceeds every
-// word unless w = 0.
+// Ratio is a bound E on e^ε in fixed point, limb[0] + limb[1]·2^64 + limb[2]·2^128 over
+// 2^RatioBits, for e^ε < 2^64. Larger values are marked: then E·w exceeds every word unless w = 0.
 type Ratio struct {
 	limb  [3]uint64
 	large bool
@@ -31,8 +30,7 @@ func RatioDown(epsilon float64) *Ratio {
 	return r
 }
 
-// RatioInfinity returns an E so large that nothing of two words exceeds E·v unless
-// v = 0.
+// RatioInfinity returns an E so large that nothing of two words exceeds E·v unless v = 0.
 func RatioInfinity() *Ratio {
 	return &Ratio{large: true, fixed: new(big.Int).Lsh(one, 256)}
 }

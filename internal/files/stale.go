@@ -26,8 +26,7 @@ import (
 // if it comes between two system calls.
 const attempts = 100
 
-// createLocked makes what is to become path by create, under a temporary name, and locks
-// it.
+// createLocked makes what is to become path by create, under a temporary name, and locks it.
 func createLocked(path string, create func(name string) (*os.File, error)) (f *os.File, err error) {
 	for range attempts {
 		if f, err = create(beside(path)); err != nil {

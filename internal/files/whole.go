@@ -138,8 +138,7 @@ func (f *File) copy() error {
 	return named(f.path, err)
 }
 
-// Discard removes what was written, unless it was committed. Only the first call
-// does something.
+// Discard removes what was written, unless it was committed. Only the first call does something.
 func (f *File) Discard() {
 	f.mu.Lock()
 	defer f.mu.Unlock()

@@ -1,6 +1,5 @@
-// Package keyed has randomness that repeats: a function of a secret and of what it is
-// for. Who is asked again, such as a worker that takes over the work of another, answers
-// the same.
+// Package keyed has randomness that repeats: a function of a secret and of what it is for. Who is
+// asked again, such as a worker that takes over the work of another, answers the same.
 //
 // Sums are HMAC-SHA-256 of the secret and an encoding that no two lists of texts share.
 // HMAC is a pseudorandom function if the compression function of SHA-256 is one (Bellare

@@ -1,5 +1,4 @@
-// Package quadrature integrates functions of one variable that are smooth on given
-// panels.
+// Package quadrature integrates functions of one variable that are smooth on given panels.
 package quadrature
 
 import (
@@ -8,9 +7,8 @@ import (
 	"github.com/noisewright/noisewright/internal/exact"
 )
 
-// The Gauss-Kronrod pair of 7 and 15 points on [-1, 1] (Kronrod 1965; the
-// digits are QUADPACK's qk15). Index 0 is the outermost node, 7 the center;
-// the odd indices carry the 7-point Gauss rule.
+// The Gauss-Kronrod pair of 7 and 15 points on [-1, 1] (Kronrod 1965; the digits are QUADPACK's
+// qk15). Index 0 is the outermost node, 7 the center; the odd indices carry the 7-point Gauss rule.
 var (
 	nodes = [8]float64{
 		0.991455371120812639206854697526329, 0.949107912342758524526189684047851,
@@ -81,9 +79,8 @@ func Integrate(f func(float64) float64, panels []float64) (value, errorBound flo
 	}
 }
 
-// gaussKronrod returns the 15-point Kronrod rule on [a, b] and its distance
-// from the 7-point Gauss rule, which is far above the Kronrod rule's error
-// wherever f is smooth.
+// gaussKronrod returns the 15-point Kronrod rule on [a, b] and its distance from the 7-point Gauss
+// rule, which is far above the Kronrod rule's error wherever f is smooth.
 func gaussKronrod(f func(float64) float64, a, b float64) piece {
 	h := (b - a) / 2
 	kronrod, gauss := Means(f, a+h, h)

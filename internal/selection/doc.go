@@ -2,9 +2,8 @@
 // "Permute-and-Flip: a new mechanism for differentially private selection",
 // NeurIPS 2020), drawn exactly: no floating-point number takes part.
 //
-// The records are rounded to a grid of candidates, which is fixed in advance. A
-// candidate is the worse the further q times the number of records is from its
-// ranks, and the answer is a candidate. Guarantee: (epsilon, 0), proved in
-// docs/proofs/selection.md together with a bound on the error in ranks that does
-// not depend on the data.
+// The records are rounded to a grid of candidates, which is fixed in advance. A candidate is the
+// worse the further q times the number of records is from its ranks, and the answer is a candidate.
+// Guarantee: (epsilon, 0), proved in docs/proofs/selection.md together with a bound on the error in
+// ranks that does not depend on the data.
 package selection

@@ -14,9 +14,8 @@ const (
 	// maxCandidates bounds the time and memory of a selection: 12 bytes and some
 	// 100 ns for each candidate.
 	maxCandidates = 1 << 24
-	// maxDenominator, maxRecords and maxTotal keep every distance, in units of
-	// 1/denominator, and every sensitivity a uint64, and epsilon times a distance
-	// below 2^63.
+	// maxDenominator, maxRecords and maxTotal keep every distance, in units of 1/denominator, and
+	// every sensitivity a uint64, and epsilon times a distance below 2^63.
 	maxDenominator = 1 << 20
 	maxRecords     = 1 << 30
 	maxTotal       = 1 << 35
@@ -25,8 +24,7 @@ const (
 
 // Query asks for a quantile of numbers that were rounded to Candidates values.
 type Query struct {
-	// Quantile is q, from 0, the least number, to 1, the largest; its denominator
-	// is at most 2^20.
+	// Quantile is q, from 0, the least number, to 1, the largest; its denominator is at most 2^20.
 	Quantile   *big.Rat
 	Candidates int
 	Epsilon    float64 // above 0 and at most 100; it means its exact value
@@ -133,9 +131,8 @@ func (s *Selector) distances(counts []uint64) ([]uint64, error) {
 	return distances, nil
 }
 
-// choose returns the first candidate, in an order that is uniform among all, whose
-// coin, heads with probability e^(-rate·distance), shows heads. One has a distance of
-// 0, so the loop ends.
+// choose returns the first candidate, in an order that is uniform among all, whose coin, heads with
+// probability e^(-rate·distance), shows heads. One has a distance of 0, so the loop ends.
 func (s *Selector) choose(distances []uint64, w *words) int {
 	order := make([]uint32, len(distances))
 	for i := range order {

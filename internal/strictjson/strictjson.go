@@ -36,21 +36,18 @@ type Format struct {
 	// not in it.
 	MaxElements map[string]int
 	Elements    int
-	// Err is the sentinel for errors.Is of a file that is not of the format. It is
-	// not printed.
+	// Err is the sentinel for errors.Is of a file that is not of the format. It is not printed.
 	Err error
 }
 
-// Decode reads one value from r into the struct that dst points to, and nothing may
-// follow it. Its fields are those of the object, by their json tags as in
-// encoding/json, of type string, bool, float64, int (32 bits), int64 (2^53 in
-// magnitude, on which all readers of JSON agree), struct, pointer or slice. One with
-// omitempty or omitzero may be missing. A pointer with the tag strict:"null" may be null,
-// and is nil then. With the option string, an int64 >= 0 or a
-// uint64, or all of a slice, are decimal strings. A slice that is read is not nil.
+// Decode reads one value from r into the struct that dst points to, and nothing may follow it. Its
+// fields are those of the object, by their json tags as in encoding/json, of type string, bool,
+// float64, int (32 bits), int64 (2^53 in magnitude, on which all readers of JSON agree), struct,
+// pointer or slice. One with omitempty or omitzero may be missing. A pointer with the tag
+// strict:"null" may be null, and is nil then. With the option string, an int64 >= 0 or a uint64, or
+// all of a slice, are decimal strings. A slice that is read is not nil.
 //
-// Memory is bounded by what is kept and some 64 KiB. Errors wrap the format's, or are
-// those of r.
+// Memory is bounded by what is kept and some 64 KiB. Errors wrap the format's, or are those of r.
 func Decode(r io.Reader, f Format, dst any) error {
 	limited := &io.LimitedReader{R: r, N: f.MaxSize + 1}
 	text := &textReader{r: limited}
@@ -66,8 +63,7 @@ func Decode(r io.Reader, f Format, dst any) error {
 	return err
 }
 
-// Encode writes a struct as Decode reads it, on one line. What encodes itself as JSON
-// does.
+// Encode writes a struct as Decode reads it, on one line. What encodes itself as JSON does.
 func Encode(w io.Writer, src any) error {
 	text, err := appendValue(nil, reflect.ValueOf(src), field{})
 	if err == nil {
@@ -399,8 +395,7 @@ func join(outer, name string) string {
 	return outer + "." + name
 }
 
-// quote makes a string of the file fit for a message: short, and without raw
-// control characters.
+// quote makes a string of the file fit for a message: short, and without raw control characters.
 func quote(s string) string {
 	return strconv.QuoteToGraphic(clip(s))
 }

@@ -11,10 +11,9 @@ import (
 	"github.com/noisewright/noisewright/latent/bundle"
 )
 
-// maxCondition is the largest condition number of the (ridged) correlation
-// matrix that is inverted. Beyond it the smallest coordinates have fewer than
-// four correct digits, and are differences of features that are copies of each
-// other for every practical purpose.
+// maxCondition is the largest condition number of the (ridged) correlation matrix that is inverted.
+// Beyond it the smallest coordinates have fewer than four correct digits, and are differences of
+// features that are copies of each other for every practical purpose.
 const maxCondition = 1e12
 
 // Coordinates are the task coordinates of n features,

@@ -18,10 +18,9 @@ type Decoder struct {
 	Offset []float64  // n
 }
 
-// NewDecoder returns the affine decoder with the least E‖K(x − x̂)‖², for every
-// task matrix K at once: D = C_xu(C_uu + V)⁻¹ and offset = E x − D·E u, with V the
-// diagonal of the variances of the Z noises (at least 0, independent of u and of
-// each other).
+// NewDecoder returns the affine decoder with the least E‖K(x − x̂)‖², for every task matrix K at
+// once: D = C_xu(C_uu + V)⁻¹ and offset = E x − D·E u, with V the diagonal of the variances of the
+// Z noises (at least 0, independent of u and of each other).
 //
 // The error wraps ErrInvalid: C_uu + V is not finite, or singular, which takes a
 // coordinate that is constant or a function of the others and has no noise.
@@ -38,8 +37,7 @@ func NewDecoder(m *EncodedMoments, variances []float64) (*Decoder, error) {
 	return d, nil
 }
 
-// Loss is an expected loss E‖K(x − x̂)‖² in its parts, in units of the task
-// output squared.
+// Loss is an expected loss E‖K(x − x̂)‖² in its parts, in units of the task output squared.
 type Loss struct {
 	Total  float64   // Signal + Noise
 	Signal float64   // of what encoding, clipping and decoding lose
@@ -47,10 +45,9 @@ type Loss struct {
 	Output []float64 // by row of the task matrix K, m; they add up to Total
 }
 
-// ExpectedLoss returns the exact expectation, over the noise, of the mean loss of
-// the rows of data (N×n) for the task K (m×n), an encoder and a decoder: the mean over
-// rows of ‖K(x − x̂₀)‖², x̂₀ the reconstruction without noise, plus Σ_i V_i‖K D_i‖² for
-// noise of mean zero and variances V.
+// ExpectedLoss returns the exact expectation, over the noise, of the mean loss of the rows of data
+// (N×n) for the task K (m×n), an encoder and a decoder: the mean over rows of ‖K(x − x̂₀)‖², x̂₀
+// the reconstruction without noise, plus Σ_i V_i‖K D_i‖² for noise of mean zero and variances V.
 //
 // Errors wrap ErrInvalid: data that is empty, not finite or of another number of columns.
 func ExpectedLoss(task *mat.Dense, e *Encoder, d *Decoder, data mat.Matrix, variances []float64) (Loss, error) {

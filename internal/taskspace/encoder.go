@@ -15,8 +15,7 @@ type Encoder struct {
 	Rows   *mat.Dense // W, Z×n
 	Mean   []float64  // μ, n, that of the features
 	Offset []float64  // Z; nil is zero
-	// Low and High are public bounds that the features are clipped to first, n
-	// each; nil for none.
+	// Low and High are public bounds that the features are clipped to first, n each; nil for none.
 	Low, High []float64
 	// Axes are the semi-axes of the body of the domain, to which u is clipped, Z
 	// of them, positive; nil for no clipping.
@@ -77,8 +76,7 @@ func (e *Encoder) MomentsOf(data mat.Matrix, u *mat.Dense) *EncodedMoments {
 	return m
 }
 
-// pairMoments returns the moments of rows x (N×n) of mean 0 and u (N×Z). It
-// overwrites u.
+// pairMoments returns the moments of rows x (N×n) of mean 0 and u (N×Z). It overwrites u.
 func pairMoments(x, u *mat.Dense) *EncodedMoments {
 	rows, z := u.Dims()
 	m := &EncodedMoments{UnitMean: columnMeans(u, make([]float64, z)), Unit: new(mat.SymDense), Cross: new(mat.Dense)}
@@ -121,9 +119,8 @@ func (e *Encoder) UnclippedMoments(m Moments) *EncodedMoments {
 	return encoded
 }
 
-// Gain returns by how much the decoder of [NewDecoder] for these moments, and no other, lowers
-// the expected loss for the task (m×n) from that of releasing nothing, tr(KΣKᵀ):
-// tr(K D C_xuᵀ Kᵀ).
+// Gain returns by how much the decoder of [NewDecoder] for these moments, and no other, lowers the
+// expected loss for the task (m×n) from that of releasing nothing, tr(KΣKᵀ): tr(K D C_xuᵀ Kᵀ).
 func (m *EncodedMoments) Gain(task *mat.Dense, d *Decoder) float64 {
 	var decoded, covered mat.Dense
 	decoded.Mul(task, d.Matrix)

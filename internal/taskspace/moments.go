@@ -10,8 +10,7 @@ import (
 	"github.com/noisewright/noisewright/internal/check"
 )
 
-// Moments are the mean and the covariance of n features. NewMoments and GivenMoments
-// make them.
+// Moments are the mean and the covariance of n features. NewMoments and GivenMoments make them.
 type Moments struct {
 	Mean       []float64     // n, in the units of the features
 	Covariance *mat.SymDense // n×n, positive semidefinite
@@ -26,10 +25,9 @@ const (
 	negativeTolerance = 1e-9
 )
 
-// NewMoments estimates the moments of data (N×n, a row per person, N ≥ 1). The
-// covariance divides by N. Sums are taken relative to the first row, so that a
-// constant feature has a variance of exactly zero. Errors wrap ErrInvalid: no rows or columns,
-// or a number that is not finite.
+// NewMoments estimates the moments of data (N×n, a row per person, N ≥ 1). The covariance divides
+// by N. Sums are taken relative to the first row, so that a constant feature has a variance of
+// exactly zero. Errors wrap ErrInvalid: no rows or columns, or a number that is not finite.
 func NewMoments(data mat.Matrix) (Moments, error) {
 	if err := checkData(data); err != nil {
 		return Moments{}, err
@@ -132,9 +130,8 @@ func checkData(data mat.Matrix) error {
 	return checkEntries("data", data)
 }
 
-// equilibrate returns S⁻¹ΣS⁻¹ and the diagonal of S, the standard deviations (1
-// where the variance is zero). With it, decisions about conditioning do not
-// depend on the units of the features.
+// equilibrate returns S⁻¹ΣS⁻¹ and the diagonal of S, the standard deviations (1 where the variance
+// is zero). With it, decisions about conditioning do not depend on the units of the features.
 func equilibrate(covariance *mat.SymDense) (correlation *mat.SymDense, deviation []float64) {
 	n := covariance.SymmetricDim()
 	deviation = make([]float64, n)

@@ -8,12 +8,11 @@ import (
 	"github.com/noisewright/noisewright/internal/check"
 )
 
-// An Objective is the expected task loss as a function of the encoder, for encoders
-// that are made of task coordinates, from moments of the coordinates y and their
-// clipped values ȳ. As the price of y_i is λ_i and clipping does not depend on how
-// coordinates are scaled afterwards, it needs no pass over the data for each encoder:
-// none where coordinates are clipped one by one, and for a ball one over the rows
-// outside it. The derivation is in docs/proofs/latent-choice.md.
+// An Objective is the expected task loss as a function of the encoder, for encoders that are made
+// of task coordinates, from moments of the coordinates y and their clipped values ȳ. As the price
+// of y_i is λ_i and clipping does not depend on how coordinates are scaled afterwards, it needs no
+// pass over the data for each encoder: none where coordinates are clipped one by one, and for a
+// ball one over the rows outside it. The derivation is in docs/proofs/latent-choice.md.
 //
 // It is immutable and safe for concurrent use.
 type Objective struct {
@@ -25,10 +24,9 @@ type Objective struct {
 	y       *mat.Dense // N×n, for a ball
 }
 
-// NewObjective returns the objective for features with moments m. y (N×n) are the
-// coordinates of the training data, and clipped what clipping leaves of them, which is
-// overwritten. Without data both are nil, and nothing is clipped; for a ball clipped is
-// nil.
+// NewObjective returns the objective for features with moments m. y (N×n) are the coordinates of
+// the training data, and clipped what clipping leaves of them, which is overwritten. Without data
+// both are nil, and nothing is clipped; for a ball clipped is nil.
 func NewObjective(c *Coordinates, m Moments, y, clipped *mat.Dense) *Objective {
 	var product mat.Dense
 	product.Mul(c.Task, m.Covariance)

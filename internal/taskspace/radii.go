@@ -8,10 +8,9 @@ import (
 	"gonum.org/v1/gonum/mat"
 )
 
-// BallRadii returns, for every z = 1…n (at index z−1), the smallest radius of a
-// ball that leaves at least the share clip of the rows of y (N×n task
-// coordinates) unclipped when the first z are released: that quantile of the
-// norms of (y_1…y_z). 0 < clip ≤ 1; 1 gives the largest norm.
+// BallRadii returns, for every z = 1…n (at index z−1), the smallest radius of a ball that leaves at
+// least the share clip of the rows of y (N×n task coordinates) unclipped when the first z are
+// released: that quantile of the norms of (y_1…y_z). 0 < clip ≤ 1; 1 gives the largest norm.
 func BallRadii(y *mat.Dense, clip float64) []float64 { return radii(y, clip, math.Hypot) }
 
 // CoordinateRadii returns the smallest c_i, i = 1…n, such that at least the share

@@ -37,10 +37,9 @@ func (a Scaling) SemiAxes() []float64 {
 //	σ_i² = √λ_i/S·(1 + Z′s) − s,   S = Σ_{i≤Z′} √λ_i,   s = 8r²/ε²,
 //	L = s/(1 + Z′s)·S² + Σ_{i>Z′} λ_i,
 //
-// Z′ the largest z with √λ_z/S_z·(1 + zs) − s > 0. The σ_i² sum to one, which
-// makes the ℓ1 sensitivity of diag(σ)y over the ball 2r(Σσ_i²)^½ = 2r, and the
-// noise has scale 2r/ε. No linear encoder does better (an orthogonal matrix in
-// front of it would only raise the sensitivity).
+// Z′ the largest z with √λ_z/S_z·(1 + zs) − s > 0. The σ_i² sum to one, which makes the ℓ1
+// sensitivity of diag(σ)y over the ball 2r(Σσ_i²)^½ = 2r, and the noise has scale 2r/ε. No linear
+// encoder does better (an orthogonal matrix in front of it would only raise the sensitivity).
 //
 // lambda are the prices of the coordinates, descending. The error wraps ErrInvalid if the ratio
 // of noise to signal, s, is no positive float64.

@@ -60,10 +60,9 @@ func (b *body) clip(u []float64) {
 	}
 }
 
-// Clip moves u into the body of the domain with as many semi-axes s, from 1e-60 to 1e60:
-// |u_i| <= s_i holds exactly, and for Ball and L1Ball u is first scaled back along its ray
-// to the body, up to rounding. Any u is accepted: NaN, which no finite features make,
-// becomes 0.
+// Clip moves u into the body of the domain with as many semi-axes s, from 1e-60 to 1e60: |u_i| <=
+// s_i holds exactly, and for Ball and L1Ball u is first scaled back along its ray to the body, up
+// to rounding. Any u is accepted: NaN, which no finite features make, becomes 0.
 func (d Domain) Clip(u, axes []float64) {
 	if d.scaled() {
 		for i, x := range u {
@@ -78,8 +77,7 @@ func (d Domain) Clip(u, axes []float64) {
 	}
 }
 
-// maxScaled is beyond all that features are encoded to, and its quotients with axes are
-// float64s.
+// maxScaled is beyond all that features are encoded to, and its quotients with axes are float64s.
 const maxScaled = 1e240
 
 // clamp returns x within ±limit, and 0 for NaN.
@@ -95,8 +93,7 @@ func clamp(x, limit float64) float64 {
 	return x
 }
 
-// scaleBack divides u by its norm, √Σ(u_i/s_i)² or Σ|u_i|/s_i, to rounding, if that is
-// above 1.
+// scaleBack divides u by its norm, √Σ(u_i/s_i)² or Σ|u_i|/s_i, to rounding, if that is above 1.
 func (d Domain) scaleBack(u, axes []float64) {
 	most := 0.0
 	for i, s := range axes {

@@ -201,8 +201,7 @@ func (b *Bundle) Write(dir string, overwrite bool) error {
 // written are the names of the files that Write writes, by their path.
 var written = regexp.MustCompile(`^(bundle\.json|tables|tables/[0-9]{2,4}\.json|randomizers|randomizers/[0-9]{2,4}\.json|(mean|encoder|offset|axes|decoder|decoder_offset|lookup_edges|lookup_values|feature_lower|feature_upper|task|(layer|head)_[0-9]{1,2}_(weights|bias))\.npy)$`)
 
-// CheckWrite says beforehand whether Write would refuse the directory, with the same
-// errors.
+// CheckWrite says beforehand whether Write would refuse the directory, with the same errors.
 func CheckWrite(dir string, overwrite bool) error {
 	dir = filepath.Clean(dir)
 	if _, err := os.Lstat(dir); errors.Is(err, fs.ErrNotExist) {

@@ -130,10 +130,9 @@ func (s *Spec) rangeWithErrorsL1(step float64) float64 {
 	return (s.Encoder.RangeL1(s.FeatureLower, s.FeatureUpper) + slack) * (1 + 0x1p-50)
 }
 
-// newLaplaceTable makes the table of Calibrate. The grid has at least 32 steps in the smallest
-// of the axes, 256 for Bounds, where rounding is charged; but at most 2^17 in the scale, so
-// that much smaller axes are rounded off. The table's own promise is about one step, with
-// delta 0.
+// newLaplaceTable makes the table of Calibrate. The grid has at least 32 steps in the smallest of
+// the axes, 256 for Bounds, where rounding is charged; but at most 2^17 in the scale, so that much
+// smaller axes are rounded off. The table's own promise is about one step, with delta 0.
 func newLaplaceTable(epsilon float64, domain Domain, axes []float64) (*tables.Table, error) {
 	if err := checkPure(epsilon, axes); err != nil {
 		return nil, err

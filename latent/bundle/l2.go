@@ -34,8 +34,7 @@ func (v *Verified) proveL2() error {
 	return nil
 }
 
-// distanceL2 bounds the square of the ℓ2 distance of two points of the grid in the
-// body.
+// distanceL2 bounds the square of the ℓ2 distance of two points of the grid in the body.
 func distanceL2(domain Domain, axes []float64, step float64) *big.Rat {
 	switch domain {
 	case Ball:
@@ -83,8 +82,7 @@ func gaussianDeltaUp(epsilon float64, squared *big.Rat, tau float64) *big.Rat {
 
 var one = big.NewInt(1)
 
-// leastSteps is how many steps of the grid tau has at least, for
-// shapes.GaussianDistance.
+// leastSteps is how many steps of the grid tau has at least, for shapes.GaussianDistance.
 const leastSteps = 8
 
 // approximation is what laws within the given total variation of others add to δ, for
@@ -123,8 +121,7 @@ func newGaussianTable(epsilon, delta float64, domain Domain, axes []float64) (t 
 	return gaussianTable(epsilon, delta, exponent, domain, axes)
 }
 
-// gaussianTau returns the least standard deviation for a squared ℓ2 distance, rounded
-// up.
+// gaussianTau returns the least standard deviation for a squared ℓ2 distance, rounded up.
 func gaussianTau(epsilon, delta float64, squared *big.Rat) (float64, error) {
 	distance, _ := root(squared).Float64()
 	tau, err := noise.GaussianSigma(dp.Privacy{Epsilon: epsilon, Delta: delta, Sensitivity: math.Nextafter(distance, math.Inf(1))})

@@ -74,8 +74,7 @@ func workFor(layers []Layer) (numbers int) {
 	return numbers
 }
 
-// softmax replaces logarithms of weights by the probabilities that are proportional to the
-// weights.
+// softmax replaces logarithms of weights by the probabilities that are proportional to the weights.
 func softmax(x []float64) {
 	for i, v := range x {
 		x[i] = clamp(v, math.MaxFloat64) // where u is beyond all that is released

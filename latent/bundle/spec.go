@@ -26,9 +26,8 @@ const (
 	// MaxCoordinates bounds the number of released coordinates.
 	MaxCoordinates = 1 << 12
 	maxEntries     = 1 << 24 // of a matrix
-	// MaxMagnitude bounds every number of a mean, a matrix, an offset or
-	// bounds of features; features beyond it are clipped to it. Sums of 2^16
-	// products are then far from overflow.
+	// MaxMagnitude bounds every number of a mean, a matrix, an offset or bounds of features;
+	// features beyond it are clipped to it. Sums of 2^16 products are then far from overflow.
 	MaxMagnitude = 1e90
 	// Quotients of semi-axes with encodings are float64s too.
 	minAxis, maxAxis = 1e-60, 1e60
@@ -74,8 +73,7 @@ var jointKinds = map[Composition]Kind{jointL1: noise.Laplace, jointL2: noise.Gau
 func (c Composition) joint() bool { return jointKinds[c] != "" }
 
 // Composition returns the one of the kind: l1, l2 or norm for noise that is joint to all
-// coordinates, none for None, and for all other kinds basic, in whose place tables may have
-// Exact.
+// coordinates, none for None, and for all other kinds basic, in whose place tables may have Exact.
 func (k Kind) Composition() Composition {
 	for c, kind := range jointKinds {
 		if kind == k {
@@ -159,9 +157,8 @@ type Spec struct {
 
 	Noise       Kind
 	Composition Composition
-	// Tau is the standard deviation of the Gaussian law that an L2 table
-	// approximates, or the scale of spherical noise, in units of the encoding; 0 for other
-	// compositions.
+	// Tau is the standard deviation of the Gaussian law that an L2 table approximates, or the scale
+	// of spherical noise, in units of the encoding; 0 for other compositions.
 	Tau float64
 	// Tables are the distinct tables, each of them used; TableOf has the index of
 	// each of the Z coordinates' table. L1 and L2 have one table, Norm and Local none.

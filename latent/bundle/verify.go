@@ -39,9 +39,8 @@ func (v *Verified) Bundle() *Bundle {
 	return &Bundle{v.bundle.content}
 }
 
-// EpsilonUpper and DeltaUpper are what is proved: a release is (EpsilonUpper,
-// DeltaUpper)-private, and neither is above the promise. (With VerifiedElsewhere
-// they are the promise, unproved.)
+// EpsilonUpper and DeltaUpper are what is proved: a release is (EpsilonUpper, DeltaUpper)-private,
+// and neither is above the promise. (With VerifiedElsewhere they are the promise, unproved.)
 func (v *Verified) EpsilonUpper() *big.Rat { return new(big.Rat).Set(v.epsilon) }
 
 // DeltaUpper is as EpsilonUpper.

@@ -96,7 +96,8 @@ func newModel() (model, error) {
 
 func (m model) free() { C.nw_free(m.c) }
 
-func version() string { return C.GoString(C.Highs_version()) }
+// Version returns the version of the HiGHS library in use, such as "1.15.1".
+func Version() string { return C.GoString(C.Highs_version()) }
 
 // setCancel may be called while run is under way.
 func (m model) setCancel(on bool) { C.nw_set_cancel(m.c, C.bool(on)) }

@@ -16,16 +16,14 @@ import (
 )
 
 const (
-	// HiGHS takes a bound or a cost of this magnitude as infinite (its
-	// options infinite_bound and infinite_cost) and refuses a matrix entry
-	// above its option large_matrix_value.
+	// HiGHS takes a bound or a cost of this magnitude as infinite (its options infinite_bound and
+	// infinite_cost) and refuses a matrix entry above its option large_matrix_value.
 	highsInfinity = 1e20
 	maxEntry      = 1e15
 
-	// The least values HiGHS allows for its options small_matrix_value and
-	// the two feasibility tolerances. The former is used as it stands: the
-	// default of 1e-9 drops entries a design program needs, such as e^ε − 1
-	// for a small ε.
+	// The least values HiGHS allows for its options small_matrix_value and the two feasibility
+	// tolerances. The former is used as it stands: the default of 1e-9 drops entries a design
+	// program needs, such as e^ε − 1 for a small ε.
 	minEntry     = 1e-12
 	minTolerance = 1e-10
 
@@ -45,8 +43,7 @@ const (
 	maxScaling   = 4 // the last of its scaling strategies
 )
 
-// New returns an empty program. The caller closes it; nothing is freed
-// otherwise.
+// New returns an empty program. The caller closes it; nothing is freed otherwise.
 func New() (solver.Solver, error) {
 	m, err := newModel()
 	if err != nil {
@@ -67,9 +64,6 @@ func New() (solver.Solver, error) {
 	}
 	return s, nil
 }
-
-// Version returns the version of the HiGHS library in use, such as "1.15.1".
-func Version() string { return version() }
 
 type instance struct {
 	model
@@ -151,9 +145,8 @@ func checkBounds(n int, lower, upper []float64) error {
 	return nil
 }
 
-// checkMatrix reports the first fault of n compressed sparse vectors whose
-// entries lie in [0, dim), to be appended to the present ones, and leaves
-// start and index in HiGHS' type in the buffers.
+// checkMatrix reports the first fault of n compressed sparse vectors whose entries lie in [0, dim),
+// to be appended to the present ones, and leaves start and index in HiGHS' type in the buffers.
 func (s *instance) checkMatrix(n, dim, present int, v solver.Vectors) error {
 	start, index, value := v.Start, v.Index, v.Value
 	switch {
@@ -286,8 +279,7 @@ func checkOptions(o solver.Options) error {
 	return errors.Join(errs...)
 }
 
-// setOptions sets every option a solve can change, so that none is left over
-// from the solve before.
+// setOptions sets every option a solve can change, so that none is left over from the solve before.
 func (s *instance) setOptions(o solver.Options) bool {
 	method, strategy := "choose", 0 // HiGHS chooses
 	crossover := "on"
@@ -359,8 +351,7 @@ func (s *instance) residualsWithin(o solver.Options) bool {
 	return ok1 && ok2 && primal <= most && dual <= most
 }
 
-// readSolution completes the result and reports whether HiGHS had all of it and it is
-// finite.
+// readSolution completes the result and reports whether HiGHS had all of it and it is finite.
 func (s *instance) readSolution(result *solver.Solution) bool {
 	s.primal, s.columnDual = resize(s.primal, s.columns), resize(s.columnDual, s.columns)
 	s.rowValue, s.rowDual = resize(s.rowValue, s.rows), resize(s.rowDual, s.rows)

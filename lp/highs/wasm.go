@@ -36,9 +36,8 @@ type library struct {
 	exports map[string]string // letters of the module, by name
 }
 
-// load compiles the module, at most once in a process: some three seconds of processor
-// time, shared by all cores. Where there is a safe place, the machine code is kept there
-// for later processes.
+// load compiles the module, at most once in a process: some three seconds of processor time, shared
+// by all cores. Where there is a safe place, the machine code is kept there for later processes.
 var load = sync.OnceValues(func() (*library, error) {
 	// Without SSE 4.1 the compiler's code would not run. Its alternative, an
 	// interpreter, is some fifty times slower and never chosen.

@@ -70,7 +70,8 @@ func newModel() (m model, err error) {
 // free drops the memory with all that HiGHS has in it.
 func (m model) free() { _ = m.module.Close(context.Background()) }
 
-func version() string {
+// Version returns the version of the HiGHS library in use, such as "1.15.1".
+func Version() string {
 	first, _, _ := strings.Cut(names, "\n")
 	return strings.TrimPrefix(first, "version ")
 }
@@ -231,8 +232,7 @@ func (c *call) into(s []float64) *call {
 	})
 }
 
-// ok makes the call and counts a warning as success: a run stopped at a limit ends
-// with one.
+// ok makes the call and counts a warning as success: a run stopped at a limit ends with one.
 func (c *call) ok() bool {
 	status, good := c.result()
 	return good && int32(status) != statusError

@@ -39,10 +39,9 @@ func (m *memory) Free() {
 	m.all = nil
 }
 
-// trusted reports whether nobody but this user and root can change what is in a
-// folder, whose path has no symbolic links: they own it, all that is in it and all folders
-// above it, and others may write to none of them. What is in a sticky folder, such as
-// /tmp, only its owner can move away.
+// trusted reports whether nobody but this user and root can change what is in a folder, whose path
+// has no symbolic links: they own it, all that is in it and all folders above it, and others may
+// write to none of them. What is in a sticky folder, such as /tmp, only its owner can move away.
 func trusted(dir string) bool {
 	if !filepath.IsAbs(dir) {
 		return false

@@ -11,10 +11,9 @@ import (
 // ErrNone marks the error of a Factory of which there is no solver in this build.
 var ErrNone = errors.New("no LP solver in this build")
 
-// Solver holds one linear program, minimize cost·x subject to row and column
-// bounds, and re-solves it as rows and columns are appended. Nothing a
-// Solver says is trusted beyond steering the search: every published number is
-// recomputed exactly.
+// Solver holds one linear program, minimize cost·x subject to row and column bounds, and re-solves
+// it as rows and columns are appended. Nothing a Solver says is trusted beyond steering the search:
+// every published number is recomputed exactly.
 //
 // A Solver is not safe for concurrent use.
 type Solver interface {
@@ -22,11 +21,10 @@ type Solver interface {
 	AddColumns(cost []float64, columns Vectors) error
 	// AddRows appends rows; the entries name existing columns.
 	AddRows(rows Vectors) error
-	// Solve solves the current program, starting from the last basis where
-	// there is one and the method can use it. A time limit or a cancelled
-	// context is not an error: it is a Solution with status StatusLimit, soon,
-	// after which the Solver may be closed.
-	// The slices of the Solution are valid until the next call.
+	// Solve solves the current program, starting from the last basis where there is one and the
+	// method can use it. A time limit or a cancelled context is not an error: it is a Solution with
+	// status StatusLimit, soon, after which the Solver may be closed. The slices of the Solution
+	// are valid until the next call.
 	Solve(context.Context, Options) (Solution, error)
 	// Reset forgets the last basis and all solver state but keeps the program.
 	Reset() error
@@ -38,9 +36,8 @@ type Solver interface {
 // Factory makes an empty Solver; the caller closes it.
 type Factory func() (Solver, error)
 
-// Vectors is a batch of columns or of rows in compressed sparse form: the entries of
-// the i-th are Index[Start[i]:Start[i+1]], the last running to the end. Infinite
-// bounds are math.Inf.
+// Vectors is a batch of columns or of rows in compressed sparse form: the entries of the i-th are
+// Index[Start[i]:Start[i+1]], the last running to the end. Infinite bounds are math.Inf.
 type Vectors struct {
 	Lower, Upper []float64
 	Start, Index []int
@@ -61,9 +58,8 @@ func (v *Vectors) Entry(index int, value float64) {
 // Method is the algorithm a Solver is asked to use; 0 leaves the choice to it.
 type Method int
 
-// The methods: dual simplex (warm starts), primal simplex, interior point with
-// crossover to a basis, and interior point without: a solution near the optimal
-// face and not at a corner of it.
+// The methods: dual simplex (warm starts), primal simplex, interior point with crossover to a
+// basis, and interior point without: a solution near the optimal face and not at a corner of it.
 const (
 	MethodDualSimplex Method = iota + 1
 	MethodPrimalSimplex
@@ -86,9 +82,8 @@ type Options struct {
 // Status is the outcome of a Solve.
 type Status int
 
-// The outcomes. StatusFailed covers solve errors, unknown statuses and optimal
-// claims whose unscaled residuals exceed the tolerance; another attempt with
-// other options may succeed.
+// The outcomes. StatusFailed covers solve errors, unknown statuses and optimal claims whose
+// unscaled residuals exceed the tolerance; another attempt with other options may succeed.
 const (
 	StatusFailed Status = iota
 	StatusOptimal

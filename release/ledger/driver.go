@@ -12,8 +12,7 @@ import (
 // available says that this system has the database.
 const available = true
 
-// wrongFile reports whether an error of the database says that the file is not what it
-// should be.
+// wrongFile reports whether an error of the database says that the file is not what it should be.
 func wrongFile(err error) bool {
 	var e *sqlite.Error
 	if !errors.As(err, &e) {

@@ -100,8 +100,7 @@ func (l *Ledger) compose(ctx context.Context, t *Spent, charged *account.Budget)
 	return err
 }
 
-// Exceeded says what is left where a release was refused. Its errors wrap
-// account.ErrExceeded too.
+// Exceeded says what is left where a release was refused. Its errors wrap account.ErrExceeded too.
 type Exceeded struct {
 	Terms Terms
 	Spent Spent // so far

@@ -7,13 +7,11 @@
 // off somewhere and rounded to multiples of 2^-64, is part of what is proved. What
 // epsilon and delta the table promises is said with each function.
 //
-// A grid says how the cells of a table lie; each is flat, so fine cells follow the
-// law closely, and a shift by the sensitivity moves CellsPerSensitivity of them. The
-// zero Grid asks for one that suits the problem: a cell for every step of an integer
-// or lattice query, some 32 per sensitivity of a real one. FirstCell is found by the
-// functions that do not say otherwise.
+// A grid says how the cells of a table lie; each is flat, so fine cells follow the law closely, and
+// a shift by the sensitivity moves CellsPerSensitivity of them. The zero Grid asks for one that
+// suits the problem: a cell for every step of an integer or lattice query, some 32 per sensitivity
+// of a real one. FirstCell is found by the functions that do not say otherwise.
 //
-// Errors wrap dp.ErrInvalid for parameters out of range, and for noise that takes
-// too many cells; proof.ErrFalseClaim if the noise does not keep the constraints of
-// the problem.
+// Errors wrap dp.ErrInvalid for parameters out of range, and for noise that takes too many cells;
+// proof.ErrFalseClaim if the noise does not keep the constraints of the problem.
 package shapes

@@ -11,11 +11,10 @@ import (
 	"github.com/noisewright/noisewright/tables"
 )
 
-// Gaussian returns normal noise of standard deviation sigma, in query units, rounded
-// to the middle of its cell and cut off at nine sigma. [GaussianDistance] bounds how
-// far it is from that law, which is no further than the rounding of weights. sigma is
-// to be at least eight cells; noise.GaussianSigma has the least for an epsilon and a
-// delta.
+// Gaussian returns normal noise of standard deviation sigma, in query units, rounded to the middle
+// of its cell and cut off at nine sigma. [GaussianDistance] bounds how far it is from that law,
+// which is no further than the rounding of weights. sigma is to be at least eight cells;
+// noise.GaussianSigma has the least for an epsilon and a delta.
 //
 // Guarantee: the promise is p.Epsilon and the least delta that the noise keeps there;
 // p.Delta is not used.

@@ -16,17 +16,15 @@ const (
 	usualCells = 32
 	// mostCells is how many cells of a real query are too many.
 	mostCells = 1 << 15
-	// leastPoints is how fine the grid of a real query is at least, per
-	// sensitivity.
+	// leastPoints is how fine the grid of a real query is at least, per sensitivity.
 	leastPoints = 1 << 26
 	// mostSteps bounds the steps in a sensitivity of an integer or lattice query.
 	mostSteps = 1 << 12
 )
 
-// layout returns the grid g, or for the zero Grid one that suits the problem, and
-// the length of a cell in query units. A real query has so many cells per
-// sensitivity, or a half, a quarter, … of them where noise that reaches so far would
-// take too many.
+// layout returns the grid g, or for the zero Grid one that suits the problem, and the length of a
+// cell in query units. A real query has so many cells per sensitivity, or a half, a quarter, … of
+// them where noise that reaches so far would take too many.
 func layout(p dp.Problem, g tables.Grid, reach float64, cells int) (tables.Grid, float64, error) {
 	if err := p.Privacy.Validate(); err != nil {
 		return g, 0, err

@@ -12,11 +12,10 @@ import (
 	"github.com/noisewright/noisewright/tables"
 )
 
-// Laplace returns Laplace noise of scale sensitivity/epsilon: each cell is
-// e^(epsilon/K) times as probable as the next one out, K the cells per sensitivity,
-// for ever. So it is the two-sided geometric law of Ghosh, Roughgarden &
-// Sundararajan 2012 on the cells, which stands for that of Dwork, McSherry, Nissim &
-// Smith 2006 if they are short.
+// Laplace returns Laplace noise of scale sensitivity/epsilon: each cell is e^(epsilon/K) times as
+// probable as the next one out, K the cells per sensitivity, for ever. So it is the two-sided
+// geometric law of Ghosh, Roughgarden & Sundararajan 2012 on the cells, which stands for that of
+// Dwork, McSherry, Nissim & Smith 2006 if they are short.
 //
 // Guarantee: the promise is (p.Epsilon, 0); p.Delta is not used. epsilon/K is to be
 // from 2^-20 to 40.
@@ -46,10 +45,9 @@ func Laplace(p dp.Problem, g tables.Grid) (*tables.Verified, error) {
 	return prove(tables.Spec{Problem: p, Grid: g, Weights: mirrored(middle, side), TailRatio: ratio}, nil)
 }
 
-// laplaceWeights returns the weight of the middle cell, 0 if there is none, and
-// those of the cells on either side of it: core cells, and k blocks of a tail whose
-// periods have the given ratio. Neighboring cells differ by a factor of at most
-// e^epsilon.
+// laplaceWeights returns the weight of the middle cell, 0 if there is none, and those of the cells
+// on either side of it: core cells, and k blocks of a tail whose periods have the given ratio.
+// Neighboring cells differ by a factor of at most e^epsilon.
 //
 // The levels are built from the tail inwards, each the largest integer that the one
 // before allows; the middle takes what is left of 2^64. The tail's weight is the
@@ -68,9 +66,8 @@ func laplaceWeights(epsilon float64, core, k int, ratio uint64) (middle uint64, 
 		return hi
 	}
 	side = make([]uint64, core+k)
-	// left fills side for a weight of its last cell and returns 2^64 less all of
-	// it, and the most that the middle may weigh; ok is false if one side alone
-	// exceeds 2^63.
+	// left fills side for a weight of its last cell and returns 2^64 less all of it, and the most
+	// that the middle may weigh; ok is false if one side alone exceeds 2^63.
 	left := func(tail uint64) (rest, most uint64, ok bool) {
 		var sum uint64
 		w := tail

@@ -70,10 +70,9 @@ func alternating(x *big.Rat, weight func(k int64) *big.Rat) span {
 //	∫ φ(x+t) dt = φ(x)·∫ e^(-t²/2)·cosh(xt) dt   over |t| <= h/2
 //	            = φ(x)·Σ_m v^m·h/(2m)!·∫₀¹ s^(2m)·e^(-(hs)²/8) ds,   v = (xh/2)²,
 //
-// a series of positive terms with coefficients that are the same for all j; and φ(x) =
-// φ(0)·q^(j²), q = e^(-h²/2), takes two products from one j to the next. Beyond x =
-// exact.NormalEnd the mass is less than 2^-exact.NormalBits. Cost: some microseconds
-// per j.
+// a series of positive terms with coefficients that are the same for all j; and φ(x) = φ(0)·q^(j²),
+// q = e^(-h²/2), takes two products from one j to the next. Beyond x = exact.NormalEnd the mass is
+// less than 2^-exact.NormalBits. Cost: some microseconds per j.
 func eachMass(h *big.Rat, reach int, f func(j int, low, high *big.Int)) (beyond *big.Int) {
 	y := new(big.Rat).Mul(square(h), big.NewRat(1, 2))
 	ySpan := spanOf(y, y)

@@ -22,9 +22,8 @@ const powerDepth = 45
 // noise that is better than either for many numbers of releases. It is cut off at
 // e^-45 of its peak. The exponent is to be from 1 to 2.
 //
-// Guarantee: the promise is p.Epsilon and the least delta that the noise keeps there;
-// p.Delta is not used. It is one point of a privacy profile, of which package account
-// composes all.
+// Guarantee: the promise is p.Epsilon and the least delta that the noise keeps there; p.Delta is
+// not used. It is one point of a privacy profile, of which package account composes all.
 func ExponentialPower(p dp.Problem, exponent, scale float64, g tables.Grid) (*tables.Verified, error) {
 	bad := check.In("shapes")
 	bad.Want(exponent >= 1 && exponent <= 2, "exponent", exponent, "a number from 1 to 2")

@@ -16,10 +16,9 @@ import (
 // mostStairs bounds the cells per sensitivity that the zero Grid stands for.
 const mostStairs = 1 << 12
 
-// Staircase returns the staircase mechanism (Geng & Viswanath 2016): equal cells in
-// a core, and from there on either side, after every sensitivity, e^(-epsilon) of the
-// level before, for ever. It is optimal for delta = 0 and losses that rise away from
-// 0, with a core that suits the loss.
+// Staircase returns the staircase mechanism (Geng & Viswanath 2016): equal cells in a core, and
+// from there on either side, after every sensitivity, e^(-epsilon) of the level before, for ever.
+// It is optimal for delta = 0 and losses that rise away from 0, with a core that suits the loss.
 //
 // core is the number of cells of the core, from g.FirstCell on, wherever it lies; 0
 // asks for the best core about 0, noise.TunedStaircaseStep.

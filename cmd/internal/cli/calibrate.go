@@ -156,7 +156,7 @@ func (c *calibration) design(ctx context.Context, p dp.Problem, gap float64) (*t
 	if err != nil {
 		return nil, err
 	}
-	return r.Table, limit
+	return r.Verified, limit
 }
 
 // truncated is the account.Designer of truncated Laplace noise.

@@ -25,8 +25,7 @@ import (
 	"github.com/noisewright/noisewright/lp/highs"
 )
 
-// Main runs the program with the given arguments, without its own name, and
-// returns its exit code.
+// Main runs the program with the given arguments, without its own name, and returns its exit code.
 func Main(args []string, stdin io.Reader, stdout, stderr io.Writer) int {
 	return shell.Main(newRootCommand, args, stdin, stdout, stderr)
 }

@@ -129,8 +129,8 @@ func (o *compareOptions) run(ctx context.Context) error {
 	case err != nil:
 		return err
 	default:
-		c.bound = shell.FloatDown(r.Table.Certificate().LowerBound)
-		best = certifiedContender(best.Name, r.Table)
+		c.bound = shell.FloatDown(r.Verified.Certificate().LowerBound)
+		best = certifiedContender(best.Name, r.Verified)
 	}
 	c.mechanisms = append(c.mechanisms, best)
 	c.addBaselines()

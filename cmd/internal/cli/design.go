@@ -19,6 +19,7 @@ import (
 	"github.com/noisewright/noisewright/lp"
 	"github.com/noisewright/noisewright/noise"
 	"github.com/noisewright/noisewright/proof"
+	"github.com/noisewright/noisewright/tables"
 )
 
 type designOptions struct {
@@ -123,8 +124,8 @@ func (o *designOptions) run(ctx context.Context) error {
 		if err != nil {
 			return d, err
 		}
-		size := shell.Object{"cells_per_sensitivity", r.Table.Mechanism().Grid().CellsPerSensitivity}
-		return designed{proven: r.Table, Outcome: r.Outcome, limit: limit, size: size, rows: besideRows(r, o.problem)}, nil
+		size := shell.Object{"cells_per_sensitivity", r.Verified.Mechanism().Grid().CellsPerSensitivity}
+		return designed{proven: r.Verified, Outcome: r.Outcome, limit: limit, size: size, rows: besideRows(r, o.problem)}, nil
 	})
 }
 
@@ -172,8 +173,8 @@ func status(optimal bool) string {
 	return "limit"
 }
 
-func besideRows(r *lp.Result, p dp.Problem) (rows []shell.Row) {
-	designed, _ := r.Table.Certificate().ExpectedLoss.Float64()
+func besideRows(r *lp.Result[tables.Verified], p dp.Problem) (rows []shell.Row) {
+	designed, _ := r.Verified.Certificate().ExpectedLoss.Float64()
 	for _, m := range references(p) {
 		if m.Loss == nil {
 			continue

@@ -78,13 +78,13 @@ func (o *designAdditiveOptions) run(ctx context.Context) error {
 		return shell.BadInput("noisewright design-additive --help", err)
 	}
 	return finish(&o.Common, "kernel", func() (d designed, err error) {
-		o.design.Progress = o.Progress().Additive(o.design.TimeLimit)
+		o.design.Progress = o.Progress().DesignOn(o.design.TimeLimit, "bins per sensitivity")
 		r, limit, err := shell.DesignAdditive(ctx, *p, o.design)
 		if err != nil {
 			return d, err
 		}
 		// Noise on the same bins that has one law for all cells; null if it does not keep the cap.
-		d = designed{proven: r.Kernel, Outcome: r.Outcome, limit: limit, certified: shell.Object{"one_law", nil}}
+		d = designed{proven: r.Verified, Outcome: r.Outcome, limit: limit, certified: shell.Object{"one_law", nil}}
 		if r.OneLaw > 0 {
 			d.certified[1] = r.OneLaw
 			d.rows = []shell.Row{{"one law for all", shell.DigitsUp(r.OneLaw)}}

@@ -116,15 +116,15 @@ func (o *designKernelOptions) run(ctx context.Context) error {
 				o.design.TimeLimit = max(o.design.TimeLimit-time.Since(start), time.Nanosecond)
 			}
 		}
-		o.design.Progress = line.Kernel(o.design.TimeLimit)
+		o.design.Progress = line.DesignOn(o.design.TimeLimit, "cells")
 		r, limit, err := shell.DesignKernel(ctx, o.problem, o.design)
 		if err != nil {
 			return d, err
 		}
-		d = designed{proven: r.Kernel, Outcome: r.Outcome, limit: limit, problem: shell.If(independent != nil, "data_independent", independent)}
+		d = designed{proven: r.Verified, Outcome: r.Outcome, limit: limit, problem: shell.If(independent != nil, "data_independent", independent)}
 		if independent != nil {
 			row := shell.Row{"data independent", shell.DigitsUp(*independent)}
-			if kept := r.Kernel.Mechanism().InstanceCap(); kept > *independent {
+			if kept := r.Verified.Mechanism().InstanceCap(); kept > *independent {
 				row[1] += fmt.Sprintf("; the instance cap is %s above, what such noise keeps rounded to cells", shell.Percent(kept / *independent - 1))
 			}
 			if o.problem.CapLoss != nil {
@@ -153,7 +153,7 @@ func (o *designKernelOptions) independent(ctx context.Context, line *shell.Progr
 	if err != nil {
 		return nil, err
 	}
-	loss := shell.FloatUp(r.Table.Certificate().ExpectedLoss)
+	loss := shell.FloatUp(r.Verified.Certificate().ExpectedLoss)
 	if loss == nil {
 		return nil, shell.BadInput("", errors.New("instance-cap = auto: the data independent optimum is too large for a float64"))
 	}
@@ -236,24 +236,24 @@ func readNodes(p *lp.KernelProblem, text string) error {
 
 func (o *designKernelOptions) runLocal(ctx context.Context) error {
 	return finish(&o.Common, "randomizer", func() (designed, error) {
-		o.design.Progress = o.Progress().Local(o.design.TimeLimit)
+		o.design.Progress = o.Progress().DesignOn(o.design.TimeLimit, "intervals")
 		r, whole, limit, err := o.designLocal(ctx)
 		if err != nil {
 			return designed{}, err
 		}
-		return designed{proven: r.Randomizer, Outcome: r.Outcome, limit: limit, total: whole}, nil
+		return designed{proven: r.Verified, Outcome: r.Outcome, limit: limit, total: whole}, nil
 	})
 }
 
 // designLocal designs the randomizer of one release, or that of several with a total.
-func (o *designKernelOptions) designLocal(ctx context.Context) (r *lp.LocalResult, whole *report.Total, limit, err error) {
+func (o *designKernelOptions) designLocal(ctx context.Context) (r *lp.Result[local.Verified], whole *report.Total, limit, err error) {
 	p := o.localProblem()
 	if o.releases == 1 {
 		r, limit, err = shell.DesignLocal(ctx, p, o.design)
 		return r, nil, limit, err
 	}
 	sum := tables.Total{Releases: o.releases, Epsilon: p.Epsilon, Delta: p.Delta}
-	made := map[*local.Verified]*lp.LocalResult{}
+	made := map[*local.Verified]*lp.Result[local.Verified]{}
 	c, err := account.CalibrateLocal(ctx, sum, func(ctx context.Context, epsilon, delta, gap float64) (*local.Verified, error) {
 		if epsilon < lp.MinEpsilon {
 			return nil, check.Errorf("cli", dp.ErrInvalid, "releases = %d at epsilon = %g leave a single release less than %g, want fewer releases or a larger epsilon", o.releases, sum.Epsilon, lp.MinEpsilon)
@@ -267,8 +267,8 @@ func (o *designKernelOptions) designLocal(ctx context.Context) (r *lp.LocalResul
 		if err != nil {
 			return nil, err
 		}
-		made[r.Randomizer] = r
-		return r.Randomizer, limit
+		made[r.Verified] = r
+		return r.Verified, limit
 	}, o.design.Gap)
 	var f *shell.Failure
 	switch {

@@ -212,19 +212,15 @@ func (o *encoderEvaluateOptions) attacks(ctx context.Context, b *bundle.Bundle, 
 }
 
 func (o *encoderEvaluateOptions) guess(ctx context.Context, a attack.Attacker, known, released encoder.Matrix, learn, test *encoders.Column) (attack.Score, error) {
-	seed := uint64(o.seed) //nolint:gosec // at least 1
 	if (learn.Classes == nil) != (test.Classes == nil) {
 		return attack.Score{}, check.Field("", "column", "numbers in one file and classes in the other", "the same in both, or --classes")
 	}
-	if learn.Classes == nil {
-		column := func(v []float64) encoder.Matrix { return encoder.Matrix{Rows: len(v), Cols: 1, Stride: 1, Data: v} }
-		return attack.RelativeError(ctx, a, known, column(learn.Values), released, column(test.Values), seed)
-	}
-	labels := make([]int, len(test.Labels))
-	for i, l := range test.Labels {
-		if labels[i] = slices.Index(learn.Classes, test.Classes[l]); labels[i] < 0 {
+	target := test.Target()
+	target.Labels = slices.Clone(target.Labels)
+	for i, l := range target.Labels {
+		if target.Labels[i] = slices.Index(learn.Classes, test.Classes[l]); target.Labels[i] < 0 {
 			return attack.Score{}, check.Field("", "class", check.Quoted(test.Classes[l]), "a class that is in the file to learn from too")
 		}
 	}
-	return attack.Accuracy(ctx, a, attack.Labeled{X: known, Labels: learn.Labels}, attack.Labeled{X: released, Labels: labels}, len(learn.Classes), seed)
+	return attack.Guess(ctx, a, attack.People{X: known, Target: learn.Target()}, attack.People{X: released, Target: target}, uint64(o.seed)) //nolint:gosec // at least 1
 }

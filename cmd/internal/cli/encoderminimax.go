@@ -117,7 +117,7 @@ func (o *trainMinimaxOptions) once(ctx context.Context, t *task) (*trained, erro
 	}
 	u := n.Release(m.train.X, encoders.Rand(t.run.Seed, "learned from", 0))
 	v := n.Release(m.test.X, encoders.Rand(t.run.Seed, "held out", 1))
-	target, err := guessTask(ctx, attack.Linear, m.train.Targets[0], m.test.Targets[0], u, v, t.run.Seed)
+	target, err := attack.Guess(ctx, attack.Linear, attack.People{X: u, Target: m.train.Targets[0].Target()}, attack.People{X: v, Target: m.test.Targets[0].Target()}, t.run.Seed)
 	if err != nil {
 		return nil, err
 	}
@@ -168,9 +168,9 @@ func (o *trainMinimaxOptions) training(ctx context.Context, t *task) (*minimaxTr
 }
 
 func (o *trainMinimaxOptions) tasks(d *encoders.Data) minimax.Data {
-	out := minimax.Data{Features: d.Features, X: d.X, Targets: []minimax.Task{minimax.ColumnTask(d.Target)}}
+	out := minimax.Data{Features: d.Features, X: d.X, Targets: []minimax.Task{{Column: d.Target}}}
 	for i, c := range d.Private {
-		t := minimax.ColumnTask(c)
+		t := minimax.Task{Column: c}
 		switch {
 		case i >= len(o.private):
 			out.Targets = append(out.Targets, t)
@@ -190,7 +190,7 @@ func (o *trainMinimaxOptions) attack(ctx context.Context, out *trained, m *minim
 	var all []shell.Object
 	for i, t := range m.train.Private {
 		for _, a := range []attack.Attacker{attack.Linear, attack.RBF} {
-			s, err := guessTask(ctx, a, t, m.test.Private[i], train, test, seed)
+			s, err := attack.Guess(ctx, a, attack.People{X: train, Target: t.Target()}, attack.People{X: test, Target: m.test.Private[i].Target()}, seed)
 			if err != nil {
 				return err
 			}
@@ -205,11 +205,4 @@ func (o *trainMinimaxOptions) attack(ctx context.Context, out *trained, m *minim
 	}
 	out.details = shell.Object{"attacks", all}
 	return nil
-}
-
-func guessTask(ctx context.Context, a attack.Attacker, train, test minimax.Task, u, v encoder.Matrix, seed uint64) (attack.Score, error) {
-	if train.Labels == nil {
-		return attack.RelativeError(ctx, a, u, train.Values, v, test.Values, seed)
-	}
-	return attack.Accuracy(ctx, a, attack.Labeled{X: u, Labels: train.Labels}, attack.Labeled{X: v, Labels: test.Labels}, len(train.Classes), seed)
 }

@@ -276,7 +276,7 @@ func (o *latentDesignOptions) unbiased(ctx context.Context, epsilon float64) (*l
 	if r == nil {
 		return nil, fmt.Errorf("no randomizer for epsilon = %g was found, perhaps for want of time, --time-limit: %w", epsilon, err)
 	}
-	return r.Randomizer, nil // within the gap, or the best there was time for
+	return r.Verified, nil // within the gap, or the best there was time for
 }
 
 func candidateObject(c, best *latent.Candidate) shell.Object {

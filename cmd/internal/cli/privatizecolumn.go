@@ -385,10 +385,9 @@ func (r interval) within(s *sampler.Noise) (interval, error) {
 	return r, nil
 }
 
-// addDown returns the largest float64 u with u - x <= y exactly. As the upper
-// end of a range it depends on no data and makes the range narrower than asked
-// for, by less than the rounding of its ends, so the range is as private as any
-// of width y.
+// addDown returns the largest float64 u with u - x <= y exactly. As the upper end of a range it
+// depends on no data and makes the range narrower than asked for, by less than the rounding of its
+// ends, so the range is as private as any of width y.
 func addDown(x, y float64) float64 {
 	sum := exact.Rational(x)
 	return exact.FloatDown(sum.Add(sum, exact.Rational(y)))

@@ -165,10 +165,9 @@ func printerOf(q dp.Query, step float64) *printer {
 	return p
 }
 
-// append appends the value of point n to dst. For a real query it is the
-// shortest decimal that reads back as the same float64. For a lattice it is the
-// exact multiple of the step as its decimal is written, so that 3 steps of 0.1
-// are 0.3.
+// append appends the value of point n to dst. For a real query it is the shortest decimal that
+// reads back as the same float64. For a lattice it is the exact multiple of the step as its decimal
+// is written, so that 3 steps of 0.1 are 0.3.
 func (p *printer) append(dst []byte, n int64) []byte {
 	switch p.query {
 	case dp.IntegerQuery:

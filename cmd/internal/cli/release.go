@@ -300,7 +300,7 @@ func tableSource(c *shell.Common, flag, given string, design lp.Options) (releas
 				}
 				return nil, err
 			}
-			return r.Table, limit
+			return r.Verified, limit
 		},
 	}
 	return shell.OpenCache(flag, given, &store.Directory, func() (release.Source, error) { return store.Source() })

@@ -66,7 +66,7 @@ func newPointReport(p *lp.FrontPoint) pointReport {
 		Share:     math.Round(p.Share*1e6) / 1e6,
 		Weights:   p.Weights,
 		Expected:  [2]*float64{shell.FloatUp(p.Expected[0]), shell.FloatUp(p.Expected[1])},
-		Certified: report.NewCertified(p.Design.Table.Bounds(), nil),
+		Certified: report.NewCertified(p.Design.Verified.Bounds(), nil),
 		Status:    status(p.Design.Optimal),
 	}
 }
@@ -87,7 +87,7 @@ func (f *front) writeCSV(w io.Writer) error {
 	var b strings.Builder
 	b.WriteString("share,weight_a,weight_b,expected_a,expected_b,expected_loss,lower_bound,gap\n")
 	for _, p := range f.Points {
-		r, claims := newPointReport(p), p.Design.Table.Certificate().Claims()
+		r, claims := newPointReport(p), p.Design.Verified.Certificate().Claims()
 		gap := ""
 		if r.Gap != nil {
 			gap = fmt.Sprintf("%.6g", *r.Gap)
@@ -116,7 +116,7 @@ func (f *front) write(b *strings.Builder) {
 		lines = append(lines, []string{
 			fmt.Sprintf("%.4f", r.Share), fmt.Sprint(r.Weights[0]), fmt.Sprint(r.Weights[1]),
 			digits(r.Expected[0], shell.DigitsUp), digits(r.Expected[1], shell.DigitsUp), digits(r.ExpectedLoss, shell.DigitsUp), digits(r.LowerBound, shell.DigitsDown),
-			shell.Percent(shell.GapOf(f.Points[i].Design.Table.Bounds())),
+			shell.Percent(shell.GapOf(f.Points[i].Design.Verified.Bounds())),
 		})
 	}
 	shell.WriteColumns(b, lines, ">>>>>>>>")

@@ -3,6 +3,7 @@ package encoders
 import (
 	"fmt"
 
+	"github.com/noisewright/noisewright/cmd/internal/encoders/internal/dense"
 	"github.com/noisewright/noisewright/encoder"
 	"github.com/noisewright/noisewright/internal/check"
 )
@@ -22,6 +23,14 @@ type Column struct {
 	Values  []float64 // numbers; nil for classes
 	Classes []string  // their names, distinct; nil for numbers
 	Labels  []int     // the class of each person, an index of Classes
+}
+
+// Target is the column as networks and regressions learn it.
+func (t *Column) Target() dense.Target {
+	if t.Classes == nil {
+		return dense.Target{Values: encoder.Matrix{Rows: len(t.Values), Cols: 1, Stride: 1, Data: t.Values}}
+	}
+	return dense.Target{Labels: t.Labels, Classes: len(t.Classes)}
 }
 
 // MinPeople is the least number of people to learn from.

@@ -134,9 +134,8 @@ func newErrors(b *bundle.Bundle, d *Data) (*personErrors, error) {
 	}
 }
 
-// newValueErrors compares values: the one of the target's name, or the only one, with its
-// numbers, and those of the names "target = class" with its classes, of which the largest is
-// the answer.
+// newValueErrors compares values: the one of the target's name, or the only one, with its numbers,
+// and those of the names "target = class" with its classes, of which the largest is the answer.
 func newValueErrors(b *bundle.Bundle, d *Data) (*personErrors, error) {
 	t, names := &d.Target, b.Outputs()
 	k := slices.Index(names, t.Name)

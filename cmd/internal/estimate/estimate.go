@@ -23,9 +23,8 @@ func MeanError(s *local.Spec, n int, level float64) float64 {
 	return (math.Sqrt(2*v*t/float64(n))+2*m*t/(3*float64(n)))*(1+1e-9) + 1e-12*m
 }
 
-// spread bounds the variance and the magnitude of the error of an unbiased answer. Between
-// nodes, rounding adds at most a quarter of the squared distance to the variance of one of
-// them.
+// spread bounds the variance and the magnitude of the error of an unbiased answer. Between nodes,
+// rounding adds at most a quarter of the squared distance to the variance of one of them.
 func spread(s *local.Spec) (variance, most float64) {
 	worst := new(big.Rat)
 	for i, x := range s.Nodes {

@@ -281,9 +281,8 @@ func (f *Table) Draw(w io.Writer, format string, width, height vg.Length) error 
 	return Write(p, w, format, width, height)
 }
 
-// Suits reports whether the bound for a kind of query is about noise such as the
-// named mechanism's. Integer queries are easier than real-valued ones, and their
-// noise is on the integers.
+// Suits reports whether the bound for a kind of query is about noise such as the named mechanism's.
+// Integer queries are easier than real-valued ones, and their noise is on the integers.
 func Suits(name string, q dp.Query) bool {
 	return strings.HasPrefix(name, "discrete-") == (q == dp.IntegerQuery)
 }

@@ -351,9 +351,8 @@ type Total struct {
 	EpsilonUpper *float64 `json:"epsilon_upper"` // null: no epsilon is proved
 }
 
-// ProveTotal proves the total that a table claims; nil if there is none. The
-// error wraps proof.ErrFalseClaim, and what was proved is beside it, if that is not
-// the total.
+// ProveTotal proves the total that a table claims; nil if there is none. The error wraps
+// proof.ErrFalseClaim, and what was proved is beside it, if that is not the total.
 func ProveTotal(p proof.Proven) (*Total, error) {
 	v, ok := p.(*tables.Verified) // no other form claims one
 	if !ok {

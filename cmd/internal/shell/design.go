@@ -10,15 +10,17 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/noisewright/noisewright/cells"
 	"github.com/noisewright/noisewright/dp"
 	"github.com/noisewright/noisewright/internal/check"
 	"github.com/noisewright/noisewright/kernels"
+	"github.com/noisewright/noisewright/local"
 	"github.com/noisewright/noisewright/lp"
 	"github.com/noisewright/noisewright/tables"
 )
 
 // Design runs a design. A limit that left a proven table is not an error.
-func Design(ctx context.Context, p dp.Problem, o lp.Options) (r *lp.Result, limit, err error) {
+func Design(ctx context.Context, p dp.Problem, o lp.Options) (r *lp.Result[tables.Verified], limit, err error) {
 	if r, err = lp.Design(ctx, p, o); err == nil {
 		return r, nil, nil
 	}
@@ -41,7 +43,7 @@ type ending struct {
 }
 
 // ended says what the error of a design means. A limit that left a proven result is no error.
-func ended[R any](ctx context.Context, o lp.Options, r *R, gap func(*R) float64, err error, e ending) (made *R, limit, failure error) {
+func ended[V any](ctx context.Context, o lp.Options, r *lp.Result[V], err error, e ending) (made *lp.Result[V], limit, failure error) {
 	switch {
 	case err == nil:
 		return r, nil, nil
@@ -58,7 +60,7 @@ func ended[R any](ctx context.Context, o lp.Options, r *R, gap func(*R) float64,
 	if e.cause {
 		cause = causeOf(err)
 	}
-	return r, stopped(e.noun, gap(r), o.Gap, cause, e.limit), nil
+	return r, stopped(e.noun, r.Gap, o.Gap, cause, e.limit), nil
 }
 
 // causeOf is what the error of a limit says beyond that there is one.
@@ -70,18 +72,18 @@ func causeOf(err error) string {
 }
 
 // DesignKernel runs a design. A limit that left a proven kernel is not an error.
-func DesignKernel(ctx context.Context, p lp.KernelProblem, o lp.Options) (r *lp.KernelResult, limit, err error) {
+func DesignKernel(ctx context.Context, p lp.KernelProblem, o lp.Options) (r *lp.Result[kernels.Verified], limit, err error) {
 	r, err = lp.DesignKernel(ctx, p, o)
 	e := ending{noun: "kernel", help: "noisewright design-kernel --help", infeasible: []string{when(p.InstanceCap > 0, "a larger --instance-cap")}, limit: MoreEffort("--time-limit", o, false)}
 	if p.Nodes != nil || p.Cells > 0 && p.Cells < kernels.MaxCells { // given, and there may be more
 		e.infeasible = append(e.infeasible, "more nodes (--nodes)")
 		e.limit = oneOf("more nodes (--nodes)", largerGap(o))
 	}
-	return ended(ctx, o, r, func(r *lp.KernelResult) float64 { return r.Gap }, err, e)
+	return ended(ctx, o, r, err, e)
 }
 
 // DesignLocal runs a design. A limit that left a proven randomizer is not an error.
-func DesignLocal(ctx context.Context, p lp.LocalProblem, o lp.Options) (r *lp.LocalResult, limit, err error) {
+func DesignLocal(ctx context.Context, p lp.LocalProblem, o lp.Options) (r *lp.Result[local.Verified], limit, err error) {
 	r, err = lp.DesignLocal(ctx, p, o)
 	demands := p.Demands.Unbiased || p.Demands.Lower != p.Demands.Upper || p.Demands.Step > 0 || p.MaxAnswers > 0
 	e := ending{noun: "randomizer", cause: true, limit: MoreEffort("--time-limit", o, false), infeasible: []string{
@@ -90,11 +92,11 @@ func DesignLocal(ctx context.Context, p lp.LocalProblem, o lp.Options) (r *lp.Lo
 	if errors.Is(err, lp.ErrTooFine) { // more time does not help
 		e.limit = oneOf(when(p.MaxAnswers > 0, "more answers (--max-answers)"), when(p.Cells > 0, "more nodes (--nodes)"), largerGap(o))
 	}
-	return ended(ctx, o, r, func(r *lp.LocalResult) float64 { return r.Gap }, err, e)
+	return ended(ctx, o, r, err, e)
 }
 
 // DesignAdditive runs a design. A limit that left a proven kernel is not an error.
-func DesignAdditive(ctx context.Context, p lp.CellsProblem, o lp.Options) (r *lp.CellsResult, limit, err error) {
+func DesignAdditive(ctx context.Context, p lp.CellsProblem, o lp.Options) (r *lp.Result[cells.Verified], limit, err error) {
 	r, err = lp.DesignCells(ctx, p, o)
 	bins := when(p.Bins > 0, "more bins (--bins)")
 	e := ending{noun: "kernel", help: "noisewright design-additive --help", limit: MoreEffort("--time-limit", o, false), infeasible: []string{
@@ -103,7 +105,7 @@ func DesignAdditive(ctx context.Context, p lp.CellsProblem, o lp.Options) (r *lp
 	if p.Bins > 0 {
 		e.limit = oneOf(bins, largerGap(o))
 	}
-	return ended(ctx, o, r, func(r *lp.CellsResult) float64 { return r.Gap }, err, e)
+	return ended(ctx, o, r, err, e)
 }
 
 func stopped(what string, gap, requested float64, cause, hint string) error {
@@ -195,7 +197,7 @@ func NewStore(a *Streams, cache string, o lp.Options) (*tables.Store, error) {
 			if err != nil {
 				return nil, err
 			}
-			return r.Table, nil
+			return r.Verified, nil
 		},
 		Rejected: func(err error) { a.Warn("cache %s", Sentence(err)) },
 	}

@@ -187,9 +187,8 @@ func (a *Streams) report(err error) int {
 	return code
 }
 
-// Say prints a labeled line to standard error. All errors, hints and warnings
-// pass here: they may hold text of files and names of files, which must not
-// reach a terminal as commands.
+// Say prints a labeled line to standard error. All errors, hints and warnings pass here: they may
+// hold text of files and names of files, which must not reach a terminal as commands.
 func (a *Streams) Say(label, s string) {
 	a.line.Load().Clear()
 	fmt.Fprintf(a.Err, "%s: %s\n", label, Printable(s))

@@ -15,10 +15,9 @@ import (
 	"github.com/noisewright/noisewright/internal/check"
 )
 
-// Flags binds the flags and the argument of a command to the values they stand for.
-// They are read when the command runs, so that all that is wrong with them is reported
-// together: pflag stops at the first. What a value is before it is bound is the
-// default.
+// Flags binds the flags and the argument of a command to the values they stand for. They are read
+// when the command runs, so that all that is wrong with them is reported together: pflag stops at
+// the first. What a value is before it is bound is the default.
 type Flags struct {
 	cmd       *cobra.Command
 	steps     []func() error // read a flag, or check several
@@ -77,9 +76,8 @@ type Want string
 
 func (w Want) Error() string { return "want " + string(w) }
 
-// Func adds a flag that read reads, if it is given or has a default. Where that
-// returns a Want the message is about the flag and its text; other errors say
-// themselves what they are about.
+// Func adds a flag that read reads, if it is given or has a default. Where that returns a Want the
+// message is about the flag and its text; other errors say themselves what they are about.
 func (f *Flags) Func(name, kind, value, usage string, read func(text string) error) *Flag {
 	return f.add(name, "", &Flag{Text: value, kind: kind}, usage, func(t *Flag) error {
 		if !t.Given && t.Text == "" {

@@ -24,9 +24,8 @@ type Input struct {
 	size int64    // of them; 0: not known
 }
 
-// Open opens a file to read that the command line names, "-" for standard input. It may
-// be a pipe, as /dev/stdin and <(command) are; then this waits for who writes to it. The
-// caller closes it.
+// Open opens a file to read that the command line names, "-" for standard input. It may be a pipe,
+// as /dev/stdin and <(command) are; then this waits for who writes to it. The caller closes it.
 func (a *Streams) Open(path string) (*Input, error) {
 	in := &Input{from: a.In}
 	if path == "-" {

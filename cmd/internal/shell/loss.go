@@ -86,8 +86,7 @@ func WantLoss() string {
 	for _, k := range loss.Kinds() {
 		syntax = append(syntax, k.Syntax)
 	}
-	last := len(syntax) - 1
-	return strings.Join(syntax[:last], ", ") + " or " + syntax[last]
+	return oneOf(syntax...)
 }
 
 // ReadLoss is loss.Parse with names of files in the place of segments too.

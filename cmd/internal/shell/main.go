@@ -20,10 +20,9 @@ const grace = 250 * time.Millisecond
 // Main runs a program with the given arguments, without its own name, and
 // returns its exit code. It takes over SIGINT, SIGTERM and SIGPIPE.
 //
-// The first of these signals ends the context of the command, which most of its work
-// looks at often. What does not, such as a solver in the middle of a step or a pipe that
-// nobody reads, is left alone after the grace, and its output never appears. The second
-// signal kills.
+// The first of these signals ends the context of the command, which most of its work looks at
+// often. What does not, such as a solver in the middle of a step or a pipe that nobody reads, is
+// left alone after the grace, and its output never appears. The second signal kills.
 func Main(root Root, args []string, stdin io.Reader, stdout, stderr io.Writer) int {
 	ignoreBrokenPipes()
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)

@@ -72,23 +72,13 @@ func (p *Progress) write(format string, args ...any) {
 	fmt.Fprint(p.w, "\r\x1b[K"+fmt.Sprintf(format, args...))
 }
 
-// Design shows how far a design with a time limit has come.
+// Design shows how far the design of a table with a time limit has come.
 func (p *Progress) Design(limit time.Duration) func(lp.Progress) {
-	return p.design(limit, "cells per sensitivity")
+	return p.DesignOn(limit, "cells per sensitivity")
 }
 
-// Additive is Design for an additive kernel.
-func (p *Progress) Additive(limit time.Duration) func(lp.Progress) {
-	return p.design(limit, "bins per sensitivity")
-}
-
-// Kernel is Design for a kernel.
-func (p *Progress) Kernel(limit time.Duration) func(lp.Progress) { return p.design(limit, "cells") }
-
-// Local is Design for a local randomizer.
-func (p *Progress) Local(limit time.Duration) func(lp.Progress) { return p.design(limit, "intervals") }
-
-func (p *Progress) design(limit time.Duration, cells string) func(lp.Progress) {
+// DesignOn is Design for a mechanism of another form, whose grids have so many cells.
+func (p *Progress) DesignOn(limit time.Duration, cells string) func(lp.Progress) {
 	return func(now lp.Progress) {
 		if p.watch != nil {
 			p.watch(now)

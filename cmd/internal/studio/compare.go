@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"math"
 	"slices"
-	"strconv"
 
 	"github.com/noisewright/noisewright/cmd/internal/portrait"
 	"github.com/noisewright/noisewright/dp"
@@ -158,13 +157,7 @@ func sweepEpsilons(epsilon float64) []float64 {
 }
 
 // shortened is x to the 3 digits shown of it, so that what is shown is what was computed.
-func shortened(x float64) float64 {
-	out, err := strconv.ParseFloat(strconv.FormatFloat(x, 'g', 3, 64), 64)
-	if err != nil {
-		return x
-	}
-	return out
-}
+func shortened(x float64) float64 { return rounded(x, 3) }
 
 // sweep sends the error against epsilon, with all that it is compared with, point by point.
 // A file that was dropped has no fields to vary.

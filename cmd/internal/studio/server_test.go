@@ -210,7 +210,7 @@ func TestFileNames(t *testing.T) {
 		if name == "" {
 			name = "table.json"
 		}
-		if word := fmt.Sprintf("(%q)", name); m.Name != name || !strings.Contains(m.Go, word) || !strings.Contains(m.Python, "load"+word) {
+		if word := fmt.Sprintf("%q", name); m.Name != name || !strings.Contains(m.Go, "ReadFile("+word+", ") || !strings.Contains(m.Python, "load("+word+")") {
 			t.Errorf("%q: %q\n%s%s", name, m.Name, m.Go, m.Python)
 		}
 	}

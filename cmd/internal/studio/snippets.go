@@ -12,15 +12,13 @@ import (
 // packages are those that read the files of a kind, where that is not their name.
 var packages = map[string]string{"table": "tables", "kernel": "kernels", "additive": "cells"}
 
-// snippets are programs that prove a file again and draw from it: what a command made, in
-// its file.
+// snippets are programs that prove a file again and draw from it: what a command made, in its file.
 func snippets(p *portrait.Portrait) (goCode, python string) {
 	pkg := cmp.Or(packages[p.Kind], p.Kind)
 	const module = "github.com/noisewright/noisewright/"
-	imports := []string{module + pkg, module + "sampler"}
+	imports := []string{module + "proof", module + pkg, module + "sampler"}
 	maker, release, kind := "NewNoise", "AddNoise", "float64"
 	if p.Kind != "table" {
-		imports = append(imports, module+"proof")
 		maker, release, kind = "New", "Release", "proof.Value"
 	}
 	slices.Sort(imports)
@@ -32,7 +30,7 @@ import (
 
 // open proves the file again and returns what answers with noise.
 func open() (func(value %[5]s) (%[5]s, error), error) {
-	file, err := %[2]s.ReadFile(%[3]q)
+	file, err := proof.ReadFile(%[3]q, %[2]s.Decode)
 	if err != nil {
 		return nil, err
 	}

@@ -134,8 +134,7 @@ func (f *bayesFit) draw(r *rand.Rand, n Noise) (in, out float64) {
 		}
 	}
 	for j, count := range f.counts {
-		// A value that no one of a class has is impossible there, and told to be: it has no
-		// noise.
+		// A value that no one of a class has is impossible there, and told to be: it has no noise.
 		f.likely[j] = math.Inf(-1)
 		if count > 0 {
 			f.likely[j] = math.Log(max(n.Add(r, count, 1), leastCount)) - priors[j%classes]

@@ -13,15 +13,13 @@ const (
 	parts  = 32
 	// maxBins bounds the bins that these make; their numbers are bytes.
 	maxBins = shares + parts
-	// seam is how much of the radius two nodes are apart where blocks meet: values in
-	// between are answered as a value of either block. Ends of bins are 16 times as far
-	// apart, at least.
+	// seam is how much of the radius two nodes are apart where blocks meet: values in between are
+	// answered as a value of either block. Ends of bins are 16 times as far apart, at least.
 	seam = 0x1p-24
 	// uniform is the share of the uniform law that is mixed in, so that few rows do not
 	// decide about values that none of them has.
 	uniform = 0.02
-	// patience is for how many further numbers of blocks the gain may fall before the
-	// search ends.
+	// patience is for how many further numbers of blocks the gain may fall before the search ends.
 	patience = 3
 )
 

@@ -33,9 +33,8 @@ func (l *Law) blocks(epsilon float64) []block {
 	return all
 }
 
-// Randomizer returns the best randomizer with this epsilon, at least 2^-30, and delta = 0
-// for values within ±radius. What it claims is the mean squared error against the value,
-// for the law.
+// Randomizer returns the best randomizer with this epsilon, at least 2^-30, and delta = 0 for
+// values within ±radius. What it claims is the mean squared error against the value, for the law.
 func (l *Law) Randomizer(epsilon float64) (*local.Randomizer, error) {
 	blocks, radius := l.blocks(epsilon), l.edges[len(l.edges)-1]
 	low, high := weights(epsilon, len(blocks))

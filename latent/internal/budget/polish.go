@@ -11,9 +11,8 @@ const (
 	// exchangesPerShare the exchanges of a turn; some five of each are usual.
 	polishRounds      = 30
 	exchangesPerShare = 30
-	// polishTolerance is the relative gain below which an exchange is not
-	// worth its time. The gain is flat at the optimum, so its shares are known
-	// to the square root of this.
+	// polishTolerance is the relative gain below which an exchange is not worth its time. The gain
+	// is flat at the optimum, so its shares are known to the square root of this.
 	polishTolerance = 1e-11
 )
 
@@ -71,9 +70,8 @@ func (p *polisher) total() float64 {
 	return sum
 }
 
-// exchange moves a resource from the share that loses least by it to the one that
-// gains most, by the best amount, time and again. At an optimum all slopes are
-// the same.
+// exchange moves a resource from the share that loses least by it to the one that gains most, by
+// the best amount, time and again. At an optimum all slopes are the same.
 func (p *polisher) exchange(of resource) {
 	slopes := make([]float64, len(p.shares))
 	for i := range slopes {

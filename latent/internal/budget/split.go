@@ -12,9 +12,8 @@ import (
 	"github.com/noisewright/noisewright/internal/exact"
 )
 
-// Allocation is a privacy budget split over coordinates. The slices have one
-// element per coordinate, in the order they were given in, and are the
-// caller's.
+// Allocation is a privacy budget split over coordinates. The slices have one element per
+// coordinate, in the order they were given in, and are the caller's.
 type Allocation struct {
 	// Epsilon and Delta are the shares; 0 and 0: the coordinate is not used.
 	// Their exact sums, as numbers without rounding, are within the budget.
@@ -116,13 +115,11 @@ func newSplitter(lambda, halfwidth []float64, epsilon, delta float64, family Fam
 	return s
 }
 
-// search returns the best plan on the grid in which each of at most z used
-// coordinates has δ/z, over all z. Let U(z) be the best gain with δ/z each
-// however many are used, and B(z) that with all of δ each for at most z. Less δ
-// is never better, so U falls with z and B(z) bounds every plan of at most z
-// coordinates. If the plan of U(z) uses at most z, it is thus the best of all that
-// use z or more; and of those that use fewer only the ones with a bound above its
-// gain can beat it.
+// search returns the best plan on the grid in which each of at most z used coordinates has δ/z,
+// over all z. Let U(z) be the best gain with δ/z each however many are used, and B(z) that with all
+// of δ each for at most z. Less δ is never better, so U falls with z and B(z) bounds every plan of
+// at most z coordinates. If the plan of U(z) uses at most z, it is thus the best of all that use z
+// or more; and of those that use fewer only the ones with a bound above its gain can beat it.
 func (s *splitter) search(ctx context.Context) (plan, error) {
 	var best plan
 	z := 0
@@ -188,9 +185,8 @@ type planItem struct {
 // unlimited lets a knapsack take as many coordinates as it likes.
 const unlimited = 0
 
-// knapsack is the table of a dynamic program: gains[z][m] is the most that m
-// units can gain with at most z coordinates. If the number is unlimited there is
-// the row z = 0 only.
+// knapsack is the table of a dynamic program: gains[z][m] is the most that m units can gain with at
+// most z coordinates. If the number is unlimited there is the row z = 0 only.
 type knapsack struct {
 	limited bool
 	items   []coordinate

@@ -46,19 +46,17 @@ func leastVarianceUp(p dp.Privacy) (float64, error) {
 	return math.Min(cut, pure*(1-p.Delta)*(1+stepRounding)), nil
 }
 
-// truncatedStaircase returns the variance of staircase noise cut to |x| <= A.
-// With b = e^-ε and the step γ the density is proportional to b^k where the
-// staircase has its step k, |x| < γ or k-1+γ <= |x| < k+γ. Let
-// A = n + γ + θ, 0 <= θ <= 1. The mass M of x > 0, that of the last unit and
-// ∫x² over x > 0 are
+// truncatedStaircase returns the variance of staircase noise cut to |x| <= A. With b = e^-ε and the
+// step γ the density is proportional to b^k where the staircase has its step k, |x| < γ or k-1+γ <=
+// |x| < k+γ. Let A = n + γ + θ, 0 <= θ <= 1. The mass M of x > 0, that of the last unit and ∫x²
+// over x > 0 are
 //
 //	M = γ + b(1-b^n)/(1-b) + θb^(n+1)
 //	B = b^n(1 - θ(1-b))                                        for A >= 1
 //	I = ((1-b) Σ_{k<=n} b^k (k+γ)³ + b^(n+1) A³)/3,
 //
-// δ is B/(2M), which falls as A grows, and the variance I/M. At θ = 0 the n with
-// B = 2δM solves b^n = q, q = 2δ(γ+b/(1-b))/(1+2δb/(1-b)); θ is then the
-// solution of a linear equation.
+// δ is B/(2M), which falls as A grows, and the variance I/M. At θ = 0 the n with B = 2δM solves b^n
+// = q, q = 2δ(γ+b/(1-b))/(1+2δb/(1-b)); θ is then the solution of a linear equation.
 func truncatedStaircase(epsilon, delta float64) float64 {
 	gamma, _ := noise.StaircaseStep(epsilon, loss.L2)
 	b, c := math.Exp(-epsilon), -math.Expm1(-epsilon)

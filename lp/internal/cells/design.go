@@ -18,15 +18,15 @@ import (
 	"github.com/noisewright/noisewright/proof"
 )
 
-// Design finds a kernel and a bound that meet to the requested gap, and the loss of
-// noise with one law for all cells.
-func Design(ctx context.Context, p Problem, s *meet.Search) (*cells.Verified, float64, meet.Outcome, error) {
+// Design finds a kernel and a bound that meet to the requested gap.
+func Design(ctx context.Context, p Problem, s *meet.Search) (*cells.Verified, meet.Outcome, error) {
 	d := &designer{Search: *s, problem: p}
 	stopped := d.refine(ctx)
 	v, o, err := meet.Finish(&d.Search, d.kernel, d.dual, d.upperRounds+d.lowerRounds, stopped, func() error {
 		return check.Errorf("lp", meet.ErrInfeasible, "instance-cap = %g: no kernel found that keeps it, with the bins and in the time allowed%s", d.problem.InstanceCap, d.endless())
 	})
-	return v, d.oneLaw, o, err
+	o.OneLaw = d.oneLaw
+	return v, o, err
 }
 
 // designer is the state of one DesignCells. The two sides work at the same time
@@ -156,9 +156,8 @@ func (d *designer) upper(ctx context.Context, k int, aim float64) error {
 	})
 }
 
-// roundMasses makes the kernel with the given laws and keeps it if it is the best. The error
-// wraps proof.ErrNotPrivate or proof.ErrFalseClaim if the exact test of privacy or of
-// the cap fails.
+// roundMasses makes the kernel with the given laws and keeps it if it is the best. The error wraps
+// proof.ErrNotPrivate or proof.ErrFalseClaim if the exact test of privacy or of the cap fails.
 func (d *designer) roundMasses(k int, laws [][]float64) error {
 	p := d.problem
 	g := binGrid(p.Sensitivity, k)

@@ -1,6 +1,7 @@
 package cells
 
 import (
+	"cmp"
 	"math"
 
 	"github.com/noisewright/noisewright/cells"
@@ -25,17 +26,13 @@ type Problem struct {
 	// Bins, if not 0, fixes the bins per sensitivity, of the laws and of the lower
 	// bound; 0: as many as the gap needs.
 	Bins int
-	// InstanceCap, if not 0, bounds the expected CapLoss of every cell's noise, or nil,
-	// its Loss.
+	// InstanceCap, if not 0, bounds the expected CapLoss of every cell's noise, or nil, its Loss.
 	InstanceCap float64
 	CapLoss     loss.Loss
 }
 
 func (p Problem) capped() loss.Loss {
-	if p.CapLoss != nil {
-		return p.CapLoss
-	}
-	return p.Loss
+	return cmp.Or(p.CapLoss, p.Loss)
 }
 
 func (p Problem) weight() []float64 {

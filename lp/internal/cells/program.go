@@ -348,10 +348,7 @@ func baseLayout(p Problem, k, half int, epsilon, delta float64) layout {
 		half: half, mirrored: p.symmetric(), ratio: math.Exp(epsilon), delta: delta,
 		decay: p.Epsilon / float64(k), weight: slices.Clone(p.weight()),
 	}
-	var sum float64
-	for _, w := range l.weight {
-		sum += w
-	}
+	sum := meet.Total(l.weight)
 	for i := range l.weight {
 		l.weight[i] /= sum
 	}

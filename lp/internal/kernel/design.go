@@ -269,9 +269,8 @@ func clamped(noise *tables.Table, width float64, n int) [][]float64 {
 			rounded[int(j)] += m * (min(to, j+1) - max(from, j)) / (to - from)
 		}
 	}
-	laws := make([][]float64, n)
+	laws := meet.Matrix(n, n)
 	for k := range laws {
-		laws[k] = make([]float64, n)
 		for j, m := range rounded {
 			laws[k][min(max(k+j, 0), n-1)] += m
 		}
@@ -343,17 +342,24 @@ func (d *designer) lower(ctx context.Context, cells int, stall float64) error {
 	d.lowerRounds += prog.Rounds()
 	d.infeasible = d.infeasible || status == solver.StatusInfeasible
 	if prog.Rounds() > 0 {
-		start := d.Elapsed()
-		dual := prog.dual(d.unit, p.InstanceCap)
-		proved := kernels.Spec{Privacy: p.Privacy, Queries: p.Queries, Loss: p.Loss, InstanceCap: p.InstanceCap, CapLoss: p.CapLoss, Dual: dual}
-		bound, _ := proved.LowerBound().Float64()
-		if d.programs.bound = max(d.programs.bound, bound); bound > d.Bound {
-			d.dual, d.Bound = dual, bound
-		}
-		d.prove = d.Elapsed() - start
+		bound := d.keepDual(func() *kernels.Dual { return prog.dual(d.unit, p.InstanceCap) })
+		d.programs.bound = max(d.programs.bound, bound)
 		d.lowerLaws = prog.Of(prog.Masses())
 	}
 	return meet.Stopped(status)
+}
+
+// keepDual makes multipliers, keeps them if they are the best, and returns what they prove.
+func (d *designer) keepDual(multipliers func() *kernels.Dual) float64 {
+	p, start := d.problem, d.Elapsed()
+	dual := multipliers()
+	proved := kernels.Spec{Privacy: p.Privacy, Queries: p.Queries, Loss: p.Loss, InstanceCap: p.InstanceCap, CapLoss: p.CapLoss, Dual: dual}
+	bound, _ := proved.LowerBound().Float64()
+	if bound > d.Bound {
+		d.dual, d.Bound = dual, bound
+	}
+	d.prove = d.Elapsed() - start
+	return bound
 }
 
 // alternative says which cap noise that does not depend on the query value would keep.

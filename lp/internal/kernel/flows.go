@@ -2,6 +2,7 @@ package kernel
 
 import (
 	"math"
+	"slices"
 
 	"github.com/noisewright/noisewright/kernels"
 	"github.com/noisewright/noisewright/lp/internal/meet"
@@ -50,7 +51,7 @@ func newFlows(p pureProgram, prices []float64, delta float64) *flows {
 	for j := range p.cost {
 		f.answers = append(f.answers, f.answer(j))
 	}
-	f.common = f.zero()
+	f.common = meet.Matrix(len(f.cost), len(f.cost))
 	for k := range f.common {
 		from, to := f.first[k], f.last[k]+1
 		copy(f.common[k][from:to], f.cost[k][from:to])
@@ -69,27 +70,15 @@ func newFlows(p pureProgram, prices []float64, delta float64) *flows {
 	return f
 }
 
-func (f *flows) zero() [][]float64 {
-	x := make([][]float64, len(f.cost))
-	for k := range x {
-		x[k] = make([]float64, len(f.cost))
-	}
-	return x
-}
-
 // normalize lets what leaves each cell sum to its price, which is what it lacks where
 // its cost is 0.
 func (f *flows) normalize(y [][]float64) {
 	for k, row := range y {
-		var sum float64
-		for _, x := range row {
-			sum += x
-		}
-		if sum == 0 {
-			continue
-		}
+		sum := meet.Total(row)
 		for m := range row {
-			row[m] *= max(f.prices[k], 0) / sum
+			if sum != 0 {
+				row[m] *= max(f.prices[k], 0) / sum
+			}
 		}
 	}
 }
@@ -139,9 +128,8 @@ func (a *answerFlow) relay(common [][]float64, ratio float64) (room []float64) {
 }
 
 func block(x [][]float64, rows, columns []int) [][]float64 {
-	out := make([][]float64, len(rows))
+	out := meet.Matrix(len(rows), len(columns))
 	for i, k := range rows {
-		out[i] = make([]float64, len(columns))
 		for t, m := range columns {
 			out[i][t] = x[k][m]
 		}
@@ -187,11 +175,8 @@ func (a *answerFlow) balance(common [][]float64, ratio float64) {
 // round finds the flows of all answers, the bound that they prove, up to rounding, and
 // the largest multiplier of each pair.
 func (f *flows) round() (largest [][]float64) {
-	largest = f.zero()
-	least := make([]float64, len(f.cost))
-	for k := range least {
-		least[k] = math.Inf(1)
-	}
+	largest = meet.Matrix(len(f.cost), len(f.cost))
+	least := slices.Repeat([]float64{math.Inf(1)}, len(f.cost))
 	for j := range f.answers {
 		a := &f.answers[j]
 		a.balance(f.common, f.ratio)
@@ -219,33 +204,29 @@ func (f *flows) round() (largest [][]float64) {
 }
 
 func (a *answerFlow) each(visit func(k, m int, y float64)) {
-	for i, row := range a.direct {
-		for t, y := range row {
-			if y > 0 {
-				visit(a.from[i], a.to[t], y)
+	all := func(flow [][]float64, from, to []int) {
+		for i, row := range flow {
+			for t, y := range row {
+				if y > 0 {
+					visit(from[i], to[t], y)
+				}
 			}
 		}
 	}
-	for i, row := range a.relayed {
-		for t, y := range row {
-			if y > 0 {
-				visit(a.to[i], a.far[t], y)
-			}
-		}
-	}
+	all(a.direct, a.from, a.to)
+	all(a.relayed, a.to, a.far)
 }
 
-// dual states the flows, times unit, as the multipliers of a certificate: nil if they are
-// too many.
+// dual states the flows, times unit, as the multipliers of a certificate: nil if they are too many.
 func (f *flows) dual(unit float64) *kernels.Dual {
 	n := len(f.cost)
-	d := &kernels.Dual{Cells: n, Mirrored: f.mirrored}
+	d := &kernels.Dual{Cells: n, Mirrored: f.Mirrored}
 	multipliers := make(map[nodePair][]float64) // from answer 0 on
 	var total float64
 	top := make(map[nodePair]float64)
 	for j := range f.answers {
 		f.answers[j].each(func(k, m int, y float64) {
-			if f.mirrored && (n-1-k < k || n-1-k == k && n-1-m < m) {
+			if f.Mirrored && (n-1-k < k || n-1-k == k && n-1-m < m) {
 				return // its mirror image stands for it
 			}
 			pair := nodePair{k, m}

@@ -1,6 +1,7 @@
 package kernel
 
 import (
+	"cmp"
 	"math"
 	"math/big"
 	"slices"
@@ -38,10 +39,7 @@ type Problem struct {
 
 // capLoss is the loss that the cap is about.
 func (p Problem) capLoss() loss.Loss {
-	if p.CapLoss == nil {
-		return p.Loss
-	}
-	return p.CapLoss
+	return cmp.Or(p.CapLoss, p.Loss)
 }
 
 // protected lists the pairs of cells between the edges whose laws are to be close.
@@ -57,11 +55,10 @@ func nearest(q kernels.Queries, nodes []float64) partition {
 	return partition{slices.Concat([]float64{q.Lower}, middles(nodes), []float64{q.Upper}), nodes}
 }
 
-// evenly splits the range into the given number of cells, of which the inner ones
-// have a width of 1/K of the sensitivity for some whole K, rounded up to a float64
-// such that inner edges K apart are one sensitivity apart exactly or a hair more.
-// Then values within the sensitivity are in cells at most K apart. The two outer
-// cells take what is left; a value in them is near few others.
+// evenly splits the range into the given number of cells, of which the inner ones have a width of
+// 1/K of the sensitivity for some whole K, rounded up to a float64 such that inner edges K apart
+// are one sensitivity apart exactly or a hair more. Then values within the sensitivity are in cells
+// at most K apart. The two outer cells take what is left; a value in them is near few others.
 func evenly(p Problem, cells int) partition {
 	q := p.Queries
 	width := q.Upper - q.Lower
@@ -104,9 +101,8 @@ func middles(x []float64) (between []float64) {
 // are divided by unit.
 func upperLayout(p Problem, c partition, epsilon, delta, unit float64) layout {
 	n := len(c.nodes)
-	l := layout{ratio: math.Exp(epsilon), delta: delta, cost: make([][]float64, n)}
+	l := layout{ratio: math.Exp(epsilon), delta: delta, cost: meet.Matrix(n, n)}
 	for k, costs := range p.Queries.AnswerCosts(c.edges, c.nodes, p.Loss) {
-		l.cost[k] = make([]float64, n)
 		for j, x := range costs {
 			f, _ := x.Float64()
 			l.cost[k][j] = f / unit
@@ -131,12 +127,11 @@ func lowerLayout(p Problem, cells int, unit float64) (l layout, ok bool) {
 		}
 	}
 	l = layout{
-		ratio: math.Exp(p.Epsilon), delta: p.Delta, cost: make([][]float64, cells),
+		ratio: math.Exp(p.Epsilon), delta: p.Delta, cost: meet.Matrix(cells, cells),
 		mirrored: p.Queries.Symmetric() && p.Loss.Symmetric(),
 	}
 	for k := range cells {
 		weight, _ := w[k].Float64()
-		l.cost[k] = make([]float64, cells)
 		terms := make([]capTerm, cells)
 		for j, c := range costs[k] {
 			f, _ := c.Float64()
@@ -167,10 +162,9 @@ func peaks(p Problem, c partition, limit float64) func([][]float64) [][]capTerm 
 	costs := make([][][]float64, len(c.nodes))
 	for k := range costs {
 		width := (c.edges[k+1] - c.edges[k]) / float64(parts)
-		costs[k] = make([][]float64, parts)
+		costs[k] = meet.Matrix(parts, len(c.nodes))
 		for part := range costs[k] {
 			a := c.edges[k] + float64(part)*width
-			costs[k][part] = make([]float64, len(c.nodes))
 			for j, y := range c.nodes {
 				most, ok := loss.CeilingUp(p.capLoss(), exact.Rational(y-a-width), exact.Rational(y-a))
 				if !ok {

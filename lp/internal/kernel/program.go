@@ -35,6 +35,10 @@ type layout struct {
 	broken func(laws [][]float64) [][]capTerm
 }
 
+func (l *layout) laws() engine.Laws {
+	return engine.Laws{Inputs: len(l.cost), Answers: len(l.cost), Mirrored: l.mirrored}
+}
+
 // nodePair is an ordered pair of queries.
 type nodePair struct{ gain, lose int }
 
@@ -71,7 +75,7 @@ type program struct {
 
 // solve solves a layout. coarse are the laws of a coarser program, or nil.
 func (l *layout) solve(ctx context.Context, o *meet.Options, coarse [][]float64, want engine.Want) (*program, solver.Status, error) {
-	p := &program{layout: *l, Laws: engine.Laws{Inputs: len(l.cost), Answers: len(l.cost), Mirrored: l.mirrored}}
+	p := &program{layout: *l, Laws: l.laws()}
 	p.variable = p.Variables()
 	of := engine.OfLaws(p.problem()) // starts from uniform laws
 	of.Total = slices.Repeat([]float64{1}, p.Own())

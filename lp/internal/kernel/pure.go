@@ -7,6 +7,7 @@ import (
 	"slices"
 
 	"github.com/noisewright/noisewright/internal/check"
+	"github.com/noisewright/noisewright/lp/internal/engine"
 	"github.com/noisewright/noisewright/lp/internal/engine/cuts"
 	"github.com/noisewright/noisewright/lp/internal/meet"
 	"github.com/noisewright/noisewright/lp/solver"
@@ -20,14 +21,14 @@ import (
 // The answers are coupled by the sums alone. The masses of one answer form a cone, of
 // which the program needs few rays: they are found by pricing, a ray at a time.
 type pureProgram struct {
+	engine.Laws
 	cost        [][]float64
 	first, last []int // the cells protected from cell k, which is one of them; both ascend
 	ratio       float64
-	mirrored    bool // the program is its own mirror image
 }
 
 func newPureProgram(l layout) *pureProgram {
-	p := &pureProgram{cost: l.cost, ratio: l.ratio, mirrored: l.mirrored}
+	p := &pureProgram{Laws: l.laws(), cost: l.cost, ratio: l.ratio}
 	for k := range l.cost {
 		p.first, p.last = append(p.first, k), append(p.last, k)
 	}
@@ -62,8 +63,7 @@ func (p *pureProgram) masses(r ray) []float64 {
 	}
 }
 
-// price returns Σ_k g_k·q_k over the masses q of a ray; sums are those of g up to each
-// cell.
+// price returns Σ_k g_k·q_k over the masses q of a ray; sums are those of g up to each cell.
 func (p *pureProgram) price(sums []float64, from, to int) float64 {
 	var total float64
 	for level := 1.0; ; level /= p.ratio {
@@ -85,18 +85,17 @@ func (p *pureProgram) cheap(answer int, prices []float64, least float64) []ray {
 	for k, price := range prices {
 		sums[k+1] = sums[k] + p.cost[k][answer] - price
 	}
-	reduced := make([][]float64, n) // by from, and to − from
+	reduced := meet.Matrix(n, n) // by from and to
 	for from := range reduced {
-		reduced[from] = make([]float64, n-from)
-		for i := range reduced[from] {
-			reduced[from][i] = p.price(sums, from, from+i)
+		for to := from; to < n; to++ {
+			reduced[from][to] = p.price(sums, from, to)
 		}
 	}
 	at := func(from, to int) float64 {
 		if from < 0 || to >= n || from > to {
 			return math.Inf(1)
 		}
-		return reduced[from][to-from]
+		return reduced[from][to]
 	}
 	var rays []ray
 	for from := range n {
@@ -141,11 +140,11 @@ func (p *pureProgram) solve(ctx context.Context, newSolver solver.Factory, smoot
 	}
 	n, passed := len(p.cost), 0
 	if smooth {
-		passed = 2 * (p.rows() - 1)
+		passed = 2 * (p.Own() - 1)
 	}
 	known := make(map[ray]bool)
 	var all, rays []ray
-	for j := range p.rows() {
+	for j := range p.Own() {
 		rays = append(rays, ray{j, 0, n - 1}, ray{j, j, j})
 	}
 	for round := 0; ; round++ {
@@ -162,7 +161,7 @@ func (p *pureProgram) solve(ctx context.Context, newSolver solver.Factory, smoot
 		}
 		prices := p.prices(sol.RowDual)
 		rays = rays[:0]
-		for j := range p.rows() {
+		for j := range p.Own() {
 			for _, r := range p.cheap(j, prices, pureTolerance*math.Abs(sol.Objective)/float64(n)) {
 				if !known[r] {
 					rays = append(rays, r)
@@ -178,13 +177,13 @@ func (p *pureProgram) solve(ctx context.Context, newSolver solver.Factory, smoot
 // begin makes a row of each cell's sum and, in a smooth program, columns that pass mass on.
 func (p *pureProgram) begin(s solver.Solver, smooth bool) error {
 	var sums, passed solver.Vectors
-	for range p.rows() {
+	for range p.Own() {
 		sums.Add(1, 1)
 	}
 	if err := s.AddRows(sums); err != nil || !smooth {
 		return err
 	}
-	for k := range p.rows() - 1 {
+	for k := range p.Own() - 1 {
 		for _, sign := range []float64{1, -1} {
 			passed.Add(0, evenness)
 			passed.Entry(k, sign)
@@ -215,15 +214,8 @@ func solvePure(ctx context.Context, s solver.Solver) (sol solver.Solution, err e
 	return sol, cuts.ErrFailed
 }
 
-// rows returns the number of cells with a row, and of answers with rays, of their own: a
-// mirrored program averages each ray with its mirror image.
-func (p *pureProgram) rows() int {
-	if p.mirrored {
-		return (len(p.cost) + 1) / 2
-	}
-	return len(p.cost)
-}
-
+// add appends columns of rays. A mirrored program averages each ray with its mirror image: as
+// many cells have a row, and as many answers rays, as inputs are its Own.
 func (p *pureProgram) add(s solver.Solver, rays []ray) error {
 	n := len(p.cost)
 	var costs []float64
@@ -236,9 +228,9 @@ func (p *pureProgram) add(s solver.Solver, rays []ray) error {
 		}
 		costs = append(costs, cost)
 		columns.Add(0, math.Inf(1))
-		for k := range p.rows() {
+		for k := range p.Own() {
 			x := q[k]
-			if p.mirrored {
+			if p.Mirrored {
 				x = (x + q[n-1-k]) / 2
 			}
 			columns.Entry(k, x)
@@ -248,12 +240,12 @@ func (p *pureProgram) add(s solver.Solver, rays []ray) error {
 }
 
 func (p *pureProgram) prices(duals []float64) []float64 {
-	if !p.mirrored {
+	if !p.Mirrored {
 		return slices.Clone(duals)
 	}
 	n := len(p.cost)
 	prices := make([]float64, n)
-	for k, y := range duals[:p.rows()] {
+	for k, y := range duals[:p.Own()] {
 		prices[k] += y / 2
 		prices[n-1-k] += y / 2
 	}
@@ -262,20 +254,16 @@ func (p *pureProgram) prices(duals []float64) []float64 {
 
 func (p *pureProgram) laws(rays []ray, amounts []float64) [][]float64 {
 	n := len(p.cost)
-	laws := make([][]float64, n)
-	for k := range laws {
-		laws[k] = make([]float64, n)
-	}
+	laws := meet.Matrix(n, n)
 	for i, r := range rays {
 		if amounts[i] <= 0 {
 			continue
 		}
 		for k, x := range p.masses(r) {
-			if p.mirrored {
-				laws[n-1-k][n-1-r.answer] += amounts[i] / 2 * x
-				laws[k][r.answer] += amounts[i] / 2 * x
-			} else {
-				laws[k][r.answer] += amounts[i] * x
+			part := amounts[i] * p.Share() * x
+			laws[k][r.answer] += part
+			if p.Mirrored {
+				laws[n-1-k][n-1-r.answer] += part
 			}
 		}
 	}

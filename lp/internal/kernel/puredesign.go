@@ -106,9 +106,8 @@ func (d *designer) upperPure(ctx context.Context, cells, parts int, unit float64
 		return ignoreFailed(err)
 	}
 	d.upperRounds += sol.rounds
-	laws := make([][]float64, len(fine.nodes))
+	laws := meet.Matrix(len(fine.nodes), len(fine.nodes))
 	for k := range laws {
-		laws[k] = make([]float64, len(fine.nodes))
 		for j, m := range sol.laws[k/parts] {
 			laws[k][j*parts+parts/2] = (1 - own) * m
 		}
@@ -120,8 +119,7 @@ func (d *designer) upperPure(ctx context.Context, cells, parts int, unit float64
 	return nil
 }
 
-// parts returns the odd number of parts of each cell with which the own cells cost little
-// enough.
+// parts returns the odd number of parts of each cell with which the own cells cost little enough.
 func (d *designer) parts(cells int) int {
 	p := d.problem
 	if p.Cells > 0 || d.Gap() > partsGap*d.Options.Gap {
@@ -158,14 +156,7 @@ func (d *designer) lowerPure(ctx context.Context, cells int, unit float64) error
 		return ignoreFailed(err)
 	}
 	d.lowerRounds += sol.rounds
-	start := d.Elapsed()
-	dual := newFlows(*prog, sol.prices, p.Delta).dual(unit)
-	proved := kernels.Spec{Privacy: p.Privacy, Queries: p.Queries, Loss: p.Loss, Dual: dual}
-	bound, _ := proved.LowerBound().Float64()
-	if bound > d.Bound {
-		d.dual, d.Bound = dual, bound
-	}
-	d.prove = d.Elapsed() - start
+	d.keepDual(func() *kernels.Dual { return newFlows(*prog, sol.prices, p.Delta).dual(unit) })
 	return nil
 }
 

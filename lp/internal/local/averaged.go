@@ -6,6 +6,7 @@ import (
 
 	"github.com/noisewright/noisewright/local"
 	"github.com/noisewright/noisewright/lp/internal/engine/ratio"
+	"github.com/noisewright/noisewright/lp/internal/meet"
 )
 
 // The mean loss of real values is bounded from below by densities λ(x) and μ(x) that are
@@ -108,9 +109,8 @@ func (m *model) averagedProgram(g *grid, answers []float64) ratio.Program {
 		images = 2
 	}
 	zero := make([]float64, len(answers))
-	costs := make([][]float64, shape.points) // of a point, without its weight
+	costs := meet.Matrix(shape.points, len(answers)) // of a point, without its weight
 	for i, x := range g.points[:shape.points] {
-		costs[i] = make([]float64, len(answers))
 		for j, y := range answers {
 			costs[i][j] = m.cost(y, []at{{x.x, x.weight}})
 		}

@@ -115,15 +115,15 @@ func (d *designer) Next(intervals int) (int, error) {
 }
 
 // both solves both programs on a grid. With the mean objective they are one.
-func (d *designer) both(ctx context.Context, intervals int) error {
-	ctx, cancel := d.Within(ctx, 4*d.proof)
+func (d *designer) both(whole context.Context, intervals int) error {
+	ctx, cancel := d.Within(whole, 4*d.proof)
 	defer cancel()
 	if err := d.certifiedAbove(ctx, intervals); err != nil {
 		return d.failed(err)
 	}
 	below := d.whole // the bound is about any number of answers
 	if d.Delta > 0 {
-		return d.belowPairs(ctx, intervals)
+		return d.belowPairs(ctx, whole, intervals)
 	}
 	if d.Values.Kind == local.Real {
 		var err error
@@ -134,7 +134,7 @@ func (d *designer) both(ctx context.Context, intervals int) error {
 		}
 		d.shape.lower = below.grid.answers
 	}
-	return d.prove(d.model.dual(below))
+	return d.prove(whole, d.model.dual(below))
 }
 
 // certifiedAbove solves the upper program and keeps the randomizer, with a larger margin
@@ -352,9 +352,8 @@ func (d *designer) overAll(laws [][]float64, answers []float64) (all [][]float64
 	for k := range labels {
 		labels[k] = float64(k)
 	}
-	all = make([][]float64, len(laws))
+	all = meet.Matrix(len(laws), len(labels))
 	for i, law := range laws {
-		all[i] = make([]float64, len(labels))
 		for j, k := range answers {
 			all[i][int(k)] = law[j]
 		}
@@ -411,13 +410,9 @@ func (m *model) unfolded(s *priced) [][]float64 {
 	return laws
 }
 
-func (d *designer) prove(dual *local.Dual) error {
-	r, err := d.best.WithDual(dual)
-	if err != nil {
-		return check.Errorf("lp", nil, "%w", err)
-	}
+func (d *designer) prove(ctx context.Context, dual *local.Dual) error {
 	start := d.Elapsed()
-	v, err := meet.Verified(r, nil)
+	v, err := meet.Verified(d.best.WithDual(ctx, dual))
 	d.proof += d.Elapsed() - start
 	if err != nil {
 		return err

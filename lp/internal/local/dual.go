@@ -2,11 +2,11 @@ package local
 
 import (
 	"github.com/noisewright/noisewright/local"
+	"github.com/noisewright/noisewright/lp/internal/meet"
 )
 
-// dual reads the multipliers of a solved program, in units of the problem. A law that
-// stands for two has the prices of both. Whatever the solver's errors, the result proves a
-// true bound.
+// dual reads the multipliers of a solved program, in units of the problem. A law that stands for
+// two has the prices of both. Whatever the solver's errors, the result proves a true bound.
 func (m *model) dual(s *priced) *local.Dual {
 	if s.grid.points != nil {
 		return m.averagedDual(s)
@@ -38,10 +38,7 @@ func (m *model) dual(s *priced) *local.Dual {
 	switch {
 	case m.Objective == local.Worst:
 		// Their sum is 1 but for rounding, and G of all multipliers in proportion keeps its sign.
-		var sum float64
-		for _, w := range weights {
-			sum += w
-		}
+		sum := meet.Total(weights)
 		for _, list := range [][]float64{weights, d.Totals, d.Means} {
 			for i := range list {
 				list[i] /= sum

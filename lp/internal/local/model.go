@@ -8,7 +8,9 @@ import (
 
 	"github.com/noisewright/noisewright/internal/exact"
 	"github.com/noisewright/noisewright/local"
+	"github.com/noisewright/noisewright/lp/internal/engine"
 	"github.com/noisewright/noisewright/lp/internal/engine/ratio"
+	"github.com/noisewright/noisewright/lp/internal/meet"
 	"github.com/noisewright/noisewright/proof"
 )
 
@@ -180,8 +182,7 @@ func (m *model) cost(y float64, charged []at) float64 {
 type grid struct {
 	nodes, answers []float64
 	places         []place
-	// points, in averaged programs, are the values that have laws, with their share of the
-	// range.
+	// points, in averaged programs, are the values that have laws, with their share of the range.
 	points []at
 }
 
@@ -227,10 +228,7 @@ func (g *grid) x(p place) float64 {
 
 // laws returns the number of laws of the program: one of two mirrored ones.
 func (m *model) laws(g *grid) int {
-	if m.mirrored {
-		return (len(g.nodes) + 1) / 2
-	}
-	return len(g.nodes)
+	return engine.Laws{Inputs: len(g.nodes), Mirrored: m.mirrored}.Own()
 }
 
 // folded returns the law that stands for a node, and what it is charged for.
@@ -361,9 +359,8 @@ func (m *model) lossRow(g *grid, p place, answers []float64) ratio.Row {
 // costs returns the integral of the loss over the hat that random rounding gives each node, times
 // the weight.
 func (m *model) costs(g *grid, answers []float64) [][]float64 {
-	out := make([][]float64, m.laws(g))
+	out := meet.Matrix(m.laws(g), len(answers))
 	for i := range out {
-		out[i] = make([]float64, len(answers))
 		charged := m.hat(g, i)
 		if m.mirrored && 2*i+1 != len(g.nodes) {
 			for k := range charged {
@@ -413,10 +410,7 @@ var (
 )
 
 func (m *model) share(node int) float64 {
-	var total float64
-	for _, s := range m.Values.Shares {
-		total += s
-	}
+	total := meet.Total(m.Values.Shares)
 	if total == 0 {
 		return 1 / float64(m.Values.Count())
 	}

@@ -17,9 +17,8 @@ import (
 // divergence of every ordered pair of laws, for few nodes, as there are many pairs.
 
 const (
-	// pairNodes is how many nodes (cells, for the mean of real values) the lower program
-	// has at most, and pairAnswers how many answers from one end to the other for each
-	// time the reach.
+	// pairNodes is how many nodes (cells, for the mean of real values) the lower program has at
+	// most, and pairAnswers how many answers from one end to the other for each time the reach.
 	pairNodes   = 12
 	pairAnswers = 40
 	// pairReach is how far the answers go, in reaches. Unbiased ones that are far out with
@@ -42,7 +41,7 @@ type pairProgram struct {
 }
 
 // belowPairs solves the lower program of pairs and keeps what it proves.
-func (d *designer) belowPairs(ctx context.Context, intervals int) (err error) {
+func (d *designer) belowPairs(ctx, whole context.Context, intervals int) (err error) {
 	p := d.newPairs(min(intervals, pairNodes), d.pairsAt())
 	if len(p.nodes) > 2*pairNodes {
 		return nil // too many pairs; nothing is proved
@@ -61,7 +60,7 @@ func (d *designer) belowPairs(ctx context.Context, intervals int) (err error) {
 	case p.Rounds() == 0:
 		return meet.ErrLimit
 	}
-	return d.prove(p.dual())
+	return d.prove(whole, p.dual())
 }
 
 // pairsAt lists the answers of the lower program: evenly spaced, as prices are linear
@@ -229,21 +228,16 @@ func (p *pairProgram) pairs(d *local.Dual) {
 	n, m := len(p.nodes), len(p.answers)
 	for l, pair := range p.limits {
 		z := make([]float64, m)
-		image := make([]float64, m)
-		some := false
 		for j := range z {
-			z[j] = p.Multiplier(l, j) * p.unit
-			if p.mirrored {
-				z[j] /= 2
-			}
-			image[m-1-j] = z[j]
-			some = some || z[j] > 0
+			z[j] = p.Multiplier(l, j) * p.unit * p.Share()
 		}
-		if !some {
+		if !slices.ContainsFunc(z, func(y float64) bool { return y > 0 }) {
 			continue
 		}
 		d.Pairs = append(d.Pairs, local.DualPair{Gain: pair[0], Lose: pair[1], Multipliers: z})
 		if p.mirrored {
+			image := slices.Clone(z)
+			slices.Reverse(image)
 			d.Pairs = append(d.Pairs, local.DualPair{Gain: n - 1 - pair[0], Lose: n - 1 - pair[1], Multipliers: image})
 		}
 	}

@@ -12,8 +12,7 @@ type Problem struct {
 	Values         local.Values
 	// Loss is c(answer − value), convex; nil for categories.
 	Loss loss.Loss
-	// Costs, for categories, is the loss of each answer for each value:
-	// Costs[value][answer] >= 0.
+	// Costs, for categories, is the loss of each answer for each value: Costs[value][answer] >= 0.
 	Costs [][]float64
 	// AnswerLabels names the answers of categories; nil: the categories themselves.
 	AnswerLabels []string
@@ -22,8 +21,7 @@ type Problem struct {
 	// Cells, if not 0, fixes the number of intervals between the nodes of real values;
 	// otherwise there are as many as the gap needs.
 	Cells int
-	// MaxAnswers, if not 0, bounds the number of answers. The lower bound is that of any
-	// number.
+	// MaxAnswers, if not 0, bounds the number of answers. The lower bound is that of any number.
 	MaxAnswers int
 }
 

@@ -89,7 +89,7 @@ func Verified[V any](made interface{ Verify() (V, error) }, err error) (v V, _ e
 // is the requested one. The error without a mechanism is that of none.
 func Finish[T, D any, C proof.Certificate, P interface {
 	*T
-	WithDual(dual *D) (P, error)
+	WithDual(ctx context.Context, dual *D) (P, error)
 	Verify() (*proof.Verified[T, C], error)
 }](s *Search, best P, dual *D, rounds int, stopped error, none func() error) (*proof.Verified[T, C], Outcome, error) {
 	switch {
@@ -98,7 +98,7 @@ func Finish[T, D any, C proof.Certificate, P interface {
 	case best == nil:
 		return nil, Outcome{}, none()
 	}
-	v, err := Verified[*proof.Verified[T, C]](best.WithDual(dual))
+	v, err := Verified[*proof.Verified[T, C]](best.WithDual(context.Background(), dual))
 	if err != nil {
 		return nil, Outcome{}, err
 	}
@@ -108,8 +108,7 @@ func Finish[T, D any, C proof.Certificate, P interface {
 
 // Outcome tells how a design ended.
 type Outcome struct {
-	// Gap is the relative certified gap reached; +Inf if the lower bound
-	// is 0.
+	// Gap is the relative certified gap reached; +Inf if the lower bound is 0.
 	Gap float64
 	// Rounds counts the relaxations solved: each program of a bound is solved
 	// again whenever constraints were added, and all but those of a search for
@@ -120,4 +119,8 @@ type Outcome struct {
 	Elapsed time.Duration
 	// Optimal says that the requested gap was reached.
 	Optimal bool
+	// OneLaw, of lp.DesignCells alone, is the expected loss, rounded up, of noise on the bins
+	// that the design began with, whose law is the same in every cell; 0 if it does not keep
+	// the instance cap. The best such noise has a slightly smaller one, see lp.Design.
+	OneLaw float64
 }

@@ -12,8 +12,7 @@ import (
 // exact certificate, not the margin, decides. When one is too small the next is tried.
 var marginShares = []float64{1.0 / 300, 1.0 / 30, 1.0 / 3, 3}
 
-// ResidualShare is the part of the margin in delta that the masses of the program may
-// exceed.
+// ResidualShare is the part of the margin in delta that the masses of the program may exceed.
 const ResidualShare = 0.3
 
 // Margins tries larger and larger margins for a gap until what an attempt gives is kept.
@@ -38,9 +37,8 @@ func Inside(p dp.Privacy, m, rounding float64) (epsilon, delta float64) {
 	return p.Epsilon - m*min(p.Epsilon, 1), p.Delta*(1-m) - rounding
 }
 
-// Constraint generation for a lower program ends early, since every relaxation proves a bound:
-// at a small relative violation, or when a round raised the bound by less than a share of the
-// gap.
+// Constraint generation for a lower program ends early, since every relaxation proves a bound: at a
+// small relative violation, or when a round raised the bound by less than a share of the gap.
 const (
 	LowerTolerance = 1e-5
 	StallShare     = 0.01

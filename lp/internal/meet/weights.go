@@ -7,6 +7,23 @@ import (
 	"github.com/noisewright/noisewright/tables"
 )
 
+// Matrix returns rows of zeros.
+func Matrix(rows, columns int) [][]float64 {
+	m := make([][]float64, rows)
+	for i := range m {
+		m[i] = make([]float64, columns)
+	}
+	return m
+}
+
+// Total returns the sum of numbers, added one after the other.
+func Total(x []float64) (sum float64) {
+	for _, v := range x {
+		sum += v
+	}
+	return sum
+}
+
 // DualBits is the precision of the multipliers of a certificate: the prices of
 // all shifts sum to less than 2^DualBits units.
 const DualBits = 60
@@ -50,10 +67,7 @@ func Mirrored(x []float64) bool {
 func Rows(laws [][]float64, uniform float64) ([][]uint64, error) {
 	rows := make([][]uint64, len(laws))
 	for k, law := range laws {
-		var sum float64
-		for _, m := range law {
-			sum += m
-		}
+		sum := Total(law)
 		mixed := make([]float64, len(law))
 		for j, m := range law {
 			mixed[j] = (1-uniform)*m/sum + uniform/float64(len(law))

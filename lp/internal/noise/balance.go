@@ -64,9 +64,8 @@ func (d *designer) errors() (missed [2]float64, optimum float64, ok bool) {
 	return [2]float64{u - optimum, optimum - l}, optimum, true
 }
 
-// balance refines the grids of the sides whose next programs are expected to close the
-// gap with the least work, and returns these sides; none if there are no estimates, or no
-// time for it.
+// balance refines the grids of the sides whose next programs are expected to close the gap with the
+// least work, and returns these sides; none if there are no estimates, or no time for it.
 func (d *designer) balance() []*side {
 	if d.Options.Generate || d.points > 0 {
 		return nil

@@ -17,8 +17,7 @@ type bound interface {
 
 	// cells returns the grid of K cells per sensitivity, without its extent.
 	cells(k int) grid
-	// extent returns it with the cells within reach sensitivities of the peak, on
-	// the support.
+	// extent returns it with the cells within reach sensitivities of the peak, on the support.
 	extent(k int, reach float64) grid
 	// coarse returns the number of cells per sensitivity of a query on points if each
 	// has the given number of them, and whether it may.
@@ -47,9 +46,8 @@ type bound interface {
 	// solve solves the program on a grid, keeps in d what is the best so far, and
 	// returns the value achieved, or 0 if there is none.
 	solve(ctx context.Context, d *designer, g grid) (float64, error)
-	// certify keeps in d what a solved program gives, and returns its value. If the
-	// program is not complete, its solution violates constraints, and its duals are
-	// as good as any.
+	// certify keeps in d what a solved program gives, and returns its value. If the program is not
+	// complete, its solution violates constraints, and its duals are as good as any.
 	certify(d *designer, p *program, g grid, unit float64, complete bool) (float64, error)
 }
 
@@ -86,11 +84,10 @@ func fit(b bound, want int) int {
 	return best
 }
 
-// aligned returns a good number of cells per sensitivity that is at least want
-// and not much more. For large epsilon the optimal density has a step near γΔ,
-// γ the step of the staircase mechanism, and a loss or a constraint may have
-// kinks, jumps and ends of its own: the upper program wants a cell edge there,
-// (n+½)/K ≈ γ, the lower program a node, n/K ≈ γ. Elsewhere any K is good.
+// aligned returns a good number of cells per sensitivity that is at least want and not much more.
+// For large epsilon the optimal density has a step near γΔ, γ the step of the staircase mechanism,
+// and a loss or a constraint may have kinks, jumps and ends of its own: the upper program wants a
+// cell edge there, (n+½)/K ≈ γ, the lower program a node, n/K ≈ γ. Elsewhere any K is good.
 func aligned(b bound, want int) int {
 	m := b.of()
 	if m.points > 0 {

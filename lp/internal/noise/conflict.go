@@ -14,9 +14,8 @@ import (
 	"github.com/noisewright/noisewright/lp/solver"
 )
 
-// conflict names constraints that cannot be kept together: those left after
-// dropping every one without which the lower program at K cells per sensitivity
-// stays infeasible.
+// conflict names constraints that cannot be kept together: those left after dropping every one
+// without which the lower program at K cells per sensitivity stays infeasible.
 func (d *designer) conflict(ctx context.Context, k int) error {
 	left := d.Problem
 	for _, c := range listed(d.Constraints) {
@@ -33,11 +32,10 @@ func (d *designer) conflict(ctx context.Context, k int) error {
 	return check.Errorf("lp", meet.ErrInfeasible, "%s cannot be kept together with epsilon = %g, delta = %g and sensitivity = %g, want looser ones", names(left.Constraints), d.Epsilon, d.Delta, d.Sensitivity)
 }
 
-// excluded reports whether the lower program at K cells per sensitivity says that no noise
-// solves a problem. Here it has a limit on distinguishing outputs, for which bounds have
-// no multiplier: the first K nodes have their mass from noise that is less than the
-// sensitivity above the end of the support, so it is at most that limit, and so are the
-// last.
+// excluded reports whether the lower program at K cells per sensitivity says that no noise solves a
+// problem. Here it has a limit on distinguishing outputs, for which bounds have no multiplier: the
+// first K nodes have their mass from noise that is less than the sensitivity above the end of the
+// support, so it is at most that limit, and so are the last.
 func (d *designer) excluded(ctx context.Context, p dp.Problem, k int) (bool, error) {
 	m, err := newModel(p)
 	if err != nil {

@@ -82,8 +82,7 @@ func newDesigner(p dp.Problem, s *meet.Search) (*designer, error) {
 	return d, nil
 }
 
-// begin finds the table to start from: one that needs no solver, unless the
-// constraints exclude it.
+// begin finds the table to start from: one that needs no solver, unless the constraints exclude it.
 func (d *designer) begin() error {
 	t, err := d.simpleTable()
 	switch {
@@ -254,8 +253,7 @@ func (d *designer) worth() (upper, lower float64) {
 		}
 	}
 	if lower == 0 && upper == 0 {
-		// Both look converged and yet do not meet: the supports are to
-		// blame, or the estimates are.
+		// Both look converged and yet do not meet: the supports are to blame, or the estimates are.
 		d.widen(&d.upper, &d.lower)
 		upper, lower = left/2, left/2
 	}

@@ -102,12 +102,11 @@ func (p *program) isMirrored() bool {
 // repaired returns the multipliers by shift index and cell, nil for shifts
 // without a price, adjusted so that rounding errors of the solver cost little.
 //
-// The bound is the least coefficient c_i = l_i + Σ_k (y_{k,i} − e^ε y_{k,i+k}).
-// The solver keeps the scaled coefficient above its tolerance, so where masses
-// are tiny an unscaled one can fall far short of the others. Lowering y_{k,i+k}
-// by d/e^ε makes up for a shortage of d at cell i and makes one of d/e^ε at cell i+k,
-// which lies further in. Going from the outside inwards, shortages shrink by
-// e^ε per sensitivity, as the masses grow.
+// The bound is the least coefficient c_i = l_i + Σ_k (y_{k,i} − e^ε y_{k,i+k}). The solver keeps
+// the scaled coefficient above its tolerance, so where masses are tiny an unscaled one can fall far
+// short of the others. Lowering y_{k,i+k} by d/e^ε makes up for a shortage of d at cell i and makes
+// one of d/e^ε at cell i+k, which lies further in. Going from the outside inwards, shortages shrink
+// by e^ε per sensitivity, as the masses grow.
 func (p *program) repaired() [][]float64 {
 	n := len(p.variable)
 	y := make([][]float64, len(p.shifts))
@@ -148,7 +147,7 @@ func (p *program) repaired() [][]float64 {
 		}
 		return by
 	}
-	level := p.level()
+	level := p.Dual(0) // the price of the total mass, which all cells with mass have at an optimum
 	for _, i := range p.fromOutside() {
 		short := level - coefficient(i)
 		if mirrored {

@@ -14,11 +14,10 @@ import (
 	"github.com/noisewright/noisewright/noise"
 )
 
-// lower is the program that every noise solves: the masses are the averages of cell
-// probabilities over random translations of the grid, costs are the nodes of a
-// piecewise linear function below the loss, and events are restricted to cells K away
-// from an open end. For an integer or lattice query it is about noise on its points,
-// and the same as upper where cells are single points.
+// lower is the program that every noise solves: the masses are the averages of cell probabilities
+// over random translations of the grid, costs are the nodes of a piecewise linear function below
+// the loss, and events are restricted to cells K away from an open end. For an integer or lattice
+// query it is about noise on its points, and the same as upper where cells are single points.
 //
 // Where the loss or a quantile jumps, and only there, the program has a second form,
 // whose cells lie between the nodes and do not move.
@@ -27,8 +26,7 @@ type lower struct {
 	kind cellKind
 }
 
-// cellKind says where the cells are if the loss jumps: the first grid tells which is
-// better.
+// cellKind says where the cells are if the loss jumps: the first grid tells which is better.
 type cellKind int
 
 const (
@@ -47,8 +45,7 @@ func (l *lower) cells(k int) grid {
 
 func (l *lower) coarse(points int64) (k int64, ok bool) { return l.points / points, true }
 
-// extent takes a sensitivity more on either side, beyond the events that are
-// constrained.
+// extent takes a sensitivity more on either side, beyond the events that are constrained.
 func (l *lower) extent(k int, reach float64) grid {
 	g := l.cells(k)
 	from, to := l.around(k, reach)

@@ -16,9 +16,8 @@ import (
 // model is a problem as its programs see it.
 type model struct {
 	dp.Problem
-	// folded: a symmetric noise is among the best (the average of a noise and
-	// its mirror image is as good), so cells that mirror each other share a
-	// variable and positive shifts suffice.
+	// folded: a symmetric noise is among the best (the average of a noise and its mirror image is
+	// as good), so cells that mirror each other share a variable and positive shifts suffice.
 	folded bool
 	// points is the number of points per sensitivity of an integer or lattice
 	// query; 0: the query is real.
@@ -30,8 +29,7 @@ type model struct {
 	moments []moment
 	// curvature is that of findCurvature; 0: it is not known yet.
 	curvature float64
-	// steps are where the best staircase first falls, in sensitivities from 0,
-	// if it is known.
+	// steps are where the best staircase first falls, in sensitivities from 0, if it is known.
 	steps []float64
 }
 
@@ -89,10 +87,7 @@ func (m *model) around(k int, reach float64) (from, to float64) {
 }
 
 func (m *model) masses(g grid) int {
-	if m.folded {
-		return (g.n + 1) / 2
-	}
-	return g.n
+	return engine.Laws{Inputs: g.n, Mirrored: m.folded}.Own()
 }
 
 // work returns the multiplications of an iteration of the interior point method with all shifts.
@@ -129,9 +124,8 @@ func (m *model) pointCells(each int64) tables.Grid {
 	return g
 }
 
-// findPeak estimates where the best density is largest, in sensitivities from
-// 0: where truncated Laplace noise is best put. It places grids and scales
-// variables; a poor one costs time only.
+// findPeak estimates where the best density is largest, in sensitivities from 0: where truncated
+// Laplace noise is best put. It places grids and scales variables; a poor one costs time only.
 func (m *model) findPeak() float64 {
 	if m.folded || m.Constraints.Monotone || m.Constraints.Unbiased && m.Constraints.Support == nil {
 		return 0
@@ -167,8 +161,7 @@ func (m *model) findPeak() float64 {
 	return best
 }
 
-// shifted returns about the expected loss of truncated Laplace noise around x
-// sensitivities.
+// shifted returns about the expected loss of truncated Laplace noise around x sensitivities.
 func (m *model) shifted(x, reach float64) float64 {
 	const cells = 200
 	end := min(reach, 40/max(m.Epsilon, 1e-9))
@@ -204,9 +197,8 @@ func (m *model) jumps() bool {
 	return false
 }
 
-// marks lists what grids are aligned to, in sensitivities from 0, the least
-// first: steps of the optimal density, and kinks, jumps and ends of the loss and of
-// the constraints.
+// marks lists what grids are aligned to, in sensitivities from 0, the least first: steps of the
+// optimal density, and kinks, jumps and ends of the loss and of the constraints.
 func (m *model) marks() []float64 {
 	const most = 4
 	var marks []float64

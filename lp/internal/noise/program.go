@@ -22,8 +22,7 @@ import (
 //
 // with p = 0 outside the cells and a the atom at 0, if there is one.
 type layout struct {
-	// variable maps each cell to its variable; cells that mirror each other
-	// share one.
+	// variable maps each cell to its variable; cells that mirror each other share one.
 	variable []int
 	// cost per variable, of one cell's mass.
 	cost []float64
@@ -187,15 +186,13 @@ func (l *layout) expected(g grid, h *hint) (mass []float64, shifts []int, slack 
 	return mass, shifts, cuts.TermSlack
 }
 
-// settle makes those terms that the optimum leaves tied, p_j = e^ε p_{j−k},
-// exactly so, from the inside outwards, by raising the outer mass. It reports whether
-// the masses sum to about 1: HiGHS sometimes calls an infeasible program optimal after
-// a change of scaling.
+// settle makes those terms that the optimum leaves tied, p_j = e^ε p_{j−k}, exactly so, from the
+// inside outwards, by raising the outer mass. It reports whether the masses sum to about 1: HiGHS
+// sometimes calls an infeasible program optimal after a change of scaling.
 //
-// The solver keeps such a row to its absolute tolerance, which near the middle
-// can be more than all of δ. The raise is a relative one of at most tieWidth,
-// and only lowers the divergences in which the raised cell is the divisor;
-// those in which it gains are settled in their turn.
+// The solver keeps such a row to its absolute tolerance, which near the middle can be more than all
+// of δ. The raise is a relative one of at most tieWidth, and only lowers the divergences in which
+// the raised cell is the divisor; those in which it gains are settled in their turn.
 func (l *layout) settle(mass []float64) bool {
 	const tieWidth = 1e-6 // the relative distance from a tie within which one is meant
 	n := len(l.variable)
@@ -257,10 +254,6 @@ func (l *layout) atomOf(mass []float64) float64 {
 	return mass[len(l.cost)]
 }
 
-// level returns the coefficient that all cells with mass share at an optimum: the
-// price of the total mass.
-func (p *program) level() float64 { return p.Dual(0) }
-
 // descent returns the multiplier of the i-th demand that masses decrease, in the
 // program's cost units.
 func (p *program) descent(i int) float64 { return max(0, p.Dual(1+i)) }
@@ -276,9 +269,8 @@ func (p *program) momentPrice(i int) float64 {
 	return price
 }
 
-// hint is what a solved program teaches the next, finer one: which shifts
-// mattered, and the shape of the optimal density, which tells the terms that
-// will be positive.
+// hint is what a solved program teaches the next, finer one: which shifts mattered, and the shape
+// of the optimal density, which tells the terms that will be positive.
 type hint struct {
 	grid    grid
 	active  map[int]bool // shifts with a price

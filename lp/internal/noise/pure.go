@@ -99,8 +99,7 @@ func (d *designer) stairsAbove(ctx context.Context, c staircase.Core) error {
 	}
 	for ; best*best > stepMatch*d.Options.Gap && int64(k) <= most; k++ {
 		cells, per := d.stairCells(k)
-		// The core is never wider than two sensitivities: a higher level inside
-		// would gain.
+		// The core is never wider than two sensitivities: a higher level inside would gain.
 		n := min(max(1, int(math.Round(c.Width*per))), 2*k)
 		if d.folded { // 0 is in the middle of a cell
 			n = 2*min(max(0, int(math.Round((c.Width*per-1)/2))), k-1) + 1
@@ -161,9 +160,8 @@ func startAt(cells tables.Grid, x float64) (tables.Grid, int) {
 }
 
 const (
-	// stepMatch is how close to the best core is close enough: the square of
-	// the relative distance, in gaps, as the relative excess of the loss is at
-	// most about that square.
+	// stepMatch is how close to the best core is close enough: the square of the relative distance,
+	// in gaps, as the relative excess of the loss is at most about that square.
 	stepMatch = 0.1
 	// improvement is how much closer a finer grid has to come to be tried.
 	improvement = 0.7
@@ -293,11 +291,10 @@ func (d *designer) affordableNodes(loss loss.Loss, periods int) int {
 	return int(min(share*n*float64(d.Left())/max(took, 1), math.MaxInt32))
 }
 
-// periodsBelow returns the least and the most periods on either side of the core that
-// the proofs on nodes take. Beyond the least lies e^-12 of a gap; more of them gain a
-// little where nodes are few. But for a loss that grows steeply fewer are better: the
-// multipliers grow with it, and all are multiples of some 2^-60 of the largest, which
-// the bound misses e^ε times.
+// periodsBelow returns the least and the most periods on either side of the core that the proofs on
+// nodes take. Beyond the least lies e^-12 of a gap; more of them gain a little where nodes are few.
+// But for a loss that grows steeply fewer are better: the multipliers grow with it, and all are
+// multiples of some 2^-60 of the largest, which the bound misses e^ε times.
 func (d *designer) periodsBelow(c staircase.Core, loss loss.Loss) (least, most int) {
 	p := d.Problem
 	p.Loss = loss
@@ -359,8 +356,7 @@ func (d *designer) stairsDual(c staircase.Core, loss loss.Loss, k, n int) *table
 	return shiftsDual(k, staircase.Dual(nodes, d.Epsilon, d.Best, d.folded), d.folded)
 }
 
-// shiftsDual rounds multipliers to a dual, which doubles them if
-// mirrored.
+// shiftsDual rounds multipliers to a dual, which doubles them if mirrored.
 func shiftsDual(k int, y staircase.Multipliers, mirrored bool) *tables.Dual {
 	var total float64
 	for _, cells := range y {

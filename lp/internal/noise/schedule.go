@@ -25,10 +25,9 @@ func fromZero(p dp.Problem) bool {
 	return s != nil && p.Constraints.Monotone && (s.Lower == 0 || s.Upper == 0)
 }
 
-// firstCells estimates the number of cells per sensitivity at which the two
-// bounds meet to the relative gap: for l1 the bounds differ by about β/4 on
-// the mass of the middle cell, and generally by the loss's curvature over a
-// cell, so the gap falls with 1/K².
+// firstCells estimates the number of cells per sensitivity at which the two bounds meet to the
+// relative gap: for l1 the bounds differ by about β/4 on the mass of the middle cell, and generally
+// by the loss's curvature over a cell, so the gap falls with 1/K².
 func (m *model) firstCells(gap float64) int {
 	if m.curvature == 0 {
 		m.curvature = m.findCurvature()

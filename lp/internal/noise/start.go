@@ -60,9 +60,8 @@ func (m *model) chainTable(maxCells int) (t *tables.Verified, err error) {
 //
 //	c_0 = l_0 + 2y_0,   c_j = l_j + y_j − e^ε y_{j−1},
 //
-// so the least y with all c_j ≥ λ follow one another, and the bound that λ
-// gives, λ − 2δ·max y, is concave in λ. The search starts from the loss of a
-// known table.
+// so the least y with all c_j ≥ λ follow one another, and the bound that λ gives, λ − 2δ·max y, is
+// concave in λ. The search starts from the loss of a known table.
 func (m *model) chainDual(loss float64, maxCells int) *tables.Dual {
 	var nodes []float64
 	l := &lower{model: m}
@@ -74,8 +73,7 @@ func (m *model) chainDual(loss float64, maxCells int) *tables.Dual {
 		return nodes[j]
 	}
 	ratio := math.Exp(m.Epsilon)
-	// multipliers returns the least y and their largest, or ok = false if
-	// they grow past all use.
+	// multipliers returns the least y and their largest, or ok = false if they grow past all use.
 	multipliers := func(level float64) (y []float64, top float64, ok bool) {
 		last := max(0, (level-node(0))/2)
 		y, top = append(y, last), last

@@ -11,10 +11,9 @@ import (
 	"github.com/noisewright/noisewright/lp/internal/meet"
 )
 
-// upper is the program whose solutions are noise that can be drawn: the masses are
-// those of a noise that is uniform inside each cell, costs are cell averages of the
-// loss, and there is an atom at 0. For an integer or lattice query noise is on its
-// points.
+// upper is the program whose solutions are noise that can be drawn: the masses are those of a noise
+// that is uniform inside each cell, costs are cell averages of the loss, and there is an atom at 0.
+// For an integer or lattice query noise is on its points.
 type upper struct{ *model }
 
 func (u upper) cells(k int) grid {
@@ -79,8 +78,7 @@ func (u upper) supported(g *grid, s dp.Interval) (lo, hi float64) {
 		g.table.Offset = end - half - int64(hi)*size
 	}
 	if u.Constraints.Unbiased && g.table.Offset != 0 {
-		// Only cells centered on multiples of their size have a mean that
-		// whole weights can make 0.
+		// Only cells centered on multiples of their size have a mean that whole weights can make 0.
 		g.table.Offset = 0
 		if !math.IsInf(lo, 0) {
 			lo++

@@ -21,8 +21,7 @@ const (
 	mostCells = 1 << 17
 	// mostUnrolled bounds the cells before that: less than a second.
 	mostUnrolled = 1 << 26
-	// fine is the number of bins per mean absolute deviation, where they are
-	// narrowest.
+	// fine is the number of bins per mean absolute deviation, where they are narrowest.
 	fine = 1 << 10
 )
 
@@ -44,8 +43,7 @@ type Law struct {
 	reach        float64 // no point is further from 0
 }
 
-// bin is a range of points, both ends included. Those next to 0, which decide most, come
-// first.
+// bin is a range of points, both ends included. Those next to 0, which decide most, come first.
 type bin struct{ low, high, mass float64 }
 
 // NewLaw returns the law of noise of the table, each point being so many query units;

@@ -40,9 +40,8 @@ func Split(lower, upper float64, sum, count *Law) *Method {
 	return &Method{lower, upper, side{sum, sum.unit, sum.unit}, side{count, half, -half}}
 }
 
-// Estimate returns the mean for released sums of so many points: the zero of
-// a(τ)·A + b(τ)·B, clipped to lower and upper, or their center if A and B say that there
-// are no records.
+// Estimate returns the mean for released sums of so many points: the zero of a(τ)·A + b(τ)·B,
+// clipped to lower and upper, or their center if A and B say that there are no records.
 func (m *Method) Estimate(a, b float64) float64 { return m.value(m.zero(a, b)) }
 
 func (m *Method) zero(a, b float64) float64 {
@@ -67,10 +66,9 @@ func (m *Method) value(tau float64) float64 {
 // least the probability level over the noise of the tables. It includes the Estimate, and
 // is [lower, upper] where the sums do not tell the mean from its bounds, or fit none.
 //
-// It is that of Fieller 1954 for the exact law of the noise: all m for which the form is
-// within the quantile of its noise. It is longer than that by less than 1e-3 of its length
-// for Laplace noise. The error wraps dp.ErrInvalid unless 0 < level <= 0.9999. Cost: some
-// 10 ms.
+// It is that of Fieller 1954 for the exact law of the noise: all m for which the form is within the
+// quantile of its noise. It is longer than that by less than 1e-3 of its length for Laplace noise.
+// The error wraps dp.ErrInvalid unless 0 < level <= 0.9999. Cost: some 10 ms.
 func (m *Method) Interval(a, b, level float64) (low, high float64, err error) {
 	if !(level > 0 && level <= 0.9999) {
 		return 0, 0, check.Field("ratio", "level", level, "a number above 0 and at most 0.9999")
@@ -142,10 +140,9 @@ func least(p [2]float64) float64 {
 	return min(math.Abs(p[0]), math.Abs(p[1]))
 }
 
-// likely reports whether |p_i·X + q_i·Y| < left for i = 0 and i = 1, and thus for all
-// coefficients between, with at least the probability level: the sum, over the bins of X,
-// of the probability of the Y that keep all points of the bin within is enough. The q_i
-// are not 0 and have the same sign.
+// likely reports whether |p_i·X + q_i·Y| < left for i = 0 and i = 1, and thus for all coefficients
+// between, with at least the probability level: the sum, over the bins of X, of the probability of
+// the Y that keep all points of the bin within is enough. The q_i are not 0 and have the same sign.
 func likely(level float64, x *Law, p [2]float64, y *Law, q [2]float64, left float64) bool {
 	// The bounds on Y move inwards by more than the rounding of the lines that follow.
 	const hair = 0x1p-48

@@ -28,8 +28,7 @@ const (
 // a single cell only, such as those of NewPairNoise: for these a change of the two
 // costs as much as one of a single sum.
 //
-// The error wraps dp.ErrInvalid unless the table promises a delta of 0, and points
-// are above 0.
+// The error wraps dp.ErrInvalid unless the table promises a delta of 0, and points are above 0.
 func pairEpsilon(v *tables.Verified, points *big.Rat) (*big.Rat, error) {
 	t := v.Mechanism()
 	if t == nil || t.Privacy().Delta != 0 {

@@ -33,8 +33,7 @@ const (
 // String returns the name of the method, for logs.
 func (m Method) String() string { return m.name }
 
-// Methods returns the ways that this processor has, the best one first. The last one is
-// portable.
+// Methods returns the ways that this processor has, the best one first. The last one is portable.
 func Methods() []Method { return append(vectorMethods(), Method{name: "portable", kind: portable}) }
 
 // List is a sorted list made ready. It is immutable.
@@ -44,8 +43,7 @@ type List struct {
 	trees  []tree   // otherwise: the list in pieces, the rank being the sum of theirs
 }
 
-// New returns the list, which must be ascending and not be changed later, for the best
-// method.
+// New returns the list, which must be ascending and not be changed later, for the best method.
 func New(sorted []uint64) *List { return NewWith(sorted, Methods()[0]) }
 
 // NewWith is New with a method of one's choice.

@@ -35,10 +35,10 @@ const (
 // Attackers returns all attackers, the weaker ones first.
 func Attackers() []Attacker { return []Attacker{Plain, Linear, MLP, RBF} }
 
-// Labeled is encodings, one person in each row, and the class of each, from 0 on.
-type Labeled struct {
-	X      blas64.General // Stride == Cols
-	Labels []int
+// People are encodings, one person in each row, and what is to be guessed of each.
+type People struct {
+	X blas64.General // Stride == Cols
+	dense.Target
 }
 
 // Score is how well an attacker guesses people whom it has not seen.
@@ -53,31 +53,38 @@ type Score struct {
 	Chance float64
 }
 
-// Accuracy learns from train and returns the share of the people in test whose class, of so many,
-// the attacker guesses. The same seed gives the same score on processors of one architecture.
+// Guess learns from train, and returns how well the attacker guesses the classes or the numbers of
+// test. The same seed gives the same score on processors of one architecture.
 //
 // Errors wrap check.ErrInvalid (shapes that do not fit, labels outside their range, numbers that
 // are not finite, fewer than 10 people to learn from, an unknown attacker), or are the context's.
-func Accuracy(ctx context.Context, a Attacker, train, test Labeled, classes int, seed uint64) (Score, error) {
+func Guess(ctx context.Context, a Attacker, train, test People, seed uint64) (Score, error) {
 	list := check.In("attack")
 	checkPeople(list, a, train.X, test.X)
-	list.Want(classes >= 2, "classes", classes, "at least 2")
-	checkLabels(list, "labels to learn", train, classes)
-	checkLabels(list, "labels to guess", test, classes)
+	list.Want(train.Classes != 1, "classes", train.Classes, "at least 2")
+	checkTarget(list, "to learn", train, &train.Target)
+	checkTarget(list, "to guess", test, &train.Target)
 	if err := list.Err(); err != nil {
 		return Score{}, err
 	}
-	guess, err := learn(ctx, a, task{train.X, dense.Target{Labels: train.Labels, Classes: classes}}, random(seed))
+	guess, err := learn(ctx, a, train, random(seed))
 	if err != nil {
 		return Score{}, err
 	}
-	counts := make([]int, classes)
+	if train.Classes > 0 {
+		return accuracy(train, test, guess(test.X)), nil
+	}
+	return relativeError(train, test, guess(test.X))
+}
+
+func accuracy(train, test People, guesses dense.Matrix) Score {
+	counts := make([]int, train.Classes)
 	for _, l := range train.Labels {
 		counts[l]++
 	}
 	likeliest := slices.Index(counts, slices.Max(counts))
 	hits, chance := 0.0, 0.0
-	for i, l := range dense.Likeliest(guess(test.X)) {
+	for i, l := range dense.Likeliest(guesses) {
 		if l == test.Labels[i] {
 			hits++
 		}
@@ -87,31 +94,17 @@ func Accuracy(ctx context.Context, a Attacker, train, test Labeled, classes int,
 	}
 	n := float64(test.X.Rows)
 	p := hits / n
-	return Score{p, math.Sqrt(p * (1 - p) / n), chance / n}, nil
+	return Score{p, math.Sqrt(p * (1 - p) / n), chance / n}
 }
 
-// RelativeError learns the numbers of people, a row each, from their encodings in trainX,
-// and returns the sum of the squared errors of its guesses for test over that of the
-// means of train: 1 tells nothing, 0 all. Seed and errors are as for Accuracy.
-func RelativeError(ctx context.Context, a Attacker, trainX, train, testX, test blas64.General, seed uint64) (Score, error) {
-	list := check.In("attack")
-	checkPeople(list, a, trainX, testX)
-	checkTargets(list, "numbers to learn", train, trainX.Rows, train.Cols)
-	checkTargets(list, "numbers to guess", test, testX.Rows, train.Cols)
-	if err := list.Err(); err != nil {
-		return Score{}, err
-	}
-	guess, err := learn(ctx, a, task{trainX, dense.Target{Values: train}}, random(seed))
-	if err != nil {
-		return Score{}, err
-	}
-	guesses, means := guess(testX), dense.Means(train)
+func relativeError(train, test People, guesses dense.Matrix) (Score, error) {
+	means, y := dense.Means(train.Values), test.Values
 	sum, spread := 0.0, 0.0
-	errs, spreads := make([]float64, test.Rows), make([]float64, test.Rows)
-	for i := range test.Rows {
+	errs, spreads := make([]float64, y.Rows), make([]float64, y.Rows)
+	for i := range y.Rows {
 		for j, mean := range means {
-			y := test.Data[i*test.Stride+j]
-			e, s := guesses.Data[i*guesses.Stride+j]-y, mean-y
+			v := y.Data[i*y.Stride+j]
+			e, s := guesses.Data[i*guesses.Stride+j]-v, mean-v
 			errs[i] += e * e
 			spreads[i] += s * s
 		}
@@ -146,12 +139,14 @@ func checkPeople(list *check.List, a Attacker, train, test blas64.General) {
 	list.Want(check.Finite(train.Data...) && check.Finite(test.Data...), "encodings", "NaN or infinite", "finite numbers")
 }
 
-func checkLabels(list *check.List, field string, d Labeled, classes int) {
-	list.Want(len(d.Labels) == d.X.Rows, field, len(d.Labels), "%d, one for each person", d.X.Rows)
-	dense.CheckLabels(list, field, d.Labels, classes)
-}
-
-func checkTargets(list *check.List, field string, y blas64.General, rows, cols int) {
-	list.Want(y.Rows == rows && y.Cols >= 1 && y.Cols == cols && y.Stride == y.Cols, field, fmt.Sprintf("%d×%d", y.Rows, y.Cols), "%d×%d, at least a column", rows, cols)
-	list.Want(check.Finite(y.Data...), field, "NaN or infinite", "finite numbers")
+// checkTarget reports what is no target of people, of the kind that is learned.
+func checkTarget(list *check.List, what string, p People, learned *dense.Target) {
+	if learned.Classes == 0 {
+		y, cols := p.Values, learned.Values.Cols
+		list.Want(y.Rows == p.X.Rows && y.Cols >= 1 && y.Cols == cols && y.Stride == y.Cols, "numbers "+what, fmt.Sprintf("%d×%d", y.Rows, y.Cols), "%d×%d, at least a column", p.X.Rows, cols)
+		list.Want(check.Finite(y.Data...), "numbers "+what, "NaN or infinite", "finite numbers")
+		return
+	}
+	list.Want(len(p.Labels) == p.X.Rows, "labels "+what, len(p.Labels), "%d, one for each person", p.X.Rows)
+	dense.CheckLabels(list, "labels "+what, p.Labels, learned.Classes)
 }

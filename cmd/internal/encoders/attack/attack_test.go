@@ -11,6 +11,7 @@ import (
 	"gonum.org/v1/gonum/blas/blas64"
 
 	"github.com/noisewright/noisewright/cmd/internal/encoders/attack"
+	"github.com/noisewright/noisewright/cmd/internal/encoders/internal/dense"
 	"github.com/noisewright/noisewright/internal/check"
 )
 
@@ -20,9 +21,9 @@ func matrix(rows, cols int) blas64.General {
 
 // people draws encodings that are uniform on [-1, 1]³, moved and scaled, and the class of
 // each by the first two numbers.
-func people(seed uint64, n int, class func(a, b float64) int) attack.Labeled {
+func people(seed uint64, n int, class func(a, b float64) int) attack.People {
 	r := rand.New(rand.NewPCG(seed, 3))
-	d := attack.Labeled{X: matrix(n, 3), Labels: make([]int, n)}
+	d := attack.People{X: matrix(n, 3), Target: dense.Target{Labels: make([]int, n)}}
 	for i := range n {
 		a, b, c := 2*r.Float64()-1, 2*r.Float64()-1, 2*r.Float64()-1
 		copy(d.X.Data[3*i:], []float64{10 * a, 3 + b, c / 100})
@@ -31,9 +32,14 @@ func people(seed uint64, n int, class func(a, b float64) int) attack.Labeled {
 	return d
 }
 
-func accuracy(t *testing.T, a attack.Attacker, train, test attack.Labeled, classes int) attack.Score {
+func numbers(x, y blas64.General) attack.People {
+	return attack.People{X: x, Target: dense.Target{Values: y}}
+}
+
+func accuracy(t *testing.T, a attack.Attacker, train, test attack.People, classes int) attack.Score {
 	t.Helper()
-	s, err := attack.Accuracy(t.Context(), a, train, test, classes, 1)
+	train.Classes = classes
+	s, err := attack.Guess(t.Context(), a, train, test, 1)
 	if err != nil {
 		t.Fatalf("%s: %v", a, err)
 	}
@@ -140,7 +146,7 @@ func TestRelativeError(t *testing.T) {
 		x, y := draw(1, 400, c.f)
 		testX, testY := draw(2, 300, c.f)
 		score := func(a attack.Attacker) attack.Score {
-			s, err := attack.RelativeError(t.Context(), a, x, y, testX, testY, 1)
+			s, err := attack.Guess(t.Context(), a, numbers(x, y), numbers(testX, testY), 1)
 			if err != nil {
 				t.Fatalf("%s, %s: %v", name, a, err)
 			}
@@ -171,7 +177,8 @@ func TestSeed(t *testing.T) {
 		if first != again {
 			t.Errorf("%s: %v and %v with one seed", a, first, again)
 		}
-		other, err := attack.Accuracy(t.Context(), a, train, test, 2, 2)
+		train.Classes = 2
+		other, err := attack.Guess(t.Context(), a, train, test, 2)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -184,7 +191,7 @@ func TestSeed(t *testing.T) {
 
 func TestBadInput(t *testing.T) {
 	good := people(1, 30, func(_, b float64) int { return int(b + 1) })
-	with := func(change func(d *attack.Labeled)) attack.Labeled {
+	with := func(change func(d *attack.People)) attack.People {
 		d := people(1, 30, func(_, b float64) int { return int(b + 1) })
 		change(&d)
 		return d
@@ -194,25 +201,26 @@ func TestBadInput(t *testing.T) {
 		y.Data[i] = float64(i)
 	}
 	ctx := t.Context()
-	classify := func(a attack.Attacker, train, test attack.Labeled, classes int) func() error {
-		return func() error { _, err := attack.Accuracy(ctx, a, train, test, classes, 1); return err }
+	classify := func(a attack.Attacker, train, test attack.People, classes int) func() error {
+		train.Classes = classes
+		return func() error { _, err := attack.Guess(ctx, a, train, test, 1); return err }
 	}
 	for want, f := range map[string]func() error{
 		"attacker":             classify("oracle", good, good, 2),
 		"classes":              classify(attack.RBF, good, good, 1),
-		"labels to learn[3]":   classify(attack.MLP, with(func(d *attack.Labeled) { d.Labels[3] = 2 }), good, 2),
-		"labels to guess[4]":   classify(attack.MLP, good, with(func(d *attack.Labeled) { d.Labels[4] = -1 }), 2),
-		"labels to guess = 29": classify(attack.Linear, good, with(func(d *attack.Labeled) { d.Labels = d.Labels[1:] }), 2),
-		"encodings = NaN":      classify(attack.Plain, with(func(d *attack.Labeled) { d.X.Data[5] = math.Inf(1) }), good, 2),
-		"encodings = 3 and 2":  classify(attack.Plain, good, with(func(d *attack.Labeled) { d.X = matrix(30, 2) }), 2),
-		"people to learn from": classify(attack.Plain, with(func(d *attack.Labeled) { d.X, d.Labels = matrix(9, 3), d.Labels[:9] }), good, 2),
-		"people to guess":      classify(attack.Plain, good, attack.Labeled{X: matrix(0, 3)}, 2),
+		"labels to learn[3]":   classify(attack.MLP, with(func(d *attack.People) { d.Labels[3] = 2 }), good, 2),
+		"labels to guess[4]":   classify(attack.MLP, good, with(func(d *attack.People) { d.Labels[4] = -1 }), 2),
+		"labels to guess = 29": classify(attack.Linear, good, with(func(d *attack.People) { d.Labels = d.Labels[1:] }), 2),
+		"encodings = NaN":      classify(attack.Plain, with(func(d *attack.People) { d.X.Data[5] = math.Inf(1) }), good, 2),
+		"encodings = 3 and 2":  classify(attack.Plain, good, with(func(d *attack.People) { d.X = matrix(30, 2) }), 2),
+		"people to learn from": classify(attack.Plain, with(func(d *attack.People) { d.X, d.Labels = matrix(9, 3), d.Labels[:9] }), good, 2),
+		"people to guess":      classify(attack.Plain, good, attack.People{X: matrix(0, 3)}, 2),
 		"numbers to learn": func() error {
-			_, err := attack.RelativeError(ctx, attack.Linear, good.X, matrix(29, 1), good.X, y, 1)
+			_, err := attack.Guess(ctx, attack.Linear, numbers(good.X, matrix(29, 1)), numbers(good.X, y), 1)
 			return err
 		},
 		"numbers to guess = all the mean": func() error {
-			_, err := attack.RelativeError(ctx, attack.Linear, good.X, matrix(30, 1), good.X, matrix(30, 1), 1)
+			_, err := attack.Guess(ctx, attack.Linear, numbers(good.X, matrix(30, 1)), numbers(good.X, matrix(30, 1)), 1)
 			return err
 		},
 	} {
@@ -223,7 +231,8 @@ func TestBadInput(t *testing.T) {
 	ended, cancel := context.WithCancel(ctx)
 	cancel()
 	for _, a := range attack.Attackers() {
-		if _, err := attack.Accuracy(ended, a, good, good, 2, 1); !errors.Is(err, context.Canceled) {
+		good.Classes = 2
+		if _, err := attack.Guess(ended, a, good, good, 1); !errors.Is(err, context.Canceled) {
 			t.Errorf("%s: error %v, want the context's", a, err)
 		}
 	}

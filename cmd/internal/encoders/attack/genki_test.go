@@ -16,7 +16,7 @@ import (
 
 // genki returns the images of the GENKI data (MPLab, UC San Diego), 256 gray levels each,
 // with the gender, as they are split in the file.
-func genki(t *testing.T) (train, test attack.Labeled) {
+func genki(t *testing.T) (train, test attack.People) {
 	t.Helper()
 	f, err := os.Open(filepath.Join("..", "..", "..", "..", "..", "shared", "data", "genki", "genki.csv.gz"))
 	if err != nil {
@@ -49,7 +49,7 @@ func genki(t *testing.T) (train, test attack.Labeled) {
 			d.X.Data = append(d.X.Data, v)
 		}
 	}
-	for _, d := range []*attack.Labeled{&train, &test} {
+	for _, d := range []*attack.People{&train, &test} {
 		d.X.Rows, d.X.Cols, d.X.Stride = len(d.Labels), 256, 256
 	}
 	return train, test
@@ -76,7 +76,7 @@ func TestGenki(t *testing.T) {
 	}
 	var axes mat.Dense
 	svd.VTo(&axes)
-	for _, d := range []*attack.Labeled{&train, &test} {
+	for _, d := range []*attack.People{&train, &test} {
 		x := mat.NewDense(d.X.Rows, 256, d.X.Data)
 		if d == &test {
 			x.Apply(center, x)

@@ -15,12 +15,6 @@ import (
 	"github.com/noisewright/noisewright/internal/check"
 )
 
-// task is what an attacker learns from: encodings with what is to be guessed.
-type task struct {
-	x dense.Matrix
-	dense.Target
-}
-
 // guesser returns logits of the classes, or the numbers, for the rows of x.
 type guesser func(x dense.Matrix) dense.Matrix
 
@@ -31,7 +25,7 @@ const (
 	iterations = 500
 )
 
-func learn(ctx context.Context, a Attacker, t task, r *rand.Rand) (guesser, error) {
+func learn(ctx context.Context, a Attacker, t People, r *rand.Rand) (guesser, error) {
 	if err := ctx.Err(); err != nil {
 		return nil, err
 	}
@@ -45,15 +39,15 @@ func learn(ctx context.Context, a Attacker, t task, r *rand.Rand) (guesser, erro
 	case RBF:
 		return learnRBF(ctx, t, r)
 	}
-	l, err := regress.Fit(t.x, t.Target, o)
+	l, err := regress.Fit(t.X, t.Target, o)
 	if err != nil {
 		return nil, err
 	}
 	return l.Apply, nil
 }
 
-// rows returns the task of some people.
-func (t task) rows(which []int) task { return task{dense.Pick(t.x, which), t.Pick(which)} }
+// rows returns some of the people.
+func (t People) rows(which []int) People { return People{dense.Pick(t.X, which), t.Pick(which)} }
 
 // holdOut splits people at random, one part in parts of them into held.
 func holdOut(n, parts int, r *rand.Rand) (rest, held []int) {
@@ -71,17 +65,17 @@ const (
 	rate     = 2e-3
 )
 
-func learnMLP(ctx context.Context, t task, r *rand.Rand) (guesser, error) {
-	in := dense.Standardize(t.x)
-	t.x = in.Apply(t.x)
+func learnMLP(ctx context.Context, t People, r *rand.Rand) (guesser, error) {
+	in := dense.Standardize(t.X)
+	t.X = in.Apply(t.X)
 	var out dense.Scaling
 	if t.Classes == 0 {
 		out = dense.Standardize(t.Values)
 		t.Values = out.Apply(t.Values)
 	}
-	rest, heldRows := holdOut(t.x.Rows, 10, r)
+	rest, heldRows := holdOut(t.X.Rows, 10, r)
 	held := t.rows(heldRows)
-	n := dense.NewLearner(dense.MLP(t.x.Cols, []int{hidden}, dense.ReLU, t.Outputs()), dense.Adam{Rate: rate, WeightDecay: decay})
+	n := dense.NewLearner(dense.MLP(t.X.Cols, []int{hidden}, dense.ReLU, t.Outputs()), dense.Adam{Rate: rate, WeightDecay: decay})
 	n.Init(r)
 	best, bestLoss, since := n.Clone(), math.Inf(1), 0
 	heldPass := dense.Pass{}
@@ -92,10 +86,10 @@ func learnMLP(ctx context.Context, t task, r *rand.Rand) (guesser, error) {
 		r.Shuffle(len(rest), func(i, j int) { rest[i], rest[j] = rest[j], rest[i] })
 		for from := 0; from < len(rest); from += batch {
 			some := t.rows(rest[from:min(from+batch, len(rest))])
-			n.Fit(some.x, dense.NewMatrix(some.x.Rows, t.Outputs()), some.Loss)
+			n.Fit(some.X, dense.NewMatrix(some.X.Rows, t.Outputs()), some.Loss)
 			steps++
 		}
-		loss := held.Loss(n.Forward(&heldPass, held.x), dense.Matrix{})
+		loss := held.Loss(n.Forward(&heldPass, held.X), dense.Matrix{})
 		if !check.Finite(loss) {
 			return nil, check.Errorf("attack", nil, "the loss of attacker %s is not finite after %d steps", MLP, steps)
 		}
@@ -130,23 +124,23 @@ var (
 )
 
 // learnRBF picks width and ridge with people held out, and learns again from all.
-func learnRBF(ctx context.Context, t task, r *rand.Rand) (guesser, error) {
-	if t.x.Rows > maxPeople {
-		t = t.rows(r.Perm(t.x.Rows)[:maxPeople])
+func learnRBF(ctx context.Context, t People, r *rand.Rand) (guesser, error) {
+	if t.X.Rows > maxPeople {
+		t = t.rows(r.Perm(t.X.Rows)[:maxPeople])
 	}
-	in := dense.Standardize(t.x)
-	t.x = in.Apply(t.x)
-	directions := dense.NewMatrix(t.x.Cols, frequencies)
+	in := dense.Standardize(t.X)
+	t.X = in.Apply(t.X)
+	directions := dense.NewMatrix(t.X.Cols, frequencies)
 	for i := range directions.Data {
 		directions.Data[i] = r.NormFloat64()
 	}
-	median := medianDistance(t.x, r)
-	rest, held := holdOut(t.x.Rows, 5, r)
-	fit := func(t task, width, ridge float64) (guesser, error) {
+	median := medianDistance(t.X, r)
+	rest, held := holdOut(t.X.Rows, 5, r)
+	fit := func(t People, width, ridge float64) (guesser, error) {
 		if err := ctx.Err(); err != nil {
 			return nil, err
 		}
-		l, err := regress.Fit(features(t.x, directions, width*median), t.Target, regress.Options{Ridge: ridge, Bias: true, MajorIterations: rbfIterations})
+		l, err := regress.Fit(features(t.X, directions, width*median), t.Target, regress.Options{Ridge: ridge, Bias: true, MajorIterations: rbfIterations})
 		if err != nil {
 			return nil, err
 		}
@@ -159,7 +153,7 @@ func learnRBF(ctx context.Context, t task, r *rand.Rand) (guesser, error) {
 		if err != nil {
 			return err
 		}
-		if loss := to.mistakes(guess(to.x)); loss < least {
+		if loss := to.mistakes(guess(to.X)); loss < least {
 			least, bestWidth, bestRidge = loss, width, ridge
 		}
 		return nil
@@ -182,7 +176,7 @@ func learnRBF(ctx context.Context, t task, r *rand.Rand) (guesser, error) {
 }
 
 // mistakes is the share of people whose class is not the likeliest, or the mean squared error.
-func (t task) mistakes(out dense.Matrix) float64 {
+func (t People) mistakes(out dense.Matrix) float64 {
 	if t.Classes == 0 {
 		return t.Loss(out, dense.Matrix{})
 	}

@@ -9,11 +9,10 @@
 //
 // # What it protects from
 //
-// The privacy of a filter is privacy against the attacker named in its training, and on
-// people like those it was trained with. Other attackers find more: with the filters of
-// figure 4 of the paper linear classifiers find the private class no more often than
-// by guessing, and radial basis functions in up to 3 of 4 cases. Look at a filter with
-// package attack before you rely on it. Only added noise is a guarantee: with [Result.AddNoise]
-// the filter's output is clipped to a body, and gets noise for that body, of which latent/bundle
-// proves the promise whatever the filter is.
+// The privacy of a filter is privacy against the attacker named in its training, and on people like
+// those it was trained with. Other attackers find more: with the filters of figure 4 of the paper
+// linear classifiers find the private class no more often than by guessing, and radial basis
+// functions in up to 3 of 4 cases. Look at a filter with package attack before you rely on it. Only
+// added noise is a guarantee: with [Result.AddNoise] the filter's output is clipped to a body, and
+// gets noise for that body, of which latent/bundle proves the promise whatever the filter is.
 package minimax

@@ -6,6 +6,7 @@ import (
 	"log"
 	"math/rand/v2"
 
+	"github.com/noisewright/noisewright/cmd/internal/encoders"
 	"github.com/noisewright/noisewright/cmd/internal/encoders/minimax"
 	"github.com/noisewright/noisewright/encoder"
 	"github.com/noisewright/noisewright/latent"
@@ -19,8 +20,8 @@ import (
 func Example() {
 	r := rand.New(rand.NewPCG(1, 1))
 	d := minimax.Data{Features: []string{"a", "b", "c"}, X: encoder.Matrix{Rows: 200, Cols: 3, Stride: 3}}
-	smile := minimax.Task{Name: "smile", Classes: []string{"no", "yes"}}
-	group := minimax.Task{Name: "group", Classes: []string{"x", "y"}}
+	smile := minimax.Task{Column: encoders.Column{Name: "smile", Classes: []string{"no", "yes"}}}
+	group := minimax.Task{Column: encoders.Column{Name: "group", Classes: []string{"x", "y"}}}
 	for i := range d.X.Rows {
 		s, g := i%2, i/2%2
 		smile.Labels, group.Labels = append(smile.Labels, s), append(group.Labels, g)

@@ -10,6 +10,7 @@ import (
 	"strconv"
 	"testing"
 
+	"github.com/noisewright/noisewright/cmd/internal/encoders"
 	"github.com/noisewright/noisewright/cmd/internal/encoders/attack"
 )
 
@@ -43,8 +44,8 @@ func genki(t *testing.T) (train, test Data) {
 	for _, d := range []*Data{&train, &test} {
 		d.Features = records[0][3:]
 		d.X.Cols, d.X.Stride = len(d.Features), len(d.Features)
-		d.Targets = []Task{{Name: "expression", Classes: []string{"0", "1"}}}
-		d.Private = []Task{{Name: "gender", Classes: []string{"0", "1"}}}
+		d.Targets = []Task{{Column: encoders.Column{Name: "expression", Classes: []string{"0", "1"}}}}
+		d.Private = []Task{{Column: encoders.Column{Name: "gender", Classes: []string{"0", "1"}}}}
 	}
 	for _, row := range records[1:] {
 		d := map[string]*Data{"train": &train, "test": &test}[row[0]]

@@ -29,8 +29,8 @@ func people(seed uint64, rows int) Data {
 	const n = 6
 	r := rand.New(rand.NewPCG(seed, 1))
 	d := Data{Features: []string{"a", "b", "c", "d", "e", "f"}, X: dense.NewMatrix(rows, n)}
-	target := Task{Name: "target", Classes: []string{"no", "yes"}}
-	private := Task{Name: "private", Classes: []string{"no", "yes"}}
+	target := Task{Column: encoders.Column{Name: "target", Classes: []string{"no", "yes"}}}
+	private := Task{Column: encoders.Column{Name: "private", Classes: []string{"no", "yes"}}}
 	for i := range rows {
 		t, p := i%2, i/2%2
 		target.Labels, private.Labels = append(target.Labels, t), append(private.Labels, p)
@@ -49,10 +49,10 @@ func people(seed uint64, rows int) Data {
 
 // value is the task of telling the sum of the last two features.
 func value(d *Data) Task {
-	t := Task{Name: "value", Values: dense.NewMatrix(d.X.Rows, 1)}
+	t := Task{Column: encoders.Column{Name: "value", Values: make([]float64, d.X.Rows)}}
 	for i := range d.X.Rows {
 		x := dense.Row(d.X, i)
-		t.Values.Data[i] = 100 + 3*(x[4]+x[5])
+		t.Values[i] = 100 + 3*(x[4]+x[5])
 	}
 	return t
 }
@@ -78,7 +78,7 @@ func noised(t *testing.T, r *Result, o NoiseOptions) *Noisy {
 
 func accuracy(t *testing.T, a attack.Attacker, train, test Task, x, y encoder.Matrix) float64 {
 	t.Helper()
-	s, err := attack.Accuracy(t.Context(), a, attack.Labeled{X: x, Labels: train.Labels}, attack.Labeled{X: y, Labels: test.Labels}, len(train.Classes), 1)
+	s, err := attack.Guess(t.Context(), a, attack.People{X: x, Target: train.Target()}, attack.People{X: y, Target: test.Target()}, 1)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -321,7 +321,7 @@ func TestRegression(t *testing.T) {
 	learn.Private, test.Private = []Task{value(&learn)}, []Task{value(&test)}
 	learn.Targets = append(learn.Targets, Reconstruction(learn.X))
 	r := train(t, learn, Options{Coordinates: 3, Rho: 1})
-	s, err := attack.RelativeError(t.Context(), attack.Linear, r.Encode(learn.X), learn.Private[0].Values, r.Encode(test.X), test.Private[0].Values, 1)
+	s, err := attack.Guess(t.Context(), attack.Linear, attack.People{X: r.Encode(learn.X), Target: learn.Private[0].Target()}, attack.People{X: r.Encode(test.X), Target: test.Private[0].Target()}, 1)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -421,7 +421,7 @@ func TestBadInput(t *testing.T) {
 		"the same for all people, want":      func(d *Data, _ *Options) { d.X = dense.NewMatrix(40, 6) },
 		"want at least 2 people":             func(d *Data, _ *Options) { d.Private[0].Labels = append([]int{1}, make([]int, 39)...) },
 		"weight of target = -1":              func(d *Data, _ *Options) { d.Targets[0].Weight = -1 },
-		"values of v = 40×0":                 func(d *Data, _ *Options) { d.Targets = []Task{{Name: "v", Values: dense.NewMatrix(40, 0)}} },
+		"v = 0 numbers, want 40":             func(d *Data, _ *Options) { d.Targets = []Task{{Column: encoders.Column{Name: "v"}}} },
 		"want 40, one for each":              func(d *Data, _ *Options) { d.Private[0].Labels = []int{0, 1} },
 		"starts = 1000000000, want 1 to":     func(_ *Data, o *Options) { o.Starts = 1e9 },
 		"hidden = 0, want widths from 1 to ": func(_ *Data, o *Options) { o.Hidden = []int{0} },

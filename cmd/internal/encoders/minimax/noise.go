@@ -254,10 +254,8 @@ func outputs(d *Data, copies int) (*mat.Dense, []string) {
 			switch {
 			case t.Labels != nil:
 				name += " = " + t.Classes[k]
-			case t.reconstructs:
+			case t.reconstructs():
 				name = d.Features[k]
-			case t.outs() > 1:
-				name += fmt.Sprintf(" %d", k+1)
 			}
 			names = append(names, name)
 		}
@@ -272,7 +270,7 @@ func outputs(d *Data, copies int) (*mat.Dense, []string) {
 			at += t.outs()
 		}
 	}
-	if len(d.Targets) == 1 && d.Targets[0].reconstructs {
+	if len(d.Targets) == 1 && d.Targets[0].reconstructs() {
 		names = nil
 	}
 	return y, names
@@ -286,7 +284,7 @@ func (o *Options) digest(d *Data) string {
 	for _, side := range [][]Task{d.Targets, d.Private} {
 		for _, t := range side {
 			fmt.Fprintln(h, t.Labels, t.weight())
-			writeNumbers(h, t.Values.Data)
+			writeNumbers(h, t.target().Values.Data)
 		}
 		fmt.Fprintln(h)
 	}

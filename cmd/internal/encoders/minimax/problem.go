@@ -23,32 +23,20 @@ type Data struct {
 	Private  []Task         // what nobody is to learn
 }
 
-// Task is what is to be told from what a filter lets through: a class (Labels) or numbers
-// (Values).
+// Task is what is to be told from what a filter lets through: a column, or all features.
 type Task struct {
-	Name    string
-	Labels  []int          // N indices of Classes; nil for numbers
-	Classes []string       // names, at least 2
-	Values  encoder.Matrix // N×k, if there are no labels
+	encoders.Column
 	// Weight is that of the task among the targets, or among the private tasks; 0 means 1.
 	// The loss is the mean cross-entropy of classes, in nats, and the share of the variance
 	// that is left of numbers.
 	Weight float64
 
-	reconstructs bool // Values are the features
-}
-
-// ColumnTask is the task of telling a column.
-func ColumnTask(c encoders.Column) Task {
-	if c.Labels != nil {
-		return Task{Name: c.Name, Labels: c.Labels, Classes: c.Classes}
-	}
-	return Task{Name: c.Name, Values: encoder.Matrix{Rows: len(c.Values), Cols: 1, Stride: 1, Data: c.Values}}
+	features encoder.Matrix // of Reconstruction
 }
 
 // Reconstruction is the task of telling all features.
 func Reconstruction(x encoder.Matrix) Task {
-	return Task{Name: "reconstruction", Values: x, reconstructs: true}
+	return Task{Column: encoders.Column{Name: "reconstruction"}, features: x}
 }
 
 // SingleOut are the tasks of telling each class from all others: whether a person is a
@@ -62,16 +50,24 @@ func SingleOut(t Task) []Task {
 				labels[i] = 1
 			}
 		}
-		out[k] = Task{Name: t.Name + " " + name, Labels: labels, Classes: []string{"other", name}, Weight: t.weight() / float64(len(t.Classes))}
+		out[k] = Task{Column: encoders.Column{Name: t.Name + " " + name, Labels: labels, Classes: []string{"other", name}}, Weight: t.weight() / float64(len(t.Classes))}
 	}
 	return out
 }
 
-func (t *Task) target() *dense.Target {
-	return &dense.Target{Values: t.Values, Labels: t.Labels, Classes: len(t.Classes)}
+func (t *Task) reconstructs() bool { return t.features.Data != nil }
+
+func (t *Task) target() dense.Target {
+	if t.reconstructs() {
+		return dense.Target{Values: t.features}
+	}
+	return t.Column.Target()
 }
 
-func (t *Task) outs() int { return t.target().Outputs() }
+func (t *Task) outs() int {
+	target := t.target()
+	return target.Outputs()
+}
 
 func (t *Task) weight() float64 {
 	if t.Weight == 0 {
@@ -83,7 +79,7 @@ func (t *Task) weight() float64 {
 // outputs returns the numbers of a task, or an indicator for each of its classes.
 func (t *Task) outputs(rows int) *mat.Dense {
 	if t.Labels == nil {
-		return mat.NewDense(t.Values.Rows, t.Values.Cols, t.Values.Data)
+		return toMat(t.target().Values)
 	}
 	y := mat.NewDense(rows, len(t.Classes), nil)
 	for i, l := range t.Labels {
@@ -92,18 +88,18 @@ func (t *Task) outputs(rows int) *mat.Dense {
 	return y
 }
 
-// scaled returns the task with numbers of mean 0 whose variances have the mean 1, so that
+// scaled returns the target with numbers of mean 0 whose variances have the mean 1, so that
 // their squared error is the share of the variance that is left.
-func (t Task) scaled() Task {
-	if t.Labels != nil {
-		return t
+func (t *Task) scaled() dense.Target {
+	target := t.target()
+	if t.Labels == nil {
+		y := centered(toMat(target.Values))
+		length := mat.Norm(y, 2) // Frobenius
+		rows, cols := y.Dims()
+		y.Scale(math.Sqrt(float64(rows*cols))/length, y)
+		target.Values = y.RawMatrix()
 	}
-	y := centered(t.outputs(0))
-	length := mat.Norm(y, 2) // Frobenius
-	rows, cols := y.Dims()
-	y.Scale(math.Sqrt(float64(rows*cols))/length, y)
-	t.Values = y.RawMatrix()
-	return t
+	return target
 }
 
 // maxWeight bounds weights, and ρ.
@@ -114,32 +110,13 @@ func (d *Data) validate() error {
 	all := encoders.Data{Features: d.Features, X: d.X}
 	for _, t := range slices.Concat(d.Targets, d.Private) {
 		c.Want(t.weight() > 0 && t.weight() <= maxWeight, "weight of "+check.Quoted(t.Name), t.Weight, "above 0 and at most %g", float64(maxWeight))
-		columns, err := t.columns()
-		c.Add(err)
-		all.Private = append(all.Private, columns...)
+		if !t.reconstructs() { // checked as features
+			all.Private = append(all.Private, t.Column)
+		}
 	}
 	c.Want(len(d.Targets) != 0, "targets", "none", "at least 1")
 	c.Add(all.Validate())
 	return c.Err()
-}
-
-// columns returns the columns of a task.
-func (t *Task) columns() ([]encoders.Column, error) {
-	if t.Labels != nil {
-		return []encoders.Column{{Name: t.Name, Classes: t.Classes, Labels: t.Labels}}, nil
-	}
-	v := t.Values
-	if v.Cols < 1 || v.Stride != v.Cols || len(v.Data) != v.Rows*v.Cols {
-		return nil, check.Field("minimax", "values of "+check.Quoted(t.Name), fmt.Sprintf("%d×%d with a stride of %d", v.Rows, v.Cols, v.Stride), "at least a column, without gaps")
-	}
-	if t.reconstructs {
-		return nil, nil // checked as features
-	}
-	out := make([]encoders.Column, v.Cols)
-	for j := range out {
-		out[j] = encoders.Column{Name: t.Name, Values: mat.Col(nil, j, toMat(v))}
-	}
-	return out, nil
 }
 
 // Method is how a filter is found.

@@ -18,7 +18,7 @@ import (
 
 // player is a task with the linear classifier or regression of codes that answers it best.
 type player struct {
-	task   Task
+	target dense.Target
 	factor float64 // of its loss in Φ: ρ·weight for targets, -weight for private tasks
 	regress.Linear
 	numbers []float64    // the weights by rows, then the bias: views into them are the Linear
@@ -31,7 +31,7 @@ func newPlayer(task Task, factor float64, rows, in int) *player {
 	numbers := make([]float64, (in+1)*out)
 	weights := dense.Matrix{Rows: in, Cols: out, Stride: out, Data: numbers[:in*out]}
 	return &player{
-		task: task.scaled(), factor: factor * task.weight(), Linear: regress.Linear{Weights: weights, Bias: numbers[in*out:]},
+		target: task.scaled(), factor: factor * task.weight(), Linear: regress.Linear{Weights: weights, Bias: numbers[in*out:]},
 		numbers: numbers, output: dense.NewMatrix(rows, out), dOut: dense.NewMatrix(rows, out),
 	}
 }
@@ -231,7 +231,7 @@ const innerIterations = 50
 // fit improves the answers to codes, from what it was: by iterations of a classifier, or by
 // the least squares of a regression.
 func (p *player) fit(code dense.Matrix, o *Options) error {
-	l, err := regress.Fit(code, *p.task.target(), regress.Options{
+	l, err := regress.Fit(code, p.target, regress.Options{
 		Ridge: o.Ridge, Bias: !o.NoIntercept, MajorIterations: innerIterations, Start: &regress.Softmax{Linear: p.Linear},
 	})
 	if err != nil {
@@ -253,7 +253,7 @@ func (p *player) loss(code, dCode dense.Matrix, gradient bool) float64 {
 	if gradient {
 		d = p.dOut
 	}
-	v := p.task.target().Loss(p.output, d)
+	v := p.target.Loss(p.output, d)
 	if gradient {
 		blas64.Gemm(blas.NoTrans, blas.Trans, p.factor, d, p.Weights, 1, dCode)
 	}

@@ -56,7 +56,7 @@ func (s Schedule) Filter(ctx context.Context, d *encoders.Data, o TaskOptions, r
 	if err = validate(d); err != nil {
 		return nil, nil, heldOut, err
 	}
-	t := newTarget(&d.Target)
+	t := d.Target.Target()
 	fit, held := split(&t, d.X.Rows, s.Seed)
 	unit := dense.Range(dense.Pick(d.X, fit))
 	width := 1.0

@@ -67,13 +67,6 @@ func evaluate(r *reader, codes dense.Matrix, t *dense.Target, draws int, release
 	return e
 }
 
-func newTarget(c *encoders.Column) dense.Target {
-	if c.Classes == nil {
-		return dense.Target{Values: dense.Matrix{Rows: len(c.Values), Cols: 1, Stride: 1, Data: c.Values}}
-	}
-	return dense.Target{Labels: c.Labels, Classes: len(c.Classes)}
-}
-
 // repeated returns the targets of people of whom there are several rows each, next to each other.
 func repeated(t *dense.Target, people, times int) dense.Target {
 	rows := make([]int, people*times)
@@ -110,7 +103,7 @@ func compared(d *encoders.Data, features []string, like *encoders.Column) (t den
 	if !check.Finite(d.X.Data...) {
 		return t, check.Field("taskaware", "features", "NaN or Inf", "finite numbers")
 	}
-	t = newTarget(&d.Target)
+	t = d.Target.Target()
 	answers := len(d.Target.Labels)
 	if t.Classes == 0 {
 		answers = len(d.Target.Values)

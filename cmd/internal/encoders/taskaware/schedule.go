@@ -45,10 +45,9 @@ type Schedule struct {
 	Hidden      bool // encoder and decoder have a hidden layer of sigmoids, one per feature
 	Epochs      int  // 0 means 2000
 	Inner       int  // 0 means 15
-	// Batch is how many people a step is about: the paper's images are taken in batches, with
-	// Inner steps, noise in the first epoch too, and a Δ of its own for each. 0 means all of
-	// them. The Δ of the result is the mean of those of batches, which is even less of a
-	// sensitivity.
+	// Batch is how many people a step is about: the paper's images are taken in batches, with Inner
+	// steps, noise in the first epoch too, and a Δ of its own for each. 0 means all of them. The Δ
+	// of the result is the mean of those of batches, which is even less of a sensitivity.
 	Batch  int
 	Decay  float64 // of the task-aware encoder
 	Shrink float64 // of the noise; 0 means 1. The authors' program has 1/√2
@@ -84,7 +83,7 @@ func (s Schedule) Train(ctx context.Context, d *encoders.Data, task []bundle.Lay
 	if err := s.validate(d); err != nil {
 		return nil, err
 	}
-	t := newTarget(&d.Target)
+	t := d.Target.Target()
 	frozen, err := network(task, d.X.Cols, t.Outputs())
 	if err != nil {
 		return nil, err
@@ -242,7 +241,7 @@ func (r *scheduleRun) Step(step int) (loss float64, err error) {
 		r.use(people)
 		sensitivity := r.out.Sensitivity
 		if people != nil {
-			sensitivity = largestDistance(r.code())
+			sensitivity = LargestDistance(r.code())
 		}
 		if epoch > 0 || people != nil {
 			laplace(r.now.noise.Data, r.Shrink*sensitivity/r.Epsilon, noise)
@@ -268,7 +267,7 @@ func (r *scheduleRun) measure() {
 	r.out.Sensitivity = 0
 	for _, people := range batches {
 		r.use(people)
-		r.out.Sensitivity += largestDistance(r.code()) / float64(len(batches))
+		r.out.Sensitivity += LargestDistance(r.code()) / float64(len(batches))
 	}
 	r.use(nil)
 }
@@ -352,7 +351,9 @@ func (r *scheduleRun) loss() float64 {
 	return r.out.reader.loss(r.now.noisy, &r.now.target)
 }
 
-func largestDistance(u dense.Matrix) float64 {
+// LargestDistance returns the largest ℓ1 distance of two rows: what the authors take for the
+// sensitivity.
+func LargestDistance(u dense.Matrix) float64 {
 	largest := 0.0
 	for i := range u.Rows {
 		a := dense.Row(u, i)

@@ -49,7 +49,7 @@ func TrainTask(ctx context.Context, d *encoders.Data, o TaskOptions) ([]bundle.L
 	if o.Scale {
 		return trainScaledTask(ctx, d, o)
 	}
-	t := newTarget(&d.Target)
+	t := d.Target.Target()
 	if len(o.Hidden) == 0 && !o.ReLU && o.Batch == 0 {
 		return fitTask(d, &t)
 	}
@@ -119,7 +119,7 @@ func trainScaledTask(ctx context.Context, d *encoders.Data, o TaskOptions) ([]bu
 	o.Scale = false
 	inputs, scaled := dense.Range(d.X), *d
 	scaled.X = inputs.Apply(d.X)
-	t := newTarget(&d.Target)
+	t := d.Target.Target()
 	var outputs dense.Scaling
 	if t.Classes == 0 {
 		outputs = dense.Range(t.Values)

@@ -267,7 +267,7 @@ func TestScheduleByHand(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	target := newTarget(&d.Target)
+	target := d.Target.Target()
 	frozen, err := network(task, 5, 1)
 	if err != nil {
 		t.Fatal(err)
@@ -302,7 +302,7 @@ func TestScheduleByHand(t *testing.T) {
 		}
 		half(true)
 		half(false)
-		sensitivity = largestDistance(e.Forward(&dense.Pass{}, d.X))
+		sensitivity = LargestDistance(e.Forward(&dense.Pass{}, d.X))
 	}
 	if !slices.Equal(got.encoder.Params(), e.Params()) || !slices.Equal(got.reader.net.Params(), dec.Params()) || got.Sensitivity != sensitivity || got.Scale != 0.5*sensitivity/4 {
 		t.Errorf("sensitivity %g and %g, or other parameters", got.Sensitivity, sensitivity)
@@ -516,7 +516,7 @@ func TestLinearTask(t *testing.T) {
 	if n, err = network(layers, 5, 2); err != nil {
 		t.Fatal(err)
 	}
-	target := newTarget(&labeled.Target)
+	target := labeled.Target.Target()
 	if wrong := target.Wrong(n.Forward(&dense.Pass{}, labeled.X)); wrong > 0.03 {
 		t.Errorf("share %g wrong, want at most 0.03", wrong)
 	}
@@ -533,7 +533,7 @@ func TestTaskInBatches(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	target := newTarget(&d.Target)
+	target := d.Target.Target()
 	if wrong := target.Wrong(n.Forward(&dense.Pass{}, d.X)); wrong > 0.05 {
 		t.Errorf("share %g wrong, want at most 0.05", wrong)
 	}

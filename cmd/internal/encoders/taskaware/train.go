@@ -86,7 +86,7 @@ type training struct {
 
 func newTraining(d *encoders.Data, body encoder.Body, noise encoder.Noise, o Options) (*training, error) {
 	t := &training{Options: o, model: model{data: d, body: body, noise: noise}, least: []float64{math.MaxFloat64}}
-	all := newTarget(&d.Target)
+	all := d.Target.Target()
 	fit, held := split(&all, d.X.Rows, o.Seed)
 	t.scaling = dense.Standardize(dense.Pick(d.X, fit))
 	x := t.scaling.Apply(d.X)
@@ -345,7 +345,7 @@ func (r *Result) Refit(ctx context.Context, o Options, run encoders.Run) (*Resul
 	if r.noise.Kind() != bundle.Local {
 		return r, nil
 	}
-	all := newTarget(&r.data.Target)
+	all := r.data.Target.Target()
 	people, _ := split(&all, r.data.X.Rows, o.Seed)
 	u := r.encoder.Forward(&dense.Pass{}, r.scaling.Apply(dense.Pick(r.data.X, people)))
 	r.body.Clip(u)

@@ -82,10 +82,8 @@ func (m *Model) protect(ctx context.Context, x encoder.Matrix, o Options) error 
 	}
 	p.o.Batch = min(o.Batch, x.Rows)
 	parameters := 0
-	for _, n := range p.trained() {
-		if n != nil {
-			parameters += len(n.Params())
-		}
+	for _, n := range p.trained {
+		parameters += len(n.Params())
 	}
 	var err error
 	p.noise, err = dpsgd.New(dpsgd.Options{
@@ -113,10 +111,8 @@ func (m *Model) protect(ctx context.Context, x encoder.Matrix, o Options) error 
 		p.logScale[j] = math.Log(2 * o.Radius / o.TrainingEpsilon)
 		m.Scales[j] = 2 * o.Radius / o.TrainingEpsilon
 	}
-	for i, n := range p.trained() {
-		if n != nil {
-			n.Init(encoders.Rand(o.Run.Seed, "private "+parts[i], 0))
-		}
+	for i, n := range p.trained {
+		n.Init(encoders.Rand(o.Run.Seed, "private "+parts[i], 0))
 		p.adams[i].Rate = o.Rate
 	}
 	if err := p.run(ctx); err != nil {
@@ -132,10 +128,8 @@ func (m *Model) protect(ctx context.Context, x encoder.Matrix, o Options) error 
 // of the random numbers above all.
 func (p *private) run(ctx context.Context) error {
 	var gradients [2][]float64
-	for i, n := range p.trained() {
-		if n != nil {
-			gradients[i] = make([]float64, len(n.Params()))
-		}
+	for i, n := range p.trained {
+		gradients[i] = make([]float64, len(n.Params()))
 	}
 	for step := range p.steps() {
 		if err := ctx.Err(); err != nil {
@@ -156,15 +150,13 @@ func (p *private) run(ctx context.Context) error {
 	return nil
 }
 
-// trained returns the encoder and the decoder, nil in the place of one that is not trained.
-func (p *private) trained() (out [2]*dense.Network) {
-	if p.parts.Encoder {
-		out[0] = p.m.encoder
+// trained passes what is trained: 0 and the encoder, 1 and the decoder.
+func (p *private) trained(yield func(int, *dense.Network) bool) {
+	if !p.parts.Encoder || yield(0, p.m.encoder) {
+		if p.parts.Decoder {
+			yield(1, p.m.decoder)
+		}
 	}
-	if p.parts.Decoder {
-		out[1] = p.m.decoder
-	}
-	return out
 }
 
 // clip is the norm that a person's gradient is clipped to.
@@ -207,10 +199,8 @@ func (p *private) clipped(gradients [2][]float64) {
 		limit /= math.Sqrt2
 	}
 	passes, outputs := [2]*dense.Pass{&p.e.encoded, &p.e.decoded}, [2]encoder.Matrix{p.e.dMu, p.e.dOutput}
-	for i, n := range p.trained() {
-		if n != nil {
-			n.ClippedGradient(passes[i], outputs[i], limit, gradients[i])
-		}
+	for i, n := range p.trained {
+		n.ClippedGradient(passes[i], outputs[i], limit, gradients[i])
 	}
 }
 
@@ -220,10 +210,7 @@ func (p *private) add(gradients [2][]float64) error {
 	if err := p.noise.Release(gradients[0], gradients[1]); err != nil {
 		return err
 	}
-	for i, n := range p.trained() {
-		if n == nil {
-			continue
-		}
+	for i, n := range p.trained {
 		p.adams[i].Step(n.Params(), gradients[i])
 		if !check.Finite(n.Params()...) {
 			return check.Errorf("vlm", ErrDiverged, "the parameters of the private training are no longer finite: a smaller rate may help")

@@ -104,8 +104,7 @@ func (m *Model) Encode(x encoder.Matrix) encoder.Matrix {
 	return m.encode(x)
 }
 
-// encode is Encode of standardized features. It passes over the rows in parts, to bound the
-// memory.
+// encode is Encode of standardized features. It passes over the rows in parts, to bound the memory.
 func (m *Model) encode(x encoder.Matrix) encoder.Matrix {
 	out := byParts(m.encoder, x)
 	m.Body.Clip(out)

@@ -51,11 +51,10 @@ func (p Parts) String() string {
 	return "nothing"
 }
 
-// Private returns the parts that have to be trained privately where the people of the
-// training data trust only who trained the network (the question of the paper's appendix D).
-// One rule gives them all: a part is trained privately if somebody else sees it, or what it
-// computes. Noise on encodings does not help: it protects who is encoded, and the network
-// is the same in each of them.
+// Private returns the parts that have to be trained privately where the people of the training data
+// trust only who trained the network (the question of the paper's appendix D). One rule gives them
+// all: a part is trained privately if somebody else sees it, or what it computes. Noise on
+// encodings does not help: it protects who is encoded, and the network is the same in each of them.
 //
 // In Collection and NovelClass the encoder is on the devices of those who are asked. The decoder
 // stays with who trained it, so it must not be in their bundle. In Joining the network stays, but

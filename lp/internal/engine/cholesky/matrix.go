@@ -5,8 +5,7 @@ import (
 	"math"
 )
 
-// Matrix is symmetric, of which the lower half is used; Factor puts its factor in its
-// place.
+// Matrix is symmetric, of which the lower half is used; Factor puts its factor in its place.
 type Matrix struct {
 	Panels
 	n int
@@ -22,8 +21,7 @@ func (m *Matrix) Clear() {
 	}
 }
 
-// Add adds b·bᵀ, on all cores if that is much. If the context ends first, the matrix is
-// spoilt.
+// Add adds b·bᵀ, on all cores if that is much. If the context ends first, the matrix is spoilt.
 func (m *Matrix) Add(ctx context.Context, b *Panels) {
 	each(m.panels, func(i int) {
 		if ctx.Err() != nil {

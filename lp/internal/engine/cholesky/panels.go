@@ -3,9 +3,8 @@ package cholesky
 // width is the number of rows in a panel: those of an AVX-512 register.
 const width = 8
 
-// Panels is a matrix in panels of eight rows, each of them stored column after column.
-// Numbers of rows and columns are rounded up to multiples of eight; what is beyond the
-// matrix has to remain 0.
+// Panels is a matrix in panels of eight rows, each of them stored column after column. Numbers of
+// rows and columns are rounded up to multiples of eight; what is beyond the matrix has to remain 0.
 type Panels struct {
 	data    []float64
 	columns int

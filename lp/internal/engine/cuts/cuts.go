@@ -55,9 +55,8 @@ type Limit struct {
 // Options say how to solve a Problem. None of them changes its optimum.
 type Options struct {
 	NewSolver solver.Factory
-	// Interior is the number of rows from which a relaxation is given to the
-	// interior point method first, without crossover to a corner of the
-	// optimal face; 0: never.
+	// Interior is the number of rows from which a relaxation is given to the interior point method
+	// first, without crossover to a corner of the optimal face; 0: never.
 	Interior int
 	Batch    Batch
 	// Settle, if not nil, is shown the masses of every relaxation and may change
@@ -159,9 +158,8 @@ func (r Row) Merged() (index []int, value []float64) {
 	return index, value
 }
 
-// Expect lifts the listed limits, with the terms that the expected masses make
-// positive or nearly so: see lift for slack. Without it the first relaxation has no
-// limits.
+// Expect lifts the listed limits, with the terms that the expected masses make positive or nearly
+// so: see lift for slack. Without it the first relaxation has no limits.
 func (p *Program) Expect(mass []float64, limits []int, slack float64) error {
 	copy(p.mass, mass)
 	for _, i := range limits {
@@ -172,10 +170,9 @@ func (p *Program) Expect(mass []float64, limits []int, slack float64) error {
 	return nil
 }
 
-// Solve adds violated constraints until every limit is kept up to δ·(1+tolerance), or
-// a round raised the optimum by no more than the relative stall (0: never mind), or
-// the context ends. In the latter case it returns StatusLimit with the last relaxation
-// in place.
+// Solve adds violated constraints until every limit is kept up to δ·(1+tolerance), or a round
+// raised the optimum by no more than the relative stall (0: never mind), or the context ends. In
+// the latter case it returns StatusLimit with the last relaxation in place.
 func (p *Program) Solve(ctx context.Context, tolerance, stall float64) (solver.Status, error) {
 	if p.options.Expect != nil && p.rounds == 0 {
 		if err := p.Expect(p.options.Expect()); err != nil {
@@ -272,8 +269,7 @@ func (p *Program) liftWorst(tolerance float64) (bool, error) {
 	return len(taken) > 0, nil
 }
 
-// Masses returns those of the last relaxation, by variable. They are valid until the
-// next Solve.
+// Masses returns those of the last relaxation, by variable. They are valid until the next Solve.
 func (p *Program) Masses() []float64 { return p.mass }
 
 // Value returns the optimum of the last relaxation.

@@ -29,9 +29,8 @@ type lifted struct {
 // TermSlack is the usual slack of a lift.
 const TermSlack = 0.3
 
-// lift adds those terms of a limit that are positive or nearly so under the current
-// masses, p_gain > slack·R·p_lose, and its sum row if it is new. It reports whether
-// there was anything to add.
+// lift adds those terms of a limit that are positive or nearly so under the current masses, p_gain
+// > slack·R·p_lose, and its sum row if it is new. It reports whether there was anything to add.
 func (p *Program) lift(i int, slack float64) (added bool, err error) {
 	l := &p.lifted[i]
 	if !l.done {

@@ -34,12 +34,10 @@ var ladder = []attempt{
 	{Options: solver.Options{Method: solver.MethodDualSimplex, Tolerance: 1e-7, Scaling: -1}, fresh: true},
 }
 
-// interior is the attempt before the ladder for large relaxations, where the problem
-// wants it.
+// interior is the attempt before the ladder for large relaxations, where the problem wants it.
 var interior = attempt{Options: solver.Options{Method: solver.MethodInteriorOnly, Tolerance: 1e-9}, fresh: true}
 
-// enoughInfeasible is how many attempts have to find a program infeasible, and
-// none solve it.
+// enoughInfeasible is how many attempts have to find a program infeasible, and none solve it.
 const enoughInfeasible = 2
 
 func (p *Program) attempts() []attempt {

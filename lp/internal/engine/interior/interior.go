@@ -1,11 +1,9 @@
-// Package interior solves the linear programs of package cuts complete, with all limits
-// and all terms at once, by an interior point method (Mehrotra 1992, with the correctors
-// of Gondzio 1996).
+// Package interior solves the linear programs of package cuts complete, with all limits and all
+// terms at once, by an interior point method (Mehrotra 1992, with the correctors of Gondzio 1996).
 //
-// A general method would factor one row for each term of a limit, some 10,000 to 100,000
-// of them. Here Newton's equations are reduced to one unknown for each mass, a few
-// hundred, and factored densely: see newton.go. Nothing here is trusted: what it finds is
-// certified as any other noise.
+// A general method would factor one row for each term of a limit, some 10,000 to 100,000 of them.
+// Here Newton's equations are reduced to one unknown for each mass, a few hundred, and factored
+// densely: see newton.go. Nothing here is trusted: what it finds is certified as any other noise.
 package interior
 
 import (

@@ -11,10 +11,9 @@ import (
 //	subject to g_i = s_i − t_i,  Σ_{i in k} s_i + alone_k·p + r_k = δ,  A·p = b,  C·p − x = d
 //	           p, s, t, r, x ≥ 0,
 //
-// with the duals y_i of the terms, η_k of the limits, λ and π of the rows, z of p and
-// w_i = η_k − y_i, which is kept apart: the difference would cancel. Complementary are
-// s·w, t·y, r·η, p·z and x·π. With σ = s/w, τ = t/y, D = σ+τ, and e of right sides,
-// Newton's equations give for the terms
+// with the duals y_i of the terms, η_k of the limits, λ and π of the rows, z of p and w_i = η_k −
+// y_i, which is kept apart: the difference would cancel. Complementary are s·w, t·y, r·η, p·z and
+// x·π. With σ = s/w, τ = t/y, D = σ+τ, and e of right sides, Newton's equations give for the terms
 //
 //	Δy = (Δg + e + σΔη)/D,  Δw = (τΔη − Δg − e)/D,
 //

@@ -69,8 +69,7 @@ func dot4(x, p, q, r, s []float64) (a, b, c, d float64) {
 // rounding errors of its factors: without it, rows that say the same would stop them.
 const regular = 1e-13
 
-// cholesky replaces the lower triangle of a matrix, scaled by diag on both sides, by its
-// factor.
+// cholesky replaces the lower triangle of a matrix, scaled by diag on both sides, by its factor.
 func cholesky(m [][]float64, diag []float64) {
 	for r := range m {
 		for c := range r + 1 {

@@ -147,8 +147,7 @@ const (
 	patience       = 30
 	// slackTolerance is what is better than nothing where the method stalls.
 	slackTolerance = 1e-4
-	// rowTolerance is the most that rows may miss, whatever the tolerance: balance makes up
-	// for it.
+	// rowTolerance is the most that rows may miss, whatever the tolerance: balance makes up for it.
 	rowTolerance = 1e-9
 	slackRows    = 1e-7
 )

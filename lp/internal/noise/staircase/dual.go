@@ -21,12 +21,11 @@ type Multipliers map[int]map[int]float64
 // 0, or nil; loss is that of a staircase. If symmetric, the nodes are so around node 0, and
 // the multipliers stand for their mirror images too.
 //
-// Write y(j,i) for the multiplier of q_j <= e^ε·q_i, |j-i| <= K. The coefficients
-// are c_j = l_j + Σ_i y(j,i) - e^ε·Σ_i y(i,j), and all c_j >= λ prove λ. The cells j
-// of a core need s_j = λ - l_j from the cells they compare themselves with, the K
-// on either side of it; a cell i there can carry A_i, see side. λ is the largest
-// for which those can carry what is needed. The cells on the right serve the right end
-// of the core, as far as they suffice, and those on the left the rest.
+// Write y(j,i) for the multiplier of q_j <= e^ε·q_i, |j-i| <= K. The coefficients are c_j = l_j +
+// Σ_i y(j,i) - e^ε·Σ_i y(i,j), and all c_j >= λ prove λ. The cells j of a core need s_j = λ - l_j
+// from the cells they compare themselves with, the K on either side of it; a cell i there can carry
+// A_i, see side. λ is the largest for which those can carry what is needed. The cells on the right
+// serve the right end of the core, as far as they suffice, and those on the left the rest.
 func Dual(nodes Nodes, epsilon, loss float64, symmetric bool) Multipliers {
 	right := newSide(nodes, 1)
 	left := right
@@ -146,9 +145,8 @@ func (s *side) needs(level float64, from int) []float64 {
 	return need
 }
 
-// split returns the part of the core's needs that this side can serve, from its outer
-// end inwards: the last cell, whose need may be shared, the needs from there on, and
-// the other side's share.
+// split returns the part of the core's needs that this side can serve, from its outer end inwards:
+// the last cell, whose need may be shared, the needs from there on, and the other side's share.
 func (s *side) split(level float64) (from int, need []float64, share float64) {
 	var can float64
 	for i := s.r; i < s.r+s.k; i++ {
@@ -164,10 +162,9 @@ func (s *side) split(level float64) (from int, need []float64, share float64) {
 	return at + 1 - s.other.r, need, all[at] - need[0]
 }
 
-// serve calls add with the multipliers y(j,i) by which the cells r to r+K-1 serve the
-// needs of the cells j from one on, and pass on what they then need from further out.
-// The furthest helper i reaches the fewest cells, j >= i-K, so helpers are used up
-// from the furthest on.
+// serve calls add with the multipliers y(j,i) by which the cells r to r+K-1 serve the needs of the
+// cells j from one on, and pass on what they then need from further out. The furthest helper i
+// reaches the fewest cells, j >= i-K, so helpers are used up from the furthest on.
 func (s *side) serve(from int, need []float64, add func(j, i int, y float64)) {
 	edge := func(j, i int, y float64) { add(s.middle+s.sign*j, s.middle+s.sign*i, y) }
 	var needy []int // cells that can use helper i, the last first

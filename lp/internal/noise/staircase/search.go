@@ -206,8 +206,7 @@ func (s *search) end(side, start int64, lambda float64) (x int64, ok bool) {
 			return 0, false
 		}
 	} else {
-		// The core lies further on the other side. For convex c so is h, and
-		// its minimum is inside.
+		// The core lies further on the other side. For convex c so is h, and its minimum is inside.
 		low, ok := beyond(-1)
 		if !ok {
 			return 0, false
@@ -234,9 +233,8 @@ func (s *search) end(side, start int64, lambda float64) (x int64, ok bool) {
 	return outside, true
 }
 
-// valleys returns about where the loss has its least values, the lowest first: 0 for a loss
-// that does not decrease away from it, and otherwise what lies downhill from 0 and the
-// kinks.
+// valleys returns about where the loss has its least values, the lowest first: 0 for a loss that
+// does not decrease away from it, and otherwise what lies downhill from 0 and the kinks.
 func (s *search) valleys() []int64 {
 	starts := []int64{0}
 	if !loss.Unimodal(s.loss) {

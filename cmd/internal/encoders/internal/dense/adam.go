@@ -19,50 +19,39 @@ type Adam struct {
 	WeightDecay float64
 	AMSGrad     bool
 
-	state AdamState
+	// What it remembers between its steps. The slices are empty before the first one, and are
+	// then as long as the parameters; maxSquare stays empty without AMSGrad.
+	steps                   int
+	mean, square, maxSquare []float64
 }
-
-// AdamState is what an Adam remembers between its steps. The slices are empty before the
-// first one, MaxSquare also without AMSGrad.
-type AdamState struct {
-	Steps                   int
-	Mean, Square, MaxSquare []float64 // as long as the parameters
-}
-
-// State returns the state, which shares memory with a.
-func (a *Adam) State() AdamState { return a.state }
-
-// SetState continues from a state, which a then owns.
-func (a *Adam) SetState(s AdamState) { a.state = s }
 
 // Step changes the parameters by one step against the gradient, which is left as it is.
 // Their number is the same at each step.
 func (a *Adam) Step(params, grad []float64) {
 	beta1, beta2, epsilon := cmp.Or(a.Beta1, 0.9), cmp.Or(a.Beta2, 0.999), cmp.Or(a.Epsilon, 1e-8)
-	s := &a.state
-	if s.Steps == 0 {
-		s.Mean, s.Square = make([]float64, len(params)), make([]float64, len(params))
+	if a.steps == 0 {
+		a.mean, a.square = make([]float64, len(params)), make([]float64, len(params))
 		if a.AMSGrad {
-			s.MaxSquare = make([]float64, len(params))
+			a.maxSquare = make([]float64, len(params))
 		}
 	}
-	if len(grad) != len(params) || len(s.Mean) != len(params) {
-		panic(fmt.Sprintf("dense: gradient of %d numbers for %d parameters, which were %d", len(grad), len(params), len(s.Mean)))
+	if len(grad) != len(params) || len(a.mean) != len(params) {
+		panic(fmt.Sprintf("dense: gradient of %d numbers for %d parameters, which were %d", len(grad), len(params), len(a.mean)))
 	}
-	s.Steps++
+	a.steps++
 	// The running means begin at 0; these divisions make up for it.
-	rate := cmp.Or(a.Rate, 1e-3) / (1 - math.Pow(beta1, float64(s.Steps)))
-	root := math.Sqrt(1 - math.Pow(beta2, float64(s.Steps)))
+	rate := cmp.Or(a.Rate, 1e-3) / (1 - math.Pow(beta1, float64(a.steps)))
+	root := math.Sqrt(1 - math.Pow(beta2, float64(a.steps)))
 	for i, g := range grad {
 		g += a.WeightDecay * params[i]
-		s.Mean[i] += (1 - beta1) * (g - s.Mean[i])
-		s.Square[i] += (1 - beta2) * (g*g - s.Square[i])
-		square := s.Square[i]
+		a.mean[i] += (1 - beta1) * (g - a.mean[i])
+		a.square[i] += (1 - beta2) * (g*g - a.square[i])
+		square := a.square[i]
 		if a.AMSGrad {
-			square = max(square, s.MaxSquare[i])
-			s.MaxSquare[i] = square
+			square = max(square, a.maxSquare[i])
+			a.maxSquare[i] = square
 		}
-		params[i] -= rate * s.Mean[i] / (math.Sqrt(square)/root + epsilon)
+		params[i] -= rate * a.mean[i] / (math.Sqrt(square)/root + epsilon)
 	}
 }
 
@@ -104,9 +93,8 @@ func (l *Learner) Restore(state map[string][]float64, name string) error {
 
 // Save puts the parameters, and what their steps to come depend on, into the state of a training.
 func (a *Adam) Save(state map[string][]float64, name string, params []float64) {
-	s := a.State()
-	state[name], state[name+"-steps"] = params, []float64{float64(s.Steps)}
-	state[name+"-mean"], state[name+"-square"], state[name+"-max"] = s.Mean, s.Square, s.MaxSquare
+	state[name], state[name+"-steps"] = params, []float64{float64(a.steps)}
+	state[name+"-mean"], state[name+"-square"], state[name+"-max"] = a.mean, a.square, a.maxSquare
 }
 
 // Restore is the reverse. The options are not restored.
@@ -121,7 +109,7 @@ func (a *Adam) Restore(state map[string][]float64, name string, params []float64
 		return OtherTraining(len(state[name]), n)
 	}
 	copy(params, state[name])
-	a.SetState(AdamState{Steps: int(steps[0]), Mean: state[name+"-mean"], Square: state[name+"-square"], MaxSquare: state[name+"-max"]})
+	a.steps, a.mean, a.square, a.maxSquare = int(steps[0]), state[name+"-mean"], state[name+"-square"], state[name+"-max"]
 	return nil
 }
 

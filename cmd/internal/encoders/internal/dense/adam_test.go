@@ -67,9 +67,15 @@ func TestAdamState(t *testing.T) {
 				first.Step(b, g)
 			}
 		}
-		s := first.State()
+		state := map[string][]float64{}
+		first.Save(state, "a", b)
+		for name, numbers := range state {
+			state[name] = slices.Clone(numbers)
+		}
 		second := dense.Adam{AMSGrad: ams}
-		second.SetState(dense.AdamState{Steps: s.Steps, Mean: slices.Clone(s.Mean), Square: slices.Clone(s.Square), MaxSquare: slices.Clone(s.MaxSquare)})
+		if err := second.Restore(state, "a", b); err != nil {
+			t.Fatal(err)
+		}
 		second.Step(b, gradients[2])
 		if !slices.Equal(a, b) {
 			t.Errorf("AMSGrad %v: parameters %v after a pause, want %v", ams, b, a)

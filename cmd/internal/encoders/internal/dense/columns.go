@@ -154,7 +154,7 @@ func (s Scaling) Answering(n *Network) *Network {
 	if s.Scale == nil {
 		return n
 	}
-	c := n.before(n.Out())
+	c := n.Clone(n.Out())
 	last := c.Layers[len(n.Layers)]
 	for j, scale := range s.Scale {
 		last.Weights.Data[j*last.Weights.Stride+j] = 1 / scale

@@ -115,13 +115,9 @@ func (n *Network) In() int { return n.Layers[0].Weights.Rows }
 // Out returns the number of outputs.
 func (n *Network) Out() int { return n.Layers[len(n.Layers)-1].Weights.Cols }
 
-// Clone returns a copy that shares nothing with n.
-func (n *Network) Clone() *Network {
-	return n.before()
-}
-
-// before returns a copy with more layers behind it, of identities whose parameters are 0.
-func (n *Network) before(more ...int) *Network {
+// Clone returns a copy that shares nothing with n, with more layers behind it of these widths:
+// identities whose parameters are 0.
+func (n *Network) Clone(more ...int) *Network {
 	widths, activations := []int{n.In()}, make([]Activation, 0, len(n.Layers))
 	for _, l := range n.Layers {
 		widths, activations = append(widths, l.Weights.Cols), append(activations, l.Activation)

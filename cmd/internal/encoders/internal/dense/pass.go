@@ -106,15 +106,13 @@ func (n *Network) accumulate(p *Pass, grad []float64) {
 	}
 }
 
-// GradientNorms adds to squares, one for each row of the last Forward, the squared norms
-// of the gradients by the parameters that the single examples cause. Row i of dOut is the
-// gradient of the loss of example i by its outputs; the mean of losses over n rows
-// makes it n times too small.
+// GradientNorms adds to squares, one for each row of the last Forward, the squared norms of the
+// gradients by the parameters that the single examples cause. Row i of dOut is the gradient of the
+// loss of example i by its outputs; the mean of losses over n rows makes it n times too small.
 //
-// With the input x of a layer and the gradient δ of an example by its outputs before
-// the activation, the gradient by the weights is x·δᵀ, of rank 1, and that by the bias δ:
-// the square of their norm is (‖x‖²+1)·‖δ‖² (I. Goodfellow, Efficient per-example
-// gradient computations, 2015).
+// With the input x of a layer and the gradient δ of an example by its outputs before the
+// activation, the gradient by the weights is x·δᵀ, of rank 1, and that by the bias δ: the square of
+// their norm is (‖x‖²+1)·‖δ‖² (I. Goodfellow, Efficient per-example gradient computations, 2015).
 func (n *Network) GradientNorms(p *Pass, dOut Matrix, squares []float64) {
 	n.propagate(p, dOut)
 	if len(squares) != p.input.Rows {

@@ -1,24 +1,16 @@
-// Command vector makes the feature vectors of an encoder private: it designs one table of noise
-// per coordinate, once, and adds a draw of each to every vector it releases.
-//
-//	go run ./examples/vector DIR
-//
-// keeps the tables in the directory DIR, which it makes if it is missing. The first
-// run designs them, later runs find them there.
-package main
+package tables_test
 
 import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
+	"log"
 	"os"
 	"time"
 
 	"github.com/noisewright/noisewright/dp"
 	"github.com/noisewright/noisewright/loss"
 	"github.com/noisewright/noisewright/lp"
-	"github.com/noisewright/noisewright/lp/highs"
 	"github.com/noisewright/noisewright/sampler"
 	"github.com/noisewright/noisewright/tables"
 )
@@ -80,11 +72,11 @@ func newReleaser(ctx context.Context, dir string, coordinates []coordinate) (*re
 // design finds noise with nearly the least mean squared error. A design that stopped
 // at the time limit is proven too, only a little further from the optimum.
 func design(ctx context.Context, p dp.Problem) (*tables.Verified, error) {
-	result, err := lp.Design(ctx, p, lp.Options{NewSolver: highs.New, TimeLimit: time.Minute})
+	result, err := lp.Design(ctx, p, lp.Options{TimeLimit: time.Minute})
 	if err != nil && !(errors.Is(err, lp.ErrLimit) && result != nil) {
 		return nil, err
 	}
-	return result.Table, nil
+	return result.Verified, nil
 }
 
 // release returns the features, clipped, with noise. On error it returns none of them.
@@ -104,32 +96,33 @@ func (r *releaser) release(features []float64) ([]float64, error) {
 	return private, nil
 }
 
-func run(w io.Writer, dir string) error {
+// The feature vectors of an encoder become private: one table of noise per coordinate is designed,
+// once, and a draw of each is added to every vector that is released. The tables are kept in a
+// directory, which is made if it is missing: later programs find them there.
+func ExampleNewStore() {
+	dir, err := os.MkdirTemp("", "")
+	if err != nil {
+		log.Fatal(err)
+	}
+	defer os.RemoveAll(dir) //nolint:errcheck // a temporary directory
 	r, err := newReleaser(context.Background(), dir, coordinates)
 	if err != nil {
-		return err
+		log.Fatal(err)
 	}
 	for i, t := range r.tables {
 		c := t.Certificate()
 		variance, _ := c.ExpectedLoss.Float64()
 		gap, _ := c.Bounds().Gap()
-		fmt.Fprintf(w, "coordinate %d: noise of variance %.4g, within about %.2g %% of the least possible\n", i, variance, 100*gap)
+		fmt.Printf("coordinate %d: noise of variance about %.2g, proven to be near the least possible: %v\n", i, variance, gap < 0.02)
 	}
 	private, err := r.release(encode("a record"))
 	if err != nil {
-		return err
+		log.Fatal(err)
 	}
-	fmt.Fprintf(w, "private features: %.4f\n", private)
-	return nil
-}
-
-func main() {
-	if len(os.Args) != 2 {
-		fmt.Fprintln(os.Stderr, "usage: vector DIR")
-		os.Exit(2)
-	}
-	if err := run(os.Stdout, os.Args[1]); err != nil {
-		fmt.Fprintln(os.Stderr, "vector:", err)
-		os.Exit(1)
-	}
+	fmt.Println(len(private), "private features")
+	// Output:
+	// coordinate 0: noise of variance about 5.1e+02, proven to be near the least possible: true
+	// coordinate 1: noise of variance about 5.1e+02, proven to be near the least possible: true
+	// coordinate 2: noise of variance about 32, proven to be near the least possible: true
+	// 3 private features
 }

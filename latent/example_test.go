@@ -1,14 +1,10 @@
-// Command encoder designs a private encoder of feature vectors on public data, keeps
-// it in a directory, and uses it as a device would.
-//
-//	go run ./examples/encoder DIR
-//
-// What a device needs is the function release.
-package main
+package latent_test
 
 import (
 	"context"
 	"fmt"
+	"log"
+	"math"
 	"math/rand/v2"
 	"os"
 	"path/filepath"
@@ -19,22 +15,21 @@ import (
 	"github.com/noisewright/noisewright/latent"
 	"github.com/noisewright/noisewright/latent/bundle"
 	"github.com/noisewright/noisewright/lp"
-	"github.com/noisewright/noisewright/lp/highs"
 	"github.com/noisewright/noisewright/sampler"
 	"github.com/noisewright/noisewright/tables"
 )
 
-// design makes an encoder for a task and writes it to dir/bundle; designed tables of
+// designEncoder makes an encoder for a task and writes it to dir/bundle; designed tables of
 // noise are kept in dir/tables for the next design.
-func design(ctx context.Context, dir string, data, task *mat.Dense) error {
+func designEncoder(ctx context.Context, dir string, data, task *mat.Dense) error {
 	store, err := tables.NewStore(tables.StoreOptions{
 		Directory: filepath.Join(dir, "tables"), // keeps designed tables for the next design
 		Design: func(ctx context.Context, p dp.Problem) (*tables.Verified, error) {
-			r, err := lp.Design(ctx, p, lp.Options{NewSolver: highs.New, Gap: 0.005})
+			r, err := lp.Design(ctx, p, lp.Options{Gap: 0.005})
 			if err != nil {
 				return nil, err
 			}
-			return r.Table, nil // verified
+			return r.Verified, nil // verified
 		},
 	})
 	if err != nil {
@@ -57,9 +52,9 @@ func design(ctx context.Context, dir string, data, task *mat.Dense) error {
 	return b.Write(filepath.Join(dir, "bundle"), true)
 }
 
-// release is what a device does: it checks the encoder, adds noise to one vector of
+// releaseVector is what a device does: it checks the encoder, adds noise to one vector of
 // features, and what it returns may be decoded by anyone.
-func release(dir string, features []float64) (decoded []float64, err error) {
+func releaseVector(dir string, features []float64) (decoded []float64, err error) {
 	b, err := bundle.Read(filepath.Join(dir, "bundle")) // or bundle.ReadFS, for an embedded one
 	if err != nil {
 		return nil, err
@@ -79,7 +74,10 @@ func release(dir string, features []float64) (decoded []float64, err error) {
 	return b.Decode(nil, private) // anywhere, by anyone
 }
 
-func run(dir string) ([]float64, error) {
+// A private encoder of feature vectors is designed on public data, kept in a directory, and used
+// as a device would: what a device needs is the function releaseVector. The second design finds
+// its tables of noise in the directory.
+func Example() {
 	rng := rand.New(rand.NewPCG(1, 2)) //nolint:gosec // public data, made up
 	data := mat.NewDense(500, 4, nil)
 	for i := range 500 {
@@ -90,21 +88,22 @@ func run(dir string) ([]float64, error) {
 		})
 	}
 	task := mat.NewDense(1, 4, []float64{0, 1, 0, 0}) // the minutes
-	if err := design(context.Background(), dir, data, task); err != nil {
-		return nil, err
-	}
-	return release(dir, []float64{7500, 52, 66, 6.5})
-}
-
-func main() {
-	if len(os.Args) != 2 {
-		fmt.Fprintln(os.Stderr, "usage: encoder DIR")
-		os.Exit(2)
-	}
-	decoded, err := run(os.Args[1])
+	dir, err := os.MkdirTemp("", "")
 	if err != nil {
-		fmt.Fprintln(os.Stderr, "encoder:", err)
-		os.Exit(1)
+		log.Fatal(err)
 	}
-	fmt.Printf("decoded: %.4g\n", decoded)
+	defer os.RemoveAll(dir) //nolint:errcheck // a temporary directory
+	for range 2 {
+		if err := designEncoder(context.Background(), dir, data, task); err != nil {
+			log.Fatal(err)
+		}
+		decoded, err := releaseVector(dir, []float64{7500, 52, 66, 6.5})
+		if err != nil {
+			log.Fatal(err)
+		}
+		fmt.Println(len(decoded), "features decoded, near those of the data:", math.Abs(decoded[1]) < 1e6)
+	}
+	// Output:
+	// 4 features decoded, near those of the data: true
+	// 4 features decoded, near those of the data: true
 }
