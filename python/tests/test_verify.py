@@ -216,7 +216,9 @@ def test_losses_beyond_all_floats(exponent: int, sensitivity: float) -> None:
 )
 def test_places_of_costs(loss: str, upper: float, places: int) -> None:
     """They follow the exact loss, also where a float64 of it cancels, underflows or overflows."""
-    assert cost_bits(parse(small_range(loss, upper))._spec) == places
+    randomizer = parse(small_range(loss, upper))
+    assert isinstance(randomizer, nw.Randomizer)
+    assert cost_bits(randomizer._spec) == places
 
 
 def test_loss_of_a_small_range() -> None:
