@@ -110,9 +110,7 @@ func (g *eraser) name() string             { return g.cipher + " with fast key e
 
 // aes256 is AES-256 in counter mode with IV 0. The round keys stay behind on the
 // heap: crypto/aes has no way to erase them.
-func aes256(dst []byte, key *[keyBytes]byte) {
-	newCTR(key).XORKeyStream(dst, dst)
-}
+func aes256(dst []byte, key *[keyBytes]byte) { newCTR(key).XORKeyStream(dst, dst) }
 
 var zeroIV [aes.BlockSize]byte
 

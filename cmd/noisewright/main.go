@@ -7,6 +7,4 @@ import (
 	"github.com/noisewright/noisewright/cmd/internal/cli"
 )
 
-func main() {
-	os.Exit(cli.Main(os.Args[1:], os.Stdin, os.Stdout, os.Stderr))
-}
+func main() { os.Exit(cli.Main(os.Args[1:], os.Stdin, os.Stdout, os.Stderr)) }

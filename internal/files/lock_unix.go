@@ -13,9 +13,7 @@ const locks = true
 
 // lock locks f for this process, until it is closed, and reports whether another one has
 // it locked. Where the file system knows no locks nobody has.
-func lock(f *os.File) (taken bool) {
-	return errors.Is(flock(f), syscall.EWOULDBLOCK)
-}
+func lock(f *os.File) (taken bool) { return errors.Is(flock(f), syscall.EWOULDBLOCK) }
 
 // acquired reports whether f could be locked and now is.
 func acquired(f *os.File) bool { return flock(f) == nil }

@@ -12,6 +12,8 @@ import (
 	"math/big"
 	"slices"
 
+	"gonum.org/v1/gonum/stat/combin"
+
 	"github.com/noisewright/noisewright/dp"
 	"github.com/noisewright/noisewright/internal/check"
 	"github.com/noisewright/noisewright/internal/exact"
@@ -71,9 +73,6 @@ type content struct {
 	proof proof.Proof[Certificate]
 }
 
-// Verified is the proof about a selection.
-type Verified = proof.Verified[Selection, Certificate]
-
 // New checks the structure of a selection. Empty Claims are filled in.
 func New(s Spec) (*Selection, error) {
 	errs := check.In("newform")
@@ -96,21 +95,19 @@ func New(s Spec) (*Selection, error) {
 	}
 	c.proof = proof.New("newform", c.certify, c.judge)
 	if s.Claims == (Claims{}) {
-		c.spec.Claims = stated(c.proof.Certificate())
+		c.spec.Claims = c.proof.Certificate().claims()
 	}
 	return &Selection{c}, nil
 }
 
 // subsets returns the sets of so many labels, in lexicographic order.
-func subsets(labels []string, size int) []proof.Set {
-	if size == 0 {
-		return []proof.Set{{}}
-	}
-	var out []proof.Set
-	for i := range labels {
-		for _, rest := range subsets(labels[i+1:], size-1) {
-			out = append(out, append(proof.Set{labels[i]}, rest...))
+func subsets(labels []string, size int) (out []proof.Set) {
+	for _, indices := range combin.Combinations(len(labels), size) {
+		set := make(proof.Set, size)
+		for i, k := range indices {
+			set[i] = labels[k]
 		}
+		out = append(out, set)
 	}
 	return out
 }
@@ -142,7 +139,7 @@ func (c *content) certify(m *proof.Meter) Certificate {
 	return Certificate{exact.Probability(worst), worstMiss.Quo(worstMiss, exact.PowerOfTwo(64))}
 }
 
-func stated(c Certificate) Claims { return formfile.State[Claims](c.DeltaUpper, c.WorstMiss) }
+func (c Certificate) claims() Claims { return formfile.State[Claims](c.DeltaUpper, c.WorstMiss) }
 
 // judge holds what is promised and claimed against the certificate.
 func (c *content) judge(found Certificate, _ *proof.Meter) error {
@@ -150,11 +147,6 @@ func (c *content) judge(found Certificate, _ *proof.Meter) error {
 		return check.Errorf("newform", proof.ErrNotPrivate, "delta = 0 is promised but only %s is proved", exact.StateUp(found.DeltaUpper))
 	}
 	return formfile.Check("newform", &c.spec.Claims, found.DeltaUpper, found.WorstMiss)
-}
-
-// Verify is proof.Verify with the work that is allowed by default.
-func (s *Selection) Verify() (*Verified, error) {
-	return proof.Verify(context.Background(), s, proof.Options{})
 }
 
 // Prove implements proof.Mechanism.

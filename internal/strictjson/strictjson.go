@@ -373,9 +373,7 @@ func (p *parser) end() error {
 }
 
 // noText is the error about strings that are no text.
-func (p *parser) noText() error {
-	return p.errorf("%s at byte %d", p.text.fault, p.text.at)
-}
+func (p *parser) noText() error { return p.errorf("%s at byte %d", p.text.fault, p.text.at) }
 
 func (p *parser) where() string {
 	if p.path == "" {
@@ -396,9 +394,7 @@ func join(outer, name string) string {
 }
 
 // quote makes a string of the file fit for a message: short, and without raw control characters.
-func quote(s string) string {
-	return strconv.QuoteToGraphic(clip(s))
-}
+func quote(s string) string { return strconv.QuoteToGraphic(clip(s)) }
 
 // clip keeps messages short whatever the file holds.
 func clip(s string) string {

@@ -164,9 +164,7 @@ func Identity(n int) *mat.Dense {
 }
 
 // Transform returns the coordinates (N×n) of the rows of data (N×n).
-func (c *Coordinates) Transform(data mat.Matrix) *mat.Dense {
-	return c.all().Encode(data)
-}
+func (c *Coordinates) Transform(data mat.Matrix) *mat.Dense { return c.all().Encode(data) }
 
 // all is the encoder that releases the coordinates as they are.
 func (c *Coordinates) all() *Encoder { return &Encoder{Rows: c.Analysis, Mean: c.Mean} }

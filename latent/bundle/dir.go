@@ -87,9 +87,7 @@ func (s *Spec) arrays(n, z int, bounds bool, tasks int) []array {
 //
 // Errors wrap proof.ErrFormat, dp.ErrInvalid for values outside their range, or are those of
 // the file system; each names the file.
-func Read(dir string) (*Bundle, error) {
-	return ReadFS(directory(dir))
-}
+func Read(dir string) (*Bundle, error) { return ReadFS(directory(dir)) }
 
 // directory is os.DirFS that opens nothing but regular files, without waiting for others.
 type directory string

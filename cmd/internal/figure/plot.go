@@ -123,9 +123,7 @@ func (a arrow) Plot(c draw.Canvas, p *plot.Plot) {
 	a.stroke(c, toX(0), c.Min.Y, c.Max.Y)
 }
 
-func (a arrow) Thumbnail(c *draw.Canvas) {
-	a.stroke(*c, c.Center().X, c.Min.Y, c.Max.Y)
-}
+func (a arrow) Thumbnail(c *draw.Canvas) { a.stroke(*c, c.Center().X, c.Min.Y, c.Max.Y) }
 
 func (a arrow) stroke(c draw.Canvas, x, bottom, top vg.Length) {
 	const wide, long = 2.8, 6

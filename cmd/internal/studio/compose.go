@@ -73,9 +73,7 @@ func (s *study) compose(ctx context.Context, made subject) error {
 
 // multiple is n times delta, as a decimal of few digits where delta is one: 1.2e-5 and not
 // the product of float64s, which has other last digits.
-func multiple(delta float64, n int) float64 {
-	return rounded(delta*float64(n), 14)
-}
+func multiple(delta float64, n int) float64 { return rounded(delta*float64(n), 14) }
 
 // rounded is x to so many digits.
 func rounded(x float64, digits int) float64 {

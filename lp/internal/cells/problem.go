@@ -31,9 +31,7 @@ type Problem struct {
 	CapLoss     loss.Loss
 }
 
-func (p Problem) capped() loss.Loss {
-	return cmp.Or(p.CapLoss, p.Loss)
-}
+func (p Problem) capped() loss.Loss { return cmp.Or(p.CapLoss, p.Loss) }
 
 func (p Problem) weight() []float64 {
 	if p.Weight != nil {

@@ -38,9 +38,7 @@ type Problem struct {
 }
 
 // capLoss is the loss that the cap is about.
-func (p Problem) capLoss() loss.Loss {
-	return cmp.Or(p.CapLoss, p.Loss)
-}
+func (p Problem) capLoss() loss.Loss { return cmp.Or(p.CapLoss, p.Loss) }
 
 // protected lists the pairs of cells between the edges whose laws are to be close.
 func (p Problem) protected(edges []float64) [][2]int {

@@ -67,9 +67,7 @@ func (m *model) image(node, n int) (law int, share, sign float64) {
 	return node, m.unit / 2, 1
 }
 
-func (m *model) averaged() bool {
-	return m.Objective == local.Mean && m.Values.Kind == local.Real
-}
+func (m *model) averaged() bool { return m.Objective == local.Mean && m.Values.Kind == local.Real }
 
 func (m *model) spread(nodes []float64) []float64 {
 	out := make([]float64, len(nodes))

@@ -116,9 +116,7 @@ func (m *model) isMirrored() bool {
 }
 
 // value returns the value t in units of the problem.
-func (m *model) value(t float64) float64 {
-	return m.mid + math.Round(t/m.grain)*(m.grain*m.half)
-}
+func (m *model) value(t float64) float64 { return m.mid + math.Round(t/m.grain)*(m.grain*m.half) }
 
 // answer returns the answer t in units of the problem.
 func (m *model) answer(t float64) float64 {
@@ -418,6 +416,4 @@ func (m *model) share(node int) float64 {
 }
 
 // ratio returns e^ε less a margin; for ε = 0 a hair above 1, so that there is an interior.
-func (m *model) ratio() float64 {
-	return 1 + max(math.Expm1(m.Epsilon)*(1-m.margin), m.margin)
-}
+func (m *model) ratio() float64 { return 1 + max(math.Expm1(m.Epsilon)*(1-m.margin), m.margin) }

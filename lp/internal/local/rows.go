@@ -66,9 +66,7 @@ func exactRow(law []float64, x float64, answers []float64, positions []*big.Int,
 	return out, nil
 }
 
-func fractionBits(x float64) int {
-	return exact.Rational(x).Denom().BitLen() - 1
-}
+func fractionBits(x float64) int { return exact.Rational(x).Denom().BitLen() - 1 }
 
 func scaled(x float64, bits int) *big.Int {
 	r := exact.Rational(x)

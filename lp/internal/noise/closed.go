@@ -62,9 +62,7 @@ type ramp struct {
 	price []float64 // η of the shifts from 0 on
 }
 
-func (r *ramp) value(delta float64) float64 {
-	return r.level - delta*(r.level-r.node[0])
-}
+func (r *ramp) value(delta float64) float64 { return r.level - delta*(r.level-r.node[0]) }
 
 // ramp finds the largest level on a grid, by bisection.
 func (m *model) ramp(k int) *ramp {

@@ -412,9 +412,7 @@ func validateApproach(c *check.List, a Approach) {
 }
 
 // positive reports a number of steps, restarts or the like that is not one.
-func positive(c *check.List, field string, v int) {
-	c.Want(v >= 1, field, v, "at least 1")
-}
+func positive(c *check.List, field string, v int) { c.Want(v >= 1, field, v, "at least 1") }
 
 // hidden reports widths of hidden layers that are none.
 func hidden(c *check.List, field string, widths []int) {

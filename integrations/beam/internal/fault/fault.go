@@ -119,9 +119,7 @@ func (c *crash) finish() error {
 
 type elementFn struct{ C crash }
 
-func (f *elementFn) ProcessElement(x beam.X) (beam.X, error) {
-	return x, f.C.see(fmt.Sprint(x))
-}
+func (f *elementFn) ProcessElement(x beam.X) (beam.X, error) { return x, f.C.see(fmt.Sprint(x)) }
 
 func (f *elementFn) FinishBundle() error { return f.C.finish() }
 

@@ -53,9 +53,7 @@ func (m *Matrix) Scale(scale []float64, add float64) {
 // tile is eight rows by eight columns, column after column.
 type tile = [width * width]float64
 
-func (m *Matrix) tile(i, j int) *tile {
-	return (*tile)(m.data[i*m.stride+j*width*width:])
-}
+func (m *Matrix) tile(i, j int) *tile { return (*tile)(m.data[i*m.stride+j*width*width:]) }
 
 // Factor replaces the matrix by its lower Cholesky factor, with the reciprocals of its
 // diagonal, on all cores if that is much. It reports whether the matrix is positive

@@ -22,17 +22,13 @@ func NewPanels(rows, columns int) *Panels {
 func padded(n int) int { return (n + width - 1) / width * width }
 
 // Index returns where in Data an element is.
-func (p *Panels) Index(row, column int) int {
-	return row/width*p.stride + column*width + row%width
-}
+func (p *Panels) Index(row, column int) int { return row/width*p.stride + column*width + row%width }
 
 // Data returns the elements.
 func (p *Panels) Data() []float64 { return p.data }
 
 // panel returns the first columns of a panel.
-func (p *Panels) panel(i, columns int) []float64 {
-	return p.data[i*p.stride:][:columns*width]
-}
+func (p *Panels) panel(i, columns int) []float64 { return p.data[i*p.stride:][:columns*width] }
 
 // Vector returns zeros, as many as the rows of the matrix rounded up.
 func (p *Panels) Vector() []float64 { return make([]float64, p.panels*width) }

@@ -279,6 +279,4 @@ func (p *Program) Value() float64 { return p.value }
 func (p *Program) Rounds() int { return p.rounds }
 
 // Dual returns the derivative of the optimum in the bound of one of the Rows.
-func (p *Program) Dual(row int) float64 {
-	return p.duals[row] / cmp.Or(p.Rows[row].Scale, 1)
-}
+func (p *Program) Dual(row int) float64 { return p.duals[row] / cmp.Or(p.Rows[row].Scale, 1) }
