@@ -62,7 +62,8 @@ func at(x *big.Int, bits int) *big.Rat {
 const costDigits = 128
 
 // costBits returns the number of binary places of costs: costDigits beyond the largest
-// cost of a label, or the loss of an error as large as the range.
+// cost of a label, or the loss of an error as large as the range. That loss is a bound from
+// above, rounded up once: for losses with large parameters a float64 would cancel to nothing.
 func (s *Spec) costBits() int {
 	top := 0.0
 	if s.Values.Kind == Category {
@@ -72,8 +73,11 @@ func (s *Spec) costBits() int {
 			}
 		}
 	} else {
-		width := s.Values.Upper - s.Values.Lower
-		top = max(s.Loss.At(width), s.Loss.At(-width))
+		width := new(big.Rat).Sub(exact.Rational(s.Values.Upper), exact.Rational(s.Values.Lower))
+		for range 2 {
+			top = max(top, exact.FloatUp(s.Loss.RampMeanUp(width, width)))
+			width.Neg(width)
+		}
 	}
 	if !(top > 0 && top <= math.MaxFloat64) {
 		return costDigits

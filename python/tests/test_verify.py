@@ -22,6 +22,7 @@ from noisewright._exact import decimal_down, decimal_up, float_down, float_up
 from noisewright._load import parse
 from noisewright._meter import Meter
 from noisewright._npy import read_array
+from noisewright._randomizercheck import cost_bits
 from noisewright._tablecheck import _expected
 
 # What the program's package makes of vectors with the bundles, by TestEncodingsForPython there.
@@ -197,6 +198,55 @@ def test_losses_beyond_all_floats(exponent: int, sensitivity: float) -> None:
     if exponent < 0:
         table["certificate"]["expected_loss"] = "1"
         assert set(verified(json.dumps(table).encode()).claims["expected_loss"][:10000]) == set("0.")
+
+
+@pytest.mark.parametrize(
+    ("loss", "upper", "places"),
+    [
+        ("l2", 4.0, 124),
+        ("lp:1.5", 4.0, 125),
+        ("asymmetric:64,1", 1.0, 122),
+        ("huber:1", 3 * 2.0**-28, 182),
+        ("huber:1", 3 * 2.0**-32, 190),
+        ("huber:1:0.5 + lp:3", 2.0**-68, 266),
+        ("lp:64", 2.0**-20, 128 + 1074),
+        ("lp:64", 2.0**20, 128),
+        ("deadzone:2", 1.0, 128),
+    ],
+)
+def test_places_of_costs(loss: str, upper: float, places: int) -> None:
+    """They follow the exact loss, also where a float64 of it cancels, underflows or overflows."""
+    randomizer = parse(small_range(loss, upper))
+    assert isinstance(randomizer, nw.Randomizer)
+    assert cost_bits(randomizer._spec) == places
+
+
+def test_loss_of_a_small_range() -> None:
+    """On a range far below its parameter huber:1 is half of the square, and nothing of that is lost."""
+    huber = Fraction(verified(small_range("huber:1", 4 * 2.0**-70)).mean_loss)
+    half = Fraction(verified(small_range("l2", 4 * 2.0**-70)).mean_loss) / 2
+    assert half <= huber <= half * (1 + Fraction(1, 10**30))
+
+
+def small_range(loss: str, upper: float) -> bytes:
+    """A randomizer for values from 0 up, with two answers of odds 3 to 1, and weak claims."""
+    often, seldom = str(3 << 62), str(1 << 62)
+    return json.dumps(
+        {
+            "format": "noisewright-randomizer",
+            "version": 1,
+            "epsilon": 1.0986122887,
+            "delta": 0,
+            "values": {"kind": "real", "lower": 0, "upper": upper},
+            "objective": "mean",
+            "demands": {"unbiased": False},
+            "loss": {"name": loss},
+            "nodes": [0, upper],
+            "answers": [upper / 4, upper * 3 / 4],
+            "rows": [[often, seldom], [seldom, often]],
+            "certificate": {"delta": "0", "mean_loss": "1", "worst_loss": "1", "bias": "1", "lower_bound": "0"},
+        }
+    ).encode()
 
 
 @pytest.mark.parametrize("e", [-30000, -5000, -1100, -40, 0, 40, 5000, 30000])

@@ -11,7 +11,7 @@ from typing import Any
 
 from noisewright._claims import hold_claims, hold_delta
 from noisewright._divergence import Rows, probability, ratio_down
-from noisewright._exact import at, bits_of, ceil_at, decimal_up, div_up, floor_at
+from noisewright._exact import at, bits_of, ceil_at, decimal_up, div_up, float_up, floor_at
 from noisewright._loss import L2_LOSS, ZERO
 from noisewright._meter import Meter, rational_work
 from noisewright._pricing import lower_bound
@@ -97,8 +97,9 @@ def cost_bits(spec: Spec) -> int:
     if spec.loss is None:
         top = max((c for row in spec.costs for c in row), default=0.0)
     else:
-        width = spec.upper - spec.lower
-        top = max(spec.loss.at(width), spec.loss.at(-width))
+        # Bounds, rounded up once: where parameters are large a float64 would cancel to nothing.
+        width = Fraction(spec.upper) - Fraction(spec.lower)
+        top = max(float_up(spec.loss.ramp_mean_up(x, x)) for x in (width, -width))
     if not 0 < top < math.inf:
         return _COST_DIGITS
     return _COST_DIGITS - (math.frexp(top)[1] - 1)
