@@ -121,6 +121,7 @@ func (o *learnOptions) flags(cmd *cobra.Command) *shell.Flags {
 	f.Bool(&o.strict, "strict-not-private", strictUsage)
 	epsilon := f.OptionalNumber(&o.budget.Epsilon, "epsilon", shell.AtMost("a number", learn.MaxEpsilon), fmt.Sprintf("epsilon of the model, all releases together, without unit: above 0, at most %d", learn.MaxEpsilon))
 	delta := f.OptionalNumber(&o.budget.Delta, "delta", shell.Delta, "delta of the model, all releases together, a probability: "+shell.Delta.Want)
+	f.Prudent(&o.Common, &o.budget.Epsilon, &o.budget.Delta)
 	f.Word(&o.budget.Neighbors, "neighbors", "word", "what is hidden: add-remove (that a record is there) or replace (what it is), which costs twice as much", dp.AddRemove, dp.Replace)
 	f.Word(&o.kind, "noise", "word", "noise: auto (of the least variance), designed, gaussian, laplace, or none (for comparison: the model is NOT PRIVATE)", learn.Kinds()...)
 	f.Check(func() error {

@@ -139,6 +139,7 @@ func newReleaseOf(s *shell.Streams, kind release.Kind, cmd *cobra.Command) *cobr
 	}
 	f.Number(&q.Epsilon, "epsilon", shell.PositiveEpsilon, "privacy parameter epsilon of the release, without unit: "+shell.PositiveEpsilon.Want)
 	f.Number(&q.Delta, "delta", shell.Delta, "privacy parameter delta of the release, a probability: "+shell.Delta.Want)
+	f.Prudent(&o.Common, &q.Epsilon, &q.Delta)
 	q.Releases = 1
 	most, _, _ := q.Limits()
 	f.Integer(&q.Releases, "releases", "", 1, most, "how many releases like this one, such as one a month, epsilon and delta are for, together")
@@ -433,9 +434,9 @@ func (o *releaseOptions) rows(r *release.Answer) []shell.Row {
 	if name, ok := strings.CutPrefix(r.Unit, "person:"); ok {
 		unit = "a person (" + name + ")"
 	}
-	hidden := "that " + unit + " is there or not"
+	hidden, guess := "that "+unit+" is there or not", "whether "+unit+" is there"
 	if r.Neighbors == dp.Replace {
-		hidden = "the values of " + unit
+		hidden, guess = "the values of "+unit, "which of two values "+unit+" has"
 	}
 	guarantee := fmt.Sprintf("epsilon %v, delta %v", r.Epsilon, r.Delta)
 	if r.Releases > 1 {
@@ -444,6 +445,7 @@ func (o *releaseOptions) rows(r *release.Answer) []shell.Row {
 	rows = append(rows,
 		shell.Row{"guarantee", guarantee},
 		shell.Row{"hides", hidden},
+		shell.Row{"in words", shell.InWords(r.Epsilon, r.Delta, guess)},
 		shell.Row{"noise", r.Mechanism},
 	)
 	if r.MeanError != nil {

@@ -22,6 +22,8 @@ type Streams struct {
 	// Screen says that Out is a terminal.
 	Screen bool
 
+	// Force says that outputs replace the files that are there.
+	Force bool
 	// Decode, if set, reads the files of mechanisms in the place of forms.Decode.
 	Decode func(io.Reader) (proof.Mechanism, error)
 	// Watch, if set, is told how far designs have come, whether there is a line or not.
