@@ -8,8 +8,9 @@ import (
 	"strings"
 )
 
-// A writer that is killed leaves its temporary file or directory, and the next writer to
-// the same path removes it. It must not take away what another one is at work on. So a
+// A writer that is killed leaves its temporary file or directory. The next writer into the
+// same folder removes such files, and the next one to the same path such directories: one
+// of these may hold what was at the path before (see Directory). It must not take away what another one is at work on. So a
 // writer holds an exclusive lock on what it writes, which the system ends with the writer
 // and not before the rename, and only what can be locked is removed. That is one of:
 //
@@ -48,26 +49,37 @@ func createLocked(path string, create func(name string) (*os.File, error)) (f *o
 	return nil, &fs.PathError{Op: "create", Path: path, Err: fs.ErrExist}
 }
 
-// letters are those of a temporary name.
-var letters = regexp.MustCompile(`^[A-Z2-7]{12}$`)
+// temporaryName is what beside makes.
+var temporaryName = regexp.MustCompile(`^\..+\.tmp-[A-Z2-7]{12}$`)
 
-// removeStale removes what writers to the path have left that are gone, of the wanted
-// kind. What it cannot do it leaves: it is not what the caller came for.
-func removeStale(path string, wanted func(fs.FileMode) bool) {
+// removeStaleFiles removes the files that writers into the folder of path have left that
+// are gone.
+func removeStaleFiles(path string) {
+	removeStale(filepath.Dir(path), "", fs.FileMode.IsRegular)
+}
+
+// removeStaleDirectories removes what writers of the directory path have left that are
+// gone.
+func removeStaleDirectories(path string) {
+	removeStale(filepath.Dir(path), temporary(path), fs.FileMode.IsDir)
+}
+
+// removeStale leaves what it cannot remove: that is not what the caller came for.
+func removeStale(folder, prefix string, wanted func(fs.FileMode) bool) {
 	if !locks {
 		return
 	}
-	dir, err := os.Open(filepath.Dir(path))
+	dir, err := os.Open(folder) //nolint:gosec // of what the caller names
 	if err != nil {
 		return
 	}
 	names, _ := dir.Readdirnames(-1)
 	_ = dir.Close()
 	for _, name := range names {
-		if rest, ok := strings.CutPrefix(name, temporary(path)); !ok || !letters.MatchString(rest) {
+		if !temporaryName.MatchString(name) || !strings.HasPrefix(name, prefix) {
 			continue
 		}
-		name = filepath.Join(filepath.Dir(path), name)
+		name = filepath.Join(folder, name)
 		info, err := os.Lstat(name)
 		if err != nil || !wanted(info.Mode()) {
 			continue

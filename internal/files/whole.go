@@ -76,7 +76,7 @@ func Replace(path string) (*File, error) {
 
 // beneath returns a file that is renamed to the target.
 func beneath(path, target string) (*File, error) {
-	removeStale(target, fs.FileMode.IsRegular)
+	removeStaleFiles(target)
 	file, err := createLocked(target, func(name string) (*os.File, error) {
 		// 0666 less the umask is what any program gives a file the user asked for.
 		return os.OpenFile(name, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o666) //nolint:gosec
@@ -204,7 +204,7 @@ func Directory(path string, fill func(dir string) error) error {
 	}
 	// Not before: killed between the two renames of replace, a writer has left what
 	// was there before under such a name.
-	removeStale(path, fs.FileMode.IsDir)
+	removeStaleDirectories(path)
 	return nil
 }
 

@@ -80,6 +80,12 @@ func (s *Spec) second() bool {
 		len(s.Layers) > 0 || len(s.Head) > 0 || s.Output != Features
 }
 
+// second is that of the Spec, as far as the file tells.
+func (f file) second() bool {
+	return f.Noise.randomizers() != 0 || *f.Lookup || secondOnly(f.Domain, f.Noise.Kind, f.Noise.Composition) ||
+		len(f.Layers) > 0 || len(f.Head) > 0 || f.Output != outputFeatures
+}
+
 // secondOnly reports whether one of these words is none of version 1.
 func secondOnly(d Domain, k Kind, c Composition) bool {
 	return d == L1Ball || k == None || c == noComposition || c == jointNorm
@@ -189,6 +195,8 @@ func (f file) check() error {
 	switch {
 	case !second && secondOnly(f.Domain, f.Noise.Kind, f.Noise.Composition):
 		return check.Errorf("", proof.ErrFormat, "version = %d, want %d for the domain l1-ball, the kind none and the compositions norm and none", f.Version, formatVersion)
+	case second && !f.second():
+		return check.Errorf("", proof.ErrFormat, "version = %d, want %d for a bundle with nothing of version %[1]d", f.Version, oldestVersion)
 	case (f.Privacy == nil) != (f.Noise.Kind == None):
 		return check.Errorf("", proof.ErrFormat, "privacy = null or noise.kind = none without the other, want both or neither")
 	case f.Coordinates < 1 || f.Coordinates > MaxCoordinates || slices.Min(counts) < 0 || slices.Max(counts) > f.Coordinates || slices.Max(counts) < 1 && !lawless:

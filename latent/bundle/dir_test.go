@@ -216,6 +216,10 @@ func TestReadRefuses(t *testing.T) {
 		says  string
 	}{
 		{"bundle.json", replace(`"version": 1`, `"version": 2`), proof.ErrFormat, "version"},
+		{"bundle.json", func(text string) string {
+			text = strings.Replace(text, `"version": 1`, `"version": 2, "lookup": false, "layers": [], "head": [], "output": "features", "outputs": []`, 1)
+			return strings.Replace(text, `"table_of"`, `"randomizers": 0, "randomizer_of": [], "table_of"`, 1)
+		}, proof.ErrFormat, "version = 2, want 1 for a bundle with nothing of version 2"},
 		{"bundle.json", replace(`noisewright-bundle`, `noisewright-table`), proof.ErrFormat, "format"},
 		{"bundle.json", replace(`"task"`, `"Task"`), proof.ErrFormat, "Task"},
 		{"bundle.json", replace(`"task": true,`, ``), proof.ErrFormat, "task is missing"},

@@ -23,8 +23,6 @@ func (s *Spec) validateRandomizers(all checker) {
 			c.Bad(field, "none", "a randomizer made by package local")
 		case m.Spec().Values.Kind != local.Real:
 			c.Bad(field, fmt.Sprintf("one for values of kind %s", m.Spec().Values.Kind), "one for real values")
-		case s.Noise == LocalUnbiased && !m.Spec().Demands.Unbiased: // which Verify proves
-			c.Bad(field, "one that may be biased", "one that promises unbiased answers, for local-unbiased noise")
 		case !used[k]:
 			c.Bad(field, "unused", "a randomizer of some coordinate")
 		}

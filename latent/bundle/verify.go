@@ -8,6 +8,7 @@ import (
 
 	"github.com/noisewright/noisewright/internal/check"
 	"github.com/noisewright/noisewright/internal/exact"
+	"github.com/noisewright/noisewright/local"
 	"github.com/noisewright/noisewright/proof"
 	"github.com/noisewright/noisewright/tables"
 )
@@ -52,7 +53,7 @@ func (v *Verified) DeltaUpper() *big.Rat { return new(big.Rat).Set(v.delta) }
 // (docs/proofs/latent-privacy.md):
 //
 //   - every table or randomizer keeps its own promise (tables.Table.Verify,
-//     local.Randomizer.Verify);
+//     local.Randomizer.Verify), and for LocalUnbiased promises unbiased answers;
 //   - per coordinate, 2·s_i is at most the sensitivity of coordinate i's table, or ±s_i
 //     within the range of its randomizer, and their promises sum to at most the bundle's
 //     (Basic) or compose bounds their composition by it (Exact);
@@ -138,6 +139,9 @@ func (v *Verified) proveLaws(ctx context.Context, o proof.Options) error {
 			return check.Errorf("bundle", proof.ErrWork, "checking it takes more elementary operations than were allowed: it is not checked")
 		case err != nil:
 			return check.Errorf("bundle", proof.ErrNotPrivate, "%s[%d]: %w", field, k, err)
+		}
+		if r, ok := m.(*local.Randomizer); ok && s.Noise == LocalUnbiased && !r.Spec().Demands.Unbiased {
+			return check.Errorf("bundle", proof.ErrNotPrivate, "%s[%d] may be biased, want one that promises unbiased answers, for noise.kind = %s", field, k, s.Noise)
 		}
 		left -= proved.Work()
 		v.laws = append(v.laws, proved)

@@ -10,6 +10,7 @@ import (
 	"io/fs"
 	"net"
 	"net/http"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -22,12 +23,13 @@ var page embed.FS
 
 // What a client may take of the server.
 const (
-	maxConnections = 128              // open at a time; more wait to be accepted
-	maxStudies     = 2                // at work at a time
-	maxWaiting     = 8                // for one of these to end; more are refused
-	maxBody        = 16 << 20         // bytes of a request
-	maxHeader      = 16 << 10         // bytes
-	patience       = 10 * time.Second // for a request to come, and for an event or a file to be taken
+	maxConnections = 128                    // open at a time; more wait to be accepted
+	maxStudies     = 2                      // at work at a time
+	maxWaiting     = 8                      // for one of these to end; more are refused
+	maxBody        = 16 << 20               // bytes of a request
+	maxHeader      = 16 << 10               // bytes
+	patience       = 10 * time.Second       // for a request to come, and for an event or a file to be taken
+	silence        = 100 * time.Millisecond // before a request or between two, where others wait for the place
 	idleTime       = time.Minute
 )
 
@@ -43,7 +45,7 @@ type Server struct {
 	files    map[string]file
 	studies  chan struct{} // a place each
 	waiting  chan struct{}
-	listener net.Listener
+	listener *limited
 	patience time.Duration
 }
 
@@ -104,7 +106,7 @@ func (s *Server) Address() string { return "http://" + s.host + "/" + s.token + 
 // cancelled.
 func (s *Server) Serve(ctx context.Context) error {
 	h := &http.Server{
-		Handler: s, BaseContext: func(net.Listener) context.Context { return ctx },
+		Handler: s, ConnState: s.listener.note, BaseContext: func(net.Listener) context.Context { return ctx },
 		ReadHeaderTimeout: s.patience, IdleTimeout: idleTime, MaxHeaderBytes: maxHeader,
 		// No ReadTimeout and WriteTimeout: they would end long studies. The handlers set a
 		// deadline before every read and write.
@@ -189,24 +191,67 @@ func refuse(w http.ResponseWriter, code int, sentence string) {
 	_, _ = w.Write([]byte(sentence + "\n"))
 }
 
-// limited is a listener with so many open connections at most.
+// limited is a listener with so many open connections at most. Where one waits for a place, those
+// that say nothing lose theirs, so that they keep nobody out.
 type limited struct {
 	net.Listener
 	places chan struct{}
 	closed chan struct{}
 	once   sync.Once
+
+	mu     sync.Mutex
+	silent []silent // the longest first
+}
+
+// silent is a connection that is before its first request or between two.
+type silent struct {
+	conn  net.Conn
+	since time.Time
 }
 
 func newLimited(l net.Listener, most int) *limited {
 	return &limited{Listener: l, places: make(chan struct{}, most), closed: make(chan struct{})}
 }
 
+// note is the server's ConnState.
+func (l *limited) note(c net.Conn, state http.ConnState) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.silent = slices.DeleteFunc(l.silent, func(s silent) bool { return s.conn == c })
+	if state == http.StateNew || state == http.StateIdle {
+		l.silent = append(l.silent, silent{c, time.Now()})
+	}
+}
+
+// endSilent closes the connection that has said nothing for longest, if that is too long, and
+// returns when to look again.
+func (l *limited) endSilent() time.Duration {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if len(l.silent) == 0 {
+		return silence
+	}
+	if left := silence - time.Since(l.silent[0].since); left > 0 {
+		return left
+	}
+	_ = l.silent[0].conn.Close() // which gives its place back
+	l.silent = l.silent[1:]
+	return 0
+}
+
 // Accept implements net.Listener. It waits for a place.
 func (l *limited) Accept() (net.Conn, error) {
-	select {
-	case l.places <- struct{}{}:
-	case <-l.closed:
-		return nil, net.ErrClosed
+	look := time.NewTimer(silence)
+	defer look.Stop()
+	for placed := false; !placed; {
+		select {
+		case l.places <- struct{}{}:
+			placed = true
+		case <-l.closed:
+			return nil, net.ErrClosed
+		case <-look.C:
+			look.Reset(l.endSilent())
+		}
 	}
 	c, err := l.Listener.Accept()
 	if err != nil {
