@@ -88,7 +88,7 @@ var arrows = map[string][]string{
 
 	// Learned encoders. Their parts are floats that no promise rests on, but that of a
 	// private training, which covers their rounding.
-	"encoder":               {"proof", "noise", "latent", "latent/bundle", "lp", "local", "tables", "dp", "loss", "internal/check", "gonum.org/v1/gonum/blas"},
+	"encoder":               {"proof", "noise", "latent", "latent/bundle", "lp", "local", "tables", "dp", "loss", "internal/exact", "internal/check", "gonum.org/v1/gonum/blas"},
 	"cmd/internal/encoders": {"encoder", "cmd/internal/encoders/internal/checkpoint", "latent/bundle", "noise", "dp", "internal/check"},
 	"cmd/internal/encoders/taskaware": {
 		"encoder", "cmd/internal/encoders", "cmd/internal/encoders/internal/dense", "cmd/internal/encoders/internal/regress",

@@ -2,7 +2,6 @@ package latent
 
 import (
 	"context"
-	"math/big"
 	"slices"
 
 	"github.com/noisewright/noisewright/account"
@@ -36,7 +35,7 @@ func EqualTable(ctx context.Context, promise bundle.Promise, z int, sensitivity 
 		}
 		return v.Mechanism(), nil
 	}
-	epsilon, delta := EqualShare(promise.Epsilon, z), EqualShare(promise.Delta, z)
+	epsilon, delta := exact.Share(promise.Epsilon, z), exact.Share(promise.Delta, z)
 	if e, d := exactShares(promise, z, epsilon, delta); e > 0 {
 		for range retries {
 			t, err := table(e, d)
@@ -44,26 +43,14 @@ func EqualTable(ctx context.Context, promise bundle.Promise, z int, sensitivity 
 				return nil, "", err
 			}
 			one, err := account.LossOf(t)
-			if err != nil {
-				return nil, "", err
-			}
-			composed, err := composedDelta(slices.Repeat([]*account.PrivacyLossDistribution{one}, z), promise.Epsilon)
-			if err != nil {
-				return nil, "", err
-			}
-			if composed <= promise.Delta {
-				return t, bundle.Exact, nil
+			if fits, err := composes(one, err, z, promise); err != nil || fits {
+				return t, bundle.Exact, err
 			}
 			e *= 1 - minSaving
 		}
 	}
 	t, err := table(epsilon, delta)
 	return t, bundle.Designed.Composition(), err
-}
-
-// EqualShare returns a z-th of the total, rounded down.
-func EqualShare(total float64, z int) float64 {
-	return exact.FloatDown(new(big.Rat).Quo(exact.Rational(total), big.NewRat(int64(z), 1)))
 }
 
 // exactShares returns the equal shares of exact composition that have less variance, as
@@ -76,9 +63,7 @@ func exactShares(promise bundle.Promise, z int, epsilon, delta float64) (e, d fl
 	}
 	best *= 1 - minSaving
 	for _, share := range deltaShares {
-		own := promise.Delta * share / float64(z)
-		larger := equalEpsilon(promise.Epsilon, promise.Delta, own, z)
-		if v, err := family.Variance(larger, own); err == nil && v < best {
+		if larger, own, v, ok := equalShare(promise, z, share, family); ok && v < best {
 			best, e, d = v, larger, own
 		}
 	}
@@ -95,10 +80,8 @@ func FitRandomizer(values []float64, radius, epsilon float64) (*local.Randomizer
 	if len(values) == 0 {
 		return nil, check.Field("latent", "values", "none", "at least one")
 	}
-	for i, v := range values {
-		if !(v >= -radius && v <= radius) {
-			return nil, check.Errorf("latent", dp.ErrInvalid, "values[%d] = %g, want a number within ±%g", i, v, radius)
-		}
+	if i := slices.IndexFunc(values, func(v float64) bool { return !(v >= -radius && v <= radius) }); i >= 0 {
+		return nil, check.Errorf("latent", dp.ErrInvalid, "values[%d] = %g, want a number within ±%g", i, values[i], radius)
 	}
 	if !(epsilon >= leastLocalEpsilon && epsilon <= proof.MaxEpsilon) {
 		return nil, check.Errorf("latent", dp.ErrInvalid, "epsilon = %g, want a number from %g to %d", epsilon, leastLocalEpsilon, proof.MaxEpsilon)

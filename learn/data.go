@@ -47,6 +47,13 @@ func (d *Data) Len() int { return d.rows }
 // Labeled reports whether the classes are known.
 func (d *Data) Labeled() bool { return d.classes != nil }
 
+func (d *Data) wantLabels() error {
+	if d.Labeled() {
+		return nil
+	}
+	return check.Field("learn", "data", "not labeled", "records with their classes")
+}
+
 // Class returns the class of a record, an index of Schema.Classes.
 func (d *Data) Class(row int) int { return int(d.classes[row]) }
 
@@ -74,8 +81,7 @@ func (d *Data) Misfit() error {
 // category that is not in the schema is left out, and nothing but Misfit tells so.
 //
 // Errors are those of rows, or wrap dp.ErrInvalid, for a bad schema and a column that is
-// missing. Names of columns are told only if there is one of the schema: a header without any may
-// be a record.
+// missing. A header without any column of the schema may be a record, and its names are not told.
 func (s *Schema) Read(rows release.Rows) (*Data, error) { return s.read(rows, true) }
 
 // ReadUnlabeled is Read for records whose classes are not known. If there is a column of the

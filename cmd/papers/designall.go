@@ -3,7 +3,6 @@ package main
 import (
 	"cmp"
 	"context"
-	"errors"
 	"fmt"
 	"runtime"
 	"slices"
@@ -46,62 +45,23 @@ func newDesignStore(s *shell.Streams, dir string) (*designStore, error) {
 	return &designStore{store, s, dir}, nil
 }
 
-// obtain gets the designs of problems that differ in delta only: the stored ones
-// where they are good enough, or else the better of these and new ones. It calls
-// done with the index of each.
-func (s *designStore) obtain(ctx context.Context, problems []dp.Problem, o lp.Options, done func(i int, d *storedDesign)) error {
-	var missing []int
-	old := make([]*storedDesign, len(problems))
-	for i, p := range problems {
-		if v := s.Load(p); v != nil {
-			old[i] = newStoredDesign(v)
-		}
-		if old[i] != nil && old[i].gap() <= o.Gap {
-			done(i, old[i])
-		} else {
-			missing = append(missing, i)
+// obtain gets the design of a problem: the stored one if it is good enough, or else the better
+// of it and a new one.
+func (s *designStore) obtain(ctx context.Context, p dp.Problem, o lp.Options) (*storedDesign, error) {
+	var old *storedDesign
+	if v := s.Load(p); v != nil {
+		if old = newStoredDesign(v); old.gap() <= o.Gap {
+			return old, nil
 		}
 	}
-	handed := 0
-	keep := func(i int, r *lp.Result) error {
-		handed++
-		d := newStoredDesign(r.Table)
-		if old[i] != nil && old[i].gap() <= r.Gap {
-			d = old[i]
-		} else if err := s.Keep(r.Table); err != nil {
-			return err
-		}
-		done(i, d)
-		return nil
-	}
-	if len(missing) == 0 {
-		return nil
-	}
-	if len(missing) == 1 {
-		r, _, err := shell.Design(ctx, problems[missing[0]], o)
-		if err != nil {
-			return err
-		}
-		return keep(missing[0], r)
-	}
-	var deltas []float64
-	for _, i := range missing {
-		deltas = append(deltas, problems[i].Delta)
-	}
-	p := problems[0]
-	err := lp.Sweep(ctx, dp.Problem{Privacy: dp.Privacy{Epsilon: p.Epsilon, Sensitivity: p.Sensitivity}, Loss: p.Loss}, deltas, o, func(i int, r *lp.Result) error {
-		if err := ctx.Err(); err != nil && !r.Optimal {
-			return err
-		}
-		return keep(missing[i], r)
-	})
+	r, _, err := shell.Design(ctx, p, o)
 	switch {
-	case !errors.Is(err, lp.ErrLimit) || ctx.Err() != nil:
-		return err
-	case handed < len(missing):
-		return &shell.Failure{Code: shell.ExitBadInput, Err: err, Hint: "a larger --epsilon or --delta, or more cells (--max-cells)"}
+	case err != nil:
+		return nil, err
+	case old != nil && old.gap() <= r.Gap:
+		return old, nil
 	}
-	return nil // the designs are there; their gaps say it
+	return newStoredDesign(r.Table), s.Keep(r.Table)
 }
 
 // designAll obtains the designs of all problems, in their order, on all cores.
@@ -113,24 +73,19 @@ func (s *designStore) designAll(ctx context.Context, problems []dp.Problem, o lp
 	var lock sync.Mutex
 	var first error
 	count := 0
-	todo := make(chan []int)
+	todo := make(chan int)
 	var workers sync.WaitGroup
 	for range min(runtime.GOMAXPROCS(0), len(problems)) {
 		workers.Go(func() {
-			for group := range todo {
-				var list []dp.Problem
-				for _, i := range group {
-					list = append(list, problems[i])
-				}
-				err := s.obtain(inner, list, o, func(i int, d *storedDesign) {
-					lock.Lock()
-					defer lock.Unlock()
-					designs[group[i]] = d
+			for i := range todo {
+				d, err := s.obtain(inner, problems[i], o)
+				lock.Lock()
+				switch {
+				case err == nil:
+					designs[i] = d
 					count++
 					line.Count("designing", count, len(problems))
-				})
-				lock.Lock()
-				if err != nil && first == nil {
+				case first == nil:
 					first = err
 					cancel()
 				}
@@ -138,11 +93,11 @@ func (s *designStore) designAll(ctx context.Context, problems []dp.Problem, o lp
 			}
 		})
 	}
-	for _, group := range together(problems) {
+	for _, i := range slowestFirst(problems) {
 		if inner.Err() != nil {
 			break
 		}
-		todo <- group
+		todo <- i
 	}
 	close(todo)
 	workers.Wait()
@@ -154,10 +109,9 @@ func (s *designStore) designAll(ctx context.Context, problems []dp.Problem, o lp
 	return designs, first
 }
 
-// together returns the groups of problems to solve together, those of one epsilon, those
-// that take longest first, so that no core is left with a slow one at the end: designs
-// take longest for large epsilon.
-func together(problems []dp.Problem) [][]int {
+// slowestFirst orders problems by the time that they take, which is longest for large epsilon
+// and delta, so that no core is left with a slow one at the end.
+func slowestFirst(problems []dp.Problem) []int {
 	order := make([]int, len(problems))
 	for i := range order {
 		order[i] = i
@@ -166,14 +120,5 @@ func together(problems []dp.Problem) [][]int {
 		a, b := problems[i], problems[j]
 		return cmp.Or(cmp.Compare(b.Epsilon, a.Epsilon), cmp.Compare(b.Delta, a.Delta))
 	})
-	var groups [][]int
-	for _, i := range order {
-		e := problems[i].Epsilon
-		if n := len(groups) - 1; n >= 0 && problems[groups[n][0]].Epsilon == e {
-			groups[n] = append(groups[n], i)
-		} else {
-			groups = append(groups, []int{i})
-		}
-	}
-	return groups
+	return order
 }

@@ -137,7 +137,8 @@ func digits8(v float64) string { return fmt.Sprintf("%.8g", v) }
 // needSolver refuses a build without the LP solver.
 func needSolver() error {
 	if highs.Version() == "" {
-		return &shell.Failure{Code: shell.ExitFailure, Err: highs.ErrUnavailable}
+		_, err := highs.New()
+		return &shell.Failure{Code: shell.ExitFailure, Err: err}
 	}
 	return nil
 }

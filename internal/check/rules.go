@@ -1,35 +1,24 @@
 package check
 
 import (
-	"math"
 	"slices"
 	"strings"
 )
 
-// DeltaRule is the rule for δ, in every package and in every flag: the promise of a
-// mechanism, or of several together, with δ = 1 would promise nothing.
-const DeltaRule = "a probability, at least 0 and below 1"
-
-// IsDelta reports whether δ keeps the DeltaRule.
-func IsDelta(delta float64) bool { return delta >= 0 && delta < 1 }
-
-// Delta returns the FieldError of a δ that breaks the DeltaRule, nil if it does not.
+// Delta returns the FieldError of a δ that breaks the rule for it, nil if it does not.
 func Delta(pkg, field string, delta float64) error {
-	if IsDelta(delta) {
+	if delta >= 0 && delta < 1 {
 		return nil
 	}
-	return Field(pkg, field, delta, DeltaRule)
+	return Field(pkg, field, delta, "a probability, at least 0 and below 1")
 }
 
-// Delta adds the FieldError of a δ that breaks the DeltaRule.
+// Delta adds the FieldError of a δ that breaks the rule for it.
 func (l *List) Delta(field string, delta float64) { l.Add(Delta(l.pkg, field, delta)) }
 
-// Budget adds the FieldErrors of an epsilon and a delta that something may cost: what costs
-// an ε of 0 would tell nothing.
+// Budget adds the FieldErrors of an epsilon and a delta that something may cost.
 func (l *List) Budget(epsilon, delta float64) {
-	if !(epsilon > 0) || math.IsInf(epsilon, 1) {
-		l.Bad("epsilon", epsilon, "a finite number above 0")
-	}
+	l.Want(Positive(epsilon), "epsilon", epsilon, "a finite number above 0")
 	l.Delta("delta", delta)
 }
 

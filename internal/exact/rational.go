@@ -68,6 +68,11 @@ func FloatDown(r *big.Rat) float64 {
 	return 0 - FloatUp(new(big.Rat).Neg(r)) // and not −0
 }
 
+// Share returns an n-th of the total, n > 0, rounded down.
+func Share(total float64, n int) float64 {
+	return FloatDown(new(big.Rat).Quo(Rational(total), big.NewRat(int64(n), 1)))
+}
+
 // DivUp sets z to ⌈x/d⌉ for x >= 0 and d > 0.
 func DivUp(z, x, d *big.Int) *big.Int {
 	var rest big.Int

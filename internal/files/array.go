@@ -1,6 +1,7 @@
 package files
 
 import (
+	"cmp"
 	"encoding/binary"
 	"errors"
 	"fmt"
@@ -52,11 +53,9 @@ var entry = regexp.MustCompile(`^\s*(?:'(\w+)'|"(\w+)")\s*:\s*(?:'([^'"\\]*)'|"(
 // decimal is an integer as Python writes one.
 var decimal = regexp.MustCompile(`^(?:0|[1-9][0-9]{0,17})$`)
 
-// DecodeArray reads an array of float64s in C order, of version 1.0 or 2.0, with nothing
-// after it. The shape has to be the given one, where -1 stands for any length from 1
-// on; it is returned with the numbers, of which there are at most so many as most says. No
-// more memory is taken than a small multiple of what r holds.
-//
+// DecodeArray reads an array of at most so many float64s in C order, of version 1.0 or 2.0,
+// with nothing after it. The shape, which is returned, has to be the given one, where -1 stands
+// for any length from 1 on. No more memory is taken than a small multiple of what r holds.
 // Errors wrap ErrArray, or are those of r.
 func DecodeArray(r io.Reader, most int, want ...int) (data []float64, shape []int, err error) {
 	shape, err = decodeHeader(r, most)
@@ -74,10 +73,8 @@ func DecodeArray(r io.Reader, most int, want ...int) (data []float64, shape []in
 	if err != nil {
 		return nil, nil, err
 	}
-	if rest, err := io.ReadAll(io.LimitReader(r, 1)); err != nil {
-		return nil, nil, err
-	} else if len(rest) > 0 {
-		return nil, nil, check.Errorf("", ErrArray, "data after the last of %d numbers", entries)
+	if rest, err := io.ReadAll(io.LimitReader(r, 1)); err != nil || len(rest) > 0 {
+		return nil, nil, cmp.Or(err, check.Errorf("", ErrArray, "data after the last of %d numbers", entries))
 	}
 	data = make([]float64, entries)
 	_, err = binary.Decode(raw, binary.LittleEndian, data)

@@ -8,21 +8,19 @@ import (
 	"strings"
 )
 
-// A writer that is killed leaves its temporary file or directory. The next writer into the
-// same folder removes such files, and the next one to the same path such directories: one
-// of these may hold what was at the path before (see Directory). It must not take away what another one is at work on. So a
-// writer holds an exclusive lock on what it writes, which the system ends with the writer
-// and not before the rename, and only what can be locked is removed. That is one of:
+// A writer that is killed leaves its temporary file or directory. The next writer into the same
+// folder removes such files, and the next one to the same path such directories: one of these may
+// hold what was at the path before (see Directory). It must not remove what another one is at
+// work on: a writer holds an exclusive lock on what it writes, which the system ends with the
+// writer and not before the rename, and only what can be locked is removed. That is one of:
 //
 //   - what a writer has left that is gone;
-//   - what a writer has made and not locked yet: it finds that out, because it looks for
-//     the name once it has the lock, and begins anew under another name; or it finds the
-//     lock taken, and does the same;
+//   - what a writer has made and not locked yet: it finds the name gone, or the lock taken, once
+//     it asks for the lock, and begins anew under another name;
 //   - what was renamed between the listing and the lock: then nothing has the temporary
 //     name, which is random, and will have it.
 //
-// Where the file system knows no locks, or the system none of this kind, nothing is
-// removed.
+// Where the file system or the system has no such locks, nothing is removed.
 
 // attempts bounds how often a writer begins anew. Another writer takes the name away only
 // if it comes between two system calls.
@@ -52,20 +50,10 @@ func createLocked(path string, create func(name string) (*os.File, error)) (f *o
 // temporaryName is what beside makes.
 var temporaryName = regexp.MustCompile(`^\..+\.tmp-[A-Z2-7]{12}$`)
 
-// removeStaleFiles removes the files that writers into the folder of path have left that
-// are gone.
-func removeStaleFiles(path string) {
-	removeStale(filepath.Dir(path), "", fs.FileMode.IsRegular)
-}
-
-// removeStaleDirectories removes what writers of the directory path have left that are
-// gone.
-func removeStaleDirectories(path string) {
-	removeStale(filepath.Dir(path), temporary(path), fs.FileMode.IsDir)
-}
-
-// removeStale leaves what it cannot remove: that is not what the caller came for.
-func removeStale(folder, prefix string, wanted func(fs.FileMode) bool) {
+// removeStale removes, as far as it can, what writers have left that are gone, of the wanted
+// kind: files in the folder of path, or directories of path itself.
+func removeStale(path, prefix string, wanted func(fs.FileMode) bool) {
+	folder := filepath.Dir(path)
 	if !locks {
 		return
 	}

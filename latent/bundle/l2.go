@@ -44,8 +44,8 @@ func distanceL2(domain Domain, axes []float64, step float64) *big.Rat {
 		return square(l1BallDiameter(axes, step))
 	default:
 		sum := new(big.Rat)
-		for _, side := range boxSides(axes, step) {
-			sum.Add(sum, square(side))
+		for _, a := range axes {
+			sum.Add(sum, square(boxSide(a, step)))
 		}
 		return sum
 	}
@@ -62,7 +62,7 @@ func gaussianDeltaUp(epsilon float64, squared *big.Rat, tau float64) *big.Rat {
 	if squared.Sign() == 0 {
 		return new(big.Rat)
 	}
-	mu := exact.PowUp(new(big.Rat).Quo(squared, square(exact.Rational(tau))), 0.5, rootBits)
+	mu := root(new(big.Rat).Quo(squared, square(exact.Rational(tau))))
 	ratio := new(big.Rat).Quo(exact.Rational(epsilon), mu)
 	half := mu.Mul(mu, big.NewRat(1, 2))
 	u, v := new(big.Rat).Sub(ratio, half), new(big.Rat).Add(ratio, half)
@@ -112,7 +112,7 @@ func newGaussianTable(epsilon, delta float64, domain Domain, axes []float64) (t 
 		return nil, 0, err
 	}
 	// The grid depends on tau, and tau, a little, on the grid.
-	least, err := gaussianTau(epsilon, delta, distanceL2(domain, axes, 0x1p-300))
+	least, err := gaussianTau(epsilon, delta, distanceL2(domain, axes, noGrid))
 	if err != nil {
 		return nil, 0, err
 	}
@@ -126,7 +126,7 @@ func newGaussianTable(epsilon, delta float64, domain Domain, axes []float64) (t 
 // gaussianTau returns the least standard deviation for a squared ℓ2 distance, rounded
 // up.
 func gaussianTau(epsilon, delta float64, squared *big.Rat) (float64, error) {
-	distance, _ := exact.PowUp(squared, 0.5, rootBits).Float64()
+	distance, _ := root(squared).Float64()
 	tau, err := noise.GaussianSigma(dp.Privacy{Epsilon: epsilon, Delta: delta, Sensitivity: math.Nextafter(distance, math.Inf(1))})
 	if err != nil {
 		return 0, check.Errorf("bundle", dp.ErrInvalid, "%w", err)

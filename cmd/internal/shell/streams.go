@@ -37,10 +37,9 @@ type Streams struct {
 	abandoned atomic.Bool
 }
 
-// NewStreams returns streams over the given ones. A read ends with ctx, and errors
-// of the standard output are known as such.
+// NewStreams makes reads end with ctx, and errors of the standard output known as such.
 func NewStreams(ctx context.Context, stdin io.Reader, stdout, stderr io.Writer) *Streams {
-	a := &Streams{In: cancellable(ctx, stdin), Err: stderr, Terminal: isTerminal(stderr), Screen: isScreen(stdout)}
+	a := &Streams{In: &cancelReader{ctx: ctx, r: stdin}, Err: stderr, Terminal: isTerminal(stderr), Screen: isScreen(stdout)}
 	a.Out = &standardOutput{Writer: stdout, abandoned: &a.abandoned}
 	return a
 }
@@ -76,12 +75,7 @@ func (a *Streams) Warn(format string, args ...any) {
 	a.Say("warning", fmt.Sprintf(format, args...))
 }
 
-// cancellable returns a reader whose Read returns once ctx ends, even while the
-// one below waits for a terminal or a pipe.
-func cancellable(ctx context.Context, r io.Reader) io.Reader {
-	return &cancelReader{ctx: ctx, r: r}
-}
-
+// cancelReader ends a Read with ctx, even one that waits for a terminal or a pipe.
 type cancelReader struct {
 	ctx  context.Context
 	r    io.Reader

@@ -49,14 +49,12 @@ type Server struct {
 	patience time.Duration
 }
 
-// file is one of the page.
 type file struct {
 	kind string // its media type
 	text []byte
 }
 
-// New returns a server that listens on 127.0.0.1, on a port that the system chooses. Its
-// address has a new token of 128 bits.
+// New listens on 127.0.0.1, on a free port, and has a new token of 128 bits.
 func New(run Program) (*Server, error) {
 	files, err := readPage()
 	if err != nil {
@@ -77,7 +75,6 @@ func New(run Program) (*Server, error) {
 	}, nil
 }
 
-// readPage returns the files of the page by their names.
 func readPage() (map[string]file, error) {
 	kinds := map[string]string{".html": "text/html", ".css": "text/css", ".js": "text/javascript", ".svg": "image/svg+xml"}
 	files := map[string]file{}
@@ -102,8 +99,7 @@ func readPage() (map[string]file, error) {
 // Address is where the page is, with the token.
 func (s *Server) Address() string { return "http://" + s.host + "/" + s.token + "/" }
 
-// Serve answers until ctx ends, and then returns nil at once: all that is at work is
-// cancelled.
+// Serve answers until ctx ends, which cancels all that is at work.
 func (s *Server) Serve(ctx context.Context) error {
 	h := &http.Server{
 		Handler: s, ConnState: s.listener.note, BaseContext: func(net.Listener) context.Context { return ctx },
@@ -183,7 +179,6 @@ func (s *Server) admitted(w http.ResponseWriter, r *http.Request) (name string, 
 	return "", false
 }
 
-// refuse answers with a sentence.
 func refuse(w http.ResponseWriter, code int, sentence string) {
 	w.Header().Set("Content-Type", "text/plain; charset=utf-8")
 	w.Header().Set("Connection", "close")
@@ -261,19 +256,16 @@ func (l *limited) Accept() (net.Conn, error) {
 	return &counted{Conn: c, release: sync.OnceFunc(func() { <-l.places })}, nil
 }
 
-// Close implements net.Listener.
 func (l *limited) Close() error {
 	l.once.Do(func() { close(l.closed) })
 	return l.Listener.Close()
 }
 
-// counted is a connection that gives its place back.
 type counted struct {
 	net.Conn
 	release func()
 }
 
-// Close implements net.Conn.
 func (c *counted) Close() error {
 	c.release()
 	return c.Conn.Close()

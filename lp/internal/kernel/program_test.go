@@ -54,7 +54,7 @@ func TestCompleteKernels(t *testing.T) {
 				t.Fatalf("%s %+v, %d cells: %v, %v", name, p, cells, status, err)
 			}
 			cost := func(k *program) (sum float64) {
-				for i, law := range k.laws() {
+				for i, law := range k.Of(k.Masses()) {
 					total := 0.0
 					for j, m := range law {
 						sum += l.cost[i][j] * m

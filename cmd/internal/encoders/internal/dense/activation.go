@@ -3,12 +3,10 @@ package dense
 import (
 	"fmt"
 	"math"
-
-	"github.com/noisewright/noisewright/latent/bundle"
 )
 
 // Activation is the function that a layer applies to each of its numbers.
-type Activation = bundle.Activation
+type Activation = string
 
 // The activations: x, 1/(1+e^-x), max(x, 0) and tanh x.
 const (
