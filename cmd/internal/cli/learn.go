@@ -330,17 +330,10 @@ func (o *learnOptions) report(l learner, text []byte, test *learn.Data, charged 
 	notProtected := []string{
 		"the schema: columns, classes, categories and bounds are public and must not be chosen in view of the records",
 		"a person with several records: each is hidden by itself",
-<<<<<<< HEAD
 		"the header of the records, and how long it took",
-	}}
-	if o.strict {
-		r.NotProtected = append(r.NotProtected, "ERRORS: with strict-not-private, whether a record was refused, and which, is exact")
 	}
-	if m.Guarantee == nil {
-		r.NotProtected = []string{"anything: there is no noise"}
-=======
-		"error messages: that nothing was learned, and why, is about the records", "how long it took",
->>>>>>> main
+	if o.strict {
+		notProtected = append(notProtected, "ERRORS: with strict-not-private, whether a record was refused, and which, is exact")
 	}
 	if m.Guarantee == nil {
 		notProtected = []string{"anything: there is no noise"}

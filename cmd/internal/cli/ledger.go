@@ -164,28 +164,11 @@ because their epsilons and deltas would add up different things.`,
   noisewright ledger create city.ledger --epsilon 1 --delta 1e-6 --unit person:id --adaptive`,
 	})
 	f.Argument(&o.file, "FILE", "ledger")
-<<<<<<< HEAD
-	f.Number(&o.terms.Epsilon, "epsilon", shell.Rule{Want: "a number above 0", OK: shell.Positive}, "total epsilon, without unit: a number above 0")
-	o.terms.Delta = math.NaN()
-	f.Func("delta", "number", "", "total delta, a probability, at least 0 and below 1", func(text string) (err error) {
-		o.terms.Delta, err = shell.ParseNumber(text, ledgerDelta)
-		return err
-	})
-	f.Check(func() error {
-		if math.IsNaN(o.terms.Delta) {
-			return shell.About("delta", "", shell.Want(ledgerDelta.Want))
-		}
-		return nil
-	})
-	f.Prudent(&o.Common, &o.terms.Epsilon, &o.terms.Delta)
-	f.Word(&o.terms.Neighbors, "neighbors", "word", "what neighbors differ in: one unit more or less (add-remove), or another one in the place of one (replace)", dp.AddRemove, dp.Replace)
-	f.Text(&o.terms.Unit, "unit", "row|person:COLUMN", "whose influence is hidden: row, or person:COLUMN for all rows with the same value of the column")
-=======
 	f.Number(&terms.Epsilon, "epsilon", shell.Rule{Want: "a number above 0", OK: shell.Positive}, "total epsilon, without unit: a number above 0")
 	f.Number(&terms.Delta, "delta", ledgerDelta, "total delta, "+ledgerDelta.Want)
+	f.Prudent(&o.Common, &terms.Epsilon, &terms.Delta)
 	f.Word(&terms.Neighbors, "neighbors", "word", "what neighbors differ in: one unit more or less (add-remove), or another one in the place of one (replace)", dp.AddRemove, dp.Replace)
 	f.Text(&terms.Unit, "unit", "row|person:COLUMN", "whose influence is hidden: row, or person:COLUMN for all rows with the same value of the column")
->>>>>>> main
 	f.CompleteOrFile("unit", dp.Row, "person:")
 	f.Bool(&terms.Adaptive, "adaptive", "basic composition, which allows noise to be chosen in view of earlier answers")
 	f.Verdict(&o.Common, "no progress and no summary")

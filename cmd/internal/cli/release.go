@@ -336,15 +336,10 @@ func (o *releaseOptions) ReadData(ctx context.Context, q release.Query) (d *rele
 	return d, digest, err
 }
 
-<<<<<<< HEAD
 // strictUsage is the help of --strict-not-private.
 const strictUsage = "charge, and then refuse data with a row that would be left out, and say which; for who holds the data: that error is NOT PRIVATE"
 
-// readRows lets read take the rows of a file, and returns the digest of all of it, which
-// ledgers know data by.
-=======
 // readRows lets read take the rows of a file, and returns the digest that ledgers know it by.
->>>>>>> main
 func readRows(ctx context.Context, c *shell.Common, file string, o csvfile.Options, read func(*release.CSV) error) (string, error) {
 	in, err := c.Open(file)
 	if err != nil {
