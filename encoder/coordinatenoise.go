@@ -172,7 +172,6 @@ func Fit(n Noise, u Matrix) (Noise, error) {
 	return fitted, nil
 }
 
-// newUnbiased designs one randomizer for all coordinates.
 func newUnbiased(ctx context.Context, b base) (Noise, error) {
 	m := b.uniform()
 	r, err := lp.DesignLocal(ctx, lp.LocalProblem{

@@ -38,7 +38,6 @@ type Noise interface {
 // trust: a bundle verifies its tables.
 type Design func(ctx context.Context, p dp.Problem) (*tables.Verified, error)
 
-// kinds are what NewNoise makes.
 var kinds = []bundle.Kind{
 	noise.Laplace, noise.Gaussian, bundle.Spherical, // joint: by the distance of two points of the body
 	bundle.Designed, noise.Staircase, bundle.Local, bundle.LocalUnbiased, // per coordinate
@@ -105,7 +104,6 @@ func (b base) install(s *bundle.Spec, c bundle.Composition) {
 	s.Tau, s.Tables, s.TableOf, s.Randomizers, s.RandomizerOf = 0, nil, nil, nil, nil
 }
 
-// none is no noise.
 type none struct{ body Body }
 
 func (none) Kind() bundle.Kind { return bundle.None }

@@ -130,24 +130,20 @@ func (c Column) validate(v *tables.Verified) error {
 		return check.Field("noisebeam", "table", "none", "a verified one")
 	}
 	width := new(big.Rat).Sub(exact.Rational(c.Upper), exact.Rational(c.Lower))
-	if s := v.Mechanism().Privacy().Sensitivity; width.Cmp(exact.Rational(s)) > 0 {
-		bad.Bad("upper - lower", exact.FloatUp(width), "at most the sensitivity of the table, "+number(s))
-	}
 	t := v.Mechanism()
-	if t.Query() == dp.IntegerQuery && (c.Lower != math.Trunc(c.Lower) || c.Upper != math.Trunc(c.Upper)) {
-		bad.Bad("lower and upper", number(c.Lower)+", "+number(c.Upper), "integers, as the table is for integer queries")
-	}
+	s := t.Privacy().Sensitivity
+	bad.Want(width.Cmp(exact.Rational(s)) <= 0, "upper - lower", exact.FloatUp(width), "at most the sensitivity of the table, %s", number(s))
+	ends := number(c.Lower) + ", " + number(c.Upper)
+	whole := c.Lower == math.Trunc(c.Lower) && c.Upper == math.Trunc(c.Upper)
+	bad.Want(whole || t.Query() != dp.IntegerQuery, "lower and upper", ends, "integers, as the table is for integer queries")
 	step, _ := t.Grid().Step().Float64()
-	if most := float64(exact.MaxInteger-t.Reach()) * step; math.Max(math.Abs(c.Lower), math.Abs(c.Upper)) > most {
-		bad.Bad("lower and upper", number(c.Lower)+", "+number(c.Upper), "of at most "+number(most)+", what the table's grid holds")
-	}
+	most := float64(exact.MaxInteger-t.Reach()) * step
+	bad.Want(math.Max(math.Abs(c.Lower), math.Abs(c.Upper)) <= most, "lower and upper", ends, "of at most %s, what the table's grid holds", number(most))
 	return bad.Err()
 }
 
 func checkRange(bad *check.List, lower, upper float64) {
-	if !check.Finite(lower, upper) || !(lower < upper) {
-		bad.Bad("lower and upper", number(lower)+", "+number(upper), "finite numbers in ascending order, what values are clipped to: unbounded values have no sensitivity")
-	}
+	bad.Want(check.Finite(lower, upper) && lower < upper, "lower and upper", number(lower)+", "+number(upper), "finite numbers in ascending order, what values are clipped to: unbounded values have no sensitivity")
 }
 
 // AddNoise clips the column of every row to its range and replaces it by a private value,
@@ -214,7 +210,6 @@ type rowsColumn struct {
 	Name string // of the field, "" if rows are float64s
 }
 
-// of is the column of a row.
 func (c rowsColumn) of(row reflect.Value) reflect.Value {
 	if c.Name == "" {
 		return row
@@ -228,10 +223,8 @@ type splitFn struct {
 	encoder beam.ElementEncoder
 }
 
-// Setup makes the encoder.
 func (f *splitFn) Setup() { f.encoder = beam.NewElementEncoder(f.Rows.Type.T) }
 
-// ProcessElement emits the two.
 func (f *splitFn) ProcessElement(row beam.X, emit func([]byte, float64)) error {
 	rest := reflect.New(f.Rows.Type.T).Elem()
 	rest.Set(reflect.ValueOf(row))
@@ -254,7 +247,6 @@ type addNoiseFn struct {
 	decoder beam.ElementDecoder
 }
 
-// Setup verifies the table.
 func (f *addNoiseFn) Setup() error {
 	f.decoder = beam.NewElementDecoder(f.Rows.Type.T)
 	return f.Noise.setup()
