@@ -11,7 +11,6 @@ import (
 	"github.com/noisewright/noisewright/internal/check"
 	"github.com/noisewright/noisewright/latent/bundle"
 	"github.com/noisewright/noisewright/noise"
-	"github.com/noisewright/noisewright/proof"
 	"github.com/noisewright/noisewright/tables"
 )
 
@@ -82,7 +81,7 @@ func validate(kind bundle.Kind, body Body, promise bundle.Promise) error {
 	c := check.In("encoder")
 	c.Want(slices.Contains(kinds, kind), "noise", fmt.Sprintf("%.40q", string(kind)), "one of %v", kinds)
 	c.Add(body.Validate())
-	c.Want(promise.Epsilon > 0 && promise.Epsilon <= proof.MaxEpsilon, "epsilon", promise.Epsilon, "a number above 0 and at most %d", proof.MaxEpsilon)
+	c.Want(promise.Epsilon > 0 && promise.Epsilon <= check.MaxEpsilon, "epsilon", promise.Epsilon, "a number above 0 and at most %d", check.MaxEpsilon)
 	c.Delta("delta", promise.Delta)
 	c.Want(kind != noise.Gaussian || promise.Delta != 0, "delta", promise.Delta, "a number above 0 for gaussian noise, which is never private without")
 	return c.Err()

@@ -12,7 +12,6 @@ import (
 	"github.com/noisewright/noisewright/latent/internal/blocks"
 	"github.com/noisewright/noisewright/latent/internal/budget"
 	"github.com/noisewright/noisewright/local"
-	"github.com/noisewright/noisewright/proof"
 	"github.com/noisewright/noisewright/tables"
 )
 
@@ -75,7 +74,7 @@ func exactShares(promise bundle.Promise, z int, epsilon, delta float64) (e, d fl
 // law is mixed with the uniform one. Its answer is the mean of the values given that answer.
 //
 // Errors wrap dp.ErrInvalid: no values, one that is not within ±radius, or an epsilon that
-// is not from 1e-6 to proof.MaxEpsilon.
+// is not from 1e-6 to 100.
 func FitRandomizer(values []float64, radius, epsilon float64) (*local.Randomizer, error) {
 	if len(values) == 0 {
 		return nil, check.Field("latent", "values", "none", "at least one")
@@ -83,8 +82,8 @@ func FitRandomizer(values []float64, radius, epsilon float64) (*local.Randomizer
 	if i := slices.IndexFunc(values, func(v float64) bool { return !(v >= -radius && v <= radius) }); i >= 0 {
 		return nil, check.Errorf("latent", dp.ErrInvalid, "values[%d] = %g, want a number within ±%g", i, values[i], radius)
 	}
-	if !(epsilon >= leastLocalEpsilon && epsilon <= proof.MaxEpsilon) {
-		return nil, check.Errorf("latent", dp.ErrInvalid, "epsilon = %g, want a number from %g to %d", epsilon, leastLocalEpsilon, proof.MaxEpsilon)
+	if !(epsilon >= leastLocalEpsilon && epsilon <= check.MaxEpsilon) {
+		return nil, check.Errorf("latent", dp.ErrInvalid, "epsilon = %g, want a number from %g to %d", epsilon, leastLocalEpsilon, check.MaxEpsilon)
 	}
 	return blocks.NewLaw(values, values, radius).Randomizer(epsilon)
 }

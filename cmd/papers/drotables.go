@@ -403,7 +403,7 @@ func newStoredDesign(v *tables.Verified) *storedDesign {
 	return &storedDesign{v.Mechanism().Problem(), v.Certificate()}
 }
 
-func (d *storedDesign) gap() float64 { return shell.GapOf(d.certificate) }
+func (d *storedDesign) gap() float64 { return shell.GapOf(d.certificate.Bounds()) }
 
 // newDesignStore opens a folder, which is made if it is missing.
 func newDesignStore(s *shell.Streams, dir string) (*designStore, error) {

@@ -112,7 +112,7 @@ func run(w io.Writer, dir string) error {
 	for i, t := range r.tables {
 		c := t.Certificate()
 		variance, _ := c.ExpectedLoss.Float64()
-		gap, _ := c.Gap()
+		gap, _ := c.Bounds().Gap()
 		fmt.Fprintf(w, "coordinate %d: noise of variance %.4g, within about %.2g %% of the least possible\n", i, variance, 100*gap)
 	}
 	private, err := r.release(encode("a record"))

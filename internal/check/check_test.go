@@ -72,3 +72,18 @@ func TestDelta(t *testing.T) {
 		t.Errorf("%d sentences of 4 bad deltas", n)
 	}
 }
+
+// TestMaxEpsilon: the largest epsilon passes, the next float64 does not, and what is no
+// number is left to dp.Privacy.
+func TestMaxEpsilon(t *testing.T) {
+	for _, c := range []struct {
+		epsilon float64
+		ok      bool
+	}{{0, true}, {MaxEpsilon, true}, {MaxEpsilon * (1 + 0x1p-52), false}, {1e300, false}, {-1, true}} {
+		errs := In("pkg")
+		errs.MaxEpsilon(c.epsilon)
+		if errs.None() != c.ok {
+			t.Errorf("epsilon = %v: %v, want none: %v", c.epsilon, errs.Err(), c.ok)
+		}
+	}
+}

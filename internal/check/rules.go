@@ -16,6 +16,17 @@ func Delta(pkg, field string, delta float64) error {
 // Delta adds the FieldError of a δ that breaks the rule for it.
 func (l *List) Delta(field string, delta float64) { l.Add(Delta(l.pkg, field, delta)) }
 
+// MaxEpsilon bounds the epsilon of a promise; beyond it e^epsilon exceeds any use.
+const MaxEpsilon = 100
+
+// MaxEpsilon adds the FieldError of an epsilon beyond MaxEpsilon. That it is a number >= 0
+// is for dp.Privacy.Validate.
+func (l *List) MaxEpsilon(epsilon float64) {
+	if epsilon > MaxEpsilon && Finite(epsilon) {
+		l.Badf("epsilon", epsilon, "a number from 0 to %d", MaxEpsilon)
+	}
+}
+
 // Budget adds the FieldErrors of an epsilon and a delta that something may cost.
 func (l *List) Budget(epsilon, delta float64) {
 	l.Want(Positive(epsilon), "epsilon", epsilon, "a finite number above 0")
@@ -29,10 +40,11 @@ func (l *List) OneOf(field, word string, words ...string) {
 	}
 }
 
-// If adds a FieldError if the rule is broken: a column of them is a table of rules.
-func (l *List) If(broken bool, field string, value any, rule string) {
+// If adds a FieldError if the rule, which may be one to format, is broken: a column of them is
+// a table of rules.
+func (l *List) If(broken bool, field string, value any, rule string, args ...any) {
 	if broken {
-		l.Bad(field, value, rule)
+		l.Badf(field, value, rule, args...)
 	}
 }
 

@@ -34,6 +34,16 @@ func DecimalUp(r *big.Rat, n int) string { return decimal(r, n, true) }
 // is not above r. It panics unless r >= 0 and n >= 1.
 func DecimalDown(r *big.Rat, n int) string { return decimal(r, n, false) }
 
+// stated is the number of significant digits of a claim.
+const stated = 15
+
+// StateUp prints r >= 0 as upper bounds are stated: a plain decimal of at most 15
+// significant digits that is not below it.
+func StateUp(r *big.Rat) string { return DecimalUp(r, stated) }
+
+// StateDown is StateUp for lower bounds.
+func StateDown(r *big.Rat) string { return DecimalDown(r, stated) }
+
 func decimal(r *big.Rat, n int, up bool) string {
 	if r.Sign() < 0 || n < 1 {
 		panic("exact: decimal of a negative number or without digits")

@@ -134,3 +134,8 @@ func (r *Ratio) ShiftedDivergence(p, q []uint64, k int) *big.Int {
 	}
 	return total.Add(total, r.Divergence(p[lo:hi], q[lo-k:hi-k]))
 }
+
+// Probability converts a sum of weights times 2^RatioBits, such as a divergence.
+func Probability(units *big.Int) *big.Rat {
+	return new(big.Rat).SetFrac(units, new(big.Int).Lsh(big.NewInt(1), 64+RatioBits))
+}

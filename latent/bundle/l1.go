@@ -155,8 +155,8 @@ const noGrid = 0x1p-300
 
 // checkPure checks the axes, and an epsilon beside which delta is 0.
 func checkPure(epsilon float64, axes []float64) error {
-	if !(epsilon > 0 && epsilon <= proof.MaxEpsilon) {
-		return check.Errorf("bundle", dp.ErrInvalid, "epsilon = %g, want a number above 0 and at most %d", epsilon, proof.MaxEpsilon)
+	if !(epsilon > 0 && epsilon <= check.MaxEpsilon) {
+		return check.Errorf("bundle", dp.ErrInvalid, "epsilon = %g, want a number above 0 and at most %d", epsilon, check.MaxEpsilon)
 	}
 	return checkAxes(axes)
 }

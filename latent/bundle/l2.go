@@ -105,8 +105,8 @@ func approximation(epsilon float64, coordinates int, tv *big.Rat) *big.Rat {
 // so that much smaller axes are rounded off. The promise of the table itself is about one
 // coordinate, or less where that would take long to verify.
 func newGaussianTable(epsilon, delta float64, domain Domain, axes []float64) (t *tables.Table, tau float64, err error) {
-	if !(epsilon >= 0 && epsilon <= proof.MaxEpsilon && delta > 0 && delta < 1) {
-		return nil, 0, check.Errorf("bundle", dp.ErrInvalid, "epsilon = %g and delta = %g, want numbers from 0 to %d, and above 0 and below 1", epsilon, delta, proof.MaxEpsilon)
+	if !(epsilon >= 0 && epsilon <= check.MaxEpsilon && delta > 0 && delta < 1) {
+		return nil, 0, check.Errorf("bundle", dp.ErrInvalid, "epsilon = %g and delta = %g, want numbers from 0 to %d, and above 0 and below 1", epsilon, delta, check.MaxEpsilon)
 	}
 	if err := checkAxes(axes); err != nil {
 		return nil, 0, err
@@ -151,7 +151,7 @@ func gaussianTable(epsilon, delta float64, exponent int, domain Domain, axes []f
 		if tenfold := new(big.Rat).Mul(cost, big.NewRat(10, 1)); tenfold.Cmp(big.NewRat(1, 1)) >= 0 {
 			return nil, 0, check.Errorf("bundle", dp.ErrInvalid, "epsilon = %g is too large for Gaussian noise of 64-bit weights in %d coordinates, whatever delta is: want less, or another noise", epsilon, len(axes))
 		} else if tenfold.Cmp(exact.Rational(delta)) > 0 {
-			return nil, 0, check.Errorf("bundle", dp.ErrInvalid, "delta = %g is too small for Gaussian noise of 64-bit weights at epsilon = %g in %d coordinates, want at least ten times %s, what they cost", delta, epsilon, len(axes), proof.Up(cost))
+			return nil, 0, check.Errorf("bundle", dp.ErrInvalid, "delta = %g is too small for Gaussian noise of 64-bit weights at epsilon = %g in %d coordinates, want at least ten times %s, what they cost", delta, epsilon, len(axes), exact.StateUp(cost))
 		}
 		total := gaussianDeltaUp(epsilon, squared, tau)
 		if total.Add(total, cost).Cmp(exact.Rational(delta)) <= 0 {

@@ -126,7 +126,7 @@ func (m Matrix) clone() Matrix { return Matrix{m.Rows, m.Cols, slices.Clone(m.Da
 // of outputs, P(A | x) <= e^Epsilon·P(A | x') + Delta. The float64s are meant
 // exactly. For the kind None it is {+Inf, 0}, which bounds nothing.
 type Promise struct {
-	Epsilon float64 `json:"epsilon"` // 0 to proof.MaxEpsilon
+	Epsilon float64 `json:"epsilon"` // 0 to 100
 	Delta   float64 `json:"delta"`   // 0 <= Delta < 1
 }
 
@@ -418,7 +418,7 @@ func (s *Spec) validateNoise(c checker) {
 	}
 	p := s.Promise
 	c.Add(dp.Privacy{Epsilon: p.Epsilon, Delta: p.Delta, Sensitivity: 1}.Validate())
-	c.Want(!(p.Epsilon > proof.MaxEpsilon), "epsilon", p.Epsilon, "at most %d", proof.MaxEpsilon)
+	c.Want(!(p.Epsilon > check.MaxEpsilon), "epsilon", p.Epsilon, "at most %d", check.MaxEpsilon)
 	if s.Composition == jointNorm {
 		s.validateNorm(c)
 		return

@@ -149,7 +149,7 @@ func (v *Verified) checkPromise() error {
 	bad, s := check.In("bundle"), &v.bundle.spec
 	hold := func(field string, promise float64, proved *big.Rat) {
 		if proved.Cmp(exact.Rational(promise)) > 0 {
-			bad.Add(check.Errorf("bundle", proof.ErrNotPrivate, "%s = %g is promised but only %s is proved for the composition %s", field, promise, proof.Up(proved), s.Composition))
+			bad.Add(check.Errorf("bundle", proof.ErrNotPrivate, "%s = %g is promised but only %s is proved for the composition %s", field, promise, exact.StateUp(proved), s.Composition))
 		}
 	}
 	hold("epsilon", s.Promise.Epsilon, v.epsilon)

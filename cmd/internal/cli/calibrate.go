@@ -241,7 +241,7 @@ func (c *calibration) rows(out string) []shell.Row {
 	}, shell.QueryRows(p), []shell.Row{
 		{"noise", name},
 		{"expected loss", shell.Decimal(certificate.Claims().ExpectedLoss)},
-		shell.When(c.noise() == noiseDesigned, "gap", shell.Percent(shell.GapOf(certificate))+report.OfOneRelease),
+		shell.When(c.noise() == noiseDesigned, "gap", shell.Percent(shell.GapOf(certificate.Bounds()))+report.OfOneRelease),
 	}, c.otherRows())
 	switch {
 	case c.crossover > 0:

@@ -22,7 +22,6 @@ import (
 	"github.com/noisewright/noisewright/loss"
 	"github.com/noisewright/noisewright/lp"
 	"github.com/noisewright/noisewright/noise"
-	"github.com/noisewright/noisewright/proof"
 )
 
 type latentDesignOptions struct {
@@ -97,7 +96,7 @@ decoder and the task, as JSON, NumPy arrays and tables (docs/bundle-format.md).`
   noisewright latent design --mean mean.csv --covariance covariance.csv --epsilon 5 --delta 1e-5 --radius 3`,
 	})
 	f.Effort(&o.design, " of one table")
-	f.Number(&o.problem.Epsilon, "epsilon", shell.AtMost("a number", proof.MaxEpsilon), "epsilon of a person's release, without unit: above 0, at most 100")
+	f.Number(&o.problem.Epsilon, "epsilon", shell.AtMost("a number", check.MaxEpsilon), "epsilon of a person's release, without unit: above 0, at most 100")
 	f.OptionalNumber(&o.problem.Delta, "delta", deltaOfPerson, "delta of a person's release, a probability: 0, or from 1e-10 to 0.5")
 	o.domainFlags(f)
 	p := &o.problem

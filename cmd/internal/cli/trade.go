@@ -17,9 +17,9 @@ import (
 	"github.com/noisewright/noisewright/cmd/internal/report"
 	"github.com/noisewright/noisewright/cmd/internal/shell"
 	"github.com/noisewright/noisewright/dp"
+	"github.com/noisewright/noisewright/internal/exact"
 	"github.com/noisewright/noisewright/loss"
 	"github.com/noisewright/noisewright/lp"
-	"github.com/noisewright/noisewright/proof"
 )
 
 // readPair splits A,B at the comma between two losses: their parameters have commas too.
@@ -93,7 +93,7 @@ func (f *front) writeCSV(w io.Writer) error {
 			gap = fmt.Sprintf("%.6g", *r.Gap)
 		}
 		fmt.Fprintf(&b, "%v,%v,%v,%s,%s,%s,%s,%s\n", r.Share, r.Weights[0], r.Weights[1],
-			proof.Up(p.Expected[0]), proof.Up(p.Expected[1]), claims.ExpectedLoss, claims.LowerBound, gap)
+			exact.StateUp(p.Expected[0]), exact.StateUp(p.Expected[1]), claims.ExpectedLoss, claims.LowerBound, gap)
 	}
 	_, err := io.WriteString(w, b.String())
 	return err
@@ -116,7 +116,7 @@ func (f *front) write(b *strings.Builder) {
 		lines = append(lines, []string{
 			fmt.Sprintf("%.4f", r.Share), fmt.Sprint(r.Weights[0]), fmt.Sprint(r.Weights[1]),
 			digits(r.Expected[0], shell.DigitsUp), digits(r.Expected[1], shell.DigitsUp), digits(r.ExpectedLoss, shell.DigitsUp), digits(r.LowerBound, shell.DigitsDown),
-			shell.Percent(shell.GapOf(f.Points[i].Design.Table.Certificate())),
+			shell.Percent(shell.GapOf(f.Points[i].Design.Table.Bounds())),
 		})
 	}
 	shell.WriteColumns(b, lines, ">>>>>>>>")

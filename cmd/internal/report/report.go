@@ -107,13 +107,13 @@ func (s summary) rows(m proof.Mechanism, b proof.Bounds, falsehood error) []shel
 		gap = shell.Percent(shell.GapOf(b))
 	}
 	return slices.Concat(rows, s.demands, s.losses, s.caps, []shell.Row{
-		{"lower bound", shell.Decimal(proof.Down(b.LowerBound)) + s.boundOn},
+		{"lower bound", shell.Decimal(exact.StateDown(b.LowerBound)) + s.boundOn},
 		{"gap", gap},
 		s.size,
 	})
 }
 
-func upper(r *big.Rat) string { return shell.Decimal(proof.Up(r)) }
+func upper(r *big.Rat) string { return shell.Decimal(exact.StateUp(r)) }
 
 // Promise is the part of an object about the privacy that noise promises.
 func Promise(p dp.Privacy) shell.Object {

@@ -11,6 +11,7 @@ import (
 	"github.com/noisewright/noisewright/internal/check"
 	"github.com/noisewright/noisewright/kernels"
 	"github.com/noisewright/noisewright/local"
+	"github.com/noisewright/noisewright/proof"
 )
 
 // Local is what the flags of a local randomizer alone say.
@@ -117,7 +118,7 @@ func ReadWeight(q *kernels.Queries, text string) error {
 		if err != nil {
 			return bad("row %d = %s,%s, want two numbers", i+1, check.Quoted(r[0]), check.Quoted(r[1]))
 		}
-		q.Weight = append(q.Weight, kernels.WeightPiece{From: from, Weight: w})
+		q.Weight = append(q.Weight, proof.Piece{From: from, Weight: w})
 	}
 	if !math.IsNaN(q.Lower) { // else the range is to blame
 		if err := q.Validate(); err != nil {

@@ -14,6 +14,7 @@ import (
 	"github.com/noisewright/noisewright/internal/check"
 	"github.com/noisewright/noisewright/internal/exact"
 	"github.com/noisewright/noisewright/loss"
+	"github.com/noisewright/noisewright/proof"
 )
 
 // Schema is the version of the JSON objects printed, with which they all begin. Their numbers are float64s,
@@ -93,8 +94,8 @@ func Percent(ratio float64) string {
 }
 
 // GapOf returns the relative certified gap, +Inf if there is no lower bound.
-func GapOf(c interface{ Gap() (float64, bool) }) float64 {
-	if g, ok := c.Gap(); ok {
+func GapOf(b proof.Bounds) float64 {
+	if g, ok := b.Gap(); ok {
 		return g
 	}
 	return math.Inf(1)

@@ -9,7 +9,7 @@ import (
 	"time"
 
 	"github.com/noisewright/noisewright/lp"
-	"github.com/noisewright/noisewright/proof"
+	"github.com/noisewright/noisewright/proof/forms"
 )
 
 // Streams are the standard streams of one run of the program.
@@ -24,8 +24,8 @@ type Streams struct {
 
 	// Force says that outputs replace the files that are there.
 	Force bool
-	// Decode, if set, reads the files of mechanisms in the place of forms.Decode.
-	Decode func(io.Reader) (proof.Mechanism, error)
+	// Forms are those of mechanisms whose files are read, beside the ones of package forms.
+	Forms []forms.Reader
 	// Watch, if set, is told how far designs have come, whether there is a line or not.
 	Watch func(lp.Progress)
 

@@ -71,11 +71,7 @@ func (a *Streams) ReadAny(path string) (made proof.Mechanism, err error) {
 	case len(start) > 0 && start[0] != '{':
 		return nil, BadFile(path, errors.New("not a table file"))
 	}
-	decode := forms.Decode
-	if a.Decode != nil {
-		decode = a.Decode
-	}
-	if made, err = decode(in); err != nil {
+	if made, err = forms.Decode(in, a.Forms...); err != nil {
 		return nil, BadFile(path, FileCause(err))
 	}
 	return made, nil

@@ -311,7 +311,7 @@ func addShift(all []cells.DualShift, a cells.Pair, y []int64, first int) []cells
 // upperLayout lays out the program whose solutions are kernels on the bins.
 func upperLayout(p Problem, g cells.Grid, k, half int, epsilon, delta, unit, limit float64) layout {
 	l := baseLayout(p, k, half, epsilon, delta)
-	l.limits = cells.Shifts(p.Edges, p.Sensitivity, k, true)
+	l.limits = (&cells.Spec{Edges: p.Edges, Privacy: p.Privacy}).Shifts(k, true)
 	step, _ := g.Step().Float64()
 	width := float64(g.PointsPerBin) * step
 	l.charge(p, unit, limit, func(of loss.Loss, j int) float64 { return of.CellMean(float64(j)*width, width) })
@@ -322,7 +322,7 @@ func upperLayout(p Problem, g cells.Grid, k, half int, epsilon, delta, unit, lim
 func lowerLayout(p Problem, k, half int, unit float64) layout {
 	l := baseLayout(p, k, half, p.Epsilon, p.Delta)
 	l.sums = k
-	l.limits = cells.Shifts(p.Edges, p.Sensitivity, k, false)
+	l.limits = (&cells.Spec{Edges: p.Edges, Privacy: p.Privacy}).Shifts(k, false)
 	step := ratOf(k)
 	step.Quo(new(big.Rat).SetFloat64(p.Sensitivity), step)
 	l.charge(p, unit, p.InstanceCap, func(of loss.Loss, j int) float64 {

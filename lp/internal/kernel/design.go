@@ -234,7 +234,7 @@ func (d *designer) beginCapped(ctx context.Context, cells int) error {
 	for cells <= d.Options.MaxCells && ctx.Err() == nil && 16*d.certify < d.Left() {
 		split := d.split(cells)
 		apart := 0 // cells that values within the sensitivity are apart, at most
-		for _, pair := range kernels.ProtectedPairs(split.edges, p.Sensitivity) {
+		for _, pair := range p.protected(split.edges) {
 			apart = max(apart, pair[1]-pair[0])
 		}
 		laws := clamped(table.Mechanism(), p.Sensitivity/float64(max(apart, 1)), len(split.nodes))
@@ -345,7 +345,8 @@ func (d *designer) lower(ctx context.Context, cells int, stall float64) error {
 	if prog.Rounds() > 0 {
 		start := d.Elapsed()
 		dual := prog.dual(d.unit, p.InstanceCap)
-		bound, _ := dual.LowerBound(p.Privacy, p.Queries, p.Loss, kernels.Cap{Limit: p.InstanceCap, Loss: p.CapLoss}).Float64()
+		proved := kernels.Spec{Privacy: p.Privacy, Queries: p.Queries, Loss: p.Loss, InstanceCap: p.InstanceCap, CapLoss: p.CapLoss, Dual: dual}
+		bound, _ := proved.LowerBound().Float64()
 		if d.programs.bound = max(d.programs.bound, bound); bound > d.Bound {
 			d.dual, d.Bound = dual, bound
 		}

@@ -44,6 +44,11 @@ func (p Problem) capLoss() loss.Loss {
 	return p.CapLoss
 }
 
+// protected lists the pairs of cells between the edges whose laws are to be close.
+func (p Problem) protected(edges []float64) [][2]int {
+	return (&kernels.Spec{Privacy: p.Privacy, Edges: edges}).ProtectedPairs()
+}
+
 // partition is a split of the range into cells, each with an answer.
 type partition struct{ edges, nodes []float64 }
 
@@ -108,7 +113,7 @@ func upperLayout(p Problem, c partition, epsilon, delta, unit float64) layout {
 		}
 	}
 	l.mirrored = p.Queries.Symmetric() && p.Loss.Symmetric() && meet.Mirrored(c.nodes) && meet.Mirrored(c.edges)
-	l.protect(kernels.ProtectedPairs(c.edges, p.Sensitivity))
+	l.protect(p.protected(c.edges))
 	return l
 }
 

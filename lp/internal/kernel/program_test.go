@@ -71,7 +71,8 @@ func TestCompleteKernels(t *testing.T) {
 				t.Errorf("%s %+v, %d cells: %.9g complete, %.9g by constraint generation", name, p, cells, a, b)
 			}
 			if name == "lower" {
-				bound, _ := complete.dual(1, p.InstanceCap).LowerBound(p.Privacy, p.Queries, p.Loss, kernels.Cap{Limit: p.InstanceCap}).Float64()
+				proved := kernels.Spec{Privacy: p.Privacy, Queries: p.Queries, Loss: p.Loss, InstanceCap: p.InstanceCap, Dual: complete.dual(1, p.InstanceCap)}
+				bound, _ := proved.LowerBound().Float64()
 				if bound < a*(1-1e-4) || bound > b*(1+1e-4) {
 					t.Errorf("%+v, %d cells: bound %.9g of %.9g", p, cells, bound, a)
 				}

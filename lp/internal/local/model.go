@@ -9,6 +9,7 @@ import (
 	"github.com/noisewright/noisewright/internal/exact"
 	"github.com/noisewright/noisewright/local"
 	"github.com/noisewright/noisewright/lp/internal/engine/ratio"
+	"github.com/noisewright/noisewright/proof"
 )
 
 // model is a localProblem as the linear programs see it: values from −1 to 1 (of
@@ -75,7 +76,7 @@ func (m *model) reach() float64 {
 func densityOf(v local.Values, mid, half float64) []weightPiece {
 	pieces := v.Weight
 	if len(pieces) == 0 {
-		pieces = []local.Piece{{From: v.Lower, Weight: 1}}
+		pieces = []proof.Piece{{From: v.Lower, Weight: 1}}
 	}
 	var out []weightPiece
 	var total float64
