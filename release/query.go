@@ -197,7 +197,7 @@ func (q Query) Validate() error {
 	}
 	bad.OneOf("neighbors", q.Neighbors, dp.AddRemove, dp.Replace)
 	bad.OneOf("missing", q.Missing, dropMissing, middleMissing)
-	bad.If(q.Missing == middleMissing && !q.valued(), "missing", q.Missing, "drop: a "+string(q.Kind)+" has no bounds to be in the middle of")
+	bad.If(q.Missing == middleMissing && !q.valued(), "missing", q.Missing, "drop: a %s has no bounds to be in the middle of", q.Kind)
 	bad.OneOf("loss", q.Loss, loss.L1.Name(), loss.L2.Name())
 	switch {
 	case q.Person != "" && (q.MaxPerPerson < 1 || q.MaxPerPerson > maxPerPerson):
