@@ -132,8 +132,9 @@ func NewSampler(v *Verified) (*Sampler, error) { return sampler.NewNoise(v, samp
 // Guarantee: an answer is (q.Epsilon, q.Delta)-private for the query's units and neighbors, and
 // all answers of a ledger together keep its total.
 //
-// Bounds, keys and conditions are public, and must not be chosen in view of the data. Errors
-// are those of release.Release. They are about the data: do not publish them.
+// Bounds, keys and conditions are public, and must not be chosen in view of the data. Rows that
+// are malformed, undecided or without a number do not count, and nothing tells so: errors are
+// those of release.Release, and not about single rows.
 func Release(ctx context.Context, l account.Ledger, data any, q Query) (*Answer, error) {
 	source, err := noise()
 	if err != nil {

@@ -81,7 +81,7 @@ var arrows = map[string][]string{
 	"release/ledger": {"proof", "account", "tables", "dp", "internal/exact", "internal/check", "modernc.org/sqlite"},
 	"learn": {
 		"proof", "release", "account", "sampler", "tables", "tables/shapes", "dp", "loss",
-		"internal/exact", "internal/check", "internal/strictjson", "gonum.org/v1/gonum/mathext",
+		"internal/csvfile", "internal/exact", "internal/check", "internal/strictjson", "gonum.org/v1/gonum/mathext",
 	},
 	// Not below latent: the figures of its papers are drawn from the same algebra.
 	"internal/taskspace": {"internal/check", "latent/bundle", "gonum.org/v1/gonum/mat"},

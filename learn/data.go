@@ -1,6 +1,7 @@
 package learn
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"io"
@@ -11,6 +12,7 @@ import (
 
 	"github.com/noisewright/noisewright/dp"
 	"github.com/noisewright/noisewright/internal/check"
+	"github.com/noisewright/noisewright/internal/csvfile"
 	"github.com/noisewright/noisewright/release"
 )
 
@@ -33,6 +35,7 @@ type Data struct {
 	classes []int32   // nil: not labeled
 	columns [][]int32 // by features: categories, or values on the grid
 	rows    int
+	misfit  csvfile.LeftOut
 }
 
 // Schema returns the schema, which must not be changed.
@@ -63,19 +66,36 @@ func (d *Data) Unit(feature, row int) float64 {
 	return float64(d.columns[feature][row]) / gridSteps
 }
 
-// Read reads the records of rows; columns that are not in the schema are not looked at.
+// Misfit says which record was the first that does not keep to the schema: its line and its
+// column, and not its text. It is an exact answer about a single record, and not private; nil if
+// there is none.
+func (d *Data) Misfit() error {
+	if err := d.misfit.Err(); err != nil {
+		return check.Errorf("learn", dp.ErrInvalid, "%w", err)
+	}
+	return nil
+}
+
+// Read reads the records of rows; columns that are not in the schema are not looked at. Numbers
+// beyond the bounds are moved to these. A record that is malformed, lacks a number or has a
+// category that is not in the schema is left out, and nothing but Misfit tells so.
 //
-// Errors are those of rows; or they wrap dp.ErrInvalid: for a bad schema, a column that is
-// missing, and a record that does not keep to the schema. They tell the line and the column, not
-// the text, and are about the data: they must not be published. A header without any column of
-// the schema may be a record, and its names are not told.
+// Errors are those of rows, or wrap dp.ErrInvalid, for a bad schema and a column that is
+// missing. A header without any column of the schema may be a record, and its names are not told.
 func (s *Schema) Read(rows release.Rows) (*Data, error) { return s.read(rows, true) }
 
 // ReadUnlabeled is Read for records whose classes are not known. If there is a column of the
-// Target, it is read.
+// Target, it is read. No record is left out: a Misfit is an error.
 func (s *Schema) ReadUnlabeled(rows release.Rows) (*Data, error) {
 	_, err := columnOf(rows, s.Target)
-	return s.read(rows, err == nil)
+	d, err := s.read(rows, err == nil)
+	if err == nil {
+		err = d.Misfit()
+	}
+	if err != nil {
+		return nil, err
+	}
+	return d, nil
 }
 
 func (s *Schema) read(rows release.Rows, labeled bool) (*Data, error) {
@@ -89,14 +109,17 @@ func (s *Schema) read(rows release.Rows, labeled bool) (*Data, error) {
 	for {
 		record, line, err := rows.Next()
 		switch {
+		case errors.Is(err, release.ErrRow):
 		case errors.Is(err, io.EOF):
 			return r.data, nil
 		case err != nil:
 			return nil, err
+		default:
+			if err = r.row(record); err != nil {
+				err = fmt.Errorf("line %d, %w", line, err)
+			}
 		}
-		if err := r.row(record); err != nil {
-			return nil, check.Errorf("learn", dp.ErrInvalid, "line %d, %w", line, err)
-		}
+		r.data.misfit.Row(err)
 	}
 }
 
@@ -165,26 +188,30 @@ func columnOf(rows release.Rows, name string) (int, error) {
 	return i, nil
 }
 
-// row takes a record whole or not at all.
-func (r *reader) row(record []string) error {
+// row takes a record whole or not at all. The error is about one that does not keep to the schema,
+// also if it is taken.
+func (r *reader) row(record []string) (misfit error) {
 	d, values := r.data, make([]int32, len(r.at))
 	for j, at := range r.at {
 		text := strings.TrimSpace(record[at])
 		if r.code[j] == nil {
 			b := *d.schema.Features[j].Bounds
-			v, err := strconv.ParseFloat(text, 64)
+			v, err := csvfile.Number(text)
 			if err != nil || !(v >= b.Lower && v <= b.Upper) {
-				return fmt.Errorf("column %s: no number within the bounds of the schema, want one from %v to %v", check.Quoted(d.schema.Features[j].Name), b.Lower, b.Upper)
+				misfit = cmp.Or(misfit, fmt.Errorf("column %s: no number within the bounds of the schema, want one from %v to %v", check.Quoted(d.schema.Features[j].Name), b.Lower, b.Upper))
 			}
-			values[j] = int32(onGrid(b.unit(v))) //nolint:gosec // at most gridSteps
+			if err != nil {
+				return misfit
+			}
+			values[j] = int32(onGrid(b.unit(min(max(v, b.Lower), b.Upper)))) //nolint:gosec // at most gridSteps
 			continue
 		}
 		code, ok := r.code[j][text]
 		switch {
 		case !ok && j < len(d.columns):
-			return fmt.Errorf("column %s: not in the schema, want one of %s", check.Quoted(d.schema.Features[j].Name), listed(d.schema.Features[j].Categories))
+			return cmp.Or(misfit, fmt.Errorf("column %s: not in the schema, want one of %s", check.Quoted(d.schema.Features[j].Name), listed(d.schema.Features[j].Categories)))
 		case !ok:
-			return fmt.Errorf("column %s: not in the schema, want one of %s", check.Quoted(d.schema.Target), listed(d.schema.Classes))
+			return cmp.Or(misfit, fmt.Errorf("column %s: not in the schema, want one of %s", check.Quoted(d.schema.Target), listed(d.schema.Classes)))
 		}
 		values[j] = code
 	}
@@ -195,7 +222,7 @@ func (r *reader) row(record []string) error {
 		d.classes = append(d.classes, values[len(values)-1])
 	}
 	d.rows++
-	return nil
+	return misfit
 }
 
 // listed returns the first of the texts, which are public.

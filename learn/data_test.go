@@ -2,6 +2,7 @@ package learn
 
 import (
 	"errors"
+	"fmt"
 	"math"
 	"slices"
 	"strings"
@@ -70,10 +71,25 @@ func TestReadErrors(t *testing.T) {
 		"note,a,1,p,":       "column x: no number within the bounds of the schema, want one from 0 to 10",
 		"note,a,1,p,secret": "column x: no number within the bounds of the schema, want one from 0 to 10",
 	} {
-		d, err := small().Read(smallRecords(good, row))
+		d, err := small().ReadUnlabeled(smallRecords(good, row))
 		if d != nil || !errors.Is(err, dp.ErrInvalid) || err.Error() != "learn: line 3, "+want {
 			t.Errorf("%q: %v, want line 3, %s", row, err, want)
 		}
+		// Nobody is told so of records that are learned from: numbers are moved into the
+		// bounds, and other such records are left out.
+		d, err = small().Read(smallRecords(good, row, good))
+		if err != nil || d.Misfit() == nil || d.Misfit().Error() != "learn: line 3, "+want {
+			t.Errorf("%q: %v, %v, want line 3, %s", row, err, d.Misfit(), want)
+		} else if moved := row == "note,a,4.04,p,7"; moved != (d.Len() == 3) || moved && d.Unit(2, 1) != 1 {
+			t.Errorf("%q: %d records", row, d.Len())
+		}
+	}
+	file, err := release.NewCSV(strings.NewReader("class,letter,x,y\na,p,7,1,ragged\nb,q,1,1\n\n"), ',')
+	if err != nil {
+		t.Fatal(err)
+	}
+	if d, err := small().Read(file); err != nil || d.Len() != 1 || !strings.Contains(fmt.Sprint(d.Misfit()), "line 2: 5 fields") {
+		t.Errorf("a malformed record: %+v, %v", d, err)
 	}
 	missing := smallRecords(good)
 	missing.names[4] = "z"

@@ -6,11 +6,11 @@ import (
 	"io"
 	"maps"
 	"slices"
-	"strconv"
 	"strings"
 
 	"github.com/noisewright/noisewright/dp"
 	"github.com/noisewright/noisewright/internal/check"
+	"github.com/noisewright/noisewright/internal/csvfile"
 	"github.com/noisewright/noisewright/release"
 )
 
@@ -75,8 +75,8 @@ type seen struct {
 }
 
 func (c *seen) take(text string) {
-	v, err := strconv.ParseFloat(text, 64)
-	if err != nil || !check.Finite(v) {
+	v, err := csvfile.Number(text)
+	if err != nil {
 		c.text, v = true, 0
 	}
 	if c.texts == nil {

@@ -57,7 +57,8 @@ type Entry struct {
 //
 // Errors, after which nothing is released, wrap dp.ErrInvalid for a bad query, for one that
 // the ledger is not about and for data that it cannot be asked about, account.ErrExceeded if it
-// would exceed the ledger's total; or they are those of the data, the source or the ledger.
+// would exceed the ledger's total; or they are those of the data, the source or the ledger. No
+// error is about single rows, but those of a query with StrictNotPrivate.
 func Release(ctx context.Context, l account.Ledger, data any, q Query, source Source) (*Answer, error) {
 	q, err := q.forLedger(l)
 	if err != nil {
@@ -155,7 +156,10 @@ func (q Query) notProtected() []string {
 	default:
 		out = append(out, "groups of persons, such as families, beyond what each costs by itself")
 	}
-	return append(out, "errors: that a release was refused, and why, is about the data", "how long the release took")
+	if q.StrictNotPrivate {
+		out = append(out, "ERRORS: with strict-not-private, whether a row was refused, and which, is exact")
+	}
+	return append(out, "the header of the data, and how long the release took")
 }
 
 // key is the text that a ledger knows a query by: Text, or its hash if it is long.

@@ -6,7 +6,6 @@ import (
 	"reflect"
 	"regexp"
 	"slices"
-	"strconv"
 	"strings"
 
 	"github.com/expr-lang/expr"
@@ -16,6 +15,7 @@ import (
 
 	"github.com/noisewright/noisewright/dp"
 	"github.com/noisewright/noisewright/internal/check"
+	"github.com/noisewright/noisewright/internal/csvfile"
 )
 
 // condition decides which rows count. It sees the texts of one row and nothing else, so
@@ -47,11 +47,15 @@ func newCondition(text string, columns []string) (*condition, error) {
 		reader += " "
 	}
 	c.env[reader] = number
-	program, err := expr.Compile(text, expr.Env(c.env), expr.AsBool(), expr.Patch(numbers{reader}),
-		// The decision about a row must depend on the row alone, and not on when it is made.
-		expr.DisableBuiltin("now"),
-		// These list the columns in the order of a Go map, which is random.
-		expr.DisableBuiltin("keys"), expr.DisableBuiltin("values"), expr.DisableBuiltin("toPairs"), expr.DisableBuiltin("toJSON"))
+	growth := &growing{}
+	options := []expr.Option{expr.Env(c.env), expr.AsBool(), expr.Patch(numbers{reader}), expr.Patch(growth), expr.DisableAllBuiltins()}
+	for _, name := range builtins {
+		options = append(options, expr.EnableBuiltin(name))
+	}
+	program, err := expr.Compile(text, options...)
+	if err == nil && growth.found {
+		err = errors.New("variables and loops are not known")
+	}
 	if err != nil {
 		sentence, _, _ := strings.Cut(err.Error(), "\n")
 		var e *file.Error
@@ -70,6 +74,26 @@ func newCondition(text string, columns []string) (*condition, error) {
 	return c, nil
 }
 
+// builtins are the functions of conditions. The decision about a row must depend on the row
+// alone: none of them knows the time or the order of a map. And it must not take long, nor much
+// memory, on some rows only, which would tell that they are there: none of them loops or
+// makes a text several times as long.
+var builtins = []string{
+	"abs", "ceil", "first", "float", "floor", "hasPrefix", "hasSuffix", "indexOf", "int", "last", "lastIndexOf", "len", "lower",
+	"max", "min", "round", "split", "string", "trim", "trimPrefix", "trimSuffix", "type", "upper",
+}
+
+// growing finds loops, and declarations, by which a short expression doubles a text many times.
+type growing struct{ found bool }
+
+// Visit implements ast.Visitor.
+func (v *growing) Visit(node *ast.Node) {
+	switch (*node).(type) {
+	case *ast.VariableDeclaratorNode, *ast.SequenceNode, *ast.PredicateNode:
+		v.found = true
+	}
+}
+
 // identifier is what a column has to be called to stand in a condition as it is.
 var identifier = regexp.MustCompile(`^[\pL_$][\pL\pN_$]*$`)
 
@@ -80,8 +104,8 @@ var (
 
 // number reads a finite number.
 func number(text string) (float64, error) {
-	v, err := strconv.ParseFloat(strings.TrimSpace(text), 64)
-	if err != nil || !check.Finite(v) {
+	v, err := csvfile.Number(text)
+	if err != nil {
 		return 0, errNoNumber
 	}
 	return v, nil
@@ -143,7 +167,7 @@ func kind(n ast.Node) reflect.Kind {
 	return n.Type().Kind()
 }
 
-// holds decides about a row. It fails where a text is no number that has to be one.
+// holds decides about a row. It fails where it cannot, such as of a text that has to be a number.
 func (c *condition) holds(columns, row []string) (bool, error) {
 	if c == nil {
 		return true, nil
@@ -154,8 +178,9 @@ func (c *condition) holds(columns, row []string) (bool, error) {
 		}
 	}
 	out, err := expr.Run(c.program, c.env)
-	if err != nil {
+	decision, ok := out.(bool)
+	if err != nil || !ok {
 		return false, errUndecided // its own text may quote the row
 	}
-	return out.(bool), nil //nolint:errcheck,forcetypeassert // expr.AsBool
+	return decision, nil
 }

@@ -1,6 +1,7 @@
 package release
 
 import (
+	"errors"
 	"io"
 
 	"github.com/noisewright/noisewright/dp"
@@ -16,13 +17,18 @@ type CSV struct {
 	record []string
 }
 
-// NewCSV reads the header. The delimiter 0 means a comma. The caller closes the CSV.
+// NewCSV reads the header, which is one line. The delimiter 0 means a comma. The caller closes the
+// CSV.
 func NewCSV(r io.Reader, delimiter byte) (*CSV, error) {
-	in, err := csvfile.NewReader(r, csvfile.Options{Delimiter: delimiter})
+	return newCSV(r, csvfile.Options{Delimiter: delimiter})
+}
+
+func newCSV(r io.Reader, o csvfile.Options) (*CSV, error) {
+	in, err := csvfile.NewReader(r, o)
 	if err != nil {
 		return nil, err
 	}
-	header, err := in.Header()
+	header, err := in.HeaderLine()
 	if err != nil {
 		in.Close()
 		return nil, check.Errorf("release", dp.ErrInvalid, "%w", err)
@@ -33,9 +39,13 @@ func NewCSV(r io.Reader, delimiter byte) (*CSV, error) {
 // Columns implements Rows.
 func (c *CSV) Columns() []string { return c.header }
 
-// Next implements Rows.
+// Next implements Rows. Of a row that is malformed the record is its first line.
 func (c *CSV) Next() ([]string, int, error) {
-	if err := c.r.Row(); err != nil {
+	err := c.r.RowAlone()
+	switch {
+	case errors.Is(err, ErrRow):
+		return []string{string(c.r.Raw)}, c.r.Line, err
+	case err != nil:
 		return nil, 0, err
 	}
 	for i := range c.record {

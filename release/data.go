@@ -6,6 +6,7 @@ import (
 	"crypto/sha256"
 	"encoding/csv"
 	"encoding/hex"
+	"errors"
 	"fmt"
 	"hash"
 	"io"
@@ -13,24 +14,32 @@ import (
 	"reflect"
 
 	"github.com/noisewright/noisewright/internal/check"
+	"github.com/noisewright/noisewright/internal/csvfile"
 )
 
-// File is a CSV file whose fields the Delimiter separates; 0 means a comma.
+// File is a CSV file whose fields the Delimiter separates; 0 means a comma. OneLine says that
+// fields have no line breaks, in quotes neither: then every line is a row, and what a quote breaks
+// is this line alone, whoever wrote the file.
 type File struct {
 	io.Reader
 	Delimiter byte
+	OneLine   bool
 }
 
 // Read lets read take rows of the file and returns its digest, by which ledgers know data: the
-// SHA-256 of the delimiter, with another one it is other data, and of all bytes of the file.
+// SHA-256 of the delimiter, with another one it is other data, of a line feed if OneLine is set,
+// and of all bytes of the file.
 func (f File) Read(ctx context.Context, read func(*CSV) error) (digest string, err error) {
 	if f.Delimiter == 0 {
 		f.Delimiter = ','
 	}
 	sum := sha256.New()
 	sum.Write([]byte{f.Delimiter})
+	if f.OneLine {
+		sum.Write([]byte{'\n'})
+	}
 	all := io.TeeReader(ending{ctx, f.Reader}, sum)
-	rows, err := NewCSV(all, f.Delimiter)
+	rows, err := newCSV(all, csvfile.Options{Delimiter: f.Delimiter, OneLine: f.OneLine})
 	if err != nil {
 		return "", err
 	}
@@ -156,8 +165,8 @@ func (r *digested) Next() ([]string, int, error) {
 		return nil, 0, err
 	}
 	record, row, err := r.Rows.Next()
-	if err == nil {
-		err = r.file.Write(record)
+	if err == nil || errors.Is(err, ErrRow) {
+		_ = r.file.Write(record)
 	}
 	return record, row, err
 }

@@ -112,11 +112,15 @@ func (p *Plan) MeanError() float64 { return p.mechanism.meanError }
 //
 // Guarantee: with the privacy that NewPlan promises for one call; every further call
 // costs as much again. Errors, after which nothing is released, are about data that
-// were read for another query, no rows where the number of rows is public, and a
-// lack of entropy; none of them depends on the draw.
+// were read for another query, no rows where the number of rows is public, a lack of entropy,
+// and, of a query with StrictNotPrivate alone, a row that was left out; none of them depends on
+// the draw.
 func (p *Plan) Answer(d *Data) ([]Estimate, error) {
 	if d == nil || d.query.Text() != p.query.Text() {
 		return nil, check.Field("release", "data", "those of another query", "those that Read returns for the query of the plan")
+	}
+	if p.query.StrictNotPrivate && d.leftOut != nil {
+		return nil, check.Errorf("", dp.ErrInvalid, "%w", d.leftOut)
 	}
 	out, err := p.mechanism.answer(d.tallies)
 	if err != nil {
@@ -165,9 +169,9 @@ func (q Query) most() int64 {
 }
 
 // fixed reports whether the number of rows that count is public: units are rows, of
-// which none is left out.
+// which none is left out, whatever is in it.
 func (q Query) fixed() bool {
-	return q.Neighbors == dp.Replace && q.Person == "" && !q.grouped() && q.Where == "" && q.Missing == refuseMissing
+	return q.Neighbors == dp.Replace && q.Person == "" && !q.grouped() && q.Where == "" && (q.Missing == middleMissing || q.StrictNotPrivate)
 }
 
 // sensitivity is how far a unit can change the sum of values from lower to upper in a

@@ -27,8 +27,8 @@ const (
 
 // What happens to rows without a number where one is needed.
 const (
-	refuseMissing = "refuse"
 	dropMissing   = "drop"
+	middleMissing = "middle"
 )
 
 // Query says what is asked of a data set. All of it is public: it must not be chosen in
@@ -56,9 +56,15 @@ type Query struct {
 	Column string  `json:"column,omitempty"`
 	Lower  float64 `json:"lower"`
 	Upper  float64 `json:"upper"`
-	// Missing says what happens if a row has no number where one is needed: "refuse", which ""
-	// is too, and nothing is released; or "drop", and the row does not count.
+	// Missing says what happens if a row has no number where one is needed: "drop", which ""
+	// is too, and the row is not selected; or "middle", for a sum, mean or quantile, and the row
+	// has the number in the middle of the bounds.
 	Missing string `json:"missing,omitempty"`
+	// StrictNotPrivate is for who holds the data: the answer is refused, after it was charged, if
+	// there is a row that is malformed, without a number, or undecided, with its line. That
+	// error is exact, free of noise, and not private: whoever may choose queries and sees
+	// it reads the data by it.
+	StrictNotPrivate bool `json:"strict_not_private,omitempty"`
 
 	// Where is a condition on the columns of a row, in the language of expr-lang.org, "" for
 	// none: columns are texts, and numbers where they stand next to one (docs/release.md).
@@ -131,7 +137,7 @@ func (q Query) Text() string {
 // normal returns the query with defaults in place.
 func (q Query) normal() Query {
 	if q.Missing == "" {
-		q.Missing = refuseMissing
+		q.Missing = dropMissing
 	}
 	if q.Loss == "" {
 		q.Loss = loss.L1.Name()
@@ -150,6 +156,9 @@ func (q Query) grouped() bool { return q.By != "" || len(q.Edges) > 0 }
 
 // valued reports whether the query needs values within bounds.
 func (q Query) valued() bool { return q.Kind == Sum || q.Kind == Mean || q.Kind == Quantile }
+
+// middle is that of the bounds.
+func (q Query) middle() float64 { return min(max(q.Lower/2+q.Upper/2, q.Lower), q.Upper) }
 
 // groups names the groups, one without a name if there is no other.
 func (q Query) groups() []string {
@@ -187,7 +196,8 @@ func (q Query) Validate() error {
 		bad.Badf("releases", q.Releases, "an integer from 1 to %d", maxReleases)
 	}
 	bad.OneOf("neighbors", q.Neighbors, dp.AddRemove, dp.Replace)
-	bad.OneOf("missing", q.Missing, refuseMissing, dropMissing)
+	bad.OneOf("missing", q.Missing, dropMissing, middleMissing)
+	bad.If(q.Missing == middleMissing && !q.valued(), "missing", q.Missing, "drop: a %s has no bounds to be in the middle of", q.Kind)
 	bad.OneOf("loss", q.Loss, loss.L1.Name(), loss.L2.Name())
 	switch {
 	case q.Person != "" && (q.MaxPerPerson < 1 || q.MaxPerPerson > maxPerPerson):

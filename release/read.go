@@ -14,6 +14,7 @@ import (
 
 	"github.com/noisewright/noisewright/dp"
 	"github.com/noisewright/noisewright/internal/check"
+	"github.com/noisewright/noisewright/internal/csvfile"
 	"github.com/noisewright/noisewright/internal/selection"
 )
 
@@ -22,13 +23,22 @@ type Rows interface {
 	// Columns returns the names of the columns.
 	Columns() []string
 	// Next returns the next record, a text for every column, and the line it starts
-	// on; the record is valid until the next call. The error is io.EOF after the last.
+	// on; the record is valid until the next call. The error is io.EOF after the last. One
+	// that wraps ErrRow is about this row alone, which is not selected: there may be others
+	// after it. All other errors end a release before it is charged, and must not depend on
+	// single rows.
 	Next() (record []string, line int, err error)
 }
+
+// ErrRow marks errors of Rows about one row alone.
+var ErrRow = csvfile.ErrRow
 
 // Data is what a query needs to know of a data set, exactly. It is secret.
 type Data struct {
 	query Query
+	// leftOut is what was wrong with the first row that could not be read or decided, which
+	// nobody is told but with Query.StrictNotPrivate.
+	leftOut error
 	// One for each group.
 	tallies []tally
 }
@@ -60,9 +70,9 @@ const sumPrecision = 1074 + 1024 + 64
 // Read reads the rows and keeps what the query needs, within its bounds on what a unit
 // contributes.
 //
-// Errors are those of rows; or they wrap dp.ErrInvalid: for a bad query, a column that is
-// missing, or a text where a number has to be and Missing is "refuse". They tell
-// the line, not the text, and are about the data: they must not be published.
+// A row that is malformed, on which the condition cannot be decided, or that has no number where
+// one has to be, is not selected (but see Query.Missing), and nothing tells so. Errors are those of rows; or they
+// wrap dp.ErrInvalid, for a bad query or a column that is missing: they are about the header.
 func Read(rows Rows, q Query) (*Data, error) {
 	if err := q.Validate(); err != nil {
 		return nil, err
@@ -81,14 +91,18 @@ func Read(rows Rows, q Query) (*Data, error) {
 	for {
 		record, line, err := rows.Next()
 		switch {
+		case errors.Is(err, ErrRow):
+			r.unknown()
 		case errors.Is(err, io.EOF):
 			return r.data()
 		case err != nil:
 			return nil, err
+		default:
+			if err = r.row(record); err != nil {
+				err = check.Errorf("release", nil, "%s %d, %w", place, line, err)
+			}
 		}
-		if err := r.row(record); err != nil {
-			return nil, check.Errorf("release", dp.ErrInvalid, "%s %d, %w", place, line, err)
-		}
+		r.leftOut.Row(err)
 	}
 }
 
@@ -119,6 +133,7 @@ type reader struct {
 	people             map[string]*person
 	random             *rand.Rand
 	grid               selection.Grid // of quantiles
+	leftOut            csvfile.LeftOut
 }
 
 // person is the sample of a person's rows.
@@ -210,23 +225,27 @@ func listed(names []string) string {
 }
 
 // row takes one row. What becomes of it depends on the row alone, and on the other rows
-// of the same person.
+// of the same person. The error says why it is not selected, if that cannot be decided.
 func (r *reader) row(record []string) error {
 	holds, err := r.condition.holds(r.columns, record)
 	switch {
 	case err != nil:
-		return r.lacks("where", err)
+		return check.Errorf("", nil, "where: %w", err)
 	case !holds:
 		return nil
 	}
 	c := contribution{}
 	if r.column >= 0 {
-		if c.value, err = number(record[r.column]); err != nil {
-			return r.lacks("column "+check.Quoted(r.query.Column), err)
+		c.value, err = number(record[r.column])
+		switch {
+		case err != nil && r.query.Missing == middleMissing:
+			c.value = r.query.middle()
+		case err != nil:
+			return check.Errorf("", nil, "column %s: %w", check.Quoted(r.query.Column), err)
 		}
 	}
 	if r.person >= 0 && strings.TrimSpace(record[r.person]) == "" {
-		return r.lacks("column "+check.Quoted(r.query.Person), errors.New("empty: whose row it is"))
+		return check.Errorf("", nil, "column %s: empty: whose row it is", check.Quoted(r.query.Person))
 	}
 	inside := true
 	switch {
@@ -249,20 +268,12 @@ func (r *reader) row(record []string) error {
 	return nil
 }
 
-// lacks returns the error of a row without a number where one is needed, nil if such rows do
-// not count.
-func (r *reader) lacks(where string, err error) error {
-	if r.query.Missing == dropMissing {
-		return nil
+// unknown takes a row that nothing is known of.
+func (r *reader) unknown() {
+	if r.query.Missing == middleMissing && r.query.Where == "" && r.query.By == "" && r.query.Person == "" {
+		r.count(contribution{value: r.query.middle()})
 	}
-	return check.Errorf("", errMissing, "%s: %w", where, err)
 }
-
-var errMissing = errors.New("a text for a number")
-
-// IsMissing reports whether an error of Read is about a row without a number, or a
-// person, where one is needed: with Missing "drop" it would be left out.
-func IsMissing(err error) bool { return errors.Is(err, errMissing) }
 
 // between finds the edges on either side of a value.
 func between(edges []float64, v float64) (i int, ok bool) {
@@ -334,5 +345,5 @@ func (r *reader) data() (*Data, error) {
 			r.count(contribution{g, p.groups[g].value})
 		}
 	}
-	return &Data{query: r.query, tallies: r.tallies}, nil
+	return &Data{query: r.query, tallies: r.tallies, leftOut: r.leftOut.Err()}, nil
 }

@@ -41,7 +41,10 @@ func TestValidate(t *testing.T) {
 		{func(q *Query) { q.Epsilon = math.NaN() }, "epsilon = NaN"},
 		{func(q *Query) { q.Delta = 1 }, "delta = 1"},
 		{func(q *Query) { q.Neighbors = "" }, "neighbors"},
-		{func(q *Query) { q.Missing = "zero" }, "missing"},
+		{func(q *Query) { q.Missing = "refuse" }, "missing = refuse, want drop or middle"},
+		{func(q *Query) {
+			q.Kind, q.Column, q.Upper, q.Missing = Count, "", 0, middleMissing
+		}, "missing = middle, want drop"},
 		{func(q *Query) { q.Loss = "l3" }, "loss"},
 		{func(q *Query) { q.Person = "id" }, "max-per-person = 0"},
 		{func(q *Query) { q.MaxPerPerson = 2 }, "max-per-person = 2, want none"},
@@ -108,7 +111,11 @@ func TestCondition(t *testing.T) {
 			t.Errorf("%s: %v, %v, want %v", text, got, err, want)
 		}
 	}
-	for _, text := range []string{`agee > 1`, `age`, `age >`, `now() == now()`, `let x = 1`, `1 + 1`} {
+	for _, text := range []string{
+		`agee > 1`, `age`, `age >`, `now() == now()`, `let x = 1`, `1 + 1`, `let x = sex + sex; x == "FF"`,
+		// What takes long, or much memory, on a single row.
+		`all(1..1000, # > 0)`, `len(repeat(sex, 1000000)) > 0`, `len(replace(sex, "", sex)) > 0`, `count(1..9, true) > 3`,
+	} {
 		if c, err := newCondition(text, columns); !errors.Is(err, dp.ErrInvalid) || strings.Contains(err.Error(), "\n") {
 			t.Errorf("%s: %v, %v, want one sentence", text, c, err)
 		}
@@ -163,12 +170,16 @@ func TestRead(t *testing.T) {
 	}
 	bad := append([][]string{{"5", "a", "?"}}, testRows...)
 	q := at(Query{Kind: Sum, Column: "age", Lower: 0, Upper: 10})
-	if _, err := Read(&records{columns: testColumns, rows: bad}, q); !errors.Is(err, dp.ErrInvalid) || !strings.Contains(err.Error(), "line 2") || strings.Contains(err.Error(), "?") {
+	d = read(t, q, bad)
+	if d.tallies[0].n != 6 {
+		t.Errorf("%d rows, want the 6 with numbers", d.tallies[0].n)
+	}
+	if err := d.leftOut; err == nil || !strings.Contains(err.Error(), "line 2") || strings.Contains(err.Error(), "?") {
 		t.Errorf("a text for a number: %v, want its line and not what it says", err)
 	}
-	q.Missing = dropMissing
-	if d := read(t, q, bad); d.tallies[0].n != 6 {
-		t.Errorf("%d rows, want the 6 with numbers", d.tallies[0].n)
+	q.Missing = middleMissing
+	if d := read(t, q, bad); d.tallies[0].n != 7 || d.tallies[0].sum.String() != "31.5" || d.leftOut != nil {
+		t.Errorf("%d rows of sum %v, %v, want the 6 with numbers and one with the middle", d.tallies[0].n, &d.tallies[0].sum, d.leftOut)
 	}
 	for _, q := range []Query{{Kind: Count, By: "town", Keys: []string{"a"}}, {Kind: Count, Person: "who", MaxPerPerson: 1}, {Kind: Count, Where: "town == 1"}} {
 		if _, err := Read(&records{columns: testColumns}, at(q)); !errors.Is(err, dp.ErrInvalid) {
@@ -322,7 +333,7 @@ func TestAnswerRefuses(t *testing.T) {
 			t.Errorf("%v, %v, want an error and no answer", out, err)
 		}
 	}
-	q.Kind = Mean
+	q.Kind, q.Missing = Mean, middleMissing
 	if p, err = NewPlan(t.Context(), q, testSource(t, "")); err != nil {
 		t.Fatal(err)
 	}

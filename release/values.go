@@ -1,6 +1,7 @@
 package release
 
 import (
+	"cmp"
 	"encoding"
 	"io"
 	"iter"
@@ -125,21 +126,24 @@ func (r *values) Next() ([]string, int, error) {
 		return nil, 0, io.EOF
 	}
 	r.row++
+	var wrong error
 	for i, index := range r.fields {
 		field := v
 		if len(index) > 0 {
 			if field = reflect.Indirect(v); !field.IsValid() {
-				return nil, 0, check.Errorf("release", dp.ErrInvalid, "row %d is nil, want a struct", r.row)
+				clear(r.record)
+				return r.record, r.row, check.Errorf("release", ErrRow, "row %d is nil, want a struct", r.row)
 			}
 			field, _ = field.FieldByIndexErr(index) // an embedded struct that is nil has no values
 		}
 		text, err := textOf(field)
 		if err != nil {
-			return nil, 0, check.Errorf("release", dp.ErrInvalid, "row %d, column %s: %w", r.row, check.Quoted(r.columns[i]), err)
+			wrong = cmp.Or(wrong, check.Errorf("release", ErrRow, "row %d, column %s: %w", r.row, check.Quoted(r.columns[i]), err))
+			text = ""
 		}
 		r.record[i] = text
 	}
-	return r.record, r.row, nil
+	return r.record, r.row, wrong
 }
 
 // textOf writes a value, from which a number can be read back as it was; "" for none.

@@ -78,6 +78,7 @@ func TestValuesAreTheirFile(t *testing.T) {
 		if err != nil {
 			t.Fatalf("%+v: %v", q, err)
 		}
+		want.leftOut = nil
 		for i, data := range []any{
 			residents, [4]resident(residents), pointers, slices.Values(residents), slices.Values(pointers),
 			File{Reader: strings.NewReader(residentsFile)},
@@ -86,13 +87,15 @@ func TestValuesAreTheirFile(t *testing.T) {
 			if err != nil {
 				t.Fatalf("%+v: data %d: %v", q, i, err)
 			}
+			d.leftOut = nil // of lines of a file, and of rows
 			if sum != digest || !reflect.DeepEqual(d, want) {
 				t.Errorf("%+v: data %d are %+v of digest %s, want those of the file, %+v of %s", q, i, d, sum, want, digest)
 			}
 		}
 		// With another delimiter, another order or a row less they are other data.
 		for i, data := range []any{
-			File{strings.NewReader(strings.ReplaceAll(residentsFile, ",", ";")), ';'},
+			File{Reader: strings.NewReader(strings.ReplaceAll(residentsFile, ",", ";")), Delimiter: ';'},
+			File{Reader: strings.NewReader(residentsFile), OneLine: true},
 			append(slices.Clone(residents[1:]), residents[0]), residents[1:],
 		} {
 			if _, sum, err := ReadData(t.Context(), data, q); err != nil || sum == digest {
@@ -167,9 +170,6 @@ func TestDataRefused(t *testing.T) {
 		"release: a row of the data is struct {}, want one with an exported field":                                          {[]struct{}{{}}, count},
 		"release: field Tags of struct { Tags []string } is []string, want " + wantValue + `, or the tag csv:"-"`:           {[]struct{ Tags []string }{}, count},
 		`release: column = age, want a column of the data: value`:                                                           {[]float64{1}, Query{Kind: Mean, Column: "age", Upper: 1, Epsilon: 1}},
-		`release: row 2, column value: not a finite number`:                                                                 {[]float64{0.5, math.NaN()}, mean},
-		`release: row 1 is nil, want a struct`:                                                                              {[]*resident{nil}, count},
-		`release: row 1, column F: no text today`:                                                                           {[]struct{ F failing }{{}}, count},
 		`release: data = string, want a finite number: a *big.Rat, a float64 or an integer`:                                 {"12", value},
 		`release: data = float64, want a finite number: a *big.Rat, a float64 or an integer`:                                {math.Inf(1), value},
 		`release: kind = sums, want count, sum, mean, histogram, quantile or value`:                                         {[]float64{1}, Query{Kind: "sums", Epsilon: 1}},
@@ -180,6 +180,38 @@ func TestDataRefused(t *testing.T) {
 		a, err := Release(t.Context(), l, c.data, c.q, nil)
 		if a != nil || !errors.Is(err, dp.ErrInvalid) || err.Error() != want || l.charged != nil {
 			t.Errorf("%v, %v\nwant %s", a, err, want)
+		}
+	}
+}
+
+// TestStrictIsCharged: rows without a value do not end a release; who wants to be told of them, and
+// says that this is not private, is charged first.
+func TestStrictIsCharged(t *testing.T) {
+	count := Query{Kind: Count, Epsilon: 1}
+	for want, c := range map[string]struct {
+		data any
+		q    Query
+	}{
+		`release: row 2, column value: not a finite number`: {[]float64{0.5, math.NaN()}, Query{Kind: Sum, Column: "value", Upper: 1, Epsilon: 1}},
+		`release: row 1 is nil, want a struct`:              {[]*resident{nil}, count},
+		`release: row 1, column F: no text today`:           {[]struct{ F failing }{{}}, count},
+		`line 2: 2 fields, want 1 as in the header`:         {strings.NewReader("age\n1,2\n3\n"), count},
+		`line 2 is empty, want a row`:                       {strings.NewReader("age\n\n3\n\n\n"), count},
+	} {
+		source := testSource(t, "")
+		for _, strict := range []bool{false, true} {
+			l := &oneCharge{}
+			c.q.StrictNotPrivate = strict
+			if r, ok := c.data.(io.Seeker); ok {
+				_, _ = r.Seek(0, io.SeekStart)
+			}
+			a, err := Release(t.Context(), l, c.data, c.q, source)
+			if l.charged == nil || (err != nil) != strict || (a == nil) != strict {
+				t.Errorf("%s: strict is %v: %v, %v, charged %v", want, strict, a, err, l.charged != nil)
+			}
+			if strict && (!errors.Is(err, dp.ErrInvalid) || err.Error() != want) {
+				t.Errorf("%v, want %s", err, want)
+			}
 		}
 	}
 }

@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"math"
 	"reflect"
 	"slices"
 	"strings"
@@ -43,9 +44,11 @@ type header struct {
 // a row is to an engine that reads it again is its file and line: these get the same noise for
 // the same value.
 //
-// Guarantee and errors are those of AddNoise. What fails the pipeline: a header without the
-// column, or with two of that name; a text that is no plain decimal number, by an error that tells
-// its line and not the text; and no files or no rows.
+// Guarantee and errors are those of AddNoise. A text that is no plain decimal number counts as the
+// middle of the range, and a row that is malformed as one with empty fields and that value. What
+// fails the pipeline: a header without the column, or with two of that name; no files or no rows;
+// and, with StrictNotPrivate alone, such a row or text, by an error that tells its line and not the
+// text.
 func PrivatizeCSV(s beam.Scope, table *tables.Verified, column Column, in, out string) error {
 	s = s.Scope("noisebeam.PrivatizeCSV")
 	if err := checkFiles(in, out); err != nil {
@@ -134,9 +137,10 @@ func files(s beam.Scope, in string) beam.PCollection {
 	return fileio.ReadMatches(s, fileio.MatchFiles(s, in, fileio.MatchEmptyDisallow()), fileio.ReadUncompressed())
 }
 
-// ReadRows reads the CSV files that match in as a PCollection<Row>. A row without a plain decimal
-// number does not count; value may be "", where nothing but counts is released. What fails the
-// pipeline: no files, and a header that lacks one of the columns or has two of its name.
+// ReadRows reads the CSV files that match in as a PCollection<Row>. A row that is malformed or without
+// a plain decimal number does not count, and nothing tells so; value may be "", where nothing but
+// counts is released. What fails the pipeline is public: no files, and a header, on one line, that lacks one
+// of the columns or has two of its name.
 func ReadRows(s beam.Scope, in, person, partition, value string) (beam.PCollection, error) {
 	bad := check.In("noisebeam")
 	bad.Want(person != "", "person", `""`, "the column that tells whose a row is")
@@ -149,8 +153,9 @@ func ReadRows(s beam.Scope, in, person, partition, value string) (beam.PCollecti
 	return beam.ParDo(s, &readRowsFn{Person: person, Partition: partition, Value: value}, files(s, in)), nil
 }
 
-// scan calls first for the header of a file and then each for every row.
-func scan(ctx context.Context, file fileio.ReadableFile, first func(columns []string) error, each func(in *csvfile.Reader) error) error {
+// scan calls first for the header of a file and then each for every row. One that is malformed ends
+// it if strict, by an error that tells its line; else malformed is called.
+func scan(ctx context.Context, file fileio.ReadableFile, strict bool, first func(columns []string) error, each func(in *csvfile.Reader) error, malformed func(line int, err error) error) error {
 	bad := func(err error) error {
 		return check.Errorf("noisebeam", dp.ErrInvalid, "%s: %w", file.Metadata.Path, err)
 	}
@@ -164,7 +169,11 @@ func scan(ctx context.Context, file fileio.ReadableFile, first func(columns []st
 		return bad(err)
 	}
 	defer in.Close()
-	names, err := in.Header()
+	header, next := in.HeaderLine, in.RowAlone
+	if strict {
+		header, next = in.Header, in.Row
+	}
+	names, err := header()
 	if err == nil {
 		err = first(names)
 	}
@@ -172,10 +181,15 @@ func scan(ctx context.Context, file fileio.ReadableFile, first func(columns []st
 		return bad(err)
 	}
 	for {
-		if err = in.Row(); err == nil {
+		err = next()
+		switch {
+		case err == nil:
 			err = each(in)
+		case !strict && errors.Is(err, csvfile.ErrRow):
+			err = malformed(in.Line, err)
 		}
 		switch {
+		case err == nil:
 		case errors.Is(err, io.EOF):
 			return nil
 		case err != nil:
@@ -208,25 +222,39 @@ type readCSVFn struct {
 func (f *readCSVFn) Setup() error { return f.Noise.setup() }
 
 func (f *readCSVFn) ProcessElement(ctx context.Context, file fileio.ReadableFile, emit func(record), emitHeader func(header)) error {
-	var at int
-	return scan(ctx, file, func(columns []string) (err error) {
+	var at, width int
+	row := func(line int, fields []string, x float64) (err error) {
+		if x, err = f.Column.valid(x, f.Noise.s.Table().Query()); err == nil {
+			x, err = f.Noise.row(x, "file", file.Metadata.Path, whole(int64(line)))
+		}
+		if err != nil {
+			return fmt.Errorf("line %d: column %s %w", line, check.Quoted(f.Column.Name), err)
+		}
+		fields[at] = ""
+		emit(record{Fields: fields, Value: x})
+		return nil
+	}
+	return scan(ctx, file, f.Column.StrictNotPrivate, func(columns []string) (err error) {
 		if at, err = find(columns, f.Column.Name); err == nil {
+			width = len(columns)
 			emitHeader(header{columns, at})
 		}
 		return err
 	}, func(in *csvfile.Reader) error {
 		cell := in.Inner(at)
 		x, err := csvfile.Number(string(in.Raw[cell.Start:cell.End]))
-		if err == nil {
-			x, err = f.Noise.row(f.Column, x, "file", file.Metadata.Path, whole(int64(in.Line)))
-		}
-		if err != nil {
+		switch {
+		case err != nil && f.Column.StrictNotPrivate:
 			return fmt.Errorf("line %d: column %s %w", in.Line, check.Quoted(f.Column.Name), err)
+		case err != nil:
+			x = math.NaN()
 		}
-		r := record{Fields: contents(in), Value: x}
-		r.Fields[at] = ""
-		emit(r)
-		return nil
+		return row(in.Line, contents(in), x)
+	}, func(line int, err error) error {
+		if width > 1 && errors.Is(err, csvfile.ErrBlank) {
+			return nil // whatever the value is
+		}
+		return row(line, make([]string, width), math.NaN())
 	})
 }
 
@@ -243,7 +271,7 @@ type readRowsFn struct{ Person, Partition, Value string }
 
 func (f *readRowsFn) ProcessElement(ctx context.Context, file fileio.ReadableFile, emit func(Row)) error {
 	var at [3]int
-	return scan(ctx, file, func(columns []string) (err error) {
+	return scan(ctx, file, false, func(columns []string) (err error) {
 		for i, column := range []string{f.Person, f.Partition, f.Value} {
 			if column == "" {
 				at[i] = -1
@@ -264,7 +292,7 @@ func (f *readRowsFn) ProcessElement(ctx context.Context, file fileio.ReadableFil
 		}
 		emit(r)
 		return nil
-	})
+	}, func(int, error) error { return nil }) // nor do these
 }
 
 type writeCSVFn struct{ File string }

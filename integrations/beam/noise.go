@@ -80,17 +80,27 @@ func (n *noise) add(partition string, x *big.Rat) (float64, error) {
 	return y, nil
 }
 
-// row returns the clipped value plus the noise that is for the label and it. The error ends the
-// sentence that begins with what is wrong, and does not tell the value.
-func (n *noise) row(c Column, x float64, label ...string) (float64, error) {
-	if !check.Finite(x) {
+// row returns a valid value plus the noise that is for the label and it.
+func (n *noise) row(x float64, label ...string) (float64, error) { return n.s.AddNoise(x, label...) }
+
+// valid returns the value that gets noise: clipped and, for integer queries, an integer. What is no
+// finite number is the middle of the range: a rule that looks at nothing else, so that the
+// noise hides this too. The error of a strict column ends the sentence that begins with what is
+// wrong, and does not tell the value.
+func (c Column) valid(x float64, query dp.Query) (float64, error) {
+	integer := query == dp.IntegerQuery
+	switch {
+	case c.StrictNotPrivate && !check.Finite(x):
 		return 0, errors.New("is not a finite number; leave such rows out")
+	case c.StrictNotPrivate && integer && x != math.Trunc(x):
+		return 0, fmt.Errorf("is not what the table is for, %s queries", query)
+	case !check.Finite(x):
+		x = c.Lower/2 + c.Upper/2
 	}
-	y, err := n.s.AddNoise(c.clipped(x), label...)
-	if errors.Is(err, dp.ErrInvalid) { // tells of the value, if little
-		err = fmt.Errorf("is not what the table is for, %s queries", n.s.Table().Query())
+	if integer {
+		x = math.RoundToEven(x)
 	}
-	return y, err
+	return c.clipped(x), nil
 }
 
 // clipped moves the value into the range; the two zeros are one.
@@ -102,8 +112,12 @@ type Column struct {
 	// is a float64; "" for rows that are float64s themselves.
 	Name string
 	// Lower and Upper are what values are clipped to: finite, Lower < Upper, and apart by
-	// at most the sensitivity of the table.
+	// at most the sensitivity of the table. They are integers for a table for integer queries.
 	Lower, Upper float64
+	// StrictNotPrivate is for who holds the data: a value that is no finite number, or no
+	// integer where the table wants one, fails the pipeline in the place of being repaired. That
+	// it failed, and of which line, is exact and not private.
+	StrictNotPrivate bool
 }
 
 func (c Column) validate(v *tables.Verified) error {
@@ -116,8 +130,15 @@ func (c Column) validate(v *tables.Verified) error {
 		return check.Field("noisebeam", "table", "none", "a verified one")
 	}
 	width := new(big.Rat).Sub(exact.Rational(c.Upper), exact.Rational(c.Lower))
-	s := v.Mechanism().Privacy().Sensitivity
+	t := v.Mechanism()
+	s := t.Privacy().Sensitivity
 	bad.Want(width.Cmp(exact.Rational(s)) <= 0, "upper - lower", exact.FloatUp(width), "at most the sensitivity of the table, %s", number(s))
+	ends := number(c.Lower) + ", " + number(c.Upper)
+	whole := c.Lower == math.Trunc(c.Lower) && c.Upper == math.Trunc(c.Upper)
+	bad.Want(whole || t.Query() != dp.IntegerQuery, "lower and upper", ends, "integers, as the table is for integer queries")
+	step, _ := t.Grid().Step().Float64()
+	most := float64(exact.MaxInteger-t.Reach()) * step
+	bad.Want(math.Max(math.Abs(c.Lower), math.Abs(c.Upper)) <= most, "lower and upper", ends, "of at most %s, what the table's grid holds", number(most))
 	return bad.Err()
 }
 
@@ -137,9 +158,10 @@ func checkRange(bad *check.List, lower, upper float64) {
 // Guarantee: every row by itself has the privacy that the table promises, for rows that
 // differ in this column. Who has several rows is protected by as much less, by composition.
 //
-// The error wraps dp.ErrInvalid, for an unbounded column or a range wider than the table's
-// sensitivity too. A value that is not a finite number, or for an integer table not an integer,
-// fails the pipeline, with an error that does not tell it.
+// A value that is not a finite number counts as the middle of the range, and one that is not an
+// integer, for an integer table, is rounded to one; with StrictNotPrivate it fails the
+// pipeline, with an error that does not tell it. The error wraps dp.ErrInvalid, for an unbounded column or a
+// range wider than the table's sensitivity too.
 func AddNoise(s beam.Scope, rows beam.PCollection, table *tables.Verified, column Column) (beam.PCollection, error) {
 	none := beam.PCollection{}
 	if err := once(); err != nil {
@@ -237,10 +259,11 @@ func (f *addNoiseFn) ProcessElement(rest []byte, values func(*float64) bool, emi
 	var list []float64
 	var x float64
 	for values(&x) {
-		if check.Finite(x) { // others are refused below
-			x = f.Column.clipped(x)
+		valid, err := f.Column.valid(x, f.Noise.s.Table().Query())
+		if err != nil {
+			return check.Errorf("noisebeam", dp.ErrInvalid, "column %s: a value %w", check.Quoted(f.Column.Name), err)
 		}
-		list = append(list, x)
+		list = append(list, valid)
 	}
 	slices.Sort(list)
 	out := make([]float64, len(list))
@@ -250,7 +273,7 @@ func (f *addNoiseFn) ProcessElement(rest []byte, values func(*float64) bool, emi
 			copies = 0
 		}
 		var err error
-		if out[i], err = f.Noise.row(f.Column, x, "row", string(rest), whole(copies)); err != nil {
+		if out[i], err = f.Noise.row(x, "row", string(rest), whole(copies)); err != nil {
 			return check.Errorf("noisebeam", dp.ErrInvalid, "column %s: a value %w", check.Quoted(f.Column.Name), err)
 		}
 	}

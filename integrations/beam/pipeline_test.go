@@ -1,6 +1,7 @@
 package noisebeam
 
 import (
+	"encoding/csv"
 	"fmt"
 	"math"
 	"os"
@@ -181,7 +182,7 @@ func TestFailuresTellNothing(t *testing.T) {
 		}
 	}
 	files := func(s beam.Scope) error {
-		return PrivatizeCSV(s, quiet(t, 5000), Column{Name: "pay", Upper: 5000}, in, filepath.Join(dir, "out.csv"))
+		return PrivatizeCSV(s, quiet(t, 5000), Column{Name: "pay", Upper: 5000, StrictNotPrivate: true}, in, filepath.Join(dir, "out.csv"))
 	}
 	write("id,pay\n1," + secret + "x\n")
 	run("no number", `line 2: column pay is not a plain number`, files)
@@ -223,16 +224,74 @@ func TestFailuresTellNothing(t *testing.T) {
 		return PrivatizeParquet(s, quiet(t, 5000), Column{Name: "Pay", Upper: 5000}, nothing, filepath.Join(dir, "out.csv"), reflect.TypeFor[employee]())
 	})
 	run("infinite", "column Value: a value is not a finite number", func(s beam.Scope) error {
-		_, err := AddNoise(s, beam.Create(s, Row{"a4711", "b4711", math.Inf(1)}), quiet(t, 5000), Column{Name: "Value", Upper: 5000})
+		_, err := AddNoise(s, beam.Create(s, Row{"a4711", "b4711", math.Inf(1)}), quiet(t, 5000), Column{Name: "Value", Upper: 5000, StrictNotPrivate: true})
 		return err
 	})
 	run("row", "column Value: a value is not what the table is for", func(s beam.Scope) error {
-		_, err := AddNoise(s, beam.Create(s, Row{"a4711", "b4711", 4711.25}), quiet(t, 5000), Column{Name: "Value", Upper: 5000})
+		_, err := AddNoise(s, beam.Create(s, Row{"a4711", "b4711", 4711.25}), quiet(t, 5000), Column{Name: "Value", Upper: 5000, StrictNotPrivate: true})
 		return err
 	})
 	if _, err := os.Stat(filepath.Join(dir, "out.csv")); err == nil {
 		t.Error("a file was written by a pipeline that failed")
 	}
+}
+
+// TestNoFreeAnswers: whatever stands in the place of a row, no pipeline fails, every partition has its
+// answer, and a file with noise has as many rows as others.
+func TestNoFreeAnswers(t *testing.T) {
+	const others = "1,Ulm,40\n2,Jena,7\n3,\"Ulm\",3\n"
+	faults := []string{
+		"9,Ulm,\n", "9,Ulm,x\n", "9,Ulm,NaN\n", "9,Ulm,-inf\n", "9,Ulm,0x1p3\n", "9,Ulm,1_000\n", "9,Ulm,1e999\n", "9,Ulm,1e300\n", "9,Ulm,-1e300\n",
+		"9,Ulm,2.5\n", "9,Ulm\n", "9,Ulm,1,200\n", "9,\"Ulm,4\n", "9,Ulm,\"4\n", "9,\"Ulm\"x,4\n", "9,U\"lm,4\n", "9,\"Ulm\n3,Ulm,5\n\",4\n",
+		"9,U\xfflm,4\n", "9,U\x00lm,4\n", "1,Ulm,4\n", ",Ulm,4\n", "9,Nowhere,4\n", "9,,4\n", "9," + strings.Repeat("U", 1<<17) + ",4\n",
+	}
+	dir := t.TempDir()
+	p, s := beam.NewPipelineWithRoot()
+	tried := 0
+	for i, fault := range faults {
+		name := filepath.Join(dir, fmt.Sprintf("in-%02d.csv", i))
+		text := "id,city,pay\n" + []string{others + fault, fault + others, fault}[i%3]
+		if err := os.WriteFile(name, []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		if err := PrivatizeCSV(s, wide(t, 1), Column{Name: "pay", Lower: 2, Upper: 3}, name, name+".out"); err != nil {
+			t.Fatal(err)
+		}
+		tried += 2
+	}
+	all := must(t)(ReadRows(s, filepath.Join(dir, "in-*.csv"), "id", "city", "pay"))
+	people, err := Bound(s, all, Bounds{Partitions: 1, Values: 1, Upper: 50}, newBudget(t, 10, 0.1))
+	if err != nil {
+		t.Fatal(err)
+	}
+	groups, err := people.Public(s, []string{"Ulm", "Bonn"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	counts, err := groups.Count(s, loud(t, 1, 1e-3))
+	if err != nil {
+		t.Fatal(err)
+	}
+	collect(t, s, "free", beam.ParDo(s, &numberFn{}, counts))
+	bad := beam.Create(s, math.NaN(), math.Inf(1), math.NaN(), -3.5, 4.0)
+	collect(t, s, "repaired", must(t)(AddNoise(s, bad, quiet(t, 100), Column{Upper: 100})))
+	if err := ptest.Run(p); err != nil {
+		t.Fatal(err)
+	}
+	if got := collectedOf(t, "free"); len(got) != 2 {
+		t.Errorf("answers %q, want one for each key", got)
+	}
+	if got := slices.Sorted(slices.Values(collectedOf(t, "repaired"))); !slices.Equal(got, []string{"0", "4", "50", "50", "50"}) {
+		t.Errorf("repaired values %q", got)
+	}
+	for i := range faults {
+		text, err := os.ReadFile(filepath.Join(dir, fmt.Sprintf("in-%02d.csv.out", i)))
+		rows, bad := csv.NewReader(strings.NewReader(string(text))).ReadAll()
+		if want := []int{5, 5, 2}[i%3]; err != nil || bad != nil || len(rows) != want {
+			t.Errorf("%q: %d rows, %v, %v, want %d", faults[i], len(rows), err, bad, want)
+		}
+	}
+	t.Logf("%d channels tried", tried)
 }
 
 type employee struct {

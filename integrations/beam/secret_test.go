@@ -126,7 +126,7 @@ func choices(t *testing.T) map[string]func(m made) string {
 			f.Noise.Table = sums.Table
 			ready(&f.Noise)
 			return each(func(i int) (out any) {
-				y, err := f.Noise.row(f.Column, float64(m.value), "row", m.key+strconv.Itoa(i), "0")
+				y, err := f.Noise.row(f.Column.clipped(float64(m.value)), "row", m.key+strconv.Itoa(i), "0")
 				if err != nil {
 					t.Fatal(err)
 				}

@@ -6,7 +6,6 @@ import (
 	"io"
 	"path"
 	"slices"
-	"strconv"
 	"strings"
 
 	"github.com/noisewright/noisewright/internal/check"
@@ -141,13 +140,10 @@ func (c *Columns) Next() error {
 	return nil
 }
 
-// finiteNumber reads a finite number; it is 0 if there is none.
+// finiteNumber reads a number; it is 0 if there is none.
 func finiteNumber(s string) (v float64, ok bool) {
-	v, err := strconv.ParseFloat(strings.TrimSpace(s), 64)
-	if err != nil || !check.Finite(v) {
-		return 0, false
-	}
-	return v, true
+	v, err := Number(s)
+	return v, err == nil
 }
 
 // ReadAll reads all rows, the features in the order of the names.

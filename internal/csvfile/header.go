@@ -35,6 +35,13 @@ func (c *Reader) Header() ([]string, error) {
 	return header, nil
 }
 
+// HeaderLine is Header for one that is on the first line, whatever is on the others.
+func (c *Reader) HeaderLine() ([]string, error) {
+	defer func(oneLine bool) { c.oneLine = oneLine }(c.oneLine)
+	c.oneLine = true
+	return c.Header()
+}
+
 // maxListed is how many column names an error lists.
 const maxListed = 10
 
@@ -101,9 +108,9 @@ func (c *Reader) WrongDelimiter(header []string) error {
 // afterQuote is the error of what follows a closing quote.
 func (c *Reader) afterQuote(b byte) error {
 	if strings.IndexByte(commonDelimiters, b) >= 0 {
-		return fmt.Errorf("line %d: %s after a closing quote, want %s, or --delimiter %s", c.line, delimiterName(b), delimiterName(c.delimiter), delimiterFlag(b))
+		return bad(c.line, "%s after a closing quote, want %s, or --delimiter %s", delimiterName(b), delimiterName(c.delimiter), delimiterFlag(b))
 	}
-	return fmt.Errorf("line %d: text after a closing quote, want %s or the end of the line", c.line, delimiterName(c.delimiter))
+	return bad(c.line, "text after a closing quote, want %s or the end of the line", delimiterName(c.delimiter))
 }
 
 // ParseDelimiter reads a delimiter: tab, or a character that does not stand in a

@@ -77,7 +77,7 @@ func TestFind(t *testing.T) {
 		{"a\tb", "b", 0, 0, "want --delimiter tab"},
 		{"a|b", "b", 0, 0, "want --delimiter '|'"},
 	} {
-		r := open(t, c.header, Options{c.delimiter})
+		r := open(t, c.header, Options{Delimiter: c.delimiter})
 		header, err := r.Header()
 		if err != nil {
 			t.Fatal(err)

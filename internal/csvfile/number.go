@@ -9,9 +9,10 @@ import (
 
 var errNotNumber = errors.New("is not a plain number, want one such as 12 or -0.5")
 
-// Number reads a plain decimal number of a cell. Its errors do not quote the cell, which is
-// private.
+// Number reads a plain decimal number of a cell, blanks around it left out: the one rule of all
+// that reads numbers of files. Its errors do not quote the cell, which is private.
 func Number(s string) (float64, error) {
+	s = strings.TrimSpace(s)
 	// ParseFloat also reads hexadecimal, underscores, inf and nan.
 	if strings.Trim(s, "0123456789+-.eE") != "" {
 		return 0, errNotNumber

@@ -3,11 +3,14 @@ package csvfile
 import (
 	"bufio"
 	"bytes"
+	"cmp"
 	"errors"
 	"fmt"
 	"io"
 	"strconv"
 	"strings"
+
+	"github.com/noisewright/noisewright/internal/check"
 )
 
 // maxRecord bounds the bytes of a record, so that a quote nobody closes does not read
@@ -24,7 +27,17 @@ type Options struct {
 	// Delimiter is what stands between two fields, as ParseDelimiter takes it; 0 means
 	// a comma.
 	Delimiter byte
+	// OneLine says that a row is a line: fields have no line breaks, in quotes neither.
+	OneLine bool
 }
+
+var (
+	// ErrRow marks an error about one row alone, after which the next one can be read. What
+	// quotes have broken ends with its first line.
+	ErrRow = errors.New("malformed row")
+	// ErrBlank marks one about an empty line.
+	ErrBlank = check.Errorf("", ErrRow, "an empty line")
+)
 
 // Reader splits a CSV file (RFC 4180, UTF-8) into records and keeps every byte of
 // them: encoding/csv forgets which fields were quoted and how lines ended. The file
@@ -36,9 +49,14 @@ type Reader struct {
 	r         *bufio.Reader
 	end       func() // of the decompression
 	delimiter byte
-	line      int // lines read so far
-	columns   int // of the header
-	blank     int // line of an empty line, good only at the end; 0: none
+	oneLine   bool
+	again     []byte // read too far by a malformed row; again[at:] comes before r
+	at        int
+	fresh     bool // some of Raw was read from r
+	cut       bool // a line was too long, and is not read to its end
+	line      int  // lines read so far
+	columns   int  // of the header
+	blank     int  // line of an empty line, good only at the end; 0: none
 
 	// Mark is the byte order mark that the text starts with, which is no part of the
 	// first field.
@@ -60,7 +78,7 @@ func NewReader(r io.Reader, o Options) (*Reader, error) {
 	if err != nil {
 		return nil, err
 	}
-	c := &Reader{r: text, end: end, delimiter: o.Delimiter}
+	c := &Reader{r: text, end: end, delimiter: o.Delimiter, oneLine: o.OneLine}
 	if c.delimiter == 0 {
 		c.delimiter = ','
 	}
@@ -88,14 +106,31 @@ const (
 	closed     // after the closing quote
 )
 
-// Next reads a record, of any number of fields, io.EOF if there is none.
+// Next reads a record, of any number of fields, io.EOF if there is none. Errors that wrap
+// ErrRow are about this record; the next one begins after its first line.
 func (c *Reader) Next() error {
-	c.Raw, c.Fields, c.Line = c.Raw[:0], c.Fields[:0], c.line+1
+	c.Raw, c.Fields, c.Line, c.fresh = c.Raw[:0], c.Fields[:0], c.line+1, false
+	err := c.skip()
+	if err == nil {
+		err = c.record()
+	}
+	if errors.Is(err, ErrRow) {
+		c.resume()
+	}
+	return err
+}
+
+// bad is an error about the record.
+func bad(line int, format string, args ...any) error {
+	return check.Errorf("", ErrRow, "line %d: %s", line, fmt.Sprintf(format, args...))
+}
+
+func (c *Reader) record() error {
 	start, pos, state := 0, 0, fieldStart
 	for {
 		if err := c.readLine(); err != nil {
 			if errors.Is(err, io.EOF) && len(c.Raw) > 0 {
-				return fmt.Errorf("line %d: a quote is not closed", c.Line)
+				return bad(c.Line, "a quote is not closed")
 			}
 			return err
 		}
@@ -112,14 +147,14 @@ func (c *Reader) Next() error {
 				c.Fields = append(c.Fields, Span{start, pos})
 				start, state = pos+1, fieldStart
 				if len(c.Fields) >= maxFields {
-					return fmt.Errorf("line %d: a record of more than %d fields", c.Line, maxFields)
+					return bad(c.Line, "a record of more than %d fields", maxFields)
 				}
 			case state == fieldStart && b == '"':
 				state = quoted
 			case state == closed:
 				return c.afterQuote(b)
 			case b == '"':
-				return fmt.Errorf("line %d: a quote inside a field that does not start with one", c.line)
+				return bad(c.line, "a quote inside a field that does not start with one")
 			default:
 				state = plain
 			}
@@ -128,17 +163,67 @@ func (c *Reader) Next() error {
 			c.Fields = append(c.Fields, Span{start, c.lineEnd})
 			return nil
 		}
+		if c.oneLine {
+			return bad(c.Line, "a quote is not closed")
+		}
 		pos = len(c.Raw)
 	}
+}
+
+// resume takes the reader to the end of the first line of a malformed record.
+func (c *Reader) resume() {
+	c.line = c.Line
+	end := bytes.IndexByte(c.Raw, '\n') + 1
+	if end == 0 {
+		return
+	}
+	c.cut = false
+	if c.fresh {
+		c.again, c.at = bytes.Clone(c.Raw[end:]), 0
+	} else {
+		c.at -= len(c.Raw) - end
+	}
+	c.Raw = c.Raw[:end]
+}
+
+// skip reads the rest of a line that was too long.
+func (c *Reader) skip() error {
+	for c.cut {
+		_, err := c.slice()
+		switch {
+		case err == nil:
+			c.cut = false
+		case !errors.Is(err, bufio.ErrBufferFull):
+			return err
+		}
+	}
+	return nil
+}
+
+// slice is that of a bufio.Reader up to the end of a line.
+func (c *Reader) slice() ([]byte, error) {
+	rest := c.again[c.at:]
+	if len(rest) == 0 {
+		c.fresh = true
+		return c.r.ReadSlice('\n')
+	}
+	n := bytes.IndexByte(rest, '\n') + 1
+	if n == 0 { // the line goes on in r
+		c.at = len(c.again)
+		return rest, bufio.ErrBufferFull
+	}
+	c.at += n
+	return rest[:n], nil
 }
 
 // readLine appends the next line, with its end, to Raw.
 func (c *Reader) readLine() error {
 	for read := false; ; read = true {
-		chunk, err := c.r.ReadSlice('\n')
+		chunk, err := c.slice()
 		c.Raw = append(c.Raw, chunk...)
 		if len(c.Raw) > maxRecord {
-			return fmt.Errorf("line %d: a record of more than %d bytes, is a quote not closed?", c.Line, maxRecord)
+			c.cut = errors.Is(err, bufio.ErrBufferFull)
+			return bad(c.Line, "a record of more than %d bytes, is a quote not closed?", maxRecord)
 		}
 		if errors.Is(err, bufio.ErrBufferFull) {
 			continue
@@ -176,6 +261,44 @@ func (c *Reader) Row() error {
 	}
 	return nil
 }
+
+// RowAlone is Row for who must not learn of single rows: it takes every line for a row, an empty
+// one too, so that what is read of a row does not depend on the others. Errors that wrap ErrRow
+// are about this row, and reading goes on after it.
+func (c *Reader) RowAlone() error {
+	err := c.Next()
+	if err != nil && !errors.Is(err, ErrRow) {
+		return err
+	}
+	c.Rows++
+	switch {
+	case err != nil:
+		return err
+	case c.Blank():
+		return check.Errorf("", ErrBlank, "line %d is empty, want a row", c.Line)
+	case len(c.Fields) != c.columns:
+		return bad(c.Line, "%d fields, want %d as in the header", len(c.Fields), c.columns)
+	}
+	return nil
+}
+
+// LeftOut remembers the first row that was left out; empty lines at the end of a file are no
+// rows. What it tells is about single rows, and not private.
+type LeftOut struct{ first, blank error }
+
+// Row takes what was wrong with the next row, or nil.
+func (l *LeftOut) Row(err error) {
+	switch {
+	case l.first != nil:
+	case errors.Is(err, ErrBlank):
+		l.blank = cmp.Or(l.blank, err)
+	default:
+		l.first = cmp.Or(l.blank, err)
+	}
+}
+
+// Err returns what was wrong with the first of them, nil for none.
+func (l *LeftOut) Err() error { return l.first }
 
 // onlyBlank reads the rest of a file, empty lines, the first of which was read.
 func (c *Reader) onlyBlank() error {

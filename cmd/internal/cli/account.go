@@ -88,6 +88,7 @@ of the releases' epsilons, each at its share of delta, or null.`,
 	f.Func("times", "K[,K...]", "1", "how often each release is made: one number for all, or one for each, separated by commas", o.readTimes)
 	o.targetFlags(f)
 	f.Figure(&o.plot, &o.format, "plot", "figure to write, of delta against epsilon, its name ending in .svg or .png")
+	f.Force(&o.Common)
 	f.Summary(&o.Common, "plot")
 	return f.Run(o.run)
 }

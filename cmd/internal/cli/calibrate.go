@@ -77,6 +77,7 @@ written and the exit code is 4.
 	f.Integer(&o.target.Releases, "releases", "", 1, tables.MaxReleases, fmt.Sprintf("number of releases, from 1 to %d", tables.MaxReleases))
 	f.Number(&p.Epsilon, "epsilon", shell.PositiveEpsilon, "epsilon of all releases together, without unit: "+shell.PositiveEpsilon.Want)
 	f.Number(&p.Delta, "delta", shell.Delta, "delta of all releases together, a probability: "+shell.Delta.Want)
+	f.Prudent(&o.Common, &p.Epsilon, &p.Delta)
 	f.OptionalNumber(&o.rate, "rate", samplingRate, "sample people, each with this probability: find the noise of a step of DP-SGD, and no table")
 	f.Unless("rate", func() { o.tableFlags(f) })
 	f.SummaryQuiet(&o.Common, "no progress and no summary, and no comparison", "output")

@@ -53,6 +53,7 @@ type learnOptions struct {
 	budget             learn.Budget
 	ledger             string // file
 	cache              string // directory
+	strict             bool   // tell of records that are left out
 	design             lp.Options
 }
 
@@ -97,8 +98,9 @@ classification.`,
 
 const learnHelp = `Every release has fresh noise, and a record changes one number of each by at most 1. The
 noise is for so many releases of the total, by exact composition; what is proved of it
-is in the model. A record that does not keep to the schema is refused, and nothing is
-learned; such an error is about the data.`
+is in the model. Numbers beyond the bounds of the schema are moved to these. A record that
+is malformed, lacks a number or has a category that is not in the schema is left out,
+and nothing tells so; with --strict-not-private it is an error, after the charge.`
 
 func newLearnOptions(s *shell.Streams) *learnOptions {
 	return &learnOptions{
@@ -112,8 +114,11 @@ func (o *learnOptions) flags(cmd *cobra.Command) *shell.Flags {
 	f.RequiredFile(&o.schema, "schema", "a file such as learn schema drafts", "schema file: what is public about records (see learn schema)", "json")
 	f.String(&o.target, "target", "column of the class, as in the schema; only to be sure")
 	f.Delimiter(&o.csv)
+	f.OneLine(&o.csv)
+	f.Bool(&o.strict, "strict-not-private", strictUsage)
 	epsilon := f.OptionalNumber(&o.budget.Epsilon, "epsilon", shell.AtMost("a number", learn.MaxEpsilon), fmt.Sprintf("epsilon of the model, all releases together, without unit: above 0, at most %d", learn.MaxEpsilon))
 	delta := f.OptionalNumber(&o.budget.Delta, "delta", shell.Delta, "delta of the model, all releases together, a probability: "+shell.Delta.Want)
+	f.Prudent(&o.Common, &o.budget.Epsilon, &o.budget.Delta)
 	f.Word(&o.budget.Neighbors, "neighbors", "word", "what is hidden: add-remove (that a record is there) or replace (what it is), which costs twice as much", dp.AddRemove, dp.Replace)
 	f.Word(&o.kind, "noise", "word", "noise: auto (of the least variance), designed, gaussian, laplace, or none (for comparison: the model is NOT PRIVATE)", noiseAuto, noiseDesigned, noiseGaussian, "laplace", noiseNone)
 	f.Check(func() error {
@@ -218,10 +223,16 @@ func (o *learnOptions) readTest(ctx context.Context, s *learn.Schema) (*learn.Da
 	}
 	var d *learn.Data
 	_, err := readRows(ctx, &o.Common, o.test, o.csv, func(rows *release.CSV) (err error) {
-		if d, err = s.Read(rows); err == nil && d.Len() == 0 {
-			err = errors.New("no records, want one at least to count errors on")
+		d, err = s.Read(rows)
+		switch {
+		case err != nil:
+			return err
+		case d.Misfit() != nil: // these are not protected
+			return d.Misfit()
+		case d.Len() == 0:
+			return errors.New("no records, want one at least to count errors on")
 		}
-		return err
+		return nil
 	})
 	return d, err
 }
@@ -294,6 +305,9 @@ func (o *learnOptions) noise(ctx context.Context, releases int, before []account
 }
 
 func (o *learnOptions) draw(ctx context.Context, l learner, data *learn.Data, noise *learn.Noise) ([]byte, error) {
+	if err := data.Misfit(); o.strict && err != nil {
+		return nil, shell.BadFile(o.data, err)
+	}
 	r, err := noise.Releaser()
 	if err != nil {
 		return nil, err
@@ -316,7 +330,10 @@ func (o *learnOptions) report(l learner, text []byte, test *learn.Data, charged 
 	notProtected := []string{
 		"the schema: columns, classes, categories and bounds are public and must not be chosen in view of the records",
 		"a person with several records: each is hidden by itself",
-		"error messages: that nothing was learned, and why, is about the records", "how long it took",
+		"the header of the records, and how long it took",
+	}
+	if o.strict {
+		notProtected = append(notProtected, "ERRORS: with strict-not-private, whether a record was refused, and which, is exact")
 	}
 	if m.Guarantee == nil {
 		notProtected = []string{"anything: there is no noise"}

@@ -132,8 +132,17 @@ func (t ledgerTerms) rows() []shell.Row {
 	if t.Adaptive {
 		composition = "basic, for noise chosen in view of earlier answers too"
 	}
+	unit := "a " + t.Unit
+	if column, person := ledger.Terms(t).Person(); person {
+		unit = "a person (" + column + ")"
+	}
+	guess := "whether " + unit + " is there"
+	if t.Neighbors == dp.Replace {
+		guess = "which of two values " + unit + " has"
+	}
 	return []shell.Row{
 		{"total", fmt.Sprintf("epsilon %v, delta %v", t.Epsilon, t.Delta)},
+		{"in words", shell.InWords(t.Epsilon, t.Delta, guess) + " all releases"},
 		{"neighbors", t.Neighbors},
 		{"unit", t.Unit},
 		{"composition", composition},
@@ -157,6 +166,7 @@ because their epsilons and deltas would add up different things.`,
 	f.Argument(&o.file, "FILE", "ledger")
 	f.Number(&terms.Epsilon, "epsilon", shell.Rule{Want: "a number above 0", OK: shell.Positive}, "total epsilon, without unit: a number above 0")
 	f.Number(&terms.Delta, "delta", ledgerDelta, "total delta, "+ledgerDelta.Want)
+	f.Prudent(&o.Common, &terms.Epsilon, &terms.Delta)
 	f.Word(&terms.Neighbors, "neighbors", "word", "what neighbors differ in: one unit more or less (add-remove), or another one in the place of one (replace)", dp.AddRemove, dp.Replace)
 	f.Text(&terms.Unit, "unit", "row|person:COLUMN", "whose influence is hidden: row, or person:COLUMN for all rows with the same value of the column")
 	f.CompleteOrFile("unit", dp.Row, "person:")

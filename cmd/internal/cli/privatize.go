@@ -22,6 +22,7 @@ type privatizeOptions struct {
 	columns      []columnOptions
 	csv          csvfile.Options
 	missing      string // a word of --missing
+	unclipped    bool
 	report       bool
 	constantTime bool
 }
@@ -52,7 +53,7 @@ one person's value by another moves it by at most the table's sensitivity. Give
 --lower and --upper to make sure of it: values outside are clipped, and
 upper - lower may not exceed the sensitivity. Where it does so only by the
 rounding of decimals to float64, as 1.1 - 0.1 exceeds 1, upper is lowered to the
-largest float64 that fits. Without --lower and --upper you promise that
+largest float64 that fits. With --unclipped in their place you promise that
 neighboring values, read as float64s, differ by at most the sensitivity. Other
 columns are not protected, and every further run on the same data spends epsilon
 and delta again.
@@ -103,6 +104,7 @@ input.`,
 	o.columnFlags(f)
 	f.Delimiter(&o.csv)
 	f.Word(&o.missing, "missing", "word", "what is done with empty cells: refuse the file, or keep them empty, which publishes unprotected whose values are missing", missingRefuse, missingKeep)
+	f.Bool(&o.unclipped, "unclipped", "no --lower and --upper: you promise that one person's values differ by at most the table's sensitivity, and nothing makes sure of it")
 	f.Bool(&o.report, "report", "print to standard error how many values were clipped; that number is not private")
 	f.Bool(&o.constantTime, "constant-time", "draw in a time that does not depend on the values drawn; slower, the more cells there are")
 	f.Output(&o.Common, "file to write, - for standard output (default -)", "csv", "gz", "zst")
@@ -165,6 +167,9 @@ func (o *privatizeOptions) privatizer(ctx context.Context) (*privatizer, error) 
 			return nil, c.about(err)
 		}
 		if column.clip == nil && from.noise != nil {
+			if !o.unclipped {
+				return nil, c.about(shell.BadInput("noisewright privatize --help", fmt.Errorf("lower and upper are missing, want what values are clipped to, or --unclipped, a promise that one person's values differ by at most %v", from.Sensitivity)))
+			}
 			o.Warn("%swithout --lower and --upper, the result is private only if one person's values differ by at most %v", c.prefix(), from.Sensitivity)
 		}
 		if p.keepMissing {

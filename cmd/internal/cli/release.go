@@ -54,7 +54,14 @@ before its answer exists, and refused if it would exceed the ledger's total.
 
 What a row or a person can change is bounded by what you state: bounds, rows per
 person, keys. These, the condition and the names of columns are public, and must not
-be chosen in view of the data.`,
+be chosen in view of the data.
+
+A row that is malformed, without a number where one is needed, or on which the
+condition cannot be decided, is not selected, and nothing tells so: not an error, not
+the exit code, not a count. What may end a release before it is charged is public by
+declaration: that there is a file, its compression, and its header. For who holds the
+data, --strict-not-private charges and then refuses such a file with its line. THAT IS
+NOT PRIVATE: it is an exact answer, free of noise, about a single row.`,
 		Example: `  noisewright ledger create city.ledger --epsilon 1 --delta 1e-6
   noisewright release count --data people.csv --where "age >= 65" --epsilon 0.1 --delta 1e-8 --ledger city.ledger
   noisewright release mean --data people.csv --column hours --lower 0 --upper 100 --epsilon 0.2 --delta 1e-8 --ledger city.ledger -o mean.json`,
@@ -123,7 +130,7 @@ the bounds) with a probability of at least 0.95, from the exact quantiles of the
 func newReleaseOf(s *shell.Streams, kind release.Kind, cmd *cobra.Command) *cobra.Command {
 	o := &releaseOptions{Common: shell.Common{Streams: s}, design: shell.DesignOptions()}
 	q := &o.query
-	q.Kind, q.Neighbors, q.Missing, q.Loss = kind, dp.AddRemove, "refuse", "l1"
+	q.Kind, q.Neighbors, q.Loss = kind, dp.AddRemove, "l1"
 	f := shell.NewFlags(cmd)
 	if kind == release.Value {
 		o.valueFlags(f)
@@ -132,6 +139,7 @@ func newReleaseOf(s *shell.Streams, kind release.Kind, cmd *cobra.Command) *cobr
 	}
 	f.Number(&q.Epsilon, "epsilon", shell.PositiveEpsilon, "privacy parameter epsilon of the release, without unit: "+shell.PositiveEpsilon.Want)
 	f.Number(&q.Delta, "delta", shell.Delta, "privacy parameter delta of the release, a probability: "+shell.Delta.Want)
+	f.Prudent(&o.Common, &q.Epsilon, &q.Delta)
 	q.Releases = 1
 	most, _, _ := q.Limits()
 	f.Integer(&q.Releases, "releases", "", 1, most, "how many releases like this one, such as one a month, epsilon and delta are for, together")
@@ -234,7 +242,10 @@ func (o *releaseOptions) dataFlags(f *shell.Flags) {
 		}
 		return nil
 	})
-	f.Word(&q.Missing, "missing", "word", "a row without a number where one is needed: refuse (release nothing) or drop (the row does not count)", "refuse", "drop")
+	q.Missing = "drop"
+	f.Word(&q.Missing, "missing", "word", "a row without a number in --column: drop (it does not count) or middle (of a sum, mean or quantile: it counts with the middle of the bounds, so that with replace the number of rows stays public, which takes less noise)", "drop", "middle")
+	f.OneLine(&o.csv)
+	f.Bool(&q.StrictNotPrivate, "strict-not-private", strictUsage)
 }
 
 func (o *releaseOptions) run(ctx context.Context) error {
@@ -322,11 +333,11 @@ func (o *releaseOptions) ReadData(ctx context.Context, q release.Query) (d *rele
 		d, err = release.Read(rows, q)
 		return err
 	})
-	if release.IsMissing(err) {
-		err = shell.BadInput("--missing drop leaves such rows out", err)
-	}
 	return d, digest, err
 }
+
+// strictUsage is the help of --strict-not-private.
+const strictUsage = "charge, and then refuse data with a row that would be left out, and say which; for who holds the data: that error is NOT PRIVATE"
 
 // readRows lets read take the rows of a file, and returns the digest that ledgers know it by.
 func readRows(ctx context.Context, c *shell.Common, file string, o csvfile.Options, read func(*release.CSV) error) (string, error) {
@@ -335,7 +346,7 @@ func readRows(ctx context.Context, c *shell.Common, file string, o csvfile.Optio
 		return "", err
 	}
 	defer in.Close()
-	digest, err := release.File{Reader: watched{in, c.Progress()}, Delimiter: o.Delimiter}.Read(ctx, read)
+	digest, err := release.File{Reader: watched{in, c.Progress()}, Delimiter: o.Delimiter, OneLine: o.OneLine}.Read(ctx, read)
 	if err != nil && ctx.Err() == nil {
 		err = shell.BadFile(file, shell.FileCause(err))
 	}
@@ -388,9 +399,9 @@ func (o *releaseOptions) rows(r *release.Answer) []shell.Row {
 	if name, ok := strings.CutPrefix(r.Unit, "person:"); ok {
 		unit = "a person (" + name + ")"
 	}
-	hidden := "that " + unit + " is there or not"
+	hidden, guess := "that "+unit+" is there or not", "whether "+unit+" is there"
 	if r.Neighbors == dp.Replace {
-		hidden = "the values of " + unit
+		hidden, guess = "the values of "+unit, "which of two values "+unit+" has"
 	}
 	guarantee := fmt.Sprintf("epsilon %v, delta %v", r.Epsilon, r.Delta)
 	if r.Releases > 1 {
@@ -399,6 +410,7 @@ func (o *releaseOptions) rows(r *release.Answer) []shell.Row {
 	rows = append(rows,
 		shell.Row{"guarantee", guarantee},
 		shell.Row{"hides", hidden},
+		shell.Row{"in words", shell.InWords(r.Epsilon, r.Delta, guess)},
 		shell.Row{"noise", r.Mechanism},
 	)
 	if r.MeanError != nil {

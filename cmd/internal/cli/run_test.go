@@ -372,7 +372,7 @@ func TestRunPrivatizeTotal(t *testing.T) {
 		{[]columnOptions{{name: "y", table: table}, {name: "x", table: table}}, fmt.Sprintf("total: epsilon %v, delta 0 for the 2 columns", 2*epsilon), 0},
 	} {
 		c := capture("x,y\n1,2\n")
-		if err := (&privatizeOptions{Common: c.Common, in: "-", columns: test.columns}).run(t.Context()); err != nil {
+		if err := (&privatizeOptions{Common: c.Common, in: "-", columns: test.columns, unclipped: true}).run(t.Context()); err != nil {
 			t.Fatal(err)
 		}
 		if got := c.err.String(); !strings.Contains(got, test.want) {

@@ -157,7 +157,7 @@ func TestKilledWriterLeavesNothing(t *testing.T) {
 	dir := slowFiles(t)
 	table, _ := writeTable(t, 1, 1e-3, 100)
 	out := filepath.Join(dir, "out")
-	args := []string{"privatize", "--table", table, "--column", "x", "--lower", "0", "--upper", "100", "-o", filepath.Join(out, "x")}
+	args := []string{"privatize", "--force", "--table", table, "--column", "x", "--lower", "0", "--upper", "100", "-o", filepath.Join(out, "x")}
 	cmd, stdin, _, _ := start(t, append(args, "-")...)
 	if _, err := io.WriteString(stdin, "x,y\n1,2\n3,4\n5,"); err != nil {
 		t.Fatal(err)

@@ -165,6 +165,11 @@ func (f *Flags) Delimiter(o *csvfile.Options) {
 	f.Complete("delimiter", "tab", ",", ";", "|", ":")
 }
 
+// OneLine adds --one-line, that every line of the CSV files read is a row.
+func (f *Flags) OneLine(o *csvfile.Options) {
+	f.Bool(&o.OneLine, "one-line", "every line of the file is a row: fields have no line breaks, in quotes neither; then a quote that nobody closes, in a file that was not made by a CSV writer, is no matter of other rows")
+}
+
 // Rule says which numbers a flag takes.
 type Rule struct {
 	Want string

@@ -65,6 +65,7 @@ func (f *Flags) Output(c *Common, usage string, extensions ...string) {
 		return
 	}
 	_ = f.cmd.MarkFlagFilename("output", extensions...)
+	f.Force(c)
 	f.Check(func() error {
 		if c.JSON && c.Output == "-" {
 			return errors.New("output = - and --json, want only one of them on standard output")
@@ -73,10 +74,20 @@ func (f *Flags) Output(c *Common, usage string, extensions ...string) {
 	})
 }
 
-// Folder adds the flag -o of a command that writes several files.
+// Force adds the flag --force, without which no output replaces a file.
+func (f *Flags) Force(c *Common) {
+	f.Bool(&c.Force, "force", "replace files that are there")
+}
+
+// Folder adds the flag -o of a command that writes several files, which replace those of the
+// same names.
 func (f *Flags) Folder(c *Common) {
 	c.Output = "."
-	f.Output(c, "folder to write to, made if it is missing")
+	f.Check(func() error {
+		c.Force = true
+		return nil
+	})
+	f.Output(c, "folder to write to, made if it is missing; files of the same names are replaced")
 	f.Require(&c.Output, "output", "a folder")
 }
 

@@ -31,7 +31,8 @@ func (a *Streams) Direct() *Output {
 }
 
 // Create opens the output path, "" or "-" for standard output. None of the
-// inputs may be the same file. The caller calls Discard in any case.
+// inputs may be the same file, nor, without Force, any file that is there. The caller calls
+// Discard in any case.
 func (a *Streams) Create(path string, inputs ...string) (*Output, error) {
 	if IsStandard(path) {
 		f, err := files.Spool(a.Out)
@@ -40,7 +41,9 @@ func (a *Streams) Create(path string, inputs ...string) (*Output, error) {
 		}
 		return a.output(f, ""), nil
 	}
-	if info, err := os.Stat(path); err == nil && info.Mode().IsRegular() {
+	info, err := os.Stat(path)
+	there := err == nil && info.Mode().IsRegular() // and no device, pipe or folder
+	if there {
 		for _, in := range inputs {
 			if same, err := os.Stat(in); err == nil && os.SameFile(info, same) {
 				return nil, BadInput("", fmt.Errorf("output %s is the same file as the input %s, want another file", path, in))
@@ -49,6 +52,9 @@ func (a *Streams) Create(path string, inputs ...string) (*Output, error) {
 	}
 	if isDatabase(path) {
 		return nil, BadInput("", fmt.Errorf("output %s is a database, such as a ledger, or belongs to one, want another file", path))
+	}
+	if there && !a.Force {
+		return nil, BadInput("--force replaces it", fmt.Errorf("output %s is there already, want another file", path))
 	}
 	f, err := files.Create(path)
 	if err != nil {

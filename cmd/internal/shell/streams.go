@@ -22,6 +22,8 @@ type Streams struct {
 	// Screen says that Out is a terminal.
 	Screen bool
 
+	// Force says that outputs replace the files that are there.
+	Force bool
 	// Forms are those of mechanisms whose files are read, beside the ones of package forms.
 	Forms []forms.Reader
 	// Watch, if set, is told how far designs have come, whether there is a line or not.
