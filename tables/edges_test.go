@@ -159,6 +159,18 @@ func TestSupportEnds(t *testing.T) {
 		s.Atom = atom
 		// Points -4 … 4.
 		end := 4 * 0x1p-10
+		// A cell without weight on either side has no part in it, and one of a unit has.
+		for i, w := range []uint64{0, 1} {
+			for side := range 2 {
+				s := s
+				s.Weights = []uint64{0, 1 << 62, 1<<63 - atom - w, 1 << 62, 0}
+				s.Weights[4*side], s.Grid.FirstCell = w, -2
+				s.Constraints.Support = &dp.Interval{Lower: -end, Upper: end}
+				if err := verdict(t, s); errors.Is(err, proof.ErrFalseClaim) == (i == 0) {
+					t.Errorf("atom %d, a weight of %d outside: %v", atom, w, err)
+				}
+			}
+		}
 		for _, test := range []struct {
 			lower, upper float64
 			keeps        bool
@@ -244,4 +256,29 @@ func mustExceed(t *testing.T, magnitude float64) loss.Loss {
 		t.Fatal(err)
 	}
 	return l
+}
+
+// TestExpectedOfAtom: the atom has its share of a loss that is not 0 at 0, with and without a tail.
+func TestExpectedOfAtom(t *testing.T) {
+	l, err := loss.Parse("l1 + pwl:-inf,-2;5,2")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, ratio := range []uint64{0, 1 << 63} {
+		s := Spec{
+			Problem: dp.Problem{Privacy: dp.Privacy{Epsilon: 60, Delta: 0.99, Sensitivity: 1}, Query: dp.IntegerQuery, Loss: loss.L1},
+			Grid:    Grid{PointsPerCell: 1, CellsPerSensitivity: 1, FirstCell: -1},
+			Weights: []uint64{1 << 62, 1 << 62, 1 << 62}, Atom: 1 << 62, TailRatio: ratio,
+		}
+		with := s.expected(l, nil)
+		// The atom is as likely as the cell of the point 0 beside it.
+		s.Weights, s.Atom = []uint64{1 << 62, 1 << 63, 1 << 62}, 0
+		if without := s.expected(l, nil); with.Cmp(without) != 0 || with.Sign() <= 0 {
+			t.Errorf("ratio %#x: expected loss %v with the atom, want %v", ratio, with, without)
+		}
+		s.Weights, s.Atom = []uint64{1 << 62, 0, 1 << 62}, 1<<63
+		if all := s.expected(l, nil); all.Cmp(with) != 0 {
+			t.Errorf("ratio %#x: expected loss %v with the atom alone, want %v", ratio, all, with)
+		}
+	}
 }

@@ -35,7 +35,7 @@ var targets = map[string][]string{
 const list = "internal/mutants/argued.txt"
 
 var (
-	sample  = flag.Int("sample", 60, "how many mutants to try, the same number of each package; 0 for all")
+	sample  = flag.Int("sample", 60, "how many mutants to try, 0 for all")
 	seed    = flag.Uint64("seed", 1, "the number that says which")
 	limit   = flag.Duration("time", time.Hour, "when to stop")
 	workers = flag.Int("j", 2, "how many at a time")
@@ -80,18 +80,21 @@ func run() error {
 		}
 	}
 	fmt.Printf("mutants: %d in %d packages, of which %d need a test; seed %d\n", whole, len(targets), len(open), *seed)
-	r := &runner{times: make(map[string]time.Duration), tried: make(map[string]int), alive: make(map[string]int), queue: ordered(open)}
-	if err := r.run(); err != nil {
+	scores, err := try(ordered(open))
+	if err != nil {
 		return err
 	}
-	for _, pkg := range slices.Sorted(maps.Keys(r.tried)) {
-		fmt.Printf("mutants: %-24s %4d tried, %3d survived\n", pkg, r.tried[pkg], r.alive[pkg])
+	var sum score
+	for _, pkg := range slices.Sorted(maps.Keys(scores)) {
+		fmt.Printf("mutants: %-24s %4d tried, %3d survived\n", pkg, scores[pkg].tried, scores[pkg].survived)
+		sum.tried += scores[pkg].tried
+		sum.survived += scores[pkg].survived
 	}
 	for _, key := range slices.Sorted(maps.Keys(stale)) {
 		fmt.Printf("mutants: stale: %s\n", key)
 	}
-	fmt.Printf("mutants: %d tried, %d survived, %d entries of %s are stale\n", r.count, r.survived, len(stale), list)
-	if r.survived > 0 || len(stale) > 0 {
+	fmt.Printf("mutants: %d tried, %d survived, %d entries of %s are stale\n", sum.tried, sum.survived, len(stale), list)
+	if sum.survived > 0 || len(stale) > 0 {
 		return fmt.Errorf("a survivor wants a test, or a line with the reason in %s", list)
 	}
 	return nil
@@ -117,93 +120,69 @@ func readArgued() (map[string]bool, error) {
 	return out, nil
 }
 
-// ordered puts the mutants into the order of a hash, one of each package after another.
-func ordered(all []mutant) (out []mutant) {
-	rank := func(m mutant) uint64 {
-		h := fnv.New64a()
-		fmt.Fprint(h, *seed, m.keys()[0])
-		return h.Sum64()
-	}
-	slices.SortFunc(all, func(a, b mutant) int { return cmp.Compare(rank(a), rank(b)) })
-	rounds := make(map[string]int)
-	round := make(map[*mutant]int, len(all))
-	places := make([]*mutant, len(all))
+// ordered puts the mutants into the order of a hash.
+func ordered(all []mutant) []mutant {
 	for i := range all {
-		places[i] = &all[i]
-		round[&all[i]] = rounds[all[i].pkg()]
-		rounds[all[i].pkg()]++
+		h := fnv.New64a()
+		fmt.Fprint(h, *seed, all[i].keys()[0])
+		all[i].rank = h.Sum64()
 	}
-	slices.SortStableFunc(places, func(a, b *mutant) int { return cmp.Compare(round[a], round[b]) })
-	for _, m := range places {
-		out = append(out, *m)
-	}
-	return out
+	slices.SortFunc(all, func(a, b mutant) int { return cmp.Compare(a.rank, b.rank) })
+	return all
 }
 
-type runner struct {
-	mu              sync.Mutex
-	queue           []mutant
-	count, survived int
-	tried, alive    map[string]int
-	times           map[string]time.Duration // of the tests of unchanged packages
-}
+// score is what became of the mutants of a package.
+type score struct{ tried, survived int }
 
-// run tries mutants until so many were programs, or the time is over.
-func (r *runner) run() error {
+// try tries mutants until so many were programs, or the time is over.
+func try(queue []mutant) (scores map[string]score, err error) {
 	ctx, cancel := context.WithTimeout(context.Background(), *limit)
 	defer cancel()
-	for _, m := range r.queue {
-		if _, ok := r.times[m.pkg()]; ok || *sample > 0 && len(r.times) >= *sample {
-			continue
-		}
-		begin := time.Now()
-		if v, out := test(ctx, m.pkg(), "", 0); v == killed || v == unbuilt {
-			return fmt.Errorf("%s fails as it is:\n%s", m.pkg(), out)
-		}
-		r.times[m.pkg()] = time.Since(begin)
+	var packages []string
+	for pkg, others := range targets {
+		packages = append(append(packages, pkg), others...)
+	}
+	if v, out := test(ctx, packages); v != survived && v != stopped {
+		return nil, fmt.Errorf("the tests fail as they are:\n%s", out)
 	}
 	dir, err := os.MkdirTemp("", "mutants-*")
 	if err != nil {
-		return err
+		return nil, err
 	}
 	defer os.RemoveAll(dir) //nolint:errcheck // nothing in it is needed
+	scores = make(map[string]score)
 	var wg sync.WaitGroup
+	var mu sync.Mutex
+	tried, next := 0, 0
+	take := func() (m mutant, ok bool) {
+		mu.Lock()
+		defer mu.Unlock()
+		if ok = next < len(queue) && (*sample == 0 || tried < *sample) && ctx.Err() == nil; ok {
+			m, next, tried = queue[next], next+1, tried+1
+		}
+		return m, ok
+	}
 	for i := range *workers {
 		wg.Go(func() {
-			for m, ok := r.take(); ok && ctx.Err() == nil; m, ok = r.take() {
-				r.note(m, m.test(ctx, filepath.Join(dir, fmt.Sprint(i)), 4*r.times[m.pkg()]+30*time.Second))
+			for m, ok := take(); ok; m, ok = take() {
+				v := m.test(ctx, filepath.Join(dir, fmt.Sprint(i)))
+				mu.Lock()
+				s := scores[m.pkg()]
+				switch v {
+				case survived:
+					fmt.Printf("mutants: SURVIVED %s\n", m)
+					scores[m.pkg()] = score{s.tried + 1, s.survived + 1}
+				case killed:
+					scores[m.pkg()] = score{s.tried + 1, s.survived}
+				case unbuilt, stopped:
+					tried-- // another in its place
+				}
+				mu.Unlock()
 			}
 		})
 	}
 	wg.Wait()
-	return nil
-}
-
-func (r *runner) take() (m mutant, ok bool) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	if len(r.queue) == 0 || *sample > 0 && r.count >= *sample {
-		return m, false
-	}
-	m, r.queue = r.queue[0], r.queue[1:]
-	r.count++
-	return m, true
-}
-
-func (r *runner) note(m mutant, v verdict) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	switch v {
-	case survived:
-		fmt.Printf("mutants: SURVIVED %s\n", m)
-		r.survived++
-		r.alive[m.pkg()]++
-		r.tried[m.pkg()]++
-	case killed:
-		r.tried[m.pkg()]++
-	case unbuilt, stopped:
-		r.count-- // another in its place
-	}
+	return scores, nil
 }
 
 type verdict int
@@ -215,28 +194,27 @@ const (
 	stopped // the time was over
 )
 
-// test says whether the tests of a package, and those beside it, pass with a file of replacements.
-func test(ctx context.Context, pkg, overlay string, timeout time.Duration) (verdict, []byte) {
-	args := []string{"test", "-short", "-failfast", "-vet=off"}
-	if overlay != "" {
-		args = append(args, "-overlay", overlay, "-timeout", timeout.String())
+// test says whether the tests of packages pass.
+func test(ctx context.Context, packages []string, flags ...string) (verdict, []byte) {
+	args := append([]string{"test", "-short", "-failfast", "-vet=off"}, flags...)
+	for _, p := range packages {
+		args = append(args, "./"+p)
 	}
-	for _, p := range append([]string{pkg}, targets[pkg]...) {
-		out, err := exec.CommandContext(ctx, "go", append(args, "./"+p)...).CombinedOutput() //nolint:gosec // our own
-		switch {
-		case ctx.Err() != nil:
-			return stopped, nil
-		case bytes.Contains(out, []byte("[build failed]")) || bytes.Contains(out, []byte("[setup failed]")):
-			return unbuilt, out
-		case err != nil:
-			return killed, out
-		}
+	out, err := exec.CommandContext(ctx, "go", args...).CombinedOutput() //nolint:gosec // our own
+	switch {
+	case ctx.Err() != nil:
+		return stopped, nil
+	case bytes.Contains(out, []byte("[build failed]")) || bytes.Contains(out, []byte("[setup failed]")):
+		return unbuilt, out
+	case err != nil:
+		return killed, out
 	}
 	return survived, nil
 }
 
-// test writes the mutant into a folder of its own and runs the tests on it.
-func (m mutant) test(ctx context.Context, dir string, timeout time.Duration) verdict {
+// test writes the mutant into a folder of its own and runs the tests on it, the nearest first. One that
+// does not end is seen too.
+func (m mutant) test(ctx context.Context, dir string) (v verdict) {
 	changed, overlay := filepath.Join(dir, "changed.go"), filepath.Join(dir, "overlay.json")
 	original, err := filepath.Abs(m.file)
 	text, _ := json.Marshal(map[string]map[string]string{"Replace": {original: changed}}) //nolint:errchkjson // strings
@@ -244,6 +222,10 @@ func (m mutant) test(ctx context.Context, dir string, timeout time.Duration) ver
 	if err != nil {
 		panic(err) // a folder of our own
 	}
-	v, _ := test(ctx, m.pkg(), overlay, timeout)
+	for _, pkg := range append([]string{m.pkg()}, targets[m.pkg()]...) {
+		if v, _ = test(ctx, []string{pkg}, "-overlay", overlay, "-timeout", "90s"); v != survived {
+			break
+		}
+	}
 	return v
 }

@@ -1,13 +1,12 @@
 package main
 
 import (
-	"encoding/json"
 	"fmt"
 	"go/ast"
+	"go/build"
 	"go/parser"
 	"go/token"
 	"os"
-	"os/exec"
 	"path"
 	"regexp"
 	"strings"
@@ -21,6 +20,7 @@ type mutant struct {
 	with       string
 	line       int
 	name       string // of the mutation
+	rank       uint64 // in the order of trying
 }
 
 func (m mutant) pkg() string     { return path.Dir(m.file) }
@@ -38,15 +38,11 @@ func (m mutant) keys() []string {
 
 // mutantsOf returns all mutants of the files that make a package.
 func mutantsOf(dir string) (all []mutant, err error) {
-	out, err := exec.Command("go", "list", "-json=GoFiles", "./"+dir).Output() //nolint:gosec // our own
+	p, err := build.ImportDir(dir, 0)
 	if err != nil {
-		return nil, fmt.Errorf("go list %s: %w", dir, err)
-	}
-	var list struct{ GoFiles []string }
-	if err := json.Unmarshal(out, &list); err != nil {
 		return nil, err
 	}
-	for _, name := range list.GoFiles {
+	for _, name := range p.GoFiles {
 		m := &mutator{file: path.Join(dir, name), times: make(map[string]int)}
 		raw, err := os.ReadFile(m.file)
 		if err != nil {
@@ -81,7 +77,7 @@ func (m *mutator) add(name string, from, to token.Pos, with string) {
 	if n := m.times[key]; n > 1 {
 		name += fmt.Sprintf(" (%d)", n)
 	}
-	m.found = append(m.found, mutant{m.file, m.source, m.offset(from), m.offset(to), with, line, name})
+	m.found = append(m.found, mutant{file: m.file, source: m.source, start: m.offset(from), end: m.offset(to), with: with, line: line, name: name})
 }
 
 // operators are what stands in the place of each.
@@ -92,16 +88,9 @@ var operators = map[token.Token][]token.Token{
 	token.ADD_ASSIGN: {token.SUB_ASSIGN}, token.SUB_ASSIGN: {token.ADD_ASSIGN}, token.INC: {token.DEC}, token.DEC: {token.INC},
 }
 
-// opposites are names in pairs of which one rounds, bounds or goes in the other direction.
-var opposites = strings.NewReplacer()
-
-func init() {
-	var pairs []string
-	for _, p := range [][2]string{{"Up", "Down"}, {"Upper", "Lower"}, {"Floor", "Ceil"}, {"min", "max"}, {"Min", "Max"}, {"Add", "Sub"}, {"Lsh", "Rsh"}, {"true", "false"}} {
-		pairs = append(pairs, p[0]+" ", p[1], p[1]+" ", p[0])
-	}
-	opposites = strings.NewReplacer(pairs...)
-}
+// opposites turn the ends of names around that round, bound or go in a direction.
+var opposites = strings.NewReplacer("Up ", "Down", "Down ", "Up", "Upper ", "Lower", "Lower ", "Upper", "Floor ", "Ceil", "Ceil ", "Floor",
+	"min ", "max", "max ", "min", "Min ", "Max", "Max ", "Min", "Add ", "Sub", "Sub ", "Add", "Lsh ", "Rsh", "Rsh ", "Lsh", "true ", "false", "false ", "true")
 
 var (
 	// quiet are calls whose arguments are words for people, or limits of work.
@@ -129,13 +118,13 @@ func (m *mutator) visit(n ast.Node) bool {
 		return !quiet.MatchString(name[strings.LastIndex(name, ".")+1:])
 	case *ast.BinaryExpr:
 		swap(n.Op, n.OpPos)
+	case *ast.IncDecStmt:
+		swap(n.Tok, n.TokPos)
 	case *ast.AssignStmt:
 		swap(n.Tok, n.TokPos)
 		if n.Tok != token.DEFINE {
 			remove()
 		}
-	case *ast.IncDecStmt:
-		swap(n.Tok, n.TokPos)
 	case *ast.ExprStmt, *ast.DeferStmt:
 		remove()
 	case *ast.IfStmt:

@@ -6,19 +6,22 @@ from __future__ import annotations
 import json
 import math
 import re
+import shutil
 from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
 import pytest
-from conftest import EXPECTED, FILES, file
+from conftest import BUNDLES, EXPECTED, FILES, file
 
 import noisewright as nw
 from noisewright._divergence import ratio_down
 from noisewright._exact import RATIO_BITS, float_down, float_up
 from noisewright._load import parse
 
-SOUND = [p for p in FILES if EXPECTED["files"][p.stem]["code"] == 0 and p.stat().st_size < 12_000]
+SOUND = [
+    p for p in FILES if EXPECTED["files"][p.stem]["code"] == 0 and p.stat().st_size < 12_000 and p.stem != "local-nodes"
+]
 # What certificates call a number, and what a proof does.
 NAMES = {"delta": "delta_upper"}
 TINY = "0." + "0" * 300 + "1"
@@ -270,3 +273,24 @@ def test_lower_bound_of_response(epsilon: float) -> None:
         assert found <= optimum
         best = max(best, found)
     assert optimum - best < Fraction(1, 1 << 48)
+
+
+@pytest.mark.parametrize("path", [b for b in BUNDLES if EXPECTED["bundles"][b.name]["code"] == 0], ids=lambda p: p.name)
+def test_promises_of_bundles(path: Path, tmp_path: Path) -> None:
+    """A promise of what is proved is kept, and one a unit in the last place below it is not."""
+    found: Any = nw.load(path).verify()
+    text = (path / "bundle.json").read_text()
+    copy = tmp_path / "bundle"
+    shutil.copytree(path, copy)
+    for name, truth in (("epsilon", found.epsilon_upper), ("delta", found.delta_upper)):
+        if not truth or (name == "epsilon" and json.loads(text)["noise"].get("composition") == "l2"):
+            continue  # nothing below 0; a delta is at the epsilon that is promised
+        for value, kept in ((float_up(truth), True), (math.nextafter(float_down(truth), 0), False)):
+            changed, n = re.subn(rf'("privacy":\s*{{[^}}]*"{name}":\s*)[0-9.e+-]+', lambda m, v=value: m[1] + repr(v), text)
+            assert n == 1
+            (copy / "bundle.json").write_text(changed)
+            if kept:
+                nw.load(copy)
+            else:
+                with pytest.raises(nw.NotPrivateError, match=name):
+                    nw.load(copy)
