@@ -140,6 +140,7 @@ var arrows = map[string][]string{
 
 	"internal/check":      {},
 	"internal/keyed":      {},
+	"internal/mutants":    {},
 	"internal/exact":      {},
 	"internal/quadrature": {"internal/exact"},
 	"internal/strictjson": {"internal/check"},

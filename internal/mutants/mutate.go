@@ -94,7 +94,7 @@ var opposites = strings.NewReplacer("Up ", "Down", "Down ", "Up", "Upper ", "Low
 
 var (
 	// quiet are calls whose arguments are words for people, or limits of work.
-	quiet = regexp.MustCompile(`^(Errorf|Sprintf|Sprint|Field|Bad|Badf|bad|broken|panic|make|Spend|WorkOf|RationalWork)$`)
+	quiet = regexp.MustCompile(`^(Errorf|Sprintf|Sprint|Field|Bad|Badf|bad|broken|panic|make|Spend|WorkOf|RationalWork|Inf)$`)
 	// passed are conditions under which an error, or the end of a limit, is passed on.
 	passed = regexp.MustCompile(`\berr\b.* [!=]= nil|Spend\(|ctx\.Err|\bm\.Go\(\)`)
 	// limits are names of constants that bound sizes and work.
