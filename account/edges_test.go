@@ -183,3 +183,46 @@ func TestTailedTableUpper(t *testing.T) {
 		}
 	}
 }
+
+// TestRegroupedIsBelow: outputs that are put together are no easier to tell apart than they were: the
+// profile of what regroup makes is nowhere above that of what it was given.
+func TestRegroupedIsBelow(t *testing.T) {
+	r := rand.New(rand.NewSource(8))
+	for trial := range 400 {
+		g := grid{step: 0.25, first: -8 + r.Intn(8), last: 12}
+		n := g.len()
+		gain, price := make([]float64, n), make([]float64, n)
+		whole := 0.0
+		for i := range gain {
+			if r.Intn(3) == 0 {
+				continue
+			}
+			price[i] = math.Exp(-6 * r.Float64())
+			gain[i] = price[i] * math.Exp(g.at(g.first+i)+g.step*r.Float64()) // of a loss in the group
+			if r.Intn(4) == 0 {
+				gain[i], price[i] = gain[i]*1e-6, price[i]*1e-6
+			}
+			whole += gain[i]
+		}
+		d := &pmf{step: g.step, first: g.first, mass: make([]float64, n)}
+		d.regroup(g, gain, price)
+		if sum := d.total(); sum > whole*(1+1e-12) {
+			t.Errorf("trial %d: a mass of %g of %g", trial, sum, whole)
+		}
+		for _, m := range d.mass {
+			if m < 0 {
+				t.Errorf("trial %d: a mass of %g", trial, m)
+			}
+		}
+		for epsilon := g.at(g.first); epsilon < g.at(g.last)+1; epsilon += 0.01 {
+			was, is := 0.0, 0.0
+			for i := range gain {
+				was += math.Max(0, gain[i]-math.Exp(epsilon)*price[i])
+				is += d.mass[i] * math.Max(0, -math.Expm1(epsilon+g.step*slackShare-g.at(g.first+i)))
+			}
+			if is > was*(1+1e-9)+1e-15 {
+				t.Fatalf("trial %d: delta(%g) = %g of what was put together, and %g before", trial, epsilon, is, was)
+			}
+		}
+	}
+}
