@@ -97,6 +97,8 @@ var (
 	quiet = regexp.MustCompile(`^(Errorf|Sprintf|Sprint|Field|Bad|Badf|bad|broken|panic|make|Spend|WorkOf|RationalWork|Inf)$`)
 	// passed are conditions under which an error, or the end of a limit, is passed on.
 	passed = regexp.MustCompile(`\berr\b.* [!=]= nil|Spend\(|ctx\.Err|\bm\.Go\(\)`)
+	// nothing are returns without a result.
+	nothing = regexp.MustCompile(`^return .*\berr$|^return nil,`)
 	// limits are names of constants that bound sizes and work.
 	limits = regexp.MustCompile(`(?i)^(max|most|least|default)|work$`)
 )
@@ -113,6 +115,8 @@ func (m *mutator) visit(n ast.Node) bool {
 		return false
 	case *ast.ValueSpec:
 		return !limits.MatchString(n.Names[0].Name)
+	case *ast.ReturnStmt:
+		return !nothing.MatchString(m.textOf(n))
 	case *ast.CallExpr:
 		name := m.textOf(n.Fun)
 		return !quiet.MatchString(name[strings.LastIndex(name, ".")+1:])

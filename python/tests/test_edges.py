@@ -294,3 +294,54 @@ def test_promises_of_bundles(path: Path, tmp_path: Path) -> None:
             else:
                 with pytest.raises(nw.NotPrivateError, match=name):
                     nw.load(copy)
+
+
+@pytest.mark.parametrize(("sensitivity", "both"), [(9.0, False), (math.nextafter(9, 10), True), (10.0, True)])
+def test_cells_at_the_sensitivity(sensitivity: float, both: bool) -> None:
+    """Cells are compared from the sensitivity on at which a value of one has a neighbor in the other."""
+    bins = 1 << 11
+    left = [1 << 54] * (bins // 2) + [0] * (bins // 2)
+    rows = [left, [1 << 53] * bins, left[::-1]]
+    made = {
+        "format": "noisewright-additive-kernel",
+        "version": 1,
+        "privacy": {"epsilon": 0, "delta": 0.9999999, "sensitivity": sensitivity},
+        "loss": {"name": "l1"},
+        "edges": [0, 9],
+        "weight": [1, 1, 1],
+        "grid": {"granularity_exponent": 0, "points_per_bin": 1, "first_bin": -bins // 2},
+        "rows": [[str(w) for w in row] for row in rows],
+        "certificate": {"delta": "1", "expected_loss": "5000", "max_loss": "5000", "lower_bound": "0"},
+    }
+    if both:  # noise that the other cannot have
+        with pytest.raises(nw.NotPrivateError):
+            holds(json.dumps(made).encode())
+    else:
+        holds(json.dumps(made).encode())
+
+
+@pytest.mark.parametrize(("offset", "keeps"), [(-1, True), (1, True), (2, False)])
+def test_monotone_noise_holds_0(offset: int, keeps: bool) -> None:
+    """Noise that falls from a point beside 0 on is not monotone: it rises from 0 to there."""
+    eighths = [4, 2, 1, 1]
+    for mirrored in (False, True):
+        weights = [str(w << 61) for w in (eighths[::-1] if mirrored else eighths)]
+        grid = {
+            "granularity_exponent": 0,
+            "first_cell": -3 if mirrored else 0,
+            "offset": -offset if mirrored else offset,
+        }
+        raw = table(
+            sensitivity=3,
+            query="integer",
+            grid=grid,
+            weights=weights,
+            constraints={"monotone": True},
+            privacy={"epsilon": 3, "delta": 0.99, "sensitivity": 3},
+            certificate={"delta": "0.99", "expected_loss": "100", "lower_bound": "0"},
+        )
+        if keeps:
+            holds(raw)
+        else:
+            with pytest.raises(nw.FalseClaimError, match="monotone"):
+                holds(raw)
