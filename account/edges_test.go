@@ -226,3 +226,81 @@ func TestRegroupedIsBelow(t *testing.T) {
 		}
 	}
 }
+
+// TestSurvivals: the laws of the losses of closed forms agree with their profiles, for it is
+// δ(l) = P(loss >= l) − e^l·Q(loss >= l), and both fall.
+func TestSurvivals(t *testing.T) {
+	pairs := map[string]dominatingPair{}
+	for _, text := range []string{"laplace:epsilon=1", "laplace:epsilon=0.1", "truncated-laplace:epsilon=1,delta=0.001", "gaussian:sigma=1", "gaussian:sigma=30"} {
+		m, err := parse(text)
+		if err != nil {
+			t.Fatal(err)
+		}
+		pairs[text] = m.pair
+	}
+	for _, sigma := range []float64{0.7, 3} {
+		m, err := SubsampledGaussian(sigma, 0.2)
+		if err != nil {
+			t.Fatal(err)
+		}
+		pairs["subsampled, removed"], pairs["subsampled, added"] = m.pair, m.added
+	}
+	for name, pair := range pairs {
+		c, ok := pair.(*continuous)
+		if !ok {
+			t.Fatalf("%s is a %T", name, pair)
+		}
+		end := math.Min(c.most, 8)
+		lastP, lastQ := bracket{1, 1}, bracket{1, 1}
+		for i := range 400 {
+			l := end * (float64(i)/200 - 1) * 0.999
+			if l <= c.least {
+				continue
+			}
+			p, q := c.survival(l)
+			low, high := c.profile(l)
+			if p.low > p.high || q.low > q.high || p.low > lastP.high || q.low > lastQ.high {
+				t.Errorf("%s at %g: P = %v after %v, Q = %v after %v", name, l, p, lastP, q, lastQ)
+			}
+			lastP, lastQ = p, q
+			alpha := math.Exp(l) * (1 + 4*roundoff)
+			if p.high-math.Exp(l)*(1-4*roundoff)*q.low < low-1e-15 || p.low-alpha*q.high > high+1e-15 {
+				t.Errorf("%s at %g: P = %v and Q = %v, and a profile from %g to %g", name, l, p, q, low, high)
+			}
+			if p.high-p.low > 1e-9 || q.high-q.low > 1e-9 {
+				t.Errorf("%s at %g: P = %v, Q = %v", name, l, p, q)
+			}
+		}
+	}
+}
+
+// TestDifferenceUp: gain − α·price is rounded up, by a few roundoffs of its terms, also where it cancels.
+func TestDifferenceUp(t *testing.T) {
+	r := rand.New(rand.NewSource(9))
+	rational := func(x exact.Uint128) *big.Rat { return new(big.Rat).SetInt(x.Big()) }
+	for trial := range 20_000 {
+		price := exact.Uint128{Lo: r.Uint64() >> r.Intn(64)}
+		if r.Intn(2) == 0 {
+			price.Hi = uint64(r.Intn(2))
+		}
+		alpha := math.Exp(20 * (r.Float64() - 0.5))
+		gain := exact.Uint128{Lo: r.Uint64() >> r.Intn(64)}
+		product := new(big.Rat).Mul(exact.Rational(alpha), rational(price))
+		if f := exact.Floor(product); trial%2 == 0 && f.IsUint64() { // next to what it is compared with
+			gain = exact.Uint128{Lo: f.Uint64() + uint64(r.Intn(3))}
+		}
+		if f := alpha * float64(price.Lo&^4095); trial%4 == 1 && f < 0x1p64 { // all in the large parts, but for the rest
+			price = exact.Uint128{Lo: price.Lo &^ 4095}
+			gain = exact.Uint128{Lo: uint64(f)}
+			product = new(big.Rat).Mul(exact.Rational(alpha), rational(price))
+		}
+		truth := new(big.Rat).Sub(rational(gain), product)
+		got := exact.Rational(difference(gain, alpha, price))
+		size := new(big.Rat).Add(rational(gain), product)
+		off := new(big.Rat).Sub(got, truth)
+		if off.Sign() < 0 || off.Cmp(size.Mul(size, exact.PowerOfTwo(-48)).Add(size, exact.PowerOfTwo(-40))) > 0 {
+			f, _ := off.Float64()
+			t.Fatalf("%v − %v·%v is %v, off by %g", gain, alpha, price, got, f)
+		}
+	}
+}

@@ -214,3 +214,37 @@ func TestBiasOfL2(t *testing.T) {
 		t.Errorf("bias %v, want %v", found, worst)
 	}
 }
+
+// TestOneAnswer: where there is but one answer, its loss is the least there is, and no multipliers prove
+// more than that; good ones prove it.
+func TestOneAnswer(t *testing.T) {
+	for _, objective := range []Objective{Mean, Worst} {
+		s := Spec{
+			Epsilon: 1, Values: Values{Kind: Integer, Lower: -1, Upper: 1}, Objective: objective, Loss: loss.L1,
+			Demands: Demands{Lower: 0.5, Upper: 0.5}, Answers: []float64{0.5}, Rows: [][]uint64{{0}, {0}, {0}},
+		}
+		s.Nodes = s.Values.integers()
+		want := big.NewRat(5, 6) // (1.5 + 0.5 + 0.5)/3
+		if objective == Worst {
+			want = big.NewRat(3, 2)
+		}
+		best := new(big.Rat)
+		for i := range 60 {
+			share := float64(i) / 40
+			s.Dual = &Dual{Nodes: s.Nodes, Totals: []float64{0.5 * share, 0.5 / 3 * share, 0.5 / 3 * share}}
+			if objective == Worst {
+				s.Dual.Weights, s.Dual.Totals = []float64{1, 0, 0}, []float64{1.5 * share, 0, 0}
+			}
+			found := s.lowerBound(proof.NewMeter(t.Context(), math.MaxInt64))
+			if found.Cmp(want) > 0 {
+				t.Errorf("%s: multipliers times %g prove %s, and %v is reached", objective, share, found.FloatString(9), want)
+			}
+			if found.Cmp(best) > 0 {
+				best = found
+			}
+		}
+		if off := new(big.Rat).Sub(want, best); off.Cmp(big.NewRat(1, 100)) > 0 {
+			t.Errorf("%s: a bound of %s, want nearly %v", objective, best.FloatString(9), want)
+		}
+	}
+}

@@ -42,3 +42,22 @@ func TestMeansAreNear(t *testing.T) {
 		}
 	}
 }
+
+// TestNobodysRows: a row without the person whose it is counts for nobody, wherever the column stands.
+func TestNobodysRows(t *testing.T) {
+	for _, columns := range [][]string{{"id", "age"}, {"age", "id"}} {
+		for _, blank := range []string{"", " ", "\t"} {
+			for _, missing := range []string{"", "drop"} {
+				q := Query{Kind: Count, Epsilon: 1, Neighbors: dp.AddRemove, Person: "id", MaxPerPerson: 2, Missing: missing}
+				row := []string{blank, "7"}
+				if columns[0] == "age" {
+					row = []string{"7", blank}
+				}
+				d, err := Read(&records{columns: columns, rows: [][]string{row, row}}, q)
+				if err == nil && d.tallies[0].n != 0 || err != nil && missing == "drop" {
+					t.Errorf("columns %v, person %q: %v", columns, blank, err)
+				}
+			}
+		}
+	}
+}

@@ -282,3 +282,69 @@ func TestExpectedOfAtom(t *testing.T) {
 		}
 	}
 }
+
+// TestExpectedFromDefinition: the expected loss is the mean over all points, for losses that are summed by
+// their differences, and those that are not.
+func TestExpectedFromDefinition(t *testing.T) {
+	rng := rand.New(rand.NewPCG(63, 64))
+	for _, name := range []string{"l1", "l2", "huber:0.004", "pinball:0.25", "l1 + pwl:-inf,-2;5,2"} {
+		l, err := loss.Parse(name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for range 10 {
+			s := threeCells(3)
+			s.Weights = make([]uint64, 5+rng.IntN(8))
+			left := uint64(math.MaxUint64)
+			for i := range s.Weights[1:] {
+				s.Weights[i+1] = rng.Uint64N(left / 3)
+				left -= s.Weights[i+1]
+			}
+			s.Weights[0], s.Loss = left+1, l
+			s.Grid.FirstCell = -rng.IntN(len(s.Weights) + 3)
+			want := new(big.Rat)
+			for i, w := range s.Weights {
+				for n := range s.Grid.PointsPerCell {
+					c := l.GridMeanUp(s.Grid.FirstPoint(i)+n, 1, s.Grid.Step())
+					want.Add(want, c.Mul(c, new(big.Rat).SetInt(new(big.Int).SetUint64(w))))
+				}
+			}
+			want.Mul(want, exact.PowerOfTwo(-64)).Quo(want, big.NewRat(s.Grid.PointsPerCell, 1))
+			if found := mustTable(t, s).Certify().ExpectedLoss; found.Cmp(want) != 0 {
+				t.Fatalf("%s: weights %v from cell %d: %v, want %v", name, s.Weights, s.Grid.FirstCell, found.FloatString(20), want.FloatString(20))
+			}
+		}
+	}
+}
+
+// TestMeanOfTails: the mean counts what lies periods further out, on either side, as the law has it.
+func TestMeanOfTails(t *testing.T) {
+	rng := rand.New(rand.NewPCG(65, 66))
+	for range 6 {
+		s := randomTail(rng)
+		s.TailRatio = 1 << 61
+		const periods = 40 // 2^-120 of the mass is further out
+		p, _ := probabilities(s, periods)
+		want := new(big.Rat)
+		first := s.Grid.FirstPoint(0) - periods*s.Grid.period()
+		for i, w := range p {
+			twice := 2*(first+int64(i)*s.Grid.PointsPerCell) + s.Grid.PointsPerCell - 1
+			want.Add(want, w.Mul(w, new(big.Rat).SetInt64(twice)))
+		}
+		if off := want.Sub(want, s.twiceMean()); off.Abs(off).Cmp(exact.PowerOfTwo(-30)) > 0 { // in units of 2^-65 steps
+			t.Fatalf("%+v: the mean is off by %s", s, off.FloatString(20))
+		}
+	}
+}
+
+// TestBlocksBeside0: the blocks that repeat outwards lie on either side of the point 0.
+func TestBlocksBeside0(t *testing.T) {
+	for offset := int64(-3); offset <= 3; offset++ {
+		s := threeCells(3)
+		s.Query, s.Grid.GranularityExponent, s.Privacy.Sensitivity = dp.IntegerQuery, 0, 1
+		s.TailRatio, s.Grid.Offset = 1<<62, offset
+		if _, err := New(s); (err == nil) != (offset >= -1 && offset <= 1) {
+			t.Errorf("points %d to %d between the blocks: %v", offset-1, offset+1, err)
+		}
+	}
+}
