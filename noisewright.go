@@ -22,7 +22,7 @@
 //   - noise and tables/shapes hold classical mechanisms, to compare with and as
 //     proved tables.
 //
-// On a device import tables and sampler (tables.ReadFile, Table.Verify, sampler.New),
+// On a device import tables, proof and sampler (proof.ReadFile, Table.Verify, sampler.New),
 // or latent/bundle for feature vectors: they and what they import use the standard
 // library only. This package has the LP solver if it is built with the tag highs and cgo,
 // and designs tables of every kind without it.
@@ -72,7 +72,7 @@ var (
 //
 // A context that ends stops the design. The best noise found so far is then returned
 // beside an error that wraps lp.ErrLimit: proved, and usable, but its
-// Certificate().Gap() is larger. Other errors come without a table and wrap
+// Bounds().Gap() is larger. Other errors come without a table and wrap
 // dp.ErrInvalid for a bad problem, lp.ErrInfeasible for constraints that cannot be
 // kept together. It takes milliseconds to seconds.
 func Design(ctx context.Context, p Problem) (*Verified, error) { return design(ctx, p, 0) }
@@ -106,7 +106,7 @@ func Save(path string, v *Verified) error {
 // would take more than proof.DefaultWork, which proof.Verify can allow,
 // proof.ErrFormat or dp.ErrInvalid if the file is no table, or is that of the file system.
 func Load(path string) (*Verified, error) {
-	t, err := tables.ReadFile(path)
+	t, err := proof.ReadFile(path, tables.Decode)
 	if err != nil {
 		return nil, err
 	}

@@ -97,7 +97,7 @@ func TestDesignLoadSample(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if gap, ok := v.Certificate().Gap(); !ok || gap > lp.DefaultGap {
+	if gap, ok := v.Bounds().Gap(); !ok || gap > lp.DefaultGap {
 		t.Errorf("gap %g, %t, want at most %g", gap, ok, lp.DefaultGap)
 	}
 	path := filepath.Join(t.TempDir(), "table.json")

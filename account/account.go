@@ -54,18 +54,12 @@ func Compose(releases []Release, o Options) (*Composition, error) {
 		c.width = defaultWidth
 	}
 	bad := check.In("account")
-	if !(c.width >= 1e-6 && c.width <= 0.5) {
-		bad.Bad("width", o.Width, "from 1e-6 to 0.5")
-	}
-	if len(releases) == 0 {
-		bad.Bad("releases", "none", "at least one")
-	}
+	bad.If(!(c.width >= 1e-6 && c.width <= 0.5), "width", o.Width, "from 1e-6 to 0.5")
+	bad.If(len(releases) == 0, "releases", "none", "at least one")
 	at := map[*PrivacyLossDistribution]int{}
 	c.given = make([]Release, 0, len(releases))
 	for i, r := range releases {
-		if r.PLD == nil {
-			bad.Bad(fmt.Sprintf("privacy loss distribution of release %d", i+1), "<nil>", "one")
-		}
+		bad.If(r.PLD == nil, fmt.Sprintf("privacy loss distribution of release %d", i+1), "<nil>", "one")
 		if r.Times < 1 || r.Times > tables.MaxReleases || c.count+r.Times > tables.MaxReleases {
 			bad.Badf(fmt.Sprintf("times of release %d", i+1), r.Times, "1 to %d, and no more in all", tables.MaxReleases)
 			continue

@@ -82,9 +82,7 @@ func (a *atoms) positive(epsilon float64) (sum, margin float64) {
 	return a.gain[n-1] - math.Exp(epsilon)*a.price[n-1], margin
 }
 
-func (a *atoms) extent(float64) (least, most float64) {
-	return a.loss[len(a.loss)-1], a.loss[0]
-}
+func (a *atoms) extent(float64) (least, most float64) { return a.loss[len(a.loss)-1], a.loss[0] }
 
 func (a *atoms) unit(step float64) float64 {
 	if a.lattice > step {
@@ -102,9 +100,7 @@ func (a *atoms) fits(step float64) bool {
 
 func (a *atoms) narrow() float64 { return math.Inf(1) }
 
-func (a *atoms) upper(g grid) []float64 {
-	return heights(g, a.deltaUpper)
-}
+func (a *atoms) upper(g grid) []float64 { return heights(g, a.deltaUpper) }
 
 // heights evaluates a bound on the grid.
 func heights(g grid, bound func(float64) float64) []float64 {

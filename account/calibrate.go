@@ -22,12 +22,8 @@ type Target struct {
 func (t Target) validate() error {
 	bad := check.In("account")
 	bad.Add(t.Problem.Validate())
-	if t.Epsilon == 0 {
-		bad.Bad("epsilon", t.Epsilon, "a finite number > 0")
-	}
-	if t.Releases < 1 || t.Releases > tables.MaxReleases {
-		bad.Badf("releases", t.Releases, "1 to %d", tables.MaxReleases)
-	}
+	bad.If(t.Epsilon == 0, "epsilon", t.Epsilon, "a finite number > 0")
+	bad.If(t.Releases < 1 || t.Releases > tables.MaxReleases, "releases", t.Releases, "1 to %d", tables.MaxReleases)
 	return bad.Err()
 }
 

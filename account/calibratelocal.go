@@ -47,9 +47,7 @@ func CalibrateLocal(ctx context.Context, total tables.Total, design localDesigne
 }
 
 // pure finds the release of a delta of 0.
-func (s *search) pure(ctx context.Context) (*Calibration, error) {
-	return s.findAt(ctx, 0, s.start())
-}
+func (s *search) pure(ctx context.Context) (*Calibration, error) { return s.findAt(ctx, 0, s.start()) }
 
 // randomizers makes releases by the designer.
 func randomizers(design localDesigner, gap float64) maker {

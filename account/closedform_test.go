@@ -10,6 +10,7 @@ import (
 	"github.com/noisewright/noisewright/dp"
 	"github.com/noisewright/noisewright/internal/exact"
 	"github.com/noisewright/noisewright/loss"
+	"github.com/noisewright/noisewright/proof"
 	"github.com/noisewright/noisewright/tables"
 	"github.com/noisewright/noisewright/tables/shapes"
 )
@@ -399,7 +400,7 @@ func TestSingleTable(t *testing.T) {
 
 func readTable(t testing.TB, name string) *tables.Table {
 	t.Helper()
-	table, err := tables.ReadFile("testdata/" + name + ".json")
+	table, err := proof.ReadFile("testdata/"+name+".json", tables.Decode)
 	if err != nil {
 		t.Fatal(err)
 	}

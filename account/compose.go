@@ -87,9 +87,7 @@ func (ps parts) hockeyMoment(theta float64) (value, mean float64) {
 }
 
 // logPeak returns the logarithm of the largest e^(−θx)(1−e^(−x)).
-func logPeak(theta float64) float64 {
-	return -theta*math.Log1p(1/theta) - math.Log1p(theta)
-}
+func logPeak(theta float64) float64 { return -theta*math.Log1p(1/theta) - math.Log1p(theta) }
 
 // tiltTo returns the tilt that bounds δ(ε) best.
 func (ps parts) tiltTo(epsilon float64) float64 {

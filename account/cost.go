@@ -34,9 +34,7 @@ func (c Cost) Promise() (epsilon, delta float64) {
 // Validate reports all bad fields together, wrapping dp.ErrInvalid.
 func (c Cost) Validate() error {
 	bad := check.In("account")
-	if c.Times < 1 || c.Times > tables.MaxReleases {
-		bad.Badf("times", c.Times, "1 to %d", tables.MaxReleases)
-	}
+	bad.If(c.Times < 1 || c.Times > tables.MaxReleases, "times", c.Times, "1 to %d", tables.MaxReleases)
 	if c.Table != nil {
 		if c.Table.Mechanism() == nil {
 			bad.Bad("table", "none", "one that Verify has proved")

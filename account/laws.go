@@ -22,16 +22,13 @@ import (
 type laws struct {
 	epsilon float64 // that the mechanism promises
 	rows    []law
-	pairs   []couple // the largest of their profiles bounds those of all neighbors from above
-	own     []couple // the pairs of inputs that are neighbors, for lower bounds
+	pairs   []proof.Pair // the largest of their profiles bounds those of all neighbors from above
+	own     []proof.Pair // the pairs of inputs that are neighbors, for lower bounds
 	coarse  []float64
 	// probe is the pair of the largest finite expected loss, and mean that loss.
-	probe couple
+	probe proof.Pair
 	mean  float64
 }
-
-// couple is a pair of laws P and Q, by their rows, with Q shifted by so many answers.
-type couple struct{ p, q, shift int }
 
 // LossOf is a release of one answer of a mechanism of whatever form; of a table, one of noise
 // drawn from it, for the sensitivity it promises. It trusts the weights of the mechanism and
@@ -62,7 +59,7 @@ func LossOf(m proof.Mechanism) (*PrivacyLossDistribution, error) {
 
 // distinct returns the pairs. If rows and pairs are their own mirror images, every profile is
 // there twice, and it returns one pair of each two.
-func distinct(rows [][]uint64, pairs []proof.Pair) []couple {
+func distinct(rows [][]uint64, pairs []proof.Pair) []proof.Pair {
 	n := len(rows)
 	there := make(map[proof.Pair]bool, len(pairs))
 	symmetric := true
@@ -77,26 +74,26 @@ func distinct(rows [][]uint64, pairs []proof.Pair) []couple {
 	for _, c := range pairs { // cells of different widths have neighbors of their own
 		symmetric = symmetric && there[image(c)]
 	}
-	var out []couple
+	var out []proof.Pair
 	for _, c := range pairs {
 		if i := image(c); !symmetric || cmp.Or(cmp.Compare(i.Gain, c.Gain), cmp.Compare(i.Lose, c.Lose)) >= 0 {
-			out = append(out, couple{c.Gain, c.Lose, c.Shift})
+			out = append(out, c)
 		}
 	}
 	return out
 }
 
 // newLaws makes the profile of laws.
-func newLaws(name string, epsilon float64, rows [][]uint64, pairs, own []couple) (*PrivacyLossDistribution, error) {
+func newLaws(name string, epsilon float64, rows [][]uint64, pairs, own []proof.Pair) (*PrivacyLossDistribution, error) {
 	l := &laws{epsilon: epsilon, pairs: pairs, own: own}
 	for _, row := range rows {
 		l.rows = append(l.rows, law{row, logs(row)})
 	}
 	if len(l.pairs) == 0 { // all inputs have one law
-		l.pairs = []couple{{}}
+		l.pairs = []proof.Pair{{}}
 	}
 	if len(l.own) == 0 {
-		l.own = []couple{{}}
+		l.own = []proof.Pair{{}}
 	}
 	if compared := int64(len(l.pairs)) * int64(len(rows[0])); compared > maxPairs {
 		return nil, check.Errorf("account", proof.ErrWork, "%s: %d pairs of laws over %d answers are more than %d comparisons, the most that are accounted for", name, len(l.pairs), len(rows[0]), maxPairs)
@@ -114,28 +111,28 @@ func newLaws(name string, epsilon float64, rows [][]uint64, pairs, own []couple)
 
 // finite calls a function with the probabilities under P of outputs that Q has too, and
 // their losses, right to a few roundoffs. It returns the probability of the others.
-func (l *laws) finite(c couple, do func(p, loss float64)) (lone float64) {
-	p, q := l.rows[c.p], l.rows[c.q]
+func (l *laws) finite(c proof.Pair, do func(p, loss float64)) (lone float64) {
+	p, q := l.rows[c.Gain], l.rows[c.Lose]
 	for j, w := range p.weights {
 		switch {
 		case w == 0:
-		case at(q.weights, j-c.shift) == 0:
+		case at(q.weights, j-c.Shift) == 0:
 			lone += float64(w) * 0x1p-64
 		default:
-			do(float64(w)*0x1p-64, p.logs[j]-q.logs[j-c.shift])
+			do(float64(w)*0x1p-64, p.logs[j]-q.logs[j-c.Shift])
 		}
 	}
 	return lone
 }
 
 func (l *laws) deltaUpper(epsilon float64) float64 {
-	r, most := exact.RatioDown(math.Min(epsilon, proof.MaxEpsilon)), new(big.Int)
+	r, most := exact.RatioDown(math.Min(epsilon, check.MaxEpsilon)), new(big.Int)
 	for _, c := range l.pairs {
-		if d := r.ShiftedDivergence(l.rows[c.p].weights, l.rows[c.q].weights, c.shift); d.Cmp(most) > 0 {
+		if d := r.ShiftedDivergence(l.rows[c.Gain].weights, l.rows[c.Lose].weights, c.Shift); d.Cmp(most) > 0 {
 			most = d
 		}
 	}
-	return exact.FloatUp(proof.Probability(most))
+	return exact.FloatUp(exact.Probability(most))
 }
 
 func (l *laws) epsilonUpper(delta float64) (float64, error) {
@@ -143,12 +140,12 @@ func (l *laws) epsilonUpper(delta float64) (float64, error) {
 }
 
 func (l *laws) deltaLower(epsilon float64) float64 {
-	if epsilon > proof.MaxEpsilon {
+	if epsilon > check.MaxEpsilon {
 		return 0
 	}
 	e, high, best := math.Exp(epsilon), ratioUp(epsilon), 0.0
 	for _, c := range l.own {
-		best = math.Max(best, excess(l.rows[c.p].weights, l.rows[c.q].weights, c.shift, true, e, high))
+		best = math.Max(best, excess(l.rows[c.Gain].weights, l.rows[c.Lose].weights, c.Shift, true, e, high))
 	}
 	return best * (1 - 8*roundoff)
 }
@@ -200,7 +197,7 @@ func (l *laws) envelope(g grid) []float64 {
 	out := make([]float64, g.len())
 	b, alphas := newLosses(g), discounted(g)
 	for _, c := range l.pairs {
-		b.spread(g, c.shift, l.rows[c.p], l.rows[c.q], countSlack)
+		b.spread(g, c.Shift, l.rows[c.Gain], l.rows[c.Lose], countSlack)
 		b.raise(out, alphas, exact.Uint128{})
 	}
 	for i := range out {
@@ -228,9 +225,9 @@ func chords(g grid, every int, upper func(grid) []float64) []float64 {
 }
 
 // onGrid returns a sub-law of the losses of the pair on the grid, regrouped.
-func (l *laws) onGrid(g grid, c couple) *pmf {
+func (l *laws) onGrid(g grid, c proof.Pair) *pmf {
 	b := newLosses(g)
-	b.spread(g, c.shift, l.rows[c.p], l.rows[c.q], g.slack()/2)
+	b.spread(g, c.Shift, l.rows[c.Gain], l.rows[c.Lose], g.slack()/2)
 	d := &pmf{step: g.step, first: g.first, mass: make([]float64, g.len())}
 	d.infinityMass = b.lone.Float64() * 0x1p-64 * (1 - 8*roundoff)
 	gain, price := make([]float64, g.len()), make([]float64, g.len())
@@ -243,7 +240,7 @@ func (l *laws) onGrid(g grid, c couple) *pmf {
 
 // lower takes the pair of the largest moment, and that of the largest mass at infinity.
 func (l *laws) lower(g grid, theta float64) []*pmf {
-	var finite, lone couple
+	var finite, lone proof.Pair
 	top, best, most := reach(l.coarse, 0), -1.0, -1.0
 	for _, c := range l.own {
 		moment := 0.0

@@ -95,7 +95,7 @@ func (t Target) shapeOf(ctx context.Context, exponent, scale, width float64) (*C
 	if err := ctx.Err(); err != nil {
 		return nil, err
 	}
-	// The epsilon of the table's own promise is none of interest here.
+	// The table's own promise is not used here.
 	table, err := shapes.ExponentialPower(t.single(1, 0), exponent, scale, tables.Grid{})
 	if err != nil {
 		return nil, err

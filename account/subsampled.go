@@ -29,9 +29,7 @@ const minRate = 0x1p-40
 // e^ε·rate·r·h(−log r), and 0 where r <= 0.
 func SubsampledGaussian(multiplier, rate float64) (*PrivacyLossDistribution, error) {
 	bad := check.In("account")
-	if !(rate >= minRate && rate <= 1) {
-		bad.Bad("rate", rate, "a probability from 2^-40 to 1")
-	}
+	bad.If(!(rate >= minRate && rate <= 1), "rate", rate, "a probability from 2^-40 to 1")
 	if err := errors.Join(checkMultiplier(multiplier), bad.Err()); err != nil {
 		return nil, err
 	}
@@ -183,12 +181,8 @@ const multiplierTolerance = 1e-3
 // its range, or if no multiplier up to 10^6 is enough. Cost: some ten compositions.
 func SubsampledMultiplier(rate float64, steps int, epsilon, delta float64) (multiplier float64, bounds Bounds, err error) {
 	bad := check.In("account")
-	if !(epsilon > 0) || math.IsInf(epsilon, 1) {
-		bad.Bad("epsilon", epsilon, "a finite number > 0")
-	}
-	if !(delta > 0 && delta < 1) {
-		bad.Bad("delta", delta, "0 < delta < 1")
-	}
+	bad.If(!(epsilon > 0) || math.IsInf(epsilon, 1), "epsilon", epsilon, "a finite number > 0")
+	bad.If(!(delta > 0 && delta < 1), "delta", delta, "0 < delta < 1")
 	if err := bad.Err(); err != nil {
 		return 0, Bounds{}, err
 	}

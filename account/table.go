@@ -113,9 +113,7 @@ func (l *table) furthest() int64 {
 }
 
 // cell returns the index of the cell with the point n, which may be out of range.
-func (l *table) cell(n int64) int {
-	return int(exact.FloorDiv(l.zero+n, l.points))
-}
+func (l *table) cell(n int64) int { return int(exact.FloorDiv(l.zero+n, l.points)) }
 
 // at returns w[i], or 0 out of range.
 func at(w []uint64, i int) uint64 {
@@ -222,8 +220,8 @@ func (l *table) fits(step float64) bool {
 }
 
 func (l *table) deltaUpper(epsilon float64) float64 {
-	if epsilon > proof.MaxEpsilon {
-		epsilon = proof.MaxEpsilon
+	if epsilon > check.MaxEpsilon {
+		epsilon = check.MaxEpsilon
 	}
 	return exact.FloatUp(l.t.DeltaUpperAt(epsilon))
 }
@@ -236,7 +234,7 @@ func (l *table) epsilonUpper(delta float64) (float64, error) {
 // of cells Σ p − e^ε·q is a lower bound, and the set found in float64 is close to
 // the best one. The sum itself is exact, with e^ε rounded up.
 func (l *table) deltaLower(epsilon float64) float64 {
-	if epsilon > proof.MaxEpsilon {
+	if epsilon > check.MaxEpsilon {
 		return 0
 	}
 	e := math.Exp(epsilon)

@@ -263,7 +263,7 @@ func randomDual(rng *rand.Rand, s Spec) *Dual {
 	d := &Dual{NodesPerSensitivity: 1 + rng.IntN(4), Caps: []int64{}, Shifts: []DualShift{}}
 	_, exp := math.Frexp(s.Privacy.Sensitivity / float64(d.NodesPerSensitivity))
 	d.Exponent = exp - 18 - rng.IntN(6)
-	for _, p := range Shifts(s.Edges, s.Privacy.Sensitivity, d.NodesPerSensitivity, false) {
+	for _, p := range s.Shifts(d.NodesPerSensitivity, false) {
 		if rng.IntN(3) > 0 {
 			continue
 		}
@@ -429,7 +429,7 @@ func TestShifts(t *testing.T) {
 				want = c.outward
 			}
 			got := [2]int64{1, 0}
-			for _, p := range Shifts(c.edges, 2, 4, outwards) {
+			for _, p := range (&Spec{Edges: c.edges, Privacy: dp.Privacy{Sensitivity: 2}}).Shifts(4, outwards) {
 				if p.Gain == c.gain && p.Lose == c.lose {
 					if got[0] > got[1] {
 						got[0] = p.Shift

@@ -4,6 +4,7 @@ import (
 	"math/big"
 
 	"github.com/noisewright/noisewright/internal/exact"
+	"github.com/noisewright/noisewright/internal/formfile"
 	"github.com/noisewright/noisewright/loss"
 	"github.com/noisewright/noisewright/proof"
 )
@@ -37,10 +38,6 @@ type Pair struct {
 	Shift      int64
 }
 
-// Gap returns (ExpectedLoss-LowerBound)/LowerBound, the relative distance from the best
-// possible, and false when the lower bound is 0.
-func (c Certificate) Gap() (gap float64, ok bool) { return c.Bounds().Gap() }
-
 // Bounds implements proof.Certificate.
 func (c Certificate) Bounds() proof.Bounds {
 	return proof.Bounds{Delta: c.DeltaUpper, Loss: c.ExpectedLoss, LowerBound: c.LowerBound, Worst: c.MaxLoss}
@@ -48,19 +45,18 @@ func (c Certificate) Bounds() proof.Bounds {
 
 // Claims returns the strongest claims the certificate supports, as plain decimals of 15
 // significant digits rounded so that they are true.
-func (c Certificate) Claims() Claims { return proof.State[Claims](c.stated()...) }
+func (c Certificate) Claims() Claims { return formfile.State[Claims](c.stated()...) }
 
 // stated returns what Claims are about.
 func (c Certificate) stated() []*big.Rat {
 	return []*big.Rat{c.DeltaUpper, c.ExpectedLoss, c.MaxLoss, c.LowerBound}
 }
 
-// Certify recomputes everything a kernel can claim, in exact integer and rational
-// arithmetic. A kernel does not change: the first call, if not New itself, takes the time.
-// Nothing bounds it but the limits of a kernel; proof.Verify does.
+// Certify recomputes everything that can be claimed, in exact arithmetic, once. Only the limits
+// of a Spec bound the time; proof.Verify has a limit of its own.
 func (k *Kernel) Certify() Certificate { return k.proof.Certificate() }
 
-// certify is nothing that holds if the meter said stop.
+// certify computes the certificate. It does not count if the meter said stop.
 func (c *content) certify(m *proof.Meter) Certificate {
 	s := &c.spec
 	var out Certificate
@@ -122,12 +118,12 @@ func (c *content) worst(m *proof.Meter) (delta *big.Rat, at Pair) {
 			}
 		}
 	}
-	delta = proof.Probability(top)
+	delta = exact.Probability(top)
 	return delta.Quo(delta, new(big.Rat).SetInt64(size)), at
 }
 
-// losses returns the expectation of a loss in each cell; nothing that holds if the meter
-// says stop.
+// losses returns the expectation of a loss in each cell. It does not count if the meter says
+// stop.
 func (s *Spec) losses(l loss.Loss, m *proof.Meter) []*big.Rat {
 	step := s.Grid.Step()
 	bins := len(s.Rows[0])
@@ -169,24 +165,10 @@ func largest(x []*big.Rat) *big.Rat {
 	return new(big.Rat).Set(most)
 }
 
-// shares returns the weight of each cell over the sum of all.
-func (s *Spec) shares() []*big.Rat {
-	total := new(big.Rat)
-	out := make([]*big.Rat, len(s.Weight))
-	for k, w := range s.Weight {
-		out[k] = exact.Rational(w)
-		total.Add(total, out[k])
-	}
-	for _, w := range out {
-		w.Quo(w, total)
-	}
-	return out
-}
-
 // average returns the mean over the cells.
 func (s *Spec) average(x []*big.Rat) *big.Rat {
 	sum := new(big.Rat)
-	for k, w := range s.shares() {
+	for k, w := range exact.Shares(s.Weight) {
 		sum.Add(sum, w.Mul(w, x[k]))
 	}
 	return sum

@@ -6,23 +6,24 @@ import (
 
 	"github.com/noisewright/noisewright/dp"
 	"github.com/noisewright/noisewright/internal/check"
+	"github.com/noisewright/noisewright/internal/formfile"
 	"github.com/noisewright/noisewright/loss"
 	"github.com/noisewright/noisewright/proof"
 )
 
 // file is the format.
 type file struct {
-	Format  string     `json:"format"`
-	Version int        `json:"version"`
-	Privacy dp.Privacy `json:"privacy"`
-	Loss    proof.Loss `json:"loss"`
+	Format  string        `json:"format"`
+	Version int           `json:"version"`
+	Privacy dp.Privacy    `json:"privacy"`
+	Loss    formfile.Loss `json:"loss"`
 	// Lower and Upper are the ends of the first and the last cell that have one.
 	Lower       *float64        `json:"lower,omitempty"`
 	Upper       *float64        `json:"upper,omitempty"`
 	Edges       []float64       `json:"edges"` // between cells
 	Weight      []float64       `json:"weight"`
 	InstanceCap *float64        `json:"instance_cap,omitempty"`
-	CapLoss     *proof.Loss     `json:"instance_cap_loss,omitempty"`
+	CapLoss     *formfile.Loss  `json:"instance_cap_loss,omitempty"`
 	Grid        Grid            `json:"grid"`
 	Rows        [][]uint64      `json:"rows,string"`
 	Certificate fileCertificate `json:"certificate"`
@@ -37,26 +38,21 @@ type fileCertificate struct {
 func (k *Kernel) Encode(w io.Writer) error {
 	s := &k.spec
 	n := len(s.Edges) - 1
-	f := file{
+	return Form.Encode(w, file{
 		Format:      Form.File.Name,
 		Version:     Form.File.Version,
 		Privacy:     s.Privacy,
-		Loss:        proof.Loss{Name: s.Loss.Name()},
+		Loss:        formfile.Loss{Name: s.Loss.Name()},
 		Lower:       finite(s.Edges[0]),
 		Upper:       finite(s.Edges[n]),
 		Edges:       s.Edges[1:n],
 		Weight:      s.Weight,
 		Grid:        s.Grid,
 		Rows:        s.Rows,
+		InstanceCap: formfile.Given(s.InstanceCap),
+		CapLoss:     formfile.LossOf(s.CapLoss),
 		Certificate: fileCertificate{s.Claims, s.Dual},
-	}
-	if s.InstanceCap != 0 {
-		f.InstanceCap = &s.InstanceCap
-	}
-	if s.CapLoss != nil {
-		f.CapLoss = &proof.Loss{Name: s.CapLoss.Name()}
-	}
-	return Form.Encode(w, f)
+	})
 }
 
 func finite(x float64) *float64 {
@@ -75,16 +71,10 @@ func Decode(r io.Reader) (*Kernel, error) {
 		return nil, err
 	}
 	s := Spec{
-		Privacy: f.Privacy, Edges: []float64{math.Inf(-1)}, Weight: f.Weight, Grid: f.Grid, Rows: f.Rows,
+		Privacy: f.Privacy, Edges: []float64{formfile.Or(f.Lower, math.Inf(-1))}, Weight: f.Weight, Grid: f.Grid, Rows: f.Rows,
 		Dual: f.Certificate.Dual, Claims: f.Certificate.Claims,
 	}
-	if f.Lower != nil {
-		s.Edges[0] = *f.Lower
-	}
-	s.Edges = append(s.Edges, f.Edges...)
-	if s.Edges = append(s.Edges, math.Inf(1)); f.Upper != nil {
-		s.Edges[len(s.Edges)-1] = *f.Upper
-	}
+	s.Edges = append(append(s.Edges, f.Edges...), formfile.Or(f.Upper, math.Inf(1)))
 	var err error
 	if s.Loss, err = loss.Parse(f.Loss.Name); err != nil {
 		return nil, check.Errorf("additive", nil, "%w", err)
@@ -94,17 +84,11 @@ func Decode(r io.Reader) (*Kernel, error) {
 			return nil, check.Errorf("additive", nil, "instance_cap_loss: %w", err)
 		}
 	}
-	if c := f.InstanceCap; c != nil {
-		if s.InstanceCap = *c; !(*c > 0) {
-			return nil, check.Errorf("additive", proof.ErrFormat, "instance_cap = %g, want a number above 0", *c)
-		}
+	if s.InstanceCap, err = Form.Positive("instance_cap", f.InstanceCap); err != nil {
+		return nil, err
 	}
 	if s.Claims == (Claims{}) { // which New would fill in
 		return nil, check.Errorf("additive", proof.ErrFormat, "certificate.delta is empty, want a plain decimal number")
 	}
 	return New(s)
 }
-
-// ReadFile is Decode for the file of the path. Errors name it, and may also be those of
-// the file system.
-func ReadFile(path string) (*Kernel, error) { return proof.ReadFile(Form, path, Decode) }

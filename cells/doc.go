@@ -1,7 +1,7 @@
 // Package cells holds noise that is added to a query value and whose law depends on
 // the cell that the value is in. Cells may be of any width, and the outer two without an
-// end. [ReadFile] reads such a kernel, and [Kernel.Verify] proves what it promises and
-// claims and returns a [Verified]: the only thing a sampler takes.
+// end. [Decode] reads such a kernel, and [Kernel.Verify] proves what it promises and claims
+// and returns a [Verified]: the only thing a sampler takes.
 //
 // A value is rounded to a lattice, and a multiple of the lattice's step drawn from the
 // law of its cell is added. A law has integer weights over bins, all of the same number

@@ -3,11 +3,9 @@ package cells
 import (
 	"fmt"
 	"math/big"
-	"slices"
 
-	"github.com/noisewright/noisewright/dp"
-	"github.com/noisewright/noisewright/internal/check"
 	"github.com/noisewright/noisewright/internal/exact"
+	"github.com/noisewright/noisewright/internal/formfile"
 	"github.com/noisewright/noisewright/loss"
 	"github.com/noisewright/noisewright/proof"
 )
@@ -40,92 +38,49 @@ type DualShift struct {
 	Multipliers []int64 `json:"multipliers,string"`
 }
 
-func (d *Dual) clone() *Dual {
-	if d == nil {
-		return nil
-	}
-	c := *d
-	c.Caps = slices.Clone(d.Caps)
-	c.Shifts = slices.Clone(d.Shifts)
-	for i, p := range c.Shifts {
-		c.Shifts[i].Multipliers = slices.Clone(p.Multipliers)
-	}
-	return &c
-}
-
 // Limits of a dual.
 const (
 	maxNode   = 1 << 16 // of the nodes with a multiplier, either way
 	maxShifts = 1 << 18
 )
 
+// validate returns an error about the first rule that the dual breaks.
 func (d *Dual) validate(s *Spec) error {
 	if d == nil {
 		return nil
 	}
-	bad := func(field string, value any, rule string) error {
-		return check.Errorf("additive", dp.ErrInvalid, "dual.%s = %v, want %s", field, value, rule)
+	r := formfile.InDual("additive")
+	cells, n := len(s.Edges)-1, d.NodesPerSensitivity
+	r.Want(n >= 1 && n <= maxBins, "nodes_per_sensitivity", n, "1 to %d", maxBins)
+	r.Exponent(d.Exponent)
+	r.Caps(d.Caps, cells)
+	if !r.Want(len(d.Shifts) <= maxShifts, "shifts", len(d.Shifts), "at most %d", maxShifts) {
+		return r.Err()
 	}
-	cells := len(s.Edges) - 1
-	if n := d.NodesPerSensitivity; n < 1 || n > MaxBins {
-		return bad("nodes_per_sensitivity", n, fmt.Sprintf("1 to %d", MaxBins))
-	}
-	if d.Exponent < -proof.MaxExponent || d.Exponent > proof.MaxExponent {
-		return bad("exponent", d.Exponent, fmt.Sprintf("an integer from %d to %d", -proof.MaxExponent, proof.MaxExponent))
-	}
-	if len(d.Caps) != 0 && len(d.Caps) != cells {
-		return bad("caps", fmt.Sprintf("%d multipliers", len(d.Caps)), fmt.Sprintf("none or %d, one per cell", cells))
-	}
-	if n := len(d.Shifts); n > maxShifts {
-		return bad("shifts", n, fmt.Sprintf("at most %d", maxShifts))
-	}
-	// Sums must stay within an int64; see lowerBound.
-	const limit = 1 << 61
-	var sum int64
-	spans := newNodeShifts(s.Edges, s.Privacy.Sensitivity, d.NodesPerSensitivity)
+	spans := newNodeShifts(s.Edges, s.Privacy.Sensitivity, n)
 	seen := make(map[[3]int]bool)
-	left := proof.MaxMultipliers
 	for _, m := range d.Shifts {
-		name := fmt.Sprintf("shift %d of cells %d and %d", m.Shift, m.Gain, m.Lose)
-		if m.Gain < 0 || m.Gain >= cells || m.Lose < 0 || m.Lose >= cells {
-			return bad("shifts", name, fmt.Sprintf("two of %d cells", cells))
+		name, key := fmt.Sprintf("shift %d of cells %d and %d", m.Shift, m.Gain, m.Lose), [3]int{m.Gain, m.Lose, m.Shift}
+		if !r.Want(min(m.Gain, m.Lose) >= 0 && max(m.Gain, m.Lose) < cells, "shifts", name, "two of %d cells", cells) {
+			return r.Err()
 		}
 		first, last, ok := spans.whole(m.Gain, m.Lose, false)
-		if !ok || m.Shift < first || m.Shift > last || m.Gain == m.Lose && m.Shift == 0 {
-			return bad("shifts", name, "one that values of the cells can have within the sensitivity")
-		}
-		key := [3]int{m.Gain, m.Lose, m.Shift}
-		if seen[key] {
-			return bad("shifts", name, "each once")
+		same := m.Gain == m.Lose && m.Shift == 0
+		r.Want(ok && m.Shift >= first && m.Shift <= last && !same, "shifts", name, "one that values of the cells can have within the sensitivity")
+		r.Want(!seen[key], "shifts", name, "each once")
+		r.Count(len(m.Multipliers))
+		r.Want(m.First >= -maxNode && m.First <= maxNode && m.First+len(m.Multipliers) <= maxNode, "first", m.First, "nodes from %d to %d", -maxNode, maxNode)
+		if !r.Prices("shift", m.all()...) {
+			return r.Err()
 		}
 		seen[key] = true
-		if left -= len(m.Multipliers); left < 0 {
-			return bad("multipliers", "too many", fmt.Sprintf("at most %d in all", proof.MaxMultipliers))
-		}
-		if m.First < -maxNode || m.First > maxNode || m.First+len(m.Multipliers) > maxNode {
-			return bad("first", m.First, fmt.Sprintf("nodes from %d to %d", -maxNode, maxNode))
-		}
-		for _, y := range append([]int64{m.Below, m.Above}, m.Multipliers...) {
-			if y < 0 {
-				return bad("multipliers", y, "non-negative numbers")
-			}
-		}
-		if sum += m.largest(); sum < 0 || sum > limit {
-			return bad("multipliers", "too large", "the largest of each shift to sum to at most 2^61")
-		}
 	}
-	for _, y := range d.Caps {
-		if sum += y; y < 0 || sum < 0 || sum > limit {
-			return bad("caps", y, "non-negative numbers, with the prices of all shifts at most 2^61")
-		}
-	}
-	return nil
+	r.CapPrices("shifts", d.Caps)
+	return r.Err()
 }
 
-// largest returns the price η of the shift: its largest multiplier.
-func (m *DualShift) largest() int64 {
-	return max(m.Below, m.Above, slices.Max(append([]int64{0}, m.Multipliers...)))
-}
+// all returns the multipliers of all nodes, of which the largest is the price η.
+func (m *DualShift) all() []int64 { return append([]int64{m.Below, m.Above}, m.Multipliers...) }
 
 // nodeShifts says which shifts, in nodes or bins, the values of two cells can have.
 type nodeShifts struct {
@@ -189,18 +144,19 @@ func (s *nodeShifts) whole(gain, lose int, outwards bool) (first, last int, ok b
 	return first, last, first <= last
 }
 
-// Shifts lists the pairs of cells between the given edges that hold values within the
-// sensitivity, with the differences of these values in units of 1/parts of a sensitivity:
-// the whole ones, about which a lower bound may have multipliers; or, outwards, those
-// between which all differences lie but for 2^-30, which with a margin are enough for noise
-// that is private. A
-// difference of 0 within a cell says nothing and is not among them.
-func Shifts(edges []float64, sensitivity float64, parts int, outwards bool) []Pair {
-	s := newNodeShifts(edges, sensitivity, parts)
+// Shifts lists the pairs of cells that hold values within the sensitivity, with the
+// differences of these values in units of 1/parts of a sensitivity: the whole ones, about
+// which a lower bound may have multipliers; or, outwards, those between which all differences
+// lie but for 2^-30, which with a margin are enough for noise that is private. A difference
+// of 0 within a cell says nothing and is not among them.
+//
+// Of the Spec, only the edges and the sensitivity matter.
+func (s *Spec) Shifts(parts int, outwards bool) []Pair {
+	spans := newNodeShifts(s.Edges, s.Privacy.Sensitivity, parts)
 	var all []Pair
-	for gain := range len(edges) - 1 {
-		for lose := range len(edges) - 1 {
-			first, last, ok := s.whole(gain, lose, outwards)
+	for gain := range len(s.Edges) - 1 {
+		for lose := range len(s.Edges) - 1 {
+			first, last, ok := spans.whole(gain, lose, outwards)
 			for k := first; ok && k <= last; k++ {
 				if gain != lose || k != 0 {
 					all = append(all, Pair{gain, lose, int64(k)})
@@ -224,7 +180,7 @@ func Shifts(edges []float64, sensitivity float64, parts int, outwards bool) []Pa
 // The Spec must be one that New accepts, but for its laws.
 func (s *Spec) LowerBound() *big.Rat { return s.lowerBound(nil) }
 
-// lowerBound is nothing that holds if the meter says stop.
+// lowerBound is LowerBound. It does not count if the meter says stop.
 func (s *Spec) lowerBound(m *proof.Meter) *big.Rat {
 	d := s.Dual
 	if d == nil {
@@ -247,7 +203,7 @@ func (s *Spec) lowerBound(m *proof.Meter) *big.Rat {
 	// rounded down to it.
 	fine := exact.PowerOfTwo(exact.RatioBits - d.Exponent)
 	total, caps := new(big.Int), new(big.Rat)
-	for k, weight := range s.shares() {
+	for k, weight := range exact.Shares(s.Weight) {
 		factors := []*big.Rat{weight.Mul(weight, fine)}
 		if len(nodes.values) > 1 {
 			kappa := new(big.Rat).SetInt64(d.Caps[k])
@@ -353,7 +309,7 @@ func (d *Dual) coefficients(cell, first, nodes int) (own, from []int64) {
 func (d *Dual) price() *big.Int {
 	sum := new(big.Int)
 	for i := range d.Shifts {
-		sum.Add(sum, big.NewInt(d.Shifts[i].largest()))
+		sum.Add(sum, big.NewInt(formfile.Largest(d.Shifts[i].all())))
 	}
 	return sum
 }

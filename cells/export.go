@@ -2,6 +2,7 @@ package cells
 
 import (
 	"github.com/noisewright/noisewright/dp"
+	"github.com/noisewright/noisewright/internal/formfile"
 	"github.com/noisewright/noisewright/proof"
 )
 
@@ -17,9 +18,9 @@ type export struct {
 
 // exportCell holds the values from Lower on and below Upper; null: without an end.
 type exportCell struct {
-	Lower *float64               `json:"lower"`
-	Upper *float64               `json:"upper"`
-	Bins  []proof.ExportedWeight `json:"bins"` // from Grid.FirstBin on
+	Lower *float64                  `json:"lower"`
+	Upper *float64                  `json:"upper"`
+	Bins  []formfile.ExportedWeight `json:"bins"` // from Grid.FirstBin on
 	// Draws are noise, as grid points.
 	Draws []int64 `json:"draws"`
 }
@@ -33,14 +34,11 @@ const drawRule = "the stream begins anew for each cell; per draw: take a word u;
 func (k *Kernel) Export(_ proof.Bounds, g proof.Golden, s proof.Stream, n int) (any, error) {
 	g.Draw = drawRule
 	e := export{
-		Schema: 1, Privacy: k.Privacy(), Loss: k.Loss().Name(), Grid: k.Grid(), Total: proof.ExportedTotal,
+		Schema: 1, Privacy: k.Privacy(), Loss: k.Loss().Name(), Grid: k.Grid(), Total: formfile.ExportedTotal,
 		Cells: make([]exportCell, k.Cells()), Golden: g,
 	}
 	for i := range e.Cells {
-		c := exportCell{Lower: finite(k.Edge(i)), Upper: finite(k.Edge(i + 1)), Draws: make([]int64, n)}
-		for _, w := range k.spec.Rows[i] {
-			c.Bins = append(c.Bins, proof.ExportWeight(w))
-		}
+		c := exportCell{Lower: finite(k.Edge(i)), Upper: finite(k.Edge(i + 1)), Bins: formfile.ExportWeights(k.spec.Rows[i]), Draws: make([]int64, n)}
 		s.Anew()
 		for d := range c.Draws {
 			bin, point, err := s.Draw(proof.Choice{Row: i})

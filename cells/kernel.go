@@ -9,6 +9,7 @@ import (
 	"github.com/noisewright/noisewright/dp"
 	"github.com/noisewright/noisewright/internal/check"
 	"github.com/noisewright/noisewright/internal/exact"
+	"github.com/noisewright/noisewright/internal/formfile"
 	"github.com/noisewright/noisewright/loss"
 	"github.com/noisewright/noisewright/proof"
 )
@@ -18,10 +19,10 @@ import (
 const (
 	// MaxCells bounds the cells of the query value.
 	MaxCells = 1 << 10
-	// MaxBins bounds the bins of the laws, and those per sensitivity.
-	MaxBins = 1 << 14
-	// MaxWeights bounds the weights, cells times bins.
-	MaxWeights = 1 << 21
+	// maxBins bounds the bins of the laws, and those per sensitivity.
+	maxBins = 1 << 14
+	// maxWeights bounds the weights, cells times bins.
+	maxWeights = 1 << 21
 
 	maxPointsPerBin = 1 << 30
 	maxFirstBin     = 1 << 20 // in absolute value
@@ -92,22 +93,19 @@ type Claims struct {
 // Kernel is a checked, immutable Spec. It is safe for concurrent use.
 type Kernel struct{ *content }
 
-// content is what a Kernel and the proof about it share. No other package has a pointer
-// to one, so that nothing can be assigned to what was proved.
+// content is shared with the proof. No other package has a pointer to one, so that nothing can
+// be assigned to what was proved.
 type content struct {
 	spec  Spec
 	cells []interval // of points
 	step  float64    // of the lattice, a power of two
-	// It does not change, so it is certified once, and judged once.
 	proof proof.Proof[Certificate]
 }
 
-// New checks the structure of a kernel: ranges, order, sums of 2^64. It does not judge
-// its claims; Verify does. Empty Claims are filled in from the exact certificate. The
-// slices are copied.
-//
-// All bad fields are reported together, wrapping dp.ErrInvalid; but of the dual only the
-// first, and only if the rest is well.
+// New checks the structure of a kernel, ranges, order and sums of 2^64, and not its claims,
+// which Verify does. Empty Claims are filled in from the certificate. The slices are copied.
+// All bad fields are reported together, wrapping dp.ErrInvalid; but of the dual only the first,
+// and only if the rest is well.
 func New(s Spec) (*Kernel, error) { return build(s, (*content).certify) }
 
 // build makes the kernel that is certified so.
@@ -115,10 +113,7 @@ func build(s Spec, certify func(*content, *proof.Meter) Certificate) (*Kernel, e
 	if err := s.validate(); err != nil {
 		return nil, err
 	}
-	s.Edges, s.Weight = slices.Clone(s.Edges), slices.Clone(s.Weight)
-	s.Rows = proof.CloneRows(s.Rows)
-	s.Dual = s.Dual.clone()
-	c := &content{spec: s, cells: s.points()}
+	c := &content{spec: formfile.Clone(s), cells: s.points()}
 	c.step, _ = s.Grid.Step().Float64()
 	c.proof = proof.New("additive", func(m *proof.Meter) Certificate { return certify(c, m) }, c.spec.judge)
 	if s.Claims == (Claims{}) {
@@ -129,23 +124,13 @@ func build(s Spec, certify func(*content, *proof.Meter) Certificate) (*Kernel, e
 
 func (s *Spec) validate() error {
 	errs := check.In("additive")
-	bad := errs.Bad
-	proof.Epsilon(s.Privacy.Epsilon, errs)
+	errs.MaxEpsilon(s.Privacy.Epsilon)
 	errs.Add(s.Privacy.Validate())
-	if s.Loss == nil {
-		bad("loss", "none", "a loss")
-	}
-	if c := s.InstanceCap; c != 0 && !(c > 0 && c <= math.MaxFloat64) {
-		bad("instance_cap", c, "0 for none, or a finite number above 0")
-	}
-	if s.CapLoss != nil && s.InstanceCap == 0 {
-		bad("instance_cap_loss", s.CapLoss.Name(), "none without an instance_cap")
-	}
+	errs.If(s.Loss == nil, "loss", "none", "a loss")
+	formfile.ValidateCap(s.InstanceCap, s.CapLoss, errs)
 	s.validateGrid(errs)
 	s.validateCells(errs)
-	if s.Claims != (Claims{}) {
-		proof.Validate(&s.Claims, errs)
-	}
+	formfile.Validate(&s.Claims, errs)
 	if err := errs.Err(); err != nil {
 		return err
 	}
@@ -168,9 +153,7 @@ func (s *Spec) validateGrid(errs *check.List) {
 			return
 		}
 	}
-	if err := s.Privacy.Validate(); err == nil && !within(s.reach(), MaxBins*g.PointsPerBin) {
-		errs.Badf("sensitivity", s.Privacy.Sensitivity, "at most %d bins of the grid", MaxBins)
-	}
+	errs.If(s.Privacy.Validate() == nil && !within(s.reach(), maxBins*g.PointsPerBin), "sensitivity", s.Privacy.Sensitivity, "at most %d bins of the grid", maxBins)
 }
 
 // reach returns how many points values of the query may be apart after they were
@@ -198,19 +181,17 @@ func (s *Spec) validateCells(errs *check.List) {
 		}
 		some = some || w > 0
 	}
-	if m := len(s.Weight); m != n || !some {
-		errs.Badf("weight", fmt.Sprintf("%d numbers", m), "%d, one per cell, and one of them above 0", n)
-	}
+	errs.If(len(s.Weight) != n || !some, "weight", fmt.Sprintf("%d numbers", len(s.Weight)), "%d, one per cell, and one of them above 0", n)
 	if len(s.Rows) != n {
 		errs.Badf("rows", fmt.Sprintf("%d rows", len(s.Rows)), "%d, one per cell", n)
 		return
 	}
 	bins := len(s.Rows[0])
-	if most := min(MaxBins, MaxWeights/n); bins < 1 || bins > most {
+	if most := min(maxBins, maxWeights/n); bins < 1 || bins > most {
 		errs.Badf("rows[0]", fmt.Sprintf("%d weights", bins), "1 to %d", most)
 		return
 	}
-	proof.ValidateRows(s.Rows, bins, "as the first", errs)
+	formfile.ValidateRows(s.Rows, bins, "as the first", errs)
 }
 
 // validateEdges wants edges that ascend, and still do when they are rounded.
@@ -242,9 +223,8 @@ func (s *Spec) validateEdges(errs *check.List) {
 	}
 }
 
-// WithDual returns the kernel with other multipliers for its lower bound, and claims that
-// follow from the certificate. Of that, all but the lower bound is the kernel's own,
-// which is certified once. The error wraps dp.ErrInvalid.
+// WithDual returns the kernel with other multipliers for its lower bound, and claims that follow
+// from the certificate, whose other parts are not computed again. The error wraps dp.ErrInvalid.
 func (k *Kernel) WithDual(d *Dual) (*Kernel, error) {
 	s := k.spec
 	s.Dual, s.Claims = d, Claims{}

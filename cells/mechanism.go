@@ -7,17 +7,18 @@ import (
 	"github.com/noisewright/noisewright/dp"
 	"github.com/noisewright/noisewright/internal/check"
 	"github.com/noisewright/noisewright/internal/exact"
+	"github.com/noisewright/noisewright/internal/formfile"
 	"github.com/noisewright/noisewright/internal/strictjson"
 	"github.com/noisewright/noisewright/proof"
 )
 
 // Form is that of additive kernels. Its files are described in docs/additive-format.md, and
-// bounded well above MaxWeights and a large dual.
+// bounded well above maxWeights and a large dual.
 var Form = proof.Form{Package: "additive", Noun: "an additive kernel", File: strictjson.Format{
 	Noun: "additive kernel", Name: "noisewright-additive-kernel", Version: 1, MaxSize: 128 << 20,
 	MaxElements: map[string]int{
-		"edges": MaxCells, "weight": MaxCells, "rows": MaxWeights, "caps": MaxCells,
-		"shifts": maxShifts, "multipliers": proof.MaxMultipliers,
+		"edges": MaxCells, "weight": MaxCells, "rows": maxWeights, "caps": MaxCells,
+		"shifts": maxShifts, "multipliers": formfile.MaxMultipliers,
 	},
 }}
 
@@ -50,14 +51,14 @@ func (*Kernel) Form() proof.Form { return Form }
 func (s *Spec) judge(c Certificate, _ *proof.Meter) error {
 	p := s.Privacy
 	if delta := exact.Rational(p.Delta); c.DeltaUpper.Cmp(delta) > 0 {
-		return check.Errorf("additive", proof.ErrNotPrivate, "delta = %g is promised but only %s is proved, between the cells %d and %d (excess %s)", p.Delta, proof.Up(c.DeltaUpper), c.Worst.Gain, c.Worst.Lose, proof.Excess(c.DeltaUpper, delta))
+		return check.Errorf("additive", proof.ErrNotPrivate, "delta = %g is promised but only %s is proved, between the cells %d and %d (excess %s)", p.Delta, exact.StateUp(c.DeltaUpper), c.Worst.Gain, c.Worst.Lose, formfile.Excess(c.DeltaUpper, delta))
 	}
 	if o := s.InstanceCap; o > 0 {
 		if limit := exact.Rational(o); c.CapLoss.Cmp(limit) > 0 {
-			return check.Errorf("additive", proof.ErrFalseClaim, "instance_cap = %g is promised but only %s is proved, for %s (excess %s)", o, proof.Up(c.CapLoss), s.capped().Name(), proof.Excess(c.CapLoss, limit))
+			return check.Errorf("additive", proof.ErrFalseClaim, "instance_cap = %g is promised but only %s is proved, for %s (excess %s)", o, exact.StateUp(c.CapLoss), s.capped().Name(), formfile.Excess(c.CapLoss, limit))
 		}
 	}
-	return proof.Check("additive", &s.Claims, c.stated()...)
+	return formfile.Check("additive", &s.Claims, c.stated()...)
 }
 
 // Inputs are the query values.
@@ -71,7 +72,7 @@ func (*Kernel) Answers() proof.Space {
 }
 
 // Rows returns the law of each cell.
-func (k *Kernel) Rows() [][]uint64 { return proof.CloneRows(k.spec.Rows) }
+func (k *Kernel) Rows() [][]uint64 { return formfile.Clone(k.spec.Rows) }
 
 // Pairs are those by whole bins: shifts by parts of a bin lie between these.
 func (k *Kernel) Pairs() (all, own []proof.Pair) {

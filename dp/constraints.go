@@ -2,7 +2,6 @@ package dp
 
 import (
 	"encoding/json"
-	"errors"
 	"fmt"
 	"math"
 
@@ -58,40 +57,27 @@ type Quantile struct {
 }
 
 // Loss returns the loss whose expectation the quantile bounds by 1-Probability.
-func (q Quantile) Loss() (loss.Loss, error) {
-	return loss.New("exceed", q.Magnitude)
-}
+func (q Quantile) Loss() (loss.Loss, error) { return loss.New("exceed", q.Magnitude) }
 
 // MaxQuantiles bounds the number of quantiles of a Constraints.
 const MaxQuantiles = 16
 
 // Validate reports all bad fields together, each error wrapping [ErrInvalid].
 func (c Constraints) Validate() error {
-	var errs []error
-	bad := func(field string, value any, want string) {
-		errs = append(errs, check.Field("dp", field, value, want))
-	}
+	errs := check.In("dp")
 	if s := c.Support; s != nil && !(s.Lower < s.Upper && s.Lower <= 0 && s.Upper >= 0) {
-		bad("support", fmt.Sprintf("%g,%g", s.Lower, s.Upper), "two numbers, the first at most 0 and the second at least 0, and not both 0 (query units)")
+		errs.Bad("support", fmt.Sprintf("%g,%g", s.Lower, s.Upper), "two numbers, the first at most 0 and the second at least 0, and not both 0 (query units)")
 	}
-	if v := c.MaxVariance; v != 0 && !(v > 0 && v <= math.MaxFloat64) {
-		bad("max-variance", v, "a finite number > 0 (query units squared)")
-	}
-	if len(c.Quantiles) > MaxQuantiles {
-		bad("quantile", fmt.Sprintf("%d of them", len(c.Quantiles)), fmt.Sprintf("at most %d", MaxQuantiles))
-	}
+	errs.If(c.MaxVariance != 0 && !(c.MaxVariance > 0 && c.MaxVariance <= math.MaxFloat64), "max-variance", c.MaxVariance, "a finite number > 0 (query units squared)")
+	errs.If(len(c.Quantiles) > MaxQuantiles, "quantile", fmt.Sprintf("%d of them", len(c.Quantiles)), "at most %d", MaxQuantiles)
 	for _, q := range c.Quantiles {
-		if !(q.Probability > 0 && q.Probability < 1) {
-			bad("quantile", fmt.Sprintf("%g,%g", q.Probability, q.Magnitude), "a probability above 0 and below 1 first")
-		}
+		errs.If(!(q.Probability > 0 && q.Probability < 1), "quantile", fmt.Sprintf("%g,%g", q.Probability, q.Magnitude), "a probability above 0 and below 1 first")
 		if _, err := q.Loss(); err != nil {
-			bad("quantile", fmt.Sprintf("%g,%g", q.Probability, q.Magnitude), "a magnitude from 1e-60 to 1e60 second (query units)")
+			errs.Bad("quantile", fmt.Sprintf("%g,%g", q.Probability, q.Magnitude), "a magnitude from 1e-60 to 1e60 second (query units)")
 		}
 	}
-	if p := c.MaxDistinguishing; p != 0 && !(p > 0 && p < 1) {
-		bad("max-distinguishing", p, "a probability above 0 and below 1")
-	}
-	return errors.Join(errs...)
+	errs.If(c.MaxDistinguishing != 0 && !(c.MaxDistinguishing > 0 && c.MaxDistinguishing < 1), "max-distinguishing", c.MaxDistinguishing, "a probability above 0 and below 1")
+	return errs.Err()
 }
 
 // MarshalJSON writes the constraints there are, and no others, as in table files
@@ -133,6 +119,4 @@ func (c Constraints) Holds(x float64) bool {
 }
 
 // Mirrored reports whether the constraints are the same for X and -X.
-func (c Constraints) Mirrored() bool {
-	return c.Support == nil || c.Support.Lower == -c.Support.Upper
-}
+func (c Constraints) Mirrored() bool { return c.Support == nil || c.Support.Lower == -c.Support.Upper }

@@ -22,12 +22,8 @@ type Privacy struct {
 // bad fields together, each error wrapping [ErrInvalid].
 func (p Privacy) Validate() error {
 	bad := check.In("dp")
-	if !(p.Epsilon >= 0) || math.IsInf(p.Epsilon, 1) {
-		bad.Bad("epsilon", p.Epsilon, "a finite number >= 0")
-	}
+	bad.If(!(p.Epsilon >= 0) || math.IsInf(p.Epsilon, 1), "epsilon", p.Epsilon, "a finite number >= 0")
 	bad.Delta("delta", p.Delta)
-	if !(p.Sensitivity > 0) || math.IsInf(p.Sensitivity, 1) {
-		bad.Bad("sensitivity", p.Sensitivity, "a finite number > 0 (query units)")
-	}
+	bad.If(!(p.Sensitivity > 0) || math.IsInf(p.Sensitivity, 1), "sensitivity", p.Sensitivity, "a finite number > 0 (query units)")
 	return bad.Err()
 }

@@ -34,9 +34,7 @@ func (p Problem) Validate() error {
 	switch p.Query {
 	case "", RealQuery, LatticeQuery:
 	case IntegerQuery:
-		if d := p.Sensitivity; d > 0 && d != math.Trunc(d) {
-			errs.Bad("sensitivity", d, "an integer for an integer query")
-		}
+		errs.If(p.Sensitivity > 0 && p.Sensitivity != math.Trunc(p.Sensitivity), "sensitivity", p.Sensitivity, "an integer for an integer query")
 	default:
 		errs.Bad("query", fmt.Sprintf("%.40q", string(p.Query)), "real, integer or lattice")
 	}
@@ -46,9 +44,7 @@ func (p Problem) Validate() error {
 	case !lattice && p.Step != 0:
 		errs.Bad("step", p.Step, "none but for a lattice query")
 	}
-	if p.Loss == nil {
-		errs.Bad("loss", "none", "a loss")
-	}
+	errs.If(p.Loss == nil, "loss", "none", "a loss")
 	errs.Add(p.Constraints.Validate())
 	return errs.Err()
 }

@@ -52,12 +52,10 @@ func (b Body) Validate() error {
 	return c.Err()
 }
 
-// axes are the semi-axes of the body in a bundle.
 func (b Body) axes() []float64 { return slices.Repeat([]float64{b.Radius}, b.Coordinates) }
 
-// Clip moves each row of u (N×Z) into the body, in place, as a bundle does but for the
-// rounding to a grid: a coordinate of a box by itself, rows beyond a ball back along their
-// ray.
+// Clip moves each row of u (N×Z) into the body, in place, as a bundle does but for the rounding
+// to a grid: a coordinate of a box by itself, rows beyond a ball back along their ray.
 func (b Body) Clip(u Matrix) {
 	axes := b.axes()
 	for i := range u.Rows {

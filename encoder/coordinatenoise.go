@@ -9,6 +9,7 @@ import (
 
 	"github.com/noisewright/noisewright/dp"
 	"github.com/noisewright/noisewright/internal/check"
+	"github.com/noisewright/noisewright/internal/exact"
 	"github.com/noisewright/noisewright/latent"
 	"github.com/noisewright/noisewright/latent/bundle"
 	"github.com/noisewright/noisewright/local"
@@ -118,7 +119,7 @@ type randomized struct {
 
 // uniform is local noise before randomizers are designed, with equal shares of the promise.
 func (b base) uniform() *randomized {
-	return &randomized{base: b, epsilon: latent.EqualShare(b.promise.Epsilon, b.body.Coordinates)}
+	return &randomized{base: b, epsilon: exact.Share(b.promise.Epsilon, b.body.Coordinates)}
 }
 
 // shared says in an error that it is about the share of one of several coordinates.
@@ -171,7 +172,6 @@ func Fit(n Noise, u Matrix) (Noise, error) {
 	return fitted, nil
 }
 
-// newUnbiased designs one randomizer for all coordinates.
 func newUnbiased(ctx context.Context, b base) (Noise, error) {
 	m := b.uniform()
 	r, err := lp.DesignLocal(ctx, lp.LocalProblem{

@@ -11,7 +11,6 @@ import (
 	"github.com/noisewright/noisewright/internal/check"
 	"github.com/noisewright/noisewright/latent/bundle"
 	"github.com/noisewright/noisewright/noise"
-	"github.com/noisewright/noisewright/proof"
 	"github.com/noisewright/noisewright/tables"
 )
 
@@ -38,7 +37,6 @@ type Noise interface {
 // trust: a bundle verifies its tables.
 type Design func(ctx context.Context, p dp.Problem) (*tables.Verified, error)
 
-// kinds are what NewNoise makes.
 var kinds = []bundle.Kind{
 	noise.Laplace, noise.Gaussian, bundle.Spherical, // joint: by the distance of two points of the body
 	bundle.Designed, noise.Staircase, bundle.Local, bundle.LocalUnbiased, // per coordinate
@@ -83,7 +81,7 @@ func validate(kind bundle.Kind, body Body, promise bundle.Promise) error {
 	c := check.In("encoder")
 	c.Want(slices.Contains(kinds, kind), "noise", fmt.Sprintf("%.40q", string(kind)), "one of %v", kinds)
 	c.Add(body.Validate())
-	c.Want(promise.Epsilon > 0 && promise.Epsilon <= proof.MaxEpsilon, "epsilon", promise.Epsilon, "a number above 0 and at most %d", proof.MaxEpsilon)
+	c.Want(promise.Epsilon > 0 && promise.Epsilon <= check.MaxEpsilon, "epsilon", promise.Epsilon, "a number above 0 and at most %d", check.MaxEpsilon)
 	c.Delta("delta", promise.Delta)
 	c.Want(kind != noise.Gaussian || promise.Delta != 0, "delta", promise.Delta, "a number above 0 for gaussian noise, which is never private without")
 	return c.Err()
@@ -105,7 +103,6 @@ func (b base) install(s *bundle.Spec, c bundle.Composition) {
 	s.Tau, s.Tables, s.TableOf, s.Randomizers, s.RandomizerOf = 0, nil, nil, nil, nil
 }
 
-// none is no noise.
 type none struct{ body Body }
 
 func (none) Kind() bundle.Kind { return bundle.None }

@@ -14,6 +14,7 @@ import (
 	"gonum.org/v1/gonum/stat/distuv"
 
 	"github.com/noisewright/noisewright/dp"
+	"github.com/noisewright/noisewright/internal/check"
 	"github.com/noisewright/noisewright/latent"
 	"github.com/noisewright/noisewright/latent/bundle"
 	"github.com/noisewright/noisewright/loss"
@@ -99,7 +100,7 @@ func proved(t *testing.T, kind bundle.Kind, body Body, promise bundle.Promise) {
 		return
 	}
 	// Designs for a coordinate end at an epsilon of 20, unbiased ones of 8.
-	most := float64(proof.MaxEpsilon)
+	most := float64(check.MaxEpsilon)
 	switch kind {
 	case bundle.Designed, noise.Staircase:
 		most = 20 * float64(body.Coordinates)

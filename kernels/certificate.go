@@ -4,6 +4,7 @@ import (
 	"math/big"
 
 	"github.com/noisewright/noisewright/internal/exact"
+	"github.com/noisewright/noisewright/internal/formfile"
 	"github.com/noisewright/noisewright/loss"
 	"github.com/noisewright/noisewright/proof"
 )
@@ -36,12 +37,6 @@ type Certificate struct {
 	LowerBound *big.Rat
 }
 
-// Gap returns (ExpectedLoss-LowerBound)/LowerBound, the relative distance from
-// the best possible, and false when the lower bound is 0.
-func (c Certificate) Gap() (gap float64, ok bool) {
-	return c.Bounds().Gap()
-}
-
 // Bounds implements proof.Certificate.
 func (c Certificate) Bounds() proof.Bounds {
 	return proof.Bounds{Delta: c.DeltaUpper, Loss: c.ExpectedLoss, LowerBound: c.LowerBound, Worst: c.MaxLoss}
@@ -49,21 +44,19 @@ func (c Certificate) Bounds() proof.Bounds {
 
 // Claims returns the strongest claims the certificate supports, as plain
 // decimals of 15 significant digits rounded so that they are true.
-func (c Certificate) Claims() Claims { return proof.State[Claims](c.stated()...) }
+func (c Certificate) Claims() Claims { return formfile.State[Claims](c.stated()...) }
 
 // stated returns what Claims are about.
 func (c Certificate) stated() []*big.Rat {
 	return []*big.Rat{c.DeltaUpper, c.ExpectedLoss, c.MaxLoss, c.LowerBound}
 }
 
-// Certify recomputes everything a kernel can claim, in exact integer and
-// rational arithmetic. The kernel must come from New or Decode. For n cells the
-// first call, if not New itself, takes about n³ × 1 ns and n² × 0.1 ms, and about
-// 1 µs for each of the cells of the dual, squared; a kernel does not change, and
-// others return the same. Nothing bounds it but the limits of a kernel; proof.Verify does.
+// Certify recomputes everything that can be claimed, in exact arithmetic, once. It takes about
+// for n cells n³ × 1 ns and n² × 0.1 ms, and 1 µs for each of the cells of the dual, squared.
+// Only the limits of a Spec bound that; proof.Verify has a limit of its own.
 func (k *Kernel) Certify() Certificate { return k.proof.Certificate() }
 
-// certify is nothing that holds if the meter said stop.
+// certify computes the certificate. It does not count if the meter said stop.
 func (s *Spec) certify(m *proof.Meter) Certificate {
 	var c Certificate
 	c.DeltaUpper, c.Worst = s.worst(m)
@@ -72,20 +65,19 @@ func (s *Spec) certify(m *proof.Meter) Certificate {
 	if c.CapLoss, c.CapLossAt = c.MaxLoss, c.MaxLossAt; s.CapLoss != nil {
 		c.CapLoss, c.CapLossAt = s.maxLoss(s.CapLoss, m)
 	}
-	c.LowerBound = s.Dual.lowerBound(s.Privacy, s.Queries, s.Loss, s.cap(), m)
+	c.LowerBound = s.lowerBound(m)
 	return c
 }
 
-// ProtectedPairs lists the pairs of cells k < m between the given edges that hold
-// query values within the sensitivity of each other. As a cell does not hold its
-// upper edge these are the pairs with Edges[m] − Edges[k+1] < sensitivity
-// (docs/proofs/kernel-privacy.md).
-func ProtectedPairs(edges []float64, sensitivity float64) [][2]int {
-	at, limit := rationals(edges), exact.Rational(sensitivity)
+// ProtectedPairs lists the pairs of cells k < m, between the edges, that hold query values
+// within the sensitivity of each other. As a cell does not hold its upper edge these are the
+// pairs with Edges[m] − Edges[k+1] < sensitivity (docs/proofs/kernel-privacy.md).
+func (s *Spec) ProtectedPairs() [][2]int {
+	at, limit := exact.Rationals(s.Edges), exact.Rational(s.Privacy.Sensitivity)
 	var pairs [][2]int
 	apart := new(big.Rat)
-	for k := range edges {
-		for m := k + 1; m+1 < len(edges) && apart.Sub(at[m], at[k+1]).Cmp(limit) < 0; m++ {
+	for k := range at {
+		for m := k + 1; m+1 < len(at) && apart.Sub(at[m], at[k+1]).Cmp(limit) < 0; m++ {
 			pairs = append(pairs, [2]int{k, m})
 		}
 	}
@@ -101,7 +93,7 @@ func (s *Spec) worst(m *proof.Meter) (delta *big.Rat, cells [2]int) {
 	if !m.Spend(n * n / 2 * exact.RationalWork(2*numberBits)) { // most of it to find the pairs
 		return nil, cells
 	}
-	pairs := ProtectedPairs(s.Edges, s.Privacy.Sensitivity)
+	pairs := s.ProtectedPairs()
 	if !m.Spend(2 * n * int64(len(pairs))) {
 		return nil, cells
 	}
@@ -115,7 +107,7 @@ func (s *Spec) worst(m *proof.Meter) (delta *big.Rat, cells [2]int) {
 			}
 		}
 	}
-	return proof.Probability(top), cells
+	return exact.Probability(top), cells
 }
 
 // numberBits is the size of a float64 of common magnitude as a rational.
@@ -143,7 +135,7 @@ func (s *Spec) expectedLoss(m *proof.Meter) *big.Rat {
 // each cell: on the part [a, b] node j costs at most the largest c on [node_j − b,
 // node_j − a].
 func (s *Spec) maxLoss(l loss.Loss, m *proof.Meter) (most *big.Rat, at float64) {
-	nodes, edges := rationals(s.Nodes), rationals(s.Edges)
+	nodes, edges := exact.Rationals(s.Nodes), exact.Rationals(s.Edges)
 	work := loss.WorkOf(l, s.differenceBits())
 	if !m.Spend(work.Pass * int64(len(nodes))) {
 		return nil, 0
@@ -210,15 +202,7 @@ func difference(x, y float64) (d float64, exactly bool) {
 }
 
 // differenceBits is the size of the difference of a node and a query value as a rational.
-func (s *Spec) differenceBits() int {
-	largest := 0
-	for _, list := range [][]float64{s.Nodes, s.Edges} {
-		for _, x := range list {
-			largest = max(largest, exact.Bits(exact.Rational(x)))
-		}
-	}
-	return 2 * largest
-}
+func (s *Spec) differenceBits() int { return 2 * exact.MostBits(s.Nodes, s.Edges) }
 
 // peakBits is the number of fractional bits to which the costs of maxLoss are
 // rounded up: fine for losses of any unit that is used.

@@ -5,6 +5,7 @@ import (
 
 	"github.com/noisewright/noisewright/dp"
 	"github.com/noisewright/noisewright/internal/check"
+	"github.com/noisewright/noisewright/internal/formfile"
 	"github.com/noisewright/noisewright/loss"
 	"github.com/noisewright/noisewright/proof"
 )
@@ -15,9 +16,9 @@ type file struct {
 	Version     int             `json:"version"`
 	Privacy     dp.Privacy      `json:"privacy"`
 	Queries     Queries         `json:"queries"`
-	Loss        proof.Loss      `json:"loss"`
+	Loss        formfile.Loss   `json:"loss"`
 	InstanceCap *float64        `json:"instance_cap,omitempty"`
-	CapLoss     *proof.Loss     `json:"instance_cap_loss,omitempty"`
+	CapLoss     *formfile.Loss  `json:"instance_cap_loss,omitempty"`
 	Edges       []float64       `json:"edges"`
 	Nodes       []float64       `json:"nodes"`
 	Rows        [][]uint64      `json:"rows,string"`
@@ -32,24 +33,19 @@ type fileCertificate struct {
 // Encode writes the kernel in the file format noisewright-kernel, version 1.
 func (k *Kernel) Encode(w io.Writer) error {
 	s := &k.spec
-	f := file{
+	return Form.Encode(w, file{
 		Format:      Form.File.Name,
 		Version:     Form.File.Version,
 		Privacy:     s.Privacy,
 		Queries:     s.Queries,
-		Loss:        proof.Loss{Name: s.Loss.Name()},
+		Loss:        formfile.Loss{Name: s.Loss.Name()},
 		Edges:       s.Edges,
 		Nodes:       s.Nodes,
 		Rows:        s.Rows,
+		InstanceCap: formfile.Given(s.InstanceCap),
+		CapLoss:     formfile.LossOf(s.CapLoss),
 		Certificate: fileCertificate{s.Claims, s.Dual},
-	}
-	if s.InstanceCap != 0 {
-		f.InstanceCap = &s.InstanceCap
-	}
-	if s.CapLoss != nil {
-		f.CapLoss = &proof.Loss{Name: s.CapLoss.Name()}
-	}
-	return Form.Encode(w, f)
+	})
 }
 
 // Decode reads one kernel file. It checks the structure completely (see
@@ -68,10 +64,8 @@ func Decode(r io.Reader) (*Kernel, error) {
 	if s.Loss, err = loss.Parse(f.Loss.Name); err != nil {
 		return nil, check.Errorf("kernels", nil, "%w", err)
 	}
-	if c := f.InstanceCap; c != nil {
-		if s.InstanceCap = *c; !(*c > 0) {
-			return nil, check.Errorf("kernels", proof.ErrFormat, "instance_cap = %g, want a number above 0", *c)
-		}
+	if s.InstanceCap, err = Form.Positive("instance_cap", f.InstanceCap); err != nil {
+		return nil, err
 	}
 	if l := f.CapLoss; l != nil {
 		if s.CapLoss, err = loss.Parse(l.Name); err != nil {
@@ -83,7 +77,3 @@ func Decode(r io.Reader) (*Kernel, error) {
 	}
 	return New(s)
 }
-
-// ReadFile is Decode for the file of the path. Errors name it, and may also be those of
-// the file system.
-func ReadFile(path string) (*Kernel, error) { return proof.ReadFile(Form, path, Decode) }

@@ -1,4 +1,4 @@
-// Package kernels holds noise that depends on the query value. [ReadFile] reads a
+// Package kernels holds noise that depends on the query value. [Decode] reads a
 // kernel, and [Kernel.Verify] proves what it promises and claims and returns a
 // [Verified]: the only thing a sampler takes.
 //

@@ -20,7 +20,7 @@ func TestFiles(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	back, err := ReadFile(path)
+	back, err := proof.ReadFile(path, Decode)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -35,13 +35,13 @@ func TestFiles(t *testing.T) {
 // TestFileErrors: errors name the file, once, and say what they are of.
 func TestFileErrors(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "kernel.json")
-	if _, err := ReadFile(path); !errors.Is(err, fs.ErrNotExist) || strings.Count(err.Error(), path) != 1 {
+	if _, err := proof.ReadFile(path, Decode); !errors.Is(err, fs.ErrNotExist) || strings.Count(err.Error(), path) != 1 {
 		t.Errorf("no file: %v", err)
 	}
 	if err := os.WriteFile(path, []byte(smallKernel(t)[:100]), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := ReadFile(path); !errors.Is(err, proof.ErrFormat) || strings.Count(err.Error(), path) != 1 {
+	if _, err := proof.ReadFile(path, Decode); !errors.Is(err, proof.ErrFormat) || strings.Count(err.Error(), path) != 1 {
 		t.Errorf("half a file: %v", err)
 	}
 }

@@ -8,6 +8,7 @@ import (
 
 	"github.com/noisewright/noisewright/dp"
 	"github.com/noisewright/noisewright/internal/check"
+	"github.com/noisewright/noisewright/internal/formfile"
 	"github.com/noisewright/noisewright/loss"
 	"github.com/noisewright/noisewright/proof"
 )
@@ -57,20 +58,17 @@ type Claims struct {
 // Kernel is a checked, immutable Spec. It is safe for concurrent use.
 type Kernel struct{ *content }
 
-// content is what a Kernel and the proof about it share. No other package has a pointer
-// to one, so that nothing can be assigned to what was proved.
+// content is shared with the proof. No other package has a pointer to one, so that nothing can
+// be assigned to what was proved.
 type content struct {
-	spec Spec
-	// It does not change, so it is certified once, and judged once.
+	spec  Spec
 	proof proof.Proof[Certificate]
 }
 
-// New checks the structure of a kernel: ranges, order, sums of 2^64. It
-// does not judge its claims; Verify does. Empty Claims are filled in from the
-// exact certificate. The slices are copied.
-//
-// All bad fields are reported together, wrapping dp.ErrInvalid; but of the dual only the
-// first, and only if the rest is well.
+// New checks the structure of a kernel, ranges, order and sums of 2^64, and not its claims,
+// which Verify does. Empty Claims are filled in from the certificate. The slices are copied.
+// All bad fields are reported together, wrapping dp.ErrInvalid; but of the dual only the first,
+// and only if the rest is well.
 func New(s Spec) (*Kernel, error) { return build(s, (*Spec).certify) }
 
 // build makes the kernel that is certified so.
@@ -78,12 +76,7 @@ func build(s Spec, certify func(*Spec, *proof.Meter) Certificate) (*Kernel, erro
 	if err := s.validate(); err != nil {
 		return nil, err
 	}
-	s.Queries = s.Queries.clone()
-	s.Edges = slices.Clone(s.Edges)
-	s.Nodes = slices.Clone(s.Nodes)
-	s.Rows = proof.CloneRows(s.Rows)
-	s.Dual = s.Dual.clone()
-	c := &content{spec: s}
+	c := &content{spec: formfile.Clone(s)}
 	c.proof = proof.New("kernels", func(m *proof.Meter) Certificate { return certify(&c.spec, m) }, c.spec.judge)
 	if s.Claims == (Claims{}) {
 		c.spec.Claims = c.proof.Certificate().Claims()
@@ -93,69 +86,45 @@ func build(s Spec, certify func(*Spec, *proof.Meter) Certificate) (*Kernel, erro
 
 func (s *Spec) validate() error {
 	errs := check.In("kernels")
-	bad := errs.Bad
-	proof.Epsilon(s.Privacy.Epsilon, errs)
+	errs.MaxEpsilon(s.Privacy.Epsilon)
 	errs.Add(s.Privacy.Validate())
 	errs.Add(s.Queries.Validate())
-	if s.Loss == nil {
-		bad("loss", "none", "a loss")
-	}
+	errs.If(s.Loss == nil, "loss", "none", "a loss")
 	for name, l := range map[string]loss.Loss{"loss": s.Loss, "instance_cap_loss": s.CapLoss} {
 		if l == nil {
 			continue
 		}
 		if _, ok := loss.CeilingUp(l, new(big.Rat), new(big.Rat)); !ok {
-			bad(name, l.Name(), "one of package loss, or one with a method Unimodal that returns true")
+			errs.Bad(name, l.Name(), "one of package loss, or one with a method Unimodal that returns true")
 		}
 	}
-	if s.CapLoss != nil && s.InstanceCap == 0 {
-		bad("instance_cap_loss", s.CapLoss.Name(), "none without an instance_cap")
-	}
-	if c := s.InstanceCap; c != 0 && !(c > 0 && c <= math.MaxFloat64) {
-		bad("instance_cap", c, "0 for none, or a finite number above 0")
-	}
+	formfile.ValidateCap(s.InstanceCap, s.CapLoss, errs)
 	n := len(s.Nodes)
-	if n < 1 || n > MaxCells {
-		bad("nodes", fmt.Sprintf("%d nodes", n), fmt.Sprintf("1 to %d", MaxCells))
-	}
-	for _, list := range []struct {
-		name string
-		x    []float64
-	}{{"edges", s.Edges}, {"nodes", s.Nodes}} {
-		for i, x := range list.x {
-			if i > 0 && !(x > list.x[i-1]) || !check.Finite(x) {
-				bad(fmt.Sprintf("%s[%d]", list.name, i), x, "finite numbers in ascending order")
-				break
-			}
-		}
-	}
+	errs.If(n < 1 || n > MaxCells, "nodes", fmt.Sprintf("%d nodes", n), "1 to %d", MaxCells)
+	formfile.ValidateAscending("edges", s.Edges, errs)
+	formfile.ValidateAscending("nodes", s.Nodes, errs)
 	if m := len(s.Edges); m != n+1 {
-		bad("edges", fmt.Sprintf("%d edges", m), fmt.Sprintf("%d, one more than nodes", n+1))
+		errs.Bad("edges", fmt.Sprintf("%d edges", m), fmt.Sprintf("%d, one more than nodes", n+1))
 	} else if s.Edges[0] != s.Queries.Lower || s.Edges[n] != s.Queries.Upper {
-		bad("edges", fmt.Sprintf("%g to %g", s.Edges[0], s.Edges[n]), fmt.Sprintf("the first and last to be the ends of the range, %g and %g", s.Queries.Lower, s.Queries.Upper))
+		errs.Bad("edges", fmt.Sprintf("%g to %g", s.Edges[0], s.Edges[n]), fmt.Sprintf("the first and last to be the ends of the range, %g and %g", s.Queries.Lower, s.Queries.Upper))
 	}
-	if len(s.Rows) != n {
-		bad("rows", fmt.Sprintf("%d rows", len(s.Rows)), fmt.Sprintf("%d, one per cell", n))
-	}
-	proof.ValidateRows(s.Rows, n, "one per node", errs)
-	if s.Claims != (Claims{}) {
-		proof.Validate(&s.Claims, errs)
-	}
+	errs.If(len(s.Rows) != n, "rows", fmt.Sprintf("%d rows", len(s.Rows)), "%d, one per cell", n)
+	formfile.ValidateRows(s.Rows, n, "one per node", errs)
+	formfile.Validate(&s.Claims, errs)
 	if err := errs.Err(); err != nil {
 		return err
 	}
 	return s.Dual.validate(s.Privacy, s.Queries)
 }
 
-// WithDual returns the kernel with other multipliers for its lower bound, and
-// claims that follow from the certificate. Of that, all but the lower bound is the
-// kernel's own, which is certified once. The error wraps dp.ErrInvalid.
+// WithDual returns the kernel with other multipliers for its lower bound, and claims that follow
+// from the certificate, whose other parts are not computed again. The error wraps dp.ErrInvalid.
 func (k *Kernel) WithDual(d *Dual) (*Kernel, error) {
 	s := k.spec
 	s.Dual, s.Claims = d, Claims{}
 	return build(s, func(s *Spec, m *proof.Meter) Certificate {
 		c := k.proof.Again(m)
-		c.LowerBound = s.Dual.lowerBound(s.Privacy, s.Queries, s.Loss, s.cap(), m)
+		c.LowerBound = s.lowerBound(m)
 		return c
 	})
 }
@@ -164,7 +133,7 @@ func (k *Kernel) WithDual(d *Dual) (*Kernel, error) {
 func (k *Kernel) Privacy() dp.Privacy { return k.spec.Privacy }
 
 // Queries returns the range of query values and their weight.
-func (k *Kernel) Queries() Queries { return k.spec.Queries.clone() }
+func (k *Kernel) Queries() Queries { return formfile.Clone(k.spec.Queries) }
 
 // Loss returns the loss the kernel was designed for.
 func (k *Kernel) Loss() loss.Loss { return k.spec.Loss }
@@ -181,9 +150,6 @@ func (s *Spec) capLoss() loss.Loss {
 	}
 	return s.CapLoss
 }
-
-// cap returns the instance cap.
-func (s *Spec) cap() Cap { return Cap{s.InstanceCap, s.CapLoss} }
 
 // Cells returns the number of cells, which is the number of nodes.
 func (k *Kernel) Cells() int { return len(k.spec.Nodes) }
@@ -214,13 +180,7 @@ func (k *Kernel) CellOf(x float64) (i int, ok bool) {
 
 // PMF returns the probabilities of the nodes for the values in cell i as float64s,
 // for plots and statistics.
-func (k *Kernel) PMF(i int) []float64 {
-	p := make([]float64, k.Cells())
-	for j, w := range k.spec.Rows[i] {
-		p[j] = float64(w) * 0x1p-64
-	}
-	return p
-}
+func (k *Kernel) PMF(i int) []float64 { return formfile.Probabilities(k.spec.Rows[i]) }
 
 // LossAt returns the expected loss of the query value x as a float64, for plots;
 // NaN if x is outside the range.

@@ -130,7 +130,7 @@ func TestDeltaAgainstQueries(t *testing.T) {
 func TestProtectedPairs(t *testing.T) {
 	edges := []float64{-9, 0.5, 1, 1.5, 2, 2.5, 77}
 	count := func(sensitivity float64) (n, widest int) {
-		for _, p := range ProtectedPairs(edges, sensitivity) {
+		for _, p := range (&Spec{Edges: edges, Privacy: dp.Privacy{Sensitivity: sensitivity}}).ProtectedPairs() {
 			n++
 			widest = max(widest, p[1]-p[0])
 		}
@@ -149,7 +149,7 @@ func TestProtectedPairs(t *testing.T) {
 // pieces start between nodes.
 func TestLossAgainstQuadrature(t *testing.T) {
 	for _, loss := range []loss.Loss{loss.L1, loss.L2} {
-		for _, q := range []Queries{{}, {Weight: []WeightPiece{{From: -1, Weight: 0.5}, {From: -0.7, Weight: 0}, {From: 0.05, Weight: 3}, {From: 2, Weight: 1}}}} {
+		for _, q := range []Queries{{}, {Weight: []proof.Piece{{From: -1, Weight: 0.5}, {From: -0.7, Weight: 0}, {From: 0.05, Weight: 3}, {From: 2, Weight: 1}}}} {
 			s := exponentialSpec(t, 1, 0.5, q, -1, -0.5, 0, 0.3, 1.7, 2.5)
 			s.Loss = loss
 			k := newKernel(t, s)
@@ -189,7 +189,7 @@ func TestDualNeverExceedsAnAchievedLoss(t *testing.T) {
 	others := []loss.Loss{loss.L2, loss.L1} // of caps
 	for i, loss := range []loss.Loss{loss.L1, loss.L2} {
 		other := others[i]
-		for _, q := range []Queries{{}, {Weight: []WeightPiece{{From: 0, Weight: 1}, {From: 0.7, Weight: 5}, {From: 1.9, Weight: 0.2}}}} {
+		for _, q := range []Queries{{}, {Weight: []proof.Piece{{From: 0, Weight: 1}, {From: 0.7, Weight: 5}, {From: 1.9, Weight: 0.2}}}} {
 			s := exponentialSpec(t, 1, 0.45, q, 0, 0.25, 0.5, 0.75, 1, 1.25, 1.5, 1.75, 2, 2.25, 2.5)
 			s.Loss = loss
 			k := newKernel(t, s)
@@ -226,8 +226,9 @@ func TestDualNeverExceedsAnAchievedLoss(t *testing.T) {
 				if err := d.validate(s.Privacy, s.Queries); err != nil {
 					t.Fatal(err)
 				}
-				for _, o := range []Cap{{}, {Limit: 1.0001 * most}, {Limit: 1.0001 * otherMost, Loss: other}} {
-					lb := d.LowerBound(s.Privacy, s.Queries, loss, o)
+				for _, o := range []Spec{{}, {InstanceCap: 1.0001 * most}, {InstanceCap: 1.0001 * otherMost, CapLoss: other}} {
+					o.Privacy, o.Queries, o.Loss, o.Dual = s.Privacy, s.Queries, loss, &d
+					lb := o.LowerBound()
 					if lb.Cmp(c.ExpectedLoss) > 0 {
 						t.Fatalf("%s: bound %s above the achieved %s: %+v", loss.Name(), lb.FloatString(10), c.ExpectedLoss.FloatString(10), d)
 					}
@@ -251,13 +252,13 @@ func TestBoundByHand(t *testing.T) {
 	q := Queries{Lower: 0, Upper: 2}
 	const y = 0.125
 	d := &Dual{Cells: 2, Exponent: -40, Mirrored: true, Pairs: []DualPair{{Gain: 0, Lose: 1, First: 0, Multipliers: []int64{y * (1 << 40)}}}}
-	got, _ := d.LowerBound(p, q, loss.L1, Cap{}).Float64()
+	got, _ := (&Spec{Privacy: p, Queries: q, Loss: loss.L1, Dual: d}).LowerBound().Float64()
 	// k = 0: output 0 gains y from (0,1); output 1 loses e·y through (1,0).
 	want := 2*min(y, 0.5-math.E*y) - p.Delta*2*y
 	if math.Abs(got-want) > 1e-12 {
 		t.Errorf("bound %g, want %g", got, want)
 	}
-	if b := (*Dual)(nil).LowerBound(p, q, loss.L1, Cap{}); b.Sign() != 0 {
+	if b := (&Spec{Privacy: p, Queries: q, Loss: loss.L1}).LowerBound(); b.Sign() != 0 {
 		t.Errorf("no multipliers prove %s", b)
 	}
 }
@@ -335,11 +336,11 @@ func TestNewNamesBadFields(t *testing.T) {
 		{func(s *Spec) { s.Queries.Lower = 5 }, "range"},
 		{func(s *Spec) { s.Queries.Upper = math.Inf(1) }, "range"},
 		{func(s *Spec) { s.Queries.Upper = 4 }, "edges"},
-		{func(s *Spec) { s.Queries.Weight = []WeightPiece{{From: 1, Weight: 1}} }, "weight[0].from"},
-		{func(s *Spec) { s.Queries.Weight = []WeightPiece{{From: 0, Weight: 1}, {From: 0, Weight: 1}} }, "weight[1].from"},
-		{func(s *Spec) { s.Queries.Weight = []WeightPiece{{From: 0, Weight: 1}, {From: 3, Weight: 1}} }, "weight[1].from"},
-		{func(s *Spec) { s.Queries.Weight = []WeightPiece{{From: 0, Weight: -1}} }, "weight[0].weight"},
-		{func(s *Spec) { s.Queries.Weight = []WeightPiece{{From: 0, Weight: 0}} }, "weight"},
+		{func(s *Spec) { s.Queries.Weight = []proof.Piece{{From: 1, Weight: 1}} }, "weight[0].from"},
+		{func(s *Spec) { s.Queries.Weight = []proof.Piece{{From: 0, Weight: 1}, {From: 0, Weight: 1}} }, "weight[1].from"},
+		{func(s *Spec) { s.Queries.Weight = []proof.Piece{{From: 0, Weight: 1}, {From: 3, Weight: 1}} }, "weight[1].from"},
+		{func(s *Spec) { s.Queries.Weight = []proof.Piece{{From: 0, Weight: -1}} }, "weight[0].weight"},
+		{func(s *Spec) { s.Queries.Weight = []proof.Piece{{From: 0, Weight: 0}} }, "weight"},
 		{func(s *Spec) { s.InstanceCap = -1 }, "instance_cap"},
 		{func(s *Spec) { s.CapLoss = loss.L2 }, "instance_cap_loss"},
 		{func(s *Spec) { s.Edges = []float64{0, 2, 1, 3} }, "edges[2]"},
@@ -378,9 +379,9 @@ func TestQueriesSymmetric(t *testing.T) {
 		want bool
 	}{
 		{Queries{Lower: 0, Upper: 3}, true},
-		{Queries{Lower: 0, Upper: 3, Weight: []WeightPiece{{From: 0, Weight: 2}, {From: 1, Weight: 5}, {From: 2, Weight: 2}}}, true},
-		{Queries{Lower: 0, Upper: 3, Weight: []WeightPiece{{From: 0, Weight: 2}, {From: 1, Weight: 5}, {From: 2.5, Weight: 2}}}, false},
-		{Queries{Lower: 0, Upper: 3, Weight: []WeightPiece{{From: 0, Weight: 2}, {From: 1.5, Weight: 5}}}, false},
+		{Queries{Lower: 0, Upper: 3, Weight: []proof.Piece{{From: 0, Weight: 2}, {From: 1, Weight: 5}, {From: 2, Weight: 2}}}, true},
+		{Queries{Lower: 0, Upper: 3, Weight: []proof.Piece{{From: 0, Weight: 2}, {From: 1, Weight: 5}, {From: 2.5, Weight: 2}}}, false},
+		{Queries{Lower: 0, Upper: 3, Weight: []proof.Piece{{From: 0, Weight: 2}, {From: 1.5, Weight: 5}}}, false},
 	} {
 		if got := c.q.Symmetric(); got != c.want {
 			t.Errorf("%+v: %v", c.q, got)
@@ -389,7 +390,7 @@ func TestQueriesSymmetric(t *testing.T) {
 }
 
 func TestKernelDoesNotAliasItsSpec(t *testing.T) {
-	s := exponentialSpec(t, 1, 0.45, Queries{Weight: []WeightPiece{{From: 0, Weight: 1}}}, 0, 0.5, 1)
+	s := exponentialSpec(t, 1, 0.45, Queries{Weight: []proof.Piece{{From: 0, Weight: 1}}}, 0, 0.5, 1)
 	s.Dual = &Dual{Cells: 2, Pairs: []DualPair{{Gain: 0, Lose: 1, Multipliers: []int64{1}}}, Caps: []int64{1, 1}}
 	k := newKernel(t, s)
 	before := kernelText(t, k)

@@ -6,6 +6,7 @@ import (
 	"github.com/noisewright/noisewright/dp"
 	"github.com/noisewright/noisewright/internal/check"
 	"github.com/noisewright/noisewright/internal/exact"
+	"github.com/noisewright/noisewright/internal/formfile"
 	"github.com/noisewright/noisewright/internal/strictjson"
 	"github.com/noisewright/noisewright/proof"
 )
@@ -15,8 +16,8 @@ import (
 var Form = proof.Form{Package: "kernels", Noun: "a kernel", File: strictjson.Format{
 	Noun: "kernel", Name: "noisewright-kernel", Version: 1, MaxSize: 64 << 20,
 	MaxElements: map[string]int{
-		"weight": proof.MaxPieces, "edges": MaxCells + 1, "nodes": MaxCells, "rows": MaxCells,
-		"caps": MaxCells, "pairs": MaxCells * MaxCells, "multipliers": proof.MaxMultipliers,
+		"weight": formfile.MaxPieces, "edges": MaxCells + 1, "nodes": MaxCells, "rows": MaxCells,
+		"caps": MaxCells, "pairs": MaxCells * MaxCells, "multipliers": formfile.MaxMultipliers,
 	},
 }}
 
@@ -49,14 +50,14 @@ func (*Kernel) Form() proof.Form { return Form }
 func (s *Spec) judge(c Certificate, _ *proof.Meter) error {
 	p := s.Privacy
 	if delta := exact.Rational(p.Delta); c.DeltaUpper.Cmp(delta) > 0 {
-		return check.Errorf("kernels", proof.ErrNotPrivate, "delta = %g is promised but only %s is proved, between the cells %d and %d (excess %s)", p.Delta, proof.Up(c.DeltaUpper), c.Worst[0], c.Worst[1], proof.Excess(c.DeltaUpper, delta))
+		return check.Errorf("kernels", proof.ErrNotPrivate, "delta = %g is promised but only %s is proved, between the cells %d and %d (excess %s)", p.Delta, exact.StateUp(c.DeltaUpper), c.Worst[0], c.Worst[1], formfile.Excess(c.DeltaUpper, delta))
 	}
 	if o := s.InstanceCap; o > 0 {
 		if limit := exact.Rational(o); c.CapLoss.Cmp(limit) > 0 {
-			return check.Errorf("kernels", proof.ErrFalseClaim, "instance_cap = %g is promised but only %s is proved, near the query value %g (excess %s)", o, proof.Up(c.CapLoss), c.CapLossAt, proof.Excess(c.CapLoss, limit))
+			return check.Errorf("kernels", proof.ErrFalseClaim, "instance_cap = %g is promised but only %s is proved, near the query value %g (excess %s)", o, exact.StateUp(c.CapLoss), c.CapLossAt, formfile.Excess(c.CapLoss, limit))
 		}
 	}
-	return proof.Check("kernels", &s.Claims, c.stated()...)
+	return formfile.Check("kernels", &s.Claims, c.stated()...)
 }
 
 // Inputs are the query values.
@@ -72,11 +73,11 @@ func (k *Kernel) Answers() proof.Space {
 }
 
 // Rows returns the law of each cell.
-func (k *Kernel) Rows() [][]uint64 { return proof.CloneRows(k.spec.Rows) }
+func (k *Kernel) Rows() [][]uint64 { return formfile.Clone(k.spec.Rows) }
 
 // Pairs are both orders of ProtectedPairs.
 func (k *Kernel) Pairs() (all, own []proof.Pair) {
-	for _, c := range ProtectedPairs(k.spec.Edges, k.spec.Privacy.Sensitivity) {
+	for _, c := range k.spec.ProtectedPairs() {
 		all = append(all, proof.Pair{Gain: c[0], Lose: c[1]}, proof.Pair{Gain: c[1], Lose: c[0]})
 	}
 	return all, all

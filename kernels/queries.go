@@ -19,21 +19,13 @@ type Queries struct {
 	// Weight is the density of w up to a factor, constant from each piece's
 	// start to the next one's, the last running to Upper. The first starts at
 	// Lower. Empty: uniform.
-	Weight []WeightPiece `json:"weight,omitempty"`
-}
-
-// WeightPiece is a piece of the density of w.
-type WeightPiece = proof.Piece
-
-func (q Queries) clone() Queries {
-	q.Weight = append([]WeightPiece(nil), q.Weight...)
-	return q
+	Weight proof.Pieces `json:"weight,omitempty"`
 }
 
 // Validate reports all bad fields together, wrapping dp.ErrInvalid.
 func (q Queries) Validate() error {
 	errs := check.In("kernels")
-	proof.ValidateWeight(q.Lower, q.Upper, q.Weight, errs)
+	q.Weight.Validate(q.Lower, q.Upper, errs)
 	return errs.Err()
 }
 
@@ -52,9 +44,6 @@ func (q Queries) Symmetric() bool {
 	return true
 }
 
-// pieces returns w exactly: the integrals sum to 1.
-func (q Queries) pieces() []proof.Density { return proof.Densities(q.Lower, q.Upper, q.Weight) }
-
 // AnswerCosts returns the matrix C with which a kernel on the cells between the
 // given edges has the expected loss Σ_k Σ_j P_k(j)·C[k][j] over w:
 //
@@ -66,16 +55,11 @@ func (q Queries) AnswerCosts(edges, nodes []float64, loss loss.Loss) [][]*big.Ra
 	return q.answerCosts(edges, nodes, loss, nil)
 }
 
-// answerCosts is nothing that holds if the meter says stop.
+// answerCosts is AnswerCosts. It does not count if the meter says stop.
 func (q Queries) answerCosts(edges, nodes []float64, l loss.Loss, m *proof.Meter) [][]*big.Rat {
-	answers := rationals(nodes)
-	pieces := q.pieces()
-	size := 0 // of a difference of an answer and a query value
-	for _, list := range [][]float64{edges, nodes} {
-		for _, x := range list {
-			size = max(size, 2*exact.Bits(exact.Rational(x)))
-		}
-	}
+	answers := exact.Rationals(nodes)
+	pieces := q.Weight.Densities(q.Lower, q.Upper)
+	size := 2 * exact.MostBits(edges, nodes) // of a difference of an answer and a query value
 	for _, p := range pieces {
 		size = max(size, 2*exact.Bits(p.To))
 	}
@@ -163,7 +147,7 @@ func (q Queries) cellWidth(cells int) *big.Rat {
 }
 
 func (q Queries) leastMasses(cells int, step *big.Rat) []*big.Rat {
-	pieces := q.pieces()
+	pieces := q.Weight.Densities(q.Lower, q.Upper)
 	w := make([]*big.Rat, cells)
 	p := 0
 	from := exact.Rational(q.Lower)
@@ -234,12 +218,4 @@ func lowerNodes(l loss.Loss, step *big.Rat, cells int, m *proof.Meter) (nodes, l
 	}
 	left, right = tail(-1), tail(1)
 	return nodes, left, right, left != nil && right != nil
-}
-
-func rationals(x []float64) []*big.Rat {
-	r := make([]*big.Rat, len(x))
-	for i, v := range x {
-		r[i] = exact.Rational(v)
-	}
-	return r
 }

@@ -15,14 +15,19 @@ import (
 // a ball.
 const maxCoordinates = 64
 
-// perCoordinate finds the best encoder for noise of the family on each coordinate; curve, if
-// not nil, has its tables. In a ball it takes each coordinate to lie within ±radius, which
-// wastes the sphere, and tries all numbers of coordinates.
-func (r *Result) perCoordinate(ctx context.Context, kind bundle.Kind, family budget.Family, curve *curve) ([]*Candidate, error) {
-	from, to := len(r.Lambda), len(r.Lambda)
-	if r.problem.Domain == bundle.Ball {
-		from, to = 1, min(to, maxCoordinates)
+// separately returns the numbers of coordinates to try, from and to, where each has noise of
+// its own: all of them, or in a ball, where each is taken to lie within ±radius, up to most.
+func (r *Result) separately(most int) (from, to int) {
+	if n := len(r.Lambda); r.problem.Domain != bundle.Ball {
+		return n, n
 	}
+	return 1, min(len(r.Lambda), most)
+}
+
+// perCoordinate finds the best encoder for noise of the family on each coordinate; curve, if
+// not nil, has its tables.
+func (r *Result) perCoordinate(ctx context.Context, kind bundle.Kind, family budget.Family, curve *curve) ([]*Candidate, error) {
+	from, to := r.separately(maxCoordinates)
 	var cs []*Candidate
 	splits := map[int]*budget.Allocation{}
 	for z := from; z <= to; z++ {
@@ -120,18 +125,16 @@ const (
 // exactSplit is the best split into equal shares that are composed exactly; nil if it
 // is not better than the basic one, as it seldom is.
 //
-// Planning takes each coordinate for the worst mechanism with its share: see
-// worstDelta. The losses of all Z of these are ε_i at once with probability Π
-// 1/(1+e^-ε_i) at least, so that, if Σε_i is more than ε,
+// Planning takes each coordinate for the worst mechanism with its share: see worstDelta. The
+// losses of all Z of these are ε_i at once with probability Π 1/(1+e^-ε_i) at least, so that,
+// if Σε_i is more than ε,
 //
 //	Σε_i - ε <= -ln(1 - δ·Π(1+e^-ε_i)),
 //
-// which is next to nothing unless there are many coordinates of small ε_i or δ is
-// large. But noise varies so much less for larger ε that few coordinates with several
-// units of ε each are best: up to δ = 0.03 no exactly composed split of up to 200 equal
-// coordinates was better than the basic one; at δ = 0.1 some are, by up to 2 % of
-// what is gained, and at 0.3 by up to 10 %. There equal shares are nearly all there is,
-// and they take one table.
+// which is next to nothing unless there are many coordinates of small ε_i or δ is large. Up to
+// δ = 0.03 no exactly composed split of up to 200 equal coordinates was better than the basic
+// one; at δ = 0.1 some are, by up to 2 % of what is gained, and at 0.3 by up to 10 %. There
+// equal shares are nearly all there is, and they take one table.
 func (r *Result) exactSplit(ctx context.Context, basic *Candidate, l *leading, family budget.Family, curve *curve) (*Candidate, error) {
 	epsilon, delta, order := r.planEqual(l, family, l.gain(basic))
 	for try := 0; len(order) > 0 && try < retries; try++ {
@@ -192,18 +195,12 @@ func (r *Result) planEqual(l *leading, family budget.Family, basic float64) (eps
 	best := basic * (1 + minSaving)
 	for z := 2; p.Delta > 0 && z <= min(len(l.lambda), maxCoordinates); z++ {
 		for _, share := range shares {
-			d := p.Delta * share / float64(z)
-			e := equalEpsilon(p.Epsilon, p.Delta, d, z)
-			variance, err := family.Variance(e, d)
-			if err != nil {
+			e, d, variance, ok := equalShare(p.Promise, z, share, family)
+			if !ok {
 				continue
 			}
 			// The coordinates that gain most by this noise.
-			order := make([]int, len(l.lambda))
-			for i := range order {
-				order[i] = i
-			}
-			gains := make([]float64, len(l.lambda))
+			order, gains := upTo(len(l.lambda)), make([]float64, len(l.lambda))
 			for i := range gains {
 				gains[i] = l.gainOf(i, variance)
 			}
@@ -218,6 +215,16 @@ func (r *Result) planEqual(l *leading, family budget.Family, basic float64) (eps
 		}
 	}
 	return epsilon, delta, used
+}
+
+// equalShare returns the share of each of z coordinates whose worst composition keeps the
+// promise where they spend a part of delta, and the variance of the noise; ok is false if there
+// is none.
+func equalShare(promise bundle.Promise, z int, part float64, family budget.Family) (epsilon, delta, variance float64, ok bool) {
+	delta = promise.Delta * part / float64(z)
+	epsilon = equalEpsilon(promise.Epsilon, promise.Delta, delta, z)
+	variance, err := family.Variance(epsilon, delta)
+	return epsilon, delta, variance, err == nil
 }
 
 // equalEpsilon returns the largest share of each of z coordinates, to one part in 10⁴,
@@ -255,16 +262,20 @@ func worstDelta(e, d float64, z int, epsilon float64) float64 {
 // composes reports whether the equal shares of a candidate, of its table if it has one,
 // compose exactly to the promise or less.
 func (r *Result) composes(c *Candidate) (bool, error) {
-	var one *account.PrivacyLossDistribution
-	var err error
-	if c.points != nil {
-		one, err = account.LossOf(c.points[0].table)
-	} else {
-		one, err = account.Approximate(c.Epsilon[0], c.Delta[0])
+	if c.points == nil {
+		one, err := account.Approximate(c.Epsilon[0], c.Delta[0])
+		return composes(one, err, c.Z, r.problem.Promise)
 	}
+	one, err := account.LossOf(c.points[0].table)
+	return composes(one, err, c.Z, r.problem.Promise)
+}
+
+// composes reports whether z releases of a privacy loss, which may be an error, compose exactly
+// to the promise or less.
+func composes(one *account.PrivacyLossDistribution, err error, z int, promise bundle.Promise) (bool, error) {
 	if err != nil {
 		return false, err
 	}
-	delta, err := composedDelta(slices.Repeat([]*account.PrivacyLossDistribution{one}, c.Z), r.problem.Epsilon)
-	return delta <= r.problem.Delta, err
+	delta, err := composedDelta(slices.Repeat([]*account.PrivacyLossDistribution{one}, z), promise.Epsilon)
+	return delta <= promise.Delta, err
 }

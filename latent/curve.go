@@ -2,7 +2,6 @@ package latent
 
 import (
 	"context"
-	"fmt"
 	"math"
 	"sync"
 
@@ -35,12 +34,9 @@ type curve struct {
 // point is a table for sensitivity 1 and what a decoder needs to know of it. It
 // is immutable.
 type point struct {
-	// table keeps (ε, δ)-privacy with its own, possibly smaller, ε and δ.
-	table *tables.Table
-	// mean is E X, rounded to the nearest; 0 for a symmetric table.
-	mean float64
-	// variance is E (X - mean)², exact but for rounding up to the next float64.
-	variance float64
+	table    *tables.Table // of its own, possibly smaller, ε and δ
+	mean     float64       // E X, rounded to the nearest
+	variance float64       // E (X - mean)², rounded up
 }
 
 func newCurve(store *tables.Store) *curve {
@@ -49,8 +45,7 @@ func newCurve(store *tables.Store) *curve {
 
 // family is designed noise as a split of a budget sees it: without its tables, which take
 // time. Its variance is an upper bound on the least one of all private noise, proved in
-// docs/proofs/noise-curve.md, where at has a table for it. One designed within a gap g of
-// the optimum has at most (1+g) times this variance; at knows exactly.
+// docs/proofs/noise-curve.md.
 func (c *curve) family() budget.Family {
 	bound := budget.TruncatedStaircase()
 	return budget.Family{Name: "designed", Variance: func(epsilon, delta float64) (float64, error) {
@@ -109,13 +104,8 @@ func (c *curve) pointsOf(ctx context.Context, a *budget.Allocation) ([]*point, e
 	return points, nil
 }
 
-// at returns noise that is (ε, δ)-private for sensitivity 1, from the store.
-//
-// Guarantee: whatever a file or a designer said, the table was certified in exact
-// arithmetic for an ε and a δ of at most those asked for.
-//
-// Errors wrap [dp.ErrInvalid] for ε or δ outside their range, or are those of
-// tables.Store.Get.
+// at returns noise that is (ε, δ)-private for sensitivity 1, from the store. Errors wrap
+// [dp.ErrInvalid] for ε or δ outside their range, or are those of tables.Store.Get.
 func (c *curve) at(ctx context.Context, epsilon, delta float64) (*point, error) {
 	problem, err := designProblem(epsilon, delta, 1)
 	if err != nil {
@@ -146,11 +136,9 @@ func designProblem(epsilon, delta, sensitivity float64) (dp.Problem, error) {
 	if p.Delta < leastDesignDelta {
 		p.Delta = 0
 	}
-	if p.Epsilon == 0 && p.Delta == 0 {
-		return p, check.Field("latent", "epsilon", epsilon,
-			fmt.Sprintf("at least %g, or delta at least %g, for noise to be designed", leastDesignEpsilon, leastDesignDelta))
-	}
-	return p, nil
+	bad := check.In("latent")
+	bad.Want(p.Epsilon > 0 || p.Delta > 0, "epsilon", epsilon, "at least %g, or delta at least %g, for noise to be designed", leastDesignEpsilon, leastDesignDelta)
+	return p, bad.Err()
 }
 
 // measure returns a point with the moments of a table.

@@ -30,8 +30,8 @@ type Options struct {
 	// 0, whose mean answer to each value is the value, with the least variance at the worst
 	// value, for bundle.LocalUnbiased; nil leaves it out.
 	Unbiased func(ctx context.Context, epsilon float64) (*local.Verified, error)
-	// Coordinates is how many coordinates the benchmark, the privacy-agnostic encoder, sends, up to the
-	// number of features; 0: as many as are best for it.
+	// Coordinates is how many coordinates the benchmark, the privacy-agnostic encoder, sends, up
+	// to the number of features; 0: as many as are best for it.
 	Coordinates int
 }
 
@@ -54,12 +54,9 @@ type Candidate struct {
 	Loss float64
 	// UnclippedLoss is the loss in closed form, for features that are never clipped; 0 for
 	// local randomizers, which have none.
-	UnclippedLoss float64
-	// Epsilon and Delta are the shares of the coordinates released, for noise
-	// per coordinate.
-	Epsilon, Delta []float64
-	// Bundled says that Result.Bundle can make it: the body its noise is for is
-	// one that a device can clip to.
+	UnclippedLoss  float64
+	Epsilon, Delta []float64 // shares of the coordinates released, for noise per coordinate
+	// Bundled says that Result.Bundle can make it: a device can clip to the body.
 	Bundled bool
 
 	// axes and radii are those of the first task coordinates, a semi-axis of 0 where
@@ -81,11 +78,8 @@ type Result struct {
 	// BaselineLoss is that of answering with the mean of the training data, on this
 	// data; it takes no release.
 	BaselineLoss float64
-	// Lambda are the prices of the task coordinates.
-	Lambda []float64
-	// Radii are those of the task coordinates: the balls of the first z of
-	// them, or the box.
-	Radii []float64
+	Lambda       []float64 // prices of the task coordinates
+	Radii        []float64 // of the balls of the first of these, or of the box
 
 	problem     Problem
 	coordinates *taskspace.Coordinates
@@ -108,11 +102,8 @@ func (r *Result) Best(kind bundle.Kind) *Candidate {
 
 // LaplaceBounds returns bounds on the least loss of any linear encoder with Laplace noise,
 // where clipping is left out of account: those of the largest ball in the domain and of the
-// smallest around it, in task coordinates. ok is false for a ball, where Laplace
-// noise is optimal anyway.
-//
-// Noise depends on differences of features alone, so the center of the balls does not
-// matter. Features between bounds are a parallelotope around its center: the inner ball
+// smallest around it, in task coordinates. ok is false for a ball, where Laplace noise is
+// optimal anyway. Features between bounds are a parallelotope around its center: the inner ball
 // touches the nearest face, the outer one the farthest corner; for more features than
 // signMaximum enumerates it is larger.
 //
@@ -154,13 +145,11 @@ func (r *Result) boundsBalls() (inside, outside float64, err error) {
 	return inside, outside, err
 }
 
-// Design finds, for every kind of noise, the encoder of the least task loss that
-// is private over the whole domain. Closed forms and splits of the budget propose
-// encoders of different numbers of coordinates; the best is chosen by the real
-// loss, with clipping, on the training data, and so are the two benchmarks.
-//
-// Per coordinate, the shares of the budget add up (basic composition) or, where
-// that leaves more to share, are composed exactly by package account.
+// Design finds, for every kind of noise, the encoder of the least task loss that is private over
+// the whole domain. Closed forms and splits of the budget propose encoders of different numbers
+// of coordinates; the best is chosen by the real loss, with clipping, on the training data, and
+// so are the two benchmarks. Shares of the budget per coordinate add up (basic composition) or,
+// where that leaves more to share, are composed exactly by package account.
 //
 // Errors wrap [dp.ErrInvalid], all bad fields together, or are those of the context and
 // of the curve.
@@ -187,20 +176,16 @@ func Design(ctx context.Context, p Problem, o Options) (*Result, error) {
 		return nil, err
 	}
 	var all []*Candidate
-	for _, kind := range []bundle.Kind{noise.Laplace, noise.Gaussian, bundle.Spherical, noise.TruncatedLaplace, noise.Staircase, bundle.Designed, bundle.Local, bundle.LocalUnbiased} {
-		switch {
-		case o.Kinds != nil && !slices.Contains(o.Kinds, kind),
-			p.Delta == 0 && (kind == noise.Gaussian || kind == noise.TruncatedLaplace),
-			kind == bundle.Designed && o.Store == nil,
-			kind == bundle.LocalUnbiased && o.Unbiased == nil:
+	for _, n := range r.noises(o) {
+		if !n.applies || o.Kinds != nil && !slices.Contains(o.Kinds, n.kind) {
 			continue
 		}
 		if err := ctx.Err(); err != nil {
 			return nil, err
 		}
-		found, err := r.find(ctx, kind, &o)
+		found, err := n.find(ctx)
 		if err != nil {
-			return nil, check.Errorf("latent", nil, "%s noise: %w", kind, err)
+			return nil, check.Errorf("latent", nil, "%s noise: %w", n.kind, err)
 		}
 		all = append(all, found...)
 	}
@@ -214,26 +199,28 @@ func Design(ctx context.Context, p Problem, o Options) (*Result, error) {
 	return r, nil
 }
 
-// find returns the candidates with noise of a kind.
-func (r *Result) find(ctx context.Context, kind bundle.Kind, o *Options) ([]*Candidate, error) {
-	switch kind {
-	case noise.Laplace:
-		return r.laplace(ctx)
-	case noise.Gaussian:
-		return r.gaussian(ctx)
-	case bundle.Spherical:
-		return r.spherical(ctx)
-	case noise.TruncatedLaplace:
-		return r.perCoordinate(ctx, kind, budget.TruncatedLaplace(), nil)
-	case noise.Staircase:
-		return r.perCoordinate(ctx, kind, budget.Staircase(), nil)
-	case bundle.Local:
-		return r.localRandomizers(ctx, nil)
-	case bundle.LocalUnbiased:
-		return r.localRandomizers(ctx, o.Unbiased)
-	default:
-		c := newCurve(o.Store)
-		return r.perCoordinate(ctx, kind, c.family(), c)
+// kindOfNoise is one of those that Design tries.
+type kindOfNoise struct {
+	kind    bundle.Kind
+	applies bool
+	find    func(context.Context) ([]*Candidate, error)
+}
+
+func (r *Result) noises(o Options) []kindOfNoise {
+	delta := r.problem.Delta > 0
+	each := func(kind bundle.Kind, applies bool, family budget.Family, c *curve) kindOfNoise {
+		return kindOfNoise{kind, applies, func(ctx context.Context) ([]*Candidate, error) { return r.perCoordinate(ctx, kind, family, c) }}
+	}
+	designed := newCurve(o.Store)
+	return []kindOfNoise{
+		{noise.Laplace, true, r.laplace},
+		{noise.Gaussian, delta, r.gaussian},
+		{bundle.Spherical, true, r.spherical},
+		each(noise.TruncatedLaplace, delta, budget.TruncatedLaplace(), nil),
+		each(noise.Staircase, true, budget.Staircase(), nil),
+		each(bundle.Designed, o.Store != nil, designed.family(), designed),
+		{bundle.Local, true, func(ctx context.Context) ([]*Candidate, error) { return r.localRandomizers(ctx, nil) }},
+		{bundle.LocalUnbiased, o.Unbiased != nil, func(ctx context.Context) ([]*Candidate, error) { return r.localRandomizers(ctx, o.Unbiased) }},
 	}
 }
 
@@ -271,25 +258,19 @@ func bestOfEach(all []*Candidate) []*Candidate {
 		}
 		return cmp.Compare(a.Loss, b.Loss)
 	})
-	type key struct {
-		noise   bundle.Kind
-		encoder string
-	}
-	seen := map[key]bool{}
+	seen := map[[2]string]bool{}
 	return slices.DeleteFunc(all, func(c *Candidate) bool {
-		k := key{c.Noise, c.Encoder}
-		if seen[k] {
-			return true
-		}
+		k := [2]string{string(c.Noise), c.Encoder}
+		again := seen[k]
 		seen[k] = true
-		return false
+		return again
 	})
 }
 
 // prepare finds the radii of the domain, and what losses are computed from.
 func (r *Result) prepare() error {
 	p := &r.problem
-	var y *mat.Dense
+	var y *mat.Dense // coordinates of the training data
 	if p.Data != nil {
 		y = r.coordinates.Transform(p.Data)
 	}
@@ -352,9 +333,7 @@ func (r *Result) clipped(y *mat.Dense) *mat.Dense {
 	return clipped
 }
 
-// unitEncoder returns the encoder of the coordinates with semi-axes s. For bounds
-// the features are clipped too, and the unit coordinates are centered between
-// what the bounds allow.
+// unitEncoder returns the encoder of the coordinates with semi-axes s.
 func (r *Result) unitEncoder(axes, radii []float64) *taskspace.Encoder {
 	e := r.coordinates.Encoder(r.problem.Domain, axes, radii)
 	if r.problem.Domain == bundle.Bounds {
@@ -363,14 +342,14 @@ func (r *Result) unitEncoder(axes, radii []float64) *taskspace.Encoder {
 	return e
 }
 
-// bound makes e clip features to the bounds and centers it.
+// bound makes e clip features to the bounds, and centers it between what they allow.
 func (r *Result) bound(e *taskspace.Encoder) {
 	e.Low, e.High = r.problem.Low, r.problem.High
-	z, n := e.Rows.Dims()
+	z, _ := e.Rows.Dims()
 	e.Offset = make([]float64, z)
 	for i := range z {
-		for j := range n {
-			e.Offset[i] -= e.Rows.At(i, j) * ((e.Low[j]+e.High[j])/2 - e.Mean[j])
+		for j, w := range e.Rows.RawRowView(i) {
+			e.Offset[i] -= w * ((e.Low[j]+e.High[j])/2 - e.Mean[j])
 		}
 	}
 }

@@ -59,7 +59,7 @@ func ExampleDesign() {
 }
 
 // A row far out widens the box that all are clipped to, and with it the noise for everybody.
-func ExampleBestClip() {
+func ExampleProblem_BestClip() {
 	data := mat.NewDense(100, 1, nil)
 	for i := range 100 {
 		data.Set(i, 0, float64(i%20))
@@ -73,7 +73,7 @@ func ExampleBestClip() {
 		p.Clip = 1 // no row
 		if best {
 			var err error
-			if p.Clip, err = latent.BestClip(context.Background(), p, noise.Laplace); err != nil {
+			if p.Clip, err = p.BestClip(context.Background(), noise.Laplace); err != nil {
 				log.Fatal(err)
 			}
 		}

@@ -493,7 +493,7 @@ func TestBestClip(t *testing.T) {
 			noise.Gaussian:  {noise.Gaussian},
 			bundle.Designed: {noise.TruncatedLaplace, noise.Staircase},
 		} {
-			best, err := BestClip(t.Context(), p, kind)
+			best, err := p.BestClip(t.Context(), kind)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -515,7 +515,7 @@ func TestBestClip(t *testing.T) {
 			}
 		}
 	}
-	if _, err := BestClip(t.Context(), Problem{Domain: bundle.Box}, ""); !errors.Is(err, dp.ErrInvalid) {
+	if _, err := (Problem{Domain: bundle.Box}).BestClip(t.Context(), ""); !errors.Is(err, dp.ErrInvalid) {
 		t.Errorf("no data: error %v, want ErrInvalid", err)
 	}
 }

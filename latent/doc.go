@@ -18,7 +18,6 @@
 // Gaussian noise that is joint to all, or noise per coordinate, among it designed tables,
 // with the best split of the budget.
 //
-// The guarantee holds for every input, as the sensitivity is that of the body and never
-// of a sample. It rests on package latent/bundle alone; losses are float64 and say how
-// good a design is.
+// The guarantee, for every input, rests on package latent/bundle alone; losses are float64 and
+// say how good a design is.
 package latent

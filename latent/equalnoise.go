@@ -2,7 +2,6 @@ package latent
 
 import (
 	"context"
-	"math/big"
 	"slices"
 
 	"github.com/noisewright/noisewright/account"
@@ -13,7 +12,6 @@ import (
 	"github.com/noisewright/noisewright/latent/internal/blocks"
 	"github.com/noisewright/noisewright/latent/internal/budget"
 	"github.com/noisewright/noisewright/local"
-	"github.com/noisewright/noisewright/proof"
 	"github.com/noisewright/noisewright/tables"
 )
 
@@ -36,7 +34,7 @@ func EqualTable(ctx context.Context, promise bundle.Promise, z int, sensitivity 
 		}
 		return v.Mechanism(), nil
 	}
-	epsilon, delta := EqualShare(promise.Epsilon, z), EqualShare(promise.Delta, z)
+	epsilon, delta := exact.Share(promise.Epsilon, z), exact.Share(promise.Delta, z)
 	if e, d := exactShares(promise, z, epsilon, delta); e > 0 {
 		for range retries {
 			t, err := table(e, d)
@@ -44,26 +42,14 @@ func EqualTable(ctx context.Context, promise bundle.Promise, z int, sensitivity 
 				return nil, "", err
 			}
 			one, err := account.LossOf(t)
-			if err != nil {
-				return nil, "", err
-			}
-			composed, err := composedDelta(slices.Repeat([]*account.PrivacyLossDistribution{one}, z), promise.Epsilon)
-			if err != nil {
-				return nil, "", err
-			}
-			if composed <= promise.Delta {
-				return t, bundle.Exact, nil
+			if fits, err := composes(one, err, z, promise); err != nil || fits {
+				return t, bundle.Exact, err
 			}
 			e *= 1 - minSaving
 		}
 	}
 	t, err := table(epsilon, delta)
 	return t, bundle.Designed.Composition(), err
-}
-
-// EqualShare returns a z-th of the total, rounded down.
-func EqualShare(total float64, z int) float64 {
-	return exact.FloatDown(new(big.Rat).Quo(exact.Rational(total), big.NewRat(int64(z), 1)))
 }
 
 // exactShares returns the equal shares of exact composition that have less variance, as
@@ -76,9 +62,7 @@ func exactShares(promise bundle.Promise, z int, epsilon, delta float64) (e, d fl
 	}
 	best *= 1 - minSaving
 	for _, share := range deltaShares {
-		own := promise.Delta * share / float64(z)
-		larger := equalEpsilon(promise.Epsilon, promise.Delta, own, z)
-		if v, err := family.Variance(larger, own); err == nil && v < best {
+		if larger, own, v, ok := equalShare(promise, z, share, family); ok && v < best {
 			best, e, d = v, larger, own
 		}
 	}
@@ -90,18 +74,16 @@ func exactShares(promise bundle.Promise, z int, epsilon, delta float64) (e, d fl
 // law is mixed with the uniform one. Its answer is the mean of the values given that answer.
 //
 // Errors wrap dp.ErrInvalid: no values, one that is not within ±radius, or an epsilon that
-// is not from 1e-6 to proof.MaxEpsilon.
+// is not from 1e-6 to 100.
 func FitRandomizer(values []float64, radius, epsilon float64) (*local.Randomizer, error) {
 	if len(values) == 0 {
 		return nil, check.Field("latent", "values", "none", "at least one")
 	}
-	for i, v := range values {
-		if !(v >= -radius && v <= radius) {
-			return nil, check.Errorf("latent", dp.ErrInvalid, "values[%d] = %g, want a number within ±%g", i, v, radius)
-		}
+	if i := slices.IndexFunc(values, func(v float64) bool { return !(v >= -radius && v <= radius) }); i >= 0 {
+		return nil, check.Errorf("latent", dp.ErrInvalid, "values[%d] = %g, want a number within ±%g", i, values[i], radius)
 	}
-	if !(epsilon >= leastLocalEpsilon && epsilon <= proof.MaxEpsilon) {
-		return nil, check.Errorf("latent", dp.ErrInvalid, "epsilon = %g, want a number from %g to %d", epsilon, leastLocalEpsilon, proof.MaxEpsilon)
+	if !(epsilon >= leastLocalEpsilon && epsilon <= check.MaxEpsilon) {
+		return nil, check.Errorf("latent", dp.ErrInvalid, "epsilon = %g, want a number from %g to %d", epsilon, leastLocalEpsilon, check.MaxEpsilon)
 	}
 	return blocks.NewLaw(values, values, radius).Randomizer(epsilon)
 }

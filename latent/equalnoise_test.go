@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"math"
-	"math/big"
 	"strings"
 	"testing"
 
@@ -18,19 +17,6 @@ import (
 // truncatedLaplace stands for a designer.
 func truncatedLaplace(_ context.Context, p dp.Problem) (*tables.Verified, error) {
 	return shapes.TruncatedLaplace(p, tables.Grid{GranularityExponent: -6, PointsPerCell: 1, CellsPerSensitivity: int(math.Ceil(64 * p.Sensitivity))})
-}
-
-// Shares are equal, and never more than a part of the whole.
-func TestEqualShare(t *testing.T) {
-	for _, total := range []float64{0, 1, 0.1, 5, 1e-6, 100} {
-		for z := 1; z <= 50; z++ {
-			share := EqualShare(total, z)
-			all := new(big.Rat).Mul(exact.Rational(share), big.NewRat(int64(z), 1))
-			if all.Cmp(exact.Rational(total)) > 0 || share < total/float64(z)*(1-1e-15) {
-				t.Errorf("share %g of %g for %d", share, total, z)
-			}
-		}
-	}
 }
 
 // A table keeps its share of the promise by basic composition, or all of them keep it by exact
@@ -53,7 +39,7 @@ func TestEqualTable(t *testing.T) {
 		if composition != c.want || p.Sensitivity != 2.5 {
 			t.Errorf("%+v of %d: composition %s, %+v", c.promise, c.z, composition, p)
 		}
-		if basic := EqualShare(c.promise.Epsilon, c.z); composition == "basic" && p.Epsilon != basic || composition == bundle.Exact && p.Epsilon <= basic {
+		if basic := exact.Share(c.promise.Epsilon, c.z); composition == "basic" && p.Epsilon != basic || composition == bundle.Exact && p.Epsilon <= basic {
 			t.Errorf("%+v of %d: epsilon %g, by basic composition %g", c.promise, c.z, p.Epsilon, basic)
 		}
 	}

@@ -12,14 +12,10 @@ import (
 	"github.com/noisewright/noisewright/latent/bundle"
 )
 
-// TaskLoss is an expected loss E‖K(x − x̂)‖² in its parts, in units of the task
-// output squared.
-type TaskLoss struct {
-	Total  float64   // Signal + Noise
-	Signal float64   // of what encoding, clipping and decoding lose
-	Noise  float64   // of the privacy noise
-	Output []float64 // by row of the task matrix K, m; they add up to Total
-}
+// TaskLoss is an expected loss E‖K(x − x̂)‖², in units of the task output squared: its Total is
+// the Signal, what encoding, clipping and decoding lose, plus the privacy Noise, and the sum of
+// the Output, by row of the task matrix K.
+type TaskLoss = taskspace.Loss
 
 // Evaluation compares the task loss that is measured with the one predicted.
 type Evaluation struct {
@@ -59,14 +55,13 @@ func Evaluate(ctx context.Context, p *bundle.Privatizer, data mat.Matrix, draws 
 	if n != b.Features() {
 		return nil, check.Field("latent", "number of features", n, fmt.Sprint(b.Features()))
 	}
-	if rows == 0 {
-		return nil, check.Field("latent", "rows", rows, "at least 1")
-	}
-	if draws < 2 {
-		return nil, check.Field("latent", "draws", draws, "at least 2")
-	}
 	s := b.Spec()
-	if s.Output != bundle.Features || len(s.Head) > 0 {
+	switch {
+	case rows == 0:
+		return nil, check.Field("latent", "rows", rows, "at least 1")
+	case draws < 2:
+		return nil, check.Field("latent", "draws", draws, "at least 2")
+	case s.Output != bundle.Features || len(s.Head) > 0:
 		return nil, check.Field("latent", "bundle", fmt.Sprintf("one with the output %q and %d layers of a head", s.Output, len(s.Head)), "one that decodes to the features without a head, whose loss can be predicted")
 	}
 	task := taskspace.Identity(n)
@@ -107,9 +102,9 @@ func Evaluate(ctx context.Context, p *bundle.Privatizer, data mat.Matrix, draws 
 	}
 	mean, deviation := measured[0].mean(float64(draws))
 	e.Measured, e.StandardError = e.Predicted.Total+mean, deviation
-	for k, predicted := range e.Predicted.Output {
-		mean, deviation := measured[1+k].mean(float64(draws))
-		e.MeasuredOutput = append(e.MeasuredOutput, predicted+mean)
+	for k, m := range measured[1:] {
+		mean, deviation := m.mean(float64(draws))
+		e.MeasuredOutput = append(e.MeasuredOutput, e.Predicted.Output[k]+mean)
 		e.StandardErrorOutput = append(e.StandardErrorOutput, deviation)
 	}
 	return e, nil
@@ -141,30 +136,24 @@ func meanLosses(task *mat.Dense, data mat.Matrix, reconstruct func(x []float64) 
 // predict returns the expected loss of a bundle of the content s.
 func predict(b *bundle.Bundle, s *bundle.Spec, task *mat.Dense, data mat.Matrix) (TaskLoss, error) {
 	if s.Lookup != nil {
-		loss, err := lookupLoss(b, s, task, data)
-		return TaskLoss(loss), err
+		return lookupLoss(b, s, task, data)
 	}
-	list := channels(s)
-	variances := make([]float64, len(list))
-	rows, _ := data.Dims()
-	signal, err := meanLosses(task, data, func(x []float64) ([]float64, error) {
-		unit, err := b.Encode(nil, x)
-		if err != nil {
-			return nil, err
-		}
-		for k, c := range list {
-			var variance float64
-			unit[k], variance = c.moments(unit[k])
-			variances[k] += variance / float64(rows)
-		}
-		return b.Decode(nil, unit)
+	units, err := encodedRows(b, data)
+	if err != nil {
+		return TaskLoss{}, err
+	}
+	variances := answer(channels(s), units)
+	row := -1
+	signal, err := meanLosses(task, data, func([]float64) ([]float64, error) {
+		row++
+		return b.Decode(nil, units.RawRowView(row))
 	})
 	if err != nil {
 		return TaskLoss{}, err
 	}
 	var read mat.Dense
 	read.Mul(task, mat.NewDense(s.Decoder.Rows, s.Decoder.Cols, s.Decoder.Data))
-	return TaskLoss(taskspace.NewLoss(signal, &read, variances)), nil
+	return taskspace.NewLoss(signal, &read, variances), nil
 }
 
 // tally has the sum of numbers and that of their squares.

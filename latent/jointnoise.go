@@ -2,6 +2,7 @@ package latent
 
 import (
 	"context"
+	"errors"
 	"math"
 	"slices"
 
@@ -21,21 +22,12 @@ type joint struct {
 	deviation func(z int) float64 // standard, of a coordinate of z, at sensitivity 1
 }
 
-// constant is a deviation that does not depend on the number of coordinates.
-func constant(deviation float64) func(z int) float64 {
-	return func(int) float64 { return deviation }
-}
-
 // candidate returns one for bundles, of z coordinates.
 func (j joint) candidate(encoder string, z int) *Candidate {
-	c := &Candidate{
+	return &Candidate{
 		Noise: j.kind, Encoder: encoder, Composition: j.kind.Composition(), Z: z, Bundled: true,
-		variances: make([]float64, z),
+		variances: slices.Repeat([]float64{j.deviation(z) * j.deviation(z)}, z),
 	}
-	for i := range c.variances {
-		c.variances[i] = j.deviation(z) * j.deviation(z)
-	}
-	return c
 }
 
 // within keeps bodies a little inside those of sensitivity 1, as semi-axes are rounded.
@@ -43,36 +35,36 @@ const within = 1 - 0x1p-40
 
 // laplace finds encoders for Laplace noise.
 func (r *Result) laplace(ctx context.Context) ([]*Candidate, error) {
-	j := joint{noise.Laplace, constant(math.Sqrt2 / r.problem.Epsilon)}
-	switch r.problem.Domain {
-	case bundle.Ball:
+	j := joint{noise.Laplace, func(int) float64 { return math.Sqrt2 / r.problem.Epsilon }}
+	if r.problem.Domain == bundle.Bounds {
+		return r.laplaceBounds(ctx, j)
+	}
+	if r.problem.Domain == bundle.Ball {
 		aware, err := r.laplaceBall()
 		if err != nil {
 			return nil, err
 		}
-		return r.joint(ctx, j, aware, r.equalAxes(r.benchmarkCounts(), func(z int) float64 { return 0.5 / math.Sqrt(float64(z)) * within }))
-	case bundle.Box:
-		axes, err := r.laplaceBox(ctx)
-		if err != nil {
-			return nil, err
-		}
-		return r.joint(ctx, j, [][]float64{axes}, r.equalAxes(r.benchmarkCounts(), func(z int) float64 { return 0.5 / float64(z) * within }))
-	default:
-		return r.laplaceBounds(ctx, j)
+		return r.joint(ctx, j, aware, r.equalAxes(r.benchmarkCounts(), overRoot))
 	}
+	axes, err := r.laplaceBox(ctx)
+	if err != nil {
+		return nil, err
+	}
+	return r.joint(ctx, j, [][]float64{axes}, r.equalAxes(r.benchmarkCounts(), func(z int) float64 { return 0.5 / float64(z) * within }))
 }
+
+// overRoot is the semi-axis of each of z coordinates for which the sensitivity is that of one.
+func overRoot(z int) float64 { return 0.5 / math.Sqrt(float64(z)) * within }
 
 // gaussian finds encoders for Gaussian noise. For bounds they are those of the box
 // around what the features can make of each coordinate: the ℓ2 distance that is
 // proved for a bundle is that of the box.
 func (r *Result) gaussian(ctx context.Context) ([]*Candidate, error) {
-	p := &r.problem
-	sigma, err := noise.GaussianSigma(dp.Privacy{Epsilon: p.Epsilon, Delta: p.Delta, Sensitivity: 1})
+	sigma, err := noise.GaussianSigma(dp.Privacy{Epsilon: r.problem.Epsilon, Delta: r.problem.Delta, Sensitivity: 1})
 	if err != nil {
 		return nil, err
 	}
-	j := joint{noise.Gaussian, constant(sigma)}
-	return r.euclidean(ctx, j, []int{len(r.Lambda)})
+	return r.euclidean(ctx, joint{noise.Gaussian, func(int) float64 { return sigma }}, []int{len(r.Lambda)})
 }
 
 // spherical finds encoders for noise by its ℓ2 norm, which has the variance (z+1)/ε² in each of
@@ -100,7 +92,7 @@ func (r *Result) euclidean(ctx context.Context, j joint, numbers []int) ([]*Cand
 	for _, z := range numbers {
 		aware = append(aware, taskspace.GaussianBox(lambda[:z], halfwidths[:z], j.deviation(z)).SemiAxes())
 	}
-	return r.joint(ctx, j, aware, r.equalAxes(r.benchmarkCounts(), func(z int) float64 { return 0.5 / math.Sqrt(float64(z)) * within }))
+	return r.joint(ctx, j, aware, r.equalAxes(r.benchmarkCounts(), overRoot))
 }
 
 // joint returns the best of the encoders with these semi-axes, the best of the
@@ -163,15 +155,17 @@ func (r *Result) benchmarkCounts() []int {
 func (r *Result) equalAxes(counts []int, equal func(used int) float64) [][]float64 {
 	var all [][]float64
 	for _, z := range counts {
-		var used []int
-		for i, c := range r.radiiOf(z) {
+		used, axes := 0, make([]float64, z)
+		radii := r.radiiOf(z)
+		for _, c := range radii {
 			if c > 0 {
-				used = append(used, i)
+				used++
 			}
 		}
-		axes := make([]float64, z)
-		for _, i := range used {
-			axes[i] = equal(len(used))
+		for i, c := range radii {
+			if c > 0 {
+				axes[i] = equal(used)
+			}
 		}
 		all = append(all, axes)
 	}
@@ -301,57 +295,46 @@ func (r *Result) laplaceBounds(ctx context.Context, j joint) ([]*Candidate, erro
 		return nil, err
 	}
 	best := map[string]*Candidate{}
-	try := func(encoder string, axes []float64) (*Candidate, error) {
-		if err := ctx.Err(); err != nil {
-			return nil, err
-		}
+	try := func(encoder string, axes []float64) *Candidate {
 		c := r.axesCandidate(j, encoder, r.scaled(axes))
-		var err error
+		if err = errors.Join(err, ctx.Err()); err != nil {
+			return c
+		}
 		if c.Loss, err = r.loss(c); err != nil {
-			return nil, err
+			return c
 		}
 		if b := best[encoder]; b == nil || c.Loss < b.Loss {
 			best[encoder] = c
 		}
-		return c, nil
+		return c
 	}
 	if slices.Max(axes) > 0 {
-		if _, err := try(taskAware, axes); err != nil {
-			return nil, err
-		}
+		try(taskAware, axes)
 	}
 	if r.benchmark > 0 {
-		if _, err := try(privacyAgnostic, r.Radii[:r.benchmark]); err != nil {
-			return nil, err
-		}
+		try(privacyAgnostic, r.Radii[:r.benchmark])
 	}
 	n := len(r.Lambda)
-	for z := 1; z <= n && float64(z*n) <= math.Ldexp(maxSignWork, 1-z); z++ {
+	for z := 1; err == nil && z <= n && float64(z*n) <= math.Ldexp(maxSignWork, 1-z); z++ {
 		if r.benchmark == 0 {
-			if _, err := try(privacyAgnostic, r.Radii[:z]); err != nil {
-				return nil, err
-			}
+			try(privacyAgnostic, r.Radii[:z])
 		}
 		// The ball for which the noise is that of the last scales.
 		radius := math.Sqrt(float64(z))
 		for range 2 {
-			s, err := taskspace.Waterfill(r.Lambda[:z], radius, r.problem.Epsilon)
-			if err != nil {
-				return nil, err
-			}
-			if s.Z < z {
+			s, failed := taskspace.Waterfill(r.Lambda[:z], radius, r.problem.Epsilon)
+			if err = errors.Join(err, failed); err != nil || s.Z < z {
 				break
 			}
 			ball := make([]float64, z)
 			for i := range ball {
 				ball[i] = math.Sqrt(s.Sigma2[i]) * r.Radii[i]
 			}
-			c, err := try(taskAware, ball)
-			if err != nil {
-				return nil, err
-			}
-			radius = ball[0] / c.axes[0] / 2
+			radius = ball[0] / try(taskAware, ball).axes[0] / 2
 		}
+	}
+	if err != nil {
+		return nil, err
 	}
 	return r.withFeatures(j, best[taskAware], best[privacyAgnostic])
 }

@@ -22,24 +22,16 @@ const (
 	leastLocalEpsilon = 1e-6
 )
 
-// unbiasedDesigner designs randomizers, see Options.Unbiased.
-type unbiasedDesigner func(ctx context.Context, epsilon float64) (*local.Verified, error)
-
 // localRandomizers finds the best encoder with a local randomizer on each coordinate: none
 // without data, as the law of the coordinates is not known. With a designer they are its
 // own, for each coordinate's range, else those of package blocks, for its law: there the
 // answers are about the coordinate as it was before clipping, so that the clip, which
 // bounds noise that is added, matters next to nothing.
-//
-// In a ball it takes each coordinate to lie within ±radius, as perCoordinate does.
-func (r *Result) localRandomizers(ctx context.Context, unbiased unbiasedDesigner) ([]*Candidate, error) {
+func (r *Result) localRandomizers(ctx context.Context, unbiased func(context.Context, float64) (*local.Verified, error)) ([]*Candidate, error) {
 	if r.problem.Data == nil {
 		return nil, nil
 	}
-	from, to := len(r.Lambda), len(r.Lambda)
-	if r.problem.Domain == bundle.Ball {
-		from, to = 1, min(to, maxBallCounts)
-	}
+	from, to := r.separately(maxBallCounts)
 	y := r.coordinates.Transform(r.problem.Data)
 	var best *Candidate
 	for z := from; z <= to; z++ {
@@ -59,7 +51,7 @@ func (r *Result) localRandomizers(ctx context.Context, unbiased unbiasedDesigner
 
 // localCandidate is the best one found of the first z coordinates, whose rows are y; nil if
 // no share gains anything.
-func (r *Result) localCandidate(ctx context.Context, y *mat.Dense, z int, unbiased unbiasedDesigner) (*Candidate, error) {
+func (r *Result) localCandidate(ctx context.Context, y *mat.Dense, z int, unbiased func(context.Context, float64) (*local.Verified, error)) (*Candidate, error) {
 	c := &Candidate{
 		Noise: bundle.Local, Encoder: taskAware, Composition: bundle.Local.Composition(), Bundled: true,
 		axes: make([]float64, z), radii: r.radiiOf(z),
@@ -112,7 +104,7 @@ func (r *Result) localCandidate(ctx context.Context, y *mat.Dense, z int, unbias
 }
 
 // randomizers returns those of the coordinates used, with the shares of the candidate.
-func (r *Result) randomizers(ctx context.Context, y *mat.Dense, c *Candidate, used []int, unbiased unbiasedDesigner) ([]*local.Randomizer, error) {
+func (r *Result) randomizers(ctx context.Context, y *mat.Dense, c *Candidate, used []int, unbiased func(context.Context, float64) (*local.Verified, error)) ([]*local.Randomizer, error) {
 	made := make([]*local.Randomizer, len(used))
 	if unbiased == nil {
 		var err error
@@ -136,15 +128,14 @@ func (r *Result) randomizers(ctx context.Context, y *mat.Dense, c *Candidate, us
 
 // lawGains are the gains of coordinates with the best randomizers for their laws.
 func (r *Result) lawGains(y *mat.Dense, axes []float64, all []int) []func(epsilon float64) float64 {
-	laws := r.laws(y, axes, all)
-	gains := make([]func(float64) float64, len(all))
-	for k, i := range all {
-		gains[k] = func(epsilon float64) float64 {
+	var gains []func(float64) float64
+	for k, law := range r.laws(y, axes, all) {
+		gains = append(gains, func(epsilon float64) float64 {
 			if epsilon < leastLocalEpsilon {
 				return 0
 			}
-			return r.Lambda[i] * laws[k].Gain(epsilon)
-		}
+			return r.Lambda[all[k]] * law.Gain(epsilon)
+		})
 	}
 	return gains
 }
@@ -154,9 +145,9 @@ func (r *Result) lawGains(y *mat.Dense, axes []float64, all []int) []func(epsilo
 // above the least.
 func (r *Result) unbiasedGains(z int, all []int) []func(epsilon float64) float64 {
 	l := r.leading(z)
-	gains := make([]func(float64) float64, len(all))
-	for k, i := range all {
-		gains[k] = func(epsilon float64) float64 { return l.gainOf(i, hybridVariance(epsilon)/4) }
+	var gains []func(float64) float64
+	for _, i := range all {
+		gains = append(gains, func(epsilon float64) float64 { return l.gainOf(i, hybridVariance(epsilon)/4) })
 	}
 	return gains
 }

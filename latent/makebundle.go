@@ -102,21 +102,14 @@ func gridAxes(axes []float64, t *tables.Table) []float64 {
 //
 // Errors wrap [dp.ErrInvalid].
 func (r *Result) Loss(c *Candidate, data mat.Matrix) (TaskLoss, error) {
-	if c.responses != nil {
-		return r.answeredLoss(c, data)
+	if c.responses == nil {
+		d, err := taskspace.NewDecoder(r.encoded(c.encoder), c.variances)
+		if err != nil {
+			return TaskLoss{}, err
+		}
+		return taskspace.ExpectedLoss(r.coordinates.Task, c.encoder, d, data, c.variances)
 	}
-	d, err := taskspace.NewDecoder(r.encoded(c.encoder), c.variances)
-	if err != nil {
-		return TaskLoss{}, err
-	}
-	loss, err := taskspace.ExpectedLoss(r.coordinates.Task, c.encoder, d, data, c.variances)
-	return TaskLoss(loss), err
-}
-
-// answeredLoss is Loss for a candidate with randomizers.
-func (r *Result) answeredLoss(c *Candidate, data mat.Matrix) (TaskLoss, error) {
-	m, variances := r.answered(c.encoder, c.responses)
-	d, err := taskspace.NewDecoder(m, variances)
+	d, err := taskspace.NewDecoder(r.answered(c.encoder, c.responses))
 	if err != nil {
 		return TaskLoss{}, err
 	}
@@ -124,8 +117,8 @@ func (r *Result) answeredLoss(c *Candidate, data mat.Matrix) (TaskLoss, error) {
 		return TaskLoss{}, check.Field("latent", "columns of the data", n, fmt.Sprintf("%d, as the encoder has", len(c.encoder.Mean)))
 	}
 	units := c.encoder.Encode(data)
-	variances = answer(c.responses, units)
-	return TaskLoss(taskspace.DecodedLoss(r.coordinates.Task, d, data, units, variances)), nil
+	variances := answer(c.responses, units)
+	return taskspace.DecodedLoss(r.coordinates.Task, d, data, units, variances), nil
 }
 
 // install fills in the tables or randomizers of the noise.

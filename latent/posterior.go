@@ -22,26 +22,23 @@ const (
 	folds = 5
 )
 
-// Lookup returns the bundle with a lookup in the place of its affine decoder, the best sum
-// of functions of the bins that the released numbers lie in: with one coordinate the mean
-// of the features given its bin, with several the same but for what they have in common.
-// The bins are the answers of randomizers, and for noise up to 32 intervals. It is better
-// on the training data; affine and lookup, expected losses of either decoder on rows that it was
-// not fitted on, tell whether it is better there: five times a fifth of the data is held out,
-// and the decoder fitted on the rest, for the encoder and the noise of all of it.
+// Lookup returns the bundle with a lookup in the place of its affine decoder, the best sum of
+// functions of the bins that the released numbers lie in: the answers of randomizers, and for
+// noise up to 32 intervals. affine and lookup are the expected losses of either decoder on rows
+// that it was not fitted on: five times a fifth of the data is held out, and the decoder fitted
+// on the rest, for the encoder and the noise of all of it.
 //
 // A bundle without data to fit on, of more than 512 coordinates, or of several with
 // spherical noise, whose functions are correlated, is an error that wraps ErrInvalid.
 func (r *Result) Lookup(b *bundle.Bundle) (with *bundle.Bundle, affine, lookup float64, err error) {
 	s := b.Spec()
 	z := len(s.Axes)
-	if r.problem.Data == nil {
+	switch {
+	case r.problem.Data == nil:
 		return nil, 0, 0, check.Field("latent", "data", "none", "rows of features, to fit a lookup on")
-	}
-	if s.Noise == bundle.Spherical && z > 1 {
+	case s.Noise == bundle.Spherical && z > 1:
 		return nil, 0, 0, check.Field("latent", "noise", s.Noise, "another kind for a lookup of several coordinates: its coordinates are not independent")
-	}
-	if z > allBins/2 {
+	case z > allBins/2:
 		return nil, 0, 0, check.Field("latent", "coordinates", z, fmt.Sprintf("at most %d for a lookup", allBins/2))
 	}
 	units, err := encodedRows(b, r.problem.Data)
@@ -50,15 +47,15 @@ func (r *Result) Lookup(b *bundle.Bundle) (with *bundle.Bundle, affine, lookup f
 	}
 	list := channels(&s)
 	s.Lookup = &bundle.Lookup{Edges: lookupEdges(list, units)}
-	binned := &observations{data: mat.DenseCopyOf(r.problem.Data), task: r.coordinates.Task, about: s.Mean}
-	plain := &observations{data: binned.data, task: binned.task, about: s.Mean}
+	plain := &observations{data: mat.DenseCopyOf(r.problem.Data), task: r.coordinates.Task, about: s.Mean}
+	binned := *plain
 	plain.means, plain.spread = released(list, units)
 	binned.means, binned.spread = binProbabilities(list, units, s.Lookup.Edges)
 	rows, n := binned.data.Dims()
-	if affine, err = plain.heldOut(); err != nil {
-		return nil, 0, 0, err
+	if affine, err = plain.heldOut(); err == nil {
+		lookup, err = binned.heldOut()
 	}
-	if lookup, err = binned.heldOut(); err != nil {
+	if err != nil {
 		return nil, 0, 0, err
 	}
 	all := upTo(rows)

@@ -12,9 +12,8 @@ import (
 	"github.com/noisewright/noisewright/latent/bundle"
 )
 
-// Problem asks for a private encoder of n features. It is no dp.Problem, which asks for
-// the noise of one number: here the directions to send are to be found as well, and the
-// loss is that of a task.
+// Problem asks for a private encoder of n features: which directions to send, and with what
+// noise, for the least loss of a task.
 type Problem struct {
 	// Features are the n names.
 	Features []string
@@ -37,9 +36,8 @@ type Problem struct {
 	bundle.Promise
 	// Domain says what is clipped; there is no default.
 	Domain bundle.Domain
-	// Clip is the share of the rows of Data that clipping to a ball or a box leaves
-	// alone, 0 < Clip <= 1: by their norms for a ball, one coordinate at a time for a
-	// box. See BestClip.
+	// Clip is the share of the rows of Data that clipping to a ball, or each coordinate to a
+	// box, leaves alone, 0 < Clip <= 1. See BestClip.
 	Clip float64
 	// Radius, if not 0, is the radius of the ball, or half the side of the box,
 	// in task coordinates, in place of Clip.

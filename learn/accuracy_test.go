@@ -10,9 +10,9 @@ import (
 )
 
 // fitter is one of the learners.
-type fitter func(*Data, *Releaser) (Classifier, error)
+type fitter func(*Data, *Releaser) (*Model, error)
 
-func fitNaiveBayes(d *Data, r *Releaser) (Classifier, error) { return FitNaiveBayes(d, r) }
+func fitNaiveBayes(d *Data, r *Releaser) (*Model, error) { return d.FitNaiveBayes(r) }
 
 // errorOf fits to random four fifths of the records, with fresh noise each time,
 // and returns the mean error on the others in percent, with its standard error over splits.
@@ -34,7 +34,7 @@ func errorOf(t *testing.T, fit fitter, d *Data, n *Noise, splits, draws int) (me
 			if err != nil {
 				t.Fatal(err)
 			}
-			e, err := (&Model{Schema: d.Schema(), Classifier: m}).Evaluate(test)
+			e, err := m.Evaluate(test)
 			if err != nil {
 				t.Fatal(err)
 			}

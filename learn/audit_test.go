@@ -172,11 +172,11 @@ func attackNaiveBayes(t *testing.T, n *Noise) (with, without []float64) {
 	}
 	of := func(d *Data, is bool) (out []float64) {
 		for fit := range auditFits {
-			fitted, err := FitNaiveBayes(d, releaserFor(t, n, fit, is))
+			fitted, err := d.FitNaiveBayes(releaserFor(t, n, fit, is))
 			if err != nil {
 				t.Fatal(err)
 			}
-			m := fitted.(*naiveBayes) //nolint:errcheck,forcetypeassert // what FitNaiveBayes returns
+			m := fitted.classifier.(*naiveBayes) //nolint:errcheck,forcetypeassert // what FitNaiveBayes returns
 			count, mean := m.Counts[0], m.Features[1].Means[0]
 			log := 0.0
 			for _, release := range []struct{ seen, without float64 }{
@@ -234,7 +234,7 @@ func attackLogistic(t *testing.T, n *Noise) (with, without []float64) {
 	return of(large, true), of(small, false)
 }
 
-// run is FitLogistic with other releases.
+// run is LogisticOptions.Fit with other releases.
 func run(t *testing.T, n *Noise, d *Data, o LogisticOptions, add func([]int64) ([]float64, error)) {
 	t.Helper()
 	descent := newDescent(d, n.deviation, o)

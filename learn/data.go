@@ -44,6 +44,13 @@ func (d *Data) Len() int { return d.rows }
 // Labeled reports whether the classes are known.
 func (d *Data) Labeled() bool { return d.classes != nil }
 
+func (d *Data) wantLabels() error {
+	if d.Labeled() {
+		return nil
+	}
+	return check.Field("learn", "data", "not labeled", "records with their classes")
+}
+
 // Class returns the class of a record, an index of Schema.Classes.
 func (d *Data) Class(row int) int { return int(d.classes[row]) }
 
@@ -59,9 +66,9 @@ func (d *Data) Unit(feature, row int) float64 {
 // Read reads the records of rows; columns that are not in the schema are not looked at.
 //
 // Errors are those of rows; or they wrap dp.ErrInvalid: for a bad schema, a column that is
-// missing, and a record that does not keep to the schema. They tell the line and the column,
-// not the text, and are about the data: they must not be published. Names of columns are told
-// only if there is one of the schema: a header without any may be a record.
+// missing, and a record that does not keep to the schema. They tell the line and the column, not
+// the text, and are about the data: they must not be published. A header without any column of
+// the schema may be a record, and its names are not told.
 func (s *Schema) Read(rows release.Rows) (*Data, error) { return s.read(rows, true) }
 
 // ReadUnlabeled is Read for records whose classes are not known. If there is a column of the

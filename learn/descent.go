@@ -35,7 +35,7 @@ type block struct {
 	size   int       // coordinates
 }
 
-// mostNoise is how far a step may move a coordinate by one deviation of the noise: margins of
+// mostNoise is how far one deviation of the noise may move a coordinate in a step: margins of
 // some units decide, and a coordinate makes some 25 steps.
 const mostNoise = 0.2
 
@@ -103,9 +103,7 @@ func (d *descent) run(ctx context.Context) ([]float64, error) {
 func (d *descent) gradient(b block, margins []float64) []int64 {
 	sums := make([]int64, b.size)
 	for i, x := range b.values {
-		if x != 0 {
-			sums[0] += onGrid(derivative(d.signs[i], x, margins[i]))
-		}
+		sums[0] += onGrid(derivative(d.signs[i], x, margins[i]))
 	}
 	for i, code := range b.codes {
 		if code > 0 {

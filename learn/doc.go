@@ -10,8 +10,8 @@
 //	noise, err := learn.NewNoise(ctx, "auto", budget, schema.NaiveBayesReleases(), options)
 //	data, err := schema.Read(rows)                 // exact, and secret
 //	releaser, err := noise.Releaser()
-//	model, err := learn.FitNaiveBayes(data, releaser) // private
+//	model, err := data.FitNaiveBayes(releaser) // private
 //
-// [FitLogistic] is another learner. docs/proofs/learn.md says why the guarantee holds,
+// [LogisticOptions.Fit] is another learner. docs/proofs/learn.md says why the guarantee holds,
 // docs/learn.md how to use it.
 package learn

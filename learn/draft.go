@@ -15,10 +15,10 @@ import (
 )
 
 // Draft reads a schema off a file: the bounds and the categories that are there, of columns
-// with a name that are not the same in every row. It is for people to replace by what is public, and
-// no part of it is private: its Draft is true, and nothing is fitted by it. feature chooses the
-// features among the columns but the target, nil takes all; categorical says of a column of
-// numbers that these are categories, nil of none.
+// with a name that are not the same in every row. It is for people to replace by what is public:
+// no part of it is private, and nothing is fitted by it. feature chooses the features among the
+// columns but the target, nil takes all; categorical says of a column of numbers that these are
+// categories, nil of none.
 //
 // Errors are those of rows, or wrap dp.ErrInvalid: for a target that is no column, and for a
 // file without the two classes or without a feature.

@@ -28,16 +28,15 @@ const level = 0.95
 // Evaluate counts the labeled records that the model is wrong about. The error wraps
 // dp.ErrInvalid for none, and for records without classes or of another schema.
 func (m *Model) Evaluate(d *Data) (Errors, error) {
-	bad := check.In("learn")
+	err := d.wantLabels()
 	switch {
-	case !d.Labeled():
-		bad.Bad("data", "not labeled", "records with their classes")
+	case err != nil:
 	case d.schema != m.Schema && !reflect.DeepEqual(d.schema, m.Schema):
-		bad.Bad("data", "of another schema", "records that were read by the model's")
+		err = check.Field("learn", "data", "of another schema", "records that were read by the model's")
 	case d.Len() == 0:
-		bad.Bad("data", "no records", "one at least")
+		err = check.Field("learn", "data", "no records", "one at least")
 	}
-	if err := bad.Err(); err != nil {
+	if err != nil {
 		return Errors{}, err
 	}
 	e := Errors{Rows: d.Len(), Level: level}

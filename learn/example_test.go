@@ -43,11 +43,10 @@ func Example() {
 	if err != nil {
 		log.Fatal(err)
 	}
-	classifier, err := learn.FitNaiveBayes(data, releaser)
+	model, err := data.FitNaiveBayes(releaser)
 	if err != nil {
 		log.Fatal(err)
 	}
-	model := learn.Model{Schema: schema, Guarantee: releaser.Guarantee(), Classifier: classifier}
 	if err := model.Encode(&out); err != nil {
 		log.Fatal(err)
 	}
@@ -58,7 +57,7 @@ func Example() {
 }
 
 // Logistic regression by proximal coordinate descent makes a release for every step.
-func ExampleFitLogistic() {
+func ExampleLogisticOptions_Fit() {
 	ctx := context.Background()
 	schema, err := learn.ReadSchema(strings.NewReader(schemaFile))
 	if err != nil {
@@ -87,7 +86,7 @@ func ExampleFitLogistic() {
 	if err != nil {
 		log.Fatal(err)
 	}
-	if _, err := learn.FitLogistic(ctx, data, releaser, options); err != nil {
+	if _, err := options.Fit(ctx, data, releaser); err != nil {
 		log.Fatal(err)
 	}
 	fmt.Printf("%d releases with %s noise\n", releases, releaser.Guarantee().Noise)

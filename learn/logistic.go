@@ -8,12 +8,12 @@ import (
 	"github.com/noisewright/noisewright/internal/check"
 )
 
-// LogisticOptions tune FitLogistic. They are public, and the zero value is useful.
+// LogisticOptions tune a logistic regression. They are public, and the zero value is useful.
 type LogisticOptions struct {
 	// Rounds of steps; coefficients are averaged over the second half of them. 0 means 100.
 	Rounds int
-	// PerRound is how many features a round makes steps on, the intercept counted as one; 0 means a
-	// quarter of them, rounded up. Each costs a release.
+	// PerRound is how many features a round makes steps on, the intercept counted as one; 0
+	// means a quarter of them, rounded up. Each costs a release.
 	PerRound int
 	// StepSize is that of a step along the mean gradient, above 0 and at most 8; 0 means 4, the
 	// inverse of the largest curvature of the mean loss. Steps are smaller where noise would
@@ -27,22 +27,12 @@ type LogisticOptions struct {
 // Validate reports all bad fields together, wrapping dp.ErrInvalid.
 func (o LogisticOptions) Validate() error {
 	bad := check.In("learn")
-	if o.Rounds < 0 || o.Rounds > MaxRounds {
-		bad.Badf("rounds", o.Rounds, "from 1 to %d", MaxRounds)
-	}
-	if o.PerRound < 0 || o.PerRound > MaxRounds {
-		bad.Badf("per-round", o.PerRound, "from 1 to %d", MaxRounds)
-	}
-	if o.StepSize != 0 && !(o.StepSize > 0 && o.StepSize <= MaxStepSize) {
-		bad.Badf("step-size", o.StepSize, "a number above 0, at most %d", MaxStepSize)
-	}
-	if o.Lambda != 0 && !(o.Lambda > 0 && o.Lambda <= 1) {
-		bad.Bad("lambda", o.Lambda, "a number above 0, at most 1")
-	}
+	bad.Want(o.Rounds >= 0 && o.Rounds <= MaxRounds, "rounds", o.Rounds, "from 1 to %d", MaxRounds)
+	bad.Want(o.PerRound >= 0 && o.PerRound <= MaxRounds, "per-round", o.PerRound, "from 1 to %d", MaxRounds)
+	bad.Want(o.StepSize >= 0 && o.StepSize <= MaxStepSize, "step-size", o.StepSize, "a number above 0, at most %d", MaxStepSize)
+	bad.Want(o.Lambda >= 0 && o.Lambda <= 1, "lambda", o.Lambda, "a number above 0, at most 1")
 	return bad.Err()
 }
-
-const twoClasses = "two for logistic regression"
 
 const (
 	// MaxRounds bounds the Rounds, and the steps of each.
@@ -59,22 +49,22 @@ func (o LogisticOptions) with(blocks int) LogisticOptions {
 	}
 }
 
-// Releases returns how many releases FitLogistic makes: the number of records, and the
-// gradients of every step. The error wraps dp.ErrInvalid for bad options, and for classes that
-// are not two.
+// Releases returns how many releases Fit makes: the number of records, and the gradients of
+// every step. The error wraps dp.ErrInvalid for bad options, and for classes that are not two.
 func (o LogisticOptions) Releases(s *Schema) (int, error) {
 	bad := check.In("learn")
 	bad.Add(o.Validate())
-	if n := len(s.Classes); n != 2 {
-		bad.Bad("classes", n, twoClasses)
-	}
+	twoClasses(s, bad)
 	o = o.with(1 + len(s.Features))
 	return 1 + o.Rounds*o.PerRound, bad.Err()
 }
 
+func twoClasses(s *Schema, bad *check.List) {
+	bad.If(len(s.Classes) != 2, "classes", len(s.Classes), "two for logistic regression")
+}
+
 // logistic is a classifier for two classes: the logarithm of the odds of the second is an
-// intercept plus the coefficients of a record's categories, and of its numbers on [-1, 1]. It
-// is immutable and safe for concurrent use.
+// intercept plus the coefficients of a record's categories, and of its numbers on [-1, 1].
 type logistic struct {
 	Intercept float64 `json:"intercept"`
 	// Coefficients are by features: one of a number, and one for every category, of which
@@ -82,21 +72,19 @@ type logistic struct {
 	Coefficients [][]float64 `json:"coefficients"`
 }
 
-// FitLogistic fits a logistic regression with an l1 penalty, of two classes, by proximal
-// coordinate descent with noise on its gradients (Selvi, Liu & Wiesemann 2025, section 5.3;
-// Mangold, Bellet, Salmon & Tommasi 2022). It makes o.Releases of the schema, of which the first is
-// the number of records: no step depends on a number that is not released.
+// Fit fits a logistic regression with an l1 penalty, of two classes, by proximal coordinate
+// descent with noise on its gradients (Selvi, Liu & Wiesemann 2025, section 5.3; Mangold,
+// Bellet, Salmon & Tommasi 2022). It makes o.Releases of the schema, of which the first is the
+// number of records: no step depends on a number that is not released.
 //
 // Guarantee: that of the Releaser (docs/proofs/learn.md). The error wraps dp.ErrInvalid for bad
 // options, records without classes and classes that are not two, or is that of the Releaser:
 // account.ErrExceeded if its noise is for fewer releases.
-func FitLogistic(ctx context.Context, d *Data, r *Releaser, o LogisticOptions) (Classifier, error) {
+func (o LogisticOptions) Fit(ctx context.Context, d *Data, r *Releaser) (*Model, error) {
 	bad := check.In("learn")
 	_, err := o.Releases(d.schema)
 	bad.Add(err)
-	if !d.Labeled() {
-		bad.Bad("data", "not labeled", "records with their classes")
-	}
+	bad.Add(d.wantLabels())
 	if err := bad.Err(); err != nil {
 		return nil, err
 	}
@@ -116,7 +104,7 @@ func FitLogistic(ctx context.Context, d *Data, r *Releaser, o LogisticOptions) (
 		m.Coefficients = append(m.Coefficients, append(c, h[:block.size]...))
 		h = h[block.size:]
 	}
-	return m, nil
+	return d.model(r, m), nil
 }
 
 // newDescent lays out the columns: 1 for the intercept, the value of a numeric feature, and an
@@ -124,13 +112,14 @@ func FitLogistic(ctx context.Context, d *Data, r *Releaser, o LogisticOptions) (
 func newDescent(d *Data, deviation float64, o LogisticOptions) *descent {
 	o = o.with(1 + len(d.schema.Features))
 	out := &descent{rounds: o.Rounds, steps: o.PerRound, stepSize: o.StepSize, lambda: o.Lambda, deviation: deviation}
-	number := func(of func(row int) float64) {
-		b := block{values: make([]float64, d.Len()), size: 1}
-		for i := range b.values {
-			b.values[i] = of(i)
+	by := func(of func(row int) float64) []float64 {
+		values := make([]float64, d.Len())
+		for i := range values {
+			values[i] = of(i)
 		}
-		out.blocks = append(out.blocks, b)
+		return values
 	}
+	number := func(of func(row int) float64) { out.blocks = append(out.blocks, block{values: by(of), size: 1}) }
 	number(func(int) float64 { return 1 })
 	for j, f := range d.schema.Features {
 		if f.Numeric() {
@@ -139,10 +128,7 @@ func newDescent(d *Data, deviation float64, o LogisticOptions) *descent {
 			out.blocks = append(out.blocks, block{codes: d.columns[j], size: len(f.Categories) - 1})
 		}
 	}
-	out.signs = make([]float64, d.Len())
-	for i := range out.signs {
-		out.signs[i] = float64(2*d.Class(i) - 1)
-	}
+	out.signs = by(func(row int) float64 { return float64(2*d.Class(row) - 1) })
 	return out
 }
 
@@ -162,12 +148,10 @@ func (m *logistic) Scores(d *Data, row int) []float64 {
 func (m *logistic) put(f *modelFile) { f.Kind, f.Logistic = kindLogistic, m }
 
 func (m *logistic) validate(s *Schema, bad *check.List) {
-	if n := len(s.Classes); n != 2 {
-		bad.Bad("classes", n, twoClasses)
-	}
+	twoClasses(s, bad)
 	numbers(bad, "logistic.intercept", []float64{m.Intercept}, 1, -maxParameter, maxParameter)
 	if len(m.Coefficients) != len(s.Features) {
-		bad.Badf("logistic.coefficients", len(m.Coefficients), "%d of them, as the schema says", len(s.Features))
+		bad.Badf("logistic.coefficients", len(m.Coefficients), asMany, len(s.Features))
 		return
 	}
 	for j, c := range m.Coefficients {

@@ -90,7 +90,7 @@ func TestManyCategories(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	reread(t, &Model{Schema: s, Classifier: m})
+	reread(t, &Model{Schema: s, classifier: m})
 	if c := m.Coefficients[0]; len(c) != maxCategories || !(c[maxCategories-1] > 0) || c[1] != 0 {
 		t.Errorf("%d coefficients, the last %v", len(c), c[len(c)-1])
 	}
@@ -127,9 +127,11 @@ func fitWithoutNoise(t *testing.T, d *Data, o LogisticOptions) (*logistic, error
 	if err != nil {
 		t.Fatal(err)
 	}
-	m, err := FitLogistic(t.Context(), d, r, o)
-	fitted, _ := m.(*logistic)
-	return fitted, err
+	m, err := o.Fit(t.Context(), d, r)
+	if err != nil {
+		return nil, err
+	}
+	return m.classifier.(*logistic), nil //nolint:errcheck,forcetypeassert // what it returns
 }
 
 // TestLogisticModel: what is written is read again, and predicts the same.
@@ -140,7 +142,7 @@ func TestLogisticModel(t *testing.T) {
 		t.Fatal(err)
 	}
 	var file bytes.Buffer
-	if err := (&Model{Schema: mixed, Classifier: fitted}).Encode(&file); err != nil {
+	if err := (&Model{Schema: mixed, classifier: fitted}).Encode(&file); err != nil {
 		t.Fatal(err)
 	}
 	text := file.String()
@@ -189,13 +191,13 @@ func TestLogisticErrors(t *testing.T) {
 		{"no number", good, LogisticOptions{Lambda: math.NaN()}, "lambda = NaN"},
 	} {
 		n := &Noise{releases: 1000}
-		m, err := FitLogistic(t.Context(), c.d, &Releaser{noise: n, left: 1000}, c.o)
+		m, err := c.o.Fit(t.Context(), c.d, &Releaser{noise: n, left: 1000})
 		if m != nil || !errors.Is(err, dp.ErrInvalid) || !strings.Contains(err.Error(), c.want) {
 			t.Errorf("%s: %v, want an error with %q", c.what, err, c.want)
 		}
 	}
 	r := &Releaser{noise: &Noise{releases: 5}, left: 5}
-	if m, err := FitLogistic(t.Context(), good, r, LogisticOptions{}); m != nil || !errors.Is(err, account.ErrExceeded) {
+	if m, err := (LogisticOptions{}).Fit(t.Context(), good, r); m != nil || !errors.Is(err, account.ErrExceeded) {
 		t.Errorf("noise for fewer releases: %v", err)
 	}
 }

@@ -13,8 +13,8 @@ func TestLogisticErrorRates(t *testing.T) {
 	if testing.Short() {
 		t.Skip("slow")
 	}
-	fit := func(d *Data, r *Releaser) (Classifier, error) {
-		return FitLogistic(t.Context(), d, r, LogisticOptions{})
+	fit := func(d *Data, r *Releaser) (*Model, error) {
+		return LogisticOptions{}.Fit(t.Context(), d, r)
 	}
 	for _, c := range []struct {
 		set           string

@@ -11,8 +11,8 @@ import (
 	"github.com/noisewright/noisewright/proof"
 )
 
-// Classifier scores the classes of records.
-type Classifier interface {
+// classifier scores the classes of records.
+type classifier interface {
 	// Scores returns a finite number for every class of the schema of the data; the largest
 	// is that of the class predicted.
 	Scores(d *Data, row int) []float64
@@ -23,13 +23,16 @@ type Classifier interface {
 }
 
 // Model is a classifier that was learned, with what it may be used on and what it costs. All
-// of it may be published.
+// of it may be published. It is immutable and safe for concurrent use.
 type Model struct {
 	Schema *Schema
 	// Guarantee is that of the records it was learned from; nil for none.
 	Guarantee *Guarantee
-	Classifier
+	classifier
 }
+
+// model returns the classifier of what the Releaser released of the data.
+func (d *Data) model(r *Releaser, c classifier) *Model { return &Model{d.schema, r.Guarantee(), c} }
 
 // Predict returns the class with the largest score, the first of several.
 func (m *Model) Predict(d *Data, row int) int {
@@ -89,21 +92,18 @@ func ReadModel(r io.Reader) (*Model, error) {
 		return nil, check.Errorf("learn", nil, "schema: %w", err)
 	}
 	bad := check.In("learn")
-	if f.Schema.Draft {
-		bad.Bad("schema.draft", true, "none: nothing is learned by a draft")
-	}
+	bad.If(f.Schema.Draft, "schema.draft", true, "none: nothing is learned by a draft")
 	f.Guarantee.validate(bad)
 	m := &Model{Schema: &f.Schema, Guarantee: f.Guarantee}
 	switch {
 	case f.Kind == kindNaiveBayes && f.NaiveBayes != nil && f.Logistic == nil:
-		m.Classifier = f.NaiveBayes
+		m.classifier = f.NaiveBayes
+		m.validate(m.Schema, bad)
 	case f.Kind == kindLogistic && f.Logistic != nil && f.NaiveBayes == nil:
-		m.Classifier = f.Logistic
+		m.classifier = f.Logistic
+		m.validate(m.Schema, bad)
 	default:
 		bad.Bad("kind", check.Quoted(check.Shortened(f.Kind)), kindNaiveBayes+" or "+kindLogistic+", with its parameters and no others")
-	}
-	if m.Classifier != nil {
-		m.validate(m.Schema, bad)
 	}
 	if err := bad.Err(); err != nil {
 		return nil, err
@@ -122,12 +122,9 @@ func (g *Guarantee) validate(bad *check.List) {
 	if err := budget.Validate(); err != nil {
 		bad.Add(check.Errorf("learn", nil, "guarantee: %w", err))
 	}
-	if check.Shortened(g.Noise) != g.Noise || strings.ContainsFunc(g.Noise, func(r rune) bool { return !unicode.IsPrint(r) }) {
-		bad.Bad("guarantee.noise", check.Quoted(check.Shortened(g.Noise)), "a few words")
-	}
-	if g.Releases < 1 {
-		bad.Bad("guarantee.releases", g.Releases, "at least 1")
-	}
+	odd := strings.ContainsFunc(g.Noise, func(r rune) bool { return !unicode.IsPrint(r) })
+	bad.If(odd || check.Shortened(g.Noise) != g.Noise, "guarantee.noise", check.Quoted(check.Shortened(g.Noise)), "a few words")
+	bad.If(g.Releases < 1, "guarantee.releases", g.Releases, "at least 1")
 	numbers(bad, "guarantee.deviation", []float64{g.Deviation}, 1, 0, maxParameter)
 }
 
@@ -138,11 +135,11 @@ const (
 	minParameter = 1e-30
 )
 
+const asMany = "%d of them, as the schema says"
+
 // numbers wants so many numbers within bounds.
 func numbers(bad *check.List, field string, list []float64, n int, lower, upper float64) {
-	if len(list) != n {
-		bad.Badf(field, len(list), "%d of them, as the schema says", n)
-	}
+	bad.Want(len(list) == n, field, len(list), asMany, n)
 	for _, x := range list {
 		if !(x >= lower && x <= upper) {
 			bad.Badf(field, x, "a number from %g to %g", lower, upper)
@@ -158,24 +155,18 @@ func (m *naiveBayes) validate(s *Schema, bad *check.List) {
 	classes := len(s.Classes)
 	numbers(bad, "counts", m.Counts, classes, minParameter, maxParameter)
 	if len(m.Features) != len(s.Features) {
-		bad.Badf("naive_bayes.features", len(m.Features), "%d of them, as the schema says", len(s.Features))
+		bad.Badf("naive_bayes.features", len(m.Features), asMany, len(s.Features))
 		return
 	}
 	for j, x := range m.Features {
 		field := fmt.Sprintf("naive_bayes.features[%d]", j)
 		if s.Features[j].Numeric() {
-			if x.Cells != nil {
-				bad.Bad(field+".cells", len(x.Cells), "none of a numeric feature")
-			}
+			bad.If(x.Cells != nil, field+".cells", len(x.Cells), "none of a numeric feature")
 			numbers(bad, field+".means", x.Means, classes, -1, 1)
 			numbers(bad, field+".variances", x.Variances, classes, minParameter, maxParameter)
 		} else {
-			if x.Means != nil || x.Variances != nil {
-				bad.Bad(field+".means", len(x.Means), "none of a categorical feature")
-			}
-			if len(x.Cells) != classes {
-				bad.Badf(field+".cells", len(x.Cells), "%d of them, as the schema says", classes)
-			}
+			bad.If(x.Means != nil || x.Variances != nil, field+".means", len(x.Means), "none of a categorical feature")
+			bad.Want(len(x.Cells) == classes, field+".cells", len(x.Cells), asMany, classes)
 			for c, cells := range x.Cells {
 				numbers(bad, fmt.Sprintf("%s.cells[%d]", field, c), cells, len(s.Features[j].Categories), minParameter, maxParameter)
 			}

@@ -37,7 +37,7 @@ func smallModel() *Model {
 	return &Model{
 		Schema:    small(),
 		Guarantee: &Guarantee{0.999, 1e-5, addRemove.Neighbors, 6, "gaussian", 13.5},
-		Classifier: &naiveBayes{Counts: []float64{10, 20, 30}, Features: []naiveFeature{
+		classifier: &naiveBayes{Counts: []float64{10, 20, 30}, Features: []naiveFeature{
 			{Means: []float64{-0.5, 0, 0.5}, Variances: []float64{0.1, 0.2, 0.3}},
 			{Cells: [][]float64{{1, 2, 3, 4}, {4, 3, 2, 1}, {0.5, 0.5, 0.5, 7}}},
 			{Means: []float64{0, 0.25, -1}, Variances: []float64{2, 0.002, 0.5}},

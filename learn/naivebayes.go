@@ -2,13 +2,12 @@ package learn
 
 import (
 	"math"
-
-	"github.com/noisewright/noisewright/internal/check"
+	"slices"
 )
 
 // naiveBayes is the classifier of Vaidya, Shafiq, Basu & Hong (Differentially private naive
 // Bayes classification, 2013): features count as independent given the class, categories
-// have frequencies, and numbers are normal. It is immutable and safe for concurrent use.
+// have frequencies, and numbers are normal.
 type naiveBayes struct {
 	Counts   []float64      `json:"counts"` // of classes
 	Features []naiveFeature `json:"features"`
@@ -24,9 +23,9 @@ type naiveFeature struct {
 const (
 	// minCount is the least that a class counts, cellCount what is added to a category's.
 	minCount, cellCount = 1, 0.5
-	// minVariance is the least variance of a number on [-1, 1]. Noise asks for more: no less
-	// than floorDeviation of its deviation over the count, which is about that of a variance.
-	// Without such a floor a variance that the noise made small decides on its own.
+	// minVariance is the least variance of a number on [-1, 1], and floorDeviation of the
+	// noise's deviation over the count, which is about that of a variance: one that the noise
+	// made small would decide on its own.
 	minVariance, floorDeviation = 2e-3, 1 / math.Sqrt2
 )
 
@@ -34,9 +33,8 @@ const (
 // classes, for every categorical feature the counts of its categories in them, and for every
 // numeric one the sums of its values and of their squares.
 func (s *Schema) NaiveBayesReleases() int {
-	n := 1
+	n := 1 + len(s.Features)
 	for _, f := range s.Features {
-		n++
 		if f.Numeric() {
 			n++
 		}
@@ -48,9 +46,9 @@ func (s *Schema) NaiveBayesReleases() int {
 // Releaser is the guarantee. A class without records is learned like any other.
 //
 // The error wraps dp.ErrInvalid for records without classes, or is that of the Releaser.
-func FitNaiveBayes(d *Data, r *Releaser) (Classifier, error) {
-	if !d.Labeled() {
-		return nil, check.Field("learn", "data", "not labeled", "records with their classes")
+func (d *Data) FitNaiveBayes(r *Releaser) (*Model, error) {
+	if err := d.wantLabels(); err != nil {
+		return nil, err
 	}
 	var released [][]float64
 	for _, sums := range d.naiveBayesSums() {
@@ -61,7 +59,7 @@ func FitNaiveBayes(d *Data, r *Releaser) (Classifier, error) {
 		released = append(released, noisy)
 	}
 	// From here on nothing looks at the data.
-	return newNaiveBayes(d.schema, released, r.noise.Deviation()), nil
+	return d.model(r, newNaiveBayes(d.schema, released, r.noise.Deviation())), nil
 }
 
 // naiveBayesSums returns what is released: by classes the numbers of records; of a
@@ -73,26 +71,27 @@ func FitNaiveBayes(d *Data, r *Releaser) (Classifier, error) {
 // A record more or less changes one number of each release, by at most gridSteps.
 func (d *Data) naiveBayesSums() [][]int64 {
 	classes := len(d.schema.Classes)
-	sums := func(cells int, of func(row int) (cell int, steps int64)) []int64 {
-		out := make([]int64, cells)
+	var all [][]int64
+	release := func(cells int, of func(row int) (cell int, steps int64)) {
+		sums := make([]int64, cells)
 		for row := range d.rows {
 			cell, steps := of(row)
-			out[cell] += steps
+			sums[cell] += steps
 		}
-		return out
+		all = append(all, sums)
 	}
-	all := [][]int64{sums(classes, func(row int) (int, int64) { return d.Class(row), gridSteps })}
+	release(classes, func(row int) (int, int64) { return d.Class(row), gridSteps })
 	for j, f := range d.schema.Features {
 		column := d.columns[j]
 		if n := len(f.Categories); !f.Numeric() {
-			all = append(all, sums(classes*n, func(row int) (int, int64) { return d.Class(row)*n + d.Code(j, row), gridSteps }))
+			release(classes*n, func(row int) (int, int64) { return d.Class(row)*n + d.Code(j, row), gridSteps })
 			continue
 		}
-		all = append(all, sums(classes, func(row int) (int, int64) { return d.Class(row), int64(column[row]) }),
-			sums(classes, func(row int) (int, int64) {
-				x := int64(column[row])
-				return d.Class(row), (2*x*x+gridSteps/2)/gridSteps - gridSteps
-			}))
+		release(classes, func(row int) (int, int64) { return d.Class(row), int64(column[row]) })
+		release(classes, func(row int) (int, int64) {
+			x := int64(column[row])
+			return d.Class(row), (2*x*x+gridSteps/2)/gridSteps - gridSteps
+		})
 	}
 	return all
 }
@@ -105,28 +104,22 @@ func newNaiveBayes(s *Schema, released [][]float64, deviation float64) *naiveBay
 		m.Counts = append(m.Counts, max(n, minCount))
 	}
 	for _, f := range s.Features {
-		var x naiveFeature
 		if f.Numeric() {
-			x = newNumeric(m.Counts, counts, rest[0], rest[1], deviation)
+			m.Features = append(m.Features, newNumeric(m.Counts, counts, rest[0], rest[1], deviation))
 			rest = rest[2:]
 		} else {
-			x = newCategorical(len(counts), rest[0])
+			m.Features = append(m.Features, newCategorical(len(f.Categories), rest[0]))
 			rest = rest[1:]
 		}
-		m.Features = append(m.Features, x)
 	}
 	return m
 }
 
-func newCategorical(classes int, cells []float64) (f naiveFeature) {
-	n := len(cells) / classes
-	for c := range classes {
-		own := make([]float64, n)
-		for i, x := range cells[c*n : (c+1)*n] {
-			own[i] = max(x, 0) + cellCount
-		}
-		f.Cells = append(f.Cells, own)
+func newCategorical(categories int, cells []float64) (f naiveFeature) {
+	for i, x := range cells {
+		cells[i] = max(x, 0) + cellCount
 	}
+	f.Cells = slices.Collect(slices.Chunk(cells, categories))
 	return f
 }
 

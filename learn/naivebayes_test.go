@@ -21,11 +21,11 @@ func exactFit(t *testing.T, d *Data) *naiveBayes {
 
 func fitted(t *testing.T, d *Data, r *Releaser) *naiveBayes {
 	t.Helper()
-	m, err := FitNaiveBayes(d, r)
+	m, err := d.FitNaiveBayes(r)
 	if err != nil {
 		t.Fatal(err)
 	}
-	return m.(*naiveBayes) //nolint:errcheck,forcetypeassert // what it returns
+	return m.classifier.(*naiveBayes) //nolint:errcheck,forcetypeassert // what it returns
 }
 
 // TestNaiveBayesReference: without noise it is naive Bayes. The logarithms of the
@@ -128,7 +128,7 @@ func TestNaiveBayesOfNoRecords(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		m, err := FitNaiveBayes(empty, r)
+		m, err := empty.FitNaiveBayes(r)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -137,7 +137,7 @@ func TestNaiveBayesOfNoRecords(t *testing.T) {
 				t.Errorf("a score of %v", s)
 			}
 		}
-		if again := reread(t, &Model{Schema: small(), Classifier: m}); again.Predict(one, 0) != (&Model{Schema: small(), Classifier: m}).Predict(one, 0) {
+		if again := reread(t, m); again.Predict(one, 0) != m.Predict(one, 0) {
 			t.Error("another class after the file")
 		}
 	}
@@ -151,14 +151,14 @@ func TestNaiveBayesOfNoRecords(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := FitNaiveBayes(d, r); err == nil {
+	if _, err := d.FitNaiveBayes(r); err == nil {
 		t.Error("fitted to records without classes")
 	}
 	few, err := noiseOf(t, none, Budget{}, 2, Options{}).Releaser()
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := FitNaiveBayes(one, few); err == nil {
+	if _, err := one.FitNaiveBayes(few); err == nil {
 		t.Error("fitted by more releases than there is noise for")
 	}
 }

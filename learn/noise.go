@@ -35,9 +35,7 @@ const MaxEpsilon = 1000
 // Validate reports all bad fields together, wrapping dp.ErrInvalid.
 func (b Budget) Validate() error {
 	bad := check.In("learn")
-	if !(b.Epsilon > 0 && b.Epsilon <= MaxEpsilon) {
-		bad.Badf("epsilon", b.Epsilon, "a number above 0, at most %d", MaxEpsilon)
-	}
+	bad.Want(b.Epsilon > 0 && b.Epsilon <= MaxEpsilon, "epsilon", b.Epsilon, "a number above 0, at most %d", MaxEpsilon)
 	bad.Delta("delta", b.Delta)
 	bad.OneOf("neighbors", b.Neighbors, dp.AddRemove, dp.Replace)
 	return bad.Err()
@@ -74,10 +72,7 @@ const (
 	none     = "none"
 )
 
-// Kinds are the kinds of noise: "auto" is what has the least variance for the budget and the
-// number of releases, "designed" the table of the least variance at the budget, "gaussian" and
-// "laplace" have these shapes, and "none" adds nothing, for baselines: there is no guarantee.
-func Kinds() []string { return []string{auto, designed, gaussian, laplace, none} }
+var kinds = []string{auto, designed, gaussian, laplace, none}
 
 // Options say where noise comes from; the zero value is useful.
 type Options struct {
@@ -106,8 +101,8 @@ type Guarantee struct {
 }
 
 // Noise is for a number of releases of sensitivity 1 each: numbers of which a record changes
-// at most one, by at most 1, if it is added or removed. It is made without a look at the
-// data. It is immutable and safe for concurrent use.
+// at most one, by at most 1, if it is added or removed. It is immutable and safe for concurrent
+// use.
 type Noise struct {
 	table     *tables.Verified // nil for "none"
 	releases  int
@@ -116,7 +111,10 @@ type Noise struct {
 	deviation float64
 }
 
-// NewNoise finds noise of the kind, one of Kinds. "none" takes a zero Budget.
+// NewNoise finds noise of a kind: "auto" is what has the least variance for the budget and the
+// number of releases, "designed" the table of the least variance at the budget, "gaussian" and
+// "laplace" have these shapes, and "none", which takes a zero Budget, adds nothing, for
+// baselines: there is no guarantee.
 //
 // Guarantee: what one Releaser returns is (Guarantee().Epsilon, Guarantee().Delta)-private
 // for the budget's neighbors, and that is no more than the budget.
@@ -125,19 +123,15 @@ type Noise struct {
 // is no noise for.
 func NewNoise(ctx context.Context, kind string, b Budget, releases int, o Options) (*Noise, error) {
 	bad := check.In("learn")
-	bad.OneOf("noise", kind, Kinds()...)
-	if releases < 1 || releases > tables.MaxReleases {
-		bad.Badf("releases", releases, "from 1 to %d", tables.MaxReleases)
-	}
+	bad.OneOf("noise", kind, kinds...)
+	bad.Want(releases >= 1 && releases <= tables.MaxReleases, "releases", releases, "from 1 to %d", tables.MaxReleases)
 	switch {
 	case kind != none:
 		bad.Add(b.Validate())
 	case b.Epsilon != 0 || b.Delta != 0:
 		bad.Bad("epsilon", b.Epsilon, "none without noise: there is no guarantee")
 	}
-	if kind == gaussian && b.Delta == 0 {
-		bad.Bad("delta", b.Delta, "a number above 0: Gaussian noise is never private without")
-	}
+	bad.If(kind == gaussian && b.Delta == 0, "delta", b.Delta, "a number above 0: Gaussian noise is never private without")
 	if err := bad.Err(); err != nil {
 		return nil, err
 	}
@@ -233,11 +227,9 @@ func prove(v *tables.Verified, b Budget, releases int) (*Noise, error) {
 		cost = account.Cost{Epsilon: b.Epsilon, Delta: b.Delta, Times: 1}
 	}
 	variance, _ := t.ExpectedLossOf(loss.L2).Float64()
-	n := &Noise{table: v, releases: releases, cost: cost, deviation: math.Sqrt(variance)}
-	n.guarantee = &Guarantee{
-		Epsilon: epsilon, Delta: b.Delta, Neighbors: b.Neighbors, Releases: releases, Noise: shape(t), Deviation: n.deviation,
-	}
-	return n, nil
+	deviation := math.Sqrt(variance)
+	guarantee := &Guarantee{epsilon, b.Delta, b.Neighbors, releases, shape(t), deviation}
+	return &Noise{table: v, releases: releases, cost: cost, deviation: deviation, guarantee: guarantee}, nil
 }
 
 // shape says what noise a table is: noise that was designed comes with its dual, other noise
@@ -256,11 +248,8 @@ func shape(t *tables.Table) string {
 			nearest, best = exponent, off
 		}
 	}
-	switch nearest {
-	case 1:
-		return laplace
-	case 2:
-		return gaussian
+	if name, ok := map[float64]string{1: laplace, 2: gaussian}[nearest]; ok {
+		return name
 	}
 	return fmt.Sprintf("exponential-power of exponent %v", nearest)
 }
@@ -285,19 +274,17 @@ type Releaser struct {
 	noise   *Noise
 	sampler *sampler.Noise // nil: no noise
 	left    int
-	// Private says that the guarantee holds: there is noise, and nobody knows it.
-	private bool
+	private bool // the guarantee holds: there is noise, and nobody knows it
 }
 
 // Releaser returns a Releaser with fresh noise, which costs the Guarantee. Every further one
 // costs as much again. The error wraps sampler.ErrEntropy.
 func (n *Noise) Releaser() (*Releaser, error) {
 	r := &Releaser{noise: n, left: n.releases, private: n.table != nil}
-	if !r.private {
-		return r, nil
-	}
 	var err error
-	r.sampler, err = sampler.NewNoise(n.table, sampler.Options{})
+	if r.private {
+		r.sampler, err = sampler.NewNoise(n.table, sampler.Options{})
+	}
 	return r, err
 }
 
@@ -314,7 +301,8 @@ func (r *Releaser) Guarantee() *Guarantee {
 // a record that is added or removed must change at most one of the sums, by at most 2^24
 // steps.
 //
-// The error wraps account.ErrExceeded after the last one, or is one of sampler.Noise.SampleInt. Nothing is released then.
+// The error wraps account.ErrExceeded after the last one, or is one of
+// sampler.Noise.SampleInt. Nothing is released then.
 func (r *Releaser) Release(sums []int64) ([]float64, error) {
 	if r.noise == nil {
 		return nil, check.Field("learn", "releaser", "the zero value", "one of Noise.Releaser")

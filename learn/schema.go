@@ -14,11 +14,9 @@ import (
 	"github.com/noisewright/noisewright/proof"
 )
 
-// Schema says what is public about records. All of it counts as known before anybody looks
-// at them: what is read off the data is not protected.
+// Schema says what is public about records: what is read off the data is not protected.
 type Schema struct {
-	// Draft says that Draft read the schema off a file and nobody has looked at it since.
-	// Nothing is fitted by a draft.
+	// Draft says that Draft read the schema off a file: nothing is fitted by it.
 	Draft bool `json:"draft,omitempty"`
 	// Target is the column of the class, one of at least two Classes.
 	Target  string   `json:"target"`
@@ -58,16 +56,9 @@ const (
 // Validate reports all bad fields together, wrapping dp.ErrInvalid.
 func (s *Schema) Validate() error {
 	bad := check.In("learn")
-	if !name(s.Target) {
-		bad.Bad("target", check.Quoted(s.Target), nameRule)
-	}
-	if len(s.Classes) < 2 || len(s.Classes) > maxClasses {
-		bad.Badf("classes", len(s.Classes), "from 2 to %d of them", maxClasses)
-	}
-	texts(bad, "classes", s.Classes)
-	if len(s.Features) < 1 || len(s.Features) > maxFeatures {
-		bad.Badf("features", len(s.Features), "from 1 to %d of them", maxFeatures)
-	}
+	bad.If(!name(s.Target), "target", check.Quoted(s.Target), nameRule)
+	texts(bad, "classes", s.Classes, maxClasses)
+	bad.Want(len(s.Features) >= 1 && len(s.Features) <= maxFeatures, "features", len(s.Features), "from 1 to %d of them", maxFeatures)
 	seen, cells := map[string]bool{s.Target: true}, 0
 	for i, f := range s.Features {
 		field := fmt.Sprintf("features[%d]", i)
@@ -81,9 +72,7 @@ func (s *Schema) Validate() error {
 		f.validate(bad, field+" "+check.Quoted(check.Shortened(f.Name)))
 		cells += len(s.Classes) * max(len(f.Categories), 1)
 	}
-	if cells > maxCells {
-		bad.Badf("features", cells, "at most %d categories, times the number of classes", maxCells)
-	}
+	bad.Want(cells <= maxCells, "features", cells, "at most %d categories, times the number of classes", maxCells)
 	return bad.Err()
 }
 
@@ -96,10 +85,7 @@ func (f Feature) validate(bad *check.List, field string) {
 			bad.Badf(field+" bounds", fmt.Sprintf("%v, %v", b.Lower, b.Upper), "lower below upper, both of at most %g", maxBound)
 		}
 	default:
-		if n := len(f.Categories); n < 2 || n > maxCategories {
-			bad.Badf(field+" categories", n, "from 2 to %d of them", maxCategories)
-		}
-		texts(bad, field+" categories", f.Categories)
+		texts(bad, field+" categories", f.Categories, maxCategories)
 	}
 }
 
@@ -109,8 +95,9 @@ func name(s string) bool { return s != "" && text(s) }
 
 func text(s string) bool { return utf8.ValidString(s) && strings.TrimSpace(s) == s }
 
-// texts wants all texts to be different, as they are compared.
-func texts(bad *check.List, field string, list []string) {
+// texts wants two different texts or more, as they are compared.
+func texts(bad *check.List, field string, list []string, most int) {
+	bad.Want(len(list) >= 2 && len(list) <= most, field, len(list), "from 2 to %d of them", most)
 	seen := make(map[string]bool, len(list))
 	for _, s := range list {
 		if seen[s] || !text(s) {

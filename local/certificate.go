@@ -4,6 +4,7 @@ import (
 	"math/big"
 
 	"github.com/noisewright/noisewright/internal/exact"
+	"github.com/noisewright/noisewright/internal/formfile"
 	"github.com/noisewright/noisewright/proof"
 )
 
@@ -40,10 +41,6 @@ func (c Certificate) Loss() *big.Rat {
 	return new(big.Rat).Set(c.MeanLoss)
 }
 
-// Gap returns (Loss-LowerBound)/LowerBound, the relative distance from the best possible,
-// and false when the lower bound is 0.
-func (c Certificate) Gap() (gap float64, ok bool) { return c.Bounds().Gap() }
-
 // Bounds implements proof.Certificate.
 func (c Certificate) Bounds() proof.Bounds {
 	return proof.Bounds{Delta: c.DeltaUpper, Loss: c.Loss(), LowerBound: c.LowerBound, Worst: c.WorstLoss}
@@ -51,21 +48,19 @@ func (c Certificate) Bounds() proof.Bounds {
 
 // Claims returns the strongest claims the certificate supports, as plain decimals of 15
 // significant digits rounded so that they are true.
-func (c Certificate) Claims() Claims { return proof.State[Claims](c.stated()...) }
+func (c Certificate) Claims() Claims { return formfile.State[Claims](c.stated()...) }
 
 // stated returns what Claims are about.
 func (c Certificate) stated() []*big.Rat {
 	return []*big.Rat{c.DeltaUpper, c.MeanLoss, c.WorstLoss, c.Bias, c.LowerBound}
 }
 
-// Certify recomputes everything a randomizer can claim, in exact integer and rational
-// arithmetic. The randomizer must come from New or Decode. The first call, if not New
-// itself, takes some 10 µs for each weight, and for the lower bound as long again; a
-// randomizer does not change, and others return the same. Nothing bounds it but the limits
-// of a randomizer; proof.Verify does.
+// Certify recomputes everything that can be claimed, in exact arithmetic, once. It takes about
+// 10 µs for each weight, and as long again for the lower bound.
+// Only the limits of a Spec bound that; proof.Verify has a limit of its own.
 func (r *Randomizer) Certify() Certificate { return r.proof.Certificate() }
 
-// certify is nothing that holds if the meter said stop.
+// certify computes the certificate. It does not count if the meter said stop.
 func (s *Spec) certify(m *proof.Meter) Certificate {
 	c := Certificate{objective: s.Objective}
 	c.DeltaUpper, c.WorstPair = s.worst(m)
@@ -96,7 +91,7 @@ func (s *Spec) worst(m *proof.Meter) (delta *big.Rat, nodes [2]int) {
 			}
 		}
 	}
-	return proof.Probability(top), nodes
+	return exact.Probability(top), nodes
 }
 
 // pure reports whether no divergence is above 0: that holds if no weight of an answer is

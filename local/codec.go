@@ -4,6 +4,7 @@ import (
 	"io"
 
 	"github.com/noisewright/noisewright/internal/check"
+	"github.com/noisewright/noisewright/internal/formfile"
 	"github.com/noisewright/noisewright/loss"
 	"github.com/noisewright/noisewright/proof"
 )
@@ -17,7 +18,7 @@ type file struct {
 	Values       Values          `json:"values"`
 	Objective    Objective       `json:"objective"`
 	Demands      fileDemands     `json:"demands"`
-	Loss         *proof.Loss     `json:"loss,omitempty"`
+	Loss         *formfile.Loss  `json:"loss,omitempty"`
 	Costs        [][]float64     `json:"costs,omitempty"`
 	Nodes        []float64       `json:"nodes,omitempty"`
 	Answers      []float64       `json:"answers,omitempty"`
@@ -43,21 +44,13 @@ func (r *Randomizer) Encode(w io.Writer) error {
 	s := &r.spec
 	f := file{
 		Format: Form.File.Name, Version: Form.File.Version, Epsilon: s.Epsilon, Delta: s.Delta,
-		Values: s.Values, Objective: s.Objective, Demands: fileDemands{Unbiased: s.Demands.Unbiased},
+		Values: s.Values, Objective: s.Objective, Loss: formfile.LossOf(s.Loss),
 		Costs: s.Costs, Nodes: s.Nodes, Answers: s.Answers, AnswerLabels: s.AnswerLabels, Rows: s.Rows,
+		Demands:     fileDemands{Unbiased: s.Demands.Unbiased, Step: formfile.Given(s.Demands.Step), Cap: formfile.Given(s.Demands.Cap)},
 		Certificate: fileCertificate{s.Claims, s.Dual},
-	}
-	if s.Loss != nil {
-		f.Loss = &proof.Loss{Name: s.Loss.Name()}
 	}
 	if d := s.Demands; d.bounded() {
 		f.Demands.Range = []float64{d.Lower, d.Upper}
-	}
-	if s.Demands.Step != 0 {
-		f.Demands.Step = &s.Demands.Step
-	}
-	if s.Demands.Cap != 0 {
-		f.Demands.Cap = &s.Demands.Cap
 	}
 	return Form.Encode(w, f)
 }
@@ -94,33 +87,17 @@ func Decode(r io.Reader) (*Randomizer, error) {
 }
 
 // demands refuses what Encode does not write.
-func (f fileDemands) demands() (Demands, error) {
-	d := Demands{Unbiased: f.Unbiased}
-	bad := func(field string, value any, rule string) (Demands, error) {
-		return Demands{}, check.Errorf("local", proof.ErrFormat, "demands.%s = %v, want %s", field, value, rule)
-	}
+func (f fileDemands) demands() (d Demands, err error) {
+	d.Unbiased = f.Unbiased
 	if r := f.Range; r != nil {
 		if len(r) != 2 || r[0] == 0 && r[1] == 0 {
-			return bad("range", r, "two numbers, not both 0")
+			return d, check.Errorf("local", proof.ErrFormat, "demands.range = %v, want two numbers, not both 0", r)
 		}
 		d.Lower, d.Upper = r[0], r[1]
 	}
-	for _, o := range []struct {
-		name string
-		from *float64
-		to   *float64
-	}{{"step", f.Step, &d.Step}, {"cap", f.Cap, &d.Cap}} {
-		if o.from == nil {
-			continue
-		}
-		if !(*o.from > 0) {
-			return bad(o.name, *o.from, "a number above 0")
-		}
-		*o.to = *o.from
+	if d.Step, err = Form.Positive("demands.step", f.Step); err != nil {
+		return d, err
 	}
-	return d, nil
+	d.Cap, err = Form.Positive("demands.cap", f.Cap)
+	return d, err
 }
-
-// ReadFile is Decode for the file of the path. Errors name it, and may also be those of
-// the file system.
-func ReadFile(path string) (*Randomizer, error) { return proof.ReadFile(Form, path, Decode) }

@@ -1,6 +1,6 @@
 // Package local holds local randomizers: mechanisms that answer one bounded value, or one
 // of a few categories, such that any two values are (epsilon, delta)-indistinguishable
-// (Kasiviswanathan et al. 2011). [ReadFile] reads one, and [Randomizer.Verify] proves what
+// (Kasiviswanathan et al. 2011). [Decode] reads one, and [Randomizer.Verify] proves what
 // it promises and claims and returns a [Verified]: the only thing a sampler takes.
 //
 // A Randomizer has nodes in the range of its values and a law of answers for each, as

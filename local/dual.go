@@ -4,9 +4,8 @@ import (
 	"fmt"
 	"slices"
 
-	"github.com/noisewright/noisewright/dp"
 	"github.com/noisewright/noisewright/internal/check"
-	"github.com/noisewright/noisewright/proof"
+	"github.com/noisewright/noisewright/internal/formfile"
 )
 
 // Dual proves a lower bound on the loss of every mechanism for these values that keeps
@@ -50,21 +49,6 @@ type DualPair struct {
 	Multipliers []float64 `json:"multipliers"`
 }
 
-func (d *Dual) clone() *Dual {
-	if d == nil {
-		return nil
-	}
-	c := *d
-	c.Nodes, c.Weights, c.Totals = slices.Clone(d.Nodes), slices.Clone(d.Weights), slices.Clone(d.Totals)
-	c.Means, c.Caps, c.Answers = slices.Clone(d.Means), slices.Clone(d.Caps), slices.Clone(d.Answers)
-	c.PointTotals, c.PointMeans = slices.Clone(d.PointTotals), slices.Clone(d.PointMeans)
-	c.Pairs = slices.Clone(d.Pairs)
-	for i, p := range c.Pairs {
-		c.Pairs[i].Multipliers = slices.Clone(p.Multipliers)
-	}
-	return &c
-}
-
 // averaged reports whether the bound is about the mean of real values.
 func (s *Spec) averaged() bool { return s.Values.Kind == Real && s.Objective == Mean }
 
@@ -80,119 +64,98 @@ func (s *Spec) places() int {
 	}
 }
 
-func badDual(field string, value any, rule string, args ...any) error {
-	return check.Errorf("local", dp.ErrInvalid, "dual.%s = %v, want %s", field, value, fmt.Sprintf(rule, args...))
-}
-
-// validateDual returns the first error of the dual.
+// validateDual returns an error about the first rule that the dual breaks.
 func (s *Spec) validateDual() error {
 	d := s.Dual
 	if d == nil {
 		return nil
 	}
-	if err := s.validateDualNodes(); err != nil {
-		return err
+	r := formfile.InDual("local")
+	if !s.validateDualNodes(r) {
+		return r.Err()
 	}
 	n := s.places()
 	for _, list := range []struct {
 		name          string
 		x             []float64
 		wanted, given bool // must be there, may be there
-		negative      bool
+		rule          string
 	}{
-		{"weights", d.Weights, s.Objective == Worst, s.Objective == Worst, false},
-		{"totals", d.Totals, true, true, true},
-		{"means", d.Means, false, s.Demands.Unbiased, true},
-		{"point_totals", d.PointTotals, false, s.averaged() && s.Delta == 0, true},
-		{"point_means", d.PointMeans, false, s.averaged() && s.Delta == 0 && s.Demands.Unbiased, true},
-		{"caps", d.Caps, false, s.Demands.Cap > 0 && s.Objective == Mean, false},
+		{"weights", d.Weights, s.Objective == Worst, s.Objective == Worst, atLeast0},
+		{"totals", d.Totals, true, true, anyNumber},
+		{"means", d.Means, false, s.Demands.Unbiased, anyNumber},
+		{"point_totals", d.PointTotals, false, s.averaged() && s.Delta == 0, anyNumber},
+		{"point_means", d.PointMeans, false, s.averaged() && s.Delta == 0 && s.Demands.Unbiased, anyNumber},
+		{"caps", d.Caps, false, s.Demands.Cap > 0 && s.Objective == Mean, atLeast0},
 	} {
-		switch m := len(list.x); {
-		case m > 0 && !list.given:
-			return badDual(list.name, fmt.Sprintf("%d numbers", m), "none, for this objective and these demands")
-		case m != n && (m > 0 || list.wanted):
-			return badDual(list.name, fmt.Sprintf("%d numbers", m), "%d", n)
-		}
-		some := false
+		m := len(list.x)
+		r.Want(m == 0 || list.given, list.name, fmt.Sprintf("%d numbers", m), "none, for this objective and these demands")
+		r.Want(m == n || m == 0 && !list.wanted, list.name, fmt.Sprintf("%d numbers", m), "%d", n)
 		for i, x := range list.x {
-			if !check.Finite(x) || x < 0 && !list.negative {
-				return badDual(fmt.Sprintf("%s[%d]", list.name, i), x, "a finite number%s", map[bool]string{false: " >= 0"}[list.negative])
+			if !check.Finite(x) || x < 0 && list.rule == atLeast0 {
+				r.Want(false, fmt.Sprintf("%s[%d]", list.name, i), x, "%s", list.rule)
 			}
-			some = some || x > 0
 		}
-		if list.name == "weights" && list.wanted && !some {
-			return badDual("weights", "0 everywhere", "one above 0")
-		}
+		some := slices.ContainsFunc(list.x, func(x float64) bool { return x > 0 })
+		r.Want(some || !list.wanted || list.name != "weights", "weights", "0 everywhere", "one above 0")
 	}
-	return s.validatePairs(n)
+	s.validatePairs(n, r)
+	return r.Err()
 }
 
-func (s *Spec) validateDualNodes() error {
+// Rules for multipliers.
+const (
+	anyNumber = "a finite number"
+	atLeast0  = "a finite number >= 0"
+)
+
+// validateDualNodes reports whether the nodes are those that the multipliers stand for.
+func (s *Spec) validateDualNodes(r *formfile.Dual) bool {
 	d, v := s.Dual, s.Values
 	n := len(d.Nodes)
+	count := fmt.Sprintf("%d nodes", n)
 	if v.Kind == Category {
-		if n > 0 {
-			return badDual("nodes", fmt.Sprintf("%d nodes", n), "none for categories")
-		}
-		return nil
+		return r.Want(n == 0, "nodes", count, "none for categories")
 	}
-	if n < 1 || n > MaxNodes+1 {
-		return badDual("nodes", fmt.Sprintf("%d nodes", n), "1 to %d", MaxNodes+1)
+	if !r.Want(n >= 1 && n <= MaxNodes+1, "nodes", count, "1 to %d", MaxNodes+1) {
+		return false
 	}
 	for i, x := range d.Nodes {
-		if !(x >= v.Lower && x <= v.Upper) || i > 0 && !(x > d.Nodes[i-1]) {
-			return badDual(fmt.Sprintf("nodes[%d]", i), x, "ascending numbers from %g to %g", v.Lower, v.Upper)
-		}
+		r.Want(x >= v.Lower && x <= v.Upper && (i == 0 || x > d.Nodes[i-1]), fmt.Sprintf("nodes[%d]", i), x, "ascending numbers from %g to %g", v.Lower, v.Upper)
 	}
-	if v.Kind == Integer && !slices.Equal(d.Nodes, s.Nodes) {
-		return badDual("nodes", fmt.Sprintf("%d nodes", n), "all integers from %g to %g", v.Lower, v.Upper)
-	}
-	if s.averaged() && (d.Nodes[0] != v.Lower || d.Nodes[n-1] != v.Upper) {
-		return badDual("nodes", fmt.Sprintf("%g to %g", d.Nodes[0], d.Nodes[n-1]), "the first and last to be the ends of the range, %g and %g", v.Lower, v.Upper)
-	}
-	return nil
+	r.Want(v.Kind != Integer || slices.Equal(d.Nodes, s.Nodes), "nodes", count, "all integers from %g to %g", v.Lower, v.Upper)
+	return r.Want(!s.averaged() || d.Nodes[0] == v.Lower && d.Nodes[n-1] == v.Upper,
+		"nodes", fmt.Sprintf("%g to %g", d.Nodes[0], d.Nodes[n-1]), "the first and last to be the ends of the range, %g and %g", v.Lower, v.Upper)
 }
 
-func (s *Spec) validatePairs(n int) error {
+func (s *Spec) validatePairs(n int, r *formfile.Dual) {
 	d := s.Dual
-	if s.Delta == 0 && (len(d.Pairs) > 0 || len(d.Answers) > 0) {
-		return badDual("pairs", fmt.Sprintf("%d pairs", len(d.Pairs)), "none for delta = 0")
-	}
-	outputs := len(d.Answers)
+	r.Want(s.Delta != 0 || len(d.Pairs) == 0 && len(d.Answers) == 0, "pairs", fmt.Sprintf("%d pairs", len(d.Pairs)), "none for delta = 0")
+	m := len(d.Answers)
+	outputs, count := m, fmt.Sprintf("%d answers", m)
 	if s.Values.Kind == Category {
 		outputs = len(s.AnswerLabels)
-		if len(d.Answers) > 0 {
-			return badDual("answers", fmt.Sprintf("%d answers", len(d.Answers)), "none for categories")
-		}
+		r.Want(m == 0, "answers", count, "none for categories")
 	}
-	if m := len(d.Answers); m > MaxAnswers || m*n > maxWeights {
-		return badDual("answers", fmt.Sprintf("%d answers", m), "at most %d, and %d in all for %d nodes", MaxAnswers, maxWeights, n)
-	}
+	r.Want(m <= MaxAnswers && m*n <= maxWeights, "answers", count, "at most %d, and %d in all for %d nodes", MaxAnswers, maxWeights, n)
 	for j, y := range d.Answers {
-		if !check.Finite(y) || j > 0 && !(y > d.Answers[j-1]) {
-			return badDual(fmt.Sprintf("answers[%d]", j), y, "finite numbers in ascending order")
-		}
+		r.Want(check.Finite(y) && (j == 0 || y > d.Answers[j-1]), fmt.Sprintf("answers[%d]", j), y, "finite numbers in ascending order")
 	}
 	seen := make(map[[2]int]bool)
-	left := proof.MaxMultipliers
 	for i, p := range d.Pairs {
 		pair := [2]int{p.Gain, p.Lose}
 		name := fmt.Sprintf("pairs[%d]", i)
-		if p.Gain < 0 || p.Gain >= n || p.Lose < 0 || p.Lose >= n || p.Gain == p.Lose || seen[pair] {
-			return badDual(name, fmt.Sprintf("nodes %d and %d", p.Gain, p.Lose), "two of %d nodes, each pair once", n)
-		}
+		r.Want(min(p.Gain, p.Lose) >= 0 && max(p.Gain, p.Lose) < n && p.Gain != p.Lose && !seen[pair],
+			name, formfile.Pair{Noun: "nodes", Gain: p.Gain, Lose: p.Lose}, "two of %d nodes, each pair once", n)
 		seen[pair] = true
-		if left -= len(p.Multipliers); left < 0 {
-			return badDual("multipliers", "too many", "at most %d in all", proof.MaxMultipliers)
-		}
-		if p.First < 0 || p.First+len(p.Multipliers) > outputs {
-			return badDual(name+".first", p.First, "answers within 0 to %d", outputs-1)
+		r.Count(len(p.Multipliers))
+		if !r.Want(p.First >= 0 && p.First+len(p.Multipliers) <= outputs, name+".first", p.First, "answers within 0 to %d", outputs-1) {
+			return
 		}
 		for _, y := range p.Multipliers {
 			if !check.Finite(y) || y < 0 {
-				return badDual(name+".multipliers", y, "finite numbers >= 0")
+				r.Want(false, name+".multipliers", y, "finite numbers >= 0")
 			}
 		}
 	}
-	return nil
 }

@@ -1,22 +1,24 @@
 package local
 
 import (
+	"github.com/noisewright/noisewright/internal/exact"
+	"github.com/noisewright/noisewright/internal/formfile"
 	"github.com/noisewright/noisewright/proof"
 )
 
 type export struct {
-	Schema       int                      `json:"schema"` // 1
-	Epsilon      float64                  `json:"epsilon"`
-	Delta        float64                  `json:"delta"`
-	DeltaUpper   string                   `json:"delta_upper"` // certified, rounded up
-	Query        Kind                     `json:"query"`
-	Nodes        []float64                `json:"nodes,omitempty"`
-	Labels       []string                 `json:"labels,omitempty"`
-	Answers      []float64                `json:"answers,omitempty"`
-	AnswerLabels []string                 `json:"answer_labels,omitempty"`
-	Total        string                   `json:"total"` // of the weights of a row
-	Rows         [][]proof.ExportedWeight `json:"rows"`  // of each node, over the answers
-	Golden       golden                   `json:"golden"`
+	Schema       int                         `json:"schema"` // 1
+	Epsilon      float64                     `json:"epsilon"`
+	Delta        float64                     `json:"delta"`
+	DeltaUpper   string                      `json:"delta_upper"` // certified, rounded up
+	Query        Kind                        `json:"query"`
+	Nodes        []float64                   `json:"nodes,omitempty"`
+	Labels       []string                    `json:"labels,omitempty"`
+	Answers      []float64                   `json:"answers,omitempty"`
+	AnswerLabels []string                    `json:"answer_labels,omitempty"`
+	Total        string                      `json:"total"` // of the weights of a row
+	Rows         [][]formfile.ExportedWeight `json:"rows"`  // of each node, over the answers
+	Golden       golden                      `json:"golden"`
 }
 
 type golden struct {
@@ -41,16 +43,12 @@ func (r *Randomizer) Export(bounds proof.Bounds, g proof.Golden, s proof.Stream,
 	g.Draw = drawRule
 	p := &r.spec
 	e := export{
-		Schema: 1, Epsilon: p.Epsilon, Delta: p.Delta, DeltaUpper: proof.Up(bounds.Delta), Query: p.Values.Kind,
-		Nodes: p.Nodes, Labels: p.Values.Labels, Answers: p.Answers, AnswerLabels: p.AnswerLabels, Total: proof.ExportedTotal,
+		Schema: 1, Epsilon: p.Epsilon, Delta: p.Delta, DeltaUpper: exact.StateUp(bounds.Delta), Query: p.Values.Kind,
+		Nodes: p.Nodes, Labels: p.Values.Labels, Answers: p.Answers, AnswerLabels: p.AnswerLabels, Total: formfile.ExportedTotal,
 		Golden: golden{g, []exportDraw{}},
 	}
 	for _, row := range p.Rows {
-		weights := make([]proof.ExportedWeight, len(row))
-		for j, w := range row {
-			weights[j] = proof.ExportWeight(w)
-		}
-		e.Rows = append(e.Rows, weights)
+		e.Rows = append(e.Rows, formfile.ExportWeights(row))
 	}
 	values := p.goldenValues()
 	for i := range n {

@@ -21,7 +21,7 @@ func richRandomizer(tb testing.TB) *Randomizer {
 	tb.Helper()
 	s := twoAnswers()
 	s.Delta, s.Objective = 0.001, Mean
-	s.Values.Weight = []Piece{{From: -1, Weight: 1}, {From: 0.25, Weight: 3}}
+	s.Values.Weight = []proof.Piece{{From: -1, Weight: 1}, {From: 0.25, Weight: 3}}
 	s.Demands = Demands{Unbiased: true, Lower: -2, Upper: 2, Step: 0.5, Cap: 4.5}
 	s.Dual = &Dual{
 		Nodes: []float64{-1, 0, 1}, Totals: []float64{1, 1}, Means: []float64{0.25, -0.25}, Caps: []float64{0, 0.01},
@@ -64,7 +64,7 @@ func TestFiles(t *testing.T) {
 	dir := t.TempDir()
 	path := filepath.Join(dir, "randomizer.json")
 	r := richRandomizer(t)
-	if _, err := ReadFile(path); !errors.Is(err, fs.ErrNotExist) || strings.Count(err.Error(), path) != 1 {
+	if _, err := proof.ReadFile(path, Decode); !errors.Is(err, fs.ErrNotExist) || strings.Count(err.Error(), path) != 1 {
 		t.Errorf("no file: %v", err)
 	}
 	for range 2 { // the second time it is replaced
@@ -72,7 +72,7 @@ func TestFiles(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	back, err := ReadFile(path)
+	back, err := proof.ReadFile(path, Decode)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -85,7 +85,7 @@ func TestFiles(t *testing.T) {
 	if err := os.WriteFile(path, []byte(encoded(t, r)[:100]), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := ReadFile(path); !errors.Is(err, proof.ErrFormat) || strings.Count(err.Error(), path) != 1 {
+	if _, err := proof.ReadFile(path, Decode); !errors.Is(err, proof.ErrFormat) || strings.Count(err.Error(), path) != 1 {
 		t.Errorf("half a file: %v", err)
 	}
 }

@@ -35,15 +35,12 @@ type Values struct {
 	Upper float64 `json:"upper"`
 	// Weight is the density of real values up to a factor, in pieces as those of
 	// kernels.Queries; empty: uniform.
-	Weight []Piece `json:"weight,omitempty"`
+	Weight proof.Pieces `json:"weight,omitempty"`
 	// Shares weigh integer values and categories, one each, up to a factor; empty: uniform.
 	Shares []float64 `json:"shares,omitempty"`
 	// Labels are the categories.
 	Labels []string `json:"labels,omitempty"`
 }
-
-// Piece is a piece of the density of values.
-type Piece = proof.Piece
 
 // Demands restrict the mechanisms to choose from, and with them what the lower bound is about.
 type Demands struct {

@@ -12,16 +12,10 @@ import (
 func (s *Spec) losses(m *proof.Meter) (mean, worst *big.Rat, at float64) {
 	c := &coster{spec: s, bits: s.costBits(), meter: m}
 	if s.Values.Kind != Category && !c.squares() {
-		largest := 0
-		for _, list := range [][]float64{s.Nodes, s.Answers} {
-			for _, x := range list {
-				largest = max(largest, exact.Bits(exact.Rational(x)))
-			}
-		}
-		work := loss.WorkOf(s.Loss, largest+worstHalvings)
+		work := loss.WorkOf(s.Loss, exact.MostBits(s.Nodes, s.Answers)+worstHalvings)
 		c.bound = work.Bound
 		m.Spend(work.Pass * int64(len(s.Answers)))
-		c.answers = rationals(s.Answers)
+		c.answers = exact.Rationals(s.Answers)
 	}
 	if s.Values.Kind == Real {
 		mean = c.densityMean()
@@ -32,7 +26,7 @@ func (s *Spec) losses(m *proof.Meter) (mean, worst *big.Rat, at float64) {
 }
 
 // coster computes sums of products of weights and costs, rounded up to multiples of
-// 2^-bits. What it returns is nothing if the meter has said stop.
+// 2^-bits. What it returns does not count if the meter said stop.
 type coster struct {
 	spec    *Spec
 	answers []*big.Rat
@@ -157,9 +151,9 @@ func (c *coster) squareRamps(from, to *big.Rat) rowSum {
 // 0 at all others and linear in between. Where w is constant, the hats are sums of two
 // ramps.
 func (c *coster) densityMean() *big.Rat {
-	nodes := rationals(c.spec.Nodes)
+	nodes := exact.Rationals(c.spec.Nodes)
 	sum := new(big.Int)
-	p, pieces := 0, c.spec.Values.pieces()
+	p, pieces := 0, c.spec.Values.densities()
 	for i := range len(nodes) - 1 {
 		a, width := nodes[i], new(big.Rat).Sub(nodes[i+1], nodes[i])
 		for a.Cmp(nodes[i+1]) < 0 {
@@ -213,7 +207,7 @@ type stretch struct {
 // stretch it is at most a quadratic.
 func (c *coster) worst() (most *big.Rat, where float64) {
 	s := c.spec
-	nodes := rationals(s.Nodes)
+	nodes := exact.Rationals(s.Nodes)
 	var parts []stretch
 	top := new(big.Int) // the largest loss found
 	for i := range nodes {

@@ -10,7 +10,7 @@ import (
 
 // lowerBound returns what the multipliers prove on the loss of the objective of every
 // mechanism that keeps the promise and the demands (docs/proofs/local-lower-bound.md). It
-// is never below 0, and 0 without a dual. It is nothing that holds if the meter says stop.
+// is never below 0, and 0 without a dual. It does not count if the meter says stop.
 func (s *Spec) lowerBound(m *proof.Meter) *big.Rat {
 	bound := new(big.Rat)
 	if s.Dual == nil {
@@ -101,7 +101,7 @@ func newPricing(s *Spec, m *proof.Meter) *pricing {
 	m.Spend(int64(len(d.Nodes)+len(points)) * exact.RationalWork(4*p.grid) * 8)
 	switch {
 	case !s.averaged():
-		p.nodes(s.atomWeights(), rationals(d.Nodes))
+		p.nodes(s.atomWeights(), exact.Rationals(d.Nodes))
 	case s.Delta > 0:
 		p.cells()
 	default:
@@ -132,7 +132,7 @@ func (s *Spec) atomWeights() []*big.Rat {
 	if s.Objective == Mean {
 		return s.Values.shares()
 	}
-	weights := rationals(s.Dual.Weights)
+	weights := exact.Rationals(s.Dual.Weights)
 	sum := new(big.Rat)
 	for _, w := range weights {
 		sum.Add(sum, w)
@@ -202,8 +202,8 @@ const (
 // halved until there are enough.
 func (p *pricing) densities() {
 	d := p.spec.Dual
-	nodes := rationals(d.Nodes)
-	pieces := p.spec.Values.pieces()
+	nodes := exact.Rationals(d.Nodes)
+	pieces := p.spec.Values.densities()
 	halvings := 0
 	for (len(nodes)-1)<<halvings < leastIntervals && halvings < mostHalvings && (len(nodes)+len(pieces))<<halvings < mostIntervals {
 		halvings++

@@ -9,6 +9,7 @@ import (
 
 	"github.com/noisewright/noisewright/internal/exact"
 	"github.com/noisewright/noisewright/loss"
+	"github.com/noisewright/noisewright/proof"
 )
 
 // randomDual has multipliers of the right size without any structure, for every kind of
@@ -208,7 +209,7 @@ func oracleCells(s *Spec, means []float64, value float64) (weight []float64, cos
 func oracleDensityAt(s *Spec, x float64) float64 {
 	weight := s.Values.Weight
 	if len(weight) == 0 {
-		weight = []Piece{{From: s.Values.Lower, Weight: 1}}
+		weight = []proof.Piece{{From: s.Values.Lower, Weight: 1}}
 	}
 	total, at := 0.0, 0.0
 	for i, p := range weight {
@@ -351,7 +352,7 @@ func boundSpec(rng *rand.Rand, kind Kind, objective Objective, delta float64, un
 	case Real:
 		s.Nodes = []float64{-1, 2}
 		if rng.IntN(2) == 0 {
-			s.Values.Weight = []Piece{{From: -1, Weight: 1}, {From: 0.25, Weight: 3}, {From: 1.5, Weight: 0.5}}
+			s.Values.Weight = []proof.Piece{{From: -1, Weight: 1}, {From: 0.25, Weight: 3}, {From: 1.5, Weight: 0.5}}
 		}
 	}
 	s.Claims = Claims{"1", "100", "100", "100", "0"} // nothing is to be certified but the bound

@@ -7,6 +7,7 @@ import (
 	"github.com/noisewright/noisewright/dp"
 	"github.com/noisewright/noisewright/internal/check"
 	"github.com/noisewright/noisewright/internal/exact"
+	"github.com/noisewright/noisewright/internal/formfile"
 	"github.com/noisewright/noisewright/internal/strictjson"
 	"github.com/noisewright/noisewright/loss"
 	"github.com/noisewright/noisewright/proof"
@@ -17,11 +18,11 @@ import (
 var Form = proof.Form{Package: "local", Noun: "a local randomizer", File: strictjson.Format{
 	Noun: "randomizer", Name: "noisewright-randomizer", Version: 1, MaxSize: 96 << 20,
 	MaxElements: map[string]int{
-		"weight": proof.MaxPieces, "shares": MaxNodes, "labels": MaxNodes, "range": 2, "costs": MaxAnswers,
+		"weight": formfile.MaxPieces, "shares": MaxNodes, "labels": MaxNodes, "range": 2, "costs": MaxAnswers,
 		"nodes": MaxNodes + 1, "answers": MaxAnswers, "answer_labels": MaxAnswers, "rows": MaxAnswers,
 		"weights": MaxNodes + 1, "totals": MaxNodes + 1, "means": MaxNodes + 1, "caps": MaxNodes + 1,
 		"point_totals": MaxNodes + 1, "point_means": MaxNodes + 1,
-		"pairs": MaxNodes * MaxNodes, "multipliers": proof.MaxMultipliers,
+		"pairs": MaxNodes * MaxNodes, "multipliers": formfile.MaxMultipliers,
 	},
 }}
 
@@ -50,17 +51,17 @@ func (r *Randomizer) Proof() (p proof.Proof[Certificate]) {
 // judge holds what the randomizer promises and claims against the certificate.
 func (s *Spec) judge(c Certificate, _ *proof.Meter) error {
 	if delta := exact.Rational(s.Delta); c.DeltaUpper.Cmp(delta) > 0 {
-		return check.Errorf("local", proof.ErrNotPrivate, "delta = %g is promised but only %s is proved, between the nodes %d and %d (excess %s)", s.Delta, proof.Up(c.DeltaUpper), c.WorstPair[0], c.WorstPair[1], proof.Excess(c.DeltaUpper, delta))
+		return check.Errorf("local", proof.ErrNotPrivate, "delta = %g is promised but only %s is proved, between the nodes %d and %d (excess %s)", s.Delta, exact.StateUp(c.DeltaUpper), c.WorstPair[0], c.WorstPair[1], formfile.Excess(c.DeltaUpper, delta))
 	}
 	if s.Demands.Unbiased && c.Bias.Sign() != 0 {
-		return check.Errorf("local", proof.ErrFalseClaim, "unbiased answers are promised but the mean of those to a node is off by %s", proof.Up(c.Bias))
+		return check.Errorf("local", proof.ErrFalseClaim, "unbiased answers are promised but the mean of those to a node is off by %s", exact.StateUp(c.Bias))
 	}
 	if o := s.Demands.Cap; o > 0 {
 		if limit := exact.Rational(o); c.WorstLoss.Cmp(limit) > 0 {
-			return check.Errorf("local", proof.ErrFalseClaim, "cap = %g is promised but only %s is proved, near the value %g (excess %s)", o, proof.Up(c.WorstLoss), c.WorstAt, proof.Excess(c.WorstLoss, limit))
+			return check.Errorf("local", proof.ErrFalseClaim, "cap = %g is promised but only %s is proved, near the value %g (excess %s)", o, exact.StateUp(c.WorstLoss), c.WorstAt, formfile.Excess(c.WorstLoss, limit))
 		}
 	}
-	return proof.Check("local", &s.Claims, c.stated()...)
+	return formfile.Check("local", &s.Claims, c.stated()...)
 }
 
 // Form implements proof.Mechanism.
@@ -96,7 +97,7 @@ func (r *Randomizer) Answers() proof.Space {
 }
 
 // Rows returns the law of each node.
-func (r *Randomizer) Rows() [][]uint64 { return proof.CloneRows(r.spec.Rows) }
+func (r *Randomizer) Rows() [][]uint64 { return formfile.Clone(r.spec.Rows) }
 
 // Pairs are those of any two nodes: values between nodes lie between these, for divergences
 // are convex.

@@ -8,6 +8,7 @@ import (
 
 	"github.com/noisewright/noisewright/internal/exact"
 	"github.com/noisewright/noisewright/loss"
+	"github.com/noisewright/noisewright/proof"
 )
 
 // The functions of this file are the definitions, in rationals, and share nothing with the
@@ -103,7 +104,7 @@ func oracleMean(s *Spec) *big.Rat {
 	}
 	weight := s.Values.Weight
 	if len(weight) == 0 {
-		weight = []Piece{{From: s.Values.Lower, Weight: 1}}
+		weight = []proof.Piece{{From: s.Values.Lower, Weight: 1}}
 	}
 	for _, p := range weight {
 		breaks = append(breaks, p.From)
@@ -168,7 +169,7 @@ func randomSpec(rng *rand.Rand) Spec {
 	if rng.IntN(2) == 0 {
 		x := s.Values.Lower
 		for x < s.Values.Upper {
-			s.Values.Weight = append(s.Values.Weight, Piece{From: x, Weight: float64(1 + rng.IntN(5))})
+			s.Values.Weight = append(s.Values.Weight, proof.Piece{From: x, Weight: float64(1 + rng.IntN(5))})
 			x += 0.1 + rng.Float64()
 		}
 	}

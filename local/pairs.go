@@ -184,9 +184,9 @@ type cell struct{ mass, centroid, variance *big.Rat }
 
 // cells returns those between the edges, which run over the range.
 func (v Values) cells(edges []float64) []cell {
-	at := rationals(edges)
+	at := exact.Rationals(edges)
 	out := make([]cell, len(at)-1)
-	k, pieces := 0, v.pieces()
+	k, pieces := 0, v.densities()
 	for i := range out {
 		var moments [3]*big.Rat
 		for m := range moments {

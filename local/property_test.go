@@ -6,12 +6,14 @@ import (
 	"math/rand/v2"
 	"slices"
 	"testing"
+
+	"github.com/noisewright/noisewright/internal/formfile"
 )
 
 // scaled returns the randomizer for values and answers in units that are 1/unit as large,
 // a power of two, maybe negative: then it is the mirror image, and all orders are turned.
 func scaled(s Spec, unit float64) Spec {
-	s = s.clone()
+	s = formfile.Clone(s)
 	power := 1.0 // of the loss
 	if s.Loss.Name() == "l2" {
 		power = 2

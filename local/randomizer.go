@@ -9,6 +9,7 @@ import (
 	"github.com/noisewright/noisewright/dp"
 	"github.com/noisewright/noisewright/internal/check"
 	"github.com/noisewright/noisewright/internal/exact"
+	"github.com/noisewright/noisewright/internal/formfile"
 	"github.com/noisewright/noisewright/loss"
 	"github.com/noisewright/noisewright/proof"
 )
@@ -16,21 +17,18 @@ import (
 // Randomizer is a checked, immutable Spec. It is safe for concurrent use.
 type Randomizer struct{ *content }
 
-// content is what a Randomizer and the proof about it share. No other package has a
-// pointer to one, so that nothing can be assigned to what was proved.
+// content is shared with the proof. No other package has a pointer to one, so that nothing can
+// be assigned to what was proved.
 type content struct {
 	spec   Spec
 	labels map[string]int // the nodes of categories
-	// It does not change, so it is certified once, and judged once.
-	proof proof.Proof[Certificate]
+	proof  proof.Proof[Certificate]
 }
 
-// New checks the structure of a randomizer: ranges, order, sums of 2^64. It does not
-// judge its claims; Verify does. Empty Claims are filled in from the exact certificate,
-// and so are the Nodes of integer values. The slices are copied.
-//
-// All bad fields are reported together, wrapping dp.ErrInvalid; but of the dual only the
-// first, and only if the rest is well.
+// New checks the structure of a randomizer, ranges, order and sums of 2^64, and not its
+// claims, which Verify does. Empty Claims are filled in from the certificate, and so are the
+// Nodes of integer values. The slices are copied. All bad fields are reported together, wrapping
+// dp.ErrInvalid; but of the dual only the first, and only if the rest is well.
 func New(s Spec) (*Randomizer, error) { return build(s, (*Spec).certify) }
 
 // build makes the randomizer that is certified so.
@@ -41,8 +39,7 @@ func build(s Spec, certify func(*Spec, *proof.Meter) Certificate) (*Randomizer, 
 	if err := s.validate(); err != nil {
 		return nil, err
 	}
-	s = s.clone()
-	c := &content{spec: s, labels: make(map[string]int, len(s.Values.Labels))}
+	c := &content{spec: formfile.Clone(s), labels: make(map[string]int, len(s.Values.Labels))}
 	for i, l := range s.Values.Labels {
 		c.labels[l] = i
 	}
@@ -51,14 +48,6 @@ func build(s Spec, certify func(*Spec, *proof.Meter) Certificate) (*Randomizer, 
 		c.spec.Claims = c.proof.Certificate().Claims()
 	}
 	return &Randomizer{c}, nil
-}
-
-func (s Spec) clone() Spec {
-	s.Values = s.Values.clone()
-	s.Costs, s.Rows = proof.CloneRows(s.Costs), proof.CloneRows(s.Rows)
-	s.Nodes, s.Answers, s.AnswerLabels = slices.Clone(s.Nodes), slices.Clone(s.Answers), slices.Clone(s.AnswerLabels)
-	s.Dual = s.Dual.clone()
-	return s
 }
 
 // integers returns all values of kind Integer.
@@ -72,14 +61,11 @@ func (v Values) integers() []float64 {
 
 func (s *Spec) validate() error {
 	errs := check.In("local")
-	bad := errs.Bad
-	proof.Epsilon(s.Epsilon, errs)
+	errs.MaxEpsilon(s.Epsilon)
 	errs.Add(dp.Privacy{Epsilon: s.Epsilon, Delta: s.Delta, Sensitivity: 1}.Validate())
 	err := s.Values.Validate()
 	errs.Add(err)
-	if s.Objective != Mean && s.Objective != Worst {
-		bad("objective", check.Quoted(string(s.Objective)), "mean or worst")
-	}
+	errs.If(s.Objective != Mean && s.Objective != Worst, "objective", check.Quoted(string(s.Objective)), "mean or worst")
 	s.Demands.validate(s.Values.Kind, errs)
 	n, m := s.nodes(), s.answers()
 	if s.Values.Kind == Category {
@@ -91,9 +77,7 @@ func (s *Spec) validate() error {
 		errs.Badf("answers", fmt.Sprintf("%d answers to %d nodes", m, n), "1 to %d answers, and at most %d weights", MaxAnswers, maxWeights)
 	}
 	s.validateRows(n, m, errs)
-	if s.Claims != (Claims{}) {
-		proof.Validate(&s.Claims, errs)
-	}
+	formfile.Validate(&s.Claims, errs)
 	if err := errs.Err(); err != nil {
 		return err
 	}
@@ -124,9 +108,7 @@ func (s *Spec) validateCategories(n int, errs *check.List) {
 		errs.Bad("loss", check.Quoted(s.Loss.Name()), "none for categories, which have costs")
 	}
 	validateLabels("answer_labels", s.AnswerLabels, MaxAnswers, errs)
-	if len(s.Costs) != n {
-		errs.Badf("costs", fmt.Sprintf("%d rows", len(s.Costs)), "%d, one per label", n)
-	}
+	errs.If(len(s.Costs) != n, "costs", fmt.Sprintf("%d rows", len(s.Costs)), "%d, one per label", n)
 	for i, row := range s.Costs {
 		if len(row) != len(s.AnswerLabels) {
 			errs.Badf(fmt.Sprintf("costs[%d]", i), fmt.Sprintf("%d costs", len(row)), "%d, one per answer label", len(s.AnswerLabels))
@@ -152,19 +134,8 @@ func (s *Spec) validateNumbers(ranged bool, errs *check.List) {
 	} else if _, _, convex := loss.TangentDown(s.Loss, new(big.Rat)); !convex {
 		errs.Bad("loss", check.Quoted(s.Loss.Name()), "a loss of package loss that is convex, such as l1, l2 or huber:1")
 	}
-	ordered := true
-	for _, list := range []struct {
-		name string
-		x    []float64
-	}{{"nodes", s.Nodes}, {"answers", s.Answers}} {
-		for i, x := range list.x {
-			if i > 0 && !(x > list.x[i-1]) || !check.Finite(x) {
-				errs.Bad(fmt.Sprintf("%s[%d]", list.name, i), x, "finite numbers in ascending order")
-				ordered = false
-				break
-			}
-		}
-	}
+	ordered := formfile.ValidateAscending("nodes", s.Nodes, errs)
+	ordered = formfile.ValidateAscending("answers", s.Answers, errs) && ordered
 	if !ranged || !ordered {
 		return
 	}
@@ -185,10 +156,8 @@ func (s *Spec) validateNumbers(ranged bool, errs *check.List) {
 }
 
 func (s *Spec) validateRows(n, m int, errs *check.List) {
-	if len(s.Rows) != n {
-		errs.Badf("rows", fmt.Sprintf("%d rows", len(s.Rows)), "%d, one per node or label", n)
-	}
-	proof.ValidateRows(s.Rows, m, "one per answer", errs)
+	errs.If(len(s.Rows) != n, "rows", fmt.Sprintf("%d rows", len(s.Rows)), "%d, one per node or label", n)
+	formfile.ValidateRows(s.Rows, m, "one per answer", errs)
 }
 
 // bounded reports whether the answers have bounds.
@@ -198,15 +167,9 @@ func (d Demands) validate(kind Kind, errs *check.List) {
 	if d.bounded() && (!(d.Lower <= d.Upper) || !check.Finite(d.Lower, d.Upper, d.Upper-d.Lower)) {
 		errs.Bad("demands.range", fmt.Sprintf("%g to %g", d.Lower, d.Upper), "finite numbers, lower not above upper")
 	}
-	if !(d.Step >= 0) || !check.Finite(d.Step) {
-		errs.Bad("demands.step", d.Step, "0 for none, or a finite number above 0")
-	}
-	if !(d.Cap >= 0) || !check.Finite(d.Cap) {
-		errs.Bad("demands.cap", d.Cap, "0 for none, or a finite number above 0")
-	}
-	if kind == Category && (d.Unbiased || d.bounded() || d.Step != 0) {
-		errs.Bad("demands", "some on answers", "none but a cap for categories")
-	}
+	errs.If(!(d.Step >= 0) || !check.Finite(d.Step), "demands.step", d.Step, "0 for none, or a finite number above 0")
+	errs.If(!(d.Cap >= 0) || !check.Finite(d.Cap), "demands.cap", d.Cap, "0 for none, or a finite number above 0")
+	errs.If(kind == Category && (d.Unbiased || d.bounded() || d.Step != 0), "demands", "some on answers", "none but a cap for categories")
 }
 
 // admit reports whether an answer is one of those demanded, and otherwise which are.
@@ -235,9 +198,8 @@ func (d Demands) lattice(k *big.Int) float64 {
 	return f
 }
 
-// WithDual returns the randomizer with other multipliers for its lower bound, and claims
-// that follow from the certificate. Of that, all but the lower bound is the randomizer's
-// own, which is certified once. The error wraps dp.ErrInvalid.
+// WithDual returns the randomizer with other multipliers for its lower bound, and claims that follow
+// from the certificate, whose other parts are not computed again. The error wraps dp.ErrInvalid.
 func (r *Randomizer) WithDual(d *Dual) (*Randomizer, error) {
 	s := r.spec
 	s.Dual, s.Claims = d, Claims{}
@@ -249,7 +211,7 @@ func (r *Randomizer) WithDual(d *Dual) (*Randomizer, error) {
 }
 
 // Spec returns a copy of what the randomizer holds.
-func (r *Randomizer) Spec() Spec { return r.spec.clone() }
+func (r *Randomizer) Spec() Spec { return formfile.Clone(r.spec) }
 
 // between returns the two neighboring nodes between which the value x is rounded, as
 // indices low and low+1, and the probability (x − node low)/(node low+1 − node low) of the
@@ -274,13 +236,7 @@ func (r *Randomizer) between(x float64) (low int, up float64, ok bool) {
 
 // PMF returns the probabilities of the answers to node (or label) i as float64s, for
 // plots and statistics.
-func (r *Randomizer) PMF(i int) []float64 {
-	p := make([]float64, len(r.spec.Rows[i]))
-	for j, w := range r.spec.Rows[i] {
-		p[j] = float64(w) * 0x1p-64
-	}
-	return p
-}
+func (r *Randomizer) PMF(i int) []float64 { return formfile.Probabilities(r.spec.Rows[i]) }
 
 // PMFAt is PMF for the value x, which may lie between nodes; nil if the randomizer does
 // not take it.

@@ -42,7 +42,7 @@ func TestRandomizedResponse(t *testing.T) {
 				t.Errorf("%d categories, epsilon %g: the truth has probability %g, want %g", k, epsilon, got, p)
 			}
 			// At a large epsilon the weight of 2^-64 is far above what there need be.
-			if gap, ok := c.Gap(); epsilon <= 12 && (!ok || gap > 1e-9) {
+			if gap, ok := c.Bounds().Gap(); epsilon <= 12 && (!ok || gap > 1e-9) {
 				t.Errorf("%d categories, epsilon %g: gap %g, %t", k, epsilon, gap, ok)
 			}
 		}

@@ -24,11 +24,6 @@ const (
 	maxLabel = 1 << 10
 )
 
-func (v Values) clone() Values {
-	v.Weight, v.Shares, v.Labels = slices.Clone(v.Weight), slices.Clone(v.Shares), slices.Clone(v.Labels)
-	return v
-}
-
 // Count returns how many values there are: all integers of the range, or all labels; 0
 // for real values.
 func (v Values) Count() int {
@@ -47,9 +42,9 @@ func (v Values) Validate() error {
 	errs := check.In("local")
 	switch v.Kind {
 	case Real:
-		proof.ValidateWeight(v.Lower, v.Upper, v.Weight, errs)
+		v.Weight.Validate(v.Lower, v.Upper, errs)
 	case Integer:
-		proof.ValidateWeight(v.Lower, v.Upper, nil, errs)
+		proof.Pieces{}.Validate(v.Lower, v.Upper, errs)
 		if l, u := v.Lower, v.Upper; l < u {
 			for _, x := range []float64{l, u} {
 				if x != math.Trunc(x) || math.Abs(x) > exact.MaxInteger {
@@ -63,20 +58,14 @@ func (v Values) Validate() error {
 			}
 		}
 	case Category:
-		if v.Lower != 0 || v.Upper != 0 {
-			errs.Bad("range", fmt.Sprintf("%g to %g", v.Lower, v.Upper), "none (0 to 0) for categories")
-		}
+		errs.If(v.Lower != 0 || v.Upper != 0, "range", fmt.Sprintf("%g to %g", v.Lower, v.Upper), "none (0 to 0) for categories")
 		validateLabels("labels", v.Labels, MaxNodes, errs)
 	default:
 		errs.Bad("kind", check.Quoted(string(v.Kind)), "real, integer or category")
 		return errs.Err()
 	}
-	if v.Kind != Real && len(v.Weight) > 0 {
-		errs.Bad("weight", fmt.Sprintf("%d pieces", len(v.Weight)), "none: shares weigh integers and categories")
-	}
-	if v.Kind != Category && len(v.Labels) > 0 {
-		errs.Bad("labels", fmt.Sprintf("%d labels", len(v.Labels)), "none: only categories have labels")
-	}
+	errs.If(v.Kind != Real && len(v.Weight) > 0, "weight", fmt.Sprintf("%d pieces", len(v.Weight)), "none: shares weigh integers and categories")
+	errs.If(v.Kind != Category && len(v.Labels) > 0, "labels", fmt.Sprintf("%d labels", len(v.Labels)), "none: only categories have labels")
 	v.validateShares(errs)
 	return errs.Err()
 }
@@ -96,9 +85,7 @@ func (v Values) validateShares(errs *check.List) {
 		}
 		some = some || s > 0
 	}
-	if !some {
-		errs.Bad("shares", "0 everywhere", "one above 0")
-	}
+	errs.If(!some, "shares", "0 everywhere", "one above 0")
 }
 
 // validateLabels: each is there once.
@@ -117,30 +104,13 @@ func validateLabels(name string, labels []string, limit int, errs *check.List) {
 	}
 }
 
-// pieces returns the density of real values: the integrals sum to 1.
-func (v Values) pieces() []proof.Density { return proof.Densities(v.Lower, v.Upper, v.Weight) }
+// densities returns the density of real values: the integrals sum to 1.
+func (v Values) densities() []proof.Density { return v.Weight.Densities(v.Lower, v.Upper) }
 
 // shares returns the share of each integer or category: they sum to 1.
 func (v Values) shares() []*big.Rat {
-	out := make([]*big.Rat, v.Count())
-	total := new(big.Rat)
-	for i := range out {
-		out[i] = big.NewRat(1, 1)
-		if len(v.Shares) > 0 {
-			out[i] = exact.Rational(v.Shares[i])
-		}
-		total.Add(total, out[i])
+	if len(v.Shares) == 0 {
+		return exact.Shares(slices.Repeat([]float64{1}, v.Count()))
 	}
-	for _, s := range out {
-		s.Quo(s, total)
-	}
-	return out
-}
-
-func rationals(x []float64) []*big.Rat {
-	r := make([]*big.Rat, len(x))
-	for i, v := range x {
-		r[i] = exact.Rational(v)
-	}
-	return r
+	return exact.Shares(v.Shares)
 }

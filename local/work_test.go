@@ -120,7 +120,7 @@ func TestPiecesAreNotHalvedForEver(t *testing.T) {
 		Dual: &Dual{Nodes: []float64{0, pieces}, Totals: []float64{1, 1}},
 	}
 	for i := range pieces {
-		s.Values.Weight = append(s.Values.Weight, Piece{From: float64(i), Weight: float64(1 + i%3)})
+		s.Values.Weight = append(s.Values.Weight, proof.Piece{From: float64(i), Weight: float64(1 + i%3)})
 	}
 	if n := len(newPricing(&s, nil).places); n < pieces || n > mostIntervals {
 		t.Errorf("%d intervals for %d pieces, want at most %d", n, pieces, mostIntervals)

@@ -31,20 +31,13 @@ func CeilingUp(l Loss, low, high *big.Rat) (most *big.Rat, ok bool) {
 	case *piecewise:
 		return l.ceiling(low, high), true
 	case *combination:
-		known := true
-		most = l.sum(func(p part) *big.Rat {
+		return l.known(func(p part) (*big.Rat, bool) {
 			a, b := p.turned(low), p.turned(high)
 			if p.side < 0 {
 				a, b = b, a
 			}
-			c, ok := CeilingUp(p.loss, a, b)
-			if !ok {
-				known = false
-				return new(big.Rat)
-			}
-			return c
+			return CeilingUp(p.loss, a, b)
 		})
-		return most, known
 	default:
 		return nil, false
 	}

@@ -12,9 +12,7 @@ func (l2) Symmetric() bool      { return true }
 func (l2) Unimodal() bool       { return true }
 func (l2) At(x float64) float64 { return x * x }
 
-func (l2) CellMean(center, width float64) float64 {
-	return center*center + width*width/12
-}
+func (l2) CellMean(center, width float64) float64 { return center*center + width*width/12 }
 
 func (l2) AtDown(x *big.Rat) *big.Rat { return new(big.Rat).Mul(x, x) }
 

@@ -230,13 +230,7 @@ func (l *piecewise) RampMeanUp(from, to *big.Rat) *big.Rat {
 	}
 	sum := new(big.Rat)
 	for i, end := l.upTo(low), l.before(high); i <= end; i++ {
-		a, b := low, high
-		if i > 0 && l.knots[i-1].Cmp(a) > 0 {
-			a = l.knots[i-1]
-		}
-		if i < len(l.knots) && l.knots[i].Cmp(b) < 0 {
-			b = l.knots[i]
-		}
+		a, b := l.clip(i, low, high)
 		ramp := l.pieces[i].rampIntegral(to)
 		sum.Add(sum, ramp(a)).Sub(sum, ramp(b))
 	}
@@ -253,8 +247,7 @@ func (l *piecewise) RampMeanUp(from, to *big.Rat) *big.Rat {
 // interpolants, and so is their sum. For a convex quadratic the excess is
 // C2·step²/4; a linear piece, or a kink at a node, loses nothing.
 func (l *piecewise) LowerNode(j int64, step *big.Rat) *big.Rat {
-	x := new(big.Rat).SetInt64(j)
-	return l.lowerNode(x.Mul(x, step), step)
+	return l.lowerNode(multipleOf(j, step), step)
 }
 
 func (l *piecewise) lowerNode(x, step *big.Rat) *big.Rat {
@@ -305,13 +298,7 @@ func (l *piecewise) excess(a, b, ga, gb *big.Rat, low, high int) *big.Rat {
 		}
 		touch := new(big.Rat).Sub(slope, p.C1)
 		touch.Mul(touch, half).Quo(touch, p.C2)
-		start, end := a, b
-		if i > low {
-			start = l.knots[i-1]
-		}
-		if i < high {
-			end = l.knots[i]
-		}
+		start, end := l.clip(i, a, b)
 		if touch.Cmp(start) > 0 && touch.Cmp(end) < 0 {
 			consider(i, touch)
 		}
@@ -383,13 +370,7 @@ func (l *piecewise) PolynomialBeyond() (from *big.Rat, degree int, ok bool) {
 func (l *piecewise) ceiling(low, high *big.Rat) *big.Rat {
 	most := new(big.Rat)
 	for i := l.before(low); i <= l.upTo(high); i++ {
-		a, b := low, high
-		if i > 0 && l.knots[i-1].Cmp(a) > 0 {
-			a = l.knots[i-1]
-		}
-		if i < len(l.knots) && l.knots[i].Cmp(b) < 0 {
-			b = l.knots[i]
-		}
+		a, b := l.clip(i, low, high)
 		p := l.pieces[i]
 		most = higher(most, higher(p.value(a), p.value(b)))
 		if p.C2.Sign() < 0 {
@@ -401,6 +382,17 @@ func (l *piecewise) ceiling(low, high *big.Rat) *big.Rat {
 		}
 	}
 	return most
+}
+
+// clip returns the part of the interval from low to high that is in piece i.
+func (l *piecewise) clip(i int, low, high *big.Rat) (a, b *big.Rat) {
+	if i > 0 {
+		low = higher(low, l.knots[i-1])
+	}
+	if i < len(l.knots) {
+		high = lower(high, l.knots[i])
+	}
+	return low, high
 }
 
 // before returns how many knots are below x: the piece that holds x or ends

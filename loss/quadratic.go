@@ -31,9 +31,7 @@ func (q Quadratic) equal(r Quadratic) bool {
 }
 
 // mirrored returns q(-x).
-func (q Quadratic) mirrored() Quadratic {
-	return Quadratic{q.C0, new(big.Rat).Neg(q.C1), q.C2}
-}
+func (q Quadratic) mirrored() Quadratic { return Quadratic{q.C0, new(big.Rat).Neg(q.C1), q.C2} }
 
 func (q Quadratic) value(x *big.Rat) *big.Rat { return q.valueFrom(q.C0, x) }
 

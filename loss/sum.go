@@ -177,6 +177,19 @@ func (l *combination) sum(bound func(p part) *big.Rat) *big.Rat {
 	return sum
 }
 
+// known is sum for a bound that some losses do not have; it is then not ok.
+func (l *combination) known(bound func(p part) (*big.Rat, bool)) (sum *big.Rat, ok bool) {
+	ok = true
+	sum = l.sum(func(p part) *big.Rat {
+		b, known := bound(p)
+		if ok = ok && known; !known {
+			return new(big.Rat)
+		}
+		return b
+	})
+	return sum, ok
+}
+
 func (l *combination) Name() string    { return l.name }
 func (l *combination) Symmetric() bool { return l.symmetric }
 func (l *combination) Unimodal() bool {

@@ -30,15 +30,12 @@ func TangentDown(l Loss, x *big.Rat) (value, slope *big.Rat, ok bool) {
 		return value, slope, true
 	case *combination:
 		slope = new(big.Rat)
-		ok = true
-		value = l.sum(func(p part) *big.Rat {
+		value, ok = l.known(func(p part) (*big.Rat, bool) {
 			v, s, known := TangentDown(p.loss, p.turned(x))
-			if !known {
-				ok = false
-				return new(big.Rat)
+			if known {
+				slope.Add(slope, s.Mul(s, p.turned(new(big.Rat).SetFloat64(p.factor))))
 			}
-			slope.Add(slope, s.Mul(s, p.turned(new(big.Rat).SetFloat64(p.factor))))
-			return v
+			return v, known
 		})
 		return value, slope, ok
 	default:

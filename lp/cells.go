@@ -2,43 +2,24 @@ package lp
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"math"
 
 	"github.com/noisewright/noisewright/cells"
-	"github.com/noisewright/noisewright/dp"
 	"github.com/noisewright/noisewright/internal/check"
-	"github.com/noisewright/noisewright/loss"
 	designcells "github.com/noisewright/noisewright/lp/internal/cells"
+	"github.com/noisewright/noisewright/lp/internal/meet"
 )
 
 // CellsProblem asks for noise that is added to a real query value and whose law depends
 // on the cell of the value: the additive kernel with the smallest expected loss, averaged
 // over the cells, that makes the query (Epsilon, Delta)-differentially private (Selvi, Liu
 // & Wiesemann 2025, section 3).
-type CellsProblem struct {
-	// Privacy and Loss are as in dp.Problem, but Delta is not 0.
-	dp.Privacy
-	Loss loss.Loss
-	// Edges are those of the cells, ascending, in query units. The first may be -Inf
-	// and the last one +Inf.
-	Edges []float64
-	// Weight says how much each cell counts, up to a factor; nil: its width, but a cell
-	// without an end not at all, unless all are.
-	Weight []float64
-	// Bins, if not 0, fixes the bins per sensitivity, of the laws and of the lower
-	// bound; 0: as many as the gap needs.
-	Bins int
-	// InstanceCap, if not 0, bounds the expected CapLoss of every cell's noise, or nil,
-	// its Loss.
-	InstanceCap float64
-	CapLoss     loss.Loss
-}
+type CellsProblem = designcells.Problem
 
-func (p CellsProblem) validate() error {
+func validateCells(p CellsProblem) error {
 	errs := check.In("lp")
-	validateKernel(errs, p.Privacy, p.Loss)
+	wantDependent(errs, p.Privacy, p.Loss)
 	n := len(p.Edges) - 1
 	errs.Want(n >= 1 && n <= cells.MaxCells, "edges", fmt.Sprintf("%d edges", n+1), "2 to %d", cells.MaxCells+1)
 	for i, x := range p.Edges {
@@ -77,24 +58,16 @@ type CellsResult struct {
 
 // DesignCells finds an additive kernel whose expected loss, averaged over the cells, is
 // within the requested gap of the best possible for noise that depends on the value
-// through these cells. If a limit stops it first, or the context ends, the best proven
-// result is returned beside an error that wraps ErrLimit. Other errors come without a
-// result; one wraps ErrInfeasible if no kernel that keeps the instance cap was found.
-//
-// Both bounds are solved side by side, on two processors if there are. Options.MaxCells,
-// 512 if it is 0, bounds the bins of a law. Progress reports bins per sensitivity.
-//
-// Guarantee: the kernel's privacy, losses and bound are those of its exact certificate,
-// whatever the solver did.
+// through these cells, as DesignKernel does. Options.MaxCells bounds the bins of a law, and
+// Progress reports bins per sensitivity.
 func DesignCells(ctx context.Context, p CellsProblem, o Options) (*CellsResult, error) {
-	if err := errors.Join(p.validate(), o.validate()); err != nil {
-		return nil, err
-	}
-	s, ctx, cancel := o.begin(ctx, DefaultKernelGap, 512, 1)
-	defer cancel()
-	kernel, oneLaw, outcome, err := designcells.Design(ctx, designcells.Problem(p), s)
+	var oneLaw float64
+	kernel, outcome, err := designed(ctx, p, validateCells(p), o, DefaultKernelGap, 512, func(ctx context.Context, p CellsProblem, s *meet.Search) (v *cells.Verified, o meet.Outcome, err error) {
+		v, oneLaw, o, err = designcells.Design(ctx, p, s)
+		return v, o, err
+	})
 	if kernel == nil {
 		return nil, err
 	}
-	return &CellsResult{kernel, oneLaw, Outcome(outcome)}, err
+	return &CellsResult{kernel, oneLaw, outcome}, err
 }

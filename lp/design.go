@@ -2,10 +2,8 @@ package lp
 
 import (
 	"context"
-	"errors"
 
 	"github.com/noisewright/noisewright/dp"
-	"github.com/noisewright/noisewright/lp/internal/meet"
 	"github.com/noisewright/noisewright/lp/internal/noise"
 	"github.com/noisewright/noisewright/tables"
 )
@@ -34,17 +32,9 @@ func Designer(o Options) func(ctx context.Context, p dp.Problem, gap float64) (*
 // Guarantee: the table's privacy, loss and bound are those of its exact
 // certificate, whatever the solver did.
 func Design(ctx context.Context, p dp.Problem, o Options) (*Result, error) {
-	if err := errors.Join(validate(p), o.validate()); err != nil {
-		return nil, err
-	}
-	s, ctx, cancel := o.begin(ctx, DefaultGap, DefaultMaxCells, 1)
-	defer cancel()
-	return newResult(noise.Design(ctx, p, s))
-}
-
-func newResult(table *tables.Verified, o meet.Outcome, err error) (*Result, error) {
+	table, outcome, err := designed(ctx, p, validate(p), o, DefaultGap, DefaultMaxCells, noise.Design)
 	if table == nil {
 		return nil, err
 	}
-	return &Result{table, Outcome(o)}, err
+	return &Result{table, outcome}, err
 }

@@ -6,8 +6,7 @@
 // that can be drawn (an upper bound on the optimum) and once so that every
 // noise is a solution (a lower bound), refines both grids until the two meet to
 // the requested relative gap, and returns a tables.Table that carries its own
-// exact certificate. [Sweep] does so for several deltas at once, [Front] for
-// weighted sums of two losses, [DesignKernel] for noise that may depend on
+// exact certificate. [Front] does so for weighted sums of two losses, [DesignKernel] for noise that may depend on
 // the query value, [DesignCells] for noise that depends on the cell of the value, and
 // [DesignLocal] for answers to one bounded value. Tables for real
 // queries and symmetric noise need no LP library; for the others it arrives as a

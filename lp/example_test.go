@@ -15,20 +15,15 @@ import (
 )
 
 // Tables for three values of delta.
-func ExampleSweep() {
+func ExampleDesign_deltas() {
 	p := dp.Problem{Privacy: dp.Privacy{Epsilon: 3, Sensitivity: 1}, Loss: loss.L1}
-	deltas := []float64{1e-3, 0.1, 0.5}
-	results := make([]*lp.Result, len(deltas))
-	err := lp.Sweep(context.Background(), p, deltas, lp.Options{NewSolver: highs.New, Gap: 0.01}, func(i int, r *lp.Result) error {
-		results[i] = r
-		return nil
-	})
-	if err != nil {
-		fmt.Println(err)
-		return
-	}
-	for i, r := range results {
-		fmt.Printf("delta %g: expected loss about %s\n", deltas[i], r.Table.Certificate().ExpectedLoss.FloatString(2))
+	for _, p.Delta = range []float64{1e-3, 0.1, 0.5} {
+		r, err := lp.Design(context.Background(), p, lp.Options{NewSolver: highs.New, Gap: 0.01})
+		if err != nil {
+			fmt.Println(err)
+			return
+		}
+		fmt.Printf("delta %g: expected loss about %s\n", p.Delta, r.Table.Certificate().ExpectedLoss.FloatString(2))
 	}
 	// Output:
 	// delta 0.001: expected loss about 0.23

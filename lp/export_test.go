@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/noisewright/noisewright/dp"
+	"github.com/noisewright/noisewright/lp/internal/meet"
 	"github.com/noisewright/noisewright/lp/internal/noise"
 	"github.com/noisewright/noisewright/lp/solver"
 )
@@ -20,9 +21,9 @@ const perEntry = 100 * time.Nanosecond
 func DesignGenerating(ctx context.Context, p dp.Problem, o Options) (*Result, error) {
 	m := o.settled(DefaultGap, DefaultMaxCells)
 	m.Generate = true
-	s, ctx, cancel := m.Begin(ctx, 1)
+	s, ctx, cancel := m.Begin(ctx)
 	defer cancel()
-	return newResult(noise.Design(ctx, p, s))
+	return designedBy(ctx, p, s)
 }
 
 // perProduct is the time that the interior point method takes for a multiplication.
@@ -44,9 +45,17 @@ func DesignAtWork(ctx context.Context, p dp.Problem, o Options) (*Result, error)
 		s, err := newSolver()
 		return &counted{Solver: s, work: w, limit: limit, cancel: cancel}, err
 	}
-	s, ctx, end := m.Begin(ctx, 1)
+	s, ctx, end := m.Begin(ctx)
 	defer end()
-	return newResult(noise.Design(ctx, p, s))
+	return designedBy(ctx, p, s)
+}
+
+func designedBy(ctx context.Context, p dp.Problem, s *meet.Search) (*Result, error) {
+	table, o, err := noise.Design(ctx, p, s)
+	if table == nil {
+		return nil, err
+	}
+	return &Result{table, o}, err
 }
 
 // counted counts the work of a solver and ends the context when that has taken the time.

@@ -44,9 +44,11 @@ type FrontResult struct {
 	// Points are the designs that are better than every other one, and every mixture of
 	// others, for some weighted sum of the losses. They ascend in the first loss and
 	// descend in the second.
-	Points []FrontPoint
-	// Bounds are those of all designs.
-	Bounds []SupportingLine
+	Points []*FrontPoint
+	// Designs are all, in their order, those that are not among Points too: with the lower
+	// bound of its certificate, Weights[0]·E₀ + Weights[1]·E₁ >= LowerBound holds for the
+	// expectations E of the two losses under every noise that a design may choose.
+	Designs []*FrontPoint
 	// Gap is the largest relative gap between the best of the points and what the
 	// bounds prove, of all weighted sums of the two losses; rounded up, and +Inf if for
 	// some sum nothing is proven.
@@ -89,7 +91,7 @@ type FrontPoint struct {
 // time or the context ends before the front is known to the gap, what is there is
 // returned beside an error that wraps ErrLimit; other errors come without a result.
 //
-// Guarantee: Points and Bounds are from exact certificates, see Design, and Gap is
+// Guarantee: all designs have exact certificates, see Design, and Gap is
 // computed from them exactly.
 func Front(ctx context.Context, p dp.Problem, losses [2]loss.Loss, o FrontOptions) (*FrontResult, error) {
 	if err := o.validate(p, losses); err != nil {
@@ -128,7 +130,6 @@ func (o FrontOptions) validate(p dp.Problem, losses [2]loss.Loss) error {
 	return errs.Err()
 }
 
-// front is the state of one Front.
 type front struct {
 	problem dp.Problem
 	losses  [2]loss.Loss
@@ -146,7 +147,6 @@ type front struct {
 // usualPoints is how many designs a front takes, for all that is known before the first.
 const usualPoints = 6
 
-// direction is what one design is for.
 type direction struct {
 	share   float64
 	weights [2]float64
@@ -159,42 +159,37 @@ func (f *front) each(ctx context.Context, list []direction) {
 	defer cancel()
 	points := make([]*FrontPoint, len(list))
 	before, ended := len(f.points), 0
-	next := make(chan int)
 	workers := min(runtime.GOMAXPROCS(0), len(list))
+	places := make(chan struct{}, workers)
 	var wait sync.WaitGroup
-	for range workers {
+	for i, to := range list {
+		places <- struct{}{}
 		wait.Go(func() {
-			for i := range next {
-				if ctx.Err() != nil {
-					continue
-				}
-				f.mu.Lock()
-				limit := f.timeLimit(workers, f.needed-before-ended)
-				f.mu.Unlock()
-				point, err := f.design(ctx, list[i], limit)
-				f.mu.Lock()
-				ended++
-				points[i] = point
-				if err != nil && f.err == nil && ctx.Err() == nil {
-					f.err = err
-					cancel()
-				}
-				if f.options.Designed != nil {
-					f.options.Designed(before + ended)
-				}
-				f.mu.Unlock()
+			defer func() { <-places }()
+			f.mu.Lock()
+			defer f.mu.Unlock()
+			if ctx.Err() != nil {
+				return
+			}
+			limit := f.timeLimit(workers, f.needed-before-ended)
+			f.mu.Unlock()
+			point, err := f.design(ctx, to, limit)
+			f.mu.Lock()
+			ended++
+			points[i] = point
+			if err != nil && f.err == nil && ctx.Err() == nil {
+				f.err = err
+				cancel()
+			}
+			if f.options.Designed != nil {
+				f.options.Designed(before + ended)
 			}
 		})
 	}
-	for i := range list {
-		next <- i
-	}
-	close(next)
 	wait.Wait()
 	f.points = append(f.points, slices.DeleteFunc(points, func(p *FrontPoint) bool { return p == nil })...)
 }
 
-// left returns the time that is left; without a limit, for ever.
 func (f *front) left() time.Duration {
 	if f.options.TimeLimit == 0 {
 		return math.MaxInt64
@@ -202,8 +197,7 @@ func (f *front) left() time.Duration {
 	return f.options.TimeLimit - time.Since(f.start)
 }
 
-// timeLimit returns that of the next design: so many that are still to come share the
-// time that is left.
+// timeLimit returns that of the next of so many designs that share the time that is left.
 func (f *front) timeLimit(workers, designs int) time.Duration {
 	if f.options.TimeLimit == 0 {
 		return 0
@@ -216,7 +210,7 @@ func (f *front) timeLimit(workers, designs int) time.Duration {
 // points is worth one if it is known neither to the gap nor as well as these points,
 // which a limit may have stopped short of it.
 func (f *front) next() []direction {
-	corners, bounds := hull(f.points), newOutline(linesOf(f.points))
+	corners, bounds := hull(f.points), newOutline(boundsOf(f.points))
 	var open []part
 	needed := 0.0
 	for i := 1; i < len(corners); i++ {
@@ -242,13 +236,11 @@ func (f *front) next() []direction {
 	return list
 }
 
-// part is a part of the front between two neighbors.
 type part struct {
 	direction
 	gap float64 // of what is proven in this direction
 }
 
-// toward returns the direction closest to some weights.
 func (f *front) toward(w [2]*big.Rat) direction {
 	// The sum is 1, and neither is lost if the other is huge.
 	var scaled [2]*big.Rat
@@ -262,12 +254,12 @@ func (f *front) toward(w [2]*big.Rat) direction {
 		if i == 0 {
 			d.share = share
 		}
-		d.weights[i] = rounded(share / f.unit[i])
+		// Few digits are easily written.
+		d.weights[i], _ = strconv.ParseFloat(strconv.FormatFloat(share/f.unit[i], 'g', 5, 64), 64)
 	}
 	return d
 }
 
-// design designs for one weighted sum.
 func (f *front) design(ctx context.Context, to direction, limit time.Duration) (*FrontPoint, error) {
 	var terms []loss.Term
 	for i, w := range to.weights {
@@ -292,8 +284,7 @@ func (f *front) design(ctx context.Context, to direction, limit time.Duration) (
 	return point, nil
 }
 
-// units finds each loss's own optimum, in which weights are measured; where that is 0,
-// what the other end pays.
+// units finds each loss's own optimum, in which weights are measured; of 0, what the other end pays.
 func (f *front) units() {
 	for i := range f.unit {
 		f.unit[i] = 1
@@ -306,13 +297,6 @@ func (f *front) units() {
 	}
 }
 
-// rounded rounds a weight to few digits, so that it is easily written.
-func rounded(x float64) float64 {
-	v, _ := strconv.ParseFloat(strconv.FormatFloat(x, 'g', 5, 64), 64)
-	return v
-}
-
-// result puts the designs that are corners of the front and the bounds of all together.
 func (f *front) result(ctx context.Context) (*FrontResult, error) {
 	switch {
 	case f.err != nil:
@@ -321,10 +305,9 @@ func (f *front) result(ctx context.Context) (*FrontResult, error) {
 		return nil, check.Errorf("lp", ErrLimit, "no design was done")
 	}
 	corners := hull(f.points)
-	r := &FrontResult{Bounds: linesOf(f.points), Dominated: len(f.points) - len(corners), Elapsed: time.Since(f.start)}
-	r.Gap = frontGap(corners, r.Bounds)
-	for _, p := range corners {
-		r.Points = append(r.Points, *p)
+	r := &FrontResult{
+		Points: corners, Designs: f.points, Dominated: len(f.points) - len(corners),
+		Gap: frontGap(corners, boundsOf(f.points)), Elapsed: time.Since(f.start),
 	}
 	for _, p := range f.points {
 		if !p.Design.Optimal {

@@ -36,8 +36,8 @@ func TestFront(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if ended < 5 || ended > 15 || len(r.Bounds) != ended || len(r.Points)+r.Dominated != ended || len(r.Points) < 5 || r.Limited != 0 || r.Gap > gap || r.Gap < gap/10 {
-		t.Fatalf("%d ended, %d points, %d dominated, %d bounds, %d limited, gap %g", ended, len(r.Points), r.Dominated, len(r.Bounds), r.Limited, r.Gap)
+	if ended < 5 || ended > 15 || len(r.Designs) != ended || len(r.Points)+r.Dominated != ended || len(r.Points) < 5 || r.Limited != 0 || r.Gap > gap || r.Gap < gap/10 {
+		t.Fatalf("%d ended, %d points, %d dominated, %d bounds, %d limited, gap %g", ended, len(r.Points), r.Dominated, len(r.Designs), r.Limited, r.Gap)
 	}
 	for i, point := range r.Points {
 		if i > 0 && (point.Expected[0].Cmp(r.Points[i-1].Expected[0]) <= 0 || point.Expected[1].Cmp(r.Points[i-1].Expected[1]) >= 0) {
@@ -64,14 +64,14 @@ func TestFewPoints(t *testing.T) {
 	before := 2.0
 	for _, points := range []int{2, 3, 5} {
 		r, err := lp.Front(t.Context(), p, steep, lp.FrontOptions{Options: lp.Options{NewSolver: highs.New, Gap: 0.005}, Points: points})
-		if err != nil || len(r.Bounds) != points || r.Gap < 0.005 || r.Gap > before/2 {
+		if err != nil || len(r.Designs) != points || r.Gap < 0.005 || r.Gap > before/2 {
 			t.Errorf("%d points: %+v, %v; the gap was %g", points, r, err, before)
 			continue
 		}
 		before = r.Gap
 	}
 	r, err := lp.Front(t.Context(), p, [2]loss.Loss{loss.L1, named(t, "exceed:3")}, lp.FrontOptions{Options: lp.Options{NewSolver: highs.New}})
-	if err != nil || len(r.Bounds) > 4 || r.Gap > lp.DefaultGap {
+	if err != nil || len(r.Designs) > 4 || r.Gap > lp.DefaultGap {
 		t.Errorf("a flat front: %+v, %v", r, err)
 	}
 }
@@ -93,7 +93,7 @@ func TestFrontEnds(t *testing.T) {
 			}
 		},
 	})
-	if !errors.Is(err, lp.ErrLimit) || r == nil || len(r.Bounds) != int(ended.Load()) || len(r.Bounds) > 20 || r.Gap < 1e-3 {
+	if !errors.Is(err, lp.ErrLimit) || r == nil || len(r.Designs) != int(ended.Load()) || len(r.Designs) > 20 || r.Gap < 1e-3 {
 		t.Errorf("cancelled after %d designs: %+v, %v", ended.Load(), r, err)
 	}
 	cancelled, cancel := context.WithCancel(t.Context())
@@ -109,7 +109,7 @@ func TestFrontEnds(t *testing.T) {
 			}
 		},
 	})
-	if !errors.Is(err, lp.ErrLimit) || r == nil || len(r.Bounds) != 2 || r.Limited != 0 || r.Gap < 0.05 {
+	if !errors.Is(err, lp.ErrLimit) || r == nil || len(r.Designs) != 2 || r.Limited != 0 || r.Gap < 0.05 {
 		t.Errorf("no time after the ends: %+v, %v", r, err)
 	}
 	p.Constraints.MaxVariance = 1e-3
@@ -118,7 +118,7 @@ func TestFrontEnds(t *testing.T) {
 	}
 	p.Constraints.MaxVariance = 0
 	r, err = lp.Front(t.Context(), p, losses, lp.FrontOptions{Options: lp.Options{NewSolver: highs.New, Gap: 1e-6, MaxCells: 41}, Points: 3})
-	if !errors.Is(err, lp.ErrLimit) || r == nil || r.Limited != len(r.Bounds) || r.Gap < 1e-6 || math.IsInf(r.OuterBound(2), 0) {
+	if !errors.Is(err, lp.ErrLimit) || r == nil || r.Limited != len(r.Designs) || r.Gap < 1e-6 || math.IsInf(r.OuterBound(2), 0) {
 		t.Errorf("few cells: %+v, %v", r, err)
 	}
 }

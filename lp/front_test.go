@@ -42,13 +42,13 @@ func TestHull(t *testing.T) {
 // of all points on a fine grid that keep the lines.
 func TestFrontGap(t *testing.T) {
 	corners := hull(pointsAt([2]int64{2, 9}, [2]int64{3, 5}, [2]int64{8, 3}))
-	lines := []SupportingLine{
-		{[2]float64{0, 3}, big.NewRat(6, 1)},
-		{[2]float64{1, 1}, big.NewRat(6, 1)},
-		{[2]float64{4, 1}, big.NewRat(12, 1)},
-		{[2]float64{2, 2}, big.NewRat(9, 1)}, // weaker than the parallel one
-		{[2]float64{3, 1}, big.NewRat(9, 1)}, // implied
-		{[2]float64{1, 0}, big.NewRat(1, 1)},
+	lines := []halfPlane{
+		{[2]*big.Rat{big.NewRat(0, 1), big.NewRat(3, 1)}, big.NewRat(6, 1)},
+		{[2]*big.Rat{big.NewRat(1, 1), big.NewRat(1, 1)}, big.NewRat(6, 1)},
+		{[2]*big.Rat{big.NewRat(4, 1), big.NewRat(1, 1)}, big.NewRat(12, 1)},
+		{[2]*big.Rat{big.NewRat(2, 1), big.NewRat(2, 1)}, big.NewRat(9, 1)}, // weaker than the parallel one
+		{[2]*big.Rat{big.NewRat(3, 1), big.NewRat(1, 1)}, big.NewRat(9, 1)}, // implied
+		{[2]*big.Rat{big.NewRat(1, 1), big.NewRat(0, 1)}, big.NewRat(1, 1)},
 	}
 	o := newOutline(lines)
 	want := [][2]int64{{1, 8}, {2, 4}, {4, 2}}
@@ -89,12 +89,12 @@ func TestFrontGap(t *testing.T) {
 // TestOuterBound checks the envelope of the supporting lines, and that it is rounded
 // down.
 func TestOuterBound(t *testing.T) {
-	r := FrontResult{Bounds: []SupportingLine{
-		{[2]float64{1, 0}, big.NewRat(1, 1)},  // a >= 1
-		{[2]float64{0, 1}, big.NewRat(2, 1)},  // b >= 2
-		{[2]float64{1, 1}, big.NewRat(6, 1)},  // a + b >= 6
-		{[2]float64{0, 3}, big.NewRat(20, 3)}, // b >= 20/9
-	}}
+	bounds := []halfPlane{
+		{[2]*big.Rat{big.NewRat(1, 1), big.NewRat(0, 1)}, big.NewRat(1, 1)},  // a >= 1
+		{[2]*big.Rat{big.NewRat(0, 1), big.NewRat(1, 1)}, big.NewRat(2, 1)},  // b >= 2
+		{[2]*big.Rat{big.NewRat(1, 1), big.NewRat(1, 1)}, big.NewRat(6, 1)},  // a + b >= 6
+		{[2]*big.Rat{big.NewRat(0, 1), big.NewRat(3, 1)}, big.NewRat(20, 3)}, // b >= 20/9
+	}
 	down := math.Nextafter(20.0/9, 0)
 	if new(big.Rat).SetFloat64(20.0/9).Cmp(big.NewRat(20, 9)) < 0 {
 		down = 20.0 / 9
@@ -102,7 +102,7 @@ func TestOuterBound(t *testing.T) {
 	for x, want := range map[float64]float64{
 		0.5: math.Inf(1), 1: 5, 3: 3, 10: down, math.Inf(1): down, math.Inf(-1): math.Inf(1), math.MaxFloat64: down,
 	} {
-		if got := r.OuterBound(x); got != want {
+		if got := outerBound(bounds, x); got != want {
 			t.Errorf("OuterBound(%v) = %v, want %v", x, got, want)
 		}
 	}

@@ -9,18 +9,20 @@ import (
 	"github.com/noisewright/noisewright/internal/exact"
 )
 
-// SupportingLine says that Weights[0]·E₀ + Weights[1]·E₁ >= Bound for the
-// expectations E of the two losses under every noise that a design may choose.
-type SupportingLine struct {
-	Weights [2]float64
-	Bound   *big.Rat
+// halfPlane says that weights[0]·E₀ + weights[1]·E₁ >= bound for the expectations E of the
+// two losses under every noise that a design may choose.
+type halfPlane struct {
+	weights [2]*big.Rat
+	bound   *big.Rat
 }
 
-func linesOf(points []*FrontPoint) (lines []SupportingLine) {
-	for _, p := range points {
-		lines = append(lines, SupportingLine{p.Weights, p.Design.Table.Certificate().LowerBound})
+// boundsOf returns what designs prove.
+func boundsOf(designs []*FrontPoint) (bounds []halfPlane) {
+	for _, p := range designs {
+		w := [2]*big.Rat{exact.Rational(p.Weights[0]), exact.Rational(p.Weights[1])}
+		bounds = append(bounds, halfPlane{w, p.Design.Table.Certificate().LowerBound})
 	}
-	return lines
+	return bounds
 }
 
 // hull returns the corners of the lower left boundary of all mixtures of the points, by
@@ -59,12 +61,12 @@ func weighted(w, e [2]*big.Rat) *big.Rat {
 }
 
 // frontGap returns the largest relative gap, rounded up, between the least weighted sum
-// that a corner of the front has and what the lines prove about it; see outline.gap. For
+// that a corner of the front has and what the bounds prove about it; see outline.gap. For
 // weights that sum to 1, the least sum F is linear between the normals of neighboring parts
 // of the front, and the bound L is concave. So F − (1+g)·L is convex there and largest at a
 // normal, or where all weight is on one loss.
-func frontGap(corners []*FrontPoint, lines []SupportingLine) float64 {
-	o, last := newOutline(lines), len(corners)-1
+func frontGap(corners []*FrontPoint, bounds []halfPlane) float64 {
+	o, last := newOutline(bounds), len(corners)-1
 	one, none := big.NewRat(1, 1), new(big.Rat)
 	gap := max(o.gap([2]*big.Rat{one, none}, corners[0]), o.gap([2]*big.Rat{none, one}, corners[last]))
 	for i := range last {
@@ -73,23 +75,12 @@ func frontGap(corners []*FrontPoint, lines []SupportingLine) float64 {
 	return gap
 }
 
-// outline is the lower left boundary of what lines and E >= 0 leave: its corners.
+// outline is the lower left boundary of what bounds and E >= 0 leave: its corners.
 type outline [][2]*big.Rat
 
-// halfPlane is a SupportingLine as rationals.
-type halfPlane struct {
-	weights [2]*big.Rat
-	bound   *big.Rat
-}
-
-func newOutline(lines []SupportingLine) (o outline) {
-	all := []halfPlane{
-		{[2]*big.Rat{big.NewRat(1, 1), new(big.Rat)}, new(big.Rat)},
-		{[2]*big.Rat{new(big.Rat), big.NewRat(1, 1)}, new(big.Rat)},
-	}
-	for _, l := range lines {
-		all = append(all, halfPlane{[2]*big.Rat{exact.Rational(l.Weights[0]), exact.Rational(l.Weights[1])}, l.Bound})
-	}
+func newOutline(bounds []halfPlane) (o outline) {
+	one, none := big.NewRat(1, 1), new(big.Rat)
+	all := append([]halfPlane{{[2]*big.Rat{one, none}, none}, {[2]*big.Rat{none, one}, none}}, bounds...)
 	// From weight on the first loss alone to weight on the second alone.
 	slices.SortStableFunc(all, func(l, m halfPlane) int { return det(m.weights, l.weights).Sign() })
 	var kept []halfPlane
@@ -136,7 +127,7 @@ func det(v, w [2]*big.Rat) *big.Rat {
 	return d.Sub(d, new(big.Rat).Mul(v[1], w[0]))
 }
 
-// implies reports whether the first of two parallel half planes is inside the other.
+// implies reports whether one of two parallel half planes is inside the other.
 func implies(l, m halfPlane) bool {
 	i := 0
 	if m.weights[0].Sign() == 0 {
@@ -153,21 +144,23 @@ func crossing(l, m halfPlane) [2]*big.Rat {
 	return [2]*big.Rat{x.Quo(x, d), y.Quo(y, d)}
 }
 
-// OuterBound returns what the Bounds leave for the second loss where the expectation of
+// OuterBound returns what the Designs prove for the second loss where the expectation of
 // the first is at most x: every noise that a design may choose has at least that
 // expectation of it. +Inf says that no noise has so small a first one. The bound is
 // computed exactly and rounded down.
-func (r *FrontResult) OuterBound(x float64) float64 {
+func (r *FrontResult) OuterBound(x float64) float64 { return outerBound(boundsOf(r.Designs), x) }
+
+func outerBound(bounds []halfPlane, x float64) float64 {
 	at, best := new(big.Rat), new(big.Rat)
 	if at.SetFloat64(min(x, math.MaxFloat64)) == nil { // −∞, or no number
 		return math.Inf(1)
 	}
-	for _, b := range r.Bounds {
-		w := [2]*big.Rat{exact.Rational(b.Weights[0]), exact.Rational(b.Weights[1])}
-		rest := w[0].Sub(b.Bound, w[0].Mul(w[0], at))
-		switch {
-		case w[1].Sign() > 0:
-			if rest.Quo(rest, w[1]).Cmp(best) > 0 {
+	for _, b := range bounds {
+		rest := new(big.Rat).Mul(b.weights[0], at)
+		rest.Sub(b.bound, rest)
+		switch w := b.weights[1]; {
+		case w.Sign() > 0:
+			if rest.Quo(rest, w).Cmp(best) > 0 {
 				best.Set(rest)
 			}
 		case rest.Sign() > 0:

@@ -2,13 +2,10 @@ package lp
 
 import (
 	"context"
-	"errors"
 	"fmt"
 
-	"github.com/noisewright/noisewright/dp"
 	"github.com/noisewright/noisewright/internal/check"
 	"github.com/noisewright/noisewright/kernels"
-	"github.com/noisewright/noisewright/loss"
 	"github.com/noisewright/noisewright/lp/internal/kernel"
 )
 
@@ -16,32 +13,11 @@ import (
 // the smallest expected loss, averaged over a law of the query values, that makes
 // a query with values in a known range (Epsilon, Delta)-differentially private
 // (Selvi, Liu & Wiesemann 2025, section 3).
-type KernelProblem struct {
-	// Privacy and Loss are as in dp.Problem, but Delta is not 0.
-	dp.Privacy
-	Loss loss.Loss
-	// Queries is the range of the query's values, and their weight.
-	Queries kernels.Queries
-	// Nodes fixes the answers of the kernel, ascending inside the range. Each
-	// has a cell of the query values nearest to it. nil: the centers of cells
-	// that are equal but for the two at the ends, as many as the gap needs.
-	Nodes []float64
-	// Cells, if Nodes is nil and it is not 0, fixes the number of cells, of the
-	// kernel and of the lower bound.
-	Cells int
-	// InstanceCap, if not 0, bounds the expected loss of every query value.
-	InstanceCap float64
-	// CapLoss is the loss that InstanceCap is about; nil: Loss.
-	CapLoss loss.Loss
-	// CapSlack, from 0 to 1, is the share by which the cap may be larger, if no kernel of
-	// the first cells keeps it: it is then the largest loss that noise which does not
-	// depend on the query value has when it is rounded to cells.
-	CapSlack float64
-}
+type KernelProblem = kernel.Problem
 
-func (p KernelProblem) validate() error {
+func validateKernel(p KernelProblem) error {
 	errs := check.In("lp")
-	validateKernel(errs, p.Privacy, p.Loss)
+	wantDependent(errs, p.Privacy, p.Loss)
 	if err := p.Queries.Validate(); err != nil {
 		errs.Add(check.Errorf("lp", nil, "%w", err))
 	}
@@ -71,10 +47,9 @@ type KernelResult struct {
 }
 
 // DesignKernel finds a kernel whose expected loss is within the requested gap of
-// the best possible for any mechanism that may look at the query value. If a
-// limit stops it first, or the context ends, the best proven result is returned
-// beside an error that wraps ErrLimit. Other errors come without a result; one
-// wraps ErrInfeasible if no kernel that keeps the instance cap was found.
+// the best possible for any mechanism that may look at the query value. Limits end it as
+// they end Design. The error wraps ErrInfeasible if no kernel that keeps the instance cap
+// was found.
 //
 // Both bounds are solved side by side, on two processors if there are.
 // Options.MaxCells, 512 if it is 0, bounds the cells of the range, of the kernel and of the
@@ -83,15 +58,9 @@ type KernelResult struct {
 // Guarantee: the kernel's privacy, losses and bound are those of its exact
 // certificate, whatever the solver did.
 func DesignKernel(ctx context.Context, p KernelProblem, o Options) (*KernelResult, error) {
-	if err := errors.Join(p.validate(), o.validate()); err != nil {
-		return nil, err
-	}
-	o.MaxCells = min(o.MaxCells, kernels.MaxCells)
-	s, ctx, cancel := o.begin(ctx, DefaultKernelGap, 512, 1)
-	defer cancel()
-	kernel, outcome, err := kernel.Design(ctx, kernel.Problem(p), s)
+	kernel, outcome, err := designed(ctx, p, validateKernel(p), o, DefaultKernelGap, 512, kernel.Design)
 	if kernel == nil {
 		return nil, err
 	}
-	return &KernelResult{kernel, Outcome(outcome)}, err
+	return &KernelResult{kernel, outcome}, err
 }

@@ -14,6 +14,7 @@ import (
 	"github.com/noisewright/noisewright/loss"
 	"github.com/noisewright/noisewright/lp"
 	"github.com/noisewright/noisewright/lp/highs"
+	"github.com/noisewright/noisewright/proof"
 )
 
 // designKernel runs DesignKernel and fails the test unless the kernel verifies
@@ -162,7 +163,7 @@ func TestKernelInstanceCap(t *testing.T) {
 // is no whole number of intervals, nodes that float64 rounds, and a weight that is
 // not uniform, with a start between nodes.
 func TestKernelNodesAndWeights(t *testing.T) {
-	weight := []kernels.WeightPiece{{From: 0, Weight: 1}, {From: 0.43, Weight: 4}, {From: 0.8, Weight: 0}}
+	weight := []proof.Piece{{From: 0, Weight: 1}, {From: 0.43, Weight: 4}, {From: 0.8, Weight: 0}}
 	for name, change := range map[string]func(*lp.KernelProblem){
 		"whole":    func(p *lp.KernelProblem) { p.Cells = 10 },
 		"part":     func(p *lp.KernelProblem) { p.Cells = 7 },

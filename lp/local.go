@@ -2,7 +2,6 @@ package lp
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"math"
 	"math/big"
@@ -16,28 +15,9 @@ import (
 // LocalProblem asks for a local randomizer: answers to one value of a range, or to one
 // category, that make any two values (Epsilon, Delta)-indistinguishable, with the
 // smallest expected loss (Duchi, Jordan & Wainwright 2018 for the setting).
-type LocalProblem struct {
-	// Epsilon >= 0 and Delta are the privacy of any two values.
-	Epsilon, Delta float64
-	Values         local.Values
-	// Loss is c(answer − value), convex; nil for categories.
-	Loss loss.Loss
-	// Costs, for categories, is the loss of each answer for each value:
-	// Costs[value][answer] >= 0.
-	Costs [][]float64
-	// AnswerLabels names the answers of categories; nil: the categories themselves.
-	AnswerLabels []string
-	Objective    local.Objective
-	Demands      local.Demands
-	// Cells, if not 0, fixes the number of intervals between the nodes of real values;
-	// otherwise there are as many as the gap needs.
-	Cells int
-	// MaxAnswers, if not 0, bounds the number of answers. The lower bound is that of any
-	// number.
-	MaxAnswers int
-}
+type LocalProblem = designlocal.Problem
 
-func (p LocalProblem) validate() error {
+func validateLocal(p LocalProblem) error {
 	errs := check.In("lp")
 	wantPrivacy(errs, p.Epsilon, p.Delta)
 	if err := p.Values.Validate(); err != nil {
@@ -47,17 +27,17 @@ func (p LocalProblem) validate() error {
 	errs.Want(p.Cells >= 0 && p.Cells < local.MaxNodes, "cells", p.Cells, "1 to %d", local.MaxNodes-1)
 	errs.Want(p.MaxAnswers == 0 || p.MaxAnswers >= 2 && p.MaxAnswers <= local.MaxAnswers, "max-answers", p.MaxAnswers, "2 to %d", local.MaxAnswers)
 	if p.Values.Kind == local.Category {
-		p.validateCosts(errs)
+		validateCosts(errs, p)
 	} else {
-		p.validateNumbers(errs)
+		validateNumbers(errs, p)
 	}
 	if err := errs.Err(); err != nil {
 		return err
 	}
-	return p.possible()
+	return possible(p)
 }
 
-func (p LocalProblem) validateCosts(errs *check.List) {
+func validateCosts(errs *check.List, p LocalProblem) {
 	if p.Loss != nil {
 		errs.Bad("loss", check.Quoted(p.Loss.Name()), "none for categories, which have costs")
 	}
@@ -89,7 +69,7 @@ func (p LocalProblem) validateCosts(errs *check.List) {
 // infinite.
 const mostSteps = 0x1p900
 
-func (p LocalProblem) validateNumbers(errs *check.List) {
+func validateNumbers(errs *check.List, p LocalProblem) {
 	if p.Loss == nil {
 		errs.Bad("loss", "none", "a loss")
 	} else if _, _, convex := loss.TangentDown(p.Loss, new(big.Rat)); !convex {
@@ -115,7 +95,7 @@ func (p LocalProblem) validateNumbers(errs *check.List) {
 	if largest := max(math.Abs(a), math.Abs(b)); a < b && !(b-a >= max(leastRange, largest*leastShare) && largest <= mostRange) {
 		errs.Badf("range", fmt.Sprintf("%g to %g", a, b), "numbers of at most %g in magnitude, and apart by %g at least and by %g of the larger one", mostRange, leastRange, leastShare)
 	}
-	if s := d.Step; s > 0 && designlocal.Problem(p).Bounded() && d.Lower+s > d.Upper {
+	if s := d.Step; s > 0 && p.Bounded() && d.Lower+s > d.Upper {
 		errs.Bad("answer-step", s, fmt.Sprintf("at most %g, so that there are two answers from %g to %g", d.Upper-d.Lower, d.Lower, d.Upper))
 	}
 }
@@ -132,9 +112,9 @@ const (
 // answers Y from A to B of the laws at the ends a < b of the values, Y − A >= 0 says that
 // b − A ≤ e^ε·(a − A) + δ·(B − A), and B − Y likewise; the mechanism of two answers shows
 // that this is enough.
-func (p LocalProblem) possible() error {
+func possible(p LocalProblem) error {
 	d := p.Demands
-	if !d.Unbiased || !designlocal.Problem(p).Bounded() {
+	if !d.Unbiased || !p.Bounded() {
 		return nil
 	}
 	a, b, e := p.Values.Lower, p.Values.Upper, math.Exp(p.Epsilon)
@@ -158,28 +138,18 @@ type LocalResult struct {
 
 // DesignLocal finds a local randomizer whose loss, that of the objective, is within the
 // requested gap of the best possible for any mechanism whose answers to any two values are
-// (Epsilon, Delta)-indistinguishable. If a limit stops it first, or the context ends, the
-// best proven result is returned beside an error that wraps ErrLimit. Other errors come
-// without a result; one wraps ErrInfeasible if nothing keeps the demands.
+// (Epsilon, Delta)-indistinguishable. Limits end it as they end Design. The error wraps
+// ErrInfeasible if nothing keeps the demands.
 //
-// Options.MaxCells
-// bounds the intervals between nodes, and Progress reports them in place of cells per
-// sensitivity.
+// Options.MaxCells bounds the intervals between nodes, and Progress reports them in place of
+// cells per sensitivity.
 //
 // Guarantee: privacy, unbiasedness, losses and bound are those of the randomizer's exact
 // certificate, whatever the solver did.
 func DesignLocal(ctx context.Context, p LocalProblem, o Options) (*LocalResult, error) {
-	if err := errors.Join(p.validate(), o.validate()); err != nil {
-		return nil, err
-	}
-	if o.MaxCells == 0 || o.MaxCells >= local.MaxNodes {
-		o.MaxCells = local.MaxNodes - 1
-	}
-	s, ctx, cancel := o.begin(ctx, DefaultGap, o.MaxCells, 1)
-	defer cancel()
-	randomizer, outcome, err := designlocal.Design(ctx, designlocal.Problem(p), s)
+	randomizer, outcome, err := designed(ctx, p, validateLocal(p), o, DefaultGap, local.MaxNodes-1, designlocal.Design)
 	if randomizer == nil {
 		return nil, err
 	}
-	return &LocalResult{randomizer, Outcome(outcome)}, err
+	return &LocalResult{randomizer, outcome}, err
 }

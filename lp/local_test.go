@@ -12,6 +12,7 @@ import (
 	"github.com/noisewright/noisewright/local"
 	"github.com/noisewright/noisewright/loss"
 	"github.com/noisewright/noisewright/lp"
+	"github.com/noisewright/noisewright/proof"
 )
 
 // designLocal runs DesignLocal without a solver, and fails the test unless the randomizer
@@ -161,7 +162,7 @@ func TestLocalLosses(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	weight := []local.Piece{{From: -1, Weight: 0.1}, {From: -0.5, Weight: 3}, {From: 0.5, Weight: 1}}
+	weight := []proof.Piece{{From: -1, Weight: 0.1}, {From: -0.5, Weight: 3}, {From: 0.5, Weight: 1}}
 	for name, edit := range map[string]func(*lp.LocalProblem){
 		"l1":              func(p *lp.LocalProblem) { p.Loss = loss.L1 },
 		"worst l1":        func(p *lp.LocalProblem) { p.Loss, p.Objective = loss.L1, local.Worst },

@@ -3,6 +3,7 @@ package lp
 import (
 	"cmp"
 	"context"
+	"errors"
 	"time"
 
 	"github.com/noisewright/noisewright/internal/check"
@@ -32,10 +33,14 @@ type Options struct {
 	Progress func(Progress)
 }
 
-// begin starts the clock of a design, with defaults in place of zeros. The context
-// it returns ends after so many time limits, if there is one.
-func (o Options) begin(ctx context.Context, gap float64, cells, limits int) (*meet.Search, context.Context, context.CancelFunc) {
-	return o.settled(gap, cells).Begin(ctx, limits)
+// designed designs for a problem, unless that is invalid or the options are.
+func designed[P, V any](ctx context.Context, p P, invalid error, o Options, gap float64, cells int, design func(context.Context, P, *meet.Search) (*V, meet.Outcome, error)) (*V, Outcome, error) {
+	if err := errors.Join(invalid, o.validate()); err != nil {
+		return nil, Outcome{}, err
+	}
+	s, ctx, cancel := o.settled(gap, cells).Begin(ctx)
+	defer cancel()
+	return design(ctx, p, s)
 }
 
 // settled puts defaults in place of zeros.
@@ -82,20 +87,7 @@ type Result struct {
 }
 
 // Outcome tells how a design ended.
-type Outcome struct {
-	// Gap is the relative certified gap reached; +Inf if the lower bound
-	// is 0.
-	Gap float64
-	// Rounds counts the relaxations solved: each program of a bound is solved
-	// again whenever constraints were added, and all but those of a search for
-	// conflicting constraints count. With delta = 0, where there are no linear
-	// programs, it counts the tables and the proofs that were tried.
-	Rounds int
-	// Elapsed is the wall time taken.
-	Elapsed time.Duration
-	// Optimal says that the requested gap was reached.
-	Optimal bool
-}
+type Outcome = meet.Outcome
 
 func (o Options) validate() error {
 	errs := check.In("lp")

@@ -22,18 +22,16 @@ var (
 	ErrInfeasible = meet.ErrInfeasible
 )
 
-// Limits of the problems that can be designed for. Below MinEpsilon the noise has more cells than a table
-// may have.
+// Limits of the problems that can be designed for. Below MinEpsilon the noise has more cells
+// than a table may have.
 const (
 	MinEpsilon     = 1e-3
 	MaxEpsilon     = 20
 	MinDelta       = 1e-12
 	MaxDelta       = 0.9
 	MinSensitivity = 1e-6
+	// MaxSensitivity bounds that of lattice queries in steps, too.
 	MaxSensitivity = 1e9
-	// MaxIntegerSensitivity bounds the sensitivity of integer queries, and
-	// that of lattice queries in steps.
-	MaxIntegerSensitivity = MaxSensitivity
 )
 
 // validate checks the ranges that a design can take, which are narrower than those
@@ -46,11 +44,11 @@ func validate(p dp.Problem) error {
 	switch p.Query {
 	case dp.RealQuery:
 	case dp.IntegerQuery:
-		whole := p.Sensitivity == math.Trunc(p.Sensitivity) && p.Sensitivity >= 1 && p.Sensitivity <= MaxIntegerSensitivity
-		errs.Want(whole, "sensitivity", p.Sensitivity, "an integer from 1 to %g for an integer query", float64(MaxIntegerSensitivity))
+		whole := p.Sensitivity == math.Trunc(p.Sensitivity) && p.Sensitivity >= 1 && p.Sensitivity <= MaxSensitivity
+		errs.Want(whole, "sensitivity", p.Sensitivity, "an integer from 1 to %g for an integer query", float64(MaxSensitivity))
 	case dp.LatticeQuery:
 		r := p.Sensitivity / p.Step
-		errs.Want(!(p.Step > 0) || r >= 1e-6 && r <= MaxIntegerSensitivity, "step", p.Step, "a number above 0 of which at most %g make the sensitivity of %g", float64(MaxIntegerSensitivity), p.Sensitivity)
+		errs.Want(!(p.Step > 0) || r >= 1e-6 && r <= MaxSensitivity, "step", p.Step, "a number above 0 of which at most %g make the sensitivity of %g", float64(MaxSensitivity), p.Sensitivity)
 	}
 	p.Privacy = dp.Privacy{Sensitivity: 1} // its ranges are those above
 	errs.Add(p.Validate())
@@ -63,8 +61,8 @@ func wantPrivacy(errs *check.List, epsilon, delta float64) {
 	errs.Want(delta == 0 || delta >= MinDelta && delta <= MaxDelta, "delta", delta, "0, or a number from %g to %g", MinDelta, MaxDelta)
 }
 
-// validateKernel checks what kernels and noise by cells promise.
-func validateKernel(errs *check.List, p dp.Privacy, l loss.Loss) {
+// wantDependent checks what kernels and noise by cells promise.
+func wantDependent(errs *check.List, p dp.Privacy, l loss.Loss) {
 	errs.Add(validate(dp.Problem{Privacy: p, Loss: l}))
 	errs.Want(p.Delta != 0, "delta", "0 (pure differential privacy)", "a number from %g to %g for a kernel", MinDelta, MaxDelta)
 }

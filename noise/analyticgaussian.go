@@ -18,20 +18,27 @@ import (
 // [dp.ErrInvalid] for bad parameters and is a [NotApplicableError] for δ = 0. The cost is
 // some 60 microseconds.
 func GaussianSigma(p dp.Privacy) (float64, error) {
-	if err := applies(AnalyticGaussian, p, p.Delta > 0, gaussianNeedsDelta); err != nil {
-		return 0, err
+	c := &conditions{name: AnalyticGaussian, privacy: p}
+	return c.gaussianSigma(), c.err
+}
+
+// gaussianSigma is GaussianSigma, 0 if it does not apply.
+func (c *conditions) gaussianSigma() float64 {
+	p := c.privacy
+	if !c.applies(p.Delta > 0, gaussianNeedsDelta) {
+		return 0
 	}
 	sigma := p.Sensitivity / solveMu(p.Epsilon, p.Delta)
 	// Round up: step away from the solution, each step twice the last, until
 	// δ is met with the error bound of gaussianLogDelta to spare.
 	target := logarithm(p.Delta)
 	for step := 0x1p-52; ; step *= 2 {
-		if err := finiteScale(AnalyticGaussian, "sigma", sigma); err != nil {
-			return 0, err
+		if !c.finite("sigma", sigma) {
+			return 0
 		}
 		logDelta, errorBound := gaussianLogDelta(p.Epsilon, p.Sensitivity/sigma)
 		if logDelta+errorBound <= target {
-			return sigma, nil
+			return sigma
 		}
 		sigma *= 1 + step
 	}

@@ -30,16 +30,17 @@ type Baseline struct {
 	// Source says where it was published.
 	Source string
 
-	create func(name string, p dp.Privacy, loss loss.Loss) (Mechanism, error)
+	create func(c *conditions, p dp.Privacy, loss loss.Loss) Mechanism
 }
 
 // New builds the mechanism. Baselines that can be tuned to a loss are tuned to the one
 // given; the others ignore it. The error wraps [dp.ErrInvalid] for bad parameters and is
 // a [NotApplicableError] if the mechanism cannot be used at these parameters.
 func (b Baseline) New(p dp.Privacy, loss loss.Loss) (Mechanism, error) {
-	m, err := b.create(b.Name, p, loss)
-	if err != nil {
-		return Mechanism{}, err
+	c := &conditions{name: b.Name, privacy: p}
+	m := b.create(c, p, loss)
+	if c.err != nil {
+		return Mechanism{}, c.err
 	}
 	m.name = b.Name
 	return m, nil

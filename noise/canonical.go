@@ -30,28 +30,21 @@ import (
 //
 // It exists for δ = 0, where it has no end, and for ε = 0, where it is uniform on
 // |x| <= Δ/(2δ), not for both. It does not apply if it has more than 2^22 steps.
-func newCanonical(name string, p dp.Privacy, _ loss.Loss) (Mechanism, error) {
-	s, err := newTulap(name, p)
-	if err != nil {
-		return Mechanism{}, err
-	}
+func newCanonical(c *conditions, p dp.Privacy, _ loss.Loss) Mechanism {
+	s := c.newTulap()
 	d := p.Sensitivity
-	if err := finiteScale(name, "density", s.peak/d); err != nil {
-		return Mechanism{}, err
-	}
+	c.finite("density", s.peak/d)
 	note := "steps of one sensitivity; no end, as delta = 0"
 	expected := stairs{epsilon: p.Epsilon, sensitivity: d, step: 0.5}.expected
 	if p.Delta > 0 {
-		if err := finiteScale(name, "support", s.end*d); err != nil {
-			return Mechanism{}, err
-		}
+		c.finite("support", s.end*d)
 		note = fmt.Sprintf("steps of one sensitivity, support +-%.6g", s.end*d)
 		expected = func(l loss.Loss) (value, errorBound float64) { return s.expected(l, d) }
 	}
 	return Mechanism{
 		note: note, expected: expected,
 		density: func(x float64) float64 { return s.density(x/d) / d },
-	}, nil
+	}
 }
 
 // newDiscreteCanonical returns canonical noise ([newCanonical]) rounded to the nearest
@@ -62,20 +55,13 @@ func newCanonical(name string, p dp.Privacy, _ loss.Loss) (Mechanism, error) {
 // For Δ = 1 it is the optimal integer noise for every even loss that does not decrease
 // away from 0, with the tails of [AwanDongTails]; see there for the proof. For larger Δ it
 // is not. It does not apply if it has more than 2^22 masses on either side.
-func newDiscreteCanonical(name string, p dp.Privacy, _ loss.Loss) (Mechanism, error) {
-	if err := applies(name, p, math.Trunc(p.Sensitivity) == p.Sensitivity, integersOnly, p.Sensitivity); err != nil {
-		return Mechanism{}, err
-	}
-	s, err := newTulap(name, p)
-	if err != nil {
-		return Mechanism{}, err
-	}
+func newDiscreteCanonical(c *conditions, p dp.Privacy, _ loss.Loss) Mechanism {
+	c.applies(math.Trunc(p.Sensitivity) == p.Sensitivity, integersOnly, p.Sensitivity)
+	s := c.newTulap()
 	d := p.Sensitivity
 	// The last integer with a mass, but for what tailCut leaves.
 	last := math.Ceil(math.Min(s.end, s.steps+0.5)*d - 0.5)
-	if err := applies(name, p, last <= maxTails, "epsilon = %g, delta = %g and sensitivity = %g need more than %d masses", p.Epsilon, p.Delta, d, maxTails); err != nil {
-		return Mechanism{}, err
-	}
+	c.applies(last <= maxTails, "epsilon = %g, delta = %g and sensitivity = %g need more than %d masses", p.Epsilon, p.Delta, d, maxTails)
 	what := "optimal for even losses that grow away from 0"
 	if d > 1 {
 		what = "rounded, not optimal for a sensitivity above 1"
@@ -98,10 +84,9 @@ func newDiscreteCanonical(name string, p dp.Privacy, _ loss.Loss) (Mechanism, er
 			for k := 1.0; k <= last; k++ {
 				sum.Add((l.At(k) + l.At(-k)) * mass(k))
 			}
-			value = sum.Value()
-			return value, closedFormError * value
+			return closed(sum.Value())
 		},
-	}, nil
+	}
 }
 
 const integersOnly = "it is for integer queries and sensitivity = %g, want a positive integer"
@@ -116,15 +101,14 @@ type tulap struct {
 }
 
 // newTulap takes (1-2c) = (e^ε-1+2δ)/(e^ε+1) for the peak, as a sum of positive terms.
-func newTulap(name string, p dp.Privacy) (tulap, error) {
-	if err := applies(name, p, p.Epsilon > 0 || p.Delta > 0, "no noise is private with epsilon = 0 and delta = 0"); err != nil {
-		return tulap{}, err
-	}
+func (c *conditions) newTulap() tulap {
+	p := c.privacy
+	c.applies(p.Epsilon > 0 || p.Delta > 0, "no noise is private with epsilon = 0 and delta = 0")
 	b, half := math.Exp(-p.Epsilon), math.Tanh(p.Epsilon/2)
 	s := tulap{epsilon: p.Epsilon, peak: half + 2*p.Delta*b/(1+b), end: math.Inf(1), last: math.Inf(1)}
 	if p.Delta == 0 {
 		s.steps = math.Ceil(tailCut / p.Epsilon)
-		return s, nil
+		return s
 	}
 	reach := (1 - p.Delta) / (2 * p.Delta) // R, the limit for ε = 0
 	if t := (1 - p.Delta) * half / p.Delta; p.Epsilon > 0 && t > 0 {
@@ -134,9 +118,7 @@ func newTulap(name string, p dp.Privacy) (tulap, error) {
 		}
 	}
 	m := math.Max(1, math.Ceil(reach))
-	if err := applies(name, p, m <= maxTails, "epsilon = %g and delta = %g need more than %d steps", p.Epsilon, p.Delta, maxTails); err != nil {
-		return tulap{}, err
-	}
+	c.applies(m <= maxTails, "epsilon = %g and delta = %g need more than %d steps", p.Epsilon, p.Delta, maxTails)
 	width := reach - (m - 1)
 	if p.Epsilon > 0 {
 		width = math.Expm1(-p.Epsilon*width) / math.Expm1(-p.Epsilon)
@@ -145,7 +127,7 @@ func newTulap(name string, p dp.Privacy) (tulap, error) {
 	if p.Epsilon*m > tailCut {
 		s.steps = math.Ceil(tailCut / p.Epsilon)
 	}
-	return s, nil
+	return s
 }
 
 func (s tulap) density(x float64) float64 {
@@ -188,6 +170,5 @@ func (s tulap) expected(l loss.Loss, sensitivity float64) (value, errorBound flo
 		add(fall*math.Exp(-s.epsilon*float64(k)), float64(k)+0.5)
 	}
 	add(math.Exp(-s.epsilon*s.last), s.end)
-	value = s.peak * sum.Value()
-	return value, closedFormError * value
+	return closed(s.peak * sum.Value())
 }

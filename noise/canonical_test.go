@@ -33,9 +33,10 @@ func tulapCDF(x, epsilon, delta float64) float64 {
 func TestCanonicalIsTulap(t *testing.T) {
 	for _, epsilon := range []float64{0.05, 0.7, 1, 3, 8} {
 		for _, delta := range []float64{0, 1e-6, 0.05, 0.3, 0.6, 0.95} {
-			s, err := newTulap("canonical", dp.Privacy{Epsilon: epsilon, Delta: delta, Sensitivity: 1})
-			if err != nil {
-				t.Fatal(err)
+			c := &conditions{name: "canonical", privacy: dp.Privacy{Epsilon: epsilon, Delta: delta, Sensitivity: 1}}
+			s := c.newTulap()
+			if c.err != nil {
+				t.Fatal(c.err)
 			}
 			tradeoff := func(alpha float64) float64 {
 				return math.Max(0, math.Max(1-delta-math.Exp(epsilon)*alpha, math.Exp(-epsilon)*(1-delta-alpha)))

@@ -22,34 +22,26 @@ import (
 // would have to follow a rounding to some grid, which moves neighboring values
 // further apart and adds an error of its own; as the grid gets finer it turns
 // into Laplace noise.
-func newDiscreteLaplace(name string, p dp.Privacy, _ loss.Loss) (Mechanism, error) {
-	if err := applies(name, p, p.Epsilon > 0, "its masses fall by exp(-epsilon/sensitivity) and epsilon = 0, want epsilon > 0"); err != nil {
-		return Mechanism{}, err
-	}
-	if err := applies(name, p, math.Trunc(p.Sensitivity) == p.Sensitivity,
-		integersOnly, p.Sensitivity); err != nil {
-		return Mechanism{}, err
-	}
+func newDiscreteLaplace(c *conditions, p dp.Privacy, _ loss.Loss) Mechanism {
+	c.applies(p.Epsilon > 0, "its masses fall by exp(-epsilon/sensitivity) and epsilon = 0, want epsilon > 0")
+	c.applies(math.Trunc(p.Sensitivity) == p.Sensitivity,
+		integersOnly, p.Sensitivity)
 	rate := p.Epsilon / p.Sensitivity // q = e^-rate
-	if err := finiteScale(name, "scale", 1/rate); err != nil {
-		return Mechanism{}, err
-	}
+	c.finite("scale", 1/rate)
+	q, rest := math.Exp(-rate), -math.Expm1(-rate) // 1-q
 	return Mechanism{
-		note: fmt.Sprintf("integers only: assumes integer query values; ratio %.6g; delta is not used", math.Exp(-rate)),
+		note: fmt.Sprintf("integers only: assumes integer query values; ratio %.6g; delta is not used", q),
 		mass: func(x float64) float64 {
 			if x != math.Trunc(x) {
 				return 0
 			}
 			return math.Tanh(rate/2) * math.Exp(-rate*math.Abs(x))
 		},
-		expected: func(l loss.Loss) (value, errorBound float64) {
-			// E|X| = 2q/(1-q²), E X² = 2q/(1-q)².
-			q, c := math.Exp(-rate), -math.Expm1(-rate)
-			return evaluate(l, 2*q/-math.Expm1(-2*rate), 2*q/c/c, func(l loss.Loss) (float64, float64) {
-				return discreteLaplaceLoss(rate, l)
-			})
-		},
-	}, nil
+		// E|X| = 2q/(1-q²), E X² = 2q/(1-q)².
+		expected: moments(2*q/-math.Expm1(-2*rate), 2*q/rest/rest, func(l loss.Loss) (value, errorBound float64) {
+			return discreteLaplaceLoss(rate, l)
+		}),
+	}
 }
 
 // discreteLaplaceLoss sums c over the integers. The error bound is a rounding bound
@@ -70,6 +62,5 @@ func discreteLaplaceLoss(rate float64, l loss.Loss) (value, errorBound float64) 
 	for k := 1.0; k*rate <= tailCut; k++ {
 		sum.Add((l.At(k) + l.At(-k)) * math.Exp(-rate*k))
 	}
-	value = p0 * sum.Value()
-	return value, closedFormError * value
+	return closed(p0 * sum.Value())
 }

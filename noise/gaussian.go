@@ -12,32 +12,22 @@ import (
 // σ = √(2 ln(1.25/δ))·Δ/ε (Dwork & Roth 2014, Theorem 3.22 and Appendix A). It
 // is proved for 0 < ε < 1 only, needs 0 < δ, and is never better than
 // [newAnalyticGaussian].
-func newGaussian(name string, p dp.Privacy, _ loss.Loss) (Mechanism, error) {
-	if err := applies(name, p, p.Epsilon > 0 && p.Epsilon < 1,
-		"the classical calibration is proved for 0 < epsilon < 1 only and epsilon = %g; analytic-gaussian has no such limit", p.Epsilon); err != nil {
-		return Mechanism{}, err
-	}
-	if err := applies(name, p, p.Delta > 0, gaussianNeedsDelta); err != nil {
-		return Mechanism{}, err
-	}
+func newGaussian(c *conditions, p dp.Privacy, _ loss.Loss) Mechanism {
+	c.applies(p.Epsilon > 0 && p.Epsilon < 1,
+		"the classical calibration is proved for 0 < epsilon < 1 only and epsilon = %g; analytic-gaussian has no such limit", p.Epsilon)
+	c.applies(p.Delta > 0, gaussianNeedsDelta)
 	// ln 1.25 - ln δ: the quotient 1.25/δ overflows for a subnormal δ.
 	sigma := math.Sqrt(2*(math.Log(1.25)-logarithm(p.Delta))) * p.Sensitivity / p.Epsilon
-	if err := finiteScale(name, "sigma", sigma); err != nil {
-		return Mechanism{}, err
-	}
-	return gaussian(sigma), nil
+	c.finite("sigma", sigma)
+	return gaussian(sigma)
 }
 
 const gaussianNeedsDelta = "Gaussian noise is never private with delta = 0, want delta > 0"
 
 // newAnalyticGaussian returns Gaussian noise with the smallest σ that is
 // (ε, δ)-private, [GaussianSigma].
-func newAnalyticGaussian(_ string, p dp.Privacy, _ loss.Loss) (Mechanism, error) {
-	sigma, err := GaussianSigma(p)
-	if err != nil {
-		return Mechanism{}, err
-	}
-	return gaussian(sigma), nil
+func newAnalyticGaussian(c *conditions, _ dp.Privacy, _ loss.Loss) Mechanism {
+	return gaussian(c.gaussianSigma())
 }
 
 // gaussian is normal noise of mean 0 and standard deviation σ, in query units:
@@ -50,12 +40,9 @@ func gaussian(sigma float64) Mechanism {
 			y := x / sigma
 			return math.Exp(-y*y/2) / (sigma * root)
 		},
-		expected: func(l loss.Loss) (value, errorBound float64) {
-			return evaluate(l, sigma*math.Sqrt(2/math.Pi), sigma*sigma, func(l loss.Loss) (float64, float64) {
-				// Beyond √(2·tailCut) standard deviations the density is below
-				// e^-tailCut.
-				return integrate(l, sigma, math.Sqrt(2*tailCut), func(y float64) float64 { return math.Exp(-y * y / 2) }, root)
-			})
-		},
+		expected: moments(sigma*math.Sqrt(2/math.Pi), sigma*sigma, func(l loss.Loss) (value, errorBound float64) {
+			// Beyond √(2·tailCut) standard deviations the density is below e^-tailCut.
+			return integrate(l, sigma, math.Sqrt(2*tailCut), func(y float64) float64 { return math.Exp(-y * y / 2) }, root)
+		}),
 	}
 }

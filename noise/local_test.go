@@ -9,6 +9,7 @@ import (
 	"github.com/noisewright/noisewright/dp"
 	"github.com/noisewright/noisewright/local"
 	"github.com/noisewright/noisewright/loss"
+	"github.com/noisewright/noisewright/proof"
 )
 
 var localEpsilons = []float64{0.001, 0.3, 0.609, 0.62, 1, 3, 8, 20}
@@ -20,7 +21,7 @@ func ranges(l loss.Loss, epsilon, delta float64) []LocalProblem {
 	}
 	return []LocalProblem{
 		at(local.Values{Kind: local.Real, Lower: -1, Upper: 1}),
-		at(local.Values{Kind: local.Real, Lower: 3, Upper: 8, Weight: []local.Piece{{From: 3, Weight: 2}, {From: 4, Weight: 0}, {From: 6, Weight: 1}}}),
+		at(local.Values{Kind: local.Real, Lower: 3, Upper: 8, Weight: []proof.Piece{{From: 3, Weight: 2}, {From: 4, Weight: 0}, {From: 6, Weight: 1}}}),
 		at(local.Values{Kind: local.Integer, Lower: 0, Upper: 5}),
 		at(local.Values{Kind: local.Integer, Lower: -3, Upper: 3, Shares: []float64{1, 2, 0, 4, 5, 6, 7}}),
 	}

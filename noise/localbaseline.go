@@ -25,11 +25,7 @@ func (b LocalBaseline) New(p LocalProblem) (LocalMechanism, error) {
 	if err := b.applies(b.Name, p); err != nil {
 		return LocalMechanism{}, err
 	}
-	m, err := b.complete(LocalMechanism{name: b.Name, source: b.source, unbiased: b.unbiased, problem: p})
-	if err != nil {
-		return LocalMechanism{}, err
-	}
-	return m, nil
+	return b.complete(LocalMechanism{name: b.Name, source: b.source, unbiased: b.unbiased, problem: p})
 }
 
 // LocalBaselines returns every baseline in display order: mechanisms for bounded numbers,

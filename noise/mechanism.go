@@ -15,9 +15,9 @@ import (
 // for concurrent use, provided the loss it is given is, and symmetric about 0.
 type Mechanism struct {
 	name, note string
-	density    func(x float64) float64                       // nil: none
-	mass       func(x float64) float64                       // nil: none
-	expected   func(l loss.Loss) (value, errorBound float64) // see ExpectedLoss
+	density    func(x float64) float64 // nil: none
+	mass       func(x float64) float64 // nil: none
+	expected   expectation             // see ExpectedLoss
 }
 
 // Name is the mechanism as written in flags and tables, e.g. "laplace".
@@ -96,19 +96,25 @@ const (
 	tailCut = 300.0
 )
 
-// evaluate answers L1 and L2 from first = E|X| and second = E X², and any other loss
-// by numeric.
-func evaluate(l loss.Loss, first, second float64, numeric func(loss.Loss) (value, errorBound float64)) (value, errorBound float64) {
-	switch plain, weight := loss.Unweighted(l); plain {
-	case loss.L1:
-		value = weight * first
-	case loss.L2:
-		value = weight * second
-	default:
+// expectation is the expected loss of a law and a bound on its error.
+type expectation = func(l loss.Loss) (value, errorBound float64)
+
+// moments answers L1 and L2 from first = E|X| and second = E X², and any other loss by
+// numeric.
+func moments(first, second float64, numeric expectation) expectation {
+	return func(l loss.Loss) (value, errorBound float64) {
+		switch plain, weight := loss.Unweighted(l); plain {
+		case loss.L1:
+			return closed(weight * first)
+		case loss.L2:
+			return closed(weight * second)
+		}
 		return numeric(l)
 	}
-	return value, closedFormError * value
 }
+
+// closed is the value of a closed form, or of a sum, with its rounding bound.
+func closed(x float64) (value, errorBound float64) { return x, closedFormError * x }
 
 // integrate returns ∫ (c(x)+c(-x))·weight(y)/norm dy over 0 <= y <= end, x being y
 // times the scale, for a weight that decays on the scale 1. The panels are the powers
@@ -134,21 +140,32 @@ func lossPanels(l loss.Loss, scale, end float64) []float64 {
 	return slices.Compact(panels)
 }
 
-// applies refuses bad parameters, and those that a mechanism is not for.
-func applies(mechanism string, p dp.Privacy, ok bool, reason string, args ...any) error {
-	if err := p.Validate(); err != nil || ok {
-		return err
-	}
-	return notApplicable(mechanism, reason, args...)
+// conditions are those of a mechanism on its parameters. The first that does not hold counts.
+type conditions struct {
+	name    string
+	privacy dp.Privacy
+	err     error
 }
 
-// finiteScale refuses a law whose scale left the range of float64, which only
-// happens when a parameter is within a few orders of magnitude of its ends.
-func finiteScale(name, what string, scale float64) error {
-	if !(scale > 0) || math.IsInf(scale, 1) {
-		return check.Field("noise", name+": "+what, scale, "a finite number > 0 (query units)")
+// applies refuses bad parameters, and those that the mechanism is not for. It reports
+// whether all conditions held so far.
+func (c *conditions) applies(ok bool, reason string, args ...any) bool {
+	if c.err == nil {
+		c.err = c.privacy.Validate()
 	}
-	return nil
+	if c.err == nil && !ok {
+		c.err = notApplicable(c.name, reason, args...)
+	}
+	return c.err == nil
+}
+
+// finite refuses a law whose scale left the range of float64, which only happens when a
+// parameter is within a few orders of magnitude of its ends.
+func (c *conditions) finite(what string, scale float64) bool {
+	if c.err == nil && !check.Positive(scale) {
+		c.err = check.Field("noise", c.name+": "+what, scale, "a finite number > 0 (query units)")
+	}
+	return c.err == nil
 }
 
 // logarithm is ln x for x > 0, subnormal numbers included: there math.Log is

@@ -55,9 +55,10 @@ func kinks(t *testing.T, m Mechanism, p dp.Privacy, l loss.Loss) (points []float
 	case "uniform":
 		end = p.Sensitivity / (2 * p.Delta)
 	case "canonical":
-		s, err := newTulap("canonical", p)
-		if err != nil {
-			t.Fatal(err)
+		c := &conditions{name: "canonical", privacy: p}
+		s := c.newTulap()
+		if c.err != nil {
+			t.Fatal(c.err)
 		}
 		points = []float64{0}
 		for k := 0.0; k <= s.steps && k+0.5 < s.end && k*p.Epsilon <= 60; k++ {

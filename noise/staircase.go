@@ -34,16 +34,16 @@ const (
 // Geng & Viswanath prove optimality among all (ε, 0)-private additive noise for
 // symmetric losses that do not decrease away from 0. For another loss the
 // result is still private, with the best step, but not optimal.
-func newStaircase(name string, p dp.Privacy, l loss.Loss) (Mechanism, error) {
-	s, err := tunedStairs(name, p, l)
-	if err != nil {
-		return Mechanism{}, err
+func newStaircase(c *conditions, _ dp.Privacy, l loss.Loss) Mechanism {
+	s := c.tunedStairs(l)
+	if c.err != nil {
+		return Mechanism{} // there may be no loss
 	}
 	return Mechanism{
 		note:     fmt.Sprintf("step %.6g of the sensitivity, tuned to %s; delta is not used", s.step, l.Name()),
 		density:  s.density,
 		expected: s.expected,
-	}, nil
+	}
 }
 
 // newStaircaseAtom returns staircase noise, tuned to the loss as in
@@ -55,10 +55,10 @@ func newStaircase(name string, p dp.Privacy, l loss.Loss) (Mechanism, error) {
 // the atom's own is 1 at every shift but 0. Its loss is (1-t)V + t·c(0). Here
 // δ₀ = 0 and t = δ. From some δ on the optimum over all noise has exactly this
 // dependence on δ, which makes the mixture a strong baseline for large δ or ε.
-func newStaircaseAtom(name string, p dp.Privacy, l loss.Loss) (Mechanism, error) {
-	s, err := tunedStairs(name, p, l)
-	if err != nil {
-		return Mechanism{}, err
+func newStaircaseAtom(c *conditions, p dp.Privacy, l loss.Loss) Mechanism {
+	s := c.tunedStairs(l)
+	if c.err != nil {
+		return Mechanism{}
 	}
 	atom := p.Delta
 	return Mechanism{
@@ -75,7 +75,7 @@ func newStaircaseAtom(name string, p dp.Privacy, l loss.Loss) (Mechanism, error)
 			value = (1-atom)*value + atom*l.At(0)
 			return value, (1-atom)*errorBound + closedFormError*value
 		},
-	}, nil
+	}
 }
 
 // TunedStaircaseStep returns the step γ, relative to Δ, of the staircase mechanism
@@ -83,19 +83,20 @@ func newStaircaseAtom(name string, p dp.Privacy, l loss.Loss) (Mechanism, error)
 // [StaircaseStep]), by search for any other loss, at the cost of some 100 times an
 // ExpectedLoss. It needs ε > 0 and makes no use of δ; errors are those of [New].
 func TunedStaircaseStep(p dp.Privacy, l loss.Loss) (gamma float64, err error) {
-	s, err := tunedStairs(Staircase, p, l)
-	return s.step, err
+	c := &conditions{name: Staircase, privacy: p}
+	return c.tunedStairs(l).step, c.err
 }
 
 // stairs are the parameters of staircase noise.
 type stairs struct{ epsilon, sensitivity, step float64 }
 
-func tunedStairs(name string, p dp.Privacy, l loss.Loss) (stairs, error) {
-	if err := applies(name, p, p.Epsilon > 0, "its steps fall by exp(-epsilon) and epsilon = 0, want epsilon > 0"); err != nil {
-		return stairs{}, err
+func (c *conditions) tunedStairs(l loss.Loss) stairs {
+	p := c.privacy
+	if c.applies(p.Epsilon > 0, "its steps fall by exp(-epsilon) and epsilon = 0, want epsilon > 0") {
+		c.err = checkLoss(l)
 	}
-	if err := checkLoss(l); err != nil {
-		return stairs{}, err
+	if c.err != nil {
+		return stairs{}
 	}
 	s := stairs{epsilon: p.Epsilon, sensitivity: p.Sensitivity}
 	plain, _ := loss.Unweighted(l)
@@ -104,7 +105,8 @@ func tunedStairs(name string, p dp.Privacy, l loss.Loss) (stairs, error) {
 		step = s.searchStep(l)
 	}
 	s.step = step
-	return s, applies(name, p, s.weight() > 0, "epsilon = %g is too large, its step exp(-epsilon/2) is 0 in float64", p.Epsilon)
+	c.applies(s.weight() > 0, "epsilon = %g is too large, its step exp(-epsilon/2) is 0 in float64", p.Epsilon)
+	return s
 }
 
 // StaircaseStep returns the step γ of the optimal staircase for ε >= 0 and the
@@ -135,9 +137,7 @@ func StaircaseStep(epsilon float64, l loss.Loss) (gamma float64, ok bool) {
 }
 
 // weight returns w = γ + b(1-γ).
-func (s stairs) weight() float64 {
-	return s.step + math.Exp(-s.epsilon)*(1-s.step)
-}
+func (s stairs) weight() float64 { return s.step + math.Exp(-s.epsilon)*(1-s.step) }
 
 func (s stairs) density(x float64) float64 {
 	y := math.Abs(x) / s.sensitivity
@@ -165,7 +165,7 @@ func (s stairs) expected(l loss.Loss) (value, errorBound float64) {
 	y1 := (g*g + b*(1-g*g)) / (2 * w)
 	y2 := (g*g*g + b*(1-g*g*g)) / (3 * w)
 	d := s.sensitivity
-	return evaluate(l, d*(g1+y1), d*d*(g2+2*g1*y1+y2), s.numericLoss)
+	return moments(d*(g1+y1), d*d*(g2+2*g1*y1+y2), s.numericLoss)(l)
 }
 
 // numericLoss returns E c(X) for any loss. The density does not increase away
@@ -203,8 +203,7 @@ func (s stairs) numericLoss(l loss.Loss) (value, errorBound float64) {
 	for k := 0.0; k*s.epsilon <= tailCut; k++ {
 		sum.Add(term(k + s.step))
 	}
-	value = c * c / w * sum.Value()
-	return value, closedFormError * value
+	return closed(c * c / w * sum.Value())
 }
 
 // searchStep minimizes the expected loss over the step: a scan, then

@@ -21,14 +21,10 @@ import (
 // still private, but wasteful, so much that its loss may grow with ε.
 //
 // It needs δ > 0; at ε = 0 it is its limit, uniform noise on |x| <= Δ/(2δ).
-func newTruncatedLaplace(name string, p dp.Privacy, _ loss.Loss) (Mechanism, error) {
-	if err := applies(name, p, p.Delta > 0, boundedNeedsDelta); err != nil {
-		return Mechanism{}, err
-	}
+func newTruncatedLaplace(c *conditions, p dp.Privacy, _ loss.Loss) Mechanism {
+	c.applies(p.Delta > 0, boundedNeedsDelta)
 	bound, decay := TruncatedLaplaceBound(p), truncatedDecay(p.Epsilon, p.Delta) // A and εA/Δ
-	if err := finiteScale(name, "support", bound); err != nil {
-		return Mechanism{}, err
-	}
+	c.finite("support", bound)
 	note := fmt.Sprintf("support +-%.6g", bound)
 	if p.Delta > 0.5 {
 		note += "; delta > 1/2: conservative, it achieves a smaller delta"
@@ -37,6 +33,7 @@ func newTruncatedLaplace(name string, p dp.Privacy, _ loss.Loss) (Mechanism, err
 	if decay > 0 {
 		peak = decay / (-2 * math.Expm1(-decay) * bound)
 	}
+	first, second := truncatedMoments(decay)
 	return Mechanism{
 		note: note,
 		density: func(x float64) float64 {
@@ -46,20 +43,17 @@ func newTruncatedLaplace(name string, p dp.Privacy, _ loss.Loss) (Mechanism, err
 			}
 			return math.Exp(-decay*y) * peak
 		},
-		expected: func(l loss.Loss) (value, errorBound float64) {
-			first, second := truncatedMoments(decay)
-			return evaluate(l, bound*first, bound*bound*second, func(l loss.Loss) (float64, float64) {
-				if decay < 1 { // nearly uniform: in units of the support
-					factor := peak * bound
-					value, errorBound = integrate(l, bound, 1, func(y float64) float64 { return math.Exp(-decay * y) }, 1)
-					return factor * value, factor * errorBound
-				}
-				mass := -math.Expm1(-decay)
-				value, errorBound = exponentialLoss(bound/decay, decay, l)
-				return value / mass, errorBound / mass
-			})
-		},
-	}, nil
+		expected: moments(bound*first, bound*bound*second, func(l loss.Loss) (value, errorBound float64) {
+			if decay < 1 { // nearly uniform: in units of the support
+				factor := peak * bound
+				value, errorBound = integrate(l, bound, 1, func(y float64) float64 { return math.Exp(-decay * y) }, 1)
+				return factor * value, factor * errorBound
+			}
+			mass := -math.Expm1(-decay)
+			value, errorBound = exponentialLoss(bound/decay, decay, l)
+			return value / mass, errorBound / mass
+		}),
+	}
 }
 
 // TruncatedLaplaceBound returns A, the half-width of the truncated Laplace

@@ -14,14 +14,10 @@ import (
 // (l2) it is the best noise whose density does not increase away from 0 (Geng,
 // Ding, Guo & Kumar, "Optimal noise-adding mechanism in additive differential
 // privacy", AISTATS 2019). It needs δ > 0 and makes no use of ε.
-func newUniform(name string, p dp.Privacy, _ loss.Loss) (Mechanism, error) {
-	if err := applies(name, p, p.Delta > 0, boundedNeedsDelta); err != nil {
-		return Mechanism{}, err
-	}
+func newUniform(c *conditions, p dp.Privacy, _ loss.Loss) Mechanism {
+	c.applies(p.Delta > 0, boundedNeedsDelta)
 	bound := p.Sensitivity / (2 * p.Delta)
-	if err := finiteScale(name, "support", bound); err != nil {
-		return Mechanism{}, err
-	}
+	c.finite("support", bound)
 	return Mechanism{
 		note: fmt.Sprintf("support +-%.6g; private with epsilon = 0, epsilon is not used", bound),
 		density: func(x float64) float64 {
@@ -30,13 +26,10 @@ func newUniform(name string, p dp.Privacy, _ loss.Loss) (Mechanism, error) {
 			}
 			return 1 / (2 * bound)
 		},
-		expected: func(l loss.Loss) (value, errorBound float64) {
-			return evaluate(l, bound/2, bound*bound/3, func(l loss.Loss) (float64, float64) {
-				value := l.CellMean(0, 2*bound) // the average over the support
-				return value, closedFormError * value
-			})
-		},
-	}, nil
+		expected: moments(bound/2, bound*bound/3, func(l loss.Loss) (value, errorBound float64) {
+			return closed(l.CellMean(0, 2*bound)) // the average over the support
+		}),
+	}
 }
 
 const boundedNeedsDelta = "noise with bounded support is never private with delta = 0, want delta > 0"

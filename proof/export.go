@@ -1,7 +1,5 @@
 package proof
 
-import "fmt"
-
 // Exporter is a channel that is written out for other implementations, which check
 // themselves against it.
 type Exporter interface {
@@ -28,20 +26,4 @@ type Golden struct {
 	Seed string `json:"seed"`
 	// Words are the first words of the stream, in decimal.
 	Words []string `json:"words"`
-}
-
-// ExportedWeight is a weight as exports state it.
-type ExportedWeight struct {
-	// Weight out of 2^64, exact.
-	Weight string `json:"weight"`
-	// Probability is Weight/2^64 to the nearest float64.
-	Probability float64 `json:"probability"`
-}
-
-// ExportedTotal is the sum of the weights of a law, 2^64.
-const ExportedTotal = "18446744073709551616"
-
-// ExportWeight states a weight.
-func ExportWeight(w uint64) ExportedWeight {
-	return ExportedWeight{fmt.Sprint(w), float64(w) * 0x1p-64}
 }

@@ -10,19 +10,9 @@ import (
 
 	"github.com/noisewright/noisewright/internal/check"
 	"github.com/noisewright/noisewright/internal/files"
+	"github.com/noisewright/noisewright/internal/formfile"
 	"github.com/noisewright/noisewright/internal/strictjson"
 )
-
-// Limits of the dual of a file.
-const (
-	MaxExponent    = 2000    // in absolute value
-	MaxMultipliers = 1 << 21 // all together
-)
-
-// Loss is how a file writes a loss.
-type Loss struct {
-	Name string `json:"name"`
-}
 
 // Form is a form of mechanisms.
 type Form struct {
@@ -47,6 +37,15 @@ func (f Form) Decode(r io.Reader, file any) error {
 	return nil
 }
 
+// Positive is what an optional field of a file says, 0 if the file leaves it out. The error
+// wraps ErrFormat for a number that is not above 0.
+func (f Form) Positive(field string, x *float64) (float64, error) {
+	if x != nil && !(*x > 0) {
+		return 0, check.Errorf(f.Package, ErrFormat, "%s = %g, want a number above 0", field, *x)
+	}
+	return formfile.Or(x, 0), nil
+}
+
 // Encode writes a file of the form on one line.
 func (f Form) Encode(w io.Writer, file any) error {
 	if err := strictjson.Encode(w, file); err != nil {
@@ -67,52 +66,23 @@ func (f Form) Recognize(head []byte) bool {
 	return true
 }
 
-// Reader reads the files of a form.
-type Reader struct {
-	form   Form
-	decode func(io.Reader) (Mechanism, error)
-}
-
-// Reads returns the Reader of a form by the Decode of its package.
-func Reads[M Mechanism](f Form, decode func(io.Reader) (M, error)) Reader {
-	return Reader{f, func(r io.Reader) (Mechanism, error) {
-		m, err := decode(r)
-		if err != nil {
-			return nil, err // m is a nil pointer, which is not a nil Mechanism
-		}
-		return m, nil
-	}}
-}
-
-// peek is how much of a file is looked at for its form.
-const peek = 512
-
-// Decode reads a file of one of several forms, as proof/forms lists them. What is of none is
-// read as the first, whose errors say what is wrong with it. Nothing is verified. Errors are
-// those of the Decode of the form.
-func Decode(r io.Reader, forms []Reader) (Mechanism, error) {
-	b := bufio.NewReader(r) // r itself, if that is large enough
-	head, _ := b.Peek(peek)
-	for _, f := range forms {
-		if f.form.Recognize(head) {
-			return f.decode(b)
-		}
-	}
-	return forms[0].decode(b)
-}
-
-// ReadFile decodes a regular file. Errors name it, and may also be those of the file system.
-func ReadFile[T any](f Form, path string, decode func(io.Reader) (T, error)) (t T, err error) {
+// ReadFile decodes a regular file by the Decode of a form, as tables.Decode. Nothing is
+// verified. Errors name the file, and may also be those of the file system.
+func ReadFile[M Mechanism](path string, decode func(io.Reader) (M, error)) (m M, err error) {
 	file, err := files.Regular(path)
 	if err == nil {
 		defer file.Close() //nolint:errcheck // only read
-		t, err = decode(bufio.NewReader(file))
+		m, err = decode(bufio.NewReader(file))
 	}
 	if err != nil {
-		var none T
-		return none, check.Errorf(f.Package, nil, "%s: %w", path, cause(err))
+		var none M
+		pkg := "proof"
+		if any(none) != nil { // a form's own pointer, which is nil, knows its form
+			pkg = none.Form().Package
+		}
+		return none, check.Errorf(pkg, nil, "%s: %w", path, cause(err))
 	}
-	return t, nil
+	return m, nil
 }
 
 // WriteFile writes a mechanism to a file, which appears whole or not at all. What is there

@@ -11,6 +11,7 @@ import (
 	"testing"
 
 	"github.com/noisewright/noisewright/internal/check"
+	"github.com/noisewright/noisewright/internal/formfile"
 	"github.com/noisewright/noisewright/internal/strictjson"
 )
 
@@ -45,15 +46,15 @@ var pkg = Form{Package: "pkg", Noun: "a thing", File: strictjson.Format{Noun: "t
 type written struct {
 	Mechanism
 	encode func(w io.Writer) error
+	text   string // that was read
 }
 
 func (written) Form() Form                 { return pkg }
 func (m written) Encode(w io.Writer) error { return m.encode(w) }
 
-func readText(r io.Reader) (*string, error) {
+func readText(r io.Reader) (written, error) {
 	b, err := io.ReadAll(r)
-	text := string(b)
-	return &text, err
+	return written{text: string(b)}, err
 }
 
 // TestFiles: what is written is read, in place of what was there, and nothing else is left
@@ -65,8 +66,8 @@ func TestFiles(t *testing.T) {
 		if err := WriteFile(path, written{encode: func(w io.Writer) error { _, err := io.WriteString(w, text); return err }}); err != nil {
 			t.Fatal(err)
 		}
-		if got, err := ReadFile(pkg, path, readText); err != nil || *got != text {
-			t.Fatalf("%v, %v, want %q", got, err, text)
+		if got, err := ReadFile(path, readText); err != nil || got.text != text {
+			t.Fatalf("%q, %v, want %q", got.text, err, text)
 		}
 	}
 	broken := errors.New("broken")
@@ -74,8 +75,8 @@ func TestFiles(t *testing.T) {
 	if !errors.Is(err, broken) {
 		t.Errorf("%v, want what the encoder said", err)
 	}
-	if got, err := ReadFile(pkg, path, readText); err != nil || *got != "second" {
-		t.Errorf("%v, %v, want the file as it was", got, err)
+	if got, err := ReadFile(path, readText); err != nil || got.text != "second" {
+		t.Errorf("%q, %v, want the file as it was", got.text, err)
 	}
 	if list, err := os.ReadDir(dir); err != nil || len(list) != 1 {
 		t.Errorf("%v, %v in the directory, want one file", list, err)
@@ -92,7 +93,7 @@ func TestFileErrors(t *testing.T) {
 	if err := os.WriteFile(file, nil, 0o600); err != nil {
 		t.Fatal(err)
 	}
-	second := func(_ *string, err error) error { return err }
+	second := func(_ written, err error) error { return err }
 	link := filepath.Join(dir, "link")
 	if err := os.Symlink(file, link); err != nil {
 		t.Fatal(err)
@@ -108,9 +109,9 @@ func TestFileErrors(t *testing.T) {
 		err  error
 		want error
 	}{
-		{path, second(ReadFile(pkg, path, readText)), fs.ErrNotExist},
-		{file, second(ReadFile(pkg, file, func(io.Reader) (*string, error) { return new(string), broken })), broken},
-		{dir, second(ReadFile(pkg, dir, readText)), nil},
+		{path, second(ReadFile(path, readText)), fs.ErrNotExist},
+		{file, second(ReadFile(file, func(io.Reader) (written, error) { return written{}, broken })), broken},
+		{dir, second(ReadFile(dir, readText)), nil},
 		{filepath.Join(dir, "no", "a"), WriteFile(filepath.Join(dir, "no", "a"), written{encode: func(io.Writer) error { return nil }}), fs.ErrNotExist},
 		{dir, WriteFile(dir, written{encode: func(io.Writer) error { return nil }}), nil},
 	} {
@@ -141,9 +142,9 @@ func TestDecode(t *testing.T) {
 func TestEncode(t *testing.T) {
 	var b bytes.Buffer
 	file := struct {
-		Format string `json:"format"`
-		Loss   Loss   `json:"loss"`
-	}{"a", Loss{"l1"}}
+		Format string        `json:"format"`
+		Loss   formfile.Loss `json:"loss"`
+	}{"a", formfile.Loss{Name: "l1"}}
 	if err := pkg.Encode(&b, file); err != nil || b.String() != `{"format":"a","loss":{"name":"l1"}}`+"\n" {
 		t.Errorf("%q, %v", b.String(), err)
 	}

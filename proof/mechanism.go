@@ -80,4 +80,11 @@ type Bounds struct {
 
 // Gap returns (Loss-LowerBound)/LowerBound, the relative distance from the best possible, and
 // false when the lower bound is 0 and the loss is not.
-func (b Bounds) Gap() (gap float64, ok bool) { return Gap(b.Loss, b.LowerBound) }
+func (b Bounds) Gap() (gap float64, ok bool) {
+	if b.LowerBound.Sign() <= 0 {
+		return 0, b.Loss.Sign() == 0
+	}
+	r := new(big.Rat).Sub(b.Loss, b.LowerBound)
+	gap, _ = r.Quo(r, b.LowerBound).Float64()
+	return gap, true
+}

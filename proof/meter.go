@@ -20,9 +20,9 @@ const noLimit = math.MaxInt64
 // there. It depends on what is checked and on nothing else, so one limit holds on every
 // machine.
 //
-// A meter that has said stop does so for ever: loops end at once, and what was computed
-// since counts for nothing. Whoever uses a result asks Err first. The nil Meter has no
-// limit. A meter is for one goroutine.
+// A meter that has said stop goes on saying so: loops end at once, and what was computed since
+// does not count. Ask Err before using a result. The nil Meter has no limit. A meter is for one
+// goroutine.
 type Meter struct {
 	ctx         context.Context
 	limit, used int64
@@ -34,8 +34,8 @@ type Meter struct {
 // between is the work between two looks at the context, less than a millisecond.
 const between = 1 << 17
 
-// NewMeter returns a meter for so much work; 0 is DefaultWork.
-func NewMeter(ctx context.Context, work int64) *Meter {
+// newMeter returns a meter for so much work; 0 is DefaultWork.
+func newMeter(ctx context.Context, work int64) *Meter {
 	if work <= 0 {
 		work = DefaultWork
 	}

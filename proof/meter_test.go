@@ -14,7 +14,7 @@ import (
 // TestMeterLimit: the limit itself may be spent, one operation more may not, and then
 // nothing more ever.
 func TestMeterLimit(t *testing.T) {
-	m := NewMeter(t.Context(), 100)
+	m := newMeter(t.Context(), 100)
 	if !m.Spend(0) || !m.Spend(60) || !m.Spend(40) || m.Used() != 100 || m.Err("pkg") != nil || !m.Go() {
 		t.Fatalf("100 operations of 100 are not allowed: %d, %v", m.Used(), m.Err("pkg"))
 	}
@@ -26,10 +26,10 @@ func TestMeterLimit(t *testing.T) {
 		t.Errorf("%v, want ErrWork with the limit", err)
 	}
 	// What would overflow is no more allowed than what does not.
-	if m := NewMeter(t.Context(), 100); m.Spend(math.MaxInt64) || m.Used() != 0 {
+	if m := newMeter(t.Context(), 100); m.Spend(math.MaxInt64) || m.Used() != 0 {
 		t.Error("the largest number of operations is allowed")
 	}
-	if m := NewMeter(t.Context(), noLimit); !m.Spend(math.MaxInt64) || m.Spend(1) {
+	if m := newMeter(t.Context(), noLimit); !m.Spend(math.MaxInt64) || m.Spend(1) {
 		t.Error("no limit is not the largest number")
 	}
 }
@@ -37,7 +37,7 @@ func TestMeterLimit(t *testing.T) {
 // TestMeterDefault: 0 and what is below it stand for the default.
 func TestMeterDefault(t *testing.T) {
 	for _, work := range []int64{0, -1, math.MinInt64} {
-		m := NewMeter(t.Context(), work)
+		m := newMeter(t.Context(), work)
 		if !m.Spend(DefaultWork) || m.Spend(1) {
 			t.Errorf("a meter for %d operations has not the default limit", work)
 		}
@@ -56,7 +56,7 @@ func TestNilMeter(t *testing.T) {
 // work, and the error is its own.
 func TestMeterContext(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
-	m, n := NewMeter(ctx, noLimit), NewMeter(ctx, noLimit)
+	m, n := newMeter(ctx, noLimit), newMeter(ctx, noLimit)
 	cancel()
 	if m.Go() || m.Spend(0) || !errors.Is(m.Err("pkg"), context.Canceled) || errors.Is(m.Err("pkg"), ErrWork) {
 		t.Errorf("%v, want that of the context", m.Err("pkg"))
@@ -76,7 +76,7 @@ func TestOnce(t *testing.T) {
 	var all sync.WaitGroup
 	for range 50 {
 		all.Go(func() {
-			v, err := o.Get("pkg", NewMeter(context.Background(), 10), func() int {
+			v, err := o.Get("pkg", newMeter(context.Background(), 10), func() int {
 				time.Sleep(time.Millisecond)
 				return int(found.Add(1))
 			})
@@ -95,14 +95,14 @@ func TestOnce(t *testing.T) {
 // one who asks looks again.
 func TestOnceStopped(t *testing.T) {
 	o := newOnce[string]()
-	small := NewMeter(t.Context(), 1)
+	small := newMeter(t.Context(), 1)
 	if v, err := o.Get("pkg", small, func() string { small.Spend(2); return "half" }); v != "" || !errors.Is(err, ErrWork) {
 		t.Errorf("%q, %v, want ErrWork alone", v, err)
 	}
 	if v, err := o.Get("pkg", small, func() string { t.Error("asked with a meter that said stop"); return "" }); v != "" || !errors.Is(err, ErrWork) {
 		t.Errorf("%q, %v, want ErrWork alone", v, err)
 	}
-	if v, err := o.Get("pkg", NewMeter(t.Context(), 1), func() string { return "whole" }); v != "whole" || err != nil {
+	if v, err := o.Get("pkg", newMeter(t.Context(), 1), func() string { return "whole" }); v != "whole" || err != nil {
 		t.Errorf("%q, %v, want what was found", v, err)
 	}
 	// A meter that said stop has nothing of what others found either.
@@ -117,7 +117,7 @@ func TestOnceWaits(t *testing.T) {
 	begun, finish := make(chan struct{}), make(chan struct{})
 	var other sync.WaitGroup
 	other.Go(func() {
-		v, err := o.Get("pkg", NewMeter(context.Background(), 1), func() int { close(begun); <-finish; return 7 })
+		v, err := o.Get("pkg", newMeter(context.Background(), 1), func() int { close(begun); <-finish; return 7 })
 		if v != 7 || err != nil {
 			t.Errorf("%d, %v, want 7", v, err)
 		}
@@ -125,7 +125,7 @@ func TestOnceWaits(t *testing.T) {
 	<-begun
 	ctx, cancel := context.WithTimeout(t.Context(), time.Millisecond)
 	defer cancel()
-	if v, err := o.Get("pkg", NewMeter(ctx, 1), func() int { return 8 }); v != 0 || !errors.Is(err, context.DeadlineExceeded) {
+	if v, err := o.Get("pkg", newMeter(ctx, 1), func() int { return 8 }); v != 0 || !errors.Is(err, context.DeadlineExceeded) {
 		t.Errorf("%d, %v, want the error of the context", v, err)
 	}
 	close(finish)

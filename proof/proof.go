@@ -1,6 +1,10 @@
 package proof
 
-import "context"
+import (
+	"context"
+
+	"github.com/noisewright/noisewright/internal/formfile"
+)
 
 // Proof is what is found out about something that does not change: a certificate, which is
 // found once, and whether what is claimed holds, which is judged once. It is safe for
@@ -35,11 +39,11 @@ func New[C any](pkg string, find func(*Meter) C, judge func(C, *Meter) error) Pr
 
 // Certificate finds the certificate, however long it takes. It is a copy.
 func (p Proof[C]) Certificate() C {
-	f, err := p.certified(NewMeter(context.Background(), noLimit))
+	f, err := p.certified(newMeter(context.Background(), noLimit))
 	if err != nil {
 		panic(err) // nothing stops it
 	}
-	return clone(f.certificate)
+	return formfile.Clone(f.certificate)
 }
 
 // Again returns a copy of the certificate to whoever finds another one that differs in
@@ -53,7 +57,7 @@ func (p Proof[C]) Again(m *Meter) C {
 		return none
 	}
 	m.spared += f.work - (m.Used() - before)
-	return clone(f.certificate)
+	return formfile.Clone(f.certificate)
 }
 
 func (p Proof[C]) certified(m *Meter) (found[C], error) {

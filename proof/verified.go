@@ -3,10 +3,9 @@ package proof
 import (
 	"context"
 	"fmt"
-	"math/big"
-	"reflect"
 
 	"github.com/noisewright/noisewright/internal/check"
+	"github.com/noisewright/noisewright/internal/formfile"
 )
 
 // Options are those of [Verify]. The zero value is useful.
@@ -44,7 +43,7 @@ func (v *Verified[T, C]) Mechanism() *T {
 }
 
 // Certificate returns what exact arithmetic found in the mechanism.
-func (v *Verified[T, C]) Certificate() C { return clone(v.certificate) }
+func (v *Verified[T, C]) Certificate() C { return formfile.Clone(v.certificate) }
 
 // Bounds returns those of the certificate.
 func (v *Verified[T, C]) Bounds() Bounds { return v.Certificate().Bounds() }
@@ -105,7 +104,7 @@ func Verify[T any, C Certificate, P Provable[T, C]](ctx context.Context, p P, o 
 		f := p.Form()
 		return nil, check.Field(f.Package, f.File.Noun, "none", "one made by New or Decode")
 	}
-	made, err := proof.judged(NewMeter(ctx, o.Work), func(c C, work int64) any {
+	made, err := proof.judged(newMeter(ctx, o.Work), func(c C, work int64) any {
 		return &Verified[T, C]{true, mechanism, c, work}
 	})
 	if err != nil {
@@ -126,30 +125,4 @@ func Prove[T any, C Certificate, P Provable[T, C]](ctx context.Context, p P, o O
 		return nil, err // v is a nil pointer, which is not a nil Proven
 	}
 	return v, nil
-}
-
-// clone copies the numbers of a certificate, which are pointers.
-func clone[C any](c C) C {
-	v := reflect.ValueOf(&c).Elem()
-	for i := range v.NumField() {
-		switch x, f := v.Field(i), v.Type().Field(i); {
-		case !f.IsExported():
-		case f.Type == reflect.TypeFor[*big.Rat]():
-			x.Set(reflect.ValueOf(copied(x.Interface().(*big.Rat))))
-		case f.Type == reflect.TypeFor[[]*big.Rat]():
-			list := make([]*big.Rat, x.Len())
-			for i, r := range x.Interface().([]*big.Rat) {
-				list[i] = copied(r)
-			}
-			x.Set(reflect.ValueOf(list))
-		}
-	}
-	return c
-}
-
-func copied(r *big.Rat) *big.Rat {
-	if r == nil {
-		return nil
-	}
-	return new(big.Rat).Set(r)
 }

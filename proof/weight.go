@@ -6,10 +6,8 @@ import (
 
 	"github.com/noisewright/noisewright/internal/check"
 	"github.com/noisewright/noisewright/internal/exact"
+	"github.com/noisewright/noisewright/internal/formfile"
 )
-
-// MaxPieces bounds the pieces of a weight.
-const MaxPieces = 1 << 12
 
 // Piece is a piece of a density of values up to a factor: Weight >= 0, finite, from From to the
 // start of the next one, of the last to the end of the range.
@@ -18,16 +16,17 @@ type Piece struct {
 	Weight float64 `json:"weight"`
 }
 
-// ValidateWeight adds an error for each bad field of a range of values and of a density on
-// it.
-func ValidateWeight(lower, upper float64, weight []Piece, errs *check.List) {
+// Pieces is a density on a range of values up to a factor, from its lower end on; none: a
+// uniform one.
+type Pieces []Piece
+
+// Validate adds an error for each bad field of a range of values and of the density on it.
+func (weight Pieces) Validate(lower, upper float64, errs *check.List) {
 	if !(lower < upper) || !check.Finite(lower, upper, upper-lower) {
 		errs.Bad("range", fmt.Sprintf("%g to %g", lower, upper), "finite numbers, lower below upper")
 		return
 	}
-	if len(weight) > MaxPieces {
-		errs.Badf("weight", fmt.Sprintf("%d pieces", len(weight)), "at most %d", MaxPieces)
-	}
+	errs.If(len(weight) > formfile.MaxPieces, "weight", fmt.Sprintf("%d pieces", len(weight)), "at most %d", formfile.MaxPieces)
 	some := len(weight) == 0
 	var before Piece
 	for i, p := range weight {
@@ -42,19 +41,16 @@ func ValidateWeight(lower, upper float64, weight []Piece, errs *check.List) {
 		some = some || p.Weight > 0
 		before = p
 	}
-	if !some {
-		errs.Bad("weight", "0 everywhere", "a piece with a weight above 0")
-	}
+	errs.If(!some, "weight", "0 everywhere", "a piece with a weight above 0")
 }
 
 // Density is a piece of a density, exactly.
 type Density struct{ From, To, Density *big.Rat }
 
-// Densities returns the density whose pieces are given up to a factor, none for a uniform
-// one: the integrals sum to 1.
-func Densities(lower, upper float64, weight []Piece) []Density {
+// Densities returns the density: the integrals sum to 1.
+func (weight Pieces) Densities(lower, upper float64) []Density {
 	if len(weight) == 0 {
-		weight = []Piece{{lower, 1}}
+		weight = Pieces{{lower, 1}}
 	}
 	out := make([]Density, len(weight))
 	total := new(big.Rat)

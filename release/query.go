@@ -252,7 +252,7 @@ func (q Query) validateGroups(bad *check.List) {
 		bad.Bad("edges", fmt.Sprint(q.Edges), "none but for a histogram")
 	}
 	bad.If(counted && q.Column != "", "column", check.Quoted(q.Column), "none: rows are counted (see where for those to count)")
-	bad.If(len(q.Keys) > maxGroups, "keys", len(q.Keys), fmt.Sprintf("at most %d of them", maxGroups))
+	bad.If(len(q.Keys) > maxGroups, "keys", len(q.Keys), "at most %d of them", maxGroups)
 	known := make(map[string]bool, len(q.Keys))
 	for _, k := range q.Keys {
 		if known[k] {
@@ -264,7 +264,7 @@ func (q Query) validateGroups(bad *check.List) {
 		return
 	}
 	bad.If(q.Column == "", "column", "none", "the column of the values between the edges")
-	bad.If(len(q.Edges) < 2 || len(q.Edges) > maxGroups+1, "edges", len(q.Edges), fmt.Sprintf("from 2 to %d of them", maxGroups+1))
+	bad.If(len(q.Edges) < 2 || len(q.Edges) > maxGroups+1, "edges", len(q.Edges), "from 2 to %d of them", maxGroups+1)
 	for i, e := range q.Edges {
 		if !check.Finite(e) || math.Abs(e) > maxValue || i > 0 && e <= q.Edges[i-1] {
 			bad.Badf("edges", e, "ascending numbers of at most %g", maxValue)

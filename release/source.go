@@ -106,7 +106,7 @@ func name(p dp.Problem) string {
 
 // readCalibrated reads a table and proves that it serves.
 func readCalibrated(ctx context.Context, path string, p dp.Problem, uses int) (*tables.Verified, error) {
-	t, err := tables.ReadFile(path)
+	t, err := proof.ReadFile(path, tables.Decode)
 	if err != nil {
 		return nil, err
 	}

@@ -12,8 +12,8 @@ import (
 
 	"github.com/noisewright/noisewright/cells"
 	"github.com/noisewright/noisewright/dp"
+	"github.com/noisewright/noisewright/internal/formfile"
 	"github.com/noisewright/noisewright/loss"
-	"github.com/noisewright/noisewright/proof"
 )
 
 // testAdditive has three cells, the last without an end, bins of three points and weights
@@ -196,7 +196,7 @@ func TestAdditiveExport(t *testing.T) {
 	var e struct {
 		Cells []struct {
 			Lower, Upper *float64
-			Bins         []proof.ExportedWeight
+			Bins         []formfile.ExportedWeight
 			Draws        []int64
 		}
 	}

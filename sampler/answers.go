@@ -178,9 +178,7 @@ func newRowLaw(weights []uint64) rowLaw {
 }
 
 // draw returns the output that owns the word u. It reads the whole row.
-func (l *rowLaw) draw(u uint64) int {
-	return l.from + int(l.scan(u))
-}
+func (l *rowLaw) draw(u uint64) int { return l.from + int(l.scan(u)) }
 
 // wordReader hands out the words of a generator and erases them.
 type wordReader struct {

@@ -9,6 +9,8 @@ import (
 
 	"github.com/noisewright/noisewright/dp"
 	"github.com/noisewright/noisewright/internal/check"
+	"github.com/noisewright/noisewright/internal/exact"
+	"github.com/noisewright/noisewright/internal/formfile"
 	"github.com/noisewright/noisewright/proof"
 	"github.com/noisewright/noisewright/tables"
 )
@@ -83,9 +85,9 @@ type export struct {
 	Loss    string      `json:"loss"`
 	Grid    tables.Grid `json:"grid"`
 	// Total is the sum of all weights, 2^64.
-	Total string               `json:"total"`
-	Cells []exportCell         `json:"cells"`
-	Atom  proof.ExportedWeight `json:"atom"` // the point 0 beside its cell
+	Total string                  `json:"total"`
+	Cells []exportCell            `json:"cells"`
+	Atom  formfile.ExportedWeight `json:"atom"` // the point 0 beside its cell
 	// TailRatio, if not empty, is 2^64 times the factor between the periods of
 	// a tail. The weights of the first and last CellsPerSensitivity cells are
 	// then those of the cells with all their repetitions.
@@ -99,7 +101,7 @@ type export struct {
 type exportCell struct {
 	FirstPoint int64 `json:"first_point"`
 	LastPoint  int64 `json:"last_point"`
-	proof.ExportedWeight
+	formfile.ExportedWeight
 }
 
 // exportShift is the delta of one shift.
@@ -143,19 +145,19 @@ func newExport(t *tables.Table, seed [32]byte, n int) (e *export, err error) {
 		Privacy: t.Privacy(),
 		Loss:    t.Loss().Name(),
 		Grid:    grid,
-		Total:   proof.ExportedTotal,
+		Total:   formfile.ExportedTotal,
 		Cells:   make([]exportCell, t.Cells()),
-		Atom:    proof.ExportWeight(t.Atom()),
+		Atom:    formfile.ExportWeight(t.Atom()),
 		Golden:  g,
 	}
 	if r := t.TailRatio(); r != 0 {
 		e.TailRatio = fmt.Sprint(r)
 	}
 	for i := range e.Cells {
-		e.Cells[i] = exportCell{grid.FirstPoint(i), grid.FirstPoint(i+1) - 1, proof.ExportWeight(t.Weight(i))}
+		e.Cells[i] = exportCell{grid.FirstPoint(i), grid.FirstPoint(i+1) - 1, formfile.ExportWeight(t.Weight(i))}
 	}
 	for i, d := range t.ShiftDeltas() {
-		e.Profile = append(e.Profile, exportShift{Cells: i + 1, Delta: d.String(), DeltaUpper: proof.Up(d)})
+		e.Profile = append(e.Profile, exportShift{Cells: i + 1, Delta: d.String(), DeltaUpper: exact.StateUp(d)})
 	}
 	return e, newNoise(t, newLaw(t, false), newFixedGenerator(seed)).FillInt(e.Golden.Draws)
 }

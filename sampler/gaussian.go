@@ -33,12 +33,7 @@ type Gaussian struct {
 // be seeded.
 func NewGaussian(deviation float64, o Options) (*Gaussian, error) {
 	bad := check.In("sampler")
-	if !(deviation >= minScale && deviation <= maxScale) {
-		bad.Badf("deviation", deviation, "a number of steps from 2^-40 to 2^40")
-	}
-	if o.ConstantTime {
-		bad.Bad("constant time", true, "false for normal noise, the time of which depends on what is drawn")
-	}
+	o.checkNormal("deviation", deviation, "normal noise", bad)
 	if err := bad.Err(); err != nil {
 		return nil, err
 	}

@@ -78,25 +78,28 @@ func (*noCopy) Unlock() {}
 //
 // The error wraps dp.ErrInvalid if there is no table, and ErrEntropy if the generator
 // cannot be seeded.
-func NewNoise(v *tables.Verified, o Options) (*Noise, error) {
+func NewNoise(v *tables.Verified, o Options) (*Noise, error) { return noiseOf(v, o, o.generator) }
+
+// tableOf returns the table of a proof. That the type cannot be made elsewhere keeps other
+// tables out; its zero value holds none.
+func tableOf(v *tables.Verified) (*tables.Table, error) {
+	t := v.Mechanism()
+	if t == nil {
+		return nil, check.Field("sampler", "table", "none", "one that tables.Table.Verify has proved")
+	}
+	return t, nil
+}
+
+func noiseOf(v *tables.Verified, o Options, seeded func() (generator, error)) (*Noise, error) {
 	t, err := tableOf(v)
 	if err != nil {
 		return nil, err
 	}
-	g, err := o.generator()
+	g, err := seeded()
 	if err != nil {
 		return nil, err
 	}
 	return newNoise(t, newLaw(t, o.ConstantTime), g), nil
-}
-
-// tableOf returns the table of a proof. That the type cannot be made elsewhere keeps
-// other tables out; its zero value holds none.
-func tableOf(v *tables.Verified) (*tables.Table, error) {
-	if v == nil || v.Mechanism() == nil {
-		return nil, check.Field("sampler", "table", "none", "one that tables.Table.Verify has proved")
-	}
-	return v.Mechanism(), nil
 }
 
 // generator returns the source of randomness the options ask for.
@@ -105,6 +108,16 @@ func (o Options) generator() (generator, error) {
 		return &readerGenerator{r: o.Entropy}, nil
 	}
 	return newGenerator(o.ConstantTime)
+}
+
+// deterministic returns what makes the generator of a seed, which refuses another one.
+func (o Options) deterministic(seed [keyBytes]byte) func() (generator, error) {
+	return func() (generator, error) {
+		if o.Entropy != nil {
+			return nil, check.Field("sampler", "entropy", "a reader", "none for a deterministic sampler")
+		}
+		return newFixedGenerator(seed), nil
+	}
 }
 
 // NewNoiseDeterministic returns a Noise whose draws are a function of the seed.
@@ -119,14 +132,7 @@ func (o Options) generator() (generator, error) {
 // writes draws to compare with. The i-th Fork, i = 0, 1, …, has as its seed the
 // SHA-256 of seed ‖ i, i as 8 little-endian bytes.
 func NewNoiseDeterministic(v *tables.Verified, seed [32]byte, o Options) (*Noise, error) {
-	t, err := tableOf(v)
-	if err != nil {
-		return nil, err
-	}
-	if o.Entropy != nil {
-		return nil, check.Field("sampler", "entropy", "a reader", "none for a deterministic sampler")
-	}
-	return newNoise(t, newLaw(t, o.ConstantTime), newFixedGenerator(seed)), nil
+	return noiseOf(v, o, o.deterministic(seed))
 }
 
 func newNoise(t *tables.Table, l *law, g generator) *Noise {

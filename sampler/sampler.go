@@ -45,10 +45,7 @@ func New(v proof.Proven, o Options) (Sampler, error) { return newSampler(v, o, o
 // NEVER USE IT FOR A RELEASE. It is for tests and studies. The words are those of
 // NewNoiseDeterministic, and so are the errors.
 func NewDeterministic(v proof.Proven, seed [32]byte, o Options) (Sampler, error) {
-	if o.Entropy != nil {
-		return nil, check.Field("sampler", "entropy", "a reader", "none for a deterministic sampler")
-	}
-	return newSampler(v, o, func() (generator, error) { return newFixedGenerator(seed), nil })
+	return newSampler(v, o, o.deterministic(seed))
 }
 
 func newSampler(v proof.Proven, o Options, seeded func() (generator, error)) (Sampler, error) {

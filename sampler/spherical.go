@@ -47,14 +47,7 @@ type Spherical struct {
 // Options.ConstantTime, which is not to be had here; and ErrEntropy if the generator cannot
 // be seeded.
 func NewSpherical(dimension int, scale float64, o Options) (*Spherical, error) {
-	if err := checkSpherical(dimension, scale, o); err != nil {
-		return nil, err
-	}
-	g, err := o.generator()
-	if err != nil {
-		return nil, err
-	}
-	return newSpherical(dimension, scale, g), nil
+	return sphericalOf(dimension, scale, o, o.generator)
 }
 
 // NewSphericalDeterministic returns a Spherical whose draws are a function of the seed.
@@ -62,27 +55,27 @@ func NewSpherical(dimension int, scale float64, o Options) (*Spherical, error) {
 // NEVER USE IT FOR A RELEASE. It is for tests and studies. The words are those of
 // NewDeterministic, and so are the errors.
 func NewSphericalDeterministic(dimension int, scale float64, seed [32]byte, o Options) (*Spherical, error) {
-	if err := checkSpherical(dimension, scale, o); err != nil {
-		return nil, err
-	}
-	if o.Entropy != nil {
-		return nil, check.Field("sampler", "entropy", "a reader", "none for a deterministic sampler")
-	}
-	return newSpherical(dimension, scale, newFixedGenerator(seed)), nil
+	return sphericalOf(dimension, scale, o, o.deterministic(seed))
 }
 
-func checkSpherical(dimension int, scale float64, o Options) error {
+func sphericalOf(dimension int, scale float64, o Options, seeded func() (generator, error)) (*Spherical, error) {
 	c := check.In("sampler")
-	if dimension < 1 || dimension > maxDimension {
-		c.Badf("dimension", dimension, "1 to %d coordinates", maxDimension)
+	c.If(dimension < 1 || dimension > maxDimension, "dimension", dimension, "1 to %d coordinates", maxDimension)
+	o.checkNormal("scale", scale, "noise of a vector", c)
+	if err := c.Err(); err != nil {
+		return nil, err
 	}
-	if !(scale >= minScale && scale <= maxScale) {
-		c.Badf("scale", scale, "a number of steps from 2^-40 to 2^40")
+	g, err := seeded()
+	if err != nil {
+		return nil, err
 	}
-	if o.ConstantTime {
-		c.Bad("constant time", true, "false for noise of a vector, the time of which depends on what is drawn")
-	}
-	return c.Err()
+	return newSpherical(dimension, scale, g), nil
+}
+
+// checkNormal checks what noise made of normal deviates asks for.
+func (o Options) checkNormal(field string, scale float64, what string, c *check.List) {
+	c.If(!(scale >= minScale && scale <= maxScale), field, scale, "a number of steps from 2^-40 to 2^40")
+	c.If(o.ConstantTime, "constant time", true, "false for %s, the time of which depends on what is drawn", what)
 }
 
 func newSpherical(dimension int, scale float64, g generator) *Spherical {

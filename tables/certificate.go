@@ -5,6 +5,7 @@ import (
 	"sort"
 
 	"github.com/noisewright/noisewright/internal/exact"
+	"github.com/noisewright/noisewright/internal/formfile"
 	"github.com/noisewright/noisewright/loss"
 	"github.com/noisewright/noisewright/proof"
 )
@@ -36,13 +37,6 @@ type Certificate struct {
 	LowerBound *big.Rat
 }
 
-// Gap returns (ExpectedLoss-LowerBound)/LowerBound, the relative distance from
-// the best possible, and false when the lower bound is 0 and the loss is not. See LowerBound for
-// what it means on a coarse grid, where it may be negative.
-func (c Certificate) Gap() (gap float64, ok bool) {
-	return c.Bounds().Gap()
-}
-
 // Bounds implements proof.Certificate.
 func (c Certificate) Bounds() proof.Bounds {
 	return proof.Bounds{Delta: c.DeltaUpper, Loss: c.ExpectedLoss, LowerBound: c.LowerBound}
@@ -50,21 +44,19 @@ func (c Certificate) Bounds() proof.Bounds {
 
 // Claims returns the strongest claims the certificate supports, as plain
 // decimals of 15 significant digits rounded so that they are true.
-func (c Certificate) Claims() Claims { return proof.State[Claims](c.stated()...) }
+func (c Certificate) Claims() Claims { return formfile.State[Claims](c.stated()...) }
 
 // stated returns what Claims are about.
 func (c Certificate) stated() []*big.Rat {
 	return []*big.Rat{c.DeltaUpper, c.ExpectedLoss, c.LowerBound}
 }
 
-// Certify recomputes everything a table can claim, in exact integer and
-// rational arithmetic. The table must come from New or Decode. The first call,
-// if not New itself, takes about cells × cells-per-sensitivity × 5 ns, and a
-// microsecond per multiplier of the dual; a table does not change, and others
-// return the same. Nothing bounds it but the limits of a table; proof.Verify does.
+// Certify recomputes everything that can be claimed, in exact arithmetic, once. It takes about
+// cells × cells per sensitivity × 5 ns, and a microsecond per multiplier of the dual.
+// Only the limits of a Spec bound that; proof.Verify has a limit of its own.
 func (t *Table) Certify() Certificate { return t.proof.Certificate() }
 
-// certify is nothing that holds if the meter said stop.
+// certify computes the certificate. It does not count if the meter said stop.
 func (s *Spec) certify(m *proof.Meter) Certificate {
 	var c Certificate
 	c.DeltaUpper, c.WorstShift = s.worstShift(exact.RatioDown(s.Epsilon), m)
@@ -96,7 +88,7 @@ func (t *Table) Mean() *big.Rat {
 }
 
 // expected returns Σ_j W_j·(mean loss of cell j) / 2^64, plus the atom's, or a
-// bound above it if the loss gives one. It is nothing that holds if the meter says stop.
+// bound above it if the loss gives one. It does not count if the meter says stop.
 func (s *Spec) expected(l loss.Loss, m *proof.Meter) *big.Rat {
 	step := s.Grid.Step()
 	sum := new(big.Rat)

@@ -6,6 +6,7 @@ import (
 
 	"github.com/noisewright/noisewright/dp"
 	"github.com/noisewright/noisewright/internal/check"
+	"github.com/noisewright/noisewright/internal/formfile"
 	"github.com/noisewright/noisewright/loss"
 	"github.com/noisewright/noisewright/proof"
 )
@@ -17,7 +18,7 @@ type file struct {
 	Privacy     dp.Privacy      `json:"privacy"`
 	Query       *dp.Query       `json:"query,omitempty"` // absent: real
 	Total       *Total          `json:"total,omitempty"`
-	Loss        proof.Loss      `json:"loss"`
+	Loss        formfile.Loss   `json:"loss"`
 	Constraints fileConstraints `json:"constraints,omitzero"`
 	Grid        Grid            `json:"grid"`
 	Weights     []uint64        `json:"weights,string"`
@@ -46,8 +47,10 @@ func (t *Table) Encode(w io.Writer) error {
 		Format:      Form.File.Name,
 		Version:     Form.File.Version,
 		Privacy:     s.Privacy,
-		Loss:        proof.Loss{Name: s.Loss.Name()},
+		Loss:        formfile.Loss{Name: s.Loss.Name()},
 		Constraints: fileConstraints{Constraints: s.Constraints},
+		Total:       formfile.Given(s.Total),
+		TailRatio:   formfile.Given(s.TailRatio),
 		Grid:        s.Grid,
 		Weights:     s.Weights,
 		Atom:        s.Atom,
@@ -55,12 +58,6 @@ func (t *Table) Encode(w io.Writer) error {
 	}
 	if s.Query != dp.RealQuery {
 		f.Query = &s.Query
-	}
-	if s.Total != (Total{}) {
-		f.Total = &s.Total
-	}
-	if s.hasTail() {
-		f.TailRatio = &s.TailRatio
 	}
 	return Form.Encode(w, f)
 }
@@ -102,21 +99,10 @@ func Decode(r io.Reader) (*Table, error) {
 		}
 	}
 	if lower, upper := f.Constraints.Lower, f.Constraints.Upper; lower != nil || upper != nil {
-		support := dp.Interval{Lower: math.Inf(-1), Upper: math.Inf(1)}
-		if lower != nil {
-			support.Lower = *lower
-		}
-		if upper != nil {
-			support.Upper = *upper
-		}
-		s.Constraints.Support = &support
+		s.Constraints.Support = &dp.Interval{Lower: formfile.Or(lower, math.Inf(-1)), Upper: formfile.Or(upper, math.Inf(1))}
 	}
 	if s.Claims == (Claims{}) { // which New would fill in
 		return nil, check.Errorf("tables", proof.ErrFormat, "certificate.delta is empty, want a plain decimal number")
 	}
 	return New(s)
 }
-
-// ReadFile is Decode for the file of the path. Errors name it, and may also be those of
-// the file system.
-func ReadFile(path string) (*Table, error) { return proof.ReadFile(Form, path, Decode) }

@@ -13,7 +13,8 @@ import (
 )
 
 // keeps returns an error that names the first constraint the noise does not
-// keep, exactly. It wraps ErrFalseClaim. It says nothing if the meter said stop.
+// keep, exactly. It wraps ErrFalseClaim. The answer does not count if the meter
+// said stop.
 func (s *Spec) keeps(m *proof.Meter) error {
 	c := s.Constraints
 	if c.None() {
@@ -44,7 +45,7 @@ func (s *Spec) keeps(m *proof.Meter) error {
 	}
 	if v := c.MaxVariance; v != 0 {
 		if found, bound := s.expected(loss.L2, m), exact.Rational(v); found.Cmp(bound) > 0 {
-			return broken("max_variance = %g is stated, but it is %s", v, proof.Up(found))
+			return broken("max_variance = %g is stated, but it is %s", v, exact.StateUp(found))
 		}
 	}
 	for _, q := range c.Quantiles {
@@ -55,12 +56,12 @@ func (s *Spec) keeps(m *proof.Meter) error {
 		rest := new(big.Rat).SetInt64(1)
 		rest.Sub(rest, exact.Rational(q.Probability))
 		if found := s.expected(loss, m); found.Cmp(rest) > 0 {
-			return broken("quantiles = %g,%g is stated, but more than %g lies beyond with probability %s", q.Probability, q.Magnitude, q.Magnitude, proof.Up(found))
+			return broken("quantiles = %g,%g is stated, but more than %g lies beyond with probability %s", q.Probability, q.Magnitude, q.Magnitude, exact.StateUp(found))
 		}
 	}
 	if p := c.MaxDistinguishing; p != 0 {
 		if found := s.distinguishing(m); found != nil && found.Cmp(exact.Rational(p)) > 0 {
-			return broken("max_distinguishing = %g is stated, but it is %s", p, proof.Up(found))
+			return broken("max_distinguishing = %g is stated, but it is %s", p, exact.StateUp(found))
 		}
 	}
 	return nil

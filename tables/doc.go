@@ -1,5 +1,5 @@
 // Package tables holds the integer sampling table, the form in which noise is
-// stored, verified and drawn. [ReadFile] reads one, [Table.Verify] proves what it
+// stored, verified and drawn. [Decode] reads one, [Table.Verify] proves what it
 // promises and claims, and returns a [Verified]: the only thing a sampler takes.
 // [Table.Interval] says where the true value behind a released one may be. A [Store]
 // keeps verified tables by the problem they are for.

@@ -1,13 +1,9 @@
 package tables
 
 import (
-	"fmt"
-	"math"
-	"slices"
-
 	"github.com/noisewright/noisewright/dp"
 	"github.com/noisewright/noisewright/internal/check"
-	"github.com/noisewright/noisewright/proof"
+	"github.com/noisewright/noisewright/internal/formfile"
 )
 
 // maxDualIndex bounds |cell| and |shift| of a Dual.
@@ -58,110 +54,53 @@ type DualShift struct {
 	Multipliers []int64 `json:"multipliers,string"`
 }
 
-func (d *Dual) clone() *Dual {
-	if d == nil {
-		return nil
-	}
-	c := *d
-	c.Shifts = slices.Clone(d.Shifts)
-	for i, s := range d.Shifts {
-		c.Shifts[i].Multipliers = slices.Clone(s.Multipliers)
-	}
-	c.MonotoneRight, c.MonotoneLeft = d.MonotoneRight.clone(), d.MonotoneLeft.clone()
-	c.Quantiles = slices.Clone(d.Quantiles)
-	return &c
-}
-
-func (r *DualRun) clone() *DualRun {
-	if r == nil {
-		return nil
-	}
-	return &DualRun{FirstCell: r.FirstCell, Multipliers: slices.Clone(r.Multipliers)}
-}
-
+// validate returns an error about the first rule that the dual breaks.
 func (d *Dual) validate() error {
 	if d == nil {
 		return nil
 	}
-	bad := func(field string, value any, rule string) error {
-		return check.Errorf("tables", dp.ErrInvalid, "dual.%s = %v, want %s", field, value, rule)
-	}
-	if d.CellsPerSensitivity < 1 || d.CellsPerSensitivity > MaxCells {
-		return bad("cells_per_sensitivity", d.CellsPerSensitivity, fmt.Sprintf("1 to %d", MaxCells))
-	}
-	if d.Exponent < -proof.MaxExponent || d.Exponent > proof.MaxExponent {
-		return bad("exponent", d.Exponent, fmt.Sprintf("an integer from %d to %d", -proof.MaxExponent, proof.MaxExponent))
-	}
-	// The sums over shifts must stay within an int64; see coefficients.
-	const limit = 1 << 62
-	var sum int64
+	r := formfile.InDual("tables")
+	k := d.CellsPerSensitivity
+	r.Want(k >= 1 && k <= MaxCells, "cells_per_sensitivity", k, "1 to %d", MaxCells)
+	r.Exponent(d.Exponent)
 	seen := make(map[int]bool)
-	left := proof.MaxMultipliers
-	for _, s := range d.Shifts {
-		if left -= len(s.Multipliers); left < 0 {
-			return bad("multipliers", "too many", fmt.Sprintf("at most %d in all", proof.MaxMultipliers))
-		}
-		if s.Shift == 0 || s.Shift < -d.CellsPerSensitivity || s.Shift > d.CellsPerSensitivity {
-			return bad("shift", s.Shift, fmt.Sprintf("1 to %d in absolute value", d.CellsPerSensitivity))
-		}
-		if seen[s.Shift] || (d.Mirrored && seen[-s.Shift]) {
-			return bad("shift", s.Shift, "each shift once")
+	for i := range d.Shifts {
+		s := &d.Shifts[i]
+		r.Count(len(s.Multipliers))
+		r.Want(s.Shift != 0 && s.Shift >= -k && s.Shift <= k, "shift", s.Shift, "1 to %d in absolute value", k)
+		r.Want(!seen[s.Shift] && !(d.Mirrored && seen[-s.Shift]), "shift", s.Shift, "each shift once")
+		r.Want(s.FirstCell >= -maxDualIndex && s.FirstCell <= maxDualIndex, "first_cell", s.FirstCell, "at most %d in absolute value", maxDualIndex)
+		if !r.Prices("shift", s.Multipliers...) {
+			return r.Err()
 		}
 		seen[s.Shift] = true
-		if s.FirstCell < -maxDualIndex || s.FirstCell > maxDualIndex {
-			return bad("first_cell", s.FirstCell, fmt.Sprintf("at most %d in absolute value", maxDualIndex))
-		}
-		for _, y := range s.Multipliers {
-			if y < 0 {
-				return bad("multipliers", y, "non-negative numbers")
-			}
-		}
-		sum += s.largest()
-		if sum < 0 || sum > limit>>1 {
-			return bad("multipliers", "too large", "the largest of each shift to sum to at most 2^61")
-		}
 	}
-	for _, r := range []*DualRun{d.MonotoneRight, d.MonotoneLeft} {
-		if r == nil {
-			continue
-		}
-		if r.FirstCell < 0 || r.FirstCell > maxDualIndex {
-			return bad("monotone.first_cell", r.FirstCell, fmt.Sprintf("0 to %d", maxDualIndex))
-		}
-		if left -= len(r.Multipliers); left < 0 {
-			return bad("multipliers", "too many", fmt.Sprintf("at most %d in all", proof.MaxMultipliers))
-		}
-		for _, y := range r.Multipliers {
-			if y < 0 || y > limit>>1 {
-				return bad("monotone.multipliers", y, "numbers from 0 to 2^61")
-			}
-		}
-	}
-	if d.Edges && (d.MonotoneRight != nil || d.MonotoneLeft != nil || d.Mean != 0) {
-		return bad("edges", true, "false with multipliers of monotony or of the mean")
-	}
-	if d.Mirrored && (d.MonotoneLeft != nil || d.Mean != 0) {
-		return bad("mirrored", true, "false with multipliers that have no mirror image")
-	}
-	if !check.Finite(d.Mean) {
-		return bad("mean", d.Mean, "a finite number")
-	}
-	for _, v := range append([]float64{d.Variance}, d.Quantiles...) {
-		if !(v >= 0 && v <= math.MaxFloat64) {
-			return bad("moment multiplier", v, "a finite number >= 0")
-		}
-	}
-	if len(d.Quantiles) > dp.MaxQuantiles {
-		return bad("quantiles", len(d.Quantiles), fmt.Sprintf("at most %d", dp.MaxQuantiles))
-	}
-	return nil
+	d.MonotoneRight.validate(r)
+	d.MonotoneLeft.validate(r)
+	d.validateMoments(r)
+	return r.Err()
 }
 
-// largest returns the price η_k of the shift: its largest multiplier.
-func (s *DualShift) largest() int64 {
-	var m int64
-	for _, y := range s.Multipliers {
-		m = max(m, y)
+func (r *DualRun) validate(rules *formfile.Dual) {
+	if r == nil {
+		return
 	}
-	return m
+	rules.Want(r.FirstCell >= 0 && r.FirstCell <= maxDualIndex, "monotone.first_cell", r.FirstCell, "0 to %d", maxDualIndex)
+	rules.Count(len(r.Multipliers))
+	for _, y := range r.Multipliers {
+		if y < 0 || y > 1<<61 {
+			rules.Want(false, "monotone.multipliers", y, "numbers from 0 to 2^61")
+		}
+	}
+}
+
+func (d *Dual) validateMoments(r *formfile.Dual) {
+	monotone := d.MonotoneRight != nil || d.MonotoneLeft != nil
+	r.Want(!d.Edges || !monotone && d.Mean == 0, "edges", true, "false with multipliers of monotony or of the mean")
+	r.Want(!d.Mirrored || d.MonotoneLeft == nil && d.Mean == 0, "mirrored", true, "false with multipliers that have no mirror image")
+	r.Want(check.Finite(d.Mean), "mean", d.Mean, "a finite number")
+	for _, v := range append([]float64{d.Variance}, d.Quantiles...) {
+		r.Want(v >= 0 && check.Finite(v), "moment multiplier", v, "a finite number >= 0")
+	}
+	r.Want(len(d.Quantiles) <= dp.MaxQuantiles, "quantiles", len(d.Quantiles), "at most %d", dp.MaxQuantiles)
 }

@@ -20,7 +20,7 @@ func TestFiles(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	back, err := ReadFile(path)
+	back, err := proof.ReadFile(path, Decode)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -45,8 +45,8 @@ func TestFileErrors(t *testing.T) {
 		err  error
 		want error
 	}{
-		{cut, second(ReadFile(cut)), proof.ErrFormat},
-		{none, second(ReadFile(none)), fs.ErrNotExist},
+		{cut, second(proof.ReadFile(cut, Decode)), proof.ErrFormat},
+		{none, second(proof.ReadFile(none, Decode)), fs.ErrNotExist},
 		{none, proof.WriteFile(none, geometricTable(t, 1, 0.1, 1)), fs.ErrNotExist},
 		{dir, proof.WriteFile(dir, geometricTable(t, 1, 0.1, 1)), nil},
 	} {

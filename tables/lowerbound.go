@@ -9,6 +9,7 @@ import (
 
 	"github.com/noisewright/noisewright/dp"
 	"github.com/noisewright/noisewright/internal/exact"
+	"github.com/noisewright/noisewright/internal/formfile"
 	"github.com/noisewright/noisewright/loss"
 	"github.com/noisewright/noisewright/proof"
 )
@@ -310,7 +311,7 @@ const maxWalk = 1 << 21
 // multipliers of constraints the problem does not have.
 func (d *Dual) LowerBound(p dp.Problem) *big.Rat { return d.lowerBound(p, nil) }
 
-// lowerBound is nothing that holds if the meter says stop.
+// lowerBound is LowerBound. It does not count if the meter says stop.
 func (d *Dual) lowerBound(p dp.Problem, meter *proof.Meter) *big.Rat {
 	zero := new(big.Rat)
 	if d == nil {
@@ -326,7 +327,7 @@ func (d *Dual) lowerBound(p dp.Problem, meter *proof.Meter) *big.Rat {
 	}
 	price := new(big.Int)
 	for i := range d.Shifts {
-		price.Add(price, big.NewInt(d.Shifts[i].largest()))
+		price.Add(price, big.NewInt(formfile.Largest(d.Shifts[i].Multipliers)))
 	}
 	if d.Mirrored {
 		price.Lsh(price, 1)
@@ -418,9 +419,7 @@ func (m *minimum) consider(j int64, k coefficient) {
 }
 
 // grows reports whether the Lagrangian does not decrease from j outwards.
-func (m *minimum) grows(j int64) bool {
-	return m.meter.Spend(m.work.Growth) && m.growth(j).Sign() >= 0
-}
+func (m *minimum) grows(j int64) bool { return m.meter.Spend(m.work.Growth) && m.growth(j).Sign() >= 0 }
 
 // over considers all cells, of which coeffs are those with multipliers. It returns
 // false if it does not find where the others only grow.

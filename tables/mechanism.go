@@ -7,6 +7,7 @@ import (
 	"github.com/noisewright/noisewright/dp"
 	"github.com/noisewright/noisewright/internal/check"
 	"github.com/noisewright/noisewright/internal/exact"
+	"github.com/noisewright/noisewright/internal/formfile"
 	"github.com/noisewright/noisewright/internal/strictjson"
 	"github.com/noisewright/noisewright/proof"
 )
@@ -16,7 +17,7 @@ import (
 var Form = proof.Form{Package: "tables", Noun: "a table", File: strictjson.Format{
 	Noun: "table", Name: "noisewright-table", Version: 1, MaxSize: 64 << 20,
 	MaxElements: map[string]int{
-		"weights": MaxCells, "shifts": MaxCells, "multipliers": proof.MaxMultipliers, "quantiles": dp.MaxQuantiles,
+		"weights": MaxCells, "shifts": MaxCells, "multipliers": formfile.MaxMultipliers, "quantiles": dp.MaxQuantiles,
 	},
 }}
 
@@ -62,9 +63,9 @@ func (s *Spec) judge(c Certificate, m *proof.Meter) error {
 		return err
 	}
 	if delta := exact.Rational(p.Delta); c.DeltaUpper.Cmp(delta) > 0 {
-		return check.Errorf("tables", proof.ErrNotPrivate, "delta = %g is promised but only %s is proved, at a shift of %d cells (excess %s)", p.Delta, proof.Up(c.DeltaUpper), c.WorstShift, proof.Excess(c.DeltaUpper, delta))
+		return check.Errorf("tables", proof.ErrNotPrivate, "delta = %g is promised but only %s is proved, at a shift of %d cells (excess %s)", p.Delta, exact.StateUp(c.DeltaUpper), c.WorstShift, formfile.Excess(c.DeltaUpper, delta))
 	}
-	return proof.Check("tables", &s.Claims, c.stated()...)
+	return formfile.Check("tables", &s.Claims, c.stated()...)
 }
 
 // Inputs are query values; numbers are bounded by what is a float64 with noise.

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"math/big"
 
+	"github.com/noisewright/noisewright/internal/check"
 	"github.com/noisewright/noisewright/internal/exact"
 	"github.com/noisewright/noisewright/proof"
 )
@@ -102,7 +103,7 @@ func (s *Spec) worstShift(r *exact.Ratio, m *proof.Meter) (delta *big.Rat, shift
 	if negative[worst] {
 		shift = -shift
 	}
-	return proof.Probability(deltas[worst]), shift
+	return exact.Probability(deltas[worst]), shift
 }
 
 // ShiftDeltas returns the delta of the table's noise at its epsilon for shifts
@@ -118,18 +119,18 @@ func (t *Table) ShiftDeltas() []*big.Rat {
 	deltas, _ := t.spec.shiftDeltas(exact.RatioDown(t.spec.Epsilon), nil)
 	rats := make([]*big.Rat, len(deltas))
 	for i, d := range deltas {
-		rats[i] = proof.Probability(d)
+		rats[i] = exact.Probability(d)
 	}
 	return rats
 }
 
 // DeltaUpperAt returns a bound from above on the delta of the table's noise at
-// another epsilon, 0 <= epsilon <= proof.MaxEpsilon, exactly as Certificate.DeltaUpper
+// another epsilon, 0 <= epsilon <= check.MaxEpsilon, exactly as Certificate.DeltaUpper
 // is found at its own: the privacy profile of the table at one point. It takes
 // as long as that part of Certify, and panics if epsilon is out of range.
 func (t *Table) DeltaUpperAt(epsilon float64) *big.Rat {
-	if !(epsilon >= 0 && epsilon <= proof.MaxEpsilon) {
-		panic(fmt.Sprintf("tables: epsilon = %g, want 0 to %d", epsilon, proof.MaxEpsilon))
+	if !(epsilon >= 0 && epsilon <= check.MaxEpsilon) {
+		panic(fmt.Sprintf("tables: epsilon = %g, want 0 to %d", epsilon, check.MaxEpsilon))
 	}
 	delta, _ := t.spec.worstShift(exact.RatioDown(epsilon), nil)
 	return delta

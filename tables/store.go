@@ -31,16 +31,14 @@ type StoreOptions struct {
 	// LOSS-epsilon-E-delta-D-sensitivity-S.json, with all digits, and with a hash
 	// before the suffix where these do not tell the problem.
 	Name func(p dp.Problem) string
-	// Rejected, if set, is called for every file that cannot be read or written, is
-	// not about the problem of its name, claims what does not hold, or takes more than
-	// DefaultWork to verify. The error
-	// names the file. Nothing of it is used, and it is replaced once there is
-	// another table.
+	// Rejected, if set, is called with an error that names the file for every file that cannot
+	// be read or written, is not about the problem of its name, claims what does not hold, or
+	// takes more than DefaultWork to verify. It is not used, and replaced by the next table.
 	Rejected func(err error)
 }
 
 // Store keeps verified tables by the problem that they answer, in memory and in a
-// directory. What is in a file counts for nothing until it is verified. A Store is
+// directory. What is in a file is not used before it is verified. A Store is
 // safe for concurrent use.
 type Store struct {
 	options StoreOptions
@@ -224,7 +222,7 @@ func (s *Store) load(ctx context.Context, p dp.Problem, k string) *Verified {
 
 // read reads and verifies a table about the problem with the key.
 func read(ctx context.Context, path, k string) (*Verified, error) {
-	t, err := ReadFile(path)
+	t, err := proof.ReadFile(path, Decode)
 	if err != nil {
 		return nil, err
 	}

@@ -4,11 +4,11 @@ import (
 	"fmt"
 	"math/big"
 	"math/bits"
-	"slices"
 
 	"github.com/noisewright/noisewright/dp"
 	"github.com/noisewright/noisewright/internal/check"
 	"github.com/noisewright/noisewright/internal/exact"
+	"github.com/noisewright/noisewright/internal/formfile"
 	"github.com/noisewright/noisewright/loss"
 	"github.com/noisewright/noisewright/proof"
 )
@@ -18,11 +18,11 @@ import (
 const (
 	// MaxCells bounds the number of cells.
 	MaxCells = 1 << 18
-	// MaxShiftWork bounds cells times cells per sensitivity, the cost of
+	// maxShiftWork bounds cells times cells per sensitivity, the cost of
 	// the exact privacy test.
-	MaxShiftWork = 1 << 32
-	// MaxReach bounds |n| over the grid points n that carry noise.
-	MaxReach = 1 << 52
+	maxShiftWork = 1 << 32
+	// maxReach bounds |n| over the grid points n that carry noise.
+	maxReach = 1 << 52
 	// minUnit and maxUnit bound the step of a lattice, so that every multiple
 	// of up to 2^53 of it is a normal float64.
 	minUnit = 1e-250
@@ -109,20 +109,16 @@ type Spec struct {
 // Table is a checked, immutable Spec.
 type Table struct{ *content }
 
-// content is what a Table and the proof about it share. No other package has a pointer
-// to one, so that nothing can be assigned to what was proved.
+// content is shared with the proof. No other package has a pointer to one, so that nothing can
+// be assigned to what was proved.
 type content struct {
-	spec Spec
-	// It does not change, so it is certified once, and judged once.
+	spec  Spec
 	proof proof.Proof[Certificate]
 }
 
-// New checks the structure of a table: ranges, parities, the sum 2^64. It does
-// not judge the privacy claim; Verify does. Empty Claims are filled in from
-// the exact certificate. The slices are copied.
-//
-// All bad fields are reported together, but of the dual only the first, wrapping
-// dp.ErrInvalid.
+// New checks the structure of a table, ranges, parities and the sum 2^64, and not its claims,
+// which Verify does. Empty Claims are filled in from the certificate. The slices are copied.
+// All bad fields are reported together, but of the dual only the first, wrapping dp.ErrInvalid.
 func New(s Spec) (*Table, error) { return build(s, (*Spec).certify) }
 
 // build makes the table that is certified so.
@@ -130,9 +126,7 @@ func build(s Spec, certify func(*Spec, *proof.Meter) Certificate) (*Table, error
 	if err := s.validate(); err != nil {
 		return nil, err
 	}
-	s.Weights = append([]uint64(nil), s.Weights...)
-	s.Dual = s.Dual.clone()
-	s.Problem = cloneProblem(s.Problem)
+	s = formfile.Clone(s)
 	switch s.Query {
 	case "":
 		s.Query = dp.RealQuery
@@ -148,57 +142,35 @@ func build(s Spec, certify func(*Spec, *proof.Meter) Certificate) (*Table, error
 	return &Table{c}, nil
 }
 
-// cloneProblem copies what a problem points to; losses are immutable.
-func cloneProblem(p dp.Problem) dp.Problem {
-	c := &p.Constraints
-	c.Quantiles = slices.Clone(c.Quantiles)
-	if c.Support != nil {
-		support := *c.Support
-		c.Support = &support
-	}
-	return p
-}
-
 func (s *Spec) validate() error {
 	g := s.Grid
 	errs := check.In("tables")
-	bad := errs.Bad
-	proof.Epsilon(s.Epsilon, errs)
+	errs.MaxEpsilon(s.Epsilon)
 	p := s.Problem
 	if p.Query == dp.LatticeQuery && p.Step == 0 {
 		p.Step = 1 // until New fills it in
 	}
 	errs.Add(p.Validate())
-	s.validateQuery(bad)
-	if e := g.GranularityExponent; e < -exponentRange || e > exponentRange {
-		bad("granularity_exponent", e, fmt.Sprintf("an integer from %d to %d", -exponentRange, exponentRange))
-	}
+	s.validateQuery(errs)
+	errs.If(g.GranularityExponent < -exponentRange || g.GranularityExponent > exponentRange, "granularity_exponent", g.GranularityExponent, "an integer from %d to %d", -exponentRange, exponentRange)
 	if g.PointsPerCell < 1 || g.PointsPerCell > maxPointsPerCell || g.PointsPerCell%2 == 0 {
-		bad("points_per_cell", g.PointsPerCell, fmt.Sprintf("an odd number from 1 to %d", int64(maxPointsPerCell)))
+		errs.Bad("points_per_cell", g.PointsPerCell, fmt.Sprintf("an odd number from 1 to %d", int64(maxPointsPerCell)))
 	}
 	n := len(s.Weights)
-	if n < 1 || n > MaxCells {
-		bad("weights", fmt.Sprintf("%d cells", n), fmt.Sprintf("1 to %d cells", MaxCells))
+	errs.If(n < 1 || n > MaxCells, "weights", fmt.Sprintf("%d cells", n), "1 to %d cells", MaxCells)
+	if k := g.CellsPerSensitivity; k < 1 || k > MaxCells || int64(k)*int64(n) > maxShiftWork {
+		errs.Bad("cells_per_sensitivity", k, fmt.Sprintf("1 to %d, and at most %d times the number of cells", MaxCells, int64(maxShiftWork)))
 	}
-	if k := g.CellsPerSensitivity; k < 1 || k > MaxCells || int64(k)*int64(n) > MaxShiftWork {
-		bad("cells_per_sensitivity", k, fmt.Sprintf("1 to %d, and at most %d times the number of cells", MaxCells, int64(MaxShiftWork)))
-	}
-	if g.FirstCell < -MaxCells || g.FirstCell > MaxCells {
-		bad("first_cell", g.FirstCell, fmt.Sprintf("an integer from %d to %d", -MaxCells, MaxCells))
-	}
+	errs.If(g.FirstCell < -MaxCells || g.FirstCell > MaxCells, "first_cell", g.FirstCell, "an integer from %d to %d", -MaxCells, MaxCells)
 	if errs.None() {
 		reach := max(abs(int64(g.FirstCell)), abs(int64(g.FirstCell)+int64(n)-1)) + 1 + abs(g.Offset)/g.PointsPerCell + 1
-		if hi, lo := bits.Mul64(uint64(reach), uint64(g.PointsPerCell)); hi != 0 || lo > MaxReach {
-			bad("points_per_cell", g.PointsPerCell, fmt.Sprintf("noise within %d grid points of 0", int64(MaxReach)))
+		if hi, lo := bits.Mul64(uint64(reach), uint64(g.PointsPerCell)); hi != 0 || lo > maxReach {
+			errs.Bad("points_per_cell", g.PointsPerCell, fmt.Sprintf("noise within %d grid points of 0", int64(maxReach)))
 		}
-		s.validateTail(bad)
-		if total := s.total(); total != (exact.Uint128{Hi: 1}) {
-			bad("weights", fmt.Sprintf("a sum of %s with the atom", total.Big()), "exactly 2^64")
-		}
+		s.validateTail(errs)
+		errs.If(s.total() != (exact.Uint128{Hi: 1}), "weights", fmt.Sprintf("a sum of %s with the atom", s.total().Big()), "exactly 2^64")
 	}
-	if s.Claims != (Claims{}) {
-		proof.Validate(&s.Claims, errs)
-	}
+	formfile.Validate(&s.Claims, errs)
 	errs.Add(s.Dual.validate())
 	s.Total.validate(errs)
 	return errs.Err()
@@ -207,30 +179,18 @@ func (s *Spec) validate() error {
 // validateQuery checks what depends on the kind of query: real queries are
 // rounded to a fine grid, integers are their own grid, and the unit of a lattice
 // is any number.
-func (s *Spec) validateQuery(bad func(field string, value any, rule string)) {
+func (s *Spec) validateQuery(errs *check.List) {
 	g := s.Grid
-	if abs(g.Offset) > MaxReach {
-		bad("offset", g.Offset, fmt.Sprintf("at most %d in absolute value", int64(MaxReach)))
-	}
+	errs.If(abs(g.Offset) > maxReach, "offset", g.Offset, "at most %d in absolute value", int64(maxReach))
 	switch s.Query {
 	case "", dp.RealQuery:
-		if g.Unit != 0 && g.Unit != 1 {
-			bad("unit", g.Unit, "1, as the query is not rounded to a lattice")
-		}
+		errs.If(g.Unit != 0 && g.Unit != 1, "unit", g.Unit, "1, as the query is not rounded to a lattice")
 	case dp.IntegerQuery:
-		if (g.Unit != 0 && g.Unit != 1) || g.GranularityExponent != 0 {
-			bad("granularity_exponent", g.GranularityExponent, "0, and a unit of 1, for an integer query")
-		}
+		errs.If((g.Unit != 0 && g.Unit != 1) || g.GranularityExponent != 0, "granularity_exponent", g.GranularityExponent, "0, and a unit of 1, for an integer query")
 	case dp.LatticeQuery:
-		if g.GranularityExponent != 0 {
-			bad("granularity_exponent", g.GranularityExponent, "0 for a lattice query")
-		}
-		if u := g.Unit; u != 0 && !(u >= minUnit && u <= maxUnit) {
-			bad("unit", u, fmt.Sprintf("a number from %g to %g (query units)", minUnit, maxUnit))
-		}
-		if s.Step != 0 && s.Step != g.unit() {
-			bad("step", s.Step, fmt.Sprintf("%g, as the grid has it", g.unit()))
-		}
+		errs.If(g.GranularityExponent != 0, "granularity_exponent", g.GranularityExponent, "0 for a lattice query")
+		errs.If(g.Unit != 0 && !(g.Unit >= minUnit && g.Unit <= maxUnit), "unit", g.Unit, "a number from %g to %g (query units)", minUnit, maxUnit)
+		errs.If(s.Step != 0 && s.Step != g.unit(), "step", s.Step, "%g, as the grid has it", g.unit())
 	}
 }
 
@@ -244,16 +204,13 @@ func (s *Spec) total() exact.Uint128 {
 }
 
 // Problem returns what the table is an answer to.
-func (t *Table) Problem() dp.Problem {
-	return cloneProblem(t.spec.Problem)
-}
+func (t *Table) Problem() dp.Problem { return formfile.Clone(t.spec.Problem) }
 
 // Privacy returns the promise.
 func (t *Table) Privacy() dp.Privacy { return t.spec.Privacy }
 
-// WithDual returns the table with other multipliers for its lower bound, and
-// claims that follow from the certificate. Of that, all but the lower bound is the
-// table's own, which is certified once. The error wraps dp.ErrInvalid.
+// WithDual returns the table with other multipliers for its lower bound, and claims that follow
+// from the certificate, whose other parts are not computed again. The error wraps dp.ErrInvalid.
 func (t *Table) WithDual(d *Dual) (*Table, error) {
 	s := t.spec
 	s.Dual, s.Claims = d, Claims{}
@@ -280,7 +237,7 @@ func (t *Table) Loss() loss.Loss {
 func (t *Table) Grid() Grid { return t.spec.Grid }
 
 // Dual returns the multipliers behind the lower bound, or nil.
-func (t *Table) Dual() *Dual { return t.spec.Dual.clone() }
+func (t *Table) Dual() *Dual { return formfile.Clone(t.spec.Dual) }
 
 // Cells returns the number of cells.
 func (t *Table) Cells() int { return len(t.spec.Weights) }
@@ -307,11 +264,7 @@ func (t *Table) Block(i int) (side int, ok bool) {
 // statistics; proofs use the weights. That of a block of a tail includes all its
 // repetitions.
 func (t *Table) PMF() (cells []float64, atom float64) {
-	cells = make([]float64, len(t.spec.Weights))
-	for i, w := range t.spec.Weights {
-		cells[i] = float64(w) * 0x1p-64
-	}
-	return cells, float64(t.spec.Atom) * 0x1p-64
+	return formfile.Probabilities(t.spec.Weights), float64(t.spec.Atom) * 0x1p-64
 }
 
 // Reach returns the largest |n| over the grid points of the cells; with a tail

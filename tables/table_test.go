@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"github.com/noisewright/noisewright/dp"
+	"github.com/noisewright/noisewright/internal/check"
 	"github.com/noisewright/noisewright/internal/exact"
 	"github.com/noisewright/noisewright/loss"
 	"github.com/noisewright/noisewright/proof"
@@ -540,7 +541,7 @@ func TestDeltaUpperAt(t *testing.T) {
 			t.Errorf("%s: at its epsilon %s, certified %s", name, got, want)
 		}
 		before := big.NewRat(1, 1)
-		for _, epsilon := range []float64{0, 5e-324, 0.1, own, 2, 43, 45, proof.MaxEpsilon} {
+		for _, epsilon := range []float64{0, 5e-324, 0.1, own, 2, 43, 45, check.MaxEpsilon} {
 			got := table.DeltaUpperAt(epsilon)
 			if got.Sign() < 0 || got.Cmp(before) > 0 {
 				t.Errorf("%s: %s at %g, above %s before or negative", name, got, epsilon, before)
@@ -555,7 +556,7 @@ func TestDeltaUpperAt(t *testing.T) {
 		if table.Privacy().Epsilon != own {
 			t.Errorf("%s: the table changed", name)
 		}
-		for _, epsilon := range []float64{-1, math.NaN(), proof.MaxEpsilon + 1} {
+		for _, epsilon := range []float64{-1, math.NaN(), check.MaxEpsilon + 1} {
 			func() {
 				defer func() {
 					if recover() == nil {

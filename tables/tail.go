@@ -5,6 +5,7 @@ import (
 	"math/big"
 	"slices"
 
+	"github.com/noisewright/noisewright/internal/check"
 	"github.com/noisewright/noisewright/internal/exact"
 	"github.com/noisewright/noisewright/loss"
 	"github.com/noisewright/noisewright/proof"
@@ -28,16 +29,14 @@ func (s *Spec) hasTail() bool { return s.TailRatio > 0 }
 
 // validateTail checks that the blocks that repeat lie on either side of 0, with a
 // cell between them, and that the loss of a tail is known.
-func (s *Spec) validateTail(bad func(field string, value any, rule string)) {
+func (s *Spec) validateTail(errs *check.List) {
 	if !s.hasTail() {
 		return
 	}
-	if s.TailRatio > maxTailRatio {
-		bad("tail_ratio", s.TailRatio, fmt.Sprintf("at most %d", uint64(maxTailRatio)))
-	}
+	errs.If(s.TailRatio > maxTailRatio, "tail_ratio", s.TailRatio, "at most %d", uint64(maxTailRatio))
 	g, n := s.Grid, len(s.Weights)
 	if k := g.CellsPerSensitivity; n < 2*k+1 || g.FirstPoint(k) > 0 || g.FirstPoint(n-k) <= 0 {
-		bad("tail_ratio", s.TailRatio, fmt.Sprintf("a table whose point 0 is in none of the first and last %d cells", k))
+		errs.Bad("tail_ratio", s.TailRatio, fmt.Sprintf("a table whose point 0 is in none of the first and last %d cells", k))
 		return
 	}
 	losses := []loss.Loss{s.Loss}
@@ -49,23 +48,23 @@ func (s *Spec) validateTail(bad func(field string, value any, rule string)) {
 	for _, l := range losses {
 		parts := loss.TailParts(l)
 		if parts == nil {
-			bad("tail_ratio", s.TailRatio, "0 for a loss whose tail is not known, such as "+l.Name())
+			errs.Bad("tail_ratio", s.TailRatio, "0 for a loss whose tail is not known, such as "+l.Name())
 		}
 		for _, part := range parts {
 			from, _, ok := loss.PolynomialBeyond(part)
 			if !ok {
 				// Summed up to less than 1000/(1-ρ) periods, see powerTail.
 				if g.period() > int64(0x1p61/1000*(float64(-s.TailRatio)*0x1p-64)) {
-					bad("points_per_cell", g.PointsPerCell, "fewer points for a tail with the loss "+part.Name())
+					errs.Bad("points_per_cell", g.PointsPerCell, "fewer points for a tail with the loss "+part.Name())
 				}
 				if runs := len(s.blockRuns()); runs > maxTailRuns {
-					bad("weights", fmt.Sprintf("%d runs of equal weights in a tail", runs), fmt.Sprintf("at most %d with the loss %s", maxTailRuns, part.Name()))
+					errs.Bad("weights", fmt.Sprintf("%d runs of equal weights in a tail", runs), fmt.Sprintf("at most %d with the loss %s", maxTailRuns, part.Name()))
 				}
 				continue
 			}
 			from.Quo(from, g.Step())
 			if from.Cmp(new(big.Rat).SetInt64(maxTailTerms*g.PointsPerCell)) > 0 {
-				bad("loss", part.Name(), fmt.Sprintf("one that is a polynomial from %d cells on, for a table with a tail", maxTailTerms))
+				errs.Bad("loss", part.Name(), fmt.Sprintf("one that is a polynomial from %d cells on, for a table with a tail", maxTailTerms))
 			}
 		}
 	}

@@ -1,8 +1,6 @@
 package tables
 
 import (
-	"fmt"
-
 	"github.com/noisewright/noisewright/internal/check"
 	"github.com/noisewright/noisewright/proof"
 )
@@ -23,23 +21,15 @@ func (t Total) validate(errs *check.List) {
 	if t == (Total{}) {
 		return
 	}
-	if t.Releases < 1 || t.Releases > MaxReleases {
-		errs.Bad("total.releases", t.Releases, fmt.Sprintf("an integer from 1 to %d", MaxReleases))
-	}
-	if !(t.Epsilon >= 0) || !check.Finite(t.Epsilon) {
-		errs.Bad("total.epsilon", t.Epsilon, "a finite number >= 0")
-	}
-	if !(t.Delta >= 0 && t.Delta < 1) {
-		errs.Bad("total.delta", t.Delta, "0 <= delta < 1")
-	}
+	errs.If(t.Releases < 1 || t.Releases > MaxReleases, "total.releases", t.Releases, "an integer from 1 to %d", MaxReleases)
+	errs.If(!(t.Epsilon >= 0) || !check.Finite(t.Epsilon), "total.epsilon", t.Epsilon, "a finite number >= 0")
+	errs.If(!(t.Delta >= 0 && t.Delta < 1), "total.delta", t.Delta, "0 <= delta < 1")
 }
 
 // ClaimedTotal returns the total that the table is said to be made for, and whether
 // there is one. It is a claim, and Verify does not check it: a Verified proves the
 // promise of a single release. account.ProveTotal proves the total.
-func (t *Table) ClaimedTotal() (total Total, ok bool) {
-	return t.spec.Total, t.spec.Total != Total{}
-}
+func (t *Table) ClaimedTotal() (total Total, ok bool) { return t.spec.Total, t.spec.Total != Total{} }
 
 // WithTotal returns the table with another claimed total, or none. The error wraps
 // dp.ErrInvalid. What was certified of the table is not computed again: the total is

@@ -1,11 +1,13 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"io"
 	"math"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -24,19 +26,19 @@ import (
 	"github.com/noisewright/noisewright/noise"
 )
 
-// compositionCounts are the numbers of releases of the figure; the summary has
-// the powers of ten.
+// compositionCounts are the numbers of releases of the figure; the summary has the powers of ten.
 var compositionCounts = []int{1, 2, 5, 10, 20, 50, 100, 200, 500, 1000}
 
-// compositionCurve is one mechanism, as often as compositionCounts says.
+// compositionCurve is one mechanism, as often as compositionCounts says. The total epsilons are
+// null where delta is not reached.
 type compositionCurve struct {
-	name      string
-	loss      float64 // l1, of a release
-	mechanism *account.PrivacyLossDistribution
-	bounds    []account.Bounds // +Inf where delta is not reached
+	Name         string     `json:"name"`
+	ExpectedLoss float64    `json:"expected_loss"` // l1, of a release
+	EpsilonUpper []*float64 `json:"epsilon_upper"`
+	EpsilonLower []*float64 `json:"epsilon_lower"`
+	mechanism    *account.PrivacyLossDistribution
 }
 
-// compositionOptions are those of composition.
 type compositionOptions struct {
 	shell.Common
 	problem dp.Problem // of a single release
@@ -69,7 +71,7 @@ different losses, which are in the file too.`, o.run, func(f *shell.Flags) {
 func (o *compositionOptions) run(ctx context.Context) error {
 	var curves []compositionCurve
 	var limit error
-	files, err := produce(&o.Common, "composition", func(line *shell.Progress) (err error) {
+	files, err := produce(&o.Common, func(line *shell.Progress) (err error) {
 		options := o.design
 		options.Progress = line.Design(options.TimeLimit)
 		if curves, limit, err = compositionCurves(ctx, o.problem, options); err != nil {
@@ -85,70 +87,44 @@ func (o *compositionOptions) run(ctx context.Context) error {
 			}
 		}
 		return nil
-	}, func() [][]string { return compositionRecords(curves) }, func(w io.Writer) error { return drawComposition(w, curves, o.problem.Epsilon) })
+	}, output{"composition", func() [][]string { return compositionRecords(curves) }, func(w io.Writer) error { return drawComposition(w, curves, o.problem.Epsilon) }})
 	if err != nil {
 		return err
 	}
-	report := compositionReport{heading: named("composition"), Epsilon: o.problem.Epsilon, Delta: o.problem.Delta, TotalDelta: o.total, Releases: compositionCounts, Files: files.names}
+	body := compositionReport{o.problem.Epsilon, o.problem.Delta, o.total, compositionCounts, curves}
 	rows := []shell.Row{
 		{"each", fmt.Sprintf("epsilon %v, delta %v", o.problem.Epsilon, o.problem.Delta)},
 		{"total delta", fmt.Sprint(o.total)},
 	}
 	for _, c := range curves {
-		report.Mechanisms = append(report.Mechanisms, c.totals())
-		rows = append(rows, shell.Row{c.name, c.summary()})
+		rows = append(rows, shell.Row{c.Name, c.summary()})
 	}
-	if err := o.Print(report, append(rows, filesRow(files))); err != nil {
-		return err
-	}
-	return limit
+	return cmp.Or(report(&o.Common, "composition", body, rows, files), limit)
 }
 
-// compositionReport is what is printed as JSON.
 type compositionReport struct {
-	heading
-	Epsilon    float64             `json:"epsilon"` // of a single release, as delta
-	Delta      float64             `json:"delta"`
-	TotalDelta float64             `json:"total_delta"`
-	Releases   []int               `json:"releases"`
-	Mechanisms []compositionTotals `json:"mechanisms"`
-	Files      [2]string           `json:"files"`
+	Epsilon    float64            `json:"epsilon"` // of a single release, as delta
+	Delta      float64            `json:"delta"`
+	TotalDelta float64            `json:"total_delta"`
+	Releases   []int              `json:"releases"`
+	Mechanisms []compositionCurve `json:"mechanisms"`
 }
 
-// compositionTotals are the total epsilons of a mechanism, null where delta is not
-// reached.
-type compositionTotals struct {
-	Name         string     `json:"name"`
-	ExpectedLoss float64    `json:"expected_loss"`
-	EpsilonUpper []*float64 `json:"epsilon_upper"`
-	EpsilonLower []*float64 `json:"epsilon_lower"`
-}
-
-func (c *compositionCurve) totals() compositionTotals {
-	t := compositionTotals{Name: c.name, ExpectedLoss: c.loss}
-	for _, b := range c.bounds {
-		t.EpsilonUpper = append(t.EpsilonUpper, shell.Finite(b.Upper))
-		t.EpsilonLower = append(t.EpsilonLower, shell.Finite(b.Lower))
-	}
-	return t
-}
-
-// compositionCurves makes the mechanisms of a single release.
 func compositionCurves(ctx context.Context, p dp.Problem, o lp.Options) (curves []compositionCurve, limit, err error) {
 	r, limit, err := shell.Design(ctx, p, o)
 	if err != nil {
 		return nil, nil, err
 	}
-	designed := compositionCurve{name: "designed"}
+	designed := compositionCurve{Name: "designed"}
 	if designed.mechanism, err = account.LossOf(r.Table.Mechanism()); err != nil {
 		return nil, nil, err
 	}
-	designed.loss, _ = r.Table.Certificate().ExpectedLoss.Float64()
-	laplace := compositionCurve{name: "laplace", loss: 1 / p.Epsilon}
+	designed.ExpectedLoss, _ = r.Table.Certificate().ExpectedLoss.Float64()
+	laplace := compositionCurve{Name: "laplace", ExpectedLoss: 1 / p.Epsilon}
 	if laplace.mechanism, err = account.Laplace(p.Epsilon); err != nil {
 		return nil, nil, err
 	}
-	gaussian := compositionCurve{name: "gaussian"}
+	gaussian := compositionCurve{Name: "gaussian"}
 	if gaussian.mechanism, err = account.AnalyticGaussian(p.Epsilon, p.Delta); err != nil {
 		return nil, nil, err
 	}
@@ -156,7 +132,7 @@ func compositionCurves(ctx context.Context, p dp.Problem, o lp.Options) (curves 
 	if err != nil {
 		return nil, nil, err
 	}
-	gaussian.loss = sigma * math.Sqrt(2/math.Pi)
+	gaussian.ExpectedLoss = sigma * math.Sqrt(2/math.Pi)
 	return []compositionCurve{designed, laplace, gaussian}, limit, nil
 }
 
@@ -176,21 +152,21 @@ func (c *compositionCurve) compose(ctx context.Context, delta float64) error {
 		if err != nil {
 			return err
 		}
-		c.bounds = append(c.bounds, b)
+		c.EpsilonUpper, c.EpsilonLower = append(c.EpsilonUpper, shell.Finite(b.Upper)), append(c.EpsilonLower, shell.Finite(b.Lower))
 	}
 	return nil
 }
 
 func (c *compositionCurve) summary() string {
-	text := fmt.Sprintf("loss %.4g each; epsilon", c.loss)
+	text := fmt.Sprintf("loss %.4g each; epsilon", c.ExpectedLoss)
 	for i, k := range compositionCounts {
 		if !strings.HasPrefix(strconv.Itoa(k), "10") && k > 1 {
 			continue
 		}
-		if math.IsInf(c.bounds[i].Upper, 1) {
+		if upper := c.EpsilonUpper[i]; upper == nil {
 			text += fmt.Sprintf(" none for %d,", k)
 		} else {
-			text += fmt.Sprintf(" %s for %d,", shell.DigitsUp(c.bounds[i].Upper), k)
+			text += fmt.Sprintf(" %s for %d,", shell.DigitsUp(*upper), k)
 		}
 	}
 	return text[:len(text)-1]
@@ -201,43 +177,40 @@ func compositionRecords(curves []compositionCurve) [][]string {
 	for _, c := range curves {
 		for i, k := range compositionCounts {
 			upper, lower := "", ""
-			if b := c.bounds[i]; !math.IsInf(b.Upper, 1) {
-				upper, lower = shell.DigitsUp(b.Upper), shell.DigitsDown(b.Lower)
+			if c.EpsilonUpper[i] != nil {
+				upper, lower = shell.DigitsUp(*c.EpsilonUpper[i]), shell.DigitsDown(*c.EpsilonLower[i])
 			}
-			out = append(out, record(c.name, digits8(c.loss), k, upper, lower))
+			out = append(out, record(c.Name, rounded(c.ExpectedLoss, 8), k, upper, lower))
 		}
 	}
 	return out
 }
 
 func drawComposition(out io.Writer, curves []compositionCurve, epsilon float64) error {
-	p := figure.New()
-	p.X.Label.Text = "releases"
-	p.Y.Label.Text = "total epsilon"
-	p.X.Tick.Marker, p.Y.Tick.Marker = plot.TickerFunc(figure.DecadeTicks), plot.TickerFunc(figure.DecadeTicks)
 	var basic plotter.XYs
 	for _, k := range compositionCounts {
 		basic = append(basic, plotter.XY{X: math.Log10(float64(k)), Y: math.Log10(float64(k) * epsilon)})
 	}
-	lines := []figure.Curve{{Name: "basic composition", Points: basic, Style: draw.LineStyle{Color: figure.Palette[len(figure.Palette)-1], Width: vg.Points(1)}}}
+	lines := []series{{name: "basic composition", points: basic, style: draw.LineStyle{Color: figure.Palette[len(figure.Palette)-1], Width: vg.Points(1)}}}
 	styles := map[string]draw.LineStyle{
 		"designed": {Color: figure.Blue, Width: vg.Points(2)},
 		"laplace":  {Color: figure.Vermilion, Width: vg.Points(1.6), Dashes: []vg.Length{vg.Points(5), vg.Points(3)}},
 		"gaussian": {Color: figure.Green, Width: vg.Points(1.6), Dashes: []vg.Length{vg.Points(2), vg.Points(2)}},
 	}
-	for i := len(curves) - 1; i >= 0; i-- {
-		c := curves[i]
+	for _, c := range slices.Backward(curves) {
 		var points plotter.XYs
-		for j, b := range c.bounds {
-			if !math.IsInf(b.Upper, 1) && b.Upper > 0 {
-				points = append(points, plotter.XY{X: math.Log10(float64(compositionCounts[j])), Y: math.Log10(b.Upper)})
+		for j, upper := range c.EpsilonUpper {
+			if upper != nil && *upper > 0 {
+				points = append(points, plotter.XY{X: math.Log10(float64(compositionCounts[j])), Y: math.Log10(*upper)})
 			}
 		}
-		lines = append(lines, figure.Curve{Name: fmt.Sprintf("%s, E|x| = %.3g each", c.name, c.loss), Points: points, Style: styles[c.name]})
+		lines = append(lines, series{name: fmt.Sprintf("%s, E|x| = %.3g each", c.Name, c.ExpectedLoss), points: points, style: styles[c.Name]})
 	}
-	if err := figure.Add(p, lines); err != nil {
+	p, err := newPlot("", "releases", "total epsilon", lines)
+	if err != nil {
 		return err
 	}
+	p.X.Tick.Marker, p.Y.Tick.Marker = plot.TickerFunc(figure.DecadeTicks), plot.TickerFunc(figure.DecadeTicks)
 	legendLeft(p)
 	return writeFigure(p, out)
 }

@@ -2,19 +2,27 @@ package main
 
 import (
 	"context"
+	_ "embed" // the published numbers
+	"encoding/csv"
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"math"
 	"os"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
+	"gonum.org/v1/plot"
+	"gonum.org/v1/plot/vg"
+	"gonum.org/v1/plot/vg/draw"
 
 	"github.com/noisewright/noisewright/account"
+	"github.com/noisewright/noisewright/cmd/internal/figure"
 	"github.com/noisewright/noisewright/cmd/internal/shell"
 	"github.com/noisewright/noisewright/cmd/papers/drolearn"
 	"github.com/noisewright/noisewright/dp"
@@ -27,7 +35,8 @@ import (
 type droLearning struct {
 	name, table, short, about string
 	most                      func(r drolearn.Recipe) int // draws in a split; 0: not in the table
-	prepare                   func(r drolearn.Recipe, t drolearn.Table) (*drolearn.Set, drolearn.Learner, error)
+	set                       func(r drolearn.Recipe, t drolearn.Table) (*drolearn.Set, error)
+	learner                   func(s *drolearn.Set) drolearn.Learner
 	// budgets are those of one release, of which each has its noises.
 	budgets func(l drolearn.Learner) []dp.Privacy
 }
@@ -40,14 +49,8 @@ var droLearnings = []droLearning{
 		name: "dro-table2", table: "table2", short: "naive Bayes with noise on every statistic",
 		about: `Learn naive Bayes with noise on every count, mean and standard deviation, each with
 epsilon 1 and delta 0.1 of its own.`,
-		most: func(drolearn.Recipe) int { return math.MaxInt },
-		prepare: func(r drolearn.Recipe, t drolearn.Table) (*drolearn.Set, drolearn.Learner, error) {
-			s, err := r.Bayes(t)
-			if err != nil {
-				return nil, nil, err
-			}
-			return s, drolearn.NewBayes(s), nil
-		},
+		most: func(drolearn.Recipe) int { return math.MaxInt }, set: drolearn.Recipe.Bayes,
+		learner: func(s *drolearn.Set) drolearn.Learner { return drolearn.NewBayes(s) },
 		budgets: func(drolearn.Learner) []dp.Privacy { return []dp.Privacy{droBudget(1, 1)} },
 	},
 	{
@@ -56,14 +59,8 @@ epsilon 1 and delta 0.1 of its own.`,
 The published numbers are explained by epsilon 1/d and delta 0.1/d a step in d
 dimensions, so that is what most rows have. In two more a step has epsilon 1 and delta
 0.1: those of designed noise, and of noise that depends on the gradient, by 42 cells.`,
-		most: func(r drolearn.Recipe) int { return r.Draws },
-		prepare: func(r drolearn.Recipe, t drolearn.Table) (*drolearn.Set, drolearn.Learner, error) {
-			s, err := r.Descent(t)
-			if err != nil {
-				return nil, nil, err
-			}
-			return s, drolearn.NewDescent(s), nil
-		},
+		most: func(r drolearn.Recipe) int { return r.Draws }, set: drolearn.Recipe.Descent,
+		learner: func(s *drolearn.Set) drolearn.Learner { return drolearn.NewDescent(s) },
 		budgets: func(l drolearn.Learner) []dp.Privacy {
 			d := float64(l.(*drolearn.Descent).Dimensions())
 			return []dp.Privacy{droBudget(d, drolearn.GradientSensitivity), droBudget(1, drolearn.GradientSensitivity)}
@@ -71,12 +68,10 @@ dimensions, so that is what most rows have. In two more a step has epsilon 1 and
 	},
 }
 
-// droBudget is that of one release of so many.
 func droBudget(parts, sensitivity float64) dp.Privacy {
 	return dp.Privacy{Epsilon: droReleaseEpsilon / parts, Delta: droReleaseDelta / parts, Sensitivity: sensitivity}
 }
 
-// droLearningOptions are those of NAME for such a table.
 type droLearningOptions struct {
 	shell.Common
 	table         droLearning
@@ -117,13 +112,11 @@ The runs are the same every time.`, o.run, func(f *shell.Flags) {
 	return cmd
 }
 
-// droDataFlag adds the folder of the data sets.
 func droDataFlag(f *shell.Flags, p *string, name string) {
 	f.Directory(p, "data", "folder of the data sets, CSV files with a header, perhaps compressed with gzip")
 	f.Require(p, "data", "a folder of data sets; papers "+name+" --help says which")
 }
 
-// droFiles lists the files of the data sets of a table.
 func droFiles(t droLearning) string {
 	text, line := "", 0
 	for _, r := range drolearn.Recipes {
@@ -140,7 +133,6 @@ func droFiles(t droLearning) string {
 	return text
 }
 
-// recipes are those asked for.
 func (o *droLearningOptions) recipes() ([]drolearn.Recipe, error) {
 	var all, names []string
 	var chosen []drolearn.Recipe
@@ -176,8 +168,8 @@ func (o *droLearningOptions) run(ctx context.Context) error {
 		o.splits, o.draws = droSplits, droDraws
 	}
 	begin := time.Now()
-	report := droLearningReport{heading: named(o.table.name), Splits: o.splits, Skipped: []string{}}
-	files, err := produce(&o.Common, o.table.name, func(line *shell.Progress) error {
+	report := droLearningReport{Splits: o.splits, Skipped: []string{}}
+	files, err := produce(&o.Common, func(line *shell.Progress) error {
 		o.line = line
 		var missing []error
 		for _, r := range recipes {
@@ -201,51 +193,41 @@ func (o *droLearningOptions) run(ctx context.Context) error {
 		}
 		report.average()
 		return nil
-	}, func() [][]string { return report.records() }, func(w io.Writer) error { return report.draw(w) })
+	}, output{o.table.name, func() [][]string { return report.records() }, func(w io.Writer) error { return report.draw(w) }})
 	if err != nil {
 		return err
 	}
-	report.Files, report.Seconds = files.names, math.Round(time.Since(begin).Seconds())
-	return o.PrintText(report, report.write)
+	report.Seconds = math.Round(time.Since(begin).Seconds())
+	return o.PrintText(document(o.table.name, report, files), func(b *strings.Builder) { report.write(b, files) })
 }
 
-// errNoFile marks a data set that the folder does not have.
 var errNoFile = errors.New("is left out")
 
 // readDROSet reads a data set from a folder, or from a folder in it.
 func readDROSet(s *shell.Streams, folder string, r drolearn.Recipe) (t drolearn.Table, file string, err error) {
-	entries, err := os.ReadDir(folder)
-	if err != nil {
+	if _, err := os.ReadDir(folder); err != nil {
 		return t, "", shell.BadInput("", fmt.Errorf("data %s: %w", folder, shell.FileCause(err)))
 	}
-	places := []string{folder}
-	for _, e := range entries {
-		if e.IsDir() {
-			places = append(places, filepath.Join(folder, e.Name()))
-		}
-	}
-	for _, place := range places {
-		for _, name := range []string{r.File, r.File + ".gz"} {
-			file = filepath.Join(place, name)
-			if _, err := os.Stat(file); err == nil {
-				t.Header, t.Columns, err = readColumns(s, file)
-				return t, file, err
-			}
+	for _, pattern := range []string{r.File, r.File + ".gz", "*/" + r.File, "*/" + r.File + ".gz"} {
+		if found, _ := fs.Glob(os.DirFS(folder), pattern); len(found) > 0 {
+			file = filepath.Join(folder, found[0])
+			t.Header, t.Columns, err = readColumns(s, file)
+			return t, file, err
 		}
 	}
 	return t, "", fmt.Errorf("%s, which %s does not have, %w", r.File, folder, errNoFile)
 }
 
-// learn computes the rows of one data set.
 func (o *droLearningOptions) learn(ctx context.Context, r drolearn.Recipe) (*droLearningSet, error) {
 	text, file, err := readDROSet(o.Streams, o.data, r)
 	if err != nil {
 		return nil, err
 	}
-	set, learner, err := o.table.prepare(r, text)
+	set, err := o.table.set(r, text)
 	if err != nil {
 		return nil, shell.BadFile(file, err)
 	}
+	learner := o.table.learner(set)
 	out := &droLearningSet{
 		Set: r.Name, Rows: set.Rows, Classes: set.Classes, Numbers: len(set.Numbers), Categories: len(set.Categories),
 		Releases: learner.Releases(), Draws: min(o.draws, o.table.most(r)),
@@ -342,4 +324,259 @@ func composeDesigned(v *tables.Verified, releases int) (droComposed, error) {
 	b, err := c.Delta(droTotalEpsilon)
 	out.TotalDeltaLower, out.TotalDeltaUpper = b.Lower, b.Upper
 	return out, err
+}
+
+// droLearningReport is what is printed as JSON. Errors are in percent.
+type droLearningReport struct {
+	Splits  int                 `json:"splits"`
+	Sets    []droLearningSet    `json:"sets"`
+	Means   []droLearningErrors `json:"means"` // over the sets
+	Skipped []string            `json:"skipped"`
+	Seconds float64             `json:"seconds"`
+}
+
+type droLearningSet struct {
+	Set        string              `json:"set"`
+	Rows       int                 `json:"rows"`
+	Classes    int                 `json:"classes"`
+	Numbers    int                 `json:"numbers"`
+	Categories int                 `json:"categories"`
+	Releases   int                 `json:"releases"` // that a person enters
+	Draws      int                 `json:"draws"`    // in a split
+	Budgets    []droComposed       `json:"budgets"`
+	Errors     []droLearningErrors `json:"errors"`
+	Tests      []droLearningTest   `json:"tests"`
+}
+
+// droComposed is what releases of designed noise with this budget amount to.
+type droComposed struct {
+	Epsilon         float64 `json:"epsilon"`
+	Delta           float64 `json:"delta"`
+	Releases        int     `json:"releases"`
+	TotalEpsilon    float64 `json:"total_epsilon"`
+	TotalDeltaLower float64 `json:"total_delta_lower"`
+	TotalDeltaUpper float64 `json:"total_delta_upper"`
+}
+
+// droLearningErrors are the errors with a noise. The errors of means are standard errors over
+// the splits, as if these were independent.
+type droLearningErrors struct {
+	Noise        string            `json:"noise"`
+	In           float64           `json:"in_sample"`
+	InError      *float64          `json:"in_sample_error"`
+	Out          float64           `json:"out_of_sample"`
+	OutError     *float64          `json:"out_of_sample_error"`
+	PublishedIn  *float64          `json:"published_in_sample"`
+	PublishedOut *float64          `json:"published_out_of_sample"`
+	added        drolearn.Estimate // out of sample, to those without noise
+}
+
+// droLearningTest is a paired t test, two-sided, of a difference of errors.
+type droLearningTest struct {
+	Noise      string  `json:"noise"`
+	Than       string  `json:"than"`
+	Sample     string  `json:"sample"`     // in or out
+	Difference float64 `json:"difference"` // negative: Noise errs less
+	T          float64 `json:"t"`
+	P          float64 `json:"p"`
+	Verdict    string  `json:"verdict"`
+}
+
+// The rows of a step with ε = 1 and δ = 0.1.
+const (
+	designedAtOne  = "designed, epsilon 1 a step"
+	dependentAtOne = "data-dependent, epsilon 1 a step"
+)
+
+var droTested = [][2]string{
+	{"analytic-gaussian", "gaussian"}, {"truncated-laplace", "analytic-gaussian"}, {"designed", "truncated-laplace"}, {dependentAtOne, designedAtOne},
+}
+
+const significant = 0.05
+
+// droLearningPublished are the numbers of Tables 2 and 3, in percent, as far as we have them.
+//
+//go:embed published/dro-learning.csv
+var droLearningPublished string
+
+func publishedErrors(table, set string) (map[string][2]float64, error) {
+	records, err := csv.NewReader(strings.NewReader(droLearningPublished)).ReadAll()
+	if err != nil {
+		return nil, err
+	}
+	out := map[string][2]float64{}
+	for _, r := range records[1:] {
+		if r[0] != table || r[1] != set {
+			continue
+		}
+		v, err := floats(r[3:5])
+		if err != nil {
+			return nil, err
+		}
+		out[r[2]] = [2]float64(v)
+	}
+	return out, nil
+}
+
+// fill adds the errors, what was published, and the tests.
+func (s *droLearningSet) fill(table string, errs []drolearn.Errors) error {
+	published, err := publishedErrors(table, s.Set)
+	if err != nil {
+		return err
+	}
+	byName := map[string]drolearn.Errors{}
+	for _, e := range errs {
+		byName[e.Noise] = e
+		in, out := drolearn.NewEstimate(e.In), drolearn.NewEstimate(e.Out)
+		row := droLearningErrors{Noise: e.Noise, In: 100 * in.Mean, InError: shell.Finite(100 * in.Error), Out: 100 * out.Mean, OutError: shell.Finite(100 * out.Error)}
+		row.added = drolearn.Paired(e.Out, errs[0].Out).Difference
+		if p, ok := published[e.Noise]; ok {
+			row.PublishedIn, row.PublishedOut = &p[0], &p[1]
+		}
+		s.Errors = append(s.Errors, row)
+	}
+	for _, pair := range droTested {
+		a, b := byName[pair[0]], byName[pair[1]]
+		if a.In == nil || b.In == nil {
+			continue
+		}
+		for _, sample := range []struct {
+			name string
+			a, b []float64
+		}{{"in", a.In, b.In}, {"out", a.Out, b.Out}} {
+			t := drolearn.Paired(sample.a, sample.b)
+			verdict := "no difference shown"
+			switch {
+			case t.P < significant && t.Difference.Mean < 0:
+				verdict = "better"
+			case t.P < significant:
+				verdict = "worse"
+			}
+			s.Tests = append(s.Tests, droLearningTest{pair[0], pair[1], sample.name, 100 * t.Difference.Mean, finiteOrMost(t.T), t.P, verdict})
+		}
+	}
+	return nil
+}
+
+// finiteOrMost is what JSON can write of a statistic.
+func finiteOrMost(t float64) float64 { return max(-math.MaxFloat64, min(math.MaxFloat64, t)) }
+
+func (r *droLearningReport) average() {
+	for k, first := range r.Sets[0].Errors {
+		m := droLearningErrors{Noise: first.Noise}
+		for _, s := range r.Sets {
+			m.In += s.Errors[k].In / float64(len(r.Sets))
+			m.Out += s.Errors[k].Out / float64(len(r.Sets))
+		}
+		r.Means = append(r.Means, m)
+	}
+}
+
+func (r droLearningReport) records() [][]string {
+	out := [][]string{{
+		"set", "rows", "releases", "total_epsilon", "total_delta_upper", "splits", "draws", "noise",
+		"in_sample", "in_sample_error", "out_of_sample", "out_of_sample_error", "published_in_sample", "published_out_of_sample",
+	}}
+	number := func(v *float64) string {
+		if v == nil {
+			return ""
+		}
+		return fmt.Sprintf("%.4g", *v)
+	}
+	for _, s := range r.Sets {
+		for _, e := range s.Errors {
+			b := s.budgetOf(e.Noise)
+			out = append(out, record(
+				s.Set, s.Rows, s.Releases, b.TotalEpsilon, shell.DigitsUp(b.TotalDeltaUpper), r.Splits, s.Draws, e.Noise,
+				fmt.Sprintf("%.4f", e.In), number(e.InError), fmt.Sprintf("%.4f", e.Out), number(e.OutError), number(e.PublishedIn), number(e.PublishedOut),
+			))
+		}
+	}
+	return out
+}
+
+// budgetOf is that of designed noise beside a row.
+func (s droLearningSet) budgetOf(noise string) droComposed {
+	if noise == designedAtOne || noise == dependentAtOne {
+		return s.Budgets[1]
+	}
+	return s.Budgets[0]
+}
+
+// write prints a table, and what it does not promise.
+func (r droLearningReport) write(b *strings.Builder, files []string) {
+	pair := func(in, out float64) string { return fmt.Sprintf("%.2f / %.2f", in, out) }
+	lines := [][]string{{"set", "noise", "errors in / out of sample, %", "standard errors", "published"}}
+	for _, s := range r.Sets {
+		name := s.Set
+		for _, e := range s.Errors {
+			deviations, published := "", ""
+			if e.InError != nil {
+				deviations = pair(*e.InError, *e.OutError)
+			}
+			if e.PublishedIn != nil {
+				published = pair(*e.PublishedIn, *e.PublishedOut)
+			}
+			lines = append(lines, []string{name, e.Noise, pair(e.In, e.Out), deviations, published})
+			name = ""
+		}
+	}
+	name := "mean of the sets"
+	for _, m := range r.Means {
+		lines = append(lines, []string{name, m.Noise, pair(m.In, m.Out), "", ""})
+		name = ""
+	}
+	shell.WriteColumns(b, lines, "<<>>>")
+	b.WriteByte('\n')
+	lines = [][]string{{"set", "noise", "than", "sample", "difference", "t", "p", ""}}
+	for _, s := range r.Sets {
+		name := s.Set
+		for _, t := range s.Tests {
+			lines = append(lines, []string{name, t.Noise, t.Than, t.Sample, fmt.Sprintf("%+.3f", t.Difference), fmt.Sprintf("%.1f", t.T), fmt.Sprintf("%.2g", t.P), t.Verdict})
+			name = ""
+		}
+	}
+	shell.WriteColumns(b, lines, "<<<<>>><")
+	b.WriteByte('\n')
+	lines = [][]string{{"set", "rows", "draws", "releases of a person", "epsilon, delta of one", fmt.Sprintf("delta of all at epsilon %d", droTotalEpsilon)}}
+	for _, s := range r.Sets {
+		for _, c := range s.Budgets {
+			lines = append(lines, record(s.Set, s.Rows, s.Draws, c.Releases, fmt.Sprintf("%.4g, %.4g", c.Epsilon, c.Delta), shell.DigitsUp(c.TotalDeltaUpper)))
+		}
+	}
+	shell.WriteColumns(b, lines, "<>>>>>")
+	b.WriteString("That is no guarantee: the last column bounds how likely privacy may fail, with designed noise.\n\n")
+	shell.WriteRows(b, []shell.Row{{"splits", strconv.Itoa(r.Splits)}, {"time", fmt.Sprintf("%gs", r.Seconds)}, {"files", strings.Join(files, ", ")}})
+}
+
+// draw shows how much each noise adds to the errors out of sample, set by set, with bars of a
+// standard error either way.
+func (r droLearningReport) draw(out io.Writer) error {
+	p := figure.New()
+	p.Y.Label.Text = "errors that noise adds, out of sample (percentage points)"
+	var ticks plot.ConstantTicks
+	for i, s := range r.Sets {
+		ticks = append(ticks, plot.Tick{Value: float64(i), Label: s.Set})
+	}
+	var most float64
+	for k, noise := range r.Sets[0].Errors[1:] {
+		line := series{style: figure.Solid(figure.Palette[k%len(figure.Palette)], 1)}
+		for i, s := range r.Sets {
+			added := s.Errors[k+1].added
+			line.add(float64(i)+0.1*float64(k)-0.25, 100*added.Mean, 100*added.Error)
+			most = max(most, 100*added.Mean+100*added.Error)
+		}
+		dots, err := line.addBars(p)
+		if err != nil {
+			return err
+		}
+		p.Legend.Add(noise.Noise, dots)
+	}
+	p.Legend.Top = true
+	p.X.Tick.Marker = ticks
+	p.X.Tick.Label.Rotation = math.Pi / 6
+	p.X.Tick.Label.XAlign, p.X.Tick.Label.YAlign = draw.XRight, draw.YCenter
+	p.X.Min, p.X.Max = -0.5, float64(len(ticks))-0.5
+	p.Y.Max = 1.3 * most
+	return figure.Write(p, out, "svg", 22*vg.Centimeter, 12*vg.Centimeter)
 }

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	_ "embed" // the published numbers
 	"encoding/csv"
@@ -10,23 +11,25 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"sync"
 
 	"github.com/spf13/cobra"
 	"gonum.org/v1/plot/vg"
 
 	"github.com/noisewright/noisewright/cmd/internal/figure"
 	"github.com/noisewright/noisewright/cmd/internal/shell"
+	"github.com/noisewright/noisewright/cmd/papers/drolearn"
 	"github.com/noisewright/noisewright/dp"
 	"github.com/noisewright/noisewright/internal/check"
 	"github.com/noisewright/noisewright/loss"
 	"github.com/noisewright/noisewright/lp"
 	"github.com/noisewright/noisewright/noise"
+	"github.com/noisewright/noisewright/tables"
 )
 
-// droTable is a table of Selvi, Liu & Wiesemann, "Differential Privacy via
-// Distributionally Robust Optimization" (Operations Research, 2025), or of its
-// supplement: how far known mechanisms and known bounds are from the optimum,
-// by epsilon and delta, for a sensitivity of 1.
+// droTable is a table of Selvi, Liu & Wiesemann, "Differential Privacy via Distributionally
+// Robust Optimization" (Operations Research, 2025), or of its supplement: how far known
+// mechanisms and known bounds are from the optimum, by epsilon and delta, for a sensitivity of 1.
 type droTable struct {
 	name   string // of the command and of the files
 	title  string // in the paper
@@ -61,9 +64,8 @@ var droTables = []droTable{
 	{"dro-supplement-table2", "Supplement, Table 2", "supplement2", loss.L2, fromOptimumToKnown},
 }
 
-// droPublished are the tables' numbers, in percent, as published: Tables 1, 4, 5
-// and 6 in the accepted version of December 2024, the others in the supplement
-// of May 2024.
+// droPublished are the tables' numbers, in percent, as published: Tables 1, 4, 5 and 6 in the
+// accepted version of December 2024, the others in the supplement of May 2024.
 //
 //go:embed published/dro-tables.csv
 var droPublished string
@@ -78,7 +80,6 @@ const (
 // counts a number as reproduced.
 const closeTo = 0.5
 
-// droTableOptions are those of NAME for a table.
 type droTableOptions struct {
 	shell.Common
 	table  droTable
@@ -122,16 +123,16 @@ func (o *droTableOptions) run(ctx context.Context) error {
 		return err
 	}
 	var cells []droCell
-	files, err := produce(&o.Common, o.table.name, func(line *shell.Progress) error {
+	files, err := produce(&o.Common, func(line *shell.Progress) error {
 		designs, err := store.designAll(ctx, o.grid.problems(o.table.loss), o.design, line)
 		if err != nil {
 			return err
 		}
 		cells, err = o.table.cells(designs, o.design.Gap)
 		return err
-	}, func() [][]string { return droRecords(cells) }, func(w io.Writer) error {
+	}, output{o.table.name, func() [][]string { return droRecords(cells) }, func(w io.Writer) error {
 		return o.table.heatMap(o.grid, cells).Draw(w, "svg", 22*vg.Centimeter, 15*vg.Centimeter)
-	})
+	}})
 	if err != nil {
 		return err
 	}
@@ -151,16 +152,13 @@ func (o *droTableOptions) run(ctx context.Context) error {
 	}
 }
 
-// droGrid is the grid of a run.
 type droGrid struct{ epsilon, delta []float64 }
 
-// flags adds the flags of the grid.
 func (g *droGrid) flags(f *shell.Flags) {
 	f.Numbers(&g.epsilon, "epsilon", droEpsilon, shell.Epsilon, "values of epsilon, separated by commas")
 	f.Numbers(&g.delta, "delta", droDelta, shell.PositiveDelta, "values of delta, separated by commas")
 }
 
-// problems returns the problems of the grid, row by row.
 func (g droGrid) problems(loss loss.Loss) []dp.Problem {
 	var list []dp.Problem
 	for _, e := range g.epsilon {
@@ -183,7 +181,6 @@ type droCell struct {
 	published           float64 // percent; NaN: none
 }
 
-// cells evaluates the table for the designs.
 func (t droTable) cells(designs []*storedDesign, gap float64) ([]droCell, error) {
 	published, err := readDROPublished(t.column)
 	if err != nil {
@@ -222,8 +219,7 @@ func (c *droCell) measure(p part, optimum float64) {
 // percentage points, NaN if there is none.
 func (c droCell) difference() float64 { return c.value - c.published }
 
-// baselineLoss returns the expected loss of a classical mechanism, NaN if it
-// does not apply.
+// baselineLoss returns the expected loss of a classical mechanism, NaN if it does not apply.
 func baselineLoss(name string, p dp.Problem) float64 {
 	for _, b := range noise.Baselines() {
 		if b.Name != name {
@@ -267,8 +263,7 @@ func knownBound(p dp.Problem, loss float64) float64 {
 	return at(math.Floor(n))
 }
 
-// readDROPublished returns one column of the published numbers by epsilon and
-// delta.
+// readDROPublished returns one column of the published numbers by epsilon and delta.
 func readDROPublished(column string) (map[[2]float64]float64, error) {
 	records, err := csv.NewReader(strings.NewReader(droPublished)).ReadAll()
 	if err != nil {
@@ -286,7 +281,6 @@ func readDROPublished(column string) (map[[2]float64]float64, error) {
 	return list, nil
 }
 
-// droRecords has one record per number.
 func droRecords(cells []droCell) [][]string {
 	out := [][]string{{
 		"epsilon", "delta", "expected_loss", "lower_bound", "gap_percent", "reached",
@@ -313,7 +307,6 @@ func droRecords(cells []droCell) [][]string {
 	return out
 }
 
-// heatMap is the picture of the table.
 func (t droTable) heatMap(g droGrid, cells []droCell) *figure.HeatMap {
 	h := &figure.HeatMap{
 		Title:  fmt.Sprintf("%s (%s): %s, in percent", t.title, t.loss.Name(), t.part),
@@ -335,9 +328,8 @@ func (t droTable) heatMap(g droGrid, cells []droCell) *figure.HeatMap {
 	return h
 }
 
-// droSummary is what is printed.
 type droSummary struct {
-	heading
+	Name              string   `json:"name"`
 	Cells             int      `json:"cells"`
 	Missed            int      `json:"missed"`   // the gap
 	Compared          int      `json:"compared"` // with a published number
@@ -351,11 +343,8 @@ type droSummary struct {
 	gap, worst        float64
 }
 
-func (t droTable) summary(cells []droCell, gap float64, files *results, dir string) droSummary {
-	s := droSummary{
-		heading: named(t.name), Cells: len(cells), gap: gap,
-		CSV: files.names[0], SVG: files.names[1], Tables: dir,
-	}
+func (t droTable) summary(cells []droCell, gap float64, files []string, dir string) droSummary {
+	s := droSummary{Name: t.name, Cells: len(cells), gap: gap, CSV: files[0], SVG: files[1], Tables: dir}
 	var sum float64
 	for _, c := range cells {
 		if !c.reached {
@@ -396,4 +385,94 @@ func (s droSummary) rows(t droTable) []shell.Row {
 		rows = append(rows, shell.Row{"published", "none of these numbers"})
 	}
 	return append(rows, shell.Row{"files", s.CSV + ", " + s.SVG}, shell.Row{"designed tables", s.Tables})
+}
+
+// designStore keeps finished designs as table files in a folder.
+type designStore struct {
+	*tables.Store
+	streams *shell.Streams
+	dir     string
+}
+
+type storedDesign struct {
+	dp.Problem
+	certificate tables.Certificate
+}
+
+func newStoredDesign(v *tables.Verified) *storedDesign {
+	return &storedDesign{v.Mechanism().Problem(), v.Certificate()}
+}
+
+func (d *storedDesign) gap() float64 { return shell.GapOf(d.certificate.Bounds()) }
+
+// newDesignStore opens a folder, which is made if it is missing.
+func newDesignStore(s *shell.Streams, dir string) (*designStore, error) {
+	store, err := tables.NewStore(tables.StoreOptions{
+		Directory: dir,
+		Rejected:  func(err error) { s.Warn("%s; it is designed again", shell.Sentence(err)) },
+	})
+	if err != nil {
+		return nil, shell.BadInput("", fmt.Errorf("output %s: %w", dir, shell.FileCause(err)))
+	}
+	return &designStore{store, s, dir}, nil
+}
+
+// obtain gets the design of a problem: the stored one if it is good enough, or else the better
+// of it and a new one.
+func (s *designStore) obtain(ctx context.Context, p dp.Problem, o lp.Options) (*storedDesign, error) {
+	var old *storedDesign
+	if v := s.Load(p); v != nil {
+		if old = newStoredDesign(v); old.gap() <= o.Gap {
+			return old, nil
+		}
+	}
+	r, _, err := shell.Design(ctx, p, o)
+	switch {
+	case err != nil:
+		return nil, err
+	case old != nil && old.gap() <= r.Gap:
+		return old, nil
+	}
+	return newStoredDesign(r.Table), s.Keep(r.Table)
+}
+
+// designAll obtains the designs of all problems, in their order, on all cores.
+// Cancelled, it keeps what is finished in the store.
+func (s *designStore) designAll(ctx context.Context, problems []dp.Problem, o lp.Options, line *shell.Progress) ([]*storedDesign, error) {
+	designs := make([]*storedDesign, len(problems))
+	var lock sync.Mutex
+	count := 0
+	order := slowestFirst(problems)
+	err := drolearn.Each(ctx, len(order), func(ctx context.Context, k int) error {
+		d, err := s.obtain(ctx, problems[order[k]], o)
+		if err != nil {
+			return err
+		}
+		lock.Lock()
+		defer lock.Unlock()
+		designs[order[k]] = d
+		count++
+		line.Count("designing", count, len(problems))
+		return nil
+	})
+	line.Clear()
+	if err := ctx.Err(); err != nil {
+		s.streams.Warn("%d of %d designs are kept in %s; the same command goes on from there", count, len(problems), s.dir)
+		return nil, err
+	}
+	return designs, err
+}
+
+// slowestFirst orders problems by the time that they take, which is longest for large epsilon
+// and delta, so that no core is left with a slow one at the end.
+func slowestFirst(problems []dp.Problem) []int {
+	order := make([]int, len(problems))
+	for i := range order {
+		order[i] = i
+	}
+	slices.SortStableFunc(order, func(i, j int) int {
+		a, b := problems[i], problems[j]
+		return cmp.Or(cmp.Compare(b.Epsilon, a.Epsilon), cmp.Compare(b.Delta, a.Delta))
+	})
+	return order
 }

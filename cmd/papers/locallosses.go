@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"io"
@@ -24,24 +25,23 @@ import (
 
 // localTable is a table of the squared error of local randomizers for values from -1 to 1.
 type localTable struct {
-	title      string
-	objective  local.Objective
-	unbiased   bool
-	mechanisms []string // published ones
+	Title      string          `json:"title"`
+	Objective  local.Objective `json:"objective"`
+	Unbiased   bool            `json:"unbiased"`
+	Mechanisms []string        `json:"mechanisms"` // published ones
+	Rows       []localRow      `json:"rows"`
 }
 
-// unbiasedLocal are the published mechanisms of the tables of unbiased answers.
 var unbiasedLocal = []string{
 	"laplace", "staircase", "duchi", "piecewise", "hybrid", "piecewise-optimal", "three-outputs", "hybrid-three-outputs",
 }
 
 var localTables = []localTable{
-	{"unbiased, worst value", local.Worst, true, unbiasedLocal},
-	{"unbiased, mean over uniform values", local.Mean, true, unbiasedLocal},
-	{"biased, mean over uniform values", local.Mean, false, []string{"square-wave", "generalized-piecewise"}},
+	{"unbiased, worst value", local.Worst, true, unbiasedLocal, nil},
+	{"unbiased, mean over uniform values", local.Mean, true, unbiasedLocal, nil},
+	{"biased, mean over uniform values", local.Mean, false, []string{"square-wave", "generalized-piecewise"}, nil},
 }
 
-// localRow is a row of a table.
 type localRow struct {
 	Epsilon    float64    `json:"epsilon"`
 	Published  []*float64 `json:"published"` // losses, in the order of the table's mechanisms
@@ -53,23 +53,10 @@ type localRow struct {
 	gap        float64    // perhaps infinite
 }
 
-// localTableReport is a table in what is printed as JSON.
-type localTableReport struct {
-	Title      string          `json:"title"`
-	Objective  local.Objective `json:"objective"`
-	Unbiased   bool            `json:"unbiased"`
-	Mechanisms []string        `json:"mechanisms"`
-	Rows       []localRow      `json:"rows"`
-}
-
-// localReport is what is printed as JSON.
 type localReport struct {
-	heading
-	Tables []localTableReport `json:"tables"`
-	Files  [2]string          `json:"files"`
+	Tables []localTable `json:"tables"`
 }
 
-// localOptions are those of local-losses.
 type localOptions struct {
 	shell.Common
 	epsilons []float64
@@ -96,43 +83,42 @@ exit code is 4.`, o.run, func(f *shell.Flags) {
 }
 
 func (o *localOptions) run(ctx context.Context) error {
-	report := localReport{heading: named(localLosses)}
+	var made localReport
 	var limits []string
-	files, err := produce(&o.Common, localLosses, func(line *shell.Progress) error {
+	files, err := produce(&o.Common, func(line *shell.Progress) error {
 		o.design.Progress = line.Local(o.design.TimeLimit)
 		for _, t := range localTables {
-			made := localTableReport{Title: t.title, Objective: t.objective, Unbiased: t.unbiased, Mechanisms: t.mechanisms}
 			for _, epsilon := range o.epsilons {
 				row, err := t.row(ctx, epsilon, o.design)
 				if err != nil {
 					return err
 				}
 				if row.Status != optimal {
-					limits = append(limits, fmt.Sprintf("%s, ε = %g", t.title, epsilon))
+					limits = append(limits, fmt.Sprintf("%s, ε = %g", t.Title, epsilon))
 				}
-				made.Rows = append(made.Rows, row)
+				t.Rows = append(t.Rows, row)
 			}
-			report.Tables = append(report.Tables, made)
+			made.Tables = append(made.Tables, t)
 		}
 		return nil
-	}, func() [][]string { return report.records() }, func(w io.Writer) error { return report.draw(w) })
+	}, output{localLosses, func() [][]string { return made.records() }, func(w io.Writer) error { return made.draw(w) }})
 	if err != nil {
 		return err
 	}
-	report.Files = files.names
-	if err := o.PrintText(report, report.write); err != nil {
-		return err
-	}
-	return stopped(limits, o.design.Gap)
+	err = o.PrintText(document(localLosses, made, files), func(b *strings.Builder) {
+		made.write(b)
+		fmt.Fprintf(b, "files: %s\n", strings.Join(files, ", "))
+	})
+	return cmp.Or(err, stopped(limits, o.design.Gap))
 }
 
 // row designs a randomizer and evaluates the published ones.
 func (t localTable) row(ctx context.Context, epsilon float64, o lp.Options) (localRow, error) {
 	values := local.Values{Kind: local.Real, Lower: -1, Upper: 1}
 	row := localRow{Epsilon: epsilon, Status: optimal}
-	p := noise.LocalProblem{Epsilon: epsilon, Values: values, Loss: loss.L2, Objective: t.objective}
+	p := noise.LocalProblem{Epsilon: epsilon, Values: values, Loss: loss.L2, Objective: t.Objective}
 	for _, b := range noise.LocalBaselines() {
-		i := slices.Index(t.mechanisms, b.Name)
+		i := slices.Index(t.Mechanisms, b.Name)
 		if i < 0 {
 			continue
 		}
@@ -141,14 +127,14 @@ func (t localTable) row(ctx context.Context, epsilon float64, o lp.Options) (loc
 			return row, err
 		}
 		value, _ := m.MeanLoss()
-		if t.objective == local.Worst {
+		if t.Objective == local.Worst {
 			value, _, _ = m.WorstLoss()
 		}
 		row.Published = append(row.Published, make([]*float64, max(0, i+1-len(row.Published)))...)
 		row.Published[i] = shell.Finite(value)
 	}
 	r, limit, err := shell.DesignLocal(ctx, lp.LocalProblem{
-		Epsilon: epsilon, Values: values, Loss: loss.L2, Objective: t.objective, Demands: local.Demands{Unbiased: t.unbiased},
+		Epsilon: epsilon, Values: values, Loss: loss.L2, Objective: t.Objective, Demands: local.Demands{Unbiased: t.Unbiased},
 	}, o)
 	if err != nil {
 		return row, err
@@ -163,13 +149,12 @@ func (t localTable) row(ctx context.Context, epsilon float64, o lp.Options) (loc
 	return row, nil
 }
 
-// records are those of the CSV file.
 func (r localReport) records() [][]string {
 	out := [][]string{{"epsilon", "objective", "unbiased", "mechanism", "loss", "lower_bound"}}
 	for _, t := range r.Tables {
 		for _, row := range t.Rows {
 			for i, v := range row.Published {
-				out = append(out, record(row.Epsilon, t.Objective, t.Unbiased, t.Mechanisms[i], digits8(*v), ""))
+				out = append(out, record(row.Epsilon, t.Objective, t.Unbiased, t.Mechanisms[i], rounded(*v, 8), ""))
 			}
 			out = append(out, record(row.Epsilon, t.Objective, t.Unbiased, "designed", shell.DigitsUp(*row.Loss), shell.DigitsDown(*row.LowerBound)))
 		}
@@ -190,17 +175,12 @@ func (r localReport) write(b *strings.Builder) {
 		}
 		b.WriteByte('\n')
 	}
-	fmt.Fprintf(b, "files: %s, %s\n", r.Files[0], r.Files[1])
 }
 
 // draw draws the first table, each loss over the lower bound.
 func (r localReport) draw(out io.Writer) error {
-	p := figure.New()
-	p.X.Label.Text = "epsilon"
-	p.Y.Label.Text = "largest variance over the certified lower bound"
-	p.Y.Tick.Marker = plot.TickerFunc(ratioTicks)
 	t := r.Tables[0]
-	var curves []figure.Curve
+	var curves []series
 	for i, name := range append(slices.Clone(t.Mechanisms), "designed") {
 		var points plotter.XYs
 		for _, row := range t.Rows {
@@ -217,11 +197,13 @@ func (r localReport) draw(out io.Writer) error {
 		case i >= len(others):
 			style.Dashes = []vg.Length{vg.Points(5), vg.Points(3)}
 		}
-		curves = append(curves, figure.Curve{Name: name, Points: points, Style: style})
+		curves = append(curves, series{name: name, points: points, style: style})
 	}
-	if err := figure.Add(p, curves); err != nil {
+	p, err := newPlot("", "epsilon", "largest variance over the certified lower bound", curves)
+	if err != nil {
 		return err
 	}
+	p.Y.Tick.Marker = plot.TickerFunc(ratioTicks)
 	p.Y.Min = 0 // nothing is below the bound
 	legendLeft(p)
 	return writeFigure(p, out)

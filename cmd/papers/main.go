@@ -3,6 +3,7 @@ package main
 
 import (
 	"os"
+	"slices"
 
 	"github.com/spf13/cobra"
 
@@ -11,7 +12,6 @@ import (
 
 func main() { os.Exit(shell.Main(newRootCommand, os.Args[1:], os.Stdin, os.Stdout, os.Stderr)) }
 
-// newRootCommand is the parent of one command per published table or figure.
 func newRootCommand(a *shell.Streams, started func()) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "papers NAME",
@@ -28,25 +28,17 @@ papers NAME --help.`,
 		FParseErrWhitelist: cobra.FParseErrWhitelist{UnknownFlags: true},
 		CompletionOptions:  cobra.CompletionOptions{DisableDefaultCmd: true},
 	}
-	var below []*cobra.Command
-	for _, t := range droTables {
-		below = append(below, newDROTableCommand(a, t))
+	return shell.Group(cmd, "name", slices.Concat(
+		each(a, droTables, newDROTableCommand), each(a, droFigures, newDROFigureCommand), each(a, droLearnings, newDROLearningCommand),
+		each(a, taFigures, newTATrainedCommand), each(a, minimaxFigures, newMinimaxFigureCommand), each(a, vlmFigures, newVLMFigureCommand),
+		[]*cobra.Command{newVLMTable1Command(a), newTAFigure3Command(a), newTAFigure4Command(a), newDROHistogramCommand(a), newCompositionCommand(a), newLocalLossesCommand(a)},
+	)...)
+}
+
+// each has the command of each row of a table.
+func each[T any](a *shell.Streams, rows []T, command func(*shell.Streams, T) *cobra.Command) (out []*cobra.Command) {
+	for _, row := range rows {
+		out = append(out, command(a, row))
 	}
-	for _, t := range droFigures {
-		below = append(below, newDROFigureCommand(a, t))
-	}
-	for _, t := range droLearnings {
-		below = append(below, newDROLearningCommand(a, t))
-	}
-	for _, v := range taFigures {
-		below = append(below, newTATrainedCommand(a, v))
-	}
-	for _, v := range minimaxFigures {
-		below = append(below, newMinimaxFigureCommand(a, v))
-	}
-	for _, v := range vlmFigures {
-		below = append(below, newVLMFigureCommand(a, v))
-	}
-	below = append(below, newVLMTable1Command(a), newTAFigure3Command(a), newTAFigure4Command(a), newDROHistogramCommand(a), newCompositionCommand(a), newLocalLossesCommand(a))
-	return shell.Group(cmd, "name", below...)
+	return out
 }

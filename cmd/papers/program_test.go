@@ -10,6 +10,7 @@ import (
 
 	"github.com/noisewright/noisewright/cmd/internal/scripttest"
 	"github.com/noisewright/noisewright/lp/highs"
+	"github.com/noisewright/noisewright/proof"
 	"github.com/noisewright/noisewright/tables"
 )
 
@@ -41,7 +42,7 @@ func hasSolver() bool { return highs.Version() != "" }
 
 // verify FILE wants a table that keeps what it claims.
 func verifyCommand(ts *testscript.TestScript, _ bool, args []string) {
-	t, err := tables.ReadFile(ts.MkAbs(args[0]))
+	t, err := proof.ReadFile(ts.MkAbs(args[0]), tables.Decode)
 	ts.Check(err)
 	_, err = t.Verify()
 	ts.Check(err)

@@ -40,81 +40,73 @@ func command(c *shell.Common, name, example, short, long string, run func(contex
 	return f.Run(run)
 }
 
-// heading begins what is printed as JSON.
-type heading struct {
-	Name string `json:"name"`
+// output is NAME.csv and, if there is something to draw, NAME.svg.
+type output struct {
+	name    string
+	records func() [][]string
+	draw    func(io.Writer) error
 }
 
-func named(name string) heading { return heading{name} }
-
-// results are a CSV file and a figure, of which both appear or none.
-type results struct {
-	csv, svg *shell.Output
-	names    [2]string
-}
-
-// create opens NAME.csv and NAME.svg, before the work, which would be lost, in the folder of
-// -o, which is made if needed. The caller calls discard in any case.
-func create(c *shell.Common, name string) (*results, error) {
+// produce does the work of a command, with a line of progress, and writes its files, of which all
+// appear or none, in the folder of -o, which is made if needed. They are opened before the work,
+// which would be lost otherwise.
+func produce(c *shell.Common, work func(line *shell.Progress) error, outputs ...output) (names []string, err error) {
 	if err := shell.MakeFolder(c.Output); err != nil {
 		return nil, err
 	}
-	path := filepath.Join(c.Output, name)
-	r := &results{names: [2]string{path + ".csv", path + ".svg"}}
-	var err error
-	if r.csv, err = c.Create(r.names[0]); err != nil {
-		return nil, err
+	var files []*shell.Output
+	for _, o := range outputs {
+		for _, ending := range []string{".csv", ".svg"} {
+			if ending == ".svg" && o.draw == nil {
+				continue
+			}
+			names = append(names, filepath.Join(c.Output, o.name+ending))
+			f, err := c.Create(names[len(files)])
+			if err != nil {
+				return nil, err
+			}
+			defer f.Discard()
+			files = append(files, f)
+		}
 	}
-	if r.svg, err = c.Create(r.names[1]); err != nil {
-		r.csv.Discard()
-		return nil, err
-	}
-	return r, nil
-}
-
-// produce does the work of a command, with a line of progress, and writes its files, which it
-// opens before.
-func produce(c *shell.Common, name string, work func(line *shell.Progress) error, records func() [][]string, draw func(io.Writer) error) (*results, error) {
-	files, err := create(c, name)
-	if err != nil {
-		return nil, err
-	}
-	defer files.discard()
 	line := c.Progress()
 	defer line.Clear()
 	if err := work(line); err != nil {
 		return nil, err
 	}
 	line.Clear()
-	return files, files.write(records(), draw)
-}
-
-// write fills both files, after which they are there.
-func (r *results) write(records [][]string, draw func(io.Writer) error) error {
-	if err := csv.NewWriter(r.csv).WriteAll(records); err != nil {
-		return err
+	next := files
+	for _, o := range outputs {
+		if err := csv.NewWriter(next[0]).WriteAll(o.records()); err != nil {
+			return nil, err
+		}
+		if next = next[1:]; o.draw != nil {
+			if err := o.draw(next[0]); err != nil {
+				return nil, err
+			}
+			next = next[1:]
+		}
 	}
-	if err := draw(r.svg); err != nil {
-		return err
+	for _, f := range files {
+		err = errors.Join(err, f.Commit())
 	}
-	return errors.Join(r.csv.Commit(), r.svg.Commit())
+	return names, err
 }
 
-func (r *results) discard() {
-	r.csv.Discard()
-	r.svg.Discard()
+// document is what is printed as JSON: the fields of body between the name and the files.
+func document(name string, body any, files []string) shell.Object {
+	return shell.Object{struct {
+		Name string `json:"name"`
+	}{name}, body, struct {
+		Files []string `json:"files"`
+	}{files}}
 }
 
-// filesRow names files in a summary.
-func filesRow(all ...*results) shell.Row {
-	var names []string
-	for _, r := range all {
-		names = append(names, r.names[:]...)
-	}
-	return shell.Row{"files", strings.Join(names, ", ")}
+// report prints a summary that ends with the files.
+func report(c *shell.Common, name string, body any, rows []shell.Row, files []string) error {
+	return c.Print(document(name, body, files), append(rows, shell.Row{"files", strings.Join(files, ", ")}))
 }
 
-// publishedRows are what a paper says.
 func publishedRows(texts []string) (rows []shell.Row) {
 	for _, text := range texts {
 		rows = append(rows, shell.Row{"published", text})
@@ -122,7 +114,6 @@ func publishedRows(texts []string) (rows []shell.Row) {
 	return rows
 }
 
-// record is a line of a CSV file.
 func record(values ...any) []string {
 	out := make([]string, len(values))
 	for i, v := range values {
@@ -131,13 +122,14 @@ func record(values ...any) []string {
 	return out
 }
 
-// digits8 is a number of a CSV file.
-func digits8(v float64) string { return fmt.Sprintf("%.8g", v) }
+// rounded is a number of a CSV file, with n significant digits.
+func rounded(v float64, n int) string { return fmt.Sprintf("%.*g", n, v) }
 
 // needSolver refuses a build without the LP solver.
 func needSolver() error {
 	if highs.Version() == "" {
-		return &shell.Failure{Code: shell.ExitFailure, Err: highs.ErrUnavailable}
+		_, err := highs.New()
+		return &shell.Failure{Code: shell.ExitFailure, Err: err}
 	}
 	return nil
 }
@@ -191,21 +183,36 @@ func readColumns(s *shell.Streams, file string) (header []string, columns [][]st
 	}
 }
 
-// distinct returns the values in ascending order.
 func distinct(column []string) []string {
-	values := slices.Clone(column)
-	slices.Sort(values)
-	return slices.Compact(values)
+	return slices.Compact(slices.Sorted(slices.Values(column)))
 }
 
-// inOrder returns the words of the points, each once, in their order.
-func inOrder[P any](points []P, word func(P) string) (out []string) {
+// group is points of the same word.
+type group[P any] struct {
+	word   string
+	points []P
+}
+
+// grouped returns the points by their words, both in their order.
+func grouped[P any](points []P, word func(P) string) (out []group[P]) {
 	for _, p := range points {
-		if w := word(p); !slices.Contains(out, w) {
-			out = append(out, w)
+		w := word(p)
+		i := slices.IndexFunc(out, func(g group[P]) bool { return g.word == w })
+		if i < 0 {
+			i, out = len(out), append(out, group[P]{word: w})
 		}
+		out[i].points = append(out[i].points, p)
 	}
 	return out
+}
+
+// like returns the point that is so, which is p if there was none.
+func like[P any](all *[]*P, p P, so func(*P) bool) *P {
+	if i := slices.IndexFunc(*all, so); i >= 0 {
+		return (*all)[i]
+	}
+	*all = append(*all, &p)
+	return &p
 }
 
 // which returns the points that are so.
@@ -239,7 +246,6 @@ func (a *accuracies) text() string {
 	return fmt.Sprintf("%.3f", a.Mean)
 }
 
-// record are the fields of a CSV file.
 func (a *accuracies) record() []string {
 	return []string{fmt.Sprintf("%.4f", a.Mean), fmt.Sprintf("%.4f", a.Deviation), strconv.Itoa(a.Runs)}
 }
@@ -291,27 +297,28 @@ func (s *series) addBars(p *plot.Plot) (*plotter.Scatter, error) {
 	return dots, nil
 }
 
-// addSeries draws lines with bars and dots: a quick run may have one point, which is no line.
-func addSeries(p *plot.Plot, all []series) error {
+// newPlot draws lines, each on top of those before it, with bars and dots: a quick run may have one
+// point, which is no line.
+func newPlot(title, x, y string, all []series) (*plot.Plot, error) {
+	p := figure.New()
+	p.Title.Text, p.X.Label.Text, p.Y.Label.Text = title, x, y
 	var curves []figure.Curve
 	for _, s := range all {
 		if len(s.bars) > 0 {
 			if _, err := s.addBars(p); err != nil {
-				return err
+				return nil, err
 			}
 		}
 		curves = append(curves, figure.Curve{Name: s.name, Points: s.points, Style: s.style})
 	}
-	return figure.Add(p, curves)
+	return p, figure.Add(p, curves)
 }
 
-// legendLeft has the legend away from the axis, on the left.
 func legendLeft(p *plot.Plot) {
 	p.Legend.Left = true
 	p.Legend.XOffs = vg.Points(8)
 }
 
-// writeFigure draws a figure of the usual size.
 func writeFigure(p *plot.Plot, w io.Writer) error {
 	return figure.Write(p, w, "svg", 18*vg.Centimeter, 11*vg.Centimeter)
 }

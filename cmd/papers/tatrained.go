@@ -82,7 +82,6 @@ func allOf(epsilons []float64) map[string][]float64 {
 	return map[string][]float64{protocolPublished: epsilons, protocolFormula: epsilons, protocolPromised: epsilons}
 }
 
-// taFigure is a figure of trained encoders.
 type taFigure struct {
 	name, short, about string
 	protocols          []string
@@ -90,7 +89,6 @@ type taFigure struct {
 	published          map[string]string // by data set
 }
 
-// taTrainedOptions are those of such a figure.
 type taTrainedOptions struct {
 	shell.Common
 	figure                   taFigure
@@ -167,7 +165,6 @@ and `+v.name+`.svg. Quick runs have few epsilons and, in the first two protocols
 	})
 }
 
-// count adds a flag for a number that may be left out.
 func count(f *shell.Flags, p *int, name, usage string) {
 	f.Func(name, "count", "", usage, func(text string) error {
 		v, ok := shell.ParseCount(text)
@@ -191,7 +188,7 @@ func (o *taTrainedOptions) run(ctx context.Context) error {
 		}
 		o.tables = store.Get
 	}
-	files, err := produce(&o.Common, o.figure.name, func(line *shell.Progress) error {
+	files, err := produce(&o.Common, func(line *shell.Progress) error {
 		o.line = line
 		for _, s := range settings {
 			if err := o.evaluate(ctx, &s); err != nil {
@@ -199,15 +196,14 @@ func (o *taTrainedOptions) run(ctx context.Context) error {
 			}
 		}
 		return nil
-	}, o.study.records, o.study.draw)
+	}, output{o.figure.name, o.study.records, o.study.draw})
 	if err != nil {
 		return err
 	}
-	report := taTrainedReport{named(o.figure.name), o.study.improvements(), o.study.points, files.names}
-	return o.Print(report, append(report.rows(o.figure.published), filesRow(files)))
+	body := taTrainedReport{o.study.improvements(), o.study.points}
+	return report(&o.Common, o.figure.name, body, body.rows(o.figure.published), files)
 }
 
-// settings are those of the files that there are, restricted to what the flags ask for.
 func (o *taTrainedOptions) settings() (out []taSetting) {
 	if o.runs == 0 {
 		o.runs = map[bool]int{true: 3, false: 1}[o.full]
@@ -233,12 +229,10 @@ func (o *taTrainedOptions) settings() (out []taSetting) {
 	return out
 }
 
-// protocols are those of the figure that are asked for.
 func (o *taTrainedOptions) protocols() []string {
 	return which(o.figure.protocols, func(p string) bool { return o.protocol == allProtocols || o.protocol == p })
 }
 
-// evaluate does all of a data set.
 func (o *taTrainedOptions) evaluate(ctx context.Context, s *taSetting) error {
 	all, err := o.read(s)
 	if err != nil {
@@ -246,28 +240,21 @@ func (o *taTrainedOptions) evaluate(ctx context.Context, s *taSetting) error {
 	}
 	for _, protocol := range o.protocols() {
 		for run := range o.runs {
-			if err := o.evaluateRun(ctx, s, all, protocol, run); err != nil {
-				return err
+			order := 0
+			if protocol == protocolPromised && s.splits {
+				order = run
 			}
-		}
-	}
-	return nil
-}
-
-func (o *taTrainedOptions) evaluateRun(ctx context.Context, s *taSetting, all *taPeople, protocol string, run int) error {
-	order := 0
-	if protocol == protocolPromised && s.splits {
-		order = run
-	}
-	e := &taRun{o: o, setting: s, protocol: protocol, seed: uint64(run)} //nolint:gosec // not negative
-	e.train, e.test = all.split(order)
-	for _, z := range s.coordinates {
-		for _, epsilon := range s.epsilons[protocol] {
-			o.line.Count("training encoders, "+s.data+", "+protocol, o.done, o.total)
-			if err := e.approaches(ctx, z, epsilon); err != nil {
-				return err
+			e := &taRun{o: o, setting: s, protocol: protocol, seed: uint64(run)} //nolint:gosec // not negative
+			e.train, e.test = all.split(order)
+			for _, z := range s.coordinates {
+				for _, epsilon := range s.epsilons[protocol] {
+					o.line.Count("training encoders, "+s.data+", "+protocol, o.done, o.total)
+					if err := e.approaches(ctx, z, epsilon); err != nil {
+						return err
+					}
+					o.done++
+				}
 			}
-			o.done++
 		}
 	}
 	return nil
@@ -285,7 +272,6 @@ type taRun struct {
 	replaced    int // of them since the last point
 }
 
-// taOutcome is what one training comes to.
 type taOutcome struct {
 	taskaware.Evaluation
 	noise   string
@@ -339,7 +325,6 @@ func (e *taRun) sideBySide(ctx context.Context, z int, epsilon float64) error {
 	return nil
 }
 
-// trainTask trains the task network of the run.
 func (e *taRun) trainTask(ctx context.Context) (err error) {
 	if e.task == nil {
 		options := e.setting.task
@@ -352,7 +337,6 @@ func (e *taRun) trainTask(ctx context.Context) (err error) {
 // taDraws is how often the noise of each test person is drawn.
 const taDraws = 200
 
-// scheduled trains by the schedule of the paper.
 func (e *taRun) scheduled(ctx context.Context, a taskaware.Approach, z int, epsilon float64) (taOutcome, error) {
 	s := taskaware.Schedule{
 		Epsilon: epsilon, Approach: a, Coordinates: z, Hidden: e.setting.hidden, Decay: e.setting.decay,
@@ -382,7 +366,6 @@ func (e *taRun) epochs() int {
 	}
 }
 
-// promised trains with clipping.
 func (e *taRun) promised(ctx context.Context, a taskaware.Approach, z int, epsilon float64) (taOutcome, error) {
 	choices := []encoders.Choice{{Coordinates: z, Noise: noise.Laplace, Domain: bundle.L1Ball}}
 	switch a {
@@ -443,12 +426,9 @@ func (e *taRun) choices(epsilon float64) (out []encoders.Choice) {
 	return out
 }
 
-// taTrainedReport is what is printed as JSON.
 type taTrainedReport struct {
-	heading
 	Improvements []taGain        `json:"improvements"`
 	Points       []*trainedPoint `json:"points"`
-	Files        [2]string       `json:"files"`
 }
 
 func (r taTrainedReport) rows(published map[string]string) (rows []shell.Row) {
@@ -487,4 +467,73 @@ func (r taTrainedReport) rows(published map[string]string) (rows []shell.Row) {
 		}
 	}
 	return rows
+}
+
+var taFigures = []taFigure{taFigure5, taFigure6, taFigure7, taFigure8}
+
+var taFigure5 = taFigure{
+	name:  "ta-figure5",
+	short: "Figure 5 of Cheng, Tang & Chinchali (2022): house prices and breast cancer",
+	about: `Train encoders for the price of houses and for the diagnosis of breast cancer, by three
+approaches, and compare the losses of the task. Encoders send 3 numbers; that of the
+houses is linear, that of the diagnosis has a hidden layer.`,
+	protocols: []string{protocolPublished, protocolFormula, protocolPromised},
+	settings:  func() []taSetting { return []taSetting{realEstateSetting(), breastCancerSetting()} },
+	published: map[string]string{
+		realEstate:   "at most 21.9 % better than task-agnostic and 13.5 % than privacy-agnostic, both at epsilon 5",
+		breastCancer: "at most 73.0 % better than task-agnostic and 45.6 % than privacy-agnostic, both at epsilon 20",
+	},
+}
+
+var taFigure6 = taFigure{
+	name:  "ta-figure6",
+	short: "Figure 6 of Cheng, Tang & Chinchali (2022): how many numbers to send",
+	about: `Train encoders for the price of houses and for the diagnosis of breast cancer that send
+1, 3 or 6 numbers, and 3, 15 or 30.`,
+	protocols: []string{protocolFormula},
+	settings: func() []taSetting {
+		houses, cancer := realEstateSetting(), breastCancerSetting()
+		houses.coordinates, cancer.coordinates = []int{1, 3, 6}, []int{3, 15, 30}
+		return []taSetting{houses, cancer}
+	},
+	published: map[string]string{
+		realEstate:   "the paper prints no numbers for this figure",
+		breastCancer: "the paper prints no numbers for this figure",
+	},
+}
+
+var taFigure7 = taFigure{
+	name:  "ta-figure7",
+	short: "Figure 7 of Cheng, Tang & Chinchali (2022): encoders that are not linear",
+	about: `Train encoders with a hidden layer of sigmoids for the price of houses, in the place of
+the linear ones of figure 5, and linear ones for the diagnosis of breast cancer, in the
+place of those with a hidden layer.`,
+	protocols: []string{protocolFormula, protocolPromised},
+	settings: func() []taSetting {
+		houses, cancer := realEstateSetting(), breastCancerSetting()
+		houses.hidden, cancer.hidden = true, false
+		// With the decay of the linear encoder nothing is left of one with sigmoids: it sends the
+		// same for everybody.
+		houses.decay = cancer.decay
+		return []taSetting{houses, cancer}
+	},
+	published: map[string]string{realEstate: "the paper prints no numbers for this figure"},
+}
+
+var taFigure8 = taFigure{
+	name:  "ta-figure8",
+	short: "Figure 8 of Cheng, Tang & Chinchali (2022): handwritten digits",
+	about: `Train linear encoders of 10 numbers for a linear classifier of handwritten digits: the
+first 6000 images of MNIST to learn from, the first 1000 to test. Steps are about 64
+images, 10 for each draw of noise, whose scale is that of the batch in training and the
+mean of those in the test. The encoders of the protocol promised are linear too.`,
+	protocols: []string{protocolFormula, protocolPromised},
+	settings: func() []taSetting {
+		return []taSetting{{
+			data: handwritten, decay: 0.2, task: taskaware.TaskOptions{Batch: 64, Steps: 30 * (taTrainImages / 64)}, coordinates: []int{10},
+			epochs: 10, epsilons: map[string][]float64{protocolFormula: {10, 20, 50}, protocolPromised: {20}}, quick: []float64{20}, batch: 64, inner: 10,
+			than: []taskaware.Approach{taskaware.PrivacyAgnostic}, tried: []int{5, 10}, restarts: 1,
+		}}
+	},
+	published: map[string]string{handwritten: "at most 23.8 % better than privacy-agnostic, at epsilon 20"},
 }

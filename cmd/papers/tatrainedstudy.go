@@ -11,8 +11,12 @@ import (
 	"gonum.org/v1/plot"
 	"gonum.org/v1/plot/vg"
 
+	"github.com/noisewright/noisewright/cmd/internal/encoders"
 	"github.com/noisewright/noisewright/cmd/internal/encoders/taskaware"
 	"github.com/noisewright/noisewright/cmd/internal/figure"
+	"github.com/noisewright/noisewright/cmd/internal/shell"
+	"github.com/noisewright/noisewright/encoder"
+	"github.com/noisewright/noisewright/internal/check"
 )
 
 // trainedPoint is the mean of runs.
@@ -36,7 +40,6 @@ type trainedPoint struct {
 	losses, wrong []float64
 }
 
-// taStudy collects points.
 type taStudy struct{ points []*trainedPoint }
 
 func (s *taStudy) find(data, protocol string, a taskaware.Approach, z int, epsilon float64) *trainedPoint {
@@ -107,42 +110,37 @@ func (s *taStudy) records() [][]string {
 	for _, p := range s.points {
 		wrong := ""
 		if p.Data != realEstate {
-			wrong = trimmed(p.Wrong)
+			wrong = rounded(p.Wrong, 5)
 		}
-		out = append(out, record(p.Data, p.Protocol, p.Approach, p.Coordinates, p.Epsilon, trimmed(p.Mean), trimmed(p.Deviation), wrong, p.Runs, strings.Join(p.Noise, " "), p.Redrawn, p.Replaced))
+		out = append(out, record(p.Data, p.Protocol, p.Approach, p.Coordinates, p.Epsilon, rounded(p.Mean, 5), rounded(p.Deviation, 5), wrong, p.Runs, strings.Join(p.Noise, " "), p.Redrawn, p.Replaced))
 	}
 	return out
 }
 
-// taTitles are the titles of the protocols.
 var taTitles = map[string]string{
 	protocolPublished: "as published, no guarantee",
 	protocolFormula:   "noise of the formula, no guarantee",
 	protocolPromised:  "promised to everybody",
 }
 
-func trimmed(v float64) string { return strconv.FormatFloat(v, 'g', 5, 64) }
-
 // draw draws a panel for each data set and protocol, with bars of a standard deviation of the
 // runs either way.
 func (s *taStudy) draw(out io.Writer) error {
 	title := func(p *trainedPoint) string { return p.Data + ": " + taTitles[p.Protocol] }
 	var plots []*plot.Plot
-	for _, text := range inOrder(s.points, title) {
-		of := which(s.points, func(p *trainedPoint) bool { return title(p) == text })
-		p := figure.New()
-		p.Title.Text, p.X.Label.Text, p.Y.Label.Text = text, "1/ε", "task loss, test people"
+	for _, panel := range grouped(s.points, title) {
 		var lines []series
 		top := 0.0
-		for i, name := range inOrder(of, (*trainedPoint).series) {
-			line := lineOf(of, name)
+		for i, of := range grouped(panel.points, (*trainedPoint).series) {
+			line := lineOf(of.points, of.word)
 			line.style = figure.Solid(figure.Palette[i%len(figure.Palette)], 2)
 			for k, v := range line.points {
 				top = max(top, v.Y+line.bars[k].High)
 			}
 			lines = append(lines, line)
 		}
-		if err := addSeries(p, lines); err != nil {
+		p, err := newPlot(panel.word, "1/ε", "task loss, test people", lines)
+		if err != nil {
 			return err
 		}
 		p.X.Min, p.Y.Min, p.Y.Max = 0, 0, 1.4*top // room for the legend
@@ -151,7 +149,6 @@ func (s *taStudy) draw(out io.Writer) error {
 	return writePanels(out, plots, 15*vg.Centimeter, 12*vg.Centimeter)
 }
 
-// lineOf returns the points of a series by 1/ε.
 func lineOf(all []*trainedPoint, name string) series {
 	of := which(all, func(p *trainedPoint) bool { return p.series() == name })
 	slices.SortFunc(of, func(a, b *trainedPoint) int { return cmp.Compare(b.Epsilon, a.Epsilon) })
@@ -168,4 +165,154 @@ func (p *trainedPoint) series() string {
 		return string(p.Approach)
 	}
 	return fmt.Sprintf("%s, z = %d", p.Approach, p.Coordinates)
+}
+
+// taPeople are the people of a data set, every column between 0 and 1 over all of them, as in
+// the authors' program.
+type taPeople struct {
+	all  *encoders.Data
+	fit  int // the first so many are to learn from
+	last int // and those up to here to test
+}
+
+// The parts of MNIST that the authors' program uses.
+const taTrainImages, taTestImages = 6000, 1000
+
+func (o *taTrainedOptions) read(s *taSetting) (*taPeople, error) {
+	switch s.data {
+	case realEstate:
+		return readTAPeople(o.Streams, o.realEstate, "Y house price of unit area", "No")
+	case breastCancer:
+		return readTAPeople(o.Streams, o.wdbc, "diagnosis", "id")
+	default:
+		return o.readDigits()
+	}
+}
+
+func readTAPeople(s *shell.Streams, file, target, number string) (*taPeople, error) {
+	header, columns, err := readColumns(s, file)
+	if err != nil {
+		return nil, err
+	}
+	at := slices.Index(header, target)
+	if at < 0 {
+		return nil, shell.BadFile(file, fmt.Errorf("no column %s", check.Quoted(target)))
+	}
+	rows := len(columns[at])
+	d := &encoders.Data{Target: classColumn(target, columns[at])}
+	// As in the authors' program the malignant class is the first.
+	slices.Reverse(d.Target.Classes)
+	for i, label := range d.Target.Labels {
+		d.Target.Labels[i] = len(d.Target.Classes) - 1 - label
+	}
+	if values, err := floats(columns[at]); err == nil {
+		d.Target = encoders.Column{Name: target, Values: values}
+	}
+	var features [][]float64
+	for j, name := range header {
+		if name == target || name == number {
+			continue
+		}
+		values, err := floats(columns[j])
+		if err != nil {
+			return nil, shell.BadFile(file, fmt.Errorf("column %s: %w", check.Quoted(name), err))
+		}
+		unitRange(values)
+		d.Features, features = append(d.Features, name), append(features, values)
+	}
+	d.X = byRows(rows, features)
+	unitRange(d.Target.Values)
+	if err := d.Validate(); err != nil {
+		return nil, shell.BadFile(file, err)
+	}
+	return &taPeople{d, rows * 7 / 10, rows}, nil
+}
+
+// byRows is a matrix of so many rows with these columns.
+func byRows(rows int, columns [][]float64) encoder.Matrix {
+	m := matrix(rows, len(columns))
+	for j, column := range columns {
+		for i, v := range column {
+			m.Data[i*m.Cols+j] = v
+		}
+	}
+	return m
+}
+
+func floats(column []string) ([]float64, error) {
+	out := make([]float64, len(column))
+	for i, text := range column {
+		v, err := strconv.ParseFloat(text, 64)
+		if err != nil {
+			return nil, fmt.Errorf("row %d is not a number", i+1)
+		}
+		out[i] = v
+	}
+	return out, nil
+}
+
+func unitRange(x []float64) {
+	if len(x) == 0 {
+		return
+	}
+	low, high := slices.Min(x), slices.Max(x)
+	for i := range x {
+		x[i] = (x[i] - low) / (high - low)
+	}
+}
+
+// readDigits reads the images; pixels that are the same in all images to learn from are left out.
+func (o *taTrainedOptions) readDigits() (*taPeople, error) {
+	p := &taPeople{all: &encoders.Data{}}
+	var pixels [][]byte
+	for _, part := range []struct {
+		name string
+		most int
+	}{{"train", taTrainImages}, {"t10k", taTestImages}} {
+		images, err := readImages(o.digits, part.name)
+		if err != nil {
+			return nil, err
+		}
+		n := min(part.most, len(images.labels))
+		size := len(images.pixels.Data) / images.pixels.Dims[0]
+		for i := range n {
+			pixels = append(pixels, images.pixels.Data[i*size:(i+1)*size])
+		}
+		p.all.Target.Labels = append(p.all.Target.Labels, images.labels[:n]...)
+		if p.fit == 0 {
+			p.fit = n
+		}
+	}
+	p.last = len(pixels)
+	for y := range digits {
+		p.all.Target.Classes = append(p.all.Target.Classes, strconv.Itoa(y))
+	}
+	p.all.Target.Name = "digit"
+	var kept []int
+	for j := range pixels[0] {
+		if slices.ContainsFunc(pixels[:p.fit], func(image []byte) bool { return image[j] != pixels[0][j] }) {
+			kept = append(kept, j)
+			p.all.Features = append(p.all.Features, fmt.Sprintf("pixel %d", j))
+		}
+	}
+	p.all.X = matrix(len(pixels), len(kept))
+	for i, image := range pixels {
+		for k, j := range kept {
+			p.all.X.Data[i*len(kept)+k] = float64(image[j]) / 255
+		}
+	}
+	return p, nil
+}
+
+// split returns people to learn from and to test: in the order of the file for 0, and
+// shuffled otherwise.
+func (p *taPeople) split(order int) (train, test *encoders.Data) {
+	rows := make([]int, p.last)
+	for i := range rows {
+		rows[i] = i
+	}
+	if order > 0 {
+		rows = encoders.Rand(uint64(order), "split", 0).Perm(p.last) //nolint:gosec // not negative
+	}
+	return p.all.Pick(rows[:p.fit]), p.all.Pick(rows[p.fit:])
 }

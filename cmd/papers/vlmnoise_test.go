@@ -36,7 +36,7 @@ func TestAccuracyBound(t *testing.T) {
 		for range draws {
 			best, at := math.Inf(-1), 0
 			for j := range c.classes / 2 {
-				v := laplace(r)
+				v := vlm.Laplace(r)
 				if j == 0 {
 					v += c.epsilon / 2
 				}

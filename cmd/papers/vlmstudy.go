@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"io"
 	"math"
-	"slices"
 	"strings"
 	"time"
 
@@ -23,26 +22,22 @@ import (
 	"github.com/noisewright/noisewright/noise"
 )
 
-// vlmSetting says how a network of images is trained.
 type vlmSetting struct {
 	people, epochs          int
 	radius, trainingEpsilon float64
 }
 
-// String names the setting in a legend.
 func (s vlmSetting) String() string {
 	return fmt.Sprintf("l = %g, ε_pre = %g", s.radius, s.trainingEpsilon)
 }
 
-// vlmFull are the settings of full runs; quick ones have those of the flags.
 var vlmFull = []vlmSetting{{45_000, 15, 5, 15}, {45_000, 15, 10, 27}}
 
-// vlmFigure is a figure of accuracies.
 type vlmFigure struct {
 	name, short, about string
 	data               string   // what --data is
 	published          []string // what the paper says, as it prints no numbers
-	run                func(context.Context, *vlmOptions) error
+	run                func(*vlmOptions, context.Context) error
 }
 
 var vlmFigures = []vlmFigure{vlmFigure1, vlmFigure2, vlmFigure3, vlmFigure4, vlmFigure7}
@@ -59,7 +54,6 @@ the loans of the paper, which are not public in this form. Classes are balanced 
 classifiers and tests by leaving people out, so an accuracy of 0.5 is chance.`
 )
 
-// vlmOptions are those of a figure.
 type vlmOptions struct {
 	shell.Common
 	figure               vlmFigure
@@ -108,29 +102,23 @@ deviation over the runs, and `+v.name+`.svg.`, o.run, func(f *shell.Flags) {
 
 func (o *vlmOptions) run(ctx context.Context) error {
 	begin := time.Now()
-	files, err := produce(&o.Common, o.figure.name, func(line *shell.Progress) error {
+	files, err := produce(&o.Common, func(line *shell.Progress) error {
 		o.line = line
-		return o.figure.run(ctx, o)
-	}, func() [][]string { return o.study.records() }, func(w io.Writer) error { return o.study.draw(w) })
+		return o.figure.run(o, ctx)
+	}, output{o.figure.name, func() [][]string { return o.study.records() }, func(w io.Writer) error { return o.study.draw(w) }})
 	if err != nil {
 		return err
 	}
 	took := time.Since(begin)
-	report := vlmReport{named(o.figure.name), o.figure.published, o.study, math.Round(took.Seconds()), files.names}
+	body := struct {
+		Published []string `json:"published"`
+		Points    vlmStudy `json:"points"`
+		Seconds   float64  `json:"seconds"`
+	}{o.figure.published, o.study, math.Round(took.Seconds())}
 	rows := append(o.study.rows(), publishedRows(o.figure.published)...)
-	return o.Print(report, append(rows, shell.Row{"time", took.Round(time.Second).String()}, filesRow(files)))
+	return report(&o.Common, o.figure.name, body, append(rows, shell.Row{"time", took.Round(time.Second).String()}), files)
 }
 
-// vlmReport is what is printed as JSON.
-type vlmReport struct {
-	heading
-	Published []string  `json:"published"`
-	Points    vlmStudy  `json:"points"`
-	Seconds   float64   `json:"seconds"`
-	Files     [2]string `json:"files"`
-}
-
-// settings are those of the networks of images.
 func (o *vlmOptions) settings() []vlmSetting {
 	if o.full {
 		return vlmFull
@@ -138,7 +126,6 @@ func (o *vlmOptions) settings() []vlmSetting {
 	return []vlmSetting{{o.people, o.epochs, 5, 15}}
 }
 
-// seeds are those of the runs, from 0.
 func (o *vlmOptions) seeds() []uint64 {
 	seeds := make([]uint64, o.runs)
 	for i := range seeds {
@@ -150,7 +137,6 @@ func (o *vlmOptions) seeds() []uint64 {
 	return seeds
 }
 
-// vlmPoint is an accuracy.
 type vlmPoint struct {
 	Data   string `json:"data"`
 	Series string `json:"series"`
@@ -159,19 +145,13 @@ type vlmPoint struct {
 	accuracies
 }
 
-// vlmStudy is accuracies.
 type vlmStudy []*vlmPoint
 
 // add adds a run; an infinite epsilon is none.
 func (s *vlmStudy) add(data, series string, epsilon, accuracy float64) {
-	at := slices.IndexFunc(*s, func(p *vlmPoint) bool {
+	like((*[]*vlmPoint)(s), vlmPoint{Data: data, Series: series, Epsilon: shell.Finite(epsilon)}, func(p *vlmPoint) bool {
 		return p.Data == data && p.Series == series && noiseless(p.Epsilon) == epsilon
-	})
-	if at < 0 {
-		at = len(*s)
-		*s = append(*s, &vlmPoint{Data: data, Series: series, Epsilon: shell.Finite(epsilon)})
-	}
-	(*s)[at].add(accuracy)
+	}).add(accuracy)
 }
 
 // noiseless is infinite without noise.
@@ -184,10 +164,9 @@ func noiseless(epsilon *float64) float64 {
 
 // each calls do for each series of each data set, in the order of the points.
 func (s vlmStudy) each(do func(data, series string, points vlmStudy)) {
-	for _, data := range inOrder(s, func(p *vlmPoint) string { return p.Data }) {
-		of := which(s, func(p *vlmPoint) bool { return p.Data == data })
-		for _, name := range inOrder(of, func(p *vlmPoint) string { return p.Series }) {
-			do(data, name, which(of, func(p *vlmPoint) bool { return p.Series == name }))
+	for _, data := range grouped(s, func(p *vlmPoint) string { return p.Data }) {
+		for _, of := range grouped(data.points, func(p *vlmPoint) string { return p.Series }) {
+			do(data.word, of.word, of.points)
 		}
 	}
 }
@@ -238,10 +217,9 @@ func (s vlmStudy) draw(out io.Writer) error {
 		panels[data] = append(panels[data], line)
 	})
 	var plots []*plot.Plot
-	for _, data := range inOrder(s, func(p *vlmPoint) string { return p.Data }) {
-		p := figure.New()
-		p.Title.Text, p.X.Label.Text, p.Y.Label.Text = data, "ε", "accuracy"
-		if err := addSeries(p, panels[data]); err != nil {
+	for _, data := range grouped(s, func(p *vlmPoint) string { return p.Data }) {
+		p, err := newPlot(data.word, "ε", "accuracy", panels[data.word])
+		if err != nil {
 			return err
 		}
 		p.Legend.Top = true

@@ -2,8 +2,6 @@ package main
 
 import (
 	"context"
-	"encoding/csv"
-	"path/filepath"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -14,7 +12,6 @@ import (
 
 const vlmTable1 = "vlm-table1"
 
-// vlmTable1Options are those of vlm-table1.
 type vlmTable1Options struct{ shell.Common }
 
 func newVLMTable1Command(s *shell.Streams) *cobra.Command {
@@ -29,7 +26,6 @@ on encodings protects who is encoded, and nobody else.
 noisewright encoder train vlm holds to this table. Written is vlm-table1.csv.`, o.run, func(*shell.Flags) {})
 }
 
-// vlmTable1Row is a row of the table.
 type vlmTable1Row struct {
 	Scenario    vlm.Scenario `json:"scenario"`
 	Level       vlm.Level    `json:"level"`
@@ -38,7 +34,6 @@ type vlmTable1Row struct {
 	Private     string       `json:"trained_privately"`
 }
 
-// vlmTable1Rows is the table.
 func vlmTable1Rows() (rows []vlmTable1Row, err error) {
 	for _, s := range []vlm.Scenario{vlm.Collection, vlm.NovelClass, vlm.Joining} {
 		for _, l := range []vlm.Level{vlm.Latent, vlm.Features} {
@@ -67,37 +62,24 @@ func (o *vlmTable1Options) run(context.Context) error {
 	if err != nil {
 		return err
 	}
-	if err := shell.MakeFolder(o.Output); err != nil {
-		return err
-	}
-	name := filepath.Join(o.Output, vlmTable1+".csv")
-	out, err := o.Create(name)
-	if err != nil {
-		return err
-	}
-	defer out.Discard()
 	all := [][]string{{"scenario", "level", "encoder_seen_by", "decoder_seen_by", "trained_privately"}}
 	for _, r := range rows {
 		all = append(all, record(r.Scenario, r.Level, r.EncoderSeen, r.DecoderSeen, r.Private))
 	}
-	if err := csv.NewWriter(out).WriteAll(all); err != nil {
+	files, err := produce(&o.Common, func(*shell.Progress) error { return nil }, output{name: vlmTable1, records: func() [][]string { return all }})
+	if err != nil {
 		return err
 	}
-	if err := out.Commit(); err != nil {
-		return err
-	}
-	report := struct {
-		heading
-		Rows  []vlmTable1Row `json:"rows"`
-		Files []string       `json:"files"`
-	}{named(vlmTable1), rows, []string{name}}
-	return o.PrintText(report, func(b *strings.Builder) {
+	body := struct {
+		Rows []vlmTable1Row `json:"rows"`
+	}{rows}
+	return o.PrintText(document(vlmTable1, body, files), func(b *strings.Builder) {
 		for i, r := range all {
 			b.WriteString("| " + strings.Join(r, " | ") + " |\n")
 			if i == 0 {
 				b.WriteString("|" + strings.Repeat(" --- |", len(r)) + "\n")
 			}
 		}
-		b.WriteString("\nfile: " + name + "\n")
+		b.WriteString("\nfile: " + files[0] + "\n")
 	})
 }

@@ -45,7 +45,7 @@ func design(ctx context.Context, dir string, data, task *mat.Dense) error {
 		Data:     data, // *mat.Dense, a row per person, public
 		Task:     task, // *mat.Dense, nil for all features alike
 		Promise:  bundle.Promise{Epsilon: 5, Delta: 1e-6},
-		Domain:   bundle.Box, Clip: 0.7, // or what latent.BestClip finds
+		Domain:   bundle.Box, Clip: 0.7, // or what BestClip finds
 	}, latent.Options{Store: store})
 	if err != nil {
 		return err

@@ -1,6 +1,5 @@
-// Command vector makes the feature vectors of an encoder private: it designs
-// one table of noise per coordinate, once, and adds a draw of each to every
-// vector it releases.
+// Command vector makes the feature vectors of an encoder private: it designs one table of noise
+// per coordinate, once, and adds a draw of each to every vector it releases.
 //
 //	go run ./examples/vector DIR
 //
@@ -30,11 +29,10 @@ type coordinate struct {
 	clip, epsilon, delta float64
 }
 
-// coordinates are the features of encode. Replacing a person's record by any
-// other may change all of them at once, each by at most 2·clip. By basic
-// composition a released vector is therefore (ε, δ)-differentially private with
-// ε = 0.5 + 0.25 + 0.25 and δ = 3·10⁻⁶. A second vector of the same person
-// costs as much again.
+// coordinates are the features of encode. Replacing a person's record by any other may change all
+// of them at once, each by at most 2·clip. By basic composition a released vector is therefore
+// (ε, δ)-differentially private with ε = 0.5 + 0.25 + 0.25 and δ = 3·10⁻⁶. A second vector of the
+// same person costs as much again.
 var coordinates = []coordinate{
 	{clip: 4, epsilon: 0.5, delta: 1e-6},
 	{clip: 2, epsilon: 0.25, delta: 1e-6},
@@ -89,8 +87,7 @@ func design(ctx context.Context, p dp.Problem) (*tables.Verified, error) {
 	return result.Table, nil
 }
 
-// release returns the features, clipped, with noise. On error it returns none
-// of them.
+// release returns the features, clipped, with noise. On error it returns none of them.
 func (r *releaser) release(features []float64) ([]float64, error) {
 	if len(features) != len(r.samplers) {
 		return nil, fmt.Errorf("%d features, want %d", len(features), len(r.samplers))
@@ -115,7 +112,7 @@ func run(w io.Writer, dir string) error {
 	for i, t := range r.tables {
 		c := t.Certificate()
 		variance, _ := c.ExpectedLoss.Float64()
-		gap, _ := c.Gap()
+		gap, _ := c.Bounds().Gap()
 		fmt.Fprintf(w, "coordinate %d: noise of variance %.4g, within about %.2g %% of the least possible\n", i, variance, 100*gap)
 	}
 	private, err := r.release(encode("a record"))

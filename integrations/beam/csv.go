@@ -76,10 +76,8 @@ func wantRows(s beam.Scope, in string, rows beam.PCollection) {
 
 func one(beam.X) (int, int64) { return 0, 1 }
 
-// someFn is for wantRows.
 type someFn struct{ In string }
 
-// ProcessElement fails if there is no number of rows.
 func (f *someFn) ProcessElement(_ []byte, counts func(*int64) bool) error {
 	var n int64
 	if !counts(&n) {
@@ -110,15 +108,9 @@ func PrivatizeParquet(s beam.Scope, table *tables.Verified, column Column, in, o
 
 func checkFiles(in, out string) error {
 	bad := check.In("noisebeam")
-	if in == "" {
-		bad.Bad("in", `""`, "a file, or a pattern of files")
-	}
-	switch {
-	case out == "":
-		bad.Bad("out", `""`, "a file")
-	case exists(out):
-		bad.Bad("out", check.Quoted(out), "a file that is not there yet: an old result could be taken for the new one")
-	}
+	bad.Want(in != "", "in", `""`, "a file, or a pattern of files")
+	bad.Want(out != "", "out", `""`, "a file")
+	bad.Want(out == "" || !exists(out), "out", check.Quoted(out), "a file that is not there yet: an old result could be taken for the new one")
 	return bad.Err()
 }
 
@@ -147,15 +139,9 @@ func files(s beam.Scope, in string) beam.PCollection {
 // pipeline: no files, and a header that lacks one of the columns or has two of its name.
 func ReadRows(s beam.Scope, in, person, partition, value string) (beam.PCollection, error) {
 	bad := check.In("noisebeam")
-	if person == "" {
-		bad.Bad("person", `""`, "the column that tells whose a row is")
-	}
-	if partition == "" {
-		bad.Bad("partition", `""`, "the column of partitions")
-	}
-	if in == "" {
-		bad.Bad("in", `""`, "a file, or a pattern of files")
-	}
+	bad.Want(person != "", "person", `""`, "the column that tells whose a row is")
+	bad.Want(partition != "", "partition", `""`, "the column of partitions")
+	bad.Want(in != "", "in", `""`, "a file, or a pattern of files")
 	if err := bad.Err(); err != nil {
 		return beam.PCollection{}, err
 	}
@@ -219,10 +205,8 @@ type readCSVFn struct {
 	Column Column
 }
 
-// Setup verifies the table.
 func (f *readCSVFn) Setup() error { return f.Noise.setup() }
 
-// ProcessElement emits records and the header.
 func (f *readCSVFn) ProcessElement(ctx context.Context, file fileio.ReadableFile, emit func(record), emitHeader func(header)) error {
 	var at int
 	return scan(ctx, file, func(columns []string) (err error) {
@@ -246,7 +230,6 @@ func (f *readCSVFn) ProcessElement(ctx context.Context, file fileio.ReadableFile
 	})
 }
 
-// contents are the fields of the current row.
 func contents(in *csvfile.Reader) []string {
 	out := make([]string, len(in.Fields))
 	for i := range out {
@@ -258,7 +241,6 @@ func contents(in *csvfile.Reader) []string {
 // readRowsFn reads a file for ReadRows.
 type readRowsFn struct{ Person, Partition, Value string }
 
-// ProcessElement emits rows.
 func (f *readRowsFn) ProcessElement(ctx context.Context, file fileio.ReadableFile, emit func(Row)) error {
 	var at [3]int
 	return scan(ctx, file, func(columns []string) (err error) {
@@ -285,7 +267,6 @@ func (f *readRowsFn) ProcessElement(ctx context.Context, file fileio.ReadableFil
 	})
 }
 
-// writeCSVFn writes one file.
 type writeCSVFn struct{ File string }
 
 // ProcessElement writes all records, first beside the file and then in its place, so that
@@ -331,7 +312,6 @@ func (h *header) write(out io.Writer, records func(*record) bool) error {
 	return w.Error()
 }
 
-// theHeader returns the header of all files.
 func theHeader(headers func(*header) bool) (*header, error) {
 	var all *header
 	var h header

@@ -80,7 +80,6 @@ func totalsOf(partition string, c contribution) (string, totals) { return partit
 
 func empty(key string) (string, totals) { return key, totals{} }
 
-// totalsFn adds totals.
 type totalsFn struct{}
 
 func (f *totalsFn) MergeAccumulators(a, b totals) totals { return a.plus(b) }
@@ -118,8 +117,7 @@ func (g *Groups) CountPeople(s beam.Scope, table *tables.Verified) (beam.PCollec
 	return g.release(s.Scope("noisebeam.CountPeople"), answerFn{What: people}, table)
 }
 
-// Count releases the number of rows that count, with noise for a sensitivity of
-// Bounds.Values.
+// Count releases the number of rows that count, with noise for a sensitivity of Bounds.Values.
 func (g *Groups) Count(s beam.Scope, table *tables.Verified) (beam.PCollection, error) {
 	return g.release(s.Scope("noisebeam.Count"), answerFn{What: rows}, table)
 }
@@ -138,8 +136,7 @@ func (g *Groups) Mean(s beam.Scope, sums, counts *tables.Verified) (beam.PCollec
 	return g.release(s.Scope("noisebeam.Mean"), answerFn{What: mean}, sums, counts)
 }
 
-// sensitivities returns how far a person can move the numbers of an answer in one
-// partition.
+// sensitivities returns how far a person can move the numbers of an answer in one partition.
 func (b Bounds) sensitivities(what string) []*big.Rat {
 	most := big.NewRat(int64(b.Values), 1)
 	low, high := exact.Rational(b.Lower), exact.Rational(b.Upper)
@@ -205,7 +202,6 @@ type answerFn struct {
 	Units  units
 }
 
-// Setup verifies the tables.
 func (f *answerFn) Setup() error {
 	for i := range f.Noise {
 		if err := f.Noise[i].setup(); err != nil {
@@ -215,7 +211,6 @@ func (f *answerFn) Setup() error {
 	return nil
 }
 
-// ProcessElement answers.
 func (f *answerFn) ProcessElement(partition string, t totals) (string, float64, error) {
 	var y float64
 	var err error

@@ -116,16 +116,13 @@ func (c Column) validate(v *tables.Verified) error {
 		return check.Field("noisebeam", "table", "none", "a verified one")
 	}
 	width := new(big.Rat).Sub(exact.Rational(c.Upper), exact.Rational(c.Lower))
-	if s := v.Mechanism().Privacy().Sensitivity; width.Cmp(exact.Rational(s)) > 0 {
-		bad.Bad("upper - lower", exact.FloatUp(width), "at most the sensitivity of the table, "+number(s))
-	}
+	s := v.Mechanism().Privacy().Sensitivity
+	bad.Want(width.Cmp(exact.Rational(s)) <= 0, "upper - lower", exact.FloatUp(width), "at most the sensitivity of the table, %s", number(s))
 	return bad.Err()
 }
 
 func checkRange(bad *check.List, lower, upper float64) {
-	if !check.Finite(lower, upper) || !(lower < upper) {
-		bad.Bad("lower and upper", number(lower)+", "+number(upper), "finite numbers in ascending order, what values are clipped to: unbounded values have no sensitivity")
-	}
+	bad.Want(check.Finite(lower, upper) && lower < upper, "lower and upper", number(lower)+", "+number(upper), "finite numbers in ascending order, what values are clipped to: unbounded values have no sensitivity")
 }
 
 // AddNoise clips the column of every row to its range and replaces it by a private value,
@@ -191,7 +188,6 @@ type rowsColumn struct {
 	Name string // of the field, "" if rows are float64s
 }
 
-// of is the column of a row.
 func (c rowsColumn) of(row reflect.Value) reflect.Value {
 	if c.Name == "" {
 		return row
@@ -205,10 +201,8 @@ type splitFn struct {
 	encoder beam.ElementEncoder
 }
 
-// Setup makes the encoder.
 func (f *splitFn) Setup() { f.encoder = beam.NewElementEncoder(f.Rows.Type.T) }
 
-// ProcessElement emits the two.
 func (f *splitFn) ProcessElement(row beam.X, emit func([]byte, float64)) error {
 	rest := reflect.New(f.Rows.Type.T).Elem()
 	rest.Set(reflect.ValueOf(row))
@@ -231,7 +225,6 @@ type addNoiseFn struct {
 	decoder beam.ElementDecoder
 }
 
-// Setup verifies the table.
 func (f *addNoiseFn) Setup() error {
 	f.decoder = beam.NewElementDecoder(f.Rows.Type.T)
 	return f.Noise.setup()

@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"encoding/binary"
 	"encoding/hex"
-	"fmt"
 	"math"
 	"math/big"
 	"math/bits"
@@ -47,28 +46,23 @@ const maxValues = 1 << 20
 func (b Bounds) validate() error {
 	bad := check.In("noisebeam")
 	checkPartitions(bad, b.Partitions)
-	if b.Values < 1 || b.Values > maxValues {
-		bad.Bad("values", b.Values, fmt.Sprintf("the most that count of a person in one partition, 1 to %d", maxValues))
-	}
+	bad.Want(b.Values >= 1 && b.Values <= maxValues, "values", b.Values, "the most that count of a person in one partition, 1 to %d", maxValues)
 	if b.Lower != 0 || b.Upper != 0 {
 		checkRange(bad, b.Lower, b.Upper)
-		if math.IsInf(float64(b.Values)*math.Max(math.Abs(b.Lower), math.Abs(b.Upper)), 0) {
-			bad.Bad("values times the larger of lower and upper", "infinite", "a float64")
-		}
+		most := float64(b.Values) * math.Max(math.Abs(b.Lower), math.Abs(b.Upper))
+		bad.Want(!math.IsInf(most, 0), "values times the larger of lower and upper", "infinite", "a float64")
 		if bad.Err() == nil {
-			if u := b.units(); u.Low > u.High {
-				bad.Bad("lower and upper", number(b.Lower)+", "+number(b.Upper), fmt.Sprintf("farther apart: of values that narrow, no %d could be added up exactly", b.Values))
-			}
+			u := b.units()
+			bad.Want(u.Low <= u.High, "lower and upper", number(b.Lower)+", "+number(b.Upper), "farther apart: of values that narrow, no %d could be added up exactly", b.Values)
 		}
 	}
 	return bad.Err()
 }
 
-// units are the integers that stand for values while they are added up: multiples of
-// 2^Exponent from Low to High. So the sum of all values that count of a person in a
-// partition is below 2^62 units, and sums are exact in any order: with float64s the order
-// of a sum, which the data and the engine decide, could change it by more than the
-// sensitivity.
+// units are the integers that stand for values while they are added up: multiples of 2^Exponent
+// from Low to High. So the sum of all values that count of a person in a partition is below 2^62
+// units, and sums are exact in any order: with float64s the order of a sum, which the data and
+// the engine decide, could change it by more than the sensitivity.
 type units struct {
 	Exponent  int
 	Low, High int64

@@ -39,9 +39,7 @@ func (g *Groups) Quantiles(s beam.Scope, o QuantileOptions) (beam.PCollection, e
 	b := g.people.bounds
 	bad := check.In("noisebeam")
 	checkRange(bad, b.Lower, b.Upper)
-	if len(o.Probabilities) == 0 {
-		bad.Bad("number of probabilities", 0, "1 or more")
-	}
+	bad.Want(len(o.Probabilities) > 0, "number of probabilities", 0, "1 or more")
 	bad.Budget(o.Epsilon, 0)
 	if err := bad.Err(); err != nil {
 		return none, err
@@ -77,7 +75,6 @@ type quantilesFn struct {
 	selectors     []*permuteflip.Selector
 }
 
-// Setup makes the rules.
 func (f *quantilesFn) Setup() (err error) {
 	if f.grid, err = permuteflip.NewGrid(f.Bounds.Lower, f.Bounds.Upper, f.Candidates); err != nil {
 		return err

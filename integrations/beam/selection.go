@@ -30,18 +30,15 @@ const (
 const keepBits = 128
 
 // NewSelection returns a Selection that costs a person in up to so many partitions at most
-// (epsilon, delta) for all of them together, epsilon > 0, 0 < delta < 1. A part of each is
-// used for one partition, the one that needs the fewest people by basic or by exact
-// composition.
+// (epsilon, delta) for all of them together, epsilon > 0, 0 < delta < 1. A part of each is used
+// for one partition, the one that needs the fewest people by basic or by exact composition.
 //
 // The error wraps dp.ErrInvalid, also if epsilon and delta are so small that more than
 // 2^20 people would be needed.
 func NewSelection(epsilon, delta float64, partitions int) (*Selection, error) {
 	bad := check.In("noisebeam")
 	bad.Budget(epsilon, delta)
-	if delta == 0 {
-		bad.Bad("delta", delta, "above 0: without, no private rule releases a key that it finds")
-	}
+	bad.Want(delta != 0, "delta", delta, "above 0: without, no private rule releases a key that it finds")
 	checkPartitions(bad, partitions)
 	if err := bad.Err(); err != nil {
 		return nil, err
@@ -69,9 +66,7 @@ func NewSelection(epsilon, delta float64, partitions int) (*Selection, error) {
 }
 
 func checkPartitions(bad *check.List, partitions int) {
-	if partitions < 1 || partitions > maxPartitions {
-		bad.Bad("partitions", partitions, fmt.Sprintf("the most that a person counts in, 1 to %d", maxPartitions))
-	}
+	bad.Want(partitions >= 1 && partitions <= maxPartitions, "partitions", partitions, "the most that a person counts in, 1 to %d", maxPartitions)
 }
 
 // largest returns about the largest epsilon of one partition with which so many are
@@ -111,9 +106,8 @@ func largest(epsilon, delta, part float64, partitions int) (float64, error) {
 //
 //	π(n) = min( E·π(n−1) + δ, 1 − (1 − π(n−1) − δ)/E, 1 ),   rounded down.
 //
-// The first term keeps P(kept | n) <= e^ε·P(kept | n−1) + δ, the second
-// P(dropped | n−1) <= e^ε·P(dropped | n) + δ; π does not decrease, so the other two hold
-// (docs/proofs/beam.md).
+// The first term keeps P(kept | n) <= e^ε·P(kept | n−1) + δ, the second P(dropped | n−1) <=
+// e^ε·P(dropped | n) + δ; π does not decrease, so the other two hold (docs/proofs/beam.md).
 func selection(epsilon, delta float64, partitions int) (*Selection, error) {
 	if !(epsilon > 0 && epsilon <= exact.MaxExponent && delta > 0) {
 		return nil, check.Field("noisebeam", "epsilon and delta of a partition", fmt.Sprintf("%v, %v", epsilon, delta),
@@ -156,8 +150,7 @@ func (s *Selection) median() int {
 	return sort.Search(len(s.keep), func(n int) bool { return s.keep[n].Bit(keepBits-1) == 1 })
 }
 
-// Probability returns the probability with which a partition of so many people is
-// released.
+// Probability returns the probability with which a partition of so many people is released.
 func (s *Selection) Probability(people int64) *big.Rat {
 	if people >= int64(len(s.keep)) {
 		return big.NewRat(1, 1)
@@ -169,7 +162,6 @@ func (s *Selection) Probability(people int64) *big.Rat {
 // Partition returns the privacy of the decision about a single partition.
 func (s *Selection) Partition() (epsilon, delta float64) { return s.epsilon, s.delta }
 
-// cost is that of a person in all partitions.
 func (s *Selection) cost() account.Cost {
 	return account.Cost{Epsilon: s.epsilon, Delta: s.delta, Times: s.partitions}
 }

@@ -55,7 +55,7 @@ func TestFinite(t *testing.T) {
 
 func TestDelta(t *testing.T) {
 	for _, good := range []float64{0, 5e-324, 0.5, math.Nextafter(1, 0)} {
-		if err := Delta("dp", "delta", good); err != nil || !IsDelta(good) {
+		if err := Delta("dp", "delta", good); err != nil {
 			t.Errorf("delta = %v: %v", good, err)
 		}
 	}
@@ -64,11 +64,26 @@ func TestDelta(t *testing.T) {
 	for _, bad := range []float64{-5e-324, 1, math.NaN(), math.Inf(1)} {
 		l.Delta("total.delta", bad)
 		want := fmt.Sprintf("dp: total.delta = %v, want a probability, at least 0 and below 1", bad)
-		if err := Delta("dp", "total.delta", bad); err == nil || err.Error() != want || !errors.Is(err, ErrInvalid) || IsDelta(bad) {
+		if err := Delta("dp", "total.delta", bad); err == nil || err.Error() != want || !errors.Is(err, ErrInvalid) {
 			t.Errorf("%v, want %q", err, want)
 		}
 	}
 	if n := len(Sentences(l.Err())); n != 4 {
 		t.Errorf("%d sentences of 4 bad deltas", n)
+	}
+}
+
+// TestMaxEpsilon: the largest epsilon passes, the next float64 does not, and what is no
+// number is left to dp.Privacy.
+func TestMaxEpsilon(t *testing.T) {
+	for _, c := range []struct {
+		epsilon float64
+		ok      bool
+	}{{0, true}, {MaxEpsilon, true}, {MaxEpsilon * (1 + 0x1p-52), false}, {1e300, false}, {-1, true}} {
+		errs := In("pkg")
+		errs.MaxEpsilon(c.epsilon)
+		if errs.None() != c.ok {
+			t.Errorf("epsilon = %v: %v, want none: %v", c.epsilon, errs.Err(), c.ok)
+		}
 	}
 }

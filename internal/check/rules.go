@@ -1,35 +1,35 @@
 package check
 
 import (
-	"math"
 	"slices"
 	"strings"
 )
 
-// DeltaRule is the rule for δ, in every package and in every flag: the promise of a
-// mechanism, or of several together, with δ = 1 would promise nothing.
-const DeltaRule = "a probability, at least 0 and below 1"
-
-// IsDelta reports whether δ keeps the DeltaRule.
-func IsDelta(delta float64) bool { return delta >= 0 && delta < 1 }
-
-// Delta returns the FieldError of a δ that breaks the DeltaRule, nil if it does not.
+// Delta returns the FieldError of a δ that breaks the rule for it, nil if it does not.
 func Delta(pkg, field string, delta float64) error {
-	if IsDelta(delta) {
+	if delta >= 0 && delta < 1 {
 		return nil
 	}
-	return Field(pkg, field, delta, DeltaRule)
+	return Field(pkg, field, delta, "a probability, at least 0 and below 1")
 }
 
-// Delta adds the FieldError of a δ that breaks the DeltaRule.
+// Delta adds the FieldError of a δ that breaks the rule for it.
 func (l *List) Delta(field string, delta float64) { l.Add(Delta(l.pkg, field, delta)) }
 
-// Budget adds the FieldErrors of an epsilon and a delta that something may cost: what costs
-// an ε of 0 would tell nothing.
-func (l *List) Budget(epsilon, delta float64) {
-	if !(epsilon > 0) || math.IsInf(epsilon, 1) {
-		l.Bad("epsilon", epsilon, "a finite number above 0")
+// MaxEpsilon bounds the epsilon of a promise; beyond it e^epsilon exceeds any use.
+const MaxEpsilon = 100
+
+// MaxEpsilon adds the FieldError of an epsilon beyond MaxEpsilon. That it is a number >= 0
+// is for dp.Privacy.Validate.
+func (l *List) MaxEpsilon(epsilon float64) {
+	if epsilon > MaxEpsilon && Finite(epsilon) {
+		l.Badf("epsilon", epsilon, "a number from 0 to %d", MaxEpsilon)
 	}
+}
+
+// Budget adds the FieldErrors of an epsilon and a delta that something may cost.
+func (l *List) Budget(epsilon, delta float64) {
+	l.Want(Positive(epsilon), "epsilon", epsilon, "a finite number above 0")
 	l.Delta("delta", delta)
 }
 
@@ -40,10 +40,11 @@ func (l *List) OneOf(field, word string, words ...string) {
 	}
 }
 
-// If adds a FieldError if the rule is broken: a column of them is a table of rules.
-func (l *List) If(broken bool, field string, value any, rule string) {
+// If adds a FieldError if the rule, which may be one to format, is broken: a column of them is
+// a table of rules.
+func (l *List) If(broken bool, field string, value any, rule string, args ...any) {
 	if broken {
-		l.Bad(field, value, rule)
+		l.Badf(field, value, rule, args...)
 	}
 }
 

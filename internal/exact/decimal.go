@@ -3,11 +3,11 @@ package exact
 import (
 	"fmt"
 	"math/big"
+	"regexp"
 	"strings"
 )
 
-// maxDecimalLen bounds the decimals ParseDecimal reads: enough for any value
-// written by this module, too short to be a burden.
+// maxDecimalLen bounds the decimals ParseDecimal reads: enough for any value of this module.
 const maxDecimalLen = 800
 
 // ParseDecimal reads a plain decimal number such as "0.25" or "-12" exactly:
@@ -17,25 +17,14 @@ func ParseDecimal(s string) (*big.Rat, error) {
 	if len(s) > maxDecimalLen {
 		return nil, fmt.Errorf("decimal of %d characters, want at most %d", len(s), maxDecimalLen)
 	}
-	whole, frac, point := strings.Cut(strings.TrimPrefix(s, "-"), ".")
-	if !digits(whole) || (point && !digits(frac)) || (len(whole) > 1 && whole[0] == '0') {
+	if !plain.MatchString(s) { // with exponents, a number might take all memory
 		return nil, fmt.Errorf("%q is not a plain decimal number", s)
 	}
-	r, ok := new(big.Rat).SetString(s)
-	if !ok {
-		return nil, fmt.Errorf("%q is not a plain decimal number", s)
-	}
+	r, _ := new(big.Rat).SetString(s)
 	return r, nil
 }
 
-func digits(s string) bool {
-	for _, c := range []byte(s) {
-		if c < '0' || c > '9' {
-			return false
-		}
-	}
-	return s != ""
-}
+var plain = regexp.MustCompile(`^-?(0|[1-9][0-9]*)(\.[0-9]+)?$`)
 
 // DecimalUp prints r as a plain decimal of at most n significant digits that
 // is not below r. It panics unless r >= 0 and n >= 1.
@@ -44,6 +33,16 @@ func DecimalUp(r *big.Rat, n int) string { return decimal(r, n, true) }
 // DecimalDown prints r as a plain decimal of at most n significant digits that
 // is not above r. It panics unless r >= 0 and n >= 1.
 func DecimalDown(r *big.Rat, n int) string { return decimal(r, n, false) }
+
+// stated is the number of significant digits of a claim.
+const stated = 15
+
+// StateUp prints r >= 0 as upper bounds are stated: a plain decimal of at most 15
+// significant digits that is not below it.
+func StateUp(r *big.Rat) string { return DecimalUp(r, stated) }
+
+// StateDown is StateUp for lower bounds.
+func StateDown(r *big.Rat) string { return DecimalDown(r, stated) }
 
 func decimal(r *big.Rat, n int, up bool) string {
 	if r.Sign() < 0 || n < 1 {
@@ -61,13 +60,11 @@ func decimal(r *big.Rat, n int, up bool) string {
 	// to a power of ten) digits.
 	shift := n - 1 - e
 	scaled := new(big.Rat).Mul(r, pow10(shift))
-	var m *big.Int
+	round := Floor
 	if up {
-		m = Ceil(scaled)
-	} else {
-		m = Floor(scaled)
+		round = Ceil
 	}
-	s := m.String()
+	s := round(scaled).String()
 	if shift <= 0 {
 		return s + strings.Repeat("0", -shift)
 	}

@@ -154,3 +154,16 @@ func FuzzParseDecimal(f *testing.F) {
 		}
 	})
 }
+
+// Shares are equal, and never more than a part of the whole.
+func TestShare(t *testing.T) {
+	for _, total := range []float64{0, 1, 0.1, 5, 1e-6, 100} {
+		for z := 1; z <= 50; z++ {
+			share := Share(total, z)
+			all := new(big.Rat).Mul(Rational(share), big.NewRat(int64(z), 1))
+			if all.Cmp(Rational(total)) > 0 || share < total/float64(z)*(1-1e-15) {
+				t.Errorf("share %g of %g for %d", share, total, z)
+			}
+		}
+	}
+}

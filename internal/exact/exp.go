@@ -6,8 +6,7 @@ import (
 	"math/big"
 )
 
-// MaxExponent bounds the arguments of ExpDown and ExpUp; e^±700 is far outside
-// every privacy parameter in use and still a small number of bits.
+// MaxExponent bounds the arguments of ExpDown and ExpUp.
 const MaxExponent = 700
 
 // guardBits is the extra precision of the series and the squarings. The
@@ -16,11 +15,9 @@ const MaxExponent = 700
 // last place returned.
 const guardBits = 64
 
-// ExpDown returns an integer M with M·2^-frac <= e^x < (M+2)·2^-frac.
-// It panics unless |x| <= MaxExponent: callers validate their parameters.
-//
-// The argument is the exact value of the float64. Cost: about log2|x|+frac/8
-// multiplications of frac bits.
+// ExpDown returns an integer M with M·2^-frac <= e^x < (M+2)·2^-frac, x the exact value of the
+// float64. It panics unless |x| <= MaxExponent. Cost: about log2|x|+frac/8 multiplications of
+// frac bits.
 func ExpDown(x float64, frac uint) *big.Int {
 	lo, _ := expBounds(x, frac)
 	return lo

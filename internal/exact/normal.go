@@ -2,15 +2,14 @@ package exact
 
 import "math/big"
 
-// NormalBits is the number of binary places of the bounds of NormalTail.
-const NormalBits = 160
-
-// NormalEnd is where the tail of the normal law, below 2^-190, is less than a unit
-// of those bounds.
-const NormalEnd = 16
-
-// NormalPeakBits is the number of binary places of the bounds of NormalPeak.
-const NormalPeakBits = 352
+const (
+	// NormalBits is the number of binary places of the bounds of NormalTail.
+	NormalBits = 160
+	// NormalEnd is where the tail, below 2^-190, is less than a unit of those bounds.
+	NormalEnd = 16
+	// NormalPeakBits is the number of binary places of the bounds of NormalPeak.
+	NormalPeakBits = 352
+)
 
 // peakDigits are those of 1/√(2π), cut off after 110.
 const peakDigits = "39894228040143267793994605993438186847585863116493465766592582967065792589930183850125233390730693643030255886"

@@ -99,11 +99,8 @@ func (r *Ratio) Excess(gain, price *big.Int) *big.Int {
 	return d.Sub(d, new(big.Int).Mul(price, r.fixed))
 }
 
-// Divergence returns Σ_j (p_j − E·q_j)₊, times 2^RatioBits, exactly. p and q have
-// the same length.
-//
-// The sum of positive parts is the sum over the j where p_j > E·q_j, so the
-// comparison is made per j in fixed width and the product once.
+// Divergence returns Σ_j (p_j − E·q_j)₊, times 2^RatioBits, exactly: the comparison is made
+// per j in fixed width and the product once. p and q have the same length.
 func (r *Ratio) Divergence(p, q []uint64) *big.Int {
 	var gain, price Uint128
 	for j, w := range p {
@@ -116,8 +113,7 @@ func (r *Ratio) Divergence(p, q []uint64) *big.Int {
 }
 
 // ShiftedDivergence returns Σ_j (p_j − E·q_{j−k})₊, times 2^RatioBits, exactly, with q 0
-// outside its indices. p and q have the same length. Entries whose partner lies outside
-// count in full.
+// outside its indices. p and q have the same length.
 func (r *Ratio) ShiftedDivergence(p, q []uint64, k int) *big.Int {
 	n := len(p)
 	lo, hi := min(max(k, 0), n), max(min(n+k, n), 0)
@@ -137,4 +133,9 @@ func (r *Ratio) ShiftedDivergence(p, q []uint64, k int) *big.Int {
 		return total
 	}
 	return total.Add(total, r.Divergence(p[lo:hi], q[lo-k:hi-k]))
+}
+
+// Probability converts a sum of weights times 2^RatioBits, such as a divergence.
+func Probability(units *big.Int) *big.Rat {
+	return new(big.Rat).SetFrac(units, new(big.Int).Lsh(big.NewInt(1), 64+RatioBits))
 }

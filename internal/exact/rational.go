@@ -13,6 +13,37 @@ var one = big.NewInt(1)
 // Rational returns the value of a finite float64, and nil for others.
 func Rational(x float64) *big.Rat { return new(big.Rat).SetFloat64(x) }
 
+// Rationals is Rational of each.
+func Rationals(list []float64) []*big.Rat {
+	r := make([]*big.Rat, len(list))
+	for i, x := range list {
+		r[i] = Rational(x)
+	}
+	return r
+}
+
+// Shares returns the shares of finite numbers >= 0, not all 0, in their sum.
+func Shares(list []float64) []*big.Rat {
+	shares, total := Rationals(list), new(big.Rat)
+	for _, s := range shares {
+		total.Add(total, s)
+	}
+	for _, s := range shares {
+		s.Quo(s, total)
+	}
+	return shares
+}
+
+// MostBits returns the largest Bits of the numbers, all finite.
+func MostBits(lists ...[]float64) (most int) {
+	for _, list := range lists {
+		for _, r := range Rationals(list) {
+			most = max(most, Bits(r))
+		}
+	}
+	return most
+}
+
 // PowerOfTwo returns 2^e.
 func PowerOfTwo(e int) *big.Rat {
 	if e >= 0 {
@@ -66,6 +97,11 @@ func FloatUp(r *big.Rat) float64 {
 // FloatDown returns the largest float64 that is not above r.
 func FloatDown(r *big.Rat) float64 {
 	return 0 - FloatUp(new(big.Rat).Neg(r)) // and not −0
+}
+
+// Share returns an n-th of the total, n > 0, rounded down.
+func Share(total float64, n int) float64 {
+	return FloatDown(new(big.Rat).Quo(Rational(total), big.NewRat(int64(n), 1)))
 }
 
 // DivUp sets z to ⌈x/d⌉ for x >= 0 and d > 0.

@@ -11,10 +11,9 @@ import "math"
 //
 //	2u·(rows + columns + 8)·‖S‖,   S_j = Σ_i |r_ij|, u = 2^-53,
 //
-// in the same norm, unless something over- or underflows. The argument is in
-// docs/proofs/linear-sensitivity.md. Signs are a tree, and each partial sum is computed
-// once from its parent's: as cheap as a Gray code, and no sum has more than one
-// rounding for each row, so that errors do not add up over the patterns.
+// in the same norm, unless something over- or underflows
+// (docs/proofs/linear-sensitivity.md). Each partial sum is computed once from its parent's in
+// the tree of signs, so that none has more than one rounding for each row.
 func SignMaximumL1(rows [][]float64) float64 { return signMaximum(rows, absoluteSum) }
 
 // SignMaximumL2 is [SignMaximumL1] for the ℓ2 norm.

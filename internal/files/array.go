@@ -1,6 +1,7 @@
 package files
 
 import (
+	"cmp"
 	"encoding/binary"
 	"errors"
 	"fmt"
@@ -45,14 +46,16 @@ func EncodeArray(w io.Writer, shape []int, data []float64) error {
 	return err
 }
 
-// dictionary is the header as NumPy writes it; its keys are always sorted.
-var dictionary = regexp.MustCompile(`^\{'descr': '([^']*)', 'fortran_order': (True|False), 'shape': \(([0-9, ]*)\),? *\} *\n?$`)
+// entry is one of the dictionary that a header is, up to what ends it. Python allows any
+// blanks between its parts, and either kind of quotes.
+var entry = regexp.MustCompile(`^\s*(?:'(\w+)'|"(\w+)")\s*:\s*(?:'([^'"\\]*)'|"([^'"\\]*)"|(True|False)|\(([0-9,\s]*)\))\s*([,}])`)
 
-// DecodeArray reads an array of float64s in C order, of version 1.0 or 2.0, with nothing
-// after it. The shape has to be the given one, where -1 stands for any length from 1
-// on; it is returned with the numbers, of which there are at most so many as most says. No
-// more memory is taken than a small multiple of what r holds.
-//
+// decimal is an integer as Python writes one.
+var decimal = regexp.MustCompile(`^(?:0|[1-9][0-9]{0,17})$`)
+
+// DecodeArray reads an array of at most so many float64s in C order, of version 1.0 or 2.0,
+// with nothing after it. The shape, which is returned, has to be the given one, where -1 stands
+// for any length from 1 on. No more memory is taken than a small multiple of what r holds.
 // Errors wrap ErrArray, or are those of r.
 func DecodeArray(r io.Reader, most int, want ...int) (data []float64, shape []int, err error) {
 	shape, err = decodeHeader(r, most)
@@ -70,10 +73,8 @@ func DecodeArray(r io.Reader, most int, want ...int) (data []float64, shape []in
 	if err != nil {
 		return nil, nil, err
 	}
-	if rest, err := io.ReadAll(io.LimitReader(r, 1)); err != nil {
-		return nil, nil, err
-	} else if len(rest) > 0 {
-		return nil, nil, check.Errorf("", ErrArray, "data after the last of %d numbers", entries)
+	if rest, err := io.ReadAll(io.LimitReader(r, 1)); err != nil || len(rest) > 0 {
+		return nil, nil, cmp.Or(err, check.Errorf("", ErrArray, "data after the last of %d numbers", entries))
 	}
 	data = make([]float64, entries)
 	_, err = binary.Decode(raw, binary.LittleEndian, data)
@@ -106,25 +107,80 @@ func decodeHeader(r io.Reader, most int) (shape []int, err error) {
 	if err != nil {
 		return nil, err
 	}
-	m := dictionary.FindSubmatch(header)
-	switch {
-	case m == nil:
+	fields, ok := dictionary(header)
+	switch descr, order := fields["descr"], fields["fortran_order"]; {
+	case !ok:
 		return nil, check.Errorf("", ErrArray, "header = %.80q, want that of an array", header)
-	case string(m[1]) != float64LE:
-		return nil, check.Errorf("", ErrArray, "descr = %.20q, want %q (float64, little-endian)", m[1], float64LE)
-	case string(m[2]) != "False":
-		return nil, check.Errorf("", ErrArray, "fortran_order = True, want False")
+	case descr.text != float64LE:
+		return nil, check.Errorf("", ErrArray, "descr = %.20q, want %q (float64, little-endian)", descr.text, float64LE)
+	case order.flag != "False":
+		return nil, check.Errorf("", ErrArray, "fortran_order = %.20q, want False", order.flag)
+	}
+	if shape, ok = lengths(fields["shape"].tuple, most); !ok {
+		return nil, check.Errorf("", ErrArray, "shape = (%.60s), want a tuple of positive lengths with a product of at most %d", fields["shape"].tuple, most)
+	}
+	return shape, nil
+}
+
+// literal is a value of a header: one of the three.
+type literal struct{ text, flag, tuple string }
+
+// dictionary returns the three fields of a header, each of which is there once, in any order.
+func dictionary(header []byte) (fields map[string]literal, ok bool) {
+	rest := strings.TrimLeft(string(header), blanks)
+	if !strings.HasPrefix(rest, "{") {
+		return nil, false
+	}
+	rest = rest[1:]
+	fields = make(map[string]literal)
+	for end := ","; end == ","; {
+		if after, closed := strings.CutPrefix(strings.TrimLeft(rest, blanks), "}"); closed && len(fields) > 0 {
+			rest = after
+			break
+		}
+		m := entry.FindStringSubmatch(rest)
+		if m == nil {
+			return nil, false
+		}
+		name := m[1] + m[2]
+		if _, twice := fields[name]; twice {
+			return nil, false
+		}
+		fields[name] = literal{m[3] + m[4], m[5], m[6]}
+		rest, end = rest[len(m[0]):], m[7]
+	}
+	for _, name := range []string{"descr", "fortran_order", "shape"} {
+		if _, there := fields[name]; !there {
+			return nil, false
+		}
+	}
+	return fields, len(fields) == 3 && strings.Trim(rest, blanks) == ""
+}
+
+// blanks are what may stand between the parts of a header.
+const blanks = " \t\n\r\f"
+
+// lengths returns those of a tuple of Python, in which one number alone has a comma behind it.
+func lengths(tuple string, most int) (shape []int, ok bool) {
+	parts := strings.Split(tuple, ",")
+	last := len(parts) - 1
+	switch {
+	case last == 0: // a number in parentheses
+		return nil, false
+	case strings.Trim(parts[last], blanks) == "":
+		parts = parts[:last]
 	}
 	entries := 1
-	for _, d := range strings.Split(strings.TrimSuffix(string(m[3]), ","), ",") {
-		v, err := strconv.Atoi(strings.TrimSpace(d))
-		if err != nil || v < 1 || v > most/entries {
-			return nil, check.Errorf("", ErrArray, "shape = (%.60s), want positive lengths with a product of at most %d", m[3], most)
+	for _, part := range parts {
+		part = strings.Trim(part, blanks)
+		v, err := strconv.Atoi(part)
+		if err != nil || !decimal.MatchString(part) || v < 1 || v > most/entries {
+			return nil, false
 		}
 		entries *= v
 		shape = append(shape, v)
 	}
-	return shape, nil
+	return shape, true
 }
 
 // readExactly reads n bytes.

@@ -2,8 +2,10 @@ package files_test
 
 import (
 	"bytes"
+	"encoding/json"
 	"errors"
 	"math"
+	"os"
 	"slices"
 	"strings"
 	"testing"
@@ -22,6 +24,26 @@ func TestVersion2(t *testing.T) {
 	data, _, err := files.DecodeArray(strings.NewReader(text), 2, 2)
 	if err != nil || !slices.Equal(data, []float64{1.5, -2}) {
 		t.Errorf("%v, %v", data, err)
+	}
+}
+
+// TestHeaders: what Python reads as the dictionary of an array is one, whoever wrote it, and
+// nothing else is. The tests of the Python package hold it to the same list.
+func TestHeaders(t *testing.T) {
+	list, err := os.ReadFile("testdata/headers.json")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var headers map[string]bool
+	if err := json.Unmarshal(list, &headers); err != nil {
+		t.Fatal(err)
+	}
+	for header, ok := range headers {
+		text := "\x93NUMPY\x01\x00" + string([]byte{byte(len(header)), 0}) + header + strings.Repeat("\x00", 16)
+		data, _, err := files.DecodeArray(strings.NewReader(text), 1<<20, 2)
+		if ok != (err == nil && len(data) == 2) || !ok && !errors.Is(err, files.ErrArray) {
+			t.Errorf("%q: %v, %v", header, data, err)
+		}
 	}
 }
 

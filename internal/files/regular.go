@@ -6,12 +6,9 @@ import (
 	"os"
 )
 
-// Regular opens a regular file, as those of a directory, a store or a library's caller
-// have to be, and nothing else. It does not wait: the look before the file is opened
-// spares devices to which opening means something, opening does not block, and the look
-// after it is about what was opened, whatever came in the place of the file in between.
-//
-// Errors are of type *fs.PathError.
+// Regular opens a regular file and nothing else, without waiting. It looks before, as opening
+// may mean something to a device, and after, as another file may have come in between. Errors
+// are of type *fs.PathError.
 func Regular(path string) (*os.File, error) {
 	info, err := os.Stat(path)
 	if err != nil {

@@ -8,20 +8,19 @@ import (
 	"strings"
 )
 
-// A writer that is killed leaves its temporary file or directory, and the next writer to
-// the same path removes it. It must not take away what another one is at work on. So a
-// writer holds an exclusive lock on what it writes, which the system ends with the writer
-// and not before the rename, and only what can be locked is removed. That is one of:
+// A writer that is killed leaves its temporary file or directory. The next writer into the same
+// folder removes such files, and the next one to the same path such directories: one of these may
+// hold what was at the path before (see Directory). It must not remove what another one is at
+// work on: a writer holds an exclusive lock on what it writes, which the system ends with the
+// writer and not before the rename, and only what can be locked is removed. That is one of:
 //
 //   - what a writer has left that is gone;
-//   - what a writer has made and not locked yet: it finds that out, because it looks for
-//     the name once it has the lock, and begins anew under another name; or it finds the
-//     lock taken, and does the same;
+//   - what a writer has made and not locked yet: it finds the name gone, or the lock taken, once
+//     it asks for the lock, and begins anew under another name;
 //   - what was renamed between the listing and the lock: then nothing has the temporary
 //     name, which is random, and will have it.
 //
-// Where the file system knows no locks, or the system none of this kind, nothing is
-// removed.
+// Where the file system or the system has no such locks, nothing is removed.
 
 // attempts bounds how often a writer begins anew. Another writer takes the name away only
 // if it comes between two system calls.
@@ -48,26 +47,27 @@ func createLocked(path string, create func(name string) (*os.File, error)) (f *o
 	return nil, &fs.PathError{Op: "create", Path: path, Err: fs.ErrExist}
 }
 
-// letters are those of a temporary name.
-var letters = regexp.MustCompile(`^[A-Z2-7]{12}$`)
+// temporaryName is what beside makes.
+var temporaryName = regexp.MustCompile(`^\..+\.tmp-[A-Z2-7]{12}$`)
 
-// removeStale removes what writers to the path have left that are gone, of the wanted
-// kind. What it cannot do it leaves: it is not what the caller came for.
-func removeStale(path string, wanted func(fs.FileMode) bool) {
+// removeStale removes, as far as it can, what writers have left that are gone, of the wanted
+// kind: files in the folder of path, or directories of path itself.
+func removeStale(path, prefix string, wanted func(fs.FileMode) bool) {
+	folder := filepath.Dir(path)
 	if !locks {
 		return
 	}
-	dir, err := os.Open(filepath.Dir(path))
+	dir, err := os.Open(folder) //nolint:gosec // of what the caller names
 	if err != nil {
 		return
 	}
 	names, _ := dir.Readdirnames(-1)
 	_ = dir.Close()
 	for _, name := range names {
-		if rest, ok := strings.CutPrefix(name, temporary(path)); !ok || !letters.MatchString(rest) {
+		if !temporaryName.MatchString(name) || !strings.HasPrefix(name, prefix) {
 			continue
 		}
-		name = filepath.Join(filepath.Dir(path), name)
+		name = filepath.Join(folder, name)
 		info, err := os.Lstat(name)
 		if err != nil || !wanted(info.Mode()) {
 			continue

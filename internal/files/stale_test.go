@@ -21,15 +21,17 @@ func TestStale(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	for _, name := range []string{".a.tmp-ABCDEFGH2345", ".a.tmp-ABCDEFGH23456", ".a.tmp-abcdefgh2345", ".b.tmp-ABCDEFGH2345", ".a.tmp-ABCDEFGH2345.tmp-ABCDEFGH2345"} {
-		left(name)
+	for _, name := range []string{".a.tmp-ABCDEFGH2345", ".b.tmp-ABCDEFGH2345", ".a.tmp-ABCDEFGH2345.tmp-ABCDEFGH2345"} {
+		left(name) // of this path, of another one, and of one with such a name
+	}
+	for _, name := range []string{".a.tmp-ABCDEFGH23456", ".a.tmp-abcdefgh2345", "a.tmp-ABCDEFGH2345", "..tmp-ABCDEFGH2345"} {
+		left(name) // of no writer
 	}
 	if err := os.Mkdir(filepath.Join(dir, ".a.tmp-ABCDEFGH2346"), 0o700); err != nil { // no file
 		t.Fatal(err)
 	}
 	others := []string{
-		".a.tmp-ABCDEFGH2345.tmp-ABCDEFGH2345", ".a.tmp-ABCDEFGH23456", ".a.tmp-ABCDEFGH2346", ".a.tmp-abcdefgh2345",
-		".b.tmp-ABCDEFGH2345", "a",
+		"..tmp-ABCDEFGH2345", ".a.tmp-ABCDEFGH23456", ".a.tmp-ABCDEFGH2346", ".a.tmp-abcdefgh2345", "a", "a.tmp-ABCDEFGH2345",
 	}
 	// One that is at work is left alone, however often others write.
 	working, err := Create(path)
@@ -50,9 +52,11 @@ func TestStale(t *testing.T) {
 	// The same for directories.
 	dir = t.TempDir()
 	path = filepath.Join(dir, "a")
-	left(".a.tmp-ABCDEFGH2345") // no directory
-	if err := os.MkdirAll(filepath.Join(dir, ".a.tmp-ABCDEFGH2346", "inner"), 0o700); err != nil {
-		t.Fatal(err)
+	left(".a.tmp-ABCDEFGH2345")                                                   // no directory
+	for _, name := range []string{".a.tmp-ABCDEFGH2346", ".b.tmp-ABCDEFGH2346"} { // the other may hold what was at b
+		if err := os.MkdirAll(filepath.Join(dir, name, "inner"), 0o700); err != nil {
+			t.Fatal(err)
+		}
 	}
 	fill := func(content string) func(string) error {
 		return func(dir string) error { return os.WriteFile(filepath.Join(dir, "file"), []byte(content), 0o600) }
@@ -67,7 +71,7 @@ func TestStale(t *testing.T) {
 		t.Fatal(err)
 	}
 	holds(t, filepath.Join(path, "file"), "two", "file")
-	holds(t, filepath.Join(dir, ".a.tmp-ABCDEFGH2345"), "left", ".a.tmp-ABCDEFGH2345", "a")
+	holds(t, filepath.Join(dir, ".a.tmp-ABCDEFGH2345"), "left", ".a.tmp-ABCDEFGH2345", ".b.tmp-ABCDEFGH2346", "a")
 }
 
 // Many writers to one path at once, each of which removes what the others seem to have

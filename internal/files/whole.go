@@ -23,13 +23,10 @@ type File struct {
 	device *os.File  // dst, if it has to be closed
 }
 
-// Create returns a file that is to become path. A symbolic link stays a link, its
-// target is replaced, and the mode of a file that is there stays. Renaming over a
-// device or a pipe would replace it: what is for one of these is written to it at
-// Commit, not before.
-//
-// The caller calls Discard in any case. Errors name the path and wrap those of the
-// file system.
+// Create returns a file that is to become path. A symbolic link stays a link, its target is
+// replaced, and the mode of a file that is there stays. A device or a pipe is not replaced: what
+// is for it is written to it at Commit. The caller calls Discard in any case. Errors name the
+// path and wrap those of the file system.
 func Create(path string) (*File, error) {
 	target := resolve(path)
 	info, err := os.Stat(target)
@@ -50,12 +47,11 @@ func Create(path string) (*File, error) {
 		return f, nil
 	}
 	f, err := beneath(path, target)
-	if err == nil && exists {
-		if err = f.file.Chmod(info.Mode().Perm()); err != nil {
-			f.Discard()
-		}
+	if err != nil || !exists {
+		return f, err
 	}
-	if err != nil {
+	if err := f.file.Chmod(info.Mode().Perm()); err != nil {
+		f.Discard()
 		return nil, named(path, err)
 	}
 	return f, nil
@@ -67,22 +63,18 @@ func Replace(path string) (*File, error) {
 	if info, err := os.Lstat(path); err == nil && !info.Mode().IsRegular() && info.Mode().Type() != fs.ModeSymlink {
 		return nil, fmt.Errorf("%s is not a regular file, want one or none", path)
 	}
-	f, err := beneath(path, path)
-	if err != nil {
-		return nil, named(path, err)
-	}
-	return f, nil
+	return beneath(path, path)
 }
 
 // beneath returns a file that is renamed to the target.
 func beneath(path, target string) (*File, error) {
-	removeStale(target, fs.FileMode.IsRegular)
+	removeStale(target, "", fs.FileMode.IsRegular)
 	file, err := createLocked(target, func(name string) (*os.File, error) {
 		// 0666 less the umask is what any program gives a file the user asked for.
 		return os.OpenFile(name, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o666) //nolint:gosec
 	})
 	if err != nil {
-		return nil, err
+		return nil, named(path, err)
 	}
 	return &File{file: file, name: file.Name(), path: path, target: target}, nil
 }
@@ -163,16 +155,14 @@ func (f *File) Discard() {
 	f.file, f.name, f.device = nil, "", nil
 }
 
-// Directory makes a directory with what fill writes to the one it is given, which
-// exists and is empty. The parent of path exists. A directory that is there is
-// replaced, whatever it holds; a symbolic link stays a link. Errors are those of
-// fill and of the file system.
+// Directory makes a directory with what fill writes to the empty one it is given. The parent of
+// path exists. A directory that is there is replaced, whatever it holds; a symbolic link stays a
+// link. Errors are those of fill and of the file system.
 //
-// Where the system exchanges two names in one step, path is at any time the old
-// directory or the new one, and a crash leaves one of them, perhaps with the other
-// beside it under a name that begins with a dot. Elsewhere the old one is renamed
-// first: a crash between the two steps leaves both under such names, and none at path.
-// The next Directory for the path removes them, once its own is in place.
+// Where the system exchanges two names in one step, path is at any time the old directory or
+// the new one. Elsewhere the old one is renamed first: a crash between the two steps leaves both
+// under names that begin with a dot. The next Directory for the path removes what is left, once
+// its own is in place.
 func Directory(path string, fill func(dir string) error) error {
 	path = resolve(filepath.Clean(path))
 	open, err := createLocked(path, func(name string) (*os.File, error) {
@@ -204,7 +194,7 @@ func Directory(path string, fill func(dir string) error) error {
 	}
 	// Not before: killed between the two renames of replace, a writer has left what
 	// was there before under such a name.
-	removeStale(path, fs.FileMode.IsDir)
+	removeStale(path, temporary(path), fs.FileMode.IsDir)
 	return nil
 }
 

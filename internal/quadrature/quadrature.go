@@ -45,12 +45,11 @@ const (
 // piece is an interval with its Kronrod value and error estimate.
 type piece struct{ a, b, value, diff float64 }
 
-// Integrate returns the integral of a nonnegative f over [panels[0],
-// panels[last]] and an estimate of its error. The panels, in increasing order,
-// are where the integrand changes scale or has a known kink; the piece with the
-// largest error is halved until the 7-point Gauss and the 15-point Kronrod rules
-// agree. An unknown kink costs halvings, not accuracy, unless it lies within
-// 0.4 % of a panel's end: that close no rule looks.
+// Integrate returns the integral of a nonnegative f over [panels[0], panels[last]] and an
+// estimate of its error. The panels, in increasing order, are where the integrand changes scale
+// or has a known kink; the piece with the largest error is halved until the 7-point Gauss and
+// the 15-point Kronrod rules agree. An unknown kink costs halvings, not accuracy, unless it lies
+// within 0.4 % of a panel's end: that close no rule looks.
 func Integrate(f func(float64) float64, panels []float64) (value, errorBound float64) {
 	pieces := make([]piece, 0, 4*len(panels))
 	for i := 1; i < len(panels); i++ {

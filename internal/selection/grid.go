@@ -18,21 +18,15 @@ type Grid struct {
 // lower < upper. The error wraps dp.ErrInvalid.
 func NewGrid(lower, upper float64, candidates int) (Grid, error) {
 	errs := check.In("selection")
-	if !check.Finite(lower, upper) || !(lower < upper) {
-		errs.Bad("upper", upper, "a finite number above the lower bound, which is finite too")
-	}
-	if check.Finite(lower, upper) && lower < upper && !(upper/2-lower/2 > 0) {
-		errs.Bad("upper", upper, "a bound further from the lower one")
-	}
-	if candidates < 2 || candidates > maxCandidates {
-		errs.Badf("candidates", candidates, "a number from 2 to %d", maxCandidates)
-	}
+	ascend := check.Finite(lower, upper) && lower < upper
+	errs.Want(ascend, "upper", upper, "a finite number above the lower bound, which is finite too")
+	errs.Want(!ascend || upper/2-lower/2 > 0, "upper", upper, "a bound further from the lower one")
+	errs.Want(candidates >= 2 && candidates <= maxCandidates, "candidates", candidates, "a number from 2 to %d", maxCandidates)
 	return Grid{lower, upper, float64(candidates - 1)}, errs.Err()
 }
 
 // Index returns the index of the candidate next to x, which is not NaN: the first one
-// for x below lower, the last one for x above upper. It does not decrease in x. It
-// depends on x and the grid alone, so neighboring data sets have neighboring counts.
+// for x below lower, the last one for x above upper. It does not decrease in x.
 func (g Grid) Index(x float64) int {
 	x = min(max(x, g.lower), g.upper)
 	// In halves, as upper-lower may be infinite.

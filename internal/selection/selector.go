@@ -27,16 +27,12 @@ const (
 type Query struct {
 	// Quantile is q, from 0, the least number, to 1, the largest; its denominator
 	// is at most 2^20.
-	Quantile *big.Rat
-	// Candidates is the number of possible answers.
+	Quantile   *big.Rat
 	Candidates int
-	// Epsilon is above 0 and at most 100. It means its exact value.
-	Epsilon float64
-	// Records is the largest number of records of one person, from 1 to 2^30.
-	Records int
-	// Replace says which data sets are neighbors: those where the records of a
-	// person are replaced by others, as many or fewer or more, but at most Records.
-	// Otherwise, where they are added or removed.
+	Epsilon    float64 // above 0 and at most 100; it means its exact value
+	Records    int     // the most of one person, from 1 to 2^30
+	// Replace says which data sets are neighbors: those where the records of a person are
+	// replaced by others, at most Records, or else where they are added or removed.
 	Replace bool
 }
 
@@ -54,24 +50,16 @@ type Selector struct {
 // wrapping dp.ErrInvalid.
 func New(q Query) (*Selector, error) {
 	errs := check.In("selection")
-	one := big.NewRat(1, 1)
-	switch {
-	case q.Quantile == nil:
+	if q.Quantile == nil {
 		errs.Bad("quantile", "none", "a number from 0 to 1")
-	case q.Quantile.Sign() < 0 || q.Quantile.Cmp(one) > 0:
-		errs.Bad("quantile", q.Quantile.RatString(), "a number from 0 to 1")
-	case q.Quantile.Denom().Cmp(big.NewInt(maxDenominator)) > 0:
-		errs.Badf("quantile", q.Quantile.RatString(), "a fraction whose denominator is at most %d", maxDenominator)
+	} else if text := q.Quantile.RatString(); q.Quantile.Sign() < 0 || q.Quantile.Cmp(big.NewRat(1, 1)) > 0 {
+		errs.Bad("quantile", text, "a number from 0 to 1")
+	} else {
+		errs.Want(q.Quantile.Denom().Cmp(big.NewInt(maxDenominator)) <= 0, "quantile", text, "a fraction whose denominator is at most %d", maxDenominator)
 	}
-	if q.Candidates < 1 || q.Candidates > maxCandidates {
-		errs.Badf("candidates", q.Candidates, "a number from 1 to %d", maxCandidates)
-	}
-	if !(q.Epsilon > 0 && q.Epsilon <= maxEpsilon) {
-		errs.Badf("epsilon", q.Epsilon, "a number above 0 and at most %d", maxEpsilon)
-	}
-	if q.Records < 1 || q.Records > maxRecords {
-		errs.Badf("records", q.Records, "a number from 1 to %d", maxRecords)
-	}
+	errs.Want(q.Candidates >= 1 && q.Candidates <= maxCandidates, "candidates", q.Candidates, "a number from 1 to %d", maxCandidates)
+	errs.Want(q.Epsilon > 0 && q.Epsilon <= maxEpsilon, "epsilon", q.Epsilon, "a number above 0 and at most %d", maxEpsilon)
+	errs.Want(q.Records >= 1 && q.Records <= maxRecords, "records", q.Records, "a number from 1 to %d", maxRecords)
 	if err := errs.Err(); err != nil {
 		return nil, err
 	}
@@ -91,16 +79,14 @@ func New(q Query) (*Selector, error) {
 	return s, nil
 }
 
-// Select returns the index of a candidate, where counts[i] is the number of records
-// that were rounded to candidate i, in ascending order of their values.
+// Select returns the index of a candidate, where counts[i] is the number of records that were
+// rounded to candidate i, in ascending order of their values.
 //
-// Guarantee (docs/proofs/selection.md): if the words read from entropy are independent
-// and uniform, the answer is (epsilon, 0)-private. The time it takes depends on the
-// data.
+// Guarantee (docs/proofs/selection.md): if the words read from entropy are independent and
+// uniform, the answer is (epsilon, 0)-private. The time it takes depends on the data.
 //
-// The error wraps dp.ErrInvalid if counts are not one for each candidate or exceed
-// 2^35 records in all, and sampler.ErrEntropy if there is no entropy; nothing drawn is
-// returned then. Cost: at most some 100 ns per candidate.
+// The error wraps dp.ErrInvalid if counts are not one for each candidate or exceed 2^35 records
+// in all, and sampler.ErrEntropy if there is no entropy; nothing drawn is returned then.
 func (s *Selector) Select(counts []uint64, entropy io.Reader) (int, error) {
 	distances, err := s.distances(counts)
 	if err != nil {
@@ -190,14 +176,12 @@ func (s *Selector) heads(distance uint64, w *words) bool {
 
 // RankErrorUpper bounds the error of the answer, whatever the data: with at least the
 // probability level, the distance in ranks of q times the number of records from the
-// ranks of the answer, #(x < answer) to #(x <= answer) of the rounded records, is
-// below it. It is 0 for a single candidate, which is no error.
+// ranks of the answer, #(x < answer) to #(x <= answer) of the rounded records, is below it.
 //
 // The error is at or above t with a probability of at most
-// (candidates-1)/2·e^(-epsilon·t/(2·sensitivity)), which is half of what is known of
-// the exponential mechanism; this is the least t in units of 1/denominator for which
-// that is proved to be at most 1-level. The error of the result wraps dp.ErrInvalid
-// unless 0 < level < 1.
+// (candidates-1)/2·e^(-epsilon·t/(2·sensitivity)); this is the least t in units of
+// 1/denominator for which that is proved to be at most 1-level, and 0 for a single candidate.
+// The error of the result wraps dp.ErrInvalid unless 0 < level < 1.
 func (s *Selector) RankErrorUpper(level float64) (*big.Rat, error) {
 	if !(level > 0 && level < 1) {
 		return nil, check.Field("selection", "level", level, "a number above 0 and below 1")

@@ -1,7 +1,7 @@
-// Package strictjson maps files of JSON to structs as encoding/json does, but reads
-// them strictly: strings are text, no field is unknown, missing, repeated or in another case, none is
-// null that is not meant to be, numbers are written plainly and fit, and nothing follows. Messages say where in
-// the file they are about.
+// Package strictjson maps files of JSON to structs as encoding/json does, but reads them
+// strictly: strings are text, no field is unknown, missing, repeated or in another case, none is
+// null that is not meant to be, numbers are written plainly and fit, and nothing follows.
+// Messages say what place of the file they are about.
 package strictjson
 
 import (
@@ -246,10 +246,9 @@ func (p *parser) object(v reflect.Value) error {
 	if _, err := p.token(); err != nil {
 		return err
 	}
-	for _, name := range slices.Sorted(maps.Keys(missing)) {
-		if !missing[name].optional {
-			return p.errorf("%s is missing", join(outer, name))
-		}
+	maps.DeleteFunc(missing, func(_ string, f field) bool { return f.optional })
+	if names := slices.Sorted(maps.Keys(missing)); len(names) > 0 {
+		return p.errorf("%s is missing", join(outer, names[0]))
 	}
 	return nil
 }
@@ -320,14 +319,12 @@ func (p *parser) integer(v reflect.Value, number json.Number) error {
 
 // wrong returns the error about a value that was read and is not what is wanted.
 func (p *parser) wrong(got any, want string) error {
-	var text string
+	text := clip(fmt.Sprint(got))
 	switch v := got.(type) {
 	case nil:
 		text = "null"
 	case string:
 		text = quote(v)
-	default:
-		text = clip(fmt.Sprint(v))
 	}
 	return p.errorf("%s = %s, want %s", p.where(), text, want)
 }

@@ -21,11 +21,8 @@ const maxCondition = 1e12
 //
 //	y = A(x − μ),   A = QᵀL⁻¹,   x = μ + A⁻¹y,   A⁻¹ = LQ,
 //
-// with Σ = LLᵀ (Cholesky), P = KL and PᵀP = QΛQᵀ. They are uncorrelated and of
-// variance one under the moments they were made from, and
-// ‖K(x − x̂)‖² = Σ λ_i (y_i − ŷ_i)²: each has its own price.
-//
-// NewCoordinates makes them. They are not to be modified, and safe for concurrent use.
+// with Σ = LLᵀ (Cholesky), P = KL and PᵀP = QΛQᵀ, so that ‖K(x − x̂)‖² = Σ λ_i (y_i − ŷ_i)².
+// They are not to be modified, and safe for concurrent use.
 type Coordinates struct {
 	Mean []float64  // μ, n
 	Task *mat.Dense // K, m×n
@@ -36,23 +33,15 @@ type Coordinates struct {
 	Synthesis *mat.Dense // A⁻¹, n×n
 }
 
-// NewCoordinates returns the task coordinates of features with moments m (n
-// features) for the task matrix K (m×n; what is read of x is Kx). A nil task is
-// the identity.
-//
-// The ridge, finite and at least 0, is relative to the mean variance: the
-// coordinates are those of Σ + ridge·tr(Σ)/n·I. Zero means none. A small one (1e-6)
-// makes the coordinates of features that are constant or copies of each other well
-// defined.
-//
-// Each row of A has its entry of largest magnitude positive, so that the signs
-// are reproducible.
+// NewCoordinates returns the task coordinates of features with moments m for the task matrix K
+// (m×n); nil is the identity. They are those of the covariance Σ + ridge·tr(Σ)/n·I, ridge >= 0:
+// a small one (1e-6) makes the coordinates of features that are constant or copies of each other
+// well defined. Each row of A has its entry of largest magnitude positive, so that the signs are
+// reproducible.
 //
 // Errors wrap ErrInvalid: a task of another size or with numbers that are not finite, and a
 // covariance that is singular or whose correlation matrix has a condition number
 // above 1e12; the text says which feature is constant, if one is, and to use a ridge.
-//
-// The cost is O(n³ + mn²): a few seconds for n = m = 1000.
 //
 // Source: Cheng, Tang and Chinchali (2022), section 4.1.
 func NewCoordinates(m Moments, task *mat.Dense, ridge float64) (*Coordinates, error) {
@@ -64,7 +53,7 @@ func NewCoordinates(m Moments, task *mat.Dense, ridge float64) (*Coordinates, er
 	if err != nil {
 		return nil, err
 	}
-	lower, err := choleskyFactor(m.ridged(ridge))
+	lower, err := choleskyFactor(ridged(m.Covariance, ridge))
 	if err != nil {
 		return nil, err
 	}
@@ -73,10 +62,8 @@ func NewCoordinates(m Moments, task *mat.Dense, ridge float64) (*Coordinates, er
 	p.Mul(task, lower)
 	gram := mat.NewSymDense(n, nil)
 	gram.SymOuterK(1, p.T())
-	for i := range n {
-		if v := gram.At(i, i); !check.Finite(v) {
-			return nil, check.Field("latent", "largest price of a coordinate", v, "a finite number; rescale the task matrix")
-		}
+	if v := mat.Trace(gram); !check.Finite(v) {
+		return nil, check.Field("latent", "largest price of a coordinate", v, "a finite number; rescale the task matrix")
 	}
 	var eigen mat.EigenSym
 	if !eigen.Factorize(gram, true) {

@@ -26,11 +26,7 @@ type Decoder struct {
 // The error wraps ErrInvalid: C_uu + V is not finite, or singular, which takes a
 // coordinate that is constant or a function of the others and has no noise.
 func NewDecoder(m *EncodedMoments, variances []float64) (*Decoder, error) {
-	noisy := mat.NewSymDense(len(variances), nil)
-	noisy.CopySym(m.Unit)
-	for i, v := range variances {
-		noisy.SetSym(i, i, noisy.At(i, i)+v)
-	}
+	noisy := addDiagonal(m.Unit, variances)
 	var transposed mat.Dense
 	if err := solvePositive(&transposed, noisy, m.Cross.T()); err != nil {
 		return nil, err
@@ -54,10 +50,9 @@ type Loss struct {
 // ExpectedLoss returns the exact expectation, over the noise, of the mean loss of
 // the rows of data (N×n) for the task K (m×n), an encoder and a decoder: the mean over
 // rows of ‖K(x − x̂₀)‖², x̂₀ the reconstruction without noise, plus Σ_i V_i‖K D_i‖² for
-// noise of mean zero and variances V. No noise is drawn.
+// noise of mean zero and variances V.
 //
 // Errors wrap ErrInvalid: data that is empty, not finite or of another number of columns.
-// The cost is O(N·n·(Z + m)).
 func ExpectedLoss(task *mat.Dense, e *Encoder, d *Decoder, data mat.Matrix, variances []float64) (Loss, error) {
 	if err := checkData(data); err != nil {
 		return Loss{}, err
@@ -80,12 +75,10 @@ func DecodedLoss(task *mat.Dense, d *Decoder, data mat.Matrix, u *mat.Dense, var
 	residual.Mul(x, task.T())
 	outputs, _ := task.Dims()
 	signal := make([]float64, outputs)
-	for i := range rows {
-		for o, v := range residual.RawRowView(i) {
-			signal[o] += v * v
-		}
-	}
 	for o := range signal {
+		for i := range rows {
+			signal[o] += residual.At(i, o) * residual.At(i, o)
+		}
 		signal[o] /= float64(rows)
 	}
 	read.Mul(task, d.Matrix)
@@ -121,6 +114,16 @@ func solvePositive(dst *mat.Dense, s *mat.SymDense, b mat.Matrix) error {
 	}
 	divideRows(dst, deviation)
 	return nil
+}
+
+// addDiagonal returns a copy of m with the numbers added to its diagonal.
+func addDiagonal(m *mat.SymDense, diagonal []float64) *mat.SymDense {
+	sum := mat.NewSymDense(len(diagonal), nil)
+	sum.CopySym(m)
+	for i, v := range diagonal {
+		sum.SetSym(i, i, sum.At(i, i)+v)
+	}
+	return sum
 }
 
 func divideRows(m *mat.Dense, by []float64) {

@@ -6,24 +6,15 @@
 // covariance Σ = LLᵀ ([Moments]); the task reads Kx, and a reconstruction x̂ costs
 // E‖K(x − x̂)‖². With P = KL and PᵀP = QΛQᵀ the task coordinates are
 // y = Qᵀ L⁻¹(x − μ) ([Coordinates]): uncorrelated, of variance one, and dropping y_i
-// costs its price λ_i.
+// costs its price λ_i. What is released are Z unit coordinates u = W(x − μ) + offset
+// ([Encoder]), clipped to a body of sensitivity 1.
 //
-// What is released are Z unit coordinates u = W(x − μ) + offset ([Encoder]), clipped to
-// a body whose sensitivity is 1, so that the guarantee holds for every input and never
-// rests on a sample:
-//
-//   - [bundle.Ball] scales (y_1…y_Z) back to a norm of at most r,
-//   - [bundle.Box] clips every |y_i| to c_i,
-//   - [bundle.Bounds] clips the features to public bounds.
-//
-// Noise that is joint to all coordinates has its optimal scales in closed form:
-// [Waterfill] for Laplace noise on a ball (their Theorem 1), [GaussianBox] for Gaussian noise
-// on a box. They are optimal for the second moments of unclipped data;
-// [Encoder.Moments], [NewDecoder] and [ExpectedLoss] give the best affine decoder for
-// the clipped data and its exact expected loss, without drawing noise, and [Objective]
-// the same for many encoders at once.
+// Noise that is joint to all coordinates has its optimal scales in closed form for second
+// moments of unclipped data: [Waterfill] for Laplace noise on a ball (their Theorem 1),
+// [GaussianBox] for Gaussian noise on a box. [Encoder.Moments], [NewDecoder] and [ExpectedLoss]
+// give the best affine decoder for the clipped data and its exact expected loss, and
+// [Objective] the same for many encoders at once.
 //
 // All numbers are float64 and say how good a design is; privacy rests on package
-// latent/bundle alone. Errors carry the name of package latent, through which users come
-// here.
+// latent/bundle alone. Errors carry the name of package latent.
 package taskspace

@@ -58,7 +58,6 @@ type EncodedMoments struct {
 // Moments returns the moments of the rows of data (N×n) and their clipped unit
 // coordinates, divided by N. The features are those of the data, also where the
 // encoder clips them to bounds: the loss is against what a person really has.
-// The cost is O(N·n·Z).
 func (e *Encoder) Moments(data mat.Matrix) *EncodedMoments {
 	return e.MomentsOf(data, e.Encode(data))
 }
@@ -122,10 +121,9 @@ func (e *Encoder) UnclippedMoments(m Moments) *EncodedMoments {
 	return encoded
 }
 
-// Gain returns by how much the decoder of [NewDecoder] for these moments lowers the
-// expected loss for the task (m×n) from that of releasing nothing, tr(KΣKᵀ):
-// tr(K D C_xuᵀ Kᵀ). With it a search over designs needs no pass over the data for
-// each. For any other decoder it means nothing.
+// Gain returns by how much the decoder of [NewDecoder] for these moments, and no other, lowers
+// the expected loss for the task (m×n) from that of releasing nothing, tr(KΣKᵀ):
+// tr(K D C_xuᵀ Kᵀ).
 func (m *EncodedMoments) Gain(task *mat.Dense, d *Decoder) float64 {
 	var decoded, covered mat.Dense
 	decoded.Mul(task, d.Matrix)

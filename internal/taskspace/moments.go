@@ -28,10 +28,8 @@ const (
 
 // NewMoments estimates the moments of data (N×n, a row per person, N ≥ 1). The
 // covariance divides by N. Sums are taken relative to the first row, so that a
-// constant feature has a variance of exactly zero.
-//
-// Errors wrap ErrInvalid: no rows or columns, or a number that is not finite.
-// The cost is N·n² operations and a copy of the data.
+// constant feature has a variance of exactly zero. Errors wrap ErrInvalid: no rows or columns,
+// or a number that is not finite.
 func NewMoments(data mat.Matrix) (Moments, error) {
 	if err := checkData(data); err != nil {
 		return Moments{}, err
@@ -54,13 +52,9 @@ func NewMoments(data mat.Matrix) (Moments, error) {
 	return m, nil
 }
 
-// GivenMoments returns moments with the given mean (n) and covariance (n×n)
-// after checking them; both are copied. The covariance may be asymmetric and
-// indefinite by rounding (1e-9 in units of correlation), not more; it is
-// symmetrized.
-//
-// Errors wrap ErrInvalid: sizes that differ, numbers that are not finite, a
-// covariance that is not symmetric or not positive semidefinite.
+// GivenMoments returns moments with the given mean (n) and covariance (n×n) after checking
+// them; both are copied. The covariance may be asymmetric and indefinite by rounding (1e-9 in
+// units of correlation); it is symmetrized. Errors wrap ErrInvalid.
 func GivenMoments(mean []float64, covariance mat.Matrix) (Moments, error) {
 	n := len(mean)
 	if rows, cols := covariance.Dims(); n == 0 || rows != n || cols != n {
@@ -99,15 +93,9 @@ func GivenMoments(mean []float64, covariance mat.Matrix) (Moments, error) {
 }
 
 // ridged returns the covariance with ridge·tr(Σ)/n added to its diagonal.
-func (m Moments) ridged(ridge float64) *mat.SymDense {
-	n := m.Covariance.SymmetricDim()
-	add := ridge * mat.Trace(m.Covariance) / float64(n)
-	covariance := mat.NewSymDense(n, nil)
-	covariance.CopySym(m.Covariance)
-	for i := range n {
-		covariance.SetSym(i, i, covariance.At(i, i)+add)
-	}
-	return covariance
+func ridged(covariance *mat.SymDense, ridge float64) *mat.SymDense {
+	n := covariance.SymmetricDim()
+	return addDiagonal(covariance, slices.Repeat([]float64{ridge * mat.Trace(covariance) / float64(n)}, n))
 }
 
 // checkFinite refuses numbers that are not finite and negative variances.

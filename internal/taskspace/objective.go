@@ -111,12 +111,9 @@ func (o *Objective) Loss(axes, radii, variances []float64) (float64, error) {
 	if o.y != nil {
 		o.inBall(m, used, radii[used[0]])
 	}
-	for k, v := range noise {
-		m.Unit.SetSym(k, k, m.Unit.At(k, k)+v)
-	}
 	priced := o.priced(m.Cross)
 	var solved mat.Dense
-	if err := solvePositive(&solved, m.Unit, priced); err != nil {
+	if err := solvePositive(&solved, addDiagonal(m.Unit, noise), priced); err != nil {
 		return 0, err
 	}
 	return o.baseline - inner(priced, &solved), nil

@@ -12,14 +12,10 @@ import (
 // ball that leaves at least the share clip of the rows of y (N×n task
 // coordinates) unclipped when the first z are released: that quantile of the
 // norms of (y_1…y_z). 0 < clip ≤ 1; 1 gives the largest norm.
-//
-// The radii depend on the rows, which are taken to be public or trusted
-// training data. The cost is n sorts of N numbers.
 func BallRadii(y *mat.Dense, clip float64) []float64 { return radii(y, clip, math.Hypot) }
 
 // CoordinateRadii returns the smallest c_i, i = 1…n, such that at least the share
-// clip of the rows of y (N×n task coordinates) has |y_i| ≤ c_i, one coordinate at a
-// time: that quantile of |y_i|. Otherwise it is like [BallRadii].
+// clip of the rows of y has |y_i| ≤ c_i, one coordinate at a time.
 func CoordinateRadii(y *mat.Dense, clip float64) []float64 {
 	return radii(y, clip, func(_, v float64) float64 { return math.Abs(v) })
 }

@@ -13,18 +13,16 @@ import (
 type Scaling struct {
 	// Z is the number of coordinates with a positive scale.
 	Z int
-	// Sigma2 are the squared scales, one for each λ, 0 where a coordinate is
-	// dropped. Sigma2[i] = 4·s_i², where s_i is the semi-axis of the body of unit
-	// coordinates, u_i = (s_i/r_i)·y_i. In the paper's terms, σ_i² with M = 1.
+	// Sigma2[i] = 4·s_i² for each λ, 0 where a coordinate is dropped, with s_i the semi-axis of
+	// the body of unit coordinates u_i = (s_i/r_i)·y_i: the paper's σ_i² with M = 1.
 	Sigma2 []float64
 	// Loss is E‖K(x − x̂)‖² with the best linear decoder, when clipping changes
 	// nothing and the y_i have variance one; in units of the task loss.
 	Loss float64
 }
 
-// SemiAxes returns the semi-axes s_i = ½√Sigma2[i] of the body that the unit
-// coordinates are clipped to; its sensitivity, in the norm and for the domain
-// of the scaling, is at most 1, also for the rounded numbers.
+// SemiAxes returns the semi-axes s_i = ½√Sigma2[i] of the body that the unit coordinates are
+// clipped to; its sensitivity is at most 1, also for the rounded numbers.
 func (a Scaling) SemiAxes() []float64 {
 	axes := make([]float64, len(a.Sigma2))
 	for i, t := range a.Sigma2 {
@@ -44,10 +42,8 @@ func (a Scaling) SemiAxes() []float64 {
 // noise has scale 2r/ε. No linear encoder does better (an orthogonal matrix in
 // front of it would only raise the sensitivity).
 //
-// lambda are the prices of the coordinates (at least 0, descending), r > 0 the
-// radius, epsilon > 0 the privacy parameter. For the first z coordinates alone, for
-// which the positivity condition holds if it does at z, pass their prices. The error
-// wraps ErrInvalid if the ratio of noise to signal, s, is no positive float64.
+// lambda are the prices of the coordinates, descending. The error wraps ErrInvalid if the ratio
+// of noise to signal, s, is no positive float64.
 //
 // Source: Cheng, Tang and Chinchali (2022), Propositions 1–4, Theorem 1, (13).
 func Waterfill(lambda []float64, r, epsilon float64) (Scaling, error) {
@@ -90,9 +86,8 @@ func fill(lambda, q []float64) Scaling {
 		order[i] = i
 	}
 	slices.SortStableFunc(order, func(i, j int) int { return cmp.Compare(lambda[j]/q[j], lambda[i]/q[i]) })
-	// gain(i, U) = t_i·R/√q_i for the set U. Written with differences that vanish
-	// exactly between equal coordinates: √λ_i·(1 + Q) − √q_i·R cancels to nothing
-	// under strong privacy, where q is large.
+	// gain(i, U) = t_i·R/√q_i for the set U, with differences that vanish exactly between
+	// equal coordinates: √λ_i·(1 + Q) − √q_i·R cancels to nothing where q is large.
 	gain := func(i int, used []int) float64 {
 		rootLambda, rootQ := math.Sqrt(lambda[i]), math.Sqrt(q[i])
 		total := rootLambda

@@ -129,11 +129,10 @@ func (d Domain) term(r float64) float64 {
 	return math.Abs(r)
 }
 
-// toGrid rounds u, which is within ±axes, to the grid: to the nearest point within the
-// limits. That may lie outside a ball or an l1 ball; then u is rounded towards 0, and made shorter
-// until that is inside. That ends after a step or two, whatever u is after 2^20: then
-// shrink is exactly 0, and so are all squares, as New sees to it that the parts are
-// finite (docs/proofs/latent-privacy.md).
+// toGrid rounds u, which is within ±axes, to the nearest point of the grid within the limits.
+// If that lies outside a ball or an l1 ball, u is rounded towards 0, and made shorter until it
+// is inside, mostly after a step or two. After 2^20 shrink is exactly 0, and so are all squares,
+// as New sees to it that the parts are finite (docs/proofs/latent-privacy.md).
 func (b *body) toGrid(u []float64) {
 	for i := range u {
 		u[i] /= b.step // exact, or too close to 0 to matter

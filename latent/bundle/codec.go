@@ -1,6 +1,7 @@
 package bundle
 
 import (
+	"cmp"
 	"encoding/json"
 	"io"
 	"slices"
@@ -43,18 +44,18 @@ type file struct {
 	Lookup  *bool       `json:"lookup,omitzero"`
 	Layers  []fileLayer `json:"layers,omitzero"`
 	Head    []fileLayer `json:"head,omitzero"`
-	Output  Output      `json:"output,omitzero"`
+	Output  string      `json:"output,omitzero"`
 	Outputs []string    `json:"outputs,omitzero"`
 }
 
 // fileLayer is a layer without its numbers.
 type fileLayer struct {
-	Width      int        `json:"width"`
-	Activation Activation `json:"activation"`
+	Width      int    `json:"width"`
+	Activation string `json:"activation"`
 }
 
 // outputFeatures is what Features is in files.
-const outputFeatures Output = "features"
+const outputFeatures = "features"
 
 type fileNoise struct {
 	Kind        Kind        `json:"kind"`
@@ -80,6 +81,12 @@ func (s *Spec) second() bool {
 		len(s.Layers) > 0 || len(s.Head) > 0 || s.Output != Features
 }
 
+// second is that of the Spec, as far as the file tells.
+func (f file) second() bool {
+	return f.Noise.randomizers() != 0 || *f.Lookup || secondOnly(f.Domain, f.Noise.Kind, f.Noise.Composition) ||
+		len(f.Layers) > 0 || len(f.Head) > 0 || f.Output != outputFeatures
+}
+
 // secondOnly reports whether one of these words is none of version 1.
 func secondOnly(d Domain, k Kind, c Composition) bool {
 	return d == L1Ball || k == None || c == noComposition || c == jointNorm
@@ -99,14 +106,10 @@ func newFile(s *Spec) file {
 		f.Privacy = nil
 	}
 	if s.second() {
-		count, lookup := len(s.Randomizers), s.Lookup != nil
 		f.Version = formatVersion
-		f.Noise.Randomizers, f.Noise.RandomizerOf, f.Lookup = &count, append([]int{}, s.RandomizerOf...), &lookup
+		f.Noise.Randomizers, f.Noise.RandomizerOf, f.Lookup = new(len(s.Randomizers)), append([]int{}, s.RandomizerOf...), new(s.Lookup != nil)
 		f.Layers, f.Head = newFileLayers(s.Layers), newFileLayers(s.Head)
-		f.Output, f.Outputs = s.Output, append([]string{}, s.Outputs...)
-		if s.Output == Features {
-			f.Output = outputFeatures
-		}
+		f.Output, f.Outputs = cmp.Or(s.Output, outputFeatures), append([]string{}, s.Outputs...)
 	}
 	return f
 }
@@ -147,12 +150,7 @@ func layersOf(list []fileLayer) (layers []Layer) {
 }
 
 // orNil returns nil for no elements.
-func orNil[T any](list []T) []T {
-	if len(list) == 0 {
-		return nil
-	}
-	return list
-}
+func orNil[T any](list []T) []T { return append([]T(nil), list...) }
 
 func (f file) encode(w io.Writer) error {
 	e := json.NewEncoder(w)
@@ -165,10 +163,11 @@ func (f file) encode(w io.Writer) error {
 // Errors wrap proof.ErrFormat, or are those of r.
 func decodeFile(r io.Reader) (file, error) {
 	var f file
-	if err := strictjson.Decode(r, fileFormat, &f); err != nil {
-		return file{}, err
+	err := strictjson.Decode(r, fileFormat, &f)
+	if err == nil {
+		err = f.check()
 	}
-	if err := f.check(); err != nil {
+	if err != nil {
 		return file{}, err
 	}
 	return f, nil
@@ -180,7 +179,7 @@ func (f file) check() error {
 	second := f.Version == formatVersion
 	for _, there := range []bool{f.Noise.Randomizers != nil, f.Noise.RandomizerOf != nil, f.Lookup != nil, f.Layers != nil, f.Head != nil, f.Output != "", f.Outputs != nil} {
 		if there != second {
-			return check.Errorf("", proof.ErrFormat, "version = %d, want %d with all of the fields noise.randomizers, noise.randomizer_of, lookup, layers, head, output and outputs, or %d with none of them",
+			return malformed("version = %d, want %d with all of the fields noise.randomizers, noise.randomizer_of, lookup, layers, head, output and outputs, or %d with none of them",
 				f.Version, formatVersion, oldestVersion)
 		}
 	}
@@ -188,34 +187,40 @@ func (f file) check() error {
 	lawless := f.Noise.Composition == jointNorm || f.Noise.Composition == noComposition
 	switch {
 	case !second && secondOnly(f.Domain, f.Noise.Kind, f.Noise.Composition):
-		return check.Errorf("", proof.ErrFormat, "version = %d, want %d for the domain l1-ball, the kind none and the compositions norm and none", f.Version, formatVersion)
+		return malformed("version = %d, want %d for the domain l1-ball, the kind none and the compositions norm and none", f.Version, formatVersion)
+	case second && !f.second():
+		return malformed("version = %d, want %d for a bundle with nothing of version %[1]d", f.Version, oldestVersion)
 	case (f.Privacy == nil) != (f.Noise.Kind == None):
-		return check.Errorf("", proof.ErrFormat, "privacy = null or noise.kind = none without the other, want both or neither")
+		return malformed("privacy = null or noise.kind = none without the other, want both or neither")
 	case f.Coordinates < 1 || f.Coordinates > MaxCoordinates || slices.Min(counts) < 0 || slices.Max(counts) > f.Coordinates || slices.Max(counts) < 1 && !lawless:
-		return check.Errorf("", proof.ErrFormat, "coordinates = %d, tables = %d and randomizers = %d, want at most %d coordinates and 1 table or randomizer to one of each",
+		return malformed("coordinates = %d, tables = %d and randomizers = %d, want at most %d coordinates and 1 table or randomizer to one of each",
 			f.Coordinates, counts[0], counts[1], MaxCoordinates)
 	case len(f.Features) < 1 || f.Coordinates > maxEntries/len(f.Features):
-		return check.Errorf("", proof.ErrFormat, "features = %d names for %d coordinates, want 1 to %d names and %d entries of a matrix",
+		return malformed("features = %d names for %d coordinates, want 1 to %d names and %d entries of a matrix",
 			len(f.Features), f.Coordinates, maxFeatures, maxEntries)
 	}
-	return f.checkLayers()
-}
-
-// checkLayers bounds the weights, before any file is read.
-func (f file) checkLayers() error {
-	left := maxEntries
-	for _, side := range []struct {
-		layers []fileLayer
-		in     int
-	}{{f.Layers, len(f.Features)}, {f.Head, f.Coordinates}} {
-		in := side.in
-		for _, l := range side.layers {
-			if l.Width < 1 || l.Width > maxFeatures || l.Width > left/in {
-				return check.Errorf("", proof.ErrFormat, "width = %d of a layer of %d numbers, want 1 to %d, and at most %d entries of all weights", l.Width, in, maxFeatures, maxEntries)
-			}
-			left -= in * l.Width
-			in = l.Width
-		}
+	// The weights are bounded before any file is read.
+	if left, err := checkLayers(f.Layers, len(f.Features), maxEntries); err != nil {
+		return err
+	} else if _, err = checkLayers(f.Head, f.Coordinates, left); err != nil {
+		return err
 	}
 	return nil
+}
+
+func malformed(format string, args ...any) error {
+	return check.Errorf("", proof.ErrFormat, format, args...)
+}
+
+// checkLayers bounds the weights of layers that read so many numbers, and returns how many
+// entries are left for others.
+func checkLayers(layers []fileLayer, in, left int) (int, error) {
+	for _, l := range layers {
+		if l.Width < 1 || l.Width > maxFeatures || l.Width > left/in {
+			return 0, malformed("width = %d of a layer of %d numbers, want 1 to %d, and at most %d entries of all weights", l.Width, in, maxFeatures, maxEntries)
+		}
+		left -= in * l.Width
+		in = l.Width
+	}
+	return left, nil
 }

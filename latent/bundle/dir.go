@@ -85,8 +85,8 @@ func (s *Spec) arrays(n, z int, bounds bool, tasks int) []array {
 // and nothing of the promise (see Verify). It reads the files that docs/bundle-format.md
 // names and ignores others, and takes at most a small multiple of their size.
 //
-// Errors wrap proof.ErrFormat or proof.ErrFormat, dp.ErrInvalid for values
-// outside their range, or are those of the file system; each names the file.
+// Errors wrap proof.ErrFormat, dp.ErrInvalid for values outside their range, or are those of
+// the file system; each names the file.
 func Read(dir string) (*Bundle, error) {
 	return ReadFS(directory(dir))
 }
@@ -134,10 +134,10 @@ func ReadFS(root fs.FS) (*Bundle, error) {
 		}
 	}
 	var err error
-	if s.Tables, err = readLaws(read, tablesDir, f.Noise.Tables, tables.Decode); err != nil {
-		return nil, err
+	if s.Tables, err = readLaws(read, tablesDir, f.Noise.Tables, tables.Decode); err == nil {
+		s.Randomizers, err = readLaws(read, randomizersDir, f.Noise.randomizers(), local.Decode)
 	}
-	if s.Randomizers, err = readLaws(read, randomizersDir, f.Noise.randomizers(), local.Decode); err != nil {
+	if err != nil {
 		return nil, err
 	}
 	return New(s)
@@ -181,14 +181,13 @@ func (a array) decode(r io.Reader) error {
 
 func (a array) encode(w io.Writer) error { return files.EncodeArray(w, a.shape, *a.data) }
 
-// Write writes the bundle as a new directory, whose parent exists. It appears whole or
-// not at all: it is written beside dir under another name and renamed. If overwrite is
-// true, a bundle may already be there and is replaced; anything else, including a bundle
-// with files that Write does not write, is left alone. On Linux dir is at any time the
-// old bundle or the new one. On other systems a crash between two renames leaves both
+// Write writes the bundle as a new directory, whose parent exists. It appears whole or not at
+// all. If overwrite is true, a bundle may already be there and is replaced; anything else,
+// including a bundle with files that Write does not write, is left alone. On Linux dir is at any
+// time the old bundle or the new one. On other systems a crash between two renames leaves both
 // beside dir, under names that begin with a dot.
 //
-// The error wraps ErrExists if dir may not be replaced, or is that of the file system.
+// The error wraps fs.ErrExist if dir may not be replaced, or is that of the file system.
 func (b *Bundle) Write(dir string, overwrite bool) error {
 	if err := CheckWrite(dir, overwrite); err != nil {
 		return err
@@ -217,14 +216,14 @@ func CheckWrite(dir string, overwrite bool) error {
 		f.Close() //nolint:errcheck,gosec // only read
 	}
 	if err != nil {
-		return check.Errorf("bundle", ErrExists, "%s is there and no bundle, want another directory", dir)
+		return check.Errorf("bundle", fs.ErrExist, "%s is there and no bundle, want another directory", dir)
 	}
 	if !overwrite {
-		return check.Errorf("bundle", ErrExists, "%s is there already, want another directory or leave to overwrite it", dir)
+		return check.Errorf("bundle", fs.ErrExist, "%s is there already, want another directory or leave to overwrite it", dir)
 	}
 	return fs.WalkDir(os.DirFS(dir), ".", func(path string, entry fs.DirEntry, err error) error {
 		if err == nil && path != "." && !(written.MatchString(path) && ofBundle(path, entry)) {
-			err = check.Errorf("bundle", ErrExists, "%s holds %s, which is no part of a bundle, want it moved away", dir, path)
+			err = check.Errorf("bundle", fs.ErrExist, "%s holds %s, which is no part of a bundle, want it moved away", dir, path)
 		}
 		return err
 	})

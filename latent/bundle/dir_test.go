@@ -144,8 +144,8 @@ func TestWriteLeavesAlone(t *testing.T) {
 	if err := os.Mkdir(dir, 0o755); err != nil {
 		t.Fatal(err)
 	}
-	if err := one.Write(dir, true); !errors.Is(err, ErrExists) {
-		t.Errorf("an empty directory: %v, want ErrExists", err)
+	if err := one.Write(dir, true); !errors.Is(err, fs.ErrExist) {
+		t.Errorf("an empty directory: %v, want fs.ErrExist", err)
 	}
 	if err := os.Remove(dir); err != nil {
 		t.Fatal(err)
@@ -153,8 +153,8 @@ func TestWriteLeavesAlone(t *testing.T) {
 	if err := one.Write(dir+"/", false); err != nil {
 		t.Fatal(err)
 	}
-	if err := two.Write(dir, false); !errors.Is(err, ErrExists) {
-		t.Errorf("a bundle: %v, want ErrExists", err)
+	if err := two.Write(dir, false); !errors.Is(err, fs.ErrExist) {
+		t.Errorf("a bundle: %v, want fs.ErrExist", err)
 	}
 	if err := two.Write(dir, true); err != nil {
 		t.Error(err)
@@ -169,19 +169,19 @@ func TestWriteLeavesAlone(t *testing.T) {
 	if err := os.WriteFile(mine, []byte("mine"), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	if err := one.Write(dir, true); !errors.Is(err, ErrExists) || !strings.Contains(err.Error(), "notes.txt") {
-		t.Errorf("a bundle with a file more: %v, want ErrExists about notes.txt", err)
+	if err := one.Write(dir, true); !errors.Is(err, fs.ErrExist) || !strings.Contains(err.Error(), "notes.txt") {
+		t.Errorf("a bundle with a file more: %v, want fs.ErrExist about notes.txt", err)
 	}
 	if err := errors.Join(os.Rename(mine, filepath.Join(parent, "notes.txt")), os.Symlink(filepath.Join("..", "notes.txt"), filepath.Join(dir, "task.npy"))); err == nil {
-		if err := one.Write(dir, true); !errors.Is(err, ErrExists) || !strings.Contains(err.Error(), "task.npy") {
-			t.Errorf("a bundle with a link: %v, want ErrExists about task.npy", err)
+		if err := one.Write(dir, true); !errors.Is(err, fs.ErrExist) || !strings.Contains(err.Error(), "task.npy") {
+			t.Errorf("a bundle with a link: %v, want fs.ErrExist about task.npy", err)
 		}
 		if err := errors.Join(os.Remove(filepath.Join(dir, "task.npy")), os.Rename(filepath.Join(parent, "notes.txt"), mine)); err != nil {
 			t.Fatal(err)
 		}
 	}
-	if err := one.Write(mine, true); !errors.Is(err, ErrExists) {
-		t.Errorf("a file: %v, want ErrExists", err)
+	if err := one.Write(mine, true); !errors.Is(err, fs.ErrExist) {
+		t.Errorf("a file: %v, want fs.ErrExist", err)
 	}
 	if err := one.Write(filepath.Join(parent, "none", "b"), false); !errors.Is(err, fs.ErrNotExist) {
 		t.Errorf("no parent: %v, want fs.ErrNotExist", err)
@@ -216,6 +216,10 @@ func TestReadRefuses(t *testing.T) {
 		says  string
 	}{
 		{"bundle.json", replace(`"version": 1`, `"version": 2`), proof.ErrFormat, "version"},
+		{"bundle.json", func(text string) string {
+			text = strings.Replace(text, `"version": 1`, `"version": 2, "lookup": false, "layers": [], "head": [], "output": "features", "outputs": []`, 1)
+			return strings.Replace(text, `"table_of"`, `"randomizers": 0, "randomizer_of": [], "table_of"`, 1)
+		}, proof.ErrFormat, "version = 2, want 1 for a bundle with nothing of version 2"},
 		{"bundle.json", replace(`noisewright-bundle`, `noisewright-table`), proof.ErrFormat, "format"},
 		{"bundle.json", replace(`"task"`, `"Task"`), proof.ErrFormat, "Task"},
 		{"bundle.json", replace(`"task": true,`, ``), proof.ErrFormat, "task is missing"},

@@ -16,17 +16,14 @@
 // local differential privacy, per person and release, however an encoder was trained.
 //
 // A bundle of the kind None is a filter. It adds no noise and PROMISES NOTHING: it has no
-// proof and no Privatizer, and what it hides, it hides from a named attacker at best.
+// proof and no Privatizer.
 //
-// Randomizers of package local answer for one coordinate each, and their budgets add up.
-// Noise is drawn from the integer tables of package tables by package sampler, in
-// one of two ways. Per coordinate: each has a table of its own, verified by itself,
-// and the budgets are composed by basic composition (basic) or by a function that the
-// caller brings (Exact). Jointly: the clipped vector is rounded to a grid, in the body, and
-// every coordinate gets noise of the same table, Laplace for the ℓ1 distance (l1)
-// or Gaussian for the ℓ2 distance (l2); Spec.Calibrate makes them.
-// docs/proofs/latent-privacy.md has the proofs, docs/bundle-format.md the files.
+// Randomizers of package local answer for one coordinate each, and their budgets add up. Noise
+// is drawn by package sampler, per coordinate, from tables whose budgets add up or are composed
+// by a function that the caller brings (Exact), or jointly: the clipped vector is rounded to a
+// grid, in the body, and gets Laplace noise for the ℓ1 distance, or Gaussian or spherical noise
+// for the ℓ2 distance; Spec.Calibrate makes them. docs/proofs/latent-privacy.md has the proofs,
+// docs/bundle-format.md the files.
 //
-// The package needs no cgo and nothing but the standard library and the packages
-// below it.
+// The package needs no cgo and nothing but the standard library and the packages below it.
 package bundle

@@ -11,12 +11,9 @@ import (
 // noPromise is that of the kind None: an infinite epsilon bounds nothing.
 var noPromise = Promise{Epsilon: math.Inf(1)}
 
-// Filter returns the clipped encoding of x, n features, as Encode does, of a bundle of the
-// kind None: what such a bundle releases. It is WITHOUT NOISE, and there is NO PROMISE about
-// it: whoever knows the encoder may learn anything that the encoding tells.
-//
-// The error wraps ErrInvalid for a bundle of another kind, whose encodings are not to be
-// released, and is otherwise that of Encode.
+// Filter is Encode for a bundle of the kind None: what such a bundle releases. It is WITHOUT
+// NOISE, and there is NO PROMISE about it: whoever knows the encoder may learn anything that
+// the encoding tells. The error wraps ErrInvalid for a bundle of another kind.
 func (b *Bundle) Filter(dst, x []float64) ([]float64, error) {
 	if b.spec.Noise != None {
 		return nil, check.Errorf("bundle", dp.ErrInvalid, "noise.kind = %s, want none: encodings without its noise are not to be released", b.spec.Noise)

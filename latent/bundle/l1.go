@@ -47,10 +47,10 @@ func distanceL1(domain Domain, axes []float64, step float64) *big.Rat {
 		for _, a := range axes {
 			sum.Add(sum, square(exact.Rational(2*a)))
 		}
-		return exact.PowUp(sum, 0.5, rootBits)
+		return root(sum)
 	default:
-		for _, side := range boxSides(axes, step) {
-			sum.Add(sum, side)
+		for _, a := range axes {
+			sum.Add(sum, boxSide(a, step))
 		}
 	}
 	return sum
@@ -59,7 +59,7 @@ func distanceL1(domain Domain, axes []float64, step float64) *big.Rat {
 // l1BallDiameter is the largest ℓ1 distance, and the largest ℓ2 distance, of two points of
 // the grid in an l1 ball: 2⌊max s_i/g⌋·g, that of two opposite corners.
 func l1BallDiameter(axes []float64, step float64) *big.Rat {
-	return boxSides([]float64{slices.Max(axes)}, step)[0]
+	return boxSide(slices.Max(axes), step)
 }
 
 // zonotopeL1 bounds the ℓ1 distance of two encodings rounded to the grid by that of
@@ -69,8 +69,8 @@ func zonotopeL1(distance *big.Rat, coordinates int, step float64) *big.Rat {
 	return all.Mul(all, exact.Rational(step)).Add(all, distance)
 }
 
-// rootBits is the relative precision of square roots.
-const rootBits = 128
+// root bounds a square root from above, to a relative 2^-128.
+func root(x *big.Rat) *big.Rat { return exact.PowUp(x, 0.5, 128) }
 
 // maxSignWork bounds the work of trying all sign patterns, a second or so.
 const maxSignWork = 1 << 30
@@ -84,9 +84,8 @@ const maxSignWork = 1 << 30
 // tried for 16 coordinates of 2^11 features, but for 32 coordinates never. It is above
 // either value by a relative 2^-35 at most for up to 2^11 features and coordinates.
 //
-// A designer scales the encoder so that this is at most 1, which Spec.Calibrate assumes
-// for the domain Bounds. It panics unless the bounds have a number for each column of
-// the matrix. docs/proofs/latent-privacy.md has the argument.
+// Spec.Calibrate assumes that it is at most 1 for the domain Bounds. It panics unless the bounds
+// have a number for each column. docs/proofs/latent-privacy.md has the argument.
 func (m Matrix) RangeL1(lower, upper []float64) float64 {
 	z, n := m.Rows, m.Cols
 	if len(lower) != n || len(upper) != n {
@@ -136,20 +135,13 @@ func (s *Spec) rangeWithErrorsL1(step float64) float64 {
 // that much smaller axes are rounded off. The table's own promise is about one step, with
 // delta 0.
 func newLaplaceTable(epsilon float64, domain Domain, axes []float64) (*tables.Table, error) {
-	fine := 32.0
-	if domain == Bounds {
-		fine = 256
-	}
-	if !(epsilon > 0 && epsilon <= proof.MaxEpsilon) {
-		return nil, check.Errorf("bundle", dp.ErrInvalid, "epsilon = %g, want a number above 0 and at most %d", epsilon, proof.MaxEpsilon)
-	}
-	if err := checkAxes(axes); err != nil {
+	if err := checkPure(epsilon, axes); err != nil {
 		return nil, err
 	}
-	// The distance without rounding; 0 steps of a box are none.
-	distance, _ := distanceL1(domain, axes, 0x1p-300).Float64()
+	distance, _ := distanceL1(domain, axes, noGrid).Float64()
+	fine := 32.0
 	if domain == Bounds {
-		distance = min(distance, 1)
+		fine, distance = 256, min(distance, 1)
 	}
 	exponent, err := gridExponent(axes, fine, distance/epsilon, 17)
 	if err != nil {
@@ -158,16 +150,24 @@ func newLaplaceTable(epsilon float64, domain Domain, axes []float64) (*tables.Ta
 	return laplaceTable(epsilon, exponent, domain, axes)
 }
 
+// noGrid is a step so fine that distances are those without rounding.
+const noGrid = 0x1p-300
+
+// checkPure checks the axes, and an epsilon beside which delta is 0.
+func checkPure(epsilon float64, axes []float64) error {
+	if !(epsilon > 0 && epsilon <= check.MaxEpsilon) {
+		return check.Errorf("bundle", dp.ErrInvalid, "epsilon = %g, want a number above 0 and at most %d", epsilon, check.MaxEpsilon)
+	}
+	return checkAxes(axes)
+}
+
 func checkAxes(axes []float64) error {
-	if len(axes) < 1 || len(axes) > MaxCoordinates {
-		return check.Errorf("bundle", dp.ErrInvalid, "axes = %d coordinates, want 1 to %d", len(axes), MaxCoordinates)
+	c := checker{check.In("bundle")}
+	c.count("axes", len(axes), "coordinates", 1, MaxCoordinates)
+	for i := 0; i < len(axes) && c.None(); i++ {
+		c.axis(fmt.Sprintf("axes[%d]", i), axes[i])
 	}
-	for i, a := range axes {
-		if !(a >= minAxis && a <= maxAxis) {
-			return check.Errorf("bundle", dp.ErrInvalid, "axes[%d] = %g, want a number from %g to %g", i, a, minAxis, maxAxis)
-		}
-	}
-	return nil
+	return c.Err()
 }
 
 // gridExponent chooses the exponent of a grid: at least so many steps in the smallest

@@ -44,8 +44,8 @@ func distanceL2(domain Domain, axes []float64, step float64) *big.Rat {
 		return square(l1BallDiameter(axes, step))
 	default:
 		sum := new(big.Rat)
-		for _, side := range boxSides(axes, step) {
-			sum.Add(sum, square(side))
+		for _, a := range axes {
+			sum.Add(sum, square(boxSide(a, step)))
 		}
 		return sum
 	}
@@ -62,7 +62,7 @@ func gaussianDeltaUp(epsilon float64, squared *big.Rat, tau float64) *big.Rat {
 	if squared.Sign() == 0 {
 		return new(big.Rat)
 	}
-	mu := exact.PowUp(new(big.Rat).Quo(squared, square(exact.Rational(tau))), 0.5, rootBits)
+	mu := root(new(big.Rat).Quo(squared, square(exact.Rational(tau))))
 	ratio := new(big.Rat).Quo(exact.Rational(epsilon), mu)
 	half := mu.Mul(mu, big.NewRat(1, 2))
 	u, v := new(big.Rat).Sub(ratio, half), new(big.Rat).Add(ratio, half)
@@ -105,14 +105,14 @@ func approximation(epsilon float64, coordinates int, tv *big.Rat) *big.Rat {
 // so that much smaller axes are rounded off. The promise of the table itself is about one
 // coordinate, or less where that would take long to verify.
 func newGaussianTable(epsilon, delta float64, domain Domain, axes []float64) (t *tables.Table, tau float64, err error) {
-	if !(epsilon >= 0 && epsilon <= proof.MaxEpsilon && delta > 0 && delta < 1) {
-		return nil, 0, check.Errorf("bundle", dp.ErrInvalid, "epsilon = %g and delta = %g, want numbers from 0 to %d, and above 0 and below 1", epsilon, delta, proof.MaxEpsilon)
+	if !(epsilon >= 0 && epsilon <= check.MaxEpsilon && delta > 0 && delta < 1) {
+		return nil, 0, check.Errorf("bundle", dp.ErrInvalid, "epsilon = %g and delta = %g, want numbers from 0 to %d, and above 0 and below 1", epsilon, delta, check.MaxEpsilon)
 	}
 	if err := checkAxes(axes); err != nil {
 		return nil, 0, err
 	}
 	// The grid depends on tau, and tau, a little, on the grid.
-	least, err := gaussianTau(epsilon, delta, distanceL2(domain, axes, 0x1p-300))
+	least, err := gaussianTau(epsilon, delta, distanceL2(domain, axes, noGrid))
 	if err != nil {
 		return nil, 0, err
 	}
@@ -126,7 +126,7 @@ func newGaussianTable(epsilon, delta float64, domain Domain, axes []float64) (t 
 // gaussianTau returns the least standard deviation for a squared ℓ2 distance, rounded
 // up.
 func gaussianTau(epsilon, delta float64, squared *big.Rat) (float64, error) {
-	distance, _ := exact.PowUp(squared, 0.5, rootBits).Float64()
+	distance, _ := root(squared).Float64()
 	tau, err := noise.GaussianSigma(dp.Privacy{Epsilon: epsilon, Delta: delta, Sensitivity: math.Nextafter(distance, math.Inf(1))})
 	if err != nil {
 		return 0, check.Errorf("bundle", dp.ErrInvalid, "%w", err)
@@ -151,7 +151,7 @@ func gaussianTable(epsilon, delta float64, exponent int, domain Domain, axes []f
 		if tenfold := new(big.Rat).Mul(cost, big.NewRat(10, 1)); tenfold.Cmp(big.NewRat(1, 1)) >= 0 {
 			return nil, 0, check.Errorf("bundle", dp.ErrInvalid, "epsilon = %g is too large for Gaussian noise of 64-bit weights in %d coordinates, whatever delta is: want less, or another noise", epsilon, len(axes))
 		} else if tenfold.Cmp(exact.Rational(delta)) > 0 {
-			return nil, 0, check.Errorf("bundle", dp.ErrInvalid, "delta = %g is too small for Gaussian noise of 64-bit weights at epsilon = %g in %d coordinates, want at least ten times %s, what they cost", delta, epsilon, len(axes), proof.Up(cost))
+			return nil, 0, check.Errorf("bundle", dp.ErrInvalid, "delta = %g is too small for Gaussian noise of 64-bit weights at epsilon = %g in %d coordinates, want at least ten times %s, what they cost", delta, epsilon, len(axes), exact.StateUp(cost))
 		}
 		total := gaussianDeltaUp(epsilon, squared, tau)
 		if total.Add(total, cost).Cmp(exact.Rational(delta)) <= 0 {

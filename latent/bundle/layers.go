@@ -9,18 +9,19 @@ import (
 // maxLayers bounds the layers on the device, and those on the server.
 const maxLayers = 16
 
-// Activation is what a layer does to each of its sums x: identity, sigmoid, which is
-// 1/(1 + e^-x), relu, max(x, 0), or tanh.
-type Activation string
-
-const (
-	identity Activation = "identity"
-	sigmoid  Activation = "sigmoid"
-	relu     Activation = "relu"
-	tanh     Activation = "tanh"
-)
-
-var activations = []Activation{identity, sigmoid, relu, tanh}
+// activations are what a layer may do to a sum x, a finite number.
+var activations = map[string]func(x float64) float64{
+	"identity": func(x float64) float64 { return x },
+	"sigmoid": func(x float64) float64 { // 1/(1 + e^-x)
+		if x < 0 { // e^-x might overflow
+			e := math.Exp(x)
+			return e / (1 + e)
+		}
+		return 1 / (1 + math.Exp(-x))
+	},
+	"relu": func(x float64) float64 { return max(x, 0) },
+	"tanh": math.Tanh,
+}
 
 // Layer is a dense layer: of h it makes Activation(Weights·h + Bias), each number
 // clipped to ±MaxMagnitude, so that nothing overflows after any number of layers.
@@ -30,7 +31,7 @@ var activations = []Activation{identity, sigmoid, relu, tanh}
 type Layer struct {
 	Weights    Matrix    // out×in
 	Bias       []float64 // out
-	Activation Activation
+	Activation string    // identity, sigmoid, relu or tanh
 }
 
 func cloneLayers(layers []Layer) []Layer {
@@ -56,8 +57,9 @@ func forward(layers []Layer, h, work []float64) []float64 {
 		out := work[:len(l.Bias)]
 		work = work[len(l.Bias):]
 		affine(out, l.Weights, h, l.Bias)
+		activate := activations[l.Activation]
 		for i, x := range out {
-			out[i] = clamp(l.Activation.of(x), MaxMagnitude)
+			out[i] = clamp(activate(x), MaxMagnitude)
 		}
 		h = out
 	}
@@ -70,24 +72,6 @@ func workFor(layers []Layer) (numbers int) {
 		numbers += len(l.Bias)
 	}
 	return numbers
-}
-
-// of returns the activation of a sum that is a finite number.
-func (a Activation) of(x float64) float64 {
-	switch a {
-	case sigmoid:
-		if x < 0 { // e^-x might overflow
-			e := math.Exp(x)
-			return e / (1 + e)
-		}
-		return 1 / (1 + math.Exp(-x))
-	case relu:
-		return max(x, 0)
-	case tanh:
-		return math.Tanh(x)
-	default: // the identity
-		return x
-	}
 }
 
 // softmax replaces logarithms of weights by the probabilities that are proportional to the
@@ -108,16 +92,15 @@ func softmax(x []float64) {
 
 // layers checks layers that are applied to so many numbers, and returns how many they make.
 func (c checker) layers(field string, layers []Layer, in int) (out int) {
-	c.Want(len(layers) <= maxLayers, field, fmt.Sprintf("%d layers", len(layers)), "at most %d", maxLayers)
+	c.Want(len(layers) <= maxLayers, field, counted(layers), "at most %d", maxLayers)
 	for i, l := range layers {
 		name, rows := fmt.Sprintf("%s[%d]", field, i), l.Weights.Rows
-		if rows < 1 || rows > maxFeatures {
-			c.Badf(name+".weights", fmt.Sprintf("%d rows", rows), "1 to %d", maxFeatures)
+		if c.count(name+".weights", rows, "rows", 1, maxFeatures); rows < 1 || rows > maxFeatures {
 			return rows
 		}
 		c.matrix(name+".weights", l.Weights, rows, in)
 		c.vector(name+".bias", l.Bias, rows)
-		c.Want(slices.Contains(activations, l.Activation), name+".activation", fmt.Sprintf("%.40q", string(l.Activation)), "one of %v", activations)
+		c.Want(activations[l.Activation] != nil, name+".activation", fmt.Sprintf("%.40q", l.Activation), "one of [identity sigmoid relu tanh]")
 		in = rows
 	}
 	return in
@@ -132,23 +115,22 @@ func (s *Spec) validateLayers(c checker, n, z int) (encoded, decoded int) {
 		entries += len(l.Weights.Data)
 	}
 	c.Want(entries <= maxEntries, "layers and head", fmt.Sprintf("%d entries of weights", entries), "at most %d together", maxEntries)
-	c.Want(s.Domain != Bounds || len(s.Layers) == 0, "layers", fmt.Sprintf("%d layers", len(s.Layers)), "none for the domain bounds, whose proof is about an affine encoder")
-	c.Want(s.Lookup == nil || len(s.Head) == 0, "head", fmt.Sprintf("%d layers", len(s.Head)), "none beside a lookup")
+	c.Want(s.Domain != Bounds || len(s.Layers) == 0, "layers", counted(s.Layers), "none for the domain bounds, whose proof is about an affine encoder")
+	c.Want(s.Lookup == nil || len(s.Head) == 0, "head", counted(s.Head), "none beside a lookup")
 	return encoded, decoded
 }
 
-// Output is what Decode returns.
-type Output string
+func counted(layers []Layer) string { return fmt.Sprintf("%d layers", len(layers)) }
 
-// The outputs.
+// The outputs of Decode.
 const (
-	// Features, the zero value, is a reconstruction of the features.
-	Features Output = ""
+	// Features is a reconstruction of the features.
+	Features = ""
 	// Values are numbers of any meaning, named by Outputs.
-	Values Output = "values"
+	Values = "values"
 	// Classes are the probabilities of the classes that Outputs names: the softmax of what
 	// is decoded.
-	Classes Output = "classes"
+	Classes = "classes"
 )
 
 // Outputs returns the names of what Decode returns: those of the features, or the Outputs.
@@ -178,7 +160,7 @@ func (s *Spec) validateOutputs(c checker, n, z, decoded int) {
 		}
 		c.names("outputs", s.Outputs)
 	default:
-		c.Bad("output", fmt.Sprintf("%.40q", string(s.Output)), "features, values or classes")
+		c.Bad("output", fmt.Sprintf("%.40q", s.Output), "features, values or classes")
 		return
 	}
 	if s.Lookup != nil {

@@ -15,12 +15,12 @@ import (
 func layered(t testing.TB) Spec {
 	s := jointLaplace(t, L1Ball, 2, -6, 0.5, 0.5)
 	s.Layers = []Layer{
-		{Matrix{3, 2, []float64{1, -0.5, 0.25, 2, -1, 1}}, []float64{0.1, -0.2, 0.3}, sigmoid},
-		{Matrix{4, 3, []float64{1, 2, -3, 0.5, 0.5, 0.5, -1, 0, 1, 2, -2, 0}}, []float64{0, 0.1, 0.2, -0.3}, tanh},
+		{Matrix{3, 2, []float64{1, -0.5, 0.25, 2, -1, 1}}, []float64{0.1, -0.2, 0.3}, "sigmoid"},
+		{Matrix{4, 3, []float64{1, 2, -3, 0.5, 0.5, 0.5, -1, 0, 1, 2, -2, 0}}, []float64{0, 0.1, 0.2, -0.3}, "tanh"},
 	}
 	s.Encoder = Matrix{2, 4, []float64{0.5, -0.5, 1, 0.25, 0.125, 1, -1, 0.5}}
 	s.Offset = []float64{0.01, -0.02}
-	s.Head = []Layer{{Matrix{3, 2, []float64{1, 1, -1, 1, 2, 0}}, []float64{0, 0.5, -0.25}, relu}}
+	s.Head = []Layer{{Matrix{3, 2, []float64{1, 1, -1, 1, 2, 0}}, []float64{0, 0.5, -0.25}, "relu"}}
 	s.Decoder, s.DecoderOffset = Matrix{3, 3, []float64{1, 0, -1, 0, 2, 1, -1, -1, 0.5}}, []float64{0.1, 0.2, 0.3}
 	s.Output, s.Outputs = Classes, []string{"low", "middle", "high"}
 	return s
@@ -35,8 +35,8 @@ func (l Layer) by(h []float64) []float64 {
 		}
 	}
 	for i, x := range out {
-		out[i] = map[Activation]float64{
-			identity: x, sigmoid: 0.5 + 0.5*math.Tanh(x/2), relu: math.Max(x, 0), tanh: 1 - 2/(1+math.Exp(2*x)),
+		out[i] = map[string]float64{
+			"identity": x, "sigmoid": 0.5 + 0.5*math.Tanh(x/2), "relu": math.Max(x, 0), "tanh": 1 - 2/(1+math.Exp(2*x)),
 		}[l.Activation]
 	}
 	return out
@@ -57,7 +57,7 @@ func TestLayers(t *testing.T) {
 		for _, l := range s.Layers {
 			h = l.by(h)
 		}
-		want := Layer{s.Encoder, s.Offset, identity}.by(h)
+		want := Layer{s.Encoder, s.Offset, "identity"}.by(h)
 		s.Domain.Clip(want, s.Axes)
 		u := must(b.Encode(nil, x))
 		for i := range u {
@@ -65,7 +65,7 @@ func TestLayers(t *testing.T) {
 				t.Fatalf("%v is encoded to %v, want %v", x, u, want)
 			}
 		}
-		h = Layer{s.Decoder, s.DecoderOffset, identity}.by(s.Head[0].by(u))
+		h = Layer{s.Decoder, s.DecoderOffset, "identity"}.by(s.Head[0].by(u))
 		total := math.Exp(h[0]) + math.Exp(h[1]) + math.Exp(h[2])
 		for k, p := range must(b.Decode(nil, u)) {
 			if math.Abs(p-math.Exp(h[k])/total) > 1e-14 {
@@ -91,27 +91,27 @@ func TestLayers(t *testing.T) {
 // TestActivations holds them against their definitions where these are known exactly.
 func TestActivations(t *testing.T) {
 	for _, c := range []struct {
-		a       Activation
+		a       string
 		x, want float64
 	}{
-		{sigmoid, 0, 0.5},
-		{sigmoid, 1e300, 1},
-		{sigmoid, -1e300, 0},
-		{sigmoid, 750, 1},
-		{sigmoid, -750, 0},
-		{tanh, 1e300, 1},
-		{tanh, -1e300, -1},
-		{tanh, 0, 0},
-		{relu, -1e300, 0},
-		{relu, 3, 3},
-		{identity, -7, -7},
+		{"sigmoid", 0, 0.5},
+		{"sigmoid", 1e300, 1},
+		{"sigmoid", -1e300, 0},
+		{"sigmoid", 750, 1},
+		{"sigmoid", -750, 0},
+		{"tanh", 1e300, 1},
+		{"tanh", -1e300, -1},
+		{"tanh", 0, 0},
+		{"relu", -1e300, 0},
+		{"relu", 3, 3},
+		{"identity", -7, -7},
 	} {
-		if got := c.a.of(c.x); got != c.want {
+		if got := activations[c.a](c.x); got != c.want {
 			t.Errorf("%s of %g = %g, want %g", c.a, c.x, got, c.want)
 		}
 	}
 	for x := -30.0; x <= 30; x += 0.37 {
-		if sum := sigmoid.of(x) + sigmoid.of(-x); math.Abs(sum-1) > 1e-15 {
+		if sum := activations["sigmoid"](x) + activations["sigmoid"](-x); math.Abs(sum-1) > 1e-15 {
 			t.Errorf("the sigmoids of ±%g have the sum %g", x, sum)
 		}
 	}
@@ -145,7 +145,7 @@ func TestLayersStayFinite(t *testing.T) {
 		}
 		s.Layers = nil
 		for range maxLayers {
-			l := Layer{Matrix{2, 2, make([]float64, 4)}, make([]float64, 2), activations[rng.IntN(len(activations))]}
+			l := Layer{Matrix{2, 2, make([]float64, 4)}, make([]float64, 2), []string{"identity", "sigmoid", "relu", "tanh"}[rng.IntN(4)]}
 			for _, v := range [][]float64{l.Weights.Data, l.Bias} {
 				for i := range v {
 					v[i] = []float64{MaxMagnitude, -MaxMagnitude, 0, 1, 5e-324}[rng.IntN(5)]
@@ -200,8 +200,8 @@ func TestLayersAreRefused(t *testing.T) {
 		"its name in files":    {func(s *Spec) { s.Output, s.Outputs = outputFeatures, nil }, `output = "features"`},
 		"a task":               {func(s *Spec) { s.Task = Matrix{1, 2, []float64{1, 2}} }, "task = 1×2, want none, unless the output is the features"},
 		"too much together": {func(s *Spec) {
-			wide := Layer{Matrix{1 << 12, 1 << 12, make([]float64, maxEntries)}, make([]float64, 1<<12), relu}
-			s.Layers = []Layer{{Matrix{1 << 12, 2, make([]float64, 1<<13)}, make([]float64, 1<<12), relu}, wide}
+			wide := Layer{Matrix{1 << 12, 1 << 12, make([]float64, maxEntries)}, make([]float64, 1<<12), "relu"}
+			s.Layers = []Layer{{Matrix{1 << 12, 2, make([]float64, 1<<13)}, make([]float64, 1<<12), "relu"}, wide}
 		}, "layers and head = 16785414 entries of weights, want at most 16777216 together"},
 	} {
 		s := layered(t)

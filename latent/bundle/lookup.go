@@ -40,10 +40,10 @@ func (s *Spec) validateLookup(c checker, k, z int) {
 	bins := max(l.Edges.Cols, 1) // at least one edge
 	c.matrix("lookup_edges", l.Edges, z, bins)
 	c.matrix("lookup_values", l.Values, z*(min(bins, maxEntries)+1), k)
+	if len(l.Edges.Data) != l.Edges.Rows*l.Edges.Cols {
+		return // reported
+	}
 	for i := range l.Edges.Rows {
-		if len(l.Edges.Data) != l.Edges.Rows*l.Edges.Cols {
-			return // reported
-		}
 		row := l.Edges.Row(i)
 		for b := 1; b < len(row); b++ {
 			if !(row[b-1] <= row[b]) {

@@ -11,12 +11,9 @@ import (
 )
 
 // Encode returns the clipped encoding of x, n features, as Z numbers, in dst if it
-// has the capacity. For joint noise they are multiples of the grid's step.
-//
-// It is WITHOUT NOISE AND UNSAFE FOR RELEASE: for tests, moments and evaluation.
-//
-// The error wraps ErrInvalid if x has another length or an entry that is not a
-// finite number; the result is then nil.
+// has the capacity. For joint noise they are multiples of the grid's step. It is WITHOUT NOISE
+// AND UNSAFE FOR RELEASE: for tests, moments and evaluation. The error wraps ErrInvalid if x has
+// another length or an entry that is not a finite number; the result is then nil.
 func (b *Bundle) Encode(dst, x []float64) ([]float64, error) {
 	if err := b.check(x); err != nil {
 		return nil, err
@@ -69,12 +66,10 @@ func affine(dst []float64, m Matrix, x, offset []float64) {
 	}
 }
 
-// Decode returns what is decoded from Z released numbers u, k numbers named by Outputs, in
-// dst if it has the capacity; dst and u must not overlap. It is DecoderOffset + Decoder·h,
-// where h is what the Head makes of u, or u; or the same of the Lookup. Of classes it is the
-// softmax of these numbers. It is a function of what was released and costs no privacy.
-//
-// The error wraps ErrInvalid if u has another length.
+// Decode returns what is decoded from Z released numbers u, k numbers named by Outputs, in dst
+// if it has the capacity; dst and u must not overlap: DecoderOffset + Decoder·h, h what the Head
+// makes of u, or what the Lookup has, and of classes the softmax. It is a function of what was
+// released and costs no privacy. The error wraps ErrInvalid if u has another length.
 func (b *Bundle) Decode(dst, u []float64) ([]float64, error) {
 	if len(u) != b.Coordinates() {
 		return nil, check.Errorf("bundle", dp.ErrInvalid, "released = %d numbers, want %d", len(u), b.Coordinates())
@@ -102,9 +97,8 @@ func resize(dst []float64, n int) []float64 {
 // Privatizer releases private encodings. It is not safe for concurrent use; give each
 // goroutine its own by Fork. It must not be copied: a copy would draw the same noise.
 //
-// Guarantee (docs/proofs/latent-privacy.md): if the words of the generator are
-// independent and uniform, then Privatize is private as the bundle's promise says, over
-// all x that it accepts.
+// Guarantee (docs/proofs/latent-privacy.md): if the words of the generator are independent and
+// uniform, then Privatize keeps the bundle's promise over all x that it accepts.
 type Privatizer struct {
 	_      noCopy
 	proof  *Verified
@@ -115,14 +109,11 @@ type Privatizer struct {
 	work   []float64          // scratch
 }
 
-// adder is what a sampler of a table has beside Release: noise of a number, faster.
-type adder interface {
-	AddNoise(x float64) (float64, error)
-}
-
 // draw releases a clipped coordinate. A point of the grid of noise is rounded to itself.
 func draw(law sampler.Sampler, u float64) (float64, error) {
-	if n, ok := law.(adder); ok {
+	if n, ok := law.(interface {
+		AddNoise(x float64) (float64, error)
+	}); ok { // of a table, faster
 		return n.AddNoise(u)
 	}
 	y, err := law.Release(proof.Number(u))
@@ -139,12 +130,11 @@ type noCopy struct{}
 func (*noCopy) Lock()   {}
 func (*noCopy) Unlock() {}
 
-// NewPrivatizer returns a Privatizer of the bundle, proved to keep its promise; there is no
-// other way to one that is fit for release. The options are
-// those of every table's sampler; the composition Norm has no constant time.
+// NewPrivatizer returns a Privatizer of the bundle, proved to keep its promise. The options are
+// those of every table's sampler; the composition norm has no constant time.
 //
-// The error wraps ErrInvalid if there is no proof or no constant time, and sampler.ErrEntropy if the
-// generator cannot be seeded.
+// The error wraps ErrInvalid if there is no proof or no constant time, and sampler.ErrEntropy if
+// the generator cannot be seeded.
 func (v *Verified) NewPrivatizer(o sampler.Options) (*Privatizer, error) {
 	return newPrivatizer(v,
 		func(k int) (sampler.Sampler, error) { return sampler.New(v.laws[k], o) },
@@ -157,10 +147,9 @@ func (v *Verified) NewPrivatizer(o sampler.Options) (*Privatizer, error) {
 // seed and the order of calls.
 //
 // NEVER USE IT FOR A RELEASE: WHO KNOWS OR GUESSES THE SEED TAKES THE NOISE OFF AGAIN. It is
-// for tests and studies, and refuses Options.Entropy with an error that wraps
-// ErrInvalid. Table k, 0, 1, …, has the sampler.NewDeterministic with the SHA-256 of
-// seed ‖ k as its seed, k as 8 little-endian bytes; the noise of the composition Norm has
-// that of k = 0.
+// for tests and studies, and refuses Options.Entropy with an error that wraps ErrInvalid.
+// Table k = 0, 1, … is seeded with the SHA-256 of seed ‖ k, k as 8 little-endian bytes; the
+// noise of the composition norm with that of k = 0.
 func (v *Verified) NewDeterministicPrivatizer(seed [32]byte, o sampler.Options) (*Privatizer, error) {
 	own := func(k int) [32]byte {
 		return sha256.Sum256(binary.LittleEndian.AppendUint64(seed[:len(seed):len(seed)], uint64(k)))
@@ -208,15 +197,14 @@ func (p *Privatizer) Fork() (*Privatizer, error) {
 // Bundle returns the bundle.
 func (p *Privatizer) Bundle() *Bundle { return p.proof.Bundle() }
 
-// Privatize returns the private encoding of x, n features, as Z numbers, in dst if it
-// has the capacity: x clipped, encoded, clipped to the body, plus noise or answered by randomizers. dst and x
-// must not overlap. Each call spends the whole promise on x: privacy loss
+// Privatize returns the private encoding of x, n features, as Z numbers, in dst if it has the
+// capacity; dst and x must not overlap. Each call spends the whole promise on x: privacy loss
 // accumulates over calls about the same person.
 //
 // The error wraps ErrInvalid if x has another length or an entry that is not a finite
 // number, which is decided before anything is drawn and says of x only that. It wraps
 // sampler.ErrEntropy if there is no randomness and, for noise with a tail and that of the
-// composition Norm, sampler.ErrOverflow. The result is then nil and nothing is left in dst.
+// composition norm, sampler.ErrOverflow. The result is then nil and nothing is left in dst.
 func (p *Privatizer) Privatize(dst, x []float64) ([]float64, error) {
 	b := p.proof.bundle
 	if err := b.check(x); err != nil {

@@ -128,6 +128,7 @@ func TestRandomizersAreProvedOrRefused(t *testing.T) {
 		"a promise too small":        {func(s *Spec) { s.Promise.Epsilon = math.Nextafter(1.5, 0) }, "epsilon"},
 		"one randomizer twice":       {func(s *Spec) { s.Randomizers, s.RandomizerOf = s.Randomizers[:1], []int{0, 0} }, "epsilon"},
 		"an axis beyond the range":   {func(s *Spec) { s.Axes[0] = math.Nextafter(0.5, 1) }, "axes[0]"},
+		"biased, and said not":       {func(s *Spec) { s.Noise = LocalUnbiased }, "randomizers[0] may be biased"},
 		"a randomizer not as stated": {func(s *Spec) { s.Randomizers[1] = must(local.New(false3)) }, "randomizers[1]"},
 	} {
 		s := randomized(t)
@@ -149,7 +150,6 @@ func TestRandomizersAreProvedOrRefused(t *testing.T) {
 		"a nil one":             {func(s *Spec) { s.Randomizers[0] = nil }, "randomizers[0]"},
 		"a zero one":            {func(s *Spec) { s.Randomizers[0] = new(local.Randomizer) }, "randomizers[0]"},
 		"of categories":         {func(s *Spec) { s.Randomizers[0] = categories }, "randomizers[0]"},
-		"biased, and said not":  {func(s *Spec) { s.Noise = LocalUnbiased }, "randomizers[0]"},
 		"an unused one":         {func(s *Spec) { s.RandomizerOf = []int{1, 1} }, "randomizers[0]"},
 		"an index too large":    {func(s *Spec) { s.RandomizerOf[1] = 2 }, "randomizer_of[1]"},
 		"an index missing":      {func(s *Spec) { s.RandomizerOf = []int{0} }, "randomizer_of"},

@@ -15,36 +15,25 @@ import (
 	"github.com/noisewright/noisewright/tables"
 )
 
-// Sentinel errors, checked with errors.Is, beside those of package proof.
-var (
-	// ErrNoPromise marks a bundle of the kind None: it is well-formed, promises nothing, and so
-	// there is nothing to prove. It is not proof.ErrNotPrivate, which is about a promise that is
-	// broken.
-	ErrNoPromise = errors.New("bundle makes no promise")
-	// ErrExists marks a directory that is there already.
-	ErrExists = errors.New("directory exists")
-)
+// ErrNoPromise marks a bundle of the kind None, for errors.Is: it is well-formed, and there is
+// nothing to prove. proof.ErrNotPrivate is about a promise that is broken.
+var ErrNoPromise = errors.New("bundle makes no promise")
 
 // Limits of a bundle. They keep every float64 of an encoding finite and every
 // integer of it exact, and bound what a reader allocates.
 const (
-	// maxFeatures bounds the number of features.
 	maxFeatures = 1 << 16
 	// MaxCoordinates bounds the number of released coordinates.
 	MaxCoordinates = 1 << 12
-	// maxEntries bounds the entries of a matrix.
-	maxEntries = 1 << 24
+	maxEntries     = 1 << 24 // of a matrix
 	// MaxMagnitude bounds every number of a mean, a matrix, an offset or
 	// bounds of features; features beyond it are clipped to it. Sums of 2^16
 	// products are then far from overflow.
 	MaxMagnitude = 1e90
-	// minAxis and maxAxis bound the semi-axes: their quotients with encodings
-	// are float64s too.
+	// Quotients of semi-axes with encodings are float64s too.
 	minAxis, maxAxis = 1e-60, 1e60
-	// maxText bounds a feature's name and the note on the clipping, in bytes.
-	maxText = 1 << 10
-	// maxSteps bounds how many steps of the grid a semi-axis may hold.
-	maxSteps = 1 << 40
+	maxText          = 1 << 10 // bytes of a name and of the note on the clipping
+	maxSteps         = 1 << 40 // of the grid in a semi-axis
 )
 
 // Domain says what the body is that encodings are clipped to; s are the Axes.
@@ -66,22 +55,16 @@ const (
 // Composition says how the promise follows from the tables: Exact, or that of the Kind.
 type Composition string
 
-// The compositions.
+// The compositions. Joint noise is on one grid for all coordinates, by the distance of
+// encodings in a norm.
 const (
-	// basic is basic composition: the epsilons and the deltas of the coordinates'
-	// tables or randomizers add up.
-	basic Composition = "basic"
+	basic Composition = "basic" // epsilons and deltas of the coordinates' laws add up
 	// Exact leaves the composition of the coordinates' tables to the accountant of Verify.
-	Exact Composition = "exact"
-	// jointL1 is joint Laplace noise on a grid, by the ℓ1 distance of encodings.
-	jointL1 Composition = "l1"
-	// jointL2 is joint Gaussian noise on a grid, by the ℓ2 distance of encodings.
-	jointL2 Composition = "l2"
-	// jointNorm is noise whose density is a function of its ℓ2 norm, on a grid, by the ℓ2
-	// distance of encodings. It has no table.
-	jointNorm Composition = "norm"
-	// noComposition is that of None, and of it alone.
-	noComposition Composition = "none"
+	Exact         Composition = "exact"
+	jointL1       Composition = "l1"   // Laplace noise
+	jointL2       Composition = "l2"   // Gaussian noise
+	jointNorm     Composition = "norm" // noise whose density depends on its ℓ2 norm, without a table
+	noComposition Composition = "none" // of None alone
 )
 
 // jointKinds are the compositions in which one law serves all coordinates, on its grid, and
@@ -106,9 +89,8 @@ func (k Kind) Composition() Composition {
 }
 
 // Kind is a word for the noise: one of these, or noise.TruncatedLaplace, noise.Staircase,
-// noise.Laplace or noise.Gaussian. It matters to the proof in these respects: the composition
-// l1 needs Laplace noise, l2 Gaussian, norm Spherical; Local and LocalUnbiased have
-// randomizers in the place of tables, and for None there is no proof.
+// noise.Laplace or noise.Gaussian. The composition l1 needs Laplace noise, l2 Gaussian, norm
+// Spherical; Local and LocalUnbiased have randomizers in the place of tables.
 type Kind string
 
 // The kinds of noise that package noise has no name for.
@@ -120,8 +102,7 @@ const (
 	Local Kind = "local"
 	// LocalUnbiased is Local with answers whose mean is the coordinate, as it was clipped.
 	LocalUnbiased Kind = "local-unbiased"
-	// None is no noise at all: the bundle is a filter, which makes NO PROMISE. Whatever an
-	// encoding hides, it hides from a named attacker at best.
+	// None is no noise at all: the bundle is a filter, which makes NO PROMISE.
 	None Kind = "none"
 )
 
@@ -145,7 +126,7 @@ func (m Matrix) clone() Matrix { return Matrix{m.Rows, m.Cols, slices.Clone(m.Da
 // of outputs, P(A | x) <= e^Epsilon·P(A | x') + Delta. The float64s are meant
 // exactly. For the kind None it is {+Inf, 0}, which bounds nothing.
 type Promise struct {
-	Epsilon float64 `json:"epsilon"` // 0 to proof.MaxEpsilon
+	Epsilon float64 `json:"epsilon"` // 0 to 100
 	Delta   float64 `json:"delta"`   // 0 <= Delta < 1
 }
 
@@ -201,7 +182,7 @@ type Spec struct {
 	Lookup        *Lookup   // in the place of Decoder; nil: none
 	// Output says what is decoded. Outputs are the names of its k numbers, distinct and not
 	// empty; nil for the features, which are k = n outputs.
-	Output  Output
+	Output  string
 	Outputs []string
 	Task    Matrix // m×n, or the zero value; for evaluation, of outputs that are the features
 
@@ -210,26 +191,27 @@ type Spec struct {
 }
 
 func (s Spec) clone() Spec {
-	s.Features = slices.Clone(s.Features)
-	s.Tables, s.TableOf = slices.Clone(s.Tables), slices.Clone(s.TableOf)
-	s.Randomizers, s.RandomizerOf = slices.Clone(s.Randomizers), slices.Clone(s.RandomizerOf)
-	for i, m := range s.Randomizers {
-		own := *m
-		s.Randomizers[i] = &own
-	}
-	for i, t := range s.Tables {
-		own := *t
-		s.Tables[i] = &own
-	}
+	s.Features, s.Outputs = slices.Clone(s.Features), slices.Clone(s.Outputs)
+	s.Tables, s.TableOf = cloneLaws(s.Tables), slices.Clone(s.TableOf)
+	s.Randomizers, s.RandomizerOf = cloneLaws(s.Randomizers), slices.Clone(s.RandomizerOf)
 	for _, v := range []*[]float64{&s.FeatureLower, &s.FeatureUpper, &s.Mean, &s.Offset, &s.Axes, &s.DecoderOffset} {
 		*v = slices.Clone(*v)
 	}
 	s.Encoder, s.Decoder, s.Task = s.Encoder.clone(), s.Decoder.clone(), s.Task.clone()
-	s.Layers, s.Head, s.Outputs = cloneLayers(s.Layers), cloneLayers(s.Head), slices.Clone(s.Outputs)
+	s.Layers, s.Head = cloneLayers(s.Layers), cloneLayers(s.Head)
 	if s.Lookup != nil {
 		s.Lookup = &Lookup{s.Lookup.Edges.clone(), s.Lookup.Values.clone()}
 	}
 	return s
+}
+
+func cloneLaws[T any](laws []*T) []*T {
+	laws = slices.Clone(laws)
+	for i, law := range laws {
+		own := *law
+		laws[i] = &own
+	}
+	return laws
 }
 
 // Bundle is a checked, immutable Spec. It is safe for concurrent use.
@@ -251,14 +233,13 @@ type content struct {
 //     distance of clipped encodings on the grid: about Σ2s_i for Box, 2·√Σs_i² for Ball and
 //     2·max s_i for L1Ball. For Bounds it is 1 and a step for every coordinate, which is right
 //     if Matrix.RangeL1 of the Encoder is at most 1, or that of the box if it is less.
-//   - Gaussian noise has a standard deviation, Tau, for the largest ℓ2 distance: about
-//     2·√Σs_i² for Box and Bounds, 2·max s_i for Ball and L1Ball. It needs a Delta above 0.
-//   - Spherical noise has the scale Tau, that ℓ2 distance over Epsilon, and no table. The mean
-//     of its squared norm is Z(Z+1)·Tau².
+//   - Gaussian noise, for a Delta above 0, has the standard deviation Tau for the largest ℓ2
+//     distance: about 2·√Σs_i² for Box and Bounds, 2·max s_i for Ball and L1Ball.
+//   - Spherical noise has the scale Tau, that ℓ2 distance over Epsilon, and no table.
 //
 // The error wraps dp.ErrInvalid if a parameter is out of range, the noise is so large that
-// every axis would be rounded off, or integer weights of Gaussian noise would cost more than a
-// tenth of Delta, at (1+e^Epsilon)·2^-50 or so per coordinate.
+// every axis would be rounded off, or the integer weights of Gaussian noise would cost more than
+// a tenth of Delta.
 func (s *Spec) Calibrate() error {
 	var t *tables.Table
 	var err error
@@ -354,8 +335,8 @@ func (c checker) matrix(field string, m Matrix, rows, cols int) {
 func (s *Spec) validate() error {
 	c := checker{check.In("bundle")}
 	n, z := len(s.Features), len(s.Axes)
-	c.Want(n >= 1 && n <= maxFeatures, "features", fmt.Sprintf("%d names", n), "1 to %d", maxFeatures)
-	c.Want(z >= 1 && z <= MaxCoordinates, "axes", fmt.Sprintf("%d coordinates", z), "1 to %d", MaxCoordinates)
+	c.count("features", n, "names", 1, maxFeatures)
+	c.count("axes", z, "coordinates", 1, MaxCoordinates)
 	if !c.None() {
 		return c.Err() // nothing has a known shape
 	}
@@ -375,9 +356,7 @@ func (s *Spec) validate() error {
 	c.matrix("encoder", s.Encoder, z, encoded)
 	c.vector("offset", s.Offset, z)
 	for i, a := range s.Axes {
-		if !(a >= minAxis && a <= maxAxis) {
-			c.Badf(fmt.Sprintf("axes[%d]", i), a, "a number from %g to %g", minAxis, maxAxis)
-		}
+		c.axis(fmt.Sprintf("axes[%d]", i), a)
 	}
 	switch s.Domain {
 	case Ball, L1Ball, Box:
@@ -387,14 +366,22 @@ func (s *Spec) validate() error {
 		c.Bad("domain", fmt.Sprintf("%.40q", string(s.Domain)), "ball, l1-ball, box or bounds")
 	}
 	s.validateOutputs(c, n, z, decoded)
-	for _, l := range []struct {
-		field string
-		value float64
-	}{{"training_loss", s.Predicted.TrainingLoss}, {"theory_loss", s.Predicted.UnclippedLoss}} {
-		c.Want(l.value >= 0 && l.value <= math.MaxFloat64, "predicted."+l.field, l.value, "a finite number at least 0 (squared task units)")
+	loss := func(field string, v float64) {
+		c.Want(v >= 0 && v <= math.MaxFloat64, "predicted."+field, v, "a finite number at least 0 (squared task units)")
 	}
+	loss("training_loss", s.Predicted.TrainingLoss)
+	loss("theory_loss", s.Predicted.UnclippedLoss)
 	s.validateNoise(c)
 	return c.Err()
+}
+
+// count checks a number of things.
+func (c checker) count(field string, n int, what string, least, most int) {
+	c.Want(n >= least && n <= most, field, fmt.Sprintf("%d %s", n, what), "%d to %d", least, most)
+}
+
+func (c checker) axis(field string, a float64) {
+	c.Want(a >= minAxis && a <= maxAxis, field, a, "a number from %g to %g", minAxis, maxAxis)
 }
 
 // names checks that names differ.
@@ -431,7 +418,7 @@ func (s *Spec) validateNoise(c checker) {
 	}
 	p := s.Promise
 	c.Add(dp.Privacy{Epsilon: p.Epsilon, Delta: p.Delta, Sensitivity: 1}.Validate())
-	c.Want(!(p.Epsilon > proof.MaxEpsilon), "epsilon", p.Epsilon, "at most %d", proof.MaxEpsilon)
+	c.Want(!(p.Epsilon > check.MaxEpsilon), "epsilon", p.Epsilon, "at most %d", check.MaxEpsilon)
 	if s.Composition == jointNorm {
 		s.validateNorm(c)
 		return
@@ -464,38 +451,61 @@ func (s *Spec) validateNoTables(c checker) {
 	c.Want(len(s.Tables) == 0 && len(s.TableOf) == 0 && len(s.Randomizers) == 0 && len(s.RandomizerOf) == 0, "tables", fmt.Sprintf("%d tables and %d randomizers", len(s.Tables), len(s.Randomizers)), "none, and none of any coordinate, for the composition %s", s.Composition)
 }
 
-// indices checks which of so many laws each of the coordinates has, and returns which are used.
-func (c checker) indices(field string, of []int, laws, coordinates int) (used []bool) {
-	c.Want(len(of) == coordinates, field, fmt.Sprintf("%d indices", len(of)), "%d, one per coordinate", coordinates)
-	used = make([]bool, laws)
+// laws checks that there are tables or randomizers for so many coordinates, which of them each
+// has, that all are used, and each by itself: wrong returns what one is that is refused, or "",
+// and what is wanted.
+func (c checker) laws(one, count string, laws, most int, of []int, coordinates int, wrong func(k int) (is, want string)) {
+	if laws < 1 || laws > most {
+		c.Bad(one+"s", fmt.Sprintf("%d %ss", laws, one), count)
+	}
+	c.Want(len(of) == coordinates, one+"_of", fmt.Sprintf("%d indices", len(of)), "%d, one per coordinate", coordinates)
+	used := make([]bool, laws)
 	for i, k := range of {
 		if k < 0 || k >= laws {
-			c.Badf(fmt.Sprintf("%s[%d]", field, i), k, "an index below %d", laws)
+			c.Badf(fmt.Sprintf("%s_of[%d]", one, i), k, "an index below %d", laws)
 			continue
 		}
 		used[k] = true
 	}
-	return used
+	for k := range laws {
+		is, want := wrong(k)
+		if is == "" && !used[k] {
+			is, want = "unused", "a "+one+" of some coordinate"
+		}
+		c.Want(is == "", fmt.Sprintf("%ss[%d]", one, k), is, "%s", want)
+	}
+}
+
+// validateRandomizers checks that there are randomizers that take what coordinates are
+// clipped to, and no tables.
+func (s *Spec) validateRandomizers(c checker) {
+	c.Want(len(s.Tables) == 0 && len(s.TableOf) == 0, "tables", fmt.Sprintf("%d tables", len(s.Tables)), "none beside randomizers")
+	c.laws("randomizer", "1 to the number of coordinates", len(s.Randomizers), len(s.Axes), s.RandomizerOf, len(s.Axes), func(k int) (is, want string) {
+		switch m := s.Randomizers[k]; {
+		case m == nil || *m == local.Randomizer{}:
+			return "none", "a randomizer made by package local"
+		case m.Spec().Values.Kind != local.Real:
+			return fmt.Sprintf("one for values of kind %s", m.Spec().Values.Kind), "one for real values"
+		}
+		return "", ""
+	})
 }
 
 // validateTables checks that there are tables where they are needed.
 func (s *Spec) validateTables(all checker) {
-	c := checker{check.In("bundle")}
-	if t := len(s.Tables); t < 1 || t > len(s.Axes) || (s.Composition.joint() && t != 1) {
-		c.Bad("tables", fmt.Sprintf("%d tables", t), "1 for joint noise, otherwise 1 to the number of coordinates")
+	c, most := checker{check.In("bundle")}, len(s.Axes)
+	if s.Composition.joint() {
+		most = 1
 	}
-	used := c.indices("table_of", s.TableOf, len(s.Tables), len(s.Axes))
-	for k, t := range s.Tables {
-		field := fmt.Sprintf("tables[%d]", k)
-		switch {
+	c.laws("table", "1 for joint noise, otherwise 1 to the number of coordinates", len(s.Tables), most, s.TableOf, len(s.Axes), func(k int) (is, want string) {
+		switch t := s.Tables[k]; {
 		case t == nil || t.Loss() == nil:
-			c.Bad(field, "none", "a table made by package tables")
+			return "none", "a table made by package tables"
 		case t.Query() != dp.RealQuery:
-			c.Bad(field, fmt.Sprintf("one for a query of kind %s", t.Query()), "one for a real query")
-		case !used[k]:
-			c.Bad(field, "unused", "a table of some coordinate")
+			return fmt.Sprintf("one for a query of kind %s", t.Query()), "one for a real query"
 		}
-	}
+		return "", ""
+	})
 	if !c.None() {
 		all.Add(c.Err())
 		return

@@ -8,14 +8,14 @@ import (
 
 	"github.com/noisewright/noisewright/internal/check"
 	"github.com/noisewright/noisewright/internal/exact"
+	"github.com/noisewright/noisewright/local"
 	"github.com/noisewright/noisewright/proof"
 	"github.com/noisewright/noisewright/tables"
 )
 
-// VerifiedElsewhere is an accountant that proves nothing: it takes the promise of the
-// bundle for true. It is for devices that cannot afford the composition, where
-// the bundle came, unaltered, from someone who ran Verify with a real one.
-// All the rest is verified as ever.
+// VerifiedElsewhere is an accountant that proves nothing: it takes the delta promised for
+// true. It is for devices that cannot afford the composition, where the bundle came, unaltered,
+// from someone who ran Verify with a real one.
 func VerifiedElsewhere(_ []*tables.Table, promise Promise) (deltaUpper float64, err error) {
 	return promise.Delta, nil
 }
@@ -52,7 +52,7 @@ func (v *Verified) DeltaUpper() *big.Rat { return new(big.Rat).Set(v.delta) }
 // (docs/proofs/latent-privacy.md):
 //
 //   - every table or randomizer keeps its own promise (tables.Table.Verify,
-//     local.Randomizer.Verify);
+//     local.Randomizer.Verify), and for LocalUnbiased promises unbiased answers;
 //   - per coordinate, 2·s_i is at most the sensitivity of coordinate i's table, or ±s_i
 //     within the range of its randomizer, and their promises sum to at most the bundle's
 //     (Basic) or compose bounds their composition by it (Exact);
@@ -64,25 +64,21 @@ func (v *Verified) DeltaUpper() *big.Rat { return new(big.Rat).Set(v.delta) }
 //
 // The accountant is for Exact and may be nil otherwise: given the table of every coordinate,
 // in order and with repetitions, each verified by itself before, it returns an upper bound on
-// the δ at the promised epsilon of all of their noise together. Predicted losses and the decoder are
-// not judged: they have no part in privacy. Nor have Layers, which are clipped after.
+// the δ at the promised epsilon of all of their noise together. Predicted losses, the decoder
+// and Layers, which are clipped after, have no part in privacy. For a bundle of the kind None
+// the error wraps ErrNoPromise.
 //
-// A bundle of the kind None has no promise: the error wraps ErrNoPromise, and so there is no
-// proof and no Privatizer.
-//
-// The error wraps proof.ErrNotPrivate if anything is not proved, and also
-// proof.ErrNotPrivate or proof.ErrFalseClaim if it is a table, or the error of
-// the accountant. Where the accountant's wraps proof.ErrWork, or its tables would take more than proof.DefaultWork together it wraps
-// proof.ErrWork, and says nothing about the bundle. It takes the time of verifying the
-// tables, and for L2 some 20 µs per cell.
+// The error wraps proof.ErrNotPrivate if anything is not proved, and also the error of the
+// table, the randomizer or the accountant. Where that is proof.ErrWork, or the tables would
+// take more than proof.DefaultWork together, it wraps proof.ErrWork, and says nothing about the
+// bundle. It takes the time of verifying the tables, and for L2 some 20 µs per cell.
 func (b *Bundle) Verify(accountant func(coordinates []*tables.Table, promise Promise) (deltaUpper float64, err error)) (*Verified, error) {
 	return b.VerifyContext(context.Background(), accountant, proof.Options{})
 }
 
-// VerifyContext is Verify with a limit of its own, for all tables together, as
-// proof.Verify has it. If the limit is too small, the error wraps proof.ErrWork,
-// and if the context ends it wraps the error of the context: then the bundle is not checked.
-// An accountant is not stopped.
+// VerifyContext is Verify with a limit of its own, for all tables together. If it is too small,
+// the error wraps proof.ErrWork, and if the context ends, which does not stop an accountant,
+// that of the context: then the bundle is not checked.
 func (b *Bundle) VerifyContext(ctx context.Context, accountant func([]*tables.Table, Promise) (float64, error), o proof.Options) (*Verified, error) {
 	if b == nil || b.content == nil {
 		return nil, check.Field("bundle", "bundle", "zero value", "one made by New or Read")
@@ -139,6 +135,9 @@ func (v *Verified) proveLaws(ctx context.Context, o proof.Options) error {
 		case err != nil:
 			return check.Errorf("bundle", proof.ErrNotPrivate, "%s[%d]: %w", field, k, err)
 		}
+		if r, ok := m.(*local.Randomizer); ok && s.Noise == LocalUnbiased && !r.Spec().Demands.Unbiased {
+			return check.Errorf("bundle", proof.ErrNotPrivate, "%s[%d] may be biased, want one that promises unbiased answers, for noise.kind = %s", field, k, s.Noise)
+		}
 		left -= proved.Work()
 		v.laws = append(v.laws, proved)
 	}
@@ -147,20 +146,15 @@ func (v *Verified) proveLaws(ctx context.Context, o proof.Options) error {
 
 // checkPromise holds what is proved against the promise.
 func (v *Verified) checkPromise() error {
-	var errs []error
-	for _, c := range []struct {
-		field   string
-		promise float64
-		proved  *big.Rat
-	}{
-		{"epsilon", v.bundle.spec.Promise.Epsilon, v.epsilon},
-		{"delta", v.bundle.spec.Promise.Delta, v.delta},
-	} {
-		if c.proved.Cmp(exact.Rational(c.promise)) > 0 {
-			errs = append(errs, check.Errorf("bundle", proof.ErrNotPrivate, "%s = %g is promised but only %s is proved for the composition %s", c.field, c.promise, proof.Up(c.proved), v.bundle.spec.Composition))
+	bad, s := check.In("bundle"), &v.bundle.spec
+	hold := func(field string, promise float64, proved *big.Rat) {
+		if proved.Cmp(exact.Rational(promise)) > 0 {
+			bad.Add(check.Errorf("bundle", proof.ErrNotPrivate, "%s = %g is promised but only %s is proved for the composition %s", field, promise, exact.StateUp(proved), s.Composition))
 		}
 	}
-	return errors.Join(errs...)
+	hold("epsilon", s.Promise.Epsilon, v.epsilon)
+	hold("delta", s.Promise.Delta, v.delta)
+	return bad.Err()
 }
 
 // provePerCoordinate composes the coordinates. Clipped values of coordinate i lie
@@ -168,25 +162,22 @@ func (v *Verified) checkPromise() error {
 func (v *Verified) provePerCoordinate(accountant func([]*tables.Table, Promise) (float64, error)) error {
 	s := &v.bundle.spec
 	_, of, field := s.laws()
-	var errs []error
+	bad := check.In("bundle")
 	v.epsilon, v.delta = new(big.Rat), new(big.Rat)
 	for i, axis := range s.Axes {
 		m := proof.Of(v.laws[of[i]])
 		p, in := m.Privacy(), m.Inputs()
 		switch randomized := s.Noise.randomized(); {
 		case randomized && !(in.Lower <= -axis && axis <= in.Upper):
-			errs = append(errs, check.Errorf("bundle", proof.ErrNotPrivate, "axes[%d] = %g, want a range of %s[%d], %g to %g, that holds it on both sides", i, axis, field, of[i], in.Lower, in.Upper))
+			bad.Add(check.Errorf("bundle", proof.ErrNotPrivate, "axes[%d] = %g, want a range of %s[%d], %g to %g, that holds it on both sides", i, axis, field, of[i], in.Lower, in.Upper))
 		case !randomized && 2*axis > p.Sensitivity:
-			errs = append(errs, check.Errorf("bundle", proof.ErrNotPrivate, "axes[%d] = %g, want at most half of %g, the sensitivity of %s[%d]", i, axis, p.Sensitivity, field, of[i]))
+			bad.Add(check.Errorf("bundle", proof.ErrNotPrivate, "axes[%d] = %g, want at most half of %g, the sensitivity of %s[%d]", i, axis, p.Sensitivity, field, of[i]))
 		}
 		v.epsilon.Add(v.epsilon, exact.Rational(p.Epsilon))
 		v.delta.Add(v.delta, exact.Rational(p.Delta))
 	}
-	if len(errs) > 0 {
-		return errors.Join(errs...)
-	}
-	if s.Composition != Exact {
-		return nil
+	if s.Composition != Exact || !bad.None() {
+		return bad.Err()
 	}
 	if accountant == nil {
 		return check.Errorf("bundle", proof.ErrNotPrivate, "composition = exact without an accountant, want one, or the composition basic")
@@ -196,29 +187,22 @@ func (v *Verified) provePerCoordinate(accountant func([]*tables.Table, Promise) 
 		all[i], _ = proof.Of(v.laws[k]).(*tables.Table) // New refuses randomizers that are composed exactly
 	}
 	delta, err := accountant(all, s.Promise)
-	if errors.Is(err, proof.ErrWork) {
+	switch {
+	case errors.Is(err, proof.ErrWork):
 		return check.Errorf("bundle", nil, "composition = exact: %w", err)
-	}
-	if err != nil {
+	case err != nil:
 		return check.Errorf("bundle", proof.ErrNotPrivate, "composition = exact: %w", err)
-	}
-	if !(delta >= 0 && delta <= math.MaxFloat64) {
+	case !(delta >= 0 && delta <= math.MaxFloat64):
 		return check.Errorf("bundle", proof.ErrNotPrivate, "composition = exact has delta = %g, want a number at least 0", delta)
 	}
-	v.epsilon = exact.Rational(s.Promise.Epsilon)
-	v.delta = exact.Rational(delta)
+	v.epsilon, v.delta = exact.Rational(s.Promise.Epsilon), exact.Rational(delta)
 	return nil
 }
 
 // square returns x².
 func square(x *big.Rat) *big.Rat { return new(big.Rat).Mul(x, x) }
 
-// boxSides returns for each coordinate of joint noise in a box the largest distance
-// of two clipped encodings: 2⌊s_i/g⌋·g.
-func boxSides(axes []float64, step float64) []*big.Rat {
-	sides := make([]*big.Rat, len(axes))
-	for i, a := range axes {
-		sides[i] = exact.Rational(2 * math.Floor(a/step) * step) // exact: at most 2^41 steps
-	}
-	return sides
+// boxSide is the largest distance of two clipped coordinates of joint noise in a box: 2⌊s/g⌋·g.
+func boxSide(axis, step float64) *big.Rat {
+	return exact.Rational(2 * math.Floor(axis/step) * step) // exact: at most 2^41 steps
 }

@@ -7,7 +7,7 @@
 // wasmmodel.go holds the same calls; it is compiled when the first model is made, some
 // three seconds of processor time, and solves take two to three times as long.
 // solver.go holds the checks and the reading of outcomes of both. Without either tag, or
-// with highs and without cgo, [New] returns [ErrUnavailable].
+// with highs and without cgo, [New] returns an error that wraps [solver.ErrNone].
 //
 // # What HiGHS is told
 //
@@ -38,12 +38,7 @@
 // tolerance; otherwise the status is [solver.StatusFailed]. That is a filter for
 // the search, not a guarantee: guarantees come from the exact certificate.
 //
-// # Why a binding of our own, and why WebAssembly
-//
-// What is needed of HiGHS is small: append, solve, read, cancel. Binding it here lets the
-// package refuse half-applied batches, reset the clock and check residuals. The published
-// Go binding, github.com/lanl/highs, is not served by the module proxy (looked up on
-// 2026-11-20).
+// # WebAssembly
 //
 // A program that links HiGHS is tied to one system and its C library. WebAssembly makes
 // programs for six systems on any of them, with the same solver, version and options. The
@@ -53,11 +48,9 @@
 // module could make designs fail or end early, but no table less private or better than it
 // says: certificates are exact.
 //
-// wazero compiles it, the runtime for Go that needs no cgo. Its checks for the end of a
-// context cost a factor of nine, so the clock that HiGHS looks at jumps beyond every limit
-// instead. Memory that grows in Go's heap is copied every time, so it is addresses reserved
-// at the system. What it compiled is kept on disk if the folder and all above it belong to
-// this user or root and nobody else may write there, because it is executed.
+// wazero compiles it, the runtime for Go that needs no cgo. What it compiled is kept on disk
+// if the folder and all above it belong to this user or root and nobody else may write there,
+// because it is executed.
 package highs
 
 import (
@@ -67,18 +60,17 @@ import (
 	"github.com/noisewright/noisewright/lp/solver"
 )
 
-// Sentinel errors, checked with errors.Is.
 var (
-	// ErrUnavailable is returned by New in a build without HiGHS.
-	ErrUnavailable = check.Errorf("highs", solver.ErrNone, "this build has no LP solver: "+
+	// errUnavailable is returned by New in a build without HiGHS.
+	errUnavailable = check.Errorf("highs", solver.ErrNone, "this build has no LP solver: "+
 		"run `make build`, which links HiGHS, or `make static`, which embeds it")
-	// ErrInvalid marks a batch of rows or columns or an option outside its stated
+	// errInvalid marks a batch of rows or columns or an option outside its stated
 	// range; the program is unchanged. It is not dp.ErrInvalid: no user of a design
 	// states batches.
-	ErrInvalid = errors.New("invalid batch or option")
-	// ErrClosed is returned by every method but Close after Close.
-	ErrClosed = errors.New("highs: solver is closed")
-	// ErrSolver marks a call that HiGHS refused for a reason of its own, such
+	errInvalid = errors.New("invalid batch or option")
+	// errClosed is returned by every method but Close after Close.
+	errClosed = errors.New("highs: solver is closed")
+	// errSolver marks a call that HiGHS refused for a reason of its own, such
 	// as a lack of memory. The program may be damaged and must be closed.
-	ErrSolver = errors.New("call refused by HiGHS")
+	errSolver = errors.New("call refused by HiGHS")
 )

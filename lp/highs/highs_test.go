@@ -366,8 +366,8 @@ func testInvalid(t *testing.T, newSolver solver.Factory) {
 		"value 1e16":     {one, solver.Vectors{Lower: one, Upper: one, Start: zero, Index: zero, Value: []float64{1e16}}},
 		"stray entries":  {nil, solver.Vectors{Index: zero, Value: one}},
 	} {
-		if err := s.AddColumns(c.cost, c.Vectors); !errors.Is(err, ErrInvalid) || !strings.HasPrefix(err.Error(), "highs: add ") {
-			t.Errorf("AddColumns, %s: error %v, want ErrInvalid", name, err)
+		if err := s.AddColumns(c.cost, c.Vectors); !errors.Is(err, errInvalid) || !strings.HasPrefix(err.Error(), "highs: add ") {
+			t.Errorf("AddColumns, %s: error %v, want errInvalid", name, err)
 		}
 	}
 	for name, r := range map[string]solver.Vectors{
@@ -377,8 +377,8 @@ func testInvalid(t *testing.T, newSolver solver.Factory) {
 		"index twice": {Lower: one, Upper: one, Start: zero, Index: []int{1, 1}, Value: []float64{1, 1}},
 		"value NaN":   {Lower: one, Upper: one, Start: zero, Index: zero, Value: []float64{nan}},
 	} {
-		if err := s.AddRows(r); !errors.Is(err, ErrInvalid) {
-			t.Errorf("AddRows, %s: error %v, want ErrInvalid", name, err)
+		if err := s.AddRows(r); !errors.Is(err, errInvalid) {
+			t.Errorf("AddRows, %s: error %v, want errInvalid", name, err)
 		}
 	}
 	got := solve(t, s, solver.Options{})
@@ -405,8 +405,8 @@ func testInvalidOptions(t *testing.T, newSolver solver.Factory) {
 		"negative tolerance":  {Tolerance: -1e-7},
 		"negative time limit": {TimeLimit: -1},
 	} {
-		if got, err := s.Solve(t.Context(), o); !errors.Is(err, ErrInvalid) || got.Status != solver.StatusFailed {
-			t.Errorf("%s: status %d, error %v, want failed, ErrInvalid", name, got.Status, err)
+		if got, err := s.Solve(t.Context(), o); !errors.Is(err, errInvalid) || got.Status != solver.StatusFailed {
+			t.Errorf("%s: status %d, error %v, want failed, errInvalid", name, got.Status, err)
 		}
 	}
 }
@@ -429,8 +429,8 @@ func testClose(t *testing.T, newSolver solver.Factory) {
 		"AddColumns": s.AddColumns(nil, solver.Vectors{}), "AddRows": s.AddRows(solver.Vectors{}),
 		"Solve": solveErr, "Reset": s.Reset(),
 	} {
-		if !errors.Is(err, ErrClosed) {
-			t.Errorf("%s after Close: %v, want ErrClosed", name, err)
+		if !errors.Is(err, errClosed) {
+			t.Errorf("%s after Close: %v, want errClosed", name, err)
 		}
 	}
 }

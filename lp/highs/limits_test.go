@@ -92,7 +92,7 @@ func testCancelMidway(t *testing.T, newSolver solver.Factory) {
 			got, err := s.Solve(ctx, solver.Options{Method: m.method})
 			timer.Stop()
 			cancel()
-			if round > 0 && errors.Is(err, ErrClosed) {
+			if round > 0 && errors.Is(err, errClosed) {
 				t.Logf("%s: on a busy machine it was left to itself", m.name)
 				break
 			}
@@ -125,7 +125,7 @@ func testImpatient(t *testing.T, newSolver solver.Factory) {
 		t.Fatal(err)
 	}
 	wantLimit(t, "impatient", got, began)
-	if _, err := s.Solve(t.Context(), solver.Options{}); !errors.Is(err, ErrClosed) {
+	if _, err := s.Solve(t.Context(), solver.Options{}); !errors.Is(err, errClosed) {
 		t.Errorf("error %v, want that it is closed", err)
 	}
 	if err := s.Close(); err != nil {

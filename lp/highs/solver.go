@@ -35,11 +35,10 @@ const (
 	// that jumps beyond it stops HiGHS as WebAssembly.
 	noLimit = 1e9
 
-	// An optimal claim stands if the unscaled residuals are at most this
-	// many tolerances. HiGHS meets the tolerance on the scaled program; the
-	// unscaled one misses it by up to two orders of magnitude on honest
-	// solves of programs whose entries span many, and by far more on broken
-	// ones. Callers recompute what matters.
+	// An optimal claim stands if the unscaled residuals are at most this many tolerances. HiGHS
+	// meets the tolerance on the scaled program; the unscaled one misses it by up to two orders
+	// of magnitude on honest solves of programs whose entries span many, and by far more on
+	// broken ones.
 	residualSlack = 1000
 
 	usualScaling = 2 // HiGHS' default of 1.15: equilibration
@@ -47,19 +46,18 @@ const (
 )
 
 // New returns an empty program. The caller closes it; nothing is freed
-// otherwise. The error is [ErrSolver] if HiGHS cannot be set up.
+// otherwise.
 func New() (solver.Solver, error) {
 	m, err := newModel()
 	if err != nil {
-		return nil, check.Errorf("highs", ErrSolver, "new model: %w", err)
+		return nil, check.Errorf("highs", errSolver, "new model: %w", err)
 	}
 	s := &instance{model: m, open: true, grace: grace}
-	// One thread: a program is solved many times in a row from nearby bases,
-	// where simplex has nothing to share out, and results do not depend on
-	// the machine's number of cores.
+	// One thread: simplex has nothing to share out, and results do not depend on the machine's
+	// number of cores.
 	if !m.setInt("threads", 1) || !m.setString("parallel", "off") || !m.setDouble("small_matrix_value", minEntry) {
 		m.free()
-		return nil, check.Errorf("highs", ErrSolver, "options of a new model")
+		return nil, check.Errorf("highs", errSolver, "options of a new model")
 	}
 	// "ipm" lets newer versions pick an interior point method that needs a
 	// BLAS; "ipx" is the one all versions have, which older ones call "ipm".
@@ -73,7 +71,6 @@ func New() (solver.Solver, error) {
 // Version returns the version of the HiGHS library in use, such as "1.15.1".
 func Version() string { return version() }
 
-// instance is a solver.Solver over one HiGHS model.
 type instance struct {
 	model
 	open          bool
@@ -94,22 +91,19 @@ type instance struct {
 func (s *instance) ready() error {
 	switch {
 	case !s.open:
-		return ErrClosed
+		return errClosed
 	case s.damaged:
-		return check.Errorf("highs", ErrSolver, "an earlier call failed half way, want a new solver")
+		return check.Errorf("highs", errSolver, "an earlier call failed half way, want a new solver")
 	}
 	return nil
 }
 
 // AddColumns appends columns. A batch that breaks a rule of [solver.Vectors] is
-// an error with ErrInvalid and changes nothing.
+// an error and changes nothing.
 func (s *instance) AddColumns(cost []float64, c solver.Vectors) error {
 	var bad error
-	for j, v := range cost {
-		if !(math.Abs(v) < highsInfinity) {
-			bad = invalid("Cost[%d] = %g, want a magnitude below %g", j, v, highsInfinity)
-			break
-		}
+	if j := slices.IndexFunc(cost, func(v float64) bool { return !(math.Abs(v) < highsInfinity) }); j >= 0 {
+		bad = invalid("Cost[%d] = %g, want a magnitude below %g", j, cost[j], highsInfinity)
 	}
 	return s.add("columns", len(cost), &s.columns, s.rows, c, bad, func() bool { return s.addColumns(cost, c, s.start, s.index) })
 }
@@ -134,7 +128,7 @@ func (s *instance) add(what string, n int, present *int, dim int, v solver.Vecto
 	}
 	if n > 0 && !call() {
 		s.damaged = true
-		return check.Errorf("highs", ErrSolver, "add %d %s", n, what)
+		return check.Errorf("highs", errSolver, "add %d %s", n, what)
 	}
 	*present += n
 	return nil
@@ -211,8 +205,7 @@ func (s *instance) checkMatrix(n, dim, present int, v solver.Vectors) error {
 // A cancelled context stops simplex and interior point when they next look,
 // which is about once in an iteration; presolve is stopped by time only, that
 // of the context's deadline included. What does not stop soon is left to itself, and the
-// solver is closed. An option outside its range is an error with
-// ErrInvalid.
+// solver is closed. An option outside its range is an error.
 func (s *instance) Solve(ctx context.Context, o solver.Options) (solver.Solution, error) {
 	if err := s.ready(); err != nil {
 		return without(solver.StatusFailed), err
@@ -234,11 +227,11 @@ func (s *instance) Solve(ctx context.Context, o solver.Options) (solver.Solution
 		}
 	}
 	if !s.setOptions(o) {
-		return without(solver.StatusFailed), check.Errorf("highs", ErrSolver, "solve: options")
+		return without(solver.StatusFailed), check.Errorf("highs", errSolver, "solve: options")
 	}
 	// With a basis at hand HiGHS skips presolve.
 	if o.Presolve && !s.clearSolver() || !s.zeroClocks() {
-		return without(solver.StatusFailed), check.Errorf("highs", ErrSolver, "solve")
+		return without(solver.StatusFailed), check.Errorf("highs", errSolver, "solve")
 	}
 	good, ended := s.runUntil(ctx)
 	if !ended {
@@ -279,21 +272,17 @@ func (s *instance) runUntil(ctx context.Context) (good, ended bool) {
 
 func checkOptions(o solver.Options) error {
 	var errs []error
-	if o.Method < solver.MethodAuto || o.Method > solver.MethodInteriorOnly {
-		errs = append(errs, invalid("Method = %d, want one of lp's constants", o.Method))
+	want := func(good bool, format string, args ...any) {
+		if !good {
+			errs = append(errs, invalid(format, args...))
+		}
 	}
-	if o.Scaling > maxScaling {
-		errs = append(errs, invalid("Scaling = %d, want at most %d", o.Scaling, maxScaling))
-	}
-	if t := o.Tolerance; t != 0 && !(t >= minTolerance && t < 1) {
-		errs = append(errs, invalid("Tolerance = %g, want 0 or in [%g, 1)", t, minTolerance))
-	}
-	if o.TimeLimit < 0 {
-		errs = append(errs, invalid("TimeLimit = %v, want 0 or more", o.TimeLimit))
-	}
-	if o.IterationLimit < 0 {
-		errs = append(errs, invalid("IterationLimit = %d, want 0 or more", o.IterationLimit))
-	}
+	t := o.Tolerance
+	want(o.Method >= 0 && o.Method <= solver.MethodInteriorOnly, "Method = %d, want one of lp's constants", o.Method)
+	want(o.Scaling <= maxScaling, "Scaling = %d, want at most %d", o.Scaling, maxScaling)
+	want(t == 0 || t >= minTolerance && t < 1, "Tolerance = %g, want 0 or in [%g, 1)", t, minTolerance)
+	want(o.TimeLimit >= 0, "TimeLimit = %v, want 0 or more", o.TimeLimit)
+	want(o.IterationLimit >= 0, "IterationLimit = %d, want 0 or more", o.IterationLimit)
 	return errors.Join(errs...)
 }
 
@@ -303,7 +292,6 @@ func (s *instance) setOptions(o solver.Options) bool {
 	method, strategy := "choose", 0 // HiGHS chooses
 	crossover := "on"
 	switch o.Method {
-	case solver.MethodAuto:
 	case solver.MethodDualSimplex:
 		method, strategy = "simplex", 1
 	case solver.MethodPrimalSimplex:
@@ -364,7 +352,6 @@ func (s *instance) read(good bool, o solver.Options) solver.Solution {
 	return result
 }
 
-// residualsWithin checks an optimal claim against HiGHS' unscaled residuals.
 func (s *instance) residualsWithin(o solver.Options) bool {
 	most := residualSlack * cmp.Or(o.Tolerance, usualTolerance)
 	primal, ok1 := s.doubleInfo("max_primal_infeasibility")
@@ -402,7 +389,7 @@ func (s *instance) Reset() error {
 		return err
 	}
 	if !s.clearSolver() {
-		return check.Errorf("highs", ErrSolver, "reset")
+		return check.Errorf("highs", errSolver, "reset")
 	}
 	return nil
 }
@@ -417,13 +404,12 @@ func (s *instance) Close() error {
 	return nil
 }
 
-// without is the outcome of a call that found no solution.
 func without(status solver.Status) solver.Solution {
 	return solver.Solution{Status: status, Objective: math.NaN()}
 }
 
 func invalid(format string, args ...any) error {
-	return fmt.Errorf(format+": %w", append(args, ErrInvalid)...)
+	return fmt.Errorf(format+": %w", append(args, errInvalid)...)
 }
 
 func resize(s []float64, n int) []float64 { return slices.Grow(s[:0], n)[:n] }

@@ -6,8 +6,8 @@ import (
 	"github.com/noisewright/noisewright/lp/solver"
 )
 
-// New returns [ErrUnavailable]: this build has no HiGHS.
-func New() (solver.Solver, error) { return nil, ErrUnavailable }
+// New returns an error that wraps [solver.ErrNone]: this build has no HiGHS.
+func New() (solver.Solver, error) { return nil, errUnavailable }
 
 // Version returns the empty string: this build has no HiGHS.
 func Version() string { return "" }

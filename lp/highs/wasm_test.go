@@ -66,7 +66,7 @@ func TestTraps(t *testing.T) {
 			if err == nil {
 				err = s.AddRows(p.rows(0, len(p.matrix)))
 			}
-			if !errors.Is(err, ErrSolver) {
+			if !errors.Is(err, errSolver) {
 				t.Errorf("error %v, want one of the solver", err)
 			}
 			wantLost(t, s)
@@ -82,7 +82,7 @@ func TestTrapInRun(t *testing.T) {
 			large(rand.New(rand.NewPCG(9, 1)), 100, 100).load(t, s)
 			spoil(t, s.(*instance).model)
 			got, err := s.Solve(t.Context(), solver.Options{})
-			if got.Status != solver.StatusFailed || got.Primal != nil || err != nil && !errors.Is(err, ErrSolver) {
+			if got.Status != solver.StatusFailed || got.Primal != nil || err != nil && !errors.Is(err, errSolver) {
 				t.Errorf("%+v, %v, want a failed solve", got, err)
 			}
 			wantLost(t, s)
@@ -92,10 +92,10 @@ func TestTrapInRun(t *testing.T) {
 
 func wantLost(t *testing.T, s solver.Solver) {
 	t.Helper()
-	if _, err := s.Solve(t.Context(), solver.Options{}); !errors.Is(err, ErrSolver) {
+	if _, err := s.Solve(t.Context(), solver.Options{}); !errors.Is(err, errSolver) {
 		t.Errorf("solve: error %v, want one of the solver", err)
 	}
-	if err := s.Reset(); !errors.Is(err, ErrSolver) {
+	if err := s.Reset(); !errors.Is(err, errSolver) {
 		t.Errorf("reset: error %v, want one of the solver", err)
 	}
 	if err := s.Close(); err != nil {

@@ -98,7 +98,6 @@ func (m model) solution(primal, columnDual, rowValue, rowDual []float64) bool {
 	return m.to("Highs_getSolution").into(primal).into(columnDual).into(rowValue).into(rowDual).ok()
 }
 
-// status reads the outcome of the last run.
 func (m model) status() solver.Status {
 	status, good := m.to("Highs_getModelStatus").result()
 	if !good {

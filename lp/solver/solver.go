@@ -58,15 +58,14 @@ func (v *Vectors) Entry(index int, value float64) {
 	v.Index, v.Value = append(v.Index, index), append(v.Value, value)
 }
 
-// Method is the algorithm a Solver is asked to use.
+// Method is the algorithm a Solver is asked to use; 0 leaves the choice to it.
 type Method int
 
-// The methods: the solver's own choice, dual simplex (warm starts), primal
-// simplex, interior point with crossover to a basis, and interior point without:
-// a solution near the optimal face and not at a corner of it.
+// The methods: dual simplex (warm starts), primal simplex, interior point with
+// crossover to a basis, and interior point without: a solution near the optimal
+// face and not at a corner of it.
 const (
-	MethodAuto Method = iota
-	MethodDualSimplex
+	MethodDualSimplex Method = iota + 1
 	MethodPrimalSimplex
 	MethodInteriorPoint
 	MethodInteriorOnly

@@ -7,7 +7,9 @@
 package forms
 
 import (
+	"bufio"
 	"io"
+	"slices"
 
 	"github.com/noisewright/noisewright/cells"
 	"github.com/noisewright/noisewright/kernels"
@@ -16,14 +18,39 @@ import (
 	"github.com/noisewright/noisewright/tables"
 )
 
-// all lists the forms. What is of none is read as the first, whose errors say what is wrong.
-var all = []proof.Reader{
-	proof.Reads(tables.Form, tables.Decode),
-	proof.Reads(kernels.Form, kernels.Decode),
-	proof.Reads(cells.Form, cells.Decode),
-	proof.Reads(local.Form, local.Decode),
+// Reader reads the files of a form.
+type Reader struct {
+	form   proof.Form
+	decode func(io.Reader) (proof.Mechanism, error)
 }
 
-// Decode reads the file of a mechanism of any form and verifies nothing: Prove of what it
-// returns does. Errors are those of Decode of the form.
-func Decode(r io.Reader) (proof.Mechanism, error) { return proof.Decode(r, all) }
+// Reads returns the Reader of a form by the Decode of its package.
+func Reads[M proof.Mechanism](decode func(io.Reader) (M, error)) Reader {
+	var none M // a nil pointer, which knows its form
+	return Reader{none.Form(), func(r io.Reader) (proof.Mechanism, error) {
+		m, err := decode(r)
+		if err != nil {
+			return nil, err // m is a nil pointer, which is not a nil Mechanism
+		}
+		return m, nil
+	}}
+}
+
+// all lists the forms. What is of none is read as the first, whose errors say what is wrong.
+var all = []Reader{Reads(tables.Decode), Reads(kernels.Decode), Reads(cells.Decode), Reads(local.Decode)}
+
+// peek is how much of a file is looked at for its form.
+const peek = 512
+
+// Decode reads the file of a mechanism of any form, or of one of some more, and verifies
+// nothing: Prove of what it returns does. Errors are those of Decode of the form.
+func Decode(r io.Reader, more ...Reader) (proof.Mechanism, error) {
+	b := bufio.NewReader(r) // r itself, if that is large enough
+	head, _ := b.Peek(peek)
+	for _, f := range slices.Concat(all, more) {
+		if f.form.Recognize(head) {
+			return f.decode(b)
+		}
+	}
+	return all[0].decode(b)
+}

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"errors"
 	"fmt"
+	"io"
 	"math"
 	"math/big"
 	"path/filepath"
@@ -14,17 +15,17 @@ import (
 	"github.com/noisewright/noisewright/cells"
 	"github.com/noisewright/noisewright/dp"
 	"github.com/noisewright/noisewright/internal/exact"
+	"github.com/noisewright/noisewright/internal/newform"
 	"github.com/noisewright/noisewright/kernels"
 	"github.com/noisewright/noisewright/local"
 	"github.com/noisewright/noisewright/loss"
 	"github.com/noisewright/noisewright/proof"
-	"github.com/noisewright/noisewright/proof/newform"
 	"github.com/noisewright/noisewright/sampler"
 	"github.com/noisewright/noisewright/tables"
 )
 
 // The line that a new form costs.
-func init() { all = append(all, proof.Reads(newform.Form, newform.Decode)) }
+func init() { all = append(all, Reads(newform.Decode)) }
 
 const quarter = 1 << 62 // of 2^64
 
@@ -243,7 +244,7 @@ func TestFiles(t *testing.T) {
 		if err := proof.WriteFile(path, f.sound); err != nil {
 			t.Fatal(err)
 		}
-		back, err := proof.ReadFile(f.sound.Form(), path, Decode)
+		back, err := proof.ReadFile(path, func(r io.Reader) (proof.Mechanism, error) { return Decode(r) })
 		if err != nil || reflect.TypeOf(back) != reflect.TypeOf(f.sound) || back.Form().File.Name != f.sound.Form().File.Name {
 			t.Fatalf("%T, %v, want a %T", back, err, f.sound)
 		}
@@ -394,7 +395,7 @@ func TestAccounted(t *testing.T) {
 						most = h
 					}
 				}
-				return proof.Probability(most)
+				return exact.Probability(most)
 			}
 			if worst(all).Cmp(certified) < 0 || worst(own).Cmp(certified) > 0 {
 				t.Errorf("the pairs diverge by %s, and neighbors by %s, want at least and at most %s", worst(all), worst(own), certified)
@@ -410,7 +411,7 @@ func TestAccounted(t *testing.T) {
 		}
 		delta, err := c.Delta(privacy.Epsilon)
 		if err != nil || delta.Upper < exact.FloatDown(certified) || delta.Lower > exact.FloatUp(certified) || delta.Upper > privacy.Delta {
-			t.Errorf("delta = %+v, %v, want what is certified, %s, and at most %v", delta, err, proof.Up(certified), privacy.Delta)
+			t.Errorf("delta = %+v, %v, want what is certified, %s, and at most %v", delta, err, exact.StateUp(certified), privacy.Delta)
 		}
 	})
 }

@@ -21,6 +21,7 @@ import noisewright as nw
 from noisewright._exact import decimal_down, decimal_up, float_down, float_up
 from noisewright._load import parse
 from noisewright._meter import Meter
+from noisewright._npy import read_array
 from noisewright._tablecheck import _expected
 
 # What the program's package makes of vectors with the bundles, by TestEncodingsForPython there.
@@ -96,6 +97,20 @@ def test_bundle(path: Path, tmp_path: Path) -> None:
         shutil.rmtree(copy, ignore_errors=True)
 
 
+def test_headers_of_arrays() -> None:
+    """What the program reads as an array, whoever wrote it, and what it refuses."""
+    cases = json.loads((REPOSITORY / "internal/files/testdata/headers.json").read_text())
+    assert len(cases) >= 30
+    for header, good in cases.items():
+        text = header.encode()
+        raw = b"\x93NUMPY\x01\x00" + len(text).to_bytes(2, "little") + text + bytes(16)
+        if good:
+            assert read_array(raw, 1 << 20, (2,)).tolist() == [0, 0], header
+            continue
+        with pytest.raises(nw.FormatError):
+            read_array(raw, 1 << 20, (2,))
+
+
 @pytest.mark.parametrize(("bundle", "law"), [("local-unbiased", "randomizers"), ("designed", "tables")])
 def test_laws_of_a_bundle(bundle: str, law: str, tmp_path: Path) -> None:
     """As the program reads them: of the kind that their folder says, their fields in any order."""
@@ -107,6 +122,35 @@ def test_laws_of_a_bundle(bundle: str, law: str, tmp_path: Path) -> None:
     assert nw.load(copy).proved
     path.write_bytes(file("real" if law == "randomizers" else "local-unbiased").read_bytes())
     with pytest.raises(nw.FormatError, match=r"00\.json"):
+        nw.load(copy)
+
+
+def test_bundle_with_biased_answers(tmp_path: Path) -> None:
+    """The kind says what the randomizers promise, and is held against it with the promise."""
+    copy = tmp_path / "bundle"
+    shutil.copytree(DATA_BUNDLE.parent / "local-unbiased", copy)
+    path = copy / "randomizers" / "00.json"
+    law = json.loads(path.read_text())
+    law["demands"]["unbiased"] = False
+    del law["certificate"]["dual"]
+    law["certificate"]["lower_bound"] = "0"
+    path.write_text(json.dumps(law))
+    with pytest.raises(nw.NotPrivateError, match=r"randomizers\[0\] may be biased"):
+        nw.load(copy)
+    text = (copy / "bundle.json").read_text()
+    (copy / "bundle.json").write_text(text.replace('"local-unbiased"', '"local"'))
+    assert nw.load(copy).proved
+
+
+def test_version_2_of_version_1(tmp_path: Path) -> None:
+    copy = tmp_path / "bundle"
+    shutil.copytree(DATA_BUNDLE.parent / "designed", copy)
+    path = copy / "bundle.json"
+    fields = json.loads(path.read_text())
+    fields |= {"version": 2, "lookup": False, "layers": [], "head": [], "output": "features", "outputs": []}
+    fields["noise"] |= {"randomizers": 0, "randomizer_of": []}
+    path.write_text(json.dumps(fields))
+    with pytest.raises(nw.FormatError, match="nothing of version 2"):
         nw.load(copy)
 
 
@@ -162,6 +206,30 @@ def test_decimals(e: int) -> None:
         low, high = (Fraction(Decimal(text)) for text in (decimal_down(r), decimal_up(r)))
         assert low <= r <= high
         assert high - low <= r / 10**14
+
+
+@pytest.mark.parametrize("blank", ["\x1c", "\x1f", "\u200b", " ", "\x85", "\u2003", "\u3000"])
+def test_blanks_of_labels(blank: str) -> None:
+    """As the program: a file separator is a character, a space of Unicode a blank."""
+    raw = json.loads(file("categories").read_text())
+    raw["answer_labels"][0] += blank
+    text = json.dumps(raw).encode()
+    if blank in "\x1c\x1f\u200b":
+        made = parse(text)
+        assert isinstance(made, nw.Randomizer) and blank in str(made.answers[0])
+    else:
+        with pytest.raises(nw.InvalidError, match=r"answer_labels\[0\]"):
+            parse(text)
+
+
+def test_formats_are_told_by_the_first_bytes() -> None:
+    """As the program tells them: a kernel whose format stands further behind is no kernel."""
+    raw = file("kernel").read_bytes()
+    name = raw.index(b"noisewright-kernel") + len(b"noisewright-kernel") + 1
+    assert isinstance(parse(b" " * (512 - name) + raw), nw.Kernel)
+    with pytest.raises(nw.FormatError):
+        parse(b" " * (513 - name) + raw)
+    assert isinstance(parse(raw.replace(b'"format"', b'"f\\u006frmat"', 1)), nw.Kernel)
 
 
 def test_speed() -> None:

@@ -9,7 +9,6 @@ import (
 	"github.com/noisewright/noisewright/dp"
 	"github.com/noisewright/noisewright/internal/check"
 	"github.com/noisewright/noisewright/internal/exact"
-	"github.com/noisewright/noisewright/proof"
 	"github.com/noisewright/noisewright/tables"
 )
 
@@ -22,8 +21,8 @@ import (
 // Guarantee: the promise is (p.Epsilon, 0); p.Delta is not used. epsilon/K is to be
 // from 2^-20 to 40.
 func Laplace(p dp.Problem, g tables.Grid) (*tables.Verified, error) {
-	if !(p.Epsilon > 0 && p.Epsilon <= proof.MaxEpsilon) {
-		return nil, check.Field("shapes", "epsilon", p.Epsilon, fmt.Sprintf("a number above 0 and at most %d", proof.MaxEpsilon))
+	if !(p.Epsilon > 0 && p.Epsilon <= check.MaxEpsilon) {
+		return nil, check.Field("shapes", "epsilon", p.Epsilon, fmt.Sprintf("a number above 0 and at most %d", check.MaxEpsilon))
 	}
 	g, _, err := layout(p, g, 20*p.Sensitivity/p.Epsilon, usualCells*int(math.Ceil(p.Epsilon)))
 	if err != nil {

@@ -10,7 +10,6 @@ import (
 	"github.com/noisewright/noisewright/internal/check"
 	"github.com/noisewright/noisewright/internal/exact"
 	"github.com/noisewright/noisewright/noise"
-	"github.com/noisewright/noisewright/proof"
 	"github.com/noisewright/noisewright/tables"
 )
 
@@ -45,7 +44,7 @@ func Staircase(p dp.Problem, core int, g tables.Grid) (*tables.Verified, error) 
 	bad := check.In("shapes")
 	bad.Want(core >= 1, "core", core, "a number of cells")
 	bad.Want(k >= 1, "cells per sensitivity", k, "at least 1 where a core is given")
-	bad.Want(p.Epsilon > 0 && p.Epsilon <= proof.MaxEpsilon, "epsilon", p.Epsilon, "a number above 0 and at most %d", proof.MaxEpsilon)
+	bad.Want(p.Epsilon > 0 && p.Epsilon <= check.MaxEpsilon, "epsilon", p.Epsilon, "a number above 0 and at most %d", check.MaxEpsilon)
 	if err := bad.Err(); err != nil {
 		return nil, err
 	}

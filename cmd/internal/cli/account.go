@@ -21,7 +21,6 @@ import (
 	"github.com/noisewright/noisewright/tables"
 )
 
-// accountReport is what account --json prints.
 type accountReport struct {
 	Epsilon      float64  `json:"epsilon"`
 	EpsilonLower float64  `json:"epsilon_lower"`
@@ -93,7 +92,6 @@ of the releases' epsilons, each at its share of delta, or null.`,
 	return f.Run(o.run)
 }
 
-// readTimes reads one count for all releases, or one for each.
 func (o *accountOptions) readTimes(text string) error {
 	parts, n := strings.Split(text, ","), len(o.releases)
 	if len(parts) != 1 && len(parts) != n {
@@ -149,7 +147,10 @@ func (o *accountOptions) run(ctx context.Context) error {
 	defer drawing.Discard()
 	r, err := newAccountReport(c, o.delta, o.epsilon)
 	if err != nil {
-		return accountFailure(err)
+		if errors.Is(err, account.ErrDeltaTooSmall) {
+			return shell.BadInput("a larger --delta, or releases with a smaller one each (noisewright calibrate designs them)", err)
+		}
+		return shell.Invalid("noisewright account --help", err)
 	}
 	if err := drawing.Put(func(w io.Writer) error { return drawProfile(ctx, w, o.format, releases, r) }); err != nil {
 		return err
@@ -157,8 +158,6 @@ func (o *accountOptions) run(ctx context.Context) error {
 	return o.Print(r, accountRows(o.releases, o.times, r))
 }
 
-// readMechanism reads a release of the command line: a table or a kernel, verified, or the
-// name of a mechanism.
 func readMechanism(ctx context.Context, a *shell.Streams, arg string) (*account.PrivacyLossDistribution, error) {
 	if isMechanism(arg) {
 		m, err := parseMechanism(arg)
@@ -179,13 +178,6 @@ func readMechanism(ctx context.Context, a *shell.Streams, arg string) (*account.
 		return nil, shell.BadInput("", fmt.Errorf("%s: %w", shell.InputName(arg), err))
 	}
 	return m, nil
-}
-
-func accountFailure(err error) error {
-	if errors.Is(err, account.ErrDeltaTooSmall) {
-		return shell.BadInput("a larger --delta, or releases with a smaller one each (noisewright calibrate designs them)", err)
-	}
-	return shell.Invalid("noisewright account --help", err)
 }
 
 // newAccountReport answers for delta, or for epsilon if delta is NaN.

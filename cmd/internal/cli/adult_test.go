@@ -13,6 +13,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/noisewright/noisewright/proof"
 	"github.com/noisewright/noisewright/sampler"
 	"github.com/noisewright/noisewright/tables"
 )
@@ -155,7 +156,7 @@ func designed(t *testing.T, sensitivity float64) (*tables.Table, string) {
 	if stdout, stderr, code := run(t, "", "verify", path); code != 0 || !strings.Contains(stdout, "valid") {
 		t.Fatalf("verify: exit code %d: %s", code, stderr)
 	}
-	table, err := tables.ReadFile(path)
+	table, err := proof.ReadFile(path, tables.Decode)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"math"
 	"slices"
 	"time"
@@ -19,24 +20,6 @@ import (
 	"github.com/noisewright/noisewright/tables"
 	"github.com/noisewright/noisewright/tables/shapes"
 )
-
-// calibrateReport is what calibrate --json prints.
-type calibrateReport struct {
-	Releases          int                `json:"releases"`
-	Epsilon           float64            `json:"epsilon"`
-	Delta             float64            `json:"delta"`
-	EpsilonUpper      float64            `json:"epsilon_upper"`
-	EpsilonLower      float64            `json:"epsilon_lower"`
-	ReleaseEpsilon    float64            `json:"release_epsilon"`
-	ReleaseDelta      float64            `json:"release_delta"`
-	Sensitivity       float64            `json:"sensitivity"`
-	Loss              string             `json:"loss"`
-	Noise             string             `json:"noise"`
-	Exponent          float64            `json:"exponent,omitempty"`
-	ExpectedLoss      *float64           `json:"expected_loss"`
-	Alternatives      map[string]float64 `json:"alternatives"`
-	GaussianCrossover *int               `json:"gaussian_crossover"`
-}
 
 // The words of --noise.
 const (
@@ -100,7 +83,6 @@ written and the exit code is 4.
 	return f.Run(o.run)
 }
 
-// tableFlags are those of the noise of a table.
 func (o *calibrateOptions) tableFlags(f *shell.Flags) {
 	p := &o.target.Problem
 	f.Sensitivity(&p.Sensitivity)
@@ -140,24 +122,20 @@ func (o *calibrateOptions) run(ctx context.Context) error {
 	return o.Finish(w, c.found.Table.Mechanism().Encode, c.report(), c.rows(o.Output), c.found.Limit)
 }
 
-// gaussianApplies reports whether Gaussian noise is an answer to the problem.
 func gaussianApplies(p dp.Problem) bool {
 	return p.Constraints.None() && p.Delta > 0
 }
 
-// calibration is the noise of a single release, and what it is compared with.
 type calibration struct {
 	target  account.Target
 	options lp.Options
 	word    string // of --noise
 
-	found     *account.Calibration
-	others    alternatives // NaN where there is none
-	crossover int          // releases from which on the Gaussian is better; 0: not found
-}
+	found                    *account.Calibration
+	basic, laplace, gaussian float64 // expected losses of other noise, NaN where there is none
 
-// alternatives are the expected losses of other noise, of account.Target.Alternatives.
-type alternatives struct{ basic, laplace, gaussian float64 }
+	crossover int // releases from which on the Gaussian is better; 0: not found
+}
 
 // coarseTime is that of designs that only steer the search.
 const coarseTime = 2 * time.Second
@@ -186,7 +164,6 @@ func truncated(_ context.Context, p dp.Problem, _ float64) (*tables.Verified, er
 	return shapes.TruncatedLaplace(p, tables.Grid{})
 }
 
-// find finds the noise that the word asks for.
 func (c *calibration) find(ctx context.Context) (err error) {
 	o := account.CalibrateOptions{Gap: c.options.Gap}
 	var design account.Designer = c.design
@@ -201,7 +178,7 @@ func (c *calibration) find(ctx context.Context) (err error) {
 		design = nil
 	}
 	none := math.NaN() // until compared
-	c.others = alternatives{none, none, none}
+	c.basic, c.laplace, c.gaussian = none, none, none
 	c.found, err = account.Calibrate(ctx, c.target, design, o)
 	var f *shell.Failure
 	if err == nil || errors.As(err, &f) || errors.Is(err, context.Canceled) {
@@ -210,16 +187,13 @@ func (c *calibration) find(ctx context.Context) (err error) {
 	return shell.BadInput("noisewright calibrate --help", err)
 }
 
-// compare finds what the noise is compared with.
 func (c *calibration) compare(ctx context.Context) {
-	o := &c.others
-	o.basic, o.laplace, o.gaussian = c.target.Alternatives(ctx, c.design, c.options.Gap)
+	c.basic, c.laplace, c.gaussian = c.target.Alternatives(ctx, c.design, c.options.Gap)
 	limited, cancel := context.WithTimeout(ctx, c.options.TimeLimit)
 	defer cancel()
 	c.crossover = c.target.Crossover(limited, c.design, c.options.Gap)
 }
 
-// noise is the word for what was found.
 func (c *calibration) noise() string {
 	switch {
 	case c.word == noiseTruncated:
@@ -232,25 +206,23 @@ func (c *calibration) noise() string {
 	return noisePower
 }
 
-func (c *calibration) report() calibrateReport {
+func (c *calibration) report() shell.Object {
 	each := c.found.Table.Mechanism().Privacy()
-	r := calibrateReport{
-		Releases: c.target.Releases, Epsilon: c.target.Epsilon, Delta: c.target.Delta,
-		EpsilonUpper: c.found.Composed.Upper, EpsilonLower: c.found.Composed.Lower,
-		ReleaseEpsilon: each.Epsilon, ReleaseDelta: each.Delta,
-		Sensitivity: c.target.Sensitivity, Loss: c.target.Loss.Name(),
-		Noise: c.noise(), Exponent: c.found.Exponent, ExpectedLoss: shell.FloatUp(c.found.Table.Certificate().ExpectedLoss),
-		Alternatives: map[string]float64{},
-	}
-	for name, loss := range map[string]float64{"basic": c.others.basic, noise.Laplace: c.others.laplace, noise.Gaussian: c.others.gaussian} {
-		if !math.IsNaN(loss) {
-			r.Alternatives[name] = loss
-		}
-	}
+	others := map[string]float64{"basic": c.basic, noise.Laplace: c.laplace, noise.Gaussian: c.gaussian}
+	maps.DeleteFunc(others, func(_ string, loss float64) bool { return math.IsNaN(loss) })
+	var crossover *int // null: not found
 	if c.crossover > 0 {
-		r.GaussianCrossover = &c.crossover
+		crossover = &c.crossover
 	}
-	return r
+	return shell.Object{
+		"releases", c.target.Releases, "epsilon", c.target.Epsilon, "delta", c.target.Delta,
+		"epsilon_upper", c.found.Composed.Upper, "epsilon_lower", c.found.Composed.Lower,
+		"release_epsilon", each.Epsilon, "release_delta", each.Delta,
+		"sensitivity", c.target.Sensitivity, "loss", c.target.Loss.Name(), "noise", c.noise(),
+		shell.If(c.found.Exponent != 0, "exponent", c.found.Exponent),
+		"expected_loss", shell.FloatUp(c.found.Table.Certificate().ExpectedLoss),
+		"alternatives", others, "gaussian_crossover", crossover,
+	}
 }
 
 func (c *calibration) rows(out string) []shell.Row {
@@ -268,21 +240,15 @@ func (c *calibration) rows(out string) []shell.Row {
 	}, shell.QueryRows(p), []shell.Row{
 		{"noise", name},
 		{"expected loss", shell.Decimal(certificate.Claims().ExpectedLoss)},
-	})
-	if c.noise() == noiseDesigned {
-		rows = append(rows, shell.Row{"gap", shell.Percent(shell.GapOf(certificate)) + report.OfOneRelease})
-	}
-	rows = append(rows, c.otherRows()...)
+		shell.When(c.noise() == noiseDesigned, "gap", shell.Percent(shell.GapOf(certificate.Bounds()))+report.OfOneRelease),
+	}, c.otherRows())
 	switch {
 	case c.crossover > 0:
 		rows = append(rows, shell.Row{"crossover", fmt.Sprintf("from about %d releases on, Gaussian noise has a smaller loss than designed noise at this total", c.crossover)})
 	case gaussianApplies(p):
 		rows = append(rows, shell.Row{"crossover", "not found"})
 	}
-	if out != "" {
-		rows = append(rows, shell.Row{"table", out})
-	}
-	return rows
+	return append(rows, shell.When(out != "", "table", out))
 }
 
 func (c *calibration) otherRows() []shell.Row {
@@ -299,9 +265,9 @@ func (c *calibration) otherRows() []shell.Row {
 		name, note string
 		loss       float64
 	}{
-		{"basic", "designed for an equal part of epsilon and delta", c.others.basic},
-		{noise.Laplace, laplace + " noise for the same total" + free, c.others.laplace},
-		{noise.Gaussian, "Gaussian noise for the same total" + free, c.others.gaussian},
+		{"basic", "designed for an equal part of epsilon and delta", c.basic},
+		{noise.Laplace, laplace + " noise for the same total" + free, c.laplace},
+		{noise.Gaussian, "Gaussian noise for the same total" + free, c.gaussian},
 	} {
 		if math.IsNaN(other.loss) || c.target.Releases == 1 && other.name == "basic" || other.name == c.noise() {
 			continue
@@ -318,21 +284,8 @@ func (c *calibration) otherRows() []shell.Row {
 	return rows
 }
 
-// samplingRate is the rule of --rate.
 var samplingRate = shell.AtMost("a probability", 1)
 
-// subsampledReport is what calibrate --rate --json prints.
-type subsampledReport struct {
-	Releases     int     `json:"releases"`
-	Rate         float64 `json:"rate"`
-	Epsilon      float64 `json:"epsilon"`
-	Delta        float64 `json:"delta"`
-	EpsilonUpper float64 `json:"epsilon_upper"`
-	EpsilonLower float64 `json:"epsilon_lower"`
-	Sigma        float64 `json:"sigma"`
-}
-
-// runSubsampled finds the noise of releases about random samples.
 func (o *calibrateOptions) runSubsampled() error {
 	o.Progress().Watch("composing")
 	t := o.target
@@ -340,9 +293,9 @@ func (o *calibrateOptions) runSubsampled() error {
 	if err != nil {
 		return shell.BadInput("noisewright calibrate --help", err)
 	}
-	return o.Print(subsampledReport{
-		Releases: t.Releases, Rate: o.rate, Epsilon: t.Epsilon, Delta: t.Delta,
-		EpsilonUpper: bounds.Upper, EpsilonLower: bounds.Lower, Sigma: sigma,
+	return o.Print(shell.Object{
+		"releases", t.Releases, "rate", o.rate, "epsilon", t.Epsilon, "delta", t.Delta,
+		"epsilon_upper", bounds.Upper, "epsilon_lower", bounds.Lower, "sigma", sigma,
 	}, []shell.Row{
 		{"releases", fmt.Sprintf("%d, each about a sample to which a person belongs with probability %v", t.Releases, o.rate)},
 		{"total", fmt.Sprintf("epsilon %v, delta %v, if a person is added or removed", t.Epsilon, t.Delta)},

@@ -97,7 +97,6 @@ Exit codes:
 	return root
 }
 
-// newReproduceCommand says where the commands below it went.
 func newReproduceCommand() *cobra.Command {
 	return &cobra.Command{
 		Use: "reproduce", Hidden: true, DisableFlagParsing: true, ValidArgsFunction: cobra.NoFileCompletions,
@@ -128,7 +127,6 @@ func newHelpCommand(root *cobra.Command) *cobra.Command {
 	}
 }
 
-// commandNames are the commands below the one that the words lead to.
 func commandNames(root *cobra.Command, words []string) []string {
 	parent, rest, err := root.Find(words)
 	if err != nil || len(rest) > 0 {
@@ -143,7 +141,6 @@ func commandNames(root *cobra.Command, words []string) []string {
 	return names
 }
 
-// version tells builds apart.
 type version struct {
 	Module   string `json:"version"`
 	Commit   string `json:"commit,omitempty"`   // absent: not known
@@ -159,8 +156,7 @@ func readVersion() version {
 	return v
 }
 
-// pseudoVersion is the version of a module without a tag at its commit, which is at the
-// end.
+// pseudoVersion is the version of a module without a tag, with its commit at the end.
 var pseudoVersion = regexp.MustCompile(`[-.]\d{14}-([0-9a-f]{12})(\+\S*)?$`)
 
 // newVersion reads what a build says of itself, nil if it says nothing. The commit is
@@ -186,8 +182,7 @@ func newVersion(info *debug.BuildInfo) version {
 	return v
 }
 
-// short is the version in a few letters: that of the module, or the start of the commit
-// where there is no tag.
+// short is that of the module, or the start of the commit where there is no tag.
 func (v version) short() string {
 	if v.Commit != "" && pseudoVersion.MatchString(v.Module) {
 		return v.Commit[:min(12, len(v.Commit))]
@@ -210,28 +205,24 @@ func (v version) String() string {
 	return fmt.Sprintf("noisewright %s (%s%s, %s)", v.Module, commit, v.Go, solver)
 }
 
-type versionOptions struct{ shell.Common }
-
 func newVersionCommand(s *shell.Streams) *cobra.Command {
-	o := &versionOptions{shell.Common{Streams: s}}
+	c := &shell.Common{Streams: s}
 	f := shell.NewFlags(&cobra.Command{
 		Use:     "version",
 		Short:   "Print the version and the commit of the program, and the versions of Go and of the solver",
 		Example: "  noisewright version --json",
 	})
-	f.Bool(&o.JSON, "json", "print one JSON object")
-	return f.Run(o.run)
+	f.Bool(&c.JSON, "json", "print one JSON object")
+	return f.Run(func(context.Context) error { return printVersion(c) })
 }
 
-func (o *versionOptions) run(context.Context) error {
+func printVersion(c *shell.Common) error {
 	v := readVersion()
-	return o.PrintText(v, func(b *strings.Builder) { fmt.Fprintln(b, v) })
+	return c.PrintText(v, func(b *strings.Builder) { fmt.Fprintln(b, v) })
 }
-
-type manOptions struct{ shell.Common }
 
 func newManCommand(s *shell.Streams) *cobra.Command {
-	o := &manOptions{shell.Common{Streams: s}}
+	c := &shell.Common{Streams: s}
 	f := shell.NewFlags(&cobra.Command{
 		Use:   "man -o FOLDER",
 		Short: "Write the manual pages",
@@ -244,28 +235,25 @@ same pages.`,
 		Example: `  noisewright man -o man
   man -l man/noisewright-design.1`,
 	})
-	f.Folder(&o.Common)
-	return f.Run(o.run)
+	f.Folder(c)
+	return f.Run(func(context.Context) error {
+		date, err := pageDate()
+		if err != nil {
+			return shell.BadInput("", err)
+		}
+		if err := shell.MakeFolder(c.Output); err != nil {
+			return err
+		}
+		return writePages(s, c.Output, newRootCommand(s, func() {}), date) // a tree of its own, to be changed
+	})
 }
 
-func (o *manOptions) run(context.Context) error {
-	date, err := pageDate()
-	if err != nil {
-		return shell.BadInput("", err)
-	}
-	if err := shell.MakeFolder(o.Output); err != nil {
-		return err
-	}
-	return o.writePages(newRootCommand(o.Streams, func() {}), date) // a tree of its own, to be changed
-}
-
-// writePages writes the page of a command and those of all below it.
-func (o *manOptions) writePages(c *cobra.Command, date time.Time) error {
+func writePages(s *shell.Streams, folder string, c *cobra.Command, date time.Time) error {
 	for _, below := range c.Commands() {
 		if !below.IsAvailableCommand() {
 			continue
 		}
-		if err := o.writePages(below, date); err != nil {
+		if err := writePages(s, folder, below, date); err != nil {
 			return err
 		}
 	}
@@ -277,18 +265,12 @@ func (o *manOptions) writePages(c *cobra.Command, date time.Time) error {
 	if err := doc.GenMan(c, &header, &page); err != nil {
 		return err
 	}
-	w, err := o.Create(filepath.Join(o.Output, strings.ReplaceAll(c.CommandPath(), " ", "-")+".1"))
-	if err != nil {
-		return err
-	}
-	defer w.Discard()
-	return w.Put(func(w io.Writer) error {
+	return s.WriteFile(filepath.Join(folder, strings.ReplaceAll(c.CommandPath(), " ", "-")+".1"), func(w io.Writer) error {
 		_, err := page.WriteTo(w)
 		return err
 	})
 }
 
-// pageDate is the date of the manual pages.
 func pageDate() (time.Time, error) {
 	const name = "SOURCE_DATE_EPOCH"
 	if text := os.Getenv(name); text != "" {
@@ -318,24 +300,16 @@ func asMarkdown(text string) string {
 			b.WriteByte('\n') // ends a paragraph or a block
 			indented = now
 		}
-		switch {
-		case indented && !blank:
+		if indented && !blank {
 			b.WriteString("    " + line)
-		default:
+		} else {
 			b.WriteString(escapeMarkdown(line))
 		}
 	}
 	return b.String()
 }
 
+var markup = regexp.MustCompile("[][\\\\`*_<>|~#&]")
+
 // escapeMarkdown keeps text from being taken for markup.
-func escapeMarkdown(text string) string {
-	var b strings.Builder
-	for _, r := range text {
-		if strings.ContainsRune("\\`*_[]<>|~#&", r) {
-			b.WriteByte('\\')
-		}
-		b.WriteRune(r)
-	}
-	return b.String()
-}
+func escapeMarkdown(text string) string { return markup.ReplaceAllString(text, `\$0`) }

@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -19,14 +20,13 @@ import (
 	"github.com/noisewright/noisewright/tables"
 )
 
-// comparison is what compare --json prints.
 type comparison struct {
-	Total      *report.Total `json:"total,omitempty"` // of a table
-	LowerBound *float64      `json:"lower_bound"`
-	Mechanisms []contender   `json:"mechanisms"`
+	dp.Problem
+	total      *report.Total // of a table
+	bound      *float64
+	mechanisms []contender
 }
 
-// contender is one mechanism of a comparison.
 type contender struct {
 	Name          string   `json:"name"`
 	Loss          *float64 `json:"loss,omitempty"`
@@ -120,7 +120,7 @@ func (o *compareOptions) run(ctx context.Context) error {
 	}
 	o.design.Progress = o.Progress().Design(o.design.TimeLimit)
 	p := o.problem
-	c := comparison{}
+	c := comparison{Problem: p}
 	best := contender{Name: noiseDesigned}
 	r, limit, err := shell.Design(ctx, p, o.design)
 	switch {
@@ -129,18 +129,14 @@ func (o *compareOptions) run(ctx context.Context) error {
 	case err != nil:
 		return err
 	default:
-		c.LowerBound = shell.FloatDown(r.Table.Certificate().LowerBound)
+		c.bound = shell.FloatDown(r.Table.Certificate().LowerBound)
 		best = certifiedContender(best.Name, r.Table)
 	}
-	c.Mechanisms = append(c.Mechanisms, best)
-	c.addBaselines(p)
-	if err := o.PrintText(c, func(b *strings.Builder) { c.write(b, p) }); err != nil {
-		return err
-	}
-	return limit
+	c.mechanisms = append(c.mechanisms, best)
+	c.addBaselines()
+	return cmp.Or(o.PrintText(c.object(), c.write), limit)
 }
 
-// compareFile compares what is there.
 func (o *compareOptions) compareFile(ctx context.Context) error {
 	made, err := o.ReadAny(o.table)
 	if err != nil {
@@ -158,7 +154,6 @@ func (o *compareOptions) compareFile(ctx context.Context) error {
 	return compare(o, ctx, v)
 }
 
-// compareTable compares a table that is there.
 func (o *compareOptions) compareTable(ctx context.Context, p proof.Proven) error {
 	whole, err := report.SoundTotal(ctx, o.table, p)
 	if err != nil {
@@ -166,20 +161,22 @@ func (o *compareOptions) compareTable(ctx context.Context, p proof.Proven) error
 	}
 	v := p.(*tables.Verified)
 	t := v.Mechanism()
-	made := t.Problem()
-	c := comparison{Total: whole, Mechanisms: []contender{certifiedContender("table", v)}}
+	c := comparison{Problem: t.Problem(), total: whole, mechanisms: []contender{certifiedContender("table", v)}}
 	if whole == nil {
-		c.LowerBound = shell.FloatDown(v.Bounds().LowerBound)
-		c.addBaselines(made)
+		c.bound = shell.FloatDown(v.Bounds().LowerBound)
+		c.addBaselines()
 	} else {
 		for _, m := range whole.Target(t).Classical(ctx) {
-			c.Mechanisms = append(c.Mechanisms, evaluated(m, made, "; for the same total"+unheld(made)))
+			c.mechanisms = append(c.mechanisms, evaluated(m, c.Problem, "; for the same total"+unheld(c.Problem)))
 		}
 	}
-	return o.PrintText(c, func(b *strings.Builder) { c.write(b, made) })
+	return o.PrintText(c.object(), c.write)
 }
 
-// certifiedContender is a table that was verified.
+func (c *comparison) object() shell.Object {
+	return shell.Object{c.total.Part(), "lower_bound", c.bound, "mechanisms", c.mechanisms}
+}
+
 func certifiedContender(name string, v *tables.Verified) contender {
 	return contender{
 		Name: name, Loss: shell.FloatUp(v.Certificate().ExpectedLoss), ErrorBound: new(float64),
@@ -187,19 +184,24 @@ func certifiedContender(name string, v *tables.Verified) contender {
 	}
 }
 
-// addBaselines adds the classical mechanisms, and how far all are above the bound.
-func (c *comparison) addBaselines(p dp.Problem) {
+func (c *comparison) addBaselines() {
 	for _, b := range noise.Baselines() {
-		c.Mechanisms = append(c.Mechanisms, newContender(b, p))
-		if b.Name == noise.DiscreteLaplace && p.Query == dp.IntegerQuery {
-			c.Mechanisms = append(c.Mechanisms, newDiscreteStaircase(p))
+		c.mechanisms = append(c.mechanisms, newContender(b, c.Problem))
+		if b.Name == noise.DiscreteLaplace && c.Query == dp.IntegerQuery {
+			c.mechanisms = append(c.mechanisms, newDiscreteStaircase(c.Problem))
 		}
 	}
-	for i := range c.Mechanisms {
-		if m := &c.Mechanisms[i]; m.Loss != nil && c.LowerBound != nil && *c.LowerBound > 0 {
-			m.Suboptimality = shell.Finite(*m.Loss/(*c.LowerBound) - 1)
-		}
+	for i := range c.mechanisms {
+		c.mechanisms[i].Suboptimality = above(c.mechanisms[i].Loss, c.bound)
 	}
+}
+
+// above is how far a loss is above a bound; nil where either is not known.
+func above(loss, bound *float64) *float64 {
+	if loss == nil || bound == nil || *bound <= 0 {
+		return nil
+	}
+	return shell.Finite(*loss/(*bound) - 1)
 }
 
 func newContender(b noise.Baseline, p dp.Problem) contender {
@@ -236,7 +238,6 @@ func newDiscreteStaircase(p dp.Problem) contender {
 	return out
 }
 
-// excuse says why a mechanism has no loss.
 func excuse(err error) string {
 	var n *noise.NotApplicableError
 	if errors.As(err, &n) {
@@ -245,7 +246,6 @@ func excuse(err error) string {
 	return shell.Sentence(err)
 }
 
-// beside says why the bound does not hold for a mechanism, if it does not.
 func beside(p dp.Problem, name string) string {
 	switch {
 	case p.Query == dp.LatticeQuery:
@@ -259,7 +259,6 @@ func beside(p dp.Problem, name string) string {
 	}
 }
 
-// unheld says that the classical mechanisms are not made for the constraints.
 func unheld(p dp.Problem) string {
 	if classical(p.Constraints) {
 		return ""
@@ -282,27 +281,22 @@ func kindOfNoise(p dp.Problem) string {
 	return kind
 }
 
-// write writes the comparison as a table.
-func (c *comparison) write(b *strings.Builder, p dp.Problem) {
-	privacy := fmt.Sprintf("epsilon %v, delta %v", p.Epsilon, p.Delta)
-	if c.Total != nil {
-		privacy = fmt.Sprintf("%s together: epsilon %v, delta %v", shell.Counted(c.Total.Releases, "release"), c.Total.Epsilon, c.Total.Delta)
+func (c *comparison) write(b *strings.Builder) {
+	privacy, bound := fmt.Sprintf("epsilon %v, delta %v", c.Epsilon, c.Delta), " on every additive "+kindOfNoise(c.Problem)+": none"
+	if c.bound != nil {
+		bound = strings.TrimSuffix(bound, "none") + shell.DigitsDown(*c.bound)
 	}
-	fmt.Fprintf(b, "%s, sensitivity %v, loss %s\n", privacy, p.Sensitivity, shell.LossUnit(p.Loss))
-	for _, r := range shell.QueryRows(p) {
+	if c.total != nil {
+		privacy = fmt.Sprintf("%s together: epsilon %v, delta %v", shell.Counted(c.total.Releases, "release"), c.total.Epsilon, c.total.Delta)
+		bound = ": " + report.NoBoundForSeveral
+	}
+	fmt.Fprintf(b, "%s, sensitivity %v, loss %s\n", privacy, c.Sensitivity, shell.LossUnit(c.Loss))
+	for _, r := range shell.QueryRows(c.Problem) {
 		fmt.Fprintf(b, "%s: %s\n", r[0], r[1])
 	}
-	bound := "none"
-	if c.LowerBound != nil {
-		bound = shell.DigitsDown(*c.LowerBound)
-	}
-	if c.Total != nil {
-		fmt.Fprintf(b, "certified lower bound: %s\n", report.NoBoundForSeveral)
-	} else {
-		fmt.Fprintf(b, "certified lower bound on every additive %s: %s\n", kindOfNoise(p), bound)
-	}
+	fmt.Fprintf(b, "certified lower bound%s\n", bound)
 	lines, without := [][]string{{"mechanism", "loss", "above bound", "note"}}, [][]string{}
-	for _, m := range c.Mechanisms {
+	for _, m := range c.mechanisms {
 		if m.Loss == nil && m.Name != noiseDesigned {
 			without = append(without, []string{m.Name, m.Note})
 			continue
@@ -327,8 +321,7 @@ func (c *comparison) write(b *strings.Builder, p dp.Problem) {
 	}
 }
 
-// classical reports whether noise that is symmetric and falls away from 0, as
-// all baselines are, keeps the constraints by itself.
+// classical reports whether symmetric noise that falls away from 0 keeps the constraints by itself.
 func classical(c dp.Constraints) bool {
 	c.Symmetric, c.Monotone, c.Unbiased = false, false, false
 	return c.None()

@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"strings"
@@ -8,27 +9,19 @@ import (
 	"github.com/noisewright/noisewright/cmd/internal/shell"
 	"github.com/noisewright/noisewright/dp"
 	"github.com/noisewright/noisewright/local"
-	"github.com/noisewright/noisewright/loss"
 	"github.com/noisewright/noisewright/lp"
 	"github.com/noisewright/noisewright/noise"
 	"github.com/noisewright/noisewright/proof"
 )
 
-// localComparison is what compare --local --json prints.
+// localComparison is about a problem, by which the design and what the bound is about are held.
 type localComparison struct {
-	Epsilon    float64          `json:"epsilon"`
-	Delta      float64          `json:"delta"`
-	Kind       local.Kind       `json:"kind"`
-	Range      *[2]float64      `json:"range,omitempty"` // of numbers
-	Loss       string           `json:"loss"`
-	Objective  local.Objective  `json:"objective"`
-	Unbiased   bool             `json:"unbiased"` // demanded of the design and of what the bound is about
-	LowerBound *float64         `json:"lower_bound"`
-	Mechanisms []localContender `json:"mechanisms"`
+	lp.LocalProblem
+	bound      *float64
+	mechanisms []localContender
 }
 
-// localContender is one mechanism of a comparison. Losses of the design are rounded up,
-// those of the others floating-point values.
+// localContender has losses of the design rounded up, and floating-point values of the others.
 type localContender struct {
 	Name       string   `json:"name"`
 	MeanLoss   *float64 `json:"mean_loss,omitempty"`
@@ -42,23 +35,17 @@ type localContender struct {
 	Note          string   `json:"note"`
 }
 
-// compareLocal designs a local randomizer and compares it.
 func (o *compareOptions) compareLocal(ctx context.Context) error {
 	p := o.costs.problem(o.problem.Privacy, o.local, o.problem.Loss, o.problem.Query == dp.IntegerQuery, o.values)
 	p.Demands.Unbiased = o.problem.Constraints.Unbiased
 	o.design.Progress = o.Progress().Local(o.design.TimeLimit)
 	r, limit, err := shell.DesignLocal(ctx, p, o.design)
-	c := newLocalComparison(p)
 	if err != nil {
 		return err
 	}
-	if err := o.printLocal(c, p, c.certified(noiseDesigned, r.Randomizer)); err != nil {
-		return err
-	}
-	return limit
+	return cmp.Or(o.printLocal(p, noiseDesigned, r.Randomizer), limit)
 }
 
-// compareRandomizer compares a randomizer that is there.
 func (o *compareOptions) compareRandomizer(_ context.Context, v proof.Proven) error {
 	made := v.(*local.Verified)
 	s := made.Mechanism().Spec()
@@ -66,25 +53,12 @@ func (o *compareOptions) compareRandomizer(_ context.Context, v proof.Proven) er
 		Epsilon: s.Epsilon, Delta: s.Delta, Values: s.Values, Loss: s.Loss, Costs: s.Costs,
 		Objective: s.Objective, Demands: s.Demands,
 	}
-	c := newLocalComparison(p)
-	return o.printLocal(c, p, c.certified("randomizer", made))
+	return o.printLocal(p, "randomizer", made)
 }
 
-func newLocalComparison(p lp.LocalProblem) *localComparison {
-	c := &localComparison{
-		Epsilon: p.Epsilon, Delta: p.Delta, Kind: p.Values.Kind, Loss: "costs",
-		Objective: p.Objective, Unbiased: p.Demands.Unbiased,
-	}
-	if p.Loss != nil {
-		c.Loss, c.Range = p.Loss.Name(), &[2]float64{p.Values.Lower, p.Values.Upper}
-	}
-	return c
-}
-
-// certified is a randomizer that was verified, and takes its bound.
-func (c *localComparison) certified(name string, v *local.Verified) localContender {
+// certifiedRandomizer is a randomizer that was verified.
+func certifiedRandomizer(name string, v *local.Verified) localContender {
 	found, s := v.Certificate(), v.Mechanism().Spec()
-	c.LowerBound = shell.FloatDown(found.LowerBound)
 	answers := max(len(s.Answers), len(s.AnswerLabels))
 	out := localContender{
 		Name: name, MeanLoss: shell.FloatUp(found.MeanLoss), WorstLoss: shell.FloatUp(found.WorstLoss), ErrorBound: new(float64),
@@ -98,16 +72,17 @@ func (c *localComparison) certified(name string, v *local.Verified) localContend
 }
 
 // printLocal adds the published mechanisms below the best one and prints the comparison.
-func (o *compareOptions) printLocal(c *localComparison, p lp.LocalProblem, best localContender) error {
-	c.Mechanisms = append(c.Mechanisms, best)
+func (o *compareOptions) printLocal(p lp.LocalProblem, name string, v *local.Verified) error {
+	best := certifiedRandomizer(name, v)
+	c := &localComparison{p, shell.FloatDown(v.Certificate().LowerBound), []localContender{best}}
 	for _, b := range noise.LocalBaselines() {
-		c.Mechanisms = append(c.Mechanisms, newLocalContender(b, p))
+		c.mechanisms = append(c.mechanisms, newLocalContender(b, p))
 	}
 	d := p.Demands
 	d.Unbiased = false
 	free := d == local.Demands{} // the bound is about mechanisms with any answers
-	for i := range c.Mechanisms {
-		m := &c.Mechanisms[i]
+	for i := range c.mechanisms {
+		m := &c.mechanisms[i]
 		value := m.objective(p.Objective)
 		if value == nil {
 			continue
@@ -115,12 +90,18 @@ func (o *compareOptions) printLocal(c *localComparison, p lp.LocalProblem, best 
 		if o := best.objective(p.Objective); o != nil && *o > 0 {
 			m.Ratio = shell.Finite(*value / *o)
 		}
-		held := i == 0 || free && (!p.Demands.Unbiased || m.Unbiased != nil && *m.Unbiased)
-		if c.LowerBound != nil && *c.LowerBound > 0 && held {
-			m.Suboptimality = shell.Finite(*value/(*c.LowerBound) - 1)
+		if held := i == 0 || free && (!p.Demands.Unbiased || m.Unbiased != nil && *m.Unbiased); held {
+			m.Suboptimality = above(value, c.bound)
 		}
 	}
-	return o.PrintText(c, func(b *strings.Builder) { c.write(b, p.Loss) })
+	law := shell.Object{"loss", "costs"}
+	if p.Loss != nil {
+		law = shell.Object{"range", [2]float64{p.Values.Lower, p.Values.Upper}, "loss", p.Loss.Name()}
+	}
+	return o.PrintText(shell.Object{
+		"epsilon", p.Epsilon, "delta", p.Delta, "kind", p.Values.Kind, law, "objective", p.Objective, "unbiased", p.Demands.Unbiased,
+		"lower_bound", c.bound, "mechanisms", c.mechanisms,
+	}, c.write)
 }
 
 // objective is the loss of the objective; nil: none.
@@ -131,7 +112,6 @@ func (m localContender) objective(o local.Objective) *float64 {
 	return m.MeanLoss
 }
 
-// newLocalContender evaluates a published mechanism.
 func newLocalContender(b noise.LocalBaseline, p lp.LocalProblem) localContender {
 	m, err := b.New(noise.LocalProblem{
 		Epsilon: p.Epsilon, Delta: p.Delta, Values: p.Values, Objective: p.Objective, Loss: p.Loss, Costs: p.Costs,
@@ -152,25 +132,24 @@ func newLocalContender(b noise.LocalBaseline, p lp.LocalProblem) localContender 
 	return out
 }
 
-// write writes the comparison as a table.
-func (c *localComparison) write(b *strings.Builder, l loss.Loss) {
+func (c *localComparison) write(b *strings.Builder) {
 	fmt.Fprintf(b, "epsilon %v, delta %v between any two values", c.Epsilon, c.Delta)
-	if c.Range != nil {
-		fmt.Fprintf(b, " from %v to %v (%s), loss %s\n", c.Range[0], c.Range[1], c.Kind, shell.LossUnit(l))
+	if v := c.Values; c.Loss != nil {
+		fmt.Fprintf(b, " from %v to %v (%s), loss %s\n", v.Lower, v.Upper, v.Kind, shell.LossUnit(c.Loss))
 	} else {
 		b.WriteString(" (categories), loss by the costs given\n")
 	}
 	bound, about := "none", "every mechanism"
-	if c.LowerBound != nil && *c.LowerBound > 0 {
-		bound = shell.DigitsDown(*c.LowerBound)
+	if c.bound != nil && *c.bound > 0 {
+		bound = shell.DigitsDown(*c.bound)
 	}
-	if c.Unbiased {
+	if c.Demands.Unbiased {
 		about = "every unbiased mechanism"
 	}
 	fmt.Fprintf(b, "certified lower bound on the %s loss of %s: %s\n\n", c.Objective, about, bound)
 	lines, without := [][]string{{"mechanism", "mean loss", "worst loss", "of design", "above bound", "", "note"}}, map[string][]string{}
 	var reasons []string // in the order of the mechanisms
-	for i, m := range c.Mechanisms {
+	for i, m := range c.mechanisms {
 		if m.MeanLoss == nil && i > 0 {
 			if without[m.Note] == nil {
 				reasons = append(reasons, m.Note)

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"slices"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -102,7 +103,6 @@ func (o *designOptions) tradeFlags(f *shell.Flags) {
 	})
 }
 
-// readLosses reads the loss, which a trade-off takes the place of.
 func (o *designOptions) readLosses(texts []string) (err error) {
 	switch {
 	case !o.trading:
@@ -123,9 +123,7 @@ func (o *designOptions) run(ctx context.Context) error {
 		if err != nil {
 			return d, err
 		}
-		size := struct {
-			CellsPerSensitivity int `json:"cells_per_sensitivity"`
-		}{r.Table.Mechanism().Grid().CellsPerSensitivity}
+		size := shell.Object{"cells_per_sensitivity", r.Table.Mechanism().Grid().CellsPerSensitivity}
 		return designed{proven: r.Table, Outcome: r.Outcome, limit: limit, size: size, rows: besideRows(r, o.problem)}, nil
 	})
 }
@@ -137,12 +135,11 @@ type designed struct {
 	lp.Outcome
 	limit                    error // that the design was stopped at, if it was
 	total                    *report.Total
-	problem, certified, size any
+	problem, certified, size shell.Object
 	rows                     []shell.Row
 }
 
-// finish makes a design, writes it to the output and prints what is proved; noun is what the
-// output is.
+// finish makes a design, writes it to the output, a noun, and prints what is proved.
 func finish(c *shell.Common, noun string, design func() (designed, error)) error {
 	w, err := c.Reserve(c.Output)
 	if err != nil {
@@ -156,38 +153,18 @@ func finish(c *shell.Common, noun string, design func() (designed, error)) error
 	m := proof.Of(d.proven)
 	a := report.Finding{Mechanism: m, Proven: d.proven}.About()
 	object := shell.Object{
-		a.Problem,
-		report.OfTotal{Total: d.total},
-		d.problem, a.Certified, d.certified, a.Size, d.size,
-		effort{d.Rounds, newEnding(d.Optimal, d.Elapsed)},
+		a.Problem, d.total.Part(), d.problem, a.Certified, d.certified, a.Size, d.size,
+		"rounds", d.Rounds, ending(d.Optimal, d.Elapsed),
 	}
-	rows := append(a.Rows, shell.Row{"effort", fmt.Sprintf("%d rounds, %s", d.Rounds, d.Elapsed.Round(time.Millisecond))})
-	rows = append(rows, d.rows...)
-	if d.total != nil {
-		rows = append([]shell.Row{d.total.Row()}, rows...)
-	}
-	if c.Output != "" {
-		rows = append(rows, shell.Row{noun, c.Output})
-	}
+	effort := shell.Row{"effort", fmt.Sprintf("%d rounds, %s", d.Rounds, d.Elapsed.Round(time.Millisecond))}
+	rows := slices.Concat([]shell.Row{d.total.Row()}, a.Rows, []shell.Row{effort}, d.rows, []shell.Row{shell.When(c.Output != "", noun, c.Output)})
 	return c.Finish(w, m.Encode, object, rows, d.limit)
 }
 
-type effort struct {
-	Rounds int `json:"rounds"`
-	ending
+func ending(optimal bool, elapsed time.Duration) shell.Object {
+	return shell.Object{"seconds", math.Round(elapsed.Seconds()*1000) / 1000, "status", status(optimal)}
 }
 
-// ending is how a design, or several, ended.
-type ending struct {
-	Seconds float64 `json:"seconds"`
-	Status  string  `json:"status"`
-}
-
-func newEnding(optimal bool, elapsed time.Duration) ending {
-	return ending{Seconds: math.Round(elapsed.Seconds()*1000) / 1000, Status: status(optimal)}
-}
-
-// status is the word for a design that reached its gap or did not.
 func status(optimal bool) string {
 	if optimal {
 		return "optimal"
@@ -195,7 +172,6 @@ func status(optimal bool) string {
 	return "limit"
 }
 
-// besideRows are about classical mechanisms beside a design.
 func besideRows(r *lp.Result, p dp.Problem) (rows []shell.Row) {
 	designed, _ := r.Table.Certificate().ExpectedLoss.Float64()
 	for _, m := range references(p) {
@@ -211,9 +187,7 @@ func besideRows(r *lp.Result, p dp.Problem) (rows []shell.Row) {
 	return rows
 }
 
-// references are the classical mechanisms that a summary names.
-func references(p dp.Problem) []contender {
-	var out []contender
+func references(p dp.Problem) (out []contender) {
 	for _, b := range noise.Baselines() {
 		if figure.Compared(b.Name) && figure.Suits(b.Name, p.Query) {
 			out = append(out, newContender(b, p))

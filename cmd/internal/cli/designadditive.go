@@ -22,12 +22,12 @@ type designAdditiveOptions struct {
 	problem      lp.CellsProblem
 	edges        []float64 // between cells
 	lower, upper float64   // of the query's values
-	weight       string    // a file; "": uniform
+	weight       string    // uniform, or a file
 	design       lp.Options
 }
 
 func newDesignAdditiveCommand(s *shell.Streams) *cobra.Command {
-	o := &designAdditiveOptions{Common: shell.Common{Streams: s}, design: shell.DesignOptions(), lower: math.Inf(-1), upper: math.Inf(1)}
+	o := &designAdditiveOptions{Common: shell.Common{Streams: s}, design: shell.DesignOptions(), lower: math.Inf(-1), upper: math.Inf(1), weight: "uniform"}
 	o.design.Gap, o.design.MaxCells = lp.DefaultKernelGap, 0
 	f := shell.NewFlags(&cobra.Command{
 		Use:   "design-additive --edges FROM:TO:WIDTH --epsilon E --delta D --sensitivity S --loss LOSS [-o KERNEL]",
@@ -58,7 +58,7 @@ smaller cap can be kept, and one as small as that leaves nothing to gain.`,
 	f.RequiredFunc("edges", "FROM:TO:WIDTH|FILE", "edges between cells, in units of the query: all from FROM to TO, WIDTH apart; or a file with one edge per line", o.readEdges)
 	f.CompleteOrFile("edges")
 	f.Func("range", "A,B", "", "least and largest value of the query, each a number or -inf or inf (default -inf,inf)", o.readRange)
-	f.Func("weight", "uniform|FILE", "uniform", "law of the query values over which losses are averaged: uniform over the cells that have two ends, or a CSV file of a piecewise constant density on them with the columns from,weight", o.readWeight)
+	f.Text(&o.weight, "weight", "uniform|FILE", "law of the query values over which losses are averaged: uniform over the cells that have two ends, or a CSV file of a piecewise constant density on them with the columns from,weight")
 	f.CompleteOrFile("weight", "uniform")
 	f.Func("bins", "N", "", "bins per sensitivity, in each of which noise is uniform (default as many as the gap needs)", o.readBins)
 	f.Gap(&o.design)
@@ -83,16 +83,12 @@ func (o *designAdditiveOptions) run(ctx context.Context) error {
 		if err != nil {
 			return d, err
 		}
-		d = designed{proven: r.Kernel, Outcome: r.Outcome, limit: limit}
 		// Noise on the same bins that has one law for all cells; null if it does not keep the cap.
-		var one struct {
-			Loss *float64 `json:"one_law"`
-		}
+		d = designed{proven: r.Kernel, Outcome: r.Outcome, limit: limit, certified: shell.Object{"one_law", nil}}
 		if r.OneLaw > 0 {
-			one.Loss = &r.OneLaw
+			d.certified[1] = r.OneLaw
 			d.rows = []shell.Row{{"one law for all", shell.DigitsUp(r.OneLaw)}}
 		}
-		d.certified = one
 		return d, nil
 	})
 }
@@ -109,10 +105,8 @@ func (o *designAdditiveOptions) readRange(text string) error {
 	return nil
 }
 
-// maxEdges is the most edges between cells.
 const maxEdges = cells.MaxCells - 1
 
-// readEdges reads FROM:TO:WIDTH, or a file with one edge per line.
 func (o *designAdditiveOptions) readEdges(text string) error {
 	want := shell.Want(fmt.Sprintf("FROM:TO:WIDTH with a whole number of widths, or a file with 1 to %d ascending numbers, one per line", maxEdges))
 	if parts := strings.Split(text, ":"); len(parts) == 3 {
@@ -158,16 +152,9 @@ func (o *designAdditiveOptions) readBins(text string) error {
 	return nil
 }
 
-func (o *designAdditiveOptions) readWeight(text string) error {
-	if o.weight = text; text == "uniform" {
-		o.weight = ""
-	}
-	return nil
-}
-
 // spread gives each cell the share of a density that it holds.
 func (o *designAdditiveOptions) spread() error {
-	if o.weight == "" {
+	if o.weight == "" || o.weight == "uniform" {
 		return nil
 	}
 	edges := o.problem.Edges

@@ -121,11 +121,12 @@ func (o *designKernelOptions) run(ctx context.Context) error {
 		if err != nil {
 			return d, err
 		}
-		d = designed{proven: r.Kernel, Outcome: r.Outcome, limit: limit, problem: struct {
-			DataIndependent *float64 `json:"data_independent,omitempty"`
-		}{independent}}
+		d = designed{proven: r.Kernel, Outcome: r.Outcome, limit: limit, problem: shell.If(independent != nil, "data_independent", independent)}
 		if independent != nil {
-			row := shell.Row{"data independent", shell.DigitsUp(*independent) + raisedCap(r.Kernel.Mechanism().InstanceCap(), *independent)}
+			row := shell.Row{"data independent", shell.DigitsUp(*independent)}
+			if kept := r.Kernel.Mechanism().InstanceCap(); kept > *independent {
+				row[1] += fmt.Sprintf("; the instance cap is %s above, what such noise keeps rounded to cells", shell.Percent(kept / *independent - 1))
+			}
 			if o.problem.CapLoss != nil {
 				row[1] += ", for the loss of the cap"
 			}
@@ -139,17 +140,7 @@ func (o *designKernelOptions) run(ctx context.Context) error {
 // may be: as much as rounding this noise to cells costs where they are few.
 const autoCapSlack = 0.05
 
-// raisedCap says why an automatic cap is larger than the loss of data independent noise, if
-// it is.
-func raisedCap(kept, independent float64) string {
-	if kept <= independent {
-		return ""
-	}
-	return fmt.Sprintf("; the instance cap is %s above, what such noise keeps rounded to cells", shell.Percent(kept/independent-1))
-}
-
-// independent designs noise that does not depend on the query value and returns its
-// expected loss, rounded up.
+// independent is the expected loss of noise that does not depend on the query value, rounded up.
 func (o *designKernelOptions) independent(ctx context.Context, line *shell.Progress) (*float64, error) {
 	options := shell.DesignOptions()
 	options.TimeLimit = o.design.TimeLimit / 4
@@ -185,8 +176,7 @@ func capLoss(f *shell.Flags, l *loss.Loss, capped func() bool) {
 	f.CompleteLoss(name)
 }
 
-// maxLines is how many lines are read of a file that has one number in each, at most: more
-// than there may be numbers.
+// maxLines bounds the lines of a file of numbers: more than there may be numbers.
 const maxLines = max(kernels.MaxCells, maxEdges) + 1
 
 // eachLine reads the lines of the file that a flag names, but for empty ones.
@@ -210,8 +200,7 @@ func eachLine(flag, path string, want shell.Want, read func(n int, line string) 
 	return nil
 }
 
-// readNodes reads a number of nodes, or a file with one node per line. The range has
-// been read.
+// readNodes reads a number of nodes, or a file of them. The range has been read.
 func readNodes(p *lp.KernelProblem, text string) error {
 	want := shell.Want(fmt.Sprintf("an integer from 1 to %d, or a file with one node per line", kernels.MaxCells))
 	if n, ok := shell.ParseCount(text); ok || text == "" {
@@ -245,7 +234,6 @@ func readNodes(p *lp.KernelProblem, text string) error {
 	return nil
 }
 
-// runLocal designs a local randomizer.
 func (o *designKernelOptions) runLocal(ctx context.Context) error {
 	return finish(&o.Common, "randomizer", func() (designed, error) {
 		o.design.Progress = o.Progress().Local(o.design.TimeLimit)
@@ -293,7 +281,6 @@ func (o *designKernelOptions) designLocal(ctx context.Context) (r *lp.LocalResul
 	return nil, nil, nil, shell.BadInput("noisewright design-kernel --help", err)
 }
 
-// localProblem is what the flags ask for.
 func (o *designKernelOptions) localProblem() lp.LocalProblem {
 	p := o.costs.problem(o.problem.Privacy, o.local, o.problem.Loss, o.integer == string(local.Integer), o.problem.Queries)
 	p.Demands.Unbiased, p.Demands.Cap = o.unbiased, o.problem.InstanceCap
@@ -303,7 +290,6 @@ func (o *designKernelOptions) localProblem() lp.LocalProblem {
 	return p
 }
 
-// localFlags are those of design-kernel --local alone.
 func (o *designKernelOptions) localFlags(f *shell.Flags) {
 	f.Local(&o.local)
 	f.With("local", func() {
@@ -324,29 +310,19 @@ func (o *designKernelOptions) checkLocal() error {
 		}
 		return nil
 	}
-	var errs []error
-	if o.costs.values != nil && o.unbiased {
-		errs = append(errs, errors.New("costs and unbiased are given, want only one of them"))
-	}
-	if o.autoCap {
-		errs = append(errs, errors.New("instance-cap = auto is for kernels, want a number with --local"))
-	}
-	if o.problem.CapLoss != nil {
-		errs = append(errs, errors.New("instance-cap-loss is for kernels, want none with --local"))
-	}
-	if o.problem.Nodes != nil || o.problem.Cells == 1 {
-		errs = append(errs, errors.New("nodes: want a number of at least 2 with --local"))
-	}
-	return errors.Join(errs...)
+	return errors.Join(
+		shell.Refuse(o.costs.values != nil && o.unbiased, "costs and unbiased are given, want only one of them"),
+		shell.Refuse(o.autoCap, "instance-cap = auto is for kernels, want a number with --local"),
+		shell.Refuse(o.problem.CapLoss != nil, "instance-cap-loss is for kernels, want none with --local"),
+		shell.Refuse(o.problem.Nodes != nil || o.problem.Cells == 1, "nodes: want a number of at least 2 with --local"),
+	)
 }
 
-// costs is a matrix of the losses of categories.
 type costs struct {
 	values, answers []string
 	losses          [][]float64
 }
 
-// flag adds --costs.
 func (c *costs) flag(f *shell.Flags) {
 	f.Func("costs", "FILE", "", "with --local, for categories in place of a range and a loss: a CSV file of the loss of every answer for every category, with a header of the answers, and a row for each category that begins with it", func(text string) error {
 		return readCosts(c, text)
@@ -368,7 +344,6 @@ func (c *costs) problem(privacy dp.Privacy, o shell.Local, l loss.Loss, integer 
 	return p
 }
 
-// readCosts reads a CSV file with a header of answers and a row per category.
 func readCosts(c *costs, path string) error {
 	bad := func(format string, args ...any) error {
 		return fmt.Errorf("costs = %s: %s", check.Quoted(path), fmt.Sprintf(format, args...))

@@ -15,19 +15,37 @@ import (
 	"github.com/noisewright/noisewright/internal/csvfile"
 )
 
-// peopleOptions say which columns of a CSV file are features, and which are to be learned
-// or hidden.
+// peopleOptions say which columns are features, which are to be learned and which hidden.
 type peopleOptions struct {
-	target           string
-	private          []string
-	columns, exclude string // which features; patterns, separated by commas
-	classes          string // numbers that are classes; patterns
-	csv              csvfile.Options
+	target  string
+	private []string
+	featureColumns
+	classes string // numbers that are classes; patterns
+	csv     csvfile.Options
+}
+
+// featureColumns are patterns of names, separated by commas.
+type featureColumns struct{ columns, exclude string }
+
+// patternFlags adds --columns, by default all but others, and --exclude.
+func (c *featureColumns) patternFlags(f *shell.Flags, others string) {
+	c.columns = "*"
+	f.String(&c.columns, "columns", "names of the feature columns, separated by commas, with * and ? for any letters; by default all but "+others)
+	f.String(&c.exclude, "exclude", "names of columns that are no features, as for --columns")
+}
+
+// chosen reports whether a column is a feature.
+func (c *featureColumns) chosen(name string) bool {
+	return csvfile.Matches(strings.Split(c.columns, ","), name) && !csvfile.Matches(strings.Split(c.exclude, ","), name)
+}
+
+// unmatched is about patterns of columns that there are not.
+func (c *featureColumns) unmatched(names []string) error {
+	return errors.Join(unmatched("columns", c.columns, names), unmatched("exclude", c.exclude, names))
 }
 
 func (o *peopleOptions) flags(f *shell.Flags) {
-	f.String(&o.columns, "columns", "names of the feature columns, separated by commas, with * and ? for any letters; by default all but the target, the private ones and those of text")
-	f.String(&o.exclude, "exclude", "names of columns that are no features, as for --columns")
+	o.patternFlags(f, "the target, the private ones and those of text")
 	o.classFlag(f)
 	f.Delimiter(&o.csv)
 }
@@ -36,21 +54,9 @@ func (o *peopleOptions) classFlag(f *shell.Flags) {
 	f.String(&o.classes, "classes", "names of target and private columns whose numbers are classes, as for --columns; text always is")
 }
 
-// privateFlag adds --private.
-func (o *peopleOptions) privateFlag(f *shell.Flags, usage string) {
-	f.Texts("private", "column", usage, func(names []string) error {
-		o.private = names
-		return nil
-	})
-}
-
-// read reads the people of a file: the features of these names, or those of the flags if
-// there are none.
+// read reads people: the features of these names, or those of the flags if there are none.
 func (o *peopleOptions) read(s *shell.Streams, file string, wanted []string) (*encoders.Data, error) {
-	columns, exclude := strings.Split(o.columns, ","), strings.Split(o.exclude, ",")
-	choose := func(name string) bool {
-		return !o.labels(name) && csvfile.Matches(columns, name) && !csvfile.Matches(exclude, name)
-	}
+	choose := func(name string) bool { return !o.labels(name) && o.chosen(name) }
 	if wanted != nil {
 		choose = func(name string) bool { return slices.Contains(wanted, name) }
 	}
@@ -64,7 +70,7 @@ func (o *peopleOptions) read(s *shell.Streams, file string, wanted []string) (*e
 		names = append(names, name)
 		return choose(name)
 	}, o.labels, wanted == nil && o.columns == "*")
-	if wrong := errors.Join(unmatched("columns", o.columns, names), unmatched("exclude", o.exclude, names), o.missing(names)); names != nil && wrong != nil {
+	if wrong := errors.Join(o.unmatched(names), o.missing(names)); names != nil && wrong != nil {
 		return nil, shell.BadInput("", wrong)
 	}
 	if err != nil {
@@ -103,12 +109,10 @@ func (o *peopleOptions) read(s *shell.Streams, file string, wanted []string) (*e
 	return d, nil
 }
 
-// labels reports whether a column is a target or private.
 func (o *peopleOptions) labels(name string) bool {
 	return name != "" && name == o.target || slices.Contains(o.private, name)
 }
 
-// missing is about the target and private columns that no column is.
 func (o *peopleOptions) missing(names []string) error {
 	var errs []error
 	for flag, wanted := range map[string][]string{"target": {o.target}, "private": o.private} {
@@ -121,7 +125,6 @@ func (o *peopleOptions) missing(names []string) error {
 	return errors.Join(errs...)
 }
 
-// column makes numbers or classes of texts.
 func (o *peopleOptions) column(name string, texts []string) (encoders.Column, error) {
 	c := encoders.Column{Name: name}
 	text, number := 0, 0 // rows
@@ -161,7 +164,6 @@ func (o *peopleOptions) column(name string, texts []string) (encoders.Column, er
 	return c, nil
 }
 
-// ordered returns the numbers of a frame with the columns in the order of the names.
 func ordered(f *csvfile.Frame, names []string) (encoder.Matrix, error) {
 	m := encoder.Matrix{Rows: f.Rows, Cols: len(names), Stride: len(names), Data: make([]float64, f.Rows*len(names))}
 	for j, name := range names {

@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"cmp"
 	"context"
 	"crypto/sha256"
 	"encoding/binary"
@@ -17,9 +18,7 @@ import (
 	"github.com/noisewright/noisewright/cmd/internal/shell"
 	"github.com/noisewright/noisewright/encoder"
 	"github.com/noisewright/noisewright/internal/check"
-	"github.com/noisewright/noisewright/latent"
 	"github.com/noisewright/noisewright/latent/bundle"
-	"github.com/noisewright/noisewright/proof"
 	"github.com/noisewright/noisewright/sampler"
 )
 
@@ -63,7 +62,7 @@ The noise is drawn from --seed, so that nothing here may be released.`, 100*eval
 	f.Require(&o.bundle, "bundle", wantBundle)
 	f.RequiredFile(&o.data, "data", "a CSV file", "CSV file of features and what is to be known, with a header, perhaps compressed with gzip or zstd, - for standard input", vectorFiles...)
 	f.String(&o.people.target, "target", "column of the truth, for bundles that decode to classes or values; attackers do without")
-	o.people.privateFlag(f, "column that attackers are to guess; may be given several times")
+	f.TextList(&o.people.private, "private", "column", "column that attackers are to guess; may be given several times")
 	f.Func("attack", "words", "", "attackers, separated by commas: "+strings.Join(words, ", "), func(text string) error {
 		for word := range strings.SplitSeq(text, ",") {
 			if !slices.Contains(words, word) {
@@ -84,14 +83,11 @@ The noise is drawn from --seed, so that nothing here may be released.`, 100*eval
 }
 
 func (o *encoderEvaluateOptions) check() error {
-	var errs []error
-	if given := len(o.attackers) > 0; given != (len(o.people.private) > 0) || given != (o.train != "") {
-		errs = append(errs, errors.New("attack, private or train is missing, want all three of them or none"))
-	}
-	if o.data == "-" && o.train == "-" {
-		errs = append(errs, errors.New("data = - and train = -, want only one of them from standard input"))
-	}
-	return errors.Join(errs...)
+	given := len(o.attackers) > 0
+	return errors.Join(
+		shell.Refuse(given != (len(o.people.private) > 0) || given != (o.train != ""), "attack, private or train is missing, want all three of them or none"),
+		shell.Refuse(o.data == "-" && o.train == "-", "data = - and train = -, want only one of them from standard input"),
+	)
 }
 
 // open verifies the bundle, but for a filter, and makes its sampler.
@@ -100,11 +96,9 @@ func (o *encoderEvaluateOptions) open(ctx context.Context, b *bundle.Bundle) (en
 		o.Warn("%s is a filter: it adds no noise and promises nothing", o.bundle)
 		return b.Filter, nil
 	}
-	v, err := latent.Verify(ctx, b, proof.Options{})
-	if errors.Is(err, proof.ErrNotPrivate) {
-		return nil, shell.Negative("noisewright encoder verify "+o.bundle, fmt.Errorf("%s: %w", o.bundle, err))
-	} else if err != nil {
-		return nil, shell.LatentFailure(fmt.Errorf("%s: %w", o.bundle, err))
+	v, err := verifiedBundle(ctx, "encoder", o.bundle, b)
+	if err != nil {
+		return nil, err
 	}
 	seed := sha256.Sum256(binary.LittleEndian.AppendUint64([]byte("evaluate"), uint64(o.seed))) //nolint:gosec // at least 1
 	p, err := v.NewDeterministicPrivatizer(seed, sampler.Options{})
@@ -132,37 +126,44 @@ func (o *encoderEvaluateOptions) run(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	report := encoderEvaluation{Rows: test.X.Rows, Draws: o.draws, Output: string(b.Spec().Output), Confidence: evaluateConfidence, Measures: []measureJSON{}, Attacks: []attackJSON{}}
-	if report.Output == "" {
-		report.Output = "features"
-	}
+	rows := []shell.Row{{"rows", fmt.Sprintf("%d, %s each", test.X.Rows, shell.Counted(o.draws, "draw"))}}
+	measures, attacks := []shell.Object{}, []shell.Object{}
 	if measured {
-		if report.Measures, err = o.measure(ctx, b, release, test); err != nil {
+		if measures, err = o.measure(ctx, b, release, test, &rows); err != nil {
 			return err
 		}
 	}
 	if len(o.attackers) > 0 {
-		if report.Attacks, err = o.attacks(ctx, b, release, test); err != nil {
+		if attacks, err = o.attacks(ctx, b, release, test, &rows); err != nil {
 			return err
 		}
 	}
-	return o.Print(report, report.rows())
+	return o.Print(shell.Object{
+		"rows", test.X.Rows, "draws", o.draws, "output", cmp.Or(string(b.Spec().Output), "features"), "confidence", evaluateConfidence,
+		"measures", measures, "attacks", attacks,
+	}, rows)
 }
 
-func (o *encoderEvaluateOptions) measure(ctx context.Context, b *bundle.Bundle, release encoders.Release, test *encoders.Data) ([]measureJSON, error) {
+// measure has an interval for each measure, by Student's law for so many rows; none is below 0.
+func (o *encoderEvaluateOptions) measure(ctx context.Context, b *bundle.Bundle, release encoders.Release, test *encoders.Data, rows *[]shell.Row) ([]shell.Object, error) {
 	line := o.Progress()
 	measures, err := encoders.Evaluate(ctx, b, release, test, o.draws, func(draw int) { line.Count("measuring", draw, o.draws) })
 	if err != nil {
 		return nil, shell.LatentFailure(fmt.Errorf("%s: %w", shell.InputName(o.data), err))
 	}
-	list := []measureJSON{}
+	list := []shell.Object{}
 	for _, m := range measures {
-		list = append(list, newMeasureJSON(m, test.X.Rows))
+		wide := 0.0
+		if n := test.X.Rows; n > 1 {
+			wide = m.StandardError * standardErrors(n, 1-evaluateConfidence)
+		}
+		low, high := max(0, m.Mean-wide), m.Mean+wide
+		list = append(list, shell.Object{"name", m.Name, "value", m.Mean, "low", low, "high", high})
+		*rows = append(*rows, shell.Row{m.Name, fmt.Sprintf("%.5g, between %.5g and %.5g with %g %% confidence", m.Mean, low, high, 100*evaluateConfidence)})
 	}
 	return list, nil
 }
 
-// read reads the features of the bundle, the target and the private columns of a file.
 func (o *encoderEvaluateOptions) read(b *bundle.Bundle, file string) (*encoders.Data, error) {
 	own := o.people
 	names := featureNames(b)
@@ -177,8 +178,7 @@ func (o *encoderEvaluateOptions) read(b *bundle.Bundle, file string) (*encoders.
 	return own.read(o.Streams, file, names)
 }
 
-// attacks lets each attacker guess each private column.
-func (o *encoderEvaluateOptions) attacks(ctx context.Context, b *bundle.Bundle, release encoders.Release, test *encoders.Data) ([]attackJSON, error) {
+func (o *encoderEvaluateOptions) attacks(ctx context.Context, b *bundle.Bundle, release encoders.Release, test *encoders.Data, rows *[]shell.Row) ([]shell.Object, error) {
 	train, err := o.read(b, o.train)
 	if err != nil {
 		return nil, err
@@ -191,21 +191,26 @@ func (o *encoderEvaluateOptions) attacks(ctx context.Context, b *bundle.Bundle, 
 	if err != nil {
 		return nil, shell.LatentFailure(fmt.Errorf("%s: %w", shell.InputName(o.data), err))
 	}
-	line, all := o.Progress(), []attackJSON{}
+	line, all := o.Progress(), []shell.Object{}
 	for k := range test.Private {
 		for _, a := range o.attackers {
 			score, err := o.guess(ctx, a, known, released, &train.Private[k], &test.Private[k])
 			if err != nil {
 				return nil, shell.LatentFailure(fmt.Errorf("attack %s on %s: %w", a, check.Quoted(test.Private[k].Name), err))
 			}
-			all = append(all, attackJSON{test.Private[k].Name, string(a), test.Private[k].Classes != nil, score.Value, score.StandardError, score.Chance})
+			name, classes := test.Private[k].Name, test.Private[k].Classes != nil // an accuracy, else a relative squared error
+			all = append(all, shell.Object{"private", name, "attacker", a, "classes", classes, "value", score.Value, "standard_error", score.StandardError, "chance", score.Chance})
+			text := fmt.Sprintf("%.4g ± %.2g of the people guessed right, %.4g by chance", score.Value, score.StandardError, score.Chance)
+			if !classes {
+				text = fmt.Sprintf("squared error %.4g ± %.2g of that of the mean", score.Value, score.StandardError)
+			}
+			*rows = append(*rows, shell.Row{fmt.Sprintf("%s guesses %s", a, name), text})
 			line.Count("attacking", len(all), len(test.Private)*len(o.attackers))
 		}
 	}
 	return all, nil
 }
 
-// guess lets an attacker learn a column from some people, and guess that of others.
 func (o *encoderEvaluateOptions) guess(ctx context.Context, a attack.Attacker, known, released encoder.Matrix, learn, test *encoders.Column) (attack.Score, error) {
 	seed := uint64(o.seed) //nolint:gosec // at least 1
 	if (learn.Classes == nil) != (test.Classes == nil) {
@@ -222,55 +227,4 @@ func (o *encoderEvaluateOptions) guess(ctx context.Context, a attack.Attacker, k
 		}
 	}
 	return attack.Accuracy(ctx, a, attack.Labeled{X: known, Labels: learn.Labels}, attack.Labeled{X: released, Labels: labels}, len(learn.Classes), seed)
-}
-
-// encoderEvaluation is what encoder evaluate --json prints.
-type encoderEvaluation struct {
-	Rows       int           `json:"rows"`
-	Draws      int           `json:"draws"`
-	Output     string        `json:"output"`
-	Confidence float64       `json:"confidence"`
-	Measures   []measureJSON `json:"measures"`
-	Attacks    []attackJSON  `json:"attacks"`
-}
-
-type measureJSON struct {
-	Name  string  `json:"name"`
-	Value float64 `json:"value"`
-	Low   float64 `json:"low"`
-	High  float64 `json:"high"`
-}
-
-type attackJSON struct {
-	Private       string  `json:"private"`
-	Attacker      string  `json:"attacker"`
-	Classes       bool    `json:"classes"` // the value is an accuracy, else a relative squared error
-	Value         float64 `json:"value"`
-	StandardError float64 `json:"standard_error"`
-	Chance        float64 `json:"chance"`
-}
-
-// newMeasureJSON is a measure with its interval, by the law of Student for so many rows. No
-// measure is below 0.
-func newMeasureJSON(m encoders.Measure, rows int) measureJSON {
-	wide := 0.0
-	if rows > 1 {
-		wide = m.StandardError * standardErrors(rows, 1-evaluateConfidence)
-	}
-	return measureJSON{m.Name, m.Mean, max(0, m.Mean-wide), m.Mean + wide}
-}
-
-func (r *encoderEvaluation) rows() []shell.Row {
-	rows := []shell.Row{{"rows", fmt.Sprintf("%d, %s each", r.Rows, shell.Counted(r.Draws, "draw"))}}
-	for _, m := range r.Measures {
-		rows = append(rows, shell.Row{m.Name, fmt.Sprintf("%.5g, between %.5g and %.5g with %g %% confidence", m.Value, m.Low, m.High, 100*r.Confidence)})
-	}
-	for _, a := range r.Attacks {
-		text := fmt.Sprintf("%.4g ± %.2g of the people guessed right, %.4g by chance", a.Value, a.StandardError, a.Chance)
-		if !a.Classes {
-			text = fmt.Sprintf("squared error %.4g ± %.2g of that of the mean", a.Value, a.StandardError)
-		}
-		rows = append(rows, shell.Row{fmt.Sprintf("%s guesses %s", a.Attacker, a.Private), text})
-	}
-	return rows
 }

@@ -18,7 +18,6 @@ import (
 	"github.com/noisewright/noisewright/latent/bundle"
 )
 
-// trainMinimaxOptions are those of encoder train minimax.
 type trainMinimaxOptions struct {
 	*trainOptions
 	filter           minimax.Options
@@ -32,7 +31,6 @@ type trainMinimaxOptions struct {
 	trained map[int]*minimaxTraining // by the number of coordinates; noise needs no new one
 }
 
-// minimaxTraining is a filter and the people it was trained on and is compared on.
 type minimaxTraining struct {
 	result      *minimax.Result
 	train, test minimax.Data
@@ -67,14 +65,8 @@ JMLR 18.`,
 		Example: `  noisewright encoder train minimax --data train.csv --target smiling --private gender --noise none --coordinates 20 -o filter
   noisewright encoder train minimax --data train.csv --target smiling --private gender --epsilon 5 --delta 1e-6 --coordinates 1,2 -o bundle`,
 	}, true)
-	f.Texts("private", "column", "column of what is to be hidden: numbers, or classes; repeat it for several", func(names []string) error {
-		o.private = names
-		return nil
-	})
-	f.Texts("also-target", "column", "another column that the server is to know; repeat it for several", func(names []string) error {
-		o.targets = names
-		return nil
-	})
+	f.TextList(&o.private, "private", "column", "column of what is to be hidden: numbers, or classes; repeat it for several")
+	f.TextList(&o.targets, "also-target", "column", "another column that the server is to know; repeat it for several")
 	o.filterFlags(f)
 	f.Check(o.check)
 	return f.Run(func(ctx context.Context) error { return o.train(ctx, o.once) })
@@ -100,25 +92,19 @@ func (o *trainMinimaxOptions) filterFlags(f *shell.Flags) {
 }
 
 func (o *trainMinimaxOptions) check() error {
-	var errs []error
 	o.filter.Method = minimax.Method(o.method)
-	if o.cmd.Flags().Changed("radius") {
-		errs = append(errs, errors.New("radius is given, want --clip: the body follows from the data"))
-	}
-	if len(o.private) == 0 && (o.filter.Method != minimax.PCA && o.filter.Method != minimax.Random && o.filter.Method != minimax.Masked) {
-		errs = append(errs, errors.New("private is missing, want the column of what is to be hidden"))
-	}
-	if (o.mask != "") != (o.filter.Method == minimax.Masked) {
-		errs = append(errs, errors.New("mask and filter = mask belong together, want both or none"))
-	}
 	if o.noise == string(bundle.None) && !o.cmd.Flags().Changed("clip") {
 		o.clip = 1
 	}
 	o.people.private = slices.Concat(o.private, o.targets)
-	return errors.Join(errs...)
+	hides := !slices.Contains([]minimax.Method{minimax.PCA, minimax.Random, minimax.Masked}, o.filter.Method)
+	return errors.Join(
+		shell.Refuse(o.cmd.Flags().Changed("radius"), "radius is given, want --clip: the body follows from the data"),
+		shell.Refuse(len(o.private) == 0 && hides, "private is missing, want the column of what is to be hidden"),
+		shell.Refuse((o.mask != "") != (o.filter.Method == minimax.Masked), "mask and filter = mask belong together, want both or none"),
+	)
 }
 
-// once trains the filter of a choice, unless it is there, and adds the noise.
 func (o *trainMinimaxOptions) once(ctx context.Context, t *task) (*trained, error) {
 	m, err := o.training(ctx, t)
 	if err != nil {
@@ -149,8 +135,7 @@ func (o *trainMinimaxOptions) once(ctx context.Context, t *task) (*trained, erro
 	return out, nil
 }
 
-// training returns the filter for the coordinates of a choice, trained on four fifths of the
-// people.
+// training trains the filter for the coordinates of a choice on four fifths of the people.
 func (o *trainMinimaxOptions) training(ctx context.Context, t *task) (*minimaxTraining, error) {
 	z := t.choice.Coordinates
 	if m := o.trained[z]; m != nil {
@@ -182,7 +167,6 @@ func (o *trainMinimaxOptions) training(ctx context.Context, t *task) (*minimaxTr
 	return m, nil
 }
 
-// tasks are those of the flags.
 func (o *trainMinimaxOptions) tasks(d *encoders.Data) minimax.Data {
 	out := minimax.Data{Features: d.Features, X: d.X, Targets: []minimax.Task{minimax.ColumnTask(d.Target)}}
 	for i, c := range d.Private {
@@ -202,36 +186,27 @@ func (o *trainMinimaxOptions) tasks(d *encoders.Data) minimax.Data {
 	return out
 }
 
-// attack adds what attackers find to the report.
 func (o *trainMinimaxOptions) attack(ctx context.Context, out *trained, m *minimaxTraining, train, test encoder.Matrix, seed uint64) error {
-	type found struct {
-		Private       string          `json:"private"`
-		Attacker      attack.Attacker `json:"attacker"`
-		Value         float64         `json:"value"`
-		StandardError float64         `json:"standard_error"`
-		Chance        float64         `json:"chance"`
-		Classes       bool            `json:"classes"` // the value is an accuracy, otherwise a relative squared error
-	}
-	var all []found
+	var all []shell.Object
 	for i, t := range m.train.Private {
 		for _, a := range []attack.Attacker{attack.Linear, attack.RBF} {
 			s, err := guessTask(ctx, a, t, m.test.Private[i], train, test, seed)
 			if err != nil {
 				return err
 			}
-			all = append(all, found{t.Name, a, s.Value, s.StandardError, s.Chance, t.Labels != nil})
+			classes := t.Labels != nil // an accuracy, else a relative squared error
+			all = append(all, shell.Object{"private", t.Name, "attacker", a, "value", s.Value, "standard_error", s.StandardError, "chance", s.Chance, "classes", classes})
 			text := fmt.Sprintf("%.3f ± %.2g of the people held out guessed right, %.3g by chance", s.Value, s.StandardError, s.Chance)
-			if t.Labels == nil {
+			if !classes {
 				text = fmt.Sprintf("squared error %.3f ± %.2g of that of the mean", s.Value, s.StandardError)
 			}
 			out.rows = append(out.rows, shell.Row{fmt.Sprintf("%s guesses %s", a, t.Name), text})
 		}
 	}
-	out.details = map[string]any{"attacks": all}
+	out.details = shell.Object{"attacks", all}
 	return nil
 }
 
-// guessTask lets an attacker guess a task of the people of test from those of train.
 func guessTask(ctx context.Context, a attack.Attacker, train, test minimax.Task, u, v encoder.Matrix, seed uint64) (attack.Score, error) {
 	if train.Labels == nil {
 		return attack.RelativeError(ctx, a, u, train.Values, v, test.Values, seed)

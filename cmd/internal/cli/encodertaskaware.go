@@ -15,7 +15,6 @@ import (
 	"github.com/noisewright/noisewright/latent/bundle"
 )
 
-// trainTaskAwareOptions are those of encoder train task-aware.
 type trainTaskAwareOptions struct {
 	*trainOptions
 	own      taskaware.Options
@@ -104,7 +103,6 @@ func (o *trainTaskAwareOptions) run(ctx context.Context) error {
 	})
 }
 
-// paper runs the schedule of the paper.
 func (o *trainTaskAwareOptions) paper(ctx context.Context, t *task) (*trained, error) {
 	if wide := t.data.X.Cols; o.own.Hidden != nil && !slices.Equal(o.own.Hidden, []int{wide}) {
 		return nil, shell.BadInput("", fmt.Errorf("hidden = %v with paper-schedule, want %d: one layer, as wide as there are features", o.own.Hidden, wide))
@@ -123,17 +121,12 @@ func (o *trainTaskAwareOptions) paper(ctx context.Context, t *task) (*trained, e
 	}
 	return &trained{
 		measure: squaredOr(t.data.Target, encoders.MeasureCrossEntropy), loss: heldOut.Loss, standardError: heldOut.StandardError,
-		rows: []shell.Row{{"schedule", fmt.Sprintf("trained with Laplace noise of scale %.4g, for the largest l1 distance of encodings in the data, %.4g: NO GUARANTEE; the loss is with this noise, which the filter does not add", r.Scale, r.Sensitivity)}},
-		details: struct {
-			Sensitivity string  `json:"sensitivity"`
-			Distance    float64 `json:"distance"`
-			Scale       float64 `json:"scale"`
-		}{"empirical", r.Sensitivity, r.Scale},
-		bundle: func() (*bundle.Bundle, error) { return b, nil },
+		rows:    []shell.Row{{"schedule", fmt.Sprintf("trained with Laplace noise of scale %.4g, for the largest l1 distance of encodings in the data, %.4g: NO GUARANTEE; the loss is with this noise, which the filter does not add", r.Scale, r.Sensitivity)}},
+		details: shell.Object{"sensitivity", "empirical", "distance", r.Sensitivity, "scale", r.Scale},
+		bundle:  func() (*bundle.Bundle, error) { return b, nil },
 	}, nil
 }
 
-// widths adds a flag for the widths of hidden layers, and what its help has as default.
 func widths(f *shell.Flags, p *[]int, name, byDefault, usage string) {
 	f.Func(name, "widths", byDefault, usage, func(text string) error {
 		*p = nil

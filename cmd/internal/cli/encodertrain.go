@@ -28,7 +28,6 @@ import (
 	"github.com/noisewright/noisewright/proof"
 )
 
-// trainOptions are what the commands that train encoders have in common.
 type trainOptions struct {
 	shell.Common
 	people      peopleOptions
@@ -59,7 +58,6 @@ type task struct {
 	run     encoders.Run
 }
 
-// body is what encodings are clipped to.
 func (t *task) body() encoder.Body {
 	return encoder.Body{Domain: t.choice.Domain, Radius: t.radius, Coordinates: t.choice.Coordinates}
 }
@@ -96,36 +94,32 @@ func (t *task) again() encoders.Run {
 	return run
 }
 
-// trained is what a system makes of a task.
 type trained struct {
 	measure             string  // what the loss is
 	loss, standardError float64 // on people held out, with fresh noise: trials are compared by it
 	unmeasured          bool    // there is no loss, and the only choice
 	rows                []shell.Row
-	details             any // for --json
+	details             any // a JSON object, or nil
 	bundle              func() (*bundle.Bundle, error)
 }
 
-// trainer trains a system once.
 type trainer func(ctx context.Context, t *task) (*trained, error)
 
 func newTrainOptions(s *shell.Streams) *trainOptions {
 	o := &trainOptions{
-		Common: shell.Common{Streams: s}, people: peopleOptions{columns: "*"}, noise: noiseAuto, domain: noiseAuto, radius: 1, seed: 1,
+		Common: shell.Common{Streams: s}, noise: noiseAuto, domain: noiseAuto, radius: 1, seed: 1,
 		coordinates: []int{1, 2, 3}, every: 30 * time.Second, design: shell.DesignOptions(),
 	}
 	o.design.Gap, o.design.TimeLimit = 0.005, 20*time.Second
 	return o
 }
 
-// deltaOfPerson is the rule of the delta of a person's release.
 var deltaOfPerson = shell.Rule{Want: "0, or a number from 1e-10 to 0.5", OK: func(v float64) bool { return v == 0 || v >= 1e-10 && v <= 0.5 }}
 
 // The kinds of noise of --noise.
 var trainNoises = []string{noiseAuto, noiseDesigned, string(noise.Staircase), string(noise.Laplace), noiseGaussian, string(bundle.Spherical), string(bundle.Local), string(bundle.LocalUnbiased), string(bundle.None)}
 
-// flags adds the flags that all systems have; a system adds its own. The target may be left
-// out where it is not required.
+// flags adds the flags of all systems; the target may be left out where it is not required.
 func (o *trainOptions) flags(cmd *cobra.Command, target bool) *shell.Flags {
 	o.cmd = cmd
 	f := shell.NewFlags(cmd)
@@ -149,12 +143,7 @@ func (o *trainOptions) flags(cmd *cobra.Command, target bool) *shell.Flags {
 	f.Duration(&o.every, "checkpoint-every", "time between two checkpoints")
 	f.Directory(&o.cache, "cache", "directory of designed tables, used again later (default: that of the user, - for none)")
 	f.Output(&o.Common, "directory to write the bundle to")
-	f.Check(func() error {
-		if o.Output == "" {
-			return errors.New("output is missing, want -o BUNDLE, the directory to write")
-		}
-		return nil
-	})
+	f.Require(&o.Output, "output", "-o BUNDLE, the directory to write")
 	f.Bool(&o.force, "force", "replace the bundle that is there, and nothing but a bundle")
 	f.Summary(&o.Common, "output")
 	return f
@@ -201,7 +190,6 @@ func (o *trainOptions) noiseFlags(f *shell.Flags) {
 	})
 }
 
-// choices are what is to be tried.
 func (o *trainOptions) choices() []encoders.Choice {
 	choices := encoders.Choices(o.coordinates, o.promise)
 	if o.noise != noiseAuto {
@@ -219,8 +207,7 @@ func (o *trainOptions) choices() []encoders.Choice {
 	return choices
 }
 
-// train reads the data, trains the system with each choice, keeps the one of the least loss
-// on people held out, and writes its bundle.
+// train keeps the choice of the least loss on people held out, and writes its bundle.
 func (o *trainOptions) train(ctx context.Context, train trainer) error {
 	if err := checkBundleOutput(o.Output, o.force); err != nil {
 		return err
@@ -297,7 +284,6 @@ func forget(run encoders.Run, choices []encoders.Choice) error {
 	return errors.Join(errs...)
 }
 
-// run is that of all trainings.
 func (o *trainOptions) run() (encoders.Run, error) {
 	dir := o.checkpoint
 	if dir == "" {
@@ -328,8 +314,7 @@ func (o *trainOptions) designer() (encoder.Design, error) {
 	return store.Get, nil
 }
 
-// operational are the flags that the result does not depend on, but for the files, of which
-// the contents count.
+// operational are the flags that the result does not depend on; of files the contents count.
 var operational = []string{"data", "delimiter", "output", "force", "json", "quiet", "checkpoint", "checkpoint-every", "resume", "cache"}
 
 // digest tells all that the result depends on.
@@ -356,7 +341,6 @@ func (o *trainOptions) digest(d *encoders.Data) string {
 
 func writeNumber(h hash.Hash, v float64) { fmt.Fprintf(h, "%x\n", math.Float64bits(v)) }
 
-// write proves the promise of the bundle, unless it is a filter, and writes it.
 func (o *trainOptions) write(ctx context.Context, best *trained) error {
 	b, err := best.bundle()
 	if err == nil && b.Spec().Noise != bundle.None {
@@ -368,40 +352,10 @@ func (o *trainOptions) write(ctx context.Context, best *trained) error {
 	return shell.LatentFailure(err)
 }
 
-// trainReport is what encoder train --json prints.
-type trainReport struct {
-	System        string       `json:"system"`
-	Promise       *promiseJSON `json:"promise"` // null: none
-	Coordinates   int          `json:"coordinates"`
-	Noise         string       `json:"noise"`
-	Domain        string       `json:"domain"`
-	Measure       string       `json:"measure,omitempty"` // what the loss is
-	Loss          *float64     `json:"loss"`              // null: not measured
-	StandardError *float64     `json:"standard_error"`
-	Trials        []trialJSON  `json:"trials"`
-	Details       any          `json:"details,omitempty"`
-}
-
-type promiseJSON struct {
-	Epsilon float64 `json:"epsilon"`
-	Delta   float64 `json:"delta"`
-}
-
-type trialJSON struct {
-	Coordinates   int      `json:"coordinates"`
-	Noise         string   `json:"noise"`
-	Domain        string   `json:"domain"`
-	Loss          *float64 `json:"loss"` // null: it failed
-	StandardError *float64 `json:"standard_error"`
-	Error         string   `json:"error,omitempty"`
-}
-
-// sent tells in words how an encoding is sent.
 func sent(c encoders.Choice) string {
 	return fmt.Sprintf("%s, %s in the %s", shell.Counted(c.Coordinates, "number"), c.Noise, c.Domain)
 }
 
-// squaredOr names the measure of numbers, or that of classes.
 func squaredOr(c encoders.Column, ofClasses string) string {
 	if c.Classes == nil {
 		return encoders.MeasureSquared
@@ -410,46 +364,37 @@ func squaredOr(c encoders.Column, ofClasses string) string {
 }
 
 func (o *trainOptions) report(best *trained, trials []encoders.Trial) error {
-	first := trials[0]
-	r := trainReport{
-		System: o.cmd.Name(), Coordinates: first.Coordinates, Noise: string(first.Noise), Domain: string(first.Domain),
-		Details: best.details,
+	var promise any // null: none
+	promised, verified := "NONE: a filter adds no noise", ", NOT PRIVATE"
+	if trials[0].Noise != bundle.None {
+		promise = o.promise
+		promised, verified = fmt.Sprintf("epsilon %v, delta %v for each person", o.promise.Epsilon, o.promise.Delta), ", verified"
 	}
-	if !best.unmeasured {
-		r.Measure, r.Loss, r.StandardError = best.measure, shell.Finite(first.Loss), shell.Finite(first.StandardError)
-	}
-	promise := "NONE: a filter adds no noise"
-	if first.Noise != bundle.None {
-		r.Promise = &promiseJSON{o.promise.Epsilon, o.promise.Delta}
-		promise = fmt.Sprintf("epsilon %v, delta %v for each person", o.promise.Epsilon, o.promise.Delta)
-	}
-	rows := []shell.Row{{"promise", promise}}
+	rows := []shell.Row{{"promise", promised}}
+	var tried []shell.Object
 	for i, t := range trials {
-		one := trialJSON{Coordinates: t.Coordinates, Noise: string(t.Noise), Domain: string(t.Domain)}
-		what, text := sent(t.Choice), ""
+		var loss, standardError *float64 // null: not measured, or it failed
+		text, failed := "not measured", shell.Object(nil)
 		switch {
 		case best.unmeasured:
-			text = "not measured"
 		case t.Err != nil:
-			one.Error = shell.Sentence(t.Err)
-			text = "failed: " + one.Error
+			failed = failing(t.Err)
+			text = "failed: " + shell.Sentence(t.Err)
 		default:
-			one.Loss, one.StandardError = shell.Finite(t.Loss), shell.Finite(t.StandardError)
+			loss, standardError = shell.Finite(t.Loss), shell.Finite(t.StandardError)
 			text = fmt.Sprintf("%s %.5g ± %.2g on people held out", best.measure, t.Loss, t.StandardError)
 		}
 		if i == 0 {
 			text += " <- bundle"
 		}
-		r.Trials = append(r.Trials, one)
-		rows = append(rows, shell.Row{what, text})
+		tried = append(tried, shell.Object{"coordinates", t.Coordinates, "noise", t.Noise, "domain", t.Domain, "loss", loss, "standard_error", standardError, failed})
+		rows = append(rows, shell.Row{sent(t.Choice), text})
 	}
-	rows = append(rows, best.rows...)
-	verified := ", verified"
-	if r.Promise == nil {
-		verified = ", NOT PRIVATE"
-	}
-	rows = append(rows, shell.Row{"bundle", o.Output + verified})
-	return o.Print(r, rows)
+	kept := tried[0]
+	return o.Print(shell.Object{
+		"system", o.cmd.Name(), "promise", promise, kept[:6], shell.If(!best.unmeasured, "measure", best.measure), kept[6:],
+		"trials", tried, shell.If(best.details != nil, "details", best.details),
+	}, slices.Concat(rows, best.rows, []shell.Row{{"bundle", o.Output + verified}}))
 }
 
 func newEncoderCommand(s *shell.Streams) *cobra.Command {

@@ -18,7 +18,6 @@ import (
 	"github.com/noisewright/noisewright/noise"
 )
 
-// trainVLMOptions are those of encoder train vlm.
 type trainVLMOptions struct {
 	*trainOptions
 	network         vlm.Options
@@ -92,54 +91,35 @@ func (o *trainVLMOptions) networkFlags(f *shell.Flags) {
 	widths(f, &o.hidden, "hidden", "400,150,50", "widths of the encoder's hidden layers, separated by commas; the decoder has them from the end")
 }
 
-// check refuses what the table of scenarios does.
 func (o *trainVLMOptions) check() error {
-	var errs []error
-	bad := func(format string, args ...any) { errs = append(errs, fmt.Errorf(format, args...)) }
-	if o.domain != string(bundle.L1Ball) && o.domain != noiseAuto {
-		bad("domain = %s, want l1-ball: encodings of this system are clipped to it", o.domain)
+	target, classes := o.people.target, o.level == string(vlm.Classes) || o.classEpsilon > 0
+	errs := []error{
+		shell.Refuse(o.domain != string(bundle.L1Ball) && o.domain != noiseAuto, "domain = %s, want l1-ball: encodings of this system are clipped to it", o.domain),
+		shell.Refuse(o.noise == noiseAuto, "noise = auto, want one kind"),
 	}
 	o.domain = string(bundle.L1Ball)
-	if o.noise == noiseAuto {
-		bad("noise = auto, want one kind")
+	if o.protected != privateTraining {
+		return errors.Join(append(errs,
+			shell.Refuse(target == "" && classes, "target is missing, want the column of a class for level = classes and for class-epsilon"),
+			shell.Refuse(o.centralEpsilon > 0, "training-set = public with central-epsilon, want private: there is nobody else that it protects"),
+		)...)
 	}
-	private := o.protected == privateTraining
-	if o.target() == "" && !private && (o.level == string(vlm.Classes) || o.classEpsilon > 0) {
-		bad("target is missing, want the column of a class for level = classes and for class-epsilon")
-	}
-	if !private && o.centralEpsilon > 0 {
-		bad("training-set = public with central-epsilon, want private: there is nobody else that it protects")
-	}
-	if private {
-		parts, err := o.parts()
-		errs = append(errs, err)
-		if o.centralEpsilon == 0 && err == nil {
-			bad("central-epsilon is missing, want a number above 0: with a private training set, %s at the level %s has the %s trained privately, for others see it, or what it computes", o.scenario, o.level, parts)
-		}
-		if o.target() != "" || o.level == string(vlm.Classes) || o.classEpsilon > 0 {
-			bad("target, level = classes or class-epsilon with a private training set, want none: a classifier, and its accuracy, would tell of its people")
-		}
-		if len(o.coordinates) > 1 {
-			bad("coordinates = %v, want one number with a private training set: to choose the best is to tell of its people", o.coordinates)
-		}
-		if o.network.TrainingEpsilon == 0 {
-			bad("training-epsilon = 0, want a number above 0 with a private training set: scales are not learned privately")
-		}
-	}
-	return errors.Join(errs...)
+	parts, err := o.parts()
+	return errors.Join(append(errs, err,
+		shell.Refuse(o.centralEpsilon == 0 && err == nil, "central-epsilon is missing, want a number above 0: with a private training set, %s at the level %s has the %s trained privately, for others see it, or what it computes", o.scenario, o.level, parts),
+		shell.Refuse(target != "" || classes, "target, level = classes or class-epsilon with a private training set, want none: a classifier, and its accuracy, would tell of its people"),
+		shell.Refuse(len(o.coordinates) > 1, "coordinates = %v, want one number with a private training set: to choose the best is to tell of its people", o.coordinates),
+		shell.Refuse(o.network.TrainingEpsilon == 0, "training-epsilon = 0, want a number above 0 with a private training set: scales are not learned privately"),
+	)...)
 }
 
-func (o *trainVLMOptions) target() string { return o.trainOptions.people.target }
-
-// parts are those that are trained privately: what the scenario asks for, and what is in the
-// bundle, which anybody may read.
+// parts are trained privately: what the scenario asks for, and what anybody reads in the bundle.
 func (o *trainVLMOptions) parts() (vlm.Parts, error) {
 	parts, err := vlm.Scenario(o.scenario).Private(vlm.Level(o.level))
 	parts.Decoder = parts.Decoder || o.level == string(vlm.Features)
 	return parts, err
 }
 
-// trainOnce trains one network.
 func (o *trainVLMOptions) trainOnce(ctx context.Context, t *task) (*trained, error) {
 	own := o.network
 	own.Coordinates, own.Radius, own.Encoder, own.Run = t.choice.Coordinates, t.radius, o.hidden, t.run
@@ -174,7 +154,6 @@ func (o *trainVLMOptions) trainOnce(ctx context.Context, t *task) (*trained, err
 	return out, nil
 }
 
-// trainPrivately trains a network for people who are protected, and measures nothing.
 func (o *trainVLMOptions) trainPrivately(ctx context.Context, t *task, own vlm.Options) (*trained, error) {
 	parts, err := o.parts()
 	if err != nil {
@@ -207,14 +186,12 @@ func (o *trainVLMOptions) trainPrivately(ctx context.Context, t *task, own vlm.O
 	}, nil
 }
 
-// encodedPeople are rows of features and their classes.
 type encodedPeople struct {
 	x      encoder.Matrix
 	labels []int
 }
 
-// divide divides people at random: seven tenths for the network, and the rest in two, for the
-// classifier and for its test.
+// divide takes seven tenths for the network, and halves of the rest for a classifier and its test.
 func divide(d *encoders.Data, seed uint64) (parts [3]encodedPeople) {
 	n := d.X.Rows
 	order := encoders.Rand(seed, "held out", 0).Perm(n)
@@ -226,8 +203,7 @@ func divide(d *encoders.Data, seed uint64) (parts [3]encodedPeople) {
 	return parts
 }
 
-// classify trains a classifier on encodings with noise and flipped classes, and fills in its
-// accuracy on other people, with noise and without.
+// classify trains on noisy encodings and flipped classes, and measures the accuracy on others.
 func (o *trainVLMOptions) classify(ctx context.Context, t *task, m *vlm.Model, noise encoder.Noise, parts [3]encodedPeople, out *trained) (*vlm.Classifier, error) {
 	train, test := parts[1], parts[2]
 	classes := len(t.data.Target.Classes)
@@ -265,7 +241,6 @@ func (o *trainVLMOptions) classify(ctx context.Context, t *task, m *vlm.Model, n
 	return c, nil
 }
 
-// inAll says what a person spends who sends the class too.
 func (o *trainVLMOptions) inAll() string {
 	if o.noise == string(bundle.None) {
 		return "and NO PROMISE in all, for the filter adds no noise"
@@ -274,8 +249,7 @@ func (o *trainVLMOptions) inAll() string {
 	return fmt.Sprintf("%v in all", exact.FloatUp(sum.Add(sum, exact.Rational(o.classEpsilon))))
 }
 
-// reconstruction is the mean squared error of features decoded from encodings with noise, in
-// units of their variances, and its standard error.
+// reconstruction is the error of features decoded from noisy encodings, in units of their variances.
 func reconstruction(m *vlm.Model, noise encoder.Noise, x encoder.Matrix, seed uint64) (loss, standardError float64) {
 	z := m.Encode(x)
 	noise.Release(z.Data, z.Data, encoders.Rand(seed, "tested encodings", 0))

@@ -70,10 +70,5 @@ func (o *exportOptions) run(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	w, err := o.Create(o.Output, o.table)
-	if err != nil {
-		return err
-	}
-	defer w.Discard()
-	return w.Put(func(w io.Writer) error { return sampler.WriteExport(w, v, o.seed, o.draws) })
+	return o.WriteFile(o.Output, func(w io.Writer) error { return sampler.WriteExport(w, v, o.seed, o.draws) }, o.table)
 }

@@ -31,14 +31,6 @@ type intervalOptions struct {
 	response *response // in the place of a table, with a column; nil: none
 }
 
-// intervalReport is what interval --json prints.
-type intervalReport struct {
-	Value float64 `json:"value"`
-	Level float64 `json:"level"`
-	Lower float64 `json:"lower"`
-	Upper float64 `json:"upper"`
-}
-
 func newIntervalCommand(s *shell.Streams) *cobra.Command {
 	o := &intervalOptions{Common: shell.Common{Streams: s}, level: 0.95}
 	f := shell.NewFlags(&cobra.Command{
@@ -74,10 +66,7 @@ of at least --level. Of privatize --categories give the same --categories and
 	f.Number(&o.level, "level", shell.Share, "probability with which the interval contains the true value, at least")
 	f.String(&o.column, "column", "name of the column, as in the header, of the answers of a local randomizer")
 	f.Delimiter(&o.csv)
-	f.ArgumentFunc("VALUE", func(text string) error {
-		o.value = text
-		return nil
-	})
+	f.ArgumentText(&o.value, "VALUE")
 	f.Check(func() (err error) {
 		if o.column == "" && o.response != nil {
 			return shell.About("column", "", shell.Want("a name from the header, with --categories"))
@@ -93,18 +82,11 @@ of at least --level. Of privatize --categories give the same --categories and
 	return cmd
 }
 
-// sourceFlags add what the noise or the answers were drawn from.
 func (o *intervalOptions) sourceFlags(f *shell.Flags) {
 	settings := map[string]string{}
-	set := func(key string) func(string) error {
-		return func(text string) error {
-			settings[key] = text
-			return nil
-		}
-	}
 	f.File(&o.table, "table", "file of the table, or with --column of the local randomizer, that was drawn from", "json")
-	f.Func("categories", "A,B,...", "", "with --column, in the place of a table: those given to privatize", set("categories"))
-	f.Func("epsilon", "number", "", "with --categories: the epsilon given to privatize, without unit: "+responseEpsilon.Want, set("epsilon"))
+	f.Settings(settings, "categories", "A,B,...", "with --column, in the place of a table: those given to privatize")
+	f.Settings(settings, "epsilon", "number", "with --categories: the epsilon given to privatize, without unit: "+responseEpsilon.Want)
 	f.Misplaced("table", shell.IsTableFile)
 	f.Check(func() (err error) {
 		settings["table"] = o.table
@@ -127,27 +109,16 @@ func (o *intervalOptions) run(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	r := intervalReport{Value: o.number, Level: o.level}
-	if r.Lower, r.Upper, err = v.Mechanism().Interval(o.number, o.level); err != nil {
+	lower, upper, err := v.Mechanism().Interval(o.number, o.level)
+	if err != nil {
 		return shell.BadInput("", err)
 	}
-	return o.Print(r, []shell.Row{
-		{"released value", fmt.Sprint(r.Value)},
-		{"true value", fmt.Sprintf("%v to %v, with a probability of at least %v", r.Lower, r.Upper, r.Level)},
+	return o.Print(shell.Object{"value", o.number, "level", o.level, "lower", lower, "upper", upper}, []shell.Row{
+		{"released value", fmt.Sprint(o.number)},
+		{"true value", fmt.Sprintf("%v to %v, with a probability of at least %v", lower, upper, o.level)},
 	})
 }
 
-// meanReport is what interval --column --json prints.
-type meanReport struct {
-	Answers int     `json:"answers"`
-	Mean    float64 `json:"mean"`
-	Level   float64 `json:"level"`
-	Lower   float64 `json:"lower"`
-	Upper   float64 `json:"upper"`
-}
-
-// meanInterval prints the mean of a column of answers of a local randomizer, and an
-// interval for the mean of the values that they answer.
 func (o *intervalOptions) meanInterval(ctx context.Context) error {
 	v, err := o.randomizer(ctx)
 	if err != nil {
@@ -165,13 +136,13 @@ func (o *intervalOptions) meanInterval(ctx context.Context) error {
 		return err
 	}
 	half := estimate.MeanError(&s, n, o.level) + 0x1p-50*math.Abs(mean) // which was rounded, as the ends are
-	report := meanReport{Answers: n, Mean: mean, Level: o.level, Lower: max(mean-half, s.Values.Lower), Upper: min(mean+half, s.Values.Upper)}
-	if report.Lower > report.Upper { // an event of a probability of at most 1 - level
-		report.Lower, report.Upper = s.Values.Lower, s.Values.Upper
+	lower, upper := max(mean-half, s.Values.Lower), min(mean+half, s.Values.Upper)
+	if lower > upper { // an event of a probability of at most 1 - level
+		lower, upper = s.Values.Lower, s.Values.Upper
 	}
-	return o.Print(report, []shell.Row{
+	return o.Print(shell.Object{"answers", n, "mean", mean, "level", o.level, "lower", lower, "upper", upper}, []shell.Row{
 		{"mean of answers", fmt.Sprintf("%v, of %d", mean, n)},
-		{"mean of values", fmt.Sprintf("%v to %v, with a probability of at least %v", report.Lower, report.Upper, o.level)},
+		{"mean of values", fmt.Sprintf("%v to %v, with a probability of at least %v", lower, upper, o.level)},
 	})
 }
 
@@ -183,7 +154,6 @@ func (o *intervalOptions) randomizer(ctx context.Context) (*local.Verified, erro
 	return shell.ReadAs[local.Randomizer, local.Certificate, *local.Randomizer](ctx, o.Streams, o.table, "a local randomizer with --column")
 }
 
-// columnMean returns how many answers a column has, and their mean.
 func (o *intervalOptions) columnMean(s *local.Spec) (n int, mean float64, err error) {
 	var sum exact.Sum
 	err = o.eachAnswer(func(answer string) error {
@@ -231,25 +201,6 @@ func (o *intervalOptions) eachAnswer(do func(answer string) error) error {
 	return nil
 }
 
-// sharesReport is what interval --column --json prints of categories.
-type sharesReport struct {
-	Answers int             `json:"answers"`
-	Level   float64         `json:"level"`
-	Shares  []categoryShare `json:"shares"`
-}
-
-// categoryShare is about one category: how often it was answered, if it is an answer, and
-// an unbiased estimate of its share of the values with an interval.
-type categoryShare struct {
-	Category string  `json:"category"`
-	Answers  int     `json:"answers"`
-	Share    float64 `json:"share"`
-	Lower    float64 `json:"lower"`
-	Upper    float64 `json:"upper"`
-}
-
-// shareInterval prints, for a column of answers of a local randomizer of categories, the
-// shares of the categories among the values that they answer.
 func (o *intervalOptions) shareInterval(s *local.Spec) error {
 	counts, n := make([]int, len(s.AnswerLabels)), 0
 	at := make(map[string]int, len(s.AnswerLabels))
@@ -272,19 +223,19 @@ func (o *intervalOptions) shareInterval(s *local.Spec) error {
 	if !ok {
 		return shell.BadInput("", fmt.Errorf("the answers of the randomizer do not tell all %d categories apart, want one whose rows are far from linearly dependent", len(s.Values.Labels)))
 	}
-	report := sharesReport{Answers: n, Level: o.level}
+	var shares []shell.Object
 	rows := []shell.Row{
 		{"answers", fmt.Sprintf("%d, of %d categories", n, len(s.Values.Labels))},
 		{"shares", fmt.Sprintf("of the values, all in their intervals with a probability of at least %v", o.level)},
 	}
 	for i, label := range s.Values.Labels {
-		share := categoryShare{Category: label}
-		share.Share, share.Lower, share.Upper = inverse.Share(i, counts, n, o.level)
+		share, lower, upper := inverse.Share(i, counts, n, o.level) // an unbiased estimate
+		answers := 0
 		if j, ok := at[label]; ok {
-			share.Answers = counts[j]
+			answers = counts[j]
 		}
-		report.Shares = append(report.Shares, share)
-		rows = append(rows, shell.Row{check.Quoted(label), fmt.Sprintf("%.6g, from %s to %s", share.Share, shell.DigitsDown(share.Lower), shell.DigitsUp(share.Upper))})
+		shares = append(shares, shell.Object{"category", label, "answers", answers, "share", share, "lower", lower, "upper", upper})
+		rows = append(rows, shell.Row{check.Quoted(label), fmt.Sprintf("%.6g, from %s to %s", share, shell.DigitsDown(lower), shell.DigitsUp(upper))})
 	}
-	return o.Print(report, rows)
+	return o.Print(shell.Object{"answers", n, "level", o.level, "shares", shares}, rows)
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math"
 	"os"
 	"path/filepath"
 	"strings"
@@ -21,7 +22,6 @@ import (
 	"github.com/noisewright/noisewright/loss"
 	"github.com/noisewright/noisewright/lp"
 	"github.com/noisewright/noisewright/noise"
-	"github.com/noisewright/noisewright/proof"
 )
 
 type latentDesignOptions struct {
@@ -54,7 +54,7 @@ const (
 
 func newLatentDesignCommand(s *shell.Streams) *cobra.Command {
 	o := &latentDesignOptions{
-		Common: shell.Common{Streams: s}, vectors: vectorOptions{columns: "*"},
+		Common:  shell.Common{Streams: s},
 		problem: latent.Problem{Domain: bundle.Box}, noise: noiseAuto, decoder: decoderAffine, design: shell.DesignOptions(),
 	}
 	o.design.Gap, o.design.TimeLimit = 0.005, 20*time.Second
@@ -96,7 +96,8 @@ decoder and the task, as JSON, NumPy arrays and tables (docs/bundle-format.md).`
   noisewright latent design --mean mean.csv --covariance covariance.csv --epsilon 5 --delta 1e-5 --radius 3`,
 	})
 	f.Effort(&o.design, " of one table")
-	o.promiseFlags(f)
+	f.Number(&o.problem.Epsilon, "epsilon", shell.AtMost("a number", check.MaxEpsilon), "epsilon of a person's release, without unit: above 0, at most 100")
+	f.OptionalNumber(&o.problem.Delta, "delta", deltaOfPerson, "delta of a person's release, a probability: 0, or from 1e-10 to 0.5")
 	o.domainFlags(f)
 	p := &o.problem
 	f.OptionalNumber(&p.Ridge, "ridge", shell.Rule{Want: "a number from 0 to 1", OK: func(v float64) bool { return v >= 0 && v <= maxRidge }},
@@ -104,14 +105,7 @@ decoder and the task, as JSON, NumPy arrays and tables (docs/bundle-format.md).`
 	f.Word(&o.noise, "noise", "word", "noise of the bundle: auto (the smallest loss), local (randomizers), local-unbiased, designed, laplace, gaussian or spherical",
 		noiseAuto, string(bundle.Local), string(bundle.LocalUnbiased), noiseDesigned, string(noise.Laplace), noiseGaussian, string(bundle.Spherical))
 	f.Word(&o.decoder, "decoder", "word", "decoder of the bundle: affine, or lookup (a function of each released number, such as the mean of the features given it; only if it is better on training rows held out)", decoderAffine, decoderLookup)
-	f.Func("coordinates", "count", "", "coordinates of the privacy-agnostic benchmark, from 1 to the number of features (default: the best number)", func(text string) error {
-		v, ok := shell.ParseCount(text)
-		if !ok || v < 1 {
-			return shell.Want("an integer of at least 1")
-		}
-		o.coordinates = v
-		return nil
-	})
+	f.OptionalInteger(&o.coordinates, "coordinates", 1, math.MaxInt, "coordinates of the privacy-agnostic benchmark, from 1 to the number of features (default: the best number)")
 	o.vectors.flags(f)
 	f.Check(o.check)
 	f.Directory(&o.cache, "cache", "directory of designed tables, used again in later designs (default: that of the user, - for none)")
@@ -120,11 +114,6 @@ decoder and the task, as JSON, NumPy arrays and tables (docs/bundle-format.md).`
 	f.Alias("force", "overwrite")
 	f.Summary(&o.Common, "output")
 	return f.Run(o.run)
-}
-
-func (o *latentDesignOptions) promiseFlags(f *shell.Flags) {
-	f.Number(&o.problem.Epsilon, "epsilon", shell.AtMost("a number", proof.MaxEpsilon), "epsilon of a person's release, without unit: above 0, at most 100")
-	f.OptionalNumber(&o.problem.Delta, "delta", deltaOfPerson, "delta of a person's release, a probability: 0, or from 1e-10 to 0.5")
 }
 
 func (o *latentDesignOptions) domainFlags(f *shell.Flags) {
@@ -147,40 +136,33 @@ func (o *latentDesignOptions) domainFlags(f *shell.Flags) {
 	})
 }
 
-// check tests what the options demand of each other.
 func (o *latentDesignOptions) check() error {
-	var errs []error
-	bad := func(format string, args ...any) { errs = append(errs, fmt.Errorf(format, args...)) }
 	p, v := &o.problem, &o.vectors
-	if o.noise == noiseGaussian && p.Delta == 0 {
-		bad("noise = gaussian and delta = 0, want a delta above 0: Gaussian noise is never private without")
+	byLaw := o.noise == string(bundle.Local) || o.noise == string(bundle.LocalUnbiased)
+	moments, bounded := v.moments(), p.Domain == bundle.Bounds
+	return errors.Join(
+		shell.Refuse(o.noise == noiseGaussian && p.Delta == 0, "noise = gaussian and delta = 0, want a delta above 0: Gaussian noise is never private without"),
+		shell.Refuse(byLaw && moments, "noise = %s and no data, want --data: randomizers are chosen by its law", o.noise),
+		shell.Refuse(o.decoder == decoderLookup && (moments || o.Output == ""), "decoder = lookup without data or output, want --data, which it is fitted on, and --output: it is a part of a bundle"),
+		o.checkSource(),
+		shell.Refuse(v.task != "" && v.weights != "", "task and weights, want only one of them"),
+		shell.Refuse(bounded && v.bounds == "", "bounds are missing, want LO,HI or a CSV file"),
+		shell.Refuse(!bounded && v.bounds != "", "bounds = %s and domain = %s, want bounds only with --domain bounds", check.Quoted(v.bounds), p.Domain),
+	)
+}
+
+func (o *latentDesignOptions) checkSource() error {
+	switch v, moments := &o.vectors, o.vectors.moments(); {
+	case moments && v.data != "":
+		return errors.New("data and mean or covariance, want the data alone or the two others")
+	case moments && (v.mean == "" || v.covariance == ""):
+		return errors.New("mean or covariance is missing, want both, or --data")
+	case !moments && v.data == "":
+		return errors.New("data is missing, want a CSV file, or --mean and --covariance")
+	case moments && o.problem.Domain != bundle.Bounds && o.problem.Radius == 0:
+		return errors.New("radius is missing, want a number above 0: without data there is no quantile to clip at")
 	}
-	if k := bundle.Kind(o.noise); (k == bundle.Local || k == bundle.LocalUnbiased) && v.moments() {
-		bad("noise = %s and no data, want --data: randomizers are chosen by its law", k)
-	}
-	if o.decoder == decoderLookup && (v.moments() || o.Output == "") {
-		bad("decoder = lookup without data or output, want --data, which it is fitted on, and --output: it is a part of a bundle")
-	}
-	switch {
-	case v.moments() && v.data != "":
-		bad("data and mean or covariance, want the data alone or the two others")
-	case v.moments() && (v.mean == "" || v.covariance == ""):
-		bad("mean or covariance is missing, want both, or --data")
-	case !v.moments() && v.data == "":
-		bad("data is missing, want a CSV file, or --mean and --covariance")
-	case v.moments() && p.Domain != bundle.Bounds && p.Radius == 0:
-		bad("radius is missing, want a number above 0: without data there is no quantile to clip at")
-	}
-	if v.task != "" && v.weights != "" {
-		bad("task and weights, want only one of them")
-	}
-	if p.Domain == bundle.Bounds && v.bounds == "" {
-		bad("bounds are missing, want LO,HI or a CSV file")
-	}
-	if p.Domain != bundle.Bounds && v.bounds != "" {
-		bad("bounds = %s and domain = %s, want bounds only with --domain bounds", check.Quoted(v.bounds), p.Domain)
-	}
-	return errors.Join(errs...)
+	return nil
 }
 
 func (o *latentDesignOptions) run(ctx context.Context) error {
@@ -205,13 +187,11 @@ func (o *latentDesignOptions) run(ctx context.Context) error {
 	if best == nil {
 		return shell.BadInput(latentDesignHelp, fmt.Errorf("noise = %s: no encoder has a smaller loss than the baseline, without any release", o.noise))
 	}
-	bounds := newLatentBounds(r)
-	rows := latentRows(&p, r, best, bounds)
-	report := newLatentReport(&p, r, best, bounds)
+	rows, object := latentRows(&p, r, best), latentObject(&p, r, best)
 	if o.Output != "" {
 		b, err := r.Bundle(best)
 		if err == nil && o.decoder == decoderLookup {
-			b, err = o.lookup(r, b, &report, &rows)
+			b, err = o.lookup(r, b, &object, &rows)
 		}
 		if err == nil {
 			err = b.Write(o.Output, o.force)
@@ -221,12 +201,11 @@ func (o *latentDesignOptions) run(ctx context.Context) error {
 		}
 		rows = append(rows, shell.Row{"bundle", fmt.Sprintf("%s (%s noise, verified)", o.Output, best.Noise)})
 	}
-	return o.Print(report, rows)
+	return o.Print(object, rows)
 }
 
-// lookup puts a lookup in the place of the affine decoder where that is better on rows
-// that neither was fitted on.
-func (o *latentDesignOptions) lookup(r *latent.Result, b *bundle.Bundle, report *latentReport, rows *[]shell.Row) (*bundle.Bundle, error) {
+// lookup replaces the affine decoder where that is better on rows that neither was fitted on.
+func (o *latentDesignOptions) lookup(r *latent.Result, b *bundle.Bundle, object *shell.Object, rows *[]shell.Row) (*bundle.Bundle, error) {
 	found, affine, lookup, err := r.Lookup(b)
 	if err != nil {
 		return nil, err
@@ -236,13 +215,12 @@ func (o *latentDesignOptions) lookup(r *latent.Result, b *bundle.Bundle, report 
 	if lookup < affine {
 		b, loss, verdict = found, found.Spec().Predicted.TrainingLoss, "a lookup"
 	}
-	report.Decoder = &latentDecoder{b.Spec().Lookup != nil, loss, affine, lookup}
+	*object = append(*object, "decoder", shell.Object{"lookup", b.Spec().Lookup != nil, "loss", loss, "held_out_affine", affine, "held_out_lookup", lookup})
 	*rows = append(*rows, shell.Row{"decoder", fmt.Sprintf("%s; loss %.6g, %s of the baseline loss; on rows held out %.6g, affine %.6g",
 		verdict, loss, shell.Percent(loss/r.BaselineLoss), lookup, affine)})
 	return b, nil
 }
 
-// kind is that of the noise, "" for any.
 func (o *latentDesignOptions) kind() bundle.Kind {
 	if o.noise == noiseAuto {
 		return ""
@@ -250,8 +228,7 @@ func (o *latentDesignOptions) kind() bundle.Kind {
 	return bundle.Kind(o.noise)
 }
 
-// checkBundleOutput finds out before the design takes its time whether a bundle can
-// be written.
+// checkBundleOutput finds out before the work whether a bundle can be written.
 func checkBundleOutput(out string, force bool) error {
 	if out == "-" {
 		return shell.BadInput("", errors.New("output = -, want a directory: a bundle is several files"))
@@ -278,7 +255,7 @@ func (o *latentDesignOptions) result(ctx context.Context, p *latent.Problem, lin
 		}
 	}
 	if o.autoClip && p.Domain != bundle.Bounds {
-		if p.Clip, err = latent.BestClip(ctx, *p, o.kind()); err != nil {
+		if p.Clip, err = p.BestClip(ctx, o.kind()); err != nil {
 			return nil, err
 		}
 	}
@@ -288,7 +265,6 @@ func (o *latentDesignOptions) result(ctx context.Context, p *latent.Problem, lin
 	return latent.Design(ctx, *p, options)
 }
 
-// unbiased designs the best unbiased randomizer for values from -1 to 1.
 func (o *latentDesignOptions) unbiased(ctx context.Context, epsilon float64) (*local.Verified, error) {
 	r, err := lp.DesignLocal(ctx, lp.LocalProblem{
 		Epsilon: epsilon, Values: local.Values{Kind: local.Real, Lower: -1, Upper: 1}, Loss: loss.L2,
@@ -303,77 +279,34 @@ func (o *latentDesignOptions) unbiased(ctx context.Context, epsilon float64) (*l
 	return r.Randomizer, nil // within the gap, or the best there was time for
 }
 
-// latentReport is what latent design --json prints.
-type latentReport struct {
-	Epsilon    float64           `json:"epsilon"`
-	Delta      float64           `json:"delta"`
-	Domain     string            `json:"domain"`
-	Clip       *float64          `json:"clip"`
-	Features   int               `json:"features"`
-	Baseline   float64           `json:"baseline_loss"`
-	Bundle     *latentCandidate  `json:"bundle"`
-	Candidates []latentCandidate `json:"candidates"`
-	Bounds     *latentBounds     `json:"loss_bounds"`
-	Decoder    *latentDecoder    `json:"decoder,omitempty"` // with --decoder lookup
-}
-
-// latentDecoder compares a lookup with the affine decoder.
-type latentDecoder struct {
-	Lookup        bool    `json:"lookup"` // whether the bundle has it
-	Loss          float64 `json:"loss"`   // of the bundle's, on the training data
-	HeldOutAffine float64 `json:"held_out_affine"`
-	HeldOutLookup float64 `json:"held_out_lookup"`
-}
-
-type latentCandidate struct {
-	Noise       string    `json:"noise"`
-	Encoder     string    `json:"encoder"`
-	Composition string    `json:"composition"`
-	Coordinates int       `json:"coordinates"`
-	Loss        float64   `json:"loss"`
-	Unclipped   float64   `json:"unclipped_loss"`
-	Epsilons    []float64 `json:"epsilons,omitempty"`
-	Deltas      []float64 `json:"deltas,omitempty"`
-	Bundled     bool      `json:"bundled"`
-}
-
-// latentBounds bound the least loss of any linear encoder with Laplace noise.
-type latentBounds struct {
-	Lower float64 `json:"lower"`
-	Upper float64 `json:"upper"`
-}
-
-// newLatentBounds returns nil for a domain without.
-func newLatentBounds(r *latent.Result) *latentBounds {
-	lower, upper, ok := r.LaplaceBounds()
-	if !ok {
-		return nil
-	}
-	return &latentBounds{lower, upper}
-}
-
-func newLatentCandidate(c, best *latent.Candidate) latentCandidate {
-	return latentCandidate{
-		Noise: string(c.Noise), Encoder: c.Encoder, Composition: string(c.Composition), Coordinates: c.Z,
-		Loss: c.Loss, Unclipped: c.UnclippedLoss, Epsilons: c.Epsilon, Deltas: c.Delta, Bundled: c == best,
+func candidateObject(c, best *latent.Candidate) shell.Object {
+	return shell.Object{
+		"noise", c.Noise, "encoder", c.Encoder, "composition", c.Composition, "coordinates", c.Z,
+		"loss", c.Loss, "unclipped_loss", c.UnclippedLoss,
+		shell.If(len(c.Epsilon) > 0, "epsilons", c.Epsilon), shell.If(len(c.Delta) > 0, "deltas", c.Delta), "bundled", c == best,
 	}
 }
 
-func newLatentReport(p *latent.Problem, r *latent.Result, best *latent.Candidate, bounds *latentBounds) latentReport {
-	chosen := newLatentCandidate(best, best)
-	out := latentReport{
-		Epsilon: p.Epsilon, Delta: p.Delta, Domain: string(p.Domain), Features: len(p.Features), Baseline: r.BaselineLoss, Bundle: &chosen, Bounds: bounds,
-	}
+func latentObject(p *latent.Problem, r *latent.Result, best *latent.Candidate) shell.Object {
+	var clip *float64
 	if p.Domain != bundle.Bounds && p.Radius == 0 {
-		out.Clip = shell.Finite(p.Clip)
+		clip = shell.Finite(p.Clip)
 	}
+	var candidates []shell.Object
 	for _, c := range r.Candidates {
-		out.Candidates = append(out.Candidates, newLatentCandidate(c, best))
+		candidates = append(candidates, candidateObject(c, best))
 	}
-	return out
+	var bounds any
+	if lower, upper, ok := r.LaplaceBounds(); ok {
+		bounds = shell.Object{"lower", lower, "upper", upper}
+	}
+	return shell.Object{
+		"epsilon", p.Epsilon, "delta", p.Delta, "domain", p.Domain, "clip", clip, "features", len(p.Features), "baseline_loss", r.BaselineLoss,
+		"bundle", candidateObject(best, best), "candidates", candidates, "loss_bounds", bounds,
+	}
 }
 
-func latentRows(p *latent.Problem, r *latent.Result, best *latent.Candidate, bounds *latentBounds) []shell.Row {
+func latentRows(p *latent.Problem, r *latent.Result, best *latent.Candidate) []shell.Row {
 	rows := []shell.Row{
 		{"promise", fmt.Sprintf("epsilon %v, delta %v for each person", p.Epsilon, p.Delta)},
 		{"features", fmt.Sprint(len(p.Features))},
@@ -409,10 +342,8 @@ func latentRows(p *latent.Problem, r *latent.Result, best *latent.Candidate, bou
 		}
 		rows = append(rows, shell.Row{string(c.Noise), fmt.Sprintf("loss %.6g, %s of the baseline loss, %s, %s%s%s", c.Loss, shell.Percent(c.Loss/r.BaselineLoss), c.Encoder, shell.Counted(c.Z, "coordinate"), note, mark)})
 	}
-	if bounds != nil {
-		rows = append(rows, shell.Row{"laplace bounds", fmt.Sprintf("the smallest loss with Laplace noise, without clipping, is between %.6g and %.6g", bounds.Lower, bounds.Upper)})
-	}
-	return rows
+	lower, upper, ok := r.LaplaceBounds()
+	return append(rows, shell.When(ok, "laplace bounds", fmt.Sprintf("the smallest loss with Laplace noise, without clipping, is between %.6g and %.6g", lower, upper)))
 }
 
 func newLatentCommand(s *shell.Streams) *cobra.Command {
@@ -439,7 +370,6 @@ The design is a bundle, a directory that the devices and the server share.`,
 	)
 }
 
-// matrix is a frame as a matrix, a row for each of its own.
 func matrix(f *csvfile.Frame) *mat.Dense { return mat.NewDense(f.Rows, len(f.Names), f.Data) }
 
 // The files of vectors are CSV, perhaps compressed.

@@ -47,25 +47,6 @@ Losses of people's true features are printed: they are for who may see these.`, 
 	return f.Run(o.run)
 }
 
-// evaluateReport is what latent evaluate --json prints.
-type evaluateReport struct {
-	Rows            int       `json:"rows"`
-	Draws           int       `json:"draws"`
-	Predicted       float64   `json:"predicted"`
-	PredictedSignal float64   `json:"predicted_signal"`
-	PredictedNoise  float64   `json:"predicted_noise"`
-	Measured        float64   `json:"measured"`
-	Low             float64   `json:"measured_low"`
-	High            float64   `json:"measured_high"`
-	Confidence      float64   `json:"confidence"`
-	Agrees          bool      `json:"agrees"`
-	BaselineLoss    float64   `json:"baseline_loss"`
-	TrainingLoss    float64   `json:"training_loss"`
-	UnclippedLoss   float64   `json:"unclipped_loss"`
-	Outputs         []float64 `json:"measured_outputs"`
-	PredictedOut    []float64 `json:"predicted_outputs"`
-}
-
 // The confidence of the interval that evaluate prints, and how rare a difference is
 // that is no chance.
 const (
@@ -110,15 +91,13 @@ func (o *latentEvaluateOptions) run(ctx context.Context) error {
 	if math.IsInf(e.Predicted.Total, 0) || math.IsNaN(e.Measured) || math.IsInf(e.Measured, 0) {
 		return shell.BadFile(o.data, errors.New("the squares of its numbers overflow, want features of the size of the training data's"))
 	}
-	r := newEvaluateReport(b, e)
-	err = o.Print(r, evaluateRows(r))
-	if low, high := e.Interval(standardErrors(e.Draws, noChance)); err == nil && !r.Agrees && !(low <= r.Predicted && r.Predicted <= high) {
-		err = shell.Negative("", fmt.Errorf("the measured loss %.6g differs from the predicted %.6g by more than chance", r.Measured, r.Predicted))
+	agrees, err := o.print(b.Spec().Predicted, e)
+	if low, high := e.Interval(standardErrors(e.Draws, noChance)); err == nil && !agrees && !(low <= e.Predicted.Total && e.Predicted.Total <= high) {
+		err = shell.Negative("", fmt.Errorf("the measured loss %.6g differs from the predicted %.6g by more than chance", e.Measured, e.Predicted.Total))
 	}
 	return err
 }
 
-// checkEvaluable refuses bundles whose task loss is not to be predicted.
 func checkEvaluable(dir string, s bundle.Spec) error {
 	what := ""
 	switch {
@@ -134,35 +113,30 @@ func checkEvaluable(dir string, s bundle.Spec) error {
 	return shell.BadInput("", fmt.Errorf("bundle %s %s, want one that decodes noise to features without a head; noisewright encoder evaluate measures it", dir, what))
 }
 
-func newEvaluateReport(b *bundle.Bundle, e *latent.Evaluation) evaluateReport {
+// print prints what was measured, and reports whether the interval holds the prediction.
+func (o *latentEvaluateOptions) print(atDesign bundle.Predicted, e *latent.Evaluation) (agrees bool, err error) {
 	low, high := e.Interval(standardErrors(e.Draws, 1-evaluateConfidence))
+	p := e.Predicted
 	// A loss without noise is measured exactly, but for rounding.
-	slack := 1e-9 * math.Abs(e.Predicted.Total)
-	s := b.Spec()
-	return evaluateReport{
-		Rows: e.Rows, Draws: e.Draws,
-		Predicted: e.Predicted.Total, PredictedSignal: e.Predicted.Signal, PredictedNoise: e.Predicted.Noise,
-		Measured: e.Measured, Low: low, High: high, Confidence: evaluateConfidence,
-		Agrees:       low-slack <= e.Predicted.Total && e.Predicted.Total <= high+slack,
-		BaselineLoss: e.BaselineLoss, TrainingLoss: s.Predicted.TrainingLoss, UnclippedLoss: s.Predicted.UnclippedLoss,
-		Outputs: e.MeasuredOutput, PredictedOut: e.Predicted.Output,
-	}
-}
-
-func evaluateRows(r evaluateReport) []shell.Row {
+	slack := 1e-9 * math.Abs(p.Total)
 	verdict := "does not hold the prediction"
-	if r.Agrees {
+	if agrees = low-slack <= p.Total && p.Total <= high+slack; agrees {
 		verdict = "agrees with the prediction"
 	}
-	design := fmt.Sprintf("%.6g on the training data", r.TrainingLoss)
-	if r.UnclippedLoss > 0 {
-		design += fmt.Sprintf("; %.6g without clipping", r.UnclippedLoss)
+	design := fmt.Sprintf("%.6g on the training data", atDesign.TrainingLoss)
+	if atDesign.UnclippedLoss > 0 {
+		design += fmt.Sprintf("; %.6g without clipping", atDesign.UnclippedLoss)
 	}
-	return []shell.Row{
-		{"rows", fmt.Sprintf("%d, %d draws each", r.Rows, r.Draws)},
-		{"predicted loss", fmt.Sprintf("%.6g (%.6g without noise, %.6g by noise)", r.Predicted, r.PredictedSignal, r.PredictedNoise)},
-		{"measured loss", fmt.Sprintf("%.6g, between %.6g and %.6g with %g %% confidence: %s", r.Measured, r.Low, r.High, 100*r.Confidence, verdict)},
-		{"baseline", fmt.Sprintf("%.6g without any release, %s above the measured loss", r.BaselineLoss, shell.Percent(r.BaselineLoss/r.Measured-1))},
+	return agrees, o.Print(shell.Object{
+		"rows", e.Rows, "draws", e.Draws, "predicted", p.Total, "predicted_signal", p.Signal, "predicted_noise", p.Noise,
+		"measured", e.Measured, "measured_low", low, "measured_high", high, "confidence", evaluateConfidence, "agrees", agrees,
+		"baseline_loss", e.BaselineLoss, "training_loss", atDesign.TrainingLoss, "unclipped_loss", atDesign.UnclippedLoss,
+		"measured_outputs", e.MeasuredOutput, "predicted_outputs", p.Output,
+	}, []shell.Row{
+		{"rows", fmt.Sprintf("%d, %d draws each", e.Rows, e.Draws)},
+		{"predicted loss", fmt.Sprintf("%.6g (%.6g without noise, %.6g by noise)", p.Total, p.Signal, p.Noise)},
+		{"measured loss", fmt.Sprintf("%.6g, between %.6g and %.6g with %g %% confidence: %s", e.Measured, low, high, 100*evaluateConfidence, verdict)},
+		{"baseline", fmt.Sprintf("%.6g without any release, %s above the measured loss", e.BaselineLoss, shell.Percent(e.BaselineLoss/e.Measured-1))},
 		{"at the design", design},
-	}
+	})
 }

@@ -19,8 +19,7 @@ import (
 	"github.com/noisewright/noisewright/sampler"
 )
 
-// rowsOptions are those of latent privatize and latent decode, which put other numbers
-// in the place of each row's.
+// rowsOptions are those of commands that put other numbers in the place of each row's.
 type rowsOptions struct {
 	shell.Common
 	in      string // CSV file
@@ -30,7 +29,6 @@ type rowsOptions struct {
 	sampler sampler.Options
 }
 
-// conversion makes other fields of a row's numbers.
 type conversion struct {
 	doing    string
 	draws    bool
@@ -55,7 +53,6 @@ func numbers(other func(dst, x []float64) ([]float64, error)) convert {
 	}
 }
 
-// newRowsCommand completes a command that converts rows.
 func newRowsCommand(s *shell.Streams, cmd *cobra.Command, c conversion) *cobra.Command {
 	o := &rowsOptions{Common: shell.Common{Streams: s}}
 	f := shell.NewFlags(cmd)
@@ -117,7 +114,6 @@ privacy.`,
 	}, decoding)
 }
 
-// classColumn is the column of the most probable class.
 const classColumn = "class"
 
 var decoding = conversion{"decoding", false, unitNames, func(b *bundle.Bundle) []string {
@@ -147,7 +143,6 @@ var decoding = conversion{"decoding", false, unitNames, func(b *bundle.Bundle) [
 	}, nil
 }}
 
-// unitNames are the columns of the private numbers.
 func unitNames(b *bundle.Bundle) []string {
 	names := make([]string, b.Coordinates())
 	for i := range names {
@@ -158,14 +153,13 @@ func unitNames(b *bundle.Bundle) []string {
 
 func featureNames(b *bundle.Bundle) []string { return b.Spec().Features }
 
-// bundleRows is a CSV file read for a bundle.
 type bundleRows struct {
 	*csvfile.Columns
 	*shell.CSV
 }
 
 // openRows opens a CSV file with all of the columns of a bundle and those to keep.
-func openRows(s *shell.Streams, file string, o csvfile.Options, columns []string, keep string) (*bundleRows, error) {
+func openRows(s *shell.Streams, file string, o csvfile.Options, columns []string, keep string) (rows *bundleRows, err error) {
 	var patterns []string
 	if keep != "" {
 		patterns = strings.Split(keep, ",")
@@ -174,11 +168,15 @@ func openRows(s *shell.Streams, file string, o csvfile.Options, columns []string
 	if err != nil {
 		return nil, err
 	}
+	defer func() {
+		if err != nil {
+			input.Close()
+		}
+	}()
 	c, err := csvfile.NewColumns(input.Reader,
 		func(name string) bool { return slices.Contains(columns, name) },
 		func(name string) bool { return csvfile.Matches(patterns, name) })
 	if err != nil {
-		input.Close()
 		if errors.Is(err, csvfile.ErrNoFeature) {
 			err = fmt.Errorf("%w The bundle wants %s", err, check.Quoted(check.Shortened(strings.Join(columns, ","))))
 		}
@@ -186,21 +184,18 @@ func openRows(s *shell.Streams, file string, o csvfile.Options, columns []string
 	}
 	for _, column := range columns {
 		if !slices.Contains(c.Names, column) {
-			input.Close()
 			return nil, shell.BadFile(file, fmt.Errorf("column %s of the bundle is missing", check.Quoted(column)))
 		}
 	}
 	for _, k := range patterns {
 		if !slices.ContainsFunc(c.Kept, func(name string) bool { return csvfile.Matches([]string{k}, name) }) {
-			input.Close()
 			return nil, shell.BadInput("", fmt.Errorf("keep = %s, want the name of a column of %s that the bundle does not read", check.Quoted(k), shell.InputName(file)))
 		}
 	}
 	return &bundleRows{c, input}, nil
 }
 
-// run writes a CSV file with a row for each of the input's, row by row; it appears
-// whole or not at all.
+// run writes a row for each of the input's; the file appears whole or not at all.
 func (o *rowsOptions) run(ctx context.Context, c conversion) error {
 	o.Progress().Watch("verifying")
 	b, err := readBundle(o.bundle)
@@ -221,17 +216,11 @@ func (o *rowsOptions) run(ctx context.Context, c conversion) error {
 	if err != nil {
 		return err
 	}
-	file, err := o.Create(o.Output, o.in)
-	if err != nil {
-		return err
-	}
-	defer file.Discard()
-	packed, err := csvfile.Compress(file, o.Output)
-	if err != nil {
-		return err
-	}
-	line := o.Progress()
-	out := csv.NewWriter(packed)
+	return o.WriteCSV(o.Output, func(w io.Writer) error { return o.write(ctx, w, in, b, c, convert) }, o.in)
+}
+
+func (o *rowsOptions) write(ctx context.Context, w io.Writer, in *bundleRows, b *bundle.Bundle, c conversion, convert convert) error {
+	line, out := o.Progress(), csv.NewWriter(w)
 	if o.csv.Delimiter != 0 {
 		out.Comma = rune(o.csv.Delimiter)
 	}
@@ -249,6 +238,7 @@ func (o *rowsOptions) run(ctx context.Context, c conversion) error {
 		} else if err != nil {
 			return shell.BadFile(o.in, err)
 		}
+		var err error
 		if record, err = convert(append(record[:0], in.Texts...), row()); err != nil {
 			return fmt.Errorf("%s: row %d: %w", shell.InputName(o.in), in.Rows, err)
 		}
@@ -260,8 +250,5 @@ func (o *rowsOptions) run(ctx context.Context, c conversion) error {
 		}
 	}
 	out.Flush()
-	if err := errors.Join(out.Error(), packed.Close()); err != nil {
-		return err
-	}
-	return file.Commit()
+	return out.Error()
 }

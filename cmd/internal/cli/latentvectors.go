@@ -15,23 +15,20 @@ import (
 	"github.com/noisewright/noisewright/latent"
 )
 
-// vectorOptions say which files the feature vectors and the task of latent design are
-// read from.
 type vectorOptions struct {
 	data             string // or
 	mean, covariance string
-	columns, exclude string          // which features; patterns, separated by commas
-	task, weights    string          // one of them, or none
-	bounds           string          // of the features: LO,HI or a file
-	csv              csvfile.Options // of all files
+	featureColumns
+	task, weights string          // one of them, or none
+	bounds        string          // of the features: LO,HI or a file
+	csv           csvfile.Options // of all files
 }
 
 func (v *vectorOptions) flags(f *shell.Flags) {
 	f.File(&v.data, "data", "CSV file of training data with a header, a row per person, perhaps compressed with gzip or zstd, - for standard input; public: only people encoded later are protected", vectorFiles...)
 	f.File(&v.mean, "mean", "in place of --data: CSV file with a header of features and one row, their means", vectorFiles...)
 	f.File(&v.covariance, "covariance", "in place of --data: CSV file with a header of features and a row for each, their covariances, in the order of the mean", vectorFiles...)
-	f.String(&v.columns, "columns", "names of the feature columns, separated by commas, with * and ? for any letters; by default all but those of text")
-	f.String(&v.exclude, "exclude", "names of columns that are no features, as for --columns")
+	v.patternFlags(f, "those of text")
 	f.File(&v.task, "task", "CSV file of the task matrix K: a row for each number the task reads, under a header of features, or without one in their order (default: the features themselves)", vectorFiles...)
 	f.String(&v.weights, "weights", "in place of --task, what each feature is multiplied by: NAME=W, separated by commas, with * and ? in names; 1 if absent")
 	f.String(&v.bounds, "bounds", "for bounds: LO,HI for all features, or a CSV file with a header of features and two rows, the lower and the upper bounds; public")
@@ -41,23 +38,21 @@ func (v *vectorOptions) flags(f *shell.Flags) {
 
 const latentDesignHelp = "noisewright latent design --help"
 
-// moments reports whether the mean and the covariance take the place of the data.
 func (v *vectorOptions) moments() bool { return v.mean != "" || v.covariance != "" }
 
 func (v *vectorOptions) read(s *shell.Streams, p *latent.Problem) error {
-	columns, exclude := strings.Split(v.columns, ","), strings.Split(v.exclude, ",")
 	var names []string // of all columns
 	choose := func(name string) bool {
 		names = append(names, name)
-		return csvfile.Matches(columns, name) && !csvfile.Matches(exclude, name)
+		return v.chosen(name)
 	}
 	read := v.readData
 	if v.moments() {
 		read = v.readMoments
 	}
 	err := read(s, p, choose)
-	if unmatched := errors.Join(unmatched("columns", v.columns, names), unmatched("exclude", v.exclude, names)); names != nil && unmatched != nil {
-		return shell.BadInput(latentDesignHelp, unmatched) // a word misspelled makes features of what is none
+	if wrong := v.unmatched(names); names != nil && wrong != nil {
+		return shell.BadInput(latentDesignHelp, wrong) // a word misspelled makes features of what is none
 	}
 	if err != nil {
 		return err
@@ -81,7 +76,6 @@ func (v *vectorOptions) read(s *shell.Streams, p *latent.Problem) error {
 	return nil
 }
 
-// unmatched is about the patterns of a flag that no column has.
 func unmatched(flag, patterns string, names []string) error {
 	var errs []error
 	for p := range strings.SplitSeq(patterns, ",") {

@@ -45,23 +45,6 @@ or 0 with --filter, and "promise" is null with --json.`,
 	return f.Run(o.run)
 }
 
-// bundleVerdict is what latent verify --json prints.
-type bundleVerdict struct {
-	Valid bool `json:"valid"`
-	// Null for a filter.
-	Promise      *bundle.Promise `json:"promise"`
-	Epsilon      *float64        `json:"epsilon"`
-	Delta        *float64        `json:"delta"`
-	EpsilonUpper *float64        `json:"epsilon_upper"`
-	DeltaUpper   *float64        `json:"delta_upper"`
-	Noise        string          `json:"noise"`
-	Composition  string          `json:"composition"`
-	Domain       string          `json:"domain"`
-	Features     int             `json:"features"`
-	Coordinates  int             `json:"coordinates"`
-	Error        string          `json:"error,omitempty"`
-}
-
 func (o *latentVerifyOptions) run(ctx context.Context) error {
 	o.Progress().Watch("verifying")
 	b, err := readBundle(o.bundle)
@@ -92,24 +75,27 @@ func (o *latentVerifyOptions) run(ctx context.Context) error {
 	return err
 }
 
-// print prints what was proved about a bundle, or why nothing was.
 func (o *latentVerifyOptions) print(b *bundle.Bundle, v *bundle.Verified, falsehood error) error {
 	s := b.Spec()
-	report := bundleVerdict{
-		Valid: falsehood == nil, Noise: string(s.Noise), Composition: string(s.Composition), Domain: string(s.Domain),
-		Features: b.Features(), Coordinates: b.Coordinates(), Error: failing(falsehood),
+	content := shell.Object{
+		"noise", s.Noise, "composition", s.Composition, "domain", s.Domain,
+		"features", b.Features(), "coordinates", b.Coordinates(), failing(falsehood),
 	}
 	if errors.Is(falsehood, bundle.ErrNoPromise) {
-		return o.Print(report, append([]shell.Row{{"verdict", "no promise: it adds no noise"}}, contentRows(b, s)...))
+		none := shell.Object{"valid", false, "promise", nil, "epsilon", nil, "delta", nil, "epsilon_upper", nil, "delta_upper", nil, content}
+		return o.Print(none, append([]shell.Row{{"verdict", "no promise: it adds no noise"}}, contentRows(b, s)...))
 	}
-	report.Promise, report.Epsilon, report.Delta = &s.Promise, &s.Promise.Epsilon, &s.Promise.Delta
 	verdict, epsilon, delta := "INVALID: the promise is not proved", "", ""
+	var epsilonUpper, deltaUpper *float64
 	if falsehood == nil {
 		verdict = "valid: the promise is proved"
-		report.EpsilonUpper, report.DeltaUpper = shell.FloatUp(v.EpsilonUpper()), shell.FloatUp(v.DeltaUpper())
-		epsilon, delta = fmt.Sprintf(", %v proved", *report.EpsilonUpper), fmt.Sprintf(", %v proved", *report.DeltaUpper)
+		epsilonUpper, deltaUpper = shell.FloatUp(v.EpsilonUpper()), shell.FloatUp(v.DeltaUpper())
+		epsilon, delta = fmt.Sprintf(", %v proved", *epsilonUpper), fmt.Sprintf(", %v proved", *deltaUpper)
 	}
-	return o.Print(report, append([]shell.Row{
+	return o.Print(shell.Object{
+		"valid", falsehood == nil, "promise", s.Promise, "epsilon", s.Promise.Epsilon, "delta", s.Promise.Delta,
+		"epsilon_upper", epsilonUpper, "delta_upper", deltaUpper, content,
+	}, append([]shell.Row{
 		{"verdict", verdict},
 		{"epsilon", fmt.Sprintf("%v promised%s", s.Promise.Epsilon, epsilon)},
 		{"delta", fmt.Sprintf("%v promised%s", s.Promise.Delta, delta)},
@@ -117,7 +103,6 @@ func (o *latentVerifyOptions) print(b *bundle.Bundle, v *bundle.Verified, falseh
 	}, contentRows(b, s)...))
 }
 
-// contentRows are about what a bundle makes of what.
 func contentRows(b *bundle.Bundle, s bundle.Spec) []shell.Row {
 	rows := []shell.Row{
 		{"domain", fmt.Sprintf("%s: %s", s.Domain, s.ClipOrigin)},
@@ -133,7 +118,6 @@ func contentRows(b *bundle.Bundle, s bundle.Spec) []shell.Row {
 	return rows
 }
 
-// through says which layers there are.
 func through(layers []bundle.Layer) string {
 	text := ""
 	for i, l := range layers {
@@ -159,16 +143,22 @@ func readBundle(dir string) (*bundle.Bundle, error) {
 	return b, err
 }
 
-func openPrivatizer(ctx context.Context, dir string, b *bundle.Bundle, o sampler.Options) (*bundle.Privatizer, error) {
+// verifiedBundle verifies a bundle for a command of the group.
+func verifiedBundle(ctx context.Context, group, dir string, b *bundle.Bundle) (*bundle.Verified, error) {
 	v, err := latent.Verify(ctx, b, proof.Options{})
 	if errors.Is(err, proof.ErrNotPrivate) {
-		return nil, shell.Negative("noisewright latent verify "+dir, fmt.Errorf("%s: %w", dir, err))
+		return nil, shell.Negative("noisewright "+group+" verify "+dir, fmt.Errorf("%s: %w", dir, err))
 	} else if err != nil {
 		return nil, shell.LatentFailure(fmt.Errorf("%s: %w", dir, err))
 	}
-	p, err := v.NewPrivatizer(o)
+	return v, nil
+}
+
+func openPrivatizer(ctx context.Context, dir string, b *bundle.Bundle, o sampler.Options) (*bundle.Privatizer, error) {
+	v, err := verifiedBundle(ctx, "latent", dir, b)
 	if err != nil {
-		return nil, shell.LatentFailure(err)
+		return nil, err
 	}
-	return p, nil
+	p, err := v.NewPrivatizer(o)
+	return p, shell.LatentFailure(err)
 }

@@ -22,6 +22,7 @@ import (
 	"github.com/noisewright/noisewright/learn"
 	"github.com/noisewright/noisewright/lp"
 	"github.com/noisewright/noisewright/release"
+	"github.com/noisewright/noisewright/release/ledger"
 	"github.com/noisewright/noisewright/tables"
 )
 
@@ -43,7 +44,6 @@ model alone and cost nothing.`,
 	return shell.Group(cmd, "command", newLearnSchemaCommand(s), newLearnNBCommand(s), newLearnPCDCommand(s), newLearnPredictCommand(s))
 }
 
-// learnOptions are what the commands that learn have in common.
 type learnOptions struct {
 	shell.Common
 	data, schema, test string // files
@@ -56,17 +56,15 @@ type learnOptions struct {
 	design             lp.Options
 }
 
-// noiseNone is the word for learning without noise.
 const noiseNone = "none"
 
-// learner is what is learned.
 type learner struct {
 	kind string
 	// parameters are all that the fit depends on but the data, the schema and the budget.
 	parameters string
 	// plan refuses schemas that it is not for, and returns how many releases it makes.
 	plan func(*learn.Schema) (releases int, err error)
-	fit  func(context.Context, *learn.Data, *learn.Releaser) (learn.Classifier, error)
+	fit  func(context.Context, *learn.Data, *learn.Releaser) (*learn.Model, error)
 }
 
 func newLearnNBCommand(s *shell.Streams) *cobra.Command {
@@ -90,8 +88,8 @@ classification.`,
 		return o.run(ctx, learner{
 			kind: "naive-bayes",
 			plan: func(s *learn.Schema) (int, error) { return s.NaiveBayesReleases(), nil },
-			fit: func(_ context.Context, d *learn.Data, r *learn.Releaser) (learn.Classifier, error) {
-				return learn.FitNaiveBayes(d, r)
+			fit: func(_ context.Context, d *learn.Data, r *learn.Releaser) (*learn.Model, error) {
+				return d.FitNaiveBayes(r)
 			},
 		})
 	})
@@ -108,7 +106,6 @@ func newLearnOptions(s *shell.Streams) *learnOptions {
 	}
 }
 
-// flags adds the flags that all learners have.
 func (o *learnOptions) flags(cmd *cobra.Command) *shell.Flags {
 	f := shell.NewFlags(cmd)
 	f.RequiredFile(&o.data, "data", "a CSV file", "CSV file of the records to learn from, with a header, - for standard input; perhaps compressed with gzip or zstd", vectorFiles...)
@@ -118,7 +115,7 @@ func (o *learnOptions) flags(cmd *cobra.Command) *shell.Flags {
 	epsilon := f.OptionalNumber(&o.budget.Epsilon, "epsilon", shell.AtMost("a number", learn.MaxEpsilon), fmt.Sprintf("epsilon of the model, all releases together, without unit: above 0, at most %d", learn.MaxEpsilon))
 	delta := f.OptionalNumber(&o.budget.Delta, "delta", shell.Delta, "delta of the model, all releases together, a probability: "+shell.Delta.Want)
 	f.Word(&o.budget.Neighbors, "neighbors", "word", "what is hidden: add-remove (that a record is there) or replace (what it is), which costs twice as much", dp.AddRemove, dp.Replace)
-	f.Word(&o.kind, "noise", "word", "noise: auto (of the least variance), designed, gaussian, laplace, or none (for comparison: the model is NOT PRIVATE)", learn.Kinds()...)
+	f.Word(&o.kind, "noise", "word", "noise: auto (of the least variance), designed, gaussian, laplace, or none (for comparison: the model is NOT PRIVATE)", noiseAuto, noiseDesigned, noiseGaussian, "laplace", noiseNone)
 	f.Check(func() error {
 		private := o.kind != noiseNone
 		switch {
@@ -137,17 +134,11 @@ func (o *learnOptions) flags(cmd *cobra.Command) *shell.Flags {
 	f.Directory(&o.cache, "cache", "directory of noise found, used again later (default: that of the user, - for none)")
 	f.Duration(&o.design.TimeLimit, "time-limit", "wall time to look for noise = auto, with its unit: 500ms, 60s, 5m; then it is of a shape from Laplace to Gaussian")
 	f.Output(&o.Common, "model file to write", "json")
-	f.Check(func() error {
-		if o.Output == "" {
-			return errors.New("output is missing, want -o MODEL, the file to write")
-		}
-		return nil
-	})
+	f.Require(&o.Output, "output", "-o MODEL, the file to write")
 	f.Summary(&o.Common, "output")
 	return f
 }
 
-// oneStandard refuses several inputs from standard input.
 func oneStandard(files ...string) error {
 	standard := slices.DeleteFunc(files, func(file string) bool { return file != "-" })
 	if len(standard) > 1 {
@@ -156,7 +147,6 @@ func oneStandard(files ...string) error {
 	return nil
 }
 
-// run learns, writes the model and counts errors.
 func (o *learnOptions) run(ctx context.Context, l learner) error {
 	w, err := o.Reserve(o.Output, o.data, o.schema, o.test, o.ledger)
 	if err != nil {
@@ -176,11 +166,11 @@ func (o *learnOptions) run(ctx context.Context, l learner) error {
 	if err != nil {
 		return err
 	}
-	book, err := o.book(ctx)
-	if err != nil {
-		return err
-	}
-	if book != nil {
+	var book *namedLedger
+	if o.ledger != "" {
+		if book, err = openFor(ctx, o.ledger, o.budget.Neighbors, dp.Row, func(ledger.Terms) string { return "" }); err != nil {
+			return err
+		}
 		defer book.Close()
 	}
 	var data *learn.Data
@@ -195,15 +185,13 @@ func (o *learnOptions) run(ctx context.Context, l learner) error {
 	if err != nil {
 		return err
 	}
-	report, err := o.report(l, text, test)
+	report, rows, err := o.report(l, text, test, charged)
 	if err != nil {
 		return err
 	}
-	report.Ledger = charged
-	return o.Finish(w, func(w io.Writer) error { _, err := w.Write(text); return err }, report, o.rows(report), nil)
+	return o.Finish(w, func(w io.Writer) error { _, err := w.Write(text); return err }, report, rows, nil)
 }
 
-// readSchema reads the schema and refuses drafts.
 func (o *learnOptions) readSchema() (*learn.Schema, error) {
 	in, err := o.Open(o.schema)
 	if err != nil {
@@ -224,7 +212,6 @@ func (o *learnOptions) readSchema() (*learn.Schema, error) {
 	return s, nil
 }
 
-// readTest reads the records to count errors on, nil for none.
 func (o *learnOptions) readTest(ctx context.Context, s *learn.Schema) (*learn.Data, error) {
 	if o.test == "" {
 		return nil, nil
@@ -239,31 +226,7 @@ func (o *learnOptions) readTest(ctx context.Context, s *learn.Schema) (*learn.Da
 	return d, err
 }
 
-// book opens the ledger, nil for none, which has to be about rows.
-func (o *learnOptions) book(ctx context.Context) (*namedLedger, error) {
-	if o.ledger == "" {
-		return nil, nil
-	}
-	book, err := openLedger(ctx, o.ledger)
-	if err != nil {
-		return nil, err
-	}
-	t := book.Terms()
-	switch {
-	case t.Neighbors != o.budget.Neighbors:
-		err = shell.BadInput("--neighbors "+t.Neighbors, fmt.Errorf("neighbors = %s, want %s as in the ledger", o.budget.Neighbors, t.Neighbors))
-	case t.Unit != dp.Row:
-		err = shell.BadInput("noisewright ledger create FILE --unit "+dp.Row+" makes a ledger for that", fmt.Errorf("unit = %s, want %s as in the ledger", dp.Row, t.Unit))
-	}
-	if err != nil {
-		_ = book.Close()
-		return nil, err
-	}
-	return book, nil
-}
-
-// learn returns the file of the model: the one that the ledger has of an equal call, or a new
-// one that was charged before.
+// learn returns the file of the model, that of an equal call in the ledger or a new one.
 func (o *learnOptions) learn(ctx context.Context, l learner, releases int, book *namedLedger, data *learn.Data, digest string) ([]byte, *release.Entry, error) {
 	charge := account.Charge{Data: digest, Neighbors: o.budget.Neighbors, Unit: dp.Row, Summary: "learn " + l.kind}
 	var keeper account.Ledger
@@ -330,68 +293,48 @@ func (o *learnOptions) noise(ctx context.Context, releases int, before []account
 	return learn.NewNoise(ctx, kind, o.budget, releases, learn.Options{Source: source, Design: designer.design, TimeLimit: o.design.TimeLimit})
 }
 
-// draw fits a classifier and returns the file of its model.
 func (o *learnOptions) draw(ctx context.Context, l learner, data *learn.Data, noise *learn.Noise) ([]byte, error) {
 	r, err := noise.Releaser()
 	if err != nil {
 		return nil, err
 	}
-	c, err := l.fit(ctx, data, r)
+	m, err := l.fit(ctx, data, r)
 	if err != nil {
 		return nil, err
 	}
 	var b bytes.Buffer
-	err = (&learn.Model{Schema: data.Schema(), Guarantee: r.Guarantee(), Classifier: c}).Encode(&b)
+	err = m.Encode(&b)
 	return b.Bytes(), err
 }
 
-// learnReport is what the commands that learn print with --json.
-type learnReport struct {
-	Kind         string           `json:"kind"`
-	Guarantee    *learn.Guarantee `json:"guarantee"` // null without noise
-	Test         *learn.Errors    `json:"test"`      // null without a test file
-	NotProtected []string         `json:"not_protected"`
-	Ledger       *release.Entry   `json:"ledger,omitempty"`
-}
-
-// report says what was learned: of the model's file alone, and of the test file.
-func (o *learnOptions) report(l learner, text []byte, test *learn.Data) (*learnReport, error) {
+// report says what was learned: of the model's file alone, of the test file, and of the ledger.
+func (o *learnOptions) report(l learner, text []byte, test *learn.Data, charged *release.Entry) (shell.Object, []shell.Row, error) {
 	m, err := learn.ReadModel(bytes.NewReader(text))
 	if err != nil {
-		return nil, shell.BadFile(o.ledger, fmt.Errorf("the answer is no model: %w", err))
+		return nil, nil, shell.BadFile(o.ledger, fmt.Errorf("the answer is no model: %w", err))
 	}
-	r := &learnReport{Kind: l.kind, Guarantee: m.Guarantee, NotProtected: []string{
+	notProtected := []string{
 		"the schema: columns, classes, categories and bounds are public and must not be chosen in view of the records",
 		"a person with several records: each is hidden by itself",
 		"error messages: that nothing was learned, and why, is about the records", "how long it took",
-	}}
-	if m.Guarantee == nil {
-		r.NotProtected = []string{"anything: there is no noise"}
 	}
+	if m.Guarantee == nil {
+		notProtected = []string{"anything: there is no noise"}
+	}
+	rows := append([]shell.Row{{"model", fmt.Sprintf("%s (%s)", o.Output, l.kind)}}, guaranteeRows(m.Guarantee)...)
+	var errorsFound *learn.Errors // null without a test file
 	if test != nil {
 		e, err := m.Evaluate(test)
 		if err != nil {
-			return nil, err
+			return nil, nil, err
 		}
-		r.Test = &e
-		r.NotProtected = append(r.NotProtected, "the records of the test file: errors are exact")
+		errorsFound, rows = &e, append(rows, errorRow(e))
+		notProtected = append(notProtected, "the records of the test file: errors are exact")
 	}
-	return r, nil
-}
-
-func (o *learnOptions) rows(r *learnReport) []shell.Row {
-	rows := []shell.Row{{"model", fmt.Sprintf("%s (%s)", o.Output, r.Kind)}}
-	rows = append(rows, guaranteeRows(r.Guarantee)...)
-	if r.Test != nil {
-		rows = append(rows, errorRow(*r.Test))
-	}
-	if r.Ledger != nil {
-		rows = append(rows, ledgerRow(r.Ledger))
-	}
-	for _, s := range r.NotProtected {
-		rows = append(rows, shell.Row{"not protected", s})
-	}
-	return rows
+	rows = append(append(rows, ledgerRow(charged)), notProtectedRows(notProtected)...)
+	return shell.Object{
+		"kind", l.kind, "guarantee", m.Guarantee, "test", errorsFound, "not_protected", notProtected, shell.If(charged != nil, "ledger", charged),
+	}, rows, nil
 }
 
 func guaranteeRows(g *learn.Guarantee) []shell.Row {
@@ -441,24 +384,15 @@ Differentially private coordinate descent for composite empirical risk minimizat
 	})
 	own.Rounds, own.StepSize, own.Lambda = 100, 4, 1e-8
 	f.Integer(&own.Rounds, "rounds", "", 1, learn.MaxRounds, "rounds of steps; coefficients are averaged over the second half of them")
-	f.Func("per-round", "count", "", "steps in a round (default a quarter of the features, the intercept counted as one)", func(text string) error {
-		n, ok := shell.ParseCount(text)
-		if !ok || n < 1 || n > learn.MaxRounds {
-			return shell.Want(fmt.Sprintf("an integer from 1 to %d", learn.MaxRounds))
-		}
-		own.PerRound = n
-		return nil
-	})
+	f.OptionalInteger(&own.PerRound, "per-round", 1, learn.MaxRounds, "steps in a round (default a quarter of the features, the intercept counted as one)")
 	f.Number(&own.StepSize, "step-size", shell.AtMost("a number", learn.MaxStepSize), fmt.Sprintf("largest step along the mean gradient, without unit: above 0, at most %d", learn.MaxStepSize))
 	f.Number(&own.Lambda, "lambda", shell.AtMost("a number", 1), "weight of the sum of the coefficients' magnitudes beside the mean loss: above 0, at most 1")
 	return f.Run(func(ctx context.Context) error {
 		return o.run(ctx, learner{
 			kind:       "logistic",
 			parameters: fmt.Sprintf("rounds %d, per round %d, step size %v, lambda %v", own.Rounds, own.PerRound, own.StepSize, own.Lambda),
-			plan:       func(s *learn.Schema) (int, error) { return own.Releases(s) },
-			fit: func(ctx context.Context, d *learn.Data, r *learn.Releaser) (learn.Classifier, error) {
-				return learn.FitLogistic(ctx, d, r, own)
-			},
+			plan:       own.Releases,
+			fit:        own.Fit,
 		})
 	})
 }

@@ -72,8 +72,8 @@ func learnAfterCrash(t *testing.T, neighbors, noise string) {
 	l := learner{
 		kind: "naive-bayes",
 		plan: func(s *learn.Schema) (int, error) { return s.NaiveBayesReleases(), nil },
-		fit: func(_ context.Context, d *learn.Data, r *learn.Releaser) (learn.Classifier, error) {
-			return learn.FitNaiveBayes(d, r)
+		fit: func(_ context.Context, d *learn.Data, r *learn.Releaser) (*learn.Model, error) {
+			return d.FitNaiveBayes(r)
 		},
 	}
 	text, err := o.ledgerText(l, schema)

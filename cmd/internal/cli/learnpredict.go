@@ -48,13 +48,6 @@ A record that does not keep to the model's schema is refused.`,
 	return f.Run(o.run)
 }
 
-// predictReport is what learn predict --json prints.
-type predictReport struct {
-	Records   int              `json:"records"`
-	Guarantee *learn.Guarantee `json:"guarantee"` // of the model; null for none
-	Test      *learn.Errors    `json:"test"`      // null without classes
-}
-
 func (o *learnPredictOptions) run(ctx context.Context) error {
 	w, err := o.Reserve(o.Output, o.model, o.data)
 	if err != nil {
@@ -78,7 +71,7 @@ func (o *learnPredictOptions) run(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	report := predictReport{Records: data.Len(), Guarantee: m.Guarantee}
+	var test *learn.Errors // null without classes
 	rows := guaranteeRows(m.Guarantee)
 	switch {
 	case data.Labeled() && data.Len() > 0:
@@ -86,7 +79,7 @@ func (o *learnPredictOptions) run(ctx context.Context) error {
 		if err != nil {
 			return err
 		}
-		report.Test = &e
+		test = &e
 		rows = append(rows, errorRow(e), shell.Row{"not protected", "the records of the file: errors are exact"})
 	case data.Labeled() && o.Output == "":
 		return shell.BadFile(o.data, errors.New("no records, want one at least to count errors on"))
@@ -102,5 +95,5 @@ func (o *learnPredictOptions) run(ctx context.Context) error {
 		out.Flush()
 		return errors.Join(err, out.Error())
 	}
-	return o.Finish(w, encode, report, rows, nil)
+	return o.Finish(w, encode, shell.Object{"records", data.Len(), "guarantee", m.Guarantee, "test", test}, rows, nil)
 }

@@ -16,13 +16,14 @@ import (
 
 type learnSchemaOptions struct {
 	shell.Common
-	data, target                  string
-	columns, exclude, categorical string // patterns
-	csv                           csvfile.Options
+	data, target string
+	featureColumns
+	categorical string // patterns
+	csv         csvfile.Options
 }
 
 func newLearnSchemaCommand(s *shell.Streams) *cobra.Command {
-	o := &learnSchemaOptions{Common: shell.Common{Streams: s}, columns: "*"}
+	o := &learnSchemaOptions{Common: shell.Common{Streams: s}}
 	f := shell.NewFlags(&cobra.Command{
 		Use:   "schema --data FILE --target COLUMN [-o SCHEMA]",
 		Short: "Draft a schema, to be edited",
@@ -39,8 +40,7 @@ draft from public records of the same kind is safe.`,
 	f.RequiredFile(&o.data, "data", "a CSV file", "CSV file with a header, - for standard input; perhaps compressed with gzip or zstd", vectorFiles...)
 	f.String(&o.target, "target", "column of the class")
 	f.Require(&o.target, "target", "the name of a column")
-	f.String(&o.columns, "columns", "names of the feature columns, separated by commas, with * and ? for any letters; by default all but the target")
-	f.String(&o.exclude, "exclude", "names of columns that are no features, as for --columns")
+	o.patternFlags(f, "the target")
 	f.String(&o.categorical, "categorical", "names of columns whose numbers are categories, as for --columns; text always is")
 	f.Delimiter(&o.csv)
 	f.Output(&o.Common, "schema file to write, - for standard output (default -)", "json")
@@ -49,7 +49,7 @@ draft from public records of the same kind is safe.`,
 }
 
 func (o *learnSchemaOptions) run(ctx context.Context) error {
-	columns, exclude, categorical := strings.Split(o.columns, ","), strings.Split(o.exclude, ","), strings.Split(o.categorical, ",")
+	categorical := func(name string) bool { return csvfile.Matches(strings.Split(o.categorical, ","), name) }
 	w, err := o.Create(o.Output, o.data)
 	if err != nil {
 		return err
@@ -62,9 +62,7 @@ func (o *learnSchemaOptions) run(ctx context.Context) error {
 				return err
 			}
 		}
-		schema, err = learn.Draft(rows, o.target,
-			func(name string) bool { return csvfile.Matches(columns, name) && !csvfile.Matches(exclude, name) },
-			func(name string) bool { return csvfile.Matches(categorical, name) })
+		schema, err = learn.Draft(rows, o.target, o.chosen, categorical)
 		return err
 	})
 	if err != nil {
@@ -74,7 +72,7 @@ func (o *learnSchemaOptions) run(ctx context.Context) error {
 		return err
 	}
 	for _, f := range schema.Features {
-		if !csvfile.Matches(categorical, f.Name) && mixed(f.Categories) {
+		if !categorical(f.Name) && mixed(f.Categories) {
 			o.Warn("column %s has numbers and other texts: drafted as %d categories; bounds want a number in every record", check.Quoted(f.Name), len(f.Categories))
 		}
 	}
@@ -82,7 +80,6 @@ func (o *learnSchemaOptions) run(ctx context.Context) error {
 	return nil
 }
 
-// mixed reports whether some of the texts are numbers and others are not.
 func mixed(texts []string) bool {
 	numbers := 0
 	for _, text := range texts {

@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -51,8 +52,6 @@ has forgotten what was released since. FILE-journal beside it is part of it.`,
 	return shell.Group(cmd, "command", newLedgerCreateCommand(s), newLedgerShowCommand(s), newLedgerTotalCommand(s), newLedgerLeftCommand(s))
 }
 
-// namedLedger is the ledger of a file. Every error of a release is one of bad input, or of the
-// machine.
 type namedLedger struct {
 	*ledger.Ledger
 	path string
@@ -66,27 +65,43 @@ func openLedger(ctx context.Context, path string) (*namedLedger, error) {
 	return &namedLedger{l, path}, nil
 }
 
-// Find implements account.Ledger.
-func (l *namedLedger) Find(ctx context.Context, text, data string) (r account.Record, ok bool, err error) {
-	if r, ok, err = l.Ledger.Find(ctx, text, data); err != nil {
-		err = ledgerFailure(l.path, err)
+// openFor opens the ledger to charge, which has to be about the unit; hint says how it would be,
+// "" with a new ledger.
+func openFor(ctx context.Context, path, neighbors, unit string, hint func(ledger.Terms) string) (*namedLedger, error) {
+	l, err := openLedger(ctx, path)
+	if err != nil {
+		return nil, err
 	}
-	return r, ok, err
+	switch t := l.Terms(); {
+	case neighbors != t.Neighbors:
+		err = shell.BadInput("--neighbors "+t.Neighbors, fmt.Errorf("neighbors = %s, want %s as in the ledger", neighbors, t.Neighbors))
+	case unit != t.Unit:
+		err = shell.BadInput(cmp.Or(hint(t), "noisewright ledger create FILE --unit "+unit+" makes a ledger for that"), fmt.Errorf("unit = %s, want %s as in the ledger", unit, t.Unit))
+	}
+	if err != nil {
+		_ = l.Close()
+		return nil, err
+	}
+	return l, nil
+}
+
+// Find implements account.Ledger.
+func (l *namedLedger) Find(ctx context.Context, text, data string) (account.Record, bool, error) {
+	r, ok, err := l.Ledger.Find(ctx, text, data)
+	return r, ok, ledgerFailure(l.path, err)
 }
 
 // Release implements account.Ledger.
-func (l *namedLedger) Release(ctx context.Context, c account.Charge, answer func(context.Context) ([]byte, error)) (r account.Record, err error) {
-	if r, err = l.Ledger.Release(ctx, c, answer); err != nil {
-		err = ledgerFailure(l.path, err)
-	}
-	return r, err
+func (l *namedLedger) Release(ctx context.Context, c account.Charge, answer func(context.Context) ([]byte, error)) (account.Record, error) {
+	r, err := l.Ledger.Release(ctx, c, answer)
+	return r, ledgerFailure(l.path, err)
 }
 
-// ledgerFailure gives an error of a ledger its exit code and a hint.
+// ledgerFailure gives an error of a ledger, if there is one, its exit code and a hint.
 func ledgerFailure(path string, err error) error {
 	var file *shell.Failure
 	switch {
-	case errors.As(err, &file), errors.Is(err, context.Canceled):
+	case err == nil, errors.As(err, &file), errors.Is(err, context.Canceled):
 		return err
 	case errors.Is(err, account.ErrExceeded):
 		hint := "noisewright ledger left " + path
@@ -104,7 +119,6 @@ func ledgerFailure(path string, err error) error {
 	return err
 }
 
-// ledgerTerms are the terms of a ledger as printed.
 type ledgerTerms struct {
 	Epsilon   float64 `json:"epsilon"`
 	Delta     float64 `json:"delta"`
@@ -126,15 +140,9 @@ func (t ledgerTerms) rows() []shell.Row {
 	}
 }
 
-type ledgerCreateOptions struct {
-	shell.Common
-	file  string
-	terms ledger.Terms
-}
-
 func newLedgerCreateCommand(s *shell.Streams) *cobra.Command {
-	o := &ledgerCreateOptions{Common: shell.Common{Streams: s}}
-	o.terms.Neighbors, o.terms.Unit = dp.AddRemove, dp.Row
+	o := &ledgerOptions{Common: shell.Common{Streams: s}}
+	terms := ledger.Terms{Neighbors: dp.AddRemove, Unit: dp.Row}
 	f := shell.NewFlags(&cobra.Command{
 		Use:   "create FILE --epsilon E --delta D",
 		Short: "Make a ledger with a total",
@@ -147,37 +155,24 @@ because their epsilons and deltas would add up different things.`,
   noisewright ledger create city.ledger --epsilon 1 --delta 1e-6 --unit person:id --adaptive`,
 	})
 	f.Argument(&o.file, "FILE", "ledger")
-	f.Number(&o.terms.Epsilon, "epsilon", shell.Rule{Want: "a number above 0", OK: shell.Positive}, "total epsilon, without unit: a number above 0")
-	o.terms.Delta = math.NaN()
-	f.Func("delta", "number", "", "total delta, a probability, at least 0 and below 1", func(text string) (err error) {
-		o.terms.Delta, err = shell.ParseNumber(text, ledgerDelta)
-		return err
-	})
-	f.Check(func() error {
-		if math.IsNaN(o.terms.Delta) {
-			return shell.About("delta", "", shell.Want(ledgerDelta.Want))
-		}
-		return nil
-	})
-	f.Word(&o.terms.Neighbors, "neighbors", "word", "what neighbors differ in: one unit more or less (add-remove), or another one in the place of one (replace)", dp.AddRemove, dp.Replace)
-	f.Text(&o.terms.Unit, "unit", "row|person:COLUMN", "whose influence is hidden: row, or person:COLUMN for all rows with the same value of the column")
+	f.Number(&terms.Epsilon, "epsilon", shell.Rule{Want: "a number above 0", OK: shell.Positive}, "total epsilon, without unit: a number above 0")
+	f.Number(&terms.Delta, "delta", ledgerDelta, "total delta, "+ledgerDelta.Want)
+	f.Word(&terms.Neighbors, "neighbors", "word", "what neighbors differ in: one unit more or less (add-remove), or another one in the place of one (replace)", dp.AddRemove, dp.Replace)
+	f.Text(&terms.Unit, "unit", "row|person:COLUMN", "whose influence is hidden: row, or person:COLUMN for all rows with the same value of the column")
 	f.CompleteOrFile("unit", dp.Row, "person:")
-	f.Bool(&o.terms.Adaptive, "adaptive", "basic composition, which allows noise to be chosen in view of earlier answers")
+	f.Bool(&terms.Adaptive, "adaptive", "basic composition, which allows noise to be chosen in view of earlier answers")
 	f.Verdict(&o.Common, "no progress and no summary")
-	return f.Run(o.run)
+	return f.Run(func(ctx context.Context) error {
+		if err := ledger.Create(ctx, o.file, terms); err != nil {
+			return ledgerFailure(o.file, err)
+		}
+		t := ledgerTerms(terms)
+		return o.Print(t, append(t.rows(), shell.Row{"ledger", o.file}))
+	})
 }
 
 var ledgerDelta = shell.Rule{Want: "a probability, at least 0 and below 1", OK: func(v float64) bool { return v >= 0 && v < 1 }}
 
-func (o *ledgerCreateOptions) run(ctx context.Context) error {
-	if err := ledger.Create(ctx, o.file, o.terms); err != nil {
-		return ledgerFailure(o.file, err)
-	}
-	t := ledgerTerms(o.terms)
-	return o.Print(t, append(t.rows(), shell.Row{"ledger", o.file}))
-}
-
-// ledgerOptions are those of the commands that read a ledger.
 type ledgerOptions struct {
 	shell.Common
 	file string
@@ -188,28 +183,27 @@ func (o *ledgerOptions) flags(f *shell.Flags) {
 	f.Summary(&o.Common)
 }
 
-// ledgerRecord is a release as ledger show prints it.
-type ledgerRecord struct {
-	ID       int64        `json:"id"`
-	Summary  string       `json:"summary"`
-	Query    string       `json:"query"`
-	Data     string       `json:"data_sha256"`
-	Costs    []ledgerCost `json:"costs"`
-	Charged  time.Time    `json:"charged"`
-	Answered *time.Time   `json:"answered"` // null: only charged
-	Answer   *string      `json:"answer"`
+func newLedgerReader(s *shell.Streams, doing string, run func(*ledgerOptions, context.Context, *ledger.Ledger) error, cmd *cobra.Command) *cobra.Command {
+	o, f := &ledgerOptions{Common: shell.Common{Streams: s}}, shell.NewFlags(cmd)
+	o.flags(f)
+	return f.Run(o.reading(doing, func(ctx context.Context, l *ledger.Ledger) error { return run(o, ctx, l) }))
 }
 
-type ledgerCost struct {
-	Table   *string `json:"table_sha256"` // null: only the promise is known
-	Epsilon float64 `json:"epsilon"`      // of a single use
-	Delta   float64 `json:"delta"`
-	Times   int     `json:"times"`
+// reading is the run of a command that reads the ledger.
+func (o *ledgerOptions) reading(doing string, run func(context.Context, *ledger.Ledger) error) func(context.Context) error {
+	return func(ctx context.Context) error {
+		l, err := openLedger(ctx, o.file)
+		if err != nil {
+			return err
+		}
+		defer l.Close() //nolint:errcheck // nothing was written
+		o.Progress().Watch(doing)
+		return ledgerFailure(o.file, run(ctx, l.Ledger))
+	}
 }
 
 func newLedgerShowCommand(s *shell.Streams) *cobra.Command {
-	o := &ledgerOptions{Common: shell.Common{Streams: s}}
-	f := shell.NewFlags(&cobra.Command{
+	return newLedgerReader(s, "verifying", (*ledgerOptions).show, &cobra.Command{
 		Use:   "show FILE",
 		Short: "Print the terms of a ledger and every release in it",
 		Long: `Print the terms of a ledger and every release in it: when it was charged, whether
@@ -220,97 +214,59 @@ the epsilon and delta of a single one, and what was asked.
 With --json also the answers, the queries in full and the digests of the data.`,
 		Example: "  noisewright ledger show city.ledger",
 	})
-	o.flags(f)
-	return f.Run(o.show)
 }
 
-func (o *ledgerOptions) show(ctx context.Context) error {
-	l, err := openLedger(ctx, o.file)
+func (o *ledgerOptions) show(ctx context.Context, l *ledger.Ledger) error {
+	records, err := l.Records(ctx)
 	if err != nil {
 		return err
 	}
-	defer l.Close() //nolint:errcheck // nothing was written
-	o.Progress().Watch("verifying")
-	records, err := l.Records(ctx)
-	if err != nil {
-		return ledgerFailure(o.file, err)
-	}
-	list := make([]ledgerRecord, len(records))
+	list, lines := make([]shell.Object, len(records)), make([][]string, len(records))
 	for i, r := range records {
-		if list[i], err = newLedgerRecord(r); err != nil {
+		if list[i], lines[i], err = recorded(r); err != nil {
 			return err
 		}
 	}
 	t := ledgerTerms(l.Terms())
-	return o.PrintText(struct {
-		ledgerTerms
-		Releases []ledgerRecord `json:"releases"`
-	}{t, list}, func(b *strings.Builder) {
+	return o.PrintText(shell.Object{t, "releases", list}, func(b *strings.Builder) {
 		shell.WriteRows(b, append(t.rows(), shell.Row{"releases", fmt.Sprint(len(list))}))
-		lines := make([][]string, len(list))
-		for i, r := range list {
-			lines[i] = r.cells()
-		}
 		shell.WriteColumns(b, lines, "><<<<")
 	})
 }
 
-func newLedgerRecord(r account.Record) (ledgerRecord, error) {
-	out := ledgerRecord{ID: r.ID, Summary: r.Summary, Query: r.Text, Data: r.Data, Charged: r.Charged}
+// recorded is a release as ledger show prints it: as an object, and in columns.
+func recorded(r account.Record) (shell.Object, []string, error) {
+	state, answered, answer := "only charged", any(nil), any(nil)
 	if r.Answer != nil {
-		text := string(r.Answer)
-		out.Answered, out.Answer = &r.Answered, &text
+		state, answered, answer = "answered", r.Answered, string(r.Answer)
 	}
+	var costs []shell.Object
+	var mechanisms []string
 	for _, c := range r.Costs {
-		p := ledgerCost{Times: c.Times}
-		p.Epsilon, p.Delta = c.Promise()
+		epsilon, delta := c.Promise() // of a single use
+		table := any(nil)             // only the promise is known
+		text := fmt.Sprintf("epsilon %s, delta %s", shell.DigitsUp(epsilon), shell.DigitsUp(delta))
 		if c.Table != nil {
 			hash, err := c.TableHash()
 			if err != nil {
-				return out, err
+				return nil, nil, err
 			}
-			p.Table = &hash
-		}
-		out.Costs = append(out.Costs, p)
-	}
-	return out, nil
-}
-
-// cells are the columns of a release.
-func (r ledgerRecord) cells() []string {
-	state := "answered"
-	if r.Answer == nil {
-		state = "only charged"
-	}
-	var mechanisms []string
-	for _, c := range r.Costs {
-		text := fmt.Sprintf("epsilon %s, delta %s", shell.DigitsUp(c.Epsilon), shell.DigitsUp(c.Delta))
-		if c.Table != nil {
-			text = fmt.Sprintf("table %s (%s)", (*c.Table)[:12], text)
+			table, text = hash, fmt.Sprintf("table %s (%s)", hash[:12], text)
 		}
 		if c.Times > 1 {
 			text = fmt.Sprintf("%d of %s", c.Times, text)
 		}
+		costs = append(costs, shell.Object{"table_sha256", table, "epsilon", epsilon, "delta", delta, "times", c.Times})
 		mechanisms = append(mechanisms, text)
 	}
-	return []string{fmt.Sprint(r.ID), r.Charged.UTC().Format(time.DateTime) + "Z", state, strings.Join(mechanisms, " and "), shell.Printable(r.Summary)}
-}
-
-// ledgerTotal is what ledger total prints.
-type ledgerTotal struct {
-	ledgerTerms
-	SpentEpsilon float64 `json:"spent_epsilon"`
-	SpentDelta   float64 `json:"spent_delta"`
-	BasicEpsilon float64 `json:"basic_epsilon"`
-	BasicDelta   float64 `json:"basic_delta"`
-	Releases     int     `json:"releases"`
-	Pending      int     `json:"pending"`
-	Uses         int     `json:"uses"`
+	return shell.Object{
+		"id", r.ID, "summary", r.Summary, "query", r.Text, "data_sha256", r.Data, "costs", costs,
+		"charged", r.Charged, "answered", answered, "answer", answer,
+	}, []string{fmt.Sprint(r.ID), r.Charged.UTC().Format(time.DateTime) + "Z", state, strings.Join(mechanisms, " and "), shell.Printable(r.Summary)}, nil
 }
 
 func newLedgerTotalCommand(s *shell.Streams) *cobra.Command {
-	o := &ledgerOptions{Common: shell.Common{Streams: s}}
-	f := shell.NewFlags(&cobra.Command{
+	return newLedgerReader(s, "composing", (*ledgerOptions).total, &cobra.Command{
 		Use:   "total FILE",
 		Short: "Compute what was spent of a ledger's total",
 		Long: `Compose everything that a ledger has charged, answered or not: at the total's delta
@@ -323,42 +279,30 @@ The composition holds on the condition that
 or if the ledger was made with --adaptive, where it is the sums.`,
 		Example: "  noisewright ledger total city.ledger",
 	})
-	o.flags(f)
-	return f.Run(o.total)
 }
 
-func (o *ledgerOptions) total(ctx context.Context) error {
-	l, err := openLedger(ctx, o.file)
+func (o *ledgerOptions) total(ctx context.Context, l *ledger.Ledger) error {
+	s, err := l.Spent(ctx)
 	if err != nil {
 		return err
 	}
-	defer l.Close() //nolint:errcheck // nothing was written
-	o.Progress().Watch("composing")
-	s, err := l.Spent(ctx)
-	if err != nil {
-		return ledgerFailure(o.file, err)
+	t, basic, basicDelta := ledgerTerms(l.Terms()), exact.FloatUp(s.BasicEpsilon), exact.FloatUp(s.BasicDelta)
+	releases := fmt.Sprintf("%d, with %d uses of noise", s.Releases, s.Uses)
+	if s.Pending > 0 {
+		releases += fmt.Sprintf("; %d only charged", s.Pending)
 	}
-	r := ledgerTotal{
-		ledgerTerms: ledgerTerms(l.Terms()), SpentEpsilon: s.Epsilon, SpentDelta: s.Delta,
-		BasicEpsilon: exact.FloatUp(s.BasicEpsilon), BasicDelta: exact.FloatUp(s.BasicDelta),
-		Releases: s.Releases, Pending: s.Pending, Uses: s.Uses,
+	spent := shell.DigitsUp(s.Epsilon)
+	if s.Epsilon == basic { // a sum has few digits, all of them
+		spent = fmt.Sprint(s.Epsilon)
 	}
-	releases := fmt.Sprintf("%d, with %d uses of noise", r.Releases, r.Uses)
-	if r.Pending > 0 {
-		releases += fmt.Sprintf("; %d only charged", r.Pending)
-	}
-	spent := shell.DigitsUp(r.SpentEpsilon)
-	if r.SpentEpsilon == r.BasicEpsilon { // a sum has few digits, all of them
-		spent = fmt.Sprint(r.SpentEpsilon)
-	}
-	rows := []shell.Row{
+	return o.Print(shell.Object{
+		t, "spent_epsilon", s.Epsilon, "spent_delta", s.Delta, "basic_epsilon", basic, "basic_delta", basicDelta,
+		"releases", s.Releases, "pending", s.Pending, "uses", s.Uses,
+	}, append([]shell.Row{
 		{"releases", releases},
-		{"spent", fmt.Sprintf("epsilon %s, delta %v", spent, r.SpentDelta)},
-	}
-	if !r.Adaptive {
-		rows = append(rows, shell.Row{"basic", fmt.Sprintf("epsilon %v, delta %v by basic composition", r.BasicEpsilon, r.BasicDelta)})
-	}
-	return o.Print(r, append(rows, r.rows()...))
+		{"spent", fmt.Sprintf("epsilon %s, delta %v", spent, s.Delta)},
+		shell.When(!t.Adaptive, "basic", fmt.Sprintf("epsilon %v, delta %v by basic composition", basic, basicDelta)),
+	}, t.rows()...))
 }
 
 type ledgerLeftOptions struct {
@@ -366,15 +310,6 @@ type ledgerLeftOptions struct {
 	epsilon float64 // NaN: find it
 	delta   float64
 	table   string
-}
-
-// ledgerLeft is what ledger left prints: the epsilon of one more release at the delta,
-// or how many more there can be.
-type ledgerLeft struct {
-	Epsilon *float64 `json:"epsilon,omitempty"`
-	Delta   *float64 `json:"delta,omitempty"`
-	Table   *string  `json:"table,omitempty"`
-	Times   *int     `json:"times,omitempty"`
 }
 
 func newLedgerLeftCommand(s *shell.Streams) *cobra.Command {
@@ -400,40 +335,29 @@ more that draw from the table once.`,
 		}
 		return nil
 	})
-	return f.Run(o.run)
+	return f.Run(o.reading("composing", o.left))
 }
 
-func (o *ledgerLeftOptions) run(ctx context.Context) error {
-	l, err := openLedger(ctx, o.file)
-	if err != nil {
-		return err
+func (o *ledgerLeftOptions) left(ctx context.Context, l *ledger.Ledger) error {
+	if o.table == "" && math.IsNaN(o.epsilon) {
+		e, err := l.Left(ctx, o.delta)
+		if err != nil {
+			return err
+		}
+		return o.Print(shell.Object{"epsilon", e, "delta", o.delta}, []shell.Row{{"left", fmt.Sprintf("one release of epsilon %s, delta %v", shell.DigitsDown(e), o.delta)}})
 	}
-	defer l.Close() //nolint:errcheck // nothing was written
-	o.Progress().Watch("composing")
-	r := ledgerLeft{}
-	cost := account.Cost{Epsilon: o.epsilon, Delta: o.delta}
-	what := ""
-	switch {
-	case o.table != "":
-		cost = account.Cost{}
+	cost, what := account.Cost{Epsilon: o.epsilon, Delta: o.delta}, fmt.Sprintf("epsilon %v, delta %v", o.epsilon, o.delta)
+	report := shell.Object{"epsilon", o.epsilon, "delta", o.delta}
+	if o.table != "" {
+		cost, what, report = account.Cost{}, shell.InputName(o.table), shell.Object{"table", o.table}
+		var err error
 		if cost.Table, err = o.ReadSound(ctx, o.table); err != nil {
 			return err
 		}
-		r.Table, what = &o.table, shell.InputName(o.table)
-	case math.IsNaN(o.epsilon):
-		e, err := l.Left(ctx, o.delta)
-		if err != nil {
-			return ledgerFailure(o.file, err)
-		}
-		r.Epsilon, r.Delta = &e, &o.delta
-		return o.Print(r, []shell.Row{{"left", fmt.Sprintf("one release of epsilon %s, delta %v", shell.DigitsDown(e), o.delta)}})
-	default:
-		r.Epsilon, r.Delta, what = &o.epsilon, &o.delta, fmt.Sprintf("epsilon %v, delta %v", o.epsilon, o.delta)
 	}
 	n, err := l.LeftTimes(ctx, cost)
 	if err != nil {
-		return ledgerFailure(o.file, err)
+		return err
 	}
-	r.Times = &n
-	return o.Print(r, []shell.Row{{"left", fmt.Sprintf("%d of %s", n, what)}})
+	return o.Print(shell.Object{report, "times", n}, []shell.Row{{"left", fmt.Sprintf("%d of %s", n, what)}})
 }

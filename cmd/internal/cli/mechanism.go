@@ -18,29 +18,23 @@ import (
 	"github.com/noisewright/noisewright/loss"
 )
 
-// mechanismKind is a classical mechanism as a release on the command line,
-// NAME:KEY=VALUE,….
+// mechanismKind is a classical mechanism on the command line, NAME:KEY=VALUE,….
 type mechanismKind struct {
 	form, note string
 	make       func(*arguments) (*account.PrivacyLossDistribution, error)
 }
 
-// name is what the form begins with.
 func (k mechanismKind) name() string { return k.form[:strings.IndexByte(k.form, ':')] }
 
-// keyOfForm finds the keys of a form, with the sign.
 var keyOfForm = regexp.MustCompile(`[a-z]+=`)
 
-// keys are those of key=value pairs, with the sign.
 func (k mechanismKind) keys() []string { return keyOfForm.FindAllString(k.form, -1) }
 
-// arguments are the values of key=value pairs.
 type arguments struct {
 	values map[string]string
 	err    error // the first that is missing or no number
 }
 
-// number reads a number that has to be there.
 func (a *arguments) number(key string) float64 {
 	text, ok := a.values[key]
 	x, err := strconv.ParseFloat(text, 64)
@@ -54,7 +48,6 @@ func (a *arguments) number(key string) float64 {
 	return x
 }
 
-// integer reads an integer that may be absent.
 func (a *arguments) integer(key string, absent int) int {
 	text, ok := a.values[key]
 	if !ok {
@@ -70,72 +63,46 @@ func (a *arguments) integer(key string, absent int) int {
 func mechanismKinds() []mechanismKind {
 	type mechanism = account.PrivacyLossDistribution
 	return []mechanismKind{
-		{
-			"laplace:epsilon=E", "Laplace noise of scale sensitivity/E",
-			func(a *arguments) (*mechanism, error) { return account.Laplace(a.number("epsilon")) },
-		},
-		{
-			"truncated-laplace:epsilon=E,delta=D", "Laplace noise of scale sensitivity/E, cut off where a shift uncovers D",
-			func(a *arguments) (*mechanism, error) {
-				return account.TruncatedLaplace(a.number("epsilon"), a.number("delta"))
-			},
-		},
-		{
-			"discrete-laplace:epsilon=E[,sensitivity=N]", "its law on the integers, for an integer sensitivity (1 if absent)",
-			func(a *arguments) (*mechanism, error) {
-				return account.DiscreteLaplace(a.number("epsilon"), a.integer("sensitivity", 1))
-			},
-		},
-		{
-			"staircase:epsilon=E[,loss=l1|l2]", "the staircase mechanism tuned to the loss (l1 if absent)",
-			func(a *arguments) (*mechanism, error) {
-				tuned, err := loss.Parse(cmp.Or(a.values["loss"], "l1"))
-				if err != nil {
-					return nil, check.Errorf("cli", dp.ErrInvalid, "%w", err)
-				}
-				return account.Staircase(a.number("epsilon"), tuned)
-			},
-		},
-		{
-			"gaussian:sigma=S or gaussian:epsilon=E,delta=D", "S is the standard deviation over the sensitivity; with E and D the analytic Gaussian",
-			func(a *arguments) (*mechanism, error) {
-				if _, ok := a.values["sigma"]; !ok {
-					return account.AnalyticGaussian(a.number("epsilon"), a.number("delta"))
-				}
-				if len(a.values) > 1 {
-					return nil, check.Errorf("cli", dp.ErrInvalid, "sigma and epsilon or delta, want sigma alone or both others")
-				}
-				return account.Gaussian(a.number("sigma"))
-			},
-		},
-		{
-			"subsampled-gaussian:sigma=S,rate=Q", "a step of DP-SGD: a person takes part with probability Q, S is over the norm",
-			func(a *arguments) (*mechanism, error) {
-				return account.SubsampledGaussian(a.number("sigma"), a.number("rate"))
-			},
-		},
-		{
-			"discrete-gaussian:sigma=S[,sensitivity=N]", "on the integers, S and N (1 if absent) in steps",
-			func(a *arguments) (*mechanism, error) {
-				return account.DiscreteGaussian(a.number("sigma"), a.integer("sensitivity", 1))
-			},
-		},
-		{
-			"randomized-response:epsilon=E[,categories=K]", "one of K categories (2 if absent)",
-			func(a *arguments) (*mechanism, error) {
-				return account.RandomizedResponse(a.number("epsilon"), a.integer("categories", 2))
-			},
-		},
-		{
-			"dp:epsilon=E,delta=D", "any mechanism of which only this is known",
-			func(a *arguments) (*mechanism, error) {
-				return account.Approximate(a.number("epsilon"), a.number("delta"))
-			},
-		},
+		{"laplace:epsilon=E", "Laplace noise of scale sensitivity/E", func(a *arguments) (*mechanism, error) {
+			return account.Laplace(a.number("epsilon"))
+		}},
+		{"truncated-laplace:epsilon=E,delta=D", "Laplace noise of scale sensitivity/E, cut off where a shift uncovers D", func(a *arguments) (*mechanism, error) {
+			return account.TruncatedLaplace(a.number("epsilon"), a.number("delta"))
+		}},
+		{"discrete-laplace:epsilon=E[,sensitivity=N]", "its law on the integers, for an integer sensitivity (1 if absent)", func(a *arguments) (*mechanism, error) {
+			return account.DiscreteLaplace(a.number("epsilon"), a.integer("sensitivity", 1))
+		}},
+		{"staircase:epsilon=E[,loss=l1|l2]", "the staircase mechanism tuned to the loss (l1 if absent)", func(a *arguments) (*mechanism, error) {
+			tuned, err := loss.Parse(cmp.Or(a.values["loss"], "l1"))
+			if err != nil {
+				return nil, check.Errorf("cli", dp.ErrInvalid, "%w", err)
+			}
+			return account.Staircase(a.number("epsilon"), tuned)
+		}},
+		{"gaussian:sigma=S or gaussian:epsilon=E,delta=D", "S is the standard deviation over the sensitivity; with E and D the analytic Gaussian", func(a *arguments) (*mechanism, error) {
+			if _, ok := a.values["sigma"]; !ok {
+				return account.AnalyticGaussian(a.number("epsilon"), a.number("delta"))
+			}
+			if len(a.values) > 1 {
+				return nil, check.Errorf("cli", dp.ErrInvalid, "sigma and epsilon or delta, want sigma alone or both others")
+			}
+			return account.Gaussian(a.number("sigma"))
+		}},
+		{"subsampled-gaussian:sigma=S,rate=Q", "a step of DP-SGD: a person takes part with probability Q, S is over the norm", func(a *arguments) (*mechanism, error) {
+			return account.SubsampledGaussian(a.number("sigma"), a.number("rate"))
+		}},
+		{"discrete-gaussian:sigma=S[,sensitivity=N]", "on the integers, S and N (1 if absent) in steps", func(a *arguments) (*mechanism, error) {
+			return account.DiscreteGaussian(a.number("sigma"), a.integer("sensitivity", 1))
+		}},
+		{"randomized-response:epsilon=E[,categories=K]", "one of K categories (2 if absent)", func(a *arguments) (*mechanism, error) {
+			return account.RandomizedResponse(a.number("epsilon"), a.integer("categories", 2))
+		}},
+		{"dp:epsilon=E,delta=D", "any mechanism of which only this is known", func(a *arguments) (*mechanism, error) {
+			return account.Approximate(a.number("epsilon"), a.number("delta"))
+		}},
 	}
 }
 
-// mechanismNames are the names of all mechanisms.
 func mechanismNames() []string {
 	var names []string
 	for _, k := range mechanismKinds() {
@@ -144,7 +111,6 @@ func mechanismNames() []string {
 	return names
 }
 
-// completeMechanism returns how the text may go on to be a mechanism.
 func completeMechanism(text string) []string {
 	var out []string
 	for _, k := range mechanismKinds() {

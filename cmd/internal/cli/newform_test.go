@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
-	"io"
 	"os"
 	"path/filepath"
 	"strings"
@@ -13,9 +12,9 @@ import (
 	"github.com/noisewright/noisewright/cmd/internal/jsontest"
 	"github.com/noisewright/noisewright/cmd/internal/portrait"
 	"github.com/noisewright/noisewright/cmd/internal/shell"
+	"github.com/noisewright/noisewright/internal/newform"
 	"github.com/noisewright/noisewright/proof"
-	"github.com/noisewright/noisewright/proof/newform"
-	"github.com/noisewright/noisewright/tables"
+	"github.com/noisewright/noisewright/proof/forms"
 )
 
 // selection returns a mechanism of a form that the program has nothing for in particular:
@@ -47,11 +46,10 @@ func TestNewForm(t *testing.T) {
 	if err := os.WriteFile(path("in.csv"), []byte(rows), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	all := []proof.Reader{proof.Reads(tables.Form, tables.Decode), proof.Reads(newform.Form, newform.Decode)}
 	run := func(args ...string) (code int, out, errs string) {
 		var stdout, stderr bytes.Buffer
 		s := shell.NewStreams(t.Context(), strings.NewReader(""), &stdout, &stderr)
-		s.Decode = func(r io.Reader) (proof.Mechanism, error) { return proof.Decode(r, all) }
+		s.Forms = []forms.Reader{forms.Reads(newform.Decode)}
 		code = shell.Run(t.Context(), newRootCommand, s, args)
 		return code, stdout.String(), stderr.String()
 	}

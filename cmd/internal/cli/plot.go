@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -86,21 +87,12 @@ func (o *plotOptions) run(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	file, err := o.Create(o.Output, o.file)
-	if err != nil {
-		return err
-	}
-	defer file.Discard()
-	if err := drawing.Draw(file, o.format, vg.Length(o.width)*vg.Centimeter, vg.Length(o.height)*vg.Centimeter); err != nil {
-		return err
-	}
-	if err := ctx.Err(); err != nil {
-		return err
-	}
-	return file.Commit()
+	return o.WriteFile(o.Output, func(w io.Writer) error {
+		err := drawing.Draw(w, o.format, vg.Length(o.width)*vg.Centimeter, vg.Length(o.height)*vg.Centimeter)
+		return cmp.Or(err, ctx.Err())
+	}, o.file)
 }
 
-// figureOf is a figure, made of what was verified.
 type figureOf func(ctx context.Context, v proof.Proven) (drawing, error)
 
 type drawing interface {
@@ -132,7 +124,6 @@ func (o *plotOptions) figure(ctx context.Context) (drawing, error) {
 	return draw(ctx, v)
 }
 
-// laws is the figure of a form that has none of its own.
 func (o *plotOptions) laws(m proof.Mechanism) (figureOf, error) {
 	c, ok := m.(proof.Channel)
 	switch {
@@ -160,7 +151,6 @@ func (o *plotOptions) noise(t *tables.Table) (figureOf, error) {
 	}, nil
 }
 
-// kernel reads query values, and the table to compare with.
 func (o *plotOptions) kernel(k *kernels.Kernel) (figureOf, error) {
 	q := k.Queries()
 	values, err := o.readQueries(q.Lower, q.Upper)
@@ -173,7 +163,6 @@ func (o *plotOptions) kernel(k *kernels.Kernel) (figureOf, error) {
 	}, err
 }
 
-// additive is kernel for an additive one.
 func (o *plotOptions) additive(k *cells.Kernel) (figureOf, error) {
 	values, err := o.readQueries(k.Edge(0), k.Edge(k.Cells()))
 	if err != nil {
@@ -196,7 +185,6 @@ func (o *plotOptions) additive(k *cells.Kernel) (figureOf, error) {
 	}, nil
 }
 
-// readQueries reads --values of a kernel's range.
 func (o *plotOptions) readQueries(lower, upper float64) ([]float64, error) {
 	return o.readValues(func(text string) (float64, error) {
 		x, err := shell.ParseNumber(text, shell.Rule{
@@ -226,7 +214,6 @@ func (o *plotOptions) independent(ctx context.Context, p dp.Privacy, l loss.Loss
 	return expected, nil
 }
 
-// readValues reads --values, at most as many as there are colors.
 func (o *plotOptions) readValues(read func(text string) (float64, error)) (values []float64, err error) {
 	if o.values == "" {
 		return nil, nil
@@ -244,7 +231,6 @@ func (o *plotOptions) readValues(read func(text string) (float64, error)) (value
 	return values, nil
 }
 
-// randomizer reads the values whose answers the figure is to show.
 func (o *plotOptions) randomizer(r *local.Randomizer) (figureOf, error) {
 	category := r.Spec().Values.Kind == local.Category
 	if o.table != "" || category && o.values != "" {
@@ -267,7 +253,27 @@ func (o *plotOptions) randomizer(r *local.Randomizer) (figureOf, error) {
 	}, nil
 }
 
-// statedBy says what privacy and loss something is made for.
 func statedBy(p dp.Privacy, l loss.Loss) string {
 	return fmt.Sprintf("epsilon = %v, delta = %v, sensitivity = %v and loss = %s", p.Epsilon, p.Delta, p.Sensitivity, l.Name())
+}
+
+// own is what the program has for one form in particular. Nothing is what it has for all.
+type own struct {
+	figure  func(o *plotOptions, m proof.Mechanism) (figureOf, error)
+	draw    func(o *sampleOptions, ctx context.Context, m proof.Mechanism) (drawer, error)
+	compare func(o *compareOptions, ctx context.Context, v proof.Proven) error
+}
+
+// figureFor is the figure of a form whose mechanisms are of the type M.
+func figureFor[M proof.Mechanism](figure func(*plotOptions, M) (figureOf, error)) func(*plotOptions, proof.Mechanism) (figureOf, error) {
+	return func(o *plotOptions, m proof.Mechanism) (figureOf, error) { return figure(o, m.(M)) }
+}
+
+// owns lists what forms have of their own, by their packages. The program knows mechanisms
+// by package proof alone but for what starts here.
+var owns = map[string]own{
+	tables.Form.Package:  {figure: figureFor((*plotOptions).noise), draw: (*sampleOptions).noise, compare: (*compareOptions).compareTable},
+	kernels.Form.Package: {figure: figureFor((*plotOptions).kernel)},
+	cells.Form.Package:   {figure: figureFor((*plotOptions).additive)},
+	local.Form.Package:   {figure: figureFor((*plotOptions).randomizer), compare: (*compareOptions).compareRandomizer},
 }

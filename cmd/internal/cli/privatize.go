@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"math"
 
 	"github.com/spf13/cobra"
@@ -130,23 +131,11 @@ func (o *privatizeOptions) run(ctx context.Context) error {
 			inputs = append(inputs, c.table)
 		}
 	}
-	w, err := o.Create(o.Output, inputs...)
-	if err != nil {
-		return err
-	}
-	defer w.Discard()
-	packed, err := csvfile.Compress(w, o.Output)
-	if err != nil {
-		return err
-	}
 	line := o.Progress()
-	if err := p.run(ctx, packed, in.Reader, func() { line.Rows("adding noise", in.Rows, in.Input) }); err != nil {
-		return err
-	}
-	if err := packed.Close(); err != nil {
-		return err
-	}
-	if err := w.Commit(); err != nil {
+	err = o.WriteCSV(o.Output, func(w io.Writer) error {
+		return p.run(ctx, w, in.Reader, func() { line.Rows("adding noise", in.Rows, in.Input) })
+	}, inputs...)
+	if err != nil {
 		return err
 	}
 	if !o.Quiet {
@@ -158,7 +147,6 @@ func (o *privatizeOptions) run(ctx context.Context) error {
 	return nil
 }
 
-// privatizer verifies what is to be drawn from.
 func (o *privatizeOptions) privatizer(ctx context.Context) (*privatizer, error) {
 	p := &privatizer{file: o.in, keepMissing: o.missing == missingKeep}
 	sources := map[string]*source{} // by key: a table is verified once
@@ -191,8 +179,7 @@ func (o *privatizeOptions) privatizer(ctx context.Context) (*privatizer, error) 
 	return p, nil
 }
 
-// total says what the columns of a row promise together, at the sum of their deltas; a
-// single one promises what its table does.
+// total says what the columns of a row promise together, at the sum of their deltas.
 func (o *privatizeOptions) total(p *privatizer) (string, error) {
 	if len(p.columns) == 1 {
 		of := p.columns[0].source
@@ -234,7 +221,6 @@ func (o *privatizeOptions) total(p *privatizer) (string, error) {
 	return fmt.Sprintf("epsilon %s, delta %s for the %d columns of a row together", shell.DigitsUp(epsilon), shell.DigitsUp(delta), len(p.columns)), nil
 }
 
-// sumUp returns the sum, rounded up.
 func sumUp(terms []float64) float64 {
 	sum := exact.Rational(0)
 	for _, t := range terms {
@@ -243,7 +229,6 @@ func sumUp(terms []float64) float64 {
 	return exact.FloatUp(sum)
 }
 
-// reportClipped prints how many values were clipped.
 func (o *privatizeOptions) reportClipped(p *privatizer) {
 	o.Warn("what follows tells something about the data and is not private")
 	for _, c := range p.columns {

@@ -2,13 +2,17 @@ package cli
 
 import (
 	"context"
+	"encoding/csv"
 	"errors"
 	"fmt"
+	"io"
+	"io/fs"
 	"maps"
 	"math"
 	"math/big"
 	"regexp"
 	"strconv"
+	"strings"
 
 	"github.com/noisewright/noisewright/account"
 	"github.com/noisewright/noisewright/cmd/internal/shell"
@@ -16,12 +20,13 @@ import (
 	"github.com/noisewright/noisewright/internal/check"
 	"github.com/noisewright/noisewright/internal/csvfile"
 	"github.com/noisewright/noisewright/internal/exact"
+	"github.com/noisewright/noisewright/internal/files"
+	"github.com/noisewright/noisewright/local"
 	"github.com/noisewright/noisewright/proof"
 	"github.com/noisewright/noisewright/sampler"
 	"github.com/noisewright/noisewright/tables"
 )
 
-// columnOptions say what is done with a column.
 type columnOptions struct {
 	name  string
 	table string    // or another mechanism's file
@@ -39,7 +44,6 @@ func (c columnOptions) prefix() string {
 	return ""
 }
 
-// about names the column in what is wrong with its settings.
 func (c columnOptions) about(err error) error {
 	var f *shell.Failure
 	if c.own && errors.As(err, &f) {
@@ -48,15 +52,11 @@ func (c columnOptions) about(err error) error {
 	return err
 }
 
-// interval is a range of numbers.
 type interval struct{ lower, upper float64 }
 
-// settingKey finds the settings after the name of a column, which may have commas of
-// its own.
+// settingKey finds the settings after a column's name, which may have commas of its own.
 var settingKey = regexp.MustCompile(`,(table|lower|upper|clamp|categories|epsilon)=`)
 
-// columnFlags adds --column and the settings of all columns that have none of their
-// own.
 func (o *privatizeOptions) columnFlags(f *shell.Flags) {
 	settings := map[string]string{}
 	table := ""
@@ -67,26 +67,16 @@ func (o *privatizeOptions) columnFlags(f *shell.Flags) {
 		}
 		return nil
 	})
-	set := func(key string) func(string) error {
-		return func(text string) error {
-			settings[key] = text
-			return nil
-		}
-	}
 	var names []string
-	f.Texts("column", "NAME[,KEY=VALUE...]", "name of the column, as in the header, perhaps with its own table=, lower=, upper= and clamp=, or categories= and epsilon=; repeated for several", func(texts []string) error {
-		names = texts
-		return nil
-	})
-	f.Func("lower", "number", "", "smallest value, in the column's units; smaller ones are raised to it", set("lower"))
-	f.Func("upper", "number", "", "largest value, in the column's units; larger ones are lowered to it", set("upper"))
-	f.Func("clamp", "A,B", "", "move results into this range, perhaps infinite; no cost in privacy, but they are then biased", set("clamp"))
-	f.Func("categories", "A,B,...", "", categoriesUsage+"; answers are drawn by randomized response", set("categories"))
-	f.Func("epsilon", "number", "", "with --categories: privacy parameter epsilon of an answer, without unit: "+responseEpsilon.Want, set("epsilon"))
+	f.TextList(&names, "column", "NAME[,KEY=VALUE...]", "name of the column, as in the header, perhaps with its own table=, lower=, upper= and clamp=, or categories= and epsilon=; repeated for several")
+	f.Settings(settings, "lower", "number", "smallest value, in the column's units; smaller ones are raised to it")
+	f.Settings(settings, "upper", "number", "largest value, in the column's units; larger ones are lowered to it")
+	f.Settings(settings, "clamp", "A,B", "move results into this range, perhaps infinite; no cost in privacy, but they are then biased")
+	f.Settings(settings, "categories", "A,B,...", categoriesUsage+"; answers are drawn by randomized response")
+	f.Settings(settings, "epsilon", "number", "with --categories: privacy parameter epsilon of an answer, without unit: "+responseEpsilon.Want)
 	f.Check(func() error { return o.readColumns(names, settings) })
 }
 
-// readColumns reads --column, with the settings for all.
 func (o *privatizeOptions) readColumns(texts []string, settings map[string]string) error {
 	var errs []error
 	said := map[string]bool{} // by columns without own settings
@@ -117,7 +107,6 @@ func (o *privatizeOptions) readColumns(texts []string, settings map[string]strin
 	return errors.Join(errs...)
 }
 
-// readColumn reads NAME,KEY=VALUE,….
 func readColumn(text string, settings map[string]string) (c columnOptions, err error) {
 	all := settings
 	settings = maps.Clone(settings)
@@ -160,8 +149,7 @@ func readColumn(text string, settings map[string]string) (c columnOptions, err e
 	return c, errors.Join(err, clipErr, clampErr)
 }
 
-// readClip reads the two ends of the range that values are moved into, both or none
-// of which are given.
+// readClip reads the range that values are moved into, of which both ends are given or none.
 func readClip(settings map[string]string) (*interval, error) {
 	lowerText, lowerGiven := settings["lower"]
 	upperText, upperGiven := settings["upper"]
@@ -183,7 +171,6 @@ func readClip(settings map[string]string) (*interval, error) {
 	return &interval{lower, upper}, nil
 }
 
-// readClamp reads the range that results are moved into.
 func readClamp(settings map[string]string) (*interval, error) {
 	text, given := settings["clamp"]
 	if !given {
@@ -196,14 +183,12 @@ func readClamp(settings map[string]string) (*interval, error) {
 	return &interval{a, b}, nil
 }
 
-// source is what is drawn from, verified.
 type source struct {
 	dp.Privacy
 	answers sampler.Sampler
 	noise   *sampler.Noise // of a table, which is drawn from in steps; nil: of another form
 }
 
-// open verifies what the column is drawn from.
 func (c columnOptions) open(ctx context.Context, s *shell.Streams, constantTime bool) (*source, error) {
 	if c.response != nil {
 		if constantTime {
@@ -242,11 +227,9 @@ func newSource(p proof.Proven, constantTime bool) (*source, error) {
 	return out, err
 }
 
-// errOnlyTables is of settings for another mechanism than a table.
 var errOnlyTables = shell.BadInput("noisewright privatize --help", errors.New("lower, upper and constant-time are for tables, want none of them with a kernel or a local randomizer"))
 
-// release is a draw as account takes it. Of what account does not take, it knows what was
-// verified.
+// release is a draw as account takes it, or at least what was verified of it.
 func (s *source) release() (*account.PrivacyLossDistribution, error) {
 	pld, err := account.LossOf(s.answers.Mechanism())
 	if err != nil {
@@ -255,7 +238,6 @@ func (s *source) release() (*account.PrivacyLossDistribution, error) {
 	return pld, nil
 }
 
-// column is one that gets noise.
 type column struct {
 	name   string
 	at     int // where it stands
@@ -271,8 +253,7 @@ type column struct {
 	values, clipped int // so far
 }
 
-// newColumn returns a column whose values are clipped to what a kernel or a randomizer
-// answers, or as the options say and a table allows.
+// newColumn clips to what a kernel or a randomizer answers, or as asked for and a table allows.
 func newColumn(o columnOptions, from *source) (*column, error) {
 	c := &column{name: o.name, source: from, clip: o.clip, want: "a number", parse: csvfile.Number}
 	if from.noise == nil {
@@ -413,13 +394,11 @@ func addDown(x, y float64) float64 {
 	return exact.FloatDown(sum.Add(sum, exact.Rational(y)))
 }
 
-// largest returns the largest value that noise can be added to exactly.
 func largest(s *sampler.Noise) float64 {
 	return float64(exact.MaxInteger-s.Table().Reach()) * s.Step()
 }
 
-// steps returns the least and the largest number of steps whose values, as printed,
-// are in the range.
+// steps are the least and the most steps whose values, as printed, are in the range.
 func (r interval) steps(p *printer) (lowest, highest int64, err error) {
 	lowest, highest = math.MinInt64, math.MaxInt64
 	if !math.IsInf(r.lower, 0) {
@@ -447,4 +426,88 @@ func stepsBelow(x float64, p *printer) int64 {
 		return int64(floor.Sign()) * far
 	}
 	return floor.Int64()
+}
+
+// response is randomized response on categories, in the place of the file of a mechanism.
+type response struct {
+	categories []string
+	epsilon    float64
+}
+
+const categoriesUsage = "categories of a column, separated by commas, or the name of a file with one in each line; they must not be taken from private data"
+
+var responseEpsilon = shell.Rule{Want: "a number from 1e-9 to 100", OK: func(v float64) bool { return v >= 1e-9 && v <= 100 }}
+
+// readResponse reads the categories and epsilon, if there are any.
+func readResponse(settings map[string]string) (*response, error) {
+	categories, given := settings["categories"]
+	epsilon, epsilonGiven := settings["epsilon"]
+	switch {
+	case !given && !epsilonGiven:
+		return nil, nil //nolint:nilnil // none
+	case !given:
+		return nil, errors.New("epsilon is given without categories, want both: a table has its own")
+	case settings["table"] != "":
+		return nil, errors.New("table and categories are given, want only one of them")
+	}
+	r := &response{}
+	var err, epsilonErr error
+	r.categories, err = readCategories(categories)
+	r.epsilon, epsilonErr = shell.ParseNumber(epsilon, responseEpsilon)
+	return r, errors.Join(err, shell.About("epsilon", epsilon, epsilonErr))
+}
+
+func readCategories(text string) ([]string, error) {
+	var found []string
+	if data, err := readRegular(text); err == nil {
+		for line := range strings.Lines(string(data)) {
+			if line = strings.TrimSpace(line); line != "" {
+				found = append(found, line)
+			}
+		}
+	} else if !strings.Contains(text, ",") && !errors.Is(err, fs.ErrNotExist) {
+		return nil, fmt.Errorf("categories = %s: %w", check.Quoted(text), shell.FileCause(err))
+	} else if found, err = csv.NewReader(strings.NewReader(text)).Read(); err != nil {
+		return nil, shell.About("categories", text, shell.Want("names separated by commas, in quotes where they have commas of their own"))
+	}
+	for i, name := range found {
+		found[i] = strings.TrimSpace(name)
+	}
+	if len(found) < 2 {
+		return nil, shell.About("categories", text, shell.Want("two categories or more, or a file with one in each line"))
+	}
+	return found, nil
+}
+
+// maxCategoriesFile is more than the longest names of all the categories there may be.
+const maxCategoriesFile = 4 << 20
+
+// readRegular reads a file, which is no pipe: opening one would wait.
+func readRegular(path string) ([]byte, error) {
+	f, err := files.Regular(path)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close() //nolint:errcheck // only read
+	data, err := io.ReadAll(io.LimitReader(f, maxCategoriesFile+1))
+	if err == nil && len(data) > maxCategoriesFile {
+		err = &fs.PathError{Op: "read", Path: path, Err: fmt.Errorf("has more than %d bytes", maxCategoriesFile)}
+	}
+	return data, err
+}
+
+func (r *response) verified() (*local.Verified, error) {
+	v, err := local.RandomizedResponse(r.categories, r.epsilon)
+	if err != nil {
+		return nil, shell.BadInput("", err)
+	}
+	return v, nil
+}
+
+// key tells what is drawn from: columns with the same one share it.
+func (c columnOptions) key() string {
+	if r := c.response; r != nil {
+		return fmt.Sprintf("%q %v", r.categories, r.epsilon)
+	}
+	return c.table
 }

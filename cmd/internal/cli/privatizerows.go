@@ -18,7 +18,6 @@ import (
 	"github.com/noisewright/noisewright/tables"
 )
 
-// privatizer adds noise to the columns of a CSV file.
 type privatizer struct {
 	file        string // as in messages
 	columns     []*column
@@ -30,8 +29,7 @@ type privatizer struct {
 // progressRows is how many rows are done between two looks at the clock.
 const progressRows = 1 << 10
 
-// run copies a CSV file to w with noise on the columns. It calls progress now and
-// then.
+// run copies a CSV file with noise on the columns, and calls progress now and then.
 func (p *privatizer) run(ctx context.Context, w io.Writer, in *csvfile.Reader, progress func()) error {
 	p.in = in
 	if err := p.find(); err != nil {
@@ -61,7 +59,6 @@ func (p *privatizer) run(ctx context.Context, w io.Writer, in *csvfile.Reader, p
 	}
 }
 
-// find finds the columns in the header.
 func (p *privatizer) find() error {
 	header, err := p.in.Header()
 	if err != nil {
@@ -81,7 +78,6 @@ func (p *privatizer) find() error {
 	return nil
 }
 
-// bad is about the file.
 func (p *privatizer) bad(err error) error { return shell.BadFile(p.file, shell.FileCause(err)) }
 
 // cellError is what is wrong with a number of the file.
@@ -120,7 +116,6 @@ func (p *privatizer) row(dst []byte) ([]byte, error) {
 	return append(dst, raw[copied:]...), nil
 }
 
-// appendNoisy appends a private answer to the number of a cell.
 func (c *column) appendNoisy(dst []byte, cell string) ([]byte, error) {
 	x, err := c.parse(cell)
 	if err != nil {
@@ -149,12 +144,10 @@ func parseInteger(s string) (float64, error) {
 	return float64(n), nil
 }
 
-// printer writes grid points of a table as values in query units.
 type printer struct {
 	query dp.Query
 	step  float64
-	// Of a lattice: the shortest decimal of its step without its point, and the digits
-	// after that.
+	// Of a lattice: the shortest decimal of its step, without its point, and the digits after that.
 	decimal *big.Int
 	places  int
 }
@@ -187,7 +180,6 @@ func (p *printer) append(dst []byte, n int64) []byte {
 	}
 }
 
-// multiple appends n times the decimal of the step.
 func (p *printer) multiple(dst []byte, n int64) []byte {
 	product := new(big.Int).Mul(big.NewInt(n), p.decimal)
 	if product.Sign() < 0 {

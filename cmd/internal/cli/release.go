@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"cmp"
 	"context"
 	"encoding/csv"
 	"errors"
@@ -18,7 +19,6 @@ import (
 	"github.com/noisewright/noisewright/account"
 	"github.com/noisewright/noisewright/cmd/internal/shell"
 	"github.com/noisewright/noisewright/dp"
-	"github.com/noisewright/noisewright/internal/check"
 	"github.com/noisewright/noisewright/internal/csvfile"
 	"github.com/noisewright/noisewright/internal/exact"
 	"github.com/noisewright/noisewright/lp"
@@ -163,10 +163,7 @@ func newReleaseOf(s *shell.Streams, kind release.Kind, cmd *cobra.Command) *cobr
 func (o *releaseOptions) valueFlags(f *shell.Flags) {
 	q := &o.query
 	values := string(dp.RealQuery)
-	f.ArgumentFunc("X", func(text string) error {
-		o.value = text
-		return nil
-	})
+	f.ArgumentText(&o.value, "X")
 	f.RequiredFunc("sensitivity", "number", "how far one unit can change X, in its units: a number above 0", func(text string) error {
 		r, ok := decimal(text)
 		if !ok || r.Sign() <= 0 {
@@ -230,14 +227,7 @@ func (o *releaseOptions) dataFlags(f *shell.Flags) {
 		return nil
 	})
 	f.String(&q.Person, "person", "column that tells whose a row is, to protect persons in the place of rows")
-	f.Func("max-per-person", "count", "", "with --person: how many rows of a person count at most (chosen at random), or with --by how many keys", func(text string) error {
-		n, ok := shell.ParseCount(text)
-		if !ok || n < 1 || n > mostRows {
-			return shell.Want(fmt.Sprintf("an integer from 1 to %d", mostRows))
-		}
-		q.MaxPerPerson = n
-		return nil
-	})
+	f.OptionalInteger(&q.MaxPerPerson, "max-per-person", 1, mostRows, "with --person: how many rows of a person count at most (chosen at random), or with --by how many keys")
 	f.Check(func() error {
 		if q.Person != "" && q.MaxPerPerson == 0 {
 			return shell.About("max-per-person", "", shell.Want("how many rows of a person count at most"))
@@ -255,14 +245,11 @@ func (o *releaseOptions) run(ctx context.Context) error {
 	defer w.Discard()
 	var l account.Ledger
 	if o.ledger != "" {
-		book, err := openLedger(ctx, o.ledger)
+		book, err := openFor(ctx, o.ledger, o.query.Neighbors, o.query.Unit(), o.otherUnit)
 		if err != nil {
 			return err
 		}
 		defer book.Close()
-		if err := o.fits(book.Terms()); err != nil {
-			return err
-		}
 		l = book
 	}
 	// An answer that the ledger has needs no tables.
@@ -283,26 +270,18 @@ func (o *releaseOptions) run(ctx context.Context) error {
 	return o.Finish(w, func(w io.Writer) error { return shell.EncodeJSON(w, answer) }, answer, o.rows(answer), nil)
 }
 
-// fits refuses a query that the ledger is not about, before any work.
-func (o *releaseOptions) fits(t ledger.Terms) error {
-	switch q := o.query; {
-	case q.Neighbors != t.Neighbors:
-		return shell.BadInput("--neighbors "+t.Neighbors, fmt.Errorf("neighbors = %s, want %s as in the ledger", q.Neighbors, t.Neighbors))
-	case q.Unit() == t.Unit:
-		return nil
-	case q.Kind == release.Value:
-		return shell.BadInput("--unit "+t.Unit+", if the sensitivity is about that", fmt.Errorf("unit = %s, want %s as in the ledger", q.Unit(), t.Unit))
-	default:
-		hint := "noisewright ledger create FILE --unit " + q.Unit() + " makes a ledger for that"
-		if column, person := t.Person(); person {
-			hint = "--person " + column + " --max-per-person N"
-		}
-		return shell.BadInput(hint, fmt.Errorf("unit = %s, want %s as in the ledger", q.Unit(), t.Unit))
+// otherUnit is the hint where a ledger is about another unit, "" for a new ledger.
+func (o *releaseOptions) otherUnit(t ledger.Terms) string {
+	if o.query.Kind == release.Value {
+		return "--unit " + t.Unit + ", if the sensitivity is about that"
 	}
+	if column, person := t.Person(); person {
+		return "--person " + column + " --max-per-person N"
+	}
+	return ""
 }
 
-// tableSource returns where noise comes from: the directory of tables that the named flag
-// gives, "" for the user's own, and designs.
+// tableSource is where noise comes from: a directory of tables, "" for the user's own, and designs.
 func tableSource(c *shell.Common, flag, given string, design lp.Options) (release.Source, error) {
 	design.Progress = c.Progress().Design(design.TimeLimit)
 	store := release.Tables{
@@ -324,15 +303,7 @@ func tableSource(c *shell.Common, flag, given string, design lp.Options) (releas
 			return r.Table, limit
 		},
 	}
-	source, err := store.Source()
-	if err != nil && given == "" {
-		store.Directory = "" // the user's own may not be writable
-		source, err = store.Source()
-	}
-	if err != nil {
-		return nil, shell.BadInput("", fmt.Errorf("%s = %s: %w", flag, check.Quoted(given), shell.FileCause(err)))
-	}
-	return source, nil
+	return shell.OpenCache(flag, given, &store.Directory, func() (release.Source, error) { return store.Source() })
 }
 
 // ReadData reads the data for release.ReadData.
@@ -357,8 +328,7 @@ func (o *releaseOptions) ReadData(ctx context.Context, q release.Query) (d *rele
 	return d, digest, err
 }
 
-// readRows lets read take the rows of a file, and returns the digest of all of it, which
-// ledgers know data by.
+// readRows lets read take the rows of a file, and returns the digest that ledgers know it by.
 func readRows(ctx context.Context, c *shell.Common, file string, o csvfile.Options, read func(*release.CSV) error) (string, error) {
 	in, err := c.Open(file)
 	if err != nil {
@@ -372,7 +342,6 @@ func readRows(ctx context.Context, c *shell.Common, file string, o csvfile.Optio
 	return digest, err
 }
 
-// decimal reads a decimal number exactly.
 func decimal(text string) (*big.Rat, bool) {
 	if !decimalForm.MatchString(text) {
 		return nil, false
@@ -382,13 +351,11 @@ func decimal(text string) (*big.Rat, bool) {
 
 var decimalForm = regexp.MustCompile(`^[+-]?([0-9]{1,400}(\.[0-9]{0,400})?|\.[0-9]{1,400})([eE][+-]?[0-9]{1,3})?$`)
 
-// watched is a file whose reading can be watched.
 type watched struct {
 	in   *shell.Input
 	line *shell.Progress
 }
 
-// Read implements io.Reader.
 func (w watched) Read(p []byte) (int, error) {
 	if share := w.in.Share(); !math.IsNaN(share) {
 		w.line.Share("reading", share, "of the file")
@@ -396,8 +363,10 @@ func (w watched) Read(p []byte) (int, error) {
 	return w.in.Read(p)
 }
 
-// ledgerRow says what the ledger says of a release.
 func ledgerRow(e *release.Entry) shell.Row {
+	if e == nil {
+		return shell.Row{}
+	}
 	text := fmt.Sprintf("release %d, charged %s", e.Release, e.Charged.Format(time.RFC3339))
 	if e.Replayed {
 		text += "; answered from the ledger, at no cost"
@@ -408,16 +377,12 @@ func ledgerRow(e *release.Entry) shell.Row {
 func (o *releaseOptions) rows(r *release.Answer) []shell.Row {
 	var rows []shell.Row
 	for _, a := range r.Answers {
-		name := "answer"
-		if a.Key != "" {
-			name = a.Key
-		}
 		value, lower, upper := rounded(a)
 		text := fmt.Sprintf("%s, %s to %s with a probability of at least %v", value, lower, upper, r.Level)
 		if r.Kind == release.Quantile {
 			text = fmt.Sprintf("%v, with a probability of at least %v no more than %d rows from the quantile", a.Value, r.Level, a.RankError)
 		}
-		rows = append(rows, shell.Row{name, text})
+		rows = append(rows, shell.Row{cmp.Or(a.Key, "answer"), text})
 	}
 	unit := "a " + r.Unit
 	if name, ok := strings.CutPrefix(r.Unit, "person:"); ok {
@@ -442,17 +407,17 @@ func (o *releaseOptions) rows(r *release.Answer) []shell.Row {
 	for _, t := range r.Tables {
 		rows = append(rows, shell.Row{"table", t})
 	}
-	if r.Ledger != nil {
-		rows = append(rows, ledgerRow(r.Ledger))
-	}
-	for _, s := range r.NotProtected {
+	return append(append(rows, ledgerRow(r.Ledger)), notProtectedRows(r.NotProtected)...)
+}
+
+func notProtectedRows(what []string) (rows []shell.Row) {
+	for _, s := range what {
 		rows = append(rows, shell.Row{"not protected", s})
 	}
 	return rows
 }
 
-// rounded prints an answer and its interval to a thousandth of the interval, which is
-// rounded outwards.
+// rounded prints to a thousandth of the interval, which is rounded outwards.
 func rounded(a release.Estimate) (value, lower, upper string) {
 	if max(math.Abs(a.Lower), math.Abs(a.Upper)) >= 1e15 {
 		return fmt.Sprint(a.Value), fmt.Sprint(a.Lower), fmt.Sprint(a.Upper)

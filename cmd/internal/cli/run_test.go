@@ -434,7 +434,7 @@ func TestRunExport(t *testing.T) {
 
 func TestRunVersion(t *testing.T) {
 	c := asJSON()
-	if err := (&versionOptions{c.Common}).run(t.Context()); err != nil {
+	if err := printVersion(&c.Common); err != nil {
 		t.Fatal(err)
 	}
 	wantKeys(t, c.object(t), "version", "go")
@@ -454,7 +454,7 @@ func TestRunLatent(t *testing.T) {
 	c := asJSON()
 	c.Output = dir
 	design := &latentDesignOptions{
-		Common: c.Common, vectors: vectorOptions{data: file, columns: "*", exclude: "id"},
+		Common: c.Common, vectors: vectorOptions{data: file, featureColumns: featureColumns{"*", "id"}},
 		problem: latent.Problem{Promise: bundle.Promise{Epsilon: 8}, Domain: bundle.Box, Clip: 0.9},
 		noise:   string(noise.Laplace), design: shell.DesignOptions(),
 	}

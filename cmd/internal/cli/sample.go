@@ -105,13 +105,11 @@ func (o *sampleOptions) run(ctx context.Context) error {
 	return w.Commit()
 }
 
-// sampleBlock is the number of draws made at a time.
 const sampleBlock = 4096
 
 // drawer appends n draws to dst as they are printed.
 type drawer func(dst []byte, n int) ([]byte, error)
 
-// noise verifies a table and draws from it.
 func (o *sampleOptions) noise(ctx context.Context, m proof.Mechanism) (drawer, error) {
 	if o.value != "" {
 		return nil, shell.BadInput("", fmt.Errorf("value = %s is for kernels and local randomizers, want none with a table", check.Quoted(o.value)))
@@ -148,7 +146,6 @@ func (o *sampleOptions) noise(ctx context.Context, m proof.Mechanism) (drawer, e
 	}, nil
 }
 
-// answers verifies a mechanism and answers the value through it.
 func (o *sampleOptions) answers(ctx context.Context, m proof.Mechanism) (drawer, error) {
 	if o.integer || o.constantTime || o.format != formatText {
 		return nil, shell.BadInput("", fmt.Errorf("integer, constant-time and format are for tables, want none of them with %s", m.Form().Noun))
@@ -190,7 +187,6 @@ func readInput(s proof.Space, text string) (proof.Value, bool) {
 	return proof.Number(x), err == nil
 }
 
-// takes says which inputs a mechanism takes.
 func takes(m proof.Mechanism) string {
 	s := m.Inputs()
 	words := strings.Fields(m.Form().Noun)

@@ -12,10 +12,7 @@ import (
 	"github.com/noisewright/noisewright/lp"
 )
 
-type studioOptions struct{ shell.Common }
-
 func newStudioCommand(s *shell.Streams) *cobra.Command {
-	o := &studioOptions{shell.Common{Streams: s}}
 	f := shell.NewFlags(&cobra.Command{
 		Use:   "studio",
 		Short: "Choose epsilon, delta and noise in a page of the browser",
@@ -31,23 +28,20 @@ The server answers on 127.0.0.1 alone, on a free port, and only who has the addr
 which holds a new secret for each start. Nothing is sent anywhere. Ctrl-C ends it.`,
 		Example: `  noisewright studio`,
 	})
-	return f.Run(o.run)
+	return f.Run(func(ctx context.Context) error {
+		server, err := studio.New(runInside)
+		if err != nil {
+			return err
+		}
+		if _, err := fmt.Fprintln(s.Out, server.Address()); err != nil {
+			_ = server.Close()
+			return err
+		}
+		s.Say("studio", "open this address in a browser on this machine; Ctrl-C ends it")
+		return server.Serve(ctx)
+	})
 }
 
-func (o *studioOptions) run(ctx context.Context) error {
-	server, err := studio.New(runInside)
-	if err != nil {
-		return err
-	}
-	if _, err := fmt.Fprintln(o.Out, server.Address()); err != nil {
-		_ = server.Close()
-		return err
-	}
-	o.Say("studio", "open this address in a browser on this machine; Ctrl-C ends it")
-	return server.Serve(ctx)
-}
-
-// runInside is the studio.Program of this process.
 func runInside(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io.Writer, watch func(lp.Progress)) int {
 	s := shell.NewStreams(ctx, stdin, stdout, stderr)
 	s.Watch = watch

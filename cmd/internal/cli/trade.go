@@ -17,13 +17,12 @@ import (
 	"github.com/noisewright/noisewright/cmd/internal/report"
 	"github.com/noisewright/noisewright/cmd/internal/shell"
 	"github.com/noisewright/noisewright/dp"
+	"github.com/noisewright/noisewright/internal/exact"
 	"github.com/noisewright/noisewright/loss"
 	"github.com/noisewright/noisewright/lp"
-	"github.com/noisewright/noisewright/proof"
 )
 
-// readPair splits A,B at the comma that has a loss on either side: parameters of
-// losses have commas too.
+// readPair splits A,B at the comma between two losses: their parameters have commas too.
 func readPair(s string) (pair [2]loss.Loss, ok bool) {
 	for i := range len(s) {
 		if s[i] != ',' {
@@ -47,23 +46,11 @@ func readPair(s string) (pair [2]loss.Loss, ok bool) {
 	return pair, false
 }
 
-// front is a set of designs between two losses.
 type front struct {
 	*lp.FrontResult
 	problem dp.Problem
 	losses  [2]loss.Loss
 	limit   error // that it stopped at, if it did
-}
-
-// frontReport is what design --trade --json prints.
-type frontReport struct {
-	report.Promise
-	Losses [2]string `json:"losses"`
-	report.Published
-	Points    []pointReport `json:"points"`
-	Dominated int           `json:"dominated"`
-	Gap       *float64      `json:"gap"`
-	ending
 }
 
 type pointReport struct {
@@ -74,7 +61,7 @@ type pointReport struct {
 	Status string `json:"status"`
 }
 
-func newPointReport(p lp.FrontPoint) pointReport {
+func newPointReport(p *lp.FrontPoint) pointReport {
 	return pointReport{
 		Share:     math.Round(p.Share*1e6) / 1e6,
 		Weights:   p.Weights,
@@ -84,39 +71,34 @@ func newPointReport(p lp.FrontPoint) pointReport {
 	}
 }
 
-func (f *front) report() frontReport {
-	r := frontReport{
-		Promise: report.NewPromise(f.problem.Privacy), Published: report.NewPublished(f.problem),
-		Losses:    [2]string{f.losses[0].Name(), f.losses[1].Name()},
-		Dominated: f.Dominated,
-		Gap:       shell.Finite(f.Gap),
-		ending:    newEnding(f.limit == nil, f.Elapsed),
-	}
+func (f *front) report() shell.Object {
+	var points []pointReport
 	for _, p := range f.Points {
-		r.Points = append(r.Points, newPointReport(p))
+		points = append(points, newPointReport(p))
 	}
-	return r
+	losses := [2]string{f.losses[0].Name(), f.losses[1].Name()}
+	return shell.Object{
+		report.Promise(f.problem.Privacy), "losses", losses, report.Published(f.problem),
+		"points", points, "dominated", f.Dominated, "gap", shell.Finite(f.Gap), ending(f.limit == nil, f.Elapsed),
+	}
 }
 
-// writeCSV writes the front with one design per line.
 func (f *front) writeCSV(w io.Writer) error {
 	var b strings.Builder
 	b.WriteString("share,weight_a,weight_b,expected_a,expected_b,expected_loss,lower_bound,gap\n")
-	for i := range f.Points {
-		p := &f.Points[i]
-		r, claims := newPointReport(*p), p.Design.Table.Certificate().Claims()
+	for _, p := range f.Points {
+		r, claims := newPointReport(p), p.Design.Table.Certificate().Claims()
 		gap := ""
 		if r.Gap != nil {
 			gap = fmt.Sprintf("%.6g", *r.Gap)
 		}
 		fmt.Fprintf(&b, "%v,%v,%v,%s,%s,%s,%s,%s\n", r.Share, r.Weights[0], r.Weights[1],
-			proof.Up(p.Expected[0]), proof.Up(p.Expected[1]), claims.ExpectedLoss, claims.LowerBound, gap)
+			exact.StateUp(p.Expected[0]), exact.StateUp(p.Expected[1]), claims.ExpectedLoss, claims.LowerBound, gap)
 	}
 	_, err := io.WriteString(w, b.String())
 	return err
 }
 
-// write writes the front for a reader.
 func (f *front) write(b *strings.Builder) {
 	p := f.problem
 	fmt.Fprintf(b, "epsilon %v, delta %v, sensitivity %v\n", p.Epsilon, p.Delta, p.Sensitivity)
@@ -126,7 +108,7 @@ func (f *front) write(b *strings.Builder) {
 	for i, name := range []string{"A", "B"} {
 		fmt.Fprintf(b, "%s = %s\n", name, shell.LossUnit(f.losses[i]))
 	}
-	fmt.Fprintf(b, "%d designs, %d of them dominated and left out, %s\n", len(f.Bounds), f.Dominated, f.Elapsed.Round(time.Millisecond))
+	fmt.Fprintf(b, "%d designs, %d of them dominated and left out, %s\n", len(f.Designs), f.Dominated, f.Elapsed.Round(time.Millisecond))
 	fmt.Fprintf(b, "gap of the front, with mixtures of neighbors: %s\n\n", shell.Percent(f.Gap))
 	lines := [][]string{{"share of A", "weight of A", "weight of B", "E A", "E B", "weighted sum", "lower bound", "gap"}}
 	for i := range f.Points {
@@ -134,13 +116,12 @@ func (f *front) write(b *strings.Builder) {
 		lines = append(lines, []string{
 			fmt.Sprintf("%.4f", r.Share), fmt.Sprint(r.Weights[0]), fmt.Sprint(r.Weights[1]),
 			digits(r.Expected[0], shell.DigitsUp), digits(r.Expected[1], shell.DigitsUp), digits(r.ExpectedLoss, shell.DigitsUp), digits(r.LowerBound, shell.DigitsDown),
-			shell.Percent(shell.GapOf(f.Points[i].Design.Table.Certificate())),
+			shell.Percent(shell.GapOf(f.Points[i].Design.Table.Bounds())),
 		})
 	}
 	shell.WriteColumns(b, lines, ">>>>>>>>")
 }
 
-// digits prints a number that is null where it is no float64.
 func digits(v *float64, write func(float64) string) string {
 	if v == nil {
 		return "unknown"
@@ -148,7 +129,6 @@ func digits(v *float64, write func(float64) string) string {
 	return write(*v)
 }
 
-// runTrade designs a front and writes it where asked to.
 func (o *designOptions) runTrade(ctx context.Context) error {
 	table, err := o.Reserve(o.Output)
 	if err != nil {
@@ -177,7 +157,7 @@ func (o *designOptions) runTrade(ctx context.Context) error {
 	if err := o.PrintText(f.report(), f.write); err != nil || f.limit == nil {
 		return err
 	}
-	short := fmt.Sprintf("%d of %d designs stopped short of a gap of %s; all are proven", f.Limited, len(f.Bounds), shell.Percent(o.design.Gap))
+	short := fmt.Sprintf("%d of %d designs stopped short of a gap of %s; all are proven", f.Limited, len(f.Designs), shell.Percent(o.design.Gap))
 	if f.Limited == 0 {
 		short = fmt.Sprintf("the time ended when the front was proven to a gap of %s, a gap of %s was requested; all designs are proven", shell.Percent(f.Gap), shell.Percent(o.design.Gap))
 	}
@@ -188,7 +168,6 @@ func (o *designOptions) runTrade(ctx context.Context) error {
 	}
 }
 
-// draw renders the front, between the designs and the bound on all others.
 func (f *front) draw(w io.Writer, format string) error {
 	var designs, bound plotter.XYs
 	for _, p := range f.Points {

@@ -62,28 +62,12 @@ false. "valid" is null if the file is not checked.`,
 	return f.Run(o.run)
 }
 
-// verdict and failure begin and end what verify --json prints.
-type verdict struct {
-	Valid bool `json:"valid"`
-}
-
-type failure struct {
-	Error string `json:"error,omitempty"`
-}
-
-// unchecked is what verify --json and latent verify --json print if the check was given up.
-type unchecked struct {
-	Valid *bool  `json:"valid"` // null
-	Error string `json:"error"`
-}
-
 // giveUp prints that something is not checked, unless the command was interrupted.
 func giveUp(c *shell.Common, stopped error) error {
 	if f := new(shell.Failure); !errors.As(stopped, &f) {
 		return stopped
 	}
-	u := unchecked{Error: shell.Sentence(stopped)}
-	if err := c.Print(u, []shell.Row{{"verdict", "not checked"}}); err != nil {
+	if err := c.Print(shell.Object{"valid", nil, "error", shell.Sentence(stopped)}, []shell.Row{{"verdict", "not checked"}}); err != nil {
 		return err
 	}
 	return stopped
@@ -107,7 +91,7 @@ func (o *verifyOptions) run(ctx context.Context) error {
 		return giveUp(&o.Common, stopped)
 	}
 	a := f.About()
-	object := shell.Object{verdict{f.Falsehood == nil}, a.Problem, report.OfTotal{Total: f.Total}, a.Certified, a.Size, a.Worst, failure{failing(f.Falsehood)}}
+	object := shell.Object{"valid", f.Falsehood == nil, a.Problem, f.Total.Part(), a.Certified, a.Size, a.Worst, failing(f.Falsehood)}
 	err = o.Print(object, append([]shell.Row{{"verdict", judgement(f.Falsehood)}}, a.Rows...))
 	if f.Falsehood != nil {
 		return shell.Negative("", fmt.Errorf("%s: %w", shell.InputName(o.file), f.Falsehood))
@@ -115,15 +99,14 @@ func (o *verifyOptions) run(ctx context.Context) error {
 	return err
 }
 
-// failing says what claim is false, "" if none is.
-func failing(falsehood error) string {
+// failing says what claim is false, if one is.
+func failing(falsehood error) shell.Object {
 	if falsehood == nil {
-		return ""
+		return nil
 	}
-	return shell.Sentence(falsehood)
+	return shell.Object{"error", shell.Sentence(falsehood)}
 }
 
-// judgement is a verdict in words.
 func judgement(falsehood error) string {
 	switch {
 	case errors.Is(falsehood, proof.ErrNotPrivate):

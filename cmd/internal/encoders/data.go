@@ -80,7 +80,6 @@ func (t *Column) pick(rows []int) Column {
 	return some
 }
 
-// numbers checks numbers of people.
 func numbers(c *check.List, field string, values []float64) {
 	constant := true
 	for i, v := range values {

@@ -150,12 +150,9 @@ func newValueErrors(b *bundle.Bundle, d *Data) (*personErrors, error) {
 	}
 	of := make([]int, len(t.Classes))
 	for i, class := range t.Classes {
-		if of[i] = slices.Index(names, t.Name+" = "+class); of[i] < 0 {
-			of = nil
-			break
-		}
+		of[i] = slices.Index(names, t.Name+" = "+class)
 	}
-	if len(of) == 0 {
+	if len(of) == 0 || slices.Contains(of, -1) {
 		return nil, check.Errorf("encoder", dp.ErrInvalid, "target %s is none of the values of the bundle, want one of %s", check.Quoted(t.Name), check.Shortened(strings.Join(names, ", ")))
 	}
 	return &personErrors{[]string{MeasureError}, func(dst []float64, row int, y []float64) {
@@ -166,7 +163,6 @@ func newValueErrors(b *bundle.Bundle, d *Data) (*personErrors, error) {
 	}}, nil
 }
 
-// outputsOf returns the output of the bundle that each class is.
 func outputsOf(b *bundle.Bundle, t *Column) ([]int, error) {
 	if t.Classes == nil {
 		return nil, check.Errorf("encoder", dp.ErrInvalid, "target %s has numbers, want the classes of the bundle", check.Quoted(t.Name))

@@ -14,7 +14,7 @@ import (
 )
 
 // decoding is a filter that sends its one feature as it is, and decodes it so.
-func decoding(t *testing.T, output bundle.Output, outputs []string, decoder []float64) *bundle.Bundle {
+func decoding(t *testing.T, output string, outputs []string, decoder []float64) *bundle.Bundle {
 	t.Helper()
 	s := bundle.Spec{
 		Features: []string{"x"}, Mean: []float64{0}, Encoder: bundle.Matrix{Rows: 1, Cols: 1, Data: []float64{1}}, Offset: []float64{0},

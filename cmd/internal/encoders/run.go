@@ -30,8 +30,7 @@ func Rand(seed uint64, purpose string, step int) *rand.Rand {
 // and is silent.
 type Run struct {
 	Seed uint64
-	// Directory has the checkpoint: if there is one, the training goes on from it. "" means
-	// none.
+	// Directory has the checkpoint: if there is one, the training goes on from it. "" means none.
 	Directory string
 	// Every is the time between checkpoints; 0 means 30 seconds. There is one at the last
 	// step too, and when the context ends.

@@ -25,11 +25,10 @@ type Choice struct {
 // String returns the choice as a word, such as 2-designed-box.
 func (c Choice) String() string { return fmt.Sprintf("%d-%s-%s", c.Coordinates, c.Noise, c.Domain) }
 
-// Choices returns those that are worth a trial for numbers of coordinates: per coordinate in
-// a box, designed tables and local randomizers; joint, for several coordinates, Laplace
-// noise in the l1 ball and, in the ball, that of less variance of Gaussian and spherical
-// noise. Of one coordinate all bodies are the same, and there no noise is better than that
-// of a designed table.
+// Choices returns those that are worth a trial for numbers of coordinates: per coordinate in a
+// box, designed tables and local randomizers; joint, for several coordinates, Laplace noise in
+// the l1 ball and, in the ball, that of less variance of Gaussian and spherical noise. Of one
+// coordinate all bodies are the same, and there no noise is better than that of a designed table.
 func Choices(coordinates []int, promise bundle.Promise) []Choice {
 	var choices []Choice
 	for _, z := range coordinates {

@@ -51,7 +51,6 @@ func (c *Chart) Draw(w io.Writer, format string, width, height vg.Length) error 
 	return Write(p, w, format, width, height)
 }
 
-// level adds a number as a line across.
 func (c *Chart) level(y float64, style draw.LineStyle, name string, args ...any) {
 	c.Curves = append(c.Curves, Curve{fmt.Sprintf(name, args...), plotter.XYs{{X: c.Left, Y: y}, {X: c.Right, Y: y}}, style})
 }
@@ -68,7 +67,6 @@ func losses(p dp.Privacy, l loss.Loss, b proof.Bounds, of, name string, points p
 	return c
 }
 
-// limit adds an instance cap.
 func (c *Chart) limit(loss float64) { c.level(loss, Dashed(Green, 1.4), "instance cap, %.4g", loss) }
 
 const cellPoints = 24 // of the loss curve in a cell
@@ -110,8 +108,7 @@ func KernelLaws(k *kernels.Kernel, values []float64) *Chart {
 	return c
 }
 
-// bars adds the laws of the answers to values, the bars of which stand beside each other, so
-// far apart.
+// bars adds the laws of the answers to values as bars beside each other, so far apart.
 func (c *Chart) bars(what string, values, answers []float64, apart float64, law func(x float64) []float64) {
 	for n, x := range values {
 		aside := apart * (float64(n) - float64(len(values)-1)/2)
@@ -170,8 +167,7 @@ func AdditiveLaws(k *cells.Kernel, values []float64, of []int) *Chart {
 // lossPoints is how many points of the loss curve are drawn, at least.
 const lossPoints = 600
 
-// Randomizer is the chart of the expected loss of each value, of what it is to make small, and
-// of the bound.
+// Randomizer is the chart of the expected loss of each value, of the objective and of the bound.
 func Randomizer(r *local.Randomizer, b proof.Bounds) *Chart {
 	s := r.Spec()
 	var points plotter.XYs
@@ -239,8 +235,7 @@ func Laws(m proof.Channel) *HeatMap {
 	return h
 }
 
-// HeatMap is a picture of numbers by row and column: each stands in a cell
-// that is the darker the larger it is.
+// HeatMap is a picture of numbers by row and column, the larger the darker.
 type HeatMap struct {
 	Title, XLabel, YLabel string
 	X, Y                  []string   // labels of the columns, of the rows from the top
@@ -277,7 +272,6 @@ func (h *HeatMap) plot() *plot.Plot {
 	return p
 }
 
-// nominalTicks labels 0, 1, 2, …, or from the last label on if reversed.
 func nominalTicks(labels []string, reversed bool) plot.Ticker {
 	var ticks plot.ConstantTicks
 	for i, s := range labels {

@@ -53,7 +53,6 @@ func privacyTitle(p dp.Privacy) string {
 	return fmt.Sprintf("ε = %v, δ = %v, sensitivity %v", p.Epsilon, p.Delta, p.Sensitivity)
 }
 
-// addLines draws curves, each on top of those before it.
 func addLines(p *plot.Plot, curves []Curve) ([]*plotter.Line, error) {
 	lines := make([]*plotter.Line, len(curves))
 	for i, c := range curves {
@@ -106,7 +105,6 @@ func WriteSVG(w io.Writer, width, height vg.Length, paint func(draw.Canvas)) err
 	return err
 }
 
-// drawIn draws p with a margin around it.
 func drawIn(p *plot.Plot, c draw.Canvas) {
 	const margin = 6 // points
 	p.Draw(draw.Crop(c, margin, -margin, margin, -margin))
@@ -120,13 +118,11 @@ func whiten(c draw.Canvas) {
 // arrow is a mass on the single point 0: a density without bound.
 type arrow struct{ draw.LineStyle }
 
-// Plot implements plot.Plotter.
 func (a arrow) Plot(c draw.Canvas, p *plot.Plot) {
 	toX, _ := p.Transforms(&c)
 	a.stroke(c, toX(0), c.Min.Y, c.Max.Y)
 }
 
-// Thumbnail implements plot.Thumbnailer.
 func (a arrow) Thumbnail(c *draw.Canvas) {
 	a.stroke(*c, c.Center().X, c.Min.Y, c.Max.Y)
 }
@@ -140,7 +136,6 @@ func (a arrow) stroke(c draw.Canvas, x, bottom, top vg.Length) {
 // mostTicks bounds the labeled ticks of an axis.
 const mostTicks = 8
 
-// roundTicks labels round numbers.
 func roundTicks(lo, hi float64) []plot.Tick {
 	step := math.Pow(10, math.Ceil(math.Log10((hi-lo)/mostTicks)))
 	for _, part := range []float64{5, 2} { // the finest that is not too fine

@@ -29,8 +29,7 @@ const (
 	dotsPerInch = 160
 )
 
-// The colors of Okabe and Ito, which stay apart for color-blind readers and,
-// with the dashes, in gray.
+// The colors of Okabe and Ito, which color-blind readers tell apart, and in gray the dashes.
 var (
 	Blue      = color.NRGBA{R: 0x00, G: 0x72, B: 0xb2, A: 0xff}
 	Vermilion = color.NRGBA{R: 0xd5, G: 0x5e, B: 0x00, A: 0xff}
@@ -82,8 +81,7 @@ var overlays = map[string]overlay{
 	noise.TruncatedLaplace: {"truncated Laplace", Dashed(Green, 1.4)},
 }
 
-// NewTable returns the figure of a table, its ordinate logarithmic or not, with
-// classical noise of the same privacy.
+// NewTable draws a table over classical noise of the same privacy.
 func NewTable(t *tables.Table, b proof.Bounds, log bool) *Table {
 	f := newTable(t, b, log)
 	p := t.Privacy()
@@ -113,8 +111,7 @@ func NewTable(t *tables.Table, b proof.Bounds, log bool) *Table {
 	return f.finish("designed table")
 }
 
-// NewTotal is NewTable for a table whose claimed total was proved, with classical noise
-// calibrated to the same total.
+// NewTotal is NewTable for a proved total of several releases, which classical noise has too.
 func NewTotal(t *tables.Table, b proof.Bounds, log bool, classical []noise.Mechanism) *Table {
 	f := newTable(t, b, log)
 	total, _ := t.ClaimedTotal()
@@ -131,7 +128,6 @@ func NewTotal(t *tables.Table, b proof.Bounds, log bool, classical []noise.Mecha
 	return f.finish("calibrated table")
 }
 
-// newTable returns a figure without curves.
 func newTable(t *tables.Table, b proof.Bounds, log bool) *Table {
 	f := &Table{table: t, bounds: b, log: log, density: portrait.NewDensity(t)}
 	f.left, f.right = f.density.Reach(log)
@@ -147,7 +143,7 @@ func (f *Table) overlay(m noise.Mechanism, end float64, o overlay) {
 	}
 	points := f.sample(m, end)
 	if m.Name() == noise.DiscreteLaplace {
-		points = f.integers(m)
+		points = curveOf(portrait.Masses(m.Mass, f.left, f.right))
 	}
 	f.curves = append(f.curves, Curve{label, points, o.style})
 }
@@ -172,14 +168,6 @@ func LossSymbol(l loss.Loss) string {
 	}
 }
 
-// integers returns a mechanism's masses on the integers as a step curve.
-func (f *Table) integers(m noise.Mechanism) plotter.XYs {
-	return curveOf(portrait.Stairs(int(math.Ceil(f.left)), int(math.Floor(f.right)), func(i int) (left, right, density float64) {
-		return float64(i) - 0.5, float64(i) + 0.5, m.Mass(float64(i))
-	}))
-}
-
-// curveOf returns points as plotter has them.
 func curveOf(points []portrait.Point) plotter.XYs {
 	out := make(plotter.XYs, len(points))
 	for i, p := range points {
@@ -188,8 +176,7 @@ func curveOf(points []portrait.Point) plotter.XYs {
 	return out
 }
 
-// sample returns a mechanism's density on the x axis; it is 0 further than end
-// from 0.
+// sample is a mechanism's density on the x axis, 0 further than end from 0.
 func (f *Table) sample(m noise.Mechanism, end float64) plotter.XYs {
 	var points plotter.XYs
 	left, right := f.left, f.right
@@ -213,7 +200,6 @@ func (f *Table) sample(m noise.Mechanism, end float64) plotter.XYs {
 	return points
 }
 
-// frame sets the y axis.
 func (f *Table) frame() {
 	least := math.Inf(1)
 	for _, c := range f.curves {
@@ -254,7 +240,6 @@ func logarithms(points plotter.XYs, bottom float64) plotter.XYs {
 	return points[max(first-1, 0):min(last+2, len(points))]
 }
 
-// sans is the font of all figures.
 var sans = font.Font{Typeface: "Liberation", Variant: "Sans"}
 
 // densityLabel names the y axis. Noise on few points has probabilities.

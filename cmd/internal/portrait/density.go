@@ -20,8 +20,7 @@ type Point struct{ X, Y float64 }
 // MarshalJSON writes a pair.
 func (p Point) MarshalJSON() ([]byte, error) { return json.Marshal([2]float64{p.X, p.Y}) }
 
-// Density is that of a table's noise, for charts: a step function, with a mass on the point
-// 0 beside it that Table.PMF tells.
+// Density is that of a table's noise: a step function, and a mass on 0 that Table.PMF tells.
 type Density struct {
 	Step float64 // distance of neighboring points, query units
 	Unit float64 // what it is per: 1 query unit, or a step if points are few
@@ -48,8 +47,7 @@ func (d *Density) cell(i int) (left, right, density float64) {
 	return left, right, d.mass(i) / (right - left) * d.Unit
 }
 
-// mass returns the probability of the i-th cell; the cells of a tail go on to either side of
-// the table's.
+// mass is that of the i-th cell; the cells of a tail go on to either side of the table's.
 func (d *Density) mass(i int) float64 {
 	k, n := d.table.Grid().CellsPerSensitivity, d.table.Cells()
 	periods := 0
@@ -67,8 +65,7 @@ func (d *Density) mass(i int) float64 {
 	return p
 }
 
-// unrolled returns how many cells of a tail a figure looks at on either side: those of all
-// but a millionth of it.
+// unrolled is how many cells of a tail are drawn on either side: all but a millionth of it.
 func (d *Density) unrolled() int {
 	r := d.table.TailRatio()
 	if r == 0 {
@@ -103,8 +100,7 @@ func (d *Density) Reach(whole bool) (left, right float64) {
 	return left - margin, right + margin
 }
 
-// Steps returns the density from left to right as a step curve, with steps averaged where
-// there are more than a figure can show.
+// Steps is the density as a step curve, averaged where a figure cannot show all steps.
 func (d *Density) Steps(left, right float64) []Point {
 	first, end := -d.unrolled(), d.table.Cells()+d.unrolled()
 	lo, hi := end, first-1 // visible cells
@@ -114,6 +110,13 @@ func (d *Density) Steps(left, right float64) []Point {
 		}
 	}
 	return Stairs(lo, hi, d.cell)
+}
+
+// Masses is the law on the integers of noise from left to right, as a step curve.
+func Masses(mass func(float64) float64, left, right float64) []Point {
+	return Stairs(int(math.Ceil(left)), int(math.Floor(right)), func(i int) (float64, float64, float64) {
+		return float64(i) - 0.5, float64(i) + 0.5, mass(float64(i))
+	})
 }
 
 // Stairs returns a step curve over the cells lo … hi that falls to 0 at its ends.

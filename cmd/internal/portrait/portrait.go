@@ -45,15 +45,9 @@ type Portrait struct {
 	Intervals []Interval `json:"intervals,omitempty"`
 	Laws      *Laws      `json:"laws,omitempty"`
 
-	total tables.Total // that is claimed of several releases, if any
-	unit  float64      // of the density
+	Total tables.Total `json:"-"` // that is claimed of several releases; zero: none is
+	Unit  float64      `json:"-"` // what the density is per, in query units
 }
-
-// Total is the total that is claimed of several releases, zero if there is none.
-func (p *Portrait) Total() tables.Total { return p.total }
-
-// Unit is what the density is per, in query units.
-func (p *Portrait) Unit() float64 { return p.unit }
 
 // Bound is a number that is proved: as it is shown, and for charts.
 type Bound struct {
@@ -82,16 +76,12 @@ type Laws struct {
 	Losses  []float64   `json:"losses"`
 }
 
-// levels are those of the intervals.
 var levels = []float64{0.5, 0.8, 0.9, 0.95, 0.99, 0.999}
 
-// maxLaws is how many laws are shown of those there are.
 const maxLaws = 41
 
-// digits are those of bounds that are shown.
 const digits = 7
 
-// up is a bound from above.
 func up(r *big.Rat) Bound {
 	return Bound{short(exact.DecimalUp(r, digits)), min(exact.FloatUp(r), math.MaxFloat64)}
 }
@@ -116,11 +106,9 @@ func ofFloat(x float64, round func(*big.Rat) Bound) *Bound {
 	return &b
 }
 
-// down is a bound from below.
 func down(r *big.Rat) Bound { return Bound{short(exact.DecimalDown(r, digits)), exact.FloatDown(r)} }
 
-// short writes a decimal of few digits as numbers of its size are written elsewhere, with
-// the same digits.
+// short writes a decimal of few digits as numbers of its size are, with the same digits.
 func short(text string) string {
 	x, err := strconv.ParseFloat(text, 64)
 	if err != nil || x == 0 || math.Abs(x) < 1e-300 {
@@ -129,8 +117,7 @@ func short(text string) string {
 	return strconv.FormatFloat(x, 'g', 15, 64)
 }
 
-// own is what a page has for one form in particular: its kind and file name, and what it shows
-// beside what it does of all.
+// own is what a page has for one form in particular.
 type own struct {
 	kind, file string
 	show       func(*Portrait, proof.Proven)
@@ -174,7 +161,6 @@ func New(v proof.Proven) *Portrait {
 	return p
 }
 
-// add adds a fact.
 func (p *Portrait) add(name, format string, args ...any) {
 	p.Facts = append(p.Facts, [2]string{name, fmt.Sprintf(format, args...)})
 }
@@ -205,11 +191,11 @@ func (p *Portrait) table(v *tables.Verified) {
 	}
 	p.add("cells", "%d, %d per sensitivity", t.Cells(), t.Grid().CellsPerSensitivity)
 	if total, ok := t.ClaimedTotal(); ok {
-		p.total = total
+		p.Total = total
 		p.add("total claimed", "epsilon %v, delta %v of %d releases together", total.Epsilon, total.Delta, total.Releases)
 	}
 	d := NewDensity(t)
-	p.unit = d.Unit
+	p.Unit = d.Unit
 	p.Left, p.Right = d.Reach(false)
 	p.Density = d.Steps(p.Left, p.Right)
 	_, p.Atom = t.PMF()
@@ -234,18 +220,17 @@ func (p *Portrait) table(v *tables.Verified) {
 
 // outward prints an end of an interval to few digits, away from its middle: towards the sign.
 func outward(x, sign float64) string {
-	r := new(big.Rat).SetFloat64(x)
-	switch {
-	case x == 0:
+	if x == 0 {
 		return "0"
-	case x < 0 && sign < 0:
-		return "−" + short(exact.DecimalUp(r.Neg(r), digits))
-	case x < 0:
-		return "−" + short(exact.DecimalDown(r.Neg(r), digits))
-	case sign < 0:
-		return "+" + short(exact.DecimalDown(r, digits))
 	}
-	return "+" + short(exact.DecimalUp(r, digits))
+	mark, round := "+", exact.DecimalUp
+	if x < 0 {
+		mark = "−"
+	}
+	if (x < 0) != (sign < 0) { // towards 0
+		round = exact.DecimalDown
+	}
+	return mark + short(round(new(big.Rat).SetFloat64(math.Abs(x)), digits))
 }
 
 // some returns which of n laws are shown, first and last among them.
@@ -335,8 +320,7 @@ func (p *Portrait) randomizer(v *local.Verified) {
 	}
 }
 
-// channel shows the laws of a form that has nothing of its own, if it has laws. The values are
-// numbered.
+// channel shows the numbered laws of a form that has nothing of its own.
 func (p *Portrait) channel(v proof.Proven) {
 	m := proof.Of(v)
 	p.add("inputs", "%s", m.Inputs())
@@ -362,7 +346,6 @@ func (p *Portrait) channel(v proof.Proven) {
 	}
 }
 
-// row adds the law of a value.
 func (l *Laws) row(value float64, masses []float64, expected float64) {
 	if math.IsNaN(expected) || math.IsInf(expected, 0) {
 		expected = 0 // for the chart: JSON has no such numbers
@@ -390,7 +373,7 @@ func Verify(ctx context.Context, text []byte) (proof.Proven, error) {
 // its own proof, and adds it to the facts. A false one is an error. Of what claims none it does
 // nothing.
 func (p *Portrait) ProveTotal(proven proof.Proven) error {
-	if p.total.Releases == 0 {
+	if p.Total.Releases == 0 {
 		return nil
 	}
 	v, ok := proven.(*tables.Verified)
@@ -401,6 +384,6 @@ func (p *Portrait) ProveTotal(proven proof.Proven) error {
 	if err != nil {
 		return err
 	}
-	p.add("total proved", "epsilon %s at delta %v, %d releases", FloatUp(b.Upper).Text, p.total.Delta, p.total.Releases)
+	p.add("total proved", "epsilon %s at delta %v, %d releases", FloatUp(b.Upper).Text, p.Total.Delta, p.Total.Releases)
 	return nil
 }

@@ -39,10 +39,10 @@ type Finding struct {
 
 // About is what commands say of a mechanism: parts of a shell.Object, and the rows of a summary.
 type About struct {
-	Problem   any // what it is made for
-	Certified any // its bounds
-	Size      any // what it is made of
-	Worst     any // where the bounds are reached
+	Problem   shell.Object // what it is made for
+	Certified any          // its bounds
+	Size      shell.Object // what it is made of
+	Worst     shell.Object // where the bounds are reached
 	Rows      []shell.Row
 }
 
@@ -54,13 +54,7 @@ func (f Finding) About() About {
 	return aboutAny(f)
 }
 
-// OfTotal is the part of an object about a total of several releases.
-type OfTotal struct {
-	Total *Total `json:"total,omitempty"`
-}
-
-// Certified is what is proved about a mechanism, in the JSON of all commands: delta and losses
-// are rounded up to a float64, the bound down.
+// Certified is what is proved: delta and losses are rounded up to a float64, the bound down.
 type Certified struct {
 	DeltaUpper   *float64 `json:"delta_upper"`
 	ExpectedLoss *float64 `json:"expected_loss"`
@@ -98,17 +92,13 @@ type summary struct {
 	size      shell.Row
 }
 
-// rows are those of a mechanism with these bounds, of which something may be false.
 func (s summary) rows(m proof.Mechanism, b proof.Bounds, falsehood error) []shell.Row {
 	p := m.Privacy()
-	rows := []shell.Row{
+	rows := append([]shell.Row{
 		{"epsilon", fmt.Sprint(p.Epsilon) + s.neighbors},
 		{"delta", fmt.Sprintf("%v promised, %s certified%s", p.Delta, upper(b.Delta), s.worst)},
-	}
-	if p.Sensitivity > 0 {
-		rows = append(rows, shell.Row{"sensitivity", fmt.Sprint(p.Sensitivity)})
-	}
-	rows = append(rows, s.values...)
+		shell.When(p.Sensitivity > 0, "sensitivity", fmt.Sprint(p.Sensitivity)),
+	}, s.values...)
 	if l := m.Loss(); l != nil {
 		rows = append(rows, shell.Row{"loss", shell.LossUnit(l)})
 	}
@@ -117,24 +107,18 @@ func (s summary) rows(m proof.Mechanism, b proof.Bounds, falsehood error) []shel
 		gap = shell.Percent(shell.GapOf(b))
 	}
 	return slices.Concat(rows, s.demands, s.losses, s.caps, []shell.Row{
-		{"lower bound", shell.Decimal(proof.Down(b.LowerBound)) + s.boundOn},
+		{"lower bound", shell.Decimal(exact.StateDown(b.LowerBound)) + s.boundOn},
 		{"gap", gap},
 		s.size,
 	})
 }
 
-// upper prints an upper bound.
-func upper(r *big.Rat) string { return shell.Decimal(proof.Up(r)) }
+func upper(r *big.Rat) string { return shell.Decimal(exact.StateUp(r)) }
 
-// Promise is the privacy that noise promises.
-type Promise struct {
-	Epsilon     float64 `json:"epsilon"`
-	Delta       float64 `json:"delta"`
-	Sensitivity float64 `json:"sensitivity"`
+// Promise is the part of an object about the privacy that noise promises.
+func Promise(p dp.Privacy) shell.Object {
+	return shell.Object{"epsilon", p.Epsilon, "delta", p.Delta, "sensitivity", p.Sensitivity}
 }
-
-// NewPromise is of what a mechanism promises.
-func NewPromise(p dp.Privacy) Promise { return Promise{p.Epsilon, p.Delta, p.Sensitivity} }
 
 // aboutAny says of a mechanism what package proof knows.
 func aboutAny(f Finding) About {
@@ -143,15 +127,11 @@ func aboutAny(f Finding) About {
 	if l := m.Loss(); l != nil {
 		name = l.Name()
 	}
-	a := About{Problem: struct {
-		Form        string  `json:"form"`
-		Epsilon     float64 `json:"epsilon"`
-		Delta       float64 `json:"delta"`
-		Sensitivity float64 `json:"sensitivity,omitempty"` // absent: any two inputs are neighbors
-		Inputs      string  `json:"inputs"`
-		Answers     string  `json:"answers"`
-		Loss        string  `json:"loss"`
-	}{m.Form().File.Noun, p.Epsilon, p.Delta, p.Sensitivity, m.Inputs().String(), m.Answers().String(), name}}
+	a := About{Problem: shell.Object{
+		"form", m.Form().File.Noun, "epsilon", p.Epsilon, "delta", p.Delta,
+		shell.If(p.Sensitivity != 0, "sensitivity", p.Sensitivity), // absent: any two inputs are neighbors
+		"inputs", m.Inputs().String(), "answers", m.Answers().String(), "loss", name,
+	}}
 	s := summary{values: []shell.Row{{"inputs", m.Inputs().String()}}, size: shell.Row{"answers", m.Answers().String()}}
 	if p.Sensitivity == 0 {
 		s.neighbors = ", between any two inputs"
@@ -169,25 +149,17 @@ func aboutAny(f Finding) About {
 	return a
 }
 
-// Published says what the query's values are, what is published and what the noise is
-// held to.
-type Published struct {
-	Query       dp.Query       `json:"query"`
-	Step        *float64       `json:"step"` // of the values published; null: as fine as needed
-	Constraints dp.Constraints `json:"constraints"`
-}
-
-// NewPublished is of what a problem says of the values that are published.
-func NewPublished(p dp.Problem) Published {
-	out := Published{Query: p.Query, Constraints: p.Constraints}
+// Published is the part of an object about values, what is published and the constraints.
+func Published(p dp.Problem) shell.Object {
+	var step *float64 // of the values published; null: as fine as needed
 	switch p.Query {
 	case dp.IntegerQuery:
-		out.Step = shell.Finite(1)
+		step = shell.Finite(1)
 	case dp.LatticeQuery:
-		out.Step = shell.Finite(p.Step)
+		step = shell.Finite(p.Step)
 	case dp.RealQuery:
 	}
-	return out
+	return shell.Object{"query", p.Query, "step", step, "constraints", p.Constraints}
 }
 
 // NoBoundForSeveral says why a table with a total has no bound.
@@ -217,37 +189,17 @@ func aboutTable(t *tables.Table, f Finding) About {
 		}
 	}
 	return About{
-		Problem: struct {
-			Promise
-			Loss string `json:"loss"`
-			Published
-		}{NewPromise(p.Privacy), p.Loss.Name(), NewPublished(p)},
+		Problem:   shell.Object{Promise(p.Privacy), "loss", p.Loss.Name(), Published(p)},
 		Certified: NewCertified(c.Bounds(), f.Falsehood),
-		Size: struct {
-			Cells int `json:"cells"`
-		}{t.Cells()},
-		Worst: struct {
-			WorstShift int     `json:"worst_shift"`
-			TailRatio  float64 `json:"tail_ratio,omitempty"` // of a period of the tail to the one before
-		}{c.WorstShift, tail},
-		Rows: rows,
+		Size:      shell.Object{"cells", t.Cells()},
+		Worst:     shell.Object{"worst_shift", c.WorstShift, shell.If(tail != 0, "tail_ratio", tail)},
+		Rows:      rows,
 	}
-}
-
-// worstCells is the part of an object about where the delta of a kernel is reached.
-type worstCells struct {
-	WorstCells [2]int `json:"worst_cells"`
 }
 
 func aboutKernel(k *kernels.Kernel, f Finding) About {
 	c, q := k.Certify(), k.Queries()
-	problem := struct {
-		Promise
-		Loss        string     `json:"loss"`
-		Range       [2]float64 `json:"range"`
-		InstanceCap *float64   `json:"instance_cap"`
-		CapLoss     string     `json:"instance_cap_loss,omitempty"` // if it is another one
-	}{Promise: NewPromise(k.Privacy()), Loss: k.Loss().Name(), Range: [2]float64{q.Lower, q.Upper}}
+	instanceCap, capLoss := any(nil), shell.Object(nil) // where it is another one
 	weight := "uniform weight"
 	if len(q.Weight) > 0 {
 		weight = fmt.Sprintf("weight in %d pieces", len(q.Weight))
@@ -259,20 +211,18 @@ func aboutKernel(k *kernels.Kernel, f Finding) About {
 		size:   shell.Row{"nodes", fmt.Sprint(k.Cells())},
 	}
 	if o := k.InstanceCap(); o > 0 {
-		problem.InstanceCap = &o
+		instanceCap = o
 		row := shell.Row{"instance cap", fmt.Sprint(o)}
-		if l := k.CapLoss().Name(); l != problem.Loss {
-			problem.CapLoss = l
+		if l := k.CapLoss().Name(); l != k.Loss().Name() {
+			capLoss = shell.Object{"instance_cap_loss", l}
 			row[1] += fmt.Sprintf(" for the loss %s (%s certified, near the query value %.6g)", l, shell.DigitsUp(exact.FloatUp(c.CapLoss)), c.CapLossAt)
 		}
 		s.caps = []shell.Row{row}
 	}
 	return About{
-		Problem: problem, Certified: NewCertified(c.Bounds(), f.Falsehood), Worst: worstCells{c.Worst},
-		Size: struct {
-			Nodes int `json:"nodes"`
-		}{k.Cells()},
-		Rows: s.rows(k, c.Bounds(), f.Falsehood),
+		Problem:   shell.Object{Promise(k.Privacy()), "loss", k.Loss().Name(), "range", [2]float64{q.Lower, q.Upper}, "instance_cap", instanceCap, capLoss},
+		Certified: NewCertified(c.Bounds(), f.Falsehood), Worst: shell.Object{"worst_cells", c.Worst},
+		Size: shell.Object{"nodes", k.Cells()}, Rows: s.rows(k, c.Bounds(), f.Falsehood),
 	}
 }
 
@@ -280,14 +230,7 @@ func aboutAdditive(k *cells.Kernel, f Finding) About {
 	c := k.Certify()
 	step, _ := k.Grid().Step().Float64()
 	from, to := k.Edge(0), k.Edge(k.Cells())
-	problem := struct {
-		Promise
-		Loss            string      `json:"loss"`
-		Range           [2]*float64 `json:"range"` // an end is null if the outer cell has none
-		Cells           int         `json:"cells"`
-		InstanceCap     *float64    `json:"instance_cap"`
-		InstanceCapLoss string      `json:"instance_cap_loss,omitempty"`
-	}{Promise: NewPromise(k.Privacy()), Loss: k.Loss().Name(), Range: [2]*float64{shell.Finite(from), shell.Finite(to)}, Cells: k.Cells()}
+	instanceCap := shell.Object{"instance_cap", nil}
 	s := summary{
 		worst:  fmt.Sprintf(" (worst between the cells %d and %d, %.6g apart)", c.Worst.Gain, c.Worst.Lose, float64(c.Worst.Shift)*step),
 		values: []shell.Row{{"cells", fmt.Sprintf("%d, from %v to %v", k.Cells(), from, to)}},
@@ -295,15 +238,14 @@ func aboutAdditive(k *cells.Kernel, f Finding) About {
 		size:   shell.Row{"bins", fmt.Sprint(k.Bins())},
 	}
 	if o, l := k.InstanceCap(); o > 0 {
-		problem.InstanceCap, problem.InstanceCapLoss = &o, l.Name()
+		instanceCap = shell.Object{"instance_cap", o, "instance_cap_loss", l.Name()}
 		s.caps = []shell.Row{{"instance cap", fmt.Sprintf("%v, of %s", o, l.Name())}}
 	}
+	ends := [2]*float64{shell.Finite(from), shell.Finite(to)} // null if the outer cell has none
 	return About{
-		Problem: problem, Certified: NewCertified(c.Bounds(), f.Falsehood), Worst: worstCells{[2]int{c.Worst.Gain, c.Worst.Lose}},
-		Size: struct {
-			Bins int `json:"bins"`
-		}{k.Bins()},
-		Rows: s.rows(k, c.Bounds(), f.Falsehood),
+		Problem:   shell.Object{Promise(k.Privacy()), "loss", k.Loss().Name(), "range", ends, "cells", k.Cells(), instanceCap},
+		Certified: NewCertified(c.Bounds(), f.Falsehood), Worst: shell.Object{"worst_cells", [2]int{c.Worst.Gain, c.Worst.Lose}},
+		Size: shell.Object{"bins", k.Bins()}, Rows: s.rows(k, c.Bounds(), f.Falsehood),
 	}
 }
 
@@ -312,62 +254,34 @@ func aboutRandomizer(r *local.Randomizer, f Finding) About {
 	return About{
 		Problem: localProblem(&s),
 		// The names are those of other forms: expected_loss and lower_bound are about the objective.
-		Certified: struct {
-			DeltaUpper   *float64 `json:"delta_upper"`
-			ExpectedLoss *float64 `json:"expected_loss"`
-			MeanLoss     *float64 `json:"mean_loss"`
-			MaxLoss      *float64 `json:"max_loss"` // of a value
-			Bias         *float64 `json:"bias"`
-			LowerBound   *float64 `json:"lower_bound"`
-			Gap          *float64 `json:"gap"`
-		}{
-			shell.FloatUp(c.DeltaUpper), shell.FloatUp(c.Loss()), shell.FloatUp(c.MeanLoss), shell.FloatUp(c.WorstLoss), shell.FloatUp(c.Bias),
-			shell.FloatDown(c.LowerBound), gapOf(c.Bounds(), f.Falsehood),
+		Certified: shell.Object{
+			"delta_upper", shell.FloatUp(c.DeltaUpper), "expected_loss", shell.FloatUp(c.Loss()), "mean_loss", shell.FloatUp(c.MeanLoss),
+			"max_loss", shell.FloatUp(c.WorstLoss), "bias", shell.FloatUp(c.Bias),
+			"lower_bound", shell.FloatDown(c.LowerBound), "gap", gapOf(c.Bounds(), f.Falsehood),
 		},
-		Size: struct {
-			Nodes   int `json:"nodes"`
-			Answers int `json:"answers"`
-		}{len(s.Rows), len(s.Rows[0])},
-		Worst: struct {
-			WorstNodes [2]int `json:"worst_nodes"`
-		}{c.WorstPair},
-		Rows: localSummary(&s, c).rows(r, c.Bounds(), f.Falsehood),
+		Size:  shell.Object{"nodes", len(s.Rows), "answers", len(s.Rows[0])},
+		Worst: shell.Object{"worst_nodes", c.WorstPair},
+		Rows:  localSummary(&s, c).rows(r, c.Bounds(), f.Falsehood),
 	}
 }
 
-// localProblem is the part of an object about what a local randomizer is made for.
-func localProblem(s *local.Spec) any {
+func localProblem(s *local.Spec) shell.Object {
 	d := s.Demands
-	out := struct {
-		Epsilon     float64         `json:"epsilon"`
-		Delta       float64         `json:"delta"`
-		Query       local.Kind      `json:"query"`
-		Range       *[2]float64     `json:"range,omitempty"`      // of numbers
-		Categories  int             `json:"categories,omitempty"` // how many, if they are no numbers
-		Loss        *string         `json:"loss"`                 // null: by costs
-		Objective   local.Objective `json:"objective"`
-		Unbiased    bool            `json:"unbiased"`
-		AnswerRange *[2]float64     `json:"answer_range,omitempty"`
-		AnswerStep  float64         `json:"answer_step,omitempty"`
-		InstanceCap *float64        `json:"instance_cap"`
-	}{Epsilon: s.Epsilon, Delta: s.Delta, Query: s.Values.Kind, Objective: s.Objective, Unbiased: d.Unbiased, AnswerStep: d.Step}
+	values := shell.Object{"categories", len(s.Values.Labels), "loss", nil} // by costs
 	if s.Loss != nil {
-		name := s.Loss.Name()
-		out.Loss, out.Range = &name, &[2]float64{s.Values.Lower, s.Values.Upper}
-	} else {
-		out.Categories = len(s.Values.Labels)
+		values = shell.Object{"range", [2]float64{s.Values.Lower, s.Values.Upper}, "loss", s.Loss.Name()}
 	}
-	if d.Lower != 0 || d.Upper != 0 {
-		out.AnswerRange = &[2]float64{d.Lower, d.Upper}
-	}
+	var instanceCap any
 	if d.Cap > 0 {
-		out.InstanceCap = &d.Cap
+		instanceCap = d.Cap
 	}
-	return out
+	return shell.Object{
+		"epsilon", s.Epsilon, "delta", s.Delta, "query", s.Values.Kind, values, "objective", s.Objective, "unbiased", d.Unbiased,
+		shell.If(d.Lower != 0 || d.Upper != 0, "answer_range", [2]float64{d.Lower, d.Upper}), shell.If(d.Step != 0, "answer_step", d.Step),
+		"instance_cap", instanceCap,
+	}
 }
 
-// localSummary has the rows of a local randomizer: its values, what they lose, and what is
-// asked of answers.
 func localSummary(s *local.Spec, c local.Certificate) summary {
 	at := func(i int) string {
 		if s.Loss == nil {
@@ -402,17 +316,10 @@ func localSummary(s *local.Spec, c local.Certificate) summary {
 		return out
 	}
 	out.values = []shell.Row{{"range", fmt.Sprintf("%v to %v, %s values, %s", v.Lower, v.Upper, v.Kind, weight)}}
-	for _, demand := range []struct {
-		made bool
-		row  shell.Row
-	}{
-		{d.Lower != 0 || d.Upper != 0, shell.Row{"answers", fmt.Sprintf("from %v to %v", d.Lower, d.Upper)}},
-		{d.Step > 0, shell.Row{"answer step", fmt.Sprint(d.Step)}},
-		{d.Cap > 0, shell.Row{"instance cap", fmt.Sprint(d.Cap)}},
-	} {
-		if demand.made {
-			out.demands = append(out.demands, demand.row)
-		}
+	out.demands = []shell.Row{
+		shell.When(d.Lower != 0 || d.Upper != 0, "answers", fmt.Sprintf("from %v to %v", d.Lower, d.Upper)),
+		shell.When(d.Step > 0, "answer step", fmt.Sprint(d.Step)),
+		shell.When(d.Cap > 0, "instance cap", fmt.Sprint(d.Cap)),
 	}
 	bias := shell.Row{"bias", "0, exactly"}
 	if c.Bias.Sign() != 0 {
@@ -422,7 +329,6 @@ func localSummary(s *local.Spec, c local.Certificate) summary {
 	return out
 }
 
-// boundAbout says which loss of which mechanisms a lower bound is about.
 func boundAbout(s *local.Spec) string {
 	loss, of := "mean", "every mechanism"
 	if s.Objective == local.Worst {
@@ -437,8 +343,7 @@ func boundAbout(s *local.Spec) string {
 	return fmt.Sprintf("on the %s loss of %s", loss, of)
 }
 
-// Total is what a table claims to keep over several releases, in the JSON of all
-// commands, and what was proved of it.
+// Total is what a table claims of several releases, and what was proved of it.
 type Total struct {
 	Releases     int      `json:"releases"`
 	Epsilon      float64  `json:"epsilon"`
@@ -484,8 +389,14 @@ func SoundTotal(ctx context.Context, file string, v proof.Proven) (*Total, error
 	return whole, nil
 }
 
-// Row is the total in a summary.
+// Part is the part of an object about the total, if there is one.
+func (t *Total) Part() shell.Object { return shell.If(t != nil, "total", t) }
+
+// Row is the total in a summary, if there is one.
 func (t *Total) Row() shell.Row {
+	if t == nil {
+		return shell.Row{}
+	}
 	composed := "no epsilon is proved"
 	if t.EpsilonUpper != nil {
 		composed = "composed epsilon: " + shell.DigitsUp(*t.EpsilonUpper)

@@ -11,6 +11,7 @@ import (
 	"strings"
 
 	"github.com/noisewright/noisewright/dp"
+	"github.com/noisewright/noisewright/internal/check"
 	"github.com/noisewright/noisewright/kernels"
 	"github.com/noisewright/noisewright/lp"
 	"github.com/noisewright/noisewright/tables"
@@ -105,7 +106,6 @@ func DesignAdditive(ctx context.Context, p lp.CellsProblem, o lp.Options) (r *lp
 	return ended(ctx, o, r, func(r *lp.CellsResult) float64 { return r.Gap }, err, e)
 }
 
-// stopped says what a design left that was stopped at a limit.
 func stopped(what string, gap, requested float64, cause, hint string) error {
 	reached := "a gap of " + Percent(gap)
 	if math.IsInf(gap, 0) {
@@ -125,19 +125,21 @@ func when(applies bool, text string) string {
 	return text
 }
 
+func nonEmpty(parts []string) []string {
+	return slices.DeleteFunc(parts, func(s string) bool { return s == "" })
+}
+
 func largerGap(o lp.Options) string { return when(o.Gap < lp.MaxGap, "a larger gap (--gap)") }
 
-// oneOf joins the parts of a hint, those that are not empty.
 func oneOf(parts ...string) string {
-	parts = slices.DeleteFunc(parts, func(s string) bool { return s == "" })
+	parts = nonEmpty(parts)
 	if n := len(parts) - 1; n > 0 {
 		return strings.Join(parts[:n], ", ") + " or " + parts[n]
 	}
 	return strings.Join(parts, "")
 }
 
-// MoreEffort says which limits of a design can be wider: time, about which there is a
-// note, perhaps the cells, and the gap.
+// MoreEffort says which limits of a design can be wider; time is that one with a note.
 func MoreEffort(time string, o lp.Options, cells bool) string {
 	return oneOf("more time ("+time+")", when(cells && o.MaxCells < tables.MaxCells, "more cells (--max-cells)"), largerGap(o))
 }
@@ -174,4 +176,42 @@ func CacheDirectory(given, name string, o lp.Options) string {
 	}
 	// One gap's tables are not another's.
 	return filepath.Join(dir, fmt.Sprintf("gap-%g", o.Gap))
+}
+
+// NewStore returns the tables of a cache, which designs those that are not there: a
+// directory, that of the user for "", none for "-".
+func NewStore(a *Streams, cache string, o lp.Options) (*tables.Store, error) {
+	options := tables.StoreOptions{
+		Directory: CacheDirectory(cache, "curve", o),
+		Name: func(p dp.Problem) string {
+			name := fmt.Sprintf("%s-epsilon-%v-delta-%v", p.Loss.Name(), p.Epsilon, p.Delta)
+			if p.Sensitivity != 1 {
+				name += fmt.Sprintf("-sensitivity-%v", p.Sensitivity)
+			}
+			return name + ".json"
+		},
+		Design: func(ctx context.Context, p dp.Problem) (*tables.Verified, error) {
+			r, _, err := Design(ctx, p, o)
+			if err != nil {
+				return nil, err
+			}
+			return r.Table, nil
+		},
+		Rejected: func(err error) { a.Warn("cache %s", Sentence(err)) },
+	}
+	return OpenCache("cache", cache, &options.Directory, func() (*tables.Store, error) { return tables.NewStore(options) })
+}
+
+// OpenCache opens what is kept in the directory that a flag gives. Without one it is the user's
+// own, or none where that is not writable.
+func OpenCache[S any](flag, given string, directory *string, open func() (S, error)) (S, error) {
+	store, err := open()
+	if err != nil && given == "" {
+		*directory = ""
+		store, err = open()
+	}
+	if err != nil {
+		err = BadInput("", fmt.Errorf("%s = %s: %w", flag, check.Quoted(given), FileCause(err)))
+	}
+	return store, err
 }

@@ -17,6 +17,7 @@ import (
 
 	"github.com/noisewright/noisewright/dp"
 	"github.com/noisewright/noisewright/internal/check"
+	"github.com/noisewright/noisewright/proof"
 )
 
 // The exit codes.
@@ -29,8 +30,7 @@ const (
 	exitInterrupted = 130
 )
 
-// Failure is an error with the exit code it leads to and the command to try
-// next.
+// Failure is an error with its exit code and the command to try next.
 type Failure struct {
 	Code int
 	Err  error
@@ -45,12 +45,35 @@ func BadInput(hint string, err error) error {
 	return &Failure{Code: ExitBadInput, Err: err, Hint: hint}
 }
 
-// Invalid makes an error about what was asked for, which wraps dp.ErrInvalid, one of bad input,
-// unless it is a Failure already.
+// Refuse is an error about flags that do not go together, nil if nothing is wrong with them.
+func Refuse(wrong bool, format string, args ...any) error {
+	if !wrong {
+		return nil
+	}
+	return fmt.Errorf(format, args...)
+}
+
+// Invalid makes an error that wraps dp.ErrInvalid one of bad input, unless it is a Failure already.
 func Invalid(hint string, err error) error {
 	var f *Failure
 	if !errors.As(err, &f) && errors.Is(err, dp.ErrInvalid) {
 		return BadInput(hint, err)
+	}
+	return err
+}
+
+// LatentFailure is the failure of a latent command.
+func LatentFailure(err error) error {
+	var f *Failure
+	switch {
+	case errors.As(err, &f):
+		return err
+	case errors.Is(err, proof.ErrNotPrivate):
+		return Negative("", err)
+	case errors.Is(err, proof.ErrWork):
+		return BadInput("noisewright latent verify --time-limit 10m checks it", err)
+	case errors.Is(err, dp.ErrInvalid), errors.Is(err, proof.ErrFormat), errors.Is(err, fs.ErrExist):
+		return BadInput("", err)
 	}
 	return err
 }
@@ -60,7 +83,6 @@ func Negative(hint string, err error) error {
 	return &Failure{Code: ExitNegative, Err: err, Hint: hint}
 }
 
-// interrupted is the end of a command by a signal.
 func interrupted() error {
 	return &Failure{Code: exitInterrupted, Err: errors.New("interrupted")}
 }
@@ -88,8 +110,7 @@ func usageError(err error, cmd *cobra.Command) error {
 	return BadInput(hint, errors.New(first))
 }
 
-// similarFlag returns the flags of a command that a wrong name may stand for, "" if there
-// is none, by what cobra says of commands with these names.
+// similarFlag returns what cobra would suggest if flags were commands, "" for nothing.
 func similarFlag(cmd *cobra.Command, wrong string) string {
 	names := &cobra.Command{SuggestionsMinimumDistance: 2}
 	cmd.Flags().VisitAll(func(f *pflag.Flag) {
@@ -107,7 +128,6 @@ type standardOutput struct {
 	err       error        // the last one: cobra drops those of help texts
 }
 
-// Write implements io.Writer.
 func (s *standardOutput) Write(p []byte) (int, error) {
 	if s.abandoned.Load() {
 		return 0, context.Canceled
@@ -131,7 +151,6 @@ func (e *outputError) Error() string {
 }
 func (e *outputError) Unwrap() error { return e.err }
 
-// report prints what went wrong and returns the exit code.
 func (a *Streams) report(err error) int {
 	if a.abandoned.Load() {
 		return exitInterrupted

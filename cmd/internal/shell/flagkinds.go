@@ -32,32 +32,29 @@ func (f *Flags) Alias(name, older string) {
 func (f *Flags) String(p *string, name, usage string) { f.Text(p, name, "text", usage) }
 
 // Text is String for a text of a kind, which the help shows in its place.
-func (f *Flags) Text(p *string, name, kind, usage string) {
-	f.cmd.Flags().Var(&text{p, kind}, name, usage)
+func (f *Flags) Text(p *string, name, kind, usage string) { f.text(p, name, "", kind, usage) }
+
+func (f *Flags) text(p *string, name, letter, kind, usage string) {
+	f.cmd.Flags().StringVarP(p, name, letter, *p, usage)
+	flag := f.cmd.Flags().Lookup(name)
+	flag.Value = kinded{flag.Value, kind}
 }
 
-// text is a text of a kind.
-type text struct {
-	value *string
-	kind  string
+// kinded is a value with a kind in the place of its type.
+type kinded struct {
+	pflag.Value
+	kind string
 }
 
-// Set implements pflag.Value.
-func (t *text) Set(s string) error {
-	*t.value = s
-	return nil
-}
+func (k kinded) Type() string { return k.kind }
 
-// String implements pflag.Value.
-func (t *text) String() string {
-	if t.value == nil { // pflag compares with a zero value
-		return ""
-	}
-	return *t.value
+// Settings adds texts that are kept by their names, those that are given.
+func (f *Flags) Settings(settings map[string]string, name, kind, usage string) {
+	f.Func(name, kind, "", usage, func(text string) error {
+		settings[name] = text
+		return nil
+	})
 }
-
-// Type implements pflag.Value.
-func (t *text) Type() string { return t.kind }
 
 // File adds the name of a file with one of the extensions.
 func (f *Flags) File(p *string, name, usage string, extensions ...string) {
@@ -87,8 +84,7 @@ func (f *Flags) Require(p *string, name, want string) {
 	})
 }
 
-// Misplaced gives a hint where the named flag is missing and an argument is what it
-// takes, as is says.
+// Misplaced gives a hint where the flag is missing and an argument is what it takes.
 func (f *Flags) Misplaced(name string, is func(argument string) bool) {
 	f.Check(func() error {
 		if i := slices.IndexFunc(f.given, is); i >= 0 && f.cmd.Flags().Lookup(name).Value.String() == "" {
@@ -127,10 +123,8 @@ func (f *Flags) commandLine(name string, i int) string {
 	return strings.Join(words, " ")
 }
 
-// plainWord is what shells take as it is.
 var plainWord = regexp.MustCompile(`^[A-Za-z0-9_./:=,+@%-]+$`)
 
-// shellQuoted writes a word for a shell.
 func shellQuoted(s string) string {
 	if plainWord.MatchString(s) {
 		return s
@@ -144,8 +138,7 @@ func (f *Flags) Source(table *string) {
 	f.Require(table, "table", "a table file")
 }
 
-// OptionalSource adds --table, a table or a kernel file to draw from, which --kernel
-// names too.
+// OptionalSource adds --table, which --kernel names too: a file to draw from.
 func (f *Flags) OptionalSource(table *string) {
 	kernel := ""
 	f.File(table, "table", "table or kernel file to draw from, - for standard input", "json")
@@ -183,11 +176,15 @@ func AtMost(what string, most float64) Rule {
 	return Rule{fmt.Sprintf("%s above 0, at most %v", what, most), func(v float64) bool { return v > 0 && v <= most }}
 }
 
+// Between is the rule of a number from one to another.
+func Between(least, most float64) Rule {
+	return Rule{fmt.Sprintf("a number from %g to %g", least, most), func(v float64) bool { return v >= least && v <= most }}
+}
+
 // Any is the rule of any finite number.
 func Any(want string) Rule { return Rule{want, func(float64) bool { return true }} }
 
-// Number adds a finite number that has to be given, unless the default is not 0. A bad
-// one becomes NaN.
+// Number adds a finite number, required unless the default is not 0. A bad one becomes NaN.
 func (f *Flags) Number(p *float64, name string, r Rule, usage string) *Flag {
 	text := ""
 	if *p != 0 {
@@ -196,8 +193,7 @@ func (f *Flags) Number(p *float64, name string, r Rule, usage string) *Flag {
 	return f.number(p, name, text, r, usage, true)
 }
 
-// OptionalNumber adds a finite number that keeps its value, the default, if it is not
-// given.
+// OptionalNumber adds a finite number that keeps its value if it is not given.
 func (f *Flags) OptionalNumber(p *float64, name string, r Rule, usage string) *Flag {
 	return f.number(p, name, "", r, usage, false)
 }
@@ -262,25 +258,33 @@ func (f *Flags) Numbers(p *[]float64, name, value string, r Rule, usage string) 
 	})
 }
 
-// Integer adds an integer from lo to hi that has to be given, unless the default is
-// not 0. The letter may be "".
+// Integer adds an integer from lo to hi, required unless the default is not 0; the letter may be "".
 func (f *Flags) Integer(p *int, name, letter string, lo, hi int, usage string) *Flag {
+	t, read := &Flag{kind: "count"}, integer(p, lo, hi)
+	if *p != 0 {
+		t.Text = strconv.Itoa(*p)
+	}
+	return f.add(name, letter, t, usage, func(t *Flag) error { return read(t.Text) })
+}
+
+// OptionalInteger is Integer for one that keeps its value if it is not given.
+func (f *Flags) OptionalInteger(p *int, name string, lo, hi int, usage string) {
+	f.Func(name, "count", "", usage, integer(p, lo, hi))
+}
+
+func integer(p *int, lo, hi int) func(text string) error {
 	want := fmt.Sprintf("an integer from %d to %d", lo, hi)
 	if hi == math.MaxInt {
 		want = fmt.Sprintf("an integer of at least %d", lo)
 	}
-	t := &Flag{kind: "count"}
-	if *p != 0 {
-		t.Text = strconv.Itoa(*p)
-	}
-	return f.add(name, letter, t, usage, func(t *Flag) error {
-		v, ok := ParseCount(t.Text)
+	return func(text string) error {
+		v, ok := ParseCount(text)
 		if !ok || v < lo || v > hi {
 			return Want(want)
 		}
 		*p = v
 		return nil
-	})
+	}
 }
 
 // count is an integer as people write large ones: 1000000, 1_000_000, 1e6, 2.5e3.
@@ -357,38 +361,31 @@ const WantFigure = "a file name ending in .svg or .png"
 
 // Texts adds a flag that may be repeated; read has all of its texts.
 func (f *Flags) Texts(name, kind, usage string, read func(texts []string) error) {
-	t := &texts{kind: kind}
-	f.cmd.Flags().Var(t, name, usage)
-	f.Check(func() error { return read(t.values) })
+	var values []string
+	f.cmd.Flags().StringArrayVar(&values, name, nil, usage)
+	flag := f.cmd.Flags().Lookup(name)
+	flag.Value, flag.DefValue = texts{flag.Value.(sliceValue), kind}, "" // and not []
+	f.Check(func() error { return read(values) })
 }
 
-// texts is a repeatable text.
+// TextList is Texts for texts that are taken as they are.
+func (f *Flags) TextList(p *[]string, name, kind, usage string) {
+	f.Texts(name, kind, usage, func(texts []string) error {
+		*p = texts
+		return nil
+	})
+}
+
+// texts are a repeatable text. As a pflag.SliceValue completion knows that it may be repeated.
 type texts struct {
-	values []string
-	kind   string
+	sliceValue
+	kind string
 }
 
-// Set implements pflag.Value.
-func (t *texts) Set(s string) error {
-	t.values = append(t.values, s)
-	return nil
+type sliceValue interface {
+	pflag.Value
+	pflag.SliceValue
 }
 
-// String implements pflag.Value.
-func (t *texts) String() string { return strings.Join(t.values, " ") }
-
-// Type implements pflag.Value.
-func (t *texts) Type() string { return t.kind }
-
-// Append implements pflag.SliceValue, by which completion knows that the flag may be
-// repeated.
-func (t *texts) Append(s string) error { return t.Set(s) }
-
-// Replace implements pflag.SliceValue.
-func (t *texts) Replace(s []string) error {
-	t.values = slices.Clone(s)
-	return nil
-}
-
-// GetSlice implements pflag.SliceValue.
-func (t *texts) GetSlice() []string { return slices.Clone(t.values) }
+func (t texts) String() string { return strings.Join(t.GetSlice(), " ") }
+func (t texts) Type() string   { return t.kind }

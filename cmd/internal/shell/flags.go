@@ -27,15 +27,13 @@ type Flags struct {
 	hint      string         // in place of the help
 }
 
-// NewFlags returns no flags yet. The command takes no arguments, until there are some
-// to read.
+// NewFlags returns no flags yet, of a command without arguments yet.
 func NewFlags(cmd *cobra.Command) *Flags {
 	cmd.Args = cobra.ArbitraryArgs // checked by Run, with the flags
 	return &Flags{cmd: cmd}
 }
 
-// Run gives the command its work, which is done once all flags are read and good, and
-// returns it.
+// Run gives the command its work, which is done once all flags are read and good.
 func (f *Flags) Run(run func(context.Context) error) *cobra.Command {
 	f.completeNothing()
 	f.cmd.RunE = func(cmd *cobra.Command, args []string) error {
@@ -96,7 +94,6 @@ func (f *Flags) RequiredFunc(name, kind, usage string, read func(text string) er
 	return f.add(name, "", &Flag{kind: kind}, usage, func(t *Flag) error { return read(t.Text) })
 }
 
-// add adds a flag with its letter, "" for none.
 func (f *Flags) add(name, letter string, t *Flag, usage string, read func(t *Flag) error) *Flag {
 	f.cmd.Flags().VarP(t, name, letter, usage)
 	f.Check(func() error { return About(name, t.Text, read(t)) })
@@ -128,8 +125,7 @@ func (f *Flags) With(name string, add func()) {
 	f.when(name, true, "%[2]s is given without %[1]s, want both", add)
 }
 
-// when adds flags that are read if the named flag is given or if it is not; refusal is
-// the error of both names otherwise.
+// when adds flags that are read if the named one is given, or is not; else refusal has both names.
 func (f *Flags) when(name string, given bool, refusal string, add func()) {
 	before, others := len(f.steps), map[string]bool{}
 	f.cmd.Flags().VisitAll(func(p *pflag.Flag) { others[p.Name] = true })
@@ -159,14 +155,18 @@ func (f *Flags) when(name string, given bool, refusal string, add func()) {
 	})
 }
 
-// Argument makes the command take one argument, a file with one of the extensions, or a
-// directory if there is none.
+// Argument adds one argument: a file with one of the extensions, a directory if there is none.
 func (f *Flags) Argument(p *string, what string, extensions ...string) {
+	f.ArgumentText(p, what)
+	f.completeFiles(1, extensions)
+}
+
+// ArgumentText adds one argument that is taken as it is.
+func (f *Flags) ArgumentText(p *string, what string) {
 	f.ArgumentFunc(what, func(text string) error {
 		*p = text
 		return nil
 	})
-	f.completeFiles(1, extensions)
 }
 
 // TableArgument is Argument for a table, which --table names too, as where the argument is
@@ -207,8 +207,7 @@ func (f *Flags) Arguments(p *[]string, missing string, extensions ...string) {
 	f.completeFiles(math.MaxInt, extensions)
 }
 
-// completeFiles completes up to n arguments by files with the extensions, or by
-// directories if there is none.
+// completeFiles completes up to n arguments by such files, or by directories.
 func (f *Flags) completeFiles(n int, extensions []string) {
 	f.cmd.ValidArgsFunction = func(_ *cobra.Command, args []string, _ string) ([]cobra.Completion, cobra.ShellCompDirective) {
 		if len(args) >= n {
@@ -253,8 +252,7 @@ func (f *Flags) Complete(name string, words ...string) {
 	f.complete(name, cobra.ShellCompDirectiveNoFileComp, words)
 }
 
-// CompleteOrFile is Complete for a flag that takes the name of a file as well, or a
-// word that goes on.
+// CompleteOrFile is Complete for a flag that takes files as well, or a word that goes on.
 func (f *Flags) CompleteOrFile(name string, words ...string) {
 	f.complete(name, cobra.ShellCompDirectiveNoSpace, words)
 }
@@ -277,8 +275,7 @@ func (f *Flags) completeNothing() {
 	})
 }
 
-// Negatives makes the errors of a command with a number for an argument say how to give
-// a negative one.
+// Negatives makes errors say how to give a negative number as an argument.
 func Negatives(cmd *cobra.Command, what, example string) {
 	cmd.SetFlagErrorFunc(func(_ *cobra.Command, err error) error {
 		if strings.HasPrefix(err.Error(), "unknown shorthand flag") { // a digit

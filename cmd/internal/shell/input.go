@@ -53,7 +53,6 @@ const inputBuffer = 64 << 10
 // counted is an input below its buffer.
 type counted Input
 
-// Read implements io.Reader.
 func (in *counted) Read(p []byte) (int, error) {
 	n, err := in.from.Read(p)
 	in.done += int64(n)
@@ -109,8 +108,7 @@ func (c *CSV) Close() {
 	c.Input.Close()
 }
 
-// OpenCSV opens a CSV file, "-" for standard input, perhaps compressed with gzip or
-// zstd. The caller closes it.
+// OpenCSV opens a CSV file, perhaps compressed with gzip or zstd. The caller closes it.
 func (a *Streams) OpenCSV(file string, o csvfile.Options) (*CSV, error) {
 	in, err := a.Open(file)
 	if err != nil {
@@ -124,8 +122,7 @@ func (a *Streams) OpenCSV(file string, o csvfile.Options) (*CSV, error) {
 	return &CSV{r, in}, nil
 }
 
-// ReadFrame reads columns of a CSV file, see csvfile.ReadFrame, and warns of those
-// that are left out.
+// ReadFrame is csvfile.ReadFrame, and warns of columns that are left out.
 func (a *Streams) ReadFrame(file string, o csvfile.Options, choose func(column string) bool, drop bool) (*csvfile.Frame, error) {
 	f, err := readCSV(a, file, o, func(r *csvfile.Reader) (*csvfile.Frame, error) { return csvfile.ReadFrame(r, choose, drop) })
 	if err != nil {

@@ -11,10 +11,10 @@ import (
 	"github.com/noisewright/noisewright/internal/check"
 	"github.com/noisewright/noisewright/kernels"
 	"github.com/noisewright/noisewright/local"
+	"github.com/noisewright/noisewright/proof"
 )
 
-// Local is what the flags of a local randomizer say, beside its privacy, its loss and its
-// values.
+// Local is what the flags of a local randomizer alone say.
 type Local struct {
 	On         bool // --local
 	Objective  local.Objective
@@ -22,7 +22,6 @@ type Local struct {
 	MaxAnswers int // 0: any number
 }
 
-// maxAnswers bounds --max-answers.
 const maxAnswers = 1 << 16
 
 // Local adds --local, and the flags that only go with it: what is made small, and which
@@ -32,29 +31,14 @@ func (f *Flags) Local(o *Local) {
 	f.Bool(&o.On, "local", "answer one value, such that any two of its values are indistinguishable: local differential privacy")
 	o.Objective = local.Mean
 	f.With("local", func() {
-		words := []string{string(local.Mean), string(local.Worst)}
-		f.Func("objective", "mean|worst", words[0], "expected loss to make small: averaged over the values, or of the worst one", func(text string) error {
-			if !slices.Contains(words, text) {
-				return Want("mean or worst")
-			}
-			o.Objective = local.Objective(text)
-			return nil
-		})
-		f.Complete("objective", words...)
+		f.Word((*string)(&o.Objective), "objective", "mean|worst", "expected loss to make small: averaged over the values, or of the worst one", string(local.Mean), string(local.Worst))
 		d := &o.Demands
 		f.Func("answers", "A,B", "", "keep the answers from A to B, in units of the values (default anywhere)", func(text string) (err error) {
 			d.Lower, d.Upper, err = parseRange(text)
 			return err
 		})
 		f.OptionalNumber(&d.Step, "answer-step", Rule{"a number above 0, in units of the values", Positive}, "answers that are multiples of this number, in units of the values, from the lower end of --answers on if that is given")
-		f.Func("max-answers", "count", "", "largest number of different answers (default any)", func(text string) error {
-			n, ok := ParseCount(text)
-			if !ok || n < 2 || n > maxAnswers {
-				return Want(fmt.Sprintf("an integer from 2 to %d", maxAnswers))
-			}
-			o.MaxAnswers = n
-			return nil
-		})
+		f.OptionalInteger(&o.MaxAnswers, "max-answers", 2, maxAnswers, "largest number of different answers (default any)")
 	})
 }
 
@@ -82,8 +66,7 @@ func (o *Local) Values(integer bool, q kernels.Queries) local.Values {
 	return v
 }
 
-// Range adds the least and the largest value, which have to be given. They are NaN
-// where they are bad.
+// Range adds the least and the largest value, which are NaN where they are bad.
 func (f *Flags) Range(lower, upper *float64, usage string) {
 	f.RequiredFunc("range", "A,B", usage, func(text string) (err error) {
 		*lower, *upper, err = parseRange(text)
@@ -135,7 +118,7 @@ func ReadWeight(q *kernels.Queries, text string) error {
 		if err != nil {
 			return bad("row %d = %s,%s, want two numbers", i+1, check.Quoted(r[0]), check.Quoted(r[1]))
 		}
-		q.Weight = append(q.Weight, kernels.WeightPiece{From: from, Weight: w})
+		q.Weight = append(q.Weight, proof.Piece{From: from, Weight: w})
 	}
 	if !math.IsNaN(q.Lower) { // else the range is to blame
 		if err := q.Validate(); err != nil {

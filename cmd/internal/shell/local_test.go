@@ -7,11 +7,12 @@ import (
 
 	"github.com/noisewright/noisewright/kernels"
 	"github.com/noisewright/noisewright/local"
+	"github.com/noisewright/noisewright/proof"
 )
 
 func TestLocalValues(t *testing.T) {
-	weight := []kernels.WeightPiece{{From: 0, Weight: 3}, {From: 1.5, Weight: 0}, {From: 2, Weight: 1}}
-	pieces := []local.Piece{{From: 0, Weight: 3}, {From: 1.5, Weight: 0}, {From: 2, Weight: 1}}
+	weight := []proof.Piece{{From: 0, Weight: 3}, {From: 1.5, Weight: 0}, {From: 2, Weight: 1}}
+	pieces := []proof.Piece{{From: 0, Weight: 3}, {From: 1.5, Weight: 0}, {From: 2, Weight: 1}}
 	for name, c := range map[string]struct {
 		integer bool
 		queries kernels.Queries

@@ -16,13 +16,11 @@ import (
 func LossHelp() string {
 	var b strings.Builder
 	b.WriteString("Losses c(x) of noise x, in query units:\n")
-	width := 0
+	var lines [][]string
 	for _, k := range loss.Kinds() {
-		width = max(width, len(k.Syntax))
+		lines = append(lines, []string{"  " + k.Syntax, k.Meaning})
 	}
-	for _, k := range loss.Kinds() {
-		fmt.Fprintf(&b, "  %-*s  %s\n", width, k.Syntax, k.Meaning)
-	}
+	WriteColumns(&b, lines, "<<")
 	b.WriteString(`SEGMENTS may be the name of a CSV file with the header knot,slope or
 knot,slope,jump. A weight follows after one more colon: l1:0.7, exceed:3:0.3.`)
 	return b.String()
@@ -69,8 +67,7 @@ func ParseLosses(name string, values []string) (loss.Loss, error) {
 	return l, nil
 }
 
-// aboutLoss is the error of a bad loss, in the words of the errors that name it and
-// behind its name otherwise.
+// aboutLoss names the flag in the error of a bad loss.
 func aboutLoss(name, value string, err error) error {
 	var errs []error
 	for _, s := range check.Sentences(err) {
@@ -93,8 +90,7 @@ func WantLoss() string {
 	return strings.Join(syntax[:last], ", ") + " or " + syntax[last]
 }
 
-// ReadLoss reads a loss as written in a flag: as loss.Parse does, and with
-// file names in the place of the segments of a piecewise linear one.
+// ReadLoss is loss.Parse with names of files in the place of segments too.
 func ReadLoss(s string) (loss.Loss, error) {
 	const separator = " + "
 	terms := strings.Split(s, separator)
@@ -122,7 +118,6 @@ func exists(path string) bool {
 	return err == nil
 }
 
-// readPWL reads a piecewise linear loss from a file.
 func readPWL(path string) (loss.Loss, error) {
 	file, err := os.Open(path)
 	if err != nil {

@@ -11,8 +11,7 @@ import (
 	"github.com/spf13/cobra"
 )
 
-// Root makes the command of a whole program. It calls started when the work of one of its
-// commands begins.
+// Root makes the command of a program, and calls started when a command's work begins.
 type Root func(s *Streams, started func()) *cobra.Command
 
 // grace is how long a command has to end in good order after a signal.

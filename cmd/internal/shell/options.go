@@ -44,8 +44,7 @@ func (f *Flags) SummaryQuiet(c *Common, usage string, files ...string) {
 	})
 }
 
-// Verdict is SummaryQuiet for a command whose exit code, or the file it is given, is a
-// result without any flag.
+// Verdict is SummaryQuiet for a command that has a result without any flag: its exit code, or a file.
 func (f *Flags) Verdict(c *Common, quiet string) {
 	f.Bool(&c.JSON, "json", "print one JSON object instead of the summary")
 	f.Quiet(c, quiet)
@@ -54,14 +53,13 @@ func (f *Flags) Verdict(c *Common, quiet string) {
 // Quiet adds the flag --quiet.
 func (f *Flags) Quiet(c *Common, usage string) { f.Bool(&c.Quiet, "quiet", usage) }
 
-// Output adds the flag -o for a file with one of the extensions, or a folder if there
-// is none.
+// Output adds -o for a file with one of the extensions, or a folder if there is none.
 func (f *Flags) Output(c *Common, usage string, extensions ...string) {
 	kind := "file"
 	if len(extensions) == 0 {
 		kind = "folder"
 	}
-	f.cmd.Flags().VarP(&text{&c.Output, kind}, "output", "o", usage)
+	f.text(&c.Output, "output", "o", kind, usage)
 	if len(extensions) == 0 {
 		_ = f.cmd.MarkFlagDirname("output")
 		return
@@ -82,8 +80,7 @@ func (f *Flags) Folder(c *Common) {
 	f.Require(&c.Output, "output", "a folder")
 }
 
-// Finish puts a design into the output reserved for it and prints it; limit is nil, or
-// says that the design was stopped.
+// Finish writes a design and prints it; limit says that it was stopped, or is nil.
 func (c *Common) Finish(w *Output, encode func(io.Writer) error, v any, rows []Row, limit error) error {
 	if err := w.Put(encode); err != nil {
 		return err
@@ -94,8 +91,7 @@ func (c *Common) Finish(w *Output, encode func(io.Writer) error, v any, rows []R
 	return limit
 }
 
-// Print prints the result of a command: v as JSON if that was asked for, the rows
-// otherwise, unless it is to be quiet or standard output has the result itself.
+// Print prints v as JSON or the rows, unless it is to be quiet or standard output has the result.
 func (c *Common) Print(v any, rows []Row) error {
 	return c.PrintText(v, func(b *strings.Builder) { WriteRows(b, rows) })
 }

@@ -8,11 +8,11 @@ import (
 	"strings"
 
 	"github.com/noisewright/noisewright/internal/check"
+	"github.com/noisewright/noisewright/internal/csvfile"
 	"github.com/noisewright/noisewright/internal/files"
 )
 
-// Output is where a command's result goes. It appears whole, at commit, or not
-// at all. nil is no output, where none was asked for.
+// Output is where a result goes: whole, at commit, or not at all. nil is none.
 type Output struct {
 	*bufio.Writer
 	streams *Streams
@@ -25,8 +25,7 @@ const outputBuffer = 64 << 10
 // IsStandard reports whether a path given by -o means standard output.
 func IsStandard(path string) bool { return path == "" || path == "-" }
 
-// Direct returns an output that writes through to standard output, for results
-// that are useful from the first byte.
+// Direct writes through to standard output, for results that are useful from the first byte.
 func (a *Streams) Direct() *Output {
 	return &Output{Writer: bufio.NewWriterSize(a.Out, outputBuffer), streams: a}
 }
@@ -76,22 +75,10 @@ func MakeFolder(path string) error {
 	return nil
 }
 
-// isDatabase reports whether a file is one of SQLite, such as a ledger, or one that
-// SQLite keeps beside it: to replace it would lose what was charged.
+// isDatabase reports whether a file is one of SQLite, such as a ledger, or one that it keeps beside.
 func isDatabase(path string) bool {
 	for _, suffix := range []string{"", "-journal", "-wal", "-shm"} {
-		name, ok := strings.CutSuffix(path, suffix)
-		if !ok {
-			continue
-		}
-		f, err := files.Regular(name)
-		if err != nil {
-			continue
-		}
-		head := make([]byte, 16)
-		_, err = io.ReadFull(f, head)
-		_ = f.Close()
-		if err == nil && string(head) == "SQLite format 3\x00" {
+		if name, ok := strings.CutSuffix(path, suffix); ok && start(name) == sqliteMagic {
 			return true
 		}
 	}
@@ -105,6 +92,30 @@ func (a *Streams) Reserve(path string, inputs ...string) (*Output, error) {
 		return nil, nil //nolint:nilnil // as the type says
 	}
 	return a.Create(path, inputs...)
+}
+
+// WriteFile creates an output that appears with what encode writes.
+func (a *Streams) WriteFile(path string, encode func(io.Writer) error, inputs ...string) error {
+	w, err := a.Create(path, inputs...)
+	if err != nil {
+		return err
+	}
+	defer w.Discard()
+	return w.Put(encode)
+}
+
+// WriteCSV is WriteFile for a file that is compressed if its name says so.
+func (a *Streams) WriteCSV(path string, encode func(io.Writer) error, inputs ...string) error {
+	return a.WriteFile(path, func(w io.Writer) error {
+		packed, err := csvfile.Compress(w, path)
+		if err != nil {
+			return err
+		}
+		if err := encode(packed); err != nil {
+			return err
+		}
+		return packed.Close()
+	}, inputs...)
 }
 
 // Put makes the output appear with what encode writes.

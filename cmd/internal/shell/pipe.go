@@ -7,6 +7,5 @@ import (
 	"syscall"
 )
 
-// ignoreBrokenPipes makes a closed pipe an error of the write, after which temporary
-// files are removed, and not the end of the process.
+// ignoreBrokenPipes makes a closed pipe an error of the write, so that files are removed.
 func ignoreBrokenPipes() { signal.Ignore(syscall.SIGPIPE) }

@@ -16,28 +16,17 @@ import (
 
 // The rules of a design problem's numbers.
 var (
-	PositiveEpsilon = Rule{
-		fmt.Sprintf("a number from %g to %g", lp.MinEpsilon, float64(lp.MaxEpsilon)),
-		func(v float64) bool { return v >= lp.MinEpsilon && v <= lp.MaxEpsilon },
-	}
-	Epsilon = orZero(PositiveEpsilon)
-
-	PositiveDelta = Rule{
-		fmt.Sprintf("a number from %g to %g", lp.MinDelta, lp.MaxDelta),
-		func(v float64) bool { return v >= lp.MinDelta && v <= lp.MaxDelta },
-	}
-	Delta = orZero(PositiveDelta)
+	PositiveEpsilon = Between(lp.MinEpsilon, lp.MaxEpsilon)
+	Epsilon         = orZero(PositiveEpsilon)
+	PositiveDelta   = Between(lp.MinDelta, lp.MaxDelta)
+	Delta           = orZero(PositiveDelta)
 
 	// Share is a number above 0 and below 1.
 	Share = Rule{"a number above 0 and below 1", func(v float64) bool { return v > 0 && v < 1 }}
 
-	sensitivityRule = Rule{
-		fmt.Sprintf("a number from %g to %g", lp.MinSensitivity, lp.MaxSensitivity),
-		func(v float64) bool { return v >= lp.MinSensitivity && v <= lp.MaxSensitivity },
-	}
-
-	stepRule    = Rule{"a number above 0, in query units", Positive}
-	probability = Rule{"a probability above 0 and below 1", func(v float64) bool { return v > 0 && v < 1 }}
+	sensitivityRule = Between(lp.MinSensitivity, lp.MaxSensitivity)
+	stepRule        = Rule{"a number above 0, in query units", Positive}
+	probability     = Rule{"a probability above 0 and below 1", Share.OK}
 )
 
 // Positive reports whether v is above 0.
@@ -47,8 +36,7 @@ func orZero(r Rule) Rule {
 	return Rule{"0, or " + r.Want, func(v float64) bool { return v == 0 || r.OK(v) }}
 }
 
-// Privacy adds epsilon, delta, by its rule, and the sensitivity, which local randomizers
-// have none of.
+// Privacy adds epsilon, delta, by its rule, and unless --local is given the sensitivity.
 func (f *Flags) Privacy(p *dp.Privacy, delta Rule) {
 	f.Number(&p.Epsilon, "epsilon", Epsilon, "privacy parameter epsilon, without unit: "+Epsilon.Want)
 	f.Number(&p.Delta, "delta", delta, "privacy parameter delta, a probability: "+delta.Want)
@@ -117,7 +105,6 @@ func (f *Flags) Query(p *dp.Problem) {
 	f.Bool(&c.Unbiased, "unbiased", "noise of mean 0, so that the mean answer is the value")
 }
 
-// unlessLocal adds flags that do not go with --local, if the command has that.
 func (f *Flags) unlessLocal(add func()) {
 	if f.cmd.Flags().Lookup("local") == nil {
 		add()
@@ -127,17 +114,17 @@ func (f *Flags) unlessLocal(add func()) {
 }
 
 func checkInteger(sensitivity float64) error {
-	if d := sensitivity; !math.IsNaN(d) && (d != math.Trunc(d) || d > lp.MaxIntegerSensitivity) {
-		return fmt.Errorf("sensitivity = %v, want an integer from 1 to %g with --query integer", d, float64(lp.MaxIntegerSensitivity))
+	if d := sensitivity; !math.IsNaN(d) && (d != math.Trunc(d) || d > lp.MaxSensitivity) {
+		return fmt.Errorf("sensitivity = %v, want an integer from 1 to %g with --query integer", d, float64(lp.MaxSensitivity))
 	}
 	return nil
 }
 
 func checkStep(p *dp.Problem) error {
 	const largest = 1e6 // steps of this many sensitivities
-	if d := p.Sensitivity; d/p.Step > lp.MaxIntegerSensitivity || p.Step/d > largest {
+	if d := p.Sensitivity; d/p.Step > lp.MaxSensitivity || p.Step/d > largest {
 		return fmt.Errorf("step = %v, want a number from %v to %v, of which at most %g make the sensitivity of %v",
-			p.Step, d/lp.MaxIntegerSensitivity, d*largest, float64(lp.MaxIntegerSensitivity), d)
+			p.Step, d/lp.MaxSensitivity, d*largest, float64(lp.MaxSensitivity), d)
 	}
 	return nil
 }
@@ -162,7 +149,6 @@ func readSupport(c *dp.Constraints, query *Flag, texts []string) error {
 	return errors.Join(errs...)
 }
 
-// parseSupport reads A,B; nil if it is none.
 func parseSupport(s string) *dp.Interval {
 	a, b, ok := strings.Cut(s, ",")
 	lower, okLower := parseEnd(a, math.Inf(-1))
@@ -174,7 +160,6 @@ func parseSupport(s string) *dp.Interval {
 	return i
 }
 
-// parseEnd reads an end of a support; missing stands for an empty one.
 func parseEnd(s string, missing float64) (float64, bool) {
 	s = strings.TrimSpace(s)
 	if s == "" {
@@ -184,7 +169,6 @@ func parseEnd(s string, missing float64) (float64, bool) {
 	return v, err == nil && !math.IsNaN(v)
 }
 
-// readQuantiles reads P,T each.
 func readQuantiles(c *dp.Constraints, texts []string) error {
 	var errs []error
 	for _, s := range texts {
@@ -202,17 +186,8 @@ func readQuantiles(c *dp.Constraints, texts []string) error {
 	return errors.Join(errs...)
 }
 
-// describe says in words what the constraints demand; "" is nothing.
 func describe(c dp.Constraints) string {
-	var parts []string
-	for _, p := range []struct {
-		set  bool
-		name string
-	}{{c.Symmetric, "symmetric"}, {c.Monotone, "monotone"}, {c.Unbiased, "unbiased"}} {
-		if p.set {
-			parts = append(parts, p.name)
-		}
-	}
+	parts := []string{when(c.Symmetric, "symmetric"), when(c.Monotone, "monotone"), when(c.Unbiased, "unbiased")}
 	if s := c.Support; s != nil {
 		switch {
 		case math.IsInf(s.Lower, -1):
@@ -223,27 +198,22 @@ func describe(c dp.Constraints) string {
 			parts = append(parts, fmt.Sprintf("from %v to %v", s.Lower, s.Upper))
 		}
 	}
-	if c.MaxVariance != 0 {
-		parts = append(parts, fmt.Sprintf("mean square at most %v", c.MaxVariance))
-	}
+	parts = append(parts, when(c.MaxVariance != 0, fmt.Sprintf("mean square at most %v", c.MaxVariance)))
 	for _, q := range c.Quantiles {
 		parts = append(parts, fmt.Sprintf("within %v of 0 with probability %v", q.Magnitude, q.Probability))
 	}
-	if c.MaxDistinguishing != 0 {
-		parts = append(parts, fmt.Sprintf("distinguishing outputs with probability %v at most", c.MaxDistinguishing))
-	}
-	return strings.Join(parts, ", ")
+	parts = append(parts, when(c.MaxDistinguishing != 0, fmt.Sprintf("distinguishing outputs with probability %v at most", c.MaxDistinguishing)))
+	return strings.Join(nonEmpty(parts), ", ")
 }
 
-// QueryRows are the lines of a summary about the query and the constraints, none
-// for the ordinary case.
+// QueryRows are about the query and the constraints, none in the ordinary case.
 func QueryRows(p dp.Problem) []Row {
 	var rows []Row
 	switch p.Query {
 	case dp.IntegerQuery:
-		rows = append(rows, Row{"query", "integer, with integer noise"})
+		rows = []Row{{"query", "integer, with integer noise"}}
 	case dp.LatticeQuery:
-		rows = append(rows, Row{"query", fmt.Sprintf("rounded at random to multiples of %v", p.Step)})
+		rows = []Row{{"query", fmt.Sprintf("rounded at random to multiples of %v", p.Step)}}
 	case dp.RealQuery:
 	}
 	if !p.Constraints.None() {
@@ -273,10 +243,9 @@ func DesignHint(p dp.Problem) string {
 
 // Gap adds the gap to reach.
 func (f *Flags) Gap(o *lp.Options) {
-	f.Number(&o.Gap, "gap", Rule{
-		fmt.Sprintf("a number from %g to %d, without unit", lp.MinGap, lp.MaxGap),
-		func(v float64) bool { return v >= lp.MinGap && v <= lp.MaxGap },
-	}, "relative certified gap to reach, (expected loss - lower bound)/lower bound, without unit")
+	r := Between(lp.MinGap, lp.MaxGap)
+	r.Want += ", without unit"
+	f.Number(&o.Gap, "gap", r, "relative certified gap to reach, (expected loss - lower bound)/lower bound, without unit")
 }
 
 // TimeLimit adds the time limit; of is "" or " of one design".

@@ -12,8 +12,7 @@ import (
 	"github.com/noisewright/noisewright/lp"
 )
 
-// Progress is a line on a terminal that is written over and over; elsewhere it is
-// silent. It is safe for concurrent use.
+// Progress is a line on a terminal that is written over; elsewhere silent. It may be used concurrently.
 type Progress struct {
 	w     io.Writer // nil: silent
 	watch func(lp.Progress)
@@ -29,8 +28,7 @@ const (
 	pace     = 100 * time.Millisecond // between two versions of the line
 )
 
-// newProgress returns a line for the work that begins now. All that is printed
-// clears it.
+// newProgress begins a line; all that is printed clears it.
 func (a *Streams) newProgress(quiet bool) *Progress {
 	p := &Progress{begin: time.Now(), watch: a.Watch}
 	if a.Terminal && !quiet {
@@ -40,13 +38,11 @@ func (a *Streams) newProgress(quiet bool) *Progress {
 	return p
 }
 
-// isTerminal reports whether f is a terminal that understands more than plain text,
-// and is to get it: see no-color.org.
+// isTerminal reports whether more than plain text may go there: see no-color.org.
 func isTerminal(w io.Writer) bool {
 	return os.Getenv("NO_COLOR") == "" && os.Getenv("TERM") != "dumb" && isScreen(w)
 }
 
-// isScreen reports whether w is a terminal.
 func isScreen(w io.Writer) bool {
 	f, ok := w.(*os.File)
 	if !ok {
@@ -112,8 +108,7 @@ func (p *Progress) Most(doing string, done, most int) {
 	p.say("%s: %d of at most %d, %s", doing, done, most, time.Since(p.begin).Round(time.Second))
 }
 
-// Share shows the share of the work that is done, which what says in other words, and
-// when the rest will be.
+// Share shows how much is done, in other words too, and when the rest will be.
 func (p *Progress) Share(doing string, share float64, what string) {
 	const width = 30
 	full := min(max(int(width*share), 0), width)

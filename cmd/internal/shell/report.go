@@ -14,6 +14,7 @@ import (
 	"github.com/noisewright/noisewright/internal/check"
 	"github.com/noisewright/noisewright/internal/exact"
 	"github.com/noisewright/noisewright/loss"
+	"github.com/noisewright/noisewright/proof"
 )
 
 // Schema is the version of the JSON objects printed, with which they all begin. Their numbers are float64s,
@@ -29,21 +30,25 @@ func Finite(v float64) *float64 {
 	return &v
 }
 
-// FloatUp returns the least float64 that is not below r; nil (null in JSON) if there
-// is none.
+// FloatUp returns the least float64 not below r, nil (null in JSON) if there is none.
 func FloatUp(r *big.Rat) *float64 { return Finite(exact.FloatUp(r)) }
 
 // FloatDown returns the largest float64 that is not above r; nil if there is none.
 func FloatDown(r *big.Rat) *float64 { return Finite(exact.FloatDown(r)) }
 
-// Object is a JSON object of the fields of its parts, which are structs or nil, one after the
-// other.
+// Object is a JSON object in parts, one after the other: names, each with its value behind it,
+// and structs or objects whose fields it takes; nil is none.
 type Object []any
 
 // MarshalJSON implements json.Marshaler.
 func (o Object) MarshalJSON() ([]byte, error) {
 	out := []byte{'{'}
-	for _, part := range o {
+	for i := 0; i < len(o); i++ {
+		part := o[i]
+		if name, ok := part.(string); ok {
+			i++
+			part = map[string]any{name: o[i]}
+		}
 		var text bytes.Buffer
 		e := json.NewEncoder(&text)
 		e.SetEscapeHTML(false) // which is for who encodes the whole
@@ -62,14 +67,11 @@ func (o Object) MarshalJSON() ([]byte, error) {
 	return append(out, '}'), nil
 }
 
-// EncodeJSON writes the object v behind its schema, on one line, or nothing: an encoder writes
-// at the end.
+// EncodeJSON writes the object v behind its schema, on one line, or nothing.
 func EncodeJSON(w io.Writer, v any) error {
 	e := json.NewEncoder(w)
 	e.SetEscapeHTML(false) // notes compare with < and >
-	return e.Encode(Object{struct {
-		Schema int `json:"schema"`
-	}{Schema}, v})
+	return e.Encode(Object{"schema", Schema, v})
 }
 
 // Percent prints a ratio to about three significant digits.
@@ -92,8 +94,8 @@ func Percent(ratio float64) string {
 }
 
 // GapOf returns the relative certified gap, +Inf if there is no lower bound.
-func GapOf(c interface{ Gap() (float64, bool) }) float64 {
-	if g, ok := c.Gap(); ok {
+func GapOf(b proof.Bounds) float64 {
+	if g, ok := b.Gap(); ok {
 		return g
 	}
 	return math.Inf(1)
@@ -102,20 +104,37 @@ func GapOf(c interface{ Gap() (float64, bool) }) float64 {
 // LossUnit names a loss and its unit.
 func LossUnit(l loss.Loss) string { return check.Shortened(l.Name()) + ", " + loss.Unit(l) }
 
-// Row is one line of a summary, a name and its value.
+// If is a part of an Object that is there if there is something to say.
+func If(there bool, part ...any) Object {
+	if !there {
+		return nil
+	}
+	return part
+}
+
+// Row is one line of a summary, a name and its value. One without either is left out.
 type Row [2]string
+
+// When is a row that is there if it applies.
+func When(applies bool, name, value string) Row {
+	if !applies {
+		return Row{}
+	}
+	return Row{name, value}
+}
 
 // WriteRows writes a summary with its values aligned.
 func WriteRows(b *strings.Builder, rows []Row) {
-	lines := make([][]string, len(rows))
-	for i := range rows {
-		lines[i] = rows[i][:]
+	var lines [][]string
+	for _, row := range rows {
+		if row != (Row{}) {
+			lines = append(lines, row[:])
+		}
 	}
 	WriteColumns(b, lines, "<<")
 }
 
-// DigitsUp prints a finite x >= 0 to 7 significant digits that, read back, are not
-// below it.
+// DigitsUp prints a finite x >= 0 to 7 digits that, read back, are not below it.
 func DigitsUp(x float64) string { return digits(x, +1, 7) }
 
 // DigitsDown is DigitsUp for digits that are not above.
@@ -161,8 +180,7 @@ func Counted(n int, thing string) string {
 	return fmt.Sprintf("%d %s", n, thing)
 }
 
-// WriteColumns prints lines of cells in columns, each aligned as the letter of align
-// says: < to the left, > to the right.
+// WriteColumns aligns each column as its letter says: < to the left, > to the right.
 func WriteColumns(b *strings.Builder, lines [][]string, align string) {
 	width := make([]int, len(align))
 	for _, line := range lines {

@@ -7,6 +7,7 @@ import (
 	"math/big"
 	"math/rand/v2"
 	"slices"
+	"strings"
 	"testing"
 
 	"github.com/noisewright/noisewright/internal/check"
@@ -47,5 +48,26 @@ func TestSentences(t *testing.T) {
 	want := []string{"t.json: table refused: delta = 1 is promised", "gap = 3, want a number from 1e-06 to 1"}
 	if got := check.Sentences(err); !slices.Equal(got, want) {
 		t.Errorf("sentences = %q, want %q", got, want)
+	}
+}
+
+// TestObject: names with values, structs, objects and what is not there make one object.
+func TestObject(t *testing.T) {
+	type part struct {
+		B int    `json:"b"`
+		C string `json:"c,omitempty"`
+	}
+	var out strings.Builder
+	o := Object{"a", 1, part{B: 2}, nil, If(false, "d", 3), If(true, "e", []Object{{"f", "<"}}), (*part)(nil), Object{}, "g", (*float64)(nil)}
+	if err := EncodeJSON(&out, o); err != nil || out.String() != `{"schema":3,"a":1,"b":2,"e":[{"f":"<"}],"g":null}`+"\n" {
+		t.Errorf("%s, %v", out.String(), err)
+	}
+}
+
+func TestRowsThatAreLeftOut(t *testing.T) {
+	var out strings.Builder
+	WriteRows(&out, []Row{{"a", "1"}, When(false, "much longer", "2"), {}, {"", "3"}, When(true, "bc", "4")})
+	if want := "a   1\n    3\nbc  4\n"; out.String() != want {
+		t.Errorf("%q, want %q", out.String(), want)
 	}
 }

@@ -9,7 +9,7 @@ import (
 	"time"
 
 	"github.com/noisewright/noisewright/lp"
-	"github.com/noisewright/noisewright/proof"
+	"github.com/noisewright/noisewright/proof/forms"
 )
 
 // Streams are the standard streams of one run of the program.
@@ -22,8 +22,8 @@ type Streams struct {
 	// Screen says that Out is a terminal.
 	Screen bool
 
-	// Decode, if set, reads the files of mechanisms in the place of forms.Decode.
-	Decode func(io.Reader) (proof.Mechanism, error)
+	// Forms are those of mechanisms whose files are read, beside the ones of package forms.
+	Forms []forms.Reader
 	// Watch, if set, is told how far designs have come, whether there is a line or not.
 	Watch func(lp.Progress)
 
@@ -35,10 +35,9 @@ type Streams struct {
 	abandoned atomic.Bool
 }
 
-// NewStreams returns streams over the given ones. A read ends with ctx, and errors
-// of the standard output are known as such.
+// NewStreams makes reads end with ctx, and errors of the standard output known as such.
 func NewStreams(ctx context.Context, stdin io.Reader, stdout, stderr io.Writer) *Streams {
-	a := &Streams{In: cancellable(ctx, stdin), Err: stderr, Terminal: isTerminal(stderr), Screen: isScreen(stdout)}
+	a := &Streams{In: &cancelReader{ctx: ctx, r: stdin}, Err: stderr, Terminal: isTerminal(stderr), Screen: isScreen(stdout)}
 	a.Out = &standardOutput{Writer: stdout, abandoned: &a.abandoned}
 	return a
 }
@@ -74,12 +73,7 @@ func (a *Streams) Warn(format string, args ...any) {
 	a.Say("warning", fmt.Sprintf(format, args...))
 }
 
-// cancellable returns a reader whose Read returns once ctx ends, even while the
-// one below waits for a terminal or a pipe.
-func cancellable(ctx context.Context, r io.Reader) io.Reader {
-	return &cancelReader{ctx: ctx, r: r}
-}
-
+// cancelReader ends a Read with ctx, even one that waits for a terminal or a pipe.
 type cancelReader struct {
 	ctx  context.Context
 	r    io.Reader

@@ -11,12 +11,12 @@ import (
 	"strings"
 	"time"
 
+	"github.com/noisewright/noisewright/internal/files"
 	"github.com/noisewright/noisewright/proof"
 	"github.com/noisewright/noisewright/proof/forms"
 	"github.com/noisewright/noisewright/tables"
 )
 
-// formatPeek is how much of a file is looked at for its format.
 const formatPeek = 512
 
 // IsTableFile reports whether a path looks like that of a table or a kernel file.
@@ -31,27 +31,30 @@ func IsBundle(path string) bool {
 	return err == nil && info.Mode().IsRegular()
 }
 
-// sqliteMagic starts a file of SQLite, as ledgers are.
 const sqliteMagic = "SQLite format 3\x00"
 
 // IsForeign reports whether a path is that of a regular file that is none of SQLite's: one
 // without anything in it is an empty database.
 func IsForeign(path string) bool {
-	info, err := os.Stat(path)
-	if err != nil || !info.Mode().IsRegular() || info.Size() == 0 {
-		return false
-	}
-	f, err := os.Open(path) //nolint:gosec // the file that the user names
+	head := start(path)
+	return head != "" && head != sqliteMagic
+}
+
+// start is how a regular file begins; "" if it cannot be read.
+func start(path string) string {
+	f, err := files.Regular(path)
 	if err != nil {
-		return false
+		return ""
 	}
 	defer f.Close() //nolint:errcheck // only read
 	head, err := io.ReadAll(io.LimitReader(f, int64(len(sqliteMagic))))
-	return err == nil && string(head) != sqliteMagic
+	if err != nil {
+		return ""
+	}
+	return string(head)
 }
 
-// ReadAny reads the file of a mechanism, "-" for standard input. Every error is one of bad
-// input, and names the file.
+// ReadAny reads the file of a mechanism. Every error is one of bad input, and names the file.
 func (a *Streams) ReadAny(path string) (made proof.Mechanism, err error) {
 	if IsBundle(path) {
 		return nil, BadInput("noisewright latent verify "+path, fmt.Errorf("%s is a bundle, want a table or a kernel file", path))
@@ -68,11 +71,7 @@ func (a *Streams) ReadAny(path string) (made proof.Mechanism, err error) {
 	case len(start) > 0 && start[0] != '{':
 		return nil, BadFile(path, errors.New("not a table file"))
 	}
-	decode := forms.Decode
-	if a.Decode != nil {
-		decode = a.Decode
-	}
-	if made, err = decode(in); err != nil {
+	if made, err = forms.Decode(in, a.Forms...); err != nil {
 		return nil, BadFile(path, FileCause(err))
 	}
 	return made, nil
@@ -110,7 +109,6 @@ func Prove(ctx context.Context, path string, made proof.Mechanism) (proof.Proven
 	return v, unsound(ctx, path, err)
 }
 
-// unsound says what an error of a check means.
 func unsound(ctx context.Context, path string, err error) error {
 	switch named := fmt.Errorf("%s: %w", InputName(path), err); {
 	case err == nil:

@@ -15,8 +15,7 @@ import (
 	"github.com/noisewright/noisewright/noise"
 )
 
-// comparison is what `compare --json` prints, of tables and of local randomizers, as far as
-// it is shown.
+// comparison is what `compare --json` prints, as far as it is shown.
 type comparison struct {
 	Objective  string   `json:"objective"` // of a randomizer
 	LowerBound *float64 `json:"lower_bound"`
@@ -31,7 +30,6 @@ type comparison struct {
 	} `json:"mechanisms"`
 }
 
-// contender is a mechanism as the page shows it.
 type contender struct {
 	Name  string   `json:"name"`
 	Loss  *float64 `json:"loss"` // null: it does not apply
@@ -40,7 +38,6 @@ type contender struct {
 	Note  string   `json:"note"`
 }
 
-// compared is a comparison as the page shows it.
 type compared struct {
 	Command    string          `json:"command,omitempty"`
 	Epsilon    float64         `json:"epsilon"`
@@ -84,7 +81,6 @@ func (c *comparison) show() compared {
 	return out
 }
 
-// compare compares what was made with the mechanisms there are.
 func (s *study) compare(ctx context.Context, made subject) error {
 	if !slices.Contains([]string{"table", "local"}, made.Kind) {
 		return nil // compare takes no others
@@ -98,16 +94,13 @@ func (s *study) compare(ctx context.Context, made subject) error {
 	return s.send("compared", out)
 }
 
-// curve is a line of a chart.
 type curve struct {
 	Name   string           `json:"name"`
 	Points []portrait.Point `json:"points"`
 }
 
-// samples is how many points of a smooth density are drawn.
 const samples = 480
 
-// curves sends densities of classical noise, to draw beside that of a table.
 func (s *study) curves(_ context.Context, made subject) error {
 	m, ok := made.mechanism.(interface{ Problem() dp.Problem })
 	if !ok || made.Density == nil {
@@ -127,13 +120,11 @@ func (s *study) curves(_ context.Context, made subject) error {
 		}
 		c := curve{Name: name}
 		if name == noise.DiscreteLaplace {
-			c.Points = portrait.Stairs(int(math.Ceil(left)), int(math.Floor(right)), func(i int) (float64, float64, float64) {
-				return float64(i) - 0.5, float64(i) + 0.5, m.Mass(float64(i))
-			})
+			c.Points = portrait.Masses(m.Mass, left, right)
 		} else {
 			for i := range samples + 1 {
 				x := left + (right-left)*float64(i)/samples
-				c.Points = append(c.Points, portrait.Point{X: x, Y: m.Density(x) * made.Unit()})
+				c.Points = append(c.Points, portrait.Point{X: x, Y: m.Density(x) * made.Unit})
 			}
 		}
 		out = append(out, c)
@@ -166,8 +157,7 @@ func sweepEpsilons(epsilon float64) []float64 {
 	return slices.Compact(out)
 }
 
-// shortened is x to the 3 digits that pages show of it, so that what is shown is what was
-// computed.
+// shortened is x to the 3 digits shown of it, so that what is shown is what was computed.
 func shortened(x float64) float64 {
 	out, err := strconv.ParseFloat(strconv.FormatFloat(x, 'g', 3, 64), 64)
 	if err != nil {
@@ -211,7 +201,6 @@ func (s *study) sweep(ctx context.Context, made subject) error {
 	return nil
 }
 
-// pointOf reads what compare or design-kernel prints.
 func pointOf(out []byte) (compared, error) {
 	var c comparison
 	if err := json.Unmarshal(out, &c); err != nil {

@@ -13,7 +13,6 @@ import (
 // pureDelta is the delta at which several releases with delta 0 are composed.
 const pureDelta = 1e-6
 
-// composition is what so many releases cost together.
 type composition struct {
 	Releases int             `json:"releases"`
 	Delta    string          `json:"delta"` // at which it is bounded
@@ -35,13 +34,12 @@ func counts(last int) []int {
 	return append(out, last)
 }
 
-// compose sends what several releases cost, and the privacy profile.
 func (s *study) compose(ctx context.Context, made subject) error {
 	pld, err := account.LossOf(made.mechanism)
 	if err != nil {
 		return err
 	}
-	p, total := made.Portrait, made.Total()
+	p, total := made.Portrait, made.Total
 	last := max(s.count, total.Releases, 10)
 	rows := []composition{}
 	for _, n := range counts(min(last, maxReleases)) {
@@ -83,7 +81,6 @@ func multiple(delta float64, n int) float64 {
 	return out
 }
 
-// composed bounds the epsilon of n releases.
 func composed(pld *account.PrivacyLossDistribution, n int, delta float64) (composition, error) {
 	row := composition{Releases: n, Delta: strconv.FormatFloat(delta, 'g', -1, 64)}
 	c, err := account.Compose([]account.Release{{PLD: pld, Times: n}}, account.Options{})
@@ -113,8 +110,7 @@ const (
 	wide          = 0.05
 )
 
-// profile sends the delta of a release at other epsilons, and that of classical noise with the
-// same promise.
+// profile sends the delta of a release at other epsilons, and that of classical noise.
 func (s *study) profile(ctx context.Context, pld *account.PrivacyLossDistribution, p *portrait.Portrait) error {
 	most := profileReach * max(p.Epsilon, 0x1p-10)
 	out := []band{}
@@ -140,7 +136,6 @@ func (s *study) profile(ctx context.Context, pld *account.PrivacyLossDistributio
 	return s.send("profile", out)
 }
 
-// profileOf bounds the delta of one release at epsilons up to most.
 func profileOf(ctx context.Context, pld *account.PrivacyLossDistribution, most float64) (b band, err error) {
 	c, err := account.Compose([]account.Release{{PLD: pld, Times: 1}}, account.Options{Width: wide})
 	if err != nil {

@@ -55,8 +55,7 @@ var flags = map[string][]string{
 	kindFile: nil,
 }
 
-// readRequest reads one and refuses what is not of its form. Its numbers are read by the
-// commands.
+// readRequest refuses what is not of the form; numbers are read by the commands.
 func readRequest(r io.Reader) (*request, error) {
 	q := new(request)
 	d := json.NewDecoder(r)
@@ -99,7 +98,6 @@ func readable(name, value string) error {
 	return nil
 }
 
-// releases returns how many releases are composed.
 func (q *request) releases() (int, error) {
 	n, err := strconv.Atoi(q.Releases)
 	if q.Releases == "" {
@@ -117,10 +115,8 @@ const maxReleases = 100_000
 // args are the words of the command that answers a request, without its output. Fields that
 // are given for this command take the place of the page's.
 func (q *request) args(command string, given map[string]string) []string {
-	all := maps.Clone(q.Fields)
-	if all == nil {
-		all = map[string]string{}
-	}
+	all := map[string]string{}
+	maps.Copy(all, q.Fields)
 	maps.Copy(all, given)
 	words := []string{command}
 	if q.Kind == kindLocal {
@@ -140,41 +136,30 @@ func (q *request) args(command string, given map[string]string) []string {
 	return words
 }
 
-// switches are flags without a value.
 var switches = []string{"symmetric", "monotone", "unbiased"}
 
-// design is the command that makes what is asked for.
 func (q *request) design(given map[string]string) ([]string, error) {
 	n, err := q.releases()
 	if err != nil {
 		return nil, err
 	}
-	command := "design"
+	command, together := "design", q.Together && n > 1
 	switch {
+	case together && q.Kind == kindKernel:
+		return nil, errors.New("releases: the epsilon and delta of a kernel are of one release, want each")
 	case q.Kind != kindTable:
 		command = "design-kernel"
-		if q.Together && n > 1 {
-			if q.Kind == kindKernel {
-				return nil, errors.New("releases: the epsilon and delta of a kernel are of one release, want each")
-			}
-			given = with(given, "releases", strconv.Itoa(n))
-		}
-	case q.Together && n > 1:
-		command, given = "calibrate", with(given, "releases", strconv.Itoa(n))
+	case together:
+		command = "calibrate"
 	}
-	return q.args(command, given), nil
+	all := map[string]string{}
+	if together {
+		all["releases"] = strconv.Itoa(n)
+	}
+	maps.Copy(all, given)
+	return q.args(command, all), nil
 }
 
-func with(given map[string]string, name, value string) map[string]string {
-	out := maps.Clone(given)
-	if out == nil {
-		out = map[string]string{}
-	}
-	out[name] = value
-	return out
-}
-
-// commandLine writes a command for a shell.
 func commandLine(args []string) string {
 	var b bytes.Buffer
 	b.WriteString("noisewright")
@@ -196,7 +181,6 @@ func operand(name string) string {
 	return name
 }
 
-// quoted is a word for a shell of POSIX.
 func quoted(word string) string {
 	plain := func(r rune) bool {
 		return r < 0x80 && (r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r >= '0' && r <= '9' || strings.ContainsRune("-_.,:=+/", r))

@@ -10,6 +10,7 @@ import (
 	"io/fs"
 	"net"
 	"net/http"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -22,12 +23,13 @@ var page embed.FS
 
 // What a client may take of the server.
 const (
-	maxConnections = 128              // open at a time; more wait to be accepted
-	maxStudies     = 2                // at work at a time
-	maxWaiting     = 8                // for one of these to end; more are refused
-	maxBody        = 16 << 20         // bytes of a request
-	maxHeader      = 16 << 10         // bytes
-	patience       = 10 * time.Second // for a request to come, and for an event or a file to be taken
+	maxConnections = 128                    // open at a time; more wait to be accepted
+	maxStudies     = 2                      // at work at a time
+	maxWaiting     = 8                      // for one of these to end; more are refused
+	maxBody        = 16 << 20               // bytes of a request
+	maxHeader      = 16 << 10               // bytes
+	patience       = 10 * time.Second       // for a request to come, and for an event or a file to be taken
+	silence        = 100 * time.Millisecond // before a request or between two, where others wait for the place
 	idleTime       = time.Minute
 )
 
@@ -43,18 +45,16 @@ type Server struct {
 	files    map[string]file
 	studies  chan struct{} // a place each
 	waiting  chan struct{}
-	listener net.Listener
+	listener *limited
 	patience time.Duration
 }
 
-// file is one of the page.
 type file struct {
 	kind string // its media type
 	text []byte
 }
 
-// New returns a server that listens on 127.0.0.1, on a port that the system chooses. Its
-// address has a new token of 128 bits.
+// New listens on 127.0.0.1, on a free port, and has a new token of 128 bits.
 func New(run Program) (*Server, error) {
 	files, err := readPage()
 	if err != nil {
@@ -75,7 +75,6 @@ func New(run Program) (*Server, error) {
 	}, nil
 }
 
-// readPage returns the files of the page by their names.
 func readPage() (map[string]file, error) {
 	kinds := map[string]string{".html": "text/html", ".css": "text/css", ".js": "text/javascript", ".svg": "image/svg+xml"}
 	files := map[string]file{}
@@ -100,11 +99,10 @@ func readPage() (map[string]file, error) {
 // Address is where the page is, with the token.
 func (s *Server) Address() string { return "http://" + s.host + "/" + s.token + "/" }
 
-// Serve answers until ctx ends, and then returns nil at once: all that is at work is
-// cancelled.
+// Serve answers until ctx ends, which cancels all that is at work.
 func (s *Server) Serve(ctx context.Context) error {
 	h := &http.Server{
-		Handler: s, BaseContext: func(net.Listener) context.Context { return ctx },
+		Handler: s, ConnState: s.listener.note, BaseContext: func(net.Listener) context.Context { return ctx },
 		ReadHeaderTimeout: s.patience, IdleTimeout: idleTime, MaxHeaderBytes: maxHeader,
 		// No ReadTimeout and WriteTimeout: they would end long studies. The handlers set a
 		// deadline before every read and write.
@@ -181,7 +179,6 @@ func (s *Server) admitted(w http.ResponseWriter, r *http.Request) (name string, 
 	return "", false
 }
 
-// refuse answers with a sentence.
 func refuse(w http.ResponseWriter, code int, sentence string) {
 	w.Header().Set("Content-Type", "text/plain; charset=utf-8")
 	w.Header().Set("Connection", "close")
@@ -189,24 +186,67 @@ func refuse(w http.ResponseWriter, code int, sentence string) {
 	_, _ = w.Write([]byte(sentence + "\n"))
 }
 
-// limited is a listener with so many open connections at most.
+// limited is a listener with so many open connections at most. Where one waits for a place, those
+// that say nothing lose theirs, so that they keep nobody out.
 type limited struct {
 	net.Listener
 	places chan struct{}
 	closed chan struct{}
 	once   sync.Once
+
+	mu     sync.Mutex
+	silent []silent // the longest first
+}
+
+// silent is a connection that is before its first request or between two.
+type silent struct {
+	conn  net.Conn
+	since time.Time
 }
 
 func newLimited(l net.Listener, most int) *limited {
 	return &limited{Listener: l, places: make(chan struct{}, most), closed: make(chan struct{})}
 }
 
+// note is the server's ConnState.
+func (l *limited) note(c net.Conn, state http.ConnState) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.silent = slices.DeleteFunc(l.silent, func(s silent) bool { return s.conn == c })
+	if state == http.StateNew || state == http.StateIdle {
+		l.silent = append(l.silent, silent{c, time.Now()})
+	}
+}
+
+// endSilent closes the connection that has said nothing for longest, if that is too long, and
+// returns when to look again.
+func (l *limited) endSilent() time.Duration {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if len(l.silent) == 0 {
+		return silence
+	}
+	if left := silence - time.Since(l.silent[0].since); left > 0 {
+		return left
+	}
+	_ = l.silent[0].conn.Close() // which gives its place back
+	l.silent = l.silent[1:]
+	return 0
+}
+
 // Accept implements net.Listener. It waits for a place.
 func (l *limited) Accept() (net.Conn, error) {
-	select {
-	case l.places <- struct{}{}:
-	case <-l.closed:
-		return nil, net.ErrClosed
+	look := time.NewTimer(silence)
+	defer look.Stop()
+	for placed := false; !placed; {
+		select {
+		case l.places <- struct{}{}:
+			placed = true
+		case <-l.closed:
+			return nil, net.ErrClosed
+		case <-look.C:
+			look.Reset(l.endSilent())
+		}
 	}
 	c, err := l.Listener.Accept()
 	if err != nil {
@@ -216,19 +256,16 @@ func (l *limited) Accept() (net.Conn, error) {
 	return &counted{Conn: c, release: sync.OnceFunc(func() { <-l.places })}, nil
 }
 
-// Close implements net.Listener.
 func (l *limited) Close() error {
 	l.once.Do(func() { close(l.closed) })
 	return l.Listener.Close()
 }
 
-// counted is a connection that gives its place back.
 type counted struct {
 	net.Conn
 	release func()
 }
 
-// Close implements net.Conn.
 func (c *counted) Close() error {
 	c.release()
 	return c.Conn.Close()

@@ -5,6 +5,7 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"net"
@@ -379,12 +380,13 @@ func TestServeEndsAtOnce(t *testing.T) {
 	}
 }
 
-// TestSlowClients opens connections that send nothing, or half a request: they have a place
-// each, and no more than there are; one that closes makes room.
+// TestSlowClients opens connections that send nothing, or half a head: the page is answered
+// though there are more of them than places, and those that were silent for longest are ended.
 func TestSlowClients(t *testing.T) {
-	s, _ := serve(t, failing)
-	var open []net.Conn
-	for i := range maxConnections {
+	s, _ := serve(t, failing, time.Hour)
+	const more = 72
+	open := make([]net.Conn, maxConnections+more)
+	for i := range open {
 		c, err := net.Dial("tcp", s.host)
 		if err != nil {
 			t.Fatal(err)
@@ -393,25 +395,21 @@ func TestSlowClients(t *testing.T) {
 		if i%2 == 1 {
 			fmt.Fprintf(c, "POST /%s/study HTTP/1.1\r\nHost: %s\r\nContent-Length: 1000\r\n", s.token, s.host)
 		}
-		open = append(open, c)
+		open[i] = c
 	}
-	l := s.listener.(*limited)
-	eventually(t, "all places are taken", func() bool { return len(l.places) == maxConnections })
-	answered := make(chan int, 1)
-	go func() {
-		code, _ := ask(t, s, "GET", "/"+s.token+"/", nil, func(r *http.Request) { r.Close = true })
-		answered <- code
-	}()
-	for _, c := range open[:8] {
-		c.Close()
+	if code, _ := ask(t, s, "GET", "/"+s.token+"/", nil, nil); code != http.StatusOK {
+		t.Errorf("the page beside silent clients: %d", code)
 	}
-	select {
-	case code := <-answered:
-		if code != http.StatusOK {
-			t.Errorf("the page after one left: %d", code)
+	for i, c := range open[:more] {
+		_ = c.SetReadDeadline(time.Now().Add(bounded))
+		if _, err := c.Read(make([]byte, 1)); err == nil || errors.Is(err, os.ErrDeadlineExceeded) {
+			t.Fatalf("connection %d: %v, want that it was ended", i, err)
 		}
-	case <-time.After(bounded):
-		t.Error("no answer after some left")
+	}
+	last := open[len(open)-1]
+	_ = last.SetReadDeadline(time.Now().Add(20 * time.Millisecond))
+	if _, err := last.Read(make([]byte, 1)); !errors.Is(err, os.ErrDeadlineExceeded) {
+		t.Errorf("the last connection: %v, want it open", err)
 	}
 }
 

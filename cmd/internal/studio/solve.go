@@ -12,21 +12,18 @@ import (
 	"github.com/noisewright/noisewright/lp"
 )
 
-// measured is what `design --json` and `design-kernel --json` print, as far as a search looks
-// at it: the loss is rounded up, the bound down.
+// measured is what designs print as JSON: the loss is rounded up, the bound down.
 type measured struct {
 	ExpectedLoss *float64 `json:"expected_loss"`
 	LowerBound   *float64 `json:"lower_bound"`
 }
 
-// step is one design of a search.
 type step struct {
 	Command string          `json:"command"`
 	Epsilon float64         `json:"epsilon"`
 	Loss    *portrait.Bound `json:"loss"`
 }
 
-// solved is the answer of a search.
 type solved struct {
 	// Epsilon is the smallest one found at which designed noise has a proven expected loss of
 	// at most Accept.
@@ -101,7 +98,6 @@ func (s *study) solve(ctx context.Context) error {
 	return s.send("found", answer)
 }
 
-// measure designs noise at an epsilon, rounded to what text says.
 func (s *study) measure(ctx context.Context, epsilon float64) (m measured, text string, err error) {
 	text = strconv.FormatFloat(epsilon, 'g', 5, 64)
 	args, err := s.design(map[string]string{"epsilon": text, "gap": sweepGap, "time-limit": solveTime})

@@ -27,7 +27,6 @@ type study struct {
 	count int // releases
 }
 
-// serveStudy answers a request with events, until all is said or the client goes away.
 func (s *Server) serveStudy(w http.ResponseWriter, r *http.Request) {
 	if r.Method != http.MethodPost {
 		w.Header().Set("Allow", http.MethodPost)
@@ -107,7 +106,6 @@ func (s *Server) enter(ctx context.Context) (leave func(), ok bool) {
 	}
 }
 
-// do does the work.
 func (s *study) do(ctx context.Context) {
 	err := s.steps(ctx)
 	var f *failure
@@ -122,7 +120,6 @@ func (s *study) do(ctx context.Context) {
 	}
 }
 
-// subject is what a study is about.
 type subject struct {
 	*portrait.Portrait
 	mechanism  proof.Mechanism
@@ -164,11 +161,6 @@ func (s *study) steps(ctx context.Context) error {
 	return nil
 }
 
-// started says what is run.
-type started struct {
-	Command string `json:"command"`
-}
-
 // progress is how far a design has come. It is the designer's word, and no guarantee.
 type progress struct {
 	Cells   int      `json:"cells"`
@@ -180,7 +172,6 @@ type progress struct {
 // pace is the time between two events of progress, at least.
 const pace = 30 * time.Millisecond
 
-// watch sends progress.
 func (s *study) watch() func(lp.Progress) {
 	var last time.Time
 	return func(p lp.Progress) {
@@ -197,7 +188,6 @@ func (s *study) watch() func(lp.Progress) {
 	}
 }
 
-// obtain returns the text of the file that is designed, or was dropped.
 func (s *study) obtain(ctx context.Context) ([]byte, error) {
 	if s.Kind == kindFile {
 		return bytes.TrimSpace([]byte(s.File)), nil
@@ -206,7 +196,7 @@ func (s *study) obtain(ctx context.Context) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	if err := s.send("started", started{commandLine(args)}); err != nil {
+	if err := s.send("started", map[string]string{"command": commandLine(args)}); err != nil {
 		return nil, err
 	}
 	text, warning, err := s.run.command(ctx, append(args, "--quiet", "--output=-"), "", s.watch())
@@ -225,7 +215,6 @@ type found struct {
 	Python  string `json:"python"`
 }
 
-// made says what was made.
 func (s *study) made(p *portrait.Portrait, text string) error {
 	out := found{Portrait: p, File: text, Command: commandLine([]string{"verify", operand(p.Name)})}
 	if s.Kind != kindFile {

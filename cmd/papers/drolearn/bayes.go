@@ -69,7 +69,6 @@ type bayesFit struct {
 	likely     []float64 // [value][class], of the last noise
 	logPriors  []float64
 	sums       []float64 // of classes
-	ratios     []float64 // [value], log, of two classes
 }
 
 // The least that counts and standard deviations are taken for.
@@ -78,14 +77,13 @@ const (
 	leastDeviation = 1
 )
 
-// learn counts the training rows.
 func (b *Bayes) learn(train []bool) trial {
 	classes, categories := b.set.Classes, len(b.set.Categories)
 	f := &bayesFit{
 		Bayes: b, train: train, priors: make([]float64, classes), logPriors: make([]float64, classes),
 		counts: make([]float64, b.starts[categories]*classes), likely: make([]float64, b.starts[len(b.starts)-1]*classes),
 		means: make([]float64, len(b.numbers)*classes), sds: make([]float64, len(b.numbers)*classes),
-		sums: make([]float64, classes), ratios: make([]float64, b.starts[len(b.starts)-1]),
+		sums: make([]float64, classes),
 	}
 	features := categories + len(b.numbers)
 	for i, y := range b.set.Labels {
@@ -166,12 +164,8 @@ func (f *bayesFit) draw(r *rand.Rand, n Noise) (in, out float64) {
 func (f *bayesFit) errors() (in, out float64) {
 	features := len(f.starts) - 1
 	var wrong [2]float64
-	predict := f.likeliest
-	if f.set.Classes == 2 {
-		predict = f.likelierOfTwo()
-	}
 	for i, y := range f.set.Labels {
-		if predict(f.codes[i*features:][:features]) == y {
+		if f.likeliest(f.codes[i*features:][:features]) == y {
 			continue
 		}
 		if f.train[i] {
@@ -183,7 +177,6 @@ func (f *bayesFit) errors() (in, out float64) {
 	return wrong[0] / f.rows[0], wrong[1] / f.rows[1]
 }
 
-// likeliest returns the class of a row.
 func (f *bayesFit) likeliest(row []int32) int {
 	sums := f.sums
 	copy(sums, f.logPriors)
@@ -199,24 +192,4 @@ func (f *bayesFit) likeliest(row []int32) int {
 		}
 	}
 	return best
-}
-
-// likelierOfTwo is likeliest for two classes, by differences of their log likelihoods, half
-// the sums. Where one class is impossible the difference is infinite, and where both are it is
-// no number, which is not above 0: so is the sum, which is what the first class is for.
-func (f *bayesFit) likelierOfTwo() func(row []int32) int {
-	for i := range f.ratios {
-		f.ratios[i] = f.likely[2*i+1] - f.likely[2*i]
-	}
-	prior := f.logPriors[1] - f.logPriors[0]
-	return func(row []int32) int {
-		sum := prior
-		for _, code := range row {
-			sum += f.ratios[code]
-		}
-		if sum > 0 {
-			return 1
-		}
-		return 0
-	}
 }

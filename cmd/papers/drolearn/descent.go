@@ -133,9 +133,8 @@ func (f *descentFit) draw(r *rand.Rand, n Noise) (in, out float64) {
 
 // descend leaves the last mean, and its margins.
 //
-// The k-th step of K adds its move to the K − k + 1 points from it on, so the mean moves by
-// (K − k + 1)/K of it, and predictions with it: they are never computed from all coordinates
-// again.
+// The k-th step of K adds its move to the K − k + 1 points from it on, so the mean moves by (K −
+// k + 1)/K of it, and predictions with it: they are never computed from all coordinates again.
 func (f *descentFit) descend(r *rand.Rand, n Noise) {
 	rows := float64(len(f.labels))
 	steps := f.steps()

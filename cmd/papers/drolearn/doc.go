@@ -1,7 +1,6 @@
 // Package drolearn has the learners of Selvi, Liu & Wiesemann, "Differential Privacy via
-// Distributionally Robust Optimization" (2025), sections 5.2 and 5.3, with noise on every
-// number that they learn: naive Bayes and proximal coordinate descent, as in the authors'
-// program.
+// Distributionally Robust Optimization" (2025), sections 5.2 and 5.3, with noise on every number
+// that they learn: naive Bayes and proximal coordinate descent, as in the authors' program.
 //
 // IT PROMISES NOTHING. Every number has a budget of its own, sensitivities depend on how many
 // people a class has, and which values occur is told as it is. It is here to compute the

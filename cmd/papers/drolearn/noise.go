@@ -107,11 +107,10 @@ func DataDependent(k *cells.Kernel) Noise {
 // quantiles are those of a piecewise constant density.
 type quantiles struct {
 	edges, cumulative []float64 // cumulative[j] is the probability below edges[j]
-	guide             []int     // guide[i]: the piece of the quantile i/len(guide)
 }
 
 func newQuantiles(edges, masses []float64) quantiles {
-	q := quantiles{edges: edges, cumulative: make([]float64, len(edges)), guide: make([]int, 4*len(masses))}
+	q := quantiles{edges: edges, cumulative: make([]float64, len(edges))}
 	for j, m := range masses {
 		q.cumulative[j+1] = q.cumulative[j] + m
 	}
@@ -119,22 +118,12 @@ func newQuantiles(edges, masses []float64) quantiles {
 	for j := range q.cumulative {
 		q.cumulative[j] /= total
 	}
-	j := 0
-	for i := range q.guide {
-		for q.cumulative[j+1] <= float64(i)/float64(len(q.guide)) {
-			j++
-		}
-		q.guide[i] = j
-	}
 	return q
 }
 
 // at returns the u-quantile, 0 <= u < 1.
 func (q quantiles) at(u float64) float64 {
-	j := q.guide[min(int(u*float64(len(q.guide))), len(q.guide)-1)]
-	for j+2 < len(q.cumulative) && q.cumulative[j+1] <= u {
-		j++
-	}
+	j := sort.Search(len(q.edges)-2, func(j int) bool { return q.cumulative[j+1] > u })
 	share := 0.5
 	if m := q.cumulative[j+1] - q.cumulative[j]; m > 0 {
 		share = (u - q.cumulative[j]) / m

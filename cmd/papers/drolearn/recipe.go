@@ -28,12 +28,10 @@ type Recipe struct {
 	// Against for coordinate descent alone.
 	Above               float64
 	Against, AgainstFor string
-	// Scale multiplies numbers for naive Bayes, whose standard deviations are at least 1;
-	// 0: 1.
+	// Scale multiplies numbers for naive Bayes, whose standard deviations are at least 1; 0: 1.
 	Scale float64
-	// Draws bounds the draws of noise for coordinate descent in one split: 100 in the
-	// authors' program, fewer for large sets, which take long; 0: the set is not for
-	// coordinate descent.
+	// Draws bounds the draws of noise for coordinate descent in one split: 100 in the authors'
+	// program, fewer for large sets, which take long; 0: the set is not for coordinate descent.
 	Draws int
 }
 
@@ -96,7 +94,6 @@ func (r Recipe) Descent(t Table) (*Set, error) {
 	return s, err
 }
 
-// fewest is the least number of rows that is split.
 const fewest = 10
 
 // set makes a Set of the rows that are left.
@@ -156,7 +153,6 @@ func (r Recipe) rows(t Table, target int) (rows []int) {
 	return rows
 }
 
-// labels are the classes' names.
 func (r Recipe) labels(column []string, against string) ([]string, error) {
 	out := make([]string, len(column))
 	for i, text := range column {

@@ -7,6 +7,7 @@ import (
 	"math/rand/v2"
 	"runtime"
 	"sync"
+	"sync/atomic"
 
 	"gonum.org/v1/gonum/stat"
 	"gonum.org/v1/gonum/stat/distuv"
@@ -48,46 +49,53 @@ func Run(ctx context.Context, s *Set, l Learner, noises []Noise, o Options) ([]E
 	for k, n := range noises {
 		out[k] = Errors{n.Name, make([]float64, o.Splits), make([]float64, o.Splits)}
 	}
-	var workers sync.WaitGroup
 	var lock sync.Mutex
 	done := 0
-	next := make(chan int)
-	for range min(runtime.GOMAXPROCS(0), o.Splits) {
-		workers.Go(func() {
-			for split := range next {
-				t := l.learn(s.split(split))
-				for k, n := range noises {
-					draws := o.Draws
-					if _, exact := l.(*Bayes); exact && n.Name == None.Name {
-						draws = 1
-					}
-					for draw := range draws {
-						if ctx.Err() != nil {
-							break
-						}
-						in, test := t.draw(s.random(split, draw+1), n)
-						out[k].In[split] += in / float64(draws)
-						out[k].Out[split] += test / float64(draws)
-					}
+	err := Each(ctx, o.Splits, func(ctx context.Context, split int) error {
+		t := l.learn(s.split(split))
+		for k, n := range noises {
+			draws := o.Draws
+			if _, exact := l.(*Bayes); exact && n.Name == None.Name {
+				draws = 1
+			}
+			for draw := range draws {
+				if ctx.Err() != nil {
+					break
 				}
-				if o.Progress != nil {
-					lock.Lock()
-					done++
-					o.Progress(done)
-					lock.Unlock()
+				in, test := t.draw(s.random(split, draw+1), n)
+				out[k].In[split] += in / float64(draws)
+				out[k].Out[split] += test / float64(draws)
+			}
+		}
+		if o.Progress != nil {
+			lock.Lock()
+			defer lock.Unlock()
+			done++
+			o.Progress(done)
+		}
+		return nil
+	})
+	return out, err
+}
+
+// Each calls do with 0 to n−1 on all cores, until one of the calls fails or the context ends, and
+// returns that error.
+func Each(ctx context.Context, n int, do func(ctx context.Context, i int) error) error {
+	ctx, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	var workers sync.WaitGroup
+	var next atomic.Int64
+	for range min(runtime.GOMAXPROCS(0), n) {
+		workers.Go(func() {
+			for i := int(next.Add(1)) - 1; i < n && ctx.Err() == nil; i = int(next.Add(1)) - 1 {
+				if err := do(ctx, i); err != nil {
+					cancel(err)
 				}
 			}
 		})
 	}
-	for split := range o.Splits {
-		if ctx.Err() != nil {
-			break
-		}
-		next <- split
-	}
-	close(next)
 	workers.Wait()
-	return out, ctx.Err()
+	return context.Cause(ctx)
 }
 
 // Gradients runs a Descent of one split without noise several times, and passes every

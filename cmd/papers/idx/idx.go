@@ -43,10 +43,15 @@ func Read(r io.Reader) (*Array, error) {
 }
 
 func read(r io.Reader) (*Array, error) {
-	var magic [4]byte
-	if _, err := io.ReadFull(r, magic[:]); err != nil {
-		return nil, short(err)
+	const most = 4 + 4*math.MaxUint8 + maxEntries
+	text, err := io.ReadAll(io.LimitReader(r, most+1))
+	if err != nil && !errors.Is(err, io.ErrUnexpectedEOF) {
+		return nil, malformed("%w", err)
 	}
+	if len(text) < 4 {
+		return nil, malformed("it ends early")
+	}
+	magic, text := text[:4], text[4:]
 	if magic[0] != 0 || magic[1] != 0 || magic[3] == 0 {
 		return nil, malformed("it begins with the bytes % x, want 00 00, a type and a number of dimensions", magic)
 	}
@@ -55,44 +60,30 @@ func read(r io.Reader) (*Array, error) {
 	}
 	a, entries := &Array{Dims: make([]int, magic[3])}, 1
 	for i := range a.Dims {
-		var n uint32
-		if err := binary.Read(r, binary.BigEndian, &n); err != nil {
-			return nil, short(err)
+		if len(text) < 4 {
+			return nil, malformed("it ends early")
 		}
+		n := binary.BigEndian.Uint32(text)
 		if n == 0 || int64(n) > maxEntries/int64(entries) {
 			return nil, malformed("dimension %d is %d, want at least 1 and at most %d entries in all", i+1, n, maxEntries)
 		}
-		a.Dims[i] = int(n)
+		a.Dims[i], text = int(n), text[4:]
 		entries *= int(n)
 	}
-	// The buffer grows with what is there, whatever the header says.
-	var data bytes.Buffer
-	n, err := io.Copy(&data, io.LimitReader(r, int64(entries)))
-	if err != nil {
-		return nil, short(err)
+	switch {
+	case err != nil:
+		return nil, malformed("it ends early")
+	case len(text) < entries:
+		return nil, malformed("it ends after %d of %d entries", len(text), entries)
+	case len(text) > entries:
+		return nil, malformed("it goes on after its %d entries", entries)
 	}
-	if n < int64(entries) {
-		return nil, malformed("it ends after %d of %d entries", n, entries)
-	}
-	if _, err := io.ReadFull(r, magic[:1]); !errors.Is(err, io.EOF) {
-		if err == nil {
-			return nil, malformed("it goes on after its %d entries", entries)
-		}
-		return nil, short(err)
-	}
-	a.Data = data.Bytes()
+	a.Data = text
 	return a, nil
 }
 
 func malformed(format string, args ...any) error {
 	return check.Errorf("idx", check.ErrInvalid, "not an IDX file of bytes: %w", fmt.Errorf(format, args...))
-}
-
-func short(err error) error {
-	if errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) {
-		return malformed("it ends early")
-	}
-	return malformed("%w", err)
 }
 
 // Logit maps a byte v to the log-odds of alpha + (1 - 2·alpha)·v/255, which are finite for

@@ -3,11 +3,15 @@ package main
 import (
 	"context"
 	"encoding/csv"
+	"errors"
 	"fmt"
+	"io"
 	"math"
+	"math/big"
 	"os"
-	"reflect"
+	"path/filepath"
 	"strconv"
+	"strings"
 
 	"github.com/apache/beam/sdks/v2/go/pkg/beam"
 	"github.com/apache/beam/sdks/v2/go/pkg/beam/io/textio"
@@ -15,6 +19,7 @@ import (
 	"github.com/noisewright/noisewright/account"
 	"github.com/noisewright/noisewright/dp"
 	noisebeam "github.com/noisewright/noisewright/integrations/beam"
+	"github.com/noisewright/noisewright/integrations/beam/internal/fault"
 	"github.com/noisewright/noisewright/loss"
 	"github.com/noisewright/noisewright/tables"
 )
@@ -48,8 +53,9 @@ func tablesOf() (list [3]*tables.Verified, err error) {
 	return list, nil
 }
 
-// aggregate builds counts, sums and means of all partitions.
-func (t trial) aggregate(s beam.Scope) error {
+// statistics builds counts, sums and means of all partitions, or with -what one counts alone. Rare
+// partitions are among those to select from where something crashes.
+func (t trial) statistics(s beam.Scope) error {
 	list, err := tablesOf()
 	if err != nil {
 		return err
@@ -58,62 +64,72 @@ func (t trial) aggregate(s beam.Scope) error {
 	if err != nil {
 		return err
 	}
-	people, err := noisebeam.Bound(s, t.generate(s), noisebeam.Bounds{Partitions: rowsEach, Values: 1, Lower: 0, Upper: largest}, budget)
+	rule, err := noisebeam.NewSelection(epsilon, delta, rowsEach)
 	if err != nil {
 		return err
 	}
-	groups, err := t.groups(s, people)
+	rows := t.generate(s)
+	if t.mode == "crash" {
+		even := 1
+		for rule.Probability(int64(even)).Cmp(big.NewRat(1, 2)) < 0 {
+			even++
+		}
+		rows = beam.Flatten(s, rows, beam.ParDo(s, &rareFn{even}, numbers(s, rare)))
+	}
+	people, err := noisebeam.Bound(s, fault.After(s, "rows", rows), noisebeam.Bounds{Partitions: rowsEach, Values: 1, Lower: 0, Upper: largest}, budget)
 	if err != nil {
 		return err
 	}
-	counts, err := groups.Count(s, list[0])
+	var groups *noisebeam.Groups
+	if t.mode == "aggregate" {
+		groups, err = people.Public(s, keys())
+	} else {
+		groups, err = people.Select(s, rule)
+	}
 	if err != nil {
 		return err
 	}
-	sums, err := groups.Sum(s, list[1])
-	if err != nil {
-		return err
+	var shown []beam.PCollection
+	for _, of := range []struct {
+		what   string
+		answer func() (beam.PCollection, error)
+	}{
+		{"count", func() (beam.PCollection, error) { return groups.Count(s, list[0]) }},
+		{"sum", func() (beam.PCollection, error) { return groups.Sum(s, list[1]) }},
+		{"mean", func() (beam.PCollection, error) { return groups.Mean(s, list[2], list[0]) }},
+	} {
+		if t.mode == "crash" && t.what == "one" && of.what != "count" {
+			continue
+		}
+		answers, err := of.answer()
+		if err != nil {
+			return err
+		}
+		shown = append(shown, fault.After(s, "shown", beam.ParDo(s, &lineFn{of.what}, answers)))
 	}
-	means, err := groups.Mean(s, list[2], list[0])
-	if err != nil {
-		return err
+	if t.mode != "crash" {
+		spent, err := budget.Spent()
+		if err != nil {
+			return err
+		}
+		fmt.Printf("spent: epsilon %.6g at delta %g\n", spent, 5*delta)
 	}
-	spent, err := budget.Spent()
-	if err != nil {
-		return err
-	}
-	fmt.Printf("spent: epsilon %.6g at delta %g\n", spent, 5*delta)
-	lines := beam.Flatten(s,
-		beam.ParDo(s, &lineFn{"count"}, counts), beam.ParDo(s, &lineFn{"sum"}, sums), beam.ParDo(s, &lineFn{"mean"}, means))
-	textio.Write(s, t.path("answers.csv"), lines)
+	textio.Write(s, t.path("answers.csv"), beam.Flatten(s, shown...))
 	return nil
 }
 
-func (t trial) groups(s beam.Scope, people *noisebeam.People) (*noisebeam.Groups, error) {
-	if t.mode == "select" {
-		rule, err := noisebeam.NewSelection(epsilon, delta, rowsEach)
-		if err != nil {
-			return nil, err
-		}
-		return people.Select(s, rule)
+func keys() []string {
+	list := make([]string, partitions)
+	for i := range list {
+		list[i] = "p" + strconv.Itoa(i)
 	}
-	keys := make([]string, partitions)
-	for i := range keys {
-		keys[i] = "p" + strconv.Itoa(i)
-	}
-	return people.Public(s, keys)
+	return list
 }
 
-// lineFn writes an answer as a line.
 type lineFn struct{ What string }
 
-// ProcessElement joins the parts.
 func (f *lineFn) ProcessElement(partition string, value float64) string {
 	return f.What + "," + partition + "," + strconv.FormatFloat(value, 'g', -1, 64)
-}
-
-func init() {
-	beam.RegisterDoFn(reflect.TypeFor[lineFn]())
 }
 
 // checkAnswers holds the answers against the exact ones.
@@ -123,7 +139,7 @@ func (t trial) checkAnswers() error {
 	if err != nil {
 		return err
 	}
-	answers, err := readLines(t.path("answers.csv"))
+	answers, err := readAnswers(t.path("answers.csv"))
 	if err != nil {
 		return err
 	}
@@ -162,23 +178,84 @@ func (t trial) checkAnswers() error {
 
 type answer struct{ what, partition string }
 
-func readLines(name string) (map[answer][]float64, error) {
-	f, err := os.Open(name)
-	if err != nil {
-		return nil, err
-	}
-	defer f.Close() //nolint:errcheck // only read
-	lines, err := csv.NewReader(f).ReadAll()
+func readAnswers(name string) (map[answer][]float64, error) {
+	all, err := lines(name)
 	if err != nil {
 		return nil, err
 	}
 	out := make(map[answer][]float64)
-	for _, l := range lines {
-		y, err := strconv.ParseFloat(l[2], 64)
+	for _, line := range all {
+		fields := strings.Split(line, ",")
+		y, err := strconv.ParseFloat(fields[2], 64)
 		if err != nil {
 			return nil, err
 		}
-		out[answer{l[0], l[1]}] = append(out[answer{l[0], l[1]}], y)
+		key := answer{fields[0], fields[1]}
+		out[key] = append(out[key], y)
 	}
 	return out, nil
+}
+
+func rowNoise() (*tables.Verified, error) { return noise(dp.RealQuery, largest) }
+
+// privatize adds noise to every row of the CSV files in a directory.
+func (t trial) privatize(dir string) func(beam.Scope) error {
+	return func(s beam.Scope) error {
+		v, err := rowNoise()
+		if err != nil {
+			return err
+		}
+		return noisebeam.PrivatizeCSV(s, v, noisebeam.Column{Name: "value", Lower: 0, Upper: largest}, filepath.Join(dir, "in-*.csv"), t.path("out.csv"))
+	}
+}
+
+// checkRows holds the sum of all noise against 0, and the sum of its squares against the
+// variance that the table promises.
+func (t trial) checkRows() error {
+	v, err := rowNoise()
+	if err != nil {
+		return err
+	}
+	fourth, err := loss.New("lp", 4)
+	if err != nil {
+		return err
+	}
+	m2, _ := v.Mechanism().ExpectedLossOf(loss.L2).Float64()
+	m4, _ := v.Mechanism().ExpectedLossOf(fourth).Float64()
+	f, err := os.Open(t.path("out.csv"))
+	if err != nil {
+		return err
+	}
+	defer f.Close() //nolint:errcheck // only read
+	r := csv.NewReader(f)
+	if _, err := r.Read(); err != nil {
+		return err
+	}
+	n, sum, squares := 0, 0.0, 0.0
+	for ; ; n++ {
+		fields, err := r.Read()
+		if errors.Is(err, io.EOF) {
+			break
+		}
+		if err != nil {
+			return err
+		}
+		i, err := strconv.Atoi(fields[0])
+		if err != nil {
+			return err
+		}
+		y, err := strconv.ParseFloat(fields[1], 64)
+		if err != nil {
+			return err
+		}
+		x := y - row(i).Value
+		sum, squares = sum+x, squares+x*x
+	}
+	rows := float64(n)
+	fmt.Printf("rows: %d, sum of the noise %.5g of a standard deviation of %.5g, variance %.6g promised %.6g\n",
+		n, sum, math.Sqrt(rows*m2), squares/rows, m2)
+	if n != t.rows || !normal(sum, rows*m2) || !normal(squares-rows*m2, rows*(m4-m2*m2)) {
+		return errLaw
+	}
+	return nil
 }

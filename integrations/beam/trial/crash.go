@@ -1,18 +1,15 @@
 package main
 
 import (
-	"bufio"
 	"context"
+	"errors"
 	"fmt"
-	"math/big"
 	"os"
 	"path/filepath"
-	"reflect"
 	"strconv"
 	"strings"
 
 	"github.com/apache/beam/sdks/v2/go/pkg/beam"
-	"github.com/apache/beam/sdks/v2/go/pkg/beam/io/textio"
 	"github.com/apache/beam/sdks/v2/go/pkg/beam/x/beamx"
 
 	noisebeam "github.com/noisewright/noisewright/integrations/beam"
@@ -23,17 +20,14 @@ import (
 // draw would release others.
 const rare = 200
 
-// rareFn makes the rows of these partitions.
+// rareFn makes the rows of these partitions, one of each person.
 type rareFn struct{ People int }
 
-// ProcessElement emits one row of each person.
 func (f *rareFn) ProcessElement(partition int, emit func(noisebeam.Row)) {
 	for i := range f.People {
 		emit(noisebeam.Row{Person: fmt.Sprintf("r%d-%d", partition, i), Partition: "r" + strconv.Itoa(partition), Value: 1})
 	}
 }
-
-func init() { beam.RegisterDoFn(reflect.TypeFor[rareFn]()) }
 
 // crashes runs pipelines in which something crashes once behind each step, and fails if anything
 // was seen that is not in the result.
@@ -51,10 +45,7 @@ func (t trial) crashes(ctx context.Context) error {
 	for i := range t.times {
 		own := t
 		own.dir = filepath.Join(t.dir, fmt.Sprintf("%s-%d", t.what, i))
-		if err := os.RemoveAll(own.dir); err != nil {
-			return err
-		}
-		if err := os.MkdirAll(own.dir, 0o700); err != nil {
+		if err := errors.Join(os.RemoveAll(own.dir), os.MkdirAll(own.dir, 0o700)); err != nil {
 			return err
 		}
 		build, verify := own.statistics, own.checkStatistics
@@ -113,77 +104,20 @@ func run(ctx context.Context, c *fault.Crashes, build func(beam.Scope) error) (a
 	return attempts, nil
 }
 
-// statistics builds counts of selected partitions, and sums and means if three are asked for.
-func (t trial) statistics(s beam.Scope) error {
-	list, err := tablesOf()
-	if err != nil {
-		return err
-	}
-	budget, err := noisebeam.NewBudget(5*epsilon, 5*delta)
-	if err != nil {
-		return err
-	}
-	rule, err := noisebeam.NewSelection(epsilon, delta, rowsEach)
-	if err != nil {
-		return err
-	}
-	even := 1
-	for rule.Probability(int64(even)).Cmp(big.NewRat(1, 2)) < 0 {
-		even++
-	}
-	numbers := make([]int, rare)
-	for i := range numbers {
-		numbers[i] = i
-	}
-	all := beam.Flatten(s, t.generate(s), beam.ParDo(s, &rareFn{even}, beam.CreateList(s, numbers)))
-	people, err := noisebeam.Bound(s, fault.After(s, "rows", all), noisebeam.Bounds{Partitions: rowsEach, Values: 1, Lower: 0, Upper: largest}, budget)
-	if err != nil {
-		return err
-	}
-	groups, err := people.Select(s, rule)
-	if err != nil {
-		return err
-	}
-	counts, err := groups.Count(s, list[0])
-	if err != nil {
-		return err
-	}
-	shown := []beam.PCollection{t.shown(s, "count", counts)}
-	if t.what == "three" {
-		sums, err := groups.Sum(s, list[1])
-		if err != nil {
-			return err
-		}
-		means, err := groups.Mean(s, list[2], list[0])
-		if err != nil {
-			return err
-		}
-		shown = append(shown, t.shown(s, "sum", sums), t.shown(s, "mean", means))
-	}
-	textio.Write(s, t.path("answers.csv"), beam.Flatten(s, shown...))
-	return nil
-}
-
-// shown is what is seen of an answer.
-func (t trial) shown(s beam.Scope, what string, answers beam.PCollection) beam.PCollection {
-	return fault.After(s, "shown", beam.ParDo(s, &lineFn{what}, answers))
-}
-
 // checkStatistics holds the answers against what was seen: all that was ever seen is in the result,
 // and all partitions with enough people are.
 func (t trial) checkStatistics() error {
-	text, err := os.ReadFile(t.path("answers.csv"))
+	answers, err := lines(t.path("answers.csv"))
 	if err != nil {
 		return err
 	}
 	result := map[string]bool{}
 	released := map[string]int{}
-	for line := range strings.Lines(string(text)) {
-		line = strings.TrimSpace(line)
+	for _, line := range answers {
 		result[line] = true
 		released[strings.Split(line, ",")[1][:1]]++
 	}
-	seen, err := t.seen()
+	seen, err := lines(t.path("seen"))
 	if err != nil {
 		return err
 	}
@@ -206,28 +140,14 @@ func (t trial) checkStatistics() error {
 	return nil
 }
 
-// seen are the lines that were.
-func (t trial) seen() (lines []string, err error) {
-	f, err := os.Open(t.path("seen"))
-	if err != nil {
-		return nil, err
-	}
-	defer f.Close() //nolint:errcheck // only read
-	s := bufio.NewScanner(f)
-	for s.Scan() {
-		lines = append(lines, s.Text())
-	}
-	return lines, s.Err()
-}
-
 // checkSeen returns what was seen of each answer, and fails if that are two values.
 func (t trial) checkSeen() (map[string]string, error) {
-	lines, err := t.seen()
+	seen, err := lines(t.path("seen"))
 	if err != nil {
 		return nil, err
 	}
 	values, two := map[string]string{}, map[string]bool{}
-	for _, line := range lines {
+	for _, line := range seen {
 		at := strings.LastIndexAny(line, " ,")
 		key, value := line[:at], line[at+1:]
 		if v, ok := values[key]; ok && v != value {
@@ -235,7 +155,7 @@ func (t trial) checkSeen() (map[string]string, error) {
 		}
 		values[key] = value
 	}
-	if fmt.Printf("crash: %d values seen, of %d answers, %d of these with two\n", len(lines), len(values), len(two)); len(two) > 0 {
+	if fmt.Printf("crash: %d values seen, of %d answers, %d of these with two\n", len(seen), len(values), len(two)); len(two) > 0 {
 		return nil, fmt.Errorf("%w: a retry drew again", errLaw)
 	}
 	return values, nil

@@ -94,8 +94,9 @@ func (l *Law) gain(i, j int, a float64) float64 {
 	return s / (1 + a*(l.mass[j]-l.mass[i])) * s
 }
 
-// best returns what the best blocks gain and, if cuts is not nil, appends the bins after
-// which all but the last end, in falling order. For d blocks the likelihoods add up to e^ε + d − 1 times m, which is the factor.
+// best returns what the best blocks gain and, if cuts is not nil, appends the bins after which
+// all but the last end, in falling order. For d blocks the likelihoods add up to e^ε + d − 1
+// times m, which is the factor.
 //
 // The best cuts into d blocks are those into d−1 up to some bin, and one more (dynamic
 // programming).

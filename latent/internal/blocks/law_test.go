@@ -10,6 +10,7 @@ import (
 
 	"github.com/noisewright/noisewright/internal/exact"
 	"github.com/noisewright/noisewright/local"
+	"github.com/noisewright/noisewright/proof"
 )
 
 // sample returns values with tails, clipped to ±radius, and as they were.
@@ -186,7 +187,7 @@ func TestNearTheLowerBound(t *testing.T) {
 		values = append(values, (2*float64(i)+1)/960-1)
 	}
 	for _, epsilon := range []float64{1, 3} {
-		file, err := local.ReadFile(fmt.Sprintf("testdata/uniform-%g.json", epsilon))
+		file, err := proof.ReadFile(fmt.Sprintf("testdata/uniform-%g.json", epsilon), local.Decode)
 		if err != nil {
 			t.Fatal(err)
 		}

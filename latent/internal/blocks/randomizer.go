@@ -9,6 +9,7 @@ import (
 	"github.com/noisewright/noisewright/internal/exact"
 	"github.com/noisewright/noisewright/local"
 	"github.com/noisewright/noisewright/loss"
+	"github.com/noisewright/noisewright/proof"
 )
 
 // block is the bins after from, up to to, and the answer that is likelier there.
@@ -51,7 +52,7 @@ func (l *Law) Randomizer(epsilon float64) (*local.Randomizer, error) {
 		Loss:      loss.L2,
 	}
 	for k, end := range l.edges[1:] {
-		s.Values.Weight = append(s.Values.Weight, local.Piece{From: l.edges[k], Weight: (l.mass[k+1] - l.mass[k]) / (end - l.edges[k])})
+		s.Values.Weight = append(s.Values.Weight, proof.Piece{From: l.edges[k], Weight: (l.mass[k+1] - l.mass[k]) / (end - l.edges[k])})
 	}
 	for b, block := range blocks {
 		row := slices.Repeat([]uint64{low}, len(blocks))

@@ -15,14 +15,12 @@ type Family struct {
 	Name string
 	// Pure says that the family makes no use of δ.
 	Pure bool
-	// Variance returns an upper bound on the variance of the family's (ε, δ)-
-	// private noise for sensitivity 1, in squared query units; ε >= 0 and
-	// 0 <= δ < 1. It increases neither in ε nor in δ, and may be called
-	// concurrently. An error says why there is no such noise.
+	// Variance returns an upper bound on the variance of the family's (ε, δ)-private noise for
+	// sensitivity 1, in squared query units. It increases neither in ε nor in δ, and may be
+	// called concurrently. An error says why there is no such noise.
 	Variance func(epsilon, delta float64) (float64, error)
 }
 
-// closedForm returns a family whose law is known.
 func closedForm(name string, pure bool, variance func(p dp.Privacy) (float64, error)) Family {
 	return Family{name, pure, func(epsilon, delta float64) (float64, error) {
 		p := dp.Privacy{Epsilon: epsilon, Delta: delta, Sensitivity: 1}

@@ -8,35 +8,22 @@ const shareUnits = 128
 
 // SplitGains divides epsilon > 0 over coordinates that gain by it independently, and
 // returns the shares whose gains add up to most. gains[i] is the gain of coordinate i as a
-// function of its share; it does not fall, and is 0 where that is 0.
-//
-// Guarantee: the shares, as numbers without rounding, add up to at most epsilon.
-//
-// Gains are evaluated at some forty shares and taken to be linear in between. Errors are
-// those of the context.
+// function of its share; it does not fall, and is 0 where that is 0. The shares, as numbers
+// without rounding, add up to at most epsilon. Gains are evaluated at some forty shares and
+// taken to be linear in between. Errors are those of the context.
 func SplitGains(ctx context.Context, gains []func(epsilon float64) float64, epsilon float64) ([]float64, error) {
-	most := make([]float64, shareUnits+1) // by so many units
-	choices := make([][]int, len(gains))  // the units of coordinate i, of so many for those up to it
+	most := make([]float64, shareUnits+1)   // by so many units
+	choices := make([][]uint16, len(gains)) // the units of coordinate i, of so many for those up to it
 	for i, gain := range gains {
 		if err := ctx.Err(); err != nil {
 			return nil, err
 		}
-		curve := interpolated(gain, epsilon)
-		choices[i] = make([]int, shareUnits+1)
-		for m := shareUnits; m > 0; m-- { // downwards: what is read is without coordinate i
-			top := most[m]
-			for j := 1; j <= m; j++ {
-				if g := most[m-j] + curve[j]; g > top {
-					top, choices[i][m] = g, j
-				}
-			}
-			most[m] = top
-		}
+		choices[i] = deal(most, most, interpolated(gain, epsilon))
 	}
 	shares := make([]float64, len(gains))
 	left, used := shareUnits, 0
 	for i := len(gains) - 1; i >= 0; i-- {
-		units := choices[i][left]
+		units := int(choices[i][left])
 		left, used = left-units, used+units
 		shares[i] = float64(units)
 	}

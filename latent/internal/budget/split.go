@@ -27,32 +27,24 @@ type Allocation struct {
 	Loss float64
 }
 
-// Split divides the budget (ε, δ) over task coordinates of unit variance with
-// the given weights λ_i >= 0 (of the task loss, any unit) and half-widths c_i > 0
-// (coordinate i is clipped to |y_i| <= c_i), so that the task loss is least: noise
-// of variance v for sensitivity 1 leaves the share k/(1+k), k = 4c²v, of λ.
+// Split divides the budget (ε, δ) over task coordinates of unit variance with the weights
+// λ_i >= 0 (of the task loss, any unit) and half-widths c_i > 0 (coordinate i is clipped to
+// |y_i| <= c_i), so that the task loss is least: noise of variance v for sensitivity 1 leaves
+// the share k/(1+k), k = 4c²v, of λ.
 //
-// By basic composition the release of all coordinates, each with noise of its
-// own (ε_i, δ_i), is (ε, δ)-private if Σε_i <= ε and Σδ_i <= δ; these sums hold
-// exactly. A caller who composes the noise exactly can pass a larger budget than
-// is promised and check what comes out.
+// By basic composition the release of all coordinates, each with noise of its own (ε_i, δ_i),
+// is (ε, δ)-private if Σε_i <= ε and Σδ_i <= δ; these sums hold exactly. With the family Laplace
+// this is the joint ℓ1 mechanism on a box too: Laplace noise of one scale 1/ε on coordinates
+// scaled to half-widths s_i, 2Σs_i = 1, is noise for sensitivity 2s_i at ε_i = 2s_i·ε, and every
+// split of ε is of that form.
 //
-// With the family Laplace this is the joint ℓ1 mechanism on a box too: Laplace
-// noise of one scale 1/ε on coordinates scaled to half-widths s_i, 2Σs_i = 1, is
-// noise for sensitivity 2s_i at ε_i = 2s_i·ε, and every split of ε is of
-// that form.
-//
-// The problem is not convex. The result is the best on a grid of 256 units of ε
-// with equal δ_i, whichever coordinates and however many are used
-// (docs/proofs/noise-curve.md), improved continuously from there in all ε_i and
-// δ_i. For δ <= 0.03 nothing better was ever found by trying all splits over up to
-// 3 coordinates; for δ around 0.1, where very uneven δ_i can be best, up to 0.4 %
-// of the loss was.
+// The problem is not convex. The result is the best on a grid of 256 units of ε with equal δ_i,
+// whichever coordinates are used (docs/proofs/noise-curve.md), improved continuously from there
+// in all ε_i and δ_i. For δ <= 0.03 nothing better was ever found by trying all splits over up to
+// 3 coordinates; for δ around 0.1, where very uneven δ_i can be best, up to 0.4 % of the loss was.
 //
 // Errors wrap [dp.ErrInvalid] for inputs outside their range, or are those of the
-// family and of the context. The cost is some 40 µs per coordinate, and that
-// times the number used if the order of the coordinates by λ and by c differ
-// much.
+// family and of the context.
 func Split(ctx context.Context, lambda, halfwidth []float64, epsilon, delta float64, family Family) (*Allocation, error) {
 	if err := checkSplit(lambda, halfwidth, epsilon, delta); err != nil {
 		return nil, err
@@ -77,11 +69,11 @@ func checkSplit(lambda, halfwidth []float64, epsilon, delta float64) error {
 		if !(l >= 0) || math.IsInf(l, 1) {
 			return check.Field("latent", fmt.Sprintf("lambda[%d]", i), l, "a finite number >= 0")
 		}
-		if c := halfwidth[i]; !(c > 0) || math.IsInf(c, 1) {
+		if c := halfwidth[i]; !check.Positive(c) {
 			return check.Field("latent", fmt.Sprintf("half-width[%d]", i), c, "a finite number > 0")
 		}
 	}
-	if !(epsilon > 0) || math.IsInf(epsilon, 1) {
+	if !check.Positive(epsilon) {
 		return check.Field("latent", "epsilon", epsilon, "a finite number > 0")
 	}
 	return check.Delta("latent", "delta", delta)
@@ -206,12 +198,9 @@ type knapsack struct {
 	choices [][]uint16 // [z·len(items)+i][m]: the units that item i gets
 }
 
-// knapsack runs the dynamic program for the given variances and the most
-// coordinates.
-//
-// A coordinate is left out beforehand if as many others as can be used have both
-// no smaller λ and no larger spread: one of these is free wherever it is
-// used, and gains no less with the same noise.
+// knapsack runs the dynamic program for the given variances and the most coordinates. One is
+// left out beforehand if as many others as can be used have both no smaller λ and no larger
+// spread: one of these is free wherever it is used, and gains no less with the same noise.
 func (s *splitter) knapsack(v []float64, most int) *knapsack {
 	k := &knapsack{limited: most != unlimited}
 	usable := most
@@ -243,24 +232,28 @@ func (s *splitter) knapsack(v []float64, most int) *knapsack {
 		for m := range gain {
 			gain[m] = c.gain(v[m])
 		}
-		// From the last row and unit down, so that what is read is still
-		// without item i.
 		for z := most; z >= first; z-- {
-			from, to := k.gains[max(z-1, 0)], k.gains[z]
-			choice := make([]uint16, gridUnits+1)
-			for m := gridUnits; m >= 1; m-- {
-				top, units := to[m], 0
-				for j := 1; j <= m; j++ {
-					if g := from[m-j] + gain[j]; g > top {
-						top, units = g, j
-					}
-				}
-				to[m], choice[m] = top, uint16(units) //nolint:gosec // at most gridUnits
-			}
-			k.choices[z*len(k.items)+i] = choice
+			k.choices[z*len(k.items)+i] = deal(k.gains[max(z-1, 0)], k.gains[z], gain)
 		}
 	}
 	return k
+}
+
+// deal gives one more item the units by which it gains most, for each number of units there may
+// be. The most that can be gained without the item is in to, and without it where it gets some
+// in from, which may be to; to then has the most with the item. It returns the units of the item.
+func deal(from, to, gain []float64) []uint16 {
+	choice := make([]uint16, len(to))
+	for m := len(to) - 1; m > 0; m-- { // downwards: what is read is without the item
+		top, units := to[m], 0
+		for j := 1; j <= m; j++ {
+			if g := from[m-j] + gain[j]; g > top {
+				top, units = g, j
+			}
+		}
+		to[m], choice[m] = top, uint16(units) //nolint:gosec // some hundreds
+	}
+	return choice
 }
 
 // plan returns the best division of m units.

@@ -24,11 +24,9 @@ const (
 // staircase noise cut to |x| <= A, A as small as δ allows, or for a large δ
 // staircase noise that is left out with probability δ, whichever varies less.
 //
-// It is private at every (ε, δ), so its variance is an upper bound on the least
-// possible one, and a tight one: for δ <= 0.001 noise designed to a gap of 0.1 %
-// improved on it by less than that; at δ = 0.01 by up to 0.3 %, at δ = 0.05 by 2 %
-// and at δ = 0.25 by 9 %. The proof, with the formulas, is in
-// docs/proofs/noise-curve.md. The cost is about 0.4 microseconds.
+// It is private at every (ε, δ), so its variance is an upper bound on the least possible one,
+// and a tight one: for δ <= 0.001 noise designed to a gap of 0.1 % improved on it by less than
+// that; at δ = 0.05 by 2 %. The proof, with the formulas, is in docs/proofs/noise-curve.md.
 func TruncatedStaircase() Family {
 	return closedForm("truncated-staircase", false, leastVarianceUp)
 }

@@ -22,7 +22,10 @@ import (
 // noise with one law for all cells.
 func Design(ctx context.Context, p Problem, s *meet.Search) (*cells.Verified, float64, meet.Outcome, error) {
 	d := &designer{Search: *s, problem: p}
-	v, o, err := d.result(d.refine(ctx))
+	stopped := d.refine(ctx)
+	v, o, err := meet.Finish(&d.Search, d.kernel, d.dual, d.upperRounds+d.lowerRounds, stopped, func() error {
+		return check.Errorf("lp", meet.ErrInfeasible, "instance-cap = %g: no kernel found that keeps it, with the bins and in the time allowed%s", d.problem.InstanceCap, d.endless())
+	})
 	return v, d.oneLaw, o, err
 }
 
@@ -89,8 +92,8 @@ const MostBins = 1 << 10
 // firstBins is about how many bins per sensitivity a design begins with.
 const firstBins = 4
 
-// half is the number of bins on either side of 0: those of a support on which there is
-// private noise, and more.
+// half is the number of bins on either side of 0: those of a support on which there is private
+// noise, and more.
 func (d *designer) half(k int) int {
 	p := dp.Problem{Privacy: d.problem.Privacy, Loss: d.problem.Loss}
 	reach := noise.SupportBound(p)
@@ -197,13 +200,6 @@ func (d *designer) lower(ctx context.Context, k int, stall float64) error {
 		}
 	}
 	return meet.Stopped(status)
-}
-
-// result puts the best kernel and the best bound together and certifies both.
-func (d *designer) result(stopped error) (*cells.Verified, meet.Outcome, error) {
-	return meet.Finish(&d.Search, d.kernel, d.dual, d.upperRounds+d.lowerRounds, stopped, func() error {
-		return check.Errorf("lp", meet.ErrInfeasible, "instance-cap = %g: no kernel found that keeps it, with the bins and in the time allowed%s", d.problem.InstanceCap, d.endless())
-	})
 }
 
 // endless says what a cell without an end means for a cap, if there is one.

@@ -11,18 +11,26 @@ import (
 	"github.com/noisewright/noisewright/lp/internal/meet"
 )
 
-// Problem is lp.CellsProblem, which says what its fields are.
+// Problem is lp.CellsProblem.
 type Problem struct {
+	// Privacy and Loss are as in dp.Problem, but Delta is not 0.
 	dp.Privacy
-	Loss        loss.Loss
-	Edges       []float64
-	Weight      []float64
-	Bins        int
+	Loss loss.Loss
+	// Edges are those of the cells, ascending, in query units. The first may be -Inf
+	// and the last one +Inf.
+	Edges []float64
+	// Weight says how much each cell counts, up to a factor; nil: its width, but a cell
+	// without an end not at all, unless all are.
+	Weight []float64
+	// Bins, if not 0, fixes the bins per sensitivity, of the laws and of the lower
+	// bound; 0: as many as the gap needs.
+	Bins int
+	// InstanceCap, if not 0, bounds the expected CapLoss of every cell's noise, or nil,
+	// its Loss.
 	InstanceCap float64
 	CapLoss     loss.Loss
 }
 
-// capped returns the loss that is capped.
 func (p Problem) capped() loss.Loss {
 	if p.CapLoss != nil {
 		return p.CapLoss
@@ -30,7 +38,6 @@ func (p Problem) capped() loss.Loss {
 	return p.Loss
 }
 
-// weight returns how much each cell counts.
 func (p Problem) weight() []float64 {
 	if p.Weight != nil {
 		return p.Weight
@@ -72,15 +79,11 @@ func (p Problem) symmetric() bool {
 // base returns the least number of bins per sensitivity of which every cell is a whole
 // number, 1 if there is none up to maxBase.
 func (p Problem) base() int {
-	const tolerance = 1e-9
+	const tolerance, maxBase = 1e-9, 64
 	for k := 1; k <= maxBase; k++ {
 		fits := true
-		for i := 2; i < len(p.Edges) && fits; i++ {
-			width := (p.Edges[i-1] - p.Edges[i-2]) * float64(k) / p.Sensitivity
-			fits = math.IsInf(width, 0) || math.Abs(width-math.Round(width)) < tolerance
-		}
-		if n := len(p.Edges) - 1; fits && n > 1 {
-			width := (p.Edges[n] - p.Edges[n-1]) * float64(k) / p.Sensitivity
+		for i := 1; i < len(p.Edges) && len(p.Edges) > 2 && fits; i++ {
+			width := (p.Edges[i] - p.Edges[i-1]) * float64(k) / p.Sensitivity
 			fits = math.IsInf(width, 0) || math.Abs(width-math.Round(width)) < tolerance
 		}
 		if fits {
@@ -89,8 +92,6 @@ func (p Problem) base() int {
 	}
 	return 1
 }
-
-const maxBase = 64
 
 // binGrid lays K bins per sensitivity over points: S points a bin, K·S points at least a
 // sensitivity. Where a bin is a power of two it is so exactly.

@@ -1,6 +1,7 @@
 package cells
 
 import (
+	"cmp"
 	"context"
 	"math"
 	"math/big"
@@ -55,24 +56,27 @@ func (l *layout) solve(ctx context.Context, o *meet.Options, k int, hint binLaws
 		p.limits = p.folded()
 	}
 	of := engine.OfLaws(p.problem())
+	const startRate = 0.7 // how slowly masses to start from fall, in units of ε: with some slack
 	of.Total = p.total()
 	of.Start = p.masses(func(_, j int) float64 {
 		return max(math.Exp(-startRate*p.decay*math.Abs(float64(j))), p.delta/1000)
 	})
-	of.Expect = func() (mass []float64, limits []int, slack float64) {
+	of.Generation.Expect = func() (mass []float64, limits []int, slack float64) {
 		for i := range p.limits {
 			limits = append(limits, i)
 		}
-		return p.expected(hint, k), limits, engine.HintSlack
+		return p.masses(func(cell, j int) float64 {
+			if len(hint.laws) == len(p.weight) {
+				return hint.mass(cell, j, k) + engine.HintFloor
+			}
+			return math.Exp(-p.decay * math.Abs(float64(j))) // of noise like that of Laplace
+		}), limits, engine.HintSlack
 	}
 	var status solver.Status
 	var err error
 	p.Solution, status, err = engine.Solve(ctx, o, of, want)
 	return p, status, err
 }
-
-// startRate is how slowly masses to start from fall, in units of ε: with some slack.
-const startRate = 0.7
 
 // folded returns one limit for each and its mirror image. Edges that are mirror images up to
 // rounding may have a limit without its own: a lower program, whose multipliers stand for
@@ -82,36 +86,19 @@ func (p *program) folded() []cells.Pair {
 	for _, a := range p.limits {
 		given[a] = true
 	}
-	var out []cells.Pair
-	for _, a := range p.limits {
+	return slices.DeleteFunc(slices.Clone(p.limits), func(a cells.Pair) bool {
 		image := p.mirror(a)
-		switch {
-		case !given[image]:
-			if p.sums == 0 {
-				out = append(out, a)
-			}
-		case !later(a, image):
-			out = append(out, a)
-		}
-	}
-	return out
+		return given[image] && later(a, image) || !given[image] && p.sums > 0
+	})
 }
 
-// mirror returns the mirror image of a limit.
 func (p *program) mirror(a cells.Pair) cells.Pair {
 	n := len(p.weight)
 	return cells.Pair{Gain: n - 1 - a.Gain, Lose: n - 1 - a.Lose, Shift: -a.Shift}
 }
 
-// later orders limits.
 func later(a, b cells.Pair) bool {
-	if a.Gain != b.Gain {
-		return a.Gain > b.Gain
-	}
-	if a.Lose != b.Lose {
-		return a.Lose > b.Lose
-	}
-	return a.Shift > b.Shift
+	return cmp.Or(cmp.Compare(a.Gain, b.Gain), cmp.Compare(a.Lose, b.Lose), cmp.Compare(a.Shift, b.Shift)) > 0
 }
 
 // variable returns the variable of bin j of a cell, or of a sum of bins.
@@ -168,7 +155,6 @@ func (p *program) total() []float64 {
 	return weights
 }
 
-// sides lists those on which a cell has sums of its own.
 func (p *program) sides(cell int) []int {
 	if p.mirrored && 2*cell == len(p.weight)-1 {
 		return []int{-1} // the other side is its mirror image
@@ -176,7 +162,6 @@ func (p *program) sides(cell int) []int {
 	return []int{-1, 1}
 }
 
-// scale is the expected size of the mass of bin j.
 func (p *program) scale(j int) float64 {
 	return max(math.Exp(-p.decay*math.Abs(float64(j))), p.delta/10)
 }
@@ -256,17 +241,6 @@ func (b binLaws) mass(cell, j, k int) float64 {
 	return ((1-t)*own(int(low)) + t*own(int(low)+1)) * share
 }
 
-// expected returns the masses that laws suggest; where there are none for these cells, those
-// of noise like that of Laplace.
-func (p *program) expected(hint binLaws, k int) []float64 {
-	return p.masses(func(cell, j int) float64 {
-		if len(hint.laws) == len(p.weight) {
-			return hint.mass(cell, j, k) + engine.HintFloor
-		}
-		return math.Exp(-p.decay * math.Abs(float64(j)))
-	})
-}
-
 // masses returns those of all variables, given those of the bins.
 func (p *program) masses(of func(cell, j int) float64) []float64 {
 	mass := make([]float64, p.Count())
@@ -283,14 +257,10 @@ func (p *program) masses(of func(cell, j int) float64) []float64 {
 	return mass
 }
 
-// laws returns the laws of all cells.
 func (p *program) laws() [][]float64 {
-	mass := p.Masses()
-	laws := make([][]float64, len(p.weight))
-	for cell := range laws {
-		for j := -p.half; j <= p.half; j++ {
-			laws[cell] = append(laws[cell], mass[p.variable(cell, j)])
-		}
+	laws := p.Of(p.Masses())
+	for cell, law := range laws {
+		laws[cell] = law[p.sums : len(law)-p.sums]
 	}
 	return laws
 }
@@ -300,21 +270,9 @@ func (p *program) laws() [][]float64 {
 // solver's errors, the result proves a true bound.
 func (p *program) dual(nodes int, unit, instanceCap float64) *cells.Dual {
 	d := &cells.Dual{NodesPerSensitivity: nodes}
-	var total float64
-	for i := range p.limits {
-		total += p.Price(i) * unit
-	}
-	var caps []float64
-	if p.capped != nil {
-		caps, total = p.CapPrices(p.Solution, unit, instanceCap, total)
-	}
-	if total <= 0 {
+	var some bool
+	if d.Exponent, d.Caps, some = p.Caps(p.Solution, len(p.limits), unit, instanceCap); !some {
 		return d
-	}
-	_, exp := math.Frexp(total)
-	d.Exponent = exp - meet.DualBits
-	for _, kappa := range caps {
-		d.Caps = append(d.Caps, int64(math.Ldexp(kappa, -d.Exponent)))
 	}
 	scale := math.Ldexp(unit*p.Share(), -d.Exponent)
 	for i, a := range p.limits {
@@ -353,20 +311,10 @@ func addShift(all []cells.DualShift, a cells.Pair, y []int64, first int) []cells
 // upperLayout lays out the program whose solutions are kernels on the bins.
 func upperLayout(p Problem, g cells.Grid, k, half int, epsilon, delta, unit, limit float64) layout {
 	l := baseLayout(p, k, half, epsilon, delta)
-	l.limits = cells.Shifts(p.Edges, p.Sensitivity, k, true)
+	l.limits = (&cells.Spec{Edges: p.Edges, Privacy: p.Privacy}).Shifts(k, true)
 	step, _ := g.Step().Float64()
-	mean := func(of loss.Loss, by float64) []float64 {
-		var out []float64
-		for j := -half; j <= half; j++ {
-			width := float64(g.PointsPerBin) * step
-			out = append(out, of.CellMean(float64(j)*width, width)/by)
-		}
-		return out
-	}
-	l.cost = mean(p.Loss, unit)
-	if p.InstanceCap > 0 {
-		l.capped = mean(p.capped(), limit)
-	}
+	width := float64(g.PointsPerBin) * step
+	l.charge(p, unit, limit, func(of loss.Loss, j int) float64 { return of.CellMean(float64(j)*width, width) })
 	return l
 }
 
@@ -374,22 +322,25 @@ func upperLayout(p Problem, g cells.Grid, k, half int, epsilon, delta, unit, lim
 func lowerLayout(p Problem, k, half int, unit float64) layout {
 	l := baseLayout(p, k, half, p.Epsilon, p.Delta)
 	l.sums = k
-	l.limits = cells.Shifts(p.Edges, p.Sensitivity, k, false)
+	l.limits = (&cells.Spec{Edges: p.Edges, Privacy: p.Privacy}).Shifts(k, false)
 	step := ratOf(k)
 	step.Quo(new(big.Rat).SetFloat64(p.Sensitivity), step)
-	nodes := func(of loss.Loss, by float64) []float64 {
-		var out []float64
-		for j := -l.half; j <= l.half; j++ {
-			c, _ := of.LowerNode(int64(j), step).Float64()
-			out = append(out, c/by)
-		}
-		return out
-	}
-	l.cost = nodes(p.Loss, unit)
-	if p.InstanceCap > 0 {
-		l.capped = nodes(p.capped(), p.InstanceCap)
-	}
+	l.charge(p, unit, p.InstanceCap, func(of loss.Loss, j int) float64 {
+		c, _ := of.LowerNode(int64(j), step).Float64()
+		return c
+	})
 	return l
+}
+
+// charge sets what bins cost, divided by unit, and, if there is a cap, what it charges, divided
+// by limit.
+func (l *layout) charge(p Problem, unit, limit float64, at func(of loss.Loss, j int) float64) {
+	for j := -l.half; j <= l.half; j++ {
+		l.cost = append(l.cost, at(p.Loss, j)/unit)
+		if p.InstanceCap > 0 {
+			l.capped = append(l.capped, at(p.capped(), j)/limit)
+		}
+	}
 }
 
 func baseLayout(p Problem, k, half int, epsilon, delta float64) layout {

@@ -34,8 +34,6 @@ type Program struct {
 	Skip  func(limit, term int) bool
 	// Generation says how to generate constraints, but for the solver.
 	Generation cuts.Options
-	// Expect, if not nil, returns what generation begins with; see cuts.Program.Expect.
-	Expect func() (mass []float64, limits []int, slack float64)
 }
 
 // Want says when a program is solved.
@@ -108,11 +106,11 @@ func Solve(ctx context.Context, o *meet.Options, p *Program, want Want) (*Soluti
 		solved, status := p.complete(ctx, o, want)
 		return solved, status, nil
 	case errors.Is(err, solver.ErrNone):
-		return nil, solver.StatusFailed, p.tooLarge()
+		return nil, solver.StatusFailed, check.Errorf("lp", meet.ErrLimit, "a linear program of %d masses needs an LP solver, see lp/highs: %w", p.masses(), meet.ErrTooFine)
 	case err != nil:
 		return nil, solver.StatusFailed, err
 	}
-	status, err := p.generate(ctx, generation, want)
+	status, err := generation.Solve(ctx, want.Excess, want.Stall)
 	if errors.Is(err, cuts.ErrFailed) {
 		status, err = solver.StatusFailed, nil
 	}
@@ -130,19 +128,15 @@ func (p *Program) fits() bool {
 // masses is the number of variables but for those that count in every limit.
 func (p *Program) masses() int { return len(p.Cost) - len(p.Common) }
 
-func (p *Program) tooLarge() error {
-	return check.Errorf("lp", meet.ErrLimit, "a linear program of %d masses needs an LP solver, see lp/highs: %w", p.masses(), meet.ErrTooFine)
-}
-
 // mostBreaks bounds how often a complete program is solved with further rows.
 const mostBreaks = 30
 
 // complete solves a program by the interior point method, again as long as its masses break
 // further rows.
 func (p *Program) complete(ctx context.Context, o *meet.Options, want Want) (*Solution, solver.Status) {
-	accuracy := interior.Accuracy{Gap: want.Gap, Excess: want.Excess}
+	excess := want.Excess
 	if want.Bound {
-		accuracy.Excess = math.Inf(1)
+		excess = math.Inf(1)
 	}
 	problem, start := p.Problem, p.Start
 	if p.Total != nil {
@@ -163,7 +157,7 @@ func (p *Program) complete(ctx context.Context, o *meet.Options, want Want) (*So
 	for again := mostBreaks; ; again-- {
 		solved := interior.New(problem, interior.Options{Start: start, Skip: p.Skip, Step: o.Step})
 		s := &Solution{solved, true, p.Total}
-		status, err := solved.Solve(ctx, accuracy)
+		status, err := solved.Solve(ctx, want.Gap, excess)
 		if err != nil || again == 0 {
 			return s, solver.StatusFailed
 		}
@@ -204,15 +198,4 @@ func (p *Program) generation(newSolver solver.Factory) (*cuts.Program, error) {
 	options := p.Generation
 	options.NewSolver = newSolver
 	return cuts.New(p.Problem, options)
-}
-
-// generate solves a program by constraint generation.
-func (p *Program) generate(ctx context.Context, g *cuts.Program, want Want) (solver.Status, error) {
-	if p.Expect != nil {
-		mass, limits, slack := p.Expect()
-		if err := g.Expect(mass, limits, slack); err != nil {
-			return solver.StatusFailed, err
-		}
-	}
-	return g.Solve(ctx, want.Excess, want.Stall)
 }

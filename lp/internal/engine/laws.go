@@ -1,6 +1,11 @@
 package engine
 
-import "github.com/noisewright/noisewright/lp/internal/engine/cuts"
+import (
+	"math"
+
+	"github.com/noisewright/noisewright/lp/internal/engine/cuts"
+	"github.com/noisewright/noisewright/lp/internal/meet"
+)
 
 // OfLaws states a program of many laws. It is solved complete up to some 1,500 masses, as the
 // time of the interior point method goes with their cube.
@@ -74,18 +79,45 @@ func (l Laws) Variables() [][]int {
 	return rows
 }
 
-// CapPrices returns the prices of the caps of all inputs, of which those of the Own inputs are
-// the rows after their totals, and adds them to the total of prices: costs were divided by
-// unit, and those of caps by limit.
-func (l Laws) CapPrices(s *Solution, unit, limit, total float64) ([]float64, float64) {
-	caps := make([]float64, l.Inputs)
-	for k := range l.Own() {
-		price := max(0, -s.Dual(l.Own()+k)) * unit / limit
-		total += price
-		caps[k] += price * l.Share()
-		if l.Mirrored {
-			caps[l.Inputs-1-k] += price * l.Share()
+// Of returns the laws of all inputs that the masses of variables make.
+func (l Laws) Of(mass []float64) [][]float64 {
+	laws := make([][]float64, l.Inputs)
+	for k, row := range l.Variables() {
+		for _, v := range row {
+			laws[k] = append(laws[k], mass[v])
 		}
 	}
-	return caps, total
+	return laws
+}
+
+// Caps returns the exponent of the unit of multipliers, in which the prices of all limits and
+// caps sum to less than 2^meet.DualBits, and in it the prices of the caps of all inputs, nil if
+// limit, what their costs were divided by, is 0. Other costs were divided by unit. Those of the
+// Own inputs are the rows after their totals. It reports whether there are prices at all.
+func (l Laws) Caps(s *Solution, limits int, unit, limit float64) (exponent int, prices []int64, some bool) {
+	var total float64
+	for i := range limits {
+		total += s.Price(i) * unit
+	}
+	var caps []float64
+	if limit > 0 {
+		caps = make([]float64, l.Inputs)
+		for k := range l.Own() {
+			price := max(0, -s.Dual(l.Own()+k)) * unit / limit
+			total += price
+			caps[k] += price * l.Share()
+			if l.Mirrored {
+				caps[l.Inputs-1-k] += price * l.Share()
+			}
+		}
+	}
+	if total <= 0 {
+		return 0, nil, false
+	}
+	_, exponent = math.Frexp(total)
+	exponent -= meet.DualBits
+	for _, price := range caps {
+		prices = append(prices, int64(math.Ldexp(price, -exponent)))
+	}
+	return exponent, prices, true
 }

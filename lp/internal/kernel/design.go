@@ -9,6 +9,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/noisewright/noisewright/dp"
 	"github.com/noisewright/noisewright/internal/check"
 	"github.com/noisewright/noisewright/internal/exact"
 	"github.com/noisewright/noisewright/kernels"
@@ -22,7 +23,11 @@ import (
 // Design finds a kernel and a bound that meet to the requested gap.
 func Design(ctx context.Context, p Problem, s *meet.Search) (*kernels.Verified, meet.Outcome, error) {
 	d := &designer{Search: *s, problem: p}
-	return d.result(d.refine(ctx))
+	d.Options.MaxCells = min(d.Options.MaxCells, kernels.MaxCells)
+	stopped := d.refine(ctx)
+	return meet.Finish(&d.Search, d.kernel, d.dual, d.upperRounds+d.lowerRounds, stopped, func() error {
+		return check.Errorf("lp", meet.ErrInfeasible, "instance-cap = %g: no kernel found that keeps it, with the cells and in the time allowed%s", d.problem.InstanceCap, d.alternative())
+	})
 }
 
 // designer is the state of one DesignKernel. The two sides work at the same
@@ -109,12 +114,10 @@ func (d *designer) raiseCap() (bool, error) {
 	return true, err
 }
 
-// roundedSuits reports whether there is rounded noise within the slack of the cap.
 func (d *designer) roundedSuits() bool {
 	return d.rounded.cells > 0 && d.rounded.loss <= d.problem.InstanceCap*(1+d.problem.CapSlack)
 }
 
-// split returns the cells of the kernel.
 func (d *designer) split(cells int) partition {
 	if d.problem.Nodes != nil {
 		return nearest(d.problem.Queries, d.problem.Nodes)
@@ -122,7 +125,6 @@ func (d *designer) split(cells int) partition {
 	return evenly(d.problem, cells)
 }
 
-// first returns the number of cells to begin with.
 func (d *designer) first() int {
 	p := d.problem
 	switch {
@@ -212,14 +214,13 @@ func (d *designer) beginCapped(ctx context.Context, cells int) error {
 	if p.Nodes != nil {
 		return nil
 	}
-	additive, o := p.additive(), d.Options
-	additive.Loss = p.capLoss()
-	additive.Delta *= 1 - startMargin
-	o.Gap, o.MaxCells, o.Progress = startGap, startCellsMost, nil
+	additive, o := dp.Problem{Privacy: p.Privacy, Loss: p.capLoss()}, d.Options
+	additive.Delta *= 1 - 1e-9 // which rounding may use up
+	o.Gap, o.MaxCells, o.Progress = 2e-3, 1<<17, nil
 	if o.TimeLimit > 0 {
 		o.TimeLimit = max(d.Left()/4, time.Nanosecond)
 	}
-	s, start, cancel := o.Begin(ctx, 1)
+	s, start, cancel := o.Begin(ctx)
 	defer cancel()
 	table, _, err := noise.Design(start, additive, s)
 	if table == nil {
@@ -233,7 +234,7 @@ func (d *designer) beginCapped(ctx context.Context, cells int) error {
 	for cells <= d.Options.MaxCells && ctx.Err() == nil && 16*d.certify < d.Left() {
 		split := d.split(cells)
 		apart := 0 // cells that values within the sensitivity are apart, at most
-		for _, pair := range kernels.ProtectedPairs(split.edges, p.Sensitivity) {
+		for _, pair := range p.protected(split.edges) {
 			apart = max(apart, pair[1]-pair[0])
 		}
 		laws := clamped(table.Mechanism(), p.Sensitivity/float64(max(apart, 1)), len(split.nodes))
@@ -251,14 +252,6 @@ func (d *designer) beginCapped(ctx context.Context, cells int) error {
 	}
 	return nil
 }
-
-// startMargin is the share of delta that rounding may use up, and startGap that of the
-// noise to start from.
-const (
-	startMargin    = 1e-9
-	startGap       = 2e-3
-	startCellsMost = 1 << 17
-)
 
 // clamped returns the laws of the sum of a cell's number and noise, rounded to cells of
 // a width, clamped to n cells.
@@ -297,9 +290,8 @@ func (d *designer) roundMasses(split partition, laws [][]float64) (loss float64,
 	return meet.Keep(&d.Search, &d.kernel, v), nil
 }
 
-// certified certifies the kernel with the given laws and cap.
 func (d *designer) certified(split partition, laws [][]float64, instanceCap float64) (*kernels.Verified, error) {
-	rows, err := meet.Rows(laws, uniformShare)
+	rows, err := meet.Rows(laws, 0x1p-40)
 	if err != nil {
 		return nil, err
 	}
@@ -310,8 +302,6 @@ func (d *designer) certified(split partition, laws [][]float64, instanceCap floa
 		Edges: split.edges, Nodes: split.nodes, Rows: rows, InstanceCap: instanceCap, CapLoss: d.problem.CapLoss,
 	}))
 }
-
-const uniformShare = 0x1p-40
 
 // upper designs a kernel on the cells and keeps it if it is the best.
 func (d *designer) upper(ctx context.Context, split partition, aim float64) error {
@@ -330,7 +320,7 @@ func (d *designer) upper(ctx context.Context, split partition, aim float64) erro
 		if status != solver.StatusOptimal { // the cap is out of reach on these cells
 			return meet.Stopped(status)
 		}
-		d.upperLaws = prog.laws()
+		d.upperLaws = prog.Of(prog.Masses())
 		loss, err := d.roundMasses(split, d.upperLaws)
 		if err == nil {
 			d.programs.loss = min(d.programs.loss, loss)
@@ -355,12 +345,13 @@ func (d *designer) lower(ctx context.Context, cells int, stall float64) error {
 	if prog.Rounds() > 0 {
 		start := d.Elapsed()
 		dual := prog.dual(d.unit, p.InstanceCap)
-		bound, _ := dual.LowerBound(p.Privacy, p.Queries, p.Loss, kernels.Cap{Limit: p.InstanceCap, Loss: p.CapLoss}).Float64()
+		proved := kernels.Spec{Privacy: p.Privacy, Queries: p.Queries, Loss: p.Loss, InstanceCap: p.InstanceCap, CapLoss: p.CapLoss, Dual: dual}
+		bound, _ := proved.LowerBound().Float64()
 		if d.programs.bound = max(d.programs.bound, bound); bound > d.Bound {
 			d.dual, d.Bound = dual, bound
 		}
 		d.prove = d.Elapsed() - start
-		d.lowerLaws = prog.laws()
+		d.lowerLaws = prog.Of(prog.Masses())
 	}
 	return meet.Stopped(status)
 }
@@ -371,11 +362,4 @@ func (d *designer) alternative() string {
 		return ""
 	}
 	return fmt.Sprintf("; noise that does not depend on the query value, rounded to %d cells, keeps %.4g", d.rounded.cells, d.rounded.loss*(1+1e-3))
-}
-
-// result puts the best kernel and the best bound together and certifies both.
-func (d *designer) result(stopped error) (*kernels.Verified, meet.Outcome, error) {
-	return meet.Finish(&d.Search, d.kernel, d.dual, d.upperRounds+d.lowerRounds, stopped, func() error {
-		return check.Errorf("lp", meet.ErrInfeasible, "instance-cap = %g: no kernel found that keeps it, with the cells and in the time allowed%s", d.problem.InstanceCap, d.alternative())
-	})
 }

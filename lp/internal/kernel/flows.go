@@ -52,11 +52,9 @@ func newFlows(p pureProgram, prices []float64, delta float64) *flows {
 	}
 	f.common = f.zero()
 	for k := range f.common {
-		for m := f.first[k]; m <= f.last[k]; m++ {
-			if m != k {
-				f.common[k][m] = f.cost[k][m]
-			}
-		}
+		from, to := f.first[k], f.last[k]+1
+		copy(f.common[k][from:to], f.cost[k][from:to])
+		f.common[k][k] = 0
 	}
 	f.normalize(f.common)
 	for range flowRounds {
@@ -96,7 +94,6 @@ func (f *flows) normalize(y [][]float64) {
 	}
 }
 
-// answer sorts the cells by what an answer means to them.
 func (f *flows) answer(j int) answerFlow {
 	var a answerFlow
 	reached := make([]bool, len(f.prices))
@@ -141,7 +138,6 @@ func (a *answerFlow) relay(common [][]float64, ratio float64) (room []float64) {
 	return room
 }
 
-// block copies the given rows and columns.
 func block(x [][]float64, rows, columns []int) [][]float64 {
 	out := make([][]float64, len(rows))
 	for i, k := range rows {
@@ -222,7 +218,6 @@ func (f *flows) round() (largest [][]float64) {
 	return largest
 }
 
-// each calls visit with the multipliers.
 func (a *answerFlow) each(visit func(k, m int, y float64)) {
 	for i, row := range a.direct {
 		for t, y := range row {

@@ -3,6 +3,7 @@ package kernel
 import (
 	"math"
 	"math/big"
+	"slices"
 
 	"github.com/noisewright/noisewright/dp"
 	"github.com/noisewright/noisewright/internal/exact"
@@ -11,20 +12,28 @@ import (
 	"github.com/noisewright/noisewright/lp/internal/meet"
 )
 
-// Problem is lp.KernelProblem, which says what its fields are.
+// Problem is lp.KernelProblem.
 type Problem struct {
+	// Privacy and Loss are as in dp.Problem, but Delta is not 0.
 	dp.Privacy
-	Loss        loss.Loss
-	Queries     kernels.Queries
-	Nodes       []float64
-	Cells       int
+	Loss loss.Loss
+	// Queries is the range of the query's values, and their weight.
+	Queries kernels.Queries
+	// Nodes fixes the answers of the kernel, ascending inside the range. Each
+	// has a cell of the query values nearest to it. nil: the centers of cells
+	// that are equal but for the two at the ends, as many as the gap needs.
+	Nodes []float64
+	// Cells, if Nodes is nil and it is not 0, fixes the number of cells, of the
+	// kernel and of the lower bound.
+	Cells int
+	// InstanceCap, if not 0, bounds the expected loss of every query value.
 	InstanceCap float64
-	CapLoss     loss.Loss
-	CapSlack    float64
-}
-
-func (p Problem) additive() dp.Problem {
-	return dp.Problem{Privacy: p.Privacy, Loss: p.Loss}
+	// CapLoss is the loss that InstanceCap is about; nil: Loss.
+	CapLoss loss.Loss
+	// CapSlack, from 0 to 1, is the share by which the cap may be larger, if no kernel of
+	// the first cells keeps it: it is then the largest loss that noise which does not
+	// depend on the query value has when it is rounded to cells.
+	CapSlack float64
 }
 
 // capLoss is the loss that the cap is about.
@@ -35,16 +44,17 @@ func (p Problem) capLoss() loss.Loss {
 	return p.CapLoss
 }
 
+// protected lists the pairs of cells between the edges whose laws are to be close.
+func (p Problem) protected(edges []float64) [][2]int {
+	return (&kernels.Spec{Privacy: p.Privacy, Edges: edges}).ProtectedPairs()
+}
+
 // partition is a split of the range into cells, each with an answer.
 type partition struct{ edges, nodes []float64 }
 
 // nearest returns the cells of the values nearest to each node.
 func nearest(q kernels.Queries, nodes []float64) partition {
-	edges := []float64{q.Lower}
-	for i := 1; i < len(nodes); i++ {
-		edges = append(edges, nodes[i-1]+(nodes[i]-nodes[i-1])/2)
-	}
-	return partition{edges: append(edges, q.Upper), nodes: nodes}
+	return partition{slices.Concat([]float64{q.Lower}, middles(nodes), []float64{q.Upper}), nodes}
 }
 
 // evenly splits the range into the given number of cells, of which the inner ones
@@ -78,16 +88,16 @@ func evenly(p Problem, cells int) partition {
 	for i := 1; i < cells; i++ {
 		edges = append(edges, edge(i))
 	}
-	return centers(append(edges, q.Upper))
+	edges = append(edges, q.Upper)
+	return partition{edges, middles(edges)}
 }
 
-// centers answers each cell by its center.
-func centers(edges []float64) partition {
-	c := partition{edges: edges}
-	for i := 1; i < len(edges); i++ {
-		c.nodes = append(c.nodes, edges[i-1]+(edges[i]-edges[i-1])/2)
+// middles returns those between neighbors.
+func middles(x []float64) (between []float64) {
+	for i := 1; i < len(x); i++ {
+		between = append(between, x[i-1]+(x[i]-x[i-1])/2)
 	}
-	return c
+	return between
 }
 
 // upperLayout lays out the program whose solutions are kernels on the cells. Costs
@@ -103,7 +113,7 @@ func upperLayout(p Problem, c partition, epsilon, delta, unit float64) layout {
 		}
 	}
 	l.mirrored = p.Queries.Symmetric() && p.Loss.Symmetric() && meet.Mirrored(c.nodes) && meet.Mirrored(c.edges)
-	l.protect(kernels.ProtectedPairs(c.edges, p.Sensitivity))
+	l.protect(p.protected(c.edges))
 	return l
 }
 

@@ -62,7 +62,6 @@ type capTerm struct {
 	coefficient float64
 }
 
-// program is a layout with its variables, and what is known once it was solved.
 type program struct {
 	layout
 	engine.Laws
@@ -76,13 +75,13 @@ func (l *layout) solve(ctx context.Context, o *meet.Options, coarse [][]float64,
 	p.variable = p.Variables()
 	of := engine.OfLaws(p.problem()) // starts from uniform laws
 	of.Total = slices.Repeat([]float64{1}, p.Own())
-	of.Expect = func() (mass []float64, limits []int, slack float64) {
+	of.Generation.Expect = func() (mass []float64, limits []int, slack float64) {
 		mass = make([]float64, len(of.Cost))
 		limits, slack = p.expected(mass, coarse)
 		return mass, limits, slack
 	}
 	if l.broken != nil {
-		of.Generation.Broken = func(mass []float64) []cuts.Row { return p.rows(l.broken(p.lawsOf(mass))) }
+		of.Generation.Broken = func(mass []float64) []cuts.Row { return p.rows(l.broken(p.Of(mass))) }
 	}
 	var status solver.Status
 	var err error
@@ -113,7 +112,6 @@ func (p *program) problem() cuts.Problem {
 	return out
 }
 
-// rows states caps in variables.
 func (p *program) rows(caps [][]capTerm) []cuts.Row {
 	var rows []cuts.Row
 	for _, terms := range caps {
@@ -163,7 +161,6 @@ func interpolate(coarse [][]float64, n, k, j int) float64 {
 	return m*float64(len(coarse))/float64(n) + engine.HintFloor
 }
 
-// far lists the limits between the queries that are furthest apart.
 func (p *program) far() []int {
 	apart := func(a nodePair) int { return max(a.gain-a.lose, a.lose-a.gain) }
 	reach := 0
@@ -179,40 +176,14 @@ func (p *program) far() []int {
 	return far
 }
 
-// laws returns the laws of all queries.
-func (p *program) laws() [][]float64 { return p.lawsOf(p.Masses()) }
-
-// lawsOf returns the laws that masses make.
-func (p *program) lawsOf(mass []float64) [][]float64 {
-	laws := make([][]float64, p.Inputs)
-	for k, row := range p.variable {
-		for _, v := range row {
-			laws[k] = append(laws[k], mass[v])
-		}
-	}
-	return laws
-}
-
 // dual reads the multipliers of a lower program, in units of the loss (unit is
 // what the costs were divided by, and the caps by instanceCap). Whatever the
 // solver's errors, the result proves a true bound.
 func (p *program) dual(unit, instanceCap float64) *kernels.Dual {
 	d := &kernels.Dual{Cells: p.Inputs, Mirrored: p.mirrored}
-	var total float64
-	for i := range p.limits {
-		total += p.Price(i) * unit
-	}
-	var caps []float64
-	if len(p.caps) > 0 {
-		caps, total = p.CapPrices(p.Solution, unit, instanceCap, total)
-	}
-	if total <= 0 {
+	var some bool
+	if d.Exponent, d.Caps, some = p.Caps(p.Solution, len(p.limits), unit, instanceCap); !some {
 		return d
-	}
-	_, exp := math.Frexp(total)
-	d.Exponent = exp - meet.DualBits
-	for _, kappa := range caps {
-		d.Caps = append(d.Caps, int64(math.Ldexp(kappa, -d.Exponent)))
 	}
 	y := make([]float64, p.Answers)
 	for i, l := range p.limits {

@@ -54,7 +54,7 @@ func TestCompleteKernels(t *testing.T) {
 				t.Fatalf("%s %+v, %d cells: %v, %v", name, p, cells, status, err)
 			}
 			cost := func(k *program) (sum float64) {
-				for i, law := range k.laws() {
+				for i, law := range k.Of(k.Masses()) {
 					total := 0.0
 					for j, m := range law {
 						sum += l.cost[i][j] * m
@@ -71,7 +71,8 @@ func TestCompleteKernels(t *testing.T) {
 				t.Errorf("%s %+v, %d cells: %.9g complete, %.9g by constraint generation", name, p, cells, a, b)
 			}
 			if name == "lower" {
-				bound, _ := complete.dual(1, p.InstanceCap).LowerBound(p.Privacy, p.Queries, p.Loss, kernels.Cap{Limit: p.InstanceCap}).Float64()
+				proved := kernels.Spec{Privacy: p.Privacy, Queries: p.Queries, Loss: p.Loss, InstanceCap: p.InstanceCap, Dual: complete.dual(1, p.InstanceCap)}
+				bound, _ := proved.LowerBound().Float64()
 				if bound < a*(1-1e-4) || bound > b*(1+1e-4) {
 					t.Errorf("%+v, %d cells: bound %.9g of %.9g", p, cells, bound, a)
 				}

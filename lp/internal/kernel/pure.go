@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"math"
+	"slices"
 
 	"github.com/noisewright/noisewright/internal/check"
 	"github.com/noisewright/noisewright/lp/internal/engine/cuts"
@@ -25,7 +26,6 @@ type pureProgram struct {
 	mirrored    bool // the program is its own mirror image
 }
 
-// newPureProgram has no cells protected from others yet.
 func newPureProgram(l layout) *pureProgram {
 	p := &pureProgram{cost: l.cost, ratio: l.ratio, mirrored: l.mirrored}
 	for k := range l.cost {
@@ -43,7 +43,6 @@ func (p *pureProgram) protect(k, m int) {
 // ratio times less in those that are protected from one of it, and so on.
 type ray struct{ answer, from, to int }
 
-// masses returns those of a ray, of all cells.
 func (p *pureProgram) masses(r ray) []float64 {
 	q := make([]float64, len(p.cost))
 	from, to := r.from, r.to
@@ -248,10 +247,9 @@ func (p *pureProgram) add(s solver.Solver, rays []ray) error {
 	return s.AddColumns(costs, columns)
 }
 
-// prices reads the prices of all cells from the duals of the rows.
 func (p *pureProgram) prices(duals []float64) []float64 {
 	if !p.mirrored {
-		return append([]float64(nil), duals...)
+		return slices.Clone(duals)
 	}
 	n := len(p.cost)
 	prices := make([]float64, n)
@@ -262,7 +260,6 @@ func (p *pureProgram) prices(duals []float64) []float64 {
 	return prices
 }
 
-// laws adds the rays up.
 func (p *pureProgram) laws(rays []ray, amounts []float64) [][]float64 {
 	n := len(p.cost)
 	laws := make([][]float64, n)

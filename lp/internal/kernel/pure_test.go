@@ -12,6 +12,7 @@ import (
 	"github.com/noisewright/noisewright/loss"
 	"github.com/noisewright/noisewright/lp/highs"
 	"github.com/noisewright/noisewright/lp/solver"
+	"github.com/noisewright/noisewright/proof"
 )
 
 // pureCases are problems with and without a mirror image, with ranges of less than one
@@ -22,12 +23,12 @@ func pureCases(t *testing.T) map[string]Problem {
 	if err != nil {
 		t.Fatal(err)
 	}
-	weight := []kernels.WeightPiece{{From: 0, Weight: 1}, {From: 1, Weight: 3}}
+	weight := []proof.Piece{{From: 0, Weight: 1}, {From: 1, Weight: 3}}
 	cases := make(map[string]Problem)
 	for _, c := range []struct {
 		epsilon, delta, upper float64
 		loss                  loss.Loss
-		weight                []kernels.WeightPiece
+		weight                []proof.Piece
 	}{
 		{5, 0.25, 4, loss.L1, nil},
 		{1, 1e-3, 4, loss.L1, nil},
@@ -159,7 +160,8 @@ func TestFlows(t *testing.T) {
 				t.Fatalf("%s: %v", name, err)
 			}
 			f := newFlows(*prog, smooth.prices, p.Delta)
-			bound, _ := f.dual(1).LowerBound(p.Privacy, p.Queries, p.Loss, kernels.Cap{}).Float64()
+			proved := kernels.Spec{Privacy: p.Privacy, Queries: p.Queries, Loss: p.Loss, Dual: f.dual(1)}
+			bound, _ := proved.LowerBound().Float64()
 			if math.Abs(max(f.bound, 0)-bound) > 1e-9*most {
 				t.Errorf("%s, %d cells: flows prove %g, their multipliers %g", name, n, f.bound, bound)
 			}

@@ -98,7 +98,7 @@ func (d *designer) upperPure(ctx context.Context, cells, parts int, unit float64
 	}
 	l := upperLayout(p, coarse, p.Epsilon*(1-pureMargin), own, unit)
 	prog := newPureProgram(l)
-	for _, pair := range kernels.ProtectedPairs(fine.edges, p.Sensitivity) {
+	for _, pair := range p.protected(fine.edges) {
 		prog.protect(pair[0]/parts, pair[1]/parts)
 	}
 	sol, err := prog.solve(ctx, d.Options.NewSolver, false)
@@ -160,7 +160,8 @@ func (d *designer) lowerPure(ctx context.Context, cells int, unit float64) error
 	d.lowerRounds += sol.rounds
 	start := d.Elapsed()
 	dual := newFlows(*prog, sol.prices, p.Delta).dual(unit)
-	bound, _ := dual.LowerBound(p.Privacy, p.Queries, p.Loss, kernels.Cap{}).Float64()
+	proved := kernels.Spec{Privacy: p.Privacy, Queries: p.Queries, Loss: p.Loss, Dual: dual}
+	bound, _ := proved.LowerBound().Float64()
 	if bound > d.Bound {
 		d.dual, d.Bound = dual, bound
 	}

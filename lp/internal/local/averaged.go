@@ -80,9 +80,8 @@ func (m *model) between(nodes []float64) []at {
 	return points
 }
 
-// averagedShape says which laws and rows the averaged program has: laws of points, and
-// then of the ends; rows of totals and means of the nodes, and then of the ends. Of those
-// that are mirror images of each other there is one.
+// averagedShape counts laws, of points and of the ends, and rows, of totals and means of the
+// nodes and of the ends. Of those that are mirror images of each other there is one.
 type averagedShape struct{ points, nodes, means, ends int }
 
 func (m *model) averagedShape(g *grid) averagedShape {
@@ -99,8 +98,8 @@ func (m *model) averagedShape(g *grid) averagedShape {
 	return s
 }
 
-// averagedProgram is program for a grid with points. Costs and rows of totals, means, and
-// ends (totals, then means) come in this order, and then the caps.
+// averagedProgram is program for a grid with points. Costs and rows of totals, means and ends
+// (totals, then means) come in this order, and then the caps.
 func (m *model) averagedProgram(g *grid, answers []float64) ratio.Program {
 	shape := m.averagedShape(g)
 	p := ratio.Program{Ratio: m.ratio(), Laws: shape.points + shape.ends, Group: m.groups(answers)}
@@ -121,10 +120,7 @@ func (m *model) averagedProgram(g *grid, answers []float64) ratio.Program {
 		p.Cost = append(p.Cost, zero)
 	}
 	scaled := scaledBy(answers, 1/m.reach())
-	ones := make([]float64, len(answers))
-	for j := range ones {
-		ones[j] = 1
-	}
+	ones := slices.Repeat([]float64{1}, len(answers))
 	for i := range shape.nodes {
 		p.Rows = append(p.Rows, m.hatRow(g, i, func(_ int, x at, hat float64) ([]float64, float64) {
 			return scaledBy(ones, hat*x.weight), hat * x.weight
@@ -135,15 +131,15 @@ func (m *model) averagedProgram(g *grid, answers []float64) ratio.Program {
 			return scaledBy(scaled, hat*x.weight), hat * x.weight * x.x / m.reach()
 		}))
 	}
-	for _, list := range m.endLists(scaled, ones) {
+	ends := func(value []float64, bound func(end float64) float64) {
 		for e := range shape.ends {
 			end := g.nodes[e*(len(g.nodes)-1)]
-			row := ratio.Row{Terms: []ratio.Term{{Law: shape.points + e, Value: list}}, Bound: 1}
-			if &list[0] != &ones[0] {
-				row.Bound = end / m.reach()
-			}
-			p.Rows = append(p.Rows, row)
+			p.Rows = append(p.Rows, ratio.Row{Terms: []ratio.Term{{Law: shape.points + e, Value: value}}, Bound: bound(end)})
 		}
+	}
+	ends(ones, func(float64) float64 { return 1 })
+	if m.Demands.Unbiased {
+		ends(scaled, func(end float64) float64 { return end / m.reach() })
 	}
 	if m.Demands.Cap > 0 {
 		for i := range shape.nodes {
@@ -155,14 +151,6 @@ func (m *model) averagedProgram(g *grid, answers []float64) ratio.Program {
 		}
 	}
 	return p
-}
-
-// endLists are the values of the rows of the ends.
-func (m *model) endLists(scaled, ones []float64) [][]float64 {
-	if m.Demands.Unbiased {
-		return [][]float64{ones, scaled}
-	}
-	return [][]float64{ones}
 }
 
 // hatRow is the row of a node: of each point in its hat, what is asked of it there.
@@ -178,7 +166,7 @@ func (m *model) hatRow(g *grid, node int, of func(k int, x at, hat float64) (val
 	return row
 }
 
-// hatAt returns the hat of a node: 1 there, 0 at its neighbors, and linear in between.
+// hatAt is 1 at a node, 0 at its neighbors, and linear in between.
 func hatAt(nodes []float64, node int, x float64) float64 {
 	other := node + 1
 	if x < nodes[node] {
@@ -190,7 +178,6 @@ func hatAt(nodes []float64, node int, x float64) float64 {
 	return max(0, 1-(x-nodes[node])/(nodes[other]-nodes[node]))
 }
 
-// densityAt returns the density of values.
 func (m *model) densityAt(x float64) float64 {
 	for _, p := range m.density {
 		if x < p.to {
@@ -208,7 +195,6 @@ func scaledBy(x []float64, factor float64) []float64 {
 	return out
 }
 
-// averagedDual is dual for the averaged program.
 func (m *model) averagedDual(s *priced) *local.Dual {
 	shape, n := m.averagedShape(&s.grid), len(s.grid.nodes)
 	share := m.unit
@@ -225,13 +211,12 @@ func (m *model) averagedDual(s *priced) *local.Dual {
 		}
 		return list[i] * share, sign
 	}
+	left := s.Prices
 	cut := func(rows int) []float64 {
-		head := s.Prices[:rows]
-		s.Prices = s.Prices[rows:]
+		head := left[:rows]
+		left = left[rows:]
 		return head
 	}
-	prices := s.Prices
-	defer func() { s.Prices = prices }()
 	totals, means := cut(shape.nodes), cut(shape.means)
 	endTotals, endMeans := cut(shape.ends), []float64(nil)
 	if m.Demands.Unbiased {
@@ -254,7 +239,7 @@ func (m *model) averagedDual(s *priced) *local.Dual {
 			d.Totals[i] -= d.Means[i] * m.mid
 		}
 		if d.Caps != nil {
-			limit, _ := price(s.Prices, i)
+			limit, _ := price(left, i)
 			d.Caps[i] = max(0, -limit/m.unit/m.half)
 		}
 	}

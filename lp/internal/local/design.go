@@ -18,8 +18,12 @@ import (
 // Design finds a randomizer and a bound that meet to the requested gap.
 func Design(ctx context.Context, p Problem, s *meet.Search) (*local.Verified, meet.Outcome, error) {
 	d := &designer{Search: *s, model: newModel(p)}
+	d.Options.MaxCells = min(d.Options.MaxCells, local.MaxNodes-1)
 	d.margin = max(d.margin, marginShare*min(d.Options.Gap, meet.LargestMargin))
-	return d.result(d.refine(ctx))
+	stopped := d.refine(ctx)
+	return meet.Finish(&d.Search, d.best, d.dual, d.rounds, stopped, func() error {
+		return check.Errorf("lp", meet.ErrLimit, "time-limit = %v: no randomizer found in the time allowed", d.Options.TimeLimit)
+	})
 }
 
 // designer is the state of one DesignLocal.
@@ -29,7 +33,7 @@ type designer struct {
 	best  *local.Randomizer
 	dual  *local.Dual
 	shape struct{ upper, lower []float64 } // answers of the last programs
-	proof time.Duration                    // what the last certificates took
+	proof time.Duration                    // of the last certificates
 	whole *priced                          // the last upper solution, before MaxAnswers
 	// expected is the gap that the next grid is expected to reach, before that of the grids
 	// before the last one, and took the time of that.
@@ -58,10 +62,8 @@ const (
 	narrowMargin = 0x1p-26
 )
 
-// errNoFiner marks a limit that finer grids do not move.
 var errNoFiner = errors.Join(meet.ErrLimit, meet.ErrTooFine)
 
-// refine solves both programs on finer and finer grids until they meet.
 func (d *designer) refine(ctx context.Context) error {
 	intervals := d.Cells
 	if intervals == 0 {
@@ -74,7 +76,6 @@ func (d *designer) refine(ctx context.Context) error {
 	return d.Meet(ctx, d, intervals)
 }
 
-// Round solves both programs on a grid.
 func (d *designer) Round(ctx context.Context, intervals int) error {
 	start := d.Elapsed()
 	d.before = d.Gap()
@@ -161,7 +162,6 @@ func (d *designer) certifiedAbove(ctx context.Context, intervals int) error {
 	}
 }
 
-// failed says what a program without a solution means.
 func (d *designer) failed(err error) error {
 	if d.MaxAnswers > 0 && d.Demands.Unbiased && errors.Is(err, meet.ErrInfeasible) {
 		return check.Errorf("lp", meet.ErrInfeasible, "max-answers = %d: no weights of 2^-64 make so few answers unbiased, want %d or more", d.MaxAnswers, d.MaxAnswers+1)
@@ -181,7 +181,6 @@ func (d *designer) failed(err error) error {
 	return check.Errorf("lp", meet.ErrInfeasible, "no randomizer found that keeps the demands on answers")
 }
 
-// leastCap says which cap could be kept.
 func (d *designer) leastCap() string {
 	p := d.Problem
 	p.Objective, p.Demands.Cap = local.Worst, 0
@@ -222,7 +221,7 @@ func (d *designer) above(ctx context.Context, intervals int) (*priced, error) {
 	}
 }
 
-// startPlaces are all nodes and the middles between them; of mirrored ones one.
+// startPlaces are all nodes and the middles between them.
 func (d *designer) startPlaces(g *grid) []place {
 	var places []place
 	for k := range d.laws(g) {
@@ -236,7 +235,6 @@ func (d *designer) startPlaces(g *grid) []place {
 	return places
 }
 
-// intervals returns how many intervals there are, of two mirrored ones one.
 func (m *model) intervals(g *grid) int {
 	if m.mirrored {
 		return len(g.nodes) / 2
@@ -247,8 +245,8 @@ func (m *model) intervals(g *grid) int {
 // placeParts is how many parts of an interval are looked at for an excess.
 const placeParts = 8
 
-// exceeded returns the places where the losses of a solution exceed the bound of its
-// program by more than the tolerance, the worst one of each interval.
+// exceeded returns the places, the worst of each interval, where the losses of a solution exceed
+// the bound of its program by more than the tolerance.
 func (d *designer) exceeded(s *priced) []place {
 	if d.Values.Kind != local.Real {
 		return nil
@@ -316,7 +314,6 @@ func (d *designer) roundMasses(s *priced) error {
 	return nil
 }
 
-// spec makes a randomizer of a solution.
 func (d *designer) spec(s *priced) (local.Spec, error) {
 	spec := local.Spec{
 		Epsilon: d.Epsilon, Delta: d.Delta, Values: d.Values, Objective: d.Objective, Demands: d.Demands,
@@ -349,8 +346,7 @@ func (d *designer) spec(s *priced) (local.Spec, error) {
 	return spec, nil
 }
 
-// overAll gives the answers that MaxAnswers left out of categories probability 0. The
-// answers are numbers of labels.
+// overAll gives the labels that MaxAnswers left out, numbered from 0, probability 0.
 func (d *designer) overAll(laws [][]float64, answers []float64) (all [][]float64, labels []float64) {
 	labels = make([]float64, len(d.Costs[0]))
 	for k := range labels {
@@ -370,7 +366,6 @@ func (d *designer) overAll(laws [][]float64, answers []float64) (all [][]float64
 // would change it by too much. What is left out is made up for like rounding.
 const leastLikely = 0x1p-36
 
-// likely leaves out answers that have no probability to speak of.
 func likely(laws [][]float64, answers []float64) (left [][]float64, of []float64) {
 	left = make([][]float64, len(laws))
 	for j, y := range answers {
@@ -389,8 +384,8 @@ func likely(laws [][]float64, answers []float64) (left [][]float64, of []float64
 	return left, of
 }
 
-// unfolded returns the laws of all nodes. That of the middle is averaged with its mirror
-// image, and with epsilon = 0 all are one.
+// unfolded returns the laws of all nodes. That of the middle is averaged with its mirror image,
+// and with epsilon = 0 all are one.
 func (m *model) unfolded(s *priced) [][]float64 {
 	n, laws := len(s.grid.nodes), make([][]float64, len(s.grid.nodes))
 	for k := range laws {
@@ -416,7 +411,6 @@ func (m *model) unfolded(s *priced) [][]float64 {
 	return laws
 }
 
-// prove certifies the bound that a dual proves and keeps it if it is the best.
 func (d *designer) prove(dual *local.Dual) error {
 	r, err := d.best.WithDual(dual)
 	if err != nil {
@@ -432,11 +426,4 @@ func (d *designer) prove(dual *local.Dual) error {
 		d.dual, d.Bound, d.best = dual, bound, v.Mechanism()
 	}
 	return nil
-}
-
-// result puts the best randomizer and the best bound together and certifies both.
-func (d *designer) result(stopped error) (*local.Verified, meet.Outcome, error) {
-	return meet.Finish(&d.Search, d.best, d.dual, d.rounds, stopped, func() error {
-		return check.Errorf("lp", meet.ErrLimit, "time-limit = %v: no randomizer found in the time allowed", d.Options.TimeLimit)
-	})
 }

@@ -25,19 +25,7 @@ func (m *model) dual(s *priced) *local.Dual {
 	}
 	weights := make([]float64, n)
 	for i := range n {
-		law, share, sign := i, 1.0, 1.0
-		if m.mirrored {
-			if law = min(i, n-1-i); law != n-1-law {
-				share = 0.5
-			}
-			if i != law {
-				sign = -1
-			}
-			if i == n-1-i {
-				sign = 0 // the price of the mean at the middle, averaged with its mirror image
-			}
-		}
-		share *= m.unit
+		law, share, sign := m.image(i, n)
 		total := s.Prices[law] * share
 		if m.Demands.Unbiased {
 			slope := sign * s.Prices[laws+law] * share / (m.half * m.reach())
@@ -67,12 +55,25 @@ func (m *model) dual(s *priced) *local.Dual {
 	return d
 }
 
-// averaged reports whether prices are those of the mean of real values.
+// image returns the node, of n, whose law stands for that of another too, the share of its
+// prices that is of this one, times unit, and the sign of that of the mean: 0 in the middle,
+// where it is averaged with its mirror image.
+func (m *model) image(node, n int) (law int, share, sign float64) {
+	switch image := n - 1 - node; {
+	case !m.mirrored:
+		return node, m.unit, 1
+	case node == image:
+		return node, m.unit, 0
+	case node > image:
+		return image, m.unit / 2, -1
+	}
+	return node, m.unit / 2, 1
+}
+
 func (m *model) averaged() bool {
 	return m.Objective == local.Mean && m.Values.Kind == local.Real
 }
 
-// spread returns nodes in units of the problem.
 func (m *model) spread(nodes []float64) []float64 {
 	out := make([]float64, len(nodes))
 	for i, t := range nodes {

@@ -1,6 +1,7 @@
 package local
 
 import (
+	"cmp"
 	"math"
 	"math/big"
 	"slices"
@@ -8,6 +9,7 @@ import (
 	"github.com/noisewright/noisewright/internal/exact"
 	"github.com/noisewright/noisewright/local"
 	"github.com/noisewright/noisewright/lp/internal/engine/ratio"
+	"github.com/noisewright/noisewright/proof"
 )
 
 // model is a localProblem as the linear programs see it: values from −1 to 1 (of
@@ -26,8 +28,8 @@ type model struct {
 // weightPiece is a piece of the density of values on [−1, 1], whose integral is 1.
 type weightPiece struct{ from, to, density float64 }
 
-// grainBits says how fine the lattice of answers and nodes is: 2^-grainBits of the range.
-// Then unbiased weights are few units from any (see exactRows), and no answer is missed.
+// grainBits: answers and nodes are multiples of 2^-grainBits of the range. Then unbiased weights
+// are few units from any (see exactRows), and no answer is missed.
 const grainBits = 30
 
 // leastMargin is the margin to start with where a small gap is wanted.
@@ -36,7 +38,11 @@ const leastMargin = 0x1p-20
 func newModel(p Problem) *model {
 	m := &model{Problem: p, half: 1, unit: 1, margin: leastMargin}
 	if p.Values.Kind == local.Category {
-		m.unit = m.typicalCost()
+		var most float64
+		for _, row := range p.Costs {
+			most = max(most, slices.Max(row))
+		}
+		m.unit = cmp.Or(most, 1)
 		return m
 	}
 	v := p.Values
@@ -58,20 +64,8 @@ func newModel(p Problem) *model {
 	return m
 }
 
-// typicalCost returns the largest cost of a category, or 1 if there is none.
-func (m *model) typicalCost() float64 {
-	var most float64
-	for _, row := range m.Costs {
-		most = max(most, slices.Max(row))
-	}
-	if most > 0 {
-		return most
-	}
-	return 1
-}
-
-// reach returns how far answers lie from the middle of the range, in halves of it: those
-// of the best mechanism with two answers, and a bit.
+// reach returns how far answers lie from the middle, in halves of the range: those of the best
+// mechanism with two answers, and a bit.
 func (m *model) reach() float64 {
 	if !m.Demands.Unbiased {
 		return 1.25
@@ -82,7 +76,7 @@ func (m *model) reach() float64 {
 func densityOf(v local.Values, mid, half float64) []weightPiece {
 	pieces := v.Weight
 	if len(pieces) == 0 {
-		pieces = []local.Piece{{From: v.Lower, Weight: 1}}
+		pieces = []proof.Piece{{From: v.Lower, Weight: 1}}
 	}
 	var out []weightPiece
 	var total float64
@@ -100,7 +94,6 @@ func densityOf(v local.Values, mid, half float64) []weightPiece {
 	return out
 }
 
-// isMirrored reports whether values, weight, loss and answers are their own mirror images.
 func (m *model) isMirrored() bool {
 	d, s := m.Demands, m.Values.Shares
 	if !m.Loss.Symmetric() || d.Step != 0 || m.Bounded() && d.Lower+d.Upper != m.Values.Lower+m.Values.Upper {
@@ -157,8 +150,8 @@ func (m *model) snap(t float64) float64 {
 	return (math.Round(k)*d.Step + d.Lower - m.mid) / m.half
 }
 
-// steps returns how many steps there are between the bounds of the answers. The last answer
-// is a rounded number, and may lie beyond the bound that it should meet.
+// steps returns how many steps there are between the bounds of the answers. The last answer is
+// rounded, and may lie beyond the bound that it should meet.
 func (m *model) steps() float64 {
 	d := m.Demands
 	n := math.Floor((d.Upper-d.Lower)/d.Step + 1e-9)
@@ -171,7 +164,6 @@ func (m *model) steps() float64 {
 // at is a value at which a law is charged, and how much.
 type at struct{ x, weight float64 }
 
-// cost returns Σ weight·c(y − x).
 func (m *model) cost(y float64, charged []at) float64 {
 	var sum float64
 	for _, p := range charged {
@@ -184,8 +176,7 @@ func (m *model) cost(y float64, charged []at) float64 {
 	return sum / m.unit
 }
 
-// grid holds the nodes of a program and its answers, ascending. In a mirrored
-// problem both are their own mirror images.
+// grid holds the nodes and answers of a program, ascending, and mirrored in a mirrored problem.
 type grid struct {
 	nodes, answers []float64
 	places         []place
@@ -198,15 +189,13 @@ func (g *grid) clone() grid {
 	return grid{slices.Clone(g.nodes), slices.Clone(g.answers), slices.Clone(g.places), slices.Clone(g.points)}
 }
 
-// place is where the loss is bounded: at a value of which the law at a node has the share
-// 1 − theta and that of the next node the share theta.
+// place is where the loss is bounded: at the mixture of two neighboring nodes, theta of the next.
 type place struct {
 	node  int
 	theta float64
 }
 
-// nodes returns those of the grid of so many intervals between nodes, and the numbers of values of
-// other kinds.
+// nodes returns those of a grid of real values, and the numbers of values of other kinds.
 func (m *model) nodes(intervals int) []float64 {
 	var nodes []float64
 	switch v := m.Values; v.Kind {
@@ -229,7 +218,6 @@ func (m *model) nodes(intervals int) []float64 {
 	return nodes
 }
 
-// x returns the value at a place.
 func (g *grid) x(p place) float64 {
 	if p.theta == 0 {
 		return g.nodes[p.node]
@@ -237,7 +225,7 @@ func (g *grid) x(p place) float64 {
 	return (1-p.theta)*g.nodes[p.node] + p.theta*g.nodes[p.node+1]
 }
 
-// laws returns the number of laws that the program has: one of two mirrored ones.
+// laws returns the number of laws of the program: one of two mirrored ones.
 func (m *model) laws(g *grid) int {
 	if m.mirrored {
 		return (len(g.nodes) + 1) / 2
@@ -257,9 +245,8 @@ func (m *model) folded(g *grid, node int, charged []at) (int, []at) {
 	return len(g.nodes) - 1 - node, image
 }
 
-// program states the program on a grid for a list of answers, which may be others than
-// the grid's: then its reduced costs tell what they would gain. The rows are the totals of
-// the laws, their means if they are to be unbiased, and the losses at the places.
+// program states the program on a grid for answers that may be others than the grid's: then its
+// reduced costs tell what they would gain. The rows are totals, means if unbiased, and losses.
 func (m *model) program(g *grid, answers []float64) ratio.Program {
 	if g.points != nil {
 		return m.averagedProgram(g, answers)
@@ -288,9 +275,9 @@ func (m *model) program(g *grid, answers []float64) ratio.Program {
 	return p
 }
 
-// addOwnMasses gives each law further masses that are not bound by the ratio, at most δ in
-// all: they are what is positive in the divergence of two laws. They take part in all rows.
-// The rows that bound them come before those of the places.
+// addOwnMasses gives each law further masses, at most δ in all, that are not bound by the ratio:
+// what is positive in the divergence of two laws. The rows that bound them come before those of
+// the places.
 func (m *model) addOwnMasses(p *ratio.Program, laws int, ones []float64) {
 	p.Free = laws
 	for r, row := range p.Rows {
@@ -314,7 +301,6 @@ func (m *model) addOwnMasses(p *ratio.Program, laws int, ones []float64) {
 	p.Rows = slices.Insert(p.Rows, first, rows...)
 }
 
-// joinOwnMasses adds the masses of their own to the laws.
 func (m *model) joinOwnMasses(laws [][]float64) [][]float64 {
 	if m.Delta == 0 {
 		return laws
@@ -340,7 +326,6 @@ func (m *model) groups(answers []float64) []int {
 	return group
 }
 
-// lossRow bounds the loss at a place.
 func (m *model) lossRow(g *grid, p place, answers []float64) ratio.Row {
 	row := ratio.Row{Kind: ratio.AtMostT}
 	if m.Objective == local.Mean {
@@ -373,8 +358,8 @@ func (m *model) lossRow(g *grid, p place, answers []float64) ratio.Row {
 	return row
 }
 
-// costs returns what each answer costs each law: of nodes the integral of the loss over
-// the hat that the random rounding gives them, times the weight.
+// costs returns the integral of the loss over the hat that random rounding gives each node, times
+// the weight.
 func (m *model) costs(g *grid, answers []float64) [][]float64 {
 	out := make([][]float64, m.laws(g))
 	for i := range out {
@@ -438,8 +423,7 @@ func (m *model) share(node int) float64 {
 	return m.Values.Shares[node] / total
 }
 
-// ratio returns e^ε less a margin; for ε = 0 a hair above 1, where the program still has an
-// interior.
+// ratio returns e^ε less a margin; for ε = 0 a hair above 1, so that there is an interior.
 func (m *model) ratio() float64 {
 	return 1 + max(math.Expm1(m.Epsilon)*(1-m.margin), m.margin)
 }

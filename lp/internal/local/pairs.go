@@ -74,11 +74,7 @@ func (m *model) pairsAt() []float64 {
 	if m.Demands.Unbiased {
 		reaches = pairReachUnbiased
 	}
-	var t []float64
-	for k, n := 0, reaches*pairAnswers; k <= n; k++ {
-		t = append(t, float64(reaches)*m.reach()*(2*float64(k)/float64(n)-1))
-	}
-	return m.merged(nil, t)
+	return m.merged(nil, evenly(reaches*pairAnswers+1, float64(reaches)*m.reach()))
 }
 
 func (m *model) newPairs(intervals int, answers []float64) *pairProgram {
@@ -110,7 +106,6 @@ func (m *model) cell(a, b float64) (weight, mean float64) {
 	return weight, first / weight
 }
 
-// charge returns the weight of node i and what an answer costs there.
 func (p *pairProgram) charge(i int, y float64) (weight, cost float64) {
 	if p.edges == nil {
 		return p.shareOf(i), p.cost(y, []at{{p.nodes[i], 1}})
@@ -195,7 +190,6 @@ func (p *pairProgram) problem() cuts.Problem {
 	return out
 }
 
-// dual reads the multipliers, in units of the problem.
 func (p *pairProgram) dual() *local.Dual {
 	n, reps := len(p.nodes), p.Own()
 	d := &local.Dual{Totals: make([]float64, n)}
@@ -211,15 +205,7 @@ func (p *pairProgram) dual() *local.Dual {
 	}
 	losses := make([]float64, n)
 	for i := range n {
-		rep, share, sign := i, p.unit, 1.0
-		if p.mirrored && i != n-1-i {
-			share /= 2
-			if i > n-1-i {
-				rep, sign = n-1-i, -1
-			}
-		} else if p.mirrored {
-			sign = 0
-		}
+		rep, share, sign := p.image(i, n)
 		d.Totals[i] = p.Dual(rep) * share
 		if d.Means != nil {
 			d.Means[i] = sign * p.Dual(reps+rep) * share / (p.half * p.reach())
@@ -239,7 +225,6 @@ func (p *pairProgram) dual() *local.Dual {
 	return d
 }
 
-// pairs reads the multipliers of the limits; one stands for its mirror image too.
 func (p *pairProgram) pairs(d *local.Dual) {
 	n, m := len(p.nodes), len(p.answers)
 	for l, pair := range p.limits {

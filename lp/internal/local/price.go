@@ -79,8 +79,8 @@ func (m *model) generate(ctx context.Context, g grid, tolerance float64) (*price
 	}
 }
 
-// fewer returns the better of two solutions with no more than MaxAnswers: those that are
-// left when the least likely ones are given up, some at a time, and evenly spaced ones.
+// fewer returns the better of two solutions with at most MaxAnswers: what is left when the least
+// likely are given up, some at a time, and evenly spaced ones.
 func (m *model) fewer(ctx context.Context, s *priced) (*priced, error) {
 	if m.MaxAnswers == 0 || len(s.grid.answers) <= m.MaxAnswers {
 		return s, nil
@@ -89,18 +89,13 @@ func (m *model) fewer(ctx context.Context, s *priced) (*priced, error) {
 	if m.Loss == nil || err != nil && !errors.Is(err, ratio.ErrFailed) {
 		return given, err
 	}
-	var t []float64
-	for k := range m.MaxAnswers {
-		t = append(t, m.reach()*(2*float64(k)/float64(m.MaxAnswers-1)-1))
-	}
-	even, evenErr := m.solved(ctx, s, m.merged(nil, t))
+	even, evenErr := m.solved(ctx, s, m.merged(nil, evenly(m.MaxAnswers, m.reach())))
 	if evenErr != nil || err == nil && given.Value <= even.Value {
 		return given, err
 	}
 	return even, nil
 }
 
-// solved solves the program of a grid with other answers, and only with them.
 func (m *model) solved(ctx context.Context, s *priced, answers []float64) (*priced, error) {
 	g := s.grid.clone()
 	g.answers = answers
@@ -148,7 +143,7 @@ func (m *model) givenUp(ctx context.Context, s *priced) (*priced, error) {
 	return s, nil
 }
 
-// giveUpShare is the inverse share of answers that is given up at a time.
+// giveUpShare is the inverse of the share of answers given up at a time.
 const giveUpShare = 8
 
 // firstAnswers are few and far between, or all where there are not many.
@@ -156,14 +151,17 @@ func (m *model) firstAnswers() []float64 {
 	if all := m.allAnswers(); all != nil {
 		return all
 	}
-	var t []float64
-	for i := range startAnswers {
-		t = append(t, m.reach()*(2*float64(i)/(startAnswers-1)-1))
-	}
-	return m.merged(nil, t)
+	return m.merged(nil, evenly(startAnswers, m.reach()))
 }
 
-// mostListed bounds the answers that are taken from the start.
+// evenly returns so many numbers from −reach to reach.
+func evenly(count int, reach float64) (t []float64) {
+	for k := range count {
+		t = append(t, reach*(2*float64(k)/float64(count-1)-1))
+	}
+	return t
+}
+
 const mostListed = 200
 
 // allAnswers lists all answers if they are few; nil: they are not.
@@ -189,8 +187,7 @@ func (m *model) allAnswers() []float64 {
 	return all
 }
 
-// merged returns the answers of both lists, those of the second snapped and with their
-// mirror images in a mirrored problem.
+// merged returns both lists, the second snapped, and with mirror images in a mirrored problem.
 func (m *model) merged(answers, add []float64) []float64 {
 	out := slices.Clone(answers)
 	for _, t := range add {
@@ -226,8 +223,8 @@ func used(p ratio.Program, s *ratio.Solution, answers []float64) []float64 {
 	return out
 }
 
-// price returns the answers that would gain most, each more than all next to it and more
-// than the least, and the most that any gains.
+// price returns the answers that would gain most, each more than the least and than all next to
+// it, and the most that any gains.
 func (m *model) price(g *grid, s *ratio.Solution, least float64) (add []float64, short float64) {
 	if all := m.allAnswers(); all != nil {
 		return nil, max(0, -slices.Min(append(m.slacks(g, all, s), 0)))
@@ -249,8 +246,8 @@ func (m *model) price(g *grid, s *ratio.Solution, least float64) (add []float64,
 	}
 }
 
-// lows returns the answers on an even grid that are worth more than those next to them,
-// and its width; and whether there may be others beyond it.
+// lows returns the answers on an even grid that are worth more than their neighbors, its width,
+// and whether there may be others beyond it.
 func (m *model) lows(g *grid, s *ratio.Solution, reach float64, count int) (low []float64, width float64, beyond bool) {
 	width = 2 * reach / float64(count)
 	at := make([]float64, count+1)
@@ -269,7 +266,6 @@ func (m *model) lows(g *grid, s *ratio.Solution, reach float64, count int) (low 
 // mostReach bounds the search for answers that would gain, in halves of the range.
 const mostReach = 50
 
-// farthest returns how far from the middle answers are looked for at first.
 func (m *model) farthest() float64 {
 	if m.Bounded() {
 		return max(m.Demands.Upper-m.mid, m.mid-m.Demands.Lower) / m.half
@@ -277,15 +273,14 @@ func (m *model) farthest() float64 {
 	return max(2*m.reach(), 4)
 }
 
-// mayFallBeyond reports whether G, given on an even grid, may be negative beyond it: it is
-// not on its way up at an end.
+// mayFallBeyond reports whether G on an even grid may be negative beyond: it does not rise there.
 func (m *model) mayFallBeyond(gain []float64) bool {
 	n := len(gain)
 	rises := func(end, inner, half float64) bool { return end > 0 && end > inner && end > 1.5*half }
 	return !m.Bounded() && !(rises(gain[0], gain[1], gain[n/4]) && rises(gain[n-1], gain[n-2], gain[n-1-n/4]))
 }
 
-// zoom moves each answer to the best within a width of it, and returns what they gain.
+// zoom moves each answer to the best within a width, and returns what they gain.
 func (m *model) zoom(g *grid, s *ratio.Solution, low []float64, width float64) (best, gain []float64) {
 	gain = make([]float64, len(low))
 	for range zooms {
@@ -312,8 +307,7 @@ func (m *model) zoom(g *grid, s *ratio.Solution, low []float64, width float64) (
 	return low, gain
 }
 
-// gains returns what answers in any order gain: together with their mirror images in a
-// mirrored problem.
+// gains returns what answers gain, with their mirror images in a mirrored problem.
 func (m *model) gains(g *grid, s *ratio.Solution, answers []float64) []float64 {
 	n := len(answers)
 	if !m.mirrored {
@@ -385,7 +379,6 @@ func (m *model) slacks(g *grid, answers []float64, s *ratio.Solution) []float64 
 	return out
 }
 
-// totals returns how many rows of a program are totals: the first ones.
 func (m *model) totals(g *grid) int {
 	if g.points != nil {
 		return m.averagedShape(g).nodes

@@ -19,7 +19,6 @@ const (
 	liftShare = 0.2
 )
 
-// repair lowers the totals of a dual until G is nearly nowhere negative.
 func (m *model) repair(d *local.Dual, s *priced) {
 	parts := newTangents(m, d)
 	at := m.looked(s.grid.answers)
@@ -43,8 +42,8 @@ func (m *model) repair(d *local.Dual, s *priced) {
 	}
 }
 
-// shrink lowers the totals and means in proportion until G is not negative far out, where
-// to lower the totals alone is of little use: what is left of the losses grows with them.
+// shrink lowers totals and means in proportion until G is not negative far out, where lowering
+// the totals alone is of little use: what is left of the losses grows with them.
 func (p *tangents) shrink() {
 	if p.Bounded() || p.Loss == nil {
 		return
@@ -69,11 +68,9 @@ func (p *tangents) shrink() {
 	*p = *newTangents(p.model, p.d)
 }
 
-// farOut is where G is nearly a line, in halves of the range.
 const farOut = 1e7
 
-// looked lists the answers at which G is looked at: those of a program, those between
-// them, and an even grid.
+// looked lists the answers at which G is looked at: of a program, between them, an even grid.
 func (m *model) looked(answers []float64) []float64 {
 	if all := m.allAnswers(); all != nil {
 		return m.valuesOf(all)
@@ -84,13 +81,9 @@ func (m *model) looked(answers []float64) []float64 {
 			out = append(out, answers[i]+(t-answers[i])*float64(part)/zoomParts)
 		}
 	}
-	for k := range candidates + 1 {
-		out = append(out, m.farthest()*(2*float64(k)/candidates-1))
-	}
-	return m.valuesOf(out)
+	return m.valuesOf(append(out, evenly(candidates+1, m.farthest())...))
 }
 
-// valuesOf returns answers in units of the problem.
 func (m *model) valuesOf(answers []float64) []float64 {
 	out := make([]float64, len(answers))
 	for i, t := range answers {
@@ -101,8 +94,8 @@ func (m *model) valuesOf(answers []float64) []float64 {
 	return out
 }
 
-// tangents are the parts on which the certificate of a dual replaces the loss by a
-// tangent, or about: nodes, or parts of a density.
+// tangents are the nodes, or parts of a density, on which a dual's certificate has a tangent for
+// the loss, or about.
 type tangents struct {
 	*model
 	d                  *local.Dual
@@ -111,7 +104,6 @@ type tangents struct {
 	total, mean, limit []float64 // at the nodes or ends
 }
 
-// liftLeast is how many parts of densities there are at least.
 const liftLeast = 256
 
 func newTangents(m *model, d *local.Dual) *tangents {
@@ -159,7 +151,6 @@ func newTangents(m *model, d *local.Dual) *tangents {
 	return p
 }
 
-// size returns what it costs to lower all totals, per unit.
 func (p *tangents) size() float64 {
 	if p.averaged() {
 		return 2 * p.half

@@ -40,7 +40,6 @@ func exactRows(laws [][]float64, nodes, answers []float64, unbiased bool) ([][]u
 	return rows, nil
 }
 
-// exactRow is exactRows for one node x. The answers are the positions times 2^-unit.
 func exactRow(law []float64, x float64, answers []float64, positions []*big.Int, unit int, unbiased bool) ([]uint64, error) {
 	row, left := weights(law)
 	heavy := heaviest(law)
@@ -67,12 +66,10 @@ func exactRow(law []float64, x float64, answers []float64, positions []*big.Int,
 	return out, nil
 }
 
-// fractionBits returns the least n >= 0 such that x·2^n is an integer.
 func fractionBits(x float64) int {
 	return exact.Rational(x).Denom().BitLen() - 1
 }
 
-// scaled returns x·2^bits, an integer.
 func scaled(x float64, bits int) *big.Int {
 	r := exact.Rational(x)
 	n := new(big.Int).Lsh(r.Num(), uint(bits)) //nolint:gosec // bits >= 0
@@ -92,7 +89,6 @@ func weights(law []float64) (row []*big.Int, left *big.Int) {
 
 func add(row []*big.Int, j int, w *big.Int) { row[j] = new(big.Int).Add(row[j], w) }
 
-// heaviest returns the answers by falling probability.
 func heaviest(law []float64) []int {
 	order := make([]int, len(law))
 	for j := range order {
@@ -102,7 +98,6 @@ func heaviest(law []float64) []int {
 	return order
 }
 
-// move changes weights such that the sum stays and the mean gains value.
 type move struct {
 	value *big.Int // above 0
 	units []*big.Int
@@ -112,7 +107,6 @@ type move struct {
 // moves at first: those of light ones would change their ratios.
 const moverShare = 1.0 / 256
 
-// movers returns how many of the answers take part at first.
 func movers(law []float64, heavy []int) int {
 	n := 1
 	for n < len(heavy) && (n < 2 || law[heavy[n]] >= moverShare*law[heavy[0]]) {

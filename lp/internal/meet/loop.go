@@ -106,10 +106,18 @@ func Finish[T, D any, C proof.Certificate, P interface {
 	return v, o, err
 }
 
-// Outcome tells how a design ended; see lp.Outcome.
+// Outcome tells how a design ended.
 type Outcome struct {
-	Gap     float64
-	Rounds  int
+	// Gap is the relative certified gap reached; +Inf if the lower bound
+	// is 0.
+	Gap float64
+	// Rounds counts the relaxations solved: each program of a bound is solved
+	// again whenever constraints were added, and all but those of a search for
+	// conflicting constraints count. With delta = 0, where there are no linear
+	// programs, it counts the tables and the proofs that were tried.
+	Rounds int
+	// Elapsed is the wall time taken.
 	Elapsed time.Duration
+	// Optimal says that the requested gap was reached.
 	Optimal bool
 }

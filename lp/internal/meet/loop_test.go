@@ -46,7 +46,7 @@ func TestMeet(t *testing.T) {
 		{"reserve", t.Context(), 1 << 10, fmt.Errorf("program: %w", context.DeadlineExceeded), 1, ErrLimit},
 	} {
 		rounds := 0
-		s, ctx, cancel := Options{Gap: 0.02, Progress: func(*Search, int) { rounds++ }}.Begin(c.ctx, 1)
+		s, ctx, cancel := Options{Gap: 0.02, Progress: func(*Search, int) { rounds++ }}.Begin(c.ctx)
 		err := s.Meet(ctx, &halving{s, c.most, c.round}, 1)
 		cancel()
 		if !errors.Is(err, c.want) || rounds != c.rounds {
@@ -58,7 +58,7 @@ func TestMeet(t *testing.T) {
 // TestBoth: an error of a side is returned, and a limit of one is that of both.
 func TestBoth(t *testing.T) {
 	broken := errors.New("broken")
-	s, ctx, cancel := Options{}.Begin(t.Context(), 1)
+	s, ctx, cancel := Options{}.Begin(t.Context())
 	defer cancel()
 	side := func(err error) func(context.Context) error { return func(context.Context) error { return err } }
 	for _, c := range []struct{ upper, lower, want error }{

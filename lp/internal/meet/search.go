@@ -27,12 +27,12 @@ type Options struct {
 	Generate bool                 // constraints for all programs, by NewSolver
 }
 
-// Begin starts the clock of a design. The context it returns ends after so many time
-// limits, if there is one.
-func (o Options) Begin(ctx context.Context, limits int) (*Search, context.Context, context.CancelFunc) {
+// Begin starts the clock of a design. The context it returns ends with the time limit, if
+// there is one.
+func (o Options) Begin(ctx context.Context) (*Search, context.Context, context.CancelFunc) {
 	s, cancel := &Search{Options: o, Start: time.Now(), Best: math.Inf(1)}, func() {}
 	if o.TimeLimit > 0 && o.Clock == nil {
-		ctx, cancel = context.WithTimeout(ctx, o.TimeLimit*time.Duration(limits))
+		ctx, cancel = context.WithTimeout(ctx, o.TimeLimit)
 	}
 	return s, ctx, cancel
 }
@@ -43,7 +43,6 @@ type Search struct {
 	Start   time.Time
 	Best    float64 // the loss of the best so far; +Inf: there is none yet
 	Bound   float64 // the best lower bound that is proved
-	Direct  bool    // go for the requested gap at once
 }
 
 // Elapsed returns the time taken so far.
@@ -81,9 +80,6 @@ func RelativeGap(loss, bound float64) float64 {
 // larger gap does, and does it first. Each is a decade apart from the next: then grids are
 // some three times finer, and all before the last one together cost a small part of it.
 func (s *Search) Aim() float64 {
-	if s.Direct {
-		return s.Options.Gap
-	}
 	aim := firstAim
 	for now := s.Gap(); aim >= now && aim > MinGap; {
 		aim *= aimStep

@@ -33,8 +33,7 @@ func Trimmed(m []int64) []int64 {
 	return m
 }
 
-// Mirrored reports whether ascending numbers are their own mirror image, up to
-// rounding.
+// Mirrored reports whether ascending numbers are their own mirror image, up to rounding.
 func Mirrored(x []float64) bool {
 	n := len(x)
 	width := x[n-1] - x[0]

@@ -10,49 +10,36 @@ import (
 
 // Programs for the interior point method take a time that is known in advance, about like
 // K³, and what they miss falls like K^(−r). So two or three coarse programs of both bounds
-// tell the grids on which the bounds meet with the least work.
-
-// Tuning of the balance; any values give correct results.
+// tell the grids on which the bounds meet with the least work. Any tuning gives correct results.
 const (
 	spared      = 0.9 // of the gap: estimates are off by some tenths
 	sureGrowth  = 3.5 // of K, up to which they are trusted; from further away
 	leastGrowth = 1.1
-	halfWay     = 2.5  // times fewer cells are next, which tell better
-	stuck       = 0.9  // of what was left
-	fairShare   = 0.1  // of what both sides miss: no side is known to be better
-	shares      = 16   // of the gap that are compared
-	openingTime = 0.25 // of the time left, for the first lower program of a sweep
-	lowerShare  = 0.65 // what the first lower program of a sweep may miss of the gap
+	halfWay     = 2.5 // times fewer cells are next, which tell better
+	stuck       = 0.9 // of what was left
+	fairShare   = 0.1 // of what both sides miss: no side is known to be better
+	shares      = 16  // of the gap that are compared
 )
 
-// sides lists the two.
 func (d *designer) sides() [2]*side { return [2]*side{&d.upper, &d.lower} }
 
-// expected returns what a side's program on K cells is expected to miss: by another design
-// like this one, by its last two programs, or between what both say; 0: unknown.
+// expected returns what the last program misses, by the last two; 0: unknown.
 func (s *side) expected() float64 {
-	like := s.coefficient / math.Pow(float64(s.grid.k), s.bound.order())
-	switch own := s.value > 0 && s.missed > 0 && !math.IsInf(s.missed, 1); {
-	case own && like > 0:
-		return math.Sqrt(like * s.missed)
-	case own:
+	if s.value > 0 && s.missed > 0 && !math.IsInf(s.missed, 1) {
 		return s.missed
 	}
-	return like
+	return 0
 }
 
-// errors estimates the optimum and what the last programs of both sides miss of it, or, of
-// an upper side without one, what the next would. Both together miss what is between
-// them, so both are scaled to that; but where there is a better table or bound from
-// elsewhere, it is the other side that may be far from it.
+// errors estimates the optimum and what the last programs of both sides miss of it. Both
+// together miss what is between them, so both are scaled to that; but where there is a better
+// table or bound from elsewhere, it is the other side that may be far from it.
 func (d *designer) errors() (missed [2]float64, optimum float64, ok bool) {
 	u, l := d.upper.value, d.lower.value
 	upper, lower := d.upper.expected(), d.lower.expected()
 	switch {
-	case l <= 0 || u > 0 && u <= l:
+	case l <= 0 || u <= l:
 		return missed, 0, false
-	case u <= 0:
-		return [2]float64{upper, lower}, l + lower, upper > 0 && lower > 0
 	case d.Best < u && lower > 0:
 		optimum = l + lower
 	case d.Best < u:
@@ -100,7 +87,7 @@ func (d *designer) balance() []*side {
 	optimum = min(max(optimum, d.Bound), d.Best)
 	goal := spared * d.Aim() * optimum
 	growth := d.cheapest(missed, optimum, goal)
-	if d.upper.value > 0 && max(growth[0], growth[1]) > sureGrowth {
+	if max(growth[0], growth[1]) > sureGrowth {
 		for i, g := range growth {
 			if g > 0 {
 				growth[i] = max(g/halfWay, leastGrowth)
@@ -137,10 +124,7 @@ func (d *designer) cheapest(missed [2]float64, optimum, goal float64) (best [2]f
 			if kept[j] <= allowed {
 				continue
 			}
-			growth[j] = math.Pow(missed[j]/allowed, 1/d.sides()[j].bound.order())
-			if d.sides()[j].value > 0 {
-				growth[j] = max(growth[j], leastGrowth)
-			}
+			growth[j] = max(math.Pow(missed[j]/allowed, 1/d.sides()[j].bound.order()), leastGrowth)
 			cost += work[j] * growth[j] * growth[j] * growth[j]
 		}
 		if cost < least {
@@ -150,8 +134,7 @@ func (d *designer) cheapest(missed [2]float64, optimum, goal float64) (best [2]f
 	return best
 }
 
-// affords reports whether the next programs can be expected to take half of the time that
-// is left.
+// affords reports whether the next programs are expected to take at most half of the time left.
 func (d *designer) affords(growth [2]float64) bool {
 	if d.Options.TimeLimit == 0 {
 		return true
@@ -162,29 +145,6 @@ func (d *designer) affords(growth [2]float64) bool {
 	}
 	return took <= float64(d.Left()-max(d.closing(&d.upper), d.closing(&d.lower)))/2
 }
-
-// resemble takes over what another design, for the same problem but for delta, has learned
-// of grids, and begins where its lower program is expected to be good enough.
-func (d *designer) resemble(o *designer) {
-	d.upper.coefficient, d.lower.coefficient = o.upper.coefficient, o.lower.coefficient
-	if missed, _, ok := o.errors(); ok && o.upper.value > 0 {
-		for i, s := range d.sides() {
-			from := o.sides()[i]
-			s.coefficient = missed[i] * math.Pow(float64(from.grid.k), from.bound.order())
-		}
-	}
-	if d.begun() {
-		k := math.Pow(d.lower.coefficient/(lowerShare*spared*d.Aim()*d.Best), 1/d.lower.bound.order())
-		if d.Options.TimeLimit > 0 && o.lower.took > 0 {
-			// A first program that takes the time of all leaves nothing to answer with.
-			k = min(k, float64(o.lower.grid.k)*math.Cbrt(float64(d.Left())*openingTime/float64(o.lower.took)))
-		}
-		d.lower.grid.k = aligned(d.lower.bound, max(1, int(math.Ceil(k))))
-	}
-}
-
-// begun reports whether the first programs of a design need not be coarse.
-func (d *designer) begun() bool { return d.lower.coefficient > 0 && d.upper.coefficient > 0 }
 
 // advanceAll advances sides, both at once where there are two processors: one of them on a
 // copy of the design, so that what they find does not depend on it.

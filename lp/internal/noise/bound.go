@@ -58,6 +58,12 @@ type bound interface {
 // it takes one whose cells make up the sensitivity best: the upper program protects
 // what is over, and the lower one forgoes what is missing.
 func fit(b bound, want int) int {
+	const (
+		// mostStrides bounds how many numbers of points per cell are compared. Where there
+		// are more, as many cells make up the sensitivity well.
+		mostStrides = 1 << 12
+		patience    = 2e-3 // weighs more cells against waste
+	)
 	points := b.of().points
 	if points == 0 {
 		return want
@@ -73,19 +79,12 @@ func fit(b bound, want int) int {
 			continue
 		}
 		waste := math.Abs(float64(k*s-points)) / float64(points)
-		if penalty := waste + pointsPatience*float64(k)/float64(want); penalty < least {
+		if penalty := waste + patience*float64(k)/float64(want); penalty < least {
 			best, least = int(k), penalty
 		}
 	}
 	return best
 }
-
-// mostStrides bounds how many numbers of points per cell are compared. Where there are
-// more, as many cells make up the sensitivity well.
-const mostStrides = 1 << 12
-
-// pointsPatience weighs more cells against waste.
-const pointsPatience = 2e-3
 
 // aligned returns a good number of cells per sensitivity that is at least want
 // and not much more. For large epsilon the optimal density has a step near γΔ,
@@ -101,20 +100,18 @@ func aligned(b bound, want int) int {
 	if len(marks) == 0 {
 		return want
 	}
+	const patience = 0.3 // weighs a finer grid against a better aligned one
 	best, least := want, math.Inf(1)
 	// One step of n is 1/γ cells, so a good K is never further away.
 	for k := want; k <= want+int(1/marks[0])+1; k++ {
 		offset, first := b.align(marks, k)
 		penalty := misses(marks, k, offset, first)
-		if penalty += alignPatience * float64(k-want) / float64(k); penalty < least {
+		if penalty += patience * float64(k-want) / float64(k); penalty < least {
 			best, least = k, penalty
 		}
 	}
 	return best
 }
-
-// alignPatience weighs a finer grid against a better aligned one.
-const alignPatience = 0.3
 
 // misses sums how far the marks are off n+offset, in cells and relative to the step,
 // the least n being first.
@@ -131,13 +128,13 @@ func misses(marks []float64, k int, offset, first float64) float64 {
 	return sum
 }
 
-// startCells returns the number of cells per sensitivity of the first program:
-// a fraction of those expected to be needed, or, where grids are aligned, the
-// coarsest aligned one, which is often all the upper program needs.
+// startCells returns the number of cells per sensitivity of the first program: a fraction of
+// those expected to be needed, or, where grids are aligned, the coarsest aligned one.
 func startCells(b bound, gap float64) int {
 	m := b.of()
 	if m.points > 0 {
-		if float64(m.points)*(SupportBound(m.Problem)+1) < smallPoints {
+		const few = 100 // points on either side, which need no coarser cells first
+		if float64(m.points)*(SupportBound(m.Problem)+1) < few {
 			return int(m.points)
 		}
 		return fit(b, min(int(m.points), max(1, m.firstCells(gap)/firstShare)))
@@ -161,6 +158,7 @@ func baseLayout(b bound, g grid, unit, margin float64) layout {
 		ratio: math.Exp(epsilon),
 		delta: delta,
 	}
+	const startRate = 0.7 // how slowly masses to start from fall, in units of ε: with some slack
 	l.eventLo, l.eventHi = g.events()
 	for i := range n {
 		if mirror := n - 1 - i; m.folded && mirror < i {
@@ -186,10 +184,6 @@ func baseLayout(b bound, g grid, unit, margin float64) layout {
 	return l
 }
 
-// startRate is how slowly masses to start from fall, in units of ε: with some slack.
-const startRate = 0.7
-
-// foldedCost returns cost, averaged with that of the mirror image if folded.
 func foldedCost(b bound, g *grid, l loss.Loss, i int) float64 {
 	c := b.cost(g, l, i)
 	if b.of().folded && (l == nil || !l.Symmetric()) {

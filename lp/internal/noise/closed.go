@@ -25,8 +25,7 @@ const closedFrom = 12
 // maxClosedShifts bounds the shifts of multipliers in closed form: a node takes microseconds.
 const maxClosedShifts = 1 << 15
 
-// closedDual returns the best multipliers of this form that take up to so many numbers, or
-// nil.
+// closedDual returns the best multipliers of this form, up to so many, or nil.
 func (m *model) closedDual(most float64) *tables.Dual {
 	step, ok := noise.StaircaseStep(m.Epsilon, m.Loss)
 	if !ok {
@@ -63,7 +62,6 @@ type ramp struct {
 	price []float64 // η of the shifts from 0 on
 }
 
-// value is what the multipliers prove.
 func (r *ramp) value(delta float64) float64 {
 	return r.level - delta*(r.level-r.node[0])
 }
@@ -93,7 +91,6 @@ func (m *model) ramp(k int) *ramp {
 	return best
 }
 
-// priceRamp returns the prices of a level, or nil if they are not enough.
 func priceRamp(k int, nodes []float64, level, ratio float64) *ramp {
 	r := &ramp{k: k, node: nodes, level: level, price: make([]float64, k+1)}
 	var weight, spread float64 // of the core, and what the loss grows by under it
@@ -145,7 +142,6 @@ func priceRamp(k int, nodes []float64, level, ratio float64) *ramp {
 	return r
 }
 
-// dual states the multipliers.
 func (r *ramp) dual() *tables.Dual {
 	y := make(staircase.Multipliers)
 	for s, price := range r.price {

@@ -64,7 +64,6 @@ func (d *designer) excluded(ctx context.Context, p dp.Problem, k int) (bool, err
 	return status == solver.StatusInfeasible, nil
 }
 
-// noTable says why there is no table.
 func (d *designer) noTable(stopped error) error {
 	err := check.Errorf("lp", meet.ErrInfeasible, "no noise with %s was found on grids of up to %d cells per sensitivity; it may not exist, or need more time or cells", names(d.Constraints), d.upper.grid.k)
 	if stopped != nil {
@@ -73,7 +72,6 @@ func (d *designer) noTable(stopped error) error {
 	return err
 }
 
-// names names the constraints of a set that can make it infeasible.
 func names(c dp.Constraints) string {
 	var names []string
 	for _, one := range listed(c) {
@@ -88,7 +86,6 @@ type listedConstraint struct {
 	drop func(*dp.Constraints)
 }
 
-// listed lists the constraints of a set that can make it infeasible.
 func listed(c dp.Constraints) (all []listedConstraint) {
 	add := func(stated bool, name string, drop func(*dp.Constraints)) {
 		if stated {

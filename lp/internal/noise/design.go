@@ -60,13 +60,10 @@ type side struct {
 	hint   *hint
 	value  float64 // what the last program achieved; 0: nothing
 	missed float64 // estimate of what finer grids can still gain
-	// coefficient is that of K^(−order) in what programs are expected to miss, from
-	// another design like this one; 0: unknown.
-	coefficient float64
-	same        int   // programs with cells of single points
-	closed      error // why no more of its programs are solved, if not
-	took        time.Duration
-	slows       float64 // the power of nK that the time of the next program is expected to grow with
+	same   int     // programs with cells of single points
+	closed error   // why no more of its programs are solved, if not
+	took   time.Duration
+	slows  float64 // the power of nK that the time of the next program is expected to grow with
 	// certify is the part of took in which what it gave was made and certified.
 	certify time.Duration
 	before  struct { // the last program: the one before it
@@ -85,10 +82,6 @@ func newDesigner(p dp.Problem, s *meet.Search) (*designer, error) {
 	return d, nil
 }
 
-// maxSame bounds how often a side of a problem on points widens the support of
-// cells that cannot become finer.
-const maxSame = 12
-
 // begin finds the table to start from: one that needs no solver, unless the
 // constraints exclude it.
 func (d *designer) begin() error {
@@ -100,7 +93,7 @@ func (d *designer) begin() error {
 		return err
 	}
 	aim := d.Aim()
-	for _, s := range []*side{&d.upper, &d.lower} {
+	for _, s := range d.sides() {
 		s.reach = s.bound.reach(aim)
 		s.grid.k = startCells(s.bound, aim)
 		s.missed = math.Inf(1)
@@ -112,17 +105,14 @@ func (d *designer) begin() error {
 			d.keepDual(dual)
 		}
 		if d.Epsilon >= closedFrom && d.points == 0 {
-			if dual := d.closedDual(maxClosed); dual != nil {
+			const most = 2e5 // multipliers, which take about a microsecond each to certify
+			if dual := d.closedDual(most); dual != nil {
 				d.keepDual(dual)
 			}
 		}
 	}
 	return nil
 }
-
-// maxClosed bounds the multipliers in closed form, which take about a microsecond each to
-// certify.
-const maxClosed = 2e5
 
 // scale returns the magnitude of the expected loss.
 func (d *designer) scale() float64 {
@@ -180,25 +170,17 @@ func (d *designer) refine(ctx context.Context) error {
 	}
 }
 
-// firstSides returns those whose first program is to be solved. The programs of one cell
-// per sensitivity are solved already, by begin, where there are no constraints.
+// firstSides returns those whose first program is to be solved. Where simpleTable and
+// chainDual solve those of one cell per sensitivity, begin has done so already.
 func (d *designer) firstSides() (first []*side) {
-	if d.begun() {
-		return []*side{&d.lower}
-	}
-	if d.upper.grid.k > 1 || d.table == nil || !d.simpleSolves() {
+	simple := d.Loss.Symmetric() && d.Constraints.None() && d.points != 1
+	if d.upper.grid.k > 1 || d.table == nil || !simple {
 		first = append(first, &d.upper)
 	}
-	if d.lower.grid.k > 1 || d.Bound == 0 || !d.simpleSolves() {
+	if d.lower.grid.k > 1 || d.Bound == 0 || !simple {
 		first = append(first, &d.lower)
 	}
 	return first
-}
-
-// simpleSolves reports whether the programs of one cell per sensitivity are
-// those that simpleTable and chainDual solve.
-func (d *designer) simpleSolves() bool {
-	return d.Loss.Symmetric() && d.Constraints.None() && d.points != 1
 }
 
 // plan returns the side to advance next and refines its grid. Where both are worth it
@@ -208,7 +190,7 @@ func (d *designer) plan() (*side, error) {
 	var worth, patient []*side // those that wait come last
 	upper, lower := d.worth()
 	missed := map[*side]float64{&d.upper: upper, &d.lower: lower}
-	for _, s := range []*side{&d.upper, &d.lower} {
+	for _, s := range d.sides() {
 		switch {
 		case missed[s] == 0:
 			if missed[s] = s.missed; s.missed > worthless*d.remaining() {
@@ -274,13 +256,12 @@ func (d *designer) worth() (upper, lower float64) {
 	if lower == 0 && upper == 0 {
 		// Both look converged and yet do not meet: the supports are to
 		// blame, or the estimates are.
-		widen(&d.upper, &d.lower)
+		d.widen(&d.upper, &d.lower)
 		upper, lower = left/2, left/2
 	}
 	return upper, lower
 }
 
-// remaining returns how far the two bounds are apart.
 func (d *designer) remaining() float64 {
 	if left := d.Best - d.Bound; !math.IsInf(left, 1) {
 		return left
@@ -289,9 +270,9 @@ func (d *designer) remaining() float64 {
 }
 
 // widen takes more of the support into the next programs of sides.
-func widen(sides ...*side) {
+func (d *designer) widen(sides ...*side) {
 	for _, s := range sides {
-		if _, ok := s.bound.(upper); ok {
+		if s == &d.upper {
 			s.reach *= 1.2
 		} else {
 			s.reach *= 1.4
@@ -342,19 +323,17 @@ const (
 	desperate
 )
 
-// finer refines the grid of a side; where cells are points already, only the support is
-// left.
+// finer refines the grid of a side; where cells are points already, only its support.
 func (d *designer) finer(s *side, growth float64) {
 	before := s.grid.k
 	s.reach = max(s.reach, s.bound.reach(d.Aim()))
 	s.grid.k = aligned(s.bound, int(math.Ceil(float64(before)*growth)))
 	if s.grid.k == before {
-		widen(s)
+		d.widen(s)
 	}
 }
 
-// growth returns how much finer the next program of a side should be, which is
-// estimated to miss so much.
+// growth returns how much finer the next program of a side that misses so much should be.
 func (d *designer) growth(s *side, missed float64) float64 {
 	growth := maxGrowth
 	if s.grid.k >= largeStart || d.Options.TimeLimit > 0 && s.grid.k >= leapsEnd {
@@ -369,37 +348,41 @@ func (d *designer) growth(s *side, missed float64) float64 {
 	return growth
 }
 
-// closing returns the time that it takes to certify what the next program of a side
-// gives, and at last the result.
+// closing returns the time to certify what a side's next program gives, and at last the result.
 func (d *designer) closing(s *side) time.Duration {
 	return d.upper.certify + d.lower.certify + s.certify*5/2
 }
 
-// advance solves one program of a side and keeps its result if it is better.
 func (d *designer) advance(ctx context.Context, s *side) error {
 	if int64(s.grid.k) == d.points {
-		if s.same++; s.same > maxSame {
+		const most = 12 // times that a side widens the support of cells that cannot become finer
+		if s.same++; s.same > most {
 			return check.Errorf("lp", meet.ErrLimit, "cells of single points on all of the support do not reach the gap")
 		}
 	}
 	g := s.bound.extent(s.grid.k, s.reach)
-	if err := d.allow(g); err != nil {
-		return err
-	}
-	if d.Options.NewSolver == nil && !d.fits(g) {
+	const mostWork = 1 << 25 // cells times cells per sensitivity: the possible terms
+	switch {
+	case g.n > d.Options.MaxCells:
+		return check.Errorf("lp", meet.ErrLimit, "%d cells are needed, max-cells = %d", g.n, d.Options.MaxCells)
+	case int64(g.n)*int64(g.k) > mostWork, d.Options.NewSolver == nil && !d.fits(g):
 		return tooFine(g)
 	}
 	if d.hopeless(g) {
 		s.closed = check.Errorf("lp", meet.ErrLimit, "a linear program of %d cells would not be done in time", g.n)
 		return nil
 	}
-	if d.Options.TimeLimit > 0 && d.Options.Clock == nil {
+	if d.Options.Clock == nil {
 		var cancel context.CancelFunc
-		ctx, cancel = context.WithTimeout(ctx, d.Left()-d.closing(s))
+		ctx, cancel = d.Within(ctx, d.closing(s))
 		defer cancel()
 	}
 	before, took := s.grid, s.took
-	s.begin(g)
+	s.before.value, s.before.k = s.value, g.k
+	if s.hint != nil {
+		s.before.k = s.hint.grid.k
+	}
+	s.grid, s.value = g, 0
 	start := d.Elapsed()
 	var err error
 	s.value, err = s.bound.solve(ctx, d, g)
@@ -427,8 +410,7 @@ func (d *designer) hopeless(g grid) bool {
 	return d.Options.TimeLimit > 0 && d.table != nil && least > d.Left().Seconds()
 }
 
-// solve solves a program of a side and keeps what it gives. If the methods gave up, that
-// is no error.
+// solve solves a program of a side and keeps what it gives. That the methods gave up is no error.
 func (d *designer) solve(ctx context.Context, s *side, g grid, margin float64, rows int) (value float64, status solver.Status, err error) {
 	unit := d.scale()
 	l := s.bound.layout(g, unit, margin)
@@ -457,28 +439,8 @@ func (d *designer) solve(ctx context.Context, s *side, g grid, margin float64, r
 	return value, status, cmp.Or(err, refused)
 }
 
-// allow refuses grids with too many cells.
-func (d *designer) allow(g grid) error {
-	if g.n > d.Options.MaxCells {
-		return check.Errorf("lp", meet.ErrLimit, "%d cells are needed, max-cells = %d", g.n, d.Options.MaxCells)
-	}
-	if int64(g.n)*int64(g.k) > maxProgramWork {
-		return tooFine(g)
-	}
-	return nil
-}
-
 func tooFine(g grid) error {
 	return check.Errorf("lp", meet.ErrLimit, "%d cells, %d per sensitivity, are needed, too many for a linear program: %w", g.n, g.k, meet.ErrTooFine)
-}
-
-// begin begins a program of the side.
-func (s *side) begin(g grid) {
-	s.before.value, s.before.k = s.value, g.k
-	if s.hint != nil {
-		s.before.k = s.hint.grid.k
-	}
-	s.grid, s.value = g, 0
 }
 
 // learn estimates what a side still misses from what its last two programs achieved.
@@ -497,14 +459,8 @@ func (s *side) learn() {
 	}
 }
 
-// maxProgramWork bounds cells times cells per sensitivity of a program, the
-// number of its possible terms.
-const maxProgramWork = 1 << 25
-
-// keepTable keeps a table if it is the best, and returns its loss.
 func (d *designer) keepTable(t *tables.Verified) float64 { return meet.Keep(&d.Search, &d.table, t) }
 
-// result puts the best table and the best bound together and certifies both.
 func (d *designer) result(stopped error) (*tables.Verified, meet.Outcome, error) {
 	return meet.Finish(&d.Search, d.table, d.dual, d.rounds, stopped, func() error { return d.noTable(stopped) })
 }

@@ -2,6 +2,7 @@ package noise
 
 import (
 	"math"
+	"slices"
 
 	"github.com/noisewright/noisewright/lp/internal/meet"
 	"github.com/noisewright/noisewright/tables"
@@ -22,10 +23,8 @@ func (p *program) dual(g grid, unit float64) *tables.Dual {
 		total += p.Price(i) * unit
 	}
 	descents := p.descents()
-	for _, run := range descents {
-		for _, y := range run {
-			total = max(total, y*unit)
-		}
+	for _, y := range slices.Concat(descents[0], descents[1]) {
+		total = max(total, y*unit)
 	}
 	if total <= 0 {
 		return d
@@ -171,7 +170,7 @@ func (p *program) repaired() [][]float64 {
 // lagrangian returns the cost of one cell's mass of each variable with what the
 // monotone and the moment rows add.
 func (p *program) lagrangian() []float64 {
-	base := append([]float64(nil), p.cost...)
+	base := slices.Clone(p.cost)
 	for i := range p.moments {
 		price := p.momentPrice(i)
 		for v, c := range p.moments[i].coefficient {

@@ -105,8 +105,7 @@ func Aligned(upperBound bool, p dp.Problem, want int) int {
 // OneCell solves both bounds with one cell per sensitivity, by the chain and by
 // linear programs.
 func OneCell(ctx context.Context, solver solver.Factory, p dp.Problem) (chainLoss, chainBound, loss, bound float64, err error) {
-	s, _, _ := meet.Options{Gap: 1e-6, MaxCells: 1 << 17, NewSolver: solver}.Begin(ctx, 1)
-	s.Direct = true
+	s, _, _ := meet.Options{Gap: 1e-6, MaxCells: 1 << 17, NewSolver: solver}.Begin(ctx)
 	d, err := newDesigner(p, s)
 	if err != nil {
 		return 0, 0, 0, 0, err
@@ -116,7 +115,7 @@ func OneCell(ctx context.Context, solver solver.Factory, p dp.Problem) (chainLos
 		return 0, 0, 0, 0, err
 	}
 	chainLoss, _ = t.Bounds().Loss.Float64()
-	d.Best = chainLoss
+	d.Best, d.Bound = chainLoss, chainLoss // so that it aims at the gap at once
 	chainBound = d.keepDual(d.chainDual(chainLoss, 1<<17))
 	reach := math.Ceil(3*SupportBound(p)) + 2
 	u, l := d.upper.bound, d.lower.bound

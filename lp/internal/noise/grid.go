@@ -45,8 +45,7 @@ func (g grid) centered(half int) grid {
 	return g
 }
 
-// between returns the cells first to last of a grid, or those of them that are in lo
-// to hi, beyond which there is no noise.
+// between returns the cells first to last of a grid that are in lo to hi, the ends of the noise.
 func (g grid) between(first, last, lo, hi float64) grid {
 	g.openBelow, g.openAbove = first > lo, last < hi
 	first, last = max(first, lo), min(last, hi)
@@ -82,13 +81,11 @@ func realCells(sensitivity float64, k int) tables.Grid {
 // the sensitivity below 2^-15 of it.
 const minPointsBits = 16
 
-// ceilQuo returns ⌈x/y⌉.
 func ceilQuo(x float64, y *big.Rat) *big.Int {
 	r := exact.Rational(x)
 	return exact.Ceil(r.Quo(r, y))
 }
 
-// floorFloat returns ⌊r⌋, or ⌈r⌉ if up.
 func floorFloat(r *big.Rat, up bool) float64 {
 	n := exact.Floor(r)
 	if up {

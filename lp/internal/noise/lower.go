@@ -66,8 +66,8 @@ func (l *lower) extent(k int, reach float64) grid {
 	return g.between(first, last, lo, hi)
 }
 
-// reached returns the first and the last node that noise on the support reaches:
-// within less than a cell of it, or in it if the nodes are all points there are.
+// reached returns the first and the last node that noise on the support reaches: less than a cell
+// from it, or in it if the nodes are all points there are.
 func (l *lower) reached(g *grid, s dp.Interval) (lo, hi float64) {
 	end := func(x float64) float64 {
 		if math.IsInf(x, 0) {
@@ -92,13 +92,6 @@ func (l *lower) nodeStep(g *grid) *big.Rat {
 	return step.Quo(step, new(big.Rat).SetInt64(int64(g.k)))
 }
 
-// betweenNodes turns a grid into one whose cells lie between the nodes.
-func (g grid) betweenNodes() grid {
-	g.edges = true
-	g.n--
-	return g
-}
-
 // align: marks are best at a node other than 0.
 func (l *lower) align([]float64, int) (offset, first float64) { return 0, 1 }
 
@@ -106,6 +99,10 @@ func (l *lower) align([]float64, int) (offset, first float64) { return 0, 1 }
 // there is a small part of the gap if the density falls like e^(−ε|x|). Too small a
 // reach weakens the bound, which stays true.
 func (l *lower) reach(gap float64) float64 {
+	const (
+		nearFrom = 4 // from here on events more than little beyond a sensitivity say next to nothing
+		coreFrom = 8 // and from here on those beyond the first step
+	)
 	p := l.Problem
 	if fromZero(p) {
 		return 1/p.Delta + 2
@@ -129,13 +126,6 @@ func (l *lower) reach(gap float64) float64 {
 	}
 	return min(r, tailReach(p, gap/2)+1)
 }
-
-// nearFrom is the epsilon from which events more than little beyond a sensitivity say
-// next to nothing, and coreFrom that from which those beyond the first step do.
-const (
-	nearFrom = 4
-	coreFrom = 8
-)
 
 // order: noise may keep to a support, or inside a jump, as if it were a cell wider.
 func (l *lower) order() float64 {
@@ -197,7 +187,9 @@ func (l *lower) solve(ctx context.Context, d *designer, g grid) (bound float64, 
 		return l.prove(ctx, d, g)
 	}
 	if l.kind != aroundNodes {
-		if bound, err = l.prove(ctx, d, g.betweenNodes()); err != nil {
+		between := g
+		between.edges, between.n = true, g.n-1
+		if bound, err = l.prove(ctx, d, between); err != nil {
 			return bound, err
 		}
 	}
@@ -216,21 +208,15 @@ func (l *lower) solve(ctx context.Context, d *designer, g grid) (bound float64, 
 	return bound, nil
 }
 
-// For large epsilon and tiny delta simplex may take tens of thousands of degenerate
-// steps in a large relaxation, and interior point without crossover a few dozen. It
-// ends off the corners, which is enough here, where the duals are repaired.
-const (
-	interiorEpsilon = 4    // from here on
-	interiorDelta   = 1e-5 // up to here
-	interiorRows    = 4001
-)
-
 // prove solves one program. The duals of its last relaxation prove a bound even if a limit
 // or a failure stopped the generation.
 func (l *lower) prove(ctx context.Context, d *designer, g grid) (bound float64, err error) {
+	// For large epsilon and tiny delta simplex may take tens of thousands of degenerate
+	// steps in a large relaxation, and interior point without crossover a few dozen. It
+	// ends off the corners, which is enough here, where the duals are repaired.
 	interior := 0
-	if l.Epsilon >= interiorEpsilon && l.Delta <= interiorDelta {
-		interior = interiorRows
+	if l.Epsilon >= 4 && l.Delta <= 1e-5 {
+		interior = 4001
 	}
 	bound, status, err := d.solve(ctx, &d.lower, g, 0, interior)
 	if err == nil && status == solver.StatusInfeasible && !l.Constraints.None() {

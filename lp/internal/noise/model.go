@@ -53,7 +53,7 @@ type moment struct {
 
 func newModel(p dp.Problem) (*model, error) {
 	m := &model{Problem: p}
-	m.folded = foldable(p)
+	m.folded = p.Loss != nil && (p.Loss.Symmetric() || p.Constraints.Symmetric) && p.Constraints.Mirrored()
 	if p.Query == dp.IntegerQuery || p.Query == dp.LatticeQuery {
 		m.unit = new(big.Rat).SetInt64(1)
 		if p.Query == dp.LatticeQuery {
@@ -78,16 +78,9 @@ func newModel(p dp.Problem) (*model, error) {
 	return m, nil
 }
 
-// foldable reports whether a symmetric noise is among the best.
-func foldable(p dp.Problem) bool {
-	return p.Loss != nil && (p.Loss.Symmetric() || p.Constraints.Symmetric) && p.Constraints.Mirrored()
-}
-
-// of returns the model that a bound is of.
 func (m *model) of() *model { return m }
 
-// around returns the ends of what is within reach sensitivities of the peak, in cells
-// from 0.
+// around returns the ends of reach sensitivities around the peak, in cells from 0.
 func (m *model) around(k int, reach float64) (from, to float64) {
 	if m.folded {
 		return -reach * float64(k), reach * float64(k)
@@ -95,7 +88,6 @@ func (m *model) around(k int, reach float64) (from, to float64) {
 	return (m.peak - reach) * float64(k), (m.peak + reach) * float64(k)
 }
 
-// masses returns how many masses a program has.
 func (m *model) masses(g grid) int {
 	if m.folded {
 		return (g.n + 1) / 2
@@ -103,8 +95,7 @@ func (m *model) masses(g grid) int {
 	return g.n
 }
 
-// work returns what an iteration of the interior point method takes for a program with all
-// shifts, in multiplications.
+// work returns the multiplications of an iteration of the interior point method with all shifts.
 func (m *model) work(g grid) float64 {
 	shifts := 2 * g.k
 	if m.folded {
@@ -120,20 +111,16 @@ func work(masses, shifts int) float64 {
 }
 
 // fits reports whether a program with all shifts is for the interior point method at all.
-func (m *model) fits(g grid) bool { return engine.Fits(m.masses(g), m.terms(g)) }
-
-// terms returns how many terms a program with all shifts has.
-func (m *model) terms(g grid) int64 {
+func (m *model) fits(g grid) bool {
 	lo, hi := g.events()
 	terms := int64(hi-lo) * int64(g.k)
 	if !m.folded {
 		terms *= 2
 	}
-	return terms
+	return engine.Fits(m.masses(g), terms)
 }
 
-// pointCells returns the cells of a table that hold the given number of points of an
-// integer or lattice query.
+// pointCells returns the cells of a table with so many points of an integer or lattice query each.
 func (m *model) pointCells(each int64) tables.Grid {
 	g := tables.Grid{PointsPerCell: each}
 	if m.Query == dp.LatticeQuery {
@@ -195,7 +182,6 @@ func (m *model) shifted(x, reach float64) float64 {
 	return loss / mass
 }
 
-// typicalLoss is the scale of the expected loss before any noise is known.
 func (m *model) typicalLoss() float64 {
 	if c := m.shifted(m.peak, SupportBound(m.Problem)); c > 0 {
 		return c
@@ -218,16 +204,14 @@ func (m *model) jumps() bool {
 	return false
 }
 
-// maxMarks bounds the number of points that grids are aligned to.
-const maxMarks = 4
-
 // marks lists what grids are aligned to, in sensitivities from 0, the least
 // first: steps of the optimal density, and kinks, jumps and ends of the loss and of
 // the constraints.
 func (m *model) marks() []float64 {
+	const most = 4
 	var marks []float64
 	add := func(x float64) {
-		if x = math.Abs(x) / m.Sensitivity; x > 1e-3 && x < 1e3 && len(marks) < maxMarks {
+		if x = math.Abs(x) / m.Sensitivity; x > 1e-3 && x < 1e3 && len(marks) < most {
 			marks = append(marks, x)
 		}
 	}

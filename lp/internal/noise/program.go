@@ -93,7 +93,6 @@ func (l *layout) problem() cuts.Problem {
 	return p
 }
 
-// cells returns the number of cells of each variable.
 func (l *layout) cells() []int {
 	cells := make([]int, len(l.cost))
 	for _, v := range l.variable {
@@ -119,7 +118,6 @@ func (l *layout) limits() []cuts.Limit {
 	return limits
 }
 
-// program is a layout that was solved.
 type program struct {
 	layout
 	*engine.Solution
@@ -135,12 +133,16 @@ func (l *layout) solve(ctx context.Context, o *meet.Options, g grid, h *hint, wa
 	n := len(l.variable)
 	p := &engine.Program{
 		Problem: l.problem(), Complete: prefersComplete(len(l.cost), len(l.shifts), g), Start: l.start,
-		Generation: cuts.Options{Batch: shiftBatch, Interior: rows, Settle: l.settle},
-		Expect:     func() (mass []float64, limits []int, slack float64) { return l.expected(g, h) },
+		Generation: cuts.Options{
+			Batch: shiftBatch, Interior: rows, Settle: l.settle,
+			Expect: func() (mass []float64, limits []int, slack float64) { return l.expected(g, h) },
+		},
 	}
 	if l.atom {
 		p.Start = append(slices.Clone(l.start), l.delta)
 	}
+	// From some e^ε on a cell of symmetric noise hardly ever gains on one no further from 0.
+	const fewTerms = 20
 	if l.ratio >= fewTerms && l.variable[0] == l.variable[n-1] {
 		distance := func(i int) int { return max(2*i+1-n, n-1-2*i) } // from 0, in half cells
 		p.Skip = func(limit, term int) bool {
@@ -166,14 +168,11 @@ func prefersComplete(masses, shifts int, g grid) bool {
 	return work(masses, shifts) < maxProduct || float64(g.k) > fewShifts*float64(g.n)
 }
 
-// fewTerms is the e^ε from which a cell of symmetric noise hardly ever gains on one that is
-// no further from 0.
-const fewTerms = 20
-
 // expected returns the masses and the shifts that are expected to matter. Without a hint the
 // expected shape is the scale of the variables, and the shifts by a whole sensitivity matter,
 // or all if the density falls by much within one.
 func (l *layout) expected(g grid, h *hint) (mass []float64, shifts []int, slack float64) {
+	const steep = 7 // the e^ε from which most shifts bind
 	mass = slices.Clone(l.scale)
 	if h != nil {
 		for j, v := range l.variable {
@@ -188,9 +187,6 @@ func (l *layout) expected(g grid, h *hint) (mass []float64, shifts []int, slack 
 	return mass, shifts, cuts.TermSlack
 }
 
-// steep is the e^ε from which most shifts bind.
-const steep = 7
-
 // settle makes those terms that the optimum leaves tied, p_j = e^ε p_{j−k},
 // exactly so, from the inside outwards, by raising the outer mass. It reports whether
 // the masses sum to about 1: HiGHS sometimes calls an infeasible program optimal after
@@ -201,6 +197,7 @@ const steep = 7
 // and only lowers the divergences in which the raised cell is the divisor;
 // those in which it gains are settled in their turn.
 func (l *layout) settle(mass []float64) bool {
+	const tieWidth = 1e-6 // the relative distance from a tie within which one is meant
 	n := len(l.variable)
 	for _, j := range slices.Backward(l.fromOutside()) {
 		for _, k := range l.shifts {
@@ -221,9 +218,6 @@ func (l *layout) settle(mass []float64) bool {
 	}
 	return math.Abs(total-1) < tolerance
 }
-
-// tieWidth is the relative distance from a tie within which one is meant.
-const tieWidth = 1e-6
 
 // fromOutside lists the cells from both ends inwards to the heaviest expected.
 func (l *layout) fromOutside() []int {
@@ -246,7 +240,6 @@ func (l *layout) fromOutside() []int {
 	return order
 }
 
-// masses returns the mass of every cell.
 func (p *program) masses() []float64 {
 	of := p.Masses()
 	m := make([]float64, len(p.variable))
@@ -255,8 +248,6 @@ func (p *program) masses() []float64 {
 	}
 	return m
 }
-
-func (p *program) atomMass() float64 { return p.atomOf(p.Masses()) }
 
 // atomOf returns the mass of the atom of those of all variables.
 func (l *layout) atomOf(mass []float64) float64 {
@@ -320,8 +311,7 @@ func (h *hint) at(x float64) float64 {
 	return (1-t)*h.density[i] + t*h.density[i+1]
 }
 
-// expects reports whether the hint suggests that shift k of a grid matters:
-// whether the nearest shift of its own grid did.
+// expects reports whether the shift of the hint's own grid nearest to k mattered.
 func (h *hint) expects(k int, g grid) bool {
 	return h.active[int(math.Round(float64(k)*float64(h.grid.k)/float64(g.k)))]
 }

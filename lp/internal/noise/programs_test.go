@@ -115,7 +115,7 @@ func TestIntegersAgreeWithTheLP(t *testing.T) {
 			t.Fatal(err)
 		}
 		p := dp.Problem{Privacy: dp.Privacy{Epsilon: 1, Delta: 0.01, Sensitivity: float64(sensitivity)}, Loss: loss.L1, Query: dp.IntegerQuery}
-		s, ctx, cancel := meet.Options{Gap: 1e-5, MaxCells: 1 << 17, NewSolver: highs.New}.Begin(t.Context(), 1)
+		s, ctx, cancel := meet.Options{Gap: 1e-5, MaxCells: 1 << 17, NewSolver: highs.New}.Begin(t.Context())
 		defer cancel()
 		v, _, err := noise.Design(ctx, p, s)
 		if err != nil {

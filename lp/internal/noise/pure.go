@@ -27,7 +27,6 @@ import (
 //   - the lower program's optimum is a staircase on its nodes, and the multipliers that
 //     prove it follow one another from cell to cell outwards (stairsDual).
 
-// designPure is Design for delta = 0.
 func designPure(ctx context.Context, p dp.Problem, s *meet.Search) (*tables.Verified, meet.Outcome, error) {
 	if i := p.Constraints.Support; i != nil && !(math.IsInf(i.Lower, -1) && math.IsInf(i.Upper, 1)) {
 		return nil, meet.Outcome{}, check.Errorf("lp", meet.ErrInfeasible, "support = %g,%g with delta = 0, want none: where some noise is impossible so is, a sensitivity further, all of it", i.Lower, i.Upper)
@@ -153,8 +152,7 @@ func (d *designer) stairCells(k int) (cells tables.Grid, per float64) {
 	return cells, float64(d.points) / float64(cells.PointsPerCell)
 }
 
-// startAt moves the cells of a grid so that one of them begins next to x, in cells
-// from 0, and returns that one.
+// startAt moves the cells of a grid so that one begins next to x, in cells from 0; it returns that.
 func startAt(cells tables.Grid, x float64) (tables.Grid, int) {
 	whole := math.Floor(x)
 	// Cell j begins half a cell before its middle, Offset + jS.
@@ -173,9 +171,8 @@ const (
 	mostStairs = 1 << 17
 )
 
-// fitStairs reports whether a staircase of K cells per sensitivity and a core of n can
-// be certified within a share of the time that is left, which takes time like their
-// product. The first one is always made.
+// fitStairs reports whether a staircase of K cells per sensitivity and a core of n can be certified,
+// which takes time like their product, in a share of the time left. The first one is always made.
 func (d *designer) fitStairs(k, n int) bool {
 	if d.table == nil || d.Options.TimeLimit == 0 {
 		return true
@@ -185,8 +182,6 @@ func (d *designer) fitStairs(k, n int) bool {
 	return per*float64(k)*float64(2*k+n) < float64(d.Left())/4
 }
 
-// tryStairs makes the staircase table with the core of n cells from the first one
-// on, and keeps it if it is the best.
 func (d *designer) tryStairs(cells tables.Grid, first, n int) error {
 	cells.FirstCell = first
 	if shapes.StaircaseCells(cells, n) > d.Options.MaxCells {
@@ -218,6 +213,10 @@ func (d *designer) stairsBelow(ctx context.Context, c staircase.Core, loss loss.
 	if d.folded {
 		sides = 1
 	}
+	const (
+		fewMultipliers = 1 << 14 // of a proof: too few to save on
+		mostIdle       = 4       // grids without a better bound, and three times that without any
+	)
 	idle, last := 0, 0
 	for k := 1; ; k += max(1, k/2) {
 		before := d.Bound
@@ -294,10 +293,6 @@ func (d *designer) affordableNodes(loss loss.Loss, periods int) int {
 	return int(min(share*n*float64(d.Left())/max(took, 1), math.MaxInt32))
 }
 
-// mostIdle is after how many grids without a better bound the next are not tried; three
-// times that without any.
-const mostIdle = 4
-
 // periodsBelow returns the least and the most periods on either side of the core that
 // the proofs on nodes take. Beyond the least lies e^-12 of a gap; more of them gain a
 // little where nodes are few. But for a loss that grows steeply fewer are better: the
@@ -343,9 +338,6 @@ func (m *model) stridedNodes(most int) int {
 	}
 	return best
 }
-
-// fewMultipliers of a proof are too few to save on.
-const fewMultipliers = 1 << 14
 
 // stairsDual returns multipliers that prove nearly the optimum of the lower program with
 // K nodes per sensitivity, by events within n nodes of the middle of the core.

@@ -95,7 +95,3 @@ func tailReach(p dp.Problem, share float64) float64 {
 // largeStart is the number of cells per sensitivity from which a program is too
 // slow without a hint from a coarser one.
 const largeStart = 60
-
-// smallPoints is the number of points on either side of a problem on points from
-// which it starts with coarser cells.
-const smallPoints = 100

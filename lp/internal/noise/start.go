@@ -2,7 +2,9 @@ package noise
 
 import (
 	"errors"
+	"maps"
 	"math"
+	"slices"
 	"time"
 
 	"github.com/noisewright/noisewright/internal/check"
@@ -110,11 +112,7 @@ func (m *model) chainDual(loss float64, maxCells int) *tables.Dual {
 	if !ok {
 		return nil
 	}
-	shift := make(map[int]float64, len(y))
-	for j, v := range y {
-		shift[j] = v
-	}
-	return shiftsDual(1, staircase.Multipliers{-1: shift}, true)
+	return shiftsDual(1, staircase.Multipliers{-1: maps.Collect(slices.All(y))}, true)
 }
 
 // simpleTable is the best noise that needs no solver, so that a Design always
@@ -133,6 +131,7 @@ func (d *designer) simpleTable() (*tables.Verified, error) {
 	if d.Epsilon == 0 {
 		return best, err
 	}
+	const mostStairCells = 200 // per sensitivity
 	work, most := maxSimpleWork, mostStairCells
 	runs := 1 // how many times sooner tables of few runs are tested
 	switch {
@@ -166,9 +165,8 @@ func (d *designer) simpleTable() (*tables.Verified, error) {
 	return best, err
 }
 
-// freeTable returns noise that costs nothing, of a loss that is 0 as far out as truncated
-// Laplace noise reaches, or nil: a gap relative to a loss of 0 is reached by this alone, as
-// programs leave some mass where it costs.
+// freeTable returns noise that costs nothing, of a loss that is 0 as far out as truncated Laplace
+// noise reaches, or nil: programs leave some mass where it costs.
 func (d *designer) freeTable() *tables.Verified {
 	reach := SupportBound(d.Problem)
 	if d.points > 0 || d.Loss.At(reach*d.Sensitivity) > 0 {
@@ -201,9 +199,8 @@ func (d *designer) simpleCost(first *tables.Verified, took time.Duration, most i
 	return max(work, 0), max(cells, 0)
 }
 
-// edgeCells returns the number of cells per sensitivity, up to the most, that
-// has a cell edge nearest to γ; for a query on points, whose cells of one point
-// serve best, theirs if possible.
+// edgeCells returns the number of cells per sensitivity, up to the most, that has an edge nearest
+// to γ; of a query on points, whose cells of one point serve best, theirs if possible.
 func (m *model) edgeCells(gamma float64, most int) int {
 	if m.points > 0 {
 		if m.points <= int64(most) {
@@ -222,11 +219,8 @@ func (m *model) edgeCells(gamma float64, most int) int {
 }
 
 // maxSimpleWork bounds cells times cells per sensitivity of a simple table,
-// which take about 5 ns each to certify, and mostStairCells the latter.
-const (
-	maxSimpleWork  = 1 << 24
-	mostStairCells = 200
-)
+// which take about 5 ns each to certify.
+const maxSimpleWork = 1 << 24
 
 // truncatedStaircase makes the law with cell masses proportional to e^(−fall(|x|)),
 // x in sensitivities, and the given atom, on the least support whose ends weigh

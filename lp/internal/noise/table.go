@@ -3,18 +3,15 @@ package noise
 import (
 	"math"
 	"math/big"
+	"slices"
 
 	"github.com/noisewright/noisewright/internal/check"
 	"github.com/noisewright/noisewright/lp/internal/meet"
 	"github.com/noisewright/noisewright/tables"
 )
 
-// leastMass is a few units of weight.
-const leastMass = 0x1p-62
-
-// makeTable rounds the masses of the cells and the atom to a table that keeps
-// the constraints, and certifies it. The error wraps proof.ErrNotPrivate or
-// proof.ErrFalseClaim if the exact test fails.
+// makeTable rounds masses to a table that keeps the constraints, and certifies it. The error
+// wraps proof.ErrNotPrivate or proof.ErrFalseClaim if the exact test fails.
 func (m *model) makeTable(g grid, masses []float64, atom float64) (*tables.Verified, error) {
 	first, last := 0, len(masses)-1
 	least := 0x1p-65
@@ -32,10 +29,10 @@ func (m *model) makeTable(g grid, masses []float64, atom float64) (*tables.Verif
 	}
 	cells := g.table
 	cells.FirstCell = g.first + first
-	scaled := append([]float64(nil), masses[first:last+1]...)
+	scaled := slices.Clone(masses[first : last+1])
 	if m.Constraints.MaxDistinguishing > 0 {
 		for i := range scaled {
-			scaled[i] = max(scaled[i], leastMass)
+			scaled[i] = max(scaled[i], 0x1p-62) // a few units of weight
 		}
 	}
 	if m.Constraints.Monotone {

@@ -113,7 +113,6 @@ func (u upper) align(marks []float64, k int) (offset, first float64) {
 	return 0.5, 0
 }
 
-// reach is that of a support on which there is noise, and somewhat more.
 func (u upper) reach(float64) float64 {
 	if fromZero(u.Problem) {
 		return 1/u.Delta + 2
@@ -140,7 +139,6 @@ func (u upper) order() float64 {
 // goal is small, as this program is the cheaper one.
 func (u upper) goal() float64 { return 0.25 }
 
-// cost is the average of the loss over the cell.
 func (u upper) cost(g *grid, l loss.Loss, i int) float64 {
 	cells := g.table
 	cells.FirstCell = g.first
@@ -178,8 +176,8 @@ func (u upper) layout(g grid, unit, margin float64) layout {
 	return l
 }
 
-// solve designs a table on the grid and keeps it if it is the best. It returns the
-// table's loss, or 0 if this grid gave none; the next may.
+// solve designs a table on the grid, keeps it if it is the best, and returns its loss, or 0 if there
+// is none; the next grid may give one.
 func (u upper) solve(ctx context.Context, d *designer, g grid) (loss float64, err error) {
 	err = meet.Margins(d.Aim(), func(margin float64) (err error) {
 		loss, _, err = d.solve(ctx, &d.upper, g, margin, 0)
@@ -195,20 +193,21 @@ func (u upper) certify(d *designer, p *program, g grid, _ float64, complete bool
 		return 0, nil
 	}
 	d.upper.hint = p.hint(g)
+	atom := p.atomOf(p.Masses())
 	if masses, ok := u.dropCostly(p); ok {
-		if t, err := u.makeTable(g, masses, p.atomMass()); err == nil {
+		if t, err := u.makeTable(g, masses, atom); err == nil {
 			return d.keepTable(t), nil
 		}
 	}
-	t, err := u.makeTable(g, u.trimTails(p), p.atomMass())
+	t, err := u.makeTable(g, u.trimTails(p), atom)
 	if err != nil {
 		return 0, err
 	}
 	return d.keepTable(t), nil
 }
 
-// trimTails returns the masses of a program without the cells at the ends that weigh next to
-// nothing, as an interior point method leaves them.
+// trimTails returns the masses of a program without the ends that weigh next to nothing, as an
+// interior point method leaves them.
 func (u upper) trimTails(p *program) []float64 {
 	masses := p.masses()
 	if !p.Complete || !u.Constraints.None() {
@@ -225,21 +224,19 @@ func (u upper) trimTails(p *program) []float64 {
 	return masses
 }
 
-// negligible is the mass that can go: what other cells gain by that is a small share of the
-// margin.
+// negligible is the mass that can go: what others gain by that is a small share of the margin.
 func (u upper) negligible(p *program) float64 {
 	const share = 0.1
 	return share * (u.Delta - p.delta) / p.ratio
 }
 
-// dropCostly returns the masses of a program without those that cost anything, and whether there
-// are no more of these than can go. An interior point method leaves some even where the
-// best noise costs nothing.
+// dropCostly returns the masses of a program without those that cost anything, which an interior
+// point method leaves even where the best noise is free, and whether these may go.
 func (u upper) dropCostly(p *program) ([]float64, bool) {
-	masses, spare := p.masses(), u.negligible(p)
 	if !p.Complete {
 		return nil, false
 	}
+	masses, spare := p.masses(), u.negligible(p)
 	for i, v := range p.variable {
 		if p.cost[v] > 0 {
 			spare -= masses[i]

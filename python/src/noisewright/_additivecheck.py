@@ -12,6 +12,7 @@ from noisewright._exact import RATIO_BITS, bits_of, exp_up, floor_at, power_of_t
 from noisewright._kernelcheck import hold_cap
 from noisewright._loss import ZERO, Loss
 from noisewright._meter import Meter, rational_work
+from noisewright._strictjson import Fields
 
 # Bounds the search for the node from which a loss grows.
 _MAX_TAIL = 1 << 12
@@ -111,7 +112,7 @@ def _lower_bound(spec: Spec, meter: Meter) -> Fraction:
     return max(bound, ZERO)
 
 
-def _extent(d: dict[str, Any]) -> tuple[int, int]:
+def _extent(d: Fields) -> tuple[int, int]:
     """Nodes before and after which the multipliers in all brackets are the same."""
     first = last = 0
     for m in d["shifts"]:
@@ -134,7 +135,7 @@ def _end(losses: list[Loss], step: Fraction, j: int, side: int, meter: Meter) ->
     return None
 
 
-def _coefficients(d: dict[str, Any], cell: int, first: int, count: int) -> tuple[list[int], list[int]]:
+def _coefficients(d: Fields, cell: int, first: int, count: int) -> tuple[list[int], list[int]]:
     """For one cell and each node the multipliers that come without the factor e^ε and with it."""
     own, other = [0] * count, [0] * count
     for m in d["shifts"]:
@@ -145,9 +146,9 @@ def _coefficients(d: dict[str, Any], cell: int, first: int, count: int) -> tuple
     return own, other
 
 
-def _multipliers(m: dict[str, Any], first: int, count: int) -> list[int]:
+def _multipliers(m: Fields, first: int, count: int) -> list[int]:
     """Those of so many nodes from the first on."""
     start = first - m["first"]
     below = min(max(-start, 0), count)
-    inside: list[int] = m["multipliers"][max(start, 0) : max(start + count, 0)]
-    return [m["below"]] * below + inside + [m["above"]] * (count - below - len(inside))
+    inside: tuple[int, ...] = m["multipliers"][max(start, 0) : max(start + count, 0)]
+    return [m["below"]] * below + [*inside] + [m["above"]] * (count - below - len(inside))

@@ -26,7 +26,7 @@ from noisewright._kernelfile import cap_of
 from noisewright._law import MAX_INTEGER
 from noisewright._loss import Loss
 from noisewright._lossnames import parse_loss
-from noisewright._strictjson import SIGNED, WIDE, Decimal, Many, Real, Record, Text, Whole, check_format, read
+from noisewright._strictjson import SIGNED, WIDE, Decimal, Fields, Many, Real, Record, Text, Whole, check_format, read
 
 FORMAT = "noisewright-additive-kernel"
 MAX_SIZE = 128 << 20
@@ -93,16 +93,16 @@ class Spec:
 
     privacy: Privacy
     loss: Loss
-    edges: list[float]  # the first and the last may be infinite
-    weight: list[float]
+    edges: tuple[float, ...]  # the first and the last may be infinite
+    weight: tuple[float, ...]
     cap: float
     cap_loss: Loss | None
     exponent: int
     points: int  # S
     first_bin: int
-    rows: list[list[int]]
-    dual: dict[str, Any] | None
-    certificate: dict[str, Any]
+    rows: tuple[tuple[int, ...], ...]
+    dual: Fields | None
+    certificate: Fields
 
     @cached_property
     def step(self) -> Fraction:
@@ -127,7 +127,7 @@ class Spec:
         return floor(Fraction(x) / self.step + Fraction(1, 2))
 
     @cached_property
-    def cells(self) -> list[tuple[int, int]]:
+    def cells(self) -> tuple[tuple[int, int], ...]:
         """The first and last points of the cells. An edge is rounded as values are, which keeps
         the order."""
         cells = []
@@ -137,7 +137,7 @@ class Spec:
             if k + 2 < len(self.edges):
                 last -= 1
             cells.append((first, last))
-        return cells
+        return tuple(cells)
 
     def shares(self) -> list[Fraction]:
         """The weight of each cell over that of all."""
@@ -174,7 +174,7 @@ def decode(value: Any) -> Spec:
     spec = Spec(
         privacy=privacy(f["privacy"]),
         loss=parse_loss(f["loss"]["name"]),
-        edges=[f.get("lower", -math.inf), *f["edges"], f.get("upper", math.inf)],
+        edges=(f.get("lower", -math.inf), *f["edges"], f.get("upper", math.inf)),
         weight=f["weight"],
         cap=cap,
         cap_loss=cap_loss,
@@ -220,7 +220,7 @@ def _check_cells(s: Spec) -> None:
     check_rows(s.rows, bins, "as the first")
 
 
-def _check_dual(s: Spec, d: dict[str, Any]) -> None:
+def _check_dual(s: Spec, d: Fields) -> None:
     cells, nodes = len(s.edges) - 1, d["nodes_per_sensitivity"]
     want(1 <= nodes <= _MAX_BINS, "dual.nodes_per_sensitivity", nodes, f"1 to {_MAX_BINS}")
     want(abs(d["exponent"]) <= MAX_EXPONENT, "dual.exponent", d["exponent"], f"-{MAX_EXPONENT} to {MAX_EXPONENT}")
@@ -249,8 +249,7 @@ def _check_dual(s: Spec, d: dict[str, Any]) -> None:
     want(price <= 1 << 61, "dual.caps", "too large", "numbers, with the prices of all shifts, of at most 2^61")
 
 
-def largest(m: dict[str, Any]) -> int:
+def largest(m: Fields) -> int:
     """The price of a shift of the dual: its largest multiplier."""
-    multipliers: list[int] = m["multipliers"]
-    ends: list[int] = [m["below"], m["above"]]
-    return max(ends + multipliers)
+    most: int = max((m["below"], m["above"], *m["multipliers"]))
+    return most

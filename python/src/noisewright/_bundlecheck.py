@@ -67,6 +67,8 @@ def _prove_laws(spec: Spec, meter: Meter) -> None:
                 meter.spend(law.verify(max(meter.limit - meter.used, 1)).work)
             except (NotPrivateError, FalseClaimError) as err:
                 raise NotPrivateError(f"{what}[{k}]: {err}") from err
+            if spec.kind == "local-unbiased" and isinstance(law, Randomizer) and not law.unbiased:
+                raise NotPrivateError(f"{what}[{k}] may be biased, want one that promises unbiased answers")
 
 
 def _coordinates(spec: Spec, accountant: Accountant | None) -> tuple[Fraction, Fraction]:

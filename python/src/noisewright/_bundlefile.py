@@ -11,7 +11,7 @@ import numpy as np
 
 from noisewright._claims import check_epsilon_delta, want
 from noisewright._npy import read_array
-from noisewright._strictjson import Flag, Many, Real, Record, Text, Whole, check_format, parse, read
+from noisewright._strictjson import Fields, Flag, Many, Real, Record, Text, Whole, check_format, parse, read
 from noisewright._words import Floats
 from noisewright.errors import Error, FormatError
 from noisewright.randomizer import Randomizer
@@ -90,11 +90,11 @@ class Spec:
     """The content of a bundle, well-formed."""
 
     promise: tuple[float, float] | None  # epsilon and delta; none for a filter
-    features: list[str]
+    features: tuple[str, ...]
     lower: Floats | None
     upper: Floats | None
     mean: Floats
-    layers: list[Layer]
+    layers: tuple[Layer, ...]
     encoder: Floats
     offset: Floats
     axes: Floats
@@ -102,16 +102,16 @@ class Spec:
     kind: str
     composition: str
     tau: float
-    tables: list[Table]
-    table_of: list[int]
-    randomizers: list[Randomizer]
-    randomizer_of: list[int]
-    head: list[Layer]
+    tables: tuple[Table, ...]
+    table_of: tuple[int, ...]
+    randomizers: tuple[Randomizer, ...]
+    randomizer_of: tuple[int, ...]
+    head: tuple[Layer, ...]
     decoder: Floats | None
     decoder_offset: Floats
     lookup: tuple[Floats, Floats] | None  # edges and values
     output: str
-    outputs: list[str]
+    outputs: tuple[str, ...]
 
     @property
     def randomized(self) -> bool:
@@ -150,10 +150,10 @@ def decode(file: Callable[[str, int], bytes], law: Callable[[str], Table | Rando
         kind=noise["kind"],
         composition=noise["composition"],
         tau=noise["tau"],
-        tables=[t for t in tables if isinstance(t, Table)],
+        tables=tuple(t for t in tables if isinstance(t, Table)),
         table_of=noise["table_of"],
-        randomizers=[m for m in randomizers if isinstance(m, Randomizer)],
-        randomizer_of=noise.get("randomizer_of", []),
+        randomizers=tuple(m for m in randomizers if isinstance(m, Randomizer)),
+        randomizer_of=noise.get("randomizer_of", ()),
         output=f.get("output", "features"),
         outputs=reader.outputs,
         **reader.arrays(),
@@ -165,10 +165,10 @@ def decode(file: Callable[[str, int], bytes], law: Callable[[str], Table | Rando
 class _Arrays:
     """Reads the arrays of a bundle, of shapes that its file tells."""
 
-    def __init__(self, fields: dict[str, Any], file: Callable[[str, int], bytes]) -> None:
+    def __init__(self, fields: Fields, file: Callable[[str, int], bytes]) -> None:
         self._fields, self._file = fields, file
         output = fields.get("output", "features")
-        self.outputs: list[str] = fields["features"] if output == "features" else fields.get("outputs", [])
+        self.outputs: tuple[str, ...] = fields["features"] if output == "features" else fields.get("outputs", ())
 
     def _array(self, name: str, *shape: int) -> Floats:
         try:
@@ -178,14 +178,14 @@ class _Arrays:
         want(bool(np.all(np.abs(array) <= MAX_MAGNITUDE)), f"{name}.npy", "too large, or no number", "at most 1e90")
         return array
 
-    def _layers(self, name: str, of: str, width: int) -> tuple[list[Layer], int]:
+    def _layers(self, name: str, of: str, width: int) -> tuple[tuple[Layer, ...], int]:
         layers = []
-        for i, layer in enumerate(self._fields.get(of, []), 1):
+        for i, layer in enumerate(self._fields.get(of, ()), 1):
             rows = layer["width"]
             weights, bias = self._array(f"{name}_{i}_weights", rows, width), self._array(f"{name}_{i}_bias", rows)
             layers.append(Layer(weights, bias, layer["activation"]))
             width = rows
-        return layers, width
+        return tuple(layers), width
 
     def arrays(self) -> dict[str, Any]:
         f, k = self._fields, len(self.outputs)
@@ -224,7 +224,7 @@ def _second_only(domain: str, kind: str, composition: str) -> bool:
     return domain == "l1-ball" or kind == "none" or composition in ("none", "norm")
 
 
-def _check_file(f: dict[str, Any]) -> None:
+def _check_file(f: Fields) -> None:
     """Holds the fields against each other that say which files there are, and how large they may
     be."""
     noise, version = f["noise"], f["version"]
@@ -236,6 +236,10 @@ def _check_file(f: dict[str, Any]) -> None:
         raise FormatError(
             "version = 1, want 2 for the domain l1-ball, the kind none and the compositions norm and none"
         )
+    second = noise.get("randomizers") or f.get("lookup") or f.get("layers") or f.get("head")
+    second = second or _second_only(f["domain"], noise["kind"], noise["composition"])
+    if version == 2 and not second and f["output"] == "features":
+        raise FormatError("version = 2, want 1 for a bundle with nothing of version 2")
     if (f["privacy"] is None) != (noise["kind"] == "none"):
         raise FormatError("privacy = null or noise.kind = none without the other, want both or neither")
     z, counts = f["coordinates"], (noise["tables"], noise.get("randomizers", 0))
@@ -249,7 +253,7 @@ def _check_file(f: dict[str, Any]) -> None:
         raise FormatError(f"features = {n} names for {z} coordinates, want at least 1 and at most 2^24 entries")
     left = _MAX_ENTRIES
     for name, width in (("layers", n), ("head", z)):
-        for layer in f.get(name, []):
+        for layer in f.get(name, ()):
             rows = layer["width"]
             if not 1 <= rows <= min(_MAX_FEATURES, left // width):
                 raise FormatError(
@@ -259,12 +263,12 @@ def _check_file(f: dict[str, Any]) -> None:
             width = rows
 
 
-def _check_names(field: str, names: list[str]) -> None:
+def _check_names(field: str, names: tuple[str, ...]) -> None:
     good = all(0 < len(name.encode()) <= _MAX_TEXT for name in names) and len(set(names)) == len(names)
     want(good, field, "names that are empty, too long or not distinct", f"names of 1 to {_MAX_TEXT} bytes of their own")
 
 
-def _check(s: Spec, f: dict[str, Any]) -> None:
+def _check(s: Spec, f: Fields) -> None:
     _check_names("features", s.features)
     want(len(f["clip_origin"].encode()) <= _MAX_TEXT, "clip_origin", "too long", f"at most {_MAX_TEXT} bytes")
     sizes = bool(np.all((s.axes >= _LEAST_AXIS) & (s.axes <= _MOST_AXIS)))
@@ -317,8 +321,6 @@ def _check_noise(s: Spec) -> None:
     want(set(of) == set(range(len(laws))), "noise", "indices of laws", "every law used, and no other")
     for k, m in enumerate(s.randomizers):
         want(m.kind == "real", f"randomizers[{k}]", f"one for values of kind {m.kind}", "one for real values")
-        fair = s.kind != "local-unbiased" or m.unbiased
-        want(fair, f"randomizers[{k}]", "one that may be biased", "one that promises unbiased answers")
     for k, t in enumerate(s.tables):
         want(t.query == "real", f"tables[{k}]", f"one for a query of kind {t.query}", "one for a real query")
     if s.tables:

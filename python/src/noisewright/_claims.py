@@ -9,7 +9,7 @@ from fractions import Fraction
 from typing import Any
 
 from noisewright._exact import decimal_down, decimal_up, parse_decimal, to_float
-from noisewright._strictjson import Real, Record, Text
+from noisewright._strictjson import Fields, Real, Record, Text
 from noisewright.errors import FalseClaimError, FormatError, InvalidError, NotPrivateError
 
 MAX_EPSILON = 100
@@ -42,7 +42,7 @@ def check_epsilon_delta(epsilon: float, delta: float) -> None:
     want(0 <= delta < 1, "delta", delta, "a probability, at least 0 and below 1")
 
 
-def privacy(fields: dict[str, float]) -> Privacy:
+def privacy(fields: Fields) -> Privacy:
     p = Privacy(**fields)
     check_epsilon_delta(p.epsilon, p.delta)
     want(0 < p.sensitivity < math.inf, "sensitivity", p.sensitivity, "a finite number > 0 (query units)")
@@ -57,7 +57,7 @@ class Claim:
     up: bool = True
 
 
-def check_claims(certificate: dict[str, Any], claims: Sequence[Claim]) -> None:
+def check_claims(certificate: Fields, claims: Sequence[Claim]) -> None:
     """Refuses claims that are not decimals."""
     if all(certificate[c.name] == "" for c in claims):
         raise FormatError(f"certificate.{claims[0].name} is empty, want a plain decimal number")
@@ -66,7 +66,7 @@ def check_claims(certificate: dict[str, Any], claims: Sequence[Claim]) -> None:
         want(parse_decimal(text) is not None, f"certificate.{c.name}", repr(text[:50]), "a plain decimal number >= 0")
 
 
-def hold_claims(certificate: dict[str, Any], claims: Sequence[Claim], proved: Sequence[Fraction]) -> None:
+def hold_claims(certificate: Fields, claims: Sequence[Claim], proved: Sequence[Fraction]) -> None:
     """Holds the claims against what is proved, in the same order."""
     for c, truth in zip(claims, proved, strict=True):
         text = certificate[c.name]
@@ -109,7 +109,7 @@ class Density:
     density: Fraction
 
 
-def check_weight(lower: float, upper: float, weight: Sequence[dict[str, float]]) -> None:
+def check_weight(lower: float, upper: float, weight: Sequence[Fields]) -> None:
     """Refuses a bad range of values or density on it."""
     finite = math.isfinite(lower) and math.isfinite(upper) and math.isfinite(upper - lower)
     want(finite and lower < upper, "range", f"{lower!r} to {upper!r}", "finite numbers, lower below upper")
@@ -124,7 +124,7 @@ def check_weight(lower: float, upper: float, weight: Sequence[dict[str, float]])
         want(any(p["weight"] > 0 for p in weight), "weight", "0 everywhere", "a piece with a weight above 0")
 
 
-def densities(lower: float, upper: float, weight: Sequence[dict[str, float]]) -> list[Density]:
+def densities(lower: float, upper: float, weight: Sequence[Fields]) -> list[Density]:
     """The density whose pieces are given up to a factor: the integrals sum to 1."""
     starts = [(Fraction(p["from"]), Fraction(p["weight"])) for p in weight] or [(Fraction(lower), Fraction(1))]
     ends = [s for s, _ in starts[1:]] + [Fraction(upper)]

@@ -4,6 +4,8 @@ with sums, so encodings are those of the program but for the last digits of e^x 
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import numpy as np
 
 from noisewright._bundlefile import MAX_MAGNITUDE, Layer, Spec
@@ -27,7 +29,7 @@ def _clamped(x: Floats, limit: Floats | float) -> Floats:
     return np.where(np.isnan(x), 0.0, np.clip(x, -np.asarray(limit), limit))
 
 
-def _forward(layers: list[Layer], h: Floats) -> Floats:
+def _forward(layers: Sequence[Layer], h: Floats) -> Floats:
     for layer in layers:
         x = _affine(layer.weights, h, layer.bias)
         match layer.activation:

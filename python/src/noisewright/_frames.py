@@ -17,15 +17,17 @@ def column_like(column: Any, release: Callable[[npt.NDArray[Any]], Any]) -> Any:
     index, or an array."""
     if hasattr(type(column), "columns"):
         raise InvalidError(f"a {type(column).__name__} of columns, want one column at a time")
-    library = type(column).__module__.partition(".")[0]
-    if library == "pandas":
-        if bool(column.isna().any()):
-            raise InvalidError("a value is missing, want none")
-        return type(column)(release(_values(column.to_numpy())), index=column.index, name=column.name)
-    if library == "polars":
-        if column.null_count():
-            raise InvalidError("a value is missing, want none")
-        return type(column)(column.name, release(_values(column.to_numpy())))
+    cls: Any
+    for cls in type(column).__mro__:  # of a class of a user's own its library's
+        library = cls.__module__.partition(".")[0]
+        if library == "pandas":
+            if bool(cls.isna(column).any()):
+                raise InvalidError("a value is missing, want none")
+            return cls(release(_values(column.to_numpy())), index=column.index, name=column.name)
+        if library == "polars":
+            if cls.null_count(column):
+                raise InvalidError("a value is missing, want none")
+            return cls(column.name, release(_values(column.to_numpy())))
     return release(unmasked(column))
 
 

@@ -25,7 +25,7 @@ from noisewright._claims import (
 )
 from noisewright._loss import Loss
 from noisewright._lossnames import parse_loss
-from noisewright._strictjson import SIGNED, Decimal, Flag, Many, Real, Record, Text, Whole, check_format, read
+from noisewright._strictjson import SIGNED, Decimal, Fields, Flag, Many, Real, Record, Text, Whole, check_format, read
 from noisewright.errors import FormatError
 
 FORMAT = "noisewright-kernel"
@@ -85,22 +85,22 @@ class Spec:
     privacy: Privacy
     lower: float
     upper: float
-    weight: list[dict[str, float]]
+    weight: tuple[Fields, ...]
     loss: Loss
     cap: float  # 0: none
     cap_loss: Loss | None  # None: the loss
-    edges: list[float]
-    nodes: list[float]
-    rows: list[list[int]]
-    dual: dict[str, Any] | None
-    certificate: dict[str, Any]
+    edges: tuple[float, ...]
+    nodes: tuple[float, ...]
+    rows: tuple[tuple[int, ...], ...]
+    dual: Fields | None
+    certificate: Fields
 
     def densities(self) -> list[Density]:
         """The law of the query values."""
         return densities(self.lower, self.upper, self.weight)
 
 
-def cap_of(fields: dict[str, Any]) -> tuple[float, Loss | None]:
+def cap_of(fields: Fields) -> tuple[float, Loss | None]:
     """The instance cap of a file, and its loss."""
     cap, loss = fields.get("instance_cap"), fields.get("instance_cap_loss")
     if cap is not None and not cap > 0:
@@ -119,7 +119,7 @@ def decode(value: Any) -> Spec:
         privacy=privacy(f["privacy"]),
         lower=queries["lower"],
         upper=queries["upper"],
-        weight=queries.get("weight", []),
+        weight=queries.get("weight", ()),
         loss=parse_loss(f["loss"]["name"]),
         cap=cap,
         cap_loss=cap_loss,
@@ -145,7 +145,7 @@ def decode(value: Any) -> Spec:
     return spec
 
 
-def _check_dual(s: Spec, d: dict[str, Any]) -> None:
+def _check_dual(s: Spec, d: Fields) -> None:
     n, exponent = d["cells"], d["exponent"]
     want(1 <= n <= MAX_CELLS, "dual.cells", n, f"1 to {MAX_CELLS}")
     want(abs(exponent) <= MAX_EXPONENT, "dual.exponent", exponent, f"-{MAX_EXPONENT} to {MAX_EXPONENT}")

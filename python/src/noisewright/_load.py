@@ -34,7 +34,7 @@ def read_file(path: str | os.PathLike[str], max_size: int) -> bytes:
 def parse(raw: bytes) -> Made:
     """What the bytes of a file hold: a table unless its first field says another format."""
     value: Any = _strictjson.parse(raw, _additivefile.MAX_SIZE)
-    match _strictjson.format_of(value):
+    match _strictjson.format_of(raw):
         case _kernelfile.FORMAT:
             return Kernel(_sized(raw, _kernelfile.MAX_SIZE), _kernelfile.decode(value))
         case _additivefile.FORMAT:

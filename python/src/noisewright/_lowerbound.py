@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Callable
 from fractions import Fraction
-from typing import Any
 
 from noisewright._exact import RATIO_BITS, bits_of, ceil, exp_up, floor, floor_at, power_of_two
 from noisewright._loss import L2_LOSS, ZERO, Loss
 from noisewright._meter import Meter, rational_work
+from noisewright._strictjson import Fields
 from noisewright._tablefile import Spec
 
 # How far beyond the multipliers a bound looks for the cell from which the loss only grows.
@@ -35,7 +35,7 @@ def lower_bound(spec: Spec, meter: Meter) -> Fraction:
 class _Nodes:
     """The points of the grid of a dual, and the Lagrangian there."""
 
-    def __init__(self, spec: Spec, dual: dict[str, Any]) -> None:
+    def __init__(self, spec: Spec, dual: Fields) -> None:
         c = spec.constraints
         self.symmetric = c.symmetric
         self.edges: bool = dual.get("edges", False)  # cell j lies between nodes j and j+1
@@ -121,7 +121,7 @@ class _Nodes:
         return (of(j) + of(mirror)) / 2
 
 
-def _coefficients(dual: dict[str, Any]) -> dict[int, _Coefficient]:
+def _coefficients(dual: Fields) -> dict[int, _Coefficient]:
     """What the multipliers add to cells, without the factor e^ε and with it."""
     own: dict[int, int] = defaultdict(int)
     other: dict[int, int] = defaultdict(int)
@@ -151,7 +151,7 @@ def _coefficients(dual: dict[str, Any]) -> dict[int, _Coefficient]:
 class _Minimum:
     """The least of l_j and what the multipliers add, in units of 2^(x-96), x their exponent."""
 
-    def __init__(self, nodes: _Nodes, spec: Spec, dual: dict[str, Any], meter: Meter) -> None:
+    def __init__(self, nodes: _Nodes, spec: Spec, dual: Fields, meter: Meter) -> None:
         self.nodes, self.dual, self.meter = nodes, dual, meter
         self.delta = Fraction(spec.privacy.delta)
         self.exponent: int = dual["exponent"]

@@ -11,7 +11,48 @@ from noisewright.errors import FormatError
 
 _MAGIC = b"\x93NUMPY"
 _MAX_HEADER = 1 << 12
-_DICTIONARY = re.compile(rb"\{'descr': '([^']*)', 'fortran_order': (True|False), 'shape': \(([0-9, ]*)\),? *\} *\n?\Z")
+# Python allows any blanks between the parts of a dictionary, and either kind of quotes.
+_BLANKS = b" \t\n\r\f"
+_ENTRY = re.compile(
+    rb"[ \t\n\r\f]*(?:'(\w+)'|\"(\w+)\")[ \t\n\r\f]*:[ \t\n\r\f]*"
+    rb"('[^'\"\\]*'|\"[^'\"\\]*\"|True|False|\([0-9, \t\n\r\f]*\))[ \t\n\r\f]*([,}])"
+)
+_NAMES = {b"descr", b"fortran_order", b"shape"}
+_DECIMAL = re.compile(rb"(?:0|[1-9][0-9]{0,17})\Z")
+
+
+def _dictionary(header: bytes) -> dict[bytes, bytes]:
+    """The three fields of a header, each of which is there once, in any order."""
+    rest = header.lstrip(_BLANKS)
+    if not rest.startswith(b"{"):
+        raise FormatError("the header is not that of an array")
+    rest, end = rest[1:], b","
+    fields: dict[bytes, bytes] = {}
+    while end == b",":
+        after = rest.lstrip(_BLANKS)
+        if fields and after.startswith(b"}"):
+            rest = after[1:]
+            break
+        match = _ENTRY.match(rest)
+        if match is None or (match[1] or match[2]) in fields:
+            raise FormatError("the header is not that of an array")
+        fields[match[1] or match[2]] = match[3]
+        rest, end = rest[match.end() :], match[4]
+    if set(fields) != _NAMES or rest.strip(_BLANKS):
+        raise FormatError("the header is not that of an array")
+    return fields
+
+
+def _lengths(text: bytes) -> list[int]:
+    """Those of a tuple, in which one number alone has a comma behind it."""
+    parts = [part.strip(_BLANKS) for part in text[1:-1].split(b",")]
+    if len(parts) > 1 and not parts[-1]:
+        parts.pop()
+    elif len(parts) == 1:
+        parts = []  # a number in parentheses
+    if not text.startswith(b"(") or not parts or not all(_DECIMAL.match(part) and int(part) >= 1 for part in parts):
+        raise FormatError(f"shape = {text[:60]!r}, want a tuple of positive lengths")
+    return [int(part) for part in parts]
 
 
 def read_array(raw: bytes, most: int, shape: tuple[int, ...]) -> Floats:
@@ -26,17 +67,12 @@ def read_array(raw: bytes, most: int, shape: tuple[int, ...]) -> Floats:
     length = int.from_bytes(raw[8:start], "little")
     if length > _MAX_HEADER:
         raise FormatError(f"header of {length} bytes, want at most {_MAX_HEADER}")
-    match = _DICTIONARY.match(raw[start : start + length])
-    if match is None or len(raw) < start + length:
-        raise FormatError("the header is not that of an array")
-    descr, order, text = match.groups()
-    if descr != b"<f8" or order != b"False":
+    if len(raw) < start + length:
+        raise FormatError("the file ends early")
+    fields = _dictionary(raw[start : start + length])
+    if fields[b"descr"][1:-1] != b"<f8" or fields[b"fortran_order"] != b"False":
         raise FormatError("want numbers of type <f8 in C order")
-    lengths = []
-    for part in text.removesuffix(b",").split(b","):
-        if not re.fullmatch(rb" *[0-9]{1,18} *", part) or int(part) < 1:
-            raise FormatError(f"shape = ({text[:60].decode()}), want positive lengths")
-        lengths.append(int(part))
+    lengths = _lengths(fields[b"shape"])
     fits = len(lengths) == len(shape) and all(w in (-1, s) for s, w in zip(lengths, shape, strict=True))
     if not fits:
         raise FormatError(f"shape = {tuple(lengths)}, want {shape} (-1: any)")
@@ -47,4 +83,6 @@ def read_array(raw: bytes, most: int, shape: tuple[int, ...]) -> Floats:
             raise FormatError(f"shape = {tuple(lengths)}, want a product of at most {most}")
     if len(raw) != start + length + 8 * entries:
         raise FormatError(f"{len(raw) - start - length} bytes of numbers, want {8 * entries}")
-    return np.frombuffer(raw, dtype="<f8", offset=start + length).astype(np.float64).reshape(lengths)
+    array = np.frombuffer(raw, dtype="<f8", offset=start + length).astype(np.float64).reshape(lengths)
+    array.flags.writeable = False  # what is proved of it stays so
+    return array

@@ -8,13 +8,13 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from fractions import Fraction
 from itertools import pairwise
-from typing import Any
 
 from noisewright._exact import RATIO_BITS, at, ceil, exp_up, floor_at, power_of_two, shift
 from noisewright._linesearch import LineSearch
 from noisewright._loss import L2_LOSS, ZERO, Combination, Loss
 from noisewright._meter import Meter, rational_work
 from noisewright._randomizerfile import Spec
+from noisewright._strictjson import Fields
 
 _WEIGHT_BITS = 96
 # How often a part of the line may be halved before it is not on the grid any more.
@@ -76,7 +76,7 @@ class _Pricing:
     """The multipliers in fixed point. Lengths are in units of 2^-grid; 2^reach is at least the
     range and makes products of lengths and prices costs."""
 
-    def __init__(self, spec: Spec, dual: dict[str, Any], bits: int, meter: Meter) -> None:
+    def __init__(self, spec: Spec, dual: Fields, bits: int, meter: Meter) -> None:
         self.spec, self.dual, self.bits, self.meter = spec, dual, bits, meter
         self.ratio = exp_up(spec.epsilon)
         self.grid = self.reach = 0

@@ -26,7 +26,7 @@ from noisewright._kernelfile import PIECES
 from noisewright._law import MAX_INTEGER
 from noisewright._loss import ZERO, Loss
 from noisewright._lossnames import parse_loss
-from noisewright._strictjson import Decimal, Flag, Many, Real, Record, Text, Whole, check_format, read
+from noisewright._strictjson import Decimal, Fields, Flag, Many, Real, Record, Text, Whole, check_format, read
 from noisewright.errors import FormatError
 
 FORMAT = "noisewright-randomizer"
@@ -152,19 +152,19 @@ class Spec:
     kind: str  # real, integer or category
     lower: float
     upper: float
-    weight: list[dict[str, float]]
-    share: list[float]  # of integers and categories, up to a factor
-    labels: list[str]
+    weight: tuple[Fields, ...]
+    share: tuple[float, ...]  # of integers and categories, up to a factor
+    labels: tuple[str, ...]
     worst: bool  # the objective: the worst value's loss, or the mean
     demands: Demands
     loss: Loss | None  # none for categories
-    costs: list[list[float]]
-    nodes: list[float]
-    answers: list[float]
-    answer_labels: list[str]
-    rows: list[list[int]]
-    dual: dict[str, Any] | None
-    certificate: dict[str, Any]
+    costs: tuple[tuple[float, ...], ...]
+    nodes: tuple[float, ...]
+    answers: tuple[float, ...]
+    answer_labels: tuple[str, ...]
+    rows: tuple[tuple[int, ...], ...]
+    dual: Fields | None
+    certificate: Fields
 
     @property
     def category(self) -> bool:
@@ -203,16 +203,16 @@ def decode(value: Any) -> Spec:
         kind=values["kind"],
         lower=values["lower"],
         upper=values["upper"],
-        weight=values.get("weight", []),
-        share=values.get("shares", []),
-        labels=values.get("labels", []),
+        weight=values.get("weight", ()),
+        share=values.get("shares", ()),
+        labels=values.get("labels", ()),
         worst=f["objective"] == "worst",
         demands=_demands(f["demands"]),
         loss=parse_loss(f["loss"]["name"]) if "loss" in f else None,
-        costs=f.get("costs", []),
-        nodes=f.get("nodes", []),
-        answers=f.get("answers", []),
-        answer_labels=f.get("answer_labels", []),
+        costs=f.get("costs", ()),
+        nodes=f.get("nodes", ()),
+        answers=f.get("answers", ()),
+        answer_labels=f.get("answer_labels", ()),
         rows=f["rows"],
         dual=certificate.get("dual"),
         certificate=certificate,
@@ -236,7 +236,7 @@ def decode(value: Any) -> Spec:
     return spec
 
 
-def _demands(f: dict[str, Any]) -> Demands:
+def _demands(f: Fields) -> Demands:
     bounds = f.get("range")
     if bounds is not None and (len(bounds) != 2 or not any(bounds)):
         raise FormatError(f"demands.range = {bounds}, want two numbers, not both 0")
@@ -253,7 +253,7 @@ def _check_values(s: Spec) -> None:
         case "real":
             check_weight(s.lower, s.upper, s.weight)
         case "integer":
-            check_weight(s.lower, s.upper, [])
+            check_weight(s.lower, s.upper, ())
             for x in (s.lower, s.upper):
                 want(x == math.trunc(x) and abs(x) <= MAX_INTEGER, "range", x, "integers of at most 2^53")
             want(s.upper - s.lower < _MAX_NODES, "range", f"{s.lower} to {s.upper}", f"at most {_MAX_NODES} integers")
@@ -273,11 +273,15 @@ def _check_values(s: Spec) -> None:
         want(all(x >= 0 for x in s.share) and any(s.share), "shares", "negative, or 0 everywhere", "numbers >= 0")
 
 
+# The characters with the property White_Space of Unicode: str.strip takes away more of them.
+_BLANKS = "\t\n\v\f\r \x85\xa0\u1680\u2028\u2029\u202f\u205f\u3000" + "".join(map(chr, range(0x2000, 0x200B)))
+
+
 def _check_labels(name: str, labels: Sequence[str]) -> None:
     want(len(labels) >= 1, name, "none", "at least one label")
     seen: set[str] = set()
     for i, label in enumerate(labels):
-        good = 0 < len(label.encode()) <= _MAX_LABEL and label not in seen and label.strip() == label
+        good = 0 < len(label.encode()) <= _MAX_LABEL and label not in seen and label.strip(_BLANKS) == label
         rule = f"a text of 1 to {_MAX_LABEL} bytes that no other label has, without blanks around it"
         want(good, f"{name}[{i}]", repr(label[:60]), rule)
         seen.add(label)
@@ -304,7 +308,7 @@ def _check_numbers(s: Spec) -> None:
     for name, numbers in (("nodes", s.nodes), ("answers", s.answers)):
         want(all(a < b for a, b in pairwise(numbers)), name, "not ascending", "numbers in ascending order")
     if s.kind == "integer":
-        integers = [s.lower + i for i in range(s.values)]
+        integers = tuple(s.lower + i for i in range(s.values))
         want(s.nodes == integers, "nodes", f"{len(s.nodes)} nodes", f"all integers from {s.lower} to {s.upper}")
     want(2 <= len(s.nodes) <= _MAX_NODES, "nodes", f"{len(s.nodes)} nodes", f"2 to {_MAX_NODES}")
     ends = s.nodes[0] == s.lower and s.nodes[-1] == s.upper
@@ -313,7 +317,7 @@ def _check_numbers(s: Spec) -> None:
         want(s.demands.admits(y), f"answers[{j}]", y, "an answer that the demands admit")
 
 
-def _check_dual(s: Spec, d: dict[str, Any]) -> None:
+def _check_dual(s: Spec, d: Fields) -> None:
     nodes = d["nodes"]
     n = len(nodes)
     if s.category:
@@ -344,8 +348,8 @@ def _check_dual(s: Spec, d: dict[str, Any]) -> None:
     _check_pairs(s, d, places)
 
 
-def _check_pairs(s: Spec, d: dict[str, Any], n: int) -> None:
-    pairs, answers = d.get("pairs", []), d.get("answers", [])
+def _check_pairs(s: Spec, d: Fields, n: int) -> None:
+    pairs, answers = d.get("pairs", ()), d.get("answers", ())
     want(s.delta > 0 or not (pairs or answers), "dual.pairs", f"{len(pairs)} pairs", "none for delta = 0")
     want(not (s.category and answers), "dual.answers", f"{len(answers)} answers", "none for categories")
     outputs = len(s.answer_labels) if s.category else len(answers)

@@ -3,6 +3,7 @@ docs/proofs/lattice.md, bit for bit as the program does."""
 
 from __future__ import annotations
 
+import math
 import operator
 from fractions import Fraction
 from typing import Any
@@ -18,12 +19,33 @@ from noisewright.errors import BeyondError, InvalidError
 # from what they stand for: three roundings of relative 2^-53, and the digits beyond the word.
 _ROUND_ERROR = 2.0**-49
 
+# Of one array: numpy's most axes before version 2, and 8 TiB of draws.
+_MOST_AXES = 32
+_MOST_DRAWS = 1 << 40
+
 
 def unmasked(x: Any) -> npt.NDArray[Any]:
-    """An array of values none of which is masked: numpy would use what is below the mask."""
-    if isinstance(x, np.ma.MaskedArray) and bool(np.ma.getmaskarray(x).any()):
-        raise InvalidError("a value is missing, want none")
-    return np.asarray(x)
+    """An array of values none of which is masked: numpy would use what is below the mask.
+
+    It is asked for once: what x says of itself afterwards, of another class, is not relied on.
+    """
+    try:
+        if isinstance(x, np.ma.MaskedArray) and bool(np.ma.getmaskarray(x).any()):
+            raise InvalidError("a value is missing, want none")
+        return np.asarray(x)
+    except (InvalidError, MemoryError):
+        raise
+    except Exception:
+        # What it says may quote a value: not ours to pass on.
+        raise InvalidError(f"values in a {type(x).__name__} that is no array, want numbers in one shape") from None
+
+
+def number(field: str, x: Any) -> float:
+    """A parameter as a float64."""
+    try:
+        return float(x)
+    except Exception:
+        raise InvalidError(f"{field} = a {type(x).__name__} that is no float64, want a number") from None
 
 
 def float_values(x: Any) -> Floats:
@@ -47,10 +69,12 @@ def dimensions(shape: Any) -> tuple[int, ...]:
     """A shape as numpy takes it: an integer or several."""
     try:
         sizes = tuple(map(operator.index, shape)) if np.iterable(shape) else (operator.index(shape),)
-    except TypeError:
-        sizes = (-1,)
+    except Exception:
+        raise InvalidError(f"shape = a {type(shape).__name__}, want an integer or a tuple of them") from None
     if any(size < 0 for size in sizes):
-        raise InvalidError(f"shape = {shape!r}, want an integer or a tuple of them, none negative")
+        raise InvalidError(f"shape = {sizes}, want an integer or a tuple of them, none negative")
+    if len(sizes) > _MOST_AXES or math.prod(max(size, 1) for size in sizes) > _MOST_DRAWS:
+        raise InvalidError(f"shape = {len(sizes)} axes or too many draws, want at most {_MOST_AXES} and 2^40")
     return sizes
 
 

@@ -6,6 +6,7 @@ from __future__ import annotations
 import json
 import math
 import re
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -119,13 +120,40 @@ def _hold_text(value: Any) -> None:
             _hold_text(part)
 
 
-def format_of(value: Any) -> Any:
-    """What the first field of a file says about its format, None if that is another field."""
-    return value[0][1] if isinstance(value, _Object) and value and value[0][0] == "format" else None
+_HEAD = re.compile(rb'[ \t\r\n]*\{[ \t\r\n]*("(?:[^"\\]|\\.)*")[ \t\r\n]*:[ \t\r\n]*("(?:[^"\\]|\\.)*")')
+
+
+def format_of(raw: bytes) -> str | None:
+    """What the first field of a file says about its format, None if that is another field or not in
+    the first 512 bytes."""
+    head = _HEAD.match(raw, 0, 512)
+    if head is None or parse(head[1], 512) != "format":
+        return None
+    name: str = parse(head[2], 512)
+    return name
+
+
+class Fields(Mapping[str, Any]):
+    """The fields of an object, which nobody changes once a file is read."""
+
+    __slots__ = ("_fields",)
+
+    def __init__(self, fields: Mapping[str, Any]) -> None:
+        self._fields = dict(fields)
+
+    def __getitem__(self, name: str) -> Any:
+        return self._fields[name]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._fields)
+
+    def __len__(self) -> int:
+        return len(self._fields)
 
 
 def read(value: Any, kind: Kind, path: str = "") -> Any:
-    """The value as its kind says: str, bool, float, int, list, or dict by names."""
+    """The value as its kind says: str, bool, float, int, a tuple, or Fields. None of them can be
+    changed, so what was proved stays proved."""
     match kind:
         case Record():
             return _record(value, kind, path)
@@ -135,8 +163,8 @@ def read(value: Any, kind: Kind, path: str = "") -> Any:
             if len(value) > most:
                 raise FormatError(f"{path} has more than {most} elements")
             if isinstance(of, Decimal):  # by far the most elements
-                return [_decimal(v, of, path, i) for i, v in enumerate(value)]
-            return [read(v, of, f"{path}[{i}]") for i, v in enumerate(value)]
+                return tuple(_decimal(v, of, path, i) for i, v in enumerate(value))
+            return tuple(read(v, of, f"{path}[{i}]") for i, v in enumerate(value))
         case Decimal():
             return _decimal(value, kind, path)
         case Text():
@@ -171,7 +199,7 @@ def _decimal(value: Any, kind: Decimal, path: str, i: int | None = None) -> int:
     raise _wrong(where, value, f"a decimal string of an integer from 0 to {kind.most}")
 
 
-def _record(value: Any, kind: Record, path: str) -> dict[str, Any]:
+def _record(value: Any, kind: Record, path: str) -> Fields:
     if not isinstance(value, _Object):
         raise _wrong(path, value, "an object")
     out: dict[str, Any] = {}
@@ -186,10 +214,10 @@ def _record(value: Any, kind: Record, path: str) -> dict[str, Any]:
     for name, (_, optional, _) in kind.known.items():
         if name not in out and not optional:
             raise FormatError(f"{path + '.' if path else ''}{name} is missing")
-    return out
+    return Fields(out)
 
 
-def check_format(fields: dict[str, Any], name: str, versions: tuple[int, ...] = (1,)) -> None:
+def check_format(fields: Fields, name: str, versions: tuple[int, ...] = (1,)) -> None:
     """Refuses a file of another format or version."""
     if fields["format"] != name:
         raise FormatError(f"format = {_clip(fields['format'])!r}, want {name!r}")

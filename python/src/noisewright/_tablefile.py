@@ -27,6 +27,7 @@ from noisewright._strictjson import (
     SIGNED,
     WIDE,
     Decimal,
+    Fields,
     Flag,
     Many,
     Real,
@@ -156,12 +157,12 @@ class Spec:
     offset: int
     cells: int  # K
     first_cell: int
-    weights: list[int]
+    weights: tuple[int, ...]
     atom: int
     tail_ratio: int
-    dual: dict[str, Any] | None
-    certificate: dict[str, Any]
-    total: dict[str, float] | None
+    dual: Fields | None
+    certificate: Fields
+    total: Fields | None
 
     @cached_property
     def step(self) -> Fraction:
@@ -224,8 +225,8 @@ def decode(value: Any) -> Spec:
     total = f.get("total")
     if total is not None and not any(total.values()):
         raise FormatError("total.releases = 0, want an integer above 0, or no field total")
-    c = f.get("constraints", {})
-    c["quantiles"] = tuple((q["probability"], q["magnitude"]) for q in c.get("quantiles", []))
+    c = dict(f.get("constraints", {}))
+    c["quantiles"] = tuple((q["probability"], q["magnitude"]) for q in c.get("quantiles", ()))
     spec = Spec(
         privacy=privacy(f["privacy"]),
         query=f.get("query", "real"),
@@ -330,7 +331,7 @@ def _check_tail(s: Spec) -> None:
                 want(near, "loss", part.name, f"one that is a polynomial from {_MAX_TAIL_TERMS} cells on")
 
 
-def _check_dual(d: dict[str, Any]) -> None:
+def _check_dual(d: Fields) -> None:
     k, far = d["cells_per_sensitivity"], 1 << 30
     want(1 <= k <= MAX_CELLS, "dual.cells_per_sensitivity", k, f"1 to {MAX_CELLS}")
     want(abs(d["exponent"]) <= MAX_EXPONENT, "dual.exponent", d["exponent"], f"-{MAX_EXPONENT} to {MAX_EXPONENT}")

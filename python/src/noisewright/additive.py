@@ -15,7 +15,7 @@ from noisewright._frames import clipped, column_like
 from noisewright._law import Cells, draw_rows, uniform
 from noisewright._meter import Meter
 from noisewright._proof import Provable
-from noisewright._rounding import float_values, to_grid
+from noisewright._rounding import float_values, number, to_grid
 from noisewright._words import Floats, Int64s, Words, system_words
 from noisewright.errors import InvalidError
 from noisewright.kernel import KernelCertificate
@@ -69,8 +69,9 @@ class AdditiveKernel(Provable[KernelCertificate]):
         Where the kernel has a lowest or a highest value, clip to it first. Raises InvalidError if
         a value is NaN, in no cell or too large, without saying which; nothing is released then.
         """
-        released = np.multiply(self._released(float_values(x), system_words), self.step)
-        return float(released.flat[0]) if np.ndim(x) == 0 else released
+        values = float_values(x)
+        released = np.multiply(self._released(values, system_words), self.step)
+        return float(released.flat[0]) if values.ndim == 0 else released
 
     def _released(self, values: Floats, words: Words) -> Int64s:
         self.verify()
@@ -90,6 +91,7 @@ class AdditiveKernel(Provable[KernelCertificate]):
     def privatize(self, series: Any, lower: float = -math.inf, upper: float = math.inf) -> Any:
         """Clips a column of pandas, polars or numbers to a range, within that of the cells, and
         answers each value."""
+        lower, upper = number("lower", lower), number("upper", upper)
         low, high = max(lower, self.edges[0]), min(upper, self.edges[-1])
         if not low < high:
             raise InvalidError(f"range = {lower!r} to {upper!r}, want one of the kernel's values, lower below upper")

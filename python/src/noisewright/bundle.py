@@ -122,7 +122,7 @@ class Bundle:
         single = values.ndim == 1
         values = np.atleast_2d(values)
         if values.ndim != 2 or values.shape[1] != width:
-            raise InvalidError(f"{what} = an array of shape {np.shape(x)}, want {width} of them, or rows of so many")
+            raise InvalidError(f"{what} = an array of shape {values.shape}, want {width} of them, or rows of so many")
         if not bool(np.all(np.isfinite(values))):
             raise InvalidError(f"one of the {what} is not a finite number, want one")
         return values, single

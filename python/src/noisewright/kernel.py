@@ -96,8 +96,9 @@ class Kernel(Provable[KernelCertificate]):
         Raises InvalidError if a value is NaN or outside, without saying which; nothing is
         released then.
         """
-        nodes = self._nodes[self._answers(float_values(x), system_words)]
-        return float(nodes.flat[0]) if np.ndim(x) == 0 else nodes
+        values = float_values(x)
+        nodes = self._nodes[self._answers(values, system_words)]
+        return float(nodes.flat[0]) if values.ndim == 0 else nodes
 
     def _answers(self, values: Floats, words: Words) -> Int64s:
         self.verify()

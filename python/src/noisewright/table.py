@@ -17,7 +17,7 @@ from noisewright._frames import clipped, column_like
 from noisewright._meter import Meter
 from noisewright._proof import Provable
 from noisewright._quantile import outermost, quantile_point
-from noisewright._rounding import at_random, checked_sum, dimensions, float_values, to_grid
+from noisewright._rounding import at_random, checked_sum, dimensions, float_values, number, to_grid, unmasked
 from noisewright._words import Floats, Int64s, Words, system_words
 from noisewright.errors import InvalidError
 
@@ -119,6 +119,7 @@ class Table(Provable[TableCertificate]):
 
         Raises NotPrivateError if the table, loaded with verify=False, is not for its sensitivity.
         """
+        epsilon = number("epsilon", epsilon)
         if not 0 <= epsilon <= 100:
             raise InvalidError(f"epsilon = {epsilon!r}, want 0 to 100")
         return _tablecheck.profile(self._spec, epsilon)
@@ -129,6 +130,7 @@ class Table(Provable[TableCertificate]):
 
     def quantile(self, p: float) -> float:
         """The least x with P(noise <= x) >= p, exactly; 0 < p < 1."""
+        p = number("p", p)
         if not 0 < p < 1:
             raise InvalidError(f"p = {p!r}, want a number above 0 and below 1")
         n = quantile_point(self._spec, Fraction(p), strictly=False)
@@ -139,11 +141,13 @@ class Table(Provable[TableCertificate]):
     def interval(self, y: float, level: float) -> tuple[float, float]:
         """An interval that holds the true value behind a released y with a probability of at
         least the level, whatever the value is; rounded outwards."""
+        level = number("level", level)
         if not 0 < level < 1:
             raise InvalidError(f"level = {level!r}, want a number above 0 and below 1")
-        if np.ndim(y) != 0:
-            raise InvalidError(f"y = an array of shape {np.shape(y)}, want one released value")
-        low, high = outermost(self._spec, y)
+        released = float_values(y)
+        if released.ndim != 0:
+            raise InvalidError(f"y = an array of shape {released.shape}, want one released value")
+        low, high = outermost(self._spec, float(released))
         side = (1 - Fraction(level)) / 2
         a = quantile_point(self._spec, side, strictly=True)
         b = quantile_point(self._spec, 1 - side, strictly=False)
@@ -183,12 +187,12 @@ class Table(Provable[TableCertificate]):
         Raises InvalidError if a value is NaN, infinite, too large for the grid, or no integer
         where that is wanted, without saying which or what it is; nothing is released then.
         """
-        values = float_values(x)
-        released = self._released(values, system_words)
-        if self.query == "integer" and np.asarray(x).dtype.kind in "iu":
-            return int(released.flat[0]) if np.ndim(x) == 0 else released
+        given = unmasked(x)
+        released = self._released(float_values(given), system_words)
+        if self.query == "integer" and given.dtype.kind in "iu":
+            return int(released.flat[0]) if given.ndim == 0 else released
         noisy = np.multiply(released, self.step)
-        return float(noisy.flat[0]) if np.ndim(x) == 0 else noisy
+        return float(noisy.flat[0]) if given.ndim == 0 else noisy
 
     def add_noise_steps(self, x: npt.ArrayLike) -> Int64s:
         """add_noise, the results given as the integers of which they are multiples of the step."""
@@ -220,7 +224,7 @@ class Table(Provable[TableCertificate]):
         """The range as the table allows it, as float64s: differences of numpy's small integers
         would overflow. The upper end is lowered where the range is wider than the sensitivity by
         the rounding of decimals alone."""
-        lower, upper = float(lower), float(upper)
+        lower, upper = number("lower", lower), number("upper", upper)
         if not (math.isfinite(lower) and math.isfinite(upper) and lower < upper):
             raise InvalidError(f"range = {lower!r} to {upper!r}, want finite numbers, lower below upper")
         width, most = Fraction(upper) - Fraction(lower), Fraction(self.privacy.sensitivity)

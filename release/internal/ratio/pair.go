@@ -7,7 +7,6 @@ import (
 	"github.com/noisewright/noisewright/internal/check"
 	"github.com/noisewright/noisewright/internal/exact"
 	"github.com/noisewright/noisewright/loss"
-	"github.com/noisewright/noisewright/proof"
 	"github.com/noisewright/noisewright/tables"
 	"github.com/noisewright/noisewright/tables/shapes"
 )
@@ -54,7 +53,7 @@ func pairEpsilon(v *tables.Verified, points *big.Rat) (*big.Rat, error) {
 //
 // The error wraps dp.ErrInvalid unless epsilon is from 2^-13 to 100.
 func NewPairNoise(epsilon float64) (v *tables.Verified, points int64, err error) {
-	if !(epsilon >= 0x1p-13 && epsilon <= proof.MaxEpsilon) {
+	if !(epsilon >= 0x1p-13 && epsilon <= check.MaxEpsilon) {
 		return nil, 0, check.Field("ratio", "epsilon", epsilon, "a number from 2^-13 to 100")
 	}
 	points = mostPoints

@@ -35,9 +35,7 @@ func (m Method) String() string { return m.name }
 
 // Methods returns the ways that this processor has, the best one first. The last one is
 // portable.
-func Methods() []Method {
-	return append(vectorMethods(), Method{name: "portable", kind: portable})
-}
+func Methods() []Method { return append(vectorMethods(), Method{name: "portable", kind: portable}) }
 
 // List is a sorted list made ready. It is immutable.
 type List struct {

@@ -3,9 +3,7 @@
 package rank
 
 // vectorMethods: every arm64 that Go runs on has NEON.
-func vectorMethods() []Method {
-	return []Method{{name: "NEON", kind: neon, lanes: 64, depth: 14}}
-}
+func vectorMethods() []Method { return []Method{{name: "NEON", kind: neon, lanes: 64, depth: 14}} }
 
 // rank sets the ranks of all words in the list of the tree.
 func (t *tree) rank(_ kind, ranks *[Batch]uint16, pairs *[Batch * PairBytes]byte) {

@@ -53,13 +53,11 @@ type Score struct {
 	Chance float64
 }
 
-// Accuracy learns from train and returns the share of the people in test whose class, of
-// so many, the attacker guesses. The same seed gives the same score on processors of one
-// architecture.
+// Accuracy learns from train and returns the share of the people in test whose class, of so many,
+// the attacker guesses. The same seed gives the same score on processors of one architecture.
 //
-// Errors wrap check.ErrInvalid (shapes that do not fit, labels outside their range, numbers
-// that are not finite, fewer than 10 people to learn from, an unknown attacker), or are
-// the context's.
+// Errors wrap check.ErrInvalid (shapes that do not fit, labels outside their range, numbers that
+// are not finite, fewer than 10 people to learn from, an unknown attacker), or are the context's.
 func Accuracy(ctx context.Context, a Attacker, train, test Labeled, classes int, seed uint64) (Score, error) {
 	list := check.In("attack")
 	checkPeople(list, a, train.X, test.X)
@@ -150,12 +148,7 @@ func checkPeople(list *check.List, a Attacker, train, test blas64.General) {
 
 func checkLabels(list *check.List, field string, d Labeled, classes int) {
 	list.Want(len(d.Labels) == d.X.Rows, field, len(d.Labels), "%d, one for each person", d.X.Rows)
-	for i, l := range d.Labels {
-		if l < 0 || l >= classes {
-			list.Badf(fmt.Sprintf("%s[%d]", field, i), l, "0 to %d", classes-1)
-			return
-		}
-	}
+	dense.CheckLabels(list, field, d.Labels, classes)
 }
 
 func checkTargets(list *check.List, field string, y blas64.General, rows, cols int) {

@@ -13,8 +13,7 @@
 // people like those it was trained with. Other attackers find more: with the filters of
 // figure 4 of the paper linear classifiers find the private class no more often than
 // by guessing, and radial basis functions in up to 3 of 4 cases. Look at a filter with
-// package cmd/internal/encoders/attack before you rely on it. Only added noise is a guarantee: with
-// [Options.Noise] the filter's output is clipped to a body, and gets noise for that
-// body, of which latent/bundle proves the promise whatever the filter is. Result.Bundle
-// makes a bundle without promise otherwise.
+// package attack before you rely on it. Only added noise is a guarantee: with [Result.AddNoise]
+// the filter's output is clipped to a body, and gets noise for that body, of which latent/bundle
+// proves the promise whatever the filter is.
 package minimax

@@ -28,14 +28,15 @@ func Example() {
 	}
 	d.Targets, d.Private = []minimax.Task{smile}, []minimax.Task{group}
 
-	filter, err := minimax.Train(context.Background(), d, minimax.Options{
-		Coordinates: 1,
-		Noise:       minimax.NoiseOptions{Kind: noise.Laplace, Promise: bundle.Promise{Epsilon: 4}, Clip: 0.5},
-	})
+	filter, err := minimax.Train(context.Background(), d, minimax.Options{Coordinates: 1})
 	if err != nil {
 		log.Fatal(err)
 	}
-	b, err := filter.Bundle()
+	noisy, err := filter.AddNoise(context.Background(), minimax.NoiseOptions{Kind: noise.Laplace, Promise: bundle.Promise{Epsilon: 4}, Clip: 0.5})
+	if err != nil {
+		log.Fatal(err)
+	}
+	b, err := noisy.Bundle()
 	if err != nil {
 		log.Fatal(err)
 	}

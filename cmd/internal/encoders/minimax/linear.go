@@ -8,6 +8,7 @@ import (
 	"gonum.org/v1/gonum/blas/blas64"
 	"gonum.org/v1/gonum/mat"
 
+	"github.com/noisewright/noisewright/cmd/internal/encoders/internal/dense"
 	"github.com/noisewright/noisewright/internal/check"
 )
 
@@ -16,13 +17,11 @@ const scatterRidge = 1e-8
 
 // randomFilter returns orthonormal columns of a random orientation.
 func randomFilter(features, d int, r *rand.Rand) *mat.Dense {
-	g := mat.NewDense(features, d, nil)
-	for i := range features {
-		for j := range d {
-			g.Set(i, j, r.NormFloat64())
-		}
+	g := dense.NewMatrix(features, d)
+	for i := range g.Data {
+		g.Data[i] = r.NormFloat64()
 	}
-	return orthonormal(g)
+	return orthonormal(toMat(g))
 }
 
 // orthonormal returns an orthonormal basis of the span of the columns, of which
@@ -42,12 +41,10 @@ func principal(x *mat.Dense, d int) (*mat.Dense, error) {
 	return topVectors(gram(x), d)
 }
 
-// gram returns xᵀx.
 func gram(x *mat.Dense) *mat.SymDense {
 	_, n := x.Dims()
 	s := mat.NewSymDense(n, nil)
-	raw := s.RawSymmetric()
-	blas64.Syrk(blas.Trans, 1, x.RawMatrix(), 0, raw)
+	blas64.Syrk(blas.Trans, 1, x.RawMatrix(), 0, s.RawSymmetric())
 	return s
 }
 
@@ -62,9 +59,7 @@ func topVectors(s *mat.SymDense, d int) (*mat.Dense, error) {
 	e.VectorsTo(&all)
 	out := mat.NewDense(n, d, nil)
 	for j := range d {
-		for i := range n {
-			out.Set(i, j, all.At(i, n-1-j))
-		}
+		out.SetCol(j, mat.Col(nil, n-1-j, &all))
 	}
 	return out, nil
 }
@@ -105,7 +100,6 @@ func generalized(a, b *mat.SymDense, d int) (*mat.Dense, error) {
 	return &out, nil
 }
 
-// symmetric returns the symmetric part of a square matrix.
 func symmetric(m *mat.Dense) *mat.SymDense {
 	n, _ := m.Dims()
 	s := mat.NewSymDense(n, nil)
@@ -117,7 +111,6 @@ func symmetric(m *mat.Dense) *mat.SymDense {
 	return s
 }
 
-// normalize gives columns the length 1.
 func normalize(u *mat.Dense) {
 	_, d := u.Dims()
 	for j := range d {
@@ -137,7 +130,6 @@ func ridged(s *mat.SymDense, share float64) *mat.SymDense {
 	return s
 }
 
-// centered returns the rows less their mean.
 func centered(x *mat.Dense) *mat.Dense {
 	out := mat.DenseCopyOf(x)
 	rows, cols := x.Dims()

@@ -22,7 +22,6 @@ type Result struct {
 	options Options
 	scaling dense.Scaling // of features
 	net     *dense.Network
-	noisy   *Noisy
 }
 
 // Train learns a filter.
@@ -39,13 +38,7 @@ func Train(ctx context.Context, d Data, o Options) (*Result, error) {
 		return nil, err
 	}
 	r := &Result{data: &d, options: o}
-	x := r.standardize()
-	if err := r.find(ctx, x); err != nil {
-		return nil, err
-	}
-	var err error
-	r.noisy, err = r.AddNoise(ctx, o.Noise)
-	return r, err
+	return r, r.find(ctx, r.standardize())
 }
 
 // standardize sets the scaling, and returns the data with it.
@@ -62,7 +55,6 @@ func (r *Result) standardize() dense.Matrix {
 	return r.prepare(r.data.X)
 }
 
-// prepare applies the scaling.
 func (r *Result) prepare(x dense.Matrix) dense.Matrix {
 	if !r.options.Standardize {
 		return x
@@ -70,7 +62,6 @@ func (r *Result) prepare(x dense.Matrix) dense.Matrix {
 	return r.scaling.Apply(x)
 }
 
-// find sets the filter.
 func (r *Result) find(ctx context.Context, x dense.Matrix) error {
 	o := &r.options
 	if o.Hidden != nil {

@@ -66,6 +66,16 @@ func train(t *testing.T, d Data, o Options) *Result {
 	return r
 }
 
+// noised adds noise to a filter.
+func noised(t *testing.T, r *Result, o NoiseOptions) *Noisy {
+	t.Helper()
+	n, err := r.AddNoise(t.Context(), o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return n
+}
+
 func accuracy(t *testing.T, a attack.Attacker, train, test Task, x, y encoder.Matrix) float64 {
 	t.Helper()
 	s, err := attack.Accuracy(t.Context(), a, attack.Labeled{X: x, Labels: train.Labels}, attack.Labeled{X: y, Labels: test.Labels}, len(train.Classes), 1)
@@ -318,7 +328,7 @@ func TestRegression(t *testing.T) {
 	if s.Value < 0.9 {
 		t.Errorf("the hidden number has the relative error %g, want about 1", s.Value)
 	}
-	b, err := r.Bundle()
+	b, err := noised(t, r, NoiseOptions{}).Bundle()
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -327,7 +337,7 @@ func TestRegression(t *testing.T) {
 	}
 	only := learn
 	only.Targets = only.Targets[1:]
-	if b, err = train(t, only, Options{Method: PCA, Coordinates: 2}).Bundle(); err != nil {
+	if b, err = noised(t, train(t, only, Options{Method: PCA, Coordinates: 2}), NoiseOptions{}).Bundle(); err != nil {
 		t.Fatal(err)
 	}
 	if s := b.Spec(); s.Output != bundle.Features || s.Outputs != nil {
@@ -339,20 +349,21 @@ func TestRegression(t *testing.T) {
 func TestBundles(t *testing.T) {
 	d := people(6, 200)
 	for name, c := range map[string]struct {
-		o    Options
-		kind bundle.Kind
+		o     Options
+		kind  bundle.Kind
+		noise NoiseOptions
 	}{
-		"filter":              {Options{Coordinates: 2, Steps: 5}, bundle.None},
-		"filter, standard":    {Options{Coordinates: 2, Steps: 5, Standardize: true}, bundle.None},
-		"network":             {Options{Coordinates: 2, Steps: 5, Standardize: true, Hidden: []int{4}, Noise: NoiseOptions{Clip: 0.9}}, noise.Laplace},
-		"spherical":           {Options{Coordinates: 3, Steps: 5, Noise: NoiseOptions{Clip: 0.9}}, bundle.Spherical},
-		"spherical around 0":  {Options{Coordinates: 3, Steps: 5, Noise: NoiseOptions{AroundZero: true}}, bundle.Spherical},
-		"designed, delta = 0": {Options{Coordinates: 2, Steps: 5, Standardize: true, Noise: NoiseOptions{Clip: 0.5}}, bundle.Designed},
-		"mask":                {Options{Method: Masked, Mask: []float64{1, 0, 1, 0, 1, 0}, Noise: NoiseOptions{Clip: 0.5}}, bundle.Spherical},
+		"filter":              {Options{Coordinates: 2, Steps: 5}, bundle.None, NoiseOptions{}},
+		"filter, standard":    {Options{Coordinates: 2, Steps: 5, Standardize: true}, bundle.None, NoiseOptions{}},
+		"network":             {Options{Coordinates: 2, Steps: 5, Standardize: true, Hidden: []int{4}}, noise.Laplace, NoiseOptions{Clip: 0.9}},
+		"spherical":           {Options{Coordinates: 3, Steps: 5}, bundle.Spherical, NoiseOptions{Clip: 0.9}},
+		"spherical around 0":  {Options{Coordinates: 3, Steps: 5}, bundle.Spherical, NoiseOptions{AroundZero: true}},
+		"designed, delta = 0": {Options{Coordinates: 2, Steps: 5, Standardize: true}, bundle.Designed, NoiseOptions{Clip: 0.5}},
+		"mask":                {Options{Method: Masked, Mask: []float64{1, 0, 1, 0, 1, 0}}, bundle.Spherical, NoiseOptions{Clip: 0.5}},
 	} {
-		c.o.Noise.Kind, c.o.Noise.Promise = c.kind, bundle.Promise{Epsilon: 3}
-		r := train(t, d, c.o)
-		b, err := r.Bundle()
+		c.noise.Kind, c.noise.Promise = c.kind, bundle.Promise{Epsilon: 3}
+		n := noised(t, train(t, d, c.o), c.noise)
+		b, err := n.Bundle()
 		if err != nil {
 			t.Fatalf("%s: %v", name, err)
 		}
@@ -367,7 +378,7 @@ func TestBundles(t *testing.T) {
 		if s := b.Spec(); s.Output != bundle.Classes || !slices.Equal(s.Outputs, []string{"no", "yes"}) {
 			t.Errorf("%s: output %s of %q", name, s.Output, s.Outputs)
 		}
-		u := r.noisy.Encode(d.X)
+		u := n.Encode(d.X)
 		clipped := 0
 		for i := range 50 {
 			got, err := b.Encode(nil, dense.Row(d.X, i))
@@ -387,7 +398,7 @@ func TestBundles(t *testing.T) {
 				clipped++
 			}
 		}
-		if c.o.Noise.Clip == 0.5 && clipped < 10 {
+		if c.noise.Clip == 0.5 && clipped < 10 {
 			t.Errorf("%s: %d of 50 rows were clipped, want about half", name, clipped)
 		}
 	}
@@ -406,8 +417,6 @@ func TestBadInput(t *testing.T) {
 		"mask = 2 numbers":                   func(_ *Data, o *Options) { o.Method, o.Mask = Masked, []float64{1, 2} },
 		"private tasks = none, want":         func(d *Data, _ *Options) { d.Private = nil },
 		"targets = none, want at least 1":    func(d *Data, _ *Options) { d.Targets = nil },
-		"clip = 2, want above 0":             func(_ *Data, o *Options) { o.Noise.Clip = 2 },
-		"epsilon = 0, want":                  func(_ *Data, o *Options) { o.Noise.Kind = noise.Laplace },
 		"NaN in row 1, want finite numbers":  func(d *Data, _ *Options) { d.X = dense.NewMatrix(40, 6); d.X.Data[0] = math.NaN() },
 		"the same for all people, want":      func(d *Data, _ *Options) { d.X = dense.NewMatrix(40, 6) },
 		"want at least 2 people":             func(d *Data, _ *Options) { d.Private[0].Labels = append([]int{1}, make([]int, 39)...) },
@@ -421,6 +430,15 @@ func TestBadInput(t *testing.T) {
 		d.Targets, d.Private = slices.Clone(d.Targets), slices.Clone(d.Private)
 		change(&d, &o)
 		if _, err := Train(t.Context(), d, o); err == nil || !errors.Is(err, check.ErrInvalid) || !strings.Contains(err.Error(), want) {
+			t.Errorf("%v, want %q", err, want)
+		}
+	}
+	filter := train(t, good, Options{Coordinates: 2, Steps: 2})
+	for want, o := range map[string]NoiseOptions{
+		"clip = 2, want above 0": {Clip: 2},
+		"epsilon = 0, want":      {Kind: noise.Laplace},
+	} {
+		if _, err := filter.AddNoise(t.Context(), o); err == nil || !errors.Is(err, check.ErrInvalid) || !strings.Contains(err.Error(), want) {
 			t.Errorf("%v, want %q", err, want)
 		}
 	}

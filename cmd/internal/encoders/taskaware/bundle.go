@@ -16,14 +16,9 @@ import (
 // the head, whose outputs are the target, or with Options.Task the decoder, whose outputs are
 // the features.
 //
-// Guarantee: that of the noise for the body, whatever the networks are; latent.Verify
-// proves it.
+// Guarantee: that of the noise for the body, whatever the networks are; latent.Verify proves it.
 func (r *Result) Bundle() (*bundle.Bundle, error) {
-	s := bundle.Spec{
-		Features: r.data.Features, Mean: r.scaling.Mean,
-		ClipOrigin: fmt.Sprintf("declared: %s of radius %g", r.body.Domain, r.body.Radius),
-	}
-	s.Layers, s.Encoder, s.Offset = dense.Decoder(r.scaling.Scaled(r.encoder).BundleLayers())
+	s := bundle.Spec{Features: r.data.Features, ClipOrigin: fmt.Sprintf("declared: %s of radius %g", r.body.Domain, r.body.Radius)}
 	head := r.reader.net
 	switch target := &r.data.Target; {
 	case r.reader.task != nil:
@@ -34,12 +29,15 @@ func (r *Result) Bundle() (*bundle.Bundle, error) {
 	default:
 		s.Output, s.Outputs = bundle.Classes, slices.Clone(target.Classes)
 	}
-	s.Head, s.Decoder, s.DecoderOffset = dense.Decoder(head.BundleLayers())
-	r.noise.Install(&s)
-	return makeBundle(s)
+	return makeBundle(s, r.scaling, r.encoder, head, r.noise)
 }
 
-func makeBundle(s bundle.Spec) (*bundle.Bundle, error) {
+// makeBundle adds an encoder of scaled features, and the server's side.
+func makeBundle(s bundle.Spec, scaling dense.Scaling, encoder, head *dense.Network, noise encoder.Noise) (*bundle.Bundle, error) {
+	s.Mean = scaling.Mean
+	s.Layers, s.Encoder, s.Offset = dense.Decoder(scaling.Scaled(encoder).BundleLayers())
+	s.Head, s.Decoder, s.DecoderOffset = dense.Decoder(head.BundleLayers())
+	noise.Install(&s)
 	b, err := bundle.New(s)
 	if err != nil {
 		return nil, check.Errorf("taskaware", nil, "%w", err)
@@ -59,7 +57,7 @@ func (s Schedule) Filter(ctx context.Context, d *encoders.Data, o TaskOptions, r
 		return nil, nil, heldOut, err
 	}
 	t := newTarget(&d.Target)
-	fit, held := split(&t, d.X.Rows, filterHeldOut, s.Seed)
+	fit, held := split(&t, d.X.Rows, s.Seed)
 	unit := dense.Range(dense.Pick(d.X, fit))
 	width := 1.0
 	if t.Classes == 0 {
@@ -87,14 +85,10 @@ func (s Schedule) Filter(ctx context.Context, d *encoders.Data, o TaskOptions, r
 	return r, b, heldOut, err
 }
 
-// filterHeldOut is the share of the people that Filter holds out.
-const filterHeldOut = 0.2
-
-// filter makes a bundle of what was trained on scaled features x.
 func (r *Scheduled) filter(ctx context.Context, unit dense.Scaling, x dense.Matrix) (*bundle.Bundle, error) {
 	net := r.encoder
 	if net == nil {
-		net = identity(x.Cols)
+		net = dense.Same(x.Cols)
 	}
 	u, reach := net.Forward(&dense.Pass{}, x), 0.0
 	for _, v := range u.Data {
@@ -104,21 +98,6 @@ func (r *Scheduled) filter(ctx context.Context, unit dense.Scaling, x dense.Matr
 	if err != nil {
 		return nil, err
 	}
-	spec := bundle.Spec{
-		Features: r.features, Mean: unit.Mean,
-		ClipOrigin: fmt.Sprintf("the encodings of %d people; no guarantee", x.Rows),
-	}
-	spec.Layers, spec.Encoder, spec.Offset = dense.Decoder(unit.Scaled(net).BundleLayers())
-	spec.Head, spec.Decoder, spec.DecoderOffset = dense.Decoder(unit.Writing(r.reader.net).BundleLayers())
-	none.Install(&spec)
-	return makeBundle(spec)
-}
-
-// identity is a network that returns what it reads.
-func identity(n int) *dense.Network {
-	net := dense.MLP(n, nil, dense.Identity, n)
-	for j := range n {
-		net.Layers[0].Weights.Data[j*n+j] = 1
-	}
-	return net
+	spec := bundle.Spec{Features: r.features, ClipOrigin: fmt.Sprintf("the encodings of %d people; no guarantee", x.Rows)}
+	return makeBundle(spec, unit, net, unit.Writing(r.reader.net), none)
 }

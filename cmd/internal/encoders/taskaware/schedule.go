@@ -1,6 +1,7 @@
 package taskaware
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -119,34 +120,16 @@ func (s *Schedule) validate(d *encoders.Data) error {
 		return err
 	}
 	c := check.In("taskaware")
-	for _, f := range []struct {
-		name    string
-		v       *int
-		usually int
-	}{{"epochs", &s.Epochs, 2000}, {"inner", &s.Inner, 15}} {
-		if *f.v == 0 {
-			*f.v = f.usually
-		}
-		positive(c, f.name, *f.v)
-	}
-	if s.Batch < 0 {
-		c.Bad("batch", s.Batch, "at least 0")
-	}
-	if s.Shrink == 0 {
-		s.Shrink = 1
-	}
+	s.Epochs, s.Inner, s.Shrink = cmp.Or(s.Epochs, 2000), cmp.Or(s.Inner, 15), cmp.Or(s.Shrink, 1)
 	if s.Approach == Agnostic {
 		s.Coordinates = d.X.Cols
 	}
-	if s.Coordinates < 1 || s.Coordinates > maxWidth {
-		c.Bad("coordinates", s.Coordinates, fmt.Sprintf("1 to %d", maxWidth))
-	}
-	if !(s.Epsilon > 0 && s.Epsilon <= math.MaxFloat64) {
-		c.Bad("epsilon", s.Epsilon, "a number above 0")
-	}
-	if !(s.Decay >= 0 && s.Shrink > 0) {
-		c.Bad("decay, shrink", fmt.Sprintf("%g, %g", s.Decay, s.Shrink), "a decay of at least 0, a shrink above 0")
-	}
+	positive(c, "epochs", s.Epochs)
+	positive(c, "inner", s.Inner)
+	c.Want(s.Batch >= 0, "batch", s.Batch, "at least 0")
+	c.Want(s.Coordinates >= 1 && s.Coordinates <= maxWidth, "coordinates", s.Coordinates, "1 to %d", maxWidth)
+	c.Want(check.Positive(s.Epsilon), "epsilon", s.Epsilon, "a number above 0")
+	c.Want(s.Decay >= 0 && s.Shrink > 0, "decay, shrink", fmt.Sprintf("%g, %g", s.Decay, s.Shrink), "a decay of at least 0, a shrink above 0")
 	validateApproach(c, s.Approach)
 	return c.Err()
 }
@@ -211,7 +194,6 @@ func (*scheduleRun) adam(decay float64) dense.Adam {
 	return dense.Adam{AMSGrad: true, WeightDecay: decay}
 }
 
-// rand returns random numbers for a purpose.
 func (r *scheduleRun) rand(purpose string, step int) *rand.Rand {
 	return encoders.Rand(r.Seed, fmt.Sprintf("schedule %s %d", purpose, r.start), step)
 }
@@ -309,15 +291,13 @@ func (r *scheduleRun) freeze() {
 	r.use(nil)
 	r.encoded = r.x
 	if r.encoder != nil {
-		u := r.code()
-		r.encoded = dense.NewMatrix(u.Rows, u.Cols)
-		copy(r.encoded.Data, u.Data)
+		r.encoded = r.code()
+		r.encoded.Data = slices.Clone(r.encoded.Data)
 	}
 	r.fixed = true
 	r.measure()
 }
 
-// State implements encoders.Training.
 func (r *scheduleRun) State() map[string][]float64 {
 	state := map[string][]float64{"sensitivity": {r.out.Sensitivity}}
 	r.decoder.Save(state, "decoder")
@@ -327,18 +307,17 @@ func (r *scheduleRun) State() map[string][]float64 {
 	return state
 }
 
-// Restore implements encoders.Training.
 func (r *scheduleRun) Restore(state map[string][]float64) error {
 	if len(state["sensitivity"]) != 1 {
 		return dense.OtherTraining(len(state["sensitivity"]), 1)
 	}
 	r.out.Sensitivity = state["sensitivity"][0]
 	if r.encoder != nil {
-		if err := r.encoder.Restore(state, "encoder", r.adam(r.Decay)); err != nil {
+		if err := r.encoder.Restore(state, "encoder"); err != nil {
 			return err
 		}
 	}
-	return r.decoder.Restore(state, "decoder", r.adam(0))
+	return r.decoder.Restore(state, "decoder")
 }
 
 // inner is a step of the encoder, unless it is fixed, and one of the decoder.
@@ -358,7 +337,6 @@ func (r *scheduleRun) inner() (loss float64, err error) {
 	return loss, nil
 }
 
-// code returns the encodings.
 func (r *scheduleRun) code() dense.Matrix {
 	if r.encoder == nil || r.fixed {
 		return r.now.read

@@ -57,26 +57,22 @@ func TrainTask(ctx context.Context, d *encoders.Data, o TaskOptions) ([]bundle.L
 		o.Steps = 2000
 	}
 	for start := range taskStarts {
-		n := dense.MLP(d.X.Cols, o.Hidden, dense.ReLU, t.Outputs())
+		n := dense.NewLearner(dense.MLP(d.X.Cols, o.Hidden, dense.ReLU, t.Outputs()), dense.Adam{Rate: o.Rate})
 		if o.ReLU {
 			n.Layers[len(n.Layers)-1].Activation = dense.ReLU
 		}
 		n.Init(encoders.Rand(o.Seed, "task network", start))
-		r := reader{net: n}
-		r.netPass.NoInput = true
-		if err := o.descend(ctx, &r, d.X, &t); err != nil {
+		if err := o.descend(ctx, n, d.X, &t); err != nil {
 			return nil, err
 		}
-		if !constant(r.answer(d.X)) {
+		if !constant(n.Forward(&dense.Pass{}, d.X)) {
 			return n.BundleLayers(), nil
 		}
 	}
 	return nil, check.Errorf("taskaware", ErrDead, "the answers of the task network are the same for everybody after each of %d starts: its ReLUs died", taskStarts)
 }
 
-// descend does the steps of a task network.
-func (o *TaskOptions) descend(ctx context.Context, r *reader, all dense.Matrix, t *dense.Target) error {
-	adam, grad := dense.Adam{Rate: o.Rate}, make([]float64, len(r.net.Params()))
+func (o *TaskOptions) descend(ctx context.Context, n *dense.Learner, all dense.Matrix, t *dense.Target) error {
 	passes := 0
 	var rest [][]int // batches of the pass
 	for range o.Steps {
@@ -92,12 +88,9 @@ func (o *TaskOptions) descend(ctx context.Context, r *reader, all dense.Matrix, 
 			picked := t.Pick(rest[0])
 			x, of, rest = dense.Pick(all, rest[0]), &picked, rest[1:]
 		}
-		clear(grad)
-		if loss := r.loss(x, of); !check.Finite(loss) {
+		if loss := n.Fit(x, dense.NewMatrix(x.Rows, t.Outputs()), of.Loss); !check.Finite(loss) {
 			return notFinite("task network", loss)
 		}
-		r.backward(grad)
-		adam.Step(r.net.Params(), grad)
 	}
 	return nil
 }
@@ -107,24 +100,14 @@ func batches(r *rand.Rand, people, size int) [][]int {
 	return slices.Collect(slices.Chunk(r.Perm(people)[:people/size*size], size))
 }
 
-// fitRidge is the ridge of linear tasks.
 const fitRidge = 1e-4
 
 // fitTask is TrainTask for a linear network: the training is a convex problem.
 func fitTask(d *encoders.Data, t *dense.Target) ([]bundle.Layer, error) {
 	n := dense.MLP(d.X.Cols, nil, dense.Identity, t.Outputs())
-	var fit *regress.Linear
-	if t.Classes > 0 {
-		s, err := regress.FitSoftmax(d.X, t.Labels, t.Classes, regress.Options{Ridge: fitRidge, Bias: true, MajorIterations: 100})
-		if err != nil {
-			return nil, check.Errorf("taskaware", nil, "%w", err)
-		}
-		fit = &s.Linear
-	} else {
-		var err error
-		if fit, err = regress.FitRidge(d.X, t.Values, fitRidge); err != nil {
-			return nil, check.Errorf("taskaware", nil, "%w", err)
-		}
+	fit, err := regress.Fit(d.X, *t, regress.Options{Ridge: fitRidge, Bias: true, MajorIterations: 100})
+	if err != nil {
+		return nil, check.Errorf("taskaware", nil, "%w", err)
 	}
 	copy(n.Layers[0].Weights.Data, fit.Weights.Data)
 	copy(n.Layers[0].Bias, fit.Bias)

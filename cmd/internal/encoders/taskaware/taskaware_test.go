@@ -355,7 +355,7 @@ func TestScheduleBatches(t *testing.T) {
 func TestStandardError(t *testing.T) {
 	codes := dense.Matrix{Rows: 3, Cols: 1, Stride: 1, Data: []float64{1, 2, 3}}
 	truth := dense.Target{Values: dense.NewMatrix(3, 1)}
-	e := evaluate(&reader{net: identity(1)}, codes, &truth, 2, func(dst, u []float64) { copy(dst, u) })
+	e := evaluate(&reader{net: dense.Same(1)}, codes, &truth, 2, func(dst, u []float64) { copy(dst, u) })
 	// Losses 1, 4, 9: their mean is 14/3, their variance 49/3.
 	if want := math.Sqrt(49.0 / 9); math.Abs(e.Loss-14.0/3) > 1e-12 || math.Abs(e.StandardError-want) > 1e-12 {
 		t.Errorf("loss %g ± %g, want %g ± %g", e.Loss, e.StandardError, 14.0/3, want)
@@ -448,8 +448,6 @@ func TestBadInput(t *testing.T) {
 		"no target":    {data: &nothing},
 		"approach":     {d, Options{Approach: "other"}},
 		"steps":        {d, Options{Steps: -1}},
-		"held out":     {d, Options{HeldOut: 1}},
-		"rate":         {d, Options{Rate: math.NaN()}},
 		"hidden":       {d, Options{Hidden: []int{0}}},
 		"agnostic":     {d, Options{Approach: Agnostic}},
 		"task network": {d, Options{Task: []bundle.Layer{{Weights: bundle.Matrix{Rows: 1, Cols: 4, Data: make([]float64, 4)}, Bias: []float64{0}, Activation: "identity"}}}},

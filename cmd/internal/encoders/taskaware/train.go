@@ -20,23 +20,27 @@ type Result struct {
 	// HeldOut is what is expected on the people of the data who were held out, at the step
 	// and of the restart that it chose: a little better than on others.
 	HeldOut Evaluation
-	// Restart and Step are what it chose, from 0 and from 1.
-	Restart, Step int
+	model
+}
 
+// model is an encoder, its noise, and what reads its releases.
+type model struct {
 	data    *encoders.Data
 	body    encoder.Body
 	noise   encoder.Noise
 	scaling dense.Scaling
-	unit    dense.Scaling
+	unit    dense.Scaling  // of a target of numbers; else empty
 	encoder *dense.Network // of scaled features
 	reader  reader
 }
 
+// Adam's rate at the first step, and the weight decay of all networks.
+const firstRate, weightDecay = 0.01, 0.005
+
 // Train trains an encoder with outputs in the body, and what reads its releases. The noise is
 // for the body. Features are standardized by the people not held out.
 //
-// A run with a Directory leaves a checkpoint there if the context ends, whose error is
-// returned.
+// A run with a Directory leaves a checkpoint there if the context ends, whose error is returned.
 //
 // Errors wrap [dp.ErrInvalid] for bad data or options. A loss that is no finite number, and
 // answers that are the same for everybody at the end of every restart, are errors too.
@@ -59,7 +63,6 @@ func Train(ctx context.Context, d *encoders.Data, body encoder.Body, noise encod
 	return t.result()
 }
 
-// set is some people.
 type set struct {
 	x      dense.Matrix // scaled
 	target dense.Target
@@ -68,28 +71,23 @@ type set struct {
 // training is an encoders.Training: the restarts one after another.
 type training struct {
 	Options
-	data    *encoders.Data
-	body    encoder.Body
-	noise   encoder.Noise
-	scaling dense.Scaling
-	unit    dense.Scaling // of a target of numbers; else empty
+	model
 
 	fit, heldOut set
 	repeated     dense.Target // of fit, for each draw
 
-	encoder, head *dense.Learner
-	reader        reader
-	pass          dense.Pass
-	raw           dense.Matrix // outputs of the encoder
-	released      dense.Matrix // Draws rows for each person
-	gradient      dense.Matrix // by the clipped code
-	best, least   []float64    // parameters of the best networks; their loss, restart and step
+	coder, head *dense.Learner // of the encoder and the reader
+	pass        dense.Pass
+	raw         dense.Matrix // outputs of the encoder
+	released    dense.Matrix // Draws rows for each person
+	gradient    dense.Matrix // by the clipped code
+	best, least []float64    // parameters of the best networks; their loss
 }
 
 func newTraining(d *encoders.Data, body encoder.Body, noise encoder.Noise, o Options) (*training, error) {
-	t := &training{Options: o, data: d, body: body, noise: noise, least: []float64{math.MaxFloat64, 0, 0}}
+	t := &training{Options: o, model: model{data: d, body: body, noise: noise}, least: []float64{math.MaxFloat64}}
 	all := newTarget(&d.Target)
-	fit, held := split(&all, d.X.Rows, o.HeldOut, o.Seed)
+	fit, held := split(&all, d.X.Rows, o.Seed)
 	t.scaling = dense.Standardize(dense.Pick(d.X, fit))
 	x := t.scaling.Apply(d.X)
 	if all.Classes == 0 {
@@ -110,9 +108,9 @@ func newTraining(d *encoders.Data, body encoder.Body, noise encoder.Noise, o Opt
 	if o.Approach == Agnostic {
 		t.Hidden = nil
 	}
-	t.encoder = dense.NewLearner(dense.MLP(d.X.Cols, t.Hidden, dense.Sigmoid, z), dense.Adam{})
-	t.head = dense.NewLearner(dense.MLP(z, o.Head, dense.ReLU, out), dense.Adam{})
-	t.reader.net = t.head.Network
+	t.coder = dense.NewLearner(dense.MLP(d.X.Cols, t.Hidden, dense.Sigmoid, z), t.adam())
+	t.head = dense.NewLearner(dense.MLP(z, o.Head, dense.ReLU, out), t.adam())
+	t.encoder, t.reader.net = t.coder.Network, t.head.Network
 	t.pass.NoInput = true
 	t.raw = dense.NewMatrix(len(fit), z)
 	t.gradient = dense.NewMatrix(len(fit), z)
@@ -121,7 +119,8 @@ func newTraining(d *encoders.Data, body encoder.Body, noise encoder.Noise, o Opt
 }
 
 // split holds out a share of the people, of each class alike, at least one.
-func split(t *dense.Target, people int, share float64, seed uint64) (fit, held []int) {
+func split(t *dense.Target, people int, seed uint64) (fit, held []int) {
+	const share = 0.2
 	order := encoders.Rand(seed, "held out", 0).Perm(people)
 	if t.Classes > 0 {
 		slices.SortStableFunc(order, func(a, b int) int { return t.Labels[a] - t.Labels[b] })
@@ -151,7 +150,6 @@ func (t *training) quiet(step int) bool { return t.Approach == PrivacyAgnostic &
 // judged is how many steps there are between two looks at the people held out.
 const judged = 20
 
-// Step implements encoders.Training.
 func (t *training) Step(step int) (float64, error) {
 	restart, k := step/t.steps(), step%t.steps()
 	if k == 0 {
@@ -161,25 +159,24 @@ func (t *training) Step(step int) (float64, error) {
 		t.freeze(restart)
 	}
 	// From the rate to a tenth of it, linearly, in each phase.
-	rate := t.Rate * (1 - 0.9*float64(k%t.Steps)/float64(t.Steps))
-	t.encoder.Adam.Rate, t.head.Adam.Rate = rate, rate
+	rate := firstRate * (1 - 0.9*float64(k%t.Steps)/float64(t.Steps))
+	t.coder.Adam.Rate, t.head.Adam.Rate = rate, rate
 	loss := t.descend(step, t.quiet(k))
 	if !check.Finite(loss) || !check.Finite(t.encoder.Params()...) || !check.Finite(t.head.Params()...) {
 		return loss, notFinite("encoder", loss)
 	}
 	if !t.quiet(k) && ((k+1)%judged == 0 || k+1 == t.steps()) {
-		t.judge(restart, k+1)
+		t.judge()
 	}
 	return loss, nil
 }
 
-// start makes new networks.
 func (t *training) start(restart int) {
 	t.encoder.Init(encoders.Rand(t.Seed, "encoder", restart))
 	t.head.Init(encoders.Rand(t.Seed, "head", restart))
-	t.encoder.Adam, t.head.Adam = dense.Adam{WeightDecay: t.Decay}, dense.Adam{WeightDecay: t.Decay}
+	t.coder.Adam, t.head.Adam = t.adam(), t.adam()
 	if t.Approach == Agnostic {
-		copy(t.encoder.Params(), identity(t.data.X.Cols).Params())
+		copy(t.encoder.Params(), dense.Same(t.data.X.Cols).Params())
 		t.fill(restart)
 	}
 }
@@ -187,8 +184,10 @@ func (t *training) start(restart int) {
 // freeze ends the first phase of the privacy-agnostic approach.
 func (t *training) freeze(restart int) {
 	t.fill(restart)
-	t.head.Adam = dense.Adam{WeightDecay: t.Decay}
+	t.head.Adam = t.adam()
 }
+
+func (t *training) adam() dense.Adam { return dense.Adam{WeightDecay: weightDecay} }
 
 // fillShares are the shares of people whose encoding the body holds unclipped, in the
 // restarts of the benchmarks, whose encoders do not learn how far to reach.
@@ -235,10 +234,6 @@ func reachOf(b encoder.Body, u []float64) float64 {
 	}
 }
 
-// fixed reports whether the encoder stays as it is.
-func (t *training) fixed(quiet bool) bool { return t.Approach != Aware && !quiet }
-
-// descend does a step of all that learns, and returns the loss before it.
 func (t *training) descend(step int, quiet bool) float64 {
 	u := t.encoder.Forward(&t.pass, t.fit.x)
 	copy(t.raw.Data, u.Data)
@@ -256,7 +251,7 @@ func (t *training) descend(step int, quiet bool) float64 {
 	}
 	loss := t.reader.loss(t.released, &t.repeated)
 	dReleased := t.reader.backward(t.head.Grad)
-	if !t.fixed(quiet) {
+	if t.Approach == Aware || quiet { // otherwise the encoder stays as it is
 		clear(t.gradient.Data)
 		for i := range dReleased.Rows {
 			for j, v := range dense.Row(dReleased, i) {
@@ -266,8 +261,8 @@ func (t *training) descend(step int, quiet bool) float64 {
 		if !quiet {
 			t.body.ClipBackward(t.raw, t.gradient)
 		}
-		t.encoder.Backward(&t.pass, t.gradient, t.encoder.Grad)
-		t.encoder.Descend()
+		t.encoder.Backward(&t.pass, t.gradient, t.coder.Grad)
+		t.coder.Descend()
 	}
 	t.head.Descend()
 	return loss
@@ -278,47 +273,43 @@ func (t *training) descend(step int, quiet bool) float64 {
 const judgeDraws = 50
 
 // judge keeps the networks if they are the best so far.
-func (t *training) judge(restart, step int) {
+func (t *training) judge() {
 	e := t.evaluate(&t.heldOut, judgeDraws, t.Seed)
 	dead := constant(t.reader.answer(t.released))
 	if dead || !(e.Loss < t.least[0]) {
 		return
 	}
-	t.least = []float64{e.Loss, float64(restart), float64(step)}
+	t.least = []float64{e.Loss}
 	t.best = append(append(t.best[:0], t.encoder.Params()...), t.head.Params()...)
 }
 
-func (t *training) evaluate(s *set, draws int, seed uint64) Evaluation {
-	u := t.encoder.Forward(&dense.Pass{}, s.x)
-	t.body.Clip(u)
+func (m *model) evaluate(s *set, draws int, seed uint64) Evaluation {
+	u := m.encoder.Forward(&dense.Pass{}, s.x)
+	m.body.Clip(u)
 	r := encoders.Rand(seed, "evaluation", 0)
-	e := evaluate(&reader{net: t.reader.net, task: t.reader.task}, u, &s.target, draws, func(dst, u []float64) { t.noise.Release(dst, u, r) })
-	for _, scale := range t.unit.Scale {
+	e := evaluate(&reader{net: m.reader.net, task: m.reader.task}, u, &s.target, draws, func(dst, u []float64) { m.noise.Release(dst, u, r) })
+	for _, scale := range m.unit.Scale {
 		e.Loss, e.StandardError = e.Loss*scale*scale, e.StandardError*scale*scale
 	}
 	return e
 }
 
-// State implements encoders.Training.
 func (t *training) State() map[string][]float64 {
 	state := map[string][]float64{"best": t.best, "least": t.least}
-	t.encoder.Save(state, "encoder")
+	t.coder.Save(state, "encoder")
 	t.head.Save(state, "head")
 	return state
 }
 
-// Restore implements encoders.Training.
 func (t *training) Restore(state map[string][]float64) error {
 	size := len(t.encoder.Params()) + len(t.head.Params())
-	if best := len(state["best"]); (best != 0 && best != size) || len(state["least"]) != 3 {
+	if best := len(state["best"]); (best != 0 && best != size) || len(state["least"]) != 1 {
 		return dense.OtherTraining(best, size)
 	}
 	t.best, t.least = state["best"], state["least"]
-	adam := dense.Adam{WeightDecay: t.Decay}
-	return cmp.Or(t.encoder.Restore(state, "encoder", adam), t.head.Restore(state, "head", adam))
+	return cmp.Or(t.coder.Restore(state, "encoder"), t.head.Restore(state, "head"))
 }
 
-// result is made of the best networks.
 func (t *training) result() (*Result, error) {
 	if len(t.best) == 0 {
 		return nil, check.Errorf("taskaware", nil, "the answers are the same for everybody at each of %d restarts: the ReLUs died; more restarts or a smaller rate may help", t.Restarts)
@@ -326,26 +317,111 @@ func (t *training) result() (*Result, error) {
 	split := len(t.encoder.Params())
 	copy(t.encoder.Params(), t.best[:split])
 	copy(t.head.Params(), t.best[split:])
-	return &Result{
-		HeldOut: t.evaluate(&t.heldOut, judgeDraws, t.Seed), Restart: int(t.least[1]), Step: int(t.least[2]),
-		data: t.data, body: t.body, noise: t.noise, scaling: t.scaling, unit: t.unit, encoder: t.encoder.Network, reader: reader{net: t.head.Network, task: t.reader.task},
-	}, nil
+	t.reader = reader{net: t.reader.net, task: t.reader.task}
+	return &Result{t.evaluate(&t.heldOut, judgeDraws, t.Seed), t.model}, nil
 }
 
 // Evaluate draws the noise for other people, so many times for each.
 //
 // Errors wrap [dp.ErrInvalid].
 func (r *Result) Evaluate(d *encoders.Data, draws int, seed uint64) (Evaluation, error) {
-	if err := sameShape(d, r.data.Features); err != nil {
-		return Evaluation{}, err
-	}
-	target, err := sameTarget(d, &r.data.Target)
+	target, err := compared(d, r.data.Features, &r.data.Target)
 	if err != nil {
 		return Evaluation{}, err
 	}
 	if target.Classes == 0 {
 		target.Values = r.unit.Apply(target.Values)
 	}
-	t := training{body: r.body, noise: r.noise, unit: r.unit, encoder: &dense.Learner{Network: r.encoder}, reader: r.reader}
-	return t.evaluate(&set{r.scaling.Apply(d.X), target}, draws, seed), nil
+	return r.evaluate(&set{r.scaling.Apply(d.X), target}, draws, seed), nil
 }
+
+// Refit trains again, with local randomizers for the encodings that the first training gave
+// the people it did not hold out (encoder.Fit): its own were for any. It returns the result of
+// less loss on those held out, and r itself where the noise is of another kind, as that does
+// not depend on encodings. The options are those of r.
+//
+// Once is enough: a third training gained nothing where it was tried. Errors are those of Train.
+func (r *Result) Refit(ctx context.Context, o Options, run encoders.Run) (*Result, error) {
+	if r.noise.Kind() != bundle.Local {
+		return r, nil
+	}
+	all := newTarget(&r.data.Target)
+	people, _ := split(&all, r.data.X.Rows, o.Seed)
+	u := r.encoder.Forward(&dense.Pass{}, r.scaling.Apply(dense.Pick(r.data.X, people)))
+	r.body.Clip(u)
+	noise, err := encoder.Fit(r.noise, u)
+	if err != nil {
+		return nil, err
+	}
+	again, err := Train(ctx, r.data, r.body, noise, o, run)
+	if err != nil {
+		return nil, err
+	}
+	if again.HeldOut.Loss < r.HeldOut.Loss {
+		return again, nil
+	}
+	return r, nil
+}
+
+// Options say how an encoder is trained. The zero value of a field means the number in brackets.
+type Options struct {
+	Approach Approach // [Aware]
+	// Hidden are the widths of the encoder's hidden layers, sigmoids; nil means a linear encoder.
+	Hidden []int
+	// Head are the widths of the hidden layers of the head or the decoder, ReLUs; nil means
+	// one, twice as wide as there are features but no wider than 64.
+	Head []int
+	// Task is a frozen network, such as TrainTask makes, that reads features, in their own
+	// units, and answers the task; the server then decodes features for it. nil means that the
+	// server's head answers.
+	Task []bundle.Layer
+	// Steps of Adam on the full data in each restart [400]; the privacy-agnostic approach
+	// takes as many before, without noise.
+	Steps int
+	// Restarts from other random networks [3]; the one with the least loss on the fifth of the
+	// people held out is kept, at the step where it was least.
+	Restarts int
+	Draws    int // of noise for each person in a step [2]
+	Seed     uint64
+}
+
+func (o Options) fill(features int) Options {
+	o.Steps = cmp.Or(o.Steps, 400)
+	o.Restarts = cmp.Or(o.Restarts, 3)
+	o.Draws = cmp.Or(o.Draws, 2)
+	o.Approach = cmp.Or(o.Approach, Aware)
+	if o.Head == nil {
+		o.Head = []int{min(2*features, 64)}
+	}
+	return o
+}
+
+func (o *Options) validate() error {
+	c := check.In("taskaware")
+	validateApproach(c, o.Approach)
+	hidden(c, "hidden", o.Hidden)
+	hidden(c, "head", o.Head)
+	positive(c, "steps", o.Steps)
+	positive(c, "restarts", o.Restarts)
+	positive(c, "draws", o.Draws)
+	return c.Err()
+}
+
+func validateApproach(c *check.List, a Approach) {
+	c.Want(a == Aware || a == Agnostic || a == PrivacyAgnostic, "approach", check.Quoted(string(a)), "task-aware, task-agnostic or privacy-agnostic")
+}
+
+// positive reports a number of steps, restarts or the like that is not one.
+func positive(c *check.List, field string, v int) {
+	c.Want(v >= 1, field, v, "at least 1")
+}
+
+// hidden reports widths of hidden layers that are none.
+func hidden(c *check.List, field string, widths []int) {
+	for _, w := range widths {
+		c.Want(w >= 1 && w <= maxWidth, field, w, "widths from 1 to %d", maxWidth)
+	}
+}
+
+// maxWidth bounds the layers, so that none has more entries than a bundle may.
+const maxWidth = 1 << 12

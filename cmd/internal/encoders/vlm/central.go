@@ -32,8 +32,7 @@ import (
 type Central struct {
 	// Epsilon is above 0, Delta above 0 and below 1.
 	Epsilon, Delta float64
-	Parts          Parts   // that others see; the encoder is one of them
-	Clip           float64 // norm that a person's gradient is clipped to [1]
+	Parts          Parts // that others see; the encoder is one of them
 	// PublishedOrder trains in the order of the paper, for comparison: the parts of Parts by
 	// DP-Adam, against what was trained without. IT IS WITHOUT GUARANTEE, and the model's
 	// CentralEpsilon infinite.
@@ -50,7 +49,6 @@ func (c *Central) check(o Options) error {
 	bad := check.In("vlm")
 	bad.Want(check.Positive(c.Epsilon), "central epsilon", c.Epsilon, "a finite number above 0")
 	bad.Want(c.Delta > 0 && c.Delta < 1, "central delta", c.Delta, "a number above 0 and below 1")
-	bad.Want(c.Clip >= 0 && !math.IsInf(c.Clip, 1), "clip of the gradients", c.Clip, "a finite number above 0")
 	bad.Want(c.Parts.Encoder || c.PublishedOrder, "parts", c.Parts, "the encoder among them: what people send is computed by it")
 	bad.Want(c.Parts != (Parts{}), "parts", c.Parts, "at least one")
 	bad.Want(o.TrainingEpsilon != 0, "epsilon of the training", 0, "a number, for scales are not learned privately")
@@ -84,13 +82,15 @@ func (m *Model) protect(ctx context.Context, x encoder.Matrix, o Options) error 
 	}
 	p.o.Batch = min(o.Batch, x.Rows)
 	parameters := 0
-	for _, trained := range p.trained([2][]float64{m.encoder.Params(), m.decoder.Params()}) {
-		parameters += len(trained)
+	for _, n := range p.trained() {
+		if n != nil {
+			parameters += len(n.Params())
+		}
 	}
 	var err error
 	p.noise, err = dpsgd.New(dpsgd.Options{
 		People: x.Rows, Batch: p.o.Batch, Steps: p.steps(), Parameters: parameters,
-		Clip: p.clip(), Epsilon: c.Epsilon, Delta: c.Delta, Random: c.Random,
+		Clip: clip, Epsilon: c.Epsilon, Delta: c.Delta, Random: c.Random,
 	})
 	if err != nil {
 		return check.Errorf("vlm", nil, "noise of the training: %w", err)
@@ -113,13 +113,10 @@ func (m *Model) protect(ctx context.Context, x encoder.Matrix, o Options) error 
 		p.logScale[j] = math.Log(2 * o.Radius / o.TrainingEpsilon)
 		m.Scales[j] = 2 * o.Radius / o.TrainingEpsilon
 	}
-	if p.parts.Encoder {
-		m.encoder.Init(encoders.Rand(o.Run.Seed, "private encoder", 0))
-	}
-	if p.parts.Decoder {
-		m.decoder.Init(encoders.Rand(o.Run.Seed, "private decoder", 0))
-	}
-	for i := range p.adams {
+	for i, n := range p.trained() {
+		if n != nil {
+			n.Init(encoders.Rand(o.Run.Seed, "private "+parts[i], 0))
+		}
 		p.adams[i].Rate = o.Rate
 	}
 	if err := p.run(ctx); err != nil {
@@ -134,7 +131,12 @@ func (m *Model) protect(ctx context.Context, x encoder.Matrix, o Options) error 
 // run does all steps. There are no checkpoints: they would have to be kept secret, the state
 // of the random numbers above all.
 func (p *private) run(ctx context.Context) error {
-	gradients := [2][]float64{make([]float64, len(p.m.encoder.Params())), make([]float64, len(p.m.decoder.Params()))}
+	var gradients [2][]float64
+	for i, n := range p.trained() {
+		if n != nil {
+			gradients[i] = make([]float64, len(n.Params()))
+		}
+	}
 	for step := range p.steps() {
 		if err := ctx.Err(); err != nil {
 			return err
@@ -154,16 +156,19 @@ func (p *private) run(ctx context.Context) error {
 	return nil
 }
 
-// trained returns those of the encoder and the decoder that are trained.
-func (p *private) trained(of [2][]float64) (out [][]float64) {
+// trained returns the encoder and the decoder, nil in the place of one that is not trained.
+func (p *private) trained() (out [2]*dense.Network) {
 	if p.parts.Encoder {
-		out = append(out, of[0])
+		out[0] = p.m.encoder
 	}
 	if p.parts.Decoder {
-		out = append(out, of[1])
+		out[1] = p.m.decoder
 	}
 	return out
 }
+
+// clip is the norm that a person's gradient is clipped to.
+const clip = 1.0
 
 // together is how many people are computed at a time, always: the arithmetic of a person must
 // not depend on how many others there are, as the way in which matrices are multiplied does.
@@ -195,39 +200,32 @@ func (p *private) step(sample []int, gradients [2][]float64) {
 }
 
 // clipped adds the clipped gradients of the sample. A person's gradients by the parts are
-// clipped one by one, each to a norm so that both together keep to Clip.
+// clipped one by one, each to a norm so that both together keep to clip.
 func (p *private) clipped(gradients [2][]float64) {
-	limit := p.clip()
+	limit := clip
 	if p.parts.Encoder && p.parts.Decoder {
 		limit /= math.Sqrt2
 	}
-	if p.parts.Encoder {
-		p.m.encoder.ClippedGradient(&p.e.encoded, p.e.dMu, limit, gradients[0])
+	passes, outputs := [2]*dense.Pass{&p.e.encoded, &p.e.decoded}, [2]encoder.Matrix{p.e.dMu, p.e.dOutput}
+	for i, n := range p.trained() {
+		if n != nil {
+			n.ClippedGradient(passes[i], outputs[i], limit, gradients[i])
+		}
 	}
-	if p.parts.Decoder {
-		p.m.decoder.ClippedGradient(&p.e.decoded, p.e.dOutput, limit, gradients[1])
-	}
-}
-
-func (p *private) clip() float64 {
-	if p.o.Central.Clip == 0 {
-		return 1
-	}
-	return p.o.Central.Clip
 }
 
 // add adds noise to the sums and does a step of Adam with what would be the mean of a sample of
 // the expected size.
 func (p *private) add(gradients [2][]float64) error {
-	if err := p.noise.Release(p.trained(gradients)...); err != nil {
+	if err := p.noise.Release(gradients[0], gradients[1]); err != nil {
 		return err
 	}
-	for i, params := range [2][]float64{p.m.encoder.Params(), p.m.decoder.Params()} {
-		if trained := [2]bool{p.parts.Encoder, p.parts.Decoder}; !trained[i] {
+	for i, n := range p.trained() {
+		if n == nil {
 			continue
 		}
-		p.adams[i].Step(params, gradients[i])
-		if !check.Finite(params...) {
+		p.adams[i].Step(n.Params(), gradients[i])
+		if !check.Finite(n.Params()...) {
 			return check.Errorf("vlm", ErrDiverged, "the parameters of the private training are no longer finite: a smaller rate may help")
 		}
 	}
@@ -238,7 +236,7 @@ func (p *private) add(gradients [2][]float64) error {
 // private encoder.
 func (m *Model) retrainDecoder(ctx context.Context, x encoder.Matrix, o Options) error {
 	o.Run.Directory = ""
-	kept := append([]float64(nil), m.encoder.Params()...)
+	kept := slices.Clone(m.encoder.Params())
 	t := newTraining(m, x, o)
 	copy(m.encoder.Params(), kept)
 	t.frozen = true

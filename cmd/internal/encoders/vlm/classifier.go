@@ -3,7 +3,8 @@ package vlm
 import (
 	"cmp"
 	"context"
-	"fmt"
+	"math"
+	"math/rand/v2"
 
 	"github.com/noisewright/noisewright/cmd/internal/encoders"
 	"github.com/noisewright/noisewright/cmd/internal/encoders/internal/dense"
@@ -11,18 +12,18 @@ import (
 	"github.com/noisewright/noisewright/internal/check"
 )
 
-// ClassifierOptions say how a classifier is trained. A zero value means the number in
-// brackets.
+// ClassifierOptions say how a classifier is trained. A zero value means the number in brackets.
 type ClassifierOptions struct {
 	Classes int // at least 2
 	// Flip is the probability with which a label was replaced by another one.
 	Flip   float64
-	Hidden []int   // widths of layers with ReLU [50]
 	Rate   float64 // of Adam [0.001]
-	Batch  int     // [64]
 	Epochs int     // [30, or as many as make 2000 steps]
 	Seed   uint64
 }
+
+// The hidden layer of a classifier, of ReLUs, and the people in a step of its training.
+const hiddenUnits, peopleInStep = 50, 64
 
 // Classifier is a network that tells classes from what people sent.
 type Classifier struct {
@@ -30,31 +31,29 @@ type Classifier struct {
 	scaling dense.Scaling
 }
 
-// TrainClassifier trains a classifier on rows of z, which are divided column by column by
-// their standard deviations, with labels that were flipped: the loss is that of the
-// labels as they were, with the flips summed over (equation 8). An interrupted context
-// ends it with an error.
+// TrainClassifier trains a classifier on rows of z, which are divided column by column by their
+// standard deviations, with labels that were flipped: the loss is that of the labels as they
+// were, with the flips summed over (equation 8). An interrupted context ends it with an error.
 func TrainClassifier(ctx context.Context, z encoder.Matrix, labels []int, o ClassifierOptions) (*Classifier, error) {
-	o = o.filled(z.Rows)
+	o.Rate = cmp.Or(o.Rate, 1e-3)
+	o.Epochs = cmp.Or(o.Epochs, max(30, 2000/max(1, z.Rows/peopleInStep)))
 	if err := o.check(z, labels); err != nil {
 		return nil, err
 	}
-	_, scale := dense.Standard(z)
-	c := &Classifier{scaling: dense.Scaling{Mean: make([]float64, z.Cols), Scale: scale}}
+	c := &Classifier{scaling: dense.Scaling{Mean: make([]float64, z.Cols), Scale: dense.Standardize(z).Scale}}
 	x := c.scaling.Apply(z)
-	learner := dense.NewLearner(dense.MLP(z.Cols, o.Hidden, dense.ReLU, o.Classes), dense.Adam{Rate: o.Rate})
+	learner := dense.NewLearner(dense.MLP(z.Cols, []int{hiddenUnits}, dense.ReLU, o.Classes), dense.Adam{Rate: o.Rate})
 	c.network = learner.Network
 	c.network.Init(encoders.Rand(o.Seed, "classifier", 0))
-	o.Batch = min(o.Batch, z.Rows)
-	batch, chosen := dense.NewMatrix(o.Batch, z.Cols), make([]int, o.Batch)
-	d := dense.NewMatrix(o.Batch, o.Classes)
+	size := min(peopleInStep, z.Rows)
+	batch, chosen, d := dense.NewMatrix(size, z.Cols), make([]int, size), dense.NewMatrix(size, o.Classes)
 	for epoch := range o.Epochs {
 		if err := ctx.Err(); err != nil {
 			return nil, err
 		}
 		order := encoders.Rand(o.Seed, "classifier's order", epoch).Perm(z.Rows)
-		for ; len(order) >= o.Batch; order = order[o.Batch:] {
-			for i, row := range order[:o.Batch] {
+		for ; len(order) >= size; order = order[size:] {
+			for i, row := range order[:size] {
 				copy(dense.Row(batch, i), dense.Row(x, row))
 				chosen[i] = labels[row]
 			}
@@ -69,44 +68,23 @@ func TrainClassifier(ctx context.Context, z encoder.Matrix, labels []int, o Clas
 	return c, nil
 }
 
-func (o ClassifierOptions) filled(people int) ClassifierOptions {
-	if o.Hidden == nil {
-		o.Hidden = []int{50}
-	}
-	o.Rate = cmp.Or(o.Rate, 1e-3)
-	o.Batch = cmp.Or(o.Batch, 64)
-	o.Epochs = cmp.Or(o.Epochs, max(30, 2000/max(1, people/max(1, o.Batch))))
-	return o
-}
-
 func (o ClassifierOptions) check(z encoder.Matrix, labels []int) error {
 	bad := check.In("vlm")
 	bad.Want(o.Classes >= 2, "classes", o.Classes, "at least 2")
-	if last := 1 - 1/float64(o.Classes); !(o.Flip >= 0 && o.Flip <= last) {
-		bad.Badf("flip", o.Flip, "0 to %.3g, where a label says nothing", last)
-	}
+	last := 1 - 1/float64(o.Classes)
+	bad.Want(o.Flip >= 0 && o.Flip <= last, "flip", o.Flip, "0 to %.3g, where a label says nothing", last)
 	bad.Want(check.Positive(o.Rate), "rate", o.Rate, "a finite number above 0")
-	bad.Want(o.Batch >= 1 && o.Epochs >= 1, "batch and epochs", fmt.Sprintf("%d and %d", o.Batch, o.Epochs), "at least 1")
+	bad.Want(o.Epochs >= 1, "epochs", o.Epochs, "at least 1")
 	bad.Want(z.Rows >= 1 && len(labels) == z.Rows, "labels", len(labels), "one for each of the %d people", z.Rows)
-	for i, y := range labels {
-		if y < 0 || y >= o.Classes {
-			bad.Badf(fmt.Sprintf("labels[%d]", i), y, "0 to %d", o.Classes-1)
-			break
-		}
-	}
+	dense.CheckLabels(bad, "labels", labels, o.Classes)
 	bad.Want(check.Finite(z.Data...), "encodings", "NaN or infinite", "finite numbers")
 	return bad.Err()
-}
-
-// predict returns the most likely class of each row.
-func (c *Classifier) predict(z encoder.Matrix) []int {
-	return dense.Likeliest(c.network.Forward(new(dense.Pass), c.scaling.Apply(z)))
 }
 
 // Right says for each row whether the most likely class is right.
 func (c *Classifier) Right(z encoder.Matrix, labels []int) []bool {
 	out := make([]bool, z.Rows)
-	for i, y := range c.predict(z) {
+	for i, y := range dense.Likeliest(c.network.Forward(new(dense.Pass), c.scaling.Apply(z))) {
 		out[i] = y == labels[i]
 	}
 	return out
@@ -121,4 +99,24 @@ func (c *Classifier) Accuracy(z encoder.Matrix, labels []int) float64 {
 		}
 	}
 	return n / float64(z.Rows)
+}
+
+// FlipProbability returns the probability with which randomized response replaces a class by
+// another, each of the others being as likely, for a promise of epsilon: (K - 1)/(e^ε + K - 1) of
+// K classes (Warner 1965; Kairouz, Oh & Viswanath 2014). At ε = +Inf it is 0.
+func FlipProbability(classes int, epsilon float64) float64 {
+	return float64(classes-1) / (math.Exp(epsilon) + float64(classes-1))
+}
+
+// Flip replaces each label by another one of 0 … classes-1 with the probability flip. It is
+// FOR STUDIES ONLY; what is released comes from a local.Randomizer.
+func Flip(labels []int, classes int, flip float64, r *rand.Rand) []int {
+	out := make([]int, len(labels))
+	for i, y := range labels {
+		out[i] = y
+		if r.Float64() < flip {
+			out[i] = (y + 1 + r.IntN(classes-1)) % classes
+		}
+	}
+	return out
 }

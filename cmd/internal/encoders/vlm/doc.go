@@ -5,13 +5,8 @@
 // what it says of a person survives Laplace noise.
 //
 // A variational autoencoder has a Laplace prior and a Laplace posterior, of which the mean is
-// clipped to an l1 ball of radius l. Two means differ by at most 2l in the l1 norm, so noise
-// of scale 2l/ε on each coordinate makes what a person sends ε-private, whatever the
-// network is:
-//
-//	m, err := vlm.Train(ctx, data, vlm.Options{Radius: 5, TrainingEpsilon: 15})
-//	noise, err := encoder.NewNoise(ctx, noise.Laplace, m.Body, bundle.Promise{Epsilon: 7}, nil)
-//	b, err := m.Bundle(noise, vlm.Latent) // for the device; bundle.Verify proves ε = 7
+// clipped to an l1 ball of radius l. Two means differ by at most 2l in the l1 norm, so noise of
+// scale 2l/ε on each coordinate makes what a person sends ε-private, whatever the network is.
 //
 // People may send a class too, flipped with the probability [FlipProbability]. A [Classifier]
 // of the noisy encodings takes the flips into account (equation 8).

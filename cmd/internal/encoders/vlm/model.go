@@ -2,7 +2,10 @@ package vlm
 
 import (
 	"context"
+	"fmt"
 	"math"
+	"slices"
+	"strconv"
 
 	"github.com/noisewright/noisewright/cmd/internal/encoders/internal/dense"
 	"github.com/noisewright/noisewright/encoder"
@@ -22,7 +25,6 @@ type Model struct {
 	CentralEpsilon, CentralDelta float64
 
 	encoder, decoder *dense.Network
-	likelihood       Likelihood
 	scaling          dense.Scaling // of features; empty if they are not standardized
 }
 
@@ -61,11 +63,13 @@ func Train(ctx context.Context, x encoder.Matrix, o Options) (*Model, error) {
 
 // newModel returns a network whose parameters are 0.
 func newModel(x encoder.Matrix, o Options) *Model {
+	decoder := slices.Clone(o.Encoder)
+	slices.Reverse(decoder)
 	return &Model{
 		Body:   encoder.Body{Domain: bundle.L1Ball, Radius: o.Radius, Coordinates: o.Coordinates},
-		Scales: make([]float64, o.Coordinates), likelihood: o.Likelihood, CentralEpsilon: math.Inf(1),
+		Scales: make([]float64, o.Coordinates), CentralEpsilon: math.Inf(1),
 		encoder: dense.MLP(x.Cols, o.Encoder, dense.ReLU, o.Coordinates),
-		decoder: dense.MLP(o.Coordinates, o.Decoder, dense.ReLU, x.Cols),
+		decoder: dense.MLP(o.Coordinates, decoder, dense.ReLU, x.Cols),
 	}
 }
 
@@ -78,7 +82,7 @@ const leastVariation = 0.005
 func (m *Model) collapsed(x encoder.Matrix) error {
 	rows := min(x.Rows, 2000)
 	x = encoder.Matrix{Rows: rows, Cols: x.Cols, Stride: x.Stride, Data: x.Data[:rows*x.Stride]}
-	decoded := m.decode(m.encode(x))
+	decoded := byParts(m.decoder, m.encode(x))
 	_, features := dense.Moments(x)
 	_, kept := dense.Moments(decoded)
 	all, left := 0.0, 0.0
@@ -92,8 +96,7 @@ func (m *Model) collapsed(x encoder.Matrix) error {
 	return nil
 }
 
-// Encode returns the means of the posterior, in the l1 ball: what people send, but for the
-// noise.
+// Encode returns the means of the posterior, in the l1 ball: what people send, but for the noise.
 func (m *Model) Encode(x encoder.Matrix) encoder.Matrix {
 	if m.scaling.Scale != nil {
 		x = m.scaling.Apply(x)
@@ -112,23 +115,11 @@ func (m *Model) encode(x encoder.Matrix) encoder.Matrix {
 // Decode returns the features that are expected of encodings with noise: data of the same
 // kind as went in, at what the paper calls feature level. It needs no privacy.
 func (m *Model) Decode(z encoder.Matrix) encoder.Matrix {
-	out := m.decode(z)
+	out := byParts(m.decoder, z)
 	m.scaling.Undo(out)
 	return out
 }
 
-// decode is Decode to standardized features.
-func (m *Model) decode(z encoder.Matrix) encoder.Matrix {
-	out := byParts(m.decoder, z)
-	if m.likelihood == Bernoulli {
-		for i, v := range out.Data {
-			out.Data[i] = 1 / (1 + math.Exp(-v))
-		}
-	}
-	return out
-}
-
-// byParts returns the outputs of a network.
 func byParts(n *dense.Network, x encoder.Matrix) encoder.Matrix {
 	const part = 512
 	out := dense.NewMatrix(x.Rows, n.Out())
@@ -139,4 +130,55 @@ func byParts(n *dense.Network, x encoder.Matrix) encoder.Matrix {
 		copy(out.Data[from*out.Stride:], y.Data)
 	}
 	return out
+}
+
+// Server is what a server makes of a release.
+type Server struct {
+	Level Level
+	// Classifier is for the level Classes, Classes the names of its classes.
+	Classifier *Classifier
+	Classes    []string
+}
+
+// Bundle returns the mechanism for the features of the names, in the order of the columns of
+// the training data, with noise for m.Body. The promise is that of the noise: bundle.Verify
+// proves it, from the clipping and the noise alone.
+func (m *Model) Bundle(features []string, noise encoder.Noise, server Server) (*bundle.Bundle, error) {
+	if len(features) != m.encoder.In() {
+		return nil, check.Field("vlm", "features", len(features), fmt.Sprintf("the names of all %d", m.encoder.In()))
+	}
+	s := bundle.Spec{
+		Features:   features,
+		Mean:       slices.Clone(m.scaling.Mean),
+		ClipOrigin: fmt.Sprintf("l1 ball of radius %g, chosen before the training", m.Body.Radius),
+	}
+	if s.Mean == nil {
+		s.Mean = make([]float64, len(features))
+	}
+	// x - Mean is divided by the deviations in the weights of the first layer.
+	s.Layers, s.Encoder, s.Offset = dense.Decoder(m.scaling.Scaled(m.encoder).BundleLayers())
+	switch server.Level {
+	case Latent:
+		s.Output = bundle.Values
+		_, s.Decoder, s.DecoderOffset = dense.Decoder(dense.Same(m.Body.Coordinates).BundleLayers())
+		for j := range m.Body.Coordinates {
+			s.Outputs = append(s.Outputs, "z"+strconv.Itoa(j+1))
+		}
+	case Features:
+		s.Head, s.Decoder, s.DecoderOffset = dense.Decoder(m.scaling.Writing(m.decoder).BundleLayers())
+	case Classes:
+		if server.Classifier == nil || server.Classifier.network.In() != m.Body.Coordinates || server.Classifier.network.Out() != len(server.Classes) {
+			return nil, check.Field("vlm", "classifier", fmt.Sprintf("one of %d classes", len(server.Classes)), fmt.Sprintf("one of encodings with %d coordinates, and the names of its classes", m.Body.Coordinates))
+		}
+		s.Head, s.Decoder, s.DecoderOffset = dense.Decoder(server.Classifier.scaling.Scaled(server.Classifier.network).BundleLayers())
+		s.Output, s.Outputs = bundle.Classes, slices.Clone(server.Classes)
+	default:
+		return nil, server.Level.check()
+	}
+	noise.Install(&s)
+	b, err := bundle.New(s)
+	if err != nil {
+		return nil, check.Errorf("vlm", nil, "%w", err)
+	}
+	return b, nil
 }

@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
-	"slices"
 
 	"github.com/noisewright/noisewright/cmd/internal/encoders"
 	"github.com/noisewright/noisewright/encoder"
@@ -15,22 +14,9 @@ import (
 var (
 	// ErrDiverged marks a training that ended in numbers that are not finite.
 	ErrDiverged = errors.New("training diverged")
-	// ErrCollapsed marks an encoder that says the same of everybody: the training found
-	// that ignoring the encoding costs less than sending it through the noise (posterior
-	// collapse).
+	// ErrCollapsed marks an encoder that says the same of everybody: the training found that
+	// ignoring the encoding costs less than sending it through the noise (posterior collapse).
 	ErrCollapsed = errors.New("posterior collapse")
-)
-
-// Likelihood is the law that the decoder gives the features.
-type Likelihood string
-
-// The likelihoods.
-const (
-	// Gaussian is normal with variance 1 around the decoder's output.
-	Gaussian Likelihood = "gaussian"
-	// Bernoulli is 1 with the probability of which the decoder's output is the log-odds; the
-	// features are in [0, 1].
-	Bernoulli Likelihood = "bernoulli"
 )
 
 // Options say how a network is trained. A zero value means what is in brackets.
@@ -43,10 +29,9 @@ type Options struct {
 	// need not be the ε of a release: much noise in training makes robust encodings,
 	// little makes precise ones. [0: the scale is learned, for each coordinate.]
 	TrainingEpsilon float64
-	// Encoder and Decoder are the widths of their hidden layers, with ReLU [400-150-50 and
-	// the same from its end].
-	Encoder, Decoder []int
-	Likelihood       Likelihood // [Gaussian]
+	// Encoder are the widths of its hidden layers, with ReLU [400-150-50]. The decoder has the
+	// same from the end.
+	Encoder []int
 	// Standardize divides features by their standard deviations, after subtracting their
 	// means. The encoder of a bundle does so too.
 	Standardize bool
@@ -65,11 +50,6 @@ func (o Options) filled() Options {
 	if o.Encoder == nil {
 		o.Encoder = []int{400, 150, 50}
 	}
-	if o.Decoder == nil {
-		o.Decoder = slices.Clone(o.Encoder)
-		slices.Reverse(o.Decoder)
-	}
-	o.Likelihood = cmp.Or(o.Likelihood, Gaussian)
 	o.Rate = cmp.Or(o.Rate, 5e-4)
 	o.Batch = cmp.Or(o.Batch, 64)
 	o.Epochs = cmp.Or(o.Epochs, 20)
@@ -90,30 +70,12 @@ func (o Options) check(x encoder.Matrix) error {
 	if o.TrainingEpsilon != 0 {
 		positive("epsilon of the training", o.TrainingEpsilon)
 	}
-	for _, widths := range [][]int{o.Encoder, o.Decoder} {
-		for _, w := range widths {
-			bad.Want(w >= 1 && w <= maxWidth, "width of a layer", w, "1 to %d", maxWidth)
-		}
+	for _, w := range o.Encoder {
+		bad.Want(w >= 1 && w <= maxWidth, "width of a layer", w, "1 to %d", maxWidth)
 	}
 	bad.Want(o.Batch >= 1 && o.Epochs >= 1, "batch and epochs", fmt.Sprintf("%d and %d", o.Batch, o.Epochs), "at least 1")
-	if x.Rows < 2 || x.Cols < 1 {
-		bad.Bad("data", fmt.Sprintf("%d people with %d features", x.Rows, x.Cols), "at least 2 people and a feature")
-		return bad.Err()
-	}
+	bad.Want(x.Rows >= 2 && x.Cols >= 1, "data", fmt.Sprintf("%d people with %d features", x.Rows, x.Cols), "at least 2 people and a feature")
 	bad.Want(check.Finite(x.Data...), "data", "NaN or infinite", "finite numbers")
-	switch o.Likelihood {
-	case Gaussian:
-	case Bernoulli:
-		for _, v := range x.Data {
-			if v < 0 || v > 1 {
-				bad.Bad("feature", v, "0 to 1 for the Bernoulli likelihood")
-				break
-			}
-		}
-		bad.Want(!o.Standardize, "likelihood", o.Likelihood, "features that are not standardized")
-	default:
-		bad.Bad("likelihood", o.Likelihood, "gaussian or bernoulli")
-	}
 	if o.Central != nil {
 		bad.Add(o.Central.check(o))
 	}

@@ -57,10 +57,9 @@ func (p Parts) String() string {
 // computes. Noise on encodings does not help: it protects who is encoded, and the network
 // is the same in each of them.
 //
-// In Collection and NovelClass the encoder is on the devices of those who are asked. The
-// decoder stays with who trained it, so it must not be in their bundle. In Joining the
-// network stays, but what it computes is handed out: the encodings, or the features that
-// the decoder makes of them.
+// In Collection and NovelClass the encoder is on the devices of those who are asked. The decoder
+// stays with who trained it, so it must not be in their bundle. In Joining the network stays, but
+// what it computes is handed out: the encodings, or the features that the decoder makes of them.
 func (s Scenario) Private(l Level) (Parts, error) {
 	if err := l.check(); err != nil {
 		return Parts{}, err

@@ -32,49 +32,47 @@ func clusters(people, classes int, seed uint64) (encoder.Matrix, []int) {
 
 var small = Options{Coordinates: 3, Radius: 5, TrainingEpsilon: 15, Encoder: []int{16}, Rate: 5e-3, Epochs: 12}
 
-// TestGradient compares the gradient of the loss with finite differences, for both
-// likelihoods, with scales to learn, and encodings inside and outside of the ball.
+// TestGradient compares the gradient of the loss with finite differences, with
+// scales to learn, and encodings inside and outside of the ball.
 func TestGradient(t *testing.T) {
-	for _, likelihood := range []Likelihood{Gaussian, Bernoulli} {
-		x, _ := clusters(5, 2, 1)
-		for i := range x.Data {
-			x.Data[i] = 1 / (1 + math.Exp(-x.Data[i]))
+	x, _ := clusters(5, 2, 1)
+	for i := range x.Data {
+		x.Data[i] = 1 / (1 + math.Exp(-x.Data[i]))
+	}
+	o := Options{Coordinates: 3, Radius: 0.7, Encoder: []int{4}, Batch: 5}.filled()
+	m := newModel(x, o)
+	tr := newTraining(m, x, o)
+	tr.logScale = []float64{-1, 0, 0.3}
+	// The hidden units stay away from the kink of ReLU: one is at 0 for no person.
+	loss := func() float64 {
+		tr.e.draw(tr.logScale, encoders.Rand(1, "noise", 0))
+		return tr.e.forward(x)
+	}
+	loss()
+	outside := 0
+	for i := range x.Rows {
+		norm := 0.0
+		for _, v := range dense.Row(tr.e.raw, i) {
+			norm += math.Abs(v)
 		}
-		o := Options{Coordinates: 3, Radius: 0.7, Encoder: []int{4}, Likelihood: likelihood, Batch: 5}.filled()
-		m := newModel(x, o)
-		tr := newTraining(m, x, o)
-		tr.logScale = []float64{-1, 0, 0.3}
-		// The hidden units stay away from the kink of ReLU: one is at 0 for no person.
-		loss := func() float64 {
-			tr.e.draw(tr.logScale, encoders.Rand(1, "noise", 0))
-			return tr.e.forward(x)
+		if norm > o.Radius {
+			outside++
 		}
-		loss()
-		outside := 0
-		for i := range x.Rows {
-			norm := 0.0
-			for _, v := range dense.Row(tr.e.raw, i) {
-				norm += math.Abs(v)
-			}
-			if norm > o.Radius {
-				outside++
-			}
-		}
-		if outside == 0 || outside == x.Rows {
-			t.Errorf("%d of %d encodings are outside of the ball, want some", outside, x.Rows)
-		}
-		tr.e.backward(tr.grads[0], tr.grads[1], tr.grads[2])
-		for i, params := range tr.parameters() {
-			for j, v := range params {
-				const h = 1e-6
-				params[j] = v + h
-				up := loss()
-				params[j] = v - h
-				slope := (up - loss()) / (2 * h)
-				params[j] = v
-				if math.Abs(slope-tr.grads[i][j]) > 1e-6*(1+math.Abs(slope)) {
-					t.Errorf("%s: parameter %d of part %d: gradient %g, difference quotient %g", likelihood, j, i, tr.grads[i][j], slope)
-				}
+	}
+	if outside == 0 || outside == x.Rows {
+		t.Errorf("%d of %d encodings are outside of the ball, want some", outside, x.Rows)
+	}
+	tr.e.backward(tr.grads[0], tr.grads[1], tr.grads[2])
+	for i, params := range tr.parameters() {
+		for j, v := range params {
+			const h = 1e-6
+			params[j] = v + h
+			up := loss()
+			params[j] = v - h
+			slope := (up - loss()) / (2 * h)
+			params[j] = v
+			if math.Abs(slope-tr.grads[i][j]) > 1e-6*(1+math.Abs(slope)) {
+				t.Errorf("parameter %d of part %d: gradient %g, difference quotient %g", j, i, tr.grads[i][j], slope)
 			}
 		}
 	}
@@ -113,7 +111,7 @@ func TestTrain(t *testing.T) {
 	scale := 2 * 5 / (share * epsilon)
 	r := encoders.Rand(1, "release", 0)
 	for i := range u.Data {
-		u.Data[i] += scale * laplace(r)
+		u.Data[i] += scale * Laplace(r)
 	}
 	flip := FlipProbability(4, (1-share)*epsilon)
 	classifierOptions := ClassifierOptions{Classes: 4, Flip: flip, Epochs: 20}
@@ -206,8 +204,6 @@ func TestTrainRefuses(t *testing.T) {
 		{Options{Coordinates: -2}, x, "coordinates = -2"},
 		{Options{Encoder: []int{0}}, x, "width of a layer = 0"},
 		{Options{Batch: -1}, x, "batch and epochs = -1"},
-		{Options{Likelihood: "poisson"}, x, "likelihood = poisson"},
-		{Options{Likelihood: Bernoulli}, x, "0 to 1 for the Bernoulli likelihood"},
 		{Options{}, nan, "NaN or infinite"},
 		{Options{}, dense.NewMatrix(1, 2), "at least 2 people"},
 	} {

@@ -42,14 +42,14 @@ func TestLaplace(t *testing.T) {
 	const n = 100_000
 	sum, size := 0.0, 0.0
 	for range n {
-		v := laplace(r)
+		v := Laplace(r)
 		sum, size = sum+v, size+math.Abs(v)
 	}
 	if math.Abs(sum/n) > 6*math.Sqrt(2.0/n) || math.Abs(size/n-1) > 6/math.Sqrt(n) {
 		t.Errorf("mean %g, mean size %g, want 0 and 1", sum/n, size/n)
 	}
 	for _, u := range []uint64{0, math.MaxUint64} {
-		if v := laplace(rand.New(constant(u))); math.IsInf(v, 0) || math.IsNaN(v) {
+		if v := Laplace(rand.New(constant(u))); math.IsInf(v, 0) || math.IsNaN(v) {
 			t.Errorf("laplace is %g for the word %#x", v, u)
 		}
 	}

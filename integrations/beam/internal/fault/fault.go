@@ -3,6 +3,7 @@
 package fault
 
 import (
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -82,10 +83,7 @@ func (c *crash) see(element string) error {
 			return err
 		}
 		_, err = fmt.Fprintln(seen, c.Name, element)
-		if e := seen.Close(); err == nil {
-			err = e
-		}
-		if err != nil {
+		if err := errors.Join(err, seen.Close()); err != nil {
 			return err
 		}
 	}

@@ -9,7 +9,6 @@ import (
 // parallelFrom is the number of panels from which the work on a matrix is worth dividing.
 const parallelFrom = 24
 
-// workers returns how many workers a matrix of so many panels is for.
 func workers(panels int) int {
 	if panels < parallelFrom {
 		return 1

@@ -66,6 +66,8 @@ type Options struct {
 	Settle func(mass []float64) bool
 	// Broken, if not nil, returns further rows that masses break.
 	Broken func(mass []float64) []Row
+	// Expect, if not nil, returns what the first relaxation has; see Program.Expect.
+	Expect func() (mass []float64, limits []int, slack float64)
 }
 
 // Batch says which of the violated limits to lift in a round: the worst ones, up to
@@ -110,8 +112,7 @@ func New(problem Problem, options Options) (*Program, error) {
 		cost = append(cost, c*p.Scale[v])
 		masses.Add(0, math.Inf(1))
 	}
-	err = p.addColumns(cost, masses)
-	if err == nil {
+	if err = p.addColumns(cost, masses); err == nil {
 		err = p.add(p.Rows...)
 	}
 	if err != nil {
@@ -128,32 +129,34 @@ func (p *Program) addColumns(cost []float64, columns solver.Vectors) error {
 	return p.solver.AddColumns(cost, columns)
 }
 
-func (p *Program) addRows(rows solver.Vectors) error {
-	p.rows += len(rows.Lower)
-	return p.solver.AddRows(rows)
-}
-
-// add scales rows for the solver, and makes one entry of those with the same index.
+// add scales rows for the solver.
 func (p *Program) add(all ...Row) error {
 	var batch solver.Vectors
 	for _, r := range all {
 		scale := cmp.Or(r.Scale, 1)
 		batch.Add(r.Lower/scale, r.Upper/scale)
-		first := len(batch.Index)
-		place := make(map[int]int, len(r.Index))
-		for i, v := range r.Index {
-			if at, ok := place[v]; ok {
-				batch.Value[at] += r.Value[i]
-				continue
-			}
-			place[v] = len(batch.Index)
-			batch.Entry(v, r.Value[i])
-		}
-		for at := first; at < len(batch.Index); at++ {
-			batch.Value[at] *= p.Scale[batch.Index[at]] / scale
+		index, value := r.Merged()
+		for i, v := range index {
+			batch.Entry(v, value[i]*(p.Scale[v]/scale))
 		}
 	}
-	return p.addRows(batch)
+	p.rows += len(batch.Lower)
+	return p.solver.AddRows(batch)
+}
+
+// Merged returns a row's entries, one of those with the same index.
+func (r Row) Merged() (index []int, value []float64) {
+	place := make(map[int]int, len(r.Index))
+	for i, v := range r.Index {
+		at, ok := place[v]
+		if !ok {
+			place[v] = len(index)
+			index, value = append(index, v), append(value, r.Value[i])
+			continue
+		}
+		value[at] += r.Value[i]
+	}
+	return index, value
 }
 
 // Expect lifts the listed limits, with the terms that the expected masses make
@@ -174,6 +177,11 @@ func (p *Program) Expect(mass []float64, limits []int, slack float64) error {
 // the context ends. In the latter case it returns StatusLimit with the last relaxation
 // in place.
 func (p *Program) Solve(ctx context.Context, tolerance, stall float64) (solver.Status, error) {
+	if p.options.Expect != nil && p.rounds == 0 {
+		if err := p.Expect(p.options.Expect()); err != nil {
+			return solver.StatusFailed, err
+		}
+	}
 	for {
 		before := p.value
 		status, err := p.resolve(ctx)
@@ -194,7 +202,6 @@ func (p *Program) Solve(ctx context.Context, tolerance, stall float64) (solver.S
 	}
 }
 
-// resolve solves the relaxation as it is.
 func (p *Program) resolve(ctx context.Context) (solver.Status, error) {
 	sol, err := climb(ctx, p.solver, p.attempts(), p.rows, p.columns)
 	if err != nil || sol.Status != solver.StatusOptimal {
@@ -222,7 +229,6 @@ func (p *Program) separate(tolerance float64) (bool, error) {
 	return added || len(broken) > 0, p.add(broken...)
 }
 
-// liftWorst lifts a batch of the violated limits.
 func (p *Program) liftWorst(tolerance float64) (bool, error) {
 	type violation struct {
 		index  int
@@ -230,7 +236,7 @@ func (p *Program) liftWorst(tolerance float64) (bool, error) {
 	}
 	var bad []violation
 	for i := range p.Limits {
-		if e := p.excess(i); e > p.Delta*(1+tolerance) {
+		if e := p.Divergence(i, p.mass); e > p.Delta*(1+tolerance) {
 			bad = append(bad, violation{i, e})
 		}
 	}

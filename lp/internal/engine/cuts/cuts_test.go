@@ -116,7 +116,7 @@ func TestLimitsAreTheirEvents(t *testing.T) {
 				slack[v] -= prog.Dual(0) * x
 			}
 			for i, l := range p.Limits {
-				if e := prog.excess(i); e > p.Delta*(1+1e-8) {
+				if e := prog.Divergence(i, prog.mass); e > p.Delta*(1+1e-8) {
 					t.Errorf("limit %d has %g, want at most %g", i, e, p.Delta)
 				}
 				weak -= prog.Price(i) * p.Delta

@@ -73,7 +73,8 @@ func (p *Program) lift(i int, slack float64) (added bool, err error) {
 	if err := p.addColumns(make([]float64, len(cols.Lower)), cols); err != nil {
 		return false, err
 	}
-	return true, p.addRows(terms)
+	p.rows += len(terms.Lower)
+	return true, p.solver.AddRows(terms)
 }
 
 // sumRow is the row of a limit's sum without the auxiliaries.
@@ -98,21 +99,19 @@ func (p *Program) termFactor(u, v int) float64 {
 	return 1
 }
 
-// excess returns the divergence that a limit bounds, of the current masses.
-func (p *Program) excess(i int) float64 {
+// Divergence returns what a limit bounds, of the given masses.
+func (p *Problem) Divergence(limit int, mass []float64) float64 {
 	var sum float64
 	for _, v := range p.Common {
-		sum += p.mass[v]
+		sum += mass[v]
 	}
-	l := p.Limits[i]
+	l := p.Limits[limit]
 	for j, u := range l.Gain {
-		g := p.mass[u]
+		g := mass[u]
 		if v := l.Lose[j]; v >= 0 {
-			g -= p.Ratio * p.mass[v]
+			g -= p.Ratio * mass[v]
 		}
-		if g > 0 {
-			sum += g
-		}
+		sum += max(g, 0)
 	}
 	return sum
 }

@@ -42,7 +42,6 @@ var interior = attempt{Options: solver.Options{Method: solver.MethodInteriorOnly
 // none solve it.
 const enoughInfeasible = 2
 
-// attempts lists how to solve the relaxation as it is.
 func (p *Program) attempts() []attempt {
 	if from := p.options.Interior; from > 0 && p.rows >= from {
 		return append([]attempt{interior}, ladder...)
@@ -50,7 +49,6 @@ func (p *Program) attempts() []attempt {
 	return ladder
 }
 
-// climb solves a program with one attempt after another until one succeeds.
 func climb(ctx context.Context, s solver.Solver, attempts []attempt, rows, columns int) (solver.Solution, error) {
 	stalled, infeasible := false, 0
 	for _, a := range attempts {

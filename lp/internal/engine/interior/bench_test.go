@@ -49,7 +49,7 @@ func BenchmarkSolve(b *testing.B) {
 			steps := 0
 			for b.Loop() {
 				prog := New(p, Options{Start: start, Step: func(float64) { steps++ }})
-				if _, err := prog.Solve(b.Context(), Accuracy{Gap: 1e-4, Excess: 1e-5}); err != nil {
+				if _, err := prog.Solve(b.Context(), 1e-4, 1e-5); err != nil {
 					b.Fatal(err)
 				}
 			}

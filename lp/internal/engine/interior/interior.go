@@ -64,16 +64,6 @@ type row struct {
 	sign    float64
 }
 
-// Accuracy says when a program is solved.
-type Accuracy struct {
-	// Gap is the relative distance of what the masses cost from what the multipliers
-	// prove.
-	Gap float64
-	// Excess bounds the relative excess of the masses over Delta in all limits; +Inf:
-	// only the multipliers matter.
-	Excess float64
-}
-
 // New states a program.
 func New(p cuts.Problem, o Options) *Program {
 	out := &Program{Problem: p, Options: o}
@@ -90,9 +80,9 @@ func New(p cuts.Problem, o Options) *Program {
 			out.least = append(out.least, row{merged, r.Lower, i, 1})
 		}
 		if !math.IsInf(r.Upper, 1) {
-			negative := make([]entry, len(merged))
-			for j, e := range merged {
-				negative[j] = entry{e.index, -e.value}
+			negative := slices.Clone(merged)
+			for j := range negative {
+				negative[j].value *= -1
 			}
 			out.least = append(out.least, row{negative, -r.Upper, i, -1})
 		}
@@ -101,28 +91,20 @@ func New(p cuts.Problem, o Options) *Program {
 	return out
 }
 
-// merge makes one entry of those of a row with the same index.
-func merge(r cuts.Row) []entry {
-	var out []entry
-	place := make(map[int]int, len(r.Index))
-	for i, v := range r.Index {
-		if at, ok := place[v]; ok {
-			out[at].value += r.Value[i]
-			continue
-		}
-		place[v] = len(out)
-		out = append(out, entry{v, r.Value[i]})
+func merge(r cuts.Row) (out []entry) {
+	index, value := r.Merged()
+	for i, v := range index {
+		out = append(out, entry{v, value[i]})
 	}
 	return out
 }
 
-// lay lays out the terms of all limits but those to skip and those that are never
-// positive.
+// lay lays out the terms of all limits but those to skip or never positive.
 func (p *Program) lay(skip func(limit, term int) bool) {
 	n := len(p.Cost)
 	p.terms, p.runs, p.alone, p.place = 0, make([][]run, len(p.Limits)), nil, make([][]int32, len(p.Limits))
 	for k, l := range p.Limits {
-		alone := cuts.Row{Index: append([]int(nil), p.Common...)}
+		alone := cuts.Row{Index: slices.Clone(p.Common)}
 		p.place[k] = make([]int32, len(l.Gain))
 		for j, u := range l.Gain {
 			v := l.Lose[j]
@@ -137,9 +119,7 @@ func (p *Program) lay(skip func(limit, term int) bool) {
 				p.terms++
 			}
 		}
-		for range alone.Index {
-			alone.Value = append(alone.Value, 1)
-		}
+		alone.Value = slices.Repeat([]float64{1}, len(alone.Index))
 		p.alone = append(p.alone, merge(alone))
 	}
 }
@@ -151,22 +131,21 @@ func (p *Program) Work() float64 {
 	return n*n*(float64(len(p.Limits))/2+n/6) + perTerm*float64(p.terms)
 }
 
-// Close is that of a cuts.Program; there is nothing to free.
-func (p *Program) Close() error { return nil }
-
-// Solve solves the program. If the context ends first it returns StatusLimit; the
+// Solve solves the program, up to a relative gap between what the masses cost and what the
+// multipliers prove, and a relative excess of the masses over Delta in all limits; +Inf: only
+// the multipliers matter. If the context ends first it returns StatusLimit; the
 // multipliers prove something even then. Infeasible programs are recognized by
 // multipliers that prove more than any masses cost. Other failures are ErrFailed.
-func (p *Program) Solve(ctx context.Context, want Accuracy) (solver.Status, error) {
-	status, err := p.solve(ctx, want)
-	if err == nil && status == solver.StatusOptimal && p.Skip != nil && p.broken(want) {
+func (p *Program) Solve(ctx context.Context, gap, excess float64) (solver.Status, error) {
+	status, err := p.solve(ctx, gap, excess)
+	if err == nil && status == solver.StatusOptimal && p.Skip != nil && p.broken(gap, excess) {
 		p.lay(nil)
-		status, err = p.solve(ctx, want)
+		status, err = p.solve(ctx, gap, excess)
 	}
 	return status, err
 }
 
-func (p *Program) solve(ctx context.Context, want Accuracy) (solver.Status, error) {
+func (p *Program) solve(ctx context.Context, gap, excess float64) (solver.Status, error) {
 	s := newState(p)
 	p.state = s
 	p.rounds++
@@ -177,7 +156,7 @@ func (p *Program) solve(ctx context.Context, want Accuracy) (solver.Status, erro
 		switch {
 		case math.IsNaN(s.primal + s.dual):
 			return solver.StatusFailed, ErrFailed
-		case s.done(want, 1):
+		case s.done(gap, excess):
 			return solver.StatusOptimal, nil
 		case s.dual > s.dearest*(1+1e-6):
 			return solver.StatusInfeasible, nil
@@ -195,7 +174,7 @@ func (p *Program) solve(ctx context.Context, want Accuracy) (solver.Status, erro
 		}
 	}
 	switch {
-	case s.done(want, slack):
+	case s.done(gap*slack, excess):
 		return solver.StatusOptimal, nil
 	case ctx.Err() != nil:
 		return solver.StatusLimit, nil
@@ -214,27 +193,16 @@ const (
 
 // broken reports whether the masses break limits, with all their terms, by more than is
 // wanted, at the prices of the limits or relative to Delta.
-func (p *Program) broken(want Accuracy) bool {
-	mass := p.Masses()
-	common, cost := 0.0, 0.0
-	for _, v := range p.Common {
-		common += mass[v]
-	}
-	for k, l := range p.Limits {
-		sum := common
-		for j, u := range l.Gain {
-			g := mass[u]
-			if v := l.Lose[j]; v >= 0 {
-				g -= p.Ratio * mass[v]
-			}
-			sum += max(g, 0)
-		}
-		if sum > p.Delta*(1+want.Excess) {
+func (p *Program) broken(gap, excess float64) bool {
+	cost := 0.0
+	for k := range p.Limits {
+		sum := p.Divergence(k, p.Masses())
+		if sum > p.Delta*(1+excess) {
 			return true
 		}
 		cost += p.Price(k) * max(sum-p.Delta, 0)
 	}
-	return cost > want.Gap*math.Abs(p.Value())
+	return cost > gap*math.Abs(p.Value())
 }
 
 // Masses returns those of the last iteration, by variable.

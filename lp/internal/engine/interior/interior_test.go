@@ -128,7 +128,7 @@ func TestAgainstSimplex(t *testing.T) {
 		p := random(r)
 		status, want := events(t, p)
 		prog := New(p, Options{Start: ones(p)})
-		got, err := prog.Solve(t.Context(), Accuracy{Gap: 1e-8, Excess: 1e-9})
+		got, err := prog.Solve(t.Context(), 1e-8, 1e-9)
 		if status == solver.StatusInfeasible {
 			if refused++; err == nil && got != solver.StatusInfeasible || err != nil && !errors.Is(err, ErrFailed) {
 				t.Errorf("program %d has no solution; status %d, error %v", k, got, err)
@@ -211,7 +211,7 @@ func TestSkip(t *testing.T) {
 		Limits: []cuts.Limit{{Gain: []int{0, 1}, Lose: []int{1, 0}}},
 	}
 	prog := New(p, Options{Start: ones(p), Skip: func(_, term int) bool { return term == 0 }})
-	status, err := prog.Solve(t.Context(), Accuracy{Gap: 1e-9, Excess: 1e-9})
+	status, err := prog.Solve(t.Context(), 1e-9, 1e-9)
 	// p₀ − 2p₁ ≤ 0.1 and p₀ + p₁ = 1.
 	if want := 1.3; err != nil || status != solver.StatusOptimal || prog.Rounds() != 2 || math.Abs(prog.Value()-want) > 1e-7 {
 		t.Errorf("status %d, error %v, %d programs, optimum %g, want %g", status, err, prog.Rounds(), prog.Value(), want)
@@ -229,7 +229,7 @@ func TestEnds(t *testing.T) {
 		}
 		cancel()
 	}})
-	if status, err := prog.Solve(ctx, Accuracy{Gap: 1e-9, Excess: 1e-9}); status != solver.StatusLimit || err != nil || steps != 1 {
+	if status, err := prog.Solve(ctx, 1e-9, 1e-9); status != solver.StatusLimit || err != nil || steps != 1 {
 		t.Errorf("status %d, error %v after %d steps", status, err, steps)
 	}
 }
@@ -253,7 +253,7 @@ func TestEndsWithin(t *testing.T) {
 	p := random(rand.New(rand.NewPCG(5, 6)))
 	steps := 0
 	prog := New(p, Options{Start: ones(p), Step: func(float64) { steps++ }})
-	status, err := prog.Solve(&late{Context: t.Context()}, Accuracy{Gap: 1e-9, Excess: 1e-9})
+	status, err := prog.Solve(&late{Context: t.Context()}, 1e-9, 1e-9)
 	if status != solver.StatusLimit || err != nil || steps != 0 {
 		t.Errorf("status %d, error %v after %d steps", status, err, steps)
 	}

@@ -1,10 +1,9 @@
 package interior
 
-// Below are the loops over masses and terms. Each begins with what vector code does of it,
-// four numbers at a time, and goes on where that ended. Both do the same operations in the
-// same order: sums have four parts, one for each place in a vector, and conversions to
-// float64 keep the compiler from fusing a product with a sum. So results are the same bits
-// on every processor.
+// Below are the loops over masses and terms. Vector code does the first numbers of each, four
+// at a time and as many as vectors says. Both do the same operations in the same order: sums
+// have four parts, one for each place in a vector, and conversions to float64 keep the compiler
+// from fusing a product with a sum. So results are the same bits on every processor.
 
 // lanes is the number of parts that sums have.
 const lanes = 4
@@ -26,7 +25,11 @@ type terms struct {
 // compare sets g to x − ratio·z.
 func compare(g, x, z []float64, ratio float64) {
 	x, z = x[:len(g)], z[:len(g)]
-	for i := compareVectors(g, x, z, ratio); i < len(g); i++ {
+	n := vectors(len(g))
+	if n > 0 {
+		compareAVX2(&g[0], &x[0], &z[0], n, ratio)
+	}
+	for i := n; i < len(g); i++ {
 		g[i] = x[i] - float64(ratio*z[i])
 	}
 }
@@ -34,7 +37,11 @@ func compare(g, x, z []float64, ratio float64) {
 // add adds f·x to a vector that is as long or longer.
 func add(to, x []float64, f float64) {
 	to = to[:len(x)]
-	for i := addVectors(to, x, f); i < len(x); i++ {
+	n := vectors(len(x))
+	if n > 0 {
+		addAVX2(&to[0], &x[0], n, f)
+	}
+	for i := n; i < len(x); i++ {
 		to[i] += float64(f * x[i])
 	}
 }
@@ -42,7 +49,11 @@ func add(to, x []float64, f float64) {
 // aim sets c to mu − x·z.
 func aim(c, x, z []float64, mu float64) {
 	x, z = x[:len(c)], z[:len(c)]
-	for i := aimVectors(c, x, z, mu); i < len(c); i++ {
+	n := vectors(len(c))
+	if n > 0 {
+		aimAVX2(&c[0], &x[0], &z[0], n, mu)
+	}
+	for i := n; i < len(c); i++ {
 		c[i] = mu - float64(x[i]*z[i])
 	}
 }
@@ -50,7 +61,11 @@ func aim(c, x, z []float64, mu float64) {
 // within shrinks steps to what leaves a share of every x after dx.
 func within(steps *parts, x, dx []float64, share float64) {
 	dx = dx[:len(x)]
-	for i := withinVectors(steps, x, dx, share); i < len(x); i++ {
+	n := vectors(len(x))
+	if n > 0 {
+		withinAVX2(steps, &x[0], &dx[0], n, share)
+	}
+	for i := n; i < len(x); i++ {
 		if least, fall := share*x[i], -dx[i]; steps[i%lanes]*fall > least {
 			steps[i%lanes] = least / fall
 		}
@@ -62,7 +77,11 @@ type block struct{ x, z, dx, dz, c []float64 }
 
 // products adds up the products after a step.
 func (b *block) products(sum *parts, primal, dual float64) {
-	for i := b.productsVectors(sum, primal, dual); i < len(b.x); i++ {
+	n := vectors(len(b.x))
+	if n > 0 {
+		productsAVX2(b, sum, n, primal, dual)
+	}
+	for i := n; i < len(b.x); i++ {
 		sum[i%lanes] += float64(b.after(i, primal, dual))
 	}
 }
@@ -74,7 +93,11 @@ func (b *block) after(i int, primal, dual float64) float64 {
 // correct adds to the right sides what products after a step miss of low, or exceed high by
 // but for more than high.
 func (b *block) correct(primal, dual, low, high float64) {
-	for i := b.correctVectors(primal, dual, low, high); i < len(b.c); i++ {
+	n := vectors(len(b.c))
+	if n > 0 {
+		correctAVX2(b, n, primal, dual, low, high)
+	}
+	for i := n; i < len(b.c); i++ {
 		v, d := b.after(i, primal, dual), 0.0
 		if v < low {
 			d = low - v
@@ -88,7 +111,11 @@ func (b *block) correct(primal, dual, low, high float64) {
 // residuals computes what terms miss, for their g, and adds up s, the positive parts of g
 // and the products.
 func (t *terms) residuals(from int, g []float64) {
-	for i := t.residualsVectors(from, g); i < len(g); i++ {
+	n := vectors(len(g))
+	if n > 0 {
+		residualsAVX2(t, from, n, &g[0])
+	}
+	for i := n; i < len(g); i++ {
 		j := from + i
 		s, t1, p := t.s[j], t.t[j], i%lanes
 		t.rg[j] = (s - t1) - g[i]
@@ -102,7 +129,11 @@ func (t *terms) residuals(from int, g []float64) {
 
 // weigh computes what Newton's equations need of terms, sets f to σ/D, and adds up στ/D.
 func (t *terms) weigh(from int, f []float64) {
-	for i := t.weighVectors(from, f); i < len(f); i++ {
+	n := vectors(len(f))
+	if n > 0 {
+		weighAVX2(t, from, n, &f[0])
+	}
+	for i := n; i < len(f); i++ {
 		j := from + i
 		iw, iy := 1/t.w[j], 1/t.y[j]
 		sigma, tau := float64(t.s[j]*iw), float64(t.t[j]*iy)
@@ -115,7 +146,11 @@ func (t *terms) weigh(from int, f []float64) {
 
 // sides sets f to e/D, and adds up the shares of terms in the right side of their limit.
 func (t *terms) sides(from int, f []float64) {
-	for i := t.sidesVectors(from, f); i < len(f); i++ {
+	n := vectors(len(f))
+	if n > 0 {
+		sidesAVX2(t, from, n, &f[0])
+	}
+	for i := n; i < len(f); i++ {
 		j := from + i
 		toS := float64(t.cs[j]*t.iw[j]) - t.s[j]
 		toT := float64(t.ct[j]*t.iy[j]) - t.t[j]
@@ -126,7 +161,11 @@ func (t *terms) sides(from int, f []float64) {
 
 // expand computes the directions of terms from Δg and Δη.
 func (t *terms) expand(from int, dg []float64, deta float64) {
-	for i := t.expandVectors(from, dg, deta); i < len(dg); i++ {
+	n := vectors(len(dg))
+	if n > 0 {
+		expandAVX2(t, from, n, &dg[0], deta)
+	}
+	for i := n; i < len(dg); i++ {
 		j := from + i
 		iw, iy := t.iw[j], t.iy[j]
 		toS := float64(t.cs[j]*iw) - t.s[j]

@@ -104,7 +104,6 @@ func (s *state) collect(k int) {
 	s.h[k] = s.r[k]/s.eta[k] + s.first.sum()
 }
 
-// solve replaces x by M⁻¹x.
 func (s *state) solve(x []float64) {
 	for v := range x {
 		x[v] *= s.diagonal[v]
@@ -169,8 +168,7 @@ func (s *state) limitSides(k int) float64 {
 	return s.first.sum()
 }
 
-// meet adds to the direction of the masses what meets the equations: of one or two, so
-// Gauss does.
+// meet adds to the direction what meets the equations: of one or two, so Gauss does.
 func (s *state) meet() {
 	count := len(s.equal)
 	gram := make([][]float64, count)

@@ -29,8 +29,8 @@ func extend(runs []run, term, gain, lose, n int) []run {
 	return append(runs, run{term, 1, n + gain, n + lose})
 }
 
-// follows reports whether a variable comes after so many from a place on, and returns that
-// place: the only variable of a run may as well be at its other place.
+// follows returns the place from which a variable comes after so many: the only one of a run may as
+// well be at its other place.
 func follows(place, count, of, n int) (int, bool) {
 	if place+count < 2*n && variable(place+count, n) == of {
 		return place, true
@@ -41,7 +41,6 @@ func follows(place, count, of, n int) (int, bool) {
 	return place, false
 }
 
-// twice sets to to x backwards and x forwards.
 func twice(to, x []float64) {
 	n := len(x)
 	copy(to[n:], x)

@@ -133,11 +133,10 @@ func (s *state) spread(r run, x []float64, f float64) {
 	add(s.sums[r.lose:], x, -f*s.Ratio)
 }
 
-// startGap is the sum of all products at the start, where costs are about 1. It is what
-// took the fewest iterations.
+// startGap is the sum of all products at the start, where costs are about 1: it took the fewest
+// iterations.
 const startGap = 10
 
-// opposite returns √(q²+4) − q.
 func opposite(root, q float64) float64 {
 	if q > 0 {
 		return 4 / (root + q)
@@ -145,7 +144,6 @@ func opposite(root, q float64) float64 {
 	return root - q
 }
 
-// at returns the row's sum.
 func (r *row) at(p []float64) float64 {
 	var sum float64
 	for _, e := range r.entries {
@@ -235,11 +233,10 @@ func (s *state) miss() float64 {
 // optimum of 0 has no relative gap.
 const leastValue = 1e-6
 
-// done reports whether the point is as good as wanted, up to a multiple of the gap.
-func (s *state) done(want Accuracy, slack float64) bool {
-	gap := s.primal - s.dual + s.penalty
-	if !(gap <= want.Gap*slack*max(math.Abs(s.primal), leastValue)) {
+// done reports whether the point is as good as wanted.
+func (s *state) done(gap, excess float64) bool {
+	if !(s.primal-s.dual+s.penalty <= gap*max(math.Abs(s.primal), leastValue)) {
 		return false
 	}
-	return math.IsInf(want.Excess, 1) || s.excess <= want.Excess && s.misses <= totalTolerance
+	return math.IsInf(excess, 1) || s.excess <= excess && s.misses <= totalTolerance
 }

@@ -54,7 +54,6 @@ const (
 	leastGain   = 0.05 // of both steps together, for which another corrector is worth it
 )
 
-// directions lists all parts of the direction.
 func (s *state) directions() []*[]float64 {
 	return []*[]float64{&s.dp, &s.dz, &s.dr, &s.deta, &s.dx, &s.dprice, &s.dlambda, &s.ds, &s.dt, &s.dy, &s.dw}
 }
@@ -81,7 +80,6 @@ func (s *state) blocks() [5]block {
 	}
 }
 
-// aim sets the right sides to products of mu, less those of the direction if mu > 0.
 func (s *state) aim(mu float64) {
 	for _, b := range s.blocks() {
 		if mu == 0 {

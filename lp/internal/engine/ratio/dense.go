@@ -19,7 +19,6 @@ func dot(x, y []float64) float64 {
 	return (a + b) + (c + d)
 }
 
-// weighted returns Σ w·x·y.
 func weighted(w, x, y []float64) float64 {
 	var sum float64
 	x, y = x[:len(w)], y[:len(w)]

@@ -31,7 +31,11 @@ func (s *state) iterate(hold bool) {
 	now, then := s.products(primal, dual)
 	mean := now / float64(s.pairs)
 	if !hold {
-		s.keepProducts()
+		s.blocks(func(_, _, dx, dz, second []float64) {
+			for j := range second {
+				second[j] = dx[j] * dz[j]
+			}
+		})
 		left := then / now
 		s.direction(mean*min(max(left*left*left, 1e-6), 0.9), true)
 		primal, dual = s.lengths(stepShare)
@@ -42,21 +46,13 @@ func (s *state) iterate(hold bool) {
 		s.direction(centering*mean, false)
 		primal, dual = s.lengths(stepShare)
 	}
-	for i := range p.u {
-		axpy(p.u[i], primal, d.u[i])
-		axpy(p.v[i], primal, d.v[i])
-		axpy(p.zu[i], dual, d.zu[i])
-		axpy(p.zv[i], dual, d.zv[i])
-	}
-	for i := range p.f {
-		axpy(p.f[i], primal, d.f[i])
-		axpy(p.zf[i], dual, d.zf[i])
-	}
+	s.blocks(func(x, z, dx, dz, _ []float64) {
+		axpy(x, primal, dx)
+		axpy(z, dual, dz)
+	})
 	axpy(p.m, primal, d.m)
-	axpy(p.s, primal, d.s)
 	p.t += primal * d.t
 	axpy(p.lambda, dual, d.lambda)
-	axpy(p.zs, dual, d.zs)
 }
 
 const (
@@ -65,22 +61,22 @@ const (
 	centering = 0.8
 )
 
-// blocks shows all complementary variables and their directions, in slices.
-func (s *state) blocks(show func(x, z, dx, dz []float64)) {
+// blocks shows all complementary variables, their directions, and the products of directions
+// that are kept.
+func (s *state) blocks(show func(x, z, dx, dz, second []float64)) {
 	p, d := &s.point, &s.step
 	for i := range p.u {
-		show(p.u[i], p.zu[i], d.u[i], d.zu[i])
-		show(p.v[i], p.zv[i], d.v[i], d.zv[i])
+		show(p.u[i], p.zu[i], d.u[i], d.zu[i], s.secondU[i])
+		show(p.v[i], p.zv[i], d.v[i], d.zv[i], s.secondV[i])
 	}
 	for i := range p.f {
-		show(p.f[i], p.zf[i], d.f[i], d.zf[i])
+		show(p.f[i], p.zf[i], d.f[i], d.zf[i], s.secondF[i])
 	}
-	show(p.s, p.zs, d.s, d.zs) // all 0 where the row is Equal
+	show(p.s, p.zs, d.s, d.zs, s.secondS) // all 0 where the row is Equal
 }
 
-// products returns the sum of the products now and after a step.
 func (s *state) products(primal, dual float64) (now, then float64) {
-	s.blocks(func(x, z, dx, dz []float64) {
+	s.blocks(func(x, z, dx, dz, _ []float64) {
 		for j := range x {
 			now += x[j] * z[j]
 			then += (x[j] + primal*dx[j]) * (z[j] + dual*dz[j])
@@ -89,28 +85,10 @@ func (s *state) products(primal, dual float64) (now, then float64) {
 	return now, then
 }
 
-// keepProducts keeps the terms of second order of the direction.
-func (s *state) keepProducts() {
-	for i := range s.secondU {
-		for j := range s.secondU[i] {
-			s.secondU[i][j] = s.step.u[i][j] * s.step.zu[i][j]
-			s.secondV[i][j] = s.step.v[i][j] * s.step.zv[i][j]
-		}
-	}
-	for i := range s.secondF {
-		for j := range s.secondF[i] {
-			s.secondF[i][j] = s.step.f[i][j] * s.step.zf[i][j]
-		}
-	}
-	for r := range s.secondS {
-		s.secondS[r] = s.step.s[r] * s.step.zs[r]
-	}
-}
-
 // lengths returns the longest steps, up to 1, that leave a share of every variable.
 func (s *state) lengths(share float64) (primal, dual float64) {
 	primal, dual = share, share // of the length to the boundary
-	s.blocks(func(x, z, dx, dz []float64) {
+	s.blocks(func(x, z, dx, dz, _ []float64) {
 		for j := range x {
 			if -primal*dx[j] > share*x[j] {
 				primal = share * x[j] / -dx[j]
@@ -123,7 +101,6 @@ func (s *state) lengths(share float64) (primal, dual float64) {
 	return primal, dual
 }
 
-// factor builds the matrix of the rows and its Cholesky factor.
 func (s *state) factor() {
 	p, e := &s.point, s.Ratio
 	clear(s.h)
@@ -147,24 +124,16 @@ func (s *state) factor() {
 		for j, x := range p.f[i] {
 			s.fd[i][j] = x / p.zf[i][j]
 		}
-		for k, x := range s.touch[s.Laws+i] {
-			for _, y := range s.touch[s.Laws+i][:k+1] {
-				lo, hi := min(x.row, y.row), max(x.row, y.row)
-				s.matrix[hi][lo] += weighted(s.fd[i], x.value, y.value)
-			}
-		}
+		s.addLaw(s.Laws+i, s.fd[i])
 	}
 	for i, entries := range s.touch[:s.Laws] {
-		for k, x := range entries {
+		for _, x := range entries {
 			band := s.bands[x.row]
 			for j, g := range s.Group {
 				band[g] += x.value[j] * s.b[i][j]
 			}
-			for _, y := range entries[:k+1] {
-				lo, hi := min(x.row, y.row), max(x.row, y.row)
-				s.matrix[hi][lo] += weighted(s.d[i], x.value, y.value)
-			}
 		}
+		s.addLaw(i, s.d[i])
 	}
 	for g, h := range s.h {
 		s.root[g] = 1 / math.Sqrt(h)
@@ -190,6 +159,16 @@ func (s *state) factor() {
 			}
 		}
 		solve(s.matrix, s.diag, s.unit)
+	}
+}
+
+// addLaw adds the part of A·D·Aᵀ of a law to the matrix.
+func (s *state) addLaw(law int, d []float64) {
+	for k, x := range s.touch[law] {
+		for _, y := range s.touch[law][:k+1] {
+			lo, hi := min(x.row, y.row), max(x.row, y.row)
+			s.matrix[hi][lo] += weighted(d, x.value, y.value)
+		}
 	}
 }
 
@@ -263,7 +242,6 @@ func (s *state) direction(mu float64, second bool) {
 	s.expand()
 }
 
-// expand computes all of the direction from that of the prices.
 func (s *state) expand() {
 	p, d, e := &s.point, &s.step, s.Ratio
 	clear(s.byGroup)

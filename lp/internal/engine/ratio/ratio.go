@@ -15,6 +15,7 @@ import (
 	"context"
 	"errors"
 	"math"
+	"slices"
 )
 
 // ErrFailed marks a program on which the method made no progress: it has no solution, or
@@ -62,9 +63,8 @@ type Solution struct {
 	Laws  [][]float64 // q
 	Least []float64   // m
 	// Prices are the derivatives of the optimum in the bounds of the rows.
-	Prices     []float64
-	Value      float64 // of the laws
-	Iterations int
+	Prices []float64
+	Value  float64 // of the laws
 }
 
 // state is a point of the interior, and the directions from it.
@@ -94,7 +94,6 @@ type state struct {
 	fd, fg, fr, secondF       [][]float64 // of free laws: f/zf, right sides, misses, products
 }
 
-// entry is the part of a row in one law.
 type entry struct {
 	row   int
 	value []float64
@@ -118,7 +117,7 @@ func Solve(ctx context.Context, p Program, tolerance float64) (*Solution, error)
 	s.start()
 	best, before := math.Inf(1), math.Inf(1)
 	stalled := 0
-	for iteration := 1; iteration <= mostIterations && stalled <= patience; iteration++ {
+	for iteration := 0; iteration < mostIterations && stalled <= patience; iteration++ {
 		if err := ctx.Err(); err != nil {
 			return nil, err
 		}
@@ -129,7 +128,7 @@ func Solve(ctx context.Context, p Program, tolerance float64) (*Solution, error)
 		// Rows are met ever worse close to the optimum: what rounding leaves of them grows.
 		done := miss <= tolerance
 		if done && (rows <= rowTolerance || rows <= slackRows && rows > before/2) {
-			return s.solution(iteration), nil
+			return s.solution(), nil
 		}
 		before = rows
 		if stalled++; miss*s.scale+rows < 0.9*best {
@@ -138,7 +137,7 @@ func Solve(ctx context.Context, p Program, tolerance float64) (*Solution, error)
 		s.iterate(done)
 	}
 	if miss, rows := s.residuals(); miss <= slackTolerance && rows <= slackRows {
-		return s.solution(mostIterations), nil
+		return s.solution(), nil
 	}
 	return nil, ErrFailed
 }
@@ -177,8 +176,12 @@ func newState(p Program) *state {
 	}
 	s.a, s.rd, s.d, s.b = grid(), grid(), grid(), grid()
 	s.secondU, s.secondV, s.gu, s.gv, s.g = grid(), grid(), grid(), grid(), grid()
-	s.rp, s.secondS, s.gs = make([]float64, s.rows), make([]float64, s.rows), make([]float64, s.rows)
-	s.rm, s.h, s.root, s.byGroup = make([]float64, s.groups), make([]float64, s.groups), make([]float64, s.groups), make([]float64, s.groups)
+	for _, v := range []*[]float64{&s.rp, &s.secondS, &s.gs, &s.diag, &s.unit} {
+		*v = make([]float64, s.rows)
+	}
+	for _, v := range []*[]float64{&s.rm, &s.h, &s.root, &s.byGroup} {
+		*v = make([]float64, s.groups)
+	}
 	s.law = make([]float64, s.n)
 	s.pairs = (2*p.Laws + p.Free) * s.n
 	for _, row := range p.Rows {
@@ -187,7 +190,6 @@ func newState(p Program) *state {
 		}
 	}
 	s.bands, s.matrix = matrix(s.rows, s.groups), matrix(s.rows, s.rows)
-	s.diag, s.unit = make([]float64, s.rows), make([]float64, s.rows)
 	return s
 }
 
@@ -200,7 +202,6 @@ func matrix(rows, columns int) [][]float64 {
 	return out
 }
 
-// start takes the middle of all boxes, and duals with equal products.
 func (s *state) start() {
 	p := &s.point
 	size := make([]float64, s.groups)
@@ -261,7 +262,7 @@ func (s *state) start() {
 // objective, and that of the rows.
 func (s *state) residuals() (miss, rows float64) {
 	p := &s.point
-	s.reduced(s.a, p.lambda)
+	s.reduced()
 	var dual, gap float64
 	for r, row := range s.Rows {
 		s.rp[r] = row.Bound - p.s[r]
@@ -270,9 +271,9 @@ func (s *state) residuals() (miss, rows float64) {
 		}
 	}
 	clear(s.rm)
-	value := p.t
-	if !s.capped {
-		value = 0
+	value := 0.0
+	if s.capped {
+		value = p.t
 	}
 	for i := range s.a {
 		q := s.law
@@ -323,45 +324,33 @@ func (s *state) residuals() (miss, rows float64) {
 	return miss, rows
 }
 
-// reduced sets a to the costs less the prices of the rows.
-func (s *state) reduced(a [][]float64, lambda []float64) {
-	for i := range s.fr {
+// reduced sets a and fr to the costs less the prices of the rows.
+func (s *state) reduced() {
+	for i, to := range slices.Concat(s.a, s.fr) {
+		clear(to)
 		if s.Cost != nil {
-			copy(s.fr[i], s.Cost[s.Laws+i])
-		} else {
-			clear(s.fr[i])
+			copy(to, s.Cost[i])
 		}
-		for _, e := range s.touch[s.Laws+i] {
-			axpy(s.fr[i], -lambda[e.row], e.value)
-		}
-	}
-	for i, entries := range s.touch[:s.Laws] {
-		if s.Cost != nil {
-			copy(a[i], s.Cost[i])
-		} else {
-			clear(a[i])
-		}
-		for _, e := range entries {
-			axpy(a[i], -lambda[e.row], e.value)
+		for _, e := range s.touch[i] {
+			axpy(to, -s.point.lambda[e.row], e.value)
 		}
 	}
 }
 
-// lawOf sets q to q_i of the point.
 func (s *state) lawOf(i int, q []float64) {
 	for j, g := range s.Group {
 		q[j] = s.point.m[g] + s.point.u[i][j]
 	}
 }
 
-func (s *state) solution(iterations int) *Solution {
-	out := &Solution{Least: append([]float64(nil), s.point.m...), Prices: append([]float64(nil), s.point.lambda...), Iterations: iterations, Value: s.scale}
+func (s *state) solution() *Solution {
+	out := &Solution{Least: slices.Clone(s.point.m), Prices: slices.Clone(s.point.lambda), Value: s.scale}
 	for i := range s.Laws {
 		out.Laws = append(out.Laws, make([]float64, s.n))
 		s.lawOf(i, out.Laws[i])
 	}
 	for _, f := range s.point.f {
-		out.Laws = append(out.Laws, append([]float64(nil), f...))
+		out.Laws = append(out.Laws, slices.Clone(f))
 	}
 	for i := range s.Laws {
 		s.balance(i, out.Laws)
@@ -369,8 +358,8 @@ func (s *state) solution(iterations int) *Solution {
 	return out
 }
 
-// balance makes up for what a law misses in the rows to equal that no law but it and free
-// ones are in: close to the optimum the normal equations leave some 1e-9. What is moved is in proportion to how
+// balance makes up for what a law misses in the rows to equal that no law but it and free ones are
+// in: close to the optimum the normal equations leave some 1e-9. It moves in proportion to how
 // far probabilities are from their bounds.
 func (s *state) balance(i int, laws [][]float64) {
 	q := laws[i]

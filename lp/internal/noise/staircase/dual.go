@@ -134,7 +134,6 @@ func (s *side) fill(level, ratio float64) bool {
 	return s.r <= s.k && s.r+s.k <= n
 }
 
-// needs returns what the cells of the core need, from one on.
 func (s *side) needs(level float64, from int) []float64 {
 	need := make([]float64, 0, s.r-from)
 	for j := from; j < s.r; j++ {

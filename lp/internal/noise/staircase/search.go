@@ -131,7 +131,6 @@ func (s *search) best(start int64) (best ends, loss float64, ok bool) {
 	return best, loss, ok
 }
 
-// width is that of the core.
 func (s *search) width(e ends) int64 {
 	if s.points {
 		return e.left + e.right - 1
@@ -139,7 +138,6 @@ func (s *search) width(e ends) int64 {
 	return e.left + e.right
 }
 
-// at returns the loss at a position on the side of the sign.
 func (s *search) at(side, x int64) float64 { return s.loss.At(float64(side*x) * s.step) }
 
 // run returns the sum of the loss over n positions from the first one outwards.
@@ -260,7 +258,6 @@ func (s *search) valleys() []int64 {
 	return slices.Compact(starts)
 }
 
-// downhill walks from x to where the loss grows on either side.
 func (s *search) downhill(x int64) int64 {
 	for d := s.period; d > 0; {
 		best := x
@@ -277,8 +274,6 @@ func (s *search) downhill(x int64) int64 {
 	return x
 }
 
-// mostStarts bounds the valleys from which the search starts.
 const mostStarts = 16
 
-// mostDistant bounds the positions of the search.
 const mostDistant = 1 << 51

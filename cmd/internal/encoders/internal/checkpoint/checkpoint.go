@@ -14,6 +14,7 @@ import (
 	"path/filepath"
 	"regexp"
 	"slices"
+	"strings"
 
 	"github.com/noisewright/noisewright/internal/check"
 	"github.com/noisewright/noisewright/internal/files"
@@ -36,7 +37,6 @@ const (
 // names are those of arrays, which are those of their files.
 var names = regexp.MustCompile(`^[a-z][a-z0-9_-]{0,63}$`)
 
-// file is checkpoint.json.
 type file[S any] struct {
 	Format  string  `json:"format"`
 	Version int     `json:"version"`
@@ -70,22 +70,14 @@ func Write[S any](dir string, state S, arrays map[string][]float64) error {
 	list := check.In("checkpoint")
 	for _, name := range slices.Sorted(maps.Keys(arrays)) {
 		data := arrays[name]
-		if !names.MatchString(name) {
-			list.Bad("array", fmt.Sprintf("%.80q", name), "a name of at most 64 lower-case letters, digits, _ and -")
-		}
-		if len(data) > maxEntries {
-			list.Badf(name, fmt.Sprintf("%d numbers", len(data)), "at most %d", maxEntries)
-		}
-		if slices.ContainsFunc(data, math.IsNaN) {
-			list.Bad(name, "NaN", "numbers")
-		}
+		list.Want(names.MatchString(name), "array", fmt.Sprintf("%.80q", name), "a name of at most 64 lower-case letters, digits, _ and -")
+		list.Want(len(data) <= maxEntries, name, fmt.Sprintf("%d numbers", len(data)), "at most %d", maxEntries)
+		list.Want(!slices.ContainsFunc(data, math.IsNaN), name, "NaN", "numbers")
 		if len(data) > 0 {
 			f.Arrays = append(f.Arrays, entry{name, len(data)})
 		}
 	}
-	if len(f.Arrays) > maxArrays {
-		list.Badf("arrays", len(f.Arrays), "at most %d", maxArrays)
-	}
+	list.Want(len(f.Arrays) <= maxArrays, "arrays", len(f.Arrays), "at most %d", maxArrays)
 	if err := list.Err(); err != nil {
 		return err
 	}
@@ -129,7 +121,7 @@ func CheckWrite(dir string) error {
 	}
 	whole := len(entries) == 0
 	for _, e := range entries {
-		array, isArray := cutSuffix(e.Name())
+		array, isArray := strings.CutSuffix(e.Name(), suffix)
 		if !e.Type().IsRegular() || (e.Name() != stateName && !(isArray && names.MatchString(array))) {
 			return check.Errorf("checkpoint", check.ErrInvalid, "%s holds %s, which is no part of a checkpoint, want another directory", dir, e.Name())
 		}
@@ -141,15 +133,7 @@ func CheckWrite(dir string) error {
 	return nil
 }
 
-func cutSuffix(name string) (string, bool) {
-	if filepath.Ext(name) != suffix {
-		return "", false
-	}
-	return name[:len(name)-len(suffix)], true
-}
-
-// Read reads the checkpoint in a directory: its state into *state, and its arrays by their
-// names.
+// Read reads the checkpoint in a directory: its state into *state, and its arrays by their names.
 //
 // Errors wrap ErrFormat, or are those of the file system. Nothing is returned then, and
 // *state is left as it was.

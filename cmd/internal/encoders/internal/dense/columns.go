@@ -44,14 +44,121 @@ func Moments(x Matrix) (mean, deviation []float64) {
 	return mean, deviation
 }
 
-// Standard returns Moments with 1 for the deviations of constant columns: what columns are
-// standardized by.
-func Standard(x Matrix) (mean, deviation []float64) {
-	mean, deviation = Moments(x)
-	for j, v := range deviation {
+// Scaling turns each column x into (x - Mean)/Scale. The mean may be another center.
+type Scaling struct{ Mean, Scale []float64 }
+
+// Standardize returns the scaling to mean 0 and variance 1; columns that are the same in
+// every row are only centered.
+func Standardize(x Matrix) Scaling {
+	mean, scale := Moments(x)
+	for j, v := range scale {
 		if !(v > 0) {
-			deviation[j] = 1
+			scale[j] = 1
 		}
 	}
-	return mean, deviation
+	return Scaling{mean, scale}
+}
+
+// Range returns the scaling to the range from 0 to 1; columns that are the same in every row are
+// only moved to 0.
+func Range(x Matrix) Scaling {
+	s := Scaling{make([]float64, x.Cols), make([]float64, x.Cols)}
+	for j := range x.Cols {
+		low, high := x.Data[j], x.Data[j]
+		for i := range x.Rows {
+			low, high = min(low, x.Data[i*x.Stride+j]), max(high, x.Data[i*x.Stride+j])
+		}
+		s.Mean[j], s.Scale[j] = low, high-low
+		if !(s.Scale[j] > 0) {
+			s.Scale[j] = 1
+		}
+	}
+	return s
+}
+
+// Apply returns the scaled rows.
+func (s Scaling) Apply(x Matrix) Matrix {
+	m := NewMatrix(x.Rows, x.Cols)
+	for i := range x.Rows {
+		to := Row(m, i)
+		for j, v := range Row(x, i) {
+			to[j] = (v - s.Mean[j]) / s.Scale[j]
+		}
+	}
+	return m
+}
+
+// Undo is the inverse of Apply, in place.
+func (s Scaling) Undo(x Matrix) {
+	for i := range x.Rows {
+		row := Row(x, i)
+		for j, scale := range s.Scale {
+			row[j] = float64(row[j]*scale) + s.Mean[j]
+		}
+	}
+}
+
+// Reading returns a network that does with scaled features what n does with features.
+func (s Scaling) Reading(n *Network) *Network {
+	c := n.Clone()
+	first := c.Layers[0]
+	for j := range s.Mean {
+		for k, w := range Row(first.Weights, j) {
+			first.Bias[k] += w * s.Mean[j]
+			first.Weights.Data[j*first.Weights.Stride+k] = w * s.Scale[j]
+		}
+	}
+	return c
+}
+
+// Scaled returns a network that does with x - mean what n does with scaled features.
+func (s Scaling) Scaled(n *Network) *Network {
+	c := n.Clone()
+	first := c.Layers[0]
+	for j, scale := range s.Scale {
+		for k := range first.Weights.Cols {
+			first.Weights.Data[j*first.Weights.Stride+k] /= scale
+		}
+	}
+	return c
+}
+
+// Raw returns a network that does with features what n does with scaled features.
+func (s Scaling) Raw(n *Network) *Network {
+	c := s.Scaled(n)
+	first := c.Layers[0]
+	for j, mean := range s.Mean {
+		for k, w := range Row(first.Weights, j) {
+			first.Bias[k] -= w * mean
+		}
+	}
+	return c
+}
+
+// Writing returns a network, the last layer of which is linear, whose outputs are those of
+// n, unscaled.
+func (s Scaling) Writing(n *Network) *Network {
+	c := n.Clone()
+	last := c.Layers[len(c.Layers)-1]
+	for k, scale := range s.Scale {
+		for j := range last.Weights.Rows {
+			last.Weights.Data[j*last.Weights.Stride+k] *= scale
+		}
+		last.Bias[k] = last.Bias[k]*scale + s.Mean[k]
+	}
+	return c
+}
+
+// Answering returns a network that gives the scaled answers of n.
+func (s Scaling) Answering(n *Network) *Network {
+	if s.Scale == nil {
+		return n
+	}
+	c := n.before(n.Out())
+	last := c.Layers[len(n.Layers)]
+	for j, scale := range s.Scale {
+		last.Weights.Data[j*last.Weights.Stride+j] = 1 / scale
+		last.Bias[j] = -s.Mean[j] / scale
+	}
+	return c
 }

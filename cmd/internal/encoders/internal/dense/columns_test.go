@@ -16,7 +16,7 @@ func TestConstantColumns(t *testing.T) {
 	if !slices.Equal(mean, []float64{0.1, 0.5}) || !slices.Equal(deviation, []float64{0, 0.5}) {
 		t.Errorf("means %v, deviations %v, want 0.1, 0.5 and 0, 0.5", mean, deviation)
 	}
-	if _, d := Standard(x); !slices.Equal(d, []float64{1, 0.5}) {
+	if d := Standardize(x).Scale; !slices.Equal(d, []float64{1, 0.5}) {
 		t.Errorf("divided by %v, want 1 and 0.5", d)
 	}
 	if p := Pick(x, []int{3, 2}); !slices.Equal(p.Data, []float64{0.1, 1, 0.1, 0}) || p.Rows != 2 {

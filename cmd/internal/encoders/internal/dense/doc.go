@@ -1,6 +1,5 @@
-// Package dense is small dense networks in float64 on the matrix products of gonum:
-// layers, losses and their gradients, Adam, and what private training needs to know of
-// single examples.
+// Package dense is small dense networks in float64 on the matrix products of gonum: layers,
+// losses and their gradients, Adam, and what private training needs to know of single examples.
 //
 // Gradients are written by hand and tested against finite differences. Every function
 // of one Pass runs on the goroutine that calls it; only the products of matrices use

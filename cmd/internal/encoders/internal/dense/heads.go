@@ -4,6 +4,10 @@ import (
 	"fmt"
 	"math"
 	"slices"
+
+	"gonum.org/v1/gonum/floats"
+
+	"github.com/noisewright/noisewright/internal/check"
 )
 
 // wanted reports whether a gradient is asked for, and panics unless its shape is that
@@ -76,7 +80,7 @@ func NoisyCrossEntropy(logits Matrix, labels []int, flip float64, d Matrix) floa
 			// What is below may be 0 here, where the label is far from the likeliest.
 			sum += math.Log(all) + peak - row[label]
 			if gradient {
-				scale(exps, 1/(all*n))
+				floats.Scale(1/(all*n), exps)
 				exps[label] -= 1 / n
 			}
 			continue
@@ -85,26 +89,19 @@ func NoisyCrossEntropy(logits Matrix, labels []int, flip float64, d Matrix) floa
 		noisy := (1-flip)*own + share*others
 		sum += math.Log(all) - math.Log(noisy)
 		if gradient {
-			scale(exps, (1/all-share/noisy)/n)
+			floats.Scale((1/all-share/noisy)/n, exps)
 			exps[label] = own * (1/all - (1-flip)/noisy) / n
 		}
 	}
 	return sum / n
 }
 
-func scale(x []float64, by float64) {
-	for i := range x {
-		x[i] *= by
-	}
-}
-
 // LaplacePrior is the scale of the Laplace distribution of variance 1.
 const LaplacePrior = 1 / math.Sqrt2
 
-// LaplaceKL returns the mean over the rows of the Kullback-Leibler divergence of
-// independent Laplace noise around the row from independent Laplace noise of scale
-// LaplacePrior around 0. Column j has the scale b = e^logScale[j], and with b0 for that of
-// the prior contributes
+// LaplaceKL returns the mean over the rows of the Kullback-Leibler divergence of independent
+// Laplace noise around the row from independent Laplace noise of scale LaplacePrior around 0.
+// Column j has the scale b = e^logScale[j], and with b0 for that of the prior contributes
 //
 //	log(b0/b) + |μ|/b0 + (b/b0)·e^(-|μ|/b) - 1.
 //
@@ -132,4 +129,75 @@ func LaplaceKL(mean Matrix, logScale []float64, d Matrix, dLogScale []float64) f
 		}
 	}
 	return sum / n
+}
+
+// Target is what is asked of each person: numbers, or a class.
+type Target struct {
+	Values  Matrix // a row for each person; empty for classes
+	Labels  []int  // nil for numbers
+	Classes int    // 0 for numbers
+}
+
+// Outputs is how many numbers answer it: as many as there are, or a logit for each class.
+func (t *Target) Outputs() int {
+	if t.Classes == 0 {
+		return t.Values.Cols
+	}
+	return t.Classes
+}
+
+// Pick returns the targets of some people.
+func (t *Target) Pick(people []int) Target {
+	if t.Classes == 0 {
+		return Target{Values: Pick(t.Values, people)}
+	}
+	some := Target{Classes: t.Classes, Labels: make([]int, len(people))}
+	for i, p := range people {
+		some.Labels[i] = t.Labels[p]
+	}
+	return some
+}
+
+// Loss is the mean over the rows of outputs, CrossEntropy or SquaredError, and d becomes its
+// gradient unless it is empty.
+func (t *Target) Loss(outputs, d Matrix) float64 {
+	if t.Classes == 0 {
+		return SquaredError(outputs, t.Values, d)
+	}
+	return CrossEntropy(outputs, t.Labels, d)
+}
+
+// Wrong is the share of the rows whose largest logit is of another class, 0 for numbers.
+func (t *Target) Wrong(outputs Matrix) float64 {
+	if t.Classes == 0 {
+		return 0
+	}
+	wrong := 0
+	for i, y := range Likeliest(outputs) {
+		if y != t.Labels[i] {
+			wrong++
+		}
+	}
+	return float64(wrong) / float64(len(t.Labels))
+}
+
+// CheckLabels reports the first label that is no class, 0 to classes-1.
+func CheckLabels(list *check.List, field string, labels []int, classes int) {
+	if i := slices.IndexFunc(labels, func(l int) bool { return l < 0 || l >= classes }); i >= 0 {
+		list.Badf(fmt.Sprintf("%s[%d]", field, i), labels[i], "0 to %d", classes-1)
+	}
+}
+
+// Likeliest returns the column of the largest logit of each row, the first of equals.
+func Likeliest(logits Matrix) []int {
+	best := make([]int, logits.Rows)
+	for i := range best {
+		row := Row(logits, i)
+		for y, v := range row {
+			if v > row[best[i]] {
+				best[i] = y
+			}
+		}
+	}
+	return best
 }

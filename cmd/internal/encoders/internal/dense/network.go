@@ -7,6 +7,8 @@ import (
 	"slices"
 
 	"gonum.org/v1/gonum/blas/blas64"
+
+	"github.com/noisewright/noisewright/latent/bundle"
 )
 
 // Matrix is a matrix by rows. Here its rows are examples or the inputs of a layer, and
@@ -20,6 +22,17 @@ func NewMatrix(rows, cols int) Matrix {
 
 // Row returns row i, which shares memory with m.
 func Row(m Matrix, i int) []float64 { return m.Data[i*m.Stride : i*m.Stride+m.Cols] }
+
+// Activation is the function that a layer applies to each of its numbers.
+type Activation = string
+
+// The activations: x, 1/(1+e^-x), max(x, 0) and tanh x.
+const (
+	Identity Activation = "identity"
+	Sigmoid  Activation = "sigmoid"
+	ReLU     Activation = "relu"
+	Tanh     Activation = "tanh"
+)
 
 // Layer turns an input x, a row, into Activation(x·Weights + Bias).
 type Layer struct {
@@ -63,8 +76,16 @@ func MLP(in int, hidden []int, a Activation, out int) *Network {
 	return New(slices.Concat([]int{in}, hidden, []int{out}), activations)
 }
 
-// view is a layer with the first of the numbers as its parameters, and the numbers
-// after them.
+// Same returns a network that returns what it reads.
+func Same(n int) *Network {
+	same := MLP(n, nil, Identity, n)
+	for j := range n {
+		same.Layers[0].Weights.Data[j*n+j] = 1
+	}
+	return same
+}
+
+// view is a layer with the first of the numbers as its parameters, and the numbers after them.
 func view(numbers []float64, in, out int) (l Layer, rest []float64) {
 	weights := in * out
 	l.Weights = Matrix{Rows: in, Cols: out, Stride: out, Data: numbers[:weights:weights]}
@@ -96,12 +117,39 @@ func (n *Network) Out() int { return n.Layers[len(n.Layers)-1].Weights.Cols }
 
 // Clone returns a copy that shares nothing with n.
 func (n *Network) Clone() *Network {
+	return n.before()
+}
+
+// before returns a copy with more layers behind it, of identities whose parameters are 0.
+func (n *Network) before(more ...int) *Network {
 	widths, activations := []int{n.In()}, make([]Activation, 0, len(n.Layers))
 	for _, l := range n.Layers {
-		widths = append(widths, l.Weights.Cols)
-		activations = append(activations, l.Activation)
+		widths, activations = append(widths, l.Weights.Cols), append(activations, l.Activation)
 	}
-	c := New(widths, activations)
+	c := New(append(widths, more...), append(activations, slices.Repeat([]Activation{Identity}, len(more))...))
 	copy(c.params, n.params)
 	return c
+}
+
+// BundleLayers returns the layers as those of a bundle, which has the outputs of a layer
+// in the rows of its weights.
+func (n *Network) BundleLayers() []bundle.Layer {
+	layers := make([]bundle.Layer, len(n.Layers))
+	for k, l := range n.Layers {
+		in, out := l.Weights.Rows, l.Weights.Cols
+		w := bundle.Matrix{Rows: out, Cols: in, Data: make([]float64, out*in)}
+		for i := range in {
+			for j, v := range Row(l.Weights, i) {
+				w.Data[j*in+i] = v
+			}
+		}
+		layers[k] = bundle.Layer{Weights: w, Bias: slices.Clone(l.Bias), Activation: l.Activation}
+	}
+	return layers
+}
+
+// Decoder takes the last of the layers, an affine one, apart, as a bundle has it.
+func Decoder(layers []bundle.Layer) (before []bundle.Layer, weights bundle.Matrix, bias []float64) {
+	last := layers[len(layers)-1]
+	return layers[:len(layers)-1], last.Weights, last.Bias
 }

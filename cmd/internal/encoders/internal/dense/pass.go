@@ -3,9 +3,11 @@ package dense
 import (
 	"fmt"
 	"math"
+	"slices"
 
 	"gonum.org/v1/gonum/blas"
 	"gonum.org/v1/gonum/blas/blas64"
+	"gonum.org/v1/gonum/floats"
 )
 
 // Pass holds the buffers of a pass through a network, forward and back. The zero value
@@ -25,10 +27,7 @@ type Pass struct {
 
 // resize gives a buffer so many rows and columns; what it then holds is undefined.
 func resize(m *Matrix, rows, cols int) {
-	if cap(m.Data) < rows*cols {
-		m.Data = make([]float64, rows*cols)
-	}
-	*m = Matrix{Rows: rows, Cols: cols, Stride: cols, Data: m.Data[:rows*cols]}
+	*m = Matrix{Rows: rows, Cols: cols, Stride: cols, Data: slices.Grow(m.Data[:0], rows*cols)[:rows*cols]}
 }
 
 // Forward returns the outputs for the rows of x. They belong to p, which refers to x and
@@ -71,7 +70,6 @@ func (n *Network) Backward(p *Pass, dOut Matrix, grad []float64) Matrix {
 	return p.dInput
 }
 
-// propagate fills p.deltas.
 func (n *Network) propagate(p *Pass, dOut Matrix) {
 	if dOut.Rows != p.input.Rows || dOut.Cols != n.Out() || dOut.Stride != dOut.Cols {
 		panic(fmt.Sprintf("dense: gradient of %d rows and %d columns, want %d and %d", dOut.Rows, dOut.Cols, p.input.Rows, n.Out()))
@@ -119,10 +117,6 @@ func (n *Network) accumulate(p *Pass, grad []float64) {
 // gradient computations, 2015).
 func (n *Network) GradientNorms(p *Pass, dOut Matrix, squares []float64) {
 	n.propagate(p, dOut)
-	n.addNorms(p, squares)
-}
-
-func (n *Network) addNorms(p *Pass, squares []float64) {
 	if len(squares) != p.input.Rows {
 		panic(fmt.Sprintf("dense: %d squared norms for %d rows", len(squares), p.input.Rows))
 	}
@@ -152,19 +146,14 @@ func square(x []float64) float64 {
 // computed norm at most 2^24 of them.
 const clipMargin = 1e-6
 
-// ClippedGradient adds to grad the sum over all rows of the last Forward of the example's
-// own gradient, scaled back where its norm is above limit: no example changes the sum
-// by more than limit. dOut is as for GradientNorms and left as it is. An example with a
-// gradient that is not finite adds nothing, and its outputs in p become 0. The inputs have to
-// be finite.
+// ClippedGradient adds to grad the sum over all rows of the last Forward of the example's own
+// gradient, scaled back where its norm is above limit: no example changes the sum by more than
+// limit. dOut is as for GradientNorms and left as it is. An example with a gradient that is not
+// finite adds nothing, and its outputs in p become 0. The inputs have to be finite.
 func (n *Network) ClippedGradient(p *Pass, dOut Matrix, limit float64, grad []float64) {
-	n.propagate(p, dOut)
-	if cap(p.squares) < dOut.Rows {
-		p.squares = make([]float64, dOut.Rows)
-	}
-	p.squares = p.squares[:dOut.Rows]
+	p.squares = slices.Grow(p.squares[:0], dOut.Rows)[:dOut.Rows]
 	clear(p.squares)
-	n.addNorms(p, p.squares)
+	n.GradientNorms(p, dOut, p.squares)
 	for i, s := range p.squares {
 		by := limit * (1 - clipMargin) / math.Sqrt(s)
 		if by >= 1 {
@@ -177,8 +166,52 @@ func (n *Network) ClippedGradient(p *Pass, dOut Matrix, limit float64, grad []fl
 				clear(Row(p.outputs[k], i)) // 0·∞ would be one
 				continue
 			}
-			scale(row, by)
+			floats.Scale(by, row)
 		}
 	}
 	n.accumulate(p, grad)
+}
+
+func apply(a Activation, x []float64) {
+	switch a {
+	case Identity:
+	case Sigmoid:
+		for i, v := range x {
+			x[i] = 1 / (1 + math.Exp(-v))
+		}
+	case ReLU:
+		for i, v := range x {
+			x[i] = max(v, 0)
+		}
+	case Tanh:
+		for i, v := range x {
+			x[i] = math.Tanh(v)
+		}
+	default:
+		panic(fmt.Sprintf("dense: activation %q", a))
+	}
+}
+
+// back turns the gradient by the outputs y into that by the inputs. All derivatives
+// are functions of y; that of ReLU at 0 counts as 0.
+func back(a Activation, y, gradient []float64) {
+	switch a {
+	case Identity:
+	case Sigmoid:
+		for i, v := range y {
+			gradient[i] *= v * (1 - v)
+		}
+	case ReLU:
+		for i, v := range y {
+			if v <= 0 {
+				gradient[i] = 0
+			}
+		}
+	case Tanh:
+		for i, v := range y {
+			gradient[i] *= 1 - v*v
+		}
+	default:
+		panic(fmt.Sprintf("dense: activation %q", a))
+	}
 }

@@ -120,9 +120,8 @@ func (n *Noise) Bounds() account.Bounds { return n.bounds }
 // Deviation returns the standard deviation of the noise on a sum, in the units of the clip.
 func (n *Noise) Deviation() float64 { return n.deviation * n.step }
 
-// Sample returns who is in the sample of the next step, ascending: each person by themselves
-// with the probability Batch/People. It may be nobody. The error wraps ErrSpent after the last
-// step.
+// Sample returns who is in the sample of the next step, ascending: each person by themselves with
+// the probability Batch/People. It may be nobody. The error wraps ErrSpent after the last step.
 func (n *Noise) Sample() ([]int, error) {
 	if n.left == 0 || n.sampled {
 		return nil, check.Errorf("dpsgd", ErrSpent, "steps = %d are planned and made, or one is not released yet, want no more", n.options.Steps)

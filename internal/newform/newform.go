@@ -15,6 +15,7 @@ import (
 	"github.com/noisewright/noisewright/dp"
 	"github.com/noisewright/noisewright/internal/check"
 	"github.com/noisewright/noisewright/internal/exact"
+	"github.com/noisewright/noisewright/internal/formfile"
 	"github.com/noisewright/noisewright/internal/strictjson"
 	"github.com/noisewright/noisewright/loss"
 	"github.com/noisewright/noisewright/proof"
@@ -76,7 +77,7 @@ type Verified = proof.Verified[Selection, Certificate]
 // New checks the structure of a selection. Empty Claims are filled in.
 func New(s Spec) (*Selection, error) {
 	errs := check.In("newform")
-	proof.Epsilon(s.Epsilon, errs)
+	errs.MaxEpsilon(s.Epsilon)
 	n := len(s.Anchors)
 	if n < 2 || n > maxAnchors || len(s.Labels) != n || len(s.Rows) != n || s.Size < 1 || s.Size > n {
 		errs.Badf("anchors", fmt.Sprintf("%d with %d labels, %d rows, sets of %d", n, len(s.Labels), len(s.Rows), s.Size), "2 to %d, a label and a row for each, and sets of 1 to as many", maxAnchors)
@@ -87,17 +88,12 @@ func New(s Spec) (*Selection, error) {
 			errs.Bad(fmt.Sprintf("anchors[%d]", i), fmt.Sprint(a), "as many finite coordinates as the first")
 		}
 	}
-	c := &content{spec: s, sets: subsets(s.Labels, s.Size)}
-	proof.ValidateRows(s.Rows, len(c.sets), "one per set", errs)
-	if s.Claims != (Claims{}) {
-		proof.Validate(&s.Claims, errs)
-	}
+	c := &content{spec: formfile.Clone(s), sets: subsets(s.Labels, s.Size)}
+	formfile.ValidateRows(s.Rows, len(c.sets), "one per set", errs)
+	formfile.Validate(&s.Claims, errs)
 	if err := errs.Err(); err != nil {
 		return nil, err
 	}
-	c.spec.Rows = proof.CloneRows(s.Rows)
-	c.spec.Anchors = proof.CloneRows(s.Anchors)
-	c.spec.Labels = slices.Clone(s.Labels)
 	c.proof = proof.New("newform", c.certify, c.judge)
 	if s.Claims == (Claims{}) {
 		c.spec.Claims = stated(c.proof.Certificate())
@@ -119,7 +115,7 @@ func subsets(labels []string, size int) []proof.Set {
 	return out
 }
 
-// certify does not count if the meter said stop.
+// certify computes the certificate. It does not count if the meter said stop.
 func (c *content) certify(m *proof.Meter) Certificate {
 	n := int64(len(c.spec.Rows))
 	if !m.Spend(2 * n * n * int64(len(c.sets))) {
@@ -143,17 +139,17 @@ func (c *content) certify(m *proof.Meter) Certificate {
 		}
 	}
 	worstMiss := new(big.Rat).SetInt(miss)
-	return Certificate{proof.Probability(worst), worstMiss.Quo(worstMiss, exact.PowerOfTwo(64))}
+	return Certificate{exact.Probability(worst), worstMiss.Quo(worstMiss, exact.PowerOfTwo(64))}
 }
 
-func stated(c Certificate) Claims { return proof.State[Claims](c.DeltaUpper, c.WorstMiss) }
+func stated(c Certificate) Claims { return formfile.State[Claims](c.DeltaUpper, c.WorstMiss) }
 
 // judge holds what is promised and claimed against the certificate.
 func (c *content) judge(found Certificate, _ *proof.Meter) error {
 	if found.DeltaUpper.Sign() > 0 {
-		return check.Errorf("newform", proof.ErrNotPrivate, "delta = 0 is promised but only %s is proved", proof.Up(found.DeltaUpper))
+		return check.Errorf("newform", proof.ErrNotPrivate, "delta = 0 is promised but only %s is proved", exact.StateUp(found.DeltaUpper))
 	}
-	return proof.Check("newform", &c.spec.Claims, found.DeltaUpper, found.WorstMiss)
+	return formfile.Check("newform", &c.spec.Claims, found.DeltaUpper, found.WorstMiss)
 }
 
 // Verify is proof.Verify with the work that is allowed by default.
@@ -194,7 +190,7 @@ func (s *Selection) Answers() proof.Space {
 }
 
 // Rows implements proof.Channel.
-func (s *Selection) Rows() [][]uint64 { return proof.CloneRows(s.spec.Rows) }
+func (s *Selection) Rows() [][]uint64 { return formfile.Clone(s.spec.Rows) }
 
 // Pairs implements proof.Channel.
 func (s *Selection) Pairs() (all, own []proof.Pair) {

@@ -1,56 +1,22 @@
-package proof
+package formfile
 
 import (
+	"errors"
 	"fmt"
-	"math"
 	"math/big"
 	"reflect"
 
-	"github.com/noisewright/noisewright/dp"
 	"github.com/noisewright/noisewright/internal/check"
 	"github.com/noisewright/noisewright/internal/exact"
 )
 
-// MaxEpsilon bounds the epsilon of a promise; beyond it e^epsilon exceeds any use.
-const MaxEpsilon = 100
-
-// Epsilon adds an error for an epsilon beyond MaxEpsilon. That it is a number >= 0 is
-// for dp.Privacy.Validate.
-func Epsilon(epsilon float64, errs *check.List) {
-	if epsilon > MaxEpsilon && epsilon <= math.MaxFloat64 {
-		errs.Badf("epsilon", epsilon, "a number from 0 to %d", MaxEpsilon)
-	}
-}
-
-// digits is the number of significant digits of a stated claim.
-const digits = 15
-
-// Up prints r >= 0 as upper bounds are stated: a plain decimal of at most 15
-// significant digits that is not below it.
-func Up(r *big.Rat) string { return exact.DecimalUp(r, digits) }
-
-// Down is Up for lower bounds.
-func Down(r *big.Rat) string { return exact.DecimalDown(r, digits) }
+// ErrFalseClaim is proof.ErrFalseClaim.
+var ErrFalseClaim = errors.New("false claim")
 
 // Excess prints a-b > 0 to two digits.
 func Excess(a, b *big.Rat) string {
 	f, _ := new(big.Rat).Sub(a, b).Float64()
 	return fmt.Sprintf("%.2g", f)
-}
-
-// Gap returns (loss-bound)/bound, and false when the bound is 0 and the loss is not.
-func Gap(loss, bound *big.Rat) (gap float64, ok bool) {
-	if bound.Sign() <= 0 {
-		return 0, loss.Sign() == 0
-	}
-	r := new(big.Rat).Sub(loss, bound)
-	gap, _ = r.Quo(r, bound).Float64()
-	return gap, true
-}
-
-// Probability converts a sum of weights times 2^exact.RatioBits.
-func Probability(units *big.Int) *big.Rat {
-	return new(big.Rat).SetFrac(units, new(big.Int).Lsh(big.NewInt(1), 64+exact.RatioBits))
 }
 
 // claim is one stated number, a plain decimal: a field of a struct of strings, with the name
@@ -71,7 +37,7 @@ func list[S any](claims *S) []claim {
 		tag := v.Type().Field(i).Tag
 		direction := tag.Get("bound")
 		if direction != "upper" && direction != "lower" {
-			panic("proof: the claim " + v.Type().Field(i).Name + " has not the tag bound, upper or lower")
+			panic("formfile: the claim " + v.Type().Field(i).Name + " has not the tag bound, upper or lower")
 		}
 		out[i] = claim{tag.Get("json"), v.Field(i).Addr().Interface().(*string), direction == "upper"}
 	}
@@ -82,15 +48,20 @@ func list[S any](claims *S) []claim {
 // as plain decimals of 15 significant digits rounded so that they are true.
 func State[S any](proved ...*big.Rat) (claims S) {
 	for i, c := range list(&claims) {
-		if *c.text = Down(proved[i]); c.upper {
-			*c.text = Up(proved[i])
+		if *c.text = exact.StateDown(proved[i]); c.upper {
+			*c.text = exact.StateUp(proved[i])
 		}
 	}
 	return claims
 }
 
-// Validate adds an error for every claim that is not a decimal.
-func Validate[S any](claims *S, errs *check.List) {
+// Validate adds an error for every claim that is not a decimal. If there are none at all, New
+// of the form fills them in.
+func Validate[S comparable](claims *S, errs *check.List) {
+	var none S
+	if *claims == none {
+		return
+	}
 	for _, c := range list(claims) {
 		if r, err := exact.ParseDecimal(*c.text); err != nil || r.Sign() < 0 || (*c.text)[0] == '-' {
 			errs.Bad(c.field(), fmt.Sprintf("%.50q", *c.text), "a plain decimal number >= 0")
@@ -106,11 +77,11 @@ func Check[S any](pkg string, claims *S, proved ...*big.Rat) error {
 		truth := proved[i]
 		switch {
 		case err != nil:
-			return check.Errorf(pkg, dp.ErrInvalid, "%s = %q", c.field(), *c.text)
+			return check.Errorf(pkg, check.ErrInvalid, "%s = %q", c.field(), *c.text)
 		case c.upper && stated.Cmp(truth) < 0:
-			return check.Errorf(pkg, ErrFalseClaim, "%s = %s is stated but %s is the truth (short by %s)", c.field(), *c.text, Up(truth), Excess(truth, stated))
+			return check.Errorf(pkg, ErrFalseClaim, "%s = %s is stated but %s is the truth (short by %s)", c.field(), *c.text, exact.StateUp(truth), Excess(truth, stated))
 		case !c.upper && stated.Cmp(truth) > 0:
-			return check.Errorf(pkg, ErrFalseClaim, "%s = %s is stated but only %s is proved (excess %s)", c.field(), *c.text, Down(truth), Excess(stated, truth))
+			return check.Errorf(pkg, ErrFalseClaim, "%s = %s is stated but only %s is proved (excess %s)", c.field(), *c.text, exact.StateDown(truth), Excess(stated, truth))
 		}
 	}
 	return nil

@@ -1,14 +1,11 @@
-package proof
+package formfile
 
 import (
 	"errors"
-	"fmt"
 	"math/big"
-	"math/rand/v2"
 	"strings"
 	"testing"
 
-	"github.com/noisewright/noisewright/dp"
 	"github.com/noisewright/noisewright/internal/check"
 	"github.com/noisewright/noisewright/internal/exact"
 )
@@ -23,98 +20,9 @@ func rational(t *testing.T, text string) *big.Rat {
 	return r
 }
 
-// TestSentinels: each error is found by its own sentinel and by no other.
-func TestSentinels(t *testing.T) {
-	all := []error{ErrFormat, ErrNotPrivate, ErrFalseClaim, ErrWork, dp.ErrInvalid}
-	for i, kind := range all {
-		err := fmt.Errorf("a.json: %w", check.Errorf("pkg", kind, "some text"))
-		for j, other := range all {
-			if got := errors.Is(err, other); got != (i == j) {
-				t.Errorf("an error of kind %q is of kind %q: %v", kind, other, got)
-			}
-		}
-		if got := check.Sentences(err); len(got) != 1 || got[0] != "a.json: some text" {
-			t.Errorf("it reads %q, which prints its kind or its package", got)
-		}
-	}
-}
-
-// TestEpsilonRule: the largest epsilon passes, the next float64 does not, and what is no
-// number is left to dp.Privacy.
-func TestEpsilonRule(t *testing.T) {
-	for _, c := range []struct {
-		epsilon float64
-		ok      bool
-	}{{0, true}, {MaxEpsilon, true}, {MaxEpsilon * (1 + 0x1p-52), false}, {1e300, false}, {-1, true}} {
-		errs := check.In("pkg")
-		Epsilon(c.epsilon, errs)
-		if errs.None() != c.ok {
-			t.Errorf("epsilon = %v: %v, want none: %v", c.epsilon, errs.Err(), c.ok)
-		}
-	}
-}
-
-// TestRounding: what is printed is on its side of the number, at most one unit of the 15th
-// digit away, and the number itself if it has no more digits.
-func TestRounding(t *testing.T) {
-	random := rand.New(rand.NewPCG(1, 2))
-	for range 2000 {
-		r := big.NewRat(1+random.Int64N(1<<60), 1+random.Int64N(1<<60))
-		r.Mul(r, exact.PowerOfTwo(random.IntN(400)-200))
-		up, down := rational(t, Up(r)), rational(t, Down(r))
-		if up.Cmp(r) < 0 || down.Cmp(r) > 0 {
-			t.Fatalf("%s is printed as %s and %s", r.RatString(), Up(r), Down(r))
-		}
-		apart := new(big.Rat).Sub(up, down)
-		if apart.Quo(apart, r).Cmp(big.NewRat(1, 1e14)) > 0 {
-			t.Fatalf("%s is printed as %s and %s, too far apart", r.RatString(), Up(r), Down(r))
-		}
-	}
-	for _, c := range []struct{ number, up, down string }{
-		{"0", "0", "0"},
-		{"1/4", "0.25", "0.25"},
-		{"123456789012345", "123456789012345", "123456789012345"},
-		{"1234567890123451/10", "123456789012346", "123456789012345"},
-		{"1/3", "0.333333333333334", "0.333333333333333"},
-		{"2/3", "0.666666666666667", "0.666666666666666"},
-		{"9999999999999999/10000000000000000", "1", "0.999999999999999"},
-	} {
-		if up, down := Up(rational(t, c.number)), Down(rational(t, c.number)); up != c.up || down != c.down {
-			t.Errorf("%s is printed as %s and %s, want %s and %s", c.number, up, down, c.up, c.down)
-		}
-	}
-}
-
 func TestExcess(t *testing.T) {
 	if got := Excess(rational(t, "1/3"), rational(t, "1/4")); got != "0.083" {
 		t.Errorf("an excess of 1/12 is printed as %s", got)
-	}
-}
-
-func TestGap(t *testing.T) {
-	for _, c := range []struct {
-		loss, bound string
-		gap         float64
-		ok          bool
-	}{
-		{"3/2", "1", 0.5, true},
-		{"1", "1", 0, true},
-		{"3/4", "1", -0.25, true}, // on a coarse grid
-		{"0", "0", 0, true},
-		{"1", "0", 0, false},
-		{"1", "-1", 0, false},
-	} {
-		if gap, ok := Gap(rational(t, c.loss), rational(t, c.bound)); gap != c.gap || ok != c.ok {
-			t.Errorf("the gap of %s above %s is %v, %v, want %v, %v", c.loss, c.bound, gap, ok, c.gap, c.ok)
-		}
-	}
-}
-
-// TestProbability: 2^(64+RatioBits) units are 1.
-func TestProbability(t *testing.T) {
-	units := new(big.Int).Lsh(big.NewInt(3), 62+exact.RatioBits)
-	if p := Probability(units); p.Cmp(big.NewRat(3, 4)) != 0 {
-		t.Errorf("three quarters are %s", p)
 	}
 }
 
@@ -136,7 +44,7 @@ func TestValidate(t *testing.T) {
 	for _, bad := range []string{"", "-1", "-0", "x", "0x1p3", "NaN", "Inf", "1/3", " 1", strings.Repeat("9", 1<<12)} {
 		errs := check.In("pkg")
 		Validate(&stated{"1", bad}, errs)
-		if err := errs.Err(); !errors.Is(err, dp.ErrInvalid) || !strings.Contains(err.Error(), "certificate.lower") || strings.Contains(err.Error(), "certificate.loss") {
+		if err := errs.Err(); !errors.Is(err, check.ErrInvalid) || !strings.Contains(err.Error(), "certificate.lower") || strings.Contains(err.Error(), "certificate.loss") {
 			t.Errorf("%.20q: %v, want it to be named", bad, err)
 		} else if len(err.Error()) > 200 {
 			t.Errorf("%d characters of error", len(err.Error()))
@@ -198,10 +106,10 @@ func TestCheck(t *testing.T) {
 			t.Errorf("%v, want a false claim that is named", err)
 		}
 	}
-	// The truth need not have 15 digits: what Up printed holds from above, Down's from below.
+	// The truth need not have 15 digits: what StateUp printed holds from above, StateDown's from below.
 	for _, truth := range []string{"1/3", "2/3", "1/7", "1000000000000000001/3"} {
 		r := rational(t, truth)
-		up, down := Up(r), Down(r)
+		up, down := exact.StateUp(r), exact.StateDown(r)
 		if err := Check("pkg", &stated{up, down}, r, r); err != nil {
 			t.Errorf("%s: %v", truth, err)
 		}
@@ -212,7 +120,7 @@ func TestCheck(t *testing.T) {
 			t.Errorf("%s, rounded up and stated from below: %v", truth, err)
 		}
 	}
-	if err := Check("pkg", &stated{"x", "0"}, new(big.Rat), new(big.Rat)); !errors.Is(err, dp.ErrInvalid) {
+	if err := Check("pkg", &stated{"x", "0"}, new(big.Rat), new(big.Rat)); !errors.Is(err, check.ErrInvalid) {
 		t.Errorf("a claim that is no number: %v", err)
 	}
 }

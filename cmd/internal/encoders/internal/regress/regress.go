@@ -1,16 +1,114 @@
 package regress
 
 import (
+	"errors"
 	"fmt"
 	"math"
+	"slices"
 
 	"gonum.org/v1/gonum/blas"
 	"gonum.org/v1/gonum/blas/blas64"
 	"gonum.org/v1/gonum/floats"
+	"gonum.org/v1/gonum/mat"
+	"gonum.org/v1/gonum/optimize"
 
 	"github.com/noisewright/noisewright/cmd/internal/encoders/internal/dense"
 	"github.com/noisewright/noisewright/internal/check"
 )
+
+// Linear turns an input x, a row, into x·Weights + Bias.
+type Linear struct {
+	Weights dense.Matrix // in×out
+	Bias    []float64    // out
+}
+
+// Apply returns the outputs for the rows of x.
+func (l *Linear) Apply(x dense.Matrix) dense.Matrix {
+	out := dense.NewMatrix(x.Rows, l.Weights.Cols)
+	for i := range out.Rows {
+		copy(dense.Row(out, i), l.Bias)
+	}
+	blas64.Gemm(blas.NoTrans, blas.NoTrans, 1, x, l.Weights, 1, out)
+	return out
+}
+
+// FitRidge returns the weights W and the bias b of least
+//
+//	mean over rows of ‖y - x·W - b‖² + ridge·‖W‖²
+//
+// for a ridge that is finite and not negative. Where columns of x depend on each other
+// and ridge is 0, the least ridge with which the system can be solved takes its place.
+//
+// Errors wrap check.ErrInvalid: shapes that do not fit, numbers that are not finite.
+func FitRidge(x, y dense.Matrix, ridge float64) (*Linear, error) {
+	list := check.In("regress")
+	checkInputs(list, x, ridge)
+	list.Want(y.Rows == x.Rows && y.Cols >= 1 && y.Stride == y.Cols, "target", size(y), "%d whole rows, as many as the features, and a column", x.Rows)
+	list.Want(check.Finite(y.Data...), "target", "NaN or infinite", "finite numbers")
+	if err := list.Err(); err != nil {
+		return nil, err
+	}
+	x, xMean := centered(x)
+	y, yMean := centered(y)
+	n, in := float64(x.Rows), x.Cols
+	gram := mat.NewSymDense(in, nil)
+	blas64.Syrk(blas.Trans, 1/n, x, 0, gram.RawSymmetric())
+	l := &Linear{Weights: dense.NewMatrix(in, y.Cols), Bias: yMean}
+	blas64.Gemm(blas.Trans, blas.NoTrans, 1/n, x, y, 0, l.Weights)
+	c, err := factor(gram, ridge)
+	if err != nil {
+		return nil, err
+	}
+	w := mat.NewDense(in, y.Cols, l.Weights.Data)
+	if err := c.SolveTo(w, w); err != nil && !isCondition(err) {
+		return nil, check.Errorf("regress", nil, "least squares: %w", err)
+	}
+	blas64.Gemv(blas.Trans, -1, l.Weights, vector(xMean), 1, vector(l.Bias))
+	return l, nil
+}
+
+// factor returns the Cholesky factors of gram + ridge·I, with a larger ridge if need be.
+func factor(gram *mat.SymDense, ridge float64) (*mat.Cholesky, error) {
+	in := gram.SymmetricDim()
+	mean := mat.Trace(gram) / float64(in)
+	// The rounding of a Gram matrix is some 1e-16 of its trace; the factors are worth
+	// something where the ridge is well above it.
+	for least := 1e-13 * mean; ; least *= 10 {
+		shifted := mat.NewSymDense(in, nil)
+		shifted.CopySym(gram)
+		for i := range in {
+			shifted.SetSym(i, i, gram.At(i, i)+ridge)
+		}
+		var c mat.Cholesky
+		if c.Factorize(shifted) && c.Cond() < 1e13 {
+			return &c, nil
+		}
+		if mean == 0 {
+			least = 1 // no feature varies: all weights are 0
+		}
+		if !(least <= math.MaxFloat64) {
+			return nil, check.Errorf("regress", check.ErrInvalid, "the features are too large for least squares")
+		}
+		ridge = max(ridge, least)
+	}
+}
+
+func isCondition(err error) bool {
+	_, ok := err.(mat.Condition) //nolint:errorlint // as it is returned
+	return ok
+}
+
+func centered(x dense.Matrix) (dense.Matrix, []float64) {
+	mean := dense.Means(x)
+	c := x
+	c.Data = slices.Clone(x.Data)
+	for i := range c.Rows {
+		floats.Sub(dense.Row(c, i), mean)
+	}
+	return c, mean
+}
+
+func vector(x []float64) blas64.Vector { return blas64.Vector{N: len(x), Inc: 1, Data: x} }
 
 // Options of FitSoftmax.
 type Options struct {
@@ -39,8 +137,7 @@ type Softmax struct {
 	Converged bool
 }
 
-// FitSoftmax returns the softmax regression of labels, from 0 to classes - 1, on the rows
-// of x.
+// FitSoftmax returns the softmax regression of labels, from 0 to classes - 1, on the rows of x.
 //
 // Errors wrap check.ErrInvalid: shapes that do not fit, numbers that are not finite, labels
 // outside their range.
@@ -51,10 +148,7 @@ func FitSoftmax(x dense.Matrix, labels []int, classes int, o Options) (*Softmax,
 	if o.MajorIterations == 0 {
 		o.MajorIterations = 500
 	}
-	mean, scale := make([]float64, x.Cols), make([]float64, x.Cols)
-	for j := range scale {
-		scale[j] = 1
-	}
+	mean, scale := make([]float64, x.Cols), slices.Repeat([]float64{1}, x.Cols)
 	if o.Standardize {
 		x, mean = centered(x)
 		standardize(x, scale)
@@ -71,6 +165,19 @@ func FitSoftmax(x dense.Matrix, labels []int, classes int, o Options) (*Softmax,
 		return nil, err
 	}
 	return &Softmax{Linear: p.linear(params, mean, scale), Loss: loss, Converged: converged}, nil
+}
+
+// Fit returns the softmax regression of the classes of a target, or FitRidge of its numbers, of
+// which Ridge is the only option.
+func Fit(x dense.Matrix, t dense.Target, o Options) (*Linear, error) {
+	if t.Classes == 0 {
+		return FitRidge(x, t.Values, o.Ridge)
+	}
+	s, err := FitSoftmax(x, t.Labels, t.Classes, o)
+	if err != nil {
+		return nil, err
+	}
+	return &s.Linear, nil
 }
 
 // standardize divides centered columns by their standard deviations, which it stores. A
@@ -216,12 +323,7 @@ func checkSoftmax(x dense.Matrix, labels []int, classes int, o Options) error {
 	checkInputs(list, x, o.Ridge)
 	list.Want(classes >= 2, "classes", classes, "at least 2")
 	list.Want(len(labels) == x.Rows, "labels", len(labels), "%d, one for each row", x.Rows)
-	for i, l := range labels {
-		if l < 0 || l >= classes {
-			list.Badf(fmt.Sprintf("labels[%d]", i), l, "0 to %d", classes-1)
-			break
-		}
-	}
+	dense.CheckLabels(list, "labels", labels, classes)
 	list.Want(!o.Standardize || o.Bias, "standardize", true, "a bias too")
 	list.Want(o.MajorIterations >= 0, "iterations", o.MajorIterations, "at least 0")
 	if s := o.Start; s != nil && (s.Weights.Rows != x.Cols || s.Weights.Cols != classes || len(s.Bias) != classes) {
@@ -237,3 +339,51 @@ func checkInputs(list *check.List, x dense.Matrix, ridge float64) {
 }
 
 func size(m dense.Matrix) string { return fmt.Sprintf("%d×%d", m.Rows, m.Cols) }
+
+const (
+	// stored is how many steps L-BFGS remembers.
+	stored = 20
+	// flat is the largest entry of a gradient that counts as 0.
+	flat = 1e-7
+)
+
+// Minimize moves x downhill by at most the given number of L-BFGS iterations. f returns
+// the function value at x and stores the gradient. The final value is returned, and
+// whether no entry of the gradient is above 1e-7 there; the limit, or a line search that
+// finds nothing lower, ends the search without an error.
+//
+// The error wraps check.ErrInvalid if the function or its gradient is not finite at the start.
+func Minimize(x []float64, iterations int, f func(x, gradient []float64) float64) (value float64, converged bool, err error) {
+	// gonum asks for value and gradient apart.
+	var place []float64 // that was asked for last
+	gradient := make([]float64, len(x))
+	at := func(x []float64) float64 {
+		if !slices.Equal(place, x) { // and not nil, as x is not empty
+			place = append(place[:0], x...)
+			value = f(x, gradient)
+		}
+		return value
+	}
+	problem := optimize.Problem{Func: at, Grad: func(to, x []float64) { at(x); copy(to, gradient) }}
+	for {
+		// The start counts as one iteration.
+		settings := &optimize.Settings{GradientThreshold: flat, Converger: optimize.NeverTerminate{}, MajorIterations: iterations + 1}
+		r, err := optimize.Minimize(problem, x, settings, &optimize.LBFGS{Store: stored, GradStopThreshold: flat})
+		var badValue optimize.ErrFunc
+		var badGradient optimize.ErrGrad
+		if errors.As(err, &badValue) || errors.As(err, &badGradient) {
+			return 0, false, check.Errorf("regress", check.ErrInvalid, "the loss or its gradient is not finite at the start, want smaller inputs")
+		}
+		moved := r.MajorIterations - 1
+		iterations -= moved
+		copy(x, r.X)
+		if err == nil {
+			return r.F, r.Status == optimize.GradientThreshold, nil
+		}
+		// The line search failed: what is remembered misleads it, so that a new
+		// search goes on, or x is as low as rounding lets it be.
+		if moved == 0 || iterations <= 0 {
+			return r.F, false, nil
+		}
+	}
+}

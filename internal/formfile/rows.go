@@ -1,0 +1,82 @@
+package formfile
+
+import (
+	"fmt"
+
+	"github.com/noisewright/noisewright/internal/check"
+	"github.com/noisewright/noisewright/internal/exact"
+)
+
+// ValidateRows checks that each row is a law: so many weights, one for each of what is
+// named, that sum to 2^64. Only the first bad row is reported.
+func ValidateRows(rows [][]uint64, weights int, each string, errs *check.List) {
+	for k, r := range rows {
+		field := fmt.Sprintf("rows[%d]", k)
+		if len(r) != weights {
+			errs.Badf(field, fmt.Sprintf("%d weights", len(r)), "%d, %s", weights, each)
+			return
+		}
+		var sum exact.Uint128
+		for _, w := range r {
+			sum.Add64(w)
+		}
+		if sum != (exact.Uint128{Hi: 1}) {
+			errs.Bad(field, fmt.Sprintf("a sum of %s", sum.Big()), "exactly 2^64")
+			return
+		}
+	}
+}
+
+// ExportedWeight is a weight as exports state it.
+type ExportedWeight struct {
+	// Weight out of 2^64, exact.
+	Weight string `json:"weight"`
+	// Probability is Weight/2^64 to the nearest float64.
+	Probability float64 `json:"probability"`
+}
+
+// ExportedTotal is the sum of the weights of a law, 2^64.
+const ExportedTotal = "18446744073709551616"
+
+// ExportWeights states the weights of a law.
+func ExportWeights(row []uint64) []ExportedWeight {
+	out := make([]ExportedWeight, len(row))
+	for i, w := range row {
+		out[i] = ExportWeight(w)
+	}
+	return out
+}
+
+// ExportWeight states a weight.
+func ExportWeight(w uint64) ExportedWeight {
+	return ExportedWeight{fmt.Sprint(w), float64(w) * 0x1p-64}
+}
+
+// ValidateCap checks an instance cap, 0 for none, and the loss that is capped, if that is
+// another one.
+func ValidateCap(limit float64, capped interface{ Name() string }, errs *check.List) {
+	if capped != nil && limit == 0 {
+		errs.Bad("instance_cap_loss", capped.Name(), "none without an instance_cap")
+	}
+	errs.If(limit != 0 && !check.Positive(limit), "instance_cap", limit, "0 for none, or a finite number above 0")
+}
+
+// ValidateAscending checks that numbers ascend, and reports whether they do.
+func ValidateAscending(field string, list []float64, errs *check.List) bool {
+	for i, x := range list {
+		if i > 0 && !(x > list[i-1]) || !check.Finite(x) {
+			errs.Bad(fmt.Sprintf("%s[%d]", field, i), x, "finite numbers in ascending order")
+			return false
+		}
+	}
+	return true
+}
+
+// Probabilities returns those of the weights of a law as float64s.
+func Probabilities(row []uint64) []float64 {
+	p := make([]float64, len(row))
+	for i, w := range row {
+		p[i] = float64(w) * 0x1p-64
+	}
+	return p
+}
