@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/noisewright/noisewright/internal/exact"
+	"github.com/noisewright/noisewright/internal/formfile"
 	"github.com/noisewright/noisewright/loss"
 	"github.com/noisewright/noisewright/proof"
 )
@@ -29,7 +30,7 @@ func TestUnbiasedExactly(t *testing.T) {
 		{"an answer's last place", func(s *Spec) { s.Answers[1] = math.Nextafter(2, 3) }, big.NewRat(3, 1<<53)},
 		{"the last place below", func(s *Spec) { s.Answers[0] = math.Nextafter(-2, 0) }, big.NewRat(3, 1<<54)},
 	} {
-		s := s.clone()
+		s := formfile.Clone(s)
 		change.do(&s)
 		r := newRandomizer(t, s)
 		if found := r.Certify().Bias; found.Cmp(change.bias) != 0 {
@@ -174,7 +175,7 @@ func TestLowerBoundOfResponse(t *testing.T) {
 				for j := range s.Dual.Totals {
 					s.Dual.Totals[j] = total
 				}
-				found := s.lowerBound(proof.NewMeter(t.Context(), math.MaxInt64))
+				found := s.lowerBound(nil)
 				off := new(big.Rat).Sub(optimum, found)
 				if off.Sign() < 0 {
 					t.Errorf("k = %d, epsilon = %g, totals %v: a bound of %s, and the optimum is %s", k, epsilon, total, found.FloatString(40), optimum.FloatString(40))
@@ -235,7 +236,7 @@ func TestOneAnswer(t *testing.T) {
 			if objective == Worst {
 				s.Dual.Weights, s.Dual.Totals = []float64{1, 0, 0}, []float64{1.5 * share, 0, 0}
 			}
-			found := s.lowerBound(proof.NewMeter(t.Context(), math.MaxInt64))
+			found := s.lowerBound(nil)
 			if found.Cmp(want) > 0 {
 				t.Errorf("%s: multipliers times %g prove %s, and %v is reached", objective, share, found.FloatString(9), want)
 			}

@@ -507,7 +507,7 @@ func TestPlanProves(t *testing.T) {
 		}
 	}
 	// A table of delta > 0 for a query of delta = 0.
-	tab, err := tables.ReadFile("../docs/example-table.json")
+	tab, err := proof.ReadFile("../docs/example-table.json", tables.Decode)
 	if err != nil {
 		t.Fatal(err)
 	}
