@@ -178,7 +178,8 @@ func statisticsOf(t *testing.T, q Query) (list []statistic, pair *big.Rat) {
 	}
 	count.limit = whole(split.second)
 	return []statistic{
-		{"sum less centers", from(q.center()), whole(split.first)}, count,
+		count,
+		{"sum less centers", from(q.center()), whole(split.first)},
 		{"distances to lower", from(exact.Rational(q.Lower)), pair},
 		{"distances to upper", from(exact.Rational(q.Upper)), pair},
 	}, pair

@@ -62,7 +62,8 @@ func TestSensitivityReaches(t *testing.T) {
 func probabilities(s Spec, periods int) (p []*big.Rat, zero int) {
 	n, k := len(s.Weights), s.Grid.CellsPerSensitivity
 	one := func(i int) *big.Rat { return new(big.Rat).SetInt(new(big.Int).SetUint64(s.Weights[i])) }
-	for zero = 0; s.Grid.FirstPoint(zero+1) <= 0; zero++ {
+	for s.Grid.FirstPoint(zero+1) <= 0 {
+		zero++
 	}
 	if s.TailRatio == 0 {
 		for i := range n {
@@ -345,6 +346,27 @@ func TestBlocksBeside0(t *testing.T) {
 		s.TailRatio, s.Grid.Offset = 1<<62, offset
 		if _, err := New(s); (err == nil) != (offset >= -1 && offset <= 1) {
 			t.Errorf("points %d to %d between the blocks: %v", offset-1, offset+1, err)
+		}
+	}
+}
+
+// TestLeastInCells: what a lower bound takes for the loss in a cell between two nodes is nowhere above the
+// loss inside it, on either side of 0, and where it jumps.
+func TestLeastInCells(t *testing.T) {
+	for _, name := range []string{"l1", "l2", "exceed:0.5", "exceed:0.25"} {
+		l, err := loss.Parse(name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		n := &nodes{edges: true, step: big.NewRat(1, 8)}
+		for j := int64(-20); j < 20; j++ {
+			least := n.one(l, j)
+			for k := int64(1); k < 16; k++ {
+				x := new(big.Rat).Mul(big.NewRat(16*j+k, 16), n.step)
+				if inside := l.AtDown(x); inside.Cmp(least) < 0 {
+					t.Errorf("%s: %v in cell %d, and %v at %v", name, least, j, inside, x)
+				}
+			}
 		}
 	}
 }

@@ -49,7 +49,7 @@ def holds(raw: bytes) -> None:
 @pytest.mark.parametrize("path", SOUND, ids=lambda p: p.stem)
 def test_claims_to_the_last_digit(path: Path) -> None:
     text = path.read_text()
-    found: Any = nw.load(path).verify()  # type: ignore[union-attr]
+    found: Any = nw.load(path).verify()
     claims = [name for name in json.loads(text)["certificate"] if name != "dual"]
     for name in claims:
         truth: Fraction = getattr(found, NAMES.get(name, name))
@@ -286,7 +286,7 @@ def test_promises_of_bundles(path: Path, tmp_path: Path) -> None:
         if not truth or (name == "epsilon" and json.loads(text)["noise"].get("composition") == "l2"):
             continue  # nothing below 0; a delta is at the epsilon that is promised
         for value, kept in ((float_up(truth), True), (math.nextafter(float_down(truth), 0), False)):
-            changed, n = re.subn(rf'("privacy":\s*{{[^}}]*"{name}":\s*)[0-9.e+-]+', lambda m, v=value: m[1] + repr(v), text)
+            changed, n = re.subn(rf'("privacy":\s*{{[^}}]*"{name}":\s*)[0-9.e+-]+', rf"\g<1>{value!r}", text)
             assert n == 1
             (copy / "bundle.json").write_text(changed)
             if kept:
