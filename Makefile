@@ -5,6 +5,8 @@ SHELL := /bin/sh
 GO ?= go
 FUZZTIME ?= 30s
 LEAKAGE_RUNS ?= 10000000
+MUTANTS ?= 48
+MUTANTS_SEED ?= 1
 
 DEPS := $(CURDIR)/.deps
 LINT_VERSION := v2.15.0
@@ -34,7 +36,7 @@ export GOFLAGS := $(strip $(plain) -tags=highs)
 # What make static builds.
 PLATFORMS ?= linux/amd64 linux/arm64 darwin/amd64 darwin/arm64 windows/amd64 windows/arm64
 
-.PHONY: help deps build static man quick test test-cgo test-pure test-wasm test-python race lint bench leakage fuzz demo verifier browser papers beam beam-prism beam-flink beam-spark clean
+.PHONY: help deps build static man quick test test-cgo test-pure test-wasm test-python mutants race lint bench leakage fuzz demo verifier browser papers beam beam-prism beam-flink beam-spark clean
 
 help: ## list the targets
 	@sed -n 's/^\([a-z-]*\):.*## /\1\t/p' Makefile | while IFS="$$(printf '\t')" read -r name what; do printf '  make %-11s %s\n' "$$name" "$$what"; done
@@ -81,6 +83,12 @@ test-wasm: ## of make test: HiGHS as WebAssembly
 
 test-python: build ## of make test: python/
 	@sh scripts/python.sh test
+
+# A seed says which: the same for the same code, and others for another seed. Some 5 minutes; 8 at most.
+mutants: ## change MUTANTS (48) places of privacy-relevant code, and a quarter of that in python/, and say what no test sees
+	@echo "mutants: $(MUTANTS) in Go, seed $(MUTANTS_SEED)"
+	@CGO_ENABLED=0 GOFLAGS="$(plain)" $(GO) run ./internal/mutants -sample $(MUTANTS) -seed $(MUTANTS_SEED) -time 6m; go=$$?; \
+		sh scripts/python.sh mutants --sample $$(($(MUTANTS) / 4)) --seed $(MUTANTS_SEED) --time 120 && exit $$go
 
 race: deps ## run every test under the race detector
 	@echo "race: all packages"

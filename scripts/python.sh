@@ -1,8 +1,9 @@
 #!/bin/sh
-# Runs the tests or the linters of python/, in an environment of their own below .deps. It sees
+# Runs the tests, the linters or the mutants of python/, in an environment of their own below .deps. It sees
 # what the system's Python has beside, such as torch. Where there is no Python it says so and is done.
 set -eu
 task=$1
+shift
 cd "$(dirname "$0")/../python"
 env=$(cd .. && pwd)/.deps/python
 python=${PYTHON:-python3}
@@ -27,6 +28,7 @@ fi
 echo "$task: python/"
 case $task in
 test) PYTHONPATH=src "$env/bin/python" -m pytest -q ;;
+mutants) "$env/bin/python" ../scripts/mutants.py "$@" ;;
 lint)
 	# As modules: the scripts beside them break when the working copy moves.
 	"$env/bin/python" -m ruff check -q .
@@ -34,7 +36,7 @@ lint)
 	"$env/bin/python" -m mypy --python-executable "$env/bin/python"
 	;;
 *)
-	echo "python.sh: $task, want test or lint" >&2
+	echo "python.sh: $task, want test, lint or mutants" >&2
 	exit 2
 	;;
 esac

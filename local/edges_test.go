@@ -1,0 +1,251 @@
+package local
+
+import (
+	"errors"
+	"math"
+	"math/big"
+	"testing"
+
+	"github.com/noisewright/noisewright/internal/exact"
+	"github.com/noisewright/noisewright/internal/formfile"
+	"github.com/noisewright/noisewright/loss"
+	"github.com/noisewright/noisewright/proof"
+)
+
+// TestUnbiasedExactly: a mean that is off by a unit of weight, or by an answer's last place, is a
+// bias, however small.
+func TestUnbiasedExactly(t *testing.T) {
+	s := twoAnswers()
+	s.Epsilon = 2
+	if _, err := newRandomizer(t, s).Verify(); err != nil {
+		t.Fatal(err)
+	}
+	for _, change := range []struct {
+		name string
+		do   func(*Spec)
+		bias *big.Rat
+	}{
+		{"a unit of weight", func(s *Spec) { s.Rows[0][0]++; s.Rows[0][1]-- }, big.NewRat(1, 1<<62)},
+		{"a unit of the other", func(s *Spec) { s.Rows[1][0]++; s.Rows[1][1]-- }, big.NewRat(1, 1<<62)},
+		{"an answer's last place", func(s *Spec) { s.Answers[1] = math.Nextafter(2, 3) }, big.NewRat(3, 1<<53)},
+		{"the last place below", func(s *Spec) { s.Answers[0] = math.Nextafter(-2, 0) }, big.NewRat(3, 1<<54)},
+	} {
+		s := formfile.Clone(s)
+		change.do(&s)
+		r := newRandomizer(t, s)
+		if found := r.Certify().Bias; found.Cmp(change.bias) != 0 {
+			t.Errorf("%s: a bias of %v, want %v", change.name, found, change.bias)
+		}
+		if _, err := r.Verify(); !errors.Is(err, proof.ErrFalseClaim) {
+			t.Errorf("%s: unbiased: %v", change.name, err)
+		}
+		s.Demands.Unbiased = false
+		if _, err := newRandomizer(t, s).Verify(); err != nil {
+			t.Errorf("%s, and nothing demanded: %v", change.name, err)
+		}
+	}
+}
+
+// warner is randomized response with this weight of each other answer.
+func warner(k int, epsilon float64, other uint64) Spec {
+	s := response(k, epsilon)
+	s.Epsilon = epsilon
+	for i, row := range s.Rows {
+		for j := range row {
+			row[j] = other
+		}
+		row[i] = -(uint64(k-1) * other)
+	}
+	return s
+}
+
+// TestPureToAUnit: of randomized response the least weight of another answer that e^epsilon allows is
+// private with delta = 0, and one unit less is not: 2^-64 in the weights decides.
+func TestPureToAUnit(t *testing.T) {
+	for _, k := range []int{2, 3, 10} {
+		for _, epsilon := range []float64{1e-3, 0.1, 1, 3, 20} {
+			// The truth has the weight 2^64 − (k−1)·w, at most e^ε·w.
+			e := new(big.Rat).SetFrac(exact.ExpDown(epsilon, exact.RatioBits), new(big.Int).Lsh(big.NewInt(1), exact.RatioBits))
+			least := exact.Ceil(new(big.Rat).Quo(exact.PowerOfTwo(64), e.Add(e, big.NewRat(int64(k-1), 1)))).Uint64()
+			if _, err := newRandomizer(t, warner(k, epsilon, least)).Verify(); err != nil {
+				t.Errorf("k = %d, epsilon = %g: %v", k, epsilon, err)
+			}
+			r := newRandomizer(t, warner(k, epsilon, least-1))
+			if _, err := r.Verify(); !errors.Is(err, proof.ErrNotPrivate) {
+				t.Errorf("k = %d, epsilon = %g, a unit less: %v", k, epsilon, err)
+			}
+			found := r.Certify().DeltaUpper
+			if found.Sign() <= 0 || found.Cmp(exact.PowerOfTwo(-30)) > 0 {
+				t.Errorf("k = %d, epsilon = %g, a unit less: delta %v", k, epsilon, found)
+			}
+		}
+	}
+}
+
+// TestDeltaToAUnit: the delta that is found is enough, and one a unit in the last place below it not.
+func TestDeltaToAUnit(t *testing.T) {
+	s := twoAnswers()
+	s.Demands = Demands{}
+	s.Rows = [][]uint64{{1 << 63, 1 << 63}, {1 << 62, 3 << 62}}
+	for _, s.Epsilon = range []float64{0, 0.1, 0.5} {
+		s.Delta = 0.9
+		found := newRandomizer(t, s).Certify().DeltaUpper
+		// (1 − q) − e^ε·(1 − p) or p − e^ε·q, from the definition.
+		e := new(big.Rat).SetFrac(exact.ExpDown(s.Epsilon, 300), new(big.Int).Lsh(big.NewInt(1), 300))
+		want := new(big.Rat).Sub(big.NewRat(1, 2), new(big.Rat).Mul(e, big.NewRat(1, 4)))
+		if off := new(big.Rat).Sub(found, want); off.Abs(off).Cmp(exact.PowerOfTwo(-90)) > 0 {
+			t.Errorf("epsilon %g: delta %v, want %v", s.Epsilon, found, want)
+		}
+		s.Delta = exact.FloatUp(found)
+		if _, err := newRandomizer(t, s).Verify(); err != nil {
+			t.Errorf("epsilon %g: %v", s.Epsilon, err)
+		}
+		s.Delta = math.Nextafter(exact.FloatDown(found), 0)
+		if _, err := newRandomizer(t, s).Verify(); !errors.Is(err, proof.ErrNotPrivate) {
+			t.Errorf("epsilon %g, delta a unit in the last place less: %v", s.Epsilon, err)
+		}
+	}
+}
+
+// TestCapToAUnit: the same for a cap on the worst loss.
+func TestCapToAUnit(t *testing.T) {
+	s := twoAnswers()
+	worst := newRandomizer(t, s).Certify().WorstLoss
+	s.Demands.Cap = exact.FloatUp(worst)
+	if _, err := newRandomizer(t, s).Verify(); err != nil {
+		t.Error(err)
+	}
+	s.Demands.Cap = math.Nextafter(exact.FloatDown(worst), 0)
+	if _, err := newRandomizer(t, s).Verify(); !errors.Is(err, proof.ErrFalseClaim) {
+		t.Errorf("a cap a unit in the last place less: %v", err)
+	}
+}
+
+// TestConcaveBelow: φ(a) = a₊ − e^ε·a₋ and its means over intervals are bounded from below, with e^ε
+// itself, to 2^-160: so that no lower bound is above the truth by a rounding of e^ε.
+func TestConcaveBelow(t *testing.T) {
+	const fine = 400
+	for _, epsilon := range []float64{0.1, 0.5, 1, 2, 7.3, 40} {
+		s := response(2, 1)
+		s.Epsilon = epsilon
+		s.Dual = &Dual{Totals: []float64{0.1, 0.1}}
+		p := newPricing(&s, nil)
+		// e^ε less than this by far less than what rounding to 96 bits takes off.
+		e := new(big.Rat).SetFrac(exact.ExpUp(epsilon, fine), new(big.Int).Lsh(big.NewInt(1), fine))
+		slack := exact.PowerOfTwo(-fine + 1)
+		for _, bits := range []uint{0, 1, 10, 64, 100, 300} {
+			a := new(big.Int).Lsh(big.NewInt(1), bits)
+			for _, a := range []*big.Int{a, new(big.Int).Neg(a), new(big.Int).Neg(new(big.Int).Sub(a, big.NewInt(1)))} {
+				truth := new(big.Rat).SetInt(a)
+				if a.Sign() < 0 {
+					truth.Mul(truth, new(big.Rat).Sub(e, slack))
+				}
+				got := new(big.Rat).SetInt(p.concave(new(big.Int).Set(a)))
+				off := new(big.Rat).Sub(truth, got)
+				room := new(big.Rat).SetInt(new(big.Int).Abs(a))
+				room.Mul(room, new(big.Rat).Add(e, big.NewRat(1, 1))).Mul(room, exact.PowerOfTwo(2-exact.RatioBits)).Add(room, big.NewRat(1, 1))
+				if off.Sign() < 0 || off.Cmp(room) > 0 {
+					t.Errorf("epsilon %g: φ(%v) = %v, want %v or a rounding less", epsilon, a, got.RatString(), truth.FloatString(3))
+				}
+			}
+		}
+	}
+}
+
+// TestLowerBoundOfResponse: no bound on the loss of randomized response is above its optimum, which is
+// known: (k−1)/(e^ε+k−1). Multipliers around the best ones are tried, to the last place.
+func TestLowerBoundOfResponse(t *testing.T) {
+	const fine = 400
+	best := 0
+	for _, k := range []int{2, 5} {
+		for _, epsilon := range []float64{0.3, 1, 2.5} {
+			e := new(big.Rat).SetFrac(exact.ExpUp(epsilon, fine), new(big.Int).Lsh(big.NewInt(1), fine))
+			optimum := new(big.Rat).Quo(big.NewRat(int64(k-1), 1), e.Add(e, big.NewRat(int64(k-1), 1)))
+			price := float64(k-1) / float64(k) / (math.Exp(epsilon) + float64(k-1))
+			for i := -40; i <= 40; i++ {
+				total := price
+				switch {
+				case i < -20 || i > 20:
+					total *= 1 + float64(i)*1e-4
+				default:
+					total *= 1 + float64(i)*0x1p-53
+				}
+				s := response(k, 1)
+				s.Epsilon, s.Dual = epsilon, &Dual{Totals: make([]float64, k)}
+				for j := range s.Dual.Totals {
+					s.Dual.Totals[j] = total
+				}
+				found := s.lowerBound(nil)
+				off := new(big.Rat).Sub(optimum, found)
+				if off.Sign() < 0 {
+					t.Errorf("k = %d, epsilon = %g, totals %v: a bound of %s, and the optimum is %s", k, epsilon, total, found.FloatString(40), optimum.FloatString(40))
+				}
+				if off.Cmp(exact.PowerOfTwo(-48)) < 0 {
+					best++
+				}
+			}
+		}
+	}
+	if best < 100 {
+		t.Errorf("%d bounds are close, want 100", best)
+	}
+}
+
+// TestBiasOfL2: the loss of squared errors is the variance and the square of the bias, exactly: so the
+// two numbers cannot both be wrong.
+func TestBiasOfL2(t *testing.T) {
+	s := twoAnswers()
+	s.Demands, s.Epsilon = Demands{}, 5
+	s.Rows = [][]uint64{{3*quarter + 12345, quarter - 12345}, {quarter, 3 * quarter}}
+	if s.Loss != loss.L2 {
+		t.Fatal("want squared errors")
+	}
+	worst := new(big.Rat)
+	for i, x := range s.Nodes {
+		mean := new(big.Rat)
+		for j, y := range s.Answers {
+			p := new(big.Rat).SetFrac(new(big.Int).SetUint64(s.Rows[i][j]), new(big.Int).Lsh(big.NewInt(1), 64))
+			mean.Add(mean, p.Mul(p, exact.Rational(y)))
+		}
+		if mean.Sub(mean, exact.Rational(x)).Abs(mean).Cmp(worst) > 0 {
+			worst = mean
+		}
+	}
+	if found := newRandomizer(t, s).Certify().Bias; found.Cmp(worst) != 0 {
+		t.Errorf("bias %v, want %v", found, worst)
+	}
+}
+
+// TestOneAnswer: where there is but one answer, its loss is the least there is, and no multipliers prove
+// more than that; good ones prove it.
+func TestOneAnswer(t *testing.T) {
+	for _, objective := range []Objective{Mean, Worst} {
+		s := Spec{
+			Epsilon: 1, Values: Values{Kind: Integer, Lower: -1, Upper: 1}, Objective: objective, Loss: loss.L1,
+			Demands: Demands{Lower: 0.5, Upper: 0.5}, Answers: []float64{0.5}, Rows: [][]uint64{{0}, {0}, {0}},
+		}
+		s.Nodes = s.Values.integers()
+		want := big.NewRat(5, 6) // (1.5 + 0.5 + 0.5)/3
+		if objective == Worst {
+			want = big.NewRat(3, 2)
+		}
+		best := new(big.Rat)
+		for i := range 60 {
+			share := float64(i) / 40
+			s.Dual = &Dual{Nodes: s.Nodes, Totals: []float64{0.5 * share, 0.5 / 3 * share, 0.5 / 3 * share}}
+			if objective == Worst {
+				s.Dual.Weights, s.Dual.Totals = []float64{1, 0, 0}, []float64{1.5 * share, 0, 0}
+			}
+			found := s.lowerBound(nil)
+			if found.Cmp(want) > 0 {
+				t.Errorf("%s: multipliers times %g prove %s, and %v is reached", objective, share, found.FloatString(9), want)
+			}
+			if found.Cmp(best) > 0 {
+				best = found
+			}
+		}
+		if off := new(big.Rat).Sub(want, best); off.Cmp(big.NewRat(1, 100)) > 0 {
+			t.Errorf("%s: a bound of %s, want nearly %v", objective, best.FloatString(9), want)
+		}
+	}
+}
