@@ -2,6 +2,7 @@ package tables
 
 import (
 	"context"
+
 	"github.com/noisewright/noisewright/internal/check"
 	"github.com/noisewright/noisewright/proof"
 )

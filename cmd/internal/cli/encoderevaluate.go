@@ -139,7 +139,7 @@ func (o *encoderEvaluateOptions) run(ctx context.Context) error {
 		}
 	}
 	return o.Print(shell.Object{
-		"rows", test.X.Rows, "draws", o.draws, "output", cmp.Or(string(b.Spec().Output), "features"), "confidence", evaluateConfidence,
+		"rows", test.X.Rows, "draws", o.draws, "output", cmp.Or(b.Spec().Output, "features"), "confidence", evaluateConfidence,
 		"measures", measures, "attacks", attacks,
 	}, rows)
 }
