@@ -17,7 +17,9 @@ type numbers4test struct {
 	List   []*big.Rat
 }
 
-func (f numbers4test) Bounds() Bounds { return Bounds{Delta: f.Number} }
+func (f numbers4test) Bounds() Bounds {
+	return Bounds{Delta: f.Number, Loss: big.NewRat(1, 1), LowerBound: f.Number}
+}
 
 // thing is a mechanism that can be verified and nothing else.
 type thing struct {
@@ -165,5 +167,22 @@ func TestBorrowedProof(t *testing.T) {
 	}
 	if v, err := Verify(t.Context(), &borrowing{from: x}, Options{}); v != nil || !errors.Is(err, dp.ErrInvalid) {
 		t.Errorf("%v, %v, want ErrInvalid", v, err)
+	}
+}
+
+// TestBoundAboveLoss: a lower bound is one on the loss of the mechanism itself, so a larger one
+// proves nothing; as large a one may be.
+func TestBoundAboveLoss(t *testing.T) {
+	above := new(big.Rat).Add(big.NewRat(1, 1), big.NewRat(1, 1<<60))
+	for _, c := range []struct {
+		bound *big.Rat
+		want  error
+	}{{big.NewRat(1, 1), nil}, {above, ErrFalseClaim}} {
+		x := &thing{thingContent: &thingContent{New("pkg", func(*Meter) numbers4test {
+			return numbers4test{c.bound, nil}
+		}, func(numbers4test, *Meter) error { return nil })}}
+		if _, err := Verify(t.Context(), x, Options{}); !errors.Is(err, c.want) {
+			t.Errorf("a bound of %s: %v, want %v", c.bound, err, c.want)
+		}
 	}
 }

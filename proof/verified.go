@@ -5,6 +5,7 @@ import (
 	"fmt"
 
 	"github.com/noisewright/noisewright/internal/check"
+	"github.com/noisewright/noisewright/internal/exact"
 	"github.com/noisewright/noisewright/internal/formfile"
 )
 
@@ -112,6 +113,10 @@ func Verify[T any, C Certificate, P Provable[T, C]](ctx context.Context, p P, o 
 	if !ok { // of a type that passes on the Proof of another one
 		f := p.Form()
 		return nil, check.Field(f.Package, f.File.Noun, fmt.Sprintf("the proof of a %T", made), "one with a proof of its own")
+	}
+	// The bound is on the loss of this mechanism too. Whatever is wrong then, nothing is proved.
+	if b := v.certificate.Bounds(); b.LowerBound.Cmp(b.Loss) > 0 {
+		return nil, check.Errorf(p.Form().Package, ErrFalseClaim, "a lower bound of %s is computed for a loss of at most %s: one of the two is wrong", exact.StateDown(b.LowerBound), exact.StateUp(b.Loss))
 	}
 	return v, nil
 }

@@ -5,7 +5,9 @@ import (
 	"math"
 	"math/big"
 	"math/rand/v2"
+	"path/filepath"
 	"slices"
+	"strings"
 	"testing"
 
 	"github.com/noisewright/noisewright/dp"
@@ -368,5 +370,46 @@ func TestLeastInCells(t *testing.T) {
 				}
 			}
 		}
+	}
+}
+
+// TestMalformedDualProvesNothing: LowerBound may be asked of multipliers that no table has checked.
+func TestMalformedDualProvesNothing(t *testing.T) {
+	p := geometricSpec(t, 1, 0.05, 3).Problem
+	for _, d := range []*Dual{nil, {}, {CellsPerSensitivity: 1, Exponent: -4, Shifts: []DualShift{{Shift: 12, Multipliers: []int64{1}}}}} {
+		if bound := d.LowerBound(p); bound.Sign() != 0 {
+			t.Errorf("%+v: a bound of %s, want 0", d, bound.FloatString(6))
+		}
+	}
+}
+
+// TestBoundsOfDesigns: the multipliers of designs nearly reach the loss of their tables, which a
+// bound computed a little too high is above, and Verify then refuses. The smallest gaps are of 1e-3.
+func TestBoundsOfDesigns(t *testing.T) {
+	paths, err := filepath.Glob("../python/tests/data/files/*.json")
+	if err != nil || len(paths) == 0 {
+		t.Fatal(paths, err)
+	}
+	tight := 0
+	for _, path := range append(paths, "../docs/example-table.json") {
+		tab, err := proof.ReadFile(path, Decode)
+		if err != nil {
+			continue // of another form
+		}
+		s := tab.spec
+		if s.Dual == nil || !s.Dual.Mirrored || s.Privacy.Delta == 0 || strings.Contains(path, "-false") {
+			continue // false tables may be far from private
+		}
+		bounds := tab.Certify().Bounds()
+		gap, _ := bounds.Gap()
+		if gap < 0 {
+			t.Errorf("%s: a bound of %s above a loss of %s", path, bounds.LowerBound.FloatString(9), bounds.Loss.FloatString(9))
+		}
+		if gap < 0.02 {
+			tight++
+		}
+	}
+	if tight < 2 {
+		t.Errorf("%d tables with mirrored multipliers and a gap below 2 %%, want some", tight)
 	}
 }

@@ -303,9 +303,14 @@ const maxWalk = 1 << 21
 // constraints E g_i(X) <= b_i with multipliers λ_i, rounded down; m are the multipliers of
 // monotony; e^ε is rounded up; the rest is exact. If the dual has Edges, l_j is instead the least
 // loss inside cell j, and the minimum is also over the atom at 0, whose coefficient is Σ_k max_j
-// y_{k,j}. It is never below 0, which bounds every loss. A nil Dual proves 0, and so do multipliers
-// of constraints the problem does not have.
-func (d *Dual) LowerBound(p dp.Problem) *big.Rat { return d.lowerBound(p, nil) }
+// y_{k,j}. It is never below 0, which bounds every loss. A nil or malformed Dual proves 0, and
+// so do multipliers of constraints the problem does not have.
+func (d *Dual) LowerBound(p dp.Problem) *big.Rat {
+	if d == nil || d.validate() != nil {
+		return new(big.Rat)
+	}
+	return d.lowerBound(p, nil)
+}
 
 // lowerBound is LowerBound. It does not count if the meter says stop.
 func (d *Dual) lowerBound(p dp.Problem, meter *proof.Meter) *big.Rat {
