@@ -22,10 +22,10 @@
 //   - noise and tables/shapes hold classical mechanisms, to compare with and as
 //     proved tables.
 //
-// On a device import tables, proof and sampler (proof.ReadFile, Table.Verify, sampler.New),
+// On a device import tables, proof and sampler (proof.ReadFile, Table.Verify, sampler.NewNoise),
 // or latent/bundle for feature vectors: they and what they import use the standard
-// library only. This package has the LP solver if it is built with the tag highs and cgo,
-// and designs tables of every kind without it.
+// library and golang.org/x/sys/cpu only. This package has the LP solver if it is built with
+// the tag highs and cgo, or highswasm, and designs tables of every kind without it.
 package noisewright
 
 import (
@@ -114,7 +114,7 @@ func Load(path string) (*Verified, error) {
 }
 
 // NewSampler returns a sampler of the noise, seeded by the system. It is for one
-// goroutine; Fork makes more. sampler.New has options.
+// goroutine; Fork makes more. sampler.NewNoise has options.
 //
 // Guarantee (docs/proofs/sampling.md, rounding.md): Sampler.AddNoise is as private
 // as the table promises.

@@ -54,7 +54,7 @@ func newCondition(text string, columns []string) (*condition, error) {
 	}
 	program, err := expr.Compile(text, options...)
 	if err == nil && growth.found {
-		err = errors.New("variables and loops are not known")
+		err = errors.New("variables, loops and ranges are not known")
 	}
 	if err != nil {
 		sentence, _, _ := strings.Cut(err.Error(), "\n")
@@ -76,21 +76,25 @@ func newCondition(text string, columns []string) (*condition, error) {
 
 // builtins are the functions of conditions. The decision about a row must depend on the row
 // alone: none of them knows the time or the order of a map. And it must not take long, nor much
-// memory, on some rows only, which would tell that they are there: none of them loops or
-// makes a text several times as long.
+// memory, on some rows only, which would tell that they are there: none of them loops or makes a
+// text longer, again and again. So string is none of them: string(split(x, "")) has twice the
+// characters of x.
 var builtins = []string{
 	"abs", "ceil", "first", "float", "floor", "hasPrefix", "hasSuffix", "indexOf", "int", "last", "lastIndexOf", "len", "lower",
-	"max", "min", "round", "split", "string", "trim", "trimPrefix", "trimSuffix", "type", "upper",
+	"max", "min", "round", "split", "trim", "trimPrefix", "trimSuffix", "type", "upper",
 }
 
-// growing finds loops, and declarations, by which a short expression doubles a text many times.
+// growing finds loops, ranges, and declarations, by which a short expression doubles a text many
+// times.
 type growing struct{ found bool }
 
 // Visit implements ast.Visitor.
 func (v *growing) Visit(node *ast.Node) {
-	switch (*node).(type) {
+	switch n := (*node).(type) {
 	case *ast.VariableDeclaratorNode, *ast.SequenceNode, *ast.PredicateNode:
 		v.found = true
+	case *ast.BinaryNode:
+		v.found = v.found || n.Operator == ".."
 	}
 }
 

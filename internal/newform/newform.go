@@ -31,13 +31,13 @@ var Form = proof.Form{Package: "newform", Noun: "a subset selection", File: stri
 	Elements:    maxAnchors,
 }}
 
-// maxAnchors bounds the anchors, and their coordinates.
+// maxAnchors bounds the anchors.
 const maxAnchors = 8
 
 // Spec is the content of a subset selection.
 type Spec struct {
 	Epsilon float64     `json:"epsilon"`
-	Anchors [][]float64 `json:"anchors"` // points of norm at most 1
+	Anchors [][]float64 `json:"anchors"` // points of a space
 	Labels  []string    `json:"labels"`  // one for each anchor
 	Size    int         `json:"size"`    // labels in a set
 	// Rows holds one law per anchor over the sets in lexicographic order, of weights that

@@ -1,0 +1,46 @@
+package release
+
+import (
+	"errors"
+	"fmt"
+	"runtime"
+	"strings"
+	"testing"
+
+	"github.com/noisewright/noisewright/dp"
+)
+
+// TestConditionsDoNotGrow: no condition takes memory that doubles with each of its parts, on the rows
+// that it is about alone, so that they end a release by their memory. Whatever could is unknown.
+func TestConditionsDoNotGrow(t *testing.T) {
+	columns, row := []string{"x"}, []string{strings.Repeat("ab ", 13)}
+	for _, where := range []string{
+		`len(string(split(x, ""))) > 3`, `string(x) == "a"`, `len([1..400000]) > 3`, `x in [1..3]`, `len(repeat(x, 9)) > 3`,
+		`len(replace(x, "a", x)) > 3`, `len(join([x, x])) > 3`, `let y = x + x; y == "a"`, `len(map(split(x, ""), #)) > 3`,
+	} {
+		if _, err := newCondition(where, columns); !errors.Is(err, dp.ErrInvalid) {
+			t.Errorf("%s: %v, want ErrInvalid", where, err)
+		}
+	}
+	const depth = 24 // doubled so often a text of 40 bytes has 600 MB
+	for _, inner := range []string{
+		"lower(%s)", "upper(lower(%s))", "trim(%s)", `split(%s, "")[0]`, `first(split(%s, "b"))`, `last(split(%s, "b"))`, `trimPrefix(%s, "a")`,
+		`trimSuffix(%s, " ")`, "max([%s])", "min([%s])", "type(%s)", "first([%s])", "(%s)[0:30]",
+	} {
+		text := "x"
+		for range depth {
+			text = fmt.Sprintf(inner, text)
+		}
+		c, err := newCondition("len("+text+") >= 0", columns)
+		if err != nil {
+			continue // it takes no text
+		}
+		var before, after runtime.MemStats
+		runtime.ReadMemStats(&before)
+		_, _ = c.holds(columns, row)
+		runtime.ReadMemStats(&after)
+		if used := after.TotalAlloc - before.TotalAlloc; used > 1<<20 {
+			t.Errorf("%s, %d times: %d bytes", inner, depth, used)
+		}
+	}
+}
