@@ -128,7 +128,7 @@ func TestUnrolledBounds(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		l := &table{t: tab, points: 1, zero: int64(k), tailed: true}
+		l := &table{t: tab, up: weights, down: weights, points: 1, zero: int64(k), tailed: true}
 		l.unroll()
 		rho := new(big.Rat).SetFrac(new(big.Int).SetUint64(ratio), new(big.Int).Lsh(big.NewInt(1), 64))
 		share := new(big.Rat).Sub(big.NewRat(1, 1), rho)
