@@ -24,7 +24,7 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parents[1]
 PACKAGE = Path("python/src/noisewright")
 LIST = Path("internal/mutants/argued.txt")
-TESTS = ["tests/test_edges.py", "tests/test_runs.py", "tests/test_verify.py"]
+TESTS = ["tests/test_brute.py", "tests/test_edges.py", "tests/test_runs.py", "tests/test_verify.py"]
 SLOW = "not beyond_all_floats and not local-nodes and not power-sum and not program"
 
 COMPARISONS: dict[type[ast.cmpop], list[type[ast.cmpop]]] = {
