@@ -17,7 +17,7 @@ import noisewright as nw
 from noisewright._additivecheck import _extent
 from noisewright._exact import exp_down, exp_up
 from noisewright._load import parse
-from noisewright._loss import Loss
+from noisewright._loss import Loss, Piecewise
 from noisewright._lossnames import parse_loss
 from noisewright._strictjson import Fields
 
@@ -120,7 +120,7 @@ def kernel(rng: random.Random) -> Json:
         "version": 1,
         "privacy": {"epsilon": rng.choice((0, 0.25, 2)), "delta": MOST, "sensitivity": rng.choice((1, 2, 5))},
         "queries": {"lower": edges[0], "upper": edges[-1]},
-        "loss": {"name": rng.choice(("l1", "l2", "pinball:0.25"))},
+        "loss": {"name": rng.choice(("l1", "l2", "pinball:0.25", "pwl:-inf,-1;0,1e-58;1,-3e-59;2,1"))},
         "edges": edges,
         "nodes": sorted(rng.sample([x / 2 for x in range(-12, 14)], n)),
         "rows": [law(rng, n) for _ in range(n)],
@@ -141,22 +141,28 @@ def densities(made: Json) -> list[tuple[Fraction, Fraction, Fraction]]:
     return [(a, b, Fraction(p["weight"]) / total) for (a, b), p in zip(pairwise(ends), pieces, strict=True)]
 
 
-def integral(loss: Loss, y: Fraction, a: Fraction, b: Fraction) -> Fraction:
-    """∫ c(y - φ) dφ from a to b, by Simpson's rule: c is of degree 2 on either side of 0."""
-    middle = min(max(y, a), b)
-    return sum(
-        (
-            (d - c) / 6 * (loss.at_down(y - c) + 4 * loss.at_down(y - (c + d) / 2) + loss.at_down(y - d))
-            for c, d in ((a, middle), (middle, b))
-        ),
-        Fraction(0),
-    )
+def integral(loss: Piecewise, y: Fraction, a: Fraction, b: Fraction) -> Fraction:
+    """∫ c(y - φ) dφ from a to b, by Simpson's rule: c is of degree 2 at most between knots."""
+    ends = sorted({a, b, *(y - x for x in loss.knots if a < y - x < b)})
+    total = Fraction(0)
+    for c, d in pairwise(ends):
+        total += (
+            (d - c) / 6 * (loss.limit_down(y - c, -1) + 4 * loss.at_down(y - (c + d) / 2) + loss.limit_down(y - d, 1))
+        )
+    return total
+
+
+def peak(loss: Piecewise, low: Fraction, high: Fraction) -> Fraction:
+    """The largest c from one point to another, rounded up to 2^-192."""
+    most = max(loss.at_down(x) for x in (low, high, *(x for x in loss.knots if low < x < high)))
+    return Fraction(math.ceil(most * (1 << 192)), 1 << 192)
 
 
 @pytest.mark.parametrize("seed", range(40))
 def test_kernel_answer_by_answer(seed: int) -> None:
     made = kernel(random.Random(seed))
     loss, limit = parse_loss(made["loss"]["name"]), Fraction(made["privacy"]["sensitivity"])
+    assert isinstance(loss, Piecewise)
     edges, nodes = ([Fraction(x) for x in made[name]] for name in ("edges", "nodes"))
     laws = [{j: Fraction(int(w), WORD) for j, w in enumerate(row)} for row in made["rows"]]
     cells = list(pairwise(edges))
@@ -173,18 +179,20 @@ def test_kernel_answer_by_answer(seed: int) -> None:
                 expected += density * sum((w * integral(loss, nodes[j], a, b) for j, w in p.items()), Fraction(0))
         for i in range(64):
             a, b = (low + (high - low) * Fraction(k, 64) for k in (i, i + 1))
-            peak = sum(
-                (w * max(loss.at_down(nodes[j] - a), loss.at_down(nodes[j] - b)) for j, w in p.items()), Fraction(0)
-            )
-            most = max(most, peak)
+            most = max(most, sum((w * peak(loss, nodes[j] - b, nodes[j] - a) for j, w in p.items()), Fraction(0)))
     compare(made, delta, expected, most)
 
 
-def changed(name: str, seed: int) -> tuple[Json, Any]:
+# |x| where the noise is, which falls once more further out, on either side.
+DIPS = {"right": "pwl:-inf,-1;0,1;{0},-1;{1},2", "left": "pwl:-inf,-2;-{1},1;-{0},-1;0,1"}
+
+
+def changed(name: str, seed: int, loss: str = "") -> tuple[Json, Any]:
     """A kernel whose multipliers are others, and what is proved of it. Every third time a cell of no
     weight has none."""
     rng = random.Random(seed)
     made: Json = json.loads(file(name).read_text())
+    made["loss"]["name"] = loss or made["loss"]["name"]
     certificate = made["certificate"]
     certificate["lower_bound"] = "0"
     dual = certificate["dual"]
@@ -263,35 +271,91 @@ def test_lower_bound_of_kernel(name: str, seed: int) -> None:
     assert found.lower_bound == bound > 0
 
 
-@pytest.mark.parametrize("seed", range(3))
-@pytest.mark.parametrize("name", ["additive", "additive-bounded", "additive-cap"])
-def test_lower_bound_of_additive_kernel(name: str, seed: int) -> None:
-    made, found = changed(name, seed)
+Bracket = tuple[Fraction, int, int]
+
+
+def additive_brackets(made: Json) -> dict[tuple[int, int], Bracket]:
+    """Of each cell and node: the cost, and the multipliers without e^ε and with it."""
     dual: Json = made["certificate"]["dual"]
     unit = Fraction(2) ** dual["exponent"]
     step = Fraction(made["privacy"]["sensitivity"]) / dual["nodes_per_sensitivity"]
-    loss = parse_loss(made["loss"]["name"])
+    cost = parse_loss(made["loss"]["name"])
     other = parse_loss((made.get("instance_cap_loss") or made["loss"])["name"])
-    shares = [Fraction(w) / sum(map(Fraction, made["weight"])) for w in made["weight"]]
-    caps = [int(x) for x in dual["caps"]] or [0] * len(shares)
+    caps = [int(x) for x in dual["caps"]] or [0] * len(made["weight"])
 
     def multiplier(m: Json, j: int) -> int:
         i = j - m["first"]
         return int(m["below"] if i < 0 else m["above"] if i >= len(m["multipliers"]) else m["multipliers"][i])
 
+    return {
+        (k, j): (
+            Fraction(w) / sum(map(Fraction, made["weight"])) * cost.lower_node(j, step)
+            + caps[k] * unit * other.lower_node(j, step),
+            sum(multiplier(m, j) for m in dual["shifts"] if m["gain"] == k),
+            sum(multiplier(m, j - m["shift"]) for m in dual["shifts"] if m["lose"] == k),
+        )
+        for k, w in enumerate(made["weight"])
+        for j in range(-99, 100)
+    }
+
+
+def hold_additive(made: Json) -> None:
+    dual: Json = made["certificate"]["dual"]
     price = sum(max(int(y) for y in (m["below"], m["above"], *m["multipliers"])) for m in dual["shifts"])
-    brackets = [
-        [
-            (
-                share * loss.lower_node(j, step) + caps[k] * unit * other.lower_node(j, step),
-                sum(multiplier(m, j) for m in dual["shifts"] if m["gain"] == k),
-                sum(multiplier(m, j - m["shift"]) for m in dual["shifts"] if m["lose"] == k),
-            )
-            for j in range(-99, 100)
-        ]
-        for k, share in enumerate(shares)
-    ]
-    assert found.lower_bound == bracketed(brackets, made, price, sum(caps), unit) > 0
+    found = additive_brackets(made)
+    rows = [[found[k, j] for j in range(-99, 100)] for k in range(len(made["weight"]))]
+    bound = bracketed(rows, made, price, sum(map(int, dual["caps"])), Fraction(2) ** dual["exponent"])
+    proof: Any = parse(json.dumps(made).encode()).verify()
+    assert proof.lower_bound == bound > 0
+
+
+@pytest.mark.parametrize("seed", range(3))
+@pytest.mark.parametrize(
+    ("name", "loss"),
+    [
+        ("additive", ""),
+        ("additive-bounded", ""),
+        ("additive-cap", ""),
+        *(("additive", x.format(30, 31)) for x in DIPS.values()),
+    ],
+)
+def test_lower_bound_of_additive_kernel(name: str, loss: str, seed: int) -> None:
+    hold_additive(changed(name, seed, loss)[0])
+
+
+@pytest.mark.parametrize("beyond", [False, True])
+@pytest.mark.parametrize("side", [-1, 1])
+def test_least_bracket_is_the_outermost(side: int, beyond: bool) -> None:
+    """A multiplier of the last node, or of all beyond it, that makes its bracket the least of the cell."""
+    made, _ = changed("additive-cap", 1)
+    dual: Json = made["certificate"]["dual"]
+    lasts = [m["first"] if side < 0 else m["first"] + len(m["multipliers"]) - 1 for m in dual["shifts"]]
+    m, j = max(
+        ((m, last + m["shift"]) for m, last in zip(dual["shifts"], lasts, strict=True) if m["shift"] * side > 0),
+        key=lambda x: side * x[1],
+    )
+    k, above = m["lose"], Fraction(exp_up(made["privacy"]["epsilon"]), 1 << 96)
+    unit = Fraction(2) ** dual["exponent"]
+    brackets = {
+        x: cost / unit + y - above * z for (cell, x), (cost, y, z) in additive_brackets(made).items() if cell == k
+    }
+    factor = above - (beyond and m["gain"] == k)  # where it counts with e^ε, and perhaps without
+    more = int((brackets[j + side * beyond] - min(brackets.values())) * Fraction(21, 20) / factor)
+    if beyond:
+        end = "below" if side < 0 else "above"
+        m[end] = str(int(m[end]) + more)
+    else:
+        end_index = 0 if side < 0 else -1
+        m["multipliers"][end_index] = str(int(m["multipliers"][end_index]) + more)
+    hold_additive(made)
+    after = {x: cost / unit + y - above * z for (cell, x), (cost, y, z) in additive_brackets(made).items() if cell == k}
+    assert min(after, key=lambda x: after[x]) == j + side * beyond
+
+
+@pytest.mark.parametrize(("name", "side"), [("additive", "right"), ("kernel", "left")])
+def test_no_bound_where_a_loss_falls_far_out(name: str, side: str) -> None:
+    assert changed(name, 1, DIPS[side].format(30, 31))[1].lower_bound > 0
+    assert changed(name, 1, DIPS[side].format(10000, 10001))[1].lower_bound == 0
 
 
 @pytest.mark.parametrize(
