@@ -111,13 +111,16 @@ func (k *Kernel) Input(row int) proof.Value {
 }
 
 // Choose returns the cell of a query value that is rounded to the lattice.
-func (k *Kernel) Choose(input proof.Value) (c proof.Choice, err error) {
+func (k *Kernel) Choose(input proof.Value) (proof.Choice, error) {
+	x, _ := proof.Float(input)
+	return k.ChooseNumber(x)
+}
+
+// ChooseNumber implements proof.Numeric.
+func (k *Kernel) ChooseNumber(x float64) (c proof.Choice, err error) {
 	limit := exact.MaxInteger - k.Reach()
-	x, ok := proof.Float(input)
-	if ok {
-		c.Base, ok = exact.RoundToGrid(x, 1/k.step, limit)
-	}
-	if !ok {
+	var ok bool
+	if c.Base, ok = exact.RoundToGrid(x, 1/k.step, limit); !ok {
 		return c, check.Errorf("", dp.ErrInvalid, "x is not a number or too large, want a magnitude of at most %g (%d steps of %g)", float64(limit)*k.step, limit, k.step)
 	}
 	if c.Row, ok = k.CellOf(c.Base); !ok {
@@ -131,5 +134,10 @@ func (k *Kernel) Points() int64 { return k.spec.Grid.PointsPerBin }
 
 // Answer returns the rounded query value with a point of a bin as noise.
 func (k *Kernel) Answer(c proof.Choice, bin int, point int64) proof.Value {
-	return proof.Number(float64(c.Base+k.spec.Grid.FirstPoint(bin)+point) * k.step)
+	return proof.Number(k.AnswerNumber(c, bin, point))
+}
+
+// AnswerNumber implements proof.Numeric.
+func (k *Kernel) AnswerNumber(c proof.Choice, bin int, point int64) float64 {
+	return float64(c.Base+k.spec.Grid.FirstPoint(bin)+point) * k.step
 }

@@ -93,12 +93,15 @@ func (k *Kernel) Input(row int) proof.Value {
 }
 
 // Choose returns the cell of a query value.
-func (k *Kernel) Choose(input proof.Value) (c proof.Choice, err error) {
-	x, ok := proof.Float(input)
-	if ok {
-		c.Row, ok = k.CellOf(x)
-	}
-	if !ok {
+func (k *Kernel) Choose(input proof.Value) (proof.Choice, error) {
+	x, _ := proof.Float(input)
+	return k.ChooseNumber(x)
+}
+
+// ChooseNumber implements proof.Numeric.
+func (k *Kernel) ChooseNumber(x float64) (c proof.Choice, err error) {
+	var ok bool
+	if c.Row, ok = k.CellOf(x); !ok {
 		q := k.spec.Queries
 		return c, check.Errorf("", dp.ErrInvalid, "the query value is not a number in the kernel's range, want %g to %g", q.Lower, q.Upper)
 	}
@@ -111,4 +114,9 @@ func (*Kernel) Points() int64 { return 0 }
 // Answer returns a node.
 func (k *Kernel) Answer(_ proof.Choice, answer int, _ int64) proof.Value {
 	return proof.Number(k.spec.Nodes[answer])
+}
+
+// AnswerNumber implements proof.Numeric.
+func (k *Kernel) AnswerNumber(_ proof.Choice, answer int, _ int64) float64 {
+	return k.spec.Nodes[answer]
 }

@@ -133,11 +133,15 @@ func (r *Randomizer) Choose(input proof.Value) (c proof.Choice, err error) {
 		}
 		return c, nil
 	}
-	x, ok := proof.Float(input)
-	if ok {
-		c.Row, _, ok = r.between(x)
-	}
-	if !ok {
+	x, _ := proof.Float(input)
+	return r.ChooseNumber(x)
+}
+
+// ChooseNumber implements proof.Numeric. No number is a category.
+func (r *Randomizer) ChooseNumber(x float64) (c proof.Choice, err error) {
+	v := r.spec.Values
+	var ok bool
+	if c.Row, _, ok = r.between(x); !ok {
 		what := "a number"
 		if v.Kind == Integer {
 			what = "an integer"
@@ -161,4 +165,9 @@ func (r *Randomizer) Answer(_ proof.Choice, answer int, _ int64) proof.Value {
 		return proof.Category(r.spec.AnswerLabels[answer])
 	}
 	return proof.Number(r.spec.Answers[answer])
+}
+
+// AnswerNumber implements proof.Numeric.
+func (r *Randomizer) AnswerNumber(_ proof.Choice, answer int, _ int64) float64 {
+	return r.spec.Answers[answer]
 }

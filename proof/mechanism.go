@@ -51,6 +51,14 @@ type Channel interface {
 	Answer(c Choice, answer int, point int64) Value
 }
 
+// Numeric is a Channel from numbers to numbers, which does without Values for them: a Sampler makes
+// no garbage of its answers then. Choose and Answer do the same.
+type Numeric interface {
+	Channel
+	ChooseNumber(x float64) (Choice, error)
+	AnswerNumber(c Choice, answer int, point int64) float64
+}
+
 // Pair is a pair of neighbors P and Q: the law Gain, and the law Lose moved by so many
 // answers to the right.
 type Pair struct{ Gain, Lose, Shift int }

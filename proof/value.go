@@ -81,15 +81,17 @@ func joined(x []float64) string {
 	return strings.Join(list, ",")
 }
 
-// Float returns a number or an integer of at most 2^53 in magnitude as a float64.
+// Float returns a number or an integer of at most 2^53 in magnitude as a float64; NaN for all else.
 func Float(v Value) (x float64, ok bool) {
 	switch v := v.(type) {
 	case Number:
 		return float64(v), true
 	case Integer:
-		return float64(v), v >= -exact.MaxInteger && v <= exact.MaxInteger
+		if v >= -exact.MaxInteger && v <= exact.MaxInteger {
+			return float64(v), true
+		}
 	}
-	return 0, false
+	return math.NaN(), false
 }
 
 // Space is a set of inputs or of answers.

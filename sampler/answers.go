@@ -4,6 +4,7 @@ import (
 	"encoding/binary"
 	"math/big"
 
+	"github.com/noisewright/noisewright/dp"
 	"github.com/noisewright/noisewright/internal/check"
 	"github.com/noisewright/noisewright/internal/exact"
 	"github.com/noisewright/noisewright/proof"
@@ -24,12 +25,14 @@ type answers struct {
 	_       noCopy
 	proven  proof.Proven
 	channel proof.Channel // what is proved, of which nobody else has the pointer
+	numeric proof.Numeric // the same, if it is one
 	laws    []rowLaw      // of the rows; shared by forks
 	reader  wordReader
 }
 
 func newAnswers(v proof.Proven, c proof.Channel, laws []rowLaw, g generator) *answers {
-	return &answers{proven: v, channel: c, laws: laws, reader: wordReader{gen: g, pos: blockBytes}}
+	n, _ := c.(proof.Numeric)
+	return &answers{proven: v, channel: c, numeric: n, laws: laws, reader: wordReader{gen: g, pos: blockBytes}}
 }
 
 // Fork implements Sampler.
@@ -53,16 +56,32 @@ func (s *answers) Release(input proof.Value) (proof.Value, error) {
 	if err != nil {
 		return nil, check.Errorf("sampler", nil, "%w", err)
 	}
-	answer, point, err := s.draw(c)
+	answer, point, err := s.draw(&c)
 	if err != nil {
 		return nil, err
 	}
 	return s.channel.Answer(c, answer, point), nil
 }
 
+// ReleaseNumber implements Sampler.
+func (s *answers) ReleaseNumber(x float64) (float64, error) {
+	if s.numeric == nil {
+		return 0, check.Errorf("sampler", dp.ErrInvalid, "the value is a number, want %s", s.channel.Inputs())
+	}
+	c, err := s.numeric.ChooseNumber(x)
+	if err != nil {
+		return 0, check.Errorf("sampler", nil, "%w", err)
+	}
+	answer, point, err := s.draw(&c)
+	if err != nil {
+		return 0, err
+	}
+	return s.numeric.AnswerNumber(c, answer, point), nil
+}
+
 // draw returns an answer to an input of the choice, and one of its points, if it has any: a word
 // selects the answer, and another one, or the first that is not rejected, the point (law.position).
-func (s *answers) draw(c proof.Choice) (answer int, point int64, err error) {
+func (s *answers) draw(c *proof.Choice) (answer int, point int64, err error) {
 	row := c.Row
 	if c.Rounded {
 		above, err := s.roundUp(c)
@@ -101,7 +120,7 @@ const roundError = 0x1p-49
 // roundUp rounds an input to the higher of the two rows next to it with the probability
 // θ = (X−Low)/(High−Low), exactly: it reports whether a random number, the fraction 0.w₁w₂…
 // in base 2^64, is below θ. The first word decides but with probability 2^-47.
-func (s *answers) roundUp(c proof.Choice) (bool, error) {
+func (s *answers) roundUp(c *proof.Choice) (bool, error) {
 	w, err := s.reader.word()
 	if err != nil {
 		return false, err

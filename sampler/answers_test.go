@@ -2,9 +2,11 @@ package sampler
 
 import (
 	"errors"
+	"math"
 	"testing"
 
 	"github.com/noisewright/noisewright/dp"
+	"github.com/noisewright/noisewright/local"
 	"github.com/noisewright/noisewright/proof"
 )
 
@@ -16,8 +18,7 @@ func seeded(c proof.Channel, seed byte) *answers {
 	return answersOf(c, newFixedGenerator([32]byte{seed}))
 }
 
-// number is Release for a number, 0 beside an error.
-func (s *answers) number(x float64) (float64, error) { return numberOf(s, x) }
+func (s *answers) number(x float64) (float64, error) { return s.ReleaseNumber(x) }
 
 func numberOf(s Sampler, x float64) (float64, error) {
 	y, err := s.Release(proof.Number(x))
@@ -43,7 +44,7 @@ func (s *answers) index(x float64) (int, error) {
 	if err != nil {
 		return 0, err
 	}
-	j, _, err := s.draw(c)
+	j, _, err := s.draw(&c)
 	return j, err
 }
 
@@ -51,5 +52,29 @@ func (s *answers) index(x float64) (int, error) {
 func TestNewRefuses(t *testing.T) {
 	if s, err := New(nil, Options{}); s != nil || !errors.Is(err, dp.ErrInvalid) {
 		t.Errorf("%v, %v, want ErrInvalid", s, err)
+	}
+}
+
+// TestReleaseNumber: it is Release without Values, for inputs and answers that are numbers.
+func TestReleaseNumber(t *testing.T) {
+	for name, c := range map[string]proof.Channel{
+		"kernel": testKernel(t), "cells": testAdditive(t), "real": testRandomizer(t, local.Real), "integer": testRandomizer(t, local.Integer),
+	} {
+		a, b := seeded(c, 1), seeded(c, 1)
+		for i := range 200 {
+			x := float64(i)/100 - 1
+			want, wantErr := numberOf(a, x)
+			if got, err := b.ReleaseNumber(x); got != want || (err == nil) != (wantErr == nil) {
+				t.Fatalf("%s: %g: %g, %v, want %g, %v", name, x, got, err, want, wantErr)
+			}
+		}
+		for _, x := range []float64{math.NaN(), math.Inf(1), -1e300} {
+			if y, err := b.ReleaseNumber(x); y != 0 || !errors.Is(err, dp.ErrInvalid) {
+				t.Errorf("%s: %g: %g, %v, want ErrInvalid", name, x, y, err)
+			}
+		}
+	}
+	if y, err := seeded(testRandomizer(t, local.Category), 1).ReleaseNumber(0); y != 0 || !errors.Is(err, dp.ErrInvalid) {
+		t.Errorf("categories: %g, %v, want ErrInvalid", y, err)
 	}
 }

@@ -64,7 +64,7 @@ func (s *stream) Anew() {
 }
 
 // Draw implements proof.Stream.
-func (s *stream) Draw(c proof.Choice) (answer int, point int64, err error) { return s.draw(c) }
+func (s *stream) Draw(c proof.Choice) (answer int, point int64, err error) { return s.draw(&c) }
 
 // newGolden states the stream of a seed.
 func newGolden(seed [32]byte) (g proof.Golden, err error) {

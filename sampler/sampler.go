@@ -19,6 +19,8 @@ type Sampler interface {
 	// the input only that; ErrEntropy if there is no randomness; and ErrOverflow if the
 	// noise of a tail is too large. There is no answer beside an error.
 	Release(input proof.Value) (proof.Value, error)
+	// ReleaseNumber is Release of a number where answers are numbers too, without garbage.
+	ReleaseNumber(x float64) (float64, error)
 	// Fork returns a Sampler of the same mechanism and options for another goroutine. It has a
 	// generator of its own, freshly seeded from crypto/rand; or it reads the same Options.Entropy;
 	// or, if the Sampler is deterministic, it is too, see NewNoiseDeterministic. It is a use of the
@@ -97,6 +99,9 @@ func (s adder) Release(input proof.Value) (proof.Value, error) {
 	}
 	return valueOr(proof.Number(y), err)
 }
+
+// ReleaseNumber implements Sampler.
+func (s adder) ReleaseNumber(x float64) (float64, error) { return s.AddNoise(x) }
 
 func valueOr(v proof.Value, err error) (proof.Value, error) {
 	if err != nil {

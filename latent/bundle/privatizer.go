@@ -6,7 +6,6 @@ import (
 
 	"github.com/noisewright/noisewright/dp"
 	"github.com/noisewright/noisewright/internal/check"
-	"github.com/noisewright/noisewright/proof"
 	"github.com/noisewright/noisewright/sampler"
 )
 
@@ -107,21 +106,6 @@ type Privatizer struct {
 	vector *sampler.Spherical // for the composition norm, in place of these
 	noise  []int64            // scratch for it
 	work   []float64          // scratch
-}
-
-// draw releases a clipped coordinate. A point of the grid of noise is rounded to itself.
-func draw(law sampler.Sampler, u float64) (float64, error) {
-	if n, ok := law.(interface {
-		AddNoise(x float64) (float64, error)
-	}); ok { // of a table, faster
-		return n.AddNoise(u)
-	}
-	y, err := law.Release(proof.Number(u))
-	if err != nil {
-		return 0, err
-	}
-	answer, _ := proof.Float(y) // a number: validateRandomizers made sure
-	return answer, nil
 }
 
 // noCopy makes go vet report copies.
@@ -225,7 +209,7 @@ func (p *Privatizer) release(u []float64) error {
 	if p.vector == nil {
 		for i, k := range p.of {
 			var err error
-			if u[i], err = draw(p.laws[k], u[i]); err != nil {
+			if u[i], err = p.laws[k].ReleaseNumber(u[i]); err != nil {
 				return err
 			}
 		}

@@ -196,7 +196,7 @@ func TestReleaseTakenUp(t *testing.T) {
 	}
 	dir := t.TempDir()
 	path := filepath.Join(dir, "l")
-	if _, stderr, code := run(t, "", "ledger", "create", path, "--epsilon", "1", "--delta", "0.1"); code != 0 {
+	if _, stderr, code := run(t, "", "ledger", "create", path, "--epsilon", "1", "--delta", "0.1", "--allow-delta"); code != 0 {
 		t.Fatal(stderr)
 	}
 	type report struct {
@@ -208,7 +208,7 @@ func TestReleaseTakenUp(t *testing.T) {
 	}
 	release := func(gap string) (r report) {
 		t.Helper()
-		stdout, stderr, code := run(t, "age\n20\n30\n", "release", "sum", "--data", "-", "--column", "age", "--lower", "0", "--upper", "100", "--epsilon", "1", "--delta", "0.1",
+		stdout, stderr, code := run(t, "age\n20\n30\n", "release", "sum", "--data", "-", "--column", "age", "--lower", "0", "--upper", "100", "--epsilon", "1", "--delta", "0.1", "--allow-delta",
 			"--ledger", path, "--tables", filepath.Join(dir, "tables"), "--gap", gap, "--json")
 		if code != 0 {
 			t.Fatal(stderr)
@@ -240,7 +240,7 @@ func TestReleaseTakenUp(t *testing.T) {
 		t.Errorf("%+v, want a draw of %v", got, charged)
 	}
 	// The test is about two tables.
-	if fresh, stderr, code := run(t, "age\n20\n", "release", "sum", "--data", "-", "--column", "age", "--lower", "0", "--upper", "100", "--epsilon", "1", "--delta", "0.1", "--tables", filepath.Join(dir, "tables"), "--json"); code != 0 || strings.Contains(fresh, charged[0]) {
+	if fresh, stderr, code := run(t, "age\n20\n", "release", "sum", "--data", "-", "--column", "age", "--lower", "0", "--upper", "100", "--epsilon", "1", "--delta", "0.1", "--allow-delta", "--tables", filepath.Join(dir, "tables"), "--json"); code != 0 || strings.Contains(fresh, charged[0]) {
 		t.Errorf("the design with a gap of 0.1 %% is the one with 1 %%: %s %s", fresh, stderr)
 	}
 }

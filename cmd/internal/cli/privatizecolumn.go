@@ -301,14 +301,13 @@ func (c *column) answerInRange(o columnOptions, r interval, s sampler.Sampler) e
 		clamp = *o.clamp
 	}
 	c.answer = func(dst []byte, x float64) ([]byte, error) {
-		answer, err := s.Release(proof.Number(x))
+		y, err := s.ReleaseNumber(x)
 		switch {
 		case errors.Is(err, dp.ErrInvalid): // it is clipped, so it is in a cell
 			return nil, cellError{errors.New("is too large for the kernel's grid")}
 		case err != nil:
 			return nil, err
 		}
-		y, _ := proof.Float(answer)
 		return strconv.AppendFloat(dst, min(max(y, clamp.lower), clamp.upper), 'g', -1, 64), nil
 	}
 	return nil
