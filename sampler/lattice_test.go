@@ -95,6 +95,51 @@ func TestBelowIsExact(t *testing.T) {
 	}
 }
 
+// TestBelowEnds checks numbers that have the digits of a/h as far as these go, and 0 ever after: they are
+// not below it, which is known with the last of these words, and those before in the last place are.
+func TestBelowEnds(t *testing.T) {
+	tab := unitTable(t, 1)
+	l := newLaw(tab, false)
+	for _, h := range []float64{1, 0x1p-800, 0x1p800} {
+		for _, c := range []struct {
+			a     float64 // in units of h
+			words []uint64
+		}{
+			{0x1p-2, []uint64{1 << 62}},
+			{0.375, []uint64{3 << 61}},
+			{0x1p-64, []uint64{1}},
+			{0x1p-65, []uint64{0, 1 << 63}},
+			{3 * 0x1p-100, []uint64{0, 3 << 28}},
+			{0x1p-30 + 0x1p-70, []uint64{1 << 34, 1 << 58}},
+			{0x1p-200, []uint64{0, 0, 0, 1 << 56}},
+		} {
+			last := len(c.words) - 1
+			for _, below := range []int64{0, 1} {
+				words := append([]uint64{}, c.words...)
+				words[last] -= uint64(below) //nolint:gosec // 0 or 1
+				marked := scripted(tab, l, append(words, math.MaxUint64, 12345)...)
+				got, err := marked.below(c.a*h, h)
+				if err != nil || got != below {
+					t.Errorf("%d below %g: %d, %v, want %d", words, c.a, got, err, below)
+				}
+				if next, err := marked.word(); err != nil || next != math.MaxUint64 {
+					t.Errorf("%d below %g: the next word is %d, %v, so another number of words was taken", words, c.a, next, err)
+				}
+			}
+		}
+	}
+}
+
+// TestMantissa checks the parts of numbers of all sizes.
+func TestMantissa(t *testing.T) {
+	for _, x := range []float64{0, math.SmallestNonzeroFloat64, 0x1.8p-1073, 0x1p-1022 - 0x1p-1074, 0x1p-1022, 0x1.8p-1022, 0x1p-1021, 0.1, 1, 3, 1e300, math.MaxFloat64} {
+		m, e := mantissa(x)
+		if got := math.Ldexp(float64(m), int(e)-1075); got != x || m >= 1<<53 { //nolint:gosec // an exponent
+			t.Errorf("%g is %d·2^(%d-1075), which is %g", x, m, e, got)
+		}
+	}
+}
+
 // lawOfRounding returns the two results of rounding x and the exact probability
 // of the larger one, found from the sampler's verdicts.
 func lawOfRounding(t *testing.T, s *Noise, x float64) (low int64, up *big.Rat) {

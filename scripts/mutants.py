@@ -24,7 +24,7 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parents[1]
 PACKAGE = Path("python/src/noisewright")
 LIST = Path("internal/mutants/argued.txt")
-TESTS = ["tests/test_edges.py", "tests/test_runs.py", "tests/test_verify.py"]
+TESTS = ["tests/test_brute.py", "tests/test_edges.py", "tests/test_runs.py", "tests/test_verify.py"]
 SLOW = "not beyond_all_floats and not local-nodes and not power-sum and not program"
 
 COMPARISONS: dict[type[ast.cmpop], list[type[ast.cmpop]]] = {
@@ -122,9 +122,14 @@ def main() -> int:
     given = parser.parse_args()
     entries = [line.split("\t") for line in (ROOT / LIST).read_text().splitlines() if line.startswith("python/")]
     argued = {"\t".join(fields[:3]) for fields in entries}
+
+    def known(key: str) -> set[str]:
+        file, label, line = key.split("\t")
+        return argued & {key, f"{file}\t*\t{line}", f"{file}\t{label}\t*"}
+
     found = [m for path in sorted((ROOT / PACKAGE).glob("_*check.py")) for m in mutants(path.relative_to(ROOT))]
-    stale = argued - {key for key, *_ in found}
-    queue = [m for m in found if m[0] not in argued and re.search(given.match, m[1])]
+    stale = argued.difference(*(known(key) for key, *_ in found))
+    queue = [m for m in found if not known(m[0]) and re.search(given.match, m[1])]
     queue.sort(key=lambda m: hashlib.sha256(f"{given.seed}{m[0]}".encode()).digest())
     print(f"mutants: {len(found)} in the checks of python/, of which {len(queue)} need a test; seed {given.seed}")
     tried, survived, begin = 0, 0, time.monotonic()

@@ -34,7 +34,7 @@ fi
 for target in $failed; do
 	echo "$name: FAILED: make $target"
 	# What of Go, pytest and a nested run says what failed; or else the last that was said.
-	grep -E '^ *(--- FAIL|FAIL|FAILED|panic:)|: FAILED: |\[build failed\]|^E  ' "$work/$target" >"$work/said" || tail -n 5 "$work/$target" >"$work/said"
+	grep -E '^ *(--- FAIL|FAIL|FAILED|panic:)|: FAILED: |^mutants: (SURVIVED|stale)|\[build failed\]|^E  ' "$work/$target" >"$work/said" || tail -n 5 "$work/$target" >"$work/said"
 	head -n 40 "$work/said" | sed 's/^/    /'
 done
 exit 1

@@ -1,6 +1,7 @@
 package bundle
 
 import (
+	"errors"
 	"fmt"
 	"math"
 	"math/big"
@@ -8,6 +9,7 @@ import (
 	"slices"
 	"testing"
 
+	"github.com/noisewright/noisewright/dp"
 	"github.com/noisewright/noisewright/internal/exact"
 )
 
@@ -192,4 +194,26 @@ func FuzzL1BallClip(f *testing.F) {
 			t.Fatal(err)
 		}
 	})
+}
+
+// TestGridExponent: the grid is as fine as the noise and the axes ask for, but no finer than 2^most steps
+// of the scale of the noise: the promise of a step is that of the whole over its number of steps.
+func TestGridExponent(t *testing.T) {
+	for _, c := range []struct {
+		axes        []float64
+		fine, scale float64
+		want        int
+	}{
+		{[]float64{1}, 32, 1, -6},
+		{[]float64{0.5, 1}, 256, 1, -9},
+		{[]float64{1, 1e-9}, 32, 1, -16},
+		{[]float64{1}, 32, 1 << 10, -5},
+	} {
+		if got, err := gridExponent(c.axes, c.fine, c.scale, 17); err != nil || got != c.want {
+			t.Errorf("axes %g, scale %g: %d, %v, want %d", c.axes, c.scale, got, err, c.want)
+		}
+	}
+	if _, err := gridExponent([]float64{1}, 32, 0x1p17, 17); !errors.Is(err, dp.ErrInvalid) {
+		t.Errorf("noise of 2^17 axes: %v, want ErrInvalid", err)
+	}
 }
