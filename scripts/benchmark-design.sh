@@ -20,7 +20,7 @@ for loss in l1 l2; do
 		for delta in 1e-9 1e-6 1e-3 0.1 0.5; do
 			code=0
 			"$program" design --epsilon "$epsilon" --delta "$delta" --sensitivity 1 --loss "$loss" \
-				--time-limit "$limit" --json --quiet -o "$work/table.json" >"$work/result.json" 2>"$work/error" || code=$?
+				--time-limit "$limit" --json --quiet --force -o "$work/table.json" >"$work/result.json" 2>"$work/error" || code=$?
 			if [ "$code" -ne 0 ] && [ "$code" -ne 4 ]; then
 				cat "$work/error" >&2
 				exit 1

@@ -17,6 +17,7 @@ column=hours-per-week
 [ -x "$program" ] || { echo "demo: error: bin/noisewright is missing, want make build first" >&2; exit 1; }
 mkdir -p "$out"
 cd "$out"
+rm -f table.json figure.svg figure-log.png hours.json private.csv # of an earlier run: nothing is overwritten
 
 say() { printf '\n%s\n' "$*"; }
 
