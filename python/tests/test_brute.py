@@ -366,3 +366,32 @@ def test_nodes_around_zero(shifts: list[tuple[int, int]], extent: tuple[int, int
     """Multipliers beyond 0 leave it inside of the nodes: losses grow outwards from there."""
     dual = Fields({"shifts": [{"first": a, "shift": s, "multipliers": [1, 2]} for a, s in shifts]})
     assert _extent(dual) == extent
+
+
+@pytest.mark.parametrize("name", ["kernel", "additive"])
+def test_multipliers_of_no_cap_prove_nothing(name: str) -> None:
+    """The bound is about all mechanisms where there is no cap, so nothing is paid for one."""
+    made, found = changed(name, 1)
+    dual = made["certificate"]["dual"]
+    cells = dual.get("cells", len(made["weight"]) if "weight" in made else 0)
+    dual["caps"] = [str(1 << 50)] * cells
+    assert parse(json.dumps(made).encode()).verify().lower_bound == found.lower_bound > 0
+
+
+@pytest.mark.parametrize("caps", [False, True])
+def test_no_bound_where_the_loss_of_a_cap_falls_far_out(caps: bool) -> None:
+    made, found = changed("kernel-cap-l2", 1)
+    assert found.lower_bound > 0
+    if not caps:
+        made["certificate"]["dual"]["caps"] = []
+        assert parse(json.dumps(made).encode()).verify().lower_bound > 0
+    made["instance_cap_loss"]["name"] = DIPS["right"].format(10000, 10001)
+    assert parse(json.dumps(made).encode()).verify().lower_bound == 0
+
+
+def test_no_multipliers_cost_nothing() -> None:
+    made, _ = changed("kernel", 1)
+    pair = made["certificate"]["dual"]["pairs"].pop()
+    without = parse(json.dumps(made).encode()).verify().lower_bound
+    made["certificate"]["dual"]["pairs"].append(pair | {"multipliers": []})
+    assert parse(json.dumps(made).encode()).verify().lower_bound == without > 0
