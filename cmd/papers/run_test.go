@@ -28,7 +28,8 @@ func options(t *testing.T) (shell.Common, *bytes.Buffer) {
 	t.Helper()
 	out := &bytes.Buffer{}
 	return shell.Common{
-		Streams: &shell.Streams{In: strings.NewReader(""), Out: out, Err: &bytes.Buffer{}},
+		// A folder's files are replaced, as shell.Flags.Folder has it.
+		Streams: &shell.Streams{In: strings.NewReader(""), Out: out, Err: &bytes.Buffer{}, Force: true},
 		JSON:    true, Output: filepath.Join(t.TempDir(), "new"),
 	}, out
 }
