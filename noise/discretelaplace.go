@@ -20,7 +20,7 @@ import (
 // It has no density, so it is no competitor on a real-valued query. There it would have to follow a
 // rounding to some grid, which moves neighboring values further apart and adds an error of its own;
 // as the grid gets finer it turns into Laplace noise.
-func newDiscreteLaplace(c *conditions, p dp.Privacy, _ loss.Loss) Mechanism {
+func newDiscreteLaplace(c conditions, p dp.Privacy, _ loss.Loss) (Mechanism, error) {
 	c.applies(p.Epsilon > 0, "its masses fall by exp(-epsilon/sensitivity) and epsilon = 0, want epsilon > 0")
 	c.applies(math.Trunc(p.Sensitivity) == p.Sensitivity,
 		integersOnly, p.Sensitivity)
@@ -28,7 +28,9 @@ func newDiscreteLaplace(c *conditions, p dp.Privacy, _ loss.Loss) Mechanism {
 	c.finite("scale", 1/rate)
 	q, rest := math.Exp(-rate), -math.Expm1(-rate) // 1-q
 	return Mechanism{
-		note: fmt.Sprintf("integers only: assumes integer query values; ratio %.6g; delta is not used", q),
+		note: func() string {
+			return fmt.Sprintf("integers only: assumes integer query values; ratio %.6g; delta is not used", q)
+		},
 		mass: func(x float64) float64 {
 			if x != math.Trunc(x) {
 				return 0
@@ -36,10 +38,12 @@ func newDiscreteLaplace(c *conditions, p dp.Privacy, _ loss.Loss) Mechanism {
 			return math.Tanh(rate/2) * math.Exp(-rate*math.Abs(x))
 		},
 		// E|X| = 2q/(1-q²), E X² = 2q/(1-q)².
-		expected: moments(2*q/-math.Expm1(-2*rate), 2*q/rest/rest, func(l loss.Loss) (value, errorBound float64) {
-			return discreteLaplaceLoss(rate, l)
-		}),
-	}
+		expected: func(l loss.Loss) (value, errorBound float64) {
+			return evaluate(l, 2*q/-math.Expm1(-2*rate), 2*q/rest/rest, func(l loss.Loss) (value, errorBound float64) {
+				return discreteLaplaceLoss(rate, l)
+			})
+		},
+	}, c.err
 }
 
 // discreteLaplaceLoss sums c over the integers. The error bound is a rounding bound down to a rate

@@ -20,21 +20,22 @@ import (
 // its mass is below δ: still private, but wasteful, so much that its loss may grow with ε.
 //
 // It needs δ > 0; at ε = 0 it is its limit, uniform noise on |x| <= Δ/(2δ).
-func newTruncatedLaplace(c *conditions, p dp.Privacy, _ loss.Loss) Mechanism {
+func newTruncatedLaplace(c conditions, p dp.Privacy, _ loss.Loss) (Mechanism, error) {
 	c.applies(p.Delta > 0, boundedNeedsDelta)
 	bound, decay := TruncatedLaplaceBound(p), truncatedDecay(p.Epsilon, p.Delta) // A and εA/Δ
 	c.finite("support", bound)
-	note := fmt.Sprintf("support +-%.6g", bound)
-	if p.Delta > 0.5 {
-		note += "; delta > 1/2: conservative, it achieves a smaller delta"
-	}
 	peak := 1 / (2 * bound) // the density at 0, L/(2A(1-e^-L))
 	if decay > 0 {
 		peak = decay / (-2 * math.Expm1(-decay) * bound)
 	}
-	first, second := truncatedMoments(decay)
 	return Mechanism{
-		note: note,
+		note: func() string {
+			note := fmt.Sprintf("support +-%.6g", bound)
+			if p.Delta > 0.5 {
+				note += "; delta > 1/2: conservative, it achieves a smaller delta"
+			}
+			return note
+		},
 		density: func(x float64) float64 {
 			y := math.Abs(x) / bound
 			if y > 1 {
@@ -42,17 +43,20 @@ func newTruncatedLaplace(c *conditions, p dp.Privacy, _ loss.Loss) Mechanism {
 			}
 			return math.Exp(-decay*y) * peak
 		},
-		expected: moments(bound*first, bound*bound*second, func(l loss.Loss) (value, errorBound float64) {
-			if decay < 1 { // nearly uniform: in units of the support
-				factor := peak * bound
-				value, errorBound = integrate(l, bound, 1, func(y float64) float64 { return math.Exp(-decay * y) }, 1)
-				return factor * value, factor * errorBound
-			}
-			mass := -math.Expm1(-decay)
-			value, errorBound = exponentialLoss(bound/decay, decay, l)
-			return value / mass, errorBound / mass
-		}),
-	}
+		expected: func(l loss.Loss) (value, errorBound float64) {
+			first, second := truncatedMoments(decay)
+			return evaluate(l, bound*first, bound*bound*second, func(l loss.Loss) (value, errorBound float64) {
+				if decay < 1 { // nearly uniform: in units of the support
+					factor := peak * bound
+					value, errorBound = integrate(l, bound, 1, func(y float64) float64 { return math.Exp(-decay * y) }, 1)
+					return factor * value, factor * errorBound
+				}
+				mass := -math.Expm1(-decay)
+				value, errorBound = exponentialLoss(bound/decay, decay, l)
+				return value / mass, errorBound / mass
+			})
+		},
+	}, c.err
 }
 
 // TruncatedLaplaceBound returns A, the half-width of the truncated Laplace
