@@ -6,6 +6,7 @@ import (
 	"math/rand/v2"
 	"testing"
 
+	"github.com/noisewright/noisewright/dp"
 	"github.com/noisewright/noisewright/internal/exact"
 	"github.com/noisewright/noisewright/loss"
 	"github.com/noisewright/noisewright/proof"
@@ -316,5 +317,17 @@ func TestWithDual(t *testing.T) {
 	}
 	if positive == 0 {
 		t.Error("no dual proves anything")
+	}
+}
+
+// TestLeastWeightCounts: a weight of 1 is a probability of 2^-64, of the losses too.
+func TestLeastWeightCounts(t *testing.T) {
+	s := Spec{
+		Privacy: dp.Privacy{Epsilon: 1, Delta: 0.99, Sensitivity: 1}, Loss: loss.L1, Grid: Grid{PointsPerBin: 1},
+		Edges: []float64{0, 5}, Weight: []float64{1}, Rows: [][]uint64{{math.MaxUint64, 1}},
+	}
+	c := newKernel(t, s).Certify()
+	if want := exact.PowerOfTwo(-64); c.ExpectedLoss.Cmp(want) != 0 || c.MaxLoss.Cmp(want) != 0 {
+		t.Errorf("losses %s and %s, want 2^-64", c.ExpectedLoss, c.MaxLoss)
 	}
 }

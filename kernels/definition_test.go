@@ -392,3 +392,17 @@ func TestWithDual(t *testing.T) {
 		t.Error("the kernel itself has changed")
 	}
 }
+
+// TestLeastWeightCounts: a weight of 1 at an answer 2^60 away is a sixteenth of a unit of loss.
+func TestLeastWeightCounts(t *testing.T) {
+	s := Spec{
+		Privacy: dp.Privacy{Epsilon: 1, Delta: 0.5, Sensitivity: 1}, Queries: Queries{Upper: 2}, Loss: loss.L1,
+		Edges: []float64{0, 1, 2}, Nodes: []float64{1, 0x1p60}, Rows: [][]uint64{{math.MaxUint64, 1}, {math.MaxUint64, 1}},
+	}
+	c := newKernel(t, s).Certify()
+	expected, _ := c.ExpectedLoss.Float64()
+	largest, _ := c.MaxLoss.Float64()
+	if math.Abs(expected-0.5625) > 1e-9 || math.Abs(largest-1.0625) > 1e-9 {
+		t.Errorf("losses %g and %g, want 0.5625 and 1.0625", expected, largest)
+	}
+}
