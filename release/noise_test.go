@@ -71,10 +71,13 @@ func TestNoiseIsAdded(t *testing.T) {
 // the two sums is without noise.
 func TestMeansDiffer(t *testing.T) {
 	for _, neighbors := range []string{dp.AddRemove, dp.Replace} {
-		for _, person := range []string{"", "id"} {
-			q := Query{Kind: Mean, Column: "age", Lower: -1, Upper: 9.5, Neighbors: neighbors, Epsilon: 1, Person: person}
-			if person != "" {
-				q.MaxPerPerson = 2
+		for _, person := range []string{"", "id", "public"} {
+			q := Query{Kind: Mean, Column: "age", Lower: -1, Upper: 9.5, Neighbors: neighbors, Epsilon: 1}
+			switch person {
+			case "id":
+				q.Person, q.MaxPerPerson = person, 2
+			case "public": // the number of rows, if a row is replaced
+				q.Missing = middleMissing
 			}
 			q = q.normal()
 			d := read(t, q, testRows)
@@ -87,6 +90,9 @@ func TestMeansDiffer(t *testing.T) {
 				out, err := p.Answer(d)
 				if err != nil {
 					t.Fatal(err)
+				}
+				if e := out[0]; !(q.Lower <= e.Lower && e.Lower <= e.Value && e.Value <= e.Upper && e.Upper <= q.Upper) {
+					t.Fatalf("%s: %+v", q.Text(), e)
 				}
 				if v := out[0].Value; v > q.Lower && v < q.Upper {
 					inside++

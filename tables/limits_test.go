@@ -107,7 +107,7 @@ func TestLimitsOfSpecs(t *testing.T) {
 		{far(0, 1, math.MaxInt64), false},
 		{far(1<<14-6, 1<<38-1, 0), true},
 		{far(1<<14, 1<<38-1, 0), false},
-		{far(-(1 << 14) + 2, 1<<38-1, 0), true},
+		{far(-(1<<14)+2, 1<<38-1, 0), true},
 		{far(-(1 << 14), 1<<38-1, 0), false},
 		{far(1<<18, 1<<40-1, 0), false},
 		{kind("", 0, 1, 0), true},
