@@ -48,7 +48,7 @@ func (d *Dual) validate(s *Spec) error {
 	if d == nil {
 		return nil
 	}
-	r := formfile.InDual("additive")
+	r := formfile.InDual("cells")
 	cells, n := len(s.Edges)-1, d.NodesPerSensitivity
 	r.Want(n >= 1 && n <= maxBins, "nodes_per_sensitivity", n, "1 to %d", maxBins)
 	r.Exponent(d.Exponent)

@@ -112,7 +112,7 @@ func build(ctx context.Context, s Spec, certify func(*content, *proof.Meter) Cer
 	}
 	c := &content{spec: formfile.Clone(s), cells: s.points()}
 	c.step, _ = s.Grid.Step().Float64()
-	c.proof = proof.New("additive", func(m *proof.Meter) Certificate { return certify(c, m) }, c.spec.judge)
+	c.proof = proof.New("cells", func(m *proof.Meter) Certificate { return certify(c, m) }, c.spec.judge)
 	if s.Claims == (Claims{}) {
 		certificate, err := c.proof.Find(ctx)
 		if err != nil {
@@ -124,7 +124,7 @@ func build(ctx context.Context, s Spec, certify func(*content, *proof.Meter) Cer
 }
 
 func (s *Spec) validate() error {
-	errs := check.In("additive")
+	errs := check.In("cells")
 	errs.MaxEpsilon(s.Privacy.Epsilon)
 	errs.Add(s.Privacy.Validate())
 	errs.If(s.Loss == nil, "loss", "none", "a loss")
