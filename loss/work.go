@@ -22,23 +22,22 @@ type Work struct {
 // WorkOf returns the work for arguments of so many bits, numerator and denominator
 // together. A loss of a type that is not of this package counts as 32 knots.
 func WorkOf(l Loss, argument int) Work {
-	switch l := l.(type) {
-	case piecewiser:
-		return pieceWork(len(l.asPiecewise().knots), argument)
-	case *powerLoss:
-		return l.work(argument)
-	case *combination:
-		var sum Work
-		for _, p := range l.parts {
-			w := WorkOf(p.loss, argument)
-			sum.Bound += w.Bound
-			sum.Pass += w.Pass
-			sum.Growth += w.Growth
-		}
-		return sum
-	default:
-		return pieceWork(32, argument)
+	if o, is := l.(ours); is {
+		return o.work(argument)
 	}
+	return pieceWork(32, argument)
+}
+
+func (l *piecewise) work(argument int) Work { return pieceWork(len(l.knots), argument) }
+
+func (l *combination) work(argument int) (sum Work) {
+	for _, p := range l.parts {
+		w := WorkOf(p.loss, argument)
+		sum.Bound += w.Bound
+		sum.Pass += w.Pass
+		sum.Growth += w.Growth
+	}
+	return sum
 }
 
 // pieceWork is the work of a loss with so many knots, found by measuring.
