@@ -61,9 +61,9 @@ func (v *Verified) DeltaUpper() *big.Rat { return new(big.Rat).Set(v.delta) }
 //     what the table differs from a rounded Gaussian law, sum to at most Delta;
 //   - for Norm, the ℓ2 distance is at most Epsilon·Tau.
 //
-// The accountant is for Exact and may be nil otherwise: given the table of every coordinate,
-// in order and with repetitions, each verified by itself before, it returns an upper bound on
-// the δ at the promised epsilon of all of their noise together. Predicted losses, the decoder
+// The accountant is for Exact; where it is nil, the sums of Basic may prove the promise. Given the
+// table of every coordinate, in order and with repetitions, each verified by itself before, it
+// returns an upper bound on the δ at the promised epsilon of all their noise together. Predicted losses, the decoder
 // and Layers, which are clipped after, have no part in privacy. For a bundle of the kind None
 // the error wraps ErrNoPromise.
 //
@@ -177,6 +177,9 @@ func (v *Verified) provePerCoordinate(accountant func([]*tables.Table, Promise) 
 	}
 	if s.Composition != Exact || !bad.None() {
 		return bad.Err()
+	}
+	if accountant == nil && v.checkPromise() == nil {
+		return nil // the sums bound every composition of the coordinates
 	}
 	if accountant == nil {
 		return check.Errorf("bundle", proof.ErrNotPrivate, "composition = exact without an accountant, want one, or the composition basic")
