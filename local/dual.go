@@ -48,6 +48,17 @@ type DualPair struct {
 	Multipliers []float64 `json:"multipliers"`
 }
 
+func (d *Dual) equal(e *Dual) bool {
+	if d == nil || e == nil {
+		return d == e
+	}
+	return slices.Equal(d.Nodes, e.Nodes) && slices.Equal(d.Weights, e.Weights) && slices.Equal(d.Totals, e.Totals) && slices.Equal(d.Means, e.Means) &&
+		slices.Equal(d.PointTotals, e.PointTotals) && slices.Equal(d.PointMeans, e.PointMeans) && slices.Equal(d.Caps, e.Caps) && slices.Equal(d.Answers, e.Answers) &&
+		slices.EqualFunc(d.Pairs, e.Pairs, func(p, q DualPair) bool {
+			return p.Gain == q.Gain && p.Lose == q.Lose && p.First == q.First && slices.Equal(p.Multipliers, q.Multipliers)
+		})
+}
+
 // averaged reports whether the bound is about the mean of real values.
 func (s *Spec) averaged() bool { return s.Values.Kind == Real && s.Objective == Mean }
 

@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"math"
 	"math/big"
-	"reflect"
 	"slices"
 
 	"github.com/noisewright/noisewright/dp"
@@ -208,7 +207,7 @@ func (d Demands) lattice(k *big.Int) float64 {
 // or is that of the context.
 func (r *Randomizer) WithDual(ctx context.Context, d *Dual) (*Randomizer, error) {
 	s := r.spec
-	if reflect.DeepEqual(d, s.Dual) { // as it is when a design ends: bounds of some losses take seconds
+	if d.equal(s.Dual) { // as it is when a design ends: bounds of some losses take seconds
 		c, err := r.proof.Find(ctx)
 		switch {
 		case err != nil:
