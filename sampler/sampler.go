@@ -1,6 +1,7 @@
 package sampler
 
 import (
+	"errors"
 	"fmt"
 
 	"github.com/noisewright/noisewright/dp"
@@ -109,3 +110,14 @@ func valueOr(v proof.Value, err error) (proof.Value, error) {
 	}
 	return v, nil
 }
+
+// Sentinel errors, checked with errors.Is.
+var (
+	// ErrEntropy marks a failure of the source of randomness. Nothing drawn
+	// by the failing call was released.
+	ErrEntropy = check.ErrEntropy
+	// ErrOverflow marks noise, or a sum with it, of more than 2^53 steps: a tail has no end. It has
+	// a probability that is practically 0 for tables made by a design, and says nothing of x but
+	// what the sum says, which is private.
+	ErrOverflow = errors.New("noise too large")
+)
