@@ -132,8 +132,7 @@ var arrows = map[string][]string{
 		"proof", "cmd/internal/portrait", "internal/check", "lp", "local", "noise", "account", "dp",
 	},
 
-	"cmd/internal/jsontest":   {},                                                           // for tests
-	"cmd/internal/scripttest": {"cmd/internal/jsontest", "github.com/rogpeppe/go-internal"}, // for tests
+	"cmd/internal/scripttest": {"github.com/rogpeppe/go-internal"}, // for tests
 	"internal/csvfile":        {"internal/check", "github.com/klauspost/compress/zstd"},
 	"cmd/internal/portrait":   {"proof/forms", "proof", "tables", "kernels", "cells", "local", "account", "dp", "loss", "internal/exact"},
 	"cmd/internal/figure":     {"cmd/internal/portrait", "proof", "tables", "kernels", "cells", "local", "noise", "dp", "loss", "internal/check", "gonum.org/v1/plot"},

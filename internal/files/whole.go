@@ -238,13 +238,31 @@ func named(path string, err error) error {
 	if err == nil || path == "" {
 		return err
 	}
+	return fmt.Errorf("%s: %w", path, Cause(err))
+}
+
+// Cause returns an error of the file system without the path, which the message has already.
+func Cause(err error) error {
 	var p *fs.PathError
 	var l *os.LinkError
 	switch {
 	case errors.As(err, &p):
-		err = p.Err
+		return p.Err
 	case errors.As(err, &l):
-		err = l.Err
+		return l.Err
 	}
-	return fmt.Errorf("%s: %w", path, err)
+	return err
+}
+
+// Write makes a file, see Create, that appears with what encode writes.
+func Write(path string, encode func(io.Writer) error) error {
+	f, err := Create(path)
+	if err != nil {
+		return err
+	}
+	defer f.Discard()
+	if err := encode(f); err != nil {
+		return err
+	}
+	return f.Commit()
 }

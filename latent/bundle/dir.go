@@ -113,7 +113,7 @@ func ReadFS(root fs.FS) (*Bundle, error) {
 			err = decode(f)
 		}
 		if err != nil {
-			return check.Errorf("bundle", nil, "%s: %w", name, cause(err))
+			return check.Errorf("bundle", nil, "%s: %w", name, files.Cause(err))
 		}
 		return nil
 	}
@@ -154,15 +154,6 @@ func readLaws[T any](read func(name string, decode func(io.Reader) error) error,
 		}
 	}
 	return laws, nil
-}
-
-// cause is a file error without the path, which the message has already.
-func cause(err error) error {
-	var p *fs.PathError
-	if errors.As(err, &p) {
-		return p.Err
-	}
-	return err
 }
 
 func (a array) decode(r io.Reader) error {
@@ -243,17 +234,7 @@ func (b *Bundle) writeFiles(dir string) error {
 			return err
 		}
 	}
-	write := func(name string, encode func(io.Writer) error) error {
-		f, err := files.Create(filepath.Join(dir, name))
-		if err != nil {
-			return err
-		}
-		defer f.Discard()
-		if err := encode(f); err != nil {
-			return err
-		}
-		return f.Commit()
-	}
+	write := func(name string, encode func(io.Writer) error) error { return files.Write(filepath.Join(dir, name), encode) }
 	if err := write(fileName, newFile(s).encode); err != nil {
 		return err
 	}

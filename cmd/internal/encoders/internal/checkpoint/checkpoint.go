@@ -82,12 +82,12 @@ func Write[S any](dir string, state S, arrays map[string][]float64) error {
 		return err
 	}
 	err := files.Directory(dir, func(dir string) error {
-		err := write(filepath.Join(dir, stateName), func(w io.Writer) error { return strictjson.Encode(w, f) })
+		err := files.Write(filepath.Join(dir, stateName), func(w io.Writer) error { return strictjson.Encode(w, f) })
 		for _, e := range f.Arrays {
 			if err != nil {
 				break
 			}
-			err = write(filepath.Join(dir, e.Name+suffix), func(w io.Writer) error { return files.EncodeArray(w, []int{e.Entries}, arrays[e.Name]) })
+			err = files.Write(filepath.Join(dir, e.Name+suffix), func(w io.Writer) error { return files.EncodeArray(w, []int{e.Entries}, arrays[e.Name]) })
 		}
 		return err
 	})
@@ -95,18 +95,6 @@ func Write[S any](dir string, state S, arrays map[string][]float64) error {
 		return check.Errorf("checkpoint", nil, "%w", err)
 	}
 	return nil
-}
-
-func write(path string, encode func(io.Writer) error) error {
-	f, err := files.Create(path)
-	if err != nil {
-		return err
-	}
-	defer f.Discard()
-	if err := encode(f); err != nil {
-		return err
-	}
-	return f.Commit()
 }
 
 // CheckWrite returns the error of Write for a directory that is there and neither a
