@@ -445,10 +445,7 @@ func (s *designStore) designAll(ctx context.Context, problems []dp.Problem, o lp
 // slowestFirst orders problems by the time that they take, which is longest for large epsilon
 // and delta, so that no core is left with a slow one at the end.
 func slowestFirst(problems []dp.Problem) []int {
-	order := make([]int, len(problems))
-	for i := range order {
-		order[i] = i
-	}
+	order := span(len(problems), 0, 1)
 	slices.SortStableFunc(order, func(i, j int) int {
 		a, b := problems[i], problems[j]
 		return cmp.Or(cmp.Compare(b.Epsilon, a.Epsilon), cmp.Compare(b.Delta, a.Delta))

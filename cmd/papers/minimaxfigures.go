@@ -15,13 +15,11 @@ import (
 	"github.com/noisewright/noisewright/cmd/internal/encoders/attack"
 	"github.com/noisewright/noisewright/cmd/internal/encoders/minimax"
 	"github.com/noisewright/noisewright/cmd/internal/shell"
-	"github.com/noisewright/noisewright/dp"
 	"github.com/noisewright/noisewright/encoder"
 	"github.com/noisewright/noisewright/internal/csvfile"
 	"github.com/noisewright/noisewright/latent/bundle"
 	"github.com/noisewright/noisewright/lp"
 	"github.com/noisewright/noisewright/noise"
-	"github.com/noisewright/noisewright/tables"
 )
 
 type minimaxFigure struct {
@@ -484,7 +482,7 @@ func (o *minimaxOptions) draws(ctx context.Context, p minimaxPlace, kind bundle.
 	if kind == bundle.Designed {
 		promise.Delta = fewDelta
 	}
-	noise := minimax.NoiseOptions{Kind: kind, Promise: promise, Clip: fewClip, Domain: bundle.Box, Design: o.designer()}
+	noise := minimax.NoiseOptions{Kind: kind, Promise: promise, Clip: fewClip, Domain: bundle.Box, Design: shell.Designs(o.design)}
 	if kind != bundle.Designed {
 		noise.Domain = "" // what suits it
 	}
@@ -493,16 +491,6 @@ func (o *minimaxOptions) draws(ctx context.Context, p minimaxPlace, kind bundle.
 		return err
 	}
 	return o.guesses(ctx, p, "noise of few", train, test, n.Release)
-}
-
-func (o *minimaxOptions) designer() encoder.Design {
-	return func(ctx context.Context, p dp.Problem) (*tables.Verified, error) {
-		r, _, err := shell.Design(ctx, p, o.design)
-		if err != nil {
-			return nil, err
-		}
-		return r.Verified, nil
-	}
 }
 
 func noisyPanels() []minimaxPanel {

@@ -12,6 +12,7 @@ import (
 	"github.com/noisewright/noisewright/cmd/internal/encoders"
 	"github.com/noisewright/noisewright/cmd/internal/encoders/vlm"
 	"github.com/noisewright/noisewright/cmd/internal/shell"
+	"github.com/noisewright/noisewright/cmd/papers/drolearn"
 	"github.com/noisewright/noisewright/encoder"
 )
 
@@ -191,7 +192,7 @@ func (o *vlmOptions) eachSplit(file string, do func(*adultSplit) error) error {
 	if err != nil {
 		return err
 	}
-	for _, seed := range o.seeds() {
+	for seed := range o.seeds() {
 		s, err := splitAdult(c, all, seed)
 		if err != nil {
 			return err
@@ -247,10 +248,7 @@ func (s *adultSplit) best(ctx context.Context, choices []choice, epsilon float64
 		if err != nil {
 			return 0, err
 		}
-		var asked []int
-		for _, k := range order[i*len(order)/len(choices) : (i+1)*len(order)/len(choices)] {
-			asked = append(asked, s.ask[k])
-		}
+		asked := drolearn.Chosen(s.ask, order[i*len(order)/len(choices):(i+1)*len(order)/len(choices)])
 		if a := privateAccuracy(made(asked), epsilon, encoders.Rand(s.seed, "answers", i)); a > most {
 			best, most = made, a
 		}

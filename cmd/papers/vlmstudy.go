@@ -126,15 +126,12 @@ func (o *vlmOptions) settings() []vlmSetting {
 	return []vlmSetting{{o.people, o.epochs, 5, 15}}
 }
 
-func (o *vlmOptions) seeds() []uint64 {
-	seeds := make([]uint64, o.runs)
-	for i := range seeds {
-		seeds[i] = uint64(i) //nolint:gosec // not negative
-	}
+// seeds are those of the runs, below this number.
+func (o *vlmOptions) seeds() uint64 {
 	if o.full {
-		seeds = seeds[:1]
+		return 1
 	}
-	return seeds
+	return uint64(o.runs) //nolint:gosec // not negative
 }
 
 type vlmPoint struct {

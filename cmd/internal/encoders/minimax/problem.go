@@ -69,12 +69,7 @@ func (t *Task) outs() int {
 	return target.Outputs()
 }
 
-func (t *Task) weight() float64 {
-	if t.Weight == 0 {
-		return 1
-	}
-	return t.Weight
-}
+func (t *Task) weight() float64 { return cmp.Or(t.Weight, 1) }
 
 // outputs returns the numbers of a task, or an indicator for each of its classes.
 func (t *Task) outputs(rows int) *mat.Dense {

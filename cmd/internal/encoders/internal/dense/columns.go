@@ -15,6 +15,18 @@ func Pick(x Matrix, rows []int) Matrix {
 	return m
 }
 
+// Chosen returns the entries of a column in some rows, nil for none.
+func Chosen[T any](column []T, rows []int) []T {
+	if column == nil {
+		return nil
+	}
+	some := make([]T, len(rows))
+	for k, i := range rows {
+		some[k] = column[i]
+	}
+	return some
+}
+
 // Means returns the means of the columns of at least one row. Sums are of differences from
 // the first row, so that the mean of a constant column is its number: a rounding error
 // instead would be what its deviation is of.

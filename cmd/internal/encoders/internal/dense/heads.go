@@ -151,11 +151,7 @@ func (t *Target) Pick(people []int) Target {
 	if t.Classes == 0 {
 		return Target{Values: Pick(t.Values, people)}
 	}
-	some := Target{Classes: t.Classes, Labels: make([]int, len(people))}
-	for i, p := range people {
-		some.Labels[i] = t.Labels[p]
-	}
-	return some
+	return Target{Classes: t.Classes, Labels: Chosen(t.Labels, people)}
 }
 
 // Loss is the mean over the rows of outputs, CrossEntropy or SquaredError, and d becomes its

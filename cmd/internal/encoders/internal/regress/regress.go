@@ -1,6 +1,7 @@
 package regress
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"math"
@@ -145,9 +146,6 @@ func FitSoftmax(x dense.Matrix, labels []int, classes int, o Options) (*Softmax,
 	if err := checkSoftmax(x, labels, classes, o); err != nil {
 		return nil, err
 	}
-	if o.MajorIterations == 0 {
-		o.MajorIterations = 500
-	}
 	mean, scale := make([]float64, x.Cols), slices.Repeat([]float64{1}, x.Cols)
 	if o.Standardize {
 		x, mean = centered(x)
@@ -160,7 +158,7 @@ func FitSoftmax(x dense.Matrix, labels []int, classes int, o Options) (*Softmax,
 	if o.Start != nil {
 		p.load(params, o.Start, mean, scale)
 	}
-	loss, converged, err := Minimize(params, o.MajorIterations, p.loss)
+	loss, converged, err := Minimize(params, cmp.Or(o.MajorIterations, 500), p.loss)
 	if err != nil {
 		return nil, err
 	}
