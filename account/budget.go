@@ -91,8 +91,7 @@ func (b *Budget) Charge(costs ...Cost) error {
 	return nil
 }
 
-// Spent returns an epsilon, rounded up, that all that was charged keeps together at the
-// budget's delta.
+// Spent returns an epsilon, rounded up, that all charges keep together at the budget's delta.
 func (b *Budget) Spent() (epsilon float64, err error) {
 	return b.Epsilon(context.Background(), math.NaN())
 }

@@ -13,9 +13,8 @@ import (
 	"github.com/noisewright/noisewright/tables"
 )
 
-// Target is what a number of equal releases are to cost together at most. The
-// Problem is that of one release, but for Epsilon and Delta, which are of all of them
-// together: Epsilon > 0, 0 <= Delta < 1.
+// Target is what equal releases are to cost together at most. The Problem is that of one release,
+// but for Epsilon and Delta, which are of all of them together: Epsilon > 0, 0 <= Delta < 1.
 type Target struct {
 	dp.Problem
 	Releases int // from 1 to tables.MaxReleases
@@ -56,8 +55,7 @@ type CalibrateOptions struct {
 	Exponents []float64
 }
 
-// coarseGap and coarseWidth are the gap of designs and the width of compositions
-// that only steer the search.
+// The gap of designs and the width of compositions that only steer the search.
 const (
 	coarseGap   = 0.02
 	coarseWidth = 0.05

@@ -27,8 +27,7 @@ type Terms struct {
 	// Neighbors is dp.AddRemove or dp.Replace. One release under each would add up different
 	// things, so all releases have those of the ledger.
 	Neighbors string
-	// Unit is whose influence is hidden: dp.Row, or "person:" and the column that tells persons
-	// apart.
+	// Unit is what is hidden: dp.Row, or "person:" and the column that tells persons apart.
 	Unit string
 	// Adaptive is for noise that is chosen in view of earlier answers. The sums of the
 	// epsilons and of the deltas promised are then kept within the total, which allows any

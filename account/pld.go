@@ -134,8 +134,7 @@ type dominatingPair interface {
 	lower(g grid, theta float64) []*pmf
 	// unit is a loss that grid steps of about this size should divide, or 0.
 	unit(step float64) float64
-	// narrow is a loss near which losses end, where most of them may lie between it and 0,
-	// else +Inf.
+	// narrow is a loss near which losses end, where most may lie between it and 0, else +Inf.
 	narrow() float64
 	// fits reports whether all losses are on a grid of this step, or so dense
 	// that lower can regroup them.

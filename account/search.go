@@ -122,8 +122,7 @@ func (t Target) orBasic(b Bounds, epsilon, delta float64) Bounds {
 	return b
 }
 
-// compose returns bounds on the epsilon of all releases at the target's delta, +Inf if
-// none is enough.
+// compose returns bounds on the epsilon of all at the target's delta, +Inf if none is enough.
 func (t Target) compose(pld *PrivacyLossDistribution, width float64) (Bounds, error) {
 	composition, err := Compose([]Release{{pld, t.Releases}}, Options{Width: width})
 	if err != nil {

@@ -164,9 +164,8 @@ func (s *Spec) Shifts(parts int, outwards bool) []Pair {
 	return all
 }
 
-// LowerBound returns the bound that the Dual proves (docs/proofs/additive-kernels.md), for
-// the cells, their weight, the losses and the privacy of the Spec, whose laws do not
-// matter:
+// LowerBound is what the Dual proves (docs/proofs/additive-kernels.md), for the cells, their
+// weight, the losses and the privacy of the Spec, whose laws do not matter:
 //
 //	Σ_C min_j [ w_C·l_j + κ_C·l°_j + Σ ( y_{C,C′,k,j} − e^ε·y_{C′,C,k,j−k} ) ] − δ·Σ η − cap·Σ κ_C
 //

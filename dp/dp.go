@@ -12,8 +12,7 @@ import (
 	"github.com/noisewright/noisewright/loss"
 )
 
-// ErrInvalid marks an input outside its stated range, in every package of this
-// module; checked with errors.Is.
+// ErrInvalid marks an input outside its stated range, in every package here; use errors.Is.
 var ErrInvalid = check.ErrInvalid
 
 // Privacy is the promise about additive noise on a scalar query, or about a table

@@ -159,8 +159,7 @@ func (j *joint) row(dst, u []float64, r *rand.Rand) {
 			dst[i] = x + j.scale*r.NormFloat64()
 		}
 	default:
-		// The density exp(-‖x‖/τ) has the norm of a Gamma law of shape Z and scale τ, and
-		// any direction alike.
+		// The density exp(-‖x‖/τ) has a Gamma norm of shape Z and scale τ, and any direction alike.
 		noise, squares, norm := make([]float64, len(u)), 0.0, 0.0
 		for i := range noise {
 			noise[i] = r.NormFloat64()

@@ -12,8 +12,7 @@ import (
 	"github.com/noisewright/noisewright/tables"
 )
 
-// channel is what becomes of a clipped unit coordinate when it is released, as far as
-// decoders need to know it.
+// channel is what becomes of a clipped unit coordinate when released, as far as decoders need it.
 type channel interface {
 	// moments returns the mean and the variance of what is released of u.
 	moments(u float64) (mean, variance float64)
@@ -86,8 +85,7 @@ func newResponse(r *local.Randomizer) *response {
 	return a
 }
 
-// between returns the index of the node above x, in the range, and how far x is from the one
-// before it.
+// between is the index of the node above x, in the range, and how far x is from the one before it.
 func (a *response) between(x float64) (i int, t float64) {
 	i = min(max(sort.SearchFloat64s(a.nodes, x), 1), len(a.nodes)-1)
 	return i, (x - a.nodes[i-1]) / (a.nodes[i] - a.nodes[i-1])

@@ -88,9 +88,8 @@ func (r *Result) leading(z int) *leading {
 	return l
 }
 
-// splitCandidate is the encoder of the coordinates used, each with half the unit
-// sensitivity of its noise on either side. The points are nil for noise that is not
-// designed, from which nothing can be drawn.
+// splitCandidate is the encoder of the coordinates used, each with half the unit sensitivity of its
+// noise on either side. Points are nil for noise that is not designed, which is not drawn.
 func (r *Result) splitCandidate(kind bundle.Kind, composition bundle.Composition, a *budget.Allocation, points []*point, l *leading) *Candidate {
 	c := &Candidate{
 		Noise: kind, Encoder: taskAware, Composition: composition,
@@ -116,8 +115,7 @@ func (r *Result) splitCandidate(kind bundle.Kind, composition bundle.Composition
 	return c
 }
 
-// deltaShares are the parts of the total delta that exactly composed coordinates
-// may spend themselves.
+// deltaShares are the parts of delta that exactly composed coordinates may spend themselves.
 var deltaShares = []float64{0.02, 0.05, 0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9}
 
 // minSaving is the least relative gain over the basic split for which one is composed
@@ -130,9 +128,8 @@ const (
 // exactSplit is the best split into equal shares that are composed exactly; nil if it
 // is not better than the basic one, as it seldom is.
 //
-// Planning takes each coordinate for the worst mechanism with its share: see worstDelta. The
-// losses of all Z of these are ε_i at once with probability Π 1/(1+e^-ε_i) at least, so that,
-// if Σε_i is more than ε,
+// Planning takes each coordinate for the worst mechanism with its share: see worstDelta. The losses
+// of all Z of these are ε_i at once with probability Π 1/(1+e^-ε_i) at least; so if Σε_i > ε,
 //
 //	Σε_i - ε <= -ln(1 - δ·Π(1+e^-ε_i)),
 //

@@ -23,9 +23,8 @@ type Problem struct {
 	// covariance, clipping radii, decoder. It is taken to be public: the design
 	// depends on it, and only people who are encoded later are protected.
 	Data mat.Matrix
-	// Mean (n) and Covariance (n×n) stand in for Data if it is nil; nothing is
-	// clipped in the predictions then. The covariance may be asymmetric and
-	// indefinite by rounding, 1e-9 in units of correlation.
+	// Mean (n) and Covariance (n×n) stand in for Data if it is nil; predictions then clip nothing.
+	// The covariance may be asymmetric and indefinite by rounding, 1e-9 in units of correlation.
 	Mean       []float64
 	Covariance mat.Matrix
 	// Task is K, m×n: what is read of a reconstruction x̂ is K·x̂, and the loss

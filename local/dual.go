@@ -11,8 +11,7 @@ import (
 // Dual proves a lower bound on the loss of every mechanism for these values that keeps
 // the demands, of any shape and with any answers.
 //
-// Any multipliers give a true bound; good ones give a good bound. Numbers are float64s
-// meant exactly.
+// Any multipliers give a true bound, good ones a good bound. Numbers are float64s meant exactly.
 type Dual struct {
 	// Nodes ascend, within the range of the values: for integers all of them, for categories none.
 	// The multipliers stand for these nodes; but for the mean of real values the nodes run from

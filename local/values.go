@@ -25,8 +25,7 @@ const (
 	maxLabel = 1 << 10
 )
 
-// Count returns how many values there are: all integers of the range, or all labels; 0
-// for real values.
+// Count is how many values there are: all integers of the range, or all labels; 0 for real values.
 func (v Values) Count() int {
 	switch v.Kind {
 	case Integer:
@@ -144,8 +143,7 @@ type Values struct {
 	// Lower < Upper bound the values of kind Real and Integer, in their units.
 	Lower float64 `json:"lower"`
 	Upper float64 `json:"upper"`
-	// Weight is the density of real values up to a factor, in pieces as those of
-	// kernels.Queries; empty: uniform.
+	// Weight is the density of real values up to a factor, as of kernels.Queries; empty: uniform.
 	Weight proof.Pieces `json:"weight,omitempty"`
 	// Shares weigh integer values and categories, one each, up to a factor; empty: uniform.
 	Shares []float64 `json:"shares,omitempty"`

@@ -31,8 +31,7 @@ func newAnalyticGaussian(c *conditions, _ dp.Privacy, _ loss.Loss) Mechanism {
 	return gaussian(c.gaussianSigma())
 }
 
-// gaussian is normal noise of mean 0 and standard deviation σ, in query units:
-// E|X| = σ√(2/π), E X² = σ².
+// gaussian is normal noise of standard deviation σ, in query units: E|X| = σ√(2/π), E X² = σ².
 func gaussian(sigma float64) Mechanism {
 	root := math.Sqrt(2 * math.Pi)
 	return Mechanism{
@@ -94,8 +93,7 @@ func GaussianDelta(epsilon, sensitivity, sigma float64) float64 {
 	return math.Exp(logDelta)
 }
 
-// gaussianLogDelta returns ln δ of Gaussian noise with μ = Δ/σ > 0 and a bound
-// on its absolute error.
+// gaussianLogDelta is ln δ of Gaussian noise with μ = Δ/σ > 0 and a bound on its absolute error.
 //
 // The difference in Balle & Wang's formula cancels: for small ε and δ both terms
 // are much larger than δ. Its derivative by μ, however, is a normal density (it
@@ -103,9 +101,8 @@ func GaussianDelta(epsilon, sensitivity, sigma float64) float64 {
 //
 //	δ(μ) = ∫₀^μ φ(u(m)) dm = ∫_u^∞ φ(w) (1 - w/√(w²+2ε)) dw,  u = u(μ),
 //
-// the second by substituting w = u(m). The integrand is positive, and its two
-// scales are known: 1 or 1/u for φ, and √(2ε) for the other factor. For u > 0
-// φ(u) is taken out, so δ may be as small as it likes.
+// the second by substituting w = u(m). The integrand is positive, and its two scales are known: 1
+// or 1/u for φ, and √(2ε) for the other factor. For u > 0 φ(u) is taken out: δ may be tiny.
 func gaussianLogDelta(epsilon, mu float64) (logDelta, errorBound float64) {
 	u, v := epsilon/mu-mu/2, epsilon/mu+mu/2
 	q := math.Sqrt2 * math.Sqrt(epsilon)

@@ -110,9 +110,8 @@ func truncatedDecay(epsilon, delta float64) float64 {
 	return epsilon + math.Log(-math.Expm1(-epsilon)) - math.Ln2 - logarithm(delta)
 }
 
-// truncatedMoments returns E Y and E Y² for Y on [0, 1] with density
-// proportional to e^(-Ly), L >= 0. In the notation φ_k(L) = Σ_n L^n/(n+k)! they
-// are φ₂/φ₁ and 2φ₃/φ₁, that is
+// truncatedMoments returns E Y and E Y² for Y on [0, 1] with density proportional to e^(-Ly), L >=
+// 0. In the notation φ_k(L) = Σ_n L^n/(n+k)! they are φ₂/φ₁ and 2φ₃/φ₁, that is
 //
 //	E Y = (e^L-1-L)/(L(e^L-1)),  E Y² = 2(e^L-1-L-L²/2)/(L²(e^L-1)).
 //

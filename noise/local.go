@@ -57,8 +57,7 @@ func (m LocalMechanism) Source() string { return m.source }
 // Unbiased reports whether the mean of the answers to a value is the value.
 func (m LocalMechanism) Unbiased() bool { return m.unbiased }
 
-// at returns the expected loss of the answer to the value x, or, for categories, to the
-// category with that index.
+// at is the expected loss of the answer to the value x, or to the category with that index.
 func (m LocalMechanism) at(x float64) float64 {
 	if m.law == nil {
 		return m.additive[0]
@@ -272,8 +271,7 @@ func golden(f func(float64) float64, a, b float64) float64 {
 	return (a + b) / 2
 }
 
-// tuned returns the parameter from low to high that is best for the objective: the best
-// of a dozen, refined.
+// tuned is the parameter from low to high best for the objective: the best of a dozen, refined.
 func tuned(low, high float64, mechanism func(parameter float64) LocalMechanism) float64 {
 	const points = 12
 	value := func(x float64) float64 { return mechanism(x).objective() }

@@ -51,8 +51,7 @@ func (m Mechanism) Mass(x float64) float64 {
 // or jumps declares them ([loss.Kinks]). Both assume that the loss grows no faster than |x|^64, for
 // then what is cut off the tails is below 1e-60 of the value.
 //
-// It returns an error wrapping [dp.ErrInvalid] if the loss is nil or if the value is
-// not a finite float64.
+// It returns an error wrapping [dp.ErrInvalid] if the loss is nil or the value is not finite.
 func (m Mechanism) ExpectedLoss(l loss.Loss) (value, errorBound float64, err error) {
 	if err := checkLoss(l); err != nil {
 		return 0, 0, err
@@ -64,8 +63,7 @@ func (m Mechanism) ExpectedLoss(l loss.Loss) (value, errorBound float64, err err
 	return value, errorBound, nil
 }
 
-// NotApplicableError says why a mechanism or a formula that exists cannot be used at the
-// given parameters.
+// NotApplicableError says why a mechanism or a formula cannot be used at some parameters.
 type NotApplicableError struct {
 	// Mechanism is the name of the mechanism or formula, e.g. "laplace".
 	Mechanism string
@@ -148,8 +146,7 @@ func newConditions(name string, p dp.Privacy) *conditions {
 	return &conditions{name: name, privacy: p, err: p.Validate()}
 }
 
-// applies refuses parameters that the mechanism is not for. It reports whether all
-// conditions held so far.
+// applies refuses parameters that the mechanism is not for. It says if all conditions held so far.
 func (c *conditions) applies(ok bool, reason string, args ...any) bool {
 	if c.err == nil && !ok {
 		c.err = notApplicable(c.name, reason, args...)

@@ -181,8 +181,7 @@ func (s stairs) expected(l loss.Loss) (value, errorBound float64) {
 // differs from 1/2 by ε/8, and the bound returned, ε², covers that.
 func (s stairs) numericLoss(l loss.Loss) (value, errorBound float64) {
 	c, w := -math.Expm1(-s.epsilon), s.weight()
-	// term is the loss of the interval of half-width rΔ, with its weight less
-	// the constant (1-b)²/w.
+	// term is the loss of an interval of half-width rΔ, with its weight less the constant (1-b)²/w.
 	term := func(r float64) float64 {
 		if r <= 0 {
 			return 0
@@ -319,10 +318,9 @@ func DiscreteStaircase(epsilon float64, sensitivity int64, l loss.Loss) (step in
 	return low, value, nil
 }
 
-// discreteStaircaseMoments returns E|X| and E X² of the law with step r, for a
-// sensitivity of k = K. With |X| = KG+I on i >= 0, M_j = Σ_{i<K} i^j p(i) and Σ b^g = 1/(1-b),
-// Σ g b^g = b/(1-b)², Σ g² b^g = b(1+b)/(1-b)³, each sum below is over G, then I,
-// then doubled for the two sides (0 contributes nothing).
+// These are E|X| and E X² of the law with step r, for a sensitivity of K. With |X| = KG+I on i >=
+// 0, M_j = Σ_{i<K} i^j p(i) and Σ b^g = 1/(1-b), Σ g b^g = b/(1-b)², Σ g² b^g = b(1+b)/(1-b)³, each
+// sum below is over G, then I, then doubled for the two sides (0 contributes nothing).
 func discreteStaircaseMoments(epsilon, k, r float64) [2]float64 {
 	b, c := math.Exp(-epsilon), -math.Expm1(-epsilon)
 	// Σ_{i<n} i and Σ_{i<n} i².

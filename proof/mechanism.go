@@ -32,8 +32,7 @@ type Mechanism interface {
 // same answers. What its privacy loss is about, and how answers are drawn, follows from these.
 type Channel interface {
 	Mechanism
-	// Rows returns the laws, a copy: integer weights of the answers, of which those of a
-	// law sum to 2^64.
+	// Rows returns the laws, a copy: integer weights of the answers, 2^64 in each law.
 	Rows() [][]uint64
 	// Pairs returns the ordered pairs of rows between which the divergences of all
 	// neighbors lie, both orders of each, and those of them that are neighbors.
@@ -43,8 +42,7 @@ type Channel interface {
 	// Choose returns which row answers an input. The error wraps dp.ErrInvalid for one
 	// that is not of the Inputs, and says of it only that.
 	Choose(input Value) (Choice, error)
-	// Points is how many equally likely points an answer of the rows stands for; 0 if it
-	// stands for itself.
+	// Points is how many equally likely points an answer of the rows stands for; 0: for itself.
 	Points() int64
 	// Answer returns the value of an answer of the rows to an input of this choice, and of
 	// one of its points, from 0 on.
@@ -96,8 +94,7 @@ func (b Bounds) Gap() (gap float64, ok bool) {
 	return gap, true
 }
 
-// Exporter is a channel that is written out for other implementations, which check
-// themselves against it.
+// Exporter is a channel written out for other implementations, to check themselves against.
 type Exporter interface {
 	Channel
 	// Export returns what encoding/json writes out: the laws, and n draws of the

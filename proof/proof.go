@@ -53,9 +53,8 @@ func (p Proof[C]) Find(ctx context.Context) (C, error) {
 	return formfile.Clone(f.certificate), err
 }
 
-// Again returns a copy of the certificate to whoever finds another one that differs in
-// parts, whose work counts that of finding this one, whoever has done it. The result does
-// not count if the meter says stop.
+// Again copies the certificate for whoever finds another that differs in parts, whose work counts
+// that of finding this one, whoever has done it. The result does not count if the meter says stop.
 func (p Proof[C]) Again(m *Meter) C {
 	before := m.Used()
 	f, err := p.certified(m)

@@ -52,8 +52,7 @@ func newGaussian(deviation float64, g generator) *Gaussian {
 	}
 }
 
-// Fill sets every number of dst to a draw, in steps: at most 2^52 in magnitude. A draw takes
-// some 0.5 µs.
+// Fill sets dst to draws, in steps: at most 2^52 in magnitude. A draw takes some 0.5 µs.
 //
 // The error wraps ErrEntropy if there is no randomness, and ErrOverflow if the noise is
 // larger than that. dst is then zero.

@@ -38,8 +38,7 @@ func (d *uniform) less(other *uniform, words wordSource) (bool, error) {
 	}
 }
 
-// deviate is the magnitude of a normal deviate of variance 1, whole + fraction, drawn as
-// far as it was needed.
+// deviate is the magnitude of a standard normal deviate, whole + fraction, drawn as far as needed.
 type deviate struct {
 	whole    uint64
 	fraction uniform

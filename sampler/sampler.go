@@ -37,8 +37,7 @@ type Sampler interface {
 // is no other way to one that is fit for release. For noise from a table [NewNoise] has more,
 // faster. Options.ConstantTime chooses the generator, and for a table how it is drawn from.
 //
-// The error wraps dp.ErrInvalid if there is no mechanism, and ErrEntropy if the generator
-// cannot be seeded.
+// The error wraps dp.ErrInvalid if there is no mechanism, and ErrEntropy if none can be seeded.
 func New(v proof.Proven, o Options) (Sampler, error) { return newSampler(v, o, o.generator) }
 
 // NewDeterministic returns a Sampler whose answers are a function of the seed and the inputs.
@@ -113,8 +112,7 @@ func valueOr(v proof.Value, err error) (proof.Value, error) {
 
 // Sentinel errors, checked with errors.Is.
 var (
-	// ErrEntropy marks a failure of the source of randomness. Nothing drawn
-	// by the failing call was released.
+	// ErrEntropy marks a failure of the randomness. Nothing drawn by the call was released.
 	ErrEntropy = check.ErrEntropy
 	// ErrOverflow marks noise, or a sum with it, of more than 2^53 steps: a tail has no end. It has
 	// a probability that is practically 0 for tables made by a design, and says nothing of x but

@@ -268,8 +268,7 @@ func (o *minimaxOptions) features(ctx context.Context, train, test minimax.Data)
 	return o.study.score(ctx, p, minimaxCodes{train, test, r.Encode(train.X), r.Encode(test.X)}, linear, append(linear, attack.MLP), 0)
 }
 
-// dimensionPanels are those of a figure over the number of coordinates, noisyPanels those of one
-// with noise.
+// dimensionPanels are of a figure over the number of coordinates, noisyPanels of one with noise.
 func dimensionPanels() []minimaxPanel {
 	const part, x = "coordinates", "coordinates"
 	at := func(p *minimaxPoint) float64 { return float64(p.Coordinates) }

@@ -213,8 +213,7 @@ func classColumn(name string, texts []string) encoders.Column {
 	return c
 }
 
-// choose returns the rows of the given numbers, of the features that vary among the rows of
-// reference.
+// choose returns the rows of the given numbers, of features that vary among the rows of reference.
 func (d *minimaxData) choose(rows, reference []int) minimax.Data {
 	var kept [][]float64
 	var names []string

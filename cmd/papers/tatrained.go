@@ -49,8 +49,7 @@ type taSetting struct {
 	// and noise in a box too
 	tried    []int
 	restarts int // of protocolPromised; 0 means as usual
-	// The runs differ in the split too, but for the first: the protocol promised of the
-	// breast cancer data.
+	// Runs differ in the split too, but for one: as promised, breast cancer.
 	splits bool
 }
 

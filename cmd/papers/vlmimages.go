@@ -147,8 +147,7 @@ func (o *vlmOptions) training(what string, seed uint64) func(step, steps int, lo
 	}
 }
 
-// vlmShare is the share of ε that is spent on the features of MNIST, λ: that of the paper's
-// table of parameters.
+// vlmShare is the share of ε for the features of MNIST, λ, in the paper's table of parameters.
 const vlmShare = 0.7
 
 var vlmFigure1 = vlmFigure{

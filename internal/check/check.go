@@ -196,8 +196,7 @@ func (l *List) OneOf(field, word string, words ...string) {
 	}
 }
 
-// If adds a FieldError if the rule, which may be one to format, is broken: a column of them is
-// a table of rules.
+// If adds a FieldError if the rule, perhaps one to format, is broken: many are a table.
 func (l *List) If(broken bool, field string, value any, rule string, args ...any) {
 	if broken {
 		l.Badf(field, value, rule, args...)

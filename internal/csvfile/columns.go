@@ -65,10 +65,9 @@ type Columns struct {
 // ErrNoFeature marks a header without any feature.
 var ErrNoFeature = errors.New("no feature")
 
-// NewColumns reads the header: choose takes columns as features, keep those that are
-// kept; nil keeps none. A file without any feature is an error,
-// ErrNoFeature if it is no matter of the delimiter. The caller closes
-// the reader.
+// NewColumns reads the header: choose takes columns as features, keep those that are kept; nil
+// keeps none. A file without any feature is an error, ErrNoFeature if it is no matter of the
+// delimiter. The caller closes the reader.
 func NewColumns(r *Reader, choose, keep func(column string) bool) (*Columns, error) {
 	header, err := r.Header()
 	if err != nil {
@@ -168,8 +167,7 @@ func (c *Columns) ReadAll(names []string) (*Frame, error) {
 	}
 }
 
-// Ordered returns a function that returns the current row in the order of the names,
-// valid until the next call.
+// Ordered returns what returns the current row in the order of the names, until the next call.
 func (c *Columns) Ordered(names []string) func() []float64 {
 	order := make([]int, len(names))
 	for i, name := range names {
@@ -191,8 +189,7 @@ func ReadFrame(r *Reader, choose func(column string) bool, drop bool) (*Frame, e
 	return f, err
 }
 
-// ReadKept is ReadFrame with columns of text that are kept, see NewColumns, and returns the
-// names of these.
+// ReadKept is ReadFrame with columns of text that are kept, see NewColumns, and their names.
 func ReadKept(r *Reader, choose, keep func(column string) bool, drop bool) (f *Frame, kept []string, err error) {
 	c, err := NewColumns(r, choose, keep)
 	if err != nil {
@@ -232,9 +229,8 @@ func (f *Frame) withoutText(text []bool) (*Frame, error) {
 	return out, nil
 }
 
-// ReadNamed reads a CSV file of numbers with a header of feature names, in any order,
-// or without a header and in the order of the features, and returns the numbers in the
-// order of the features, by rows.
+// ReadNamed reads a CSV file of numbers with a header of feature names, in any order, or without a
+// header and in the order of the features, and returns them in the order of the features.
 func ReadNamed(r *Reader, features []string) (*Frame, error) {
 	header, err := r.Header()
 	if err != nil {

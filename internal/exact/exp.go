@@ -14,9 +14,8 @@ const MaxExponent = 700
 // result within one unit of the last place returned.
 const guardBits = 64
 
-// ExpDown returns an integer M with M·2^-frac <= e^x < (M+2)·2^-frac, x the exact value of the
-// float64. It panics unless |x| <= MaxExponent. Cost: about log2|x|+frac/8 multiplications of
-// frac bits.
+// ExpDown returns an integer M with M·2^-frac <= e^x < (M+2)·2^-frac, x the float64. It panics
+// unless |x| <= MaxExponent. Cost: about log2|x|+frac/8 multiplications of frac bits.
 func ExpDown(x float64, frac uint) *big.Int {
 	lo, _ := expBounds(x, frac)
 	return lo
@@ -91,10 +90,9 @@ func expBounds(x float64, frac uint) (lo, hi *big.Int) {
 // MaxPower bounds the powers of PowDown and PowUp.
 const MaxPower = 1 << 12
 
-// powGuardBits is the extra precision inside a power. The integer part takes at
-// most 2·log2(p) products, whose errors, and that of x, grow to at most 3p units
-// of the last place, 3·2^12 of two units each; the fraction adds three units for
-// each of its at most 1074 digits, see below. 16 bits hold that.
+// powGuardBits is the extra precision inside a power. The integer part takes up to 2·log2(p)
+// products, whose errors, and that of x, grow to at most 3p units of the last place, 3·2^12 of two
+// units each; the fraction adds three units for each of its at most 1074 digits. 16 bits hold that.
 const powGuardBits = 16
 
 // PowDown returns a number y <= x^p with x^p - y <= x^p·2^-bits, whose numerator

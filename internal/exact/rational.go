@@ -176,8 +176,7 @@ func decimal(r *big.Rat, n int, up bool) string {
 	if r.Cmp(pow10(e)) < 0 {
 		e--
 	}
-	// m = r·10^(n-1-e), rounded to an integer of n (or n+1, if rounded up
-	// to a power of ten) digits.
+	// m = r·10^(n-1-e), rounded to an integer of n (n+1, if rounded up to a power of ten) digits.
 	shift := n - 1 - e
 	scaled := new(big.Rat).Mul(r, pow10(shift))
 	round := Floor

@@ -11,8 +11,7 @@ import (
 )
 
 const (
-	// maxCandidates bounds the time and memory of a selection: 12 bytes and some
-	// 100 ns for each candidate.
+	// maxCandidates bounds time and memory: 12 bytes and some 100 ns for each candidate.
 	maxCandidates = 1 << 24
 	// maxDenominator, maxRecords and maxTotal keep every distance, in units of 1/denominator, and
 	// every sensitivity a uint64, and epsilon times a distance below 2^63.
@@ -44,8 +43,7 @@ type Selector struct {
 	unit uint64
 }
 
-// New returns the Selector of a query. All bad fields are reported together,
-// wrapping dp.ErrInvalid.
+// New returns the Selector of a query. All bad fields are reported, wrapping dp.ErrInvalid.
 func New(q Query) (*Selector, error) {
 	errs := check.In("selection")
 	if q.Quantile == nil {

@@ -34,10 +34,9 @@ type Coordinates struct {
 }
 
 // NewCoordinates returns the task coordinates of features with moments m for the task matrix K
-// (m×n); nil is the identity. They are those of the covariance Σ + ridge·tr(Σ)/n·I, ridge >= 0:
-// a small one (1e-6) makes the coordinates of features that are constant or copies of each other
-// well defined. Each row of A has its entry of largest magnitude positive, so that the signs are
-// reproducible.
+// (m×n); nil is the identity. They are those of the covariance Σ + ridge·tr(Σ)/n·I, ridge >= 0: a
+// small one (1e-6) makes the coordinates of features that are constant or copies of each other well
+// defined. Each row of A has its entry of largest magnitude positive, so signs are reproducible.
 //
 // Errors wrap ErrInvalid: a task of another size or with numbers that are not finite, and a
 // covariance that is singular or whose correlation matrix has a condition number

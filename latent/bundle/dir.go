@@ -97,8 +97,7 @@ func (d directory) Open(name string) (fs.File, error) {
 	return files.Regular(filepath.Join(string(d), filepath.FromSlash(name)))
 }
 
-// ReadFS is Read for the root of a file system, such as an embedded one. Its files are to
-// be regular ones.
+// ReadFS is Read for the root of a file system, such as an embedded one, of regular files.
 func ReadFS(root fs.FS) (*Bundle, error) {
 	read := func(name string, decode func(io.Reader) error) error {
 		f, err := root.Open(name)
@@ -234,7 +233,9 @@ func (b *Bundle) writeFiles(dir string) error {
 			return err
 		}
 	}
-	write := func(name string, encode func(io.Writer) error) error { return files.Write(filepath.Join(dir, name), encode) }
+	write := func(name string, encode func(io.Writer) error) error {
+		return files.Write(filepath.Join(dir, name), encode)
+	}
 	if err := write(fileName, newFile(s).encode); err != nil {
 		return err
 	}

@@ -15,9 +15,8 @@ import (
 	"github.com/noisewright/noisewright/tables/shapes"
 )
 
-// proveL2 bounds the ℓ2 distance of two clipped encodings, applies the formula for
-// continuous Gaussian noise, of which rounded noise is a function, and charges what the
-// table differs from rounded noise.
+// proveL2 bounds the ℓ2 distance of two clipped encodings, applies the formula for continuous
+// Gaussian noise (rounded noise is a function of it), and charges the table's difference.
 func (v *Verified) proveL2() error {
 	s := &v.bundle.spec
 	t := s.Tables[0]
@@ -50,9 +49,8 @@ func distanceL2(domain Domain, axes []float64, step float64) *big.Rat {
 	}
 }
 
-// gaussianDeltaUp bounds from above the δ at epsilon of independent normal noise of
-// standard deviation tau on vectors whose squared ℓ2 distance is given (Balle & Wang
-// 2018, Theorem 8): with μ = distance/tau,
+// gaussianDeltaUp bounds from above the δ at epsilon of normal noise of standard deviation tau on
+// vectors whose squared ℓ2 distance is given (Balle & Wang 2018, Theorem 8): with μ = distance/tau,
 //
 //	δ = Φ(μ/2 - ε/μ) - e^ε·Φ(-μ/2 - ε/μ),
 //

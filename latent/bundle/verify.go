@@ -46,9 +46,8 @@ func (v *Verified) EpsilonUpper() *big.Rat { return new(big.Rat).Set(v.epsilon) 
 // DeltaUpper is as EpsilonUpper.
 func (v *Verified) DeltaUpper() *big.Rat { return new(big.Rat).Set(v.delta) }
 
-// Verify proves the promise, in exact or outward-rounded arithmetic, from nothing but the
-// clipping and the tables or randomizers, and for Bounds the Encoder
-// (docs/proofs/latent-privacy.md):
+// Verify proves the promise, in exact or outward-rounded arithmetic, from nothing but the clipping
+// and the tables or randomizers, and for Bounds the Encoder (docs/proofs/latent-privacy.md):
 //
 //   - every table or randomizer keeps its own promise (tables.Table.Verify,
 //     local.Randomizer.Verify), and for LocalUnbiased promises unbiased answers;
@@ -112,8 +111,7 @@ func (b *Bundle) VerifyContext(ctx context.Context, accountant func([]*tables.Ta
 // distanceWork is what GaussianDistance does for a cell, some 20 µs.
 const distanceWork = 1 << 13
 
-// proveLaws verifies the tables or randomizers one after another, each with the work that
-// those before have left.
+// proveLaws verifies tables or randomizers in turn, each with the work that those before left.
 func (v *Verified) proveLaws(ctx context.Context, o proof.Options) error {
 	s := &v.bundle.spec
 	left := o.Work

@@ -67,9 +67,8 @@ func replaceCommand(ts *testscript.TestScript, neg bool, args []string) {
 	ts.Check(os.WriteFile(ts.MkAbs(args[3]), []byte(changed), 0o600))
 }
 
-// json FILE KEY... wants one JSON object on one line and nothing else in the
-// file, with the given keys, dots leading into arrays and objects. KEY=VALUE
-// also wants the value, and ! KEY that there is no such key.
+// json FILE KEY... wants one JSON object on one line and no more, with the given keys, dots leading
+// into arrays and objects. KEY=VALUE also wants the value, and ! KEY that there is no such key.
 func jsonCommand(ts *testscript.TestScript, neg bool, args []string) {
 	if len(args) == 0 {
 		ts.Fatalf("usage: json file [key[=value]...]")

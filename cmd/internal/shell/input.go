@@ -235,9 +235,8 @@ func ReadAs[T any, C proof.Certificate, P proof.Provable[T, C]](ctx context.Cont
 	return Sound(ctx, path, m)
 }
 
-// Sound verifies what was read from a file, with the work that is allowed by default. A table
-// or a kernel that does not keep its claims is a negative verdict; one that would take too
-// long is refused.
+// Sound verifies what was read from a file, with the work that is allowed by default. A table or a
+// kernel that does not keep its claims is a negative verdict; one that takes too long is refused.
 func Sound[T any, C proof.Certificate, P proof.Provable[T, C]](ctx context.Context, path string, made P) (*proof.Verified[T, C], error) {
 	v, err := proof.Verify(ctx, made, proof.Options{})
 	return v, unsound(ctx, path, err)

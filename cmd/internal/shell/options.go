@@ -20,9 +20,8 @@ type Common struct {
 	Output string // of -o
 }
 
-// Summary adds the flags --json and --quiet of a command that ends with a summary. The
-// flags named by files have been added: without one of them and without --json, --quiet
-// would leave nothing of the work.
+// Summary adds --json and --quiet to a command that ends with a summary. The flags named by files
+// have been added: without one of them and without --json, --quiet would leave nothing of the work.
 func (f *Flags) Summary(c *Common, files ...string) {
 	f.SummaryQuiet(c, "no progress and no summary", files...)
 }
@@ -80,8 +79,7 @@ func (f *Flags) Force(c *Common) {
 	f.Bool(&c.Force, "force", "replace files that are there")
 }
 
-// Folder adds the flag -o of a command that writes several files, which replace those of the
-// same names.
+// Folder adds -o to a command that writes several files, which replace those of the same names.
 func (f *Flags) Folder(c *Common) {
 	c.Output = "."
 	f.Check(func() error {

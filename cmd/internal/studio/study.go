@@ -243,8 +243,7 @@ type step struct {
 }
 
 type solved struct {
-	// Epsilon is the smallest one found at which designed noise has a proven expected loss of
-	// at most Accept.
+	// Epsilon is the smallest one found with a proven expected loss of at most Accept.
 	Epsilon string          `json:"epsilon"`
 	Accept  string          `json:"accept"`
 	Loss    *portrait.Bound `json:"loss"`

@@ -23,8 +23,7 @@ type Learner interface {
 
 // trial is one split. It is not safe for concurrent use.
 type trial interface {
-	// draw adds noise and returns the shares of errors among the training rows and among
-	// the others.
+	// draw adds noise and returns the shares of errors among training rows and the others.
 	draw(r *rand.Rand, n Noise) (in, out float64)
 }
 

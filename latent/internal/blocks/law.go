@@ -103,8 +103,7 @@ func (l *Law) gain(i, j int, a float64) float64 {
 // all but the last end, in falling order. For d blocks the likelihoods add up to e^ε + d − 1
 // times m, which is the factor.
 //
-// The best cuts into d blocks are those into d−1 up to some bin, and one more (dynamic
-// programming).
+// The best d blocks are the best d−1 up to some bin, and one more (dynamic programming).
 func (l *Law) best(epsilon float64, cuts *[]int) (gain float64) {
 	a, bins := math.Expm1(epsilon), len(l.edges)-1
 	gains := make([]float64, (bins+1)*(bins+1))

@@ -193,8 +193,7 @@ func (t *training) adam() dense.Adam { return dense.Adam{WeightDecay: weightDeca
 // restarts of the benchmarks, whose encoders do not learn how far to reach.
 var fillShares = [...]float64{0.9, 0.99, 0.5}
 
-// fill centers and scales the last layer of the encoder such that the body holds most
-// people's encodings.
+// fill centers and scales the last layer of the encoder so that the body holds most encodings.
 func (t *training) fill(restart int) {
 	u := t.encoder.Forward(&t.pass, t.fit.x)
 	s := dense.Standardize(u)

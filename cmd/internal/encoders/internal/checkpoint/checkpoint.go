@@ -123,8 +123,7 @@ func CheckWrite(dir string) error {
 
 // Read reads the checkpoint in a directory: its state into *state, and its arrays by their names.
 //
-// Errors wrap ErrFormat, or are those of the file system. Nothing is returned then, and
-// *state is left as it was.
+// Errors wrap ErrFormat, or are those of the file system; *state then stays as it was.
 func Read[S any](dir string, state *S) (map[string][]float64, error) {
 	var f file[S]
 	err := read(dir, stateName, func(r io.Reader) error { return strictjson.Decode(r, format, &f) })
