@@ -14,9 +14,8 @@ import (
 	"github.com/noisewright/noisewright/noise"
 )
 
-// atoms is a law whose worst pair of neighbors has finitely many privacy
-// losses: loss[i], descending, of probability mass[i], beside the mass at infinity.
-// Losses and masses are right to a relative atomError.
+// atoms is a law of finitely many privacy losses: loss[i], descending, of probability mass[i],
+// beside the mass at infinity. Losses and masses are right to a relative atomError.
 type atoms struct {
 	loss, mass       []float64
 	gain, price      []float64 // Σ of mass, and of mass·e^(−loss), up to i inclusive

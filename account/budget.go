@@ -229,9 +229,8 @@ func largest[T int | float64](lo, hi, most T, fits func(T) (bool, error), apart 
 // leftWidth is how far below the truth, relatively, Left may be.
 const leftWidth = 1e-4
 
-// LeftTimes returns how many more uses of the mechanism fit, at most tables.MaxReleases; cost.Times
-// is not used. It composes some 2·log2 of that many times. The error wraps dp.ErrInvalid for a
-// bad cost.
+// LeftTimes returns how many more uses fit, at most tables.MaxReleases; cost.Times is not used. It
+// composes some 2·log2 of that times. The error wraps dp.ErrInvalid for a bad cost.
 func (b *Budget) LeftTimes(ctx context.Context, cost Cost) (int, error) {
 	cost.Times = 1
 	if err := cost.Validate(); err != nil {

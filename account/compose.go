@@ -51,8 +51,7 @@ func (ps parts) infinityMass() (mass, logs float64) {
 // minimize finds θ > 0 where (K(θ)+bits)/θ is least, for a convex K: the best Chernoff bound on
 // what is exceeded with probability e^(−bits), and the tilt that makes the sum likely to be there.
 func minimize(moment func(theta float64) (value, mean float64), bits, least, most float64) float64 {
-	// The derivative of the quotient has the sign of θ·K' − K − bits, which
-	// grows with θ, for K is convex.
+	// The derivative of the quotient has the sign of θ·K' − K − bits, which grows, as K is convex.
 	return rising(least, most, func(theta float64) float64 {
 		value, mean := moment(theta)
 		return theta*mean - value - bits
@@ -159,8 +158,7 @@ func (ps parts) window(theta float64) (from, to float64) {
 func (ps parts) compose(theta float64, limit int) (*composed, error) {
 	step := ps[0].measure.step
 	from, to := ps.window(theta)
-	// Not <=: refuses the NaN of an empty measure. Ends below 2^42 keep the
-	// rounding of them far below a step.
+	// Not <=: refuses NaN, of an empty measure. Below 2^42 rounding is far below a step.
 	if !(to-from+1 <= float64(limit) && math.Abs(from) <= 1<<42 && math.Abs(to) <= 1<<42) {
 		return nil, errUnfit
 	}

@@ -68,10 +68,9 @@ type Record struct {
 }
 
 // Once returns the record of the charge from the ledger, if it has an answer. Else it calls plan
-// for the costs of an answer and what draws it, charges them and then draws. If an equal charge
-// was left without an answer, by a crash for instance, plan gets the costs that were charged, and
-// has to draw from their noise. Without a ledger, nil, it only plans and draws, and nothing adds
-// up what that costs.
+// for the costs of an answer and what draws it, charges them and then draws. If an equal charge was
+// left without an answer, as by a crash, plan gets the costs that were charged, and draws from
+// them. Without a ledger, nil, it only plans and draws, and nothing adds up what that costs.
 func (c Charge) Once(ctx context.Context, l Ledger, plan func(before []Cost) ([]Cost, func(context.Context) ([]byte, error), error)) (Record, error) {
 	var before Record
 	if l != nil {

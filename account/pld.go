@@ -136,8 +136,7 @@ type dominatingPair interface {
 	unit(step float64) float64
 	// narrow is a loss near which losses end, where most may lie between it and 0, else +Inf.
 	narrow() float64
-	// fits reports whether all losses are on a grid of this step, or so dense
-	// that lower can regroup them.
+	// fits says if all losses are on a grid of this step, or so dense that lower regroups them.
 	fits(step float64) bool
 }
 

@@ -92,8 +92,7 @@ func (s *search) start() float64 {
 	return portion(s.target.Epsilon, n) * math.Max(1, math.Sqrt(float64(n))/8)
 }
 
-// part returns what a release has of a share of the total delta; the rest is left for
-// the composition.
+// part is a release's part of a share of delta; the rest is left for the composition.
 func (s *search) part(share float64) float64 {
 	return s.target.Delta * share / float64(s.target.Releases)
 }

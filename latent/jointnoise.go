@@ -170,8 +170,7 @@ func (r *Result) equalAxes(counts []int, equal func(used int) float64) [][]float
 	return all
 }
 
-// radiiOf returns the radii of the first z coordinates: that of the ball around
-// them, or those of the box.
+// radiiOf returns the radii of the first z coordinates: of the ball around them, or of the box.
 func (r *Result) radiiOf(z int) []float64 {
 	if r.problem.Domain != bundle.Ball {
 		return r.Radii[:z]

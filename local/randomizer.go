@@ -246,8 +246,7 @@ func (r *Randomizer) between(x float64) (low int, up float64, ok bool) {
 	return i - 1, (x - a) / (b - a), true
 }
 
-// PMF returns the probabilities of the answers to node (or label) i as float64s, for
-// plots and statistics.
+// PMF has the probabilities of answers to node (or label) i as float64s, for plots and statistics.
 func (r *Randomizer) PMF(i int) []float64 { return formfile.Probabilities(r.spec.Rows[i]) }
 
 // PMFAt is PMF for the value x, which may lie between nodes; nil if it is not taken.

@@ -184,8 +184,7 @@ type Spec struct {
 	Claims Claims // the zero value: filled in from the certificate
 }
 
-// Claims are the numbers a randomizer states about itself, as plain decimals rounded so
-// that they stay true.
+// Claims are what a randomizer states of itself, plain decimals rounded so that they stay true.
 type Claims struct {
 	Delta      string `json:"delta" bound:"upper"`
 	MeanLoss   string `json:"mean_loss" bound:"upper"`   // averaged over the weight of the values

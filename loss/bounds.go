@@ -49,9 +49,8 @@ func CeilingUp(l Loss, low, high *big.Rat) (most *big.Rat, ok bool) {
 	}
 }
 
-// TailParts returns losses that sum to l, each of which is a polynomial far from 0
-// or bounded by a power ([PolynomialBeyond], [PowerBound]), or nil if none are known. Tables with
-// a tail take no other loss.
+// TailParts returns losses that sum to l, each a polynomial far from 0 or bounded by a power
+// ([PolynomialBeyond], [PowerBound]), or nil if none are known. Tables with a tail take no other.
 func TailParts(l Loss) []Loss {
 	if c, ok := l.(*combination); ok && len(c.parts) > 1 {
 		var parts []Loss

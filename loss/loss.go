@@ -17,8 +17,7 @@ import "math/big"
 //
 // Implementations are immutable and safe for concurrent use. Rationals returned are the caller's.
 type Loss interface {
-	// Name is the loss as written in flags and files, e.g. "l1" or "huber:2".
-	// Parse of it gives the loss back.
+	// Name is the loss as in flags and files: "l1" or "huber:2". Parse of it gives the loss back.
 	Name() string
 	// At returns c(x).
 	At(x float64) float64

@@ -103,8 +103,7 @@ func newOutline(bounds []halfPlane) (o outline) {
 	return o
 }
 
-// gap returns the relative gap between the weighted sum that a point has and the bound on
-// it, rounded up.
+// gap is the relative gap between the weighted sum of a point and the bound on it, rounded up.
 func (o outline) gap(w [2]*big.Rat, p *FrontPoint) float64 {
 	bound, sum := weighted(w, o[0]), weighted(w, p.Expected)
 	for _, corner := range o[1:] {

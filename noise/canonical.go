@@ -153,10 +153,9 @@ func (s tulap) between(from, to float64) float64 {
 	return sum
 }
 
-// expected is ExpectedLoss for δ > 0. The density does not increase away from 0, so it is
-// a mixture of centered uniform laws: those up to the ends of the steps, with the heights
-// by which it falls there, and the one up to its own end. The loss of each is one average
-// of c: no quadrature, only rounding.
+// expected is ExpectedLoss for δ > 0. The density does not increase away from 0, so it is a mixture
+// of centered uniform laws: up to the ends of the steps, with the heights by which it falls, and up
+// to its own end. The loss of each is one average of c: no quadrature, only rounding.
 func (s tulap) expected(l loss.Loss, sensitivity float64) (value, errorBound float64) {
 	var sum exact.Sum
 	fall := -math.Expm1(-s.epsilon)

@@ -25,8 +25,7 @@ func newGaussian(c *conditions, p dp.Privacy, _ loss.Loss) Mechanism {
 
 const gaussianNeedsDelta = "Gaussian noise is never private with delta = 0, want delta > 0"
 
-// newAnalyticGaussian returns Gaussian noise with the smallest σ that is
-// (ε, δ)-private, [GaussianSigma].
+// newAnalyticGaussian is Gaussian noise of the smallest σ that is (ε, δ)-private, [GaussianSigma].
 func newAnalyticGaussian(c *conditions, _ dp.Privacy, _ loss.Loss) Mechanism {
 	return gaussian(c.gaussianSigma())
 }

@@ -94,8 +94,7 @@ func TruncatedLaplaceBound(p dp.Privacy) float64 {
 	return truncatedDecay(p.Epsilon, p.Delta) / p.Epsilon * p.Sensitivity
 }
 
-// truncatedDecay returns ln(1+t), t = (e^ε-1)/(2δ), without overflow and
-// without loss for small t; δ > 0.
+// truncatedDecay returns ln(1+t), t = (e^ε-1)/(2δ), without overflow or loss for small t; δ > 0.
 func truncatedDecay(epsilon, delta float64) float64 {
 	const (
 		largeExponent = 700.0 // e^700 is within float64
@@ -140,9 +139,8 @@ func truncatedMoments(decay float64) (first, second float64) {
 //
 //	P(X = k) = (1-q)/(1+q) · q^|k|,  q = e^(-ε/Δ),
 //
-// for a query with integer values and integer sensitivity Δ. It is
-// (ε, 0)-private (Ghosh, Roughgarden & Sundararajan 2012), and for Δ = 1 the
-// optimum at δ = 0. It needs ε > 0 and makes no use of δ.
+// for a query with integer values and integer sensitivity Δ. It is (ε, 0)-private (Ghosh,
+// Roughgarden & Sundararajan 2012), and for Δ = 1 the optimum at δ = 0. It needs ε > 0, and no δ.
 //
 // It has no density, so it is no competitor on a real-valued query. There it would have to follow a
 // rounding to some grid, which moves neighboring values further apart and adds an error of its own;

@@ -40,9 +40,8 @@ type LocalMechanism struct {
 	bends    []float64  // real values at which the expected loss may have a kink
 }
 
-// share is a part of the law of an answer: mass, uniform over an interval of this width
-// about the center, or all at the center if the width is 0. For categories the center
-// is the index of the answer.
+// share is a part of a law: mass, uniform over an interval of this width about the center, or all
+// at the center if the width is 0. For categories the center is the index of the answer.
 type share struct{ center, width, mass float64 }
 
 // Name is the mechanism as written in tables, e.g. "duchi".

@@ -86,9 +86,8 @@ const (
 	// terms, correct to an ulp or two, so 64 ulps (2^-47, 1.4e-14) is safe.
 	closedFormError = 0x1p-46
 
-	// tailCut is the number of e-folds after which an exponential tail is cut.
-	// For c(x) = |x|^p the part cut off is about 300^(p+1)·e^-300/Γ(p+2) of
-	// the value: below e^-138, 1e-60, for every p <= 64.
+	// tailCut is after how many e-folds an exponential tail is cut. For c(x) = |x|^p the part cut
+	// off is about 300^(p+1)·e^-300/Γ(p+2) of the value: below e^-138, 1e-60, for every p <= 64.
 	tailCut = 300.0
 )
 

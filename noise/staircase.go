@@ -108,9 +108,8 @@ func (c *conditions) tunedStairs(l loss.Loss) stairs {
 	return s
 }
 
-// StaircaseStep returns the step γ of the optimal staircase for ε >= 0 and the
-// loss, relative to the sensitivity, and whether it is known in closed form:
-// for L1 and L2. At ε = 0 it is the limit, 1/2.
+// StaircaseStep has the step γ of the optimal staircase for ε >= 0 and the loss, relative to the
+// sensitivity, and whether that is closed form: for L1 and L2. At ε = 0 it is the limit, 1/2.
 //
 // Source: Geng & Viswanath 2016. For L1, γ = 1/(1+e^(ε/2)). For L2 the paper has
 //
@@ -147,10 +146,9 @@ func (s stairs) density(x float64) float64 {
 	return a * math.Exp(-s.epsilon*k)
 }
 
-// expected is ExpectedLoss; the loss need not be the one the step is tuned to. For a
-// loss other than L1 and L2 the error bound is a rounding bound down to ε = 10^-4;
-// below, it is ε² of the value and assumes a loss that does not decrease away from 0.
-// The cost is then up to 300/ε averages of the loss.
+// expected is ExpectedLoss; the loss need not be the one the step is tuned to. But for L1 and L2
+// the error bound is a rounding bound down to ε = 10^-4; below, it is ε² of the value and assumes a
+// loss that does not decrease away from 0. The cost is then up to 300/ε averages of the loss.
 //
 // With |X| = Δ(G+Y), G geometric and Y in [0, 1) with density proportional to 1
 // below γ and to b above, both independent:

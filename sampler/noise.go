@@ -203,8 +203,7 @@ func (s *Noise) sample() (int64, error) {
 	return n, nil
 }
 
-// Sample returns one draw of the noise, in the query's units, exactly.
-// The errors are those of SampleInt.
+// Sample is a draw of the noise, in the query's units, exactly. The errors are those of SampleInt.
 func (s *Noise) Sample() (float64, error) {
 	n, err := s.SampleInt()
 	return float64(n) * s.step, err

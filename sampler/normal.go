@@ -54,9 +54,8 @@ type normal struct {
 	buffers [3]uniform
 }
 
-// draw replaces v by a new deviate: an integer k with probability proportional to
-// exp(-k/2), kept with probability exp(-k(k-1)/2), and a fraction x that is uniform, kept
-// with probability exp(-x(2k+x)/2).
+// draw makes v a new deviate: an integer k with probability proportional to exp(-k/2), kept with
+// probability exp(-k(k-1)/2), and a uniform fraction x, kept with probability exp(-x(2k+x)/2).
 func (g *normal) draw(v *deviate) error {
 	for {
 		v.whole, v.fraction = 0, v.fraction[:0]

@@ -23,8 +23,7 @@ import (
 	"github.com/noisewright/noisewright/noise"
 )
 
-// protocolPromised is what can be promised to everybody: encodings clipped to a body, with
-// noise for it.
+// protocolPromised promises to everybody: encodings clipped to a body, with noise for it.
 const protocolPromised = "promised"
 
 // taDelta is the δ of protocolPromised.

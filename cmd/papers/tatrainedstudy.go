@@ -299,8 +299,7 @@ func (o *taTrainedOptions) readDigits() (*taPeople, error) {
 	return p, nil
 }
 
-// split returns people to learn from and to test: in the order of the file for 0, and
-// shuffled otherwise.
+// split returns people to learn from and to test, in the order of the file for 0, else shuffled.
 func (p *taPeople) split(order int) (train, test *encoders.Data) {
 	rows := span(p.all.X.Rows, 0, 1)
 	if order > 0 {

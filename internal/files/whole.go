@@ -158,10 +158,9 @@ func (f *File) Discard() {
 // path exists. A directory that is there is replaced, whatever it holds; a symbolic link stays a
 // link. Errors are those of fill and of the file system.
 //
-// Where the system exchanges two names in one step, path is at any time the old directory or
-// the new one. Elsewhere the old one is renamed first: a crash between the two steps leaves both
-// under names that begin with a dot. The next Directory for the path removes what is left, once
-// its own is in place.
+// Where the system exchanges two names in one step, path is at any time the old directory or the
+// new one. Elsewhere the old one is renamed first: a crash between the two steps leaves both under
+// names that begin with a dot. The next Directory for the path removes what is left.
 func Directory(path string, fill func(dir string) error) error {
 	path = resolve(filepath.Clean(path))
 	open, err := createLocked(path, func(name string) (*os.File, error) {

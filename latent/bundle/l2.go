@@ -188,8 +188,7 @@ func (v *Verified) proveNorm() {
 	v.epsilon.Quo(v.epsilon, exact.Rational(s.Tau))
 }
 
-// sphericalScale returns the scale of Calibrate, for which the noise is (epsilon, 0)-private,
-// rounded up.
+// sphericalScale is the scale of Calibrate with which noise is (epsilon, 0)-private, rounded up.
 func sphericalScale(epsilon float64, domain Domain, axes []float64) (float64, error) {
 	if err := checkPure(epsilon, axes); err != nil {
 		return 0, err

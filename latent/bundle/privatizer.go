@@ -167,9 +167,8 @@ func newPrivatizer(v *Verified, law func(k int) (sampler.Sampler, error), vector
 	return p, nil
 }
 
-// Fork returns a Privatizer of the same bundle for another goroutine, with generators as
-// sampler.Noise.Fork gives them. It is a use of p, not to be concurrent with others. The error
-// wraps sampler.ErrEntropy.
+// Fork returns a Privatizer of the same bundle for another goroutine, see sampler.Noise.Fork. It is
+// a use of p, not to be concurrent with others. The error wraps sampler.ErrEntropy.
 func (p *Privatizer) Fork() (*Privatizer, error) {
 	return newPrivatizer(p.proof, func(k int) (sampler.Sampler, error) { return p.laws[k].Fork() },
 		func(float64) (*sampler.Spherical, error) { return p.vector.Fork() })

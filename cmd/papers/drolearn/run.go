@@ -145,8 +145,7 @@ type Test struct {
 	T, P       float64  // P two-sided
 }
 
-// Paired tests whether two noises have the same errors. Where all differences are equal T is
-// 0 or infinite.
+// Paired tests two noises for equal errors. Where all differences are equal T is 0 or infinite.
 func Paired(a, b []float64) Test {
 	differences := make([]float64, len(a))
 	for i := range a {

@@ -370,9 +370,8 @@ type Options struct {
 	// Head are the widths of the hidden layers of the head or the decoder, ReLUs; nil means
 	// one, twice as wide as there are features but no wider than 64.
 	Head []int
-	// Task is a frozen network, such as TrainTask makes, that reads features, in their own
-	// units, and answers the task; the server then decodes features for it. nil means that the
-	// server's head answers.
+	// Task is a frozen network, such as TrainTask makes, that answers the task from features as
+	// they are; the server then decodes features for it. nil means that the server's head answers.
 	Task []bundle.Layer
 	// Steps of Adam on the full data in each restart [400]; the privacy-agnostic approach
 	// takes as many before, without noise.
