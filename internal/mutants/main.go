@@ -114,7 +114,7 @@ func run() error {
 	return nil
 }
 
-// readArgued reads lines of file, function, mutation, text and reason, separated by tabs.
+// readArgued reads lines of package, function, mutation, text and reason, separated by tabs.
 func readArgued() (map[string]bool, error) {
 	raw, err := os.ReadFile(list)
 	if err != nil {
@@ -127,7 +127,7 @@ func readArgued() (map[string]bool, error) {
 		}
 		fields := strings.Split(line, "\t")
 		if len(fields) != 5 || fields[4] == "" {
-			return nil, fmt.Errorf("%s:%d: want file, function, mutation, text and reason, separated by tabs", list, i+1)
+			return nil, fmt.Errorf("%s:%d: want package, function, mutation, text and reason, separated by tabs", list, i+1)
 		}
 		out[strings.Join(fields[:4], "\t")] = true
 	}

@@ -32,12 +32,10 @@ func (m mutant) String() string {
 }
 
 // keys are those by which the list may know it: by what is changed and how, by what is changed, by its
-// function, or by its file. Nothing that is written elsewhere is in one.
+// function, or by its file. Nothing that is written elsewhere is in one, nor, but for the last, in which file.
 func (m mutant) keys() []string {
-	words := []string{m.file, m.function, m.name, m.text}
-	keys := []string{strings.Join(words, "\t")}
-	for _, i := range []int{2, 3, 1} {
-		words[i] = "*"
+	var keys []string
+	for _, words := range [][]string{{m.pkg(), m.function, m.name, m.text}, {m.pkg(), m.function, "*", m.text}, {m.pkg(), m.function, "*", "*"}, {m.file, "*", "*", "*"}} {
 		keys = append(keys, strings.Join(words, "\t"))
 	}
 	return keys
