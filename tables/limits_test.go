@@ -155,3 +155,29 @@ func TestWithDual(t *testing.T) {
 		t.Errorf("claims %+v of no dual, %+v before", with.spec.Claims, table.spec.Claims)
 	}
 }
+
+// TestDualOfNoConstraint: multipliers of constraints that the problem does not have prove nothing.
+func TestDualOfNoConstraint(t *testing.T) {
+	p := dp.Problem{Privacy: dp.Privacy{Epsilon: 1, Delta: 0.01, Sensitivity: 1}, Loss: loss.L1}
+	y := []int64{1 << 18}
+	d := Dual{CellsPerSensitivity: 1, Exponent: -20, Shifts: []DualShift{{Shift: 1, Multipliers: y}, {Shift: -1, Multipliers: y}}}
+	if d.LowerBound(p).Sign() <= 0 {
+		t.Fatalf("%+v proves nothing", d)
+	}
+	constraints := dp.Constraints{Unbiased: true, MaxVariance: 100, Quantiles: []dp.Quantile{{Probability: 0.001, Magnitude: 50}}}
+	for name, change := range map[string]func(*Dual){
+		"mean":      func(d *Dual) { d.Mean = 0x1p-10 },
+		"variance":  func(d *Dual) { d.Variance = 0x1p-20 },
+		"quantiles": func(d *Dual) { d.Quantiles = []float64{0x1p-20} },
+	} {
+		d := d
+		change(&d)
+		with := p
+		if d.LowerBound(with).Sign() != 0 {
+			t.Errorf("%s: a multiplier of no constraint proves %s", name, d.LowerBound(with))
+		}
+		if with.Constraints = constraints; d.LowerBound(with).Sign() <= 0 {
+			t.Errorf("%s: with the constraint nothing is proved", name)
+		}
+	}
+}
