@@ -133,7 +133,11 @@ def mutants(path: Path) -> Iterator[tuple[str, str, str]]:
             start, end = place(node.lineno, node.col_offset), place(node.end_lineno, node.end_col_offset)
             text = ast.unparse(ast.fix_missing_locations(made))
             changed = source[:start] + (text if isinstance(made, ast.Pass) else f"({text})") + source[end:]
-            yield "\t".join((path.as_posix(), function, label, said)), f"{path}:{node.lineno}: {function} | {label} | {said}", changed
+            yield (
+                "\t".join((path.as_posix(), function, label, said)),
+                f"{path}:{node.lineno}: {function} | {label} | {said}",
+                changed,
+            )
 
 
 def main() -> int:
@@ -170,7 +174,11 @@ def main() -> int:
             left, enough = end - time.monotonic(), 10 * taken + 10
             try:
                 done = subprocess.run(
-                    test, cwd=ROOT / "python", env=environment, stdout=subprocess.DEVNULL, timeout=max(0, min(left, enough))
+                    test,
+                    cwd=ROOT / "python",
+                    env=environment,
+                    stdout=subprocess.DEVNULL,
+                    timeout=max(0, min(left, enough)),
                 )
             except subprocess.TimeoutExpired:
                 return True if enough < left else None

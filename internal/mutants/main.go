@@ -214,7 +214,9 @@ func test(ctx context.Context, packages []string, flags ...string) (verdict, []b
 	for _, p := range packages {
 		args = append(args, "./"+p)
 	}
-	out, err := exec.CommandContext(ctx, "go", args...).CombinedOutput() //nolint:gosec // our own
+	cmd := exec.CommandContext(ctx, "go", args...) //nolint:gosec // our own
+	cmd.WaitDelay = time.Second
+	out, err := cmd.CombinedOutput()
 	switch {
 	case ctx.Err() != nil:
 		return stopped, nil
@@ -236,7 +238,7 @@ func (m mutant) test(ctx context.Context, dir string) (v verdict) {
 	if err != nil {
 		panic(err) // a folder of our own
 	}
-	for _, flags := range [][]string{{"-short", "-timeout", "90s"}, {"-timeout", "10m"}} {
+	for _, flags := range [][]string{{"-short", "-timeout", "90s"}, {"-timeout", "5m"}} {
 		for _, pkg := range append([]string{m.pkg()}, targets[m.pkg()]...) {
 			if v, _ = test(ctx, []string{pkg}, append(flags, "-overlay", overlay)...); v != survived {
 				return v
