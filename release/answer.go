@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"math"
+	"reflect"
 	"strings"
 	"time"
 	"unicode"
@@ -64,6 +65,11 @@ func Release(ctx context.Context, l account.Ledger, data any, q Query, source So
 	if err != nil {
 		return nil, err
 	}
+	if l != nil {
+		if data, err = underTerms(data, l.Terms()); err != nil {
+			return nil, err
+		}
+	}
 	d, digest, err := ReadData(ctx, data, q)
 	if err != nil {
 		return nil, err
@@ -96,6 +102,9 @@ func Release(ctx context.Context, l account.Ledger, data any, q Query, source So
 // that the ledger is not about before any work.
 func (q Query) forLedger(l account.Ledger) (Query, error) {
 	t := account.Terms{Neighbors: dp.AddRemove, Unit: q.Unit()}
+	if v := reflect.ValueOf(l); v.Kind() == reflect.Pointer && v.IsNil() {
+		return q, check.Field("release", "ledger", fmt.Sprintf("a %T that is nil", l), "one that is open, or nil itself for none")
+	}
 	if l != nil {
 		t = l.Terms()
 	}
