@@ -76,6 +76,16 @@ func visible(t *testing.T, data any, q Query, source Source) string {
 	return fmt.Sprintf("%s %v %+v", answerNumbers.ReplaceAll(text, []byte(`"$1":#`)), err, l.charged)
 }
 
+// TestMemoryOfQuantiles: the counts of candidates, up to 80 MB, are there whether or not rows are.
+func TestMemoryOfQuantiles(t *testing.T) {
+	q := Query{Kind: Quantile, Column: "age", Upper: 120, Probability: 0.5, Candidates: 13, By: "city", Keys: []string{"Bonn", "Ulm"}, Epsilon: 1, Neighbors: dp.AddRemove}
+	for _, group := range read(t, q, [][]string{{"1", "Ulm", "34"}}).tallies {
+		if len(group.counts) != q.Candidates {
+			t.Errorf("%d counts, want %d", len(group.counts), q.Candidates)
+		}
+	}
+}
+
 // TestNoFreeAnswers: whatever is in the place of one row, an analyst sees nothing of it but in the
 // answer, which has noise. Of the command cmd/internal/cli tries the same.
 func TestNoFreeAnswers(t *testing.T) {

@@ -112,7 +112,7 @@ func (o *learnOptions) flags(cmd *cobra.Command) *shell.Flags {
 	f.RequiredFile(&o.data, "data", "a CSV file", "CSV file of the records to learn from, with a header, - for standard input; perhaps compressed with gzip or zstd", vectorFiles...)
 	f.RequiredFile(&o.schema, "schema", "a file such as learn schema drafts", "schema file: what is public about records (see learn schema)", "json")
 	f.String(&o.target, "target", "column of the class, as in the schema; only to be sure")
-	o.csv.flags(f)
+	o.csv.flags(f, asLedger)
 	f.Bool(&o.strict, "strict-not-private", strictUsage)
 	epsilon := f.OptionalNumber(&o.budget.Epsilon, "epsilon", shell.AtMost("a number", learn.MaxEpsilon), fmt.Sprintf("epsilon of the model, all releases together, without unit: above 0, at most %d", learn.MaxEpsilon))
 	delta := f.OptionalNumber(&o.budget.Delta, "delta", shell.Delta, "delta of the model, all releases together, a probability: "+shell.Delta.Want)

@@ -44,8 +44,8 @@ what is asked otherwise may be. A ledger made with --adaptive keeps the sums of 
 epsilons and deltas within the total, which allows fewer releases and holds without
 that.
 
-The ledger is an internal document. Answers are meant to be published. The digests
-of the data, which queries were asked and when, and whether the data changed
+The ledger is an internal document. Answers are meant to be published. The file's
+digests of the data, which queries were asked and when, and whether the data changed
 between equal queries are not protected. Keep one copy: one restored from a backup
 has forgotten what was released since. FILE-journal beside it is part of it.`,
 		Example: `  noisewright ledger create city.ledger --epsilon 1 --delta 1e-6
@@ -74,9 +74,15 @@ type dialect struct {
 	given []*pflag.Flag
 }
 
-func (d *dialect) flags(f *shell.Flags) {
+func (d *dialect) flags(f *shell.Flags, usage string) {
 	d.given = []*pflag.Flag{f.Delimiter(&d.Options), f.OneLine(&d.Options)}
+	for _, flag := range d.given {
+		flag.Usage += usage
+	}
 }
+
+// asLedger is what flags say with a ledger.
+const asLedger = "; with --ledger its terms say it"
 
 // under takes the terms, and refuses flags that say something else.
 func (d *dialect) under(t ledger.Terms) error {
@@ -200,8 +206,8 @@ func newLedgerCreateCommand(s *shell.Streams) *cobra.Command {
 The total is for everything that is ever released about the people. --neighbors
 and --unit say what is hidden; releases that hide something else are refused,
 because their epsilons and deltas would add up different things. --delimiter and
---one-line say what a row of a CSV file is, for all releases: read by another
-delimiter, or line by line, one record is many rows.`,
+--one-line say what a row of a CSV file is, for all releases, which may not say
+something else: read by another delimiter, or line by line, one record is many rows.`,
 		Example: `  noisewright ledger create city.ledger --epsilon 1 --delta 1e-6
   noisewright ledger create city.ledger --epsilon 1 --delta 1e-6 --unit person:id --adaptive`,
 	})
@@ -213,7 +219,7 @@ delimiter, or line by line, one record is many rows.`,
 	f.Text(&terms.Unit, "unit", "row|person:COLUMN", "whose influence is hidden: row, or person:COLUMN for all rows with the same value of the column")
 	f.CompleteOrFile("unit", dp.Row, "person:")
 	f.Bool(&terms.Adaptive, "adaptive", "basic composition, which allows noise to be chosen in view of earlier answers")
-	files.flags(f)
+	files.flags(f, "")
 	f.Verdict(&o.Common, "no progress and no summary")
 	return f.Run(func(ctx context.Context) error {
 		terms.Delimiter, terms.OneLine = string(rune(cmp.Or(files.Delimiter, ','))), files.OneLine

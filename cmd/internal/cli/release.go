@@ -197,7 +197,7 @@ func (o *releaseOptions) dataFlags(f *shell.Flags) {
 	q := &o.query
 	_, mostRows, mostCandidates := q.Limits()
 	f.RequiredFile(&o.data, "data", "a CSV file", "CSV file with a header, - for standard input; perhaps compressed with gzip or zstd", "csv", "gz", "zst")
-	o.csv.flags(f)
+	o.csv.flags(f, asLedger)
 	number := shell.Any("a finite number, in the units of the column")
 	switch q.Kind { //nolint:exhaustive // others have no column
 	case release.Sum, release.Mean, release.Quantile:
