@@ -244,6 +244,7 @@ func TestNoFreeAnswers(t *testing.T) {
 		"9,Ulm,\n", "9,Ulm,x\n", "9,Ulm,NaN\n", "9,Ulm,-inf\n", "9,Ulm,0x1p3\n", "9,Ulm,1_000\n", "9,Ulm,1e999\n", "9,Ulm,1e300\n", "9,Ulm,-1e300\n",
 		"9,Ulm,2.5\n", "9,Ulm\n", "9,Ulm,1,200\n", "9,\"Ulm,4\n", "9,Ulm,\"4\n", "9,\"Ulm\"x,4\n", "9,U\"lm,4\n", "9,\"Ulm\n3,Ulm,5\n\",4\n",
 		"9,U\xfflm,4\n", "9,U\x00lm,4\n", "1,Ulm,4\n", ",Ulm,4\n", "9,Nowhere,4\n", "9,,4\n", "9," + strings.Repeat("U", 1<<17) + ",4\n",
+		strings.Repeat("9", 5<<20) + "," + strings.Repeat("U", 5<<20) + ",4\n", // more than messages between processes usually have
 	}
 	dir := t.TempDir()
 	p, s := beam.NewPipelineWithRoot()
