@@ -432,7 +432,8 @@ func (o *ledgerLeftOptions) left(ctx context.Context, l *ledger.Ledger) error {
 	var list []shell.Object
 	var rows []shell.Row
 	for _, delta := range o.deltas {
-		one, text := shell.Object{}, ""
+		var one shell.Object
+		var text string
 		if find {
 			epsilon, err := l.Left(ctx, delta)
 			if err != nil {
