@@ -51,7 +51,8 @@ type Entry struct {
 // Release answers a query about data, see ReadData. With a ledger the answer is charged before
 // it exists, and the same query about the same data is answered from it again at no cost.
 // Without one, nil, nothing adds up what releases cost. Neighbors that the query does not name
-// are those of the ledger, or dp.AddRemove.
+// are those of the ledger, or dp.AddRemove. Files are read as its Terms say, and a File or a CSV with
+// another delimiter or OneLine is refused.
 //
 // Guarantee: the answer is as private as NewPlan promises, and all that the ledger was charged
 // with is together within its Terms.
