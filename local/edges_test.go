@@ -298,3 +298,17 @@ func TestHighestOfAStretch(t *testing.T) {
 		t.Errorf("%d tops are inside", inside)
 	}
 }
+
+// TestWeightIsOfReals: one piece of it for integers or categories is refused, as several are.
+func TestWeightIsOfReals(t *testing.T) {
+	piece := []proof.Piece{{From: -1, Weight: 1}}
+	for _, v := range []Values{{Kind: Integer, Lower: -1, Upper: 1}, {Kind: Category, Labels: []string{"a", "b"}}, {Kind: Real, Lower: -1, Upper: 1}} {
+		if err := v.Validate(); err != nil {
+			t.Errorf("%+v: %v", v, err)
+		}
+		v.Weight = piece
+		if err := v.Validate(); (err == nil) != (v.Kind == Real) {
+			t.Errorf("%+v: %v", v, err)
+		}
+	}
+}
