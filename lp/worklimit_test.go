@@ -202,3 +202,19 @@ func TestNothingInTime(t *testing.T) {
 		}
 	}
 }
+
+// TestEndedContext: a context that has ended before the design begins leaves a proven result.
+func TestEndedContext(t *testing.T) {
+	ended, end := context.WithCancel(t.Context())
+	end()
+	privacy := dp.Privacy{Epsilon: 1, Delta: 0.1, Sensitivity: 1}
+	for _, c := range []limited{
+		limitedBy("kernel", lp.KernelProblem{Privacy: privacy, Loss: loss.L2, Queries: kernels.Queries{Lower: 0, Upper: 4}}, 0, 0, lp.DesignKernel),
+		limitedBy("cells", lp.CellsProblem{Privacy: privacy, Loss: loss.L2, Edges: halfCells()}, 0, 0, lp.DesignCells),
+		limitedBy("local", unbiased(1, local.Worst), 0, 0, lp.DesignLocal),
+	} {
+		if m, _, err := c.design(ended, lp.Options{NewSolver: highs.New}); m == nil || !errors.Is(err, lp.ErrLimit) || again(t, m) != nil {
+			t.Errorf("%s: %v, %v, want a result and ErrLimit", c.name, m, err)
+		}
+	}
+}

@@ -84,9 +84,6 @@ func (d *designer) Round(ctx context.Context, intervals int) error {
 	d.before = d.Gap()
 	err := d.both(ctx, intervals)
 	d.took = d.Elapsed() - start
-	if err != nil && ctx.Err() != nil {
-		return meet.ErrLimit
-	}
 	return err
 }
 

@@ -26,8 +26,8 @@ func (s *Search) Meet(ctx context.Context, g Grids, size int) error {
 		err := g.Round(ctx, size)
 		s.Report(size)
 		switch {
-		case errors.Is(err, context.DeadlineExceeded): // programs end before ctx does, see Within
-			return ErrLimit
+		case errors.Is(err, context.DeadlineExceeded), errors.Is(err, context.Canceled):
+			return ErrLimit // programs end before ctx does, see Within
 		case err != nil || s.Gap() <= s.Options.Gap:
 			return err
 		case ctx.Err() != nil:
