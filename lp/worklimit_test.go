@@ -135,7 +135,7 @@ func classical(t *testing.T, p lp.LocalProblem) float64 {
 }
 
 // TestWorkLimits: at every limit of work, however small, there is a proven result, no worse than
-// in closed form, and no limit gives a worse one, or proves a lower bound, than a smaller limit.
+// in closed form, and none is worse than with less work, neither its loss nor its lower bound.
 func TestWorkLimits(t *testing.T) {
 	works := []time.Duration{1, 30 * time.Microsecond, 300 * time.Microsecond, 3 * time.Millisecond, 30 * time.Millisecond}
 	if testing.Short() {
