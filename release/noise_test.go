@@ -126,3 +126,23 @@ func TestMeansDiffer(t *testing.T) {
 		}
 	}
 }
+
+// TestEqualNames: of two columns of one name none is the one that is asked for.
+func TestEqualNames(t *testing.T) {
+	good := Query{Kind: Sum, Column: "age", Lower: 0, Upper: 9, By: "city", Keys: []string{"a", "b"}, Person: "id", MaxPerPerson: 1, Epsilon: 1, Neighbors: dp.AddRemove}
+	columns := []string{"id", "city", "age", "other"}
+	for twice := range columns {
+		for _, first := range []bool{true, false} {
+			names, row := append([]string{}, columns...), []string{"1", "a", "3", "x"}
+			if first {
+				names, row = append([]string{columns[twice]}, names...), append([]string{"1"}, row...)
+			} else {
+				names, row = append(names, columns[twice]), append(row, "1")
+			}
+			_, err := Read(&records{columns: names, rows: [][]string{row}}, good)
+			if asked := columns[twice] != "other"; (err != nil) != asked {
+				t.Errorf("columns %v: %v", names, err)
+			}
+		}
+	}
+}
