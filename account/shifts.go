@@ -117,8 +117,7 @@ func excessOf(weights, others []uint64) exact.Uint128 {
 	return exact.Uint128{Hi: a.Hi - b.Hi - borrow, Lo: low}
 }
 
-// least returns the law whose weight at j is the least of those from j+from to j+to, 0 if
-// one of these is outside.
+// least is the law whose weight at j is the least of those from j+from to j+to, 0 outside.
 func (l law) least(from, to int) law {
 	n := len(l.weights)
 	out := law{make([]uint64, n), make([]float64, n)}

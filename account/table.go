@@ -13,9 +13,8 @@ import (
 	"github.com/noisewright/noisewright/tables"
 )
 
-// table is the profile of a sampling table: the supremum over all shifts by up
-// to its sensitivity. As shifts by parts of a cell lie between shifts by whole
-// cells (docs/proofs/table-privacy.md) those are enough.
+// table is the profile of a table: the supremum over its shifts. As shifts by parts of a cell lie
+// between shifts by whole cells (docs/proofs/table-privacy.md) those are enough.
 type table struct {
 	t *tables.Table
 	// up and down bound the weights of the cells, in units of 2^-64, and are equal but for a tail
@@ -37,8 +36,7 @@ type table struct {
 }
 
 const (
-	// mostLost is how much of a step rounding down may cost on average for losses
-	// to count as being on the grid.
+	// mostLost is what rounding down may cost on average, in steps, for losses on the grid.
 	mostLost = 0.05
 	// maxUnrolled bounds the cells of a tail that are unrolled; the rest of
 	// its mass is counted at its largest privacy loss.

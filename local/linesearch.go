@@ -7,8 +7,7 @@ import (
 	"github.com/noisewright/noisewright/internal/exact"
 )
 
-// lineSearch bounds a function of the answer from below over all answers there may be.
-// Answers are in units of the grid.
+// lineSearch bounds a function from below over all answers there may be, in units of the grid.
 type lineSearch struct {
 	*pricing
 	// over returns a bound over the part from u to v, and one on the value in its middle

@@ -45,8 +45,7 @@ func Matches(patterns []string, name string) bool {
 	})
 }
 
-// Columns reads a CSV file row by row: columns of numbers, the features, and columns
-// of text that are kept as they are.
+// Columns reads a CSV file row by row: columns of numbers, the features, and of text that is kept.
 type Columns struct {
 	Names  []string // of the features, in the order of the file
 	Kept   []string // of the columns kept

@@ -65,8 +65,7 @@ func openLedger(ctx context.Context, path string) (*namedLedger, error) {
 	return &namedLedger{l, path}, nil
 }
 
-// openFor opens the ledger to charge, which has to be about the unit; hint says how it would be,
-// "" with a new ledger.
+// openFor opens the ledger to charge, about the unit; hint says how it would be, "" with a new one.
 func openFor(ctx context.Context, path, neighbors, unit string, hint func(ledger.Terms) string) (*namedLedger, error) {
 	l, err := openLedger(ctx, path)
 	if err != nil {

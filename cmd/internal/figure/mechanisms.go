@@ -121,8 +121,7 @@ func (c *Chart) bars(what string, values, answers []float64, apart float64, law 
 	}
 }
 
-// Additive is the chart of the expected loss of the noise of each cell. A cell without an end
-// is drawn a sensitivity wide.
+// Additive is the chart of the loss of each cell. One without an end is drawn a sensitivity wide.
 func Additive(k *cells.Kernel, found cells.Certificate, independent float64) *Chart {
 	reach := k.Privacy().Sensitivity
 	var points plotter.XYs

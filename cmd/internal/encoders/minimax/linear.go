@@ -186,9 +186,8 @@ func discriminant(x *mat.Dense, p *Data, d int) (*mat.Dense, error) {
 	return generalized(a, b, d)
 }
 
-// closedForm is the minimax filter of least squares, (4.1) of Hamm (2017): with linear
-// regressions in the place of classifiers the maximum over them has a closed form, and what is
-// left is an eigenvalue problem.
+// closedForm is the minimax filter of least squares, (4.1) of Hamm (2017): with linear regressions
+// for classifiers the maximum has a closed form, and an eigenvalue problem is left.
 func closedForm(x *mat.Dense, p *Data, rho float64, d int) (*mat.Dense, error) {
 	one := func(float64) float64 { return 1 }
 	a := crossScatter(x, p.Targets, one)
