@@ -148,9 +148,7 @@ func (r *Randomizer) ChooseNumber(x float64) (c proof.Choice, err error) {
 		return c, check.Errorf("", dp.ErrInvalid, "the value is not %s in the randomizer's range, want %g to %g", what, v.Lower, v.Upper)
 	}
 	if v.Kind == Real {
-		nodes := r.spec.Nodes
-		c.Rounded, c.X, c.Low = true, x, nodes[c.Row]
-		c.High = nodes[min(c.Row+1, len(nodes)-1)]
+		c.Rounded, c.X = true, x
 	}
 	return c, nil
 }

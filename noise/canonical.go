@@ -30,21 +30,21 @@ import (
 //
 // It exists for δ = 0, where it has no end, and for ε = 0, where it is uniform on
 // |x| <= Δ/(2δ), not for both. It does not apply if it has more than 2^22 steps.
-func newCanonical(c *conditions, p dp.Privacy, _ loss.Loss) Mechanism {
+func newCanonical(c conditions, p dp.Privacy, _ loss.Loss) (Mechanism, error) {
 	s := c.newTulap()
 	d := p.Sensitivity
 	c.finite("density", s.peak/d)
-	note := "steps of one sensitivity; no end, as delta = 0"
+	note := func() string { return "steps of one sensitivity; no end, as delta = 0" }
 	expected := stairs{epsilon: p.Epsilon, sensitivity: d, step: 0.5}.expected
 	if p.Delta > 0 {
 		c.finite("support", s.end*d)
-		note = fmt.Sprintf("steps of one sensitivity, support +-%.6g", s.end*d)
+		note = func() string { return fmt.Sprintf("steps of one sensitivity, support +-%.6g", s.end*d) }
 		expected = func(l loss.Loss) (value, errorBound float64) { return s.expected(l, d) }
 	}
 	return Mechanism{
 		note: note, expected: expected,
 		density: func(x float64) float64 { return s.density(x/d) / d },
-	}
+	}, c.err
 }
 
 // newDiscreteCanonical returns canonical noise ([newCanonical]) rounded to the nearest integer, for
@@ -54,7 +54,7 @@ func newCanonical(c *conditions, p dp.Privacy, _ loss.Loss) Mechanism {
 // For Δ = 1 it is the optimal integer noise for every even loss that does not decrease
 // away from 0, with the tails of [AwanDongTails]; see there for the proof. For larger Δ it
 // is not. It does not apply if it has more than 2^22 masses on either side.
-func newDiscreteCanonical(c *conditions, p dp.Privacy, _ loss.Loss) Mechanism {
+func newDiscreteCanonical(c conditions, p dp.Privacy, _ loss.Loss) (Mechanism, error) {
 	c.applies(math.Trunc(p.Sensitivity) == p.Sensitivity, integersOnly, p.Sensitivity)
 	s := c.newTulap()
 	d := p.Sensitivity
@@ -70,7 +70,7 @@ func newDiscreteCanonical(c *conditions, p dp.Privacy, _ loss.Loss) Mechanism {
 		return s.between((k-0.5)/d, (k+0.5)/d)
 	}
 	return Mechanism{
-		note: "integers only: assumes integer query values; " + what,
+		note: func() string { return "integers only: assumes integer query values; " + what },
 		mass: func(x float64) float64 {
 			if x != math.Trunc(x) {
 				return 0
@@ -85,7 +85,7 @@ func newDiscreteCanonical(c *conditions, p dp.Privacy, _ loss.Loss) Mechanism {
 			}
 			return closed(sum.Value())
 		},
-	}
+	}, c.err
 }
 
 const integersOnly = "it is for integer queries and sensitivity = %g, want a positive integer"

@@ -12,17 +12,19 @@ import (
 // newLaplace returns Laplace noise: density exp(-|x|/s)/(2s), s = Δ/ε. It is
 // (ε, 0)-private (Dwork, McSherry, Nissim & Smith 2006; Dwork & Roth 2014,
 // Theorem 3.6). E|X| = s, E X² = 2s². It needs ε > 0 and makes no use of δ.
-func newLaplace(c *conditions, p dp.Privacy, _ loss.Loss) Mechanism {
+func newLaplace(c conditions, p dp.Privacy, _ loss.Loss) (Mechanism, error) {
 	c.applies(p.Epsilon > 0, "its scale is sensitivity/epsilon and epsilon = 0, want epsilon > 0")
 	scale := p.Sensitivity / p.Epsilon
 	c.finite("scale", scale)
 	return Mechanism{
-		note:    fmt.Sprintf("scale %.6g; delta is not used", scale),
+		note:    func() string { return fmt.Sprintf("scale %.6g; delta is not used", scale) },
 		density: func(x float64) float64 { return math.Exp(-math.Abs(x)/scale) / (2 * scale) },
-		expected: moments(scale, 2*scale*scale, func(l loss.Loss) (value, errorBound float64) {
-			return exponentialLoss(scale, tailCut, l)
-		}),
-	}
+		expected: func(l loss.Loss) (value, errorBound float64) {
+			return evaluate(l, scale, 2*scale*scale, func(l loss.Loss) (value, errorBound float64) {
+				return exponentialLoss(scale, tailCut, l)
+			})
+		},
+	}, c.err
 }
 
 // exponentialLoss returns ∫ c(x) exp(-|x|/s)/(2s) over |x| <= end·s: the loss of
@@ -43,21 +45,22 @@ func exponentialLoss(scale, end float64, l loss.Loss) (value, errorBound float64
 // its mass is below δ: still private, but wasteful, so much that its loss may grow with ε.
 //
 // It needs δ > 0; at ε = 0 it is its limit, uniform noise on |x| <= Δ/(2δ).
-func newTruncatedLaplace(c *conditions, p dp.Privacy, _ loss.Loss) Mechanism {
+func newTruncatedLaplace(c conditions, p dp.Privacy, _ loss.Loss) (Mechanism, error) {
 	c.applies(p.Delta > 0, boundedNeedsDelta)
 	bound, decay := TruncatedLaplaceBound(p), truncatedDecay(p.Epsilon, p.Delta) // A and εA/Δ
 	c.finite("support", bound)
-	note := fmt.Sprintf("support +-%.6g", bound)
-	if p.Delta > 0.5 {
-		note += "; delta > 1/2: conservative, it achieves a smaller delta"
-	}
 	peak := 1 / (2 * bound) // the density at 0, L/(2A(1-e^-L))
 	if decay > 0 {
 		peak = decay / (-2 * math.Expm1(-decay) * bound)
 	}
-	first, second := truncatedMoments(decay)
 	return Mechanism{
-		note: note,
+		note: func() string {
+			note := fmt.Sprintf("support +-%.6g", bound)
+			if p.Delta > 0.5 {
+				note += "; delta > 1/2: conservative, it achieves a smaller delta"
+			}
+			return note
+		},
 		density: func(x float64) float64 {
 			y := math.Abs(x) / bound
 			if y > 1 {
@@ -65,17 +68,20 @@ func newTruncatedLaplace(c *conditions, p dp.Privacy, _ loss.Loss) Mechanism {
 			}
 			return math.Exp(-decay*y) * peak
 		},
-		expected: moments(bound*first, bound*bound*second, func(l loss.Loss) (value, errorBound float64) {
-			if decay < 1 { // nearly uniform: in units of the support
-				factor := peak * bound
-				value, errorBound = integrate(l, bound, 1, func(y float64) float64 { return math.Exp(-decay * y) }, 1)
-				return factor * value, factor * errorBound
-			}
-			mass := -math.Expm1(-decay)
-			value, errorBound = exponentialLoss(bound/decay, decay, l)
-			return value / mass, errorBound / mass
-		}),
-	}
+		expected: func(l loss.Loss) (value, errorBound float64) {
+			first, second := truncatedMoments(decay)
+			return evaluate(l, bound*first, bound*bound*second, func(l loss.Loss) (value, errorBound float64) {
+				if decay < 1 { // nearly uniform: in units of the support
+					factor := peak * bound
+					value, errorBound = integrate(l, bound, 1, func(y float64) float64 { return math.Exp(-decay * y) }, 1)
+					return factor * value, factor * errorBound
+				}
+				mass := -math.Expm1(-decay)
+				value, errorBound = exponentialLoss(bound/decay, decay, l)
+				return value / mass, errorBound / mass
+			})
+		},
+	}, c.err
 }
 
 // TruncatedLaplaceBound returns A, the half-width of the truncated Laplace
@@ -145,7 +151,7 @@ func truncatedMoments(decay float64) (first, second float64) {
 // It has no density, so it is no competitor on a real-valued query. There it would have to follow a
 // rounding to some grid, which moves neighboring values further apart and adds an error of its own;
 // as the grid gets finer it turns into Laplace noise.
-func newDiscreteLaplace(c *conditions, p dp.Privacy, _ loss.Loss) Mechanism {
+func newDiscreteLaplace(c conditions, p dp.Privacy, _ loss.Loss) (Mechanism, error) {
 	c.applies(p.Epsilon > 0, "its masses fall by exp(-epsilon/sensitivity) and epsilon = 0, want epsilon > 0")
 	c.applies(math.Trunc(p.Sensitivity) == p.Sensitivity,
 		integersOnly, p.Sensitivity)
@@ -153,7 +159,9 @@ func newDiscreteLaplace(c *conditions, p dp.Privacy, _ loss.Loss) Mechanism {
 	c.finite("scale", 1/rate)
 	q, rest := math.Exp(-rate), -math.Expm1(-rate) // 1-q
 	return Mechanism{
-		note: fmt.Sprintf("integers only: assumes integer query values; ratio %.6g; delta is not used", q),
+		note: func() string {
+			return fmt.Sprintf("integers only: assumes integer query values; ratio %.6g; delta is not used", q)
+		},
 		mass: func(x float64) float64 {
 			if x != math.Trunc(x) {
 				return 0
@@ -161,10 +169,12 @@ func newDiscreteLaplace(c *conditions, p dp.Privacy, _ loss.Loss) Mechanism {
 			return math.Tanh(rate/2) * math.Exp(-rate*math.Abs(x))
 		},
 		// E|X| = 2q/(1-q²), E X² = 2q/(1-q)².
-		expected: moments(2*q/-math.Expm1(-2*rate), 2*q/rest/rest, func(l loss.Loss) (value, errorBound float64) {
-			return discreteLaplaceLoss(rate, l)
-		}),
-	}
+		expected: func(l loss.Loss) (value, errorBound float64) {
+			return evaluate(l, 2*q/-math.Expm1(-2*rate), 2*q/rest/rest, func(l loss.Loss) (value, errorBound float64) {
+				return discreteLaplaceLoss(rate, l)
+			})
+		},
+	}, c.err
 }
 
 // discreteLaplaceLoss sums c over the integers. The error bound is a rounding bound down to a rate

@@ -14,17 +14,23 @@ import (
 // Mechanism is a law of additive noise X for a scalar query. It is immutable, safe
 // for concurrent use, provided the loss it is given is, and symmetric about 0.
 type Mechanism struct {
-	name, note string
-	density    func(x float64) float64 // nil: none
-	mass       func(x float64) float64 // nil: none
-	expected   expectation             // see ExpectedLoss
+	name     string
+	note     func() string           // made when asked for: it costs more than the law
+	density  func(x float64) float64 // nil: none
+	mass     func(x float64) float64 // nil: none
+	expected expectation             // see ExpectedLoss
 }
 
 // Name is the mechanism as written in flags and tables, e.g. "laplace".
 func (m Mechanism) Name() string { return m.name }
 
 // Note is one line for a reader: the law's own parameters and what it assumes.
-func (m Mechanism) Note() string { return m.note }
+func (m Mechanism) Note() string {
+	if m.note == nil {
+		return ""
+	}
+	return m.note()
+}
 
 // Density returns the density of the continuous part at x, per query unit.
 func (m Mechanism) Density(x float64) float64 {
@@ -94,17 +100,15 @@ const (
 // expectation is the expected loss of a law and a bound on its error.
 type expectation = func(l loss.Loss) (value, errorBound float64)
 
-// moments answers L1 and L2 from first = E|X| and second = E X², and any other loss by numeric.
-func moments(first, second float64, numeric expectation) expectation {
-	return func(l loss.Loss) (value, errorBound float64) {
-		switch plain, weight := loss.Unweighted(l); plain {
-		case loss.L1:
-			return closed(weight * first)
-		case loss.L2:
-			return closed(weight * second)
-		}
-		return numeric(l)
+// evaluate answers L1 and L2 from first = E|X| and second = E X², and any other loss by numeric.
+func evaluate(l loss.Loss, first, second float64, numeric expectation) (value, errorBound float64) {
+	switch plain, weight := loss.Unweighted(l); plain {
+	case loss.L1:
+		return closed(weight * first)
+	case loss.L2:
+		return closed(weight * second)
 	}
+	return numeric(l)
 }
 
 // closed is the value of a closed form, or of a sum, with its rounding bound.
@@ -141,8 +145,8 @@ type conditions struct {
 }
 
 // newConditions refuses bad parameters.
-func newConditions(name string, p dp.Privacy) *conditions {
-	return &conditions{name: name, privacy: p, err: p.Validate()}
+func newConditions(name string, p dp.Privacy) conditions {
+	return conditions{name: name, privacy: p, err: p.Validate()}
 }
 
 // applies refuses parameters that the mechanism is not for. It says if all conditions held so far.

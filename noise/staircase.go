@@ -34,16 +34,18 @@ const (
 // Geng & Viswanath prove optimality among all (ε, 0)-private additive noise for
 // symmetric losses that do not decrease away from 0. For another loss the
 // result is still private, with the best step, but not optimal.
-func newStaircase(c *conditions, _ dp.Privacy, l loss.Loss) Mechanism {
+func newStaircase(c conditions, _ dp.Privacy, l loss.Loss) (Mechanism, error) {
 	s := c.tunedStairs(l)
 	if c.err != nil {
-		return Mechanism{} // there may be no loss
+		return Mechanism{}, c.err // there may be no loss
 	}
 	return Mechanism{
-		note:     fmt.Sprintf("step %.6g of the sensitivity, tuned to %s; delta is not used", s.step, l.Name()),
+		note: func() string {
+			return fmt.Sprintf("step %.6g of the sensitivity, tuned to %s; delta is not used", s.step, l.Name())
+		},
 		density:  s.density,
 		expected: s.expected,
-	}
+	}, nil
 }
 
 // newStaircaseAtom returns staircase noise, tuned to the loss as in [newStaircase], with
@@ -53,14 +55,16 @@ func newStaircase(c *conditions, _ dp.Privacy, l loss.Loss) Mechanism {
 // hockey-stick divergence is jointly convex, and the atom's own is 1 at every shift but 0. Its loss
 // is (1-t)V + t·c(0). Here δ₀ = 0 and t = δ. From some δ on the optimum over all noise has exactly
 // this dependence on δ, which makes the mixture a strong baseline for large δ or ε.
-func newStaircaseAtom(c *conditions, p dp.Privacy, l loss.Loss) Mechanism {
+func newStaircaseAtom(c conditions, p dp.Privacy, l loss.Loss) (Mechanism, error) {
 	s := c.tunedStairs(l)
 	if c.err != nil {
-		return Mechanism{}
+		return Mechanism{}, c.err
 	}
 	atom := p.Delta
 	return Mechanism{
-		note:    fmt.Sprintf("step %.6g of the sensitivity, tuned to %s; exactly 0 with probability %.6g", s.step, l.Name(), atom),
+		note: func() string {
+			return fmt.Sprintf("step %.6g of the sensitivity, tuned to %s; exactly 0 with probability %.6g", s.step, l.Name(), atom)
+		},
 		density: func(x float64) float64 { return (1 - atom) * s.density(x) },
 		mass: func(x float64) float64 {
 			if x == 0 {
@@ -73,7 +77,7 @@ func newStaircaseAtom(c *conditions, p dp.Privacy, l loss.Loss) Mechanism {
 			value = (1-atom)*value + atom*l.At(0)
 			return value, (1-atom)*errorBound + closedFormError*value
 		},
-	}
+	}, nil
 }
 
 // TunedStaircaseStep returns the step γ, relative to Δ, of the staircase mechanism
@@ -159,7 +163,7 @@ func (s stairs) expected(l loss.Loss) (value, errorBound float64) {
 	y1 := (g*g + b*(1-g*g)) / (2 * w)
 	y2 := (g*g*g + b*(1-g*g*g)) / (3 * w)
 	d := s.sensitivity
-	return moments(d*(g1+y1), d*d*(g2+2*g1*y1+y2), s.numericLoss)(l)
+	return evaluate(l, d*(g1+y1), d*d*(g2+2*g1*y1+y2), s.numericLoss)
 }
 
 // numericLoss returns E c(X) for any loss. The density does not increase away

@@ -64,11 +64,11 @@ type Pair struct{ Gain, Lose, Shift int }
 // Choice is which row answers an input.
 type Choice struct {
 	Row int
-	// Rounded says that the input X lies between Low, where Row answers, and High, where
-	// Row+1 does: that one does with the probability (X−Low)/(High−Low), of these float64s
-	// exactly; with 0 if X is Low, whatever High is.
-	Rounded      bool
-	X, Low, High float64
+	// Rounded says that the input X lies between two inputs that are numbers, Low of Row and High
+	// of Row+1: that row answers with the probability (X−Low)/(High−Low), of these float64s
+	// exactly; with 0 if X is Low, whether there is a High or not.
+	Rounded bool
+	X       float64
 	// Base is what noise is added to.
 	Base int64
 }

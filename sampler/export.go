@@ -60,11 +60,11 @@ type stream struct {
 
 // Anew implements proof.Stream.
 func (s *stream) Anew() {
-	s.answers = newAnswers(s.proven, s.channel, s.laws, newFixedGenerator(s.seed))
+	s.answers = s.with(newFixedGenerator(s.seed))
 }
 
 // Draw implements proof.Stream.
-func (s *stream) Draw(c proof.Choice) (answer int, point int64, err error) { return s.draw(&c) }
+func (s *stream) Draw(c proof.Choice) (answer int, point int64, err error) { return s.draw(c) }
 
 // newGolden states the stream of a seed.
 func newGolden(seed [32]byte) (g proof.Golden, err error) {
