@@ -143,11 +143,7 @@ func (o *minimaxOptions) run(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	body := struct {
-		Data      string          `json:"data"`
-		Published []string        `json:"published"`
-		Points    []*minimaxPoint `json:"points"`
-	}{about, o.figure.published, o.study.points}
+	body := shell.Object{"data", about, "published", o.figure.published, "points", o.study.points}
 	rows := slices.Concat([]shell.Row{{"data", about}}, o.study.rows(), publishedRows(o.figure.published))
 	return report(&o.Common, o.figure.name, body, rows, files)
 }

@@ -90,7 +90,7 @@ type taTrainedOptions struct {
 	full                     bool
 	runs, epochs, steps      int
 	epsilons                 []float64
-	protocol, only           string
+	protocol                 string
 	cache                    string
 	design                   lp.Options
 	line                     *shell.Progress
