@@ -152,12 +152,7 @@ func Positive(x float64) bool { return x > 0 && x <= math.MaxFloat64 }
 
 // Finite reports whether no number is NaN or infinite.
 func Finite(x ...float64) bool {
-	for _, v := range x {
-		if math.IsNaN(v) || math.IsInf(v, 0) {
-			return false
-		}
-	}
-	return true
+	return !slices.ContainsFunc(x, func(v float64) bool { return math.IsNaN(v) || math.IsInf(v, 0) })
 }
 
 // Delta returns the FieldError of a δ that breaks the rule for it, nil if it does not.

@@ -167,10 +167,7 @@ func decodeFile(r io.Reader) (file, error) {
 	if err == nil {
 		err = f.check()
 	}
-	if err != nil {
-		return file{}, err
-	}
-	return f, nil
+	return f, err
 }
 
 // check holds fields against each other that say which files there are, and how large they may be.

@@ -35,10 +35,6 @@ func orthonormal(u *mat.Dense) *mat.Dense {
 	return mat.DenseCopyOf(q.Slice(0, n, 0, d))
 }
 
-// principal returns the d eigenvectors of xᵀx of the largest eigenvalues: the data are
-// not centered, as in the authors' program.
-func principal(x *mat.Dense, d int) (*mat.Dense, error) { return topVectors(gram(x), d) }
-
 func gram(x *mat.Dense) *mat.SymDense {
 	_, n := x.Dims()
 	s := mat.NewSymDense(n, nil)
