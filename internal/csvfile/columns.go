@@ -119,7 +119,8 @@ func (c *Columns) Next() error {
 	row := string(c.r.Raw)
 	for k, i := range c.features {
 		cell := c.r.Inner(i)
-		v, ok := finiteNumber(row[cell.Start:cell.End])
+		v, err := Number(row[cell.Start:cell.End])
+		ok := err == nil
 		if c.Rows == 0 && c.drop {
 			c.text[k] = !ok
 		}
@@ -138,12 +139,6 @@ func (c *Columns) Next() error {
 	}
 	c.Rows++
 	return nil
-}
-
-// finiteNumber reads a number; it is 0 if there is none.
-func finiteNumber(s string) (v float64, ok bool) {
-	v, err := Number(s)
-	return v, err == nil
 }
 
 // ReadAll reads all rows, the features in the order of the names.
@@ -195,16 +190,10 @@ func ReadKept(r *Reader, choose, keep func(column string) bool, drop bool) (f *F
 		return nil, nil, err
 	}
 	c.drop = drop
-	f, err = readFrame(c)
-	return f, c.Kept, err
-}
-
-func readFrame(c *Columns) (*Frame, error) {
-	f, err := c.ReadAll(c.Names)
-	if err != nil || !slices.Contains(c.text, true) {
-		return f, err
+	if f, err = c.ReadAll(c.Names); err == nil && slices.Contains(c.text, true) {
+		f, err = f.withoutText(c.text)
 	}
-	return f.withoutText(c.text)
+	return f, c.Kept, err
 }
 
 // withoutText drops the columns of text.

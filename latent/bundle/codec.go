@@ -167,7 +167,10 @@ func decodeFile(r io.Reader) (file, error) {
 	if err == nil {
 		err = f.check()
 	}
-	return f, err
+	if err != nil {
+		return file{}, err
+	}
+	return f, nil
 }
 
 // check holds fields against each other that say which files there are, and how large they may be.
