@@ -79,8 +79,7 @@ func (e *envelope) shifts(from, to, sign int) {
 	}
 }
 
-// together returns a bound above the profiles of a range of shifts: the first from the loss
-// 0 on, the second below.
+// together bounds the profiles of a range of shifts: one from the loss 0 on, one below.
 func (e *envelope) together(from, to, sign int) []float64 {
 	low, high := sign*from, sign*to
 	if sign < 0 {

@@ -132,8 +132,7 @@ func (l *table) unroll() {
 	ratio := new(big.Int).SetUint64(l.t.TailRatio())
 	// A block of weight W has W·(1−ρ)·ρ^m, m periods out.
 	share := new(big.Int).Sub(new(big.Int).Lsh(big.NewInt(1), 64), ratio)
-	// Rounded down m times, its powers times ρ, ρ <= 1 − 2^-20: the factors below
-	// are short by less than 2^20 units.
+	// Powers times ρ, m roundings, ρ <= 1 − 2^-20: they are short by less than 2^20 units.
 	wrong := big.NewInt(1 << 20)
 	ceiling := new(big.Int).Sub(new(big.Int).Lsh(big.NewInt(1), 192), big.NewInt(1))
 	period := func(block []uint64, factor *big.Int) (up, down []uint64, zero bool) {

@@ -94,8 +94,7 @@ func (s *lineSearch) least() (*big.Int, bool) {
 	return least, true
 }
 
-// points returns the ends of the parts to start with, and a bound over what is beyond
-// them, nil if no answers are.
+// points returns the ends of the parts to start with, and a bound beyond them, nil if none is.
 func (s *lineSearch) points() (points []*big.Int, tails *big.Int, ok bool) {
 	d, v := s.spec.Demands, s.spec.Values
 	onGrid := func(x float64) *big.Int { return floorAt(exact.Rational(x), s.grid) }
