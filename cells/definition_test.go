@@ -331,3 +331,31 @@ func TestLeastWeightCounts(t *testing.T) {
 		t.Errorf("losses %s and %s, want 2^-64", c.ExpectedLoss, c.MaxLoss)
 	}
 }
+
+// TestShiftsBothWays: the whole shifts of a lower bound, for cells in either order and at the sensitivity itself.
+func TestShiftsBothWays(t *testing.T) {
+	rng := rand.New(rand.NewPCG(63, 64))
+	for range 300 {
+		sensitivity, parts := float64(int(1)<<rng.IntN(3)), 1<<rng.IntN(5)
+		edges := []float64{float64(rng.IntN(9) - 4)}
+		for range 1 + rng.IntN(4) {
+			edges = append(edges, edges[len(edges)-1]+float64(1+rng.IntN(12))/4)
+		}
+		has := make(map[Pair]bool)
+		for _, p := range (&Spec{Edges: edges, Privacy: dp.Privacy{Sensitivity: sensitivity}}).Shifts(parts, false) {
+			has[p] = true
+		}
+		for gain := range len(edges) - 1 {
+			for lose := range len(edges) - 1 {
+				least, most := edges[gain]-edges[lose+1], edges[gain+1]-edges[lose] // of differences, without the ends
+				for k := -2 * parts; k <= 2*parts; k++ {
+					d := float64(k) * sensitivity / float64(parts)
+					want := least < sensitivity && most > -sensitivity && d >= max(least, -sensitivity) && d <= min(most, sensitivity) && (gain != lose || k != 0)
+					if p := (Pair{gain, lose, int64(k)}); has[p] != want {
+						t.Fatalf("edges %v, sensitivity %g, %+v of %d: %v, want %v", edges, sensitivity, p, parts, !want, want)
+					}
+				}
+			}
+		}
+	}
+}
