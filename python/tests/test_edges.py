@@ -372,7 +372,10 @@ def test_range_of_encodings_holds_their_errors() -> None:
         widths = [Fraction(u) - Fraction(v) for u, v in zip(spec.upper.tolist(), spec.lower.tolist(), strict=True)]
         rows = [[Fraction(w) * d for w, d in zip(row, widths, strict=True)] for row in spec.encoder.tolist()]
         distance = max(
-            sum(abs(sum(s * row[j] for s, row in zip(signs, rows, strict=True))) for j in range(n))
+            sum(
+                (abs(sum((s * row[j] for s, row in zip(signs, rows, strict=True)), Fraction(0))) for j in range(n)),
+                Fraction(0),
+            )
             for signs in itertools.product([1, -1], repeat=z)
         )
         total = Fraction(0)
