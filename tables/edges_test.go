@@ -413,3 +413,83 @@ func TestBoundsOfDesigns(t *testing.T) {
 		t.Errorf("%d tables with mirrored multipliers and a gap below 2 %%, want some", tight)
 	}
 }
+
+// TestUnitsCount: a unit of weight has its share of a loss, in a cell and in the atom.
+func TestUnitsCount(t *testing.T) {
+	l, err := loss.Parse("l2 + pwl:-inf,-2;5,2")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, l := range []loss.Loss{loss.L1, loss.L2, l} {
+		for i := range 5 {
+			s := threeCells(1)
+			s.Weights, s.Grid.FirstCell, s.Grid.GranularityExponent = make([]uint64, 5), -2, 0
+			s.Weights[i] = 1
+			want := l.GridMeanUp(int64(i-2), 1, big.NewRat(1, 1))
+			if found := s.expected(l, nil); found.Cmp(want.Mul(want, exact.PowerOfTwo(-64))) != 0 {
+				t.Errorf("%s: a unit in cell %d has the loss %v, want %v", l.Name(), i, found, want)
+			}
+		}
+		s := threeCells(1)
+		s.Weights, s.Atom = []uint64{0, 0, 0}, 1
+		want := l.GridMeanUp(0, 1, s.Grid.Step())
+		if found := s.expected(l, nil); found.Cmp(want.Mul(want, exact.PowerOfTwo(-64))) != 0 {
+			t.Errorf("%s: a unit of the atom has the loss %v, want %v", l.Name(), found, want)
+		}
+	}
+}
+
+// TestLeastTailIsOne: noise with the least ratio has a tail, and no end on either side.
+func TestLeastTailIsOne(t *testing.T) {
+	for _, ratio := range []uint64{1, 1 << 63} {
+		for _, test := range []struct {
+			lower, upper float64
+			keeps        bool
+		}{
+			{math.Inf(-1), math.Inf(1), true}, {-1e9, math.Inf(1), false}, {math.Inf(-1), 1e9, false}, {-1e9, 1e9, false},
+		} {
+			s := threeCells(3)
+			s.TailRatio, s.Constraints.Support = ratio, &dp.Interval{Lower: test.lower, Upper: test.upper}
+			if err := verdict(t, s); errors.Is(err, proof.ErrFalseClaim) == test.keeps {
+				t.Errorf("ratio %d, support %v to %v: %v", ratio, test.lower, test.upper, err)
+			}
+		}
+	}
+}
+
+// TestWorstShiftIsNamed: the shift that is named has the divergence that is found, in its direction.
+func TestWorstShiftIsNamed(t *testing.T) {
+	rng := rand.New(rand.NewPCG(67, 68))
+	below := 0
+	for range 200 {
+		s := threeCells(1)
+		s.Weights, s.Grid.CellsPerSensitivity = make([]uint64, 2+rng.IntN(6)), 1+rng.IntN(3)
+		left := uint64(math.MaxUint64)
+		for i := range s.Weights[1:] {
+			s.Weights[i+1] = rng.Uint64N(left / 2)
+			left -= s.Weights[i+1]
+		}
+		s.Weights[0] = left + 1
+		r := exact.RatioDown(s.Epsilon)
+		delta, shift := s.worstShift(r, nil)
+		want := new(big.Int)
+		for j, w := range s.Weights {
+			partner := uint64(0)
+			if k := j - shift; k >= 0 && k < len(s.Weights) {
+				partner = s.Weights[k]
+			}
+			if d := r.Divergence([]uint64{w}, []uint64{partner}); d.Sign() > 0 {
+				want.Add(want, d)
+			}
+		}
+		if delta.Cmp(exact.Probability(want)) != 0 {
+			t.Fatalf("weights %v: shift %d is named, with %v of %v", s.Weights, shift, exact.Probability(want), delta)
+		}
+		if shift < 0 {
+			below++
+		}
+	}
+	if below == 0 || below == 200 {
+		t.Errorf("%d of 200 shifts are negative", below)
+	}
+}
