@@ -492,4 +492,10 @@ func TestWorstShiftIsNamed(t *testing.T) {
 	if below == 0 || below == 200 {
 		t.Errorf("%d of 200 shifts are negative", below)
 	}
+	// One cell, from which every shift leads away.
+	s := threeCells(1)
+	s.Weights, s.Atom, s.Grid.CellsPerSensitivity = []uint64{1 << 63}, 1<<63, 3
+	if delta, shift := s.worstShift(exact.RatioDown(s.Epsilon), nil); delta.Cmp(big.NewRat(1, 1)) != 0 || shift != 1 {
+		t.Errorf("one cell: delta %v at the shift %d, want 1 at 1", delta, shift)
+	}
 }
