@@ -46,7 +46,7 @@ func TestRangeL1IsAbove(t *testing.T) {
 	if got := (Matrix{1, 1, []float64{0x1p-600}}).RangeL1([]float64{0}, []float64{0x1p-600}); !(got > 0) {
 		t.Errorf("range %g, want a number above 0", got)
 	}
-	for _, bounds := range [][2]int{{1, 2}, {2, 1}} {
+	for _, bounds := range [][2]int{{1, 2}, {2, 1}, {3, 2}, {2, 3}, {3, 3}} {
 		func() {
 			defer func() {
 				if recover() == nil {
