@@ -499,3 +499,47 @@ func TestWorstShiftIsNamed(t *testing.T) {
 		t.Errorf("one cell: delta %v at the shift %d, want 1 at 1", delta, shift)
 	}
 }
+
+// cubic is |x|³ that says of itself to be a polynomial.
+type cubic struct{ loss.Loss }
+
+func (cubic) PolynomialBeyond() (*big.Rat, int, bool) { return new(big.Rat), 3, true }
+
+// TestDegreesAbove2: the formula for polynomials of degree 2 is for no others.
+func TestDegreesAbove2(t *testing.T) {
+	l, err := loss.Parse("lp:3")
+	if err != nil {
+		t.Fatal(err)
+	}
+	s := threeCells(1)
+	s.Weights, s.Grid.FirstCell = []uint64{1 << 62, 1 << 61, 1 << 61, 1 << 60, 1 << 60, 1 << 61, 1 << 62}, -3
+	if got, want := s.expected(cubic{l}, nil), s.expected(l, nil); got.Cmp(want) != 0 || got.Sign() <= 0 {
+		t.Errorf("expected loss %v, want %v", got, want)
+	}
+}
+
+// TestQuantileExactly: noise that is within a magnitude exactly as often as stated keeps that.
+func TestQuantileExactly(t *testing.T) {
+	for _, test := range []struct {
+		weights []uint64
+		keeps   bool
+	}{{[]uint64{1 << 62, 1 << 63, 1 << 62}, true}, {[]uint64{1 << 62, 1<<63 - 1, 1<<62 + 1}, false}, {[]uint64{1 << 62, 1<<63 + 1, 1<<62 - 1}, true}} {
+		s := threeCells(1)
+		s.Weights = test.weights
+		s.Constraints.Quantiles = []dp.Quantile{{Probability: 0.5, Magnitude: 0.5 * 0x1p-10}}
+		if err := verdict(t, s); errors.Is(err, proof.ErrFalseClaim) == test.keeps {
+			t.Errorf("weights %v: %v", test.weights, err)
+		}
+	}
+}
+
+// TestInputsOfIntegers: the noise of an integer query takes integers, and other noise numbers.
+func TestInputsOfIntegers(t *testing.T) {
+	for _, query := range []dp.Query{dp.IntegerQuery, dp.RealQuery} {
+		s := threeCells(1)
+		s.Query, s.Grid.GranularityExponent, s.Sensitivity = query, 0, 1
+		if kind := mustTable(t, s).Inputs().Kind; (kind == proof.Integers) != (query == dp.IntegerQuery) {
+			t.Errorf("%s: inputs are %v", query, kind)
+		}
+	}
+}
