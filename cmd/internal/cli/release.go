@@ -40,7 +40,7 @@ type releaseOptions struct {
 
 func newReleaseCommand(s *shell.Streams) *cobra.Command {
 	cmd := &cobra.Command{
-		Use:   "release count|sum|mean|histogram|quantile|value",
+		Use:   "release count|sum|mean|histogram|quantile|value|batch",
 		Short: "Publish a statistic of a data set with the best proven noise",
 		Long: `Publish a number about a data set so that it is (epsilon, delta)-differentially
 private: a count, a sum, a mean, a histogram or a quantile of the rows of a CSV file,
@@ -112,6 +112,7 @@ Every call is charged, also for the same number.`,
 			Example: "  noisewright release " + string(kind.kind) + " " + kind.extra,
 		}))
 	}
+	below = append(below, newReleaseBatchCommand(s))
 	return shell.Group(cmd, "statistic", below...)
 }
 
@@ -263,15 +264,7 @@ func (o *releaseOptions) run(ctx context.Context) error {
 		defer book.Close()
 		l = book
 	}
-	// An answer that the ledger has needs no tables.
-	source := sync.OnceValues(func() (release.Source, error) { return tableSource(&o.Common, "tables", o.tables, o.design) })
-	answer, err := release.Release(ctx, l, o, o.query, func(ctx context.Context, p dp.Problem, uses int) (*tables.Verified, error) {
-		find, err := source()
-		if err != nil {
-			return nil, err
-		}
-		return find(ctx, p, uses)
-	})
+	answer, err := release.Release(ctx, l, o, o.query, o.source())
 	if err != nil {
 		return shell.Invalid("noisewright release --help", err)
 	}
@@ -279,6 +272,19 @@ func (o *releaseOptions) run(ctx context.Context) error {
 		o.Warn("no ledger: nothing adds up what your releases about these people cost together (see ledger create)")
 	}
 	return o.Finish(w, func(w io.Writer) error { return shell.EncodeJSON(w, answer) }, answer, o.rows(answer), nil)
+}
+
+// source is where noise comes from. It is opened when it is asked: an answer that the ledger has
+// needs no tables.
+func (o *releaseOptions) source() release.Source {
+	source := sync.OnceValues(func() (release.Source, error) { return tableSource(&o.Common, "tables", o.tables, o.design) })
+	return func(ctx context.Context, p dp.Problem, uses int) (*tables.Verified, error) {
+		find, err := source()
+		if err != nil {
+			return nil, err
+		}
+		return find(ctx, p, uses)
+	}
 }
 
 // otherUnit is the hint where a ledger is about another unit, "" for a new ledger.
