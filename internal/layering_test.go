@@ -21,6 +21,8 @@ const module = "github.com/noisewright/noisewright"
 // so that a new one is a decision.
 var arrows = map[string][]string{
 	"cmd/noisewright": {"cmd/internal/cli"},
+	// It with the random words of a seed, built by tests alone.
+	"cmd/internal/seeded": {"cmd/internal/cli"},
 	// The static verifier page; none of the designer.
 	"cmd/verifier":               {"cmd/internal/portrait", "proof", "sampler", "internal/check"},
 	"cmd/internal/verifier":      {"cmd/internal/portrait"},

@@ -8,17 +8,21 @@ from noisewright._bundlecheck import BundleCertificate
 from noisewright._claims import Privacy
 from noisewright._load import load
 from noisewright._words import generator
+from noisewright.accounting import from_dp_accounting, to_dp_accounting
 from noisewright.additive import AdditiveKernel
 from noisewright.bundle import Bundle
 from noisewright.errors import (
     BeyondError,
     EntropyError,
     Error,
+    ExceededError,
     FalseClaimError,
     FormatError,
     InvalidError,
     NoPromiseError,
     NotPrivateError,
+    OtherDataError,
+    PrivacyWarning,
     UnprovedError,
     WorkError,
 )
