@@ -28,6 +28,8 @@ type accountReport struct {
 	DeltaLower   float64  `json:"delta_lower"`
 	BasicEpsilon *float64 `json:"basic_epsilon"`
 	Releases     int      `json:"releases"`
+	// Profile has the delta at each of the epsilons asked for.
+	Profile []float64 `json:"profile,omitempty"`
 }
 
 const hardTruncation = `Designed tables with delta > 0 have bounded noise: an output near its end can rule
@@ -42,6 +44,7 @@ type accountOptions struct {
 	times    []int    // how often each
 	delta    float64  // find epsilon, or
 	epsilon  float64  // find delta; the other is NaN
+	profile  []float64
 	plot     string
 	format   string // of the figure
 }
@@ -87,6 +90,7 @@ of the releases' epsilons, each at its share of delta, or null.`,
 	f.ArgumentsComplete(completeMechanism)
 	f.Func("times", "K[,K...]", "1", "how often each release is made: one number for all, or one for each, separated by commas", o.readTimes)
 	o.targetFlags(f)
+	f.Func("profile", "numbers", "", "epsilons A,B,C… without unit: with --json also the proven total delta at each", o.readProfile)
 	f.Figure(&o.plot, &o.format, "plot", "figure to write, of delta against epsilon, its name ending in .svg or .png")
 	f.Force(&o.Common)
 	f.Summary(&o.Common, "plot")
@@ -109,11 +113,27 @@ func (o *accountOptions) readTimes(text string) error {
 	return nil
 }
 
+// mostProfile bounds the epsilons of a profile.
+const mostProfile = 100_000
+
+func (o *accountOptions) readProfile(text string) error {
+	for part := range strings.SplitSeq(text, ",") {
+		e, err := shell.ParseNumber(strings.TrimSpace(part), epsilonRule)
+		if err != nil || len(o.profile) == mostProfile {
+			return shell.Want(fmt.Sprintf("at most %d numbers from 0 to 10000, separated by commas", mostProfile))
+		}
+		o.profile = append(o.profile, e)
+	}
+	return nil
+}
+
+var epsilonRule = shell.Rule{Want: "a number from 0 to 10000", OK: func(v float64) bool { return v >= 0 && v <= 1e4 }}
+
 func (o *accountOptions) targetFlags(f *shell.Flags) {
 	deltaRule := shell.Rule{Want: "a probability, at least 0 and below 1 (or --epsilon)", OK: func(v float64) bool { return v >= 0 && v < 1 }}
 	o.delta, o.epsilon = math.NaN(), math.NaN()
 	delta := f.OptionalNumber(&o.delta, "delta", deltaRule, "total delta, a probability: find epsilon")
-	epsilon := f.OptionalNumber(&o.epsilon, "epsilon", shell.Rule{Want: "a number from 0 to 10000", OK: func(v float64) bool { return v >= 0 && v <= 1e4 }}, "total epsilon, without unit: find delta")
+	epsilon := f.OptionalNumber(&o.epsilon, "epsilon", epsilonRule, "total epsilon, without unit: find delta")
 	f.Check(func() error {
 		switch {
 		case delta.Given && epsilon.Given:
@@ -152,6 +172,13 @@ func (o *accountOptions) run(ctx context.Context) error {
 			return shell.BadInput("a larger --delta, or releases with a smaller one each (noisewright calibrate designs them)", err)
 		}
 		return shell.Invalid("noisewright account --help", err)
+	}
+	for _, e := range o.profile {
+		d, err := c.Delta(e)
+		if err != nil {
+			return err
+		}
+		r.Profile = append(r.Profile, d.Upper)
 	}
 	if err := drawing.Put(func(w io.Writer) error { return drawProfile(ctx, w, o.format, releases, r) }); err != nil {
 		return err

@@ -69,7 +69,7 @@ asked for alone.
 	})
 	f.Prudent(&o.Common, &epsilon, &delta)
 	f.File(&o.ledger, "ledger", "ledger to charge, made by ledger create (default none: nothing adds up your releases)", "ledger")
-	f.Bool(&o.sameData, "same-data", "refuse data that no release in the ledger is about, if there are any of data")
+	f.Bool(&o.sameData, "same-data", sameDataUsage)
 	f.Directory(&o.tables, "tables", "directory of tables to keep, - for none (default that of the user's caches)")
 	f.Gap(&o.design)
 	f.TimeLimit(&o.design, " of one design")
@@ -225,6 +225,9 @@ func (o *releaseBatchOptions) readOne(ctx context.Context, from io.Reader, q rel
 	d.digest = digest
 	return d, err
 }
+
+// sameDataUsage is the help of --same-data.
+const sameDataUsage = "refuse data that no release in the ledger is about, if there are any of data"
 
 // knows refuses data other than those that the ledger's releases are about.
 func (l *namedLedger) knows(ctx context.Context, digest string) error {

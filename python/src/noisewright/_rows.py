@@ -332,3 +332,23 @@ def _encoded(lines: Iterable[str]) -> bytes:
         return joined.encode()
     except UnicodeEncodeError:
         raise InvalidError("a text that is not Unicode, want UTF-8") from None
+
+
+def columns(data: Any, wanted: Sequence[str]) -> list[Cells]:
+    """The texts of columns, all in memory and without quotes."""
+    found, chunks = _chunks(data)
+    names = [str(name) for name in found]
+    for name in wanted:
+        if names.count(name) != 1:
+            raise InvalidError(f"column {name!r} is there {names.count(name)} times, want it once")
+    at = [names.index(name) for name in wanted]
+    out: list[Cells] = [[] for _ in wanted]
+    for chunk in chunks:
+        for cells, i in zip(out, at, strict=True):
+            write, values = chunk[i]
+            cells += map(_unquoted, write(values))
+    return out
+
+
+def _unquoted(cell: str) -> str:
+    return cell[1:-1].replace('""', '"') if cell.startswith('"') else cell

@@ -254,10 +254,17 @@ def account(
     times says how often each release is made: one number for all, or one for each.
     """
     counts = list(times) if isinstance(times, Iterable) else [times]
+    return _result(Total, _account(releases, counts, delta=delta, epsilon=epsilon))
+
+
+def _account(
+    releases: Sequence[Release], times: Sequence[int], profile: Sequence[float] = (), **at: Number | None
+) -> dict[str, Any]:
     with tempfile.TemporaryDirectory(prefix="noisewright-") as folder:
         names = [_name(release, Path(folder) / f"{i}.json") for i, release in enumerate(releases)]
-        flags = [f"--times={_joined(counts)}", *_flags(delta=delta, epsilon=epsilon)]
-        return _result(Total, _call("account", *flags, "--", *names))
+        flags = [f"--times={_joined(times)}", *_flags(**at)]
+        flags += [f"--profile={_joined(profile)}"] if profile else []
+        return _call("account", *flags, "--", *names)
 
 
 def compare(
