@@ -121,7 +121,7 @@ def test_forged_release(called: str, tmp_path: Path) -> None:
 def test_missing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("PATH", str(tmp_path))
     monkeypatch.delenv("NOISEWRIGHT", raising=False)
-    with pytest.raises(ProgramMissingError, match=r"not on PATH.*make build"):
+    with pytest.raises(ProgramMissingError, match=r"neither beside .* nor on PATH.*make build"):
         noisewright.design(1, 0.1, 1)
     monkeypatch.setenv("NOISEWRIGHT", str(tmp_path / "none"))
     with pytest.raises(ProgramMissingError, match=r"NOISEWRIGHT = .*none' is not a program.*make build"):

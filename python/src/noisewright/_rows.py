@@ -120,7 +120,7 @@ def _array(values: npt.NDArray[Any], zone: str = "") -> Cells:
         raise InvalidError(f"an array of {values.ndim} dimensions, want one")
     if values.dtype.kind == "M":
         return _moments(values, zone)
-    if values.dtype.kind == "f" and values.dtype.itemsize > 8 or values.dtype.kind in "mcVS":
+    if (values.dtype.kind == "f" and values.dtype.itemsize > 8) or values.dtype.kind in "mcVS":
         raise InvalidError(f"values of type {values.dtype}, want {WANT}")
     if isinstance(values, np.ma.MaskedArray):
         return _cells([None if m else v for v, m in zip(values.data.tolist(), np.ma.getmaskarray(values), strict=True)])
@@ -194,7 +194,7 @@ def _chunks(data: Any) -> tuple[list[Any], Chunks]:
         return list(frame.columns), ([(_pandas, frame.iloc[i : i + CHUNK, j]) for j in width] for i in starts)
     if library == "duckdb":
         return _duckdb(data)
-    if library == "pyarrow" or hasattr(type(data), "__arrow_c_stream__") and "pyarrow" in sys.modules:
+    if library == "pyarrow" or (hasattr(type(data), "__arrow_c_stream__") and "pyarrow" in sys.modules):
         import pyarrow as pa
 
         if hasattr(type(data), "scanner"):  # a dataset
@@ -205,7 +205,7 @@ def _chunks(data: Any) -> tuple[list[Any], Chunks]:
         return list(data.schema.names), ([(_arrow, column) for column in batch.columns] for batch in batches)
     if isinstance(data, Mapping):
         return list(data), iter([[(_plain, column) for column in data.values()]])
-    want = "a DataFrame of pandas or polars, an Arrow table, a DuckDB relation, a dict of columns, or a CSV or Parquet file"
+    want = "a DataFrame of pandas or polars, an Arrow table, a DuckDB relation, a dict of columns, or a file"
     raise InvalidError(f"data = a {type(data).__name__}, want {want}")
 
 
@@ -270,7 +270,8 @@ def _duckdb(relation: Any) -> tuple[list[Any], Chunks]:
 
     def chunks() -> Chunks:
         if _has_pyarrow():
-            for batch in rows.fetch_record_batch(CHUNK):
+            reader = getattr(rows, "to_arrow_reader", None) or rows.fetch_record_batch
+            for batch in reader(CHUNK):
                 columns = (column.to_pylist() for column in batch.columns)
                 yield list(zip(writers, columns, strict=True))
             return

@@ -27,14 +27,16 @@ def to_dp_accounting(
     the distribution is computed in floating point, with errors that it does not bound.
     """
     if not (math.isfinite(step) and math.isfinite(most) and 0 < step <= most <= 700 and most / step <= _MOST_DOTS):
-        raise InvalidError(f"step = {step!r} and most = {most!r}, want 0 < step <= most <= 700, with at most {_MOST_DOTS} steps")
+        raise InvalidError(
+            f"step = {step!r} and most = {most!r}, want 0 < step <= most <= 700, with at most {_MOST_DOTS} steps"
+        )
     try:
         from dp_accounting.pld import pld_pmf
         from dp_accounting.pld.privacy_loss_distribution import PrivacyLossDistribution
     except ImportError as err:
         raise InvalidError("dp_accounting is not installed, want it for its distributions") from err
     names, counts = _named(releases, times)
-    dots = step * np.arange(math.floor(most / step) + 1)
+    dots: Floats = step * np.arange(math.floor(most / step) + 1, dtype=np.float64)
     deltas = _deltas(names, counts, dots, step)
     points, values = _convex(step, deltas)
     return PrivacyLossDistribution(pld_pmf.create_pmf_pessimistic_connect_dots(step, points, values))
@@ -73,8 +75,8 @@ def _deltas(names: Sequence[Release], counts: Sequence[int], dots: Floats, step:
 
 
 def _convex(step: float, deltas: Floats) -> tuple[Any, Floats]:
-    """Points, in steps, and deltas of a convex function of e^epsilon that is not below those given, nor below any convex
-    one that is below them: the true deltas are such a one. Below 0 they follow from who takes P for Q and Q for P:
+    """Points, in steps, and deltas of the largest convex function of e^epsilon that is nowhere above those given. True
+    deltas are convex, so it is not below them. Below 0 they follow from taking P for Q and Q for P:
     delta(-e) = 1 - e^-e·(1 - delta(e))."""
     top = deltas.size - 1
     shrink = np.exp(-step * np.arange(top, 0, -1)) * (1 - 2.0**-50)
@@ -108,7 +110,9 @@ def from_dp_accounting(distribution: Any, delta: Number) -> str:
         raise InvalidError(f"delta = {delta!r}, want a number of at least 0 and below 1")
     for pmf in (getattr(distribution, "_pmf_remove", None), getattr(distribution, "_pmf_add", None)):
         if not getattr(pmf, "_pessimistic_estimate", False):
-            raise InvalidError(f"distribution = a {type(distribution).__name__}, want a pessimistic one of dp_accounting")
+            raise InvalidError(
+                f"distribution = a {type(distribution).__name__}, want a pessimistic one of dp_accounting"
+            )
     # Some 1e5 masses, each with an error of some 1e-16, and the convolutions that made them.
     wanted = at - 1e-11 if at > 2e-11 else at / 2
     epsilon = float(distribution.get_epsilon_for_delta(wanted))

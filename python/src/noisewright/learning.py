@@ -36,7 +36,7 @@ class Schema:
 
     target: str
     classes: Sequence[Hashable]
-    features: Mapping[str, tuple[Number, Number] | Sequence[Hashable]]
+    features: Mapping[str, tuple[Any, Any] | Sequence[Hashable]]
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "classes", tuple(self.classes))
@@ -49,7 +49,7 @@ class Schema:
             if isinstance(known, tuple):
                 if len(known) != 2:
                     raise InvalidError(f"feature {name!r} = {known!r}, want (lower, upper), or a list of categories")
-                lower, upper = (_number(f"feature {name!r}", end) for end in known)
+                lower, upper = (_number(f"feature {name!r}", end) for end in list[Any](known))
                 features.append({"name": name, "bounds": {"lower": lower, "upper": upper}})
             else:
                 features.append({"name": name, "categories": list(map(_rows.text, known))})
@@ -68,7 +68,7 @@ class Schema:
 
 @dataclasses.dataclass(frozen=True)
 class Guarantee:
-    """What a model promises for the records it was learned from: all its releases together. It is what the file says."""
+    """What a model promises for the records it was learned from, as its file says: all its releases together."""
 
     epsilon: float
     delta: float
@@ -139,13 +139,15 @@ class Model:
 
         Numbers beyond the bounds are moved to these; a value that is missing or no category is refused.
         """
-        return np.asarray(self._labels)[self._scores(data).argmax(axis=1)]
+        best: npt.NDArray[Any] = np.asarray(self._labels)[self._scores(data).argmax(axis=1)]
+        return best
 
     def predict_proba(self, data: Any) -> Floats:
         """The probabilities of the classes, as the model has them: a column for each class of the schema."""
         scores = self._scores(data)
-        odds: Floats = np.exp(scores - scores.max(axis=1, keepdims=True))
-        return odds / odds.sum(axis=1, keepdims=True)
+        odds = np.exp(scores - scores.max(axis=1, keepdims=True))
+        shares: Floats = odds / odds.sum(axis=1, keepdims=True)
+        return shares
 
     def _scores(self, data: Any) -> Floats:
         """For each record a number for each class; the largest one is predicted."""

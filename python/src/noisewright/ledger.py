@@ -29,7 +29,7 @@ class Terms:
 
 @dataclasses.dataclass(frozen=True)
 class Record:
-    """A release in a ledger. answered is None where it was charged and not answered; the same call takes it up again."""
+    """A release in a ledger. answered is None where it was charged alone; the same call takes it up again."""
 
     id: int
     summary: str

@@ -224,7 +224,9 @@ class Estimate:
     value: float
     lower: float
     upper: float
-    rank_error: int | None = None  # of quantiles: how many rows may be between, at the level; the interval is the bounds
+    rank_error: int | None = (
+        None  # of quantiles: how many rows may be between, at the level; the interval is the bounds
+    )
 
 
 @dataclasses.dataclass(frozen=True)
@@ -261,7 +263,7 @@ class Answer(Sequence[Estimate]):
         """The statistic in words."""
         q = self.query
         parts = [(" of ", q.get("column")), (" by ", q.get("by")), (" where ", q.get("where"))]
-        return q["kind"] + "".join(word + part for word, part in parts if part)
+        return str(q["kind"]) + "".join(word + part for word, part in parts if part)
 
     def _single(self) -> Estimate:
         if len(self.estimates) != 1:
@@ -448,7 +450,7 @@ def _queries(
 def _budgets(
     statistics: Sequence[Statistic], epsilon: Number | None, delta: Number | None
 ) -> Iterator[tuple[float, float]]:
-    """What each statistic may cost: its own, or a share of the total, rounded down. A quantile has no use for a delta."""
+    """What each statistic may cost: its own, or a share of the total, rounded down; a quantile has none of a delta."""
     if epsilon is None:
         if delta is not None or any(s.epsilon is None for s in statistics):
             raise InvalidError("epsilon is missing, want that of the call, or one of every statistic with its delta")
@@ -474,7 +476,7 @@ def _answer(statistic: Statistic, report: Mapping[str, Any]) -> Answer:
     estimates = report["answers"]
     by_key = bool(statistic.keys) and len(estimates) == len(statistic.keys)
     keys = statistic.keys if by_key else [e.get("key") for e in estimates]
-    values = {
+    values: dict[str, Any] = {
         "statistic": statistic,
         "estimates": tuple(
             Estimate(key, e["value"], e["lower"], e["upper"], e.get("rank_error"))
