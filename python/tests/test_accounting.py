@@ -28,11 +28,11 @@ TOTALS: list[tuple[list[Any], Any]] = [
 def test_pessimistic(releases: list[Any], times: Any, called: str) -> None:
     """At dots and between them, no delta is below what the program proves to be needed, nor far above what it proves."""
     needs("dp_accounting")
-    made = nw.to_dp_accounting(*releases, times=times, step=0.02, most=10)
-    for epsilon in (0, 0.02, 0.031, 0.5, 0.995, 1.99, 3.333):
+    made = nw.to_dp_accounting(*releases, times=times, step=0.1, most=10)
+    for epsilon in (0, 0.1, 0.15, 0.5, 0.97, 1.99, 3.333):
         proved = nw.account(*releases, times=times, epsilon=epsilon)
         delta = made.get_delta_for_epsilon(epsilon)
-        assert proved.delta_lower <= delta <= proved.delta + 0.02**2 + 1e-9
+        assert proved.delta_lower <= delta <= proved.delta + 0.1**2 / 4
 
 
 def test_the_worst_of_both_directions(called: str) -> None:
@@ -74,8 +74,12 @@ def test_back(called: str) -> None:
     with pytest.raises(InvalidError, match="delta = 2, want a number of at least 0 and below 1"):
         nw.from_dp_accounting(gaussian, 2)
     with pytest.raises(InvalidError, match="no finite epsilon there"):
-        nw.from_dp_accounting(privacy_loss_distribution.from_gaussian_mechanism(0.01), 1e-30)
-    optimistic = privacy_loss_distribution.from_gaussian_mechanism(4, pessimistic_estimate=False)
+        nw.from_dp_accounting(
+            privacy_loss_distribution.from_gaussian_mechanism(1, value_discretization_interval=0.01), 1e-300
+        )
+    optimistic = privacy_loss_distribution.from_gaussian_mechanism(
+        4, pessimistic_estimate=False, value_discretization_interval=0.01
+    )
     with pytest.raises(InvalidError, match="want a pessimistic one"):
         nw.from_dp_accounting(optimistic, 1e-6)
     with pytest.raises(InvalidError, match="distribution = a float, want a pessimistic one"):

@@ -5,6 +5,7 @@ from __future__ import annotations
 import dataclasses
 import json
 import os
+import pickle
 import random
 import subprocess
 from decimal import Decimal
@@ -247,6 +248,7 @@ def test_results(called: str) -> None:
     assert float(median) == median.value and median[0].rank_error is not None
     with pytest.raises(dataclasses.FrozenInstanceError):
         median.epsilon = 3  # type: ignore[misc]
+    assert pickle.loads(pickle.dumps(made)).rows() == made.rows()
     with pytest.raises(TypeError):
         median.query["epsilon"] = 3  # type: ignore[index]
     as_pandas, as_polars = made.to_pandas(), made.to_polars()

@@ -18,7 +18,6 @@ from noisewright._rounding import words_from
 from noisewright.errors import Error, InvalidError
 
 
-
 def is_table(path: Path) -> bool:
     try:
         return isinstance(nw.load(path, verify=False), nw.Table)
@@ -82,7 +81,7 @@ def test_rejected_words_and_far_tails(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.mark.parametrize(
     "path",
-    [p for p in TABLES if p.stem in ("real", "tail", "integer", "atom", "lattice-tail")],
+    [p for p in TABLES if p.stem in ("real", "tail", "integer", "atom")],
     ids=lambda path: path.stem,
 )
 def test_values_as_arrays(path: Any, monkeypatch: pytest.MonkeyPatch) -> None:

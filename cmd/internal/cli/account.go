@@ -90,7 +90,7 @@ of the releases' epsilons, each at its share of delta, or null.`,
 	f.ArgumentsComplete(completeMechanism)
 	f.Func("times", "K[,K...]", "1", "how often each release is made: one number for all, or one for each, separated by commas", o.readTimes)
 	o.targetFlags(f)
-	f.Func("profile", "numbers", "", "epsilons A,B,C… without unit: with --json also the proven total delta at each", o.readProfile)
+	f.Func("profile", "numbers", "", "epsilons A,B,C… without unit: with --json also the proven total delta at each, to 1e-15", o.readProfile)
 	f.Figure(&o.plot, &o.format, "plot", "figure to write, of delta against epsilon, its name ending in .svg or .png")
 	f.Force(&o.Common)
 	f.Summary(&o.Common, "plot")
@@ -173,17 +173,36 @@ func (o *accountOptions) run(ctx context.Context) error {
 		}
 		return shell.Invalid("noisewright account --help", err)
 	}
-	for _, e := range o.profile {
-		d, err := c.Delta(e)
-		if err != nil {
-			return err
-		}
-		r.Profile = append(r.Profile, d.Upper)
+	if r.Profile, err = profileOf(ctx, c, o.profile); err != nil {
+		return err
 	}
 	if err := drawing.Put(func(w io.Writer) error { return drawProfile(ctx, w, o.format, releases, r) }); err != nil {
 		return err
 	}
 	return o.Print(r, accountRows(o.releases, o.times, r))
+}
+
+// leastProfile is the delta below which a profile is not sharper: what is proved at an epsilon holds
+// at larger ones too.
+const leastProfile = 1e-15
+
+// profileOf returns upper bounds on the deltas at the epsilons.
+func profileOf(ctx context.Context, c *account.Composition, epsilons []float64) (deltas []float64, err error) {
+	least := account.Bounds{Upper: 1}
+	at := math.Inf(1)
+	for _, e := range epsilons {
+		if e < at || least.Upper > leastProfile {
+			if least, err = c.Delta(e); err == nil {
+				err = ctx.Err()
+			}
+			if err != nil {
+				return nil, err
+			}
+			at = e
+		}
+		deltas = append(deltas, least.Upper)
+	}
+	return deltas, nil
 }
 
 func readMechanism(ctx context.Context, a *shell.Streams, arg string) (*account.PrivacyLossDistribution, error) {

@@ -2,10 +2,32 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Mapping
 from html import escape
 from typing import Any
 
 from noisewright import _rows
+
+
+class Fields(Mapping[str, Any]):
+    """A mapping that nobody changes."""
+
+    __slots__ = ("_fields",)
+
+    def __init__(self, fields: Mapping[str, Any]) -> None:
+        self._fields = dict(fields)
+
+    def __getitem__(self, name: str) -> Any:
+        return self._fields[name]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._fields)
+
+    def __len__(self) -> int:
+        return len(self._fields)
+
+    def __repr__(self) -> str:
+        return repr(self._fields)
 
 
 class Rows:

@@ -17,7 +17,7 @@ _MOST_DOTS = 100_000
 
 
 def to_dp_accounting(
-    *releases: Release | Ledger, times: int | Sequence[int] = 1, step: float = 0.01, most: float = 20
+    *releases: Release | Ledger, times: int | Sequence[int] = 1, step: float = 0.02, most: float = 20
 ) -> Any:
     """The total of releases, as of account, or of a ledger, as a ``PrivacyLossDistribution`` of dp_accounting.
 

@@ -9,13 +9,13 @@ import os
 import tempfile
 from collections.abc import Hashable, Mapping, Sequence
 from pathlib import Path
-from types import MappingProxyType
 from typing import Any, Literal
 
 import numpy as np
 import numpy.typing as npt
 
 from noisewright import _rows
+from noisewright._display import Fields
 from noisewright._words import Floats, Int64s
 from noisewright.errors import FormatError, InvalidError
 from noisewright.ledger import Ledger
@@ -40,7 +40,7 @@ class Schema:
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "classes", tuple(self.classes))
-        object.__setattr__(self, "features", MappingProxyType(dict(self.features)))
+        object.__setattr__(self, "features", Fields(dict(self.features)))
 
     def encode(self) -> str:
         """Its file, as docs/learn.md has it."""

@@ -8,10 +8,9 @@ import os
 import tempfile
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from types import MappingProxyType
 from typing import Any, Literal, overload
 
-from noisewright._display import Rows
+from noisewright._display import Fields, Rows
 from noisewright.errors import InvalidError
 from noisewright.program import Number, Release, _call, _flags, _name, _result
 
@@ -135,8 +134,8 @@ class Ledger(os.PathLike[str]):
         report = self._asked("show")
         records = []
         for r in report["releases"]:
-            answer = None if r["answer"] is None else MappingProxyType(json.loads(r["answer"]))
-            costs = tuple(map(MappingProxyType, r["costs"]))
+            answer = None if r["answer"] is None else Fields(json.loads(r["answer"]))
+            costs = tuple(map(Fields, r["costs"]))
             records.append(_result(Record, r, costs=costs, answer=answer))
         return Records(_result(Terms, report), tuple(records))
 

@@ -488,11 +488,14 @@ def _lines(text: str, label: str) -> Iterator[str]:
     """The sentences of a kind, in the words of this package."""
     for line in text.splitlines():
         if line.startswith(label):
-            line = line.removeprefix(label).removeprefix("standard input: ")
+            line = _OURS.sub("", line.removeprefix(label))
             for flag, word in _WORDS:
                 line = line.replace(flag, word)
             yield line
 
+
+# Files that the user has not named.
+_OURS = re.compile(r"^(?:standard input|\S*noisewright-[^/\\]+[/\\](?:queries|schema)\.json): ")
 
 SAME_DATA = "new_data=True"
 _WORDS = (

@@ -67,6 +67,8 @@ class _Private(ClassifierMixin, BaseEstimator):
         if self.classes is None and not self.public_data:
             raise InvalidError(f"classes = None, want the classes that there may be: {_PUBLIC}")
         self.classes_ = np.unique(np.asarray(y if self.classes is None else self.classes))
+        if len(self.classes_) < 2:
+            raise InvalidError(f"y has {len(self.classes_)} class, want two classes at least")
         names = self._names()
         target = "class"
         while target in names:
@@ -114,7 +116,8 @@ class _Private(ClassifierMixin, BaseEstimator):
 
     def predict(self, X: Any) -> Any:
         """The classes of records, by the model alone."""
-        return self.classes_[self.predict_proba(X).argmax(axis=1)]
+        best = self.predict_proba(X).argmax(axis=1)
+        return self.classes_[best]
 
     def predict_proba(self, X: Any) -> Floats:
         """The probabilities of the classes, by the model alone."""

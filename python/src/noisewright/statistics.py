@@ -16,11 +16,10 @@ import warnings
 from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
 from fractions import Fraction
 from pathlib import Path
-from types import MappingProxyType
 from typing import Any, Literal, overload
 
 from noisewright import _rows
-from noisewright._display import Rows
+from noisewright._display import Fields, Rows
 from noisewright._exact import float_down
 from noisewright.errors import InvalidError, PrivacyWarning
 from noisewright.ledger import Ledger
@@ -62,7 +61,7 @@ def _statistic(
         raise InvalidError(f"keys: {err}") from err
     fields = {**own, "where": where, "by": by, "keys": texts or None, "max_per_person": max_per_person}
     fields = {name: value for name, value in fields.items() if value is not None}
-    return Statistic(kind, MappingProxyType(fields), given, *budget)
+    return Statistic(kind, Fields(fields), given, *budget)
 
 
 def count(
@@ -484,7 +483,7 @@ def _answer(statistic: Statistic, report: Mapping[str, Any]) -> Answer:
         ),
         "tables": tuple(report["tables"]),
         "not_protected": tuple(report["not_protected"]),
-        "query": MappingProxyType(report["query"]),
+        "query": Fields(report["query"]),
         "charge": Charge(**report["ledger"]) if report.get("ledger") else None,
     }
     same = ("level", "epsilon", "delta", "releases", "neighbors", "unit", "mechanism", "mean_error")
