@@ -5,8 +5,7 @@ import (
 	"math/bits"
 )
 
-// RatioBits is the number of fractional bits of the bounds on e^ε that certificates
-// use: a relative error below 2^-95.
+// RatioBits are the fractional bits of bounds on e^ε in certificates: a relative error below 2^-95.
 const RatioBits = 96
 
 // Ratio is a bound E on e^ε in fixed point, limb[0] + limb[1]·2^64 + limb[2]·2^128 over
