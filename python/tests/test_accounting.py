@@ -26,7 +26,7 @@ TOTALS: list[tuple[list[Any], Any]] = [
 
 @pytest.mark.parametrize(("releases", "times"), TOTALS)
 def test_pessimistic(releases: list[Any], times: Any, called: str) -> None:
-    """At dots and between them, no delta is below what the program proves to be needed, nor far above what it proves."""
+    """At dots and between them, no delta is below what the program proves to be needed, or far above what it proves."""
     needs("dp_accounting")
     made = nw.to_dp_accounting(*releases, times=times, step=0.1, most=10)
     for epsilon in (0, 0.1, 0.15, 0.5, 0.97, 1.99, 3.333):

@@ -66,7 +66,7 @@ def wanted(names: list[str]) -> str:
 
 @pytest.mark.parametrize("kind", [*KINDS, "dict"])
 def test_one_text_in_all_frames(kind: str, tmp_path: Path) -> None:
-    columns = {name: values for name, (values, _) in COLUMNS.items()}
+    columns: dict[str, Any] = {name: values for name, (values, _) in COLUMNS.items()}
     if kind == "pandas":
         needs("pandas")
         # Integers with missing values would be floats there already; these are objects.
@@ -148,7 +148,7 @@ def refused() -> list[tuple[Callable[[], Any], str]]:
         (lambda: {"c": [1], "d": [1, 2]}, "columns of different lengths"),
         (lambda: {"a\nb": [1]}, "the name of a column has a line break"),
         (lambda: {"c": ["\ud800"]}, "a text that is not Unicode, want UTF-8"),
-        (lambda: {}, "data = a frame without columns"),
+        (dict, "data = a frame without columns"),
         (lambda: [1, 2], "data = a list, want a DataFrame"),
         (lambda: needs("pandas")[0].DataFrame({("a", "b"): [1]}), "columns of several levels"),
         (
@@ -209,7 +209,7 @@ def test_a_single_column_has_no_empty_lines(called: str) -> None:
 
 
 def test_chunks_are_one_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    columns = {"i": list(range(1000)), "t": [f"{i}," for i in range(1000)]}
+    columns: dict[str, Any] = {"i": list(range(1000)), "t": [f"{i}," for i in range(1000)]}
     whole = {kind: hashlib.sha256(csv(frame(kind, columns, tmp_path)).encode()).hexdigest() for kind in KINDS}
     monkeypatch.setattr(_rows, "CHUNK", 7)
     parts = {kind: hashlib.sha256(csv(frame(kind, columns, tmp_path)).encode()).hexdigest() for kind in KINDS}

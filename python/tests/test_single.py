@@ -32,7 +32,8 @@ class Stream:
     """Words in the place of the system's, and how many of them were taken."""
 
     def __init__(self, words: Any) -> None:
-        self.raw, self.place = words.astype("<u8").tobytes(), 0
+        self.raw: bytes = words.astype("<u8").tobytes()
+        self.place = 0
 
     def __call__(self, size: int) -> bytes:
         self.place += size
@@ -110,9 +111,9 @@ def test_values_as_arrays(path: Any, monkeypatch: pytest.MonkeyPatch) -> None:
         True,
     ]
 
-    def outcome(add: Any) -> Any:
+    def outcome(x: Any) -> Any:
         try:
-            noisy = add()
+            noisy = table.add_noise(x)
         except Error as err:
             return type(err), str(err)
         return noisy if math.isnan(noisy) else (type(noisy), noisy)
@@ -120,9 +121,9 @@ def test_values_as_arrays(path: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     stream = np.random.default_rng(3).integers(0, 2**64, 64, dtype=np.uint64)
     for x in values:
         monkeypatch.setattr("os.urandom", Stream(stream))
-        one = outcome(lambda: table.add_noise(x))
+        one = outcome(x)
         monkeypatch.setattr("os.urandom", Stream(np.delete(stream, 1) if table.points_per_cell == 1 else stream))
-        array = outcome(lambda: table.add_noise(np.array(x)))
+        array = outcome(np.array(x))
         assert one == array or (type(x) is int and x > 2**53), x
         assert not (isinstance(one, tuple) and issubclass(one[0], Error)) or issubclass(
             one[0], (InvalidError, nw.BeyondError)

@@ -52,8 +52,7 @@ asked for alone.
 	f.RequiredFile(&o.queryFile, "queries", "a file of queries", "JSON file of the queries, - for standard input", "json")
 	f.RequiredFile(&o.data, "data", "a CSV file", "CSV file with a header, - for standard input; perhaps compressed with gzip or zstd", "csv", "gz", "zst")
 	f.Check(func() error { return oneStandard(o.queryFile, o.data) })
-	f.Delimiter(&o.csv)
-	f.OneLine(&o.csv)
+	o.csv.flags(f, asLedger)
 	// Of all queries together, so that weak promises are warned of.
 	epsilon, delta := 0.0, 0.0
 	f.Check(func() error {
@@ -137,6 +136,9 @@ func (o *releaseBatchOptions) run(ctx context.Context) error {
 			return err
 		}
 		defer book.Close()
+		if err := o.csv.under(book.Terms()); err != nil {
+			return shell.BadInput("what a row is was fixed by ledger create: leave the flag out", err)
+		}
 	}
 	data, err := o.read(ctx, book)
 	if err != nil {

@@ -24,6 +24,8 @@ class Terms:
     neighbors: str
     unit: str  # row, or person:COLUMN
     adaptive: bool
+    delimiter: str  # of the files of CSV
+    one_line: bool
 
 
 @dataclasses.dataclass(frozen=True)
@@ -33,7 +35,7 @@ class Record:
     id: int
     summary: str
     query: str  # JSON
-    data_sha256: str
+    data: int  # equal numbers are equal data
     costs: tuple[Mapping[str, Any], ...]  # epsilon and delta of a use, how many times, and the SHA-256 of its table
     charged: str
     answered: str | None
@@ -109,16 +111,21 @@ class Ledger(os.PathLike[str]):
         neighbors: Literal["add-remove", "replace"] = "add-remove",
         person: str | None = None,
         adaptive: bool = False,
+        delimiter: str | None = None,
+        one_line: bool = False,
         allow_delta: bool = False,
     ) -> Ledger:
         """Makes a ledger, a new file, with a total for everything that is ever released about the people.
 
         With person, the column that tells persons apart, persons are hidden, and not rows. adaptive is for noise that
-        is chosen in view of earlier answers: epsilons and deltas are then added up.
+        is chosen in view of earlier answers: epsilons and deltas are then added up. delimiter and one_line say what a
+        row is of files of CSV; frames go with neither.
         """
         flags = [*_flags(epsilon=epsilon, delta=delta), f"--neighbors={neighbors}"]
         flags += [] if person is None else [f"--unit=person:{person}"]
         flags += ["--adaptive"] if adaptive else []
+        flags += [] if delimiter is None else [f"--delimiter={delimiter}"]
+        flags += ["--one-line"] if one_line else []
         flags += ["--allow-delta"] if allow_delta else []
         _call("ledger create", *flags, "--", os.fspath(path))
         return cls(path)

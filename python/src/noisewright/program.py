@@ -81,6 +81,7 @@ class Constraints:
     max_distinguishing: Number | None = None
 
     def flags(self) -> Iterator[str]:
+        """What the program is told."""
         for name in ("symmetric", "monotone", "unbiased"):
             if getattr(self, name):
                 yield f"--{name}"
@@ -115,6 +116,7 @@ class Effort:
     time_limit: str | None = None  # with its unit: 500ms, 60s, 5m
 
     def flags(self) -> Iterator[str]:
+        """What the program is told."""
         yield from _flags(gap=self.gap, max_cells=self.max_cells, time_limit=self.time_limit)
 
 

@@ -412,7 +412,7 @@ def source(data: Any, delimiter: str | None, one_line: bool) -> tuple[list[str],
             return flags + (["--one-line"] if one_line else []), None
     if delimiter is not None or one_line:
         raise InvalidError("delimiter or one_line is given, want them for a file of CSV only")
-    return ["--data=-"], _rows.csv(data)
+    return ["--data=-", "--delimiter=,", "--one-line=false"], _rows.csv(data)  # as the rows are, whatever a ledger says
 
 
 def charged(ledger: str | os.PathLike[str] | None, new_data: bool) -> list[str]:
