@@ -66,12 +66,13 @@ def test_the_law_of_arrays(path: Any, monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_rejected_words_and_far_tails(monkeypatch: pytest.MonkeyPatch) -> None:
-    law = Law([2**62, 2**63, 2**62], 0, 3, -4, tail_ratio=2**64 - 2**40, block=1)
+    law = Law([2**62, 2**63, 2**62], 0, 7, -10, tail_ratio=2**64 - 2**40, block=1)
     random = np.random.default_rng(2)
     stream = random.integers(0, 2**64, 500, dtype=np.uint64)
-    stream[:3] = [2**63, 0, 0]  # 0·3 is below 2^64 mod 3 = 1, and so rejected
+    stream[:3] = [2**63, 0, pow(7, -1, 2**64)]  # times 7 they are 0 and 1, below 2^64 mod 7 = 2, and so rejected
     same_as_arrays(law, stream, monkeypatch)
     stream[0] = 0  # the left tail, which goes on as long as words are small
+    stream[1] = 2**62
     stream[2:400] = 5
     stream[400] = 2**64 - 1
     assert same_as_arrays(law, stream, monkeypatch) < -1000
@@ -99,6 +100,9 @@ def test_values_as_arrays(path: Any, monkeypatch: pytest.MonkeyPatch) -> None:
         3,
         -3,
         5e-324,
+        table.step / 2,
+        -table.step / 2,
+        table.step * 1.5,
         huge,
         -huge,
         huge * 1.01,
