@@ -51,8 +51,7 @@ python3 -m venv "$work/venv"
 "$work/venv/bin/python" -m pip install -q --disable-pip-version-check "$HATCHLING"
 hatchling() { (cd "$work/python" && "$work/venv/bin/python" -m hatchling build -d "$root/dist" "$@" 2>"$work/log") || { cat "$work/log" >&2; exit 1; }; }
 hatchling -t sdist
-mkdir "$work/python/licenses"
-cp dist/LICENSES.txt dist/sbom.cdx.json "$work/python/licenses"
+cp dist/LICENSES.txt dist/sbom.cdx.json "$work/python"
 
 # wheel PROGRAM OS/ARCH makes the wheel. Static programs ask for no libc; Go 1.26 asks for macOS 12.
 wheel() {
