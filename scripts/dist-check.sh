@@ -30,7 +30,7 @@ isroot() { [ "$(id -u)" = 0 ]; }
 
 # uses PROGRAM designs noise and verifies it, by a command in front of the program.
 uses() {
-	"$@" design --epsilon 1 --delta 1e-6 --sensitivity 1 -o table.json
+	"$@" design --epsilon 1 --delta 1e-6 --sensitivity 1 --loss l1 -o table.json
 	"$@" verify table.json
 	"$@" version | grep -F "noisewright $VERSION ("
 }
