@@ -91,8 +91,7 @@ func (b *Budget) Charge(costs ...Cost) error {
 	return nil
 }
 
-// Spent returns an epsilon, rounded up, that all that was charged keeps together at the
-// budget's delta.
+// Spent returns an epsilon, rounded up, that all charges keep together at the budget's delta.
 func (b *Budget) Spent() (epsilon float64, err error) {
 	return b.Epsilon(context.Background(), math.NaN())
 }
@@ -230,9 +229,8 @@ func largest[T int | float64](lo, hi, most T, fits func(T) (bool, error), apart 
 // leftWidth is how far below the truth, relatively, Left may be.
 const leftWidth = 1e-4
 
-// LeftTimes returns how many more uses of the mechanism fit, at most tables.MaxReleases; cost.Times
-// is not used. It composes some 2·log2 of that many times. The error wraps dp.ErrInvalid for a
-// bad cost.
+// LeftTimes returns how many more uses fit, at most tables.MaxReleases; cost.Times is not used. It
+// composes some 2·log2 of that times. The error wraps dp.ErrInvalid for a bad cost.
 func (b *Budget) LeftTimes(ctx context.Context, cost Cost) (int, error) {
 	cost.Times = 1
 	if err := cost.Validate(); err != nil {

@@ -10,13 +10,12 @@ import (
 // envelope is the largest of the profiles of many shifts of a law at the losses of a grid,
 // bounded from above, in units of 2^-64.
 //
-// One shift by k costs a pass over the weights, and there may be thousands. A range of them
-// is bounded at once, in two ways that hold whatever the weights are (docs/proofs/composition.md):
-// Q is replaced by the least weight that it has at the same output in the range, or P by the
-// least weight that it has there, seen from Q, and what that takes away. Where no weight
-// rises away from the largest, the first is the profile of the longest shift at losses from 0
-// on and the second at those below: one range is all. Else ranges that exceed what single shifts have by more than
-// rounding are halved.
+// One shift by k costs a pass over the weights, and there may be thousands. A range of them is
+// bounded at once, in two ways that always hold (docs/proofs/composition.md): Q is replaced by the
+// least weight that it has at the same output in the range, or P by the least weight that it has
+// there, seen from Q, and what that takes away. Where no weight rises away from the largest, the
+// first is the profile of the longest shift at losses from 0 on and the second at those below: one
+// range is all. Else ranges that exceed what single shifts have by more than rounding are halved.
 type envelope struct {
 	grid     grid
 	p, q     law // Q not yet shifted

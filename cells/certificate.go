@@ -12,8 +12,7 @@ import (
 // Certificate is what exact arithmetic finds in a kernel. Every number is a rigorous bound
 // in the direction its name says.
 type Certificate struct {
-	// DeltaUpper bounds the delta of the kernel, between any two query values within
-	// the sensitivity, from above.
+	// DeltaUpper bounds the delta between any two query values within the sensitivity from above.
 	DeltaUpper *big.Rat
 	// Worst is where it is attained.
 	Worst Pair

@@ -179,12 +179,10 @@ func (k *Kernel) CellOf(x float64) (i int, ok bool) {
 	return min(i, n-1), true
 }
 
-// PMF returns the probabilities of the nodes for the values in cell i as float64s,
-// for plots and statistics.
+// PMF has the probabilities of the nodes for the values in cell i as float64s, for plots.
 func (k *Kernel) PMF(i int) []float64 { return formfile.Probabilities(k.spec.Rows[i]) }
 
-// LossAt returns the expected loss of the query value x as a float64, for plots;
-// NaN if x is outside the range.
+// LossAt is the loss of the query value x as a float64, for plots; NaN if x is outside the range.
 func (k *Kernel) LossAt(x float64) float64 {
 	i, ok := k.CellOf(x)
 	if !ok {

@@ -189,8 +189,7 @@ func lowerNodes(l loss.Loss, step *big.Rat, cells int, m *proof.Meter) (nodes, l
 			}
 			return l.LowerNode(side*n, step)
 		}
-		// Where the loss grows from one cell to the next and ever after,
-		// the nearest cell is the least.
+		// Where the loss grows from cell to cell ever after, the nearest cell is the least.
 		end := int64(max(cells-1, 1))
 		for ; ; end++ {
 			if end >= maxTail+int64(cells) || !m.Spend(work.Growth+work.Bound) { // and node(end)

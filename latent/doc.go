@@ -1,7 +1,6 @@
-// Package latent designs the release of vectors under local differential
-// privacy: an encoder that maps a person's n features to a few numbers, the
-// domain they are clipped to, noise, and the decoder that reconstructs the features
-// from the noisy numbers with the smallest expected loss of a task.
+// Package latent designs the release of vectors under local differential privacy: an encoder that
+// maps a person's n features to a few numbers, the domain they are clipped to, noise, and the
+// decoder of the features from the noisy numbers with the smallest expected loss of a task.
 //
 //	r, err := latent.Design(ctx, problem, latent.Options{})
 //	b, err := r.Bundle(r.Best(""))       // for the devices and the server; verified

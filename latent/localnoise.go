@@ -22,11 +22,10 @@ const (
 	leastLocalEpsilon = 1e-6
 )
 
-// localRandomizers finds the best encoder with a local randomizer on each coordinate: none
-// without data, as the law of the coordinates is not known. With a designer they are its
-// own, for each coordinate's range, else those of package blocks, for its law: there the
-// answers are about the coordinate as it was before clipping, so that the clip, which
-// bounds noise that is added, matters next to nothing.
+// localRandomizers finds the best encoder with a local randomizer on each coordinate: none without
+// data, as the law of the coordinates is not known. With a designer they are its own, for each
+// coordinate's range, else those of package blocks, for its law: there the answers are about the
+// coordinate as it was before clipping, so that the clip matters next to nothing.
 func (r *Result) localRandomizers(ctx context.Context, unbiased func(context.Context, float64) (*local.Verified, error)) ([]*Candidate, error) {
 	if r.problem.Data == nil {
 		return nil, nil

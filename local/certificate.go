@@ -31,8 +31,7 @@ type Certificate struct {
 	objective Objective
 }
 
-// Loss returns the loss that the randomizer is to make small: MeanLoss or WorstLoss, by
-// its objective.
+// Loss is what the randomizer is to make small: MeanLoss or WorstLoss, by its objective.
 func (c Certificate) Loss() *big.Rat {
 	if c.objective == Worst {
 		return new(big.Rat).Set(c.WorstLoss)

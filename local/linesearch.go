@@ -27,8 +27,7 @@ const (
 	// coreParts is how many parts the range, and as much on either side, are cut into: a
 	// power of two, so that they can be halved often.
 	coreParts = 128
-	// mostOutward is how often the distance from the range is doubled to find where the
-	// function rises.
+	// mostOutward is how often the distance from the range is doubled until the function rises.
 	mostOutward = 64
 	// shortfallBits: a value below 0 is found to 2^-shortfallBits of it, at least.
 	shortfallBits = 8

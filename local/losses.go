@@ -187,8 +187,7 @@ func (c *coster) densityMean() *big.Rat {
 }
 
 const (
-	// worstHalvings is how often an interval between nodes is halved, at most, to bound
-	// the loss in it.
+	// worstHalvings is how often an interval is halved, at most, to bound the loss in it.
 	worstHalvings = 6
 	// worstBits says when it is not: when the bound is within 2^-worstBits of a loss found.
 	worstBits = 14

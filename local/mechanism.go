@@ -99,8 +99,7 @@ func (r *Randomizer) Answers() proof.Space {
 // Rows returns the law of each node.
 func (r *Randomizer) Rows() [][]uint64 { return formfile.Clone(r.spec.Rows) }
 
-// Pairs are those of any two nodes: values between nodes lie between these, for divergences
-// are convex.
+// Pairs are of any two nodes: values between nodes lie between these, divergences being convex.
 func (r *Randomizer) Pairs() (all, own []proof.Pair) {
 	for i := range r.spec.Rows {
 		for k := range i {

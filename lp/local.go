@@ -99,8 +99,7 @@ func validateNumbers(errs *check.List, p LocalProblem) {
 	}
 }
 
-// The limits of a range keep squares of values, and of parts of the range, far from the
-// ends of float64s.
+// The limits of a range keep squares of values, and of parts, far from the ends of float64s.
 const (
 	mostRange  = 1e60
 	leastRange = 1e-60

@@ -14,8 +14,7 @@ import (
 
 // Options tune a design. None is required.
 type Options struct {
-	// Gap is the relative certified gap to reach,
-	// (expected loss − lower bound)/lower bound; 0 means DefaultGap.
+	// Gap is the relative gap to reach, (expected loss − lower bound)/lower bound; 0: DefaultGap.
 	Gap float64
 	// MaxCells bounds the number of cells of the table and of the programs
 	// behind both bounds; 0 means DefaultMaxCells.
@@ -84,8 +83,7 @@ type Progress struct {
 // Result is a designed and certified mechanism: V is tables.Verified, kernels.Verified,
 // cells.Verified or local.Verified.
 type Result[V any] struct {
-	// Verified is the mechanism with its certificate, which was computed from it in exact
-	// arithmetic.
+	// Verified is the mechanism with its certificate, computed from it in exact arithmetic.
 	Verified *V
 	Outcome
 }

@@ -57,8 +57,7 @@ func (m Mechanism) Mass(x float64) float64 {
 // or jumps declares them ([loss.Kinks]). Both assume that the loss grows no faster than |x|^64, for
 // then what is cut off the tails is below 1e-60 of the value.
 //
-// It returns an error wrapping [dp.ErrInvalid] if the loss is nil or if the value is
-// not a finite float64.
+// It returns an error wrapping [dp.ErrInvalid] if the loss is nil or the value is not finite.
 func (m Mechanism) ExpectedLoss(l loss.Loss) (value, errorBound float64, err error) {
 	if err := checkLoss(l); err != nil {
 		return 0, 0, err
@@ -70,8 +69,7 @@ func (m Mechanism) ExpectedLoss(l loss.Loss) (value, errorBound float64, err err
 	return value, errorBound, nil
 }
 
-// NotApplicableError says why a mechanism or a formula that exists cannot be used at the
-// given parameters.
+// NotApplicableError says why a mechanism or a formula cannot be used at some parameters.
 type NotApplicableError struct {
 	// Mechanism is the name of the mechanism or formula, e.g. "laplace".
 	Mechanism string
@@ -94,9 +92,8 @@ const (
 	// terms, correct to an ulp or two, so 64 ulps (2^-47, 1.4e-14) is safe.
 	closedFormError = 0x1p-46
 
-	// tailCut is the number of e-folds after which an exponential tail is cut.
-	// For c(x) = |x|^p the part cut off is about 300^(p+1)·e^-300/Γ(p+2) of
-	// the value: below e^-138, 1e-60, for every p <= 64.
+	// tailCut is after how many e-folds an exponential tail is cut. For c(x) = |x|^p the part cut
+	// off is about 300^(p+1)·e^-300/Γ(p+2) of the value: below e^-138, 1e-60, for every p <= 64.
 	tailCut = 300.0
 )
 
@@ -152,8 +149,7 @@ func newConditions(name string, p dp.Privacy) conditions {
 	return conditions{name: name, privacy: p, err: p.Validate()}
 }
 
-// applies refuses parameters that the mechanism is not for. It reports whether all
-// conditions held so far.
+// applies refuses parameters that the mechanism is not for. It says if all conditions held so far.
 func (c *conditions) applies(ok bool, reason string, args ...any) bool {
 	if c.err == nil && !ok {
 		c.err = notApplicable(c.name, reason, args...)

@@ -135,8 +135,7 @@ func (g *readerGenerator) read(b *[blockBytes]byte) error {
 func (g *readerGenerator) fork() (generator, error) { return g, nil }
 func (g *readerGenerator) name() string             { return "caller's entropy reader" }
 
-// fixedGenerator is the deterministic stream: the keystream of AES-256 in
-// counter mode, key = seed, IV = 0.
+// fixedGenerator is the stream of seeds, AES-256 in counter mode, key = seed, IV = 0.
 type fixedGenerator struct {
 	seed   [keyBytes]byte
 	stream cipher.Stream

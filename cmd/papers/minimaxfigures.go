@@ -15,13 +15,11 @@ import (
 	"github.com/noisewright/noisewright/cmd/internal/encoders/attack"
 	"github.com/noisewright/noisewright/cmd/internal/encoders/minimax"
 	"github.com/noisewright/noisewright/cmd/internal/shell"
-	"github.com/noisewright/noisewright/dp"
 	"github.com/noisewright/noisewright/encoder"
 	"github.com/noisewright/noisewright/internal/csvfile"
 	"github.com/noisewright/noisewright/latent/bundle"
 	"github.com/noisewright/noisewright/lp"
 	"github.com/noisewright/noisewright/noise"
-	"github.com/noisewright/noisewright/tables"
 )
 
 type minimaxFigure struct {
@@ -270,8 +268,7 @@ func (o *minimaxOptions) features(ctx context.Context, train, test minimax.Data)
 	return o.study.score(ctx, p, minimaxCodes{train, test, r.Encode(train.X), r.Encode(test.X)}, linear, append(linear, attack.MLP), 0)
 }
 
-// dimensionPanels are those of a figure over the number of coordinates, noisyPanels those of one
-// with noise.
+// dimensionPanels are of a figure over the number of coordinates, noisyPanels of one with noise.
 func dimensionPanels() []minimaxPanel {
 	const part, x = "coordinates", "coordinates"
 	at := func(p *minimaxPoint) float64 { return float64(p.Coordinates) }
@@ -484,7 +481,7 @@ func (o *minimaxOptions) draws(ctx context.Context, p minimaxPlace, kind bundle.
 	if kind == bundle.Designed {
 		promise.Delta = fewDelta
 	}
-	noise := minimax.NoiseOptions{Kind: kind, Promise: promise, Clip: fewClip, Domain: bundle.Box, Design: o.designer()}
+	noise := minimax.NoiseOptions{Kind: kind, Promise: promise, Clip: fewClip, Domain: bundle.Box, Design: shell.Designs(o.design)}
 	if kind != bundle.Designed {
 		noise.Domain = "" // what suits it
 	}
@@ -493,16 +490,6 @@ func (o *minimaxOptions) draws(ctx context.Context, p minimaxPlace, kind bundle.
 		return err
 	}
 	return o.guesses(ctx, p, "noise of few", train, test, n.Release)
-}
-
-func (o *minimaxOptions) designer() encoder.Design {
-	return func(ctx context.Context, p dp.Problem) (*tables.Verified, error) {
-		r, _, err := shell.Design(ctx, p, o.design)
-		if err != nil {
-			return nil, err
-		}
-		return r.Verified, nil
-	}
 }
 
 func noisyPanels() []minimaxPanel {

@@ -147,8 +147,7 @@ const (
 	limited = "limit"
 )
 
-// stopped is the end of a command of which a limit stopped the named designs; nil if there
-// are none.
+// stopped is the end of a command if a limit stopped the named designs; nil if there are none.
 func stopped(names []string, gap float64) error {
 	if len(names) == 0 {
 		return nil

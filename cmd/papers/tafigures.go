@@ -239,8 +239,7 @@ type taLoss struct {
 	hours              []float64 // of test
 }
 
-// taExperiment is figure 4: hourly household power, its mean estimated with
-// double weight from 8 to 20 h.
+// taExperiment is figure 4: hourly household power, with double weight from 8 to 20 h.
 type taExperiment struct {
 	train, test mat.Matrix
 	task        *mat.Dense
@@ -403,8 +402,7 @@ func (e *taExperiment) designed(ctx context.Context, epsilon, delta float64) err
 	})
 }
 
-// taClip is the share of the training days that clipping to the domain leaves
-// alone, coordinate by coordinate.
+// taClip is the share of training days that clipping leaves alone, coordinate by coordinate.
 const taClip = 0.99
 
 // domain evaluates what can be promised to everybody.

@@ -23,8 +23,7 @@ import (
 	"github.com/noisewright/noisewright/noise"
 )
 
-// protocolPromised is what can be promised to everybody: encodings clipped to a body, with
-// noise for it.
+// protocolPromised promises to everybody: encodings clipped to a body, with noise for it.
 const protocolPromised = "promised"
 
 // taDelta is the δ of protocolPromised.
@@ -49,8 +48,7 @@ type taSetting struct {
 	// and noise in a box too
 	tried    []int
 	restarts int // of protocolPromised; 0 means as usual
-	// The runs differ in the split too, but for the first: the protocol promised of the
-	// breast cancer data.
+	// Runs differ in the split too, but for one: as promised, breast cancer.
 	splits bool
 }
 

@@ -147,8 +147,7 @@ func (o *vlmOptions) training(what string, seed uint64) func(step, steps int, lo
 	}
 }
 
-// vlmShare is the share of ε that is spent on the features of MNIST, λ: that of the paper's
-// table of parameters.
+// vlmShare is the share of ε for the features of MNIST, λ, in the paper's table of parameters.
 const vlmShare = 0.7
 
 var vlmFigure1 = vlmFigure{
@@ -234,7 +233,7 @@ func (o *vlmOptions) collectImages(ctx context.Context, add func(*collection, co
 	}
 	settings := o.settings()
 	for _, s := range settings {
-		for _, seed := range o.seeds() {
+		for seed := range o.seeds() {
 			c, err := o.collect(ctx, parts, s, seed, nil)
 			if err != nil {
 				return err
@@ -382,7 +381,7 @@ func (o *vlmOptions) centralSeries(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	for _, seed := range o.seeds() {
+	for seed := range o.seeds() {
 		for _, k := range centralCases {
 			var central *vlm.Central
 			if k.epsilon > 0 {
@@ -440,7 +439,7 @@ func (o *vlmOptions) novelClass(ctx context.Context) error {
 		}
 	}
 	s := o.settings()[0]
-	for _, seed := range o.seeds() {
+	for seed := range o.seeds() {
 		// Eight ninths of the known digits are for the network, the others for the classifier.
 		m, err := o.network(ctx, s, parts.train.choose(known[:min(s.people, len(known)*8/9)]).x, seed, "mnist-0-to-8", nil)
 		if err != nil {

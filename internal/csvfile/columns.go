@@ -4,8 +4,10 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"math"
 	"path"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/noisewright/noisewright/internal/check"
@@ -63,10 +65,9 @@ type Columns struct {
 // ErrNoFeature marks a header without any feature.
 var ErrNoFeature = errors.New("no feature")
 
-// NewColumns reads the header: choose takes columns as features, keep those that are
-// kept; nil keeps none. A file without any feature is an error,
-// ErrNoFeature if it is no matter of the delimiter. The caller closes
-// the reader.
+// NewColumns reads the header: choose takes columns as features, keep those that are kept; nil
+// keeps none. A file without any feature is an error, ErrNoFeature if it is no matter of the
+// delimiter. The caller closes the reader.
 func NewColumns(r *Reader, choose, keep func(column string) bool) (*Columns, error) {
 	header, err := r.Header()
 	if err != nil {
@@ -166,8 +167,7 @@ func (c *Columns) ReadAll(names []string) (*Frame, error) {
 	}
 }
 
-// Ordered returns a function that returns the current row in the order of the names,
-// valid until the next call.
+// Ordered returns what returns the current row in the order of the names, until the next call.
 func (c *Columns) Ordered(names []string) func() []float64 {
 	order := make([]int, len(names))
 	for i, name := range names {
@@ -189,8 +189,7 @@ func ReadFrame(r *Reader, choose func(column string) bool, drop bool) (*Frame, e
 	return f, err
 }
 
-// ReadKept is ReadFrame with columns of text that are kept, see NewColumns, and returns the
-// names of these.
+// ReadKept is ReadFrame with columns of text that are kept, see NewColumns, and their names.
 func ReadKept(r *Reader, choose, keep func(column string) bool, drop bool) (f *Frame, kept []string, err error) {
 	c, err := NewColumns(r, choose, keep)
 	if err != nil {
@@ -230,9 +229,8 @@ func (f *Frame) withoutText(text []bool) (*Frame, error) {
 	return out, nil
 }
 
-// ReadNamed reads a CSV file of numbers with a header of feature names, in any order,
-// or without a header and in the order of the features, and returns the numbers in the
-// order of the features, by rows.
+// ReadNamed reads a CSV file of numbers with a header of feature names, in any order, or without a
+// header and in the order of the features, and returns them in the order of the features.
 func ReadNamed(r *Reader, features []string) (*Frame, error) {
 	header, err := r.Header()
 	if err != nil {
@@ -262,4 +260,24 @@ func ReadNamed(r *Reader, features []string) (*Frame, error) {
 		return nil, err
 	}
 	return c.ReadAll(features)
+}
+
+var errNotNumber = errors.New("is not a plain number, want one such as 12 or -0.5")
+
+// Number reads a plain decimal number of a cell, blanks around it left out: the one rule of all
+// that reads numbers of files. Its errors do not quote the cell, which is private.
+func Number(s string) (float64, error) {
+	s = strings.TrimSpace(s)
+	// ParseFloat also reads hexadecimal, underscores, inf and nan.
+	if strings.Trim(s, "0123456789+-.eE") != "" {
+		return 0, errNotNumber
+	}
+	x, err := strconv.ParseFloat(s, 64)
+	if errors.Is(err, strconv.ErrRange) || math.IsInf(x, 0) {
+		return 0, errors.New("is too large for a float64, want a finite number")
+	}
+	if err != nil {
+		return 0, errNotNumber
+	}
+	return x, nil
 }

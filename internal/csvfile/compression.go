@@ -146,9 +146,8 @@ func (d *decoder) cause(err error) error {
 	return fmt.Errorf("the %s data is damaged: %w", d.name, err)
 }
 
-// Compress returns a writer that compresses what it writes to w as the name of the
-// file asks for: with gzip if it ends in .gz, with zstd if in .zst, else not at all.
-// Close ends the data and leaves w open.
+// Compress returns a writer to w that compresses as the name of the file asks: with gzip if it ends
+// in .gz, with zstd if in .zst, else not at all. Close ends the data and leaves w open.
 func Compress(w io.Writer, name string) (io.WriteCloser, error) {
 	switch {
 	case strings.HasSuffix(name, ".gz"):

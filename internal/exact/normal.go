@@ -27,8 +27,7 @@ func NormalPeak() (low, high *big.Int) {
 	return low, new(big.Int).Add(low, big.NewInt(2))
 }
 
-// NormalTail bounds the upper tail of the standard normal law, 1 - Φ(a) for
-// a = num/den >= 0:
+// NormalTail bounds the upper tail of the standard normal law, 1 - Φ(a) for a = num/den >= 0:
 //
 //	low <= (1 - Φ(a))·2^NormalBits <= high.
 //
@@ -69,8 +68,7 @@ func NormalTail(num, den *big.Int) (low, high *big.Int) {
 		termLow.Quo(termLow, d)
 		ShiftUp(termHigh.Mul(termHigh, yHigh), bits)
 		DivUp(termHigh, termHigh, d)
-		// From k = a²/2 on the terms fall, and what is left of an alternating series
-		// is less than its next term.
+		// From k = a²/2 on terms fall, and the rest of an alternating series is less than its next.
 		if float64(k) > q*q/2+1 && termHigh.Cmp(two) <= 0 {
 			sumLow.Sub(sumLow, two)
 			sumHigh.Add(sumHigh, two)

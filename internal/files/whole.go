@@ -158,10 +158,9 @@ func (f *File) Discard() {
 // path exists. A directory that is there is replaced, whatever it holds; a symbolic link stays a
 // link. Errors are those of fill and of the file system.
 //
-// Where the system exchanges two names in one step, path is at any time the old directory or
-// the new one. Elsewhere the old one is renamed first: a crash between the two steps leaves both
-// under names that begin with a dot. The next Directory for the path removes what is left, once
-// its own is in place.
+// Where the system exchanges two names in one step, path is at any time the old directory or the
+// new one. Elsewhere the old one is renamed first: a crash between the two steps leaves both under
+// names that begin with a dot. The next Directory for the path removes what is left.
 func Directory(path string, fill func(dir string) error) error {
 	path = resolve(filepath.Clean(path))
 	open, err := createLocked(path, func(name string) (*os.File, error) {
@@ -238,13 +237,31 @@ func named(path string, err error) error {
 	if err == nil || path == "" {
 		return err
 	}
+	return fmt.Errorf("%s: %w", path, Cause(err))
+}
+
+// Cause returns an error of the file system without the path, which the message has already.
+func Cause(err error) error {
 	var p *fs.PathError
 	var l *os.LinkError
 	switch {
 	case errors.As(err, &p):
-		err = p.Err
+		return p.Err
 	case errors.As(err, &l):
-		err = l.Err
+		return l.Err
 	}
-	return fmt.Errorf("%s: %w", path, err)
+	return err
+}
+
+// Write makes a file, see Create, that appears with what encode writes.
+func Write(path string, encode func(io.Writer) error) error {
+	f, err := Create(path)
+	if err != nil {
+		return err
+	}
+	defer f.Discard()
+	if err := encode(f); err != nil {
+		return err
+	}
+	return f.Commit()
 }

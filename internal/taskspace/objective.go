@@ -43,8 +43,7 @@ func NewObjective(c *Coordinates, m Moments, y, clipped *mat.Dense) *Objective {
 // Baseline returns the loss of releasing nothing, tr(KΣKᵀ).
 func (o *Objective) Baseline() float64 { return o.baseline }
 
-// Separable reports whether coordinates are clipped one by one, or not at all; then
-// Effective may be called.
+// Separable says if coordinates are clipped one by one, or not; then Effective may be called.
 func (o *Objective) Separable() bool { return o.y == nil }
 
 // inBall changes the moments of the given coordinates without clipping to those in a

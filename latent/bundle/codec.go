@@ -173,8 +173,7 @@ func decodeFile(r io.Reader) (file, error) {
 	return f, nil
 }
 
-// check holds the fields against each other that say which files there are, and how large
-// they may be.
+// check holds fields against each other that say which files there are, and how large they may be.
 func (f file) check() error {
 	second := f.Version == formatVersion
 	for _, there := range []bool{f.Noise.Randomizers != nil, f.Noise.RandomizerOf != nil, f.Lookup != nil, f.Layers != nil, f.Head != nil, f.Output != "", f.Outputs != nil} {

@@ -51,8 +51,7 @@ var load = sync.OnceValues(func() (*library, error) {
 			if err == nil {
 				return l, nil
 			}
-			// A file in it may be damaged: this run goes on without it, and later
-			// ones with a new one.
+			// A file in it may be damaged: this run does without, and later ones with a new one.
 			_ = os.RemoveAll(dir)
 		}
 	}

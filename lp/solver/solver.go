@@ -1,5 +1,4 @@
-// Package solver is the contract with a linear programming library: what lp asks of
-// one, and nothing else.
+// Package solver is the contract with an LP library: what lp asks of one, and nothing else.
 package solver
 
 import (
@@ -28,8 +27,7 @@ type Solver interface {
 	Solve(context.Context, Options) (Solution, error)
 	// Reset forgets the last basis and all solver state but keeps the program.
 	Reset() error
-	// Close frees the program; it is idempotent, and every later call of
-	// another method is an error.
+	// Close frees the program; it is idempotent, and later calls of other methods are errors.
 	Close() error
 }
 

@@ -55,8 +55,7 @@ type Bound struct {
 	Value float64 `json:"value"`
 }
 
-// Interval says where the true value lies relative to a released one, at least with the
-// probability of the level.
+// Interval says where the true value lies around a released one, with that probability at least.
 type Interval struct {
 	Level float64 `json:"level"`
 	Lower float64 `json:"lower"`

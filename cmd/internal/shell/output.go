@@ -30,9 +30,8 @@ func (a *Streams) Direct() *Output {
 	return &Output{Writer: bufio.NewWriterSize(a.Out, outputBuffer), streams: a}
 }
 
-// Create opens the output path, "" or "-" for standard output. None of the
-// inputs may be the same file, nor, without Force, any file that is there. The caller calls
-// Discard in any case.
+// Create opens the output path, "" or "-" for standard output. None of the inputs may be the same
+// file, nor, without Force, any file that is there. The caller calls Discard in any case.
 func (a *Streams) Create(path string, inputs ...string) (*Output, error) {
 	if IsStandard(path) {
 		f, err := files.Spool(a.Out)

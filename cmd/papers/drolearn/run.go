@@ -23,8 +23,7 @@ type Learner interface {
 
 // trial is one split. It is not safe for concurrent use.
 type trial interface {
-	// draw adds noise and returns the shares of errors among the training rows and among
-	// the others.
+	// draw adds noise and returns the shares of errors among training rows and the others.
 	draw(r *rand.Rand, n Noise) (in, out float64)
 }
 
@@ -146,8 +145,7 @@ type Test struct {
 	T, P       float64  // P two-sided
 }
 
-// Paired tests whether two noises have the same errors. Where all differences are equal T is
-// 0 or infinite.
+// Paired tests two noises for equal errors. Where all differences are equal T is 0 or infinite.
 func Paired(a, b []float64) Test {
 	differences := make([]float64, len(a))
 	for i := range a {

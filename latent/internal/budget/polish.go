@@ -105,9 +105,8 @@ func (p *polisher) slope(h share, of resource) float64 {
 	return (p.gain(more) - p.gain(less)) / (*of(&more) - *of(&less))
 }
 
-// transfer moves the amount that gains most, found by golden-section search, and
-// reports whether there is one. The gain may have several peaks, so if nothing is
-// gained within a range a shorter one is tried.
+// transfer moves the amount that gains most, by golden-section search, and says if there is one.
+// The gain may have several peaks, so if nothing is gained within a range a shorter one is tried.
 func (p *polisher) transfer(from, to *share, of resource) bool {
 	const (
 		most     = 0.999 // of what there is: no share is used up

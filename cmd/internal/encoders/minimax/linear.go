@@ -252,8 +252,7 @@ func crossProducts(x *mat.Dense, tasks []Task, rows int) *mat.Dense {
 	return out
 }
 
-// difference returns the eigenvector of the largest eigenvalue of s·sᵀ - m·mᵀ, which is in the
-// span of both.
+// difference is the top eigenvector of s·sᵀ - m·mᵀ, which is in the span of both.
 func difference(s, m *mat.Dense) (*mat.VecDense, error) {
 	var both mat.Dense
 	both.Augment(s, m)

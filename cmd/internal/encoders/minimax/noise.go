@@ -94,8 +94,7 @@ func (r *Result) axes() *mat.Dense {
 	return &inverse
 }
 
-// maxCondition is that of a filter whose directions are turned; beyond it they are
-// numerically dependent.
+// Beyond maxCondition directions of a filter are not turned: they are numerically dependent.
 const maxCondition = 1e8
 
 // radii returns the scales of centered coordinates so that a share of the rows, of each

@@ -162,10 +162,8 @@ func (r *reader) backward(grad []float64) dense.Matrix {
 // stays so, as its gradient is 0.
 func constant(answers dense.Matrix) bool {
 	for i := 1; i < answers.Rows; i++ {
-		for j, v := range dense.Row(answers, i) {
-			if v != answers.Data[j] {
-				return false
-			}
+		if !slices.Equal(dense.Row(answers, i), dense.Row(answers, 0)) {
+			return false
 		}
 	}
 	return true

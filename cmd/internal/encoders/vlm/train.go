@@ -102,8 +102,7 @@ func (t *training) Restore(state map[string][]float64) error {
 	return nil
 }
 
-// elbo is the negative evidence lower bound of a batch, but for a constant, and its gradients:
-// per person
+// elbo is the negative evidence lower bound of a batch, up to a constant, and gradients: per person
 //
 //	-E log p(x | z) + KL(Laplace(μ, b) ‖ Laplace(0, 1/√2)),  z = μ + b·ξ,
 //

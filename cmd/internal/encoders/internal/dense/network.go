@@ -11,8 +11,7 @@ import (
 	"github.com/noisewright/noisewright/latent/bundle"
 )
 
-// Matrix is a matrix by rows. Here its rows are examples or the inputs of a layer, and
-// its Stride is Cols.
+// Matrix is a matrix by rows: here examples or the inputs of a layer, and its Stride is Cols.
 type Matrix = blas64.General
 
 // NewMatrix returns a matrix of zeros.
