@@ -3,6 +3,7 @@
 # Checks what scripts/dist.sh left in dist, as somebody has it who has nothing else, and says how long each took:
 #
 #   contents   the hashes; and that LICENSES.txt and sbom.cdx.json have every module of every program
+#              and that what the image's recipe copies is there
 #   scratch    the program for this machine alone in a file system of its own, where it designs noise and verifies it
 #   wheel      in a bare Debian without Go and a compiler: pip installs the wheel, and Python designs noise
 #              and releases statistics of 50,000 rows
@@ -48,6 +49,9 @@ contents() {
 		grep -qF "\"pkg:golang/$module@$version\"" dist/sbom.cdx.json || die "sbom.cdx.json lacks $module $version"
 		grep -qF "==== $module $version: " dist/LICENSES.txt || die "LICENSES.txt lacks $module $version"
 	done <"$work/modules"
+	for file in $(sed -n "s/^COPY --chmod=[0-9]* \(.*\) [^ ]*$/\1/; s/\${VERSION}/$VERSION/; s/\${TARGETARCH}/$arch/p" packaging/Dockerfile); do
+		[ -f "dist/$file" ] || die "packaging/Dockerfile copies $file, which is not in dist"
+	done
 	echo "$(wc -l <dist/SHA256SUMS) files; $(wc -l <"$work/modules") modules, all with a license and in the SBOM"
 }
 

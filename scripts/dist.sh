@@ -31,7 +31,7 @@ echo "dist: manual pages and completions"
 share=$work/share
 mkdir -p "$share/man/man1" "$share/doc/noisewright" \
 	"$share/bash-completion/completions" "$share/zsh/vendor-completions" "$share/fish/vendor_completions.d"
-CGO_ENABLED=0 GOFLAGS= "$GO" build -trimpath -o "$work/noisewright" ./cmd/noisewright
+sh scripts/static.sh program "$work/noisewright"
 "$work/noisewright" man -o "$share/man/man1"
 gzip -n9 "$share"/man/man1/*.1
 "$work/noisewright" completion bash >"$share/bash-completion/completions/noisewright"

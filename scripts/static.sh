@@ -3,10 +3,11 @@
 # Builds, tests or lints with HiGHS as WebAssembly, the tag highswasm, without cgo:
 #
 #   static.sh build OS/ARCH…   static programs, LICENSES.txt, sbom.cdx.json and SHA256SUMS in dist
+#   static.sh program FILE      the program for this machine
 #   static.sh test             the tests of lp/highs, and one design through the program
 #   static.sh lint LINTER      golangci-lint on lp/highs
 #
-# Where HiGHS as WebAssembly cannot be fetched, build fails, test and lint say so and are done.
+# Where HiGHS as WebAssembly cannot be fetched, build and program fail, test and lint say so and are done.
 set -eu
 
 task=$1
@@ -15,7 +16,7 @@ cd "$(dirname "$0")/.."
 GO=${GO:-go}
 export CGO_ENABLED=0 GOFLAGS=-tags=highswasm
 
-if [ "$task" = build ]; then
+if [ "$task" = build ] || [ "$task" = program ]; then
 	sh scripts/wasm.sh
 elif ! sh scripts/wasm.sh; then
 	echo "$task: HiGHS as WebAssembly is skipped"
@@ -45,6 +46,9 @@ build)
 	cd dist
 	if command -v sha256sum >/dev/null; then sha256sum noisewright-*; else shasum -a 256 noisewright-*; fi >SHA256SUMS
 	;;
+program)
+	program "$1"
+	;;
 test)
 	echo "test: lp/highs with HiGHS as WebAssembly"
 	"$GO" test -timeout "${TEST_TIMEOUT:-45m}" ./lp/highs
@@ -64,7 +68,7 @@ lint)
 	"$1" run ./lp/highs
 	;;
 *)
-	echo "static.sh: $task, want build, test or lint" >&2
+	echo "static.sh: $task, want build, program, test or lint" >&2
 	exit 2
 	;;
 esac

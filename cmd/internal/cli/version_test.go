@@ -41,6 +41,7 @@ func TestOneVersion(t *testing.T) {
 	for file, pattern := range map[string]string{
 		"python/src/noisewright/_version.py": `(?m)^__version__ = "(.*)"$`,
 		"CITATION.cff":                       `(?m)^version: (.*)$`,
+		"integrations/beam/go.mod":           `noisewright/noisewright v(\S*)`,
 		"CHANGELOG.md":                       `(?m)^## (\d\S*)$`,
 	} {
 		text, err := os.ReadFile(filepath.Join("..", "..", "..", file))
