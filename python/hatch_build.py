@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Puts the program that NOISEWRIGHT_PROGRAM names into the wheel, as one of the tag NOISEWRIGHT_TAG: what pip
-installs of it lies beside the interpreter. sbom.cdx.json says what is in it. Without them the wheel is pure, and for every platform."""
+installs of it lies beside the interpreter. sbom.cdx.json says what is in it. Without them the wheel is pure, and for
+every platform."""
 
 from __future__ import annotations
 
