@@ -208,19 +208,19 @@ def _record(value: Any, kind: Record, path: str) -> Fields:
     if not isinstance(value, _Object):
         raise _wrong(path, value, "an object")
     out: dict[str, Any] = {}
-    optional: dict[str, bool] | None = None  # the names that the file calls so, and whether one was skipped
+    named: dict[str, bool] | None = None  # the names that the file calls optional, and whether one was skipped
     for name, v in value:
         where = f"{path}.{name}" if path else name
         if name not in kind.known:
             if not path and name == _OPTIONAL:
-                if optional is not None:
+                if named is not None:
                     raise FormatError(f"{name} stands twice")
-                optional = _optional(v)
+                named = _optional(v)
                 continue
-            if optional and name in optional:
-                if optional[name]:
+            if named and name in named:
+                if named[name]:
                     raise FormatError(f"{name} stands twice")
-                optional[name] = True
+                named[name] = True
                 _skip(v, name)
                 continue
             raise FormatError(f"{_clip(name)!r} in {path or 'the outermost object'} is not a field of the format")
