@@ -35,6 +35,11 @@ type Terms struct {
 	// condition: the mechanisms of the releases, their noise and how often it is used, were not
 	// chosen in view of earlier answers. What is asked otherwise may be.
 	Adaptive bool
+	// Delimiter and OneLine say what a row of a CSV file is, as release.File does, and are not for
+	// who asks to choose: read in another way one record is many. Delimiter is one character, or
+	// "" for a comma.
+	Delimiter string
+	OneLine   bool
 }
 
 // Person returns the column that tells persons apart, if the unit is a person.

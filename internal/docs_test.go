@@ -158,6 +158,11 @@ func TestFormatsPage(t *testing.T) {
 	if err != nil || len(found) < 7 {
 		t.Errorf("%v, found %v", err, found)
 	}
+	database, err := os.ReadFile("../release/ledger/database.go")
+	version := regexp.MustCompile(`schemaVersion += ([0-9]+)`).FindSubmatch(database)
+	if version == nil || !strings.Contains(string(page), "| `user_version` "+string(version[1])) {
+		t.Errorf("%v: formats.md does not have the version of ledgers, %q", err, version)
+	}
 }
 
 // TestExampleTable: the example of docs/table-format.md is a good table, is written as Encode

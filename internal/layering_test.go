@@ -78,7 +78,7 @@ var arrows = map[string][]string{
 		"proof", "internal/selection", "release/internal/ratio", "account", "sampler", "tables", "dp", "loss",
 		"internal/csvfile", "internal/exact", "internal/check", "github.com/expr-lang/expr",
 	},
-	"release/ledger": {"proof", "account", "tables", "dp", "internal/exact", "internal/check", "modernc.org/sqlite"},
+	"release/ledger": {"proof", "account", "tables", "dp", "internal/csvfile", "internal/files", "internal/exact", "internal/check", "modernc.org/sqlite"},
 	"learn": {
 		"proof", "release", "account", "sampler", "tables", "tables/shapes", "dp", "loss",
 		"internal/csvfile", "internal/exact", "internal/check", "internal/strictjson", "gonum.org/v1/gonum/mathext",

@@ -67,7 +67,12 @@ type content struct {
 // which Verify does. Empty Claims are filled in from the certificate. The slices are copied.
 // All bad fields are reported together, wrapping dp.ErrInvalid; but of the dual only the first,
 // and only if the rest is well.
-func New(s Spec) (*Kernel, error) { return build(context.Background(), s, (*Spec).certify) }
+func New(s Spec) (*Kernel, error) { return NewContext(context.Background(), s) }
+
+// NewContext is New, but the error may be that of the context, which ends certifying.
+func NewContext(ctx context.Context, s Spec) (*Kernel, error) {
+	return build(ctx, s, (*Spec).certify)
+}
 
 // build makes the kernel that is certified so.
 func build(ctx context.Context, s Spec, certify func(*Spec, *proof.Meter) Certificate) (*Kernel, error) {

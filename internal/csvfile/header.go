@@ -45,17 +45,26 @@ func (c *Reader) HeaderLine() ([]string, error) {
 // maxListed is how many column names an error lists.
 const maxListed = 10
 
+// Index returns where the named column stands in a header, blanks around a name left out, and how
+// many have the name.
+func Index(header []string, column string) (at, found int) {
+	at = -1
+	for i, name := range header {
+		if name == column || strings.TrimSpace(name) == column {
+			at, found = i, found+1
+		}
+	}
+	return at, found
+}
+
 // Find returns where the named column stands in a header; blanks around a name in the
 // file do not count. The header may be the first row of a file without one, or all of
 // a file whose lines end in another way: errors do not print that.
 func (c *Reader) Find(header []string, column string) (int, error) {
-	found, at, numbers := 0, 0, 0
+	at, found := Index(header, column)
+	numbers := 0
 	var names []string
 	for i, name := range header {
-		if name == column || strings.TrimSpace(name) == column {
-			at = i
-			found++
-		}
 		if IsNumber(strings.TrimSpace(name)) {
 			numbers++
 		}
@@ -112,6 +121,9 @@ func (c *Reader) afterQuote(b byte) error {
 	}
 	return bad(c.line, "text after a closing quote, want %s or the end of the line", delimiterName(c.delimiter))
 }
+
+// WantDelimiter is the rule of ParseDelimiter.
+const WantDelimiter = "tab, or a character such as , ; | or :, but no letter, digit, quote, sign, point or blank"
 
 // ParseDelimiter reads a delimiter: tab, or a character that does not stand in a
 // number, in quotes or at the end of a line. That is 0 for none.

@@ -21,6 +21,7 @@ type File struct {
 	target string    // renamed to; empty to copy the content to dst
 	dst    io.Writer // of a spool
 	device *os.File  // dst, if it has to be closed
+	fresh  bool      // nothing may be at target yet
 }
 
 // Create returns a file that is to become path. A symbolic link stays a link, its target is
@@ -66,12 +67,26 @@ func Replace(path string) (*File, error) {
 	return beneath(path, path)
 }
 
+// New is Replace for a file that its owner alone can read, where nothing may be yet: the error of
+// Commit wraps fs.ErrExist if there is something, also if it has come in the meantime.
+func New(path string) (*File, error) {
+	f, err := under(path, path, 0o600)
+	if err == nil {
+		f.fresh = true
+	}
+	return f, err
+}
+
 // beneath returns a file that is renamed to the target.
 func beneath(path, target string) (*File, error) {
+	// 0666 less the umask is what any program gives a file the user asked for.
+	return under(path, target, 0o666)
+}
+
+func under(path, target string, mode fs.FileMode) (*File, error) {
 	removeStale(target, "", fs.FileMode.IsRegular)
 	file, err := createLocked(target, func(name string) (*os.File, error) {
-		// 0666 less the umask is what any program gives a file the user asked for.
-		return os.OpenFile(name, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o666) //nolint:gosec
+		return os.OpenFile(name, os.O_WRONLY|os.O_CREATE|os.O_EXCL, mode) //nolint:gosec // beside what the caller names
 	})
 	if err != nil {
 		return nil, named(path, err)
@@ -112,17 +127,36 @@ func (f *File) Commit() error {
 	if err := f.file.Sync(); err != nil {
 		return named(f.path, err)
 	}
-	if !locks { // there an open file may not be renamed; elsewhere closing ends the lock
+	move := os.Rename
+	if f.fresh {
+		move = appear
+	}
+	// Without locks an open file may not be renamed; elsewhere closing ends the lock. A database is
+	// closed before others find it: closing it later would end their locks on it.
+	if !locks || f.fresh {
 		if err := f.file.Close(); err != nil {
 			return named(f.path, err)
 		}
 	}
-	if err := os.Rename(f.name, f.target); err != nil {
+	if err := move(f.name, f.target); err != nil {
 		return named(f.path, err)
 	}
 	_ = f.file.Close() // all is on disk
 	f.file, f.name = nil, ""
 	return nil
+}
+
+// appear moves a file to a name that is not taken. A link, unlike a rename, replaces nothing, even
+// if another process makes a file of this name at the same time.
+func appear(name, path string) error {
+	if os.Link(name, path) == nil {
+		_ = os.Remove(name)
+		return nil
+	}
+	if _, taken := os.Lstat(path); taken == nil {
+		return fs.ErrExist
+	}
+	return os.Rename(name, path) // a file system without hard links
 }
 
 // copy writes what was spooled.
