@@ -124,9 +124,8 @@ func (s *Spec) validate() error {
 	return s.Dual.validate(s.Privacy, s.Queries)
 }
 
-// WithDual returns the kernel with other multipliers for its lower bound, and claims that follow
-// from the certificate, whose other parts are not computed again. The error wraps dp.ErrInvalid,
-// or is that of the context.
+// WithDual returns the kernel with other multipliers for its lower bound, and claims of the
+// certificate, whose other parts stay. The error wraps dp.ErrInvalid, or is that of the context.
 func (k *Kernel) WithDual(ctx context.Context, d *Dual) (*Kernel, error) {
 	s := k.spec
 	s.Dual, s.Claims = d, Claims{}

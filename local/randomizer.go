@@ -269,8 +269,7 @@ func (r *Randomizer) PMFAt(x float64) []float64 {
 	return p
 }
 
-// LossAt returns the expected loss of the value x as a float64, for plots; NaN if the
-// randomizer does not take it.
+// LossAt is the expected loss of the value x as a float64, for plots; NaN if it is not taken.
 func (r *Randomizer) LossAt(x float64) float64 {
 	p := r.PMFAt(x)
 	if p == nil {

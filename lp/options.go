@@ -81,8 +81,7 @@ type Progress struct {
 	Elapsed             time.Duration
 }
 
-// Result is a designed and certified mechanism: V is tables.Verified, kernels.Verified,
-// cells.Verified or local.Verified.
+// Result is a designed mechanism: V is tables.Verified, or that of kernels, cells or local.
 type Result[V any] struct {
 	// Verified is the mechanism with its certificate, computed from it in exact arithmetic.
 	Verified *V
