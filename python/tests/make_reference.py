@@ -58,7 +58,7 @@ def doc(thing: Any) -> str:
 
 def page() -> str:
     package = importlib.import_module("noisewright")
-    text = HEAD + "".join(described(name, getattr(package, name)) for name in package.__all__)
+    text = HEAD + "".join(described(name, getattr(package, name)) for name in package.__all__ if name[0] != "_")
     try:
         estimators = importlib.import_module("noisewright.sklearn")
     except ImportError:

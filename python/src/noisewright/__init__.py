@@ -9,6 +9,7 @@ y = table.add_noise(x)
 from noisewright._bundlecheck import BundleCertificate
 from noisewright._claims import Privacy
 from noisewright._load import load
+from noisewright._version import __version__
 from noisewright._words import generator
 from noisewright.accounting import from_dp_accounting, to_dp_accounting
 from noisewright.additive import AdditiveKernel
@@ -105,6 +106,7 @@ __all__ = [
     "Total",
     "UnprovedError",
     "WorkError",
+    "__version__",
     "account",
     "calibrate",
     "compare",

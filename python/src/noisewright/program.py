@@ -24,12 +24,12 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from decimal import Decimal
 from fractions import Fraction
-from importlib import metadata
 from pathlib import Path
 from typing import Any, Literal, Protocol, TypeAlias, TypeVar, Union
 
 from noisewright import _tablefile
 from noisewright._load import load
+from noisewright._version import __version__
 from noisewright.errors import Error, ExceededError, FalseClaimError, InvalidError, OtherDataError
 from noisewright.table import Table
 
@@ -327,12 +327,8 @@ def _version(path: str, *_: int) -> str | None:
         return None
 
 
-@functools.cache
 def _own_version() -> str | None:
-    try:
-        return _released(metadata.version("noisewright"))
-    except metadata.PackageNotFoundError:
-        return None
+    return _released(__version__)
 
 
 def _released(version: str) -> str | None:
