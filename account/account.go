@@ -522,8 +522,7 @@ func solve(bound func(float64) float64, delta float64) (float64, error) {
 func solveOnGrids(coarse []float64, upper func(grid) []float64, exactly func(float64) float64, delta float64) (float64, error) {
 	const (
 		parts = 1 << 10
-		// With this step maxLoss is fewer steps than an int counts, and losses of weights have
-		// larger rounding errors.
+		// With this step maxLoss fits an int, and rounding errors of losses are larger.
 		finest = 0x1p-48
 	)
 	g, heights, best := coarseLosses, coarse, math.Inf(1)

@@ -138,8 +138,7 @@ func (a *atoms) lower(g grid, _ float64) []*pmf {
 	return []*pmf{d}
 }
 
-// addDown adds mass at the loss, rounded down to the grid but for the slack; what
-// lies below the grid is dropped.
+// addDown adds mass at the loss, rounded down to the grid but for the slack, or none below it.
 func (d *pmf) addDown(g grid, loss, mass float64) {
 	i := math.Floor((loss+g.slack())/g.step) - float64(g.first)
 	if i >= 0 { // not NaN

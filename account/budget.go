@@ -43,8 +43,7 @@ func NewBudget(total dp.Budget, adaptive bool) (*Budget, error) {
 	return &Budget{total: total, adaptive: adaptive, losses: new(sync.Map)}, nil
 }
 
-// With returns a Budget that has the costs charged too, whether or not they fit. The one it is
-// called on does not change.
+// With returns a Budget with the costs charged too, whether or not they fit, and leaves b.
 func (b *Budget) With(costs ...Cost) *Budget {
 	return &Budget{total: b.total, adaptive: b.adaptive, losses: b.losses, charged: merged(b.Costs(), costs...)}
 }
@@ -258,8 +257,7 @@ func (b *Budget) lossOf(ctx context.Context, c Cost) (*PrivacyLossDistribution, 
 	return p, err
 }
 
-// await returns what f does, or the error of the context once that ends: f, which has no
-// effects, then goes on for nothing.
+// await returns what f does, or the error of the context once that ends; f has no effects.
 func await[T any](ctx context.Context, f func() (T, error)) (T, error) {
 	type result struct {
 		value T

@@ -28,8 +28,7 @@ func (t Target) validate() error {
 	return bad.Err()
 }
 
-// shapes reports whether exponential power noise is an answer: it keeps no constraint
-// and is never private with delta = 0.
+// shapes says if exponential power noise will do: it keeps no constraint, and needs delta > 0.
 func (t Target) shapes() bool { return t.Constraints.None() && t.Delta > 0 }
 
 // single returns the problem of one release with this promise.
@@ -49,9 +48,8 @@ type CalibrateOptions struct {
 	// Gap is the relative gap asked for, 0 what the Designer takes it for. Designs that only steer
 	// the search ask for 0.02, if that is more, and need not be good.
 	Gap float64
-	// Exponents are those of exponential power noise, from 1 to 2, to try in this
-	// order as long as the expected loss falls. nil means 2, which is Gaussian
-	// noise, 1.75, 1.5 and 1.25; an empty slice means none.
+	// Exponents are those of exponential power noise, from 1 to 2, tried in order while the loss
+	// falls. nil means 2, which is Gaussian noise, 1.75, 1.5 and 1.25; an empty slice means none.
 	Exponents []float64
 }
 

@@ -152,8 +152,7 @@ type grid struct {
 func (g grid) len() int         { return g.last - g.first + 1 }
 func (g grid) at(i int) float64 { return float64(i) * g.step }
 
-// maxEpsilon bounds the epsilon of a single release; e^epsilon and its inverse
-// square must stay far inside float64.
+// maxEpsilon bounds the epsilon of one release: e^epsilon and e^(-2·epsilon) stay inside float64.
 const maxEpsilon = 100
 
 func checkEpsilon(epsilon float64) error {

@@ -79,8 +79,7 @@ func (e *envelope) shifts(from, to, sign int) {
 	}
 }
 
-// together returns a bound above the profiles of a range of shifts: the first from the loss
-// 0 on, the second below.
+// together bounds the profiles of a range of shifts: one from the loss 0 on, one below.
 func (e *envelope) together(from, to, sign int) []float64 {
 	low, high := sign*from, sign*to
 	if sign < 0 {
@@ -117,8 +116,7 @@ func excessOf(weights, others []uint64) exact.Uint128 {
 	return exact.Uint128{Hi: a.Hi - b.Hi - borrow, Lo: low}
 }
 
-// least returns the law whose weight at j is the least of those from j+from to j+to, 0 if
-// one of these is outside.
+// least is the law whose weight at j is the least of those from j+from to j+to, 0 outside.
 func (l law) least(from, to int) law {
 	n := len(l.weights)
 	out := law{make([]uint64, n), make([]float64, n)}

@@ -270,8 +270,7 @@ func (m *DualShift) at(j int) int64 {
 	}
 }
 
-// extent returns nodes, at most and at least 0, before and after which the multipliers in
-// all brackets are the same.
+// extent returns nodes, <= 0 and >= 0, beyond which the multipliers in all brackets are equal.
 func (d *Dual) extent() (first, last int) {
 	for _, m := range d.Shifts {
 		end := m.First + len(m.Multipliers) - 1

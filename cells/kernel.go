@@ -222,9 +222,8 @@ func (s *Spec) validateEdges(errs *check.List) {
 	}
 }
 
-// WithDual returns the kernel with other multipliers for its lower bound, and claims that follow
-// from the certificate, whose other parts are not computed again. The error wraps dp.ErrInvalid,
-// or is that of the context.
+// WithDual returns the kernel with other multipliers for its lower bound, and claims of the
+// certificate, whose other parts stay. The error wraps dp.ErrInvalid, or is that of the context.
 func (k *Kernel) WithDual(ctx context.Context, d *Dual) (*Kernel, error) {
 	s := k.spec
 	s.Dual, s.Claims = d, Claims{}
@@ -265,8 +264,7 @@ func (k *Kernel) Bins() int { return len(k.spec.Rows[0]) }
 // first may be -Inf and the last +Inf.
 func (k *Kernel) Edge(i int) float64 { return k.spec.Edges[i] }
 
-// Weight returns the weight of bin j, counted from 0, in the law of cell i. A weight w is
-// a probability of w/2^64.
+// Weight is that of bin j, counted from 0, in the law of cell i: w is a probability of w/2^64.
 func (k *Kernel) Weight(i, j int) uint64 { return k.spec.Rows[i][j] }
 
 // Reach returns the largest |n| over all points n of bins.

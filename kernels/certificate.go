@@ -13,8 +13,7 @@ import (
 // loss of a query value is bounded: 2048 in all, but from 4 to 64 per cell.
 func PeakParts(cells int) int { return min(max(2048/cells, 4), 64) }
 
-// Certificate is what exact arithmetic finds in a kernel. Every number is a
-// rigorous bound in the direction its name says.
+// Certificate is what exact arithmetic finds: rigorous bounds in the direction of their names.
 type Certificate struct {
 	// DeltaUpper bounds the delta of the kernel, between any two query values
 	// of its range within the sensitivity, from above.

@@ -67,7 +67,12 @@ type content struct {
 // which Verify does. Empty Claims are filled in from the certificate. The slices are copied.
 // All bad fields are reported together, wrapping dp.ErrInvalid; but of the dual only the first,
 // and only if the rest is well.
-func New(s Spec) (*Kernel, error) { return build(context.Background(), s, (*Spec).certify) }
+func New(s Spec) (*Kernel, error) { return NewContext(context.Background(), s) }
+
+// NewContext is New, but the error may be that of the context, which ends certifying.
+func NewContext(ctx context.Context, s Spec) (*Kernel, error) {
+	return build(ctx, s, (*Spec).certify)
+}
 
 // build makes the kernel that is certified so.
 func build(ctx context.Context, s Spec, certify func(*Spec, *proof.Meter) Certificate) (*Kernel, error) {
@@ -119,9 +124,8 @@ func (s *Spec) validate() error {
 	return s.Dual.validate(s.Privacy, s.Queries)
 }
 
-// WithDual returns the kernel with other multipliers for its lower bound, and claims that follow
-// from the certificate, whose other parts are not computed again. The error wraps dp.ErrInvalid,
-// or is that of the context.
+// WithDual returns the kernel with other multipliers for its lower bound, and claims of the
+// certificate, whose other parts stay. The error wraps dp.ErrInvalid, or is that of the context.
 func (k *Kernel) WithDual(ctx context.Context, d *Dual) (*Kernel, error) {
 	s := k.spec
 	s.Dual, s.Claims = d, Claims{}

@@ -97,8 +97,7 @@ func (q Queries) answerCosts(edges, nodes []float64, l loss.Loss, m *proof.Meter
 	return costs
 }
 
-// intervalMeanUp bounds the average of c between two points from above: a constant
-// is the average of the two ramps.
+// intervalMeanUp bounds the average of c between two points from above, by the mean of two ramps.
 func intervalMeanUp(loss loss.Loss, from, to *big.Rat) *big.Rat {
 	mean := loss.RampMeanUp(from, to)
 	mean.Add(mean, loss.RampMeanUp(to, from))

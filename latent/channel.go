@@ -42,8 +42,7 @@ func channels(s *bundle.Spec) []channel {
 	return list
 }
 
-// answer puts the mean releases in the place of clipped unit coordinates (N×Z), and
-// returns the mean variances around them.
+// answer puts mean releases in the place of clipped coordinates (N×Z), and returns mean variances.
 //
 // Of Y, a release of u, the best affine decoder asks for Cov(x, Y) = Cov(x, E(Y|u)) and
 // Cov(Y) = Cov(E(Y|u)) + E Cov(Y|u); the last is diagonal, as draws are independent.
@@ -135,8 +134,7 @@ func (a *additive) moments(u float64) (mean, variance float64) { return u + a.me
 
 func (a *additive) atoms() []float64 { return nil }
 
-// below is exact but for rounding: noise is a multiple of the step, and so is a value that
-// was rounded to the nearest.
+// below is exact but for rounding: noise and rounded values are multiples of the step.
 func (a *additive) below(u, edge float64) float64 {
 	n := math.Ceil(edge/a.step) - math.Floor(u/a.step+0.5)
 	if !(math.Abs(n) < 1<<53) {

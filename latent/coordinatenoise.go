@@ -29,8 +29,7 @@ func (r *Result) separately(most int) (from, to int) {
 	return 1, min(len(r.Lambda), most)
 }
 
-// perCoordinate finds the best encoder for noise of the family on each coordinate; curve, if
-// not nil, has its tables.
+// perCoordinate finds the best encoder for noise of the family; curve, if not nil, has its tables.
 func (r *Result) perCoordinate(ctx context.Context, kind bundle.Kind, family budget.Family, curve *curve) ([]*Candidate, error) {
 	from, to := r.separately(maxCoordinates)
 	var cs []*Candidate
@@ -270,8 +269,7 @@ func (r *Result) composes(c *Candidate) (bool, error) {
 	return composes(one, err, c.Z, r.problem.Promise)
 }
 
-// composes reports whether z releases of a privacy loss, which may be an error, compose exactly
-// to the promise or less.
+// composes says if z releases of a privacy loss, perhaps an error, compose to the promise or less.
 func composes(one *account.PrivacyLossDistribution, err error, z int, promise bundle.Promise) (bool, error) {
 	if err != nil {
 		return false, err
@@ -338,8 +336,7 @@ func exactShares(promise bundle.Promise, z int, epsilon, delta float64) (e, d fl
 // for values that have the law of those given, within ±radius. With few of them the
 // law is mixed with the uniform one. Its answer is the mean of the values given that answer.
 //
-// Errors wrap dp.ErrInvalid: no values, one that is not within ±radius, or an epsilon that
-// is not from 1e-6 to 100.
+// Errors wrap dp.ErrInvalid: no values, one beyond ±radius, or an epsilon not from 1e-6 to 100.
 func FitRandomizer(values []float64, radius, epsilon float64) (*local.Randomizer, error) {
 	if len(values) == 0 {
 		return nil, check.Field("latent", "values", "none", "at least one")

@@ -347,8 +347,7 @@ func (r *Result) bound(e *taskspace.Encoder) {
 	}
 }
 
-// encoded returns the moments behind the decoder: of the training data, clipped
-// as the device clips, or of the moments.
+// encoded returns the moments behind the decoder: of the training data, clipped, or the given ones.
 func (r *Result) encoded(e *taskspace.Encoder) *taskspace.EncodedMoments {
 	if r.problem.Data == nil || e.Axes == nil {
 		return e.UnclippedMoments(r.moments)

@@ -16,6 +16,5 @@
 // with noise: Laplace or Gaussian noise that is joint to all, or noise per coordinate, among it
 // designed tables, with the best split of the budget.
 //
-// The guarantee, for every input, rests on package latent/bundle alone; losses are float64 and
-// say how good a design is.
+// The guarantee rests on package latent/bundle alone; losses, in float64, say how good a design is.
 package latent

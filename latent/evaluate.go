@@ -30,8 +30,7 @@ type Evaluation struct {
 	// are taken as they are: it is about the noise alone.
 	StandardError       float64
 	StandardErrorOutput []float64
-	// BaselineLoss is the loss of always answering with the decoder's offset for no
-	// signal, the mean of the training data.
+	// BaselineLoss is that of always answering with the mean of the training data.
 	BaselineLoss float64
 }
 

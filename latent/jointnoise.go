@@ -130,8 +130,7 @@ func (r *Result) withFeatures(j joint, aware, agnostic *Candidate) ([]*Candidate
 	return append(cs, features), err
 }
 
-// counts returns the numbers of coordinates that are tried, of n: all up to 64, and
-// from there in steps of a 32nd.
+// counts are the numbers of coordinates to try, of n: all up to 64, and then in steps of a 32nd.
 func counts(n int) []int {
 	var all []int
 	for z := 1; z < n; z += max(1, z/32-1) {

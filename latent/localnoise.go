@@ -48,8 +48,7 @@ func (r *Result) localRandomizers(ctx context.Context, unbiased func(context.Con
 	return []*Candidate{best}, nil
 }
 
-// localCandidate is the best one found of the first z coordinates, whose rows are y; nil if
-// no share gains anything.
+// localCandidate is the best of the first z coordinates, with rows y; nil if none gains.
 func (r *Result) localCandidate(ctx context.Context, y *mat.Dense, z int, unbiased func(context.Context, float64) (*local.Verified, error)) (*Candidate, error) {
 	c := &Candidate{
 		Noise: bundle.Local, Encoder: taskAware, Composition: bundle.Local.Composition(), Bundled: true,

@@ -27,8 +27,7 @@ type Problem struct {
 	// The covariance may be asymmetric and indefinite by rounding, 1e-9 in units of correlation.
 	Mean       []float64
 	Covariance mat.Matrix
-	// Task is K, m×n: what is read of a reconstruction x̂ is K·x̂, and the loss
-	// is E‖K(x − x̂)‖². nil is the identity.
+	// Task is K, m×n: of a reconstruction x̂ the loss is E‖K(x − x̂)‖². nil is the identity.
 	Task *mat.Dense
 	// Ridge regularizes the covariance Σ, which becomes Σ + Ridge·tr(Σ)/n·I: a small
 	// one (1e-6) for features that are constant or copies of each other, 0 for none.
@@ -47,8 +46,7 @@ type Problem struct {
 	Low, High []float64
 }
 
-// validate reports all bad fields together, but for sizes and numbers of matrices, which
-// whoever reads them checks.
+// validate reports all bad fields together, but for matrices, which whoever reads them checks.
 func (p *Problem) validate() error {
 	bad := check.In("latent")
 	bad.Add(dp.Privacy{Epsilon: p.Epsilon, Delta: p.Delta, Sensitivity: 1}.Validate())

@@ -24,8 +24,7 @@ type Certificate struct {
 	WorstAt   float64
 	// Bias is the largest |mean answer − value|, exactly; for categories 0.
 	Bias *big.Rat
-	// LowerBound bounds the loss of the objective of every mechanism that keeps the
-	// promise and the demands from below.
+	// LowerBound bounds from below the objective of every mechanism that keeps promise and demands.
 	LowerBound *big.Rat
 
 	objective Objective

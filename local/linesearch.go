@@ -7,8 +7,7 @@ import (
 	"github.com/noisewright/noisewright/internal/exact"
 )
 
-// lineSearch bounds a function of the answer from below over all answers there may be.
-// Answers are in units of the grid.
+// lineSearch bounds a function from below over all answers there may be, in units of the grid.
 type lineSearch struct {
 	*pricing
 	// over returns a bound over the part from u to v, and one on the value in its middle
@@ -95,8 +94,7 @@ func (s *lineSearch) least() (*big.Int, bool) {
 	return least, true
 }
 
-// points returns the ends of the parts to start with, and a bound over what is beyond
-// them, nil if no answers are.
+// points returns the ends of the parts to start with, and a bound beyond them, nil if none is.
 func (s *lineSearch) points() (points []*big.Int, tails *big.Int, ok bool) {
 	d, v := s.spec.Demands, s.spec.Values
 	onGrid := func(x float64) *big.Int { return floorAt(exact.Rational(x), s.grid) }

@@ -200,8 +200,7 @@ type stretch struct {
 	lower, higher [2]*big.Int
 }
 
-// worst bounds the expected loss of every value, see docs/proofs/local-privacy.md: in a
-// stretch it is at most a quadratic.
+// worst bounds the loss of every value (docs/proofs/local-privacy.md), in a stretch by a quadratic.
 func (c *coster) worst() (most *big.Rat, where float64) {
 	s := c.spec
 	nodes := exact.Rationals(s.Nodes)

@@ -124,8 +124,7 @@ func (p *pricing) points() {
 	}
 }
 
-// atomWeights returns the weights of nodes: those of the worst case, which sum to at most
-// 1, or the shares of the values.
+// atomWeights are those of nodes: of the worst case, which sum to at most 1, or the values' shares.
 func (s *Spec) atomWeights() []*big.Rat {
 	if s.Objective == Mean {
 		return s.Values.shares()
@@ -196,8 +195,7 @@ const (
 	mostIntervals = 1 << 14
 )
 
-// densities adds the intervals between the nodes of the dual and the starts of pieces,
-// halved until there are enough.
+// densities adds the intervals between nodes of the dual and starts of pieces, halved often enough.
 func (p *pricing) densities() {
 	d := p.spec.Dual
 	nodes := exact.Rationals(d.Nodes)
@@ -484,8 +482,7 @@ func (p *pricing) categoryArgument(q *place, j int) *big.Int {
 	return a.Sub(a, q.total[0])
 }
 
-// shortfall returns how far G falls below 0, at most, over all answers there may be, and
-// false if no such bound was found.
+// shortfall is how far G falls below 0, at most, over all answers; false if no bound was found.
 func (p *pricing) shortfall() (*big.Int, bool) {
 	if p.spec.Values.Kind == Category {
 		least := new(big.Int)

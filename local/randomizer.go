@@ -30,7 +30,12 @@ type content struct {
 // claims, which Verify does. Empty Claims are filled in from the certificate, and so are the
 // Nodes of integer values. The slices are copied. All bad fields are reported together, wrapping
 // dp.ErrInvalid; but of the dual only the first, and only if the rest is well.
-func New(s Spec) (*Randomizer, error) { return build(context.Background(), s, (*Spec).certify) }
+func New(s Spec) (*Randomizer, error) { return NewContext(context.Background(), s) }
+
+// NewContext is New, but the error may be that of the context, which ends certifying.
+func NewContext(ctx context.Context, s Spec) (*Randomizer, error) {
+	return build(ctx, s, (*Spec).certify)
+}
 
 // build makes the randomizer that is certified so.
 func build(ctx context.Context, s Spec, certify func(*Spec, *proof.Meter) Certificate) (*Randomizer, error) {
@@ -264,8 +269,7 @@ func (r *Randomizer) PMFAt(x float64) []float64 {
 	return p
 }
 
-// LossAt returns the expected loss of the value x as a float64, for plots; NaN if the
-// randomizer does not take it.
+// LossAt is the expected loss of the value x as a float64, for plots; NaN if it is not taken.
 func (r *Randomizer) LossAt(x float64) float64 {
 	p := r.PMFAt(x)
 	if p == nil {

@@ -26,8 +26,7 @@ type FrontOptions struct {
 	Options
 	// Points bounds the designs, from MinFrontPoints to MaxFrontPoints; 0 means DefaultFrontPoints.
 	Points int
-	// Designed, if set, is called after every design with the number of those that
-	// have ended, by one goroutine at a time.
+	// Designed, if set, is told after every design how many have ended, by one goroutine at a time.
 	Designed func(ended int)
 }
 
@@ -63,8 +62,7 @@ type FrontResult struct {
 type FrontPoint struct {
 	// Share is the weight of the first loss, from 0 to 1, each loss in units of its own optimum.
 	Share float64
-	// Weights are those of the losses in the sum designed for, one over the unit of
-	// the loss each, with five digits.
+	// Weights are those of the losses in the sum, each in one over its unit, with five digits.
 	Weights [2]float64
 	// Expected are upper bounds on the expectations of the two losses, exact, in the units of each.
 	Expected [2]*big.Rat

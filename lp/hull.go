@@ -49,8 +49,7 @@ func hull(points []*FrontPoint) (corners []*FrontPoint) {
 	return corners
 }
 
-// normal returns the weights, both above 0, for which two points of a hull, the left one
-// first, have the same sum.
+// normal returns the weights, above 0, with which two points of a hull, left first, have one sum.
 func normal(a, b *FrontPoint) [2]*big.Rat {
 	return [2]*big.Rat{new(big.Rat).Sub(a.Expected[1], b.Expected[1]), new(big.Rat).Sub(b.Expected[0], a.Expected[0])}
 }

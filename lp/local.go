@@ -130,8 +130,7 @@ func possible(p LocalProblem) error {
 // (Epsilon, Delta)-indistinguishable. Limits end it as they end Design. The error wraps
 // ErrInfeasible if nothing keeps the demands.
 //
-// Options.MaxCells bounds the intervals between nodes, and Progress reports them in place of
-// cells per sensitivity.
+// Options.MaxCells bounds the intervals between nodes, which Progress reports as cells.
 //
 // Guarantee: privacy, unbiasedness, losses and bound are those of the randomizer's exact
 // certificate, whatever the solver did.

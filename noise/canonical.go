@@ -137,8 +137,7 @@ func (s tulap) density(x float64) float64 {
 	return s.peak * math.Exp(-s.epsilon*math.Min(s.last, math.Floor(y+0.5)))
 }
 
-// between returns the probability of the interval [from, to], -1/2 <= from < to, as a sum
-// over the steps it meets.
+// between is the probability of [from, to], -1/2 <= from < to, as a sum over the steps it meets.
 func (s tulap) between(from, to float64) float64 {
 	sum, at, end := 0.0, from, math.Min(to, s.end)
 	for at < end {

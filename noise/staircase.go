@@ -17,8 +17,7 @@ const (
 	// searched for but taken from l1. The densities of two steps differ by a
 	// factor of at most e^(2ε) anywhere, so neither can their losses by more.
 	smallStepEpsilon = 1e-3
-	// smallSumEpsilon: below it the sum over the pieces, of 300/ε terms, is
-	// replaced by an integral; see numericLoss.
+	// smallSumEpsilon: below it an integral replaces the sum of 300/ε terms; see numericLoss.
 	smallSumEpsilon = 1e-4
 )
 
@@ -154,8 +153,7 @@ func (s stairs) density(x float64) float64 {
 // the error bound is a rounding bound down to ε = 10^-4; below, it is ε² of the value and assumes a
 // loss that does not decrease away from 0. The cost is then up to 300/ε averages of the loss.
 //
-// With |X| = Δ(G+Y), G geometric and Y in [0, 1) with density proportional to 1
-// below γ and to b above, both independent:
+// With |X| = Δ(G+Y), G geometric, Y in [0, 1) of density ∝ 1 below γ and ∝ b above, independent:
 //
 //	E G = b/(1-b),  E G² = b(1+b)/(1-b)²,
 //	E Y = (γ²+b(1-γ²))/(2w),  E Y² = (γ³+b(1-γ³))/(3w).
@@ -252,8 +250,7 @@ func (s stairs) searchStep(l loss.Loss) float64 {
 	return step(best)
 }
 
-// kinkSteps returns the steps that put a drop of the density on one of the kinks
-// of the loss next to 0, a few of them.
+// kinkSteps are some steps that put a drop of the density on a kink of the loss next to 0.
 func (s stairs) kinkSteps(l loss.Loss) []float64 {
 	const most = 16
 	var distances []float64

@@ -52,8 +52,7 @@ func (f Form) Encode(w io.Writer, file any) error {
 	return nil
 }
 
-// Recognize reports whether a file is of the form, given how it starts: that its first field
-// is the name of the format.
+// Recognize says whether a file is of the form by its start: the first field is the format's name.
 func (f Form) Recognize(head []byte) bool {
 	d := json.NewDecoder(bytes.NewReader(head))
 	for _, want := range []json.Token{json.Delim('{'), "format", f.File.Name} {

@@ -91,8 +91,7 @@ func (m *Meter) Err(pkg string) error {
 	}
 }
 
-// once is a value that is found once, by whoever needs it first and is not stopped. It is
-// safe for concurrent use.
+// once is a value that is found once, by who needs it first, and safe for concurrent use.
 type once[T any] struct {
 	busy  chan struct{} // holds one while the value is looked for
 	found bool

@@ -108,8 +108,7 @@ func (g *eraser) refresh() error {
 func (g *eraser) fork() (generator, error) { return newEraser(g.cipher, g.stream, g.system) }
 func (g *eraser) name() string             { return g.cipher + " with fast key erasure" }
 
-// aes256 is AES-256 in counter mode with IV 0. The round keys stay behind on the
-// heap: crypto/aes has no way to erase them.
+// aes256 is AES-256 in counter mode with IV 0. Round keys stay on the heap: nothing erases them.
 func aes256(dst []byte, key *[keyBytes]byte) { newCTR(key).XORKeyStream(dst, dst) }
 
 var zeroIV [aes.BlockSize]byte

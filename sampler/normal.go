@@ -47,8 +47,7 @@ type deviate struct {
 // normal draws normal deviates exactly, by comparisons of uniform numbers alone: no
 // logarithm, no rounding. The buffers are scratch.
 //
-// Source: Karney (2016), Algorithm N, which extends von Neumann (1951); the argument is
-// in docs/proofs/spherical.md.
+// Source: Karney (2016), Algorithm N, after von Neumann (1951); see docs/proofs/spherical.md.
 type normal struct {
 	words   wordSource
 	buffers [3]uniform

@@ -395,8 +395,7 @@ func newDesignStore(s *shell.Streams, dir string) (*designStore, error) {
 	return &designStore{store, s, dir}, nil
 }
 
-// obtain gets the design of a problem: the stored one if it is good enough, or else the better
-// of it and a new one.
+// obtain gets the design of a problem: stored, if good enough, or the better of that and a new one.
 func (s *designStore) obtain(ctx context.Context, p dp.Problem, o lp.Options) (*tables.Verified, error) {
 	old := s.Load(p)
 	if old != nil && shell.GapOf(old.Certificate().Bounds()) <= o.Gap {

@@ -143,11 +143,7 @@ func (o *minimaxOptions) run(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	body := struct {
-		Data      string          `json:"data"`
-		Published []string        `json:"published"`
-		Points    []*minimaxPoint `json:"points"`
-	}{about, o.figure.published, o.study.points}
+	body := shell.Object{"data", about, "published", o.figure.published, "points", o.study.points}
 	rows := slices.Concat([]shell.Row{{"data", about}}, o.study.rows(), publishedRows(o.figure.published))
 	return report(&o.Common, o.figure.name, body, rows, files)
 }
@@ -196,8 +192,7 @@ func (o *minimaxOptions) options(method minimax.Method, coordinates, run int) mi
 	} else {
 		out.Rho = 1
 		if o.full {
-			// The best of three starts: with 15 classes to hide an alternation may end at a
-			// filter that hides few.
+			// Of three starts: with 15 classes an alternation may end at a filter that hides few.
 			out.Starts = 3
 		}
 	}
@@ -407,8 +402,7 @@ func (o *minimaxOptions) after(ctx context.Context, p minimaxPlace, method minim
 	return nil
 }
 
-// apply scales rows in the unit ball, in place, so that they stay there. What is typical is
-// public: half the radius.
+// apply scales rows within the unit ball, in place. What is typical is public: half the radius.
 func (b bounding) apply(u encoder.Matrix) {
 	const typical = 0.5
 	for i := range u.Rows {

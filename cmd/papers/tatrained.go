@@ -44,8 +44,7 @@ type taSetting struct {
 	inner    int
 	// approaches but for task-aware under the schedule; nil means both
 	than []taskaware.Approach
-	// numbers of coordinates that protocolPromised tries with Laplace noise; nil means 1 to 3,
-	// and noise in a box too
+	// coordinates that protocolPromised tries with Laplace noise; nil: 1 to 3, and noise in a box
 	tried    []int
 	restarts int // of protocolPromised; 0 means as usual
 	// Runs differ in the split too, but for one: as promised, breast cancer.
@@ -91,7 +90,7 @@ type taTrainedOptions struct {
 	full                     bool
 	runs, epochs, steps      int
 	epsilons                 []float64
-	protocol, only           string
+	protocol                 string
 	cache                    string
 	design                   lp.Options
 	line                     *shell.Progress

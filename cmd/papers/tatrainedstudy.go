@@ -164,8 +164,7 @@ func (p *trainedPoint) series() string {
 	return fmt.Sprintf("%s, z = %d", p.Approach, p.Coordinates)
 }
 
-// taPeople are the people of a data set, every column between 0 and 1 over all of them, as in
-// the authors' program.
+// taPeople are those of a data set, every column between 0 and 1 over all, as the authors have it.
 type taPeople struct {
 	all *encoders.Data
 	fit int // the first so many are to learn from, the others to test

@@ -40,8 +40,7 @@ func (p people) choose(numbers []int) people {
 	return out
 }
 
-// balanced returns the numbers of people, in the order given, so many of each class that all
-// are equally frequent.
+// balanced returns numbers of people, in the order given, so that all classes are equally frequent.
 func (p people) balanced(numbers []int, classes int) []int {
 	counts := make([]int, classes)
 	for _, k := range numbers {

@@ -20,8 +20,7 @@ import (
 
 const digits = 10
 
-// pixelAlpha keeps the log-odds of pixels finite. The paper does not say what it does about
-// pixels that are 0 or 1.
+// pixelAlpha keeps the log-odds of pixels finite; the paper is silent about pixels of 0 or 1.
 const pixelAlpha = 0.05
 
 // images are the pictures and labels of one part of MNIST.

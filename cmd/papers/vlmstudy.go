@@ -110,11 +110,7 @@ func (o *vlmOptions) run(ctx context.Context) error {
 		return err
 	}
 	took := time.Since(begin)
-	body := struct {
-		Published []string `json:"published"`
-		Points    vlmStudy `json:"points"`
-		Seconds   float64  `json:"seconds"`
-	}{o.figure.published, o.study, math.Round(took.Seconds())}
+	body := shell.Object{"published", o.figure.published, "points", o.study, "seconds", math.Round(took.Seconds())}
 	rows := append(o.study.rows(), publishedRows(o.figure.published)...)
 	return report(&o.Common, o.figure.name, body, append(rows, shell.Row{"time", took.Round(time.Second).String()}), files)
 }
@@ -310,10 +306,7 @@ func (o *vlmTable1Options) run(context.Context) error {
 	if err != nil {
 		return err
 	}
-	body := struct {
-		Rows []vlmTable1Row `json:"rows"`
-	}{rows}
-	return o.PrintText(document(vlmTable1, body, files), func(b *strings.Builder) {
+	return o.PrintText(document(vlmTable1, shell.Object{"rows", rows}, files), func(b *strings.Builder) {
 		for i, r := range all {
 			b.WriteString("| " + strings.Join(r, " | ") + " |\n")
 			if i == 0 {

@@ -14,8 +14,7 @@ import (
 	"unicode/utf8"
 )
 
-// ErrInvalid marks an input outside its stated range. Every package uses this one;
-// dp.ErrInvalid is its public name.
+// ErrInvalid marks an input outside its stated range, everywhere; dp.ErrInvalid is its public name.
 var ErrInvalid = errors.New("invalid input")
 
 // ErrEntropy is sampler.ErrEntropy, for what sampler does not know of.
@@ -153,12 +152,7 @@ func Positive(x float64) bool { return x > 0 && x <= math.MaxFloat64 }
 
 // Finite reports whether no number is NaN or infinite.
 func Finite(x ...float64) bool {
-	for _, v := range x {
-		if math.IsNaN(v) || math.IsInf(v, 0) {
-			return false
-		}
-	}
-	return true
+	return !slices.ContainsFunc(x, func(v float64) bool { return math.IsNaN(v) || math.IsInf(v, 0) })
 }
 
 // Delta returns the FieldError of a δ that breaks the rule for it, nil if it does not.
@@ -228,8 +222,7 @@ func Quoted(s string) string {
 	return s
 }
 
-// maxShown is how many bytes of a text a message repeats: the text may be anything, if
-// a file is not what it is taken for.
+// maxShown is how many bytes of a text a message repeats, which may be anything.
 const maxShown = 40
 
 // Shortened returns the start of a long text, of whole runes.

@@ -45,8 +45,7 @@ func Matches(patterns []string, name string) bool {
 	})
 }
 
-// Columns reads a CSV file row by row: columns of numbers, the features, and columns
-// of text that are kept as they are.
+// Columns reads a CSV file row by row: columns of numbers, the features, and of text that is kept.
 type Columns struct {
 	Names  []string // of the features, in the order of the file
 	Kept   []string // of the columns kept
@@ -120,7 +119,8 @@ func (c *Columns) Next() error {
 	row := string(c.r.Raw)
 	for k, i := range c.features {
 		cell := c.r.Inner(i)
-		v, ok := finiteNumber(row[cell.Start:cell.End])
+		v, err := Number(row[cell.Start:cell.End])
+		ok := err == nil
 		if c.Rows == 0 && c.drop {
 			c.text[k] = !ok
 		}
@@ -139,12 +139,6 @@ func (c *Columns) Next() error {
 	}
 	c.Rows++
 	return nil
-}
-
-// finiteNumber reads a number; it is 0 if there is none.
-func finiteNumber(s string) (v float64, ok bool) {
-	v, err := Number(s)
-	return v, err == nil
 }
 
 // ReadAll reads all rows, the features in the order of the names.
@@ -196,16 +190,10 @@ func ReadKept(r *Reader, choose, keep func(column string) bool, drop bool) (f *F
 		return nil, nil, err
 	}
 	c.drop = drop
-	f, err = readFrame(c)
-	return f, c.Kept, err
-}
-
-func readFrame(c *Columns) (*Frame, error) {
-	f, err := c.ReadAll(c.Names)
-	if err != nil || !slices.Contains(c.text, true) {
-		return f, err
+	if f, err = c.ReadAll(c.Names); err == nil && slices.Contains(c.text, true) {
+		f, err = f.withoutText(c.text)
 	}
-	return f.withoutText(c.text)
+	return f, c.Kept, err
 }
 
 // withoutText drops the columns of text.

@@ -62,8 +62,7 @@ func peek(r *bufio.Reader, n int) ([]byte, error) {
 	return head, nil
 }
 
-// decompressed returns the text of r, which may be compressed with gzip or zstd, and
-// how to release what that takes.
+// decompressed returns the text of r, perhaps in gzip or zstd, and how to release what that takes.
 func decompressed(r io.Reader) (text *bufio.Reader, end func(), err error) {
 	end = func() {}
 	source := &source{Reader: r}

@@ -11,8 +11,7 @@ import (
 	"github.com/noisewright/noisewright/internal/check"
 )
 
-// Header reads the first record, which Row holds the others against, and returns the
-// names of the columns, without quotes.
+// Header reads the first record, to which Row holds the others, and returns the names, unquoted.
 func (c *Reader) Header() ([]string, error) {
 	err := c.Next()
 	if errors.Is(err, io.EOF) || err == nil && c.Blank() {

@@ -157,8 +157,7 @@ func DecimalDown(r *big.Rat, n int) string { return decimal(r, n, false) }
 // stated is the number of significant digits of a claim.
 const stated = 15
 
-// StateUp prints r >= 0 as upper bounds are stated: a plain decimal of at most 15
-// significant digits that is not below it.
+// StateUp prints r >= 0 as upper bounds are stated: a decimal of at most 15 digits, not below it.
 func StateUp(r *big.Rat) string { return DecimalUp(r, stated) }
 
 // StateDown is StateUp for lower bounds.

@@ -116,8 +116,7 @@ func (f *File) Write(p []byte) (int, error) {
 	return n, named(f.path, err)
 }
 
-// Commit makes the file appear, on disk and not only in the system's memory. If it
-// fails, what was there before still is.
+// Commit makes the file appear, on disk. If it fails, what was there before still is.
 func (f *File) Commit() error {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -224,8 +223,7 @@ func Directory(path string, fill func(dir string) error) error {
 	if err != nil {
 		return err
 	}
-	// Not before: killed between the two renames of replace, a writer has left what
-	// was there before under such a name.
+	// Not before: a writer killed within replace left what was there before under such a name.
 	removeStale(path, temporary(path), fs.FileMode.IsDir)
 	return nil
 }
@@ -254,8 +252,7 @@ func resolve(path string) string {
 	return path
 }
 
-// randomLetters is the number of random letters of a temporary name: 60 bits, so that
-// no name is ever used twice.
+// randomLetters is that of a temporary name: 60 bits, so that no name is ever used twice.
 const randomLetters = 12
 
 // temporary is what the temporary names for a path begin with.

@@ -213,8 +213,7 @@ func radii(y *mat.Dense, clip float64, size func(before, v float64) float64) []f
 	return radii
 }
 
-// quantile sorts values and returns the smallest of them that at least the
-// given share (0 < share ≤ 1) does not exceed.
+// quantile sorts values and returns the smallest that a share (0 < share ≤ 1) does not exceed.
 func quantile(values []float64, share float64) float64 {
 	slices.Sort(values)
 	// Not from ⌈share·N⌉: 0.07·100 is above 7 in float64, 7/100 is 0.07.

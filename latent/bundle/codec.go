@@ -211,8 +211,7 @@ func malformed(format string, args ...any) error {
 	return check.Errorf("", proof.ErrFormat, format, args...)
 }
 
-// checkLayers bounds the weights of layers that read so many numbers, and returns how many
-// entries are left for others.
+// checkLayers bounds the weights of layers that read so many numbers, and returns what is left.
 func checkLayers(layers []fileLayer, in, left int) (int, error) {
 	for _, l := range layers {
 		if l.Width < 1 || l.Width > maxFeatures || l.Width > left/in {

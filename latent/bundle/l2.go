@@ -83,8 +83,7 @@ var one = big.NewInt(1)
 // leastSteps is how many steps of the grid tau has at least, for shapes.GaussianDistance.
 const leastSteps = 8
 
-// approximation is what laws within the given total variation of others add to δ, for
-// so many coordinates: Z·(1+e^ε)·TV.
+// approximation is what a total variation of laws adds to δ, for so many coordinates: Z·(1+e^ε)·TV.
 func approximation(epsilon float64, coordinates int, tv *big.Rat) *big.Rat {
 	e := exact.ExpUp(epsilon, exact.RatioBits)
 	e.Add(e, new(big.Int).Lsh(one, exact.RatioBits))

@@ -127,8 +127,7 @@ func errno(good bool) uint64 {
 	return 21
 }
 
-// grow makes the memory as large as is wanted and an eighth larger than it was, if it
-// can, and returns 1, or else 0.
+// grow makes the memory as large as wanted and an eighth larger, if it can, and returns 1, else 0.
 func grow(m api.Module, want uint32) uint64 {
 	const page = 1 << 16
 	have := m.Memory().Size()

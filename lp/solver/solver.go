@@ -72,8 +72,7 @@ type Options struct {
 	Scaling   int           // the solver's own scaling strategy, 0 to 4; negative: off
 	Tolerance float64       // primal and dual feasibility tolerance; 0: the solver's default
 	TimeLimit time.Duration // of this call; 0: none
-	// IterationLimit bounds the simplex iterations of this call; 0: none.
-	// Reaching it is StatusLimit, as for time.
+	// IterationLimit bounds simplex iterations; 0: none. Reaching it is StatusLimit, as for time.
 	IterationLimit int
 }
 

@@ -1,5 +1,4 @@
-// Package scripttest has commands for scripts that run a program, and the rules of the JSON that it
-// prints, for its tests.
+// Package scripttest has commands for scripts that test a program, and rules of the JSON it prints.
 package scripttest
 
 import (

@@ -62,7 +62,7 @@ func ended[V any](ctx context.Context, o lp.Options, r *lp.Result[V], err error,
 		return nil, nil, ctx.Err()
 	case errors.Is(err, dp.ErrInvalid):
 		return nil, nil, BadInput(e.help, err)
-	case errors.Is(err, lp.ErrInfeasible):
+	case errors.Is(err, lp.ErrInfeasible), r == nil && errors.Is(err, lp.ErrLimit):
 		return nil, nil, BadInput(oneOf(append(e.infeasible, "more time (--time-limit)")...), err)
 	case r == nil || !errors.Is(err, lp.ErrLimit):
 		return nil, nil, err
@@ -168,7 +168,7 @@ func DesignError(ctx context.Context, p dp.Problem, o lp.Options, err error) err
 	case errors.Is(err, lp.ErrInfeasible):
 		return BadInput(oneOf(when(!p.Constraints.None(), "looser constraints"), epsilon, delta), err)
 	case errors.Is(err, lp.ErrLimit):
-		return BadInput(oneOf(epsilon, delta, when(o.MaxCells < tables.MaxCells, "more cells (--max-cells)")), err)
+		return BadInput(oneOf(epsilon, delta, when(o.MaxCells < tables.MaxCells, "more cells (--max-cells)"), when(o.TimeLimit > 0, "more time (--time-limit)")), err)
 	}
 	return err
 }

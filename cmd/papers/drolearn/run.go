@@ -77,8 +77,7 @@ func Run(ctx context.Context, s *Set, l Learner, noises []Noise, o Options) ([]E
 	return out, err
 }
 
-// Each calls do with 0 to n−1 on all cores, until one of the calls fails or the context ends, and
-// returns that error.
+// Each calls do with 0 to n−1 on all cores, until one fails or the context ends: the error is that.
 func Each(ctx context.Context, n int, do func(ctx context.Context, i int) error) error {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)

@@ -28,8 +28,7 @@ type resource func(*share) *float64
 func epsilonOf(h *share) *float64 { return &h.epsilon }
 func deltaOf(h *share) *float64   { return &h.delta }
 
-// polish moves ε and δ between the shares until nothing is gained by it. The sums
-// stay what they are, but for rounding.
+// polish moves ε and δ between the shares until nothing is gained. Sums stay, but for rounding.
 func polish(ctx context.Context, shares []share, family Family) error {
 	if len(shares) < 2 {
 		return nil

@@ -242,8 +242,7 @@ func (n *Noisy) server(s *bundle.Spec) error {
 	return nil
 }
 
-// outputs are those of all targets side by side, so many times below each other, with their names:
-// nil for the features.
+// outputs are those of all targets side by side, so often, with their names: nil for the features.
 func outputs(d *Data, copies int) (*mat.Dense, []string) {
 	var names []string
 	for i := range d.Targets {

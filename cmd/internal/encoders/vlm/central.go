@@ -203,8 +203,7 @@ func (p *private) clipped(gradients [2][]float64) {
 	}
 }
 
-// add adds noise to the sums and does a step of Adam with what would be the mean of a sample of
-// the expected size.
+// add adds noise to the sums and takes a step of Adam with the mean of a sample as expected.
 func (p *private) add(gradients [2][]float64) error {
 	if err := p.noise.Release(gradients[0], gradients[1]); err != nil {
 		return err

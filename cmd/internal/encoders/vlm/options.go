@@ -29,8 +29,7 @@ type Options struct {
 	// need not be the ε of a release: much noise in training makes robust encodings,
 	// little makes precise ones. [0: the scale is learned, for each coordinate.]
 	TrainingEpsilon float64
-	// Encoder are the widths of its hidden layers, with ReLU [400-150-50]. The decoder has the
-	// same from the end.
+	// Encoder are the widths of its hidden layers, ReLU [400-150-50]; backwards, the decoder's.
 	Encoder []int
 	// Standardize divides features by their standard deviations, after subtracting their
 	// means. The encoder of a bundle does so too.

@@ -59,8 +59,7 @@ func Moments(x Matrix) (mean, deviation []float64) {
 // Scaling turns each column x into (x - Mean)/Scale. The mean may be another center.
 type Scaling struct{ Mean, Scale []float64 }
 
-// Standardize returns the scaling to mean 0 and variance 1; columns that are the same in
-// every row are only centered.
+// Standardize returns the scaling to mean 0 and variance 1; constant columns are only centered.
 func Standardize(x Matrix) Scaling {
 	mean, scale := Moments(x)
 	for j, v := range scale {

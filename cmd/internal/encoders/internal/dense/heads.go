@@ -152,8 +152,7 @@ func (t *Target) Pick(people []int) Target {
 	return Target{Classes: t.Classes, Labels: Chosen(t.Labels, people)}
 }
 
-// Loss is the mean over the rows of outputs, CrossEntropy or SquaredError, and d becomes its
-// gradient unless it is empty.
+// Loss is CrossEntropy or SquaredError of the outputs, and d, unless empty, becomes its gradient.
 func (t *Target) Loss(outputs, d Matrix) float64 {
 	if t.Classes == 0 {
 		return SquaredError(outputs, t.Values, d)

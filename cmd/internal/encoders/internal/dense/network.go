@@ -126,8 +126,7 @@ func (n *Network) Clone(more ...int) *Network {
 	return c
 }
 
-// BundleLayers returns the layers as those of a bundle, which has the outputs of a layer
-// in the rows of its weights.
+// BundleLayers are the layers for a bundle, which has a layer's outputs in the rows of its weights.
 func (n *Network) BundleLayers() []bundle.Layer {
 	layers := make([]bundle.Layer, len(n.Layers))
 	for k, l := range n.Layers {

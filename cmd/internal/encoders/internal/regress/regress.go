@@ -127,8 +127,7 @@ type Options struct {
 	Start *Softmax
 }
 
-// Softmax gives label k of an input the probability exp(logit k)/Σ exp(logit j), with
-// the logits of the embedded Linear.
+// Softmax gives label k the probability exp(logit k)/Σ exp(logit j), with the logits of the Linear.
 type Softmax struct {
 	Linear
 	// Loss is the objective that was reached: mean of -log probability, and ridge.
