@@ -77,7 +77,7 @@ func tablesForTest(t *testing.T) map[string]*tables.Table {
 	return map[string]*tables.Table{
 		"integers":  made(t, dp.IntegerQuery, -1, []uint64{quarter, 2 * quarter, quarter}, 0, 0),
 		"one-sided": made(t, dp.IntegerQuery, 0, []uint64{2 * quarter, quarter, quarter}, 0, 0),
-		"tail":      made(t, dp.IntegerQuery, -1, []uint64{quarter, quarter, quarter}, quarter, 2 * quarter),
+		"tail":      made(t, dp.IntegerQuery, -1, []uint64{quarter, quarter, quarter}, quarter, 2*quarter),
 		"lattice":   made(t, dp.LatticeQuery, -1, []uint64{quarter, 2 * quarter, quarter}, 0, 0),
 		"real":      made(t, dp.RealQuery, -1, []uint64{quarter, quarter, quarter}, quarter, 0),
 	}
