@@ -1,4 +1,5 @@
 #!/bin/sh
+# SPDX-License-Identifier: Apache-2.0
 # The whole path in one go: design noise, verify it, compare it with the
 # classical mechanisms, plot it, and privatize a column of a CSV file. `make
 # demo` builds the program and runs this.

@@ -17,23 +17,23 @@ const guardBits = 64
 // ExpDown returns an integer M with M·2^-frac <= e^x < (M+2)·2^-frac, x the float64. It panics
 // unless |x| <= MaxExponent. Cost: about log2|x|+frac/8 multiplications of frac bits.
 func ExpDown(x float64, frac uint) *big.Int {
-	lo, _ := expBounds(x, frac)
+	lo, _ := expBounds(x, frac, guardBits)
 	return lo
 }
 
 // ExpUp returns an integer M with (M-2)·2^-frac < e^x <= M·2^-frac. It panics as ExpDown does.
 func ExpUp(x float64, frac uint) *big.Int {
-	_, hi := expBounds(x, frac)
+	_, hi := expBounds(x, frac, guardBits)
 	return hi
 }
 
-// expBounds brackets e^x·2^frac between two integers.
+// expBounds brackets e^x·2^frac between two integers, whatever the guard bits: these only make them close.
 //
 // For x >= 0: halve x until it is below 2^-8, sum the Taylor series in fixed point with every term
 // rounded down (a lower bound, since all terms are positive) and with every term rounded up plus
 // the geometric remainder (an upper bound), and square both bounds back, rounding outwards. For x <
 // 0 take reciprocals, which swaps the bounds.
-func expBounds(x float64, frac uint) (lo, hi *big.Int) {
+func expBounds(x float64, frac, guard uint) (lo, hi *big.Int) {
 	if math.IsNaN(x) || math.Abs(x) > MaxExponent {
 		panic(fmt.Sprintf("exact: exponent = %g, want |x| <= %d", x, MaxExponent))
 	}
@@ -44,7 +44,7 @@ func expBounds(x float64, frac uint) (lo, hi *big.Int) {
 	a := math.Abs(x)
 	// e^a < 2^(1.4427a+1), so this many integer bits suffice.
 	intBits := uint(math.Ceil(1.45*a)) + 2
-	prec := frac + 2*intBits + guardBits
+	prec := frac + 2*intBits + guard
 
 	halvings := 0
 	for y := a; y >= 1.0/256; y /= 2 {

@@ -113,10 +113,7 @@ func (r *Ratio) Divergence(p, q []uint64) *big.Int {
 // outside its indices. p and q have the same length.
 func (r *Ratio) ShiftedDivergence(p, q []uint64, k int) *big.Int {
 	n := len(p)
-	lo, hi := min(max(k, 0), n), max(min(n+k, n), 0)
-	if lo >= hi {
-		lo, hi = n, n
-	}
+	lo, hi := min(max(k, 0), n), max(min(n+k, n), 0) // both 0 or both n if nothing of q is left
 	var lone Uint128
 	for _, w := range p[:lo] {
 		lone.Add64(w)
@@ -126,7 +123,7 @@ func (r *Ratio) ShiftedDivergence(p, q []uint64, k int) *big.Int {
 	}
 	total := lone.Big()
 	total.Lsh(total, RatioBits)
-	if lo >= hi {
+	if lo == hi {
 		return total
 	}
 	return total.Add(total, r.Divergence(p[lo:hi], q[lo-k:hi-k]))

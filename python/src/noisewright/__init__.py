@@ -7,6 +7,7 @@ y = table.add_noise(x)
 from noisewright._bundlecheck import BundleCertificate
 from noisewright._claims import Privacy
 from noisewright._load import load
+from noisewright._version import __version__
 from noisewright._words import generator
 from noisewright.additive import AdditiveKernel
 from noisewright.bundle import Bundle
@@ -71,6 +72,7 @@ __all__ = [
     "Total",
     "UnprovedError",
     "WorkError",
+    "__version__",
     "account",
     "calibrate",
     "compare",
