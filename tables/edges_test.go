@@ -512,7 +512,7 @@ func TestDegreesAbove2(t *testing.T) {
 		t.Fatal(err)
 	}
 	s := threeCells(1)
-	s.Weights, s.Grid.FirstCell = []uint64{1 << 62, 1 << 61, 1 << 61, 1 << 60, 1 << 60, 1 << 61, 1 << 62}, -3
+	s.Weights, s.Grid.FirstCell = slices.Repeat([]uint64{1 << 60}, 11), -5
 	if got, want := s.expected(cubic{l}, nil), s.expected(l, nil); got.Cmp(want) != 0 || got.Sign() <= 0 {
 		t.Errorf("expected loss %v, want %v", got, want)
 	}
