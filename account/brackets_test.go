@@ -5,10 +5,12 @@ import (
 	"fmt"
 	"math"
 	"math/big"
+	old "math/rand"
 	"math/rand/v2"
 	"testing"
 
 	"github.com/noisewright/noisewright/dp"
+	"github.com/noisewright/noisewright/internal/exact"
 	"github.com/noisewright/noisewright/loss"
 	"github.com/noisewright/noisewright/proof"
 	"github.com/noisewright/noisewright/tables"
@@ -20,6 +22,9 @@ func TestInnerBracket(t *testing.T) {
 	negative := 0
 	for range 700 {
 		s := &subsampled{rate: math.Exp(-20 * r.Float64())}
+		if r.IntN(2) == 0 {
+			s.rate = 1 - s.rate/2
+		}
 		var l float64
 		switch r.IntN(5) {
 		case 0:
@@ -40,7 +45,7 @@ func TestInnerBracket(t *testing.T) {
 		}
 		if truth.Sign() <= 0 {
 			negative++
-			if in.low != 0 || !math.IsInf(log.low, -1) {
+			if in.low != 0 || !math.IsInf(log.low, -1) || in.high == 0 && !math.IsInf(log.high, -1) {
 				t.Fatalf("rate %v, loss %v: r from %v, log r from %v, and r is %s", s.rate, l, in.low, log.low, truth.Text('g', 20))
 			}
 			continue
@@ -167,6 +172,9 @@ func TestRowsRoundUp(t *testing.T) {
 					t.Fatalf("trial %d: a %s of %v at %v, want at least %s", trial, name, h, g.at(g.first+i), truth.Text('g', 20))
 				}
 			}
+			if e := g.at(g.first + i); e >= 0 && big400(l.deltaUpper(e)).Cmp(truth) < 0 {
+				t.Fatalf("trial %d: delta(%v) <= %v, want at least %s", trial, e, l.deltaUpper(e), truth.Text('g', 20))
+			}
 			if f, _ := truth.Float64(); heights[i] > 1 || heights[i] > f+1e-9 {
 				t.Fatalf("trial %d: a profile of %v at %v, want %v", trial, heights[i], g.at(g.first+i), f)
 			}
@@ -216,6 +224,135 @@ func TestRefusedTables(t *testing.T) {
 		tab := spec(x.change)
 		if _, err := LossOf(tab); (err == nil) != x.ok || !x.ok && !errors.Is(err, dp.ErrInvalid) {
 			t.Errorf("%s: %v, covered: %t", name, err, tab.Certify().SensitivityCovered)
+		}
+	}
+}
+
+// TestChordsRoundUp: of a profile that is a straight line in e^ε the chords are the line itself, and above it to the
+// last bit.
+func TestChordsRoundUp(t *testing.T) {
+	r := rand.New(rand.NewPCG(27, 28))
+	for trial := range 60 {
+		every := 2 + r.IntN(6)
+		g := grid{step: math.Exp(-4 * r.Float64()), first: -r.IntN(30)}
+		g.last = g.first + 1 + r.IntN(20)
+		top := bigExp(float64(g.last+3*every) * g.step)
+		line := func(i int) *big.Float { // falls to 0 somewhat above the grid
+			return over400(sum400(top, minus400(bigExp(g.step*float64(i)))), top)
+		}
+		upper := func(thin grid) []float64 {
+			out := make([]float64, thin.len())
+			for i := range out {
+				at := (thin.first + i) * every
+				h, _ := new(big.Float).SetMode(big.ToPositiveInf).SetPrec(53).Set(line(at)).Float64()
+				out[i] = math.Max(0, h)
+			}
+			return out
+		}
+		for i, h := range chords(g, every, upper) {
+			want := line(g.first + i)
+			if f, _ := want.Float64(); big400(h).Cmp(want) < 0 || h > f*(1+1e-9)+1e-14 {
+				t.Fatalf("trial %d: a chord of %v, want %s", trial, h, want.Text('g', 25))
+			}
+		}
+	}
+}
+
+// profileAt is the profile of a table by brute force: the largest over all pairs of neighbors, point by point.
+func profileAt(all []pair, alpha float64) (worst float64) {
+	for _, x := range all {
+		sum := 0.0
+		for i, p := range x.p {
+			sum += math.Max(0, p-alpha*x.q[i])
+		}
+		worst = math.Max(worst, sum)
+	}
+	return worst
+}
+
+// TestTableBounds: the bounds of tables with and without atom, symmetry and points beside their sensitivity, on a grid
+// and off it, and the laws of losses that lower bounds compose, against all their neighbors.
+func TestTableBounds(t *testing.T) {
+	r := old.New(old.NewSource(29))
+	for trial := range 200 {
+		tab := randomTable(t, r)
+		all := pairs(tab)
+		l := mustTable(t, tab).pair.(*table) //nolint:forcetypeassert // it is
+		g := grid{step: 0.05 + 0.2*r.Float64(), first: -12, last: 20}
+		heights := l.upper(g)
+		for i, h := range heights {
+			if truth := profileAt(all, math.Exp(g.at(g.first+i))); h < truth*(1-1e-13) || h > 1 {
+				t.Fatalf("trial %d: %v at %v on a grid, want at least %v", trial, h, g.at(g.first+i), truth)
+			}
+		}
+		for _, e := range []float64{0, 0.1, 0.7, 1.9, 5, 30} {
+			truth := profileAt(all, math.Exp(e))
+			brackets(t, fmt.Sprintf("trial %d at %v", trial, e), Bounds{l.deltaLower(e), l.deltaUpper(e)}, truth)
+			if exact.Rational(l.deltaUpper(e)).Cmp(tab.DeltaUpperAt(e)) < 0 {
+				t.Fatalf("trial %d at %v: %v is below the certificate", trial, e, l.deltaUpper(e))
+			}
+		}
+		furthest := int64(tab.Privacy().Sensitivity)
+		for _, m := range l.attained {
+			if m == 0 || m > furthest || m < -furthest {
+				t.Fatalf("trial %d: a shift by %d points of at most %d", trial, m, furthest)
+			}
+			d := l.apart(newLosses(g), g, m)
+			for i, mass := range d.mass {
+				if mass < 0 {
+					t.Fatalf("trial %d: a mass of %v at %d", trial, mass, i)
+				}
+			}
+			for e := g.at(g.first); e < g.at(g.last)+0.3; e += 0.04 {
+				h := d.infinityMass
+				for i, mass := range d.mass {
+					h += mass * math.Max(0, -math.Expm1(e+g.step*slackShare-g.at(g.first+i)))
+				}
+				if truth := profileAt(all[furthest+m:furthest+m+1], math.Exp(e)); h > truth*(1+1e-12)+1e-16 {
+					t.Fatalf("trial %d, shift %d at %v: %v, want at most %v", trial, m, e, h, truth)
+				}
+			}
+		}
+	}
+}
+
+// TestExcess: sums of more than 64 bits, and the difference of equal ones.
+func TestExcess(t *testing.T) {
+	most := ^uint64(0)
+	for _, x := range []struct {
+		weights, others []uint64
+		want            exact.Uint128
+	}{
+		{[]uint64{5}, []uint64{3}, exact.Uint128{Lo: 2}},
+		{[]uint64{most, most, 3}, []uint64{most, 7, 3}, exact.Uint128{Lo: most - 7}},
+		{[]uint64{most, most, most, 9}, []uint64{0, most, 1, 9}, exact.Uint128{Hi: 1, Lo: most - 2}},
+		{[]uint64{most, 2}, []uint64{most, 2}, exact.Uint128{}},
+		{[]uint64{most, 2}, []uint64{0, 2}, exact.Uint128{Lo: most}},
+		{[]uint64{most, 2}, []uint64{2, 1}, exact.Uint128{Lo: most - 1}},
+	} {
+		if got := excessOf(x.weights, x.others); got != x.want {
+			t.Errorf("%v less %v is %v, want %v", x.weights, x.others, got, x.want)
+		}
+	}
+}
+
+// TestLoneRoundUp: what one of two neighbors alone has is counted in full, rounded up.
+func TestLoneRoundUp(t *testing.T) {
+	for _, w := range []uint64{1<<63 + 12345, 1<<62 + 1, 1<<60 - 1, 1<<63 - 1} {
+		tab, err := tables.New(tables.Spec{
+			Problem: dp.Problem{Privacy: dp.Privacy{Epsilon: 1, Delta: 0.9, Sensitivity: 1}, Query: dp.IntegerQuery, Loss: loss.L1},
+			Grid:    tables.Grid{PointsPerCell: 1, CellsPerSensitivity: 1, FirstCell: -1},
+			Weights: []uint64{w, -w},
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		l := mustTable(t, tab).pair.(*table) //nolint:forcetypeassert // it is
+		truth := new(big.Rat).SetFrac(new(big.Int).SetUint64(max(w, -w)), new(big.Int).Lsh(big.NewInt(1), 64))
+		for i, h := range l.upper(grid{step: 50, first: 1, last: 3}) {
+			if exact.Rational(h).Cmp(truth) < 0 || exact.Rational(h*(1-1e-14)).Cmp(truth) > 0 {
+				t.Errorf("weight %d, height %d: %v, want %s rounded up", w, i, h, truth.FloatString(25))
+			}
 		}
 	}
 }

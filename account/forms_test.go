@@ -171,7 +171,7 @@ func TestDiscreteForms(t *testing.T) {
 		if len(a.loss) > 2 && a.natural > 0 && a.loss[0] != a.natural {
 			t.Errorf("%s: a largest loss of %v, want %v", text, a.loss[0], a.natural)
 		}
-		for _, epsilon := range []float64{0, 1e-9, 0.01, 0.25, 0.5, 0.5 * (1 - 0x1p-40), 0.7, 1, 1.3, 2, 3, 5, 8, 89, 90, 300} {
+		for _, epsilon := range []float64{-5, -1.1, -0.25, 0, 1e-9, 0.01, 0.25, 0.5, 0.5 * (1 - 0x1p-40), 0.7, 1, 1.3, 2, 3, 5, 8, 89, 90, 300} {
 			holds(t, fmt.Sprintf("%s at %v", text, epsilon), l.deltaLower(epsilon), l.deltaUpper(epsilon), profileOf(outputs, epsilon), 3e-10)
 		}
 	}
@@ -181,7 +181,7 @@ func TestDiscreteForms(t *testing.T) {
 func TestLossesNextToOthers(t *testing.T) {
 	for _, epsilon := range []float64{1, 90, 500} {
 		wrong := 16 * roundoff * epsilon
-		l := newAtoms([]float64{epsilon + 1, epsilon - wrong, epsilon - 1}, []float64{1e-12, 0.5, 0.5}, 0, 0)
+		l := newAtoms([]float64{epsilon + 1, epsilon - wrong, epsilon - 1}, []float64{1e-15, 0.5, 0.5}, 0, 0)
 		if least := 0.5 * -math.Expm1(-wrong); l.deltaUpper(epsilon) < least {
 			t.Errorf("delta(%v) <= %g, and it may be %g", epsilon, l.deltaUpper(epsilon), least)
 		}
