@@ -236,8 +236,12 @@ func TestChordsRoundUp(t *testing.T) {
 		every := 2 + r.IntN(6)
 		g := grid{step: math.Exp(-4 * r.Float64()), first: -r.IntN(30)}
 		g.last = g.first + 1 + r.IntN(20)
-		top := bigExp(float64(g.last+3*every) * g.step)
-		line := func(i int) *big.Float { // falls to 0 somewhat above the grid
+		end := every * int(math.Ceil(float64(g.last+1)/float64(every)))
+		top := bigExp(float64(end) * g.step)
+		line := func(i int) *big.Float { // falls to 0 at the end of the last chord
+			if i >= end {
+				return big400(0)
+			}
 			return over400(sum400(top, minus400(bigExp(g.step*float64(i)))), top)
 		}
 		upper := func(thin grid) []float64 {
@@ -352,6 +356,37 @@ func TestLoneRoundUp(t *testing.T) {
 		for i, h := range l.upper(grid{step: 50, first: 1, last: 3}) {
 			if exact.Rational(h).Cmp(truth) < 0 || exact.Rational(h*(1-1e-14)).Cmp(truth) > 0 {
 				t.Errorf("weight %d, height %d: %v, want %s rounded up", w, i, h, truth.FloatString(25))
+			}
+		}
+	}
+}
+
+// TestUnrolledEnvelope: where only bounds of the weights are known, as of a tail, P has the larger and Q the smaller
+// ones, and what is not laid out, and the atom, are in every height.
+func TestUnrolledEnvelope(t *testing.T) {
+	r := old.New(old.NewSource(33))
+	for trial := range 60 {
+		l := mustTable(t, randomTable(t, r)).pair.(*table) //nolint:forcetypeassert // it is
+		l.down = append([]uint64(nil), l.up...)
+		for i := range l.down {
+			l.down[i] >>= r.Intn(4)
+		}
+		l.logDown, l.symmetric = logs(l.down), false
+		l.rest, l.atom = uint64(r.Intn(2))<<58, uint64(r.Intn(2))<<57
+		g := grid{step: 0.07, first: -30, last: 40}
+		for i, h := range l.envelope(g).heights {
+			alpha, worst := math.Exp(g.at(g.first+i)), 0.0
+			for k := -l.t.Grid().CellsPerSensitivity; k <= l.t.Grid().CellsPerSensitivity; k++ {
+				sum := float64(l.rest) + float64(l.atom)
+				for j, w := range l.up {
+					sum += math.Max(0, float64(w)-alpha*float64(at(l.down, j-k)))
+				}
+				if k != 0 {
+					worst = math.Max(worst, sum)
+				}
+			}
+			if h < worst*(1-1e-13) {
+				t.Fatalf("trial %d: %v at %v, want at least %v", trial, h, g.at(g.first+i), worst)
 			}
 		}
 	}

@@ -119,18 +119,18 @@ func TestUnrolledBounds(t *testing.T) {
 				weights[k] -= w
 			}
 		}
-		atom := uint64(trial%2) * 12345
+		atom, points := uint64(trial%2)*12345, int64(1+2*(trial%2))
 		weights[k] -= atom
 		ratio := []uint64{1, 1 << 40, 1 << 63, 3 << 62, r.Uint64(), 1<<64 - 1<<58}[trial%6]
 		tab, err := tables.New(tables.Spec{
 			Problem: dp.Problem{Privacy: dp.Privacy{Epsilon: 1, Delta: 0.9, Sensitivity: 1}, Query: dp.IntegerQuery, Loss: loss.L1},
-			Grid:    tables.Grid{PointsPerCell: 1, CellsPerSensitivity: k, FirstCell: -k},
+			Grid:    tables.Grid{PointsPerCell: points, CellsPerSensitivity: k, FirstCell: -k},
 			Weights: weights, TailRatio: ratio, Atom: atom,
 		})
 		if err != nil {
 			t.Fatal(err)
 		}
-		l := &table{t: tab, up: weights, down: weights, points: 1, zero: int64(k), tailed: true, atom: tab.Atom()}
+		l := &table{t: tab, up: weights, down: weights, points: points, zero: -tab.Grid().FirstPoint(0), tailed: true, atom: tab.Atom()}
 		l.unroll()
 		rho := new(big.Rat).SetFrac(new(big.Int).SetUint64(ratio), new(big.Int).Lsh(big.NewInt(1), 64))
 		share := new(big.Rat).Sub(big.NewRat(1, 1), rho)
@@ -150,7 +150,7 @@ func TestUnrolledBounds(t *testing.T) {
 			return new(big.Rat).Mul(power, new(big.Rat).SetInt(new(big.Int).SetUint64(w)))
 		}
 		middle := (len(l.up) - 1) / 2
-		if l.cell(0) != middle || l.cell(1) != middle+1 || l.cell(-1) != middle-1 {
+		if l.cell(0) != middle || l.cell(points) != middle+1 || l.cell(-points) != middle-1 {
 			t.Errorf("ratio %#x: the point 0 is in cell %d, want %d", ratio, l.cell(0), middle)
 		}
 		inside(middle, new(big.Rat).SetInt(new(big.Int).SetUint64(weights[k])))
