@@ -315,3 +315,21 @@ func TestKindsOfReleases(t *testing.T) {
 		t.Errorf("no mechanism: %v", err)
 	}
 }
+
+// TestExactRoundsToTheNearest: a number of any size is rounded to the nearest step, halves up.
+func TestExactRoundsToTheNearest(t *testing.T) {
+	k := newKeyedTest(t, weightsTable(t, 1, -1, 0, 1<<63, 1<<63), 1) // noise of -1 and 0
+	for x, nearest := range map[[2]int64]int64{{1, 2}: 1, {499, 1000}: 0, {6, 10}: 1, {-1, 2}: 0, {-6, 10}: -1, {7, 3}: 2} {
+		counts := map[int64]int{}
+		for i := range 64 {
+			y, err := k.AddNoiseExact(big.NewRat(x[0], x[1]), string(rune('a'+i)))
+			if err != nil {
+				t.Fatal(err)
+			}
+			counts[y.Int64()]++
+		}
+		if counts[nearest] == 0 || counts[nearest-1] == 0 || len(counts) != 2 {
+			t.Errorf("%d/%d: %v, want %d and one less", x[0], x[1], counts, nearest)
+		}
+	}
+}

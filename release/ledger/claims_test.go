@@ -148,7 +148,7 @@ func TestSpentOfAdaptive(t *testing.T) {
 				t.Errorf("deltas %v: %v, %+v", deltas, err, e)
 			}
 		}
-		n, err := l.LeftTimes(t.Context(), account.Cost{Epsilon: 0.125, Times: 5})
+		n, err := l.LeftTimes(t.Context(), account.Cost{Epsilon: 0.125})
 		if err != nil || adaptive && n != 5 || n < 5 || n > 200 {
 			t.Errorf("adaptive %t: %d times left, %v", adaptive, n, err)
 		}
