@@ -391,3 +391,14 @@ func TestUnrolledEnvelope(t *testing.T) {
 		}
 	}
 }
+
+// TestRatioUp: what lower bounds divide by is no less than e^epsilon.
+func TestRatioUp(t *testing.T) {
+	for _, epsilon := range []float64{0, 1e-9, 0.3, 1, 7, 40} {
+		got := new(big.Float).SetPrec(precision).SetInt(ratioUp(epsilon))
+		got.SetMantExp(got, -exact.RatioBits)
+		if e := bigExp(epsilon); got.Cmp(e) < 0 || got.Cmp(times400(e, big400(1+0x1p-50))) > 0 {
+			t.Errorf("e^%v is taken for %s", epsilon, got.Text('g', 30))
+		}
+	}
+}
