@@ -1,7 +1,6 @@
 package cli
 
 import (
-	"bytes"
 	"cmp"
 	"context"
 	"errors"
@@ -151,7 +150,9 @@ same pages.`,
 		Example: `  noisewright man -o man
   man -l man/noisewright-design.1`,
 	})
-	f.Folder(c)
+	f.Output(c, "folder to write to, made if it is missing")
+	f.Require(&c.Output, "output", "a folder")
+	f.Force(c)
 	return f.Run(func(context.Context) error {
 		date, err := pageDate()
 		if err != nil {
@@ -160,31 +161,37 @@ same pages.`,
 		if err := shell.MakeFolder(c.Output); err != nil {
 			return err
 		}
-		return writePages(s, c.Output, newRootCommand(s, func() {}), date) // a tree of its own, to be changed
+		pages, err := writePages(s, c.Output, newRootCommand(&shell.Streams{}, func() {}), date) // a tree of its own, to be changed
+		for _, page := range pages {
+			defer page.Discard()
+			if err == nil { // all are written: none appears if one cannot be
+				err = page.Commit()
+			}
+		}
+		return err
 	})
 }
 
-func writePages(s *shell.Streams, folder string, c *cobra.Command, date time.Time) error {
+// writePages opens and writes the page of a command and those of all below it, for the caller to commit.
+func writePages(s *shell.Streams, folder string, c *cobra.Command, date time.Time) (pages []*shell.Output, err error) {
 	for _, below := range c.Commands() {
 		if !below.IsAvailableCommand() {
 			continue
 		}
-		if err := writePages(s, folder, below, date); err != nil {
-			return err
+		more, err := writePages(s, folder, below, date)
+		if pages = append(pages, more...); err != nil {
+			return pages, err
 		}
 	}
 	c.DisableAutoGenTag = true
 	c.Long = asMarkdown(cmp.Or(c.Long, c.Short))
 	c.Flags().VisitAll(func(f *pflag.Flag) { f.Usage = escapeMarkdown(f.Usage) })
 	header := doc.GenManHeader{Section: "1", Date: &date, Source: "noisewright " + number, Manual: "noisewright"}
-	var page bytes.Buffer
-	if err := doc.GenMan(c, &header, &page); err != nil {
-		return err
+	page, err := s.Create(filepath.Join(folder, strings.ReplaceAll(c.CommandPath(), " ", "-")+".1"))
+	if err != nil {
+		return pages, err
 	}
-	return s.WriteFile(filepath.Join(folder, strings.ReplaceAll(c.CommandPath(), " ", "-")+".1"), func(w io.Writer) error {
-		_, err := page.WriteTo(w)
-		return err
-	})
+	return append(pages, page), doc.GenMan(c, &header, page)
 }
 
 func pageDate() (time.Time, error) {

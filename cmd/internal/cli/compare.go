@@ -47,7 +47,7 @@ type compareOptions struct {
 
 func newCompareCommand(s *shell.Streams) *cobra.Command {
 	o := &compareOptions{Common: shell.Common{Streams: s}}
-	return o.command(&cobra.Command{
+	return o.command("TABLE", &cobra.Command{
 		Use:   "compare TABLE | --epsilon E --delta D --sensitivity S --loss LOSS",
 		Short: "Compare the designed noise with the classical mechanisms",
 		Long: `Design noise, and print its expected loss and that of the classical mechanisms,
@@ -90,13 +90,14 @@ noisewright local compare.
 
 func newLocalCompareCommand(s *shell.Streams) *cobra.Command {
 	o := &compareOptions{Common: shell.Common{Streams: s}, local: shell.Local{On: true}}
-	return o.command(&cobra.Command{
+	return o.command("RANDOMIZER", &cobra.Command{
 		Use:   "compare RANDOMIZER | --range A,B --epsilon E --delta D --loss LOSS",
 		Short: "Compare the designed answer with the published mechanisms",
 		Long: `Design answers to one value of a range, such that any two values are indistinguishable,
-and print their expected loss and that of the mechanisms published for bounded values, and
-of noise that is added, with the range for its sensitivity. With --costs the values are
-categories. With the file of a RANDOMIZER nothing is designed: it is verified and compared.
+and print their expected loss and that of the mechanisms published for bounded values,
+and of noise that is added, with the range for its sensitivity. With --costs the values
+are categories. With the file of a RANDOMIZER nothing is designed: it is verified and
+compared.
 
 Each has its loss averaged over the values and that of the worst value, and how many times
 that of the design it is. The bound is about the loss of the objective, of all mechanisms
@@ -111,10 +112,10 @@ The command is also known as noisewright compare --local.`,
 }
 
 // command compares additive noise and, by --local, local randomizers, or these only.
-func (o *compareOptions) command(cmd *cobra.Command) *cobra.Command {
+func (o *compareOptions) command(file string, cmd *cobra.Command) *cobra.Command {
 	o.design = shell.DesignOptions()
 	f := shell.NewFlags(cmd)
-	f.TableArgument(&o.table, 0, 0)
+	f.TableArgument(&o.table, file, 0, 0)
 	f.Unless("table", func() {
 		f.Local(&o.local, func() {
 			o.costs.flag(f)
@@ -159,7 +160,7 @@ func (o *compareOptions) run(ctx context.Context) error {
 }
 
 func (o *compareOptions) compareFile(ctx context.Context) error {
-	made, err := o.ReadAny(o.table)
+	made, err := readFor(o.Streams, "compare", o.table, o.local.On)
 	if err != nil {
 		return err
 	}

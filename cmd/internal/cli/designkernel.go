@@ -86,9 +86,10 @@ value, exactly, so that means of many answers can be trusted: noisewright local 
 wants it. With --costs the values are categories. With --releases K epsilon and delta are
 those of K answers to one value together, by exact composition.
 
-The lower bound is about every randomizer for these values, whatever its answers. If a limit
-is hit first, the best proven randomizer is written, and the exit code is 4. Every number
-printed was recomputed in exact arithmetic: the lower bound is rounded down, all others up.
+The lower bound is about every randomizer for these values, whatever its answers. If a
+limit is hit first, the best proven randomizer is written, and the exit code is 4. Every
+number printed was recomputed in exact arithmetic: the lower bound is rounded down, all
+others up.
 
 The command is also known as noisewright design-kernel --local.`,
 		Example: `  noisewright local design --range 0,5 --epsilon 2 --delta 0 --loss l2 --unbiased --objective worst -o rating.json
@@ -105,9 +106,10 @@ func (o *designKernelOptions) command(cmd *cobra.Command, file string) *cobra.Co
 	only := o.local.On
 	o.localFlags(f)
 	f.Privacy(&p.Privacy, shell.Delta)
+	f.Caution(&o.Common, &p.Privacy)
 	f.Unless("costs", func() {
 		f.Loss(&p.Loss)
-		f.Range(&p.Queries.Lower, &p.Queries.Upper, "least and largest value, in its units, separated by a comma")
+		f.Range(&p.Queries.Lower, &p.Queries.Upper, "least and largest value, in their units, separated by a comma")
 		f.Weight(&p.Queries)
 	})
 	if only {
@@ -327,8 +329,8 @@ func (o *designKernelOptions) localProblem() lp.LocalProblem {
 func (o *designKernelOptions) localFlags(f *shell.Flags) {
 	o.integer, o.releases = string(local.Real), 1
 	f.Local(&o.local, func() {
-		f.Word(&o.integer, "query", "integer|real", "values; integers are answered as they are, real ones between nodes after rounding at random", string(local.Integer), string(local.Real))
-		f.Bool(&o.unbiased, "unbiased", "answers whose mean is the value, exactly")
+		f.Word(&o.integer, "query", "integer|real", shell.QueryOfLocal, string(local.Integer), string(local.Real))
+		f.Bool(&o.unbiased, "unbiased", shell.UnbiasedOfLocal)
 		f.Integer(&o.releases, "releases", "", 1, tables.MaxReleases, "number of answers to one value, each drawn afresh, that epsilon and delta are of together")
 		o.costs.flag(f)
 	})

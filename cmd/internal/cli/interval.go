@@ -23,6 +23,7 @@ import (
 
 type intervalOptions struct {
 	shell.Common
+	local  bool // for local randomizers only
 	table  string
 	value  string // or, with a column, the file of it
 	column string
@@ -34,8 +35,8 @@ type intervalOptions struct {
 }
 
 func newIntervalCommand(s *shell.Streams) *cobra.Command {
-	o := &intervalOptions{Common: shell.Common{Streams: s}, level: 0.95}
-	f := shell.NewFlags(&cobra.Command{
+	o := &intervalOptions{Common: shell.Common{Streams: s}}
+	cmd := o.command("TABLE", "VALUE", &cobra.Command{
 		Use:   "interval TABLE (VALUE | --column NAME IN.csv)",
 		Short: "Say where the true value behind a noisy one, or the mean of a column, may be",
 		Long: `Verify a table and print a confidence interval for the true value behind VALUE, a
@@ -49,19 +50,56 @@ privatize --lower and --upper, the clipped one.
 
 VALUE is a released value with all its digits. Put -- before a negative one.
 
-` + intervalOfAnswers,
+With --column, IN.csv has a column of private values, as privatize writes it: with
+noise of a table, or answers of a local randomizer without bias. Printed are their mean
+and an interval for the mean of the values behind them, clipped as privatize does, by
+Chernoff's bound for the noise of the table, a mean that is not 0 included, or
+Bernstein's inequality for the randomizer. They must be as they were drawn: privatize
+--clamp makes them biased.
+
+` + intervalOfShares,
 		Example: `  noisewright interval table.json 1234
   noisewright interval hours.json --column hours private.csv
   noisewright interval --categories red,green,blue --epsilon 2 --column color private.csv
   noisewright interval table.json --level 0.99 --json -- -3`,
 	})
-	o.sourceFlags(f)
+	shell.Negatives(cmd, "VALUE", "noisewright interval TABLE -- -3")
+	return cmd
+}
+
+func newLocalIntervalCommand(s *shell.Streams) *cobra.Command {
+	o := &intervalOptions{Common: shell.Common{Streams: s}, local: true}
+	return o.command("RANDOMIZER", "ANSWERS.csv", &cobra.Command{
+		Use:   "interval RANDOMIZER --column NAME ANSWERS.csv",
+		Short: "Say what the mean or the shares of the values may be, from the answers",
+		Long: `Verify a local randomizer and print, from a column of its answers alone, their mean and
+an interval for the mean of the values behind them, clipped as privatize does, by
+Bernstein's inequality. The randomizer has to be without bias (local design --unbiased),
+and the answers as they were drawn: privatize --clamp makes them biased.
+
+Over the randomness of the answers, the interval contains the mean with a probability of
+at least --level.
+
+` + intervalOfShares,
+		Example: `  noisewright local interval hours.json --column hours answers.csv
+  noisewright local interval --categories red,green,blue --epsilon 2 --column color answers.csv`,
+	})
+}
+
+// command takes the file of a mechanism and, in an argument, a value or what has the column.
+func (o *intervalOptions) command(file, argument string, cmd *cobra.Command) *cobra.Command {
+	o.level = 0.95
+	f := shell.NewFlags(cmd)
+	o.sourceFlags(f, file)
 	f.Number(&o.level, "level", shell.Share, "probability with which the interval contains the true value, at least")
 	f.String(&o.column, "column", "name of the column, as in the header, of private values")
 	f.Delimiter(&o.csv)
-	f.Argument(&o.value, "VALUE", "csv", "gz", "zst")
+	f.Argument(&o.value, argument, "csv", "gz", "zst")
 	f.Check(func() (err error) {
-		if o.column == "" && o.response != nil {
+		switch {
+		case o.column == "" && o.local:
+			return shell.About("column", "", shell.Want("a name from the header"))
+		case o.column == "" && o.response != nil:
 			return shell.About("column", "", shell.Want("a name from the header, with --categories"))
 		}
 		if o.column == "" && o.value != "" {
@@ -70,38 +108,32 @@ VALUE is a released value with all its digits. Put -- before a negative one.
 		return shell.About("value", o.value, err)
 	})
 	f.Summary(&o.Common)
-	cmd := f.Run(o.run)
-	shell.Negatives(cmd, "VALUE", "noisewright interval TABLE -- -3")
-	return cmd
+	return f.Run(o.run)
 }
 
-// intervalOfAnswers is what --column does.
-const intervalOfAnswers = `With --column, IN.csv has a column of private values, as privatize writes it: with noise of
-a table, or answers of a local randomizer without bias. Printed are their mean and an
-interval for the mean of the values behind them, clipped as privatize does, by Chernoff's
-bound for the noise of the table, a mean that is not 0 included, or Bernstein's inequality
-for the randomizer. They must be as they were drawn: privatize --clamp makes them biased.
-
-Where the answers are categories, printed are the shares of the categories among the
+const intervalOfShares = `Where the answers are categories, printed are the shares of the categories among the
 values: the answers' shares, freed of what the randomizer mixed into them, without
 bias (so one may be negative), and intervals that all hold together with a probability
 of at least --level. Of privatize --categories give the same --categories and
 --epsilon in the place of a file.`
 
-func (o *intervalOptions) sourceFlags(f *shell.Flags) {
+func (o *intervalOptions) sourceFlags(f *shell.Flags, file string) {
 	settings := map[string]string{}
-	f.TableArgument(&o.table, 0, 1)
-	f.Settings(settings, "categories", "A,B,...", "with --column, in the place of a table: those given to privatize")
+	f.TableArgument(&o.table, file, 0, 1)
+	f.Settings(settings, "categories", "A,B,...", "with --column, in the place of "+file+": those given to privatize")
 	f.Settings(settings, "epsilon", "number", "with --categories: the epsilon given to privatize, without unit: "+responseEpsilon.Want)
 	f.Check(func() (err error) {
 		settings["table"] = o.table
 		if o.response, err = readResponse(settings); err != nil {
 			return err
 		}
-		if o.response == nil && o.table == "" {
-			return shell.About("TABLE", "", shell.Want("a table file"))
+		switch {
+		case o.response != nil || o.table != "":
+			return nil
+		case o.local:
+			return shell.About(file, "", wantRandomizer)
 		}
-		return nil
+		return shell.About(file, "", shell.Want("a table file"))
 	})
 }
 
@@ -132,7 +164,7 @@ func (o *intervalOptions) meanInterval(ctx context.Context) error {
 		}
 		return o.meanOfAnswers(ctx, v)
 	}
-	made, err := o.ReadAny(o.table)
+	made, err := readFor(o.Streams, "interval", o.table, o.local)
 	if err != nil {
 		return err
 	}

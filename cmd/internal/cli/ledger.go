@@ -7,6 +7,8 @@ import (
 	"fmt"
 	"io/fs"
 	"math"
+	"os"
+	"path/filepath"
 	"strconv"
 	"strings"
 	"time"
@@ -17,6 +19,7 @@ import (
 	"github.com/noisewright/noisewright/account"
 	"github.com/noisewright/noisewright/cmd/internal/shell"
 	"github.com/noisewright/noisewright/dp"
+	"github.com/noisewright/noisewright/internal/check"
 	"github.com/noisewright/noisewright/internal/csvfile"
 	"github.com/noisewright/noisewright/internal/exact"
 	"github.com/noisewright/noisewright/proof"
@@ -149,7 +152,10 @@ func ledgerFailure(path string, err error) error {
 		}
 		return shell.Negative(hint, err)
 	case errors.Is(err, fs.ErrNotExist):
-		return shell.BadInput("noisewright ledger create "+path+" --epsilon E --delta D", err)
+		if _, missing := os.Stat(filepath.Dir(path)); missing != nil {
+			return shell.BadInput("", fmt.Errorf("ledger = %s: no such folder, want a file in a folder that is there", check.Quoted(path)))
+		}
+		return shell.BadInput("noisewright ledger create "+path+" --epsilon E --delta D", fmt.Errorf("ledger = %s: no such file, want a file made by ledger create", check.Quoted(path)))
 	case errors.Is(err, proof.ErrFormat) && shell.IsForeign(path):
 		return shell.BadInput("", fmt.Errorf("%s: no ledger, want a file made by ledger create", path))
 	case errors.Is(err, dp.ErrInvalid), errors.Is(err, proof.ErrFormat), errors.Is(err, fs.ErrExist), errors.Is(err, fs.ErrPermission):
@@ -391,7 +397,7 @@ more that draw from the table once. Of several deltas each has an answer.`,
   noisewright ledger left city.ledger --epsilon 0.1 --delta 1e-8
   noisewright ledger left city.ledger table.json`,
 	})
-	f.TableArgument(&o.table, 1, 0)
+	f.TableArgument(&o.table, "TABLE", 1, 0)
 	o.flags(f)
 	delta := f.Func("delta", "numbers", "", "deltas of a release, separated by commas, each a probability, at least 0 and below 1 (default 0, and without --epsilon a hundredth and a tenth of the total's)", func(text string) (err error) {
 		for s := range strings.SplitSeq(text, ",") {

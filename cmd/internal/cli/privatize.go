@@ -18,6 +18,7 @@ import (
 
 type privatizeOptions struct {
 	shell.Common
+	local        bool   // for local randomizers only
 	in           string // the CSV file
 	columns      []columnOptions
 	csv          csvfile.Options
@@ -34,8 +35,8 @@ const (
 )
 
 func newPrivatizeCommand(s *shell.Streams) *cobra.Command {
-	o := &privatizeOptions{Common: shell.Common{Streams: s}, missing: missingRefuse}
-	f := shell.NewFlags(&cobra.Command{
+	o := &privatizeOptions{Common: shell.Common{Streams: s}}
+	return o.command(&cobra.Command{
 		Use:   "privatize TABLE --column NAME [--lower A --upper B] IN.csv",
 		Short: "Add noise to columns of a CSV file",
 		Long: `Verify a table, and replace every number of a column of a CSV file by that
@@ -100,6 +101,11 @@ input.`,
   noisewright privatize --delimiter ';' --column hours,table=table.json,lower=0,upper=100 \
     --column age,table=table.json,lower=10,upper=110 in.csv.gz -o out.csv.gz`,
 	})
+}
+
+func (o *privatizeOptions) command(cmd *cobra.Command) *cobra.Command {
+	o.missing = missingRefuse
+	f := shell.NewFlags(cmd)
 	o.columnFlags(f)
 	f.Delimiter(&o.csv)
 	f.Word(&o.missing, "missing", "word", "what is done with empty cells: refuse the file, or keep them empty, which publishes unprotected whose values are missing", missingRefuse, missingKeep)
@@ -156,7 +162,7 @@ func (o *privatizeOptions) privatizer(ctx context.Context) (*privatizer, error) 
 		from := sources[c.key()]
 		if from == nil {
 			var err error
-			if from, err = c.open(ctx, o.Streams, o.constantTime); err != nil {
+			if from, err = o.open(ctx, c); err != nil {
 				return nil, c.about(err)
 			}
 			sources[c.key()] = from
@@ -178,7 +184,7 @@ func (o *privatizeOptions) privatizer(ctx context.Context) (*privatizer, error) 
 		p.columns = append(p.columns, column)
 	}
 	if o.report && !clipped {
-		return nil, shell.BadInput("noisewright privatize --help", errors.New("report counts clipped values, want lower and upper with it"))
+		return nil, shell.BadInput("noisewright privatize --help", errors.New("report is given, but no values are clipped, want a column of numbers with a range"))
 	}
 	return p, nil
 }

@@ -108,13 +108,16 @@ Every call is charged, also for the same number.`,
 		},
 	} {
 		below = append(below, newReleaseOf(s, kind.kind, &cobra.Command{
-			Use: kind.use, Short: kind.short, Long: kind.long + intervalHelp(kind.kind),
+			Use: kind.use, Short: kind.short, Long: kind.long + intervalHelp(kind.kind), SuggestFor: otherStatistics[kind.kind],
 			Example: "  noisewright release " + string(kind.kind) + " " + kind.extra,
 		}))
 	}
 	below = append(below, newReleaseBatchCommand(s))
 	return shell.Group(cmd, "statistic", below...)
 }
+
+// otherStatistics are names that others have for statistics.
+var otherStatistics = map[release.Kind][]string{release.Mean: {"average"}, release.Quantile: {"median", "percentile"}}
 
 func intervalHelp(k release.Kind) string {
 	if k == release.Quantile {

@@ -53,7 +53,7 @@ is not private if the number was not rounded to the grid first.`,
 		Example: `  noisewright sample table.json -n 1000
   noisewright sample table.json -n 1000000 --format f64le -o noise.f64`,
 	})
-	f.TableArgument(&o.table, 0, 0)
+	f.TableArgument(&o.table, "TABLE", 0, 0)
 	f.Require(&o.table, "TABLE", "a table file")
 	f.String(&o.value, "value", "value to answer, of the kernel's or randomizer's range; for their files only, where it is required")
 	f.Integer(&o.count, "count", "n", 1, math.MaxInt, "number of draws")

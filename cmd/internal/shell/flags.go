@@ -176,9 +176,10 @@ func (f *Flags) ArgumentText(p *string, what string) {
 }
 
 // TableArgument adds the file of a table, kernel or randomizer as an argument, with so many others
-// before and after it, or none. The flags --table and --kernel, which the help does not show, name
-// it too. An argument too few is not the table if it is the file of one.
-func (f *Flags) TableArgument(p *string, before, after int) {
+// before and after it, or none; what is its word in the help. The flags --table and --kernel, which
+// the help does not show, name it too. Where an argument is missing or they are in another order,
+// one that is the file of a table is taken for the table.
+func (f *Flags) TableArgument(p *string, what string, before, after int) {
 	kernel := ""
 	for name, to := range map[string]*string{"table": p, "kernel": &kernel} {
 		f.File(to, name, "", "json")
@@ -193,18 +194,22 @@ func (f *Flags) TableArgument(p *string, before, after int) {
 		named, n := cmp.Or(*p, kernel), len(f.arguments)
 		table := named
 		if n > before {
-			given := f.arguments[before]
+			at := before
+			if i := slices.IndexFunc(f.arguments, IsTableFile); i >= 0 && !IsTableFile(f.arguments[at]) {
+				at = i
+			}
+			given := f.arguments[at]
 			extra, is := n > before+after, IsTableFile(given)
 			if extra && (named == "" || is || given == named) || is && named == "" {
 				table = given
-				f.arguments = slices.Delete(slices.Clone(f.arguments), before, before+1)
+				f.arguments = slices.Delete(slices.Clone(f.arguments), at, at+1)
 			}
 		}
 		switch {
 		case table == "":
 			return nil
 		case named != "" && table != named:
-			return fmt.Errorf("table = %s and TABLE = %s, want only one of them", check.Quoted(named), check.Quoted(table))
+			return fmt.Errorf("table = %s and %s = %s, want only one of them", check.Quoted(named), what, check.Quoted(table))
 		}
 		return f.cmd.Flags().Set("table", table) // as if it had been given, for what goes with it or without
 	})

@@ -24,6 +24,12 @@ type Local struct {
 
 const maxAnswers = 1 << 16
 
+// What --query and --unbiased are to a local randomizer.
+const (
+	QueryOfLocal    = "values; integers are answered as they are, real ones between nodes after rounding at random"
+	UnbiasedOfLocal = "answers whose mean is the value, exactly"
+)
+
 // Local adds the flags of local randomizers, what is made small and which answers are allowed,
 // and more of the command's own. A command for nothing else has o.On set. In others they go with
 // --local, and the help shows none of them: it is an alias of a command of noisewright local.

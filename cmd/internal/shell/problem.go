@@ -72,7 +72,11 @@ func (f *Flags) Query(p *dp.Problem) {
 	var step float64
 	c := &p.Constraints
 	values := string(dp.RealQuery)
-	query := f.Word(&values, "query", "integer|real", "values of the query; those of an integer one get integer noise", "integer", "real")
+	queryUsage, unbiasedUsage := "values of the query; those of an integer one get integer noise", "noise of mean 0, so that the mean answer is the value"
+	if f.local {
+		queryUsage, unbiasedUsage = QueryOfLocal, UnbiasedOfLocal
+	}
+	query := f.Word(&values, "query", "integer|real", queryUsage, "integer", "real")
 	f.unlessLocal(func() {
 		f.Texts("support", "A,B", "keep the noise from A to B, in query units, either end infinite or empty for none: 0,inf", func(texts []string) error {
 			return readSupport(c, query, texts)
@@ -102,7 +106,7 @@ func (f *Flags) Query(p *dp.Problem) {
 		f.Bool(&c.Symmetric, "symmetric", "noise that is as likely to be x as -x")
 		f.Bool(&c.Monotone, "monotone", "noise whose density does not increase away from 0")
 	})
-	f.Bool(&c.Unbiased, "unbiased", "noise of mean 0, so that the mean answer is the value")
+	f.Bool(&c.Unbiased, "unbiased", unbiasedUsage)
 }
 
 func (f *Flags) unlessLocal(add func()) {
@@ -260,5 +264,7 @@ func (f *Flags) TimeLimit(o *lp.Options, of string) {
 func (f *Flags) Effort(o *lp.Options, of string) {
 	f.Gap(o)
 	f.TimeLimit(o, of)
-	f.Integer(&o.MaxCells, "max-cells", "", lp.MinMaxCells, tables.MaxCells, "largest number of cells of the table")
+	if !f.local {
+		f.Integer(&o.MaxCells, "max-cells", "", lp.MinMaxCells, tables.MaxCells, "largest number of cells of the table")
+	}
 }
