@@ -14,6 +14,7 @@ from noisewright._words import generator
 from noisewright.accounting import from_dp_accounting, to_dp_accounting
 from noisewright.additive import AdditiveKernel
 from noisewright.bundle import Bundle
+from noisewright.encoders import design_encoder, evaluate_encoder, train_encoder
 from noisewright.errors import (
     BeyondError,
     EntropyError,
@@ -60,6 +61,7 @@ from noisewright.statistics import (
     median,
     quantile,
     release,
+    release_value,
     sum,
 )
 from noisewright.table import Table, TableCertificate
@@ -112,6 +114,8 @@ __all__ = [
     "compare",
     "count",
     "design",
+    "design_encoder",
+    "evaluate_encoder",
     "from_dp_accounting",
     "generator",
     "histogram",
@@ -121,6 +125,8 @@ __all__ = [
     "median",
     "quantile",
     "release",
+    "release_value",
     "sum",
     "to_dp_accounting",
+    "train_encoder",
 ]

@@ -499,6 +499,8 @@ SAME_DATA = "new_data=True"
 _WORDS = (
     ("a run without --same-data", f"{SAME_DATA} where they are of the same people"),
     ("--allow-delta", "allow_delta=True"),
+    ("want another folder", "want another path, or force=True"),
+    ("--query integer", "integer=True"),
     ("(see ledger create)", "(see noisewright.Ledger)"),
     ("(see --person)", "(see person)"),
 )
