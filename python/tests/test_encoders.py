@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Encoders of vectors by the program, as from its command line."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Statistics of frames: the program's answers, and nothing charged where nothing is answered."""
 
 from __future__ import annotations

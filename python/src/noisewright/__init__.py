@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Statistics of data sets, released with the best proven noise; and tables, kernels, local randomizers and bundles of
 noisewright: verified, drawn from and used.
 

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Designs, calibrations, totals and comparisons, made by the program noisewright.
 
 The program is the one that NOISEWRIGHT names, or else that beside Python (in the folder of scripts of its

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Statistics of a data set, released by the program: ``noisewright release batch``.
 
 The program reads the data as CSV from a pipe; what it sees of a frame is in noisewright._rows. Nothing is charged
