@@ -1,9 +1,11 @@
+# SPDX-License-Identifier: Apache-2.0
 """Statistics of frames: the program's answers, and nothing charged where nothing is answered."""
 
 from __future__ import annotations
 
 import dataclasses
 import json
+import math
 import os
 import pickle
 import random
@@ -235,7 +237,7 @@ def test_bad_statistics() -> None:
 def test_ledgers(called: str, tmp_path: Path) -> None:
     persons = nw.Ledger.create(tmp_path / "p", Decimal("2.5"), "1e-6", person="id", adaptive=True)
     assert dataclasses.astuple(persons.terms) == (2.5, 1e-6, "add-remove", "person:id", True, ",", False)
-    with pytest.raises(InvalidError, match=r"unit = row, want person:id as in the ledger"):
+    with pytest.raises(InvalidError, match=r"person = None, want id as in the ledger"):
         nw.release(PEOPLE, nw.count(), ledger=persons, epsilon=1)
     with pytest.raises(InvalidError, match="neighbors = "):
         nw.release(PEOPLE, nw.count(), ledger=persons, epsilon=1, **PERSONS, **REPLACE)
@@ -272,7 +274,7 @@ def test_results(called: str) -> None:
         median.query["epsilon"] = 3  # type: ignore[index]
     as_pandas, as_polars = made.to_pandas(), made.to_polars()
     assert isinstance(as_pandas, pandas.DataFrame) and isinstance(as_polars, polars.DataFrame)
-    assert as_pandas["key"].tolist()[:3] == keys and as_polars["key"].to_list() == ["false", "3", "<b>", None]
+    assert as_pandas["key"].tolist()[:3] == keys and as_polars["key"].to_list() == ["0", "3", "<b>", None]
     assert as_pandas["value"].tolist() == as_polars["value"].to_list() == [*counts.to_dict().values(), median.value]
     assert "&lt;b&gt;" in made._repr_html_() and "<b>" not in made._repr_html_()
     assert repr(made).startswith("histogram by k: False: ")
@@ -310,3 +312,71 @@ def test_budgets_never_add_up_to_more() -> None:
         assert sum(e for e, _ in shares) == pytest.approx(epsilon)
         assert all(d == 0 for (_, d), s in zip(shares, asked, strict=True) if s.kind == "quantile")
     assert list(statistics._budgets([nw.count()], "0.1", 1e-7)) == [(0.1, 1e-7)]
+
+
+def test_values(called: str, tmp_path: Path) -> None:
+    """A number of one's own: drawn anew and charged at every call, with integers where asked for."""
+    ledger = nw.Ledger.create(tmp_path / "l", 1, 1e-6)
+    asked: dict[str, Any] = {
+        "epsilon": 0.25,
+        "delta": 1e-8,
+        "integer": True,
+        "name": "patients",
+        "tables": tmp_path / "t",
+    }
+    answers = [nw.release_value(-(10**6), 2, ledger=ledger, **asked) for _ in range(4)]
+    values = [a.value for a in answers]
+    assert len(set(values)) > 1 and all(v == int(v) and abs(v + 10**6) < 1000 for v in values)
+    assert [a.charge is not None and a.charge.replayed for a in answers] == [False] * 4
+    assert len(ledger.show()) == 4 and answers[0].name == "value patients"
+    assert answers[0].interval[0] <= values[0] <= answers[0].interval[1]
+    with pytest.raises(nw.ExceededError):
+        nw.release_value(1, 2, ledger=ledger, **asked)
+    wide, narrow = (nw.release_value("0.5", s, epsilon=1, tables=tmp_path / "t").mean_error for s in (10, 1))
+    assert wide is not None and narrow is not None and 9.9 < wide / narrow < 10.1
+
+
+@pytest.mark.parametrize(
+    ("x", "sensitivity", "more", "match"),
+    [
+        (math.nan, 1, {}, "not a decimal number"),
+        ("many", 1, {}, "not a decimal number"),
+        (1, 0, {}, "sensitivity = 0"),
+        (1, 1, {"epsilon": -1}, "epsilon"),
+        (1, 1, {"ledger": "nowhere"}, "Ledger.create"),
+        (1, 1, {"unit": "house"}, "unit = house"),
+        (1.5, 1, {"integer": True}, "integer=True"),
+    ],
+)
+def test_values_refused(x: Any, sensitivity: Any, more: Any, match: str, called: str) -> None:
+    with pytest.raises(nw.InvalidError, match=match):
+        nw.release_value(x, sensitivity, **{"epsilon": 1, **more})
+
+
+def test_truth_values_are_shares(called: str, tmp_path: Path) -> None:
+    for kind in KINDS:
+        data = frame(kind, {"here": [True] * 300 + [False] * 100}, tmp_path)
+        share, hours = nw.release(data, nw.mean("here", (0, 1)), nw.sum("here", (0, 1)), epsilon=9)
+        assert 0.7 < share.value < 0.8 and 290 < hours.value < 310
+
+
+@pytest.mark.parametrize(
+    ("ask", "match"),
+    [
+        (lambda: nw.count(where=[True, False]), "^where = a list, want a text"),  # type: ignore[arg-type]
+        (lambda: nw.median("age", (0, 1), candidates=0.5), "^candidates = 0.5, want an integer"),
+        (lambda: nw.release(PEOPLE, nw.count(), epsilon=1, releases=0), "^releases = 0, want an integer"),
+        (lambda: nw.release(PEOPLE, nw.count(), epsilon=1, person="id"), "^max_per_person = None, want"),
+        (lambda: nw.release(PEOPLE, nw.count(), epsilon=1, ledger=True), "^ledger = True, want a Ledger"),  # type: ignore[arg-type]
+        (lambda: nw.Schema("y", ["no", "yes"], {"age": [0, 100]}).encode(), r"want \(0, 100\) for bounds"),
+    ],
+)
+def test_words_of_python(ask: Any, match: str, called: str) -> None:
+    with pytest.raises(InvalidError, match=match):
+        ask()
+
+
+def test_short_texts(called: str) -> None:
+    made = nw.release(PEOPLE, nw.count(), nw.histogram("city", KEYS), epsilon=1)
+    assert repr(made) == "\n".join(map(repr, made)) and repr(made[0]).startswith("count: ")
+    assert made[0].to_pandas()["value"].tolist() == [made[0].value]
