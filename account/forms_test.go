@@ -376,8 +376,17 @@ func TestRefusedForms(t *testing.T) {
 		epsilon, delta float64
 		refused        bool
 	}{
-		{0, 0, true}, {0, 0.5, false}, {5e-324, 0, false}, {-5e-324, 0.5, true}, {100, 0, false}, {math.Nextafter(100, 200), 0, true},
-		{nan, 0.5, true}, {1, nan, true}, {1, 1, true}, {1, -5e-324, true}, {1, math.Nextafter(1, 0), false},
+		{0, 0, true},
+		{0, 0.5, false},
+		{5e-324, 0, false},
+		{-5e-324, 0.5, true},
+		{100, 0, false},
+		{math.Nextafter(100, 200), 0, true},
+		{nan, 0.5, true},
+		{1, nan, true},
+		{1, 1, true},
+		{1, -5e-324, true},
+		{1, math.Nextafter(1, 0), false},
 	} {
 		_, err := Approximate(x.epsilon, x.delta)
 		refused(fmt.Sprint("approximate ", x), err, x.refused)

@@ -27,17 +27,20 @@ func TestNearlyAlikeErrors(t *testing.T) {
 		{ // the node 1 is a hair more than 1 from the start of the last cell
 			[]float64{-3, -2, -hair, 1},
 			[]float64{-2, -1, 1},
-			[][]uint64{{nearlyAll, 1, 0}, {0, nearlyAll, 1}, {0, 1, nearlyAll}}, 1, hair,
+			[][]uint64{{nearlyAll, 1, 0}, {0, nearlyAll, 1}, {0, 1, nearlyAll}},
+			1, hair,
 		},
 		{ // the node 1 is a hair less than 1 from the start of the first cell
 			[]float64{hair, 1, 2},
 			[]float64{1, 2},
-			[][]uint64{{nearlyAll, 1}, {1, nearlyAll}}, 1, 0,
+			[][]uint64{{nearlyAll, 1}, {1, nearlyAll}},
+			1, 0,
 		},
 		{ // the last cell is a hair longer than 1, exactly 1 from its node
 			[]float64{-5, -4, -1, hair},
 			[]float64{-6, -3, -2},
-			[][]uint64{{nearlyAll, 1, 0}, {0, 1 << 63, 1 << 63}, {0, 1, nearlyAll}}, 2, hair,
+			[][]uint64{{nearlyAll, 1, 0}, {0, 1 << 63, 1 << 63}, {0, 1, nearlyAll}},
+			2, hair,
 		},
 	} {
 		n := len(x.edges)
