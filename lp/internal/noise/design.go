@@ -84,6 +84,7 @@ func newDesigner(p dp.Problem, s *meet.Search) (*designer, error) {
 
 // begin finds the table to start from: one that needs no solver, unless the constraints exclude it.
 func (d *designer) begin() error {
+	d.findCore()
 	t, err := d.simpleTable()
 	switch {
 	case err == nil:
@@ -103,12 +104,9 @@ func (d *designer) begin() error {
 		if dual := d.chainDual(d.scale(), most); dual != nil {
 			d.keepDual(dual)
 		}
-		if d.Epsilon >= closedFrom && d.points == 0 {
-			const most = 2e5 // multipliers, which take about a microsecond each to certify
-			if dual := d.closedDual(most); dual != nil {
-				d.keepDual(dual)
-			}
-		}
+	}
+	if d.core != nil && d.Epsilon >= closedFrom {
+		d.closedDual()
 	}
 	return nil
 }
@@ -124,6 +122,10 @@ func (d *designer) scale() float64 {
 // keepDual certifies the bound that the multipliers prove, keeps them if it is
 // the best, and returns it.
 func (d *designer) keepDual(dual *tables.Dual) float64 {
+	if d.slope != 0 {
+		dual = unfolded(dual)
+		dual.Mean -= d.slope
+	}
 	bound, _ := dual.LowerBound(d.Problem).Float64()
 	if bound > d.Bound {
 		d.dual, d.Bound = dual, bound

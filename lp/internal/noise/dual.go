@@ -184,3 +184,23 @@ func (p *program) lagrangian() []float64 {
 	}
 	return base
 }
+
+// unfolded writes out the multipliers that a mirrored dual stands for.
+func unfolded(d *tables.Dual) *tables.Dual {
+	all := *d
+	if !d.Mirrored {
+		return &all
+	}
+	all.Mirrored, all.MonotoneLeft = false, d.MonotoneRight
+	all.Shifts = slices.Clone(d.Shifts)
+	for _, s := range d.Shifts {
+		m := slices.Clone(s.Multipliers)
+		slices.Reverse(m)
+		last := s.FirstCell + len(m) - 1
+		if d.Edges {
+			last++
+		}
+		all.Shifts = append(all.Shifts, tables.DualShift{Shift: -s.Shift, FirstCell: -last, Multipliers: m})
+	}
+	return &all
+}

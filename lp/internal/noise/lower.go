@@ -11,7 +11,6 @@ import (
 	"github.com/noisewright/noisewright/lp/internal/engine"
 	"github.com/noisewright/noisewright/lp/internal/meet"
 	"github.com/noisewright/noisewright/lp/solver"
-	"github.com/noisewright/noisewright/noise"
 )
 
 // lower is the program that every noise solves: the masses are the averages of cell probabilities
@@ -97,8 +96,8 @@ func (l *lower) align([]float64, int) (offset, first float64) { return 0, 1 }
 // reach weakens the bound, which stays true.
 func (l *lower) reach(gap float64) float64 {
 	const (
-		nearFrom = 4 // from here on events more than little beyond a sensitivity say next to nothing
-		coreFrom = 8 // and from here on those beyond the first step
+		nearFrom  = 4 // from here on events more than little beyond a sensitivity say next to nothing
+		firstStep = 8 // and from here on those beyond the first step
 	)
 	p := l.Problem
 	if fromZero(p) {
@@ -117,8 +116,8 @@ func (l *lower) reach(gap float64) float64 {
 	if p.Epsilon >= nearFrom && l.folded && l.points == 0 && l.Constraints.None() {
 		// Measured for l1 and l2.
 		r = min(r, 1+min(1e-3/gap, 3)/p.Epsilon)
-		if step, ok := noise.StaircaseStep(p.Epsilon, p.Loss); ok && p.Epsilon >= coreFrom {
-			r = 1.3 * step
+		if l.core != nil && p.Epsilon >= firstStep {
+			r = 1.3 * l.core.Width / 2
 		}
 	}
 	return min(r, tailReach(p, gap/2)+1)
@@ -171,7 +170,7 @@ func (l *lower) layout(g grid, unit, _ float64) layout {
 	out.atom = g.edges
 	// See tables.Dual for the nodes at which the order is known.
 	from := 1
-	if l.folded || l.exactNodes(&g) {
+	if l.folded && l.slope == 0 || l.exactNodes(&g) {
 		from = 0
 	}
 	out.decreasing = l.monotonePairs(&g, out.variable, from)

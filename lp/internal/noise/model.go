@@ -9,7 +9,7 @@ import (
 	"github.com/noisewright/noisewright/internal/check"
 	"github.com/noisewright/noisewright/loss"
 	"github.com/noisewright/noisewright/lp/internal/engine"
-	"github.com/noisewright/noisewright/noise"
+	"github.com/noisewright/noisewright/lp/internal/noise/staircase"
 	"github.com/noisewright/noisewright/tables"
 )
 
@@ -29,6 +29,10 @@ type model struct {
 	moments []moment
 	// curvature is that of findCurvature; 0: it is not known yet.
 	curvature float64
+	// slope: unbiased noise pays as much as for the loss without slope·x, which is symmetric.
+	slope float64
+	// core is that of the best noise with delta = 0; nil: it is not known, or of no use.
+	core *staircase.Core
 	// steps are where the best staircase first falls, in sensitivities from 0, if it is known.
 	steps []float64
 }
@@ -52,6 +56,9 @@ type moment struct {
 func newModel(p dp.Problem) (*model, error) {
 	m := &model{Problem: p}
 	m.folded = p.Loss != nil && (p.Loss.Symmetric() || p.Constraints.Symmetric) && p.Constraints.Mirrored()
+	if !m.folded && p.Loss != nil && p.Constraints.Unbiased && p.Constraints.Mirrored() {
+		m.slope, m.folded = slopeOf(p.Loss, p.Sensitivity)
+	}
 	if p.Query == dp.IntegerQuery || p.Query == dp.LatticeQuery {
 		m.unit = new(big.Rat).SetInt64(1)
 		if p.Query == dp.LatticeQuery {
@@ -74,6 +81,21 @@ func newModel(p dp.Problem) (*model, error) {
 	}
 	m.peak, m.jumping = m.findPeak(), m.jumps()
 	return m, nil
+}
+
+// slopeOf returns the slope of what a loss has beside its symmetric part, and whether that is linear.
+func slopeOf(l loss.Loss, scale float64) (slope float64, linear bool) {
+	slope = (l.At(scale) - l.At(-scale)) / (2 * scale)
+	try := []float64{1e-6 * scale, 1e-3 * scale, 0.1 * scale, 0.37 * scale, 3 * scale, 17 * scale}
+	for _, x := range loss.Kinks(l) {
+		try = append(try, x*(1-1e-9), x*(1+1e-9))
+	}
+	for _, x := range try {
+		if math.Abs(l.At(x)-l.At(-x)-2*slope*x) > 1e-12*max(l.At(x), l.At(-x)) {
+			return 0, false
+		}
+	}
+	return slope, true
 }
 
 func (m *model) of() *model { return m }
@@ -187,10 +209,10 @@ func (m *model) jumps() bool {
 	if len(m.Constraints.Quantiles) > 0 {
 		return true
 	}
-	const near = 1e-9
+	const near, little = 1e-9, 1e-6 // beside what a sensitivity further costs: below it may be nothing
 	for _, x := range loss.Kinks(m.Loss) {
 		below, above := m.Loss.At(x-near*math.Abs(x)), m.Loss.At(x+near*math.Abs(x))
-		if math.Abs(above-below) > 1e-6*max(above, below) {
+		if math.Abs(above-below) > little*max(above, below, m.Loss.At(x-m.Sensitivity), m.Loss.At(x+m.Sensitivity)) {
 			return true
 		}
 	}
@@ -209,11 +231,6 @@ func (m *model) marks() []float64 {
 	}
 	for _, x := range m.steps {
 		add(x * m.Sensitivity)
-	}
-	if m.Epsilon >= alignFrom && len(marks) == 0 {
-		if gamma, ok := noise.StaircaseStep(m.Epsilon, m.Loss); ok {
-			marks = append(marks, gamma)
-		}
 	}
 	for _, x := range loss.Kinks(m.Loss) {
 		add(x)

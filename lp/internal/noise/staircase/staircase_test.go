@@ -73,13 +73,16 @@ func TestDual(t *testing.T) {
 		for j := middle - n; j <= middle+n; j++ {
 			coefficient[j] = l.At(float64(j))
 		}
-		for shift, cells := range y {
-			for j, v := range cells {
+		for shift, run := range y {
+			for i, v := range run.Y {
+				j := run.First + i
 				if v < 0 || shift == 0 || shift > k || shift < -k {
 					t.Errorf("%s: multiplier %g of cell %d and shift %d", l.Name(), v, j, shift)
 				}
-				coefficient[j] += v
-				coefficient[j-shift] -= math.Exp(epsilon) * v
+				if v > 0 {
+					coefficient[j] += v
+					coefficient[j-shift] -= math.Exp(epsilon) * v
+				}
 			}
 		}
 		for _, c := range coefficient {
