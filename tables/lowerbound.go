@@ -44,7 +44,7 @@ type moment struct {
 // K nodes may not be longer than the noise has to bear.
 func newNodes(d *Dual, p *dp.Problem) *nodes {
 	n := &nodes{problem: p, edges: d.Edges, constant: new(big.Rat)}
-	if d.Edges && (!(p.Query == "" || p.Query == dp.RealQuery) || !loss.Unimodal(p.Loss) || p.Constraints.Unbiased) {
+	if d.Edges && (!(p.Query == "" || p.Query == dp.RealQuery) || !loss.Unimodal(p.Loss)) {
 		return nil // only there the atoms may be taken to lie at 0
 	}
 	sensitivity := exact.Rational(p.Privacy.Sensitivity)

@@ -161,6 +161,7 @@ def test_tables_of_the_repository(program: str, tmp_path: Path) -> None:
 DESIGNS: list[tuple[str, tuple[str, str] | None]] = [
     ("--loss l1:0.7 --loss exceed:2:0.3", None),
     ("--loss exceed:1", None),
+    ("--loss exceed:1.2 --unbiased --monotone", None),  # cells between the nodes make no use of either
     ("--loss lp:1.5", None),
     ("--loss lp:4.5 --loss exceed:2 --monotone", ('"first_cell":-', '"first_cell":-1')),
     ("--loss lp:3 --query integer", None),

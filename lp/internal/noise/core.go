@@ -114,15 +114,22 @@ type closed struct {
 // closedDual certifies the best multipliers in closed form of several grids.
 func (d *designer) closedDual() {
 	const (
-		halfway = 0.5  // of the gap: finer grids are not worth their time
-		share   = 0.25 // of the time, for all of them
+		halfway  = 0.5  // of the gap: finer grids are not worth their time
+		share    = 0.25 // of the time, for all of them
+		gaining  = 0.05 // of what is missed
+		mostIdle = 8    // times as many nodes as when that was gained last
 	)
 	var best closed
 	patience := d.Left() - time.Duration(share*float64(d.Options.TimeLimit))
 	most := d.mostMultipliers()
+	last := 1
 	for g := range d.closedGrids(most) {
+		before := best.value
 		d.try(&best, g, most)
-		if d.Best/best.value-1 < halfway*d.Options.Gap || d.Left() < patience {
+		if best.value-before > gaining*(d.Best-before) {
+			last = g.k
+		}
+		if d.Best/best.value-1 < halfway*d.Options.Gap || d.Left() < patience || best.value > 0 && g.k > mostIdle*last {
 			break
 		}
 	}
@@ -180,7 +187,7 @@ func (d *designer) closedGrids(multipliers int) iter.Seq[grid] {
 		if d.edgesAllowed() && slices.ContainsFunc(loss.Kinks(d.Loss), func(x float64) bool { return x != 0 }) {
 			kinds = []bool{false, true}
 		}
-		const growth = math.Sqrt2
+		const growth = 1.7
 		for least := 0.7 / d.core.Width; least*growth < float64(most); least *= growth {
 			for _, edges := range kinds {
 				g := cells(d.closedNodes(least, least*growth, edges))
@@ -190,11 +197,6 @@ func (d *designer) closedGrids(multipliers int) iter.Seq[grid] {
 			}
 		}
 	}
-}
-
-// edgesAllowed reports whether multipliers may be about cells between the nodes.
-func (d *designer) edgesAllowed() bool {
-	return d.points == 0 && loss.Unimodal(d.Loss) && !d.Constraints.Unbiased
 }
 
 // closedSize returns about how many multipliers there are on K nodes per sensitivity.

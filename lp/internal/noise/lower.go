@@ -115,7 +115,7 @@ func (l *lower) reach(gap float64) float64 {
 	r := min(2.5*a, a+3/p.Epsilon) + 1
 	if p.Epsilon >= nearFrom && l.folded && l.points == 0 && l.Constraints.None() {
 		// Measured for l1 and l2.
-		r = min(r, 1+min(1e-3/gap, 3)/p.Epsilon)
+		r = min(r, 1+4/p.Epsilon)
 		if l.core != nil && p.Epsilon >= firstStep {
 			r = 1.3 * l.core.Width / 2
 		}
@@ -173,13 +173,21 @@ func (l *lower) layout(g grid, unit, _ float64) layout {
 	if l.folded && l.slope == 0 || l.exactNodes(&g) {
 		from = 0
 	}
-	out.decreasing = l.monotonePairs(&g, out.variable, from)
+	if !g.edges { // which have no multipliers of monotony
+		out.decreasing = l.monotonePairs(&g, out.variable, from)
+	}
 	return out
+}
+
+// edgesAllowed reports whether cells may lie between the nodes: multipliers of the mean, which are 0 where
+// noise may be taken symmetric, may not be about these.
+func (m *model) edgesAllowed() bool {
+	return m.points == 0 && loss.Unimodal(m.Loss) && (!m.Constraints.Unbiased || m.folded && m.slope == 0)
 }
 
 // solve proves a bound on the grid, keeps it if it is the best, and returns it.
 func (l *lower) solve(ctx context.Context, d *designer, g grid) (bound float64, err error) {
-	if !l.jumping || l.points > 0 || !loss.Unimodal(l.Loss) || l.Constraints.Monotone || l.Constraints.Unbiased {
+	if !l.jumping || !l.edgesAllowed() {
 		return l.prove(ctx, d, g)
 	}
 	if l.kind != aroundNodes {

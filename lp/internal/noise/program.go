@@ -161,7 +161,7 @@ func (l *layout) solve(ctx context.Context, o *meet.Options, g grid, h *hint, wa
 // multiplications and shifts are few, and so rows sparse.
 func prefersComplete(masses, shifts int, g grid) bool {
 	const (
-		maxProduct = 2e8
+		maxProduct = 5e9
 		fewShifts  = 1.0 / 40 // of the cells
 	)
 	return work(masses, shifts) < maxProduct || float64(g.k) > fewShifts*float64(g.n)

@@ -42,7 +42,7 @@ class _Nodes:
         self.points = False  # noise takes values at nodes only
         self.applies = False  # whether the multipliers are those of the problem
         real = spec.query == "real"
-        if self.edges and (not real or not spec.loss.unimodal or c.unbiased):
+        if self.edges and (not real or not spec.loss.unimodal):
             return
         sensitivity, k = Fraction(spec.privacy.sensitivity), dual["cells_per_sensitivity"]
         if real:
