@@ -37,7 +37,11 @@ func Design(ctx context.Context, p dp.Problem, s *meet.Search) (*tables.Verified
 	if d.Gap() <= d.Options.Gap {
 		return d.result(nil)
 	}
-	return d.result(d.refine(ctx))
+	err = d.meetJumps(ctx)
+	if err == nil && d.Gap() > d.Options.Gap {
+		err = d.refine(ctx)
+	}
+	return d.result(err)
 }
 
 // designer is the state of one Design.

@@ -25,7 +25,8 @@ type model struct {
 	unit   *big.Rat // the distance of these points
 	// peak is about where the best density is largest, in sensitivities.
 	peak    float64
-	jumping bool // the loss, or what a quantile bounds, jumps
+	jumps   []float64 // of the loss
+	jumping bool      // the loss, or what a quantile bounds, jumps
 	moments []moment
 	// curvature is that of findCurvature; 0: it is not known yet.
 	curvature float64
@@ -79,7 +80,8 @@ func newModel(p dp.Problem) (*model, error) {
 		}
 		m.moments = append(m.moments, moment{quantileMoment, loss, 1 - q.Probability})
 	}
-	m.peak, m.jumping = m.findPeak(), m.jumps()
+	m.peak, m.jumps = m.findPeak(), m.findJumps()
+	m.jumping = len(m.jumps)+len(p.Constraints.Quantiles) > 0
 	return m, nil
 }
 
@@ -204,19 +206,16 @@ func (m *model) typicalLoss() float64 {
 	return 1
 }
 
-// jumps reports whether the loss, or what a quantile bounds, jumps.
-func (m *model) jumps() bool {
-	if len(m.Constraints.Quantiles) > 0 {
-		return true
-	}
+// findJumps lists the jumps of the loss.
+func (m *model) findJumps() (jumps []float64) {
 	const near, little = 1e-9, 1e-6 // beside what a sensitivity further costs: below it may be nothing
 	for _, x := range loss.Kinks(m.Loss) {
 		below, above := m.Loss.At(x-near*math.Abs(x)), m.Loss.At(x+near*math.Abs(x))
 		if math.Abs(above-below) > little*max(above, below, m.Loss.At(x-m.Sensitivity), m.Loss.At(x+m.Sensitivity)) {
-			return true
+			jumps = append(jumps, x)
 		}
 	}
-	return false
+	return jumps
 }
 
 // marks lists what grids are aligned to, in sensitivities from 0, the least first: steps of the

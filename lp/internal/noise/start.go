@@ -73,6 +73,10 @@ func (m *model) chainDual(loss float64, maxCells int) *tables.Dual {
 	ratio := math.Exp(m.Epsilon)
 	// multipliers returns the least y and their largest, or ok = false if they grow past all use.
 	multipliers := func(level float64) (y []float64, top float64, ok bool) {
+		const far = 1e9 // sensitivities
+		if m.Loss.At(far*m.Sensitivity) <= level {
+			return nil, 0, false // nodes that are all below the level reach no end
+		}
 		last := max(0, (level-node(0))/2)
 		y, top = append(y, last), last
 		for j := 1; last > 0 || node(j) < level; j++ {
