@@ -37,11 +37,17 @@ func Design(ctx context.Context, p dp.Problem, s *meet.Search) (*tables.Verified
 	if d.Gap() <= d.Options.Gap {
 		return d.result(nil)
 	}
-	err = d.meetJumps(ctx)
-	if err == nil && d.Gap() > d.Options.Gap {
-		err = d.refine(ctx)
+	return d.result(d.meet(ctx))
+}
+
+// meet tries one way after the other until the bounds meet.
+func (d *designer) meet(ctx context.Context) error {
+	for _, way := range []func(context.Context) error{d.meetSpread, d.meetJumps, d.refine} {
+		if err := way(ctx); err != nil || d.Gap() <= d.Options.Gap {
+			return err
+		}
 	}
-	return d.result(err)
+	return nil
 }
 
 // designer is the state of one Design.
@@ -130,6 +136,11 @@ func (d *designer) keepDual(dual *tables.Dual) float64 {
 		dual = unfolded(dual)
 		dual.Mean -= d.slope
 	}
+	return d.keepProof(dual)
+}
+
+// keepProof is keepDual of multipliers that no slope was left out of.
+func (d *designer) keepProof(dual *tables.Dual) float64 {
 	bound, _ := dual.LowerBound(d.Problem).Float64()
 	if bound > d.Bound {
 		d.dual, d.Bound = dual, bound
