@@ -176,6 +176,11 @@ DESIGNS: list[tuple[str, tuple[str, str] | None]] = [
     ("--loss l1 --query integer --monotone", None),
     ("--loss asymmetric:3,1 --query integer --symmetric", None),
     ("--loss l2 --step 0.3 --unbiased", None),
+    # Nodes that are no points.
+    ("--loss deadzone:37 --query integer --sensitivity 101", ('"spread":true', '"edges":true')),
+    ("--loss exceed:61 --query integer --sensitivity 101 --unbiased", ('"spread":true', '"spread":false')),
+    ("--loss lp:3 --query integer --sensitivity 101 --symmetric", ('"query":"integer"', '"query":"real"')),
+    ("--loss asymmetric:2,1 --step 0.009 --unbiased", ('"spread":true', '"spread":false')),
     ("--loss l1 --epsilon 12 --delta 1e-6 --gap 0.01", None),  # of few runs of equal weights
 ]
 TAILS = [
