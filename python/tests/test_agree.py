@@ -176,6 +176,7 @@ DESIGNS: list[tuple[str, tuple[str, str] | None]] = [
     ("--loss l1 --query integer --monotone", None),
     ("--loss asymmetric:3,1 --query integer --symmetric", None),
     ("--loss l2 --step 0.3 --unbiased", None),
+    ("--loss asymmetric:1,2 --monotone", ('"monotone_left":{"first_cell":0,', '"monotone_left":{"first_cell":1,')),
     # Nodes that are no points.
     ("--loss deadzone:37 --query integer --sensitivity 101", ('"spread":true', '"edges":true')),
     ("--loss exceed:61 --query integer --sensitivity 101 --unbiased", ('"spread":true', '"spread":false')),

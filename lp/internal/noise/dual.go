@@ -62,6 +62,7 @@ func (p *program) momentDuals(d *tables.Dual, unit float64) {
 			d.Mean = price
 		case varianceMoment:
 			d.Variance = price
+		case middleMoment: // that is one of the descents
 		default:
 			d.Quantiles = append(d.Quantiles, price)
 		}
@@ -71,9 +72,6 @@ func (p *program) momentDuals(d *tables.Dual, unit float64) {
 // descents returns the multipliers of the demand that cell j weighs at least as
 // much as the next one outwards, by |j|: to the right of 0 and to the left.
 func (p *program) descents() (runs [2][]float64) {
-	if len(p.decreasing) == 0 {
-		return runs
-	}
 	cell := make([]int, len(p.cost)) // of each variable: its last
 	for i, v := range p.variable {
 		cell[v] = p.first + i
@@ -88,6 +86,17 @@ func (p *program) descents() (runs [2][]float64) {
 			runs[side] = append(runs[side], 0)
 		}
 		runs[side][at] = p.descent(i)
+	}
+	for i, m := range p.moments {
+		if m.kind != middleMoment {
+			continue
+		}
+		for side := range runs {
+			if len(runs[side]) == 0 {
+				runs[side] = []float64{0}
+			}
+			runs[side][0] = max(0, p.momentPrice(i))
+		}
 	}
 	return runs
 }

@@ -176,6 +176,13 @@ func (l *lower) layout(g grid, unit, _ float64) layout {
 	if !g.edges { // which have no multipliers of monotony
 		out.decreasing = l.monotonePairs(&g, out.variable, from)
 	}
+	if at := -g.first; l.Constraints.Monotone && from == 1 && !g.edges && l.points == 0 && at > 0 && at+1 < g.n {
+		r := momentRow{kind: middleMoment, upper: math.Inf(1), scale: 1, coefficient: make([]float64, len(out.cost))}
+		for i, weight := range []float64{-1, 2, -1} {
+			r.coefficient[out.variable[at-1+i]] += weight
+		}
+		out.moments = append(out.moments, r)
+	}
 	return out
 }
 

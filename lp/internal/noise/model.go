@@ -45,6 +45,7 @@ const (
 	quantileMoment momentKind = iota
 	meanMoment
 	varianceMoment
+	middleMoment // of monotone noise: twice the middle cell weighs as much as the two next to it
 )
 
 // moment is a constraint E g(X) <= limit, or E X = 0 of kind meanMoment.

@@ -97,6 +97,9 @@ func (u upper) anchored() bool {
 // of one around it, because a jump of the loss or a quantile then falls on an edge. A
 // table of such cells is symmetric up to half a grid point only.
 func (u upper) edgeCells(marks []float64, k int) bool {
+	if u.Constraints.Monotone && !u.folded && u.points == 0 && !u.anchored() && !u.Constraints.Unbiased {
+		return true // its density may jump at 0
+	}
 	if u.points > 0 || u.anchored() || u.Constraints.Symmetric || u.Constraints.Unbiased || !u.jumping {
 		return false
 	}
