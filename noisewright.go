@@ -66,24 +66,21 @@ var (
 	L2 loss.Loss = loss.L2 // x², the squared error
 )
 
-// Design returns the additive noise with the smallest expected loss for one release:
-// at most 0.1 % above that of any noise that keeps the problem's promise and
-// constraints, as its certificate proves.
+// Design returns the additive noise with the smallest expected loss for one release: at most 0.1 %
+// above that of any that keeps the problem's promise and constraints, as its certificate proves.
 //
-// A context that ends stops the design. The best noise found so far is then returned
-// beside an error that wraps lp.ErrLimit: proved, and usable, but its
-// Bounds().Gap() is larger. Other errors come without a table and wrap
-// dp.ErrInvalid for a bad problem, lp.ErrInfeasible for constraints that cannot be
-// kept together. It takes milliseconds to seconds.
+// A context that ends stops the design. The best noise found so far is then returned beside an
+// error that wraps lp.ErrLimit: proved, and usable, but its Bounds().Gap() is larger. Other errors
+// come without a table and wrap dp.ErrInvalid for a bad problem, lp.ErrInfeasible for constraints
+// that cannot be kept together. It takes milliseconds to seconds.
 func Design(ctx context.Context, p Problem) (*Verified, error) { return design(ctx, p, 0) }
 
 var design = lp.Designer(lp.Options{NewSolver: highs.New})
 
-// Calibrate returns the noise of a single release such that so many releases about
-// the same people, each with fresh noise, keep the privacy of the problem together.
-// For few releases that is designed noise; for many it has a shape between Laplace
-// and Gaussian noise. See account.Calibrate, which also tells what it costs. Errors
-// are those of Design.
+// Calibrate returns the noise of a single release such that so many releases about the same people,
+// each with fresh noise, keep the privacy of the problem together. For few releases that is
+// designed noise; for many it has a shape between Laplace and Gaussian noise. See
+// account.Calibrate, which also tells what it costs. Errors are those of Design.
 func Calibrate(ctx context.Context, p Problem, releases int) (*Verified, error) {
 	c, err := account.Calibrate(ctx, account.Target{Problem: p, Releases: releases}, design, account.CalibrateOptions{})
 	if err != nil {
@@ -92,8 +89,7 @@ func Calibrate(ctx context.Context, p Problem, releases int) (*Verified, error) 
 	return c.Table, c.Limit
 }
 
-// Save writes the table to a file, which appears whole or not at all. What is there is
-// replaced.
+// Save writes the table to a file, which appears whole or not at all. What is there is replaced.
 func Save(path string, v *Verified) error {
 	if v == nil || v.Mechanism() == nil {
 		return check.Field("noisewright", "table", "none", "a verified one")
@@ -116,8 +112,7 @@ func Load(path string) (*Verified, error) {
 // NewSampler returns a sampler of the noise, seeded by the system. It is for one
 // goroutine; Fork makes more. sampler.NewNoise has options.
 //
-// Guarantee (docs/proofs/sampling.md, rounding.md): Sampler.AddNoise is as private
-// as the table promises.
+// Guarantee (docs/proofs/sampling.md, rounding.md): AddNoise is as private as the table promises.
 func NewSampler(v *Verified) (*Sampler, error) { return sampler.NewNoise(v, sampler.Options{}) }
 
 // Release answers a query about data with the best proven noise: a "count", "sum", "mean",

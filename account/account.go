@@ -24,13 +24,11 @@ type Release struct {
 // and Lower a proven lower bound, how much of it the mechanisms really cost.
 type Bounds struct{ Lower, Upper float64 }
 
-// Composition is a sequence of releases about the same people. It is immutable
-// and safe for concurrent use.
+// Composition is releases about the same people. It is immutable and safe for concurrent use.
 type Composition struct {
 	given []Release // by the caller, the uses of one distribution added up
 	count int       // the number of releases given
-	// releases are those given, with all normal noise merged into one release, and times is
-	// their number.
+	// releases are those given, all normal noise merged into one, and times is their number.
 	releases []Release
 	times    int
 	width    float64
@@ -145,9 +143,8 @@ func extent(l dominatingPair, tail float64) (least, most float64) {
 	return math.Max(least, -maxGridLoss), math.Min(most, maxGridLoss)
 }
 
-// measures returns a dominating distribution on a grid for every release, and the grids. Losses
-// above the extent, which add at most about tail to δ, count as infinite; those below it are
-// rounded up.
+// measures returns a dominating distribution on a grid for every releaseand the grids. Losses above
+// the extent, which add at most about tail to δ, count as infinite; those below it are rounded up.
 func (c *Composition) measures(step, tail float64) (parts, []grid) {
 	ps := make(parts, len(c.releases))
 	grids := make([]grid, len(c.releases))
@@ -231,8 +228,7 @@ func multiple(loss, step float64) bool {
 	return math.Abs(loss/step-math.Round(loss/step)) < slackShare/2
 }
 
-// search composes for a question: tilt finds θ for the parts, and the loss that
-// the answer is about.
+// search composes for a question. tilt finds θ for the parts, and the loss of the answer.
 func (c *Composition) search(tail float64, tilt func(parts) (theta, loss float64)) (upper *composed, lower []*composed, err error) {
 	span := c.span(tail)
 	ps, _ := c.measures(span/coarseGrid, tail)
@@ -272,9 +268,8 @@ func (c *Composition) search(tail float64, tilt func(parts) (theta, loss float64
 }
 
 const (
-	// gentleTilt is a tilt that leaves weight on losses somewhat below the largest one. At the
-	// largest loss the best tilt for upper bounds grows without limit, and leaves weight on no
-	// other loss.
+	// gentleTilt is a tilt with weight on losses somewhat below the largest one. At the largest
+	// loss the best tilt for upper bounds grows without limit, and leaves weight on no other loss.
 	gentleTilt = 30
 	// tailShare is the share of δ that losses beyond the grids may take.
 	tailShare = 1e-4
@@ -284,8 +279,7 @@ const (
 
 // Delta returns bounds on the δ of the composition at ε = epsilon, 0 <= epsilon.
 //
-// Guarantee (docs/proofs/composition.md): the composition is (epsilon,
-// Upper)-differentially private.
+// Guarantee (docs/proofs/composition.md): the composition is (epsilon, Upper)-private.
 func (c *Composition) Delta(epsilon float64) (Bounds, error) {
 	if !(epsilon >= 0) || math.IsInf(epsilon, 1) {
 		return Bounds{}, check.Field("account", "epsilon", epsilon, "a finite number >= 0")
@@ -383,8 +377,7 @@ func (c *Composition) sum(of func(dominatingPair) float64) *big.Rat {
 // epsilon: outputs that only one of two neighbors has are more probable.
 var ErrDeltaTooSmall = errors.New("delta is not reached at any epsilon")
 
-// Epsilon returns bounds on the smallest ε at which the composition is (ε,
-// delta)-private, 0 <= delta < 1.
+// Epsilon bounds the smallest ε at which the composition is (ε, delta)-private, 0 <= delta < 1.
 //
 // Guarantee: the composition is (Upper, delta)-differentially private. An error that wraps
 // ErrDeltaTooSmall says that no epsilon is enough, and what delta at least is needed.
@@ -529,8 +522,7 @@ func solve(bound func(float64) float64, delta float64) (float64, error) {
 func solveOnGrids(coarse []float64, upper func(grid) []float64, exactly func(float64) float64, delta float64) (float64, error) {
 	const (
 		parts = 1 << 10
-		// With this step maxLoss is fewer steps than an int counts, and losses of weights have
-		// larger rounding errors.
+		// With this step maxLoss fits an int, and rounding errors of losses are larger.
 		finest = 0x1p-48
 	)
 	g, heights, best := coarseLosses, coarse, math.Inf(1)

@@ -14,9 +14,8 @@ import (
 	"github.com/noisewright/noisewright/noise"
 )
 
-// atoms is a law whose worst pair of neighbors has finitely many privacy
-// losses: loss[i], descending, of probability mass[i], beside the mass at infinity.
-// Losses and masses are right to a relative atomError.
+// atoms is a law of finitely many privacy losses: loss[i], descending, of probability mass[i],
+// beside the mass at infinity. Losses and masses are right to a relative atomError.
 type atoms struct {
 	loss, mass       []float64
 	gain, price      []float64 // Σ of mass, and of mass·e^(−loss), up to i inclusive
@@ -26,9 +25,8 @@ type atoms struct {
 	lattice          float64   // if there are many losses, all are multiples of it, 2 apart
 }
 
-// atomError bounds the relative error of losses, masses and their compensated
-// sums. Each comes from a handful of elementary functions, good to an ulp or
-// two, of arguments below 100: 2^-43 is 1000 units.
+// atomError bounds the relative error of losses, masses and their compensated sums. Each comes from
+// some elementary functions, good to an ulp or two, of arguments below 100: 2^-43 is 1000 units.
 const atomError = 0x1p-43
 
 // newAtoms sorts and sums. natural is the unit of the law.
@@ -116,9 +114,8 @@ func heights(g grid, bound func(float64) float64) []float64 {
 // that lie on the grid but for a rounding, or a solver's tolerance, stay there.
 const slackShare = 0x1p-12
 
-// slack is what may be added to a loss that is rounded down, so that it is still
-// less than slackShare of a step too large: 2^-41 exceeds the errors of losses up
-// to 1000, and 2^-10 those of a quotient.
+// slack is what may be added to a loss that is rounded downand is still less than slackShare of a
+// step too large: 2^-41 exceeds the errors of losses up to 1000, and 2^-10 those of a quotient.
 func (g grid) slack() float64 { return g.step*slackShare*(1-0x1p-10) - 0x1p-41 }
 
 func (a *atoms) lower(g grid, _ float64) []*pmf {
@@ -141,8 +138,7 @@ func (a *atoms) lower(g grid, _ float64) []*pmf {
 	return []*pmf{d}
 }
 
-// addDown adds mass at the loss, rounded down to the grid but for the slack; what
-// lies below the grid is dropped.
+// addDown adds mass at the loss, rounded down to the grid but for the slack, or none below it.
 func (d *pmf) addDown(g grid, loss, mass float64) {
 	i := math.Floor((loss+g.slack())/g.step) - float64(g.first)
 	if i >= 0 { // not NaN
@@ -153,9 +149,8 @@ func (d *pmf) addDown(g grid, loss, mass float64) {
 // maxChain bounds how many neighboring groups are put together.
 const maxChain = 16
 
-// regroup adds a lower bound on the sub-laws with the probabilities gain_i under P,
-// right to 2^-42, and price_i under Q, of outputs whose losses are about between
-// the loss i of the grid and the next.
+// regroup adds a lower bound on the sub-laws with the probabilities gain_i under P, right to 2^-42,
+// and price_i under Q, of outputs with losses about between the loss i of the grid and the next.
 //
 // Putting outputs together is post-processing: what it makes of P and Q is no easier to tell apart.
 // So each group takes as much of the next lower one as brings its loss, log ΣP/ΣQ, down to the
@@ -294,8 +289,7 @@ func checkSteps(sensitivity int) error {
 	return check.Field("account", "sensitivity", sensitivity, fmt.Sprintf("an integer from 1 to %d", maxSteps))
 }
 
-// Staircase is the staircase mechanism tuned to the loss (Geng & Viswanath
-// 2016), of any sensitivity Δ.
+// Staircase is the mechanism tuned to the loss (Geng & Viswanath 2016), of any sensitivity Δ.
 //
 // Its density is e^(−ε) times smaller from each level to the next, level n >= 1 being Δ wide on
 // either side and level 0 reaching to γΔ. After a shift by t <= Δ a point and its partner are on

@@ -43,8 +43,7 @@ func NewBudget(total dp.Budget, adaptive bool) (*Budget, error) {
 	return &Budget{total: total, adaptive: adaptive, losses: new(sync.Map)}, nil
 }
 
-// With returns a Budget that has the costs charged too, whether or not they fit. The one it is
-// called on does not change.
+// With returns a Budget with the costs charged too, whether or not they fit, and leaves b.
 func (b *Budget) With(costs ...Cost) *Budget {
 	return &Budget{total: b.total, adaptive: b.adaptive, losses: b.losses, charged: merged(b.Costs(), costs...)}
 }
@@ -91,8 +90,7 @@ func (b *Budget) Charge(costs ...Cost) error {
 	return nil
 }
 
-// Spent returns an epsilon, rounded up, that all that was charged keeps together at the
-// budget's delta.
+// Spent returns an epsilon, rounded up, that all charges keep together at the budget's delta.
 func (b *Budget) Spent() (epsilon float64, err error) {
 	return b.Epsilon(context.Background(), math.NaN())
 }
@@ -230,9 +228,8 @@ func largest[T int | float64](lo, hi, most T, fits func(T) (bool, error), apart 
 // leftWidth is how far below the truth, relatively, Left may be.
 const leftWidth = 1e-4
 
-// LeftTimes returns how many more uses of the mechanism fit, at most tables.MaxReleases; cost.Times
-// is not used. It composes some 2·log2 of that many times. The error wraps dp.ErrInvalid for a
-// bad cost.
+// LeftTimes returns how many more uses fit, at most tables.MaxReleases; cost.Times is not used. It
+// composes some 2·log2 of that times. The error wraps dp.ErrInvalid for a bad cost.
 func (b *Budget) LeftTimes(ctx context.Context, cost Cost) (int, error) {
 	cost.Times = 1
 	if err := cost.Validate(); err != nil {
@@ -260,8 +257,7 @@ func (b *Budget) lossOf(ctx context.Context, c Cost) (*PrivacyLossDistribution, 
 	return p, err
 }
 
-// await returns what f does, or the error of the context once that ends: f, which has no
-// effects, then goes on for nothing.
+// await returns what f does, or the error of the context once that ends; f has no effects.
 func await[T any](ctx context.Context, f func() (T, error)) (T, error) {
 	type result struct {
 		value T

@@ -2,6 +2,8 @@ package account
 
 import (
 	"context"
+	"errors"
+	"fmt"
 	"math"
 
 	"github.com/noisewright/noisewright/dp"
@@ -11,9 +13,8 @@ import (
 	"github.com/noisewright/noisewright/tables"
 )
 
-// Target is what a number of equal releases are to cost together at most. The
-// Problem is that of one release, but for Epsilon and Delta, which are of all of them
-// together: Epsilon > 0, 0 <= Delta < 1.
+// Target is what equal releases are to cost together at most. The Problem is that of one release,
+// but for Epsilon and Delta, which are of all of them together: Epsilon > 0, 0 <= Delta < 1.
 type Target struct {
 	dp.Problem
 	Releases int // from 1 to tables.MaxReleases
@@ -27,8 +28,7 @@ func (t Target) validate() error {
 	return bad.Err()
 }
 
-// shapes reports whether exponential power noise is an answer: it keeps no constraint
-// and is never private with delta = 0.
+// shapes says if exponential power noise will do: it keeps no constraint, and needs delta > 0.
 func (t Target) shapes() bool { return t.Constraints.None() && t.Delta > 0 }
 
 // single returns the problem of one release with this promise.
@@ -48,14 +48,12 @@ type CalibrateOptions struct {
 	// Gap is the relative gap asked for, 0 what the Designer takes it for. Designs that only steer
 	// the search ask for 0.02, if that is more, and need not be good.
 	Gap float64
-	// Exponents are those of exponential power noise, from 1 to 2, to try in this
-	// order as long as the expected loss falls. nil means 2, which is Gaussian
-	// noise, 1.75, 1.5 and 1.25; an empty slice means none.
+	// Exponents are those of exponential power noise, from 1 to 2, tried in order while the loss
+	// falls. nil means 2, which is Gaussian noise, 1.75, 1.5 and 1.25; an empty slice means none.
 	Exponents []float64
 }
 
-// coarseGap and coarseWidth are the gap of designs and the width of compositions
-// that only steer the search.
+// The gap of designs and the width of compositions that only steer the search.
 const (
 	coarseGap   = 0.02
 	coarseWidth = 0.05
@@ -188,4 +186,49 @@ func (t Target) designs(design Designer, gap float64) maker {
 		loss, _ := table.Certificate().ExpectedLoss.Float64()
 		return &Calibration{PLD: pld, loss: loss, Table: table, Limit: limit}, nil
 	}
+}
+
+// ProveTotal proves the total that a table claims to be made for, its ClaimedTotal, and
+// returns bounds on the epsilon of so many releases together at the total's delta.
+//
+// Guarantee: without an error, total.Releases releases of the table, each with fresh
+// noise, are (total.Epsilon, total.Delta)-differentially private, by exact composition
+// of the table's weights ([Composition.Epsilon]) or by basic composition of what was
+// verified of one (docs/proofs/composition.md).
+//
+// The error wraps [proof.ErrFalseClaim] if that is not proved, with the bounds beside
+// it, their Upper +Inf where no epsilon is; [dp.ErrInvalid] if there is no table or it
+// claims no total; and [proof.ErrWork] if the table is more than [LossOf] takes, which
+// says nothing about the total. The cost is one composition.
+func ProveTotal(v *tables.Verified) (Bounds, error) {
+	if v == nil || v.Mechanism() == nil {
+		return Bounds{}, check.Field("account", "table", "none", "a verified one")
+	}
+	total, ok := v.Mechanism().ClaimedTotal()
+	if !ok {
+		return Bounds{}, check.Field("account", "total", "none", "a table that claims one")
+	}
+	t := Target{Problem: v.Mechanism().Problem(), Releases: total.Releases}
+	promised := t.Privacy
+	t.Epsilon, t.Delta = total.Epsilon, total.Delta
+	var b Bounds
+	pld, err := LossOf(v.Mechanism())
+	if err == nil {
+		b, err = t.compose(pld, 0)
+	}
+	if err != nil { // basic composition is all there is
+		b = Bounds{Upper: math.Inf(1)}
+	}
+	b = t.orBasic(b, promised.Epsilon, promised.Delta)
+	if b.Upper <= total.Epsilon {
+		return b, nil
+	}
+	if err != nil && !errors.Is(err, dp.ErrInvalid) {
+		return b, err
+	}
+	proved := "no epsilon is proved"
+	if !math.IsInf(b.Upper, 1) {
+		proved = fmt.Sprintf("only epsilon = %v is proved", b.Upper)
+	}
+	return b, check.Errorf("account", proof.ErrFalseClaim, "total = %d releases with epsilon = %g, delta = %g is claimed but %s at this delta", total.Releases, total.Epsilon, total.Delta, proved)
 }

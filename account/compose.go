@@ -51,8 +51,7 @@ func (ps parts) infinityMass() (mass, logs float64) {
 // minimize finds θ > 0 where (K(θ)+bits)/θ is least, for a convex K: the best Chernoff bound on
 // what is exceeded with probability e^(−bits), and the tilt that makes the sum likely to be there.
 func minimize(moment func(theta float64) (value, mean float64), bits, least, most float64) float64 {
-	// The derivative of the quotient has the sign of θ·K' − K − bits, which
-	// grows with θ, for K is convex.
+	// The derivative of the quotient has the sign of θ·K' − K − bits, which grows, as K is convex.
 	return rising(least, most, func(theta float64) float64 {
 		value, mean := moment(theta)
 		return theta*mean - value - bits
@@ -127,9 +126,8 @@ type composed struct {
 // errUnfit: the window does not fit, or there is nothing to compose.
 var errUnfit = errors.New("account: window too long, or empty")
 
-// window returns an interval of losses, in steps of the grid, that the sum,
-// tilted by theta, leaves with a probability below e^(−wrapBits) on either side:
-// the best Chernoff bounds, or where the sum ends.
+// window returns an interval of losses, in steps of the grid, that the tilted sum leaves with a
+// probability below e^(−wrapBits) on either side: the best Chernoff bounds, or where the sum ends.
 func (ps parts) window(theta float64) (from, to float64) {
 	step := ps[0].measure.step
 	scale, _ := ps.logMoment(theta)
@@ -160,8 +158,7 @@ func (ps parts) window(theta float64) (from, to float64) {
 func (ps parts) compose(theta float64, limit int) (*composed, error) {
 	step := ps[0].measure.step
 	from, to := ps.window(theta)
-	// Not <=: refuses the NaN of an empty measure. Ends below 2^42 keep the
-	// rounding of them far below a step.
+	// Not <=: refuses NaN, of an empty measure. Below 2^42 rounding is far below a step.
 	if !(to-from+1 <= float64(limit) && math.Abs(from) <= 1<<42 && math.Abs(to) <= 1<<42) {
 		return nil, errUnfit
 	}
@@ -200,8 +197,7 @@ func (ps parts) compose(theta float64, limit int) (*composed, error) {
 			bound[i] *= math.Pow(cmplx.Abs(s)+e, float64(p.times))
 		}
 	}
-	// (|s|+e)^k − |s|^k bounds the error a power inherits; products and powers
-	// add 4 roundoffs for each factor.
+	// (|s|+e)^k − |s|^k bounds the error of a power; both add 4 roundoffs for each factor.
 	multiply := 8 * roundoff * (c.releases + 4)
 	errorNorm, productNorm := 0.0, 0.0
 	for i, s := range product {
@@ -248,8 +244,7 @@ func (d *pmf) wrap(sequence []complex128, theta, logM float64) (extreme, norm fl
 	return extreme, norm
 }
 
-// transformError bounds the relative error, in the Euclidean norm, of a Fourier
-// transform of n = 2^k points.
+// transformError bounds the relative error, in ℓ2, of a Fourier transform of n = 2^k points.
 //
 // gonum's transform (FFTPACK) makes passes of radix 4, and one of radix 2 if k is odd. A pass adds
 // complex numbers in two layers, a roundoff u each, and multiplies by a root of unity: √5·u, and

@@ -9,8 +9,7 @@ import (
 	"github.com/noisewright/noisewright/noise"
 )
 
-// continuous is a law with closed forms: bounds of the profile h(ε), any ε, and
-// of the losses' laws.
+// continuous is a law in closed form: bounds of the profile h(ε), any ε, and of the losses' laws.
 type continuous struct {
 	least, most float64
 	natural     float64

@@ -12,8 +12,7 @@ import (
 	"github.com/noisewright/noisewright/tables"
 )
 
-// Cost is one mechanism of a release, used Times times on the same people, each time with
-// fresh noise.
+// Cost is one mechanism of a release, used Times times on the same people, each with fresh noise.
 type Cost struct {
 	// Table is what the noise is drawn from. Without one, the mechanism is any that is
 	// (Epsilon, Delta)-private; beside one they are 0 or what the table promises.
@@ -53,8 +52,7 @@ func (c Cost) Validate() error {
 	return bad.Err()
 }
 
-// mechanism returns what tells mechanisms apart: costs of the same one have the same, whatever
-// their Times.
+// mechanism tells mechanisms apart: costs of one have the same, whatever their Times.
 func (c Cost) mechanism() Cost {
 	if c.Table != nil {
 		return Cost{Table: c.Table}

@@ -304,3 +304,29 @@ func TestDifferenceUp(t *testing.T) {
 		}
 	}
 }
+
+// TestNormalTailBracket: the tail of a sum that cancels is between the bounds, exactly.
+func TestNormalTailBracket(t *testing.T) {
+	rng := rand.New(rand.NewSource(31))
+	unit := new(big.Rat).SetFrac(big.NewInt(1), new(big.Int).Lsh(big.NewInt(1), exact.NormalBits))
+	for range 2000 {
+		a := math.Ldexp(rng.Float64()-0.5, rng.Intn(12))
+		b := 8*rng.Float64() - 4 - a
+		x := new(big.Rat).Add(exact.Rational(a), exact.Rational(b))
+		size := new(big.Rat).Abs(x)
+		low, high := exact.NormalTail(size.Num(), size.Denom())
+		least, most := new(big.Rat).SetInt(low), new(big.Rat).SetInt(high)
+		least.Mul(least, unit)
+		most.Mul(most, unit)
+		if one := big.NewRat(1, 1); x.Sign() < 0 {
+			least, most = new(big.Rat).Sub(one, most), new(big.Rat).Sub(one, least)
+		}
+		from, to := normalTail(a, b)
+		if exact.Rational(from).Cmp(most) > 0 || exact.Rational(to).Cmp(least) < 0 {
+			t.Errorf("the tail of %g + %g is from %g to %g, want %s", a, b, from, to, least.FloatString(20))
+		}
+		if to-from > 1e-9*to {
+			t.Errorf("the tail of %g + %g is from %g to %g, far apart", a, b, from, to)
+		}
+	}
+}

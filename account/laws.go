@@ -16,9 +16,8 @@ import (
 	"github.com/noisewright/noisewright/tables"
 )
 
-// laws is the profile of a mechanism with one law of answers for each of finitely many
-// inputs: the supremum over the pairs of inputs that are neighbors. The pairs are ordered,
-// and there are both orders of each.
+// laws is the profile of a mechanism with one law of answers for each of finitely many inputs: the
+// supremum over the pairs of inputs that are neighbors. Both orders of each are there.
 type laws struct {
 	epsilon float64 // that the mechanism promises
 	rows    []law

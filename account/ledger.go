@@ -27,8 +27,7 @@ type Terms struct {
 	// Neighbors is dp.AddRemove or dp.Replace. One release under each would add up different
 	// things, so all releases have those of the ledger.
 	Neighbors string
-	// Unit is whose influence is hidden: dp.Row, or "person:" and the column that tells persons
-	// apart.
+	// Unit is what is hidden: dp.Row, or "person:" and the column that tells persons apart.
 	Unit string
 	// Adaptive is for noise that is chosen in view of earlier answers. The sums of the
 	// epsilons and of the deltas promised are then kept within the total, which allows any
@@ -36,6 +35,11 @@ type Terms struct {
 	// condition: the mechanisms of the releases, their noise and how often it is used, were not
 	// chosen in view of earlier answers. What is asked otherwise may be.
 	Adaptive bool
+	// Delimiter and OneLine say what a row of a CSV file is, as release.File does, and are not for
+	// who asks to choose: read in another way one record is many. Delimiter is one character, or
+	// "" for a comma.
+	Delimiter string
+	OneLine   bool
 }
 
 // Person returns the column that tells persons apart, if the unit is a person.
@@ -69,10 +73,9 @@ type Record struct {
 }
 
 // Once returns the record of the charge from the ledger, if it has an answer. Else it calls plan
-// for the costs of an answer and what draws it, charges them and then draws. If an equal charge
-// was left without an answer, by a crash for instance, plan gets the costs that were charged, and
-// has to draw from their noise. Without a ledger, nil, it only plans and draws, and nothing adds
-// up what that costs.
+// for the costs of an answer and what draws it, charges them and then draws. If an equal charge was
+// left without an answer, as by a crash, plan gets the costs that were charged, and draws from
+// them. Without a ledger, nil, it only plans and draws, and nothing adds up what that costs.
 func (c Charge) Once(ctx context.Context, l Ledger, plan func(before []Cost) ([]Cost, func(context.Context) ([]byte, error), error)) (Record, error) {
 	var before Record
 	if l != nil {

@@ -142,8 +142,7 @@ func excess(p, q []uint64, k int, lone bool, e float64, high *big.Int) float64 {
 	return math.Ldexp(f, -64-exact.RatioBits)
 }
 
-// inParts returns s as the sum of two float64s, exactly up to 2^-52 units of a
-// sum of at most 2^64 + 2^52.
+// inParts returns s as two float64s, exactly up to 2^-52 units of a sum of at most 2^64 + 2^52.
 func inParts(s exact.Uint128) (high, low float64) {
 	const mask = 1<<12 - 1
 	high = float64(s.Hi)*0x1p64 + float64(s.Lo&^uint64(mask))

@@ -92,8 +92,7 @@ func (s *search) start() float64 {
 	return portion(s.target.Epsilon, n) * math.Max(1, math.Sqrt(float64(n))/8)
 }
 
-// part returns what a release has of a share of the total delta; the rest is left for
-// the composition.
+// part is a release's part of a share of delta; the rest is left for the composition.
 func (s *search) part(share float64) float64 {
 	return s.target.Delta * share / float64(s.target.Releases)
 }
@@ -122,8 +121,7 @@ func (t Target) orBasic(b Bounds, epsilon, delta float64) Bounds {
 	return b
 }
 
-// compose returns bounds on the epsilon of all releases at the target's delta, +Inf if
-// none is enough.
+// compose returns bounds on the epsilon of all at the target's delta, +Inf if none is enough.
 func (t Target) compose(pld *PrivacyLossDistribution, width float64) (Bounds, error) {
 	composition, err := Compose([]Release{{pld, t.Releases}}, Options{Width: width})
 	if err != nil {

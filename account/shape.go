@@ -30,9 +30,8 @@ func (t Target) shaped(ctx context.Context, exponents []float64) (*Calibration, 
 // shapeTolerance is how close to the target the composed epsilon of shaped noise has to come.
 const shapeTolerance = 1e-3
 
-// shape makes a table of exponential power noise whose releases keep the target: the
-// scale is searched for, from that of continuous normal noise on, until the table
-// itself is proved to compose to little less.
+// shape makes a table of such noise whose releases keep the target: the scale is searched for, from
+// that of continuous normal noise on, until the table itself is proved to compose to little less.
 func (t Target) shape(ctx context.Context, exponent float64) (*Calibration, error) {
 	p := t.Privacy
 	p.Sensitivity *= math.Sqrt(float64(t.Releases))

@@ -10,13 +10,12 @@ import (
 // envelope is the largest of the profiles of many shifts of a law at the losses of a grid,
 // bounded from above, in units of 2^-64.
 //
-// One shift by k costs a pass over the weights, and there may be thousands. A range of them
-// is bounded at once, in two ways that hold whatever the weights are (docs/proofs/composition.md):
-// Q is replaced by the least weight that it has at the same output in the range, or P by the
-// least weight that it has there, seen from Q, and what that takes away. Where no weight
-// rises away from the largest, the first is the profile of the longest shift at losses from 0
-// on and the second at those below: one range is all. Else ranges that exceed what single shifts have by more than
-// rounding are halved.
+// One shift by k costs a pass over the weights, and there may be thousands. A range of them is
+// bounded at once, in two ways that always hold (docs/proofs/composition.md): Q is replaced by the
+// least weight that it has at the same output in the range, or P by the least weight that it has
+// there, seen from Q, and what that takes away. Where no weight rises away from the largest, the
+// first is the profile of the longest shift at losses from 0 on and the second at those below: one
+// range is all. Else ranges that exceed what single shifts have by more than rounding are halved.
 type envelope struct {
 	grid     grid
 	p, q     law // Q not yet shifted
@@ -80,8 +79,7 @@ func (e *envelope) shifts(from, to, sign int) {
 	}
 }
 
-// together returns a bound above the profiles of a range of shifts: the first from the loss
-// 0 on, the second below.
+// together bounds the profiles of a range of shifts: one from the loss 0 on, one below.
 func (e *envelope) together(from, to, sign int) []float64 {
 	low, high := sign*from, sign*to
 	if sign < 0 {
@@ -118,8 +116,7 @@ func excessOf(weights, others []uint64) exact.Uint128 {
 	return exact.Uint128{Hi: a.Hi - b.Hi - borrow, Lo: low}
 }
 
-// least returns the law whose weight at j is the least of those from j+from to j+to, 0 if
-// one of these is outside.
+// least is the law whose weight at j is the least of those from j+from to j+to, 0 outside.
 func (l law) least(from, to int) law {
 	n := len(l.weights)
 	out := law{make([]uint64, n), make([]float64, n)}

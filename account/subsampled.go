@@ -166,8 +166,7 @@ func (s *subsampled) mixture(still, moved bracket) bracket {
 	return bracket{mix(still.low, moved.low) * (1 - 8*roundoff), math.Min(1, mix(still.high, moved.high)*(1+8*roundoff))}
 }
 
-// multiplierTolerance is how far below the epsilon asked for that of a calibrated multiplier
-// may be.
+// multiplierTolerance is how far below the epsilon asked that of a calibrated multiplier may be.
 const multiplierTolerance = 1e-3
 
 // SubsampledMultiplier returns a multiplier with which so many steps of [SubsampledGaussian]

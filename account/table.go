@@ -13,9 +13,8 @@ import (
 	"github.com/noisewright/noisewright/tables"
 )
 
-// table is the profile of a sampling table: the supremum over all shifts by up
-// to its sensitivity. As shifts by parts of a cell lie between shifts by whole
-// cells (docs/proofs/table-privacy.md) those are enough.
+// table is the profile of a table: the supremum over its shifts. As shifts by parts of a cell lie
+// between shifts by whole cells (docs/proofs/table-privacy.md) those are enough.
 type table struct {
 	t *tables.Table
 	// up and down bound the weights of the cells, in units of 2^-64, and are equal but for a tail
@@ -37,8 +36,7 @@ type table struct {
 }
 
 const (
-	// mostLost is how much of a step rounding down may cost on average for losses
-	// to count as being on the grid.
+	// mostLost is what rounding down may cost on average, in steps, for losses on the grid.
 	mostLost = 0.05
 	// maxUnrolled bounds the cells of a tail that are unrolled; the rest of
 	// its mass is counted at its largest privacy loss.
@@ -134,8 +132,7 @@ func (l *table) unroll() {
 	ratio := new(big.Int).SetUint64(l.t.TailRatio())
 	// A block of weight W has W·(1−ρ)·ρ^m, m periods out.
 	share := new(big.Int).Sub(new(big.Int).Lsh(big.NewInt(1), 64), ratio)
-	// Rounded down m times, its powers times ρ, ρ <= 1 − 2^-20: the factors below
-	// are short by less than 2^20 units.
+	// Powers times ρ, m roundings, ρ <= 1 − 2^-20: they are short by less than 2^20 units.
 	wrong := big.NewInt(1 << 20)
 	ceiling := new(big.Int).Sub(new(big.Int).Lsh(big.NewInt(1), 192), big.NewInt(1))
 	period := func(block []uint64, factor *big.Int) (up, down []uint64, zero bool) {

@@ -5,8 +5,7 @@ import "math"
 // interval is the points from first to last, or shifts.
 type interval struct{ first, last int64 }
 
-// beyond stands for the end of a cell that has none: more than all points of values and
-// noise together.
+// beyond stands for the end of a cell that has none: more than all values and noise together.
 const beyond = 1 << 60
 
 // points returns the cells as points of the lattice. An edge is rounded as values are;

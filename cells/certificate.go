@@ -9,11 +9,9 @@ import (
 	"github.com/noisewright/noisewright/proof"
 )
 
-// Certificate is what exact arithmetic finds in a kernel. Every number is a rigorous bound
-// in the direction its name says.
+// Certificate is what exact arithmetic finds: rigorous bounds in the direction of their names.
 type Certificate struct {
-	// DeltaUpper bounds the delta of the kernel, between any two query values within
-	// the sensitivity, from above.
+	// DeltaUpper bounds the delta between any two query values within the sensitivity from above.
 	DeltaUpper *big.Rat
 	// Worst is where it is attained.
 	Worst Pair

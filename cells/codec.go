@@ -76,18 +76,18 @@ func Decode(r io.Reader) (*Kernel, error) {
 	s.Edges = append(append(s.Edges, f.Edges...), formfile.Or(f.Upper, math.Inf(1)))
 	var err error
 	if s.Loss, err = loss.Parse(f.Loss.Name); err != nil {
-		return nil, check.Errorf("additive", nil, "%w", err)
+		return nil, check.Errorf("cells", nil, "%w", err)
 	}
 	if f.CapLoss != nil {
 		if s.CapLoss, err = loss.Parse(f.CapLoss.Name); err != nil {
-			return nil, check.Errorf("additive", nil, "instance_cap_loss: %w", err)
+			return nil, check.Errorf("cells", nil, "instance_cap_loss: %w", err)
 		}
 	}
 	if s.InstanceCap, err = Form.Positive("instance_cap", f.InstanceCap); err != nil {
 		return nil, err
 	}
 	if s.Claims == (Claims{}) { // which New would fill in
-		return nil, check.Errorf("additive", proof.ErrFormat, "certificate.delta is empty, want a plain decimal number")
+		return nil, check.Errorf("cells", proof.ErrFormat, "certificate.delta is empty, want a plain decimal number")
 	}
 	return New(s)
 }

@@ -48,7 +48,7 @@ func (d *Dual) validate(s *Spec) error {
 	if d == nil {
 		return nil
 	}
-	r := formfile.InDual("additive")
+	r := formfile.InDual("cells")
 	cells, n := len(s.Edges)-1, d.NodesPerSensitivity
 	r.Want(n >= 1 && n <= maxBins, "nodes_per_sensitivity", n, "1 to %d", maxBins)
 	r.Exponent(d.Exponent)
@@ -164,9 +164,8 @@ func (s *Spec) Shifts(parts int, outwards bool) []Pair {
 	return all
 }
 
-// LowerBound returns the bound that the Dual proves (docs/proofs/additive-kernels.md), for
-// the cells, their weight, the losses and the privacy of the Spec, whose laws do not
-// matter:
+// LowerBound is what the Dual proves (docs/proofs/additive-kernels.md), for the cells, their
+// weight, the losses and the privacy of the Spec, whose laws do not matter:
 //
 //	Σ_C min_j [ w_C·l_j + κ_C·l°_j + Σ ( y_{C,C′,k,j} − e^ε·y_{C′,C,k,j−k} ) ] − δ·Σ η − cap·Σ κ_C
 //
@@ -271,8 +270,7 @@ func (m *DualShift) at(j int) int64 {
 	}
 }
 
-// extent returns nodes, at most and at least 0, before and after which the multipliers in
-// all brackets are the same.
+// extent returns nodes, <= 0 and >= 0, beyond which the multipliers in all brackets are equal.
 func (d *Dual) extent() (first, last int) {
 	for _, m := range d.Shifts {
 		end := m.First + len(m.Multipliers) - 1

@@ -54,8 +54,7 @@ func (g Grid) round(x float64) *big.Int {
 	return exact.Floor(r.Add(r, big.NewRat(1, 2)))
 }
 
-// Spec is the content of a kernel: noise that is added to a query value, with a law for
-// each cell of the value.
+// Spec is the content of a kernel: noise for a query value, with a law for each cell of it.
 type Spec struct {
 	// Privacy is the promise: answers to two values of the query that differ by at
 	// most the sensitivity are (epsilon, delta)-indistinguishable.
@@ -112,7 +111,7 @@ func build(ctx context.Context, s Spec, certify func(*content, *proof.Meter) Cer
 	}
 	c := &content{spec: formfile.Clone(s), cells: s.points()}
 	c.step, _ = s.Grid.Step().Float64()
-	c.proof = proof.New("additive", func(m *proof.Meter) Certificate { return certify(c, m) }, c.spec.judge)
+	c.proof = proof.New("cells", func(m *proof.Meter) Certificate { return certify(c, m) }, c.spec.judge)
 	if s.Claims == (Claims{}) {
 		certificate, err := c.proof.Find(ctx)
 		if err != nil {
@@ -124,7 +123,7 @@ func build(ctx context.Context, s Spec, certify func(*content, *proof.Meter) Cer
 }
 
 func (s *Spec) validate() error {
-	errs := check.In("additive")
+	errs := check.In("cells")
 	errs.MaxEpsilon(s.Privacy.Epsilon)
 	errs.Add(s.Privacy.Validate())
 	errs.If(s.Loss == nil, "loss", "none", "a loss")
@@ -157,8 +156,7 @@ func (s *Spec) validateGrid(errs *check.List) {
 	errs.If(s.Privacy.Validate() == nil && !within(s.reach(), maxBins*g.PointsPerBin), "sensitivity", s.Privacy.Sensitivity, "at most %d bins of the grid", maxBins)
 }
 
-// reach returns how many points values of the query may be apart after they were
-// rounded, ⌈sensitivity/step⌉.
+// reach is how many points query values may be apart once rounded, ⌈sensitivity/step⌉.
 func (s *Spec) reach() *big.Int {
 	r := exact.Rational(s.Privacy.Sensitivity)
 	return exact.Ceil(r.Quo(r, s.Grid.Step()))
@@ -224,9 +222,8 @@ func (s *Spec) validateEdges(errs *check.List) {
 	}
 }
 
-// WithDual returns the kernel with other multipliers for its lower bound, and claims that follow
-// from the certificate, whose other parts are not computed again. The error wraps dp.ErrInvalid,
-// or is that of the context.
+// WithDual returns the kernel with other multipliers for its lower bound, and claims of the
+// certificate, whose other parts stay. The error wraps dp.ErrInvalid, or is that of the context.
 func (k *Kernel) WithDual(ctx context.Context, d *Dual) (*Kernel, error) {
 	s := k.spec
 	s.Dual, s.Claims = d, Claims{}
@@ -243,8 +240,7 @@ func (k *Kernel) Privacy() dp.Privacy { return k.spec.Privacy }
 // Loss returns the loss the kernel was designed for.
 func (k *Kernel) Loss() loss.Loss { return k.spec.Loss }
 
-// InstanceCap returns the promised cap on the expected loss of every cell, and the loss
-// that is capped; 0: none.
+// InstanceCap returns the promised cap on the loss of every cell, and what loss that is; 0: none.
 func (k *Kernel) InstanceCap() (float64, loss.Loss) { return k.spec.InstanceCap, k.spec.capped() }
 
 // capped returns the loss that is capped.
@@ -268,8 +264,7 @@ func (k *Kernel) Bins() int { return len(k.spec.Rows[0]) }
 // first may be -Inf and the last +Inf.
 func (k *Kernel) Edge(i int) float64 { return k.spec.Edges[i] }
 
-// Weight returns the weight of bin j, counted from 0, in the law of cell i. A weight w is
-// a probability of w/2^64.
+// Weight is that of bin j, counted from 0, in the law of cell i: w is a probability of w/2^64.
 func (k *Kernel) Weight(i, j int) uint64 { return k.spec.Rows[i][j] }
 
 // Reach returns the largest |n| over all points n of bins.
@@ -278,8 +273,7 @@ func (k *Kernel) Reach() int64 {
 	return max(-g.FirstPoint(0), g.FirstPoint(k.Bins())-1)
 }
 
-// CellOf returns the cell of a query value that was rounded to the point n, and false if
-// it is in none.
+// CellOf returns the cell of a query value rounded to the point n, and false if it is in none.
 func (k *Kernel) CellOf(n int64) (i int, ok bool) {
 	i, _ = slices.BinarySearchFunc(k.cells, n, func(c interval, n int64) int {
 		if c.last < n {

@@ -14,7 +14,7 @@ import (
 
 // Form is that of additive kernels. Its files are described in docs/additive-format.md, and
 // bounded well above maxWeights and a large dual.
-var Form = proof.Form{Package: "additive", Noun: "an additive kernel", File: strictjson.Format{
+var Form = proof.Form{Package: "cells", Noun: "an additive kernel", File: strictjson.Format{
 	Noun: "additive kernel", Name: "noisewright-additive-kernel", Version: 1, MaxSize: 128 << 20,
 	MaxElements: map[string]int{
 		"edges": MaxCells, "weight": MaxCells, "rows": maxWeights, "caps": MaxCells,
@@ -25,8 +25,7 @@ var Form = proof.Form{Package: "additive", Noun: "an additive kernel", File: str
 // Verified is the proof about a kernel, see proof.Verified.
 type Verified = proof.Verified[Kernel, Certificate]
 
-// Verify is proof.Verify with the work that is allowed by default. A false claim is also an
-// instance cap that is exceeded.
+// Verify is proof.Verify with the default work. An instance cap that is exceeded is a false claim.
 func (k *Kernel) Verify() (*Verified, error) {
 	return proof.Verify(context.Background(), k, proof.Options{})
 }
@@ -51,14 +50,14 @@ func (*Kernel) Form() proof.Form { return Form }
 func (s *Spec) judge(c Certificate, _ *proof.Meter) error {
 	p := s.Privacy
 	if delta := exact.Rational(p.Delta); c.DeltaUpper.Cmp(delta) > 0 {
-		return check.Errorf("additive", proof.ErrNotPrivate, "delta = %g is promised but only %s is proved, between the cells %d and %d (excess %s)", p.Delta, exact.StateUp(c.DeltaUpper), c.Worst.Gain, c.Worst.Lose, formfile.Excess(c.DeltaUpper, delta))
+		return check.Errorf("cells", proof.ErrNotPrivate, "delta = %g is promised but only %s is proved, between the cells %d and %d (excess %s)", p.Delta, exact.StateUp(c.DeltaUpper), c.Worst.Gain, c.Worst.Lose, formfile.Excess(c.DeltaUpper, delta))
 	}
 	if o := s.InstanceCap; o > 0 {
 		if limit := exact.Rational(o); c.CapLoss.Cmp(limit) > 0 {
-			return check.Errorf("additive", proof.ErrFalseClaim, "instance_cap = %g is promised but only %s is proved, for %s (excess %s)", o, exact.StateUp(c.CapLoss), s.capped().Name(), formfile.Excess(c.CapLoss, limit))
+			return check.Errorf("cells", proof.ErrFalseClaim, "instance_cap = %g is promised but only %s is proved, for %s (excess %s)", o, exact.StateUp(c.CapLoss), s.capped().Name(), formfile.Excess(c.CapLoss, limit))
 		}
 	}
-	return formfile.Check("additive", &s.Claims, c.stated()...)
+	return formfile.Check("cells", &s.Claims, c.stated()...)
 }
 
 // Inputs are the query values.

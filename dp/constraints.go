@@ -77,8 +77,7 @@ func (c Constraints) Validate() error {
 	return errs.Err()
 }
 
-// MarshalJSON writes the constraints there are, and no others, as in table files
-// (docs/table-format.md).
+// MarshalJSON writes the constraints there are, as in table files (docs/table-format.md).
 func (c Constraints) MarshalJSON() ([]byte, error) {
 	out := struct {
 		Symmetric         bool       `json:"symmetric,omitempty"`

@@ -146,8 +146,7 @@ func (b base) evenly() Matrix {
 // the body: local randomizers of least mean squared error, whose answers are the means of
 // the encodings given them. Noise of any other kind is returned as it is.
 //
-// The randomizers tell about u, as an encoder tells about the data it was trained on. Errors
-// wrap dp.ErrInvalid.
+// The randomizers tell about u, as an encoder about its training data. Errors wrap dp.ErrInvalid.
 func Fit(n Noise, u Matrix) (Noise, error) {
 	m, ok := n.(*randomized)
 	if !ok || m.kind != bundle.Local {

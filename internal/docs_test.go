@@ -100,8 +100,8 @@ func unindented(text string) string {
 // TestFormatPages: the pages of the file formats name every field that is read.
 func TestFormatPages(t *testing.T) {
 	for page, sources := range map[string][]string{
-		"table-format.md":  {"tables/codec.go", "tables/table.go", "tables/dual.go", "dp/privacy.go", "dp/constraints.go", "proof/file.go"},
-		"kernel-format.md": {"kernels/codec.go", "kernels/kernel.go", "kernels/dual.go", "kernels/queries.go", "dp/privacy.go", "proof/file.go"},
+		"table-format.md":  {"tables/codec.go", "tables/table.go", "tables/dual.go", "dp/dp.go", "dp/constraints.go", "proof/file.go"},
+		"kernel-format.md": {"kernels/codec.go", "kernels/kernel.go", "kernels/dual.go", "kernels/queries.go", "dp/dp.go", "proof/file.go"},
 		"bundle-format.md": {"latent/bundle/codec.go", "latent/bundle/spec.go"},
 		"learn.md":         {"learn/schema.go", "learn/model.go", "learn/logistic.go", "learn/noise.go"},
 	} {

@@ -13,8 +13,7 @@ import (
 // loss of a query value is bounded: 2048 in all, but from 4 to 64 per cell.
 func PeakParts(cells int) int { return min(max(2048/cells, 4), 64) }
 
-// Certificate is what exact arithmetic finds in a kernel. Every number is a
-// rigorous bound in the direction its name says.
+// Certificate is what exact arithmetic finds: rigorous bounds in the direction of their names.
 type Certificate struct {
 	// DeltaUpper bounds the delta of the kernel, between any two query values
 	// of its range within the sensitivity, from above.
@@ -23,8 +22,7 @@ type Certificate struct {
 	Worst [2]int
 	// ExpectedLoss is the expected loss, averaged over the law of the queries.
 	ExpectedLoss *big.Rat
-	// MaxLoss bounds the expected loss of every query value from above, and
-	// MaxLossAt is about where.
+	// MaxLoss bounds the loss of every query value from above, and MaxLossAt is about where.
 	MaxLoss   *big.Rat
 	MaxLossAt float64
 	// CapLoss bounds the expected loss that the instance cap is about of every query value
@@ -178,8 +176,7 @@ func (s *Spec) maxLoss(l loss.Loss, m *proof.Meter) (most *big.Rat, at float64) 
 	return most.Mul(most, exact.PowerOfTwo(-64-peakBits)), at
 }
 
-// ramp says which errors an answer has for a part of a cell: as cells are mostly alike, there
-// are few.
+// ramp is the errors of an answer for a part of a cell: as cells are mostly alike, there are few.
 type ramp struct {
 	distance, width float64 // of the node from the start of the cell, and of the cell
 	part            int

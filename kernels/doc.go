@@ -1,6 +1,5 @@
-// Package kernels holds noise that depends on the query value. [Decode] reads a
-// kernel, and [Kernel.Verify] proves what it promises and claims and returns a
-// [Verified]: the only thing a sampler takes.
+// Package kernels holds noise that depends on the query value. [Decode] reads a kernel, and
+// [Kernel.Verify] proves it and returns a [Verified]: the only thing a sampler takes.
 //
 // A Kernel splits the range of a query into cells and has a law of answers for each, as integer
 // weights that sum to 2^64. Certify recomputes, in exact integer and rational arithmetic, the delta

@@ -18,8 +18,7 @@ import (
 type Dual struct {
 	Cells    int `json:"cells"`
 	Exponent int `json:"exponent"`
-	// Mirrored: each multiplier of the cells (gain, lose) and output j also
-	// stands at their mirror images.
+	// Mirrored: each multiplier of cells (gain, lose) and output j stands at their mirror images.
 	Mirrored bool `json:"mirrored"`
 	// Caps, if not empty, has one multiplier per cell for the instance cap.
 	Caps  []int64    `json:"caps,string"`

@@ -35,7 +35,7 @@ func TestMaxLossFromItsDefinition(t *testing.T) {
 			}
 			for j := range nodes {
 				if j != heavy {
-					rows[i][j] = 1 + rng.Uint64N(1000)
+					rows[i][j] = 1 + rng.Uint64N(1000)*rng.Uint64N(2)
 					rows[i][heavy] -= rows[i][j]
 				}
 			}

@@ -67,7 +67,12 @@ type content struct {
 // which Verify does. Empty Claims are filled in from the certificate. The slices are copied.
 // All bad fields are reported together, wrapping dp.ErrInvalid; but of the dual only the first,
 // and only if the rest is well.
-func New(s Spec) (*Kernel, error) { return build(context.Background(), s, (*Spec).certify) }
+func New(s Spec) (*Kernel, error) { return NewContext(context.Background(), s) }
+
+// NewContext is New, but the error may be that of the context, which ends certifying.
+func NewContext(ctx context.Context, s Spec) (*Kernel, error) {
+	return build(ctx, s, (*Spec).certify)
+}
 
 // build makes the kernel that is certified so.
 func build(ctx context.Context, s Spec, certify func(*Spec, *proof.Meter) Certificate) (*Kernel, error) {
@@ -119,9 +124,8 @@ func (s *Spec) validate() error {
 	return s.Dual.validate(s.Privacy, s.Queries)
 }
 
-// WithDual returns the kernel with other multipliers for its lower bound, and claims that follow
-// from the certificate, whose other parts are not computed again. The error wraps dp.ErrInvalid,
-// or is that of the context.
+// WithDual returns the kernel with other multipliers for its lower bound, and claims of the
+// certificate, whose other parts stay. The error wraps dp.ErrInvalid, or is that of the context.
 func (k *Kernel) WithDual(ctx context.Context, d *Dual) (*Kernel, error) {
 	s := k.spec
 	s.Dual, s.Claims = d, Claims{}
@@ -179,12 +183,10 @@ func (k *Kernel) CellOf(x float64) (i int, ok bool) {
 	return min(i, n-1), true
 }
 
-// PMF returns the probabilities of the nodes for the values in cell i as float64s,
-// for plots and statistics.
+// PMF has the probabilities of the nodes for the values in cell i as float64s, for plots.
 func (k *Kernel) PMF(i int) []float64 { return formfile.Probabilities(k.spec.Rows[i]) }
 
-// LossAt returns the expected loss of the query value x as a float64, for plots;
-// NaN if x is outside the range.
+// LossAt is the loss of the query value x as a float64, for plots; NaN if x is outside the range.
 func (k *Kernel) LossAt(x float64) float64 {
 	i, ok := k.CellOf(x)
 	if !ok {

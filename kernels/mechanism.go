@@ -24,8 +24,7 @@ var Form = proof.Form{Package: "kernels", Noun: "a kernel", File: strictjson.For
 // Verified is the proof about a kernel, see proof.Verified.
 type Verified = proof.Verified[Kernel, Certificate]
 
-// Verify is proof.Verify with the work that is allowed by default. A false claim is also an
-// instance cap that is exceeded.
+// Verify is proof.Verify with the default work. An instance cap that is exceeded is a false claim.
 func (k *Kernel) Verify() (*Verified, error) {
 	return proof.Verify(context.Background(), k, proof.Options{})
 }

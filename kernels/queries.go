@@ -97,8 +97,7 @@ func (q Queries) answerCosts(edges, nodes []float64, l loss.Loss, m *proof.Meter
 	return costs
 }
 
-// intervalMeanUp bounds the average of c between two points from above: a constant
-// is the average of the two ramps.
+// intervalMeanUp bounds the average of c between two points from above, by the mean of two ramps.
 func intervalMeanUp(loss loss.Loss, from, to *big.Rat) *big.Rat {
 	mean := loss.RampMeanUp(from, to)
 	mean.Add(mean, loss.RampMeanUp(to, from))
@@ -189,8 +188,7 @@ func lowerNodes(l loss.Loss, step *big.Rat, cells int, m *proof.Meter) (nodes, l
 			}
 			return l.LowerNode(side*n, step)
 		}
-		// Where the loss grows from one cell to the next and ever after,
-		// the nearest cell is the least.
+		// Where the loss grows from cell to cell ever after, the nearest cell is the least.
 		end := int64(max(cells-1, 1))
 		for ; ; end++ {
 			if end >= maxTail+int64(cells) || !m.Spend(work.Growth+work.Bound) { // and node(end)

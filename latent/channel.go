@@ -12,8 +12,7 @@ import (
 	"github.com/noisewright/noisewright/tables"
 )
 
-// channel is what becomes of a clipped unit coordinate when it is released, as far as
-// decoders need to know it.
+// channel is what becomes of a clipped unit coordinate when released, as far as decoders need it.
 type channel interface {
 	// moments returns the mean and the variance of what is released of u.
 	moments(u float64) (mean, variance float64)
@@ -43,8 +42,7 @@ func channels(s *bundle.Spec) []channel {
 	return list
 }
 
-// answer puts the mean releases in the place of clipped unit coordinates (N×Z), and
-// returns the mean variances around them.
+// answer puts mean releases in the place of clipped coordinates (N×Z), and returns mean variances.
 //
 // Of Y, a release of u, the best affine decoder asks for Cov(x, Y) = Cov(x, E(Y|u)) and
 // Cov(Y) = Cov(E(Y|u)) + E Cov(Y|u); the last is diagonal, as draws are independent.
@@ -86,8 +84,7 @@ func newResponse(r *local.Randomizer) *response {
 	return a
 }
 
-// between returns the index of the node above x, in the range, and how far x is from the one
-// before it.
+// between is the index of the node above x, in the range, and how far x is from the one before it.
 func (a *response) between(x float64) (i int, t float64) {
 	i = min(max(sort.SearchFloat64s(a.nodes, x), 1), len(a.nodes)-1)
 	return i, (x - a.nodes[i-1]) / (a.nodes[i] - a.nodes[i-1])
@@ -137,8 +134,7 @@ func (a *additive) moments(u float64) (mean, variance float64) { return u + a.me
 
 func (a *additive) atoms() []float64 { return nil }
 
-// below is exact but for rounding: noise is a multiple of the step, and so is a value that
-// was rounded to the nearest.
+// below is exact but for rounding: noise and rounded values are multiples of the step.
 func (a *additive) below(u, edge float64) float64 {
 	n := math.Ceil(edge/a.step) - math.Floor(u/a.step+0.5)
 	if !(math.Abs(n) < 1<<53) {
@@ -180,4 +176,49 @@ func (a *additive) share(points int64) float64 {
 	}
 	t := float64(rest) / float64(a.points)
 	return (1-t)*a.before[cell] + t*a.before[cell+1]
+}
+
+// sphericalChannel is a coordinate of spherical noise: normal noise of the variance
+// tau²·V, V of the χ² law with z+1 degrees of freedom (docs/proofs/spherical.md).
+// Rounding to its grid, of 2^32 steps in tau, adds less than can be told.
+type sphericalChannel struct {
+	variance           float64
+	deviations, shares []float64 // tau·√V and probabilities of a quadrature for V
+}
+
+func newSphericalChannel(tau float64, z int) *sphericalChannel {
+	c := &sphericalChannel{variance: float64(z+1) * tau * tau}
+	// The trapezoidal rule for ln V, of the density exp(s·(z+1)/2 - e^s/2) up to a factor:
+	// smooth with tails that fall exponentially, so that the rule is as good as exact.
+	half := float64(z+1) / 2
+	peak := math.Log(2 * half)
+	total := 0.0
+	step := 0.1 / math.Sqrt(half)
+	for _, direction := range []float64{-1, 1} {
+		for k := (1 - direction) / 2; ; k++ { // the peak once
+			s := peak + direction*k*step
+			share := math.Exp(half*(s-peak) - (math.Exp(s)-math.Exp(peak))/2)
+			if share < 1e-18 {
+				break
+			}
+			total += share
+			c.deviations, c.shares = append(c.deviations, tau*math.Exp(s/2)), append(c.shares, share)
+		}
+	}
+	for k := range c.shares {
+		c.shares[k] /= total
+	}
+	return c
+}
+
+func (c *sphericalChannel) moments(u float64) (mean, variance float64) { return u, c.variance }
+
+func (c *sphericalChannel) atoms() []float64 { return nil }
+
+func (c *sphericalChannel) below(u, edge float64) float64 {
+	p := 0.0
+	for k, d := range c.deviations {
+		p += c.shares[k] * math.Erfc((u-edge)/d/math.Sqrt2) / 2
+	}
+	return p
 }

@@ -7,9 +7,8 @@ import (
 )
 
 const (
-	// maxEvaluated bounds how many of the candidates that theory ranks have their real
-	// loss computed, and evaluationWork the floating-point operations for it; the
-	// first leastEvaluated are evaluated anyway.
+	// maxEvaluated bounds of how many candidates, ranked by theory, the loss is computed, and
+	// evaluationWork the floating-point operations for it; the first leastEvaluated anyway.
 	maxEvaluated   = 48
 	leastEvaluated = 3
 	evaluationWork = 1 << 31

@@ -7,8 +7,14 @@ import (
 	"slices"
 
 	"github.com/noisewright/noisewright/account"
+	"github.com/noisewright/noisewright/dp"
+	"github.com/noisewright/noisewright/internal/check"
+	"github.com/noisewright/noisewright/internal/exact"
 	"github.com/noisewright/noisewright/latent/bundle"
+	"github.com/noisewright/noisewright/latent/internal/blocks"
 	"github.com/noisewright/noisewright/latent/internal/budget"
+	"github.com/noisewright/noisewright/local"
+	"github.com/noisewright/noisewright/tables"
 )
 
 // maxCoordinates bounds the coordinates that noise per coordinate is tried for in a ball.
@@ -23,8 +29,7 @@ func (r *Result) separately(most int) (from, to int) {
 	return 1, min(len(r.Lambda), most)
 }
 
-// perCoordinate finds the best encoder for noise of the family on each coordinate; curve, if
-// not nil, has its tables.
+// perCoordinate finds the best encoder for noise of the family; curve, if not nil, has its tables.
 func (r *Result) perCoordinate(ctx context.Context, kind bundle.Kind, family budget.Family, curve *curve) ([]*Candidate, error) {
 	from, to := r.separately(maxCoordinates)
 	var cs []*Candidate
@@ -82,9 +87,8 @@ func (r *Result) leading(z int) *leading {
 	return l
 }
 
-// splitCandidate is the encoder of the coordinates used, each with half the unit
-// sensitivity of its noise on either side. The points are nil for noise that is not
-// designed, from which nothing can be drawn.
+// splitCandidate is the encoder of the coordinates used, each with half the unit sensitivity of its
+// noise on either side. Points are nil for noise that is not designed, which is not drawn.
 func (r *Result) splitCandidate(kind bundle.Kind, composition bundle.Composition, a *budget.Allocation, points []*point, l *leading) *Candidate {
 	c := &Candidate{
 		Noise: kind, Encoder: taskAware, Composition: composition,
@@ -110,8 +114,7 @@ func (r *Result) splitCandidate(kind bundle.Kind, composition bundle.Composition
 	return c
 }
 
-// deltaShares are the parts of the total delta that exactly composed coordinates
-// may spend themselves.
+// deltaShares are the parts of delta that exactly composed coordinates may spend themselves.
 var deltaShares = []float64{0.02, 0.05, 0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9}
 
 // minSaving is the least relative gain over the basic split for which one is composed
@@ -124,9 +127,8 @@ const (
 // exactSplit is the best split into equal shares that are composed exactly; nil if it
 // is not better than the basic one, as it seldom is.
 //
-// Planning takes each coordinate for the worst mechanism with its share: see worstDelta. The
-// losses of all Z of these are ε_i at once with probability Π 1/(1+e^-ε_i) at least, so that,
-// if Σε_i is more than ε,
+// Planning takes each coordinate for the worst mechanism with its share: see worstDelta. The losses
+// of all Z of these are ε_i at once with probability Π 1/(1+e^-ε_i) at least; so if Σε_i > ε,
 //
 //	Σε_i - ε <= -ln(1 - δ·Π(1+e^-ε_i)),
 //
@@ -267,12 +269,83 @@ func (r *Result) composes(c *Candidate) (bool, error) {
 	return composes(one, err, c.Z, r.problem.Promise)
 }
 
-// composes reports whether z releases of a privacy loss, which may be an error, compose exactly
-// to the promise or less.
+// composes says if z releases of a privacy loss, perhaps an error, compose to the promise or less.
 func composes(one *account.PrivacyLossDistribution, err error, z int, promise bundle.Promise) (bool, error) {
 	if err != nil {
 		return false, err
 	}
 	delta, err := composedDelta(slices.Repeat([]*account.PrivacyLossDistribution{one}, z), promise.Epsilon)
 	return delta <= promise.Delta, err
+}
+
+// EqualTable returns the table that each of z coordinates has alike, for values that differ
+// by a sensitivity at most, and the composition by which all of them together keep the
+// promise: basic, or exact where that leaves room for less variance, see exactSplit.
+// What design makes is verified by the bundle that it comes into.
+//
+// Errors wrap dp.ErrInvalid for a promise outside the range of designs, or are those of
+// design and of package account.
+func EqualTable(ctx context.Context, promise bundle.Promise, z int, sensitivity float64, design func(context.Context, dp.Problem) (*tables.Verified, error)) (*tables.Table, bundle.Composition, error) {
+	table := func(epsilon, delta float64) (*tables.Table, error) {
+		p, err := designProblem(epsilon, delta, sensitivity)
+		if err != nil {
+			return nil, err
+		}
+		v, err := design(ctx, p)
+		if err != nil {
+			return nil, check.Errorf("latent", nil, "noise for epsilon = %g, delta = %g: %w", p.Epsilon, p.Delta, err)
+		}
+		return v.Mechanism(), nil
+	}
+	epsilon, delta := exact.Share(promise.Epsilon, z), exact.Share(promise.Delta, z)
+	if e, d := exactShares(promise, z, epsilon, delta); e > 0 {
+		for range retries {
+			t, err := table(e, d)
+			if err != nil {
+				return nil, "", err
+			}
+			one, err := account.LossOf(t)
+			if fits, err := composes(one, err, z, promise); err != nil || fits {
+				return t, bundle.Exact, err
+			}
+			e *= 1 - minSaving
+		}
+	}
+	t, err := table(epsilon, delta)
+	return t, bundle.Designed.Composition(), err
+}
+
+// exactShares returns the equal shares of exact composition that have less variance, as
+// planned, than (epsilon, delta) by basic composition; 0 if there are none.
+func exactShares(promise bundle.Promise, z int, epsilon, delta float64) (e, d float64) {
+	family := budget.TruncatedStaircase()
+	best, err := family.Variance(epsilon, delta)
+	if z < 2 || promise.Delta == 0 || err != nil {
+		return 0, 0
+	}
+	best *= 1 - minSaving
+	for _, share := range deltaShares {
+		if larger, own, v, ok := equalShare(promise, z, share, family); ok && v < best {
+			best, e, d = v, larger, own
+		}
+	}
+	return e, d
+}
+
+// FitRandomizer returns the local randomizer of least mean squared error, with delta = 0,
+// for values that have the law of those given, within ±radius. With few of them the
+// law is mixed with the uniform one. Its answer is the mean of the values given that answer.
+//
+// Errors wrap dp.ErrInvalid: no values, one beyond ±radius, or an epsilon not from 1e-6 to 100.
+func FitRandomizer(values []float64, radius, epsilon float64) (*local.Randomizer, error) {
+	if len(values) == 0 {
+		return nil, check.Field("latent", "values", "none", "at least one")
+	}
+	if i := slices.IndexFunc(values, func(v float64) bool { return !(v >= -radius && v <= radius) }); i >= 0 {
+		return nil, check.Errorf("latent", dp.ErrInvalid, "values[%d] = %g, want a number within ±%g", i, values[i], radius)
+	}
+	if !(epsilon >= leastLocalEpsilon && epsilon <= check.MaxEpsilon) {
+		return nil, check.Errorf("latent", dp.ErrInvalid, "epsilon = %g, want a number from %g to %d", epsilon, leastLocalEpsilon, check.MaxEpsilon)
+	}
+	return blocks.NewLaw(values, values, radius).Randomizer(epsilon)
 }

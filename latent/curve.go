@@ -13,9 +13,8 @@ import (
 	"github.com/noisewright/noisewright/tables"
 )
 
-// The range in which noise is designed. A point outside gets the noise of a point
-// inside with no larger ε and δ, which serves there too: with ε = 0 and δ = 0
-// below the least, and with the most above.
+// The range in which noise is designed. A point outside gets that of one inside with no larger ε
+// and δ, which serves there too: with ε = 0 and δ = 0 below the least, and with the most above.
 const (
 	leastDesignEpsilon = 1e-3
 	mostDesignEpsilon  = 20
@@ -42,9 +41,8 @@ func newCurve(store *tables.Store) *curve {
 	return &curve{store: store, points: make(map[*tables.Verified]*point)}
 }
 
-// family is designed noise as a split of a budget sees it: without its tables, which take
-// time. Its variance is an upper bound on the least one of all private noise, proved in
-// docs/proofs/noise-curve.md.
+// family is designed noise as a split of a budget sees it: without its tables, which take time. Its
+// variance bounds the least one of all private noise, proved in docs/proofs/noise-curve.md.
 func (c *curve) family() budget.Family {
 	bound := budget.TruncatedStaircase()
 	return budget.Family{Name: "designed", Variance: func(epsilon, delta float64) (float64, error) {

@@ -47,8 +47,7 @@ type Candidate struct {
 	Encoder     string             // task-aware, task-agnostic or privacy-agnostic
 	Composition bundle.Composition // how the coordinates share the promise
 	Z           int                // coordinates released
-	// Loss is the expected task loss on the training data, clipping included,
-	// with the best affine decoder.
+	// Loss is the task loss on the training data, clipping included, with the best affine decoder.
 	Loss float64
 	// UnclippedLoss is the loss in closed form, for features that are never clipped; 0 for
 	// local randomizers, which have none.
@@ -72,8 +71,7 @@ type Candidate struct {
 type Result struct {
 	// Candidates has the best of every kind of noise and encoder, the least loss first.
 	Candidates []*Candidate
-	// BaselineLoss is that of answering with the mean of the training data, on this
-	// data; it takes no release.
+	// BaselineLoss is that of answering with the mean of the training data; it takes no release.
 	BaselineLoss float64
 	Lambda       []float64 // prices of the task coordinates
 	Radii        []float64 // of the balls of the first of these, or of the box
@@ -123,10 +121,9 @@ func (r *Result) LaplaceBounds() (lower, upper float64, ok bool) {
 	return inner.Loss, outer.Loss, innerErr == nil && outerErr == nil
 }
 
-// boundsBalls returns the radii of the largest ball, in task coordinates, that lies between
-// the bounds, and of one that holds all that does. For the coordinates y of x - center the
-// j-th bound is |Σ_i S_ji·y_i| <= w_j/2, S the synthesis, and the corners are Σ ±A_j·w_j/2,
-// A_j the columns of the analysis.
+// boundsBalls returns the radii of the largest ball in task coordinates between the bounds, and of
+// one that holds all between. For the coordinates y of x - center the j-th bound is |Σ_i S_ji·y_i|
+// <= w_j/2, S the synthesis, and the corners are Σ ±A_j·w_j/2, A_j the columns of the analysis.
 func (r *Result) boundsBalls() (inside, outside float64, err error) {
 	p, n := &r.problem, len(r.Lambda)
 	inside = math.Inf(1)
@@ -148,8 +145,7 @@ func (r *Result) boundsBalls() (inside, outside float64, err error) {
 // so are the two benchmarks. Shares of the budget per coordinate add up (basic composition) or,
 // where that leaves more to share, are composed exactly by package account.
 //
-// Errors wrap [dp.ErrInvalid], all bad fields together, or are those of the context and
-// of the curve.
+// Errors wrap [dp.ErrInvalid], all bad fields together, or are of the context and the curve.
 //
 // Source: Cheng, Tang & Chinchali (2022) for the ball and Laplace noise; the rest
 // is their problem with other noises and domains.
@@ -351,8 +347,7 @@ func (r *Result) bound(e *taskspace.Encoder) {
 	}
 }
 
-// encoded returns the moments behind the decoder: of the training data, clipped
-// as the device clips, or of the moments.
+// encoded returns the moments behind the decoder: of the training data, clipped, or the given ones.
 func (r *Result) encoded(e *taskspace.Encoder) *taskspace.EncodedMoments {
 	if r.problem.Data == nil || e.Axes == nil {
 		return e.UnclippedMoments(r.moments)

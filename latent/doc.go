@@ -1,7 +1,6 @@
-// Package latent designs the release of vectors under local differential
-// privacy: an encoder that maps a person's n features to a few numbers, the
-// domain they are clipped to, noise, and the decoder that reconstructs the features
-// from the noisy numbers with the smallest expected loss of a task.
+// Package latent designs the release of vectors under local differential privacy: an encoder that
+// maps a person's n features to a few numbers, the domain they are clipped to, noise, and the
+// decoder of the features from the noisy numbers with the smallest expected loss of a task.
 //
 //	r, err := latent.Design(ctx, problem, latent.Options{})
 //	b, err := r.Bundle(r.Best(""))       // for the devices and the server; verified
@@ -17,6 +16,5 @@
 // with noise: Laplace or Gaussian noise that is joint to all, or noise per coordinate, among it
 // designed tables, with the best split of the budget.
 //
-// The guarantee, for every input, rests on package latent/bundle alone; losses are float64 and
-// say how good a design is.
+// The guarantee rests on package latent/bundle alone; losses, in float64, say how good a design is.
 package latent

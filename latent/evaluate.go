@@ -23,21 +23,18 @@ type Evaluation struct {
 	// Predicted is the exact expectation, over the noise, of the mean loss of the rows: what
 	// encoding, clipping and decoding lose, and the noise of the tables, whose variances are known.
 	Predicted TaskLoss
-	// Measured is the mean over the draws of the mean loss of the rows, by output in
-	// MeasuredOutput.
+	// Measured is the mean over the draws of the mean loss of the rows, outputs in MeasuredOutput.
 	Measured       float64
 	MeasuredOutput []float64
 	// StandardError is that of Measured, StandardErrorOutput those by output. The rows
 	// are taken as they are: it is about the noise alone.
 	StandardError       float64
 	StandardErrorOutput []float64
-	// BaselineLoss is the loss of always answering with the decoder's offset for no
-	// signal, the mean of the training data.
+	// BaselineLoss is that of always answering with the mean of the training data.
 	BaselineLoss float64
 }
 
-// Interval returns the confidence interval of the measured loss that is z standard
-// errors wide on either side.
+// Interval is the confidence interval of the measured loss, z standard errors to either side.
 func (e *Evaluation) Interval(z float64) (low, high float64) {
 	return e.Measured - z*e.StandardError, e.Measured + z*e.StandardError
 }

@@ -55,9 +55,8 @@ func (r *Result) laplace(ctx context.Context) ([]*Candidate, error) {
 // overRoot is the semi-axis of each of z coordinates for which the sensitivity is that of one.
 func overRoot(z int) float64 { return 0.5 / math.Sqrt(float64(z)) * within }
 
-// gaussian finds encoders for Gaussian noise. For bounds they are those of the box
-// around what the features can make of each coordinate: the ℓ2 distance that is
-// proved for a bundle is that of the box.
+// gaussian finds encoders for Gaussian noise. For bounds they are those of the box around what the
+// features can make of each coordinate: the ℓ2 distance proved for a bundle is the box's.
 func (r *Result) gaussian(ctx context.Context) ([]*Candidate, error) {
 	sigma, err := noise.GaussianSigma(dp.Privacy{Epsilon: r.problem.Epsilon, Delta: r.problem.Delta, Sensitivity: 1})
 	if err != nil {
@@ -131,8 +130,7 @@ func (r *Result) withFeatures(j joint, aware, agnostic *Candidate) ([]*Candidate
 	return append(cs, features), err
 }
 
-// counts returns the numbers of coordinates that are tried, of n: all up to 64, and
-// from there in steps of a 32nd.
+// counts are the numbers of coordinates to try, of n: all up to 64, and then in steps of a 32nd.
 func counts(n int) []int {
 	var all []int
 	for z := 1; z < n; z += max(1, z/32-1) {
@@ -171,8 +169,7 @@ func (r *Result) equalAxes(counts []int, equal func(used int) float64) [][]float
 	return all
 }
 
-// radiiOf returns the radii of the first z coordinates: that of the ball around
-// them, or those of the box.
+// radiiOf returns the radii of the first z coordinates: of the ball around them, or of the box.
 func (r *Result) radiiOf(z int) []float64 {
 	if r.problem.Domain != bundle.Ball {
 		return r.Radii[:z]

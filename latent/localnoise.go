@@ -22,11 +22,10 @@ const (
 	leastLocalEpsilon = 1e-6
 )
 
-// localRandomizers finds the best encoder with a local randomizer on each coordinate: none
-// without data, as the law of the coordinates is not known. With a designer they are its
-// own, for each coordinate's range, else those of package blocks, for its law: there the
-// answers are about the coordinate as it was before clipping, so that the clip, which
-// bounds noise that is added, matters next to nothing.
+// localRandomizers finds the best encoder with a local randomizer on each coordinate: none without
+// data, as the law of the coordinates is not known. With a designer they are its own, for each
+// coordinate's range, else those of package blocks, for its law: there the answers are about the
+// coordinate as it was before clipping, so that the clip matters next to nothing.
 func (r *Result) localRandomizers(ctx context.Context, unbiased func(context.Context, float64) (*local.Verified, error)) ([]*Candidate, error) {
 	if r.problem.Data == nil {
 		return nil, nil
@@ -49,8 +48,7 @@ func (r *Result) localRandomizers(ctx context.Context, unbiased func(context.Con
 	return []*Candidate{best}, nil
 }
 
-// localCandidate is the best one found of the first z coordinates, whose rows are y; nil if
-// no share gains anything.
+// localCandidate is the best of the first z coordinates, with rows y; nil if none gains.
 func (r *Result) localCandidate(ctx context.Context, y *mat.Dense, z int, unbiased func(context.Context, float64) (*local.Verified, error)) (*Candidate, error) {
 	c := &Candidate{
 		Noise: bundle.Local, Encoder: taskAware, Composition: bundle.Local.Composition(), Bundled: true,

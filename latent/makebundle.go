@@ -95,9 +95,8 @@ func gridAxes(axes []float64, t *tables.Table) []float64 {
 	return whole
 }
 
-// Loss returns the expected loss of a candidate on the rows of other data (N×n),
-// with the decoder that is the best on the training data, and the noise as it was
-// planned. It is exact: no noise is drawn.
+// Loss returns the expected loss of a candidate on the rows of other data (N×n), with the best
+// decoder on the training data, and the noise as it was planned. It is exact: no noise is drawn.
 //
 // Errors wrap [dp.ErrInvalid].
 func (r *Result) Loss(c *Candidate, data mat.Matrix) (TaskLoss, error) {

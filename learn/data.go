@@ -106,6 +106,7 @@ func (s *Schema) read(rows release.Rows, labeled bool) (*Data, error) {
 	if err != nil {
 		return nil, err
 	}
+	width := len(rows.Columns())
 	for {
 		record, line, err := rows.Next()
 		switch {
@@ -114,6 +115,8 @@ func (s *Schema) read(rows release.Rows, labeled bool) (*Data, error) {
 			return r.data, nil
 		case err != nil:
 			return nil, err
+		case len(record) != width:
+			err = fmt.Errorf("line %d: %d fields, want one for each column", line, len(record))
 		default:
 			if err = r.row(record); err != nil {
 				err = fmt.Errorf("line %d, %w", line, err)
@@ -177,15 +180,11 @@ func columnOf(rows release.Rows, name string) (int, error) {
 		}
 		return i, err
 	}
-	columns := rows.Columns()
-	i := slices.Index(columns, name)
-	switch {
-	case i < 0:
-		return i, check.Field("learn", "column", check.Quoted(name), "one of the data, as the schema says")
-	case slices.Contains(columns[i+1:], name):
-		return i, check.Field("learn", "column", check.Quoted(name), "one that is there once")
-	}
-	return i, nil
+	i, found := csvfile.Index(rows.Columns(), name)
+	bad := check.In("learn")
+	bad.If(found == 0, "column", check.Quoted(name), "one of the data, as the schema says")
+	bad.If(found > 1, "column", check.Quoted(name), "one that is there once")
+	return i, bad.Err()
 }
 
 // row takes a record whole or not at all. The error is about one that does not keep to the schema,

@@ -91,10 +91,13 @@ func TestReadErrors(t *testing.T) {
 	if d, err := small().Read(file); err != nil || d.Len() != 1 || !strings.Contains(fmt.Sprint(d.Misfit()), "line 2: 5 fields") {
 		t.Errorf("a malformed record: %+v, %v", d, err)
 	}
+	if d, err := small().Read(smallRecords(good, "note,a", good)); err != nil || d.Len() != 2 || !strings.Contains(fmt.Sprint(d.Misfit()), "line 3: 2 fields") {
+		t.Errorf("a record that lacks fields: %+v, %v", d, err)
+	}
 	missing := smallRecords(good)
 	missing.names[4] = "z"
 	twice := smallRecords(good)
-	twice.names[0] = "x"
+	twice.names[0] = " x"
 	for _, r := range []*records{missing, twice} {
 		if _, err := small().Read(r); err == nil || !strings.Contains(err.Error(), "column = x, want one") {
 			t.Errorf("%q: %v", r.names, err)

@@ -4,12 +4,14 @@ import (
 	"context"
 	"errors"
 	"math"
+	"math/big"
 	"strings"
 	"testing"
 	"time"
 
 	"github.com/noisewright/noisewright/account"
 	"github.com/noisewright/noisewright/dp"
+	"github.com/noisewright/noisewright/internal/exact"
 	"github.com/noisewright/noisewright/release"
 	"github.com/noisewright/noisewright/sampler"
 	"github.com/noisewright/noisewright/tables"
@@ -29,9 +31,6 @@ func noiseOf(t *testing.T, kind string, b Budget, releases int, o Options) *Nois
 
 // TestNoiseKeepsBudget: what is proved of the noise is within the budget, and not far below.
 func TestNoiseKeepsBudget(t *testing.T) {
-	if testing.Short() {
-		t.Skip("slow")
-	}
 	for _, c := range []struct {
 		kind      string
 		budget    Budget
@@ -40,6 +39,7 @@ func TestNoiseKeepsBudget(t *testing.T) {
 		deviation float64 // in closed form where there is one, else measured
 	}{
 		{laplace, Budget{1, 0, dp.AddRemove}, 1, "laplace", math.Sqrt2},
+		{laplace, Budget{1, 0, dp.Replace}, 1, "laplace", 2 * math.Sqrt2},
 		{laplace, Budget{1, 0, dp.AddRemove}, 13, "laplace", 13 * math.Sqrt2},
 		{auto, Budget{0.3, 0, dp.AddRemove}, 7, "laplace", 7 / 0.3 * math.Sqrt2},
 		{laplace, Budget{1, 0, dp.Replace}, 13, "laplace", 26 * math.Sqrt2},
@@ -48,6 +48,9 @@ func TestNoiseKeepsBudget(t *testing.T) {
 		{auto, addRemove, 12, "exponential-power of exponent 1.75", math.Sqrt(160)},
 		{gaussian, Budget{1, 1e-5, dp.Replace}, 2, "gaussian", 10.584},
 	} {
+		if testing.Short() && (c.budget.Delta > 0 || c.releases > 1) {
+			continue // slow
+		}
 		n := noiseOf(t, c.kind, c.budget, c.releases, Options{})
 		g := n.Guarantee()
 		if g.Epsilon > c.budget.Epsilon || g.Epsilon < 0.998*c.budget.Epsilon || g.Delta != c.budget.Delta || g.Neighbors != c.budget.Neighbors || g.Releases != c.releases {
@@ -84,8 +87,16 @@ func TestPureNoiseOfManyReleases(t *testing.T) {
 func TestReplaceIsTwoSteps(t *testing.T) {
 	for _, b := range []Budget{{1, 1e-5, dp.Replace}, {20, 0.1, dp.Replace}, {1000, 1e-6, dp.Replace}} {
 		p := b.addRemove()
-		if whole := (1 + math.Exp(p.Epsilon)) * p.Delta; 2*p.Epsilon != b.Epsilon || whole > b.Delta*(1+1e-12) || whole < b.Delta*(1-1e-12) {
+		const places = 300
+		steps := new(big.Rat).SetFrac(exact.ExpUp(p.Epsilon, places), new(big.Int).Lsh(big.NewInt(1), places))
+		steps.Add(steps, big.NewRat(1, 1))
+		whole := new(big.Rat).Mul(steps, exact.Rational(p.Delta))
+		more := new(big.Rat).Mul(steps, exact.Rational(p.Delta*(1+0x1p-51)))
+		if 2*p.Epsilon != b.Epsilon || whole.Cmp(exact.Rational(b.Delta)) > 0 || more.Cmp(exact.Rational(b.Delta)) < 0 {
 			t.Errorf("%+v: a step has %+v", b, p)
+		}
+		if two := twoSteps(p.Epsilon); two.Cmp(steps) < 0 {
+			t.Errorf("1+exp(%g) is more than %s", p.Epsilon, two)
 		}
 	}
 }

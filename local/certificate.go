@@ -24,15 +24,13 @@ type Certificate struct {
 	WorstAt   float64
 	// Bias is the largest |mean answer − value|, exactly; for categories 0.
 	Bias *big.Rat
-	// LowerBound bounds the loss of the objective of every mechanism that keeps the
-	// promise and the demands from below.
+	// LowerBound bounds from below the objective of every mechanism that keeps promise and demands.
 	LowerBound *big.Rat
 
 	objective Objective
 }
 
-// Loss returns the loss that the randomizer is to make small: MeanLoss or WorstLoss, by
-// its objective.
+// Loss is what the randomizer is to make small: MeanLoss or WorstLoss, by its objective.
 func (c Certificate) Loss() *big.Rat {
 	if c.objective == Worst {
 		return new(big.Rat).Set(c.WorstLoss)

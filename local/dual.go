@@ -11,8 +11,7 @@ import (
 // Dual proves a lower bound on the loss of every mechanism for these values that keeps
 // the demands, of any shape and with any answers.
 //
-// Any multipliers give a true bound; good ones give a good bound. Numbers are float64s
-// meant exactly.
+// Any multipliers give a true bound, good ones a good bound. Numbers are float64s meant exactly.
 type Dual struct {
 	// Nodes ascend, within the range of the values: for integers all of them, for categories none.
 	// The multipliers stand for these nodes; but for the mean of real values the nodes run from
@@ -46,6 +45,17 @@ type DualPair struct {
 	Lose        int       `json:"lose"`
 	First       int       `json:"first"`
 	Multipliers []float64 `json:"multipliers"`
+}
+
+func (d *Dual) equal(e *Dual) bool {
+	if d == nil || e == nil {
+		return d == e
+	}
+	return slices.Equal(d.Nodes, e.Nodes) && slices.Equal(d.Weights, e.Weights) && slices.Equal(d.Totals, e.Totals) && slices.Equal(d.Means, e.Means) &&
+		slices.Equal(d.PointTotals, e.PointTotals) && slices.Equal(d.PointMeans, e.PointMeans) && slices.Equal(d.Caps, e.Caps) && slices.Equal(d.Answers, e.Answers) &&
+		slices.EqualFunc(d.Pairs, e.Pairs, func(p, q DualPair) bool {
+			return p.Gain == q.Gain && p.Lose == q.Lose && p.First == q.First && slices.Equal(p.Multipliers, q.Multipliers)
+		})
 }
 
 // averaged reports whether the bound is about the mean of real values.

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"math"
 	"math/big"
+	"math/rand/v2"
 	"testing"
 
 	"github.com/noisewright/noisewright/internal/exact"
@@ -246,6 +247,68 @@ func TestOneAnswer(t *testing.T) {
 		}
 		if off := new(big.Rat).Sub(want, best); off.Cmp(big.NewRat(1, 100)) > 0 {
 			t.Errorf("%s: a bound of %s, want nearly %v", objective, best.FloatString(9), want)
+		}
+	}
+}
+
+// TestHighestOfAStretch: it is the largest of a quadratic, rounded up and no more, wherever its top is.
+func TestHighestOfAStretch(t *testing.T) {
+	rng := rand.New(rand.NewPCG(95, 96))
+	inside := 0
+	for range 3000 {
+		p := stretch{halvings: rng.Int64N(worstHalvings + 1)}
+		p.k = rng.Int64N(1 << p.halvings)
+		for i := range p.lower {
+			p.lower[i], p.higher[i] = big.NewInt(rng.Int64N(2000)), big.NewInt(rng.Int64N(2000))
+		}
+		// The loss times 2^halvings at the share (k+t)/2^halvings of the upper node.
+		at := func(t *big.Rat) *big.Rat {
+			chord := func(ends [2]*big.Int) *big.Rat {
+				x := new(big.Rat).SetInt(new(big.Int).Sub(ends[1], ends[0]))
+				return x.Mul(x, t).Add(x, new(big.Rat).SetInt(ends[0]))
+			}
+			upper := new(big.Rat).Add(t, big.NewRat(p.k, 1))
+			lower := new(big.Rat).Sub(big.NewRat(1<<p.halvings, 1), upper)
+			return upper.Mul(upper, chord(p.higher)).Add(upper, lower.Mul(lower, chord(p.lower)))
+		}
+		zero, half, one := at(new(big.Rat)), at(big.NewRat(1, 2)), at(big.NewRat(1, 1))
+		most := zero
+		if one.Cmp(most) > 0 {
+			most = one
+		}
+		// q0 + q1·t + q2·t² through the three points, with its top at -q1/(2·q2).
+		q2 := new(big.Rat).Add(zero, one)
+		q2.Sub(q2, half).Sub(q2, half).Mul(q2, big.NewRat(2, 1))
+		q1 := new(big.Rat).Sub(one, zero)
+		q1.Sub(q1, q2)
+		if q2.Sign() < 0 {
+			top := new(big.Rat).Quo(q1, q2)
+			if top.Mul(top, big.NewRat(-1, 2)); top.Sign() > 0 && top.Cmp(big.NewRat(1, 1)) < 0 {
+				most = at(top)
+				inside++
+			}
+		}
+		most.Quo(most, big.NewRat(1<<p.halvings, 1))
+		off := new(big.Rat).Sub(new(big.Rat).SetInt(p.highest()), most)
+		if off.Sign() < 0 || off.Cmp(big.NewRat(2, 1)) >= 0 {
+			t.Fatalf("%+v: highest %s, want %s", p, p.highest(), most)
+		}
+	}
+	if inside < 300 {
+		t.Errorf("%d tops are inside", inside)
+	}
+}
+
+// TestWeightIsOfReals: one piece of it for integers or categories is refused, as several are.
+func TestWeightIsOfReals(t *testing.T) {
+	piece := []proof.Piece{{From: -1, Weight: 1}}
+	for _, v := range []Values{{Kind: Integer, Lower: -1, Upper: 1}, {Kind: Category, Labels: []string{"a", "b"}}, {Kind: Real, Lower: -1, Upper: 1}} {
+		if err := v.Validate(); err != nil {
+			t.Errorf("%+v: %v", v, err)
+		}
+		v.Weight = piece
+		if err := v.Validate(); (err == nil) != (v.Kind == Real) {
+			t.Errorf("%+v: %v", v, err)
 		}
 	}
 }

@@ -36,9 +36,8 @@ const drawRule = "per draw: for real values take words w1, w2, … until the fra
 	"(value − node i)/(node i+1 − node i) or not, where node i is the last one at most the value: below it the row is that of node i+1, else of node i; " +
 	"for other values the row is that of the value; then take a word u; the answer is the first with u < the sum of the weights up to and including it"
 
-// Export implements proof.Exporter: the law of every node, and n answers to values in turn:
-// the nodes, and of real values the points a third of the way from each node to the next, to
-// the nearest float64.
+// Export implements proof.Exporter: the law of every node, and n answers to values in turn: the
+// nodes, and of real values the points a third from each node to the next, to the nearest float64.
 func (r *Randomizer) Export(bounds proof.Bounds, g proof.Golden, s proof.Stream, n int) (any, error) {
 	g.Draw = drawRule
 	p := &r.spec

@@ -7,8 +7,7 @@ import (
 	"github.com/noisewright/noisewright/internal/exact"
 )
 
-// lineSearch bounds a function of the answer from below over all answers there may be.
-// Answers are in units of the grid.
+// lineSearch bounds a function from below over all answers there may be, in units of the grid.
 type lineSearch struct {
 	*pricing
 	// over returns a bound over the part from u to v, and one on the value in its middle
@@ -27,8 +26,7 @@ const (
 	// coreParts is how many parts the range, and as much on either side, are cut into: a
 	// power of two, so that they can be halved often.
 	coreParts = 128
-	// mostOutward is how often the distance from the range is doubled to find where the
-	// function rises.
+	// mostOutward is how often the distance from the range is doubled until the function rises.
 	mostOutward = 64
 	// shortfallBits: a value below 0 is found to 2^-shortfallBits of it, at least.
 	shortfallBits = 8
@@ -96,8 +94,7 @@ func (s *lineSearch) least() (*big.Int, bool) {
 	return least, true
 }
 
-// points returns the ends of the parts to start with, and a bound over what is beyond
-// them, nil if no answers are.
+// points returns the ends of the parts to start with, and a bound beyond them, nil if none is.
 func (s *lineSearch) points() (points []*big.Int, tails *big.Int, ok bool) {
 	d, v := s.spec.Demands, s.spec.Values
 	onGrid := func(x float64) *big.Int { return floorAt(exact.Rational(x), s.grid) }

@@ -187,8 +187,7 @@ func (c *coster) densityMean() *big.Rat {
 }
 
 const (
-	// worstHalvings is how often an interval between nodes is halved, at most, to bound
-	// the loss in it.
+	// worstHalvings is how often an interval is halved, at most, to bound the loss in it.
 	worstHalvings = 6
 	// worstBits says when it is not: when the bound is within 2^-worstBits of a loss found.
 	worstBits = 14
@@ -201,8 +200,7 @@ type stretch struct {
 	lower, higher [2]*big.Int
 }
 
-// worst bounds the expected loss of every value, see docs/proofs/local-privacy.md: in a
-// stretch it is at most a quadratic.
+// worst bounds the loss of every value (docs/proofs/local-privacy.md), in a stretch by a quadratic.
 func (c *coster) worst() (most *big.Rat, where float64) {
 	s := c.spec
 	nodes := exact.Rationals(s.Nodes)

@@ -67,8 +67,7 @@ type place struct {
 	edges *[2]*big.Int
 }
 
-// halvingBits is how many times a part of the line may be halved before it is not on the
-// grid any more.
+// halvingBits is how many times a part of the line may be halved before it is off the grid.
 const halvingBits = 48
 
 func newPricing(s *Spec, m *proof.Meter) *pricing {
@@ -125,8 +124,7 @@ func (p *pricing) points() {
 	}
 }
 
-// atomWeights returns the weights of nodes: those of the worst case, which sum to at most
-// 1, or the shares of the values.
+// atomWeights are those of nodes: of the worst case, which sum to at most 1, or the values' shares.
 func (s *Spec) atomWeights() []*big.Rat {
 	if s.Objective == Mean {
 		return s.Values.shares()
@@ -197,8 +195,7 @@ const (
 	mostIntervals = 1 << 14
 )
 
-// densities adds the intervals between the nodes of the dual and the starts of pieces,
-// halved until there are enough.
+// densities adds the intervals between nodes of the dual and starts of pieces, halved often enough.
 func (p *pricing) densities() {
 	d := p.spec.Dual
 	nodes := exact.Rationals(d.Nodes)
@@ -423,9 +420,8 @@ func (p *pricing) tangent(q *place, twice *big.Int) line {
 	return line{floorAt(value, p.bits), floorAt(slope, p.bits+p.reach), center}
 }
 
-// argument returns a lower bound on (weight + cap)·c(y − x) − total − mean·y at an end of
-// the place, by the line. On the interval, and for y between two answers, it is at least
-// what is linear in between.
+// argument returns a lower bound on (weight + cap)·c(y − x) − total − mean·y at an end, by the
+// line. On the interval, and for y between two answers, it is at least what is linear in between.
 func (p *pricing) argument(q *place, l line, end int, y *big.Int) *big.Int {
 	a, t := new(big.Int), &p.spare[0]
 	if q.edges != nil { // of which the line is one in y
@@ -486,8 +482,7 @@ func (p *pricing) categoryArgument(q *place, j int) *big.Int {
 	return a.Sub(a, q.total[0])
 }
 
-// shortfall returns how far G falls below 0, at most, over all answers there may be, and
-// false if no such bound was found.
+// shortfall is how far G falls below 0, at most, over all answers; false if no bound was found.
 func (p *pricing) shortfall() (*big.Int, bool) {
 	if p.spec.Values.Kind == Category {
 		least := new(big.Int)
@@ -534,8 +529,7 @@ func (p *pricing) over(u, v *big.Int) (low, middle *big.Int) {
 	return low, middle
 }
 
-// outside is that of a lineSearch: a concave function whose slope does not end below 0 does
-// not fall.
+// outside, of a lineSearch: a concave function whose slope does not end below 0 does not fall.
 func (p *pricing) outside(y *big.Int, side int64) (low *big.Int, ok bool) {
 	steep, low := new(big.Int), new(big.Int)
 	twice := new(big.Int).Lsh(y, 1)

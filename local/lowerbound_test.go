@@ -376,13 +376,13 @@ func boundSpec(rng *rand.Rand, kind Kind, objective Objective, delta float64, un
 // TestBoundAgainstOracle compares the bound of random multipliers with that of the
 // definitions, for all kinds of bounds: it is not above it, and hardly below.
 func TestBoundAgainstOracle(t *testing.T) {
-	if testing.Short() {
-		t.Skip("slow")
-	}
 	rng := rand.New(rand.NewPCG(71, 72))
 	for _, kind := range []Kind{Real, Integer, Category} {
 		for _, objective := range []Objective{Mean, Worst} {
 			for flags := range 24 {
+				if testing.Short() && flags%11 != 0 {
+					continue // one of each is left
+				}
 				delta := []float64{0, 0.1}[flags&1]
 				s := boundSpec(rng, kind, objective, delta, flags&2 > 0, flags&4 > 0, flags/8)
 				s.Dual = randomDual(rng, &s)

@@ -99,8 +99,7 @@ func (r *Randomizer) Answers() proof.Space {
 // Rows returns the law of each node.
 func (r *Randomizer) Rows() [][]uint64 { return formfile.Clone(r.spec.Rows) }
 
-// Pairs are those of any two nodes: values between nodes lie between these, for divergences
-// are convex.
+// Pairs are of any two nodes: values between nodes lie between these, divergences being convex.
 func (r *Randomizer) Pairs() (all, own []proof.Pair) {
 	for i := range r.spec.Rows {
 		for k := range i {
@@ -149,9 +148,7 @@ func (r *Randomizer) ChooseNumber(x float64) (c proof.Choice, err error) {
 		return c, check.Errorf("", dp.ErrInvalid, "the value is not %s in the randomizer's range, want %g to %g", what, v.Lower, v.Upper)
 	}
 	if v.Kind == Real {
-		nodes := r.spec.Nodes
-		c.Rounded, c.X, c.Low = true, x, nodes[c.Row]
-		c.High = nodes[min(c.Row+1, len(nodes)-1)]
+		c.Rounded, c.X = true, x
 	}
 	return c, nil
 }

@@ -120,8 +120,7 @@ func (n *nodeSearch) price(y *big.Int) *big.Int {
 	return rise.Add(rise, n.prices[k-1])
 }
 
-// over is that of a lineSearch: between answers of the dual the condition is, with a line
-// below the cost, linear.
+// over, of a lineSearch: between answers of the dual the condition is linear with such a line.
 func (n *nodeSearch) over(u, v *big.Int) (low, middle *big.Int) {
 	twice := new(big.Int).Add(u, v)
 	l := n.tangent(n.place, twice)

@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"math"
 	"math/big"
-	"reflect"
 	"slices"
 
 	"github.com/noisewright/noisewright/dp"
@@ -31,7 +30,12 @@ type content struct {
 // claims, which Verify does. Empty Claims are filled in from the certificate, and so are the
 // Nodes of integer values. The slices are copied. All bad fields are reported together, wrapping
 // dp.ErrInvalid; but of the dual only the first, and only if the rest is well.
-func New(s Spec) (*Randomizer, error) { return build(context.Background(), s, (*Spec).certify) }
+func New(s Spec) (*Randomizer, error) { return NewContext(context.Background(), s) }
+
+// NewContext is New, but the error may be that of the context, which ends certifying.
+func NewContext(ctx context.Context, s Spec) (*Randomizer, error) {
+	return build(ctx, s, (*Spec).certify)
+}
 
 // build makes the randomizer that is certified so.
 func build(ctx context.Context, s Spec, certify func(*Spec, *proof.Meter) Certificate) (*Randomizer, error) {
@@ -129,8 +133,7 @@ func (s *Spec) validateCategories(n int, errs *check.List) {
 	}
 }
 
-// validateNumbers checks what only real and integer values have; ranged says that their
-// range is one.
+// validateNumbers checks what only numbers have; ranged says that their range is one.
 func (s *Spec) validateNumbers(ranged bool, errs *check.List) {
 	if len(s.Costs) > 0 || len(s.AnswerLabels) > 0 {
 		errs.Bad("costs", fmt.Sprintf("%d rows and %d answer labels", len(s.Costs), len(s.AnswerLabels)), "none: only categories have them")
@@ -208,7 +211,7 @@ func (d Demands) lattice(k *big.Int) float64 {
 // or is that of the context.
 func (r *Randomizer) WithDual(ctx context.Context, d *Dual) (*Randomizer, error) {
 	s := r.spec
-	if reflect.DeepEqual(d, s.Dual) { // as it is when a design ends: bounds of some losses take seconds
+	if d.equal(s.Dual) { // as it is when a design ends: bounds of some losses take seconds
 		c, err := r.proof.Find(ctx)
 		switch {
 		case err != nil:
@@ -228,11 +231,10 @@ func (r *Randomizer) WithDual(ctx context.Context, d *Dual) (*Randomizer, error)
 // Spec returns a copy of what the randomizer holds.
 func (r *Randomizer) Spec() Spec { return formfile.Clone(r.spec) }
 
-// between returns the two neighboring nodes between which the value x is rounded, as
-// indices low and low+1, and the probability (x − node low)/(node low+1 − node low) of the
-// upper one, rounded; for a value that is a node, low is its index and the probability is
-// 0. ok is false for a value that the randomizer does not take: outside the range, NaN, or
-// not an integer for integer values.
+// between returns the two neighboring nodes between which the value x is rounded, as indices low
+// and low+1, and the probability (x − node low)/(node low+1 − node low) of the upper one, rounded;
+// for a value that is a node, low is its index and the probability is 0. ok is false for a value
+// that the randomizer does not take: outside the range, NaN, or not an integer for integer values.
 func (r *Randomizer) between(x float64) (low int, up float64, ok bool) {
 	nodes := r.spec.Nodes
 	if len(nodes) == 0 || !(x >= nodes[0] && x <= nodes[len(nodes)-1]) {
@@ -249,12 +251,10 @@ func (r *Randomizer) between(x float64) (low int, up float64, ok bool) {
 	return i - 1, (x - a) / (b - a), true
 }
 
-// PMF returns the probabilities of the answers to node (or label) i as float64s, for
-// plots and statistics.
+// PMF has the probabilities of answers to node (or label) i as float64s, for plots and statistics.
 func (r *Randomizer) PMF(i int) []float64 { return formfile.Probabilities(r.spec.Rows[i]) }
 
-// PMFAt is PMF for the value x, which may lie between nodes; nil if the randomizer does
-// not take it.
+// PMFAt is PMF for the value x, which may lie between nodes; nil if it is not taken.
 func (r *Randomizer) PMFAt(x float64) []float64 {
 	low, up, ok := r.between(x)
 	if !ok {
@@ -269,8 +269,7 @@ func (r *Randomizer) PMFAt(x float64) []float64 {
 	return p
 }
 
-// LossAt returns the expected loss of the value x as a float64, for plots; NaN if the
-// randomizer does not take it.
+// LossAt is the expected loss of the value x as a float64, for plots; NaN if it is not taken.
 func (r *Randomizer) LossAt(x float64) float64 {
 	p := r.PMFAt(x)
 	if p == nil {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"math"
+	"reflect"
 	"slices"
 	"testing"
 	"time"
@@ -128,6 +129,39 @@ func TestPiecesAreNotHalvedForEver(t *testing.T) {
 	s.Values.Weight = s.Values.Weight[:1]
 	if n := len(newPricing(&s, nil).places); n < leastIntervals {
 		t.Errorf("%d intervals for one piece, want at least %d", n, leastIntervals)
+	}
+}
+
+// TestEqualDuals: two duals are equal if no field differs, of those that there are and will be.
+func TestEqualDuals(t *testing.T) {
+	pair := DualPair{Gain: 1, Lose: 2, First: 3, Multipliers: []float64{4}}
+	full := func() *Dual {
+		d := &Dual{}
+		for i := range reflect.TypeFor[Dual]().NumField() {
+			if f, ok := reflect.ValueOf(d).Elem().Field(i).Addr().Interface().(*[]float64); ok {
+				*f = []float64{1, 2}
+			}
+		}
+		p := pair
+		d.Pairs = []DualPair{p}
+		return d
+	}
+	if d := full(); !d.equal(full()) || d.equal(nil) || (*Dual)(nil).equal(d) || !(*Dual)(nil).equal(nil) {
+		t.Error("a dual is not equal to itself alone")
+	}
+	for i := range reflect.TypeFor[Dual]().NumField() {
+		d := full()
+		reflect.ValueOf(d).Elem().Field(i).SetZero()
+		if d.equal(full()) {
+			t.Errorf("equal in spite of %s", reflect.TypeFor[Dual]().Field(i).Name)
+		}
+	}
+	for i := range reflect.TypeFor[DualPair]().NumField() {
+		d := full()
+		reflect.ValueOf(&d.Pairs[0]).Elem().Field(i).SetZero()
+		if d.equal(full()) {
+			t.Errorf("equal in spite of %s of a pair", reflect.TypeFor[DualPair]().Field(i).Name)
+		}
 	}
 }
 

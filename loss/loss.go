@@ -2,10 +2,9 @@ package loss
 
 import "math/big"
 
-// Loss is the cost c(x) >= 0 of noise x, in the units the loss defines (the
-// query's for l1, squared for l2). At and CellMean steer a search and need not
-// be exact; the methods on big.Rat are what every certificate rests on. Their
-// names say which way they are rounded; they are exact for all kinds but lp:P.
+// Loss is the cost c(x) >= 0 of noise x, in the units the loss defines (the query's for l1, squared
+// for l2). At and CellMean steer a search and need not be exact; every certificate rests on those
+// on big.Rat. Their names say which way they are rounded; they are exact for all kinds but lp:P.
 //
 // A user's own loss implements this interface; piecewise quadratic ones get all
 // of it from [NewPiecewise]. It may have some of these methods beside it, whose
@@ -16,11 +15,9 @@ import "math/big"
 //	PolynomialBeyond() (from *big.Rat, degree int, ok bool)
 //	PowerBound() (power float64, ok bool)
 //
-// Implementations are immutable and safe for concurrent use. The rationals they
-// return are the caller's.
+// Implementations are immutable and safe for concurrent use. Rationals returned are the caller's.
 type Loss interface {
-	// Name is the loss as written in flags and files, e.g. "l1" or "huber:2".
-	// Parse of it gives the loss back.
+	// Name is the loss as in flags and files: "l1" or "huber:2". Parse of it gives the loss back.
 	Name() string
 	// At returns c(x).
 	At(x float64) float64
@@ -57,9 +54,8 @@ func Kinks(l Loss) []float64 {
 	return nil
 }
 
-// Unimodal reports whether the loss is known to be unimodal with its minimum at 0:
-// on either side it does not decrease away from 0. If it is symmetric too, the
-// staircase mechanism is optimal for δ = 0.
+// Unimodal says whether the loss is known as unimodal with its minimum at 0: on either side it does
+// not decrease away from 0. If it is symmetric too, the staircase mechanism is optimal for δ = 0.
 func Unimodal(l Loss) bool {
 	u, ok := l.(interface{ Unimodal() bool })
 	return ok && u.Unimodal()

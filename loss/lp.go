@@ -9,8 +9,7 @@ import (
 	"github.com/noisewright/noisewright/internal/quadrature"
 )
 
-// maxPower bounds the power of lp. The tail that the numerical integrals cut
-// off, see tailCut, is why.
+// maxPower bounds the power of lp. The tail that integrals cut off, see tailCut, is why.
 const maxPower = 64
 
 // newPower returns the loss |x|^p, 1 <= p <= 64. For p = 1 and p = 2 it is a piecewise and exact;
@@ -65,8 +64,7 @@ func (l *powerLoss) At(x float64) float64 { return math.Pow(math.Abs(x), l.p) }
 func (l *powerLoss) CellMean(center, width float64) float64 {
 	c, h := math.Abs(center), width/2
 	if h > c*math.Min(0.5, 4/l.p) {
-		// The values at the ends differ so much that the difference of the
-		// antiderivatives loses nothing.
+		// The ends differ so much that the difference of the antiderivatives loses nothing.
 		anti := func(x float64) float64 { return math.Copysign(math.Pow(math.Abs(x), l.p+1), x) }
 		return (anti(c+h) - anti(c-h)) / ((l.p + 1) * width)
 	}

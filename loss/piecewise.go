@@ -42,8 +42,7 @@ type branch struct {
 // values. The knots are finite, ascending and meant exactly, one less than the pieces. The loss
 // must not be negative anywhere. Errors wrap dp.ErrInvalid.
 //
-// All bounds of such a loss are exact. It can be designed for, but no file or flag
-// can name it: [Parse] knows [Kinds] only.
+// All bounds of such a loss are exact. No file or flag can name it: [Parse] knows [Kinds] only.
 func NewPiecewise(name string, knots []float64, pieces []Quadratic) (Loss, error) {
 	if len(pieces) != len(knots)+1 {
 		return nil, check.Errorf("loss", check.ErrInvalid, "%s: pieces = %d, want one more than the %d knots", name, len(pieces), len(knots))
@@ -158,8 +157,7 @@ func (l *piecewise) At(x float64) float64 {
 	return l.pieces[i].float(x - l.pieces[i].ref)
 }
 
-// CellMean implements Loss. Positions are taken relative to the center, so a
-// narrow cell far from 0 loses nothing.
+// CellMean implements Loss, relative to the center, so that a narrow cell far from 0 loses nothing.
 func (l *piecewise) CellMean(center, width float64) float64 {
 	h := width / 2
 	first := sort.Search(len(l.x), func(i int) bool { return l.x[i]-center > -h })
@@ -190,8 +188,7 @@ func (l *piecewise) AtDown(x *big.Rat) *big.Rat {
 	return l.pieces[i].value(x)
 }
 
-// GridMeanUp implements Loss; it is exact. The cost is that of the pieces that
-// the points touch, whatever the count.
+// GridMeanUp implements Loss, exactly, at the cost of the pieces touched, whatever the count.
 func (l *piecewise) GridMeanUp(first, count int64, step *big.Rat) *big.Rat {
 	last := first + count - 1
 	sum := new(big.Rat)

@@ -498,3 +498,34 @@ func must2[T any](v T, err error) T {
 	}
 	return v
 }
+
+// TestPiecewiseGrowth: it is the least increment, of the lower nodes or of the values, from a cell outwards.
+func TestPiecewiseGrowth(t *testing.T) {
+	rng := rand.New(rand.NewPCG(17, 18))
+	for range 60 {
+		l, oracle := randomPiecewise(rng)
+		step := big.NewRat(1+rng.Int64N(9), 1+rng.Int64N(9))
+		for _, side := range []int64{-1, 1} {
+			increments := make([]*big.Rat, 60) // all knots are far inside
+			at := func(n int64) (node, value *big.Rat) {
+				x := new(big.Rat).Mul(step, big.NewRat(side*n, 1))
+				return l.LowerNode(side*n, step), l.AtDown(x)
+			}
+			for n := range increments {
+				node, value := at(int64(n))
+				nextNode, nextValue := at(int64(n) + 1)
+				increments[n] = lower(nextNode.Sub(nextNode, node), nextValue.Sub(nextValue, value))
+			}
+			least := increments[len(increments)-1]
+			for n := len(increments) - 1; n > 0; n-- {
+				least = lower(least, increments[n])
+				if n > 20 {
+					continue
+				}
+				if got := l.Growth(side*int64(n), step); got.Cmp(least) != 0 {
+					t.Fatalf("%v, step %s: Growth(%d) = %s, want %s", oracle, step, side*int64(n), got, least)
+				}
+			}
+		}
+	}
+}

@@ -100,8 +100,7 @@ func Unit(l Loss) string {
 const (
 	// termSeparator stands between the terms of a sum.
 	termSeparator = " + "
-	// maxTerms bounds the terms of a sum, maxKnots the knots of a loss: enough
-	// for any use, too few to be a burden.
+	// maxTerms bounds the terms of a sum, maxKnots the knots of a loss: enough, and no burden.
 	maxTerms = 32
 	maxKnots = 10000
 	// minNumber and maxNumber bound the size of a parameter: squares and

@@ -143,8 +143,7 @@ func Symmetrized(l Loss) Loss {
 type combination struct {
 	name  string
 	parts []part
-	// symmetric says no to a sum whose parts are symmetric only together, which
-	// costs time, not truth.
+	// symmetric says no to a sum of parts symmetric only together, which costs time, not truth.
 	symmetric bool
 }
 

@@ -8,8 +8,7 @@ import (
 	"github.com/noisewright/noisewright/tables"
 )
 
-// Designer returns Design with the options, as package account takes it: a gap of 0 is
-// that of the options.
+// Designer is Design with the options for package account: a gap of 0 is that of the options.
 func Designer(o Options) func(ctx context.Context, p dp.Problem, gap float64) (*tables.Verified, error) {
 	return func(ctx context.Context, p dp.Problem, gap float64) (*tables.Verified, error) {
 		own := o

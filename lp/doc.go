@@ -1,6 +1,5 @@
-// Package lp designs noise: it finds the additive noise of smallest expected
-// loss among all that are (epsilon, delta)-differentially private, and proves
-// how far from the best possible the result is.
+// Package lp designs noise: it finds the additive noise of smallest expected loss among all that
+// are (epsilon, delta)-differentially private, and proves how far from the best it is.
 //
 // [Design] discretizes the problem twice, once so that every solution is a noise that can be drawn
 // (an upper bound on the optimum) and once so that every noise is a solution (a lower bound),

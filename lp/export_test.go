@@ -4,7 +4,13 @@ import (
 	"context"
 	"time"
 
+	"github.com/noisewright/noisewright/cells"
 	"github.com/noisewright/noisewright/dp"
+	"github.com/noisewright/noisewright/kernels"
+	"github.com/noisewright/noisewright/local"
+	designcells "github.com/noisewright/noisewright/lp/internal/cells"
+	"github.com/noisewright/noisewright/lp/internal/kernel"
+	designlocal "github.com/noisewright/noisewright/lp/internal/local"
 	"github.com/noisewright/noisewright/lp/internal/meet"
 	"github.com/noisewright/noisewright/lp/internal/noise"
 	"github.com/noisewright/noisewright/lp/solver"
@@ -24,18 +30,38 @@ func DesignGenerating(ctx context.Context, p dp.Problem, o Options) (*Result[tab
 	m.Generate = true
 	s, ctx, cancel := m.Begin(ctx)
 	defer cancel()
-	return designedBy(ctx, p, s)
+	table, outcome, err := noise.Design(ctx, p, s)
+	if table == nil {
+		return nil, err
+	}
+	return &Result[tables.Verified]{table, outcome}, err
 }
 
 // perProduct is the time that the interior point method takes for a multiplication.
 const perProduct = 1e-9 // seconds
 
-// DesignAtWork is Design with the time that the work of the solver takes, its iterations
-// and as much as one for each call, and that of the interior point method.
+// The designs with the time that the work of the solver takes, its iterations and as much as one
+// for each call, and that of the interior point methods.
 func DesignAtWork(ctx context.Context, p dp.Problem, o Options) (*Result[tables.Verified], error) {
+	return atWork(ctx, p, o, DefaultGap, DefaultMaxCells, noise.Design)
+}
+
+func DesignKernelAtWork(ctx context.Context, p KernelProblem, o Options) (*Result[kernels.Verified], error) {
+	return atWork(ctx, p, o, DefaultKernelGap, 512, kernel.Design)
+}
+
+func DesignCellsAtWork(ctx context.Context, p CellsProblem, o Options) (*Result[cells.Verified], error) {
+	return atWork(ctx, p, o, DefaultKernelGap, 512, designcells.Design)
+}
+
+func DesignLocalAtWork(ctx context.Context, p LocalProblem, o Options) (*Result[local.Verified], error) {
+	return atWork(ctx, p, o, DefaultGap, local.MaxNodes-1, designlocal.Design)
+}
+
+func atWork[P, V any](ctx context.Context, p P, o Options, gap float64, most int, design func(context.Context, P, *meet.Search) (*V, meet.Outcome, error)) (*Result[V], error) {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
-	w, limit, newSolver, m := &Work{}, o.TimeLimit, o.NewSolver, o.settled(DefaultGap, DefaultMaxCells)
+	w, limit, newSolver, m := &Work{}, o.TimeLimit, o.NewSolver, o.settled(gap, most)
 	m.Clock = func() time.Duration { return w.now }
 	m.Step = func(products float64) {
 		if w.now += time.Duration(products * perProduct * float64(time.Second)); w.now >= limit {
@@ -48,15 +74,11 @@ func DesignAtWork(ctx context.Context, p dp.Problem, o Options) (*Result[tables.
 	}
 	s, ctx, end := m.Begin(ctx)
 	defer end()
-	return designedBy(ctx, p, s)
-}
-
-func designedBy(ctx context.Context, p dp.Problem, s *meet.Search) (*Result[tables.Verified], error) {
-	table, o, err := noise.Design(ctx, p, s)
-	if table == nil {
+	v, outcome, err := design(ctx, p, s)
+	if v == nil {
 		return nil, err
 	}
-	return &Result[tables.Verified]{table, o}, err
+	return &Result[V]{v, outcome}, err
 }
 
 // counted counts the work of a solver and ends the context when that has taken the time.

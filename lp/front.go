@@ -24,11 +24,9 @@ type FrontOptions struct {
 	// Options are those of every design, but TimeLimit bounds all of them together, and Progress is
 	// not called: designs run side by side. Gap is that of the front as well.
 	Options
-	// Points is the largest number of designs, from MinFrontPoints to MaxFrontPoints; 0
-	// means DefaultFrontPoints.
+	// Points bounds the designs, from MinFrontPoints to MaxFrontPoints; 0 means DefaultFrontPoints.
 	Points int
-	// Designed, if set, is called after every design with the number of those that
-	// have ended, by one goroutine at a time.
+	// Designed, if set, is told after every design how many have ended, by one goroutine at a time.
 	Designed func(ended int)
 }
 
@@ -62,11 +60,9 @@ type FrontResult struct {
 
 // FrontPoint is the design for one weighted sum of the two losses.
 type FrontPoint struct {
-	// Share is the weight of the first loss, from 0 to 1, if each loss is measured in
-	// units of its own optimum.
+	// Share is the weight of the first loss, from 0 to 1, each loss in units of its own optimum.
 	Share float64
-	// Weights are those of the losses in the sum designed for, one over the unit of
-	// the loss each, with five digits.
+	// Weights are those of the losses in the sum, each in one over its unit, with five digits.
 	Weights [2]float64
 	// Expected are upper bounds on the expectations of the two losses, exact, in the units of each.
 	Expected [2]*big.Rat
@@ -88,8 +84,7 @@ type FrontPoint struct {
 // time or the context ends before the front is known to the gap, what is there is
 // returned beside an error that wraps ErrLimit; other errors come without a result.
 //
-// Guarantee: all designs have exact certificates, see Design, and Gap is
-// computed from them exactly.
+// Guarantee: all designs have exact certificates, see Design, and Gap is exact from them.
 func Front(ctx context.Context, p dp.Problem, losses [2]loss.Loss, o FrontOptions) (*FrontResult, error) {
 	if err := o.validate(p, losses); err != nil {
 		return nil, err
@@ -150,8 +145,7 @@ type direction struct {
 	weights [2]float64
 }
 
-// each designs for some directions on all processors. Points keep the order of these,
-// whichever ends first.
+// each designs for some directions on all processors. Points keep their order.
 func (f *front) each(ctx context.Context, list []direction) {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
@@ -196,10 +190,9 @@ func (f *front) timeLimit(workers, designs int) time.Duration {
 	return max(f.Left()*time.Duration(workers)/time.Duration(max(designs, workers)), time.Millisecond)
 }
 
-// next returns the directions in which the front is known worst, at most as many as there
-// may still be points, and estimates how many designs there will be. A part between two
-// points is worth one if it is known neither to the gap nor as well as these points,
-// which a limit may have stopped short of it.
+// next returns the directions in which the front is known worst, at most as many as there may still
+// be points, and estimates how many designs there will be. A part between two points is worth one
+// if it is known neither to the gap nor as well as these points, which a limit may have stopped.
 func (f *front) next() []direction {
 	corners, bounds := hull(f.points), newOutline(boundsOf(f.points))
 	var open []part

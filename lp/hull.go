@@ -49,8 +49,7 @@ func hull(points []*FrontPoint) (corners []*FrontPoint) {
 	return corners
 }
 
-// normal returns the weights, both above 0, for which two points of a hull, the left one
-// first, have the same sum.
+// normal returns the weights, above 0, with which two points of a hull, left first, have one sum.
 func normal(a, b *FrontPoint) [2]*big.Rat {
 	return [2]*big.Rat{new(big.Rat).Sub(a.Expected[1], b.Expected[1]), new(big.Rat).Sub(b.Expected[0], a.Expected[0])}
 }
@@ -60,11 +59,10 @@ func weighted(w, e [2]*big.Rat) *big.Rat {
 	return sum.Add(sum, new(big.Rat).Mul(w[1], e[1]))
 }
 
-// frontGap returns the largest relative gap, rounded up, between the least weighted sum
-// that a corner of the front has and what the bounds prove about it; see outline.gap. For
-// weights that sum to 1, the least sum F is linear between the normals of neighboring parts
-// of the front, and the bound L is concave. So F − (1+g)·L is convex there and largest at a
-// normal, or where all weight is on one loss.
+// frontGap returns the largest relative gap, rounded up, between the least weighted sum of a corner
+// and what the bounds prove about it; see outline.gap. For weights that sum to 1, the least sum F
+// is linear between the normals of neighboring parts of the front, and the bound L is concave. So F
+// − (1+g)·L is convex there and largest at a normal, or where all weight is on one loss.
 func frontGap(corners []*FrontPoint, bounds []halfPlane) float64 {
 	o, last := newOutline(bounds), len(corners)-1
 	one, none := big.NewRat(1, 1), new(big.Rat)
@@ -104,8 +102,7 @@ func newOutline(bounds []halfPlane) (o outline) {
 	return o
 }
 
-// gap returns the relative gap between the weighted sum that a point has and the bound on
-// it, rounded up.
+// gap is the relative gap between the weighted sum of a point and the bound on it, rounded up.
 func (o outline) gap(w [2]*big.Rat, p *FrontPoint) float64 {
 	bound, sum := weighted(w, o[0]), weighted(w, p.Expected)
 	for _, corner := range o[1:] {

@@ -33,8 +33,7 @@ func validateKernel(p KernelProblem) error {
 	return errs.Err()
 }
 
-// DefaultKernelGap is the relative gap of a kernel design if Options.Gap is 0:
-// kernels take far longer than tables.
+// DefaultKernelGap is the gap of a kernel design if Options.Gap is 0: kernels take longer.
 const DefaultKernelGap = 0.01
 
 // DesignKernel finds a kernel whose expected loss is within the requested gap of the best possible

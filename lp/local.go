@@ -99,8 +99,7 @@ func validateNumbers(errs *check.List, p LocalProblem) {
 	}
 }
 
-// The limits of a range keep squares of values, and of parts of the range, far from the
-// ends of float64s.
+// The limits of a range keep squares of values, and of parts, far from the ends of float64s.
 const (
 	mostRange  = 1e60
 	leastRange = 1e-60
@@ -131,8 +130,7 @@ func possible(p LocalProblem) error {
 // (Epsilon, Delta)-indistinguishable. Limits end it as they end Design. The error wraps
 // ErrInfeasible if nothing keeps the demands.
 //
-// Options.MaxCells bounds the intervals between nodes, and Progress reports them in place of
-// cells per sensitivity.
+// Options.MaxCells bounds the intervals between nodes, which Progress reports as cells.
 //
 // Guarantee: privacy, unbiasedness, losses and bound are those of the randomizer's exact
 // certificate, whatever the solver did.

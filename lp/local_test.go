@@ -213,7 +213,7 @@ func TestLocalCells(t *testing.T) {
 		t.Errorf("%d nodes, %d rounds", len(r.Verified.Mechanism().Spec().Nodes), seen)
 	}
 	o = lp.Options{TimeLimit: time.Nanosecond}
-	if r, err := lp.DesignLocal(t.Context(), p, o); !errors.Is(err, lp.ErrLimit) || r != nil {
+	if r, err := lp.DesignLocal(t.Context(), p, o); !errors.Is(err, lp.ErrLimit) || len(r.Verified.Mechanism().Spec().Nodes) != 8 {
 		t.Errorf("no time: %v, %v", r, err)
 	}
 }
@@ -235,11 +235,6 @@ func TestLocalRefusals(t *testing.T) {
 		"objective = ":      func(p *lp.LocalProblem) { p.Objective = "best" },
 		"instance-cap = 3:": func(p *lp.LocalProblem) { p.Objective, p.Demands.Cap = local.Mean, 3 },
 		"answer-step = 5e-": func(p *lp.LocalProblem) { p.Demands.Step = 5e-324 },
-		// More than 2^53 steps, the last of which is rounded to what is beyond the end.
-		"the answer ": func(p *lp.LocalProblem) {
-			p.Objective, p.Values.Lower, p.Values.Upper = local.Mean, 100, 102
-			p.Demands = local.Demands{Lower: 54.46312042894883, Upper: 5.880005919220116e+17, Step: 10}
-		},
 	} {
 		p := unbiased(1, local.Worst)
 		edit(&p)
@@ -280,5 +275,27 @@ func TestLocalMaxAnswersBound(t *testing.T) {
 		if few < most || bound < 0.99*all {
 			t.Errorf("%s: [%g, %g], and [%g, %g] of any number of answers", name, bound, few, all, most)
 		}
+	}
+}
+
+// TestLocalRefusedProgram: with more than 2^53 steps, the last of which is rounded to what is beyond
+// the end, a solution has no weights. The design says so beside a randomizer in closed form.
+func TestLocalRefusedProgram(t *testing.T) {
+	p := unbiased(1, local.Mean)
+	p.Values.Lower, p.Values.Upper = 100, 102
+	p.Demands = local.Demands{Lower: 54.46312042894883, Upper: 5.880005919220116e+17, Step: 10}
+	if r, err := lp.DesignLocal(t.Context(), p, lp.Options{}); r == nil || !errors.Is(err, lp.ErrLimit) || !strings.HasPrefix(err.Error(), "lp: the answer ") {
+		t.Errorf("%v, error %v, want a result and one about an answer", r, err)
+	}
+	designLocal(t, p, lp.Options{Gap: 0.01})
+}
+
+// TestLocalCapReached: a cap well above the least that can be kept is, where it is reached.
+func TestLocalCapReached(t *testing.T) {
+	p := lp.LocalProblem{Epsilon: 1, Values: local.Values{Kind: local.Real, Lower: -1, Upper: 1}, Loss: loss.L1, Objective: local.Mean}
+	p.Demands.Cap = 0.66
+	r, _, _ := designLocal(t, p, lp.Options{Gap: 0.02})
+	if worst, _ := r.Verified.Certificate().WorstLoss.Float64(); worst > 0.66 || r.Gap > 0.5 {
+		t.Errorf("the worst loss is %g, the gap %g", worst, r.Gap)
 	}
 }

@@ -14,14 +14,14 @@ import (
 
 // Options tune a design. None is required.
 type Options struct {
-	// Gap is the relative certified gap to reach,
-	// (expected loss − lower bound)/lower bound; 0 means DefaultGap.
+	// Gap is the relative gap to reach, (expected loss − lower bound)/lower bound; 0: DefaultGap.
 	Gap float64
 	// MaxCells bounds the number of cells of the table and of the programs
 	// behind both bounds; 0 means DefaultMaxCells.
 	MaxCells int
 	// TimeLimit bounds the whole design; 0 means none. The result so far
-	// is returned when it is reached, beside ErrLimit.
+	// is returned when it is reached, beside ErrLimit: designs begin with a mechanism in closed
+	// form. Where that does not keep the demands, the error of no result names the limit.
 	TimeLimit time.Duration
 	// NewSolver makes the LP solver, e.g. highs.New, for programs that the interior point
 	// method of this package fails to solve, or that are too large for it, and for some that
@@ -81,11 +81,9 @@ type Progress struct {
 	Elapsed             time.Duration
 }
 
-// Result is a designed and certified mechanism: V is tables.Verified, kernels.Verified,
-// cells.Verified or local.Verified.
+// Result is a designed mechanism: V is tables.Verified, or that of kernels, cells or local.
 type Result[V any] struct {
-	// Verified is the mechanism with its certificate, which was computed from it in exact
-	// arithmetic.
+	// Verified is the mechanism with its certificate, computed from it in exact arithmetic.
 	Verified *V
 	Outcome
 }

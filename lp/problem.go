@@ -21,8 +21,7 @@ var (
 	ErrInfeasible = meet.ErrInfeasible
 )
 
-// Limits of the problems that can be designed for. Below MinEpsilon the noise has more cells
-// than a table may have.
+// Limits of problems. Below MinEpsilon noise has more cells than a table may have.
 const (
 	MinEpsilon     = 1e-3
 	MaxEpsilon     = 20

@@ -30,17 +30,16 @@ type Baseline struct {
 	// Source says where it was published.
 	Source string
 
-	create func(c *conditions, p dp.Privacy, loss loss.Loss) Mechanism
+	create func(c conditions, p dp.Privacy, loss loss.Loss) (Mechanism, error)
 }
 
 // New builds the mechanism. Baselines that can be tuned to a loss are tuned to the one
 // given; the others ignore it. The error wraps [dp.ErrInvalid] for bad parameters and is
 // a [NotApplicableError] if the mechanism cannot be used at these parameters.
 func (b Baseline) New(p dp.Privacy, loss loss.Loss) (Mechanism, error) {
-	c := newConditions(b.Name, p)
-	m := b.create(c, p, loss)
-	if c.err != nil {
-		return Mechanism{}, c.err
+	m, err := b.create(newConditions(b.Name, p), p, loss)
+	if err != nil {
+		return Mechanism{}, err
 	}
 	m.name = b.Name
 	return m, nil

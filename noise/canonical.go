@@ -30,21 +30,21 @@ import (
 //
 // It exists for δ = 0, where it has no end, and for ε = 0, where it is uniform on
 // |x| <= Δ/(2δ), not for both. It does not apply if it has more than 2^22 steps.
-func newCanonical(c *conditions, p dp.Privacy, _ loss.Loss) Mechanism {
+func newCanonical(c conditions, p dp.Privacy, _ loss.Loss) (Mechanism, error) {
 	s := c.newTulap()
 	d := p.Sensitivity
 	c.finite("density", s.peak/d)
-	note := "steps of one sensitivity; no end, as delta = 0"
+	note := func() string { return "steps of one sensitivity; no end, as delta = 0" }
 	expected := stairs{epsilon: p.Epsilon, sensitivity: d, step: 0.5}.expected
 	if p.Delta > 0 {
 		c.finite("support", s.end*d)
-		note = fmt.Sprintf("steps of one sensitivity, support +-%.6g", s.end*d)
+		note = func() string { return fmt.Sprintf("steps of one sensitivity, support +-%.6g", s.end*d) }
 		expected = func(l loss.Loss) (value, errorBound float64) { return s.expected(l, d) }
 	}
 	return Mechanism{
 		note: note, expected: expected,
 		density: func(x float64) float64 { return s.density(x/d) / d },
-	}
+	}, c.err
 }
 
 // newDiscreteCanonical returns canonical noise ([newCanonical]) rounded to the nearest integer, for
@@ -54,7 +54,7 @@ func newCanonical(c *conditions, p dp.Privacy, _ loss.Loss) Mechanism {
 // For Δ = 1 it is the optimal integer noise for every even loss that does not decrease
 // away from 0, with the tails of [AwanDongTails]; see there for the proof. For larger Δ it
 // is not. It does not apply if it has more than 2^22 masses on either side.
-func newDiscreteCanonical(c *conditions, p dp.Privacy, _ loss.Loss) Mechanism {
+func newDiscreteCanonical(c conditions, p dp.Privacy, _ loss.Loss) (Mechanism, error) {
 	c.applies(math.Trunc(p.Sensitivity) == p.Sensitivity, integersOnly, p.Sensitivity)
 	s := c.newTulap()
 	d := p.Sensitivity
@@ -70,7 +70,7 @@ func newDiscreteCanonical(c *conditions, p dp.Privacy, _ loss.Loss) Mechanism {
 		return s.between((k-0.5)/d, (k+0.5)/d)
 	}
 	return Mechanism{
-		note: "integers only: assumes integer query values; " + what,
+		note: func() string { return "integers only: assumes integer query values; " + what },
 		mass: func(x float64) float64 {
 			if x != math.Trunc(x) {
 				return 0
@@ -85,7 +85,7 @@ func newDiscreteCanonical(c *conditions, p dp.Privacy, _ loss.Loss) Mechanism {
 			}
 			return closed(sum.Value())
 		},
-	}
+	}, c.err
 }
 
 const integersOnly = "it is for integer queries and sensitivity = %g, want a positive integer"
@@ -137,8 +137,7 @@ func (s tulap) density(x float64) float64 {
 	return s.peak * math.Exp(-s.epsilon*math.Min(s.last, math.Floor(y+0.5)))
 }
 
-// between returns the probability of the interval [from, to], -1/2 <= from < to, as a sum
-// over the steps it meets.
+// between is the probability of [from, to], -1/2 <= from < to, as a sum over the steps it meets.
 func (s tulap) between(from, to float64) float64 {
 	sum, at, end := 0.0, from, math.Min(to, s.end)
 	for at < end {
@@ -153,10 +152,9 @@ func (s tulap) between(from, to float64) float64 {
 	return sum
 }
 
-// expected is ExpectedLoss for δ > 0. The density does not increase away from 0, so it is
-// a mixture of centered uniform laws: those up to the ends of the steps, with the heights
-// by which it falls there, and the one up to its own end. The loss of each is one average
-// of c: no quadrature, only rounding.
+// expected is ExpectedLoss for δ > 0. The density does not increase away from 0, so it is a mixture
+// of centered uniform laws: up to the ends of the steps, with the heights by which it falls, and up
+// to its own end. The loss of each is one average of c: no quadrature, only rounding.
 func (s tulap) expected(l loss.Loss, sensitivity float64) (value, errorBound float64) {
 	var sum exact.Sum
 	fall := -math.Expm1(-s.epsilon)
@@ -170,4 +168,56 @@ func (s tulap) expected(l loss.Loss, sensitivity float64) (value, errorBound flo
 	}
 	add(math.Exp(-s.epsilon*s.last), s.end)
 	return closed(s.peak * sum.Value())
+}
+
+// The optimal integer noise for sensitivity 1, for every ε and δ at once and every even loss that
+// does not decrease in |k|. Its tails T_k = P(X >= k), k >= 1, are
+//
+//	T_1 = (1-δ)/(e^ε+1),  T_{k+1} = max(0, (T_k-δ)e^-ε),
+//
+// its masses p(0) = 1-2T_1 = (e^ε-1+2δ)/(e^ε+1) and p(±k) = T_k-T_{k+1}.
+//
+// Why it is optimal: let X be any private integer noise, made symmetric by averaging with -X, which
+// changes neither the loss nor the privacy. The event X >= 0 against the shift by 1 gives 1-T_1 <=
+// e^ε T_1 + δ, and X >= k gives T_k <= e^ε T_{k+1} + δ. So no private noise has smaller tails, at
+// any k, and E c(X) = c(0) + 2 Σ_k (c(k)-c(k-1)) T_k increases with each of them.
+//
+// They bound the noise on real queries too. Cut the line into cells of width Δ
+// centered on jΔ+u, u uniform. The masses of the cells, averaged over u, are private
+// integer noise of sensitivity 1, and x falls into cell j with the weight of linear
+// interpolation at node jΔ. So E c(X) is at least the integer optimum for node values
+// whose interpolant is below c, |j|Δ for l1 and (j²-1/4)Δ² for l2:
+//
+//	E|X| >= 2Δ ΣT_k,  E X² >= Δ²(2Σ(2k-1)T_k - 1/4).
+//
+// Sources: it is the Tulap law of Awan & Slavković 2018, rounded; Awan & Vadhan 2023 call its kind
+// canonical noise, Awan & Dong 2022 treat log-concave canonical noise, and Awan & Ramasethu 2024
+// prove that the integer one is stochastically smallest.
+
+// maxTails is the largest number of tails AwanDongTails lists: 32 MiB.
+const maxTails = 1 << 22
+
+// AwanDongTails returns the tails T_1, T_2, …, T_n > 0 of the optimal integer noise for sensitivity
+// 1: element k-1 is P(X >= k). For δ = 0 the list ends where T_k falls below e^-300.
+//
+// The error wraps [dp.ErrInvalid] for bad parameters, and is a [NotApplicableError] for
+// ε = δ = 0, where there is no such noise, and for a list longer than 2^22. The
+// cost is O(n), with n about ln(1+(e^ε-1)/(2δ))/ε.
+func AwanDongTails(epsilon, delta float64) ([]float64, error) {
+	const name = "optimal integer noise"
+	if err := (dp.Privacy{Epsilon: epsilon, Delta: delta, Sensitivity: 1}).Validate(); err != nil {
+		return nil, err
+	}
+	if epsilon == 0 && delta == 0 {
+		return nil, notApplicable(name, "no noise is private with epsilon = 0 and delta = 0")
+	}
+	b := math.Exp(-epsilon)
+	var tails []float64
+	for t := (1 - delta) * b / (1 + b); t > math.Exp(-tailCut); t = (t - delta) * b {
+		if len(tails) == maxTails {
+			return nil, notApplicable(name, "epsilon = %g and delta = %g need more than %d tails", epsilon, delta, maxTails)
+		}
+		tails = append(tails, t)
+	}
+	return tails, nil
 }

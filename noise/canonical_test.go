@@ -33,7 +33,7 @@ func tulapCDF(x, epsilon, delta float64) float64 {
 func TestCanonicalIsTulap(t *testing.T) {
 	for _, epsilon := range []float64{0.05, 0.7, 1, 3, 8} {
 		for _, delta := range []float64{0, 1e-6, 0.05, 0.3, 0.6, 0.95} {
-			c := &conditions{name: "canonical", privacy: dp.Privacy{Epsilon: epsilon, Delta: delta, Sensitivity: 1}}
+			c := conditions{name: "canonical", privacy: dp.Privacy{Epsilon: epsilon, Delta: delta, Sensitivity: 1}}
 			s := c.newTulap()
 			if c.err != nil {
 				t.Fatal(c.err)

@@ -1,5 +1,4 @@
-// Package noise holds the classical mechanisms that designed noise is compared
-// with, and their closed forms.
+// Package noise holds the classical mechanisms to compare designed noise with, in closed form.
 //
 // A [Mechanism] is a law of additive noise with a density, possibly masses on
 // points, and an expected loss. [New] makes one by its name, (ε, δ)-differentially

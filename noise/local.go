@@ -40,9 +40,8 @@ type LocalMechanism struct {
 	bends    []float64  // real values at which the expected loss may have a kink
 }
 
-// share is a part of the law of an answer: mass, uniform over an interval of this width
-// about the center, or all at the center if the width is 0. For categories the center
-// is the index of the answer.
+// share is a part of a law: mass, uniform over an interval of this width about the center, or all
+// at the center if the width is 0. For categories the center is the index of the answer.
 type share struct{ center, width, mass float64 }
 
 // Name is the mechanism as written in tables, e.g. "duchi".
@@ -57,8 +56,7 @@ func (m LocalMechanism) Source() string { return m.source }
 // Unbiased reports whether the mean of the answers to a value is the value.
 func (m LocalMechanism) Unbiased() bool { return m.unbiased }
 
-// at returns the expected loss of the answer to the value x, or, for categories, to the
-// category with that index.
+// at is the expected loss of the answer to the value x, or to the category with that index.
 func (m LocalMechanism) at(x float64) float64 {
 	if m.law == nil {
 		return m.additive[0]
@@ -272,8 +270,7 @@ func golden(f func(float64) float64, a, b float64) float64 {
 	return (a + b) / 2
 }
 
-// tuned returns the parameter from low to high that is best for the objective: the best
-// of a dozen, refined.
+// tuned is the parameter from low to high best for the objective: the best of a dozen, refined.
 func tuned(low, high float64, mechanism func(parameter float64) LocalMechanism) float64 {
 	const points = 12
 	value := func(x float64) float64 { return mechanism(x).objective() }

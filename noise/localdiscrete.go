@@ -9,8 +9,7 @@ import (
 	"github.com/noisewright/noisewright/local"
 )
 
-// discrete completes a mechanism for integers and categories with a law of answers by the
-// number of the value.
+// discrete completes a mechanism for integers and categories with laws by the number of a value.
 func (m LocalMechanism) discrete(note string, law func(i int) []share) (LocalMechanism, error) {
 	first := m.problem.points()[0]
 	m.note, m.law = note, func(x float64) []share { return law(int(x - first)) }

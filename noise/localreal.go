@@ -192,8 +192,7 @@ func hybridThreeOutputs(m LocalMechanism) (LocalMechanism, error) {
 // width 1/(s+1) and 1/s elsewhere. The interval is centered at the value where it fits, and ends at
 // the end of the range otherwise. It is biased, (ε, 0)-private, and at ε = 0 uniform.
 //
-// It is optimal for each value alone. Answers after it, which may depend on the whole law
-// of the values, can be better.
+// It is optimal for each value alone. Answers that depend on the law of the values can be better.
 func generalizedPiecewise(m LocalMechanism) (LocalMechanism, error) {
 	s := math.Exp(m.problem.Epsilon / 2)
 	half := 1 / (s + 1)

@@ -14,17 +14,23 @@ import (
 // Mechanism is a law of additive noise X for a scalar query. It is immutable, safe
 // for concurrent use, provided the loss it is given is, and symmetric about 0.
 type Mechanism struct {
-	name, note string
-	density    func(x float64) float64 // nil: none
-	mass       func(x float64) float64 // nil: none
-	expected   expectation             // see ExpectedLoss
+	name     string
+	note     func() string           // made when asked for: it costs more than the law
+	density  func(x float64) float64 // nil: none
+	mass     func(x float64) float64 // nil: none
+	expected expectation             // see ExpectedLoss
 }
 
 // Name is the mechanism as written in flags and tables, e.g. "laplace".
 func (m Mechanism) Name() string { return m.name }
 
 // Note is one line for a reader: the law's own parameters and what it assumes.
-func (m Mechanism) Note() string { return m.note }
+func (m Mechanism) Note() string {
+	if m.note == nil {
+		return ""
+	}
+	return m.note()
+}
 
 // Density returns the density of the continuous part at x, per query unit.
 func (m Mechanism) Density(x float64) float64 {
@@ -51,8 +57,7 @@ func (m Mechanism) Mass(x float64) float64 {
 // or jumps declares them ([loss.Kinks]). Both assume that the loss grows no faster than |x|^64, for
 // then what is cut off the tails is below 1e-60 of the value.
 //
-// It returns an error wrapping [dp.ErrInvalid] if the loss is nil or if the value is
-// not a finite float64.
+// It returns an error wrapping [dp.ErrInvalid] if the loss is nil or the value is not finite.
 func (m Mechanism) ExpectedLoss(l loss.Loss) (value, errorBound float64, err error) {
 	if err := checkLoss(l); err != nil {
 		return 0, 0, err
@@ -64,8 +69,7 @@ func (m Mechanism) ExpectedLoss(l loss.Loss) (value, errorBound float64, err err
 	return value, errorBound, nil
 }
 
-// NotApplicableError says why a mechanism or a formula that exists cannot be used at the
-// given parameters.
+// NotApplicableError says why a mechanism or a formula cannot be used at some parameters.
 type NotApplicableError struct {
 	// Mechanism is the name of the mechanism or formula, e.g. "laplace".
 	Mechanism string
@@ -88,26 +92,23 @@ const (
 	// terms, correct to an ulp or two, so 64 ulps (2^-47, 1.4e-14) is safe.
 	closedFormError = 0x1p-46
 
-	// tailCut is the number of e-folds after which an exponential tail is cut.
-	// For c(x) = |x|^p the part cut off is about 300^(p+1)·e^-300/Γ(p+2) of
-	// the value: below e^-138, 1e-60, for every p <= 64.
+	// tailCut is after how many e-folds an exponential tail is cut. For c(x) = |x|^p the part cut
+	// off is about 300^(p+1)·e^-300/Γ(p+2) of the value: below e^-138, 1e-60, for every p <= 64.
 	tailCut = 300.0
 )
 
 // expectation is the expected loss of a law and a bound on its error.
 type expectation = func(l loss.Loss) (value, errorBound float64)
 
-// moments answers L1 and L2 from first = E|X| and second = E X², and any other loss by numeric.
-func moments(first, second float64, numeric expectation) expectation {
-	return func(l loss.Loss) (value, errorBound float64) {
-		switch plain, weight := loss.Unweighted(l); plain {
-		case loss.L1:
-			return closed(weight * first)
-		case loss.L2:
-			return closed(weight * second)
-		}
-		return numeric(l)
+// evaluate answers L1 and L2 from first = E|X| and second = E X², and any other loss by numeric.
+func evaluate(l loss.Loss, first, second float64, numeric expectation) (value, errorBound float64) {
+	switch plain, weight := loss.Unweighted(l); plain {
+	case loss.L1:
+		return closed(weight * first)
+	case loss.L2:
+		return closed(weight * second)
 	}
+	return numeric(l)
 }
 
 // closed is the value of a closed form, or of a sum, with its rounding bound.
@@ -144,12 +145,11 @@ type conditions struct {
 }
 
 // newConditions refuses bad parameters.
-func newConditions(name string, p dp.Privacy) *conditions {
-	return &conditions{name: name, privacy: p, err: p.Validate()}
+func newConditions(name string, p dp.Privacy) conditions {
+	return conditions{name: name, privacy: p, err: p.Validate()}
 }
 
-// applies refuses parameters that the mechanism is not for. It reports whether all
-// conditions held so far.
+// applies refuses parameters that the mechanism is not for. It says if all conditions held so far.
 func (c *conditions) applies(ok bool, reason string, args ...any) bool {
 	if c.err == nil && !ok {
 		c.err = notApplicable(c.name, reason, args...)

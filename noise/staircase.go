@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	"github.com/noisewright/noisewright/dp"
+	"github.com/noisewright/noisewright/internal/check"
 	"github.com/noisewright/noisewright/internal/exact"
 	"github.com/noisewright/noisewright/internal/quadrature"
 	"github.com/noisewright/noisewright/loss"
@@ -16,8 +17,7 @@ const (
 	// searched for but taken from l1. The densities of two steps differ by a
 	// factor of at most e^(2ε) anywhere, so neither can their losses by more.
 	smallStepEpsilon = 1e-3
-	// smallSumEpsilon: below it the sum over the pieces, of 300/ε terms, is
-	// replaced by an integral; see numericLoss.
+	// smallSumEpsilon: below it an integral replaces the sum of 300/ε terms; see numericLoss.
 	smallSumEpsilon = 1e-4
 )
 
@@ -34,16 +34,18 @@ const (
 // Geng & Viswanath prove optimality among all (ε, 0)-private additive noise for
 // symmetric losses that do not decrease away from 0. For another loss the
 // result is still private, with the best step, but not optimal.
-func newStaircase(c *conditions, _ dp.Privacy, l loss.Loss) Mechanism {
+func newStaircase(c conditions, _ dp.Privacy, l loss.Loss) (Mechanism, error) {
 	s := c.tunedStairs(l)
 	if c.err != nil {
-		return Mechanism{} // there may be no loss
+		return Mechanism{}, c.err // there may be no loss
 	}
 	return Mechanism{
-		note:     fmt.Sprintf("step %.6g of the sensitivity, tuned to %s; delta is not used", s.step, l.Name()),
+		note: func() string {
+			return fmt.Sprintf("step %.6g of the sensitivity, tuned to %s; delta is not used", s.step, l.Name())
+		},
 		density:  s.density,
 		expected: s.expected,
-	}
+	}, nil
 }
 
 // newStaircaseAtom returns staircase noise, tuned to the loss as in [newStaircase], with
@@ -53,14 +55,16 @@ func newStaircase(c *conditions, _ dp.Privacy, l loss.Loss) Mechanism {
 // hockey-stick divergence is jointly convex, and the atom's own is 1 at every shift but 0. Its loss
 // is (1-t)V + t·c(0). Here δ₀ = 0 and t = δ. From some δ on the optimum over all noise has exactly
 // this dependence on δ, which makes the mixture a strong baseline for large δ or ε.
-func newStaircaseAtom(c *conditions, p dp.Privacy, l loss.Loss) Mechanism {
+func newStaircaseAtom(c conditions, p dp.Privacy, l loss.Loss) (Mechanism, error) {
 	s := c.tunedStairs(l)
 	if c.err != nil {
-		return Mechanism{}
+		return Mechanism{}, c.err
 	}
 	atom := p.Delta
 	return Mechanism{
-		note:    fmt.Sprintf("step %.6g of the sensitivity, tuned to %s; exactly 0 with probability %.6g", s.step, l.Name(), atom),
+		note: func() string {
+			return fmt.Sprintf("step %.6g of the sensitivity, tuned to %s; exactly 0 with probability %.6g", s.step, l.Name(), atom)
+		},
 		density: func(x float64) float64 { return (1 - atom) * s.density(x) },
 		mass: func(x float64) float64 {
 			if x == 0 {
@@ -73,7 +77,7 @@ func newStaircaseAtom(c *conditions, p dp.Privacy, l loss.Loss) Mechanism {
 			value = (1-atom)*value + atom*l.At(0)
 			return value, (1-atom)*errorBound + closedFormError*value
 		},
-	}
+	}, nil
 }
 
 // TunedStaircaseStep returns the step γ, relative to Δ, of the staircase mechanism
@@ -107,9 +111,8 @@ func (c *conditions) tunedStairs(l loss.Loss) stairs {
 	return s
 }
 
-// StaircaseStep returns the step γ of the optimal staircase for ε >= 0 and the
-// loss, relative to the sensitivity, and whether it is known in closed form:
-// for L1 and L2. At ε = 0 it is the limit, 1/2.
+// StaircaseStep has the step γ of the optimal staircase for ε >= 0 and the loss, relative to the
+// sensitivity, and whether that is closed form: for L1 and L2. At ε = 0 it is the limit, 1/2.
 //
 // Source: Geng & Viswanath 2016. For L1, γ = 1/(1+e^(ε/2)). For L2 the paper has
 //
@@ -146,13 +149,11 @@ func (s stairs) density(x float64) float64 {
 	return a * math.Exp(-s.epsilon*k)
 }
 
-// expected is ExpectedLoss; the loss need not be the one the step is tuned to. For a
-// loss other than L1 and L2 the error bound is a rounding bound down to ε = 10^-4;
-// below, it is ε² of the value and assumes a loss that does not decrease away from 0.
-// The cost is then up to 300/ε averages of the loss.
+// expected is ExpectedLoss; the loss need not be the one the step is tuned to. But for L1 and L2
+// the error bound is a rounding bound down to ε = 10^-4; below, it is ε² of the value and assumes a
+// loss that does not decrease away from 0. The cost is then up to 300/ε averages of the loss.
 //
-// With |X| = Δ(G+Y), G geometric and Y in [0, 1) with density proportional to 1
-// below γ and to b above, both independent:
+// With |X| = Δ(G+Y), G geometric, Y in [0, 1) of density ∝ 1 below γ and ∝ b above, independent:
 //
 //	E G = b/(1-b),  E G² = b(1+b)/(1-b)²,
 //	E Y = (γ²+b(1-γ²))/(2w),  E Y² = (γ³+b(1-γ³))/(3w).
@@ -162,7 +163,7 @@ func (s stairs) expected(l loss.Loss) (value, errorBound float64) {
 	y1 := (g*g + b*(1-g*g)) / (2 * w)
 	y2 := (g*g*g + b*(1-g*g*g)) / (3 * w)
 	d := s.sensitivity
-	return moments(d*(g1+y1), d*d*(g2+2*g1*y1+y2), s.numericLoss)(l)
+	return evaluate(l, d*(g1+y1), d*d*(g2+2*g1*y1+y2), s.numericLoss)
 }
 
 // numericLoss returns E c(X) for any loss. The density does not increase away
@@ -180,8 +181,7 @@ func (s stairs) expected(l loss.Loss) (value, errorBound float64) {
 // differs from 1/2 by ε/8, and the bound returned, ε², covers that.
 func (s stairs) numericLoss(l loss.Loss) (value, errorBound float64) {
 	c, w := -math.Expm1(-s.epsilon), s.weight()
-	// term is the loss of the interval of half-width rΔ, with its weight less
-	// the constant (1-b)²/w.
+	// term is the loss of an interval of half-width rΔ, with its weight less the constant (1-b)²/w.
 	term := func(r float64) float64 {
 		if r <= 0 {
 			return 0
@@ -250,8 +250,7 @@ func (s stairs) searchStep(l loss.Loss) float64 {
 	return step(best)
 }
 
-// kinkSteps returns the steps that put a drop of the density on one of the kinks
-// of the loss next to 0, a few of them.
+// kinkSteps are some steps that put a drop of the density on a kink of the loss next to 0.
 func (s stairs) kinkSteps(l loss.Loss) []float64 {
 	const most = 16
 	var distances []float64
@@ -267,4 +266,73 @@ func (s stairs) kinkSteps(l loss.Loss) []float64 {
 		}
 	}
 	return steps
+}
+
+// DiscreteStaircase returns the least expected loss, L1 or L2, of any (ε, 0)-private integer noise
+// on an integer query of the given sensitivity K, and the step r, 1 <= r <= K, of the law that has
+// it (Geng & Viswanath 2016, discrete setting): with b = e^-ε, even and for i >= 0
+//
+//	p(i) = a for i < r,  ab for r <= i < K,  p(i+K) = b p(i),
+//	a = (1-b)/(2r + 2b(K-r) - (1-b)).
+//
+// For K = 1 it is two-sided geometric noise. The error wraps [dp.ErrInvalid] for
+// bad parameters and is a [NotApplicableError] for ε = 0 and for other losses. The
+// relative rounding error is below 1e-13; the cost is O(log K).
+func DiscreteStaircase(epsilon float64, sensitivity int64, l loss.Loss) (step int64, value float64, err error) {
+	const name = "discrete staircase"
+	if err := (dp.Privacy{Epsilon: epsilon, Sensitivity: float64(sensitivity)}).Validate(); err != nil {
+		return 0, 0, err
+	}
+	if err := checkLoss(l); err != nil {
+		return 0, 0, err
+	}
+	if epsilon == 0 {
+		return 0, 0, notApplicable(name, "its steps fall by exp(-epsilon) and epsilon = 0, want epsilon > 0")
+	}
+	moment := 0
+	switch l {
+	case loss.L1:
+	case loss.L2:
+		moment = 1
+	default:
+		return 0, 0, notApplicable(name, "its loss is known for l1 and l2 only, loss = %s", l.Name())
+	}
+	at := func(r int64) float64 {
+		return discreteStaircaseMoments(epsilon, float64(sensitivity), float64(r))[moment]
+	}
+	// The loss is a convex function of r over a positive linear one, hence
+	// falls and then rises: bisect on the sign of its difference.
+	low, high := int64(1), sensitivity
+	for low < high {
+		if r := low + (high-low)/2; at(r) <= at(r+1) {
+			high = r
+		} else {
+			low = r + 1
+		}
+	}
+	value = at(low)
+	if !check.Finite(value) {
+		return 0, 0, check.Errorf("noise", dp.ErrInvalid, "%s: expected %s loss = %g, want a finite float64", name, l.Name(), value)
+	}
+	return low, value, nil
+}
+
+// These are E|X| and E X² of the law with step r, for a sensitivity of K. With |X| = KG+I on i >=
+// 0, M_j = Σ_{i<K} i^j p(i) and Σ b^g = 1/(1-b), Σ g b^g = b/(1-b)², Σ g² b^g = b(1+b)/(1-b)³, each
+// sum below is over G, then I, then doubled for the two sides (0 contributes nothing).
+func discreteStaircaseMoments(epsilon, k, r float64) [2]float64 {
+	b, c := math.Exp(-epsilon), -math.Expm1(-epsilon)
+	// Σ_{i<n} i and Σ_{i<n} i².
+	sum1 := func(n float64) float64 { return n * (n - 1) / 2 }
+	sum2 := func(n float64) float64 { return n * (n - 1) * (2*n - 1) / 6 }
+	// A sum over i < K with weight 1 below r and b from r on is b·(all) + (1-b)·(below r).
+	m0 := b*k + c*r
+	m1 := b*sum1(k) + c*sum1(r)
+	m2 := b*sum2(k) + c*sum2(r)
+	// 2r+2b(K-r)-(1-b) = 2bK + (1-b)(2r-1).
+	a := c / (2*b*k + c*(2*r-1))
+	return [2]float64{
+		2 * a * (k*b/(c*c)*m0 + m1/c),
+		2 * a * (k*k*b*(1+b)/(c*c*c)*m0 + 2*k*b/(c*c)*m1 + m2/c),
+	}
 }

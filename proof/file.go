@@ -4,9 +4,7 @@ import (
 	"bufio"
 	"bytes"
 	"encoding/json"
-	"errors"
 	"io"
-	"io/fs"
 
 	"github.com/noisewright/noisewright/internal/check"
 	"github.com/noisewright/noisewright/internal/files"
@@ -54,8 +52,7 @@ func (f Form) Encode(w io.Writer, file any) error {
 	return nil
 }
 
-// Recognize reports whether a file is of the form, given how it starts: that its first field
-// is the name of the format.
+// Recognize says whether a file is of the form by its start: the first field is the format's name.
 func (f Form) Recognize(head []byte) bool {
 	d := json.NewDecoder(bytes.NewReader(head))
 	for _, want := range []json.Token{json.Delim('{'), "format", f.File.Name} {
@@ -80,7 +77,7 @@ func ReadFile[M Mechanism](path string, decode func(io.Reader) (M, error)) (m M,
 		if any(none) != nil { // a form's own pointer, which is nil, knows its form
 			pkg = none.Form().Package
 		}
-		return none, check.Errorf(pkg, nil, "%s: %w", path, cause(err))
+		return none, check.Errorf(pkg, nil, "%s: %w", path, files.Cause(err))
 	}
 	return m, nil
 }
@@ -102,13 +99,4 @@ func WriteFile(path string, m Mechanism) error {
 		return check.Errorf(pkg, nil, "%w", err)
 	}
 	return nil
-}
-
-// cause is a file error without the path, which the message has already.
-func cause(err error) error {
-	var p *fs.PathError
-	if errors.As(err, &p) {
-		return p.Err
-	}
-	return err
 }

@@ -32,8 +32,7 @@ type Mechanism interface {
 // same answers. What its privacy loss is about, and how answers are drawn, follows from these.
 type Channel interface {
 	Mechanism
-	// Rows returns the laws, a copy: integer weights of the answers, of which those of a
-	// law sum to 2^64.
+	// Rows returns the laws, a copy: integer weights of the answers, 2^64 in each law.
 	Rows() [][]uint64
 	// Pairs returns the ordered pairs of rows between which the divergences of all
 	// neighbors lie, both orders of each, and those of them that are neighbors.
@@ -43,8 +42,7 @@ type Channel interface {
 	// Choose returns which row answers an input. The error wraps dp.ErrInvalid for one
 	// that is not of the Inputs, and says of it only that.
 	Choose(input Value) (Choice, error)
-	// Points is how many equally likely points an answer of the rows stands for; 0 if it
-	// stands for itself.
+	// Points is how many equally likely points an answer of the rows stands for; 0: for itself.
 	Points() int64
 	// Answer returns the value of an answer of the rows to an input of this choice, and of
 	// one of its points, from 0 on.
@@ -66,11 +64,11 @@ type Pair struct{ Gain, Lose, Shift int }
 // Choice is which row answers an input.
 type Choice struct {
 	Row int
-	// Rounded says that the input X lies between Low, where Row answers, and High, where
-	// Row+1 does: that one does with the probability (X−Low)/(High−Low), of these float64s
-	// exactly; with 0 if X is Low, whatever High is.
-	Rounded      bool
-	X, Low, High float64
+	// Rounded says that the input X lies between two inputs that are numbers, Low of Row and High
+	// of Row+1: that row answers with the probability (X−Low)/(High−Low), of these float64s
+	// exactly; with 0 if X is Low, whether there is a High or not.
+	Rounded bool
+	X       float64
 	// Base is what noise is added to.
 	Base int64
 }
@@ -94,4 +92,31 @@ func (b Bounds) Gap() (gap float64, ok bool) {
 	r := new(big.Rat).Sub(b.Loss, b.LowerBound)
 	gap, _ = r.Quo(r, b.LowerBound).Float64()
 	return gap, true
+}
+
+// Exporter is a channel written out for other implementations, to check themselves against.
+type Exporter interface {
+	Channel
+	// Export returns what encoding/json writes out: the laws, and n draws of the
+	// deterministic stream with the rule by which its words become draws. How the stream is
+	// made is stated by the golden, beside which the rule is to stand.
+	Export(bounds Bounds, g Golden, s Stream, n int) (any, error)
+}
+
+// Stream is the draws of a deterministic stream of words.
+type Stream interface {
+	// Anew begins the stream anew.
+	Anew()
+	// Draw returns an answer of the rows, and one of its points.
+	Draw(c Choice) (answer int, point int64, err error)
+}
+
+// Golden says what a deterministic stream is, and how draws are made of it.
+type Golden struct {
+	Stream string `json:"stream"`
+	Draw   string `json:"draw"`
+	// Seed is 32 bytes in hexadecimal.
+	Seed string `json:"seed"`
+	// Words are the first words of the stream, in decimal.
+	Words []string `json:"words"`
 }

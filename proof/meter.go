@@ -19,9 +19,8 @@ const noLimit = math.MaxInt64
 // of a loop is spent before the loop, as far as it is known there. It depends on what is checked
 // and on nothing else, so one limit holds on every machine.
 //
-// A meter that has said stop goes on saying so: loops end at once, and what was computed since
-// does not count. Ask Err before using a result. The nil Meter has no limit. A meter is for one
-// goroutine.
+// A meter that has said stop goes on saying so: loops end at once, and what was computed since does
+// not count. Ask Err before using a result. The nil Meter has no limit. It is for one goroutine.
 type Meter struct {
 	ctx         context.Context
 	limit, used int64
@@ -80,8 +79,7 @@ func (m *Meter) Used() int64 {
 // total is the work of what was found, whoever did it.
 func (m *Meter) total() int64 { return m.Used() + m.spared }
 
-// Err says why the meter said stop, nil if it has not. The error wraps ErrWork or is that
-// of the context.
+// Err says why it said stop, nil if it has not. The error wraps ErrWork or is that of the context.
 func (m *Meter) Err(pkg string) error {
 	switch {
 	case m == nil || m.err == nil:
@@ -93,8 +91,7 @@ func (m *Meter) Err(pkg string) error {
 	}
 }
 
-// once is a value that is found once, by whoever needs it first and is not stopped. It is
-// safe for concurrent use.
+// once is a value that is found once, by who needs it first, and safe for concurrent use.
 type once[T any] struct {
 	busy  chan struct{} // holds one while the value is looked for
 	found bool

@@ -2,6 +2,7 @@ package proof
 
 import (
 	"context"
+	"errors"
 
 	"github.com/noisewright/noisewright/internal/formfile"
 )
@@ -52,9 +53,8 @@ func (p Proof[C]) Find(ctx context.Context) (C, error) {
 	return formfile.Clone(f.certificate), err
 }
 
-// Again returns a copy of the certificate to whoever finds another one that differs in
-// parts, whose work counts that of finding this one, whoever has done it. The result does
-// not count if the meter says stop.
+// Again copies the certificate for whoever finds another that differs in parts, whose work counts
+// that of finding this one, whoever has done it. The result does not count if the meter says stop.
 func (p Proof[C]) Again(m *Meter) C {
 	before := m.Used()
 	f, err := p.certified(m)
@@ -93,3 +93,16 @@ func (p Proof[C]) judged(m *Meter, verified func(c C, work int64) any) (any, err
 	}
 	return v.verified, v.err
 }
+
+// Sentinel errors of every form of mechanism, checked with errors.Is.
+var (
+	// ErrFormat marks a file that is not of the form it is read as.
+	ErrFormat = errors.New("malformed file")
+	// ErrNotPrivate marks a mechanism that does not keep its privacy promise.
+	ErrNotPrivate = errors.New("not private as claimed")
+	// ErrFalseClaim marks a mechanism that states something else that does not hold.
+	ErrFalseClaim = formfile.ErrFalseClaim
+	// ErrWork marks a mechanism that was not checked, because that takes more work than was
+	// allowed. It says nothing about whether it is sound.
+	ErrWork = errors.New("not checked")
+)

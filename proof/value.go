@@ -99,18 +99,15 @@ type Space struct {
 	Kind Kind
 	// Lower and Upper bound numbers, integers, and each coordinate or cell; they may be infinite.
 	Lower, Upper float64
-	// Size is how many coordinates or cells there are. Of sets it is how many members each
-	// has, 0 for any number.
+	// Size is how many coordinates or cells there are, or members of a set, 0 for any number.
 	Size int
 	// Norm, if not 0, bounds the Euclidean norm of vectors.
 	Norm float64
-	// Labels are the categories, those that are members of sets, or the names of cells,
-	// which may have none.
+	// Labels are the categories, those that are members of sets, or the names of cells, if any.
 	Labels []string
 }
 
-// Contains reports whether a value is of the space. Whole numbers are integers and the
-// other way around.
+// Contains says whether a value is in it. Whole numbers are integers and the other way around.
 func (s Space) Contains(v Value) bool {
 	within := func(x float64) bool { return check.Finite(x) && x >= s.Lower && x <= s.Upper }
 	switch v := v.(type) {

@@ -113,7 +113,7 @@ func TestWholeNumbers(t *testing.T) {
 	if !integers.Contains(Number(3)) || integers.Contains(Number(3.5)) || !numbers.Contains(Integer(-5)) || numbers.Contains(Integer(6)) {
 		t.Error("whole numbers are not taken for what they are")
 	}
-	for v, want := range map[Value]bool{Integer(1 << 53): true, Integer(1<<53 + 1): false, Number(0.5): true, Category("1"): false} {
+	for v, want := range map[Value]bool{Integer(1 << 53): true, Integer(1<<53 + 1): false, Integer(-1 << 53): true, Integer(-1<<53 - 1): false, Number(0.5): true, Category("1"): false} {
 		if x, ok := Float(v); ok != want || ok && Number(x).String() == "" {
 			t.Errorf("%v as a float64: %v, %v", v, x, ok)
 		}

@@ -91,8 +91,7 @@ type Provable[T any, C Certificate] interface {
 // if the limit of work is too small, and the error of the context if that ends: the mechanism is
 // then not checked, may be sound or not, and another call may find out.
 //
-// A mechanism does not change, so it is certified and judged once. What is proved rests on
-// nothing but the methods of *T.
+// A mechanism is certified and judged once. What is proved rests on nothing but the methods of *T.
 func Verify[T any, C Certificate, P Provable[T, C]](ctx context.Context, p P, o Options) (*Verified[T, C], error) {
 	var mechanism T
 	if p != nil {

@@ -16,8 +16,7 @@ type Piece struct {
 	Weight float64 `json:"weight"`
 }
 
-// Pieces is a density on a range of values up to a factor, from its lower end on; none: a
-// uniform one.
+// Pieces is a density on a range of values up to a factor, from its lower end on; none: uniform.
 type Pieces []Piece
 
 // Validate adds an error for each bad field of a range of values and of the density on it.

@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"math"
+	"reflect"
 	"strings"
 	"time"
 	"unicode"
@@ -50,7 +51,8 @@ type Entry struct {
 // Release answers a query about data, see ReadData. With a ledger the answer is charged before
 // it exists, and the same query about the same data is answered from it again at no cost.
 // Without one, nil, nothing adds up what releases cost. Neighbors that the query does not name
-// are those of the ledger, or dp.AddRemove.
+// are those of the ledger, or dp.AddRemove. Files are read as its Terms say, and a File or a CSV with
+// another delimiter or OneLine is refused.
 //
 // Guarantee: the answer is as private as NewPlan promises, and all that the ledger was charged
 // with is together within its Terms.
@@ -63,6 +65,11 @@ func Release(ctx context.Context, l account.Ledger, data any, q Query, source So
 	q, err := q.forLedger(l)
 	if err != nil {
 		return nil, err
+	}
+	if l != nil {
+		if data, err = underTerms(data, l.Terms()); err != nil {
+			return nil, err
+		}
 	}
 	d, digest, err := ReadData(ctx, data, q)
 	if err != nil {
@@ -96,6 +103,9 @@ func Release(ctx context.Context, l account.Ledger, data any, q Query, source So
 // that the ledger is not about before any work.
 func (q Query) forLedger(l account.Ledger) (Query, error) {
 	t := account.Terms{Neighbors: dp.AddRemove, Unit: q.Unit()}
+	if v := reflect.ValueOf(l); v.Kind() == reflect.Pointer && v.IsNil() {
+		return q, check.Field("release", "ledger", fmt.Sprintf("a %T that is nil", l), "one that is open, or nil itself for none")
+	}
 	if l != nil {
 		t = l.Terms()
 	}

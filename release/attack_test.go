@@ -1,12 +1,15 @@
 package release
 
 import (
+	"encoding"
 	"encoding/json"
 	"fmt"
 	"math"
+	"math/big"
 	"regexp"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/noisewright/noisewright/account"
 	"github.com/noisewright/noisewright/dp"
@@ -28,7 +31,7 @@ func attackQueries() []Query {
 	base := []Query{
 		{Kind: Count},
 		{Kind: Count, Where: `id == "9" && int(age + "a") > 0`},
-		{Kind: Count, Where: `split(city, "l")[1] == "m" || "a" matches (city)`},
+		{Kind: Count, Where: `split(city, "l")[1] == "m" || city matches "[(]"`},
 		{Kind: Count, Where: `type(number(age)) == "float"`, Person: "id", MaxPerPerson: 1},
 		{Kind: Count, By: "city", Keys: []string{"Ulm", "Jena"}, Person: "id", MaxPerPerson: 2},
 		{Kind: Histogram, By: "city", Keys: []string{"Ulm", "Bonn"}},
@@ -63,13 +66,24 @@ var answerNumbers = regexp.MustCompile(`"(value|lower|upper|rank_error)":-?[0-9.
 // visible is all that an analyst sees of a release but the answer itself.
 func visible(t *testing.T, data any, q Query, source Source) string {
 	t.Helper()
-	l := &allCharges{terms: account.Terms{Epsilon: 1, Neighbors: q.Neighbors, Unit: q.Unit()}}
+	f, _ := data.(File)
+	l := &allCharges{terms: account.Terms{Epsilon: 1, Neighbors: q.Neighbors, Unit: q.Unit(), OneLine: f.OneLine}}
 	a, err := Release(t.Context(), l, data, q, source)
 	text, _ := json.Marshal(a)
 	if l.charged != nil {
 		l.charged.Answer, l.charged.Data = nil, fmt.Sprint(len(l.charged.Data))
 	}
 	return fmt.Sprintf("%s %v %+v", answerNumbers.ReplaceAll(text, []byte(`"$1":#`)), err, l.charged)
+}
+
+// TestMemoryOfQuantiles: the counts of candidates, up to 80 MB, are there whether or not rows are.
+func TestMemoryOfQuantiles(t *testing.T) {
+	q := Query{Kind: Quantile, Column: "age", Upper: 120, Probability: 0.5, Candidates: 13, By: "city", Keys: []string{"Bonn", "Ulm"}, Epsilon: 1, Neighbors: dp.AddRemove}
+	for _, group := range read(t, q, [][]string{{"1", "Ulm", "34"}}).tallies {
+		if len(group.counts) != q.Candidates {
+			t.Errorf("%d counts, want %d", len(group.counts), q.Candidates)
+		}
+	}
 }
 
 // TestNoFreeAnswers: whatever is in the place of one row, an analyst sees nothing of it but in the
@@ -117,6 +131,31 @@ func TestNoFreeAnswers(t *testing.T) {
 			tried++
 			if got := visible(t, append(good, other), q, source); got != want {
 				t.Errorf("%s: %+v: seen is %s, where others see %s", q.Text(), other, got, want)
+			}
+		}
+	}
+	// What has methods of its own: the value of one row is nil, or nothing in an interface.
+	type own struct{ Age encoding.TextMarshaler }
+	whole := []own{{big.NewInt(34)}, {big.NewInt(71)}}
+	sum := Query{Kind: Sum, Column: "Age", Upper: 60, Epsilon: 1, Neighbors: dp.AddRemove}
+	want := visible(t, append(whole, own{big.NewInt(1)}), sum, source)
+	for _, other := range []encoding.TextMarshaler{nil, (*time.Time)(nil), (*big.Int)(nil), failing{}} {
+		tried++
+		if got := visible(t, append(whole, own{other}), sum, source); got != want {
+			t.Errorf("%T: seen is %s, where others see %s", other, got, want)
+		}
+	}
+	// Rows of one's own, of which one has too few fields.
+	for _, q := range attackQueries() {
+		if q.Kind == Mean {
+			continue // slow
+		}
+		columns := []string{"id", "city", "age", "hours"}
+		want := visible(t, &records{columns: columns, rows: [][]string{{"1", "Ulm", "34", "40"}, {"9", "Ulm", "34", "30"}}}, q, source)
+		for _, row := range [][]string{nil, {"9"}, {"9", "Ulm", "34", "30", "2"}} {
+			tried++
+			if got := visible(t, &records{columns: columns, rows: [][]string{{"1", "Ulm", "34", "40"}, row}}, q, source); got != want {
+				t.Errorf("%s: %q: seen is %s, where others see %s", q.Text(), row, got, want)
 			}
 		}
 	}

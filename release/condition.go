@@ -3,6 +3,7 @@ package release
 import (
 	"errors"
 	"fmt"
+	"maps"
 	"reflect"
 	"regexp"
 	"slices"
@@ -23,6 +24,7 @@ import (
 type condition struct {
 	program *vm.Program
 	env     map[string]any
+	at      map[string]int // of the columns in env
 }
 
 // newCondition compiles an expression of the language of expr-lang.org over the columns,
@@ -33,34 +35,48 @@ func newCondition(text string, columns []string) (*condition, error) {
 		return nil, nil //nolint:nilnil // as said
 	}
 	times := make(map[string]int, len(columns))
-	for _, name := range columns {
-		times[name]++
-	}
-	c := &condition{env: make(map[string]any, len(columns)+1)}
-	for name, n := range times {
-		if n == 1 { // otherwise nobody knows which one is meant
-			c.env[name] = ""
+	c := &condition{env: make(map[string]any, len(columns)+1), at: make(map[string]int, len(columns))}
+	for i, name := range columns {
+		for _, name := range slices.Compact([]string{name, strings.TrimSpace(name)}) {
+			times[name]++
+			c.env[name], c.at[name] = "", i
 		}
 	}
+	maps.DeleteFunc(times, func(_ string, n int) bool { return n == 1 })
+	for name := range times { // nobody knows which one is meant
+		delete(c.env, name)
+		delete(c.at, name)
+	}
 	reader := "number"
-	for times[reader] > 0 {
+	for c.env[reader] != nil || times[reader] > 0 {
 		reader += " "
 	}
 	c.env[reader] = number
-	growth := &growing{}
+	growth := &growing{reader: reader}
 	options := []expr.Option{expr.Env(c.env), expr.AsBool(), expr.Patch(numbers{reader}), expr.Patch(growth), expr.DisableAllBuiltins()}
 	for _, name := range builtins {
 		options = append(options, expr.EnableBuiltin(name))
 	}
 	program, err := expr.Compile(text, options...)
-	if err == nil && growth.found {
-		err = errors.New("variables, loops and ranges are not known")
+	switch {
+	case err != nil:
+	case growth.found:
+		err = errors.New("variables, loops, ranges and patterns that are not written out are not known")
+	case growth.texts > maxTexts:
+		err = fmt.Errorf("more than %d functions and additions", maxTexts)
 	}
 	if err != nil {
 		sentence, _, _ := strings.Cut(err.Error(), "\n")
 		var e *file.Error
 		if errors.As(err, &e) {
 			sentence = e.Message
+		}
+		if sentence == `unexpected token Operator("=")` {
+			sentence = "= compares nothing (== does)"
+		}
+		name := strings.TrimPrefix(sentence, "unknown name ")
+		if n := times[name]; n > 1 {
+			sentence = fmt.Sprintf("%d columns are called %s", n, check.Quoted(name))
 		}
 		for _, name := range columns {
 			if !identifier.MatchString(name) && strings.Contains(text, name) {
@@ -84,17 +100,35 @@ var builtins = []string{
 	"max", "min", "round", "split", "trim", "trimPrefix", "trimSuffix", "type", "upper",
 }
 
+// maxTexts bounds the texts that a condition makes of those of a row, and so its memory.
+const maxTexts = 100
+
 // growing finds loops, ranges, and declarations, by which a short expression doubles a text many
-// times.
-type growing struct{ found bool }
+// times, and patterns that a row has a part in: a few characters of one take 100 MB. It counts what
+// makes a text.
+type growing struct {
+	reader string
+	found  bool
+	texts  int
+}
 
 // Visit implements ast.Visitor.
 func (v *growing) Visit(node *ast.Node) {
 	switch n := (*node).(type) {
 	case *ast.VariableDeclaratorNode, *ast.SequenceNode, *ast.PredicateNode:
 		v.found = true
+	case *ast.BuiltinNode:
+		v.texts++
+	case *ast.CallNode:
+		if name, ok := n.Callee.(*ast.IdentifierNode); !ok || name.Value != v.reader {
+			v.texts++
+		}
 	case *ast.BinaryNode:
-		v.found = v.found || n.Operator == ".."
+		_, written := n.Right.(*ast.StringNode)
+		v.found = v.found || n.Operator == ".." || n.Operator == "matches" && !written
+		if n.Operator == "+" {
+			v.texts++
+		}
 	}
 }
 
@@ -172,14 +206,12 @@ func kind(n ast.Node) reflect.Kind {
 }
 
 // holds decides about a row. It fails where it cannot, such as of a text that has to be a number.
-func (c *condition) holds(columns, row []string) (bool, error) {
+func (c *condition) holds(row []string) (bool, error) {
 	if c == nil {
 		return true, nil
 	}
-	for i, name := range columns {
-		if _, known := c.env[name].(string); known {
-			c.env[name] = row[i]
-		}
+	for name, i := range c.at {
+		c.env[name] = row[i]
 	}
 	out, err := expr.Run(c.program, c.env)
 	decision, ok := out.(bool)

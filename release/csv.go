@@ -1,6 +1,7 @@
 package release
 
 import (
+	"cmp"
 	"errors"
 	"io"
 
@@ -12,9 +13,10 @@ import (
 // CSV are the rows of a CSV file with a header (RFC 4180, UTF-8), perhaps compressed
 // with gzip or zstd.
 type CSV struct {
-	r      *csvfile.Reader
-	header []string
-	record []string
+	r         *csvfile.Reader
+	delimiter byte
+	header    []string
+	record    []string
 }
 
 // NewCSV reads the header, which is one line. The delimiter 0 means a comma. The caller closes the
@@ -33,7 +35,7 @@ func newCSV(r io.Reader, o csvfile.Options) (*CSV, error) {
 		in.Close()
 		return nil, check.Errorf("release", dp.ErrInvalid, "%w", err)
 	}
-	return &CSV{r: in, header: header, record: make([]string, len(header))}, nil
+	return &CSV{r: in, delimiter: cmp.Or(o.Delimiter, ','), header: header, record: make([]string, len(header))}, nil
 }
 
 // Columns implements Rows.

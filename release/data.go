@@ -1,6 +1,7 @@
 package release
 
 import (
+	"cmp"
 	"context"
 	"crypto/rand"
 	"crypto/sha256"
@@ -12,18 +13,53 @@ import (
 	"io"
 	"math/big"
 	"reflect"
+	"strconv"
 
+	"github.com/noisewright/noisewright/account"
 	"github.com/noisewright/noisewright/internal/check"
 	"github.com/noisewright/noisewright/internal/csvfile"
 )
 
 // File is a CSV file whose fields the Delimiter separates; 0 means a comma. OneLine says that
 // fields have no line breaks, in quotes neither: then every line is a row, and what a quote breaks
-// is this line alone, whoever wrote the file.
+// is this line alone, whoever wrote the file. Both decide what a row is: with a ledger they are
+// those of its Terms.
 type File struct {
 	io.Reader
 	Delimiter byte
 	OneLine   bool
+}
+
+// under returns the file as the terms of a ledger have it read. The error wraps dp.ErrInvalid for
+// another Delimiter than theirs, and for OneLine where theirs is false.
+func (f File) under(t account.Terms) (File, error) {
+	want := cmp.Or(t.Delimiter, ",")
+	bad := check.In("release")
+	bad.If(f.Delimiter != 0 && string(rune(f.Delimiter)) != want, "delimiter", strconv.QuoteRune(rune(f.Delimiter)), "%q as in the ledger", want)
+	bad.If(f.OneLine && !t.OneLine, "one-line", "true", "false as in the ledger")
+	f.Delimiter, f.OneLine = want[0], t.OneLine
+	return f, bad.Err()
+}
+
+// underTerms is under for all data that may be a file.
+func underTerms(data any, t account.Terms) (any, error) {
+	switch d := data.(type) {
+	case interface {
+		ReadData(ctx context.Context, q Query) (*Data, string, error)
+	}:
+		return data, nil // its own
+	case File:
+		return d.under(t)
+	case io.Reader:
+		return File{Reader: d}.under(t)
+	case *CSV:
+		f, err := File{Delimiter: d.delimiter}.under(t)
+		if f.OneLine {
+			err = errors.Join(err, check.Field("release", "one-line", "false", "true as in the ledger: a File can be"))
+		}
+		return data, err
+	}
+	return data, nil
 }
 
 // Read lets read take rows of the file and returns its digest, by which ledgers know data: the

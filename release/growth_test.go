@@ -17,9 +17,16 @@ func TestConditionsDoNotGrow(t *testing.T) {
 	for _, where := range []string{
 		`len(string(split(x, ""))) > 3`, `string(x) == "a"`, `len([1..400000]) > 3`, `x in [1..3]`, `len(repeat(x, 9)) > 3`,
 		`len(replace(x, "a", x)) > 3`, `len(join([x, x])) > 3`, `let y = x + x; y == "a"`, `len(map(split(x, ""), #)) > 3`,
+		`"a" matches x`, `"a" matches (trim(x) + "{999}")`, `len([` + strings.Repeat("lower(x), ", maxTexts) + `x]) > 3`,
+		`len(lower(x)` + strings.Repeat(" + lower(x)", maxTexts/2) + `) > 3`,
 	} {
 		if _, err := newCondition(where, columns); !errors.Is(err, dp.ErrInvalid) {
 			t.Errorf("%s: %v, want ErrInvalid", where, err)
+		}
+	}
+	for _, where := range []string{`x matches "a{3}"`, strings.Repeat(`lower(x) == "a" || `, maxTexts) + "x > 1"} {
+		if _, err := newCondition(where, columns); err != nil {
+			t.Errorf("%.40s: %v", where, err)
 		}
 	}
 	const depth = 24 // doubled so often a text of 40 bytes has 600 MB
@@ -37,7 +44,7 @@ func TestConditionsDoNotGrow(t *testing.T) {
 		}
 		var before, after runtime.MemStats
 		runtime.ReadMemStats(&before)
-		_, _ = c.holds(columns, row)
+		_, _ = c.holds(row)
 		runtime.ReadMemStats(&after)
 		if used := after.TotalAlloc - before.TotalAlloc; used > 1<<20 {
 			t.Errorf("%s, %d times: %d bytes", inner, depth, used)

@@ -46,11 +46,7 @@ func newQuantiles(q Query) (*mechanism, error) {
 		answer: func(tallies []tally) ([]Estimate, error) {
 			out := make([]Estimate, len(tallies))
 			for i, t := range tallies {
-				counts := t.counts
-				if counts == nil {
-					counts = make([]uint64, q.Candidates)
-				}
-				best, err := s.Select(counts, rand.Reader)
+				best, err := s.Select(t.counts, rand.Reader)
 				if err != nil {
 					return nil, err
 				}

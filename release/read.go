@@ -47,7 +47,7 @@ type Data struct {
 type tally struct {
 	n      int64
 	sum    big.Float // of values, exact
-	counts []uint64  // of values by candidates, for quantiles only; nil: none
+	counts []uint64  // of values by candidates, for quantiles only
 	value  *big.Rat  // of the kind Value, in place of the sum
 }
 
@@ -88,6 +88,7 @@ func Read(rows Rows, q Query) (*Data, error) {
 	if _, ok := rows.(*digested); ok {
 		place = "row"
 	}
+	width := len(rows.Columns())
 	for {
 		record, line, err := rows.Next()
 		switch {
@@ -97,6 +98,9 @@ func Read(rows Rows, q Query) (*Data, error) {
 			return r.data()
 		case err != nil:
 			return nil, err
+		case len(record) != width:
+			r.unknown()
+			err = check.Errorf("release", nil, "%s %d: %d fields, want one for each column", place, line, len(record))
 		default:
 			if err = r.row(record); err != nil {
 				err = check.Errorf("release", nil, "%s %d, %w", place, line, err)
@@ -125,7 +129,6 @@ func dataOf(x *big.Rat, q Query) (*Data, error) {
 // reader takes rows.
 type reader struct {
 	query              Query
-	columns            []string
 	column, by, person int // index of a column, -1 for none
 	condition          *condition
 	group              map[string]int
@@ -157,7 +160,7 @@ type choice struct {
 func newReader(rows Rows, q Query) (*reader, error) {
 	columns := rows.Columns()
 	file, _ := rows.(*CSV)
-	r := &reader{query: q, columns: columns, tallies: make([]tally, len(q.groups()))}
+	r := &reader{query: q, tallies: make([]tally, len(q.groups()))}
 	bad := check.In("release")
 	find := func(field, name string) int {
 		if name == "" {
@@ -170,13 +173,9 @@ func newReader(rows Rows, q Query) (*reader, error) {
 			}
 			return i
 		}
-		i := slices.Index(columns, name)
-		switch {
-		case i < 0:
-			bad.Bad(field, check.Quoted(name), "a column of the data: "+listed(columns))
-		case slices.Contains(columns[i+1:], name):
-			bad.Bad(field, check.Quoted(name), "a column that is there once")
-		}
+		i, found := csvfile.Index(columns, name)
+		bad.If(found == 0, field, check.Quoted(name), "a column of the data: %s", listed(columns))
+		bad.If(found > 1, field, check.Quoted(name), "a column that is there once")
 		return i
 	}
 	r.column, r.by, r.person = find("column", q.Column), find("by", q.By), find("person", q.Person)
@@ -192,6 +191,9 @@ func newReader(rows Rows, q Query) (*reader, error) {
 	if q.Kind == Quantile {
 		if r.grid, err = q.grid(); err != nil {
 			return nil, err
+		}
+		for i := range r.tallies { // whether or not there are rows: it is much memory
+			r.tallies[i].counts = make([]uint64, q.Candidates)
 		}
 	}
 	if q.By != "" {
@@ -227,7 +229,7 @@ func listed(names []string) string {
 // row takes one row. What becomes of it depends on the row alone, and on the other rows
 // of the same person. The error says why it is not selected, if that cannot be decided.
 func (r *reader) row(record []string) error {
-	holds, err := r.condition.holds(r.columns, record)
+	holds, err := r.condition.holds(record)
 	switch {
 	case err != nil:
 		return check.Errorf("", nil, "where: %w", err)
@@ -291,9 +293,6 @@ func (r *reader) count(c contribution) {
 	t.n++
 	switch {
 	case r.query.Kind == Quantile:
-		if t.counts == nil {
-			t.counts = make([]uint64, r.query.Candidates)
-		}
 		t.counts[r.grid.Index(c.value)]++
 	case r.query.valued():
 		t.sum.Add(&t.sum, big.NewFloat(c.value)) // exact: see sumPrecision

@@ -107,7 +107,7 @@ func TestCondition(t *testing.T) {
 			t.Errorf("%s: %v", text, err)
 			continue
 		}
-		if got, err := c.holds(columns, row); got != want || err != nil {
+		if got, err := c.holds(row); got != want || err != nil {
 			t.Errorf("%s: %v, %v, want %v", text, got, err, want)
 		}
 	}
@@ -122,19 +122,21 @@ func TestCondition(t *testing.T) {
 	}
 	// Two columns by size are numbers, a column may be called number, and one that is
 	// there twice is not known.
-	columns = []string{"number", "age", "twice", "bonus", "twice"}
+	columns = []string{"number", "age", " twice", "bonus ", "twice "}
 	for text, want := range map[string]bool{`age > bonus`: false, `age + bonus == 110`: true, `age == bonus`: false, `number >= 3`: true, `age < bonus && -number < 0`: true} {
 		c, err := newCondition(text, columns)
 		if err != nil {
 			t.Errorf("%s: %v", text, err)
 			continue
 		}
-		if got, err := c.holds(columns, []string{"3", "9", "1", "101", "2"}); got != want || err != nil {
+		if got, err := c.holds([]string{"3", "9", "1", "101", "2"}); got != want || err != nil {
 			t.Errorf("%s: %v, %v, want %v", text, got, err, want)
 		}
 	}
-	if _, err := newCondition(`twice == "1"`, columns); !errors.Is(err, dp.ErrInvalid) {
-		t.Errorf("a column that is there twice: %v", err)
+	for _, text := range []string{`twice == "1"`, `$env["twice"] == "1"`} {
+		if _, err := newCondition(text, columns); !errors.Is(err, dp.ErrInvalid) || !strings.Contains(err.Error(), "2 columns are called twice") {
+			t.Errorf("a column that is there twice: %v", err)
+		}
 	}
 	columns = []string{"id", "sex", "age", "hours-per-week"}
 	// Errors of a row do not quote it.
@@ -142,7 +144,7 @@ func TestCondition(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := c.holds(columns, row); err == nil || strings.Contains(err.Error(), "F") {
+	if _, err := c.holds(row); err == nil || strings.Contains(err.Error(), "F") {
 		t.Errorf("a text for a number: %v", err)
 	}
 }

@@ -148,6 +148,9 @@ func (r *values) Next() ([]string, int, error) {
 
 // textOf writes a value, from which a number can be read back as it was; "" for none.
 func textOf(v reflect.Value) (string, error) {
+	if v.Kind() == reflect.Interface {
+		v = v.Elem()
+	}
 	if !v.IsValid() || v.Kind() == reflect.Pointer && v.IsNil() {
 		return "", nil
 	}

@@ -174,6 +174,8 @@ func TestDataRefused(t *testing.T) {
 		`release: data = float64, want a finite number: a *big.Rat, a float64 or an integer`:                                {math.Inf(1), value},
 		`release: kind = sums, want count, sum, mean, histogram, quantile or value`:                                         {[]float64{1}, Query{Kind: "sums", Epsilon: 1}},
 		`release: neighbors = replace, want add-remove as in the ledger`:                                                    {[]float64{1}, Query{Kind: Count, Epsilon: 1, Neighbors: dp.Replace}},
+		`release: delimiter = ';', want "," as in the ledger`:                                                               {File{Reader: unread{}, Delimiter: ';'}, Query{Kind: Count, Epsilon: 1}},
+		`release: one-line = true, want false as in the ledger`:                                                             {File{Reader: unread{}, OneLine: true}, Query{Kind: Count, Epsilon: 1}},
 		`release: unit = person:id, want row as in the ledger`:                                                              {residents, Query{Kind: Count, Epsilon: 1, Person: "id", MaxPerPerson: 1}},
 	} {
 		l := &oneCharge{}
@@ -181,6 +183,49 @@ func TestDataRefused(t *testing.T) {
 		if a != nil || !errors.Is(err, dp.ErrInvalid) || err.Error() != want || l.charged != nil {
 			t.Errorf("%v, %v\nwant %s", a, err, want)
 		}
+	}
+}
+
+// unread is not to be read.
+type unread struct{}
+
+func (unread) Read([]byte) (int, error) { panic("read") }
+
+// TestLedgerSaysWhatARowIs: a file is read as the terms say, whoever asks, and what says something else
+// is refused. A ledger that is nil is no ledger, and not none.
+func TestLedgerSaysWhatARowIs(t *testing.T) {
+	const text = "a;b\n1;\"x\n2;y\n"
+	count := Query{Kind: Count, Epsilon: 1, Where: "a > 0", Neighbors: dp.AddRemove}
+	terms := account.Terms{Epsilon: 1, Neighbors: dp.AddRemove, Unit: dp.Row, Delimiter: ";", OneLine: true}
+	_, want, err := ReadData(t.Context(), File{Reader: strings.NewReader(text), Delimiter: ';', OneLine: true}, count)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, data := range []any{strings.NewReader(text), File{Reader: strings.NewReader(text)}, File{Reader: strings.NewReader(text), Delimiter: ';', OneLine: true}} {
+		l := &allCharges{terms: terms}
+		if _, err := Release(t.Context(), l, data, count, testSource(t, "")); err != nil || l.charged.Data != want {
+			t.Errorf("%T: %v, %+v, want the digest %s", data, err, l.charged, want)
+		}
+	}
+	for _, c := range []struct {
+		delimiter byte
+		oneLine   bool
+		want      string
+	}{{',', true, `delimiter = ',', want ";" as in the ledger`}, {';', true, "one-line = false, want true as in the ledger: a File can be"}, {';', false, ""}} {
+		rows, err := NewCSV(strings.NewReader(text), c.delimiter)
+		if err != nil {
+			t.Fatal(err)
+		}
+		terms.OneLine = c.oneLine
+		l := &allCharges{terms: terms}
+		_, err = Release(t.Context(), l, rows, Query{Kind: Count, Epsilon: 1}, testSource(t, ""))
+		if refused := c.want != ""; refused != (l.charged == nil) || refused && !strings.Contains(fmt.Sprint(err), c.want) {
+			t.Errorf("%+v: %v, charged %v", c, err, l.charged)
+		}
+	}
+	var none *allCharges
+	if _, err := Release(t.Context(), none, unread{}, count, nil); !errors.Is(err, dp.ErrInvalid) || !strings.Contains(err.Error(), "ledger = a *release.allCharges that is nil") {
+		t.Error(err)
 	}
 }
 

@@ -26,13 +26,29 @@ type answers struct {
 	proven  proof.Proven
 	channel proof.Channel // what is proved, of which nobody else has the pointer
 	numeric proof.Numeric // the same, if it is one
+	inputs  []float64     // of the rows, if it is Numeric; shared by forks
 	laws    []rowLaw      // of the rows; shared by forks
 	reader  wordReader
 }
 
 func newAnswers(v proof.Proven, c proof.Channel, laws []rowLaw, g generator) *answers {
-	n, _ := c.(proof.Numeric)
-	return &answers{proven: v, channel: c, numeric: n, laws: laws, reader: wordReader{gen: g, pos: blockBytes}}
+	s := &answers{proven: v, channel: c, laws: laws}
+	s.numeric, _ = c.(proof.Numeric)
+	if s.numeric != nil {
+		for i := range laws {
+			x, _ := proof.Float(c.Input(i))
+			s.inputs = append(s.inputs, x)
+		}
+	}
+	return s.with(g)
+}
+
+// with returns a Sampler of the same laws with another generator.
+func (s *answers) with(g generator) *answers {
+	return &answers{
+		proven: s.proven, channel: s.channel, numeric: s.numeric, inputs: s.inputs, laws: s.laws,
+		reader: wordReader{gen: g, pos: blockBytes},
+	}
 }
 
 // Fork implements Sampler.
@@ -41,7 +57,7 @@ func (s *answers) Fork() (Sampler, error) {
 	if err != nil {
 		return nil, err
 	}
-	return newAnswers(s.proven, s.channel, s.laws, g), nil
+	return s.with(g), nil
 }
 
 // Mechanism implements Sampler.
@@ -56,7 +72,7 @@ func (s *answers) Release(input proof.Value) (proof.Value, error) {
 	if err != nil {
 		return nil, check.Errorf("sampler", nil, "%w", err)
 	}
-	answer, point, err := s.draw(&c)
+	answer, point, err := s.draw(c)
 	if err != nil {
 		return nil, err
 	}
@@ -72,7 +88,7 @@ func (s *answers) ReleaseNumber(x float64) (float64, error) {
 	if err != nil {
 		return 0, check.Errorf("sampler", nil, "%w", err)
 	}
-	answer, point, err := s.draw(&c)
+	answer, point, err := s.draw(c)
 	if err != nil {
 		return 0, err
 	}
@@ -81,10 +97,10 @@ func (s *answers) ReleaseNumber(x float64) (float64, error) {
 
 // draw returns an answer to an input of the choice, and one of its points, if it has any: a word
 // selects the answer, and another one, or the first that is not rejected, the point (law.position).
-func (s *answers) draw(c *proof.Choice) (answer int, point int64, err error) {
+func (s *answers) draw(c proof.Choice) (answer int, point int64, err error) {
 	row := c.Row
 	if c.Rounded {
-		above, err := s.roundUp(c)
+		above, err := s.roundUp(c.X, row)
 		if err != nil {
 			return 0, 0, err
 		}
@@ -117,27 +133,29 @@ func (s *answers) draw(c *proof.Choice) (answer int, point int64, err error) {
 // and one and the digits beyond the word.
 const roundError = 0x1p-49
 
-// roundUp rounds an input to the higher of the two rows next to it with the probability
-// θ = (X−Low)/(High−Low), exactly: it reports whether a random number, the fraction 0.w₁w₂…
-// in base 2^64, is below θ. The first word decides but with probability 2^-47.
-func (s *answers) roundUp(c *proof.Choice) (bool, error) {
+// roundUp rounds x to the higher of two inputs next to it, those of the row and the next, with the
+// probability θ = (x−low)/(high−low), exactly: it reports whether a random number, the fraction
+// 0.w₁w₂… in base 2^64, is below θ. The first word decides but with probability 2^-47.
+func (s *answers) roundUp(x float64, row int) (bool, error) {
 	w, err := s.reader.word()
 	if err != nil {
 		return false, err
 	}
-	up := 0.0
-	if c.X != c.Low {
-		up = (c.X - c.Low) / (c.High - c.Low)
+	low, up := s.inputs[row], 0.0
+	high := low
+	if x != low {
+		high = s.inputs[row+1]
+		up = (x - low) / (high - low)
 	}
 	if distance := float64(w)*0x1p-64 - up; distance > roundError || distance < -roundError {
 		return distance < 0, nil
 	}
-	if c.X == c.Low { // and there may be none above
+	if x == low { // and there may be none above
 		return false, nil
 	}
-	low := exact.Rational(c.Low)
-	theta := new(big.Rat).Sub(exact.Rational(c.X), low)
-	theta.Quo(theta, low.Sub(exact.Rational(c.High), low))
+	from := exact.Rational(low)
+	theta := new(big.Rat).Sub(exact.Rational(x), from)
+	theta.Quo(theta, from.Sub(exact.Rational(high), from))
 	return s.below(w, theta)
 }
 

@@ -44,7 +44,7 @@ func (s *answers) index(x float64) (int, error) {
 	if err != nil {
 		return 0, err
 	}
-	j, _, err := s.draw(&c)
+	j, _, err := s.draw(c)
 	return j, err
 }
 

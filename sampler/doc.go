@@ -1,7 +1,6 @@
-// Package sampler draws from mechanisms that were proved, exactly: every answer is drawn
-// with the probability that the certificate is about. [New] is for a mechanism of any form,
-// and answers an input by a value; [NewNoise] for an integer table, whose noise it adds to
-// numbers, fast:
+// Package sampler draws from mechanisms that were proved, exactly: every answer is drawn with the
+// probability that the certificate is about. [New] is for a mechanism of any form, and answers an
+// input by a value; [NewNoise] for an integer table, whose noise it adds to numbers, fast:
 //
 //	v, err := table.Verify()                         // the proof, or why there is none
 //	s, err := sampler.NewNoise(v, sampler.Options{}) // draws from what is proved only

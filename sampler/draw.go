@@ -82,8 +82,7 @@ func draw[T number](l *law, dst *[chunk]T, w *[chunk * drawBytes]byte, scale T) 
 		d[3] = T(int64(first+uint64(k)*points+offset)) * scale
 	}
 	if l.hasAtom() {
-		// The loop takes the atom for one more cell. Its weight is at most
-		// delta, so the branch is mostly foreseen.
+		// The atom counts as one more cell. It weighs at most delta: the branch is mostly foreseen.
 		beyond := T(int64(first+l.cells*points)) * scale
 		for i, x := range dst[:n] {
 			if x >= beyond {

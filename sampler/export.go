@@ -60,11 +60,11 @@ type stream struct {
 
 // Anew implements proof.Stream.
 func (s *stream) Anew() {
-	s.answers = newAnswers(s.proven, s.channel, s.laws, newFixedGenerator(s.seed))
+	s.answers = s.with(newFixedGenerator(s.seed))
 }
 
 // Draw implements proof.Stream.
-func (s *stream) Draw(c proof.Choice) (answer int, point int64, err error) { return s.draw(&c) }
+func (s *stream) Draw(c proof.Choice) (answer int, point int64, err error) { return s.draw(c) }
 
 // newGolden states the stream of a seed.
 func newGolden(seed [32]byte) (g proof.Golden, err error) {
@@ -88,9 +88,8 @@ type export struct {
 	Total string                  `json:"total"`
 	Cells []exportCell            `json:"cells"`
 	Atom  formfile.ExportedWeight `json:"atom"` // the point 0 beside its cell
-	// TailRatio, if not empty, is 2^64 times the factor between the periods of
-	// a tail. The weights of the first and last CellsPerSensitivity cells are
-	// then those of the cells with all their repetitions.
+	// TailRatio, if not empty, is 2^64 times the factor between the periods of a tail. The weights
+	// of the first and last CellsPerSensitivity cells then have all their repetitions.
 	TailRatio string `json:"tail_ratio,omitempty"`
 	// Profile states delta for shifts of 1, 2, … cells; see tables.Table.ShiftDeltas.
 	Profile []exportShift `json:"profile"`
@@ -113,8 +112,7 @@ type exportShift struct {
 	DeltaUpper string `json:"delta_upper"`
 }
 
-// golden is a deterministic stream and the draws it yields. The rules are those of
-// NewNoiseDeterministic.
+// golden is a deterministic stream and its draws, by the rules of NewNoiseDeterministic.
 type golden struct {
 	proof.Golden
 	// Draws are the first draws, as grid points.

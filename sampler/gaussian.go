@@ -11,10 +11,9 @@ import (
 // Gaussian draws normal noise, rounded to the nearest integer, a number of steps. It is not
 // safe for concurrent use. It must not be copied.
 //
-// Guarantee (docs/proofs/spherical.md): if the words of the generator are independent and
-// uniform, draws are independent, and each has exactly the law of deviation·N rounded, N a
-// standard normal variable. So an integer plus a draw is a function of the integer plus
-// deviation·N, and as private as that.
+// Guarantee (docs/proofs/spherical.md): if the words of the generator are independent and uniform,
+// so are draws, and each has exactly the law of deviation·N rounded, N a standard normal variable.
+// So an integer plus a draw is a function of the integer plus deviation·N, and as private as that.
 //
 // How long a draw takes depends on what is drawn.
 type Gaussian struct {
@@ -52,8 +51,7 @@ func newGaussian(deviation float64, g generator) *Gaussian {
 	}
 }
 
-// Fill sets every number of dst to a draw, in steps: at most 2^52 in magnitude. A draw takes
-// some 0.5 µs.
+// Fill sets dst to draws, in steps: at most 2^52 in magnitude. A draw takes some 0.5 µs.
 //
 // The error wraps ErrEntropy if there is no randomness, and ErrOverflow if the noise is
 // larger than that. dst is then zero.

@@ -108,8 +108,7 @@ func (g *eraser) refresh() error {
 func (g *eraser) fork() (generator, error) { return newEraser(g.cipher, g.stream, g.system) }
 func (g *eraser) name() string             { return g.cipher + " with fast key erasure" }
 
-// aes256 is AES-256 in counter mode with IV 0. The round keys stay behind on the
-// heap: crypto/aes has no way to erase them.
+// aes256 is AES-256 in counter mode with IV 0. Round keys stay on the heap: nothing erases them.
 func aes256(dst []byte, key *[keyBytes]byte) { newCTR(key).XORKeyStream(dst, dst) }
 
 var zeroIV [aes.BlockSize]byte
@@ -135,8 +134,7 @@ func (g *readerGenerator) read(b *[blockBytes]byte) error {
 func (g *readerGenerator) fork() (generator, error) { return g, nil }
 func (g *readerGenerator) name() string             { return "caller's entropy reader" }
 
-// fixedGenerator is the deterministic stream: the keystream of AES-256 in
-// counter mode, key = seed, IV = 0.
+// fixedGenerator is the stream of seeds, AES-256 in counter mode, key = seed, IV = 0.
 type fixedGenerator struct {
 	seed   [keyBytes]byte
 	stream cipher.Stream

@@ -88,8 +88,7 @@ func (k *Keyed) AddNoiseExact(x *big.Rat, label ...string) (*big.Int, error) {
 	return index.Add(index, big.NewInt(n)), nil
 }
 
-// seed makes the next draw the first one of the deterministic Noise whose seed is for
-// the value and the label.
+// seed makes the next draw the first of the deterministic Noise with the seed of value and label.
 func (k *Keyed) seed(value string, label []string) {
 	k.s.gen = newFixedGenerator(k.secret.Sum(append([]string{"noise", k.table, value}, label...)...))
 }

@@ -42,8 +42,7 @@ func (s *Noise) below(a, h float64) (int64, error) {
 		if decided {
 			return less, nil
 		}
-		// The digits agree: compare what comes after. The rest of a
-		// division is a float64, which Mod returns exactly.
+		// The digits agree: compare what comes after. The rest of a division is exact in Mod.
 		if a = math.Mod(a*0x1p64, h); a == 0 {
 			return 0, nil // no number is below 0
 		}

@@ -20,20 +20,17 @@ type Options struct {
 	// either way, from the same words, unless the table has a tail. A tail takes 44/epsilon words,
 	// of 1 to 8 ns, more for every draw.
 	ConstantTime bool
-	// Entropy, if not nil, replaces the generator: every random bit is read
-	// from it, 8192 bytes at a time, as little-endian words. It must be of
-	// release grade: uniform, unpredictable and never repeated. Forks read from it too, so it must be
-	// safe for concurrent use if they are used concurrently.
+	// Entropy, if not nil, replaces the generator: every random bit is read from it, 8192 bytes at
+	// a time, as little-endian words. It must be uniform, unpredictable and never repeated. Forks
+	// read from it too, so it must be safe for concurrent use if they are used concurrently.
 	//
-	// nil means a generator with fast key erasure that is seeded, and from time
-	// to time refreshed, from crypto/rand: AES-256-CTR, or with ConstantTime
-	// ChaCha8, which takes constant time on every processor.
+	// nil means a generator with fast key erasure seeded, and refreshed at times, from crypto/rand:
+	// AES-256-CTR, or with ConstantTime ChaCha8, which takes constant time on every processor.
 	Entropy io.Reader
 }
 
-// Noise draws noise from one table. A Noise is not safe for concurrent use;
-// give each goroutine its own by Fork, which shares the table. It must not be
-// copied: a copy would draw the same noise again.
+// Noise draws noise from one table. A Noise is not safe for concurrent use; give each goroutine its
+// own by Fork, which shares the table. It must not be copied: a copy would draw the same noise.
 //
 // Guarantee (docs/proofs/sampling.md): if the words of the generator are independent and uniform,
 // draws are independent and follow the integer weights of the table exactly: the point n of cell j
@@ -71,8 +68,7 @@ func (*noCopy) Unlock() {}
 // NewNoise returns a Noise of a table that was proved to keep its promise; there is no other
 // way to one that is fit for release.
 //
-// The error wraps dp.ErrInvalid if there is no table, and ErrEntropy if the generator
-// cannot be seeded.
+// The error wraps dp.ErrInvalid if there is no table, and ErrEntropy if none can be seeded.
 func NewNoise(v *tables.Verified, o Options) (*Noise, error) { return noiseOf(v, o, o.generator) }
 
 // tableOf returns the table of a proof. That the type cannot be made elsewhere keeps other
@@ -142,10 +138,9 @@ func newNoise(t *tables.Table, l *law, g generator) *Noise {
 	return s
 }
 
-// Fork returns a Noise of the same table and mode for another goroutine. It
-// shares the immutable tables and has a generator of its own, freshly seeded
-// from crypto/rand; or it reads the same Options.Entropy; or, if s is
-// deterministic, it is too (see NewNoiseDeterministic). The error wraps ErrEntropy.
+// Fork returns a Noise of the same table and mode for another goroutine. It shares immutable tables
+// and has its own generator, freshly seeded from crypto/rand; or it reads the same Options.Entropy;
+// or, if s is deterministic, it is too (see NewNoiseDeterministic). The error wraps ErrEntropy.
 //
 // Fork is a use of s, not to be concurrent with others.
 func (s *Noise) Fork() (*Noise, error) {
@@ -208,8 +203,7 @@ func (s *Noise) sample() (int64, error) {
 	return n, nil
 }
 
-// Sample returns one draw of the noise, in the query's units, exactly.
-// The errors are those of SampleInt.
+// Sample is a draw of the noise, in the query's units, exactly. The errors are those of SampleInt.
 func (s *Noise) Sample() (float64, error) {
 	n, err := s.SampleInt()
 	return float64(n) * s.step, err
@@ -222,8 +216,7 @@ func (s *Noise) Fill(dst []float64) error { return fill(s, dst, s.step) }
 // FillInt is Fill for grid points n; the noise is n·Step.
 func (s *Noise) FillInt(dst []int64) error { return fill(s, dst, 1) }
 
-// AddNoise returns x, rounded to the grid, plus one draw of the noise. With g
-// the Step and n the draw it is
+// AddNoise returns x, rounded to the grid, plus a draw. With g the Step and n the draw:
 //
 //   - for a real query (⌊x/g + 1/2⌋ + n)·g, halves being rounded up, exactly;
 //   - for an integer query x + n, exactly; x has to be an integer;

@@ -38,8 +38,7 @@ func (d *uniform) less(other *uniform, words wordSource) (bool, error) {
 	}
 }
 
-// deviate is the magnitude of a normal deviate of variance 1, whole + fraction, drawn as
-// far as it was needed.
+// deviate is the magnitude of a standard normal deviate, whole + fraction, drawn as far as needed.
 type deviate struct {
 	whole    uint64
 	fraction uniform
@@ -48,16 +47,14 @@ type deviate struct {
 // normal draws normal deviates exactly, by comparisons of uniform numbers alone: no
 // logarithm, no rounding. The buffers are scratch.
 //
-// Source: Karney (2016), Algorithm N, which extends von Neumann (1951); the argument is
-// in docs/proofs/spherical.md.
+// Source: Karney (2016), Algorithm N, after von Neumann (1951); see docs/proofs/spherical.md.
 type normal struct {
 	words   wordSource
 	buffers [3]uniform
 }
 
-// draw replaces v by a new deviate: an integer k with probability proportional to
-// exp(-k/2), kept with probability exp(-k(k-1)/2), and a fraction x that is uniform, kept
-// with probability exp(-x(2k+x)/2).
+// draw makes v a new deviate: an integer k with probability proportional to exp(-k/2), kept with
+// probability exp(-k(k-1)/2), and a uniform fraction x, kept with probability exp(-x(2k+x)/2).
 func (g *normal) draw(v *deviate) error {
 	for {
 		v.whole, v.fraction = 0, v.fraction[:0]

@@ -131,7 +131,7 @@ func TestRandomizerRounding(t *testing.T) {
 					continue // needs more words than are tried here
 				}
 				sampler := answersOf(r, &readerGenerator{r: wordsOf(a, b)})
-				got, err := sampler.roundUp(&c)
+				got, err := sampler.roundUp(c.X, c.Row)
 				if want := below(a, b); err != nil || got != want {
 					t.Errorf("x = %g, words %#x and %#x: rounded up: %v, %v, want %v", x, a, b, got, err, want)
 				}

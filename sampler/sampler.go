@@ -1,6 +1,7 @@
 package sampler
 
 import (
+	"errors"
 	"fmt"
 
 	"github.com/noisewright/noisewright/dp"
@@ -36,8 +37,7 @@ type Sampler interface {
 // is no other way to one that is fit for release. For noise from a table [NewNoise] has more,
 // faster. Options.ConstantTime chooses the generator, and for a table how it is drawn from.
 //
-// The error wraps dp.ErrInvalid if there is no mechanism, and ErrEntropy if the generator
-// cannot be seeded.
+// The error wraps dp.ErrInvalid if there is no mechanism, and ErrEntropy if none can be seeded.
 func New(v proof.Proven, o Options) (Sampler, error) { return newSampler(v, o, o.generator) }
 
 // NewDeterministic returns a Sampler whose answers are a function of the seed and the inputs.
@@ -109,3 +109,13 @@ func valueOr(v proof.Value, err error) (proof.Value, error) {
 	}
 	return v, nil
 }
+
+// Sentinel errors, checked with errors.Is.
+var (
+	// ErrEntropy marks a failure of the randomness. Nothing drawn by the call was released.
+	ErrEntropy = check.ErrEntropy
+	// ErrOverflow marks noise, or a sum with it, of more than 2^53 steps: a tail has no end. It has
+	// a probability that is practically 0 for tables made by a design, and says nothing of x but
+	// what the sum says, which is private.
+	ErrOverflow = errors.New("noise too large")
+)

@@ -51,8 +51,7 @@ func NewSpherical(dimension int, scale float64, o Options) (*Spherical, error) {
 
 // NewSphericalDeterministic returns a Spherical whose draws are a function of the seed.
 //
-// NEVER USE IT FOR A RELEASE. It is for tests and studies. The words are those of
-// NewDeterministic, and so are the errors.
+// NEVER USE IT FOR A RELEASE: it is for tests. Words and errors are those of NewDeterministic.
 func NewSphericalDeterministic(dimension int, scale float64, seed [32]byte, o Options) (*Spherical, error) {
 	return sphericalOf(dimension, scale, o, o.deterministic(seed))
 }

@@ -7,10 +7,9 @@ import (
 	"github.com/noisewright/noisewright/tables"
 )
 
-// tail is what a law needs to know of its tail. A draw from one of the first or
-// last K cells is moved away from 0 by i periods of K·S points, i being the number
-// of words below ratio before the first that is not: geometric, with the
-// probability (1-ρ)ρ^i exactly, ρ = ratio/2^64 (docs/proofs/sampling.md).
+// tail is what a law needs to know of its tail. A draw from one of the first or last K cells is
+// moved away from 0 by i periods of K·S points, i the number of words below ratio before another:
+// geometric, with the probability (1-ρ)ρ^i exactly, ρ = ratio/2^64 (docs/proofs/sampling.md).
 type tail struct {
 	ratio  uint64 // 0: no tail
 	period uint64 // points
@@ -19,8 +18,7 @@ type tail struct {
 	batch  int    // words taken at a time in constant time
 }
 
-// far is returned for draws further out than 2^54 points, whose sum with any
-// accepted value is beyond 2^53.
+// far is returned for draws beyond 2^54 points, whose sum with any accepted value is beyond 2^53.
 const far = 1 << 55
 
 // newTail describes the tail of a table; entry 0 is its cell number from, and the
@@ -44,8 +42,7 @@ func newTail(t *tables.Table, from, cells uint64) tail {
 	}
 }
 
-// extend moves the point n of an entry outwards by a random number of periods,
-// if the entry is a block of a tail.
+// extend moves the point n of an entry outwards by random periods, if it is a block of a tail.
 func (s *Noise) extend(n int64, entry uint64) (int64, error) {
 	t := &s.tail
 	if t.ratio == 0 {

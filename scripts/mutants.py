@@ -77,6 +77,25 @@ def changes(node: ast.AST) -> Iterator[tuple[str, ast.AST]]:
             yield "removed", ast.Pass()
 
 
+def around(node: ast.AST, parents: dict[ast.AST, ast.AST]) -> ast.AST:
+    """The expression or the statement that says what a node means: a number and a name are part of one."""
+    while isinstance(node, ast.Constant | ast.Name | ast.Attribute):
+        node = parents[node]
+    return node
+
+
+def function_of(node: ast.AST, parents: dict[ast.AST, ast.AST]) -> str:
+    """The function or the class that a node is in, or the name that the module gives."""
+    names: list[str] = []
+    while not isinstance(node, ast.Module):
+        if isinstance(node, ast.FunctionDef | ast.ClassDef):
+            names.append(node.name)
+        if isinstance(node, ast.Assign) and isinstance(parents[node], ast.Module):
+            names.append(ast.unparse(node.targets[0]))
+        node = parents[node]
+    return ".".join(reversed(names)) or "-"
+
+
 def mutants(path: Path) -> Iterator[tuple[str, str, str]]:
     """The key of each mutant of a file, what it is called, and its source."""
     source = (ROOT / path).read_text()
@@ -88,9 +107,11 @@ def mutants(path: Path) -> Iterator[tuple[str, str, str]]:
     def place(line: int, column: int) -> int:
         return starts[line - 1] + len(lines[line - 1].encode()[:column].decode())
 
-    seen: dict[tuple[str, int], int] = {}
+    tree = ast.parse(source)
+    parents = {child: node for node in ast.walk(tree) for child in ast.iter_child_nodes(node)}
+    seen: dict[tuple[str, str, str], int] = {}
     words: set[int] = set()  # of messages, types and work
-    for node in ast.walk(ast.parse(source)):
+    for node in ast.walk(tree):
         if id(node) in words:
             words.update(map(id, ast.iter_child_nodes(node)))
             continue
@@ -103,14 +124,20 @@ def mutants(path: Path) -> Iterator[tuple[str, str, str]]:
         for name, made in changes(node):
             if "spend(" in ast.unparse(node) and name == "removed":
                 continue
-            times = seen[name, node.lineno] = seen.get((name, node.lineno), 0) + 1
+            function, outer = function_of(node, parents), around(node, parents)
+            whole = isinstance(outer, ast.FunctionDef | ast.ClassDef)
+            said = " ".join(((not whole and ast.get_source_segment(source, outer)) or lines[node.lineno - 1]).split())
+            times = seen[function, name, said] = seen.get((function, name, said), 0) + 1
             label = name if times == 1 else f"{name} ({times})"
             assert node.end_lineno is not None and node.end_col_offset is not None
             start, end = place(node.lineno, node.col_offset), place(node.end_lineno, node.end_col_offset)
             text = ast.unparse(ast.fix_missing_locations(made))
             changed = source[:start] + (text if isinstance(made, ast.Pass) else f"({text})") + source[end:]
-            key = "\t".join((path.as_posix(), label, " ".join(lines[node.lineno - 1].split())))
-            yield key, f"{path}:{node.lineno}: {label}", changed
+            yield (
+                "\t".join((path.as_posix(), function, label, said)),
+                f"{path}:{node.lineno}: {function} | {label} | {said}",
+                changed,
+            )
 
 
 def main() -> int:
@@ -119,46 +146,66 @@ def main() -> int:
     parser.add_argument("--seed", default="1")
     parser.add_argument("--time", type=float, default=240)
     parser.add_argument("--match", default="")
+    parser.add_argument("--stale", action="store_true", help="try none, and fail if an entry of the list is stale")
     given = parser.parse_args()
     entries = [line.split("\t") for line in (ROOT / LIST).read_text().splitlines() if line.startswith("python/")]
-    argued = {"\t".join(fields[:3]) for fields in entries}
+    argued = {"\t".join(fields[:4]) for fields in entries}
 
     def known(key: str) -> set[str]:
-        file, label, line = key.split("\t")
-        return argued & {key, f"{file}\t*\t{line}", f"{file}\t{label}\t*"}
+        file, function, _, text = key.split("\t")
+        return argued & {key, f"{file}\t{function}\t*\t{text}", f"{file}\t{function}\t*\t*"}
 
     found = [m for path in sorted((ROOT / PACKAGE).glob("_*check.py")) for m in mutants(path.relative_to(ROOT))]
     stale = argued.difference(*(known(key) for key, *_ in found))
+    for key in sorted(stale):
+        print(f"mutants: stale, to be deleted or renewed in {LIST}: {key}")
+    if given.stale:
+        return 1 if stale else 0
     queue = [m for m in found if not known(m[0]) and re.search(given.match, m[1])]
     queue.sort(key=lambda m: hashlib.sha256(f"{given.seed}{m[0]}".encode()).digest())
-    print(f"mutants: {len(found)} in the checks of python/, of which {len(queue)} need a test; seed {given.seed}")
-    tried, survived, begin = 0, 0, time.monotonic()
+    tried, survived, end = 0, 0, time.monotonic() + given.time
     with tempfile.TemporaryDirectory() as folder:
         shutil.copytree(ROOT / "python/src", folder, dirs_exist_ok=True)
         test = [sys.executable, "-m", "pytest", "-x", "-q", "-p", "no:cacheprovider", "-k", SLOW, *TESTS]
         environment = os.environ | {"PYTHONPATH": folder, "PYTHONDONTWRITEBYTECODE": "1"}
-        for key, name, changed in queue[: given.sample or None]:
-            if time.monotonic() - begin > given.time:
-                break
+
+        def fails() -> bool | None:
+            """Whether the tests fail, or do not end though ten times as long as they take; None: no time left."""
+            left, enough = end - time.monotonic(), 10 * taken + 10
+            try:
+                done = subprocess.run(
+                    test,
+                    cwd=ROOT / "python",
+                    env=environment,
+                    stdout=subprocess.DEVNULL,
+                    timeout=max(0, min(left, enough)),
+                )
+            except subprocess.TimeoutExpired:
+                return True if enough < left else None
+            return done.returncode != 0
+
+        taken = given.time
+        begin = time.monotonic()
+        if unchanged := fails():
+            print("mutants: python: the tests fail as they are")
+            return 1
+        taken = time.monotonic() - begin
+        sample = queue[: given.sample or None]
+        for key, name, changed in sample if unchanged is False else []:
             path = Path(folder, "noisewright", Path(key.split("\t")[0]).name)
             before = path.read_text()
             path.write_text(changed)
-            try:
-                done = subprocess.run(
-                    test, cwd=ROOT / "python", env=environment, stdout=subprocess.DEVNULL, timeout=300
-                )
-                alive = done.returncode == 0
-            except subprocess.TimeoutExpired:
-                alive = False
+            killed = fails()
             path.write_text(before)
+            if killed is None:
+                break
             tried += 1
-            if alive:
+            if not killed:
                 survived += 1
-                print(f"mutants: SURVIVED {name} | {key.split(chr(9))[2]}", flush=True)
-    for key in sorted(stale):
-        print(f"mutants: stale: {key}")
-    print(f"mutants: python: {tried} tried, {survived} survived, {len(stale)} entries are stale")
-    return 1 if survived or stale else 0
+                print(f"mutants: SURVIVED {name}", flush=True)
+    rest = f", {len(sample) - tried} not reached in {given.time:g} s" if tried < len(sample) else ""
+    print(f"mutants: python: {len(found)}, {len(queue)} not argued, {tried} tried, {survived} survived{rest}")
+    return 1 if survived else 0
 
 
 if __name__ == "__main__":

@@ -91,7 +91,7 @@ func (o *compositionOptions) run(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	body := compositionReport{o.problem.Epsilon, o.problem.Delta, o.total, compositionCounts, curves}
+	body := shell.Object{"epsilon", o.problem.Epsilon, "delta", o.problem.Delta, "total_delta", o.total, "releases", compositionCounts, "mechanisms", curves}
 	rows := []shell.Row{
 		{"each", fmt.Sprintf("epsilon %v, delta %v", o.problem.Epsilon, o.problem.Delta)},
 		{"total delta", fmt.Sprint(o.total)},
@@ -100,14 +100,6 @@ func (o *compositionOptions) run(ctx context.Context) error {
 		rows = append(rows, shell.Row{c.Name, c.summary()})
 	}
 	return cmp.Or(report(&o.Common, "composition", body, rows, files), limit)
-}
-
-type compositionReport struct {
-	Epsilon    float64            `json:"epsilon"` // of a single release, as delta
-	Delta      float64            `json:"delta"`
-	TotalDelta float64            `json:"total_delta"`
-	Releases   []int              `json:"releases"`
-	Mechanisms []compositionCurve `json:"mechanisms"`
 }
 
 func compositionCurves(ctx context.Context, p dp.Problem, o lp.Options) (curves []compositionCurve, limit, err error) {

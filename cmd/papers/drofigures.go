@@ -72,12 +72,8 @@ type droDrawing struct {
 	line    *shell.Progress
 	plot    *plot.Plot
 	records [][]string // of the CSV file; the first is the header
-	report  droFigureReport
+	designs []noteReport
 	rows    []shell.Row // of the summary
-}
-
-type droFigureReport struct {
-	Designs []noteReport `json:"designs"`
 }
 
 // noteReport is what is proved about one of the designs.
@@ -115,11 +111,11 @@ func (o *droFigureOptions) run(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	if err := report(&o.Common, o.figure.name, d.report, d.rows, files); err != nil {
+	if err := report(&o.Common, o.figure.name, shell.Object{"designs", d.designs}, d.rows, files); err != nil {
 		return err
 	}
 	var limits []string
-	for _, n := range d.report.Designs {
+	for _, n := range d.designs {
 		if n.Status != optimal {
 			limits = append(limits, n.Name)
 		}
@@ -135,7 +131,7 @@ func (d *droDrawing) note(name string, loss, bound *big.Rat, gap float64, limit 
 		text += ", stopped at a limit"
 		n.Status = limited
 	}
-	d.report.Designs = append(d.report.Designs, n)
+	d.designs = append(d.designs, n)
 	d.rows = append(d.rows, shell.Row{name, text})
 }
 
@@ -299,14 +295,6 @@ func descentSets() (names []string) {
 	return names
 }
 
-type droHistogramReport struct {
-	Set      string  `json:"set"`
-	Examples int     `json:"examples"`
-	Features int     `json:"features"`
-	Count    int     `json:"count"`
-	Within10 float64 `json:"within_10"`
-}
-
 // The histogram has bins of width 1 from −reach to reach.
 const histogramReach = 50
 
@@ -355,13 +343,14 @@ func (o *droHistogramOptions) run(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	body := droHistogramReport{o.set, rows, descent.Dimensions() - 1, total, float64(within) / float64(total)}
+	features, share := descent.Dimensions()-1, float64(within)/float64(total)
+	body := shell.Object{"set", o.set, "examples", rows, "features", features, "count", total, "within_10", share}
 	published := ""
 	if o.set == droHistogramSet {
 		published = " (published: more than 80 %)"
 	}
 	return report(&o.Common, droHistogramName, body, []shell.Row{
-		{"examples", fmt.Sprintf("%d of %d, %d features and the intercept", body.Examples, set.Rows, body.Features)},
-		{"gradients", fmt.Sprintf("%d, %s of them from -10 to 10%s", total, shell.Percent(body.Within10), published)},
+		{"examples", fmt.Sprintf("%d of %d, %d features and the intercept", rows, set.Rows, features)},
+		{"gradients", fmt.Sprintf("%d, %s of them from -10 to 10%s", total, shell.Percent(share), published)},
 	}, files)
 }

@@ -549,8 +549,7 @@ func (r droLearningReport) write(b *strings.Builder, files []string) {
 	shell.WriteRows(b, []shell.Row{{"splits", strconv.Itoa(r.Splits)}, {"time", fmt.Sprintf("%gs", r.Seconds)}, {"files", strings.Join(files, ", ")}})
 }
 
-// draw shows how much each noise adds to the errors out of sample, set by set, with bars of a
-// standard error either way.
+// draw shows what each noise adds to the errors out of sample, with bars of a standard error.
 func (r droLearningReport) draw(out io.Writer) error {
 	p := figure.New()
 	p.Y.Label.Text = "errors that noise adds, out of sample (percentage points)"

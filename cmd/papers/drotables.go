@@ -71,8 +71,7 @@ const (
 	droDelta   = "0.005,0.01,0.02,0.05,0.1,0.2,0.25,0.3,0.5,0.75"
 )
 
-// closeTo is the difference, in percentage points, up to which the summary
-// counts a number as reproduced.
+// closeTo is the difference, in percentage points, up to which a number counts as reproduced.
 const closeTo = 0.5
 
 type droTableOptions struct {
@@ -208,8 +207,7 @@ func (c *droCell) measure(d distance, optimum float64) {
 	c.relative = 100 * d.of(c) / optimum
 }
 
-// difference returns how far the number is from the published one, in
-// percentage points, NaN if there is none.
+// difference is how far the number is from the published one, in percentage points, NaN if none.
 func (c droCell) difference() float64 { return c.value - c.published }
 
 // baselineLoss returns the expected loss of a classical mechanism, NaN if it does not apply.
@@ -229,8 +227,7 @@ func baselineLoss(name string, p dp.Problem) float64 {
 	return math.NaN()
 }
 
-// knownBound returns what the tables take for the known lower bound, that of
-// Geng, Ding, Guo & Kumar (2020),
+// knownBound is the known lower bound of the tables, that of Geng, Ding, Guo & Kumar (2020),
 //
 //	2aΔ^m Σ_{k<n} k^m b^k,   a = (δ+(e^ε-1)/2)/e^ε,   b = e^-ε,
 //
@@ -398,8 +395,7 @@ func newDesignStore(s *shell.Streams, dir string) (*designStore, error) {
 	return &designStore{store, s, dir}, nil
 }
 
-// obtain gets the design of a problem: the stored one if it is good enough, or else the better
-// of it and a new one.
+// obtain gets the design of a problem: stored, if good enough, or the better of that and a new one.
 func (s *designStore) obtain(ctx context.Context, p dp.Problem, o lp.Options) (*tables.Verified, error) {
 	old := s.Load(p)
 	if old != nil && shell.GapOf(old.Certificate().Bounds()) <= o.Gap {
@@ -445,10 +441,7 @@ func (s *designStore) designAll(ctx context.Context, problems []dp.Problem, o lp
 // slowestFirst orders problems by the time that they take, which is longest for large epsilon
 // and delta, so that no core is left with a slow one at the end.
 func slowestFirst(problems []dp.Problem) []int {
-	order := make([]int, len(problems))
-	for i := range order {
-		order[i] = i
-	}
+	order := span(len(problems), 0, 1)
 	slices.SortStableFunc(order, func(i, j int) int {
 		a, b := problems[i], problems[j]
 		return cmp.Or(cmp.Compare(b.Epsilon, a.Epsilon), cmp.Compare(b.Delta, a.Delta))

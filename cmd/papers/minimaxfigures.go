@@ -15,13 +15,11 @@ import (
 	"github.com/noisewright/noisewright/cmd/internal/encoders/attack"
 	"github.com/noisewright/noisewright/cmd/internal/encoders/minimax"
 	"github.com/noisewright/noisewright/cmd/internal/shell"
-	"github.com/noisewright/noisewright/dp"
 	"github.com/noisewright/noisewright/encoder"
 	"github.com/noisewright/noisewright/internal/csvfile"
 	"github.com/noisewright/noisewright/latent/bundle"
 	"github.com/noisewright/noisewright/lp"
 	"github.com/noisewright/noisewright/noise"
-	"github.com/noisewright/noisewright/tables"
 )
 
 type minimaxFigure struct {
@@ -145,11 +143,7 @@ func (o *minimaxOptions) run(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	body := struct {
-		Data      string          `json:"data"`
-		Published []string        `json:"published"`
-		Points    []*minimaxPoint `json:"points"`
-	}{about, o.figure.published, o.study.points}
+	body := shell.Object{"data", about, "published", o.figure.published, "points", o.study.points}
 	rows := slices.Concat([]shell.Row{{"data", about}}, o.study.rows(), publishedRows(o.figure.published))
 	return report(&o.Common, o.figure.name, body, rows, files)
 }
@@ -198,8 +192,7 @@ func (o *minimaxOptions) options(method minimax.Method, coordinates, run int) mi
 	} else {
 		out.Rho = 1
 		if o.full {
-			// The best of three starts: with 15 classes to hide an alternation may end at a
-			// filter that hides few.
+			// Of three starts: with 15 classes an alternation may end at a filter that hides few.
 			out.Starts = 3
 		}
 	}
@@ -270,8 +263,7 @@ func (o *minimaxOptions) features(ctx context.Context, train, test minimax.Data)
 	return o.study.score(ctx, p, minimaxCodes{train, test, r.Encode(train.X), r.Encode(test.X)}, linear, append(linear, attack.MLP), 0)
 }
 
-// dimensionPanels are those of a figure over the number of coordinates, noisyPanels those of one
-// with noise.
+// dimensionPanels are of a figure over the number of coordinates, noisyPanels of one with noise.
 func dimensionPanels() []minimaxPanel {
 	const part, x = "coordinates", "coordinates"
 	at := func(p *minimaxPoint) float64 { return float64(p.Coordinates) }
@@ -410,8 +402,7 @@ func (o *minimaxOptions) after(ctx context.Context, p minimaxPlace, method minim
 	return nil
 }
 
-// apply scales rows in the unit ball, in place, so that they stay there. What is typical is
-// public: half the radius.
+// apply scales rows within the unit ball, in place. What is typical is public: half the radius.
 func (b bounding) apply(u encoder.Matrix) {
 	const typical = 0.5
 	for i := range u.Rows {
@@ -484,7 +475,7 @@ func (o *minimaxOptions) draws(ctx context.Context, p minimaxPlace, kind bundle.
 	if kind == bundle.Designed {
 		promise.Delta = fewDelta
 	}
-	noise := minimax.NoiseOptions{Kind: kind, Promise: promise, Clip: fewClip, Domain: bundle.Box, Design: o.designer()}
+	noise := minimax.NoiseOptions{Kind: kind, Promise: promise, Clip: fewClip, Domain: bundle.Box, Design: shell.Designs(o.design)}
 	if kind != bundle.Designed {
 		noise.Domain = "" // what suits it
 	}
@@ -493,16 +484,6 @@ func (o *minimaxOptions) draws(ctx context.Context, p minimaxPlace, kind bundle.
 		return err
 	}
 	return o.guesses(ctx, p, "noise of few", train, test, n.Release)
-}
-
-func (o *minimaxOptions) designer() encoder.Design {
-	return func(ctx context.Context, p dp.Problem) (*tables.Verified, error) {
-		r, _, err := shell.Design(ctx, p, o.design)
-		if err != nil {
-			return nil, err
-		}
-		return r.Verified, nil
-	}
 }
 
 func noisyPanels() []minimaxPanel {

@@ -213,18 +213,13 @@ func classColumn(name string, texts []string) encoders.Column {
 	return c
 }
 
-// choose returns the rows of the given numbers, of the features that vary among the rows of
-// reference.
+// choose returns the rows of the given numbers, of features that vary among the rows of reference.
 func (d *minimaxData) choose(rows, reference []int) minimax.Data {
 	var kept [][]float64
 	var names []string
 	for j, column := range d.features {
 		if slices.ContainsFunc(reference, func(i int) bool { return column[i] != column[reference[0]] }) {
-			values := make([]float64, len(rows))
-			for k, i := range rows {
-				values[k] = column[i]
-			}
-			kept, names = append(kept, values), append(names, d.names[j])
+			kept, names = append(kept, drolearn.Chosen(column, rows)), append(names, d.names[j])
 		}
 	}
 	task := func(c encoders.Column) []minimax.Task { return []minimax.Task{{Column: chosen(c, rows)}} }

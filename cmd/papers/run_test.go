@@ -14,7 +14,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/noisewright/noisewright/cmd/internal/jsontest"
+	"github.com/noisewright/noisewright/cmd/internal/scripttest"
 	"github.com/noisewright/noisewright/cmd/internal/shell"
 	"github.com/noisewright/noisewright/dp"
 	"github.com/noisewright/noisewright/loss"
@@ -46,7 +46,7 @@ func withSolver(t *testing.T) {
 func object(t *testing.T, out *bytes.Buffer) map[string]any {
 	t.Helper()
 	var v map[string]any
-	if err := errors.Join(jsontest.Check(out.Bytes()), json.Unmarshal(out.Bytes(), &v)); err != nil {
+	if err := errors.Join(scripttest.CheckJSON(out.Bytes()), json.Unmarshal(out.Bytes(), &v)); err != nil {
 		t.Fatalf("%v in %q", err, out)
 	}
 	if v["schema"] != float64(shell.Schema) || v["name"] == "" {

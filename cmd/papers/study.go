@@ -147,8 +147,7 @@ const (
 	limited = "limit"
 )
 
-// stopped is the end of a command of which a limit stopped the named designs; nil if there
-// are none.
+// stopped is the end of a command if a limit stopped the named designs; nil if there are none.
 func stopped(names []string, gap float64) error {
 	if len(names) == 0 {
 		return nil
@@ -217,12 +216,7 @@ func like[P any](all *[]*P, p P, so func(*P) bool) *P {
 
 // which returns the points that are so.
 func which[P any](points []P, so func(P) bool) (out []P) {
-	for _, p := range points {
-		if so(p) {
-			out = append(out, p)
-		}
-	}
-	return out
+	return slices.DeleteFunc(slices.Clone(points), func(p P) bool { return !so(p) })
 }
 
 // accuracies are those of runs, and their mean.

@@ -23,8 +23,7 @@ import (
 	"github.com/noisewright/noisewright/noise"
 )
 
-// protocolPromised is what can be promised to everybody: encodings clipped to a body, with
-// noise for it.
+// protocolPromised promises to everybody: encodings clipped to a body, with noise for it.
 const protocolPromised = "promised"
 
 // taDelta is the δ of protocolPromised.
@@ -45,12 +44,10 @@ type taSetting struct {
 	inner    int
 	// approaches but for task-aware under the schedule; nil means both
 	than []taskaware.Approach
-	// numbers of coordinates that protocolPromised tries with Laplace noise; nil means 1 to 3,
-	// and noise in a box too
+	// coordinates that protocolPromised tries with Laplace noise; nil: 1 to 3, and noise in a box
 	tried    []int
 	restarts int // of protocolPromised; 0 means as usual
-	// The runs differ in the split too, but for the first: the protocol promised of the
-	// breast cancer data.
+	// Runs differ in the split too, but for one: as promised, breast cancer.
 	splits bool
 }
 
@@ -93,7 +90,7 @@ type taTrainedOptions struct {
 	full                     bool
 	runs, epochs, steps      int
 	epsilons                 []float64
-	protocol, only           string
+	protocol                 string
 	cache                    string
 	design                   lp.Options
 	line                     *shell.Progress

@@ -31,9 +31,8 @@ type trainedPoint struct {
 	Wrong       float64            `json:"error"`     // share of wrong classes
 	Runs        int                `json:"runs"`
 	Noise       []string           `json:"noise"` // of the runs, distinct
-	// Redrawn is how many trainings of the schedule began anew as their answers were the same
-	// for everybody, and Replaced how many task networks were replaced by others for which
-	// each start ended so.
+	// Redrawn is how many trainings of the schedule began anew with the same answers for everybody,
+	// and Replaced how many task networks were replaced by others for which each start ended so.
 	Redrawn  int `json:"redrawn"`
 	Replaced int `json:"task_networks_replaced"`
 
@@ -67,8 +66,7 @@ func (s *taStudy) add(data, protocol string, a taskaware.Approach, z int, epsilo
 	return p
 }
 
-// taGain is by how much task-aware is better than another approach, as a share of the other's
-// loss, run by run.
+// taGain is by how much task-aware is better than another approach, as a share of its loss, by run.
 type taGain struct {
 	Data        string             `json:"data"`
 	Protocol    string             `json:"protocol"`
@@ -123,8 +121,7 @@ var taTitles = map[string]string{
 	protocolPromised:  "promised to everybody",
 }
 
-// draw draws a panel for each data set and protocol, with bars of a standard deviation of the
-// runs either way.
+// draw draws a panel for each data set and protocol, with bars of the runs' standard deviation.
 func (s *taStudy) draw(out io.Writer) error {
 	title := func(p *trainedPoint) string { return p.Data + ": " + taTitles[p.Protocol] }
 	var plots []*plot.Plot
@@ -167,8 +164,7 @@ func (p *trainedPoint) series() string {
 	return fmt.Sprintf("%s, z = %d", p.Approach, p.Coordinates)
 }
 
-// taPeople are the people of a data set, every column between 0 and 1 over all of them, as in
-// the authors' program.
+// taPeople are those of a data set, every column between 0 and 1 over all, as the authors have it.
 type taPeople struct {
 	all *encoders.Data
 	fit int // the first so many are to learn from, the others to test
@@ -302,8 +298,7 @@ func (o *taTrainedOptions) readDigits() (*taPeople, error) {
 	return p, nil
 }
 
-// split returns people to learn from and to test: in the order of the file for 0, and
-// shuffled otherwise.
+// split returns people to learn from and to test, in the order of the file for 0, else shuffled.
 func (p *taPeople) split(order int) (train, test *encoders.Data) {
 	rows := span(p.all.X.Rows, 0, 1)
 	if order > 0 {

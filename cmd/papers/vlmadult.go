@@ -12,6 +12,7 @@ import (
 	"github.com/noisewright/noisewright/cmd/internal/encoders"
 	"github.com/noisewright/noisewright/cmd/internal/encoders/vlm"
 	"github.com/noisewright/noisewright/cmd/internal/shell"
+	"github.com/noisewright/noisewright/cmd/papers/drolearn"
 	"github.com/noisewright/noisewright/encoder"
 )
 
@@ -39,8 +40,7 @@ func (p people) choose(numbers []int) people {
 	return out
 }
 
-// balanced returns the numbers of people, in the order given, so many of each class that all
-// are equally frequent.
+// balanced returns numbers of people, in the order given, so that all classes are equally frequent.
 func (p people) balanced(numbers []int, classes int) []int {
 	counts := make([]int, classes)
 	for _, k := range numbers {
@@ -191,7 +191,7 @@ func (o *vlmOptions) eachSplit(file string, do func(*adultSplit) error) error {
 	if err != nil {
 		return err
 	}
-	for _, seed := range o.seeds() {
+	for seed := range o.seeds() {
 		s, err := splitAdult(c, all, seed)
 		if err != nil {
 			return err
@@ -247,10 +247,7 @@ func (s *adultSplit) best(ctx context.Context, choices []choice, epsilon float64
 		if err != nil {
 			return 0, err
 		}
-		var asked []int
-		for _, k := range order[i*len(order)/len(choices) : (i+1)*len(order)/len(choices)] {
-			asked = append(asked, s.ask[k])
-		}
+		asked := drolearn.Chosen(s.ask, order[i*len(order)/len(choices):(i+1)*len(order)/len(choices)])
 		if a := privateAccuracy(made(asked), epsilon, encoders.Rand(s.seed, "answers", i)); a > most {
 			best, most = made, a
 		}
@@ -316,8 +313,7 @@ func (s *adultSplit) direct(ctx context.Context, share, epsilon float64) (right,
 	return s.flipped(ctx, s.columns.oneHot(noisy), (1-share)*epsilon, func(x encoder.Matrix) encoder.Matrix { return x })
 }
 
-// flipped trains on two classes after randomized response; seen is what the classifier sees
-// of clean features.
+// flipped trains on two classes after randomized response; seen is what it sees of clean features.
 func (s *adultSplit) flipped(ctx context.Context, z encoder.Matrix, epsilon float64, seen func(encoder.Matrix) encoder.Matrix) (right, error) {
 	flip := vlm.FlipProbability(2, epsilon)
 	labels := vlm.Flip(s.hot.choose(s.train).labels, 2, flip, encoders.Rand(s.seed, fmt.Sprintf("classes, ε = %g", epsilon), 0))
@@ -331,8 +327,7 @@ func (s *adultSplit) flipped(ctx context.Context, z encoder.Matrix, epsilon floa
 	}, nil
 }
 
-// joinedColumns are those that the second organization has, which sends them privately. The
-// others are clean.
+// joinedColumns are those that the second organization sends privately. The others are clean.
 var joinedColumns = []string{"education-num", "capital-gain", "capital-loss", "marital-status", "occupation", "relationship"}
 
 var vlmFigure3 = vlmFigure{
@@ -479,8 +474,7 @@ func (c columns) noisy(x encoder.Matrix, epsilon float64, r *rand.Rand) encoder.
 	return out
 }
 
-// oneHot returns the numbers mapped from their range to -1 … 1 and each category as a column
-// of 0 and 1.
+// oneHot is the numbers mapped from their range to -1 … 1 and each category as a column of 0 and 1.
 func (c columns) oneHot(x encoder.Matrix) encoder.Matrix {
 	width := 0
 	for _, f := range c {
@@ -529,11 +523,10 @@ func share(all []bool) float64 {
 	return n / float64(len(all))
 }
 
-// accuracyBound returns the largest accuracy with which anybody can tell apart classes that
-// are equally frequent from encodings in an l1 ball with Laplace noise of scale 2l/ε on each
-// coordinate, as a number between 1/classes and 1. The classes are even in number, at most 64,
-// so that the alternating sum has rounding errors below 1e-6, and the coordinates at least half
-// as many.
+// accuracyBound is the largest accuracy with which anybody can tell apart classes that are equally
+// frequent from encodings in an l1 ball with Laplace noise of scale 2l/ε on each coordinate, as a
+// number between 1/classes and 1. The classes are even in number, at most 64, so that the
+// alternating sum has rounding errors below 1e-6, and the coordinates at least half as many.
 //
 // The best that an encoder can do is to send the classes to ±l·e_j, the corners of the ball.
 // Which corner is nearest is then told by the coordinate of the largest size, and is right if

@@ -20,8 +20,7 @@ import (
 
 const digits = 10
 
-// pixelAlpha keeps the log-odds of pixels finite. The paper does not say what it does about
-// pixels that are 0 or 1.
+// pixelAlpha keeps the log-odds of pixels finite; the paper is silent about pixels of 0 or 1.
 const pixelAlpha = 0.05
 
 // images are the pictures and labels of one part of MNIST.
@@ -147,8 +146,7 @@ func (o *vlmOptions) training(what string, seed uint64) func(step, steps int, lo
 	}
 }
 
-// vlmShare is the share of ε that is spent on the features of MNIST, λ: that of the paper's
-// table of parameters.
+// vlmShare is the share of ε for the features of MNIST, λ, in the paper's table of parameters.
 const vlmShare = 0.7
 
 var vlmFigure1 = vlmFigure{
@@ -234,7 +232,7 @@ func (o *vlmOptions) collectImages(ctx context.Context, add func(*collection, co
 	}
 	settings := o.settings()
 	for _, s := range settings {
-		for _, seed := range o.seeds() {
+		for seed := range o.seeds() {
 			c, err := o.collect(ctx, parts, s, seed, nil)
 			if err != nil {
 				return err
@@ -382,7 +380,7 @@ func (o *vlmOptions) centralSeries(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	for _, seed := range o.seeds() {
+	for seed := range o.seeds() {
 		for _, k := range centralCases {
 			var central *vlm.Central
 			if k.epsilon > 0 {
@@ -440,7 +438,7 @@ func (o *vlmOptions) novelClass(ctx context.Context) error {
 		}
 	}
 	s := o.settings()[0]
-	for _, seed := range o.seeds() {
+	for seed := range o.seeds() {
 		// Eight ninths of the known digits are for the network, the others for the classifier.
 		m, err := o.network(ctx, s, parts.train.choose(known[:min(s.people, len(known)*8/9)]).x, seed, "mnist-0-to-8", nil)
 		if err != nil {

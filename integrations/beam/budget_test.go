@@ -173,6 +173,6 @@ func TestColumnsRefused(t *testing.T) {
 	wantSentence(t, PrivatizeCSV(s, v, column, "", "out.csv"), "in = ")
 	wantSentence(t, PrivatizeCSV(s, v, column, "in.csv", ""), "out = ")
 	wantSentence(t, PrivatizeCSV(s, v, Column{Name: "x"}, "in.csv", "out.csv"), "lower and upper = 0, 0")
-	_, err = ReadRows(s, "in.csv", "", "", "")
+	_, err = ReadRows(s, Files{Pattern: "in.csv"}, "", "", "")
 	wantSentence(t, err, "person = ", "partition = ")
 }

@@ -10,7 +10,7 @@ import (
 	"math"
 	"reflect"
 	"slices"
-	"strings"
+	"strconv"
 
 	"github.com/apache/beam/sdks/v2/go/pkg/beam"
 	"github.com/apache/beam/sdks/v2/go/pkg/beam/io/fileio"
@@ -137,25 +137,37 @@ func files(s beam.Scope, in string) beam.PCollection {
 	return fileio.ReadMatches(s, fileio.MatchFiles(s, in, fileio.MatchEmptyDisallow()), fileio.ReadUncompressed())
 }
 
-// ReadRows reads the CSV files that match in as a PCollection<Row>. A row that is malformed or without
+// Files are CSV files of rows, and what a row of them is, which is for who holds the data to say, and
+// not for who asks: read in another way one record is many.
+type Files struct {
+	Pattern string // of their names
+	// Delimiter is what stands between two fields; 0 means a comma.
+	Delimiter byte
+	// OneLine says that a row is a line: fields have no line breaks, in quotes neither. Then a
+	// quote that nobody closes is no matter of other rows, whoever wrote the file.
+	OneLine bool
+}
+
+// ReadRows reads CSV files as a PCollection<Row>. A row that is malformed or without
 // a plain decimal number does not count, and nothing tells so; value may be "", where nothing but
 // counts is released. What fails the pipeline is public: no files, and a header, on one line, that lacks one
 // of the columns or has two of its name.
-func ReadRows(s beam.Scope, in, person, partition, value string) (beam.PCollection, error) {
+func ReadRows(s beam.Scope, in Files, person, partition, value string) (beam.PCollection, error) {
 	bad := check.In("noisebeam")
 	bad.Want(person != "", "person", `""`, "the column that tells whose a row is")
 	bad.Want(partition != "", "partition", `""`, "the column of partitions")
-	bad.Want(in != "", "in", `""`, "a file, or a pattern of files")
+	bad.Want(in.Pattern != "", "in", `""`, "a file, or a pattern of files")
+	bad.Want(in.Delimiter == 0 || csvfile.ParseDelimiter(string(rune(in.Delimiter))) != 0, "delimiter", strconv.QuoteRune(rune(in.Delimiter)), csvfile.WantDelimiter)
 	if err := bad.Err(); err != nil {
 		return beam.PCollection{}, err
 	}
 	s = s.Scope("noisebeam.ReadRows")
-	return beam.ParDo(s, &readRowsFn{Person: person, Partition: partition, Value: value}, files(s, in)), nil
+	return beam.ParDo(s, &readRowsFn{person, partition, value, csvfile.Options{Delimiter: in.Delimiter, OneLine: in.OneLine}}, files(s, in.Pattern)), nil
 }
 
 // scan calls first for the header of a file and then each for every row. One that is malformed ends
 // it if strict, by an error that tells its line; else malformed is called.
-func scan(ctx context.Context, file fileio.ReadableFile, strict bool, first func(columns []string) error, each func(in *csvfile.Reader) error, malformed func(line int, err error) error) error {
+func scan(ctx context.Context, file fileio.ReadableFile, o csvfile.Options, strict bool, first func(columns []string) error, each func(in *csvfile.Reader) error, malformed func(line int, err error) error) error {
 	bad := func(err error) error {
 		return check.Errorf("noisebeam", dp.ErrInvalid, "%s: %w", file.Metadata.Path, err)
 	}
@@ -164,7 +176,7 @@ func scan(ctx context.Context, file fileio.ReadableFile, strict bool, first func
 		return err
 	}
 	defer opened.Close() //nolint:errcheck // what was read is whole
-	in, err := csvfile.NewReader(opened, csvfile.Options{})
+	in, err := csvfile.NewReader(opened, o)
 	if err != nil {
 		return bad(err)
 	}
@@ -201,12 +213,7 @@ func scan(ctx context.Context, file fileio.ReadableFile, strict bool, first func
 // find returns where the column stands, blanks around names left out. Its errors do not tell the
 // header, as that may be a row of a file without one.
 func find(columns []string, column string) (int, error) {
-	at, n := 0, 0
-	for i, name := range columns {
-		if name == column || strings.TrimSpace(name) == column {
-			at, n = i, n+1
-		}
-	}
+	at, n := csvfile.Index(columns, column)
 	if n != 1 {
 		return 0, fmt.Errorf("%d columns are called %s in the header, want one", n, check.Quoted(column))
 	}
@@ -234,7 +241,7 @@ func (f *readCSVFn) ProcessElement(ctx context.Context, file fileio.ReadableFile
 		emit(record{Fields: fields, Value: x})
 		return nil
 	}
-	return scan(ctx, file, f.Column.StrictNotPrivate, func(columns []string) (err error) {
+	return scan(ctx, file, csvfile.Options{}, f.Column.StrictNotPrivate, func(columns []string) (err error) {
 		if at, err = find(columns, f.Column.Name); err == nil {
 			width = len(columns)
 			emitHeader(header{columns, at})
@@ -267,11 +274,14 @@ func contents(in *csvfile.Reader) []string {
 }
 
 // readRowsFn reads a file for ReadRows.
-type readRowsFn struct{ Person, Partition, Value string }
+type readRowsFn struct {
+	Person, Partition, Value string
+	Options                  csvfile.Options
+}
 
 func (f *readRowsFn) ProcessElement(ctx context.Context, file fileio.ReadableFile, emit func(Row)) error {
 	var at [3]int
-	return scan(ctx, file, false, func(columns []string) (err error) {
+	return scan(ctx, file, f.Options, false, func(columns []string) (err error) {
 		for i, column := range []string{f.Person, f.Partition, f.Value} {
 			if column == "" {
 				at[i] = -1

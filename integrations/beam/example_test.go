@@ -35,7 +35,7 @@ func Example() {
 	}
 
 	p, s := beam.NewPipelineWithRoot()
-	rows, err := noisebeam.ReadRows(s, "purchases-*.csv", "customer", "shop", "price")
+	rows, err := noisebeam.ReadRows(s, noisebeam.Files{Pattern: "purchases-*.csv"}, "customer", "shop", "price")
 	if err != nil {
 		panic(err)
 	}

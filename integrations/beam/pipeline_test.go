@@ -200,7 +200,7 @@ func TestFailuresTellNothing(t *testing.T) {
 	write("id,pay\n4711,1e999\n")
 	run("1e999", "line 2: column pay is too large for a float64", files)
 	rows := func(s beam.Scope) error {
-		_, err := ReadRows(s, in, "id", "pay", "")
+		_, err := ReadRows(s, Files{Pattern: in}, "id", "pay", "")
 		return err
 	}
 	for _, header := range []string{"pay,pay,id", "id,pay, pay"} {
@@ -217,7 +217,7 @@ func TestFailuresTellNothing(t *testing.T) {
 		return PrivatizeCSV(s, quiet(t, 5000), Column{Name: "pay", Upper: 5000}, nothing, filepath.Join(dir, "out.csv"))
 	})
 	run("no files", "no files matching", func(s beam.Scope) error {
-		_, err := ReadRows(s, nothing, "id", "pay", "")
+		_, err := ReadRows(s, Files{Pattern: nothing}, "id", "pay", "")
 		return err
 	})
 	run("no files", "no rows", func(s beam.Scope) error {
@@ -244,6 +244,7 @@ func TestNoFreeAnswers(t *testing.T) {
 		"9,Ulm,\n", "9,Ulm,x\n", "9,Ulm,NaN\n", "9,Ulm,-inf\n", "9,Ulm,0x1p3\n", "9,Ulm,1_000\n", "9,Ulm,1e999\n", "9,Ulm,1e300\n", "9,Ulm,-1e300\n",
 		"9,Ulm,2.5\n", "9,Ulm\n", "9,Ulm,1,200\n", "9,\"Ulm,4\n", "9,Ulm,\"4\n", "9,\"Ulm\"x,4\n", "9,U\"lm,4\n", "9,\"Ulm\n3,Ulm,5\n\",4\n",
 		"9,U\xfflm,4\n", "9,U\x00lm,4\n", "1,Ulm,4\n", ",Ulm,4\n", "9,Nowhere,4\n", "9,,4\n", "9," + strings.Repeat("U", 1<<17) + ",4\n",
+		strings.Repeat("9", 5<<20) + "," + strings.Repeat("U", 5<<20) + ",4\n", // more than messages between processes usually have
 	}
 	dir := t.TempDir()
 	p, s := beam.NewPipelineWithRoot()
@@ -259,7 +260,7 @@ func TestNoFreeAnswers(t *testing.T) {
 		}
 		tried += 2
 	}
-	all := must(t)(ReadRows(s, filepath.Join(dir, "in-*.csv"), "id", "city", "pay"))
+	all := must(t)(ReadRows(s, Files{Pattern: filepath.Join(dir, "in-*.csv")}, "id", "city", "pay"))
 	people, err := Bound(s, all, Bounds{Partitions: 1, Values: 1, Upper: 50}, newBudget(t, 10, 0.1))
 	if err != nil {
 		t.Fatal(err)
@@ -292,6 +293,29 @@ func TestNoFreeAnswers(t *testing.T) {
 		}
 	}
 	t.Logf("%d channels tried", tried)
+}
+
+// TestRowsOfFiles: a row is what the files are said to have, and a quote that nobody closes takes no other
+// line with it where rows are lines.
+func TestRowsOfFiles(t *testing.T) {
+	in := filepath.Join(t.TempDir(), "in.csv")
+	if err := os.WriteFile(in, []byte("id;city;pay\n1;Ulm;1\n2;\"Ulm;2\n3;Ulm;3\n4;Ulm\";4\n5;Ulm;5\n6;Ulm\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	p, s := beam.NewPipelineWithRoot()
+	for name, files := range map[string]Files{"records": {in, ';', false}, "lines": {in, ';', true}} {
+		collect(t, s, name, must(t)(ReadRows(s, files, "id", "city", "pay")))
+	}
+	if err := ptest.Run(p); err != nil {
+		t.Fatal(err)
+	}
+	for name, want := range map[string][]string{"records": {"{1 Ulm 1}", "{2 Ulm;2\n3;Ulm;3\n4;Ulm 4}", "{5 Ulm 5}"}, "lines": {"{1 Ulm 1}", "{3 Ulm 3}", "{5 Ulm 5}"}} {
+		if got := slices.Sorted(slices.Values(collectedOf(t, name))); !slices.Equal(got, want) {
+			t.Errorf("%s: %q, want %q", name, got, want)
+		}
+	}
+	_, err := ReadRows(s, Files{Pattern: in, Delimiter: '"'}, "id", "city", "pay")
+	wantSentence(t, err, "delimiter = '\"', want tab, or a character such as")
 }
 
 type employee struct {

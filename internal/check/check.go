@@ -8,11 +8,13 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"slices"
+	"strconv"
 	"strings"
+	"unicode/utf8"
 )
 
-// ErrInvalid marks an input outside its stated range. Every package uses this one;
-// dp.ErrInvalid is its public name.
+// ErrInvalid marks an input outside its stated range, everywhere; dp.ErrInvalid is its public name.
 var ErrInvalid = errors.New("invalid input")
 
 // ErrEntropy is sampler.ErrEntropy, for what sampler does not know of.
@@ -150,10 +152,87 @@ func Positive(x float64) bool { return x > 0 && x <= math.MaxFloat64 }
 
 // Finite reports whether no number is NaN or infinite.
 func Finite(x ...float64) bool {
-	for _, v := range x {
-		if math.IsNaN(v) || math.IsInf(v, 0) {
-			return false
+	return !slices.ContainsFunc(x, func(v float64) bool { return math.IsNaN(v) || math.IsInf(v, 0) })
+}
+
+// Delta returns the FieldError of a δ that breaks the rule for it, nil if it does not.
+func Delta(pkg, field string, delta float64) error {
+	if delta >= 0 && delta < 1 {
+		return nil
+	}
+	return Field(pkg, field, delta, "a probability, at least 0 and below 1")
+}
+
+// Delta adds the FieldError of a δ that breaks the rule for it.
+func (l *List) Delta(field string, delta float64) { l.Add(Delta(l.pkg, field, delta)) }
+
+// MaxEpsilon bounds the epsilon of a promise; beyond it e^epsilon exceeds any use.
+const MaxEpsilon = 100
+
+// MaxEpsilon adds the FieldError of an epsilon beyond MaxEpsilon. That it is a number >= 0
+// is for dp.Privacy.Validate.
+func (l *List) MaxEpsilon(epsilon float64) {
+	if epsilon > MaxEpsilon && Finite(epsilon) {
+		l.Badf("epsilon", epsilon, "a number from 0 to %d", MaxEpsilon)
+	}
+}
+
+// Budget adds the FieldErrors of an epsilon and a delta that something may cost.
+func (l *List) Budget(epsilon, delta float64) {
+	l.Want(Positive(epsilon), "epsilon", epsilon, "a finite number above 0")
+	l.Delta("delta", delta)
+}
+
+// OneOf adds the FieldError of a word that is none of the listed ones.
+func (l *List) OneOf(field, word string, words ...string) {
+	if last := len(words) - 1; !slices.Contains(words, word) {
+		l.Bad(field, Quoted(Shortened(word)), strings.Join(words[:last], ", ")+" or "+words[last])
+	}
+}
+
+// If adds a FieldError if the rule, perhaps one to format, is broken: many are a table.
+func (l *List) If(broken bool, field string, value any, rule string, args ...any) {
+	if broken {
+		l.Badf(field, value, rule, args...)
+	}
+}
+
+// AddOf adds the FieldErrors joined in an error, each of the field with the text behind its
+// name, and any other error as it is.
+func (l *List) AddOf(err error, of string) {
+	joined, ok := err.(interface{ Unwrap() []error }) //nolint:errorlint // what List.Err returns
+	if !ok {
+		l.Add(err)
+		return
+	}
+	for _, e := range joined.Unwrap() {
+		if f, ok := e.(*FieldError); ok { //nolint:errorlint // what List.Bad adds
+			l.Bad(f.Field+of, f.Value, f.Rule)
+		} else {
+			l.Add(e)
 		}
 	}
-	return true
+}
+
+// Quoted quotes a value of a message where it needs it.
+func Quoted(s string) string {
+	if quoted := strconv.Quote(s); strings.ContainsRune(s, ' ') || quoted != `"`+s+`"` {
+		return quoted
+	}
+	return s
+}
+
+// maxShown is how many bytes of a text a message repeats, which may be anything.
+const maxShown = 40
+
+// Shortened returns the start of a long text, of whole runes.
+func Shortened(s string) string {
+	if len(s) <= maxShown {
+		return s
+	}
+	end := maxShown
+	for end > maxShown-utf8.UTFMax && !utf8.RuneStart(s[end]) {
+		end--
+	}
+	return s[:end] + "…"
 }

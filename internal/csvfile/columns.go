@@ -4,8 +4,10 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"math"
 	"path"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/noisewright/noisewright/internal/check"
@@ -43,8 +45,7 @@ func Matches(patterns []string, name string) bool {
 	})
 }
 
-// Columns reads a CSV file row by row: columns of numbers, the features, and columns
-// of text that are kept as they are.
+// Columns reads a CSV file row by row: columns of numbers, the features, and of text that is kept.
 type Columns struct {
 	Names  []string // of the features, in the order of the file
 	Kept   []string // of the columns kept
@@ -63,10 +64,9 @@ type Columns struct {
 // ErrNoFeature marks a header without any feature.
 var ErrNoFeature = errors.New("no feature")
 
-// NewColumns reads the header: choose takes columns as features, keep those that are
-// kept; nil keeps none. A file without any feature is an error,
-// ErrNoFeature if it is no matter of the delimiter. The caller closes
-// the reader.
+// NewColumns reads the header: choose takes columns as features, keep those that are kept; nil
+// keeps none. A file without any feature is an error, ErrNoFeature if it is no matter of the
+// delimiter. The caller closes the reader.
 func NewColumns(r *Reader, choose, keep func(column string) bool) (*Columns, error) {
 	header, err := r.Header()
 	if err != nil {
@@ -119,7 +119,8 @@ func (c *Columns) Next() error {
 	row := string(c.r.Raw)
 	for k, i := range c.features {
 		cell := c.r.Inner(i)
-		v, ok := finiteNumber(row[cell.Start:cell.End])
+		v, err := Number(row[cell.Start:cell.End])
+		ok := err == nil
 		if c.Rows == 0 && c.drop {
 			c.text[k] = !ok
 		}
@@ -138,12 +139,6 @@ func (c *Columns) Next() error {
 	}
 	c.Rows++
 	return nil
-}
-
-// finiteNumber reads a number; it is 0 if there is none.
-func finiteNumber(s string) (v float64, ok bool) {
-	v, err := Number(s)
-	return v, err == nil
 }
 
 // ReadAll reads all rows, the features in the order of the names.
@@ -166,8 +161,7 @@ func (c *Columns) ReadAll(names []string) (*Frame, error) {
 	}
 }
 
-// Ordered returns a function that returns the current row in the order of the names,
-// valid until the next call.
+// Ordered returns what returns the current row in the order of the names, until the next call.
 func (c *Columns) Ordered(names []string) func() []float64 {
 	order := make([]int, len(names))
 	for i, name := range names {
@@ -189,24 +183,17 @@ func ReadFrame(r *Reader, choose func(column string) bool, drop bool) (*Frame, e
 	return f, err
 }
 
-// ReadKept is ReadFrame with columns of text that are kept, see NewColumns, and returns the
-// names of these.
+// ReadKept is ReadFrame with columns of text that are kept, see NewColumns, and their names.
 func ReadKept(r *Reader, choose, keep func(column string) bool, drop bool) (f *Frame, kept []string, err error) {
 	c, err := NewColumns(r, choose, keep)
 	if err != nil {
 		return nil, nil, err
 	}
 	c.drop = drop
-	f, err = readFrame(c)
-	return f, c.Kept, err
-}
-
-func readFrame(c *Columns) (*Frame, error) {
-	f, err := c.ReadAll(c.Names)
-	if err != nil || !slices.Contains(c.text, true) {
-		return f, err
+	if f, err = c.ReadAll(c.Names); err == nil && slices.Contains(c.text, true) {
+		f, err = f.withoutText(c.text)
 	}
-	return f.withoutText(c.text)
+	return f, c.Kept, err
 }
 
 // withoutText drops the columns of text.
@@ -230,9 +217,8 @@ func (f *Frame) withoutText(text []bool) (*Frame, error) {
 	return out, nil
 }
 
-// ReadNamed reads a CSV file of numbers with a header of feature names, in any order,
-// or without a header and in the order of the features, and returns the numbers in the
-// order of the features, by rows.
+// ReadNamed reads a CSV file of numbers with a header of feature names, in any order, or without a
+// header and in the order of the features, and returns them in the order of the features.
 func ReadNamed(r *Reader, features []string) (*Frame, error) {
 	header, err := r.Header()
 	if err != nil {
@@ -262,4 +248,24 @@ func ReadNamed(r *Reader, features []string) (*Frame, error) {
 		return nil, err
 	}
 	return c.ReadAll(features)
+}
+
+var errNotNumber = errors.New("is not a plain number, want one such as 12 or -0.5")
+
+// Number reads a plain decimal number of a cell, blanks around it left out: the one rule of all
+// that reads numbers of files. Its errors do not quote the cell, which is private.
+func Number(s string) (float64, error) {
+	s = strings.TrimSpace(s)
+	// ParseFloat also reads hexadecimal, underscores, inf and nan.
+	if strings.Trim(s, "0123456789+-.eE") != "" {
+		return 0, errNotNumber
+	}
+	x, err := strconv.ParseFloat(s, 64)
+	if errors.Is(err, strconv.ErrRange) || math.IsInf(x, 0) {
+		return 0, errors.New("is too large for a float64, want a finite number")
+	}
+	if err != nil {
+		return 0, errNotNumber
+	}
+	return x, nil
 }

@@ -62,8 +62,7 @@ func peek(r *bufio.Reader, n int) ([]byte, error) {
 	return head, nil
 }
 
-// decompressed returns the text of r, which may be compressed with gzip or zstd, and
-// how to release what that takes.
+// decompressed returns the text of r, perhaps in gzip or zstd, and how to release what that takes.
 func decompressed(r io.Reader) (text *bufio.Reader, end func(), err error) {
 	end = func() {}
 	source := &source{Reader: r}
@@ -146,9 +145,8 @@ func (d *decoder) cause(err error) error {
 	return fmt.Errorf("the %s data is damaged: %w", d.name, err)
 }
 
-// Compress returns a writer that compresses what it writes to w as the name of the
-// file asks for: with gzip if it ends in .gz, with zstd if in .zst, else not at all.
-// Close ends the data and leaves w open.
+// Compress returns a writer to w that compresses as the name of the file asks: with gzip if it ends
+// in .gz, with zstd if in .zst, else not at all. Close ends the data and leaves w open.
 func Compress(w io.Writer, name string) (io.WriteCloser, error) {
 	switch {
 	case strings.HasSuffix(name, ".gz"):

@@ -11,8 +11,7 @@ import (
 	"github.com/noisewright/noisewright/internal/check"
 )
 
-// Header reads the first record, which Row holds the others against, and returns the
-// names of the columns, without quotes.
+// Header reads the first record, to which Row holds the others, and returns the names, unquoted.
 func (c *Reader) Header() ([]string, error) {
 	err := c.Next()
 	if errors.Is(err, io.EOF) || err == nil && c.Blank() {
@@ -45,17 +44,26 @@ func (c *Reader) HeaderLine() ([]string, error) {
 // maxListed is how many column names an error lists.
 const maxListed = 10
 
+// Index returns where the named column stands in a header, blanks around a name left out, and how
+// many have the name.
+func Index(header []string, column string) (at, found int) {
+	at = -1
+	for i, name := range header {
+		if name == column || strings.TrimSpace(name) == column {
+			at, found = i, found+1
+		}
+	}
+	return at, found
+}
+
 // Find returns where the named column stands in a header; blanks around a name in the
 // file do not count. The header may be the first row of a file without one, or all of
 // a file whose lines end in another way: errors do not print that.
 func (c *Reader) Find(header []string, column string) (int, error) {
-	found, at, numbers := 0, 0, 0
+	at, found := Index(header, column)
+	numbers := 0
 	var names []string
 	for i, name := range header {
-		if name == column || strings.TrimSpace(name) == column {
-			at = i
-			found++
-		}
 		if IsNumber(strings.TrimSpace(name)) {
 			numbers++
 		}
@@ -112,6 +120,9 @@ func (c *Reader) afterQuote(b byte) error {
 	}
 	return bad(c.line, "text after a closing quote, want %s or the end of the line", delimiterName(c.delimiter))
 }
+
+// WantDelimiter is the rule of ParseDelimiter.
+const WantDelimiter = "tab, or a character such as , ; | or :, but no letter, digit, quote, sign, point or blank"
 
 // ParseDelimiter reads a delimiter: tab, or a character that does not stand in a
 // number, in quotes or at the end of a line. That is 0 for none.

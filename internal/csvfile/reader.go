@@ -24,8 +24,7 @@ const bufferSize = 64 << 10
 
 // Options say how a file is read.
 type Options struct {
-	// Delimiter is what stands between two fields, as ParseDelimiter takes it; 0 means
-	// a comma.
+	// Delimiter is what stands between two fields, as ParseDelimiter takes it; 0 means a comma.
 	Delimiter byte
 	// OneLine says that a row is a line: fields have no line breaks, in quotes neither.
 	OneLine bool
@@ -39,10 +38,9 @@ var (
 	ErrBlank = check.Errorf("", ErrRow, "an empty line")
 )
 
-// Reader splits a CSV file (RFC 4180, UTF-8) into records and keeps every byte of
-// them: encoding/csv forgets which fields were quoted and how lines ended. The file
-// may be compressed with gzip or zstd and start with a byte order mark. No more than
-// a record is in memory.
+// Reader splits a CSV file (RFC 4180, UTF-8) into records and keeps every byte of them:
+// encoding/csv forgets which fields were quoted and how lines ended. The file may be compressed
+// with gzip or zstd and start with a byte order mark. No more than a record is in memory.
 //
 // Read the header first, then rows with Row; or all records with Next.
 type Reader struct {
@@ -58,8 +56,7 @@ type Reader struct {
 	columns   int  // of the header
 	blank     int  // line of an empty line, good only at the end; 0: none
 
-	// Mark is the byte order mark that the text starts with, which is no part of the
-	// first field.
+	// Mark is the byte order mark that the text starts with, which is no part of the first field.
 	Mark []byte
 	// The current record, valid until the next one is read.
 	Raw     []byte // with its line end
@@ -339,8 +336,7 @@ func (c *Reader) Quoted(dst []byte, text string) []byte {
 	return append(dst, '"')
 }
 
-// Inner returns where the text of a field stands in Raw, without quotes and
-// surrounding blanks.
+// Inner returns where the text of a field stands in Raw, without quotes and surrounding blanks.
 func (c *Reader) Inner(i int) Span {
 	f := c.Fields[i]
 	if f.End-f.Start >= 2 && c.Raw[f.Start] == '"' {

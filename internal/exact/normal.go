@@ -27,8 +27,7 @@ func NormalPeak() (low, high *big.Int) {
 	return low, new(big.Int).Add(low, big.NewInt(2))
 }
 
-// NormalTail bounds the upper tail of the standard normal law, 1 - Φ(a) for
-// a = num/den >= 0:
+// NormalTail bounds the upper tail of the standard normal law, 1 - Φ(a) for a = num/den >= 0:
 //
 //	low <= (1 - Φ(a))·2^NormalBits <= high.
 //
@@ -39,11 +38,16 @@ func NormalPeak() (low, high *big.Int) {
 // with every term bounded on both sides. The largest term is about e^(a²/2), so as many
 // places more are carried, up to 185 for NormalEnd. Cost: some 50 µs at a = 9.
 func NormalTail(num, den *big.Int) (low, high *big.Int) {
+	return normalTail(num, den, NormalBits, 40)
+}
+
+// normalTail bounds the tail on both sides whatever the binary places, up to NormalBits, and the guard bits.
+func normalTail(num, den *big.Int, places, guard uint) (low, high *big.Int) {
 	if new(big.Int).Div(num, den).Cmp(big.NewInt(NormalEnd)) >= 0 {
 		return new(big.Int), big.NewInt(1)
 	}
 	q, _ := new(big.Float).Quo(new(big.Float).SetInt(num), new(big.Float).SetInt(den)).Float64()
-	bits := uint(NormalBits + 40 + 0.75*q*q)
+	bits := places + guard + uint(0.75*q*q)
 	aLow := new(big.Int).Lsh(num, bits)
 	aLow.Div(aLow, den)
 	aHigh := new(big.Int).Add(aLow, one)
@@ -69,8 +73,7 @@ func NormalTail(num, den *big.Int) (low, high *big.Int) {
 		termLow.Quo(termLow, d)
 		ShiftUp(termHigh.Mul(termHigh, yHigh), bits)
 		DivUp(termHigh, termHigh, d)
-		// From k = a²/2 on the terms fall, and what is left of an alternating series
-		// is less than its next term.
+		// From k = a²/2 on terms fall, and the rest of an alternating series is less than its next.
 		if float64(k) > q*q/2+1 && termHigh.Cmp(two) <= 0 {
 			sumLow.Sub(sumLow, two)
 			sumHigh.Add(sumHigh, two)
@@ -80,9 +83,9 @@ func NormalTail(num, den *big.Int) (low, high *big.Int) {
 	if sumLow.Sign() < 0 {
 		sumLow.SetInt64(0)
 	}
-	half := new(big.Int).Lsh(one, NormalBits-1)
+	half := new(big.Int).Lsh(one, places-1)
 	peakLow, peakHigh := NormalPeak()
-	down := bits + NormalPeakBits - NormalBits
+	down := bits + NormalPeakBits - places
 	sumLow.Mul(sumLow, peakLow).Rsh(sumLow, down)
 	ShiftUp(sumHigh.Mul(sumHigh, peakHigh), down)
 	low, high = sumHigh.Sub(half, sumHigh), sumLow.Sub(half, sumLow)

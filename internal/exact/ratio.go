@@ -5,8 +5,7 @@ import (
 	"math/bits"
 )
 
-// RatioBits is the number of fractional bits of the bounds on e^ε that certificates
-// use: a relative error below 2^-95.
+// RatioBits are the fractional bits of bounds on e^ε in certificates: a relative error below 2^-95.
 const RatioBits = 96
 
 // Ratio is a bound E on e^ε in fixed point, limb[0] + limb[1]·2^64 + limb[2]·2^128 over
@@ -114,10 +113,7 @@ func (r *Ratio) Divergence(p, q []uint64) *big.Int {
 // outside its indices. p and q have the same length.
 func (r *Ratio) ShiftedDivergence(p, q []uint64, k int) *big.Int {
 	n := len(p)
-	lo, hi := min(max(k, 0), n), max(min(n+k, n), 0)
-	if lo >= hi {
-		lo, hi = n, n
-	}
+	lo, hi := min(max(k, 0), n), max(min(n+k, n), 0) // both 0 or both n if nothing of q is left
 	var lone Uint128
 	for _, w := range p[:lo] {
 		lone.Add64(w)
@@ -127,7 +123,7 @@ func (r *Ratio) ShiftedDivergence(p, q []uint64, k int) *big.Int {
 	}
 	total := lone.Big()
 	total.Lsh(total, RatioBits)
-	if lo >= hi {
+	if lo == hi {
 		return total
 	}
 	return total.Add(total, r.Divergence(p[lo:hi], q[lo-k:hi-k]))

@@ -2,8 +2,7 @@ package exact
 
 import "math"
 
-// Sum is a sum of float64s with Neumaier's correction: its error does not grow with
-// the number of terms.
+// Sum is a sum of float64s with Neumaier's correction: the error does not grow with their number.
 type Sum struct{ sum, lost float64 }
 
 // Add adds x.

@@ -19,8 +19,7 @@ var ErrArray = errors.New("malformed array")
 
 const (
 	magic = "\x93NUMPY"
-	// maxHeader bounds the text of a header; that of a float64 matrix has some 60
-	// bytes, padded to 118.
+	// maxHeader bounds a header; that of a float64 matrix has some 60 bytes, padded to 118.
 	maxHeader = 1 << 12
 	float64LE = "<f8"
 )
@@ -81,8 +80,7 @@ func DecodeArray(r io.Reader, most int, want ...int) (data []float64, shape []in
 	return data, shape, err
 }
 
-// decodeHeader reads what is before the numbers. The product of the lengths of the shape is
-// at most most.
+// decodeHeader reads what is before the numbers. The product of the lengths is at most most.
 func decodeHeader(r io.Reader, most int) (shape []int, err error) {
 	start, err := readExactly(r, len(magic)+2)
 	if err != nil {

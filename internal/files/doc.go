@@ -1,6 +1,5 @@
-// Package files writes files and directories that appear whole or not at all: under another
-// name beside their own, renamed at the end. What a writer that was killed has left there is
-// removed by the next one.
+// Package files writes files and directories that appear whole or not at all: under another name
+// beside their own, renamed at the end. What a killed writer left there is removed by the next one.
 //
 // It opens regular files to read without waiting for what may never come: a pipe in the place
 // of a file hangs whoever opens it. And it reads and writes arrays of float64s in NumPy's

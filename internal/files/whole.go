@@ -21,6 +21,7 @@ type File struct {
 	target string    // renamed to; empty to copy the content to dst
 	dst    io.Writer // of a spool
 	device *os.File  // dst, if it has to be closed
+	fresh  bool      // nothing may be at target yet
 }
 
 // Create returns a file that is to become path. A symbolic link stays a link, its target is
@@ -66,12 +67,26 @@ func Replace(path string) (*File, error) {
 	return beneath(path, path)
 }
 
+// New is Replace for a file that its owner alone can read, where nothing may be yet: the error of
+// Commit wraps fs.ErrExist if there is something, also if it has come in the meantime.
+func New(path string) (*File, error) {
+	f, err := under(path, path, 0o600)
+	if err == nil {
+		f.fresh = true
+	}
+	return f, err
+}
+
 // beneath returns a file that is renamed to the target.
 func beneath(path, target string) (*File, error) {
+	// 0666 less the umask is what any program gives a file the user asked for.
+	return under(path, target, 0o666)
+}
+
+func under(path, target string, mode fs.FileMode) (*File, error) {
 	removeStale(target, "", fs.FileMode.IsRegular)
 	file, err := createLocked(target, func(name string) (*os.File, error) {
-		// 0666 less the umask is what any program gives a file the user asked for.
-		return os.OpenFile(name, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o666) //nolint:gosec
+		return os.OpenFile(name, os.O_WRONLY|os.O_CREATE|os.O_EXCL, mode) //nolint:gosec // beside what the caller names
 	})
 	if err != nil {
 		return nil, named(path, err)
@@ -101,8 +116,7 @@ func (f *File) Write(p []byte) (int, error) {
 	return n, named(f.path, err)
 }
 
-// Commit makes the file appear, on disk and not only in the system's memory. If it
-// fails, what was there before still is.
+// Commit makes the file appear, on disk. If it fails, what was there before still is.
 func (f *File) Commit() error {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -112,17 +126,36 @@ func (f *File) Commit() error {
 	if err := f.file.Sync(); err != nil {
 		return named(f.path, err)
 	}
-	if !locks { // there an open file may not be renamed; elsewhere closing ends the lock
+	move := os.Rename
+	if f.fresh {
+		move = appear
+	}
+	// Without locks an open file may not be renamed; elsewhere closing ends the lock. A database is
+	// closed before others find it: closing it later would end their locks on it.
+	if !locks || f.fresh {
 		if err := f.file.Close(); err != nil {
 			return named(f.path, err)
 		}
 	}
-	if err := os.Rename(f.name, f.target); err != nil {
+	if err := move(f.name, f.target); err != nil {
 		return named(f.path, err)
 	}
 	_ = f.file.Close() // all is on disk
 	f.file, f.name = nil, ""
 	return nil
+}
+
+// appear moves a file to a name that is not taken. A link, unlike a rename, replaces nothing, even
+// if another process makes a file of this name at the same time.
+func appear(name, path string) error {
+	if os.Link(name, path) == nil {
+		_ = os.Remove(name)
+		return nil
+	}
+	if _, taken := os.Lstat(path); taken == nil {
+		return fs.ErrExist
+	}
+	return os.Rename(name, path) // a file system without hard links
 }
 
 // copy writes what was spooled.
@@ -158,10 +191,9 @@ func (f *File) Discard() {
 // path exists. A directory that is there is replaced, whatever it holds; a symbolic link stays a
 // link. Errors are those of fill and of the file system.
 //
-// Where the system exchanges two names in one step, path is at any time the old directory or
-// the new one. Elsewhere the old one is renamed first: a crash between the two steps leaves both
-// under names that begin with a dot. The next Directory for the path removes what is left, once
-// its own is in place.
+// Where the system exchanges two names in one step, path is at any time the old directory or the
+// new one. Elsewhere the old one is renamed first: a crash between the two steps leaves both under
+// names that begin with a dot. The next Directory for the path removes what is left.
 func Directory(path string, fill func(dir string) error) error {
 	path = resolve(filepath.Clean(path))
 	open, err := createLocked(path, func(name string) (*os.File, error) {
@@ -191,8 +223,7 @@ func Directory(path string, fill func(dir string) error) error {
 	if err != nil {
 		return err
 	}
-	// Not before: killed between the two renames of replace, a writer has left what
-	// was there before under such a name.
+	// Not before: a writer killed within replace left what was there before under such a name.
 	removeStale(path, temporary(path), fs.FileMode.IsDir)
 	return nil
 }
@@ -221,8 +252,7 @@ func resolve(path string) string {
 	return path
 }
 
-// randomLetters is the number of random letters of a temporary name: 60 bits, so that
-// no name is ever used twice.
+// randomLetters is that of a temporary name: 60 bits, so that no name is ever used twice.
 const randomLetters = 12
 
 // temporary is what the temporary names for a path begin with.
@@ -238,13 +268,31 @@ func named(path string, err error) error {
 	if err == nil || path == "" {
 		return err
 	}
+	return fmt.Errorf("%s: %w", path, Cause(err))
+}
+
+// Cause returns an error of the file system without the path, which the message has already.
+func Cause(err error) error {
 	var p *fs.PathError
 	var l *os.LinkError
 	switch {
 	case errors.As(err, &p):
-		err = p.Err
+		return p.Err
 	case errors.As(err, &l):
-		err = l.Err
+		return l.Err
 	}
-	return fmt.Errorf("%s: %w", path, err)
+	return err
+}
+
+// Write makes a file, see Create, that appears with what encode writes.
+func Write(path string, encode func(io.Writer) error) error {
+	f, err := Create(path)
+	if err != nil {
+		return err
+	}
+	defer f.Discard()
+	if err := encode(f); err != nil {
+		return err
+	}
+	return f.Commit()
 }

@@ -267,6 +267,32 @@ func TestDirectoryIsAlwaysThere(t *testing.T) {
 	}
 }
 
+// TestNew: what appears is its owner's alone, and a file that has come since is not replaced.
+func TestNew(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "a")
+	write := func(content string) error {
+		f, err := New(path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer f.Discard()
+		if _, err := f.Write([]byte(content)); err != nil {
+			t.Fatal(err)
+		}
+		return f.Commit()
+	}
+	if err := write("first"); err != nil {
+		t.Fatal(err)
+	}
+	if info, err := os.Stat(path); err != nil || info.Mode().Perm() != 0o600 && runtime.GOOS != "windows" {
+		t.Errorf("%v, %v", info, err)
+	}
+	if err := write("second"); !errors.Is(err, fs.ErrExist) {
+		t.Errorf("%v, want a refusal", err)
+	}
+	holds(t, path, "first", "a")
+}
+
 // TestReplace holds that a link is replaced and not followed, and that devices, pipes and
 // directories are refused.
 func TestReplace(t *testing.T) {

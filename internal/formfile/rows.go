@@ -52,8 +52,7 @@ func ExportWeight(w uint64) ExportedWeight {
 	return ExportedWeight{fmt.Sprint(w), float64(w) * 0x1p-64}
 }
 
-// ValidateCap checks an instance cap, 0 for none, and the loss that is capped, if that is
-// another one.
+// ValidateCap checks an instance cap, 0 for none, and the loss that is capped, if another.
 func ValidateCap(limit float64, capped interface{ Name() string }, errs *check.List) {
 	if capped != nil && limit == 0 {
 		errs.Bad("instance_cap_loss", capped.Name(), "none without an instance_cap")

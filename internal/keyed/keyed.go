@@ -42,8 +42,7 @@ func (s Secret) Sum(texts ...string) [Size]byte {
 	return out
 }
 
-// Stream returns the random bytes that are for these texts, as many as are wanted, other
-// ones than their Sum.
+// Stream returns the random bytes that are for these texts, as many as wanted, unlike their Sum.
 func (s Secret) Stream(texts ...string) *rand.ChaCha8 {
 	return rand.NewChaCha8(s.Sum(texts...)) //nolint:gosec // cryptographic, and its key is secret
 }

@@ -19,21 +19,26 @@ type mutant struct {
 	start, end int
 	with       string
 	line       int
+	function   string // or the variable or constant of the package that it is in
 	name       string // of the mutation
+	text       string // the expression or the statement that is changed
 	rank       uint64 // in the order of trying
 }
 
 func (m mutant) pkg() string     { return path.Dir(m.file) }
 func (m mutant) changed() []byte { return []byte(m.source[:m.start] + m.with + m.source[m.end:]) }
 func (m mutant) String() string {
-	return fmt.Sprintf("%s:%d: %s", m.file, m.line, strings.ReplaceAll(m.keys()[0], "\t", " | "))
+	return fmt.Sprintf("%s:%d: %s | %s | %s", m.file, m.line, m.function, m.name, m.text)
 }
 
-// keys are those by which the list may know it: by the mutation and the source of its line, for line
-// numbers move; by either; or by its file.
+// keys are those by which the list may know it: by what is changed and how, by what is changed, by its
+// function, or by its file. Nothing that is written elsewhere is in one, nor, but for the last, in which file.
 func (m mutant) keys() []string {
-	text := strings.Join(strings.Fields(strings.Split(m.source, "\n")[m.line-1]), " ")
-	return []string{m.file + "\t" + m.name + "\t" + text, m.file + "\t*\t" + text, m.file + "\t" + m.name + "\t*", m.file + "\t*\t*"}
+	var keys []string
+	for _, words := range [][]string{{m.pkg(), m.function, m.name, m.text}, {m.pkg(), m.function, "*", m.text}, {m.pkg(), m.function, "*", "*"}, {m.file, "*", "*", "*"}} {
+		keys = append(keys, strings.Join(words, "\t"))
+	}
+	return keys
 }
 
 // mutantsOf returns all mutants of the files that make a package.
@@ -53,7 +58,7 @@ func mutantsOf(dir string) (all []mutant, err error) {
 		if err != nil {
 			return nil, err
 		}
-		ast.Inspect(f, m.visit)
+		ast.PreorderStack(f, nil, m.visit)
 		all = append(all, m.found...)
 	}
 	return all, nil
@@ -63,21 +68,50 @@ type mutator struct {
 	file, source string
 	files        token.FileSet
 	found        []mutant
-	times        map[string]int // of a mutation in a line
+	function     string
+	times        map[string]int // of the same mutation of the same text in a function
 }
 
 func (m *mutator) offset(p token.Pos) int   { return m.files.Position(p).Offset }
 func (m *mutator) textOf(n ast.Node) string { return m.source[m.offset(n.Pos()):m.offset(n.End())] }
 
+// functionOf is what is declared: a function with the type of its receiver, or the first of some values.
+func (m *mutator) functionOf(n ast.Node) string {
+	switch n := n.(type) {
+	case *ast.FuncDecl:
+		if n.Recv != nil {
+			return strings.TrimPrefix(m.textOf(n.Recv.List[0].Type), "*") + "." + n.Name.Name
+		}
+		return n.Name.Name
+	case *ast.ValueSpec:
+		return n.Names[0].Name
+	}
+	return ""
+}
+
+// around is the expression or the statement that says what a node means: a number and a name are part of one.
+func around(n ast.Node, stack []ast.Node) ast.Node {
+	for i := len(stack) - 1; i >= 0; i-- {
+		switch n.(type) {
+		case *ast.BasicLit, *ast.Ident, *ast.SelectorExpr, *ast.ParenExpr:
+			n = stack[i]
+		}
+	}
+	return n
+}
+
 // add notes a change of the source from one place to another.
-func (m *mutator) add(name string, from, to token.Pos, with string) {
-	line := m.files.Position(from).Line
-	key := fmt.Sprint(name, line)
+func (m *mutator) add(name string, of ast.Node, from, to token.Pos, with string) {
+	text := strings.Join(strings.Fields(m.textOf(of)), " ")
+	key := fmt.Sprint(m.function, "\t", name, "\t", text)
 	m.times[key]++
 	if n := m.times[key]; n > 1 {
 		name += fmt.Sprintf(" (%d)", n)
 	}
-	m.found = append(m.found, mutant{file: m.file, source: m.source, start: m.offset(from), end: m.offset(to), with: with, line: line, name: name})
+	m.found = append(m.found, mutant{
+		file: m.file, source: m.source, start: m.offset(from), end: m.offset(to), with: with, line: m.files.Position(from).Line,
+		function: m.function, name: name, text: text,
+	})
 }
 
 // operators are what stands in the place of each.
@@ -95,21 +129,29 @@ var opposites = strings.NewReplacer("Up ", "Down", "Down ", "Up", "Upper ", "Low
 var (
 	// quiet are calls whose arguments are words for people, or limits of work.
 	quiet = regexp.MustCompile(`^(Errorf|Sprintf|Sprint|Field|Bad|Badf|bad|broken|panic|make|Spend|WorkOf|RationalWork|Inf)$`)
-	// passed are conditions under which an error, or the end of a limit, is passed on.
-	passed = regexp.MustCompile(`\berr\b.* [!=]= nil|Spend\(|ctx\.Err|\bm\.Go\(\)`)
+	// passed are conditions under which an error, or the end of a limit, is passed on. What is joined to one
+	// by && or || is none.
+	passed = regexp.MustCompile(`^\w*[eE]rr [!=]= nil$|^[^&|{]*(Spend\(|ctx\.Err|\bm\.Go\(\))[^&|{]*$`)
 	// nothing are returns without a result.
 	nothing = regexp.MustCompile(`^return .*\berr$|^return nil,`)
 	// limits are names of constants that bound sizes and work.
 	limits = regexp.MustCompile(`(?i)^(max|most|least|default)|work$`)
 )
 
-func (m *mutator) visit(n ast.Node) bool {
+func (m *mutator) visit(n ast.Node, stack []ast.Node) bool {
+	if len(stack) <= 2 && m.functionOf(n) != "" { // a declaration of the package
+		m.function = m.functionOf(n)
+	}
+	add := func(name string, from, to token.Pos, with string) { m.add(name, around(n, stack), from, to, with) }
 	swap := func(op token.Token, at token.Pos) {
 		for _, other := range operators[op] {
-			m.add(fmt.Sprintf("%s to %s", op, other), at, at+token.Pos(len(op.String())), other.String())
+			add(fmt.Sprintf("%s to %s", op, other), at, at+token.Pos(len(op.String())), other.String())
 		}
 	}
-	remove := func() { m.add("removed", n.Pos(), n.End(), "") }
+	remove := func() { add("removed", n.Pos(), n.End(), "") }
+	if e, ok := n.(ast.Expr); ok && passed.MatchString(m.textOf(e)) {
+		return false
+	}
 	switch n := n.(type) {
 	case *ast.ImportSpec, *ast.TypeSpec, *ast.FuncType:
 		return false
@@ -132,27 +174,32 @@ func (m *mutator) visit(n ast.Node) bool {
 	case *ast.ExprStmt, *ast.DeferStmt:
 		remove()
 	case *ast.IfStmt:
-		if passed.MatchString(m.textOf(n.Cond)) {
-			ast.Inspect(n.Body, m.visit)
-			return false
+		if !passed.MatchString(m.textOf(n.Cond)) {
+			m.add("negated", n.Cond, n.Cond.Pos(), n.Cond.End(), "!("+m.textOf(n.Cond)+")")
+			m.add("never", n.Cond, n.Cond.Pos(), n.Cond.End(), "("+m.textOf(n.Cond)+") && false")
 		}
-		m.add("negated", n.Cond.Pos(), n.Cond.End(), "!("+m.textOf(n.Cond)+")")
-		m.add("never", n.Cond.Pos(), n.Cond.End(), "("+m.textOf(n.Cond)+") && false")
 	case *ast.UnaryExpr:
 		if n.Op == token.SUB || n.Op == token.NOT {
-			m.add("no "+n.Op.String(), n.OpPos, n.OpPos+1, "")
+			add("no "+n.Op.String(), n.OpPos, n.OpPos+1, "")
 		}
 	case *ast.BasicLit:
 		switch n.Kind { //nolint:exhaustive // numbers
 		case token.INT:
-			m.add("one more", n.Pos(), n.End(), "("+n.Value+"+1)")
+			add("one more", n.Pos(), n.End(), "("+n.Value+"+1)")
 		case token.FLOAT:
-			m.add("half", n.Pos(), n.End(), "("+n.Value+"*0.5)")
-			m.add("double", n.Pos(), n.End(), "("+n.Value+"*2)")
+			if strings.Trim(n.Value, "0.") == "" {
+				return true // half of it is the same
+			}
+			add("half", n.Pos(), n.End(), "("+n.Value+"*0.5)")
+			add("double", n.Pos(), n.End(), "("+n.Value+"*2)")
 		}
 	case *ast.Ident:
+		switch stack[len(stack)-1].(type) {
+		case *ast.FuncDecl, *ast.Field: // a name that is given
+			return true
+		}
 		if other := opposites.Replace(n.Name + " "); other != n.Name+" " {
-			m.add(n.Name+" to "+other, n.Pos(), n.End(), other)
+			add(n.Name+" to "+other, n.Pos(), n.End(), other)
 		}
 	case *ast.BranchStmt:
 		if n.Label == nil && n.Tok != token.FALLTHROUGH {

@@ -40,8 +40,7 @@ type Spec struct {
 	Anchors [][]float64 `json:"anchors"` // points of a space
 	Labels  []string    `json:"labels"`  // one for each anchor
 	Size    int         `json:"size"`    // labels in a set
-	// Rows holds one law per anchor over the sets in lexicographic order, of weights that
-	// sum to 2^64.
+	// Rows is one law per anchor over the sets in lexicographic order, of weights that sum to 2^64.
 	Rows   [][]uint64 `json:"rows,string"`
 	Claims Claims     `json:"certificate"`
 }

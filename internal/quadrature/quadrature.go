@@ -29,8 +29,7 @@ var (
 )
 
 const (
-	// integralTolerance is the error, relative to the integral, at which no
-	// piece is halved any more.
+	// integralTolerance is the error, relative to the integral, at which no piece is halved.
 	integralTolerance = 1e-14
 	// maxPieces bounds the cost. A jump of the integrand costs about 50 halvings,
 	// a kink fewer; smooth densities and losses need a few dozen pieces in all.
@@ -87,8 +86,7 @@ func gaussKronrod(f func(float64) float64, a, b float64) piece {
 	return piece{a: a, b: b, value: h * kronrod, diff: h * math.Abs(kronrod-gauss)}
 }
 
-// Means returns twice the mean of f over [c-h, c+h], by the 15-point Kronrod rule and
-// by the 7-point Gauss rule.
+// Means returns twice the mean of f over [c-h, c+h], by the Kronrod (15) and Gauss (7) rules.
 func Means(f func(float64) float64, c, h float64) (kronrod, gauss float64) {
 	fc := f(c)
 	kronrod = weights[7] * fc

@@ -1,6 +1,5 @@
-// Package selection releases a quantile by permute-and-flip (McKenna & Sheldon,
-// "Permute-and-Flip: a new mechanism for differentially private selection",
-// NeurIPS 2020), drawn exactly: no floating-point number takes part.
+// Package selection releases a quantile by permute-and-flip (McKenna & Sheldon, "Permute-and-Flip:
+// a new mechanism for differentially private selection", NeurIPS 2020), exactly, without floats.
 //
 // The records are rounded to a grid of candidates, which is fixed in advance. A candidate is the
 // worse the further q times the number of records is from its ranks, and the answer is a candidate.

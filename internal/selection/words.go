@@ -101,8 +101,7 @@ func (w *words) expMinusOne() bool {
 	return k%2 == 1
 }
 
-// expFraction is true with probability e^-(num/den), 0 <= num < den (Canonne, Kamath
-// & Steinke 2020, algorithm 1).
+// expFraction is true with probability e^-(num/den), num < den (Canonne et al. 2020, algorithm 1).
 func (w *words) expFraction(num, den *big.Int) bool {
 	k := int64(1)
 	for d := new(big.Int).Set(den); w.ratio(num, d); d.Add(d, den) {

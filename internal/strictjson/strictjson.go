@@ -27,13 +27,11 @@ type Format struct {
 	// Name and Version are what the fields "format" and "version" of a file are to be.
 	Name    string
 	Version int
-	// Oldest, if not 0, is the least version that is read too; what sets it apart is up to
-	// the caller.
+	// Oldest, if not 0, is the least version read; what sets it apart is up to the caller.
 	Oldest int
 	// MaxSize bounds a file, in bytes.
 	MaxSize int64
-	// MaxElements bounds every array by the name of its field, and Elements those that are
-	// not in it.
+	// MaxElements bounds every array by the name of its field, and Elements all others.
 	MaxElements map[string]int
 	Elements    int
 	// Err is the sentinel for errors.Is of a file that is not of the format. It is not printed.
@@ -204,8 +202,7 @@ func (p *parser) value(v reflect.Value, f field) error {
 	return p.integer(v, n)
 }
 
-// object reads an object with all fields of the struct, but for optional ones, in any
-// order, each once.
+// object reads one with all fields of the struct, but for optional ones, in any order, each once.
 func (p *parser) object(v reflect.Value) error {
 	if err := p.delim('{', "an object"); err != nil {
 		return err

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"math"
 	"slices"
+	"sort"
 
 	"gonum.org/v1/gonum/mat"
 
@@ -33,10 +34,9 @@ type Coordinates struct {
 }
 
 // NewCoordinates returns the task coordinates of features with moments m for the task matrix K
-// (m×n); nil is the identity. They are those of the covariance Σ + ridge·tr(Σ)/n·I, ridge >= 0:
-// a small one (1e-6) makes the coordinates of features that are constant or copies of each other
-// well defined. Each row of A has its entry of largest magnitude positive, so that the signs are
-// reproducible.
+// (m×n); nil is the identity. They are those of the covariance Σ + ridge·tr(Σ)/n·I, ridge >= 0: a
+// small one (1e-6) makes the coordinates of features that are constant or copies of each other well
+// defined. Each row of A has its entry of largest magnitude positive, so signs are reproducible.
 //
 // Errors wrap ErrInvalid: a task of another size or with numbers that are not finite, and a
 // covariance that is singular or whose correlation matrix has a condition number
@@ -187,4 +187,36 @@ func (c *Coordinates) Encoder(domain bundle.Domain, axes, radii []float64) *Enco
 	}
 	e.Rows = mat.NewDense(len(e.Axes), len(c.Mean), entries)
 	return e
+}
+
+// BallRadii returns, for every z = 1…n (at index z−1), the smallest radius of a ball that leaves at
+// least the share clip of the rows of y (N×n task coordinates) unclipped when the first z are
+// released: that quantile of the norms of (y_1…y_z). 0 < clip ≤ 1; 1 gives the largest norm.
+func BallRadii(y *mat.Dense, clip float64) []float64 { return radii(y, clip, math.Hypot) }
+
+// CoordinateRadii returns the smallest c_i, i = 1…n, such that at least the share
+// clip of the rows of y has |y_i| ≤ c_i, one coordinate at a time.
+func CoordinateRadii(y *mat.Dense, clip float64) []float64 {
+	return radii(y, clip, func(_, v float64) float64 { return math.Abs(v) })
+}
+
+// radii returns quantiles of sizes of the rows, each from the one before and a coordinate.
+func radii(y *mat.Dense, clip float64, size func(before, v float64) float64) []float64 {
+	rows, n := y.Dims()
+	sizes, radii := make([]float64, rows), make([]float64, n)
+	for j := range n {
+		for i := range sizes {
+			sizes[i] = size(sizes[i], y.At(i, j))
+		}
+		radii[j] = quantile(slices.Clone(sizes), clip)
+	}
+	return radii
+}
+
+// quantile sorts values and returns the smallest that a share (0 < share ≤ 1) does not exceed.
+func quantile(values []float64, share float64) float64 {
+	slices.Sort(values)
+	// Not from ⌈share·N⌉: 0.07·100 is above 7 in float64, 7/100 is 0.07.
+	k := sort.Search(len(values)-1, func(k int) bool { return float64(k+1)/float64(len(values)) >= share })
+	return values[k]
 }

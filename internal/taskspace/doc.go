@@ -8,11 +8,10 @@
 // dropping y_i costs its price λ_i. What is released are Z unit coordinates u = W(x − μ) + offset
 // ([Encoder]), clipped to a body of sensitivity 1.
 //
-// Noise that is joint to all coordinates has its optimal scales in closed form for second
-// moments of unclipped data: [Waterfill] for Laplace noise on a ball (their Theorem 1),
-// [GaussianBox] for Gaussian noise on a box. [Encoder.Moments], [NewDecoder] and [ExpectedLoss]
-// give the best affine decoder for the clipped data and its exact expected loss, and
-// [Objective] the same for many encoders at once.
+// Noise that is joint to all coordinates has its optimal scales in closed form for second moments
+// of unclipped data: [Waterfill] for Laplace noise on a ball (their Theorem 1), [GaussianBox] for
+// Gaussian noise on a box. [Encoder.Moments], [NewDecoder] and [ExpectedLoss] give the best affine
+// decoder for clipped data and its exact loss, and [Objective] the same for many encoders at once.
 //
 // All numbers are float64 and say how good a design is; privacy rests on package
 // latent/bundle alone. Errors carry the name of package latent.

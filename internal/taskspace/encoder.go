@@ -17,8 +17,7 @@ type Encoder struct {
 	Offset []float64  // Z; nil is zero
 	// Low and High are public bounds that the features are clipped to first, n each; nil for none.
 	Low, High []float64
-	// Axes are the semi-axes of the body of the domain, to which u is clipped, Z
-	// of them, positive; nil for no clipping.
+	// Axes are the Z semi-axes of the body to which u is clipped, positive; nil for no clipping.
 	Axes   []float64
 	Domain bundle.Domain
 }

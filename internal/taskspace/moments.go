@@ -44,10 +44,7 @@ func NewMoments(data mat.Matrix) (Moments, error) {
 		m.Mean[j] += v
 	}
 	m.Covariance.SymOuterK(1/float64(rows), x.T())
-	if err := m.checkFinite(); err != nil {
-		return Moments{}, err
-	}
-	return m, nil
+	return m, m.checkFinite()
 }
 
 // GivenMoments returns moments with the given mean (n) and covariance (n×n) after checking

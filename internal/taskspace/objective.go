@@ -43,12 +43,10 @@ func NewObjective(c *Coordinates, m Moments, y, clipped *mat.Dense) *Objective {
 // Baseline returns the loss of releasing nothing, tr(KΣKᵀ).
 func (o *Objective) Baseline() float64 { return o.baseline }
 
-// Separable reports whether coordinates are clipped one by one, or not at all; then
-// Effective may be called.
+// Separable says if coordinates are clipped one by one, or not; then Effective may be called.
 func (o *Objective) Separable() bool { return o.y == nil }
 
-// inBall changes the moments of the given coordinates without clipping to those in a
-// ball, by the rows outside it.
+// inBall changes moments of coordinates without clipping to those in a ball, by the rows outside.
 func (o *Objective) inBall(m *EncodedMoments, used []int, radius float64) {
 	n, z := len(o.lambda), len(used)
 	mean := make([]float64, z)

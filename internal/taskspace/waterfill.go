@@ -53,8 +53,7 @@ func Waterfill(lambda []float64, r, epsilon float64) (Scaling, error) {
 	return fill(lambda, slices.Repeat([]float64{s}, len(lambda))), nil
 }
 
-// GaussianBox returns the optimal scales for i.i.d. Gaussian noise when the
-// domain is the box |y_i| ≤ c_i.
+// GaussianBox has the optimal scales for i.i.d. Gaussian noise in the box |y_i| ≤ c_i.
 //
 // Derivation. With unit coordinates u_i = (s_i/c_i)y_i the body is a box of
 // half-sides s_i, of ℓ2 diameter 2(Σs_i²)^½. With t_i = 4s_i² the sensitivity is 1

@@ -207,7 +207,8 @@ func TestVerifyRefuses(t *testing.T) {
 		{"basic box", func(s *Spec) { s.Promise.Delta *= 0.999 }, "delta"},
 		{"basic box", func(s *Spec) { s.TableOf = []int{1, 0}; s.Tables[1] = weaker(s.Tables[1]) }, "tables[1]"},
 		{"basic box", func(s *Spec) { s.Tables = s.Tables[:1]; s.TableOf = []int{0, 0} }, "epsilon"},
-		{"basic box", func(s *Spec) { s.Composition = Exact }, "composition = exact"},
+		{"basic box", func(s *Spec) { s.Composition = Exact; s.Promise.Epsilon = math.Nextafter(s.Promise.Epsilon, 0) }, "composition = exact"},
+		{"basic box", func(s *Spec) { s.Composition = Exact; s.Promise.Delta *= 0.999 }, "composition = exact"},
 		{"basic ball", func(s *Spec) { s.Axes[0] = 0.6 }, "axes[0]"},
 		{"basic bounds", func(s *Spec) { s.Axes[0] = 0.6 }, "axes[0]"},
 		{"l1 box", func(s *Spec) { s.Axes[0] += 0x1p-6 }, "epsilon"},
@@ -339,6 +340,17 @@ func TestAccountant(t *testing.T) {
 		if c.ok != (err == nil) || (err != nil && !errors.Is(err, proof.ErrNotPrivate)) || (err != nil) != (v == nil) {
 			t.Errorf("Verify: %v, %v, want success = %v", v, err, c.ok)
 		}
+	}
+}
+
+// TestExactBySums: without an accountant what the sums prove is proved, to the last bit.
+func TestExactBySums(t *testing.T) {
+	s := exampleSpecs(t)["basic box"]
+	sums := must(must(New(s)).Verify(nil))
+	s.Composition = Exact
+	v, err := must(New(s)).Verify(nil)
+	if err != nil || v.EpsilonUpper().Cmp(sums.EpsilonUpper()) != 0 || v.DeltaUpper().Cmp(sums.DeltaUpper()) != 0 {
+		t.Errorf("%v, want epsilon %s and delta %s proved", err, sums.EpsilonUpper(), sums.DeltaUpper())
 	}
 }
 

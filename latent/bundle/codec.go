@@ -173,8 +173,7 @@ func decodeFile(r io.Reader) (file, error) {
 	return f, nil
 }
 
-// check holds the fields against each other that say which files there are, and how large
-// they may be.
+// check holds fields against each other that say which files there are, and how large they may be.
 func (f file) check() error {
 	second := f.Version == formatVersion
 	for _, there := range []bool{f.Noise.Randomizers != nil, f.Noise.RandomizerOf != nil, f.Lookup != nil, f.Layers != nil, f.Head != nil, f.Output != "", f.Outputs != nil} {
@@ -212,8 +211,7 @@ func malformed(format string, args ...any) error {
 	return check.Errorf("", proof.ErrFormat, format, args...)
 }
 
-// checkLayers bounds the weights of layers that read so many numbers, and returns how many
-// entries are left for others.
+// checkLayers bounds the weights of layers that read so many numbers, and returns what is left.
 func checkLayers(layers []fileLayer, in, left int) (int, error) {
 	for _, l := range layers {
 		if l.Width < 1 || l.Width > maxFeatures || l.Width > left/in {

@@ -97,8 +97,7 @@ func (d directory) Open(name string) (fs.File, error) {
 	return files.Regular(filepath.Join(string(d), filepath.FromSlash(name)))
 }
 
-// ReadFS is Read for the root of a file system, such as an embedded one. Its files are to
-// be regular ones.
+// ReadFS is Read for the root of a file system, such as an embedded one, of regular files.
 func ReadFS(root fs.FS) (*Bundle, error) {
 	read := func(name string, decode func(io.Reader) error) error {
 		f, err := root.Open(name)
@@ -113,7 +112,7 @@ func ReadFS(root fs.FS) (*Bundle, error) {
 			err = decode(f)
 		}
 		if err != nil {
-			return check.Errorf("bundle", nil, "%s: %w", name, cause(err))
+			return check.Errorf("bundle", nil, "%s: %w", name, files.Cause(err))
 		}
 		return nil
 	}
@@ -154,15 +153,6 @@ func readLaws[T any](read func(name string, decode func(io.Reader) error) error,
 		}
 	}
 	return laws, nil
-}
-
-// cause is a file error without the path, which the message has already.
-func cause(err error) error {
-	var p *fs.PathError
-	if errors.As(err, &p) {
-		return p.Err
-	}
-	return err
 }
 
 func (a array) decode(r io.Reader) error {
@@ -244,15 +234,7 @@ func (b *Bundle) writeFiles(dir string) error {
 		}
 	}
 	write := func(name string, encode func(io.Writer) error) error {
-		f, err := files.Create(filepath.Join(dir, name))
-		if err != nil {
-			return err
-		}
-		defer f.Discard()
-		if err := encode(f); err != nil {
-			return err
-		}
-		return f.Commit()
+		return files.Write(filepath.Join(dir, name), encode)
 	}
 	if err := write(fileName, newFile(s).encode); err != nil {
 		return err

@@ -15,8 +15,7 @@
 // every pair of inputs, because the sensitivity is that of the body and not of a sample:
 // local differential privacy, per person and release, however an encoder was trained.
 //
-// A bundle of the kind None is a filter. It adds no noise and PROMISES NOTHING: it has no
-// proof and no Privatizer.
+// A bundle of the kind None is a filter and PROMISES NOTHING: it has no noise, proof or Privatizer.
 //
 // Randomizers of package local answer for one coordinate each, and their budgets add up. Noise
 // is drawn by package sampler, per coordinate, from tables whose budgets add up or are composed

@@ -15,9 +15,8 @@ import (
 	"github.com/noisewright/noisewright/tables/shapes"
 )
 
-// proveL2 bounds the ℓ2 distance of two clipped encodings, applies the formula for
-// continuous Gaussian noise, of which rounded noise is a function, and charges what the
-// table differs from rounded noise.
+// proveL2 bounds the ℓ2 distance of two clipped encodings, applies the formula for continuous
+// Gaussian noise (rounded noise is a function of it), and charges the table's difference.
 func (v *Verified) proveL2() error {
 	s := &v.bundle.spec
 	t := s.Tables[0]
@@ -50,9 +49,8 @@ func distanceL2(domain Domain, axes []float64, step float64) *big.Rat {
 	}
 }
 
-// gaussianDeltaUp bounds from above the δ at epsilon of independent normal noise of
-// standard deviation tau on vectors whose squared ℓ2 distance is given (Balle & Wang
-// 2018, Theorem 8): with μ = distance/tau,
+// gaussianDeltaUp bounds from above the δ at epsilon of normal noise of standard deviation tau on
+// vectors whose squared ℓ2 distance is given (Balle & Wang 2018, Theorem 8): with μ = distance/tau,
 //
 //	δ = Φ(μ/2 - ε/μ) - e^ε·Φ(-μ/2 - ε/μ),
 //
@@ -85,8 +83,7 @@ var one = big.NewInt(1)
 // leastSteps is how many steps of the grid tau has at least, for shapes.GaussianDistance.
 const leastSteps = 8
 
-// approximation is what laws within the given total variation of others add to δ, for
-// so many coordinates: Z·(1+e^ε)·TV.
+// approximation is what a total variation of laws adds to δ, for so many coordinates: Z·(1+e^ε)·TV.
 func approximation(epsilon float64, coordinates int, tv *big.Rat) *big.Rat {
 	e := exact.ExpUp(epsilon, exact.RatioBits)
 	e.Add(e, new(big.Int).Lsh(one, exact.RatioBits))
@@ -174,4 +171,31 @@ func roundedGaussian(epsilon, tau float64, exponent int, axis float64) (*tables.
 		return nil, check.Errorf("bundle", nil, "%w", err)
 	}
 	return t.Mechanism(), nil
+}
+
+// normStep returns the step of the grid for the scale tau, which has 2^32 to 2^33 of them. The
+// grid costs nothing, as there is no table.
+func normStep(tau float64) float64 { return math.Ldexp(1, math.Ilogb(tau)-32) }
+
+// proveNorm bounds the ℓ2 distance of two clipped encodings. Noise whose density falls
+// with its ℓ2 norm as exp(-norm/tau), rounded to the grid, is private with the
+// epsilon distance/tau (docs/proofs/spherical.md).
+func (v *Verified) proveNorm() {
+	s := &v.bundle.spec
+	v.distance = distanceL2(s.Domain, s.Axes, v.bundle.body.step)
+	v.epsilon, v.delta = root(v.distance), new(big.Rat)
+	v.epsilon.Quo(v.epsilon, exact.Rational(s.Tau))
+}
+
+// sphericalScale is the scale of Calibrate with which noise is (epsilon, 0)-private, rounded up.
+func sphericalScale(epsilon float64, domain Domain, axes []float64) (float64, error) {
+	if err := checkPure(epsilon, axes); err != nil {
+		return 0, err
+	}
+	distance := root(distanceL2(domain, axes, noGrid)) // at least that on a grid
+	tau := exact.FloatUp(distance.Quo(distance, exact.Rational(epsilon)))
+	if !(tau <= maxAxis) || normStep(tau) > slices.Max(axes) {
+		return 0, check.Errorf("bundle", dp.ErrInvalid, "scale of the noise = %g, want at most 1e60 and some 2^32 times the largest axis, %g", tau, slices.Max(axes))
+	}
+	return tau, nil
 }

@@ -105,8 +105,7 @@ func (c checker) layers(field string, layers []Layer, in int) (out int) {
 	return in
 }
 
-// validateLayers checks the layers of both sides, and returns how many numbers the encoder
-// and the decoder read.
+// validateLayers checks all layers, and returns how many numbers encoder and decoder read.
 func (s *Spec) validateLayers(c checker, n, z int) (encoded, decoded int) {
 	encoded, decoded = c.layers("layers", s.Layers, n), c.layers("head", s.Head, z)
 	entries := 0
@@ -127,8 +126,7 @@ const (
 	Features = ""
 	// Values are numbers of any meaning, named by Outputs.
 	Values = "values"
-	// Classes are the probabilities of the classes that Outputs names: the softmax of what
-	// is decoded.
+	// Classes are the probabilities of the classes that Outputs names: the softmax of the decoded.
 	Classes = "classes"
 )
 

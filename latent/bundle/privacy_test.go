@@ -3,6 +3,8 @@ package bundle
 import (
 	"errors"
 	"math"
+	"math/big"
+	"math/rand/v2"
 	"testing"
 
 	"github.com/noisewright/noisewright/dp"
@@ -300,6 +302,82 @@ func TestMakersRefuse(t *testing.T) {
 	for _, c := range []struct{ epsilon, delta float64 }{{1, 0}, {-1, 0.1}, {1, 1}, {math.NaN(), 0.1}, {1, math.NaN()}, {1e-6, 1e-9}, {30, 1e-6}, {1, 1e-15}} {
 		if table, _, err := newGaussianTable(c.epsilon, c.delta, Box, []float64{0.4, 0.3}); table != nil || !errors.Is(err, dp.ErrInvalid) {
 			t.Errorf("GaussianTable(%+v): %v", c, err)
+		}
+	}
+}
+
+// TestApproximation: it is Z·(1+e^ε)·TV, rounded up by 2^-95 of it and no more.
+func TestApproximation(t *testing.T) {
+	const places = 300
+	unit := new(big.Int).Lsh(big.NewInt(1), places)
+	for _, epsilon := range []float64{0, 0.01, 1, 20, 100} {
+		for _, coordinates := range []int{1, 3, 64} {
+			tv := big.NewRat(7, 1<<50)
+			least := new(big.Int).Add(exact.ExpDown(epsilon, places), unit)
+			want := new(big.Rat).SetFrac(least.Mul(least, big.NewInt(int64(coordinates))), unit)
+			want.Mul(want, tv)
+			got := approximation(epsilon, coordinates, tv)
+			more := new(big.Rat).Mul(want, new(big.Rat).Add(big.NewRat(1, 1), exact.PowerOfTwo(-94)))
+			if got.Cmp(want) < 0 || got.Cmp(more) > 0 {
+				t.Errorf("epsilon %g, %d coordinates: %s, want %s", epsilon, coordinates, got.FloatString(40), want.FloatString(40))
+			}
+		}
+	}
+}
+
+// TestRangeWithErrors: what encodings are charged for the errors of their computation, exactly.
+func TestRangeWithErrors(t *testing.T) {
+	rng := rand.New(rand.NewPCG(21, 22))
+	for range 50 {
+		z, n := 1+rng.IntN(4), 1+rng.IntN(4)
+		draw := func(count int, low, high float64) []float64 {
+			out := make([]float64, count)
+			for i := range out {
+				out[i] = low + (high-low)*rng.Float64()
+			}
+			return out
+		}
+		s := Spec{
+			Encoder: Matrix{z, n, draw(z*n, -3, 3)}, FeatureLower: draw(n, -9, -4), FeatureUpper: draw(n, 4, 9),
+			Mean: draw(n, -3, 3), Offset: draw(z, -3, 3), Axes: draw(z, 1, 9),
+		}
+		const step = 0x1p-10
+		r := exact.Rational
+		distance, total := new(big.Rat), new(big.Rat)
+		for signs := range 1 << z {
+			all := new(big.Rat)
+			for j := range n {
+				sum := new(big.Rat)
+				for i := range z {
+					term := new(big.Rat).Sub(r(s.FeatureUpper[j]), r(s.FeatureLower[j]))
+					term.Mul(term, r(s.Encoder.Row(i)[j]))
+					if signs>>i&1 == 1 {
+						term.Neg(term)
+					}
+					sum.Add(sum, term)
+				}
+				all.Add(all, sum.Abs(sum))
+			}
+			if all.Cmp(distance) > 0 {
+				distance = all
+			}
+		}
+		for i := range z {
+			for j, w := range s.Encoder.Row(i) {
+				low, high := new(big.Rat).Sub(r(s.FeatureLower[j]), r(s.Mean[j])), new(big.Rat).Sub(r(s.FeatureUpper[j]), r(s.Mean[j]))
+				if low.Abs(low).Cmp(high.Abs(high)) > 0 {
+					high = low
+				}
+				total.Add(total, high.Mul(high, r(math.Abs(w))))
+			}
+			total.Add(total, r(math.Abs(s.Offset[i]))).Add(total, r(s.Axes[i])).Add(total, r(step))
+		}
+		errors := new(big.Rat).Mul(total, big.NewRat(int64(4*(n+16)), 1<<52))
+		least := new(big.Rat).Add(distance, new(big.Rat).Mul(errors, big.NewRat(999, 1000)))
+		most := new(big.Rat).Add(distance, new(big.Rat).Add(errors, new(big.Rat).Mul(total, big.NewRat(int64(2*(z+n+8)), 1<<51))))
+		most.Add(most, distance.Mul(distance, exact.PowerOfTwo(-48)))
+		if got := r(s.rangeWithErrorsL1(step)); got.Cmp(least) < 0 || got.Cmp(most) > 0 {
+			t.Errorf("%d coordinates of %d features: %s, want %s to %s", z, n, got.FloatString(20), least.FloatString(20), most.FloatString(20))
 		}
 	}
 }

@@ -53,8 +53,7 @@ func (b *Bundle) encode(u, x, work []float64) {
 	b.body.clip(u)
 }
 
-// affine sets dst to m·x + offset. No product is fused with a sum, so that all machines
-// encode alike.
+// affine sets dst to m·x + offset. No product is fused with a sum: all machines encode alike.
 func affine(dst []float64, m Matrix, x, offset []float64) {
 	for i := range dst {
 		sum := 0.0
@@ -127,8 +126,7 @@ func (v *Verified) NewPrivatizer(o sampler.Options) (*Privatizer, error) {
 		})
 }
 
-// NewDeterministicPrivatizer returns a Privatizer whose noise is a function of the
-// seed and the order of calls.
+// NewDeterministicPrivatizer returns a Privatizer with noise by the seed and the order of calls.
 //
 // NEVER USE IT FOR A RELEASE: WHO KNOWS OR GUESSES THE SEED TAKES THE NOISE OFF AGAIN. It is
 // for tests and studies, and refuses Options.Entropy with an error that wraps ErrInvalid.
@@ -145,8 +143,7 @@ func (v *Verified) NewDeterministicPrivatizer(seed [32]byte, o sampler.Options) 
 		})
 }
 
-// newPrivatizer makes the samplers of tables or randomizers, or that of vectors of a scale
-// in steps.
+// newPrivatizer makes samplers of tables or randomizers, or that of vectors of a scale in steps.
 func newPrivatizer(v *Verified, law func(k int) (sampler.Sampler, error), vector func(scale float64) (*sampler.Spherical, error)) (*Privatizer, error) {
 	if v == nil || v.bundle == nil {
 		return nil, check.Field("bundle", "proof", "none", "that of Verify")
@@ -170,9 +167,8 @@ func newPrivatizer(v *Verified, law func(k int) (sampler.Sampler, error), vector
 	return p, nil
 }
 
-// Fork returns a Privatizer of the same bundle for another goroutine, with generators as
-// sampler.Noise.Fork gives them. It is a use of p, not to be concurrent with others. The error
-// wraps sampler.ErrEntropy.
+// Fork returns a Privatizer of the same bundle for another goroutine, see sampler.Noise.Fork. It is
+// a use of p, not to be concurrent with others. The error wraps sampler.ErrEntropy.
 func (p *Privatizer) Fork() (*Privatizer, error) {
 	return newPrivatizer(p.proof, func(k int) (sampler.Sampler, error) { return p.laws[k].Fork() },
 		func(float64) (*sampler.Spherical, error) { return p.vector.Fork() })

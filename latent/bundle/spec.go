@@ -54,8 +54,7 @@ const (
 // Composition says how the promise follows from the tables: Exact, or that of the Kind.
 type Composition string
 
-// The compositions. Joint noise is on one grid for all coordinates, by the distance of
-// encodings in a norm.
+// The compositions. Joint noise is on one grid for all, by the distance of encodings in a norm.
 const (
 	basic Composition = "basic" // epsilons and deltas of the coordinates' laws add up
 	// Exact leaves the composition of the coordinates' tables to the accountant of Verify.
@@ -169,8 +168,7 @@ type Spec struct {
 	Randomizers  []*local.Randomizer
 	RandomizerOf []int
 
-	// Head are applied in turn to what is released, u, before the Decoder, up to 16;
-	// none beside a Lookup.
+	// Head are applied to what is released, u, before the Decoder, up to 16; none beside a Lookup.
 	Head []Layer
 	// Decoder has a row for each of the k outputs and Z columns, or the width of the last of
 	// the Head; it is the zero value if there is a Lookup.
@@ -221,10 +219,9 @@ type content struct {
 	body body
 }
 
-// Calibrate sets what a bundle needs for noise that is joint to all coordinates: Composition,
-// Tau, Tables and TableOf, from the Noise (noise.Laplace, noise.Gaussian or Spherical), the
-// Promise, the Domain and the Axes. The noise is the least for which the promise is proved, up
-// to what its grid costs.
+// Calibrate sets what a bundle needs for joint noise: Composition, Tau, Tables and TableOf, from
+// the Noise (noise.Laplace, noise.Gaussian or Spherical), the Promise, the Domain and the Axes. The
+// noise is the least for which the promise is proved, up to what its grid costs.
 //
 //   - Laplace noise has the scale D/Epsilon, in units of the encoding, D the largest ℓ1
 //     distance of clipped encodings on the grid: about Σ2s_i for Box, 2·√Σs_i² for Ball and
@@ -234,9 +231,8 @@ type content struct {
 //     distance: about 2·√Σs_i² for Box and Bounds, 2·max s_i for Ball and L1Ball.
 //   - Spherical noise has the scale Tau, that ℓ2 distance over Epsilon, and no table.
 //
-// The error wraps dp.ErrInvalid if a parameter is out of range, the noise is so large that
-// every axis would be rounded off, or the integer weights of Gaussian noise would cost more than
-// a tenth of Delta.
+// The error wraps dp.ErrInvalid if a parameter is out of range, noise is so large that every axis
+// would be rounded off, or the integer weights of Gaussian noise cost more than a tenth of Delta.
 func (s *Spec) Calibrate() error {
 	var t *tables.Table
 	var err error
@@ -473,8 +469,7 @@ func (c checker) laws(one, count string, laws, most int, of []int, coordinates i
 	}
 }
 
-// validateRandomizers checks that there are randomizers that take what coordinates are
-// clipped to, and no tables.
+// validateRandomizers checks that randomizers take what coordinates are clipped to, no tables.
 func (s *Spec) validateRandomizers(c checker) {
 	c.Want(len(s.Tables) == 0 && len(s.TableOf) == 0, "tables", fmt.Sprintf("%d tables", len(s.Tables)), "none beside randomizers")
 	c.laws("randomizer", "1 to the number of coordinates", len(s.Randomizers), len(s.Axes), s.RandomizerOf, len(s.Axes), func(k int) (is, want string) {

@@ -46,9 +46,8 @@ func (v *Verified) EpsilonUpper() *big.Rat { return new(big.Rat).Set(v.epsilon) 
 // DeltaUpper is as EpsilonUpper.
 func (v *Verified) DeltaUpper() *big.Rat { return new(big.Rat).Set(v.delta) }
 
-// Verify proves the promise, in exact or outward-rounded arithmetic, from nothing but the
-// clipping and the tables or randomizers, and for Bounds the Encoder
-// (docs/proofs/latent-privacy.md):
+// Verify proves the promise, in exact or outward-rounded arithmetic, from nothing but the clipping
+// and the tables or randomizers, and for Bounds the Encoder (docs/proofs/latent-privacy.md):
 //
 //   - every table or randomizer keeps its own promise (tables.Table.Verify,
 //     local.Randomizer.Verify), and for LocalUnbiased promises unbiased answers;
@@ -61,9 +60,9 @@ func (v *Verified) DeltaUpper() *big.Rat { return new(big.Rat).Set(v.delta) }
 //     what the table differs from a rounded Gaussian law, sum to at most Delta;
 //   - for Norm, the ℓ2 distance is at most Epsilon·Tau.
 //
-// The accountant is for Exact and may be nil otherwise: given the table of every coordinate,
-// in order and with repetitions, each verified by itself before, it returns an upper bound on
-// the δ at the promised epsilon of all of their noise together. Predicted losses, the decoder
+// The accountant is for Exact; where it is nil, the sums of Basic may prove the promise. Given the
+// table of every coordinate, in order and with repetitions, each verified by itself before, it
+// returns an upper bound on the δ at the promised epsilon of all their noise together. Predicted losses, the decoder
 // and Layers, which are clipped after, have no part in privacy. For a bundle of the kind None
 // the error wraps ErrNoPromise.
 //
@@ -112,8 +111,7 @@ func (b *Bundle) VerifyContext(ctx context.Context, accountant func([]*tables.Ta
 // distanceWork is what GaussianDistance does for a cell, some 20 µs.
 const distanceWork = 1 << 13
 
-// proveLaws verifies the tables or randomizers one after another, each with the work that
-// those before have left.
+// proveLaws verifies tables or randomizers in turn, each with the work that those before left.
 func (v *Verified) proveLaws(ctx context.Context, o proof.Options) error {
 	s := &v.bundle.spec
 	left := o.Work
@@ -177,6 +175,9 @@ func (v *Verified) provePerCoordinate(accountant func([]*tables.Table, Promise) 
 	}
 	if s.Composition != Exact || !bad.None() {
 		return bad.Err()
+	}
+	if accountant == nil && v.checkPromise() == nil {
+		return nil // the sums bound every composition of the coordinates
 	}
 	if accountant == nil {
 		return check.Errorf("bundle", proof.ErrNotPrivate, "composition = exact without an accountant, want one, or the composition basic")

@@ -161,7 +161,6 @@ func (m model) doubleInfo(info string) (float64, bool) {
 
 func ok(status C.HighsInt) bool { return C.nw_ok(status) != 0 }
 
-// doubles and ints lend a slice to one call; HiGHS keeps no pointer. An empty
-// slice is NULL.
+// doubles and ints lend a slice to one call; HiGHS keeps no pointer. An empty slice is NULL.
 func doubles(s []float64) *C.double { return (*C.double)(unsafe.Pointer(unsafe.SliceData(s))) }
 func ints(s []int32) *C.HighsInt    { return (*C.HighsInt)(unsafe.Pointer(unsafe.SliceData(s))) }

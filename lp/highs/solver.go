@@ -50,8 +50,7 @@ func New() (solver.Solver, error) {
 		return nil, check.Errorf("highs", errSolver, "new model: %w", err)
 	}
 	s := &instance{model: m, open: true, grace: grace}
-	// One thread: simplex has nothing to share out, and results do not depend on the machine's
-	// number of cores.
+	// One thread: simplex has nothing to share out, and results do not depend on the cores.
 	if !m.setInt("threads", 1) || !m.setString("parallel", "off") || !m.setDouble("small_matrix_value", minEntry) {
 		m.free()
 		return nil, check.Errorf("highs", errSolver, "options of a new model")
@@ -92,8 +91,7 @@ func (s *instance) ready() error {
 	return nil
 }
 
-// AddColumns appends columns. A batch that breaks a rule of [solver.Vectors] is
-// an error and changes nothing.
+// AddColumns appends columns. A batch against the rules of [solver.Vectors] changes nothing.
 func (s *instance) AddColumns(cost []float64, c solver.Vectors) error {
 	var bad error
 	if j := slices.IndexFunc(cost, func(v float64) bool { return !(math.Abs(v) < highsInfinity) }); j >= 0 {
@@ -188,17 +186,15 @@ func (s *instance) checkMatrix(n, dim, present int, v solver.Vectors) error {
 	return nil
 }
 
-// Solve solves the program on one thread. What the status says of the rest of
-// the solution:
+// Solve solves the program on one thread. What the status says of the rest of the solution:
 //
 //   - StatusOptimal: everything is set.
 //   - StatusInfeasible, StatusUnbounded: Objective is +Inf, −Inf.
 //   - StatusLimit, StatusFailed: Objective is NaN.
 //
-// A cancelled context stops simplex and interior point when they next look,
-// which is about once in an iteration; presolve is stopped by time only, that
-// of the context's deadline included. What does not stop soon is left to itself, and the
-// solver is closed. An option outside its range is an error.
+// A cancelled context stops simplex and interior point when they next look, which is about once in
+// an iteration; presolve stops by time only, that of the context's deadline included. What does not
+// stop soon is left to itself, and the solver is closed. An option outside its range is an error.
 func (s *instance) Solve(ctx context.Context, o solver.Options) (solver.Solution, error) {
 	if err := s.ready(); err != nil {
 		return without(solver.StatusFailed), err

@@ -51,8 +51,7 @@ var load = sync.OnceValues(func() (*library, error) {
 			if err == nil {
 				return l, nil
 			}
-			// A file in it may be damaged: this run goes on without it, and later
-			// ones with a new one.
+			// A file in it may be damaged: this run does without, and later ones with a new one.
 			_ = os.RemoveAll(dir)
 		}
 	}
@@ -128,8 +127,7 @@ func errno(good bool) uint64 {
 	return 21
 }
 
-// grow makes the memory as large as is wanted and an eighth larger than it was, if it
-// can, and returns 1, or else 0.
+// grow makes the memory as large as wanted and an eighth larger, if it can, and returns 1, else 0.
 func grow(m api.Module, want uint32) uint64 {
 	const page = 1 << 16
 	have := m.Memory().Size()

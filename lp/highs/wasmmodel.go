@@ -30,10 +30,9 @@ const (
 	sizeOfDouble        = 8
 )
 
-// model is a HiGHS model in a memory of its own. Its methods are single calls; those that
-// return a bool report whether HiGHS did not return its error status. A call that ends
-// in a trap, as it does when HiGHS throws an exception for want of memory, leaves a model
-// that is lost: every later call is refused.
+// model is a HiGHS model in a memory of its own. Its methods are single calls; those that return a
+// bool report whether HiGHS did not return its error status. A call that ends in a trap, as for
+// want of memory, leaves a model that is lost: every later call is refused.
 type model struct{ *modelState }
 
 type modelState struct {

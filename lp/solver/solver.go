@@ -1,5 +1,4 @@
-// Package solver is the contract with a linear programming library: what lp asks of
-// one, and nothing else.
+// Package solver is the contract with an LP library: what lp asks of one, and nothing else.
 package solver
 
 import (
@@ -28,8 +27,7 @@ type Solver interface {
 	Solve(context.Context, Options) (Solution, error)
 	// Reset forgets the last basis and all solver state but keeps the program.
 	Reset() error
-	// Close frees the program; it is idempotent, and every later call of
-	// another method is an error.
+	// Close frees the program; it is idempotent, and later calls of other methods are errors.
 	Close() error
 }
 
@@ -74,8 +72,7 @@ type Options struct {
 	Scaling   int           // the solver's own scaling strategy, 0 to 4; negative: off
 	Tolerance float64       // primal and dual feasibility tolerance; 0: the solver's default
 	TimeLimit time.Duration // of this call; 0: none
-	// IterationLimit bounds the simplex iterations of this call; 0: none.
-	// Reaching it is StatusLimit, as for time.
+	// IterationLimit bounds simplex iterations; 0: none. Reaching it is StatusLimit, as for time.
 	IterationLimit int
 }
 

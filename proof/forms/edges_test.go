@@ -139,7 +139,7 @@ func TestClaimsToTheLastDigit(t *testing.T) {
 	for _, name := range []string{
 		"tables delta", "tables expected_loss", "tables lower_bound", "tables promise",
 		"kernels delta", "kernels expected_loss", "kernels max_loss", "kernels lower_bound", "kernels promise",
-		"additive delta", "additive expected_loss", "additive max_loss", "additive lower_bound", "additive promise",
+		"cells delta", "cells expected_loss", "cells max_loss", "cells lower_bound", "cells promise",
 		"local delta", "local mean_loss", "local worst_loss", "local bias", "local lower_bound",
 	} {
 		if claims[name] == 0 {

@@ -3,18 +3,23 @@ direction that says less it is accepted, and in the other refused."""
 
 from __future__ import annotations
 
+import itertools
 import json
 import math
+import random
 import re
 import shutil
 from fractions import Fraction
 from pathlib import Path
-from typing import Any
+from types import SimpleNamespace
+from typing import Any, cast
 
+import numpy as np
 import pytest
 from conftest import BUNDLES, EXPECTED, FILES, file
 
 import noisewright as nw
+from noisewright import _bundlecheck
 from noisewright._divergence import ratio_down
 from noisewright._exact import RATIO_BITS, float_down, float_up
 from noisewright._load import parse
@@ -345,3 +350,41 @@ def test_monotone_noise_holds_0(offset: int, keeps: bool) -> None:
         else:
             with pytest.raises(nw.FalseClaimError, match="monotone"):
                 holds(raw)
+
+
+def test_range_of_encodings_holds_their_errors() -> None:
+    """The distance of encodings between bounds, by all signs, and what their computation may be off, exactly."""
+    rng = random.Random(5)
+    for z, n in [(1, 1), (2, 3), (4, 2)]:
+
+        def draw(count: int, low: float = -3.0, high: float = 3.0) -> list[float]:
+            return [rng.uniform(low, high) for _ in range(count)]
+
+        spec = SimpleNamespace(
+            lower=np.array(draw(n, -9, -4)),
+            upper=np.array(draw(n, 4, 9)),
+            mean=np.array(draw(n)),
+            offset=np.array(draw(z)),
+            encoder=np.array([draw(n) for _ in range(z)]),
+            axes=draw(z, 1, 9),
+        )
+        step = 2.0**-10
+        widths = [Fraction(u) - Fraction(v) for u, v in zip(spec.upper.tolist(), spec.lower.tolist(), strict=True)]
+        rows = [[Fraction(w) * d for w, d in zip(row, widths, strict=True)] for row in spec.encoder.tolist()]
+        distance = max(
+            sum(
+                (abs(sum((s * row[j] for s, row in zip(signs, rows, strict=True)), Fraction(0))) for j in range(n)),
+                Fraction(0),
+            )
+            for signs in itertools.product([1, -1], repeat=z)
+        )
+        total = Fraction(0)
+        for row, o, axis in zip(spec.encoder.tolist(), spec.offset.tolist(), spec.axes, strict=True):
+            for w, u, v, m in zip(row, spec.upper.tolist(), spec.lower.tolist(), spec.mean.tolist(), strict=True):
+                total += abs(Fraction(w)) * max(abs(Fraction(u) - Fraction(m)), abs(Fraction(v) - Fraction(m)))
+            total += abs(Fraction(o)) + Fraction(axis) + Fraction(step)
+        errors = 4 * (n + 16) * Fraction(2) ** -52 * total
+        rounded = (z + n + 8) * Fraction(2) ** -51 * total  # of the signs
+        found = Fraction(_bundlecheck._range_with_errors(cast("Any", spec), step))
+        more = errors + 2 * rounded + distance * Fraction(2) ** -48
+        assert distance + errors * Fraction(999, 1000) < found < distance + more

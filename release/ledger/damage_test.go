@@ -209,7 +209,9 @@ func TestAltered(t *testing.T) {
 		"bad terms":         {"unit = town", []string{"DROP TRIGGER terms_stay", "UPDATE terms SET unit = 'town'"}},
 		"no table of terms": {"no such table", []string{"DROP TABLE terms"}},
 		"another program":   {"application id 0x7", []string{"PRAGMA application_id = 7"}},
-		"another version":   {"version 2", []string{"PRAGMA user_version = 2"}},
+		"another version":   {"version 3", []string{"PRAGMA user_version = 3"}},
+		"no version":        {"version 0", []string{"PRAGMA user_version = 0"}},
+		"a bad delimiter":   {`delimiter = a, want tab, or a character`, []string{"DROP TRIGGER terms_stay", "UPDATE terms SET delimiter = 'a'"}},
 		"another journal":   {"journal_mode = wal", []string{"PRAGMA journal_mode = wal"}},
 		"times":             {"damaged", []string{"DROP TRIGGER costs_stay", "PRAGMA ignore_check_constraints = on; UPDATE costs SET times = -5"}},
 		"a time":            {"the time of release 1", []string{"DROP TRIGGER releases_stay", "UPDATE releases SET charged = 'noon'"}},
@@ -238,8 +240,8 @@ func TestAltered(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, s := range []string{
-		"DELETE FROM releases", "DELETE FROM costs", "DELETE FROM tables", "DELETE FROM terms", "UPDATE terms SET epsilon = 100", "UPDATE costs SET times = 1",
-		"UPDATE releases SET answer = x'01'", "UPDATE releases SET text = '{}'", "UPDATE tables SET text = x'00' WHERE sha256 = '" + h + "'", "INSERT INTO terms VALUES (2, 1, 0, 'replace', 'row', 0)",
+		"DELETE FROM releases", "DELETE FROM costs", "DELETE FROM tables", "DELETE FROM terms", "UPDATE terms SET epsilon = 100", "UPDATE terms SET one_line = 1", "UPDATE costs SET times = 1",
+		"UPDATE releases SET answer = x'01'", "UPDATE releases SET text = '{}'", "UPDATE tables SET text = x'00' WHERE sha256 = '" + h + "'", "INSERT INTO terms VALUES (2, 1, 0, 'replace', 'row', 0, ',', 0)",
 		"UPDATE releases SET answer = NULL, answered = NULL",
 	} {
 		if _, err := l.db.Exec(s); code(err) != sqlite3.SQLITE_CONSTRAINT {
@@ -316,6 +318,24 @@ func TestDamaged(t *testing.T) {
 	}
 }
 
+// TestVersion1: a ledger from before there were delimiters is about files with commas.
+func TestVersion1(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "l")
+	makeLedger(t, path, 10)
+	alter(t, path, "DROP TRIGGER terms_stay", "UPDATE terms SET delimiter = ';', one_line = 1", "ALTER TABLE terms DROP COLUMN delimiter", "ALTER TABLE terms DROP COLUMN one_line", "PRAGMA user_version = 1")
+	l, err := Open(t.Context(), path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer l.Close() //nolint:errcheck // as all others
+	if x := l.Terms(); x.Delimiter != "," || x.OneLine || x.Epsilon != 10 {
+		t.Errorf("%+v", x)
+	}
+	if _, err := l.Release(t.Context(), ask(1), func(context.Context) ([]byte, error) { return []byte("x"), nil }); err != nil {
+		t.Error(err)
+	}
+}
+
 // TestHardLink: a ledger with two names has two journals, of which a crash leaves one that
 // the other name does not see.
 func TestHardLink(t *testing.T) {
@@ -333,8 +353,7 @@ func TestHardLink(t *testing.T) {
 		t.Fatal(err)
 	}
 	// But for what a Create that was killed has left.
-	left := filepath.Join(filepath.Dir(path), ".l.tmp-1")
-	if err := errors.Join(os.Mkdir(left, 0o700), os.Link(path, filepath.Join(left, "ledger"))); err != nil {
+	if err := os.Link(path, filepath.Join(filepath.Dir(path), ".l.tmp-ABCDEFGHIJKL")); err != nil {
 		t.Fatal(err)
 	}
 	l, err := Open(t.Context(), path)

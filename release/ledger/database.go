@@ -3,7 +3,6 @@ package ledger
 import (
 	"context"
 	"database/sql"
-	"errors"
 	"fmt"
 	"net/url"
 	"os"
@@ -12,12 +11,13 @@ import (
 	"time"
 
 	"github.com/noisewright/noisewright/internal/check"
+	"github.com/noisewright/noisewright/internal/files"
 	"github.com/noisewright/noisewright/proof"
 )
 
 const (
 	applicationID = 0x4e574c31 // "NWL1", in the header of the file
-	schemaVersion = 1          // in user_version
+	schemaVersion = 2          // in user_version; 1 has no delimiter and no one_line
 )
 
 // schema is what a ledger holds. Nothing is ever deleted, and nothing changed but a
@@ -29,7 +29,9 @@ CREATE TABLE terms (
 	delta REAL NOT NULL CHECK (delta >= 0 AND delta < 1),
 	neighbors TEXT NOT NULL,
 	unit TEXT NOT NULL,
-	adaptive INTEGER NOT NULL CHECK (adaptive IN (0, 1))
+	adaptive INTEGER NOT NULL CHECK (adaptive IN (0, 1)),
+	delimiter TEXT NOT NULL,
+	one_line INTEGER NOT NULL CHECK (one_line IN (0, 1))
 ) STRICT;
 CREATE TABLE tables (
 	sha256 TEXT PRIMARY KEY,
@@ -109,11 +111,11 @@ func connect(path string) (*sql.DB, error) {
 // is refused.
 //
 // Errors wrap dp.ErrInvalid for bad terms, and fs.ErrExist, or are those of the file system.
-func Create(ctx context.Context, path string, t Terms) (err error) {
+func Create(ctx context.Context, path string, t Terms) error {
 	if !available {
 		return pathError(path, errNoSQLite)
 	}
-	if err := validate(t); err != nil {
+	if err := validate(&t); err != nil {
 		return err
 	}
 	// What a deleted ledger left would be taken for this one's.
@@ -122,26 +124,20 @@ func Create(ctx context.Context, path string, t Terms) (err error) {
 			return check.Errorf("ledger", os.ErrExist, "%s exists, want the name of a new file", name)
 		}
 	}
-	// Made under another name, so that it appears whole or not at all.
-	dir, err := os.MkdirTemp(filepath.Dir(path), "."+filepath.Base(path)+".tmp-*")
+	text, err := content(ctx, t)
 	if err != nil {
 		return pathError(path, err)
 	}
-	defer os.RemoveAll(dir) //nolint:errcheck // nothing in it is needed
-	name := filepath.Join(dir, "ledger")
-	f, err := os.OpenFile(name, os.O_RDWR|os.O_CREATE|os.O_EXCL, 0o600) //nolint:gosec // beside what the caller names
-	if err == nil {
-		// Closed first: closing any descriptor of the file drops SQLite's locks.
-		err = f.Close()
+	f, err := files.New(path)
+	if err != nil {
+		return check.Errorf("ledger", nil, "%w", err)
 	}
-	if err == nil {
-		err = fill(ctx, name, t)
-	}
-	if err == nil {
-		err = appear(name, path)
+	defer f.Discard()
+	if _, err = f.Write(text); err == nil {
+		err = f.Commit()
 	}
 	if err != nil {
-		return pathError(path, err)
+		return check.Errorf("ledger", nil, "%w", err)
 	}
 	return nil
 }
@@ -150,78 +146,67 @@ func Create(ctx context.Context, path string, t Terms) (err error) {
 // reports whether there were any.
 func sweep(path string, info os.FileInfo) (swept bool) {
 	names, _ := filepath.Glob(filepath.Join(filepath.Dir(path), "."+filepath.Base(path)+".tmp-*"))
-	for _, dir := range names {
-		other, err := os.Lstat(filepath.Join(dir, "ledger"))
-		if err == nil && os.SameFile(info, other) {
-			swept = os.RemoveAll(dir) == nil || swept
+	for _, name := range names {
+		if other, err := os.Lstat(name); err == nil && os.SameFile(info, other) {
+			swept = os.Remove(name) == nil || swept
 		}
 	}
 	return swept
 }
 
-// appear moves a file to a name that is not taken. A link, unlike a rename, replaces nothing,
-// even if another process makes a ledger of this name at the same time.
-func appear(name, path string) error {
-	err := os.Link(name, path)
-	if err == nil || errors.Is(err, os.ErrExist) {
-		return err
-	}
-	// A file system without hard links.
-	if _, taken := os.Lstat(path); taken == nil {
-		return os.ErrExist
-	}
-	return os.Rename(name, path)
-}
-
-// fill writes a new ledger into an empty file.
-func fill(ctx context.Context, path string, t Terms) error {
-	db, err := connect(path)
+// content returns the bytes of a new ledger.
+func content(ctx context.Context, t Terms) (text []byte, err error) {
+	db, err := sql.Open("sqlite", ":memory:")
 	if err != nil {
-		return err
+		return nil, err
 	}
-	defer db.Close() //nolint:errcheck // committed before
-	tx, err := db.BeginTx(ctx, nil)
+	defer db.Close() //nolint:errcheck // its content was read
+	conn, err := db.Conn(ctx)
 	if err != nil {
-		return err
+		return nil, err
 	}
-	defer tx.Rollback() //nolint:errcheck // of what is not committed
-	if _, err := tx.ExecContext(ctx, fmt.Sprintf("PRAGMA application_id = %d; PRAGMA user_version = %d; %s", applicationID, schemaVersion, schema)); err != nil {
-		return err
+	defer conn.Close() //nolint:errcheck // as above
+	if _, err := conn.ExecContext(ctx, fmt.Sprintf("PRAGMA application_id = %d; PRAGMA user_version = %d; %s", applicationID, schemaVersion, schema)); err != nil {
+		return nil, err
 	}
-	if _, err := tx.ExecContext(ctx, "INSERT INTO terms VALUES (1, ?, ?, ?, ?, ?)", t.Epsilon, t.Delta, t.Neighbors, t.Unit, t.Adaptive); err != nil {
-		return err
+	if _, err := conn.ExecContext(ctx, "INSERT INTO terms VALUES (1, ?, ?, ?, ?, ?, ?, ?)", t.Epsilon, t.Delta, t.Neighbors, t.Unit, t.Adaptive, t.Delimiter, t.OneLine); err != nil {
+		return nil, err
 	}
-	return tx.Commit()
+	err = conn.Raw(func(c any) error {
+		text, err = c.(interface{ Serialize() ([]byte, error) }).Serialize() //nolint:forcetypeassert // SQLite's
+		return err
+	})
+	return text, err
 }
 
 // inspect reads what the database says about itself, before anything is asked of it.
-func inspect(ctx context.Context, db *sql.DB) error {
-	var id, version int64
+func inspect(ctx context.Context, db *sql.DB) (version int64, err error) {
+	var id int64
 	if err := db.QueryRowContext(ctx, "PRAGMA application_id").Scan(&id); err != nil {
-		return damaged(ctx, err)
+		return 0, damaged(ctx, err)
 	}
 	if err := db.QueryRowContext(ctx, "PRAGMA user_version").Scan(&version); err != nil {
-		return damaged(ctx, err)
+		return 0, damaged(ctx, err)
 	}
 	if id != applicationID {
-		return check.Errorf("", proof.ErrFormat, "no ledger (application id %#x), want a file made by ledger create", id)
+		return 0, check.Errorf("", proof.ErrFormat, "no ledger (application id %#x), want a file made by ledger create", id)
 	}
-	if version != schemaVersion {
-		return check.Errorf("", proof.ErrFormat, "ledger of version %d, want version %d, the one this program reads", version, schemaVersion)
+	if version < 1 || version > schemaVersion {
+		return 0, check.Errorf("", proof.ErrFormat, "ledger of version %d, want at most %d, the last that this program reads", version, schemaVersion)
 	}
 	var found string
 	if err := db.QueryRowContext(ctx, "PRAGMA quick_check(1)").Scan(&found); err != nil {
-		return damaged(ctx, err)
+		return 0, damaged(ctx, err)
 	}
 	if found != "ok" {
-		return check.Errorf("", proof.ErrFormat, "damaged: %s", check.Shortened(found))
+		return 0, check.Errorf("", proof.ErrFormat, "damaged: %s", check.Shortened(found))
 	}
 	var mode string
 	if err := db.QueryRowContext(ctx, "PRAGMA journal_mode").Scan(&mode); err != nil {
-		return damaged(ctx, err)
+		return 0, damaged(ctx, err)
 	}
 	if mode != "delete" {
-		return check.Errorf("", proof.ErrFormat, "journal_mode = %s, want delete", mode)
+		return 0, check.Errorf("", proof.ErrFormat, "journal_mode = %s, want delete", mode)
 	}
-	return nil
+	return version, nil
 }

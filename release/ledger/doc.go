@@ -10,6 +10,6 @@
 // process, and what the charges cost together is within the total.
 //
 // The ledger is an internal document. Answers are meant to be published. The digests of
-// data, which queries were asked and when, and whether data changed between two equal
-// queries are not protected.
+// data, by which a guess of all of it can be tried, which queries were asked and when, and whether
+// data changed between two equal queries are not protected.
 package ledger

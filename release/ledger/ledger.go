@@ -66,18 +66,22 @@ var errNoSQLite = fmt.Errorf("%w: ledgers need SQLite, which there is not for th
 
 // read checks the database and reads the terms.
 func (l *Ledger) read(ctx context.Context) error {
-	if err := inspect(ctx, l.db); err != nil {
+	version, err := inspect(ctx, l.db)
+	if err != nil {
 		return err
 	}
+	dialect := "delimiter, one_line"
+	if version == 1 {
+		dialect = "',', 0"
+	}
 	t := &l.terms
-	row := l.db.QueryRowContext(ctx, "SELECT epsilon, delta, neighbors, unit, adaptive FROM terms")
-	if err := row.Scan(&t.Epsilon, &t.Delta, &t.Neighbors, &t.Unit, &t.Adaptive); err != nil {
+	row := l.db.QueryRowContext(ctx, "SELECT epsilon, delta, neighbors, unit, adaptive, "+dialect+" FROM terms")
+	if err := row.Scan(&t.Epsilon, &t.Delta, &t.Neighbors, &t.Unit, &t.Adaptive, &t.Delimiter, &t.OneLine); err != nil {
 		return damaged(ctx, err)
 	}
-	if err := validate(*t); err != nil {
+	if err := validate(t); err != nil {
 		return check.Errorf("", proof.ErrFormat, "terms: %w", err)
 	}
-	var err error
 	l.budget, err = account.NewBudget(dp.Budget{Epsilon: t.Epsilon, Delta: t.Delta}, t.Adaptive)
 	return err
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"database/sql"
 	"fmt"
+	"math"
 	"math/big"
 	"slices"
 	"strconv"
@@ -47,9 +48,8 @@ func (l *Ledger) prepare(ctx context.Context, more []charge) error {
 // Spent is what was charged, whether or not it was answered.
 type Spent struct {
 	// Epsilon and Delta are the guarantee: all that was charged is (Epsilon, Delta)-private
-	// together. Delta is that of the Terms, and Epsilon, rounded up, the smaller one of basic
-	// composition and of exact composition with bounds some 5 % apart, which is not the sharpest
-	// that account proves. With Terms.Adaptive they are the sums, rounded up.
+	// together. Delta is that of the Terms, and Epsilon, rounded up, the smaller one of basic and of
+	// exact composition, as sharp as account proves it. With Terms.Adaptive they are the sums, rounded up.
 	Epsilon, Delta float64
 	// BasicEpsilon and BasicDelta are the sums of what the mechanisms promise, exactly.
 	BasicEpsilon, BasicDelta *big.Rat
@@ -96,7 +96,7 @@ func (l *Ledger) compose(ctx context.Context, t *Spent, charged *account.Budget)
 		return nil
 	}
 	t.Delta = l.terms.Delta
-	t.Epsilon, err = charged.Epsilon(ctx, 0) // above 0 at the first, coarse, width already
+	t.Epsilon, err = charged.Epsilon(ctx, math.NaN())
 	return err
 }
 

@@ -52,7 +52,7 @@ var faults = map[string]string{
 var attacks = map[string]string{
 	"undecided if there": `release count --where id=="9"&&int(age+"a")>0`,
 	"a number if there":  `release count --where id=="9"&&number(age)>0`,
-	"a pattern":          `release count --where age>=18&&("a"matches(city))`,
+	"a pattern":          `release count --where age>=18&&(city)matches"[(]"`,
 	"an index":           `release count --where split(city,"l")[1]=="m"`,
 	"all":                `release count`,
 	"persons":            `release count --person id --max-per-person 2`,
@@ -65,6 +65,13 @@ var attacks = map[string]string{
 	"a median":           `release quantile --column age --lower 0 --upper 120 --candidates 13 --probability 0.5`,
 	"one line a row":     `release count --one-line --where hours>1`,
 	"a model":            `learn nb --schema schema.json --noise laplace --cache -`,
+	"a larger model":     `learn pcd --schema schema.json --noise laplace --cache - --rounds 2`,
+	// Refused, whatever the data are: what a row is, a column of two, and patterns of a row's own.
+	"refused: lines":     `release count --one-line --where id=="9"`,
+	"refused: delimiter": `learn nb --schema schema.json --noise laplace --cache - --delimiter ;`,
+	"refused: a column":  `release sum --column twice --lower 0 --upper 60`,
+	"refused: a name":    `release count --where twice>0&&id=="9"`,
+	"refused: a pattern": `release count --where id=="9"&&"a"matches(city)`,
 }
 
 const attackSchema = `{"format":"noisewright-schema","version":1,"target":"city","classes":["Ulm","Jena"],
@@ -76,13 +83,12 @@ var (
 	answerJSON = regexp.MustCompile(`"(value|lower|upper|rank_error)":-?[0-9.e+-]+`)
 	anyNumber  = regexp.MustCompile(`-?[0-9]+(\.[0-9]+)?(e[+-]?[0-9]+)?`)
 	dates      = regexp.MustCompile(`\d{4}-\d\d-\d\d[T ][0-9:.]+Z`)
-	digests    = regexp.MustCompile(`"data_sha256":"[0-9a-f]{64}"`)
 	stored     = regexp.MustCompile(`"(answer|answered)":("(\\.|[^"\\])*"|null)`)
 )
 
 // seen is all that an analyst sees of a command but the answer itself: exit code, both streams, which files
 // there are, what they hold, and what the ledger has charged.
-func seen(t *testing.T, attack, neighbors string, header, rows string) string {
+func seen(t *testing.T, name, attack, neighbors, header, rows string) string {
 	t.Helper()
 	dir := t.TempDir()
 	for name, text := range map[string]string{"people.csv": header + rows, "schema.json": attackSchema} {
@@ -95,7 +101,8 @@ func seen(t *testing.T, attack, neighbors string, header, rows string) string {
 	if strings.Contains(attack, "--person") {
 		unit = "person:id"
 	}
-	if _, stderr, code := run(t, "", "ledger", "create", "l.ledger", "--epsilon", "2", "--delta", "0", "--neighbors", neighbors, "--unit", unit); code != 0 {
+	oneLine := fmt.Sprint("--one-line=", name == "one line a row")
+	if _, stderr, code := run(t, "", "ledger", "create", "l.ledger", "--epsilon", "2", "--delta", "0", "--neighbors", neighbors, "--unit", unit, oneLine); code != 0 {
 		t.Fatal(stderr)
 	}
 	args := append(strings.Fields(attack), "--data", "people.csv", "--epsilon", "1", "--delta", "0", "--neighbors", neighbors, "--ledger", "l.ledger", "-o", "out.json")
@@ -114,7 +121,7 @@ func seen(t *testing.T, attack, neighbors string, header, rows string) string {
 	}
 	text := fmt.Sprintf("exit %d\nstdout %s\nstderr %s\nfiles %v\nout %s\nledger %s", code,
 		answerRow.ReplaceAllString(stdout, "$1 #"), stderr, files, answerJSON.ReplaceAll(out, []byte(`"$1":#`)), stored.ReplaceAllString(book, `"$1":#`))
-	return digests.ReplaceAllString(dates.ReplaceAllString(text, "DATE"), `"data_sha256":#`)
+	return dates.ReplaceAllString(text, "DATE")
 }
 
 // TestNoFreeAnswers: whatever stands in the place of a row, nothing that an analyst sees but the answer,
@@ -135,8 +142,12 @@ func TestNoFreeAnswers(t *testing.T) {
 		attack := attacks[name]
 		for _, neighbors := range []string{"add-remove", "replace"} {
 			t.Run(name+"/"+neighbors, func(t *testing.T) {
-				want := seen(t, attack, neighbors, header, others+"9,Ulm,34,30\n")
-				if !strings.HasPrefix(want, "exit 0\n") {
+				header := header
+				if strings.Contains(attack, "twice") {
+					header = "id,twice,twice ,hours\n"
+				}
+				want := seen(t, name, attack, neighbors, header, others+"9,Ulm,34,30\n")
+				if refused := strings.HasPrefix(name, "refused"); refused != strings.HasPrefix(want, "exit 2\n") || refused == strings.HasPrefix(want, "exit 0\n") {
 					t.Fatal(want)
 				}
 				for i, fault := range slices.Sorted(maps.Keys(faults)) {
@@ -149,7 +160,7 @@ func TestNoFreeAnswers(t *testing.T) {
 					tried++
 					// First, last, and alone.
 					rows := []string{faults[fault] + others, others + faults[fault], faults[fault]}[(i+len(name))%3]
-					if got := seen(t, attack, neighbors, header, rows); got != want {
+					if got := seen(t, name, attack, neighbors, header, rows); got != want {
 						t.Errorf("%s: seen is\n%s\nwhere others see\n%s", fault, got, want)
 					}
 				}

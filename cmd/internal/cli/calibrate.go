@@ -160,11 +160,6 @@ func (c *calibration) design(ctx context.Context, p dp.Problem, gap float64) (*t
 	return r.Verified, limit
 }
 
-// truncated is the account.Designer of truncated Laplace noise.
-func truncated(_ context.Context, p dp.Problem, _ float64) (*tables.Verified, error) {
-	return shapes.TruncatedLaplace(p, tables.Grid{})
-}
-
 func (c *calibration) find(ctx context.Context) (err error) {
 	o := account.CalibrateOptions{Gap: c.options.Gap}
 	var design account.Designer = c.design
@@ -172,7 +167,9 @@ func (c *calibration) find(ctx context.Context) (err error) {
 	case noiseDesigned:
 		o.Exponents = []float64{}
 	case noiseTruncated:
-		o.Exponents, design = []float64{}, truncated
+		o.Exponents, design = []float64{}, func(_ context.Context, p dp.Problem, _ float64) (*tables.Verified, error) {
+			return shapes.TruncatedLaplace(p, tables.Grid{})
+		}
 	case noiseGaussian:
 		o.Exponents, design = []float64{2}, nil
 	case noisePower:

@@ -152,7 +152,7 @@ func finish(c *shell.Common, noun string, design func() (designed, error)) error
 		return err
 	}
 	m := proof.Of(d.proven)
-	a := report.Finding{Mechanism: m, Proven: d.proven}.About()
+	a := about(report.Finding{Mechanism: m, Proven: d.proven})
 	object := shell.Object{
 		a.Problem, d.total.Part(), d.problem, a.Certified, d.certified, a.Size, d.size,
 		"rounds", d.Rounds, ending(d.Optimal, d.Elapsed),

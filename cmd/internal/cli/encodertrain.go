@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"cmp"
 	"context"
 	"crypto/sha256"
 	"errors"
@@ -285,10 +286,7 @@ func forget(run encoders.Run, choices []encoders.Choice) error {
 }
 
 func (o *trainOptions) run() (encoders.Run, error) {
-	dir := o.checkpoint
-	if dir == "" {
-		dir = filepath.Clean(o.Output) + ".checkpoint"
-	}
+	dir := cmp.Or(o.checkpoint, filepath.Clean(o.Output)+".checkpoint")
 	entries, err := os.ReadDir(dir)
 	if len(entries) > 0 && !o.resume {
 		return encoders.Run{}, shell.BadInput("--resume goes on from it; remove it to begin anew", fmt.Errorf("checkpoint %s is there already", dir))

@@ -105,6 +105,13 @@ func TestLedgerCreateKilled(t *testing.T) {
 		default:
 			t.Fatalf("exit code %d, %q", code, stderr)
 		}
+		// The next one sweeps what was left.
+		if _, stderr, code := run(t, "", "ledger", "create", path+"2", "--epsilon", "1", "--delta", "0"); code != 0 {
+			t.Fatal(stderr)
+		}
+		if left, err := filepath.Glob(filepath.Join(filepath.Dir(path), ".*")); err != nil || len(left) > 0 {
+			t.Errorf("left are %q, %v", left, err)
+		}
 	}
 	t.Log(kinds)
 }

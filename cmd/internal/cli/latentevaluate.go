@@ -47,16 +47,14 @@ Losses of people's true features are printed: they are for who may see these.`, 
 	return f.Run(o.run)
 }
 
-// The confidence of the interval that evaluate prints, and how rare a difference is
-// that is no chance.
+// The confidence of the interval printed, and how rare a difference is that is no chance.
 const (
 	evaluateConfidence = 0.999
 	noChance           = 1e-8
 )
 
-// standardErrors returns how many standard errors a mean of so many draws differs
-// from the truth by with the given probability, either way: Student's law, as the
-// errors are estimated from the draws too.
+// standardErrors is how many standard errors a mean of so many draws differs from the truth by with
+// the given probability, either way: Student's law, as the errors are estimated from the draws too.
 func standardErrors(draws int, probability float64) float64 {
 	return distuv.StudentsT{Sigma: 1, Nu: float64(draws - 1)}.Quantile(1 - probability/2)
 }

@@ -18,7 +18,6 @@ import (
 	"github.com/noisewright/noisewright/cmd/internal/shell"
 	"github.com/noisewright/noisewright/dp"
 	"github.com/noisewright/noisewright/internal/check"
-	"github.com/noisewright/noisewright/internal/csvfile"
 	"github.com/noisewright/noisewright/learn"
 	"github.com/noisewright/noisewright/lp"
 	"github.com/noisewright/noisewright/release"
@@ -48,7 +47,7 @@ type learnOptions struct {
 	shell.Common
 	data, schema, test string // files
 	target             string
-	csv                csvfile.Options
+	csv                dialect
 	kind               string // of the noise
 	budget             learn.Budget
 	ledger             string // file
@@ -113,8 +112,7 @@ func (o *learnOptions) flags(cmd *cobra.Command) *shell.Flags {
 	f.RequiredFile(&o.data, "data", "a CSV file", "CSV file of the records to learn from, with a header, - for standard input; perhaps compressed with gzip or zstd", vectorFiles...)
 	f.RequiredFile(&o.schema, "schema", "a file such as learn schema drafts", "schema file: what is public about records (see learn schema)", "json")
 	f.String(&o.target, "target", "column of the class, as in the schema; only to be sure")
-	f.Delimiter(&o.csv)
-	f.OneLine(&o.csv)
+	o.csv.flags(f, asLedger)
 	f.Bool(&o.strict, "strict-not-private", strictUsage)
 	epsilon := f.OptionalNumber(&o.budget.Epsilon, "epsilon", shell.AtMost("a number", learn.MaxEpsilon), fmt.Sprintf("epsilon of the model, all releases together, without unit: above 0, at most %d", learn.MaxEpsilon))
 	delta := f.OptionalNumber(&o.budget.Delta, "delta", shell.Delta, "delta of the model, all releases together, a probability: "+shell.Delta.Want)
@@ -166,20 +164,20 @@ func (o *learnOptions) run(ctx context.Context, l learner) error {
 	if err != nil {
 		return shell.BadFile(o.schema, err)
 	}
+	var book *namedLedger
+	if o.ledger != "" {
+		if book, err = openFor(ctx, o.ledger, o.budget.Neighbors, dp.Row, &o.csv, func(ledger.Terms) string { return "" }); err != nil {
+			return err
+		}
+		defer book.Close()
+	}
 	// What may fail does before anything is spent.
 	test, err := o.readTest(ctx, schema)
 	if err != nil {
 		return err
 	}
-	var book *namedLedger
-	if o.ledger != "" {
-		if book, err = openFor(ctx, o.ledger, o.budget.Neighbors, dp.Row, func(ledger.Terms) string { return "" }); err != nil {
-			return err
-		}
-		defer book.Close()
-	}
 	var data *learn.Data
-	digest, err := readRows(ctx, &o.Common, o.data, o.csv, func(rows *release.CSV) (err error) {
+	digest, err := readRows(ctx, &o.Common, o.data, o.csv.Options, func(rows *release.CSV) (err error) {
 		data, err = schema.Read(rows)
 		return err
 	})
@@ -222,7 +220,7 @@ func (o *learnOptions) readTest(ctx context.Context, s *learn.Schema) (*learn.Da
 		return nil, nil
 	}
 	var d *learn.Data
-	_, err := readRows(ctx, &o.Common, o.test, o.csv, func(rows *release.CSV) (err error) {
+	_, err := readRows(ctx, &o.Common, o.test, o.csv.Options, func(rows *release.CSV) (err error) {
 		d, err = s.Read(rows)
 		switch {
 		case err != nil:

@@ -62,7 +62,7 @@ func learnAfterCrash(t *testing.T, neighbors, noise string) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	digest, err := readRows(ctx, &o.Common, o.data, o.csv, func(rows *release.CSV) error {
+	digest, err := readRows(ctx, &o.Common, o.data, o.csv.Options, func(rows *release.CSV) error {
 		_, err := schema.Read(rows)
 		return err
 	})

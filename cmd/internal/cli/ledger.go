@@ -7,14 +7,17 @@ import (
 	"fmt"
 	"io/fs"
 	"math"
+	"strconv"
 	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 
 	"github.com/noisewright/noisewright/account"
 	"github.com/noisewright/noisewright/cmd/internal/shell"
 	"github.com/noisewright/noisewright/dp"
+	"github.com/noisewright/noisewright/internal/csvfile"
 	"github.com/noisewright/noisewright/internal/exact"
 	"github.com/noisewright/noisewright/proof"
 	"github.com/noisewright/noisewright/release/ledger"
@@ -41,8 +44,8 @@ what is asked otherwise may be. A ledger made with --adaptive keeps the sums of 
 epsilons and deltas within the total, which allows fewer releases and holds without
 that.
 
-The ledger is an internal document. Answers are meant to be published. The digests
-of the data, which queries were asked and when, and whether the data changed
+The ledger is an internal document. Answers are meant to be published. The file's
+digests of the data, which queries were asked and when, and whether the data changed
 between equal queries are not protected. Keep one copy: one restored from a backup
 has forgotten what was released since. FILE-journal beside it is part of it.`,
 		Example: `  noisewright ledger create city.ledger --epsilon 1 --delta 1e-6
@@ -65,14 +68,50 @@ func openLedger(ctx context.Context, path string) (*namedLedger, error) {
 	return &namedLedger{l, path}, nil
 }
 
-// openFor opens the ledger to charge, which has to be about the unit; hint says how it would be,
-// "" with a new ledger.
-func openFor(ctx context.Context, path, neighbors, unit string, hint func(ledger.Terms) string) (*namedLedger, error) {
+// dialect says what a row of a file is: with a ledger its terms, which flags may repeat.
+type dialect struct {
+	csvfile.Options
+	given []*pflag.Flag
+}
+
+func (d *dialect) flags(f *shell.Flags, usage string) {
+	d.given = []*pflag.Flag{f.Delimiter(&d.Options), f.OneLine(&d.Options)}
+	for _, flag := range d.given {
+		flag.Usage += usage
+	}
+}
+
+// asLedger is what flags say with a ledger.
+const asLedger = "; with --ledger its terms say it"
+
+// under takes the terms, and refuses flags that say something else.
+func (d *dialect) under(t ledger.Terms) error {
+	said := d.words()
+	d.Delimiter, d.OneLine = t.Delimiter[0], t.OneLine
+	for i, want := range d.words() {
+		if i < len(d.given) && d.given[i].Changed && said[i] != want {
+			return fmt.Errorf("%s = %s, want %s as in the ledger", d.given[i].Name, said[i], want)
+		}
+	}
+	return nil
+}
+
+func (d *dialect) words() [2]string {
+	return [2]string{strconv.QuoteRune(rune(d.Delimiter)), strconv.FormatBool(d.OneLine)}
+}
+
+// openFor opens the ledger to charge, which has to be about the unit and the dialect; hint says how
+// it would be about the unit, "" with a new ledger.
+func openFor(ctx context.Context, path, neighbors, unit string, d *dialect, hint func(ledger.Terms) string) (*namedLedger, error) {
 	l, err := openLedger(ctx, path)
 	if err != nil {
 		return nil, err
 	}
-	switch t := l.Terms(); {
+	t := l.Terms()
+	wrong := d.under(t)
+	switch {
+	case wrong != nil:
+		err = shell.BadInput("what a row is was fixed by ledger create: leave the flag out", wrong)
 	case neighbors != t.Neighbors:
 		err = shell.BadInput("--neighbors "+t.Neighbors, fmt.Errorf("neighbors = %s, want %s as in the ledger", neighbors, t.Neighbors))
 	case unit != t.Unit:
@@ -125,6 +164,8 @@ type ledgerTerms struct {
 	Neighbors string  `json:"neighbors"`
 	Unit      string  `json:"unit"`
 	Adaptive  bool    `json:"adaptive"`
+	Delimiter string  `json:"delimiter"`
+	OneLine   bool    `json:"one_line"`
 }
 
 func (t ledgerTerms) rows() []shell.Row {
@@ -140,18 +181,23 @@ func (t ledgerTerms) rows() []shell.Row {
 	if t.Neighbors == dp.Replace {
 		guess = "which of two values " + unit + " has"
 	}
+	rows := fmt.Sprintf("%q between fields", t.Delimiter)
+	if t.OneLine {
+		rows += ", every line a row"
+	}
 	return []shell.Row{
 		{"total", fmt.Sprintf("epsilon %v, delta %v", t.Epsilon, t.Delta)},
 		{"in words", shell.InWords(t.Epsilon, t.Delta, guess) + " all releases"},
 		{"neighbors", t.Neighbors},
 		{"unit", t.Unit},
+		{"CSV files", rows},
 		{"composition", composition},
 	}
 }
 
 func newLedgerCreateCommand(s *shell.Streams) *cobra.Command {
 	o := &ledgerOptions{Common: shell.Common{Streams: s}}
-	terms := ledger.Terms{Neighbors: dp.AddRemove, Unit: dp.Row}
+	terms, files := ledger.Terms{Neighbors: dp.AddRemove, Unit: dp.Row}, dialect{}
 	f := shell.NewFlags(&cobra.Command{
 		Use:   "create FILE --epsilon E --delta D",
 		Short: "Make a ledger with a total",
@@ -159,7 +205,9 @@ func newLedgerCreateCommand(s *shell.Streams) *cobra.Command {
 
 The total is for everything that is ever released about the people. --neighbors
 and --unit say what is hidden; releases that hide something else are refused,
-because their epsilons and deltas would add up different things.`,
+because their epsilons and deltas would add up different things. --delimiter and
+--one-line say what a row of a CSV file is, for all releases, which may not say
+something else: read by another delimiter, or line by line, one record is many rows.`,
 		Example: `  noisewright ledger create city.ledger --epsilon 1 --delta 1e-6
   noisewright ledger create city.ledger --epsilon 1 --delta 1e-6 --unit person:id --adaptive`,
 	})
@@ -171,8 +219,10 @@ because their epsilons and deltas would add up different things.`,
 	f.Text(&terms.Unit, "unit", "row|person:COLUMN", "whose influence is hidden: row, or person:COLUMN for all rows with the same value of the column")
 	f.CompleteOrFile("unit", dp.Row, "person:")
 	f.Bool(&terms.Adaptive, "adaptive", "basic composition, which allows noise to be chosen in view of earlier answers")
+	files.flags(f, "")
 	f.Verdict(&o.Common, "no progress and no summary")
 	return f.Run(func(ctx context.Context) error {
+		terms.Delimiter, terms.OneLine = string(rune(cmp.Or(files.Delimiter, ','))), files.OneLine
 		if err := ledger.Create(ctx, o.file, terms); err != nil {
 			return ledgerFailure(o.file, err)
 		}
@@ -221,7 +271,8 @@ it was answered or only charged (by a process that still runs or has crashed; th
 same query takes it up again), its mechanisms, each with the number of uses and
 the epsilon and delta of a single one, and what was asked.
 
-With --json also the answers, the queries in full and the digests of the data.`,
+With --json also the answers, the queries in full, and which of them were about the
+same data, by a number for each data set.`,
 		Example: "  noisewright ledger show city.ledger",
 	})
 }
@@ -232,8 +283,12 @@ func (o *ledgerOptions) show(ctx context.Context, l *ledger.Ledger) error {
 		return err
 	}
 	list, lines := make([]shell.Object, len(records)), make([][]string, len(records))
+	sets := map[string]int{} // numbers of data sets: a digest would confirm a guess of the whole file
 	for i, r := range records {
-		if list[i], lines[i], err = recorded(r); err != nil {
+		if sets[r.Data] == 0 {
+			sets[r.Data] = len(sets) + 1
+		}
+		if list[i], lines[i], err = recorded(r, sets[r.Data]); err != nil {
 			return err
 		}
 	}
@@ -245,7 +300,7 @@ func (o *ledgerOptions) show(ctx context.Context, l *ledger.Ledger) error {
 }
 
 // recorded is a release as ledger show prints it: as an object, and in columns.
-func recorded(r account.Record) (shell.Object, []string, error) {
+func recorded(r account.Record, data int) (shell.Object, []string, error) {
 	state, answered, answer := "only charged", any(nil), any(nil)
 	if r.Answer != nil {
 		state, answered, answer = "answered", r.Answered, string(r.Answer)
@@ -270,7 +325,7 @@ func recorded(r account.Record) (shell.Object, []string, error) {
 		mechanisms = append(mechanisms, text)
 	}
 	return shell.Object{
-		"id", r.ID, "summary", r.Summary, "query", r.Text, "data_sha256", r.Data, "costs", costs,
+		"id", r.ID, "summary", r.Summary, "query", r.Text, "data", data, "costs", costs,
 		"charged", r.Charged, "answered", answered, "answer", answer,
 	}, []string{fmt.Sprint(r.ID), r.Charged.UTC().Format(time.DateTime) + "Z", state, strings.Join(mechanisms, " and "), shell.Printable(r.Summary)}, nil
 }
@@ -318,25 +373,32 @@ func (o *ledgerOptions) total(ctx context.Context, l *ledger.Ledger) error {
 type ledgerLeftOptions struct {
 	ledgerOptions
 	epsilon float64 // NaN: find it
-	delta   float64
+	deltas  []float64
 	table   string
 }
 
 func newLedgerLeftCommand(s *shell.Streams) *cobra.Command {
 	o := &ledgerLeftOptions{ledgerOptions: ledgerOptions{Common: shell.Common{Streams: s}}, epsilon: math.NaN()}
 	f := shell.NewFlags(&cobra.Command{
-		Use:   "left FILE [--delta D] [--epsilon E | --table TABLE]",
+		Use:   "left FILE [--delta D,...] [--epsilon E | --table TABLE]",
 		Short: "Compute what is left of a ledger's total",
 		Long: `Print the largest epsilon of one more release with --delta that a ledger still takes,
 rounded down, if nothing else is known of the release. With --epsilon too, print how
 many more releases of that epsilon and delta it takes, and with --table, how many
-more that draw from the table once.`,
+more that draw from the table once. Of several deltas each has an answer.`,
 		Example: `  noisewright ledger left city.ledger
+  noisewright ledger left city.ledger --delta 0,1e-8,1e-7
   noisewright ledger left city.ledger --epsilon 0.1 --delta 1e-8
   noisewright ledger left city.ledger --table table.json`,
 	})
 	o.flags(f)
-	delta := f.OptionalNumber(&o.delta, "delta", ledgerDelta, "delta of a release, a probability, at least 0 and below 1 (default 0)")
+	delta := f.Func("delta", "numbers", "", "deltas of a release, separated by commas, each a probability, at least 0 and below 1 (default 0, and without --epsilon a hundredth and a tenth of the total's)", func(text string) (err error) {
+		for s := range strings.SplitSeq(text, ",") {
+			v, bad := shell.ParseNumber(strings.TrimSpace(s), ledgerDelta)
+			o.deltas, err = append(o.deltas, v), cmp.Or(err, bad)
+		}
+		return err
+	})
 	epsilon := f.OptionalNumber(&o.epsilon, "epsilon", shell.Epsilon, "epsilon of a release, without unit: count how many fit")
 	f.File(&o.table, "table", "table file: count how many releases of it fit", "json")
 	f.Check(func() error {
@@ -349,25 +411,44 @@ more that draw from the table once.`,
 }
 
 func (o *ledgerLeftOptions) left(ctx context.Context, l *ledger.Ledger) error {
-	if o.table == "" && math.IsNaN(o.epsilon) {
-		e, err := l.Left(ctx, o.delta)
+	if o.table != "" {
+		v, err := o.ReadSound(ctx, o.table)
 		if err != nil {
 			return err
 		}
-		return o.Print(shell.Object{"epsilon", e, "delta", o.delta}, []shell.Row{{"left", fmt.Sprintf("one release of epsilon %s, delta %v", shell.DigitsDown(e), o.delta)}})
-	}
-	cost, what := account.Cost{Epsilon: o.epsilon, Delta: o.delta}, fmt.Sprintf("epsilon %v, delta %v", o.epsilon, o.delta)
-	report := shell.Object{"epsilon", o.epsilon, "delta", o.delta}
-	if o.table != "" {
-		cost, what, report = account.Cost{}, shell.InputName(o.table), shell.Object{"table", o.table}
-		var err error
-		if cost.Table, err = o.ReadSound(ctx, o.table); err != nil {
+		n, err := l.LeftTimes(ctx, account.Cost{Table: v})
+		if err != nil {
 			return err
 		}
+		return o.Print(shell.Object{"table", o.table, "times", n}, []shell.Row{{"left", fmt.Sprintf("%d of %s", n, shell.InputName(o.table))}})
 	}
-	n, err := l.LeftTimes(ctx, cost)
-	if err != nil {
-		return err
+	find := math.IsNaN(o.epsilon)
+	if o.deltas == nil {
+		o.deltas = []float64{0}
+		if total := l.Terms().Delta; find && total > 0 {
+			o.deltas = append(o.deltas, total/100, total/10)
+		}
 	}
-	return o.Print(shell.Object{report, "times", n}, []shell.Row{{"left", fmt.Sprintf("%d of %s", n, what)}})
+	var list []shell.Object
+	var rows []shell.Row
+	for _, delta := range o.deltas {
+		var one shell.Object
+		var text string
+		if find {
+			epsilon, err := l.Left(ctx, delta)
+			if err != nil {
+				return err
+			}
+			one, text = shell.Object{"epsilon", epsilon, "delta", delta}, "one release of epsilon "+shell.DigitsDown(epsilon)
+		} else {
+			n, err := l.LeftTimes(ctx, account.Cost{Epsilon: o.epsilon, Delta: delta})
+			if err != nil {
+				return err
+			}
+			one, text = shell.Object{"epsilon", o.epsilon, "delta", delta, "times", n}, fmt.Sprintf("%d of epsilon %v", n, o.epsilon)
+		}
+		list = append(list, one)
+		rows = append(rows, shell.Row{[]string{"left", "or"}[min(len(rows), 1)], fmt.Sprintf("%s, delta %v", text, delta)})
+	}
+	return o.Print(shell.Object{list[0], "left", list}, rows)
 }

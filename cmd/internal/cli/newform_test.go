@@ -9,8 +9,8 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/noisewright/noisewright/cmd/internal/jsontest"
 	"github.com/noisewright/noisewright/cmd/internal/portrait"
+	"github.com/noisewright/noisewright/cmd/internal/scripttest"
 	"github.com/noisewright/noisewright/cmd/internal/shell"
 	"github.com/noisewright/noisewright/internal/newform"
 	"github.com/noisewright/noisewright/proof"
@@ -98,7 +98,7 @@ func TestNewForm(t *testing.T) {
 			}
 		}
 		if strings.Contains(c.args, "--json") {
-			if err := jsontest.Check([]byte(out)); err != nil {
+			if err := scripttest.CheckJSON([]byte(out)); err != nil {
 				t.Errorf("%s: %v", c.args, err)
 			}
 		}

@@ -259,6 +259,7 @@ func statedBy(p dp.Privacy, l loss.Loss) string {
 
 // own is what the program has for one form in particular. Nothing is what it has for all.
 type own struct {
+	about   func(f report.Finding) report.About
 	figure  func(o *plotOptions, m proof.Mechanism) (figureOf, error)
 	draw    func(o *sampleOptions, ctx context.Context, m proof.Mechanism) (drawer, error)
 	compare func(o *compareOptions, ctx context.Context, v proof.Proven) error
@@ -270,10 +271,18 @@ func figureFor[M proof.Mechanism](figure func(*plotOptions, M) (figureOf, error)
 }
 
 // owns lists what forms have of their own, by their packages. The program knows mechanisms
-// by package proof alone but for what starts here.
+// by package proof alone but for what starts here, and what a page shows (see portrait).
 var owns = map[string]own{
-	tables.Form.Package:  {figure: figureFor((*plotOptions).noise), draw: (*sampleOptions).noise, compare: (*compareOptions).compareTable},
-	kernels.Form.Package: {figure: figureFor((*plotOptions).kernel)},
-	cells.Form.Package:   {figure: figureFor((*plotOptions).additive)},
-	local.Form.Package:   {figure: figureFor((*plotOptions).randomizer), compare: (*compareOptions).compareRandomizer},
+	tables.Form.Package:  {report.Table, figureFor((*plotOptions).noise), (*sampleOptions).noise, (*compareOptions).compareTable},
+	kernels.Form.Package: {about: report.Kernel, figure: figureFor((*plotOptions).kernel)},
+	cells.Form.Package:   {about: report.Additive, figure: figureFor((*plotOptions).additive)},
+	local.Form.Package:   {about: report.Randomizer, figure: figureFor((*plotOptions).randomizer), compare: (*compareOptions).compareRandomizer},
+}
+
+// about says what was found about a mechanism.
+func about(f report.Finding) report.About {
+	if own := owns[f.Mechanism.Form().Package]; own.about != nil {
+		return own.about(f)
+	}
+	return report.Any(f)
 }

@@ -246,8 +246,7 @@ type column struct {
 	want   string // what a cell has
 	parse  func(cell string) (float64, error)
 	answer func(dst []byte, x float64) ([]byte, error) // appends a private answer to x, which is clipped
-	// label, if not nil, is in place of both: it returns a private answer to a cell that is
-	// no number, such as a category.
+	// label, if not nil, is in place of both, for cells that are no numbers, such as categories.
 	label func(cell string) (string, error)
 
 	values, clipped int // so far
@@ -357,8 +356,7 @@ func (r interval) within(s *sampler.Noise) (interval, error) {
 	width := exact.Rational(r.upper)
 	width.Sub(width, exact.Rational(r.lower))
 	if width.Cmp(exact.Rational(sensitivity)) > 0 {
-		// f is width to the nearest. If it is not the sensitivity it is a larger
-		// float64, and so shown as a larger number.
+		// f is width to the nearest: the sensitivity, or a larger number.
 		f, _ := width.Float64()
 		if f == sensitivity {
 			return interval{r.lower, addDown(r.lower, sensitivity)}.within(s)

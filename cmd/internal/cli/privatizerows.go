@@ -83,9 +83,8 @@ func (p *privatizer) bad(err error) error { return shell.BadFile(p.file, shell.F
 // cellError is what is wrong with a number of the file.
 type cellError struct{ error }
 
-// row appends the current record with noisy numbers in place of the columns'. All of
-// such a field goes: how many blanks are before a right-aligned number, and whether it
-// has quotes, depends on the number.
+// row appends the current record with noisy numbers in place of the columns'. All of such a field
+// goes: how many blanks are before a right-aligned number, and whether it has quotesdepends on it.
 func (p *privatizer) row(dst []byte) ([]byte, error) {
 	raw, copied := p.in.Raw, 0
 	for _, c := range p.columns {

@@ -31,7 +31,7 @@ type releaseOptions struct {
 	shell.Common
 	query  release.Query
 	data   string // file
-	csv    csvfile.Options
+	csv    dialect
 	value  string // of a query of the kind value
 	ledger string // file
 	tables string // directory
@@ -156,8 +156,11 @@ func newReleaseOf(s *shell.Streams, kind release.Kind, cmd *cobra.Command) *cobr
 	f.Output(&o.Common, "JSON file to write the answer to", "json")
 	f.Summary(&o.Common, "output")
 	f.Check(func() error {
-		if math.IsNaN(q.Epsilon + q.Delta + q.Lower + q.Upper + q.Probability + q.Sensitivity) {
+		switch {
+		case math.IsNaN(q.Epsilon + q.Delta + q.Lower + q.Upper + q.Probability + q.Sensitivity):
 			return nil // reported
+		case q.Person != "" && q.MaxPerPerson == 0:
+			return shell.About("max-per-person", "", shell.Want("how many rows of a person count at most"))
 		}
 		return q.Validate()
 	})
@@ -194,7 +197,7 @@ func (o *releaseOptions) dataFlags(f *shell.Flags) {
 	q := &o.query
 	_, mostRows, mostCandidates := q.Limits()
 	f.RequiredFile(&o.data, "data", "a CSV file", "CSV file with a header, - for standard input; perhaps compressed with gzip or zstd", "csv", "gz", "zst")
-	f.Delimiter(&o.csv)
+	o.csv.flags(f, asLedger)
 	number := shell.Any("a finite number, in the units of the column")
 	switch q.Kind { //nolint:exhaustive // others have no column
 	case release.Sum, release.Mean, release.Quantile:
@@ -236,15 +239,8 @@ func (o *releaseOptions) dataFlags(f *shell.Flags) {
 	})
 	f.String(&q.Person, "person", "column that tells whose a row is, to protect persons in the place of rows")
 	f.OptionalInteger(&q.MaxPerPerson, "max-per-person", 1, mostRows, "with --person: how many rows of a person count at most (chosen at random), or with --by how many keys")
-	f.Check(func() error {
-		if q.Person != "" && q.MaxPerPerson == 0 {
-			return shell.About("max-per-person", "", shell.Want("how many rows of a person count at most"))
-		}
-		return nil
-	})
 	q.Missing = "drop"
 	f.Word(&q.Missing, "missing", "word", "a row without a number in --column: drop (it does not count) or middle (of a sum, mean or quantile: it counts with the middle of the bounds, so that with replace the number of rows stays public, which takes less noise)", "drop", "middle")
-	f.OneLine(&o.csv)
 	f.Bool(&q.StrictNotPrivate, "strict-not-private", strictUsage)
 }
 
@@ -256,7 +252,7 @@ func (o *releaseOptions) run(ctx context.Context) error {
 	defer w.Discard()
 	var l account.Ledger
 	if o.ledger != "" {
-		book, err := openFor(ctx, o.ledger, o.query.Neighbors, o.query.Unit(), o.otherUnit)
+		book, err := openFor(ctx, o.ledger, o.query.Neighbors, o.query.Unit(), &o.csv, o.otherUnit)
 		if err != nil {
 			return err
 		}
@@ -329,7 +325,7 @@ func (o *releaseOptions) ReadData(ctx context.Context, q release.Query) (d *rele
 		}
 		return release.ReadData(ctx, x, q)
 	}
-	digest, err = readRows(ctx, &o.Common, o.data, o.csv, func(rows *release.CSV) (err error) {
+	digest, err = readRows(ctx, &o.Common, o.data, o.csv.Options, func(rows *release.CSV) (err error) {
 		d, err = release.Read(rows, q)
 		return err
 	})

@@ -15,7 +15,7 @@ import (
 	"time"
 
 	"github.com/noisewright/noisewright/account"
-	"github.com/noisewright/noisewright/cmd/internal/jsontest"
+	"github.com/noisewright/noisewright/cmd/internal/scripttest"
 	"github.com/noisewright/noisewright/cmd/internal/shell"
 	"github.com/noisewright/noisewright/dp"
 	"github.com/noisewright/noisewright/kernels"
@@ -55,7 +55,7 @@ func asJSON() captured {
 func (c captured) object(t *testing.T) map[string]any {
 	t.Helper()
 	var v map[string]any
-	if err := errors.Join(jsontest.Check(c.out.Bytes()), json.Unmarshal(c.out.Bytes(), &v)); err != nil {
+	if err := errors.Join(scripttest.CheckJSON(c.out.Bytes()), json.Unmarshal(c.out.Bytes(), &v)); err != nil {
 		t.Fatalf("%v in %q", err, c.out)
 	}
 	if v["schema"] != float64(shell.Schema) {

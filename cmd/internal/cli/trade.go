@@ -34,8 +34,7 @@ func readPair(s string) (pair [2]loss.Loss, ok bool) {
 			continue
 		}
 		pair = [2]loss.Loss{a, b}
-		// A product of weights need not be a float64, so a loss that has one
-		// or is a sum cannot be given another.
+		// A product of weights need not be a float64: a weighted loss, or a sum, gets none.
 		for _, l := range pair {
 			if _, err := loss.Sum(loss.Term{Loss: l, Weight: 2}); err != nil {
 				return pair, false

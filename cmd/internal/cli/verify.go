@@ -90,7 +90,7 @@ func (o *verifyOptions) run(ctx context.Context) error {
 	if stopped != nil {
 		return giveUp(&o.Common, stopped)
 	}
-	a := f.About()
+	a := about(f)
 	object := shell.Object{"valid", f.Falsehood == nil, a.Problem, f.Total.Part(), a.Certified, a.Size, a.Worst, failing(f.Falsehood)}
 	err = o.Print(object, append([]shell.Row{{"verdict", judgement(f.Falsehood)}}, a.Rows...))
 	if f.Falsehood != nil {

@@ -77,16 +77,7 @@ func (d *Data) Pick(rows []int) *Data {
 }
 
 func (t *Column) pick(rows []int) Column {
-	some := Column{Name: t.Name, Classes: t.Classes}
-	for _, i := range rows {
-		if t.Labels != nil {
-			some.Labels = append(some.Labels, t.Labels[i])
-		}
-		if t.Values != nil {
-			some.Values = append(some.Values, t.Values[i])
-		}
-	}
-	return some
+	return Column{Name: t.Name, Classes: t.Classes, Labels: dense.Chosen(t.Labels, rows), Values: dense.Chosen(t.Values, rows)}
 }
 
 func numbers(c *check.List, field string, values []float64) {

@@ -13,8 +13,7 @@ import (
 	"github.com/noisewright/noisewright/latent/bundle"
 )
 
-// Release makes of a person's features what a device sends: bundle.Privatizer.Privatize,
-// or bundle.Bundle.Filter.
+// Release makes what a device sends: bundle.Privatizer.Privatize, or bundle.Bundle.Filter.
 type Release func(dst, x []float64) ([]float64, error)
 
 // Measure is the mean over people of how far an answer is from the truth.

@@ -26,8 +26,7 @@ func Rand(seed uint64, purpose string, step int) *rand.Rand {
 	return rand.New(rand.NewPCG(binary.LittleEndian.Uint64(hash[:8]), binary.LittleEndian.Uint64(hash[8:16]))) //nolint:gosec // for training, no release
 }
 
-// Run says how a training goes on, whatever is trained. The zero value has no checkpoint
-// and is silent.
+// Run says how any training goes on. The zero value has no checkpoint and is silent.
 type Run struct {
 	Seed uint64
 	// Directory has the checkpoint: if there is one, the training goes on from it. "" means none.
@@ -35,11 +34,9 @@ type Run struct {
 	// Every is the time between checkpoints; 0 means 30 seconds. There is one at the last
 	// step too, and when the context ends.
 	Every time.Duration
-	// Options tells what else the result depends on, in any words: a checkpoint of a run
-	// with others is refused.
+	// Options tells what else the result depends on: a checkpoint with others is refused.
 	Options string
-	// Progress is called after each step, with its loss, or NaN if it is not to be shown; it
-	// may be nil.
+	// Progress is called after each step, with its loss, NaN if not to be shown; it may be nil.
 	Progress func(step, steps int, loss float64)
 }
 
@@ -50,8 +47,7 @@ type Training interface {
 	// State returns the numbers that the steps to come, and the result, depend on, by names
 	// of lower-case letters, digits, _ and -. None is NaN. They are read before the next step.
 	State() map[string][]float64
-	// Restore sets them to those of a checkpoint, which it may keep. Empty slices are not
-	// among them.
+	// Restore sets them to those of a checkpoint, which it may keep. None is empty.
 	Restore(state map[string][]float64) error
 }
 
@@ -114,8 +110,7 @@ func (r *Run) Train(ctx context.Context, t Training, steps int) error {
 	return save(steps)
 }
 
-// Below returns the run with the directory of that name in the directory, for one of several
-// trainings.
+// Below is the run with the directory of that name below, for one of several trainings.
 func (r *Run) Below(name string) Run {
 	below := *r
 	if r.Directory != "" {

@@ -56,8 +56,7 @@ func ballNoise(z int, promise bundle.Promise) bundle.Kind {
 // Trial is what became of a choice.
 type Trial struct {
 	Choice
-	// Loss is that of people held out, with fresh noise. All trials of a search are about the
-	// same people.
+	// Loss is of people held out, with noise. All trials of a search are about the same people.
 	Loss, StandardError float64
 	Err                 error // why there is no loss; nil
 }

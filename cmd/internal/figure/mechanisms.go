@@ -13,6 +13,7 @@ import (
 	"gonum.org/v1/plot/vg/draw"
 
 	"github.com/noisewright/noisewright/cells"
+	"github.com/noisewright/noisewright/cmd/internal/portrait"
 	"github.com/noisewright/noisewright/dp"
 	"github.com/noisewright/noisewright/kernels"
 	"github.com/noisewright/noisewright/local"
@@ -121,21 +122,11 @@ func (c *Chart) bars(what string, values, answers []float64, apart float64, law 
 	}
 }
 
-// Additive is the chart of the expected loss of the noise of each cell. A cell without an end
-// is drawn a sensitivity wide.
+// Additive is the chart of the loss of each cell. One without an end is drawn a sensitivity wide.
 func Additive(k *cells.Kernel, found cells.Certificate, independent float64) *Chart {
-	reach := k.Privacy().Sensitivity
 	var points plotter.XYs
 	for i := range k.Cells() {
-		from, to := k.Edge(i), k.Edge(i+1)
-		switch {
-		case math.IsInf(from, 0) && math.IsInf(to, 0):
-			from, to = -reach, reach
-		case math.IsInf(from, 0):
-			from = to - reach
-		case math.IsInf(to, 0):
-			to = from + reach
-		}
+		from, to := portrait.CellEnds(k, i, k.Privacy().Sensitivity)
 		y, _ := found.Losses[i].Float64()
 		points = append(points, plotter.XY{X: from, Y: y}, plotter.XY{X: to, Y: y})
 	}

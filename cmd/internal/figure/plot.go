@@ -89,8 +89,7 @@ func Write(p *plot.Plot, w io.Writer, format string, width, height vg.Length) er
 	return WriteSVG(w, width, height, func(dc draw.Canvas) { drawIn(p, dc) })
 }
 
-// WriteSVG writes what paint draws on white as SVG. It names fonts of the same metrics, for
-// viewers without the one named.
+// WriteSVG writes what paint draws on white as SVG. It names more fonts, of the same metrics.
 func WriteSVG(w io.Writer, width, height vg.Length, paint func(draw.Canvas)) error {
 	c := vgsvg.New(width, height)
 	dc := draw.New(c)

@@ -55,8 +55,7 @@ type Bound struct {
 	Value float64 `json:"value"`
 }
 
-// Interval says where the true value lies relative to a released one, at least with the
-// probability of the level.
+// Interval says where the true value lies around a released one, with that probability at least.
 type Interval struct {
 	Level float64 `json:"level"`
 	Lower float64 `json:"lower"`
@@ -260,6 +259,19 @@ func (p *Portrait) kernel(v *kernels.Verified) {
 	}
 }
 
+// CellEnds are the ends of a cell, where it has none so far from the other, or from 0.
+func CellEnds(k *cells.Kernel, i int, reach float64) (from, to float64) {
+	switch from, to = k.Edge(i), k.Edge(i+1); {
+	case math.IsInf(from, 0) && math.IsInf(to, 0):
+		return -reach, reach
+	case math.IsInf(from, 0):
+		return to - reach, to
+	case math.IsInf(to, 0):
+		return from, from + reach
+	}
+	return from, to
+}
+
 func (p *Portrait) additive(v *cells.Verified) {
 	k, c := v.Mechanism(), v.Certificate()
 	p.add("cells", "%d, from %v to %v", k.Cells(), k.Edge(0), k.Edge(k.Cells()))
@@ -271,15 +283,7 @@ func (p *Portrait) additive(v *cells.Verified) {
 		p.Laws.Answers = append(p.Laws.Answers, float64(g.FirstPoint(j)+g.FirstPoint(j+1)-1)/2*step)
 	}
 	for _, i := range some(k.Cells()) {
-		from, to := k.Edge(i), k.Edge(i+1)
-		switch { // an outer cell may have no end
-		case math.IsInf(from, 0) && math.IsInf(to, 0):
-			from, to = 0, 0
-		case math.IsInf(from, 0):
-			from = to
-		case math.IsInf(to, 0):
-			to = from
-		}
+		from, to := CellEnds(k, i, 0)
 		masses := make([]float64, k.Bins())
 		for j := range masses {
 			masses[j] = math.Ldexp(float64(k.Weight(i, j)), -64)

@@ -21,14 +21,6 @@ import (
 	"github.com/noisewright/noisewright/tables"
 )
 
-// owns lists what is said of forms in particular, by their packages.
-var owns = map[string]func(Finding) About{
-	tables.Form.Package:  func(f Finding) About { return aboutTable(f.Mechanism.(*tables.Table), f) },
-	kernels.Form.Package: func(f Finding) About { return aboutKernel(f.Mechanism.(*kernels.Kernel), f) },
-	cells.Form.Package:   func(f Finding) About { return aboutAdditive(f.Mechanism.(*cells.Kernel), f) },
-	local.Form.Package:   func(f Finding) About { return aboutRandomizer(f.Mechanism.(*local.Randomizer), f) },
-}
-
 // Finding is what was found out about a mechanism.
 type Finding struct {
 	Mechanism proof.Mechanism
@@ -44,14 +36,6 @@ type About struct {
 	Size      shell.Object // what it is made of
 	Worst     shell.Object // where the bounds are reached
 	Rows      []shell.Row
-}
-
-// About says what was found.
-func (f Finding) About() About {
-	if about := owns[f.Mechanism.Form().Package]; about != nil {
-		return about(f)
-	}
-	return aboutAny(f)
 }
 
 // Certified is what is proved: delta and losses are rounded up to a float64, the bound down.
@@ -120,8 +104,8 @@ func Promise(p dp.Privacy) shell.Object {
 	return shell.Object{"epsilon", p.Epsilon, "delta", p.Delta, "sensitivity", p.Sensitivity}
 }
 
-// aboutAny says of a mechanism what package proof knows.
-func aboutAny(f Finding) About {
+// Any says of a mechanism what package proof knows.
+func Any(f Finding) About {
 	m := f.Mechanism
 	p, name := m.Privacy(), "costs"
 	if l := m.Loss(); l != nil {
@@ -168,7 +152,9 @@ const NoBoundForSeveral = "none for several releases"
 // OfOneRelease says what the gap of a table with a total is about.
 const OfOneRelease = ", of noise for a release of this epsilon and delta"
 
-func aboutTable(t *tables.Table, f Finding) About {
+// Table says what was found about a table.
+func Table(f Finding) About {
+	t := f.Mechanism.(*tables.Table)
 	c, p := t.Certify(), t.Problem()
 	// How much less likely a period of the tail is than the one before; 0 without a tail.
 	tail := float64(t.TailRatio()) * 0x1p-64
@@ -197,7 +183,9 @@ func aboutTable(t *tables.Table, f Finding) About {
 	}
 }
 
-func aboutKernel(k *kernels.Kernel, f Finding) About {
+// Kernel says what was found about a kernel.
+func Kernel(f Finding) About {
+	k := f.Mechanism.(*kernels.Kernel)
 	c, q := k.Certify(), k.Queries()
 	instanceCap, capLoss := any(nil), shell.Object(nil) // where it is another one
 	weight := "uniform weight"
@@ -226,7 +214,9 @@ func aboutKernel(k *kernels.Kernel, f Finding) About {
 	}
 }
 
-func aboutAdditive(k *cells.Kernel, f Finding) About {
+// Additive says what was found about an additive kernel.
+func Additive(f Finding) About {
+	k := f.Mechanism.(*cells.Kernel)
 	c := k.Certify()
 	step, _ := k.Grid().Step().Float64()
 	from, to := k.Edge(0), k.Edge(k.Cells())
@@ -249,7 +239,9 @@ func aboutAdditive(k *cells.Kernel, f Finding) About {
 	}
 }
 
-func aboutRandomizer(r *local.Randomizer, f Finding) About {
+// Randomizer says what was found about a local randomizer.
+func Randomizer(f Finding) About {
+	r := f.Mechanism.(*local.Randomizer)
 	c, s := r.Certify(), r.Spec()
 	return About{
 		Problem: localProblem(&s),

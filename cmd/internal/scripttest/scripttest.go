@@ -1,7 +1,8 @@
-// Package scripttest has commands for scripts that run a program, for its tests.
+// Package scripttest has commands for scripts that test a program, and rules of the JSON it prints.
 package scripttest
 
 import (
+	"bytes"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -13,8 +14,6 @@ import (
 	"strings"
 
 	"github.com/rogpeppe/go-internal/testscript"
-
-	"github.com/noisewright/noisewright/cmd/internal/jsontest"
 )
 
 // Command is a command of a script.
@@ -67,9 +66,8 @@ func replaceCommand(ts *testscript.TestScript, neg bool, args []string) {
 	ts.Check(os.WriteFile(ts.MkAbs(args[3]), []byte(changed), 0o600))
 }
 
-// json FILE KEY... wants one JSON object on one line and nothing else in the
-// file, with the given keys, dots leading into arrays and objects. KEY=VALUE
-// also wants the value, and ! KEY that there is no such key.
+// json FILE KEY... wants one JSON object on one line and no more, with the given keys, dots leading
+// into arrays and objects. KEY=VALUE also wants the value, and ! KEY that there is no such key.
 func jsonCommand(ts *testscript.TestScript, neg bool, args []string) {
 	if len(args) == 0 {
 		ts.Fatalf("usage: json file [key[=value]...]")
@@ -86,7 +84,7 @@ func jsonCommand(ts *testscript.TestScript, neg bool, args []string) {
 		ts.Fatalf("data after the object")
 	}
 	if _, exported := v["golden"]; !exported { // an export is a file, with a format of its own
-		ts.Check(jsontest.Check([]byte(text)))
+		ts.Check(CheckJSON([]byte(text)))
 	}
 	for _, arg := range args[1:] {
 		path, want, compare := strings.Cut(arg, "=")
@@ -138,4 +136,53 @@ func repeatCommand(ts *testscript.TestScript, _ bool, args []string) {
 	n, err := strconv.Atoi(args[1])
 	ts.Check(err)
 	ts.Check(os.WriteFile(ts.MkAbs(args[2]), []byte(strings.Repeat(args[0], n)), 0o600))
+}
+
+// CheckJSON wants the one JSON object that a command printed, with numbers that every reader
+// has as they are meant: none is written as a string, and each is the float64 that it is
+// read as, which else were rounded, perhaps to the wrong side.
+func CheckJSON(text []byte) error {
+	d := json.NewDecoder(bytes.NewReader(text))
+	d.UseNumber()
+	var v map[string]any
+	if err := d.Decode(&v); err != nil {
+		return err
+	}
+	if d.More() {
+		return fmt.Errorf("%s follows the object", text[d.InputOffset():])
+	}
+	return numbers(v, "")
+}
+
+func numbers(at any, path string) error {
+	switch v := at.(type) {
+	case map[string]any:
+		for key, below := range v {
+			if key == "key" || key == "answer" {
+				continue // a user's own text
+			}
+			if err := numbers(below, path+"."+key); err != nil {
+				return err
+			}
+		}
+	case []any:
+		for i, below := range v {
+			if err := numbers(below, path+"."+strconv.Itoa(i)); err != nil {
+				return err
+			}
+		}
+	case string:
+		if _, err := strconv.ParseFloat(v, 64); err == nil {
+			return fmt.Errorf("%s = %q is a number as a string", path, v)
+		}
+	case json.Number:
+		f, err := v.Float64()
+		if err != nil {
+			return fmt.Errorf("%s: %w", path, err)
+		}
+		if shortest, err := json.Marshal(f); err != nil || string(shortest) != v.String() {
+			return fmt.Errorf("%s = %s has another float64, %s", path, v, shortest)
+		}
+	}
+	return nil
 }

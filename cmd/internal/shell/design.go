@@ -34,6 +34,17 @@ func Design(ctx context.Context, p dp.Problem, o lp.Options) (r *lp.Result[table
 	return r, stopped("table", r.Gap, o.Gap, causeOf(err), hint), nil
 }
 
+// Designs is Design of tables alone.
+func Designs(o lp.Options) func(context.Context, dp.Problem) (*tables.Verified, error) {
+	return func(ctx context.Context, p dp.Problem) (*tables.Verified, error) {
+		r, _, err := Design(ctx, p, o)
+		if err != nil {
+			return nil, err
+		}
+		return r.Verified, nil
+	}
+}
+
 // ending is what to say where a design of a kernel or a randomizer does not end as asked for.
 type ending struct {
 	noun, help string
@@ -51,7 +62,7 @@ func ended[V any](ctx context.Context, o lp.Options, r *lp.Result[V], err error,
 		return nil, nil, ctx.Err()
 	case errors.Is(err, dp.ErrInvalid):
 		return nil, nil, BadInput(e.help, err)
-	case errors.Is(err, lp.ErrInfeasible):
+	case errors.Is(err, lp.ErrInfeasible), r == nil && errors.Is(err, lp.ErrLimit):
 		return nil, nil, BadInput(oneOf(append(e.infeasible, "more time (--time-limit)")...), err)
 	case r == nil || !errors.Is(err, lp.ErrLimit):
 		return nil, nil, err
@@ -157,7 +168,7 @@ func DesignError(ctx context.Context, p dp.Problem, o lp.Options, err error) err
 	case errors.Is(err, lp.ErrInfeasible):
 		return BadInput(oneOf(when(!p.Constraints.None(), "looser constraints"), epsilon, delta), err)
 	case errors.Is(err, lp.ErrLimit):
-		return BadInput(oneOf(epsilon, delta, when(o.MaxCells < tables.MaxCells, "more cells (--max-cells)")), err)
+		return BadInput(oneOf(epsilon, delta, when(o.MaxCells < tables.MaxCells, "more cells (--max-cells)"), when(o.TimeLimit > 0, "more time (--time-limit)")), err)
 	}
 	return err
 }
@@ -192,13 +203,7 @@ func NewStore(a *Streams, cache string, o lp.Options) (*tables.Store, error) {
 			}
 			return name + ".json"
 		},
-		Design: func(ctx context.Context, p dp.Problem) (*tables.Verified, error) {
-			r, _, err := Design(ctx, p, o)
-			if err != nil {
-				return nil, err
-			}
-			return r.Verified, nil
-		},
+		Design:   Designs(o),
 		Rejected: func(err error) { a.Warn("cache %s", Sentence(err)) },
 	}
 	return OpenCache("cache", cache, &options.Directory, func() (*tables.Store, error) { return tables.NewStore(options) })

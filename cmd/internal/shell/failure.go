@@ -194,8 +194,7 @@ func (a *Streams) Say(label, s string) {
 	fmt.Fprintf(a.Err, "%s: %s\n", label, Printable(s))
 }
 
-// Printable writes what is not printable, line ends included, as a Go string
-// does: \x1b, \n, \u202e.
+// Printable escapes what does not print, line ends too, as a Go string does: \x1b, \n, \u202e.
 func Printable(s string) string {
 	var b strings.Builder
 	for len(s) > 0 {

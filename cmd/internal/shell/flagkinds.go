@@ -155,19 +155,21 @@ func (f *Flags) OptionalSource(table *string) {
 }
 
 // Delimiter adds --delimiter, what stands between the fields of the CSV files read.
-func (f *Flags) Delimiter(o *csvfile.Options) {
+func (f *Flags) Delimiter(o *csvfile.Options) *pflag.Flag {
 	f.Func("delimiter", "char", ",", "what stands between the fields of a row: a character such as ; or |, or tab", func(text string) error {
 		if o.Delimiter = csvfile.ParseDelimiter(text); o.Delimiter == 0 {
-			return Want("tab, or a character such as , ; | or :, but no letter, digit, quote, sign, point or blank")
+			return Want(csvfile.WantDelimiter)
 		}
 		return nil
 	})
 	f.Complete("delimiter", "tab", ",", ";", "|", ":")
+	return f.cmd.Flags().Lookup("delimiter")
 }
 
 // OneLine adds --one-line, that every line of the CSV files read is a row.
-func (f *Flags) OneLine(o *csvfile.Options) {
+func (f *Flags) OneLine(o *csvfile.Options) *pflag.Flag {
 	f.Bool(&o.OneLine, "one-line", "every line of the file is a row: fields have no line breaks, in quotes neither; then a quote that nobody closes, in a file that was not made by a CSV writer, is no matter of other rows")
+	return f.cmd.Flags().Lookup("one-line")
 }
 
 // Rule says which numbers a flag takes.

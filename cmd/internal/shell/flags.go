@@ -292,11 +292,18 @@ func Group(cmd *cobra.Command, what string, below ...*cobra.Command) *cobra.Comm
 	}
 	want := Want(oneOf(names...))
 	cmd.AddCommand(below...)
+	// What the flags are depends on the word, so a wrong one is what there is to say.
+	cmd.FParseErrWhitelist.UnknownFlags = true
+	cmd.SuggestionsMinimumDistance = 2
 	cmd.Args = func(_ *cobra.Command, args []string) error {
-		if len(args) > 0 {
-			return fmt.Errorf("%s = %s, %w", what, check.Quoted(args[0]), want)
+		if len(args) == 0 {
+			return nil
 		}
-		return nil
+		hint := cmd.CommandPath() + " --help"
+		if like := cmd.SuggestionsFor(args[0]); len(like) > 0 {
+			hint = "did you mean " + strings.Join(like, " or ") + "?"
+		}
+		return BadInput(hint, fmt.Errorf("%s = %s, %w", what, check.Quoted(args[0]), want))
 	}
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
 		return BadInput(cmd.CommandPath()+" --help", About(what, "", want))

@@ -67,11 +67,17 @@ func ParseLosses(name string, values []string) (loss.Loss, error) {
 	return l, nil
 }
 
+// otherNames are those that others call losses by.
+var otherNames = map[string]string{"mse": "l2", "variance": "l2", "mae": "l1", "absolute": "l1", "l3": "lp:3"}
+
 // aboutLoss names the flag in the error of a bad loss.
 func aboutLoss(name, value string, err error) error {
 	var errs []error
 	for _, s := range check.Sentences(err) {
 		if rest, ok := strings.CutPrefix(s, "loss = "); ok {
+			if own, known := otherNames[strings.ToLower(value)]; known {
+				rest += fmt.Sprintf(" (%s is %s)", value, own)
+			}
 			errs = append(errs, fmt.Errorf("%s = %s", name, rest))
 		} else {
 			errs = append(errs, fmt.Errorf("%s = %s: %s", name, check.Quoted(value), s))

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"slices"
 	"strings"
 
 	"github.com/noisewright/noisewright/internal/check"
@@ -30,9 +31,8 @@ func (a *Streams) Direct() *Output {
 	return &Output{Writer: bufio.NewWriterSize(a.Out, outputBuffer), streams: a}
 }
 
-// Create opens the output path, "" or "-" for standard output. None of the
-// inputs may be the same file, nor, without Force, any file that is there. The caller calls
-// Discard in any case.
+// Create opens the output path, "" or "-" for standard output. None of the inputs may be the same
+// file, nor, without Force, any file that is there. The caller calls Discard in any case.
 func (a *Streams) Create(path string, inputs ...string) (*Output, error) {
 	if IsStandard(path) {
 		f, err := files.Spool(a.Out)
@@ -83,12 +83,10 @@ func MakeFolder(path string) error {
 
 // isDatabase reports whether a file is one of SQLite, such as a ledger, or one that it keeps beside.
 func isDatabase(path string) bool {
-	for _, suffix := range []string{"", "-journal", "-wal", "-shm"} {
-		if name, ok := strings.CutSuffix(path, suffix); ok && start(name) == sqliteMagic {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc([]string{"", "-journal", "-wal", "-shm"}, func(suffix string) bool {
+		name, ok := strings.CutSuffix(path, suffix)
+		return ok && start(name) == sqliteMagic
+	})
 }
 
 // Reserve opens an output before the work for it, which would be lost otherwise; it is

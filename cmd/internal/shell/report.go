@@ -17,9 +17,8 @@ import (
 	"github.com/noisewright/noisewright/proof"
 )
 
-// Schema is the version of the JSON objects printed, with which they all begin. Their numbers are float64s,
-// rounded outwards where they are bounds, so that any reader has them as they are
-// meant; none is a string.
+// Schema is the version of the JSON objects printed, with which they all begin. Their numbers are
+// float64s, rounded outwards where they are bounds, and none is a string.
 const Schema = 3
 
 // Finite returns a pointer to v for JSON, nil (null) if it is not finite.

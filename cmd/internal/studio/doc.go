@@ -1,5 +1,4 @@
-// Package studio is the page of `noisewright studio`: a server for one person on one
-// machine, and the page that it serves.
+// Package studio is `noisewright studio`: a server for one person on one machine, and its page.
 //
 // What the page asks for is a command line of the program, run in this process, so the page
 // shows what the commands print, and every result can be had again without it. Only what no

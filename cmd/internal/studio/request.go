@@ -27,8 +27,7 @@ type request struct {
 	Kind string `json:"kind"`
 	// Fields are flags by their names, as written: those of the kind alone.
 	Fields map[string]string `json:"fields"`
-	// Releases is how many releases are composed; Together that epsilon and delta are
-	// those of all of them.
+	// Releases is how many releases are composed; Together that epsilon and delta are of all.
 	Releases string `json:"releases"`
 	Together bool   `json:"together"`
 	// Accept is the expected loss for which an epsilon is sought, "" for none.

@@ -218,8 +218,7 @@ func (l *limited) note(c net.Conn, state http.ConnState) {
 	}
 }
 
-// endSilent closes the connection that has said nothing for longest, if that is too long, and
-// returns when to look again.
+// endSilent closes the connection silent for longest, if too long, and returns when to look again.
 func (l *limited) endSilent() time.Duration {
 	l.mu.Lock()
 	defer l.mu.Unlock()

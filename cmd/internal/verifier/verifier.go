@@ -20,8 +20,7 @@ import (
 //go:embed page
 var page embed.FS
 
-// Write writes the page. program is cmd/verifier for js/wasm, and glue the wasm_exec.js of
-// the same Go.
+// Write writes the page: program is cmd/verifier for js/wasm, and glue the wasm_exec.js of that Go.
 func Write(w io.Writer, program, glue []byte) error {
 	var packed bytes.Buffer
 	z, err := gzip.NewWriterLevel(&packed, gzip.BestCompression)

@@ -24,8 +24,7 @@ const (
 	penalty = 1e-8
 )
 
-// GradientSensitivity is how far a row that is replaced moves a component of the sum of
-// gradients: each is within ±1.
+// GradientSensitivity is how far a replaced row moves a component of the sum: each is within ±1.
 const GradientSensitivity = 2
 
 // NewDescent prepares a set of two classes.

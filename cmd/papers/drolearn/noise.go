@@ -77,8 +77,7 @@ func Designed(t *tables.Table) (Noise, error) {
 	}}, nil
 }
 
-// DataDependent returns the noise of an additive kernel, whose law depends on the cell that
-// the value is in.
+// DataDependent returns the noise of an additive kernel, whose law depends on the value's cell.
 func DataDependent(k *cells.Kernel) Noise {
 	g, sensitivity := k.Grid(), k.Privacy().Sensitivity
 	step, _ := g.Step().Float64()

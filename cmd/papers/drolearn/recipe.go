@@ -106,7 +106,7 @@ func (r Recipe) set(t Table, numeric []string, against string) (*Set, error) {
 	if len(rows) < fewest {
 		return nil, fmt.Errorf("%d rows are left, want at least %d", len(rows), fewest)
 	}
-	labels, err := r.labels(chosen(t.Columns[target], rows), against)
+	labels, err := r.labels(Chosen(t.Columns[target], rows), against)
 	if err != nil {
 		return nil, err
 	}
@@ -115,7 +115,7 @@ func (r Recipe) set(t Table, numeric []string, against string) (*Set, error) {
 		return nil, fmt.Errorf("one label in column %s, want at least 2", r.Target)
 	}
 	for i, name := range t.Header {
-		column := chosen(t.Columns[i], rows)
+		column := Chosen(t.Columns[i], rows)
 		switch {
 		case i == target || csvfile.Matches(r.Exclude, name):
 		case csvfile.Matches(numeric, name):
@@ -171,8 +171,9 @@ func (r Recipe) labels(column []string, against string) ([]string, error) {
 	return out, nil
 }
 
-func chosen(column []string, rows []int) []string {
-	out := make([]string, len(rows))
+// Chosen returns the entries of a column in some rows.
+func Chosen[T any](column []T, rows []int) []T {
+	out := make([]T, len(rows))
 	for k, i := range rows {
 		out[k] = column[i]
 	}

@@ -23,8 +23,7 @@ type Learner interface {
 
 // trial is one split. It is not safe for concurrent use.
 type trial interface {
-	// draw adds noise and returns the shares of errors among the training rows and among
-	// the others.
+	// draw adds noise and returns the shares of errors among training rows and the others.
 	draw(r *rand.Rand, n Noise) (in, out float64)
 }
 
@@ -78,8 +77,7 @@ func Run(ctx context.Context, s *Set, l Learner, noises []Noise, o Options) ([]E
 	return out, err
 }
 
-// Each calls do with 0 to n−1 on all cores, until one of the calls fails or the context ends, and
-// returns that error.
+// Each calls do with 0 to n−1 on all cores, until one fails or the context ends: the error is that.
 func Each(ctx context.Context, n int, do func(ctx context.Context, i int) error) error {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
@@ -146,8 +144,7 @@ type Test struct {
 	T, P       float64  // P two-sided
 }
 
-// Paired tests whether two noises have the same errors. Where all differences are equal T is
-// 0 or infinite.
+// Paired tests two noises for equal errors. Where all differences are equal T is 0 or infinite.
 func Paired(a, b []float64) Test {
 	differences := make([]float64, len(a))
 	for i := range a {

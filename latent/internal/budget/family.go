@@ -54,8 +54,7 @@ func Staircase() Family {
 	})
 }
 
-// meanSquareUp returns E X² of a mechanism, which is the variance as all these laws are
-// symmetric, rounded up.
+// meanSquareUp returns E X² of a mechanism, the variance as all these are symmetric, rounded up.
 func meanSquareUp(name string, p dp.Privacy) (float64, error) {
 	m, err := noise.New(name, p, loss.L2)
 	if err != nil {

@@ -28,8 +28,7 @@ type resource func(*share) *float64
 func epsilonOf(h *share) *float64 { return &h.epsilon }
 func deltaOf(h *share) *float64   { return &h.delta }
 
-// polish moves ε and δ between the shares until nothing is gained by it. The sums
-// stay what they are, but for rounding.
+// polish moves ε and δ between the shares until nothing is gained. Sums stay, but for rounding.
 func polish(ctx context.Context, shares []share, family Family) error {
 	if len(shares) < 2 {
 		return nil
@@ -105,9 +104,8 @@ func (p *polisher) slope(h share, of resource) float64 {
 	return (p.gain(more) - p.gain(less)) / (*of(&more) - *of(&less))
 }
 
-// transfer moves the amount that gains most, found by golden-section search, and
-// reports whether there is one. The gain may have several peaks, so if nothing is
-// gained within a range a shorter one is tried.
+// transfer moves the amount that gains most, by golden-section search, and says if there is one.
+// The gain may have several peaks, so if nothing is gained within a range a shorter one is tried.
 func (p *polisher) transfer(from, to *share, of resource) bool {
 	const (
 		most     = 0.999 // of what there is: no share is used up

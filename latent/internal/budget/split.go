@@ -42,8 +42,7 @@ type Allocation struct {
 // in all ε_i and δ_i. For δ <= 0.03 nothing better was ever found by trying all splits over up to
 // 3 coordinates; for δ around 0.1, where very uneven δ_i can be best, up to 0.4 % of the loss was.
 //
-// Errors wrap [dp.ErrInvalid] for inputs outside their range, or are those of the
-// family and of the context.
+// Errors wrap [dp.ErrInvalid] for bad inputs, or are those of the family and of the context.
 func Split(ctx context.Context, lambda, halfwidth []float64, epsilon, delta float64, family Family) (*Allocation, error) {
 	if err := checkSplit(lambda, halfwidth, epsilon, delta); err != nil {
 		return nil, err
@@ -316,8 +315,7 @@ func (s *splitter) allocate(n int, shares []share) (*Allocation, error) {
 	return a, nil
 }
 
-// fit lowers the largest of the parts, by as little as it can, until their exact
-// sum is at most the budget.
+// fit lowers the largest part, as little as it can, until the exact sum is at most the budget.
 func fit(parts []float64, budget float64) {
 	for {
 		over := new(big.Rat)

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"math"
 	"slices"
+	"time"
 
 	"github.com/noisewright/noisewright/cells"
 	"github.com/noisewright/noisewright/dp"
@@ -23,7 +24,7 @@ func Design(ctx context.Context, p Problem, s *meet.Search) (*cells.Verified, me
 	d := &designer{Search: *s, problem: p}
 	stopped := d.refine(ctx)
 	v, o, err := meet.Finish(&d.Search, d.kernel, d.dual, d.upperRounds+d.lowerRounds, stopped, func() error {
-		return check.Errorf("lp", meet.ErrInfeasible, "instance-cap = %g: no kernel found that keeps it, with the bins and in the time allowed%s", d.problem.InstanceCap, d.endless())
+		return check.Errorf("lp", meet.ErrInfeasible, "instance-cap = %g: no kernel found that keeps it, with the bins allowed%s", d.problem.InstanceCap, d.endless())
 	})
 	o.OneLaw = d.oneLaw
 	return v, o, err
@@ -41,30 +42,37 @@ type designer struct {
 	kernel      *cells.Kernel
 	upperLaws   binLaws
 	upperRounds int
+	certify     time.Duration // what the last kernel took
 	// The lower side, which has Bound.
 	dual        *cells.Dual
 	infeasible  bool // the lower program has no solution
 	lowerLaws   binLaws
 	lowerRounds int
+	prove       time.Duration // what the last bound took
 }
 
 // refine solves both programs on finer and finer bins until they meet.
 func (d *designer) refine(ctx context.Context) error {
-	k := d.problem.Bins
-	if k == 0 {
-		base := d.problem.base()
-		k = base * ((firstBins + base - 1) / base)
-	}
-	if err := d.begin(ctx, k); err != nil {
+	k := d.first(fewBins)
+	if err := d.begin(ctx, d.first(firstBins), k); err != nil {
 		return err
 	}
 	return d.Meet(ctx, d, k)
 }
 
+// first returns the bins per sensitivity to begin with, about as many as wanted.
+func (d *designer) first(want int) int {
+	if d.problem.Bins > 0 {
+		return d.problem.Bins
+	}
+	base := d.problem.base()
+	return base * ((want + base - 1) / base)
+}
+
 // Round solves both programs with k bins per sensitivity.
 func (d *designer) Round(ctx context.Context, k int) error {
 	aim := d.FineAim()
-	err := d.Both(ctx, 0,
+	err := d.Both(ctx, 2*d.certify+3*d.prove,
 		func(ctx context.Context) error { return d.upper(ctx, k, aim) },
 		func(ctx context.Context) error { return d.lower(ctx, k, meet.StallShare*aim) })
 	if d.infeasible && (err == nil || errors.Is(err, meet.ErrLimit)) {
@@ -78,7 +86,10 @@ func (d *designer) Next(k int) (int, error) {
 	if d.problem.Bins > 0 {
 		return 0, meet.ErrLimit
 	}
-	base := d.problem.base()
+	base, first := d.problem.base(), d.first(firstBins)
+	if k < first {
+		return first, nil
+	}
 	k += base * ((k/2 + base - 1) / base)
 	if bins := 2*(d.half(k)+k) + 1; bins > d.Options.MaxCells || k > MostBins {
 		return 0, check.Errorf("lp", meet.ErrLimit, "%d bins are needed, max-cells = %d", bins, d.Options.MaxCells)
@@ -89,8 +100,9 @@ func (d *designer) Next(k int) (int, error) {
 // MostBins bounds the bins per sensitivity.
 const MostBins = 1 << 10
 
-// firstBins is about how many bins per sensitivity a design begins with.
-const firstBins = 4
+// A design begins with noise of one law on about firstBins bins per sensitivity, and, as that
+// takes little time, with laws of every cell on about fewBins.
+const firstBins, fewBins = 4, 2
 
 // half is the number of bins on either side of 0: those of a support on which there is private
 // noise, and more.
@@ -104,28 +116,66 @@ func (d *designer) half(k int) int {
 }
 
 // begin finds the kernel to start from: noise that has the same law in every cell, as the
-// only cell that holds all values. Its loss is the unit of costs.
-func (d *designer) begin(ctx context.Context, k int) error {
+// only cell that holds all values, on k bins per sensitivity. Its loss is the unit of costs. That
+// there is none, or no time, is no error. Before fewer than k bins it proves a bound with one.
+func (d *designer) begin(ctx context.Context, k, few int) error {
 	one := d.problem
 	one.Edges, one.Weight, one.InstanceCap, one.CapLoss = []float64{math.Inf(-1), math.Inf(1)}, nil, 0, nil
 	d.unit = one.Loss.CellMean(0, 4*one.Sensitivity/max(one.Epsilon, 0.1))
-	return meet.Margins(d.FineAim(), func(margin float64) error {
+	d.beginClosed(ctx)
+	if few > 1 && few < k && ctx.Err() == nil {
+		if err := d.lower(ctx, 1, meet.StallShare*d.FineAim()); err != nil && !errors.Is(err, meet.ErrLimit) {
+			return err
+		}
+	}
+	err := meet.Margins(d.FineAim(), func(margin float64) error {
+		if ctx.Err() != nil {
+			return meet.ErrLimit
+		}
 		laws, err := d.solve(ctx, one, k, margin)
 		switch {
-		case err != nil && !errors.Is(err, meet.ErrLimit):
+		case err != nil:
 			return err
-		case laws == nil: // there was no time, or another margin may do
+		case laws == nil: // another margin may do
 			return proof.ErrNotPrivate
 		}
-		all := slices.Repeat(laws, len(d.problem.Edges)-1)
-		if err = d.roundMasses(k, all); err != nil {
-			return err
-		}
-		d.unit, d.oneLaw = max(d.Best, 1e-300), exact.FloatUp(d.kernel.Certify().ExpectedLoss)
-		d.upperLaws = binLaws{k, all}
-		d.lowerLaws = d.upperLaws
-		return nil
+		return d.keepOne(k, laws[0])
 	})
+	if errors.Is(err, meet.ErrLimit) || meet.NotKept(err) {
+		return nil
+	}
+	return err
+}
+
+// beginClosed keeps noise that needs no solver, of an atom that is spread over the middle bin.
+func (d *designer) beginClosed(ctx context.Context) {
+	p, o := dp.Problem{Privacy: d.problem.Privacy, Loss: d.problem.Loss}, d.Part(1)
+	p.Delta *= 1 - 1e-9 // which rounding may use up
+	o.MaxCells = max(closedBins, 2*int(noise.SupportBound(p))+5)
+	s, _, cancel := o.Begin(ctx)
+	defer cancel()
+	table, err := noise.Simple(p, s)
+	if err != nil {
+		return
+	}
+	law, atom := table.Mechanism().PMF()
+	law[len(law)/2] += atom
+	_ = d.keepOne(table.Mechanism().Grid().CellsPerSensitivity, law) // one that is not kept is not there
+}
+
+// closedBins is how many bins noise that needs no solver may have, and more where it needs them.
+const closedBins = 64
+
+// keepOne keeps noise with one law, if it is the best.
+func (d *designer) keepOne(k int, law []float64) error {
+	laws := slices.Repeat([][]float64{law}, len(d.problem.Edges)-1)
+	if err := d.roundMasses(k, laws); err != nil {
+		return err
+	}
+	d.unit, d.oneLaw = max(d.Best, 1e-300), exact.FloatUp(d.kernel.Certify().ExpectedLoss)
+	d.upperLaws = binLaws{k, laws}
+	d.lowerLaws = d.upperLaws
+	return nil
 }
 
 // solve returns the laws of the upper program, nil if there are none.
@@ -166,6 +216,8 @@ func (d *designer) roundMasses(k int, laws [][]float64) error {
 	if err != nil {
 		return err
 	}
+	start := d.Elapsed()
+	defer func() { d.certify = d.Elapsed() - start }()
 	v, err := meet.Verified(cells.New(cells.Spec{
 		Privacy: p.Privacy, Loss: p.Loss, Edges: p.Edges, Weight: p.weight(), Grid: g, Rows: rows,
 		InstanceCap: p.InstanceCap, CapLoss: p.CapLoss,
@@ -189,6 +241,7 @@ func (d *designer) lower(ctx context.Context, k int, stall float64) error {
 	d.infeasible = d.infeasible || status == solver.StatusInfeasible
 	if prog.Rounds() > 0 {
 		d.lowerLaws = binLaws{k, prog.laws()}
+		start := d.Elapsed()
 		dual := prog.dual(k, d.unit, p.InstanceCap)
 		proved := cells.Spec{
 			Privacy: p.Privacy, Loss: p.Loss, Edges: p.Edges, Weight: p.weight(),
@@ -197,6 +250,7 @@ func (d *designer) lower(ctx context.Context, k int, stall float64) error {
 		if bound, _ := proved.LowerBound().Float64(); bound > d.Bound {
 			d.dual, d.Bound = dual, bound
 		}
+		d.prove = d.Elapsed() - start
 	}
 	return meet.Stopped(status)
 }

@@ -26,7 +26,7 @@ func Design(ctx context.Context, p Problem, s *meet.Search) (*kernels.Verified, 
 	d.Options.MaxCells = min(d.Options.MaxCells, kernels.MaxCells)
 	stopped := d.refine(ctx)
 	return meet.Finish(&d.Search, d.kernel, d.dual, d.upperRounds+d.lowerRounds, stopped, func() error {
-		return check.Errorf("lp", meet.ErrInfeasible, "instance-cap = %g: no kernel found that keeps it, with the cells and in the time allowed%s", d.problem.InstanceCap, d.alternative())
+		return check.Errorf("lp", meet.ErrInfeasible, "instance-cap = %g: no kernel found that keeps it, with the cells allowed%s", d.problem.InstanceCap, d.alternative())
 	})
 }
 
@@ -67,17 +67,28 @@ type designer struct {
 // refine solves both programs on finer and finer grids until they meet.
 func (d *designer) refine(ctx context.Context) error {
 	cells := d.first()
-	if err := d.begin(ctx, cells); err != nil {
+	least := cells
+	if p := d.problem; p.Nodes == nil && p.Cells == 0 && p.InstanceCap == 0 {
+		least, cells = leastCells, fewCells
+	}
+	if err := d.begin(ctx, least); err != nil {
 		return err
 	}
 	d.programs.loss = d.Best
 	return d.Meet(ctx, d, cells)
 }
 
+// Without a cap a design begins with one answer on leastCells, and with programs on fewCells, before
+// those that may bring the gap down to what is asked for: these take next to no time.
+const leastCells, fewCells = 2, 4
+
+// soonCells is how many cells noise with one law is rounded to, and certified, whatever the time.
+const soonCells = 16
+
 // Round solves both programs on a grid, and before the first large one those with delta = 0 on
 // finer grids.
 func (d *designer) Round(ctx context.Context, cells int) error {
-	if cells > pureFrom && !d.pure && !(d.last && cells <= pureAfter) {
+	if cells > pureFrom && cells >= d.first() && !d.pure && !(d.last && cells <= pureAfter) {
 		d.pure = true
 		if err := d.refinePure(ctx, cells); err != nil || d.Gap() <= d.Options.Gap {
 			return err
@@ -86,12 +97,12 @@ func (d *designer) Round(ctx context.Context, cells int) error {
 	split, aim := d.split(cells), d.FineAim()
 	// The next kernel and bound take somewhat longer than the last ones.
 	err := d.Both(ctx, 3*(d.certify+d.prove),
-		func(ctx context.Context) error { return d.upper(ctx, split, aim) },
+		func(inner context.Context) error { return d.upper(inner, ctx, split, aim) },
 		func(ctx context.Context) error { return d.lower(ctx, cells, meet.StallShare*aim) })
 	if err != nil && !errors.Is(err, meet.ErrLimit) {
 		return err
 	}
-	if raised, err := d.raiseCap(); err != nil {
+	if raised, err := d.raiseCap(ctx); err != nil {
 		return err
 	} else if raised {
 		return d.Round(ctx, cells)
@@ -104,13 +115,13 @@ func (d *designer) Round(ctx context.Context, cells int) error {
 
 // raiseCap raises the cap to what rounded noise keeps, within the slack, if no kernel that
 // keeps it was found. What was proven is about the smaller cap and is given up.
-func (d *designer) raiseCap() (bool, error) {
+func (d *designer) raiseCap(ctx context.Context) (bool, error) {
 	if d.kernel != nil || !d.roundedSuits() || d.rounded.loss <= d.problem.InstanceCap {
 		return false, nil
 	}
 	d.problem.InstanceCap = d.rounded.loss
 	d.dual, d.Bound, d.programs.bound, d.infeasible = nil, 0, 0, false
-	_, err := d.roundMasses(d.split(d.rounded.cells), d.rounded.laws)
+	_, err := d.roundMasses(context.WithoutCancel(ctx), d.split(d.rounded.cells), d.rounded.laws)
 	return true, err
 }
 
@@ -142,6 +153,9 @@ func (d *designer) first() int {
 func (d *designer) Next(cells int) (int, error) {
 	if d.problem.Nodes != nil || d.problem.Cells > 0 {
 		return 0, meet.ErrLimit
+	}
+	if first := d.first(); cells < first {
+		return min(first, d.whole(2*cells)), nil
 	}
 	const leastRate, mostRate, mostGrowth = 1, 2, 1.75
 	gap, rate := meet.RelativeGap(d.programs.loss, d.programs.bound), float64(mostRate)
@@ -202,7 +216,7 @@ func (d *designer) begin(ctx context.Context, cells int) error {
 	}
 	answer := make([]float64, len(costs))
 	answer[best] = 1
-	_, err := d.roundMasses(split, slices.Repeat([][]float64{answer}, len(costs)))
+	_, err := d.roundMasses(context.WithoutCancel(ctx), split, slices.Repeat([][]float64{answer}, len(costs)))
 	return err
 }
 
@@ -214,12 +228,9 @@ func (d *designer) beginCapped(ctx context.Context, cells int) error {
 	if p.Nodes != nil {
 		return nil
 	}
-	additive, o := dp.Problem{Privacy: p.Privacy, Loss: p.capLoss()}, d.Options
+	additive, o := dp.Problem{Privacy: p.Privacy, Loss: p.capLoss()}, d.Part(1.0/4)
 	additive.Delta *= 1 - 1e-9 // which rounding may use up
 	o.Gap, o.MaxCells, o.Progress = 2e-3, 1<<17, nil
-	if o.TimeLimit > 0 {
-		o.TimeLimit = max(d.Left()/4, time.Nanosecond)
-	}
 	s, start, cancel := o.Begin(ctx)
 	defer cancel()
 	table, _, err := noise.Design(start, additive, s)
@@ -231,21 +242,27 @@ func (d *designer) beginCapped(ctx context.Context, cells int) error {
 	}
 	// Certifying takes time like the cube of the cells: of the next ones four times as
 	// long, and twice.
-	for cells <= d.Options.MaxCells && ctx.Err() == nil && 16*d.certify < d.Left() {
+	for cells <= d.Options.MaxCells {
+		within := ctx
+		if cells <= soonCells {
+			within = context.WithoutCancel(ctx)
+		} else if ctx.Err() != nil || 16*d.certify > d.Left() {
+			return nil
+		}
 		split := d.split(cells)
 		apart := 0 // cells that values within the sensitivity are apart, at most
 		for _, pair := range p.protected(split.edges) {
 			apart = max(apart, pair[1]-pair[0])
 		}
 		laws := clamped(table.Mechanism(), p.Sensitivity/float64(max(apart, 1)), len(split.nodes))
-		v, err := d.certified(split, laws, math.MaxFloat64) // the certificate says which cap it keeps
+		v, err := d.certified(within, split, laws, math.MaxFloat64) // the certificate says which cap it keeps
 		if err != nil {
 			return nil // a kernel of so many cells has no weights for it
 		}
 		if most := exact.FloatUp(v.Certificate().CapLoss); d.rounded.cells == 0 || most < d.rounded.loss {
 			d.rounded.cells, d.rounded.loss, d.rounded.laws = cells, most, laws
 		}
-		if _, err := d.roundMasses(split, laws); !meet.NotKept(err) || p.Cells > 0 || d.roundedSuits() {
+		if _, err := d.roundMasses(within, split, laws); !meet.NotKept(err) || p.Cells > 0 || d.roundedSuits() {
 			return nil
 		}
 		cells = d.whole(cells + cells/2)
@@ -281,29 +298,29 @@ func clamped(noise *tables.Table, width float64, n int) [][]float64 {
 // roundMasses makes the kernel with the given laws and keeps it if it is the best. It returns
 // the expected loss. The error wraps proof.ErrNotPrivate or proof.ErrFalseClaim if the
 // exact test of privacy or of the cap fails.
-func (d *designer) roundMasses(split partition, laws [][]float64) (loss float64, err error) {
-	v, err := d.certified(split, laws, d.problem.InstanceCap)
+func (d *designer) roundMasses(ctx context.Context, split partition, laws [][]float64) (loss float64, err error) {
+	v, err := d.certified(ctx, split, laws, d.problem.InstanceCap)
 	if err != nil {
 		return 0, err
 	}
 	return meet.Keep(&d.Search, &d.kernel, v), nil
 }
 
-func (d *designer) certified(split partition, laws [][]float64, instanceCap float64) (*kernels.Verified, error) {
+func (d *designer) certified(ctx context.Context, split partition, laws [][]float64, instanceCap float64) (*kernels.Verified, error) {
 	rows, err := meet.Rows(laws, 0x1p-40)
 	if err != nil {
 		return nil, err
 	}
 	start := d.Elapsed()
 	defer func() { d.certify = d.Elapsed() - start }()
-	return meet.Verified(kernels.New(kernels.Spec{
+	return meet.Verified(kernels.NewContext(ctx, kernels.Spec{
 		Privacy: d.problem.Privacy, Queries: d.problem.Queries, Loss: d.problem.Loss,
 		Edges: split.edges, Nodes: split.nodes, Rows: rows, InstanceCap: instanceCap, CapLoss: d.problem.CapLoss,
 	}))
 }
 
-// upper designs a kernel on the cells and keeps it if it is the best.
-func (d *designer) upper(ctx context.Context, split partition, aim float64) error {
+// upper designs a kernel on the cells and keeps it if it is the best, in all the time there is.
+func (d *designer) upper(ctx, whole context.Context, split partition, aim float64) error {
 	return meet.Margins(aim, func(margin float64) error {
 		p := d.problem
 		epsilon, delta := meet.Inside(p.Privacy, margin, float64(len(split.nodes))*0x1p-62)
@@ -320,7 +337,7 @@ func (d *designer) upper(ctx context.Context, split partition, aim float64) erro
 			return meet.Stopped(status)
 		}
 		d.upperLaws = prog.Of(prog.Masses())
-		loss, err := d.roundMasses(split, d.upperLaws)
+		loss, err := d.roundMasses(whole, split, d.upperLaws)
 		if err == nil {
 			d.programs.loss = min(d.programs.loss, loss)
 		}

@@ -54,7 +54,7 @@ func (d *designer) refinePure(ctx context.Context, cells int) error {
 		}
 		gap, bound := d.Gap(), d.Bound
 		err := d.Both(ctx, reserve,
-			func(ctx context.Context) error { return d.upperPure(ctx, cells, parts, unit) },
+			func(inner context.Context) error { return d.upperPure(inner, ctx, cells, parts, unit) },
 			func(ctx context.Context) error { return d.lowerPure(ctx, cells, unit) })
 		d.Report(cells)
 		if errors.Is(err, solver.ErrNone) {
@@ -82,7 +82,7 @@ func (d *designer) reserve(cells, last int) time.Duration {
 
 // upperPure designs a kernel of this kind, whose cells answer alike in groups of parts but
 // for their own nodes, and keeps it if it is the best.
-func (d *designer) upperPure(ctx context.Context, cells, parts int, unit float64) error {
+func (d *designer) upperPure(ctx, whole context.Context, cells, parts int, unit float64) error {
 	fine := d.split(cells * parts)
 	var coarse partition
 	for i := 0; i < len(fine.edges); i += parts {
@@ -113,7 +113,7 @@ func (d *designer) upperPure(ctx context.Context, cells, parts int, unit float64
 		}
 		laws[k][k] += own
 	}
-	if _, err := d.roundMasses(fine, laws); !meet.NotKept(err) {
+	if _, err := d.roundMasses(whole, fine, laws); !meet.NotKept(err) {
 		return err
 	}
 	return nil

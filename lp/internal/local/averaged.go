@@ -1,6 +1,7 @@
 package local
 
 import (
+	"context"
 	"math"
 	"slices"
 
@@ -195,7 +196,7 @@ func scaledBy(x []float64, factor float64) []float64 {
 	return out
 }
 
-func (m *model) averagedDual(s *priced) *local.Dual {
+func (m *model) averagedDual(ctx context.Context, s *priced) *local.Dual {
 	shape, n := m.averagedShape(&s.grid), len(s.grid.nodes)
 	share := m.unit
 	if m.mirrored {
@@ -254,6 +255,6 @@ func (m *model) averagedDual(s *priced) *local.Dual {
 			d.PointTotals[i] -= d.PointMeans[i] * m.mid
 		}
 	}
-	m.repair(d, s)
+	m.repair(ctx, d, s)
 	return d
 }

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"math"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/noisewright/noisewright/internal/check"
@@ -18,11 +19,13 @@ import (
 // Design finds a randomizer and a bound that meet to the requested gap.
 func Design(ctx context.Context, p Problem, s *meet.Search) (*local.Verified, meet.Outcome, error) {
 	d := &designer{Search: *s, model: newModel(p)}
+	d.step = d.Options.Step
 	d.Options.MaxCells = min(d.Options.MaxCells, local.MaxNodes-1)
 	d.margin = max(d.margin, marginShare*min(d.Options.Gap, meet.LargestMargin))
+	d.begin(ctx)
 	stopped := d.refine(ctx)
 	return meet.Finish(&d.Search, d.best, d.dual, d.rounds, stopped, func() error {
-		return check.Errorf("lp", meet.ErrLimit, "time-limit = %v: no randomizer found in the time allowed", d.Options.TimeLimit)
+		return check.Errorf("lp", meet.ErrLimit, "no randomizer was found before the design was ended")
 	})
 }
 
@@ -81,9 +84,6 @@ func (d *designer) Round(ctx context.Context, intervals int) error {
 	d.before = d.Gap()
 	err := d.both(ctx, intervals)
 	d.took = d.Elapsed() - start
-	if err != nil && ctx.Err() != nil {
-		return meet.ErrLimit
-	}
 	return err
 }
 
@@ -118,7 +118,7 @@ func (d *designer) Next(intervals int) (int, error) {
 func (d *designer) both(whole context.Context, intervals int) error {
 	ctx, cancel := d.Within(whole, 4*d.proof)
 	defer cancel()
-	if err := d.certifiedAbove(ctx, intervals); err != nil {
+	if err := d.certifiedAbove(ctx, whole, intervals); err != nil {
 		return d.failed(err)
 	}
 	below := d.whole // the bound is about any number of answers
@@ -134,15 +134,15 @@ func (d *designer) both(whole context.Context, intervals int) error {
 		}
 		d.shape.lower = below.grid.answers
 	}
-	return d.prove(whole, d.model.dual(below))
+	return d.prove(whole, d.model.dual(whole, below))
 }
 
 // certifiedAbove solves the upper program and keeps the randomizer, with a larger margin
 // where what it gives is not private to the last unit.
-func (d *designer) certifiedAbove(ctx context.Context, intervals int) error {
+func (d *designer) certifiedAbove(ctx, whole context.Context, intervals int) error {
 	for try := 0; ; try++ {
-		above, err := d.above(ctx, intervals)
-		if errors.Is(err, ratio.ErrFailed) && d.best == nil && d.margin > narrowMargin {
+		above, err := d.above(ctx, intervals, try)
+		if errors.Is(err, ratio.ErrFailed) && d.whole == nil && d.margin > narrowMargin {
 			d.margin = narrowMargin // the answers may just reach
 			continue
 		}
@@ -150,7 +150,7 @@ func (d *designer) certifiedAbove(ctx context.Context, intervals int) error {
 			return err
 		}
 		start := d.Elapsed()
-		err = d.roundMasses(above)
+		err = d.roundMasses(whole, above)
 		d.proof = d.Elapsed() - start
 		if !meet.NotKept(err) {
 			return err
@@ -163,14 +163,14 @@ func (d *designer) certifiedAbove(ctx context.Context, intervals int) error {
 }
 
 func (d *designer) failed(err error) error {
+	if d.best != nil && (errors.Is(err, ratio.ErrFailed) || errors.Is(err, meet.ErrInfeasible)) {
+		return check.Errorf("lp", meet.ErrLimit, "%s", strings.Join(check.Sentences(err), "; "))
+	}
 	if d.MaxAnswers > 0 && d.Demands.Unbiased && errors.Is(err, meet.ErrInfeasible) {
 		return check.Errorf("lp", meet.ErrInfeasible, "max-answers = %d: no weights of 2^-64 make so few answers unbiased, want %d or more", d.MaxAnswers, d.MaxAnswers+1)
 	}
 	if !errors.Is(err, ratio.ErrFailed) {
 		return err
-	}
-	if d.best != nil {
-		return check.Errorf("lp", meet.ErrLimit, "%w", err)
 	}
 	if d.Demands.Cap > 0 {
 		return check.Errorf("lp", meet.ErrInfeasible, "instance-cap = %g: no randomizer found that keeps it%s", d.Demands.Cap, d.leastCap())
@@ -185,7 +185,7 @@ func (d *designer) leastCap() string {
 	p := d.Problem
 	p.Objective, p.Demands.Cap = local.Worst, 0
 	worst := designer{Search: d.Search, model: newModel(p), expected: firstGap}
-	s, err := worst.above(context.Background(), 2*firstIntervals)
+	s, err := worst.above(context.Background(), 2*firstIntervals, 0)
 	if err != nil {
 		return ""
 	}
@@ -195,9 +195,10 @@ func (d *designer) leastCap() string {
 func (d *designer) tolerance() float64 { return answerShare * d.expected }
 
 // above solves the program whose solutions are randomizers: losses are bounded at nodes
-// and in the middle between them, and wherever else the solution exceeds that.
-func (d *designer) above(ctx context.Context, intervals int) (*priced, error) {
-	g := grid{nodes: d.nodes(intervals), answers: d.shape.upper}
+// and in the middle between them, and wherever else the solution exceeds that. Losses elsewhere
+// may exceed a cap at these places by the tolerance, and by more where that was tried before.
+func (d *designer) above(ctx context.Context, intervals, try int) (*priced, error) {
+	g := grid{nodes: d.nodes(intervals), answers: d.shape.upper, kept: 1 / (1 + float64(try+1)*d.tolerance())}
 	capped := d.Objective == local.Worst || d.Demands.Cap > 0
 	if capped {
 		g.places = d.startPlaces(&g)
@@ -251,7 +252,7 @@ func (d *designer) exceeded(s *priced) []place {
 	if d.Values.Kind != local.Real {
 		return nil
 	}
-	limit := d.Demands.Cap / d.unit
+	limit := s.grid.kept * d.Demands.Cap / d.unit
 	if d.Objective == local.Worst {
 		limit = s.Value
 	}
@@ -262,13 +263,7 @@ func (d *designer) exceeded(s *priced) []place {
 		most := limit
 		for part := 1; part < placeParts; part++ {
 			p := place{node: k, theta: float64(part) / placeParts}
-			var loss float64
-			for _, t := range d.lossRow(&s.grid, p, s.grid.answers).Terms {
-				for j, v := range t.Value {
-					loss += v * s.Laws[t.Law][j]
-				}
-			}
-			if loss > most {
+			if loss := d.lossOf(&s.grid, p, s.Laws); loss > most {
 				most, worst = loss, p
 			}
 		}
@@ -277,6 +272,16 @@ func (d *designer) exceeded(s *priced) []place {
 		}
 	}
 	return out
+}
+
+// lossOf returns the loss of laws at a place.
+func (m *model) lossOf(g *grid, p place, laws [][]float64) (loss float64) {
+	for _, t := range m.lossRow(g, p, g.answers).Terms {
+		for j, v := range t.Value {
+			loss += v * laws[t.Law][j]
+		}
+	}
+	return loss
 }
 
 // below solves the program of which every mechanism for real values is a solution: losses
@@ -298,15 +303,19 @@ func (d *designer) below(ctx context.Context, intervals int) (*priced, error) {
 }
 
 // roundMasses makes the randomizer of a solution and keeps it if it is the best.
-func (d *designer) roundMasses(s *priced) error {
+func (d *designer) roundMasses(ctx context.Context, s *priced) error {
 	if s.Value*d.unit >= d.Best {
 		return nil
 	}
+	return d.certify(ctx, s)
+}
+
+func (d *designer) certify(ctx context.Context, s *priced) error {
 	spec, err := d.spec(s)
 	if err != nil {
 		return err
 	}
-	v, err := meet.Verified(local.New(spec))
+	v, err := meet.Verified(local.NewContext(ctx, spec))
 	if err != nil {
 		return err
 	}

@@ -1,15 +1,17 @@
 package local
 
 import (
+	"context"
+
 	"github.com/noisewright/noisewright/local"
 	"github.com/noisewright/noisewright/lp/internal/meet"
 )
 
 // dual reads the multipliers of a solved program, in units of the problem. A law that stands for
 // two has the prices of both. Whatever the solver's errors, the result proves a true bound.
-func (m *model) dual(s *priced) *local.Dual {
+func (m *model) dual(ctx context.Context, s *priced) *local.Dual {
 	if s.grid.points != nil {
-		return m.averagedDual(s)
+		return m.averagedDual(ctx, s)
 	}
 	n, laws := len(s.grid.nodes), m.laws(&s.grid)
 	d := &local.Dual{Totals: make([]float64, n)}
@@ -48,7 +50,7 @@ func (m *model) dual(s *priced) *local.Dual {
 	case m.Demands.Cap > 0:
 		d.Caps = weights
 	}
-	m.repair(d, s)
+	m.repair(ctx, d, s)
 	return d
 }
 

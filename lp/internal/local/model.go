@@ -25,6 +25,7 @@ type model struct {
 	density          []weightPiece
 	margin           float64 // the share of e^ε − 1 that rounding to weights may use up
 	rounds           int     // programs solved so far
+	step             func(work float64)
 }
 
 // weightPiece is a piece of the density of values on [−1, 1], whose integral is 1.
@@ -182,10 +183,11 @@ type grid struct {
 	places         []place
 	// points, in averaged programs, are the values that have laws, with their share of the range.
 	points []at
+	kept   float64 // the share of the cap that losses at places keep; 0: all of it
 }
 
 func (g *grid) clone() grid {
-	return grid{slices.Clone(g.nodes), slices.Clone(g.answers), slices.Clone(g.places), slices.Clone(g.points)}
+	return grid{slices.Clone(g.nodes), slices.Clone(g.answers), slices.Clone(g.places), slices.Clone(g.points), g.kept}
 }
 
 // place is where the loss is bounded: at the mixture of two neighboring nodes, theta of the next.
@@ -325,7 +327,7 @@ func (m *model) groups(answers []float64) []int {
 func (m *model) lossRow(g *grid, p place, answers []float64) ratio.Row {
 	row := ratio.Row{Kind: ratio.AtMostT}
 	if m.Objective == local.Mean {
-		row.Kind, row.Bound = ratio.AtMost, m.Demands.Cap/m.unit
+		row.Kind, row.Bound = ratio.AtMost, cmp.Or(g.kept, 1)*m.Demands.Cap/m.unit
 	}
 	x := g.x(p)
 	add := func(node int, share float64) {

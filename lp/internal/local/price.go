@@ -55,8 +55,7 @@ func (m *model) generate(ctx context.Context, g grid, tolerance float64) (*price
 	last := 0.1 // the gain to be had, relative
 	for round := 0; ; round++ {
 		p := m.program(&g, g.answers)
-		m.rounds++
-		s, err := ratio.Solve(ctx, p, max(min(last*solveShare, coarse), tolerance)*solveShare)
+		s, err := m.solve(ctx, p, max(min(last*solveShare, coarse), tolerance))
 		if err != nil {
 			return nil, err
 		}
@@ -79,6 +78,12 @@ func (m *model) generate(ctx context.Context, g grid, tolerance float64) (*price
 	}
 }
 
+func (m *model) solve(ctx context.Context, p ratio.Program, tolerance float64) (*ratio.Solution, error) {
+	m.rounds++
+	p.Step = m.step
+	return ratio.Solve(ctx, p, tolerance*solveShare)
+}
+
 // fewer returns the better of two solutions with at most MaxAnswers: what is left when the least
 // likely are given up, some at a time, and evenly spaced ones.
 func (m *model) fewer(ctx context.Context, s *priced) (*priced, error) {
@@ -99,8 +104,7 @@ func (m *model) fewer(ctx context.Context, s *priced) (*priced, error) {
 func (m *model) solved(ctx context.Context, s *priced, answers []float64) (*priced, error) {
 	g := s.grid.clone()
 	g.answers = answers
-	m.rounds++
-	again, err := ratio.Solve(ctx, m.program(&g, answers), s.tolerance*solveShare)
+	again, err := m.solve(ctx, m.program(&g, answers), s.tolerance)
 	if err != nil {
 		return nil, err
 	}

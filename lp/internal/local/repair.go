@@ -1,6 +1,7 @@
 package local
 
 import (
+	"context"
 	"math"
 
 	"github.com/noisewright/noisewright/local"
@@ -19,7 +20,8 @@ const (
 	liftShare = 0.2
 )
 
-func (m *model) repair(d *local.Dual, s *priced) {
+// repair does so. If the context ends the multipliers prove little.
+func (m *model) repair(ctx context.Context, d *local.Dual, s *priced) {
 	parts := newTangents(m, d)
 	at := m.looked(s.grid.answers)
 	parts.shrink()
@@ -27,6 +29,9 @@ func (m *model) repair(d *local.Dual, s *priced) {
 	for range liftSteps {
 		var worst, slope float64
 		for _, y := range at {
+			if ctx.Err() != nil {
+				return
+			}
 			if g, s, _ := parts.gain(y, t); g < worst {
 				worst, slope = g, s
 			}
@@ -102,12 +107,13 @@ type tangents struct {
 	x                  []float64 // nodes or ends of parts
 	weight             []float64 // of each node or part
 	total, mean, limit []float64 // at the nodes or ends
+	known              map[float64][][2]float64
 }
 
 const liftLeast = 256
 
 func newTangents(m *model, d *local.Dual) *tangents {
-	p := &tangents{model: m, d: d}
+	p := &tangents{model: m, d: d, known: make(map[float64][][2]float64)}
 	if !m.averaged() {
 		p.x, p.total, p.mean, p.limit, p.weight = d.Nodes, d.Totals, d.Means, d.Caps, d.Weights
 		zeros := make([]float64, len(d.Totals))
@@ -183,15 +189,10 @@ func (p *tangents) gain(y, t float64) (g, slope, losses float64) {
 		}
 		return g, slope, losses
 	}
-	for i, w := range p.weight {
+	for i, ends := range p.ends(y) {
 		u, v := p.x[i], p.x[i+1]
-		middle, step := (u+v)/2, (v-u)/4
-		c := p.Loss.At(y - middle)
-		rise := (p.Loss.At(y-middle+step) - p.Loss.At(y-middle-step)) * (v - u) / (4 * step)
-		ends := [2]float64{c + rise, c - rise}
 		var a [2]float64
 		for k := range a {
-			ends[k] *= w + p.limit[i+k]
 			losses += ends[k] * (v - u) / 2
 			a[k] = ends[k] - p.total[i+k] - p.mean[i+k]*y + t
 		}
@@ -212,4 +213,21 @@ func (p *tangents) gain(y, t float64) (g, slope, losses float64) {
 		phi(a, 0)
 	}
 	return g, slope, losses
+}
+
+// ends returns the tangents of the losses of an answer at the ends of all parts.
+func (p *tangents) ends(y float64) [][2]float64 {
+	if out, ok := p.known[y]; ok {
+		return out
+	}
+	out := make([][2]float64, len(p.weight))
+	for i, w := range p.weight {
+		u, v := p.x[i], p.x[i+1]
+		middle, step := (u+v)/2, (v-u)/4
+		c := p.Loss.At(y - middle)
+		rise := (p.Loss.At(y-middle+step) - p.Loss.At(y-middle-step)) * (v - u) / (4 * step)
+		out[i] = [2]float64{(c + rise) * (w + p.limit[i]), (c - rise) * (w + p.limit[i+1])}
+	}
+	p.known[y] = out
+	return out
 }

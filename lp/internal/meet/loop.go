@@ -26,8 +26,8 @@ func (s *Search) Meet(ctx context.Context, g Grids, size int) error {
 		err := g.Round(ctx, size)
 		s.Report(size)
 		switch {
-		case errors.Is(err, context.DeadlineExceeded): // programs end before ctx does, see Within
-			return ErrLimit
+		case errors.Is(err, context.DeadlineExceeded), errors.Is(err, context.Canceled):
+			return ErrLimit // programs end before ctx does, see Within
 		case err != nil || s.Gap() <= s.Options.Gap:
 			return err
 		case ctx.Err() != nil:
@@ -40,23 +40,36 @@ func (s *Search) Meet(ctx context.Context, g Grids, size int) error {
 }
 
 // Within returns a context that ends in time to leave a reserve: for certifying what is found,
-// and the result.
+// and the result. With a clock of its own a design has none.
 func (s *Search) Within(ctx context.Context, reserve time.Duration) (context.Context, context.CancelFunc) {
-	if s.Options.TimeLimit == 0 {
+	if s.Options.TimeLimit == 0 || s.Options.Clock != nil {
 		return ctx, func() {}
 	}
-	return context.WithTimeout(ctx, s.Left()-reserve)
+	inner, cancel := context.WithTimeout(ctx, s.Left()-reserve)
+	return inner, func() {
+		s.late = s.late || inner.Err() != nil
+		cancel()
+	}
 }
 
-// Both works on both sides at the same time. If one of them was stopped, the error is ErrLimit.
+// Both works on both sides at the same time, or one after the other where a clock counts their
+// work. If one of them was stopped, the error is ErrLimit.
 func (s *Search) Both(ctx context.Context, reserve time.Duration, upper, lower func(context.Context) error) error {
 	ctx, cancel := s.Within(ctx, reserve)
 	defer cancel()
 	var errs [2]error
-	var both sync.WaitGroup
-	both.Go(func() { errs[0] = upper(ctx) })
-	both.Go(func() { errs[1] = lower(ctx) })
-	both.Wait()
+	var all sync.WaitGroup
+	for i, side := range []func(context.Context) error{upper, lower} {
+		all.Go(func() {
+			if errs[i] = ErrLimit; ctx.Err() == nil {
+				errs[i] = side(ctx)
+			}
+		})
+		if s.Options.Clock != nil {
+			all.Wait()
+		}
+	}
+	all.Wait()
 	err := errors.Join(errs[:]...)
 	if errors.Is(err, ErrLimit) {
 		return ErrLimit
@@ -86,7 +99,8 @@ func Verified[V any](made interface{ Verify() (V, error) }, err error) (v V, _ e
 
 // Finish puts the best mechanism and the multipliers of the best bound together and certifies
 // both. If a limit stopped the design, the error beside them is what stopped it, unless the gap
-// is the requested one. The error without a mechanism is that of none.
+// is the requested one. The error without a mechanism is that of the time, if that ended, or that of
+// none.
 func Finish[T, D any, C proof.Certificate, P interface {
 	*T
 	WithDual(ctx context.Context, dual *D) (P, error)
@@ -95,6 +109,8 @@ func Finish[T, D any, C proof.Certificate, P interface {
 	switch {
 	case stopped != nil && !errors.Is(stopped, ErrLimit):
 		return nil, Outcome{}, stopped
+	case best == nil && s.Options.TimeLimit > 0 && (s.late || s.Left() <= 0):
+		return nil, Outcome{}, check.Errorf("lp", ErrLimit, "time-limit = %v: it ended before anything was proven that keeps all that is asked for", s.Options.TimeLimit)
 	case best == nil:
 		return nil, Outcome{}, none()
 	}

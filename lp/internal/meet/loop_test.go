@@ -44,6 +44,7 @@ func TestMeet(t *testing.T) {
 		{"context", ended, 1 << 10, nil, 1, ErrLimit},
 		{"error", t.Context(), 1 << 10, broken, 1, broken},
 		{"reserve", t.Context(), 1 << 10, fmt.Errorf("program: %w", context.DeadlineExceeded), 1, ErrLimit},
+		{"canceled", t.Context(), 1 << 10, fmt.Errorf("check: %w", context.Canceled), 1, ErrLimit},
 	} {
 		rounds := 0
 		s, ctx, cancel := Options{Gap: 0.02, Progress: func(*Search, int) { rounds++ }}.Begin(c.ctx)

@@ -43,6 +43,20 @@ type Search struct {
 	Start   time.Time
 	Best    float64 // the loss of the best so far; +Inf: there is none yet
 	Bound   float64 // the best lower bound that is proved
+	late    bool    // a program was stopped by the time
+}
+
+// Part returns the options of a design within this one, which may take a share of the time that is
+// left.
+func (s *Search) Part(share float64) Options {
+	o, start := s.Options, s.Elapsed()
+	if o.TimeLimit > 0 {
+		o.TimeLimit = max(time.Duration(share*float64(s.Left())), time.Nanosecond)
+	}
+	if o.Clock != nil {
+		o.Clock = func() time.Duration { return s.Elapsed() - start }
+	}
+	return o
 }
 
 // Elapsed returns the time taken so far.

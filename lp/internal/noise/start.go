@@ -5,6 +5,7 @@ import (
 	"math"
 	"time"
 
+	"github.com/noisewright/noisewright/dp"
 	"github.com/noisewright/noisewright/internal/check"
 	"github.com/noisewright/noisewright/lp/internal/meet"
 	"github.com/noisewright/noisewright/lp/internal/noise/staircase"
@@ -113,6 +114,15 @@ func (m *model) chainDual(loss float64, maxCells int) *tables.Dual {
 		return nil
 	}
 	return shiftsDual(1, staircase.Multipliers{-1: &staircase.Run{Y: y}}, true)
+}
+
+// Simple returns the noise that a Design starts from, see simpleTable.
+func Simple(p dp.Problem, s *meet.Search) (*tables.Verified, error) {
+	d, err := newDesigner(p, s)
+	if err != nil {
+		return nil, err
+	}
+	return d.simpleTable()
 }
 
 // simpleTable is the best noise that needs no solver, so that a Design always

@@ -8,8 +8,7 @@ import (
 const (
 	// KeyBytes is the size of a key.
 	KeyBytes = 32
-	// groupBytes is what one key of ChaCha8Rand yields: sixteen blocks, the end of which
-	// is the next key.
+	// groupBytes is what one key of ChaCha8Rand yields: sixteen blocks, at their end the next key.
 	groupBytes = 1024
 	yieldBytes = groupBytes - KeyBytes
 )

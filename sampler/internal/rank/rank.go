@@ -8,8 +8,7 @@ import (
 const (
 	// Batch is the number of words that are ranked together.
 	Batch = 64
-	// PairBytes is the size of a pair: the word to be ranked, little-endian, and another
-	// one, which is not looked at.
+	// PairBytes is the size of a pair: the word to be ranked, little-endian, and one not looked at.
 	PairBytes = 16
 )
 

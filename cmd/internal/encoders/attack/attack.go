@@ -24,8 +24,7 @@ const (
 	Plain Attacker = "plain"
 	// Linear is linear in the standardized encoding, with a constant.
 	Linear Attacker = "linear"
-	// MLP is a network with one hidden layer, stopped where its loss on a tenth of the
-	// people, held out, is least.
+	// MLP has one hidden layer, and stops where its loss on a tenth of the people is least.
 	MLP Attacker = "mlp"
 	// RBF is linear in random Fourier features of Gaussian kernels (A. Rahimi and
 	// B. Recht, 2007), of the width and the ridge that do best on people held out.

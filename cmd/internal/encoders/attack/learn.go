@@ -183,8 +183,7 @@ func (t People) mistakes(out dense.Matrix) float64 {
 	return t.Wrong(out)
 }
 
-// features returns cos and sin of x·directions/width: inner products of rows are about
-// the Gaussian kernel of that width.
+// features are cos and sin of x·directions/width: their products are about the Gaussian kernel.
 func features(x, directions dense.Matrix, width float64) dense.Matrix {
 	angles := dense.NewMatrix(x.Rows, directions.Cols)
 	blas64.Gemm(blas.NoTrans, blas.NoTrans, 1/width, x, directions, 0, angles)

@@ -35,10 +35,6 @@ func orthonormal(u *mat.Dense) *mat.Dense {
 	return mat.DenseCopyOf(q.Slice(0, n, 0, d))
 }
 
-// principal returns the d eigenvectors of xᵀx of the largest eigenvalues: the data are
-// not centered, as in the authors' program.
-func principal(x *mat.Dense, d int) (*mat.Dense, error) { return topVectors(gram(x), d) }
-
 func gram(x *mat.Dense) *mat.SymDense {
 	_, n := x.Dims()
 	s := mat.NewSymDense(n, nil)
@@ -186,9 +182,8 @@ func discriminant(x *mat.Dense, p *Data, d int) (*mat.Dense, error) {
 	return generalized(a, b, d)
 }
 
-// closedForm is the minimax filter of least squares, (4.1) of Hamm (2017): with linear
-// regressions in the place of classifiers the maximum over them has a closed form, and what is
-// left is an eigenvalue problem.
+// closedForm is the minimax filter of least squares, (4.1) of Hamm (2017): with linear regressions
+// for classifiers the maximum has a closed form, and an eigenvalue problem is left.
 func closedForm(x *mat.Dense, p *Data, rho float64, d int) (*mat.Dense, error) {
 	one := func(float64) float64 { return 1 }
 	a := crossScatter(x, p.Targets, one)
@@ -252,8 +247,7 @@ func crossProducts(x *mat.Dense, tasks []Task, rows int) *mat.Dense {
 	return out
 }
 
-// difference returns the eigenvector of the largest eigenvalue of s·sᵀ - m·mᵀ, which is in the
-// span of both.
+// difference is the top eigenvector of s·sᵀ - m·mᵀ, which is in the span of both.
 func difference(s, m *mat.Dense) (*mat.VecDense, error) {
 	var both mat.Dense
 	both.Augment(s, m)

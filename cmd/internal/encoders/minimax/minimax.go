@@ -101,7 +101,7 @@ func (r *Result) linear(x *mat.Dense) (*mat.Dense, error) {
 	case PPLS:
 		return leastSquares(x, r.data, o.Coordinates)
 	case PCA:
-		return principal(x, o.Coordinates)
+		return topVectors(gram(x), o.Coordinates) // not centered, as in the authors' program
 	case Random:
 		return randomFilter(n, o.Coordinates, encoders.Rand(o.Seed, "random filter", 0)), nil
 	case Masked:

@@ -186,7 +186,7 @@ func TestLinearFilters(t *testing.T) {
 		}
 	}
 	orthonormal("random", randomFilter(6, 4, encoders.Rand(1, "test", 0)))
-	u, err := principal(x, 3)
+	u, err := topVectors(gram(x), 3)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -94,8 +94,7 @@ func (r *Result) axes() *mat.Dense {
 	return &inverse
 }
 
-// maxCondition is that of a filter whose directions are turned; beyond it they are
-// numerically dependent.
+// Beyond maxCondition directions of a filter are not turned: they are numerically dependent.
 const maxCondition = 1e8
 
 // radii returns the scales of centered coordinates so that a share of the rows, of each
@@ -243,8 +242,7 @@ func (n *Noisy) server(s *bundle.Spec) error {
 	return nil
 }
 
-// outputs are those of all targets side by side, so many times below each other, with their names:
-// nil for the features.
+// outputs are those of all targets side by side, so often, with their names: nil for the features.
 func outputs(d *Data, copies int) (*mat.Dense, []string) {
 	var names []string
 	for i := range d.Targets {

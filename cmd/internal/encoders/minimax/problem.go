@@ -26,9 +26,8 @@ type Data struct {
 // Task is what is to be told from what a filter lets through: a column, or all features.
 type Task struct {
 	encoders.Column
-	// Weight is that of the task among the targets, or among the private tasks; 0 means 1.
-	// The loss is the mean cross-entropy of classes, in nats, and the share of the variance
-	// that is left of numbers.
+	// Weight is that among the targets, or the private tasks; 0 means 1. The loss is the mean
+	// cross-entropy of classes, in nats, and the share of the variance that is left of numbers.
 	Weight float64
 
 	features encoder.Matrix // of Reconstruction
@@ -69,12 +68,7 @@ func (t *Task) outs() int {
 	return target.Outputs()
 }
 
-func (t *Task) weight() float64 {
-	if t.Weight == 0 {
-		return 1
-	}
-	return t.Weight
-}
+func (t *Task) weight() float64 { return cmp.Or(t.Weight, 1) }
 
 // outputs returns the numbers of a task, or an indicator for each of its classes.
 func (t *Task) outputs(rows int) *mat.Dense {

@@ -39,9 +39,8 @@ func newPlayer(task Task, factor float64, rows, in int) *player {
 // trainer does the alternation: the best answers to a filter, then a step of the filter
 // against them, whose length is found by Armijo's rule. It implements encoders.Training.
 //
-// The answers stay as they are during the step: the gradient of Φ is that with the best
-// answers fixed (Danskin). So the step may raise Φ itself, and the filter that is kept is
-// the one of the least Φ of all.
+// The answers stay as they are during the step: the gradient of Φ is that with the best answers
+// fixed (Danskin). So the step may raise Φ itself, and the filter kept is that of the least Φ.
 type trainer struct {
 	o       *Options
 	x       dense.Matrix
@@ -325,8 +324,7 @@ func rootMeanSquare(m dense.Matrix) float64 {
 	return math.Sqrt(sum / float64(len(m.Data)))
 }
 
-// supervise trains the network for the targets alone: one step of Adam for each answer of
-// their classifiers.
+// supervise trains for the targets alone: one step of Adam for each answer of their classifiers.
 func supervise(ctx context.Context, net *dense.Network, x dense.Matrix, targets []Task, o *Options) error {
 	t := newTrainer(o, x, net, &Data{Targets: targets})
 	adam := dense.Adam{Rate: supervisedRate}

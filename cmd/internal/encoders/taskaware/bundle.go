@@ -12,9 +12,8 @@ import (
 	"github.com/noisewright/noisewright/latent/bundle"
 )
 
-// Bundle returns what devices and server need: the encoder with its clipping and noise, and
-// the head, whose outputs are the target, or with Options.Task the decoder, whose outputs are
-// the features.
+// Bundle returns what both sides need: the encoder with its clipping and noise, and the head, whose
+// outputs are the target, or with Options.Task the decoder, whose outputs are the features.
 //
 // Guarantee: that of the noise for the body, whatever the networks are; latent.Verify proves it.
 func (r *Result) Bundle() (*bundle.Bundle, error) {

@@ -158,14 +158,11 @@ func (r *reader) backward(grad []float64) dense.Matrix {
 	return r.net.Backward(&r.netPass, d, grad)
 }
 
-// constant reports whether all answers are the same: a ReLU that is 0 for every input
-// stays so, as its gradient is 0.
+// constant says if all answers are the same: a ReLU that is 0 for every input stays so.
 func constant(answers dense.Matrix) bool {
 	for i := 1; i < answers.Rows; i++ {
-		for j, v := range dense.Row(answers, i) {
-			if v != answers.Data[j] {
-				return false
-			}
+		if !slices.Equal(dense.Row(answers, i), dense.Row(answers, 0)) {
+			return false
 		}
 	}
 	return true

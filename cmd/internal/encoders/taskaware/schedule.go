@@ -24,8 +24,7 @@ const (
 	Aware Approach = "task-aware"
 	// Agnostic sends the features themselves, scaled, and trains the reader with the noise.
 	Agnostic Approach = "task-agnostic"
-	// PrivacyAgnostic trains the encoder without noise, freezes it, and then trains the
-	// reader with the noise.
+	// PrivacyAgnostic trains the encoder without noise, then the reader with it.
 	PrivacyAgnostic Approach = "privacy-agnostic"
 )
 
@@ -351,8 +350,7 @@ func (r *scheduleRun) loss() float64 {
 	return r.out.reader.loss(r.now.noisy, &r.now.target)
 }
 
-// LargestDistance returns the largest ℓ1 distance of two rows: what the authors take for the
-// sensitivity.
+// LargestDistance is the largest ℓ1 distance of two rows, the authors' sensitivity.
 func LargestDistance(u dense.Matrix) float64 {
 	largest := 0.0
 	for i := range u.Rows {

@@ -1,6 +1,7 @@
 package taskaware
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"math/rand/v2"
@@ -53,9 +54,7 @@ func TrainTask(ctx context.Context, d *encoders.Data, o TaskOptions) ([]bundle.L
 	if len(o.Hidden) == 0 && !o.ReLU && o.Batch == 0 {
 		return fitTask(d, &t)
 	}
-	if o.Steps == 0 {
-		o.Steps = 2000
-	}
+	o.Steps = cmp.Or(o.Steps, 2000)
 	for start := range taskStarts {
 		n := dense.NewLearner(dense.MLP(d.X.Cols, o.Hidden, dense.ReLU, t.Outputs()), dense.Adam{Rate: o.Rate})
 		if o.ReLU {

@@ -193,8 +193,7 @@ func (t *training) adam() dense.Adam { return dense.Adam{WeightDecay: weightDeca
 // restarts of the benchmarks, whose encoders do not learn how far to reach.
 var fillShares = [...]float64{0.9, 0.99, 0.5}
 
-// fill centers and scales the last layer of the encoder such that the body holds most
-// people's encodings.
+// fill centers and scales the last layer of the encoder so that the body holds most encodings.
 func (t *training) fill(restart int) {
 	u := t.encoder.Forward(&t.pass, t.fit.x)
 	s := dense.Standardize(u)
@@ -371,9 +370,8 @@ type Options struct {
 	// Head are the widths of the hidden layers of the head or the decoder, ReLUs; nil means
 	// one, twice as wide as there are features but no wider than 64.
 	Head []int
-	// Task is a frozen network, such as TrainTask makes, that reads features, in their own
-	// units, and answers the task; the server then decodes features for it. nil means that the
-	// server's head answers.
+	// Task is a frozen network, such as TrainTask makes, that answers the task from features as
+	// they are; the server then decodes features for it. nil means that the server's head answers.
 	Task []bundle.Layer
 	// Steps of Adam on the full data in each restart [400]; the privacy-agnostic approach
 	// takes as many before, without noise.

@@ -33,9 +33,8 @@ type Central struct {
 	// Epsilon is above 0, Delta above 0 and below 1.
 	Epsilon, Delta float64
 	Parts          Parts // that others see; the encoder is one of them
-	// PublishedOrder trains in the order of the paper, for comparison: the parts of Parts by
-	// DP-Adam, against what was trained without. IT IS WITHOUT GUARANTEE, and the model's
-	// CentralEpsilon infinite.
+	// PublishedOrder trains as the paper does, to compare: the parts of Parts by DP-Adam, against
+	// what was trained without. IT IS WITHOUT GUARANTEE, and the model's CentralEpsilon infinite.
 	PublishedOrder bool
 	// Planned, if not nil, is told before the first step how many there are going to be, the
 	// standard deviation of the noise on a sum of gradients, and the epsilon of all together.
@@ -204,8 +203,7 @@ func (p *private) clipped(gradients [2][]float64) {
 	}
 }
 
-// add adds noise to the sums and does a step of Adam with what would be the mean of a sample of
-// the expected size.
+// add adds noise to the sums and takes a step of Adam with the mean of a sample as expected.
 func (p *private) add(gradients [2][]float64) error {
 	if err := p.noise.Release(gradients[0], gradients[1]); err != nil {
 		return err
@@ -219,8 +217,7 @@ func (p *private) add(gradients [2][]float64) error {
 	return nil
 }
 
-// retrainDecoder trains the decoder again, for who holds the training data, against the
-// private encoder.
+// retrainDecoder trains the decoder again, for the data's holder, against the private encoder.
 func (m *Model) retrainDecoder(ctx context.Context, x encoder.Matrix, o Options) error {
 	o.Run.Directory = ""
 	kept := slices.Clone(m.encoder.Params())

@@ -15,6 +15,5 @@
 // people's encodings. [Scenario.Private] says which part of the network is seen by whom they
 // do not trust, and [Options].Central trains it again with differential privacy for them.
 //
-// Everything here is in floating point and seeded, for training and studies; what is
-// released is drawn by a bundle.
+// Everything is in floating point and seeded, for studies; what is released is drawn by a bundle.
 package vlm

@@ -102,8 +102,7 @@ func (t *training) Restore(state map[string][]float64) error {
 	return nil
 }
 
-// elbo is the negative evidence lower bound of a batch, but for a constant, and its gradients:
-// per person
+// elbo is the negative evidence lower bound of a batch, up to a constant, and gradients: per person
 //
 //	-E log p(x | z) + KL(Laplace(μ, b) ‖ Laplace(0, 1/√2)),  z = μ + b·ξ,
 //
@@ -161,8 +160,7 @@ func (e *elbo) backward(encode, decode, logScale []float64) {
 	e.m.encoder.Backward(&e.encoded, e.dMu, encode)
 }
 
-// toMean turns the gradient by z into that by the encoder's output, dMu, and adds that by the
-// logarithms of the scales.
+// toMean turns the gradient by z into that by the output, dMu, and adds that by the log-scales.
 func (e *elbo) toMean(dz encoder.Matrix, logScale []float64) {
 	for i := range dz.Rows {
 		for j, v := range dense.Row(dz, i) {

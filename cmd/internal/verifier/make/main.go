@@ -2,9 +2,9 @@
 package main
 
 import (
-	"bytes"
 	"errors"
 	"fmt"
+	"io"
 	"os"
 
 	"github.com/noisewright/noisewright/cmd/internal/verifier"
@@ -27,17 +27,5 @@ func run(args []string) error {
 	if err := errors.Join(bad, err); err != nil {
 		return err
 	}
-	var text bytes.Buffer
-	if err := verifier.Write(&text, program, glue); err != nil {
-		return err
-	}
-	f, err := files.Create(args[2])
-	if err != nil {
-		return err
-	}
-	defer f.Discard()
-	if _, err := f.Write(text.Bytes()); err != nil {
-		return err
-	}
-	return f.Commit()
+	return files.Write(args[2], func(w io.Writer) error { return verifier.Write(w, program, glue) })
 }

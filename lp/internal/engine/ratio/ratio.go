@@ -33,6 +33,8 @@ type Program struct {
 	Laws  int
 	// Free laws come after the others, in Cost too. Their masses only have to be at least 0.
 	Free int
+	// Step, if not nil, is called with the multiplications of every iteration, about.
+	Step func(work float64)
 }
 
 // Row is Σ Terms = Bound, or ≤ Bound, or ≤ T for the variable T of the objective.
@@ -135,6 +137,9 @@ func Solve(ctx context.Context, p Program, tolerance float64) (*Solution, error)
 			best, stalled = miss*s.scale+rows, 0
 		}
 		s.iterate(done)
+		if s.Step != nil {
+			s.Step(float64(s.rows) * float64(s.rows) * float64(s.rows+s.groups) / 2)
+		}
 	}
 	if miss, rows := s.residuals(); miss <= slackTolerance && rows <= slackRows {
 		return s.solution(), nil

@@ -82,12 +82,12 @@ func Write[S any](dir string, state S, arrays map[string][]float64) error {
 		return err
 	}
 	err := files.Directory(dir, func(dir string) error {
-		err := write(filepath.Join(dir, stateName), func(w io.Writer) error { return strictjson.Encode(w, f) })
+		err := files.Write(filepath.Join(dir, stateName), func(w io.Writer) error { return strictjson.Encode(w, f) })
 		for _, e := range f.Arrays {
 			if err != nil {
 				break
 			}
-			err = write(filepath.Join(dir, e.Name+suffix), func(w io.Writer) error { return files.EncodeArray(w, []int{e.Entries}, arrays[e.Name]) })
+			err = files.Write(filepath.Join(dir, e.Name+suffix), func(w io.Writer) error { return files.EncodeArray(w, []int{e.Entries}, arrays[e.Name]) })
 		}
 		return err
 	})
@@ -95,18 +95,6 @@ func Write[S any](dir string, state S, arrays map[string][]float64) error {
 		return check.Errorf("checkpoint", nil, "%w", err)
 	}
 	return nil
-}
-
-func write(path string, encode func(io.Writer) error) error {
-	f, err := files.Create(path)
-	if err != nil {
-		return err
-	}
-	defer f.Discard()
-	if err := encode(f); err != nil {
-		return err
-	}
-	return f.Commit()
 }
 
 // CheckWrite returns the error of Write for a directory that is there and neither a
@@ -135,8 +123,7 @@ func CheckWrite(dir string) error {
 
 // Read reads the checkpoint in a directory: its state into *state, and its arrays by their names.
 //
-// Errors wrap ErrFormat, or are those of the file system. Nothing is returned then, and
-// *state is left as it was.
+// Errors wrap ErrFormat, or are those of the file system; *state then stays as it was.
 func Read[S any](dir string, state *S) (map[string][]float64, error) {
 	var f file[S]
 	err := read(dir, stateName, func(r io.Reader) error { return strictjson.Decode(r, format, &f) })

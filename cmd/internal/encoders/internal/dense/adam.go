@@ -8,9 +8,8 @@ import (
 	"github.com/noisewright/noisewright/internal/check"
 )
 
-// Adam is the method of D. Kingma and J. Ba (2015), with the maximum of S. Reddi, S. Kale
-// and S. Kumar (2018) if AMSGrad is set. The zero value of a field means the number
-// in brackets, which is PyTorch's.
+// Adam is the method of D. Kingma and J. Ba (2015), with the maximum of S. Reddi, S. Kale and S.
+// Kumar (2018) if AMSGrad is set. Zero means the number in brackets, which is PyTorch's.
 type Adam struct {
 	Rate         float64 // [0.001]
 	Beta1, Beta2 float64 // [0.9, 0.999]

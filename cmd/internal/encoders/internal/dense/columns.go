@@ -15,6 +15,18 @@ func Pick(x Matrix, rows []int) Matrix {
 	return m
 }
 
+// Chosen returns the entries of a column in some rows, nil for none.
+func Chosen[T any](column []T, rows []int) []T {
+	if column == nil {
+		return nil
+	}
+	some := make([]T, len(rows))
+	for k, i := range rows {
+		some[k] = column[i]
+	}
+	return some
+}
+
 // Means returns the means of the columns of at least one row. Sums are of differences from
 // the first row, so that the mean of a constant column is its number: a rounding error
 // instead would be what its deviation is of.
@@ -47,8 +59,7 @@ func Moments(x Matrix) (mean, deviation []float64) {
 // Scaling turns each column x into (x - Mean)/Scale. The mean may be another center.
 type Scaling struct{ Mean, Scale []float64 }
 
-// Standardize returns the scaling to mean 0 and variance 1; columns that are the same in
-// every row are only centered.
+// Standardize returns the scaling to mean 0 and variance 1; constant columns are only centered.
 func Standardize(x Matrix) Scaling {
 	mean, scale := Moments(x)
 	for j, v := range scale {
@@ -59,8 +70,7 @@ func Standardize(x Matrix) Scaling {
 	return Scaling{mean, scale}
 }
 
-// Range returns the scaling to the range from 0 to 1; columns that are the same in every row are
-// only moved to 0.
+// Range returns the scaling to the range from 0 to 1; constant columns are only moved to 0.
 func Range(x Matrix) Scaling {
 	s := Scaling{make([]float64, x.Cols), make([]float64, x.Cols)}
 	for j := range x.Cols {
@@ -135,8 +145,7 @@ func (s Scaling) Raw(n *Network) *Network {
 	return c
 }
 
-// Writing returns a network, the last layer of which is linear, whose outputs are those of
-// n, unscaled.
+// Writing returns a network, whose last layer is linear and whose outputs are those of n, unscaled.
 func (s Scaling) Writing(n *Network) *Network {
 	c := n.Clone()
 	last := c.Layers[len(c.Layers)-1]

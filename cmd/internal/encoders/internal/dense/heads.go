@@ -46,10 +46,9 @@ func CrossEntropy(logits Matrix, labels []int, d Matrix) float64 {
 	return NoisyCrossEntropy(logits, labels, 0, d)
 }
 
-// NoisyCrossEntropy is CrossEntropy of labels that were replaced by another one, each of
-// the others as likely, with probability flip: the mean of -log Σ_y p(label|y)·p(y). Its
-// gradient is the softmax less the posterior of y (A. Mansbridge et al., Learning to
-// Noise, 2020, equation 8). 0 <= flip < 1.
+// NoisyCrossEntropy is CrossEntropy of labels replaced by any of the others, all as likely, with
+// probability flip: the mean of -log Σ_y p(label|y)·p(y). Its gradient is the softmax less the
+// posterior of y (A. Mansbridge et al., Learning to Noise, 2020, equation 8). 0 <= flip < 1.
 func NoisyCrossEntropy(logits Matrix, labels []int, flip float64, d Matrix) float64 {
 	if len(labels) != logits.Rows || !(flip >= 0 && flip < 1) {
 		panic(fmt.Sprintf("dense: %d labels, flipped with probability %g, for %d rows", len(labels), flip, logits.Rows))
@@ -105,8 +104,7 @@ const LaplacePrior = 1 / math.Sqrt2
 //
 //	log(b0/b) + |μ|/b0 + (b/b0)·e^(-|μ|/b) - 1.
 //
-// d, if it is not empty, becomes the gradient by the means, and dLogScale, if it is not
-// nil, that by logScale.
+// d, if not empty, becomes the gradient by the means, and dLogScale, if not nil, that by logScale.
 func LaplaceKL(mean Matrix, logScale []float64, d Matrix, dLogScale []float64) float64 {
 	if len(logScale) != mean.Cols || (dLogScale != nil && len(dLogScale) != mean.Cols) {
 		panic(fmt.Sprintf("dense: %d scales and %d gradients for %d columns", len(logScale), len(dLogScale), mean.Cols))
@@ -151,15 +149,10 @@ func (t *Target) Pick(people []int) Target {
 	if t.Classes == 0 {
 		return Target{Values: Pick(t.Values, people)}
 	}
-	some := Target{Classes: t.Classes, Labels: make([]int, len(people))}
-	for i, p := range people {
-		some.Labels[i] = t.Labels[p]
-	}
-	return some
+	return Target{Classes: t.Classes, Labels: Chosen(t.Labels, people)}
 }
 
-// Loss is the mean over the rows of outputs, CrossEntropy or SquaredError, and d becomes its
-// gradient unless it is empty.
+// Loss is CrossEntropy or SquaredError of the outputs, and d, unless empty, becomes its gradient.
 func (t *Target) Loss(outputs, d Matrix) float64 {
 	if t.Classes == 0 {
 		return SquaredError(outputs, t.Values, d)

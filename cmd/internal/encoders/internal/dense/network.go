@@ -11,8 +11,7 @@ import (
 	"github.com/noisewright/noisewright/latent/bundle"
 )
 
-// Matrix is a matrix by rows. Here its rows are examples or the inputs of a layer, and
-// its Stride is Cols.
+// Matrix is a matrix by rows: here examples or the inputs of a layer, and its Stride is Cols.
 type Matrix = blas64.General
 
 // NewMatrix returns a matrix of zeros.
@@ -127,8 +126,7 @@ func (n *Network) Clone(more ...int) *Network {
 	return c
 }
 
-// BundleLayers returns the layers as those of a bundle, which has the outputs of a layer
-// in the rows of its weights.
+// BundleLayers are the layers for a bundle, which has a layer's outputs in the rows of its weights.
 func (n *Network) BundleLayers() []bundle.Layer {
 	layers := make([]bundle.Layer, len(n.Layers))
 	for k, l := range n.Layers {

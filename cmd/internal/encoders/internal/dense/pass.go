@@ -127,8 +127,7 @@ func (n *Network) GradientNorms(p *Pass, dOut Matrix, squares []float64) {
 	}
 }
 
-// underflow is more than 2^24 squares below the least normal float64 lose together, which is
-// much for a large x.
+// More than 2^24 squares below the least normal float64 lose together, much for a large x.
 const underflow = 0x1p-1050
 
 func square(x []float64) float64 {

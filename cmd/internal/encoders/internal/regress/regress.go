@@ -1,6 +1,7 @@
 package regress
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"math"
@@ -112,9 +113,8 @@ func vector(x []float64) blas64.Vector { return blas64.Vector{N: len(x), Inc: 1,
 
 // Options of FitSoftmax.
 type Options struct {
-	// Ridge λ adds λ/2·‖Weights‖² to the mean loss, in the units of the features as
-	// they are fitted (see Standardize). Without one, weights of classes that can be
-	// separated grow until the limit.
+	// Ridge λ adds λ/2·‖Weights‖² to the mean loss, in the units of the features as they are fitted
+	// (see Standardize). Without one, weights of classes that separate grow until the limit.
 	Ridge float64
 	// Bias adds a constant to each logit, which Ridge leaves alone.
 	Bias bool
@@ -127,8 +127,7 @@ type Options struct {
 	Start *Softmax
 }
 
-// Softmax gives label k of an input the probability exp(logit k)/Σ exp(logit j), with
-// the logits of the embedded Linear.
+// Softmax gives label k the probability exp(logit k)/Σ exp(logit j), with the logits of the Linear.
 type Softmax struct {
 	Linear
 	// Loss is the objective that was reached: mean of -log probability, and ridge.
@@ -139,14 +138,10 @@ type Softmax struct {
 
 // FitSoftmax returns the softmax regression of labels, from 0 to classes - 1, on the rows of x.
 //
-// Errors wrap check.ErrInvalid: shapes that do not fit, numbers that are not finite, labels
-// outside their range.
+// Errors wrap check.ErrInvalid: shapes that do not fit, infinite numbers, labels out of range.
 func FitSoftmax(x dense.Matrix, labels []int, classes int, o Options) (*Softmax, error) {
 	if err := checkSoftmax(x, labels, classes, o); err != nil {
 		return nil, err
-	}
-	if o.MajorIterations == 0 {
-		o.MajorIterations = 500
 	}
 	mean, scale := make([]float64, x.Cols), slices.Repeat([]float64{1}, x.Cols)
 	if o.Standardize {
@@ -160,7 +155,7 @@ func FitSoftmax(x dense.Matrix, labels []int, classes int, o Options) (*Softmax,
 	if o.Start != nil {
 		p.load(params, o.Start, mean, scale)
 	}
-	loss, converged, err := Minimize(params, o.MajorIterations, p.loss)
+	loss, converged, err := Minimize(params, cmp.Or(o.MajorIterations, 500), p.loss)
 	if err != nil {
 		return nil, err
 	}

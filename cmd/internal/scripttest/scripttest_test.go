@@ -1,8 +1,8 @@
-package jsontest
+package scripttest
 
 import "testing"
 
-func TestCheck(t *testing.T) {
+func TestCheckJSON(t *testing.T) {
 	for text, good := range map[string]bool{
 		`{"schema":3,"gap":null,"list":[1e-7,0.1],"loss":"l1","valid":true}`: true,
 		`{"n":9007199254740992}`:            true,
@@ -14,7 +14,7 @@ func TestCheck(t *testing.T) {
 		`{} {}`:                             false,
 		`[]`:                                false,
 	} {
-		if err := Check([]byte(text)); (err == nil) != good {
+		if err := CheckJSON([]byte(text)); (err == nil) != good {
 			t.Errorf("%s: %v", text, err)
 		}
 	}
