@@ -122,14 +122,14 @@ func (d *designer) closedDual() {
 	var best closed
 	patience := d.Left() - time.Duration(share*float64(d.Options.TimeLimit))
 	most := d.mostMultipliers()
-	last := 1
+	last := 0
 	for g := range d.closedGrids(most) {
 		before := best.value
 		d.try(&best, g, most)
-		if best.value-before > gaining*(d.Best-before) {
+		if last == 0 || best.value-before > gaining*(d.Best-before) {
 			last = g.k
 		}
-		if d.Best/best.value-1 < halfway*d.Options.Gap || d.Left() < patience || best.value > 0 && g.k > mostIdle*last {
+		if d.Best/best.value-1 < halfway*d.Options.Gap || d.Left() < patience || g.k > mostIdle*last {
 			break
 		}
 	}

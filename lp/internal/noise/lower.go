@@ -170,7 +170,7 @@ func (l *lower) layout(g grid, unit, _ float64) layout {
 	out.atom = g.edges
 	// See tables.Dual for the nodes at which the order is known.
 	from := 1
-	if l.folded && l.slope == 0 || l.exactNodes(&g) {
+	if l.folded && (l.slope == 0 || l.points == 0) || l.exactNodes(&g) {
 		from = 0
 	}
 	if !g.edges { // which have no multipliers of monotony

@@ -65,9 +65,12 @@ func (d *designer) meetSpread(ctx context.Context) error {
 
 // realProblem returns the real query of which that on points is the rounding, and whether it is worth while.
 func (d *designer) realProblem() (p dp.Problem, ok bool) {
-	const fewer = 2 // times fewer cells than points are enough
+	const (
+		fewer = 2  // times fewer cells than points are enough
+		few   = 30 // points per sensitivity, where jumps may be off a coarse grid
+	)
 	c := d.Constraints
-	if d.points < int64(fewer*d.firstCells(d.Options.Gap)) || c.Support != nil || c.MaxDistinguishing > 0 || c.MaxVariance > 0 || len(c.Quantiles) > 0 || d.Options.Generate {
+	if enough := d.points >= int64(fewer*d.firstCells(d.Options.Gap)) || len(d.jumps) > 0 && d.points > few; !enough || c.Support != nil || c.MaxDistinguishing > 0 || c.MaxVariance > 0 || len(c.Quantiles) > 0 || d.Options.Generate {
 		return p, false
 	}
 	p = d.Problem
