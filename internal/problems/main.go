@@ -95,16 +95,15 @@ func chosen() ([]problem, error) {
 
 // result is how a design ended.
 type result struct {
-	problem
-	Gap        *float64 `json:"gap"` // nil: no bound above 0
-	Loss       float64  `json:"expected_loss"`
-	Bound      float64  `json:"lower_bound"`
-	Wall       float64  `json:"seconds"`
-	CPU        float64  `json:"-"` // seconds
-	Infeasible bool     `json:"-"`
+	problem `json:"-"`
+	Gap     *float64 `json:"gap"` // nil: no bound above 0
+	Loss    float64  `json:"expected_loss"`
+	Bound   float64  `json:"lower_bound"`
+	Wall    float64  `json:"seconds"`
+	CPU     float64  `json:"-"` // seconds
 }
 
-// design runs the program on a problem. Constraints that cannot be kept are no miss.
+// design runs the program on a problem.
 func design(p problem) (r result, err error) {
 	args := append([]string{"design", "--json", "--gap", fmt.Sprint(*gap), "--time-limit", limit.String()}, p.Args...)
 	cmd := exec.Command(*program, args...)

@@ -169,6 +169,9 @@ func (d *designer) closedGrids(multipliers int) iter.Seq[grid] {
 	for most > 1 && d.closedSize(most, staircase.Kind{Sparse: true}) > multipliers {
 		most -= max(1, most/64)
 	}
+	if d.finest > 0 {
+		most = min(most, d.finest)
+	}
 	cells := (&lower{model: d.model}).cells
 	return func(yield func(grid) bool) {
 		if d.points > 0 {

@@ -60,6 +60,7 @@ type designer struct {
 	table        *tables.Table
 	dual         *tables.Dual
 	rounds       int
+	finest       int // the most nodes per sensitivity that prove something; 0: any number does
 }
 
 // side is the progress of one of the two bounds.
@@ -343,6 +344,9 @@ func (d *designer) finer(s *side, growth float64) {
 	before := s.grid.k
 	s.reach = max(s.reach, s.bound.reach(d.Aim()))
 	s.grid.k = aligned(s.bound, int(math.Ceil(float64(before)*growth)))
+	if s == &d.lower && d.finest > 0 {
+		s.grid.k = min(s.grid.k, max(d.finest, before))
+	}
 	if s.grid.k == before {
 		d.widen(s)
 	}

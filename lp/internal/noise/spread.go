@@ -43,7 +43,11 @@ func (d *designer) meetSpread(ctx context.Context) error {
 		}
 	}
 	r, err := newDesigner(p, &s)
-	if err != nil || r.begin() != nil {
+	if err != nil {
+		return nil
+	}
+	// Nodes that are next to as close as points are lowered by much.
+	if r.finest = int(d.points * 2 / 3); r.begin() != nil {
 		return nil
 	}
 	if r.Gap() > s.Options.Gap {
