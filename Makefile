@@ -12,6 +12,7 @@ PROBLEMS_SEED ?= 1
 
 DEPS := $(CURDIR)/.deps
 LINT_VERSION := v2.15.0
+ACTIONLINT_VERSION := v1.7.12
 LINT := $(DEPS)/golangci-lint-$(LINT_VERSION)/golangci-lint
 
 # How long the tests of a package may take. Alone on two cores the slowest takes two minutes.
@@ -38,7 +39,7 @@ export GOFLAGS := $(strip $(plain) -tags=highs)
 # What make static builds.
 PLATFORMS ?= linux/amd64 linux/arm64 darwin/amd64 darwin/arm64 windows/amd64 windows/arm64
 
-.PHONY: help deps build static man quick test test-cgo test-pure test-wasm test-python mutants problems race lint bench leakage fuzz demo verifier browser papers beam beam-prism beam-flink beam-spark clean
+.PHONY: help deps build static dist dist-check dist-one workflows man quick test test-cgo test-pure test-wasm test-python mutants problems race lint bench leakage fuzz demo verifier browser papers beam beam-prism beam-flink beam-spark clean
 
 help: ## list the targets
 	@sed -n 's/^\([a-z-]*\):.*## /\1\t/p' Makefile | while IFS="$$(printf '\t')" read -r name what; do printf '  make %-11s %s\n' "$$name" "$$what"; done
@@ -52,6 +53,16 @@ build: deps ## build bin/noisewright
 
 static: ## build static programs with HiGHS as WebAssembly into dist, for PLATFORMS
 	@sh scripts/static.sh build $(PLATFORMS)
+
+dist: ## make a release in dist: static programs, wheels, packages, SBOM, checksums, for PLATFORMS
+	@sh scripts/dist.sh $(PLATFORMS)
+
+dist-check: ## check dist on bare systems; DIST_CHECKS=again compares the bytes of a second build
+	@sh scripts/dist-check.sh $(DIST_CHECKS)
+
+dist-one: ## of .ci/run: dist for this machine alone, and its quick checks
+	@command -v npm >/dev/null || { echo "dist-one: skipped: there is no npm"; exit 0; }; \
+		$(MAKE) --no-print-directory dist PLATFORMS=linux/$$($(GO) env GOARCH) && $(MAKE) --no-print-directory dist-check DIST_CHECKS="contents scratch"
 
 man: build ## write the manual pages into man
 	@echo "man: pages in man, dated by the last commit"
@@ -101,7 +112,13 @@ race: deps ## run every test under the race detector
 	@echo "race: all packages"
 	@$(GO) test -race -timeout 4h ./...
 
-lint: deps $(LINT) ## run golangci-lint, pinned, with .golangci.yml, and the linters of python/
+workflows: ## check .github/workflows with actionlint, and that every script names its license
+	@echo "workflows: actionlint $(ACTIONLINT_VERSION)"
+	@CGO_ENABLED=0 GOFLAGS= $(GO) run github.com/rhysd/actionlint/cmd/actionlint@$(ACTIONLINT_VERSION)
+	@list=$$(git grep -L 'SPDX-License-Identifier: Apache-2.0' -- '*.sh' .ci/run 'scripts/*.py' 'packaging/*' '.github/workflows/*' python/hatch_build.py || true); \
+		if [ -n "$$list" ]; then printf 'workflows: no SPDX line in %s\n' $$list >&2; exit 1; fi
+
+lint: deps $(LINT) workflows ## run golangci-lint, pinned, with .golangci.yml, and the linters of python/ and of workflows
 	@echo "lint: golangci-lint $(LINT_VERSION)"
 	@"$(LINT)" run ./...
 	@cd cmd/papers && "$(LINT)" run ./...

@@ -134,6 +134,37 @@ func TestFormatPages(t *testing.T) {
 	}
 }
 
+// TestFormatsPage: the page on formats has every format and its version.
+func TestFormatsPage(t *testing.T) {
+	page, err := os.ReadFile("../docs/formats.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	found := make(map[string]bool)
+	format := regexp.MustCompile(`Name: +"(noisewright-[a-z-]+)", Version: +([0-9]+)`)
+	err = filepath.WalkDir("..", func(path string, d fs.DirEntry, err error) error {
+		if err != nil || d.IsDir() || !strings.HasSuffix(path, ".go") || strings.HasSuffix(path, "_test.go") || strings.Contains(path, "newform") {
+			return err
+		}
+		text, err := os.ReadFile(path)
+		for _, m := range format.FindAllStringSubmatch(string(text), -1) {
+			found[m[1]] = true
+			if !strings.Contains(string(page), "| `"+m[1]+"` | "+m[2]+" |") {
+				t.Errorf("formats.md does not have %s, version %s", m[1], m[2])
+			}
+		}
+		return err
+	})
+	if err != nil || len(found) < 7 {
+		t.Errorf("%v, found %v", err, found)
+	}
+	database, err := os.ReadFile("../release/ledger/database.go")
+	version := regexp.MustCompile(`schemaVersion += ([0-9]+)`).FindSubmatch(database)
+	if version == nil || !strings.Contains(string(page), "| `user_version` "+string(version[1])) {
+		t.Errorf("%v: formats.md does not have the version of ledgers, %q", err, version)
+	}
+}
+
 // TestExampleTable: the example of docs/table-format.md is a good table, is written as Encode
 // writes it, and what the page shows of it is in it, with "…" for what it leaves out.
 func TestExampleTable(t *testing.T) {

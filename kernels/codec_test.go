@@ -97,6 +97,7 @@ func FuzzDecode(f *testing.F) {
 	f.Add([]byte(strings.Replace(good, `"epsilon":1`, `"epsilon":1e-300`, 1)))
 	f.Add([]byte(strings.Replace(good, `"cells":2`, `"cells":3`, 1)))
 	f.Add([]byte(`{"format":"noisewright-kernel"`))
+	f.Add([]byte(strings.Replace(good, `"version":`, `"optional":["x"],"x":[{}],"version":`, 1)))
 	f.Fuzz(func(t *testing.T, data []byte) {
 		k, err := Decode(bytes.NewReader(data))
 		if err != nil {

@@ -121,6 +121,7 @@ func FuzzReadModel(f *testing.F) {
 	m.Guarantee = nil
 	f.Add([]byte(fileOf(f, m)))
 	f.Add([]byte(`{"format":"noisewright-model","version":1}`))
+	f.Add([]byte(strings.Replace(fileOf(f, m), `"version":`, `"optional":["x"],"x":[{}],"version":`, 1)))
 	f.Fuzz(func(t *testing.T, text []byte) {
 		m, err := ReadModel(bytes.NewReader(text))
 		if err != nil {

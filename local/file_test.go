@@ -250,6 +250,7 @@ func FuzzDecode(f *testing.F) {
 	f.Add([]byte(strings.Replace(good, `"epsilon":1`, `"epsilon":1e-300`, 1)))
 	f.Add([]byte(strings.Replace(good, `"kind":"real"`, `"kind":"integer"`, 1)))
 	f.Add([]byte(`{"format":"noisewright-randomizer"`))
+	f.Add([]byte(strings.Replace(good, `"version":`, `"optional":["x"],"x":[{}],"version":`, 1)))
 	f.Fuzz(func(t *testing.T, data []byte) {
 		r, err := Decode(bytes.NewReader(data))
 		if err != nil {

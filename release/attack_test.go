@@ -4,6 +4,7 @@ import (
 	"encoding"
 	"encoding/json"
 	"fmt"
+	"maps"
 	"math"
 	"math/big"
 	"regexp"
@@ -160,4 +161,30 @@ func TestNoFreeAnswers(t *testing.T) {
 		}
 	}
 	t.Logf("%d channels tried", tried)
+}
+
+// TestOneRecordIsOneRow: of a file whose quotes are closed, whatever is in one record counts at most once, and
+// changes nothing of what the others count.
+func TestOneRecordIsOneRow(t *testing.T) {
+	const header, others = "id,city,age,hours\n", "1,Ulm,34,40\n2,Jena,71,0\n3,\"Ulm\",45,38.5\n4,\"Bad \"\"U\"\"\",19,12\n"
+	const rows = "1,Ulm,34,30\n"
+	large := maps.Clone(attackRows)
+	delete(large, "open quote") // it opens the quotes of others
+	large["large, of many lines"] = "9,\"Ulm\n" + strings.Repeat(rows, 17<<20/len(rows)) + "\",34,30\n"
+	large["many fields, of many lines"] = "9" + strings.Repeat(",", 1<<20) + "\"\n" + strings.Repeat(rows, 9) + "\"\n"
+	for name, row := range large {
+		for _, text := range []string{row + others, others + row} {
+			in, err := NewCSV(strings.NewReader(header+text), ',')
+			if err != nil {
+				t.Fatal(err)
+			}
+			d, err := Read(in, Query{Kind: Count, Epsilon: 1, Neighbors: dp.AddRemove})
+			if err != nil {
+				t.Fatal(err)
+			}
+			if n := d.tallies[0].n; n < 4 || n > 5 {
+				t.Errorf("%s: %d rows count, want the 4 of others and at most one", name, n)
+			}
+		}
+	}
 }

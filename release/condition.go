@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"math"
 	"reflect"
 	"regexp"
 	"slices"
@@ -25,6 +26,7 @@ type condition struct {
 	program *vm.Program
 	env     map[string]any
 	at      map[string]int // of the columns in env
+	longest int            // row in bytes that it decides about
 }
 
 // newCondition compiles an expression of the language of expr-lang.org over the columns,
@@ -61,7 +63,7 @@ func newCondition(text string, columns []string) (*condition, error) {
 	switch {
 	case err != nil:
 	case growth.found:
-		err = errors.New("variables, loops, ranges and patterns that are not written out are not known")
+		err = errors.New("variables, loops, ranges and patterns or characters to trim that are not written out are not known")
 	case growth.texts > maxTexts:
 		err = fmt.Errorf("more than %d functions and additions", maxTexts)
 	}
@@ -86,7 +88,10 @@ func newCondition(text string, columns []string) (*condition, error) {
 		}
 		return nil, check.Errorf("release", dp.ErrInvalid, "where = %s: %s, want an expression of the columns such as age >= 30 && sex == \"F\"", check.Quoted(text), sentence)
 	}
-	c.program = program
+	c.program, c.longest = program, maxMemory/16/max(growth.texts, 1)
+	if growth.texts == 0 {
+		c.longest = math.MaxInt
+	}
 	return c, nil
 }
 
@@ -100,12 +105,16 @@ var builtins = []string{
 	"max", "min", "round", "split", "trim", "trimPrefix", "trimSuffix", "type", "upper",
 }
 
-// maxTexts bounds the texts that a condition makes of those of a row, and so its memory.
-const maxTexts = 100
+// maxTexts bounds the texts that a condition makes of those of a row, and with maxMemory, in bytes, its
+// memory: a text has no more than 16 bytes for each of the row's, which are those of a part of one byte.
+const (
+	maxTexts  = 100
+	maxMemory = 64 << 20
+)
 
 // growing finds loops, ranges, and declarations, by which a short expression doubles a text many
-// times, and patterns that a row has a part in: a few characters of one take 100 MB. It counts what
-// makes a text.
+// times, patterns that a row has a part in: a few characters of one take 100 MB, and characters to trim of a
+// row's own, which are compared with all of another. It counts what makes a text.
 type growing struct {
 	reader string
 	found  bool
@@ -119,6 +128,10 @@ func (v *growing) Visit(node *ast.Node) {
 		v.found = true
 	case *ast.BuiltinNode:
 		v.texts++
+		if n.Name == "trim" && len(n.Arguments) > 1 {
+			_, written := n.Arguments[1].(*ast.StringNode)
+			v.found = v.found || !written
+		}
 	case *ast.CallNode:
 		if name, ok := n.Callee.(*ast.IdentifierNode); !ok || name.Value != v.reader {
 			v.texts++
@@ -209,6 +222,13 @@ func kind(n ast.Node) reflect.Kind {
 func (c *condition) holds(row []string) (bool, error) {
 	if c == nil {
 		return true, nil
+	}
+	bytes := 0
+	for _, text := range row {
+		bytes += len(text)
+	}
+	if bytes > c.longest {
+		return false, errUndecided
 	}
 	for name, i := range c.at {
 		c.env[name] = row[i]

@@ -186,7 +186,7 @@ func (q Query) Validate() error {
 	bad.OneOf("kind", string(q.Kind), string(Count), string(Sum), string(Mean), string(Histogram), string(Quantile), string(Value))
 	bad.Budget(q.Epsilon, q.Delta)
 	for _, field := range []struct{ name, text string }{
-		{"column", q.Column}, {"where", q.Where}, {"by", q.By}, {"person", q.Person}, {"name", q.Name}, {"keys", strings.Join(q.Keys, "")},
+		{"column", q.Column}, {"where", q.Where}, {"by", q.By}, {"person", q.Person}, {"name", q.Name}, {"keys", strings.Join(q.Keys, " ")},
 	} {
 		if !utf8.ValidString(field.text) {
 			bad.Bad(field.name, check.Quoted(strings.ToValidUTF8(field.text, "?")), "UTF-8 text")

@@ -64,6 +64,7 @@ func TestValidate(t *testing.T) {
 		{func(q *Query) { q.Kind, q.Lower, q.Upper, q.Column = Histogram, 0, 0, "" }, "by = none"},
 		{func(q *Query) { q.Where = "name == '\xff'" }, "where = "},
 		{func(q *Query) { q.By, q.Keys = "city", []string{"\xfe"} }, "keys = "},
+		{func(q *Query) { q.By, q.Keys = "city", []string{"\xc3", "\xa9"} }, "keys = "}, // of another query, too, as JSON
 		{func(q *Query) { q.Kind, q.Probability = Quantile, 1.0/3 }, "of at most 6 decimals"},
 		{func(q *Query) { q.Sensitivity = 1 }, "sensitivity = 1, want none"},
 		{func(q *Query) { *q = Query{Kind: Value, Epsilon: 1, Neighbors: dp.Replace} }, "sensitivity = 0"},

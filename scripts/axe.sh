@@ -1,4 +1,5 @@
 #!/bin/sh
+# SPDX-License-Identifier: Apache-2.0
 # Fetches axe-core, the accessibility rules that the browser tests hold the pages against, into
 # .deps, pinned by hash. It is MPL-2.0 and half a megabyte, so it is no part of the sources.
 # Without npm it says so and fails; the tests then leave these rules out.

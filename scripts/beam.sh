@@ -1,4 +1,5 @@
 #!/usr/bin/env bash
+# SPDX-License-Identifier: Apache-2.0
 # scripts/beam.sh ENGINE runs integrations/beam/trial on prism, flink or spark: counts, sums
 # and means of ROWS rows, with public partitions and with selected ones, a CSV file with
 # noise in every row; and CRASHES pipelines each with one statistic, with three and with rows,

@@ -1,4 +1,5 @@
 #!/bin/sh
+# SPDX-License-Identifier: Apache-2.0
 # Designs and verifies a table for every combination of the grid below and
 # prints docs/benchmarks.md's table: gap, cells, seconds. One core is enough.
 #

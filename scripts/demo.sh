@@ -1,4 +1,5 @@
 #!/bin/sh
+# SPDX-License-Identifier: Apache-2.0
 # The whole path in one go: design noise, verify it, compare it with the
 # classical mechanisms, plot it, and privatize a column of a CSV file. `make
 # demo` builds the program and runs this.
@@ -60,7 +61,7 @@ else
 	say "5. Privatize working hours in SYNTHETIC data, made up by this script: 0 to 100, so sensitivity 100."
 fi
 noisewright design --epsilon 1 --delta 1e-6 --sensitivity 100 --loss l1 --quiet -o hours.json
-noisewright privatize --table hours.json --column "$column" --lower 0 --upper 100 "$data" -o private.csv
+noisewright privatize hours.json --column "$column" --lower 0 --upper 100 "$data" -o private.csv
 
 loss=$(sed -n 's/.*"expected_loss":"\([0-9.]*\)".*/\1/p' hours.json)
 awk -F, -v column="$column" -v loss="$loss" '

@@ -1,4 +1,5 @@
 #!/bin/sh
+# SPDX-License-Identifier: Apache-2.0
 # Finds or fetches HiGHS, the LP solver, and writes .deps/pkgconfig/highs.pc,
 # which the Makefile puts first on PKG_CONFIG_PATH. Nothing is installed outside
 # .deps. Done once; later runs only look at the result.

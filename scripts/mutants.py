@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Changes the checks of the Python package in one small place at a time and runs their tests, as
 internal/mutants does for Go: a change that no test fails for, a survivor, is code that nothing
 defends. The tree stays as it is. Survivors that need no test are in internal/mutants/argued.txt.

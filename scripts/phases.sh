@@ -1,4 +1,5 @@
 #!/bin/sh
+# SPDX-License-Identifier: Apache-2.0
 # Makes targets one after another, whether or not one fails, and says at the end which did, and what they
 # said of it. It fails if one did.
 #

@@ -1,4 +1,5 @@
 #!/bin/sh
+# SPDX-License-Identifier: Apache-2.0
 # Runs the tests, the linters or the mutants of python/, in an environment of their own below .deps. It sees
 # what the system's Python has beside, such as torch. Where there is no Python it says so and is done.
 set -eu

@@ -1,11 +1,13 @@
 #!/bin/sh
+# SPDX-License-Identifier: Apache-2.0
 # Builds, tests or lints with HiGHS as WebAssembly, the tag highswasm, without cgo:
 #
-#   static.sh build OS/ARCH…   static programs, SHA256SUMS and LICENSES.txt in dist
+#   static.sh build OS/ARCH…   static programs, LICENSES.txt, sbom.cdx.json and SHA256SUMS in dist
+#   static.sh program FILE      the program for this machine
 #   static.sh test             the tests of lp/highs, and one design through the program
 #   static.sh lint LINTER      golangci-lint on lp/highs
 #
-# Where HiGHS as WebAssembly cannot be fetched, build fails, test and lint say so and are done.
+# Where HiGHS as WebAssembly cannot be fetched, build and program fail, test and lint say so and are done.
 set -eu
 
 task=$1
@@ -14,47 +16,38 @@ cd "$(dirname "$0")/.."
 GO=${GO:-go}
 export CGO_ENABLED=0 GOFLAGS=-tags=highswasm
 
-if [ "$task" = build ]; then
+if [ "$task" = build ] || [ "$task" = program ]; then
 	sh scripts/wasm.sh
 elif ! sh scripts/wasm.sh; then
 	echo "$task: HiGHS as WebAssembly is skipped"
 	exit 0
 fi
 
-# program FILE builds the program for GOOS and GOARCH.
-program() { "$GO" build -trimpath -buildvcs=auto -ldflags='-s -w' -o "$1" ./cmd/noisewright; }
+. scripts/version.sh
 
-# licenses prints the texts of what is in the program beside noisewright itself.
-licenses() {
-	printf '==== Go\n\n'
-	cat "$("$GO" env GOROOT)/LICENSE"
-	printf '\n==== HiGHS\n\n'
-	cat lp/highs/highs.license
-	for platform; do
-		GOOS=${platform%/*} GOARCH=${platform#*/} "$GO" list -deps \
-			-f '{{with .Module}}{{if not .Main}}{{.Path}} {{.Version}} {{.Dir}}{{end}}{{end}}' ./cmd/noisewright
-	done | sort -u | while read -r module version folder; do
-		for text in "$folder"/LICENSE* "$folder"/NOTICE* "$folder"/THIRD_PARTY_LICENSES/*; do
-			[ ! -f "$text" ] || { printf '\n==== %s %s: %s\n\n' "$module" "$version" "${text##*/}" && cat "$text"; }
-		done
-	done
+# program FILE builds the program for GOOS and GOARCH: the same bytes for the same commit, wherever that is.
+program() {
+	cli=github.com/noisewright/noisewright/cmd/internal/cli
+	"$GO" build -trimpath -buildvcs=false -ldflags="-s -w -buildid= -X $cli.number=$VERSION -X $cli.commit=$COMMIT" -o "$1" ./cmd/noisewright
 }
 
 case $task in
 build)
-	version=${VERSION:-$(git describe --tags --always --dirty 2>/dev/null || echo unknown)}
 	rm -rf dist
 	mkdir dist
 	for platform; do
 		os=${platform%/*} arch=${platform#*/} suffix=
 		[ "$os" != windows ] || suffix=.exe
-		file=dist/noisewright-$version-$os-$arch$suffix
+		file=dist/noisewright-$VERSION-$os-$arch$suffix
 		echo "static: $file"
 		GOOS=$os GOARCH=$arch program "$file"
 	done
-	licenses "$@" >dist/LICENSES.txt
+	sh scripts/licenses.sh dist "$VERSION" "$@"
 	cd dist
 	if command -v sha256sum >/dev/null; then sha256sum noisewright-*; else shasum -a 256 noisewright-*; fi >SHA256SUMS
+	;;
+program)
+	program "$1"
 	;;
 test)
 	echo "test: lp/highs with HiGHS as WebAssembly"
@@ -75,7 +68,7 @@ lint)
 	"$1" run ./lp/highs
 	;;
 *)
-	echo "static.sh: $task, want build, test or lint" >&2
+	echo "static.sh: $task, want build, program, test or lint" >&2
 	exit 2
 	;;
 esac

@@ -1,4 +1,5 @@
 #!/bin/sh
+# SPDX-License-Identifier: Apache-2.0
 # Fetches HiGHS as WebAssembly for builds with the tag highswasm: the npm package
 # highs, checked against the hashes below. Its version is not that of HiGHS. It leaves its license and two files
 # beside lp/highs/wasm.go, which embeds them: highs.wasm, and highs.names, because the module calls its

@@ -213,6 +213,7 @@ func FuzzDecode(f *testing.F) {
 	f.Add([]byte(strings.Replace(good, `"first_cell":`, `"first_cell":1`, 1)))
 	f.Add([]byte(`{"format":"noisewright-table"`))
 	f.Add([]byte("[[[[{}"))
+	f.Add([]byte(strings.Replace(good, `"version":`, `"optional":["x"],"x":[{}],"version":`, 1)))
 	f.Add([]byte(totalFile(f)))
 	f.Add([]byte(strings.Replace(totalFile(f), `"releases":12`, `"releases":0`, 1)))
 	f.Fuzz(func(t *testing.T, data []byte) {

@@ -2,7 +2,7 @@ module github.com/noisewright/noisewright/cmd/papers
 
 go 1.26.0
 
-require github.com/noisewright/noisewright v0.0.0
+require github.com/noisewright/noisewright v0.1.0
 
 replace github.com/noisewright/noisewright => ../..
 

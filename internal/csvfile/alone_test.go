@@ -9,8 +9,9 @@ import (
 	"testing"
 )
 
-// alone returns what is read of every row after a header of two columns, and all that was read.
-func alone(t *testing.T, text string, o Options) (rows []string, all string) {
+// alone returns what is read of every row after a header of two columns, all that was read, and the
+// line of the last row.
+func alone(t *testing.T, text string, o Options) (rows []string, all string, line int) {
 	t.Helper()
 	r, err := NewReader(strings.NewReader("a,b\n"+text), o)
 	if err != nil {
@@ -23,7 +24,7 @@ func alone(t *testing.T, text string, o Options) (rows []string, all string) {
 	for len(rows) <= len(text) {
 		err := r.RowAlone()
 		if errors.Is(err, io.EOF) && !errors.Is(err, ErrRow) {
-			return rows, all
+			return rows, all, line
 		}
 		row := "malformed"
 		if err == nil {
@@ -31,10 +32,10 @@ func alone(t *testing.T, text string, o Options) (rows []string, all string) {
 		} else if !errors.Is(err, ErrRow) {
 			t.Fatalf("%q: %v", text, err)
 		}
-		rows, all = append(rows, row), all+string(r.Raw)
+		rows, all, line = append(rows, row), all+string(r.Raw), r.Line
 	}
 	t.Fatalf("%q: more rows than bytes", text)
-	return nil, ""
+	return nil, "", 0
 }
 
 // TestRowsAlone: every byte is read once, whatever is malformed. Where rows are lines each is read as
@@ -48,13 +49,13 @@ func TestRowsAlone(t *testing.T) {
 			b.WriteByte(letters[random.IntN(len(letters))])
 		}
 		text := b.String()
-		if _, all := alone(t, text, Options{}); all != text {
+		if _, all, _ := alone(t, text, Options{}); all != text {
 			t.Fatalf("%q is read as %q", text, all)
 		}
-		rows, all := alone(t, text, Options{OneLine: true})
+		rows, all, _ := alone(t, text, Options{OneLine: true})
 		var want []string
-		for line := range strings.Lines(text) {
-			one, _ := alone(t, line, Options{OneLine: true})
+		for text := range strings.Lines(text) {
+			one, _, _ := alone(t, text, Options{OneLine: true})
 			want = append(want, one...)
 		}
 		if fmt.Sprint(rows) != fmt.Sprint(want) || all != text {
@@ -66,20 +67,38 @@ func TestRowsAlone(t *testing.T) {
 		"\"1,2\n": "malformed", "1\n": "malformed", "\n": "malformed", "1,2,3\n": "malformed", "\"1\"x,2\n": "malformed", "1\",2\n": "malformed",
 		"\"1\n2\",\"3\"\"\n": "malformed malformed", // its last quote is open: its lines are rows
 	} {
-		rows, _ := alone(t, good+bad+good, Options{})
+		rows, _, _ := alone(t, good+bad+good, Options{})
 		if got, all := fmt.Sprint(rows), fmt.Sprintf(`["1" "x\ny" %s "1" "x\ny"]`, want); got != all {
 			t.Errorf("%q: %s, want %s", bad, got, all)
 		}
 	}
 }
 
-// TestLongLine: a line that is too long costs its row alone, and no memory for all of it.
-func TestLongLine(t *testing.T) {
-	long := strings.Repeat("x", maxRecord+100)
-	for _, bad := range []string{long + ",2\n", "\"" + long + "\n", "\"1\n" + long + "\n3,4\n"} {
-		rows, _ := alone(t, bad+"5,6\n", Options{})
-		if got := rows[len(rows)-1]; got != `"5" "6"` || rows[0] != "malformed" {
-			t.Errorf("%d bytes: %q", len(bad), rows)
+// TestLargeRecords: a record that is too large costs its row alone, and no memory for all of it. What is
+// between its quotes is no row, whatever is on the lines there.
+func TestLargeRecords(t *testing.T) {
+	long, lines := strings.Repeat("x", maxRecord+100), strings.Repeat("3,4\n", maxRecord/4+100)
+	fields := strings.Repeat(",", maxFields)
+	for i, test := range []struct {
+		bad     string
+		oneLine bool
+		want    string // of its rows
+		line    int    // of the row after it
+	}{
+		{long + ",2\n", false, "malformed", 3},
+		{"1,\"" + long + "\"\r\n", false, "malformed", 3},
+		{"1,\"" + lines + "\"\n", false, "malformed", 3 + len(lines)/4},
+		{"\"1\n" + lines + "\"\"\n3,4\n\"\"\n\",\"\n3,4\n\"\n", false, "malformed", 9 + len(lines)/4},
+		{fields + "\"3,4\n3,4\n\"\n", false, "malformed", 5},
+		{"\"\n\"" + fields + "\n", false, "malformed", 4},
+		{"1,\"" + long + "\"x\n", false, "malformed", 3}, // its last quote breaks it, and it ends with that line
+		{"\"1\n" + long + "\n3,4\n", true, `malformed malformed "3" "4"`, 5},
+		{"\"" + long + "\n", true, "malformed", 3},
+		{"\"" + fields + long + "\n", true, "malformed", 3},
+	} {
+		rows, _, line := alone(t, test.bad+"5,6\n", Options{OneLine: test.oneLine})
+		if got, want := fmt.Sprint(rows), "["+test.want+` "5" "6"]`; got != want || line != test.line {
+			t.Errorf("%d: %.200s, the last one on line %d, want %s on line %d", i, got, line, want, test.line)
 		}
 	}
 }

@@ -34,6 +34,8 @@ var (
 	// ErrRow marks an error about one row alone, after which the next one can be read. What
 	// quotes have broken ends with its first line.
 	ErrRow = errors.New("malformed row")
+	// errLarge marks one about a record that is not kept.
+	errLarge = check.Errorf("", ErrRow, "a large row")
 	// ErrBlank marks one about an empty line.
 	ErrBlank = check.Errorf("", ErrRow, "an empty line")
 )
@@ -51,10 +53,12 @@ type Reader struct {
 	again     []byte // read too far by a malformed row; again[at:] comes before r
 	at        int
 	fresh     bool // some of Raw was read from r
-	cut       bool // a line was too long, and is not read to its end
-	line      int  // lines read so far
-	columns   int  // of the header
-	blank     int  // line of an empty line, good only at the end; 0: none
+	cut       bool // a record was too large, and is not read to its end
+	state     int  // of the record, after Raw[:pos]
+	pos       int
+	line      int // lines read so far
+	columns   int // of the header
+	blank     int // line of an empty line, good only at the end; 0: none
 
 	// Mark is the byte order mark that the text starts with, which is no part of the first field.
 	Mark []byte
@@ -101,17 +105,40 @@ const (
 	plain      // in a field without quotes
 	quoted     // between quotes
 	closed     // after the closing quote
+	broken     // by a quote, to the end of the line
 )
 
+// after is the state after a byte.
+func (c *Reader) after(state int, b byte) int {
+	switch {
+	case state == broken, state == quoted && b != '"':
+		return state
+	case state == quoted:
+		return closed
+	case b == c.delimiter:
+		return fieldStart
+	case b == '"' && state != plain: // in quotes two are one
+		return quoted
+	case b == '"', state == closed:
+		return broken
+	}
+	return plain
+}
+
 // Next reads a record, of any number of fields, io.EOF if there is none. Errors that wrap
-// ErrRow are about this record; the next one begins after its first line.
+// ErrRow are about this record; the next one begins after its first line, or after all of one that
+// is too large: what is between its quotes is no record.
 func (c *Reader) Next() error {
-	c.Raw, c.Fields, c.Line, c.fresh = c.Raw[:0], c.Fields[:0], c.line+1, false
+	c.Raw, c.Fields, c.fresh = c.Raw[:0], c.Fields[:0], false
 	err := c.skip()
+	c.Line = c.line + 1
 	if err == nil {
 		err = c.record()
 	}
-	if errors.Is(err, ErrRow) {
+	switch {
+	case errors.Is(err, errLarge):
+		c.leave()
+	case errors.Is(err, ErrRow):
 		c.resume()
 	}
 	return err
@@ -123,7 +150,8 @@ func bad(line int, format string, args ...any) error {
 }
 
 func (c *Reader) record() error {
-	start, pos, state := 0, 0, fieldStart
+	start := 0
+	c.state, c.pos = fieldStart, 0
 	for {
 		if err := c.readLine(); err != nil {
 			if errors.Is(err, io.EOF) && len(c.Raw) > 0 {
@@ -132,39 +160,48 @@ func (c *Reader) record() error {
 			return err
 		}
 		c.lineEnd = endOfText(c.Raw)
-		for ; pos < c.lineEnd; pos++ {
-			b := c.Raw[pos]
+		for ; c.pos < c.lineEnd; c.pos++ {
+			b, was := c.Raw[c.pos], c.state
+			c.state = c.after(was, b)
 			switch {
-			case state == quoted && b != '"':
-			case state == quoted && pos+1 < c.lineEnd && c.Raw[pos+1] == '"':
-				pos++
-			case state == quoted:
-				state = closed
-			case b == c.delimiter:
-				c.Fields = append(c.Fields, Span{start, pos})
-				start, state = pos+1, fieldStart
-				if len(c.Fields) >= maxFields {
-					return bad(c.Line, "a record of more than %d fields", maxFields)
-				}
-			case state == fieldStart && b == '"':
-				state = quoted
-			case state == closed:
+			case c.state == broken && was == closed:
 				return c.afterQuote(b)
-			case b == '"':
+			case c.state == broken:
 				return bad(c.line, "a quote inside a field that does not start with one")
-			default:
-				state = plain
+			case c.state == fieldStart:
+				c.Fields = append(c.Fields, Span{start, c.pos})
+				start = c.pos + 1
+				if len(c.Fields) >= maxFields {
+					c.pos++
+					return check.Errorf("", errLarge, "line %d: a record of more than %d fields", c.Line, maxFields)
+				}
 			}
 		}
-		if state != quoted {
+		if c.state != quoted {
 			c.Fields = append(c.Fields, Span{start, c.lineEnd})
 			return nil
 		}
 		if c.oneLine {
 			return bad(c.Line, "a quote is not closed")
 		}
-		pos = len(c.Raw)
+		c.pos = len(c.Raw)
 	}
+}
+
+// leave keeps the first line alone of a record that is too large.
+func (c *Reader) leave() {
+	c.cut = !c.ends(c.Raw[c.pos:])
+	if end := bytes.IndexByte(c.Raw, '\n') + 1; end > 0 {
+		c.Raw = c.Raw[:end]
+	}
+}
+
+// ends reads on in a record to the end of a line, at most, and reports whether it ends there.
+func (c *Reader) ends(chunk []byte) bool {
+	for _, b := range chunk {
+		c.state = c.after(c.state, b)
+	}
+	return bytes.HasSuffix(chunk, []byte("\n")) && (c.state != quoted || c.oneLine)
 }
 
 // resume takes the reader to the end of the first line of a malformed record.
@@ -174,7 +211,6 @@ func (c *Reader) resume() {
 	if end == 0 {
 		return
 	}
-	c.cut = false
 	if c.fresh {
 		c.again, c.at = bytes.Clone(c.Raw[end:]), 0
 	} else {
@@ -183,14 +219,15 @@ func (c *Reader) resume() {
 	c.Raw = c.Raw[:end]
 }
 
-// skip reads the rest of a line that was too long.
+// skip reads the rest of a record that was too large.
 func (c *Reader) skip() error {
 	for c.cut {
-		_, err := c.slice()
-		switch {
-		case err == nil:
-			c.cut = false
-		case !errors.Is(err, bufio.ErrBufferFull):
+		chunk, err := c.slice()
+		full := errors.Is(err, bufio.ErrBufferFull)
+		if err == nil || !full && len(chunk) > 0 {
+			c.line++
+		}
+		if c.cut = !c.ends(chunk); c.cut && err != nil && !full {
 			return err
 		}
 	}
@@ -218,20 +255,19 @@ func (c *Reader) readLine() error {
 	for read := false; ; read = true {
 		chunk, err := c.slice()
 		c.Raw = append(c.Raw, chunk...)
-		if len(c.Raw) > maxRecord {
-			c.cut = errors.Is(err, bufio.ErrBufferFull)
-			return bad(c.Line, "a record of more than %d bytes, is a quote not closed?", maxRecord)
-		}
-		if errors.Is(err, bufio.ErrBufferFull) {
-			continue
-		}
+		full := errors.Is(err, bufio.ErrBufferFull)
 		if errors.Is(err, io.EOF) && (read || len(chunk) > 0) {
 			err = nil // the last line has no end
 		}
 		if err == nil {
 			c.line++
 		}
-		return err
+		switch {
+		case len(c.Raw) > maxRecord && (err == nil || full):
+			return check.Errorf("", errLarge, "line %d: a record of more than %d bytes, is a quote not closed?", c.Line, maxRecord)
+		case !full:
+			return err
+		}
 	}
 }
 

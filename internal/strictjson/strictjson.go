@@ -1,7 +1,8 @@
 // Package strictjson maps files of JSON to structs as encoding/json does, but reads them
 // strictly: strings are text, no field is unknown, missing, repeated or in another case, none is
 // null that is not meant to be, numbers are written plainly and fit, and nothing follows.
-// Messages say what place of the file they are about.
+// Messages say what place of the file they are about. The one exception are fields that the file
+// itself calls optional: docs/formats.md says what may be added to a format so.
 package strictjson
 
 import (
@@ -13,6 +14,7 @@ import (
 	"maps"
 	"math"
 	"reflect"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -45,7 +47,10 @@ type Format struct {
 // strict:"null" may be null, and is nil then. With the option string, an int64 >= 0 or a uint64, or
 // all of a slice, are decimal strings. A slice that is read is not nil.
 //
-// Memory is bounded by what is kept and some 64 KiB. Errors wrap the format's, or are those of r.
+// Unknown fields of the outermost object are skipped if a field "optional" before them names them.
+//
+// Memory is bounded by what is kept, the longest string and some 64 KiB. Errors wrap the format's, or
+// are those of r.
 func Decode(r io.Reader, f Format, dst any) error {
 	limited := &io.LimitedReader{R: r, N: f.MaxSize + 1}
 	text := &textReader{r: limited}
@@ -137,6 +142,9 @@ type parser struct {
 	text   *textReader // what dec reads
 	format Format
 	path   string // of the value being read, for messages
+	// optional are the names that the file calls optional, nil before it does, and whether
+	// a field of that name was skipped.
+	optional map[string]bool
 	// again is whether the next token is next, which has been read before.
 	again bool
 	next  json.Token
@@ -224,7 +232,10 @@ func (p *parser) object(v reflect.Value) error {
 		}
 		f, known := fields[name]
 		if !known {
-			return p.errorf("%s in %s is not a field of the format", quote(name), p.where())
+			if err := p.unknown(name); err != nil {
+				return err
+			}
+			continue
 		}
 		p.path = join(outer, name)
 		if _, first := missing[name]; !first {
@@ -246,13 +257,74 @@ func (p *parser) object(v reflect.Value) error {
 	return nil
 }
 
+const (
+	optionalField = "optional"
+	maxOptional   = 64 // names, each of at most as many letters
+	maxDepth      = 16 // of arrays and objects in a value that is skipped
+)
+
+// optionalName is how the names of all formats are written, so that none differs from another by its case.
+var optionalName = regexp.MustCompile(`^[a-z][a-z0-9_]{0,63}$`)
+
+// unknown reads a field that the format lacks: the list of optional ones, or one in that list.
+func (p *parser) unknown(name string) error {
+	_, named := p.optional[name]
+	switch {
+	case p.path != "" || name != optionalField && !named:
+		return p.errorf("%s in %s is not a field of the format", quote(name), p.where())
+	case named && p.optional[name], name == optionalField && p.optional != nil:
+		return p.errorf("%s stands twice", name)
+	case named:
+		p.optional[name] = true
+		p.path = name
+		defer func() { p.path = "" }()
+		return p.skip()
+	}
+	var list []string
+	p.path = name
+	if err := p.array(reflect.ValueOf(&list).Elem(), field{name: name}); err != nil {
+		return err
+	}
+	p.path = ""
+	p.optional = make(map[string]bool)
+	for i, field := range list {
+		if _, twice := p.optional[field]; twice || field == optionalField || !optionalName.MatchString(field) {
+			return p.errorf("%s[%d] = %s, want another name, of up to %d small letters, digits and _", name, i, quote(field), maxOptional)
+		}
+		p.optional[field] = false
+	}
+	return nil
+}
+
+// skip reads a value of any type.
+func (p *parser) skip() error {
+	for depth := 0; ; {
+		tok, err := p.token()
+		if err != nil {
+			return err
+		}
+		if d, ok := tok.(json.Delim); ok {
+			depth += map[json.Delim]int{'{': 1, '[': 1, '}': -1, ']': -1}[d]
+		}
+		if depth > maxDepth {
+			return p.errorf("%s has arrays and objects more than %d deep in each other", p.path, maxDepth)
+		}
+		if depth == 0 {
+			return nil
+		}
+	}
+}
+
 func (p *parser) array(v reflect.Value, f field) error {
 	if err := p.delim('[', "an array"); err != nil {
 		return err
 	}
 	outer := p.path
 	limit, ok := p.format.MaxElements[f.name]
-	if !ok {
+	switch {
+	case outer == optionalField: // no format has a field of that name
+		limit = maxOptional
+	case !ok:
 		limit = p.format.Elements
 	}
 	v.Set(reflect.MakeSlice(v.Type(), 0, 0))

@@ -205,6 +205,63 @@ func TestRefuses(t *testing.T) {
 	}
 }
 
+// TestOptional: what a file calls optional changes nothing of what is read, and nothing else is let pass.
+func TestOptional(t *testing.T) {
+	want, err := decode(strings.NewReader(good))
+	if err != nil {
+		t.Fatal(err)
+	}
+	with := func(list, more string) string {
+		return strings.Replace(good, `{"format":"shape",`, `{"format":"shape","optional":`+list+","+more, 1)
+	}
+	deep := func(n int) string { return strings.Repeat(`[`, n) + strings.Repeat(`]`, n) }
+	for _, text := range []string{
+		with(`[]`, ``),
+		with(`["made_by"]`, ``),
+		with(`["made_by"]`, `"made_by":null,`),
+		with(`["made_by","since_2"]`, `"since_2":-1e999,"made_by":{"version":4,"format":"x","area":[{"area":7},{"area":7,"area":8}]},`),
+		with(`["area","corners"]`, ``), // which this reader knows, and reads as ever
+		with(`["x"]`, `"x":`+deep(maxDepth)+`,`),
+		with(`["x"]`, `"x":[`+strings.Repeat(`{},`, 50)+`"]"],`),
+		strings.Replace(with(`["x"]`, ``), `"color":{}`, `"color":{},"x":"at the end"`, 1),
+	} {
+		if got, err := decode(strings.NewReader(text)); err != nil || !reflect.DeepEqual(got, want) {
+			t.Errorf("%s: %+v, %v, want %+v", text, got, err, want)
+		}
+	}
+	many := strings.TrimSuffix(strings.Repeat(`"x",`, maxOptional+1), ",")
+	for _, c := range []struct{ text, says string }{
+		{with(`["x"]`, `"y":1,`), `"y" in the outermost object is not a field of the format`},
+		{with(`["x"]`, `"X":1,`), `"X" in the outermost object is not a field of the format`},
+		{strings.Replace(with(`["x"]`, ``), `{"area":0}`, `{"area":0,"x":1}`, 1), `"x" in holes[1] is not a field of the format`},
+		{strings.Replace(good, `"color":{}`, `"x":1,"optional":["x"]`, 1), `"x" in the outermost object is not a field of the format`},
+		{strings.Replace(good, `"color":{}`, `"color":{"optional":["x"]}`, 1), `"optional" in color is not a field of the format`},
+		{with(`["x"]`, `"x":1,"x":1,`), "x stands twice"},
+		{with(`["x"]`, `"optional":["y"],`), "optional stands twice"},
+		{with(`[]`, `"optional":[],`), "optional stands twice"},
+		{with(`["x","x"]`, ``), `optional[1] = "x", want another name`},
+		{with(`["optional"]`, ``), `optional[0] = "optional", want another name`},
+		{with(`["Area"]`, `"Area":1,`), `optional[0] = "Area", want another name, of up to 64 small letters, digits and _`},
+		{with(`["ar\u0000a"]`, ``), `optional[0] = "ar`},
+		{with(`[""]`, ``), `optional[0] = ""`},
+		{with(`[7]`, ``), "optional[0] = 7, want a string"},
+		{with(`"x"`, `"x":1,`), `optional = "x", want an array`},
+		{with(`null`, ``), `optional = null, want an array`},
+		{with(`[`+many+`]`, ``), "optional has more than 64 elements"},
+		{with(`["area"]`, `"area":"x",`), `area = "x", want a number`},
+		{strings.Replace(with(`["area"]`, ``), `"area":1.5e1,`, ``, 1), "area is missing"},
+		{with(`["version"]`, `"version":4,`), "version = 4, want version 3"},
+		{with(`["x"]`, `"x":`+deep(maxDepth+1)+`,`), "x has arrays and objects more than 16 deep in each other"},
+		{with(`["x"]`, `"x":[1,},`), "not JSON at byte"},
+		{with(`["x"]`, `"x":"\ud800",`), "half of a surrogate pair"},
+		{`{"optional":["x"],"x":[1,{"y":`, "the file ends early, in x"},
+	} {
+		if _, err := decode(strings.NewReader(c.text)); !errors.Is(err, errShape) || !strings.HasPrefix(err.Error(), c.says) {
+			t.Errorf("%s:\n got %v\nwant %s", c.text, err, c.says)
+		}
+	}
+}
+
 // TestReaderErrors: an error of the reader is no fault of the file, wherever it comes.
 func TestReaderErrors(t *testing.T) {
 	broken := errors.New("disk on fire")
@@ -226,6 +283,8 @@ func FuzzDecode(f *testing.F) {
 	f.Add([]byte(good))
 	f.Add([]byte(strings.ReplaceAll(good, "1", "null")))
 	f.Add([]byte("[[[[{}"))
+	f.Add([]byte(strings.Replace(good, `{`, `{"optional":["x","area"],"x":[{"area":2},null],`, 1)))
+	f.Add([]byte(strings.Replace(good, `{`, `{"optional":["x","Area"],"x":{},`, 1)))
 	f.Fuzz(func(t *testing.T, text []byte) {
 		one, err := decode(strings.NewReader(string(text)))
 		if err != nil {

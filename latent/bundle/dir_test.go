@@ -334,6 +334,7 @@ func FuzzDecodeFile(f *testing.F) {
 		}
 		f.Add(b.Bytes())
 		f.Add(bytes.ReplaceAll(b.Bytes(), []byte("1"), []byte("null")))
+		f.Add(bytes.Replace(b.Bytes(), []byte(`"version"`), []byte(`"optional":["x"],"x":[{}],"version"`), 1))
 	}
 	f.Fuzz(func(t *testing.T, text []byte) {
 		one, err := decodeFile(bytes.NewReader(text))

@@ -2,13 +2,16 @@ package forms
 
 import (
 	"bytes"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
 	"math"
 	"math/big"
+	"os"
 	"path/filepath"
 	"reflect"
+	"strings"
 	"testing"
 
 	"github.com/noisewright/noisewright/account"
@@ -268,6 +271,34 @@ func TestFiles(t *testing.T) {
 	if m, err := Decode(bytes.NewReader([]byte(`{"format":"unknown"}`))); m != nil || !errors.Is(err, proof.ErrFormat) {
 		t.Errorf("a file of no form: %v, %v, want ErrFormat", m, err)
 	}
+}
+
+// TestOptional: fields that a file calls optional leave what is promised, proved and written as it is. The
+// cases are those of the Python package too.
+func TestOptional(t *testing.T) {
+	text, err := os.ReadFile("../../internal/strictjson/testdata/optional.json")
+	var cases map[string]bool
+	if err := errors.Join(err, json.Unmarshal(text, &cases)); err != nil {
+		t.Fatal(err)
+	}
+	each(t, func(t *testing.T, f form) {
+		var plain bytes.Buffer
+		if err := f.sound.Encode(&plain); err != nil {
+			t.Fatal(err)
+		}
+		for more, good := range cases {
+			m, err := Decode(strings.NewReader(strings.Replace(plain.String(), `,"version":`, `,`+more+`"version":`, 1)))
+			var again bytes.Buffer
+			switch {
+			case !good && (m != nil || !errors.Is(err, proof.ErrFormat)):
+				t.Errorf("%s: %v, %v, want ErrFormat", more, m, err)
+			case good && err != nil:
+				t.Errorf("%s: %v", more, err)
+			case good && (m.Encode(&again) != nil || again.String() != plain.String()):
+				t.Errorf("%s changed what is read: %s, want %s", more, &again, &plain)
+			}
+		}
+	})
 }
 
 // TestAnswers: inputs of the space are answered by values of the space, which can be written

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import shutil
+import subprocess
 from pathlib import Path
 from typing import Any
 
@@ -32,6 +33,18 @@ def called(program: str, monkeypatch: pytest.MonkeyPatch) -> str:
     """The program, which the functions of the package call too."""
     monkeypatch.setenv("NOISEWRIGHT", program)
     return program
+
+
+@pytest.fixture(scope="session")
+def seeded(tmp_path_factory: pytest.TempPathFactory) -> str:
+    """The program with the random words of the seed in NOISEWRIGHT_TEST_SEED."""
+    go = shutil.which("go")
+    if not go:
+        pytest.skip("go is not installed, which builds the program with a seed")
+    path = tmp_path_factory.mktemp("seeded") / "noisewright"
+    build = [go, "build", "-o", str(path), "./cmd/internal/seeded"]
+    subprocess.run(build, cwd=REPOSITORY, check=True, capture_output=True)
+    return str(path)
 
 
 def file(name: str) -> Path:

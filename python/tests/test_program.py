@@ -13,7 +13,7 @@ import pytest
 from conftest import file
 
 import noisewright
-from noisewright import Constraints, Effort, InvalidError, ProgramError, ProgramMissingError
+from noisewright import Constraints, Effort, InvalidError, ProgramError, ProgramMissingError, program
 from noisewright.program import Number
 
 
@@ -121,7 +121,7 @@ def test_forged_release(called: str, tmp_path: Path) -> None:
 def test_missing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("PATH", str(tmp_path))
     monkeypatch.delenv("NOISEWRIGHT", raising=False)
-    with pytest.raises(ProgramMissingError, match=r"not on PATH.*make build"):
+    with pytest.raises(ProgramMissingError, match=r"neither beside .* nor on PATH.*make build"):
         noisewright.design(1, 0.1, 1)
     monkeypatch.setenv("NOISEWRIGHT", str(tmp_path / "none"))
     with pytest.raises(ProgramMissingError, match=r"NOISEWRIGHT = .*none' is not a program.*make build"):
@@ -198,3 +198,39 @@ def test_arguments_are_no_flags(called: str) -> None:
     with pytest.raises(InvalidError):
         noisewright.account("--help", delta=0)
     assert subprocess.run([called, "version"], capture_output=True, check=True).stdout
+
+
+@pytest.mark.skipif(os.name == "nt", reason="the fake program is a shell script")
+def test_beside_python(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """NOISEWRIGHT first, then the folder of Python, then that of its scripts, then PATH."""
+    monkeypatch.delenv("NOISEWRIGHT", raising=False)
+    folders = [tmp_path / name for name in ("beside", "scripts", "path", "named")]
+    for folder in folders:
+        folder.mkdir()
+        fake(folder, monkeypatch, "exit 1")
+        (folder / "fake").rename(folder / "noisewright")
+    beside, scripts, path, named = folders
+    monkeypatch.setattr("sys.executable", str(beside / "python"))
+    monkeypatch.setattr("sysconfig.get_path", lambda name: str(scripts) if name == "scripts" else None)
+    monkeypatch.setenv("PATH", str(path))
+    monkeypatch.setenv("NOISEWRIGHT", str(named / "noisewright"))
+    for folder in (named, beside, scripts, path):
+        assert program.program() == str(folder / "noisewright")
+        monkeypatch.delenv("NOISEWRIGHT", raising=False)
+        (folder / "noisewright").unlink()
+    with pytest.raises(ProgramMissingError, match="neither beside"):
+        program.program()
+
+
+@pytest.mark.skipif(os.name == "nt", reason="the fake program is a shell script")
+def test_versions(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A program of another release is refused before it is told anything; one of the same, and of none, is not."""
+    monkeypatch.setattr(program, "_own_version", lambda: "0.1.7")
+    for version, refused in (("v0.2.0", True), ("1.1.0", True), ("v0.1.0", False), ("v0.0.0-2026-abc", False)):
+        report = json.dumps({"schema": 3, "version": version})
+        fake(tmp_path, monkeypatch, f"echo \"$1\" >> '{tmp_path / 'told'}'; echo '{report}'")
+        with pytest.raises(ProgramError, match="take both from one version" if refused else "another Total"):
+            noisewright.account("laplace:epsilon=1", delta=0)
+        told = (tmp_path / "told").read_text().split()
+        (tmp_path / "told").unlink()
+        assert told == (["version"] if refused else ["version", "account"])

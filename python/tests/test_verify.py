@@ -360,6 +360,22 @@ def test_repeated_names_are_found_at_any_depth(tmp_path: Path) -> None:
         parse(text.encode())
 
 
+@pytest.mark.parametrize("name", ["real", "kernel", "additive", "local-unbiased"])
+def test_optional(name: str) -> None:
+    """As the program reads them: fields that a file calls optional change nothing of what is proved."""
+    cases = json.loads((REPOSITORY / "internal/strictjson/testdata/optional.json").read_text())
+    assert len(cases) >= 30
+    text = file(name).read_text()
+    want = verified(text.encode())
+    for more, good in cases.items():
+        raw = text.replace(',"version":', f',{more}"version":', 1).encode()
+        if good:
+            assert verified(raw) == want, more
+            continue
+        with pytest.raises(nw.FormatError):
+            parse(raw)
+
+
 def test_strings_are_text() -> None:
     text = file("real").read_bytes()
     for name in (b"l\xe9", b"l\xed\xa0\x80", b"\\ud83d", b"\\ude00", b"\\ud83dx", b"\\uD83D\\u0041"):

@@ -10,6 +10,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"runtime"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -352,7 +353,11 @@ func TestHardLink(t *testing.T) {
 	if err := os.Remove(path + "2"); err != nil {
 		t.Fatal(err)
 	}
-	// But for what a Create that was killed has left.
+	// But for what a Create that was killed has left; that of another file is not the ledger's.
+	other := filepath.Join(filepath.Dir(path), ".l.tmp-2BCDEFGHIJKL")
+	if err := os.WriteFile(other, nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
 	if err := os.Link(path, filepath.Join(filepath.Dir(path), ".l.tmp-ABCDEFGHIJKL")); err != nil {
 		t.Fatal(err)
 	}
@@ -362,6 +367,9 @@ func TestHardLink(t *testing.T) {
 	}
 	if err := l.Close(); err != nil {
 		t.Fatal(err)
+	}
+	if left, err := filepath.Glob(filepath.Join(filepath.Dir(path), ".*")); err != nil || !slices.Equal(left, []string{other}) {
+		t.Errorf("left are %q, %v, want %q", left, err, other)
 	}
 }
 

@@ -142,6 +142,28 @@ func (l *Ledger) exceeded(ctx context.Context, spent Spent, s, charges []charge)
 	return check.Errorf("ledger", account.ErrExceeded, "%w", e)
 }
 
+// Fits charges nothing. Its error is that of Release, wrapping account.ErrExceeded, if the costs do
+// not fit together.
+func (l *Ledger) Fits(ctx context.Context, costs []account.Cost) error {
+	charges, err := stored(costs, map[kind][]byte{})
+	if err != nil {
+		return err
+	}
+	s, err := l.spending(ctx, l.db)
+	if err != nil {
+		return err
+	}
+	ok, err := l.charged(s, charges).Fits(ctx)
+	if ok || err != nil {
+		return err
+	}
+	so, err := l.count(ctx, l.db)
+	if err != nil {
+		return err
+	}
+	return l.exceeded(ctx, so, s, charges)
+}
+
 // Left returns the largest epsilon of one further release of which only (epsilon, delta) is
 // known that fits, rounded down; 0 if there is none.
 func (l *Ledger) Left(ctx context.Context, delta float64) (epsilon float64, err error) {

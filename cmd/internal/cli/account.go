@@ -28,6 +28,8 @@ type accountReport struct {
 	DeltaLower   float64  `json:"delta_lower"`
 	BasicEpsilon *float64 `json:"basic_epsilon"`
 	Releases     int      `json:"releases"`
+	// Profile has the delta at each of the epsilons asked for.
+	Profile []float64 `json:"profile,omitempty"`
 }
 
 const hardTruncation = `Designed tables with delta > 0 have bounded noise: an output near its end can rule
@@ -42,6 +44,7 @@ type accountOptions struct {
 	times    []int    // how often each
 	delta    float64  // find epsilon, or
 	epsilon  float64  // find delta; the other is NaN
+	profile  []float64
 	plot     string
 	format   string // of the figure
 }
@@ -65,7 +68,7 @@ and kernels with every error of the numerical convolution bounded and added. The
 bound beside it says how far off it can be.
 
 A RELEASE is a table file made by design or calibrate, a kernel file made by
-design-kernel or design-additive, a local randomizer file made by design-kernel --local,
+design-kernel or design-additive, a local randomizer file made by local design,
 or a classical mechanism:
 
 ` + strings.Join(forms, "\n") + `
@@ -87,6 +90,7 @@ of the releases' epsilons, each at its share of delta, or null.`,
 	f.ArgumentsComplete(completeMechanism)
 	f.Func("times", "K[,K...]", "1", "how often each release is made: one number for all, or one for each, separated by commas", o.readTimes)
 	o.targetFlags(f)
+	f.Func("profile", "numbers", "", "epsilons A,B,C… without unit: with --json also the proven total delta at each, to 1e-15", o.readProfile)
 	f.Figure(&o.plot, &o.format, "plot", "figure to write, of delta against epsilon, its name ending in .svg or .png")
 	f.Force(&o.Common)
 	f.Summary(&o.Common, "plot")
@@ -109,11 +113,27 @@ func (o *accountOptions) readTimes(text string) error {
 	return nil
 }
 
+// mostProfile bounds the epsilons of a profile.
+const mostProfile = 100_000
+
+func (o *accountOptions) readProfile(text string) error {
+	for part := range strings.SplitSeq(text, ",") {
+		e, err := shell.ParseNumber(strings.TrimSpace(part), epsilonRule)
+		if err != nil || len(o.profile) == mostProfile {
+			return shell.Want(fmt.Sprintf("at most %d numbers from 0 to 10000, separated by commas", mostProfile))
+		}
+		o.profile = append(o.profile, e)
+	}
+	return nil
+}
+
+var epsilonRule = shell.Rule{Want: "a number from 0 to 10000", OK: func(v float64) bool { return v >= 0 && v <= 1e4 }}
+
 func (o *accountOptions) targetFlags(f *shell.Flags) {
 	deltaRule := shell.Rule{Want: "a probability, at least 0 and below 1 (or --epsilon)", OK: func(v float64) bool { return v >= 0 && v < 1 }}
 	o.delta, o.epsilon = math.NaN(), math.NaN()
 	delta := f.OptionalNumber(&o.delta, "delta", deltaRule, "total delta, a probability: find epsilon")
-	epsilon := f.OptionalNumber(&o.epsilon, "epsilon", shell.Rule{Want: "a number from 0 to 10000", OK: func(v float64) bool { return v >= 0 && v <= 1e4 }}, "total epsilon, without unit: find delta")
+	epsilon := f.OptionalNumber(&o.epsilon, "epsilon", epsilonRule, "total epsilon, without unit: find delta")
 	f.Check(func() error {
 		switch {
 		case delta.Given && epsilon.Given:
@@ -153,10 +173,36 @@ func (o *accountOptions) run(ctx context.Context) error {
 		}
 		return shell.Invalid("noisewright account --help", err)
 	}
+	if r.Profile, err = profileOf(ctx, c, o.profile); err != nil {
+		return err
+	}
 	if err := drawing.Put(func(w io.Writer) error { return drawProfile(ctx, w, o.format, releases, r) }); err != nil {
 		return err
 	}
 	return o.Print(r, accountRows(o.releases, o.times, r))
+}
+
+// leastProfile is the delta below which a profile is not sharper: what is proved at an epsilon holds
+// at larger ones too.
+const leastProfile = 1e-15
+
+// profileOf returns upper bounds on the deltas at the epsilons.
+func profileOf(ctx context.Context, c *account.Composition, epsilons []float64) (deltas []float64, err error) {
+	least := account.Bounds{Upper: 1}
+	at := math.Inf(1)
+	for _, e := range epsilons {
+		if e < at || least.Upper > leastProfile {
+			if least, err = c.Delta(e); err == nil {
+				err = ctx.Err()
+			}
+			if err != nil {
+				return nil, err
+			}
+			at = e
+		}
+		deltas = append(deltas, least.Upper)
+	}
+	return deltas, nil
 }
 
 func readMechanism(ctx context.Context, a *shell.Streams, arg string) (*account.PrivacyLossDistribution, error) {

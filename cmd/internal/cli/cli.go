@@ -10,7 +10,6 @@ import (
 	"os"
 	"path/filepath"
 	"regexp"
-	"runtime"
 	"runtime/debug"
 	"strconv"
 	"strings"
@@ -22,7 +21,6 @@ import (
 
 	"github.com/noisewright/noisewright/cmd/internal/shell"
 	"github.com/noisewright/noisewright/internal/check"
-	"github.com/noisewright/noisewright/lp/highs"
 )
 
 // Main runs the program with the given arguments, without its own name, and returns its exit code.
@@ -53,7 +51,7 @@ Exit codes:
   noisewright release count --data people.csv --epsilon 0.5 --delta 1e-7 --ledger city.ledger
   noisewright design --epsilon 1 --delta 1e-6 --sensitivity 1 --loss l1 -o table.json
   noisewright verify table.json
-  noisewright privatize --table table.json --column age --lower 0 --upper 1 in.csv -o out.csv`,
+  noisewright privatize table.json --column age --lower 0 --upper 1 in.csv -o out.csv`,
 		Version:          readVersion().String(),
 		SilenceUsage:     true,
 		SilenceErrors:    true,
@@ -63,30 +61,29 @@ Exit codes:
 		},
 	}
 	root.SetVersionTemplate("{{.Version}}\n")
-	root.AddCommand(
-		newDesignCommand(a),
-		newDesignKernelCommand(a),
-		newDesignAdditiveCommand(a),
-		newVerifyCommand(a),
-		newCompareCommand(a),
-		newAccountCommand(a),
-		newCalibrateCommand(a),
-		newLedgerCommand(a),
-		newLatentCommand(a),
-		newEncoderCommand(a),
-		newSampleCommand(a),
-		newReleaseCommand(a),
-		newLearnCommand(a),
-		newPrivatizeCommand(a),
-		newIntervalCommand(a),
-		newPlotCommand(a),
-		newExportCommand(a),
-		newStudioCommand(a),
-		newReproduceCommand(),
-		newVersionCommand(a),
-		newManCommand(a),
-	)
+	for _, g := range []struct {
+		id, title string
+		commands  []*cobra.Command
+	}{
+		{"release", "Release statistics and models of many people's data, under a total", []*cobra.Command{newReleaseCommand(a), newLedgerCommand(a), newLearnCommand(a)}},
+		{"design", "Design noise, with a proof", []*cobra.Command{newDesignCommand(a), newDesignKernelCommand(a), newDesignAdditiveCommand(a), newCompareCommand(a)}},
+		{"use", "Use it", []*cobra.Command{newPrivatizeCommand(a), newSampleCommand(a), newIntervalCommand(a)}},
+		{"local", "Local: values on devices, where nobody is trusted with them", []*cobra.Command{newLocalCommand(a)}},
+		{"compose", "Compose several releases", []*cobra.Command{newAccountCommand(a), newCalibrateCommand(a)}},
+		{"vectors", "Feature vectors", []*cobra.Command{newLatentCommand(a), newEncoderCommand(a)}},
+		{"verify", "Verify and look at what was designed", []*cobra.Command{newVerifyCommand(a), newPlotCommand(a), newExportCommand(a)}},
+		{"other", "Other", []*cobra.Command{newStudioCommand(a), newVersionCommand(a), newManCommand(a)}},
+	} {
+		root.AddGroup(&cobra.Group{ID: g.id, Title: g.title + ":"})
+		for _, c := range g.commands {
+			c.GroupID = g.id
+		}
+		root.AddCommand(g.commands...)
+	}
+	root.AddCommand(newReproduceCommand())
 	root.SetHelpCommand(newHelpCommand(root))
+	root.SetHelpCommandGroupID("other")
+	root.SetCompletionCommandGroupID("other")
 	root.InitDefaultCompletionCmd()
 	if c, _, err := root.Find([]string{"completion"}); err == nil { // cobra's own, which has help for every shell there is not
 		c.RunE = func(cmd *cobra.Command, _ []string) error {
@@ -140,86 +137,6 @@ func commandNames(root *cobra.Command, words []string) []string {
 	return names
 }
 
-type version struct {
-	Module   string `json:"version"`
-	Commit   string `json:"commit,omitempty"`   // absent: not known
-	Modified bool   `json:"modified,omitempty"` // the sources differ from the commit
-	Go       string `json:"go"`
-	HiGHS    string `json:"highs,omitempty"` // absent: a build without the solver
-}
-
-func readVersion() version {
-	info, _ := debug.ReadBuildInfo()
-	v := newVersion(info)
-	v.HiGHS = highs.Version()
-	return v
-}
-
-// pseudoVersion is the version of a module without a tag, with its commit at the end.
-var pseudoVersion = regexp.MustCompile(`[-.]\d{14}-([0-9a-f]{12})(\+\S*)?$`)
-
-// newVersion reads what a build says of itself, nil if it says nothing. The commit is
-// there in a build of a working copy; go install MODULE@VERSION has the start of it
-// in a version without a tag.
-func newVersion(info *debug.BuildInfo) version {
-	v := version{Module: "unknown", Go: runtime.Version()}
-	if info == nil {
-		return v
-	}
-	v.Module = info.Main.Version
-	if m := pseudoVersion.FindStringSubmatch(v.Module); m != nil {
-		v.Commit = m[1]
-	}
-	for _, s := range info.Settings {
-		switch s.Key {
-		case "vcs.revision":
-			v.Commit = s.Value
-		case "vcs.modified":
-			v.Modified = s.Value == "true"
-		}
-	}
-	return v
-}
-
-// short is that of the module, or the start of the commit where there is no tag.
-func (v version) short() string {
-	if v.Commit != "" && pseudoVersion.MatchString(v.Module) {
-		return v.Commit[:min(12, len(v.Commit))]
-	}
-	return v.Module
-}
-
-func (v version) String() string {
-	commit := ""
-	if v.Commit != "" {
-		commit = "commit " + v.Commit + ", "
-	}
-	if v.Modified {
-		commit += "modified, "
-	}
-	solver := "no LP solver"
-	if v.HiGHS != "" {
-		solver = "HiGHS " + v.HiGHS
-	}
-	return fmt.Sprintf("noisewright %s (%s%s, %s)", v.Module, commit, v.Go, solver)
-}
-
-func newVersionCommand(s *shell.Streams) *cobra.Command {
-	c := &shell.Common{Streams: s}
-	f := shell.NewFlags(&cobra.Command{
-		Use:     "version",
-		Short:   "Print the version and the commit of the program, and the versions of Go and of the solver",
-		Example: "  noisewright version --json",
-	})
-	f.Bool(&c.JSON, "json", "print one JSON object")
-	return f.Run(func(context.Context) error { return printVersion(c) })
-}
-
-func printVersion(c *shell.Common) error {
-	v := readVersion()
-	return c.PrintText(v, func(b *strings.Builder) { fmt.Fprintln(b, v) })
-}
-
 func newManCommand(s *shell.Streams) *cobra.Command {
 	c := &shell.Common{Streams: s}
 	f := shell.NewFlags(&cobra.Command{
@@ -259,7 +176,7 @@ func writePages(s *shell.Streams, folder string, c *cobra.Command, date time.Tim
 	c.DisableAutoGenTag = true
 	c.Long = asMarkdown(cmp.Or(c.Long, c.Short))
 	c.Flags().VisitAll(func(f *pflag.Flag) { f.Usage = escapeMarkdown(f.Usage) })
-	header := doc.GenManHeader{Section: "1", Date: &date, Source: "noisewright " + readVersion().short(), Manual: "noisewright"}
+	header := doc.GenManHeader{Section: "1", Date: &date, Source: "noisewright " + number, Manual: "noisewright"}
 	var page bytes.Buffer
 	if err := doc.GenMan(c, &header, &page); err != nil {
 		return err

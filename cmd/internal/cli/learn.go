@@ -53,6 +53,7 @@ type learnOptions struct {
 	ledger             string // file
 	cache              string // directory
 	strict             bool   // tell of records that are left out
+	sameData           bool
 	design             lp.Options
 }
 
@@ -134,6 +135,7 @@ func (o *learnOptions) flags(cmd *cobra.Command) *shell.Flags {
 	f.File(&o.test, "test", "CSV file of other records with their classes, to count errors on; these are not protected", vectorFiles...)
 	f.Check(func() error { return oneStandard(o.data, o.schema, o.test) })
 	f.File(&o.ledger, "ledger", "ledger to charge, made by ledger create (default none: nothing adds up your releases)", "ledger")
+	f.Bool(&o.sameData, "same-data", sameDataUsage)
 	f.Directory(&o.cache, "cache", "directory of noise found, used again later (default: that of the user, - for none)")
 	f.Duration(&o.design.TimeLimit, "time-limit", "wall time to look for noise = auto, with its unit: 500ms, 60s, 5m; then it is of a shape from Laplace to Gaussian")
 	f.Output(&o.Common, "model file to write", "json")
@@ -181,6 +183,9 @@ func (o *learnOptions) run(ctx context.Context, l learner) error {
 		data, err = schema.Read(rows)
 		return err
 	})
+	if err == nil && o.sameData && book != nil {
+		err = book.knows(ctx, digest)
+	}
 	if err != nil {
 		return err
 	}

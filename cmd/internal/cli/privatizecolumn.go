@@ -60,7 +60,8 @@ var settingKey = regexp.MustCompile(`,(table|lower|upper|clamp|categories|epsilo
 func (o *privatizeOptions) columnFlags(f *shell.Flags) {
 	settings := map[string]string{}
 	table := ""
-	f.OptionalSource(&table)
+	f.TableArgument(&table, 0, 1)
+	f.Argument(&o.in, "IN.csv", "csv", "gz", "zst")
 	f.Check(func() error {
 		if table != "" {
 			settings["table"] = table

@@ -40,7 +40,7 @@ type releaseOptions struct {
 
 func newReleaseCommand(s *shell.Streams) *cobra.Command {
 	cmd := &cobra.Command{
-		Use:   "release count|sum|mean|histogram|quantile|value",
+		Use:   "release count|sum|mean|histogram|quantile|value|batch",
 		Short: "Publish a statistic of a data set with the best proven noise",
 		Long: `Publish a number about a data set so that it is (epsilon, delta)-differentially
 private: a count, a sum, a mean, a histogram or a quantile of the rows of a CSV file,
@@ -112,6 +112,7 @@ Every call is charged, also for the same number.`,
 			Example: "  noisewright release " + string(kind.kind) + " " + kind.extra,
 		}))
 	}
+	below = append(below, newReleaseBatchCommand(s))
 	return shell.Group(cmd, "statistic", below...)
 }
 
@@ -159,6 +160,8 @@ func newReleaseOf(s *shell.Streams, kind release.Kind, cmd *cobra.Command) *cobr
 		switch {
 		case math.IsNaN(q.Epsilon + q.Delta + q.Lower + q.Upper + q.Probability + q.Sensitivity):
 			return nil // reported
+		case q.MaxPerPerson == 0 && cmd.Flags().Changed("max-per-person"):
+			return nil // reported
 		case q.Person != "" && q.MaxPerPerson == 0:
 			return shell.About("max-per-person", "", shell.Want("how many rows of a person count at most"))
 		}
@@ -178,7 +181,8 @@ func (o *releaseOptions) valueFlags(f *shell.Flags) {
 	f.RequiredFunc("sensitivity", "number", "how far one unit can change X, in its units: a number above 0", func(text string) error {
 		r, ok := decimal(text)
 		if !ok || r.Sign() <= 0 {
-			return shell.Want("a number above 0")
+			q.Sensitivity = math.NaN()
+			return shell.NumberWant(text, "a number above 0")
 		}
 		q.Sensitivity = exact.FloatUp(r) // X is exact, and this not below what was said
 		return nil
@@ -259,15 +263,7 @@ func (o *releaseOptions) run(ctx context.Context) error {
 		defer book.Close()
 		l = book
 	}
-	// An answer that the ledger has needs no tables.
-	source := sync.OnceValues(func() (release.Source, error) { return tableSource(&o.Common, "tables", o.tables, o.design) })
-	answer, err := release.Release(ctx, l, o, o.query, func(ctx context.Context, p dp.Problem, uses int) (*tables.Verified, error) {
-		find, err := source()
-		if err != nil {
-			return nil, err
-		}
-		return find(ctx, p, uses)
-	})
+	answer, err := release.Release(ctx, l, o, o.query, o.source())
 	if err != nil {
 		return shell.Invalid("noisewright release --help", err)
 	}
@@ -275,6 +271,19 @@ func (o *releaseOptions) run(ctx context.Context) error {
 		o.Warn("no ledger: nothing adds up what your releases about these people cost together (see ledger create)")
 	}
 	return o.Finish(w, func(w io.Writer) error { return shell.EncodeJSON(w, answer) }, answer, o.rows(answer), nil)
+}
+
+// source is where noise comes from. It is opened when it is asked: an answer that the ledger has
+// needs no tables.
+func (o *releaseOptions) source() release.Source {
+	source := sync.OnceValues(func() (release.Source, error) { return tableSource(&o.Common, "tables", o.tables, o.design) })
+	return func(ctx context.Context, p dp.Problem, uses int) (*tables.Verified, error) {
+		find, err := source()
+		if err != nil {
+			return nil, err
+		}
+		return find(ctx, p, uses)
+	}
 }
 
 // otherUnit is the hint where a ledger is about another unit, "" for a new ledger.

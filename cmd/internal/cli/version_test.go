@@ -5,6 +5,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"regexp"
 	"runtime/debug"
 	"strings"
 	"testing"
@@ -15,30 +16,37 @@ func TestVersion(t *testing.T) {
 		return &debug.BuildInfo{Main: debug.Module{Version: module}, Settings: settings}
 	}
 	const hash = "0123456789abcdef0123456789abcdef01234567"
-	for want, info := range map[string]*debug.BuildInfo{
-		"noisewright unknown (go":                     nil,
-		"noisewright (devel) (go":                     build("(devel)"),
-		"noisewright v1.2.3 (go":                      build("v1.2.3"),
-		"noisewright v1.2.3 (commit " + hash + ", go": build("v1.2.3", debug.BuildSetting{Key: "vcs.revision", Value: hash}, debug.BuildSetting{Key: "vcs.modified", Value: "false"}),
-		"noisewright v1.2.4-0.20260102030405-0123456789ab+dirty (commit " + hash + ", modified, go": build("v1.2.4-0.20260102030405-0123456789ab+dirty",
-			debug.BuildSetting{Key: "vcs.revision", Value: hash}, debug.BuildSetting{Key: "vcs.modified", Value: "true"}),
-		"noisewright v0.0.0-20260102030405-0123456789ab (commit 0123456789ab, go": build("v0.0.0-20260102030405-0123456789ab"),
-		"noisewright v1.0.0-rc.1 (go": build("v1.0.0-rc.1"),
+	plain, known := "noisewright "+number+" (", "noisewright "+number+" (commit "+hash+", "
+	for _, c := range []struct {
+		want string
+		info *debug.BuildInfo
+	}{
+		{plain + "commit unknown, go", nil},
+		{plain + "commit unknown, go", build("(devel)")},
+		{plain + "commit unknown, go", build("v9.9.9")},
+		{plain + "go", build("v" + number)},
+		{known + "go", build("v"+number, debug.BuildSetting{Key: "vcs.revision", Value: hash}, debug.BuildSetting{Key: "vcs.modified", Value: "false"})},
+		{known + "modified, go", build("v1.2.4-0.20260102030405-0123456789ab+dirty",
+			debug.BuildSetting{Key: "vcs.revision", Value: hash}, debug.BuildSetting{Key: "vcs.modified", Value: "true"})},
+		{plain + "commit 0123456789ab, go", build("v0.0.0-20260102030405-0123456789ab")},
 	} {
-		if got := newVersion(info).String(); !strings.HasPrefix(got, want) {
-			t.Errorf("version %q, want %q", got, want)
+		if got := newVersion(c.info).String(); !strings.HasPrefix(got, c.want) {
+			t.Errorf("version %q, want %q", got, c.want)
 		}
 	}
 }
 
-func TestShortVersion(t *testing.T) {
-	for want, v := range map[string]version{
-		"v1.2.3":       {Module: "v1.2.3", Commit: "0123456789abcdef0123456789abcdef01234567"},
-		"0123456789ab": {Module: "v0.0.0-20260102030405-0123456789ab+dirty", Commit: "0123456789abcdef0123456789abcdef01234567"},
-		"(devel)":      {Module: "(devel)"},
+// TestOneVersion: what is released together has one version.
+func TestOneVersion(t *testing.T) {
+	for file, pattern := range map[string]string{
+		"python/src/noisewright/_version.py": `(?m)^__version__ = "(.*)"$`,
+		"CITATION.cff":                       `(?m)^version: (.*)$`,
+		"integrations/beam/go.mod":           `noisewright/noisewright v(\S*)`,
+		"CHANGELOG.md":                       `(?m)^## (\d\S*)$`,
 	} {
-		if got := v.short(); got != want {
-			t.Errorf("short version of %q is %q, want %q", v.Module, got, want)
+		text, err := os.ReadFile(filepath.Join("..", "..", "..", file))
+		if m := regexp.MustCompile(pattern).FindSubmatch(text); m == nil || string(m[1]) != number {
+			t.Errorf("%s: version %q, %v, want %s", file, m, err, number)
 		}
 	}
 }

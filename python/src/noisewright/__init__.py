@@ -1,5 +1,7 @@
-"""Tables, kernels, local randomizers and bundles of noisewright: verified, drawn from and used.
+"""Statistics of data sets, released with the best proven noise; and tables, kernels, local randomizers and bundles of
+noisewright: verified, drawn from and used.
 
+answers = noisewright.release(frame, noisewright.count(), ledger="city.ledger", epsilon=0.5)
 table = noisewright.load("table.json")  # refuses what it cannot prove
 y = table.add_noise(x)
 """
@@ -7,22 +9,29 @@ y = table.add_noise(x)
 from noisewright._bundlecheck import BundleCertificate
 from noisewright._claims import Privacy
 from noisewright._load import load
+from noisewright._version import __version__
 from noisewright._words import generator
+from noisewright.accounting import from_dp_accounting, to_dp_accounting
 from noisewright.additive import AdditiveKernel
 from noisewright.bundle import Bundle
 from noisewright.errors import (
     BeyondError,
     EntropyError,
     Error,
+    ExceededError,
     FalseClaimError,
     FormatError,
     InvalidError,
     NoPromiseError,
     NotPrivateError,
+    OtherDataError,
+    PrivacyWarning,
     UnprovedError,
     WorkError,
 )
 from noisewright.kernel import Kernel, KernelCertificate
+from noisewright.learning import Guarantee, Model, Schema, learn
+from noisewright.ledger import Ledger
 from noisewright.program import (
     Calibration,
     Comparison,
@@ -39,42 +48,79 @@ from noisewright.program import (
     design,
 )
 from noisewright.randomizer import Randomizer, RandomizerCertificate
+from noisewright.statistics import (
+    Answer,
+    Charge,
+    Estimate,
+    Release,
+    Statistic,
+    count,
+    histogram,
+    mean,
+    median,
+    quantile,
+    release,
+    sum,
+)
 from noisewright.table import Table, TableCertificate
 
 __all__ = [
     "AdditiveKernel",
+    "Answer",
     "BeyondError",
     "Bundle",
     "BundleCertificate",
     "Calibration",
+    "Charge",
     "Comparison",
     "Constraints",
     "Design",
     "Effort",
     "EntropyError",
     "Error",
+    "Estimate",
+    "ExceededError",
     "FalseClaimError",
     "FormatError",
+    "Guarantee",
     "InvalidError",
     "Kernel",
     "KernelCertificate",
+    "Ledger",
     "Mechanism",
+    "Model",
     "NoPromiseError",
     "NotPrivateError",
+    "OtherDataError",
     "Privacy",
+    "PrivacyWarning",
     "ProgramError",
     "ProgramMissingError",
     "Randomizer",
     "RandomizerCertificate",
+    "Release",
+    "Schema",
+    "Statistic",
     "Table",
     "TableCertificate",
     "Total",
     "UnprovedError",
     "WorkError",
+    "__version__",
     "account",
     "calibrate",
     "compare",
+    "count",
     "design",
+    "from_dp_accounting",
     "generator",
+    "histogram",
+    "learn",
     "load",
+    "mean",
+    "median",
+    "quantile",
+    "release",
+    "sum",
+    "to_dp_accounting",
 ]

@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import os
+from bisect import bisect_left
+from collections.abc import Callable, Sequence
+from functools import cached_property
 from itertools import accumulate
+from typing import Any
 
 import numpy as np
 
 from noisewright._words import Int64s, Uint64s, Words
+from noisewright.errors import EntropyError
 
 _LOW = np.uint64(0xFFFFFFFF)
 _32 = np.uint64(32)
@@ -129,6 +134,38 @@ class Law:
             move = np.where(periods > (1 << 54) // self._period, _FAR, periods * self._period)
             n[outside] += np.where(left[outside], -move, move)
         return n
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {name: value for name, value in vars(self).items() if name != "one"}
+
+    @cached_property
+    def one(self) -> Callable[[], int]:
+        """A function that draws once, as draw does with the same words, without what arrays cost."""
+        last, skip, count, points = self._cells.last.tolist(), self._cells.skip, self._count, self._points
+        first, ratio, block, period = self._first, self._ratio, self._block, self._period
+        word, reject, read = (1 << 64) - 1, (1 << 64) % points, int.from_bytes
+
+        def draw() -> int:
+            try:
+                both = read(os.urandom(16), "little")
+                entry = bisect_left(last, both & word) + skip
+                place = (both >> 64) * points
+                while place & word < reject:
+                    place = read(os.urandom(8), "little") * points
+                if entry == count:
+                    return 0
+                n: int = first + entry * points + (place >> 64)
+                if ratio and (entry < block or entry >= count - block):
+                    periods = 0
+                    while read(os.urandom(8), "little") < ratio:
+                        periods += 1
+                    move = _FAR if periods > (1 << 54) // period else periods * period
+                    n += -move if entry < block else move
+                return n
+            except (OSError, NotImplementedError) as err:
+                raise EntropyError(f"the system gives no randomness: {err}") from err
+
+        return draw
 
 
 def draw_rows(laws: Sequence[Cells], rows: Int64s, words: Words) -> Int64s:

@@ -1,5 +1,6 @@
 """Files of JSON, read strictly: no field is unknown, missing or repeated, none is null that is
-not meant to be, numbers are written plainly and fit, and nothing follows."""
+not meant to be, numbers are written plainly and fit, and nothing follows. Unknown fields of the
+outermost object are skipped if a field "optional" before them names them."""
 
 from __future__ import annotations
 
@@ -82,6 +83,10 @@ Kind = Text | Flag | Real | Whole | Decimal | Many | Record
 
 _SURROGATE = re.compile(r"\\u[dD][89a-fA-F]")  # of an escape, whole or half
 _DIGITS = re.compile(r"(?:0|[1-9][0-9]{0,19})\Z")
+_NAME = re.compile(r"[a-z][a-z0-9_]{0,63}\Z")  # so that none differs from another by its case
+_OPTIONAL = "optional"
+_MAX_OPTIONAL = 64
+_MAX_DEPTH = 16  # of arrays and objects in a value that is skipped
 _WHOLE = re.compile(r"-?(?:0|[1-9][0-9]{0,18})\Z")
 
 
@@ -203,9 +208,21 @@ def _record(value: Any, kind: Record, path: str) -> Fields:
     if not isinstance(value, _Object):
         raise _wrong(path, value, "an object")
     out: dict[str, Any] = {}
+    named: dict[str, bool] | None = None  # the names that the file calls optional, and whether one was skipped
     for name, v in value:
         where = f"{path}.{name}" if path else name
         if name not in kind.known:
+            if not path and name == _OPTIONAL:
+                if named is not None:
+                    raise FormatError(f"{name} stands twice")
+                named = _optional(v)
+                continue
+            if named and name in named:
+                if named[name]:
+                    raise FormatError(f"{name} stands twice")
+                named[name] = True
+                _skip(v, name)
+                continue
             raise FormatError(f"{_clip(name)!r} in {path or 'the outermost object'} is not a field of the format")
         if name in out:
             raise FormatError(f"{where} stands twice")
@@ -215,6 +232,24 @@ def _record(value: Any, kind: Record, path: str) -> Fields:
         if name not in out and not optional:
             raise FormatError(f"{path + '.' if path else ''}{name} is missing")
     return Fields(out)
+
+
+def _optional(value: Any) -> dict[str, bool]:
+    out: dict[str, bool] = {}
+    for i, name in enumerate(read(value, Many(Text(), _MAX_OPTIONAL), _OPTIONAL)):
+        if name in out or name == _OPTIONAL or not _NAME.match(name):
+            want = f"another name, of up to {_MAX_OPTIONAL} small letters, digits and _"
+            raise _wrong(f"{_OPTIONAL}[{i}]", name, want)
+        out[name] = False
+    return out
+
+
+def _skip(value: Any, path: str, depth: int = 0) -> None:
+    if isinstance(value, list):
+        if depth == _MAX_DEPTH:
+            raise FormatError(f"{path} has arrays and objects more than {_MAX_DEPTH} deep in each other")
+        for part in value:
+            _skip(part[1] if isinstance(value, _Object) else part, path, depth + 1)
 
 
 def check_format(fields: Fields, name: str, versions: tuple[int, ...] = (1,)) -> None:

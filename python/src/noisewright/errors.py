@@ -42,3 +42,15 @@ class NoPromiseError(Error):
 class UnprovedError(Error):
     """A promise that this package cannot prove, while the program may. It says nothing about the
     file."""
+
+
+class ExceededError(Error):
+    """A release that would exceed the total of its ledger. Nothing is charged, and nothing released."""
+
+
+class OtherDataError(InvalidError):
+    """A ledger of other data, or data that have changed. Nothing is charged, and nothing released."""
+
+
+class PrivacyWarning(UserWarning):
+    """A promise that is weak, or that nothing adds up."""

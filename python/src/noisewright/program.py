@@ -1,6 +1,7 @@
 """Designs, calibrations, totals and comparisons, made by the program noisewright.
 
-The program is the one that NOISEWRIGHT names, or else that on PATH. Numbers are passed on as they are written:
+The program is the one that NOISEWRIGHT names, or else that beside Python (in the folder of scripts of its
+environment, where a wheel puts it), or else that on PATH. Numbers are passed on as they are written:
 a Decimal or a string keeps all its digits, a float those that read back as itself. Bounds in the results are
 float64s that the program rounded outwards.
 """
@@ -8,15 +9,19 @@ float64s that the program rounded outwards.
 from __future__ import annotations
 
 import dataclasses
+import functools
 import json
 import math
 import numbers
 import os
+import re
 import shutil
 import subprocess
+import sys
+import sysconfig
 import tempfile
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from decimal import Decimal
 from fractions import Fraction
 from pathlib import Path
@@ -24,7 +29,8 @@ from typing import Any, Literal, Protocol, TypeAlias, TypeVar, Union
 
 from noisewright import _tablefile
 from noisewright._load import load
-from noisewright.errors import Error, FalseClaimError, InvalidError
+from noisewright._version import __version__
+from noisewright.errors import Error, ExceededError, FalseClaimError, InvalidError, OtherDataError
 from noisewright.table import Table
 
 Number: TypeAlias = int | float | Decimal | str
@@ -45,8 +51,8 @@ Release: TypeAlias = Union[str, "os.PathLike[str]", Loaded, "Design", "Calibrati
 SCHEMA = 3  # of the JSON that the program prints
 
 INSTALL = (
-    "run `make build` in a copy of https://github.com/noisewright/noisewright and put its folder bin on PATH, "
-    "or the file bin/noisewright into NOISEWRIGHT"
+    "install a wheel of noisewright that has the program, or put the program on PATH, or its path into NOISEWRIGHT "
+    "(`make build` in a copy of https://github.com/noisewright/noisewright makes bin/noisewright)"
 )
 
 
@@ -75,6 +81,7 @@ class Constraints:
     max_distinguishing: Number | None = None
 
     def flags(self) -> Iterator[str]:
+        """What the program is told."""
         for name in ("symmetric", "monotone", "unbiased"):
             if getattr(self, name):
                 yield f"--{name}"
@@ -109,6 +116,7 @@ class Effort:
     time_limit: str | None = None  # with its unit: 500ms, 60s, 5m
 
     def flags(self) -> Iterator[str]:
+        """What the program is told."""
         yield from _flags(gap=self.gap, max_cells=self.max_cells, time_limit=self.time_limit)
 
 
@@ -248,10 +256,17 @@ def account(
     times says how often each release is made: one number for all, or one for each.
     """
     counts = list(times) if isinstance(times, Iterable) else [times]
+    return _result(Total, _account(releases, counts, delta=delta, epsilon=epsilon))
+
+
+def _account(
+    releases: Sequence[Release], times: Sequence[int], profile: Sequence[float] = (), **at: Number | None
+) -> dict[str, Any]:
     with tempfile.TemporaryDirectory(prefix="noisewright-") as folder:
         names = [_name(release, Path(folder) / f"{i}.json") for i, release in enumerate(releases)]
-        flags = [f"--times={_joined(counts)}", *_flags(delta=delta, epsilon=epsilon)]
-        return _result(Total, _call("account", *flags, "--", *names))
+        flags = [f"--times={_joined(times)}", *_flags(**at)]
+        flags += [f"--profile={_joined(profile)}"] if profile else []
+        return _call("account", *flags, "--", *names)
 
 
 def compare(
@@ -282,13 +297,43 @@ def compare(
 
 def program() -> str:
     """The path of the program; raises ProgramMissingError if there is none."""
-    named = os.environ.get("NOISEWRIGHT")
-    found = shutil.which(named or "noisewright")
-    if found is None and named:
+    if named := os.environ.get("NOISEWRIGHT"):
+        if found := shutil.which(named):
+            return found
         raise ProgramMissingError(f"NOISEWRIGHT = {named!r} is not a program that can be run: {INSTALL}")
-    if found is None:
-        raise ProgramMissingError(f"the program noisewright is not on PATH, and NOISEWRIGHT names none: {INSTALL}")
-    return found
+    for folder in (os.path.dirname(sys.executable), sysconfig.get_path("scripts"), None):
+        if found := shutil.which("noisewright", path=folder):
+            return found
+    raise ProgramMissingError(f"the program noisewright is neither beside {sys.executable} nor on PATH: {INSTALL}")
+
+
+def _check_version(path: str) -> None:
+    """Refuses a program of another release. What is no release is judged by what it prints."""
+    info = os.stat(path)
+    found, own = _version(path, info.st_mtime_ns, info.st_size), _own_version()
+    if found and own and found.split(".")[:2] != own.split(".")[:2]:
+        raise ProgramError(
+            f"the program {path} is of version {found} and the package of {own}: take both from one version", 0
+        )
+
+
+@functools.cache
+def _version(path: str, *_: int) -> str | None:
+    """The release that a program says it is of."""
+    run = subprocess.run([path, "version", "--json"], stdin=subprocess.DEVNULL, capture_output=True, check=False)
+    try:
+        return _released(json.loads(run.stdout)["version"])
+    except (ValueError, KeyError, TypeError):
+        return None
+
+
+def _own_version() -> str | None:
+    return _released(__version__)
+
+
+def _released(version: str) -> str | None:
+    found = re.fullmatch(r"v?(\d+\.\d+\.\d+)", version)
+    return found[1] if found else None
 
 
 _T = TypeVar("_T")
@@ -385,26 +430,83 @@ def _output(path: str | os.PathLike[str] | None) -> Iterator[str]:
         yield str(Path(folder) / "table.json")
 
 
-def _call(command: str, *arguments: str) -> dict[str, Any]:
+def _call(command: str, *arguments: str, data: Iterable[bytes] | None = None) -> dict[str, Any]:
     """Runs a command and reads its report. A search that ended at a limit has one as well."""
-    run = subprocess.run(
-        [program(), command, "--json", *arguments],
-        stdin=subprocess.DEVNULL,
-        capture_output=True,
-        encoding="utf-8",
-        errors="replace",  # names of files may be anything
-        check=False,
-    )
-    if run.returncode not in (0, 4) or not run.stdout:
-        lines = [line.removeprefix("error: ") for line in run.stderr.splitlines() if line.startswith("error: ")]
-        message = "\n".join(lines) or f"noisewright {command} ended with the exit code {run.returncode} and no word"
-        if run.returncode == 2:
-            raise InvalidError(message)
-        if run.returncode == 3:
-            raise FalseClaimError(message)
-        raise ProgramError(message, run.returncode)
+    report: dict[str, Any] = _report(_run(command, *arguments, data=data).stdout)
+    return report
+
+
+@dataclasses.dataclass(frozen=True)
+class _Run:
+    stdout: str
+    warnings: tuple[str, ...]
+
+
+def _run(command: str, *arguments: str, data: Iterable[bytes] | None = None) -> _Run:
+    """Runs a command with data in its standard input, and raises its sentences as errors."""
+    path = program()
+    _check_version(path)
+    with subprocess.Popen(
+        [path, *command.split(), "--json", *arguments],
+        stdin=subprocess.DEVNULL if data is None else subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+    ) as process:
+        try:
+            _feed(process, data)
+            # Names of files may be anything.
+            out, err = (raw.decode("utf-8", "replace") for raw in process.communicate())
+        except BaseException:
+            process.kill()  # before it sees an end of the data: a part of them is no data
+            process.wait()
+            if process.stdin is not None:
+                with suppress(OSError):
+                    process.stdin.close()
+            raise
+    if process.returncode in (0, 4) and out:
+        return _Run(out, tuple(_lines(err, "warning: ")))
+    message = "\n".join(_lines(err, "error: "))
+    message = message or f"noisewright {command} ended with the exit code {process.returncode} and no word"
+    if process.returncode == 2:
+        raise (OtherDataError if SAME_DATA in message else InvalidError)(message)
+    if process.returncode == 3:
+        raise (ExceededError if "would exceed the total" in message else FalseClaimError)(message)
+    raise ProgramError(message, process.returncode)
+
+
+def _feed(process: subprocess.Popen[bytes], data: Iterable[bytes] | None) -> None:
+    if process.stdin is None or data is None:
+        return
+    with suppress(BrokenPipeError):  # it has ended, and says why
+        for part in data:
+            process.stdin.write(part)
+
+
+def _lines(text: str, label: str) -> Iterator[str]:
+    """The sentences of a kind, in the words of this package."""
+    for line in text.splitlines():
+        if line.startswith(label):
+            line = _OURS.sub("", line.removeprefix(label))
+            for flag, word in _WORDS:
+                line = line.replace(flag, word)
+            yield line
+
+
+# Files that the user has not named.
+_OURS = re.compile(r"^(?:standard input|\S*noisewright-[^/\\]+[/\\](?:queries|schema)\.json): ")
+
+SAME_DATA = "new_data=True"
+_WORDS = (
+    ("a run without --same-data", f"{SAME_DATA} where they are of the same people"),
+    ("--allow-delta", "allow_delta=True"),
+    ("(see ledger create)", "(see noisewright.Ledger)"),
+    ("(see --person)", "(see person)"),
+)
+
+
+def _report(text: str) -> dict[str, Any]:
     try:
-        report: dict[str, Any] = json.loads(run.stdout)
+        report: dict[str, Any] = json.loads(text)
     except ValueError as err:
         raise ProgramError(f"the program printed no report: {err}", 0) from err
     if not isinstance(report, dict):

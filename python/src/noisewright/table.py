@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from fractions import Fraction
+from functools import cached_property
+from math import floor
 from typing import Any, overload
 
 import numpy as np
@@ -14,12 +17,13 @@ from noisewright import _tablecheck, _tablefile
 from noisewright._claims import Privacy, gap
 from noisewright._exact import decimal_down, decimal_up, float_down, float_up, to_float
 from noisewright._frames import clipped, column_like
+from noisewright._law import MAX_INTEGER
 from noisewright._meter import Meter
 from noisewright._proof import Provable
 from noisewright._quantile import outermost, quantile_point
-from noisewright._rounding import at_random, checked_sum, dimensions, float_values, number, to_grid, unmasked
+from noisewright._rounding import at_random, checked_sum, dimensions, float_values, number, to_grid, too_large, unmasked
 from noisewright._words import Floats, Int64s, Words, system_words
-from noisewright.errors import InvalidError
+from noisewright.errors import BeyondError, InvalidError
 
 Shape = int | tuple[int, ...]
 
@@ -61,6 +65,7 @@ class Table(Provable[TableCertificate]):
         super().__init__(source)
         self._spec = spec
         self._law = spec.law()
+        self._single = spec.query != "lattice"  # so that single numbers need no arrays
 
     def __repr__(self) -> str:
         p = self.privacy
@@ -187,12 +192,43 @@ class Table(Provable[TableCertificate]):
         Raises InvalidError if a value is NaN, infinite, too large for the grid, or no integer
         where that is wanted, without saying which or what it is; nothing is released then.
         """
+        kind = type(x)
+        if (kind is float or (kind is int and -MAX_INTEGER <= x <= MAX_INTEGER)) and self._single:
+            return self._add_one(x)
         given = unmasked(x)
         released = self._released(float_values(given), system_words)
         if self.query == "integer" and given.dtype.kind in "iu":
             return int(released.flat[0]) if given.ndim == 0 else released
         noisy = np.multiply(released, self.step)
         return float(noisy.flat[0]) if given.ndim == 0 else noisy
+
+    @cached_property
+    def _add_one(self) -> Callable[[float], float]:
+        """add_noise of a number, without what arrays cost; not for lattices."""
+        self.verify()
+        step, most, whole, draw = float(self._spec.step), self._spec.limit, self.query == "integer", self._law.one
+        inverse = 1 / step
+
+        def add(x: float) -> float:
+            t = x * inverse  # as to_grid
+            if not -MAX_INTEGER <= t <= MAX_INTEGER:
+                raise too_large(step, most)
+            n = floor(t)
+            if t - n >= 0.5:
+                n += 1
+            if not -most <= n <= most:
+                raise too_large(step, most)
+            if whole and t != n:
+                raise InvalidError("a value is no integer, want integers for an integer query")
+            n += draw()
+            if not -MAX_INTEGER <= n <= MAX_INTEGER:
+                raise BeyondError("a result is beyond 2^53 steps, want fewer")
+            return n if whole and type(x) is int else n * step
+
+        return add
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {name: value for name, value in vars(self).items() if name != "_add_one"}
 
     def add_noise_steps(self, x: npt.ArrayLike) -> Int64s:
         """add_noise, the results given as the integers of which they are multiples of the step."""

@@ -1,0 +1,3 @@
+"""The version, which is that of the program too."""
+
+__version__ = "0.1.0"

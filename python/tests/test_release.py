@@ -1,0 +1,312 @@
+"""Statistics of frames: the program's answers, and nothing charged where nothing is answered."""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+import os
+import pickle
+import random
+import subprocess
+from decimal import Decimal
+from fractions import Fraction
+from pathlib import Path
+from typing import Any
+
+import pytest
+from frames import KINDS, frame, needs, releases_of
+
+import noisewright as nw
+from noisewright import statistics
+from noisewright.errors import ExceededError, InvalidError, OtherDataError, PrivacyWarning
+
+pytestmark = pytest.mark.filterwarnings("ignore:no ledger:noisewright.PrivacyWarning")
+
+DRAW = random.Random(1)
+PEOPLE: dict[str, list[Any]] = {
+    "id": [i % 200 for i in range(300)],
+    "city": [DRAW.choice(["Ulm", "Jena", 'St. "X", Bad']) for _ in range(300)],
+    "age": [DRAW.choice([None, *range(18, 90)]) for _ in range(300)],
+    "hours": [DRAW.choice([None, DRAW.random() * 60, float(DRAW.randrange(60))]) for _ in range(300)],
+}
+KEYS = ["Ulm", "Jena", 'St. "X", Bad', "Bonn"]
+KEYS_FLAG = '--keys=Ulm,Jena,"St. ""X"", Bad",Bonn'
+PERSON = ["--person=id", "--max-per-person=2"]
+OF_HOURS = ["--column=hours", "--lower=0", "--upper=60"]
+OF_AGE = ["--column=age", "--lower=0", "--upper=120"]
+BY_CITY: dict[str, Any] = {"by": "city", "keys": KEYS}
+HOURS: tuple[str, tuple[int, int]] = ("hours", (0, 60))
+AGE: tuple[str, tuple[int, int]] = ("age", (0, 120))
+PERSONS: dict[str, Any] = {"person": "id", "max_per_person": 2}
+REPLACE: dict[str, Any] = {"neighbors": "replace"}
+
+# Statistics, more arguments of release, and the same as flags of the program. Each at epsilon 1 and delta 1e-6 or 0.
+QUERIES: list[tuple[statistics.Statistic, dict[str, Any], list[str]]] = [
+    (nw.count(), {}, ["count"]),
+    (nw.count("age >= 65"), {}, ["count", "--where=age >= 65"]),
+    (nw.count('city == "Ulm" && hours < 30'), {}, ["count", '--where=city == "Ulm" && hours < 30']),
+    (nw.count(**BY_CITY), {}, ["count", "--by=city", KEYS_FLAG]),
+    (nw.count(loss="l2"), {"delta": 1e-6}, ["count", "--loss=l2"]),
+    (nw.count(), PERSONS, ["count", *PERSON]),
+    (nw.count(), REPLACE, ["count", "--neighbors=replace"]),
+    (nw.count(), {"releases": 12, "delta": 1e-6}, ["count", "--releases=12"]),
+    (nw.sum(*HOURS), {}, ["sum", *OF_HOURS]),
+    (nw.sum(*AGE, where="hours > 10"), {"delta": 1e-6}, ["sum", *OF_AGE, "--where=hours > 10"]),
+    (nw.sum(*AGE, missing="middle"), REPLACE, ["sum", *OF_AGE, "--missing=middle", "--neighbors=replace"]),
+    (nw.sum(*HOURS, **BY_CITY), {}, ["sum", *OF_HOURS, "--by=city", KEYS_FLAG]),
+    (nw.sum("hours", (-0.5, "1e1")), {}, ["sum", "--column=hours", "--lower=-0.5", "--upper=10"]),
+    (nw.mean(*HOURS), {}, ["mean", *OF_HOURS]),
+    (nw.mean(*AGE), {"delta": 1e-6}, ["mean", *OF_AGE]),
+    (nw.mean(*AGE), PERSONS, ["mean", *OF_AGE, *PERSON]),
+    (nw.mean(*AGE, missing="middle"), REPLACE, ["mean", *OF_AGE, "--missing=middle", "--neighbors=replace"]),
+    (nw.mean("hours", (0, Decimal("59.5"))), {}, ["mean", "--column=hours", "--lower=0", "--upper=59.5"]),
+    (nw.histogram("city", KEYS), {}, ["histogram", "--by=city", KEYS_FLAG]),
+    (nw.histogram("city", KEYS), PERSONS, ["histogram", "--by=city", KEYS_FLAG, *PERSON]),
+    (nw.histogram("id", [0, 1, 5]), {}, ["histogram", "--by=id", "--keys=0,1,5"]),
+    (nw.histogram(column="age", edges=[0, 18, 65, 120]), {}, ["histogram", "--column=age", "--edges=0,18,65,120"]),
+    (nw.median(*AGE), {}, ["quantile", *OF_AGE, "--probability=0.5"]),
+    (
+        nw.quantile("hours", "0.9", (0, 60), candidates=61),
+        {},
+        ["quantile", *OF_HOURS, "--probability=0.9", "--candidates=61"],
+    ),
+    (nw.median(*AGE, **BY_CITY), PERSONS, ["quantile", *OF_AGE, "--probability=0.5", "--by=city", KEYS_FLAG, *PERSON]),
+]
+
+
+@pytest.fixture(scope="session")
+def tables(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return tmp_path_factory.mktemp("tables")
+
+
+@pytest.mark.parametrize("i", range(25))
+def test_as_the_program(i: int, seeded: str, tables: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """25 releases over five kinds of frames, for the same words of randomness."""
+    assert len(QUERIES) == 25
+    statistic, more, flags = QUERIES[i]
+    data = frame(KINDS[i % 5], PEOPLE, tmp_path)
+    (pandas,) = needs("pandas")
+    pandas.DataFrame(PEOPLE).to_csv(tmp_path / "people.csv", index=False)
+    monkeypatch.setenv("NOISEWRIGHT_TEST_SEED", str(i))
+    monkeypatch.setenv("NOISEWRIGHT", seeded)
+    delta = more.get("delta", 0)
+    common = [f"--data={tmp_path / 'people.csv'}", "--epsilon=1", f"--delta={delta}", "--json"]
+    common += [f"--tables={tables}"] if statistic.kind != "quantile" else []
+    for _ in range(2):  # the first one keeps new tables, and draws the names of files
+        run = subprocess.run([seeded, "release", *flags, *common], capture_output=True, text=True)
+        assert run.returncode == 0, run.stderr
+    wanted = json.loads(run.stdout)
+    (found,) = nw.release(data, statistic, tables=tables, **{"epsilon": 1, "delta": 0, **more})
+    texts = [None if e.key is None else str(e.key) for e in found]
+    assert [(k, e.value, e.lower, e.upper, e.rank_error) for k, e in zip(texts, found, strict=True)] == [
+        (e.get("key"), e["value"], e["lower"], e["upper"], e.get("rank_error")) for e in wanted["answers"]
+    ]
+    assert found.mechanism == wanted["mechanism"] and list(found.tables) == wanted["tables"]
+    assert dict(found.query) == wanted["query"] and list(found.not_protected) != []
+
+
+def test_seeds_matter(seeded: str, tables: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("NOISEWRIGHT", seeded)
+    values = set()
+    for seed in range(8):
+        monkeypatch.setenv("NOISEWRIGHT_TEST_SEED", str(seed))
+        values.add(nw.release(PEOPLE, nw.sum(*HOURS), epsilon=1, tables=tables)[0].value)
+    assert len(values) == 8
+
+
+def test_a_file_of_csv(called: str, tmp_path: Path) -> None:
+    """The program reads it, and knows it as the frame's text."""
+    needs("pandas")
+    path = tmp_path / "people.csv"
+    path.write_bytes(b"".join(nw._rows.csv(PEOPLE)))
+    ledger = nw.Ledger.create(tmp_path / "l", 1, 0)
+    first = nw.release(path, nw.count(), ledger=ledger, epsilon=0.5)
+    again = nw.release(frame("pandas", PEOPLE, tmp_path), nw.count(), ledger=str(tmp_path / "l"), epsilon=0.5)
+    assert again[0].charge is not None and again[0].charge.replayed and first[0].value == again[0].value
+    (tmp_path / "semi.csv").write_text("a;b\n1;2\n")
+    assert len(nw.release(tmp_path / "semi.csv", nw.count("a == 1"), epsilon=1, delimiter=";", one_line=True)) == 1
+    with pytest.raises(InvalidError, match="delimiter or one_line is given"):
+        nw.release(PEOPLE, nw.count(), epsilon=1, delimiter=";")
+
+
+def test_ledgers_of_other_files(called: str, tmp_path: Path) -> None:
+    """What a row is, is the ledger's to say: the text of a frame is not read in another way."""
+    others: list[tuple[dict[str, Any], str]] = [
+        ({"delimiter": ";"}, "delimiter = ',', want ';' as in the ledger"),
+        ({"one_line": True}, "one-line = false, want true as in the ledger"),
+    ]
+    for terms, match in others:
+        path = tmp_path / next(iter(terms))
+        ledger = nw.Ledger.create(path, 1, 0, **terms)
+        with pytest.raises(InvalidError, match=match):
+            nw.release(PEOPLE, nw.count(), ledger=ledger, epsilon=0.5)
+        with pytest.raises(InvalidError, match=match):
+            nw.learn(PEOPLE, nw.Schema("city", ["Ulm", "Jena"], {"id": (0, 9)}), epsilon=1, delta=0, ledger=ledger)
+        assert releases_of(called, path) == 0
+    (tmp_path / "semi.csv").write_text("a;b\n1;2\n")
+    nw.release(tmp_path / "semi.csv", nw.count("a == 1"), epsilon=1, ledger=tmp_path / "delimiter")
+
+
+def test_all_or_none(called: str, tmp_path: Path) -> None:
+    ledger = nw.Ledger.create(tmp_path / "l", 1, 0)
+    with pytest.raises(ExceededError, match="would exceed the total of epsilon 1, delta 0"):
+        nw.release(PEOPLE, nw.count(epsilon=0.6), nw.mean(*HOURS, epsilon=0.6), ledger=ledger)
+    with pytest.raises(
+        InvalidError, match=r'query 2: column: no column "pay", want one of "id", "city", "age", "hours"'
+    ):
+        nw.release(PEOPLE, nw.count(), nw.mean("pay", (0, 1)), ledger=ledger, epsilon=0.1)
+    assert releases_of(called, tmp_path / "l") == 0
+    made = nw.release(PEOPLE, nw.count(), nw.mean(*HOURS), ledger=ledger, epsilon=1)
+    assert [a.epsilon for a in made] == [0.5, 0.5] and releases_of(called, tmp_path / "l") == 2
+    # What the ledger has costs nothing, also beside what does not fit.
+    again = nw.release(PEOPLE, nw.count(), nw.mean(*HOURS), ledger=ledger, epsilon=1)
+    assert [a.estimates for a in again] == [a.estimates for a in made]
+    assert all(a.charge is not None and a.charge.replayed for a in again)
+    with pytest.raises(ExceededError):
+        nw.release(PEOPLE, nw.count(epsilon=0.5), nw.count("age > 1", epsilon=0.5), ledger=ledger)
+    assert releases_of(called, tmp_path / "l") == 2
+
+
+def test_changed_frames(called: str, tmp_path: Path) -> None:
+    """Data that the ledger does not know are refused, by release and learn, unless that is meant."""
+    ledger = nw.Ledger.create(tmp_path / "l", 3, 0)
+    nw.release(PEOPLE, nw.count(), ledger=ledger, epsilon=1)
+    changed = {**PEOPLE, "age": [*PEOPLE["age"][:-1], 17]}
+    schema = nw.Schema("city", ["Ulm", "Jena"], {"id": (0, 200)})
+    with pytest.raises(OtherDataError, match=r"data = other bytes than in all 1 releases of .*, or new_data=True"):
+        nw.release(changed, nw.count(), ledger=ledger, epsilon=1)
+    with pytest.raises(OtherDataError, match="new_data=True"):
+        nw.learn(changed, schema, epsilon=1, delta=0, ledger=ledger, noise="laplace")
+    assert releases_of(called, tmp_path / "l") == 1
+    nw.release(changed, nw.count(), ledger=ledger, epsilon=1, new_data=True)
+    nw.release(changed, nw.count("age > 20"), ledger=ledger, epsilon=0.5)
+    assert releases_of(called, tmp_path / "l") == 3
+
+
+def test_a_frame_that_breaks_in_the_middle(called: str, tmp_path: Path) -> None:
+    """The program has read a part then. A part of the data is no data: it is killed before it sees an end."""
+    (pandas,) = needs("pandas")
+    many = pandas.DataFrame({"age": [30] * 200_000, "what": [*["a"] * 199_999, {1}]})
+    ledger = nw.Ledger.create(tmp_path / "l", 3, 0)
+    with pytest.raises(InvalidError, match="column 'what': a value of type set, want text, numbers"):
+        nw.release(many, nw.count(), ledger=ledger, epsilon=1)
+    assert releases_of(called, tmp_path / "l") == 0
+
+
+WRONG: list[tuple[dict[str, Any], tuple[Any, ...], str]] = [
+    ({"epsilon": 1}, (), "statistics = none"),
+    ({"epsilon": 1}, ("count",), "statistic = a str, want count"),
+    ({}, (nw.count(),), "epsilon is missing, want that of the call"),
+    ({"epsilon": 1}, (nw.count(epsilon=1),), "epsilon of the call and of a statistic, want one of them"),
+    ({"epsilon": "much"}, (nw.count(),), "epsilon = 'much', want a finite number"),
+    ({"epsilon": float("nan")}, (nw.count(),), "epsilon = nan, want a finite number"),
+    ({"epsilon": -1}, (nw.count(),), "epsilon = -1, want"),
+    ({"epsilon": 1}, (nw.count(weight=0),), "weight = 0 or less"),
+    ({"epsilon": 1}, (nw.count("agee > 3"),), "unknown name agee"),
+    ({"epsilon": 1}, (nw.mean("age", (3, 1)),), "bounds = 3, 1, want lower below upper"),
+    ({"epsilon": 1}, (nw.count(by="city"),), "keys = none, want the keys"),
+    ({"epsilon": 1, "person": "id"}, (nw.count(),), "max_per_person|max-per-person"),
+    ({"epsilon": 1, "person": "name", "max_per_person": 1}, (nw.count(),), 'no column "name"'),
+    ({"epsilon": 1, "delta": 0.2}, (nw.count(),), "delta = 0.2, want less than 0.1, or allow_delta=True"),
+    ({"epsilon": 1, "ledger": "none.ledger"}, (nw.count(),), r"ledger = 'none.ledger', want a file that Ledger.create"),
+    ({"epsilon": 1, "neighbors": "near"}, (nw.count(),), "neighbors = "),
+]
+
+
+@pytest.mark.parametrize(("arguments", "asked", "match"), WRONG)
+def test_bad_input(called: str, arguments: dict[str, Any], asked: tuple[Any, ...], match: str) -> None:
+    with pytest.raises(InvalidError, match=match) as err:
+        nw.release(PEOPLE, *asked, **arguments)
+    assert "\n" not in str(err.value) and "--" not in str(err.value)
+
+
+def test_bad_statistics() -> None:
+    wrong: list[tuple[Any, tuple[Any, ...], str]] = [
+        (nw.mean, ("age", 3), "bounds = 3, want two numbers"),
+        (nw.mean, ("age", (0, float("inf"))), "bounds = inf, want a finite number"),
+        (nw.histogram, ("city", "Ulm"), "keys = 'Ulm', want a list of keys"),
+        (nw.histogram, ("city", [{1}]), "keys: a value of type set"),
+    ]
+    for make, arguments, match in wrong:
+        with pytest.raises(InvalidError, match=match):
+            make(*arguments)
+
+
+def test_ledgers(called: str, tmp_path: Path) -> None:
+    persons = nw.Ledger.create(tmp_path / "p", Decimal("2.5"), "1e-6", person="id", adaptive=True)
+    assert dataclasses.astuple(persons.terms) == (2.5, 1e-6, "add-remove", "person:id", True, ",", False)
+    with pytest.raises(InvalidError, match=r"unit = row, want person:id as in the ledger"):
+        nw.release(PEOPLE, nw.count(), ledger=persons, epsilon=1)
+    with pytest.raises(InvalidError, match="neighbors = "):
+        nw.release(PEOPLE, nw.count(), ledger=persons, epsilon=1, **PERSONS, **REPLACE)
+    nw.release(PEOPLE, nw.count("age > 3"), ledger=persons, epsilon=1, **PERSONS)
+    (record,) = persons.show()
+    assert record.summary == "count where age > 3" and record.answer is not None
+    assert record.answer["kind"] == "count" and record.costs[0]["epsilon"] == 1
+    assert persons.left() == 1.5 and persons.times(0.5) == 3 and persons.total().releases == 1
+    laplace = nw.design(1, 0, 1, query="integer")
+    assert persons.times(table=laplace) == 1
+    with pytest.raises(InvalidError, match="epsilon or table, want one of them"):
+        persons.times()
+    with pytest.raises(InvalidError, match="exists, want the name of a new file"):
+        nw.Ledger.create(tmp_path / "p", 1, 0)
+    (tmp_path / "text").write_text("no ledger")
+    with pytest.raises(InvalidError, match="no ledger, want a file made by ledger create"):
+        nw.release(PEOPLE, nw.count(), ledger=tmp_path / "text", epsilon=1)
+    assert os.fspath(persons) == str(tmp_path / "p") and "epsilon 2.5" in persons._repr_html_()
+
+
+def test_results(called: str) -> None:
+    pandas, polars = needs("pandas", "polars")
+    keys = [False, 3, "<b>"]
+    made = nw.release({"k": [False, 3, "<b>"], "age": [1, 2, 3]}, nw.histogram("k", keys), nw.median(*AGE), epsilon=9)
+    counts, median = made
+    assert list(counts.to_dict()) == keys
+    with pytest.raises(InvalidError, match="histogram by k has 3 values, want one"):
+        float(counts)
+    assert float(median) == median.value and median[0].rank_error is not None
+    with pytest.raises(dataclasses.FrozenInstanceError):
+        median.epsilon = 3  # type: ignore[misc]
+    assert pickle.loads(pickle.dumps(made)).rows() == made.rows()
+    with pytest.raises(TypeError):
+        median.query["epsilon"] = 3  # type: ignore[index]
+    as_pandas, as_polars = made.to_pandas(), made.to_polars()
+    assert isinstance(as_pandas, pandas.DataFrame) and isinstance(as_polars, polars.DataFrame)
+    assert as_pandas["key"].tolist()[:3] == keys and as_polars["key"].to_list() == ["false", "3", "<b>", None]
+    assert as_pandas["value"].tolist() == as_polars["value"].to_list() == [*counts.to_dict().values(), median.value]
+    assert "&lt;b&gt;" in made._repr_html_() and "<b>" not in made._repr_html_()
+    assert repr(made).startswith("histogram by k: False: ")
+
+
+@pytest.mark.filterwarnings("ignore")
+def test_plot(called: str) -> None:
+    (matplotlib,) = needs("matplotlib")
+    matplotlib.use("agg")
+    made = nw.release(PEOPLE, nw.histogram("city", KEYS), nw.median(*AGE), epsilon=1)
+    axes = made.plot()
+    assert [t.get_text() for t in axes.get_yticklabels()][-1] == "histogram by city: Ulm"
+    assert len(axes.lines) == 2 * len(KEYS) + 1  # the quantile has no interval
+
+
+def test_warnings(called: str) -> None:
+    with pytest.warns(PrivacyWarning, match=r"no ledger: nothing adds up .* \(see noisewright.Ledger\)") as found:
+        nw.release(PEOPLE, nw.count(), epsilon=1)
+    assert found[0].filename == __file__
+    with pytest.warns(PrivacyWarning, match="epsilon = 11 promises little"):
+        nw.release(PEOPLE, nw.count(epsilon=5), nw.count("age > 1", epsilon=6))
+
+
+def test_budgets_never_add_up_to_more() -> None:
+    draw = random.Random(2)
+    for _ in range(300):
+        asked = []
+        for _ in range(draw.randint(1, 7)):
+            weight: Any = draw.choice([1, 2, 0.1, Decimal("0.3")])
+            asked.append(nw.count(weight=weight) if draw.random() < 0.5 else nw.median(*AGE, weight=weight))
+        epsilon, delta = draw.choice([0.1, 1, 0.7]), draw.choice([0, 1e-6, 1e-9])
+        shares = list(statistics._budgets(asked, epsilon, delta))
+        assert sum(Fraction(e) for e, _ in shares) <= Fraction(epsilon)
+        assert sum(Fraction(d) for _, d in shares) <= Fraction(delta)
+        assert sum(e for e, _ in shares) == pytest.approx(epsilon)
+        assert all(d == 0 for (_, d), s in zip(shares, asked, strict=True) if s.kind == "quantile")
+    assert list(statistics._budgets([nw.count()], "0.1", 1e-7)) == [(0.1, 1e-7)]
