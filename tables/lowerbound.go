@@ -165,8 +165,8 @@ func (n *nodes) one(l loss.Loss, j int64) *big.Rat {
 	x.Mul(x, n.step)
 	switch {
 	case n.spread != nil: // the point that the end is rounded to, from inside
-		x.Abs(x).Quo(x, n.spread).Add(x, big.NewRat(1, 2))
-		x.SetInt(exact.Floor(x)).Mul(x, n.spread).Mul(x, big.NewRat(int64(side), 1))
+		x = nearest(x.Abs(x), n.spread)
+		x.Mul(x, big.NewRat(int64(side), 1))
 	case n.edges:
 		return loss.LimitDown(l, x, side)
 	}
@@ -193,47 +193,15 @@ func (n *nodes) at(j int64) *big.Rat {
 		return n.symmetrized(j, n.node)
 	}
 	return n.symmetrized(j, func(j int64) *big.Rat {
-		v := n.node(j)
-		return v.Sub(v, n.excess(j, v))
+		value := func(x *big.Rat) *big.Rat {
+			return n.sum(func(l loss.Loss) *big.Rat { return l.AtDown(x) }, x)
+		}
+		return SpreadNode(j, n.step, n.spread, n.node, value)
 	})
 }
 
 func (n *nodes) node(j int64) *big.Rat {
 	return n.sum(func(l loss.Loss) *big.Rat { return n.one(l, j) }, new(big.Rat).Mul(new(big.Rat).SetInt64(j), n.step))
-}
-
-// excess returns by how much node j has to be lowered so that the mean of what is linear between nodes, over the
-// distance g of points around the one that is nearest to it, is not above the Lagrangian there:
-// κ_j of docs/proofs/lower-bound.md.
-func (n *nodes) excess(j int64, node *big.Rat) *big.Rat {
-	below, above := n.node(j-1), n.node(j+1)
-	bend := new(big.Rat).Add(below, above)
-	if bend.Sub(bend, node).Sub(bend, node); bend.Sign() < 0 {
-		bend.SetInt64(0)
-	}
-	at := new(big.Rat).SetInt64(j)
-	at.Mul(at, n.step)
-	point := new(big.Rat).Quo(at, n.spread) // the nearest; if there are two, g/2 away, neither counts
-	point.SetInt(exact.Floor(point.Add(point, big.NewRat(1, 2)))).Mul(point, n.spread)
-	next, away := above, new(big.Rat).Sub(point, at)
-	if away.Sign() < 0 {
-		next = below
-		away.Neg(away)
-	}
-	half := new(big.Rat).Mul(n.spread, big.NewRat(1, 2))
-	rest := half.Sub(half, away) // g/2 − d
-	if rest.Sign() <= 0 {
-		return new(big.Rat)
-	}
-	k := next.Sub(next, node)
-	k.Mul(k, away).Quo(k, n.step).Add(k, node)
-	more := bend.Mul(bend, rest).Mul(bend, rest).Quo(bend, n.spread).Quo(bend, n.step)
-	k.Add(k, more.Mul(more, big.NewRat(1, 2)))
-	k.Sub(k, n.sum(func(l loss.Loss) *big.Rat { return l.AtDown(point) }, point))
-	if k.Sign() <= 0 {
-		return new(big.Rat)
-	}
-	return k.Mul(k, n.step).Quo(k, new(big.Rat).Sub(n.step, n.spread))
 }
 
 func (n *nodes) growth(j int64) *big.Rat {

@@ -17,6 +17,7 @@ import (
 
 	"github.com/noisewright/noisewright/dp"
 	"github.com/noisewright/noisewright/internal/check"
+	"github.com/noisewright/noisewright/loss"
 	"github.com/noisewright/noisewright/lp/internal/meet"
 	"github.com/noisewright/noisewright/lp/solver"
 	"github.com/noisewright/noisewright/tables"
@@ -60,7 +61,8 @@ type designer struct {
 	table        *tables.Table
 	dual         *tables.Dual
 	rounds       int
-	finest       int // the most nodes per sensitivity that prove something; 0: any number does
+	finest       int        // the most nodes per sensitivity that prove something; 0: any number does
+	proves       dp.Problem // what bounds are about
 }
 
 // side is the progress of one of the two bounds.
@@ -88,7 +90,7 @@ func newDesigner(p dp.Problem, s *meet.Search) (*designer, error) {
 	if err != nil {
 		return nil, check.Errorf("lp", nil, "%w", err)
 	}
-	d := &designer{model: m, Search: *s}
+	d := &designer{model: m, Search: *s, proves: p}
 	d.upper.bound, d.lower.bound = upper{m}, &lower{model: m}
 	return d, nil
 }
@@ -111,7 +113,12 @@ func (d *designer) begin() error {
 	}
 	if d.Loss.Symmetric() {
 		// Its nodes reach as far as noise with a cell per sensitivity.
-		most := min(d.Options.MaxCells, d.affordableNodes(d.Loss, 1))
+		far := SupportBound(d.Problem) + 10
+		for _, x := range loss.Kinks(d.Loss) {
+			far = max(far, math.Abs(x)/d.Sensitivity)
+		}
+		const times = 20 // as far as noise reaches, or kinks are: beyond it levels that are out of reach are looked at
+		most := int(min(float64(d.Options.MaxCells), float64(d.affordableNodes(d.Loss, 1)), times*far))
 		if dual := d.chainDual(d.scale(), most); dual != nil {
 			d.keepDual(dual)
 		}
@@ -142,7 +149,8 @@ func (d *designer) keepDual(dual *tables.Dual) float64 {
 
 // keepProof is keepDual of multipliers that no slope was left out of.
 func (d *designer) keepProof(dual *tables.Dual) float64 {
-	bound, _ := dual.LowerBound(d.Problem).Float64()
+	dual.Spread = d.spread != nil
+	bound, _ := dual.LowerBound(d.proves).Float64()
 	if bound > d.Bound {
 		d.dual, d.Bound = dual, bound
 	}

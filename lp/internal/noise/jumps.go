@@ -60,7 +60,7 @@ func (d *designer) meetJumps(ctx context.Context) error {
 
 // inTime reports whether a program is expected to take at most half of the time that is left.
 func (d *designer) inTime(g grid) bool {
-	const each = 1e-8 // seconds for a multiplication of an iteration, of all of them
+	const each = 4e-9 // seconds for a multiplication of an iteration, of all of them
 	return d.fits(g) && (d.Options.TimeLimit == 0 || each*d.work(g) < d.Left().Seconds()/2)
 }
 

@@ -11,6 +11,7 @@ import (
 	"github.com/noisewright/noisewright/lp/internal/engine"
 	"github.com/noisewright/noisewright/lp/internal/meet"
 	"github.com/noisewright/noisewright/lp/solver"
+	"github.com/noisewright/noisewright/tables"
 )
 
 // lower is the program that every noise solves: the masses are the averages of cell probabilities
@@ -145,14 +146,17 @@ func (l *lower) node(g *grid, of loss.Loss, j int) *big.Rat {
 	x := new(big.Rat).SetInt64(int64(j))
 	x.Mul(x, step)
 	switch {
+	case of == nil && !g.edges:
+		return x
+	case l.spread != nil && step.Cmp(l.spread) > 0 && !g.edges:
+		node := func(j int64) *big.Rat { return of.LowerNode(j, step) }
+		return tables.SpreadNode(int64(j), step, l.spread, node, of.AtDown)
 	case g.edges:
 		side := 1
 		if j < 0 {
 			x, side = x.Add(x, step), -1
 		}
 		return loss.LimitDown(of, x, side)
-	case of == nil:
-		return x
 	case l.exactNodes(g):
 		return of.AtDown(x)
 	default:

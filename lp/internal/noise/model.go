@@ -23,6 +23,8 @@ type model struct {
 	// query; 0: the query is real.
 	points int64
 	unit   *big.Rat // the distance of these points
+	// spread: the noise of the query is rounded to multiples of it, for a query on these; nil: it is not.
+	spread *big.Rat
 	// peak is about where the best density is largest, in sensitivities.
 	peak    float64
 	jumps   []float64 // of the loss

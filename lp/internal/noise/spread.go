@@ -23,8 +23,8 @@ import (
 // also if these do not meet.
 func (d *designer) meetSpread(ctx context.Context) error {
 	const (
-		share = 0.75 // of the gap, for the real query
-		part  = 0.8  // of the time that is left
+		share = 0.9 // of the gap, for the real query
+		part  = 0.9 // of the time that is left
 	)
 	p, ok := d.realProblem()
 	if !ok {
@@ -46,6 +46,7 @@ func (d *designer) meetSpread(ctx context.Context) error {
 	if err != nil {
 		return nil
 	}
+	r.spread, r.proves = d.unit, d.Problem
 	// Nodes that are next to as close as points are lowered by much.
 	if r.finest = int(d.points * 2 / 3); r.begin() != nil {
 		return nil
@@ -54,9 +55,8 @@ func (d *designer) meetSpread(ctx context.Context) error {
 		_ = r.meet(ctx) // whatever it ended with is as good
 	}
 	d.rounds += r.rounds
-	if dual := r.dual; dual != nil {
-		dual.Spread = true
-		d.keepProof(dual)
+	if r.Bound > d.Bound {
+		d.dual, d.Bound = r.dual, r.Bound
 	}
 	if r.table != nil {
 		if t, err := d.rounded(r.table); err == nil {
@@ -101,17 +101,39 @@ func (d *designer) realProblem() (p dp.Problem, ok bool) {
 // rounded rounds real noise to the points: with cells of s points each that make up P or more, noise of that
 // sensitivity to cells, and a uniform point of the cell.
 func (d *designer) rounded(t *tables.Table) (*tables.Verified, error) {
-	const mostWork = 1 << 26 // cells times cells per sensitivity
+	const (
+		each   = 4 * time.Nanosecond // cells times cells per sensitivity, as certifying takes
+		share  = 0.1                 // of the time that is left
+		perRun = 80                  // cells that take as long as the points of a cell that are equally heavy
+	)
+	work := float64(1 << 27)
+	if d.Options.TimeLimit > 0 {
+		work = min(work, share*float64(d.Left())/float64(each))
+	}
+	_, _, quick := loss.PolynomialBeyond(d.Loss)
 	masses, atom := t.PMF()
 	g := t.Grid()
 	reach := float64(t.Reach()) / float64(int64(g.CellsPerSensitivity)*g.PointsPerCell) // sensitivities
 	size, waste := int64(0), math.Inf(1)
 	for s := int64(1); s <= d.points && size == 0 || s < 3*size; s += 2 {
 		k := (d.points + s - 1) / s
-		if n := 2 * (reach + 1) * float64(k); n > float64(d.Options.MaxCells) || n*float64(k) > mostWork {
+		n := 2 * (reach + 1) * float64(k)
+		if n > float64(d.Options.MaxCells) {
 			continue
 		}
-		if w := float64(k*s)/float64(d.points) - 1; w < waste {
+		if quick {
+			n = min(n, perRun*float64(len(masses)))
+		}
+		if n*float64(k) > work {
+			continue
+		}
+		w := float64(k*s)/float64(d.points) - 1
+		unit, _ := d.unit.Float64()
+		for _, x := range d.jumps { // that cells hold: they lie between points
+			at := (math.Floor(math.Abs(x)/unit)+0.5)/float64(s) - 0.5
+			w += math.Abs(at-math.Round(at)) / float64(k) * math.Expm1(d.Epsilon)
+		}
+		if w < waste {
 			size, waste = s, w
 		}
 	}
