@@ -45,16 +45,16 @@ type moment struct {
 // K nodes may not be longer than the noise has to bear.
 func newNodes(d *Dual, p *dp.Problem) *nodes {
 	n := &nodes{problem: p, edges: d.Edges, constant: new(big.Rat)}
-	real := p.Query == "" || p.Query == dp.RealQuery
-	if d.Edges && (real == d.Spread || !loss.Unimodal(p.Loss)) {
+	isReal := p.Query == "" || p.Query == dp.RealQuery
+	if d.Edges && (isReal == d.Spread || !loss.Unimodal(p.Loss)) {
 		return nil // only there the atoms may be taken to lie at 0
 	}
-	if d.Spread && (real || p.Constraints.Support != nil) {
+	if d.Spread && (isReal || p.Constraints.Support != nil) {
 		return nil
 	}
 	sensitivity := exact.Rational(p.Privacy.Sensitivity)
 	k := big.NewInt(int64(d.CellsPerSensitivity))
-	if real {
+	if isReal {
 		n.step = sensitivity.Quo(sensitivity, new(big.Rat).SetInt(k))
 	} else {
 		step := new(big.Rat).SetInt64(1) // of the points that noise may take

@@ -59,9 +59,11 @@ func TestMiddleMultipliers(t *testing.T) {
 	good := dp.Problem{Privacy: dp.Privacy{Epsilon: 1, Delta: 1e-3, Sensitivity: 1}, Loss: l, Constraints: dp.Constraints{Monotone: true}}
 	const unit = 1 << 37
 	made := func() Dual {
-		return Dual{CellsPerSensitivity: 1, Exponent: -40,
+		return Dual{
+			CellsPerSensitivity: 1, Exponent: -40,
 			Shifts:        []DualShift{{Shift: 1, FirstCell: -3, Multipliers: []int64{0, unit, unit, unit, 0}}, {Shift: -1, FirstCell: -1, Multipliers: []int64{0, unit, unit, unit, 0}}},
-			MonotoneRight: &DualRun{Multipliers: []int64{unit / 64, 1}}, MonotoneLeft: &DualRun{Multipliers: []int64{unit / 64}}}
+			MonotoneRight: &DualRun{Multipliers: []int64{unit / 64, 1}}, MonotoneLeft: &DualRun{Multipliers: []int64{unit / 64}},
+		}
 	}
 	for name, change := range map[string]func(p *dp.Problem, d *Dual){
 		"":               func(*dp.Problem, *Dual) {},

@@ -122,14 +122,18 @@ class _Nodes:
             return node
         chord = node + ((below if point < at else above) - node) * away / self.step
         bend = max(below - 2 * node + above, ZERO) * rest * rest / (2 * self.spread * self.step)
-        excess = chord + bend - self._sum(lambda loss: loss.at_down(point), point)
-        return node - max(excess, ZERO) * self.step / (self.step - self.spread)
+        value = self._sum(lambda loss: loss.at_down(point), point)
+        lowered: Fraction = node - max(chord + bend - value, ZERO) * self.step / (self.step - self.spread)
+        return lowered
 
     def growth(self, j: int) -> Fraction:
         """A bound on how much it grows from j outwards."""
         if self.edges:
             return ZERO  # neither the loss nor the moments decrease
-        return self._symmetrized(j, lambda i: self._sum(lambda loss: loss.growth(i, self.step), -self.step if i < 0 else self.step))
+        return self._symmetrized(j, self._growth)
+
+    def _growth(self, j: int) -> Fraction:
+        return self._sum(lambda loss: loss.growth(j, self.step), -self.step if j < 0 else self.step)
 
     def _one(self, loss: Loss, j: int) -> Fraction:
         if not self.edges and not self.points:
