@@ -565,3 +565,16 @@ func TestSampleIsUniform(t *testing.T) {
 		}
 	}
 }
+
+// TestPlanProvesAllReleases: noise for one release is not enough for three, whatever the source says.
+func TestPlanProvesAllReleases(t *testing.T) {
+	once := func(ctx context.Context, p dp.Problem, uses int) (*tables.Verified, error) {
+		return laplaceSource(ctx, p, 1)
+	}
+	for _, releases := range []int{0, 1, 2, 3} {
+		q := Query{Kind: Count, Epsilon: 1, Neighbors: dp.AddRemove, Releases: releases}
+		if p, err := NewPlan(t.Context(), q, once); (err == nil) != (releases < 2) {
+			t.Errorf("%d releases: %v, %v", releases, p, err)
+		}
+	}
+}

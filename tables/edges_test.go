@@ -413,3 +413,133 @@ func TestBoundsOfDesigns(t *testing.T) {
 		t.Errorf("%d tables with mirrored multipliers and a gap below 2 %%, want some", tight)
 	}
 }
+
+// TestUnitsCount: a unit of weight has its share of a loss, in a cell and in the atom.
+func TestUnitsCount(t *testing.T) {
+	l, err := loss.Parse("l2 + pwl:-inf,-2;5,2")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, l := range []loss.Loss{loss.L1, loss.L2, l} {
+		for i := range 5 {
+			s := threeCells(1)
+			s.Weights, s.Grid.FirstCell, s.Grid.GranularityExponent = make([]uint64, 5), -2, 0
+			s.Weights[i] = 1
+			want := l.GridMeanUp(int64(i-2), 1, big.NewRat(1, 1))
+			if found := s.expected(l, nil); found.Cmp(want.Mul(want, exact.PowerOfTwo(-64))) != 0 {
+				t.Errorf("%s: a unit in cell %d has the loss %v, want %v", l.Name(), i, found, want)
+			}
+		}
+		s := threeCells(1)
+		s.Weights, s.Atom = []uint64{0, 0, 0}, 1
+		want := l.GridMeanUp(0, 1, s.Grid.Step())
+		if found := s.expected(l, nil); found.Cmp(want.Mul(want, exact.PowerOfTwo(-64))) != 0 {
+			t.Errorf("%s: a unit of the atom has the loss %v, want %v", l.Name(), found, want)
+		}
+	}
+}
+
+// TestLeastTailIsOne: noise with the least ratio has a tail, and no end on either side.
+func TestLeastTailIsOne(t *testing.T) {
+	for _, ratio := range []uint64{1, 1 << 63} {
+		for _, test := range []struct {
+			lower, upper float64
+			keeps        bool
+		}{
+			{math.Inf(-1), math.Inf(1), true}, {-1e9, math.Inf(1), false}, {math.Inf(-1), 1e9, false}, {-1e9, 1e9, false},
+		} {
+			s := threeCells(3)
+			s.TailRatio, s.Constraints.Support = ratio, &dp.Interval{Lower: test.lower, Upper: test.upper}
+			if err := verdict(t, s); errors.Is(err, proof.ErrFalseClaim) == test.keeps {
+				t.Errorf("ratio %d, support %v to %v: %v", ratio, test.lower, test.upper, err)
+			}
+		}
+	}
+}
+
+// TestWorstShiftIsNamed: the shift that is named has the divergence that is found, in its direction.
+func TestWorstShiftIsNamed(t *testing.T) {
+	rng := rand.New(rand.NewPCG(67, 68))
+	below := 0
+	for range 200 {
+		s := threeCells(1)
+		s.Weights, s.Grid.CellsPerSensitivity = make([]uint64, 2+rng.IntN(6)), 1+rng.IntN(3)
+		left := uint64(math.MaxUint64)
+		for i := range s.Weights[1:] {
+			s.Weights[i+1] = rng.Uint64N(left / 2)
+			left -= s.Weights[i+1]
+		}
+		s.Weights[0] = left + 1
+		r := exact.RatioDown(s.Epsilon)
+		delta, shift := s.worstShift(r, nil)
+		want := new(big.Int)
+		for j, w := range s.Weights {
+			partner := uint64(0)
+			if k := j - shift; k >= 0 && k < len(s.Weights) {
+				partner = s.Weights[k]
+			}
+			if d := r.Divergence([]uint64{w}, []uint64{partner}); d.Sign() > 0 {
+				want.Add(want, d)
+			}
+		}
+		if delta.Cmp(exact.Probability(want)) != 0 {
+			t.Fatalf("weights %v: shift %d is named, with %v of %v", s.Weights, shift, exact.Probability(want), delta)
+		}
+		if shift < 0 {
+			below++
+		}
+	}
+	if below == 0 || below == 200 {
+		t.Errorf("%d of 200 shifts are negative", below)
+	}
+	// One cell, from which every shift leads away.
+	s := threeCells(1)
+	s.Weights, s.Atom, s.Grid.CellsPerSensitivity = []uint64{1 << 63}, 1<<63, 3
+	if delta, shift := s.worstShift(exact.RatioDown(s.Epsilon), nil); delta.Cmp(big.NewRat(1, 1)) != 0 || shift != 1 {
+		t.Errorf("one cell: delta %v at the shift %d, want 1 at 1", delta, shift)
+	}
+}
+
+// cubic is |x|³ that says of itself to be a polynomial.
+type cubic struct{ loss.Loss }
+
+func (cubic) PolynomialBeyond() (*big.Rat, int, bool) { return new(big.Rat), 3, true }
+
+// TestDegreesAbove2: the formula for polynomials of degree 2 is for no others.
+func TestDegreesAbove2(t *testing.T) {
+	l, err := loss.Parse("lp:3")
+	if err != nil {
+		t.Fatal(err)
+	}
+	s := threeCells(1)
+	s.Weights, s.Grid.FirstCell = slices.Repeat([]uint64{1 << 60}, 11), -5
+	if got, want := s.expected(cubic{l}, nil), s.expected(l, nil); got.Cmp(want) != 0 || got.Sign() <= 0 {
+		t.Errorf("expected loss %v, want %v", got, want)
+	}
+}
+
+// TestQuantileExactly: noise that is within a magnitude exactly as often as stated keeps that.
+func TestQuantileExactly(t *testing.T) {
+	for _, test := range []struct {
+		weights []uint64
+		keeps   bool
+	}{{[]uint64{1 << 62, 1 << 63, 1 << 62}, true}, {[]uint64{1 << 62, 1<<63 - 1, 1<<62 + 1}, false}, {[]uint64{1 << 62, 1<<63 + 1, 1<<62 - 1}, true}} {
+		s := threeCells(1)
+		s.Weights = test.weights
+		s.Constraints.Quantiles = []dp.Quantile{{Probability: 0.5, Magnitude: 0.5 * 0x1p-10}}
+		if err := verdict(t, s); errors.Is(err, proof.ErrFalseClaim) == test.keeps {
+			t.Errorf("weights %v: %v", test.weights, err)
+		}
+	}
+}
+
+// TestInputsOfIntegers: the noise of an integer query takes integers, and other noise numbers.
+func TestInputsOfIntegers(t *testing.T) {
+	for _, query := range []dp.Query{dp.IntegerQuery, dp.RealQuery} {
+		s := threeCells(1)
+		s.Query, s.Grid.GranularityExponent, s.Sensitivity = query, 0, 1
+		if kind := mustTable(t, s).Inputs().Kind; (kind == proof.Integers) != (query == dp.IntegerQuery) {
+			t.Errorf("%s: inputs are %v", query, kind)
+		}
+	}
+}

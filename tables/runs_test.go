@@ -57,3 +57,58 @@ func TestRunsAreTheirCells(t *testing.T) {
 		t.Error("cells of their own count as few runs")
 	}
 }
+
+// TestBothSidesOfRuns: where the divergences are computed by runs, they are those of the shifts in either
+// direction; and with a tail, which no runs of the cells show, those of the whole law.
+func TestBothSidesOfRuns(t *testing.T) {
+	const k = 200
+	runs := func(list ...uint64) (weights []uint64) {
+		for _, w := range list {
+			weights = append(weights, slices.Repeat([]uint64{w << 48}, k)...)
+		}
+		left := uint64(0)
+		for _, w := range weights {
+			left -= w
+		}
+		weights[2*k] += left // the rest in a cell
+		return weights
+	}
+	negative := map[bool]int{}
+	for _, weights := range [][]uint64{runs(1, 30, 40, 20, 10), runs(10, 20, 40, 30, 1), runs(3, 3, 3, 50, 2), runs(2, 50, 3, 3, 3)} {
+		for _, ratio := range []uint64{0, 1 << 63} {
+			s := threeCells(1)
+			s.Weights, s.TailRatio, s.Epsilon = weights, ratio, 0.7
+			s.Grid.CellsPerSensitivity, s.Grid.FirstCell = k, -2*k
+			work, few := fewRuns(ends(weights), len(weights), k)
+			if !few {
+				t.Fatalf("runs %v are not few, work %d", ends(weights), work)
+			}
+			r := exact.RatioDown(s.Epsilon)
+			deltas, down := s.shiftDeltas(r, nil)
+			mirrored := s
+			mirrored.Weights = slices.Clone(weights)
+			slices.Reverse(mirrored.Weights)
+			for shift := 1; shift <= k; shift++ {
+				up, back := hockeyStick(s.Weights, shift, r), hockeyStick(s.Weights, -shift, r)
+				if ratio > 0 {
+					up, back = s.unroll().hockeyStick(shift, r), mirrored.unroll().hockeyStick(shift, r)
+				}
+				want, back2 := up, back.Cmp(up) > 0
+				if back2 {
+					want = back
+				}
+				if ratio > 0 {
+					want = new(big.Int).Set(want)
+					exact.ShiftUp(want, 64)
+				}
+				if deltas[shift-1].Cmp(want) != 0 || down[shift-1] != back2 {
+					t.Fatalf("ratio %#x, shift %d: %v, negative %t, want %v and %t", ratio, shift, deltas[shift-1], down[shift-1], want, back2)
+				}
+				negative[back2]++
+			}
+		}
+	}
+	if negative[true] < k || negative[false] < k {
+		t.Errorf("the larger sides: %v", negative)
+	}
+}

@@ -51,7 +51,7 @@ Exit codes:
   noisewright release count --data people.csv --epsilon 0.5 --delta 1e-7 --ledger city.ledger
   noisewright design --epsilon 1 --delta 1e-6 --sensitivity 1 --loss l1 -o table.json
   noisewright verify table.json
-  noisewright privatize table.json --column age --lower 0 --upper 1 in.csv -o out.csv`,
+  noisewright privatize --table table.json --column age --lower 0 --upper 1 in.csv -o out.csv`,
 		Version:          readVersion().String(),
 		SilenceUsage:     true,
 		SilenceErrors:    true,
@@ -61,29 +61,30 @@ Exit codes:
 		},
 	}
 	root.SetVersionTemplate("{{.Version}}\n")
-	for _, g := range []struct {
-		id, title string
-		commands  []*cobra.Command
-	}{
-		{"release", "Release statistics and models of many people's data, under a total", []*cobra.Command{newReleaseCommand(a), newLedgerCommand(a), newLearnCommand(a)}},
-		{"design", "Design noise, with a proof", []*cobra.Command{newDesignCommand(a), newDesignKernelCommand(a), newDesignAdditiveCommand(a), newCompareCommand(a)}},
-		{"use", "Use it", []*cobra.Command{newPrivatizeCommand(a), newSampleCommand(a), newIntervalCommand(a)}},
-		{"local", "Local: values on devices, where nobody is trusted with them", []*cobra.Command{newLocalCommand(a)}},
-		{"compose", "Compose several releases", []*cobra.Command{newAccountCommand(a), newCalibrateCommand(a)}},
-		{"vectors", "Feature vectors", []*cobra.Command{newLatentCommand(a), newEncoderCommand(a)}},
-		{"verify", "Verify and look at what was designed", []*cobra.Command{newVerifyCommand(a), newPlotCommand(a), newExportCommand(a)}},
-		{"other", "Other", []*cobra.Command{newStudioCommand(a), newVersionCommand(a), newManCommand(a)}},
-	} {
-		root.AddGroup(&cobra.Group{ID: g.id, Title: g.title + ":"})
-		for _, c := range g.commands {
-			c.GroupID = g.id
-		}
-		root.AddCommand(g.commands...)
-	}
-	root.AddCommand(newReproduceCommand())
+	root.AddCommand(
+		newDesignCommand(a),
+		newDesignKernelCommand(a),
+		newDesignAdditiveCommand(a),
+		newVerifyCommand(a),
+		newCompareCommand(a),
+		newAccountCommand(a),
+		newCalibrateCommand(a),
+		newLedgerCommand(a),
+		newLatentCommand(a),
+		newEncoderCommand(a),
+		newSampleCommand(a),
+		newReleaseCommand(a),
+		newLearnCommand(a),
+		newPrivatizeCommand(a),
+		newIntervalCommand(a),
+		newPlotCommand(a),
+		newExportCommand(a),
+		newStudioCommand(a),
+		newReproduceCommand(),
+		newVersionCommand(a),
+		newManCommand(a),
+	)
 	root.SetHelpCommand(newHelpCommand(root))
-	root.SetHelpCommandGroupID("other")
-	root.SetCompletionCommandGroupID("other")
 	root.InitDefaultCompletionCmd()
 	if c, _, err := root.Find([]string{"completion"}); err == nil { // cobra's own, which has help for every shell there is not
 		c.RunE = func(cmd *cobra.Command, _ []string) error {

@@ -17,8 +17,6 @@ import (
 	"github.com/noisewright/noisewright/internal/csvfile"
 	"github.com/noisewright/noisewright/internal/exact"
 	"github.com/noisewright/noisewright/local"
-	"github.com/noisewright/noisewright/proof"
-	"github.com/noisewright/noisewright/tables"
 )
 
 type intervalOptions struct {
@@ -36,8 +34,8 @@ type intervalOptions struct {
 func newIntervalCommand(s *shell.Streams) *cobra.Command {
 	o := &intervalOptions{Common: shell.Common{Streams: s}, level: 0.95}
 	f := shell.NewFlags(&cobra.Command{
-		Use:   "interval TABLE (VALUE | --column NAME IN.csv)",
-		Short: "Say where the true value behind a noisy one, or the mean of a column, may be",
+		Use:   "interval --table TABLE (VALUE | --column NAME IN.csv)",
+		Short: "Say where the true value behind a noisy one may be",
 		Long: `Verify a table and print a confidence interval for the true value behind VALUE, a
 number that was released with noise from this table.
 
@@ -49,17 +47,26 @@ privatize --lower and --upper, the clipped one.
 
 VALUE is a released value with all its digits. Put -- before a negative one.
 
-` + intervalOfAnswers,
-		Example: `  noisewright interval table.json 1234
-  noisewright interval hours.json --column hours private.csv
+With --column, IN.csv has a column of answers of a local randomizer without bias, as
+privatize writes it. Printed are the mean of the answers and an interval for the mean
+of the values they stand for, clipped as privatize does, by Bernstein's inequality. The
+answers must be as they were drawn: privatize --clamp makes them biased.
+
+Where the answers are categories, printed are the shares of the categories among the
+values: the answers' shares, freed of what the randomizer mixed into them, without
+bias (so one may be negative), and intervals that all hold together with a probability
+of at least --level. Of privatize --categories give the same --categories and
+--epsilon in the place of --table.`,
+		Example: `  noisewright interval --table table.json 1234
+  noisewright interval --table rating.json --column rating private.csv
   noisewright interval --categories red,green,blue --epsilon 2 --column color private.csv
-  noisewright interval table.json --level 0.99 --json -- -3`,
+  noisewright interval --table table.json --level 0.99 --json -- -3`,
 	})
 	o.sourceFlags(f)
 	f.Number(&o.level, "level", shell.Share, "probability with which the interval contains the true value, at least")
-	f.String(&o.column, "column", "name of the column, as in the header, of private values")
+	f.String(&o.column, "column", "name of the column, as in the header, of the answers of a local randomizer")
 	f.Delimiter(&o.csv)
-	f.Argument(&o.value, "VALUE", "csv", "gz", "zst")
+	f.ArgumentText(&o.value, "VALUE")
 	f.Check(func() (err error) {
 		if o.column == "" && o.response != nil {
 			return shell.About("column", "", shell.Want("a name from the header, with --categories"))
@@ -71,35 +78,23 @@ VALUE is a released value with all its digits. Put -- before a negative one.
 	})
 	f.Summary(&o.Common)
 	cmd := f.Run(o.run)
-	shell.Negatives(cmd, "VALUE", "noisewright interval TABLE -- -3")
+	shell.Negatives(cmd, "VALUE", "noisewright interval --table TABLE -- -3")
 	return cmd
 }
 
-// intervalOfAnswers is what --column does.
-const intervalOfAnswers = `With --column, IN.csv has a column of private values, as privatize writes it: with noise of
-a table, or answers of a local randomizer without bias. Printed are their mean and an
-interval for the mean of the values behind them, clipped as privatize does, by Chernoff's
-bound for the noise of the table, a mean that is not 0 included, or Bernstein's inequality
-for the randomizer. They must be as they were drawn: privatize --clamp makes them biased.
-
-Where the answers are categories, printed are the shares of the categories among the
-values: the answers' shares, freed of what the randomizer mixed into them, without
-bias (so one may be negative), and intervals that all hold together with a probability
-of at least --level. Of privatize --categories give the same --categories and
---epsilon in the place of a file.`
-
 func (o *intervalOptions) sourceFlags(f *shell.Flags) {
 	settings := map[string]string{}
-	f.TableArgument(&o.table, 0, 1)
+	f.File(&o.table, "table", "file of the table, or with --column of the local randomizer, that was drawn from", "json")
 	f.Settings(settings, "categories", "A,B,...", "with --column, in the place of a table: those given to privatize")
 	f.Settings(settings, "epsilon", "number", "with --categories: the epsilon given to privatize, without unit: "+responseEpsilon.Want)
+	f.Misplaced("table", shell.IsTableFile)
 	f.Check(func() (err error) {
 		settings["table"] = o.table
 		if o.response, err = readResponse(settings); err != nil {
 			return err
 		}
 		if o.response == nil && o.table == "" {
-			return shell.About("TABLE", "", shell.Want("a table file"))
+			return shell.About("table", "", shell.Want("a table file"))
 		}
 		return nil
 	})
@@ -125,66 +120,18 @@ func (o *intervalOptions) run(ctx context.Context) error {
 }
 
 func (o *intervalOptions) meanInterval(ctx context.Context) error {
-	if o.response != nil {
-		v, err := o.response.verified()
-		if err != nil {
-			return err
-		}
-		return o.meanOfAnswers(ctx, v)
-	}
-	made, err := o.ReadAny(o.table)
+	v, err := o.randomizer(ctx)
 	if err != nil {
 		return err
 	}
-	mean := owns[made.Form().Package].mean
-	if mean == nil {
-		return shell.BadInput("", fmt.Errorf("%s is %s, want a table or a local randomizer with --column", shell.InputName(o.table), made.Form().Noun))
-	}
-	v, err := shell.Prove(ctx, o.table, made)
-	if err != nil {
-		return err
-	}
-	return mean(o, ctx, v)
-}
-
-// meanOfNoisy prints the mean of values with noise of a table.
-func (o *intervalOptions) meanOfNoisy(_ context.Context, v proof.Proven) error {
-	t := v.(*tables.Verified).Mechanism()
-	step, _ := t.Grid().Step().Float64()
-	size := 0.0
-	n, mean, err := o.columnMean(func(y float64) error {
-		if !t.OnGrid(y) {
-			return fmt.Errorf("is no multiple of the table's step, %g, want a column as privatize writes it", step)
-		}
-		size += math.Abs(y)
-		return nil
-	})
-	if err != nil {
-		return err
-	}
-	below, above := estimate.NoiseError(t, n, o.level)
-	// A multiple of a decimal step was rounded, and so was the mean.
-	rounding := 0x1p-49 * size / float64(n)
-	return o.printMean(n, mean, mean-above-rounding, mean+below+rounding)
-}
-
-// meanOfAnswers prints the mean of answers of a local randomizer, or the shares of categories.
-func (o *intervalOptions) meanOfAnswers(_ context.Context, p proof.Proven) error {
-	v := p.(*local.Verified)
 	s := v.Mechanism().Spec()
 	if s.Values.Kind == local.Category {
 		return o.shareInterval(&s)
 	}
 	if v.Certificate().Bias.Sign() != 0 {
-		return shell.BadInput("noisewright local design --unbiased", fmt.Errorf("%s has biased answers, want unbiased ones for a mean", shell.InputName(o.table)))
+		return shell.BadInput("noisewright design-kernel --local --unbiased", fmt.Errorf("%s has biased answers, want unbiased ones for a mean", shell.InputName(o.table)))
 	}
-	n, mean, err := o.columnMean(func(y float64) error {
-		// What is between answers was moved, as by --clamp, which makes a bias.
-		if _, found := slices.BinarySearch(s.Answers, y); !found {
-			return fmt.Errorf("is none of the randomizer's %d answers, want a column as privatize writes it", len(s.Answers))
-		}
-		return nil
-	})
+	n, mean, err := o.columnMean(&s)
 	if err != nil {
 		return err
 	}
@@ -193,26 +140,31 @@ func (o *intervalOptions) meanOfAnswers(_ context.Context, p proof.Proven) error
 	if lower > upper { // an event of a probability of at most 1 - level
 		lower, upper = s.Values.Lower, s.Values.Upper
 	}
-	return o.printMean(n, mean, lower, upper)
-}
-
-func (o *intervalOptions) printMean(n int, mean, lower, upper float64) error {
 	return o.Print(shell.Object{"answers", n, "mean", mean, "level", o.level, "lower", lower, "upper", upper}, []shell.Row{
 		{"mean of answers", fmt.Sprintf("%v, of %d", mean, n)},
 		{"mean of values", fmt.Sprintf("%v to %v, with a probability of at least %v", lower, upper, o.level)},
 	})
 }
 
-func (o *intervalOptions) columnMean(check func(y float64) error) (n int, mean float64, err error) {
+// randomizer returns what the answers of the column were drawn from, verified.
+func (o *intervalOptions) randomizer(ctx context.Context) (*local.Verified, error) {
+	if o.response != nil {
+		return o.response.verified()
+	}
+	return shell.ReadAs[local.Randomizer, local.Certificate, *local.Randomizer](ctx, o.Streams, o.table, "a local randomizer with --column")
+}
+
+func (o *intervalOptions) columnMean(s *local.Spec) (n int, mean float64, err error) {
 	var sum exact.Sum
 	err = o.eachAnswer(func(answer string) error {
 		y, err := csvfile.Number(answer)
-		if err != nil {
-			y = math.NaN() // which is no answer
+		// What is between answers was moved, as by --clamp, which makes a bias.
+		if _, found := slices.BinarySearch(s.Answers, y); err != nil || !found {
+			return fmt.Errorf("is none of the randomizer's %d answers, want a column as privatize writes it", len(s.Answers))
 		}
 		sum.Add(y)
 		n++
-		return check(y)
+		return nil
 	})
 	return n, sum.Value() / float64(max(n, 1)), err
 }

@@ -36,7 +36,7 @@ const (
 func newPrivatizeCommand(s *shell.Streams) *cobra.Command {
 	o := &privatizeOptions{Common: shell.Common{Streams: s}, missing: missingRefuse}
 	f := shell.NewFlags(&cobra.Command{
-		Use:   "privatize TABLE --column NAME [--lower A --upper B] IN.csv",
+		Use:   "privatize --table TABLE --column NAME [--lower A --upper B] IN.csv",
 		Short: "Add noise to columns of a CSV file",
 		Long: `Verify a table, and replace every number of a column of a CSV file by that
 number plus a draw of the table's noise. The new number stands alone, without the
@@ -58,7 +58,7 @@ neighboring values, read as float64s, differ by at most the sensitivity. Other
 columns are not protected, and every further run on the same data spends epsilon
 and delta again.
 
-For several columns repeat --column. Each takes TABLE and what --lower, --upper and
+For several columns repeat --column. Each takes what --table, --lower, --upper and
 --clamp say, unless it has its own after its name:
 
   --column hours,table=hours.json,lower=0,upper=100 --column age,table=age.json
@@ -95,11 +95,12 @@ compressed with gzip or zstd; what is written is if the name after -o ends in .g
 or .zst. Output to standard output waits in a temporary file for the end of the
 input.`,
 		Example: `  noisewright design --epsilon 1 --delta 1e-6 --sensitivity 100 --loss l1 -o table.json
-  noisewright privatize table.json --column hours --lower 0 --upper 100 in.csv -o out.csv
+  noisewright privatize --table table.json --column hours --lower 0 --upper 100 in.csv -o out.csv
   noisewright privatize --column color --categories red,green,blue --epsilon 2 in.csv -o out.csv
   noisewright privatize --delimiter ';' --column hours,table=table.json,lower=0,upper=100 \
     --column age,table=table.json,lower=10,upper=110 in.csv.gz -o out.csv.gz`,
 	})
+	f.Argument(&o.in, "IN.csv", "csv", "gz", "zst")
 	o.columnFlags(f)
 	f.Delimiter(&o.csv)
 	f.Word(&o.missing, "missing", "word", "what is done with empty cells: refuse the file, or keep them empty, which publishes unprotected whose values are missing", missingRefuse, missingKeep)

@@ -60,8 +60,7 @@ var settingKey = regexp.MustCompile(`,(table|lower|upper|clamp|categories|epsilo
 func (o *privatizeOptions) columnFlags(f *shell.Flags) {
 	settings := map[string]string{}
 	table := ""
-	f.TableArgument(&table, 0, 1)
-	f.Argument(&o.in, "IN.csv", "csv", "gz", "zst")
+	f.OptionalSource(&table)
 	f.Check(func() error {
 		if table != "" {
 			settings["table"] = table

@@ -160,8 +160,6 @@ func newReleaseOf(s *shell.Streams, kind release.Kind, cmd *cobra.Command) *cobr
 		switch {
 		case math.IsNaN(q.Epsilon + q.Delta + q.Lower + q.Upper + q.Probability + q.Sensitivity):
 			return nil // reported
-		case q.MaxPerPerson == 0 && cmd.Flags().Changed("max-per-person"):
-			return nil // reported
 		case q.Person != "" && q.MaxPerPerson == 0:
 			return shell.About("max-per-person", "", shell.Want("how many rows of a person count at most"))
 		}
@@ -181,8 +179,7 @@ func (o *releaseOptions) valueFlags(f *shell.Flags) {
 	f.RequiredFunc("sensitivity", "number", "how far one unit can change X, in its units: a number above 0", func(text string) error {
 		r, ok := decimal(text)
 		if !ok || r.Sign() <= 0 {
-			q.Sensitivity = math.NaN()
-			return shell.NumberWant(text, "a number above 0")
+			return shell.Want("a number above 0")
 		}
 		q.Sensitivity = exact.FloatUp(r) // X is exact, and this not below what was said
 		return nil

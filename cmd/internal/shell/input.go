@@ -161,7 +161,8 @@ const formatPeek = 512
 
 // IsTableFile reports whether a path looks like that of a table or a kernel file.
 func IsTableFile(path string) bool {
-	return strings.HasSuffix(path, ".json") && strings.HasPrefix(strings.TrimSpace(start(path)), "{")
+	info, err := os.Stat(path)
+	return err == nil && info.Mode().IsRegular() && strings.HasSuffix(path, ".json")
 }
 
 // IsBundle reports whether a path looks like that of a bundle.

@@ -36,7 +36,7 @@ func orZero(r Rule) Rule {
 	return Rule{"0, or " + r.Want, func(v float64) bool { return v == 0 || r.OK(v) }}
 }
 
-// Privacy adds epsilon, delta, by its rule, and but for local randomizers the sensitivity.
+// Privacy adds epsilon, delta, by its rule, and unless --local is given the sensitivity.
 func (f *Flags) Privacy(p *dp.Privacy, delta Rule) {
 	f.Number(&p.Epsilon, "epsilon", Epsilon, "privacy parameter epsilon, without unit: "+Epsilon.Want)
 	f.Number(&p.Delta, "delta", delta, "privacy parameter delta, a probability: "+delta.Want)
@@ -106,13 +106,11 @@ func (f *Flags) Query(p *dp.Problem) {
 }
 
 func (f *Flags) unlessLocal(add func()) {
-	switch {
-	case f.local:
-	case f.cmd.Flags().Lookup("local") == nil:
+	if f.cmd.Flags().Lookup("local") == nil {
 		add()
-	default:
-		f.Unless("local", add)
+		return
 	}
+	f.Unless("local", add)
 }
 
 func checkInteger(sensitivity float64) error {
