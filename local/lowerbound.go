@@ -468,9 +468,6 @@ func (p *pricing) steepness(q *place, l line, side int64) *big.Int {
 		ends[e] = new(big.Int).Mul(mean, big.NewInt(side))
 		ends[e].Sub(slope, ends[e])
 	}
-	if q.ends[0] == q.ends[1] {
-		return p.concave(ends[0])
-	}
 	return p.integral(ends[0], ends[1], q.width)
 }
 

@@ -33,7 +33,10 @@ func TestCeilingUp(t *testing.T) {
 		losses = append(losses, l)
 	}
 	losses = append(losses, Symmetrized(must2(Parse("pinball:0.2 + lp:1.5"))))
-	for _, l := range losses {
+	// Of parts that have no valley at 0, turned or not: sums of bounds, which need not be attained.
+	hilly := must2(Parse("pwl:-inf,-3;-1,2,1;0.5,-1;1,4 + lp:1.5:0.01"))
+	turned := Symmetrized(hilly)
+	for _, l := range append(losses, hilly, turned) {
 		for range 40 {
 			a := 6*rng.Float64() - 3
 			b := a + 2*rng.Float64()*rng.Float64()
@@ -54,7 +57,7 @@ func TestCeilingUp(t *testing.T) {
 				scan = max(scan, l.At(min(a+(b-a)*float64(i)/steps, b)))
 			}
 			// Slopes are at most 1000 and jumps at most 1 here.
-			if slack := 1e-9 + 1000*(b-a)/steps; got < scan-1e-9*scan || got > scan+slack+1 {
+			if slack := 1e-9 + 1000*(b-a)/steps; got < scan-1e-9*scan || l != hilly && l != turned && got > scan+slack+1 {
 				t.Fatalf("%s on [%g, %g]: %g, by a scan %g", l.Name(), a, b, got, scan)
 			}
 		}

@@ -292,7 +292,13 @@ func (l *piecewise) excess(a, b, ga, gb *big.Rat, low, high int) *big.Rat {
 		}
 		touch := new(big.Rat).Sub(slope, p.C1)
 		touch.Mul(touch, half).Quo(touch, p.C2)
-		start, end := l.clip(i, a, b)
+		start, end := a, b // known by the index: cheaper than l.clip, which compares
+		if i > low {
+			start = l.knots[i-1]
+		}
+		if i < high {
+			end = l.knots[i]
+		}
 		if touch.Cmp(start) > 0 && touch.Cmp(end) < 0 {
 			consider(i, touch)
 		}

@@ -36,12 +36,15 @@ type Format struct {
 	// MaxElements bounds every array by the name of its field, and Elements all others.
 	MaxElements map[string]int
 	Elements    int
+	// List names the outermost value if that is an array. Its objects are written by hand: every
+	// field may be missing.
+	List string
 	// Err is the sentinel for errors.Is of a file that is not of the format. It is not printed.
 	Err error
 }
 
-// Decode reads one value from r into the struct that dst points to, and nothing may follow it. Its
-// fields are those of the object, by their json tags as in encoding/json, of type string, bool,
+// Decode reads one value from r into the struct, or with List the slice of structs, that dst points
+// to, and nothing may follow it. Its fields are those of the object, by their json tags as in encoding/json, of type string, bool,
 // float64, int (32 bits), int64 (2^53 in magnitude, on which all readers of JSON agree), struct,
 // pointer or slice. One with omitempty or omitzero may be missing. A pointer with the tag
 // strict:"null" may be null, and is nil then. With the option string, an int64 >= 0 or a uint64, or
@@ -54,9 +57,9 @@ type Format struct {
 func Decode(r io.Reader, f Format, dst any) error {
 	limited := &io.LimitedReader{R: r, N: f.MaxSize + 1}
 	text := &textReader{r: limited}
-	p := &parser{dec: json.NewDecoder(text), text: text, format: f}
+	p := &parser{dec: json.NewDecoder(text), text: text, format: f, path: f.List}
 	p.dec.UseNumber()
-	err := p.value(reflect.ValueOf(dst).Elem(), field{})
+	err := p.value(reflect.ValueOf(dst).Elem(), field{name: f.List})
 	if err == nil {
 		err = p.end()
 	}
@@ -250,7 +253,7 @@ func (p *parser) object(v reflect.Value) error {
 	if _, err := p.token(); err != nil {
 		return err
 	}
-	maps.DeleteFunc(missing, func(_ string, f field) bool { return f.optional })
+	maps.DeleteFunc(missing, func(_ string, f field) bool { return f.optional || p.format.List != "" })
 	if names := slices.Sorted(maps.Keys(missing)); len(names) > 0 {
 		return p.errorf("%s is missing", join(outer, names[0]))
 	}

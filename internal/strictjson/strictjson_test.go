@@ -205,6 +205,36 @@ func TestRefuses(t *testing.T) {
 	}
 }
 
+// TestList: an outermost array is named in messages, and its objects may lack fields, and nothing else.
+func TestList(t *testing.T) {
+	read := func(text string) (list []shape, err error) {
+		err = Decode(strings.NewReader(text), Format{
+			List: "shapes", Noun: "list", MaxElements: map[string]int{"shapes": 2}, Elements: 3, MaxSize: 1 << 10, Err: errShape,
+		}, &list)
+		return list, err
+	}
+	got, err := read(`[{"name":"a","sides":[1,2,3]},{}]`)
+	if want := []shape{{Name: "a", Sides: []float64{1, 2, 3}}, {}}; err != nil || !reflect.DeepEqual(got, want) {
+		t.Errorf("%+v, %v, want %+v", got, err, want)
+	}
+	for _, c := range []struct{ text, says string }{
+		{`{}`, "shapes = {, want an array"},
+		{`null`, "shapes = null, want an array"},
+		{`[{"area":1}`, "the file ends early, in shapes"},
+		{`[{},{},{}]`, "shapes has more than 2 elements"},
+		{`[{},7]`, "shapes[1] = 7, want an object"},
+		{`[{},{"area":1,"area":2}]`, "shapes[1].area stands twice"},
+		{`[{"Area":1}]`, `"Area" in shapes[0] is not a field of the format`},
+		{`[{"optional":["x"],"x":1}]`, `"optional" in shapes[0] is not a field of the format`},
+		{`[{"area":null}]`, "shapes[0].area = null, want a number"},
+		{`[] []`, `data after the list: "[" follows the list`},
+	} {
+		if _, err := read(c.text); !errors.Is(err, errShape) || err.Error() != c.says {
+			t.Errorf("%s:\n got %v\nwant %s", c.text, err, c.says)
+		}
+	}
+}
+
 // TestOptional: what a file calls optional changes nothing of what is read, and nothing else is let pass.
 func TestOptional(t *testing.T) {
 	want, err := decode(strings.NewReader(good))

@@ -98,7 +98,8 @@ func (m Matrix) RangeL1(lower, upper []float64) float64 {
 		scaled[(i+1)%z] = make([]float64, n)
 		row := 0.0
 		for j, w := range m.Row(i) {
-			x := float64(w * (upper[j] - lower[j])) // not fused below, so that all machines prove the same
+			// Not fused below, so that all machines prove the same.
+			x := float64(w * (upper[j] - lower[j])) //nolint:gosec // there is a bound for each column
 			scaled[(i+1)%z][j] = x
 			row += math.Abs(x)
 		}

@@ -156,8 +156,12 @@ func TestRangesHoldBothSides(t *testing.T) {
 		lower, upper, axis float64
 		holds              bool
 	}{
-		{-0.5, 1, 0.5, true}, {-0.5, 1, math.Nextafter(0.5, 1), false}, {-0.5, 1, 1, false},
-		{-1, 0.5, 0.5, true}, {-1, 0.5, math.Nextafter(0.5, 1), false}, {-1, 0.5, 1, false},
+		{-0.5, 1, 0.5, true},
+		{-0.5, 1, math.Nextafter(0.5, 1), false},
+		{-0.5, 1, 1, false},
+		{-1, 0.5, 0.5, true},
+		{-1, 0.5, math.Nextafter(0.5, 1), false},
+		{-1, 0.5, 1, false},
 	} {
 		s := randomized(t)
 		r := randomizer(t, 1, 0.5).Spec()

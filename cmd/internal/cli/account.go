@@ -94,6 +94,12 @@ of the releases' epsilons, each at its share of delta, or null.`,
 	f.Figure(&o.plot, &o.format, "plot", "figure to write, of delta against epsilon, its name ending in .svg or .png")
 	f.Force(&o.Common)
 	f.Summary(&o.Common, "plot")
+	f.Check(func() error {
+		if o.profile != nil && !o.JSON {
+			return errors.New("profile is given without json, want both: the summary has none")
+		}
+		return nil
+	})
 	return f.Run(o.run)
 }
 
@@ -118,9 +124,13 @@ const mostProfile = 100_000
 
 func (o *accountOptions) readProfile(text string) error {
 	for part := range strings.SplitSeq(text, ",") {
-		e, err := shell.ParseNumber(strings.TrimSpace(part), epsilonRule)
-		if err != nil || len(o.profile) == mostProfile {
-			return shell.Want(fmt.Sprintf("at most %d numbers from 0 to 10000, separated by commas", mostProfile))
+		part = strings.TrimSpace(part)
+		e, err := shell.ParseNumber(part, epsilonRule)
+		if err != nil {
+			return shell.About("profile", part, err)
+		}
+		if len(o.profile) == mostProfile {
+			return fmt.Errorf("profile has more than %d numbers", mostProfile)
 		}
 		o.profile = append(o.profile, e)
 	}

@@ -109,6 +109,9 @@ const maxEdges = cells.MaxCells - 1
 
 func (o *designAdditiveOptions) readEdges(text string) error {
 	want := shell.Want(fmt.Sprintf("FROM:TO:WIDTH with a whole number of widths, or a file with 1 to %d ascending numbers, one per line", maxEdges))
+	if text == "" {
+		return want
+	}
 	if parts := strings.Split(text, ":"); len(parts) == 3 {
 		var x [3]float64
 		for i, part := range parts {

@@ -394,8 +394,9 @@ more that draw from the table once. Of several deltas each has an answer.`,
 	o.flags(f)
 	delta := f.Func("delta", "numbers", "", "deltas of a release, separated by commas, each a probability, at least 0 and below 1 (default 0, and without --epsilon a hundredth and a tenth of the total's)", func(text string) (err error) {
 		for s := range strings.SplitSeq(text, ",") {
-			v, bad := shell.ParseNumber(strings.TrimSpace(s), ledgerDelta)
-			o.deltas, err = append(o.deltas, v), cmp.Or(err, bad)
+			s = strings.TrimSpace(s)
+			v, bad := shell.ParseNumber(s, ledgerDelta)
+			o.deltas, err = append(o.deltas, v), cmp.Or(err, shell.About("delta", s, bad))
 		}
 		return err
 	})

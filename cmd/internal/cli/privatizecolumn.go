@@ -466,8 +466,13 @@ func readCategories(text string) ([]string, error) {
 	} else if found, err = csv.NewReader(strings.NewReader(text)).Read(); err != nil {
 		return nil, shell.About("categories", text, shell.Want("names separated by commas, in quotes where they have commas of their own"))
 	}
+	seen := make(map[string]bool)
 	for i, name := range found {
 		found[i] = strings.TrimSpace(name)
+		if seen[found[i]] {
+			return nil, fmt.Errorf("categories[%d] = %s, want a name that no other category has", i, check.Quoted(found[i]))
+		}
+		seen[found[i]] = true
 	}
 	if len(found) < 2 {
 		return nil, shell.About("categories", text, shell.Want("two categories or more, or a file with one in each line"))

@@ -3,7 +3,6 @@ package cli
 import (
 	"cmp"
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -16,6 +15,7 @@ import (
 	"github.com/noisewright/noisewright/cmd/internal/shell"
 	"github.com/noisewright/noisewright/dp"
 	"github.com/noisewright/noisewright/internal/check"
+	"github.com/noisewright/noisewright/internal/strictjson"
 	"github.com/noisewright/noisewright/release"
 )
 
@@ -26,11 +26,13 @@ type releaseBatchOptions struct {
 	sameData  bool
 }
 
-// The most queries of a batch, and the size of their file.
-const (
-	mostQueries     = 1000
-	mostQueriesSize = 64 << 20
-)
+const mostQueries = 1000
+
+// queryFormat is strict: of a field that stands twice, the epsilon that nobody meant may be spent.
+var queryFormat = strictjson.Format{
+	List: "queries", Noun: "list of queries", MaxElements: map[string]int{"queries": mostQueries},
+	Elements: 100_001, MaxSize: 64 << 20, Err: dp.ErrInvalid, // more elements than any query takes
+}
 
 func newReleaseBatchCommand(s *shell.Streams) *cobra.Command {
 	o := &releaseBatchOptions{releaseOptions: releaseOptions{Common: shell.Common{Streams: s}, design: shell.DesignOptions()}}
@@ -83,21 +85,12 @@ func (o *releaseBatchOptions) readQueries() error {
 		return err
 	}
 	defer in.Close()
-	text, err := io.ReadAll(io.LimitReader(in, mostQueriesSize+1))
-	if err != nil {
+	var queries []release.Query
+	if err := strictjson.Decode(in, queryFormat, &queries); err != nil {
 		return shell.BadFile(o.queryFile, shell.FileCause(err))
 	}
-	if len(text) > mostQueriesSize {
-		return shell.BadFile(o.queryFile, fmt.Errorf("file is larger than %d bytes", mostQueriesSize))
-	}
-	var queries []release.Query
-	d := json.NewDecoder(strings.NewReader(string(text)))
-	d.DisallowUnknownFields()
-	if err := d.Decode(&queries); err != nil || d.More() {
-		return shell.BadFile(o.queryFile, check.Errorf("", dp.ErrInvalid, "not a list of queries: %v", cmp.Or(err, errors.New("more follows it"))))
-	}
-	if n := len(queries); n < 1 || n > mostQueries {
-		return shell.BadFile(o.queryFile, fmt.Errorf("queries = %d, want 1 to %d of them", n, mostQueries))
+	if len(queries) == 0 {
+		return shell.BadFile(o.queryFile, fmt.Errorf("queries = 0, want 1 to %d of them", mostQueries))
 	}
 	var errs []error
 	for i, q := range queries {
