@@ -91,7 +91,7 @@ func (d *designer) coreGrid(c staircase.Core, work int) (g grid, n int) {
 	// Beyond a jump all costs at once, and the cells of a grid protect somewhat more than the sensitivity.
 	const protected = 4e-5
 	enough, best := 3e-3, math.Inf(1)
-	if d.jumping {
+	if d.kinked() { // what is free ends with the core
 		enough = 2e-4
 	}
 	for k := max(1, int(math.Round(1/c.Width))); k <= most && best > enough; k++ {
@@ -187,7 +187,7 @@ func (d *designer) closedGrids(multipliers int) iter.Seq[grid] {
 		}
 		// Beside a kink or a jump cells between the nodes can prove more.
 		kinds := []bool{false}
-		if d.edgesAllowed() && slices.ContainsFunc(loss.Kinks(d.Loss), func(x float64) bool { return x != 0 }) {
+		if d.edgesAllowed() && d.kinked() {
 			kinds = []bool{false, true}
 		}
 		const growth = 1.7
@@ -211,30 +211,43 @@ func (d *designer) closedSize(k int, kind staircase.Kind) int {
 // inside it, or the jumps at them, are best. A kink in the middle between nodes lowers the nodes beside it, and an
 // end there makes a sum over nodes larger than the integral.
 func (d *designer) closedNodes(from, to float64, edges bool) (best int) {
-	c, least := d.core, math.Inf(1)
-	ends := []float64{c.From, c.From + c.Width}
+	miss, least := d.nodesMiss, math.Inf(1)
+	if edges {
+		miss = d.edgesMiss
+	}
 	for k := int(math.Ceil(from)); float64(k) < to; k++ {
-		off := 0.02 // what any grid misses
-		between := func(x float64) float64 {
-			x *= float64(k)
-			return (x - math.Floor(x)) * (math.Ceil(x) - x)
-		}
-		for _, x := range loss.Kinks(d.Loss) {
-			switch at := x / d.Sensitivity; {
-			case edges:
-				off += float64(k) * d.beyond(x, k)
-			case at > ends[0] && at < ends[1]:
-				off += 4 * between(at)
-			}
-		}
-		if !edges {
-			off += between(ends[0]) + between(ends[1])
-		}
-		if off /= float64(k) * float64(k); off < least {
+		if off := miss(k); off < least {
 			best, least = k, off
 		}
 	}
 	return best
+}
+
+func (d *designer) nodesMiss(k int) float64 {
+	ends := []float64{d.core.From, d.core.From + d.core.Width}
+	between := func(x float64) float64 {
+		x *= float64(k)
+		return (x - math.Floor(x)) * (math.Ceil(x) - x)
+	}
+	off := 0.02 + between(ends[0]) + between(ends[1]) // and what any grid misses
+	for _, x := range loss.Kinks(d.Loss) {
+		if at := x / d.Sensitivity; at > ends[0] && at < ends[1] {
+			off += 4 * between(at)
+		}
+	}
+	return off / (float64(k) * float64(k))
+}
+
+// edgesMiss: the cell that holds a kink needs all that those of the core do, and the next one
+// what the loss has not grown by then; the helpers have the least loss of their cells.
+func (d *designer) edgesMiss(k int) float64 {
+	off := 1.0
+	for _, x := range loss.Kinks(d.Loss) {
+		part := d.beyond(x, k)
+		next := x + math.Copysign(part/float64(k)*d.Sensitivity, x)
+		off += (part + max(0, 1-d.Loss.At(next)/d.Best)) / d.core.Width
+	}
+	return off / float64(k)
 }
 
 // beyond returns how far the next node outwards from x, or at it, is, in cells.
@@ -254,11 +267,8 @@ func (m *model) beyond(x float64, k int) float64 {
 
 // try keeps the multipliers on a grid if they are the best.
 func (d *designer) try(best *closed, g grid, most int) {
-	const (
-		few       = 1 << 18 // multipliers that are worth what they prove more than sparse ones
-		cheapFrom = 1e-3    // the delta from which prices are worth saving
-	)
-	kinds := []staircase.Kind{{Sparse: d.closedSize(g.k, staircase.Kind{}) > min(few, most)}}
+	const cheapFrom = 1e-3 // the delta from which prices are worth saving
+	kinds := []staircase.Kind{{Sparse: d.closedSize(g.k, staircase.Kind{}) > most}}
 	if d.Delta >= cheapFrom {
 		kinds = append(kinds, staircase.Kind{Cheap: true})
 	}

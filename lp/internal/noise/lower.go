@@ -4,7 +4,6 @@ import (
 	"context"
 	"math"
 	"math/big"
-	"slices"
 
 	"github.com/noisewright/noisewright/dp"
 	"github.com/noisewright/noisewright/internal/exact"
@@ -97,10 +96,7 @@ func (l *lower) align([]float64, int) (offset, first float64) { return 0, 1 }
 // there is a small part of the gap if the density falls like e^(−ε|x|). Too small a
 // reach weakens the bound, which stays true.
 func (l *lower) reach(gap float64) float64 {
-	const (
-		nearFrom  = 4 // from here on events more than little beyond a sensitivity say next to nothing
-		firstStep = 8 // and from here on those beyond the first step
-	)
+	const nearFrom = 4 // from here on events more than little beyond a sensitivity say next to nothing
 	p := l.Problem
 	if fromZero(p) {
 		return 1/p.Delta + 2
@@ -115,11 +111,12 @@ func (l *lower) reach(gap float64) float64 {
 		return tailReach(p, gap/4) + 1
 	}
 	r := min(2.5*a, a+3/p.Epsilon) + 1
-	if p.Epsilon >= nearFrom && l.folded && l.points == 0 && l.Constraints.None() {
+	if p.Epsilon >= nearFrom && l.folded && l.points == 0 && l.unshaped() {
 		// Measured for l1 and l2; a loss that grows faster weighs more further out.
 		power := math.Log2(p.Loss.At(2*p.Sensitivity) / p.Loss.At(p.Sensitivity))
 		r = min(r, 1+max(4, 1+1.5*power)/p.Epsilon)
-		if l.core != nil && p.Epsilon >= firstStep {
+		// Those beyond the first step say what helps beside the loss of a sensitivity further out.
+		if second := math.Exp(-p.Epsilon) * (power + 1) * math.Exp2(power); l.core != nil && second < gap {
 			r = 1.3 * l.core.Width / 2
 		}
 	}
@@ -201,8 +198,7 @@ func (m *model) edgesAllowed() bool {
 // solve proves a bound on the grid, keeps it if it is the best, and returns it.
 func (l *lower) solve(ctx context.Context, d *designer, g grid) (bound float64, err error) {
 	// For a large ε a kink is nearly a jump: what is free below it is nearly all of the core.
-	kinked := l.Epsilon >= closedFrom && slices.ContainsFunc(loss.Kinks(l.Loss), func(x float64) bool { return x != 0 })
-	if !(l.jumping || kinked) || !l.edgesAllowed() {
+	if !(l.jumping || l.Epsilon >= closedFrom && l.kinked()) || !l.edgesAllowed() {
 		return l.prove(ctx, d, g)
 	}
 	if l.kind != aroundNodes {

@@ -209,6 +209,17 @@ func (m *model) typicalLoss() float64 {
 	return 1
 }
 
+// kinked reports whether the loss has kinks, or jumps, other than at 0.
+func (m *model) kinked() bool { return len(loss.Kinks(m.Loss)) > 0 }
+
+// unshaped reports whether there are no constraints but those that the best noise without any keeps too, if the
+// programs are folded, or that cells between nodes make no use of.
+func (m *model) unshaped() bool {
+	c := m.Constraints
+	c.Symmetric, c.Unbiased = false, false
+	return c.None()
+}
+
 // findJumps lists the jumps of the loss.
 func (m *model) findJumps() (jumps []float64) {
 	const near, little = 1e-9, 1e-6 // beside what a sensitivity further costs: below it may be nothing
