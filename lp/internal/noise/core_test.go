@@ -133,8 +133,9 @@ func TestJumpCells(t *testing.T) {
 			}
 			k = d.jumpCells(&d.upper, share)
 			double := 2 * at * float64(k) // edges and middles
-			if off := math.Abs(double-math.Round(double)) / 2 / float64(k); k == 0 || off*math.Expm1(1) > share {
-				t.Errorf("exceed:%g: edge %g off at K = %d", at, off, k)
+			inside, outside := (double-math.Floor(double))/2/float64(k), (math.Ceil(double)-double)/2/float64(k)
+			if k == 0 || inside*max(2, 1/at)*-math.Expm1(-1) > share && outside*math.Expm1(1) > share {
+				t.Errorf("exceed:%g: the next edges are %g inside and %g outside at K = %d", at, inside, outside, k)
 			}
 		}
 	}
@@ -142,5 +143,31 @@ func TestJumpCells(t *testing.T) {
 	d := designerOf(t, dp.Problem{Privacy: dp.Privacy{Epsilon: 1, Delta: 1e-4, Sensitivity: 1}}, "exceed:0.525")
 	if off := d.beyond(0.525, 40); off != 1 {
 		t.Errorf("0.525 is %g cells from the next node outwards, want a whole one", off)
+	}
+}
+
+// TestStandIn: cells that stand for all further out prove what a program that reaches there does, and with
+// multipliers that reach as far.
+func TestStandIn(t *testing.T) {
+	for _, epsilon := range []float64{0.1, 0.7} {
+		d := designerOf(t, dp.Problem{Privacy: dp.Privacy{Epsilon: epsilon, Delta: 1e-5, Sensitivity: 1}}, "exceed:2.49")
+		if err := d.begin(); err != nil {
+			t.Fatal(err)
+		}
+		l := d.lower.bound.(*lower)
+		l.kind = betweenNodes
+		var values [2]float64
+		for i, reach := range []float64{l.reach(1e-3), 10 / epsilon} {
+			var err error
+			if values[i], err = l.solve(t.Context(), d, l.extent(6, reach)); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if short, long := values[0], values[1]; short < 0.999*long || short > long*(1+1e-6) || long > d.Best || long < 0.9*d.Best {
+			t.Errorf("epsilon = %g: %g with few cells, %g with many, the loss is %g", epsilon, short, long, d.Best)
+		}
+		if first := d.dual.Shifts[len(d.dual.Shifts)-1].FirstCell; float64(-first) < 6*10/epsilon {
+			t.Errorf("epsilon = %g: multipliers from cell %d on only", epsilon, first)
+		}
 	}
 }

@@ -92,14 +92,16 @@ func SolveIntegers(ctx context.Context, lpSolver solver.Factory, epsilon, delta 
 
 // Aligned exposes the choice of grids.
 func Aligned(upperBound bool, p dp.Problem, want int) int {
-	m, err := newModel(p)
+	s, _, _ := meet.Options{MaxCells: 1 << 17}.Begin(context.Background())
+	d, err := newDesigner(p, s)
 	if err != nil {
 		panic(err)
 	}
+	d.findCore()
 	if upperBound {
-		return aligned(upper{m}, want)
+		return aligned(d.upper.bound, want)
 	}
-	return aligned(&lower{model: m}, want)
+	return aligned(d.lower.bound, want)
 }
 
 // OneCell solves both bounds with one cell per sensitivity, by the chain and by

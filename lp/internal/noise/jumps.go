@@ -68,37 +68,41 @@ func (d *designer) inTime(g grid) bool {
 // share of the loss; 0: none.
 func (d *designer) jumpCells(s *side, share float64) int {
 	const most = 512
-	slope := d.jumpSlope(s)
+	offsets := []float64{0, 0.5}
+	switch {
+	case s == &d.lower:
+		offsets = offsets[:1]
+	case d.Constraints.Symmetric || d.Constraints.Unbiased:
+		offsets = offsets[1:]
+	}
 	for k := 1; k <= most; k++ {
-		var off [2]float64 // of nodes or edges, and of edges in the middle between
-		for _, x := range d.jumps {
-			x = math.Abs(x)
-			at := x / d.Sensitivity * float64(k)
-			if s == &d.lower {
-				off[0] = max(off[0], d.beyond(x, k))
-				continue
+		for _, offset := range offsets {
+			var missed float64
+			for _, x := range d.jumps {
+				missed = max(missed, d.jumpMiss(s, math.Abs(x), k, offset))
 			}
-			off[0] = max(off[0], math.Abs(at-math.Round(at)))
-			off[1] = max(off[1], math.Abs(at-0.5-math.Round(at-0.5)))
-		}
-		least := off[0]
-		if s == &d.upper {
-			if least = off[1]; !d.Constraints.Symmetric && !d.Constraints.Unbiased {
-				least = min(off[0], off[1])
+			if missed <= share {
+				return k
 			}
-		}
-		if least/float64(k)*slope <= share {
-			return k
 		}
 	}
 	return 0
 }
 
-// jumpSlope returns by how much of the loss a side misses per sensitivity that the jumps are off: twice the density
-// outside, or inside, that a staircase has.
-func (d *designer) jumpSlope(s *side) float64 {
+// jumpMiss returns which share of the loss a side misses because a jump is off the nodes or edges that have
+// the offset. The best noise is about a staircase. A core that ends before the jump, or is thought to end beyond it, weighs as much
+// more, or less, inside; one that does end beyond it weighs e^ε times as much there.
+func (d *designer) jumpMiss(s *side, x float64, k int, offset float64) float64 {
+	at := x / d.Sensitivity
+	wide := max(2, 1/at) * -math.Expm1(-d.Epsilon)
 	if s == &d.lower {
-		return -2 * math.Expm1(-d.Epsilon)
+		return d.beyond(x, k) / float64(k) * wide
 	}
-	return math.Expm1(d.Epsilon)
+	cells := at*float64(k) - offset
+	before, after := cells-math.Floor(cells), math.Ceil(cells)-cells
+	miss := after * math.Expm1(d.Epsilon)
+	if cells >= 0 {
+		miss = min(miss, before*wide)
+	}
+	return miss / float64(k)
 }

@@ -105,6 +105,9 @@ func (l *lower) reach(gap float64) float64 {
 	if p.Epsilon == 0 {
 		return 2.5*a + 1
 	}
+	if from, ok := l.standIn(); ok {
+		return math.Ceil(from) + 1
+	}
 	if l.jumping {
 		// Far out a loss that jumps may not grow, and all mass there is as
 		// good as on cells without constraints.
@@ -121,6 +124,14 @@ func (l *lower) reach(gap float64) float64 {
 		}
 	}
 	return min(r, tailReach(p, gap/2)+1)
+}
+
+// standIn returns from where on, in sensitivities, cells may stand for all further out. Where delta is large, the masses there
+// fall faster than by e^ε.
+func (l *lower) standIn() (from float64, ok bool) {
+	const mostDelta = 1e-2
+	from, ok = l.flat()
+	return from, ok && l.Delta <= mostDelta && l.folded && l.Epsilon > 0 && l.edgesAllowed() && l.unshaped()
 }
 
 // order: noise may keep to a support, or inside a jump, as if it were a cell wider.
@@ -171,6 +182,9 @@ func (l *lower) effort(gap, _ float64) engine.Want {
 func (l *lower) layout(g grid, unit, _ float64) layout {
 	out := baseLayout(l, g, unit, 0)
 	out.atom = g.edges
+	if _, ok := l.standIn(); ok && g.edges {
+		out.tail = g.k
+	}
 	// See tables.Dual for the nodes at which the order is known.
 	from := 1
 	if l.folded && (l.slope == 0 || l.points == 0) || l.exactNodes(&g) {

@@ -220,6 +220,16 @@ func (m *model) unshaped() bool {
 	return c.None()
 }
 
+// flat returns from where on, in sensitivities, the loss is constant after a jump, if it is, alike on both sides.
+func (m *model) flat() (from float64, ok bool) {
+	if len(m.jumps) == 0 || !m.Loss.Symmetric() {
+		return 0, false
+	}
+	const near, far = 1 + 1e-9, 1e6
+	last := slices.Max(m.jumps)
+	return last / m.Sensitivity, m.Loss.At(last*near) == m.Loss.At(last*far)
+}
+
 // findJumps lists the jumps of the loss.
 func (m *model) findJumps() (jumps []float64) {
 	const near, little = 1e-9, 1e-6 // beside what a sensitivity further costs: below it may be nothing

@@ -114,7 +114,7 @@ func (u upper) align(marks []float64, k int) (offset, first float64) {
 	return 0.5, 0
 }
 
-func (u upper) reach(float64) float64 {
+func (u upper) reach(gap float64) float64 {
 	if fromZero(u.Problem) {
 		return 1/u.Delta + 2
 	}
@@ -125,6 +125,10 @@ func (u upper) reach(float64) float64 {
 	a := SupportBound(p)
 	if u.Epsilon == 0 {
 		return 1.5*a + 1
+	}
+	const largeDelta = 1e-2
+	if _, ok := u.flat(); ok && u.Delta > largeDelta { // mass far out costs no more
+		a = max(a, tailReach(p, gap/4))
 	}
 	return a + min(0.6*a, 1/u.Epsilon) + 1
 }
