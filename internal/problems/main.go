@@ -184,7 +184,13 @@ func summary(results []result) string {
 		worst = max(worst, r.gap())
 	}
 	slices.SortFunc(losses, func(a, b string) int {
-		return cmp.Or(cmp.Compare(strings.Count(a, "all"), strings.Count(b, "all")), cmp.Compare(a, b))
+		switch {
+		case a == "all":
+			return 1
+		case b == "all":
+			return -1
+		}
+		return cmp.Compare(a, b)
 	})
 	var b strings.Builder
 	fmt.Fprintf(&b, "%-12s", "epsilon <")

@@ -91,7 +91,7 @@ func (d *designer) coreGrid(c staircase.Core, work int) (g grid, n int) {
 	// Beyond a jump all costs at once, and the cells of a grid protect somewhat more than the sensitivity.
 	const protected = 4e-5
 	enough, best := 3e-3, math.Inf(1)
-	if d.kinked() { // what is free ends with the core
+	if len(loss.Kinks(d.Loss)) > 0 { // what is free ends with the core
 		enough = 2e-4
 	}
 	for k := max(1, int(math.Round(1/c.Width))); k <= most && best > enough; k++ {
@@ -187,7 +187,8 @@ func (d *designer) closedGrids(multipliers int) iter.Seq[grid] {
 		}
 		// Beside a kink or a jump cells between the nodes can prove more.
 		kinds := []bool{false}
-		if d.edgesAllowed() && d.kinked() {
+		near := func(x float64) bool { return math.Abs(x/d.Sensitivity-d.core.From-d.core.Width/2) < d.core.Width }
+		if d.edgesAllowed() && slices.ContainsFunc(loss.Kinks(d.Loss), near) {
 			kinds = []bool{false, true}
 		}
 		const growth = 1.7

@@ -212,7 +212,7 @@ func (m *model) edgesAllowed() bool {
 // solve proves a bound on the grid, keeps it if it is the best, and returns it.
 func (l *lower) solve(ctx context.Context, d *designer, g grid) (bound float64, err error) {
 	// For a large ε a kink is nearly a jump: what is free below it is nearly all of the core.
-	if !(l.jumping || l.Epsilon >= closedFrom && l.kinked()) || !l.edgesAllowed() {
+	if !(l.jumping || l.Epsilon >= closedFrom && len(loss.Kinks(l.Loss)) > 0) || !l.edgesAllowed() {
 		return l.prove(ctx, d, g)
 	}
 	if l.kind != aroundNodes {

@@ -209,9 +209,6 @@ func (m *model) typicalLoss() float64 {
 	return 1
 }
 
-// kinked reports whether the loss has kinks, or jumps, other than at 0.
-func (m *model) kinked() bool { return len(loss.Kinks(m.Loss)) > 0 }
-
 // unshaped reports whether there are no constraints but those that the best noise without any keeps too, if the
 // programs are folded, or that cells between nodes make no use of.
 func (m *model) unshaped() bool {
