@@ -269,7 +269,7 @@ func (m *model) beyond(x float64, k int) float64 {
 // try keeps the multipliers on a grid if they are the best.
 func (d *designer) try(best *closed, g grid, most int) {
 	const cheapFrom = 1e-3 // the delta from which prices are worth saving
-	kinds := []staircase.Kind{{Sparse: d.closedSize(g.k, staircase.Kind{}) > most}}
+	kinds := []staircase.Kind{{Sparse: true}, {}}
 	if d.Delta >= cheapFrom {
 		kinds = append(kinds, staircase.Kind{Cheap: true})
 	}
