@@ -28,6 +28,7 @@ var (
 	limit   = flag.Duration("time-limit", 5*time.Second, "of each design")
 	all     = flag.Bool("all", false, "print every problem, not only those that miss")
 	record  = flag.String("o", "", "a CSV file for all results")
+	picture = flag.String("map", "", "an SVG file for the map of all results over epsilon and the losses")
 	most    = flag.Int("misses", math.MaxInt, "how many may miss the gap")
 )
 
@@ -55,8 +56,12 @@ func run(out io.Writer) error {
 		}
 	}
 	fmt.Fprint(out, summary(results))
-	if *record != "" {
-		if err := os.WriteFile(*record, []byte(table(results)), 0o644); err != nil { //nolint:gosec // figures for all
+	title := fmt.Sprintf("%d random problems, gap %g %%, %s each", len(results), 100**gap, *limit)
+	for path, text := range map[string]string{*record: table(results), *picture: drawn(results, title)} {
+		if path == "" {
+			continue
+		}
+		if err := os.WriteFile(path, []byte(text), 0o644); err != nil { //nolint:gosec // figures for all
 			return err
 		}
 	}

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"encoding/xml"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -58,6 +59,7 @@ func TestRun(t *testing.T) {
 		t.Fatal(err)
 	}
 	*program, *file, *only, *record = script, list, "3,5,6", filepath.Join(dir, "all.csv")
+	*picture = filepath.Join(dir, "map.svg")
 	defer func() { *only, *most = "", 300 }()
 	var out strings.Builder
 	if err := run(&out); err != nil {
@@ -74,6 +76,14 @@ func TestRun(t *testing.T) {
 	written, err := os.ReadFile(*record)
 	if err != nil || strings.Count(string(written), "\n") != 4 {
 		t.Errorf("results %q, %v", written, err)
+	}
+	drawing, err := os.ReadFile(*picture)
+	legend := len(shades) + 3
+	if err != nil || strings.Count(string(drawing), "<circle") != 3+legend || strings.Count(string(drawing), shades[3].color) != 2 {
+		t.Errorf("map %s, %v", drawing, err)
+	}
+	if err := xml.Unmarshal(drawing, new(struct{})); err != nil {
+		t.Error(err)
 	}
 	*most = 1
 	if err := run(&out); err == nil || !strings.Contains(err.Error(), "2 of 3 problems miss") {
