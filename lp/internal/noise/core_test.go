@@ -146,6 +146,26 @@ func TestJumpCells(t *testing.T) {
 	}
 }
 
+// TestReach: of every loss, bounds reach a finite way and, where it jumps, beyond that.
+func TestReach(t *testing.T) {
+	for _, epsilon := range []float64{0.1, 1, 5, 12} {
+		for _, name := range []string{"l1", "lp:4", "huber:3", "deadzone:0.5", "deadzone:1.5", "deadzone:7", "exceed:0.5", "exceed:7", "asymmetric:1,2"} {
+			d := designerOf(t, dp.Problem{Privacy: dp.Privacy{Epsilon: epsilon, Delta: 1e-6, Sensitivity: 1}}, name)
+			d.findCore()
+			for _, gap := range []float64{1e-1, 1e-3, 1e-6} {
+				for _, s := range d.sides() {
+					if r := s.bound.reach(gap); !(r > 0 && r < 1e4) {
+						t.Errorf("%s, epsilon = %g: a reach of %g", name, epsilon, r)
+					}
+				}
+				if r := d.lower.bound.reach(gap); name == "exceed:7" && r < 7 {
+					t.Errorf("%s, epsilon = %g: a reach of %g", name, epsilon, r)
+				}
+			}
+		}
+	}
+}
+
 // TestStandIn: cells that stand for all further out prove what a program that reaches there does, and with
 // multipliers that reach as far.
 func TestStandIn(t *testing.T) {

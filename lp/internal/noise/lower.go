@@ -114,7 +114,7 @@ func (l *lower) reach(gap float64) float64 {
 		return tailReach(p, gap/4) + 1
 	}
 	r := min(2.5*a, a+3/p.Epsilon) + 1
-	if p.Epsilon >= nearFrom && l.folded && l.points == 0 && l.unshaped() {
+	if p.Epsilon >= nearFrom && l.folded && l.points == 0 && l.unshaped() && p.Loss.At(p.Sensitivity) > 0 {
 		// Measured for l1 and l2; a loss that grows faster weighs more further out.
 		power := math.Log2(p.Loss.At(2*p.Sensitivity) / p.Loss.At(p.Sensitivity))
 		r = min(r, 1+max(4, 1+1.5*power)/p.Epsilon)
