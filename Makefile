@@ -66,7 +66,7 @@ dist-one: ## of .ci/run: dist for this machine alone, and its quick checks
 
 man: build ## write the manual pages into man
 	@echo "man: pages in man, dated by the last commit"
-	@SOURCE_DATE_EPOCH="$${SOURCE_DATE_EPOCH:-$$(git log -1 --format=%ct 2>/dev/null || true)}" bin/noisewright man -o man
+	@SOURCE_DATE_EPOCH="$${SOURCE_DATE_EPOCH:-$$(git log -1 --format=%ct 2>/dev/null || true)}" bin/noisewright man --force -o man
 
 quick: ## vet, and the tests to run at each change: without HiGHS, Python, a browser and the slow ones, a minute of CPU
 	@CGO_ENABLED=0 GOFLAGS="$(plain)" $(GO) vet ./...
@@ -115,7 +115,7 @@ race: deps ## run every test under the race detector
 workflows: ## check .github/workflows with actionlint, and that every script names its license
 	@echo "workflows: actionlint $(ACTIONLINT_VERSION)"
 	@CGO_ENABLED=0 GOFLAGS= $(GO) run github.com/rhysd/actionlint/cmd/actionlint@$(ACTIONLINT_VERSION)
-	@list=$$(git grep -L 'SPDX-License-Identifier: Apache-2.0' -- '*.sh' .ci/run 'scripts/*.py' 'packaging/*' '.github/workflows/*' python/hatch_build.py || true); \
+	@list=$$(git grep -L 'SPDX-License-Identifier: Apache-2.0' -- '*.sh' .ci/run 'scripts/*.py' 'packaging/*' '.github/workflows/*' 'python/*.py' || true); \
 		if [ -n "$$list" ]; then printf 'workflows: no SPDX line in %s\n' $$list >&2; exit 1; fi
 
 lint: deps $(LINT) workflows ## run golangci-lint, pinned, with .golangci.yml, and the linters of python/ and of workflows

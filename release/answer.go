@@ -169,7 +169,11 @@ func (q Query) notProtected() []string {
 	if q.StrictNotPrivate {
 		out = append(out, "ERRORS: with strict-not-private, whether a row was refused, and which, is exact")
 	}
-	return append(out, "the header of the data, and how long the release took")
+	header := "the header of the data, and how long"
+	if q.Kind == Value {
+		header = "how long"
+	}
+	return append(out, header+" the release took")
 }
 
 // key is the text that a ledger knows a query by: Text, or its hash if it is long.

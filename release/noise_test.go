@@ -23,6 +23,9 @@ func TestNoiseIsAdded(t *testing.T) {
 		{Kind: Value, Sensitivity: 2.5},
 		{Kind: Value, Sensitivity: 3, Integer: true},
 	} {
+		if testing.Short() && q.Kind != Sum {
+			continue // slow
+		}
 		if q.Neighbors == "" {
 			q.Neighbors = dp.AddRemove
 		}
@@ -70,6 +73,9 @@ func TestNoiseIsAdded(t *testing.T) {
 // TestMeansDiffer: of 200 means of the same rows many differ, however coarse their grid is, and none of
 // the two sums is without noise.
 func TestMeansDiffer(t *testing.T) {
+	if testing.Short() {
+		t.Skip("slow")
+	}
 	for _, neighbors := range []string{dp.AddRemove, dp.Replace} {
 		for _, person := range []string{"", "id", "public"} {
 			q := Query{Kind: Mean, Column: "age", Lower: -1, Upper: 9.5, Neighbors: neighbors, Epsilon: 1}

@@ -7,6 +7,7 @@ import (
 	"strings"
 	"unicode/utf8"
 
+	"github.com/noisewright/noisewright/account"
 	"github.com/noisewright/noisewright/dp"
 	"github.com/noisewright/noisewright/internal/check"
 	"github.com/noisewright/noisewright/loss"
@@ -223,6 +224,9 @@ func (q Query) validateValue(bad *check.List) {
 	}
 	if !(q.Sensitivity > 0 && q.Sensitivity <= maxValue) || q.Integer && q.Sensitivity != math.Trunc(q.Sensitivity) {
 		bad.Badf("sensitivity", q.Sensitivity, "a number above 0 of at most %g, an integer if the value is: how far a unit can change the value", maxValue)
+	}
+	if column, person := (account.Terms{Unit: q.Of}).Person(); q.Of != "" && q.Of != dp.Row && (!person || column == "") {
+		bad.Bad("unit", check.Quoted(check.Shortened(q.Of)), dp.Row+" or person:COLUMN")
 	}
 }
 

@@ -69,6 +69,12 @@ func TestValidate(t *testing.T) {
 		{func(q *Query) { q.Sensitivity = 1 }, "sensitivity = 1, want none"},
 		{func(q *Query) { *q = Query{Kind: Value, Epsilon: 1, Neighbors: dp.Replace} }, "sensitivity = 0"},
 		{func(q *Query) {
+			*q = Query{Kind: Value, Epsilon: 1, Neighbors: dp.Replace, Sensitivity: 1, Of: "house"}
+		}, "unit = house, want row or person:COLUMN"},
+		{func(q *Query) {
+			*q = Query{Kind: Value, Epsilon: 1, Neighbors: dp.Replace, Sensitivity: 1, Of: "person:"}
+		}, "unit = person:, want row or person:COLUMN"},
+		{func(q *Query) {
 			*q = Query{Kind: Value, Epsilon: 1, Neighbors: dp.Replace, Sensitivity: 1.5, Integer: true}
 		}, "sensitivity = 1.5"},
 	} {

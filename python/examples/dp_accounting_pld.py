@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The privacy loss distribution of a table for Google's dp_accounting, to compose it with other mechanisms there.
 
     total = loss_distribution(table).self_compose(12).compose(from_gaussian_mechanism(4))

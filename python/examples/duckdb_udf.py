@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A function of SQL that makes a column private, row by row.
 
     register(connection, "noisy_hours", noisewright.load("hours.json"), 0, 100)

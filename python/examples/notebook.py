@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 # %% [markdown]
 # Noise that is designed, drawn and learned with: two figures, into the folder that is named, or this one. It takes
 # the program noisewright, and matplotlib, torch and scikit-learn.

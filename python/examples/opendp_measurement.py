@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A table as a measurement of OpenDP, to stand after its transformations.
 
     count = dp.t.make_count(dp.vector_domain(dp.atom_domain(T=str)), dp.symmetric_distance())

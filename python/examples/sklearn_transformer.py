@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Private features in a pipeline of scikit-learn.
 
     make_pipeline(PrivateFeatures([hours, age], [0, 18], [100, 118]), LogisticRegression()).fit(X, y)

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A function of Spark that makes a column private, row by row.
 
     noisy = private_column(noisewright.load("hours.json"), 0, 100)

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What tests share: the files in data, and what the program says of them."""
 
 from __future__ import annotations

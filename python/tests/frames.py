@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The same columns as all kinds of frames, for tests."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Writes tests/data/expected.json: what the program says of every file in tests/data and of what
 tampering.py makes of them, and its golden draws.
 

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Writes docs/python-reference.md: what is public, with its signature and its docstring. Run it from python/:
 
 PYTHONPATH=src python3 tests/make_reference.py

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The rules by which words become draws, one word at a time, as docs and `noisewright export` state
 them: slow, and apart from the package. They also give the order in which the package takes words."""
 

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Changes to files that a check has to find, or a reader to refuse, each with a name. Which is
 which is what the program says."""
 

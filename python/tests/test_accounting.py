@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Totals as distributions of dp_accounting, and back: pessimistic both ways."""
 
 from __future__ import annotations

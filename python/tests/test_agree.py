@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Two implementations agree: this package and the program, on tables made for it, on designs of
 every kind, and on forgeries of them."""
 

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The numbers that checks of small kernels prove, in fractions, against sums over all points, shifts and
 answers: the definitions of docs/proofs, written down once more and slowly."""
 

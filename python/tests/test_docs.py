@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Examples in docstrings, and the reference that is made of these."""
 
 from __future__ import annotations

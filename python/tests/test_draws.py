@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Draws are those of the program from the same words: golden draws of `noisewright export`."""
 
 from __future__ import annotations

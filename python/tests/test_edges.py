@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What a file states and promises, moved by next to nothing to either side of what is proved: in the
 direction that says less it is accepted, and in the other refused."""
 

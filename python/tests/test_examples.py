@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The examples, where the packages that they are for are installed."""
 
 import importlib

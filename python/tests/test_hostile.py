@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Arguments that are no arrays, lie about themselves, or are too large; and what can be changed
 after a proof."""
 

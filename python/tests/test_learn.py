@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Private classifiers: the program's models and predictions, and estimators of scikit-learn."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The wheel, and that the package is typed, small and alone."""
 
 from __future__ import annotations

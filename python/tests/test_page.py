@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The page docs/python.md: its code runs from top to bottom, and so does the notebook."""
 
 import importlib.util

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The program as functions: typed results, its sentences as exceptions, and none where there is no program."""
 
 import json

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Quantiles, intervals and the profile, beside brute force and the program."""
 
 from __future__ import annotations

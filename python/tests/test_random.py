@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Noise follows the law, and none is drawn twice: by threads, after fork, after spawn."""
 
 from __future__ import annotations

@@ -1,9 +1,11 @@
+# SPDX-License-Identifier: Apache-2.0
 """Statistics of frames: the program's answers, and nothing charged where nothing is answered."""
 
 from __future__ import annotations
 
 import dataclasses
 import json
+import math
 import os
 import pickle
 import random
@@ -310,3 +312,42 @@ def test_budgets_never_add_up_to_more() -> None:
         assert sum(e for e, _ in shares) == pytest.approx(epsilon)
         assert all(d == 0 for (_, d), s in zip(shares, asked, strict=True) if s.kind == "quantile")
     assert list(statistics._budgets([nw.count()], "0.1", 1e-7)) == [(0.1, 1e-7)]
+
+
+def test_values(called: str, tmp_path: Path) -> None:
+    """A number of one's own: drawn anew and charged at every call, with integers where asked for."""
+    ledger = nw.Ledger.create(tmp_path / "l", 1, 1e-6)
+    asked: dict[str, Any] = {
+        "epsilon": 0.25,
+        "delta": 1e-8,
+        "integer": True,
+        "name": "patients",
+        "tables": tmp_path / "t",
+    }
+    answers = [nw.release_value(-(10**6), 2, ledger=ledger, **asked) for _ in range(4)]
+    values = [a.value for a in answers]
+    assert len(set(values)) > 1 and all(v == int(v) and abs(v + 10**6) < 1000 for v in values)
+    assert [a.charge is not None and a.charge.replayed for a in answers] == [False] * 4
+    assert len(ledger.show()) == 4 and answers[0].name == "value patients"
+    assert answers[0].interval[0] <= values[0] <= answers[0].interval[1]
+    with pytest.raises(nw.ExceededError):
+        nw.release_value(1, 2, ledger=ledger, **asked)
+    wide, narrow = (nw.release_value("0.5", s, epsilon=1, tables=tmp_path / "t").mean_error for s in (10, 1))
+    assert wide is not None and narrow is not None and 9.9 < wide / narrow < 10.1
+
+
+@pytest.mark.parametrize(
+    ("x", "sensitivity", "more", "match"),
+    [
+        (math.nan, 1, {}, "not a decimal number"),
+        ("many", 1, {}, "not a decimal number"),
+        (1, 0, {}, "sensitivity = 0"),
+        (1, 1, {"epsilon": -1}, "epsilon"),
+        (1, 1, {"ledger": "nowhere"}, "Ledger.create"),
+        (1, 1, {"unit": "house"}, "unit = house"),
+        (1.5, 1, {"integer": True}, "integer=True"),
+    ],
+)
+def test_values_refused(x: Any, sensitivity: Any, more: Any, match: str, called: str) -> None:
+    with pytest.raises(nw.InvalidError, match=match):
+        nw.release_value(x, sensitivity, **{"epsilon": 1, **more})

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Rounding to the grid, what is refused, and columns."""
 
 from __future__ import annotations

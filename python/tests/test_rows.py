@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What the program sees of frames: one text for each value, in all kinds of frames, or one sentence."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Divergences by runs of equal weights are those by cells."""
 
 from __future__ import annotations

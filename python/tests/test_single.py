@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Single numbers, which are drawn without arrays: the same law, word for word."""
 
 from __future__ import annotations

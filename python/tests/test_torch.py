@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Noise in PyTorch: laws, gradients, forks, and bundles that the program reads as they are meant."""
 
 import copy

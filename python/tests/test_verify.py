@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The verdicts and the digits of the program, on every file, and on what tampering makes of them."""
 
 from __future__ import annotations

@@ -240,7 +240,7 @@ func checkBundleOutput(out string, force bool) error {
 		return shell.LatentFailure(err)
 	}
 	if _, err := os.Lstat(out); err == nil && !force {
-		return shell.BadInput("--force replaces it", fmt.Errorf("output %s is there already, and a bundle", out))
+		return shell.BadInput("--force replaces it", fmt.Errorf("output %s is there already, and a bundle, want another folder", out))
 	}
 	return nil
 }

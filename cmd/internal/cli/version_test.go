@@ -54,6 +54,9 @@ func TestOneVersion(t *testing.T) {
 // TestBuildHasCommit builds the program as make does, without the solver, and wants it
 // to know its commit.
 func TestBuildHasCommit(t *testing.T) {
+	if testing.Short() {
+		t.Skip("slow")
+	}
 	commit, err := exec.Command("git", "rev-parse", "HEAD").Output()
 	if err != nil {
 		t.Skip("no git, or no working copy of it:", err)

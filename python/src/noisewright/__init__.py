@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Statistics of data sets, released with the best proven noise; and tables, kernels, local randomizers and bundles of
 noisewright: verified, drawn from and used.
 
@@ -14,6 +15,7 @@ from noisewright._words import generator
 from noisewright.accounting import from_dp_accounting, to_dp_accounting
 from noisewright.additive import AdditiveKernel
 from noisewright.bundle import Bundle
+from noisewright.encoders import design_encoder, evaluate_encoder, train_encoder
 from noisewright.errors import (
     BeyondError,
     EntropyError,
@@ -60,6 +62,7 @@ from noisewright.statistics import (
     median,
     quantile,
     release,
+    release_value,
     sum,
 )
 from noisewright.table import Table, TableCertificate
@@ -112,6 +115,8 @@ __all__ = [
     "compare",
     "count",
     "design",
+    "design_encoder",
+    "evaluate_encoder",
     "from_dp_accounting",
     "generator",
     "histogram",
@@ -121,6 +126,8 @@ __all__ = [
     "median",
     "quantile",
     "release",
+    "release_value",
     "sum",
     "to_dp_accounting",
+    "train_encoder",
 ]

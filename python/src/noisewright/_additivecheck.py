@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The exact check of everything that an additive kernel claims: docs/proofs/additive-kernels.md."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The additive kernel file, version 1, read strictly: docs/additive-format.md."""
 
 from __future__ import annotations

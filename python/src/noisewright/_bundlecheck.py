@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The proof of a bundle's promise: docs/proofs/latent-privacy.md and docs/proofs/spherical.md."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The bundle, versions 1 and 2, read strictly: docs/bundle-format.md."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Writes bundles (docs/bundle-format.md) with one table for each coordinate of a box."""
 
 from __future__ import annotations

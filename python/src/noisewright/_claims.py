@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What files have in common: claims, and parts of their formats."""
 
 from __future__ import annotations

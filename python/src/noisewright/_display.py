@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Results as rows: dicts, DataFrames, HTML."""
 
 from __future__ import annotations

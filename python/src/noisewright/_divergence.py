@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Hockey-stick divergences of integer weights, exactly, in numpy.
 
 A weight w exceeds E·v exactly if v is below a threshold, the least integer that is not below w/E.

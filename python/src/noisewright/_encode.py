@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The device side of a bundle: encoding, clipping to a body, decoding. Operations that the proof
 rests on are rounded by themselves, as docs/bundle-format.md wants it: products are never fused
 with sums, so encodings are those of the program but for the last digits of e^x and tanh."""

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Bounds with a direction, in integers and fractions, digit for digit those of the program."""
 
 from __future__ import annotations

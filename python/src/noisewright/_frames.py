@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Columns of pandas and polars, which are not imported for it, and arrays."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The exact check of everything that a kernel claims: docs/proofs/kernel-privacy.md and
 docs/proofs/kernel-lower-bound.md."""
 

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The kernel file, version 1, read strictly: docs/kernel-format.md."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Laws with integer weights, and exact draws from them (docs/proofs/sampling.md)."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A bound from below on a function of the answer to a value, over all answers there may be."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Losses c(x) and their bounds, in fractions. A bound has its direction in its name; all are exact
 but those of powers."""
 

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The names of losses in files, as docs/table-format.md lists them."""
 
 from __future__ import annotations

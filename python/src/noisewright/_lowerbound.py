@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The lower bound that the dual of a table proves: docs/proofs/lower-bound.md."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The work of a check, counted by what a file says: a file decides how long its check takes."""
 
 from __future__ import annotations

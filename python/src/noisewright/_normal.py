@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Bounds on the normal law, in integers: docs/proofs/latent-privacy.md."""
 
 from __future__ import annotations

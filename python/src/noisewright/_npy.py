@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Arrays of float64s in NumPy's format, version 1.0 or 2.0, read strictly."""
 
 from __future__ import annotations

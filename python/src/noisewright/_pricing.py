@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The lower bound that the dual of a local randomizer proves, on every mechanism with any answers:
 docs/proofs/local-lower-bound.md. Numbers are integers in fixed point, rounded in one direction."""
 

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What tables, kernels and local randomizers have in common: a file, and its proof."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Exact quantiles of the noise of a table: docs/proofs/interval.md."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The file of a local randomizer, version 1, read strictly: docs/local-format.md."""
 
 from __future__ import annotations

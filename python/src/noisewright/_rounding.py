@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Query values as float64s, and their rounding to the grid: docs/proofs/rounding.md and
 docs/proofs/lattice.md, bit for bit as the program does."""
 

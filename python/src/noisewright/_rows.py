@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Frames as the CSV text that the program reads: one text for each value, whatever library holds it.
 
 Equal values have equal text in all kinds of frames, so a ledger knows them as the same data. A missing value (None,

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Divergences of all shifts of weights that are runs of equal ones, by few of them.
 
 For two runs, the number of cells of one whose partner, k cells away, is in the other is linear in

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Vectors of noise of the density exp(-‖x‖₂/scale), rounded to integers, drawn exactly by
 comparisons of uniform numbers: docs/proofs/spherical.md."""
 

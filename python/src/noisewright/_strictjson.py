@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Files of JSON, read strictly: no field is unknown, missing or repeated, none is null that is
 not meant to be, numbers are written plainly and fit, and nothing follows. Unknown fields of the
 outermost object are skipped if a field "optional" before them names them."""

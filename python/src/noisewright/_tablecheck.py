@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The exact check of everything that a table claims: docs/proofs/table-privacy.md."""
 
 from __future__ import annotations

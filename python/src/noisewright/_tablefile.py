@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The table file, version 1, read strictly: docs/table-format.md."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Tables whose ends repeat for ever: docs/proofs/tail.md."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The words of randomness: uniform 64-bit integers from the system.
 
 Nothing is kept between calls, neither words nor a key. So there is nothing that a process

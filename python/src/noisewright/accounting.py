@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Totals as privacy loss distributions of Google's dp_accounting, and back; both ways pessimistic."""
 
 from __future__ import annotations

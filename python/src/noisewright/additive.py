@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Additive kernels, noise whose law depends on the cell of the query value:
 docs/additive-format.md."""
 

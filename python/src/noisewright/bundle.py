@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Bundles, private encoders with their noise: docs/bundle-format.md."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What can go wrong. Every message is one clear sentence, and none quotes a private value."""
 
 from __future__ import annotations

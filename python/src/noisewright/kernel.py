@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Kernels, noise that depends on the query value: docs/kernel-format.md."""
 
 from __future__ import annotations

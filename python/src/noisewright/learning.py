@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Private classifiers, learned by the program: ``noisewright learn``."""
 
 from __future__ import annotations

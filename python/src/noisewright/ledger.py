@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Ledgers: what was released about a set of people, and a total that it does not exceed."""
 
 from __future__ import annotations

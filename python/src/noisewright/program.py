@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Designs, calibrations, totals and comparisons, made by the program noisewright.
 
 The program is the one that NOISEWRIGHT names, or else that beside Python (in the folder of scripts of its
@@ -499,6 +500,8 @@ SAME_DATA = "new_data=True"
 _WORDS = (
     ("a run without --same-data", f"{SAME_DATA} where they are of the same people"),
     ("--allow-delta", "allow_delta=True"),
+    ("want another folder", "want another path, or force=True"),
+    ("--query integer", "integer=True"),
     ("(see ledger create)", "(see noisewright.Ledger)"),
     ("(see --person)", "(see person)"),
 )

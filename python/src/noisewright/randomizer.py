@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Local randomizers, answers to one person's value: docs/local-format.md."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Private classifiers as estimators of scikit-learn: they are what ``noisewright.learn`` makes.
 
 What is public about the records has to be said: bounds of numbers, categories, and classes. The model, and all that is

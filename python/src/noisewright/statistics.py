@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Statistics of a data set, released by the program: ``noisewright release batch``.
 
 The program reads the data as CSV from a pipe; what it sees of a frame is in noisewright._rows. Nothing is charged
@@ -23,14 +24,14 @@ from noisewright._display import Fields, Rows
 from noisewright._exact import float_down
 from noisewright.errors import InvalidError, PrivacyWarning
 from noisewright.ledger import Ledger
-from noisewright.program import Number, ProgramError, _float, _report, _run
+from noisewright.program import Number, ProgramError, _flags, _float, _report, _run, _text
 
 Bounds = tuple[Number, Number]
 
 
 @dataclasses.dataclass(frozen=True)
 class Statistic:
-    """What is asked of the rows of a data set. Made by count, sum, mean, histogram and quantile."""
+    """What is asked of the rows of a data set. Made by count, sum, mean, histogram, quantile, and release_value."""
 
     kind: str
     fields: Mapping[str, Any]  # of the program's query
@@ -261,7 +262,7 @@ class Answer(Sequence[Estimate]):
     def name(self) -> str:
         """The statistic in words."""
         q = self.query
-        parts = [(" of ", q.get("column")), (" by ", q.get("by")), (" where ", q.get("where"))]
+        parts = [(" of ", q.get("column")), (" by ", q.get("by")), (" where ", q.get("where")), (" ", q.get("name"))]
         return str(q["kind"]) + "".join(word + part for word, part in parts if part)
 
     def _single(self) -> Estimate:
@@ -395,6 +396,42 @@ def release(
     except (KeyError, TypeError) as err:
         raise ProgramError(f"the program printed another Release than this package reads: {err!r}", 0) from err
     return Release(answers)
+
+
+def release_value(
+    x: Number,
+    sensitivity: Number,
+    *,
+    epsilon: Number,
+    delta: Number = 0,
+    integer: bool = False,
+    name: str | None = None,
+    loss: Literal["l1", "l2"] = "l1",
+    neighbors: Literal["add-remove", "replace"] | None = None,
+    unit: str | None = None,
+    releases: int = 1,
+    ledger: str | os.PathLike[str] | Ledger | None = None,
+    allow_delta: bool = False,
+    tables: str | os.PathLike[str] | None = None,
+) -> Answer:
+    """Releases a number of your own. The sensitivity, how far one unit can change it, in its units, is your word:
+    nothing checks it. unit is row, or person:COLUMN, as a ledger says it.
+
+    Every call is charged to the ledger, also for the same number. Raises and warns as release does.
+    """
+    flags = list(_flags(sensitivity=sensitivity, epsilon=epsilon, delta=delta, releases=releases))
+    folder = None if tables is None else os.fspath(tables)
+    flags += _flags_of_words(loss=loss, name=name, neighbors=neighbors, unit=unit, tables=folder)
+    flags += ["--query=integer"] if integer else []
+    flags += charged(ledger, new_data=True) + (["--allow-delta"] if allow_delta else [])
+    run = _run("release value", *flags, "--", _text(x))
+    warned(run.warnings)
+    report = _report(run.stdout)
+    fields = {"name": name, "sensitivity": sensitivity, "integer": integer, "loss": loss}
+    try:
+        return _answer(Statistic("value", Fields(fields)), report)
+    except (KeyError, TypeError) as err:
+        raise ProgramError(f"the program printed another Answer than this package reads: {err!r}", 0) from err
 
 
 def warned(sentences: Iterable[str]) -> None:

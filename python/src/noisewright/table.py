@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Tables of additive noise: docs/table-format.md."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Private encoders in PyTorch: the noise of proven tables as a layer, and its export as a bundle.
 
     noise = noisewright.torch.design(epsilon=10, delta=1e-6, coordinates=2, clip=1.0)
