@@ -9,6 +9,7 @@ MUTANTS ?= 48
 MUTANTS_SEED ?= 1
 PROBLEMS ?= 300
 PROBLEMS_SEED ?= 1
+PROBLEMS_MAP ?=
 
 DEPS := $(CURDIR)/.deps
 LINT_VERSION := v2.15.0
@@ -106,7 +107,7 @@ mutants: ## change MUTANTS (48) places of privacy-relevant code, and a quarter o
 
 problems: build ## design noise for PROBLEMS (300) random problems, and say which miss the gap, by loss and epsilon
 	@echo "problems: $(PROBLEMS), seed $(PROBLEMS_SEED)"
-	@$(GO) run ./internal/problems -n $(PROBLEMS) -seed $(PROBLEMS_SEED)
+	@$(GO) run ./internal/problems -n $(PROBLEMS) -seed $(PROBLEMS_SEED) -map "$(PROBLEMS_MAP)"
 
 race: deps ## run every test under the race detector
 	@echo "race: all packages"

@@ -163,7 +163,8 @@ func (d *designer) mostMultipliers() int {
 func (d *designer) closedGrids(multipliers int) iter.Seq[grid] {
 	const (
 		mostNodes = 1 << 16
-		share     = 8 // of the nodes there is time for: they reach two sensitivities out
+		share     = 3   // of the nodes there is time for: they reach two sensitivities out
+		coarsest  = 1.9 // nodes of the core
 	)
 	most := min(mostNodes, d.affordableNodes(d.even(), 1)/share)
 	for most > 1 && d.closedSize(most, staircase.Kind{Sparse: true}) > multipliers {
@@ -192,7 +193,8 @@ func (d *designer) closedGrids(multipliers int) iter.Seq[grid] {
 			kinds = []bool{false, true}
 		}
 		const growth = 1.7
-		for least := 0.7 / d.core.Width; least < float64(most); least *= growth {
+		most = max(most, min(mostNodes, int(growth*coarsest/d.core.Width))) // a bound is worth some time too much
+		for least := coarsest / d.core.Width; least < float64(most); least *= growth {
 			for _, edges := range kinds {
 				g := cells(d.closedNodes(least, min(least*growth, float64(most)), edges))
 				if g.edges = edges; g.k > 0 && !yield(g) {
@@ -274,7 +276,7 @@ func (d *designer) try(best *closed, g grid, most int) {
 		kinds = append(kinds, staircase.Kind{Cheap: true})
 	}
 	for _, kind := range kinds {
-		if d.closedSize(g.k, kind) > most {
+		if best.Transport != nil && d.closedSize(g.k, kind) > most {
 			continue
 		}
 		t := d.transport(g, kind)

@@ -137,8 +137,8 @@ func (d *designer) simpleTable() (*tables.Verified, error) {
 		}
 		return best, err
 	}
-	const runs = 64 // how many times sooner tables of few runs are tested
-	work, cells := d.simpleCost(best, d.Elapsed()-start, maxSimpleWork)
+	const runs = 256 // how many times sooner tables of few runs are tested
+	work, cells := d.simpleCost(best, d.Elapsed()-start, maxSimpleWork/4)
 	if stairs := d.coreTable(runs*work, cells); stairs != nil && (err != nil || stairs.Certificate().ExpectedLoss.Cmp(best.Certificate().ExpectedLoss) < 0) {
 		best, err = stairs, nil
 	}
