@@ -118,7 +118,9 @@ func OneCell(ctx context.Context, solver solver.Factory, p dp.Problem) (chainLos
 	}
 	chainLoss, _ = t.Bounds().Loss.Float64()
 	d.Best, d.Bound = chainLoss, chainLoss // so that it aims at the gap at once
-	chainBound = d.keepDual(d.chainDual(chainLoss, 1<<17))
+	if dual := d.chainDual(chainLoss, 1<<17); dual != nil { // they may prove nothing
+		chainBound = d.keepDual(dual)
+	}
 	reach := math.Ceil(3*SupportBound(p)) + 2
 	u, l := d.upper.bound, d.lower.bound
 	if loss, err = u.solve(ctx, d, u.extent(1, reach)); err == nil {
