@@ -105,7 +105,7 @@ func TestSpreadAgainstPoints(t *testing.T) {
 		p := dp.Problem{Privacy: dp.Privacy{Epsilon: 1, Delta: 0.01, Sensitivity: 101}, Query: dp.IntegerQuery}
 		a, b := designerOf(t, p, name), designerOf(t, p, name)
 		a.Options.Gap, b.Options.Gap = 5e-3, 3e-2
-		if _, ok := a.realProblem(); !ok {
+		if _, _, ok := a.realProblem(); !ok {
 			t.Fatalf("%s: not by the real query", name)
 		}
 		for _, err := range []error{a.begin(), a.meetSpread(t.Context()), b.begin(), b.refine(t.Context())} {

@@ -118,7 +118,8 @@ func OneCell(ctx context.Context, solver solver.Factory, p dp.Problem) (chainLos
 	}
 	chainLoss, _ = t.Bounds().Loss.Float64()
 	d.Best, d.Bound = chainLoss, chainLoss // so that it aims at the gap at once
-	if dual := d.chainDual(chainLoss, 1<<17); dual != nil { // they may prove nothing
+	// They may prove nothing.
+	if dual := d.chainDual(chainLoss, 1<<17); dual != nil {
 		chainBound = d.keepDual(dual)
 	}
 	reach := math.Ceil(3*SupportBound(p)) + 2

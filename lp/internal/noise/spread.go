@@ -26,12 +26,12 @@ func (d *designer) meetSpread(ctx context.Context) error {
 		share = 0.9 // of the gap, for the real query
 		part  = 0.9 // of the time that is left
 	)
-	p, ok := d.realProblem()
+	p, least, ok := d.realProblem()
 	if !ok {
 		return nil
 	}
 	s := meet.Search{Options: d.Options, Start: d.Start, Best: math.Inf(1)}
-	s.Options.Gap = max(share*d.Options.Gap, meet.MinGap)
+	s.Options.Gap = max(share*d.Options.Gap, least, meet.MinGap)
 	s.Options.Progress = nil
 	if d.Options.TimeLimit > 0 {
 		reserve := time.Duration((1 - part) * float64(d.Left()))
@@ -67,15 +67,20 @@ func (d *designer) meetSpread(ctx context.Context) error {
 	return nil
 }
 
-// realProblem returns the real query of which that on points is the rounding, and whether it is worth while.
-func (d *designer) realProblem() (p dp.Problem, ok bool) {
+// realProblem returns the real query of which that on points is the rounding, the least gap it is good for, and
+// whether it is worth while.
+func (d *designer) realProblem() (p dp.Problem, least float64, ok bool) {
 	const (
-		fewer = 2  // times fewer cells than points are enough
-		few   = 30 // points per sensitivity, where jumps may be off a coarse grid
+		fewer = 2    // times fewer cells than points, for which that gap is left
+		few   = 64   // points, which need no coarser cells
+		poor  = 1e-2 // gap
 	)
+	if cells := float64(d.points / fewer); d.firstCells(1) > 0 && len(d.jumps) == 0 {
+		least = max(d.curvature, 0) / (cells * cells)
+	}
 	c := d.Constraints
-	if enough := d.points >= int64(fewer*d.firstCells(d.Options.Gap)) || len(d.jumps) > 0 && d.points > few; !enough || c.Support != nil || c.MaxDistinguishing > 0 || c.MaxVariance > 0 || len(c.Quantiles) > 0 || d.Options.Generate {
-		return p, false
+	if d.points < few || least > poor || c.Support != nil || c.MaxDistinguishing > 0 || c.MaxVariance > 0 || len(c.Quantiles) > 0 || d.Options.Generate {
+		return p, 0, false
 	}
 	p = d.Problem
 	p.Query, p.Step = dp.RealQuery, 0
@@ -89,13 +94,13 @@ func (d *designer) realProblem() (p dp.Problem, ok bool) {
 		x, _ := point.Add(point, big.NewRat(1, 2)).Mul(point, d.unit).Float64()
 		moved, err := loss.New("exceed", x)
 		if _, weight := loss.Unweighted(d.Loss); err != nil || weight != 1 {
-			return p, false
+			return p, 0, false
 		}
 		p.Loss = moved
 	case len(d.jumps) > 0:
-		return p, false
+		return p, 0, false
 	}
-	return p, true
+	return p, least, true
 }
 
 // rounded rounds real noise to the points: with cells of s points each that make up P or more, noise of that
