@@ -122,6 +122,17 @@ func TestBudgetLeft(t *testing.T) {
 	}
 }
 
+// TestAdaptiveDeltas: deltas are added up as often as the noise is used.
+func TestAdaptiveDeltas(t *testing.T) {
+	b := budgetOf(t, 1, 1e-6, true)
+	if err := b.Charge(Cost{Epsilon: 0.1, Delta: 6e-7, Times: 2}); !errors.Is(err, ErrExceeded) {
+		t.Errorf("two uses of delta 6e-7 within 1e-6: %v", err)
+	}
+	if err := b.Charge(Cost{Epsilon: 0.1, Delta: 0x1p-21, Times: 2}); err != nil {
+		t.Error(err)
+	}
+}
+
 // TestBudgetRefuses: bad totals and bad costs are refused in one sentence for each field.
 func TestBudgetRefuses(t *testing.T) {
 	for _, c := range []struct {

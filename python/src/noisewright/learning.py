@@ -20,8 +20,8 @@ from noisewright._display import Fields
 from noisewright._words import Floats, Int64s
 from noisewright.errors import FormatError, InvalidError
 from noisewright.ledger import Ledger
-from noisewright.program import Number, _flags, _report, _result, _run
-from noisewright.statistics import Charge, _number, charged, source, warned
+from noisewright.program import Number, _flags, _report, _result, _run, _warned
+from noisewright.statistics import Charge, _number, charged, source
 
 _GRID = 1 << 24  # steps from 0 to 1 of a number mapped to [-1, 1]
 
@@ -53,6 +53,10 @@ class Schema:
                 lower, upper = (_number(f"feature {name!r}", end) for end in list[Any](known))
                 features.append({"name": name, "bounds": {"lower": lower, "upper": upper}})
             else:
+                if len(known) == 2 and all(isinstance(n, (int, float)) and not isinstance(n, bool) for n in known):
+                    a, b = known
+                    want = f"({a}, {b}) for bounds, or texts, [{str(a)!r}, {str(b)!r}], for two categories"
+                    raise InvalidError(f"feature {name!r} = {known!r}, want {want}")
                 features.append({"name": name, "categories": list(map(_rows.text, known))})
         classes = list(map(_rows.text, self.classes))
         head = {"format": "noisewright-schema", "version": 1, "target": self.target, "classes": classes}
@@ -240,6 +244,6 @@ def learn(
         public.write_text(schema.encode(), encoding="utf-8")
         run = _run(f"learn {kind}", *flags, f"--schema={public}", f"--output={made}", data=rows)
         model = made.read_bytes()
-    warned(run.warnings)
+    _warned(run.warnings)
     charge = _report(run.stdout).get("ledger")
     return Model(model, schema.classes, Charge(**charge) if charge else None)

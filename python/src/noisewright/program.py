@@ -21,6 +21,7 @@ import subprocess
 import sys
 import sysconfig
 import tempfile
+import warnings
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from decimal import Decimal
@@ -29,9 +30,10 @@ from pathlib import Path
 from typing import Any, Literal, Protocol, TypeAlias, TypeVar, Union
 
 from noisewright import _tablefile
+from noisewright._display import Rows
 from noisewright._load import load
 from noisewright._version import __version__
-from noisewright.errors import Error, ExceededError, FalseClaimError, InvalidError, OtherDataError
+from noisewright.errors import Error, ExceededError, FalseClaimError, InvalidError, OtherDataError, PrivacyWarning
 from noisewright.table import Table
 
 Number: TypeAlias = int | float | Decimal | str
@@ -145,7 +147,11 @@ class Design:
 
 @dataclasses.dataclass(frozen=True)
 class Calibration:
-    """The table of one of several releases, and what they cost together. Losses are those of a release."""
+    """The table of one of several releases, and what they cost together. Losses are those of a release.
+
+    Only releases of this table add up to the total: other noise of its release_epsilon and release_delta may cost much
+    more. For values and statistics under a ledger say releases=… and the total there instead.
+    """
 
     table: Table
     releases: int
@@ -188,11 +194,20 @@ class Mechanism:
 
 
 @dataclasses.dataclass(frozen=True)
-class Comparison:
+class Comparison(Rows):
     """Expected losses beside the lower bound on those of all noise, None if there is none."""
 
     lower_bound: float | None
     mechanisms: tuple[Mechanism, ...]
+
+    def rows(self) -> list[dict[str, Any]]:
+        """A row for every mechanism."""
+        return [dataclasses.asdict(m) for m in self.mechanisms]
+
+    def __repr__(self) -> str:
+        lines = [f"lower bound: {self.lower_bound}"]
+        lines += [f"{m.name}: {m.note if m.loss is None else f'{m.loss:.7g}'}" for m in self.mechanisms]
+        return "\n".join(lines)
 
     def __getitem__(self, name: str) -> Mechanism:
         for mechanism in self.mechanisms:
@@ -217,7 +232,7 @@ def design(
 
     With a step, multiples of it are published. With a path, the table is written there too. What comes back was
     loaded, and so verified in exact arithmetic, and is what was asked for. Raises InvalidError for bad input, with
-    the program's sentences, and ProgramError if there is no such noise or the search failed.
+    the program's sentences, and ProgramError if there is no such noise or the search failed. Warns with PrivacyWarning.
     """
     flags = _problem(epsilon, delta, sensitivity, loss, query, step, constraints, effort)
     report, table = _designed("design", flags, path)
@@ -239,9 +254,11 @@ def calibrate(
     constraints: Constraints | None = None,
     effort: Effort | None = None,
     path: str | os.PathLike[str] | None = None,
+    allow_delta: bool = False,
 ) -> Calibration:
     """Designs the table of a release of which so many are together (epsilon, delta)-private. Otherwise as design."""
     flags = _problem(epsilon, delta, sensitivity, loss, query, step, constraints, effort)
+    flags += ["--allow-delta"] if allow_delta else []
     report, table = _designed("calibrate", [f"--releases={releases}", f"--noise={noise}", *flags], path)
     total = table.claimed_total or {}
     asked = {"releases": releases, "epsilon": epsilon, "delta": delta}
@@ -254,6 +271,8 @@ def account(
 ) -> Total:
     """The total epsilon of releases at a total delta, or the total delta at an epsilon: give one of them.
 
+    A release is a file, what was loaded or designed, or a mechanism in words: laplace:epsilon=1, gaussian:sigma=3,
+    or dp:epsilon=1,delta=1e-6 for a promise alone; noisewright account --help has them all.
     times says how often each release is made: one number for all, or one for each.
     """
     counts = list(times) if isinstance(times, Iterable) else [times]
@@ -376,8 +395,9 @@ def _problem(
 def _designed(command: str, flags: Sequence[str], path: str | os.PathLike[str] | None) -> tuple[dict[str, Any], Table]:
     """Runs a command that writes a table, and loads it. What is printed of it has to hold."""
     with _output(path) as out:
-        report = _call(command, *flags, f"--output={out}")
-        made = load(out)
+        run = _run(command, *flags, f"--output={out}")
+        report, made = _report(run.stdout), load(out)
+    _warned((w for w in run.warnings if not w.startswith("stopped ")), 4)  # that is the status
     if not isinstance(made, Table):
         raise ProgramError(f"{command} wrote no table", 0)
     proved = made.verify()
@@ -475,6 +495,12 @@ def _run(command: str, *arguments: str, data: Iterable[bytes] | None = None) -> 
     raise ProgramError(message, process.returncode)
 
 
+def _warned(sentences: Iterable[str], stacklevel: int = 3) -> None:
+    """Warns the caller of a function of this package."""
+    for sentence in sentences:
+        warnings.warn(sentence, PrivacyWarning, stacklevel=stacklevel)
+
+
 def _feed(process: subprocess.Popen[bytes], data: Iterable[bytes] | None) -> None:
     if process.stdin is None or data is None:
         return
@@ -490,7 +516,8 @@ def _lines(text: str, label: str) -> Iterator[str]:
             line = _OURS.sub("", line.removeprefix(label))
             for flag, word in _WORDS:
                 line = line.replace(flag, word)
-            yield line
+            line = re.sub(r"\bunit = row, want person:(\S+) as", r"person = None, want \1 as", line)
+            yield re.sub(r"(?<!\w)--([a-z][a-z-]+)", lambda flag: flag[1].replace("-", "_"), line)
 
 
 # Files that the user has not named.
