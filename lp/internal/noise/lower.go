@@ -129,9 +129,8 @@ func (l *lower) reach(gap float64) float64 {
 // standIn returns from where on, in sensitivities, cells may stand for all further out. Where delta is large, the masses there
 // fall faster than by e^ε.
 func (l *lower) standIn() (from float64, ok bool) {
-	const mostDelta = 1e-2
 	from, ok = l.flat()
-	return from, ok && l.Delta <= mostDelta && l.folded && l.Epsilon > 0 && l.edgesAllowed() && l.unshaped()
+	return from, ok && l.Delta <= largeDelta && l.folded && l.Epsilon > 0 && l.edgesAllowed() && l.unshaped()
 }
 
 // order: noise may keep to a support, or inside a jump, as if it were a cell wider.

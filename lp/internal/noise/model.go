@@ -217,6 +217,9 @@ func (m *model) unshaped() bool {
 	return c.None()
 }
 
+// largeDelta is the delta from which the best noise for a loss that is flat far out has masses there.
+const largeDelta = 1e-2
+
 // flat returns from where on, in sensitivities, the loss is constant after a jump, if it is, alike on both sides.
 func (m *model) flat() (from float64, ok bool) {
 	if len(m.jumps) == 0 || !m.Loss.Symmetric() {

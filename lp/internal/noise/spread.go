@@ -79,7 +79,9 @@ func (d *designer) realProblem() (p dp.Problem, least float64, ok bool) {
 		least = max(d.curvature, 0) / (cells * cells)
 	}
 	c := d.Constraints
-	if d.points < few || least > poor || c.Support != nil || c.MaxDistinguishing > 0 || c.MaxVariance > 0 || len(c.Quantiles) > 0 || d.Options.Generate {
+	// Noise for a loss that is not symmetric, or with masses far out where they cost no more, is hardly monotone by itself.
+	monotone := d.folded && (d.Delta <= largeDelta || len(d.jumps) == 0)
+	if d.points < few || least > poor || c.Monotone && !monotone || c.Support != nil || c.MaxDistinguishing > 0 || c.MaxVariance > 0 || len(c.Quantiles) > 0 || d.Options.Generate {
 		return p, 0, false
 	}
 	p = d.Problem

@@ -126,7 +126,6 @@ func (u upper) reach(gap float64) float64 {
 	if u.Epsilon == 0 {
 		return 1.5*a + 1
 	}
-	const largeDelta = 1e-2
 	if _, ok := u.flat(); ok && u.Delta > largeDelta { // mass far out costs no more
 		a = max(a, tailReach(p, gap/4))
 	}
