@@ -72,7 +72,7 @@ func (d *designer) meetSpread(ctx context.Context) error {
 func (d *designer) realProblem() (p dp.Problem, least float64, ok bool) {
 	const (
 		fewer = 2    // times fewer cells than points, for which that gap is left
-		few   = 64   // points, which need no coarser cells
+		few   = 30   // points, where jumps may be off a coarse grid
 		poor  = 1e-2 // gap
 	)
 	if cells := float64(d.points / fewer); d.firstCells(1) > 0 && len(d.jumps) == 0 {
@@ -81,7 +81,7 @@ func (d *designer) realProblem() (p dp.Problem, least float64, ok bool) {
 	c := d.Constraints
 	// Noise for a loss that is not symmetric, or with masses far out where they cost no more, is hardly monotone by itself.
 	monotone := d.folded && (d.Delta <= largeDelta || len(d.jumps) == 0)
-	if d.points < few || least > poor || c.Monotone && !monotone || c.Support != nil || c.MaxDistinguishing > 0 || c.MaxVariance > 0 || len(c.Quantiles) > 0 || d.Options.Generate {
+	if d.points == 0 || d.points < few && len(d.jumps) > 0 || least > poor || c.Monotone && !monotone || c.Support != nil || c.MaxDistinguishing > 0 || c.MaxVariance > 0 || len(c.Quantiles) > 0 || d.Options.Generate {
 		return p, 0, false
 	}
 	p = d.Problem
@@ -111,11 +111,12 @@ func (d *designer) rounded(t *tables.Table) (*tables.Verified, error) {
 	const (
 		each   = 4 * time.Nanosecond // cells times cells per sensitivity, as certifying takes
 		share  = 0.1                 // of the time that is left
+		little = 1 << 22             // work that noise is worth even if none is left
 		perRun = 80                  // cells that take as long as the points of a cell that are equally heavy
 	)
 	work := float64(1 << 27)
 	if d.Options.TimeLimit > 0 {
-		work = min(work, share*float64(d.Left())/float64(each))
+		work = min(work, max(share*float64(d.Left())/float64(each), little))
 	}
 	_, _, quick := loss.PolynomialBeyond(d.Loss)
 	masses, atom := t.PMF()
