@@ -165,11 +165,13 @@ func (d *designer) closedGrids(multipliers int) iter.Seq[grid] {
 		mostNodes = 1 << 16
 		share     = 3   // of the nodes there is time for: they reach two sensitivities out
 		coarsest  = 1.9 // nodes of the core
+		growth    = 1.7
 	)
 	most := min(mostNodes, d.affordableNodes(d.even(), 1)/share)
 	for most > 1 && d.closedSize(most, staircase.Kind{Sparse: true}) > multipliers {
 		most -= max(1, most/64)
 	}
+	most = max(most, min(mostNodes, int(growth*growth*coarsest/d.core.Width))) // a bound is worth some time too much
 	if d.finest > 0 {
 		most = min(most, d.finest)
 	}
@@ -192,8 +194,6 @@ func (d *designer) closedGrids(multipliers int) iter.Seq[grid] {
 		if d.edgesAllowed() && slices.ContainsFunc(loss.Kinks(d.Loss), near) {
 			kinds = []bool{false, true}
 		}
-		const growth = 1.7
-		most = max(most, min(mostNodes, int(growth*coarsest/d.core.Width))) // a bound is worth some time too much
 		for least := coarsest / d.core.Width; least < float64(most); least *= growth {
 			for _, edges := range kinds {
 				g := cells(d.closedNodes(least, min(least*growth, float64(most)), edges))
