@@ -144,6 +144,7 @@ var arrows = map[string][]string{
 	"internal/newform":    {"internal/formfile", "proof", "dp", "loss", "internal/exact", "internal/check", "internal/strictjson", "gonum.org/v1/gonum/floats", "gonum.org/v1/gonum/stat/combin"}, // for tests
 	"internal/keyed":      {},
 	"internal/mutants":    {},
+	"internal/problems":   {},
 	"internal/exact":      {},
 	"internal/quadrature": {"internal/exact"},
 	"internal/strictjson": {"internal/check"},

@@ -93,8 +93,11 @@ func Solve(ctx context.Context, o *meet.Options, p *Program, want Want) (*Soluti
 	fits := !o.Generate && p.fits()
 	var solved *Solution
 	if fits && (p.Complete || o.NewSolver == nil) {
+		const few = 500 // masses, up to which generation takes little time
 		var status solver.Status
-		if solved, status = p.complete(ctx, o, want); status != solver.StatusFailed || o.NewSolver == nil {
+		solved, status = p.complete(ctx, o, want)
+		// What is done of a program for a bound proves one.
+		if status != solver.StatusFailed || o.NewSolver == nil || want.Bound && solved != nil && p.masses() > few {
 			return solved, status, nil
 		}
 	}
