@@ -113,10 +113,10 @@ race: deps ## run every test under the race detector
 	@echo "race: all packages"
 	@$(GO) test -race -timeout 4h ./...
 
-workflows: ## check .github/workflows with actionlint, and that every script names its license
+workflows: ## check .github/workflows with actionlint, and that every source file names its license
 	@echo "workflows: actionlint $(ACTIONLINT_VERSION)"
 	@CGO_ENABLED=0 GOFLAGS= $(GO) run github.com/rhysd/actionlint/cmd/actionlint@$(ACTIONLINT_VERSION)
-	@list=$$(git grep -L 'SPDX-License-Identifier: Apache-2.0' -- '*.sh' .ci/run 'scripts/*.py' 'packaging/*' '.github/workflows/*' 'python/*.py' || true); \
+	@list=$$(git grep -L 'SPDX-License-Identifier: Apache-2.0' -- '*.go' '*.s' '*.js' '*.css' '*.html' '*.py' '*.sh' .ci/run 'packaging/*' '.github/workflows/*' ':!*/testdata/*' || true); \
 		if [ -n "$$list" ]; then printf 'workflows: no SPDX line in %s\n' $$list >&2; exit 1; fi
 
 lint: deps $(LINT) workflows ## run golangci-lint, pinned, with .golangci.yml, and the linters of python/ and of workflows

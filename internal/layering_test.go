@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Package internal_test holds the layering of the module: which package may
 // import which, and that cgo stays in one of them.
 package internal_test

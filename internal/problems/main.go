@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Command problems designs noise for random problems, or for those of a file, and prints which
 // miss the gap, by loss and epsilon. Problems depend on the seed and their number alone.
 package main

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Package engine solves the linear programs of all forms: complete, by the interior point
 // method of package interior, or by the constraint generation of package cuts, which asks an
 // LP solver. What it finds is not trusted, but certified.

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Package noise designs noise that does not depend on the value; see lp.Design.
 //
 // The upper and the lower program are two types with one interface: upper.go,
