@@ -72,7 +72,7 @@ def test_filters_and_attackers(called: str, tmp_path: Path) -> None:
         ("task-aware", {**TRAIN, "epsilon": 0, "delta": 0}, "epsilon"),
         ("task-aware", {**TRAIN, "epsilon": 1, "target": "job"}, "job"),
         ("task-aware", {**TRAIN, "epsilon": 1, "colour": "red"}, "colour"),
-        ("task-aware", {**TRAIN, "epsilon": object()}, "not a number"),
+        ("task-aware", {**TRAIN, "epsilon": object()}, "^epsilon = a object, want a number"),
     ],
 )
 def test_refused(system: Any, options: dict[str, Any], match: str, called: str, tmp_path: Path) -> None:

@@ -320,7 +320,7 @@ def test_values(called: str, tmp_path: Path) -> None:
     asked: dict[str, Any] = {
         "epsilon": 0.25,
         "delta": 1e-8,
-        "integer": True,
+        "query": "integer",
         "name": "patients",
         "tables": tmp_path / "t",
     }
@@ -345,7 +345,7 @@ def test_values(called: str, tmp_path: Path) -> None:
         (1, 1, {"epsilon": -1}, "epsilon"),
         (1, 1, {"ledger": "nowhere"}, "Ledger.create"),
         (1, 1, {"unit": "house"}, "unit = house"),
-        (1.5, 1, {"integer": True}, "integer=True"),
+        (1.5, 1, {"query": "integer"}, 'query="integer"'),
     ],
 )
 def test_values_refused(x: Any, sensitivity: Any, more: Any, match: str, called: str) -> None:

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from decimal import Decimal
 from typing import Any
 
 import numpy as np
@@ -23,17 +24,19 @@ def column_like(column: Any, release: Callable[[npt.NDArray[Any]], Any]) -> Any:
         library = cls.__module__.partition(".")[0]
         if library == "pandas":
             if bool(cls.isna(column).any()):
-                raise InvalidError("a value is missing, want none")
+                raise InvalidError("a value is missing, want none: fill it, as leaving it out tells who lacks it")
             return cls(release(_values(column.to_numpy())), index=column.index, name=column.name)
         if library == "polars":
             if cls.null_count(column):
-                raise InvalidError("a value is missing, want none")
+                raise InvalidError("a value is missing, want none: fill it, as leaving it out tells who lacks it")
             return cls(column.name, release(_values(column.to_numpy())))
     return release(unmasked(column))
 
 
 def _values(values: npt.NDArray[Any]) -> npt.NDArray[Any]:
-    return np.array(values.tolist()) if values.dtype == object else values  # a nullable type
+    if values.dtype != object:
+        return values
+    return np.array([float(v) if isinstance(v, Decimal) else v for v in values.tolist()])  # of a nullable type too
 
 
 def clipped(values: npt.NDArray[Any], lower: float, upper: float, whole: bool) -> npt.NDArray[Any]:

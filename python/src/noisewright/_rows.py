@@ -318,6 +318,9 @@ def csv(data: Any) -> Iterator[bytes]:
         raise InvalidError("data = a frame without columns, want one at least")
     if any("\n" in name or "\r" in name for name in names):
         raise InvalidError("the name of a column has a line break, want a header of one line")
+    for column in columns:
+        if not isinstance(column, str):
+            raise InvalidError(f"the name of a column is {column!r}, want a text: rename it")
     header = _quoted(names)
     yield _encoded([",".join(header) if len(header) > 1 else _alone(header)[0]])
     for chunk in chunks:

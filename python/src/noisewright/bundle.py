@@ -29,7 +29,7 @@ class Bundle:
 
     def __repr__(self) -> str:
         promise = "no promise" if self.promise is None else "epsilon={}, delta={}".format(*self.promise)
-        counts = f"{len(self.features)} features, {self.coordinates} numbers released, {len(self.outputs)} outputs"
+        counts = f"{len(self.features)} features, {self.coordinates} released, {len(self.outputs)} outputs"
         return f"<Bundle: {promise}, {counts}>"
 
     @property

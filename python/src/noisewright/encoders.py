@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator, Mapping
+from decimal import Decimal
 from typing import Any, Literal
 
 from noisewright import _rows
@@ -82,5 +83,7 @@ def _options(options: Mapping[str, Any]) -> Iterator[str]:
                 yield f"--{flag}={str(one).lower()}"
             elif isinstance(one, (str, os.PathLike)):
                 yield f"--{flag}={os.fspath(one)}"
-            else:
+            elif isinstance(one, (int, float, Decimal, type(None))):
                 yield from _flags(**{flag: one})
+            else:
+                raise InvalidError(f"{name} = a {type(one).__name__}, want a number, a text, a path, True or a list")

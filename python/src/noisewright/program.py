@@ -488,7 +488,7 @@ def _run(command: str, *arguments: str, data: Iterable[bytes] | None = None) -> 
         return _Run(out, tuple(_lines(err, "warning: ")))
     message = "\n".join(_lines(err, "error: "))
     message = message or f"noisewright {command} ended with the exit code {process.returncode} and no word"
-    if process.returncode == 2:
+    if process.returncode == 2 and "no word" not in message:
         raise (OtherDataError if SAME_DATA in message else InvalidError)(message)
     if process.returncode == 3:
         raise (ExceededError if "would exceed the total" in message else FalseClaimError)(message)
@@ -528,7 +528,7 @@ _WORDS = (
     ("a run without --same-data", f"{SAME_DATA} where they are of the same people"),
     ("--allow-delta", "allow_delta=True"),
     ("want another folder", "want another path, or force=True"),
-    ("--query integer", "integer=True"),
+    ("--query integer", 'query="integer"'),
     ("(see ledger create)", "(see noisewright.Ledger)"),
     ("(see --person)", "(see person)"),
 )

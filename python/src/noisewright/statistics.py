@@ -193,6 +193,8 @@ def median(column: str, bounds: Bounds, **more: Any) -> Statistic:
 
 
 def _valued(column: str, bounds: Bounds, missing: str) -> dict[str, Any]:
+    if not isinstance(column, str):
+        raise InvalidError(f"column = {column!r}, want the name of a column, a text")
     try:
         lower, upper = bounds
     except (TypeError, ValueError):
@@ -277,9 +279,11 @@ class Answer(Rows, Sequence[Estimate]):
         return len(self.estimates)
 
     def rows(self) -> list[dict[str, Any]]:
-        """A row for every estimate: the statistic, its key, the value and its interval, and what it cost."""
+        """A row for every estimate: the statistic, its key, the value and its interval, or the error of its rank, and
+        what it cost."""
         return [
-            {"statistic": self.name, "key": e.key, "value": e.value, "lower": e.lower, "upper": e.upper}
+            {"statistic": self.name, "key": e.key, "value": e.value}
+            | ({"lower": e.lower, "upper": e.upper} if e.rank_error is None else {"lower": None, "upper": None})
             | {"rank_error": e.rank_error, "mean_error": self.mean_error}
             | {"epsilon": self.epsilon, "delta": self.delta}
             for e in self.estimates
@@ -430,7 +434,7 @@ def release_value(
     *,
     epsilon: Number,
     delta: Number = 0,
-    integer: bool = False,
+    query: Literal["real", "integer"] = "real",
     name: str | None = None,
     loss: Literal["l1", "l2"] = "l1",
     neighbors: Literal["add-remove", "replace"] | None = None,
@@ -441,20 +445,20 @@ def release_value(
     tables: str | os.PathLike[str] | None = None,
 ) -> Answer:
     """Releases a number of your own. The sensitivity, how far one unit can change it, in its units, is your word:
-    nothing checks it. unit is row, or person:COLUMN, as a ledger says it.
+    nothing checks it. query="integer" is for what could be integers only. unit is row, or person:COLUMN, as a ledger
+    says it.
 
     Every call is charged to the ledger, also for the same number. releases says how many releases of this kind, such as
     one a month, epsilon and delta are for together: each is charged its part. Raises and warns as release does.
     """
     flags = list(_flags(sensitivity=sensitivity, epsilon=epsilon, delta=delta, releases=releases))
     folder = None if tables is None else os.fspath(tables)
-    flags += _flags_of_words(loss=loss, name=name, neighbors=neighbors, unit=unit, tables=folder)
-    flags += ["--query=integer"] if integer else []
+    flags += _flags_of_words(query=query, loss=loss, name=name, neighbors=neighbors, unit=unit, tables=folder)
     flags += charged(ledger, new_data=True) + (["--allow-delta"] if allow_delta else [])
     run = _run("release value", *flags, "--", _text(x))
     _warned(run.warnings)
     report = _report(run.stdout)
-    fields = {"name": name, "sensitivity": sensitivity, "integer": integer, "loss": loss}
+    fields = {"name": name, "sensitivity": sensitivity, "query": query, "loss": loss}
     try:
         return _answer(Statistic("value", Fields(fields)), report)
     except (KeyError, TypeError) as err:

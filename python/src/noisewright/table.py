@@ -247,7 +247,8 @@ class Table(Provable[TableCertificate]):
         return checked_sum(n + self._law.draw(values.size, words).reshape(values.shape))
 
     def privatize(self, series: Any, lower: float, upper: float) -> Any:
-        """Clips a column of pandas, polars or numbers to a range, and adds noise to each value.
+        """Clips a column of pandas, polars or numbers to a range, and adds noise to each value: each is private by
+        itself, and each further column or run costs its person as much again.
 
         The range may not be wider than the sensitivity; infinite values are clipped, missing
         ones refused. Results come as what the column is: a Series with its name and index, or
