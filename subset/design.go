@@ -46,27 +46,32 @@ func Design(s Spec) (*Verified, error) {
 	return made.Verify()
 }
 
-// best returns the Spec with the modulus, size and weight of the least variance.
+// best returns the Spec with size, modulus and weight: of all sets of a size, as large as ranks allow,
+// and affine sets, those of less variance.
 func (s Spec) best(e *big.Rat) Spec {
 	k := s.categories()
-	choices := []Spec{s, s}
-	choices[0].Size = 1
-	if k > MaxRanked {
-		choices[1].Modulus = nextPrime(k)
+	best := s.sized(e, k)
+	if most := mostRanked(k); best.Size > most {
+		best.Size = most
+		affine := s.sized(e, nextPrime(k))
+		affine.Modulus = nextPrime(k)
+		if affine.variance(e, affine.Modulus, affine.Size).Cmp(best.variance(e, k, most)) < 0 {
+			best = affine
+		}
 	}
-	choices[1].Size = first(choices[1].points(), func(d int64) *big.Rat { return choices[1].variance(e, d) })
-	if choices[0].variance(e, choices[0].Size).Cmp(choices[1].variance(e, choices[1].Size)) <= 0 {
-		s = choices[0]
-	} else {
-		s = choices[1]
-	}
-	s.Inside = inside(e, s.points(), s.Size)
+	best.Inside = inside(e, best.points(), best.Size)
+	return best
+}
+
+// sized returns the Spec with the best size of sets of so many points.
+func (s Spec) sized(e *big.Rat, points int64) Spec {
+	s.Size = first(points, func(d int64) *big.Rat { return s.variance(e, points, d) })
 	return s
 }
 
-// variance returns that of the objective with sets of d points and ideal weights.
-func (s *Spec) variance(e *big.Rat, d int64) *big.Rat {
-	m, k := s.points(), s.categories()
+// variance returns that of the objective with sets of d of m points and weights of any precision.
+func (s *Spec) variance(e *big.Rat, m, d int64) *big.Rat {
+	k := s.categories()
 	if s.Objective == Total {
 		v := mean(m, e, big.NewRat(1, k), d)
 		return v.Mul(v, big.NewRat(k, 1))

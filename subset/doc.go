@@ -7,8 +7,8 @@
 // variance and that bound, both in exact arithmetic (docs/proofs/shares.md).
 //
 // Sets are encoded in one of three ways. Of size 1 they are labels, which is randomized response.
-// Of up to [MaxRanked] categories all sets of the size are answers, by their rank. Of more
-// categories they are a·t + b modulo a prime, for t below the size: the answer is a:b.
+// If there are less than 2^63 sets of the size, all are answers, by their rank. Otherwise they are
+// a·t + b modulo a prime, for t below the size: the answer is a:b.
 //
 //	v, err := subset.Design(subset.Spec{Epsilon: 1, Count: 200})
 //	s, err := sampler.New(v, sampler.Options{})

@@ -35,7 +35,9 @@ func (s *Selection) uncut(count, n int64, alpha float64) (lower, upper float64) 
 	}
 	// Of m people with the category the sums grow with m: the least and largest m that are not refuted.
 	least := sort.Search(int(n), func(m int) bool { return sumTail(count, int64(m), n, [2]float64{p, notP}, [2]float64{q, notQ}) > alpha })
-	most := int(n) - sort.Search(int(n), func(m int) bool { return sumTail(n-count, int64(m), n, [2]float64{notQ, q}, [2]float64{notP, p}) > alpha })
+	most := int(n) - sort.Search(int(n), func(m int) bool {
+		return sumTail(n-count, int64(m), n, [2]float64{notQ, q}, [2]float64{notP, p}) > alpha
+	})
 	return float64(least) / float64(n) * (1 - 2*roundoff), float64(most) / float64(n) * (1 + 2*roundoff)
 }
 

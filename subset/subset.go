@@ -19,9 +19,10 @@ import (
 )
 
 const (
-	// MaxRanked is the most categories of which all sets of a size are answers: there are less
-	// than 2^57.
-	MaxRanked = 60
+	// MaxRanked is the most categories of which all sets of a size above 1 are answers, if they
+	// are of at most maxSize and less than 2^63.
+	MaxRanked = 1 << 12
+	maxSize   = 64
 	// MaxCount bounds the categories, and MaxLabels those that are listed.
 	MaxCount  = 1 << 31
 	MaxLabels = 1 << 20
@@ -138,11 +139,27 @@ func (s *Spec) validate() error {
 		return errs.Err()
 	}
 	errs.If(s.Size < 1 || s.Size >= s.points(), "size", s.Size, "a number from 1 to %d", s.points()-1)
-	errs.If(m == 0 && s.Size > 1 && k > MaxRanked, "size", s.Size, "1 for more than %d categories without a modulus", MaxRanked)
+	if most := mostRanked(k); m == 0 && s.Size > most {
+		errs.Badf("size", s.Size, "at most %d for all sets of %d categories", most, k)
+	}
 	if errs.None() {
 		errs.If(!s.tells(), "inside", s.Inside, "more than %d/%d of 2^64: otherwise answers say nothing of shares", s.Size, s.points())
 	}
 	return errs.Err()
+}
+
+// mostRanked returns the largest size of which all sets of k categories have ranks below 2^63, as
+// those of smaller sizes have.
+func mostRanked(k int64) int64 {
+	if k > MaxRanked {
+		return 1
+	}
+	sets := big.NewInt(k)
+	for size := int64(1); ; size++ {
+		if sets.Mul(sets, big.NewInt(k-size)).Div(sets, big.NewInt(size+1)); size == maxSize || size == k-1 || !sets.IsInt64() {
+			return size
+		}
+	}
 }
 
 // tells reports whether a set has its own category more often than another: w/2^64 > size/points.
@@ -215,7 +232,7 @@ func (s *Selection) Answers() proof.Space {
 	case s.spec.Modulus > 0:
 		return proof.Space{Kind: proof.Codes, Modulus: s.spec.Modulus}
 	case s.spec.Size > 1:
-		return proof.Space{Kind: proof.Codes, Count: binomials[s.points][s.spec.Size]}
+		return proof.Space{Kind: proof.Codes, Count: int64(s.draw.below[s.spec.Size-1][s.points])}
 	}
 	return s.Inputs()
 }

@@ -56,7 +56,7 @@ func (t *Tally) Counts() []int64 {
 			if r := int64(t.answers[from]); d == 1 {
 				counts[r] += int64(to - from)
 			} else {
-				members(r, m, d, func(j int64) { counts[j] += int64(to - from) })
+				t.s.draw.members(uint64(r), func(j int) { counts[j] += int64(to - from) })
 			}
 			from = to
 		}
