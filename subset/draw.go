@@ -4,7 +4,7 @@ package subset
 
 import (
 	"math/bits"
-	"sort"
+	"slices"
 
 	"github.com/noisewright/noisewright/dp"
 	"github.com/noisewright/noisewright/internal/check"
@@ -13,10 +13,9 @@ import (
 
 // drawing is what draws need beside the Spec.
 type drawing struct {
-	others []uniform // ranked: for each member its number among the points that are left
-	in     uniform   // else: t of sets with the category,
-	out    uniform   // t − size of those without,
-	turns  uniform   // and a − 1 of affine sets
+	in    uniform // t of sets with the category; ranked: a point
+	out   uniform // t − size of sets without it
+	turns uniform // a − 1 of affine sets
 
 	inverse uint64     // ⌊2^64/points⌋
 	below   [][]uint64 // ranked: below[i][j] is how many sets of i+1 points below j there are
@@ -25,9 +24,7 @@ type drawing struct {
 func newDrawing(s *Spec) (d drawing) {
 	m, size := uint64(s.points()), uint64(s.Size)
 	if s.ranked() {
-		for i := range size {
-			d.others = append(d.others, newUniform(m-1-i))
-		}
+		d.in = newUniform(m)
 		d.below = binomials(int(m), int(size))
 		return d
 	}
@@ -119,7 +116,7 @@ func (s *Selection) code(x uint64, word func() (uint64, error)) (a, b uint64, er
 	}
 	_, in := bits.Sub64(u, s.spec.Inside, 0) // 1 with probability Inside/2^64
 	if s.spec.ranked() {
-		b, err = s.draw.ranked(x, in, word)
+		b, err = s.draw.ranked(x, in, uint64(s.spec.Size), word)
 		return 0, b, err
 	}
 	return s.draw.affine(uint64(s.points), uint64(s.spec.Size), x, in, word)
@@ -151,37 +148,42 @@ func (p *drawing) affine(m, size, x, in uint64, word func() (uint64, error)) (a,
 }
 
 // ranked returns the rank of a set that has x if in is 1 and not if it is 0, the others being equally likely.
-func (p *drawing) ranked(x, in uint64, word func() (uint64, error)) (rank uint64, err error) {
-	var members [maxSize + 1]uint64 // in ascending order: x and the others
-	members[0] = x
-	size, last := len(p.others), uint64(0)
-	for i, u := range p.others {
-		y, err := u.draw(word)
-		if err != nil {
+//
+// It draws all members but x, and one more, and drops x or the last. A point that is there already is drawn
+// again: how often depends on nothing else, as all points are alike.
+func (p *drawing) ranked(x, in, size uint64, word func() (uint64, error)) (rank uint64, err error) {
+	var all [MaxRanked / 64]uint64
+	set := all[:(p.in.n+63)/64]
+	// is returns the bit of a point in the i-th word, 0 if it is in another.
+	is := func(i int, point uint64) uint64 {
+		_, same := bits.Sub64(uint64(i)^point>>6, 1, 0)
+		return same << (point & 63)
+	}
+	last := x
+	for left := size + 1; ; {
+		seen := uint64(0)
+		for i := range set {
+			bit := is(i, last)
+			seen |= set[i] & bit
+			set[i] |= bit
+		}
+		if seen == 0 {
+			left--
+		}
+		if left == 0 {
+			break
+		}
+		if last, err = p.in.draw(word); err != nil {
 			return 0, err
 		}
-		// y counts the points that are left: step over the members, and insert it among them.
-		for _, c := range members[:i+1] {
-			_, less := bits.Sub64(y, c, 0)
-			y += 1 - less
-		}
-		last = y
-		for j, c := range members[:i+1] {
-			_, less := bits.Sub64(y, c, 0)
-			members[j], y = pick(less, c, y), pick(less, y, c)
-		}
-		members[i+1] = y
 	}
-	// One is too many: x, or the last of the others.
-	drop, seen := pick(in, x, last), uint64(0)
-	for j := range size {
-		difference := members[j] ^ drop
-		_, same := bits.Sub64(difference, 1, 0)
-		seen |= same
-		members[j] = pick(seen, members[j], members[j+1])
-	}
-	for i, j := range members[:size] { // of the answer
-		rank += p.below[i][j]
+	drop, member := pick(in, x, last), 0
+	for i := range set {
+		// What is left is the answer.
+		for w := set[i] &^ is(i, drop); w != 0; w &= w - 1 {
+			rank += p.below[member][64*i+bits.TrailingZeros64(w)]
+			member++
+		}
 	}
 	return rank, nil
 }
@@ -195,12 +197,13 @@ func reduced(x, m uint64) uint64 {
 	return y + m&-less
 }
 
-// members calls a function with those of the set of a rank.
+// members calls a function with those of the set of a rank, in descending order.
 func (p *drawing) members(rank uint64, do func(j int)) {
+	j := len(p.below[0]) - 1
 	for i := len(p.below) - 1; i >= 0; i-- {
-		below := p.below[i]
-		j := sort.Search(len(below), func(j int) bool { return below[j] > rank }) - 1
-		rank -= below[j]
+		j, _ = slices.BinarySearch(p.below[i][:j], rank+1)
+		j--
+		rank -= p.below[i][j]
 		do(j)
 	}
 }

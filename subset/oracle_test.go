@@ -465,7 +465,7 @@ func TestBadInput(t *testing.T) {
 		"modulus = -211, want 0, or a prime from 200, the number of categories, to 2147484672":                 func(s *Spec) { s.Modulus = -211 },
 		"size = 0, want a number from 1 to 210":                                                                func(s *Spec) { s.Size = 0 },
 		"size = 211, want a number from 1 to 210":                                                              func(s *Spec) { s.Size = 211 },
-		"size = 57, want at most 12 for all sets of 200 categories":                                      func(s *Spec) { s.Modulus = 0 },
+		"size = 57, want at most 12 for all sets of 200 categories":                                            func(s *Spec) { s.Modulus = 0 },
 		"inside = 4983243659722485507, want more than 57/211 of 2^64: otherwise answers say nothing of shares": func(s *Spec) { s.Inside = 4983243659722485507 },
 		"dual = one, want none for the objective total":                                                        func(s *Spec) { s.Dual = &Dual{0.5} },
 		"dual.share = 1.5, want a number from 0 to 1":                                                          func(s *Spec) { s.Objective, s.Dual = Largest, &Dual{1.5} },

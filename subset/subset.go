@@ -20,9 +20,8 @@ import (
 
 const (
 	// MaxRanked is the most categories of which all sets of a size above 1 are answers, if they
-	// are of at most maxSize and less than 2^63.
+	// are less than 2^63.
 	MaxRanked = 1 << 12
-	maxSize   = 64
 	// MaxCount bounds the categories, and MaxLabels those that are listed.
 	MaxCount  = 1 << 31
 	MaxLabels = 1 << 20
@@ -156,7 +155,7 @@ func mostRanked(k int64) int64 {
 	}
 	sets := big.NewInt(k)
 	for size := int64(1); ; size++ {
-		if sets.Mul(sets, big.NewInt(k-size)).Div(sets, big.NewInt(size+1)); size == maxSize || size == k-1 || !sets.IsInt64() {
+		if sets.Mul(sets, big.NewInt(k-size)).Div(sets, big.NewInt(size+1)); size == k-1 || !sets.IsInt64() {
 			return size
 		}
 	}

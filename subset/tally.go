@@ -14,11 +14,12 @@ import (
 // Tally collects answers, one for each person. It takes 8 bytes for each.
 type Tally struct {
 	s       *Selection
+	space   proof.Space
 	answers []uint64 // a·2^32 + b, or the rank or number
 }
 
 // NewTally returns a Tally of no answers.
-func NewTally(s *Selection) *Tally { return &Tally{s: s} }
+func NewTally(s *Selection) *Tally { return &Tally{s: s, space: s.Answers()} }
 
 // Add adds an answer. The error wraps dp.ErrInvalid for what is none of the Answers.
 func (t *Tally) Add(answer proof.Value) error {
@@ -28,12 +29,11 @@ func (t *Tally) Add(answer proof.Value) error {
 			return nil
 		}
 	}
-	space := t.s.Answers()
-	if c, ok := answer.(proof.Code); ok && space.Contains(c) {
+	if c, ok := answer.(proof.Code); ok && t.space.Contains(c) {
 		t.answers = append(t.answers, uint64(c.A)<<32|uint64(c.B))
 		return nil
 	}
-	return check.Field("subset", "answer", check.Shortened(fmt.Sprint(answer)), space.String())
+	return check.Field("subset", "answer", check.Shortened(fmt.Sprint(answer)), t.space.String())
 }
 
 // Answers returns how many were added.
