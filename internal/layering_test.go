@@ -38,6 +38,7 @@ var arrows = map[string][]string{
 	"tables/shapes": {"proof", "tables", "noise", "dp", "internal/exact", "internal/check"},
 	"kernels":       {"internal/formfile", "dp", "loss", "proof", "internal/exact", "internal/check", "internal/strictjson"},
 	"local":         {"internal/formfile", "dp", "loss", "proof", "internal/exact", "internal/check", "internal/strictjson"},
+	"subset":        {"internal/formfile", "dp", "loss", "proof", "internal/exact", "internal/check", "internal/strictjson"},
 	"sampler": {
 		"sampler/internal/rank", "sampler/internal/chacha8", "tables", "proof", "dp",
 		"internal/keyed", "internal/formfile", "internal/exact", "internal/check",
@@ -149,7 +150,7 @@ var arrows = map[string][]string{
 	"internal/strictjson": {"internal/check"},
 	"internal/files":      {"internal/check"},
 	// What a mechanism of any form is and has. Forms do not import each other.
-	"proof/forms": {"proof", "tables", "kernels", "cells", "local"},
+	"proof/forms": {"proof", "tables", "kernels", "cells", "local", "subset"},
 	"proof":       {"internal/formfile", "dp", "loss", "internal/exact", "internal/check", "internal/strictjson", "internal/files"},
 	"internal":    {}, // this test
 }
