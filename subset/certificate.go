@@ -21,8 +21,9 @@ type Certificate struct {
 	TotalVariance *big.Rat
 	// LargestVariance is the largest variance of a share for any data, exactly.
 	LargestVariance *big.Rat
-	// LowerBound bounds the variance of the objective from below: for every mechanism with the
-	// promise, whatever its answers, and every estimate that is unbiased for all data.
+	// LowerBound bounds the variance of the objective from below, for the worst data: of every
+	// estimate that is unbiased for all data, from answers with the promise, whatever they are. For
+	// Largest the mechanism of a person does not depend on earlier answers; for Total it may.
 	LowerBound *big.Rat
 
 	objective Objective
