@@ -64,7 +64,7 @@ dist-one: ## of .ci/run: dist for this machine alone, and its quick checks
 
 man: build ## write the manual pages into man
 	@echo "man: pages in man, dated by the last commit"
-	@SOURCE_DATE_EPOCH="$${SOURCE_DATE_EPOCH:-$$(git log -1 --format=%ct 2>/dev/null || true)}" bin/noisewright man -o man
+	@SOURCE_DATE_EPOCH="$${SOURCE_DATE_EPOCH:-$$(git log -1 --format=%ct 2>/dev/null || true)}" bin/noisewright man --force -o man
 
 quick: ## vet, and the tests to run at each change: without HiGHS, Python, a browser and the slow ones, a minute of CPU
 	@CGO_ENABLED=0 GOFLAGS="$(plain)" $(GO) vet ./...

@@ -130,7 +130,7 @@ var arrows = map[string][]string{
 		"lp", "lp/highs", "tables", "kernels", "cells", "local", "dp", "loss", "github.com/spf13/cobra", "github.com/spf13/pflag",
 	},
 	"cmd/internal/report":   {"cmd/internal/shell", "proof", "tables", "kernels", "cells", "local", "account", "dp", "internal/exact"},
-	"cmd/internal/estimate": {"local", "internal/exact", "gonum.org/v1/gonum/mat"},
+	"cmd/internal/estimate": {"local", "tables", "dp", "internal/exact", "gonum.org/v1/gonum/mat"},
 	"cmd/internal/studio": {
 		"proof", "cmd/internal/portrait", "internal/check", "lp", "local", "noise", "account", "dp",
 	},

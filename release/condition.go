@@ -73,12 +73,18 @@ func newCondition(text string, columns []string) (*condition, error) {
 		if errors.As(err, &e) {
 			sentence = e.Message
 		}
-		if sentence == `unexpected token Operator("=")` {
+		switch sentence {
+		case `unexpected token Operator("=")`:
 			sentence = "= compares nothing (== does)"
+		case `unexpected token Operator("&")`:
+			sentence = "& joins nothing (&& and the word and do)"
 		}
-		name := strings.TrimPrefix(sentence, "unknown name ")
-		if n := times[name]; n > 1 {
-			sentence = fmt.Sprintf("%d columns are called %s", n, check.Quoted(name))
+		if name, unknown := strings.CutPrefix(sentence, "unknown name "); unknown {
+			if n := times[name]; n > 1 {
+				sentence = fmt.Sprintf("%d columns are called %s", n, check.Quoted(name))
+			} else {
+				sentence += ", there are " + check.Shortened(strings.Join(columns, ", "))
+			}
 		}
 		for _, name := range columns {
 			if !identifier.MatchString(name) && strings.Contains(text, name) {
@@ -86,7 +92,7 @@ func newCondition(text string, columns []string) (*condition, error) {
 				break
 			}
 		}
-		return nil, check.Errorf("release", dp.ErrInvalid, "where = %s: %s, want an expression of the columns such as age >= 30 && sex == \"F\"", check.Quoted(text), sentence)
+		return nil, check.Errorf("release", dp.ErrInvalid, "where = %s: %s, want an expression of the columns such as age >= 30 && sex == \"F\"", check.Quoted(check.Shortened(text)), sentence)
 	}
 	c.program, c.longest = program, maxMemory/16/max(growth.texts, 1)
 	if growth.texts == 0 {

@@ -61,7 +61,7 @@ else
 	say "5. Privatize working hours in SYNTHETIC data, made up by this script: 0 to 100, so sensitivity 100."
 fi
 noisewright design --epsilon 1 --delta 1e-6 --sensitivity 100 --loss l1 --quiet -o hours.json
-noisewright privatize --table hours.json --column "$column" --lower 0 --upper 100 "$data" -o private.csv
+noisewright privatize hours.json --column "$column" --lower 0 --upper 100 "$data" -o private.csv
 
 loss=$(sed -n 's/.*"expected_loss":"\([0-9.]*\)".*/\1/p' hours.json)
 awk -F, -v column="$column" -v loss="$loss" '

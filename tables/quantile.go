@@ -81,6 +81,12 @@ func (t *Table) Interval(y, level float64) (lower, upper float64, err error) {
 	return exact.FloatDown(end(2*(low-b) - slack)), exact.FloatUp(end(2*(high-a) + slack)), nil
 }
 
+// OnGrid reports whether y is a multiple of the step, as AddNoise returns it.
+func (t *Table) OnGrid(y float64) bool {
+	_, _, ok := t.spec.points(y)
+	return ok
+}
+
 // within01 checks a probability.
 func within01(field string, p float64) error {
 	if !(p > 0 && p < 1) {

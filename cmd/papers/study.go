@@ -34,7 +34,13 @@ func command(c *shell.Common, name, example, short, long string, run func(contex
 		example += " "
 	}
 	f := shell.NewFlags(&cobra.Command{Use: name, Short: short, Long: long, Example: "  papers " + name + " " + example + "-o results"})
-	f.Folder(c)
+	c.Output = "."
+	f.Check(func() error {
+		c.Force = true
+		return nil
+	})
+	f.Output(c, "folder to write to, made if it is missing; files of the same names are replaced")
+	f.Require(&c.Output, "output", "a folder")
 	flags(f)
 	f.Summary(c, "output")
 	return f.Run(run)

@@ -81,9 +81,9 @@ def test_back(called: str) -> None:
     optimistic = privacy_loss_distribution.from_gaussian_mechanism(
         4, pessimistic_estimate=False, value_discretization_interval=0.01
     )
-    with pytest.raises(InvalidError, match="want a pessimistic one"):
+    with pytest.raises(InvalidError, match="want a pessimistic PrivacyLossDistribution"):
         nw.from_dp_accounting(optimistic, 1e-6)
-    with pytest.raises(InvalidError, match="distribution = a float, want a pessimistic one"):
+    with pytest.raises(InvalidError, match="distribution = a float, want a pessimistic PrivacyLossDistribution"):
         nw.from_dp_accounting(1.0, 1e-6)
 
 
@@ -93,3 +93,15 @@ def test_bad_input() -> None:
             nw.to_dp_accounting("laplace:epsilon=1", step=step, most=most)
     with pytest.raises(InvalidError, match="times = 2 numbers, want one, or one for each of 1 releases"):
         nw.to_dp_accounting("laplace:epsilon=1", times=[1, 2])
+
+
+def test_text_for_ledgers(called: str, tmp_path: Path) -> None:
+    """What from_dp_accounting returns stands for its promise, digit by digit."""
+    ledger = nw.Ledger.create(tmp_path / "l", 2, 1e-4)
+    assert ledger.times(table="dp:epsilon=0.5,delta=1e-06") == ledger.times(0.5, 1e-6) > 1
+
+
+def test_many_dots(called: str) -> None:
+    needs("dp_accounting")
+    fine, coarse = (nw.to_dp_accounting("laplace:epsilon=1", step=step, most=5) for step in (5e-4, 1e-3))
+    assert 0.99 < fine.get_epsilon_for_delta(1e-3) <= coarse.get_epsilon_for_delta(1e-3) + 1e-9

@@ -90,3 +90,20 @@ def test_replaced_only_if_asked(called: str, tmp_path: Path) -> None:
     assert files(tmp_path / "out") == before
     nw.design_encoder(people(299), tmp_path / "out", **options, force=True)
     assert files(tmp_path / "out") != before
+
+
+def test_features_by_name(called: str, tmp_path: Path) -> None:
+    """A frame's columns are found by their names, whatever their order and what else is there."""
+    data = people()
+    made = nw.design_encoder(data, tmp_path / "out", **DESIGN)  # type: ignore[arg-type]
+    names = [f"x{i}" for i in range(3)]
+    x = np.array([data[name] for name in names]).T
+    turned = {name: data[name] for name in ["ill", *names[::-1]]}
+    for kind in ("dict", "pandas", "polars"):
+        rows: Any = turned if kind == "dict" else frame(kind, turned, tmp_path)
+        rows = rows.collect() if kind == "polars" else rows
+        assert (made.encode(rows) == made.encode(x)).all() and made.privatize(rows).shape == (300, made.coordinates)
+        if kind == "pandas":
+            assert (made.encode(rows.drop(columns="ill").iloc[1]) == made.encode(x[1])).all()
+            with pytest.raises(nw.InvalidError, match=r"^features lack 'x1', want x0, x1, x2"):
+                made.privatize(rows.drop(columns="x1"))

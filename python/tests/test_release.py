@@ -237,7 +237,7 @@ def test_bad_statistics() -> None:
 def test_ledgers(called: str, tmp_path: Path) -> None:
     persons = nw.Ledger.create(tmp_path / "p", Decimal("2.5"), "1e-6", person="id", adaptive=True)
     assert dataclasses.astuple(persons.terms) == (2.5, 1e-6, "add-remove", "person:id", True, ",", False)
-    with pytest.raises(InvalidError, match=r"unit = row, want person:id as in the ledger"):
+    with pytest.raises(InvalidError, match=r"person = None, want id as in the ledger"):
         nw.release(PEOPLE, nw.count(), ledger=persons, epsilon=1)
     with pytest.raises(InvalidError, match="neighbors = "):
         nw.release(PEOPLE, nw.count(), ledger=persons, epsilon=1, **PERSONS, **REPLACE)
@@ -274,7 +274,7 @@ def test_results(called: str) -> None:
         median.query["epsilon"] = 3  # type: ignore[index]
     as_pandas, as_polars = made.to_pandas(), made.to_polars()
     assert isinstance(as_pandas, pandas.DataFrame) and isinstance(as_polars, polars.DataFrame)
-    assert as_pandas["key"].tolist()[:3] == keys and as_polars["key"].to_list() == ["false", "3", "<b>", None]
+    assert as_pandas["key"].tolist()[:3] == keys and as_polars["key"].to_list() == ["0", "3", "<b>", None]
     assert as_pandas["value"].tolist() == as_polars["value"].to_list() == [*counts.to_dict().values(), median.value]
     assert "&lt;b&gt;" in made._repr_html_() and "<b>" not in made._repr_html_()
     assert repr(made).startswith("histogram by k: False: ")
@@ -351,3 +351,32 @@ def test_values(called: str, tmp_path: Path) -> None:
 def test_values_refused(x: Any, sensitivity: Any, more: Any, match: str, called: str) -> None:
     with pytest.raises(nw.InvalidError, match=match):
         nw.release_value(x, sensitivity, **{"epsilon": 1, **more})
+
+
+def test_truth_values_are_shares(called: str, tmp_path: Path) -> None:
+    for kind in KINDS:
+        data = frame(kind, {"here": [True] * 300 + [False] * 100}, tmp_path)
+        share, hours = nw.release(data, nw.mean("here", (0, 1)), nw.sum("here", (0, 1)), epsilon=9)
+        assert 0.7 < share.value < 0.8 and 290 < hours.value < 310
+
+
+@pytest.mark.parametrize(
+    ("ask", "match"),
+    [
+        (lambda: nw.count(where=[True, False]), "^where = a list, want a text"),  # type: ignore[arg-type]
+        (lambda: nw.median("age", (0, 1), candidates=0.5), "^candidates = 0.5, want an integer"),
+        (lambda: nw.release(PEOPLE, nw.count(), epsilon=1, releases=0), "^releases = 0, want an integer"),
+        (lambda: nw.release(PEOPLE, nw.count(), epsilon=1, person="id"), "^max_per_person = None, want"),
+        (lambda: nw.release(PEOPLE, nw.count(), epsilon=1, ledger=True), "^ledger = True, want a Ledger"),  # type: ignore[arg-type]
+        (lambda: nw.Schema("y", ["no", "yes"], {"age": [0, 100]}).encode(), r"want \(0, 100\) for bounds"),
+    ],
+)
+def test_words_of_python(ask: Any, match: str, called: str) -> None:
+    with pytest.raises(InvalidError, match=match):
+        ask()
+
+
+def test_short_texts(called: str) -> None:
+    made = nw.release(PEOPLE, nw.count(), nw.histogram("city", KEYS), epsilon=1)
+    assert repr(made) == "\n".join(map(repr, made)) and repr(made[0]).startswith("count: ")
+    assert made[0].to_pandas()["value"].tolist() == [made[0].value]

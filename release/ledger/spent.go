@@ -111,7 +111,7 @@ type Exceeded struct {
 
 func (e *Exceeded) Error() string {
 	left := "nothing is left"
-	if e.Left > 0 {
+	if e.Left > 1e-9*e.Terms.Epsilon { // less is what rounding left
 		left = fmt.Sprintf("left is one of epsilon %.6g", floor(e.Left))
 	}
 	return fmt.Sprintf("the release would exceed the total of epsilon %v, delta %v: %s at its delta of %.6g", e.Terms.Epsilon, e.Terms.Delta, left, e.LeftDelta)

@@ -1,7 +1,6 @@
 package cli
 
 import (
-	"bytes"
 	"cmp"
 	"context"
 	"errors"
@@ -51,7 +50,7 @@ Exit codes:
   noisewright release count --data people.csv --epsilon 0.5 --delta 1e-7 --ledger city.ledger
   noisewright design --epsilon 1 --delta 1e-6 --sensitivity 1 --loss l1 -o table.json
   noisewright verify table.json
-  noisewright privatize --table table.json --column age --lower 0 --upper 1 in.csv -o out.csv`,
+  noisewright privatize table.json --column age --lower 0 --upper 1 in.csv -o out.csv`,
 		Version:          readVersion().String(),
 		SilenceUsage:     true,
 		SilenceErrors:    true,
@@ -61,30 +60,29 @@ Exit codes:
 		},
 	}
 	root.SetVersionTemplate("{{.Version}}\n")
-	root.AddCommand(
-		newDesignCommand(a),
-		newDesignKernelCommand(a),
-		newDesignAdditiveCommand(a),
-		newVerifyCommand(a),
-		newCompareCommand(a),
-		newAccountCommand(a),
-		newCalibrateCommand(a),
-		newLedgerCommand(a),
-		newLatentCommand(a),
-		newEncoderCommand(a),
-		newSampleCommand(a),
-		newReleaseCommand(a),
-		newLearnCommand(a),
-		newPrivatizeCommand(a),
-		newIntervalCommand(a),
-		newPlotCommand(a),
-		newExportCommand(a),
-		newStudioCommand(a),
-		newReproduceCommand(),
-		newVersionCommand(a),
-		newManCommand(a),
-	)
+	for _, g := range []struct {
+		id, title string
+		commands  []*cobra.Command
+	}{
+		{"release", "Release statistics and models of many people's data, under a total", []*cobra.Command{newReleaseCommand(a), newLedgerCommand(a), newLearnCommand(a)}},
+		{"design", "Design noise, with a proof", []*cobra.Command{newDesignCommand(a), newDesignKernelCommand(a), newDesignAdditiveCommand(a), newCompareCommand(a)}},
+		{"use", "Use it", []*cobra.Command{newPrivatizeCommand(a), newSampleCommand(a), newIntervalCommand(a)}},
+		{"local", "Local: values on devices, where nobody is trusted with them", []*cobra.Command{newLocalCommand(a)}},
+		{"compose", "Compose several releases", []*cobra.Command{newAccountCommand(a), newCalibrateCommand(a)}},
+		{"vectors", "Feature vectors", []*cobra.Command{newLatentCommand(a), newEncoderCommand(a)}},
+		{"verify", "Verify and look at what was designed", []*cobra.Command{newVerifyCommand(a), newPlotCommand(a), newExportCommand(a)}},
+		{"other", "Other", []*cobra.Command{newStudioCommand(a), newVersionCommand(a), newManCommand(a)}},
+	} {
+		root.AddGroup(&cobra.Group{ID: g.id, Title: g.title + ":"})
+		for _, c := range g.commands {
+			c.GroupID = g.id
+		}
+		root.AddCommand(g.commands...)
+	}
+	root.AddCommand(newReproduceCommand())
 	root.SetHelpCommand(newHelpCommand(root))
+	root.SetHelpCommandGroupID("other")
+	root.SetCompletionCommandGroupID("other")
 	root.InitDefaultCompletionCmd()
 	if c, _, err := root.Find([]string{"completion"}); err == nil { // cobra's own, which has help for every shell there is not
 		c.RunE = func(cmd *cobra.Command, _ []string) error {
@@ -152,7 +150,9 @@ same pages.`,
 		Example: `  noisewright man -o man
   man -l man/noisewright-design.1`,
 	})
-	f.Folder(c)
+	f.Output(c, "folder to write to, made if it is missing")
+	f.Require(&c.Output, "output", "a folder")
+	f.Force(c)
 	return f.Run(func(context.Context) error {
 		date, err := pageDate()
 		if err != nil {
@@ -161,31 +161,37 @@ same pages.`,
 		if err := shell.MakeFolder(c.Output); err != nil {
 			return err
 		}
-		return writePages(s, c.Output, newRootCommand(s, func() {}), date) // a tree of its own, to be changed
+		pages, err := writePages(s, c.Output, newRootCommand(&shell.Streams{}, func() {}), date) // a tree of its own, to be changed
+		for _, page := range pages {
+			defer page.Discard()
+			if err == nil { // all are written: none appears if one cannot be
+				err = page.Commit()
+			}
+		}
+		return err
 	})
 }
 
-func writePages(s *shell.Streams, folder string, c *cobra.Command, date time.Time) error {
+// writePages opens and writes the page of a command and those of all below it, for the caller to commit.
+func writePages(s *shell.Streams, folder string, c *cobra.Command, date time.Time) (pages []*shell.Output, err error) {
 	for _, below := range c.Commands() {
 		if !below.IsAvailableCommand() {
 			continue
 		}
-		if err := writePages(s, folder, below, date); err != nil {
-			return err
+		more, err := writePages(s, folder, below, date)
+		if pages = append(pages, more...); err != nil {
+			return pages, err
 		}
 	}
 	c.DisableAutoGenTag = true
 	c.Long = asMarkdown(cmp.Or(c.Long, c.Short))
 	c.Flags().VisitAll(func(f *pflag.Flag) { f.Usage = escapeMarkdown(f.Usage) })
 	header := doc.GenManHeader{Section: "1", Date: &date, Source: "noisewright " + number, Manual: "noisewright"}
-	var page bytes.Buffer
-	if err := doc.GenMan(c, &header, &page); err != nil {
-		return err
+	page, err := s.Create(filepath.Join(folder, strings.ReplaceAll(c.CommandPath(), " ", "-")+".1"))
+	if err != nil {
+		return pages, err
 	}
-	return s.WriteFile(filepath.Join(folder, strings.ReplaceAll(c.CommandPath(), " ", "-")+".1"), func(w io.Writer) error {
-		_, err := page.WriteTo(w)
-		return err
-	})
+	return append(pages, page), doc.GenMan(c, &header, page)
 }
 
 func pageDate() (time.Time, error) {

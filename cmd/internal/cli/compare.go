@@ -46,9 +46,9 @@ type compareOptions struct {
 }
 
 func newCompareCommand(s *shell.Streams) *cobra.Command {
-	o := &compareOptions{Common: shell.Common{Streams: s}, design: shell.DesignOptions()}
-	f := shell.NewFlags(&cobra.Command{
-		Use:   "compare --epsilon E --delta D (--sensitivity S | --local --range A,B) --loss LOSS | --table TABLE",
+	o := &compareOptions{Common: shell.Common{Streams: s}}
+	return o.command("TABLE", &cobra.Command{
+		Use:   "compare TABLE | --epsilon E --delta D --sensitivity S --loss LOSS",
 		Short: "Compare the designed noise with the classical mechanisms",
 		Long: `Design noise, and print its expected loss and that of the classical mechanisms,
 each with its suboptimality: how far it is above the certified lower bound on
@@ -63,18 +63,10 @@ below the others, with the reason. Where the bound does not hold for a mechanism
 because it is for queries of another kind or keeps none of the constraints, the
 note says so: it may be below.
 
-With --table nothing is designed: the table is verified and compared. One that
-calibrate made for a total of several releases is compared with Laplace and Gaussian
-noise calibrated to the same total, which is proved; there is no lower bound for that.
-
-With --local, answers to one value of a range are designed and compared, such that any
-two values are indistinguishable: local differential privacy. With --costs the values
-are categories. The mechanisms are then those published for bounded values, and noise
-that is added, with the range for its sensitivity. Each has its loss averaged over the
-values and that of the worst value, and how many times that of the design it is. The
-bound is about the loss of the objective, of all mechanisms or, with --unbiased, of the
-unbiased ones. Those of the published mechanisms that have a parameter are tuned to the
-loss and the objective.
+With a TABLE nothing is designed: the table, or the local randomizer, is verified and
+compared. A table that calibrate made for a total of several releases is compared with
+Laplace and Gaussian noise calibrated to the same total, which is proved; there is no
+lower bound for that.
 
 With delta 0 no noise has bounded support: the designed noise has a tail that is
 never cut off, and Laplace and staircase noise are what it is compared with, as
@@ -85,20 +77,50 @@ Where there is no designed noise, as in a build without the LP solver with delta
 above 0, the rest is printed without a bound, and "lower_bound" is null.
 If a limit stops the design, the exit code is 4.
 
+Answers to one value of a range, under local differential privacy, are compared by
+noisewright local compare.
+
 ` + shell.LossHelp(),
 		Example: `  noisewright compare --epsilon 1 --delta 1e-6 --sensitivity 1 --loss l1
   noisewright compare --epsilon 1 --delta 1e-6 --sensitivity 5 --loss l2 --query integer
   noisewright compare --epsilon 0.1 --delta 0.01 --sensitivity 2 --loss l2 --json
-  noisewright compare --local --range 0,5 --epsilon 2 --delta 0 --loss l2 --unbiased
-  noisewright compare --table month.json`,
+  noisewright compare month.json`,
 	})
-	f.File(&o.table, "table", "table or local randomizer file to compare in place of a new design, - for standard input", "json")
+}
+
+func newLocalCompareCommand(s *shell.Streams) *cobra.Command {
+	o := &compareOptions{Common: shell.Common{Streams: s}, local: shell.Local{On: true}}
+	return o.command("RANDOMIZER", &cobra.Command{
+		Use:   "compare RANDOMIZER | --range A,B --epsilon E --delta D --loss LOSS",
+		Short: "Compare the designed answer with the published mechanisms",
+		Long: `Design answers to one value of a range, such that any two values are indistinguishable,
+and print their expected loss and that of the mechanisms published for bounded values,
+and of noise that is added, with the range for its sensitivity. With --costs the values
+are categories. With the file of a RANDOMIZER nothing is designed: it is verified and
+compared.
+
+Each has its loss averaged over the values and that of the worst value, and how many times
+that of the design it is. The bound is about the loss of the objective, of all mechanisms
+or, with --unbiased, of the unbiased ones. Those of the published mechanisms that have a
+parameter are tuned to the loss and the objective. If a limit stops the design, the exit
+code is 4.
+
+The command is also known as noisewright compare --local.`,
+		Example: `  noisewright local compare --range 0,5 --epsilon 2 --delta 0 --loss l2 --unbiased
+  noisewright local compare rating.json`,
+	})
+}
+
+// command compares additive noise and, by --local, local randomizers, or these only.
+func (o *compareOptions) command(file string, cmd *cobra.Command) *cobra.Command {
+	o.design = shell.DesignOptions()
+	f := shell.NewFlags(cmd)
+	f.TableArgument(&o.table, file, 0, 0)
 	f.Unless("table", func() {
-		f.Local(&o.local)
-		f.With("local", func() {
+		f.Local(&o.local, func() {
 			o.costs.flag(f)
 			f.Unless("costs", func() {
-				f.Range(&o.values.Lower, &o.values.Upper, "with --local: least and largest value, in their units, separated by a comma")
+				f.Range(&o.values.Lower, &o.values.Upper, "least and largest value, in their units, separated by a comma")
 				f.Weight(&o.values)
 			})
 		})
@@ -138,7 +160,7 @@ func (o *compareOptions) run(ctx context.Context) error {
 }
 
 func (o *compareOptions) compareFile(ctx context.Context) error {
-	made, err := o.ReadAny(o.table)
+	made, err := readFor(o.Streams, "compare", o.table, o.local.On)
 	if err != nil {
 		return err
 	}

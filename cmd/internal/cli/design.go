@@ -75,6 +75,7 @@ bound above 0, and "status" is "optimal" (the gap was reached) or "limit".
 	})
 	o.tradeFlags(f)
 	f.Privacy(&o.problem.Privacy, shell.Delta)
+	f.Caution(&o.Common, &o.problem.Privacy)
 	f.Losses(o.readLosses)
 	f.Query(&o.problem)
 	f.Effort(&o.design, "")

@@ -54,6 +54,7 @@ smaller cap can be kept, and one as small as that leaves nothing to gain.`,
 	})
 	p := &o.problem
 	f.Privacy(&p.Privacy, shell.PositiveDelta)
+	f.Caution(&o.Common, &p.Privacy)
 	f.Loss(&p.Loss)
 	f.RequiredFunc("edges", "FROM:TO:WIDTH|FILE", "edges between cells, in units of the query: all from FROM to TO, WIDTH apart; or a file with one edge per line", o.readEdges)
 	f.CompleteOrFile("edges")

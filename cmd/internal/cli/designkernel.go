@@ -33,7 +33,7 @@ type designKernelOptions struct {
 	problem lp.KernelProblem
 	autoCap bool // the instance cap is the loss of data independent noise
 	design  lp.Options
-	// With --local:
+	// Of a local randomizer:
 	local    shell.Local
 	releases int
 	integer  string // a word of --query
@@ -42,10 +42,9 @@ type designKernelOptions struct {
 }
 
 func newDesignKernelCommand(s *shell.Streams) *cobra.Command {
-	o := &designKernelOptions{Common: shell.Common{Streams: s}, design: shell.DesignOptions()}
-	o.design.Gap, o.design.MaxCells = lp.DefaultKernelGap, 0
-	f := shell.NewFlags(&cobra.Command{
-		Use:   "design-kernel --range A,B --epsilon E --delta D (--sensitivity S | --local) --loss LOSS [-o KERNEL]",
+	o := &designKernelOptions{Common: shell.Common{Streams: s}}
+	return o.command(&cobra.Command{
+		Use:   "design-kernel --range A,B --epsilon E --delta D --sensitivity S --loss LOSS [-o KERNEL]",
 		Short: "Design noise that depends on the query value",
 		Long: `Where the values of a query lie in a known range, noise may depend on the value:
 near the ends, and where values are rare, other noise is better. Find the kernel,
@@ -64,37 +63,74 @@ value, or, if kernels of few cells do not keep that, for what such noise keeps w
 is rounded to cells, up to 5 % more. The bound is then about the mechanisms that keep
 the cap. It may be on another loss than the average, with --instance-cap-loss.
 
-With --local any two values of the range are indistinguishable, as local differential
-privacy asks for where a value leaves the device of its owner. Delta may be 0. The answer
-is that of the smallest expected loss, averaged over the values or, with --objective
-worst, of the worst value; --unbiased makes its mean the value, so that means of many
-answers can be trusted. The file is that of a local randomizer, which sample, privatize,
-plot and verify take as they do a kernel. With --costs the values are categories. With
---releases K epsilon and delta are those of K answers to one value together, by exact
-composition.`,
+A value that leaves the device of its owner, where any two values of the range have to be
+indistinguishable, is for noisewright local design.`,
 		Example: `  noisewright design-kernel --range 0,4 --epsilon 1 --delta 0.2 --sensitivity 2 --loss l1 -o kernel.json
-  noisewright design-kernel --range 0,4 --epsilon 0.2 --delta 0.05 --sensitivity 2 --loss l1 --nodes 16 --instance-cap auto --json
-  noisewright design-kernel --local --range 0,5 --epsilon 2 --delta 0 --loss l2 --unbiased --objective worst -o rating.json`,
-	})
-	p := &o.problem
+  noisewright design-kernel --range 0,4 --epsilon 0.2 --delta 0.05 --sensitivity 2 --loss l1 --nodes 16 --instance-cap auto --json`,
+	}, "kernel file")
+}
+
+func newLocalDesignCommand(s *shell.Streams) *cobra.Command {
+	o := &designKernelOptions{Common: shell.Common{Streams: s}, local: shell.Local{On: true}}
+	return o.command(&cobra.Command{
+		Use:   "design --range A,B --epsilon E --delta D --loss LOSS [--unbiased] [-o RANDOMIZER]",
+		Short: "Design the answer that a device gives in the place of its value",
+		Long: `Find the local randomizer, the law of the answer for every value of a range, with the
+smallest expected loss such that any two values of the range are indistinguishable from
+the answer: (epsilon, delta)-local differential privacy. Delta may be 0. Write it together
+with the proof.
+
+The loss is averaged over the values or, with --objective worst, that of the worst value;
+with --instance-cap no value has a larger one. --unbiased makes the mean of the answer the
+value, exactly, so that means of many answers can be trusted: noisewright local interval
+wants it. With --costs the values are categories. With --releases K epsilon and delta are
+those of K answers to one value together, by exact composition.
+
+The lower bound is about every randomizer for these values, whatever its answers. If a
+limit is hit first, the best proven randomizer is written, and the exit code is 4. Every
+number printed was recomputed in exact arithmetic: the lower bound is rounded down, all
+others up.
+
+The command is also known as noisewright design-kernel --local.`,
+		Example: `  noisewright local design --range 0,5 --epsilon 2 --delta 0 --loss l2 --unbiased --objective worst -o rating.json
+  noisewright local design --query integer --range 1,5 --epsilon 2 --delta 0 --loss l2 --unbiased
+  noisewright local design --costs costs.csv --epsilon 1 --delta 0 -o color.json`,
+	}, "file of the randomizer")
+}
+
+// command designs kernels and, by --local, local randomizers, or these only.
+func (o *designKernelOptions) command(cmd *cobra.Command, file string) *cobra.Command {
+	o.design = shell.DesignOptions()
+	o.design.Gap, o.design.MaxCells = lp.DefaultKernelGap, 0
+	f, p := shell.NewFlags(cmd), &o.problem
+	only := o.local.On
 	o.localFlags(f)
 	f.Privacy(&p.Privacy, shell.Delta)
+	f.Caution(&o.Common, &p.Privacy)
 	f.Unless("costs", func() {
 		f.Loss(&p.Loss)
-		f.Range(&p.Queries.Lower, &p.Queries.Upper, "least and largest value of the query, in its units, separated by a comma")
+		f.Range(&p.Queries.Lower, &p.Queries.Upper, "least and largest value, in their units, separated by a comma")
 		f.Weight(&p.Queries)
 	})
-	f.Func("nodes", "N|FILE", "", "number of nodes, the answers, each with a cell of query values; or a file with one node per line, each with the cell of the values nearest to it (default as many as the gap needs)", func(text string) error {
-		return readNodes(p, text)
-	})
-	f.CompleteOrFile("nodes")
+	if only {
+		f.OptionalInteger(&p.Cells, "nodes", 2, kernels.MaxCells, "number of values with a law of their own, between which laws are mixed (default as many as the gap needs)")
+	} else {
+		f.Func("nodes", "N|FILE", "", "number of nodes, the answers, each with a cell of query values; or a file with one node per line, each with the cell of the values nearest to it (default as many as the gap needs)", func(text string) error {
+			return readNodes(p, text)
+		})
+		f.CompleteOrFile("nodes")
+	}
 	f.Gap(&o.design)
 	f.TimeLimit(&o.design, "")
-	f.NumberOrAuto(&p.InstanceCap, &o.autoCap, "instance-cap", "O|auto", "", shell.Rule{Want: "auto, or a number above 0 in units of the loss", OK: shell.Positive},
-		"largest expected loss of any query value, in units of the loss (default none)")
-	capLoss(f, &p.CapLoss, func() bool { return p.InstanceCap > 0 || o.autoCap })
+	const usage = "largest expected loss of any value, in units of the loss (default none)"
+	if only {
+		f.OptionalNumber(&p.InstanceCap, "instance-cap", shell.Rule{Want: "a number above 0 in units of the loss", OK: shell.Positive}, usage)
+	} else {
+		f.NumberOrAuto(&p.InstanceCap, &o.autoCap, "instance-cap", "O|auto", "", shell.Rule{Want: "auto, or a number above 0 in units of the loss", OK: shell.Positive}, usage)
+		capLoss(f, &p.CapLoss, func() bool { return p.InstanceCap > 0 || o.autoCap })
+	}
 	f.Check(o.checkLocal)
-	f.Output(&o.Common, "kernel file to write, - for standard output (default none)", "json")
+	f.Output(&o.Common, file+" to write, - for standard output (default none)", "json")
 	f.Summary(&o.Common, "output")
 	return f.Run(o.run)
 }
@@ -278,7 +314,7 @@ func (o *designKernelOptions) designLocal(ctx context.Context) (r *lp.Result[loc
 	case errors.As(err, &f), errors.Is(err, context.Canceled):
 		return nil, nil, nil, err
 	}
-	return nil, nil, nil, shell.BadInput("noisewright design-kernel --help", err)
+	return nil, nil, nil, shell.BadInput("noisewright local design --help", err)
 }
 
 func (o *designKernelOptions) localProblem() lp.LocalProblem {
@@ -291,13 +327,11 @@ func (o *designKernelOptions) localProblem() lp.LocalProblem {
 }
 
 func (o *designKernelOptions) localFlags(f *shell.Flags) {
-	f.Local(&o.local)
-	f.With("local", func() {
-		o.integer = string(local.Real)
-		f.Word(&o.integer, "query", "integer|real", "with --local: values; integers are answered as they are, real ones between nodes after rounding at random", string(local.Integer), string(local.Real))
-		f.Bool(&o.unbiased, "unbiased", "with --local: answers whose mean is the value, exactly")
-		o.releases = 1
-		f.Integer(&o.releases, "releases", "", 1, tables.MaxReleases, "with --local: number of answers to one value, each drawn afresh, that epsilon and delta are of together")
+	o.integer, o.releases = string(local.Real), 1
+	f.Local(&o.local, func() {
+		f.Word(&o.integer, "query", "integer|real", shell.QueryOfLocal, string(local.Integer), string(local.Real))
+		f.Bool(&o.unbiased, "unbiased", shell.UnbiasedOfLocal)
+		f.Integer(&o.releases, "releases", "", 1, tables.MaxReleases, "number of answers to one value, each drawn afresh, that epsilon and delta are of together")
 		o.costs.flag(f)
 	})
 }
@@ -306,15 +340,15 @@ func (o *designKernelOptions) localFlags(f *shell.Flags) {
 func (o *designKernelOptions) checkLocal() error {
 	if !o.local.On {
 		if o.problem.Delta == 0 {
-			return shell.About("delta", "0", shell.Want(shell.PositiveDelta.Want+", or --local"))
+			return shell.About("delta", "0", shell.Want(shell.PositiveDelta.Want+"; noisewright local design takes 0"))
 		}
 		return nil
 	}
 	return errors.Join(
 		shell.Refuse(o.costs.values != nil && o.unbiased, "costs and unbiased are given, want only one of them"),
-		shell.Refuse(o.autoCap, "instance-cap = auto is for kernels, want a number with --local"),
-		shell.Refuse(o.problem.CapLoss != nil, "instance-cap-loss is for kernels, want none with --local"),
-		shell.Refuse(o.problem.Nodes != nil || o.problem.Cells == 1, "nodes: want a number of at least 2 with --local"),
+		shell.Refuse(o.autoCap, "instance-cap = auto is for kernels, want a number for a local randomizer"),
+		shell.Refuse(o.problem.CapLoss != nil, "instance-cap-loss is for kernels, want none for a local randomizer"),
+		shell.Refuse(o.problem.Nodes != nil || o.problem.Cells == 1, "nodes: want a number of at least 2 for a local randomizer"),
 	)
 }
 
@@ -324,13 +358,13 @@ type costs struct {
 }
 
 func (c *costs) flag(f *shell.Flags) {
-	f.Func("costs", "FILE", "", "with --local, for categories in place of a range and a loss: a CSV file of the loss of every answer for every category, with a header of the answers, and a row for each category that begins with it", func(text string) error {
+	f.Func("costs", "FILE", "", "for categories in place of a range and a loss: a CSV file of the loss of every answer for every category, with a header of the answers, and a row for each category that begins with it", func(text string) error {
 		return readCosts(c, text)
 	})
 	f.CompleteOrFile("costs")
 }
 
-// problem is that of the flags --local: of the costs if there are any, else of numbers.
+// problem is that of a local randomizer: of the costs if there are any, else of numbers.
 func (c *costs) problem(privacy dp.Privacy, o shell.Local, l loss.Loss, integer bool, q kernels.Queries) lp.LocalProblem {
 	p := lp.LocalProblem{
 		Epsilon: privacy.Epsilon, Delta: privacy.Delta, Objective: o.Objective, Demands: o.Demands, MaxAnswers: o.MaxAnswers,

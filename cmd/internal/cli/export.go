@@ -43,7 +43,8 @@ The draws are for comparison only: who knows their seed knows them.`,
 		Example: `  noisewright export table.json -o export.json
   noisewright export table.json --draws 10`,
 	})
-	f.TableArgument(&o.table)
+	f.TableArgument(&o.table, "TABLE", 0, 0)
+	f.Require(&o.table, "TABLE", "a table file")
 	f.Integer(&o.draws, "draws", "", 0, maxGolden, "number of draws")
 	f.Func("seed", "hex", defaultSeed, "seed of the draws, 32 bytes in hexadecimal", func(text string) error {
 		seed, err := hex.DecodeString(text)

@@ -17,10 +17,13 @@ import (
 	"github.com/noisewright/noisewright/internal/csvfile"
 	"github.com/noisewright/noisewright/internal/exact"
 	"github.com/noisewright/noisewright/local"
+	"github.com/noisewright/noisewright/proof"
+	"github.com/noisewright/noisewright/tables"
 )
 
 type intervalOptions struct {
 	shell.Common
+	local  bool // for local randomizers only
 	table  string
 	value  string // or, with a column, the file of it
 	column string
@@ -32,10 +35,10 @@ type intervalOptions struct {
 }
 
 func newIntervalCommand(s *shell.Streams) *cobra.Command {
-	o := &intervalOptions{Common: shell.Common{Streams: s}, level: 0.95}
-	f := shell.NewFlags(&cobra.Command{
-		Use:   "interval --table TABLE (VALUE | --column NAME IN.csv)",
-		Short: "Say where the true value behind a noisy one may be",
+	o := &intervalOptions{Common: shell.Common{Streams: s}}
+	cmd := o.command("TABLE", "VALUE", &cobra.Command{
+		Use:   "interval TABLE (VALUE | --column NAME IN.csv)",
+		Short: "Say where the true value behind a noisy one, or the mean of a column, may be",
 		Long: `Verify a table and print a confidence interval for the true value behind VALUE, a
 number that was released with noise from this table.
 
@@ -47,28 +50,56 @@ privatize --lower and --upper, the clipped one.
 
 VALUE is a released value with all its digits. Put -- before a negative one.
 
-With --column, IN.csv has a column of answers of a local randomizer without bias, as
-privatize writes it. Printed are the mean of the answers and an interval for the mean
-of the values they stand for, clipped as privatize does, by Bernstein's inequality. The
-answers must be as they were drawn: privatize --clamp makes them biased.
+With --column, IN.csv has a column of private values, as privatize writes it: with
+noise of a table, or answers of a local randomizer without bias. Printed are their mean
+and an interval for the mean of the values behind them, clipped as privatize does, by
+Chernoff's bound for the noise of the table, a mean that is not 0 included, or
+Bernstein's inequality for the randomizer. They must be as they were drawn: privatize
+--clamp makes them biased.
 
-Where the answers are categories, printed are the shares of the categories among the
-values: the answers' shares, freed of what the randomizer mixed into them, without
-bias (so one may be negative), and intervals that all hold together with a probability
-of at least --level. Of privatize --categories give the same --categories and
---epsilon in the place of --table.`,
-		Example: `  noisewright interval --table table.json 1234
-  noisewright interval --table rating.json --column rating private.csv
+` + intervalOfShares,
+		Example: `  noisewright interval table.json 1234
+  noisewright interval hours.json --column hours private.csv
   noisewright interval --categories red,green,blue --epsilon 2 --column color private.csv
-  noisewright interval --table table.json --level 0.99 --json -- -3`,
+  noisewright interval table.json --level 0.99 --json -- -3`,
 	})
-	o.sourceFlags(f)
+	shell.Negatives(cmd, "VALUE", "noisewright interval TABLE -- -3")
+	return cmd
+}
+
+func newLocalIntervalCommand(s *shell.Streams) *cobra.Command {
+	o := &intervalOptions{Common: shell.Common{Streams: s}, local: true}
+	return o.command("RANDOMIZER", "ANSWERS.csv", &cobra.Command{
+		Use:   "interval RANDOMIZER --column NAME ANSWERS.csv",
+		Short: "Say what the mean or the shares of the values may be, from the answers",
+		Long: `Verify a local randomizer and print, from a column of its answers alone, their mean and
+an interval for the mean of the values behind them, clipped as privatize does, by
+Bernstein's inequality. The randomizer has to be without bias (local design --unbiased),
+and the answers as they were drawn: privatize --clamp makes them biased.
+
+Over the randomness of the answers, the interval contains the mean with a probability of
+at least --level.
+
+` + intervalOfShares,
+		Example: `  noisewright local interval hours.json --column hours answers.csv
+  noisewright local interval --categories red,green,blue --epsilon 2 --column color answers.csv`,
+	})
+}
+
+// command takes the file of a mechanism and, in an argument, a value or what has the column.
+func (o *intervalOptions) command(file, argument string, cmd *cobra.Command) *cobra.Command {
+	o.level = 0.95
+	f := shell.NewFlags(cmd)
+	o.sourceFlags(f, file)
 	f.Number(&o.level, "level", shell.Share, "probability with which the interval contains the true value, at least")
-	f.String(&o.column, "column", "name of the column, as in the header, of the answers of a local randomizer")
+	f.String(&o.column, "column", "name of the column, as in the header, of private values")
 	f.Delimiter(&o.csv)
-	f.ArgumentText(&o.value, "VALUE")
+	f.Argument(&o.value, argument, "csv", "gz", "zst")
 	f.Check(func() (err error) {
-		if o.column == "" && o.response != nil {
+		switch {
+		case o.column == "" && o.local:
+			return shell.About("column", "", shell.Want("a name from the header"))
+		case o.column == "" && o.response != nil:
 			return shell.About("column", "", shell.Want("a name from the header, with --categories"))
 		}
 		if o.column == "" && o.value != "" {
@@ -77,26 +108,32 @@ of at least --level. Of privatize --categories give the same --categories and
 		return shell.About("value", o.value, err)
 	})
 	f.Summary(&o.Common)
-	cmd := f.Run(o.run)
-	shell.Negatives(cmd, "VALUE", "noisewright interval --table TABLE -- -3")
-	return cmd
+	return f.Run(o.run)
 }
 
-func (o *intervalOptions) sourceFlags(f *shell.Flags) {
+const intervalOfShares = `Where the answers are categories, printed are the shares of the categories among the
+values: the answers' shares, freed of what the randomizer mixed into them, without
+bias (so one may be negative), and intervals that all hold together with a probability
+of at least --level. Of privatize --categories give the same --categories and
+--epsilon in the place of a file.`
+
+func (o *intervalOptions) sourceFlags(f *shell.Flags, file string) {
 	settings := map[string]string{}
-	f.File(&o.table, "table", "file of the table, or with --column of the local randomizer, that was drawn from", "json")
-	f.Settings(settings, "categories", "A,B,...", "with --column, in the place of a table: those given to privatize")
+	f.TableArgument(&o.table, file, 0, 1)
+	f.Settings(settings, "categories", "A,B,...", "with --column, in the place of "+file+": those given to privatize")
 	f.Settings(settings, "epsilon", "number", "with --categories: the epsilon given to privatize, without unit: "+responseEpsilon.Want)
-	f.Misplaced("table", shell.IsTableFile)
 	f.Check(func() (err error) {
 		settings["table"] = o.table
 		if o.response, err = readResponse(settings); err != nil {
 			return err
 		}
-		if o.response == nil && o.table == "" {
-			return shell.About("table", "", shell.Want("a table file"))
+		switch {
+		case o.response != nil || o.table != "":
+			return nil
+		case o.local:
+			return shell.About(file, "", wantRandomizer)
 		}
-		return nil
+		return shell.About(file, "", shell.Want("a table file"))
 	})
 }
 
@@ -120,18 +157,66 @@ func (o *intervalOptions) run(ctx context.Context) error {
 }
 
 func (o *intervalOptions) meanInterval(ctx context.Context) error {
-	v, err := o.randomizer(ctx)
+	if o.response != nil {
+		v, err := o.response.verified()
+		if err != nil {
+			return err
+		}
+		return o.meanOfAnswers(ctx, v)
+	}
+	made, err := readFor(o.Streams, "interval", o.table, o.local)
 	if err != nil {
 		return err
 	}
+	mean := owns[made.Form().Package].mean
+	if mean == nil {
+		return shell.BadInput("", fmt.Errorf("%s is %s, want a table or a local randomizer with --column", shell.InputName(o.table), made.Form().Noun))
+	}
+	v, err := shell.Prove(ctx, o.table, made)
+	if err != nil {
+		return err
+	}
+	return mean(o, ctx, v)
+}
+
+// meanOfNoisy prints the mean of values with noise of a table.
+func (o *intervalOptions) meanOfNoisy(_ context.Context, v proof.Proven) error {
+	t := v.(*tables.Verified).Mechanism()
+	step, _ := t.Grid().Step().Float64()
+	size := 0.0
+	n, mean, err := o.columnMean(func(y float64) error {
+		if !t.OnGrid(y) {
+			return fmt.Errorf("is no multiple of the table's step, %g, want a column as privatize writes it", step)
+		}
+		size += math.Abs(y)
+		return nil
+	})
+	if err != nil {
+		return err
+	}
+	below, above := estimate.NoiseError(t, n, o.level)
+	// A multiple of a decimal step was rounded, and so was the mean.
+	rounding := 0x1p-49 * size / float64(n)
+	return o.printMean(n, mean, mean-above-rounding, mean+below+rounding)
+}
+
+// meanOfAnswers prints the mean of answers of a local randomizer, or the shares of categories.
+func (o *intervalOptions) meanOfAnswers(_ context.Context, p proof.Proven) error {
+	v := p.(*local.Verified)
 	s := v.Mechanism().Spec()
 	if s.Values.Kind == local.Category {
 		return o.shareInterval(&s)
 	}
 	if v.Certificate().Bias.Sign() != 0 {
-		return shell.BadInput("noisewright design-kernel --local --unbiased", fmt.Errorf("%s has biased answers, want unbiased ones for a mean", shell.InputName(o.table)))
+		return shell.BadInput("noisewright local design --unbiased", fmt.Errorf("%s has biased answers, want unbiased ones for a mean", shell.InputName(o.table)))
 	}
-	n, mean, err := o.columnMean(&s)
+	n, mean, err := o.columnMean(func(y float64) error {
+		// What is between answers was moved, as by --clamp, which makes a bias.
+		if _, found := slices.BinarySearch(s.Answers, y); !found {
+			return fmt.Errorf("is none of the randomizer's %d answers, want a column as privatize writes it", len(s.Answers))
+		}
+		return nil
+	})
 	if err != nil {
 		return err
 	}
@@ -140,31 +225,26 @@ func (o *intervalOptions) meanInterval(ctx context.Context) error {
 	if lower > upper { // an event of a probability of at most 1 - level
 		lower, upper = s.Values.Lower, s.Values.Upper
 	}
+	return o.printMean(n, mean, lower, upper)
+}
+
+func (o *intervalOptions) printMean(n int, mean, lower, upper float64) error {
 	return o.Print(shell.Object{"answers", n, "mean", mean, "level", o.level, "lower", lower, "upper", upper}, []shell.Row{
 		{"mean of answers", fmt.Sprintf("%v, of %d", mean, n)},
 		{"mean of values", fmt.Sprintf("%v to %v, with a probability of at least %v", lower, upper, o.level)},
 	})
 }
 
-// randomizer returns what the answers of the column were drawn from, verified.
-func (o *intervalOptions) randomizer(ctx context.Context) (*local.Verified, error) {
-	if o.response != nil {
-		return o.response.verified()
-	}
-	return shell.ReadAs[local.Randomizer, local.Certificate, *local.Randomizer](ctx, o.Streams, o.table, "a local randomizer with --column")
-}
-
-func (o *intervalOptions) columnMean(s *local.Spec) (n int, mean float64, err error) {
+func (o *intervalOptions) columnMean(check func(y float64) error) (n int, mean float64, err error) {
 	var sum exact.Sum
 	err = o.eachAnswer(func(answer string) error {
 		y, err := csvfile.Number(answer)
-		// What is between answers was moved, as by --clamp, which makes a bias.
-		if _, found := slices.BinarySearch(s.Answers, y); err != nil || !found {
-			return fmt.Errorf("is none of the randomizer's %d answers, want a column as privatize writes it", len(s.Answers))
+		if err != nil {
+			y = math.NaN() // which is no answer
 		}
 		sum.Add(y)
 		n++
-		return nil
+		return check(y)
 	})
 	return n, sum.Value() / float64(max(n, 1)), err
 }

@@ -112,10 +112,20 @@ func (v *vectorOptions) readData(s *shell.Streams, p *latent.Problem, choose fun
 		return err
 	}
 	p.Features, p.Data = data.Names, matrix(data)
+	if i := slices.IndexFunc(data.Names, isIdentifier); i >= 0 && v.columns == "*" {
+		name := data.Names[i]
+		s.Warn("column %s is taken for a feature; --exclude %s leaves it out, if it only tells rows apart", check.Quoted(name), name)
+	}
 	if column, constant := data.Constant(); constant && p.Ridge == 0 {
 		return shell.BadFile(v.data, fmt.Errorf("column %s is the same in every row, want it left out with --exclude, or --ridge 1e-6", check.Quoted(column)))
 	}
 	return nil
+}
+
+// isIdentifier reports whether a column is by its name one that tells rows apart.
+func isIdentifier(name string) bool {
+	name = strings.ToLower(name)
+	return name == "id" || strings.HasSuffix(name, "_id") || name == "index" || name == "uuid"
 }
 
 // readWeights returns the diagonal task of NAME=W,….

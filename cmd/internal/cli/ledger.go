@@ -7,6 +7,8 @@ import (
 	"fmt"
 	"io/fs"
 	"math"
+	"os"
+	"path/filepath"
 	"strconv"
 	"strings"
 	"time"
@@ -17,6 +19,7 @@ import (
 	"github.com/noisewright/noisewright/account"
 	"github.com/noisewright/noisewright/cmd/internal/shell"
 	"github.com/noisewright/noisewright/dp"
+	"github.com/noisewright/noisewright/internal/check"
 	"github.com/noisewright/noisewright/internal/csvfile"
 	"github.com/noisewright/noisewright/internal/exact"
 	"github.com/noisewright/noisewright/proof"
@@ -149,7 +152,10 @@ func ledgerFailure(path string, err error) error {
 		}
 		return shell.Negative(hint, err)
 	case errors.Is(err, fs.ErrNotExist):
-		return shell.BadInput("noisewright ledger create "+path+" --epsilon E --delta D", err)
+		if _, missing := os.Stat(filepath.Dir(path)); missing != nil {
+			return shell.BadInput("", fmt.Errorf("ledger = %s: no such folder, want a file in a folder that is there", check.Quoted(path)))
+		}
+		return shell.BadInput("noisewright ledger create "+path+" --epsilon E --delta D", fmt.Errorf("ledger = %s: no such file, want a file made by ledger create", check.Quoted(path)))
 	case errors.Is(err, proof.ErrFormat) && shell.IsForeign(path):
 		return shell.BadInput("", fmt.Errorf("%s: no ledger, want a file made by ledger create", path))
 	case errors.Is(err, dp.ErrInvalid), errors.Is(err, proof.ErrFormat), errors.Is(err, fs.ErrExist), errors.Is(err, fs.ErrPermission):
@@ -380,17 +386,18 @@ type ledgerLeftOptions struct {
 func newLedgerLeftCommand(s *shell.Streams) *cobra.Command {
 	o := &ledgerLeftOptions{ledgerOptions: ledgerOptions{Common: shell.Common{Streams: s}}, epsilon: math.NaN()}
 	f := shell.NewFlags(&cobra.Command{
-		Use:   "left FILE [--delta D,...] [--epsilon E | --table TABLE]",
+		Use:   "left FILE [TABLE | --delta D,... --epsilon E]",
 		Short: "Compute what is left of a ledger's total",
 		Long: `Print the largest epsilon of one more release with --delta that a ledger still takes,
 rounded down, if nothing else is known of the release. With --epsilon too, print how
-many more releases of that epsilon and delta it takes, and with --table, how many
+many more releases of that epsilon and delta it takes, and with a TABLE, how many
 more that draw from the table once. Of several deltas each has an answer.`,
 		Example: `  noisewright ledger left city.ledger
   noisewright ledger left city.ledger --delta 0,1e-8,1e-7
   noisewright ledger left city.ledger --epsilon 0.1 --delta 1e-8
-  noisewright ledger left city.ledger --table table.json`,
+  noisewright ledger left city.ledger table.json`,
 	})
+	f.TableArgument(&o.table, "TABLE", 1, 0)
 	o.flags(f)
 	delta := f.Func("delta", "numbers", "", "deltas of a release, separated by commas, each a probability, at least 0 and below 1 (default 0, and without --epsilon a hundredth and a tenth of the total's)", func(text string) (err error) {
 		for s := range strings.SplitSeq(text, ",") {
@@ -401,7 +408,6 @@ more that draw from the table once. Of several deltas each has an answer.`,
 		return err
 	})
 	epsilon := f.OptionalNumber(&o.epsilon, "epsilon", shell.Epsilon, "epsilon of a release, without unit: count how many fit")
-	f.File(&o.table, "table", "table file: count how many releases of it fit", "json")
 	f.Check(func() error {
 		if o.table != "" && (epsilon.Given || delta.Given) {
 			return errors.New("table and epsilon or delta, want only one of them: the table has its own")

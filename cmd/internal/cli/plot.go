@@ -263,6 +263,7 @@ type own struct {
 	figure  func(o *plotOptions, m proof.Mechanism) (figureOf, error)
 	draw    func(o *sampleOptions, ctx context.Context, m proof.Mechanism) (drawer, error)
 	compare func(o *compareOptions, ctx context.Context, v proof.Proven) error
+	mean    func(o *intervalOptions, ctx context.Context, v proof.Proven) error
 }
 
 // figureFor is the figure of a form whose mechanisms are of the type M.
@@ -273,10 +274,10 @@ func figureFor[M proof.Mechanism](figure func(*plotOptions, M) (figureOf, error)
 // owns lists what forms have of their own, by their packages. The program knows mechanisms
 // by package proof alone but for what starts here, and what a page shows (see portrait).
 var owns = map[string]own{
-	tables.Form.Package:  {report.Table, figureFor((*plotOptions).noise), (*sampleOptions).noise, (*compareOptions).compareTable},
+	tables.Form.Package:  {report.Table, figureFor((*plotOptions).noise), (*sampleOptions).noise, (*compareOptions).compareTable, (*intervalOptions).meanOfNoisy},
 	kernels.Form.Package: {about: report.Kernel, figure: figureFor((*plotOptions).kernel)},
 	cells.Form.Package:   {about: report.Additive, figure: figureFor((*plotOptions).additive)},
-	local.Form.Package:   {about: report.Randomizer, figure: figureFor((*plotOptions).randomizer), compare: (*compareOptions).compareRandomizer},
+	local.Form.Package:   {about: report.Randomizer, figure: figureFor((*plotOptions).randomizer), compare: (*compareOptions).compareRandomizer, mean: (*intervalOptions).meanOfAnswers},
 }
 
 // about says what was found about a mechanism.

@@ -18,6 +18,7 @@ import (
 
 type privatizeOptions struct {
 	shell.Common
+	local        bool   // for local randomizers only
 	in           string // the CSV file
 	columns      []columnOptions
 	csv          csvfile.Options
@@ -34,9 +35,9 @@ const (
 )
 
 func newPrivatizeCommand(s *shell.Streams) *cobra.Command {
-	o := &privatizeOptions{Common: shell.Common{Streams: s}, missing: missingRefuse}
-	f := shell.NewFlags(&cobra.Command{
-		Use:   "privatize --table TABLE --column NAME [--lower A --upper B] IN.csv",
+	o := &privatizeOptions{Common: shell.Common{Streams: s}}
+	return o.command(&cobra.Command{
+		Use:   "privatize TABLE --column NAME [--lower A --upper B] IN.csv",
 		Short: "Add noise to columns of a CSV file",
 		Long: `Verify a table, and replace every number of a column of a CSV file by that
 number plus a draw of the table's noise. The new number stands alone, without the
@@ -58,7 +59,7 @@ neighboring values, read as float64s, differ by at most the sensitivity. Other
 columns are not protected, and every further run on the same data spends epsilon
 and delta again.
 
-For several columns repeat --column. Each takes what --table, --lower, --upper and
+For several columns repeat --column. Each takes TABLE and what --lower, --upper and
 --clamp say, unless it has its own after its name:
 
   --column hours,table=hours.json,lower=0,upper=100 --column age,table=age.json
@@ -95,12 +96,16 @@ compressed with gzip or zstd; what is written is if the name after -o ends in .g
 or .zst. Output to standard output waits in a temporary file for the end of the
 input.`,
 		Example: `  noisewright design --epsilon 1 --delta 1e-6 --sensitivity 100 --loss l1 -o table.json
-  noisewright privatize --table table.json --column hours --lower 0 --upper 100 in.csv -o out.csv
+  noisewright privatize table.json --column hours --lower 0 --upper 100 in.csv -o out.csv
   noisewright privatize --column color --categories red,green,blue --epsilon 2 in.csv -o out.csv
   noisewright privatize --delimiter ';' --column hours,table=table.json,lower=0,upper=100 \
     --column age,table=table.json,lower=10,upper=110 in.csv.gz -o out.csv.gz`,
 	})
-	f.Argument(&o.in, "IN.csv", "csv", "gz", "zst")
+}
+
+func (o *privatizeOptions) command(cmd *cobra.Command) *cobra.Command {
+	o.missing = missingRefuse
+	f := shell.NewFlags(cmd)
 	o.columnFlags(f)
 	f.Delimiter(&o.csv)
 	f.Word(&o.missing, "missing", "word", "what is done with empty cells: refuse the file, or keep them empty, which publishes unprotected whose values are missing", missingRefuse, missingKeep)
@@ -157,7 +162,7 @@ func (o *privatizeOptions) privatizer(ctx context.Context) (*privatizer, error) 
 		from := sources[c.key()]
 		if from == nil {
 			var err error
-			if from, err = c.open(ctx, o.Streams, o.constantTime); err != nil {
+			if from, err = o.open(ctx, c); err != nil {
 				return nil, c.about(err)
 			}
 			sources[c.key()] = from
@@ -179,7 +184,7 @@ func (o *privatizeOptions) privatizer(ctx context.Context) (*privatizer, error) 
 		p.columns = append(p.columns, column)
 	}
 	if o.report && !clipped {
-		return nil, shell.BadInput("noisewright privatize --help", errors.New("report counts clipped values, want lower and upper with it"))
+		return nil, shell.BadInput("noisewright privatize --help", errors.New("report is given, but no values are clipped, want a column of numbers with a range"))
 	}
 	return p, nil
 }

@@ -92,9 +92,9 @@ func TestReadColumn(t *testing.T) {
 		{"x,clamp=1,1", columnOptions{}, "want A,B"},
 		{"x,clamp=nan,1", columnOptions{}, "want A,B"},
 		{",lower=0", columnOptions{}, "want a name from the header before its settings"},
-		{"x,table=", columnOptions{}, "table is missing"},
+		{"x,table=", columnOptions{}, "TABLE is missing"},
 	} {
-		got, err := readColumn(c.text, all)
+		got, err := (&privatizeOptions{}).readColumn(c.text, all)
 		if c.err != "" {
 			if err == nil || !strings.Contains(err.Error(), c.err) {
 				t.Errorf("%q: error %v, want %q", c.text, err, c.err)

@@ -60,7 +60,8 @@ var settingKey = regexp.MustCompile(`,(table|lower|upper|clamp|categories|epsilo
 func (o *privatizeOptions) columnFlags(f *shell.Flags) {
 	settings := map[string]string{}
 	table := ""
-	f.OptionalSource(&table)
+	f.TableArgument(&table, o.file(), 0, 1)
+	f.Argument(&o.in, "IN.csv", "csv", "gz", "zst")
 	f.Check(func() error {
 		if table != "" {
 			settings["table"] = table
@@ -68,13 +69,33 @@ func (o *privatizeOptions) columnFlags(f *shell.Flags) {
 		return nil
 	})
 	var names []string
-	f.TextList(&names, "column", "NAME[,KEY=VALUE...]", "name of the column, as in the header, perhaps with its own table=, lower=, upper= and clamp=, or categories= and epsilon=; repeated for several")
+	own := "table=, lower=, upper= and clamp="
+	if o.local {
+		own = "table= and clamp="
+	}
+	f.TextList(&names, "column", "NAME[,KEY=VALUE...]", "name of the column, as in the header, perhaps with its own "+own+", or categories= and epsilon=; repeated for several")
 	f.Settings(settings, "lower", "number", "smallest value, in the column's units; smaller ones are raised to it")
 	f.Settings(settings, "upper", "number", "largest value, in the column's units; larger ones are lowered to it")
 	f.Settings(settings, "clamp", "A,B", "move results into this range, perhaps infinite; no cost in privacy, but they are then biased")
 	f.Settings(settings, "categories", "A,B,...", categoriesUsage+"; answers are drawn by randomized response")
 	f.Settings(settings, "epsilon", "number", "with --categories: privacy parameter epsilon of an answer, without unit: "+responseEpsilon.Want)
 	f.Check(func() error { return o.readColumns(names, settings) })
+}
+
+// file is the word for what is drawn from.
+func (o *privatizeOptions) file() string {
+	if o.local {
+		return "RANDOMIZER"
+	}
+	return "TABLE"
+}
+
+func (o *privatizeOptions) missingFile() error {
+	want := shell.Want("a table file")
+	if o.local {
+		want = wantRandomizer
+	}
+	return shell.About(o.file(), "", want)
 }
 
 func (o *privatizeOptions) readColumns(texts []string, settings map[string]string) error {
@@ -89,13 +110,13 @@ func (o *privatizeOptions) readColumns(texts []string, settings map[string]strin
 		}
 	}
 	if len(texts) == 0 {
-		if _, err := readColumn("", settings); err != nil {
+		if _, err := o.readColumn("", settings); err != nil {
 			add(columnOptions{}, err)
 		}
 		add(columnOptions{}, shell.About("column", "", shell.Want("a name from the header")))
 	}
 	for _, text := range texts {
-		c, err := readColumn(text, settings)
+		c, err := o.readColumn(text, settings)
 		if err != nil {
 			add(c, err)
 		}
@@ -107,7 +128,7 @@ func (o *privatizeOptions) readColumns(texts []string, settings map[string]strin
 	return errors.Join(errs...)
 }
 
-func readColumn(text string, settings map[string]string) (c columnOptions, err error) {
+func (o *privatizeOptions) readColumn(text string, settings map[string]string) (c columnOptions, err error) {
 	all := settings
 	settings = maps.Clone(settings)
 	c.name = text
@@ -141,7 +162,7 @@ func readColumn(text string, settings map[string]string) (c columnOptions, err e
 	c.response, responseErr = readResponse(settings)
 	err = errors.Join(err, responseErr)
 	if c.table = settings["table"]; c.table == "" && settings["categories"] == "" {
-		err = errors.Join(err, shell.About("table", "", shell.Want("a table file")))
+		err = errors.Join(err, o.missingFile())
 	}
 	clip, clipErr := readClip(settings)
 	clamp, clampErr := readClamp(settings)
@@ -189,9 +210,9 @@ type source struct {
 	noise   *sampler.Noise // of a table, which is drawn from in steps; nil: of another form
 }
 
-func (c columnOptions) open(ctx context.Context, s *shell.Streams, constantTime bool) (*source, error) {
+func (o *privatizeOptions) open(ctx context.Context, c columnOptions) (*source, error) {
 	if c.response != nil {
-		if constantTime {
+		if o.constantTime {
 			return nil, errOnlyTables
 		}
 		v, err := c.response.verified()
@@ -200,18 +221,18 @@ func (c columnOptions) open(ctx context.Context, s *shell.Streams, constantTime 
 		}
 		return newSource(v, false)
 	}
-	made, err := s.ReadAny(c.table)
+	made, err := readFor(o.Streams, "privatize", c.table, o.local)
 	if err != nil {
 		return nil, err
 	}
-	if constantTime && made.Form().Package != tables.Form.Package {
+	if o.constantTime && made.Form().Package != tables.Form.Package {
 		return nil, errOnlyTables
 	}
 	v, err := shell.Prove(ctx, c.table, made)
 	if err != nil {
 		return nil, err
 	}
-	return newSource(v, constantTime)
+	return newSource(v, o.constantTime)
 }
 
 func newSource(p proof.Proven, constantTime bool) (*source, error) {
@@ -442,9 +463,9 @@ func readResponse(settings map[string]string) (*response, error) {
 	case !given && !epsilonGiven:
 		return nil, nil //nolint:nilnil // none
 	case !given:
-		return nil, errors.New("epsilon is given without categories, want both: a table has its own")
+		return nil, errors.New("epsilon is given without categories, want both: a file has its own")
 	case settings["table"] != "":
-		return nil, errors.New("table and categories are given, want only one of them")
+		return nil, errors.New("the file of a mechanism and categories are given, want only one of them")
 	}
 	r := &response{}
 	var err, epsilonErr error

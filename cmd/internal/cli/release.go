@@ -108,13 +108,16 @@ Every call is charged, also for the same number.`,
 		},
 	} {
 		below = append(below, newReleaseOf(s, kind.kind, &cobra.Command{
-			Use: kind.use, Short: kind.short, Long: kind.long + intervalHelp(kind.kind),
+			Use: kind.use, Short: kind.short, Long: kind.long + intervalHelp(kind.kind), SuggestFor: otherStatistics[kind.kind],
 			Example: "  noisewright release " + string(kind.kind) + " " + kind.extra,
 		}))
 	}
 	below = append(below, newReleaseBatchCommand(s))
 	return shell.Group(cmd, "statistic", below...)
 }
+
+// otherStatistics are names that others have for statistics.
+var otherStatistics = map[release.Kind][]string{release.Mean: {"average"}, release.Quantile: {"median", "percentile"}}
 
 func intervalHelp(k release.Kind) string {
 	if k == release.Quantile {
@@ -160,6 +163,8 @@ func newReleaseOf(s *shell.Streams, kind release.Kind, cmd *cobra.Command) *cobr
 		switch {
 		case math.IsNaN(q.Epsilon + q.Delta + q.Lower + q.Upper + q.Probability + q.Sensitivity):
 			return nil // reported
+		case q.MaxPerPerson == 0 && cmd.Flags().Changed("max-per-person"):
+			return nil // reported
 		case q.Person != "" && q.MaxPerPerson == 0:
 			return shell.About("max-per-person", "", shell.Want("how many rows of a person count at most"))
 		}
@@ -179,7 +184,8 @@ func (o *releaseOptions) valueFlags(f *shell.Flags) {
 	f.RequiredFunc("sensitivity", "number", "how far one unit can change X, in its units: a number above 0", func(text string) error {
 		r, ok := decimal(text)
 		if !ok || r.Sign() <= 0 {
-			return shell.Want("a number above 0")
+			q.Sensitivity = math.NaN()
+			return shell.NumberWant(text, "a number above 0")
 		}
 		q.Sensitivity = exact.FloatUp(r) // X is exact, and this not below what was said
 		return nil

@@ -38,7 +38,7 @@ const (
 func newSampleCommand(s *shell.Streams) *cobra.Command {
 	o := &sampleOptions{Common: shell.Common{Streams: s}, format: formatText}
 	f := shell.NewFlags(&cobra.Command{
-		Use:   "sample --table TABLE -n N",
+		Use:   "sample TABLE -n N",
 		Short: "Draw noise from a table",
 		Long: `Verify a table and print independent draws of its noise, in query units. The
 generator is cryptographic and seeded by the operating system; there is no seed
@@ -50,10 +50,11 @@ by --value.
 
 To publish a noisy number, use privatize: noise added to a number by other means
 is not private if the number was not rounded to the grid first.`,
-		Example: `  noisewright sample --table table.json -n 1000
-  noisewright sample --table table.json -n 1000000 --format f64le -o noise.f64`,
+		Example: `  noisewright sample table.json -n 1000
+  noisewright sample table.json -n 1000000 --format f64le -o noise.f64`,
 	})
-	f.Source(&o.table)
+	f.TableArgument(&o.table, "TABLE", 0, 0)
+	f.Require(&o.table, "TABLE", "a table file")
 	f.String(&o.value, "value", "value to answer, of the kernel's or randomizer's range; for their files only, where it is required")
 	f.Integer(&o.count, "count", "n", 1, math.MaxInt, "number of draws")
 	f.Word(&o.format, "format", "name", "text (one decimal per line) or f64le (8 bytes each, little endian)", formatText, formatBinary)

@@ -92,6 +92,9 @@ func TestStudio(t *testing.T) {
 	}
 	fields := map[string]string{"epsilon": "1", "delta": "1e-3", "sensitivity": "1", "loss": "l1", "gap": "0.05"}
 	events := studySays(t, address, map[string]any{"kind": "table", "fields": fields, "sweep": true})
+	if weak := named(events, "warning"); len(weak) != 1 || !strings.HasPrefix(weak[0]["errors"].([]any)[0].(string), "delta = 0.001 is large: ") {
+		t.Errorf("a large delta: %v", weak)
+	}
 	made := named(events, "made")
 	if last := events[len(events)-1].name; last != "end" || len(made) != 1 || len(named(events, "point")) < 10 || len(named(events, "progress")) == 0 {
 		t.Fatalf("events %v", events)

@@ -56,7 +56,8 @@ false. "valid" is null if the file is not checked.`,
 		Example: `  noisewright verify table.json
   noisewright verify --json table.json`,
 	})
-	f.TableArgument(&o.file)
+	f.TableArgument(&o.file, "TABLE", 0, 0)
+	f.Require(&o.file, "TABLE", "a table file")
 	f.CheckLimit(&o.limit)
 	f.Verdict(&o.Common, "no progress and no summary")
 	return f.Run(o.run)

@@ -1,4 +1,4 @@
-// Package estimate estimates means and shares of values from answers of a local randomizer, with
+// Package estimate estimates means and shares of values from noisy ones or answers of a local randomizer, with
 // intervals that hold with a probability.
 package estimate
 

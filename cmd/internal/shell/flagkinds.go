@@ -132,28 +132,6 @@ func shellQuoted(s string) string {
 	return "'" + strings.ReplaceAll(s, "'", `'\''`) + "'"
 }
 
-// Source is OptionalSource for what has to be given.
-func (f *Flags) Source(table *string) {
-	f.OptionalSource(table)
-	f.Require(table, "table", "a table file")
-}
-
-// OptionalSource adds --table, which --kernel names too: a file to draw from.
-func (f *Flags) OptionalSource(table *string) {
-	kernel := ""
-	f.File(table, "table", "table or kernel file to draw from, - for standard input", "json")
-	f.Misplaced("table", IsTableFile)
-	f.File(&kernel, "kernel", "", "json")
-	_ = f.cmd.Flags().MarkHidden("kernel")
-	f.Check(func() error {
-		if *table != "" && kernel != "" {
-			return fmt.Errorf("table = %s and kernel = %s, want only one of them", check.Quoted(*table), check.Quoted(kernel))
-		}
-		*table += kernel
-		return nil
-	})
-}
-
 // Delimiter adds --delimiter, what stands between the fields of the CSV files read.
 func (f *Flags) Delimiter(o *csvfile.Options) *pflag.Flag {
 	f.Func("delimiter", "char", ",", "what stands between the fields of a row: a character such as ; or |, or tab", func(text string) error {
@@ -220,9 +198,20 @@ func (f *Flags) number(p *float64, name, text string, r Rule, usage string, requ
 func ParseNumber(text string, r Rule) (float64, error) {
 	v, err := strconv.ParseFloat(text, 64)
 	if err != nil || !check.Finite(v) || !r.OK(v) {
-		return math.NaN(), Want(r.Want)
+		return math.NaN(), NumberWant(text, r.Want)
 	}
 	return v, nil
+}
+
+// grouped is a number with commas between its thousands.
+var grouped = regexp.MustCompile(`^[+-]?[1-9][0-9]{0,2}(,[0-9]{3})+(\.[0-9]+)?$`)
+
+// NumberWant is the error of a text that is no number such as is wanted.
+func NumberWant(text, want string) Want {
+	if grouped.MatchString(text) {
+		want += ", written without commas: " + strings.ReplaceAll(text, ",", "")
+	}
+	return Want(want)
 }
 
 // NumberOrAuto adds a number or the word auto; value is the default, "" for none.
@@ -287,7 +276,7 @@ func integer(p *int, lo, hi int) func(text string) error {
 	return func(text string) error {
 		v, ok := ParseCount(text)
 		if !ok || v < lo || v > hi {
-			return Want(want)
+			return NumberWant(text, want)
 		}
 		*p = v
 		return nil

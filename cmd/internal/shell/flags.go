@@ -24,6 +24,8 @@ type Flags struct {
 	given     []string       // the arguments
 	arguments []string       // of them, those not read yet
 	hint      string         // in place of the help
+	tables    int            // of the arguments, 0 or 1
+	local     bool           // of a command for local randomizers only
 }
 
 // NewFlags returns no flags yet, of a command without arguments yet.
@@ -125,15 +127,8 @@ func (f *Flags) With(name string, add func()) {
 
 // when adds flags that are read if the named one is given, or is not; else refusal has both names.
 func (f *Flags) when(name string, given bool, refusal string, add func()) {
-	before, others := len(f.steps), map[string]bool{}
-	f.cmd.Flags().VisitAll(func(p *pflag.Flag) { others[p.Name] = true })
-	add()
-	var added []string
-	f.cmd.Flags().VisitAll(func(p *pflag.Flag) {
-		if !others[p.Name] {
-			added = append(added, p.Name)
-		}
-	})
+	before := len(f.steps)
+	added := f.added(add)
 	steps := slices.Clone(f.steps[before:])
 	f.steps = f.steps[:before]
 	f.Check(func() error {
@@ -153,6 +148,19 @@ func (f *Flags) when(name string, given bool, refusal string, add func()) {
 	})
 }
 
+// added returns the names of the flags that a function adds.
+func (f *Flags) added(add func()) (names []string) {
+	others := map[string]bool{}
+	f.cmd.Flags().VisitAll(func(p *pflag.Flag) { others[p.Name] = true })
+	add()
+	f.cmd.Flags().VisitAll(func(p *pflag.Flag) {
+		if !others[p.Name] {
+			names = append(names, p.Name)
+		}
+	})
+	return names
+}
+
 // Argument adds one argument: a file with one of the extensions, a directory if there is none.
 func (f *Flags) Argument(p *string, what string, extensions ...string) {
 	f.ArgumentText(p, what)
@@ -167,20 +175,44 @@ func (f *Flags) ArgumentText(p *string, what string) {
 	})
 }
 
-// TableArgument is Argument for a table, which --table names too, as where the argument is
-// something else. The help does not show that.
-func (f *Flags) TableArgument(p *string) {
-	table := ""
-	f.File(&table, "table", "", "json")
-	_ = f.cmd.Flags().MarkHidden("table")
-	f.ArgumentFrom(&table)
+// TableArgument adds the file of a table, kernel or randomizer as an argument, with so many others
+// before and after it, or none; what is its word in the help. The flags --table and --kernel, which
+// the help does not show, name it too. Where an argument is missing or they are in another order,
+// one that is the file of a table is taken for the table.
+func (f *Flags) TableArgument(p *string, what string, before, after int) {
+	kernel := ""
+	for name, to := range map[string]*string{"table": p, "kernel": &kernel} {
+		f.File(to, name, "", "json")
+		_ = f.cmd.Flags().MarkHidden(name)
+	}
+	f.tables = 1
+	f.completeFiles(before+after, nil)
 	f.Check(func() error {
-		if table != "" {
-			return fmt.Errorf("table = %s and TABLE = %s, want only one of them", check.Quoted(table), check.Quoted(f.arguments[0]))
+		if *p != "" && kernel != "" && *p != kernel {
+			return fmt.Errorf("table = %s and kernel = %s, want only one of them", check.Quoted(*p), check.Quoted(kernel))
 		}
-		return nil
+		named, n := cmp.Or(*p, kernel), len(f.arguments)
+		table := named
+		if n > before {
+			at := before
+			if i := slices.IndexFunc(f.arguments, IsTableFile); i >= 0 && !IsTableFile(f.arguments[at]) {
+				at = i
+			}
+			given := f.arguments[at]
+			extra, is := n > before+after, IsTableFile(given)
+			if extra && (named == "" || is || given == named) || is && named == "" {
+				table = given
+				f.arguments = slices.Delete(slices.Clone(f.arguments), at, at+1)
+			}
+		}
+		switch {
+		case table == "":
+			return nil
+		case named != "" && table != named:
+			return fmt.Errorf("table = %s and %s = %s, want only one of them", check.Quoted(named), what, check.Quoted(table))
+		}
+		return f.cmd.Flags().Set("table", table) // as if it had been given, for what goes with it or without
 	})
-	f.Argument(p, "TABLE", "json")
 }
 
 // ArgumentFrom takes the value of a flag for the argument, if there is none.
@@ -205,8 +237,12 @@ func (f *Flags) Arguments(p *[]string, missing string, extensions ...string) {
 	f.completeFiles(math.MaxInt, extensions)
 }
 
-// completeFiles completes up to n arguments by such files, or by directories.
+// completeFiles completes up to n arguments by such files, or by directories, and one more if there
+// is a table among them.
 func (f *Flags) completeFiles(n int, extensions []string) {
+	if f.tables > 0 {
+		n, extensions = n+f.tables, append([]string{"json"}, extensions...)
+	}
 	f.cmd.ValidArgsFunction = func(_ *cobra.Command, args []string, _ string) ([]cobra.Completion, cobra.ShellCompDirective) {
 		if len(args) >= n {
 			return nil, cobra.ShellCompDirectiveNoFileComp

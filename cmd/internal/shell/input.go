@@ -161,8 +161,7 @@ const formatPeek = 512
 
 // IsTableFile reports whether a path looks like that of a table or a kernel file.
 func IsTableFile(path string) bool {
-	info, err := os.Stat(path)
-	return err == nil && info.Mode().IsRegular() && strings.HasSuffix(path, ".json")
+	return strings.HasSuffix(path, ".json") && strings.HasPrefix(strings.TrimSpace(start(path)), "{")
 }
 
 // IsBundle reports whether a path looks like that of a bundle.

@@ -24,13 +24,18 @@ type Local struct {
 
 const maxAnswers = 1 << 16
 
-// Local adds --local, and the flags that only go with it: what is made small, and which
-// answers are allowed. Flags that mechanisms of other kinds have too, such as --query,
-// --range, --weight and --unbiased, are the command's.
-func (f *Flags) Local(o *Local) {
-	f.Bool(&o.On, "local", "answer one value, such that any two of its values are indistinguishable: local differential privacy")
+// What --query and --unbiased are to a local randomizer.
+const (
+	QueryOfLocal    = "values; integers are answered as they are, real ones between nodes after rounding at random"
+	UnbiasedOfLocal = "answers whose mean is the value, exactly"
+)
+
+// Local adds the flags of local randomizers, what is made small and which answers are allowed,
+// and more of the command's own. A command for nothing else has o.On set. In others they go with
+// --local, and the help shows none of them: it is an alias of a command of noisewright local.
+func (f *Flags) Local(o *Local, more func()) {
 	o.Objective = local.Mean
-	f.With("local", func() {
+	add := func() {
 		f.Word((*string)(&o.Objective), "objective", "mean|worst", "expected loss to make small: averaged over the values, or of the worst one", string(local.Mean), string(local.Worst))
 		d := &o.Demands
 		f.Func("answers", "A,B", "", "keep the answers from A to B, in units of the values (default anywhere)", func(text string) (err error) {
@@ -39,7 +44,17 @@ func (f *Flags) Local(o *Local) {
 		})
 		f.OptionalNumber(&d.Step, "answer-step", Rule{"a number above 0, in units of the values", Positive}, "answers that are multiples of this number, in units of the values, from the lower end of --answers on if that is given")
 		f.OptionalInteger(&o.MaxAnswers, "max-answers", 2, maxAnswers, "largest number of different answers (default any)")
-	})
+		more()
+	}
+	if f.local = o.On; f.local {
+		add()
+		return
+	}
+	f.Bool(&o.On, "local", "")
+	_ = f.cmd.Flags().MarkHidden("local")
+	for _, name := range f.added(func() { f.With("local", add) }) {
+		_ = f.cmd.Flags().MarkHidden(name)
+	}
 }
 
 // Values are those of a local randomizer, integers or real, with the law that --weight

@@ -70,6 +70,9 @@ func ParseLosses(name string, values []string) (loss.Loss, error) {
 // otherNames are those that others call losses by.
 var otherNames = map[string]string{"mse": "l2", "variance": "l2", "mae": "l1", "absolute": "l1", "l3": "lp:3"}
 
+// noises are words for what a loss is a loss of.
+var noises = []string{"laplace", "gaussian", "geometric", "staircase", "exponential"}
+
 // aboutLoss names the flag in the error of a bad loss.
 func aboutLoss(name, value string, err error) error {
 	var errs []error
@@ -77,6 +80,8 @@ func aboutLoss(name, value string, err error) error {
 		if rest, ok := strings.CutPrefix(s, "loss = "); ok {
 			if own, known := otherNames[strings.ToLower(value)]; known {
 				rest += fmt.Sprintf(" (%s is %s)", value, own)
+			} else if slices.Contains(noises, strings.ToLower(value)) {
+				rest += fmt.Sprintf(" (%s is noise; noisewright compare shows its loss beside that of the design)", value)
 			}
 			errs = append(errs, fmt.Errorf("%s = %s", name, rest))
 		} else {

@@ -8,6 +8,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/noisewright/noisewright/dp"
 	"github.com/noisewright/noisewright/lp"
 	"github.com/noisewright/noisewright/lp/highs"
 )
@@ -79,17 +80,6 @@ func (f *Flags) Force(c *Common) {
 	f.Bool(&c.Force, "force", "replace files that are there")
 }
 
-// Folder adds -o to a command that writes several files, which replace those of the same names.
-func (f *Flags) Folder(c *Common) {
-	c.Output = "."
-	f.Check(func() error {
-		c.Force = true
-		return nil
-	})
-	f.Output(c, "folder to write to, made if it is missing; files of the same names are replaced")
-	f.Require(&c.Output, "output", "a folder")
-}
-
 // Finish writes a design and prints it; limit says that it was stopped, or is nil.
 func (c *Common) Finish(w *Output, encode func(io.Writer) error, v any, rows []Row, limit error) error {
 	if err := w.Put(encode); err != nil {
@@ -155,24 +145,42 @@ func (f *Flags) Prudent(c *Common, epsilon, delta *float64) {
 		if *delta >= mostDelta && !allow {
 			return fmt.Errorf("delta = %v, want less than %g, or --allow-delta: with this probability nothing is promised", *delta, mostDelta)
 		}
-		if *epsilon > largeEpsilon {
-			c.Warn("epsilon = %v promises little: %s", *epsilon, InWords(*epsilon, *delta, "somebody's secret, one of two"))
-		}
-		switch {
-		case rows > 0 && *delta > 1/float64(rows):
-			c.Warn("delta = %v is above 1/%d, one over the number of rows: to publish a random row as it is would keep such a promise", *delta, rows)
-		case *delta >= largeDelta:
-			c.Warn("delta = %v is large: with this probability nothing is promised; it should be far below one over the number of people, such as 1e-6", *delta)
-		}
+		c.warnWeak(*epsilon, *delta, rows)
 		return nil
 	})
 }
 
+// Caution warns of a promise that is weak: of a design, which may be for any use, and is not refused.
+func (f *Flags) Caution(c *Common, p *dp.Privacy) {
+	f.Check(func() error {
+		c.warnWeak(p.Epsilon, p.Delta, 0)
+		return nil
+	})
+}
+
+// warnWeak warns of a promise that is weak, among so many rows; 0 where their number is not known.
+func (c *Common) warnWeak(epsilon, delta float64, rows int) {
+	if epsilon > largeEpsilon {
+		c.Warn("epsilon = %v promises little: %s", epsilon, InWords(epsilon, delta, "which of two secrets somebody has"))
+	}
+	switch {
+	case rows > 0 && delta > 1/float64(rows):
+		c.Warn("delta = %v is above 1/%d, one over the number of rows: to publish a random row as it is would keep such a promise", delta, rows)
+	case delta >= largeDelta:
+		c.Warn("delta = %v is large: with this probability nothing is promised; it should be far below one over the number of people, such as 1e-6", delta)
+	}
+}
+
 // InWords says what an epsilon and a delta are to who guesses something of which they hide
 // which of two it is. With even odds before, no test is right with a probability above
-// (e^epsilon + delta)/(1 + e^epsilon) (Kairouz, Oh and Viswanath, 2015, theorem 2.1), here rounded up.
+// (e^epsilon + delta)/(1 + e^epsilon) (Kairouz, Oh and Viswanath, 2015, theorem 2.1), here rounded up,
+// to as many digits as it takes to stay below 1.
 func InWords(epsilon, delta float64, what string) string {
-	right := 1 - (1-delta)/(1+math.Exp(epsilon))
-	percent := min(math.Ceil(1e4*right+1e-9)/100, 100)
-	return fmt.Sprintf("who guesses %s with even odds before is right with a probability of at most %v %% after", what, percent)
+	wrong := (1 - delta) / (1 + math.Exp(epsilon)) * (1 - 1e-12) // at least, rounding included
+	for scale := 1e4; scale <= 1e15; scale *= 10 {
+		if n := math.Floor(wrong * scale); n >= 1 {
+			return fmt.Sprintf("who guesses %s with even odds before is right with a probability of at most %v %% after", what, (scale-n)/(scale/100))
+		}
+	}
+	return fmt.Sprintf("who guesses %s with even odds before may be certain of it after", what)
 }

@@ -72,7 +72,7 @@ func (a *Streams) output(f *files.File, path string) *Output {
 	return o
 }
 
-// MakeFolder makes the folder of -o, see Flags.Folder, if it is missing.
+// MakeFolder makes the folder of -o if it is missing.
 func MakeFolder(path string) error {
 	// 0777 less the umask is what any program gives a directory the user asked for.
 	if err := os.MkdirAll(path, 0o777); err != nil { //nolint:gosec

@@ -36,7 +36,7 @@ func orZero(r Rule) Rule {
 	return Rule{"0, or " + r.Want, func(v float64) bool { return v == 0 || r.OK(v) }}
 }
 
-// Privacy adds epsilon, delta, by its rule, and unless --local is given the sensitivity.
+// Privacy adds epsilon, delta, by its rule, and but for local randomizers the sensitivity.
 func (f *Flags) Privacy(p *dp.Privacy, delta Rule) {
 	f.Number(&p.Epsilon, "epsilon", Epsilon, "privacy parameter epsilon, without unit: "+Epsilon.Want)
 	f.Number(&p.Delta, "delta", delta, "privacy parameter delta, a probability: "+delta.Want)
@@ -72,7 +72,11 @@ func (f *Flags) Query(p *dp.Problem) {
 	var step float64
 	c := &p.Constraints
 	values := string(dp.RealQuery)
-	query := f.Word(&values, "query", "integer|real", "values of the query; those of an integer one get integer noise", "integer", "real")
+	queryUsage, unbiasedUsage := "values of the query; those of an integer one get integer noise", "noise of mean 0, so that the mean answer is the value"
+	if f.local {
+		queryUsage, unbiasedUsage = QueryOfLocal, UnbiasedOfLocal
+	}
+	query := f.Word(&values, "query", "integer|real", queryUsage, "integer", "real")
 	f.unlessLocal(func() {
 		f.Texts("support", "A,B", "keep the noise from A to B, in query units, either end infinite or empty for none: 0,inf", func(texts []string) error {
 			return readSupport(c, query, texts)
@@ -102,15 +106,17 @@ func (f *Flags) Query(p *dp.Problem) {
 		f.Bool(&c.Symmetric, "symmetric", "noise that is as likely to be x as -x")
 		f.Bool(&c.Monotone, "monotone", "noise whose density does not increase away from 0")
 	})
-	f.Bool(&c.Unbiased, "unbiased", "noise of mean 0, so that the mean answer is the value")
+	f.Bool(&c.Unbiased, "unbiased", unbiasedUsage)
 }
 
 func (f *Flags) unlessLocal(add func()) {
-	if f.cmd.Flags().Lookup("local") == nil {
+	switch {
+	case f.local:
+	case f.cmd.Flags().Lookup("local") == nil:
 		add()
-		return
+	default:
+		f.Unless("local", add)
 	}
-	f.Unless("local", add)
 }
 
 func checkInteger(sensitivity float64) error {
@@ -258,5 +264,7 @@ func (f *Flags) TimeLimit(o *lp.Options, of string) {
 func (f *Flags) Effort(o *lp.Options, of string) {
 	f.Gap(o)
 	f.TimeLimit(o, of)
-	f.Integer(&o.MaxCells, "max-cells", "", lp.MinMaxCells, tables.MaxCells, "largest number of cells of the table")
+	if !f.local {
+		f.Integer(&o.MaxCells, "max-cells", "", lp.MinMaxCells, tables.MaxCells, "largest number of cells of the table")
+	}
 }

@@ -89,7 +89,7 @@ func (s *study) compare(ctx context.Context, made subject) error {
 		return err
 	}
 	out := c.show()
-	out.Command = commandLine([]string{"compare", "--table=" + made.file})
+	out.Command = commandLine([]string{"compare", operand(made.file)})
 	return s.send("compared", out)
 }
 

@@ -29,31 +29,32 @@ type failure struct {
 
 func (f *failure) Error() string { return strings.Join(f.Errors, "; ") }
 
-// command runs a command. Its output comes with a failure that is only a warning if a limit
-// stopped it and left a result; else the error is a *failure, or that of the context.
+// command runs a command. Its output comes with a failure that is only a warning if there is one,
+// as of a limit that left a result; else the error is a *failure, or that of the context.
 func (p Program) command(ctx context.Context, args []string, stdin string, watch func(lp.Progress)) (out []byte, warning *failure, err error) {
 	var stdout, stderr bytes.Buffer
 	code := p(ctx, args, strings.NewReader(stdin), &stdout, &stderr, watch)
 	if err := ctx.Err(); err != nil {
 		return nil, nil, err
 	}
-	f := &failure{Code: code}
+	f, said := &failure{Code: code}, map[string][]string{}
 	for line := range strings.Lines(stderr.String()) {
 		label, text, _ := strings.Cut(strings.TrimSuffix(line, "\n"), ": ")
 		switch label {
 		case "hint":
 			f.Hint = text
-		case "error", "warning":
-			f.Errors = append(f.Errors, text)
+		default:
+			said[label] = append(said[label], text)
 		}
 	}
-	switch code {
-	case exitDone:
-		return stdout.Bytes(), nil, nil
-	case exitLimit:
-		return stdout.Bytes(), f, nil
+	if code != exitDone && code != exitLimit {
+		f.Errors = said["error"]
+		return nil, nil, f
 	}
-	return nil, nil, f
+	if f.Errors = said["warning"]; code == exitDone && f.Errors == nil {
+		f = nil
+	}
+	return stdout.Bytes(), f, nil
 }
 
 // object is command for one that prints JSON, which is read into v.

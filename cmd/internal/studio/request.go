@@ -119,7 +119,7 @@ func (q *request) args(command string, given map[string]string) []string {
 	maps.Copy(all, given)
 	words := []string{command}
 	if q.Kind == kindLocal {
-		words = append(words, "--local")
+		words = []string{"local", strings.TrimSuffix(command, "-kernel")}
 	}
 	order := append([]string{"releases"}, flags[q.Kind]...)
 	for _, name := range order {

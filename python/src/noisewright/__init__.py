@@ -2,9 +2,17 @@
 """Statistics of data sets, released with the best proven noise; and tables, kernels, local randomizers and bundles of
 noisewright: verified, drawn from and used.
 
-answers = noisewright.release(frame, noisewright.count(), ledger="city.ledger", epsilon=0.5)
-table = noisewright.load("table.json")  # refuses what it cannot prove
-y = table.add_noise(x)
+import noisewright as nw
+ledger = nw.Ledger.create("city.ledger", epsilon=2, delta=1e-6)  # the total for all that is ever released
+answers = nw.release(frame, nw.count("age >= 65"), nw.mean("hours", bounds=(0, 60)), ledger=ledger, epsilon=0.5)
+print(answers, ledger.left())
+
+release                           count, sum, mean, histogram, quantile and median of a frame; Ledger keeps a total
+release_value                     of a number of your own
+learn, noisewright.sklearn        private classifiers
+design, calibrate, compare        noise for a release, or for many; load reads and proves files
+account                           the total of several releases; to_dp_accounting, from_dp_accounting
+design_encoder, train_encoder     private vectors; evaluate_encoder measures, noisewright.torch trains around the noise
 """
 
 from noisewright._bundlecheck import BundleCertificate

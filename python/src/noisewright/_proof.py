@@ -3,7 +3,9 @@
 
 from __future__ import annotations
 
+import os
 from abc import ABC, abstractmethod
+from pathlib import Path
 from typing import Generic, TypeVar
 
 from noisewright._meter import Meter
@@ -25,6 +27,10 @@ class Provable(ABC, Generic[Certificate]):
     def source(self) -> bytes:
         """The file."""
         return self._source
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Writes the file."""
+        Path(path).write_bytes(self._source)
 
     @property
     def proved(self) -> bool:

@@ -2,8 +2,8 @@
 """Frames as the CSV text that the program reads: one text for each value, whatever library holds it.
 
 Equal values have equal text in all kinds of frames, so a ledger knows them as the same data. A missing value (None,
-NaN, NaT, NA, null) is an empty field; a float that is an integer is written without a point; text is as it is; a time
-is ISO 8601, with a time zone as UTC and Z. Nothing is rounded, and errors quote no value.
+NaN, NaT, NA, null) is an empty field; a truth value is 1 or 0; a float that is an integer is written without a point;
+text is as it is; a time is ISO 8601, with a time zone as UTC and Z. Nothing is rounded, and errors quote no value.
 """
 
 from __future__ import annotations
@@ -60,7 +60,7 @@ def _short(moment: str) -> str:
 _EXACT: Sequence[tuple[type | tuple[type, ...], Callable[[Any], str]]] = (
     (str, str),
     (type(None), lambda _: ""),
-    ((bool, np.bool_), lambda value: "true" if value else "false"),
+    ((bool, np.bool_), lambda value: "1" if value else "0"),
     ((int, np.integer), lambda value: str(int(value))),
     ((float, np.float64, np.float32, np.float16), _float),
     (Decimal, lambda value: "" if value.is_nan() else str(value)),
@@ -91,7 +91,7 @@ _FAST: Mapping[type, tuple[Any, Callable[[Sequence[Any]], Cells]]] = {
     str: ("", _quoted),
     int: (0, lambda values: list(map(str, values))),
     float: (0.0, _floats),
-    bool: (False, lambda values: ["true" if v else "false" for v in values]),
+    bool: (False, lambda values: ["1" if v else "0" for v in values]),
 }
 
 
@@ -140,7 +140,7 @@ def _pandas(series: Any) -> Cells:
     if kind == "SparseDtype":
         series = series.sparse.to_dense()
     elif not isinstance(series.dtype, np.dtype):  # that of pandas itself, where NA is a value
-        values = series.to_numpy(dtype=object)
+        values = series.to_numpy(dtype=object, copy=True)  # not those of the frame
         values[series.isna().to_numpy()] = None
         return _cells(values.tolist())
     return _array(series.to_numpy())

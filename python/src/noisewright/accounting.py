@@ -15,6 +15,7 @@ from noisewright.ledger import Ledger
 from noisewright.program import Number, ProgramError, Release, _account, _float
 
 _MOST_DOTS = 100_000
+_DOTS_AT_ONCE = 4000
 
 
 def to_dp_accounting(
@@ -25,7 +26,8 @@ def to_dp_accounting(
     Its delta is at no epsilon below the total's: at multiples of the step, up to the most, deltas are those that the
     program proves, rounded up, and between them they lie on chords (Doroshenko et al. 2022, "Connect the Dots"). Losses
     beyond the most count as certain. Of a ledger's releases only the promises are taken. What dp_accounting makes of
-    the distribution is computed in floating point, with errors that it does not bound.
+    the distribution is computed in floating point, with errors that it does not bound. To compose it with another, give
+    that one the step as its value_discretization_interval.
     """
     if not (math.isfinite(step) and math.isfinite(most) and 0 < step <= most <= 700 and most / step <= _MOST_DOTS):
         raise InvalidError(
@@ -67,8 +69,11 @@ def _named(releases: Iterable[Release | Ledger], times: int | Sequence[int]) -> 
 def _deltas(names: Sequence[Release], counts: Sequence[int], dots: Floats, step: float) -> Floats:
     """Proven deltas at the dots, with what the masses lose to rounding: these are differences of differences of
     deltas, divided by the step."""
-    report = _account(names, counts, epsilon=0, profile=dots.tolist())
-    deltas = np.array(report.get("profile", ()), dtype=np.float64)
+    found: list[float] = []
+    for i in range(0, dots.size, _DOTS_AT_ONCE):  # of a command line
+        part = dots[i : i + _DOTS_AT_ONCE].tolist()
+        found += _account(names, counts, epsilon=0, profile=part).get("profile", ())
+    deltas = np.array(found, dtype=np.float64)
     if deltas.shape != dots.shape:
         raise ProgramError("the program printed no profile: take both from one version", 0)
     padded: Floats = np.minimum(np.nextafter(deltas, 1) + 2.0**-48 / step, 1)
@@ -97,7 +102,7 @@ def _convex(step: float, deltas: Floats) -> tuple[Any, Floats]:
 
 
 def from_dp_accounting(distribution: Any, delta: Number) -> str:
-    """What a distribution of dp_accounting promises at a delta, as a release for account, or for Ledger.times.
+    """What a distribution of dp_accounting promises at a delta, as a release for account and Ledger.times.
 
     Its epsilon is rounded up beyond what floating point may lose. A distribution that is not pessimistic is refused.
 
@@ -111,9 +116,8 @@ def from_dp_accounting(distribution: Any, delta: Number) -> str:
         raise InvalidError(f"delta = {delta!r}, want a number of at least 0 and below 1")
     for pmf in (getattr(distribution, "_pmf_remove", None), getattr(distribution, "_pmf_add", None)):
         if not getattr(pmf, "_pessimistic_estimate", False):
-            raise InvalidError(
-                f"distribution = a {type(distribution).__name__}, want a pessimistic one of dp_accounting"
-            )
+            want = "a pessimistic PrivacyLossDistribution of dp_accounting"
+            raise InvalidError(f"distribution = a {type(distribution).__name__}, want {want}")
     # Some 1e5 masses, each with an error of some 1e-16, and the convolutions that made them.
     wanted = at - 1e-11 if at > 2e-11 else at / 2
     epsilon = float(distribution.get_epsilon_for_delta(wanted))

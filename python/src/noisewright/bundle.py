@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
@@ -93,22 +94,23 @@ class Bundle:
             self._certificate = _bundlecheck.verify(self._spec, accountant, work)
         return self._certificate
 
-    def encode(self, x: npt.ArrayLike) -> Floats:
+    def encode(self, x: Any) -> Floats:
         """The clipped encoding of features, WITHOUT NOISE AND UNSAFE FOR RELEASE: a vector, or a
-        row for each row of features."""
-        values, single = self._rows(x, len(self._spec.features), "features")
+        row for each row of features; see privatize."""
+        values, single = self._features(x)
         u = _encode.encode(self._spec, values)
         return u[0] if single else u
 
-    def privatize(self, x: npt.ArrayLike) -> Floats:
+    def privatize(self, x: Any) -> Floats:
         """Private encodings of features: a vector, or a row for each row of features. Each spends
-        the whole promise on its person.
+        the whole promise on its person. Of a frame, or a dict of columns, features are taken by name;
+        those of an array are in the order of features.
 
         Raises InvalidError if a feature is not a finite number, without saying which; nothing is
         released then.
         """
         self.verify()
-        values, single = self._rows(x, len(self._spec.features), "features")
+        values, single = self._features(x)
         released = self._release(_encode.encode(self._spec, values), system_words)
         return released[0] if single else released
 
@@ -117,6 +119,17 @@ class Bundle:
         values, single = self._rows(u, self.coordinates, "coordinates")
         y = _encode.decode(self._spec, values)
         return y[0] if single else y
+
+    def _features(self, x: Any) -> tuple[Floats, bool]:
+        names: Any = x if isinstance(x, Mapping) else getattr(x, "columns", None)
+        if names is None and hasattr(type(x), "index") and hasattr(type(x), "loc"):  # a row of a frame of pandas
+            names = x.index if set(map(str, x.index)) & set(self.features) else None
+        if names is not None:
+            named = {str(name): name for name in names}
+            if missing := [name for name in self.features if name not in named]:
+                raise InvalidError(f"features lack {missing[0]!r}, want {', '.join(self.features)}")
+            x = np.stack([float_values(x[named[name]]) for name in self.features], axis=-1)
+        return self._rows(x, len(self._spec.features), "features")
 
     def _rows(self, x: Any, width: int, what: str) -> tuple[Floats, bool]:
         values = float_values(x)

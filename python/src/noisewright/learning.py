@@ -53,6 +53,10 @@ class Schema:
                 lower, upper = (_number(f"feature {name!r}", end) for end in list[Any](known))
                 features.append({"name": name, "bounds": {"lower": lower, "upper": upper}})
             else:
+                if len(known) == 2 and all(isinstance(n, (int, float)) and not isinstance(n, bool) for n in known):
+                    a, b = known
+                    want = f"({a}, {b}) for bounds, or texts, [{str(a)!r}, {str(b)!r}], for two categories"
+                    raise InvalidError(f"feature {name!r} = {known!r}, want {want}")
                 features.append({"name": name, "categories": list(map(_rows.text, known))})
         classes = list(map(_rows.text, self.classes))
         head = {"format": "noisewright-schema", "version": 1, "target": self.target, "classes": classes}

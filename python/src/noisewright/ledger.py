@@ -6,6 +6,7 @@ from __future__ import annotations
 import dataclasses
 import json
 import os
+import re
 import tempfile
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -74,6 +75,11 @@ class Records(Rows, Sequence[Record]):
             for r in self.records
         ]
 
+    def __repr__(self) -> str:
+        return (
+            "\n".join(f"{r['release']}: {r['summary']}, charged {r['charged']}" for r in self.rows()) or "no releases"
+        )
+
     def _repr_html_(self) -> str:
         t = self.terms
         return self.table(f"a total of epsilon {t.epsilon}, delta {t.delta} for a {t.unit}, {t.neighbors}")
@@ -118,9 +124,11 @@ class Ledger(os.PathLike[str]):
     ) -> Ledger:
         """Makes a ledger, a new file, with a total for everything that is ever released about the people.
 
-        With person, the column that tells persons apart, persons are hidden, and not rows. adaptive is for noise that
-        is chosen in view of earlier answers: epsilons and deltas are then added up. delimiter and one_line say what a
-        row is of files of CSV; frames go with neither.
+        The total holds if what is asked, and its epsilon, delta and loss, were not chosen in view of earlier answers;
+        otherwise say adaptive=True: epsilons and deltas are then added up.
+
+        With person, the column that tells persons apart, persons are hidden, and not rows. delimiter and one_line say
+        what a row is of files of CSV; frames go with neither.
         """
         flags = [*_flags(epsilon=epsilon, delta=delta), f"--neighbors={neighbors}"]
         flags += [] if person is None else [f"--unit=person:{person}"]
@@ -161,9 +169,14 @@ class Ledger(os.PathLike[str]):
         return float(self._asked("left", *_flags(delta=delta))["epsilon"])
 
     def times(self, epsilon: Number | None = None, delta: Number = 0, *, table: Release | None = None) -> int:
-        """How many more releases it takes: of an epsilon and a delta, or that draw from a table once."""
+        """How many more releases it takes: of an epsilon and a delta, or that draw from a table once.
+
+        In the place of a table may stand what from_dp_accounting returns.
+        """
         if (epsilon is None) == (table is None):
             raise InvalidError("epsilon or table, want one of them")
+        if isinstance(table, str) and (promise := re.fullmatch("dp:epsilon=(.*),delta=(.*)", table)):
+            epsilon, delta, table = promise[1], promise[2], None
         if table is None:
             return int(self._asked("left", *_flags(epsilon=epsilon, delta=delta))["times"])
         with tempfile.TemporaryDirectory(prefix="noisewright-") as folder:

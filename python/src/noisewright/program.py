@@ -29,6 +29,7 @@ from pathlib import Path
 from typing import Any, Literal, Protocol, TypeAlias, TypeVar, Union
 
 from noisewright import _tablefile
+from noisewright._display import Rows
 from noisewright._load import load
 from noisewright._version import __version__
 from noisewright.errors import Error, ExceededError, FalseClaimError, InvalidError, OtherDataError
@@ -145,7 +146,11 @@ class Design:
 
 @dataclasses.dataclass(frozen=True)
 class Calibration:
-    """The table of one of several releases, and what they cost together. Losses are those of a release."""
+    """The table of one of several releases, and what they cost together. Losses are those of a release.
+
+    Only releases of this table add up to the total: other noise of its release_epsilon and release_delta may cost much
+    more. For values and statistics under a ledger say releases=… and the total there instead.
+    """
 
     table: Table
     releases: int
@@ -188,11 +193,20 @@ class Mechanism:
 
 
 @dataclasses.dataclass(frozen=True)
-class Comparison:
+class Comparison(Rows):
     """Expected losses beside the lower bound on those of all noise, None if there is none."""
 
     lower_bound: float | None
     mechanisms: tuple[Mechanism, ...]
+
+    def rows(self) -> list[dict[str, Any]]:
+        """A row for every mechanism."""
+        return [dataclasses.asdict(m) for m in self.mechanisms]
+
+    def __repr__(self) -> str:
+        lines = [f"lower bound: {self.lower_bound}"]
+        lines += [f"{m.name}: {m.note if m.loss is None else f'{m.loss:.7g}'}" for m in self.mechanisms]
+        return "\n".join(lines)
 
     def __getitem__(self, name: str) -> Mechanism:
         for mechanism in self.mechanisms:
@@ -239,9 +253,11 @@ def calibrate(
     constraints: Constraints | None = None,
     effort: Effort | None = None,
     path: str | os.PathLike[str] | None = None,
+    allow_delta: bool = False,
 ) -> Calibration:
     """Designs the table of a release of which so many are together (epsilon, delta)-private. Otherwise as design."""
     flags = _problem(epsilon, delta, sensitivity, loss, query, step, constraints, effort)
+    flags += ["--allow-delta"] if allow_delta else []
     report, table = _designed("calibrate", [f"--releases={releases}", f"--noise={noise}", *flags], path)
     total = table.claimed_total or {}
     asked = {"releases": releases, "epsilon": epsilon, "delta": delta}
@@ -254,6 +270,8 @@ def account(
 ) -> Total:
     """The total epsilon of releases at a total delta, or the total delta at an epsilon: give one of them.
 
+    A release is a file, what was loaded or designed, or a mechanism in words: laplace:epsilon=1, gaussian:sigma=3,
+    or dp:epsilon=1,delta=1e-6 for a promise alone; noisewright account --help has them all.
     times says how often each release is made: one number for all, or one for each.
     """
     counts = list(times) if isinstance(times, Iterable) else [times]
@@ -490,7 +508,8 @@ def _lines(text: str, label: str) -> Iterator[str]:
             line = _OURS.sub("", line.removeprefix(label))
             for flag, word in _WORDS:
                 line = line.replace(flag, word)
-            yield line
+            line = re.sub(r"\bunit = row, want person:(\S+) as", r"person = None, want \1 as", line)
+            yield re.sub(r"(?<!\w)--([a-z][a-z-]+)", lambda flag: flag[1].replace("-", "_"), line)
 
 
 # Files that the user has not named.

@@ -4,6 +4,10 @@
 What is public about the records has to be said: bounds of numbers, categories, and classes. The model, and all that is
 predicted by it, is (epsilon, delta)-private for the records that fit was called with; each call of fit costs that
 again. A search over parameters calls fit many times: give it a ledger, or public data.
+
+Two things are NOT covered. Earlier steps of a Pipeline that learn from the records, such as scalers, imputers and
+encoders, publish what they learn: scale by public bounds. And scores, as of cross_val_score, are exact: they are not
+private for the records that were held out.
 """
 
 from __future__ import annotations

@@ -11,6 +11,7 @@ import builtins
 import dataclasses
 import json
 import math
+import operator
 import os
 import tempfile
 import warnings
@@ -53,6 +54,8 @@ def _statistic(
     max_per_person: int | None,
     budget: tuple[Number | None, Number | None, Number],
 ) -> Statistic:
+    if not isinstance(where, (str, type(None))):
+        raise InvalidError(f"where = a {type(where).__name__}, want a text such as 'age >= 65', about each row")
     given = () if keys is None else tuple(keys)
     if isinstance(keys, str):
         raise InvalidError(f"keys = {keys!r}, want a list of keys")
@@ -77,6 +80,12 @@ def count(
     weight: Number = 1,
 ) -> Statistic:
     """The number of rows, of those that a condition holds for, or of each of the keys of a column.
+
+    A condition is a text about the columns of a row: age >= 65 and city in ["Ulm", "Jena"], with == != < <= > >=, and,
+    or, not, in, matches and parentheses. Text stands in quotes, a missing value is "", a truth value 1 or 0. Times are
+    compared as the texts that they are written by, YYYY-MM-DDTHH:MM:SS, with a Z, and in UTC, if they have a time zone:
+    when < "2026-05-01T12:00:00Z". A row for which it cannot be decided, such as age > 5 where there is no age, or not
+    (age > 5), does not count.
 
     >>> count(where="age >= 65")
     count(loss='l1', where='age >= 65')
@@ -142,7 +151,8 @@ def mean(
     delta: Number | None = None,
     weight: Number = 1,
 ) -> Statistic:
-    """The average of a column, each value clipped to the bounds.
+    """The average of a column, each value clipped to the bounds; what is no number is missing. Of truth values, with
+    the bounds (0, 1), it is a share.
 
     >>> mean("age", bounds=(0, 120), by="city", keys=["Ulm"])
     mean(loss='l1', column='age', lower=0.0, upper=120.0, missing='drop', by='city', keys=['Ulm'])
@@ -169,7 +179,7 @@ def quantile(
 
     It costs epsilon alone, and has no share of a delta.
     """
-    own = {"probability": _number("probability", probability), "candidates": candidates}
+    own = {"probability": _number("probability", probability), "candidates": _integer("candidates", candidates)}
     own |= _valued(column, bounds, missing)
     return _statistic("quantile", own, where, by, keys, max_per_person, (epsilon, 0, weight))
 
@@ -206,6 +216,15 @@ def _number(field: str, value: Number) -> float:
     return number
 
 
+def _integer(field: str, value: Any) -> int:
+    try:
+        if (number := operator.index(value)) >= 1:
+            return number
+    except TypeError:
+        pass
+    raise InvalidError(f"{field} = {value!r}, want an integer of at least 1")
+
+
 @dataclasses.dataclass(frozen=True)
 class Charge:
     """What the ledger says of an answer: its number there, when it was charged, and whether the ledger had it already,
@@ -229,8 +248,8 @@ class Estimate:
     )
 
 
-@dataclasses.dataclass(frozen=True)
-class Answer(Sequence[Estimate]):
+@dataclasses.dataclass(frozen=True, repr=False)
+class Answer(Rows, Sequence[Estimate]):
     """The answer to a statistic: an estimate for each key, or a single one."""
 
     statistic: Statistic
@@ -257,6 +276,18 @@ class Answer(Sequence[Estimate]):
 
     def __len__(self) -> int:
         return len(self.estimates)
+
+    def rows(self) -> list[dict[str, Any]]:
+        """A row for every estimate: the statistic, its key, the value and its interval, and what it cost."""
+        return [
+            {"statistic": self.name, "key": e.key, "value": e.value, "lower": e.lower, "upper": e.upper}
+            | {"rank_error": e.rank_error, "mean_error": self.mean_error}
+            | {"epsilon": self.epsilon, "delta": self.delta}
+            for e in self.estimates
+        ]
+
+    def __repr__(self) -> str:
+        return "\n".join(f"{_named(r)}: {_said(r)}" for r in self.rows())
 
     @property
     def name(self) -> str:
@@ -288,7 +319,7 @@ class Answer(Sequence[Estimate]):
         return {e.key: e.value for e in self.estimates}
 
 
-@dataclasses.dataclass(frozen=True)
+@dataclasses.dataclass(frozen=True, repr=False)
 class Release(Rows, Sequence[Answer]):
     """The answers to the statistics of a call, in their order."""
 
@@ -306,15 +337,10 @@ class Release(Rows, Sequence[Answer]):
 
     def rows(self) -> list[dict[str, Any]]:
         """A row for every estimate: the statistic, its key, the value and its interval, and what it cost."""
-        return [
-            {"statistic": a.name, "key": e.key, "value": e.value, "lower": e.lower, "upper": e.upper}
-            | {"rank_error": e.rank_error, "mean_error": a.mean_error, "epsilon": a.epsilon, "delta": a.delta}
-            for a in self.answers
-            for e in a.estimates
-        ]
+        return [row for a in self.answers for row in a.rows()]
 
     def __repr__(self) -> str:
-        return "\n".join(f"{_named(r)}: {_said(r)}" for r in self.rows())
+        return "\n".join(map(repr, self.answers))
 
     def _repr_html_(self) -> str:
         a = self.answers[0]
@@ -366,7 +392,8 @@ def release(
     data is a DataFrame of pandas or polars (a LazyFrame too), an Arrow table, a DuckDB relation, a dict of columns, or
     the path of a Parquet or CSV file; the names of its columns are public. epsilon and delta are for all statistics of
     the call together, divided by their weights, unless each statistic has its own. Without a ledger nothing adds up
-    what calls cost.
+    what calls cost. releases says how many calls like this one, such as one a month, epsilon and delta are for
+    together: each of them is charged its part.
 
     A ledger answers the same statistic of the same data again at no cost. Data that it does not know, while it knows
     others, are refused with OtherDataError: the frame has changed, or the ledger is of another data set. Say
@@ -417,7 +444,8 @@ def release_value(
     """Releases a number of your own. The sensitivity, how far one unit can change it, in its units, is your word:
     nothing checks it. unit is row, or person:COLUMN, as a ledger says it.
 
-    Every call is charged to the ledger, also for the same number. Raises and warns as release does.
+    Every call is charged to the ledger, also for the same number. releases says how many releases of this kind, such as
+    one a month, epsilon and delta are for together: each is charged its part. Raises and warns as release does.
     """
     flags = list(_flags(sensitivity=sensitivity, epsilon=epsilon, delta=delta, releases=releases))
     folder = None if tables is None else os.fspath(tables)
@@ -456,6 +484,8 @@ def charged(ledger: str | os.PathLike[str] | None, new_data: bool) -> list[str]:
     """The flags of a ledger to charge."""
     if ledger is None:
         return []
+    if not isinstance(ledger, (str, os.PathLike)):
+        raise InvalidError(f"ledger = {ledger!r}, want a Ledger, or the path of its file")
     if not os.path.exists(ledger):
         raise InvalidError(f"ledger = {os.fspath(ledger)!r}, want a file that Ledger.create has made")
     return [f"--ledger={os.fspath(ledger)}", *([] if new_data else ["--same-data"])]
@@ -474,11 +504,14 @@ def _queries(
     releases: int,
 ) -> list[dict[str, Any]]:
     common: dict[str, Any] = {"neighbors": neighbors, "person": person}
-    if person is not None and max_per_person is not None:
-        common["max_per_person"] = max_per_person
+    if person is not None:
+        common["max_per_person"] = None if max_per_person is None else _integer("max_per_person", max_per_person)
+        if max_per_person is None and not all("max_per_person" in s.fields for s in statistics):
+            raise InvalidError("max_per_person = None, want how many rows of a person count at most")
     common = {name: value for name, value in common.items() if value is not None}
+    times = _integer("releases", releases)
     return [
-        {"kind": s.kind, "epsilon": epsilon, "delta": delta, "releases": releases, **common, **s.fields}
+        {"kind": s.kind, "epsilon": epsilon, "delta": delta, "releases": times, **common, **s.fields}
         for s, (epsilon, delta) in zip(statistics, budgets, strict=True)
     ]
 

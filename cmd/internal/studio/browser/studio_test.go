@@ -75,7 +75,7 @@ func TestStudio(t *testing.T) {
 	})
 	t.Run("kinds", func(t *testing.T) {
 		do(t, ctx, chromedp.Click("input[value=local]"), change("epsilon", "2"), change("delta", "0"), change("query", "integer"), idle())
-		contains(t, ctx, "command", "noisewright design-kernel --local --epsilon 2 --delta 0 --loss l1 --range 0,4 --query integer")
+		contains(t, ctx, "command", "noisewright local design --epsilon 2 --delta 0 --loss l1 --range 0,4 --query integer")
 		contains(t, ctx, "laws", "answers to")
 		contains(t, ctx, "compared", "this randomizer")
 		accessible(t, ctx, "local")
