@@ -121,15 +121,15 @@ var arrows = map[string][]string{
 	"": {"proof", "internal/check", "lp", "lp/highs", "account", "tables", "sampler", "dp", "loss", "release"},
 	"cmd/internal/cli": {
 		"proof", "cmd/internal/shell", "cmd/internal/report", "cmd/internal/estimate", "cmd/internal/studio", "internal/csvfile", "cmd/internal/figure", "internal/exact", "internal/check", "internal/files", "internal/strictjson",
-		"lp", "lp/highs", "tables", "tables/shapes", "kernels", "cells", "local", "sampler", "noise", "dp", "loss", "account", "release", "release/ledger", "learn", "latent", "latent/bundle",
+		"lp", "lp/highs", "tables", "tables/shapes", "kernels", "cells", "local", "subset", "sampler", "noise", "dp", "loss", "account", "release", "release/ledger", "learn", "latent", "latent/bundle",
 		"encoder", "cmd/internal/encoders", "cmd/internal/encoders/taskaware", "cmd/internal/encoders/vlm", "cmd/internal/encoders/minimax", "cmd/internal/encoders/attack",
 		"github.com/spf13/cobra", "github.com/spf13/pflag", "gonum.org/v1/plot", "gonum.org/v1/gonum/mat", "gonum.org/v1/gonum/stat/distuv",
 	},
 	"cmd/internal/shell": {
 		"proof/forms", "proof", "internal/csvfile", "internal/exact", "internal/check", "internal/files",
-		"lp", "lp/highs", "tables", "kernels", "cells", "local", "dp", "loss", "github.com/spf13/cobra", "github.com/spf13/pflag",
+		"lp", "lp/highs", "tables", "kernels", "cells", "local", "subset", "dp", "loss", "github.com/spf13/cobra", "github.com/spf13/pflag",
 	},
-	"cmd/internal/report":   {"cmd/internal/shell", "proof", "tables", "kernels", "cells", "local", "account", "dp", "internal/exact"},
+	"cmd/internal/report":   {"cmd/internal/shell", "proof", "tables", "kernels", "cells", "local", "subset", "account", "dp", "internal/exact"},
 	"cmd/internal/estimate": {"local", "tables", "dp", "internal/exact", "gonum.org/v1/gonum/mat"},
 	"cmd/internal/studio": {
 		"proof", "cmd/internal/portrait", "internal/check", "lp", "local", "noise", "account", "dp",
