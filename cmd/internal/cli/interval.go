@@ -175,7 +175,7 @@ func (o *intervalOptions) meanInterval(ctx context.Context) error {
 	}
 	mean := owns[made.Form().Package].mean
 	if mean == nil {
-		return shell.BadInput("", fmt.Errorf("%s is %s, want a table, a local randomizer or a subset selection with --column", shell.InputName(o.table), made.Form().Noun))
+		return shell.BadInput("", fmt.Errorf("%s is %s, want a table or a local randomizer with --column", shell.InputName(o.table), made.Form().Noun))
 	}
 	v, err := shell.Prove(ctx, o.table, made)
 	if err != nil {

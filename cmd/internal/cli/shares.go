@@ -75,7 +75,7 @@ func (o *intervalOptions) sharesOfSets(_ context.Context, p proof.Proven) error 
 	if err != nil {
 		return err
 	}
-	counts, n := tally.Counts(), tally.Answers()
+	counts, n, labels := tally.Counts(), tally.Answers(), s.Spec().Labels
 	each := (1 - o.level) / 2
 	if !o.marginal {
 		each /= float64(len(counts))
@@ -83,14 +83,18 @@ func (o *intervalOptions) sharesOfSets(_ context.Context, p proof.Proven) error 
 	var list []counted
 	for j, share := range s.Shares(counts, n) {
 		lower, upper := s.Interval(counts[j], n, each)
-		list = append(list, counted{s.Label(int64(j)), int(counts[j]), share, lower, upper})
+		category := any(j)
+		if labels != nil {
+			category = labels[j]
+		}
+		list = append(list, counted{category, int(counts[j]), share, lower, upper})
 	}
 	return o.printShares(int(n), list)
 }
 
 // counted is a share of a category, and how many answers have it.
 type counted struct {
-	category            string
+	category            any // a label, or a number
 	answers             int
 	share, lower, upper float64
 }
@@ -113,7 +117,7 @@ func (o *intervalOptions) printShares(n int, list []counted) error {
 	var objects []shell.Object
 	for i, c := range list {
 		objects = append(objects, shell.Object{"category", c.category, "answers", c.answers, "share", shares[i], "lower", c.lower, "upper", c.upper})
-		rows = append(rows, shell.Row{check.Quoted(c.category), fmt.Sprintf("%.6g, from %s to %s", shares[i], shell.DigitsDown(c.lower), shell.DigitsUp(c.upper))})
+		rows = append(rows, shell.Row{check.Quoted(fmt.Sprint(c.category)), fmt.Sprintf("%.6g, from %s to %s", shares[i], shell.DigitsDown(c.lower), shell.DigitsUp(c.upper))})
 	}
 	return o.Print(shell.Object{"answers", n, "level", o.level, shell.If(o.simplex, "biased", true), "shares", objects}, rows)
 }

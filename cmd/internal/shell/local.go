@@ -56,7 +56,7 @@ func (f *Flags) Local(o *Local, more func()) {
 			rest()
 			return
 		}
-		f.Func("objective", "WORD", "", usage+", mean (default) or worst; with --categories the variance, total (default) or largest, of a share", o.readObjective(f))
+		f.Func("objective", "mean|worst|total|largest", "", usage+" (default mean); with --categories the variance of shares, total (default) or the largest", o.readObjective(f))
 		f.Complete("objective", string(local.Mean), string(local.Worst), string(subset.Total), string(subset.Largest))
 		f.UnlessShares(o, rest)
 	}
