@@ -291,7 +291,6 @@ func (c *Composition) Delta(epsilon float64) (Bounds, error) {
 		l := c.releases[0].PLD.pair
 		return Bounds{l.deltaLower(epsilon), l.deltaUpper(epsilon)}, nil
 	}
-	b := Bounds{Upper: 1}
 	if pure, err := c.pure(); err == nil && epsilon >= pure.Upper {
 		return Bounds{}, nil
 	}
@@ -299,15 +298,7 @@ func (c *Composition) Delta(epsilon float64) (Bounds, error) {
 	if err != nil {
 		return Bounds{}, err
 	}
-	b.Upper = upper.deltaUpper(epsilon)
-	if sum := c.basicEpsilon(); sum != nil {
-		if share := epsilon / exact.FloatUp(sum); exact.Rational(epsilon).Cmp(sum) >= 0 {
-			b.Upper = math.Min(b.Upper, exact.FloatUp(c.basicDelta(1)))
-		} else if share > 1-c.width {
-			// Two roundings, and one for each product.
-			b.Upper = math.Min(b.Upper, exact.FloatUp(c.basicDelta(math.Min(1, share*(1-4*roundoff)))))
-		}
-	}
+	b := Bounds{Upper: math.Min(upper.deltaUpper(epsilon), c.basicDeltaAt(epsilon))}
 	for _, l := range lower {
 		b.Lower = math.Max(b.Lower, l.deltaLower(epsilon))
 	}
@@ -358,6 +349,23 @@ func (c *Composition) basicEpsilon() *big.Rat {
 // basicDelta returns the sum of the δ of the releases, each at a share of its own ε.
 func (c *Composition) basicDelta(share float64) *big.Rat {
 	return c.sum(func(l dominatingPair) float64 { return l.deltaUpper(l.unit(math.Inf(1)) * share) })
+}
+
+// basicDeltaAt is what basic composition proves of δ at an ε from a little below the sum on, else 1.
+func (c *Composition) basicDeltaAt(epsilon float64) float64 {
+	sum := c.basicEpsilon()
+	if sum == nil {
+		return 1
+	}
+	if exact.Rational(epsilon).Cmp(sum) >= 0 {
+		return exact.FloatUp(c.basicDelta(1))
+	}
+	share := epsilon / exact.FloatUp(sum)
+	if share < 1-c.width {
+		return 1
+	}
+	// A rounding of the share, one of this product, and one of each that it is a factor of.
+	return exact.FloatUp(c.basicDelta(share * (1 - 4*roundoff)))
 }
 
 // sum adds a number for every release, exactly; nil if one is infinite.

@@ -75,7 +75,7 @@ func (a *atoms) positive(epsilon float64) (sum, margin float64) {
 	if n == 0 {
 		return 0, 0
 	}
-	const near = 64 * atomError
+	const near = 64 * atomError // a loss below 1000, right to 8 roundoffs of it, is right to 2^-40
 	margin = near * a.gain[above(epsilon-near*(1+math.Abs(epsilon)))-1]
 	return a.gain[n-1] - math.Exp(epsilon)*a.price[n-1], margin
 }

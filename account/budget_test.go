@@ -122,6 +122,17 @@ func TestBudgetLeft(t *testing.T) {
 	}
 }
 
+// TestAdaptiveDeltas: deltas are added up as often as the noise is used.
+func TestAdaptiveDeltas(t *testing.T) {
+	b := budgetOf(t, 1, 1e-6, true)
+	if err := b.Charge(Cost{Epsilon: 0.1, Delta: 6e-7, Times: 2}); !errors.Is(err, ErrExceeded) {
+		t.Errorf("two uses of delta 6e-7 within 1e-6: %v", err)
+	}
+	if err := b.Charge(Cost{Epsilon: 0.1, Delta: 0x1p-21, Times: 2}); err != nil {
+		t.Error(err)
+	}
+}
+
 // TestBudgetRefuses: bad totals and bad costs are refused in one sentence for each field.
 func TestBudgetRefuses(t *testing.T) {
 	for _, c := range []struct {
@@ -196,5 +207,28 @@ func TestBudgetEdges(t *testing.T) {
 				t.Errorf("4 times 0.25 of %v, adaptive %v: %v", total, adaptive, err)
 			}
 		}
+	}
+}
+
+// TestLeftOfADelta: where the deltas add up to the total there is an epsilon left, and beyond it none by basic composition.
+func TestLeftOfADelta(t *testing.T) {
+	for _, x := range []struct {
+		delta, want float64
+	}{{0x1p-21, 0.75}, {0x1p-22, 0.75}, {math.Nextafter(0x1p-21, 1), 0}, {0x1p-20, 0}, {0.5, 0}} {
+		b := budgetOf(t, 1, 0x1p-20, true).With(Cost{Epsilon: 0.25, Delta: 0x1p-21, Times: 1})
+		left, err := b.Left(t.Context(), x.delta)
+		if err != nil || left != x.want {
+			t.Errorf("delta %v: %v left, %v, want %v", x.delta, left, err, x.want)
+		}
+		exactly, err := budgetOf(t, 1, 0x1p-20, false).With(Cost{Epsilon: 0.25, Delta: 0x1p-21, Times: 1}).Left(t.Context(), x.delta)
+		if err != nil || exactly < left || x.delta > 0x1p-20 && exactly != 0 {
+			t.Errorf("delta %v: %v left by exact composition, %v, want at least %v", x.delta, exactly, err, left)
+		}
+	}
+	if left, err := budgetOf(t, 200, 0, true).Left(t.Context(), 0); err != nil || left != maxEpsilon {
+		t.Errorf("%v left of 200, %v, want the most that a release may have", left, err)
+	}
+	if left, err := budgetOf(t, 1, 0, true).With(Cost{Epsilon: 1, Times: 2}).Left(t.Context(), 0); err != nil || left != 0 {
+		t.Errorf("%v left of less than nothing, %v", left, err)
 	}
 }

@@ -119,20 +119,23 @@ func TestUnrolledBounds(t *testing.T) {
 				weights[k] -= w
 			}
 		}
+		atom, points := uint64(trial%2)*12345, int64(1+2*(trial%2))
+		weights[k] -= atom
 		ratio := []uint64{1, 1 << 40, 1 << 63, 3 << 62, r.Uint64(), 1<<64 - 1<<58}[trial%6]
 		tab, err := tables.New(tables.Spec{
 			Problem: dp.Problem{Privacy: dp.Privacy{Epsilon: 1, Delta: 0.9, Sensitivity: 1}, Query: dp.IntegerQuery, Loss: loss.L1},
-			Grid:    tables.Grid{PointsPerCell: 1, CellsPerSensitivity: k, FirstCell: -k},
-			Weights: weights, TailRatio: ratio,
+			Grid:    tables.Grid{PointsPerCell: points, CellsPerSensitivity: k, FirstCell: -k},
+			Weights: weights, TailRatio: ratio, Atom: atom,
 		})
 		if err != nil {
 			t.Fatal(err)
 		}
-		l := &table{t: tab, up: weights, down: weights, points: 1, zero: int64(k), tailed: true}
+		l := &table{t: tab, up: weights, down: weights, points: points, zero: -tab.Grid().FirstPoint(0), tailed: true, atom: tab.Atom()}
 		l.unroll()
 		rho := new(big.Rat).SetFrac(new(big.Int).SetUint64(ratio), new(big.Int).Lsh(big.NewInt(1), 64))
 		share := new(big.Rat).Sub(big.NewRat(1, 1), rho)
 		left := new(big.Rat).SetInt(new(big.Int).Lsh(big.NewInt(1), 64)) // of the mass, in units of 2^-64
+		left.Sub(left, new(big.Rat).SetInt(new(big.Int).SetUint64(atom)))
 		periods := (len(l.up) - len(weights)) / (2 * k)
 		power := new(big.Rat).Set(share)
 		inside := func(i int, truth *big.Rat) {
@@ -147,6 +150,9 @@ func TestUnrolledBounds(t *testing.T) {
 			return new(big.Rat).Mul(power, new(big.Rat).SetInt(new(big.Int).SetUint64(w)))
 		}
 		middle := (len(l.up) - 1) / 2
+		if l.cell(0) != middle || l.cell(points) != middle+1 || l.cell(-points) != middle-1 {
+			t.Errorf("ratio %#x: the point 0 is in cell %d, want %d", ratio, l.cell(0), middle)
+		}
 		inside(middle, new(big.Rat).SetInt(new(big.Int).SetUint64(weights[k])))
 		for m := range periods + 1 {
 			for i := range k {
@@ -158,6 +164,13 @@ func TestUnrolledBounds(t *testing.T) {
 				n := new(big.Int).Lsh(power.Num(), 1000)
 				power.SetFrac(n.Div(n, power.Denom()), new(big.Int).Lsh(big.NewInt(1), 1000))
 			}
+		}
+		whole := l.rest + l.atom // with all below it is 2^64, which is 0
+		for _, w := range l.down {
+			whole += w
+		}
+		if whole != 0 {
+			t.Errorf("ratio %#x: %d units of mass are missing, or there twice", ratio, whole)
 		}
 		if rest := new(big.Rat).SetInt(new(big.Int).SetUint64(l.rest)); rest.Cmp(left) < 0 {
 			t.Errorf("ratio %#x: a rest of %v, and %s is not laid out", ratio, l.rest, left.FloatString(6))

@@ -244,6 +244,14 @@ func TestSubsampledMultiplier(t *testing.T) {
 	if err != nil || math.Abs(m-1) > 0.002 || b.Upper > 1.83 || b.Upper < 1.82 {
 		t.Errorf("multiplier %g, %v, %v, want about 1", m, b, err)
 	}
+	// The epsilon is kept by what is proved, not by what may be true: here a multiplier of 1, the first tried, may be enough.
+	between, err := subsampledEpsilon(1, 0.2, 3, 1e-5)
+	if epsilon := (between.Lower + between.Upper) / 2; err == nil {
+		m, b, err = SubsampledMultiplier(0.2, 3, epsilon, 1e-5)
+		if err != nil || b.Upper > epsilon || b.Upper < epsilon*(1-multiplierTolerance) || m <= 1 {
+			t.Errorf("multiplier %g, %v, %v, want at most %g", m, b, err, epsilon)
+		}
+	}
 	// One step at rate 1 is the analytic Gaussian.
 	m, b, err = SubsampledMultiplier(1, 1, 1, 1e-6)
 	if g := must(t)(AnalyticGaussian(1, 1e-6)).pair; err != nil || b.Upper > 1 || must(t)(Gaussian(m*(1-multiplierTolerance))).pair.deltaUpper(1) <= g.deltaUpper(1) {

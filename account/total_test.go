@@ -3,9 +3,12 @@ package account
 import (
 	"errors"
 	"math"
+	"math/big"
+	"math/rand/v2"
 	"testing"
 
 	"github.com/noisewright/noisewright/dp"
+	"github.com/noisewright/noisewright/internal/exact"
 	"github.com/noisewright/noisewright/loss"
 	"github.com/noisewright/noisewright/proof"
 	"github.com/noisewright/noisewright/tables"
@@ -70,6 +73,54 @@ func TestProveTotal(t *testing.T) {
 	for _, v := range []*tables.Verified{nil, {}, none} {
 		if _, err := ProveTotal(v); !errors.Is(err, dp.ErrInvalid) {
 			t.Errorf("error %v, want ErrInvalid", err)
+		}
+	}
+}
+
+// TestTotalWithoutALaw: a total of a table whose losses are not accounted for is that of basic composition, or none.
+func TestTotalWithoutALaw(t *testing.T) {
+	g := geometric(t, 1, 1)
+	for _, x := range []struct {
+		total tables.Total
+		ok    bool
+	}{
+		{tables.Total{Releases: 3, Epsilon: 1e-9, Delta: 0.5}, false},
+		{tables.Total{Releases: 3, Epsilon: 100, Delta: 0.5}, false}, // one has a delta of 0.4
+		{tables.Total{Releases: 2, Epsilon: 1, Delta: 0.8}, true},
+		{tables.Total{Releases: 2, Epsilon: 0.999, Delta: 0.8}, false},
+		{tables.Total{Releases: 2, Epsilon: 1, Delta: 0.799}, false},
+	} {
+		p := g.Problem()
+		p.Epsilon, p.Delta = 0.5, 0.4 // it has losses of 1
+		table, err := tables.New(tables.Spec{Problem: p, Grid: g.Grid(), TailRatio: g.TailRatio(), Weights: []uint64{g.Weight(0), g.Weight(1), g.Weight(2)}, Total: x.total})
+		if err != nil {
+			t.Fatal(err)
+		}
+		v, err := table.Verify()
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := LossOf(table); err == nil {
+			t.Fatal("a tail with a delta is accounted for: this tests nothing")
+		}
+		b, err := ProveTotal(v)
+		if (err == nil) != x.ok || x.ok && b.Upper > x.total.Epsilon || !x.ok && (!errors.Is(err, proof.ErrFalseClaim) || b.Upper <= x.total.Epsilon) {
+			t.Errorf("%+v: %v, %v", x.total, b, err)
+		}
+	}
+}
+
+// TestPortion: so many parts are no more than the whole, exactly, and a larger part would be.
+func TestPortion(t *testing.T) {
+	r := rand.New(rand.NewPCG(61, 62))
+	for range 3000 {
+		whole, n := math.Exp(10*(r.Float64()-0.5)), 1+r.IntN(1000)
+		all := func(part float64) int {
+			sum := exact.Rational(part)
+			return sum.Mul(sum, big.NewRat(int64(n), 1)).Cmp(exact.Rational(whole))
+		}
+		if part := portion(whole, n); all(part) > 0 || all(math.Nextafter(part, math.Inf(1))) <= 0 {
+			t.Fatalf("%d times %v, a part of %v", n, part, whole)
 		}
 	}
 }

@@ -164,6 +164,7 @@ func TestLogisticModel(t *testing.T) {
 	for was, is := range map[string]string{
 		`"intercept":`:          `"intercept":1e31,"was":`,
 		`"coefficients":[[`:     `"coefficients":[[1,`,
+		`"coefficients":[`:      `"coefficients":[[0],`,
 		`"kind":"logistic"`:     `"kind":"naive-bayes"`,
 		`"classes":["no","yes"`: `"classes":["no","yes","perhaps"`,
 	} {

@@ -50,6 +50,7 @@ const (
 	maxFeatures   = 10_000
 	maxCategories = 100_000
 	maxCells      = 1 << 20 // classes times the categories of all features, and numeric ones
+	maxText       = 4 << 20 // of all names, classes and categories: a model repeats them, and is to fit into a ledger
 	maxBound      = 1e100
 )
 
@@ -59,7 +60,7 @@ func (s *Schema) Validate() error {
 	bad.If(!name(s.Target), "target", check.Quoted(s.Target), nameRule)
 	texts(bad, "classes", s.Classes, maxClasses)
 	bad.Want(len(s.Features) >= 1 && len(s.Features) <= maxFeatures, "features", len(s.Features), "from 1 to %d of them", maxFeatures)
-	seen, cells := map[string]bool{s.Target: true}, 0
+	seen, cells, bytes := map[string]bool{s.Target: true}, 0, len(s.Target)+len(strings.Join(s.Classes, ""))
 	for i, f := range s.Features {
 		field := fmt.Sprintf("features[%d]", i)
 		switch {
@@ -71,7 +72,9 @@ func (s *Schema) Validate() error {
 		seen[f.Name] = true
 		f.validate(bad, field+" "+check.Quoted(check.Shortened(f.Name)))
 		cells += len(s.Classes) * max(len(f.Categories), 1)
+		bytes += len(f.Name) + len(strings.Join(f.Categories, ""))
 	}
+	bad.Want(bytes <= maxText, "texts", bytes, "at most %d bytes of names, classes and categories together", maxText)
 	bad.Want(cells <= maxCells, "features", cells, "at most %d categories, times the number of classes", maxCells)
 	return bad.Err()
 }

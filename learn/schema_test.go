@@ -134,3 +134,13 @@ func TestDraft(t *testing.T) {
 		t.Errorf("%v, want an error about the column n", err)
 	}
 }
+
+// TestSchemasFitLedgers: a model repeats all names, and how large it is depends on the draw.
+func TestSchemasFitLedgers(t *testing.T) {
+	for size, fits := range map[int]bool{maxText: true, maxText + 1: false} {
+		s := Schema{Target: "y", Classes: []string{"0", "1"}, Features: []Feature{{Name: "x", Categories: []string{"b", strings.Repeat("<", size-5)}}}}
+		if err := s.Validate(); (err == nil) != fits {
+			t.Errorf("%d bytes: %.200v", size, err)
+		}
+	}
+}

@@ -203,6 +203,22 @@ func TestNothingInTime(t *testing.T) {
 	}
 }
 
+// TestFixedCellsUnderACap: where only so many cells are allowed, noise rounded to them keeps a cap whatever the time.
+func TestFixedCellsUnderACap(t *testing.T) {
+	p := lp.KernelProblem{
+		Privacy: dp.Privacy{Epsilon: 1, Delta: 0.05, Sensitivity: 2}, Loss: loss.L1,
+		Queries: kernels.Queries{Lower: 0, Upper: 4}, Cells: 40, InstanceCap: 3,
+	}
+	r, err := lp.DesignKernelAtWork(t.Context(), p, lp.Options{TimeLimit: 1, NewSolver: highs.New})
+	if r == nil || !errors.Is(err, lp.ErrLimit) {
+		t.Fatalf("%v, %v, want a kernel and ErrLimit", r, err)
+	}
+	m := r.Verified.Mechanism()
+	if most, _ := r.Verified.Certificate().MaxLoss.Float64(); m.Cells() != 40 || most > 3 || again(t, m) != nil {
+		t.Errorf("%d cells with a largest loss of %g", m.Cells(), most)
+	}
+}
+
 // TestEndedContext: a context that has ended before the design begins leaves a proven result.
 func TestEndedContext(t *testing.T) {
 	ended, end := context.WithCancel(t.Context())

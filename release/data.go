@@ -201,8 +201,11 @@ func (r *digested) Next() ([]string, int, error) {
 		return nil, 0, err
 	}
 	record, row, err := r.Rows.Next()
-	if err == nil || errors.Is(err, ErrRow) {
+	switch {
+	case err == nil:
 		_ = r.file.Write(record)
+	case errors.Is(err, ErrRow): // other data than a row that has the same texts and is read
+		_ = r.file.Write(append(record[:len(record):len(record)], "\x00"))
 	}
 	return record, row, err
 }

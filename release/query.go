@@ -105,6 +105,7 @@ const (
 	maxCandidates     = 10_000_000 // in all groups together
 	defaultCandidates = 1001
 	maxGroups         = 100_000 // Keys, or Edges less 1
+	maxText           = 4 << 20 // of all keys and names together: an answer repeats them, and is to fit into a ledger
 	maxValue          = 1e100   // of bounds and edges, in magnitude
 )
 
@@ -193,6 +194,8 @@ func (q Query) Validate() error {
 			bad.Bad(field.name, check.Quoted(strings.ToValidUTF8(field.text, "?")), "UTF-8 text")
 		}
 	}
+	texts := len(strings.Join(append(q.Keys[:len(q.Keys):len(q.Keys)], q.Column, q.Where, q.By, q.Person, q.Name), ""))
+	bad.Want(texts <= maxText, "texts", texts, "at most %d bytes of keys, names and conditions together", maxText)
 	if q.Releases < 1 || q.Releases > maxReleases {
 		bad.Badf("releases", q.Releases, "an integer from 1 to %d", maxReleases)
 	}

@@ -102,3 +102,16 @@ func TestLargeRecords(t *testing.T) {
 		}
 	}
 }
+
+// TestHeaderAlone: a header whose quote is left open is said to be that, whatever is on other lines.
+func TestHeaderAlone(t *testing.T) {
+	for _, rest := range []string{"", "1,Ulm\n", "1,Ulm\n2,\"Jena\n3,x\n", "\"\n"} {
+		r, err := NewReader(strings.NewReader("id,\"city\n"+rest), Options{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := r.HeaderLine(); err == nil || err.Error() != "line 1: a quote is not closed" {
+			t.Errorf("%q: %v", rest, err)
+		}
+	}
+}

@@ -17,6 +17,8 @@ import noisewright
 from noisewright import Constraints, Effort, InvalidError, ProgramError, ProgramMissingError, program
 from noisewright.program import Number
 
+pytestmark = pytest.mark.filterwarnings("ignore::noisewright.PrivacyWarning")
+
 
 def fake(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, script: str) -> None:
     """A program that is not ours."""
@@ -72,6 +74,12 @@ def test_compare(called: str) -> None:
         found["none"]
     of_table = noisewright.compare(table=noisewright.design(1, 0.1, 1, effort=Effort(gap=0.01)).table)
     assert of_table["table"].loss == designed.loss
+
+
+def test_warnings(called: str) -> None:
+    with pytest.warns(noisewright.PrivacyWarning, match="delta = 0.1 is large") as found:
+        noisewright.design(1, 0.1, 1)
+    assert [w.filename for w in found] == [__file__]
 
 
 def test_limit(called: str) -> None:

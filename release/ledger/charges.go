@@ -134,7 +134,8 @@ func (l *Ledger) Find(ctx context.Context, text, data string) (r account.Record,
 	if err != nil || len(list) == 0 {
 		return account.Record{}, false, err
 	}
-	return list[0], true, nil
+	r, err = l.kept(list[0])
+	return r, err == nil, err
 }
 
 // Records returns all records in the order of their charges. The tables are those of the

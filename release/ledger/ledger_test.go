@@ -1,6 +1,7 @@
 package ledger_test
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -131,9 +132,6 @@ func TestTakenUp(t *testing.T) {
 	if _, err := l.Release(t.Context(), query(1, pure(1)), func(context.Context) ([]byte, error) { return nil, broken }); !errors.Is(err, broken) {
 		t.Fatal(err)
 	}
-	if _, err := l.Release(t.Context(), query(1, pure(1)), says("")); !errors.Is(err, dp.ErrInvalid) {
-		t.Errorf("an empty answer: %v", err)
-	}
 	s, err := l.Spent(t.Context())
 	if err != nil || s.Epsilon != 1 || s.Releases != 1 || s.Pending != 1 || s.Uses != 1 {
 		t.Fatalf("%+v, %v: want the charge, which stays", s, err)
@@ -159,6 +157,44 @@ func TestTakenUp(t *testing.T) {
 	})
 	if err != nil || string(r.Answer) != "fast" || !r.Replayed {
 		t.Errorf("%+v, %v, want the answer of the faster one", r, err)
+	}
+}
+
+// TestLost: an answer that is empty or too large is lost for good, as another draw would be free; nobody is told its size.
+func TestLost(t *testing.T) {
+	l, path := create(t, ledger.Terms{Epsilon: 3})
+	for i, size := range []int{0, 128<<20 + 1, 128<<20 + 2} {
+		_, err := l.Release(t.Context(), query(i, pure(1)), func(context.Context) ([]byte, error) { return bytes.Repeat([]byte{'7'}, size), nil })
+		want := fmt.Sprintf("ledger: the answer of release %d is lost: it was empty, or larger than 128 MiB", i+1)
+		if !errors.Is(err, dp.ErrInvalid) || err.Error() != want {
+			t.Errorf("%d bytes: %v, want %s", size, err, want)
+		}
+		again := open(t, path)
+		if _, err := again.Release(t.Context(), query(i, pure(1)), never(t)); err == nil || err.Error() != want {
+			t.Errorf("%d bytes again: %v", size, err)
+		}
+		if _, ok, err := again.Find(t.Context(), query(i).Text, query(i).Data); ok || err == nil || err.Error() != want {
+			t.Errorf("%d bytes: found %v, %v", size, ok, err)
+		}
+	}
+	if r, err := l.Release(t.Context(), query(3, pure(1e-9)), never(t)); !errors.Is(err, account.ErrExceeded) {
+		t.Errorf("%+v, %v: want the charges, which stay", r, err)
+	}
+	if s, err := l.Spent(t.Context()); err != nil || s.Pending != 0 || s.Releases != 3 {
+		t.Errorf("%+v, %v", s, err)
+	}
+}
+
+// TestOftener: a charge is taken up by as many uses of the noise only.
+func TestOftener(t *testing.T) {
+	l, _ := create(t, ledger.Terms{Epsilon: 3})
+	once, twice := pure(1), pure(1)
+	twice.Times = 2
+	if _, err := l.Release(t.Context(), query(1, once), func(context.Context) ([]byte, error) { return nil, errors.New("broken") }); err == nil {
+		t.Fatal("no error")
+	}
+	if _, err := l.Release(t.Context(), query(1, twice), never(t)); !errors.Is(err, dp.ErrInvalid) || !strings.Contains(err.Error(), "charged with before") {
+		t.Errorf("two uses for the price of one: %v", err)
 	}
 }
 

@@ -31,8 +31,8 @@ func hash(text []byte) string {
 }
 
 const (
-	maxText    = 1 << 16 // bytes of a Text or a Summary
-	maxAnswer  = 64 << 20
+	maxText    = 1 << 16   // bytes of a Text or a Summary
+	maxAnswer  = 128 << 20 // above that of any query or model
 	maxCosts   = 1 << 10
 	hashDigits = 2 * sha256.Size
 )

@@ -4,10 +4,10 @@ import (
 	"context"
 	"database/sql"
 	"errors"
-	"fmt"
 	"time"
 
 	"github.com/noisewright/noisewright/account"
+	"github.com/noisewright/noisewright/dp"
 	"github.com/noisewright/noisewright/internal/check"
 	"github.com/noisewright/noisewright/proof"
 )
@@ -23,9 +23,10 @@ type querier interface {
 // returns the record with the stored answer. A query that the ledger has an answer to is
 // answered from it at no cost, without a call of answer.
 //
-// answer draws the noise of the query's costs, once. What it returns must not be empty, and
-// must not leave the process before Release returns it: if another process was faster, its
-// answer is returned and this one is lost.
+// answer draws the noise of the query's costs, once. What it returns must not leave the process
+// before Release returns it: if another process was faster, its answer is returned and this one is
+// lost. So is one that is empty or larger than 128 MiB, for good: the charge stays. Whether answer
+// fails must not depend on what it draws, as the query is drawn again then.
 //
 // Guarantee (docs/proofs/ledger.md): of one charge at most one answer is ever returned, in
 // all processes and after any crash; and all charges together are within the Terms.
@@ -49,9 +50,12 @@ func (l *Ledger) Release(ctx context.Context, q account.Charge, answer func(cont
 		return account.Record{}, err
 	}
 	r, err := l.record(ctx, id)
-	if err != nil || r.Answer != nil {
-		r.Replayed = err == nil
+	if err != nil {
 		return r, err
+	}
+	if r.Answer != nil {
+		r.Replayed = true
+		return l.kept(r)
 	}
 	// From here on the charge is on disk: whatever happens, it stays.
 	draw, err := answer(ctx)
@@ -59,9 +63,20 @@ func (l *Ledger) Release(ctx context.Context, q account.Charge, answer func(cont
 		return account.Record{}, err
 	}
 	if len(draw) == 0 || len(draw) > maxAnswer {
-		return account.Record{}, check.Field("ledger", "bytes of the answer", len(draw), fmt.Sprintf("1 to %d", maxAnswer))
+		draw = []byte(lost) // whether it is kept depends on the draw: another one would be for nothing
 	}
-	return l.store(ctx, id, draw)
+	return l.store(context.WithoutCancel(ctx), id, draw)
+}
+
+// lost stands for an answer that was empty or too large.
+const lost = `{"lost":"the answer was empty or too large"}`
+
+// kept refuses a record whose answer is lost. It does not say how large that was, which the draw decides.
+func (l *Ledger) kept(r account.Record) (account.Record, error) {
+	if string(r.Answer) == lost {
+		return account.Record{}, check.Errorf("ledger", dp.ErrInvalid, "the answer of release %d is lost: it was empty, or larger than %d MiB", r.ID, maxAnswer>>20)
+	}
+	return r, nil
 }
 
 // store keeps the draw, unless there is an answer: whoever stores first wins, and the draws
@@ -86,7 +101,7 @@ func (l *Ledger) store(ctx context.Context, id int64, draw []byte) (account.Reco
 		return account.Record{}, check.Errorf("ledger", proof.ErrFormat, "%s: damaged: the answer of release %d is gone", l.path, id)
 	}
 	r.Replayed = n == 0
-	return r, nil
+	return l.kept(r)
 }
 
 func now() string { return time.Now().UTC().Format(time.RFC3339Nano) }

@@ -82,8 +82,9 @@ func (d *designer) refine(ctx context.Context) error {
 // those that may bring the gap down to what is asked for: these take next to no time.
 const leastCells, fewCells = 2, 4
 
-// soonCells is how many cells noise with one law is rounded to, and certified, whatever the time.
-const soonCells = 16
+// soonCells is how many cells noise with one law is rounded to, and certified, whatever the time, and
+// fixedCells where no fewer are allowed: certifying them takes a second or two.
+const soonCells, fixedCells = 16, 256
 
 // Round solves both programs on a grid, and before the first large one those with delta = 0 on
 // finer grids.
@@ -244,7 +245,7 @@ func (d *designer) beginCapped(ctx context.Context, cells int) error {
 	// long, and twice.
 	for cells <= d.Options.MaxCells {
 		within := ctx
-		if cells <= soonCells {
+		if cells <= soonCells || p.Cells > 0 && cells <= fixedCells {
 			within = context.WithoutCancel(ctx)
 		} else if ctx.Err() != nil || 16*d.certify > d.Left() {
 			return nil

@@ -48,8 +48,18 @@ def _moment(value: datetime.datetime) -> str:
         return ""
     zone = ""
     if value.tzinfo is not None:
-        value, zone = value.astimezone(datetime.timezone.utc).replace(tzinfo=None), "Z"
+        try:
+            value, zone = value.astimezone(datetime.timezone.utc).replace(tzinfo=None), "Z"
+        except OverflowError:  # before the year 1 or after 9999
+            return ""
     return _short(value.isoformat()) + zone
+
+
+def _whole(value: Any) -> str:
+    try:
+        return str(int(value))
+    except ValueError:  # longer than Python writes out
+        return ""
 
 
 def _short(moment: str) -> str:
@@ -61,7 +71,7 @@ _EXACT: Sequence[tuple[type | tuple[type, ...], Callable[[Any], str]]] = (
     (str, str),
     (type(None), lambda _: ""),
     ((bool, np.bool_), lambda value: "1" if value else "0"),
-    ((int, np.integer), lambda value: str(int(value))),
+    ((int, np.integer), _whole),
     ((float, np.float64, np.float32, np.float16), _float),
     (Decimal, lambda value: "" if value.is_nan() else str(value)),
     (datetime.datetime, _moment),
@@ -89,7 +99,7 @@ _MARKS = ('"', ",", "\n", "\r", "\ufeff")
 # What a column of one type is written by at once, with what stands for a missing value meanwhile.
 _FAST: Mapping[type, tuple[Any, Callable[[Sequence[Any]], Cells]]] = {
     str: ("", _quoted),
-    int: (0, lambda values: list(map(str, values))),
+    int: (0, lambda values: list(map(_whole, values))),
     float: (0.0, _floats),
     bool: (False, lambda values: ["1" if v else "0" for v in values]),
 }
@@ -329,11 +339,7 @@ def _alone(cells: Cells) -> Cells:
 
 
 def _encoded(lines: Iterable[str]) -> bytes:
-    joined = "\n".join(chain(lines, [""]))
-    try:
-        return joined.encode()
-    except UnicodeEncodeError:
-        raise InvalidError("a text that is not Unicode, want UTF-8") from None
+    return "\n".join(chain(lines, [""])).encode(errors="replace")  # half a character is a ?
 
 
 def columns(data: Any, wanted: Sequence[str]) -> list[Cells]:

@@ -20,8 +20,8 @@ from noisewright._display import Fields
 from noisewright._words import Floats, Int64s
 from noisewright.errors import FormatError, InvalidError
 from noisewright.ledger import Ledger
-from noisewright.program import Number, _flags, _report, _result, _run
-from noisewright.statistics import Charge, _number, charged, source, warned
+from noisewright.program import Number, _flags, _report, _result, _run, _warned
+from noisewright.statistics import Charge, _number, charged, source
 
 _GRID = 1 << 24  # steps from 0 to 1 of a number mapped to [-1, 1]
 
@@ -244,6 +244,6 @@ def learn(
         public.write_text(schema.encode(), encoding="utf-8")
         run = _run(f"learn {kind}", *flags, f"--schema={public}", f"--output={made}", data=rows)
         model = made.read_bytes()
-    warned(run.warnings)
+    _warned(run.warnings)
     charge = _report(run.stdout).get("ledger")
     return Model(model, schema.classes, Charge(**charge) if charge else None)

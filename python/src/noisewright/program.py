@@ -21,6 +21,7 @@ import subprocess
 import sys
 import sysconfig
 import tempfile
+import warnings
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from decimal import Decimal
@@ -32,7 +33,7 @@ from noisewright import _tablefile
 from noisewright._display import Rows
 from noisewright._load import load
 from noisewright._version import __version__
-from noisewright.errors import Error, ExceededError, FalseClaimError, InvalidError, OtherDataError
+from noisewright.errors import Error, ExceededError, FalseClaimError, InvalidError, OtherDataError, PrivacyWarning
 from noisewright.table import Table
 
 Number: TypeAlias = int | float | Decimal | str
@@ -231,7 +232,7 @@ def design(
 
     With a step, multiples of it are published. With a path, the table is written there too. What comes back was
     loaded, and so verified in exact arithmetic, and is what was asked for. Raises InvalidError for bad input, with
-    the program's sentences, and ProgramError if there is no such noise or the search failed.
+    the program's sentences, and ProgramError if there is no such noise or the search failed. Warns with PrivacyWarning.
     """
     flags = _problem(epsilon, delta, sensitivity, loss, query, step, constraints, effort)
     report, table = _designed("design", flags, path)
@@ -394,8 +395,9 @@ def _problem(
 def _designed(command: str, flags: Sequence[str], path: str | os.PathLike[str] | None) -> tuple[dict[str, Any], Table]:
     """Runs a command that writes a table, and loads it. What is printed of it has to hold."""
     with _output(path) as out:
-        report = _call(command, *flags, f"--output={out}")
-        made = load(out)
+        run = _run(command, *flags, f"--output={out}")
+        report, made = _report(run.stdout), load(out)
+    _warned((w for w in run.warnings if not w.startswith("stopped ")), 4)  # that is the status
     if not isinstance(made, Table):
         raise ProgramError(f"{command} wrote no table", 0)
     proved = made.verify()
@@ -491,6 +493,12 @@ def _run(command: str, *arguments: str, data: Iterable[bytes] | None = None) -> 
     if process.returncode == 3:
         raise (ExceededError if "would exceed the total" in message else FalseClaimError)(message)
     raise ProgramError(message, process.returncode)
+
+
+def _warned(sentences: Iterable[str], stacklevel: int = 3) -> None:
+    """Warns the caller of a function of this package."""
+    for sentence in sentences:
+        warnings.warn(sentence, PrivacyWarning, stacklevel=stacklevel)
 
 
 def _feed(process: subprocess.Popen[bytes], data: Iterable[bytes] | None) -> None:

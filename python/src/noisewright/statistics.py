@@ -14,7 +14,6 @@ import math
 import operator
 import os
 import tempfile
-import warnings
 from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
 from fractions import Fraction
 from pathlib import Path
@@ -23,9 +22,9 @@ from typing import Any, Literal, overload
 from noisewright import _rows
 from noisewright._display import Fields, Rows
 from noisewright._exact import float_down
-from noisewright.errors import InvalidError, PrivacyWarning
+from noisewright.errors import InvalidError
 from noisewright.ledger import Ledger
-from noisewright.program import Number, ProgramError, _flags, _float, _report, _run, _text
+from noisewright.program import Number, ProgramError, _flags, _float, _report, _run, _text, _warned
 
 Bounds = tuple[Number, Number]
 
@@ -417,7 +416,7 @@ def release(
         path.write_text(json.dumps(queries), encoding="utf-8")
         run = _run("release batch", f"--queries={path}", *flags, data=rows)
     report = _report(run.stdout)
-    warned(run.warnings)
+    _warned(run.warnings)
     try:
         answers = tuple(map(_answer, statistics, report["answers"]))
     except (KeyError, TypeError) as err:
@@ -453,19 +452,13 @@ def release_value(
     flags += ["--query=integer"] if integer else []
     flags += charged(ledger, new_data=True) + (["--allow-delta"] if allow_delta else [])
     run = _run("release value", *flags, "--", _text(x))
-    warned(run.warnings)
+    _warned(run.warnings)
     report = _report(run.stdout)
     fields = {"name": name, "sensitivity": sensitivity, "integer": integer, "loss": loss}
     try:
         return _answer(Statistic("value", Fields(fields)), report)
     except (KeyError, TypeError) as err:
         raise ProgramError(f"the program printed another Answer than this package reads: {err!r}", 0) from err
-
-
-def warned(sentences: Iterable[str]) -> None:
-    """Warns the caller of a function of this package."""
-    for sentence in sentences:
-        warnings.warn(sentence, PrivacyWarning, stacklevel=3)
 
 
 def source(data: Any, delimiter: str | None, one_line: bool) -> tuple[list[str], Iterator[bytes] | None]:
