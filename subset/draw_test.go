@@ -71,7 +71,8 @@ func TestDraws(t *testing.T) {
 			for j, y := range all {
 				code := y.code
 				if s.Size == 1 && s.Modulus == 0 {
-					for code.B = range y.set {
+					for x := range y.set {
+						code.B = x
 					}
 				}
 				p, _ := new(big.Rat).SetFrac(rows[x][j], whole).Float64()

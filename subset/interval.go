@@ -4,6 +4,7 @@ package subset
 
 import (
 	"math"
+	"slices"
 	"sort"
 )
 
@@ -15,30 +16,46 @@ const roundoff = 0x1p-53
 // alpha = (1−level)/(2k) for all k categories, all bounds hold with the probability level.
 //
 // The count is a sum of independent events, of m people with probability p and the others with q.
-// Its tails are at most those of a binomial variable of the same mean (Hoeffding 1956), whose
-// bounds are those of Clopper and Pearson, if alpha <= 1/4 and the mean is from 1 to n−1; otherwise
-// the tail is that of the sum itself. All are rounded outwards (docs/proofs/shares.md).
+// The bounds are the least and the largest m that its tails do not refute. If alpha <= 1/4 and the mean
+// is from 1 to n−1 these are within those of Clopper and Pearson for a binomial variable of the same mean
+// (Hoeffding 1956), which are taken where they are about as close. All is rounded outwards
+// (docs/proofs/shares.md).
 func (s *Selection) Interval(count, n int64, alpha float64) (lower, upper float64) {
 	lower, upper = s.uncut(count, n, alpha)
 	return min(max(lower, 0), 1), max(min(upper, 1), 0)
 }
 
+// enough is the part of the variance of a binomial variable by which that of the sum may be less
+// where the bounds are those of the former: they are wider by half of it.
+const enough = 0.04
+
 // uncut is Interval before it is cut to the numbers from 0 to 1.
 func (s *Selection) uncut(count, n int64, alpha float64) (lower, upper float64) {
 	p, q, notP, notQ := s.floats()
 	alpha *= 1 - 8*roundoff
-	if people := float64(n); alpha <= 0.25 && people*q*(1-8*roundoff) >= 1 && people*notP*(1-8*roundoff) >= 1 {
+	people, from, to := float64(n), int64(0), n
+	if alpha <= 0.25 && people*q*(1-8*roundoff) >= 1 && people*notP*(1-8*roundoff) >= 1 {
 		low, high := binomialLower(count, n, alpha), 1-binomialLower(n-count, n, alpha)*(1-4*roundoff)
-		error := func(x float64) float64 { return 16 * roundoff * (1 + math.Abs(x)) / (p - q) }
+		rounding := func(x float64) float64 { return 16 * roundoff * (1 + math.Abs(x)) / (p - q) }
 		lower, upper = (low-q)/(p-q), (high-q)/(p-q)
-		return lower - error(lower), upper + error(upper)
+		lower, upper = lower-rounding(lower), upper+rounding(upper)
+		mean := float64(count) / people
+		share := min(max((mean-q)/(p-q), 0), 1)
+		if share*(1-share)*(p-q)*(p-q) <= enough*mean*(1-mean) {
+			return lower, upper
+		}
+		// Below and above these no m is to be looked at.
+		from = int64(min(max(lower, 0), 1) * people * (1 - 2*roundoff))
+		to = n - int64(min(max(1-upper, 0), 1)*people*(1-2*roundoff))
 	}
-	// Of m people with the category the sums grow with m: the least and largest m that are not refuted.
-	least := sort.Search(int(n), func(m int) bool { return sumTail(count, int64(m), n, [2]float64{p, notP}, [2]float64{q, notQ}) > alpha })
-	most := int(n) - sort.Search(int(n), func(m int) bool {
-		return sumTail(n-count, int64(m), n, [2]float64{notQ, q}, [2]float64{notP, p}) > alpha
-	})
-	return float64(least) / float64(n) * (1 - 2*roundoff), float64(most) / float64(n) * (1 + 2*roundoff)
+	// The sums grow with m.
+	least := from + int64(sort.Search(int(n-from), func(i int) bool {
+		return sumTail(count, from+int64(i), n, [2]float64{p, notP}, [2]float64{q, notQ}) > alpha
+	}))
+	most := to - int64(sort.Search(int(to), func(i int) bool {
+		return sumTail(n-count, n-to+int64(i), n, [2]float64{notQ, q}, [2]float64{notP, p}) > alpha
+	}))
+	return float64(least) / people * (1 - 2*roundoff), float64(most) / people * (1 + 2*roundoff)
 }
 
 // binomialLower returns a lower bound on the probability of an event that came count times of n,
@@ -110,7 +127,7 @@ func stirling(n int64) float64 {
 }
 
 // negligible is a probability that is left out where masses of a sum are smaller, and added again as a whole.
-const negligible = 0x1p-120
+const negligible = 0x1p-90
 
 // sumTail bounds P(X + Y >= c) from above, for independent X of m events with the probability p and
 // Y of n−m with q; each is a probability and its complement.
@@ -127,28 +144,25 @@ func sumTail(c, m, n int64, p, q [2]float64) float64 {
 			sum += mass * y[max(need, 0)]
 		}
 	}
-	return sum*(1+8*roundoff*float64(len(x)+len(y)+16)) + 2*negligible*float64(n+1)
+	return sum*(1+32*roundoff*float64(len(x)+len(y)+16)) + 2*negligible*float64(n+1)
 }
 
-// masses returns upper bounds on those of Bin(n, θ) from a number on, without those below negligible:
-// from the most probable one on they fall.
+// masses returns those of Bin(n, θ) from a number on, without those below negligible: from the most
+// probable one on they fall. They are at least what they stand for but for 8 roundoffs for each in the list.
 func masses(n int64, theta, rest float64) (from int64, list []float64) {
 	mode := min(int64(float64(n+1)*theta), n)
-	var below []float64
-	for i := mode; i >= 0; i-- {
-		mass := massUpper(i, n, theta, rest)
-		if mass < negligible && i < mode-1 {
+	top, odds := massUpper(mode, n, theta, rest), theta/rest
+	from = mode
+	for mass := top; from > 0; from-- {
+		if mass *= float64(from) / float64(n-from+1) / odds; mass < negligible {
 			break
 		}
-		below = append(below, mass)
+		list = append(list, mass)
 	}
-	from = mode - int64(len(below)) + 1
-	for i := len(below) - 1; i >= 0; i-- {
-		list = append(list, below[i])
-	}
-	for i := mode + 1; i <= n; i++ {
-		mass := massUpper(i, n, theta, rest)
-		if mass < negligible && i > mode+1 {
+	slices.Reverse(list)
+	list = append(list, top)
+	for i, mass := mode, top; i < n; i++ {
+		if mass *= float64(n-i) / float64(i+1) * odds; mass < negligible {
 			break
 		}
 		list = append(list, mass)

@@ -48,7 +48,7 @@ func tail(law []*big.Rat, c int64) *big.Rat {
 // above says that a bound is not below the truth, and within a relative 1e-9 of it.
 func above(bound float64, truth *big.Rat) bool {
 	f, _ := truth.Float64()
-	return new(big.Rat).SetFloat64(bound).Cmp(truth) >= 0 && bound <= f*(1+1e-9)+0x1p-100
+	return new(big.Rat).SetFloat64(bound).Cmp(truth) >= 0 && bound <= f*(1+1e-9)+0x1p-80
 }
 
 // TestTails: the bounds are above the exact tails, and next to them.

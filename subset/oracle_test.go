@@ -276,6 +276,26 @@ func TestLowerBoundOfTotal(t *testing.T) {
 	}
 }
 
+// TestLowerBoundIsBelow: it is not above the one with e^epsilon to many more digits, rounded up, and next to it.
+func TestLowerBoundIsBelow(t *testing.T) {
+	for _, epsilon := range []float64{0.01, 1, 7} {
+		for _, o := range []Objective{Total, Largest} {
+			v := design(t, 70, epsilon, o)
+			share, times := big.NewRat(1, 70), big.NewRat(70, 1)
+			if o == Largest {
+				share, times = exact.Rational(v.Mechanism().Spec().Dual.Share), big.NewRat(1, 1)
+			}
+			e := new(big.Rat).SetFrac(exact.ExpUp(epsilon, 300), new(big.Int).Lsh(big.NewInt(1), 300))
+			truth := least(70, e, share)
+			truth.Mul(truth, times)
+			got := v.Certificate().LowerBound
+			if off := new(big.Rat).Sub(truth, got); off.Sign() < 0 || off.Quo(off, truth).Cmp(exact.PowerOfTwo(-70)) > 0 {
+				t.Errorf("epsilon %g, %s: %v, want at most, and about, %v", epsilon, o, got.FloatString(40), truth.FloatString(40))
+			}
+		}
+	}
+}
+
 // TestMean: it is share·p(1−p) + (1−share)·q(1−q) over (p−q)², and falls before it rises.
 func TestMean(t *testing.T) {
 	r := rand.New(rand.NewPCG(1, 2))

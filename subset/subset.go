@@ -22,8 +22,9 @@ const (
 	// MaxRanked is the most categories of which all sets of a size above 1 are answers, if they
 	// are less than 2^63.
 	MaxRanked = 1 << 12
-	// MaxCount bounds the categories, and MaxLabels those that are listed.
-	MaxCount  = 1 << 31
+	// MaxCount bounds the categories.
+	MaxCount = 1 << 31
+	// MaxLabels bounds those that are listed.
 	MaxLabels = 1 << 20
 	// maxModulus is above the least prime at least MaxCount.
 	maxModulus = MaxCount + 1<<10

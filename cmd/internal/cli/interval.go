@@ -167,7 +167,7 @@ func (o *intervalOptions) meanInterval(ctx context.Context) error {
 		if err != nil {
 			return err
 		}
-		return o.meanOfAnswers(ctx, v)
+		return o.sharesOfResponse(v)
 	}
 	made, err := readFor(o.Streams, "interval", o.table, o.local)
 	if err != nil {

@@ -11,6 +11,7 @@ import (
 	"github.com/noisewright/noisewright/cmd/internal/report"
 	"github.com/noisewright/noisewright/cmd/internal/shell"
 	"github.com/noisewright/noisewright/internal/check"
+	"github.com/noisewright/noisewright/local"
 	"github.com/noisewright/noisewright/noise"
 	"github.com/noisewright/noisewright/proof"
 	"github.com/noisewright/noisewright/subset"
@@ -63,7 +64,20 @@ func (o *designKernelOptions) designSets() error {
 
 // sharesOfSets prints the shares of categories from a column of sets.
 func (o *intervalOptions) sharesOfSets(_ context.Context, p proof.Proven) error {
-	s := p.(*subset.Verified).Mechanism()
+	return o.sharesOf(p.(*subset.Verified).Mechanism())
+}
+
+// sharesOfResponse prints them from the answers of randomized response: sets of one category.
+func (o *intervalOptions) sharesOfResponse(v *local.Verified) error {
+	r := v.Mechanism().Spec()
+	s, err := subset.New(subset.Spec{Epsilon: r.Epsilon, Labels: r.Values.Labels, Size: 1, Inside: r.Rows[0][0], Objective: subset.Total})
+	if err != nil {
+		return shell.BadInput("", err)
+	}
+	return o.sharesOf(s)
+}
+
+func (o *intervalOptions) sharesOf(s *subset.Selection) error {
 	space, tally := s.Answers(), subset.NewTally(s)
 	err := o.eachAnswer(func(answer string) error {
 		y, err := space.Parse(answer)
