@@ -122,6 +122,41 @@ func TestDrawsOfMany(t *testing.T) {
 	}
 }
 
+// TestSides: the first word decides whether the set has the category, and it has it or not, whatever the
+// words, at the ends of all ranges too.
+func TestSides(t *testing.T) {
+	for i, v := range []*Verified{
+		design(t, 2, 1, Total), design(t, 64, 1, Total), design(t, 65, 1, Total), design(t, 128, 4, Total), design(t, 200, 1, Total),
+		design(t, MaxCount, 0.01, Total), design(t, MaxCount-1, 8, Largest), design(t, MaxCount, 20, Total),
+	} {
+		s, r := v.Mechanism(), rand.New(rand.NewPCG(uint64(i), 9))
+		for n := range 4000 {
+			x := []int64{0, 1, s.Categories() - 1, r.Int64N(s.Categories())}[n%4]
+			first, drawn := uint64(0), 0
+			y, err := s.Draw(proof.Category(s.Label(x)), func() (uint64, error) {
+				w := r.Uint64()
+				switch r.IntN(8) {
+				case 0:
+					w |= math.MaxUint64 - 1<<20
+				case 1:
+					w >>= 28
+				}
+				if drawn++; drawn == 1 {
+					first = []uint64{w, s.spec.Inside - 1, s.spec.Inside}[n%3]
+					w = first
+				}
+				return w, nil
+			})
+			if err != nil || !s.Answers().Contains(y) {
+				t.Fatalf("%v, %v", y, err)
+			}
+			if in := first < s.spec.Inside; s.has(y, x) != in {
+				t.Fatalf("%d categories: the set %v has %d: %v, want %v", s.Categories(), y, x, !in, in)
+			}
+		}
+	}
+}
+
 // has says whether the set of an answer has a category, from the definition.
 func (s *Selection) has(y proof.Value, x int64) bool {
 	if label, ok := y.(proof.Category); ok {

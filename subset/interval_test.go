@@ -67,7 +67,7 @@ func TestTails(t *testing.T) {
 		}
 	}
 	p, q := big.NewRat(3, 4), big.NewRat(1, 16)
-	for _, n := range []int64{1, 7, 20} {
+	for _, n := range []int64{1, 7, 40} {
 		for m := range n + 1 {
 			law := sum(binomial(m, p), binomial(n-m, q))
 			for c := range n + 1 {
@@ -100,11 +100,16 @@ func TestCoverageExactly(t *testing.T) {
 	for _, c := range []struct {
 		k       int64
 		epsilon float64
-	}{{2, 0.5}, {3, 2}, {5, 1}, {20, 3}, {4, 6}} {
-		s := design(t, c.k, c.epsilon, Total).Mechanism()
+	}{{2, 0.5}, {3, 2}, {5, 1}, {20, 3}, {4, 6}, {200, 1}} {
+		s := made(t, Spec{Epsilon: c.epsilon, Count: c.k, Size: 1, Inside: inside(ratio(c.epsilon), c.k, 1), Objective: Total})
 		p, q, notP, _ := s.floats()
 		for _, n := range []int64{1, 4, 13, 30} {
-			for _, alpha := range []float64{0.3, 0.25, 0.05, 0.001} {
+			alphas := []float64{0.3, 0.25, 0.05, 0.001}
+			for m := range min(n, 2) { // what bounds of a binomial variable of the same mean just refute
+				b := distuv.Binomial{N: float64(n), P: q + float64(m+1)/float64(n)*(p-q)}
+				alphas = append(alphas, b.Survival(0)*(1+1e-6), b.Survival(1)*(1+1e-6), b.CDF(float64(n)-1)*(1+1e-6))
+			}
+			for _, alpha := range alphas {
 				lower, upper := make([]float64, n+1), make([]float64, n+1)
 				for count := range n + 1 {
 					lower[count], upper[count] = s.Interval(count, n, alpha)
