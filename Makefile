@@ -7,6 +7,9 @@ FUZZTIME ?= 30s
 LEAKAGE_RUNS ?= 10000000
 MUTANTS ?= 48
 MUTANTS_SEED ?= 1
+PROBLEMS ?= 300
+PROBLEMS_SEED ?= 1
+PROBLEMS_MAP ?=
 
 DEPS := $(CURDIR)/.deps
 LINT_VERSION := v2.15.0
@@ -37,7 +40,7 @@ export GOFLAGS := $(strip $(plain) -tags=highs)
 # What make static builds.
 PLATFORMS ?= linux/amd64 linux/arm64 darwin/amd64 darwin/arm64 windows/amd64 windows/arm64
 
-.PHONY: help deps build static dist dist-check dist-one workflows man quick test test-cgo test-pure test-wasm test-python mutants race lint bench leakage fuzz demo verifier browser papers beam beam-prism beam-flink beam-spark clean
+.PHONY: help deps build static dist dist-check dist-one workflows man quick test test-cgo test-pure test-wasm test-python mutants problems race lint bench leakage fuzz demo verifier browser papers beam beam-prism beam-flink beam-spark clean
 
 help: ## list the targets
 	@sed -n 's/^\([a-z-]*\):.*## /\1\t/p' Makefile | while IFS="$$(printf '\t')" read -r name what; do printf '  make %-11s %s\n' "$$name" "$$what"; done
@@ -102,14 +105,18 @@ mutants: ## change MUTANTS (48) places of privacy-relevant code, and a quarter o
 	@CGO_ENABLED=0 GOFLAGS="$(plain)" $(GO) run ./internal/mutants -sample $(MUTANTS) -seed $(MUTANTS_SEED) -time 6m; go=$$?; \
 		sh scripts/python.sh mutants --sample $$(($(MUTANTS) / 4)) --seed $(MUTANTS_SEED) --time 120 && exit $$go
 
+problems: build ## design noise for PROBLEMS (300) random problems, and say which miss the gap, by loss and epsilon
+	@echo "problems: $(PROBLEMS), seed $(PROBLEMS_SEED)"
+	@$(GO) run ./internal/problems -n $(PROBLEMS) -seed $(PROBLEMS_SEED) -map "$(PROBLEMS_MAP)"
+
 race: deps ## run every test under the race detector
 	@echo "race: all packages"
 	@$(GO) test -race -timeout 4h ./...
 
-workflows: ## check .github/workflows with actionlint, and that every script names its license
+workflows: ## check .github/workflows with actionlint, and that every source file names its license
 	@echo "workflows: actionlint $(ACTIONLINT_VERSION)"
 	@CGO_ENABLED=0 GOFLAGS= $(GO) run github.com/rhysd/actionlint/cmd/actionlint@$(ACTIONLINT_VERSION)
-	@list=$$(git grep -L 'SPDX-License-Identifier: Apache-2.0' -- '*.sh' .ci/run 'scripts/*.py' 'packaging/*' '.github/workflows/*' 'python/*.py' || true); \
+	@list=$$(git grep -L 'SPDX-License-Identifier: Apache-2.0' -- '*.go' '*.s' '*.js' '*.css' '*.html' '*.py' '*.sh' .ci/run 'packaging/*' '.github/workflows/*' ':!*/testdata/*' || true); \
 		if [ -n "$$list" ]; then printf 'workflows: no SPDX line in %s\n' $$list >&2; exit 1; fi
 
 lint: deps $(LINT) workflows ## run golangci-lint, pinned, with .golangci.yml, and the linters of python/ and of workflows

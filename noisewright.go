@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Package noisewright designs noise for differential privacy, proves it and draws
 // from it. Most users need this package alone: [Release] a statistic of a data set, or
 // [Design] noise for one release of a query, or [Calibrate] it for several, or [Load] a

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Package account bounds the privacy loss of several releases: the total (epsilon, delta) of tables
 // and classical mechanisms under composition. [LossOf], [Gaussian] and others give the
 // [PrivacyLossDistribution] of one release, [Compose] puts releases together, and

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Package cells holds noise that is added to a query value and whose law depends on
 // the cell that the value is in. Cells may be of any width, and the outer two without an
 // end. [Decode] reads such a kernel, and [Kernel.Verify] proves what it promises and claims

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Package dp is the statement of a problem. A [Problem] is the [Privacy] that is
 // promised (epsilon, delta and the sensitivity), the values the [Query] takes, the
 // loss to minimize (package loss), and the [Constraints] that the noise keeps.

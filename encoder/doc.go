@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Package encoder has the noise of learned private encoders: the body that an encoding is
 // clipped to, with the gradient through the clipping, and the noise, as a fast draw for
 // training and as what a bundle proves. What trains is up to the caller.

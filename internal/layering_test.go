@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Package internal_test holds the layering of the module: which package may
 // import which, and that cgo stays in one of them.
 package internal_test
@@ -145,6 +147,7 @@ var arrows = map[string][]string{
 	"internal/newform":    {"internal/formfile", "proof", "dp", "loss", "internal/exact", "internal/check", "internal/strictjson", "gonum.org/v1/gonum/floats", "gonum.org/v1/gonum/stat/combin"}, // for tests
 	"internal/keyed":      {},
 	"internal/mutants":    {},
+	"internal/problems":   {},
 	"internal/exact":      {},
 	"internal/quadrature": {"internal/exact"},
 	"internal/strictjson": {"internal/check"},

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Package kernels holds noise that depends on the query value. [Decode] reads a kernel, and
 // [Kernel.Verify] proves it and returns a [Verified]: the only thing a sampler takes.
 //

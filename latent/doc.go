@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Package latent designs the release of vectors under local differential privacy: an encoder that
 // maps a person's n features to a few numbers, the domain they are clipped to, noise, and the
 // decoder of the features from the noisy numbers with the smallest expected loss of a task.

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Package learn trains classifiers in the central model of differential privacy: one party
 // holds the records, and publishes a model that hides whether any one of them was there.
 //

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Package local holds local randomizers: mechanisms that answer one bounded value, or one
 // of a few categories, such that any two values are (epsilon, delta)-indistinguishable
 // (Kasiviswanathan et al. 2011). [Decode] reads one, and [Randomizer.Verify] proves what

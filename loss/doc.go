@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Package loss holds what an error costs: the functions c(x) whose expectation a design minimizes.
 //
 // [Parse] reads a loss as flags and files write it: a kind with parameters (l1, l2, lp:1.5,

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Package lp designs noise: it finds the additive noise of smallest expected loss among all that
 // are (epsilon, delta)-differentially private, and proves how far from the best it is.
 //

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 package lp_test
 
 import (
@@ -168,7 +170,7 @@ func TestPureConstraints(t *testing.T) {
 		"support":  {func(p *dp.Problem) { p.Constraints.Support = &dp.Interval{Lower: 0, Upper: math.Inf(1)} }, lp.ErrInfeasible},
 		"variance": {func(p *dp.Problem) { p.Constraints.MaxVariance = 1.5 }, dp.ErrInvalid},
 		"asymmetric": {func(p *dp.Problem) {
-			p.Loss, _ = loss.Parse("pinball:0.3")
+			p.Loss, _ = loss.Parse("pwl:-inf,-1;0,1;2,5")
 			p.Constraints.Symmetric = false
 		}, dp.ErrInvalid},
 		"unknown tail": {func(p *dp.Problem) { p.Loss = struct{ loss.Loss }{loss.L1} }, dp.ErrInvalid},
@@ -182,6 +184,35 @@ func TestPureConstraints(t *testing.T) {
 	}
 	if _, err := lp.Design(context.Background(), p, lp.Options{NewSolver: noSolver, MaxCells: 5}); !errors.Is(err, lp.ErrLimit) {
 		t.Errorf("five cells: %v, want ErrLimit", err)
+	}
+}
+
+// TestUnbiasedIsSymmetrized: what a loss has beside its symmetric part, if that is linear, costs unbiased noise
+// nothing, so that the optimum is that of l1.
+func TestUnbiasedIsSymmetrized(t *testing.T) {
+	for _, c := range []struct {
+		epsilon, delta float64
+		query          dp.Query
+		sensitivity    float64
+	}{{1, 0, dp.RealQuery, 1}, {12, 0, dp.RealQuery, 0.3}, {12, 1e-3, dp.RealQuery, 1}, {1, 1e-2, dp.RealQuery, 1}, {9, 1e-5, dp.IntegerQuery, 40}} {
+		p := dp.Problem{Privacy: dp.Privacy{Epsilon: c.epsilon, Delta: c.delta, Sensitivity: c.sensitivity}, Query: c.query, Loss: loss.L1}
+		symmetric, err := lp.Design(t.Context(), p, lp.Options{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		p.Loss, p.Constraints.Unbiased = parseLoss(t, "asymmetric:3,1"), true // 2|x| - x
+		r, err := lp.Design(t.Context(), p, lp.Options{})
+		if err != nil {
+			t.Fatalf("%+v: %v", c, err)
+		}
+		above, below := bounds(r)
+		most, least := bounds(symmetric)
+		if above < 2*least*(1-1e-12) || below > 2*most*(1+1e-12) {
+			t.Errorf("%+v: [%g, %g], twice that of l1 is in [%g, %g]", c, below, above, 2*least, 2*most)
+		}
+		if err := fromFile(r.Verified); err != nil {
+			t.Error(err)
+		}
 	}
 }
 

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Package noise holds the classical mechanisms to compare designed noise with, in closed form.
 //
 // A [Mechanism] is a law of additive noise with a density, possibly masses on

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Package proof has the noun of this module: a [Mechanism] randomizes an input, and carries
 // what proves its privacy and its loss with it. It may be noise of one law (package tables),
 // laws of answers or of noise by the input (kernels, cells), a local randomizer (local), or

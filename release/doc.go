@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Package release publishes statistics of data sets in the central model of
 // differential privacy: one party holds the data and publishes a number with noise that
 // hides what any one row, or any one person, contributes.

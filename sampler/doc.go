@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Package sampler draws from mechanisms that were proved, exactly: every answer is drawn with the
 // probability that the certificate is about. [New] is for a mechanism of any form, and answers an
 // input by a value; [NewNoise] for an integer table, whose noise it adds to numbers, fast:

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Package tables holds the integer sampling table, the form in which noise is stored, verified and
 // drawn. [Decode] reads one, [Table.Verify] proves what it promises and claims, and returns a
 // [Verified]: the only thing a sampler takes. [Table.Interval] says where the true value behind a

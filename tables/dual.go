@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 package tables
 
 import (
@@ -22,7 +24,10 @@ type Dual struct {
 	Mirrored bool `json:"mirrored"`
 	// Edges: cell j reaches from node j to node j+1 and does not move, and noise has atoms at 0
 	// only, which is enough for a loss that does not decrease away from 0.
-	Edges  bool        `json:"edges,omitempty"`
+	Edges bool `json:"edges,omitempty"`
+	// Spread: the nodes of an integer or lattice query divide its sensitivity, and are about noise
+	// that is spread over the distance of its points.
+	Spread bool        `json:"spread,omitempty"`
 	Shifts []DualShift `json:"shifts"`
 	// MonotoneRight and MonotoneLeft are the multipliers of the demand of monotone noise that cell
 	// j weighs at least as much as the next one outwards, by |j| to the right and to the left of 0,
@@ -92,6 +97,7 @@ func (r *DualRun) validate(rules *formfile.Dual) {
 func (d *Dual) validateMoments(r *formfile.Dual) {
 	monotone := d.MonotoneRight != nil || d.MonotoneLeft != nil
 	r.Want(!d.Edges || !monotone && d.Mean == 0, "edges", true, "false with multipliers of monotony or of the mean")
+	r.Want(!d.Spread || !monotone, "spread", true, "false with multipliers of monotony")
 	r.Want(!d.Mirrored || d.MonotoneLeft == nil && d.Mean == 0, "mirrored", true, "false with multipliers that have no mirror image")
 	r.Want(check.Finite(d.Mean), "mean", d.Mean, "a finite number")
 	for _, v := range append([]float64{d.Variance}, d.Quantiles...) {

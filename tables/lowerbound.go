@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 package tables
 
 import (
@@ -26,6 +28,7 @@ type nodes struct {
 	step    *big.Rat // β, the distance of neighboring nodes
 	points  bool     // noise takes values at nodes only
 	edges   bool     // cell j lies between nodes j and j+1
+	spread  *big.Rat // the distance of points over which noise is spread; nil: it is not
 	// first and last are the nodes that noise on the support reaches; nil: all.
 	first, last *big.Int
 	mean        *big.Rat // multipliers of the dual
@@ -44,12 +47,16 @@ type moment struct {
 // K nodes may not be longer than the noise has to bear.
 func newNodes(d *Dual, p *dp.Problem) *nodes {
 	n := &nodes{problem: p, edges: d.Edges, constant: new(big.Rat)}
-	if d.Edges && (!(p.Query == "" || p.Query == dp.RealQuery) || !loss.Unimodal(p.Loss) || p.Constraints.Unbiased) {
+	isReal := p.Query == "" || p.Query == dp.RealQuery
+	if d.Edges && (isReal == d.Spread || !loss.Unimodal(p.Loss)) {
 		return nil // only there the atoms may be taken to lie at 0
+	}
+	if d.Spread && (isReal || p.Constraints.Support != nil) {
+		return nil
 	}
 	sensitivity := exact.Rational(p.Privacy.Sensitivity)
 	k := big.NewInt(int64(d.CellsPerSensitivity))
-	if p.Query == "" || p.Query == dp.RealQuery {
+	if isReal {
 		n.step = sensitivity.Quo(sensitivity, new(big.Rat).SetInt(k))
 	} else {
 		step := new(big.Rat).SetInt64(1) // of the points that noise may take
@@ -60,6 +67,14 @@ func newNodes(d *Dual, p *dp.Problem) *nodes {
 			step.SetFloat64(p.Step)
 		}
 		points := exact.Ceil(sensitivity.Quo(sensitivity, step)) // that values may be apart
+		if d.Spread {
+			if n.spread = step; !d.Edges && k.Cmp(points) >= 0 {
+				return nil // nodes have to be further apart than points
+			}
+			n.step = new(big.Rat).SetFrac(points, k)
+			n.step.Mul(n.step, step)
+			return n.of(d)
+		}
 		stride := points.Div(points, k)
 		if stride.Sign() == 0 {
 			return nil // more cells than points per sensitivity
@@ -68,6 +83,11 @@ func newNodes(d *Dual, p *dp.Problem) *nodes {
 		n.step = new(big.Rat).SetInt(stride)
 		n.step.Mul(n.step, step)
 	}
+	return n.of(d)
+}
+
+// of returns the nodes with the multipliers of a dual, or nil if these are not those of the problem.
+func (n *nodes) of(d *Dual) *nodes {
 	n.limit()
 	if !n.lagrangian(d) || !n.monotone(d) {
 		return nil
@@ -145,23 +165,25 @@ func (n *nodes) one(l loss.Loss, j int64) *big.Rat {
 	}
 	x := new(big.Rat).SetInt64(j)
 	x.Mul(x, n.step)
-	if n.edges {
+	switch {
+	case n.spread != nil: // the point that the end is rounded to, from inside
+		x = nearest(x.Abs(x), n.spread)
+		x.Mul(x, big.NewRat(int64(side), 1))
+	case n.edges:
 		return loss.LimitDown(l, x, side)
 	}
 	return l.AtDown(x)
 }
 
-// sum combines what f says of the loss and of the moments, and the slope of the mean at j nodes.
-func (n *nodes) sum(f func(loss.Loss) *big.Rat, j int64) *big.Rat {
+// sum combines what f says of the loss and of the moments, and the slope of the mean at x.
+func (n *nodes) sum(f func(loss.Loss) *big.Rat, x *big.Rat) *big.Rat {
 	total := f(n.problem.Loss)
 	for _, m := range n.moments {
 		part := f(m.loss)
 		total.Add(total, part.Mul(part, m.lambda))
 	}
 	if n.mean != nil {
-		part := new(big.Rat).SetInt64(j)
-		part.Mul(part, n.step)
-		total.Add(total, part.Mul(part, n.mean))
+		total.Add(total, new(big.Rat).Mul(x, n.mean))
 	}
 	return total
 }
@@ -169,9 +191,19 @@ func (n *nodes) sum(f func(loss.Loss) *big.Rat, j int64) *big.Rat {
 // at returns l_j of the Lagrangian; growth bounds how much it grows from j
 // outwards. Symmetric noise pays the average of j and -j.
 func (n *nodes) at(j int64) *big.Rat {
+	if n.spread == nil || n.edges {
+		return n.symmetrized(j, n.node)
+	}
 	return n.symmetrized(j, func(j int64) *big.Rat {
-		return n.sum(func(l loss.Loss) *big.Rat { return n.one(l, j) }, j)
+		value := func(x *big.Rat) *big.Rat {
+			return n.sum(func(l loss.Loss) *big.Rat { return l.AtDown(x) }, x)
+		}
+		return SpreadNode(j, n.step, n.spread, n.node, value)
 	})
+}
+
+func (n *nodes) node(j int64) *big.Rat {
+	return n.sum(func(l loss.Loss) *big.Rat { return n.one(l, j) }, new(big.Rat).Mul(new(big.Rat).SetInt64(j), n.step))
 }
 
 func (n *nodes) growth(j int64) *big.Rat {
@@ -179,9 +211,9 @@ func (n *nodes) growth(j int64) *big.Rat {
 		return new(big.Rat) // neither the loss nor the moments decrease
 	}
 	return n.symmetrized(j, func(j int64) *big.Rat {
-		outwards := int64(1)
+		outwards := new(big.Rat).Set(n.step)
 		if j < 0 {
-			outwards = -1
+			outwards.Neg(outwards)
 		}
 		return n.sum(func(l loss.Loss) *big.Rat { return l.Growth(j, n.step) }, outwards)
 	})
@@ -282,8 +314,20 @@ func (n *nodes) monotoneFrom() int {
 
 // monotone reports whether multipliers of monotony are about cells of monotone noise.
 func (n *nodes) monotone(d *Dual) bool {
-	for _, r := range []*DualRun{d.MonotoneRight, d.MonotoneLeft} {
-		if r != nil && !(n.problem.Constraints.Monotone && r.FirstCell >= n.monotoneFrom()) {
+	right, left, from := d.MonotoneRight, d.MonotoneLeft, n.monotoneFrom()
+	if n.problem.Query == "" || n.problem.Query == dp.RealQuery {
+		first := func(r *DualRun) int64 {
+			if r == nil || r.FirstCell > 0 || len(r.Multipliers) == 0 {
+				return 0
+			}
+			return r.Multipliers[0]
+		}
+		if first(right) == first(left) {
+			from = 0 // twice the middle cell weighs at least as much as the two next to it
+		}
+	}
+	for _, r := range []*DualRun{right, left} {
+		if r != nil && !(n.problem.Constraints.Monotone && r.FirstCell >= from) {
 			return false
 		}
 	}
@@ -381,6 +425,9 @@ func (m *minimum) prepare(d *Dual) bool {
 		m.work.Growth += w.Growth
 		m.work.Pass += 4 * w.Pass
 	}
+	if m.spread != nil && !m.edges {
+		m.work.Bound, m.work.Pass = 5*m.work.Bound, 5*m.work.Pass
+	}
 	if m.problem.Constraints.Symmetric {
 		m.work = loss.Work{Bound: 2 * m.work.Bound, Pass: 2 * m.work.Pass, Growth: 2 * m.work.Growth}
 	}
@@ -421,6 +468,11 @@ func (m *minimum) consider(j int64, k coefficient) {
 // grows reports whether the Lagrangian does not decrease from j outwards.
 func (m *minimum) grows(j int64) bool { return m.meter.Spend(m.work.Growth) && m.growth(j).Sign() >= 0 }
 
+// within reports whether there are cells with multipliers beyond j.
+func within(coeffs []coefficient, j, side int64) bool {
+	return len(coeffs) > 0 && (side > 0 && coeffs[len(coeffs)-1].cell > j || side < 0 && coeffs[0].cell < j)
+}
+
 // over considers all cells, of which coeffs are those with multipliers. It returns
 // false if it does not find where the others only grow.
 func (m *minimum) over(coeffs []coefficient) bool {
@@ -452,7 +504,8 @@ func (m *minimum) over(coeffs []coefficient) bool {
 			// no harm to look at more cells: ask after 1, 2, 4, … of them.
 			walked++
 			last := j*side > maxWalk
-			if (last || walked&(walked-1) == 0) && m.grows(j) {
+			inside := m.spread != nil && within(coeffs, j, side)
+			if !inside && (last || walked&(walked-1) == 0) && m.grows(j) {
 				break
 			}
 			if last {

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 package tables
 
 import (
@@ -14,7 +16,7 @@ import (
 //
 // Every mass is rounded up after scaling, and the excess is taken from the heaviest cell (or the
 // atom, if that is heavier; or the middle cell of symmetric masses, if that is at least half as
-// heavy). Rounding up protects the privacy of tiny tail masses: a cell can only gain, and by one
+// heavy, or weighs many times the excess). Rounding up protects the privacy of tiny tail masses: a cell can only gain, and by one
 // unit, so every positive part W_j − e^ε·W_{j−k} grows by at most one unit through W_j and shrinks
 // through W_{j−k}; a heavy cell, which pays, is practically never the divisor of a positive part.
 // Nothing here is trusted: the result is certified as any other table.
@@ -55,8 +57,9 @@ func Quantize(pmf []float64, atom float64) (weights []uint64, atomWeight uint64,
 			payer = &weights[i]
 		}
 	}
-	// A middle cell about as heavy pays instead if the masses are symmetric, which keeps them so.
-	if n := len(weights); n%2 == 1 && weights[n/2] >= *payer/2 && isSymmetric(weights) {
+	// A middle cell about as heavy, or heavy enough not to feel it, pays instead if the masses are symmetric, which keeps them so.
+	const heavy = 1 << 40
+	if n := len(weights); n%2 == 1 && weights[n/2] >= min(*payer/2, heavy) && isSymmetric(weights) {
 		payer = &weights[n/2]
 	}
 	// all = 2^64 + Lo, with an excess Lo of at most a few thousand units.

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 package tables
 
 import (
@@ -341,6 +343,12 @@ func TestDualNeverExceedsAnAchievedLoss(t *testing.T) {
 				t.Fatal(err)
 			}
 			lb := d.LowerBound(dp.Problem{Privacy: s.Privacy, Loss: loss})
+			if d.Edges { // which are about noise that keeps more, too
+				restricted := dp.Problem{Privacy: s.Privacy, Loss: loss, Constraints: dp.Constraints{Unbiased: true, Monotone: true}}
+				if same := d.LowerBound(restricted); same.Cmp(lb) != 0 {
+					t.Fatalf("%s: bound %s with constraints, %s without: %+v", loss.Name(), same.FloatString(10), lb.FloatString(10), d)
+				}
+			}
 			if lb.Cmp(c.ExpectedLoss) > 0 {
 				t.Fatalf("%s: bound %s above the achieved %s: %+v", loss.Name(), lb.FloatString(10), c.ExpectedLoss.FloatString(10), d)
 			}

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Command noisewright designs, proves and draws noise for differential privacy.
 package main
 

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 //go:build js && wasm
 
 // Command verifier is what the static verifier page runs: it proves a file and draws from it,

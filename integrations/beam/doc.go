@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Package noisebeam releases private statistics of data that live in Apache Beam
 // pipelines, on Dataflow, Flink, Spark or one machine, with noise from proven tables.
 //

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Package check makes the errors of this module. An error carries the package it
 // comes from, what kind it is of (a sentinel for errors.Is), and for bad input the
 // field, its value and the rule it breaks (a [FieldError] for errors.As). The

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Package exact holds the arithmetic that privacy claims rest on: bounds of the
 // exponential function and of powers with a known rounding direction, integers of
 // two words and their comparison with e^ε times another, rationals, and decimal

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Package files writes files and directories that appear whole or not at all: under another name
 // beside their own, renamed at the end. What a killed writer left there is removed by the next one.
 //

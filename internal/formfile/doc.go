@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Package formfile has what the files of all forms of mechanisms have in common, for the
 // packages of the forms: the claims that a file states about itself, laws of weights, the
 // rules of a dual, and how an export writes weights.

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Package keyed has randomness that repeats: a function of a secret and of what it is for. Who is
 // asked again, such as a worker that takes over the work of another, answers the same.
 //

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Command mutants changes privacy-relevant code in one small place at a time and runs the tests of its
 // package, the quick ones first. A change that none fails for, a survivor, is code that nothing defends. The tree stays
 // as it is (go test -overlay), and the tests of a mutant stop at the first that fails. Which mutants are

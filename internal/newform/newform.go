@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Package newform is a form of mechanism that is there for tests alone: it shows what a new
 // form costs (CONTRIBUTING.md). Vectors go in and sets come out: a vector is answered through
 // the nearest of some anchors by a set of their labels, more likely one that has that anchor's

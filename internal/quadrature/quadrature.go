@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Package quadrature integrates functions of one variable that are smooth on given panels.
 package quadrature
 

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Package selection releases a quantile by permute-and-flip (McKenna & Sheldon, "Permute-and-Flip:
 // a new mechanism for differentially private selection", NeurIPS 2020), exactly, without floats.
 //

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Package strictjson maps files of JSON to structs as encoding/json does, but reads them
 // strictly: strings are text, no field is unknown, missing, repeated or in another case, none is
 // null that is not meant to be, numbers are written plainly and fit, and nothing follows.

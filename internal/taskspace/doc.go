@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Package taskspace is the linear algebra behind package latent: coordinates in which
 // a task is a sum, encoders of a few of them, decoders, and expected losses.
 //

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Package bundle is the device side of a latent design: it turns a person's
 // features into a few private numbers, and those into a reconstruction, from one
 // directory of files that can be checked before it is trusted.

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Package highs is the LP solver of noisewright: it makes HiGHS, the open
 // source solver of Hall, Galabova, Huangfu and Feldmeier, an [solver.Solver].
 //

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Package solver is the contract with an LP library: what lp asks of one, and nothing else.
 package solver
 

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Package forms has the list of the forms of mechanisms, and reads files of any of them. A
 // form is a package of its own and a line here (CONTRIBUTING.md).
 //

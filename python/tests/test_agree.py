@@ -162,6 +162,7 @@ def test_tables_of_the_repository(program: str, tmp_path: Path) -> None:
 DESIGNS: list[tuple[str, tuple[str, str] | None]] = [
     ("--loss l1:0.7 --loss exceed:2:0.3", None),
     ("--loss exceed:1", None),
+    ("--loss exceed:1.2 --unbiased --monotone", None),  # cells between the nodes make no use of either
     ("--loss lp:1.5", None),
     ("--loss lp:4.5 --loss exceed:2 --monotone", ('"first_cell":-', '"first_cell":-1')),
     ("--loss lp:3 --query integer", None),
@@ -176,6 +177,12 @@ DESIGNS: list[tuple[str, tuple[str, str] | None]] = [
     ("--loss l1 --query integer --monotone", None),
     ("--loss asymmetric:3,1 --query integer --symmetric", None),
     ("--loss l2 --step 0.3 --unbiased", None),
+    ("--loss asymmetric:1,2 --monotone", ('"monotone_left":{"first_cell":0,', '"monotone_left":{"first_cell":1,')),
+    # Nodes that are no points.
+    ("--loss deadzone:37 --query integer --sensitivity 101", ('"spread":true', '"edges":true')),
+    ("--loss exceed:61 --query integer --sensitivity 101 --unbiased", ('"spread":true', '"spread":false')),
+    ("--loss lp:3 --query integer --sensitivity 101 --symmetric", ('"query":"integer"', '"query":"real"')),
+    ("--loss asymmetric:2,1 --step 0.009 --unbiased", ('"spread":true', '"spread":false')),
     ("--loss l1 --epsilon 12 --delta 1e-6 --gap 0.01", None),  # of few runs of equal weights
 ]
 TAILS = [

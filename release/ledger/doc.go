@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Package ledger is a durable record of what was released about a set of people, which
 // refuses to spend more than its total.
 //

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Package shapes makes classical noise as proven tables: Laplace, truncated
 // Laplace, Gaussian, staircase and exponential power noise.
 //

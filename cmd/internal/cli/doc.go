@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Package cli is the noisewright program: a file per command, built from the standard streams.
 //
 // Standard output has the result alone; progress, warnings, `error:` and `hint:` lines go to

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Package encoders is what the trainings of learned private encoders have in common, on top
 // of package encoder: the data, training that can be interrupted, the search for the number
 // of coordinates to send, and what decoded answers are worth.

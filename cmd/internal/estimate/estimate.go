@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Package estimate estimates means and shares of values from noisy ones or answers of a local randomizer, with
 // intervals that hold with a probability.
 package estimate

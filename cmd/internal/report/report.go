@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Package report has what commands say of a mechanism, in the same words and names whatever
 // command it is: parts of JSON objects, and rows of summaries.
 package report

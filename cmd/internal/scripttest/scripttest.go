@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Package scripttest has commands for scripts that test a program, and rules of the JSON it prints.
 package scripttest
 

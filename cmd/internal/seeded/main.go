@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Command seeded is the program noisewright with the random words of a seed, for tests that
 // compare two ways to one answer. WHAT IT RELEASES IS NOT PRIVATE: it is built by tests alone.
 package main

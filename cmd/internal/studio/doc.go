@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Package studio is `noisewright studio`: a server for one person on one machine, and its page.
 //
 // What the page asks for is a command line of the program, run in this process, so the page

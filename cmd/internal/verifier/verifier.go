@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Package verifier makes the static verifier page: one HTML file that holds the program as
 // WebAssembly, verifies a file that is dropped on it and draws from it. It works offline, from
 // a disk too, and its policy forbids it every connection.

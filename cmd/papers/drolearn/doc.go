@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Package drolearn has the learners of Selvi, Liu & Wiesemann, "Differential Privacy via
 // Distributionally Robust Optimization" (2025), sections 5.2 and 5.3, with noise on every number
 // that they learn: naive Bayes and proximal coordinate descent, as in the authors' program.

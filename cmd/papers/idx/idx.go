@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Package idx reads arrays of bytes in the IDX format, in which MNIST and its relatives are
 // distributed (Y. LeCun, C. Cortes and C. J. C. Burges, "The MNIST database"): two zero
 // bytes, the type of the entries, the number of dimensions, each dimension as a big-endian

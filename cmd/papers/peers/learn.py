@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Prints the table of docs/benchmarks.md that puts `noisewright learn nb` beside the
 GaussianNB of diffprivlib.
 

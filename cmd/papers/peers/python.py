@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Prints the tables of docs/benchmarks.md that put the Python package beside OpenDP, diffprivlib
 and PyDP: the time of a draw, a million rows, and the error at equal privacy.
 

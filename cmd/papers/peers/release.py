@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Prints the tables of docs/benchmarks.md that put `noisewright release` beside
 OpenDP and diffprivlib: mean absolute errors, and processor times.
 

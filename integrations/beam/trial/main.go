@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Trial runs noisebeam on an engine over a million rows, and checks what comes out. It is
 // what make beam-flink and make beam-spark run; the flags of Beam choose the engine.
 //

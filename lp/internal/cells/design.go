@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Package cells designs noise that depends on the cell of the value; see lp.DesignCells.
 package cells
 

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Package engine solves the linear programs of all forms: complete, by the interior point
 // method of package interior, or by the constraint generation of package cuts, which asks an
 // LP solver. What it finds is not trusted, but certified.
@@ -93,8 +95,11 @@ func Solve(ctx context.Context, o *meet.Options, p *Program, want Want) (*Soluti
 	fits := !o.Generate && p.fits()
 	var solved *Solution
 	if fits && (p.Complete || o.NewSolver == nil) {
+		const few = 500 // masses, up to which generation takes little time
 		var status solver.Status
-		if solved, status = p.complete(ctx, o, want); status != solver.StatusFailed || o.NewSolver == nil {
+		solved, status = p.complete(ctx, o, want)
+		// What is done of a program for a bound proves one.
+		if status != solver.StatusFailed || o.NewSolver == nil || want.Bound && solved != nil && p.masses() > few {
 			return solved, status, nil
 		}
 	}

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Package kernel designs noise that depends on the query value; see lp.DesignKernel.
 package kernel
 

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Package local designs answers to one value; see lp.DesignLocal.
 package local
 

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Package meet holds what the designers of all forms have alike. Each solves an upper
 // program, whose solutions can be drawn, and a lower one, whose multipliers prove a bound,
 // on finer and finer grids until the two meet to the requested gap, or a limit stops them.

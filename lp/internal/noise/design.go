@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Package noise designs noise that does not depend on the value; see lp.Design.
 //
 // The upper and the lower program are two types with one interface: upper.go,
@@ -17,6 +19,7 @@ import (
 
 	"github.com/noisewright/noisewright/dp"
 	"github.com/noisewright/noisewright/internal/check"
+	"github.com/noisewright/noisewright/loss"
 	"github.com/noisewright/noisewright/lp/internal/meet"
 	"github.com/noisewright/noisewright/lp/solver"
 	"github.com/noisewright/noisewright/tables"
@@ -37,7 +40,17 @@ func Design(ctx context.Context, p dp.Problem, s *meet.Search) (*tables.Verified
 	if d.Gap() <= d.Options.Gap {
 		return d.result(nil)
 	}
-	return d.result(d.refine(ctx))
+	return d.result(d.meet(ctx))
+}
+
+// meet tries one way after the other until the bounds meet.
+func (d *designer) meet(ctx context.Context) error {
+	for _, way := range []func(context.Context) error{d.meetSpread, d.meetJumps, d.refine} {
+		if err := way(ctx); err != nil || d.Gap() <= d.Options.Gap {
+			return err
+		}
+	}
+	return nil
 }
 
 // designer is the state of one Design.
@@ -50,6 +63,8 @@ type designer struct {
 	table        *tables.Table
 	dual         *tables.Dual
 	rounds       int
+	finest       int        // the most nodes per sensitivity that prove something; 0: any number does
+	proves       dp.Problem // what bounds are about
 }
 
 // side is the progress of one of the two bounds.
@@ -77,13 +92,14 @@ func newDesigner(p dp.Problem, s *meet.Search) (*designer, error) {
 	if err != nil {
 		return nil, check.Errorf("lp", nil, "%w", err)
 	}
-	d := &designer{model: m, Search: *s}
+	d := &designer{model: m, Search: *s, proves: p}
 	d.upper.bound, d.lower.bound = upper{m}, &lower{model: m}
 	return d, nil
 }
 
 // begin finds the table to start from: one that needs no solver, unless the constraints exclude it.
 func (d *designer) begin() error {
+	d.findCore()
 	t, err := d.simpleTable()
 	switch {
 	case err == nil:
@@ -99,16 +115,18 @@ func (d *designer) begin() error {
 	}
 	if d.Loss.Symmetric() {
 		// Its nodes reach as far as noise with a cell per sensitivity.
-		most := min(d.Options.MaxCells, d.affordableNodes(d.Loss, 1))
+		far := SupportBound(d.Problem) + 10
+		for _, x := range loss.Kinks(d.Loss) {
+			far = max(far, math.Abs(x)/d.Sensitivity)
+		}
+		const times = 20 // as far as noise reaches, or kinks are: beyond it levels that are out of reach are looked at
+		most := int(min(float64(d.Options.MaxCells), float64(d.affordableNodes(d.Loss, 1)), times*far))
 		if dual := d.chainDual(d.scale(), most); dual != nil {
 			d.keepDual(dual)
 		}
-		if d.Epsilon >= closedFrom && d.points == 0 {
-			const most = 2e5 // multipliers, which take about a microsecond each to certify
-			if dual := d.closedDual(most); dual != nil {
-				d.keepDual(dual)
-			}
-		}
+	}
+	if d.core != nil && d.Epsilon >= closedFrom {
+		d.closedDual()
 	}
 	return nil
 }
@@ -124,7 +142,17 @@ func (d *designer) scale() float64 {
 // keepDual certifies the bound that the multipliers prove, keeps them if it is
 // the best, and returns it.
 func (d *designer) keepDual(dual *tables.Dual) float64 {
-	bound, _ := dual.LowerBound(d.Problem).Float64()
+	if d.slope != 0 {
+		dual = unfolded(dual)
+		dual.Mean -= d.slope
+	}
+	return d.keepProof(dual)
+}
+
+// keepProof is keepDual of multipliers that no slope was left out of.
+func (d *designer) keepProof(dual *tables.Dual) float64 {
+	dual.Spread = d.spread != nil
+	bound, _ := dual.LowerBound(d.proves).Float64()
 	if bound > d.Bound {
 		d.dual, d.Bound = dual, bound
 	}
@@ -326,6 +354,9 @@ func (d *designer) finer(s *side, growth float64) {
 	before := s.grid.k
 	s.reach = max(s.reach, s.bound.reach(d.Aim()))
 	s.grid.k = aligned(s.bound, int(math.Ceil(float64(before)*growth)))
+	if s == &d.lower && d.finest > 0 {
+		s.grid.k = min(s.grid.k, max(d.finest, before))
+	}
 	if s.grid.k == before {
 		d.widen(s)
 	}

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 package noise
 
 import (
@@ -36,12 +38,17 @@ func (p *program) dual(g grid, unit float64) *tables.Dual {
 	}
 	scale := math.Ldexp(unit, -d.Exponent)
 	for i, y := range p.repaired() {
-		if y == nil {
+		start := p.first
+		switch {
+		case p.tail == p.shifts[i]:
+			chain := p.chain()
+			y, start = slices.Concat(chain, y[p.eventLo:p.eventHi]), start+p.eventLo-len(chain)
+		case y == nil:
 			continue
 		}
-		if first, m := meet.Integers(y[p.eventLo:p.eventHi], scale); m != nil {
+		if first, m := meet.Integers(y, scale); m != nil {
 			m = meet.Trimmed(m)
-			d.Shifts = append(d.Shifts, tables.DualShift{Shift: p.shifts[i], FirstCell: p.first + p.eventLo + first, Multipliers: m})
+			d.Shifts = append(d.Shifts, tables.DualShift{Shift: p.shifts[i], FirstCell: start + first, Multipliers: m})
 		}
 	}
 	for i, run := range []**tables.DualRun{&d.MonotoneRight, &d.MonotoneLeft} {
@@ -62,6 +69,7 @@ func (p *program) momentDuals(d *tables.Dual, unit float64) {
 			d.Mean = price
 		case varianceMoment:
 			d.Variance = price
+		case middleMoment: // that is one of the descents
 		default:
 			d.Quantiles = append(d.Quantiles, price)
 		}
@@ -71,9 +79,6 @@ func (p *program) momentDuals(d *tables.Dual, unit float64) {
 // descents returns the multipliers of the demand that cell j weighs at least as
 // much as the next one outwards, by |j|: to the right of 0 and to the left.
 func (p *program) descents() (runs [2][]float64) {
-	if len(p.decreasing) == 0 {
-		return runs
-	}
 	cell := make([]int, len(p.cost)) // of each variable: its last
 	for i, v := range p.variable {
 		cell[v] = p.first + i
@@ -88,6 +93,17 @@ func (p *program) descents() (runs [2][]float64) {
 			runs[side] = append(runs[side], 0)
 		}
 		runs[side][at] = p.descent(i)
+	}
+	for i, m := range p.moments {
+		if m.kind != middleMoment {
+			continue
+		}
+		for side := range runs {
+			if len(runs[side]) == 0 {
+				runs[side] = []float64{0}
+			}
+			runs[side][0] = max(0, p.momentPrice(i))
+		}
 	}
 	return runs
 }
@@ -166,10 +182,29 @@ func (p *program) repaired() [][]float64 {
 	return y
 }
 
+// chain returns the multipliers of a shift by the tail of the cells that gain on those further out, up to the
+// first that counts: so much that each is left at the level, which the last ones are without.
+func (p *program) chain() []float64 {
+	const negligible = 1e-12
+	blocks := int(math.Ceil(-math.Log(negligible)/math.Log(p.ratio))) + 1
+	y := make([]float64, blocks*p.tail)
+	for i := range y {
+		if y[i] = 2 * max(0, p.cost[p.variable[0]]-p.Dual(0)); i >= p.tail {
+			y[i] += y[i-p.tail]
+		}
+		y[i] /= p.ratio
+	}
+	return y
+}
+
 // lagrangian returns the cost of one cell's mass of each variable with what the
 // monotone and the moment rows add.
 func (p *program) lagrangian() []float64 {
 	base := slices.Clone(p.cost)
+	for i := range min(p.tail, len(p.variable)) {
+		v := p.variable[i]
+		base[v] += (p.cost[v] - p.Dual(0)) / (p.ratio - 1)
+	}
 	for i := range p.moments {
 		price := p.momentPrice(i)
 		for v, c := range p.moments[i].coefficient {
@@ -183,4 +218,24 @@ func (p *program) lagrangian() []float64 {
 		base[pair[1]] += y / float64(cells[pair[1]])
 	}
 	return base
+}
+
+// unfolded writes out the multipliers that a mirrored dual stands for.
+func unfolded(d *tables.Dual) *tables.Dual {
+	all := *d
+	if !d.Mirrored {
+		return &all
+	}
+	all.Mirrored, all.MonotoneLeft = false, d.MonotoneRight
+	all.Shifts = slices.Clone(d.Shifts)
+	for _, s := range d.Shifts {
+		m := slices.Clone(s.Multipliers)
+		slices.Reverse(m)
+		last := s.FirstCell + len(m) - 1
+		if d.Edges {
+			last++
+		}
+		all.Shifts = append(all.Shifts, tables.DualShift{Shift: -s.Shift, FirstCell: -last, Multipliers: m})
+	}
+	return &all
 }

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 package noise
 
 import (
@@ -92,14 +94,16 @@ func SolveIntegers(ctx context.Context, lpSolver solver.Factory, epsilon, delta 
 
 // Aligned exposes the choice of grids.
 func Aligned(upperBound bool, p dp.Problem, want int) int {
-	m, err := newModel(p)
+	s, _, _ := meet.Options{MaxCells: 1 << 17}.Begin(context.Background())
+	d, err := newDesigner(p, s)
 	if err != nil {
 		panic(err)
 	}
+	d.findCore()
 	if upperBound {
-		return aligned(upper{m}, want)
+		return aligned(d.upper.bound, want)
 	}
-	return aligned(&lower{model: m}, want)
+	return aligned(d.lower.bound, want)
 }
 
 // OneCell solves both bounds with one cell per sensitivity, by the chain and by
@@ -116,7 +120,10 @@ func OneCell(ctx context.Context, solver solver.Factory, p dp.Problem) (chainLos
 	}
 	chainLoss, _ = t.Bounds().Loss.Float64()
 	d.Best, d.Bound = chainLoss, chainLoss // so that it aims at the gap at once
-	chainBound = d.keepDual(d.chainDual(chainLoss, 1<<17))
+	// They may prove nothing.
+	if dual := d.chainDual(chainLoss, 1<<17); dual != nil {
+		chainBound = d.keepDual(dual)
+	}
 	reach := math.Ceil(3*SupportBound(p)) + 2
 	u, l := d.upper.bound, d.lower.bound
 	if loss, err = u.solve(ctx, d, u.extent(1, reach)); err == nil {

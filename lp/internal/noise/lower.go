@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 package noise
 
 import (
@@ -11,7 +13,7 @@ import (
 	"github.com/noisewright/noisewright/lp/internal/engine"
 	"github.com/noisewright/noisewright/lp/internal/meet"
 	"github.com/noisewright/noisewright/lp/solver"
-	"github.com/noisewright/noisewright/noise"
+	"github.com/noisewright/noisewright/tables"
 )
 
 // lower is the program that every noise solves: the masses are the averages of cell probabilities
@@ -96,10 +98,7 @@ func (l *lower) align([]float64, int) (offset, first float64) { return 0, 1 }
 // there is a small part of the gap if the density falls like e^(−ε|x|). Too small a
 // reach weakens the bound, which stays true.
 func (l *lower) reach(gap float64) float64 {
-	const (
-		nearFrom = 4 // from here on events more than little beyond a sensitivity say next to nothing
-		coreFrom = 8 // and from here on those beyond the first step
-	)
+	const nearFrom = 4 // from here on events more than little beyond a sensitivity say next to nothing
 	p := l.Problem
 	if fromZero(p) {
 		return 1/p.Delta + 2
@@ -108,20 +107,32 @@ func (l *lower) reach(gap float64) float64 {
 	if p.Epsilon == 0 {
 		return 2.5*a + 1
 	}
+	if from, ok := l.standIn(); ok {
+		return math.Ceil(from) + 1
+	}
 	if l.jumping {
 		// Far out a loss that jumps may not grow, and all mass there is as
 		// good as on cells without constraints.
 		return tailReach(p, gap/4) + 1
 	}
 	r := min(2.5*a, a+3/p.Epsilon) + 1
-	if p.Epsilon >= nearFrom && l.folded && l.points == 0 && l.Constraints.None() {
-		// Measured for l1 and l2.
-		r = min(r, 1+min(1e-3/gap, 3)/p.Epsilon)
-		if step, ok := noise.StaircaseStep(p.Epsilon, p.Loss); ok && p.Epsilon >= coreFrom {
-			r = 1.3 * step
+	if p.Epsilon >= nearFrom && l.folded && l.points == 0 && l.unshaped() && p.Loss.At(p.Sensitivity) > 0 {
+		// Measured for l1 and l2; a loss that grows faster weighs more further out.
+		power := math.Log2(p.Loss.At(2*p.Sensitivity) / p.Loss.At(p.Sensitivity))
+		r = min(r, 1+max(4, 1+1.5*power)/p.Epsilon)
+		// Those beyond the first step say what helps beside the loss of a sensitivity further out.
+		if second := math.Exp(-p.Epsilon) * (power + 1) * math.Exp2(power); l.core != nil && second < gap {
+			r = 1.3 * l.core.Width / 2
 		}
 	}
 	return min(r, tailReach(p, gap/2)+1)
+}
+
+// standIn returns from where on, in sensitivities, cells may stand for all further out. Where delta is large, the masses there
+// fall faster than by e^ε.
+func (l *lower) standIn() (from float64, ok bool) {
+	from, ok = l.flat()
+	return from, ok && l.Delta <= largeDelta && l.folded && l.Epsilon > 0 && l.edgesAllowed() && l.unshaped()
 }
 
 // order: noise may keep to a support, or inside a jump, as if it were a cell wider.
@@ -145,14 +156,17 @@ func (l *lower) node(g *grid, of loss.Loss, j int) *big.Rat {
 	x := new(big.Rat).SetInt64(int64(j))
 	x.Mul(x, step)
 	switch {
+	case of == nil && !g.edges:
+		return x
+	case l.spread != nil && step.Cmp(l.spread) > 0 && !g.edges:
+		node := func(j int64) *big.Rat { return of.LowerNode(j, step) }
+		return tables.SpreadNode(int64(j), step, l.spread, node, of.AtDown)
 	case g.edges:
 		side := 1
 		if j < 0 {
 			x, side = x.Add(x, step), -1
 		}
 		return loss.LimitDown(of, x, side)
-	case of == nil:
-		return x
 	case l.exactNodes(g):
 		return of.AtDown(x)
 	default:
@@ -169,18 +183,37 @@ func (l *lower) effort(gap, _ float64) engine.Want {
 func (l *lower) layout(g grid, unit, _ float64) layout {
 	out := baseLayout(l, g, unit, 0)
 	out.atom = g.edges
+	if _, ok := l.standIn(); ok && g.edges {
+		out.tail = g.k
+	}
 	// See tables.Dual for the nodes at which the order is known.
 	from := 1
-	if l.folded || l.exactNodes(&g) {
+	if l.folded && (l.slope == 0 || l.points == 0) || l.exactNodes(&g) {
 		from = 0
 	}
-	out.decreasing = l.monotonePairs(&g, out.variable, from)
+	if !g.edges { // which have no multipliers of monotony
+		out.decreasing = l.monotonePairs(&g, out.variable, from)
+	}
+	if at := -g.first; l.Constraints.Monotone && from == 1 && !g.edges && l.points == 0 && at > 0 && at+1 < g.n {
+		r := momentRow{kind: middleMoment, upper: math.Inf(1), scale: 1, coefficient: make([]float64, len(out.cost))}
+		for i, weight := range []float64{-1, 2, -1} {
+			r.coefficient[out.variable[at-1+i]] += weight
+		}
+		out.moments = append(out.moments, r)
+	}
 	return out
+}
+
+// edgesAllowed reports whether cells may lie between the nodes: multipliers of the mean, which are 0 where
+// noise may be taken symmetric, may not be about these.
+func (m *model) edgesAllowed() bool {
+	return m.points == 0 && loss.Unimodal(m.Loss) && (!m.Constraints.Unbiased || m.folded && m.slope == 0)
 }
 
 // solve proves a bound on the grid, keeps it if it is the best, and returns it.
 func (l *lower) solve(ctx context.Context, d *designer, g grid) (bound float64, err error) {
-	if !l.jumping || l.points > 0 || !loss.Unimodal(l.Loss) || l.Constraints.Monotone || l.Constraints.Unbiased {
+	// For a large ε a kink is nearly a jump: what is free below it is nearly all of the core.
+	if !(l.jumping || l.Epsilon >= closedFrom && len(loss.Kinks(l.Loss)) > 0) || !l.edgesAllowed() {
 		return l.prove(ctx, d, g)
 	}
 	if l.kind != aroundNodes {

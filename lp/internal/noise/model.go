@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 package noise
 
 import (
@@ -9,7 +11,7 @@ import (
 	"github.com/noisewright/noisewright/internal/check"
 	"github.com/noisewright/noisewright/loss"
 	"github.com/noisewright/noisewright/lp/internal/engine"
-	"github.com/noisewright/noisewright/noise"
+	"github.com/noisewright/noisewright/lp/internal/noise/staircase"
 	"github.com/noisewright/noisewright/tables"
 )
 
@@ -23,12 +25,19 @@ type model struct {
 	// query; 0: the query is real.
 	points int64
 	unit   *big.Rat // the distance of these points
+	// spread: the noise of the query is rounded to multiples of it, for a query on these; nil: it is not.
+	spread *big.Rat
 	// peak is about where the best density is largest, in sensitivities.
 	peak    float64
-	jumping bool // the loss, or what a quantile bounds, jumps
+	jumps   []float64 // of the loss
+	jumping bool      // the loss, or what a quantile bounds, jumps
 	moments []moment
 	// curvature is that of findCurvature; 0: it is not known yet.
 	curvature float64
+	// slope: unbiased noise pays as much as for the loss without slope·x, which is symmetric.
+	slope float64
+	// core is that of the best noise with delta = 0; nil: it is not known, or of no use.
+	core *staircase.Core
 	// steps are where the best staircase first falls, in sensitivities from 0, if it is known.
 	steps []float64
 }
@@ -40,6 +49,7 @@ const (
 	quantileMoment momentKind = iota
 	meanMoment
 	varianceMoment
+	middleMoment // of monotone noise: twice the middle cell weighs as much as the two next to it
 )
 
 // moment is a constraint E g(X) <= limit, or E X = 0 of kind meanMoment.
@@ -52,6 +62,9 @@ type moment struct {
 func newModel(p dp.Problem) (*model, error) {
 	m := &model{Problem: p}
 	m.folded = p.Loss != nil && (p.Loss.Symmetric() || p.Constraints.Symmetric) && p.Constraints.Mirrored()
+	if !m.folded && p.Loss != nil && p.Constraints.Unbiased && p.Constraints.Mirrored() {
+		m.slope, m.folded = slopeOf(p.Loss, p.Sensitivity)
+	}
 	if p.Query == dp.IntegerQuery || p.Query == dp.LatticeQuery {
 		m.unit = new(big.Rat).SetInt64(1)
 		if p.Query == dp.LatticeQuery {
@@ -72,8 +85,24 @@ func newModel(p dp.Problem) (*model, error) {
 		}
 		m.moments = append(m.moments, moment{quantileMoment, loss, 1 - q.Probability})
 	}
-	m.peak, m.jumping = m.findPeak(), m.jumps()
+	m.peak, m.jumps = m.findPeak(), m.findJumps()
+	m.jumping = len(m.jumps)+len(p.Constraints.Quantiles) > 0
 	return m, nil
+}
+
+// slopeOf returns the slope of what a loss has beside its symmetric part, and whether that is linear.
+func slopeOf(l loss.Loss, scale float64) (slope float64, linear bool) {
+	slope = (l.At(scale) - l.At(-scale)) / (2 * scale)
+	try := []float64{1e-6 * scale, 1e-3 * scale, 0.1 * scale, 0.37 * scale, 3 * scale, 17 * scale}
+	for _, x := range loss.Kinks(l) {
+		try = append(try, x*(1-1e-9), x*(1+1e-9))
+	}
+	for _, x := range try {
+		if math.Abs(l.At(x)-l.At(-x)-2*slope*x) > 1e-12*max(l.At(x), l.At(-x)) {
+			return 0, false
+		}
+	}
+	return slope, true
 }
 
 func (m *model) of() *model { return m }
@@ -182,19 +211,37 @@ func (m *model) typicalLoss() float64 {
 	return 1
 }
 
-// jumps reports whether the loss, or what a quantile bounds, jumps.
-func (m *model) jumps() bool {
-	if len(m.Constraints.Quantiles) > 0 {
-		return true
+// unshaped reports whether there are no constraints but those that the best noise without any keeps too, if the
+// programs are folded, or that cells between nodes make no use of.
+func (m *model) unshaped() bool {
+	c := m.Constraints
+	c.Symmetric, c.Unbiased = false, false
+	return c.None()
+}
+
+// largeDelta is the delta from which the best noise for a loss that is flat far out has masses there.
+const largeDelta = 1e-2
+
+// flat returns from where on, in sensitivities, the loss is constant after a jump, if it is, alike on both sides.
+func (m *model) flat() (from float64, ok bool) {
+	if len(m.jumps) == 0 || !m.Loss.Symmetric() {
+		return 0, false
 	}
-	const near = 1e-9
+	const near, far = 1 + 1e-9, 1e6
+	last := slices.Max(m.jumps)
+	return last / m.Sensitivity, m.Loss.At(last*near) == m.Loss.At(last*far)
+}
+
+// findJumps lists the jumps of the loss.
+func (m *model) findJumps() (jumps []float64) {
+	const near, little = 1e-9, 1e-6 // beside what a sensitivity further costs: below it may be nothing
 	for _, x := range loss.Kinks(m.Loss) {
 		below, above := m.Loss.At(x-near*math.Abs(x)), m.Loss.At(x+near*math.Abs(x))
-		if math.Abs(above-below) > 1e-6*max(above, below) {
-			return true
+		if math.Abs(above-below) > little*max(above, below, m.Loss.At(x-m.Sensitivity), m.Loss.At(x+m.Sensitivity)) {
+			jumps = append(jumps, x)
 		}
 	}
-	return false
+	return jumps
 }
 
 // marks lists what grids are aligned to, in sensitivities from 0, the least first: steps of the
@@ -209,11 +256,6 @@ func (m *model) marks() []float64 {
 	}
 	for _, x := range m.steps {
 		add(x * m.Sensitivity)
-	}
-	if m.Epsilon >= alignFrom && len(marks) == 0 {
-		if gamma, ok := noise.StaircaseStep(m.Epsilon, m.Loss); ok {
-			marks = append(marks, gamma)
-		}
 	}
 	for _, x := range loss.Kinks(m.Loss) {
 		add(x)

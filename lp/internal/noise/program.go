@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 package noise
 
 import (
@@ -36,6 +38,9 @@ type layout struct {
 	atom   bool
 	// first is the number of the first cell on the program's grid.
 	first int
+	// tail: the outer tail cells on either side stand for those beyond too, whose masses fall by e^ε from
+	// each to the one so many cells further out, and which cost as much; 0: they do not.
+	tail int
 	// decreasing lists pairs (inner, outer) of variables: p_inner ≥ p_outer.
 	decreasing [][2]int
 	// moments are further linear constraints.
@@ -59,10 +64,12 @@ type momentRow struct {
 func (l *layout) problem() cuts.Problem {
 	p := cuts.Problem{Ratio: l.ratio, Delta: l.delta, Scale: slices.Clone(l.scale)}
 	cells := l.cells()
-	for v, n := range cells {
-		p.Cost = append(p.Cost, l.cost[v]*float64(n))
+	total := cuts.Row{Lower: 1, Upper: 1, Index: slices.Clone(l.variable)}
+	p.Cost = make([]float64, len(l.cost))
+	for i, v := range l.variable {
+		total.Value = append(total.Value, l.weight(i))
+		p.Cost[v] += l.cost[v] * l.weight(i)
 	}
-	total := cuts.Row{Lower: 1, Upper: 1, Index: slices.Clone(l.variable), Value: slices.Repeat([]float64{1}, len(l.variable))}
 	if l.atom {
 		p.Common = []int{len(p.Cost)}
 		p.Cost = append(p.Cost, 0)
@@ -98,6 +105,14 @@ func (l *layout) cells() []int {
 		cells[v]++
 	}
 	return cells
+}
+
+// weight is the mass that one of the i-th cell stands for.
+func (l *layout) weight(i int) float64 {
+	if min(i, len(l.variable)-1-i) < l.tail {
+		return l.ratio / (l.ratio - 1)
+	}
+	return 1
 }
 
 // limits lists the terms of each shift k, from the cell eventLo on: cell j gains on
@@ -161,7 +176,7 @@ func (l *layout) solve(ctx context.Context, o *meet.Options, g grid, h *hint, wa
 // multiplications and shifts are few, and so rows sparse.
 func prefersComplete(masses, shifts int, g grid) bool {
 	const (
-		maxProduct = 2e8
+		maxProduct = 5e9
 		fewShifts  = 1.0 / 40 // of the cells
 	)
 	return work(masses, shifts) < maxProduct || float64(g.k) > fewShifts*float64(g.n)
@@ -210,8 +225,8 @@ func (l *layout) settle(mass []float64) bool {
 	}
 	const tolerance = 1e-3 // what the ties may have raised
 	total := l.atomOf(mass)
-	for v, n := range l.cells() {
-		total += mass[v] * float64(n)
+	for i, v := range l.variable {
+		total += mass[v] * l.weight(i)
 	}
 	return math.Abs(total-1) < tolerance
 }

@@ -1,9 +1,13 @@
+// SPDX-License-Identifier: Apache-2.0
+
 package noise
 
 import (
 	"context"
 	"errors"
+	"maps"
 	"math"
+	"slices"
 	"time"
 
 	"github.com/noisewright/noisewright/dp"
@@ -59,15 +63,13 @@ func designPure(ctx context.Context, p dp.Problem, s *meet.Search) (*tables.Veri
 // searchStairs finds the core of the best staircase for the loss, or for the loss made
 // symmetric, if folded. It takes at most a share of the time.
 func (d *designer) searchStairs(ctx context.Context) (l loss.Loss, c staircase.Core, ok bool) {
-	if d.Options.TimeLimit > 0 {
+	if d.Options.TimeLimit > 0 && d.Options.Clock == nil {
 		var cancel context.CancelFunc
 		ctx, cancel = context.WithTimeout(ctx, d.Left()/4)
 		defer cancel()
 	}
 	m, p := d.model, d.Problem
-	if m.folded {
-		p.Loss = loss.Symmetrized(p.Loss)
-	}
+	p.Loss = m.even()
 	s := staircase.Problem{Loss: p.Loss, Epsilon: m.Epsilon, Sensitivity: m.Sensitivity, Points: m.points, Symmetric: m.folded}
 	if m.points > 0 {
 		s.Unit, _ = m.unit.Float64()
@@ -98,22 +100,11 @@ func (d *designer) stairsAbove(ctx context.Context, c staircase.Core) error {
 		most = min(most, d.points)
 	}
 	for ; best*best > stepMatch*d.Options.Gap && int64(k) <= most; k++ {
-		cells, per := d.stairCells(k)
-		// The core is never wider than two sensitivities: a higher level inside would gain.
-		n := min(max(1, int(math.Round(c.Width*per))), 2*k)
-		if d.folded { // 0 is in the middle of a cell
-			n = 2*min(max(0, int(math.Round((c.Width*per-1)/2))), k-1) + 1
-		}
-		off := math.Abs(float64(n)/per/c.Width - 1)
-		off = math.Sqrt(off*off + float64(k)/per - 1) // the loss grows like what is protected
+		cells, first, n, off := d.coreCells(c, k)
 		if off > improvement*best {
 			continue
 		}
 		best = off
-		first := -(n - 1) / 2
-		if !d.folded {
-			cells, first = startAt(cells, (c.From+c.Width/2)*per-float64(n)/2)
-		}
 		if !d.fitStairs(k, n) {
 			break
 		}
@@ -141,14 +132,24 @@ func (d *designer) allowsStairs(work int) bool {
 	return work <= int(most/shift)
 }
 
-// stairCells returns the grid of K cells per sensitivity, at least, and how many of them
-// make up the sensitivity.
-func (d *designer) stairCells(k int) (cells tables.Grid, per float64) {
-	if d.points == 0 {
-		return realCells(d.Sensitivity, k), float64(k)
+// coreCells returns the grid of K cells per sensitivity, at least, on which n cells from the first on are next to
+// the core, and by how much they are off, relative.
+func (m *model) coreCells(c staircase.Core, k int) (cells tables.Grid, first, n int, off float64) {
+	cells, per := upper{m}.cells(k).table, float64(k)
+	if m.points > 0 {
+		per = float64(m.points) / float64(cells.PointsPerCell)
 	}
-	cells = upper{d.model}.cells(k).table
-	return cells, float64(d.points) / float64(cells.PointsPerCell)
+	// The core is never wider than two sensitivities: a higher level inside would gain.
+	n = min(max(1, int(math.Round(c.Width*per))), 2*k)
+	if m.folded { // 0 is in the middle of a cell
+		n = 2*min(max(0, int(math.Round((c.Width*per-1)/2))), k-1) + 1
+	}
+	off = math.Abs(float64(n)/per/c.Width - 1)
+	off = math.Sqrt(off*off + float64(k)/per - 1) // the loss grows like what is protected
+	if first = -(n - 1) / 2; !m.folded {
+		cells, first = startAt(cells, (c.From+c.Width/2)*per-float64(n)/2)
+	}
+	return cells, first, n, off
 }
 
 // startAt moves the cells of a grid so that one begins next to x, in cells from 0; it returns that.
@@ -359,32 +360,19 @@ func (d *designer) stairsDual(c staircase.Core, loss loss.Loss, k, n int) *table
 // shiftsDual rounds multipliers to a dual, which doubles them if mirrored.
 func shiftsDual(k int, y staircase.Multipliers, mirrored bool) *tables.Dual {
 	var total float64
-	for _, cells := range y {
-		var top float64
-		for _, v := range cells {
-			top = max(top, v)
-		}
-		total += top
+	for _, r := range y {
+		total += slices.Max(r.Y)
 	}
 	if !(total > 0) {
 		return nil
 	}
 	_, exp := math.Frexp(2 * total)
 	d := &tables.Dual{CellsPerSensitivity: k, Exponent: exp - meet.DualBits, Mirrored: mirrored}
-	for shift := -k; shift <= k; shift++ {
-		cells := y[shift]
-		if len(cells) == 0 {
-			continue
+	for _, shift := range slices.Sorted(maps.Keys(y)) {
+		r := y[shift]
+		if first, m := meet.Integers(r.Y, math.Ldexp(1, -d.Exponent)); m != nil {
+			d.Shifts = append(d.Shifts, tables.DualShift{Shift: shift, FirstCell: r.First + first, Multipliers: meet.Trimmed(m)})
 		}
-		first, last := math.MaxInt, math.MinInt
-		for j := range cells {
-			first, last = min(first, j), max(last, j)
-		}
-		s := tables.DualShift{Shift: shift, FirstCell: first, Multipliers: make([]int64, last-first+1)}
-		for j, v := range cells {
-			s.Multipliers[j-first] = int64(math.Ldexp(v, -d.Exponent))
-		}
-		d.Shifts = append(d.Shifts, s)
 	}
 	return d
 }

@@ -1,10 +1,10 @@
+// SPDX-License-Identifier: Apache-2.0
+
 package noise
 
 import (
 	"errors"
-	"maps"
 	"math"
-	"slices"
 	"time"
 
 	"github.com/noisewright/noisewright/dp"
@@ -76,6 +76,10 @@ func (m *model) chainDual(loss float64, maxCells int) *tables.Dual {
 	ratio := math.Exp(m.Epsilon)
 	// multipliers returns the least y and their largest, or ok = false if they grow past all use.
 	multipliers := func(level float64) (y []float64, top float64, ok bool) {
+		const far = 1e9 // sensitivities
+		if m.Loss.At(far*m.Sensitivity) <= level {
+			return nil, 0, false // nodes that are all below the level reach no end
+		}
 		last := max(0, (level-node(0))/2)
 		y, top = append(y, last), last
 		for j := 1; last > 0 || node(j) < level; j++ {
@@ -111,7 +115,7 @@ func (m *model) chainDual(loss float64, maxCells int) *tables.Dual {
 	if !ok {
 		return nil
 	}
-	return shiftsDual(1, staircase.Multipliers{-1: maps.Collect(slices.All(y))}, true)
+	return shiftsDual(1, staircase.Multipliers{-1: &staircase.Run{Y: y}}, true)
 }
 
 // Simple returns the noise that a Design starts from, see simpleTable.
@@ -129,46 +133,16 @@ func Simple(p dp.Problem, s *meet.Search) (*tables.Verified, error) {
 func (d *designer) simpleTable() (*tables.Verified, error) {
 	start := d.Elapsed()
 	best, err := d.chainTable(d.Options.MaxCells)
-	gamma, ok := noise.StaircaseStep(d.Epsilon, d.Loss)
-	if !ok {
+	if d.core == nil {
 		if free := d.freeTable(); free != nil {
 			best, err = free, nil
 		}
 		return best, err
 	}
-	if d.Epsilon == 0 {
-		return best, err
-	}
-	const mostStairCells = 200 // per sensitivity
-	work, most := maxSimpleWork, mostStairCells
-	runs := 1 // how many times sooner tables of few runs are tested
-	switch {
-	case d.points > 0: // worth more: it is the optimum for δ = 0
-		work, most = 4*work, d.Options.MaxCells
-	case 0.6/gamma > mostStairCells: // a cell is at most about a step
-		runs, most = 64, int(0.6/gamma)
-	}
-	work, cells := d.simpleCost(best, d.Elapsed()-start, work)
-	work *= runs
-	reach := 2 * (SupportBound(d.Problem) + 2)
-	affordable := int(min(math.Sqrt(float64(work)/reach), float64(cells)/reach))
-	if affordable < 1 && best != nil {
-		return best, err // nor are there staircases in the time
-	}
-	k := d.edgeCells(gamma, max(1, min(affordable, most)))
-	g := upper{d.model}.cells(k)
-	// The inner n+½ cells of a step are its upper part, and a step down by e^ε
-	// comes with every whole sensitivity from its edge on.
-	edge := math.Round(float64(k)*gamma-0.5) + 0.5
-	steps := func(x float64) float64 {
-		return d.Epsilon * math.Ceil((x*float64(k)-edge+0.25)/float64(k))
-	}
-	for _, atom := range []float64{0, 0.9 * d.Delta, 0.999 * d.Delta, (1 - 1e-6) * d.Delta} {
-		if stairs, serr := d.truncatedStaircase(g, min(cells, work/k), atom, steps); serr == nil {
-			if err != nil || stairs.Certificate().ExpectedLoss.Cmp(best.Certificate().ExpectedLoss) < 0 {
-				best, err = stairs, nil
-			}
-		}
+	const runs = 256 // how many times sooner tables of few runs are tested
+	work, cells := d.simpleCost(best, d.Elapsed()-start, maxSimpleWork/4)
+	if stairs := d.coreTable(runs*work, cells); stairs != nil && (err != nil || stairs.Certificate().ExpectedLoss.Cmp(best.Certificate().ExpectedLoss) < 0) {
+		best, err = stairs, nil
 	}
 	return best, err
 }
@@ -181,9 +155,12 @@ func (d *designer) freeTable() *tables.Verified {
 		return nil
 	}
 	for k := 1; 2*reach*float64(k) < float64(min(d.Options.MaxCells, maxSimpleWork/k)); k *= 2 {
-		fall := func(x float64) float64 { return d.Epsilon * x }
-		t, err := d.truncatedStaircase(upper{d.model}.cells(k), d.Options.MaxCells, 0, fall)
-		if err == nil && t.Certificate().ExpectedLoss.Sign() == 0 {
+		fall := func(away int) float64 { return d.Epsilon * float64(away) / float64(k) }
+		cut := d.truncate(upper{d.model}.cells(k), 1, d.Options.MaxCells, 0, fall)
+		if cut.masses == nil || cut.loss > 0 {
+			continue
+		}
+		if t, err := d.makeTable(cut.grid, cut.masses, 0); err == nil && t.Certificate().ExpectedLoss.Sign() == 0 {
 			return t
 		}
 	}
@@ -207,67 +184,63 @@ func (d *designer) simpleCost(first *tables.Verified, took time.Duration, most i
 	return max(work, 0), max(cells, 0)
 }
 
-// edgeCells returns the number of cells per sensitivity, up to the most, that has an edge nearest
-// to γ; of a query on points, whose cells of one point serve best, theirs if possible.
-func (m *model) edgeCells(gamma float64, most int) int {
-	if m.points > 0 {
-		if m.points <= int64(most) {
-			return int(m.points)
-		}
-		return fit(upper{m}, most/2)
-	}
-	best, least := 1, math.Inf(1)
-	for k := 1; k <= most; k++ {
-		n := max(0, math.Round(float64(k)*gamma-0.5))
-		if miss := math.Abs(float64(k)*gamma-0.5-n) / float64(k); miss < least*0.9 {
-			best, least = k, miss
-		}
-	}
-	return best
-}
-
 // maxSimpleWork bounds cells times cells per sensitivity of a simple table,
 // which take about 5 ns each to certify.
 const maxSimpleWork = 1 << 24
 
-// truncatedStaircase makes the law with cell masses proportional to e^(−fall(|x|)),
-// x in sensitivities, and the given atom, on the least support whose ends weigh
-// no more than what the atom leaves of δ.
-func (m *model) truncatedStaircase(g grid, maxCells int, atom float64, fall func(x float64) float64) (*tables.Verified, error) {
-	const shrink = 1 - 1e-6
-	start := 0.5 // sensitivities
-	if atom == 0 {
-		start = max(start, SupportBound(m.Problem)*shrink-1)
+// truncated is a law that is cut off.
+type truncated struct {
+	grid   grid
+	masses []float64
+	atom   float64
+	loss   float64 // about
+}
+
+// truncate makes the law of n cells of equal mass, with which the grid begins, of masses proportional
+// to e^(−fall(i)) in the i-th cells on either side, and of the given atom, on about the
+// least support whose ends weigh no more than what the atom leaves of δ. It returns no masses if that
+// has too many cells.
+func (m *model) truncate(g grid, n, maxCells int, atom float64, fall func(away int) float64) truncated {
+	const (
+		shrink = 1 - 1e-6
+		unit   = 0x1p-64 // what is lighter would be left out, and the ends heavier
+	)
+	half, sum := 0, float64(n)
+	if atom == 0 { // no noise has less
+		half = max(0, int((SupportBound(m.Problem)*shrink-1)*float64(g.k))-n/2)
 	}
-	half := max(1, int(min(start, float64(maxCells))*float64(g.k)))
-	// The unscaled mass of a cell depends on its distance from the middle one.
-	var at []float64
-	var inner float64 // the sum of at, but for the middle cell
-	for ; 2*half+1 <= maxCells; half += max(1, half/64) {
-		for d := len(at); d <= half; d++ {
-			at = append(at, math.Exp(-shrink*fall(float64(d)/float64(g.k))))
-			if d > 0 {
-				inner += at[d]
-			}
+	at := []float64{1} // the unscaled mass of the i-th cells beyond the others
+	for step := max(1, g.k/64); ; half += step {
+		if 2*half+n > maxCells {
+			return truncated{}
 		}
-		sum := at[0] + 2*inner
+		for i := len(at); i <= half; i++ {
+			at = append(at, math.Exp(-shrink*fall(i)))
+			sum += 2 * at[i]
+		}
 		var edge float64
-		for i := range min(g.k, 2*half+1) {
-			edge += at[max(i-half, half-i)]
+		for i := range min(g.k, 2*half+n) {
+			edge += at[max(half-i, i-half-n+1, 0)]
 		}
-		if edge*(1-atom) > (m.Delta-atom)*shrink*sum {
+		if edge*(1-atom) <= (m.Delta-atom)*shrink*sum {
+			break
+		}
+	}
+	t := truncated{atom: atom, masses: make([]float64, 2*half+n)}
+	g.first, g.n = g.first-half, len(t.masses)
+	t.grid = g
+	step, _ := g.table.Step().Float64()
+	width := float64(g.table.PointsPerCell) * step
+	for i, from := 0, 0; i < g.n; i++ {
+		t.masses[i] = max(at[max(half-i, i-half-n+1, 0)]*(1-atom)/sum, unit)
+		if i+1 < g.n && at[max(half-i-1, i-half-n+2, 0)] == at[max(half-i, i-half-n+1, 0)] {
 			continue
 		}
-		masses := make([]float64, 2*half+1)
-		for i := range masses {
-			masses[i] = at[max(i-half, half-i)] * (1 - atom) / sum
-		}
-		t, err := m.makeTable(g.centered(half), masses, atom)
-		if err == nil || errors.Is(err, proof.ErrFalseClaim) {
-			return t, err // a longer one keeps no constraint that this one does not
-		}
+		run := float64(i + 1 - from) // of cells that are equally heavy
+		t.loss += t.masses[i] * run * m.Loss.CellMean((g.center(from)+(run-1)/2)*width, run*width)
+		from = i + 1
 	}
-	return nil, tooManyCells(maxCells)
+	return t
 }
 
 func tooManyCells(maxCells int) error {

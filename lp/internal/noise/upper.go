@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 package noise
 
 import (
@@ -97,6 +99,9 @@ func (u upper) anchored() bool {
 // of one around it, because a jump of the loss or a quantile then falls on an edge. A
 // table of such cells is symmetric up to half a grid point only.
 func (u upper) edgeCells(marks []float64, k int) bool {
+	if u.Constraints.Monotone && !u.folded && u.points == 0 && !u.anchored() && !u.Constraints.Unbiased {
+		return true // its density may jump at 0
+	}
 	if u.points > 0 || u.anchored() || u.Constraints.Symmetric || u.Constraints.Unbiased || !u.jumping {
 		return false
 	}
@@ -111,7 +116,7 @@ func (u upper) align(marks []float64, k int) (offset, first float64) {
 	return 0.5, 0
 }
 
-func (u upper) reach(float64) float64 {
+func (u upper) reach(gap float64) float64 {
 	if fromZero(u.Problem) {
 		return 1/u.Delta + 2
 	}
@@ -122,6 +127,9 @@ func (u upper) reach(float64) float64 {
 	a := SupportBound(p)
 	if u.Epsilon == 0 {
 		return 1.5*a + 1
+	}
+	if _, ok := u.flat(); ok && u.Delta > largeDelta { // mass far out costs no more
+		a = max(a, tailReach(p, gap/4))
 	}
 	return a + min(0.6*a, 1/u.Epsilon) + 1
 }

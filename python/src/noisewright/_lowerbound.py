@@ -43,18 +43,28 @@ class _Nodes:
         self.points = False  # noise takes values at nodes only
         self.applies = False  # whether the multipliers are those of the problem
         real = spec.query == "real"
-        if self.edges and (not real or not spec.loss.unimodal or c.unbiased):
+        spread: bool = dual.get("spread", False)  # nodes of a query on points that are not among them
+        self.spread: Fraction | None = None  # the distance of the points over which noise is spread
+        if self.edges and (real == spread or not spec.loss.unimodal):
+            return
+        if spread and (real or c.lower is not None or c.upper is not None):
             return
         sensitivity, k = Fraction(spec.privacy.sensitivity), dual["cells_per_sensitivity"]
         if real:
             self.step = sensitivity / k
         else:
             unit = Fraction(spec.unit) if spec.query == "lattice" else Fraction(1)
-            stride = ceil(sensitivity / unit) // k
-            if stride == 0:
+            points = ceil(sensitivity / unit)
+            stride = points // k
+            if spread:
+                if not self.edges and k >= points:
+                    return  # nodes have to be further apart than points
+                self.spread, self.step = unit, points * unit / k
+            elif stride == 0:
                 return  # more cells than points per sensitivity
-            self.points = stride == 1
-            self.step = stride * unit
+            else:
+                self.points = stride == 1
+                self.step = stride * unit
         self._limit(c.lower, c.upper)
         mean, variance, quantiles = dual.get("mean", 0), dual.get("variance", 0), dual.get("quantiles", [])
         if (mean and not c.unbiased) or (variance and not c.max_variance) or len(quantiles) > len(c.quantiles):
@@ -70,8 +80,11 @@ class _Nodes:
         self._plain = not mean and spec.loss.symmetric
         # The middle cell of nodes between points gathers noise from both sides of 0.
         alike = self.points or c.symmetric or (spec.loss.symmetric and c.mirrored())
-        for name in ("monotone_right", "monotone_left"):
-            run = dual.get(name)
+        runs = [dual.get(name) for name in ("monotone_right", "monotone_left")]
+        first = [r["multipliers"][0] if r and r["first_cell"] == 0 and r["multipliers"] else 0 for r in runs]
+        # Twice the middle cell of real noise weighs at least as much as the two next to it.
+        alike = alike or (real and first[0] == first[1])
+        for run in runs:
             if run is not None and not (c.monotone and run["first_cell"] >= (0 if alike else 1)):
                 return
         self.applies = True
@@ -92,24 +105,50 @@ class _Nodes:
 
     def at(self, j: int) -> Fraction:
         """l_j of the Lagrangian."""
-        return self._symmetrized(j, lambda i: self._sum(lambda loss: self._one(loss, i), i))
+        return self._symmetrized(j, self._node if self.spread is None or self.edges else self._lowered)
+
+    def _node(self, j: int) -> Fraction:
+        return self._sum(lambda loss: self._one(loss, j), j * self.step)
+
+    def _lowered(self, j: int) -> Fraction:
+        """A node less κ_j of docs/proofs/lower-bound.md: so much that the mean of what is linear between such, over the
+        distance of points around the nearest one, is not above the Lagrangian there."""
+        assert self.spread is not None
+        below, node, above = (self._node(i) for i in (j - 1, j, j + 1))
+        at = j * self.step
+        point = floor(at / self.spread + Fraction(1, 2)) * self.spread
+        away = abs(point - at)
+        rest = self.spread / 2 - away
+        if rest <= 0:
+            return node
+        chord = node + ((below if point < at else above) - node) * away / self.step
+        bend = max(below - 2 * node + above, ZERO) * rest * rest / (2 * self.spread * self.step)
+        value = self._sum(lambda loss: loss.at_down(point), point)
+        lowered: Fraction = node - max(chord + bend - value, ZERO) * self.step / (self.step - self.spread)
+        return lowered
 
     def growth(self, j: int) -> Fraction:
         """A bound on how much it grows from j outwards."""
         if self.edges:
             return ZERO  # neither the loss nor the moments decrease
-        return self._symmetrized(j, lambda i: self._sum(lambda loss: loss.growth(i, self.step), -1 if i < 0 else 1))
+        return self._symmetrized(j, self._growth)
+
+    def _growth(self, j: int) -> Fraction:
+        return self._sum(lambda loss: loss.growth(j, self.step), -self.step if j < 0 else self.step)
 
     def _one(self, loss: Loss, j: int) -> Fraction:
         if not self.edges and not self.points:
             return loss.lower_node(j, self.step)
         if not self.edges:
             return loss.at_down(j * self.step)
+        if self.spread is not None:  # the point that the end nearer to 0 is rounded to, from inside the cell
+            point = floor(abs(j if j >= 0 else j + 1) * self.step / self.spread + Fraction(1, 2)) * self.spread
+            return loss.at_down(point if j >= 0 else -point)
         # The end nearer to 0, seen from inside the cell.
         return loss.limit_down(j * self.step, 1) if j >= 0 else loss.limit_down((j + 1) * self.step, -1)
 
-    def _sum(self, of: Callable[[Loss], Fraction], j: int) -> Fraction:
-        total = self.mean * j * self.step if self.mean else ZERO
+    def _sum(self, of: Callable[[Loss], Fraction], x: Fraction) -> Fraction:
+        total = self.mean * x if self.mean else ZERO
         for loss, multiplier in self.moments:
             part = of(loss)
             total += part if multiplier == 1 else part * multiplier
@@ -162,6 +201,8 @@ class _Minimum:
         works = [loss.work(size) for loss, _ in nodes.moments]
         twice = 2 if spec.constraints.symmetric else 1
         self._bound_work = twice * sum(w.bound + 4 * rational_work(2 * size) for w in works)
+        if nodes.spread is not None and not nodes.edges:
+            self._bound_work *= 5
         self._growth_work = twice * sum(w.growth for w in works)
         runs = [*dual["shifts"], *(dual[n] for n in ("monotone_right", "monotone_left") if dual.get(n) is not None)]
         count = sum(len(r["multipliers"]) for r in runs)
@@ -200,6 +241,7 @@ class _Minimum:
             self._consider(j, own, other)
         if 0 not in coefficients:
             self._consider(0)
+        outermost = {max(coefficients, default=0), min(coefficients, default=0)}
         for side in (1, -1):
             # Growth does not decrease outwards: if there is none at the limit, there is none before.
             far = side * (_MAX_WALK + 1)
@@ -212,7 +254,8 @@ class _Minimum:
                     self._consider(j)
                     walked += 1
                     last = abs(j) > _MAX_WALK
-                    if (last or walked & (walked - 1) == 0) and self._grows(j):
+                    inside = self.nodes.spread is not None and any(side * i > side * j for i in outermost)
+                    if not inside and (last or walked & (walked - 1) == 0) and self._grows(j):
                         break
                     if last:
                         return False

@@ -95,6 +95,7 @@ _FILE = Record(
                         "exponent": Whole(),
                         "mirrored": Flag(),
                         "edges?": Flag(),
+                        "spread?": Flag(),
                         "shifts": Many(
                             Record(
                                 {
@@ -358,6 +359,8 @@ def _check_dual(d: Fields) -> None:
         most = max(run["multipliers"], default=0)
         want(most <= 1 << 61, "dual.monotone.multipliers", most, "numbers from 0 to 2^61")
     mean = d.get("mean", 0)
+    if d.get("spread"):
+        want(right is None and left_run is None, "dual.spread", "true", "false with such multipliers")
     if d.get("edges"):
         want(right is None and left_run is None and not mean, "dual.edges", "true", "false with such multipliers")
     if d["mirrored"]:

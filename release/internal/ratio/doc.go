@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Package ratio releases the mean of values from lower to upper as a ratio of two sums with noise,
 // where neighbors add or remove records, so that their number is hidden too.
 //

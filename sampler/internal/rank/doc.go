@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Package rank counts how many numbers of a public sorted list are below secret words, in
 // constant time: no branch, memory address or loop bound depends on a word.
 //

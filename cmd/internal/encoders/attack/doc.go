@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Package attack measures what an encoding gives away to attackers it was not trained against: each
 // learns a private attribute from the encodings of some people and guesses that of others.
 //

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Package minimax learns filters: encodings of features from which the target tasks can be told
 // and the private ones cannot (J. Hamm, Minimax Filter: Learning to Preserve Privacy from
 // Inference Attacks, JMLR 18(129), 2017). A filter g minimizes

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Package taskaware learns private encoders for one task, after J. Cheng, A. Tang and
 // S. Chinchali, Task-aware privacy preservation for multi-dimensional data (2022).
 //

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Package vlm is the variational Laplace mechanism of A. Mansbridge, G. Barbour, D. Piras,
 // M. Murray, C. Frye, I. Feige and D. Barber, "Learning to Noise" (2020, arXiv 2010.12464;
 // later "Representation Learning for High-Dimensional Data Collection under Local

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Charts and tables of the pages, drawn with the DOM alone. All text is set as text. Numbers
 // that are guarantees come as texts and are shown as they are; others are rounded here.
 "use strict";

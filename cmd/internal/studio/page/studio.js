@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // The page of the studio: fields to a request, events to what is shown. A change ends the
 // study that runs. Guarantees are shown as the program wrote them.
 "use strict";

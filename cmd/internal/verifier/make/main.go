@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Command make writes the static verifier page: see `make verifier`.
 package main
 

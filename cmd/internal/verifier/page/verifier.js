@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // The verifier page. The program runs in a worker, so that a long check does not stop the page.
 "use strict";
 

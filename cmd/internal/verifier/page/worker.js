@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 
 // The worker of the verifier page: behind Go's own glue, it runs the program.
 self.onmessage = async ({ data: bytes }) => {

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Package fault crashes the workers of a pipeline, and writes down what others could see
 // before, for trials and tests.
 package fault

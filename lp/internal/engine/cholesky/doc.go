@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Package cholesky factors dense symmetric positive definite matrices that are sums of
 // products, M + B·Bᵀ, and solves with them, in float64.
 //

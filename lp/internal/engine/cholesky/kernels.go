@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 package cholesky
 
 // Below are the loops that take the time, in Go. Each stands for the same loop in vector

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 #include "textflag.h"
 
 // The loops of kernels.go in the same order of sums, without fused operations. A panel has

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 package cholesky
 
 // width is the number of rows in a panel: those of an AVX-512 register.

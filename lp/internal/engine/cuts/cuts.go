@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Package cuts solves linear programs with many hockey-stick limits by constraint
 // generation. It is stated a problem in masses and limits, and keeps to itself what
 // the solver sees of it: columns, rows, scales.

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Package interior solves the linear programs of package cuts complete, with all limits and all
 // terms at once, by an interior point method (Mehrotra 1992, with the correctors of Gondzio 1996).
 //

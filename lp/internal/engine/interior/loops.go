@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 package interior
 
 // Below are the loops over masses and terms. Vector code does the first numbers of each, four

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 package interior
 
 // run is terms in a row, of which both masses are in a row, in a vector that holds all

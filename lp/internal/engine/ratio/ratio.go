@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Package ratio solves the linear programs of mechanisms with delta = 0, in which the
 // probabilities of one answer differ by a ratio at most:
 //

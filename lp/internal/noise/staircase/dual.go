@@ -1,9 +1,31 @@
+// SPDX-License-Identifier: Apache-2.0
+
 package staircase
 
 import (
 	"math"
 	"slices"
 )
+
+// Mirrored returns the averages with the mirror image, of one of two opposite shifts: node j is opposite to
+// -j, or to -1-j of cells between nodes.
+func (m Multipliers) Mirrored(between bool) Multipliers {
+	opposite := 0
+	if between {
+		opposite = -1
+	}
+	all := make(Multipliers)
+	for shift, r := range m {
+		for i, y := range r.Y {
+			if j := r.First + i; shift < 0 {
+				all.add(shift, j, y/2)
+			} else {
+				all.add(-shift, opposite-j, y/2)
+			}
+		}
+	}
+	return all
+}
 
 // Nodes are those of the lower program, K per sensitivity.
 type Nodes struct {
@@ -14,8 +36,31 @@ type Nodes struct {
 	Middle, N int
 }
 
-// Multipliers of q_j <= e^ε·q_i, by shift j-i and by j.
-type Multipliers map[int]map[int]float64
+// Multipliers of q_j <= e^ε·q_i, by shift j-i: runs over j.
+type Multipliers map[int]*Run
+
+// Run is one of multipliers of the cells from First on.
+type Run struct {
+	First int
+	Y     []float64
+}
+
+// add adds to the multiplier of cell j.
+func (m Multipliers) add(shift, j int, by float64) {
+	r := m[shift]
+	if r == nil {
+		r = &Run{First: j}
+		m[shift] = r
+	}
+	if j < r.First { // with room for more, as zeros in front do no harm
+		more := r.First - j + len(r.Y)
+		r.First, r.Y = r.First-more, slices.Concat(make([]float64, more), r.Y)
+	}
+	for at := j - r.First; at >= len(r.Y); {
+		r.Y = append(r.Y, 0)
+	}
+	r.Y[j-r.First] += by
+}
 
 // Dual returns multipliers that prove nearly the optimum of the lower program with delta =
 // 0, or nil; loss is that of a staircase. If symmetric, the nodes are so around node 0, and
@@ -38,12 +83,7 @@ func Dual(nodes Nodes, epsilon, loss float64, symmetric bool) Multipliers {
 		return nil
 	}
 	y := make(Multipliers)
-	add := func(j, i int, by float64) {
-		if y[j-i] == nil {
-			y[j-i] = make(map[int]float64)
-		}
-		y[j-i][j] += by
-	}
+	add := func(j, i int, by float64) { y.add(j-i, j, by) }
 	if symmetric { // cell 0 is helped from both sides alike
 		need := right.needs(level, 0)
 		need[0] /= 2

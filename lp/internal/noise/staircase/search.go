@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Package staircase knows the best noise with delta = 0 for a loss that has one valley,
 // and why there is none better (docs/proofs/tail.md; Geng & Viswanath 2016 for symmetric
 // losses): the density that falls by e^ε wherever x leaves [a-nT, b+nT], n = 0, 1, 2, …,

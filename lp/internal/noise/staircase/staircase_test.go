@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 package staircase
 
 import (
@@ -73,13 +75,16 @@ func TestDual(t *testing.T) {
 		for j := middle - n; j <= middle+n; j++ {
 			coefficient[j] = l.At(float64(j))
 		}
-		for shift, cells := range y {
-			for j, v := range cells {
+		for shift, run := range y {
+			for i, v := range run.Y {
+				j := run.First + i
 				if v < 0 || shift == 0 || shift > k || shift < -k {
 					t.Errorf("%s: multiplier %g of cell %d and shift %d", l.Name(), v, j, shift)
 				}
-				coefficient[j] += v
-				coefficient[j-shift] -= math.Exp(epsilon) * v
+				if v > 0 {
+					coefficient[j] += v
+					coefficient[j-shift] -= math.Exp(epsilon) * v
+				}
 			}
 		}
 		for _, c := range coefficient {
@@ -87,6 +92,67 @@ func TestDual(t *testing.T) {
 		}
 		if least < value*(1-1e-6) {
 			t.Errorf("%s: the multipliers prove %g, the best staircase has %g", l.Name(), least, value)
+		}
+	}
+}
+
+// TestTransport: the multipliers are not negative, leave every coefficient at the level or above it, have the
+// price that is said, not far above the level if they are cheap, and prove nearly the loss of the best staircase.
+func TestTransport(t *testing.T) {
+	const k, epsilon = 400, 9.0
+	for name, c := range map[string]func(x float64) float64{
+		"l1":         math.Abs,
+		"lp:1.5":     func(x float64) float64 { return math.Pow(math.Abs(x), 1.5) },
+		"asymmetric": func(x float64) float64 { return max(3*x, -x) },
+		"flat":       func(x float64) float64 { return max(0, math.Abs(x)-0.05) },
+	} {
+		at := func(j int) float64 { return c(float64(j) / k) }
+		least := math.Inf(1) // of the staircases on the nodes
+		for from := -26; from <= 0; from++ {
+			for to := 0; to <= 26; to++ {
+				sum, mass := 0.0, 0.0
+				for j := from - 3*k; j <= to+3*k; j++ {
+					w := math.Exp(-epsilon * math.Ceil(float64(max(from-j, j-to, 0))/k))
+					sum, mass = sum+w*at(j), mass+w
+				}
+				least = min(least, sum/mass)
+			}
+		}
+		for _, kind := range []Kind{{}, {Cheap: true}, {Sparse: true}} {
+			made := NewTransport(Nodes{At: at, K: k, N: 120}, epsilon, 1, kind)
+			if made == nil {
+				t.Fatalf("%s, %+v: none", name, kind)
+			}
+			coefficient, price := make(map[int]float64), 0.0
+			for j := -3 * k; j <= 3*k; j++ {
+				coefficient[j] = at(j)
+			}
+			for shift, run := range made.Multipliers() {
+				top := 0.0
+				for i, y := range run.Y {
+					if y < 0 || shift == 0 || shift > k || shift < -k {
+						t.Fatalf("%s, %+v: multiplier %g of shift %d", name, kind, y, shift)
+					}
+					coefficient[run.First+i] += y
+					coefficient[run.First+i-shift] -= math.Exp(epsilon) * y
+					top = max(top, y)
+				}
+				price += top
+			}
+			for j, v := range coefficient {
+				if v < made.Level*(1-1e-9) {
+					t.Fatalf("%s, %+v: coefficient %g of node %d, the level is %g", name, kind, v, j, made.Level)
+				}
+			}
+			if math.Abs(price-made.Price) > 1e-9*price {
+				t.Errorf("%s, %+v: price %g, said to be %g", name, kind, price, made.Price)
+			}
+			if most := 1.35; kind.Cheap && name != "flat" && price > most*made.Level {
+				t.Errorf("%s: a price of %g levels, want at most %g", name, price/made.Level, most)
+			}
+			if made.Level > least*(1+1e-9) || made.Level < 0.99*least {
+				t.Errorf("%s, %+v: level %g, the best staircase has %g", name, kind, made.Level, least)
+			}
 		}
 	}
 }

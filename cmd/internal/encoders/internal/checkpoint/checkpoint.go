@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Package checkpoint keeps what a training needs to go on after it was stopped, in a
 // directory: named arrays as .npy files and the rest as checkpoint.json. It appears whole
 // or not at all, so that a writer that is killed leaves the checkpoint before.

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Package dense is small dense networks in float64 on the matrix products of gonum: layers,
 // losses and their gradients, Adam, and what private training needs to know of single examples.
 //

@@ -1,0 +1,98 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package main
+
+import (
+	"encoding/xml"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"reflect"
+	"runtime"
+	"strings"
+	"testing"
+)
+
+// TestRandom: a problem depends on the seed and its number alone, and all losses and queries occur.
+func TestRandom(t *testing.T) {
+	few, many := random(7, 20), random(7, 300)
+	if !reflect.DeepEqual(few, many[:20]) {
+		t.Error("the first problems depend on how many there are")
+	}
+	if reflect.DeepEqual(few, random(8, 20)) {
+		t.Error("another seed has the same problems")
+	}
+	seen := make(map[string]int)
+	for i, p := range many {
+		if p.ID != i+1 || p.band() < 0 {
+			t.Fatalf("problem %d: %+v", i+1, p)
+		}
+		seen[p.loss()]++
+		for _, flag := range []string{"query", "step", "symmetric", "monotone", "unbiased"} {
+			if strings.Contains(strings.Join(p.Args, " "), "--"+flag) {
+				seen[flag]++
+			}
+		}
+	}
+	for _, name := range append(families, "query", "step", "symmetric", "monotone", "unbiased") {
+		if seen[name] < 5 {
+			t.Errorf("%s occurs %d times", name, seen[name])
+		}
+	}
+}
+
+// TestRun: with a program that answers at once, what misses is listed and counted.
+func TestRun(t *testing.T) {
+	if runtime.GOOS == "windows" {
+		t.Skip("needs a shell")
+	}
+	if _, err := exec.LookPath("sh"); err != nil {
+		t.Skip(err)
+	}
+	dir := t.TempDir()
+	script := filepath.Join(dir, "answers")
+	text := "#!/bin/sh\ncase \"$*\" in *l2*) echo '{\"gap\":0.01,\"seconds\":1}'; exit 4;; *lp:3*) echo '{\"gap\":null}'; exit 4;; esac\necho '{\"gap\":1e-4}'\n"
+	if err := os.WriteFile(script, []byte(text), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	list := filepath.Join(dir, "list.json")
+	problems := `[{"id":3,"args":["--epsilon","1","--loss","l1"]},{"id":5,"args":["--epsilon","7","--loss","l2"]},{"id":6,"args":["--epsilon","7","--loss","lp:3"]},{"id":9,"args":["--epsilon","0.1","--loss","l1"]}]`
+	if err := os.WriteFile(list, []byte(problems), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	*program, *file, *only, *record = script, list, "3,5,6", filepath.Join(dir, "all.csv")
+	*picture = filepath.Join(dir, "map.svg")
+	defer func() { *only, *most = "", 300 }()
+	var out strings.Builder
+	if err := run(&out); err != nil {
+		t.Fatal(err)
+	}
+	for _, want := range []string{"   5  gap         1 %", "   6  gap      +Inf %", "1 of 3 problems reach a gap of 0.1 %"} {
+		if !strings.Contains(out.String(), want) {
+			t.Errorf("no %q in\n%s", want, out.String())
+		}
+	}
+	if strings.Contains(out.String(), "   3  gap") || strings.Contains(out.String(), "   9  gap") {
+		t.Errorf("problems that reach the gap, or were not asked for, are listed:\n%s", out.String())
+	}
+	written, err := os.ReadFile(*record)
+	if err != nil || strings.Count(string(written), "\n") != 4 {
+		t.Errorf("results %q, %v", written, err)
+	}
+	drawing, err := os.ReadFile(*picture)
+	legend := len(shades) + 3
+	if err != nil || strings.Count(string(drawing), "<circle") != 3+legend || strings.Count(string(drawing), shades[3].color) != 2 {
+		t.Errorf("map %s, %v", drawing, err)
+	}
+	if err := xml.Unmarshal(drawing, new(struct{})); err != nil {
+		t.Error(err)
+	}
+	*most = 1
+	if err := run(&out); err == nil || !strings.Contains(err.Error(), "2 of 3 problems miss") {
+		t.Errorf("error %v, want one of two misses", err)
+	}
+	*only = "three"
+	if err := run(&out); err == nil {
+		t.Error("numbers that are none are no error")
+	}
+}

@@ -1,0 +1,346 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package noise
+
+import (
+	"cmp"
+	"context"
+	"iter"
+	"math"
+	"math/big"
+	"slices"
+	"time"
+
+	"github.com/noisewright/noisewright/internal/exact"
+	"github.com/noisewright/noisewright/loss"
+	"github.com/noisewright/noisewright/lp/internal/noise/staircase"
+	"github.com/noisewright/noisewright/noise"
+	"github.com/noisewright/noisewright/tables"
+)
+
+// For a large ε the best noise is nearly the best staircase with delta = 0, cut off where delta
+// allows it, or with some of delta as an atom at 0. Its core is far narrower than a cell of
+// any program. So designs start from such tables (start.go), from the multipliers that
+// prove them nearly the best (staircase.Transport), and on grids on which its steps are edges.
+
+const (
+	// coreFrom is the epsilon from which the core is searched for.
+	coreFrom = 2
+	// closedFrom is the epsilon from which multipliers in closed form prove something.
+	closedFrom = 4
+)
+
+// findCore finds the core of the best staircase with delta = 0, and lays grids by it.
+func (d *designer) findCore() {
+	if d.Epsilon == 0 || d.Constraints.Support != nil || d.Constraints.Unbiased && !d.folded {
+		return
+	}
+	if d.Epsilon < coreFrom {
+		if gamma, ok := noise.StaircaseStep(d.Epsilon, d.Loss); ok {
+			d.core = &staircase.Core{From: -gamma, Width: 2 * gamma}
+		}
+		return
+	}
+	_, c, ok := d.searchStairs(context.Background())
+	if !ok || !(c.Width > 0 && c.Width <= 1) {
+		return
+	}
+	d.core = &c
+	if d.points == 0 {
+		d.steps = []float64{math.Abs(c.From), math.Abs(c.From + c.Width)}
+		if d.folded {
+			d.steps = d.steps[:1]
+		}
+	}
+	if !d.folded {
+		d.peak = c.From + c.Width/2
+	}
+}
+
+// coreTable returns the best of the truncated staircases with the core, of several atoms, that has
+// most cells at most and takes so much work, or nil.
+func (d *designer) coreTable(work, most int) *tables.Verified {
+	g, n := d.coreGrid(*d.core, work)
+	if g.k == 0 {
+		return nil
+	}
+	fall := func(away int) float64 { return d.Epsilon * math.Ceil(float64(away)/float64(g.k)) }
+	var cuts []truncated
+	for _, share := range []float64{0, 0.9, 0.999, 1 - 1e-6} { // of delta, for the atom
+		if t := d.truncate(g, n, min(most, work/g.k), share*d.Delta, fall); t.masses != nil {
+			cuts = append(cuts, t)
+		}
+	}
+	slices.SortFunc(cuts, func(a, b truncated) int { return cmp.Compare(a.loss, b.loss) })
+	for _, c := range cuts {
+		if t, err := d.makeTable(c.grid, c.masses, c.atom); err == nil {
+			return t
+		}
+	}
+	return nil
+}
+
+// coreGrid returns a grid that begins with the core, of n cells, whose width is next to the core's,
+// with few cells: K² of them times the sensitivities of the support are at most the work. K = 0: none.
+func (d *designer) coreGrid(c staircase.Core, work int) (g grid, n int) {
+	reach := 2*(SupportBound(d.Problem)+2) + c.Width
+	most := min(int(math.Sqrt(float64(work)/reach)), int(float64(d.Options.MaxCells)/reach))
+	if d.points > 0 && int64(most) >= d.points {
+		most, n = int(d.points), max(1, int(math.Round(c.Width*float64(d.points))))
+		first := int(math.Round(c.From*float64(d.points) + 0.5))
+		return grid{k: most, table: upper{d.model}.cells(most).table, first: first}, n
+	}
+	// Beyond a jump all costs at once, and the cells of a grid protect somewhat more than the sensitivity.
+	const protected = 4e-5
+	enough, best := 3e-3, math.Inf(1)
+	if len(loss.Kinks(d.Loss)) > 0 { // what is free ends with the core
+		enough = 2e-4
+	}
+	for k := max(1, int(math.Round(1/c.Width))); k <= most && best > enough; k++ {
+		cells, first, wide, off := d.coreCells(c, k)
+		if off *= 1 + float64(k)/float64(most); d.jumping && float64(wide) > c.Width*(1-protected)*float64(k) || off > improvement*best {
+			continue
+		}
+		best, n, g = off, wide, grid{k: k, table: cells, first: first}
+	}
+	return g, n
+}
+
+// closed is the best multipliers in closed form so far.
+type closed struct {
+	*staircase.Transport
+	grid  grid
+	value float64
+}
+
+// closedDual certifies the best multipliers in closed form of several grids.
+func (d *designer) closedDual() {
+	const (
+		halfway  = 0.5  // of the gap: finer grids are not worth their time
+		share    = 0.25 // of the time, for all of them
+		gaining  = 0.05 // of what is missed
+		mostIdle = 8    // times as many nodes as when that was gained last
+	)
+	var best closed
+	patience := d.Left() - time.Duration(share*float64(d.Options.TimeLimit))
+	most := d.mostMultipliers()
+	last := 0
+	for g := range d.closedGrids(most) {
+		before := best.value
+		d.try(&best, g, most)
+		if last == 0 || best.value-before > gaining*(d.Best-before) {
+			last = g.k
+		}
+		if d.Best/best.value-1 < halfway*d.Options.Gap || d.Left() < patience || g.k > mostIdle*last {
+			break
+		}
+	}
+	if best.Transport == nil {
+		return
+	}
+	y := best.Multipliers()
+	if d.folded {
+		y = y.Mirrored(best.grid.edges)
+	}
+	if dual := shiftsDual(best.grid.k, y, d.folded); dual != nil {
+		dual.Edges = best.grid.edges
+		d.keepDual(dual)
+	}
+}
+
+// mostMultipliers returns how many there is time to find and to certify, here and with the result.
+func (d *designer) mostMultipliers() int {
+	const (
+		most  = 1 << 20
+		each  = 2200 * time.Nanosecond // to be found, and certified here and with the result
+		share = 0.5
+	)
+	if d.Options.TimeLimit == 0 {
+		return most
+	}
+	return min(most, int(share*float64(d.Left())/float64(each)))
+}
+
+// closedGrids yields grids for multipliers in closed form, ever finer ones.
+func (d *designer) closedGrids(multipliers int) iter.Seq[grid] {
+	const (
+		mostNodes = 1 << 16
+		share     = 3   // of the nodes there is time for: they reach two sensitivities out
+		coarsest  = 1.9 // nodes of the core
+		growth    = 1.7
+	)
+	most := min(mostNodes, d.affordableNodes(d.even(), 1)/share)
+	for most > 1 && d.closedSize(most, staircase.Kind{Sparse: true}) > multipliers {
+		most -= max(1, most/64)
+	}
+	most = max(most, min(mostNodes, int(growth*growth*coarsest/d.core.Width))) // a bound is worth some time too much
+	if d.finest > 0 {
+		most = min(most, d.finest)
+	}
+	cells := (&lower{model: d.model}).cells
+	return func(yield func(grid) bool) {
+		if d.points > 0 {
+			last := 0
+			for _, of := range []int{16, 4, 1} {
+				k := d.stridedNodes(most / of)
+				if k > last && !yield(cells(k)) {
+					return
+				}
+				last = k
+			}
+			return
+		}
+		// Beside a kink or a jump cells between the nodes can prove more.
+		kinds := []bool{false}
+		near := func(x float64) bool { return math.Abs(x/d.Sensitivity-d.core.From-d.core.Width/2) < d.core.Width }
+		if d.edgesAllowed() && slices.ContainsFunc(loss.Kinks(d.Loss), near) {
+			kinds = []bool{false, true}
+		}
+		for least := coarsest / d.core.Width; least < float64(most); least *= growth {
+			for _, edges := range kinds {
+				g := cells(d.closedNodes(least, min(least*growth, float64(most)), edges))
+				if g.edges = edges; g.k > 0 && !yield(g) {
+					return
+				}
+			}
+		}
+	}
+}
+
+// closedSize returns about how many multipliers there are on K nodes per sensitivity.
+func (d *designer) closedSize(k int, kind staircase.Kind) int {
+	return int(2 * float64(k) * kind.Served(d.core.Width*float64(k)))
+}
+
+// closedNodes returns the number of nodes per sensitivity in a range on which the ends of the core, the kinks
+// inside it, or the jumps at them, are best. A kink in the middle between nodes lowers the nodes beside it, and an
+// end there makes a sum over nodes larger than the integral.
+func (d *designer) closedNodes(from, to float64, edges bool) (best int) {
+	miss, least := d.nodesMiss, math.Inf(1)
+	if edges {
+		miss = d.edgesMiss
+	}
+	for k := int(math.Ceil(from)); float64(k) < to; k++ {
+		if off := miss(k); off < least {
+			best, least = k, off
+		}
+	}
+	return best
+}
+
+func (d *designer) nodesMiss(k int) float64 {
+	ends := []float64{d.core.From, d.core.From + d.core.Width}
+	between := func(x float64) float64 {
+		x *= float64(k)
+		return (x - math.Floor(x)) * (math.Ceil(x) - x)
+	}
+	off := 0.02 + between(ends[0]) + between(ends[1]) // and what any grid misses
+	for _, x := range loss.Kinks(d.Loss) {
+		if at := x / d.Sensitivity; at > ends[0] && at < ends[1] {
+			off += 4 * between(at)
+		}
+	}
+	return off / (float64(k) * float64(k))
+}
+
+// edgesMiss: the cell that holds a kink needs all that those of the core do, and the next one
+// what the loss has not grown by then; the helpers have the least loss of their cells.
+func (d *designer) edgesMiss(k int) float64 {
+	off := 1.0
+	for _, x := range loss.Kinks(d.Loss) {
+		part := d.beyond(x, k)
+		next := x + math.Copysign(part/float64(k)*d.Sensitivity, x)
+		off += (part + max(0, 1-d.Loss.At(next)/d.Best)) / d.core.Width
+	}
+	return off / float64(k)
+}
+
+// beyond returns how far the next node outwards from x, or at it, is, in cells.
+func (m *model) beyond(x float64, k int) float64 {
+	x = math.Abs(x)
+	at := x / m.Sensitivity * float64(k)
+	next := math.Ceil(at)
+	if near := math.Round(at); math.Abs(at-near) < 1e-6 { // only exact arithmetic tells
+		next = near
+		node := exact.Rational(m.Sensitivity)
+		if node.Mul(node, big.NewRat(int64(near), int64(k))).Cmp(exact.Rational(x)) < 0 {
+			next++
+		}
+	}
+	return max(next-at, 0)
+}
+
+// try keeps the multipliers on a grid if they are the best.
+func (d *designer) try(best *closed, g grid, most int) {
+	const cheapFrom = 1e-3 // the delta from which prices are worth saving
+	kinds := []staircase.Kind{{Sparse: true}, {}}
+	if d.Delta >= cheapFrom {
+		kinds = append(kinds, staircase.Kind{Cheap: true})
+	}
+	for _, kind := range kinds {
+		if best.Transport != nil && d.closedSize(g.k, kind) > most {
+			continue
+		}
+		t := d.transport(g, kind)
+		if t == nil {
+			continue
+		}
+		if v := t.Value(d.Delta); v > best.value {
+			*best = closed{t, g, v}
+		}
+	}
+}
+
+// transport returns multipliers in closed form on a grid, or nil.
+func (d *designer) transport(g grid, kind staircase.Kind) *staircase.Transport {
+	l := &lower{model: d.model}
+	scale := float64(g.k)
+	if d.points > 0 {
+		scale = float64(d.points) / float64(g.table.PointsPerCell)
+	}
+	n := 2*int(d.core.Width*scale) + 8
+	nodes := staircase.Nodes{K: g.k, N: n}
+	if !d.folded {
+		nodes.Middle = int(math.Round((d.core.From + d.core.Width/2) * scale))
+	}
+	nodes.At = d.quickNodes(l, &g, nodes.Middle, n)
+	const above = 1.2 // the level may be, as its price is subtracted
+	return staircase.NewTransport(nodes, d.Epsilon, above*d.Best/(1-d.Delta), kind)
+}
+
+// quickNodes returns the nodes of the loss, or somewhat less, exactly only within n of the middle and near kinks: they
+// are many, and exact ones take microseconds.
+func (d *designer) quickNodes(l *lower, g *grid, middle, n int) func(j int) float64 {
+	even, step := d.even(), ratFloat(l.nodeStep(g))
+	kinks := loss.Kinks(even)
+	return func(j int) float64 {
+		x := float64(j) * step
+		exactly := j-middle <= n && middle-j <= n
+		for _, k := range kinks {
+			exactly = exactly || math.Abs(x-k) <= 2*step
+		}
+		switch {
+		case exactly:
+			return ratFloat(l.node(g, even, j))
+		case g.edges && j < 0:
+			return even.At(x + step)
+		case g.edges || l.exactNodes(g):
+			return even.At(x)
+		}
+		at := even.At(x)
+		return at - math.Abs((even.At(x-step)+even.At(x+step))/2-at)
+	}
+}
+
+func ratFloat(r *big.Rat) float64 {
+	v, _ := r.Float64()
+	return v
+}
+
+// even is the loss, made symmetric if a symmetric noise is among the best.
+func (m *model) even() loss.Loss {
+	if m.folded {
+		return loss.Symmetrized(m.Loss)
+	}
+	return m.Loss
+}

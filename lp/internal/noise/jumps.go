@@ -1,0 +1,110 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package noise
+
+import (
+	"context"
+	"math"
+
+	"github.com/noisewright/noisewright/lp/internal/meet"
+)
+
+// Where a loss jumps the best noise is nearly a staircase with steps there, and what a grid misses is in
+// proportion to how far the jumps are off it, whatever its width: for the lower program to the next
+// node outwards, for the upper one to the nearest edge. So grids are the coarsest
+// with little of that, and not ever finer ones.
+
+// meetJumps solves programs on such grids until they meet to the gap. It returns nil if they
+// do, and also if they do no more.
+func (d *designer) meetJumps(ctx context.Context) error {
+	const (
+		share  = 0.4 // of the gap, for each side
+		finest = 1.0 / 16
+		longer = 1.15 // reach of the next programs if these gained too little
+	)
+	c := d.Constraints
+	c.Symmetric, c.Monotone, c.Unbiased = false, false, false
+	if len(d.jumps) == 0 || !d.edgesAllowed() || !c.None() || d.Options.Generate {
+		return nil
+	}
+	d.lower.bound.(*lower).kind = betweenNodes
+	for part := share; part > share*finest; {
+		aim := d.Aim()
+		var turn []*side
+		for _, s := range d.sides() {
+			k, reach := d.jumpCells(s, part*aim), max(s.reach, s.bound.reach(aim))
+			if k > 0 && d.inTime(s.bound.extent(k, reach)) {
+				s.grid.k, s.reach = k, reach
+				turn = append(turn, s)
+			}
+		}
+		if len(turn) == 0 {
+			return nil
+		}
+		if err := d.advanceAll(ctx, turn); err != nil {
+			return err
+		}
+		d.Report(max(d.upper.grid.k, d.lower.grid.k))
+		switch {
+		case d.Gap() <= d.Options.Gap:
+			return nil
+		case ctx.Err() != nil:
+			return meet.ErrLimit
+		case d.Aim() < aim:
+			part = share
+		default:
+			part /= 2
+			d.upper.reach, d.lower.reach = d.upper.reach*longer, d.lower.reach*longer
+		}
+	}
+	return nil
+}
+
+// inTime reports whether a program is expected to take at most half of the time that is left.
+func (d *designer) inTime(g grid) bool {
+	const each = 4e-9 // seconds for a multiplication of an iteration, of all of them
+	return d.fits(g) && (d.Options.TimeLimit == 0 || each*d.work(g) < d.Left().Seconds()/2)
+}
+
+// jumpCells returns the least number of cells per sensitivity on which the jumps cost a side no more than a
+// share of the loss; 0: none.
+func (d *designer) jumpCells(s *side, share float64) int {
+	const most = 512
+	offsets := []float64{0, 0.5}
+	switch {
+	case s == &d.lower:
+		offsets = offsets[:1]
+	case d.Constraints.Symmetric || d.Constraints.Unbiased:
+		offsets = offsets[1:]
+	}
+	for k := 1; k <= most; k++ {
+		for _, offset := range offsets {
+			var missed float64
+			for _, x := range d.jumps {
+				missed = max(missed, d.jumpMiss(s, math.Abs(x), k, offset))
+			}
+			if missed <= share {
+				return k
+			}
+		}
+	}
+	return 0
+}
+
+// jumpMiss returns which share of the loss a side misses because a jump is off the nodes or edges that have
+// the offset. The best noise is about a staircase. A core that ends before the jump, or is thought to end beyond it, weighs as much
+// more, or less, inside; one that does end beyond it weighs e^ε times as much there.
+func (d *designer) jumpMiss(s *side, x float64, k int, offset float64) float64 {
+	at := x / d.Sensitivity
+	wide := max(2, 1/at) * -math.Expm1(-d.Epsilon)
+	if s == &d.lower {
+		return d.beyond(x, k) / float64(k) * wide
+	}
+	cells := at*float64(k) - offset
+	before, after := cells-math.Floor(cells), math.Ceil(cells)-cells
+	miss := after * math.Expm1(d.Epsilon)
+	if cells >= 0 {
+		miss = min(miss, before*wide)
+	}
+	return miss / float64(k)
+}
