@@ -37,7 +37,7 @@ func TestShareBaselines(t *testing.T) {
 		}
 	}
 	for _, k := range []int64{2, 3, 60, 5000} {
-		for _, epsilon := range []float64{0.01, 1, 5, 20} {
+		for _, epsilon := range []float64{0.01, 1, 5, 10} {
 			for _, b := range ShareBaselines(k, epsilon) {
 				if total, _ := b.Variances(k); !(total >= least(float64(k), epsilon)*(1-1e-9)) {
 					t.Errorf("%s, %d categories, epsilon %g: %g is below the least variance", b.Name, k, epsilon, total)
