@@ -365,6 +365,16 @@ func TestAnswers(t *testing.T) {
 				}
 			}
 		}
+		if y, err := s.ReleaseNumber(math.NaN()); y != 0 || !errors.Is(err, dp.ErrInvalid) {
+			t.Errorf("NaN is answered by %v, %v, want ErrInvalid", y, err)
+		}
+		fork, err := s.Fork()
+		if err != nil || fork == s || fork.Mechanism().Form().File.Name != f.sound.Form().File.Name || fork.Generator() != s.Generator() {
+			t.Errorf("a fork: %v, %v", fork, err)
+		}
+		if y, err := fork.Release(good[0]); err != nil || !answers.Contains(y) {
+			t.Errorf("a fork answers %v by %v, %v", good[0], y, err)
+		}
 		for _, in := range others {
 			if y, err := s.Release(in); y != nil || !errors.Is(err, dp.ErrInvalid) || bytes.Contains([]byte(err.Error()), []byte("secret")) {
 				t.Errorf("%v is answered by %v, %v, want ErrInvalid", in, y, err)

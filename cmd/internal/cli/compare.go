@@ -108,9 +108,9 @@ or, with --unbiased, of the unbiased ones. Those of the published mechanisms tha
 parameter are tuned to the loss and the objective. If a limit stops the design, the exit
 code is 4.
 
-With --categories, or the file of a subset selection, printed are the variances of unbiased
-shares of all categories, times the number of people, of the design and of the mechanisms
-published for that, and how many times the bound they are.
+With --categories, or the file of a subset selection, printed are the variances of
+unbiased shares of all categories, times the number of people, of the design and of the
+mechanisms published for that, and how many times the bound they are.
 
 The command is also known as noisewright compare --local.`,
 		Example: `  noisewright local compare --range 0,5 --epsilon 2 --delta 0 --loss l2 --unbiased

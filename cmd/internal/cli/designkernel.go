@@ -91,9 +91,9 @@ those of K answers to one value together, by exact composition.
 
 With --categories the answers are for the shares of all categories: each is a set of
 categories, of the size with the least total variance of unbiased estimates or, with
---objective largest, the least variance of a single share (subset selection). No range, loss
-or delta is asked for. The variances, times the number of people, and the bound on those of
-every unbiased estimate from answers of this epsilon are exact. N stands for the labels 0 to N-1.
+--objective largest, the least variance of a single share (subset selection). No range,
+loss or delta is asked for. Exact are the variances, times the number of people, and the
+bound on those of every unbiased estimate from answers of this epsilon.
 
 The lower bound is about every randomizer for these values, whatever its answers. If a
 limit is hit first, the best proven randomizer is written, and the exit code is 4. Every

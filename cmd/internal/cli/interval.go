@@ -120,9 +120,10 @@ func (o *intervalOptions) command(file, argument string, cmd *cobra.Command) *co
 const intervalOfShares = `Where the answers are categories, printed are the shares of the categories among the
 values: the answers' shares, freed of what the randomizer mixed into them, without
 bias (so one may be negative), and intervals that all hold together with a probability
-of at least --level, or each with --marginal. Of sets of categories, made by local design
---categories, they are exact by Hoeffding and Clopper and Pearson. Of privatize --categories give the same --categories and
---epsilon in the place of a file.`
+of at least --level, or each with --marginal. Of sets of categories (local design
+--categories) and of randomized response they are those of Clopper and Pearson, or
+closer. Of privatize --categories give the same --categories and --epsilon in the place
+of a file.`
 
 func (o *intervalOptions) sourceFlags(f *shell.Flags, file string) {
 	settings := map[string]string{}

@@ -24,7 +24,7 @@ func (s *sets) given() bool { return s.Count > 0 || s.Labels != nil }
 
 // flag adds the categories: how many, or their labels.
 func (s *sets) flag(f *shell.Flags) {
-	f.Func("categories", "N|A,B,...", "", "for shares of categories, in place of a range, a loss and a delta: their number, for the labels 0 to N-1, or "+categoriesUsage, func(text string) (err error) {
+	f.Func("categories", "A,B,...", "", "for shares of categories, in place of a range, a loss and a delta: a number N of them, for the labels 0 to N-1, or "+categoriesUsage, func(text string) (err error) {
 		if n, number := strconv.ParseInt(text, 10, 64); number == nil {
 			if n < 2 || n > subset.MaxCount {
 				return shell.Want(fmt.Sprintf("from 2 to %d categories, or their labels", int64(subset.MaxCount)))
