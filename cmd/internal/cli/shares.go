@@ -95,13 +95,17 @@ func (o *intervalOptions) sharesOf(s *subset.Selection) error {
 		each /= float64(len(counts))
 	}
 	var list []counted
+	bounds := map[int64][2]float64{} // by count: many categories have the same
 	for j, share := range s.Shares(counts, n) {
-		lower, upper := s.Interval(counts[j], n, each)
+		if _, known := bounds[counts[j]]; !known {
+			lower, upper := s.Interval(counts[j], n, each)
+			bounds[counts[j]] = [2]float64{lower, upper}
+		}
 		category := any(j)
 		if labels != nil {
 			category = labels[j]
 		}
-		list = append(list, counted{category, int(counts[j]), share, lower, upper})
+		list = append(list, counted{category, int(counts[j]), share, bounds[counts[j]][0], bounds[counts[j]][1]})
 	}
 	return o.printShares(int(n), list)
 }
