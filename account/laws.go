@@ -43,9 +43,9 @@ func LossOf(m proof.Mechanism) (*PrivacyLossDistribution, error) {
 	if t, ok := m.(*tables.Table); ok {
 		return lossOfTable(t)
 	}
-	c, ok := m.(proof.Channel)
+	c, ok := m.(proof.Lossy)
 	if !ok {
-		return nil, check.Field("account", "mechanism", fmt.Sprintf("a %T", m), "a table, or a proof.Channel")
+		return nil, check.Field("account", "mechanism", fmt.Sprintf("a %T", m), "a table, or a proof.Lossy")
 	}
 	noun := m.Form().File.Noun
 	v, err := m.Prove(context.Background(), proof.Options{})

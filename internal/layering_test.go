@@ -40,6 +40,7 @@ var arrows = map[string][]string{
 	"tables/shapes": {"proof", "tables", "noise", "dp", "internal/exact", "internal/check"},
 	"kernels":       {"internal/formfile", "dp", "loss", "proof", "internal/exact", "internal/check", "internal/strictjson"},
 	"local":         {"internal/formfile", "dp", "loss", "proof", "internal/exact", "internal/check", "internal/strictjson"},
+	"subset":        {"internal/formfile", "dp", "loss", "proof", "internal/exact", "internal/check", "internal/strictjson"},
 	"sampler": {
 		"sampler/internal/rank", "sampler/internal/chacha8", "tables", "proof", "dp",
 		"internal/keyed", "internal/formfile", "internal/exact", "internal/check",
@@ -122,15 +123,15 @@ var arrows = map[string][]string{
 	"": {"proof", "internal/check", "lp", "lp/highs", "account", "tables", "sampler", "dp", "loss", "release"},
 	"cmd/internal/cli": {
 		"proof", "cmd/internal/shell", "cmd/internal/report", "cmd/internal/estimate", "cmd/internal/studio", "internal/csvfile", "cmd/internal/figure", "internal/exact", "internal/check", "internal/files", "internal/strictjson",
-		"lp", "lp/highs", "tables", "tables/shapes", "kernels", "cells", "local", "sampler", "noise", "dp", "loss", "account", "release", "release/ledger", "learn", "latent", "latent/bundle",
+		"lp", "lp/highs", "tables", "tables/shapes", "kernels", "cells", "local", "subset", "sampler", "noise", "dp", "loss", "account", "release", "release/ledger", "learn", "latent", "latent/bundle",
 		"encoder", "cmd/internal/encoders", "cmd/internal/encoders/taskaware", "cmd/internal/encoders/vlm", "cmd/internal/encoders/minimax", "cmd/internal/encoders/attack",
 		"github.com/spf13/cobra", "github.com/spf13/pflag", "gonum.org/v1/plot", "gonum.org/v1/gonum/mat", "gonum.org/v1/gonum/stat/distuv",
 	},
 	"cmd/internal/shell": {
 		"proof/forms", "proof", "internal/csvfile", "internal/exact", "internal/check", "internal/files",
-		"lp", "lp/highs", "tables", "kernels", "cells", "local", "dp", "loss", "github.com/spf13/cobra", "github.com/spf13/pflag",
+		"lp", "lp/highs", "tables", "kernels", "cells", "local", "subset", "dp", "loss", "github.com/spf13/cobra", "github.com/spf13/pflag",
 	},
-	"cmd/internal/report":   {"cmd/internal/shell", "proof", "tables", "kernels", "cells", "local", "account", "dp", "internal/exact"},
+	"cmd/internal/report":   {"cmd/internal/shell", "proof", "tables", "kernels", "cells", "local", "subset", "account", "dp", "internal/exact"},
 	"cmd/internal/estimate": {"local", "tables", "dp", "internal/exact", "gonum.org/v1/gonum/mat"},
 	"cmd/internal/studio": {
 		"proof", "cmd/internal/portrait", "internal/check", "lp", "local", "noise", "account", "dp",
@@ -138,7 +139,7 @@ var arrows = map[string][]string{
 
 	"cmd/internal/scripttest": {"github.com/rogpeppe/go-internal"}, // for tests
 	"internal/csvfile":        {"internal/check", "github.com/klauspost/compress/zstd"},
-	"cmd/internal/portrait":   {"proof/forms", "proof", "tables", "kernels", "cells", "local", "account", "dp", "loss", "internal/exact"},
+	"cmd/internal/portrait":   {"proof/forms", "proof", "tables", "kernels", "cells", "local", "subset", "account", "dp", "loss", "internal/exact"},
 	"cmd/internal/figure":     {"cmd/internal/portrait", "proof", "tables", "kernels", "cells", "local", "noise", "dp", "loss", "internal/check", "gonum.org/v1/plot"},
 
 	"internal/check":      {},
@@ -152,7 +153,7 @@ var arrows = map[string][]string{
 	"internal/strictjson": {"internal/check"},
 	"internal/files":      {"internal/check"},
 	// What a mechanism of any form is and has. Forms do not import each other.
-	"proof/forms": {"proof", "tables", "kernels", "cells", "local"},
+	"proof/forms": {"proof", "tables", "kernels", "cells", "local", "subset"},
 	"proof":       {"internal/formfile", "dp", "loss", "internal/exact", "internal/check", "internal/strictjson", "internal/files"},
 	"internal":    {}, // this test
 }

@@ -119,7 +119,7 @@ func (s *Spec) validateCategories(n int, errs *check.List) {
 	if s.Loss != nil {
 		errs.Bad("loss", check.Quoted(s.Loss.Name()), "none for categories, which have costs")
 	}
-	validateLabels("answer_labels", s.AnswerLabels, MaxAnswers, errs)
+	formfile.ValidateLabels("answer_labels", s.AnswerLabels, MaxAnswers, errs)
 	errs.If(len(s.Costs) != n, "costs", fmt.Sprintf("%d rows", len(s.Costs)), "%d, one per label", n)
 	for i, row := range s.Costs {
 		if len(row) != len(s.AnswerLabels) {

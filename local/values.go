@@ -7,11 +7,10 @@ import (
 	"math"
 	"math/big"
 	"slices"
-	"strings"
-	"unicode/utf8"
 
 	"github.com/noisewright/noisewright/internal/check"
 	"github.com/noisewright/noisewright/internal/exact"
+	"github.com/noisewright/noisewright/internal/formfile"
 	"github.com/noisewright/noisewright/loss"
 	"github.com/noisewright/noisewright/proof"
 )
@@ -23,8 +22,6 @@ const (
 	MaxAnswers = 1 << 13
 	// maxWeights bounds the product of the two, so that a file can be read again.
 	maxWeights = 1 << 21
-	// maxLabel bounds a label, in bytes.
-	maxLabel = 1 << 10
 )
 
 // Count is how many values there are: all integers of the range, or all labels; 0 for real values.
@@ -61,7 +58,7 @@ func (v Values) Validate() error {
 		}
 	case Category:
 		errs.If(v.Lower != 0 || v.Upper != 0, "range", fmt.Sprintf("%g to %g", v.Lower, v.Upper), "none (0 to 0) for categories")
-		validateLabels("labels", v.Labels, MaxNodes, errs)
+		formfile.ValidateLabels("labels", v.Labels, MaxNodes, errs)
 	default:
 		errs.Bad("kind", check.Quoted(string(v.Kind)), "real, integer or category")
 		return errs.Err()
@@ -88,22 +85,6 @@ func (v Values) validateShares(errs *check.List) {
 		some = some || s > 0
 	}
 	errs.If(!some, "shares", "0 everywhere", "one above 0")
-}
-
-// validateLabels: each is there once.
-func validateLabels(name string, labels []string, limit int, errs *check.List) {
-	if n := len(labels); n < 1 || n > limit {
-		errs.Badf(name, fmt.Sprintf("%d labels", n), "1 to %d", limit)
-		return
-	}
-	seen := make(map[string]bool, len(labels))
-	for i, l := range labels {
-		if l == "" || len(l) > maxLabel || !utf8.ValidString(l) || seen[l] || strings.TrimSpace(l) != l {
-			errs.Badf(fmt.Sprintf("%s[%d]", name, i), check.Quoted(check.Shortened(l)), "a text of 1 to %d bytes in UTF-8 that no other label has, without blanks around it", maxLabel)
-			return
-		}
-		seen[l] = true
-	}
 }
 
 // densities returns the density of real values: the integrals sum to 1.

@@ -30,15 +30,20 @@ type Mechanism interface {
 	Prove(ctx context.Context, o Options) (Proven, error)
 }
 
-// Channel is a mechanism that answers an input by a draw from one of finitely many laws over the
-// same answers. What its privacy loss is about, and how answers are drawn, follows from these.
-type Channel interface {
+// Lossy is a mechanism with laws that its privacy loss is about.
+type Lossy interface {
 	Mechanism
 	// Rows returns the laws, a copy: integer weights of the answers, 2^64 in each law.
 	Rows() [][]uint64
-	// Pairs returns the ordered pairs of rows between which the divergences of all
-	// neighbors lie, both orders of each, and those of them that are neighbors.
+	// Pairs returns ordered pairs of rows, both orders of each: the divergences of all neighbors
+	// are at most the largest of all, and the largest of own is at most that of neighbors.
 	Pairs() (all, own []Pair)
+}
+
+// Channel is a mechanism that answers an input by a draw from one of finitely many laws over the
+// same answers. What its privacy loss is about, and how answers are drawn, follows from these.
+type Channel interface {
+	Lossy
 	// Input returns an input that a row answers.
 	Input(row int) Value
 	// Choose returns which row answers an input. The error wraps dp.ErrInvalid for one
@@ -57,6 +62,15 @@ type Numeric interface {
 	Channel
 	ChooseNumber(x float64) (Choice, error)
 	AnswerNumber(c Choice, answer int, point int64) float64
+}
+
+// Drawer is a mechanism with too many answers to list its laws: it draws them itself.
+type Drawer interface {
+	Lossy
+	// Draw answers an input by independent uniform words. The error wraps dp.ErrInvalid for
+	// an input that is not of the Inputs, before a word is asked for, and says of it only that;
+	// or is that of a word.
+	Draw(input Value, word func() (uint64, error)) (Value, error)
 }
 
 // Pair is a pair of neighbors P and Q: the law Gain, and the law Lose moved by so many

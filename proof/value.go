@@ -24,9 +24,10 @@ const (
 	Vectors    Kind = "vector"   // Vector
 	Sets       Kind = "set"      // Set
 	Rows       Kind = "row"      // Row
+	Codes      Kind = "code"     // Code
 )
 
-// Value is an input or an answer: a Number, Integer, Category, Vector, Set or Row. Its text
+// Value is an input or an answer: a Number, Integer, Category, Vector, Set, Row or Code. Its text
 // is what Space.Parse reads, and its JSON what encoding/json makes of it.
 type Value interface {
 	fmt.Stringer
@@ -47,6 +48,8 @@ type (
 	Set []string
 	// Row has a number for each cell of a plan.
 	Row []float64
+	// Code names one of very many sets: {t·A + B} of a modulus, or that of the rank B, with A = 0.
+	Code struct{ A, B int64 }
 )
 
 // Kind implements Value.
@@ -67,6 +70,9 @@ func (Set) Kind() Kind { return Sets }
 // Kind implements Value.
 func (Row) Kind() Kind { return Rows }
 
+// Kind implements Value.
+func (Code) Kind() Kind { return Codes }
+
 // String implements Value.
 func (x Number) String() string   { return strconv.FormatFloat(float64(x), 'g', -1, 64) }
 func (x Integer) String() string  { return strconv.FormatInt(int64(x), 10) } // String implements Value.
@@ -74,6 +80,17 @@ func (x Category) String() string { return string(x) }                       // 
 func (x Vector) String() string   { return joined(x) }                       // String implements Value.
 func (x Set) String() string      { return strings.Join(x, ",") }            // String implements Value.
 func (x Row) String() string      { return joined(x) }                       // String implements Value.
+
+// String implements Value: A:B, or the rank alone.
+func (x Code) String() string {
+	if x.A == 0 {
+		return strconv.FormatInt(x.B, 10)
+	}
+	return fmt.Sprintf("%d:%d", x.A, x.B)
+}
+
+// MarshalText is String, for encoding/json.
+func (x Code) MarshalText() ([]byte, error) { return []byte(x.String()), nil }
 
 func joined(x []float64) string {
 	list := make([]string, len(x))
@@ -107,6 +124,21 @@ type Space struct {
 	Norm float64
 	// Labels are the categories, those that are members of sets, or the names of cells, if any.
 	Labels []string
+	// Count, if not 0, is how many categories there are, labeled 0, 1, …, without Labels; of codes
+	// how many ranks.
+	Count int64
+	// Modulus is that of codes, 0 for ranks.
+	Modulus int64
+}
+
+// Number returns the number of a category, from 0 on.
+func (s Space) Number(label string) (n int64, ok bool) {
+	if s.Count == 0 {
+		n = int64(slices.Index(s.Labels, label))
+		return n, n >= 0
+	}
+	n, err := strconv.ParseInt(label, 10, 64)
+	return n, err == nil && n >= 0 && n < s.Count && strconv.FormatInt(n, 10) == label
 }
 
 // Contains says whether a value is in it. Whole numbers are integers and the other way around.
@@ -117,7 +149,8 @@ func (s Space) Contains(v Value) bool {
 		x, ok := Float(v)
 		return ok && within(x) && (s.Kind == Numbers || s.Kind == Integers && x == math.Trunc(x))
 	case Category:
-		return s.Kind == Categories && slices.Contains(s.Labels, string(v))
+		_, ok := s.Number(string(v))
+		return s.Kind == Categories && ok
 	case Vector:
 		return s.Kind == Vectors && len(v) == s.Size && !slices.ContainsFunc(v, func(x float64) bool { return !within(x) }) &&
 			(s.Norm == 0 || norm(v) <= s.Norm)
@@ -131,6 +164,11 @@ func (s Space) Contains(v Value) bool {
 			last = at
 		}
 		return s.Kind == Sets && (s.Size == 0 || len(v) == s.Size)
+	case Code:
+		if s.Modulus > 0 {
+			return s.Kind == Codes && v.A > 0 && v.A < s.Modulus && v.B >= 0 && v.B < s.Modulus
+		}
+		return s.Kind == Codes && v.A == 0 && v.B >= 0 && v.B < s.Count
 	case Row:
 		return s.Kind == Rows && len(v) == s.Size && !slices.ContainsFunc(v, func(x float64) bool { return !within(x) })
 	}
@@ -176,6 +214,10 @@ func (s Space) Read(text string) (Value, error) {
 			return Set{}, nil
 		}
 		return Set(strings.Split(text, ",")), nil
+	case Codes:
+		if c, ok := code(text); ok {
+			return c, nil
+		}
 	case Vectors, Rows:
 		if list, ok := numbers(text); ok && s.Kind == Rows {
 			return Row(list), nil
@@ -184,6 +226,18 @@ func (s Space) Read(text string) (Value, error) {
 		}
 	}
 	return nil, check.Errorf("proof", check.ErrInvalid, "the value is not a %s", s.Kind)
+}
+
+// code reads what Code.String writes, and nothing else that means the same.
+func code(text string) (c Code, ok bool) {
+	a, b, two := strings.Cut(text, ":")
+	if !two {
+		a, b = "0", a
+	}
+	x, errA := strconv.ParseInt(a, 10, 64)
+	y, errB := strconv.ParseInt(b, 10, 64)
+	c = Code{x, y}
+	return c, errA == nil && errB == nil && c.String() == text
 }
 
 func numbers(text string) ([]float64, bool) {
@@ -210,7 +264,15 @@ func (s Space) String() string {
 	case Integers:
 		return "an integer" + span
 	case Categories:
+		if s.Count > 0 {
+			return fmt.Sprintf("one of the categories 0 to %d", s.Count-1)
+		}
 		return fmt.Sprintf("one of %d categories", len(s.Labels))
+	case Codes:
+		if s.Modulus > 0 {
+			return fmt.Sprintf("a set as a:b, with a from 1 and b from 0 to %d", s.Modulus-1)
+		}
+		return fmt.Sprintf("the rank of a set, from 0 to %d", s.Count-1)
 	case Vectors:
 		if s.Norm > 0 {
 			return fmt.Sprintf("a vector of %d numbers%s, of norm at most %g", s.Size, span, s.Norm)

@@ -50,6 +50,27 @@ var spaces = []struct {
 		`"no, never"`,
 	},
 	{
+		Space{Kind: Categories, Count: 12},
+		[]Value{Category("0"), Category("11")},
+		[]string{"0", "11"},
+		[]string{"", "12", "-1", "01", "+1", "1.0", "a"},
+		`"0"`,
+	},
+	{
+		Space{Kind: Codes, Modulus: 7},
+		[]Value{Code{1, 0}, Code{6, 6}},
+		[]string{"1:0", "6:6"},
+		[]string{"", "3", "0:3", "7:1", "1:7", "-1:3", "1:-3", "01:3", "1:3:4", "1:", ":1", "1 :2"},
+		`"1:0"`,
+	},
+	{
+		Space{Kind: Codes, Count: 1 << 60},
+		[]Value{Code{B: 0}, Code{B: 1<<60 - 1}},
+		[]string{"0", "1152921504606846975"},
+		[]string{"", "1152921504606846976", "-1", "1:3", "00", "1e3"},
+		`"0"`,
+	},
+	{
 		Space{Kind: Vectors, Lower: -1, Upper: 1, Size: 3, Norm: 1},
 		[]Value{Vector{0.5, -0.5, 0}, Vector{1, 0, 0}},
 		[]string{"0.5,-0.5,0", "1,0,0"},

@@ -62,11 +62,13 @@ func newSampler(v proof.Proven, o Options, seeded func() (generator, error)) (Sa
 	if t, ok := m.(*tables.Table); ok {
 		return adder{newNoise(t, newLaw(t, o.ConstantTime), g)}, nil
 	}
-	c, ok := m.(proof.Channel)
-	if !ok {
-		return nil, check.Field("sampler", "mechanism", fmt.Sprintf("a %T", m), "a table, or a proof.Channel")
+	switch c := m.(type) {
+	case proof.Channel:
+		return newAnswers(v, c, newRowLaws(c), g), nil
+	case proof.Drawer:
+		return newDrawn(v, c, g), nil
 	}
-	return newAnswers(v, c, newRowLaws(c), g), nil
+	return nil, check.Field("sampler", "mechanism", fmt.Sprintf("a %T", m), "a table, a proof.Channel or a proof.Drawer")
 }
 
 // adder is Noise as a Sampler.

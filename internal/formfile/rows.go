@@ -4,6 +4,8 @@ package formfile
 
 import (
 	"fmt"
+	"strings"
+	"unicode/utf8"
 
 	"github.com/noisewright/noisewright/internal/check"
 	"github.com/noisewright/noisewright/internal/exact"
@@ -80,4 +82,23 @@ func Probabilities(row []uint64) []float64 {
 		p[i] = float64(w) * 0x1p-64
 	}
 	return p
+}
+
+// maxLabel bounds a label, in bytes.
+const maxLabel = 1 << 10
+
+// ValidateLabels checks that there are from 1 to so many labels, and each once.
+func ValidateLabels(name string, labels []string, limit int, errs *check.List) {
+	if n := len(labels); n < 1 || n > limit {
+		errs.Badf(name, fmt.Sprintf("%d labels", n), "1 to %d", limit)
+		return
+	}
+	seen := make(map[string]bool, len(labels))
+	for i, l := range labels {
+		if l == "" || len(l) > maxLabel || !utf8.ValidString(l) || seen[l] || strings.TrimSpace(l) != l {
+			errs.Badf(fmt.Sprintf("%s[%d]", name, i), check.Quoted(check.Shortened(l)), "a text of 1 to %d bytes in UTF-8 that no other label has, without blanks around it", maxLabel)
+			return
+		}
+		seen[l] = true
+	}
 }

@@ -26,6 +26,7 @@ import (
 	"github.com/noisewright/noisewright/loss"
 	"github.com/noisewright/noisewright/proof"
 	"github.com/noisewright/noisewright/sampler"
+	"github.com/noisewright/noisewright/subset"
 	"github.com/noisewright/noisewright/tables"
 )
 
@@ -101,6 +102,12 @@ func formsOf() []form {
 			Costs: [][]float64{{0, 1}, {1, 0}}, AnswerLabels: []string{"yes", "no"}, Rows: [][]uint64{{3 * quarter, quarter}, {quarter, 3 * quarter}},
 		}))
 	}
+	affine := func(w uint64) *subset.Selection {
+		return must(subset.New(subset.Spec{Epsilon: 1, Count: 5, Modulus: 7, Size: 2, Inside: w, Objective: subset.Total}))
+	}
+	ranked := func(w uint64) *subset.Selection {
+		return must(subset.New(subset.Spec{Epsilon: 1, Labels: []string{"a", "b:1", "c", "d"}, Size: 2, Inside: w, Objective: subset.Largest}))
+	}
 	selection := func(epsilon float64) *newform.Selection {
 		const a, b = quarter, quarter / 3     // of the sets with the label and without; 3·b is one short
 		return must(newform.New(newform.Spec{ // sets: en, ew, es, nw, ns, ws
@@ -116,6 +123,8 @@ func formsOf() []form {
 		formOf(integers(1.2), integers(0.1)),
 		formOf(categories(1.2), categories(0.1)),
 		formOf(selection(1.2), selection(0.1)),
+		formOf(affine(2*quarter), affine(3*quarter)),
+		formOf(ranked(2*quarter+quarter/2), ranked(3*quarter)),
 	}
 }
 
@@ -326,6 +335,12 @@ func TestAnswers(t *testing.T) {
 		}
 		inputs, answers := f.sound.Inputs(), f.sound.Answers()
 		good := []proof.Value{proof.Integer(1)}
+		if _, ok := f.sound.(proof.Drawer); ok {
+			good = []proof.Value{proof.Category("1"), proof.Category("3")}
+			if inputs.Labels != nil {
+				good = []proof.Value{proof.Category("b:1")}
+			}
+		}
 		if c, ok := f.sound.(proof.Channel); ok {
 			good = nil
 			for i := range c.Rows() {
@@ -349,6 +364,16 @@ func TestAnswers(t *testing.T) {
 					t.Errorf("%v is read as %v, %v", y, read, err)
 				}
 			}
+		}
+		if y, err := s.ReleaseNumber(math.NaN()); y != 0 || !errors.Is(err, dp.ErrInvalid) {
+			t.Errorf("NaN is answered by %v, %v, want ErrInvalid", y, err)
+		}
+		fork, err := s.Fork()
+		if err != nil || fork == s || fork.Mechanism().Form().File.Name != f.sound.Form().File.Name || fork.Generator() != s.Generator() {
+			t.Errorf("a fork: %v, %v", fork, err)
+		}
+		if y, err := fork.Release(good[0]); err != nil || !answers.Contains(y) {
+			t.Errorf("a fork answers %v by %v, %v", good[0], y, err)
 		}
 		for _, in := range others {
 			if y, err := s.Release(in); y != nil || !errors.Is(err, dp.ErrInvalid) || bytes.Contains([]byte(err.Error()), []byte("secret")) {
@@ -418,7 +443,7 @@ func TestAccounted(t *testing.T) {
 			t.Fatal(err)
 		}
 		certified, privacy := v.Bounds().Delta, f.sound.Privacy()
-		if c, ok := f.sound.(proof.Channel); ok {
+		if c, ok := f.sound.(proof.Lossy); ok {
 			rows, ratio := c.Rows(), exact.RatioDown(privacy.Epsilon)
 			all, own := c.Pairs()
 			worst := func(pairs []proof.Pair) *big.Rat {

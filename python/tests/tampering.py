@@ -12,6 +12,8 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
+_OF_SETS = ("count", "modulus", "size", "inside")
+
 
 def _moved(weights: list[str], up: int, down: int, by: int) -> bool:
     """Moves weight from one entry to another, if there is so much."""
@@ -22,7 +24,7 @@ def _moved(weights: list[str], up: int, down: int, by: int) -> bool:
 
 
 def _laws(file: dict[str, Any]) -> list[list[str]]:
-    return [file["weights"]] if "weights" in file else file["rows"]
+    return [file["weights"]] if "weights" in file else file.get("rows", [])
 
 
 def _digit(text: str, by: int) -> str:
@@ -45,6 +47,8 @@ def tampered(raw: bytes) -> Iterator[tuple[str, bytes]]:
 
     def move(kind: int) -> Callable[[dict[str, Any]], bool]:
         def change(file: dict[str, Any]) -> bool:
+            if not _laws(file):
+                return False
             law = _laws(file)[len(_laws(file)) // 2]
             heavy = max(range(len(law)), key=lambda i: int(law[i]))
             other = 0 if heavy else len(law) - 1
@@ -73,6 +77,15 @@ def tampered(raw: bytes) -> Iterator[tuple[str, bytes]]:
 
         return change
 
+    def number(name: str, by: int) -> Callable[[dict[str, Any]], bool]:
+        def change(file: dict[str, Any]) -> bool:
+            if name not in file or "inside" not in file:
+                return False
+            file[name] = type(file[name])(int(file[name]) + by)
+            return True
+
+        return change
+
     claims = [name for name in json.loads(text)["certificate"] if name != "dual"]
     changes: list[tuple[str, bytes | None]] = [
         ("a unit moved", changed(move(0))),
@@ -80,6 +93,8 @@ def tampered(raw: bytes) -> Iterator[tuple[str, bytes]]:
         ("a unit more", changed(move(2))),
         *((f"{name} lower", changed(claim(name, -1))) for name in claims),
         *((f"{name} higher", changed(claim(name, 1))) for name in claims),
+        *((f"{name} {by:+d}", changed(number(name, by))) for name in _OF_SETS for by in (-1, 1)),
+        ("a share moved", re.sub(r'"share":0\.[0-9]', '"share":0.0', text, count=1).encode()),
         ("epsilon halved", changed(promise("epsilon", 0.5))),
         ("delta halved", changed(promise("delta", 0.5))),
         ("sensitivity doubled", changed(promise("sensitivity", 2.0))),

@@ -44,6 +44,7 @@ type compareOptions struct {
 	local   shell.Local
 	values  kernels.Queries // of a local randomizer
 	costs   costs           // or of categories
+	sets    sets            // or for shares of categories
 	table   string          // in place of all these
 }
 
@@ -91,7 +92,7 @@ noisewright local compare.
 }
 
 func newLocalCompareCommand(s *shell.Streams) *cobra.Command {
-	o := &compareOptions{Common: shell.Common{Streams: s}, local: shell.Local{On: true}}
+	o := &compareOptions{Common: shell.Common{Streams: s}, local: shell.Local{On: true, Shares: true}}
 	return o.command("RANDOMIZER", &cobra.Command{
 		Use:   "compare RANDOMIZER | --range A,B --epsilon E --delta D --loss LOSS",
 		Short: "Compare the designed answer with the published mechanisms",
@@ -107,8 +108,13 @@ or, with --unbiased, of the unbiased ones. Those of the published mechanisms tha
 parameter are tuned to the loss and the objective. If a limit stops the design, the exit
 code is 4.
 
+With --categories, or the file of a subset selection, printed are the variances of
+unbiased shares of all categories, times the number of people, of the design and of the
+mechanisms published for that, and how many times the bound they are.
+
 The command is also known as noisewright compare --local.`,
 		Example: `  noisewright local compare --range 0,5 --epsilon 2 --delta 0 --loss l2 --unbiased
+  noisewright local compare --categories 200 --epsilon 1
   noisewright local compare rating.json`,
 	})
 }
@@ -119,6 +125,9 @@ func (o *compareOptions) command(file string, cmd *cobra.Command) *cobra.Command
 	f := shell.NewFlags(cmd)
 	f.TableArgument(&o.table, file, 0, 0)
 	f.Unless("table", func() {
+		if o.local.Shares {
+			o.sets.flag(f)
+		}
 		f.Local(&o.local, func() {
 			o.costs.flag(f)
 			f.Unless("costs", func() {
@@ -126,10 +135,13 @@ func (o *compareOptions) command(file string, cmd *cobra.Command) *cobra.Command
 				f.Weight(&o.values)
 			})
 		})
-		f.Privacy(&o.problem.Privacy, shell.Delta)
-		f.Unless("costs", func() { f.Loss(&o.problem.Loss) })
-		f.Query(&o.problem)
-		f.Effort(&o.design, "")
+		f.Epsilon(&o.problem.Epsilon)
+		f.UnlessShares(&o.local, func() {
+			f.Delta(&o.problem.Privacy, shell.Delta)
+			f.Unless("costs", func() { f.Loss(&o.problem.Loss) })
+			f.Query(&o.problem)
+			f.Effort(&o.design, "")
+		})
 	})
 	f.Summary(&o.Common)
 	return f.Run(o.run)
@@ -139,6 +151,8 @@ func (o *compareOptions) run(ctx context.Context) error {
 	switch {
 	case o.table != "":
 		return o.compareFile(ctx)
+	case o.sets.given():
+		return o.designSets()
 	case o.local.On:
 		return o.compareLocal(ctx)
 	}

@@ -41,6 +41,7 @@ type designKernelOptions struct {
 	integer  string // a word of --query
 	unbiased bool
 	costs    costs
+	sets     sets // in place of all that, for shares of categories
 }
 
 func newDesignKernelCommand(s *shell.Streams) *cobra.Command {
@@ -73,9 +74,9 @@ indistinguishable, is for noisewright local design.`,
 }
 
 func newLocalDesignCommand(s *shell.Streams) *cobra.Command {
-	o := &designKernelOptions{Common: shell.Common{Streams: s}, local: shell.Local{On: true}}
+	o := &designKernelOptions{Common: shell.Common{Streams: s}, local: shell.Local{On: true, Shares: true}}
 	return o.command(&cobra.Command{
-		Use:   "design --range A,B --epsilon E --delta D --loss LOSS [--unbiased] [-o RANDOMIZER]",
+		Use:   "design (--range A,B --delta D --loss LOSS | --categories N|A,B,...) --epsilon E [-o RANDOMIZER]",
 		Short: "Design the answer that a device gives in the place of its value",
 		Long: `Find the local randomizer, the law of the answer for every value of a range, with the
 smallest expected loss such that any two values of the range are indistinguishable from
@@ -88,6 +89,12 @@ value, exactly, so that means of many answers can be trusted: noisewright local 
 wants it. With --costs the values are categories. With --releases K epsilon and delta are
 those of K answers to one value together, by exact composition.
 
+With --categories the answers are for the shares of all categories: each is a set of
+categories, of the size with the least total variance of unbiased estimates or, with
+--objective largest, the least variance of a single share (subset selection). No range,
+loss or delta is asked for. Exact are the variances, times the number of people, and the
+bound on those of every unbiased estimate from answers of this epsilon.
+
 The lower bound is about every randomizer for these values, whatever its answers. If a
 limit is hit first, the best proven randomizer is written, and the exit code is 4. Every
 number printed was recomputed in exact arithmetic: the lower bound is rounded down, all
@@ -96,7 +103,8 @@ others up.
 The command is also known as noisewright design-kernel --local.`,
 		Example: `  noisewright local design --range 0,5 --epsilon 2 --delta 0 --loss l2 --unbiased --objective worst -o rating.json
   noisewright local design --query integer --range 1,5 --epsilon 2 --delta 0 --loss l2 --unbiased
-  noisewright local design --costs costs.csv --epsilon 1 --delta 0 -o color.json`,
+  noisewright local design --costs costs.csv --epsilon 1 --delta 0 -o color.json
+  noisewright local design --categories 200 --epsilon 1 -o page.json`,
 	}, "file of the randomizer")
 }
 
@@ -105,10 +113,22 @@ func (o *designKernelOptions) command(cmd *cobra.Command, file string) *cobra.Co
 	o.design = shell.DesignOptions()
 	o.design.Gap, o.design.MaxCells = lp.DefaultKernelGap, 0
 	f, p := shell.NewFlags(cmd), &o.problem
-	only := o.local.On
+	if o.local.Shares {
+		o.sets.flag(f)
+	}
 	o.localFlags(f)
-	f.Privacy(&p.Privacy, shell.Delta)
+	f.Epsilon(&p.Epsilon)
+	f.UnlessShares(&o.local, func() { o.problemFlags(f) })
 	f.Caution(&o.Common, &p.Privacy)
+	f.Output(&o.Common, file+" to write, - for standard output (default none)", "json")
+	f.Summary(&o.Common, "output")
+	return f.Run(o.run)
+}
+
+// problemFlags adds those of what is designed but for shares of categories.
+func (o *designKernelOptions) problemFlags(f *shell.Flags) {
+	p, only := &o.problem, o.local.On
+	f.Delta(&p.Privacy, shell.Delta)
 	f.Unless("costs", func() {
 		f.Loss(&p.Loss)
 		f.Range(&p.Queries.Lower, &p.Queries.Upper, "least and largest value, in their units, separated by a comma")
@@ -132,12 +152,12 @@ func (o *designKernelOptions) command(cmd *cobra.Command, file string) *cobra.Co
 		capLoss(f, &p.CapLoss, func() bool { return p.InstanceCap > 0 || o.autoCap })
 	}
 	f.Check(o.checkLocal)
-	f.Output(&o.Common, file+" to write, - for standard output (default none)", "json")
-	f.Summary(&o.Common, "output")
-	return f.Run(o.run)
 }
 
 func (o *designKernelOptions) run(ctx context.Context) error {
+	if o.sets.given() {
+		return o.designSets()
+	}
 	if o.local.On {
 		return o.runLocal(ctx)
 	}

@@ -33,6 +33,8 @@ type intervalOptions struct {
 	level  float64
 	number float64 // the value
 
+	marginal, simplex bool // of shares
+
 	response *response // in the place of a table, with a column; nil: none
 }
 
@@ -95,6 +97,8 @@ func (o *intervalOptions) command(file, argument string, cmd *cobra.Command) *co
 	o.sourceFlags(f, file)
 	f.Number(&o.level, "level", shell.Share, "probability with which the interval contains the true value, at least")
 	f.String(&o.column, "column", "name of the column, as in the header, of private values")
+	f.Bool(&o.marginal, "marginal", "for shares: intervals each of which holds with the probability --level, and not all of them together")
+	f.Bool(&o.simplex, "simplex", "for shares: those nearest to the estimates that are at least 0 and sum to 1; often closer, and biased")
 	f.Delimiter(&o.csv)
 	f.Argument(&o.value, argument, "csv", "gz", "zst")
 	f.Check(func() (err error) {
@@ -116,8 +120,10 @@ func (o *intervalOptions) command(file, argument string, cmd *cobra.Command) *co
 const intervalOfShares = `Where the answers are categories, printed are the shares of the categories among the
 values: the answers' shares, freed of what the randomizer mixed into them, without
 bias (so one may be negative), and intervals that all hold together with a probability
-of at least --level. Of privatize --categories give the same --categories and
---epsilon in the place of a file.`
+of at least --level, or each with --marginal. Of sets of categories (local design
+--categories) and of randomized response they are those of Clopper and Pearson, or
+closer. Of privatize --categories give the same --categories and --epsilon in the place
+of a file.`
 
 func (o *intervalOptions) sourceFlags(f *shell.Flags, file string) {
 	settings := map[string]string{}
@@ -164,7 +170,7 @@ func (o *intervalOptions) meanInterval(ctx context.Context) error {
 		if err != nil {
 			return err
 		}
-		return o.meanOfAnswers(ctx, v)
+		return o.sharesOfResponse(v)
 	}
 	made, err := readFor(o.Streams, "interval", o.table, o.local)
 	if err != nil {
@@ -305,19 +311,18 @@ func (o *intervalOptions) shareInterval(s *local.Spec) error {
 	if !ok {
 		return shell.BadInput("", fmt.Errorf("the answers of the randomizer do not tell all %d categories apart, want one whose rows are far from linearly dependent", len(s.Values.Labels)))
 	}
-	var shares []shell.Object
-	rows := []shell.Row{
-		{"answers", fmt.Sprintf("%d, of %d categories", n, len(s.Values.Labels))},
-		{"shares", fmt.Sprintf("of the values, all in their intervals with a probability of at least %v", o.level)},
+	level := o.level
+	if o.marginal { // as Share divides by the categories
+		level = 1 - float64(len(s.Values.Labels))*(1-level)
 	}
+	var list []counted
 	for i, label := range s.Values.Labels {
-		share, lower, upper := inverse.Share(i, counts, n, o.level) // an unbiased estimate
+		share, lower, upper := inverse.Share(i, counts, n, level) // an unbiased estimate
 		answers := 0
 		if j, ok := at[label]; ok {
 			answers = counts[j]
 		}
-		shares = append(shares, shell.Object{"category", label, "answers", answers, "share", share, "lower", lower, "upper", upper})
-		rows = append(rows, shell.Row{check.Quoted(label), fmt.Sprintf("%.6g, from %s to %s", share, shell.DigitsDown(lower), shell.DigitsUp(upper))})
+		list = append(list, counted{label, answers, share, lower, upper})
 	}
-	return o.Print(shell.Object{"answers", n, "level", o.level, "shares", shares}, rows)
+	return o.printShares(n, list)
 }

@@ -4,12 +4,14 @@ package cli
 
 import (
 	"fmt"
+	"slices"
 
 	"github.com/spf13/cobra"
 
 	"github.com/noisewright/noisewright/cmd/internal/shell"
 	"github.com/noisewright/noisewright/local"
 	"github.com/noisewright/noisewright/proof"
+	"github.com/noisewright/noisewright/subset"
 )
 
 func newLocalCommand(s *shell.Streams) *cobra.Command {
@@ -72,7 +74,7 @@ const wantRandomizer = shell.Want("a file made by local design, or --categories"
 // randomizers only.
 func readFor(s *shell.Streams, command, path string, randomizer bool) (proof.Mechanism, error) {
 	made, err := s.ReadAny(path)
-	if err == nil && randomizer && made.Form().Package != local.Form.Package {
+	if err == nil && randomizer && !slices.Contains([]string{local.Form.Package, subset.Form.Package}, made.Form().Package) {
 		err = shell.BadInput("noisewright "+command+" --help", fmt.Errorf("%s is %s, want a local randomizer, made by local design", shell.InputName(path), made.Form().Noun))
 	}
 	return made, err

@@ -23,6 +23,7 @@ import (
 	"github.com/noisewright/noisewright/local"
 	"github.com/noisewright/noisewright/loss"
 	"github.com/noisewright/noisewright/proof"
+	"github.com/noisewright/noisewright/subset"
 	"github.com/noisewright/noisewright/tables"
 )
 
@@ -280,6 +281,7 @@ var owns = map[string]own{
 	kernels.Form.Package: {about: report.Kernel, figure: figureFor((*plotOptions).kernel)},
 	cells.Form.Package:   {about: report.Additive, figure: figureFor((*plotOptions).additive)},
 	local.Form.Package:   {about: report.Randomizer, figure: figureFor((*plotOptions).randomizer), compare: (*compareOptions).compareRandomizer, mean: (*intervalOptions).meanOfAnswers},
+	subset.Form.Package:  {about: report.Subset, compare: (*compareOptions).compareSets, mean: (*intervalOptions).sharesOfSets},
 }
 
 // about says what was found about a mechanism.

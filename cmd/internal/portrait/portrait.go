@@ -20,6 +20,7 @@ import (
 	"github.com/noisewright/noisewright/loss"
 	"github.com/noisewright/noisewright/proof"
 	"github.com/noisewright/noisewright/proof/forms"
+	"github.com/noisewright/noisewright/subset"
 	"github.com/noisewright/noisewright/tables"
 )
 
@@ -130,6 +131,7 @@ var owns = map[string]own{
 	kernels.Form.Package: {"kernel", "kernel.json", func(p *Portrait, v proof.Proven) { p.kernel(v.(*kernels.Verified)) }},
 	cells.Form.Package:   {"additive", "additive.json", func(p *Portrait, v proof.Proven) { p.additive(v.(*cells.Verified)) }},
 	local.Form.Package:   {"local", "randomizer.json", func(p *Portrait, v proof.Proven) { p.randomizer(v.(*local.Verified)) }},
+	subset.Form.Package:  {"subset", "subset.json", func(p *Portrait, v proof.Proven) { p.selection(v.(*subset.Verified)) }},
 }
 
 // New returns the portrait of what Verify returns.
@@ -323,6 +325,22 @@ func (p *Portrait) randomizer(v *local.Verified) {
 			continue
 		}
 		p.Laws.row(s.Nodes[i], r.PMF(i), r.LossAt(s.Nodes[i]))
+	}
+}
+
+// selection shows, in place of laws of too many answers, how likely the set has a category.
+func (p *Portrait) selection(v *subset.Verified) {
+	m := v.Mechanism()
+	s := m.Spec()
+	p.Loss, p.LossUnit = string(s.Objective)+" variance", "of unbiased shares, times the number of people"
+	p.Facts[len(p.Facts)-1][1] = p.Loss + " (" + p.LossUnit + ")"
+	p.add("categories", "%d", m.Categories())
+	p.add("answers", "%s, of %d each", m.Answers(), s.Size)
+	p.Laws = &Laws{Of: "answer", Labels: []string{"the set has it", "it has not"}}
+	inside := float64(s.Inside) * 0x1p-64
+	for n, i := range some(int(min(m.Categories(), 1<<10))) {
+		p.Laws.row(float64(i), []float64{inside, 1 - inside}, 0)
+		p.Laws.Values[n] = m.Label(int64(i))
 	}
 }
 

@@ -20,6 +20,7 @@ import (
 	"github.com/noisewright/noisewright/kernels"
 	"github.com/noisewright/noisewright/local"
 	"github.com/noisewright/noisewright/proof"
+	"github.com/noisewright/noisewright/subset"
 	"github.com/noisewright/noisewright/tables"
 )
 
@@ -256,6 +257,38 @@ func Randomizer(f Finding) About {
 		Size:  shell.Object{"nodes", len(s.Rows), "answers", len(s.Rows[0])},
 		Worst: shell.Object{"worst_nodes", c.WorstPair},
 		Rows:  localSummary(&s, c).rows(r, c.Bounds(), f.Falsehood),
+	}
+}
+
+// Subset says what was found about a subset selection.
+func Subset(f Finding) About {
+	m := f.Mechanism.(*subset.Selection)
+	c, s := m.Certify(), m.Spec()
+	sets := fmt.Sprintf("sets of %d of %d categories, by rank", s.Size, m.Categories())
+	switch {
+	case s.Modulus > 0:
+		sets = fmt.Sprintf("sets of %d residues modulo %d, as a:b", s.Size, s.Modulus)
+	case s.Size == 1:
+		sets = "a category"
+	}
+	rows := summary{
+		neighbors: ", between any two categories",
+		values:    []shell.Row{{"categories", fmt.Sprint(m.Categories())}},
+		losses: []shell.Row{
+			{"total variance", upper(c.TotalVariance) + ", of the shares of all categories, times the number of people"},
+			{"largest variance", upper(c.LargestVariance) + ", of a share, for any data"},
+		},
+		boundOn: fmt.Sprintf(", on the %s variance of every unbiased estimate", s.Objective),
+		size:    shell.Row{"answers", sets},
+	}.rows(m, c.Bounds(), f.Falsehood)
+	return About{
+		Problem: shell.Object{"epsilon", s.Epsilon, "delta", 0, "categories", m.Categories(), "objective", s.Objective},
+		Certified: shell.Object{
+			"delta_upper", shell.FloatUp(c.DeltaUpper), "total_variance", shell.FloatUp(c.TotalVariance), "largest_variance", shell.FloatUp(c.LargestVariance),
+			"lower_bound", shell.FloatDown(c.LowerBound), "gap", gapOf(c.Bounds(), f.Falsehood),
+		},
+		Size: shell.Object{"modulus", s.Modulus, "size", s.Size},
+		Rows: rows,
 	}
 }
 

@@ -14,6 +14,7 @@ import (
 	"github.com/noisewright/noisewright/kernels"
 	"github.com/noisewright/noisewright/local"
 	"github.com/noisewright/noisewright/proof"
+	"github.com/noisewright/noisewright/subset"
 )
 
 // Local is what the flags of a local randomizer alone say.
@@ -22,6 +23,9 @@ type Local struct {
 	Objective  local.Objective
 	Demands    local.Demands
 	MaxAnswers int // 0: any number
+	// Shares says that the command takes --categories, for shares of these; the Objective is then
+	// one of package subset.
+	Shares bool
 }
 
 const maxAnswers = 1 << 16
@@ -37,8 +41,7 @@ const (
 // --local, and the help shows none of them: it is an alias of a command of noisewright local.
 func (f *Flags) Local(o *Local, more func()) {
 	o.Objective = local.Mean
-	add := func() {
-		f.Word((*string)(&o.Objective), "objective", "mean|worst", "expected loss to make small: averaged over the values, or of the worst one", string(local.Mean), string(local.Worst))
+	rest := func() {
 		d := &o.Demands
 		f.Func("answers", "A,B", "", "keep the answers from A to B, in units of the values (default anywhere)", func(text string) (err error) {
 			d.Lower, d.Upper, err = parseRange(text)
@@ -48,6 +51,17 @@ func (f *Flags) Local(o *Local, more func()) {
 		f.OptionalInteger(&o.MaxAnswers, "max-answers", 2, maxAnswers, "largest number of different answers (default any)")
 		more()
 	}
+	add := func() {
+		const usage = "expected loss to make small: averaged over the values, or of the worst one"
+		if !o.Shares {
+			f.Word((*string)(&o.Objective), "objective", "mean|worst", usage, string(local.Mean), string(local.Worst))
+			rest()
+			return
+		}
+		f.Func("objective", "mean|worst|total|largest", "", usage+" (default mean); with --categories the variance of shares, total (default) or the largest", o.readObjective(f))
+		f.Complete("objective", string(local.Mean), string(local.Worst), string(subset.Total), string(subset.Largest))
+		f.UnlessShares(o, rest)
+	}
 	if f.local = o.On; f.local {
 		add()
 		return
@@ -56,6 +70,38 @@ func (f *Flags) Local(o *Local, more func()) {
 	_ = f.cmd.Flags().MarkHidden("local")
 	for _, name := range f.added(func() { f.With("local", add) }) {
 		_ = f.cmd.Flags().MarkHidden(name)
+	}
+}
+
+// readObjective reads one of the words of what is designed.
+func (o *Local) readObjective(f *Flags) func(text string) error {
+	return func(text string) error {
+		one, other, with := string(local.Mean), string(local.Worst), ""
+		if f.cmd.Flags().Changed("categories") {
+			one, other, with = string(subset.Total), string(subset.Largest), " with --categories"
+		}
+		if text != one && text != other {
+			return Want(fmt.Sprintf("%s or %s%s", one, other, with))
+		}
+		o.Objective = local.Objective(text)
+		return nil
+	}
+}
+
+// ObjectiveOfShares is the objective with --categories.
+func (o *Local) ObjectiveOfShares() subset.Objective {
+	if o.Objective == local.Mean { // as it is if none is given
+		return subset.Total
+	}
+	return subset.Objective(o.Objective)
+}
+
+// UnlessShares adds flags that go with no --categories, if the command takes these.
+func (f *Flags) UnlessShares(o *Local, add func()) {
+	if o.Shares {
+		f.Unless("categories", add)
+	} else {
+		add()
 	}
 }
 

@@ -40,7 +40,17 @@ func orZero(r Rule) Rule {
 
 // Privacy adds epsilon, delta, by its rule, and but for local randomizers the sensitivity.
 func (f *Flags) Privacy(p *dp.Privacy, delta Rule) {
-	f.Number(&p.Epsilon, "epsilon", Epsilon, "privacy parameter epsilon, without unit: "+Epsilon.Want)
+	f.Epsilon(&p.Epsilon)
+	f.Delta(p, delta)
+}
+
+// Epsilon adds epsilon alone.
+func (f *Flags) Epsilon(p *float64) {
+	f.Number(p, "epsilon", Epsilon, "privacy parameter epsilon, without unit: "+Epsilon.Want)
+}
+
+// Delta adds what Privacy adds beside epsilon.
+func (f *Flags) Delta(p *dp.Privacy, delta Rule) {
 	f.Number(&p.Delta, "delta", delta, "privacy parameter delta, a probability: "+delta.Want)
 	f.unlessLocal(func() { f.Sensitivity(&p.Sensitivity) })
 }

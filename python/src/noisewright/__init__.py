@@ -73,6 +73,7 @@ from noisewright.statistics import (
     release_value,
     sum,
 )
+from noisewright.subset import SubsetCertificate, SubsetSelection
 from noisewright.table import Table, TableCertificate
 
 __all__ = [
@@ -112,6 +113,8 @@ __all__ = [
     "Release",
     "Schema",
     "Statistic",
+    "SubsetCertificate",
+    "SubsetSelection",
     "Table",
     "TableCertificate",
     "Total",

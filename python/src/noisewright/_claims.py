@@ -17,6 +17,7 @@ MAX_EPSILON = 100
 MAX_EXPONENT = 2000
 MAX_MULTIPLIERS = 1 << 21
 MAX_PIECES = 1 << 12
+_MAX_LABEL = 1 << 10  # in bytes
 
 PRIVACY = Record({"epsilon": Real(), "delta": Real(), "sensitivity": Real()})
 LOSS = Record({"name": Text()})
@@ -99,6 +100,21 @@ def check_rows(rows: Sequence[Sequence[int]], weights: int, each: str) -> None:
     for k, row in enumerate(rows):
         want(len(row) == weights, f"rows[{k}]", f"{len(row)} weights", f"{weights}, {each}")
         want(sum(row) == 1 << 64, f"rows[{k}]", f"a sum of {sum(row)}", "exactly 2^64")
+
+
+# The characters with the property White_Space of Unicode: str.strip takes away more of them.
+_BLANKS = "\t\n\v\f\r \x85\xa0\u1680\u2028\u2029\u202f\u205f\u3000" + "".join(map(chr, range(0x2000, 0x200B)))
+
+
+def check_labels(name: str, labels: Sequence[str]) -> None:
+    """Refuses labels that are not texts, each once."""
+    want(len(labels) >= 1, name, "none", "at least one label")
+    seen: set[str] = set()
+    for i, label in enumerate(labels):
+        good = 0 < len(label.encode()) <= _MAX_LABEL and label not in seen and label.strip(_BLANKS) == label
+        rule = f"a text of 1 to {_MAX_LABEL} bytes that no other label has, without blanks around it"
+        want(good, f"{name}[{i}]", repr(label[:60]), rule)
+        seen.add(label)
 
 
 @dataclass(frozen=True)

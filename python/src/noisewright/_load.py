@@ -7,16 +7,17 @@ import os
 import stat
 from typing import Any
 
-from noisewright import _additivefile, _bundlefile, _kernelfile, _randomizerfile, _strictjson, _tablefile
+from noisewright import _additivefile, _bundlefile, _kernelfile, _randomizerfile, _strictjson, _subsetfile, _tablefile
 from noisewright.additive import AdditiveKernel
 from noisewright.bundle import Bundle
 from noisewright.errors import Error, FormatError
 from noisewright.kernel import Kernel
 from noisewright.randomizer import Randomizer
+from noisewright.subset import SubsetSelection
 from noisewright.table import Table
 
-Made = Table | Kernel | AdditiveKernel | Randomizer
-FORMATS = (_tablefile.FORMAT, _kernelfile.FORMAT, _additivefile.FORMAT, _randomizerfile.FORMAT)
+Made = Table | Kernel | AdditiveKernel | Randomizer | SubsetSelection
+FORMATS = (_tablefile.FORMAT, _kernelfile.FORMAT, _additivefile.FORMAT, _randomizerfile.FORMAT, _subsetfile.FORMAT)
 
 
 def read_file(path: str | os.PathLike[str], max_size: int) -> bytes:
@@ -42,6 +43,8 @@ def parse(raw: bytes) -> Made:
             return AdditiveKernel(raw, _additivefile.decode(value))
         case _randomizerfile.FORMAT:
             return Randomizer(_sized(raw, _randomizerfile.MAX_SIZE), _randomizerfile.decode(value))
+        case _subsetfile.FORMAT:
+            return SubsetSelection(_sized(raw, _subsetfile.MAX_SIZE), _subsetfile.decode(value))
         case str(other) if other != _tablefile.FORMAT:
             folder = ", or a bundle's folder" if other == _bundlefile.FORMAT else ""
             raise FormatError(f"format = {other[:60]!r}, want one of {', '.join(map(repr, FORMATS))}{folder}")
@@ -76,8 +79,8 @@ def _bundle(path: str | os.PathLike[str]) -> Bundle:
 
 
 def load(path: str | os.PathLike[str], *, verify: bool = True, work: int | None = None) -> Made | Bundle:
-    """Reads a table, a kernel, an additive kernel, a local randomizer, or the bundle in a directory,
-    and proves what it promises and states; but see Table.claimed_total.
+    """Reads a table, a kernel, an additive kernel, a local randomizer, a subset selection, or the bundle
+    in a directory, and proves what it promises and states; but see Table.claimed_total.
 
     `work` is the most elementary operations that the check may take, by default as many as the
     program takes some ten seconds for. With verify=False nothing is proved until verify is

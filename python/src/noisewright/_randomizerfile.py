@@ -4,7 +4,6 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from itertools import pairwise
@@ -17,6 +16,7 @@ from noisewright._claims import (
     Density,
     check_claims,
     check_epsilon_delta,
+    check_labels,
     check_rows,
     check_weight,
     densities,
@@ -35,7 +35,6 @@ MAX_SIZE = 96 << 20
 _MAX_NODES = 1 << 10
 _MAX_ANSWERS = 1 << 13
 _MAX_WEIGHTS = 1 << 21
-_MAX_LABEL = 1 << 10
 _MAX_LATTICE = 1 << 13
 
 _REALS = Many(Real(), _MAX_NODES + 1)
@@ -260,7 +259,7 @@ def _check_values(s: Spec) -> None:
             want(s.upper - s.lower < _MAX_NODES, "range", f"{s.lower} to {s.upper}", f"at most {_MAX_NODES} integers")
         case "category":
             want(s.lower == 0 and s.upper == 0, "range", f"{s.lower} to {s.upper}", "none (0 to 0) for categories")
-            _check_labels("labels", s.labels)
+            check_labels("labels", s.labels)
             d = s.demands
             plain = not (d.unbiased or d.bounded or d.step)
             want(plain, "demands", "some on answers", "none but a cap for categories")
@@ -274,24 +273,10 @@ def _check_values(s: Spec) -> None:
         want(all(x >= 0 for x in s.share) and any(s.share), "shares", "negative, or 0 everywhere", "numbers >= 0")
 
 
-# The characters with the property White_Space of Unicode: str.strip takes away more of them.
-_BLANKS = "\t\n\v\f\r \x85\xa0\u1680\u2028\u2029\u202f\u205f\u3000" + "".join(map(chr, range(0x2000, 0x200B)))
-
-
-def _check_labels(name: str, labels: Sequence[str]) -> None:
-    want(len(labels) >= 1, name, "none", "at least one label")
-    seen: set[str] = set()
-    for i, label in enumerate(labels):
-        good = 0 < len(label.encode()) <= _MAX_LABEL and label not in seen and label.strip(_BLANKS) == label
-        rule = f"a text of 1 to {_MAX_LABEL} bytes that no other label has, without blanks around it"
-        want(good, f"{name}[{i}]", repr(label[:60]), rule)
-        seen.add(label)
-
-
 def _check_categories(s: Spec) -> None:
     want(not s.nodes and not s.answers, "nodes", "some, or answers", "none for categories, which have labels")
     want(s.loss is None, "loss", "one", "none for categories, which have costs")
-    _check_labels("answer_labels", s.answer_labels)
+    check_labels("answer_labels", s.answer_labels)
     want(len(s.costs) == len(s.labels), "costs", f"{len(s.costs)} rows", f"{len(s.labels)}, one per label")
     for i, row in enumerate(s.costs):
         wanted = len(s.answer_labels)

@@ -106,6 +106,7 @@
 
   // histogram counts the draws, by label or in bins.
   function histogram() {
+    if (made.kind === "subset") return void (document.documentElement.dataset.drawn = draws.length); // too many answers
     const labels = made.laws?.labels;
     let points;
     if (labels) points = labels.map((l, i) => [i, draws.filter((d) => d === l).length]);

@@ -1,0 +1,268 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package subset
+
+import (
+	"fmt"
+	"math"
+	"math/big"
+	"math/rand/v2"
+	"os"
+	"slices"
+	"testing"
+
+	"gonum.org/v1/gonum/stat/distuv"
+
+	"github.com/noisewright/noisewright/proof"
+)
+
+// binomial returns the exact law of the number of n events with the probability.
+func binomial(n int64, p *big.Rat) []*big.Rat {
+	law := []*big.Rat{big.NewRat(1, 1)}
+	not := new(big.Rat).Sub(big.NewRat(1, 1), p)
+	for range n {
+		next := make([]*big.Rat, len(law)+1)
+		for i := range next {
+			next[i] = new(big.Rat)
+			if i < len(law) {
+				next[i].Mul(law[i], not)
+			}
+			if i > 0 {
+				next[i].Add(next[i], new(big.Rat).Mul(law[i-1], p))
+			}
+		}
+		law = next
+	}
+	return law
+}
+
+// tail sums a law from c on.
+func tail(law []*big.Rat, c int64) *big.Rat {
+	sum := new(big.Rat)
+	for _, p := range law[c:] {
+		sum.Add(sum, p)
+	}
+	return sum
+}
+
+// above says that a bound is not below the truth, and within a relative 1e-9 of it.
+func above(bound float64, truth *big.Rat) bool {
+	f, _ := truth.Float64()
+	return new(big.Rat).SetFloat64(bound).Cmp(truth) >= 0 && bound <= f*(1+1e-9)+0x1p-80
+}
+
+// TestTails: the bounds are above the exact tails, and next to them.
+func TestTails(t *testing.T) {
+	for _, theta := range []float64{0x1p-20, 0.01, 0.25, 0.7, 1 - 0x1p-20} {
+		for _, n := range []int64{1, 5, 40} {
+			law := binomial(n, new(big.Rat).SetFloat64(theta))
+			for c := range n + 1 {
+				if got := massUpper(c, n, theta, 1-theta); !above(got, law[c]) {
+					t.Errorf("P(Bin(%d, %g) = %d) <= %.17g, want %v", n, theta, c, got, law[c].FloatString(20))
+				}
+				if got := binomialTail(c, n, theta); float64(c) > float64(n)*theta && !above(got, tail(law, c)) {
+					t.Errorf("P(Bin(%d, %g) >= %d) <= %.17g, want %v", n, theta, c, got, tail(law, c).FloatString(20))
+				}
+			}
+		}
+	}
+	p, q := big.NewRat(3, 4), big.NewRat(1, 16)
+	for _, n := range []int64{1, 7, 40} {
+		for m := range n + 1 {
+			law := sum(binomial(m, p), binomial(n-m, q))
+			for c := range n + 1 {
+				if got := sumTail(c, m, n, [2]float64{0.75, 0.25}, [2]float64{0.0625, 0.9375}); !above(got, tail(law, c)) {
+					t.Errorf("%d of %d with the category, at least %d: %.17g, want %v", m, n, c, got, tail(law, c).FloatString(20))
+				}
+			}
+		}
+	}
+}
+
+// sum returns the law of the sum of two independent numbers.
+func sum(x, y []*big.Rat) []*big.Rat {
+	law := make([]*big.Rat, len(x)+len(y)-1)
+	for i := range law {
+		law[i] = new(big.Rat)
+	}
+	for i, p := range x {
+		for j, q := range y {
+			law[i+j].Add(law[i+j], new(big.Rat).Mul(p, q))
+		}
+	}
+	return law
+}
+
+// TestCoverageExactly: for every number of people with the category, the probability that the lower or the upper
+// bound fails is at most alpha, summed over all counts; whether binomial bounds are used or exact sums.
+func TestCoverageExactly(t *testing.T) {
+	both := map[bool]int{}
+	for _, c := range []struct {
+		k       int64
+		epsilon float64
+	}{{2, 0.5}, {3, 2}, {5, 1}, {20, 3}, {4, 6}, {200, 1}} {
+		s := made(t, Spec{Epsilon: c.epsilon, Count: c.k, Size: 1, Inside: inside(ratio(c.epsilon), c.k, 1), Objective: Total})
+		p, q, notP, _ := s.floats()
+		for _, n := range []int64{1, 4, 13, 30} {
+			alphas := []float64{0.3, 0.25, 0.05, 0.001}
+			for m := range min(n, 2) { // what bounds of a binomial variable of the same mean just refute
+				b := distuv.Binomial{N: float64(n), P: q + float64(m+1)/float64(n)*(p-q)}
+				alphas = append(alphas, b.Survival(0)*(1+1e-6), b.Survival(1)*(1+1e-6), b.CDF(float64(n)-1)*(1+1e-6))
+			}
+			for _, alpha := range alphas {
+				lower, upper := make([]float64, n+1), make([]float64, n+1)
+				for count := range n + 1 {
+					lower[count], upper[count] = s.Interval(count, n, alpha)
+				}
+				both[alpha <= 0.25 && float64(n)*min(q, notP) >= 1]++
+				for m := range n + 1 {
+					x, y := distuv.Binomial{N: float64(m), P: p}, distuv.Binomial{N: float64(n - m), P: q}
+					share := float64(m) / float64(n)
+					low, high := 0.0, 0.0
+					for i := range m + 1 {
+						for j := range n - m + 1 {
+							switch mass := x.Prob(float64(i)) * y.Prob(float64(j)); {
+							case lower[i+j] > share:
+								low += mass
+							case upper[i+j] < share:
+								high += mass
+							}
+						}
+					}
+					if max(low, high) > alpha*(1+1e-9) {
+						t.Errorf("%+v, %d of %d people, alpha %g: bounds fail with probabilities of %g and %g", c, m, n, alpha, low, high)
+					}
+				}
+			}
+		}
+	}
+	if both[true] < 10 || both[false] < 10 {
+		t.Errorf("cases of each kind: %v", both)
+	}
+}
+
+// TestIntervalEdges: bounds of all and of none are in order and within 0 and 1, and narrow as people grow.
+func TestIntervalEdges(t *testing.T) {
+	for _, s := range []*Selection{design(t, 2, 0.01, Total).Mechanism(), design(t, 200, 1, Total).Mechanism(), design(t, 1000, 12, Total).Mechanism(), design(t, 2, 100, Total).Mechanism()} {
+		for _, n := range []int64{1, 100, 20_000} {
+			for _, count := range []int64{0, 1, n / 2, n} {
+				lower, upper := s.Interval(count, n, 1e-4)
+				if !(0 <= lower && lower <= upper && upper <= 1) {
+					t.Errorf("%d of %d: from %g to %g", count, n, lower, upper)
+				}
+			}
+		}
+	}
+}
+
+// people returns how many of n have each of k categories, for one of three laws.
+func people(law string, k, n int64, r *rand.Rand) []int64 {
+	weights, total := make([]float64, k), 0.0
+	for j := range weights {
+		switch law {
+		case "zipf":
+			weights[j] = 1 / float64(j+1)
+		case "uniform":
+			weights[j] = 1
+		case "heavy":
+			weights[j] = 1
+			if j == 0 {
+				weights[j] = 1e4
+			}
+		}
+		total += weights[j]
+		weights[j] = total
+	}
+	counts := make([]int64, k)
+	for range n {
+		j, _ := slices.BinarySearch(weights, r.Float64()*total)
+		counts[j]++
+	}
+	return counts
+}
+
+// TestCoverage simulates answers: all intervals hold together as often as they should, the error is
+// that of the certificate, and they are as wide as is stated. SUBSET_RUNS of the environment makes so
+// many runs each, of more cases.
+//
+// Without it the false-alarm rate is 1e-9 each; 12 runs of three laws see a coverage of .6 at level .95 more
+// often than not.
+func TestCoverage(t *testing.T) {
+	runs, cases := 12, [][2]float64{{200, 1}, {200, 3}, {50, 1}}
+	levels, sizes := []float64{0.95}, []int64{20_000}
+	full := os.Getenv("SUBSET_RUNS") != ""
+	switch {
+	case full:
+		if _, err := fmt.Sscan(os.Getenv("SUBSET_RUNS"), &runs); err != nil {
+			t.Fatal(err)
+		}
+		cases = append(cases, [2]float64{3, 1}, [2]float64{50, 3}, [2]float64{3, 3})
+		levels, sizes = []float64{0.5, 0.9, 0.95, 0.99}, []int64{300, 20_000}
+	case testing.Short():
+		runs, cases = 4, cases[:1]
+	}
+	for i, c := range cases {
+		k := int64(c[0])
+		v := design(t, k, c[1], Total)
+		s := v.Mechanism()
+		variance, _ := v.Bounds().Loss.Float64()
+		for _, n := range sizes {
+			holds, width, cut, squares, simplex := map[float64]int{}, map[float64]float64{}, map[float64]float64{}, 0.0, 0.0
+			for l, law := range []string{"zipf", "uniform", "heavy"} {
+				r := rand.New(rand.NewPCG(uint64(i), uint64(l)))
+				for run := range runs {
+					truth := people(law, k, n, r)
+					word, tally := words(uint64(1000*run+10*i+l)), NewTally(s)
+					for x, m := range truth {
+						for range m {
+							y, err := s.Draw(proof.Category(s.Label(int64(x))), word)
+							if err != nil || tally.Add(y) != nil {
+								t.Fatal(y, err)
+							}
+						}
+					}
+					counts := tally.Counts()
+					shares := s.Shares(counts, n)
+					for j, x := range Simplex(shares) {
+						d := x - float64(truth[j])/float64(n)
+						simplex += d * d
+						d = shares[j] - float64(truth[j])/float64(n)
+						squares += d * d
+					}
+					for _, level := range levels {
+						all := 1
+						for j, count := range counts {
+							lower, upper := s.Interval(count, n, (1-level)/float64(2*k))
+							if share := float64(truth[j]) / float64(n); share < lower || share > upper {
+								all = 0
+							}
+							from, to := s.uncut(count, n, (1-level)/float64(2*k))
+							width[level] += (to - from) / float64(3*runs*int(k))
+							cut[level] += (upper - lower) / float64(3*runs*int(k))
+						}
+						holds[level] += all
+					}
+				}
+			}
+			rmse, want := math.Sqrt(squares/float64(3*runs*int(k))), math.Sqrt(variance/float64(n*k))
+			for _, level := range levels {
+				t.Logf("%d categories, epsilon %g, %d people, level %g: %d of %d hold, width %.4f (%.4f cut), error %.5f (%.5f certified, %.5f on the simplex)",
+					k, c[1], n, level, holds[level], 3*runs, width[level], cut[level], rmse, want, math.Sqrt(simplex/float64(3*runs*int(k))))
+				least := math.Ceil(float64(3*runs)*level - 3*math.Sqrt(level*(1-level)*float64(3*runs)))
+				for !full && least > 0 && (distuv.Binomial{N: float64(3 * runs), P: level}).CDF(least-1) > 1e-9 {
+					least--
+				}
+				if float64(holds[level]) < least {
+					t.Errorf("%d categories, epsilon %g, %d people, level %g: %d of %d hold", k, c[1], n, level, holds[level], 3*runs)
+				}
+			}
+			// The mean of 3·runs·k squares: the relative error of the root is below .5/√(runs·k).
+			if math.Abs(rmse/want-1) > 6*0.5/math.Sqrt(float64(runs)*float64(k)) {
+				t.Errorf("%d categories, epsilon %g, %d people: error %g, certified %g", k, c[1], n, rmse, want)
+			}
+			if limit := map[[2]float64]float64{{200, 1}: 0.100, {200, 3}: 0.025}[c]; n == 20_000 && limit > 0 && width[0.95] > limit {
+				t.Errorf("%d categories, epsilon %g: intervals are %g wide, want at most %g", k, c[1], width[0.95], limit)
+			}
+		}
+	}
+}
