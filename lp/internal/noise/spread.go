@@ -74,7 +74,8 @@ func (d *designer) meetSpread(ctx context.Context) error {
 func (d *designer) realProblem() (p dp.Problem, least float64, ok bool) {
 	const (
 		fewer = 2    // times fewer cells than points, for which that gap is left
-		few   = 30   // points, where jumps may be off a coarse grid
+		few   = 64   // points, which need no coarser cells
+		fine  = 30   // points, where jumps may be off a coarse grid
 		poor  = 1e-2 // gap
 	)
 	if cells := float64(d.points / fewer); d.firstCells(1) > 0 && len(d.jumps) == 0 {
@@ -83,7 +84,7 @@ func (d *designer) realProblem() (p dp.Problem, least float64, ok bool) {
 	c := d.Constraints
 	// Noise for a loss that is not symmetric, or with masses far out where they cost no more, is hardly monotone by itself.
 	monotone := d.folded && (d.Delta <= largeDelta || len(d.jumps) == 0)
-	if d.points == 0 || d.points < few && len(d.jumps) > 0 || least > poor || c.Monotone && !monotone || c.Support != nil || c.MaxDistinguishing > 0 || c.MaxVariance > 0 || len(c.Quantiles) > 0 || d.Options.Generate {
+	if d.points < fine || d.points < few && len(d.jumps) == 0 || least > poor || c.Monotone && !monotone || c.Support != nil || c.MaxDistinguishing > 0 || c.MaxVariance > 0 || len(c.Quantiles) > 0 || d.Options.Generate {
 		return p, 0, false
 	}
 	p = d.Problem
