@@ -75,6 +75,7 @@ func (d *designer) realProblem() (p dp.Problem, least float64, ok bool) {
 	const (
 		fewer = 2    // times fewer cells than points, for which that gap is left
 		few   = 64   // points, which need no coarser cells
+		more  = 2e-4 // gap, for which few points are more than are needed
 		fine  = 30   // points, where jumps may be off a coarse grid
 		poor  = 1e-2 // gap
 	)
@@ -84,7 +85,8 @@ func (d *designer) realProblem() (p dp.Problem, least float64, ok bool) {
 	c := d.Constraints
 	// Noise for a loss that is not symmetric, or with masses far out where they cost no more, is hardly monotone by itself.
 	monotone := d.folded && (d.Delta <= largeDelta || len(d.jumps) == 0)
-	if d.points < fine || d.points < few && len(d.jumps) == 0 || least > poor || c.Monotone && !monotone || c.Support != nil || c.MaxDistinguishing > 0 || c.MaxVariance > 0 || len(c.Quantiles) > 0 || d.Options.Generate {
+	needed := d.points < few && !(least > 0 && least <= more)
+	if len(d.jumps) == 0 && needed || len(d.jumps) > 0 && d.points < fine || d.points == 0 || least > poor || c.Monotone && !monotone || c.Support != nil || c.MaxDistinguishing > 0 || c.MaxVariance > 0 || len(c.Quantiles) > 0 || d.Options.Generate {
 		return p, 0, false
 	}
 	p = d.Problem
