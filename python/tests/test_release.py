@@ -341,7 +341,7 @@ def test_values(called: str, tmp_path: Path) -> None:
     [
         (math.nan, 1, {}, "not a decimal number"),
         ("many", 1, {}, "not a decimal number"),
-        (1, 0, {}, "sensitivity = 0"),
+        (1, 0, {}, r"sensitivity = 0, want a number above 0$"),
         (1, 1, {"epsilon": -1}, "epsilon"),
         (1, 1, {"ledger": "nowhere"}, "Ledger.create"),
         (1, 1, {"unit": "house"}, "unit = house"),

@@ -186,7 +186,7 @@ func (o *releaseOptions) valueFlags(f *shell.Flags) {
 	f.RequiredFunc("sensitivity", "number", "how far one unit can change X, in its units: a number above 0", func(text string) error {
 		r, ok := decimal(text)
 		if !ok || r.Sign() <= 0 {
-			q.Sensitivity = math.NaN()
+			q.Sensitivity = 1 // what is wrong is said here
 			return shell.NumberWant(text, "a number above 0")
 		}
 		q.Sensitivity = exact.FloatUp(r) // X is exact, and this not below what was said

@@ -297,7 +297,8 @@ class Answer(Rows, Sequence[Estimate]):
         """The statistic in words."""
         q = self.query
         parts = [(" of ", q.get("column")), (" by ", q.get("by")), (" where ", q.get("where")), (" ", q.get("name"))]
-        return str(q["kind"]) + "".join(word + part for word, part in parts if part)
+        kind = "median" if q.get("probability") == 0.5 else q["kind"]
+        return str(kind) + "".join(word + part for word, part in parts if part)
 
     def _single(self) -> Estimate:
         if len(self.estimates) != 1:
