@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/noisewright/noisewright/dp"
+	"github.com/noisewright/noisewright/internal/exact"
 	"github.com/noisewright/noisewright/loss"
 )
 
@@ -143,5 +144,31 @@ func TestSpreadIsForPoints(t *testing.T) {
 	d.MonotoneRight = &DualRun{FirstCell: 1, Multipliers: []int64{1}}
 	if d.validate() == nil {
 		t.Error("multipliers of monotony are no error")
+	}
+}
+
+// TestSpreadLeastBeforeTheLastMultiplier: lowered nodes may fall where the loss does not, so all cells up to the last
+// one with a multiplier are looked at.
+func TestSpreadLeastBeforeTheLastMultiplier(t *testing.T) {
+	const last = 60
+	for _, name := range append(spreadLosses, "deadzone:28") {
+		for k := 1; k < 7; k++ {
+			p := dp.Problem{Privacy: dp.Privacy{Epsilon: 1, Delta: 0.1, Sensitivity: 7}, Query: dp.IntegerQuery, Loss: parsed(t, name)}
+			d := Dual{CellsPerSensitivity: k, Exponent: -40, Spread: true}
+			m := minimum{nodes: newNodes(&d, &p), exponent: d.Exponent, up: new(big.Int)}
+			if !m.over([]coefficient{{cell: -last}, {cell: last}}) {
+				t.Fatalf("%s, K = %d: no end", name, k)
+			}
+			want := m.at(0)
+			for j := int64(-last); j <= last; j++ {
+				if v := m.at(j); v.Cmp(want) < 0 {
+					want = v
+				}
+			}
+			found := new(big.Rat).SetInt(m.least)
+			if found.Mul(found, exact.PowerOfTwo(d.Exponent-exact.RatioBits)); found.Cmp(want) > 0 {
+				t.Errorf("%s, K = %d: least %s, want %s", name, k, found.FloatString(9), want.FloatString(9))
+			}
+		}
 	}
 }

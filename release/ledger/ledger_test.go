@@ -187,6 +187,22 @@ func TestLost(t *testing.T) {
 	}
 }
 
+// TestDrawnIsKept: a context that ends once the answer is drawn loses nothing, as another draw would be free.
+func TestDrawnIsKept(t *testing.T) {
+	l, path := create(t, ledger.Terms{Epsilon: 1})
+	ctx, cancel := context.WithCancel(t.Context())
+	r, err := l.Release(ctx, query(1, pure(1)), func(context.Context) ([]byte, error) {
+		cancel()
+		return []byte("drawn"), nil
+	})
+	if err != nil || string(r.Answer) != "drawn" {
+		t.Errorf("%+v, %v", r, err)
+	}
+	if r, err := open(t, path).Release(t.Context(), query(1, pure(1)), never(t)); err != nil || string(r.Answer) != "drawn" {
+		t.Errorf("again: %+v, %v", r, err)
+	}
+}
+
 // TestOftener: a charge is taken up by as many uses of the noise only.
 func TestOftener(t *testing.T) {
 	l, _ := create(t, ledger.Terms{Epsilon: 3})
