@@ -32,12 +32,17 @@ const (
 
 // findCore finds the core of the best staircase with delta = 0, and lays grids by it.
 func (d *designer) findCore() {
+	const few = 64 // points: tables of more are made of cells
 	if d.Epsilon == 0 || d.Constraints.Support != nil || d.Constraints.Unbiased && !d.folded {
 		return
 	}
 	if d.Epsilon < coreFrom {
-		if gamma, ok := noise.StaircaseStep(d.Epsilon, d.Loss); ok {
-			d.core = &staircase.Core{From: -gamma, Width: 2 * gamma}
+		gamma, ok := noise.StaircaseStep(d.Epsilon, d.Loss)
+		if !ok {
+			gamma = 0.5 // which it tends to for a small epsilon
+		}
+		if ok || 0 < d.points && d.points <= few {
+			d.core = &staircase.Core{From: d.peak - gamma, Width: 2 * gamma}
 		}
 		return
 	}
@@ -86,9 +91,8 @@ func (d *designer) coreGrid(c staircase.Core, work int) (g grid, n int) {
 	reach := 2*(SupportBound(d.Problem)+2) + c.Width
 	most := min(int(math.Sqrt(float64(work)/reach)), int(float64(d.Options.MaxCells)/reach))
 	if d.points > 0 && int64(most) >= d.points {
-		most, n = int(d.points), max(1, int(math.Round(c.Width*float64(d.points))))
-		first := int(math.Round(c.From*float64(d.points) + 0.5))
-		return grid{k: most, table: upper{d.model}.cells(most).table, first: first}, n
+		cells, first, n, _ := d.coreCells(c, int(d.points))
+		return grid{k: int(d.points), table: cells, first: first}, n
 	}
 	// Beyond a jump all costs at once, and the cells of a grid protect somewhat more than the sensitivity.
 	const protected = 4e-5
@@ -148,17 +152,21 @@ func (d *designer) closedDual() {
 	}
 }
 
-// mostMultipliers returns how many there is time to find and to certify, here and with the result.
+// mostMultipliers returns how many there is time to find and to certify, here and with the result, beside the nodes.
 func (d *designer) mostMultipliers() int {
 	const (
-		most  = 1 << 20
-		each  = 2200 * time.Nanosecond // to be found, and certified here and with the result
+		most  = 1 << 20 // in a dual
+		each  = 400 * time.Nanosecond
 		share = 0.5
 	)
-	if d.Options.TimeLimit == 0 {
-		return most
+	all := most
+	if d.folded {
+		all *= 2
 	}
-	return min(most, int(share*float64(d.Left())/float64(each)))
+	if d.Options.TimeLimit == 0 {
+		return all
+	}
+	return min(all, int(share*float64(d.Left())/float64(each)))
 }
 
 // closedGrids yields grids for multipliers in closed form, ever finer ones.
@@ -170,7 +178,7 @@ func (d *designer) closedGrids(multipliers int) iter.Seq[grid] {
 		growth    = 1.7
 	)
 	most := min(mostNodes, d.affordableNodes(d.even(), 1)/share)
-	for most > 1 && d.closedSize(most, staircase.Kind{Sparse: true}) > multipliers {
+	for kinds := d.kinds(); most > 1 && d.closedSize(most, kinds[len(kinds)-1]) > multipliers; {
 		most -= max(1, most/64)
 	}
 	most = max(most, min(mostNodes, int(growth*growth*coarsest/d.core.Width))) // a bound is worth some time too much
@@ -178,30 +186,27 @@ func (d *designer) closedGrids(multipliers int) iter.Seq[grid] {
 		most = min(most, d.finest)
 	}
 	cells := (&lower{model: d.model}).cells
+	// Beside a kink or a jump cells between the nodes can prove more.
+	kinds := []bool{false}
+	near := func(x float64) bool { return math.Abs(x/d.Sensitivity-d.core.From-d.core.Width/2) < d.core.Width }
+	if d.edgesAllowed() && slices.ContainsFunc(loss.Kinks(d.Loss), near) {
+		kinds = []bool{false, true}
+	}
 	return func(yield func(grid) bool) {
-		if d.points > 0 {
-			last := 0
-			for _, of := range []int{16, 4, 1} {
-				k := d.stridedNodes(most / of)
-				if k > last && !yield(cells(k)) {
-					return
-				}
-				last = k
-			}
-			return
-		}
-		// Beside a kink or a jump cells between the nodes can prove more.
-		kinds := []bool{false}
-		near := func(x float64) bool { return math.Abs(x/d.Sensitivity-d.core.From-d.core.Width/2) < d.core.Width }
-		if d.edgesAllowed() && slices.ContainsFunc(loss.Kinks(d.Loss), near) {
-			kinds = []bool{false, true}
-		}
-		for least := coarsest / d.core.Width; least < float64(most); least *= growth {
+		last := 0
+		for least := coarsest / d.core.Width; least < float64(most) || last == 0; least *= growth {
 			for _, edges := range kinds {
-				g := cells(d.closedNodes(least, min(least*growth, float64(most)), edges))
-				if g.edges = edges; g.k > 0 && !yield(g) {
+				k := d.closedNodes(least, min(least*growth, float64(most)), edges)
+				if k == 0 || k == last && !edges {
+					continue
+				}
+				g := cells(k)
+				if g.edges, last = edges, k; !yield(g) {
 					return
 				}
+			}
+			if last == 0 {
+				return
 			}
 		}
 	}
@@ -217,6 +222,9 @@ func (d *designer) closedSize(k int, kind staircase.Kind) int {
 // end there makes a sum over nodes larger than the integral.
 func (d *designer) closedNodes(from, to float64, edges bool) (best int) {
 	miss, least := d.nodesMiss, math.Inf(1)
+	if d.points > 0 {
+		return d.stridedNodes(int(max(to, 1)))
+	}
 	if edges {
 		miss = d.edgesMiss
 	}
@@ -270,14 +278,18 @@ func (m *model) beyond(x float64, k int) float64 {
 	return max(next-at, 0)
 }
 
+// kinds returns those of multipliers that are tried, the one that proves most on a fine grid at last.
+func (d *designer) kinds() []staircase.Kind {
+	const cheapFrom = 1e-3 // the delta from which prices are worth saving
+	if d.Delta >= cheapFrom {
+		return []staircase.Kind{{Sparse: true}, {}, {Cheap: true}}
+	}
+	return []staircase.Kind{{}, {Sparse: true}}
+}
+
 // try keeps the multipliers on a grid if they are the best.
 func (d *designer) try(best *closed, g grid, most int) {
-	const cheapFrom = 1e-3 // the delta from which prices are worth saving
-	kinds := []staircase.Kind{{Sparse: true}, {}}
-	if d.Delta >= cheapFrom {
-		kinds = append(kinds, staircase.Kind{Cheap: true})
-	}
-	for _, kind := range kinds {
+	for _, kind := range d.kinds() {
 		if best.Transport != nil && d.closedSize(g.k, kind) > most {
 			continue
 		}

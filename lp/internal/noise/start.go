@@ -9,6 +9,7 @@ import (
 
 	"github.com/noisewright/noisewright/dp"
 	"github.com/noisewright/noisewright/internal/check"
+	"github.com/noisewright/noisewright/loss"
 	"github.com/noisewright/noisewright/lp/internal/meet"
 	"github.com/noisewright/noisewright/lp/internal/noise/staircase"
 	"github.com/noisewright/noisewright/noise"
@@ -174,9 +175,12 @@ func (d *designer) simpleCost(first *tables.Verified, took time.Duration, most i
 	if d.Options.TimeLimit == 0 {
 		return most, d.Options.MaxCells
 	}
-	const share, shift, few = 1.0 / 8, 5 * time.Nanosecond, 1000
+	const share, shift, cell, few = 1.0 / 8, 5 * time.Nanosecond, 10 * time.Microsecond, 1000
 	left := share * float64(d.Left())
 	work, cells = min(most, int(left/float64(shift))), d.Options.MaxCells
+	if _, _, quick := loss.PolynomialBeyond(d.Loss); !quick { // runs of cells are not summed at once
+		cells = min(cells, int(left/float64(cell)))
+	}
 	if first != nil && first.Mechanism().Cells() > few {
 		took = max(took, 1)
 		cells = min(cells, int(left/float64(took)*float64(first.Mechanism().Cells())))
