@@ -14,7 +14,6 @@ import (
 	"github.com/noisewright/noisewright/internal/exact"
 	"github.com/noisewright/noisewright/loss"
 	"github.com/noisewright/noisewright/lp/internal/noise/staircase"
-	"github.com/noisewright/noisewright/noise"
 	"github.com/noisewright/noisewright/tables"
 )
 
@@ -25,29 +24,22 @@ import (
 
 const (
 	// coreFrom is the epsilon from which the core is searched for.
-	coreFrom = 2
+	coreFrom = 0.5
 	// closedFrom is the epsilon from which multipliers in closed form prove something.
 	closedFrom = 4
 )
 
 // findCore finds the core of the best staircase with delta = 0, and lays grids by it.
 func (d *designer) findCore() {
-	const few = 64 // points: tables of more are made of cells
-	if d.Epsilon == 0 || d.Constraints.Support != nil || d.Constraints.Unbiased && !d.folded {
-		return
-	}
-	if d.Epsilon < coreFrom {
-		gamma, ok := noise.StaircaseStep(d.Epsilon, d.Loss)
-		if !ok {
-			gamma = 0.5 // which it tends to for a small epsilon
-		}
-		if ok || 0 < d.points && d.points <= few {
-			d.core = &staircase.Core{From: d.peak - gamma, Width: 2 * gamma}
-		}
+	if d.Constraints.Support != nil || d.Constraints.Unbiased && !d.folded || d.Epsilon < coreFrom {
 		return
 	}
 	_, c, ok := d.searchStairs(context.Background())
 	if !ok || !(c.Width > 0 && c.Width <= 1) {
+		return
+	}
+	d.start = &c
+	if d.Epsilon < alignFrom {
 		return
 	}
 	d.core = &c
@@ -62,50 +54,56 @@ func (d *designer) findCore() {
 	}
 }
 
-// coreTable returns the best of the truncated staircases with the core, of several atoms, that has
-// most cells at most and takes so much work, or nil.
-func (d *designer) coreTable(work, most int) *tables.Verified {
-	g, n := d.coreGrid(*d.core, work)
-	if g.k == 0 {
-		return nil
-	}
+// coreTable returns the best of the truncated staircases with the core, or a core as wide as it is for a small
+// epsilon, of several atoms, that has most cells at most and takes so much work.
+func (d *designer) coreTable(work, most int) (t *tables.Verified, err error) {
+	g, n := d.coreGrid(work, most)
 	fall := func(away int) float64 { return d.Epsilon * math.Ceil(float64(away)/float64(g.k)) }
 	var cuts []truncated
 	for _, share := range []float64{0, 0.9, 0.999, 1 - 1e-6} { // of delta, for the atom
-		if t := d.truncate(g, n, min(most, work/g.k), share*d.Delta, fall); t.masses != nil {
+		if t := d.truncate(g, n, d.Options.MaxCells, share*d.Delta, fall); t.masses != nil {
 			cuts = append(cuts, t)
 		}
 	}
 	slices.SortFunc(cuts, func(a, b truncated) int { return cmp.Compare(a.loss, b.loss) })
+	err = tooManyCells(d.Options.MaxCells)
 	for _, c := range cuts {
-		if t, err := d.makeTable(c.grid, c.masses, c.atom); err == nil {
-			return t
+		if t, err = d.makeTable(c.grid, c.masses, c.atom); err == nil {
+			return t, nil
 		}
 	}
-	return nil
+	return nil, err
 }
 
-// coreGrid returns a grid that begins with the core, of n cells, whose width is next to the core's,
-// with few cells: K² of them times the sensitivities of the support are at most the work. K = 0: none.
-func (d *designer) coreGrid(c staircase.Core, work int) (g grid, n int) {
+// coreGrid returns a grid that begins with the core, of n cells, whose width is next to the core's, with few cells:
+// K times the sensitivities of the support are at most the given ones, and K² times them the work.
+func (d *designer) coreGrid(work, cells int) (g grid, n int) {
+	c, enough, matters := staircase.Core{From: d.peak - 0.5, Width: 1}, 3e-2, min(d.Epsilon, 1)
+	if d.start != nil {
+		c, enough, matters = *d.start, 3e-3, 1
+	}
 	reach := 2*(SupportBound(d.Problem)+2) + c.Width
-	most := min(int(math.Sqrt(float64(work)/reach)), int(float64(d.Options.MaxCells)/reach))
-	if d.points > 0 && int64(most) >= d.points {
-		cells, first, n, _ := d.coreCells(c, int(d.points))
-		return grid{k: int(d.points), table: cells, first: first}, n
+	least := max(1, int(math.Round(1/c.Width)))
+	most := max(least, min(int(math.Sqrt(float64(work)/reach)), int(float64(cells)/reach)))
+	if d.points > 0 {
+		most = min(most, int(d.points))
 	}
 	// Beyond a jump all costs at once, and the cells of a grid protect somewhat more than the sensitivity.
 	const protected = 4e-5
-	enough, best := 3e-3, math.Inf(1)
-	if len(loss.Kinks(d.Loss)) > 0 { // what is free ends with the core
-		enough = 2e-4
+	beyond := func(k, wide int) bool {
+		return d.jumping && d.start != nil && int64(k) != d.points && float64(wide) > c.Width*(1-protected)*float64(k)
 	}
-	for k := max(1, int(math.Round(1/c.Width))); k <= most && best > enough; k++ {
-		cells, first, wide, off := d.coreCells(c, k)
-		if off *= 1 + float64(k)/float64(most); d.jumping && float64(wide) > c.Width*(1-protected)*float64(k) || off > improvement*best {
+	if len(loss.Kinks(d.Loss)) > 0 { // what is free ends with the core
+		enough = min(enough, 2e-4)
+	}
+	best := math.Inf(1)
+	for k := min(least, most); k <= most && best > enough; k++ {
+		table, first, wide, off, waste := d.coreCells(c, k)
+		off = math.Sqrt(matters*matters*off*off+waste) * (1 + float64(k)/float64(most))
+		if off > improvement*best || g.k > 0 && beyond(k, wide) {
 			continue
 		}
-		best, n, g = off, wide, grid{k: k, table: cells, first: first}
+		best, n, g = off, wide, grid{k: k, table: table, first: first}
 	}
 	return g, n
 }
@@ -123,7 +121,7 @@ func (d *designer) closedDual() {
 		halfway  = 0.5  // of the gap: finer grids are not worth their time
 		share    = 0.25 // of the time, for all of them
 		gaining  = 0.05 // of what is missed
-		mostIdle = 8    // times as many nodes as when that was gained last
+		mostIdle = 4    // times as many nodes as when that was gained last
 	)
 	var best closed
 	patience := d.Left() - time.Duration(share*float64(d.Options.TimeLimit))

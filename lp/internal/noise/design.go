@@ -21,6 +21,7 @@ import (
 	"github.com/noisewright/noisewright/internal/check"
 	"github.com/noisewright/noisewright/loss"
 	"github.com/noisewright/noisewright/lp/internal/meet"
+	"github.com/noisewright/noisewright/lp/internal/noise/staircase"
 	"github.com/noisewright/noisewright/lp/solver"
 	"github.com/noisewright/noisewright/tables"
 )
@@ -58,8 +59,9 @@ type designer struct {
 	*model
 	meet.Search  // for table and dual
 	upper, lower side
-	last         *side   // that was advanced
-	before       float64 // what was left before, if it was advanced alone
+	last         *side           // that was advanced
+	before       float64         // what was left before, if it was advanced alone
+	start        *staircase.Core // of the table to begin with; nil: as for a small epsilon
 	table        *tables.Table
 	dual         *tables.Dual
 	rounds       int

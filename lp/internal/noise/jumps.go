@@ -65,7 +65,6 @@ func (d *designer) meetJumps(ctx context.Context) error {
 			d.upper.reach, d.lower.reach = d.upper.reach*longer, d.lower.reach*longer
 		}
 	}
-	return nil
 }
 
 // inTime reports whether a program is expected to take at most half of the time that is left.

@@ -84,7 +84,7 @@ func (d *designer) searchStairs(ctx context.Context) (l loss.Loss, c staircase.C
 // cells ever closer to the best core, until that gains nothing more.
 func (d *designer) stairsAbove(ctx context.Context, c staircase.Core) error {
 	if d.points > 0 && d.points < mostStairs {
-		cells, first, n, _ := d.coreCells(c, int(d.points))
+		cells, first, n, _, _ := d.coreCells(c, int(d.points))
 		if all := shapes.StaircaseCells(cells, n); all <= d.Options.MaxCells && d.allowsStairs(all*int(d.points)) {
 			return d.tryStairs(cells, first, n)
 		}
@@ -98,8 +98,8 @@ func (d *designer) stairsAbove(ctx context.Context, c staircase.Core) error {
 		most = min(most, d.points)
 	}
 	for ; best*best > stepMatch*d.Options.Gap && int64(k) <= most; k++ {
-		cells, first, n, off := d.coreCells(c, k)
-		if off > improvement*best {
+		cells, first, n, off, waste := d.coreCells(c, k)
+		if off = math.Sqrt(off*off + waste); off > improvement*best {
 			continue
 		}
 		best = off
@@ -131,8 +131,8 @@ func (d *designer) allowsStairs(work int) bool {
 }
 
 // coreCells returns the grid of K cells per sensitivity, at least, on which n cells from the first on are next to
-// the core, and by how much they are off, relative.
-func (m *model) coreCells(c staircase.Core, k int) (cells tables.Grid, first, n int, off float64) {
+// the core, by how much they are off, relative, and the share of what they protect that is more than the sensitivity.
+func (m *model) coreCells(c staircase.Core, k int) (cells tables.Grid, first, n int, off, waste float64) {
 	cells, per := upper{m}.cells(k).table, float64(k)
 	if m.points > 0 {
 		per = float64(m.points) / float64(cells.PointsPerCell)
@@ -142,12 +142,11 @@ func (m *model) coreCells(c staircase.Core, k int) (cells tables.Grid, first, n 
 	if m.folded { // 0 is in the middle of a cell
 		n = 2*min(max(0, int(math.Round((c.Width*per-1)/2))), k-1) + 1
 	}
-	off = math.Abs(float64(n)/per/c.Width - 1)
-	off = math.Sqrt(off*off + float64(k)/per - 1) // the loss grows like what is protected
+	off, waste = math.Abs(float64(n)/per/c.Width-1), float64(k)/per-1
 	if first = -(n - 1) / 2; !m.folded {
 		cells, first = startAt(cells, (c.From+c.Width/2)*per-float64(n)/2)
 	}
-	return cells, first, n, off
+	return cells, first, n, off, waste
 }
 
 // startAt moves the cells of a grid so that one begins next to x, in cells from 0; it returns that.
