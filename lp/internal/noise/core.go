@@ -120,8 +120,8 @@ func (d *designer) closedDual() {
 	const (
 		halfway  = 0.5  // of the gap: finer grids are not worth their time
 		share    = 0.25 // of the time, for all of them
-		gaining  = 0.05 // of what is missed
-		mostIdle = 4    // times as many nodes as when that was gained last
+		gaining  = 0.1  // of what is missed
+		mostIdle = 2.5  // times as many nodes as when that was gained last
 	)
 	var best closed
 	patience := d.Left() - time.Duration(share*float64(d.Options.TimeLimit))
@@ -133,7 +133,7 @@ func (d *designer) closedDual() {
 		if last == 0 || best.value-before > gaining*(d.Best-before) {
 			last = g.k
 		}
-		if d.Best/best.value-1 < halfway*d.Options.Gap || d.Left() < patience || g.k > mostIdle*last {
+		if d.Best/best.value-1 < halfway*d.Options.Gap || d.Left() < patience || float64(g.k) > mostIdle*float64(last) {
 			break
 		}
 	}
