@@ -24,6 +24,7 @@ type Family struct {
 
 	errors        [][]float64 // of each node
 	probabilities [][]float64
+	terms         int // of characteristic functions that may be summed
 }
 
 // slack is above the relative rounding error of every number here, which is a sum of few thousands of
@@ -34,7 +35,7 @@ const slack = 1e-9
 // answers[j] to nodes[i], and the mean of the answers is the node. If mixed, values between two
 // neighboring nodes are answered by one of the two, with probabilities that make the value their mean.
 func New(answers, nodes []float64, rows [][]float64, mixed bool) *Family {
-	f := &Family{probabilities: rows}
+	f := &Family{probabilities: rows, terms: 1 << 26}
 	moment := func(i int, at float64, power int) (sum float64) {
 		for j, p := range rows[i] {
 			sum += p * math.Pow(math.Abs(answers[j]-at), float64(power))
@@ -78,6 +79,14 @@ func New(answers, nodes []float64, rows [][]float64, mixed bool) *Family {
 	f.above, f.below = f.above*(1+slack), f.below*(1+slack)
 	f.most = max(f.above, f.below)
 	return f
+}
+
+// Within returns the family with fewer terms of characteristic functions that may be summed in a Radius, which
+// may then be larger. There are some thousand for each node and answer.
+func (f *Family) Within(terms int) *Family {
+	g := *f
+	g.terms = min(g.terms, terms)
+	return &g
 }
 
 // between returns the largest variance of an answer by one of two laws, with the variances a and b

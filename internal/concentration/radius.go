@@ -123,8 +123,6 @@ const (
 	// fine and coarse are steps of the integral: relative ones below 1, and absolute ones above.
 	fine, coarse = 1.004, 0.02
 	farthest     = 24 // in units of the largest standard deviation
-	// maxTerms bounds the terms of all characteristic functions that are summed.
-	maxTerms = 1 << 26
 )
 
 // smoothing is the bound of Prawitz (1972) with the least of many limits W of the integral,
@@ -143,7 +141,7 @@ func (f *Family) smoothing(people float64) float64 {
 		if b*b*(f.fourth+3) <= 6*square { // where that falls
 			top = math.Sqrt(1 - square*a*a + (f.fourth+3)*a*a*a*a/12)
 		}
-		if math.Pow(top, people-1) > 1e-12 && terms < maxTerms {
+		if math.Pow(top, people-1) > 1e-12 && terms < f.terms {
 			terms += len(f.errors) * len(f.errors[0])
 			top = min(top, f.characteristic(a, b))
 		}
