@@ -18,6 +18,7 @@ import (
 	"github.com/noisewright/noisewright/cmd/internal/figure"
 	"github.com/noisewright/noisewright/cmd/internal/report"
 	"github.com/noisewright/noisewright/cmd/internal/shell"
+	"github.com/noisewright/noisewright/counts"
 	"github.com/noisewright/noisewright/dp"
 	"github.com/noisewright/noisewright/internal/check"
 	"github.com/noisewright/noisewright/kernels"
@@ -310,6 +311,7 @@ var owns = map[string]own{
 	cells.Form.Package:   {about: report.Additive, figure: figureFor((*plotOptions).additive)},
 	local.Form.Package:   {about: report.Randomizer, figure: figureFor((*plotOptions).randomizer), compare: (*compareOptions).compareRandomizer, mean: (*intervalOptions).meanOfAnswers},
 	subset.Form.Package:  {about: report.Subset, compare: (*compareOptions).compareSets, mean: (*intervalOptions).sharesOfSets},
+	counts.Form.Package:  {about: report.Counts, compare: (*compareOptions).compareCounts, mean: (*intervalOptions).countsOfAnswers},
 }
 
 // about says what was found about a mechanism.
