@@ -40,7 +40,7 @@ var arrows = map[string][]string{
 	"tables/shapes": {"proof", "tables", "noise", "dp", "internal/exact", "internal/check"},
 	"kernels":       {"internal/formfile", "dp", "loss", "proof", "internal/exact", "internal/check", "internal/strictjson"},
 	"local":         {"internal/formfile", "dp", "loss", "proof", "internal/exact", "internal/check", "internal/strictjson"},
-	"subset":        {"internal/formfile", "dp", "loss", "proof", "internal/exact", "internal/check", "internal/strictjson"},
+	"subset":        {"internal/formfile", "internal/keyed", "dp", "loss", "proof", "internal/exact", "internal/check", "internal/strictjson"},
 	"sampler": {
 		"sampler/internal/rank", "sampler/internal/chacha8", "tables", "proof", "dp",
 		"internal/keyed", "internal/formfile", "internal/exact", "internal/check",
