@@ -21,7 +21,7 @@ const roundoff = 0x1p-53
 // (Hoeffding 1956), which are taken where they are about as close. All is rounded outwards
 // (docs/proofs/shares.md).
 func (s *Selection) Interval(count, n int64, alpha float64) (lower, upper float64) {
-	lower, upper = s.uncut(count, n, alpha)
+	lower, upper = s.Uncut(count, n, alpha)
 	return min(max(lower, 0), 1), max(min(upper, 1), 0)
 }
 
@@ -48,8 +48,8 @@ func mapped(count, n int64, alpha, p, q float64) (lower, upper float64) {
 // where the bounds are those of the former: they are wider by half of it.
 const enough = 0.04
 
-// uncut is Interval before it is cut to the numbers from 0 to 1.
-func (s *Selection) uncut(count, n int64, alpha float64) (lower, upper float64) {
+// Uncut is Interval before it is cut to the numbers from 0 to 1, for who compares widths.
+func (s *Selection) Uncut(count, n int64, alpha float64) (lower, upper float64) {
 	p, q, notP, notQ := s.floats()
 	alpha *= 1 - 8*roundoff
 	people, from, to := float64(n), int64(0), n
