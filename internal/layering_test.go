@@ -41,7 +41,7 @@ var arrows = map[string][]string{
 	"kernels":       {"internal/formfile", "dp", "loss", "proof", "internal/exact", "internal/check", "internal/strictjson"},
 	"local":         {"internal/formfile", "dp", "loss", "proof", "internal/exact", "internal/check", "internal/strictjson"},
 	"counts":        {"internal/concentration", "internal/formfile", "dp", "loss", "proof", "internal/exact", "internal/check", "internal/strictjson"},
-	"subset":        {"internal/formfile", "dp", "loss", "proof", "internal/exact", "internal/check", "internal/strictjson"},
+	"subset":        {"internal/formfile", "internal/keyed", "dp", "loss", "proof", "internal/exact", "internal/check", "internal/strictjson"},
 	"sampler": {
 		"sampler/internal/rank", "sampler/internal/chacha8", "tables", "proof", "dp",
 		"internal/keyed", "internal/formfile", "internal/exact", "internal/check",
@@ -143,7 +143,7 @@ var arrows = map[string][]string{
 	"cmd/internal/scripttest": {"github.com/rogpeppe/go-internal"}, // for tests
 	"internal/csvfile":        {"internal/check", "github.com/klauspost/compress/zstd"},
 	"cmd/internal/portrait":   {"proof/forms", "proof", "tables", "kernels", "cells", "local", "subset", "account", "dp", "loss", "internal/exact"},
-	"cmd/internal/figure":     {"cmd/internal/portrait", "proof", "tables", "kernels", "cells", "local", "noise", "dp", "loss", "internal/check", "gonum.org/v1/plot"},
+	"cmd/internal/figure":     {"cmd/internal/portrait", "proof", "tables", "kernels", "cells", "local", "subset", "noise", "dp", "loss", "internal/check", "gonum.org/v1/plot"},
 
 	"internal/check":      {},
 	"internal/formfile":   {"internal/exact", "internal/check"},
