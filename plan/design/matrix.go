@@ -32,12 +32,12 @@ func denseOf(g [][]float64) *mat.Dense {
 // OPT₀); nil if none is better than the identity or the context ends before the first is found.
 func pIdentities(ctx context.Context, g [][]float64) *strategy {
 	n := len(g)
-	starts := 3
+	starts, most := 3, n/3
 	if n > 128 {
-		starts = 1
+		starts, most = 1, n/10
 	}
 	gram, best := denseOf(g), (*pIdentity)(nil)
-	for p := 1; p <= n/3; p *= 2 {
+	for p := 1; p <= most; p *= 2 {
 		if p < n/25 {
 			continue
 		}
@@ -168,8 +168,8 @@ func (o *pIdentity) minimize(ctx context.Context, r *rand.Rand) *pIdentity {
 			return optimize.NotTerminated, nil
 		},
 	}, at, &optimize.Settings{
-		GradientThreshold: 1e-7, MajorIterations: 400,
-		Converger: &optimize.FunctionConverge{Relative: 1e-6, Iterations: 20},
+		GradientThreshold: 1e-7, MajorIterations: 800,
+		Converger: &optimize.FunctionConverge{Relative: 1e-5, Iterations: 50},
 	}, &optimize.LBFGS{Store: 15})
 	if found != nil && (err == nil || found.F < 1) {
 		at = found.X
