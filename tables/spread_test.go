@@ -29,6 +29,9 @@ func TestSpreadNodes(t *testing.T) {
 	for _, name := range spreadLosses {
 		l := parsed(t, name)
 		for _, points := range []int{7, 12, 40} {
+			if testing.Short() && points > 12 {
+				continue
+			}
 			for k := 1; k < points; k += 1 + k/3 {
 				p := dp.Problem{Privacy: dp.Privacy{Epsilon: 1, Delta: 0.1, Sensitivity: float64(points)}, Query: dp.IntegerQuery, Loss: l}
 				n := newNodes(&Dual{CellsPerSensitivity: k, Spread: true}, &p)
