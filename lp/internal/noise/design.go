@@ -62,6 +62,7 @@ type designer struct {
 	last         *side           // that was advanced
 	before       float64         // what was left before, if it was advanced alone
 	start        *staircase.Core // of the table to begin with; nil: as for a small epsilon
+	unclosed     bool            // multipliers in closed form are known to prove little
 	table        *tables.Table
 	dual         *tables.Dual
 	rounds       int
@@ -127,7 +128,7 @@ func (d *designer) begin() error {
 			d.keepDual(dual)
 		}
 	}
-	if d.core != nil && d.Epsilon >= closedFrom {
+	if d.core != nil && d.Epsilon >= closedFrom && !d.unclosed {
 		d.closedDual()
 	}
 	return nil

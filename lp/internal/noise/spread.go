@@ -48,7 +48,7 @@ func (d *designer) meetSpread(ctx context.Context) error {
 	if err != nil {
 		return nil
 	}
-	r.spread, r.proves = d.unit, d.Problem
+	r.spread, r.proves, r.unclosed = d.unit, d.Problem, d.Gap() > farApart
 	// Nodes that are next to as close as points are lowered by much.
 	if r.finest = int(d.points * 2 / 3); r.begin() != nil {
 		return nil
