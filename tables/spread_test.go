@@ -159,7 +159,7 @@ func TestSpreadLeastBeforeTheLastMultiplier(t *testing.T) {
 			p := dp.Problem{Privacy: dp.Privacy{Epsilon: 1, Delta: 0.1, Sensitivity: 7}, Query: dp.IntegerQuery, Loss: parsed(t, name)}
 			d := Dual{CellsPerSensitivity: k, Exponent: -40, Spread: true}
 			m := minimum{nodes: newNodes(&d, &p), exponent: d.Exponent, up: new(big.Int)}
-			if !m.over([]coefficient{{cell: -last}, {cell: last}}) {
+			if !m.over([]coefficient{{cell: -last}, {cell: last}}, []int64{1, -1}) {
 				t.Fatalf("%s, K = %d: no end", name, k)
 			}
 			want := m.at(0)

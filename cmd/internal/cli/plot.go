@@ -18,6 +18,7 @@ import (
 	"github.com/noisewright/noisewright/cmd/internal/figure"
 	"github.com/noisewright/noisewright/cmd/internal/report"
 	"github.com/noisewright/noisewright/cmd/internal/shell"
+	"github.com/noisewright/noisewright/counts"
 	"github.com/noisewright/noisewright/dp"
 	"github.com/noisewright/noisewright/internal/check"
 	"github.com/noisewright/noisewright/kernels"
@@ -55,7 +56,8 @@ in the title. The curves over it are Laplace and Gaussian noise for the same tot
 
 For a kernel or a local randomizer, draw the expected loss of every value, or with
 --values the probabilities of the answers to these values; for categories, those of all.
-For an additive kernel, draw the loss of every cell, or the density of the noise for the
+For a subset selection, draw the variance of sets of other sizes, and of published
+mechanisms. For an additive kernel, draw the loss of every cell, or the density of the noise for the
 values. --table adds the loss of noise that does not depend on the value to that of a
 kernel, as a dashed line.
 
@@ -284,6 +286,15 @@ func (o *plotOptions) randomizer(r *local.Randomizer) (figureOf, error) {
 	}, nil
 }
 
+func (o *plotOptions) selection(*subset.Selection) (figureOf, error) {
+	if o.values != "" || o.table != "" {
+		return nil, shell.BadInput("", errors.New("values and table are for kernels, want neither with a subset selection"))
+	}
+	return func(_ context.Context, v proof.Proven) (figure.Picture, error) {
+		return figure.Selection(v.(*subset.Verified)), nil
+	}, nil
+}
+
 func statedBy(p dp.Privacy, l loss.Loss) string {
 	return fmt.Sprintf("epsilon = %v, delta = %v, sensitivity = %v and loss = %s", p.Epsilon, p.Delta, p.Sensitivity, l.Name())
 }
@@ -309,7 +320,8 @@ var owns = map[string]own{
 	kernels.Form.Package: {about: report.Kernel, figure: figureFor((*plotOptions).kernel)},
 	cells.Form.Package:   {about: report.Additive, figure: figureFor((*plotOptions).additive)},
 	local.Form.Package:   {about: report.Randomizer, figure: figureFor((*plotOptions).randomizer), compare: (*compareOptions).compareRandomizer, mean: (*intervalOptions).meanOfAnswers},
-	subset.Form.Package:  {about: report.Subset, compare: (*compareOptions).compareSets, mean: (*intervalOptions).sharesOfSets},
+	subset.Form.Package:  {about: report.Subset, figure: figureFor((*plotOptions).selection), compare: (*compareOptions).compareSets, mean: (*intervalOptions).sharesOfSets},
+	counts.Form.Package:  {about: report.Counts, compare: (*compareOptions).compareCounts, mean: (*intervalOptions).countsOfAnswers},
 }
 
 // about says what was found about a mechanism.
