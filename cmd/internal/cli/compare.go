@@ -160,6 +160,8 @@ func (o *compareOptions) run(ctx context.Context) error {
 	switch {
 	case o.table != "":
 		return o.compareFile(ctx)
+	case o.sets.workload.Workload != nil:
+		return o.designCounts(ctx)
 	case o.sets.given():
 		return o.designSets()
 	case o.local.On:

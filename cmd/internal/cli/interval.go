@@ -60,10 +60,10 @@ VALUE is a released value with all its digits. Put -- before a negative one.
 
 With --column, IN.csv has a column of private values, as privatize writes it: with
 noise of a table, or answers of a local randomizer without bias. Printed are their mean
-and an interval for the mean of the values behind them, clipped as privatize does, by
-Chernoff's bound for the noise of the table, a mean that is not 0 included, or
-Bernstein's inequality for the randomizer. They must be as they were drawn: privatize
---clamp makes them biased.
+and an interval for the mean of the values behind them, clipped as privatize does: by
+Chernoff's bound for the noise of the table, a mean that is not 0 included, or for the
+randomizer the least of three bounds that hold for any values (docs/local.md). They must
+be as they were drawn: privatize --clamp makes them biased.
 
 ` + intervalOfShares,
 		Example: `  noisewright interval table.json 1234
@@ -81,9 +81,10 @@ func newLocalIntervalCommand(s *shell.Streams) *cobra.Command {
 		Use:   "interval RANDOMIZER --column NAME ANSWERS.csv",
 		Short: "Say what the mean or the shares of the values may be, from the answers",
 		Long: `Verify a local randomizer and print, from a column of its answers alone, their mean and
-an interval for the mean of the values behind them, clipped as privatize does, by
-Bernstein's inequality. The randomizer has to be without bias (local design --unbiased),
-and the answers as they were drawn: privatize --clamp makes them biased.
+an interval for the mean of the values behind them, clipped as privatize does: the least
+of three bounds, of Bentkus, of Berry and Esseen, and of Prawitz. The randomizer has to be
+without bias (local design --unbiased), and the answers as they were drawn: privatize
+--clamp makes them biased.
 
 Over the randomness of the answers, the interval contains the mean with a probability of
 at least --level.
@@ -244,8 +245,9 @@ func (o *intervalOptions) meanOfAnswers(_ context.Context, p proof.Proven) error
 	if err != nil {
 		return err
 	}
-	half := estimate.MeanError(&s, n, o.level) + 0x1p-50*math.Abs(mean) // which was rounded, as the ends are
-	lower, upper := max(mean-half, s.Values.Lower), min(mean+half, s.Values.Upper)
+	above, below := estimate.MeanError(&s, n, o.level)
+	rounding := 0x1p-50 * math.Abs(mean) // as the ends are
+	lower, upper := max(mean-above-rounding, s.Values.Lower), min(mean+below+rounding, s.Values.Upper)
 	if lower > upper { // an event of a probability of at most 1 - level
 		lower, upper = s.Values.Lower, s.Values.Upper
 	}

@@ -18,7 +18,10 @@ import (
 )
 
 // sets is a subset selection to design: flags say for which categories.
-type sets struct{ subset.Spec }
+type sets struct {
+	subset.Spec
+	workload workload
+}
 
 func (s *sets) given() bool { return s.Count > 0 || s.Labels != nil }
 
@@ -33,6 +36,9 @@ func (s *sets) flag(f *shell.Flags) {
 		return err
 	})
 	f.CompleteOrFile("categories")
+	f.With("categories", func() {
+		s.workload.flag(f, func() (int64, []string) { return s.Count, s.Labels })
+	})
 }
 
 // countOfCategories reads a number of categories, if the text is a number.
