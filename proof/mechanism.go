@@ -64,9 +64,10 @@ type Numeric interface {
 	AnswerNumber(c Choice, answer int, point int64) float64
 }
 
-// Drawer is a mechanism with too many answers to list its laws: it draws them itself.
+// Drawer is a mechanism with too many answers to list: it draws them itself. One that is not Lossy too
+// is accounted for by its promise alone.
 type Drawer interface {
-	Lossy
+	Mechanism
 	// Draw answers an input by independent uniform words. The error wraps dp.ErrInvalid for
 	// an input that is not of the Inputs, before a word is asked for, and says of it only that;
 	// or is that of a word.
