@@ -372,13 +372,14 @@ const steps = 1 << 12
 
 // laplaceCandidate measures rows with geometric noise.
 func (s *study) laplaceCandidate(m *strategy) candidate {
-	epsilon := part(s.problem.Epsilon, s.touched*steps)
+	rows := wholeColumns(m.rows)
+	epsilon := part(s.problem.Epsilon, int(plan.DistanceL1(rows, s.problem.Neighbors, s.problem.MaxPerPerson)))
 	c := candidate{make: func(context.Context) ([]plan.Measurement, error) {
 		l, err := plan.Geometric(epsilon)
 		if err != nil {
 			return nil, err
 		}
-		return []plan.Measurement{{Kind: plan.L1, Weight: 1, Rows: wholeColumns(m.rows), Noise: &l}}, nil
+		return []plan.Measurement{{Kind: plan.L1, Weight: 1, Rows: rows, Noise: &l}}, nil
 	}}
 	c.Name, c.MeanSquaredError = m.name, m.total/s.queries()*geometricVariance(epsilon)/(steps*steps)
 	return c
