@@ -120,6 +120,13 @@ type Exporter interface {
 	Export(bounds Bounds, g Golden, s Stream, n int) (any, error)
 }
 
+// DrawExporter is an Exporter that draws by itself.
+type DrawExporter interface {
+	Drawer
+	// ExportDraws is Export with what answers an input by the next words of the stream.
+	ExportDraws(bounds Bounds, g Golden, release func(Value) (Value, error), n int) (any, error)
+}
+
 // Stream is the draws of a deterministic stream of words.
 type Stream interface {
 	// Anew begins the stream anew.
