@@ -7,7 +7,6 @@ import (
 	"errors"
 	"fmt"
 	"math"
-	"slices"
 	"strconv"
 	"strings"
 
@@ -128,6 +127,7 @@ func (o *decisionOptions) run(ctx context.Context) error {
 				}
 			}
 		}
+		o.compare()
 		return nil
 	}, output{decisionsName, o.records, nil})
 	if err != nil {
@@ -156,67 +156,93 @@ func (o *decisionOptions) split(ctx context.Context, set *decisionSet, i int) er
 		return err
 	}
 	for _, epsilon := range o.epsilons {
-		trials, err := p.Search(ctx, epsilon, encoders.MeasureCrossEntropy)
-		if err != nil {
-			return err
-		}
-		for _, t := range trials {
-			b, err := p.Bundle(ctx, t.Way, epsilon)
+		for _, w := range p.Ways() {
+			b, err := p.Bundle(ctx, w, epsilon)
 			if err != nil {
 				return err
 			}
-			if err := o.add(ctx, set.name, &epsilon, t.Way.String(), b, test, ""); err != nil {
+			if err := o.add(ctx, set.name, &epsilon, w.String(), b, test, ""); err != nil {
 				return err
 			}
 		}
-		b, err := p.Bundle(ctx, trials[0].Way, epsilon)
-		chosen := trials[0].Way.String()
-		if err == nil && o.numbers {
-			b, chosen, err = o.orNumbers(ctx, p, train, trials[0], b, epsilon, uint64(i)) //nolint:gosec // small
-		}
-		if err == nil {
-			err = o.add(ctx, set.name, &epsilon, wayAuto, b, test, chosen)
-		}
+		numbers, judged, err := o.sendNumbers(ctx, p, train, epsilon, uint64(i)) //nolint:gosec // small
 		if err != nil {
 			return err
+		}
+		all, err := p.Search(ctx, epsilon)
+		if err != nil {
+			return err
+		}
+		for _, measure := range []string{encoders.MeasureCrossEntropy, encoders.MeasureError} {
+			trials := decision.Rank(all, measure)
+			b, chosen := numbers, "numbers"
+			if beats := false; judged != nil {
+				_, _, beats = judged.Beats(&trials[0].Expected, measure)
+				if !beats {
+					b = nil
+				}
+			}
+			if b == nil {
+				chosen = trials[0].String()
+				if b, err = p.Bundle(ctx, trials[0].Way, epsilon); err != nil {
+					return err
+				}
+			}
+			if err := o.add(ctx, set.name, &epsilon, wayAuto+" by "+measure, b, test, chosen); err != nil {
+				return err
+			}
 		}
 	}
 	return nil
 }
 
-// orNumbers returns the better bundle: that of the trial, or of numbers that beat it.
-func (o *decisionOptions) orNumbers(ctx context.Context, p *decision.Prepared, d *encoders.Data, t *decision.Trial, b *bundle.Bundle, epsilon float64, seed uint64) (*bundle.Bundle, string, error) {
+// sendNumbers trains encoders that send one number, and returns the better one, and what people lose by
+// one that is trained without them; nil unless numbers are asked for.
+func (o *decisionOptions) sendNumbers(ctx context.Context, p *decision.Prepared, d *encoders.Data, epsilon float64, seed uint64) (*bundle.Bundle, *decision.Expected, error) {
+	if !o.numbers {
+		return nil, nil, nil
+	}
 	var best *taskaware.Result
+	var choice encoders.Choice
 	for _, c := range encoders.Choices([]int{1}, bundle.Promise{Epsilon: epsilon, Delta: taDelta}) {
-		body := encoder.Body{Domain: c.Domain, Radius: 1, Coordinates: 1}
-		noise, err := encoder.NewNoise(ctx, c.Noise, body, bundle.Promise{Epsilon: epsilon, Delta: taDelta}, o.tables)
+		r, err := o.sendNumber(ctx, d, c, epsilon, seed)
 		if err != nil {
-			return nil, "", err
-		}
-		own := taskaware.Options{Seed: seed}
-		r, err := taskaware.Train(ctx, d, body, noise, own, encoders.Run{})
-		if err == nil {
-			r, err = r.Refit(ctx, own, encoders.Run{})
-		}
-		if err != nil {
-			return nil, "", err
+			return nil, nil, err
 		}
 		if best == nil || r.HeldOut.Loss < best.HeldOut.Loss {
-			best = r
+			best, choice = r, c
 		}
 	}
-	numbers, err := best.Bundle()
+	rest, held := p.Outer()
+	again, err := o.sendNumber(ctx, d.Pick(rest), choice, epsilon, seed)
 	if err != nil {
-		return nil, "", err
+		return nil, nil, err
 	}
-	judged, err := p.Judge(ctx, numbers, best.HeldOutRows())
+	b, err := again.Bundle()
 	if err != nil {
-		return nil, "", err
+		return nil, nil, err
 	}
-	if _, _, beats := judged.Beats(&t.Expected, encoders.MeasureCrossEntropy); beats {
-		return numbers, "numbers", nil
+	judged, err := p.Judge(ctx, b, held)
+	if err != nil {
+		return nil, nil, err
 	}
-	return b, t.Way.String(), nil
+	b, err = best.Bundle()
+	return b, judged, err
+}
+
+// sendNumber trains an encoder of a choice.
+func (o *decisionOptions) sendNumber(ctx context.Context, d *encoders.Data, c encoders.Choice, epsilon float64, seed uint64) (*taskaware.Result, error) {
+	body := encoder.Body{Domain: c.Domain, Radius: 1, Coordinates: c.Coordinates}
+	noise, err := encoder.NewNoise(ctx, c.Noise, body, bundle.Promise{Epsilon: epsilon, Delta: taDelta}, o.tables)
+	if err != nil {
+		return nil, err
+	}
+	own := taskaware.Options{Seed: seed}
+	r, err := taskaware.Train(ctx, d, body, noise, own, encoders.Run{})
+	if err != nil {
+		return nil, err
+	}
+	return r.Refit(ctx, own, encoders.Run{})
 }
 
 // add measures a bundle on people who test.
@@ -245,12 +271,18 @@ func (o *decisionOptions) add(ctx context.Context, data string, epsilon *float64
 		}
 		p.Chosen[chosen]++
 	}
-	if i := slices.IndexFunc(o.points, func(q *decisionPoint) bool {
-		return q.Data == data && q.Way == wayBaseline && epsilon != nil && *q.Epsilon == *epsilon
-	}); i >= 0 && len(o.points[i].errors) == len(p.errors) {
-		p.MoreErrors, p.MoreCross = paired(p.errors, o.points[i].errors), paired(p.ce, o.points[i].ce)
-	}
 	return nil
+}
+
+// compare sets the differences from the baseline.
+func (o *decisionOptions) compare() {
+	for _, p := range o.points {
+		for _, base := range o.points {
+			if p.Epsilon != nil && base.Way == wayBaseline && base.Data == p.Data && *base.Epsilon == *p.Epsilon {
+				p.MoreErrors, p.MoreCross = paired(p.errors, base.errors), paired(p.ce, base.ce)
+			}
+		}
+	}
 }
 
 // paired returns the mean of the differences and its standard error.

@@ -359,6 +359,7 @@ func (s *Spec) validate() error {
 	c := checker{check.In("bundle")}
 	n, z := len(s.Features), s.scores()
 	c.count("features", n, "names", 1, maxFeatures)
+	c.Want(s.Noise != Decision || s.Category != nil, "category", "none", "one for the kind category")
 	c.count("axes", z, "coordinates", 1, MaxCoordinates)
 	c.count("answers", s.released(), "answers", 1, local.MaxAnswers)
 	if !c.None() {

@@ -24,38 +24,16 @@ func (p law) classes() int { return len(p[0]) }
 // share returns the probability of a cell.
 func (p law) share(cell int) float64 { return floats.Sum(p[cell]) }
 
-// task says what an answer is worth. With a_l the probability that it is given and the class is l,
-// it is worth the largest Σ_l a_l·r_l over the readings r that there are: the logarithms of all
-// laws of classes, for cross entropy; or for each decision less what it costs.
-type task struct {
-	costs [][]float64 // of each decision, if a class is true: [class][decision]; nil: cross entropy
-}
-
-// worth returns that of an answer, and the reading.
-func (t task) worth(a []float64) (worth float64, reading []float64) {
-	if t.costs == nil {
-		sum := floats.Sum(a)
-		reading = make([]float64, len(a))
-		for l, v := range a {
-			reading[l] = math.Log(max(v/sum, 1e-300))
-		}
-		return floats.Dot(a, reading), reading
+// worth returns what an answer is worth that is given together with the classes with these probabilities:
+// the largest Σ_l a_l·r_l over the readings r that there are, the logarithms of all laws of classes, which
+// is less the cross entropy; and that reading, the posterior's.
+func worth(a []float64) (value float64, reading []float64) {
+	sum := floats.Sum(a)
+	reading = make([]float64, len(a))
+	for l, v := range a {
+		reading[l] = math.Log(max(v/sum, 1e-300))
 	}
-	worth = math.Inf(-1)
-	for d := range t.costs[0] {
-		if r := t.reading(d); floats.Dot(a, r) > worth {
-			worth, reading = floats.Dot(a, r), r
-		}
-	}
-	return worth, reading
-}
-
-func (t task) reading(decision int) []float64 {
-	r := make([]float64, len(t.costs))
-	for l, row := range t.costs {
-		r[l] = -row[decision]
-	}
-	return r
+	return floats.Dot(a, reading), reading
 }
 
 // column is an answer: up to a factor, its probability given each cell is 1 or e^ε. Every
@@ -71,11 +49,13 @@ type column struct {
 // each cell and the largest Σ w·worth(v). As all columns have the mean 1, so has w the sum 1.
 type channel struct {
 	law     law
-	task    task
 	ratio   float64 // e^ε
 	basis   []column
 	weights []float64
 	prices  []float64 // of the cells
+	// moved are what the sums of cells are moved by, so that no step is of length 0 and none goes in
+	// circles: so little that integers makes up for it.
+	moved []float64
 }
 
 func (c *channel) newColumn(high []bool) column {
@@ -93,7 +73,7 @@ func (c *channel) newColumn(high []bool) column {
 		}
 		floats.AddScaled(v.masses, v.at[i], c.law[i])
 	}
-	v.worth, _ = c.task.worth(v.masses)
+	v.worth, _ = worth(v.masses)
 	return v
 }
 
@@ -108,16 +88,19 @@ const (
 
 // design solves the programme by the simplex method with columns that are made when they are
 // needed. It starts at randomized response on the cells. gap bounds what is left, if pricing finds
-// the best column: it does for costs, and to a fine grid for two classes.
-func design(ctx context.Context, p law, t task, epsilon float64) (c *channel, gap float64, err error) {
+// the best column: it does, to a fine grid, for two classes.
+func design(ctx context.Context, p law, epsilon float64) (c *channel, gap float64, err error) {
 	m := len(p)
-	c = &channel{law: p, task: t, ratio: math.Exp(epsilon)}
+	c = &channel{law: p, ratio: math.Exp(epsilon)}
 	for i := range m {
 		high := make([]bool, m)
 		high[i] = true
 		c.basis = append(c.basis, c.newColumn(high))
 	}
 	r := rand.New(rand.NewPCG(uint64(m), uint64(p.classes()))) //nolint:gosec // starts of a search
+	for range m {
+		c.moved = append(c.moved, 4e-9*r.Float64())
+	}
 	var pool []column
 	for range mostPivots {
 		if err := ctx.Err(); err != nil {
@@ -160,7 +143,7 @@ func (c *channel) solve() (*mat.LU, error) {
 		for i, x := range v.at {
 			b.Set(i, j, x)
 		}
-		ones.SetVec(j, 1)
+		ones.SetVec(j, 1+c.moved[j])
 		worth.SetVec(j, v.worth)
 	}
 	var lu mat.LU
@@ -212,21 +195,15 @@ func (c *channel) price(r *rand.Rand) (pool []column) {
 			if c.gain(v) > enough {
 				pool = append(pool, v)
 			}
-			_, reading = c.task.worth(v.masses)
+			_, reading = worth(v.masses)
 		}
 	}
 	return pool
 }
 
-// readings are those to start from: all decisions, a grid for two classes, and otherwise those
-// of the basis and some at random.
+// readings are those to start from: a grid for two classes, and otherwise those of the basis and some
+// at random.
 func (c *channel) readings(r *rand.Rand) (list [][]float64) {
-	if c.task.costs != nil {
-		for d := range c.task.costs[0] {
-			list = append(list, c.task.reading(d))
-		}
-		return list
-	}
 	k := c.law.classes()
 	if k == 2 {
 		for x := -30.0; x <= 30; x += 0.05 {
@@ -235,7 +212,7 @@ func (c *channel) readings(r *rand.Rand) (list [][]float64) {
 		return list
 	}
 	for _, v := range c.basis {
-		_, reading := c.task.worth(v.masses)
+		_, reading := worth(v.masses)
 		list = append(list, reading)
 	}
 	for range 4 * k {

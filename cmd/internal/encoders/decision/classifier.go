@@ -21,14 +21,14 @@ import (
 const (
 	folds = 5
 	// mostTuned is of how many people the penalty is chosen: it is a number for all of them.
-	mostTuned = 5000
+	mostTuned, mostTunedNumbers = 5000, 1 << 20
 	// mostNumbers is how many features of people there may be for a fit in each fold.
 	mostNumbers = 1 << 24
 )
 
-// penalties times the squares of the weights, over twice the people, are added to the mean loss, of
-// features of variance 1.
-var penalties = []float64{10000, 3000, 1000, 300, 100, 30, 10, 3, 1}
+// penalties times the squares of the weights, of the log-odds for two classes, over twice the people, are
+// added to the mean loss, of features of variance 1: half decades, as is usual.
+var penalties = []float64{10000, 3000, 1000, 300, 100, 30, 10, 3, 1, 0.3}
 
 // classifier is a network whose outputs are scores of the classes for features as they are, and
 // what it says of people whom it was not fitted to.
@@ -66,6 +66,13 @@ func divided(part []int, k int) (in, out []int) {
 
 // fitter fits a network to some people.
 type fitter func(ctx context.Context, x dense.Matrix, labels []int) (*dense.Network, error)
+
+// Outer divides people for a judgment of what was chosen otherwise: those to train on again, and a
+// fifth to judge it.
+func (p *Prepared) Outer() (rest, held []int) {
+	held, rest = divided(parts(p.data.Target.Labels, folds, p.options.Seed, "outer"), 0)
+	return rest, held
+}
 
 // train fits a classifier, and what it says of people it has not seen: of all in turn, or where that
 // would take long of a part of them, which the classifier is then fitted without.
@@ -121,9 +128,12 @@ type regression struct {
 }
 
 func (r regression) fit(x dense.Matrix, labels []int, iterations int, start *regress.Softmax) (*dense.Network, *regress.Softmax, error) {
-	scaling := scalings(x)[r.scaling]
+	scaling, penalty := scalings(x)[r.scaling], r.penalty
+	if r.classes == 2 {
+		penalty *= 2 // regress takes the weights of the classes, ∓ half of those of the log-odds
+	}
 	s, err := regress.FitSoftmax(scaling.Apply(x), labels, r.classes, regress.Options{
-		Ridge: r.penalty / float64(x.Rows), Bias: true, MajorIterations: iterations, Start: start,
+		Ridge: penalty / float64(x.Rows), Bias: true, MajorIterations: iterations, Start: start,
 	})
 	if err != nil {
 		return nil, nil, check.Errorf("decision", nil, "%w", err)
@@ -139,13 +149,17 @@ func (r regression) fit(x dense.Matrix, labels []int, iterations int, start *reg
 func logistic(ctx context.Context, d *encoders.Data, seed uint64, progress func(done, of int)) (*classifier, error) {
 	labels := d.Target.Labels
 	some := encoders.Rand(seed, "tuning", 0).Perm(len(labels))
-	some = some[:min(len(some), mostTuned)]
+	some = some[:min(len(some), mostTuned, max(mostTunedNumbers/d.X.Cols, 200))]
+	tried := folds
+	if len(d.X.Data) > mostNumbers {
+		tried = 1
+	}
 	x, y := dense.Pick(d.X, some), dense.Chosen(labels, some)
 	part := parts(y, folds, seed, "tuning folds")
 	losses := map[regression]float64{}
 	r, done := regression{classes: len(d.Target.Classes)}, 0
 	for r.scaling = range 2 {
-		for f := range folds {
+		for f := range tried {
 			in, out := divided(part, f)
 			var start *regress.Softmax
 			for _, r.penalty = range penalties {
@@ -161,7 +175,7 @@ func logistic(ctx context.Context, d *encoders.Data, seed uint64, progress func(
 				losses[r] += float64(len(in)) * dense.CrossEntropy(scores, dense.Chosen(y, in), dense.Matrix{})
 			}
 			done++
-			progress(done, 2*folds)
+			progress(done, 2*tried)
 		}
 	}
 	best := r
@@ -171,7 +185,11 @@ func logistic(ctx context.Context, d *encoders.Data, seed uint64, progress func(
 		}
 	}
 	return train(ctx, d, Logistic, seed, func(_ context.Context, x dense.Matrix, labels []int) (*dense.Network, error) {
-		net, _, err := best.fit(x, labels, 100, nil)
+		iterations := 100
+		if len(x.Data) > mostNumbers {
+			iterations = 60
+		}
+		net, _, err := best.fit(x, labels, iterations, nil)
 		return net, err
 	})
 }

@@ -237,7 +237,7 @@ func (p *Prepared) answering(ctx context.Context, w Way, q people, epsilon float
 	case Category:
 		a.proof, err = response(p.data.Target.Classes, epsilon)
 	default:
-		a.proof, err = newRandomizer(ctx, a.law, task{}, epsilon)
+		a.proof, err = newRandomizer(ctx, a.law, epsilon)
 	}
 	if err != nil {
 		return nil, err
@@ -277,11 +277,12 @@ func Mean(losses []float64) (mean, standardError float64) {
 // leastPeople is how many there are to be for each cell: 16 levels of 400 people follow these people.
 const leastPeople = 40
 
-// Search tries all ways, and returns those of less loss first, behind the one to take: the simplest of
-// those whose loss is not above the least by more than a standard error of the difference, people by
-// people (the rule of Breiman et al. 1984 for what is chosen out of fold).
-func (p *Prepared) Search(ctx context.Context, epsilon float64, measure string) ([]*Trial, error) {
-	ways := p.Ways()
+// Search tries the ways of these kinds, or all.
+func (p *Prepared) Search(ctx context.Context, epsilon float64, kinds ...string) ([]*Trial, error) {
+	ways := slices.DeleteFunc(p.Ways(), func(w Way) bool { return len(kinds) > 0 && !slices.Contains(kinds, w.Kind) })
+	if len(ways) == 0 {
+		return nil, check.Field("decision", "data", fmt.Sprintf("%d rows", len(p.classifiers[0].rows)), fmt.Sprintf("at least %d people for each of the cells of levels", leastPeople))
+	}
 	trials := make([]*Trial, len(ways))
 	for i, w := range ways {
 		if p.options.Progress != nil {
@@ -292,6 +293,14 @@ func (p *Prepared) Search(ctx context.Context, epsilon float64, measure string) 
 			return nil, err
 		}
 	}
+	return trials, nil
+}
+
+// Rank sorts trials by their loss, but for the one to take, which is first: the simplest of those whose loss
+// is not above the least by more than a standard error of the difference, people by people (the rule
+// of Breiman et al. 1984 for what is chosen out of fold). Trials are in the order of Ways.
+func Rank(trials []*Trial, measure string) []*Trial {
+	trials = slices.Clone(trials)
 	best := slices.MinFunc(trials, func(a, b *Trial) int { return cmp.Compare(a.mean(measure), b.mean(measure)) })
 	take := slices.IndexFunc(trials, func(t *Trial) bool {
 		more, standardError := t.Less(&best.Expected, measure)
@@ -300,7 +309,7 @@ func (p *Prepared) Search(ctx context.Context, epsilon float64, measure string) 
 	taken := trials[take]
 	trials = slices.Delete(trials, take, take+1)
 	slices.SortStableFunc(trials, func(a, b *Trial) int { return cmp.Compare(a.mean(measure), b.mean(measure)) })
-	return slices.Insert(trials, 0, taken), nil
+	return slices.Insert(trials, 0, taken)
 }
 
 func (e *Expected) mean(measure string) float64 {

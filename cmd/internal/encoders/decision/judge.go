@@ -5,6 +5,7 @@ package decision
 import (
 	"context"
 	"math"
+	"strconv"
 
 	"gonum.org/v1/gonum/floats"
 
@@ -108,14 +109,23 @@ func ones(n int) []float64 {
 	return x
 }
 
-// boundLevels is into how many levels each class is divided for Bound.
-const boundLevels = 16
+// Programme is what decisions by any mechanism cost at least: a value is a class and a level of its
+// score, of the shares that the calibrated scores of people out of fold have.
+type Programme struct {
+	Labels  []string
+	Shares  []float64
+	Answers []string    // the decisions
+	Costs   [][]float64 // of a decision for a value
+	// Response is the mean cost of randomized response on the class that the costs choose, with the best
+	// decision on each of its answers.
+	Response float64
+}
 
-// Bound returns the mean cost of decisions by randomized response on the class that the costs choose,
-// 1 for each wrong class without costs, and what no mechanism of the promise can be below that sees the
-// class and the level of its score, of 16 for each class: both for the law of people out of fold. The bound is
-// that of a randomizer's certificate, for the law as it was estimated.
-func (p *Prepared) Bound(ctx context.Context, classifier string, epsilon float64) (cost, bound float64, err error) {
+// finestCells bounds the values of a Programme.
+const finestCells = 48
+
+// Programme returns that of a classifier, with a cost of 1 for each wrong class if there are no costs.
+func (p *Prepared) Programme(classifier string, epsilon float64) (*Programme, error) {
 	k := len(p.data.Target.Classes)
 	costs := p.options.Costs
 	if costs == nil {
@@ -133,27 +143,45 @@ func (p *Prepared) Bound(ctx context.Context, classifier string, epsilon float64
 	q := c.unseen
 	factor := q.temperature()
 	q.shifts = p.shifts(factor)
-	levels := max(1, min(boundLevels, len(c.rows)/(4*k)))
-	fine := newLaw(q, newCells(q, levels, factor), factor)
+	levels := max(1, min(finestCells, len(c.rows)/4)/k)
+	joint := scoredLaw(q, newCells(q, levels, factor), factor)
 	r, err := response(p.data.Target.Classes, epsilon)
 	if err != nil {
-		return 0, 0, err
+		return nil, err
 	}
+	g := &Programme{Answers: r.Mechanism().Spec().AnswerLabels}
 	var rows [][]float64
-	for i := range fine {
+	for i, row := range joint {
 		rows = append(rows, r.Mechanism().PMF(i/levels))
+		g.Labels, g.Shares = append(g.Labels, strconv.Itoa(i)), append(g.Shares, floats.Sum(row))
+		g.Costs = append(g.Costs, make([]float64, k))
+		for l, mass := range row {
+			floats.AddScaled(g.Costs[i], mass/g.Shares[i], costs[l])
+		}
 	}
-	t := task{costs: costs}
-	for j := range rows[0] {
-		worth, _ := t.worth(masses(fine, rows, j))
-		cost -= worth
+	for j := range k {
+		a, of := masses(joint, rows, j), make([]float64, k)
+		for l, mass := range a {
+			floats.AddScaled(of, mass, costs[l])
+		}
+		g.Response += floats.Min(of)
 	}
-	v, err := newRandomizer(ctx, fine, t, epsilon)
-	if err != nil {
-		return 0, 0, err
+	return g, nil
+}
+
+// scoredLaw is the joint law of cell and class by what calibrated scores say, without a look at classes:
+// for cells of few people each.
+func scoredLaw(p people, c *bundle.Category, factor float64) law {
+	joint := make(law, p.scores.Cols*(c.Edges.Cols+1))
+	for i := range joint {
+		joint[i] = make([]float64, p.scores.Cols)
+		floats.AddConst(1e-9/float64(len(joint)*p.scores.Cols), joint[i]) // of cells without people
 	}
-	bound, _ = v.Certificate().LowerBound.Float64()
-	return cost, bound, nil
+	for i := range p.labels {
+		scores := dense.Row(p.scores, i)
+		floats.AddScaled(joint[c.Cell(shifted(scores, p.shifts))], 1/float64(len(p.labels)), posterior(scores, factor))
+	}
+	return joint
 }
 
 // Beats reports whether people lose less by e than by f, by more than a standard error of the

@@ -25,8 +25,8 @@ const (
 
 // newRandomizer solves the programme for the law and makes a randomizer of its mechanism, whose
 // costs are those of its own answers, and whose lower bound is that of the prices.
-func newRandomizer(ctx context.Context, p law, t task, epsilon float64) (*local.Verified, error) {
-	c, _, err := design(ctx, p, t, min(epsilon, mostEpsilon)-min(room, epsilon/2))
+func newRandomizer(ctx context.Context, p law, epsilon float64) (*local.Verified, error) {
+	c, _, err := design(ctx, p, min(epsilon, mostEpsilon)-min(room, epsilon/2))
 	if err != nil {
 		return nil, err
 	}
@@ -59,7 +59,7 @@ func newRandomizer(ctx context.Context, p law, t task, epsilon float64) (*local.
 func (c *channel) costs(rows [][]float64) [][]float64 {
 	costs := make([][]float64, len(c.law))
 	for j := range rows[0] {
-		_, reading := c.task.worth(masses(c.law, rows, j))
+		_, reading := worth(masses(c.law, rows, j))
 		for i, joint := range c.law {
 			costs[i] = append(costs[i], max(0, -floats.Dot(joint, reading)/floats.Sum(joint)))
 		}

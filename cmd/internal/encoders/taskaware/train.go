@@ -34,7 +34,6 @@ type model struct {
 	unit    dense.Scaling  // of a target of numbers; else empty
 	encoder *dense.Network // of scaled features
 	reader  reader
-	seed    uint64 // of the split
 }
 
 // Adam's rate at the first step, and the weight decay of all networks.
@@ -88,7 +87,7 @@ type training struct {
 }
 
 func newTraining(d *encoders.Data, body encoder.Body, noise encoder.Noise, o Options) (*training, error) {
-	t := &training{Options: o, model: model{data: d, body: body, noise: noise, seed: o.Seed}, least: []float64{math.MaxFloat64}}
+	t := &training{Options: o, model: model{data: d, body: body, noise: noise}, least: []float64{math.MaxFloat64}}
 	all := d.Target.Target()
 	fit, held := split(&all, d.X.Rows, o.Seed)
 	t.scaling = dense.Standardize(dense.Pick(d.X, fit))
@@ -321,13 +320,6 @@ func (t *training) result() (*Result, error) {
 	copy(t.head.Params(), t.best[split:])
 	t.reader = reader{net: t.reader.net, task: t.reader.task}
 	return &Result{t.evaluate(&t.heldOut, judgeDraws, t.Seed), t.model}, nil
-}
-
-// HeldOutRows are the people that HeldOut is about.
-func (r *Result) HeldOutRows() []int {
-	all := r.data.Target.Target()
-	_, held := split(&all, r.data.X.Rows, r.seed)
-	return held
 }
 
 // Evaluate draws the noise for other people, so many times for each.
