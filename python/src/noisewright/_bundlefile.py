@@ -250,13 +250,14 @@ class _Arrays:
             "upper": upper,
         }
 
-
     def _category(self, cells: Fields, k: int) -> Category:
         levels, edges = cells["levels"], np.zeros((k, 0))
         if levels > 1:
             edges = self._array("cell_edges", k, levels - 1)
             rising = np.diff(edges, axis=1, prepend=0.0)
-            want(bool(np.all(rising >= 0)), "cell_edges", "below 0 or descending", "edges from 0 on that do not descend")
+            want(
+                bool(np.all(rising >= 0)), "cell_edges", "below 0 or descending", "edges from 0 on that do not descend"
+            )
         shares = self._array("cell_shares", k * levels, k)
         # Summed in order, as other readers do.
         total = math.fsum(shares.ravel().tolist())

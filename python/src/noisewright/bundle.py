@@ -164,9 +164,7 @@ class Bundle:
             return released
         if s.category:
             m = s.randomizers[0]
-            numbers = {label: float(j) for j, label in enumerate(m.answers)}
-            answered = m.release(np.array(m.labels)[u[:, 0].astype(np.int64)])
-            released[:, 0] = [numbers[str(a)] for a in answered]
+            released[:, 0] = m._indices(np.array(m.labels)[u[:, 0].astype(np.int64)], words)
             return released
         for i in range(u.shape[1]):
             if s.randomized:
