@@ -33,8 +33,8 @@ func drawing(b *bundle.Bundle) (encoders.Release, error) {
 	return p.Privatize, nil
 }
 
-// peopleOf makes data of features by columns and of classes.
-func peopleOf(names []string, columns [][]float64, target string, classes []string) *encoders.Data {
+// dataOf makes data of features by columns and of classes.
+func dataOf(names []string, columns [][]float64, target string, classes []string) *encoders.Data {
 	n, rows := len(names), len(classes)
 	d := &encoders.Data{Features: names, X: encoder.Matrix{Rows: rows, Cols: n, Stride: n, Data: make([]float64, rows*n)}}
 	for j, column := range columns {
@@ -84,7 +84,7 @@ func readFeatures(s *shell.Streams, file, target string, feature func(name strin
 	if rest[target] == nil {
 		return nil, nil, shell.BadFile(file, fmt.Errorf("column %s is missing", target))
 	}
-	return peopleOf(names, columns, target, rest[target]), rest, nil
+	return dataOf(names, columns, target, rest[target]), rest, nil
 }
 
 // without returns the rows that are not among some.
@@ -204,7 +204,7 @@ func (o *decisionOptions) readAdult() (*decisionSet, error) {
 	if classes == nil {
 		return nil, shell.BadFile(o.adult, fmt.Errorf("column income is missing"))
 	}
-	set := &decisionSet{name: "adult", data: peopleOf(names, features, "income", classes)}
+	set := &decisionSet{name: "adult", data: dataOf(names, features, "income", classes)}
 	for run := range o.runs {
 		order := rand.New(rand.NewPCG(uint64(run), 0)).Perm(len(rows)) //nolint:gosec // of a study
 		some := min(30000, len(rows)*2/3)
@@ -244,7 +244,7 @@ func (o *decisionOptions) readMNIST() (*decisionSet, error) {
 			names, columns = append(names, fmt.Sprintf("p%d", j)), append(columns, column)
 		}
 	}
-	d := peopleOf(names, columns, "digit", classes)
+	d := dataOf(names, columns, "digit", classes)
 	set := &decisionSet{name: "MNIST", data: d}
 	all := make([]int, d.X.Rows)
 	for i := range all {

@@ -67,7 +67,7 @@ def test_decodes_and_decides() -> None:
 
 
 def test_decide_wants_classes() -> None:
-    bundle = nw.load(DATA / "bundles" / "norm-ball")
+    bundle = nw.load(DATA / "bundles" / "gaussian")
     assert isinstance(bundle, nw.Bundle)
     with pytest.raises(nw.InvalidError, match="classes to decide on"):
         bundle.decide([0.0] * bundle.coordinates)

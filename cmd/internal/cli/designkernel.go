@@ -155,7 +155,10 @@ func (o *designKernelOptions) problemFlags(f *shell.Flags) {
 }
 
 func (o *designKernelOptions) run(ctx context.Context) error {
-	if o.sets.given() {
+	switch {
+	case o.sets.workload.Workload != nil:
+		return o.designCounts(ctx)
+	case o.sets.given():
 		return o.designSets()
 	}
 	if o.local.On {

@@ -102,7 +102,7 @@ class Category:
     @property
     def levels(self) -> int:
         """How many cells each class has."""
-        return self.edges.shape[1] + 1
+        return int(self.edges.shape[1]) + 1
 
 
 @dataclass(frozen=True)
@@ -255,9 +255,7 @@ class _Arrays:
         if levels > 1:
             edges = self._array("cell_edges", k, levels - 1)
             rising = np.diff(edges, axis=1, prepend=0.0)
-            want(
-                bool(np.all(rising >= 0)), "cell_edges", "below 0 or descending", "edges from 0 on that do not descend"
-            )
+            want(bool(np.all(rising >= 0)), "cell_edges", "below 0 or falling", "edges from 0 on that do not fall")
         shares = self._array("cell_shares", k * levels, k)
         # Summed in order, as other readers do.
         total = math.fsum(shares.ravel().tolist())
@@ -317,19 +315,19 @@ def _check_cells(f: Fields) -> None:
     noise, cells, of_category = f["noise"], f.get("cells"), f["noise"]["kind"] == "category"
     if {f["version"] == 3, cells is not None, of_category, f["domain"] == "cells"} not in ({True}, {False}):
         raise FormatError(
-            f"version = {f['version']}, want 3 with the field cells, the kind category and the domain cells, or none of the four"
+            f"version = {f['version']}, want 3 with the field cells, the kind category and the domain cells, or none"
         )
     if cells is None:
         return
     counts = f["coordinates"], noise["tables"], noise["randomizers"]
     if counts != (1, 0, 1) or f["head"] or f["lookup"] or f["task"]:
         raise FormatError(
-            f"coordinates, tables and randomizers = {counts}, want 1, 0 and 1, and no head, lookup or task, for the kind category"
+            f"coordinates, tables and randomizers = {counts}, want 1, 0, 1 and no head, lookup or task for a category"
         )
     levels, k, answers = cells["levels"], len(f["outputs"]), len(cells["decisions"])
     if not (1 <= levels <= _MAX_LEVELS and k >= 2 and k * levels <= _MAX_CELLS and answers >= 1):
         raise FormatError(
-            f"levels = {levels} of {k} classes and {answers} decisions, want at least 1 level, 2 classes, 1 decision and at most {_MAX_CELLS} cells"
+            f"levels, classes, decisions = {levels}, {k}, {answers}, want at least 1, 2 and 1, at most 1024 cells"
         )
 
 

@@ -69,7 +69,8 @@ def _cells(category: Category, scores: Floats) -> Floats:
     rest[np.arange(len(top)), top] = -np.inf
     margin = scores.max(axis=1) - rest.max(axis=1)
     level = (category.edges[top] <= margin[:, None]).sum(axis=1)
-    return (top * category.levels + level).astype(float)[:, None]
+    cells: Floats = (top * category.levels + level).astype(np.float64)[:, None]
+    return cells
 
 
 def _scaled_back(u: Floats, axes: Floats, squares: bool) -> Floats:
@@ -118,6 +119,7 @@ def _holds(n: Floats, parts: Floats, member: float, squares: bool) -> np.ndarray
 
 def decode(spec: Spec, u: Floats) -> Floats:
     """What is decoded from rows that were released."""
+    y: Floats
     if spec.category and spec.decoder is not None:
         answers = u[:, 0]
         if not bool(np.all((answers >= 0) & (answers < spec.decoder.shape[1]) & (answers == np.floor(answers)))):

@@ -175,9 +175,24 @@ func (c *channel) pivot(lu *mat.LU, v column) bool {
 	return true
 }
 
-// price returns columns of positive gain: for each reading those cells are high whose worth by it
+// fewCells are so few that all columns are tried.
+const fewCells = 10
+
+// price returns columns of positive gain: of few cells all there are; otherwise, for each reading those cells are high whose worth by it
 // exceeds their price, and the reading of that column is tried in turn.
 func (c *channel) price(r *rand.Rand) (pool []column) {
+	if m := len(c.law); m <= fewCells {
+		for set := range 1 << m {
+			high := make([]bool, m)
+			for i := range high {
+				high[i] = set>>i&1 == 1
+			}
+			if v := c.newColumn(high); c.gain(v) > enough {
+				pool = append(pool, v)
+			}
+		}
+		return pool
+	}
 	seen := map[string]bool{}
 	for _, reading := range c.readings(r) {
 		for range 12 {
@@ -201,8 +216,8 @@ func (c *channel) price(r *rand.Rand) (pool []column) {
 	return pool
 }
 
-// readings are those to start from: a grid for two classes, and otherwise those of the basis and some
-// at random.
+// readings are those to start from: a grid for two classes, and otherwise those of the basis, of every
+// two classes alike, and some at random.
 func (c *channel) readings(r *rand.Rand) (list [][]float64) {
 	k := c.law.classes()
 	if k == 2 {
@@ -214,6 +229,13 @@ func (c *channel) readings(r *rand.Rand) (list [][]float64) {
 	for _, v := range c.basis {
 		_, reading := worth(v.masses)
 		list = append(list, reading)
+	}
+	for l := range k {
+		for other := range l {
+			reading := slices.Repeat([]float64{math.Log(1e-3)}, k)
+			reading[l], reading[other] = math.Log(0.5), math.Log(0.5)
+			list = append(list, reading)
+		}
 	}
 	for range 4 * k {
 		reading, sum := make([]float64, k), 0.0

@@ -1,0 +1,156 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package counts
+
+import (
+	"fmt"
+	"math"
+	"math/big"
+	"slices"
+
+	"github.com/noisewright/noisewright/internal/check"
+	"github.com/noisewright/noisewright/internal/concentration"
+	"github.com/noisewright/noisewright/internal/formfile"
+	"github.com/noisewright/noisewright/proof"
+)
+
+// Estimate is what is known of a query: the mean over all people of a coefficient of their category.
+type Estimate struct {
+	Query        string
+	Value        float64 // unbiased
+	Lower, Upper float64 // of an interval
+}
+
+// Tally counts answers, one for each person.
+type Tally struct {
+	space  proof.Space
+	counts []int64
+	n      int64
+}
+
+// NewTally returns a Tally of no answers.
+func NewTally(s *Strategy) *Tally {
+	return &Tally{s.Answers(), make([]int64, len(s.spec.Rows[0])), 0}
+}
+
+// Add adds an answer. The error wraps dp.ErrInvalid for what is none of the Answers.
+func (t *Tally) Add(answer proof.Value) error {
+	c, ok := answer.(proof.Code)
+	if !ok || !t.space.Contains(c) {
+		return check.Field("counts", "answer", check.Shortened(fmt.Sprint(answer)), t.space.String())
+	}
+	t.counts[c.B]++
+	t.n++
+	return nil
+}
+
+// Answers returns how many were added.
+func (t *Tally) Answers() int64 { return t.n }
+
+// Counts returns how many people gave each answer.
+func (t *Tally) Counts() []int64 { return slices.Clone(t.counts) }
+
+// intervalTerms bounds the work of the intervals of all queries.
+const intervalTerms = 1 << 28
+
+// Estimate returns unbiased estimates of all queries from how many people gave each answer, at
+// least one, with intervals that contain the truth with the probability level at least: all of them together
+// if joint, or else each. They hold for any data (docs/proofs/concentration.md). The error wraps dp.ErrInvalid.
+func (s *Strategy) Estimate(answers []int64, level float64, joint bool) ([]Estimate, error) {
+	k, m := s.Categories(), len(s.spec.Rows[0])
+	n := int64(0)
+	for y, c := range answers {
+		if c < 0 {
+			return nil, check.Field("counts", fmt.Sprintf("answers[%d]", y), c, "a number of people")
+		}
+		n += c
+	}
+	switch {
+	case len(answers) != m:
+		return nil, check.Field("counts", "answers", fmt.Sprintf("%d numbers", len(answers)), fmt.Sprintf("%d, one for each answer", m))
+	case n == 0:
+		return nil, check.Field("counts", "answers", "0 people", "one or more")
+	case !(level > 0 && level < 1):
+		return nil, check.Field("counts", "level", level, "a number between 0 and 1")
+	}
+	columns := s.columns()
+	if columns == nil {
+		return nil, check.Field("counts", "rows", "such", noEstimate)
+	}
+	queries, names := s.spec.Workload.Matrix(k), s.spec.Workload.names(k, s.Label)
+	rows := make([][]float64, k)
+	for j, row := range s.spec.Rows {
+		rows[j] = formfile.Probabilities(row)
+	}
+	alpha := (1 - level) / 2
+	if joint {
+		alpha /= float64(len(queries))
+	}
+	out := make([]Estimate, len(queries))
+	for i, query := range queries {
+		values := make([]float64, m)
+		sum, size, off := 0.0, 0.0, 0.0
+		for y := range values {
+			reach := 0.0
+			for j, w := range query {
+				values[y] += w * columns[j][y]
+				reach += math.Abs(w * columns[j][y])
+			}
+			off = max(off, reach)
+			sum += float64(answers[y]) * values[y]
+			size += float64(answers[y]) * reach
+		}
+		people := float64(n)
+		above, below := concentration.New(values, query, rows, false).Within(intervalTerms/len(queries)).Radius(n, alpha)
+		// Sums of k products of rounded numbers, in all laws, and of as many as there are answers.
+		rounding := float64(k+8)*0x1p-51*off + float64(m+k+8)*0x1p-51*size/people
+		value := sum / people
+		least, most := slices.Min(query), slices.Max(query)
+		e := Estimate{names[i], value, max(value-above-rounding, least), min(value+below+rounding, most)}
+		if e.Lower > e.Upper { // an event of a probability of at most 1 − level
+			e.Lower, e.Upper = least, most
+		}
+		out[i] = e
+	}
+	return out, nil
+}
+
+// columns returns B⁻¹·c_y/2^32 of the decoder for each category and answer, to the nearest float64;
+// nil if there is none.
+func (s *Strategy) columns() [][]float64 {
+	d := newDecoder(s.spec.Rows, nil)
+	if d == nil {
+		return nil
+	}
+	k, m := len(d.scores), len(d.scores[0])
+	columns := make([][]float64, k)
+	sum, term := new(big.Int), new(big.Int)
+	for j := range columns {
+		columns[j] = make([]float64, m)
+		for y := range m {
+			sum.SetInt64(0)
+			for i := range k {
+				sum.Add(sum, term.Mul(d.inverse[j][i], d.scores[i][y]))
+			}
+			x, _ := new(big.Float).SetInt(sum).Float64()
+			columns[j][y] = math.Ldexp(x, -fixedBits-scoreBits)
+		}
+	}
+	return columns
+}
+
+// Sampling returns what the total variance is more by, times the number of people, if these are a
+// random sample of equally likely categories and what is estimated is about where they come from.
+func (s *Strategy) Sampling() float64 {
+	k := s.Categories()
+	sum := 0.0
+	for _, query := range s.spec.Workload.Matrix(k) {
+		mean, square := 0.0, 0.0
+		for _, x := range query {
+			mean += x / float64(k)
+			square += x * x / float64(k)
+		}
+		sum += square - mean*mean
+	}
+	return sum
+}
