@@ -105,6 +105,11 @@ var arrows = map[string][]string{
 		"encoder", "cmd/internal/encoders", "cmd/internal/encoders/internal/dense", "cmd/internal/encoders/internal/regress",
 		"latent/bundle", "internal/check",
 	},
+	"cmd/internal/encoders/decision": {
+		"cmd/internal/encoders", "cmd/internal/encoders/internal/dense", "cmd/internal/encoders/internal/regress",
+		"latent/bundle", "local", "sampler", "internal/exact", "internal/formfile", "internal/check",
+		"gonum.org/v1/gonum/floats", "gonum.org/v1/gonum/mat",
+	},
 	"cmd/internal/encoders/minimax": {
 		"encoder", "cmd/internal/encoders", "cmd/internal/encoders/internal/dense", "cmd/internal/encoders/internal/regress",
 		"latent/bundle", "internal/check", "gonum.org/v1/gonum/blas", "gonum.org/v1/gonum/mat",
@@ -130,7 +135,7 @@ var arrows = map[string][]string{
 	"cmd/internal/cli": {
 		"proof", "cmd/internal/shell", "cmd/internal/report", "cmd/internal/estimate", "cmd/internal/studio", "internal/csvfile", "cmd/internal/figure", "internal/exact", "internal/check", "internal/files", "internal/strictjson",
 		"lp", "lp/highs", "tables", "tables/shapes", "kernels", "cells", "local", "subset", "counts", "sampler", "noise", "dp", "loss", "account", "release", "release/ledger", "learn", "latent", "latent/bundle", "plan", "plan/design",
-		"encoder", "cmd/internal/encoders", "cmd/internal/encoders/taskaware", "cmd/internal/encoders/vlm", "cmd/internal/encoders/minimax", "cmd/internal/encoders/attack",
+		"encoder", "cmd/internal/encoders", "cmd/internal/encoders/taskaware", "cmd/internal/encoders/vlm", "cmd/internal/encoders/minimax", "cmd/internal/encoders/attack", "cmd/internal/encoders/decision",
 		"github.com/spf13/cobra", "github.com/spf13/pflag", "gonum.org/v1/plot", "gonum.org/v1/gonum/mat", "gonum.org/v1/gonum/stat/distuv",
 	},
 	"cmd/internal/shell": {
