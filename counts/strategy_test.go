@@ -67,6 +67,9 @@ func TestCertificate(t *testing.T) {
 		for _, w := range workloads(k) {
 			s := random(t, r, k, k+3, 1.5, w)
 			c := s.Certify()
+			if n := len(w.names(k, s.Label)); n != w.size(k) || len(w.Matrix(k)) != n {
+				t.Errorf("%s: %d names of %d queries", w.Kind, n, w.size(k))
+			}
 			if c.DeltaUpper.Sign() != 0 {
 				// Of all pairs, by the definition.
 				t.Fatalf("%d categories: delta is %s", k, c.DeltaUpper.FloatString(20))
@@ -188,7 +191,7 @@ func TestDearest(t *testing.T) {
 	for _, epsilon := range []float64{0.01, 1, 5} {
 		for k := 2; k <= 6; k++ {
 			d := Dual{}
-			g := gram((&Workload{Kind: Ranges}).Matrix(k), k)
+			g := (&Workload{Kind: Ranges}).gram(k)
 			for range k {
 				row := make([]float64, k)
 				for j := range row {
@@ -257,7 +260,7 @@ func TestDearest(t *testing.T) {
 func TestBoundIsBelow(t *testing.T) {
 	r := rand.New(rand.NewPCG(7, 8))
 	s := example(t).Spec()
-	g := gram(s.Workload.Matrix(3), 3)
+	g := s.Workload.gram(3)
 	least, most := math.Inf(1), 0.0
 	for range 200 {
 		d := formfile.Clone(*s.Dual)
