@@ -115,7 +115,8 @@ code is 4.
 
 With --categories, or the file of a subset selection, printed are the variances of
 unbiased shares of all categories, times the number of people, of the design and of the
-mechanisms published for that, and how many times the bound they are.
+mechanisms published for that, and how many times the bound they are; with --workload, or
+the file of a strategy for counts, the variances of all its queries together.
 
 The command is also known as noisewright compare --local.`,
 		Example: `  noisewright local compare --range 0,5 --epsilon 2 --delta 0 --loss l2 --unbiased
