@@ -52,7 +52,7 @@ var arrows = map[string][]string{
 	"cells": {"internal/formfile", "dp", "loss", "proof", "internal/exact", "internal/check", "internal/strictjson"},
 
 	// Below releases of statistics.
-	"internal/concentration": {},
+	"internal/concentration": {"internal/quadrature"},
 	"internal/selection":     {"internal/exact", "internal/check"},
 	"release/internal/ratio": {"tables", "tables/shapes", "loss", "dp", "internal/exact", "internal/check"},
 
@@ -143,7 +143,7 @@ var arrows = map[string][]string{
 		"lp", "lp/highs", "tables", "kernels", "cells", "local", "subset", "dp", "loss", "github.com/spf13/cobra", "github.com/spf13/pflag",
 	},
 	"cmd/internal/report":   {"cmd/internal/shell", "proof", "tables", "kernels", "cells", "local", "subset", "counts", "account", "dp", "internal/exact"},
-	"cmd/internal/estimate": {"local", "tables", "dp", "internal/concentration", "internal/formfile", "gonum.org/v1/gonum/mat"},
+	"cmd/internal/estimate": {"local", "tables", "dp", "internal/concentration", "internal/formfile", "internal/quadrature", "gonum.org/v1/gonum/mat"},
 	"cmd/internal/studio": {
 		"proof", "cmd/internal/portrait", "internal/check", "lp", "local", "subset", "noise", "account", "dp",
 	},
