@@ -166,15 +166,12 @@ func sweepEpsilons(epsilon float64) []float64 {
 	out := []float64{}
 	for i := range sweepPoints {
 		e := from * math.Pow(to/from, float64(i)/(sweepPoints-1))
-		out = append(out, shortened(e))
+		out = append(out, rounded(e, 3)) // what is shown is what was computed
 	}
 	distance := func(e float64) float64 { return math.Abs(math.Log(e / epsilon)) }
 	slices.SortFunc(out, func(a, b float64) int { return cmp.Compare(distance(a), distance(b)) })
 	return slices.Compact(out)
 }
-
-// shortened is x to the 3 digits shown of it, so that what is shown is what was computed.
-func shortened(x float64) float64 { return rounded(x, 3) }
 
 // sweep sends the error against epsilon, with all that it is compared with, point by point.
 // A file that was dropped has no fields to vary.
