@@ -18,6 +18,7 @@ import (
 
 	"github.com/noisewright/noisewright/account"
 	"github.com/noisewright/noisewright/cells"
+	"github.com/noisewright/noisewright/counts"
 	"github.com/noisewright/noisewright/dp"
 	"github.com/noisewright/noisewright/internal/exact"
 	"github.com/noisewright/noisewright/internal/newform"
@@ -109,6 +110,12 @@ func formsOf() []form {
 	ranked := func(w uint64) *subset.Selection {
 		return must(subset.New(subset.Spec{Epsilon: 1, Labels: []string{"a", "b:1", "c", "d"}, Size: 2, Inside: w, Objective: subset.Largest}))
 	}
+	strategy := func(epsilon float64) *counts.Strategy {
+		return must(counts.New(counts.Spec{
+			Problem: counts.Problem{Epsilon: epsilon, Count: 3, Workload: counts.Workload{Kind: counts.Prefix}},
+			Rows:    [][]uint64{{2 * quarter, quarter, quarter / 2, quarter / 2}, {quarter, 2 * quarter, quarter / 2, quarter / 2}, {quarter, quarter, quarter, quarter}},
+		}))
+	}
 	selection := func(epsilon float64) *newform.Selection {
 		const a, b = quarter, quarter / 3     // of the sets with the label and without; 3·b is one short
 		return must(newform.New(newform.Spec{ // sets: en, ew, es, nw, ns, ws
@@ -138,6 +145,7 @@ func formsOf() []form {
 		formOf(categories(1.2), categories(0.1)),
 		formOf(selection(1.2), selection(0.1)),
 		formOf(affine(2*quarter), affine(3*quarter)),
+		formOf(strategy(1), strategy(0.1)),
 		formOf(ranked(2*quarter+quarter/2), ranked(3*quarter)),
 		formOf(plans(1), plans(0.9)),
 		formOf(normal(4), normal(2)),
