@@ -35,6 +35,7 @@ var targets = map[string][]string{
 	"dp": nil, "loss": nil, "internal/exact": nil, "internal/selection": nil, "internal/keyed": nil, "account": nil,
 	"sampler": nil, "sampler/internal/rank": {"sampler"}, "sampler/internal/chacha8": {"sampler"},
 	"release": nil, "release/internal/ratio": {"release"}, "release/ledger": nil, "learn": nil, "latent/bundle": nil,
+	"subset": {"proof/forms"},
 }
 
 const list = "internal/mutants/argued.txt"
@@ -154,10 +155,14 @@ type score struct{ tried, survived int }
 func try(queue []mutant) (scores map[string]score, reached bool, err error) {
 	ctx, cancel := context.WithTimeout(context.Background(), *limit)
 	defer cancel()
-	var packages []string
-	for pkg, others := range targets {
-		packages = append(append(packages, pkg), others...)
+	wanted := make(map[string]bool)
+	for _, m := range queue {
+		wanted[m.pkg()] = true
+		for _, other := range targets[m.pkg()] {
+			wanted[other] = true
+		}
 	}
+	packages := slices.Sorted(maps.Keys(wanted))
 	if v, out := test(ctx, packages, "-short"); v != survived && v != stopped {
 		return nil, false, fmt.Errorf("the tests fail as they are:\n%s", out)
 	}
@@ -236,7 +241,7 @@ func (m mutant) test(ctx context.Context, dir string) (v verdict) {
 	changed, overlay := filepath.Join(dir, "changed.go"), filepath.Join(dir, "overlay.json")
 	original, err := filepath.Abs(m.file)
 	text, _ := json.Marshal(map[string]map[string]string{"Replace": {original: changed}}) //nolint:errchkjson // strings
-	err = cmp.Or(err, os.MkdirAll(dir, 0o700), os.WriteFile(changed, m.changed(), 0o600), os.WriteFile(overlay, text, 0o600))
+	err = cmp.Or(err, os.MkdirAll(dir, 0o700), os.WriteFile(changed, []byte(m.source[:m.start]+m.with+m.source[m.end:]), 0o600), os.WriteFile(overlay, text, 0o600))
 	if err != nil {
 		panic(err) // a folder of our own
 	}

@@ -37,6 +37,9 @@ type contender struct {
 	Note          string   `json:"note"`
 }
 
+// maxAttributes bounds those that are compared.
+const maxAttributes = 1 << 20
+
 type compareOptions struct {
 	shell.Common
 	problem dp.Problem
@@ -45,7 +48,9 @@ type compareOptions struct {
 	values  kernels.Queries // of a local randomizer
 	costs   costs           // or of categories
 	sets    sets            // or for shares of categories
-	table   string          // in place of all these
+	// attributes of so many categories each
+	attributes int
+	table      string // in place of all these
 }
 
 func newCompareCommand(s *shell.Streams) *cobra.Command {
@@ -110,7 +115,8 @@ code is 4.
 
 With --categories, or the file of a subset selection, printed are the variances of
 unbiased shares of all categories, times the number of people, of the design and of the
-mechanisms published for that, and how many times the bound they are.
+mechanisms published for that, and how many times the bound they are; with --workload, or
+the file of a strategy for counts, the variances of all its queries together.
 
 The command is also known as noisewright compare --local.`,
 		Example: `  noisewright local compare --range 0,5 --epsilon 2 --delta 0 --loss l2 --unbiased
@@ -127,6 +133,10 @@ func (o *compareOptions) command(file string, cmd *cobra.Command) *cobra.Command
 	f.Unless("table", func() {
 		if o.local.Shares {
 			o.sets.flag(f)
+			o.attributes = 1
+			f.With("categories", func() {
+				f.Integer(&o.attributes, "attributes", "", 1, maxAttributes, "number of attributes of that many categories: says whether people should answer one of them, by a public coin, or all with less epsilon each")
+			})
 		}
 		f.Local(&o.local, func() {
 			o.costs.flag(f)
@@ -151,6 +161,8 @@ func (o *compareOptions) run(ctx context.Context) error {
 	switch {
 	case o.table != "":
 		return o.compareFile(ctx)
+	case o.sets.workload.Workload != nil:
+		return o.designCounts(ctx)
 	case o.sets.given():
 		return o.designSets()
 	case o.local.On:
@@ -277,8 +289,7 @@ func newDiscreteStaircase(p dp.Problem) contender {
 }
 
 func excuse(err error) string {
-	var n *noise.NotApplicableError
-	if errors.As(err, &n) {
+	if n, ok := errors.AsType[*noise.NotApplicableError](err); ok {
 		return "does not apply: " + n.Reason
 	}
 	return shell.Sentence(err)
@@ -297,8 +308,10 @@ func beside(p dp.Problem, name string) string {
 	}
 }
 
+// unheld is nothing where symmetric noise that falls away from 0 keeps the constraints by itself.
 func unheld(p dp.Problem) string {
-	if classical(p.Constraints) {
+	p.Constraints.Symmetric, p.Constraints.Monotone, p.Constraints.Unbiased = false, false, false
+	if p.Constraints.None() {
 		return ""
 	}
 	return "; not held to the constraints"
@@ -357,10 +370,4 @@ func (c *comparison) write(b *strings.Builder) {
 		b.WriteByte('\n')
 		shell.WriteColumns(b, without, "<<")
 	}
-}
-
-// classical reports whether symmetric noise that falls away from 0 keeps the constraints by itself.
-func classical(c dp.Constraints) bool {
-	c.Symmetric, c.Monotone, c.Unbiased = false, false, false
-	return c.None()
 }

@@ -20,6 +20,7 @@ import (
 	"github.com/noisewright/noisewright/internal/exact"
 	"github.com/noisewright/noisewright/local"
 	"github.com/noisewright/noisewright/proof"
+	"github.com/noisewright/noisewright/subset"
 	"github.com/noisewright/noisewright/tables"
 )
 
@@ -33,7 +34,10 @@ type intervalOptions struct {
 	level  float64
 	number float64 // the value
 
-	marginal, simplex bool // of shares
+	// of shares
+	marginal, simplex, sampled bool
+
+	people people // whose answers they are
 
 	response *response // in the place of a table, with a column; nil: none
 }
@@ -56,10 +60,10 @@ VALUE is a released value with all its digits. Put -- before a negative one.
 
 With --column, IN.csv has a column of private values, as privatize writes it: with
 noise of a table, or answers of a local randomizer without bias. Printed are their mean
-and an interval for the mean of the values behind them, clipped as privatize does, by
-Chernoff's bound for the noise of the table, a mean that is not 0 included, or
-Bernstein's inequality for the randomizer. They must be as they were drawn: privatize
---clamp makes them biased.
+and an interval for the mean of the values behind them, clipped as privatize does: by
+Chernoff's bound for the noise of the table, a mean that is not 0 included, or for the
+randomizer the least of three bounds that hold for any values (docs/local.md). They must
+be as they were drawn: privatize --clamp makes them biased.
 
 ` + intervalOfShares,
 		Example: `  noisewright interval table.json 1234
@@ -77,9 +81,10 @@ func newLocalIntervalCommand(s *shell.Streams) *cobra.Command {
 		Use:   "interval RANDOMIZER --column NAME ANSWERS.csv",
 		Short: "Say what the mean or the shares of the values may be, from the answers",
 		Long: `Verify a local randomizer and print, from a column of its answers alone, their mean and
-an interval for the mean of the values behind them, clipped as privatize does, by
-Bernstein's inequality. The randomizer has to be without bias (local design --unbiased),
-and the answers as they were drawn: privatize --clamp makes them biased.
+an interval for the mean of the values behind them, clipped as privatize does: the least
+of three bounds, of Bentkus, of Berry and Esseen, and of Prawitz. The randomizer has to be
+without bias (local design --unbiased), and the answers as they were drawn: privatize
+--clamp makes them biased.
 
 Over the randomness of the answers, the interval contains the mean with a probability of
 at least --level.
@@ -99,10 +104,18 @@ func (o *intervalOptions) command(file, argument string, cmd *cobra.Command) *co
 	f.String(&o.column, "column", "name of the column, as in the header, of private values")
 	f.Bool(&o.marginal, "marginal", "for shares: intervals each of which holds with the probability --level, and not all of them together")
 	f.Bool(&o.simplex, "simplex", "for shares: those nearest to the estimates that are at least 0 and sum to 1; often closer, and biased")
+	f.Bool(&o.sampled, "sampled", "for shares: those of all people, of whom those with an answer are a random sample, as after privatize --one; the other cells are empty")
+	f.Text(&o.people.column, "person", "NAME", "name of the column that tells people apart: a second answer of one is refused")
+	f.String(&o.people.seed, "seed", seedUsage)
 	f.Delimiter(&o.csv)
 	f.Argument(&o.value, argument, "csv", "gz", "zst")
 	f.Check(func() (err error) {
+		if err := o.people.together(); err != nil {
+			return err
+		}
 		switch {
+		case o.column == "" && o.people.column != "":
+			return errors.New("person is given without column, want both")
 		case o.column == "" && o.local:
 			return shell.About("column", "", shell.Want("a name from the header"))
 		case o.column == "" && o.response != nil:
@@ -122,7 +135,7 @@ values: the answers' shares, freed of what the randomizer mixed into them, witho
 bias (so one may be negative), and intervals that all hold together with a probability
 of at least --level, or each with --marginal. Of sets of categories (local design
 --categories) and of randomized response they are those of Clopper and Pearson, or
-closer. Of privatize --categories give the same --categories and --epsilon in the place
+closer. Of a workload (--workload) printed are its queries. Of privatize --categories give the same --categories and --epsilon in the place
 of a file.`
 
 func (o *intervalOptions) sourceFlags(f *shell.Flags, file string) {
@@ -130,6 +143,7 @@ func (o *intervalOptions) sourceFlags(f *shell.Flags, file string) {
 	f.TableArgument(&o.table, file, 0, 1)
 	f.Settings(settings, "categories", "A,B,...", "with --column, in the place of "+file+": those given to privatize")
 	f.Settings(settings, "epsilon", "number", "with --categories: the epsilon given to privatize, without unit: "+responseEpsilon.Want)
+	forFlag(f, settings)
 	f.Check(func() (err error) {
 		settings["table"] = o.table
 		if o.response, err = readResponse(settings); err != nil {
@@ -170,7 +184,7 @@ func (o *intervalOptions) meanInterval(ctx context.Context) error {
 		if err != nil {
 			return err
 		}
-		return o.sharesOfResponse(v)
+		return o.sharesOfResponse(ctx, v)
 	}
 	made, err := readFor(o.Streams, "interval", o.table, o.local)
 	if err != nil {
@@ -183,6 +197,9 @@ func (o *intervalOptions) meanInterval(ctx context.Context) error {
 	v, err := shell.Prove(ctx, o.table, made)
 	if err != nil {
 		return err
+	}
+	if made.Form().Package != subset.Form.Package && (o.sampled || o.people.seed != "") {
+		return shell.BadInput("", fmt.Errorf("sampled and seed are for shares from sets of categories, want neither with %s", made.Form().Noun))
 	}
 	return mean(o, ctx, v)
 }
@@ -228,8 +245,9 @@ func (o *intervalOptions) meanOfAnswers(_ context.Context, p proof.Proven) error
 	if err != nil {
 		return err
 	}
-	half := estimate.MeanError(&s, n, o.level) + 0x1p-50*math.Abs(mean) // which was rounded, as the ends are
-	lower, upper := max(mean-half, s.Values.Lower), min(mean+half, s.Values.Upper)
+	above, below := estimate.MeanError(&s, n, o.level)
+	rounding := 0x1p-50 * math.Abs(mean) // as the ends are
+	lower, upper := max(mean-above-rounding, s.Values.Lower), min(mean+below+rounding, s.Values.Upper)
 	if lower > upper { // an event of a probability of at most 1 - level
 		lower, upper = s.Values.Lower, s.Values.Upper
 	}
@@ -270,14 +288,27 @@ func (o *intervalOptions) eachAnswer(do func(answer string) error) error {
 		return bad(err)
 	}
 	at, err := in.Find(header, o.column)
+	if err == nil {
+		err = o.people.find(in.Reader, header)
+	}
 	if err != nil {
 		return bad(err)
 	}
+	answered := map[string]bool{}
 	for {
 		if err := in.Row(); errors.Is(err, io.EOF) {
 			break
 		} else if err != nil {
 			return bad(err)
+		}
+		if err := o.people.read(in.Reader); err != nil {
+			return bad(err)
+		}
+		if p := &o.people; p.column != "" {
+			if answered[p.current] {
+				return bad(fmt.Errorf("row %d (line %d): %s is %s for the second time, want one answer of each person", in.Rows, in.Line, check.Quoted(p.column), check.Quoted(p.current)))
+			}
+			answered[p.current] = true
 		}
 		if err := do(strings.TrimSpace(in.Content(at))); err != nil {
 			return bad(fmt.Errorf("row %d (line %d): %s %w", in.Rows, in.Line, check.Quoted(o.column), err))

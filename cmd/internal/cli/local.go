@@ -9,6 +9,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/noisewright/noisewright/cmd/internal/shell"
+	"github.com/noisewright/noisewright/counts"
 	"github.com/noisewright/noisewright/local"
 	"github.com/noisewright/noisewright/proof"
 	"github.com/noisewright/noisewright/subset"
@@ -74,7 +75,7 @@ const wantRandomizer = shell.Want("a file made by local design, or --categories"
 // randomizers only.
 func readFor(s *shell.Streams, command, path string, randomizer bool) (proof.Mechanism, error) {
 	made, err := s.ReadAny(path)
-	if err == nil && randomizer && !slices.Contains([]string{local.Form.Package, subset.Form.Package}, made.Form().Package) {
+	if err == nil && randomizer && !slices.Contains([]string{local.Form.Package, subset.Form.Package, counts.Form.Package}, made.Form().Package) {
 		err = shell.BadInput("noisewright "+command+" --help", fmt.Errorf("%s is %s, want a local randomizer, made by local design", shell.InputName(path), made.Form().Noun))
 	}
 	return made, err

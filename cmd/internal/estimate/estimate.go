@@ -6,49 +6,24 @@ package estimate
 
 import (
 	"math"
-	"math/big"
 	"slices"
 
 	"gonum.org/v1/gonum/mat"
 
-	"github.com/noisewright/noisewright/internal/exact"
+	"github.com/noisewright/noisewright/internal/concentration"
+	"github.com/noisewright/noisewright/internal/formfile"
 	"github.com/noisewright/noisewright/local"
 )
 
-// MeanError bounds how far the mean of n answers is from the mean of their values, but for
-// a probability of 1 − level: of independent errors of mean 0, variance at most v and
-// magnitude at most m, by Bernstein's inequality, √(2v·t/n) + 2m·t/(3n) with t =
-// log(2/(1 − level)), and a billionth for the rounding of the numbers.
-func MeanError(s *local.Spec, n int, level float64) float64 {
-	v, m := spread(s)
-	t := math.Log(2 / (1 - level))
-	return (math.Sqrt(2*v*t/float64(n))+2*m*t/(3*float64(n)))*(1+1e-9) + 1e-12*m
-}
-
-// spread bounds the variance and the magnitude of the error of an unbiased answer. Between nodes,
-// rounding adds at most a quarter of the squared distance to the variance of one of them.
-func spread(s *local.Spec) (variance, most float64) {
-	worst := new(big.Rat)
-	for i, x := range s.Nodes {
-		at, sum := exact.Rational(x), new(big.Rat)
-		for j, w := range s.Rows[i] {
-			d := exact.Rational(s.Answers[j])
-			d.Sub(d, at)
-			d.Mul(d, d)
-			sum.Add(sum, d.Mul(d, new(big.Rat).SetInt(new(big.Int).SetUint64(w))))
-		}
-		if sum.Cmp(worst) > 0 {
-			worst = sum
-		}
+// MeanError bounds how far the mean of n unbiased answers may be above and below the mean of
+// their values: each but for half of the probability 1 − level, whatever the values are.
+func MeanError(s *local.Spec, n int, level float64) (above, below float64) {
+	rows := make([][]float64, len(s.Rows))
+	for i, row := range s.Rows {
+		rows[i] = formfile.Probabilities(row)
 	}
-	var apart float64
-	if s.Values.Kind == local.Real {
-		for i := 1; i < len(s.Nodes); i++ {
-			apart = max(apart, s.Nodes[i]-s.Nodes[i-1])
-		}
-	}
-	variance = exact.FloatUp(worst.Mul(worst, exact.PowerOfTwo(-64))) + apart*apart/4
-	return variance, max(s.Values.Upper-s.Answers[0], s.Answers[len(s.Answers)-1]-s.Values.Lower)
+	laws := concentration.New(s.Answers, s.Nodes, rows, s.Values.Kind == local.Real)
+	return laws.Radius(int64(n), (1-level)/2)
 }
 
 // Shares estimates shares from answers: a person who answers y counts weight[i][y] for

@@ -21,6 +21,7 @@ import (
 	"github.com/noisewright/noisewright/internal/check"
 	"github.com/noisewright/noisewright/loss"
 	"github.com/noisewright/noisewright/lp/internal/meet"
+	"github.com/noisewright/noisewright/lp/internal/noise/staircase"
 	"github.com/noisewright/noisewright/lp/solver"
 	"github.com/noisewright/noisewright/tables"
 )
@@ -58,8 +59,10 @@ type designer struct {
 	*model
 	meet.Search  // for table and dual
 	upper, lower side
-	last         *side   // that was advanced
-	before       float64 // what was left before, if it was advanced alone
+	last         *side           // that was advanced
+	before       float64         // what was left before, if it was advanced alone
+	start        *staircase.Core // of the table to begin with; nil: as for a small epsilon
+	unclosed     bool            // multipliers in closed form are known to prove little
 	table        *tables.Table
 	dual         *tables.Dual
 	rounds       int
@@ -72,7 +75,6 @@ type side struct {
 	bound  bound
 	grid   grid
 	reach  float64 // half-width in sensitivities
-	hint   *hint
 	value  float64 // what the last program achieved; 0: nothing
 	missed float64 // estimate of what finer grids can still gain
 	same   int     // programs with cells of single points
@@ -81,7 +83,8 @@ type side struct {
 	slows  float64 // the power of nK that the time of the next program is expected to grow with
 	// certify is the part of took in which what it gave was made and certified.
 	certify time.Duration
-	before  struct { // the last program: the one before it
+	solved  int      // K of the last program
+	before  struct { // the one before it
 		value float64
 		k     int
 	}
@@ -125,7 +128,7 @@ func (d *designer) begin() error {
 			d.keepDual(dual)
 		}
 	}
-	if d.core != nil && d.Epsilon >= closedFrom {
+	if d.core != nil && d.Epsilon >= closedFrom && !d.unclosed {
 		d.closedDual()
 	}
 	return nil
@@ -174,6 +177,9 @@ const (
 
 // refine alternates between finer programs of the two bounds until they meet.
 func (d *designer) refine(ctx context.Context) error {
+	if d.Gap() < farApart && d.tooNarrow() {
+		return check.Errorf("lp", meet.ErrLimit, "linear programs as fine as the core of the noise would not be done in time")
+	}
 	turn := d.firstSides()
 	for {
 		if err := d.advanceAll(ctx, turn); err != nil {
@@ -197,14 +203,24 @@ func (d *designer) refine(ctx context.Context) error {
 	}
 }
 
+// tooNarrow reports whether the core is narrower than the cells of all programs that there is time for.
+func (d *designer) tooNarrow() bool {
+	const few = 2 // cells
+	if d.core == nil || d.points > 0 {
+		return false
+	}
+	g := d.lower.bound.extent(int(few/d.core.Width), 1)
+	return !d.inTime(g)
+}
+
 // firstSides returns those whose first program is to be solved. Where simpleTable and
 // chainDual solve those of one cell per sensitivity, begin has done so already.
 func (d *designer) firstSides() (first []*side) {
 	simple := d.Loss.Symmetric() && d.Constraints.None() && d.points != 1
-	if d.upper.grid.k > 1 || d.table == nil || !simple {
+	if d.upper.value == 0 && (d.upper.grid.k > 1 || d.table == nil || !simple) {
 		first = append(first, &d.upper)
 	}
-	if d.lower.grid.k > 1 || d.Bound == 0 || !simple {
+	if d.lower.value == 0 && (d.lower.grid.k > 1 || d.Bound == 0 || !simple) {
 		first = append(first, &d.lower)
 	}
 	return first
@@ -230,26 +246,16 @@ func (d *designer) plan() (*side, error) {
 		}
 	}
 	err := check.Errorf("lp", meet.ErrLimit, "finer grids would not be done in time")
-	// That the next program of a side is cheap does not bring it forward: it may be cheap
-	// because it gains nothing any more, and its time would be lost.
-	first := []courage{cautious, bold}
-	if d.Gap() > farApart { // nothing is worth more than a bound
-		first = append(first, desperate)
-	}
-	for _, try := range []struct {
-		sides    []*side
-		courages []courage
-	}{{worth, first}, {patient, []courage{cautious, bold}}, {worth, []courage{desperate}}} {
-		for _, s := range try.sides {
-			if s.closed != nil {
-				err = s.closed
-				continue
-			}
-			for _, c := range try.courages {
-				if d.finerInTime(s, missed[s], c) {
-					return s, nil
-				}
-			}
+	for i, s := range slices.Concat(worth, patient, worth) {
+		power := 1.5
+		if i >= len(worth)+len(patient) || d.Gap() > farApart { // nothing is worth more than a bound
+			power = 1
+		}
+		switch {
+		case s.closed != nil:
+			err = s.closed
+		case d.finerInTime(s, missed[s], power):
+			return s, nil
 		}
 	}
 	return nil, err
@@ -265,7 +271,7 @@ func (d *designer) worth() (upper, lower float64) {
 	}
 	lower = d.lower.missed
 	upper = min(d.upper.missed, max(left-lower, 0))
-	if lower <= idleShare*left {
+	if lower <= idleShare*left || d.lower.value+lower < d.Bound { // it is not expected to get to the bound there is
 		lower = 0
 	}
 	if upper <= idleShare*left {
@@ -308,11 +314,10 @@ func (d *designer) widen(sides ...*side) {
 
 // finerInTime refines the grid of a side, which is estimated to miss so much, as far as
 // its next program can be expected to end in time, and reports whether it can: half of
-// what is left is enough for it. The bold let it take all that is left, and count on
-// (nK)^1.5 of n cells of which K make up a sensitivity, which is what it often takes; and a
-// program that proves a bound may take longer, as what is done of it proves one too. The
-// desperate count on nK: there is nothing else that the time that is left could be for.
-func (d *designer) finerInTime(s *side, missed float64, c courage) bool {
+// what is left is enough for it. A small step may take all that is left, and is counted on to take a power of nK, of n cells
+// of which K make up a sensitivity: 1.5 is what it often is, and 1 for what else the time would be lost to;
+// and a program that proves a bound may take longer, as what is done of it proves one too.
+func (d *designer) finerInTime(s *side, missed, power float64) bool {
 	before, reach := s.grid, s.reach
 	for growth := d.growth(s, missed); ; growth *= 0.7 {
 		s.grid.k, s.reach = before.k, reach
@@ -332,7 +337,7 @@ func (d *designer) finerInTime(s *side, missed float64, c courage) bool {
 		if s == &d.lower {
 			left *= 1.5
 		}
-		if c >= bold && math.Pow(ratio, 1.5) <= left || c == desperate && ratio <= left {
+		if math.Pow(ratio, power) <= left {
 			return true
 		}
 		s.grid, s.reach = before, reach
@@ -340,20 +345,11 @@ func (d *designer) finerInTime(s *side, missed float64, c courage) bool {
 	}
 }
 
-// courage is what a design makes of the time that is left.
-type courage int
-
-const (
-	cautious courage = iota
-	bold
-	desperate
-)
-
 // finer refines the grid of a side; where cells are points already, only its support.
 func (d *designer) finer(s *side, growth float64) {
 	before := s.grid.k
 	s.reach = max(s.reach, s.bound.reach(d.Aim()))
-	s.grid.k = aligned(s.bound, int(math.Ceil(float64(before)*growth)))
+	s.grid.k = d.nextCells(s, int(math.Ceil(float64(before)*growth)))
 	if s == &d.lower && d.finest > 0 {
 		s.grid.k = min(s.grid.k, max(d.finest, before))
 	}
@@ -407,10 +403,7 @@ func (d *designer) advance(ctx context.Context, s *side) error {
 		defer cancel()
 	}
 	before, took := s.grid, s.took
-	s.before.value, s.before.k = s.value, g.k
-	if s.hint != nil {
-		s.before.k = s.hint.grid.k
-	}
+	s.before.value, s.before.k, s.solved = s.value, s.solved, g.k
 	s.grid, s.value = g, 0
 	start := d.Elapsed()
 	var err error
@@ -440,12 +433,12 @@ func (d *designer) hopeless(g grid) bool {
 }
 
 // solve solves a program of a side and keeps what it gives. That the methods gave up is no error.
-func (d *designer) solve(ctx context.Context, s *side, g grid, margin float64, rows int) (value float64, status solver.Status, err error) {
+func (d *designer) solve(ctx context.Context, s *side, g grid, margin float64) (value float64, status solver.Status, err error) {
 	unit := d.scale()
 	l := s.bound.layout(g, unit, margin)
 	want := s.bound.effort(d.Aim(), margin)
 	want.Gap = meet.StallShare * d.Aim()
-	prog, status, err := l.solve(ctx, &d.Options, g, s.hint, want, rows)
+	prog, status, err := l.solve(ctx, &d.Options, g, want)
 	if errors.Is(err, meet.ErrTooFine) {
 		err = tooFine(g)
 	}
