@@ -217,7 +217,7 @@ CONDITIONS = [
 
 def definitions(text, name):
     """The span of a definition, up to the blank line or comment after it."""
-    m = re.search(rf"^(Definition|Fixpoint) {name}\b.*?\.\n(?=\n|\(\*|Definition|Fixpoint|Lemma)", text, re.M | re.S)
+    m = re.search(rf"^(Definition|Fixpoint) {name}\b.*?\.\n(?=\n|\(\*|Definition|Fixpoint|Lemma|\Z)", text, re.M | re.S)
     if not m:
         fail(f"there is no definition {name}")
     return m

@@ -32,6 +32,12 @@ fi
 lines=$(wc -l <Statement.v)
 [ "$lines" -le 120 ] || fail "Statement.v has $lines lines, want at most 120"
 
+# The names in the map of README.md.
+for name in $(sed -n 's/^|.*| \(`[^|]*\) |[^|]*\.v[^|]* |$/\1/p' README.md | grep -o '`[^`]*`' | tr -d '\140'); do
+	case $name in l1 | l2 | lp | pinball | asymmetric | huber | deadzone | exceed) continue ;; esac
+	grep -qE "^(Theorem|Lemma|Definition) $name\b" ./*.v || fail "README.md: there is no theorem $name"
+done
+
 echo "proofs: coqc"
 coq_makefile -f _CoqProject -o Makefile.coq
 "${MAKE:-make}" --no-print-directory -f Makefile.coq >"$work/built" 2>&1 || { cat "$work/built" >&2; fail "a proof does not build"; }

@@ -24,15 +24,16 @@ func newCertificateCommand(s *shell.Streams) *cobra.Command {
 	f := shell.NewFlags(&cobra.Command{
 		Use:   "certificate --coq TABLE [-o FILE]",
 		Short: "Write the claims of a table as theorems for a proof assistant",
-		Long: `Write a file of Coq that contains the bytes of a table file and states its claims as
-theorems: that it is a law, that it is private as promised, and that its expected loss is
-at most what it claims. "coqc -Q proofs Noisewright FILE" proves them, in seconds, or
-fails; proofs is the folder of that name in the sources of noisewright.
+		Long: `Write a file of Coq that contains the bytes of a table file and states its claims
+as theorems: that it is a law, that it is private as promised, and that its expected
+loss is at most what it claims. "coqc -Q proofs Noisewright FILE" proves them, in
+seconds, or fails; proofs is the folder of that name in the sources of noisewright,
+after "make proofs" there.
 
-Who lets coqc check the file need not trust noisewright, its solver or its verify, but the
-kernel of Coq and the definitions of proofs/Statement.v. This command checks nothing
-but the format of the table. What no theorem is about is named at the end of the file as not
-machine-checked; proofs/README.md has a list.`,
+Who lets coqc check the file need not trust noisewright, its solver or its verify,
+but the kernel of Coq and the definitions of proofs/Statement.v. This command checks
+nothing but the format of the table. What no theorem is about is named at the end of
+the file as not machine-checked; proofs/README.md has a list.`,
 		Example: `  noisewright certificate --coq table.json -o table.v
   coqc -Q proofs Noisewright table.v`,
 	})
