@@ -40,7 +40,7 @@ export GOFLAGS := $(strip $(plain) -tags=highs)
 # What make static builds.
 PLATFORMS ?= linux/amd64 linux/arm64 darwin/amd64 darwin/arm64 windows/amd64 windows/arm64
 
-.PHONY: help deps build static dist dist-check dist-one workflows man quick test test-cgo test-pure test-wasm test-python mutants problems race lint bench leakage fuzz demo verifier browser papers beam beam-prism beam-flink beam-spark clean
+.PHONY: help deps build static dist dist-check dist-one workflows man quick test test-cgo test-pure test-wasm test-python mutants problems proofs race lint bench leakage fuzz demo verifier browser papers beam beam-prism beam-flink beam-spark clean
 
 help: ## list the targets
 	@sed -n 's/^\([a-z-]*\):.*## /\1\t/p' Makefile | while IFS="$$(printf '\t')" read -r name what; do printf '  make %-11s %s\n' "$$name" "$$what"; done
@@ -71,7 +71,7 @@ man: build ## write the manual pages into man
 
 quick: ## vet, and the tests to run at each change: without HiGHS, Python, a browser and the slow ones, a minute of CPU
 	@CGO_ENABLED=0 GOFLAGS="$(plain)" $(GO) vet ./...
-	@CGO_ENABLED=0 GOFLAGS="$(plain)" $(GO) test -vet=off -short -timeout $(TEST_TIMEOUT) ./...
+	@CGO_ENABLED=0 GOFLAGS="$(plain)" GOGC=400 $(GO) test -vet=off -short -timeout $(TEST_TIMEOUT) ./...
 
 # Every phase runs, even if one before it fails.
 test: ## run every test, those that must pass without cgo, and those of python/: some 6 minutes
@@ -109,6 +109,9 @@ problems: build ## design noise for PROBLEMS (300) random problems, and say whic
 	@echo "problems: $(PROBLEMS), seed $(PROBLEMS_SEED)"
 	@$(GO) run ./internal/problems -n $(PROBLEMS) -seed $(PROBLEMS_SEED) -map "$(PROBLEMS_MAP)"
 
+proofs: ## build proofs/ with Coq, check it with coqchk, and compare what is assumed; skipped where there is no Coq
+	@sh scripts/proofs.sh
+
 race: deps ## run every test under the race detector
 	@echo "race: all packages"
 	@$(GO) test -race -timeout 4h ./...
@@ -116,7 +119,7 @@ race: deps ## run every test under the race detector
 workflows: ## check .github/workflows with actionlint, and that every source file names its license
 	@echo "workflows: actionlint $(ACTIONLINT_VERSION)"
 	@CGO_ENABLED=0 GOFLAGS= $(GO) run github.com/rhysd/actionlint/cmd/actionlint@$(ACTIONLINT_VERSION)
-	@list=$$(git grep -L 'SPDX-License-Identifier: Apache-2.0' -- '*.go' '*.s' '*.js' '*.css' '*.html' '*.py' '*.sh' .ci/run 'packaging/*' '.github/workflows/*' ':!*/testdata/*' || true); \
+	@list=$$(git grep -L 'SPDX-License-Identifier: Apache-2.0' -- '*.go' '*.s' '*.js' '*.css' '*.html' '*.py' '*.sh' '*.v' '*.ml' .ci/run 'packaging/*' '.github/workflows/*' ':!*/testdata/*' || true); \
 		if [ -n "$$list" ]; then printf 'workflows: no SPDX line in %s\n' $$list >&2; exit 1; fi
 
 lint: deps $(LINT) workflows ## run golangci-lint, pinned, with .golangci.yml, and the linters of python/ and of workflows

@@ -83,7 +83,6 @@ func merged(costs []Cost, more ...Cost) []Cost {
 	return sum
 }
 
-// uses returns the number of uses.
 func uses(costs []Cost) (n int) {
 	for _, c := range costs {
 		n += c.Times

@@ -33,7 +33,8 @@ type laws struct {
 
 // LossOf is a release of one answer of a mechanism of whatever form; of a table, one of noise drawn
 // from it, for the sensitivity it promises. It trusts the weights of the mechanism and which inputs
-// are neighbors, and nothing that it claims: what does not verify is accounted for as what it is.
+// are neighbors, and nothing that it claims: what does not verify is accounted for as what it is. A
+// proof.Drawer without laws is accounted for by the epsilon and delta that it promises, if it keeps them.
 //
 // The error wraps [dp.ErrInvalid] if there is no mechanism, or for a table whose cells do not
 // cover its sensitivity or that has a tail that is not purely private; and proof.ErrWork if
@@ -44,8 +45,11 @@ func LossOf(m proof.Mechanism) (*PrivacyLossDistribution, error) {
 		return lossOfTable(t)
 	}
 	c, ok := m.(proof.Lossy)
+	if _, draws := m.(proof.Drawer); !ok && draws {
+		return lossOfPromise(m)
+	}
 	if !ok {
-		return nil, check.Field("account", "mechanism", fmt.Sprintf("a %T", m), "a table, or a proof.Lossy")
+		return nil, check.Field("account", "mechanism", fmt.Sprintf("a %T", m), "a table, a proof.Lossy or a proof.Drawer")
 	}
 	noun := m.Form().File.Noun
 	v, err := m.Prove(context.Background(), proof.Options{})
@@ -55,6 +59,14 @@ func LossOf(m proof.Mechanism) (*PrivacyLossDistribution, error) {
 	rows := c.Rows()
 	all, own := c.Pairs()
 	return newLaws(noun, m.Privacy().Epsilon, rows, distinct(rows, all), distinct(rows, own))
+}
+
+// lossOfPromise is LossOf of a mechanism of which only what it promises, and keeps, is known.
+func lossOfPromise(m proof.Mechanism) (*PrivacyLossDistribution, error) {
+	if _, err := m.Prove(context.Background(), proof.Options{}); err != nil {
+		return nil, check.Errorf("account", dp.ErrInvalid, "%s: %w", m.Form().File.Noun, err)
+	}
+	return Approximate(m.Privacy().Epsilon, m.Privacy().Delta)
 }
 
 // distinct returns the pairs. If rows and pairs are their own mirror images, every profile is

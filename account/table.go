@@ -45,7 +45,6 @@ const (
 	maxUnrolled = 1 << 20
 )
 
-// lossOfTable is LossOf of a table.
 func lossOfTable(t *tables.Table) (*PrivacyLossDistribution, error) {
 	if t == nil || t.Loss() == nil {
 		return nil, check.Field("account", "table", "none", "one made by New or Decode of package tables")

@@ -162,7 +162,6 @@ func largest(x []*big.Rat) *big.Rat {
 	return new(big.Rat).Set(most)
 }
 
-// average returns the mean over the cells.
 func (s *Spec) average(x []*big.Rat) *big.Rat {
 	sum := new(big.Rat)
 	for k, w := range exact.Shares(s.Weight) {

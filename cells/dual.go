@@ -45,7 +45,6 @@ const (
 	maxShifts = 1 << 18
 )
 
-// validate returns an error about the first rule that the dual breaks.
 func (d *Dual) validate(s *Spec) error {
 	if d == nil {
 		return nil

@@ -36,7 +36,6 @@ type DualPair struct {
 	Multipliers []int64 `json:"multipliers,string"`
 }
 
-// validate returns an error about the first rule that the dual breaks.
 func (d *Dual) validate(p dp.Privacy, q Queries) error {
 	if d == nil {
 		return nil

@@ -139,7 +139,6 @@ func designProblem(epsilon, delta, sensitivity float64) (dp.Problem, error) {
 	return p, bad.Err()
 }
 
-// measure returns a point with the moments of a table.
 func measure(t *tables.Table) *point {
 	p := &point{table: t}
 	mean := t.Mean()

@@ -225,7 +225,6 @@ func upTo(n int) []int {
 	return all
 }
 
-// part returns some rows of m.
 func part(m *mat.Dense, rows []int) *mat.Dense {
 	_, cols := m.Dims()
 	p := mat.NewDense(len(rows), cols, nil)

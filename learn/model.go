@@ -152,7 +152,6 @@ func numbers(bad *check.List, field string, list []float64, n int, lower, upper 
 
 func (m *naiveBayes) put(f *modelFile) { f.Kind, f.NaiveBayes = kindNaiveBayes, m }
 
-// validate checks the parameters against the schema.
 func (m *naiveBayes) validate(s *Schema, bad *check.List) {
 	classes := len(s.Classes)
 	numbers(bad, "counts", m.Counts, classes, minParameter, maxParameter)

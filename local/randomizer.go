@@ -104,7 +104,6 @@ func (s *Spec) nodes() int {
 	return len(s.Nodes)
 }
 
-// answers returns how many answers there are.
 func (s *Spec) answers() int {
 	if s.Values.Kind == Category {
 		return len(s.AnswerLabels)

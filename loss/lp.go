@@ -129,7 +129,6 @@ func (l *powerLoss) addIntegral(sum *big.Rat, first, last int64, step *big.Rat) 
 
 var minusHalf = big.NewRat(-1, 2)
 
-// plus returns p + n.
 func (l *powerLoss) plus(n int64) *big.Rat {
 	r := new(big.Rat).SetInt64(n)
 	return r.Add(r, l.exactP)

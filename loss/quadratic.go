@@ -135,7 +135,6 @@ func floorQuo(x, step *big.Rat) (n *big.Int, multiple bool) {
 	return n, rest.Sign() == 0
 }
 
-// lower returns the lower of two numbers.
 func lower(a, b *big.Rat) *big.Rat {
 	if b.Cmp(a) < 0 {
 		return b
@@ -143,7 +142,6 @@ func lower(a, b *big.Rat) *big.Rat {
 	return a
 }
 
-// higher returns the higher of two numbers.
 func higher(a, b *big.Rat) *big.Rat {
 	if a.Cmp(b) < 0 {
 		return b

@@ -193,7 +193,6 @@ func cutTerm(s string) (k Kind, values []string, weight string, err error) {
 	return Kind{}, nil, "", check.Errorf("loss", check.ErrInvalid, "loss = %q, want one of %s", abbreviated(s), strings.Join(names(), ", "))
 }
 
-// abbreviated shortens a text that a message repeats.
 func abbreviated(s string) string {
 	const most = 60
 	if len(s) <= most {

@@ -229,7 +229,6 @@ func (p LocalProblem) privacy() dp.Privacy {
 	return d
 }
 
-// validate refuses what no mechanism can be evaluated for.
 func (p LocalProblem) validate() error {
 	if err := errors.Join(p.Values.Validate(), p.privacy().Validate()); err != nil {
 		return err

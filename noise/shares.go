@@ -13,6 +13,8 @@ import (
 type ShareBaseline struct {
 	Name, Source string
 	P, Q         float64
+	// Range is how many values hashes have, or elements the field of a geometry; 0 for others.
+	Range int
 }
 
 // Variances are the sum of those of all shares and the largest of one, times the number of people, for
@@ -28,10 +30,10 @@ func ShareBaselines(k int64, epsilon float64) []ShareBaseline {
 	e, n := math.Exp(epsilon), float64(k)
 	half := math.Exp(epsilon / 2)
 	list := []ShareBaseline{
-		{"randomized-response", "Warner 1965; Kairouz, Bonawitz & Ramage 2016", e / (e + n - 1), 1 / (e + n - 1)},
-		{"optimized-unary", "Wang et al. 2017", 0.5, 1 / (e + 1)},
-		{"rappor", "Erlingsson, Pihur & Korolova 2014, of one answer", half / (half + 1), 1 / (half + 1)},
-		{"hadamard-response", "Acharya, Sun & Zhang 2019, of one bit", e / (e + 1), 0.5},
+		{"randomized-response", "Warner 1965; Kairouz, Bonawitz & Ramage 2016", e / (e + n - 1), 1 / (e + n - 1), 0},
+		{"optimized-unary", "Wang et al. 2017", 0.5, 1 / (e + 1), 0},
+		{"rappor", "Erlingsson, Pihur & Korolova 2014, of one answer", half / (half + 1), 1 / (half + 1), 0},
+		{"hadamard-response", "Acharya, Sun & Zhang 2019, of one bit", e / (e + 1), 0.5, 0},
 	}
 	best := func(name, source string, options []ShareBaseline) ShareBaseline {
 		total := func(b ShareBaseline) float64 { v, _ := b.Variances(k); return v }
@@ -46,7 +48,7 @@ func ShareBaselines(k int64, epsilon float64) []ShareBaseline {
 	}
 	var hashes, spaces []ShareBaseline
 	for g := 2.0; g <= math.Min(math.Ceil(e)+4, 1<<12); g++ { // to g values
-		hashes = append(hashes, ShareBaseline{P: e / (e + g - 1), Q: 1 / g})
+		hashes = append(hashes, ShareBaseline{P: e / (e + g - 1), Q: 1 / g, Range: int(g)})
 	}
 	for q := 2.0; q <= math.Min(2*e+8, 1<<12); q++ { // subspaces of the least space over q elements with k points
 		if !primePower(int(q)) {
@@ -58,7 +60,7 @@ func ShareBaselines(k int64, epsilon float64) []ShareBaseline {
 		}
 		points, set, both := (math.Pow(q, size)-1)/(q-1), (math.Pow(q, size-1)-1)/(q-1), (math.Pow(q, size-2)-1)/(q-1)
 		whole := set*e + points - set
-		spaces = append(spaces, ShareBaseline{P: set * e / whole, Q: (both*e + set - both) / whole})
+		spaces = append(spaces, ShareBaseline{P: set * e / whole, Q: (both*e + set - both) / whole, Range: int(q)})
 	}
 	return append(list, best("local-hashing", "Wang et al. 2017, with the best range", hashes), best("projective-geometry", "Feldman, Nelson, Nguyen & Talwar 2022, over the best field", spaces))
 }

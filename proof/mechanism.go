@@ -64,9 +64,10 @@ type Numeric interface {
 	AnswerNumber(c Choice, answer int, point int64) float64
 }
 
-// Drawer is a mechanism with too many answers to list its laws: it draws them itself.
+// Drawer is a mechanism with too many answers to list: it draws them itself. One that is not Lossy too
+// is accounted for by its promise alone.
 type Drawer interface {
-	Lossy
+	Mechanism
 	// Draw answers an input by independent uniform words. The error wraps dp.ErrInvalid for
 	// an input that is not of the Inputs, before a word is asked for, and says of it only that;
 	// or is that of a word.
@@ -117,6 +118,13 @@ type Exporter interface {
 	// deterministic stream with the rule by which its words become draws. How the stream is
 	// made is stated by the golden, beside which the rule is to stand.
 	Export(bounds Bounds, g Golden, s Stream, n int) (any, error)
+}
+
+// DrawExporter is an Exporter that draws by itself.
+type DrawExporter interface {
+	Drawer
+	// ExportDraws is Export with what answers an input by the next words of the stream.
+	ExportDraws(bounds Bounds, g Golden, release func(Value) (Value, error), n int) (any, error)
 }
 
 // Stream is the draws of a deterministic stream of words.

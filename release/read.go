@@ -53,7 +53,6 @@ type tally struct {
 	value  *big.Rat  // of the kind Value, in place of the sum
 }
 
-// count returns the number of rows.
 func (t *tally) count() *big.Rat { return new(big.Rat).SetInt64(t.n) }
 
 // total returns the sum, or the value.
@@ -128,7 +127,6 @@ func dataOf(x *big.Rat, q Query) (*Data, error) {
 	return &Data{query: q.normal(), tallies: []tally{{value: new(big.Rat).Set(x)}}}, nil
 }
 
-// reader takes rows.
 type reader struct {
 	query              Query
 	column, by, person int // index of a column, -1 for none
@@ -289,7 +287,6 @@ func between(edges []float64, v float64) (i int, ok bool) {
 	return i, i >= 0 && i < last
 }
 
-// count adds a row to the tally of its group.
 func (r *reader) count(c contribution) {
 	t := &r.tallies[c.group]
 	t.n++

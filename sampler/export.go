@@ -33,15 +33,18 @@ func WriteExport(w io.Writer, v proof.Proven, seed [32]byte, n int) error {
 	if n < 0 {
 		return check.Field("sampler", "draws", n, "a number at least 0")
 	}
+	g, err := newGolden(seed)
+	if err != nil {
+		return err
+	}
 	var e any
 	switch m := s.Mechanism().(type) {
 	case *tables.Table:
 		e, err = newExport(m, seed, n)
 	case proof.Exporter:
-		var g proof.Golden
-		if g, err = newGolden(seed); err == nil {
-			e, err = m.Export(v.Bounds(), g, &stream{s.(*answers), seed}, n)
-		}
+		e, err = m.Export(v.Bounds(), g, &stream{s.(*answers), seed}, n)
+	case proof.DrawExporter:
+		e, err = m.ExportDraws(v.Bounds(), g, s.Release, n)
 	default:
 		err = check.Field("sampler", "mechanism", m.Form().Noun, "one of a form that is written out")
 	}

@@ -23,7 +23,29 @@ type Gaussian struct {
 	mantissa uint64 // deviation = mantissa·2^-shift
 	shift    uint
 	reader   wordReader
-	normal   deviate // scratch
+	words    wordSource // the reader, but for DrawGaussian
+	normal   deviate    // scratch
+}
+
+// wordFunc is a function as a wordSource.
+type wordFunc func() (uint64, error)
+
+func (f wordFunc) word() (uint64, error) { return f() }
+
+// DrawGaussian is a draw of a [Gaussian] of so many steps from words that are given, for forms that draw
+// by themselves (proof.Drawer). The error wraps dp.ErrInvalid for a deviation out of range, ErrOverflow
+// for a draw of more than 2^52 in magnitude, or is that of a word.
+func DrawGaussian(deviation float64, word func() (uint64, error)) (int64, error) {
+	bad := check.In("sampler")
+	Options{}.checkNormal("deviation", deviation, "normal noise", bad)
+	if err := bad.Err(); err != nil {
+		return 0, err
+	}
+	var n [1]int64
+	g := newGaussian(deviation, nil)
+	g.words = wordFunc(word)
+	err := g.Fill(n[:])
+	return n[0], err
 }
 
 // NewGaussian returns a Gaussian of a standard deviation in steps, from 2^-40 to 2^40.
@@ -44,13 +66,15 @@ func NewGaussian(deviation float64, o Options) (*Gaussian, error) {
 	return newGaussian(deviation, g), nil
 }
 
-func newGaussian(deviation float64, g generator) *Gaussian {
+func newGaussian(deviation float64, gen generator) *Gaussian {
 	mantissa, exponent := math.Frexp(deviation) // deviation = mantissa·2^exponent, in [1/2, 1)
-	return &Gaussian{
+	g := &Gaussian{
 		mantissa: uint64(math.Ldexp(mantissa, 53)),
 		shift:    uint(53 - exponent),
-		reader:   wordReader{gen: g, pos: blockBytes},
+		reader:   wordReader{gen: gen, pos: blockBytes},
 	}
+	g.words = &g.reader
+	return g
 }
 
 // Fill sets dst to draws, in steps: at most 2^52 in magnitude. A draw takes some 0.5 µs.
@@ -58,7 +82,7 @@ func newGaussian(deviation float64, g generator) *Gaussian {
 // The error wraps ErrEntropy if there is no randomness, and ErrOverflow if the noise is
 // larger than that. dst is then zero.
 func (g *Gaussian) Fill(dst []int64) error {
-	n := normal{words: &g.reader}
+	n := normal{words: g.words}
 	defer func() { // of the last draw
 		clear(g.normal.fraction[:cap(g.normal.fraction)])
 		g.normal.whole = 0
@@ -78,18 +102,18 @@ func (g *Gaussian) Fill(dst []int64) error {
 
 // rounded rounds the deviate drawn, with a sign. Two words decide nearly always.
 func (g *Gaussian) rounded() (int64, error) {
-	sign, err := g.reader.word()
+	sign, err := g.words.word()
 	if err != nil {
 		return 0, err
 	}
-	w, err := g.normal.fraction.digit(0, &g.reader)
+	w, err := g.normal.fraction.digit(0, g.words)
 	if err != nil {
 		return 0, err
 	}
 	n, ok := g.quickly(w)
 	for places := 1; !ok; places++ {
 		var x fixedPoint
-		if err := x.set(&g.normal, places, &g.reader); err != nil {
+		if err := x.set(&g.normal, places, g.words); err != nil {
 			return 0, err
 		}
 		m := new(big.Int).SetUint64(g.mantissa)

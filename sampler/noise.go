@@ -411,7 +411,6 @@ func (s *Noise) one() (int64, error) {
 	}
 }
 
-// word returns the next word.
 func (s *Noise) word() (uint64, error) {
 	if s.pos == len(s.words) {
 		if err := s.replenish(); err != nil {

@@ -3,6 +3,7 @@
 package subset
 
 import (
+	"math"
 	"math/bits"
 	"slices"
 
@@ -39,12 +40,20 @@ func newDrawing(s *Spec) (d drawing) {
 // ranked reports whether answers are ranks.
 func (s *Spec) ranked() bool { return s.Modulus == 0 && s.Size > 1 }
 
-// binomials returns C(j, i+1) for j up to m and i below size; what is 2^64 or more is 2^64−1.
+// binomials returns C(j, i+1) for j up to m and i below size; what is 2^64 or more, or beyond m up to the
+// next power of 2, is 2^64−1.
 func binomials(m, size int) [][]uint64 {
 	table := make([][]uint64, size)
 	for i := range table {
-		table[i] = make([]uint64, m+1)
-		for j := 1; j <= m; j++ {
+		table[i] = make([]uint64, 1<<bits.Len(uint(m))) //nolint:gosec // above 0
+		for j := range table[i] {
+			if j == 0 {
+				continue
+			}
+			if j > m {
+				table[i][j] = math.MaxUint64
+				continue
+			}
 			fewer := uint64(1)
 			if i > 0 {
 				fewer = table[i-1][j-1]
@@ -89,15 +98,22 @@ func (s *Selection) number(label proof.Category) (x int64, ok bool) {
 // category with probability exactly Inside/2^64, and all sets of the selection that have it, and all
 // that have not, are equally likely.
 //
-// Once the number of the category is found, no branch, memory address or loop bound depends on it, or
+// Of an [Asked] category the sets are those of its turn. Once the number of the category is found, no branch, memory address or loop bound depends on it, or
 // on whether the set has it, beyond what the answer tells.
 func (s *Selection) Draw(input proof.Value, word func() (uint64, error)) (proof.Value, error) {
 	label, named := input.(proof.Category)
+	asked, turned := input.(Asked)
+	if turned {
+		label = asked.Category
+		if asked.Turn < 1 || asked.Turn >= s.spec.Modulus { // which is public
+			return nil, check.Errorf("", dp.ErrInvalid, "the turn is %d, want one from 1 to %d", asked.Turn, s.spec.Modulus-1)
+		}
+	}
 	x, known := s.number(label)
-	if !named || !known {
+	if !named && !turned || !known {
 		return nil, check.Errorf("", dp.ErrInvalid, "the value is none of the selection's %d categories", s.Categories())
 	}
-	a, b, err := s.code(uint64(x), word)
+	a, b, err := s.code(uint64(x), uint64(asked.Turn), word)
 	switch {
 	case err != nil:
 		return nil, err
@@ -108,8 +124,9 @@ func (s *Selection) Draw(input proof.Value, word func() (uint64, error)) (proof.
 	}
 }
 
-// code draws the answer to a category by its number: a:b, or 0 and the rank or the one category.
-func (s *Selection) code(x uint64, word func() (uint64, error)) (a, b uint64, err error) {
+// code draws the answer to a category by its number: a:b, or 0 and the rank or the one category. A turn that
+// is not 0 is a.
+func (s *Selection) code(x, turn uint64, word func() (uint64, error)) (a, b uint64, err error) {
 	u, err := word()
 	if err != nil {
 		return 0, 0, err
@@ -119,12 +136,12 @@ func (s *Selection) code(x uint64, word func() (uint64, error)) (a, b uint64, er
 		b, err = s.draw.ranked(x, in, uint64(s.spec.Size), word)
 		return 0, b, err
 	}
-	return s.draw.affine(uint64(s.points), uint64(s.spec.Size), x, in, word)
+	return s.draw.affine(uint64(s.points), uint64(s.spec.Size), x, in, turn, word)
 }
 
 // affine returns a and b with x = a·t + b modulo m, for t below size if in is 1 and from size on if it
-// is 0; a is 0 for 1 if there is no choice of a.
-func (p *drawing) affine(m, size, x, in uint64, word func() (uint64, error)) (a, b uint64, err error) {
+// is 0; a is the turn if that is not 0, and is 0 for 1 if there is no choice of a.
+func (p *drawing) affine(m, size, x, in, turn uint64, word func() (uint64, error)) (a, b uint64, err error) {
 	t, err := p.in.draw(word)
 	if err != nil {
 		return 0, 0, err
@@ -135,10 +152,12 @@ func (p *drawing) affine(m, size, x, in uint64, word func() (uint64, error)) (a,
 	}
 	t = pick(in, size+out, t)
 	if p.turns.n > 0 {
-		if a, err = p.turns.draw(word); err != nil {
-			return 0, 0, err
+		if a = turn; a == 0 {
+			if a, err = p.turns.draw(word); err != nil {
+				return 0, 0, err
+			}
+			a++
 		}
-		a++
 		// a·t modulo m, with a quotient that is right or one too small.
 		t *= a
 		q, _ := bits.Mul64(t, p.inverse)
@@ -197,13 +216,19 @@ func reduced(x, m uint64) uint64 {
 	return y + m&-less
 }
 
-// members calls a function with those of the set of a rank, in descending order.
-func (p *drawing) members(rank uint64, do func(j int)) {
-	j := len(p.below[0]) - 1
-	for i := len(p.below) - 1; i >= 0; i-- {
-		j, _ = slices.BinarySearch(p.below[i][:j], rank+1)
-		j--
-		rank -= p.below[i][j]
-		do(j)
+// members calls a function with the members of the sets of ranks, the largest one of each set first. It
+// changes the ranks.
+func (p *drawing) members(ranks []uint64, do func(member int)) {
+	for _, row := range slices.Backward(p.below) {
+		for n, rank := range ranks {
+			// The largest member with row[member] <= rank, by steps that are taken or not without a branch.
+			member := 0
+			for step := len(row) / 2; step > 0; step /= 2 {
+				_, less := bits.Sub64(rank, row[member+step], 0)
+				member += step & (int(less) - 1) //nolint:gosec // 0 or 1
+			}
+			ranks[n] -= row[member]
+			do(member)
+		}
 	}
 }

@@ -61,7 +61,7 @@ func TestDraws(t *testing.T) {
 			word, n := words(uint64(100*i)+uint64(x)), draws(t)
 			got := map[proof.Code]int{}
 			for range n {
-				a, b, err := m.code(uint64(x), word)
+				a, b, err := m.code(uint64(x), 0, word)
 				if err != nil {
 					t.Fatal(err)
 				}
@@ -165,7 +165,7 @@ func (s *Selection) has(y proof.Value, x int64) bool {
 	c := y.(proof.Code)
 	if c.A == 0 {
 		found, size, last := false, int64(0), -1
-		s.draw.members(uint64(c.B), func(j int) {
+		s.draw.members([]uint64{uint64(c.B)}, func(j int) {
 			found = found || int64(j) == x
 			size++
 			if last >= 0 && j >= last || j >= int(s.points) {
@@ -199,7 +199,7 @@ func TestRanks(t *testing.T) {
 				rank = uint64(i) * (sets - 1)
 			}
 			sum, i, last := uint64(0), len(p.below)-1, int(c[0])
-			p.members(rank, func(j int) {
+			p.members([]uint64{rank}, func(j int) {
 				if j >= last {
 					t.Fatalf("rank %d of %v: %d after %d", rank, c, j, last)
 				}
@@ -356,7 +356,7 @@ func BenchmarkDraw(b *testing.B) {
 		b.Run(name, func(b *testing.B) {
 			s, word := v.Mechanism(), words(1)
 			for i := range b.N {
-				if _, _, err := s.code(uint64(i)%50, word); err != nil {
+				if _, _, err := s.code(uint64(i)%50, 0, word); err != nil {
 					b.Fatal(err)
 				}
 			}

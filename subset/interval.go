@@ -21,24 +21,40 @@ const roundoff = 0x1p-53
 // (Hoeffding 1956), which are taken where they are about as close. All is rounded outwards
 // (docs/proofs/shares.md).
 func (s *Selection) Interval(count, n int64, alpha float64) (lower, upper float64) {
-	lower, upper = s.uncut(count, n, alpha)
+	lower, upper = s.Uncut(count, n, alpha)
 	return min(max(lower, 0), 1), max(min(upper, 1), 0)
+}
+
+// Sampled is Interval for the share among all people of whom the n who answered are a sample, all samples of n
+// being equally likely. The count then has the law of a sum of n independent events of unknown
+// probabilities, and the bounds are those of Clopper and Pearson for 1−e^−alpha, or 1/4 if that is
+// less (docs/proofs/shares.md).
+func (s *Selection) Sampled(count, n int64, alpha float64) (lower, upper float64) {
+	p, q, _, _ := s.floats()
+	alpha = min(-math.Expm1(-alpha)*(1-8*roundoff), 0.25)
+	lower, upper = mapped(count, n, alpha, p, q)
+	return min(max(lower, 0), 1), max(min(upper, 1), 0)
+}
+
+// mapped returns bounds of Clopper and Pearson on the mean of a count as those on a share.
+func mapped(count, n int64, alpha, p, q float64) (lower, upper float64) {
+	low, high := binomialLower(count, n, alpha), 1-binomialLower(n-count, n, alpha)*(1-4*roundoff)
+	rounding := func(x float64) float64 { return 16 * roundoff * (1 + math.Abs(x)) / (p - q) }
+	lower, upper = (low-q)/(p-q), (high-q)/(p-q)
+	return lower - rounding(lower), upper + rounding(upper)
 }
 
 // enough is the part of the variance of a binomial variable by which that of the sum may be less
 // where the bounds are those of the former: they are wider by half of it.
 const enough = 0.04
 
-// uncut is Interval before it is cut to the numbers from 0 to 1.
-func (s *Selection) uncut(count, n int64, alpha float64) (lower, upper float64) {
+// Uncut is Interval before it is cut to the numbers from 0 to 1, for who compares widths.
+func (s *Selection) Uncut(count, n int64, alpha float64) (lower, upper float64) {
 	p, q, notP, notQ := s.floats()
 	alpha *= 1 - 8*roundoff
 	people, from, to := float64(n), int64(0), n
 	if alpha <= 0.25 && people*q*(1-8*roundoff) >= 1 && people*notP*(1-8*roundoff) >= 1 {
-		low, high := binomialLower(count, n, alpha), 1-binomialLower(n-count, n, alpha)*(1-4*roundoff)
-		rounding := func(x float64) float64 { return 16 * roundoff * (1 + math.Abs(x)) / (p - q) }
-		lower, upper = (low-q)/(p-q), (high-q)/(p-q)
-		lower, upper = lower-rounding(lower), upper+rounding(upper)
+		lower, upper = mapped(count, n, alpha, p, q)
 		mean := float64(count) / people
 		share := min(max((mean-q)/(p-q), 0), 1)
 		if share*(1-share)*(p-q)*(p-q) <= enough*mean*(1-mean) {

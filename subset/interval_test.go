@@ -236,7 +236,7 @@ func TestCoverage(t *testing.T) {
 							if share := float64(truth[j]) / float64(n); share < lower || share > upper {
 								all = 0
 							}
-							from, to := s.uncut(count, n, (1-level)/float64(2*k))
+							from, to := s.Uncut(count, n, (1-level)/float64(2*k))
 							width[level] += (to - from) / float64(3*runs*int(k))
 							cut[level] += (upper - lower) / float64(3*runs*int(k))
 						}

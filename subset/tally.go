@@ -3,6 +3,7 @@
 package subset
 
 import (
+	"context"
 	"fmt"
 	"math/big"
 	"slices"
@@ -39,54 +40,80 @@ func (t *Tally) Add(answer proof.Value) error {
 // Answers returns how many were added.
 func (t *Tally) Answers() int64 { return int64(len(t.answers)) }
 
-// Counts returns for each category how many answers have it. It sorts the answers, and takes
-// about one addition for each answer and member of its set, or for each a of affine sets and
-// residue, whatever is less; and 8 bytes of memory for each category or residue.
+// Counts is Count without a progress, and without an end before the end.
 func (t *Tally) Counts() []int64 {
+	counts, _ := t.Count(context.Background(), nil)
+	return counts
+}
+
+// Count returns for each category how many answers have it, and calls progress, if it is not nil, now and
+// then with how many answers are counted. It changes the order of answers, and takes about one addition for
+// each answer and member of its set, or for each a of affine sets and residue, whatever is less; and 8 bytes of
+// memory for each category or residue. The error is that of the context.
+func (t *Tally) Count(ctx context.Context, progress func(done int)) ([]int64, error) {
 	s := &t.s.spec
-	m, d := t.s.points, s.Size
-	counts := make([]int64, m)
-	slices.Sort(t.answers)
-	if s.Modulus == 0 {
-		for from := 0; from < len(t.answers); {
-			to := from + 1
-			for to < len(t.answers) && t.answers[to] == t.answers[from] {
-				to++
-			}
-			if r := int64(t.answers[from]); d == 1 {
-				counts[r] += int64(to - from)
-			} else {
-				t.s.draw.members(uint64(r), func(j int) { counts[j] += int64(to - from) })
-			}
-			from = to
-		}
-		return counts
+	counts := make([]int64, t.s.points)
+	affine := affineCounts{counts: counts, size: s.Size}
+	if s.Modulus > 0 {
+		slices.Sort(t.answers)
 	}
-	var windows []int32 // how many answers have b, of those with one a
-	for from := 0; from < len(t.answers); {
-		a := int64(t.answers[from] >> 32)
-		to := from + 1
-		for to < len(t.answers) && int64(t.answers[to]>>32) == a {
-			to++
-		}
-		run := t.answers[from:to]
-		if int64(len(run))*d <= 3*m {
-			for _, y := range run {
-				j := int64(uint32(y))
-				for range d {
-					counts[j]++
-					j = after(j, a, m)
-				}
+	var ranks [64]uint64 // a block at a time, whose memory is near
+	work, steps := int64(0), max(s.Size, 1)
+	for from, to := 0, 0; from < len(t.answers); from = to {
+		to = min(from+len(ranks), len(t.answers))
+		switch {
+		case s.ranked():
+			t.s.draw.members(ranks[:copy(ranks[:], t.answers[from:to])], func(j int) { counts[j]++ })
+		case s.Modulus == 0:
+			for _, x := range t.answers[from:to] {
+				counts[x]++
 			}
-		} else {
-			if windows == nil {
-				windows = make([]int32, m)
+		default:
+			a := t.answers[from] >> 32
+			for to = from; to < len(t.answers) && t.answers[to]>>32 == a && int64(to-from)*steps < workStep; to++ {
 			}
-			window(counts, windows, run, a, d)
+			affine.add(t.answers[from:to], int64(a)) //nolint:gosec // below the modulus
 		}
-		from = to
+		if work += int64(to-from) * steps; work >= workStep {
+			work = 0
+			if err := ctx.Err(); err != nil {
+				return nil, err
+			}
+			if progress != nil {
+				progress(to)
+			}
+		}
 	}
-	return counts[:t.s.Categories()]
+	return counts[:t.s.Categories()], nil
+}
+
+// workStep is how many members of sets are counted between two looks at the context, about.
+const workStep = 1 << 24
+
+// affineCounts counts answers a:b.
+type affineCounts struct {
+	counts []int64
+	having []int32 // how many answers have b, of those with one a; made when wanted
+	size   int64
+}
+
+// add counts the answers with one a.
+func (c *affineCounts) add(run []uint64, a int64) {
+	m := int64(len(c.counts))
+	if int64(len(run))*c.size > 3*m {
+		if c.having == nil {
+			c.having = make([]int32, m)
+		}
+		window(c.counts, c.having, run, a, c.size)
+		return
+	}
+	for _, y := range run {
+		j := int64(uint32(y)) //nolint:gosec // its lower half
+		for range c.size {
+			c.counts[j]++
+			j = after(j, a, m)
+		}
+	}
 }
 
 // after returns j + a modulo m, of residues.

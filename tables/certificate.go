@@ -45,7 +45,6 @@ func (c Certificate) Bounds() proof.Bounds {
 // decimals of 15 significant digits rounded so that they are true.
 func (c Certificate) Claims() Claims { return formfile.State[Claims](c.stated()...) }
 
-// stated returns what Claims are about.
 func (c Certificate) stated() []*big.Rat {
 	return []*big.Rat{c.DeltaUpper, c.ExpectedLoss, c.LowerBound}
 }

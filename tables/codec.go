@@ -13,7 +13,6 @@ import (
 	"github.com/noisewright/noisewright/proof"
 )
 
-// file is the format.
 type file struct {
 	Format      string          `json:"format"`
 	Version     int             `json:"version"`

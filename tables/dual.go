@@ -54,7 +54,6 @@ type DualShift struct {
 	Multipliers []int64 `json:"multipliers,string"`
 }
 
-// validate returns an error about the first rule that the dual breaks.
 func (d *Dual) validate() error {
 	if d == nil {
 		return nil

@@ -234,6 +234,11 @@ func (n *nodes) symmetrized(j int64, f func(int64) *big.Rat) *big.Rat {
 // plain reports whether the Lagrangian is symmetric by itself.
 func (n *nodes) plain() bool { return n.mean == nil && n.problem.Loss.Symmetric() }
 
+// halves reports whether the cells on the left of 0 are mirror images of those on the right, which say the same.
+func (n *nodes) halves(d *Dual) bool {
+	return d.Mirrored && n.plain() && n.first == nil && n.last == nil && (n.spread == nil || n.edges)
+}
+
 // reached reports whether noise reaches node j.
 func (n *nodes) reached(j int64) bool {
 	b := big.NewInt(j)
@@ -248,12 +253,16 @@ type coefficient struct {
 	own, from, step int64
 }
 
-// coefficients collects the cells with a coefficient, sorted. Its size is at most four
-// times the number of multipliers, and usually far smaller: shifts share their cells.
-func (d *Dual) coefficients() []coefficient {
+// coefficients collects the cells with a coefficient, from the first one on, sorted. Its size is at most
+// four times the number of multipliers, and usually far smaller: shifts share their cells.
+func (d *Dual) coefficients(first int64) []coefficient {
 	var all []coefficient
 	place := make(map[int64]int)
+	var ignored coefficient
 	at := func(cell int64) *coefficient {
+		if cell < first {
+			return &ignored
+		}
 		i, ok := place[cell]
 		if !ok {
 			i = len(all)
@@ -367,7 +376,11 @@ func (d *Dual) lowerBound(p dp.Problem, meter *proof.Meter) *big.Rat {
 		return zero
 	}
 	m := minimum{nodes: n, meter: meter, exponent: d.Exponent, up: exact.ExpUp(p.Epsilon, exact.RatioBits)}
-	if !m.prepare(d) || !m.over(d.coefficients()) || m.least == nil {
+	sides, first := []int64{1, -1}, int64(math.MinInt64)
+	if n.halves(d) {
+		sides, first = sides[:1], 0
+	}
+	if !m.prepare(d) || !m.over(d.coefficients(first), sides) || m.least == nil {
 		return zero
 	}
 	price := new(big.Int)
@@ -473,9 +486,9 @@ func within(coeffs []coefficient, j, side int64) bool {
 	return len(coeffs) > 0 && (side > 0 && coeffs[len(coeffs)-1].cell > j || side < 0 && coeffs[0].cell < j)
 }
 
-// over considers all cells, of which coeffs are those with multipliers. It returns
+// over considers all cells on the sides of 0, of which coeffs are those with multipliers. It returns
 // false if it does not find where the others only grow.
-func (m *minimum) over(coeffs []coefficient) bool {
+func (m *minimum) over(coeffs []coefficient, sides []int64) bool {
 	for _, c := range coeffs {
 		m.consider(c.cell, c)
 	}
@@ -488,7 +501,7 @@ func (m *minimum) over(coeffs []coefficient) bool {
 	}
 	// Cells without multipliers have l_j alone. On either side, the first one
 	// from which it only grows stands for all those further out.
-	for _, side := range []int64{1, -1} {
+	for _, side := range sides {
 		// Growth does not decrease outwards: if there is none at the limit, there
 		// is none before, and no use in walking there.
 		if far := side * (maxWalk + 1); m.reached(far) && !m.grows(far) {

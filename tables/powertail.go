@@ -69,10 +69,8 @@ func (s *Spec) blockRuns() []blockRun {
 	return runs
 }
 
-// add implements tailSum: the runs have all cells.
 func (*powerTail) add(int, int64) {}
 
-// total implements tailSum.
 func (t *powerTail) total() *big.Rat {
 	sum := roundedUp()
 	for _, r := range t.runs {
@@ -152,7 +150,6 @@ func chord(near, far *big.Float, ratio *big.Rat, n int64) *big.Float {
 	return sum.Add(sum, slope.Quo(slope, roundedUp().SetInt64(n)))
 }
 
-// rest returns 1-r.
 func rest(r *big.Rat) *big.Rat { return new(big.Rat).Sub(new(big.Rat).SetInt64(1), r) }
 
 // power returns r^n for n >= 0, to so many bits, rounded as the mode says.

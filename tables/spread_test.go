@@ -29,6 +29,9 @@ func TestSpreadNodes(t *testing.T) {
 	for _, name := range spreadLosses {
 		l := parsed(t, name)
 		for _, points := range []int{7, 12, 40} {
+			if testing.Short() && points > 12 {
+				continue
+			}
 			for k := 1; k < points; k += 1 + k/3 {
 				p := dp.Problem{Privacy: dp.Privacy{Epsilon: 1, Delta: 0.1, Sensitivity: float64(points)}, Query: dp.IntegerQuery, Loss: l}
 				n := newNodes(&Dual{CellsPerSensitivity: k, Spread: true}, &p)
@@ -156,7 +159,7 @@ func TestSpreadLeastBeforeTheLastMultiplier(t *testing.T) {
 			p := dp.Problem{Privacy: dp.Privacy{Epsilon: 1, Delta: 0.1, Sensitivity: 7}, Query: dp.IntegerQuery, Loss: parsed(t, name)}
 			d := Dual{CellsPerSensitivity: k, Exponent: -40, Spread: true}
 			m := minimum{nodes: newNodes(&d, &p), exponent: d.Exponent, up: new(big.Int)}
-			if !m.over([]coefficient{{cell: -last}, {cell: last}}) {
+			if !m.over([]coefficient{{cell: -last}, {cell: last}}, []int64{1, -1}) {
 				t.Fatalf("%s, K = %d: no end", name, k)
 			}
 			want := m.at(0)

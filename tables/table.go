@@ -193,7 +193,6 @@ func (s *Spec) validateQuery(errs *check.List) {
 	}
 }
 
-// total is the sum of all weights and the atom.
 func (s *Spec) total() exact.Uint128 {
 	total := exact.Uint128{Lo: s.Atom}
 	for _, w := range s.Weights {

@@ -89,7 +89,6 @@ func (s *Spec) isBlock(i int) (side int64, ok bool) {
 	}
 }
 
-// ratio returns ρ.
 func (s *Spec) ratio() *big.Rat {
 	r := new(big.Rat).SetInt(new(big.Int).SetUint64(s.TailRatio))
 	return r.Quo(r, exact.PowerOfTwo(64))
@@ -148,7 +147,6 @@ func (s *Spec) newTailLoss(l loss.Loss, m *proof.Meter) *tailLoss {
 	return t
 }
 
-// add implements tailSum.
 func (t *tailLoss) add(i int, side int64) {
 	g, step := t.s.Grid, t.s.Grid.Step()
 	weight := new(big.Rat).SetInt(new(big.Int).SetUint64(t.s.Weights[i]))
@@ -187,7 +185,6 @@ func (t *tailLoss) add(i int, side int64) {
 	}
 }
 
-// total implements tailSum.
 func (t *tailLoss) total() *big.Rat {
 	factor := new(big.Rat).SetInt64(1)
 	odds := new(big.Rat).Quo(t.ratio, t.rest)

@@ -14,8 +14,6 @@ import (
 	"github.com/spf13/cobra"
 	"gonum.org/v1/plot"
 	"gonum.org/v1/plot/plotter"
-	"gonum.org/v1/plot/vg"
-	"gonum.org/v1/plot/vg/draw"
 
 	"github.com/noisewright/noisewright/cmd/internal/figure"
 	"github.com/noisewright/noisewright/cmd/internal/shell"
@@ -59,14 +57,31 @@ a range of 0 to 4 under the best data dependent noise for a sensitivity of 2,
 l1, epsilon 1 and delta 0.2`, 0.01, drawAnswers,
 	},
 	{
-		"dro-supplement-figure1", "counterexamples to monotone noise", `the densities of the best noise and of the best noise
+		"dro-supplement-figure1", "the best noise for a symmetric and for a lopsided loss", `the densities of the best noise for the losses |x| and
+|x| + 1[x > 0] |x|, over each other, for a sensitivity of 1, epsilon 1 and delta 0.2.
+The paper has cells of width 0.05; ours are as fine as the gap asks for`, 0.001, func(ctx context.Context, d *droDrawing) error {
+			return drawLosses(ctx, d, dp.Privacy{Epsilon: 1, Delta: 0.2, Sensitivity: 1}, "l1", lopsided)
+		},
+	},
+	{
+		"dro-supplement-figure2", "the best noise for l1 and for l2", `the densities of the best noise for l1 and for l2, over
+each other, for a sensitivity of 10, epsilon 1 and delta 0.4. The paper has cells of
+width 0.5; ours are as fine as the gap asks for`, 0.001, func(ctx context.Context, d *droDrawing) error {
+			return drawLosses(ctx, d, dp.Privacy{Epsilon: 1, Delta: 0.4, Sensitivity: 10}, "l1", "l2")
+		},
+	},
+	{
+		"dro-counterexample", "counterexamples to monotone noise", `the densities of the best noise and of the best noise
 whose density does not increase away from 0, for a sensitivity of 1, l1, and
-(epsilon, delta) = (3, 0.3), the supplement's example that the second is worse,
-and (1, 0.4), where it shows more clearly`, 0.001, func(ctx context.Context, d *droDrawing) error {
+(epsilon, delta) = (3, 0.3), which the supplement's text has as an example that the
+second is worse, and (1, 0.4), where it shows more clearly`, 0.001, func(ctx context.Context, d *droDrawing) error {
 			return drawMonotone(ctx, d, []dp.Privacy{{Epsilon: 3, Delta: 0.3, Sensitivity: 1}, {Epsilon: 1, Delta: 0.4, Sensitivity: 1}})
 		},
 	},
 }
+
+// lopsided is the name of the loss |x| + 1[x > 0] |x|.
+const lopsided = "asymmetric:1,2"
 
 // droDrawing collects what a figure shows.
 type droDrawing struct {
@@ -199,35 +214,56 @@ func drawMonotone(ctx context.Context, d *droDrawing, instances []dp.Privacy) er
 	var curves []series
 	for i, c := range instances {
 		for _, monotone := range []bool{false, true} {
-			name, style := fmt.Sprintf("ε = %g, δ = %g", c.Epsilon, c.Delta), draw.LineStyle{Color: figure.Palette[i], Width: vg.Points(1.5)}
+			name, style := fmt.Sprintf("ε = %g, δ = %g", c.Epsilon, c.Delta), figure.Solid(figure.Palette[i], 1.5)
 			if monotone {
-				name += ", monotone"
-				style.Dashes = []vg.Length{vg.Points(5), vg.Points(3)}
+				name, style = name+", monotone", figure.Dashed(figure.Palette[i], 1.5)
 			}
-			r, err := d.table(ctx, name, dp.Problem{
-				Privacy: c, Loss: loss.L1,
-				Constraints: dp.Constraints{Monotone: monotone},
-			}, d.design)
+			points, err := d.density(ctx, name, dp.Problem{Privacy: c, Loss: loss.L1, Constraints: dp.Constraints{Monotone: monotone}}, c.Epsilon, c.Delta, monotone)
 			if err != nil {
 				return err
-			}
-			g := r.Mechanism().Grid()
-			step, _ := g.Step().Float64()
-			pmf, atom := r.Mechanism().PMF()
-			if atom > 0 {
-				d.rows = append(d.rows, shell.Row{"", fmt.Sprintf("%s of it an atom at 0, which is no density and not drawn", shell.Percent(atom))})
-			}
-			var points plotter.XYs
-			for j, m := range pmf {
-				from, to := (float64(g.FirstPoint(j))-0.5)*step, (float64(g.FirstPoint(j+1))-0.5)*step
-				density := m / (to - from)
-				points = append(points, plotter.XY{X: from, Y: density}, plotter.XY{X: to, Y: density})
-				d.records = append(d.records, record(c.Epsilon, c.Delta, monotone, rounded(from, 8), rounded(to, 8), rounded(density, 8)))
 			}
 			curves = append(curves, series{name: name, points: points, style: style})
 		}
 	}
 	return d.finish("noise (query units)", "density (per query unit)", curves)
+}
+
+func drawLosses(ctx context.Context, d *droDrawing, p dp.Privacy, losses ...string) error {
+	d.records = [][]string{{"loss", "from", "to", "density"}}
+	var curves []series
+	for i, name := range losses {
+		l, err := loss.Parse(name)
+		if err != nil {
+			return err
+		}
+		points, err := d.density(ctx, name, dp.Problem{Privacy: p, Loss: l}, name)
+		if err != nil {
+			return err
+		}
+		curves = append(curves, series{name: name, points: points, style: figure.Solid(figure.Palette[i], 1.5)})
+	}
+	return d.finish("noise (query units)", "density (per query unit)", curves)
+}
+
+// density designs noise and returns its density, with a record of each step of it after those cells.
+func (d *droDrawing) density(ctx context.Context, name string, p dp.Problem, cells ...any) (points plotter.XYs, err error) {
+	r, err := d.table(ctx, name, p, d.design)
+	if err != nil {
+		return nil, err
+	}
+	g := r.Mechanism().Grid()
+	step, _ := g.Step().Float64()
+	pmf, atom := r.Mechanism().PMF()
+	if atom > 0 {
+		d.rows = append(d.rows, shell.Row{"", fmt.Sprintf("%s of it an atom at 0, which is no density and not drawn", shell.Percent(atom))})
+	}
+	for j, m := range pmf {
+		from, to := (float64(g.FirstPoint(j))-0.5)*step, (float64(g.FirstPoint(j+1))-0.5)*step
+		density := m / (to - from)
+		points = append(points, plotter.XY{X: from, Y: density}, plotter.XY{X: to, Y: density})
+		d.records = append(d.records, record(slices.Concat(cells, []any{rounded(from, 8), rounded(to, 8), rounded(density, 8)})...))
+	}
+	return points, nil
 }
 
 func drawAnswers(ctx context.Context, d *droDrawing) error {

@@ -3,13 +3,19 @@
 package main
 
 import (
+	"context"
+	"errors"
 	"fmt"
+	"math"
 	"math/rand/v2"
 	"os"
 	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/noisewright/noisewright/cmd/internal/shell"
+	"github.com/noisewright/noisewright/encoder"
 )
 
 // filterPeople writes a CSV file of people whose first two features tell the target and whose
@@ -121,9 +127,91 @@ func TestRunMinimaxFull(t *testing.T) {
 	}
 }
 
+// TestMinimaxGrid has each data set, number of coordinates, filter and epsilon of the figures once,
+// and the same numbers for the same seed.
+func TestMinimaxGrid(t *testing.T) {
+	for _, f := range gridFigures {
+		f.faces, f.activities = f.faces[:1], f.activities[:1]
+		var first [][]string
+		for _, seed := range []uint64{1, 1, 2} {
+			c, out := options(t)
+			o := &gridOptions{Common: c, figure: f, faces: filterPeople(t, true), activities: filterPeople(t, false), runs: 2, seed: seed}
+			if err := o.run(t.Context()); err != nil {
+				t.Fatal(err)
+			}
+			if v := object(t, out); v["caption"] != f.caption {
+				t.Errorf("caption %v", v["caption"])
+			}
+			all := records(t, c, f.name+".csv")
+			if want := 1 + 2*4*len(gridEpsilons)*2; len(all) != want {
+				t.Errorf("%s: %d records, want %d", f.name, len(all), want)
+			}
+			if seed == 1 && first != nil && !slices.EqualFunc(first, all, slices.Equal) {
+				t.Errorf("%s: other numbers for the same seed", f.name)
+			}
+			if seed == 2 && slices.EqualFunc(first, all, slices.Equal) {
+				t.Errorf("%s: the same numbers for another seed", f.name)
+			}
+			first = all
+			for _, p := range o.study.points {
+				if p.Runs != 2 || p.Epsilon == nil && p.Role == roleTarget && p.Mean < 0.9 || p.Epsilon != nil && *p.Epsilon < 1 && p.Mean > 0.8 {
+					t.Errorf("%s, %s: %d runs, accuracy %g at %v", p.Part, p.Filter, p.Runs, p.Mean, noiseless(p.Epsilon))
+				}
+			}
+		}
+	}
+}
+
+// TestSpherical compares the mean norm of noise with that of its law, d 2/ε. The sum of 4,000
+// norms of 3 exponentials each is within five standard deviations but for one seed in a million.
+func TestSpherical(t *testing.T) {
+	const n, d, epsilon = 4000, 3, 0.5
+	u := encoder.Matrix{Rows: n, Cols: d, Stride: d, Data: make([]float64, n*d)}
+	addSpherical(u, epsilon, rand.New(rand.NewPCG(1, 2)))
+	sum, first := 0.0, 0.0
+	for i := range n {
+		row := u.Data[i*u.Stride:][:d]
+		sum += math.Hypot(math.Hypot(row[0], row[1]), row[2])
+		first += row[0]
+	}
+	scale := 2 / epsilon
+	if z := (sum/n - d*scale) / (scale * math.Sqrt(d) / math.Sqrt(n)); math.Abs(z) > 5 {
+		t.Errorf("mean norm %g, want %g: %g standard deviations", sum/n, d*scale, z)
+	}
+	// The square of a coordinate has a third of that of the norm, which is d(d+1) scale².
+	if z := first / n / (scale * math.Sqrt((d+1.0)/n)); math.Abs(z) > 5 {
+		t.Errorf("mean coordinate %g: %g standard deviations", first/n, z)
+	}
+}
+
+// TestStopped: what was finished before Ctrl-C is in the files.
+func TestStopped(t *testing.T) {
+	c, _ := options(t)
+	ctx, cancel := context.WithCancel(t.Context())
+	o := &gridOptions{Common: c, figure: gridFigures[1], faces: filterPeople(t, true), activities: filterPeople(t, false), runs: 1}
+	files, err := produce(&o.Common, func(line *shell.Progress) error {
+		o.line = line
+		d, err := readMinimax(o.Streams, o.faces, true)
+		if err != nil {
+			return err
+		}
+		if err := o.grid(ctx, d, true, 2); err != nil {
+			return err
+		}
+		cancel()
+		return o.grid(ctx, d, true, 3)
+	}, output{"stopped", o.study.records, o.draw})
+	if !errors.Is(err, context.Canceled) || !strings.Contains(err.Error(), "only what was finished") {
+		t.Fatalf("error %v, files %q", err, files)
+	}
+	if all := records(t, c, "stopped.csv"); len(all) != 1+4*len(gridEpsilons)*2 {
+		t.Errorf("%d records", len(all))
+	}
+}
+
 func TestMinimaxData(t *testing.T) {
 	c, _ := options(t)
-	d, err := readMinimax(c.Streams, filterPeople(t, true), "expression", "gender", "split")
+	d, err := readMinimax(c.Streams, filterPeople(t, true), true)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -147,7 +235,7 @@ func TestMinimaxData(t *testing.T) {
 	if err := os.WriteFile(file, []byte("split,expression,gender,p\ntrain,0,1,3\nelse,1,0,2\n"), 0o666); err != nil {
 		t.Fatal(err)
 	}
-	if d, err = readMinimax(c.Streams, file, "expression", "gender", "split"); err != nil {
+	if d, err = readMinimax(c.Streams, file, true); err != nil {
 		t.Fatal(err)
 	}
 	if _, _, err := d.given(); err == nil || !strings.Contains(err.Error(), "row 2 is of neither train nor test") {
@@ -157,7 +245,7 @@ func TestMinimaxData(t *testing.T) {
 	if _, _, err := d.given(); err == nil || !strings.Contains(err.Error(), "1 rows to learn from and 1 to test") {
 		t.Errorf("%v, want a refusal of so few people", err)
 	}
-	if _, err := readMinimax(c.Streams, file, "class", "user", ""); err == nil || !strings.Contains(err.Error(), "no column class") {
+	if _, err := readMinimax(c.Streams, file, false); err == nil || !strings.Contains(err.Error(), "no column class") {
 		t.Errorf("%v, want a missing column", err)
 	}
 }

@@ -51,7 +51,10 @@ type minimaxPoint struct {
 	Chance float64 `json:"chance"` // accuracy without what the filter lets through
 }
 
-type minimaxStudy struct{ points []*minimaxPoint }
+type minimaxStudy struct {
+	points []*minimaxPoint
+	seed   uint64
+}
 
 // add adds a run to the point that is like p but for it.
 func (s *minimaxStudy) add(p minimaxPoint, accuracy float64) {
@@ -74,7 +77,7 @@ func (s *minimaxStudy) score(ctx context.Context, at minimaxPlace, c minimaxCode
 		train, test minimax.Task
 	}{{roleTarget, target, c.train.Targets[0], c.test.Targets[0]}, {rolePrivate, private, c.train.Private[0], c.test.Private[0]}} {
 		for _, a := range role.attackers {
-			score, err := attack.Guess(ctx, a, attack.People{X: c.trainCode, Target: role.train.Target()}, attack.People{X: c.testCode, Target: role.test.Target()}, uint64(run)) //nolint:gosec // not negative
+			score, err := attack.Guess(ctx, a, attack.People{X: c.trainCode, Target: role.train.Target()}, attack.People{X: c.testCode, Target: role.test.Target()}, runSeed(s.seed, run))
 			if err != nil {
 				return err
 			}
@@ -108,6 +111,9 @@ func (s *minimaxStudy) rows() (rows []shell.Row) {
 			texts[q.Role] = append(texts[q.Role], fmt.Sprintf("%s %s", q.Attacker, q.text()))
 		}
 		where := fmt.Sprintf("d = %d", p.Coordinates)
+		if strings.HasSuffix(p.Part, where) {
+			where = p.Part
+		}
 		if p.Epsilon != nil {
 			where += fmt.Sprintf(", epsilon %g", *p.Epsilon)
 		}
@@ -176,9 +182,16 @@ type minimaxData struct {
 	parts           []string // of each row: train or test; nil if the file does not say
 }
 
-// readMinimax reads a file with a target and a private column; split, if not "", is the column
-// of the parts. Columns without numbers are left out, missing numbers are the mean.
-func readMinimax(s *shell.Streams, file, target, private, split string) (*minimaxData, error) {
+// aboutPeople says which data there are, of faces or not.
+var aboutPeople = map[bool]string{true: "GENKI", false: "WISDM, in the place of the motion data of the paper"}
+
+// readMinimax reads a file of faces or of activities. Columns without numbers are left out, missing
+// numbers are the mean.
+func readMinimax(s *shell.Streams, file string, faces bool) (*minimaxData, error) {
+	target, private, split := "class", "user", ""
+	if faces {
+		target, private, split = "expression", "gender", "split"
+	}
 	header, columns, err := readColumns(s, file)
 	if err != nil {
 		return nil, err

@@ -48,6 +48,19 @@ func command(c *shell.Common, name, example, short, long string, run func(contex
 	return f.Run(run)
 }
 
+// seedFlag adds --seed. Everything random of a run follows from it and the number of the run.
+func seedFlag(f *shell.Flags, seed *uint64) {
+	f.Func("seed", "N", "0", "number that all randomness follows from", func(text string) (err error) {
+		if *seed, err = strconv.ParseUint(text, 10, 31); err != nil {
+			return shell.Want("an integer from 0 to 2147483647")
+		}
+		return nil
+	})
+}
+
+// runSeed is the seed of a run. Those of the seed 0 are the numbers of the runs.
+func runSeed(seed uint64, run int) uint64 { return seed<<32 + uint64(run) } //nolint:gosec // not negative
+
 // output is NAME.csv and, if there is something to draw, NAME.svg.
 type output struct {
 	name    string
@@ -79,8 +92,9 @@ func produce(c *shell.Common, work func(line *shell.Progress) error, outputs ...
 	}
 	line := c.Progress()
 	defer line.Clear()
-	if err := work(line); err != nil {
-		return nil, err
+	broken := work(line)
+	if broken != nil && !(errors.Is(broken, context.Canceled) && len(outputs[0].records()) > 1) {
+		return nil, broken
 	}
 	line.Clear()
 	next := files
@@ -97,6 +111,10 @@ func produce(c *shell.Common, work func(line *shell.Progress) error, outputs ...
 	}
 	for _, f := range files {
 		err = errors.Join(err, f.Commit())
+	}
+	if broken != nil && err == nil {
+		// What was finished is worth its files, which say how many runs there were.
+		err = fmt.Errorf("%s has only what was finished before: %w", strings.Join(names, ", "), broken)
 	}
 	return names, err
 }

@@ -198,7 +198,6 @@ func ReadKept(r *Reader, choose, keep func(column string) bool, drop bool) (f *F
 	return f, c.Kept, err
 }
 
-// withoutText drops the columns of text.
 func (f *Frame) withoutText(text []bool) (*Frame, error) {
 	out := &Frame{Rows: f.Rows, Kept: f.Kept}
 	for k, n := range f.Names {

@@ -183,7 +183,6 @@ func lengths(tuple string, most int) (shape []int, ok bool) {
 	return shape, true
 }
 
-// readExactly reads n bytes.
 func readExactly(r io.Reader, n int) ([]byte, error) {
 	b, err := io.ReadAll(io.LimitReader(r, int64(n)))
 	if err == nil && len(b) < n {

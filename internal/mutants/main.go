@@ -35,6 +35,7 @@ var targets = map[string][]string{
 	"dp": nil, "loss": nil, "internal/exact": nil, "internal/selection": nil, "internal/keyed": nil, "account": nil,
 	"sampler": nil, "sampler/internal/rank": {"sampler"}, "sampler/internal/chacha8": {"sampler"},
 	"release": nil, "release/internal/ratio": {"release"}, "release/ledger": nil, "learn": nil, "latent/bundle": nil,
+	"subset": {"proof/forms"},
 }
 
 const list = "internal/mutants/argued.txt"
@@ -154,10 +155,14 @@ type score struct{ tried, survived int }
 func try(queue []mutant) (scores map[string]score, reached bool, err error) {
 	ctx, cancel := context.WithTimeout(context.Background(), *limit)
 	defer cancel()
-	var packages []string
-	for pkg, others := range targets {
-		packages = append(append(packages, pkg), others...)
+	wanted := make(map[string]bool)
+	for _, m := range queue {
+		wanted[m.pkg()] = true
+		for _, other := range targets[m.pkg()] {
+			wanted[other] = true
+		}
 	}
+	packages := slices.Sorted(maps.Keys(wanted))
 	if v, out := test(ctx, packages, "-short"); v != survived && v != stopped {
 		return nil, false, fmt.Errorf("the tests fail as they are:\n%s", out)
 	}

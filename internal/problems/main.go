@@ -110,7 +110,6 @@ type result struct {
 	CPU     float64  `json:"-"` // seconds
 }
 
-// design runs the program on a problem.
 func design(p problem) (r result, err error) {
 	args := append([]string{"design", "--json", "--gap", fmt.Sprint(*gap), "--time-limit", limit.String()}, p.Args...)
 	cmd := exec.Command(*program, args...) //nolint:gosec // the program that the flag names
@@ -140,7 +139,6 @@ func (r result) String() string {
 	return fmt.Sprintf("%4d  gap %9.4g %%  %6.2f CPU s  %s", r.ID, 100*r.gap(), r.CPU, strings.Join(r.Args, " "))
 }
 
-// option returns the value of a flag of the problem's.
 func (p problem) option(name string) string {
 	if i := slices.Index(p.Args, "--"+name); i >= 0 && i+1 < len(p.Args) {
 		return p.Args[i+1]
@@ -218,7 +216,6 @@ func summary(results []result) string {
 	return b.String()
 }
 
-// table lists all results as CSV.
 func table(results []result) string {
 	var b strings.Builder
 	b.WriteString("id,loss,epsilon,delta,gap,expected_loss,lower_bound,cpu_s,wall_s\n")

@@ -28,7 +28,6 @@ func newWords(r io.Reader) *words {
 	return w
 }
 
-// next returns a word.
 func (w *words) next() uint64 {
 	if w.used == len(w.buf) {
 		if w.err == nil {

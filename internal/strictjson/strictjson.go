@@ -141,7 +141,6 @@ func appendValue(b []byte, v reflect.Value, f field) (_ []byte, err error) {
 	return append(b, text...), err
 }
 
-// parser reads a file.
 type parser struct {
 	dec    *json.Decoder
 	text   *textReader // what dec reads
@@ -428,7 +427,6 @@ func (p *parser) token() (json.Token, error) {
 	}
 }
 
-// end checks that nothing follows.
 func (p *parser) end() error {
 	tok, err := p.dec.Token()
 	var syntax *json.SyntaxError

@@ -14,6 +14,9 @@ import (
 // TestPromisesToTheLastPlace: a promise of what is proved is kept, and one a unit in the last place below
 // it is not, for every composition and domain.
 func TestPromisesToTheLastPlace(t *testing.T) {
+	if testing.Short() {
+		t.Skip("slow")
+	}
 	for name, s := range exampleSpecs(t) {
 		v := must(must(New(s)).Verify(nil))
 		verdict := func(what string, p Promise, kept bool) {

@@ -296,7 +296,6 @@ func (b *Bundle) Coordinates() int { return len(b.spec.Axes) }
 // Promise returns what a release is to keep; see Verify.
 func (b *Bundle) Promise() Promise { return b.spec.Promise }
 
-// checker collects what is wrong.
 type checker struct{ *check.List }
 
 // vector checks the length and the entries of a vector.

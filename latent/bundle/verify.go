@@ -201,7 +201,6 @@ func (v *Verified) provePerCoordinate(accountant func([]*tables.Table, Promise) 
 	return nil
 }
 
-// square returns x².
 func square(x *big.Rat) *big.Rat { return new(big.Rat).Mul(x, x) }
 
 // boxSide is the largest distance of two clipped coordinates of joint noise in a box: 2⌊s/g⌋·g.

@@ -125,7 +125,6 @@ func (m model) solution(primal, columnDual, rowValue, rowDual []float64) bool {
 		doubles(primal), doubles(columnDual), doubles(rowValue), doubles(rowDual)))
 }
 
-// status reads the outcome of the last run.
 func (m model) status() solver.Status { return solver.Status(C.nw_status(m.c)) }
 
 // named makes a call with the name of an option or of a figure of the last run.

@@ -68,7 +68,6 @@ func newModel() (m model, err error) {
 	return m, nil
 }
 
-// free drops the memory with all that HiGHS has in it.
 func (m model) free() { _ = m.module.Close(context.Background()) }
 
 // Version returns the version of the HiGHS library in use, such as "1.15.1".
@@ -224,7 +223,6 @@ func (c *call) space(n int, read func([]byte)) *call {
 	return c
 }
 
-// into fills s after the call.
 func (c *call) into(s []float64) *call {
 	return c.space(sizeOfDouble*len(s), func(b []byte) {
 		for i := range s {

@@ -17,6 +17,7 @@ import (
 	"github.com/noisewright/noisewright/counts"
 	"github.com/noisewright/noisewright/kernels"
 	"github.com/noisewright/noisewright/local"
+	"github.com/noisewright/noisewright/plan"
 	"github.com/noisewright/noisewright/proof"
 	"github.com/noisewright/noisewright/subset"
 	"github.com/noisewright/noisewright/tables"
@@ -41,7 +42,7 @@ func Reads[M proof.Mechanism](decode func(io.Reader) (M, error)) Reader {
 }
 
 // all lists the forms. What is of none is read as the first, whose errors say what is wrong.
-var all = []Reader{Reads(tables.Decode), Reads(kernels.Decode), Reads(cells.Decode), Reads(local.Decode), Reads(subset.Decode), Reads(counts.Decode)}
+var all = []Reader{Reads(tables.Decode), Reads(kernels.Decode), Reads(cells.Decode), Reads(local.Decode), Reads(subset.Decode), Reads(counts.Decode), Reads(plan.Decode)}
 
 // peek is how much of a file is looked at for its form.
 const peek = 512

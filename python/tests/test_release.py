@@ -336,6 +336,22 @@ def test_values(called: str, tmp_path: Path) -> None:
     assert wide is not None and narrow is not None and 9.9 < wide / narrow < 10.1
 
 
+def test_exact_numbers_are_no_arguments(called: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    seen: list[list[str]] = []
+    start = subprocess.Popen
+
+    def watched(command: list[str], **more: Any) -> Any:
+        seen.append(command)
+        return start(command, **more)
+
+    monkeypatch.setattr(subprocess, "Popen", watched)
+    answer = nw.release_value("-7654321.5", 2, epsilon=1, tables=tmp_path / "t")
+    people = frame("pandas", {"hours": [7654321.5, 7654321.25]}, tmp_path)
+    nw.release(people, nw.sum("hours", (0, 10**7)), nw.mean("hours", (0, 10**7)), epsilon=1, tables=tmp_path / "t")
+    assert len(seen) >= 2 and abs(answer.value + 7654321.5) < 1000
+    assert not any("7654321" in word for command in seen for word in command)
+
+
 @pytest.mark.parametrize(
     ("x", "sensitivity", "more", "match"),
     [

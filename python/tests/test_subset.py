@@ -95,6 +95,33 @@ def test_shares(name: str) -> None:
     assert "SubsetSelection" in repr(s) and s.epsilon > 0 and s.size >= 1 and s.modulus >= 0
 
 
+def test_turns() -> None:
+    """Public turns are the program's, which its tests have too, and shares come back from b alone."""
+    s = selection("subset-affine")
+    assert s.turns(["ann", "bob", "Zoë"], "shares-2026").tolist() == [177, 59, 124]
+    n = 20_000
+    x = np.arange(n) % 7
+    people = np.array([f"p{i}" for i in range(n)])
+    answers = s.release(x, people, "poll")
+    assert answers.dtype == np.int64 and answers.min() >= 0 and answers.max() < s.modulus
+    errors = s.shares(answers, people, "poll") - np.bincount(x, minlength=200) / n
+    total = float(s.verify().total_variance)
+    assert total * (1 - 10 / 200**0.5) < (errors**2).sum() * n < total * (1 + 10 / 200**0.5)
+    # With another seed they say nothing: the mean of all errors is that of no answers.
+    assert abs(s.shares(answers, people, "another")[:7].mean()) < 0.05 < s.shares(answers, people, "poll")[:7].mean()
+    for bad in (
+        lambda: s.release(x, people[:5], "poll"),
+        lambda: s.release(x, people, ""),
+        lambda: s.release(x, None, "poll"),
+        lambda: s.shares(answers, np.array(["p1"] * n), "poll"),
+        lambda: s.shares(answers[:3], people, "poll"),
+        lambda: s.shares(["211"], ["p1"], "poll"),
+        lambda: selection("subset-ranked").release([1], ["p1"], "poll"),
+    ):
+        with pytest.raises(nw.InvalidError):
+            bad()
+
+
 def test_refused() -> None:
     affine, ranked, labels = (selection(f"subset-{name}") for name in ("affine", "ranked", "labels"))
     for s, bad in ((affine, 200), (affine, -1), (affine, "07"), (ranked, 1.5), (labels, "0"), (labels, "Red")):

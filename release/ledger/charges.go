@@ -205,6 +205,9 @@ func (l *Ledger) scanRecords(ctx context.Context, db querier, query string, args
 		if !isLine(r.Text) || !isLine(r.Summary) || !isHash(r.Data) {
 			return nil, check.Errorf("ledger", proof.ErrFormat, "%s: damaged: the query of release %d", l.path, r.ID)
 		}
+		if r.Answer != nil {
+			r.Answer = trimmed(r.Answer)
+		}
 		list = append(list, r)
 	}
 	if err := rows.Err(); err != nil {

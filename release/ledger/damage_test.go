@@ -5,8 +5,10 @@ package ledger
 import (
 	"context"
 	"database/sql"
+	"encoding/json"
 	"errors"
 	"fmt"
+	"math"
 	"math/rand/v2"
 	"os"
 	"os/exec"
@@ -103,6 +105,69 @@ func TestFull(t *testing.T) {
 	limit(1 << 20)
 	if r, err = l.Release(t.Context(), q, func(context.Context) ([]byte, error) { return []byte("b"), nil }); err != nil || string(r.Answer) != "b" {
 		t.Fatalf("%+v, %v", r, err)
+	}
+}
+
+// TestFullForAllDraws: whether a nearly full disk has space for an answer does not depend on its digits, or the
+// query could be drawn again where they are many.
+func TestFullForAllDraws(t *testing.T) {
+	numbers := func(digits string) string {
+		return `{"key":"a \\\" 12","answers":[` + strings.Repeat(digits+", ", 999) + "0.5]}\n"
+	}
+	outcomes := map[bool]int{}
+	for pages := range 12 {
+		var first error
+		for i, draw := range []string{numbers("7"), numbers("-2.2250738585072014e-308"), numbers("12345"), numbers("-0.1")} {
+			l := makeLedger(t, filepath.Join(t.TempDir(), "l"), 10)
+			r, err := l.Release(t.Context(), ask(1), func(context.Context) ([]byte, error) {
+				var now, got int
+				if err := l.db.QueryRow("PRAGMA page_count").Scan(&now); err != nil {
+					t.Fatal(err)
+				}
+				if err := l.db.QueryRow(fmt.Sprintf("PRAGMA max_page_count = %d", now+pages)).Scan(&got); err != nil || got != now+pages {
+					t.Fatal(got, err)
+				}
+				return []byte(draw), nil
+			})
+			switch {
+			case err == nil && string(r.Answer) != draw:
+				t.Fatalf("%d bytes for %d", len(r.Answer), len(draw))
+			case err != nil && code(err) != sqlite3.SQLITE_FULL:
+				t.Fatal(err)
+			case i == 0:
+				first = err
+				outcomes[err == nil]++
+			case (err == nil) != (first == nil):
+				t.Errorf("%d more pages: %v for %.40q, %v for the first", pages, err, draw, first)
+			}
+		}
+	}
+	if len(outcomes) != 2 {
+		t.Errorf("%v, want disks with and without space", outcomes)
+	}
+}
+
+// TestWidth: no JSON is wider than it may be, numbers in the same places make the same width, and what stands
+// in a string is no number.
+func TestWidth(t *testing.T) {
+	rng := rand.New(rand.NewPCG(1, 2))
+	widths := map[int]bool{}
+	for range 2000 {
+		x := []float64{-2.2250738585072014e-308, math.Float64frombits(rng.Uint64()), float64(rng.IntN(100))}[rng.IntN(3)]
+		if math.IsNaN(x) || math.IsInf(x, 0) {
+			continue
+		}
+		text, err := json.Marshal(map[string]any{"a 5\"7": []any{x, "1e5", true, nil, int64(rng.Uint64())}, "b": "\\"})
+		if err != nil {
+			t.Fatal(err)
+		}
+		widths[width(text)] = true
+		if w := width(text); w <= len(text) {
+			t.Errorf("width(%s) = %d, which has %d bytes", text, w, len(text))
+		}
+	}
+	if len(widths) != 1 {
+		t.Errorf("widths %v of one shape, want one", widths)
 	}
 }
 

@@ -9,7 +9,6 @@ import (
 	"syscall"
 )
 
-// links returns how many names a file has.
 func links(info fs.FileInfo) uint64 {
 	if s, ok := info.Sys().(*syscall.Stat_t); ok {
 		return uint64(s.Nlink) //nolint:unconvert // of other widths on other systems

@@ -39,7 +39,6 @@ const (
 	hashDigits = 2 * sha256.Size
 )
 
-// validate reports all bad fields together.
 func validateCharge(q account.Charge, t Terms) error {
 	bad := check.In("ledger")
 	if !isLine(q.Text) || !json.Valid([]byte(q.Text)) {

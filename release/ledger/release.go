@@ -3,6 +3,7 @@
 package ledger
 
 import (
+	"bytes"
 	"context"
 	"database/sql"
 	"errors"
@@ -28,7 +29,9 @@ type querier interface {
 // answer draws the noise of the query's costs, once. What it returns must not leave the process
 // before Release returns it: if another process was faster, its answer is returned and this one is
 // lost. So is one that is empty or larger than 128 MiB, for good: the charge stays. Whether answer
-// fails must not depend on what it draws, as the query is drawn again then.
+// fails must not depend on what it draws, as the query is drawn again then. Nor may anything of what it returns
+// be of another length but the numbers of JSON, which are stored as if each were of the longest: then whether a disk
+// has space for the answer does not depend on it either. Spaces at the end of an answer are not kept.
 //
 // Guarantee (docs/proofs/ledger.md): of one charge at most one answer is ever returned, in
 // all processes and after any crash; and all charges together are within the Terms.
@@ -64,14 +67,54 @@ func (l *Ledger) Release(ctx context.Context, q account.Charge, answer func(cont
 	if err != nil {
 		return account.Record{}, err
 	}
-	if len(draw) == 0 || len(draw) > maxAnswer {
+	size := width(draw)
+	if draw = trimmed(draw); len(draw) == 0 || len(draw) > maxAnswer {
 		draw = []byte(lost) // whether it is kept depends on the draw: another one would be for nothing
 	}
-	return l.store(context.WithoutCancel(ctx), id, draw)
+	return l.store(context.WithoutCancel(ctx), id, padded(draw, size))
 }
 
 // lost stands for an answer that was empty or too large.
 const lost = `{"lost":"the answer was empty or too large"}`
+
+// widestNumber is the length of the longest number of an answer, -2.2250738585072014e-308, and one more.
+const widestNumber = 25
+
+// width is how long a text of JSON can be with other numbers in the same places, at most maxAnswer. Answers are
+// stored at this length: the pages that are written, and so whether a disk has space for them, do not
+// depend on the digits of what was drawn.
+func width(text []byte) int {
+	size := 0
+	quoted, number := false, false
+	for i := 0; i < len(text); i++ {
+		c := text[i]
+		if !quoted && (c == '-' || '0' <= c && c <= '9' || number && (c == '+' || c == '.' || c == 'e' || c == 'E')) {
+			if !number {
+				size += widestNumber
+			}
+			number = true
+			continue
+		}
+		number = false
+		size++
+		switch {
+		case c == '"':
+			quoted = !quoted
+		case c == '\\' && quoted:
+			size++
+			i++
+		}
+	}
+	return min(size, maxAnswer)
+}
+
+// padded returns the text with spaces up to a length.
+func padded(text []byte, size int) []byte {
+	return append(text, bytes.Repeat([]byte{' '}, max(size-len(text), 0))...)
+}
+
+// trimmed returns the text without what padded has put behind it.
+func trimmed(text []byte) []byte { return bytes.TrimRight(text, " ") }
 
 // kept refuses a record whose answer is lost. It does not say how large that was, which the draw decides.
 func (l *Ledger) kept(r account.Record) (account.Record, error) {

@@ -37,6 +37,9 @@ type contender struct {
 	Note          string   `json:"note"`
 }
 
+// maxAttributes bounds those that are compared.
+const maxAttributes = 1 << 20
+
 type compareOptions struct {
 	shell.Common
 	problem dp.Problem
@@ -45,7 +48,9 @@ type compareOptions struct {
 	values  kernels.Queries // of a local randomizer
 	costs   costs           // or of categories
 	sets    sets            // or for shares of categories
-	table   string          // in place of all these
+	// attributes of so many categories each
+	attributes int
+	table      string // in place of all these
 }
 
 func newCompareCommand(s *shell.Streams) *cobra.Command {
@@ -128,6 +133,10 @@ func (o *compareOptions) command(file string, cmd *cobra.Command) *cobra.Command
 	f.Unless("table", func() {
 		if o.local.Shares {
 			o.sets.flag(f)
+			o.attributes = 1
+			f.With("categories", func() {
+				f.Integer(&o.attributes, "attributes", "", 1, maxAttributes, "number of attributes of that many categories: says whether people should answer one of them, by a public coin, or all with less epsilon each")
+			})
 		}
 		f.Local(&o.local, func() {
 			o.costs.flag(f)

@@ -58,7 +58,6 @@ func (o *compareOptions) compareRandomizer(_ context.Context, v proof.Proven) er
 	return o.printLocal(p, "randomizer", made)
 }
 
-// certifiedRandomizer is a randomizer that was verified.
 func certifiedRandomizer(name string, v *local.Verified) localContender {
 	found, s := v.Certificate(), v.Mechanism().Spec()
 	answers := max(len(s.Answers), len(s.AnswerLabels))

@@ -36,7 +36,6 @@ func (c *featureColumns) patternFlags(f *shell.Flags, others string) {
 	f.String(&c.exclude, "exclude", "names of columns that are no features, as for --columns")
 }
 
-// chosen reports whether a column is a feature.
 func (c *featureColumns) chosen(name string) bool {
 	return csvfile.Matches(strings.Split(c.columns, ","), name) && !csvfile.Matches(strings.Split(c.exclude, ","), name)
 }

@@ -39,7 +39,7 @@ language needs to check itself: the exact probability of every cell, the delta o
 every shift at the table's epsilon, and the draws that a stated deterministic
 stream of random words leads to. Of an additive kernel these are the bins of every
 cell, and draws of each. Of a local randomizer they are the laws of its nodes, and
-answers to values that are stated.
+answers to values that are stated, and of a subset selection answers to categories.
 
 The draws are for comparison only: who knows their seed knows them.`,
 		Example: `  noisewright export table.json -o export.json
@@ -66,8 +66,10 @@ func (o *exportOptions) run(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	if _, ok := made.(proof.Exporter); !ok && made.Form().Package != tables.Form.Package {
-		return shell.BadInput("", fmt.Errorf("%s is %s, want a table, an additive kernel or a local randomizer", shell.InputName(o.table), made.Form().Noun))
+	_, channel := made.(proof.Exporter)
+	_, drawer := made.(proof.DrawExporter)
+	if !channel && !drawer && made.Form().Package != tables.Form.Package {
+		return shell.BadInput("", fmt.Errorf("%s is %s, want a table, an additive kernel, a local randomizer or a subset selection", shell.InputName(o.table), made.Form().Noun))
 	}
 	v, err := shell.Prove(ctx, o.table, made)
 	if err != nil {

@@ -20,6 +20,7 @@ import (
 	"github.com/noisewright/noisewright/internal/exact"
 	"github.com/noisewright/noisewright/local"
 	"github.com/noisewright/noisewright/proof"
+	"github.com/noisewright/noisewright/subset"
 	"github.com/noisewright/noisewright/tables"
 )
 
@@ -33,7 +34,10 @@ type intervalOptions struct {
 	level  float64
 	number float64 // the value
 
-	marginal, simplex bool // of shares
+	// of shares
+	marginal, simplex, sampled bool
+
+	people people // whose answers they are
 
 	response *response // in the place of a table, with a column; nil: none
 }
@@ -100,10 +104,18 @@ func (o *intervalOptions) command(file, argument string, cmd *cobra.Command) *co
 	f.String(&o.column, "column", "name of the column, as in the header, of private values")
 	f.Bool(&o.marginal, "marginal", "for shares: intervals each of which holds with the probability --level, and not all of them together")
 	f.Bool(&o.simplex, "simplex", "for shares: those nearest to the estimates that are at least 0 and sum to 1; often closer, and biased")
+	f.Bool(&o.sampled, "sampled", "for shares: those of all people, of whom those with an answer are a random sample, as after privatize --one; the other cells are empty")
+	f.Text(&o.people.column, "person", "NAME", "name of the column that tells people apart: a second answer of one is refused")
+	f.String(&o.people.seed, "seed", seedUsage)
 	f.Delimiter(&o.csv)
 	f.Argument(&o.value, argument, "csv", "gz", "zst")
 	f.Check(func() (err error) {
+		if err := o.people.together(); err != nil {
+			return err
+		}
 		switch {
+		case o.column == "" && o.people.column != "":
+			return errors.New("person is given without column, want both")
 		case o.column == "" && o.local:
 			return shell.About("column", "", shell.Want("a name from the header"))
 		case o.column == "" && o.response != nil:
@@ -123,14 +135,15 @@ values: the answers' shares, freed of what the randomizer mixed into them, witho
 bias (so one may be negative), and intervals that all hold together with a probability
 of at least --level, or each with --marginal. Of sets of categories (local design
 --categories) and of randomized response they are those of Clopper and Pearson, or
-closer. Of a workload (--workload) printed are its queries. Of privatize --categories give the same --categories and --epsilon in the place
-of a file.`
+closer. Of a workload of counts printed are its queries. Of privatize --categories give
+the same --categories and --epsilon in the place of a file.`
 
 func (o *intervalOptions) sourceFlags(f *shell.Flags, file string) {
 	settings := map[string]string{}
 	f.TableArgument(&o.table, file, 0, 1)
 	f.Settings(settings, "categories", "A,B,...", "with --column, in the place of "+file+": those given to privatize")
 	f.Settings(settings, "epsilon", "number", "with --categories: the epsilon given to privatize, without unit: "+responseEpsilon.Want)
+	forFlag(f, settings)
 	f.Check(func() (err error) {
 		settings["table"] = o.table
 		if o.response, err = readResponse(settings); err != nil {
@@ -171,7 +184,7 @@ func (o *intervalOptions) meanInterval(ctx context.Context) error {
 		if err != nil {
 			return err
 		}
-		return o.sharesOfResponse(v)
+		return o.sharesOfResponse(ctx, v)
 	}
 	made, err := readFor(o.Streams, "interval", o.table, o.local)
 	if err != nil {
@@ -184,6 +197,9 @@ func (o *intervalOptions) meanInterval(ctx context.Context) error {
 	v, err := shell.Prove(ctx, o.table, made)
 	if err != nil {
 		return err
+	}
+	if made.Form().Package != subset.Form.Package && (o.sampled || o.people.seed != "") {
+		return shell.BadInput("", fmt.Errorf("sampled and seed are for shares from sets of categories, want neither with %s", made.Form().Noun))
 	}
 	return mean(o, ctx, v)
 }
@@ -272,14 +288,27 @@ func (o *intervalOptions) eachAnswer(do func(answer string) error) error {
 		return bad(err)
 	}
 	at, err := in.Find(header, o.column)
+	if err == nil {
+		err = o.people.find(in.Reader, header)
+	}
 	if err != nil {
 		return bad(err)
 	}
+	answered := map[string]bool{}
 	for {
 		if err := in.Row(); errors.Is(err, io.EOF) {
 			break
 		} else if err != nil {
 			return bad(err)
+		}
+		if err := o.people.read(in.Reader); err != nil {
+			return bad(err)
+		}
+		if p := &o.people; p.column != "" {
+			if answered[p.current] {
+				return bad(fmt.Errorf("row %d (line %d): %s is %s for the second time, want one answer of each person", in.Rows, in.Line, check.Quoted(p.column), check.Quoted(p.current)))
+			}
+			answered[p.current] = true
 		}
 		if err := do(strings.TrimSpace(in.Content(at))); err != nil {
 			return bad(fmt.Errorf("row %d (line %d): %s %w", in.Rows, in.Line, check.Quoted(o.column), err))

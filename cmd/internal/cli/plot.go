@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"path/filepath"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -30,7 +31,8 @@ import (
 
 type plotOptions struct {
 	shell.Common
-	file          string
+	files         []string
+	file          string // the one that is drawn
 	format        string // of the figure
 	log           bool
 	width, height float64 // cm
@@ -41,8 +43,8 @@ type plotOptions struct {
 func newPlotCommand(s *shell.Streams) *cobra.Command {
 	o := &plotOptions{Common: shell.Common{Streams: s}, width: 18, height: 11}
 	f := shell.NewFlags(&cobra.Command{
-		Use:   "plot TABLE|KERNEL -o FIGURE.svg|FIGURE.png",
-		Short: "Draw the density of a table",
+		Use:   "plot TABLE|KERNEL... -o FIGURE.svg|FIGURE.png",
+		Short: "Draw the density of a table, or of several",
 		Long: `Verify a table and draw the density of its noise, with the Laplace and the
 truncated Laplace mechanism of the same privacy over it, as SVG or PNG. Noise on
 integers or in steps is drawn as a step curve, that on integers over discrete
@@ -54,14 +56,19 @@ in the title. The curves over it are Laplace and Gaussian noise for the same tot
 
 For a kernel or a local randomizer, draw the expected loss of every value, or with
 --values the probabilities of the answers to these values; for categories, those of all.
-For an additive kernel, draw the loss of every cell, or the density of the noise for the
+For a subset selection, draw the variance of sets of other sizes, and of published
+mechanisms. For an additive kernel, draw the loss of every cell, or the density of the noise for the
 values. --table adds the loss of noise that does not depend on the value to that of a
 kernel, as a dashed line.
+
+Several files of one form are drawn over each other: the densities of tables, or the
+expected losses of kernels or randomizers, without the mechanisms to compare with.
 
 The linear figure shows where all but 0.5 % of the noise is, the logarithmic one
 the whole support.`,
 		Example: `  noisewright plot table.json -o figure.svg
-  noisewright plot table.json --log --width 24 --height 12 -o figure.png`,
+  noisewright plot table.json --log --width 24 --height 12 -o figure.png
+  noisewright plot symmetric.json lopsided.json -o both.svg`,
 	})
 	f.Output(&o.Common, "figure to write, its name ending in .svg or .png", "svg", "png")
 	f.Require(&o.Output, "output", shell.WantFigure)
@@ -69,7 +76,7 @@ the whole support.`,
 	f.String(&o.values, "values", "for a kernel or a local randomizer: values, separated by commas, whose answers to draw")
 	f.File(&o.table, "table", "for a kernel: table file of data independent noise to compare with", "json")
 	f.ArgumentFrom(&o.table) // --table, as other commands have it, where there is nothing to compare
-	f.Argument(&o.file, "TABLE", "json")
+	f.Arguments(&o.files, "TABLE is missing", "json")
 	f.Bool(&o.log, "log", "logarithmic density axis")
 	f.Number(&o.width, "width", centimeters(8), "width of the figure in cm, from 8 to 100")
 	f.Number(&o.height, "height", centimeters(6), "height of the figure in cm, from 6 to 100")
@@ -94,38 +101,60 @@ func (o *plotOptions) run(ctx context.Context) error {
 	return o.WriteFile(o.Output, func(w io.Writer) error {
 		err := drawing.Draw(w, o.format, vg.Length(o.width)*vg.Centimeter, vg.Length(o.height)*vg.Centimeter)
 		return cmp.Or(err, ctx.Err())
-	}, o.file)
+	}, o.files...)
 }
 
-type figureOf func(ctx context.Context, v proof.Proven) (drawing, error)
+type figureOf func(ctx context.Context, v proof.Proven) (figure.Picture, error)
 
-type drawing interface {
-	Draw(w io.Writer, format string, width, height vg.Length) error
+// figure verifies the files and returns their figure.
+func (o *plotOptions) figure(ctx context.Context) (figure.Picture, error) {
+	if len(o.files) == 1 {
+		o.file = o.files[0]
+		_, drawing, err := o.one(ctx)
+		return drawing, err
+	}
+	if o.values != "" || o.table != "" {
+		return nil, shell.BadInput("", fmt.Errorf("values and table are for one file, want neither with %d", len(o.files)))
+	}
+	var all []figure.Drawn
+	for _, o.file = range o.files {
+		v, drawing, err := o.one(ctx)
+		if err != nil {
+			return nil, err
+		}
+		all = append(all, figure.Drawn{Name: filepath.Base(shell.InputName(o.file)), Proven: v, Picture: drawing})
+	}
+	over, err := figure.Over(all, o.log)
+	if err != nil {
+		return nil, shell.BadInput("", err)
+	}
+	return over, nil
 }
 
-// figure verifies the file and returns its figure. What the flags say of it is read first.
-func (o *plotOptions) figure(ctx context.Context) (drawing, error) {
+// one verifies the file and returns its figure. What the flags say of it is read first.
+func (o *plotOptions) one(ctx context.Context) (proof.Proven, figure.Picture, error) {
 	made, err := o.ReadAny(o.file)
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	form := made.Form().Package
 	if o.log && form != tables.Form.Package {
-		return nil, shell.BadInput("", errors.New("log is for tables, want it without a kernel or a local randomizer"))
+		return nil, nil, shell.BadInput("", errors.New("log is for tables, want it without a kernel or a local randomizer"))
 	}
-	figure := (*plotOptions).laws
+	read := (*plotOptions).laws
 	if own := owns[form]; own.figure != nil {
-		figure = own.figure
+		read = own.figure
 	}
-	draw, err := figure(o, made)
+	draw, err := read(o, made)
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	v, err := shell.Prove(ctx, o.file, made)
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
-	return draw(ctx, v)
+	drawing, err := draw(ctx, v)
+	return v, drawing, err
 }
 
 func (o *plotOptions) laws(m proof.Mechanism) (figureOf, error) {
@@ -136,14 +165,14 @@ func (o *plotOptions) laws(m proof.Mechanism) (figureOf, error) {
 	case o.values != "" || o.table != "":
 		return nil, shell.BadInput("", fmt.Errorf("values and table are for kernels, want neither with %s", m.Form().Noun))
 	}
-	return func(context.Context, proof.Proven) (drawing, error) { return figure.Laws(c), nil }, nil
+	return func(context.Context, proof.Proven) (figure.Picture, error) { return figure.Laws(c), nil }, nil
 }
 
 func (o *plotOptions) noise(t *tables.Table) (figureOf, error) {
 	if o.values != "" || o.table != "" {
 		return nil, shell.BadInput("", errors.New("values and table are for kernels, want neither with a table"))
 	}
-	return func(ctx context.Context, v proof.Proven) (drawing, error) {
+	return func(ctx context.Context, v proof.Proven) (figure.Picture, error) {
 		whole, err := report.SoundTotal(ctx, o.file, v)
 		if err != nil {
 			return nil, err
@@ -158,7 +187,7 @@ func (o *plotOptions) noise(t *tables.Table) (figureOf, error) {
 func (o *plotOptions) kernel(k *kernels.Kernel) (figureOf, error) {
 	q := k.Queries()
 	values, err := o.readQueries(q.Lower, q.Upper)
-	return func(ctx context.Context, v proof.Proven) (drawing, error) {
+	return func(ctx context.Context, v proof.Proven) (figure.Picture, error) {
 		independent, err := o.independent(ctx, k.Privacy(), k.Loss())
 		if len(values) > 0 {
 			return figure.KernelLaws(k, values), err
@@ -180,7 +209,7 @@ func (o *plotOptions) additive(k *cells.Kernel) (figureOf, error) {
 		}
 		in = append(in, cell)
 	}
-	return func(ctx context.Context, _ proof.Proven) (drawing, error) {
+	return func(ctx context.Context, _ proof.Proven) (figure.Picture, error) {
 		independent, err := o.independent(ctx, k.Privacy(), k.Loss())
 		if len(values) > 0 {
 			return figure.AdditiveLaws(k, values, in), err
@@ -246,7 +275,7 @@ func (o *plotOptions) randomizer(r *local.Randomizer) (figureOf, error) {
 	if err != nil {
 		return nil, shell.BadInput("", shell.About("values", o.values, err))
 	}
-	return func(_ context.Context, v proof.Proven) (drawing, error) {
+	return func(_ context.Context, v proof.Proven) (figure.Picture, error) {
 		switch {
 		case category:
 			return figure.Laws(r), nil
@@ -254,6 +283,15 @@ func (o *plotOptions) randomizer(r *local.Randomizer) (figureOf, error) {
 			return figure.RandomizerLaws(r, values), nil
 		}
 		return figure.Randomizer(r, v.Bounds()), nil
+	}, nil
+}
+
+func (o *plotOptions) selection(*subset.Selection) (figureOf, error) {
+	if o.values != "" || o.table != "" {
+		return nil, shell.BadInput("", errors.New("values and table are for kernels, want neither with a subset selection"))
+	}
+	return func(_ context.Context, v proof.Proven) (figure.Picture, error) {
+		return figure.Selection(v.(*subset.Verified)), nil
 	}, nil
 }
 
@@ -282,7 +320,7 @@ var owns = map[string]own{
 	kernels.Form.Package: {about: report.Kernel, figure: figureFor((*plotOptions).kernel)},
 	cells.Form.Package:   {about: report.Additive, figure: figureFor((*plotOptions).additive)},
 	local.Form.Package:   {about: report.Randomizer, figure: figureFor((*plotOptions).randomizer), compare: (*compareOptions).compareRandomizer, mean: (*intervalOptions).meanOfAnswers},
-	subset.Form.Package:  {about: report.Subset, compare: (*compareOptions).compareSets, mean: (*intervalOptions).sharesOfSets},
+	subset.Form.Package:  {about: report.Subset, figure: figureFor((*plotOptions).selection), compare: (*compareOptions).compareSets, mean: (*intervalOptions).sharesOfSets},
 	counts.Form.Package:  {about: report.Counts, compare: (*compareOptions).compareCounts, mean: (*intervalOptions).countsOfAnswers},
 }
 

@@ -13,6 +13,7 @@ import (
 
 	"github.com/noisewright/noisewright/account"
 	"github.com/noisewright/noisewright/cmd/internal/shell"
+	"github.com/noisewright/noisewright/dp"
 	"github.com/noisewright/noisewright/internal/check"
 	"github.com/noisewright/noisewright/internal/csvfile"
 	"github.com/noisewright/noisewright/internal/exact"
@@ -28,6 +29,7 @@ type privatizeOptions struct {
 	unclipped    bool
 	report       bool
 	constantTime bool
+	people       people
 }
 
 // The words of --missing.
@@ -157,7 +159,10 @@ func (o *privatizeOptions) run(ctx context.Context) error {
 }
 
 func (o *privatizeOptions) privatizer(ctx context.Context) (*privatizer, error) {
-	p := &privatizer{file: o.in, keepMissing: o.missing == missingKeep}
+	p := &privatizer{file: o.in, keepMissing: o.missing == missingKeep, people: &o.people}
+	if o.people.one && len(o.columns) < 2 {
+		return nil, shell.BadInput("", errors.New("one is given, but only one column, want several of which one is answered"))
+	}
 	sources := map[string]*source{} // by key: a table is verified once
 	clipped := false
 	for _, c := range o.columns {
@@ -182,6 +187,9 @@ func (o *privatizeOptions) privatizer(ctx context.Context) (*privatizer, error) 
 		if p.keepMissing {
 			o.Warn("--missing keep publishes which values of %s are missing: that is not protected", check.Quoted(c.name))
 		}
+		if column.label == nil && o.people.column != "" {
+			return nil, c.about(shell.BadInput("", errors.New("person, seed, secret and one are for categories, want none of them with numbers")))
+		}
 		clipped = clipped || column.clip != nil
 		p.columns = append(p.columns, column)
 	}
@@ -198,6 +206,13 @@ func (o *privatizeOptions) total(p *privatizer) (string, error) {
 		return fmt.Sprintf("epsilon %s, delta %s for the column of a row", shell.DigitsUp(of.Epsilon), shell.DigitsUp(of.Delta)), nil
 	}
 	o.Progress().Watch("composing")
+	if o.people.one {
+		largest := dp.Budget{}
+		for _, c := range p.columns {
+			largest.Epsilon, largest.Delta = max(largest.Epsilon, c.source.Epsilon), max(largest.Delta, c.source.Delta)
+		}
+		return fmt.Sprintf("epsilon %s, delta %s for the one column of a row that is answered", shell.DigitsUp(largest.Epsilon), shell.DigitsUp(largest.Delta)), nil
+	}
 	var releases []account.Release
 	var epsilons, deltas []float64
 	places := map[*source]int{}

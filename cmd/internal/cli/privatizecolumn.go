@@ -26,6 +26,7 @@ import (
 	"github.com/noisewright/noisewright/local"
 	"github.com/noisewright/noisewright/proof"
 	"github.com/noisewright/noisewright/sampler"
+	"github.com/noisewright/noisewright/subset"
 	"github.com/noisewright/noisewright/tables"
 )
 
@@ -37,6 +38,7 @@ type columnOptions struct {
 	own   bool      // has settings of its own, so that errors name the column
 
 	response *response // in the place of a table; nil: none
+	people   *people   // of all columns
 }
 
 func (c columnOptions) prefix() string {
@@ -57,7 +59,7 @@ func (c columnOptions) about(err error) error {
 type interval struct{ lower, upper float64 }
 
 // settingKey finds the settings after a column's name, which may have commas of its own.
-var settingKey = regexp.MustCompile(`,(table|lower|upper|clamp|categories|epsilon)=`)
+var settingKey = regexp.MustCompile(`,(table|lower|upper|clamp|categories|epsilon|for)=`)
 
 func (o *privatizeOptions) columnFlags(f *shell.Flags) {
 	settings := map[string]string{}
@@ -81,6 +83,8 @@ func (o *privatizeOptions) columnFlags(f *shell.Flags) {
 	f.Settings(settings, "clamp", "A,B", "move results into this range, perhaps infinite; no cost in privacy, but they are then biased")
 	f.Settings(settings, "categories", "A,B,...", categoriesUsage+"; answers are drawn by randomized response")
 	f.Settings(settings, "epsilon", "number", "with --categories: privacy parameter epsilon of an answer, without unit: "+responseEpsilon.Want)
+	forFlag(f, settings)
+	o.people.flags(f)
 	f.Check(func() error { return o.readColumns(names, settings) })
 }
 
@@ -133,17 +137,20 @@ func (o *privatizeOptions) readColumns(texts []string, settings map[string]strin
 func (o *privatizeOptions) readColumn(text string, settings map[string]string) (c columnOptions, err error) {
 	all := settings
 	settings = maps.Clone(settings)
-	c.name = text
+	c.name, c.people = text, &o.people
 	keys := settingKey.FindAllStringSubmatchIndex(text, -1)
 	for _, k := range keys { // what a column is drawn from takes the place of that of all
 		switch text[k[2]:k[3]] {
 		case "table":
 			delete(settings, "categories")
 			delete(settings, "epsilon")
+			delete(settings, "for")
 		case "categories":
 			delete(settings, "table")
-			if epsilon, given := all["epsilon"]; given {
-				settings["epsilon"] = epsilon
+			for _, name := range []string{"epsilon", "for"} {
+				if text, given := all[name]; given {
+					settings[name] = text
+				}
 			}
 		}
 	}
@@ -208,6 +215,7 @@ func readClamp(settings map[string]string) (*interval, error) {
 
 type source struct {
 	dp.Privacy
+	proven  proof.Proven
 	answers sampler.Sampler
 	noise   *sampler.Noise // of a table, which is drawn from in steps; nil: of another form
 }
@@ -243,7 +251,7 @@ func newSource(p proof.Proven, constantTime bool) (*source, error) {
 	if err != nil {
 		return nil, err
 	}
-	out := &source{Privacy: s.Mechanism().Privacy(), answers: s}
+	out := &source{Privacy: s.Mechanism().Privacy(), proven: p, answers: s}
 	if v, ok := p.(*tables.Verified); ok {
 		out.noise, err = sampler.NewNoise(v, options)
 	}
@@ -269,8 +277,9 @@ type column struct {
 	want   string // what a cell has
 	parse  func(cell string) (float64, error)
 	answer func(dst []byte, x float64) ([]byte, error) // appends a private answer to x, which is clipped
-	// label, if not nil, is in place of both, for cells that are no numbers, such as categories.
-	label func(cell string) (string, error)
+	// label, if not nil, is in place of both, for cells that are no numbers, such as categories, of a person
+	// who is named if that is asked for.
+	label func(cell, person string) (string, error)
 
 	values, clipped int // so far
 }
@@ -353,20 +362,21 @@ func (c *column) answerBy(o columnOptions, s sampler.Sampler) error {
 	if o.clip != nil || o.clamp != nil {
 		return shell.BadInput("", fmt.Errorf("lower, upper and clamp are for numbers, want none of them with %s", with))
 	}
+	release, err := o.people.releaser(o.name, c.source)
+	if err != nil {
+		return err
+	}
 	c.want = what
-	c.label = func(cell string) (string, error) {
-		var answer proof.Value
+	c.label = func(cell, person string) (string, error) {
+		var answer string
 		input, err := inputs.Read(cell)
 		if err == nil {
-			answer, err = s.Release(input)
+			answer, err = release(input, person)
 		}
-		switch {
-		case errors.Is(err, dp.ErrInvalid):
+		if errors.Is(err, dp.ErrInvalid) {
 			return "", cellError{errors.New(none)}
-		case err != nil:
-			return "", err
 		}
-		return answer.String(), nil
+		return answer, err
 	}
 	return nil
 }
@@ -447,33 +457,57 @@ func stepsBelow(x float64, p *printer) int64 {
 	return floor.Int64()
 }
 
-// response is randomized response on categories, in the place of the file of a mechanism.
+// response is a mechanism for categories, in the place of its file: randomized response or, for shares, a
+// subset selection.
 type response struct {
 	categories []string
+	count      int64 // of categories 0, 1, … in their place
 	epsilon    float64
+	shares     bool
 }
 
 const categoriesUsage = "categories of a column, separated by commas, or the name of a file with one in each line; they must not be taken from private data"
 
 var responseEpsilon = shell.Rule{Want: "a number from 1e-9 to 100", OK: func(v float64) bool { return v >= 1e-9 && v <= 100 }}
 
+// What answers to categories are for.
+const (
+	forShares    = "shares"
+	forDecisions = "decisions"
+)
+
+func forFlag(f *shell.Flags, settings map[string]string) {
+	f.Settings(settings, "for", "shares|decisions", "with --categories: what answers are for: shares of all categories, with the least variance there is (of N categories 0 to N-1 too), or decisions about each person, wrong as seldom as can be, by randomized response (default decisions)")
+	f.Complete("for", forShares, forDecisions)
+}
+
 // readResponse reads the categories and epsilon, if there are any.
 func readResponse(settings map[string]string) (*response, error) {
 	categories, given := settings["categories"]
 	epsilon, epsilonGiven := settings["epsilon"]
+	purpose, purposeGiven := settings["for"]
 	switch {
-	case !given && !epsilonGiven:
+	case !given && !epsilonGiven && !purposeGiven:
 		return nil, nil //nolint:nilnil // none
-	case !given:
+	case !given && epsilonGiven:
 		return nil, errors.New("epsilon is given without categories, want both: a file has its own")
+	case !given:
+		return nil, errors.New("for is given without categories, want both: a file has its own")
 	case settings["table"] != "":
 		return nil, errors.New("the file of a mechanism and categories are given, want only one of them")
 	}
-	r := &response{}
-	var err, epsilonErr error
-	r.categories, err = readCategories(categories)
+	r := &response{shares: purpose == forShares}
+	var err, epsilonErr, purposeErr error
+	if purposeGiven && purpose != forShares && purpose != forDecisions {
+		purposeErr = shell.About("for", purpose, shell.Want(forShares+" or "+forDecisions))
+	}
+	if n, number, bad := countOfCategories(categories); r.shares && number {
+		r.count, err = n, shell.About("categories", categories, bad)
+	} else {
+		r.categories, err = readCategories(categories)
+	}
 	r.epsilon, epsilonErr = shell.ParseNumber(epsilon, responseEpsilon)
-	return r, errors.Join(err, shell.About("epsilon", epsilon, epsilonErr))
+	return r, errors.Join(err, shell.About("epsilon", epsilon, epsilonErr), purposeErr)
 }
 
 func readCategories(text string) ([]string, error) {
@@ -520,8 +554,12 @@ func readRegular(path string) ([]byte, error) {
 	return data, err
 }
 
-func (r *response) verified() (*local.Verified, error) {
-	v, err := local.RandomizedResponse(r.categories, r.epsilon)
+func (r *response) verified() (v proof.Proven, err error) {
+	if r.shares {
+		v, err = subset.Design(subset.Spec{Epsilon: r.epsilon, Count: r.count, Labels: r.categories})
+	} else {
+		v, err = local.RandomizedResponse(r.categories, r.epsilon)
+	}
 	if err != nil {
 		return nil, shell.BadInput("", err)
 	}
@@ -531,7 +569,7 @@ func (r *response) verified() (*local.Verified, error) {
 // key tells what is drawn from: columns with the same one share it.
 func (c columnOptions) key() string {
 	if r := c.response; r != nil {
-		return fmt.Sprintf("%q %v", r.categories, r.epsilon)
+		return fmt.Sprintf("%q %v %v %v", r.categories, r.count, r.epsilon, r.shares)
 	}
 	return c.table
 }

@@ -17,6 +17,7 @@ import (
 	"github.com/noisewright/noisewright/internal/check"
 	"github.com/noisewright/noisewright/internal/csvfile"
 	"github.com/noisewright/noisewright/internal/exact"
+	"github.com/noisewright/noisewright/subset"
 	"github.com/noisewright/noisewright/tables"
 )
 
@@ -24,6 +25,7 @@ type privatizer struct {
 	file        string // as in messages
 	columns     []*column
 	keepMissing bool
+	people      *people
 
 	in *csvfile.Reader
 }
@@ -76,6 +78,14 @@ func (p *privatizer) find() error {
 			}
 		}
 	}
+	if err := p.people.find(p.in, header); err != nil {
+		return err
+	}
+	for _, c := range p.columns {
+		if p.people.column != "" && c.at == p.people.at {
+			return fmt.Errorf("column %s is that of --person too, want another one: names are not answered", check.Quoted(c.name))
+		}
+	}
 	slices.SortFunc(p.columns, func(a, b *column) int { return a.at - b.at })
 	return nil
 }
@@ -89,19 +99,30 @@ type cellError struct{ error }
 // goes: how many blanks are before a right-aligned number, and whether it has quotesdepends on it.
 func (p *privatizer) row(dst []byte) ([]byte, error) {
 	raw, copied := p.in.Raw, 0
-	for _, c := range p.columns {
+	if err := p.people.read(p.in); err != nil {
+		return nil, p.bad(err)
+	}
+	asked := -1 // none in particular
+	if p.people.one {
+		asked = subset.Pick(p.people.seed, p.people.current, len(p.columns))
+	}
+	for i, c := range p.columns {
 		field, cell := p.in.Fields[c.at], p.in.Inner(c.at)
 		dst = append(dst, raw[copied:field.Start]...)
 		copied = field.End
 		var err error
 		switch text := string(raw[cell.Start:cell.End]); {
+		case asked >= 0 && asked != i: // it stays empty, whatever the value
+			if len(p.in.Fields) == 1 {
+				dst = append(dst, `""`...)
+			}
 		case text != "":
 			if c.label == nil {
 				dst, err = c.appendNoisy(dst, text) // needs no quotes
 				break
 			}
 			var answer string
-			answer, err = c.label(strings.TrimSpace(p.in.Content(c.at)))
+			answer, err = c.label(strings.TrimSpace(p.in.Content(c.at)), p.people.current)
 			dst = p.in.Quoted(dst, answer)
 		case !p.keepMissing:
 			err = cellError{errors.New("is empty, want " + c.want + ", or --missing keep")}

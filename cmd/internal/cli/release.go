@@ -104,9 +104,11 @@ epsilon alone, and no delta.`,
 			`--data people.csv --column hours --lower 0 --upper 100 --probability 0.5 --epsilon 0.1 --delta 0`,
 		},
 		{
-			release.Value, "value X", "Add noise to a number computed elsewhere", `Add noise to the number X. You state the sensitivity: how far one unit can change it.
-Every call is charged, also for the same number.`,
-			`1234 --sensitivity 1 --query integer --name "patients in March" --epsilon 0.1 --delta 1e-8`,
+			release.Value, "value X", "Add noise to a number computed elsewhere", `Add noise to the number X, or with - to the one in standard input. An exact number is
+a secret: as an argument it is in the list of processes and in the history of a shell,
+for others to read. You state the sensitivity: how far one unit can change it. Every
+call is charged, also for the same number.`,
+			`- <number.txt --sensitivity 1 --query integer --name "patients in March" --epsilon 0.1 --delta 1e-8`,
 		},
 	} {
 		below = append(below, newReleaseOf(s, kind.kind, &cobra.Command{
@@ -174,7 +176,7 @@ func newReleaseOf(s *shell.Streams, kind release.Kind, cmd *cobra.Command) *cobr
 	})
 	cmd = f.Run(o.run)
 	if kind == release.Value {
-		shell.Negatives(cmd, "X", "noisewright release value --sensitivity S --epsilon E --delta D -- -3")
+		shell.Negatives(cmd, "X", "noisewright release value --sensitivity S --epsilon E --delta D -- -3, or - to read it from standard input")
 	}
 	return cmd
 }
@@ -330,7 +332,11 @@ func tableSource(c *shell.Common, flag, given string, design lp.Options) (releas
 // ReadData reads the data for release.ReadData.
 func (o *releaseOptions) ReadData(ctx context.Context, q release.Query) (d *release.Data, digest string, err error) {
 	if q.Kind == release.Value {
-		x, ok := decimal(o.value)
+		text, err := o.number()
+		if err != nil {
+			return nil, "", err
+		}
+		x, ok := decimal(text)
 		if !ok {
 			return nil, "", shell.BadInput("", errors.New("value is not a decimal number, want one such as 1234"))
 		}
@@ -345,6 +351,26 @@ func (o *releaseOptions) ReadData(ctx context.Context, q release.Query) (d *rele
 	})
 	return d, digest, err
 }
+
+// number returns the text of the number that is released, which standard input keeps out of lists of processes.
+func (o *releaseOptions) number() (string, error) {
+	if o.value != "-" {
+		return o.value, nil
+	}
+	in, err := o.Open(o.value)
+	if err != nil {
+		return "", err
+	}
+	defer in.Close()
+	text, err := io.ReadAll(io.LimitReader(in, longestNumber+1))
+	if err != nil || len(text) > longestNumber {
+		return "", nil // no number
+	}
+	return strings.TrimSpace(string(text)), nil
+}
+
+// longestNumber bounds the bytes of a number in standard input.
+const longestNumber = 1 << 16
 
 // strictUsage is the help of --strict-not-private.
 const strictUsage = "charge, and then refuse data with a row that would be left out, and say which; for who holds the data: that error is NOT PRIVATE"

@@ -28,12 +28,9 @@ func (s *sets) given() bool { return s.Count > 0 || s.Labels != nil }
 // flag adds the categories: how many, or their labels.
 func (s *sets) flag(f *shell.Flags) {
 	f.Func("categories", "A,B,...", "", "for shares of categories, in place of a range, a loss and a delta: a number N of them, for the labels 0 to N-1, or "+categoriesUsage, func(text string) (err error) {
-		if n, number := strconv.ParseInt(text, 10, 64); number == nil {
-			if n < 2 || n > subset.MaxCount {
-				return shell.Want(fmt.Sprintf("from 2 to %d categories, or their labels", int64(subset.MaxCount)))
-			}
+		if n, number, err := countOfCategories(text); number {
 			s.Count = n
-			return nil
+			return err
 		}
 		s.Labels, err = readCategories(text)
 		return err
@@ -42,6 +39,15 @@ func (s *sets) flag(f *shell.Flags) {
 	f.With("categories", func() {
 		s.workload.flag(f, func() (int64, []string) { return s.Count, s.Labels })
 	})
+}
+
+// countOfCategories reads a number of categories, if the text is a number.
+func countOfCategories(text string) (n int64, number bool, err error) {
+	n, bad := strconv.ParseInt(text, 10, 64)
+	if number = bad == nil; number && (n < 2 || n > subset.MaxCount) {
+		err = shell.Want(fmt.Sprintf("from 2 to %d categories, or their labels", int64(subset.MaxCount)))
+	}
+	return n, number, err
 }
 
 func (s *sets) design(epsilon float64, o shell.Local) (*subset.Verified, error) {
@@ -69,33 +75,71 @@ func (o *designKernelOptions) designSets() error {
 }
 
 // sharesOfSets prints the shares of categories from a column of sets.
-func (o *intervalOptions) sharesOfSets(_ context.Context, p proof.Proven) error {
-	return o.sharesOf(p.(*subset.Verified).Mechanism())
+func (o *intervalOptions) sharesOfSets(ctx context.Context, p proof.Proven) error {
+	return o.sharesOf(ctx, p.(*subset.Verified).Mechanism())
 }
 
-// sharesOfResponse prints them from the answers of randomized response: sets of one category.
-func (o *intervalOptions) sharesOfResponse(v *local.Verified) error {
+// sharesOfResponse prints them from the answers of randomized response, sets of one category, or of sets.
+func (o *intervalOptions) sharesOfResponse(ctx context.Context, p proof.Proven) error {
+	v, ok := p.(*local.Verified)
+	if !ok {
+		return o.sharesOfSets(ctx, p)
+	}
 	r := v.Mechanism().Spec()
 	s, err := subset.New(subset.Spec{Epsilon: r.Epsilon, Labels: r.Values.Labels, Size: 1, Inside: r.Rows[0][0], Objective: subset.Total})
 	if err != nil {
 		return shell.BadInput("", err)
 	}
-	return o.sharesOf(s)
+	return o.sharesOf(ctx, s)
 }
 
-func (o *intervalOptions) sharesOf(s *subset.Selection) error {
+// tally reads the answers. Those to people who were not asked are empty.
+func (o *intervalOptions) tally(s *subset.Selection) (*subset.Tally, error) {
 	space, tally := s.Answers(), subset.NewTally(s)
+	read := space.Parse
+	if turned := o.people.seed != "" && s.Spec().Modulus > 0; turned {
+		space = proof.Space{Kind: proof.Codes, Count: s.Spec().Modulus}
+		read = func(answer string) (proof.Value, error) {
+			y, err := space.Parse(answer)
+			if err != nil {
+				return nil, err
+			}
+			turn, err := s.Turn(o.people.seed, o.people.current)
+			return proof.Code{A: turn, B: y.(proof.Code).B}, err
+		}
+	} else if o.people.seed != "" && !o.sampled {
+		return nil, o.people.noTurn(s)
+	}
 	err := o.eachAnswer(func(answer string) error {
-		y, err := space.Parse(answer)
+		if answer == "" && o.sampled {
+			return nil
+		}
+		y, err := read(answer)
 		if err != nil {
 			return fmt.Errorf("is not %s, want a column as privatize writes it", space)
 		}
 		return tally.Add(y)
 	})
+	if err == nil && tally.Answers() == 0 {
+		err = shell.BadFile(o.value, fmt.Errorf("no answers in the column %s", check.Quoted(o.column)))
+	}
+	return tally, err
+}
+
+func (o *intervalOptions) sharesOf(ctx context.Context, s *subset.Selection) error {
+	tally, err := o.tally(s)
 	if err != nil {
 		return err
 	}
-	counts, n, labels := tally.Counts(), tally.Answers(), s.Spec().Labels
+	n, labels, line := tally.Answers(), s.Spec().Labels, o.Progress()
+	counts, err := tally.Count(ctx, func(done int) { line.Count("counting", done, int(n)) })
+	if err != nil {
+		return err
+	}
+	interval := s.Interval
+	if o.sampled {
+		interval = s.Sampled
+	}
 	each := (1 - o.level) / 2
 	if !o.marginal {
 		each /= float64(len(counts))
@@ -104,7 +148,7 @@ func (o *intervalOptions) sharesOf(s *subset.Selection) error {
 	bounds := map[int64][2]float64{} // by count: many categories have the same
 	for j, share := range s.Shares(counts, n) {
 		if _, known := bounds[counts[j]]; !known {
-			lower, upper := s.Interval(counts[j], n, each)
+			lower, upper := interval(counts[j], n, each)
 			bounds[counts[j]] = [2]float64{lower, upper}
 		}
 		category := any(j)
@@ -132,7 +176,11 @@ func (o *intervalOptions) printShares(n int, list []counted) error {
 	if o.marginal {
 		about = "each in its interval"
 	}
-	about = fmt.Sprintf("of the values, %s with a probability of at least %v", about, o.level)
+	whose := "the values"
+	if o.sampled {
+		whose = "all values, of which those answered are a sample"
+	}
+	about = fmt.Sprintf("of "+whose+", %s with a probability of at least %v", about, o.level)
 	if o.simplex {
 		shares = subset.Simplex(shares)
 		about += "; moved to the nearest that are at least 0 and sum to 1, which is biased"
@@ -161,14 +209,54 @@ func (o *compareOptions) designSets() error {
 	if err != nil {
 		return err
 	}
-	return o.printSets(noiseDesigned, v)
+	several, err := o.severalSets(v)
+	if err != nil {
+		return err
+	}
+	return o.printSets(noiseDesigned, v, several)
+}
+
+// several are total variances of the shares of one of several attributes, times the number of people.
+type several struct {
+	Count int `json:"count"`
+	// Sampled: each person answers one attribute, which a coin chooses, with all of epsilon. Besides the variance of
+	// answers, from fewer people, it has that of who is asked, for equal shares, which have most of it.
+	Sampled *float64 `json:"sampled_total_variance"`
+	// Split: each person answers all, with equal parts of epsilon.
+	Split *float64 `json:"split_total_variance"`
+}
+
+func (o *compareOptions) severalSets(v *subset.Verified) (*several, error) {
+	n := float64(o.attributes)
+	if o.attributes < 2 {
+		return nil, nil //nolint:nilnil // one
+	}
+	split, err := o.sets.design(o.problem.Epsilon/n, o.local)
+	if err != nil {
+		return nil, err
+	}
+	sampled := n**shell.FloatUp(v.Certificate().TotalVariance) + (n-1)*(1-1/float64(v.Mechanism().Categories()))
+	return &several{o.attributes, shell.Finite(sampled), shell.FloatUp(split.Certificate().TotalVariance)}, nil
+}
+
+// write says which is better.
+func (s *several) write(b *strings.Builder) {
+	fmt.Fprintf(b, "\n%d attributes of as many categories each, total variance for one of them, times the number of people:\n", s.Count)
+	better := "better"
+	if *s.Sampled > *s.Split {
+		better = "worse"
+	}
+	shell.WriteColumns(b, [][]string{
+		{"one for each person, by a public coin", fmt.Sprintf("%.7g", *s.Sampled), better},
+		{"all, with epsilon split among them", fmt.Sprintf("%.7g", *s.Split), ""},
+	}, "<><")
 }
 
 func (o *compareOptions) compareSets(_ context.Context, v proof.Proven) error {
-	return o.printSets("selection", v.(*subset.Verified))
+	return o.printSets("selection", v.(*subset.Verified), nil)
 }
 
-func (o *compareOptions) printSets(name string, v *subset.Verified) error {
+func (o *compareOptions) printSets(name string, v *subset.Verified, several *several) error {
 	c, s := v.Certificate(), v.Mechanism().Spec()
 	k, bound := v.Mechanism().Categories(), shell.FloatDown(c.LowerBound)
 	list := []shareContender{{Name: name, TotalVariance: shell.FloatUp(c.TotalVariance), LargestVariance: shell.FloatUp(c.LargestVariance), Source: "certified"}}
@@ -185,7 +273,7 @@ func (o *compareOptions) printSets(name string, v *subset.Verified) error {
 			list[i].Ratio = shell.Finite(*value / *bound)
 		}
 	}
-	object := shell.Object{"epsilon", s.Epsilon, "delta", 0, "categories", k, "objective", s.Objective, "lower_bound", bound, "mechanisms", list}
+	object := shell.Object{"epsilon", s.Epsilon, "delta", 0, "categories", k, "objective", s.Objective, "lower_bound", bound, "mechanisms", list, shell.If(several != nil, "attributes", several)}
 	return o.PrintText(object, func(b *strings.Builder) {
 		fmt.Fprintf(b, "epsilon %v between any two of %d categories, unbiased shares of all\n", s.Epsilon, k)
 		fmt.Fprintf(b, "certified lower bound on the %s variance of every mechanism, times the number of people: %s\n\n", s.Objective, shell.DigitsDown(*bound))
@@ -204,5 +292,8 @@ func (o *compareOptions) printSets(name string, v *subset.Verified) error {
 			lines = append(lines, line)
 		}
 		shell.WriteColumns(b, lines, "<>>><")
+		if several != nil {
+			several.write(b)
+		}
 	})
 }

@@ -51,6 +51,7 @@ type Table struct {
 	top         float64
 	curves      []Curve
 	title       string
+	several     bool // tables, so an atom is told in the legend alone
 }
 
 // Curve is one line of a figure.
@@ -272,10 +273,9 @@ func (f *Table) Draw(w io.Writer, format string, width, height vg.Length) error 
 	// The legend starts with the table, which is drawn last, on top.
 	for i, line := range slices.Backward(lines) {
 		p.Legend.Add(f.curves[i].Name, line)
-		if i == len(lines)-1 && f.table.Atom() > 0 {
+		if _, atom := f.table.PMF(); i == len(lines)-1 && atom >= seen && !f.several {
 			a := arrow{Solid(Blue, 1.3)}
 			p.Add(a)
-			_, atom := f.table.PMF()
 			p.Legend.Add(fmt.Sprintf("exactly 0 with probability %.4g", atom), a)
 		}
 	}

@@ -31,7 +31,6 @@ func Design(ctx context.Context, p Problem, s *meet.Search) (*local.Verified, me
 	})
 }
 
-// designer is the state of one DesignLocal.
 type designer struct {
 	meet.Search
 	*model

@@ -44,6 +44,8 @@ func (d *designer) errors() (missed [2]float64, optimum float64, ok bool) {
 		return missed, 0, false
 	case d.Best < u && lower > 0:
 		optimum = l + lower
+	case d.Best < u && d.Bound > l:
+		optimum = (d.Best + d.Bound) / 2
 	case d.Best < u:
 		optimum = d.Best
 	case d.Bound > l && upper > 0:

@@ -14,7 +14,6 @@ import (
 	"github.com/noisewright/noisewright/internal/exact"
 	"github.com/noisewright/noisewright/loss"
 	"github.com/noisewright/noisewright/lp/internal/noise/staircase"
-	"github.com/noisewright/noisewright/noise"
 	"github.com/noisewright/noisewright/tables"
 )
 
@@ -25,24 +24,22 @@ import (
 
 const (
 	// coreFrom is the epsilon from which the core is searched for.
-	coreFrom = 2
+	coreFrom = 0.5
 	// closedFrom is the epsilon from which multipliers in closed form prove something.
 	closedFrom = 4
 )
 
 // findCore finds the core of the best staircase with delta = 0, and lays grids by it.
 func (d *designer) findCore() {
-	if d.Epsilon == 0 || d.Constraints.Support != nil || d.Constraints.Unbiased && !d.folded {
-		return
-	}
-	if d.Epsilon < coreFrom {
-		if gamma, ok := noise.StaircaseStep(d.Epsilon, d.Loss); ok {
-			d.core = &staircase.Core{From: -gamma, Width: 2 * gamma}
-		}
+	if d.Constraints.Support != nil || d.Constraints.Unbiased && !d.folded || d.Epsilon < coreFrom {
 		return
 	}
 	_, c, ok := d.searchStairs(context.Background())
 	if !ok || !(c.Width > 0 && c.Width <= 1) {
+		return
+	}
+	d.start = &c
+	if d.Epsilon < alignFrom {
 		return
 	}
 	d.core = &c
@@ -57,51 +54,56 @@ func (d *designer) findCore() {
 	}
 }
 
-// coreTable returns the best of the truncated staircases with the core, of several atoms, that has
-// most cells at most and takes so much work, or nil.
-func (d *designer) coreTable(work, most int) *tables.Verified {
-	g, n := d.coreGrid(*d.core, work)
-	if g.k == 0 {
-		return nil
-	}
+// coreTable returns the best of the truncated staircases with the core, or a core as wide as it is for a small
+// epsilon, of several atoms, that has most cells at most and takes so much work.
+func (d *designer) coreTable(work, most int) (t *tables.Verified, err error) {
+	g, n := d.coreGrid(work, most)
 	fall := func(away int) float64 { return d.Epsilon * math.Ceil(float64(away)/float64(g.k)) }
 	var cuts []truncated
 	for _, share := range []float64{0, 0.9, 0.999, 1 - 1e-6} { // of delta, for the atom
-		if t := d.truncate(g, n, min(most, work/g.k), share*d.Delta, fall); t.masses != nil {
+		if t := d.truncate(g, n, d.Options.MaxCells, share*d.Delta, fall); t.masses != nil {
 			cuts = append(cuts, t)
 		}
 	}
 	slices.SortFunc(cuts, func(a, b truncated) int { return cmp.Compare(a.loss, b.loss) })
+	err = tooManyCells(d.Options.MaxCells)
 	for _, c := range cuts {
-		if t, err := d.makeTable(c.grid, c.masses, c.atom); err == nil {
-			return t
+		if t, err = d.makeTable(c.grid, c.masses, c.atom); err == nil {
+			return t, nil
 		}
 	}
-	return nil
+	return nil, err
 }
 
-// coreGrid returns a grid that begins with the core, of n cells, whose width is next to the core's,
-// with few cells: K² of them times the sensitivities of the support are at most the work. K = 0: none.
-func (d *designer) coreGrid(c staircase.Core, work int) (g grid, n int) {
+// coreGrid returns a grid that begins with the core, of n cells, whose width is next to the core's, with few cells:
+// K times the sensitivities of the support are at most the given ones, and K² times them the work.
+func (d *designer) coreGrid(work, cells int) (g grid, n int) {
+	c, enough, matters := staircase.Core{From: d.peak - 0.5, Width: 1}, 3e-2, min(d.Epsilon, 1)
+	if d.start != nil {
+		c, enough, matters = *d.start, 3e-3, 1
+	}
 	reach := 2*(SupportBound(d.Problem)+2) + c.Width
-	most := min(int(math.Sqrt(float64(work)/reach)), int(float64(d.Options.MaxCells)/reach))
-	if d.points > 0 && int64(most) >= d.points {
-		most, n = int(d.points), max(1, int(math.Round(c.Width*float64(d.points))))
-		first := int(math.Round(c.From*float64(d.points) + 0.5))
-		return grid{k: most, table: upper{d.model}.cells(most).table, first: first}, n
+	least := max(1, int(math.Round(1/c.Width)))
+	most := max(least, min(int(math.Sqrt(float64(work)/reach)), int(float64(cells)/reach)))
+	if d.points > 0 {
+		most = min(most, int(d.points))
 	}
 	// Beyond a jump all costs at once, and the cells of a grid protect somewhat more than the sensitivity.
 	const protected = 4e-5
-	enough, best := 3e-3, math.Inf(1)
-	if len(loss.Kinks(d.Loss)) > 0 { // what is free ends with the core
-		enough = 2e-4
+	beyond := func(k, wide int) bool {
+		return d.jumping && d.start != nil && int64(k) != d.points && float64(wide) > c.Width*(1-protected)*float64(k)
 	}
-	for k := max(1, int(math.Round(1/c.Width))); k <= most && best > enough; k++ {
-		cells, first, wide, off := d.coreCells(c, k)
-		if off *= 1 + float64(k)/float64(most); d.jumping && float64(wide) > c.Width*(1-protected)*float64(k) || off > improvement*best {
+	if len(loss.Kinks(d.Loss)) > 0 { // what is free ends with the core
+		enough = min(enough, 2e-4)
+	}
+	best := math.Inf(1)
+	for k := min(least, most); k <= most && best > enough; k++ {
+		table, first, wide, off, waste := d.coreCells(c, k)
+		off = math.Sqrt(matters*matters*off*off+waste) * (1 + float64(k)/float64(most))
+		if off > improvement*best || g.k > 0 && beyond(k, wide) {
 			continue
 		}
-		best, n, g = off, wide, grid{k: k, table: cells, first: first}
+		best, n, g = off, wide, grid{k: k, table: table, first: first}
 	}
 	return g, n
 }
@@ -119,7 +121,7 @@ func (d *designer) closedDual() {
 		halfway  = 0.5  // of the gap: finer grids are not worth their time
 		share    = 0.25 // of the time, for all of them
 		gaining  = 0.05 // of what is missed
-		mostIdle = 8    // times as many nodes as when that was gained last
+		mostIdle = 4    // times as many nodes as when that was gained last
 	)
 	var best closed
 	patience := d.Left() - time.Duration(share*float64(d.Options.TimeLimit))
@@ -148,17 +150,21 @@ func (d *designer) closedDual() {
 	}
 }
 
-// mostMultipliers returns how many there is time to find and to certify, here and with the result.
+// mostMultipliers returns how many there is time to find and to certify, here and with the result, beside the nodes.
 func (d *designer) mostMultipliers() int {
 	const (
-		most  = 1 << 20
-		each  = 2200 * time.Nanosecond // to be found, and certified here and with the result
+		most  = 1 << 20 // in a dual
+		each  = 400 * time.Nanosecond
 		share = 0.5
 	)
-	if d.Options.TimeLimit == 0 {
-		return most
+	all := most
+	if d.folded {
+		all *= 2
 	}
-	return min(most, int(share*float64(d.Left())/float64(each)))
+	if d.Options.TimeLimit == 0 {
+		return all
+	}
+	return min(all, int(share*float64(d.Left())/float64(each)))
 }
 
 // closedGrids yields grids for multipliers in closed form, ever finer ones.
@@ -170,7 +176,7 @@ func (d *designer) closedGrids(multipliers int) iter.Seq[grid] {
 		growth    = 1.7
 	)
 	most := min(mostNodes, d.affordableNodes(d.even(), 1)/share)
-	for most > 1 && d.closedSize(most, staircase.Kind{Sparse: true}) > multipliers {
+	for kinds := d.kinds(); most > 1 && d.closedSize(most, kinds[len(kinds)-1]) > multipliers; {
 		most -= max(1, most/64)
 	}
 	most = max(most, min(mostNodes, int(growth*growth*coarsest/d.core.Width))) // a bound is worth some time too much
@@ -178,30 +184,27 @@ func (d *designer) closedGrids(multipliers int) iter.Seq[grid] {
 		most = min(most, d.finest)
 	}
 	cells := (&lower{model: d.model}).cells
+	// Beside a kink or a jump cells between the nodes can prove more.
+	kinds := []bool{false}
+	near := func(x float64) bool { return math.Abs(x/d.Sensitivity-d.core.From-d.core.Width/2) < d.core.Width }
+	if d.edgesAllowed() && slices.ContainsFunc(loss.Kinks(d.Loss), near) {
+		kinds = []bool{false, true}
+	}
 	return func(yield func(grid) bool) {
-		if d.points > 0 {
-			last := 0
-			for _, of := range []int{16, 4, 1} {
-				k := d.stridedNodes(most / of)
-				if k > last && !yield(cells(k)) {
-					return
-				}
-				last = k
-			}
-			return
-		}
-		// Beside a kink or a jump cells between the nodes can prove more.
-		kinds := []bool{false}
-		near := func(x float64) bool { return math.Abs(x/d.Sensitivity-d.core.From-d.core.Width/2) < d.core.Width }
-		if d.edgesAllowed() && slices.ContainsFunc(loss.Kinks(d.Loss), near) {
-			kinds = []bool{false, true}
-		}
-		for least := coarsest / d.core.Width; least < float64(most); least *= growth {
+		last := 0
+		for least := coarsest / d.core.Width; least < float64(most) || last == 0; least *= growth {
 			for _, edges := range kinds {
-				g := cells(d.closedNodes(least, min(least*growth, float64(most)), edges))
-				if g.edges = edges; g.k > 0 && !yield(g) {
+				k := d.closedNodes(least, min(least*growth, float64(most)), edges)
+				if k == 0 || k == last && !edges {
+					continue
+				}
+				g := cells(k)
+				if g.edges, last = edges, k; !yield(g) {
 					return
 				}
+			}
+			if last == 0 {
+				return
 			}
 		}
 	}
@@ -217,6 +220,9 @@ func (d *designer) closedSize(k int, kind staircase.Kind) int {
 // end there makes a sum over nodes larger than the integral.
 func (d *designer) closedNodes(from, to float64, edges bool) (best int) {
 	miss, least := d.nodesMiss, math.Inf(1)
+	if d.points > 0 {
+		return d.stridedNodes(int(max(to, 1)))
+	}
 	if edges {
 		miss = d.edgesMiss
 	}
@@ -270,14 +276,18 @@ func (m *model) beyond(x float64, k int) float64 {
 	return max(next-at, 0)
 }
 
+// kinds returns those of multipliers that are tried, the one that proves most on a fine grid at last.
+func (d *designer) kinds() []staircase.Kind {
+	const cheapFrom = 1e-3 // the delta from which prices are worth saving
+	if d.Delta >= cheapFrom {
+		return []staircase.Kind{{Sparse: true}, {}, {Cheap: true}}
+	}
+	return []staircase.Kind{{}, {Sparse: true}}
+}
+
 // try keeps the multipliers on a grid if they are the best.
 func (d *designer) try(best *closed, g grid, most int) {
-	const cheapFrom = 1e-3 // the delta from which prices are worth saving
-	kinds := []staircase.Kind{{Sparse: true}, {}}
-	if d.Delta >= cheapFrom {
-		kinds = append(kinds, staircase.Kind{Cheap: true})
-	}
-	for _, kind := range kinds {
+	for _, kind := range d.kinds() {
 		if best.Transport != nil && d.closedSize(g.k, kind) > most {
 			continue
 		}

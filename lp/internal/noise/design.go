@@ -21,6 +21,7 @@ import (
 	"github.com/noisewright/noisewright/internal/check"
 	"github.com/noisewright/noisewright/loss"
 	"github.com/noisewright/noisewright/lp/internal/meet"
+	"github.com/noisewright/noisewright/lp/internal/noise/staircase"
 	"github.com/noisewright/noisewright/lp/solver"
 	"github.com/noisewright/noisewright/tables"
 )
@@ -58,8 +59,9 @@ type designer struct {
 	*model
 	meet.Search  // for table and dual
 	upper, lower side
-	last         *side   // that was advanced
-	before       float64 // what was left before, if it was advanced alone
+	last         *side           // that was advanced
+	before       float64         // what was left before, if it was advanced alone
+	start        *staircase.Core // of the table to begin with; nil: as for a small epsilon
 	table        *tables.Table
 	dual         *tables.Dual
 	rounds       int
@@ -174,6 +176,9 @@ const (
 
 // refine alternates between finer programs of the two bounds until they meet.
 func (d *designer) refine(ctx context.Context) error {
+	if d.Gap() < farApart && d.tooNarrow() {
+		return check.Errorf("lp", meet.ErrLimit, "linear programs as fine as the core of the noise would not be done in time")
+	}
 	turn := d.firstSides()
 	for {
 		if err := d.advanceAll(ctx, turn); err != nil {
@@ -197,14 +202,24 @@ func (d *designer) refine(ctx context.Context) error {
 	}
 }
 
+// tooNarrow reports whether the core is narrower than the cells of all programs that there is time for.
+func (d *designer) tooNarrow() bool {
+	const few = 2 // cells
+	if d.core == nil || d.points > 0 {
+		return false
+	}
+	g := d.lower.bound.extent(int(few/d.core.Width), 1)
+	return !d.inTime(g)
+}
+
 // firstSides returns those whose first program is to be solved. Where simpleTable and
 // chainDual solve those of one cell per sensitivity, begin has done so already.
 func (d *designer) firstSides() (first []*side) {
 	simple := d.Loss.Symmetric() && d.Constraints.None() && d.points != 1
-	if d.upper.grid.k > 1 || d.table == nil || !simple {
+	if d.upper.value == 0 && (d.upper.grid.k > 1 || d.table == nil || !simple) {
 		first = append(first, &d.upper)
 	}
-	if d.lower.grid.k > 1 || d.Bound == 0 || !simple {
+	if d.lower.value == 0 && (d.lower.grid.k > 1 || d.Bound == 0 || !simple) {
 		first = append(first, &d.lower)
 	}
 	return first
@@ -265,7 +280,7 @@ func (d *designer) worth() (upper, lower float64) {
 	}
 	lower = d.lower.missed
 	upper = min(d.upper.missed, max(left-lower, 0))
-	if lower <= idleShare*left {
+	if lower <= idleShare*left || d.lower.value+lower < d.Bound { // it is not expected to get to the bound there is
 		lower = 0
 	}
 	if upper <= idleShare*left {
@@ -353,7 +368,7 @@ const (
 func (d *designer) finer(s *side, growth float64) {
 	before := s.grid.k
 	s.reach = max(s.reach, s.bound.reach(d.Aim()))
-	s.grid.k = aligned(s.bound, int(math.Ceil(float64(before)*growth)))
+	s.grid.k = d.nextCells(s, int(math.Ceil(float64(before)*growth)))
 	if s == &d.lower && d.finest > 0 {
 		s.grid.k = min(s.grid.k, max(d.finest, before))
 	}

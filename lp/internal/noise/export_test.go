@@ -106,22 +106,22 @@ func Aligned(upperBound bool, p dp.Problem, want int) int {
 	return aligned(d.lower.bound, want)
 }
 
-// OneCell solves both bounds with one cell per sensitivity, by the chain and by
-// linear programs.
-func OneCell(ctx context.Context, solver solver.Factory, p dp.Problem) (chainLoss, chainBound, loss, bound float64, err error) {
+// OneCell solves both bounds with one cell per sensitivity, of the table by a staircase and of the bound by a chain, and
+// by linear programs.
+func OneCell(ctx context.Context, solver solver.Factory, p dp.Problem) (tableLoss, chainBound, loss, bound float64, err error) {
 	s, _, _ := meet.Options{Gap: 1e-6, MaxCells: 1 << 17, NewSolver: solver}.Begin(ctx)
 	d, err := newDesigner(p, s)
 	if err != nil {
 		return 0, 0, 0, 0, err
 	}
-	t, err := d.chainTable(1 << 17)
+	t, err := d.simpleTable()
 	if err != nil {
 		return 0, 0, 0, 0, err
 	}
-	chainLoss, _ = t.Bounds().Loss.Float64()
-	d.Best, d.Bound = chainLoss, chainLoss // so that it aims at the gap at once
+	tableLoss, _ = t.Bounds().Loss.Float64()
+	d.Best, d.Bound = tableLoss, tableLoss // so that it aims at the gap at once
 	// They may prove nothing.
-	if dual := d.chainDual(chainLoss, 1<<17); dual != nil {
+	if dual := d.chainDual(tableLoss, 1<<17); dual != nil {
 		chainBound = d.keepDual(dual)
 	}
 	reach := math.Ceil(3*SupportBound(p)) + 2
@@ -129,5 +129,5 @@ func OneCell(ctx context.Context, solver solver.Factory, p dp.Problem) (chainLos
 	if loss, err = u.solve(ctx, d, u.extent(1, reach)); err == nil {
 		bound, err = l.solve(ctx, d, l.extent(1, reach))
 	}
-	return chainLoss, chainBound, loss, bound, err
+	return tableLoss, chainBound, loss, bound, err
 }

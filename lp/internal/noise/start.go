@@ -3,58 +3,19 @@
 package noise
 
 import (
-	"errors"
 	"math"
 	"time"
 
 	"github.com/noisewright/noisewright/dp"
 	"github.com/noisewright/noisewright/internal/check"
+	"github.com/noisewright/noisewright/loss"
 	"github.com/noisewright/noisewright/lp/internal/meet"
 	"github.com/noisewright/noisewright/lp/internal/noise/staircase"
-	"github.com/noisewright/noisewright/noise"
-	"github.com/noisewright/noisewright/proof"
 	"github.com/noisewright/noisewright/tables"
 )
 
-// With one cell per sensitivity both programs are chains, which need no solver:
-// every constraint ties a cell to its neighbor. A Design starts from them. For
-// small epsilon they nearly meet, and cells are so many that a solver is slow.
-
-// chainTable is the optimum of the upper program at K = 1 without an atom, for
-// a symmetric loss that does not decrease away from 0: the integer law of Awan
-// & Dong (see noise.AwanDongTails), spread over cells.
-func (m *model) chainTable(maxCells int) (t *tables.Verified, err error) {
-	reach := SupportBound(m.Problem)
-	if 2*reach > float64(maxCells) {
-		return nil, tooManyCells(maxCells)
-	}
-	for _, margin := range []float64{1e-7, 1e-5, 1e-3} {
-		var tails []float64
-		epsilon, delta := upper{m}.privacy(grid{}.centered(int(reach)+1), margin)
-		tails, err = noise.AwanDongTails(max(epsilon, 0), delta)
-		if err != nil {
-			return nil, check.Errorf("lp", nil, "%w", err)
-		}
-		half := len(tails)
-		if 2*half+1 > maxCells {
-			return nil, tooManyCells(maxCells)
-		}
-		masses := make([]float64, 2*half+1)
-		masses[half] = 1 - 2*tails[0]
-		for i, beyond := range tails { // the mass beyond cell i, on each side
-			mass := beyond
-			if i+1 < half {
-				mass -= tails[i+1]
-			}
-			masses[half+i+1], masses[half-i-1] = mass, mass
-		}
-		t, err = m.makeTable(upper{m}.cells(1).centered(half), masses, 0)
-		if !errors.Is(err, proof.ErrNotPrivate) {
-			break
-		}
-	}
-	return t, err
-}
+// With one cell per sensitivity the lower program is a chain, which needs no solver: every constraint ties a
+// cell to its neighbor. For small epsilon it nearly meets the loss of a staircase.
 
 // chainDual solves the dual of the lower program at K = 1. With the multipliers
 // y_j of the shift by −1, j ≥ 0, and their mirror images, the coefficients are
@@ -127,24 +88,34 @@ func Simple(p dp.Problem, s *meet.Search) (*tables.Verified, error) {
 	return d.simpleTable()
 }
 
-// simpleTable is the best noise that needs no solver, so that a Design always
-// has a proven table: the best one of a cell per sensitivity and staircases
-// (Geng & Viswanath 2014) with and without an atom.
+// simpleTable is the best noise that needs no solver, so that a Design always has a proven table: noise that
+// costs nothing, or a staircase (Geng & Viswanath 2014) that is cut off, with or without an atom.
 func (d *designer) simpleTable() (*tables.Verified, error) {
-	start := d.Elapsed()
-	best, err := d.chainTable(d.Options.MaxCells)
-	if d.core == nil {
-		if free := d.freeTable(); free != nil {
-			best, err = free, nil
-		}
-		return best, err
+	if free := d.freeTable(); free != nil {
+		return free, nil
 	}
-	const runs = 256 // how many times sooner tables of few runs are tested
-	work, cells := d.simpleCost(best, d.Elapsed()-start, maxSimpleWork/4)
-	if stairs := d.coreTable(runs*work, cells); stairs != nil && (err != nil || stairs.Certificate().ExpectedLoss.Cmp(best.Certificate().ExpectedLoss) < 0) {
-		best, err = stairs, nil
+	const (
+		share, shift = 1.0 / 8, 5 * time.Nanosecond // of the time that is left; to certify a cell at a shift
+		runs         = 256                          // times sooner if there are few levels
+	)
+	work, cells := maxSimpleWork/4, d.Options.MaxCells
+	if d.Options.TimeLimit > 0 {
+		left := time.Duration(share * float64(d.Left()))
+		work = min(work, int(left/shift))
+		cells = min(cells, max(fewCells, int(left/d.perCell())))
 	}
-	return best, err
+	return d.coreTable(runs*max(work, 0), cells)
+}
+
+// fewCells is how many there is always time for.
+const fewCells = 1 << 11
+
+// perCell returns about how long the expected loss of one cell takes.
+func (d *designer) perCell() time.Duration {
+	if _, _, quick := loss.PolynomialBeyond(d.Loss); quick {
+		return 100 * time.Nanosecond // many are summed at once
+	}
+	return 25 * time.Microsecond
 }
 
 // freeTable returns noise that costs nothing, of a loss that is 0 as far out as truncated Laplace
@@ -165,23 +136,6 @@ func (d *designer) freeTable() *tables.Verified {
 		}
 	}
 	return nil
-}
-
-// simpleCost returns the work, cells times cells per sensitivity, and the cells of a
-// staircase that is certified in a small share of the time that is left, as it took so
-// long to make the first table: at most the given work and the cells allowed.
-func (d *designer) simpleCost(first *tables.Verified, took time.Duration, most int) (work, cells int) {
-	if d.Options.TimeLimit == 0 {
-		return most, d.Options.MaxCells
-	}
-	const share, shift, few = 1.0 / 8, 5 * time.Nanosecond, 1000
-	left := share * float64(d.Left())
-	work, cells = min(most, int(left/float64(shift))), d.Options.MaxCells
-	if first != nil && first.Mechanism().Cells() > few {
-		took = max(took, 1)
-		cells = min(cells, int(left/float64(took)*float64(first.Mechanism().Cells())))
-	}
-	return max(work, 0), max(cells, 0)
 }
 
 // maxSimpleWork bounds cells times cells per sensitivity of a simple table,

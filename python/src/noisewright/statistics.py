@@ -447,7 +447,7 @@ def release_value(
 ) -> Answer:
     """Releases a number of your own. The sensitivity, how far one unit can change it, in its units, is your word:
     nothing checks it. query="integer" is for what could be integers only. unit is row, or person:COLUMN, as a ledger
-    says it.
+    says it. The program reads the number from a pipe, so that no list of processes shows it.
 
     Every call is charged to the ledger, also for the same number. releases says how many releases of this kind, such as
     one a month, epsilon and delta are for together: each is charged its part. Raises and warns as release does.
@@ -456,7 +456,7 @@ def release_value(
     folder = None if tables is None else os.fspath(tables)
     flags += _flags_of_words(query=query, loss=loss, name=name, neighbors=neighbors, unit=unit, tables=folder)
     flags += charged(ledger, new_data=True) + (["--allow-delta"] if allow_delta else [])
-    run = _run("release value", *flags, "--", _text(x))
+    run = _run("release value", *flags, "-", data=[_text(x).encode()])
     _warned(run.warnings)
     report = _report(run.stdout)
     fields = {"name": name, "sensitivity": sensitivity, "query": query, "loss": loss}

@@ -3,9 +3,12 @@
 
 from __future__ import annotations
 
+import hashlib
+import hmac
 from dataclasses import dataclass, field
 from fractions import Fraction
 from functools import cached_property
+from itertools import count
 from typing import Any
 
 import numpy as np
@@ -87,16 +90,22 @@ class SubsetSelection(Provable[SubsetCertificate]):
         objective = "largest" if self._spec.largest else "total"
         return SubsetCertificate(**_subsetfile.verify(self._spec, meter), objective=objective)
 
-    def release(self, x: Any) -> Any:
+    def release(self, x: Any, people: Any = None, seed: str | None = None) -> Any:
         """Private answers to categories, each of a person of its own: labels, ranks, or texts a:b.
 
-        Raises InvalidError if a value is none of the categories, without saying which; nothing is
-        released then.
+        With people, the names of these persons, and a public seed, sets a:b have the turns a of the
+        persons, and b alone is the answer. Raises InvalidError if a value is none of the categories,
+        without saying which; nothing is released then.
         """
         values = unmasked(x)
-        a, b = self._codes(self._category_numbers(values), system_words)
+        turns = None
+        if people is not None or seed is not None:
+            turns = self.turns(people, seed)
+            if turns.size != values.size:
+                raise InvalidError(f"people = {turns.size} names, want one for each of {values.size} values")
+        a, b = self._codes(self._category_numbers(values), system_words, turns)
         released: npt.NDArray[Any] = b
-        if self._spec.modulus:
+        if self._spec.modulus and turns is None:
             released = np.array([f"{i}:{j}" for i, j in zip(a.tolist(), b.tolist(), strict=True)], dtype=np.str_)
         elif not self._spec.ranked and self._spec.labels:
             released = np.array(self._spec.labels)[b]
@@ -107,11 +116,26 @@ class SubsetSelection(Provable[SubsetCertificate]):
         """Answers each category of a column of pandas, polars or an array."""
         return column_like(series, self.release)
 
-    def shares(self, answers: Any) -> Floats:
+    def turns(self, people: Any, seed: str | None) -> Int64s:
+        """The public turns a of persons by their names, for sets a:b: a function of a seed that all may know,
+        of one question, and the name, as the program has it."""
+        m = self._spec.modulus
+        if not m:
+            raise InvalidError(
+                "answers without a modulus have no part that could be public, want neither people nor seed"
+            )
+        names = [] if people is None else [str(name) for name in unmasked(people).ravel().tolist()]
+        if not seed or not names or "" in names:
+            raise InvalidError("people and seed: want a name of each person's own, and a text that all may know")
+        return np.array([_turn(seed, name, m) for name in names], dtype=np.int64)
+
+    def shares(self, answers: Any, people: Any = None, seed: str | None = None) -> Floats:
         """Unbiased estimates of the shares of all categories from one answer of each person: they may be
-        below 0 or above 1."""
+        below 0 or above 1. People and seed are those of release, if it had any."""
         s = self._spec
         flat = unmasked(answers).ravel()
+        if people is not None or seed is not None:
+            flat = self._turned(flat, people, seed)
         if not flat.size:
             raise InvalidError("answers = none, want one of each person")
         p, q = s.probabilities()
@@ -125,8 +149,20 @@ class SubsetSelection(Provable[SubsetCertificate]):
             raise InvalidError(f"a value is none of the selection's {k} categories")
         return np.array(numbers, dtype=np.int64)
 
-    def _codes(self, x: Int64s, words: Words) -> tuple[Int64s, Int64s]:
-        """The answers to categories by their numbers: a, or 0, and b, or the rank or the one category."""
+    def _turned(self, answers: npt.NDArray[Any], people: Any, seed: str | None) -> npt.NDArray[Any]:
+        """The sets a:b of answers b."""
+        turns = self.turns(people, seed)
+        if turns.size != answers.size:
+            raise InvalidError(f"people = {turns.size} names, want one for each of {answers.size} answers")
+        names = unmasked(people).ravel().tolist()
+        if len({str(name) for name in names}) < len(names):
+            raise InvalidError("a person is there twice, want one answer of each")
+        whole = [f"{a}:{b}" for a, b in zip(turns.tolist(), answers.tolist(), strict=True)]
+        return np.array(whole, dtype=np.str_)
+
+    def _codes(self, x: Int64s, words: Words, turns: Int64s | None = None) -> tuple[Int64s, Int64s]:
+        """The answers to categories by their numbers: a, which turns may be, or 0, and b, or the rank
+        or the one category."""
         self.verify()
         s, m = self._spec, self._spec.points
         inside = words(x.size) < np.uint64(s.inside)
@@ -134,7 +170,9 @@ class SubsetSelection(Provable[SubsetCertificate]):
             return np.zeros_like(x), self._ranks(x, inside, words)
         within, without = uniform(x.size, s.size, words), uniform(x.size, m - s.size, words)
         t = np.where(inside, within, s.size + without)
-        a = 1 + uniform(x.size, m - 1, words) if s.modulus else np.ones_like(x)
+        a = np.ones_like(x) if turns is None else turns
+        if s.modulus and turns is None:
+            a = 1 + uniform(x.size, m - 1, words)
         b: Int64s = (x - a * t % m) % m  # the product is below 2^63
         return (a if s.modulus else np.zeros_like(x)), b
 
@@ -192,6 +230,18 @@ def _number(text: str, count: int) -> int:
     """The number below count that a text is, or -1."""
     plain = text.isascii() and text.isdigit() and (text == "0" or text[0] != "0") and len(text) <= 20
     return int(text) if plain and int(text) < count else -1
+
+
+def _turn(seed: str, name: str, modulus: int) -> int:
+    """1 + a number below modulus - 1, by words of HMAC-SHA-256: see Selection.Turn of the program."""
+    key, size = hashlib.sha256(seed.encode()).digest(), modulus - 1
+    for i in count():
+        texts = (b"turn", name.encode(), str(i).encode())
+        message = b"".join(len(text).to_bytes(8, "little") + text for text in texts)
+        product = size * int.from_bytes(hmac.digest(key, message, "sha256")[:8], "little")
+        if product % (1 << 64) >= (1 << 64) % size:
+            return 1 + (product >> 64)
+    raise AssertionError("numbers end")
 
 
 def _code(text: str, modulus: int) -> tuple[int, int]:

@@ -48,7 +48,6 @@ func learn(ctx context.Context, a Attacker, t People, r *rand.Rand) (guesser, er
 	return l.Apply, nil
 }
 
-// rows returns some of the people.
 func (t People) rows(which []int) People { return People{dense.Pick(t.X, which), t.Pick(which)} }
 
 // holdOut splits people at random, one part in parts of them into held.

@@ -286,7 +286,6 @@ func (r *scheduleRun) quietStep(step int) (loss float64, err error) {
 	return loss, nil
 }
 
-// freeze ends the training of the encoder.
 func (r *scheduleRun) freeze() {
 	r.use(nil)
 	r.encoded = r.x

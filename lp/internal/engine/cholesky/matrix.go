@@ -80,7 +80,6 @@ func (m *Matrix) Factor(ctx context.Context) bool {
 	})
 }
 
-// factor factors a tile.
 func factor(t *tile) bool {
 	for j := range width {
 		x := (*[width]float64)(t[j*width:])

@@ -130,7 +130,6 @@ func (p *Program) addColumns(cost []float64, columns solver.Vectors) error {
 	return p.solver.AddColumns(cost, columns)
 }
 
-// add scales rows for the solver.
 func (p *Program) add(all ...Row) error {
 	var batch solver.Vectors
 	for _, r := range all {

@@ -88,7 +88,7 @@ const (
 	equal = 1e-12
 	// mostTerms bounds the points that are summed one by one; where there are more
 	// the sum over K of them differs from the integral by some 1/K².
-	mostTerms = 1 << 22
+	mostTerms = 1 << 16
 )
 
 func newSearch(p Problem) *search {

@@ -1,0 +1,273 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package design
+
+import (
+	"context"
+	"math"
+	"math/rand/v2"
+
+	"gonum.org/v1/gonum/mat"
+	"gonum.org/v1/gonum/optimize"
+)
+
+// strategy is a matrix of rows, with what its answers cost where every column is of norm 1.
+type strategy struct {
+	name  string
+	rows  *mat.Dense
+	total float64 // tr(G·(AᵀA)⁻¹)
+	bound float64 // below that of every other one; 0: none is known
+}
+
+func denseOf(g [][]float64) *mat.Dense {
+	m := mat.NewDense(len(g), len(g), nil)
+	for i, row := range g {
+		m.SetRow(i, row)
+	}
+	return m
+}
+
+// pIdentities returns the best matrix of the form (D; Θ·D) with p rows Θ >= 0 that was found from
+// several starts, D such that the columns sum to 1 (McKenna, Miklau, Hay & Machanavajjhala 2018, HDMM,
+// OPT₀); nil if none is better than the identity or the context ends before the first is found.
+func pIdentities(ctx context.Context, g [][]float64) *strategy {
+	n := len(g)
+	starts, most := 3, n/3
+	if n > 128 {
+		starts, most = 1, n/10
+	}
+	gram, best := denseOf(g), (*pIdentity)(nil)
+	for p := 1; p <= most; p *= 2 {
+		if p < n/25 {
+			continue
+		}
+		for seed := range starts {
+			found := newPIdentity(gram, p).minimize(ctx, rand.New(rand.NewPCG(uint64(p), uint64(seed))))
+			if best == nil || found.value < best.value {
+				best = found
+			}
+			if ctx.Err() != nil {
+				return best.strategy()
+			}
+		}
+	}
+	return best.strategy()
+}
+
+// pIdentity evaluates the squared error, u_i = 1/D_i = 1 + Σ_k Θ_ki: Σ H∘(I + ΘᵀΘ)⁻¹ with H = uᵀ·G·u,
+// by the inverse of p×p numbers.
+type pIdentity struct {
+	g     *mat.Dense
+	p, n  int
+	at    []float64 // the roots of Θ, for which the rest is
+	value float64
+	slope []float64
+}
+
+func newPIdentity(g *mat.Dense, p int) *pIdentity {
+	n, _ := g.Dims()
+	return &pIdentity{g: g, p: p, n: n}
+}
+
+func (o *pIdentity) theta(at []float64) (theta *mat.Dense, u []float64) {
+	theta, u = mat.NewDense(o.p, o.n, nil), make([]float64, o.n)
+	for i := range u {
+		u[i] = 1
+	}
+	for k := range o.p {
+		for i := range o.n {
+			x := at[k*o.n+i]
+			theta.Set(k, i, x*x)
+			u[i] += x * x
+		}
+	}
+	return theta, u
+}
+
+func (o *pIdentity) evaluate(at []float64) {
+	if o.at != nil && equal(o.at, at) {
+		return
+	}
+	o.at = append(o.at[:0], at...)
+	theta, u := o.theta(at)
+	inner := mat.NewSymDense(o.p, nil)
+	inner.SymOuterK(1, theta)
+	for k := range o.p {
+		inner.SetSym(k, k, inner.At(k, k)+1)
+	}
+	var factor mat.Cholesky
+	var y, yh, t, s mat.Dense
+	if !factor.Factorize(inner) || factor.SolveTo(&y, theta) != nil { // Y = (I + ΘΘᵀ)⁻¹·Θ
+		o.value = math.Inf(1)
+		o.slope = make([]float64, len(at))
+		return
+	}
+	scaled := mat.DenseCopyOf(&y)
+	scale := func(m *mat.Dense) {
+		for k := range o.p {
+			row := m.RawRowView(k)
+			for i := range row {
+				row[i] *= u[i]
+			}
+		}
+	}
+	scale(scaled)
+	yh.Mul(scaled, o.g)
+	scale(&yh) // Y·H
+	o.value = 0
+	byU := make([]float64, o.n)
+	for i := range o.n {
+		h := o.g.At(i, i) * u[i] * u[i]
+		for k := range o.p {
+			h -= theta.At(k, i) * yh.At(k, i)
+		}
+		o.value += h
+		byU[i] = 2 * h / u[i]
+	}
+	// d/dΘ = −2·Y·H·(I − Θᵀ·Y), and by u.
+	t.Mul(&yh, theta.T())
+	s.Mul(&t, &y)
+	o.slope = make([]float64, len(at))
+	for k := range o.p {
+		for i := range o.n {
+			d := -2*(yh.At(k, i)-s.At(k, i)) + byU[i]
+			o.slope[k*o.n+i] = 2 * at[k*o.n+i] * d
+		}
+	}
+}
+
+func equal(a, b []float64) bool {
+	for i := range a {
+		if a[i] != b[i] {
+			return false
+		}
+	}
+	return true
+}
+
+// minimize goes down from a random start.
+func (o *pIdentity) minimize(ctx context.Context, r *rand.Rand) *pIdentity {
+	at := make([]float64, o.p*o.n)
+	for i := range at {
+		at[i] = math.Sqrt(r.Float64())
+	}
+	o.evaluate(at)
+	unit := o.value
+	found, err := optimize.Minimize(optimize.Problem{
+		Func: func(x []float64) float64 { o.evaluate(x); return o.value / unit },
+		Grad: func(slope, x []float64) {
+			o.evaluate(x)
+			for i := range slope {
+				slope[i] = o.slope[i] / unit
+			}
+		},
+		Status: func() (optimize.Status, error) {
+			if ctx.Err() != nil {
+				return optimize.RuntimeLimit, nil
+			}
+			return optimize.NotTerminated, nil
+		},
+	}, at, &optimize.Settings{
+		GradientThreshold: 1e-7, MajorIterations: 800,
+		Converger: &optimize.FunctionConverge{Relative: 1e-5, Iterations: 50},
+	}, &optimize.LBFGS{Store: 15})
+	if found != nil && (err == nil || found.F < 1) {
+		at = found.X
+	}
+	o.at = nil
+	o.evaluate(at)
+	return o
+}
+
+// strategy returns the matrix.
+func (o *pIdentity) strategy() *strategy {
+	if o == nil || math.IsInf(o.value, 1) {
+		return nil
+	}
+	theta, u := o.theta(o.at)
+	rows := mat.NewDense(o.n+o.p, o.n, nil)
+	for i := range o.n {
+		rows.Set(i, i, 1/u[i])
+		for k := range o.p {
+			rows.Set(o.n+k, i, theta.At(k, i)/u[i])
+		}
+	}
+	return &strategy{name: "p-identity", rows: rows, total: o.value}
+}
+
+// gaussian returns the matrix with the least tr(G·X⁻¹) of X = AᵀA with X_ii <= 1, and the value of the
+// dual, by the fixed point v ← diag √(V^½·G·V^½): tr R·max(R_ii/v_i) is a value and 2·tr R − Σ v a bound
+// for every v > 0, with R that root. It stops at a relative gap, or with the context.
+func gaussian(ctx context.Context, g [][]float64, gap float64) *strategy {
+	n := len(g)
+	v := make([]float64, n)
+	for i := range v {
+		v[i] = math.Sqrt(g[i][i])
+	}
+	best := &strategy{name: "gaussian", total: math.Inf(1)}
+	for range 2000 {
+		r, x := root(g, v)
+		if r == nil {
+			break
+		}
+		trace, sum, most := 0.0, 0.0, 0.0
+		for i := range n {
+			trace += r.At(i, i)
+			sum += v[i]
+			most = max(most, r.At(i, i)/v[i])
+		}
+		best.bound = max(best.bound, 2*trace-sum)
+		if value := trace * most; value < best.total {
+			best.total = value
+			x.ScaleSym(1/most, x)
+			var factor mat.Cholesky
+			if factor.Factorize(x) {
+				var u mat.TriDense
+				factor.UTo(&u)
+				best.rows = mat.DenseCopyOf(&u)
+			}
+		}
+		if ctx.Err() != nil || best.total <= best.bound*(1+gap) {
+			break
+		}
+		for i := range v {
+			v[i] = r.At(i, i)
+		}
+	}
+	if best.rows == nil {
+		return nil
+	}
+	return best
+}
+
+// root returns R = (V^½·G·V^½)^½ and V^-½·R·V^-½.
+func root(g [][]float64, v []float64) (r, x *mat.SymDense) {
+	n := len(g)
+	m := mat.NewSymDense(n, nil)
+	for i := range n {
+		for j := range i + 1 {
+			m.SetSym(i, j, g[i][j]*math.Sqrt(v[i]*v[j]))
+		}
+	}
+	var eigen mat.EigenSym
+	if !eigen.Factorize(m, true) {
+		return nil, nil
+	}
+	var vectors mat.Dense
+	eigen.VectorsTo(&vectors)
+	values := eigen.Values(nil)
+	for k, w := range values {
+		w = math.Sqrt(math.Sqrt(max(w, 0)))
+		for i := range n {
+			vectors.Set(i, k, vectors.At(i, k)*w)
+		}
+	}
+	r, x = mat.NewSymDense(n, nil), mat.NewSymDense(n, nil)
+	r.SymOuterK(1, &vectors)
+	for i := range n {
+		for j := range i + 1 {
+			x.SetSym(i, j, r.At(i, j)/math.Sqrt(v[i]*v[j]))
+		}
+	}
+	return r, x
+}
