@@ -78,6 +78,9 @@ var arrows = map[string][]string{
 
 	// Several releases, and vectors.
 	"account":                {"tables", "tables/shapes", "local", "noise", "dp", "loss", "proof", "internal/exact", "internal/check", "gonum.org/v1/gonum/dsp/fourier"},
+	// Plans of many statistics: the form, which composes and draws, and who chooses one.
+	"plan":                   {"account", "sampler", "tables", "proof", "dp", "loss", "internal/formfile", "internal/exact", "internal/check", "internal/strictjson", "gonum.org/v1/gonum/stat/combin"},
+	"plan/design":            {"plan", "account", "tables", "noise", "dp", "loss", "internal/check", "gonum.org/v1/gonum/mat", "gonum.org/v1/gonum/optimize"},
 	"latent/bundle":          {"proof", "noise", "sampler", "tables", "tables/shapes", "local", "dp", "loss", "internal/exact", "internal/check", "internal/strictjson", "internal/files"},
 	"latent":                 {"proof", "internal/exact", "internal/taskspace", "latent/internal/budget", "latent/internal/blocks", "latent/bundle", "account", "tables", "local", "noise", "dp", "loss", "internal/check", "gonum.org/v1/gonum/mat"},
 	"latent/internal/budget": {"noise", "dp", "loss", "internal/exact", "internal/check"},
@@ -101,6 +104,11 @@ var arrows = map[string][]string{
 	"cmd/internal/encoders/taskaware": {
 		"encoder", "cmd/internal/encoders", "cmd/internal/encoders/internal/dense", "cmd/internal/encoders/internal/regress",
 		"latent/bundle", "internal/check",
+	},
+	"cmd/internal/encoders/decision": {
+		"cmd/internal/encoders", "cmd/internal/encoders/internal/dense", "cmd/internal/encoders/internal/regress",
+		"latent/bundle", "local", "sampler", "internal/exact", "internal/formfile", "internal/check",
+		"gonum.org/v1/gonum/floats", "gonum.org/v1/gonum/mat",
 	},
 	"cmd/internal/encoders/minimax": {
 		"encoder", "cmd/internal/encoders", "cmd/internal/encoders/internal/dense", "cmd/internal/encoders/internal/regress",
@@ -127,7 +135,7 @@ var arrows = map[string][]string{
 	"cmd/internal/cli": {
 		"proof", "cmd/internal/shell", "cmd/internal/report", "cmd/internal/estimate", "cmd/internal/studio", "internal/csvfile", "cmd/internal/figure", "internal/exact", "internal/check", "internal/files", "internal/strictjson",
 		"lp", "lp/highs", "tables", "tables/shapes", "kernels", "cells", "local", "subset", "counts", "sampler", "noise", "dp", "loss", "account", "release", "release/ledger", "learn", "latent", "latent/bundle", "plan", "plan/design",
-		"encoder", "cmd/internal/encoders", "cmd/internal/encoders/taskaware", "cmd/internal/encoders/vlm", "cmd/internal/encoders/minimax", "cmd/internal/encoders/attack",
+		"encoder", "cmd/internal/encoders", "cmd/internal/encoders/taskaware", "cmd/internal/encoders/vlm", "cmd/internal/encoders/minimax", "cmd/internal/encoders/attack", "cmd/internal/encoders/decision",
 		"github.com/spf13/cobra", "github.com/spf13/pflag", "gonum.org/v1/plot", "gonum.org/v1/gonum/mat", "gonum.org/v1/gonum/stat/distuv",
 	},
 	"cmd/internal/shell": {
@@ -137,7 +145,7 @@ var arrows = map[string][]string{
 	"cmd/internal/report":   {"cmd/internal/shell", "proof", "tables", "kernels", "cells", "local", "subset", "counts", "account", "dp", "internal/exact"},
 	"cmd/internal/estimate": {"local", "tables", "dp", "internal/concentration", "internal/formfile", "gonum.org/v1/gonum/mat"},
 	"cmd/internal/studio": {
-		"proof", "cmd/internal/portrait", "internal/check", "lp", "local", "noise", "account", "dp",
+		"proof", "cmd/internal/portrait", "internal/check", "lp", "local", "subset", "noise", "account", "dp",
 	},
 
 	"cmd/internal/scripttest": {"github.com/rogpeppe/go-internal"}, // for tests

@@ -139,9 +139,12 @@ func (s *Spec) validate() (laws []law, err error) {
 	errs.Add(s.Workload.Validate())
 	errs.If(len(s.Measurements) < 1 || len(s.Measurements) > maxMeasurements, "measurements", len(s.Measurements), "1 to %d", maxMeasurements)
 	formfile.Validate(&s.Claims, errs)
-	want := s.Workload.Queries()
-	if s.Workload.Kind == Marginals {
-		want = len(s.Workload.Sets)
+	if !errs.None() {
+		return nil, errs.Err()
+	}
+	want := len(s.Workload.Sets)
+	if s.Workload.Kind != Marginals {
+		want = s.Workload.Queries()
 	}
 	errs.If(s.Claims != (Claims{}) && len(s.Variances) != want, "certificate.variances", fmt.Sprintf("%d numbers", len(s.Variances)), "%d", want)
 	if !errs.None() {

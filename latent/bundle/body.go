@@ -27,7 +27,7 @@ type body struct {
 func (d Domain) scaled() bool { return d == Ball || d == L1Ball }
 
 func newBody(s *Spec) body {
-	if !s.Composition.joint() {
+	if !s.Composition.joint() { // Cells clips nothing
 		return body{domain: s.Domain, axes: s.Axes}
 	}
 	if s.Composition == jointNorm {

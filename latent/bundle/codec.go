@@ -10,14 +10,16 @@ import (
 
 	"github.com/noisewright/noisewright/internal/check"
 	"github.com/noisewright/noisewright/internal/strictjson"
+	"github.com/noisewright/noisewright/local"
 	"github.com/noisewright/noisewright/proof"
 )
 
 // The constants of the file format; docs/bundle-format.md describes it.
 const (
 	formatName = "noisewright-bundle"
-	// Version 2 has what Spec.second tells; bundles without are written as version 1.
-	formatVersion, oldestVersion = 2, 1
+	// Version 2 has what Spec.second tells; bundles without are written as version 1. Version 3 is
+	// that of the kind Decision, and has the fields of version 2 too.
+	formatVersion, secondVersion, oldestVersion = 3, 2, 1
 )
 
 // fileFormat bounds bundle.json: 2^16 names of up to 1 KiB are meant to be shorter.
@@ -25,7 +27,7 @@ var fileFormat = strictjson.Format{
 	Noun: "bundle", Name: formatName, Version: formatVersion, Oldest: oldestVersion, MaxSize: 16 << 20, Err: proof.ErrFormat,
 	MaxElements: map[string]int{
 		"features": maxFeatures, "table_of": MaxCoordinates, "randomizer_of": MaxCoordinates,
-		"layers": maxLayers, "head": maxLayers, "outputs": maxFeatures,
+		"layers": maxLayers, "head": maxLayers, "outputs": maxFeatures, "decisions": local.MaxAnswers,
 	},
 }
 
@@ -48,6 +50,14 @@ type file struct {
 	Head    []fileLayer `json:"head,omitzero"`
 	Output  string      `json:"output,omitzero"`
 	Outputs []string    `json:"outputs,omitzero"`
+	// In version 3, and nil before.
+	Cells *fileCells `json:"cells,omitzero"`
+}
+
+// fileCells is a Category without its numbers.
+type fileCells struct {
+	Levels    int   `json:"levels"`
+	Decisions []int `json:"decisions"`
 }
 
 // fileLayer is a layer without its numbers.
@@ -99,7 +109,7 @@ func newFile(s *Spec) file {
 		Format: formatName, Version: oldestVersion,
 		Privacy:  &s.Promise,
 		Features: s.Features, FeatureBounds: s.FeatureLower != nil,
-		Coordinates: len(s.Axes), Domain: s.Domain, ClipOrigin: s.ClipOrigin,
+		Coordinates: s.coordinates(), Domain: s.Domain, ClipOrigin: s.ClipOrigin,
 		Noise:     fileNoise{Kind: s.Noise, Composition: s.Composition, Tau: s.Tau, Tables: len(s.Tables), TableOf: append([]int{}, s.TableOf...)},
 		Task:      s.Task.Rows > 0,
 		Predicted: s.Predicted,
@@ -108,10 +118,13 @@ func newFile(s *Spec) file {
 		f.Privacy = nil
 	}
 	if s.second() {
-		f.Version = formatVersion
+		f.Version = secondVersion
 		f.Noise.Randomizers, f.Noise.RandomizerOf, f.Lookup = new(len(s.Randomizers)), append([]int{}, s.RandomizerOf...), new(s.Lookup != nil)
 		f.Layers, f.Head = newFileLayers(s.Layers), newFileLayers(s.Head)
 		f.Output, f.Outputs = cmp.Or(s.Output, outputFeatures), append([]string{}, s.Outputs...)
+	}
+	if c := s.Category; c != nil {
+		f.Version, f.Cells = formatVersion, &fileCells{c.levels(), c.Decisions}
 	}
 	return f
 }
@@ -140,6 +153,9 @@ func (f file) spec() Spec {
 	}
 	if f.Output == outputFeatures {
 		s.Output = Features
+	}
+	if c := f.Cells; c != nil {
+		s.Category = &Category{Edges: Matrix{Rows: len(f.Outputs), Cols: c.Levels - 1}, Decisions: c.Decisions}
 	}
 	return s
 }
@@ -177,18 +193,21 @@ func decodeFile(r io.Reader) (file, error) {
 
 // check holds fields against each other that say which files there are, and how large they may be.
 func (f file) check() error {
-	second := f.Version == formatVersion
+	second := f.Version >= secondVersion
 	for _, there := range []bool{f.Noise.Randomizers != nil, f.Noise.RandomizerOf != nil, f.Lookup != nil, f.Layers != nil, f.Head != nil, f.Output != "", f.Outputs != nil} {
 		if there != second {
 			return malformed("version = %d, want %d with all of the fields noise.randomizers, noise.randomizer_of, lookup, layers, head, output and outputs, or %d with none of them",
-				f.Version, formatVersion, oldestVersion)
+				f.Version, secondVersion, oldestVersion)
 		}
+	}
+	if err := f.checkCells(); err != nil {
+		return err
 	}
 	counts := []int{f.Noise.Tables, f.Noise.randomizers()}
 	lawless := f.Noise.Composition == jointNorm || f.Noise.Composition == noComposition
 	switch {
 	case !second && secondOnly(f.Domain, f.Noise.Kind, f.Noise.Composition):
-		return malformed("version = %d, want %d for the domain l1-ball, the kind none and the compositions norm and none", f.Version, formatVersion)
+		return malformed("version = %d, want %d for the domain l1-ball, the kind none and the compositions norm and none", f.Version, secondVersion)
 	case second && !f.second():
 		return malformed("version = %d, want %d for a bundle with nothing of version %[1]d", f.Version, oldestVersion)
 	case (f.Privacy == nil) != (f.Noise.Kind == None):
@@ -196,15 +215,39 @@ func (f file) check() error {
 	case f.Coordinates < 1 || f.Coordinates > MaxCoordinates || slices.Min(counts) < 0 || slices.Max(counts) > f.Coordinates || slices.Max(counts) < 1 && !lawless:
 		return malformed("coordinates = %d, tables = %d and randomizers = %d, want at most %d coordinates and 1 table or randomizer to one of each",
 			f.Coordinates, counts[0], counts[1], MaxCoordinates)
-	case len(f.Features) < 1 || f.Coordinates > maxEntries/len(f.Features):
-		return malformed("features = %d names for %d coordinates, want 1 to %d names and %d entries of a matrix",
-			len(f.Features), f.Coordinates, maxFeatures, maxEntries)
+	case len(f.Features) < 1 || f.encoded() > maxEntries/len(f.Features):
+		return malformed("features = %d names for %d coordinates or scores, want 1 to %d names and %d entries of a matrix",
+			len(f.Features), f.encoded(), maxFeatures, maxEntries)
 	}
 	// The weights are bounded before any file is read.
 	if left, err := checkLayers(f.Layers, len(f.Features), maxEntries); err != nil {
 		return err
 	} else if _, err = checkLayers(f.Head, f.Coordinates, left); err != nil {
 		return err
+	}
+	return nil
+}
+
+// encoded returns how many numbers the encoder makes: those that are released, or a score for each class.
+func (f file) encoded() int {
+	if f.Cells != nil {
+		return len(f.Outputs)
+	}
+	return f.Coordinates
+}
+
+// checkCells holds the cells against the version and the noise.
+func (f file) checkCells() error {
+	c, kind := f.Cells, f.Noise.Kind == Decision
+	switch {
+	case (c != nil) != (f.Version == formatVersion) || kind != (c != nil) || (f.Domain == Cells) != kind:
+		return malformed("version = %d, want %d with the field cells, the kind category and the domain cells, or none of the four", f.Version, formatVersion)
+	case c == nil:
+		return nil
+	case f.Coordinates != 1 || f.Noise.Tables != 0 || f.Noise.randomizers() != 1 || len(f.Head) > 0 || *f.Lookup || f.Task:
+		return malformed("coordinates = %d with %d tables and %d randomizers, want 1 coordinate with 1 randomizer, and no head, lookup or task, for the kind category", f.Coordinates, f.Noise.Tables, f.Noise.randomizers())
+	case c.Levels < 1 || c.Levels > maxLevels || len(f.Outputs) < 2 || len(f.Outputs)*c.Levels > local.MaxNodes || len(c.Decisions) < 1:
+		return malformed("levels = %d of %d classes and %d decisions, want at least 1 level, 2 classes, 1 decision and at most %d cells", c.Levels, len(f.Outputs), len(c.Decisions), local.MaxNodes)
 	}
 	return nil
 }

@@ -52,14 +52,20 @@ func (s *Spec) arrays(n, z int, bounds bool, tasks int) []array {
 	matrix := func(name string, rows, cols int, m *Matrix) array {
 		return array{name, []int{rows, cols}, &m.Data, m}
 	}
-	k := len(s.outputs())
-	list := []array{
-		vector("mean.npy", n, &s.Mean),
-		matrix("encoder.npy", z, width(s.Layers, n), &s.Encoder),
-		vector("offset.npy", z, &s.Offset),
-		vector("axes.npy", z, &s.Axes),
-		vector("decoder_offset.npy", k, &s.DecoderOffset),
+	k, encoded, decoded := len(s.outputs()), z, z
+	body := []array{vector("axes.npy", z, &s.Axes)}
+	if c := s.Category; c != nil {
+		encoded, decoded = k, c.answers()
+		body = []array{matrix("cell_shares.npy", k*c.levels(), k, &c.Shares)}
+		if c.levels() > 1 {
+			body = append(body, matrix("cell_edges.npy", k, c.levels()-1, &c.Edges))
+		}
 	}
+	list := append([]array{
+		vector("mean.npy", n, &s.Mean),
+		matrix("encoder.npy", encoded, width(s.Layers, n), &s.Encoder),
+		vector("offset.npy", encoded, &s.Offset),
+	}, append(body, vector("decoder_offset.npy", k, &s.DecoderOffset))...)
 	layers := func(name string, layers []Layer, in int) {
 		for i := range layers {
 			l := &layers[i]
@@ -72,7 +78,7 @@ func (s *Spec) arrays(n, z int, bounds bool, tasks int) []array {
 	if l := s.Lookup; l != nil {
 		list = append(list, matrix("lookup_edges.npy", z, known(l.Edges.Cols), &l.Edges), matrix("lookup_values.npy", known(l.Values.Rows), k, &l.Values))
 	} else {
-		list = append(list, matrix("decoder.npy", k, width(s.Head, z), &s.Decoder))
+		list = append(list, matrix("decoder.npy", k, width(s.Head, decoded), &s.Decoder))
 	}
 	if bounds {
 		list = append(list, vector("feature_lower.npy", n, &s.FeatureLower), vector("feature_upper.npy", n, &s.FeatureUpper))
@@ -189,7 +195,7 @@ func (b *Bundle) Write(dir string, overwrite bool) error {
 }
 
 // written are the names of the files that Write writes, by their path.
-var written = regexp.MustCompile(`^(bundle\.json|tables|tables/[0-9]{2,4}\.json|randomizers|randomizers/[0-9]{2,4}\.json|(mean|encoder|offset|axes|decoder|decoder_offset|lookup_edges|lookup_values|feature_lower|feature_upper|task|(layer|head)_[0-9]{1,2}_(weights|bias))\.npy)$`)
+var written = regexp.MustCompile(`^(bundle\.json|tables|tables/[0-9]{2,4}\.json|randomizers|randomizers/[0-9]{2,4}\.json|(mean|encoder|offset|axes|decoder|decoder_offset|lookup_edges|lookup_values|feature_lower|feature_upper|cell_edges|cell_shares|task|(layer|head)_[0-9]{1,2}_(weights|bias))\.npy)$`)
 
 // CheckWrite says beforehand whether Write would refuse the directory, with the same errors.
 func CheckWrite(dir string, overwrite bool) error {

@@ -327,8 +327,8 @@ func TestTamperedFiles(t *testing.T) {
 
 func FuzzDecodeFile(f *testing.F) {
 	specs := exampleSpecs(f)
-	specs["local"], specs["lookup"], specs["layers"], specs["filter"] = randomized(f), looked(f), layered(f), filter(f)
-	for _, name := range []string{"basic bounds", "l1 ball", "l2 box", "norm box", "l1 l1-ball", "local", "lookup", "layers", "filter"} {
+	specs["local"], specs["lookup"], specs["layers"], specs["filter"], specs["category"] = randomized(f), looked(f), layered(f), filter(f), decisive(f)
+	for _, name := range []string{"basic bounds", "l1 ball", "l2 box", "norm box", "l1 l1-ball", "local", "lookup", "layers", "filter", "category"} {
 		s := specs[name]
 		var b bytes.Buffer
 		if err := newFile(&s).encode(&b); err != nil {

@@ -37,7 +37,7 @@ func inMemory(t *testing.T, s Spec) fstest.MapFS {
 
 // words are those that mean something in a bundle.json, each with another meaning.
 var words = []any{
-	"ball", "l1-ball", "box", "bounds", "basic", "exact", "l1", "l2", "norm", "none", "designed", "laplace", "gaussian", "spherical", "local", "local-unbiased",
+	"ball", "l1-ball", "box", "bounds", "cells", "category", "basic", "exact", "l1", "l2", "norm", "none", "designed", "laplace", "gaussian", "spherical", "local", "local-unbiased",
 	"features", "values", "classes", "identity", "sigmoid", "relu", "tanh", "noisewright-bundle", "noisewright-table", "", "x",
 }
 
@@ -97,7 +97,7 @@ func eachForgery(doc any, path string, f func(path string, forged any)) {
 // proved.
 var free = []string{
 	".features[]", ".clip_origin", ".predicted.training_loss", ".predicted.theory_loss", ".privacy.epsilon", ".privacy.delta",
-	".layers[].activation", ".head[].activation", ".output", ".outputs[]",
+	".layers[].activation", ".head[].activation", ".output", ".outputs[]", ".cells.decisions[]",
 }
 
 // TestForgedFields puts something else in the place of every value of bundle.json, at
@@ -107,7 +107,7 @@ func TestForgedFields(t *testing.T) {
 	if testing.Short() {
 		t.Skip("slow")
 	}
-	for name, s := range map[string]Spec{"layers": layered(t), "filter": filter(t)} {
+	for name, s := range map[string]Spec{"layers": layered(t), "filter": filter(t), "category": decisive(t)} {
 		all := inMemory(t, s)
 		var want *Verified
 		if s.Noise != None {

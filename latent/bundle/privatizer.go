@@ -38,7 +38,9 @@ func (b *Bundle) check(x []float64) error {
 }
 
 // encodeWork returns how many numbers encode works with.
-func (b *Bundle) encodeWork() int { return b.Features() + workFor(b.spec.Layers) }
+func (b *Bundle) encodeWork() int {
+	return b.Features() + workFor(b.spec.Layers) + b.spec.scores()
+}
 
 // encode sets u to the clipped encoding of x. It overwrites work, encodeWork numbers.
 func (b *Bundle) encode(u, x, work []float64) {
@@ -51,7 +53,14 @@ func (b *Bundle) encode(u, x, work []float64) {
 		}
 		centered[j] = v - s.Mean[j]
 	}
-	affine(u, s.Encoder, forward(s.Layers, centered, work[len(x):]), s.Offset)
+	h := forward(s.Layers, centered, work[len(x):])
+	if s.Category != nil {
+		scores := work[len(work)-s.scores():]
+		affine(scores, s.Encoder, h, s.Offset)
+		u[0] = float64(s.Category.Cell(scores))
+		return
+	}
+	affine(u, s.Encoder, h, s.Offset)
 	b.body.clip(u)
 }
 
@@ -76,9 +85,17 @@ func (b *Bundle) Decode(dst, u []float64) ([]float64, error) {
 	}
 	s := &b.spec
 	dst = resize(dst, len(s.outputs()))
-	if s.Lookup != nil {
+	switch {
+	case s.Category != nil:
+		if err := s.Category.checkAnswer(u); err != nil {
+			return nil, err
+		}
+		for l, d := range s.DecoderOffset {
+			dst[l] = s.Decoder.Row(l)[int(u[0])] + d
+		}
+	case s.Lookup != nil:
 		s.Lookup.decode(dst, u, s.DecoderOffset)
-	} else {
+	default:
 		affine(dst, s.Decoder, forward(s.Head, u, make([]float64, workFor(s.Head))), s.DecoderOffset)
 	}
 	if s.Output == Classes {
@@ -106,6 +123,7 @@ type Privatizer struct {
 	of     []int              // which of them each coordinate has
 	vector *sampler.Spherical // for the composition norm, in place of these
 	noise  []int64            // scratch for it
+	labels *categoryLabels    // of the kind Decision
 	work   []float64          // scratch
 }
 
@@ -159,7 +177,9 @@ func newPrivatizer(v *Verified, law func(k int) (sampler.Sampler, error), vector
 		}
 		p.laws = append(p.laws, s)
 	}
-	if s := &v.bundle.spec; s.Composition == jointNorm {
+	if s := &v.bundle.spec; s.Category != nil {
+		p.labels = newCategoryLabels(s.Randomizers[0])
+	} else if s.Composition == jointNorm {
 		var err error
 		if p.vector, err = vector(s.Tau / v.bundle.body.step); err != nil { // exact: a power of two
 			return nil, check.Errorf("bundle", nil, "%w", err)
@@ -204,6 +224,13 @@ func (p *Privatizer) Privatize(dst, x []float64) ([]float64, error) {
 
 // release replaces the encoding u by a draw.
 func (p *Privatizer) release(u []float64) error {
+	if p.labels != nil {
+		answer, err := p.laws[0].Release(p.labels.cells[int(u[0])])
+		if err == nil {
+			u[0] = p.labels.answers[answer]
+		}
+		return err
+	}
 	if p.vector == nil {
 		for i, k := range p.of {
 			var err error

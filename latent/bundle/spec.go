@@ -105,10 +105,10 @@ const (
 	None Kind = "none"
 )
 
-var kinds = []Kind{Designed, noise.TruncatedLaplace, noise.Staircase, noise.Laplace, noise.Gaussian, Spherical, Local, LocalUnbiased, None}
+var kinds = []Kind{Decision, Designed, noise.TruncatedLaplace, noise.Staircase, noise.Laplace, noise.Gaussian, Spherical, Local, LocalUnbiased, None}
 
 // randomized reports whether there are randomizers in the place of tables.
-func (k Kind) randomized() bool { return k == Local || k == LocalUnbiased }
+func (k Kind) randomized() bool { return k == Local || k == LocalUnbiased || k == Decision }
 
 // Matrix is a dense matrix by rows; the zero value is empty. It is a plain value.
 type Matrix struct {
@@ -177,6 +177,10 @@ type Spec struct {
 	Decoder       Matrix
 	DecoderOffset []float64 // k; what is decoded is DecoderOffset + Decoder·u, or Decoder·h after the Head
 	Lookup        *Lookup   // in the place of Decoder; nil: none
+	// Category is what the kind Decision has, and that alone: then the Encoder has a row for each of the
+	// classes, there are no Axes, one randomizer answers to the cell, and what is released is the number
+	// of its answer; the Decoder has a column for each answer, the logarithms of the posterior.
+	Category *Category
 	// Output says what is decoded. Outputs are the names of its k numbers, distinct and not
 	// empty; nil for the features, which are k = n outputs.
 	Output  string
@@ -199,6 +203,7 @@ func (s Spec) clone() Spec {
 	if s.Lookup != nil {
 		s.Lookup = &Lookup{s.Lookup.Edges.clone(), s.Lookup.Values.clone()}
 	}
+	s.Category = s.Category.clone()
 	return s
 }
 
@@ -291,7 +296,30 @@ func (b *Bundle) Spec() Spec { return b.spec.clone() }
 func (b *Bundle) Features() int { return len(b.spec.Features) }
 
 // Coordinates returns the number of released coordinates, Z.
-func (b *Bundle) Coordinates() int { return len(b.spec.Axes) }
+func (b *Bundle) Coordinates() int { return b.spec.coordinates() }
+
+func (s *Spec) coordinates() int {
+	if s.Category != nil {
+		return 1
+	}
+	return len(s.Axes)
+}
+
+// scores returns how many numbers the Encoder makes.
+func (s *Spec) scores() int {
+	if s.Category != nil {
+		return len(s.Outputs)
+	}
+	return len(s.Axes)
+}
+
+// released returns how many numbers the Decoder reads: what is released, or as many as there are answers.
+func (s *Spec) released() int {
+	if s.Category != nil {
+		return s.Category.answers()
+	}
+	return len(s.Axes)
+}
 
 // Promise returns what a release is to keep; see Verify.
 func (b *Bundle) Promise() Promise { return b.spec.Promise }
@@ -328,9 +356,11 @@ func (c checker) matrix(field string, m Matrix, rows, cols int) {
 
 func (s *Spec) validate() error {
 	c := checker{check.In("bundle")}
-	n, z := len(s.Features), len(s.Axes)
+	n, z := len(s.Features), s.scores()
 	c.count("features", n, "names", 1, maxFeatures)
+	c.Want(s.Noise != Decision || s.Category != nil, "category", "none", "one for the kind category")
 	c.count("axes", z, "coordinates", 1, MaxCoordinates)
+	c.count("answers", s.released(), "answers", 1, local.MaxAnswers)
 	if !c.None() {
 		return c.Err() // nothing has a known shape
 	}
@@ -346,18 +376,18 @@ func (s *Spec) validate() error {
 			}
 		}
 	}
-	encoded, decoded := s.validateLayers(c, n, z)
+	encoded, decoded := s.validateLayers(c, n, s.released())
 	c.matrix("encoder", s.Encoder, z, encoded)
 	c.vector("offset", s.Offset, z)
 	for i, a := range s.Axes {
 		c.axis(fmt.Sprintf("axes[%d]", i), a)
 	}
 	switch s.Domain {
-	case Ball, L1Ball, Box:
+	case Ball, L1Ball, Box, Cells:
 	case Bounds:
 		c.Want(s.FeatureLower != nil, "feature_lower", "none", "bounds of the features for the domain bounds")
 	default:
-		c.Bad("domain", fmt.Sprintf("%.40q", string(s.Domain)), "ball, l1-ball, box or bounds")
+		c.Bad("domain", fmt.Sprintf("%.40q", string(s.Domain)), "ball, l1-ball, box, bounds or cells")
 	}
 	s.validateOutputs(c, n, z, decoded)
 	loss := func(field string, v float64) {
@@ -365,6 +395,7 @@ func (s *Spec) validate() error {
 	}
 	loss("training_loss", s.Predicted.TrainingLoss)
 	loss("theory_loss", s.Predicted.UnclippedLoss)
+	s.validateCategory(c)
 	s.validateNoise(c)
 	return c.Err()
 }
@@ -416,6 +447,9 @@ func (s *Spec) validateNoise(c checker) {
 	if s.Composition == jointNorm {
 		s.validateNorm(c)
 		return
+	}
+	if s.Noise == Decision {
+		return // by validateCategory
 	}
 	if s.Noise.randomized() {
 		s.validateRandomizers(c)

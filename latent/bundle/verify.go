@@ -163,6 +163,11 @@ func (v *Verified) provePerCoordinate(accountant func([]*tables.Table, Promise) 
 	_, of, field := s.laws()
 	bad := check.In("bundle")
 	v.epsilon, v.delta = new(big.Rat), new(big.Rat)
+	if s.Noise == Decision { // the randomizer takes every cell, which New checks
+		p := proof.Of(v.laws[0]).Privacy()
+		v.epsilon, v.delta = exact.Rational(p.Epsilon), exact.Rational(p.Delta)
+		return nil
+	}
 	for i, axis := range s.Axes {
 		m := proof.Of(v.laws[of[i]])
 		p, in := m.Privacy(), m.Inputs()

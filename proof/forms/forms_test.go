@@ -25,6 +25,7 @@ import (
 	"github.com/noisewright/noisewright/kernels"
 	"github.com/noisewright/noisewright/local"
 	"github.com/noisewright/noisewright/loss"
+	"github.com/noisewright/noisewright/plan"
 	"github.com/noisewright/noisewright/proof"
 	"github.com/noisewright/noisewright/sampler"
 	"github.com/noisewright/noisewright/subset"
@@ -122,6 +123,19 @@ func formsOf() []form {
 			Rows: [][]uint64{{a, a, a, b, b, b + 1}, {a, b, b, a, a, b + 1}, {b, a, b, a, b + 1, a}, {b, b, a, b + 1, a, a}},
 		}))
 	}
+	plans := func(epsilon float64) *plan.Plan {
+		law := must(plan.Geometric(0.5))
+		return must(plan.New(plan.Spec{
+			Budget: dp.Budget{Epsilon: epsilon}, Neighbors: dp.Replace, MaxPerPerson: 1, Workload: plan.Workload{Kind: plan.Prefix, Cells: 3},
+			Measurements: []plan.Measurement{{Kind: plan.Partition, Block: 1, Weight: 1, Noise: &law}},
+		}))
+	}
+	normal := func(deviation float64) *plan.Plan {
+		return must(plan.New(plan.Spec{
+			Budget: dp.Budget{Epsilon: 1, Delta: 0.25}, Neighbors: dp.AddRemove, MaxPerPerson: 1, Workload: plan.Workload{Kind: plan.Ranges, Cells: 3},
+			Measurements: []plan.Measurement{{Kind: plan.L2, Rows: [][]int64{{3, 1, 0}, {0, 3, 1}, {0, 0, 3}}, Weight: 1, Deviation: deviation}},
+		}))
+	}
 	return []form{
 		formOf(table(1), table(0.1)),
 		formOf(kernel(1), kernel(0.1)),
@@ -133,6 +147,8 @@ func formsOf() []form {
 		formOf(affine(2*quarter), affine(3*quarter)),
 		formOf(strategy(1), strategy(0.1)),
 		formOf(ranked(2*quarter+quarter/2), ranked(3*quarter)),
+		formOf(plans(1), plans(0.9)),
+		formOf(normal(4), normal(2)),
 	}
 }
 
@@ -347,6 +363,9 @@ func TestAnswers(t *testing.T) {
 			good = []proof.Value{proof.Category("1"), proof.Category("3")}
 			if inputs.Labels != nil {
 				good = []proof.Value{proof.Category("b:1")}
+			}
+			if inputs.Kind == proof.Rows {
+				good = []proof.Value{proof.Row{0, 7, 1e6}}
 			}
 		}
 		if c, ok := f.sound.(proof.Channel); ok {

@@ -167,4 +167,11 @@ def bundle_tamperings() -> list[tuple[str, Change]]:
         ("a worse table", _text_change("tables/00.json", r'"epsilon":[0-9.e-]+', '"epsilon":0.000001')),
         ("a worse randomizer", _text_change("randomizers/00.json", r'"epsilon":[0-9.e-]+', '"epsilon":0.01')),
         ("no table", _text_change("tables/00.json", r'"format"', '"formats"')),
+        ("other levels", _text_change("bundle.json", r'"levels": [0-9]+', '"levels": 1')),
+        ("a decision that is no class", _text_change("bundle.json", r'"decisions": \[\s*[0-9]+', '"decisions": [7')),
+        ("no cells", _text_change("bundle.json", r'"cells": \{[^}]*\}', '"cell": 1')),
+        ("an older version with cells", _text_change("bundle.json", r'"version": 3', '"version": 2')),
+        ("an edge below 0", _array_change("cell_edges.npy", 128, struct.pack("<d", -1.0))),
+        ("another edge", _array_change("cell_edges.npy", 128, struct.pack("<d", 0.0))),
+        ("shares of another sum", _array_change("cell_shares.npy", 128, struct.pack("<d", 0.9))),
     ]

@@ -17,6 +17,7 @@ import (
 
 	"github.com/noisewright/noisewright/cmd/internal/encoders"
 	"github.com/noisewright/noisewright/cmd/internal/encoders/attack"
+	"github.com/noisewright/noisewright/cmd/internal/encoders/decision"
 	"github.com/noisewright/noisewright/cmd/internal/shell"
 	"github.com/noisewright/noisewright/encoder"
 	"github.com/noisewright/noisewright/internal/check"
@@ -56,6 +57,11 @@ not trained against them. What no attacker here finds another one may: the priva
 filter is privacy against the attackers that were tried, and only added noise is a
 guarantee.
 
+Beside a bundle that decodes to classes, with --train, is what logistic regression on the device
+with randomized response on its class would reach at the same epsilon, trained on those
+people: whatever does worse is not worth sending. Of a category that is released nothing is drawn: the
+expectation over its answers is exact.
+
 The noise is drawn from --seed, so that nothing here may be released.`, 100*evaluateConfidence),
 		Example: `  noisewright encoder evaluate --bundle bundle --data test.csv --target diagnosis
   noisewright encoder evaluate --bundle bundle --data test.csv --target smile --private gender --attack linear,mlp,rbf --train train.csv`,
@@ -74,7 +80,7 @@ The noise is drawn from --seed, so that nothing here may be released.`, 100*eval
 		}
 		return nil
 	})
-	f.File(&o.train, "train", "CSV file of the people that attackers learn from", vectorFiles...)
+	f.File(&o.train, "train", "CSV file of the people that attackers and logistic regression learn from", vectorFiles...)
 	o.people.classFlag(f)
 	f.Delimiter(&o.people.csv)
 	f.Integer(&o.draws, "draws", "", 1, 1e6, "how often every row is released, from 1 to 1000000")
@@ -87,7 +93,8 @@ The noise is drawn from --seed, so that nothing here may be released.`, 100*eval
 func (o *encoderEvaluateOptions) check() error {
 	given := len(o.attackers) > 0
 	return errors.Join(
-		shell.Refuse(given != (len(o.people.private) > 0) || given != (o.train != ""), "attack, private or train is missing, want all three of them or none"),
+		shell.Refuse(given != (len(o.people.private) > 0) || given && o.train == "", "attack, private or train is missing, want all three of them or none"),
+		shell.Refuse(!given && o.train != "" && o.people.target == "", "train without attack and target, want either of them"),
 		shell.Refuse(o.data == "-" && o.train == "-", "data = - and train = -, want only one of them from standard input"),
 	)
 }
@@ -140,10 +147,54 @@ func (o *encoderEvaluateOptions) run(ctx context.Context) error {
 			return err
 		}
 	}
+	var baseline any // null: none
+	if measured && b.Spec().Output == bundle.Classes {
+		if baseline, err = o.baseline(ctx, b, test, &rows); err != nil {
+			return err
+		}
+	}
 	return o.Print(shell.Object{
 		"rows", test.X.Rows, "draws", o.draws, "output", cmp.Or(b.Spec().Output, "features"), "confidence", evaluateConfidence,
-		"measures", measures, "attacks", attacks,
+		"measures", measures, "baseline", baseline, "attacks", attacks,
 	}, rows)
+}
+
+// baseline measures logistic regression with randomized response, or without noise for a filter.
+func (o *encoderEvaluateOptions) baseline(ctx context.Context, b *bundle.Bundle, test *encoders.Data, rows *[]shell.Row) (any, error) {
+	if o.train == "" {
+		*rows = append(*rows, shell.Row{"beside it", "--train FILE shows logistic regression with randomized response"})
+		return nil, nil
+	}
+	train, err := o.read(b, o.train)
+	if err != nil {
+		return nil, err
+	}
+	p, err := decision.Prepare(ctx, train, decision.Options{Seed: uint64(o.seed), Plain: true}) //nolint:gosec // at least 1
+	if err != nil {
+		return nil, shell.BadFile(o.train, err)
+	}
+	other, name := (*bundle.Bundle)(nil), decision.Logistic+", without noise"
+	if epsilon := b.Promise().Epsilon; b.Spec().Noise == bundle.None {
+		other, err = p.Filter()
+	} else {
+		name = fmt.Sprintf("%s, epsilon %v", p.Baseline(), epsilon)
+		other, err = p.Bundle(ctx, p.Baseline(), epsilon)
+	}
+	if err != nil {
+		return nil, shell.LatentFailure(err)
+	}
+	measures, err := encoders.Evaluate(ctx, other, other.Filter, test, 1, nil)
+	if err != nil {
+		return nil, shell.LatentFailure(fmt.Errorf("%s: %w", shell.InputName(o.data), err))
+	}
+	var list []shell.Object
+	text := ""
+	for _, m := range measures {
+		list = append(list, shell.Object{"name", m.Name, "value", m.Mean})
+		text += fmt.Sprintf(", %s %.5g", m.Name, m.Mean)
+	}
+	*rows = append(*rows, shell.Row{"beside it", name + text})
+	return shell.Object{"name", name, "measures", list}, nil
 }
 
 // measure has an interval for each measure, by Student's law for so many rows; none is below 0.

@@ -29,6 +29,7 @@ type trainTaskAwareOptions struct {
 
 func newTrainTaskAwareCommand(s *shell.Streams) *cobra.Command {
 	o := &trainTaskAwareOptions{trainOptions: newTrainOptions(s), own: taskaware.Options{Steps: 400, Restarts: 3}, approach: string(taskaware.Aware), epochs: 2000, decay: 0.001}
+	o.decide = &decideOptions{metric: metricCrossEntropy}
 	f := o.flags(&cobra.Command{
 		Use:   "task-aware --data FILE --target COLUMN --epsilon E [--delta D] -o BUNDLE",
 		Short: "Train an encoder for one task, with its noise in the loop",
@@ -38,6 +39,14 @@ afresh at every step, for the body that encodings are clipped to, and so for eve
 input. A part of the people is held out to choose the step, the restart and, with
 several --coordinates or --noise auto, how many numbers to send with what noise: few with
 designed noise are often better than many with any.
+
+Where the target is classes, --noise auto tries decisions on the device too: the class of a
+classifier by randomized response (category), a level of its score by a randomizer that
+is designed for cross entropy (levels), each with logistic regression and a network, and
+no answer at all. They are compared on people out of fold, by --metric. Taken is the simplest
+of those within a standard error of the best; numbers are if they are better than that by
+more than a standard error on the people held out. With --noise none logistic
+regression is compared likewise.
 
 With --task-network a network for the task is first trained on the data without noise, and
 frozen; the server then decodes features for it.
@@ -58,6 +67,7 @@ training of task-aware encoders. This is no advice on whether it concerns a use.
 	widths(f, &o.own.Hidden, "hidden", "", "widths of the encoder's hidden layers, sigmoids, separated by commas (default: none, a linear encoder)")
 	widths(f, &o.own.Head, "head", "", "widths of the hidden layers of what reads the numbers, ReLUs (default: one, twice as wide as there are features, at most 64)")
 	widths(f, &o.frozen, "task-network", "", "train a task network with hidden layers of these widths first, and freeze it")
+	o.decide.flags(f)
 	f.Word(&o.approach, "approach", "word", "task-aware, or a benchmark: task-agnostic (sends the features, scaled) or privacy-agnostic (trains the encoder without noise)",
 		string(taskaware.Aware), string(taskaware.Agnostic), string(taskaware.PrivacyAgnostic))
 	f.OptionalNumber(&o.schedule, "paper-schedule", shell.PositiveEpsilon, "the schedule of the paper, with noise for this epsilon: NO GUARANTEE, a filter; with --noise none")
@@ -77,6 +87,12 @@ training of task-aware encoders. This is no advice on whether it concerns a use.
 
 func (o *trainTaskAwareOptions) run(ctx context.Context) error {
 	o.own.Approach = taskaware.Approach(o.approach)
+	if o.own.Approach != taskaware.Aware || o.frozen != nil || o.schedule > 0 {
+		if err := o.decide.unused(o.noise); err != nil {
+			return err
+		}
+		o.decide = nil
+	}
 	return o.train(ctx, func(ctx context.Context, t *task) (*trained, error) {
 		if o.schedule > 0 {
 			return o.paper(ctx, t)

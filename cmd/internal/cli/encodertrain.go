@@ -21,6 +21,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/noisewright/noisewright/cmd/internal/encoders"
+	"github.com/noisewright/noisewright/cmd/internal/encoders/decision"
 	"github.com/noisewright/noisewright/cmd/internal/shell"
 	"github.com/noisewright/noisewright/encoder"
 	"github.com/noisewright/noisewright/internal/check"
@@ -47,6 +48,7 @@ type trainOptions struct {
 	cache       string
 	design      lp.Options
 	force       bool
+	decide      *decideOptions // of systems that may answer with a category; nil
 
 	cmd *cobra.Command
 }
@@ -122,6 +124,14 @@ var deltaOfPerson = shell.Rule{Want: "0, or a number from 1e-10 to 0.5", OK: fun
 // The kinds of noise of --noise.
 var trainNoises = []string{noiseAuto, noiseDesigned, string(noise.Staircase), string(noise.Laplace), noiseGaussian, string(bundle.Spherical), string(bundle.Local), string(bundle.LocalUnbiased), string(bundle.None)}
 
+// trainKinds are those and the kinds of decisions.
+func (o *trainOptions) trainKinds() []string {
+	if o.decide == nil {
+		return trainNoises
+	}
+	return append(slices.Clone(trainNoises), decision.Category, decision.Levels)
+}
+
 // flags adds the flags of all systems; the target may be left out where it is not required.
 func (o *trainOptions) flags(cmd *cobra.Command, target bool) *shell.Flags {
 	o.cmd = cmd
@@ -156,7 +166,11 @@ func (o *trainOptions) noiseFlags(f *shell.Flags) {
 	// Whether epsilon is needed is known once the noise is.
 	f.OptionalNumber(&o.promise.Epsilon, "epsilon", shell.AtMost("a number", 100), "epsilon of a person's release, without unit: above 0, at most 100")
 	f.OptionalNumber(&o.promise.Delta, "delta", deltaOfPerson, "delta of a person's release, a probability: 0, or from 1e-10 to 0.5")
-	f.Word(&o.noise, "noise", "word", "noise: designed, staircase, local or local-unbiased (per coordinate), laplace, gaussian or spherical (joint), none (a filter, which promises nothing), or auto (the one of least loss on people held out)", trainNoises...)
+	decisions := ""
+	if o.decide != nil {
+		decisions = "category or levels (a decision on the device, of classes), "
+	}
+	f.Word(&o.noise, "noise", "word", "noise: designed, staircase, local or local-unbiased (per coordinate), laplace, gaussian or spherical (joint), "+decisions+"none (a filter, which promises nothing), or auto (the one of least loss on people held out)", o.trainKinds()...)
 	f.Word(&o.domain, "domain", "word", "body that encodings are clipped to: box, l1-ball, ball, or auto (what suits the noise)", noiseAuto, string(bundle.Box), string(bundle.L1Ball), string(bundle.Ball))
 	f.OptionalNumber(&o.radius, "radius", shell.Rule{Want: "a number from 1e-6 to 1e6", OK: func(v float64) bool { return v >= 1e-6 && v <= 1e6 }},
 		fmt.Sprintf("radius of the body, in units of the encoding: %g", o.radius))
@@ -195,6 +209,9 @@ func (o *trainOptions) noiseFlags(f *shell.Flags) {
 
 func (o *trainOptions) choices() []encoders.Choice {
 	choices := encoders.Choices(o.coordinates, o.promise)
+	if o.noise == decision.Category || o.noise == decision.Levels {
+		return nil
+	}
 	if o.noise != noiseAuto {
 		choices = nil
 		for _, z := range o.coordinates {
@@ -233,6 +250,13 @@ func (o *trainOptions) train(ctx context.Context, train trainer) error {
 	run.Options = o.digest(d)
 	choices, results := o.choices(), map[encoders.Choice]*trained{}
 	line := o.Progress()
+	decided, err := o.decisions(ctx, d)
+	if err != nil {
+		return shell.LatentFailure(err)
+	}
+	if len(choices) == 0 {
+		return o.finish(ctx, decided, nil, nil)
+	}
 	trials, err := encoders.Search(ctx, choices, func(ctx context.Context, c encoders.Choice) (loss, standardError float64, err error) {
 		t := &task{data: d, choice: c, radius: o.radius, promise: o.promise, design: design, run: run.Below(c.String())}
 		done := len(results)
@@ -261,14 +285,32 @@ func (o *trainOptions) train(ctx context.Context, train trainer) error {
 		}
 		return shell.LatentFailure(err)
 	}
-	err = o.write(ctx, results[trials[0].Choice])
+	if decided != nil {
+		decided.again = func(ctx context.Context, rows []int) (*bundle.Bundle, error) {
+			r, err := train(ctx, &task{data: d.Pick(rows), choice: trials[0].Choice, radius: o.radius, promise: o.promise, design: design, run: encoders.Run{Seed: run.Seed}})
+			if err != nil {
+				return nil, err
+			}
+			return r.bundle()
+		}
+	}
+	err = o.finish(ctx, decided, results[trials[0].Choice], trials)
 	if ctx.Err() == nil {
 		err = errors.Join(err, forget(run, choices))
 	}
-	if err != nil {
-		return err
+	return err
+}
+
+// finish writes the best bundle, and tells.
+func (o *trainOptions) finish(ctx context.Context, d *decided, best *trained, trials []encoders.Trial) error {
+	b, err := d.choose(ctx, best)
+	if err == nil {
+		err = o.write(ctx, b)
 	}
-	return o.report(results[trials[0].Choice], trials)
+	if err != nil {
+		return shell.LatentFailure(err)
+	}
+	return o.report(d, b, best, trials)
 }
 
 // again ends the name of the checkpoint of a second training.
@@ -341,9 +383,8 @@ func (o *trainOptions) digest(d *encoders.Data) string {
 
 func writeNumber(h hash.Hash, v float64) { fmt.Fprintf(h, "%x\n", math.Float64bits(v)) }
 
-func (o *trainOptions) write(ctx context.Context, best *trained) error {
-	b, err := best.bundle()
-	if err == nil && b.Spec().Noise != bundle.None {
+func (o *trainOptions) write(ctx context.Context, b *bundle.Bundle) (err error) {
+	if b.Spec().Noise != bundle.None {
 		_, err = latent.Verify(ctx, b, proof.Options{})
 	}
 	if err == nil {
@@ -351,6 +392,9 @@ func (o *trainOptions) write(ctx context.Context, best *trained) error {
 	}
 	return shell.LatentFailure(err)
 }
+
+// kept marks the bundle that is written.
+const kept = " <- bundle"
 
 func sent(c encoders.Choice) string {
 	return fmt.Sprintf("%s, %s in the %s", shell.Counted(c.Coordinates, "number"), c.Noise, c.Domain)
@@ -363,15 +407,19 @@ func squaredOr(c encoders.Column, ofClasses string) string {
 	return ofClasses
 }
 
-func (o *trainOptions) report(best *trained, trials []encoders.Trial) error {
+func (o *trainOptions) report(d *decided, b *bundle.Bundle, best *trained, trials []encoders.Trial) error {
 	var promise any // null: none
 	promised, verified := "NONE: a filter adds no noise", ", NOT PRIVATE"
-	if trials[0].Noise != bundle.None {
-		promise = o.promise
-		promised, verified = fmt.Sprintf("epsilon %v, delta %v for each person", o.promise.Epsilon, o.promise.Delta), ", verified"
+	if b.Spec().Noise != bundle.None {
+		promise = b.Promise()
+		promised, verified = fmt.Sprintf("epsilon %v, delta %v for each person", b.Promise().Epsilon, b.Promise().Delta), ", verified"
 	}
 	rows := []shell.Row{{"promise", promised}}
-	var tried []shell.Object
+	tried, lines := d.tried()
+	rows = append(rows, lines...)
+	if best == nil {
+		best = &trained{measure: d.measure}
+	}
 	for i, t := range trials {
 		var loss, standardError *float64 // null: not measured, or it failed
 		text, failed := "not measured", shell.Object(nil)
@@ -384,17 +432,22 @@ func (o *trainOptions) report(best *trained, trials []encoders.Trial) error {
 			loss, standardError = shell.Finite(t.Loss), shell.Finite(t.StandardError)
 			text = fmt.Sprintf("%s %.5g ± %.2g on people held out", best.measure, t.Loss, t.StandardError)
 		}
-		if i == 0 {
-			text += " <- bundle"
+		if i == 0 && !d.taken() {
+			text += kept
 		}
 		tried = append(tried, shell.Object{"coordinates", t.Coordinates, "noise", t.Noise, "domain", t.Domain, "loss", loss, "standard_error", standardError, failed})
 		rows = append(rows, shell.Row{sent(t.Choice), text})
 	}
-	kept := tried[0]
+	first := 0
+	if d != nil && !d.taken() {
+		first = len(tried) - len(trials)
+	}
+	chosen, why := d.why()
+	of := tried[first]
 	return o.Print(shell.Object{
-		"system", o.cmd.Name(), "promise", promise, kept[:6], shell.If(!best.unmeasured, "measure", best.measure), kept[6:],
+		"system", o.cmd.Name(), "promise", promise, of[:6], shell.If(!best.unmeasured, "measure", best.measure), of[6:], chosen,
 		"trials", tried, shell.If(best.details != nil, "details", best.details),
-	}, slices.Concat(rows, best.rows, []shell.Row{{"bundle", o.Output + verified}}))
+	}, slices.Concat(rows, why, best.rows, []shell.Row{{"bundle", o.Output + verified}}))
 }
 
 func newEncoderCommand(s *shell.Streams) *cobra.Command {

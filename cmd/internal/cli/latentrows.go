@@ -135,7 +135,7 @@ var decoding = conversion{"decoding", false, unitNames, func(b *bundle.Bundle) [
 	decode := numbers(func(dst, u []float64) ([]float64, error) {
 		p, err := b.Decode(dst, u)
 		if err == nil {
-			likely = slices.Index(p, slices.Max(p))
+			likely = b.Decide(u, p)
 		}
 		return p, err
 	})

@@ -54,9 +54,30 @@ func (d *Data) row(i int) []float64 { return d.X.Data[i*d.X.Stride:][:d.X.Cols] 
 // task of the bundle if it has one. The columns of X are the features of the bundle; progress
 // is called after each draw and may be nil.
 //
+// Of a category that is released the expectation over the answers takes the place of draws.
+//
 // Errors wrap dp.ErrInvalid for a target that the bundle does not decode to, or are those of
 // release and the context.
 func Evaluate(ctx context.Context, b *bundle.Bundle, release Release, d *Data, draws int, progress func(draw int)) ([]Measure, error) {
+	losses, err := Losses(ctx, b, release, d, draws, progress)
+	if err != nil {
+		return nil, err
+	}
+	measures := make([]Measure, len(losses))
+	for k, l := range losses {
+		measures[k] = newMeasure(l.Name, l.People)
+	}
+	return measures, nil
+}
+
+// PeopleLosses are what each of the people loses on the average over the noise, by one measure.
+type PeopleLosses struct {
+	Name   string // of the measure
+	People []float64
+}
+
+// Losses is Evaluate, without the average over people.
+func Losses(ctx context.Context, b *bundle.Bundle, release Release, d *Data, draws int, progress func(draw int)) ([]PeopleLosses, error) {
 	e, err := newErrors(b, d)
 	if err != nil {
 		return nil, err
@@ -64,8 +85,19 @@ func Evaluate(ctx context.Context, b *bundle.Bundle, release Release, d *Data, d
 	if draws < 1 || d.X.Rows < 1 || d.X.Cols != b.Features() {
 		return nil, check.Errorf("encoder", dp.ErrInvalid, "%d draws of %d×%d numbers, want at least one of each and %d features", draws, d.X.Rows, d.X.Cols, b.Features())
 	}
-	n := len(e.names)
-	means, one := make([]float64, d.X.Rows*n), make([]float64, n)
+	losses, one := make([]PeopleLosses, len(e.names)), make([]float64, len(e.names))
+	for k, name := range e.names {
+		losses[k] = PeopleLosses{name, make([]float64, d.X.Rows)}
+	}
+	add := func(i int, u, decoded []float64, weight float64) {
+		e.of(one, i, u, decoded)
+		for k, v := range one {
+			losses[k].People[i] += weight * v
+		}
+	}
+	if laws := b.Laws(); laws.Rows > 0 {
+		return losses, expected(b, laws, d, add)
+	}
 	var u, decoded []float64
 	for draw := range draws {
 		if err := ctx.Err(); err != nil {
@@ -78,31 +110,45 @@ func Evaluate(ctx context.Context, b *bundle.Bundle, release Release, d *Data, d
 			if err != nil {
 				return nil, check.Errorf("encoder", nil, "row %d: %w", i+1, err)
 			}
-			e.of(one, i, decoded)
-			for k, v := range one {
-				means[i*n+k] += v / float64(draws)
-			}
+			add(i, u, decoded, 1/float64(draws))
 		}
 		if progress != nil {
 			progress(draw + 1)
 		}
 	}
-	var measures []Measure
-	for k, name := range e.names {
-		measures = append(measures, newMeasure(name, means[k:], n))
-	}
-	return measures, nil
+	return losses, nil
 }
 
-// newMeasure takes every so many of the numbers.
-func newMeasure(name string, means []float64, every int) Measure {
-	sum, squares, count := 0.0, 0.0, 0.0
-	for i := 0; i < len(means); i += every {
-		sum += means[i]
-		count++
+// expected adds all answers to the cell of each of the people, with their probabilities.
+func expected(b *bundle.Bundle, laws bundle.Matrix, d *Data, add func(i int, u, decoded []float64, weight float64)) error {
+	answers := make([][]float64, laws.Cols)
+	for j := range answers {
+		var err error
+		if answers[j], err = b.Decode(nil, []float64{float64(j)}); err != nil {
+			return err
+		}
 	}
-	for i := 0; i < len(means); i += every {
-		squares += (means[i] - sum/count) * (means[i] - sum/count)
+	var cell []float64
+	for i := range d.X.Rows {
+		var err error
+		if cell, err = b.Encode(cell, d.row(i)); err != nil {
+			return check.Errorf("encoder", nil, "row %d: %w", i+1, err)
+		}
+		for j, q := range laws.Row(int(cell[0])) {
+			add(i, []float64{float64(j)}, answers[j], q)
+		}
+	}
+	return nil
+}
+
+// newMeasure averages over people.
+func newMeasure(name string, people []float64) Measure {
+	sum, squares, count := 0.0, 0.0, float64(len(people))
+	for _, v := range people {
+		sum += v
+	}
+	for _, v := range people {
+		squares += (v - sum/count) * (v - sum/count)
 	}
 	return Measure{name, sum / count, math.Sqrt(squares / max(count-1, 1) / count)}
 }
@@ -110,7 +156,7 @@ func newMeasure(name string, means []float64, every int) Measure {
 // personErrors compares what was decoded for a person with the truth, in several measures.
 type personErrors struct {
 	names []string
-	of    func(dst []float64, row int, decoded []float64)
+	of    func(dst []float64, row int, u, decoded []float64)
 }
 
 func newErrors(b *bundle.Bundle, d *Data) (*personErrors, error) {
@@ -121,17 +167,17 @@ func newErrors(b *bundle.Bundle, d *Data) (*personErrors, error) {
 		if err != nil {
 			return nil, err
 		}
-		return &personErrors{[]string{MeasureError, MeasureCrossEntropy}, func(dst []float64, row int, p []float64) {
+		return &personErrors{[]string{MeasureError, MeasureCrossEntropy}, func(dst []float64, row int, u, p []float64) {
 			k := truth[t.Labels[row]]
 			dst[0], dst[1] = 1, -math.Log(max(p[k], math.SmallestNonzeroFloat64)) // finite
-			if slices.Index(p, slices.Max(p)) == k {
+			if b.Decide(u, p) == k {
 				dst[0] = 0
 			}
 		}}, nil
 	case bundle.Values:
 		return newValueErrors(b, d)
 	default:
-		return &personErrors{[]string{MeasureSquared}, func(dst []float64, row int, x []float64) { dst[0] = squaredTask(s.Task, d.row(row), x) }}, nil
+		return &personErrors{[]string{MeasureSquared}, func(dst []float64, row int, _, x []float64) { dst[0] = squaredTask(s.Task, d.row(row), x) }}, nil
 	}
 }
 
@@ -144,7 +190,7 @@ func newValueErrors(b *bundle.Bundle, d *Data) (*personErrors, error) {
 		k = 0
 	}
 	if k >= 0 && len(t.Values) == d.X.Rows {
-		return &personErrors{[]string{MeasureSquared}, func(dst []float64, row int, y []float64) {
+		return &personErrors{[]string{MeasureSquared}, func(dst []float64, row int, _, y []float64) {
 			dst[0] = (y[k] - t.Values[row]) * (y[k] - t.Values[row])
 		}}, nil
 	}
@@ -155,7 +201,7 @@ func newValueErrors(b *bundle.Bundle, d *Data) (*personErrors, error) {
 	if len(of) == 0 || slices.Contains(of, -1) {
 		return nil, check.Errorf("encoder", dp.ErrInvalid, "target %s is none of the values of the bundle, want one of %s", check.Quoted(t.Name), check.Shortened(strings.Join(names, ", ")))
 	}
-	return &personErrors{[]string{MeasureError}, func(dst []float64, row int, y []float64) {
+	return &personErrors{[]string{MeasureError}, func(dst []float64, row int, _, y []float64) {
 		dst[0] = 1
 		if slices.MaxFunc(of, func(a, b int) int { return cmp.Compare(y[a], y[b]) }) == of[t.Labels[row]] {
 			dst[0] = 0

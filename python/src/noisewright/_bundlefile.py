@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The bundle, versions 1 and 2, read strictly: docs/bundle-format.md."""
+"""The bundle, versions 1 to 3, read strictly: docs/bundle-format.md."""
 
 from __future__ import annotations
 
@@ -28,9 +28,13 @@ MAX_MAGNITUDE = 1e90
 _LEAST_AXIS, _MOST_AXIS = 1e-60, 1e60
 _MAX_TEXT = 1 << 10
 _MAX_STEPS = 1 << 40
+_MAX_LEVELS = 1 << 8
+_MAX_CELLS = 1 << 10
+_MAX_ANSWERS = 1 << 13
 
-_DOMAINS = ("ball", "l1-ball", "box", "bounds")
+_DOMAINS = ("ball", "l1-ball", "box", "bounds", "cells")
 _KINDS = (
+    "category",
     "designed",
     "truncated-laplace",
     "staircase",
@@ -73,6 +77,7 @@ _FILE = Record(
         "head?": _LAYERS,
         "output?": Text(),
         "outputs?": Many(Text(), _MAX_FEATURES),
+        "cells?": Record({"levels": Whole(), "decisions": Many(Whole(), _MAX_ANSWERS)}),
     }
 )
 
@@ -87,6 +92,20 @@ class Layer:
 
 
 @dataclass(frozen=True)
+class Category:
+    """How scores of classes choose a cell, and what the answers to it mean."""
+
+    edges: Floats  # margins at which the levels of each class begin, but the first
+    shares: Floats  # the joint law of cell and class
+    decisions: tuple[int, ...]  # the class of each answer
+
+    @property
+    def levels(self) -> int:
+        """How many cells each class has."""
+        return int(self.edges.shape[1]) + 1
+
+
+@dataclass(frozen=True)
 class Spec:
     """The content of a bundle, well-formed."""
 
@@ -98,7 +117,7 @@ class Spec:
     layers: tuple[Layer, ...]
     encoder: Floats
     offset: Floats
-    axes: Floats
+    axes: Floats  # none of the kind category
     domain: str
     kind: str
     composition: str
@@ -113,10 +132,16 @@ class Spec:
     lookup: tuple[Floats, Floats] | None  # edges and values
     output: str
     outputs: tuple[str, ...]
+    category: Category | None  # of the kind category alone
 
     @property
     def randomized(self) -> bool:
-        return self.kind in ("local", "local-unbiased")
+        return self.kind in ("local", "local-unbiased", "category")
+
+    @property
+    def coordinates(self) -> int:
+        """How many numbers are released."""
+        return 1 if self.category else len(self.axes)
 
     @property
     def step(self) -> float:
@@ -136,7 +161,7 @@ def decode(file: Callable[[str, int], bytes], law: Callable[[str], Table | Rando
     file."""
     try:
         f = read(parse(file("bundle.json", MAX_SIZE), MAX_SIZE), _FILE)
-        check_format(f, FORMAT, (1, 2))
+        check_format(f, FORMAT, (1, 2, 3))
         _check_file(f)
     except Error as err:
         raise type(err)(f"bundle.json: {err}") from err
@@ -194,6 +219,10 @@ class _Arrays:
         want(k >= 1, "outputs", "none", "at least one name")
         layers, encoded = self._layers("layer", "layers", n)
         head, decoded = self._layers("head", "head", z)
+        scores, category = z, None
+        if "cells" in f:
+            scores, category = k, self._category(f["cells"], k)
+            decoded = len(category.decisions)
         bounds, lookup = f["feature_bounds"], None
         if f.get("lookup"):
             edges, values = self._array("lookup_edges", z, -1), self._array("lookup_values", -1, k)
@@ -209,9 +238,10 @@ class _Arrays:
         return {
             "mean": self._array("mean", n),
             "layers": layers,
-            "encoder": self._array("encoder", z, encoded),
-            "offset": self._array("offset", z),
-            "axes": self._array("axes", z),
+            "encoder": self._array("encoder", scores, encoded),
+            "offset": self._array("offset", scores),
+            "axes": np.zeros(0) if category else self._array("axes", z),
+            "category": category,
             "head": head,
             "decoder": None if lookup else self._array("decoder", k, decoded),
             "decoder_offset": self._array("decoder_offset", k),
@@ -219,6 +249,21 @@ class _Arrays:
             "lower": lower,
             "upper": upper,
         }
+
+    def _category(self, cells: Fields, k: int) -> Category:
+        levels, edges = cells["levels"], np.zeros((k, 0))
+        if levels > 1:
+            edges = self._array("cell_edges", k, levels - 1)
+            rising = np.diff(edges, axis=1, prepend=0.0)
+            want(bool(np.all(rising >= 0)), "cell_edges", "below 0 or falling", "edges from 0 on that do not fall")
+        shares = self._array("cell_shares", k * levels, k)
+        # Summed in order, as other readers do.
+        total = math.fsum(shares.ravel().tolist())
+        whole = bool(np.all(shares >= 0)) and abs(total - 1) <= 1e-9
+        want(whole, "cell_shares", "below 0 or of another sum", "numbers at least 0 of the sum 1")
+        good = all(0 <= d < k for d in cells["decisions"])
+        want(good, "decisions", "no index of a class", f"0 to {k - 1}")
+        return Category(edges, shares, cells["decisions"])
 
 
 def _second_only(domain: str, kind: str, composition: str) -> bool:
@@ -231,8 +276,9 @@ def _check_file(f: Fields) -> None:
     noise, version = f["noise"], f["version"]
     new = [noise.get("randomizers"), noise.get("randomizer_of"), *map(f.get, ("lookup", "layers", "head", "outputs"))]
     there = [x is not None for x in new] + [f.get("output", "") != ""]
-    if any(t != (version == 2) for t in there):
-        raise FormatError(f"version = {version}, want all of the fields of version 2 in it, and none of them in 1")
+    if any(t != (version >= 2) for t in there):
+        raise FormatError(f"version = {version}, want all of the fields of version 2 from it on, and none of them in 1")
+    _check_cells(f)
     if version == 1 and _second_only(f["domain"], noise["kind"], noise["composition"]):
         raise FormatError(
             "version = 1, want 2 for the domain l1-ball, the kind none and the compositions norm and none"
@@ -249,9 +295,9 @@ def _check_file(f: Fields) -> None:
         raise FormatError(
             f"coordinates = {z} and laws = {counts}, want 1 law to one for each of at most 4096 coordinates"
         )
-    n = len(f["features"])
-    if n < 1 or z * n > _MAX_ENTRIES:
-        raise FormatError(f"features = {n} names for {z} coordinates, want at least 1 and at most 2^24 entries")
+    n, made = len(f["features"]), len(f["outputs"]) if "cells" in f else z
+    if n < 1 or made * n > _MAX_ENTRIES:
+        raise FormatError(f"features = {n} names for {made} numbers, want at least 1 and at most 2^24 entries")
     left = _MAX_ENTRIES
     for name, width in (("layers", n), ("head", z)):
         for layer in f.get(name, ()):
@@ -262,6 +308,27 @@ def _check_file(f: Fields) -> None:
                 )
             left -= width * rows
             width = rows
+
+
+def _check_cells(f: Fields) -> None:
+    """Holds the cells against the version and the noise."""
+    noise, cells, of_category = f["noise"], f.get("cells"), f["noise"]["kind"] == "category"
+    if {f["version"] == 3, cells is not None, of_category, f["domain"] == "cells"} not in ({True}, {False}):
+        raise FormatError(
+            f"version = {f['version']}, want 3 with the field cells, the kind category and the domain cells, or none"
+        )
+    if cells is None:
+        return
+    counts = f["coordinates"], noise["tables"], noise["randomizers"]
+    if counts != (1, 0, 1) or f["head"] or f["lookup"] or f["task"]:
+        raise FormatError(
+            f"coordinates, tables and randomizers = {counts}, want 1, 0, 1 and no head, lookup or task for a category"
+        )
+    levels, k, answers = cells["levels"], len(f["outputs"]), len(cells["decisions"])
+    if not (1 <= levels <= _MAX_LEVELS and k >= 2 and k * levels <= _MAX_CELLS and answers >= 1):
+        raise FormatError(
+            f"levels, classes, decisions = {levels}, {k}, {answers}, want at least 1, 2 and 1, at most 1024 cells"
+        )
 
 
 def _check_names(field: str, names: tuple[str, ...]) -> None:
@@ -299,6 +366,8 @@ def _check_noise(s: Spec) -> None:
     needs = _COMPOSITIONS[s.composition]
     want(needs in (None, s.kind), "noise.kind", s.kind, f"{needs} for the composition {s.composition}")
     want(s.kind != "none" or s.composition == "none", "noise.composition", s.composition, "none for the kind none")
+    if s.category:
+        want(s.output == "classes", "output", s.output, "classes for the kind category")
     if s.randomized:
         want(s.composition == "basic", "noise.composition", s.composition, "basic for local randomizers")
     if s.composition in ("l2", "norm"):
@@ -316,12 +385,17 @@ def _check_noise(s: Spec) -> None:
     laws, of = (s.randomizers, s.randomizer_of) if s.randomized else (s.tables, s.table_of)
     others = (s.tables or s.table_of) if s.randomized else (s.randomizers or s.randomizer_of)
     want(not others, "noise", "tables and randomizers", "one of the two")
-    most = 1 if s.step else len(s.axes)
+    most = 1 if s.step else s.coordinates
     want(1 <= len(laws) <= most, "noise", f"{len(laws)} laws", f"1 to {most}")
-    want(len(of) == len(s.axes), "noise", f"{len(of)} indices of laws", f"{len(s.axes)}, one per coordinate")
+    want(len(of) == s.coordinates, "noise", f"{len(of)} indices of laws", f"{s.coordinates}, one per coordinate")
     want(set(of) == set(range(len(laws))), "noise", "indices of laws", "every law used, and no other")
     for k, m in enumerate(s.randomizers):
-        want(m.kind == "real", f"randomizers[{k}]", f"one for values of kind {m.kind}", "one for real values")
+        kind = "category" if s.category else "real"
+        want(m.kind == kind, f"randomizers[{k}]", f"one for values of kind {m.kind}", f"one of kind {kind}")
+        if s.category:
+            sizes = len(m.labels), len(m.answers)
+            wanted = len(s.category.shares), len(s.category.decisions)
+            want(sizes == wanted, f"randomizers[{k}]", f"{sizes} categories and answers", f"{wanted}")
     for k, t in enumerate(s.tables):
         want(t.query == "real", f"tables[{k}]", f"one for a query of kind {t.query}", "one for a real query")
     if s.tables:

@@ -9,8 +9,9 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from noisewright._bundlefile import MAX_MAGNITUDE, Layer, Spec
+from noisewright._bundlefile import MAX_MAGNITUDE, Category, Layer, Spec
 from noisewright._words import Floats
+from noisewright.errors import InvalidError
 
 # Beyond all that features are encoded to; its quotients with axes are float64s.
 _MAX_SCALED = 1e240
@@ -51,10 +52,25 @@ def encode(spec: Spec, x: Floats) -> Floats:
     if spec.lower is not None and spec.upper is not None:
         x = np.clip(x, spec.lower, spec.upper)
     u = _affine(spec.encoder, _forward(spec.layers, x - spec.mean), spec.offset)
+    if spec.category:
+        return _cells(spec.category, u)
     if spec.domain in ("ball", "l1-ball"):
         u = _scaled_back(_clamped(u, _MAX_SCALED), spec.axes, spec.domain == "ball")
     u = _clamped(u, spec.axes)
     return _to_grid(spec, u) if spec.step else u
+
+
+def _cells(category: Category, scores: Floats) -> Floats:
+    """The cell of rows of scores: by the first class of the largest, and by how much that is above
+    all others."""
+    scores = _clamped(scores, MAX_MAGNITUDE)
+    top = scores.argmax(axis=1)
+    rest = scores.copy()
+    rest[np.arange(len(top)), top] = -np.inf
+    margin = scores.max(axis=1) - rest.max(axis=1)
+    level = (category.edges[top] <= margin[:, None]).sum(axis=1)
+    cells: Floats = (top * category.levels + level).astype(np.float64)[:, None]
+    return cells
 
 
 def _scaled_back(u: Floats, axes: Floats, squares: bool) -> Floats:
@@ -103,7 +119,13 @@ def _holds(n: Floats, parts: Floats, member: float, squares: bool) -> np.ndarray
 
 def decode(spec: Spec, u: Floats) -> Floats:
     """What is decoded from rows that were released."""
-    if spec.lookup is not None:
+    y: Floats
+    if spec.category and spec.decoder is not None:
+        answers = u[:, 0]
+        if not bool(np.all((answers >= 0) & (answers < spec.decoder.shape[1]) & (answers == np.floor(answers)))):
+            raise InvalidError(f"released, want numbers of answers, from 0 to {spec.decoder.shape[1] - 1}")
+        y = spec.decoder.T[answers.astype(np.int64)] + spec.decoder_offset
+    elif spec.lookup is not None:
         edges, values = spec.lookup
         y = np.tile(spec.decoder_offset, (len(u), 1))
         for i in range(u.shape[1]):

@@ -50,17 +50,18 @@ class Bundle:
     @property
     def coordinates(self) -> int:
         """How many numbers are released."""
-        return len(self._spec.axes)
+        return self._spec.coordinates
 
     @property
     def axes(self) -> Floats:
-        """What each coordinate is clipped to, either way."""
+        """What each coordinate is clipped to, either way; none where a category is released."""
         axes: Floats = self._spec.axes.copy()
         return axes
 
     @property
     def domain(self) -> str:
-        """The body that encodings are clipped to: ball, l1-ball, box or bounds."""
+        """The body that encodings are clipped to: ball, l1-ball, box or bounds; or cells, of which one
+        is released."""
         return self._spec.domain
 
     @property
@@ -120,6 +121,18 @@ class Bundle:
         y = _encode.decode(self._spec, values)
         return y[0] if single else y
 
+    def decide(self, u: npt.ArrayLike) -> list[str]:
+        """The class that each row of released numbers stands for: of a category that of its answer,
+        which costs may have chosen, and otherwise the most probable one."""
+        s = self._spec
+        if s.output != "classes":
+            raise InvalidError(f"output = {s.output}, want classes to decide on")
+        values, _ = self._rows(u, self.coordinates, "coordinates")
+        likely = _encode.decode(s, values).argmax(axis=1)
+        if s.category:
+            likely = np.array(s.category.decisions)[values[:, 0].astype(np.int64)]
+        return [s.outputs[k] for k in likely]
+
     def _features(self, x: Any) -> tuple[Floats, bool]:
         names: Any = x if isinstance(x, Mapping) else getattr(x, "columns", None)
         if names is None and hasattr(type(x), "index") and hasattr(type(x), "loc"):  # a row of a frame of pandas
@@ -148,6 +161,10 @@ class Bundle:
             for i, row in enumerate(u):
                 noise = spherical(len(row), s.tau / s.step, words)
                 released[i] = ((row / s.step).astype(np.int64) + noise) * s.step
+            return released
+        if s.category:
+            m = s.randomizers[0]
+            released[:, 0] = m._indices(np.array(m.labels)[u[:, 0].astype(np.int64)], words)
             return released
         for i in range(u.shape[1]):
             if s.randomized:

@@ -92,6 +92,11 @@ class Randomizer(Provable[RandomizerCertificate]):
         return self._spec.lower, self._spec.upper
 
     @property
+    def labels(self) -> list[str]:
+        """The categories; none for numbers."""
+        return list(self._spec.labels)
+
+    @property
     def unbiased(self) -> bool:
         """Whether the mean of the answers to a value is the value."""
         return self._spec.demands.unbiased
