@@ -228,7 +228,8 @@ func (p *Plan) Encode(w io.Writer) error {
 	s := &p.spec
 	return Form.Encode(w, file{
 		Form.File.Name, Form.File.Version, s.Epsilon, s.Delta, s.Neighbors, s.MaxPerPerson,
-		s.Workload, s.Measurements, fileCertificate{s.Claims, s.Variances},
+		s.Workload, s.Measurements,
+		fileCertificate{s.Claims, s.Variances},
 	})
 }
 
@@ -243,7 +244,8 @@ func Decode(r io.Reader) (*Plan, error) {
 		return nil, check.Errorf("plan", proof.ErrFormat, "certificate.delta is empty, want a plain decimal number")
 	}
 	return New(Spec{
-		dp.Budget{Epsilon: f.Epsilon, Delta: f.Delta}, f.Neighbors, f.MaxPerPerson,
+		dp.Budget{Epsilon: f.Epsilon, Delta: f.Delta},
+		f.Neighbors, f.MaxPerPerson,
 		f.Workload, f.Measurements, f.Certificate.Claims, f.Certificate.Variances,
 	})
 }

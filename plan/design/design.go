@@ -460,7 +460,8 @@ func (s *study) oneByOne() float64 {
 		sums = slices.Max(columns)
 	}
 	k := float64(s.touched)
-	best := 2 * math.Pow(k*sums/s.problem.Epsilon, 2)
+	scale := k * sums / s.problem.Epsilon
+	best := 2 * scale * scale
 	if s.problem.Delta > 0 {
 		if s.problem.Neighbors == dp.AddRemove || s.touched > 2 {
 			squares *= k * k

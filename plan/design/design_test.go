@@ -15,6 +15,7 @@ import (
 	"gonum.org/v1/gonum/mat"
 
 	"github.com/noisewright/noisewright/dp"
+	"github.com/noisewright/noisewright/internal/check"
 	"github.com/noisewright/noisewright/lp"
 	"github.com/noisewright/noisewright/plan"
 )
@@ -42,6 +43,7 @@ const adult = "marginals:age=85,workclass=9,fnlwgt=100,education=16,education-nu
 // TestAcceptance: the proved errors are at most those that another program found, and Gaussian noise is chosen
 // where it is better.
 func TestAcceptance(t *testing.T) {
+	studies := map[string]*study{}
 	for _, c := range []struct {
 		workload, strategy string
 		epsilon, delta     float64
@@ -75,21 +77,28 @@ func TestAcceptance(t *testing.T) {
 		if c.slow && testing.Short() {
 			continue
 		}
-		r, err := Design(t.Context(), problem(t, c.workload, c.epsilon, c.delta), designs)
+		if studies[c.workload] == nil {
+			s, err := newStudy(t.Context(), problem(t, c.workload, 1, 0), designs)
+			if err != nil {
+				t.Fatal(c.workload, err)
+			}
+			studies[c.workload] = s
+		}
+		r, err := studies[c.workload].at(t.Context(), dp.Budget{Epsilon: c.epsilon, Delta: c.delta})
 		if err != nil {
 			t.Fatal(c.workload, err)
 		}
 		got, _ := r.Plan.Certificate().MeanSquaredError.Float64()
 		if got > c.most || c.strategy != "" && r.Strategy != c.strategy {
-			t.Errorf("%s at %g, %g: %s with an error of %g, want %s with %g", c.workload[:12], c.epsilon, c.delta, r.Strategy, got, c.strategy, c.most)
+			t.Errorf("%s at %g, %g: %s with an error of %g, want %s with %g", check.Shortened(c.workload), c.epsilon, c.delta, r.Strategy, got, c.strategy, c.most)
 		}
 		for _, other := range r.Candidates {
 			if other.MeanSquaredError < got || other.Bound > other.MeanSquaredError || other.Bound > 0 && other.Bound < 0.99*other.MeanSquaredError {
-				t.Errorf("%s: the candidate %+v beside %g", c.workload[:12], other, got)
+				t.Errorf("%s: the candidate %+v beside %g", check.Shortened(c.workload), other, got)
 			}
 		}
 		if r.NumberByNumber < got {
-			t.Errorf("%s: one by one %g, together %g", c.workload[:12], r.NumberByNumber, got)
+			t.Errorf("%s: one by one %g, together %g", check.Shortened(c.workload), r.NumberByNumber, got)
 		}
 	}
 }
