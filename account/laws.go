@@ -34,7 +34,8 @@ type laws struct {
 // LossOf is a release of one answer of a mechanism of whatever form; of a table, one of noise drawn
 // from it, for the sensitivity it promises. It trusts the weights of the mechanism and which inputs
 // are neighbors, and nothing that it claims: what does not verify is accounted for as what it is. A
-// proof.Drawer without laws is accounted for by the epsilon and delta that it promises, if it keeps them.
+// proof.Drawer without laws is accounted for by the epsilon that it promises, if it keeps that, and the
+// delta that is proved of it.
 //
 // The error wraps [dp.ErrInvalid] if there is no mechanism, or for a table whose cells do not
 // cover its sensitivity or that has a tail that is not purely private; and proof.ErrWork if
@@ -61,12 +62,14 @@ func LossOf(m proof.Mechanism) (*PrivacyLossDistribution, error) {
 	return newLaws(noun, m.Privacy().Epsilon, rows, distinct(rows, all), distinct(rows, own))
 }
 
-// lossOfPromise is LossOf of a mechanism of which only what it promises, and keeps, is known.
+// lossOfPromise is LossOf of a mechanism of which only the epsilon that it promises is known, and the
+// delta that is proved there.
 func lossOfPromise(m proof.Mechanism) (*PrivacyLossDistribution, error) {
-	if _, err := m.Prove(context.Background(), proof.Options{}); err != nil {
+	v, err := m.Prove(context.Background(), proof.Options{})
+	if err != nil {
 		return nil, check.Errorf("account", dp.ErrInvalid, "%s: %w", m.Form().File.Noun, err)
 	}
-	return Approximate(m.Privacy().Epsilon, m.Privacy().Delta)
+	return Approximate(m.Privacy().Epsilon, exact.FloatUp(v.Bounds().Delta))
 }
 
 // distinct returns the pairs. If rows and pairs are their own mirror images, every profile is

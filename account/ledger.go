@@ -25,23 +25,24 @@ type Ledger interface {
 // Terms are what a ledger was made for.
 type Terms struct {
 	// Epsilon and Delta are the total: Epsilon > 0 and finite, 0 <= Delta < 1.
-	Epsilon, Delta float64
+	Epsilon float64 `json:"epsilon"`
+	Delta   float64 `json:"delta"`
 	// Neighbors is dp.AddRemove or dp.Replace. One release under each would add up different
 	// things, so all releases have those of the ledger.
-	Neighbors string
+	Neighbors string `json:"neighbors"`
 	// Unit is what is hidden: dp.Row, or "person:" and the column that tells persons apart.
-	Unit string
+	Unit string `json:"unit"`
 	// Adaptive is for noise that is chosen in view of earlier answers. The sums of the
 	// epsilons and of the deltas promised are then kept within the total, which allows any
 	// such choice. Otherwise the releases are composed exactly, which allows more of them, on a
 	// condition: the mechanisms of the releases, their noise and how often it is used, were not
 	// chosen in view of earlier answers. What is asked otherwise may be.
-	Adaptive bool
+	Adaptive bool `json:"adaptive"`
 	// Delimiter and OneLine say what a row of a CSV file is, as release.File does, and are not for
 	// who asks to choose: read in another way one record is many. Delimiter is one character, or
 	// "" for a comma.
-	Delimiter string
-	OneLine   bool
+	Delimiter string `json:"delimiter"`
+	OneLine   bool   `json:"one_line"`
 }
 
 // Person returns the column that tells persons apart, if the unit is a person.

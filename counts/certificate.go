@@ -44,11 +44,14 @@ func (s *Spec) certify(m *proof.Meter) Certificate {
 	c := Certificate{new(big.Rat), new(big.Rat), new(big.Rat), new(big.Rat), false}
 	k := s.categories()
 	c.DeltaUpper = s.delta(m)
-	queries := s.Workload.Matrix(k)
-	if !m.Spend(int64(len(queries)) * int64(k) * int64(k) * 100) {
+	work := int64(s.Workload.size(k)) * int64(k) * int64(k)
+	if s.Workload.Kind == Queries {
+		work *= 25
+	}
+	if !m.Spend(work) {
 		return c
 	}
-	g := gram(queries, k)
+	g := s.Workload.gram(k)
 	d := newDecoder(s.Rows, m)
 	if d == nil {
 		return c

@@ -57,8 +57,7 @@ const intervalTerms = 1 << 28
 // least one, with intervals that contain the truth with the probability level at least: all of them together
 // if joint, or else each. They hold for any data (docs/proofs/concentration.md). The error wraps dp.ErrInvalid.
 func (s *Strategy) Estimate(answers []int64, level float64, joint bool) ([]Estimate, error) {
-	k, m := s.Categories(), len(s.spec.Rows[0])
-	n := int64(0)
+	m, n := len(s.spec.Rows[0]), int64(0)
 	for y, c := range answers {
 		if c < 0 {
 			return nil, check.Field("counts", fmt.Sprintf("answers[%d]", y), c, "a number of people")
@@ -73,46 +72,75 @@ func (s *Strategy) Estimate(answers []int64, level float64, joint bool) ([]Estim
 	case !(level > 0 && level < 1):
 		return nil, check.Field("counts", "level", level, "a number between 0 and 1")
 	}
+	e, err := s.estimator(n, level, joint)
+	if err != nil {
+		return nil, err
+	}
+	return e.estimate(answers), nil
+}
+
+// estimator has what answers of so many people count, and how far the means may be off.
+type estimator struct {
+	n       float64
+	queries []queried
+}
+
+type queried struct {
+	name           string
+	values, sizes  []float64 // of each answer, and the sum of the magnitudes that it is a sum of
+	above, below   float64   // how far the mean may be off
+	least, largest float64   // of the coefficients
+}
+
+func (s *Strategy) estimator(n int64, level float64, joint bool) (*estimator, error) {
 	columns := s.columns()
 	if columns == nil {
 		return nil, check.Field("counts", "rows", "such", noEstimate)
 	}
-	queries, names := s.spec.Workload.Matrix(k), s.spec.Workload.names(k, s.Label)
+	k, m := s.Categories(), len(s.spec.Rows[0])
+	matrix, names := s.spec.Workload.Matrix(k), s.spec.Workload.names(k, s.Label)
 	rows := make([][]float64, k)
 	for j, row := range s.spec.Rows {
 		rows[j] = formfile.Probabilities(row)
 	}
 	alpha := (1 - level) / 2
 	if joint {
-		alpha /= float64(len(queries))
+		alpha /= float64(len(matrix))
 	}
-	out := make([]Estimate, len(queries))
-	for i, query := range queries {
-		values := make([]float64, m)
-		sum, size, off := 0.0, 0.0, 0.0
-		for y := range values {
-			reach := 0.0
+	out := &estimator{float64(n), make([]queried, len(matrix))}
+	for i, query := range matrix {
+		q := queried{names[i], make([]float64, m), make([]float64, m), 0, 0, slices.Min(query), slices.Max(query)}
+		for y := range m {
 			for j, w := range query {
-				values[y] += w * columns[j][y]
-				reach += math.Abs(w * columns[j][y])
+				q.values[y] += w * columns[j][y]
+				q.sizes[y] += math.Abs(w * columns[j][y])
 			}
-			off = max(off, reach)
-			sum += float64(answers[y]) * values[y]
-			size += float64(answers[y]) * reach
 		}
-		people := float64(n)
-		above, below := concentration.New(values, query, rows, false).Within(intervalTerms/len(queries)).Radius(n, alpha)
-		// Sums of k products of rounded numbers, in all laws, and of as many as there are answers.
-		rounding := float64(k+8)*0x1p-51*off + float64(m+k+8)*0x1p-51*size/people
-		value := sum / people
-		least, most := slices.Min(query), slices.Max(query)
-		e := Estimate{names[i], value, max(value-above-rounding, least), min(value+below+rounding, most)}
-		if e.Lower > e.Upper { // an event of a probability of at most 1 − level
-			e.Lower, e.Upper = least, most
-		}
-		out[i] = e
+		q.above, q.below = concentration.New(q.values, query, rows, false).Within(intervalTerms/len(matrix)).Radius(n, alpha)
+		// Values are sums of k products of rounded numbers, and so are their means.
+		rounding := float64(k+8) * 0x1p-51 * slices.Max(q.sizes)
+		q.above, q.below = q.above+rounding, q.below+rounding
+		out.queries[i] = q
 	}
 	return out, nil
+}
+
+func (e *estimator) estimate(answers []int64) []Estimate {
+	out := make([]Estimate, len(e.queries))
+	for i, q := range e.queries {
+		sum, size := 0.0, 0.0
+		for y, c := range answers {
+			sum += float64(c) * q.values[y]
+			size += float64(c) * q.sizes[y]
+		}
+		value, rounding := sum/e.n, float64(len(answers)+8)*0x1p-51*size/e.n
+		x := Estimate{q.name, value, max(value-q.above-rounding, q.least), min(value+q.below+rounding, q.largest)}
+		if x.Lower > x.Upper { // an event of a probability of at most 1 − level
+			x.Lower, x.Upper = q.least, q.largest
+		}
+		out[i] = x
+	}
+	return out
 }
 
 // columns returns B⁻¹·c_y/2^32 of the decoder for each category and answer, to the nearest float64;

@@ -94,6 +94,23 @@ func (w *Workload) Matrix(k int) [][]float64 {
 	return formfile.Clone(w.Queries)
 }
 
+// size returns how many queries there are.
+func (w *Workload) size(k int) int {
+	switch w.Kind {
+	case Prefix:
+		return k - 1
+	case Ranges:
+		return k*(k+1)/2 - 1
+	case Marginals:
+		sum := 0
+		for _, n := range w.Sizes {
+			sum += n
+		}
+		return sum
+	}
+	return len(w.Queries)
+}
+
 // intervals returns the indicators of the categories from one to another, but for all of them, with
 // so many to begin with.
 func intervals(k, firsts int) (rows [][]float64) {
@@ -161,28 +178,61 @@ func (w *Workload) names(k int, label func(int) string) (names []string) {
 }
 
 // gram returns the products of the columns of coefficients, exactly: WᵀW.
-func gram(queries [][]float64, k int) [][]*big.Rat {
-	g := make([][]*big.Rat, k)
-	for i := range g {
-		g[i] = make([]*big.Rat, k)
-		for j := range g[i] {
-			g[i][j] = new(big.Rat)
+func (w *Workload) gram(k int) [][]*big.Rat {
+	queries := w.Matrix(k)
+	// Coefficients are multiples of 2^-fraction.
+	fraction := 0
+	for _, row := range w.Queries {
+		for _, x := range row {
+			fraction = max(fraction, exact.Rational(x).Denom().BitLen()-1)
 		}
 	}
-	for _, row := range queries {
-		coefficients := exact.Rationals(row)
-		for i, a := range coefficients {
+	sums := make([][]*big.Rat, k)
+	for i := range sums {
+		sums[i] = make([]*big.Rat, k)
+	}
+	if w.Kind == Queries {
+		whole := make([][]*big.Int, len(queries))
+		for n, row := range queries {
+			for _, x := range row {
+				whole[n] = append(whole[n], floorAt(x, fraction))
+			}
+		}
+		sum, term := new(big.Int), new(big.Int)
+		for i := range k {
 			for j := range i + 1 {
-				if a.Sign() != 0 && coefficients[j].Sign() != 0 {
-					g[i][j].Add(g[i][j], new(big.Rat).Mul(a, coefficients[j]))
+				sum.SetInt64(0)
+				for _, row := range whole {
+					sum.Add(sum, term.Mul(row[i], row[j]))
+				}
+				sums[i][j] = new(big.Rat).SetInt(sum)
+				sums[i][j].Mul(sums[i][j], exact.PowerOfTwo(-2*fraction))
+				sums[j][i] = sums[i][j]
+			}
+		}
+		return sums
+	}
+	pairs := make([]int64, k*k)
+	for _, row := range queries {
+		for i, x := range row {
+			for j, y := range row[:i+1] {
+				if x != 0 && y != 0 {
+					pairs[i*k+j]++
 				}
 			}
 		}
 	}
-	for i := range g {
-		for j := range i {
-			g[j][i] = g[i][j]
+	for i := range k {
+		for j := range i + 1 {
+			sums[i][j] = big.NewRat(pairs[i*k+j], 1)
+			sums[j][i] = sums[i][j]
 		}
 	}
-	return g
+	return sums
+}
+
+// floorAt returns x·2^bits, which is an integer.
+func floorAt(x float64, bits int) *big.Int {
+	r := exact.Rational(x)
+	return new(big.Int).Lsh(r.Num(), uint(bits-r.Denom().BitLen()+1))
 }

@@ -105,6 +105,7 @@ func TestFormatPages(t *testing.T) {
 		"table-format.md":  {"tables/codec.go", "tables/table.go", "tables/dual.go", "dp/dp.go", "dp/constraints.go", "proof/file.go"},
 		"kernel-format.md": {"kernels/codec.go", "kernels/kernel.go", "kernels/dual.go", "kernels/queries.go", "dp/dp.go", "proof/file.go"},
 		"bundle-format.md": {"latent/bundle/codec.go", "latent/bundle/spec.go"},
+		"plan-format.md":   {"plan/plan.go", "plan/workload.go", "plan/law.go"},
 		"learn.md":         {"learn/schema.go", "learn/model.go", "learn/logistic.go", "learn/noise.go"},
 	} {
 		text, err := os.ReadFile(filepath.Join("../docs", page))

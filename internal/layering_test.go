@@ -52,7 +52,7 @@ var arrows = map[string][]string{
 	"cells": {"internal/formfile", "dp", "loss", "proof", "internal/exact", "internal/check", "internal/strictjson"},
 
 	// Below releases of statistics.
-	"internal/concentration": {},
+	"internal/concentration": {"internal/quadrature"},
 	"internal/selection":     {"internal/exact", "internal/check"},
 	"release/internal/ratio": {"tables", "tables/shapes", "loss", "dp", "internal/exact", "internal/check"},
 
@@ -62,7 +62,7 @@ var arrows = map[string][]string{
 		"tables", "kernels", "cells", "local", "counts", "dp", "loss", "internal/exact", "internal/check",
 	},
 	"lp/internal/meet":            {"lp/solver", "proof", "tables", "dp", "internal/check"},
-	"lp/internal/noise":           {"lp/internal/engine", "lp/internal/engine/cuts", "lp/internal/meet", "lp/internal/noise/staircase", "lp/solver", "proof", "tables", "tables/shapes", "noise", "dp", "loss", "internal/exact", "internal/check"},
+	"lp/internal/noise":           {"lp/internal/engine", "lp/internal/engine/cuts", "lp/internal/meet", "lp/internal/noise/staircase", "lp/solver", "proof", "tables", "tables/shapes", "dp", "loss", "internal/exact", "internal/check"},
 	"lp/internal/noise/staircase": {"loss"},
 	"lp/internal/kernel":          {"lp/internal/engine", "lp/internal/engine/cuts", "lp/internal/meet", "lp/internal/noise", "lp/solver", "tables", "kernels", "dp", "loss", "internal/exact", "internal/check"},
 	"lp/internal/cells":           {"lp/internal/engine", "lp/internal/engine/cuts", "lp/internal/meet", "lp/internal/noise", "lp/solver", "proof", "cells", "dp", "loss", "internal/exact", "internal/check"},
@@ -78,6 +78,9 @@ var arrows = map[string][]string{
 
 	// Several releases, and vectors.
 	"account":                {"tables", "tables/shapes", "local", "noise", "dp", "loss", "proof", "internal/exact", "internal/check", "gonum.org/v1/gonum/dsp/fourier"},
+	// Plans of many statistics: the form, which composes and draws, and who chooses one.
+	"plan":                   {"account", "sampler", "tables", "proof", "dp", "loss", "internal/formfile", "internal/exact", "internal/check", "internal/strictjson", "gonum.org/v1/gonum/stat/combin"},
+	"plan/design":            {"plan", "account", "tables", "noise", "dp", "loss", "internal/check", "gonum.org/v1/gonum/mat", "gonum.org/v1/gonum/optimize"},
 	"latent/bundle":          {"proof", "noise", "sampler", "tables", "tables/shapes", "local", "dp", "loss", "internal/exact", "internal/check", "internal/strictjson", "internal/files"},
 	"latent":                 {"proof", "internal/exact", "internal/taskspace", "latent/internal/budget", "latent/internal/blocks", "latent/bundle", "account", "tables", "local", "noise", "dp", "loss", "internal/check", "gonum.org/v1/gonum/mat"},
 	"latent/internal/budget": {"noise", "dp", "loss", "internal/exact", "internal/check"},
@@ -140,9 +143,9 @@ var arrows = map[string][]string{
 		"lp", "lp/highs", "tables", "kernels", "cells", "local", "subset", "dp", "loss", "github.com/spf13/cobra", "github.com/spf13/pflag",
 	},
 	"cmd/internal/report":   {"cmd/internal/shell", "proof", "tables", "kernels", "cells", "local", "subset", "counts", "account", "dp", "internal/exact"},
-	"cmd/internal/estimate": {"local", "tables", "dp", "internal/concentration", "internal/formfile", "gonum.org/v1/gonum/mat"},
+	"cmd/internal/estimate": {"local", "tables", "dp", "internal/concentration", "internal/formfile", "internal/quadrature", "gonum.org/v1/gonum/mat"},
 	"cmd/internal/studio": {
-		"proof", "cmd/internal/portrait", "internal/check", "lp", "local", "noise", "account", "dp",
+		"proof", "cmd/internal/portrait", "internal/check", "lp", "local", "subset", "noise", "account", "dp",
 	},
 
 	"cmd/internal/scripttest": {"github.com/rogpeppe/go-internal"}, // for tests

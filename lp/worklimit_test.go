@@ -158,6 +158,9 @@ func TestWorkLimits(t *testing.T) {
 				}
 				above, _ := b.Loss.Float64()
 				below, _ := b.LowerBound.Float64()
+				if strings.HasPrefix(c.name, "local") && !(below > 0) {
+					t.Errorf("work %s: no lower bound", work)
+				}
 				if above > least || below < most || below > above {
 					t.Errorf("work %s: [%g, %g], and [%g, %g] with less", work, below, above, most, least)
 				}

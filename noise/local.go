@@ -145,7 +145,7 @@ func (m LocalMechanism) WorstLoss() (value, errorBound, at float64) {
 			}
 			try(x, here)
 			if i > 0 && i < points && here >= before && here >= after {
-				peak := golden(func(x float64) float64 { return -m.at(x) }, x-h, x+h)
+				peak, _ := quadrature.Minimum(func(x float64) float64 { return -m.at(x) }, x-h, x+h, sections)
 				try(peak, m.at(peak))
 			}
 			before, here = here, after
@@ -248,28 +248,8 @@ func (p LocalProblem) validate() error {
 	return nil
 }
 
-// golden returns where a function with one minimum in [a, b] has it, to within 10^-6 of their
-// distance: golden-section search (Kiefer 1953). The least value is then right to all digits.
-func golden(f func(float64) float64, a, b float64) float64 {
-	const (
-		rounds  = 30
-		section = 0.6180339887498949 // (√5-1)/2
-	)
-	x1, x2 := b-section*(b-a), a+section*(b-a)
-	v1, v2 := f(x1), f(x2)
-	for range rounds {
-		if v1 <= v2 {
-			b, x2, v2 = x2, x1, v1
-			x1 = b - section*(b-a)
-			v1 = f(x1)
-		} else {
-			a, x1, v1 = x1, x2, v2
-			x2 = a + section*(b-a)
-			v2 = f(x2)
-		}
-	}
-	return (a + b) / 2
-}
+// sections are the rounds of a golden-section search: the least value is then right to all digits.
+const sections = 30
 
 // tuned is the parameter from low to high best for the objective: the best of a dozen, refined.
 func tuned(low, high float64, mechanism func(parameter float64) LocalMechanism) float64 {
@@ -282,7 +262,7 @@ func tuned(low, high float64, mechanism func(parameter float64) LocalMechanism) 
 			best, least = i, v
 		}
 	}
-	x := golden(value, at(max(best-1, 0)), at(min(best+1, points)))
+	x, _ := quadrature.Minimum(value, at(max(best-1, 0)), at(min(best+1, points)), sections)
 	if value(x) > least {
 		return at(best) // at an end
 	}

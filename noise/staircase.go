@@ -248,7 +248,7 @@ func (s stairs) searchStep(l loss.Loss) float64 {
 	// The neighbors of the best point of the scan, if any was finite.
 	i := min(max(slices.Index(logits, best), 1), len(logits)-2)
 	a, b := logits[i-1], logits[i+1]
-	golden(at, a, b) // which remembers the best
+	quadrature.Minimum(at, a, b, sections) // which remembers the best
 	return step(best)
 }
 

@@ -74,10 +74,10 @@ func LawOf(t *tables.Verified) (Law, error) {
 }
 
 // Geometric returns two-sided geometric noise, which is optimal for delta = 0: it is
-// (epsilon, 0)-private at a shift by one. epsilon is to be from 2^-30 to 40.
+// (epsilon, 0)-private at a shift by one. epsilon is to be from 2^-18 to 40.
 func Geometric(epsilon float64) (Law, error) {
-	if !(epsilon >= 0x1p-30 && epsilon <= 40) {
-		return Law{}, check.Field("plan", "epsilon", epsilon, "a number from 2^-30 to 40 for geometric noise")
+	if !(epsilon >= 0x1p-18 && epsilon <= 40) {
+		return Law{}, check.Field("plan", "epsilon", epsilon, "a number from 2^-18 to 40 for geometric noise")
 	}
 	ratio := exact.ExpUp(-epsilon, 64)
 	// Of 2^64 either side takes the least w with which 0 is at most e^epsilon times as likely as 1:

@@ -139,9 +139,12 @@ func (s *Spec) validate() (laws []law, err error) {
 	errs.Add(s.Workload.Validate())
 	errs.If(len(s.Measurements) < 1 || len(s.Measurements) > maxMeasurements, "measurements", len(s.Measurements), "1 to %d", maxMeasurements)
 	formfile.Validate(&s.Claims, errs)
-	want := s.Workload.Queries()
-	if s.Workload.Kind == Marginals {
-		want = len(s.Workload.Sets)
+	if !errs.None() {
+		return nil, errs.Err()
+	}
+	want := len(s.Workload.Sets)
+	if s.Workload.Kind != Marginals {
+		want = s.Workload.Queries()
 	}
 	errs.If(s.Claims != (Claims{}) && len(s.Variances) != want, "certificate.variances", fmt.Sprintf("%d numbers", len(s.Variances)), "%d", want)
 	if !errs.None() {
@@ -225,7 +228,8 @@ func (p *Plan) Encode(w io.Writer) error {
 	s := &p.spec
 	return Form.Encode(w, file{
 		Form.File.Name, Form.File.Version, s.Epsilon, s.Delta, s.Neighbors, s.MaxPerPerson,
-		s.Workload, s.Measurements, fileCertificate{s.Claims, s.Variances},
+		s.Workload, s.Measurements,
+		fileCertificate{s.Claims, s.Variances},
 	})
 }
 
@@ -240,7 +244,8 @@ func Decode(r io.Reader) (*Plan, error) {
 		return nil, check.Errorf("plan", proof.ErrFormat, "certificate.delta is empty, want a plain decimal number")
 	}
 	return New(Spec{
-		dp.Budget{Epsilon: f.Epsilon, Delta: f.Delta}, f.Neighbors, f.MaxPerPerson,
+		dp.Budget{Epsilon: f.Epsilon, Delta: f.Delta},
+		f.Neighbors, f.MaxPerPerson,
 		f.Workload, f.Measurements, f.Certificate.Claims, f.Certificate.Variances,
 	})
 }

@@ -37,14 +37,8 @@ func (s *Spec) cost(i int, l *law, gram [][]int64) spent {
 		}
 		return spent{uses: uses, epsilon: exact.Rational(m.Noise.Epsilon), delta: l.delta, law: l}
 	case L1:
-		norms := make([]int64, s.Workload.Cells)
-		for _, row := range m.Rows {
-			for j, a := range row {
-				norms[j] += max(a, -a)
-			}
-		}
 		e := exact.Rational(m.Noise.Epsilon)
-		return spent{uses: 1, epsilon: e.Mul(e, new(big.Rat).SetInt64(largestSum(norms, touched))), delta: new(big.Rat), law: l}
+		return spent{uses: 1, epsilon: e.Mul(e, new(big.Rat).SetInt64(s.distanceL1(m.Rows))), delta: new(big.Rat), law: l}
 	case L2:
 		sum := new(big.Rat).SetInt(s.distance(gram))
 		d := exact.Rational(m.Deviation)
@@ -56,6 +50,37 @@ func (s *Spec) cost(i int, l *law, gram [][]int64) spent {
 		sum.Add(sum, term.Quo(term, d.Mul(d, d)))
 	}
 	return spent{squared: sum}
+}
+
+// distanceL1 bounds the ℓ1 distance of the answers to neighbors, by the norms of columns: exactly if at most
+// two cells differ.
+func (s *Spec) distanceL1(rows [][]int64) (most int64) {
+	norms := make([]int64, s.Workload.Cells)
+	norm := func(i, j int, sign int64) (sum int64) { // of column i and sign times column j
+		for _, row := range rows {
+			x := row[i] + sign*row[j]
+			sum += max(x, -x)
+		}
+		return sum
+	}
+	for i := range norms {
+		norms[i] = norm(i, i, 0)
+	}
+	touched := s.touched()
+	if touched != 2 {
+		return largestSum(norms, touched)
+	}
+	sign := int64(1)
+	if s.Neighbors == dp.Replace {
+		sign = -1
+	}
+	most = slices.Max(norms)
+	for i := range norms {
+		for j := range i {
+			most = max(most, norm(i, j, sign))
+		}
+	}
+	return most
 }
 
 // largestSum adds the k largest numbers.
@@ -89,6 +114,12 @@ func (s *Spec) distance(gram [][]int64) *big.Int {
 		return sum.Mul(sum, big.NewInt(int64(min(touched, len(norms)))))
 	}
 	return big.NewInt(most)
+}
+
+// DistanceL1 returns the ℓ1 distance of the answers of whole rows to neighbors, or a bound of it.
+func DistanceL1(rows [][]int64, neighbors string, maxPerPerson int) int64 {
+	s := &Spec{Neighbors: neighbors, MaxPerPerson: maxPerPerson, Workload: Workload{Cells: len(rows[0])}}
+	return s.distanceL1(rows)
 }
 
 // Distance returns about the square of the ℓ2 distance of the answers of whole rows to neighbors.

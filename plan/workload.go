@@ -30,8 +30,10 @@ const (
 	MaxCells = 1 << 10
 	// MaxQueries bounds the queries, and of Marginals the cells of a table and of all together.
 	MaxQueries = 1 << 22
-	// MaxAttributes and MaxSets bound the attributes and the tables of Marginals.
-	MaxAttributes, MaxSets = 64, 1 << 12
+	// MaxAttributes bounds the attributes of Marginals.
+	MaxAttributes = 64
+	// MaxSets bounds their tables.
+	MaxSets = 1 << 12
 	// maxCoefficient bounds the numbers of a matrix.
 	maxCoefficient = 1 << 20
 )

@@ -151,6 +151,13 @@ Proof.
   intros eps He. exists 0%nat. intros. rewrite R_dist_eq. exact He.
 Qed.
 
+Lemma sums_to_finite f lo len :
+  (forall n, (n < lo \/ lo + Z.of_nat len <= n)%Z -> f n = 0) -> sums_to f (sum f lo len).
+Proof.
+  intros Hz eps He. exists (Z.to_nat (Z.abs lo + Z.of_nat len)). intros N HN.
+  unfold window. rewrite (sum_whole f lo len) by (auto; lia). rewrite R_dist_eq. exact He.
+Qed.
+
 Lemma window_grows f : (forall n, 0 <= f n) -> Un_growing (window f).
 Proof. intros Hf N. apply sum_wider; auto; lia. Qed.
 

@@ -71,8 +71,7 @@ func newCondition(text string, columns []string) (*condition, error) {
 	}
 	if err != nil {
 		sentence, _, _ := strings.Cut(err.Error(), "\n")
-		var e *file.Error
-		if errors.As(err, &e) {
+		if e, ok := errors.AsType[*file.Error](err); ok {
 			sentence = e.Message
 		}
 		switch sentence {

@@ -8,6 +8,7 @@ import (
 	"math"
 	"math/big"
 	"math/rand/v2"
+	"slices"
 	"strings"
 	"testing"
 
@@ -343,6 +344,11 @@ func TestDualNeverExceedsAnAchievedLoss(t *testing.T) {
 				t.Fatal(err)
 			}
 			lb := d.LowerBound(dp.Problem{Privacy: s.Privacy, Loss: loss})
+			if d.Mirrored {
+				if all := writtenOut(d).LowerBound(dp.Problem{Privacy: s.Privacy, Loss: loss}); all.Cmp(lb) != 0 {
+					t.Fatalf("%s: bound %s of mirrored multipliers, %s of all: %+v", loss.Name(), lb.FloatString(10), all.FloatString(10), d)
+				}
+			}
 			if d.Edges { // which are about noise that keeps more, too
 				restricted := dp.Problem{Privacy: s.Privacy, Loss: loss, Constraints: dp.Constraints{Unbiased: true, Monotone: true}}
 				if same := d.LowerBound(restricted); same.Cmp(lb) != 0 {
@@ -593,4 +599,19 @@ func TestExpectedLossOf(t *testing.T) {
 	if got, want := table.ExpectedLossOf(loss.L2), big.NewRat(5, 4); got.Cmp(want) != 0 {
 		t.Errorf("of l2 %s, want %s", got, want)
 	}
+}
+
+// writtenOut returns a dual with the multipliers that a mirrored one stands for.
+func writtenOut(d Dual) *Dual {
+	d.Mirrored = false
+	for _, s := range slices.Clone(d.Shifts) {
+		last := s.FirstCell + len(s.Multipliers) - 1
+		if d.Edges {
+			last++
+		}
+		m := slices.Clone(s.Multipliers)
+		slices.Reverse(m)
+		d.Shifts = append(d.Shifts, DualShift{Shift: -s.Shift, FirstCell: -last, Multipliers: m})
+	}
+	return &d
 }

@@ -331,8 +331,11 @@ func drawOracles(out io.Writer) error {
 		var curves []series
 		for i, name := range names {
 			style := draw.LineStyle{Color: figure.Palette[i%len(figure.Palette)], Width: vg.Points(1.4)}
-			if i == 0 {
-				style = draw.LineStyle{Color: figure.Blue, Width: vg.Points(2.4)}
+			switch {
+			case i == 0:
+				style.Width = vg.Points(2.4)
+			case i >= len(figure.Palette):
+				style = draw.LineStyle{Color: figure.Vermilion, Width: vg.Points(1.4), Dashes: []vg.Length{vg.Points(5), vg.Points(3)}}
 			}
 			curves = append(curves, series{name: name, points: points[name], style: style})
 		}

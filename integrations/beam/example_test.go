@@ -13,6 +13,7 @@ import (
 	"github.com/noisewright/noisewright/dp"
 	noisebeam "github.com/noisewright/noisewright/integrations/beam"
 	"github.com/noisewright/noisewright/loss"
+	"github.com/noisewright/noisewright/subset"
 )
 
 // Spending of customers by shop: a customer counts in at most 3 shops, with 5 purchases of
@@ -62,4 +63,19 @@ func Example() {
 	fmt.Println(err)
 	// Output:
 	// account: this release would exceed the budget of epsilon 2, delta 1e-06: spent are 1.46121, and with it 4.44888 would be
+}
+
+// The shares of pages among people who answered on their devices.
+func ExampleShares() {
+	selection, err := subset.Design(subset.Spec{Epsilon: 1, Count: 200})
+	if err != nil {
+		panic(err)
+	}
+	p, s := beam.NewPipelineWithRoot()
+	answers := beam.CreateList(s, []noisebeam.Answer{{Person: "ann", Text: "17"}, {Person: "bob", Text: "210"}})
+	shares, err := noisebeam.Shares(s, answers, selection, noisebeam.ShareOptions{Level: 0.95, Seed: "pages in May"})
+	if err != nil {
+		panic(err)
+	}
+	_, _ = p, shares // to be written somewhere, and run
 }

@@ -18,12 +18,14 @@ func init() {
 		reflect.TypeFor[quantilesFn](),
 		reflect.TypeFor[readCSVFn](), reflect.TypeFor[writeCSVFn](), reflect.TypeFor[readRowsFn](),
 		one, reflect.TypeFor[someFn](),
+		named, onlyOne, reflect.TypeFor[estimateFn](),
 	} {
 		beam.RegisterDoFn(fn)
 	}
 	for _, t := range []reflect.Type{
 		reflect.TypeFor[Row](), reflect.TypeFor[totals](), reflect.TypeFor[contribution](), reflect.TypeFor[pick](), reflect.TypeFor[choice](), reflect.TypeFor[chosen](),
 		reflect.TypeFor[chooseFn](), reflect.TypeFor[totalsFn](), reflect.TypeFor[addFn](),
+		reflect.TypeFor[Answer](), reflect.TypeFor[Share](), reflect.TypeFor[tallied](), reflect.TypeFor[tallyFn](),
 		reflect.TypeFor[Quantile](), reflect.TypeFor[record](), reflect.TypeFor[header](),
 	} {
 		beam.RegisterType(t)

@@ -2,7 +2,11 @@
 
 package concentration
 
-import "math"
+import (
+	"math"
+
+	"github.com/noisewright/noisewright/internal/quadrature"
+)
 
 // Radius returns how far the mean of n independent answers may be above and below the mean of the
 // values: each is exceeded with a probability of at most alpha, whatever the values are, for 0 < alpha < 1.
@@ -78,30 +82,12 @@ func bentkus(reach float64, n int64, alpha float64) float64 {
 		return u + math.Sqrt(sum/total*(1+slack)/alpha)
 	}
 	scale := math.Sqrt(people)
-	return leastOf(at, -2*scale, 8*scale) / people
+	_, least := quadrature.Minimum(at, -2*scale, 8*scale, 25)
+	return least / people
 }
 
 // negligible is the mass, relative to the largest, below which none is listed.
 const negligible = 1e-60
-
-// leastOf is the least value found of a function that falls and then rises, by the golden section.
-func leastOf(f func(float64) float64, a, b float64) float64 {
-	const golden = 0.6180339887498949
-	x, y := b-golden*(b-a), a+golden*(b-a)
-	fx, fy := f(x), f(y)
-	for range 25 {
-		if fx <= fy {
-			b, y, fy = y, x, fx
-			x = b - golden*(b-a)
-			fx = f(x)
-		} else {
-			a, x, fx = x, y, fy
-			y = a + golden*(b-a)
-			fy = f(y)
-		}
-	}
-	return min(fx, fy)
-}
 
 // shevtsova is the constant of the theorem of Berry and Esseen for laws that need not be the same
 // (Shevtsova 2013).

@@ -132,14 +132,10 @@ func ParseDelimiter(s string) byte {
 	switch {
 	case s == "tab" || s == `\t` || s == "\t":
 		return '\t'
-	case len(s) == 1 && s[0] > ' ' && s[0] < 0x7f && !strings.ContainsAny(s, `"'+-._`) && !isAlphanumeric(s[0]):
+	case len(s) == 1 && strings.Contains("!#$%&()*,/:;<=>?@[\\]^`{|}~", s):
 		return s[0]
 	}
 	return 0
-}
-
-func isAlphanumeric(b byte) bool {
-	return '0' <= b && b <= '9' || 'A' <= b && b <= 'Z' || 'a' <= b && b <= 'z'
 }
 
 // delimiterFlag is a delimiter as a shell takes it.

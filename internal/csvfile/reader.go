@@ -138,8 +138,9 @@ func (c *Reader) Next() error {
 		err = c.record()
 	}
 	switch {
-	case errors.Is(err, errLarge):
-		c.leave()
+	case errors.Is(err, errLarge): // its first line alone is kept
+		c.cut = !c.ends(c.Raw[c.pos:])
+		c.Raw = c.Raw[:cmp.Or(bytes.IndexByte(c.Raw, '\n')+1, len(c.Raw))]
 	case errors.Is(err, ErrRow):
 		c.resume()
 	}
@@ -161,7 +162,7 @@ func (c *Reader) record() error {
 			}
 			return err
 		}
-		c.lineEnd = endOfText(c.Raw)
+		c.lineEnd = len(bytes.TrimSuffix(bytes.TrimSuffix(c.Raw, []byte("\n")), []byte("\r")))
 		for ; c.pos < c.lineEnd; c.pos++ {
 			b, was := c.Raw[c.pos], c.state
 			c.state = c.after(was, b)
@@ -187,14 +188,6 @@ func (c *Reader) record() error {
 			return bad(c.Line, "a quote is not closed")
 		}
 		c.pos = len(c.Raw)
-	}
-}
-
-// leave keeps the first line alone of a record that is too large.
-func (c *Reader) leave() {
-	c.cut = !c.ends(c.Raw[c.pos:])
-	if end := bytes.IndexByte(c.Raw, '\n') + 1; end > 0 {
-		c.Raw = c.Raw[:end]
 	}
 }
 
@@ -271,11 +264,6 @@ func (c *Reader) readLine() error {
 			return err
 		}
 	}
-}
-
-// endOfText returns where the line end of raw starts.
-func endOfText(raw []byte) int {
-	return len(bytes.TrimSuffix(bytes.TrimSuffix(raw, []byte("\n")), []byte("\r")))
 }
 
 // Blank reports whether the record is an empty line.

@@ -241,7 +241,7 @@ func (m mutant) test(ctx context.Context, dir string) (v verdict) {
 	changed, overlay := filepath.Join(dir, "changed.go"), filepath.Join(dir, "overlay.json")
 	original, err := filepath.Abs(m.file)
 	text, _ := json.Marshal(map[string]map[string]string{"Replace": {original: changed}}) //nolint:errchkjson // strings
-	err = cmp.Or(err, os.MkdirAll(dir, 0o700), os.WriteFile(changed, m.changed(), 0o600), os.WriteFile(overlay, text, 0o600))
+	err = cmp.Or(err, os.MkdirAll(dir, 0o700), os.WriteFile(changed, []byte(m.source[:m.start]+m.with+m.source[m.end:]), 0o600), os.WriteFile(overlay, text, 0o600))
 	if err != nil {
 		panic(err) // a folder of our own
 	}

@@ -27,8 +27,7 @@ type mutant struct {
 	rank       uint64 // in the order of trying
 }
 
-func (m mutant) pkg() string     { return path.Dir(m.file) }
-func (m mutant) changed() []byte { return []byte(m.source[:m.start] + m.with + m.source[m.end:]) }
+func (m mutant) pkg() string { return path.Dir(m.file) }
 func (m mutant) String() string {
 	return fmt.Sprintf("%s:%d: %s | %s | %s", m.file, m.line, m.function, m.name, m.text)
 }

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package quadrature integrates functions of one variable that are smooth on given panels.
+// Package quadrature integrates functions of one variable that are smooth on given panels, and finds
+// where they are least.
 package quadrature
 
 import (

@@ -372,21 +372,26 @@ const steps = 1 << 12
 
 // laplaceCandidate measures rows with geometric noise.
 func (s *study) laplaceCandidate(m *strategy) candidate {
-	epsilon := part(s.problem.Epsilon, s.touched*steps)
+	steps := steps
+	for steps > 16 && s.problem.Epsilon < 0x1p-17*float64(s.touched*steps) { // as geometric noise wants it
+		steps /= 2
+	}
+	rows := wholeColumns(m.rows, steps)
+	epsilon := part(s.problem.Epsilon, int(plan.DistanceL1(rows, s.problem.Neighbors, s.problem.MaxPerPerson)))
 	c := candidate{make: func(context.Context) ([]plan.Measurement, error) {
 		l, err := plan.Geometric(epsilon)
 		if err != nil {
 			return nil, err
 		}
-		return []plan.Measurement{{Kind: plan.L1, Weight: 1, Rows: wholeColumns(m.rows), Noise: &l}}, nil
+		return []plan.Measurement{{Kind: plan.L1, Weight: 1, Rows: rows, Noise: &l}}, nil
 	}}
-	c.Name, c.MeanSquaredError = m.name, m.total/s.queries()*geometricVariance(epsilon)/(steps*steps)
+	c.Name, c.MeanSquaredError = m.name, m.total/s.queries()*geometricVariance(epsilon)/float64(steps*steps)
 	return c
 }
 
 // wholeColumns rounds columns that sum to 1 to whole numbers that sum to steps: the diagonal takes what
 // rounding leaves.
-func wholeColumns(rows *mat.Dense) [][]int64 {
+func wholeColumns(rows *mat.Dense, steps int) [][]int64 {
 	k, n := rows.Dims()
 	out := make([][]int64, k)
 	for i := range out {
@@ -395,7 +400,7 @@ func wholeColumns(rows *mat.Dense) [][]int64 {
 	for j := range n {
 		rest := int64(steps)
 		for i := n; i < k; i++ {
-			out[i][j] = int64(math.Round(steps * rows.At(i, j)))
+			out[i][j] = int64(math.Round(float64(steps) * rows.At(i, j)))
 			rest -= out[i][j]
 		}
 		out[j][j] = max(1, rest)
@@ -455,7 +460,8 @@ func (s *study) oneByOne() float64 {
 		sums = slices.Max(columns)
 	}
 	k := float64(s.touched)
-	best := 2 * math.Pow(k*sums/s.problem.Epsilon, 2)
+	scale := k * sums / s.problem.Epsilon
+	best := 2 * scale * scale
 	if s.problem.Delta > 0 {
 		if s.problem.Neighbors == dp.AddRemove || s.touched > 2 {
 			squares *= k * k

@@ -18,12 +18,14 @@ import (
 
 	"github.com/noisewright/noisewright/account"
 	"github.com/noisewright/noisewright/cells"
+	"github.com/noisewright/noisewright/counts"
 	"github.com/noisewright/noisewright/dp"
 	"github.com/noisewright/noisewright/internal/exact"
 	"github.com/noisewright/noisewright/internal/newform"
 	"github.com/noisewright/noisewright/kernels"
 	"github.com/noisewright/noisewright/local"
 	"github.com/noisewright/noisewright/loss"
+	"github.com/noisewright/noisewright/plan"
 	"github.com/noisewright/noisewright/proof"
 	"github.com/noisewright/noisewright/sampler"
 	"github.com/noisewright/noisewright/subset"
@@ -108,11 +110,30 @@ func formsOf() []form {
 	ranked := func(w uint64) *subset.Selection {
 		return must(subset.New(subset.Spec{Epsilon: 1, Labels: []string{"a", "b:1", "c", "d"}, Size: 2, Inside: w, Objective: subset.Largest}))
 	}
+	strategy := func(epsilon float64) *counts.Strategy {
+		return must(counts.New(counts.Spec{
+			Problem: counts.Problem{Epsilon: epsilon, Count: 3, Workload: counts.Workload{Kind: counts.Prefix}},
+			Rows:    [][]uint64{{2 * quarter, quarter, quarter / 2, quarter / 2}, {quarter, 2 * quarter, quarter / 2, quarter / 2}, {quarter, quarter, quarter, quarter}},
+		}))
+	}
 	selection := func(epsilon float64) *newform.Selection {
 		const a, b = quarter, quarter / 3     // of the sets with the label and without; 3·b is one short
 		return must(newform.New(newform.Spec{ // sets: en, ew, es, nw, ns, ws
 			Epsilon: epsilon, Anchors: [][]float64{{1, 0}, {0, 1}, {-1, 0}, {0, -1}}, Labels: []string{"e", "n", "w", "s"}, Size: 2,
 			Rows: [][]uint64{{a, a, a, b, b, b + 1}, {a, b, b, a, a, b + 1}, {b, a, b, a, b + 1, a}, {b, b, a, b + 1, a, a}},
+		}))
+	}
+	plans := func(epsilon float64) *plan.Plan {
+		law := must(plan.Geometric(0.5))
+		return must(plan.New(plan.Spec{
+			Budget: dp.Budget{Epsilon: epsilon}, Neighbors: dp.Replace, MaxPerPerson: 1, Workload: plan.Workload{Kind: plan.Prefix, Cells: 3},
+			Measurements: []plan.Measurement{{Kind: plan.Partition, Block: 1, Weight: 1, Noise: &law}},
+		}))
+	}
+	normal := func(deviation float64) *plan.Plan {
+		return must(plan.New(plan.Spec{
+			Budget: dp.Budget{Epsilon: 1, Delta: 0.25}, Neighbors: dp.AddRemove, MaxPerPerson: 1, Workload: plan.Workload{Kind: plan.Ranges, Cells: 3},
+			Measurements: []plan.Measurement{{Kind: plan.L2, Rows: [][]int64{{3, 1, 0}, {0, 3, 1}, {0, 0, 3}}, Weight: 1, Deviation: deviation}},
 		}))
 	}
 	return []form{
@@ -124,7 +145,10 @@ func formsOf() []form {
 		formOf(categories(1.2), categories(0.1)),
 		formOf(selection(1.2), selection(0.1)),
 		formOf(affine(2*quarter), affine(3*quarter)),
+		formOf(strategy(1), strategy(0.1)),
 		formOf(ranked(2*quarter+quarter/2), ranked(3*quarter)),
+		formOf(plans(1), plans(0.9)),
+		formOf(normal(4), normal(2)),
 	}
 }
 
@@ -339,6 +363,9 @@ func TestAnswers(t *testing.T) {
 			good = []proof.Value{proof.Category("1"), proof.Category("3")}
 			if inputs.Labels != nil {
 				good = []proof.Value{proof.Category("b:1")}
+			}
+			if inputs.Kind == proof.Rows {
+				good = []proof.Value{proof.Row{0, 7, 1e6}}
 			}
 		}
 		if c, ok := f.sound.(proof.Channel); ok {

@@ -396,3 +396,28 @@ def test_no_multipliers_cost_nothing() -> None:
     without = parse(json.dumps(made).encode()).verify().lower_bound
     made["certificate"]["dual"]["pairs"].append(pair | {"multipliers": []})
     assert parse(json.dumps(made).encode()).verify().lower_bound == without > 0
+
+
+@pytest.mark.parametrize("name", ["integer-tail", "asymmetric-tail", "lattice-tail"])
+@pytest.mark.parametrize("share", [0.25, 0.75])
+def test_delta_of_a_tail_cell_by_cell(name: str, share: float) -> None:
+    """Below its own epsilon noise with a tail has a delta: that of its cells out to where they weigh nothing."""
+    made: Json = json.loads(file(name).read_bytes())
+    epsilon = made["privacy"]["epsilon"] * share
+    made["privacy"] |= {"epsilon": epsilon, "delta": MOST}
+    made["certificate"] |= {"delta": "1", "lower_bound": "0"}
+    made["certificate"].pop("dual")
+    weights, k = [int(w) / WORD for w in made["weights"]], made["grid"]["cells_per_sensitivity"]
+    n, ratio = len(weights), int(made["tail_ratio"]) / WORD
+    law = weights[k : n - k]
+    for m in range(120):
+        law = (
+            [w * (1 - ratio) * ratio**m for w in weights[:k]] + law + [w * (1 - ratio) * ratio**m for w in weights[-k:]]
+        )
+    found = parse(json.dumps(made).encode()).verify().delta_upper
+    zeros = [0.0] * k
+    deltas = []
+    for s in range(-k, k + 1):
+        other = [0.0] * (k + s) + law + [0.0] * (k - s)
+        deltas.append(sum(max(p - math.exp(epsilon) * q, 0) for p, q in zip(zeros + law + zeros, other, strict=True)))
+    assert float(found) == pytest.approx(max(deltas) + int(made["atom"]) / WORD, rel=1e-9)

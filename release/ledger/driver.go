@@ -6,6 +6,7 @@ package ledger
 
 import (
 	"errors"
+	"slices"
 
 	"modernc.org/sqlite"
 	sqlite3 "modernc.org/sqlite/lib"
@@ -16,13 +17,6 @@ const available = true
 
 // wrongFile reports whether an error of the database says that the file is not what it should be.
 func wrongFile(err error) bool {
-	var e *sqlite.Error
-	if !errors.As(err, &e) {
-		return false
-	}
-	switch e.Code() & 0xff { // without what extends it
-	case sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB, sqlite3.SQLITE_ERROR:
-		return true
-	}
-	return false
+	e, ok := errors.AsType[*sqlite.Error](err)
+	return ok && slices.Contains([]int{sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB, sqlite3.SQLITE_ERROR}, e.Code()&0xff) // without what extends it
 }

@@ -7,13 +7,13 @@ import (
 	"database/sql"
 	"errors"
 	"fmt"
-	"io/fs"
 	"os"
 	"sync"
 
 	"github.com/noisewright/noisewright/account"
 	"github.com/noisewright/noisewright/dp"
 	"github.com/noisewright/noisewright/internal/check"
+	"github.com/noisewright/noisewright/internal/files"
 	"github.com/noisewright/noisewright/proof"
 	"github.com/noisewright/noisewright/tables"
 )
@@ -96,15 +96,7 @@ func (l *Ledger) Terms() Terms { return l.terms }
 
 // pathError puts the path in front of an error in place of what the error says of it.
 func pathError(path string, err error) error {
-	var p *fs.PathError
-	var link *os.LinkError
-	switch {
-	case errors.As(err, &p):
-		err = p.Err
-	case errors.As(err, &link):
-		err = link.Err
-	}
-	return check.Errorf("ledger", nil, "%s: %w", path, err)
+	return check.Errorf("ledger", nil, "%s: %w", path, files.Cause(err))
 }
 
 // failed is the error of a statement on the ledger.

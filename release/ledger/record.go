@@ -8,7 +8,6 @@ import (
 	"encoding/hex"
 	"encoding/json"
 	"fmt"
-	"slices"
 	"strings"
 	"unicode"
 	"unicode/utf8"
@@ -72,9 +71,4 @@ func isLine(s string) bool {
 
 func isHash(s string) bool {
 	return len(s) == hashDigits && !strings.ContainsFunc(s, func(r rune) bool { return !strings.ContainsRune("0123456789abcdef", r) })
-}
-
-// sameCosts reports whether two releases have the same mechanisms, in the same order.
-func sameCosts(a, b []charge) bool {
-	return slices.EqualFunc(a, b, func(x, y charge) bool { return x.kind == y.kind && x.times == y.times })
 }

@@ -7,6 +7,7 @@ import (
 	"context"
 	"database/sql"
 	"errors"
+	"slices"
 	"time"
 
 	"github.com/noisewright/noisewright/account"
@@ -212,7 +213,7 @@ func (l *Ledger) find(ctx context.Context, db querier, q account.Charge, charges
 	if err != nil {
 		return 0, err
 	}
-	if !sameCosts(charged, charges) {
+	if !slices.EqualFunc(charged, charges, func(x, y charge) bool { return x.kind == y.kind && x.times == y.times }) {
 		return 0, check.Field("ledger", "costs", "not those that the query was charged with before", "the noise of its record")
 	}
 	return id, nil

@@ -115,7 +115,8 @@ code is 4.
 
 With --categories, or the file of a subset selection, printed are the variances of
 unbiased shares of all categories, times the number of people, of the design and of the
-mechanisms published for that, and how many times the bound they are.
+mechanisms published for that, and how many times the bound they are; with --workload, or
+the file of a strategy for counts, the variances of all its queries together.
 
 The command is also known as noisewright compare --local.`,
 		Example: `  noisewright local compare --range 0,5 --epsilon 2 --delta 0 --loss l2 --unbiased
@@ -288,8 +289,7 @@ func newDiscreteStaircase(p dp.Problem) contender {
 }
 
 func excuse(err error) string {
-	var n *noise.NotApplicableError
-	if errors.As(err, &n) {
+	if n, ok := errors.AsType[*noise.NotApplicableError](err); ok {
 		return "does not apply: " + n.Reason
 	}
 	return shell.Sentence(err)
@@ -308,8 +308,10 @@ func beside(p dp.Problem, name string) string {
 	}
 }
 
+// unheld is nothing where symmetric noise that falls away from 0 keeps the constraints by itself.
 func unheld(p dp.Problem) string {
-	if classical(p.Constraints) {
+	p.Constraints.Symmetric, p.Constraints.Monotone, p.Constraints.Unbiased = false, false, false
+	if p.Constraints.None() {
 		return ""
 	}
 	return "; not held to the constraints"
@@ -368,10 +370,4 @@ func (c *comparison) write(b *strings.Builder) {
 		b.WriteByte('\n')
 		shell.WriteColumns(b, without, "<<")
 	}
-}
-
-// classical reports whether symmetric noise that falls away from 0 keeps the constraints by itself.
-func classical(c dp.Constraints) bool {
-	c.Symmetric, c.Monotone, c.Unbiased = false, false, false
-	return c.None()
 }

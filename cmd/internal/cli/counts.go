@@ -190,7 +190,7 @@ func (o *intervalOptions) countsOfAnswers(_ context.Context, p proof.Proven) err
 	err := o.eachAnswer(func(answer string) error {
 		y, err := space.Parse(answer)
 		if err != nil {
-			return fmt.Errorf("is not %s, want a column as privatize writes it", space)
+			return fmt.Errorf("is not a number from 0 to %d, want a column as privatize writes it", space.Count-1)
 		}
 		return tally.Add(y)
 	})

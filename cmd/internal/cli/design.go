@@ -8,6 +8,8 @@ import (
 	"fmt"
 	"math"
 	"slices"
+	"strconv"
+	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -32,8 +34,9 @@ type designOptions struct {
 	trading bool
 	trade   [2]loss.Loss
 	points  int
-	plot    string // figure of the front
-	format  string // of the figure
+	plot    string  // figure of the front
+	most    float64 // of --max-error, in the place of epsilon; 0: not given
+	format  string  // of the figure
 }
 
 func newDesignCommand(s *shell.Streams) *cobra.Command {
@@ -66,6 +69,11 @@ it, with the bound; --loss with the weights printed, as in --loss l1:0.7
 designs together: seconds for most losses, minutes if each of many designs is hard.
 If it ends first, all designs are proven all the same, and the exit code is 4.
 
+--max-error l1:0.5, in the place of --epsilon and --loss, finds the least epsilon at
+which designed noise has an expected loss of at most 0.5, to about a part in a
+thousand, and writes that noise. 3@0.95 asks for noise within 3 query units with a
+probability of 0.95.
+
 Without -o no table is written. With --json, "gap" is null if there is no lower
 bound above 0, and "status" is "optimal" (the gap was reached) or "limit".
 
@@ -76,7 +84,9 @@ bound above 0, and "status" is "optimal" (the gap was reached) or "limit".
   noisewright design --epsilon 1 --delta 0.01 --sensitivity 1 --trade asymmetric:1,4,asymmetric:4,1 --points 5 -o front.csv --plot front.svg`,
 	})
 	o.tradeFlags(f)
-	f.Privacy(&o.problem.Privacy, shell.Delta)
+	o.maxErrorFlag(f)
+	f.Unless("max-error", func() { f.Epsilon(&o.problem.Epsilon) })
+	f.Delta(&o.problem.Privacy, shell.Delta)
 	f.Caution(&o.Common, &o.problem.Privacy)
 	f.Losses(o.readLosses)
 	f.Query(&o.problem)
@@ -84,6 +94,31 @@ bound above 0, and "status" is "optimal" (the gap was reached) or "limit".
 	f.Output(&o.Common, "table file to write, CSV file with --trade, - for standard output (default none)", "json", "csv")
 	f.Summary(&o.Common, "output", "plot")
 	return f.Run(o.run)
+}
+
+// maxErrorFlag adds --max-error: T@P is a probability above 1−P of noise beyond T.
+func (o *designOptions) maxErrorFlag(f *shell.Flags) {
+	const want = shell.Want("LOSS:V, such as l1:0.5 or l2:25, the largest expected loss, or T@P, such as 3@0.95, noise within T query units with the probability P")
+	f.Func("max-error", "LOSS:V|T@P", "", "in the place of epsilon and a loss: find the least epsilon that keeps this error, such as l1:0.5 or 3@0.95", func(text string) error {
+		name, bound := text, ""
+		within, p, probable := strings.Cut(text, "@")
+		if i := strings.LastIndexByte(text, ':'); i >= 0 {
+			name, bound = text[:i], text[i+1:]
+		}
+		if probable {
+			name, bound = "exceed:"+within, p
+		}
+		v, err := strconv.ParseFloat(bound, 64)
+		if probable {
+			v = 1 - v
+		}
+		l, bad := loss.Parse(name)
+		if err != nil || bad != nil || !check.Positive(v) || probable && v >= 1 {
+			return want
+		}
+		o.most, o.problem.Loss = v, l
+		return nil
+	})
 }
 
 func (o *designOptions) tradeFlags(f *shell.Flags) {
@@ -109,6 +144,9 @@ func (o *designOptions) tradeFlags(f *shell.Flags) {
 
 func (o *designOptions) readLosses(texts []string) (err error) {
 	switch {
+	case o.most > 0 && (o.trading || len(texts) > 0):
+		err = errors.New("max-error and loss or trade are given, want only one of them: max-error names a loss")
+	case o.most > 0:
 	case !o.trading:
 		o.problem.Loss, err = shell.ParseLosses("loss", texts)
 	case len(texts) > 0:
@@ -123,13 +161,26 @@ func (o *designOptions) run(ctx context.Context) error {
 	}
 	return finish(&o.Common, "table", func() (d designed, err error) {
 		o.design.Progress = o.Progress().Design(o.design.TimeLimit)
-		r, limit, err := shell.Design(ctx, o.problem, o.design)
+		r, limit, err := o.found(ctx)
 		if err != nil {
 			return d, err
 		}
+		o.problem.Epsilon = r.Verified.Mechanism().Privacy().Epsilon
 		size := shell.Object{"cells_per_sensitivity", r.Verified.Mechanism().Grid().CellsPerSensitivity}
 		return designed{proven: r.Verified, Outcome: r.Outcome, limit: limit, size: size, rows: besideRows(r, o.problem)}, nil
 	})
+}
+
+// found designs for the epsilon, or the least one that keeps the error.
+func (o *designOptions) found(ctx context.Context) (r *lp.Result[tables.Verified], limit, err error) {
+	if o.most == 0 {
+		return shell.Design(ctx, o.problem, o.design)
+	}
+	r, err = lp.ForError(ctx, o.problem, o.most, o.design)
+	if r != nil { // a limit of the last design, which is proved all the same
+		return r, nil, nil
+	}
+	return nil, nil, shell.DesignError(ctx, o.problem, o.design, err)
 }
 
 // designed is a mechanism that a command has designed, with what it says beside what is said

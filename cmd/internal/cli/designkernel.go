@@ -93,7 +93,9 @@ With --categories the answers are for the shares of all categories: each is a se
 categories, of the size with the least total variance of unbiased estimates or, with
 --objective largest, the least variance of a single share (subset selection). No range,
 loss or delta is asked for. Exact are the variances, times the number of people, and the
-bound on those of every unbiased estimate from answers of this epsilon.
+bound on those of every unbiased estimate from answers of this epsilon. With --workload
+they are for counts of categories in an order, in ranges, of attributes, or any others; up
+to 16 categories there is a bound as well, and beyond that none.
 
 The lower bound is about every randomizer for these values, whatever its answers. If a
 limit is hit first, the best proven randomizer is written, and the exit code is 4. Every
@@ -104,7 +106,8 @@ The command is also known as noisewright design-kernel --local.`,
 		Example: `  noisewright local design --range 0,5 --epsilon 2 --delta 0 --loss l2 --unbiased --objective worst -o rating.json
   noisewright local design --query integer --range 1,5 --epsilon 2 --delta 0 --loss l2 --unbiased
   noisewright local design --costs costs.csv --epsilon 1 --delta 0 -o color.json
-  noisewright local design --categories 200 --epsilon 1 -o page.json`,
+  noisewright local design --categories 200 --epsilon 1 -o page.json
+  noisewright local design --categories 14 --epsilon 1 --workload prefix -o age.json`,
 	}, "file of the randomizer")
 }
 

@@ -106,8 +106,7 @@ func (v *vectorOptions) readMoments(s *shell.Streams, p *latent.Problem, choose 
 
 func (v *vectorOptions) readData(s *shell.Streams, p *latent.Problem, choose func(string) bool) error {
 	data, err := s.ReadFrame(v.data, v.csv, choose, v.columns == "*")
-	var f *shell.Failure
-	if errors.As(err, &f) && strings.Contains(f.Error(), "column") {
+	if f, ok := errors.AsType[*shell.Failure](err); ok && strings.Contains(f.Error(), "column") {
 		f.Hint = "--columns and --exclude choose the columns that are read"
 	}
 	if err != nil {

@@ -166,23 +166,13 @@ func ledgerFailure(path string, err error) error {
 	return err
 }
 
-type ledgerTerms struct {
-	Epsilon   float64 `json:"epsilon"`
-	Delta     float64 `json:"delta"`
-	Neighbors string  `json:"neighbors"`
-	Unit      string  `json:"unit"`
-	Adaptive  bool    `json:"adaptive"`
-	Delimiter string  `json:"delimiter"`
-	OneLine   bool    `json:"one_line"`
-}
-
-func (t ledgerTerms) rows() []shell.Row {
+func termRows(t ledger.Terms) []shell.Row {
 	composition := "exact, on the condition that " + strings.ReplaceAll(nonAdaptive, "\n", " ")
 	if t.Adaptive {
 		composition = "basic, for noise chosen in view of earlier answers too"
 	}
 	unit := "a " + t.Unit
-	if column, person := ledger.Terms(t).Person(); person {
+	if column, person := t.Person(); person {
 		unit = "a person (" + column + ")"
 	}
 	guess := "whether " + unit + " is there"
@@ -234,8 +224,7 @@ something else: read by another delimiter, or line by line, one record is many r
 		if err := ledger.Create(ctx, o.file, terms); err != nil {
 			return ledgerFailure(o.file, err)
 		}
-		t := ledgerTerms(terms)
-		return o.Print(t, append(t.rows(), shell.Row{"ledger", o.file}))
+		return o.Print(terms, append(termRows(terms), shell.Row{"ledger", o.file}))
 	})
 }
 
@@ -300,9 +289,9 @@ func (o *ledgerOptions) show(ctx context.Context, l *ledger.Ledger) error {
 			return err
 		}
 	}
-	t := ledgerTerms(l.Terms())
+	t := l.Terms()
 	return o.PrintText(shell.Object{t, "releases", list}, func(b *strings.Builder) {
-		shell.WriteRows(b, append(t.rows(), shell.Row{"releases", fmt.Sprint(len(list))}))
+		shell.WriteRows(b, append(termRows(t), shell.Row{"releases", fmt.Sprint(len(list))}))
 		shell.WriteColumns(b, lines, "><<<<")
 	})
 }
@@ -359,7 +348,7 @@ func (o *ledgerOptions) total(ctx context.Context, l *ledger.Ledger) error {
 	if err != nil {
 		return err
 	}
-	t, basic, basicDelta := ledgerTerms(l.Terms()), exact.FloatUp(s.BasicEpsilon), exact.FloatUp(s.BasicDelta)
+	t, basic, basicDelta := l.Terms(), exact.FloatUp(s.BasicEpsilon), exact.FloatUp(s.BasicDelta)
 	releases := fmt.Sprintf("%d, with %d uses of noise", s.Releases, s.Uses)
 	if s.Pending > 0 {
 		releases += fmt.Sprintf("; %d only charged", s.Pending)
@@ -375,7 +364,7 @@ func (o *ledgerOptions) total(ctx context.Context, l *ledger.Ledger) error {
 		{"releases", releases},
 		{"spent", fmt.Sprintf("epsilon %s, delta %v", spent, s.Delta)},
 		shell.When(!t.Adaptive, "basic", fmt.Sprintf("epsilon %v, delta %v by basic composition", basic, basicDelta)),
-	}, t.rows()...))
+	}, termRows(t)...))
 }
 
 type ledgerLeftOptions struct {

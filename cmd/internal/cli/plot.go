@@ -57,9 +57,9 @@ in the title. The curves over it are Laplace and Gaussian noise for the same tot
 For a kernel or a local randomizer, draw the expected loss of every value, or with
 --values the probabilities of the answers to these values; for categories, those of all.
 For a subset selection, draw the variance of sets of other sizes, and of published
-mechanisms. For an additive kernel, draw the loss of every cell, or the density of the noise for the
-values. --table adds the loss of noise that does not depend on the value to that of a
-kernel, as a dashed line.
+mechanisms. For an additive kernel, draw the loss of every cell, or the density of the
+noise for the values. --table adds the loss of noise that does not depend on the value
+to that of a kernel, as a dashed line.
 
 Several files of one form are drawn over each other: the densities of tables, or the
 expected losses of kernels or randomizers, without the mechanisms to compare with.

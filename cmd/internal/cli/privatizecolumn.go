@@ -49,8 +49,7 @@ func (c columnOptions) prefix() string {
 }
 
 func (c columnOptions) about(err error) error {
-	var f *shell.Failure
-	if c.own && errors.As(err, &f) {
+	if f, ok := errors.AsType[*shell.Failure](err); ok && c.own {
 		return &shell.Failure{Code: f.Code, Hint: f.Hint, Err: fmt.Errorf("%s%w", c.prefix(), f.Err)}
 	}
 	return err

@@ -312,13 +312,10 @@ func tableSource(c *shell.Common, flag, given string, design lp.Options) (releas
 		Rejected:  func(err error) { c.Warn("tables %s", shell.Sentence(err)) },
 		Design: func(ctx context.Context, p dp.Problem, gap float64) (*tables.Verified, error) {
 			d := design
-			if gap > d.Gap {
-				d.Gap = gap
-			}
+			d.Gap = max(d.Gap, gap)
 			r, limit, err := shell.Design(ctx, p, d)
 			if err != nil {
-				var f *shell.Failure
-				if errors.As(err, &f) && strings.HasPrefix(f.Hint, "noisewright design") {
+				if f, ok := errors.AsType[*shell.Failure](err); ok && strings.HasPrefix(f.Hint, "noisewright design") {
 					f.Hint = "noisewright release --help"
 				}
 				return nil, err

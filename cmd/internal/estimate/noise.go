@@ -6,6 +6,7 @@ import (
 	"math"
 
 	"github.com/noisewright/noisewright/dp"
+	"github.com/noisewright/noisewright/internal/quadrature"
 	"github.com/noisewright/noisewright/tables"
 )
 
@@ -23,28 +24,10 @@ func NoiseError(t *tables.Table, n int, level float64) (below, above float64) {
 		}
 		// It falls and then rises with λ: (K(λ) + c)/λ with K convex, K(0) = 0 and c > 0.
 		most := math.Log(600 / law.reach)
-		return leastOf(at, most-40, most)*(1+1e-12) + law.slack
+		_, least := quadrature.Minimum(at, most-40, most, 45)
+		return least*(1+1e-12) + law.slack
 	}
 	return side(-1), side(1)
-}
-
-// leastOf is the least value found of a function that falls and then rises, by the golden section.
-func leastOf(f func(float64) float64, a, b float64) float64 {
-	const golden = 0.6180339887498949
-	x, y := b-golden*(b-a), a+golden*(b-a)
-	fx, fy := f(x), f(y)
-	for range 45 {
-		if fx <= fy { // also where both are infinite, as beyond some λ they are
-			b, y, fy = y, x, fx
-			x = b - golden*(b-a)
-			fx = f(x)
-		} else {
-			a, x, fx = x, y, fy
-			y = a + golden*(b-a)
-			fy = f(y)
-		}
-	}
-	return min(fx, fy)
 }
 
 // moments is the law of a table's noise, in query units.

@@ -42,8 +42,8 @@ func codeCommand(ts *testscript.TestScript, neg bool, args []string) {
 	}
 	code := 0
 	if err := ts.Exec(args[1], args[2:]...); err != nil {
-		var exit *exec.ExitError
-		if !errors.As(err, &exit) {
+		exit, ok := errors.AsType[*exec.ExitError](err)
+		if !ok {
 			ts.Fatalf("%v", err)
 		}
 		code = exit.ExitCode()

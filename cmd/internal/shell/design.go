@@ -3,6 +3,7 @@
 package shell
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -178,19 +179,12 @@ func DesignError(ctx context.Context, p dp.Problem, o lp.Options, err error) err
 // CacheDirectory returns where designs are kept: in the directory given, below the
 // user's caches for "", nowhere ("") for "-".
 func CacheDirectory(given, name string, o lp.Options) string {
-	dir := given
-	switch dir {
-	case "-":
+	user, err := os.UserCacheDir()
+	if given == "-" || given == "" && err != nil {
 		return ""
-	case "":
-		user, err := os.UserCacheDir()
-		if err != nil {
-			return ""
-		}
-		dir = filepath.Join(user, "noisewright", name)
 	}
 	// One gap's tables are not another's.
-	return filepath.Join(dir, fmt.Sprintf("gap-%g", o.Gap))
+	return filepath.Join(cmp.Or(given, filepath.Join(user, "noisewright", name)), fmt.Sprintf("gap-%g", o.Gap))
 }
 
 // NewStore returns the tables of a cache, which designs those that are not there: a

@@ -19,6 +19,7 @@ import (
 
 	"github.com/noisewright/noisewright/dp"
 	"github.com/noisewright/noisewright/internal/check"
+	"github.com/noisewright/noisewright/internal/files"
 	"github.com/noisewright/noisewright/proof"
 )
 
@@ -57,8 +58,7 @@ func Refuse(wrong bool, format string, args ...any) error {
 
 // Invalid makes an error that wraps dp.ErrInvalid one of bad input, unless it is a Failure already.
 func Invalid(hint string, err error) error {
-	var f *Failure
-	if !errors.As(err, &f) && errors.Is(err, dp.ErrInvalid) {
+	if _, failed := errors.AsType[*Failure](err); !failed && errors.Is(err, dp.ErrInvalid) {
 		return BadInput(hint, err)
 	}
 	return err
@@ -91,8 +91,7 @@ func interrupted() error {
 
 // usageError is about the command line as cobra and pflag see it.
 func usageError(err error, cmd *cobra.Command) error {
-	var f *Failure
-	if errors.As(err, &f) {
+	if f, ok := errors.AsType[*Failure](err); ok {
 		return f
 	}
 	// cobra's suggestions follow on lines of their own.
@@ -103,8 +102,7 @@ func usageError(err error, cmd *cobra.Command) error {
 			hint = "did you mean " + name + "?"
 		}
 	}
-	var unknown *pflag.NotExistError
-	if errors.As(err, &unknown) {
+	if unknown, ok := errors.AsType[*pflag.NotExistError](err); ok {
 		if name := similarFlag(cmd, unknown.GetSpecifiedName()); name != "" {
 			hint = "did you mean --" + name + "?"
 		}
@@ -145,11 +143,7 @@ func (s *standardOutput) Write(p []byte) (int, error) {
 type outputError struct{ err error }
 
 func (e *outputError) Error() string {
-	var path *fs.PathError
-	if errors.As(e.err, &path) {
-		return "standard output: " + path.Err.Error()
-	}
-	return "standard output: " + e.err.Error()
+	return "standard output: " + files.Cause(e.err).Error()
 }
 func (e *outputError) Unwrap() error { return e.err }
 
@@ -165,12 +159,11 @@ func (a *Streams) report(err error) int {
 		return ExitDone
 	}
 	code, hint := ExitFailure, ""
-	var f *Failure
-	if errors.As(err, &f) {
+	f, failed := errors.AsType[*Failure](err)
+	if failed {
 		code, hint = f.Code, f.Hint
 	}
-	var out *outputError
-	if errors.As(err, &out) && errors.Is(out, syscall.EPIPE) && f == nil {
+	if out, ok := errors.AsType[*outputError](err); ok && errors.Is(out, syscall.EPIPE) && !failed {
 		return ExitDone // the reader, such as head, has all it wanted
 	}
 	if errors.Is(err, context.Canceled) {

@@ -113,8 +113,10 @@ func ReadLoss(s string) (loss.Loss, error) {
 			continue
 		}
 		path, weight := rest, ""
-		if colon := strings.LastIndexByte(rest, ':'); colon >= 0 && !exists(rest) {
-			path, weight = rest[:colon], rest[colon:]
+		if _, err := os.Stat(rest); err != nil {
+			if colon := strings.LastIndexByte(rest, ':'); colon >= 0 {
+				path, weight = rest[:colon], rest[colon:]
+			}
 		}
 		l, err := readPWL(path)
 		if err != nil {
@@ -123,11 +125,6 @@ func ReadLoss(s string) (loss.Loss, error) {
 		terms[i] = l.Name() + weight
 	}
 	return loss.Parse(strings.Join(terms, separator))
-}
-
-func exists(path string) bool {
-	_, err := os.Stat(path)
-	return err == nil
 }
 
 func readPWL(path string) (loss.Loss, error) {

@@ -9,11 +9,13 @@ import (
 	"fmt"
 	"math"
 	"slices"
+	"strings"
 
 	"github.com/noisewright/noisewright/cmd/internal/portrait"
 	"github.com/noisewright/noisewright/dp"
 	"github.com/noisewright/noisewright/local"
 	"github.com/noisewright/noisewright/noise"
+	"github.com/noisewright/noisewright/subset"
 )
 
 // comparison is what `compare --json` prints, as far as it is shown.
@@ -22,9 +24,12 @@ type comparison struct {
 	LowerBound *float64 `json:"lower_bound"`
 	Mechanisms []struct {
 		Name          string   `json:"name"`
-		Loss          *float64 `json:"loss"`       // of a table
-		MeanLoss      *float64 `json:"mean_loss"`  // of a randomizer
-		WorstLoss     *float64 `json:"worst_loss"` //
+		Loss          *float64 `json:"loss"`             // of a table
+		MeanLoss      *float64 `json:"mean_loss"`        // of a randomizer
+		WorstLoss     *float64 `json:"worst_loss"`       //
+		Total         *float64 `json:"total_variance"`   // of a subset selection
+		Largest       *float64 `json:"largest_variance"` //
+		Ratio         *float64 `json:"ratio_to_bound"`   //
 		Suboptimality *float64 `json:"suboptimality"`
 		Source        string   `json:"source"`
 		Note          string   `json:"note"`
@@ -58,12 +63,17 @@ func (c *comparison) show() compared {
 		if m.MeanLoss != nil {
 			loss = m.MeanLoss
 		}
-		if c.Objective == string(local.Worst) {
+		switch c.Objective {
+		case string(local.Worst):
 			loss = m.WorstLoss
+		case string(subset.Total):
+			loss = m.Total
+		case string(subset.Largest):
+			loss = m.Largest
 		}
 		shown := contender{Name: m.Name, Loss: loss, Note: m.Note}
 		if m.Source != "" {
-			shown.Note = m.Source + "; " + m.Note
+			shown.Note = strings.TrimSuffix(m.Source+"; "+m.Note, "; ")
 		}
 		if i == 0 && shown.Name != "designed" {
 			shown.Name = "this " + shown.Name
@@ -74,8 +84,13 @@ func (c *comparison) show() compared {
 				shown.Text = b.Text
 			}
 		}
-		if s := m.Suboptimality; s != nil {
-			shown.Above = fmt.Sprintf("%.3g %%", 100**s)
+		above := m.Suboptimality
+		if m.Ratio != nil {
+			above = new(float64)
+			*above = *m.Ratio - 1
+		}
+		if above != nil {
+			shown.Above = fmt.Sprintf("%.3g %%", 100**above)
 		}
 		out.Mechanisms = append(out.Mechanisms, shown)
 	}
@@ -83,7 +98,7 @@ func (c *comparison) show() compared {
 }
 
 func (s *study) compare(ctx context.Context, made subject) error {
-	if !slices.Contains([]string{"table", "local"}, made.Kind) {
+	if !slices.Contains([]string{"table", "local", "subset"}, made.Kind) {
 		return nil // compare takes no others
 	}
 	var c comparison
@@ -151,15 +166,12 @@ func sweepEpsilons(epsilon float64) []float64 {
 	out := []float64{}
 	for i := range sweepPoints {
 		e := from * math.Pow(to/from, float64(i)/(sweepPoints-1))
-		out = append(out, shortened(e))
+		out = append(out, rounded(e, 3)) // what is shown is what was computed
 	}
 	distance := func(e float64) float64 { return math.Abs(math.Log(e / epsilon)) }
 	slices.SortFunc(out, func(a, b float64) int { return cmp.Compare(distance(a), distance(b)) })
 	return slices.Compact(out)
 }
-
-// shortened is x to the 3 digits shown of it, so that what is shown is what was computed.
-func shortened(x float64) float64 { return rounded(x, 3) }
 
 // sweep sends the error against epsilon, with all that it is compared with, point by point.
 // A file that was dropped has no fields to vary.

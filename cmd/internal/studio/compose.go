@@ -48,7 +48,7 @@ func (s *study) compose(ctx context.Context, made subject) error {
 		if ctx.Err() != nil {
 			return ctx.Err()
 		}
-		delta := multiple(p.Delta, n)
+		delta := rounded(p.Delta*float64(n), 14) // 1.2e-5 for twelve times 1e-6, where the product has other last digits
 		switch {
 		case total.Releases > 0:
 			delta = total.Delta
@@ -72,10 +72,6 @@ func (s *study) compose(ctx context.Context, made subject) error {
 	}
 	return s.profile(ctx, pld, p)
 }
-
-// multiple is n times delta, as a decimal of few digits where delta is one: 1.2e-5 and not
-// the product of float64s, which has other last digits.
-func multiple(delta float64, n int) float64 { return rounded(delta*float64(n), 14) }
 
 // rounded is x to so many digits.
 func rounded(x float64, digits int) float64 {
@@ -150,7 +146,7 @@ func profileOf(ctx context.Context, pld *account.PrivacyLossDistribution, most f
 		if err := ctx.Err(); err != nil {
 			return b, err
 		}
-		epsilon := shortened(most * float64(i) / (profilePoints - 1))
+		epsilon := rounded(most*float64(i)/(profilePoints-1), 3) // as is shown
 		d, err := c.Delta(epsilon)
 		if err != nil {
 			return b, err

@@ -21,6 +21,7 @@ const (
 	kindTable  = "table"  // additive noise
 	kindKernel = "kernel" // noise that depends on the value
 	kindLocal  = "local"  // a local randomizer
+	kindShares = "shares" // a subset selection
 	kindFile   = "file"   // what was dropped on the page
 )
 
@@ -53,7 +54,8 @@ var flags = map[string][]string{
 		"epsilon", "delta", "loss", "range", "query", "objective", "unbiased", "answers", "answer-step", "max-answers",
 		"nodes", "instance-cap", "gap", "time-limit",
 	},
-	kindFile: nil,
+	kindShares: {"epsilon", "categories", "objective"},
+	kindFile:   nil,
 }
 
 // readRequest refuses what is not of the form; numbers are read by the commands.
@@ -69,7 +71,7 @@ func readRequest(r io.Reader) (*request, error) {
 	}
 	allowed, ok := flags[q.Kind]
 	if !ok {
-		return nil, fmt.Errorf("kind = %s, want table, kernel, local or file", check.Quoted(q.Kind))
+		return nil, fmt.Errorf("kind = %s, want table, kernel, local, shares or file", check.Quoted(q.Kind))
 	}
 	for name, value := range q.Fields {
 		if !slices.Contains(allowed, name) {
@@ -91,9 +93,9 @@ func readable(name, value string) error {
 				return fmt.Errorf("loss = %s, want segments that begin with -inf: the studio reads no files", check.Quoted(value))
 			}
 		}
-	case "nodes":
+	case "nodes", "categories":
 		if _, err := strconv.ParseUint(value, 10, 32); err != nil {
-			return fmt.Errorf("nodes = %s, want a number: the studio reads no files", check.Quoted(value))
+			return fmt.Errorf("%s = %s, want a number: the studio reads no files", name, check.Quoted(value))
 		}
 	}
 	return nil
@@ -120,7 +122,7 @@ func (q *request) args(command string, given map[string]string) []string {
 	maps.Copy(all, q.Fields)
 	maps.Copy(all, given)
 	words := []string{command}
-	if q.Kind == kindLocal {
+	if q.Kind == kindLocal || q.Kind == kindShares {
 		words = []string{"local", strings.TrimSuffix(command, "-kernel")}
 	}
 	order := append([]string{"releases"}, flags[q.Kind]...)
@@ -146,6 +148,8 @@ func (q *request) design(given map[string]string) ([]string, error) {
 	}
 	command, together := "design", q.Together && n > 1
 	switch {
+	case together && q.Kind == kindShares:
+		return nil, errors.New("releases: the epsilon of a subset selection is of one release, want each")
 	case together && q.Kind == kindKernel:
 		return nil, errors.New("releases: the epsilon and delta of a kernel are of one release, want each")
 	case q.Kind != kindTable:

@@ -73,7 +73,7 @@ func New(run Program) (*Server, error) {
 	return &Server{
 		host: l.Addr().String(), token: base64.RawURLEncoding.EncodeToString(secret), run: run, files: files,
 		studies: make(chan struct{}, maxStudies), waiting: make(chan struct{}, maxWaiting),
-		listener: newLimited(l, maxConnections), patience: patience,
+		listener: &limited{Listener: l, places: make(chan struct{}, maxConnections), closed: make(chan struct{})}, patience: patience,
 	}, nil
 }
 
@@ -204,10 +204,6 @@ type limited struct {
 type silent struct {
 	conn  net.Conn
 	since time.Time
-}
-
-func newLimited(l net.Listener, most int) *limited {
-	return &limited{Listener: l, places: make(chan struct{}, most), closed: make(chan struct{})}
 }
 
 // note is the server's ConnState.

@@ -143,7 +143,7 @@ func TestHostileRequests(t *testing.T) {
 		{"no JSON", "POST", study, "epsilon=1", nil, 400, "request: "},
 		{"two objects", "POST", study, plain + plain, nil, 400, "more than one object"},
 		{"unknown key", "POST", study, `{"kind":"table","command":"rm"}`, nil, 400, "unknown field"},
-		{"unknown kind", "POST", study, `{"kind":"release"}`, nil, 400, "kind = release, want table, kernel, local or file"},
+		{"unknown kind", "POST", study, `{"kind":"release"}`, nil, 400, "kind = release, want table, kernel, local, shares or file"},
 		{"unknown flag", "POST", study, `{"kind":"table","fields":{"output":"/etc/passwd"}}`, nil, 400, "field = output, want a flag of this kind"},
 		{"flag of another kind", "POST", study, `{"kind":"table","fields":{"costs":"a.csv"}}`, nil, 400, "want a flag of this kind"},
 		{"loss of a file", "POST", study, `{"kind":"table","fields":{"loss":"l1 + pwl:/etc/passwd"}}`, nil, 400, "the studio reads no files"},
@@ -484,4 +484,38 @@ func FuzzRequest(f *testing.F) {
 			t.Error(err)
 		}
 	})
+}
+
+// TestShares: the request for shares is one command, whose categories are a number and name no file, and what it is
+// compared with has the variance of the objective.
+func TestShares(t *testing.T) {
+	q, err := readRequest(strings.NewReader(`{"kind":"shares","fields":{"epsilon":"1","categories":"200","objective":"largest"}}`))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if args, err := q.design(nil); err != nil || commandLine(args) != "noisewright local design --epsilon 1 --categories 200 --objective largest" {
+		t.Errorf("%v, %v", args, err)
+	}
+	q.Together, q.Releases = true, "4"
+	if args, err := q.design(nil); err == nil {
+		t.Errorf("%v for 4 releases together", args)
+	}
+	for text, want := range map[string]string{
+		`{"kind":"shares","fields":{"categories":"/etc/passwd"}}`: "categories = /etc/passwd, want a number: the studio reads no files",
+		`{"kind":"shares","fields":{"categories":"a,b"}}`:         "categories = a,b, want a number: the studio reads no files",
+		`{"kind":"shares","fields":{"loss":"l1"}}`:                "field = loss, want a flag of this kind",
+	} {
+		if _, err := readRequest(strings.NewReader(text)); err == nil || err.Error() != want {
+			t.Errorf("%v, want %s", err, want)
+		}
+	}
+	for objective, want := range map[string]string{"total": "3", "largest": "0.5"} {
+		var c comparison
+		if err := json.Unmarshal([]byte(`{"objective":"`+objective+`","lower_bound":0.4,"mechanisms":[{"name":"selection","total_variance":3,"largest_variance":0.5,"ratio_to_bound":1.25,"source":"certified"}]}`), &c); err != nil {
+			t.Fatal(err)
+		}
+		if got := c.show().Mechanisms[0]; got.Name != "this selection" || got.Text != want || got.Above != "25 %" || got.Note != "certified" {
+			t.Errorf("%s: %+v", objective, got)
+		}
+	}
 }

@@ -4,6 +4,7 @@
 package local
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -25,7 +26,11 @@ func Design(ctx context.Context, p Problem, s *meet.Search) (*local.Verified, me
 	d.Options.MaxCells = min(d.Options.MaxCells, local.MaxNodes-1)
 	d.margin = max(d.margin, marginShare*min(d.Options.Gap, meet.LargestMargin))
 	d.begin(ctx)
+	err := d.beginBelow(ctx, false)
 	stopped := d.refine(ctx)
+	if err = cmp.Or(err, d.beginBelow(ctx, true)); err != nil {
+		return nil, meet.Outcome{}, err
+	}
 	return meet.Finish(&d.Search, d.best, d.dual, d.rounds, stopped, func() error {
 		return check.Errorf("lp", meet.ErrLimit, "no randomizer was found before the design was ended")
 	})

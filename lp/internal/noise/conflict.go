@@ -52,7 +52,7 @@ func (d *designer) excluded(ctx context.Context, p dp.Problem, k int) (bool, err
 	if limit := p.Constraints.MaxDistinguishing; limit > 0 {
 		l.distinguish(m.folded, [2]bool{!g.openBelow, !g.openAbove}, g.k, limit)
 	}
-	_, status, err := l.solve(ctx, &d.Options, g, nil, engine.Want{Gap: 1, Excess: meet.LowerTolerance}, 0)
+	_, status, err := l.solve(ctx, &d.Options, g, engine.Want{Gap: 1, Excess: meet.LowerTolerance})
 	switch {
 	case errors.Is(err, meet.ErrTooFine):
 		return false, nil

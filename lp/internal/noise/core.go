@@ -57,7 +57,14 @@ func (d *designer) findCore() {
 // coreTable returns the best of the truncated staircases with the core, or a core as wide as it is for a small
 // epsilon, of several atoms, that has most cells at most and takes so much work.
 func (d *designer) coreTable(work, most int) (t *tables.Verified, err error) {
-	g, n := d.coreGrid(work, most)
+	enough := 3e-2 // of what that of a small epsilon is off
+	if d.start != nil {
+		enough = 3e-3
+	}
+	if len(loss.Kinks(d.Loss)) > 0 { // what is free ends with the core
+		enough = min(enough, 2e-4)
+	}
+	g, n := d.coreGrid(enough, work, most)
 	fall := func(away int) float64 { return d.Epsilon * math.Ceil(float64(away)/float64(g.k)) }
 	var cuts []truncated
 	for _, share := range []float64{0, 0.9, 0.999, 1 - 1e-6} { // of delta, for the atom
@@ -77,12 +84,15 @@ func (d *designer) coreTable(work, most int) (t *tables.Verified, err error) {
 
 // coreGrid returns a grid that begins with the core, of n cells, whose width is next to the core's, with few cells:
 // K times the sensitivities of the support are at most the given ones, and K² times them the work.
-func (d *designer) coreGrid(work, cells int) (g grid, n int) {
-	c, enough, matters := staircase.Core{From: d.peak - 0.5, Width: 1}, 3e-2, min(d.Epsilon, 1)
+func (d *designer) coreGrid(enough float64, work, cells int) (g grid, n int) {
+	c, matters := staircase.Core{From: d.peak - 0.5, Width: 1}, min(d.Epsilon, 1)
 	if d.start != nil {
-		c, enough, matters = *d.start, 3e-3, 1
+		c, matters = *d.start, 1
 	}
-	reach := 2*(SupportBound(d.Problem)+2) + c.Width
+	reach := 2 + c.Width
+	if d.Delta > 0 {
+		reach += 2 * (SupportBound(d.Problem) + 1)
+	}
 	least := max(1, int(math.Round(1/c.Width)))
 	most := max(least, min(int(math.Sqrt(float64(work)/reach)), int(float64(cells)/reach)))
 	if d.points > 0 {
@@ -92,9 +102,6 @@ func (d *designer) coreGrid(work, cells int) (g grid, n int) {
 	const protected = 4e-5
 	beyond := func(k, wide int) bool {
 		return d.jumping && d.start != nil && int64(k) != d.points && float64(wide) > c.Width*(1-protected)*float64(k)
-	}
-	if len(loss.Kinks(d.Loss)) > 0 { // what is free ends with the core
-		enough = min(enough, 2e-4)
 	}
 	best := math.Inf(1)
 	for k := min(least, most); k <= most && best > enough; k++ {
@@ -120,8 +127,8 @@ func (d *designer) closedDual() {
 	const (
 		halfway  = 0.5  // of the gap: finer grids are not worth their time
 		share    = 0.25 // of the time, for all of them
-		gaining  = 0.05 // of what is missed
-		mostIdle = 4    // times as many nodes as when that was gained last
+		gaining  = 0.1  // of what is missed
+		mostIdle = 2.5  // times as many nodes as when that was gained last
 	)
 	var best closed
 	patience := d.Left() - time.Duration(share*float64(d.Options.TimeLimit))
@@ -130,10 +137,10 @@ func (d *designer) closedDual() {
 	for g := range d.closedGrids(most) {
 		before := best.value
 		d.try(&best, g, most)
-		if last == 0 || best.value-before > gaining*(d.Best-before) {
+		if best.value == 0 || best.value-before > gaining*(d.Best-before) {
 			last = g.k
 		}
-		if d.Best/best.value-1 < halfway*d.Options.Gap || d.Left() < patience || g.k > mostIdle*last {
+		if d.Best/best.value-1 < halfway*d.Options.Gap || d.Left() < patience || float64(g.k) > mostIdle*float64(last) {
 			break
 		}
 	}

@@ -62,6 +62,7 @@ type designer struct {
 	last         *side           // that was advanced
 	before       float64         // what was left before, if it was advanced alone
 	start        *staircase.Core // of the table to begin with; nil: as for a small epsilon
+	unclosed     bool            // multipliers in closed form are known to prove little
 	table        *tables.Table
 	dual         *tables.Dual
 	rounds       int
@@ -74,7 +75,6 @@ type side struct {
 	bound  bound
 	grid   grid
 	reach  float64 // half-width in sensitivities
-	hint   *hint
 	value  float64 // what the last program achieved; 0: nothing
 	missed float64 // estimate of what finer grids can still gain
 	same   int     // programs with cells of single points
@@ -83,7 +83,8 @@ type side struct {
 	slows  float64 // the power of nK that the time of the next program is expected to grow with
 	// certify is the part of took in which what it gave was made and certified.
 	certify time.Duration
-	before  struct { // the last program: the one before it
+	solved  int      // K of the last program
+	before  struct { // the one before it
 		value float64
 		k     int
 	}
@@ -127,7 +128,7 @@ func (d *designer) begin() error {
 			d.keepDual(dual)
 		}
 	}
-	if d.core != nil && d.Epsilon >= closedFrom {
+	if d.core != nil && d.Epsilon >= closedFrom && !d.unclosed {
 		d.closedDual()
 	}
 	return nil
@@ -245,26 +246,16 @@ func (d *designer) plan() (*side, error) {
 		}
 	}
 	err := check.Errorf("lp", meet.ErrLimit, "finer grids would not be done in time")
-	// That the next program of a side is cheap does not bring it forward: it may be cheap
-	// because it gains nothing any more, and its time would be lost.
-	first := []courage{cautious, bold}
-	if d.Gap() > farApart { // nothing is worth more than a bound
-		first = append(first, desperate)
-	}
-	for _, try := range []struct {
-		sides    []*side
-		courages []courage
-	}{{worth, first}, {patient, []courage{cautious, bold}}, {worth, []courage{desperate}}} {
-		for _, s := range try.sides {
-			if s.closed != nil {
-				err = s.closed
-				continue
-			}
-			for _, c := range try.courages {
-				if d.finerInTime(s, missed[s], c) {
-					return s, nil
-				}
-			}
+	for i, s := range slices.Concat(worth, patient, worth) {
+		power := 1.5
+		if i >= len(worth)+len(patient) || d.Gap() > farApart { // nothing is worth more than a bound
+			power = 1
+		}
+		switch {
+		case s.closed != nil:
+			err = s.closed
+		case d.finerInTime(s, missed[s], power):
+			return s, nil
 		}
 	}
 	return nil, err
@@ -323,11 +314,10 @@ func (d *designer) widen(sides ...*side) {
 
 // finerInTime refines the grid of a side, which is estimated to miss so much, as far as
 // its next program can be expected to end in time, and reports whether it can: half of
-// what is left is enough for it. The bold let it take all that is left, and count on
-// (nK)^1.5 of n cells of which K make up a sensitivity, which is what it often takes; and a
-// program that proves a bound may take longer, as what is done of it proves one too. The
-// desperate count on nK: there is nothing else that the time that is left could be for.
-func (d *designer) finerInTime(s *side, missed float64, c courage) bool {
+// what is left is enough for it. A small step may take all that is left, and is counted on to take a power of nK, of n cells
+// of which K make up a sensitivity: 1.5 is what it often is, and 1 for what else the time would be lost to;
+// and a program that proves a bound may take longer, as what is done of it proves one too.
+func (d *designer) finerInTime(s *side, missed, power float64) bool {
 	before, reach := s.grid, s.reach
 	for growth := d.growth(s, missed); ; growth *= 0.7 {
 		s.grid.k, s.reach = before.k, reach
@@ -347,22 +337,13 @@ func (d *designer) finerInTime(s *side, missed float64, c courage) bool {
 		if s == &d.lower {
 			left *= 1.5
 		}
-		if c >= bold && math.Pow(ratio, 1.5) <= left || c == desperate && ratio <= left {
+		if math.Pow(ratio, power) <= left {
 			return true
 		}
 		s.grid, s.reach = before, reach
 		return false
 	}
 }
-
-// courage is what a design makes of the time that is left.
-type courage int
-
-const (
-	cautious courage = iota
-	bold
-	desperate
-)
 
 // finer refines the grid of a side; where cells are points already, only its support.
 func (d *designer) finer(s *side, growth float64) {
@@ -422,10 +403,7 @@ func (d *designer) advance(ctx context.Context, s *side) error {
 		defer cancel()
 	}
 	before, took := s.grid, s.took
-	s.before.value, s.before.k = s.value, g.k
-	if s.hint != nil {
-		s.before.k = s.hint.grid.k
-	}
+	s.before.value, s.before.k, s.solved = s.value, s.solved, g.k
 	s.grid, s.value = g, 0
 	start := d.Elapsed()
 	var err error
@@ -455,12 +433,12 @@ func (d *designer) hopeless(g grid) bool {
 }
 
 // solve solves a program of a side and keeps what it gives. That the methods gave up is no error.
-func (d *designer) solve(ctx context.Context, s *side, g grid, margin float64, rows int) (value float64, status solver.Status, err error) {
+func (d *designer) solve(ctx context.Context, s *side, g grid, margin float64) (value float64, status solver.Status, err error) {
 	unit := d.scale()
 	l := s.bound.layout(g, unit, margin)
 	want := s.bound.effort(d.Aim(), margin)
 	want.Gap = meet.StallShare * d.Aim()
-	prog, status, err := l.solve(ctx, &d.Options, g, s.hint, want, rows)
+	prog, status, err := l.solve(ctx, &d.Options, g, want)
 	if errors.Is(err, meet.ErrTooFine) {
 		err = tooFine(g)
 	}

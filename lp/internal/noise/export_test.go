@@ -58,7 +58,7 @@ func SolveEdgeCells(ctx context.Context, lpSolver solver.Factory, epsilon, delta
 
 // generated returns the optimum of a layout by constraint generation.
 func generated(ctx context.Context, lpSolver solver.Factory, l layout, g grid, tolerance float64) (float64, error) {
-	p, status, err := l.solve(ctx, &meet.Options{NewSolver: lpSolver, Generate: true}, g, nil, engine.Want{Excess: tolerance}, 0)
+	p, status, err := l.solve(ctx, &meet.Options{NewSolver: lpSolver, Generate: true}, g, engine.Want{Excess: tolerance})
 	if err != nil {
 		return 0, err
 	}
@@ -89,7 +89,7 @@ func SolveIntegers(ctx context.Context, lpSolver solver.Factory, epsilon, delta 
 	for s := 1; s <= sensitivity; s++ {
 		l.shifts = append(l.shifts, s)
 	}
-	return generated(ctx, lpSolver, l, grid{k: sensitivity}.centered(half), 1e-11)
+	return generated(ctx, lpSolver, l, grid{k: sensitivity, first: -half, n: n, openBelow: true, openAbove: true}, 1e-11)
 }
 
 // Aligned exposes the choice of grids.

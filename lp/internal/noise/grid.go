@@ -40,13 +40,6 @@ func (g *grid) events() (lo, hi int) {
 	return lo, hi
 }
 
-// centered returns the n = 2·half+1 cells around 0 of a grid.
-func (g grid) centered(half int) grid {
-	g.first, g.n = -half, 2*half+1
-	g.openBelow, g.openAbove = true, true
-	return g
-}
-
 // between returns the cells first to last of a grid that are in lo to hi, the ends of the noise.
 func (g grid) between(first, last, lo, hi float64) grid {
 	g.openBelow, g.openAbove = first > lo, last < hi

@@ -241,14 +241,7 @@ func (l *lower) solve(ctx context.Context, d *designer, g grid) (bound float64, 
 // prove solves one program. The duals of its last relaxation prove a bound even if a limit
 // or a failure stopped the generation.
 func (l *lower) prove(ctx context.Context, d *designer, g grid) (bound float64, err error) {
-	// For large epsilon and tiny delta simplex may take tens of thousands of degenerate
-	// steps in a large relaxation, and interior point without crossover a few dozen. It
-	// ends off the corners, which is enough here, where the duals are repaired.
-	interior := 0
-	if l.Epsilon >= 4 && l.Delta <= 1e-5 {
-		interior = 4001
-	}
-	bound, status, err := d.solve(ctx, &d.lower, g, 0, interior)
+	bound, status, err := d.solve(ctx, &d.lower, g, 0)
 	if err == nil && status == solver.StatusInfeasible && !l.Constraints.None() {
 		return 0, d.conflict(ctx, g.k)
 	}
@@ -264,6 +257,5 @@ func (l *lower) prove(ctx context.Context, d *designer, g grid) (bound float64, 
 
 // certify certifies the bound that the multipliers prove, complete or not.
 func (l *lower) certify(d *designer, p *program, g grid, unit float64, _ bool) (float64, error) {
-	d.lower.hint = p.hint(g)
 	return d.keepDual(p.dual(g, unit)), nil
 }

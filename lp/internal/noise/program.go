@@ -141,15 +141,14 @@ type program struct {
 // of the shifts a round, and at least 2, that are not close neighbors of one another.
 var shiftBatch = cuts.Batch{Least: 2, Share: 8, Worst: 0.2, Spread: true}
 
-// solve solves a layout, which resembles the one of the hint, if there is one. It takes the
-// number of rows from which a solver's interior point method is tried first; 0: never.
-func (l *layout) solve(ctx context.Context, o *meet.Options, g grid, h *hint, want engine.Want, rows int) (*program, solver.Status, error) {
+// solve solves a layout on a grid.
+func (l *layout) solve(ctx context.Context, o *meet.Options, g grid, want engine.Want) (*program, solver.Status, error) {
 	n := len(l.variable)
 	p := &engine.Program{
-		Problem: l.problem(), Complete: prefersComplete(len(l.cost), len(l.shifts), g), Start: l.start,
+		Problem: l.problem(), Complete: true, Start: l.start,
 		Generation: cuts.Options{
-			Batch: shiftBatch, Interior: rows, Settle: l.settle,
-			Expect: func() (mass []float64, limits []int, slack float64) { return l.expected(g, h) },
+			Batch: shiftBatch, Settle: l.settle,
+			Expect: func() (mass []float64, limits []int, slack float64) { return l.expected(g.k) },
 		},
 	}
 	if l.atom {
@@ -171,34 +170,16 @@ func (l *layout) solve(ctx context.Context, o *meet.Options, g grid, h *hint, wa
 	return &program{*l, solution}, status, err
 }
 
-// prefersComplete reports whether a program with all shifts is solved complete even where
-// there is a solver: constraint generation is faster where iterations take many
-// multiplications and shifts are few, and so rows sparse.
-func prefersComplete(masses, shifts int, g grid) bool {
-	const (
-		maxProduct = 5e9
-		fewShifts  = 1.0 / 40 // of the cells
-	)
-	return work(masses, shifts) < maxProduct || float64(g.k) > fewShifts*float64(g.n)
-}
-
-// expected returns the masses and the shifts that are expected to matter. Without a hint the
-// expected shape is the scale of the variables, and the shifts by a whole sensitivity matter,
-// or all if the density falls by much within one.
-func (l *layout) expected(g grid, h *hint) (mass []float64, shifts []int, slack float64) {
+// expected returns the masses and the shifts that are expected to matter: the scale of the variables, and the shifts by a
+// whole sensitivity, or all if the density falls by much within one.
+func (l *layout) expected(k int) (mass []float64, shifts []int, slack float64) {
 	const steep = 7 // the e^ε from which most shifts bind
-	mass = slices.Clone(l.scale)
-	if h != nil {
-		for j, v := range l.variable {
-			mass[v] = max(h.at(g.center(j)/float64(g.k)), 1e-3*l.scale[v])
-		}
-	}
-	for i, k := range l.shifts {
-		if k == g.k || k == -g.k || (h != nil && h.expects(k, g)) || (h == nil && l.ratio > steep) {
+	for i, shift := range l.shifts {
+		if shift == k || shift == -k || l.ratio > steep {
 			shifts = append(shifts, i)
 		}
 	}
-	return mass, shifts, cuts.TermSlack
+	return slices.Clone(l.scale), shifts, cuts.TermSlack
 }
 
 // settle makes those terms that the optimum leaves tied, p_j = e^ε p_{j−k}, exactly so, from the
@@ -282,43 +263,4 @@ func (p *program) momentPrice(i int) float64 {
 		price = min(price, 0)
 	}
 	return price
-}
-
-// hint is what a solved program teaches the next, finer one: which shifts mattered, and the shape
-// of the optimal density, which tells the terms that will be positive.
-type hint struct {
-	grid    grid
-	active  map[int]bool // shifts with a price
-	density []float64    // mass per sensitivity, by cell
-}
-
-func (p *program) hint(g grid) *hint {
-	h := &hint{grid: g, active: make(map[int]bool)}
-	var top float64
-	for i := range p.shifts {
-		top = max(top, p.Price(i))
-	}
-	for i, k := range p.shifts {
-		h.active[k] = p.Price(i) > 1e-9*top
-	}
-	for _, m := range p.masses() {
-		h.density = append(h.density, m*float64(g.k))
-	}
-	return h
-}
-
-// at interpolates the density at x sensitivities.
-func (h *hint) at(x float64) float64 {
-	pos := x*float64(h.grid.k) - h.grid.center(0)
-	i := int(math.Floor(pos))
-	if i < 0 || i+1 >= len(h.density) {
-		return 0
-	}
-	t := pos - float64(i)
-	return (1-t)*h.density[i] + t*h.density[i+1]
-}
-
-// expects reports whether the shift of the hint's own grid nearest to k mattered.
-func (h *hint) expects(k int, g grid) bool {
-	return h.active[int(math.Round(float64(k)*float64(h.grid.k)/float64(g.k)))]
 }

@@ -54,7 +54,7 @@ func designPure(ctx context.Context, p dp.Problem, s *meet.Search) (*tables.Veri
 		return nil, meet.Outcome{}, check.Errorf("lp", dp.ErrInvalid, "loss = %s is not supported with delta = 0, want one with a single valley, such as l1 or pinball:0.9", p.Loss.Name())
 	}
 	d.steps = []float64{math.Abs(c.From), math.Abs(c.From + c.Width)}
-	if err := d.stairsAbove(ctx, c); err != nil {
+	if err := d.stairsAbove(c); err != nil {
 		return nil, meet.Outcome{}, err
 	}
 	return d.result(d.stairsBelow(ctx, c, loss))
@@ -79,55 +79,24 @@ func (d *designer) searchStairs(ctx context.Context) (l loss.Loss, c staircase.C
 	return p.Loss, c, ok
 }
 
-// stairsAbove finds the best staircase table: of one point per cell for integer
-// and lattice queries, unless these are too many, and otherwise on grids with whole
-// cells ever closer to the best core, until that gains nothing more.
-func (d *designer) stairsAbove(ctx context.Context, c staircase.Core) error {
-	if d.points > 0 && d.points < mostStairs {
-		cells, first, n, _, _ := d.coreCells(c, int(d.points))
-		if all := shapes.StaircaseCells(cells, n); all <= d.Options.MaxCells && d.allowsStairs(all*int(d.points)) {
-			return d.tryStairs(cells, first, n)
-		}
-	}
-	best := math.Inf(1)
-	k, most := 1, int64(mostStairs)
-	if c.Width < 0.1 { // fewer cells have no edges near the core's
-		k = int(math.Round(1 / c.Width))
-	}
-	if d.points > 0 {
-		most = min(most, d.points)
-	}
-	for ; best*best > stepMatch*d.Options.Gap && int64(k) <= most; k++ {
-		cells, first, n, off, waste := d.coreCells(c, k)
-		if off = math.Sqrt(off*off + waste); off > improvement*best {
-			continue
-		}
-		best = off
-		if !d.fitStairs(k, n) {
-			break
-		}
-		if err := d.tryStairs(cells, first, n); err != nil {
-			return err
-		}
-		if ctx.Err() != nil {
-			break
-		}
-	}
-	if d.table == nil {
-		return tooManyCells(d.Options.MaxCells)
-	}
-	return nil
-}
-
-// allowsStairs reports whether a staircase of so many cells times cells per sensitivity
-// is certified at once, or in a small share of the time.
-func (d *designer) allowsStairs(work int) bool {
-	const shift = 3 * time.Nanosecond // takes about so long
-	most := 300 * time.Millisecond
+// stairsAbove makes a staircase table next to the best core: of one point per cell for integer
+// and lattice queries, unless these are too many.
+func (d *designer) stairsAbove(c staircase.Core) error {
+	const shift, longest = 3 * time.Nanosecond, 300 * time.Millisecond // certifying a cell at a shift takes about so long
+	certified := longest
 	if d.Options.TimeLimit > 0 {
-		most = min(most, d.Options.TimeLimit/16)
+		certified = min(certified, d.Options.TimeLimit/16)
 	}
-	return work <= int(most/shift)
+	work := int(certified / shift)
+	d.start = &c
+	g, n := d.coreGrid(math.Sqrt(stepMatch*d.Options.Gap), work, d.Options.MaxCells)
+	if points := int(d.points); d.points > 0 {
+		cells, first, wide, _, _ := d.coreCells(c, points)
+		if all := shapes.StaircaseCells(cells, wide); all <= d.Options.MaxCells && all <= work/points {
+			g, n = grid{k: points, table: cells, first: first}, wide
+		}
+	}
+	return d.tryStairs(g.table, g.first, n)
 }
 
 // coreCells returns the grid of K cells per sensitivity, at least, on which n cells from the first on are next to
@@ -166,27 +135,11 @@ const (
 	stepMatch = 0.1
 	// improvement is how much closer a finer grid has to come to be tried.
 	improvement = 0.7
-	// mostStairs bounds the cells per sensitivity of a staircase.
-	mostStairs = 1 << 17
 )
-
-// fitStairs reports whether a staircase of K cells per sensitivity and a core of n can be certified,
-// which takes time like their product, in a share of the time left. The first one is always made.
-func (d *designer) fitStairs(k, n int) bool {
-	if d.table == nil || d.Options.TimeLimit == 0 {
-		return true
-	}
-	last := d.table
-	per := float64(d.upper.certify) / (float64(last.Grid().CellsPerSensitivity) * float64(last.Cells()))
-	return per*float64(k)*float64(2*k+n) < float64(d.Left())/4
-}
 
 func (d *designer) tryStairs(cells tables.Grid, first, n int) error {
 	cells.FirstCell = first
 	if shapes.StaircaseCells(cells, n) > d.Options.MaxCells {
-		if d.table != nil {
-			return nil
-		}
 		return tooManyCells(d.Options.MaxCells)
 	}
 	start := d.Elapsed()

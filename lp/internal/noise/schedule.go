@@ -93,6 +93,5 @@ func tailReach(p dp.Problem, share float64) float64 {
 	return float64(i) * step / p.Epsilon
 }
 
-// largeStart is the number of cells per sensitivity from which a program is too
-// slow without a hint from a coarser one.
+// largeStart is the number of cells per sensitivity from which a program is too slow to begin with.
 const largeStart = 60

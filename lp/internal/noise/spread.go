@@ -48,7 +48,7 @@ func (d *designer) meetSpread(ctx context.Context) error {
 	if err != nil {
 		return nil
 	}
-	r.spread, r.proves = d.unit, d.Problem
+	r.spread, r.proves, r.unclosed = d.unit, d.Problem, d.Gap() > farApart
 	// Nodes that are next to as close as points are lowered by much.
 	if r.finest = int(d.points * 2 / 3); r.begin() != nil {
 		return nil
@@ -128,6 +128,7 @@ func (d *designer) rounded(t *tables.Table) (*tables.Verified, error) {
 	masses, atom := t.PMF()
 	g := t.Grid()
 	reach := float64(t.Reach()) / float64(int64(g.CellsPerSensitivity)*g.PointsPerCell) // sensitivities
+	unit, _ := d.unit.Float64()
 	size, waste := int64(0), math.Inf(1)
 	for s := int64(1); s <= d.points && size == 0 || s < 3*size; s += 2 {
 		k := (d.points + s - 1) / s
@@ -141,13 +142,12 @@ func (d *designer) rounded(t *tables.Table) (*tables.Verified, error) {
 		if n*float64(k) > work {
 			continue
 		}
-		w := float64(k*s)/float64(d.points) - 1
-		unit, _ := d.unit.Float64()
+		missed := 0.0
 		for _, x := range d.jumps { // that cells hold: they lie between points
 			at := (math.Floor(math.Abs(x)/unit)+0.5)/float64(s) - 0.5
-			w += math.Abs(at-math.Round(at)) / float64(k) * math.Expm1(d.Epsilon)
+			missed = max(missed, math.Abs(at-math.Round(at))/float64(k)*math.Expm1(d.Epsilon))
 		}
-		if w < waste {
+		if w := float64(k*s)/float64(d.points) - 1 + missed; w < waste {
 			size, waste = s, w
 		}
 	}

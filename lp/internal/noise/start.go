@@ -150,10 +150,10 @@ type truncated struct {
 	loss   float64 // about
 }
 
-// truncate makes the law of n cells of equal mass, with which the grid begins, of masses proportional
-// to e^(−fall(i)) in the i-th cells on either side, and of the given atom, on about the
-// least support whose ends weigh no more than what the atom leaves of δ. It returns no masses if that
-// has too many cells.
+// truncate makes the law of n cells of equal mass, with which the grid begins, of masses proportional to e^(−fall(i)) in
+// the i-th cells on either side, and of the given atom. It mixes those on the least support whose ends weigh no more than
+// what the atom leaves of δ, and on the next smaller one, so that they weigh about that. It returns no masses if that has
+// too many cells.
 func (m *model) truncate(g grid, n, maxCells int, atom float64, fall func(away int) float64) truncated {
 	const (
 		shrink = 1 - 1e-6
@@ -164,6 +164,9 @@ func (m *model) truncate(g grid, n, maxCells int, atom float64, fall func(away i
 		half = max(0, int((SupportBound(m.Problem)*shrink-1)*float64(g.k))-n/2)
 	}
 	at := []float64{1} // the unscaled mass of the i-th cells beyond the others
+	most := (m.Delta - atom) * shrink / (1 - atom)
+	inner, innerSum, innerEnds := half, math.Inf(1), math.Inf(1) // of the smaller support
+	var share float64                                            // of it
 	for step := max(1, g.k/64); ; half += step {
 		if 2*half+n > maxCells {
 			return truncated{}
@@ -172,22 +175,31 @@ func (m *model) truncate(g grid, n, maxCells int, atom float64, fall func(away i
 			at = append(at, math.Exp(-shrink*fall(i)))
 			sum += 2 * at[i]
 		}
-		var edge float64
+		var ends float64
 		for i := range min(g.k, 2*half+n) {
-			edge += at[max(half-i, i-half-n+1, 0)]
+			ends += at[max(half-i, i-half-n+1, 0)] / sum
 		}
-		if edge*(1-atom) <= (m.Delta-atom)*shrink*sum {
+		if ends <= most {
+			share = (most - ends) / (innerEnds - ends)
 			break
 		}
+		inner, innerSum, innerEnds = half, sum, ends
 	}
 	t := truncated{atom: atom, masses: make([]float64, 2*half+n)}
 	g.first, g.n = g.first-half, len(t.masses)
 	t.grid = g
+	for i := range t.masses {
+		away := max(half-i, i-half-n+1, 0)
+		mass := at[away] * (1 - share) / sum
+		if away <= inner {
+			mass += at[away] * share / innerSum
+		}
+		t.masses[i] = max(mass*(1-atom), unit)
+	}
 	step, _ := g.table.Step().Float64()
 	width := float64(g.table.PointsPerCell) * step
 	for i, from := 0, 0; i < g.n; i++ {
-		t.masses[i] = max(at[max(half-i, i-half-n+1, 0)]*(1-atom)/sum, unit)
-		if i+1 < g.n && at[max(half-i-1, i-half-n+2, 0)] == at[max(half-i, i-half-n+1, 0)] {
+		if i+1 < g.n && t.masses[i+1] == t.masses[i] {
 			continue
 		}
 		run := float64(i + 1 - from) // of cells that are equally heavy

@@ -186,7 +186,7 @@ func (u upper) layout(g grid, unit, margin float64) layout {
 // is none; the next grid may give one.
 func (u upper) solve(ctx context.Context, d *designer, g grid) (loss float64, err error) {
 	err = meet.Margins(d.Aim(), func(margin float64) (err error) {
-		loss, _, err = d.solve(ctx, &d.upper, g, margin, 0)
+		loss, _, err = d.solve(ctx, &d.upper, g, margin)
 		return err
 	})
 	return loss, err
@@ -198,7 +198,6 @@ func (u upper) certify(d *designer, p *program, g grid, _ float64, complete bool
 	if !complete {
 		return 0, nil
 	}
-	d.upper.hint = p.hint(g)
 	atom := p.atomOf(p.Masses())
 	if masses, ok := u.dropCostly(p); ok {
 		if t, err := u.makeTable(g, masses, atom); err == nil {

@@ -23,6 +23,7 @@ from noisewright._words import generator
 from noisewright.accounting import from_dp_accounting, to_dp_accounting
 from noisewright.additive import AdditiveKernel
 from noisewright.bundle import Bundle
+from noisewright.counts import Strategy, StrategyCertificate
 from noisewright.encoders import design_encoder, evaluate_encoder, train_encoder
 from noisewright.errors import (
     BeyondError,
@@ -113,6 +114,8 @@ __all__ = [
     "Release",
     "Schema",
     "Statistic",
+    "Strategy",
+    "StrategyCertificate",
     "SubsetCertificate",
     "SubsetSelection",
     "Table",

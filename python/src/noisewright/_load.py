@@ -7,17 +7,34 @@ import os
 import stat
 from typing import Any
 
-from noisewright import _additivefile, _bundlefile, _kernelfile, _randomizerfile, _strictjson, _subsetfile, _tablefile
+from noisewright import (
+    _additivefile,
+    _bundlefile,
+    _countsfile,
+    _kernelfile,
+    _randomizerfile,
+    _strictjson,
+    _subsetfile,
+    _tablefile,
+)
 from noisewright.additive import AdditiveKernel
 from noisewright.bundle import Bundle
+from noisewright.counts import Strategy
 from noisewright.errors import Error, FormatError
 from noisewright.kernel import Kernel
 from noisewright.randomizer import Randomizer
 from noisewright.subset import SubsetSelection
 from noisewright.table import Table
 
-Made = Table | Kernel | AdditiveKernel | Randomizer | SubsetSelection
-FORMATS = (_tablefile.FORMAT, _kernelfile.FORMAT, _additivefile.FORMAT, _randomizerfile.FORMAT, _subsetfile.FORMAT)
+Made = Table | Kernel | AdditiveKernel | Randomizer | SubsetSelection | Strategy
+FORMATS = (
+    _tablefile.FORMAT,
+    _kernelfile.FORMAT,
+    _additivefile.FORMAT,
+    _randomizerfile.FORMAT,
+    _subsetfile.FORMAT,
+    _countsfile.FORMAT,
+)
 
 
 def read_file(path: str | os.PathLike[str], max_size: int) -> bytes:
@@ -45,6 +62,8 @@ def parse(raw: bytes) -> Made:
             return Randomizer(_sized(raw, _randomizerfile.MAX_SIZE), _randomizerfile.decode(value))
         case _subsetfile.FORMAT:
             return SubsetSelection(_sized(raw, _subsetfile.MAX_SIZE), _subsetfile.decode(value))
+        case _countsfile.FORMAT:
+            return Strategy(_sized(raw, _countsfile.MAX_SIZE), _countsfile.decode(value))
         case str(other) if other != _tablefile.FORMAT:
             folder = ", or a bundle's folder" if other == _bundlefile.FORMAT else ""
             raise FormatError(f"format = {other[:60]!r}, want one of {', '.join(map(repr, FORMATS))}{folder}")
@@ -79,8 +98,8 @@ def _bundle(path: str | os.PathLike[str]) -> Bundle:
 
 
 def load(path: str | os.PathLike[str], *, verify: bool = True, work: int | None = None) -> Made | Bundle:
-    """Reads a table, a kernel, an additive kernel, a local randomizer, a subset selection, or the bundle
-    in a directory, and proves what it promises and states; but see Table.claimed_total.
+    """Reads a table, a kernel, an additive kernel, a local randomizer, a subset selection, a strategy for
+    counts, or the bundle in a directory, and proves what it promises and states; but see Table.claimed_total.
 
     `work` is the most elementary operations that the check may take, by default as many as the
     program takes some ten seconds for. With verify=False nothing is proved until verify is

@@ -85,7 +85,7 @@ func (r *Result) find(ctx context.Context, x dense.Matrix) error {
 	t := newTrainer(o, x, r.net, r.data)
 	run := o.Run
 	run.Options += o.digest(r.data)
-	if err := run.Train(ctx, t, t.steps()); err != nil {
+	if err := run.Train(ctx, t, t.o.Starts*t.o.Steps); err != nil {
 		return err
 	}
 	copy(r.net.Params(), t.best)

@@ -76,8 +76,6 @@ func newTrainer(o *Options, x dense.Matrix, net *dense.Network, d *Data) *traine
 	return t
 }
 
-func (t *trainer) steps() int { return t.o.Starts * t.o.Steps }
-
 func (t *trainer) Step(step int) (float64, error) {
 	if step%t.o.Steps == 0 {
 		t.start(encoders.Rand(t.o.Seed, "minimax start", step))

@@ -12,6 +12,7 @@
     table: "Noise that is added to the value of a query, whatever it is.",
     kernel: "Answers to a query in a known range; noise depends on the value.",
     local: "Answers to one person's value, before it leaves their device: any two values are hardly told apart.",
+    shares: "Answers to one person's category, before it leaves their device, from which the shares of all categories are estimated.",
   };
   let running = null; // the AbortController of the study
   let file = null; // what was dropped: {name, text}
@@ -36,7 +37,8 @@
     say();
   }
 
-  const kind = () => form.elements.kind.value;
+  // kind is that of the request: of local answers, shares are another one.
+  const kind = () => (form.elements.kind.value === "local" && $("query").value === "categories" ? "shares" : form.elements.kind.value);
 
   // visible reports whether a field is one of the kind.
   const visible = (e) => !e.closest("[hidden][data-kinds]");
@@ -44,15 +46,16 @@
   function fields() {
     const out = {};
     for (const e of form.querySelectorAll("[name]")) {
-      if (e.name === "kind" || !visible(e) || (e.type === "checkbox" && !e.checked)) continue;
+      if (e.name === "kind" || !visible(e) || (e.name === "query" && kind() === "shares") || (e.type === "checkbox" && !e.checked)) continue;
       const value = e.value.trim();
       if (value !== "" || e.name === "epsilon" || e.name === "delta") out[e.name] = value;
     }
-    if (kind() !== "table") out.range = `${$("range-from").value.trim()},${$("range-to").value.trim()}`;
+    if (["kernel", "local"].includes(kind())) out.range = `${$("range-from").value.trim()},${$("range-to").value.trim()}`;
     return out;
   }
 
   function arrange() {
+    if (form.elements.kind.value !== "local" && $("query").value === "categories") $("query").value = "real";
     for (const e of form.querySelectorAll("[data-kinds]")) e.hidden = !e.dataset.kinds.split(" ").includes(kind());
     $("about").textContent = about[kind()];
     const choice = $("loss-choice").value;
@@ -174,7 +177,7 @@
     $("figures").hidden = $("cards").hidden = false;
     say(file ? `${file.name}: every claim holds.` : "");
     $("expected").textContent = `≤ ${m.expected.text}`;
-    $("expected-name").textContent = m.kind === "local" ? "Expected loss" : "Expected error";
+    $("expected-name").textContent = { local: "Expected loss", subset: "Variance × people" }[m.kind] ?? "Expected error";
     $("unit").textContent = `${m.loss}: ${m.loss_unit}`;
     $("bound").textContent = m.bound.value > 0 ? `${m.bound.text}` : "none";
     $("gap-shown").textContent = m.gap;
@@ -182,12 +185,14 @@
     $("took").textContent = `shown after ${ms} ms`;
     document.documentElement.dataset.ms = ms;
     const inner = m.intervals?.find((i) => i.level === 0.95);
+    $("fourth").parentElement.hidden = m.kind === "subset"; // which has neither
     $("fourth-name").textContent = m.worst ? "Every value, at most" : "True value, 95 %";
     $("fourth").textContent = m.worst ? `≤ ${m.worst.text}` : inner ? portraits.interval(inner) : "–";
     $("fourth-unit").textContent = m.worst ? "expected loss" : "from the released one, query units";
     const isTable = m.kind === "table";
     $("card-density").hidden = $("card-intervals").hidden = !isTable;
-    $("card-laws").hidden = $("card-values").hidden = isTable;
+    $("card-laws").hidden = isTable;
+    $("card-values").hidden = !m.worst;
     $("card-compared").hidden = true;
     $("card-sweep").hidden = points.size === 0;
     if (points.size) showSweep();
@@ -199,7 +204,7 @@
       const slide = $("value"), last = m.laws.values.length - 1;
       if (Number(slide.max) !== last) { slide.max = last; slide.value = Math.floor(last / 2); }
       showLaw();
-      portraits.lossByValue($("values"), m);
+      if (m.worst) portraits.lossByValue($("values"), m);
     }
     $("facts").replaceChildren(portraits.facts(m));
     $("command").textContent = m.command;
@@ -218,7 +223,7 @@
     $("card-compared").hidden = false;
     const there = c.mechanisms.filter((m) => m.loss !== null), without = c.mechanisms.filter((m) => m.loss === null);
     $("compared").replaceChildren(
-      table(`Expected loss${c.bound ? `; no noise is below ${c.bound.text}` : ""}. Losses but the first are approximate.`, ["mechanism", "loss", "above the bound", "note"], there.map((m) => [m.name, m.text, m.above || "–", m.note]), { right: [1, 2], own: [0] }),
+      table(`${made.kind === "subset" ? `${made.loss}, times the number of people` : "Expected loss"}${c.bound ? `; no noise is below ${c.bound.text}` : ""}. Losses but the first are approximate.`, ["mechanism", "loss", "above the bound", "note"], there.map((m) => [m.name, m.text, m.above || "–", m.note]), { right: [1, 2], own: [0] }),
       ...(without.length ? [table("Others", ["reason", "mechanisms"], [...Map.groupBy(without, (m) => m.note)].map(([note, group]) => [note, group.map((m) => m.name).join(", ")]))] : []));
   }
 
@@ -318,7 +323,7 @@
     clear();
     const large = dropped.size > 12 * 2 ** 20;
     const mine = file = { name: dropped.name, text: "" };
-    if (large) return fail({ errors: ["larger than 12 MiB, want a table, a kernel or a local randomizer"] });
+    if (large) return fail({ errors: ["larger than 12 MiB, want a table, a kernel, a local randomizer or a subset selection"] });
     mine.text = await dropped.text();
     if (file !== mine) return; // another one came, or a field changed
     points = new Map();

@@ -366,9 +366,8 @@ func Minimize(x []float64, iterations int, f func(x, gradient []float64) float64
 		// The start counts as one iteration.
 		settings := &optimize.Settings{GradientThreshold: flat, Converger: optimize.NeverTerminate{}, MajorIterations: iterations + 1}
 		r, err := optimize.Minimize(problem, x, settings, &optimize.LBFGS{Store: stored, GradStopThreshold: flat})
-		var badValue optimize.ErrFunc
-		var badGradient optimize.ErrGrad
-		if errors.As(err, &badValue) || errors.As(err, &badGradient) {
+		_, badValue := errors.AsType[optimize.ErrFunc](err)
+		if _, badGradient := errors.AsType[optimize.ErrGrad](err); badValue || badGradient {
 			return 0, false, check.Errorf("regress", check.ErrInvalid, "the loss or its gradient is not finite at the start, want smaller inputs")
 		}
 		moved := r.MajorIterations - 1
