@@ -278,8 +278,8 @@ type envelope struct {
 
 // The nodes of an envelope are end·ratio^(i−steps), i = 0 … steps.
 const (
-	envelopeRatio = 1.05
-	envelopeSteps = 340
+	envelopeRatio = 1.02
+	envelopeSteps = 850
 )
 
 func newEnvelope(l *Law) *envelope {

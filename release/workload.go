@@ -70,7 +70,7 @@ func (c *Cells) validate(want int, bad *check.List) {
 		return
 	}
 	if n := len(c.Labels()); n != want {
-		bad.Badf(field, fmt.Sprintf("%d cells of column %s", n, check.Quoted(c.Column)), "%d, one for each of the plan's", want)
+		bad.Badf(field, fmt.Sprintf("%s of column %s", counted(n), check.Quoted(c.Column)), "%d, one for each of the plan's", want)
 	}
 }
 
@@ -425,4 +425,11 @@ func (m *Measured) names(w *plan.Workload) func() (q int, of []string) {
 		}
 		return table, of
 	}
+}
+
+func counted(n int) string {
+	if n == 1 {
+		return "1 cell"
+	}
+	return fmt.Sprintf("%d cells", n)
 }
