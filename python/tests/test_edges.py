@@ -150,6 +150,57 @@ def test_constraints_at_their_bounds(atom: int) -> None:
         assert not keeps({"max_distinguishing": math.nextafter(0.5, 0)})
 
 
+@pytest.mark.parametrize("zeros", [(0, 0), (0, 1), (1, 0), (0, 3), (2, 0), (2, 3)])
+def test_support_is_that_of_weights(zeros: tuple[int, int]) -> None:
+    """Cells of no weight at either end are not part of the noise, and no others are left out."""
+    before, after = zeros
+    quarter = 1 << 62
+    weights = [0] * before + [quarter, 2 * quarter, quarter] + [0] * after
+    noise: dict[str, Any] = {"weights": [str(w) for w in weights], "grid": {"first_cell": -1 - before}}
+    end = 4 / 1024
+    holds(table(**noise, constraints={"symmetric": True, "unbiased": True, "monotone": True, "lower": -end, "upper": end}))
+    for bounds in ({"lower": math.nextafter(-end, 0)}, {"upper": math.nextafter(end, 0)}):
+        with pytest.raises(nw.FalseClaimError, match="support"):
+            holds(table(**noise, constraints=bounds))
+
+
+def test_quantile_to_the_last_unit() -> None:
+    """Half of the noise is beyond 1/1024, and half is what may be."""
+    for within, keeps in ((0.5, True), (math.nextafter(0.5, 1), False)):
+        raw = table(constraints={"quantiles": [{"probability": within, "magnitude": 1 / 1024}]})
+        if keeps:
+            holds(raw)
+        else:
+            with pytest.raises(nw.FalseClaimError, match="quantiles"):
+                holds(raw)
+
+
+@pytest.mark.parametrize(("far", "middle", "unbiased"), [(2, 2, True), (2, 3, False), (1, 2, False), (3, 1, False)])
+@pytest.mark.parametrize("mirrored", [False, True])
+def test_mean_of_a_tail(far: int, middle: int, unbiased: bool, mirrored: bool) -> None:
+    """With a ratio of 1/2 a tail from 1 on has the mean 2, from 2 on 3: 4 of 2 on one side are as much as
+    2 of 3 and 2 of 1 on the other."""
+    unit = 1 << 59
+    weights = [4 * unit, 0, middle * unit, far * unit]
+    weights[1] = (1 << 64) - sum(weights)
+    raw = table(
+        points=1,
+        cells=1,
+        sensitivity=1,
+        query="integer",
+        grid={"granularity_exponent": 0, "first_cell": -2 if mirrored else -1},
+        weights=[str(w) for w in (weights[::-1] if mirrored else weights)],
+        tail_ratio=str(1 << 63),
+        certificate={"delta": "0.9", "expected_loss": "100", "lower_bound": "0"},
+        constraints={"unbiased": True},
+    )
+    if unbiased:
+        holds(raw)
+    else:
+        with pytest.raises(nw.FalseClaimError, match="unbiased"):
+            holds(raw)
+
+
 @pytest.mark.parametrize("mirrored", [False, True])
 def test_monotone_tail(mirrored: bool) -> None:
     """Where a block ends, the next period of it begins, ratio times as likely as it."""
