@@ -257,12 +257,15 @@ func TestLawOf(t *testing.T) {
 	for name, change := range map[string]func(s *tables.Spec){
 		"not symmetric": func(s *tables.Spec) { s.Weights = []uint64{half/2 + 1, half - 3, half/2 - 1} },
 		"moved":         func(s *tables.Spec) { s.Grid.FirstCell = -2 },
-		"wider cells":   func(s *tables.Spec) { s.Grid.PointsPerCell, s.Privacy.Sensitivity = 3, 3 },
+		"wider cells":   func(s *tables.Spec) { s.Grid.PointsPerCell = 3 },
 		"more cells":    func(s *tables.Spec) { s.Grid.CellsPerSensitivity = 2 },
 		"larger shifts": func(s *tables.Spec) { s.Grid.CellsPerSensitivity, s.Privacy.Sensitivity = 2, 2 },
 		"offset":        func(s *tables.Spec) { s.Grid.Offset = 1 },
 		"even":          func(s *tables.Spec) { s.Weights = []uint64{half / 2, half - 3, half / 4, half / 4} },
-		"real":          func(s *tables.Spec) { s.Query = dp.RealQuery },
+		"about -1/2": func(s *tables.Spec) {
+			s.Weights, s.Grid.FirstCell, s.Atom = []uint64{half / 2, half / 2, half / 2, half / 2}, -2, 0
+		},
+		"real": func(s *tables.Spec) { s.Query = dp.RealQuery },
 	} {
 		if l, err := law(spec(change)); !errors.Is(err, dp.ErrInvalid) {
 			t.Errorf("%s: %+v, %v", name, l, err)
@@ -283,7 +286,7 @@ func TestSumsFit(t *testing.T) {
 			s.Measurements[0].Deviation = 1 << 30
 		}
 		if name == "residuals" {
-			s.Workload.Attributes = attributes(2, 300, 400)
+			s.Workload.Attributes = attributes(2, 2000, 2000)
 			large = true
 		}
 		p := made(t, s)
@@ -306,6 +309,96 @@ func TestSumsFit(t *testing.T) {
 		}
 		if p.limit > 1<<60/largest || p.limit > 1<<40 || large && p.limit < 1<<57/largest || !large && p.limit < 1<<40 {
 			t.Errorf("%s: cells are up to %d, and the magnitudes of a row sum to %d", name, p.limit, largest)
+		}
+	}
+}
+
+// TestLimits: what is exact in integers is taken, and nothing beyond.
+func TestLimits(t *testing.T) {
+	one := Spec{Workload: Workload{Cells: 1}}
+	for n, want := range map[int]bool{1 << 12: true, 1<<12 + 1: false} { // each a product of 2^40
+		rows := make([][]int64, n)
+		for i := range rows {
+			rows[i] = []int64{1 << 20}
+		}
+		if _, ok := one.gram(&Measurement{Kind: L2, Rows: rows}); ok != want {
+			t.Errorf("%d rows of 2^20 are taken: %v", n, ok)
+		}
+	}
+	for _, c := range []struct {
+		weight    int64
+		deviation float64
+		a         int64
+		good      bool
+	}{
+		{1, 0x1p-20, 1 << 20, true},
+		{1 << 30, 1 << 40, -1 << 20, true},
+		{0, 1, 1, false},
+		{-1, 1, 1, false},
+		{1<<30 + 1, 1, 1, false},
+		{1, math.Nextafter(0x1p-20, 0), 1, false},
+		{1, math.Nextafter(1<<40, math.Inf(1)), 1, false},
+		{1, math.NaN(), 1, false},
+		{1, -1, 1, false},
+		{1, 1, 1<<20 + 1, false},
+		{1, 1, -1<<20 - 1, false},
+	} {
+		s := Spec{Neighbors: dp.AddRemove, MaxPerPerson: 1, Workload: Workload{Kind: Prefix, Cells: 1}}
+		s.Measurements = []Measurement{{Kind: L2, Rows: [][]int64{{c.a}}, Weight: c.weight, Deviation: c.deviation}}
+		if _, err := s.validateMeasurement(0); (err == nil) != c.good || err != nil && !errors.Is(err, dp.ErrInvalid) {
+			t.Errorf("%+v: %v", c, err)
+		}
+	}
+}
+
+// TestFieldsOfKinds: a measurement has the fields of its kind, and no other ones.
+func TestFieldsOfKinds(t *testing.T) {
+	for kind, s := range larger12(t) {
+		s.Measurements = s.Measurements[:1]
+		good := s.Measurements[0]
+		if _, err := s.validateMeasurement(0); err != nil {
+			t.Fatal(kind, err)
+		}
+		for field, change := range map[string]func(m *Measurement){
+			"block":      func(m *Measurement) { m.Block = 1 - min(m.Block, 1) },
+			"weight":     func(m *Measurement) { m.Weight = 1 - min(m.Weight, 1) },
+			"deviation":  func(m *Measurement) { m.Deviation = 1 - min(m.Deviation, 1) },
+			"deviations": func(m *Measurement) { m.Deviations = append([]float64{1}, m.Deviations...) },
+			"attributes": func(m *Measurement) {
+				if m.Attributes == nil {
+					m.Attributes = &[]int{0}
+				} else {
+					m.Attributes = nil
+				}
+			},
+			"rows": func(m *Measurement) {
+				if m.Rows == nil {
+					m.Rows = [][]int64{make([]int64, max(s.Workload.Cells, 1))}
+					m.Rows[0][0] = 1
+				} else {
+					m.Rows = nil
+				}
+			},
+			"noise": func(m *Measurement) {
+				if m.Noise == nil {
+					m.Noise = geometric(t, 1)
+				} else {
+					m.Noise = nil
+				}
+			},
+			"sets": func(m *Measurement) {
+				if m.Sets == nil {
+					m.Sets, m.Deviations = [][]int{{0}}, []float64{1}
+				} else {
+					m.Sets, m.Deviations = nil, nil
+				}
+			},
+		} {
+			s.Measurements = []Measurement{good}
+			change(&s.Measurements[0])
+			if _, err := s.validateMeasurement(0); !errors.Is(err, dp.ErrInvalid) {
+				t.Errorf("%s with another %s: %v", kind, field, err)
+			}
 		}
 	}
 }

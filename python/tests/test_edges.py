@@ -30,6 +30,7 @@ SOUND = [
 ]
 # What certificates call a number, and what a proof does.
 NAMES = {"delta": "delta_upper"}
+DUALS = ("integer-tail", "additive", "kernel")  # files with one
 TINY = "0." + "0" * 300 + "1"
 
 
@@ -440,3 +441,68 @@ def test_range_of_encodings_holds_their_errors() -> None:
         found = Fraction(_bundlecheck._range_with_errors(cast("Any", spec), step))
         more = errors + 2 * rounded + distance * Fraction(2) ** -48
         assert distance + errors * Fraction(999, 1000) < found < distance + more
+
+
+def shifted(**changes: Any) -> dict[str, Any]:
+    """Changes to the first shift, or pair, of a dual."""
+    return {"first of all": changes}
+
+
+@pytest.mark.parametrize(
+    ("name", "change", "good"),
+    [
+        *((name, {"exponent": e}, abs(e) <= 2000) for name in DUALS for e in (2000, -2000, 2001, -2001)),
+        *((name, {"caps": n}, n == 0) for name in ("additive", "kernel") for n in (0, 1, 99)),
+        *(("integer-tail", {"cells_per_sensitivity": k}, False) for k in (0, 1 << 30)),
+        *(("integer-tail", shifted(shift=s), False) for s in (0, 99, -99)),
+        *(("integer-tail", shifted(first_cell=c), abs(c) <= 1 << 30) for c in (1 << 30, (1 << 30) + 1, -(1 << 30) - 1)),
+        *(("integer-tail", shifted(multipliers=[str(m)]), m <= 1 << 61) for m in (1 << 61, (1 << 61) + 1)),
+        *(("additive", shifted(gain=k), False) for k in (-1, 99)),
+        *(("additive", shifted(lose=k), False) for k in (-1, 99)),
+        *(("additive", shifted(shift=s), False) for s in (10**6, -(10**6))),
+        ("additive", shifted(gain=0, lose=0, shift=0), False),
+        *(("additive", shifted(**{x: str((1 << 61) + 1)}), False) for x in ("below", "above")),
+        *(("kernel", shifted(gain=k), False) for k in (-1, 10**4)),
+        *(("kernel", shifted(lose=k), False) for k in (-1, 10**4)),
+        ("kernel", shifted(gain=0, lose=0), False),
+        ("kernel", shifted(first=-1), False),
+        ("kernel", {"cells": 0}, False),
+        *((name, {"twice": True}, False) for name in DUALS),
+    ],
+)
+def test_duals_are_of_neighbors(name: str, change: dict[str, Any], good: bool) -> None:
+    """What is refused before it is computed with: multipliers of no neighbors would prove too much."""
+    made = json.loads(file(name).read_bytes())
+    dual = made["certificate"]["dual"]
+    listed = dual["pairs" if name == "kernel" else "shifts"]
+    del listed[1:]
+    listed[0] |= change.pop("first of all", {})
+    if change.pop("twice", False):
+        listed.append(listed[0])
+    if "caps" in change:
+        change["caps"] = ["1"] * change["caps"]
+    dual |= change
+    raw = json.dumps(made).encode()
+    if good:
+        parse(raw)
+    else:
+        with pytest.raises(nw.InvalidError, match="dual"):
+            parse(raw)
+
+
+def test_kernel_pairs_within_the_sensitivity() -> None:
+    """Two cells of a dual are as far apart as the sensitivity reaches, and no further."""
+    made = json.loads(file("kernel").read_bytes())
+    dual = made["certificate"]["dual"]
+    width = Fraction(made["queries"]["upper"] - made["queries"]["lower"]) / dual["cells"]
+    reach = int(Fraction(made["privacy"]["sensitivity"]) / width)
+    assert 0 < reach < dual["cells"] - 1
+    pair = dual["pairs"][0] | {"multipliers": []}
+    for lose, good in ((reach, True), (reach + 1, False)):
+        dual["pairs"] = [pair | {"gain": 0, "lose": lose}]
+        raw = json.dumps(made).encode()
+        if good:
+            parse(raw)
+        else:
+            with pytest.raises(nw.InvalidError, match=r"dual\.pairs"):
+                parse(raw)
