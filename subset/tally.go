@@ -70,7 +70,9 @@ func (t *Tally) Count(ctx context.Context, progress func(done int)) ([]int64, er
 			}
 		default:
 			a := t.answers[from] >> 32
-			for to = from; to < len(t.answers) && t.answers[to]>>32 == a && int64(to-from)*steps < workStep; to++ {
+			to = from + 1
+			for to < len(t.answers) && t.answers[to]>>32 == a && int64(to-from)*steps < workStep {
+				to++
 			}
 			affine.add(t.answers[from:to], int64(a)) //nolint:gosec // below the modulus
 		}
