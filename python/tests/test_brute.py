@@ -453,7 +453,9 @@ def test_expected_loss_point_by_point(seed: int) -> None:
         "version": 1,
         "privacy": {"epsilon": 1, "delta": MOST, "sensitivity": 2 * points},
         "query": "integer",
-        "loss": {"name": rng.choice(["exceed:1", "exceed:2", "l1", "l2", "deadzone:2", "pinball:0.25", "l1 + exceed:4"])},
+        "loss": {
+            "name": rng.choice(["exceed:1", "exceed:2", "l1", "l2", "deadzone:2", "pinball:0.25", "l1 + exceed:4"])
+        },
         "grid": {
             "granularity_exponent": 0,
             "points_per_cell": points,

@@ -159,7 +159,9 @@ def test_support_is_that_of_weights(zeros: tuple[int, int]) -> None:
     weights = [0] * before + [quarter, 2 * quarter, quarter] + [0] * after
     noise: dict[str, Any] = {"weights": [str(w) for w in weights], "grid": {"first_cell": -1 - before}}
     end = 4 / 1024
-    holds(table(**noise, constraints={"symmetric": True, "unbiased": True, "monotone": True, "lower": -end, "upper": end}))
+    holds(
+        table(**noise, constraints={"symmetric": True, "unbiased": True, "monotone": True, "lower": -end, "upper": end})
+    )
     for bounds in ({"lower": math.nextafter(-end, 0)}, {"upper": math.nextafter(end, 0)}):
         with pytest.raises(nw.FalseClaimError, match="support"):
             holds(table(**noise, constraints=bounds))

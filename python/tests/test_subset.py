@@ -244,9 +244,7 @@ def test_lower_bound_is_below(epsilon: float, share: float | None) -> None:
     if share is not None:
         objective, certificate = "largest", certificate | {"dual": {"share": share}}
     private = str(math.floor(2**64 * e / (e + k - 1)) - 1)
-    s = made(
-        epsilon=epsilon, count=k, modulus=0, size=1, inside=private, objective=objective, certificate=certificate
-    )
+    s = made(epsilon=epsilon, count=k, modulus=0, size=1, inside=private, objective=objective, certificate=certificate)
     a = Fraction(1, k) if share is None else Fraction(share)
 
     def mean(size: int) -> Fraction:
