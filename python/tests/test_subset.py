@@ -18,7 +18,6 @@ import noisewright as nw
 from noisewright._load import parse
 from noisewright._words import Uint64s, Words
 
-
 CLAIMS = {"delta": "0", "total_variance": "1000", "largest_variance": "1000", "lower_bound": "0"}
 
 
