@@ -15,6 +15,7 @@ import (
 	"text/template"
 	"unicode"
 
+	"github.com/noisewright/noisewright/dp"
 	"github.com/noisewright/noisewright/internal/check"
 	"github.com/noisewright/noisewright/internal/exact"
 )
@@ -25,8 +26,9 @@ type theorem struct {
 	Pieces                      []string
 	Epsilon, Delta, Sensitivity string
 	ClaimedDelta, ClaimedLoss   string
+	ClaimedBound                string
 	Open                        []string // claims that no theorem is about, and why
-	Loss                        bool     // whether there is one about the loss
+	Loss, Bound                 bool     // whether there is one about the loss, and about the lower bound
 }
 
 // pieceBytes is how long the literals are in which a file is written: Coq takes time and stack for long ones.
@@ -52,14 +54,18 @@ func WriteTheorem(w io.Writer, name string, file []byte) error {
 	if err != nil {
 		return err
 	}
+	claimedBound, err := exact.ParseDecimal(s.Claims.LowerBound)
+	if err != nil {
+		return err
+	}
 	x := theorem{
 		Name: strings.NewReplacer("(*", "( *", "*)", "* )", `"`, "'", "\n", " ").Replace(name), Hash: fmt.Sprintf("%x", sha256.Sum256(file)),
 		Epsilon: fraction(exact.Rational(s.Privacy.Epsilon)), Delta: fraction(exact.Rational(s.Privacy.Delta)),
 		Sensitivity:  fraction(exact.Rational(s.Privacy.Sensitivity)),
-		ClaimedDelta: fraction(claimedDelta), ClaimedLoss: fraction(claimedLoss),
+		ClaimedDelta: fraction(claimedDelta), ClaimedLoss: fraction(claimedLoss), ClaimedBound: fraction(claimedBound),
 	}
 	x.Open = s.open()
-	x.Loss = s.lossOpen() == ""
+	x.Loss, x.Bound = s.lossOpen() == "", s.boundCovered()
 	for piece := range slices.Chunk(file, pieceBytes) {
 		x.Pieces = append(x.Pieces, strings.ReplaceAll(string(piece), `"`, `""`))
 	}
@@ -71,7 +77,9 @@ func (s *Spec) open() (list []string) {
 	if why := s.lossOpen(); why != "" {
 		list = append(list, fmt.Sprintf("that the expected loss is at most %s: %s", s.Claims.ExpectedLoss, why))
 	}
-	list = append(list, fmt.Sprintf("that no noise has an expected loss below %s: lower bounds are not covered", s.Claims.LowerBound))
+	if !s.boundCovered() {
+		list = append(list, fmt.Sprintf("that no noise has an expected loss below %s: only bounds of l1 for real queries, without edges and constraints, are covered", s.Claims.LowerBound))
+	}
 	if !reflect.ValueOf(s.Constraints).IsZero() {
 		list = append(list, "that the noise keeps its constraints: they are not covered")
 	}
@@ -95,6 +103,15 @@ func (s *Spec) lossOpen() string {
 		}
 	}
 	return ""
+}
+
+// boundCovered reports whether the theorem of proofs/Bound.v is about the lower bound.
+func (s *Spec) boundCovered() bool {
+	d := s.Dual
+	if d == nil || d.Edges || s.Query != dp.RealQuery || s.Loss.Name() != "l1" || d.Exponent > 96 || d.MonotoneRight != nil || d.MonotoneLeft != nil {
+		return false
+	}
+	return reflect.ValueOf(s.Constraints).IsZero() && !slices.ContainsFunc(d.Shifts, func(r DualShift) bool { return len(r.Multipliers) == 0 || slices.Max(r.Multipliers) == 0 })
 }
 
 func fraction(r *big.Rat) string { return r.Num().String() + " # " + r.Denom().String() }
@@ -127,6 +144,12 @@ Proof. rewrite decodes. apply certify_privacy. vm_compute. reflexivity. Qed.
 Theorem expected : exists f, decode bytes = Some f /\
   exists L, expected_loss (the_table f) (loss_value (the_loss f)) L /\ (L <= Q2R ({{.ClaimedLoss}}))%R.
 Proof. rewrite decodes. apply certify_loss. vm_compute. reflexivity. Qed.
+{{end}}
+{{- if .Bound}}
+(* No noise that competes with it, of any law, has an expected loss below what it claims. *)
+Theorem optimal : exists f, decode bytes = Some f /\
+  no_noise_loses_less (the_table f) (loss_value (the_loss f)) (Q2R ({{.ClaimedBound}})).
+Proof. rewrite decodes. apply certify_bound. vm_compute. reflexivity. Qed.
 {{end}}
 {{- range .Open}}
 (* Not machine-checked: {{.}}. *)

@@ -40,13 +40,14 @@ input. A part of the people is held out to choose the step, the restart and, wit
 several --coordinates or --noise auto, how many numbers to send with what noise: few with
 designed noise are often better than many with any.
 
-Where the target is classes, --noise auto tries decisions on the device too: the class of a
-classifier by randomized response (category), a level of its score by a randomizer that
-is designed for cross entropy (levels), each with logistic regression and a network, and
-no answer at all. They are compared on people out of fold, by --metric. Taken is the simplest
-of those within a standard error of the best; the network if it is better by more than
-two, and numbers if they are, on a fifth of the people whom they were not trained on. With --noise none
-logistic regression is compared with the network likewise.
+Where the target is classes, --noise auto tries decisions on the device too: the
+class of a classifier by randomized response (category), a level of its score by a
+randomizer that is designed for cross entropy (levels), each with logistic regression
+and a network, and no answer at all. They are compared on people out of fold, by
+--metric. Taken is the simplest of those within a standard error of the best; the
+network if it is better by more than two, and numbers if they are, on a fifth of the
+people whom they were not trained on. With --noise none logistic regression is
+compared with the network likewise.
 
 With --task-network a network for the task is first trained on the data without noise, and
 frozen; the server then decodes features for it.
