@@ -85,7 +85,7 @@ What the best Gaussian noise has is then said with the bound of its dual.`,
 	})
 	p := &o.problem
 	f.RequiredFunc("workload", "workload", "what is asked: prefix:N, ranges:N, identity:N, marginals:NAME=SIZE,…:ORDER or matrix:FILE", o.readWorkload)
-	f.Func("max-error", "l2:V|E@P", "", "in the place of epsilon: the largest variance of an answer, such as l2:25, or the largest error of each with a probability, such as 3@0.95", o.readMaxError)
+	f.Func("max-error", "error", "", "in the place of epsilon: the largest variance of an answer, such as l2:25, or the largest error of each with a probability, such as 3@0.95", o.readMaxError)
 	f.Unless("max-error", func() {
 		f.Number(&p.Epsilon, "epsilon", shell.PositiveEpsilon, "epsilon of all answers together, without unit: "+shell.PositiveEpsilon.Want)
 	})
