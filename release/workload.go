@@ -162,14 +162,14 @@ func (w *Workload) text(q Query, hash string) (string, error) {
 	return string(text), err
 }
 
-// ReleaseWorkload measures what a plan says of data, as Release answers a query: charged to the ledger
+// Release measures what the plan says of data, as the function Release answers a query: charged to the ledger
 // before it is drawn, and drawn once for the same plan, cells and data.
 //
 // Guarantee: it is (epsilon, delta)-private as the plan, for units of which each counts in at most
 // MaxPerPerson cells, which is enforced here: a row is in one cell, a person in so many of its own.
 //
 // Errors are those of Release.
-func ReleaseWorkload(ctx context.Context, l account.Ledger, data any, w Workload) (*Measured, error) {
+func (w Workload) Release(ctx context.Context, l account.Ledger, data any) (*Measured, error) {
 	q, err := w.query()
 	if err != nil {
 		return nil, err

@@ -140,8 +140,15 @@ func testWorkloadNeighbors(t *testing.T, name string, w Workload, most int) {
 // Noise of ε = 40 is 0 but with a probability of 2e-17 for each of 30 numbers.
 func TestWorkloadAnswers(t *testing.T) {
 	rows := [][]string{
-		{"1", "a", "-1"}, {"1", "a", "0"}, {"2", "b", "3"}, {"3", "b", "2.5"}, {"3", "b", "1"},
-		{"4", "d", "0"}, {"5", "c", "4"}, {"6", "c", "x"}, {"7", "c"},
+		{"1", "a", "-1"},
+		{"1", "a", "0"},
+		{"2", "b", "3"},
+		{"3", "b", "2.5"},
+		{"3", "b", "1"},
+		{"4", "d", "0"},
+		{"5", "c", "4"},
+		{"6", "c", "x"},
+		{"7", "c"},
 	}
 	for _, c := range []struct {
 		w    Workload
@@ -160,7 +167,7 @@ func TestWorkloadAnswers(t *testing.T) {
 		for _, r := range rows {
 			file.WriteString(strings.Join(r, ",") + "\n")
 		}
-		m, err := ReleaseWorkload(t.Context(), nil, strings.NewReader(file.String()), c.w)
+		m, err := c.w.Release(t.Context(), nil, strings.NewReader(file.String()))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -241,14 +248,14 @@ func TestWorkloadRefuses(t *testing.T) {
 		{Workload{Plan: three, Cells: []Cells{byCity}}, account.Terms{Epsilon: 1, Neighbors: dp.Replace, Unit: dp.Row}, "neighbors = add-remove, want replace as in the ledger"},
 		{Workload{Plan: three, Cells: []Cells{byCity}, Where: "age >"}, row, "where = "},
 	} {
-		_, err := ReleaseWorkload(t.Context(), uncharged{t, c.terms}, strings.NewReader("id,city,age\n1,a,2\n"), c.w)
+		_, err := c.w.Release(t.Context(), uncharged{t, c.terms}, strings.NewReader("id,city,age\n1,a,2\n"))
 		if !errors.Is(err, dp.ErrInvalid) || !strings.Contains(err.Error(), c.want) {
 			t.Errorf("%v, want %s", err, c.want)
 		}
 	}
 	// Of another reading than the workload's.
 	w := Workload{Plan: three, Cells: []Cells{byCity}}
-	if _, err := ReleaseWorkload(t.Context(), nil, otherData{}, w); !errors.Is(err, dp.ErrInvalid) {
+	if _, err := w.Release(t.Context(), nil, otherData{}); !errors.Is(err, dp.ErrInvalid) {
 		t.Errorf("data of another query: %v", err)
 	}
 	m := &Measured{Plan: planOf(t, plan.Workload{Kind: plan.Matrix, Cells: 2, Rows: [][]int64{{1, -2}, {0, 3}}}, 1, dp.AddRemove, 1), Cells: []Cells{byAge}, Sums: []int64{0, 0}}

@@ -161,7 +161,7 @@ func (o *releaseWorkloadOptions) run(ctx context.Context) (err error) {
 		defer book.Close()
 		l = book
 	}
-	m, err := release.ReleaseWorkload(ctx, l, o, o.workload)
+	m, err := o.workload.Release(ctx, l, o)
 	if err != nil {
 		return shell.Invalid("noisewright release workload --help", err)
 	}
