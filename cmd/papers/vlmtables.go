@@ -4,7 +4,6 @@ package main
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"math"
 	"math/rand/v2"
@@ -14,18 +13,44 @@ import (
 	"github.com/noisewright/noisewright/cmd/internal/encoders"
 	"github.com/noisewright/noisewright/cmd/internal/encoders/vlm"
 	"github.com/noisewright/noisewright/cmd/internal/shell"
-	"github.com/noisewright/noisewright/cmd/papers/drolearn"
 	"github.com/noisewright/noisewright/encoder"
 )
 
-// The features of the data set adult: numbers with public ranges, and categories. Weights of
-// the census are left out, and so is education, of which education-num is the code.
-// Capital gains and losses are counted as log(1 + dollars).
-var (
-	adultNumbers    = columns{{name: "age", lower: 17, upper: 90}, {name: "education-num", lower: 1, upper: 16}, {name: "capital-gain", upper: math.Log1p(99999)}, {name: "capital-loss", upper: math.Log1p(4356)}, {name: "hours-per-week", lower: 1, upper: 99}}
-	adultCategories = []string{"workclass", "marital-status", "occupation", "relationship", "race", "sex", "native-country"}
-	adultTarget     = "income"
-)
+// tableData is a data set as a CSV file: numbers with public ranges, categories, and a class of two.
+type tableData struct {
+	name       string
+	numbers    columns
+	logs       []string // numbers that are counted as log(1 + v)
+	categories []string
+	target     string
+	joined     []string // what the second organization sends privately; the others are clean
+}
+
+// Weights of the census are left out, and so is education, of which education-num is the code.
+var adult = &tableData{
+	name:       "adult",
+	numbers:    columns{{name: "age", lower: 17, upper: 90}, {name: "education-num", lower: 1, upper: 16}, {name: "capital-gain", upper: math.Log1p(99999)}, {name: "capital-loss", upper: math.Log1p(4356)}, {name: "hours-per-week", lower: 1, upper: 99}},
+	logs:       []string{"capital-gain", "capital-loss"},
+	categories: []string{"workclass", "marital-status", "occupation", "relationship", "race", "sex", "native-country"},
+	target:     "income",
+	joined:     []string{"education-num", "capital-gain", "capital-loss", "marital-status", "occupation", "relationship"},
+}
+
+// loans are the sample of Lending Club, all features but acc_now_delinq and delinq_amnt, which are 0 for
+// nearly everybody. The second organization knows the account, the first the request.
+var loans = &tableData{
+	name: "loans",
+	numbers: columns{
+		{name: "funded_amnt", lower: 1000, upper: 40000}, {name: "int_rate", lower: 5, upper: 31}, {name: "annual_inc", lower: math.Log1p(0), upper: math.Log1p(1e6)},
+		{name: "delinq_2yrs", upper: 5}, {name: "inq_last_6mths", upper: 6}, {name: "revol_util", upper: 100}, {name: "open_il_6m", upper: 10}, {name: "open_il_12m", upper: 6},
+		{name: "open_il_24m", upper: 10}, {name: "total_bal_il", upper: math.Log1p(1e6)}, {name: "all_util", upper: 120}, {name: "inq_fi", upper: 10}, {name: "inq_last_12m", upper: 15},
+		{name: "num_il_tl", upper: 40}, {name: "total_il_high_credit_limit", upper: math.Log1p(1e6)},
+	},
+	logs:       []string{"annual_inc", "total_bal_il", "total_il_high_credit_limit"},
+	categories: []string{"term", "sub_grade", "addr_state", "verification_status", "emp_length"},
+	target:     "Class",
+	joined:     []string{"int_rate", "sub_grade", "delinq_2yrs", "inq_last_6mths", "revol_util", "open_il_6m", "open_il_12m", "open_il_24m", "total_bal_il", "all_util", "inq_fi", "inq_last_12m", "num_il_tl", "total_il_high_credit_limit"},
+}
 
 type people struct {
 	x      encoder.Matrix
@@ -63,14 +88,14 @@ func matrix(rows, cols int) encoder.Matrix {
 	return encoder.Matrix{Rows: rows, Cols: cols, Stride: cols, Data: make([]float64, rows*cols)}
 }
 
-// readAdult reads the complete rows of the data set adult, categories as their indices.
-func readAdult(s *shell.Streams, file string) (columns, people, error) {
+// read reads the complete rows of the data set, categories as their indices.
+func (t *tableData) read(s *shell.Streams, file string) (columns, people, error) {
 	header, texts, err := readColumns(s, file)
 	if err != nil {
 		return nil, people{}, err
 	}
-	var chosen [][]string // adultNumbers, adultCategories, adultTarget
-	for _, name := range adultNames() {
+	var chosen [][]string // numbers, categories, target
+	for _, name := range t.names() {
 		at := slices.Index(header, name)
 		if at < 0 {
 			return nil, people{}, shell.BadFile(file, fmt.Errorf("there is no column %s", name))
@@ -79,31 +104,31 @@ func readAdult(s *shell.Streams, file string) (columns, people, error) {
 	}
 	var rows []int
 	for i := range chosen[0] {
-		if !slices.ContainsFunc(chosen[len(adultNumbers):], func(c []string) bool { return c[i] == "?" }) {
+		if !slices.ContainsFunc(chosen[len(t.numbers):], func(c []string) bool { return c[i] == "?" }) {
 			rows = append(rows, i)
 		}
 	}
-	c, all, err := indexAdult(chosen, rows)
+	c, all, err := t.index(chosen, rows)
 	if err != nil {
 		return nil, people{}, shell.BadFile(file, err)
 	}
 	return c, all, nil
 }
 
-func adultNames() (names []string) {
-	for _, f := range adultNumbers {
+func (t *tableData) names() (names []string) {
+	for _, f := range t.numbers {
 		names = append(names, f.name)
 	}
-	return append(append(names, adultCategories...), adultTarget)
+	return append(append(names, t.categories...), t.target)
 }
 
-// indexAdult has the numbers of rows, and indices for texts.
-func indexAdult(texts [][]string, rows []int) (columns, people, error) {
-	names, c := adultNames(), slices.Clone(adultNumbers)
+// index has the numbers of rows, and indices for texts.
+func (t *tableData) index(texts [][]string, rows []int) (columns, people, error) {
+	names, c := t.names(), slices.Clone(t.numbers)
 	all := people{matrix(len(rows), len(names)-1), make([]int, len(rows))}
 	for j, name := range names {
 		var words []string
-		if j >= len(adultNumbers) {
+		if j >= len(t.numbers) {
 			for _, i := range rows {
 				words = append(words, texts[j][i])
 			}
@@ -116,7 +141,7 @@ func indexAdult(texts [][]string, rows []int) (columns, people, error) {
 			text := texts[j][i]
 			if words != nil {
 				index, _ := slices.BinarySearch(words, text)
-				if name == adultTarget {
+				if name == t.target {
 					all.labels[k] = index
 				} else {
 					all.x.Data[k*all.x.Cols+j] = float64(index)
@@ -127,7 +152,7 @@ func indexAdult(texts [][]string, rows []int) (columns, people, error) {
 			if err != nil {
 				return nil, all, fmt.Errorf("row %d of column %s is not a number", i+1, name)
 			}
-			if name == "capital-gain" || name == "capital-loss" {
+			if slices.Contains(t.logs, name) {
 				v = math.Log1p(max(v, 0))
 			}
 			all.x.Data[k*all.x.Cols+j] = min(max(v, c[j].lower), c[j].upper)
@@ -135,37 +160,20 @@ func indexAdult(texts [][]string, rows []int) (columns, people, error) {
 	}
 	last := len(c) - 1
 	if n := c[last].categories; n > 2 {
-		return nil, all, fmt.Errorf("%s has %d values, want two", adultTarget, n)
+		return nil, all, fmt.Errorf("%s has %d values, want two", t.target, n)
 	}
 	return c[:last], all, nil
 }
 
-// choice is what a search chooses: the paper's λ, the share of ε for the features, of which the
-// rest is for the class; l; and ε_pre.
-type choice struct{ share, radius, trainingEpsilon float64 }
-
-// What a search on the data set adult chooses from.
+// What a search on a table chooses from.
 var (
-	adultShares           = []float64{0.5, 0.7, 0.9}
-	adultRadii            = []float64{1, 2}
-	adultTrainingEpsilons = []float64{8, 16}
+	tableShares           = []float64{0.5, 0.7, 0.9}
+	tableRadii            = []float64{1, 2}
+	tableTrainingEpsilons = []float64{8, 16}
 )
 
-func choices(shares, radii, trainingEpsilons []float64) (out []choice) {
-	for _, l := range radii {
-		for _, e := range trainingEpsilons {
-			for _, s := range shares {
-				out = append(out, choice{s, l, e})
-			}
-		}
-	}
-	return out
-}
-
-const adultSeries = "adult, classes balanced"
-
-// adultSplit are disjoint people.
-type adultSplit struct {
+// tableSplit are disjoint people.
+type tableSplit struct {
 	columns          columns
 	all, hot         people // with categories as indices, and as columns
 	network          []int
@@ -173,236 +181,99 @@ type adultSplit struct {
 	seed             uint64
 }
 
-// splitAdult divides people at random: two fifths train the network, as many a classifier, a
+// split divides people at random: two fifths train the network, as many a classifier, a
 // tenth is asked, a tenth is to test.
-func splitAdult(c columns, all people, seed uint64) (*adultSplit, error) {
-	s := &adultSplit{columns: c, all: all, hot: people{c.oneHot(all.x), all.labels}, seed: seed}
+func split(c columns, all people, seed uint64) (*tableSplit, error) {
+	s := &tableSplit{columns: c, all: all, hot: people{c.oneHot(all.x), all.labels}, seed: seed}
 	order := encoders.Rand(seed, "split", 0).Perm(len(all.labels))
 	part := func(from, to int) []int { return order[from*len(order)/10 : to*len(order)/10] }
 	s.network = part(0, 4)
 	s.train, s.ask, s.test = all.balanced(part(4, 8), 2), all.balanced(part(8, 9), 2), all.balanced(part(9, 10), 2)
-	if len(s.ask) < len(adultShares)*len(adultRadii)*len(adultTrainingEpsilons) || len(s.test) == 0 {
+	if len(s.ask) < len(tableShares)*len(tableRadii)*len(tableTrainingEpsilons) || len(s.test) == 0 {
 		return nil, fmt.Errorf("%d complete rows are too few to divide", len(all.labels))
 	}
 	return s, nil
 }
 
-// eachSplit divides the people of a file anew for each run.
-func (o *vlmOptions) eachSplit(file string, do func(*adultSplit) error) error {
-	c, all, err := readAdult(o.Streams, file)
-	if err != nil {
-		return err
-	}
-	for seed := range o.seeds() {
-		s, err := splitAdult(c, all, seed)
+// eachTable divides the people of the files given anew for each run.
+func (o *vlmOptions) eachTable(do func(*tableData, *tableSplit) error) error {
+	for _, from := range []struct {
+		t    *tableData
+		file string
+	}{{loans, o.loans}, {adult, o.adult}} {
+		if from.file == "" {
+			continue
+		}
+		c, all, err := from.t.read(o.Streams, from.file)
 		if err != nil {
 			return err
 		}
-		if err := do(s); err != nil {
-			return err
+		for run := range o.tableRuns {
+			s, err := split(c, all, runSeed(o.seed, run))
+			if err == nil {
+				err = do(from.t, s)
+			}
+			if err != nil {
+				return err
+			}
 		}
 	}
 	return nil
 }
 
-type networkOf func(context.Context, choice) (*vlm.Model, error)
-
-// networks trains a network for each radius and ε of the training, some of which may collapse.
-func (o *vlmOptions) networks(x encoder.Matrix, seed uint64) networkOf {
-	type made struct {
-		m   *vlm.Model
-		err error
-	}
-	models := map[choice]made{}
-	return func(ctx context.Context, c choice) (*vlm.Model, error) {
-		c.share = 0 // which no network depends on
-		if _, ok := models[c]; !ok {
-			run := encoders.Run{Seed: seed, Progress: o.training(fmt.Sprintf("network %d", len(models)+1), seed)}
-			m, err := vlm.Train(ctx, x, vlm.Options{
-				Coordinates: 4, Radius: c.radius, TrainingEpsilon: c.trainingEpsilon,
-				Encoder: []int{64, 32}, Rate: 1e-3, Epochs: max(5, o.adultSteps/max(1, x.Rows/64)), Standardize: true, Run: run,
-			})
-			models[c] = made{m, err}
-		}
-		return models[c].m, models[c].err
+// scene has the features x of all people, as networks take them.
+func (s *tableSplit) scene(t *tableData, x people, shares []float64, steps int) *scene {
+	network := x.choose(s.network).x
+	return &scene{
+		data: t.name, classes: 2, seed: s.seed, network: network, train: x.choose(s.train), ask: x.choose(s.ask), test: x.choose(s.test),
+		choices: choices(shares, tableRadii, tableTrainingEpsilons),
+		options: vlm.Options{Coordinates: 4, Encoder: []int{64, 32}, Rate: 1e-3, Epochs: max(5, steps/max(1, network.Rows/64))},
+		direct: func(epsilon float64) encoder.Matrix {
+			return s.columns.oneHot(s.columns.noisy(s.all.choose(s.train).x, epsilon, encoders.Rand(s.seed, fmt.Sprintf("direct noise, ε = %g", epsilon), 0)))
+		},
 	}
 }
 
-// right says for people, by their numbers, whether a classifier is right about them.
-type right func(numbers []int) []bool
-
-// best returns the accuracy, on the people of the test, of the classifier that the answers of
-// the people asked choose. They are divided among the choices, so that each spends ε once: with
-// k choices, an answer of ε is worth more than k answers of ε/k. A choice whose network
-// collapses or diverges is not chosen.
-func (s *adultSplit) best(ctx context.Context, choices []choice, epsilon float64, try func(context.Context, choice) (right, error)) (float64, error) {
-	order := encoders.Rand(s.seed, "people to ask", 0).Perm(len(s.ask))
-	var best right
-	var failed error
-	most := math.Inf(-1)
-	for i, c := range choices {
-		made, err := try(ctx, c)
-		if errors.Is(err, vlm.ErrCollapsed) || errors.Is(err, vlm.ErrDiverged) {
-			failed = err
-			continue
-		}
-		if err != nil {
-			return 0, err
-		}
-		asked := drolearn.Chosen(s.ask, order[i*len(order)/len(choices):(i+1)*len(order)/len(choices)])
-		if a := privateAccuracy(made(asked), epsilon, encoders.Rand(s.seed, "answers", i)); a > most {
-			best, most = made, a
-		}
-	}
-	if best == nil {
-		return 0, fmt.Errorf("every choice failed, the last one so: %w", failed)
-	}
-	return share(best(s.test)), nil
-}
-
-func (s *adultSplit) clean(ctx context.Context, features people) (float64, error) {
-	train, test := features.choose(s.train), features.choose(s.test)
-	c, err := vlm.TrainClassifier(ctx, train.x, train.labels, vlm.ClassifierOptions{Classes: 2, Seed: s.seed})
-	if err != nil {
-		return 0, err
-	}
-	return c.Accuracy(test.x, test.labels), nil
-}
-
-// collectAdult adds series for encodings and direct noise, both with what the answers of
-// other people to questions with the same ε choose.
-func (o *vlmOptions) collectAdult(ctx context.Context, file string) error {
-	return o.eachSplit(file, func(s *adultSplit) error {
-		accuracy, err := s.clean(ctx, s.hot)
-		if err != nil {
+// collectTables adds the lines of classifiers of rows of tables.
+func (o *vlmOptions) collectTables(ctx context.Context) error {
+	return o.eachTable(func(t *tableData, split *tableSplit) error {
+		s := split.scene(t, split.hot, tableShares, o.tableSteps)
+		if err := o.lines(ctx, s, false, latentLevel, featureLevel); err != nil {
 			return err
 		}
-		o.study.add(adultSeries, "no noise", math.Inf(1), accuracy)
-		network := o.networks(s.hot.choose(s.network).x, s.seed)
-		for _, epsilon := range o.epsilons {
-			if accuracy, err = s.best(ctx, choices(adultShares, adultRadii, adultTrainingEpsilons), epsilon, func(ctx context.Context, c choice) (right, error) {
-				return s.encoded(ctx, network, c, epsilon)
-			}); err != nil {
-				return err
-			}
-			o.study.add(adultSeries, "latent", epsilon, accuracy)
-			if accuracy, err = s.best(ctx, choices(adultShares, []float64{1}, []float64{1}), epsilon, func(ctx context.Context, c choice) (right, error) {
-				return s.direct(ctx, c.share, epsilon)
-			}); err != nil {
-				return err
-			}
-			o.study.add(adultSeries, "direct noise", epsilon, accuracy)
-		}
-		return nil
+		return o.directLine(ctx, s)
 	})
 }
 
-func (s *adultSplit) encoded(ctx context.Context, network networkOf, c choice, epsilon float64) (right, error) {
-	m, err := network(ctx, c)
-	if err != nil {
-		return nil, err
-	}
-	z, err := vlmRelease(ctx, m, m.Encode(s.hot.choose(s.train).x), c.share*epsilon, s.seed, fmt.Sprintf("collection of %g", c.share))
-	if err != nil {
-		return nil, err
-	}
-	return s.flipped(ctx, z, (1-c.share)*epsilon, m.Encode)
-}
-
-func (s *adultSplit) direct(ctx context.Context, share, epsilon float64) (right, error) {
-	r := encoders.Rand(s.seed, fmt.Sprintf("direct noise, ε = %g, %g of it", epsilon, share), 0)
-	noisy := s.columns.noisy(s.all.choose(s.train).x, share*epsilon, r)
-	return s.flipped(ctx, s.columns.oneHot(noisy), (1-share)*epsilon, func(x encoder.Matrix) encoder.Matrix { return x })
-}
-
-// flipped trains on two classes after randomized response; seen is what it sees of clean features.
-func (s *adultSplit) flipped(ctx context.Context, z encoder.Matrix, epsilon float64, seen func(encoder.Matrix) encoder.Matrix) (right, error) {
-	flip := vlm.FlipProbability(2, epsilon)
-	labels := vlm.Flip(s.hot.choose(s.train).labels, 2, flip, encoders.Rand(s.seed, fmt.Sprintf("classes, ε = %g", epsilon), 0))
-	k, err := vlm.TrainClassifier(ctx, z, labels, vlm.ClassifierOptions{Classes: 2, Flip: flip, Seed: s.seed})
-	if err != nil {
-		return nil, err
-	}
-	return func(numbers []int) []bool {
-		p := s.hot.choose(numbers)
-		return k.Right(seen(p.x), p.labels)
-	}, nil
-}
-
-// joinedColumns are those that the second organization sends privately. The others are clean.
-var joinedColumns = []string{"education-num", "capital-gain", "capital-loss", "marital-status", "occupation", "relationship"}
-
-var vlmFigure3 = vlmFigure{
-	name:  "vlm-figure3",
-	short: "Figure 3 of Mansbridge et al. (2020): joining clean features with private ones",
-	about: `Run the experiment behind figure 3: an organization knows the class and some features of
-people, and another organization sends it encodings of further features of the same
-people, all of epsilon spent on these. A classifier of both is tested on people of whom
-the further features are encoded without noise. Series: joined, the clean features
-alone, and all features clean. Clean are age, hours-per-week, workclass, race, sex and
-native-country. The network is chosen by private answers, as by vlm-figure1.
-
-` + adultHelp,
-	data: adultFile,
-	published: []string{
-		"clean features alone 56.1 %, all features clean 65.8 %, and a gain by joining for epsilon from 4 to 10 (loans)",
-	},
-	run: (*vlmOptions).join,
-}
-
+// join adds the lines of classifiers of clean features and encodings of others.
 func (o *vlmOptions) join(ctx context.Context) error {
-	return o.eachSplit(o.data, func(s *adultSplit) error {
-		clean, further := s.divide()
+	return o.eachTable(func(t *tableData, split *tableSplit) error {
+		clean, further := split.divide(t.joined)
+		s := split.scene(t, further, []float64{1}, o.tableSteps)
+		panel := t.name + ", " + string(latentLevel)
+		for k, numbers := range [][]int{split.train, split.ask, split.test} {
+			s.own[k] = clean.choose(numbers).x
+		}
 		for _, side := range []struct {
-			series   string
-			features people
-		}{{"clean features alone", clean}, {"all features clean", s.hot}} {
-			accuracy, err := s.clean(ctx, side.features)
+			series string
+			x      people
+		}{{"clean features alone", clean}, {"all features clean", split.hot}} {
+			accuracy, err := s.ofFeatures(ctx, side.x.choose(split.train).x, side.x.choose(split.test).x, 1, math.Inf(1))
 			if err != nil {
 				return err
 			}
-			o.study.add(adultSeries, side.series, math.Inf(1), accuracy)
+			o.study.add(panel, side.series, math.Inf(1), accuracy)
 		}
-		network := o.networks(further.choose(s.network).x, s.seed)
-		for _, epsilon := range o.epsilons {
-			accuracy, err := s.best(ctx, choices([]float64{1}, adultRadii, adultTrainingEpsilons), epsilon, func(ctx context.Context, c choice) (right, error) {
-				m, err := network(ctx, c)
-				if err != nil {
-					return nil, err
-				}
-				return s.joined(ctx, m, clean, further, epsilon)
-			})
-			if err != nil {
-				return err
-			}
-			o.study.add(adultSeries, "joined", epsilon, accuracy)
-		}
-		return nil
+		return o.lines(ctx, s, true, latentLevel)
 	})
 }
 
-func (s *adultSplit) joined(ctx context.Context, m *vlm.Model, clean, further people, epsilon float64) (right, error) {
-	train := clean.choose(s.train)
-	z, err := vlmRelease(ctx, m, m.Encode(further.choose(s.train).x), epsilon, s.seed, "joining")
-	if err != nil {
-		return nil, err
-	}
-	k, err := vlm.TrainClassifier(ctx, beside(train.x, z), train.labels, vlm.ClassifierOptions{Classes: 2, Seed: s.seed})
-	if err != nil {
-		return nil, err
-	}
-	return func(numbers []int) []bool {
-		p := clean.choose(numbers)
-		return k.Right(beside(p.x, m.Encode(further.choose(numbers).x)), p.labels)
-	}, nil
-}
-
-func (s *adultSplit) divide() (clean, further people) {
+func (s *tableSplit) divide(joined []string) (clean, further people) {
 	var sides [2][]int // columns of each side
 	at := 0
 	for _, c := range s.columns {
 		side := 0
-		if slices.Contains(joinedColumns, c.name) {
+		if slices.Contains(joined, c.name) {
 			side = 1
 		}
 		for range max(1, c.categories) {
@@ -422,7 +293,11 @@ func (s *adultSplit) divide() (clean, further people) {
 	return out[0], out[1]
 }
 
+// beside joins the rows of two matrices; one that is empty adds nothing.
 func beside(a, b encoder.Matrix) encoder.Matrix {
+	if a.Rows == 0 {
+		return b
+	}
 	out := matrix(a.Rows, a.Cols+b.Cols)
 	for i := range a.Rows {
 		row := out.Data[i*out.Cols:]
@@ -476,7 +351,11 @@ func (c columns) noisy(x encoder.Matrix, epsilon float64, r *rand.Rand) encoder.
 	return out
 }
 
-// oneHot is the numbers mapped from their range to -1 … 1 and each category as a column of 0 and 1.
+// oneHotScale makes features large beside the decoder's variance of 1; it is public, so that networks
+// whose training data is protected can do without their means and deviations.
+const oneHotScale = 4
+
+// oneHot is the numbers mapped from their range to ±oneHotScale and each category as a column of 0 and that.
 func (c columns) oneHot(x encoder.Matrix) encoder.Matrix {
 	width := 0
 	for _, f := range c {
@@ -489,9 +368,9 @@ func (c columns) oneHot(x encoder.Matrix) encoder.Matrix {
 			v := x.Data[i*x.Stride+j]
 			switch {
 			case f.categories > 0:
-				out.Data[at+int(v)] = 1
+				out.Data[at+int(v)] = oneHotScale
 			case f.upper > f.lower:
-				out.Data[at] = 2*(v-f.lower)/(f.upper-f.lower) - 1
+				out.Data[at] = oneHotScale * (2*(v-f.lower)/(f.upper-f.lower) - 1)
 			}
 			at += max(1, f.categories)
 		}
