@@ -150,7 +150,7 @@ func (o *vlmOptions) imageScene(data string, classes int, seed uint64, network e
 		s.choices = append(s.choices, choices(shares, []float64{10}, []float64{27})...)
 	} else {
 		// There is a minute for all.
-		s.pixels.Epochs, s.pixels.Rate = 2, 5e-4
+		s.pixels.Epochs, s.pixels.Rate = max(2, 400/max(1, len(train.labels)/64)), 5e-4
 	}
 	s.direct = func(epsilon float64) encoder.Matrix { return noisyRanges(s.train.x, epsilon, seed) }
 	return s

@@ -7,6 +7,7 @@ import (
 	"context"
 	"fmt"
 	"math"
+	"slices"
 
 	"github.com/noisewright/noisewright/cmd/internal/encoders"
 	"github.com/noisewright/noisewright/cmd/internal/encoders/internal/dense"
@@ -30,6 +31,7 @@ type ThroughNoise struct {
 // How the places are found, and the fit: full steps of Adam, until they stop to matter.
 const (
 	mostPlaces, placedPeople, placeRounds = 60, 4000, 12
+	weighSteps                            = 10
 	throughSteps, throughRate             = 150, 0.05
 )
 
@@ -54,6 +56,8 @@ func TrainThroughNoise(ctx context.Context, known, z encoder.Matrix, labels []in
 	}
 	c := &ThroughNoise{}
 	c.findPlaces(known, o.Seed)
+	c.addCorners(known)
+	c.weigh(z, scale)
 	_, deviation := dense.Moments(known)
 	spread := 0.0
 	for _, v := range deviation {
@@ -120,6 +124,56 @@ func (c *ThroughNoise) findPlaces(known encoder.Matrix, seed uint64) {
 			}
 		}
 	}
+}
+
+// cornerShare is what the corners of the l1 ball that holds all known encodings, and of half of it, count
+// at first: people of a class that the network has not seen may lie where nobody else does.
+const cornerShare = 0.2
+
+func (c *ThroughNoise) addCorners(known encoder.Matrix) {
+	radius := 0.0
+	for i := range known.Rows {
+		norm := 0.0
+		for _, v := range dense.Row(known, i) {
+			norm += math.Abs(v)
+		}
+		radius = max(radius, norm)
+	}
+	for k := range c.shares {
+		c.shares[k] *= 1 - cornerShare
+	}
+	d := known.Cols
+	for _, size := range []float64{radius, -radius, radius / 2, -radius / 2} {
+		for j := range d {
+			corner := make([]float64, d)
+			corner[j] = size
+			c.places.Data = append(c.places.Data, corner...)
+			c.shares = append(c.shares, cornerShare/float64(4*d))
+		}
+	}
+	c.places.Rows = len(c.shares)
+}
+
+// weigh fits the shares of the places to what was sent (Kiefer & Wolfowitz 1956), by steps of EM.
+func (c *ThroughNoise) weigh(z encoder.Matrix, scale float64) {
+	z.Rows = min(z.Rows, placedPeople)
+	shares := c.shares
+	c.shares = slices.Repeat([]float64{1}, len(shares))
+	likelihood := c.posterior(z, scale) // but for a factor of each row
+	for range weighSteps {
+		next := make([]float64, len(shares))
+		for i := range z.Rows {
+			row, sum := dense.Row(likelihood, i), 0.0
+			for k, v := range row {
+				sum += shares[k] * v
+			}
+			for k, v := range row {
+				next[k] += shares[k] * v / sum / float64(z.Rows)
+			}
+		}
+		shares = next
+	}
+	c.shares = shares
 }
 
 // posterior returns p(place | row of z) with Laplace noise of the scale.
