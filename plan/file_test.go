@@ -389,3 +389,109 @@ func TestRounded(t *testing.T) {
 		}
 	}
 }
+
+// TestShifts: noise that is not pure is refused where a person may change a number by more than 1.
+func TestShifts(t *testing.T) {
+	law := func() *Law { l := *triangle(); return &l }
+	pair := Workload{Kind: Marginals, Attributes: attributes(2, 2), Sets: [][]int{{0}}}
+	for _, c := range []struct {
+		m     Measurement
+		w     Workload
+		most  int
+		taken bool
+	}{
+		{Measurement{Kind: Partition, Block: 1}, Workload{Kind: Prefix, Cells: 4}, 3, true},
+		{Measurement{Kind: Partition, Block: 2}, Workload{Kind: Prefix, Cells: 4}, 1, true},
+		{Measurement{Kind: Partition, Block: 2}, Workload{Kind: Prefix, Cells: 4}, 2, false},
+		{Measurement{Kind: Partition, Attributes: &[]int{0, 1}}, pair, 3, true},
+		{Measurement{Kind: Partition, Attributes: &[]int{0}}, pair, 1, true},
+		{Measurement{Kind: Partition, Attributes: &[]int{0}}, pair, 2, false},
+		{Measurement{Kind: L1, Rows: [][]int64{{1, 0}, {0, 1}}}, Workload{Kind: Prefix, Cells: 2}, 1, false},
+	} {
+		c.m.Weight, c.m.Noise = 1, law()
+		s := Spec{Budget: dp.Budget{Epsilon: 5, Delta: 0.9}, Neighbors: dp.AddRemove, MaxPerPerson: c.most, Workload: c.w, Measurements: []Measurement{c.m}}
+		if c.m.Block == 2 { // tells cells apart with another
+			s.Measurements = append(s.Measurements, Measurement{Kind: Partition, Block: 1, Weight: 1, Noise: geometric(t, 0.5)})
+		}
+		if _, err := New(s); (err == nil) != c.taken || err != nil && !errors.Is(err, dp.ErrInvalid) {
+			t.Errorf("%+v with %d cells a person: %v, want it taken: %v", c.m, c.most, err, c.taken)
+		}
+	}
+}
+
+// TestDeviations: no residual has a deviation below d·‖h‖, and none one that is a part in 2^49 above.
+func TestDeviations(t *testing.T) {
+	r := rand.New(rand.NewPCG(11, 12))
+	w := Workload{Kind: Marginals, Attributes: attributes(7, 11, 5)}
+	for range 50 {
+		d := math.Exp(4*r.Float64() - 1)
+		i := 0
+		_ = w.deviations([]int{0, 1, 2}, d, func(got float64) error {
+			square := big.NewRat(1, 1)
+			for _, k := range []int64{int64(i/40) + 1, int64(i/4%10) + 1, int64(i%4) + 1} {
+				square.Mul(square, big.NewRat(k*(k+1), 1))
+			}
+			square.Mul(square, exact.Rational(d)).Mul(square, exact.Rational(d))
+			x := exact.Rational(got)
+			x.Mul(x, x)
+			if most := new(big.Rat).Mul(square, new(big.Rat).Add(big.NewRat(1, 1), exact.PowerOfTwo(-47))); x.Cmp(square) < 0 || x.Cmp(most) > 0 {
+				t.Fatalf("residual %d of deviation %g has %g", i, d, got)
+			}
+			i++
+			return nil
+		})
+		if i != 6*10*4 {
+			t.Fatalf("%d residuals", i)
+		}
+	}
+}
+
+// TestVariancesUpper: no variance is below that in rationals, however little.
+func TestVariancesUpper(t *testing.T) {
+	for _, name := range []string{"levels", "l1", "l2"} {
+		p := made(t, larger12(t)[name])
+		s := &p.spec
+		var grams [][][]int64
+		factor := new(big.Rat)
+		for i := range s.Measurements {
+			g, _ := s.gram(&s.Measurements[i])
+			grams = append(grams, g)
+			f := new(big.Rat).SetInt64(s.Measurements[i].Weight)
+			if f.Mul(f, p.laws[i].variance).Cmp(factor) > 0 {
+				factor = f
+			}
+		}
+		m, err := s.matrix(grams)
+		if err != nil {
+			t.Fatal(err)
+		}
+		inverse := inRationals(m)
+		found := p.Proof().Certificate().Variances
+		for q, row := range rowsOf(&s.Workload) {
+			want := new(big.Rat)
+			for i, a := range row {
+				for j, b := range row {
+					want.Add(want, new(big.Rat).Mul(inverse[i][j], big.NewRat(a*b, 1)))
+				}
+			}
+			if want.Mul(want, factor); found[q].Cmp(want) < 0 {
+				t.Errorf("%s: query %d has the variance %s, above %s", name, q, want.FloatString(25), found[q].FloatString(25))
+			}
+		}
+	}
+}
+
+// rowsOf returns the queries as rows.
+func rowsOf(w *Workload) [][]int64 {
+	if w.Kind == Matrix {
+		return w.Rows
+	}
+	out := make([][]int64, w.Queries())
+	w.intervals(func(q, a, b int) {
+		out[q] = make([]int64, w.Cells)
+		for i := a; i < b; i++ {
+			out[q][i] = 1
+		}
+	})
+	return out
+}

@@ -61,6 +61,9 @@ func small(tb testing.TB, neighbors string, most int) map[string]Spec {
 		"l2": {Budget: dp.Budget{Epsilon: 1.5, Delta: 0.3}, Workload: prefix(2), Measurements: []Measurement{
 			{Kind: L2, Rows: [][]int64{{2, 1}, {0, 2}}, Weight: 1, Deviation: 1.9 * changes},
 		}},
+		"l2 against": {Budget: dp.Budget{Epsilon: 1.5, Delta: 0.3}, Workload: prefix(2), Measurements: []Measurement{
+			{Kind: L2, Rows: [][]int64{{2, -2}, {0, 2}}, Weight: 1, Deviation: 1.9 * changes},
+		}},
 		"tables": {Budget: dp.Budget{Epsilon: changes * 1.2 * up}, Workload: pair, Measurements: []Measurement{
 			{Kind: Partition, Attributes: &[]int{0, 1}, Weight: 2, Noise: geometric(tb, 0.9)},
 			{Kind: Partition, Attributes: &[]int{1}, Weight: 1, Noise: geometric(tb, 0.3)},

@@ -51,9 +51,8 @@ Qed.
 
 Section Table.
 Variables (t : table) (c : loss) (claim : Q).
-Hypotheses (checked : check t = true) (ok : loss_ok t c claim = true).
+Hypotheses (formed : well_formed t = true) (ok : loss_ok t c claim = true).
 
-Let formed : well_formed t = true. Proof. apply (check_parts t checked). Qed.
 Let g := Q2R (step t).
 Let S := points t.
 Let s := Z.to_nat S.

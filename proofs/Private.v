@@ -42,6 +42,24 @@ Proof.
     specialize (IHn _ _ _ H2 (s - 1)%Z ltac:(lia)). rewrite !Hz in IHn. exact IHn.
 Qed.
 
+(* --- Floors --- *)
+
+Lemma floor_spec y : IZR (floor y) <= y < IZR (floor y) + 1.
+Proof. unfold floor. rewrite minus_IZR. destruct (archimed y). lra. Qed.
+
+Lemma floor_is y j : IZR j <= y < IZR j + 1 -> floor y = j.
+Proof.
+  intros H. pose proof (floor_spec y).
+  assert (floor y < j + 1)%Z by (apply lt_IZR; rewrite plus_IZR; lra).
+  assert (j < floor y + 1)%Z by (apply lt_IZR; rewrite plus_IZR; lra). lia.
+Qed.
+
+Lemma floor_near y z m : y <= z + IZR m -> (floor y - floor z <= m)%Z.
+Proof.
+  intros H. pose proof (floor_spec y). pose proof (floor_spec z).
+  assert (IZR (floor y) < IZR (floor z + m + 1)) by (rewrite !plus_IZR; lra). apply lt_IZR in H2. lia.
+Qed.
+
 Section Table.
 Variable t : table.
 Hypothesis checked : check t = true.
@@ -165,22 +183,6 @@ Proof.
 Qed.
 
 (* --- Rounding --- *)
-
-Lemma floor_spec y : IZR (floor y) <= y < IZR (floor y) + 1.
-Proof. unfold floor. rewrite minus_IZR. destruct (archimed y). lra. Qed.
-
-Lemma floor_is y j : IZR j <= y < IZR j + 1 -> floor y = j.
-Proof.
-  intros H. pose proof (floor_spec y).
-  assert (floor y < j + 1)%Z by (apply lt_IZR; rewrite plus_IZR; lra).
-  assert (j < floor y + 1)%Z by (apply lt_IZR; rewrite plus_IZR; lra). lia.
-Qed.
-
-Lemma floor_near y z m : y <= z + IZR m -> (floor y - floor z <= m)%Z.
-Proof.
-  intros H. pose proof (floor_spec y). pose proof (floor_spec z).
-  assert (IZR (floor y) < IZR (floor z + m + 1)) by (rewrite !plus_IZR; lra). apply lt_IZR in H2. lia.
-Qed.
 
 Lemma step_pos : 0 < Q2R (step t).
 Proof. apply Rmult_lt_0_compat; [apply IZR_lt, (formed_parts t formed) | apply Rinv_0_lt_compat, IZR_lt; lia]. Qed.

@@ -1,8 +1,13 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
 # Builds proofs/ with Coq, and has coqchk check what was built by itself and list what is assumed, which has to be
-# proofs/axioms.txt: Coq's classical real numbers. Where there is no Coq it says so and is done.
+# proofs/axioms.txt: Coq's classical real numbers. Then noisewright-check is extracted, into .deps/proofs, and scripts/proofs.py
+# tries theorems of table files, conditions that are left out, and TABLE_MUTANTS tables of which verify, the Python package and
+# noisewright-check have to say the same. Where there is no Coq it says so and is done.
+#
+#   proofs.sh PROGRAM
 set -eu
+program=$(realpath "$1")
 cd "$(dirname "$0")/../proofs"
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
@@ -27,6 +32,12 @@ fi
 lines=$(wc -l <Statement.v)
 [ "$lines" -le 120 ] || fail "Statement.v has $lines lines, want at most 120"
 
+# The names in the map of README.md.
+for name in $(sed -n 's/^|.*| \(`[^|]*\) |[^|]*\.v[^|]* |$/\1/p' README.md | grep -o '`[^`]*`' | tr -d '\140'); do
+	case $name in l1 | edges | l2 | lp | pinball | asymmetric | huber | deadzone | exceed) continue ;; esac
+	grep -qE "^(Theorem|Lemma|Definition) $name\b" ./*.v || fail "README.md: there is no theorem $name"
+done
+
 echo "proofs: coqc"
 coq_makefile -f _CoqProject -o Makefile.coq
 "${MAKE:-make}" --no-print-directory -f Makefile.coq >"$work/built" 2>&1 || { cat "$work/built" >&2; fail "a proof does not build"; }
@@ -40,3 +51,25 @@ sed -n '/^\* Axioms:/,/^ *$/p' "$work/said" | sed '1d; s/^ *//; /^$/d' | sort >"
 LC_ALL=C sort "$work/axioms" | diff -u axioms.txt - || fail "what is assumed is not what proofs/axioms.txt lists"
 [ "$(grep -c '<none>' "$work/said")" -eq 3 ] || { cat "$work/said" >&2; fail "coqchk lists something unsafe"; }
 echo "proofs: $(echo "$modules" | wc -l) files, assumed: classical real numbers"
+
+echo "proofs: noisewright-check"
+checker=../.deps/proofs
+mkdir -p "$checker"
+cp checker/Extract.v checker/main.ml "$checker"
+(cd "$checker" && coqc -Q ../../proofs Noisewright Extract.v >/dev/null && ocamlfind ocamlopt -package zarith -linkpkg -w -a \
+	checked.mli checked.ml main.ml -o noisewright-check) >"$work/said" 2>&1 || { cat "$work/said" >&2; fail "noisewright-check does not build"; }
+
+cd ..
+tables=$(grep -l '"noisewright-table"' docs/*.json python/tests/data/files/*.json | grep -Ev 'false|ratio-zero' | xargs ls -S)
+small=$(echo "$tables" | tail -n "${THEOREMS:-12}")
+# shellcheck disable=SC2086 # one argument a file
+python3 scripts/proofs.py theorems "$program" $small
+python3 scripts/proofs.py conjuncts
+python=.deps/python/bin/python
+if [ -x $python ]; then
+	# shellcheck disable=SC2086
+	PYTHONPATH=python/src $python scripts/proofs.py mutants "$program" .deps/proofs/noisewright-check "${TABLE_MUTANTS:-300}" "${TABLE_MUTANTS_SEED:-1}" \
+		$(echo "$tables" | tail -n 25)
+else
+	echo "proofs: mutants are left out: make test-python has not made an environment for python/"
+fi

@@ -47,7 +47,7 @@ func New(answers, nodes []float64, rows [][]float64, mixed bool) *Family {
 		own := moment(i, x, 2)
 		largest, least = max(largest, own), min(least, own)
 		if mixed && i > 0 {
-			largest = max(largest, between(moment(i-1, nodes[i-1], 2), own, x-nodes[i-1]))
+			largest = max(largest, between(moment(i-1, nodes[i-1], 2), own, x-nodes[i-1])) //nolint:gosec // i > 0
 		}
 	}
 	f.unit = math.Sqrt(largest) * (1 + slack)

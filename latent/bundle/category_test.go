@@ -60,8 +60,14 @@ func TestDecisionCells(t *testing.T) {
 		x    [2]float64
 		cell float64
 	}{
-		{[2]float64{1, 2}, 0}, {[2]float64{1.5, 2}, 0}, {[2]float64{2, 2}, 1}, {[2]float64{1e300, -1e300}, 1},
-		{[2]float64{1, 2.5}, 2}, {[2]float64{1, 3.999}, 2}, {[2]float64{1, 4}, 3}, {[2]float64{-1e300, 1e300}, 3},
+		{[2]float64{1, 2}, 0},
+		{[2]float64{1.5, 2}, 0},
+		{[2]float64{2, 2}, 1},
+		{[2]float64{1e300, -1e300}, 1},
+		{[2]float64{1, 2.5}, 2},
+		{[2]float64{1, 3.999}, 2},
+		{[2]float64{1, 4}, 3},
+		{[2]float64{-1e300, 1e300}, 3},
 	} {
 		if u := must(b.Encode(nil, c.x[:])); u[0] != c.cell || len(u) != 1 {
 			t.Errorf("%v: cell %v, want %v", c.x, u, c.cell)

@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"math"
 	"slices"
+	"time"
 
 	"gonum.org/v1/gonum/mat"
 
@@ -109,12 +110,23 @@ func newStudy(ctx context.Context, p Problem, o Options) (*study, error) {
 			return nil, check.Field("design", "workload", fmt.Sprintf("no query of cell %d", i+1), "every cell in a query")
 		}
 	}
-	for _, found := range []*strategy{gaussian(ctx, s.gram, o.Gap), pIdentities(ctx, s.gram)} {
+	half, cancel := halfOf(ctx)
+	defer cancel()
+	for _, found := range []*strategy{pIdentities(half, s.gram), gaussian(ctx, s.gram, o.Gap)} {
 		if found != nil {
 			s.strategies = append(s.strategies, found)
 		}
 	}
 	return s, nil
+}
+
+// halfOf returns a context with half of the time that is left.
+func halfOf(ctx context.Context) (context.Context, context.CancelFunc) {
+	end, limited := ctx.Deadline()
+	if !limited {
+		return context.WithCancel(ctx)
+	}
+	return context.WithTimeout(ctx, time.Until(end)/2)
 }
 
 // margin is how much worse than the best an estimate may be, for the candidate to be made.

@@ -32,13 +32,14 @@ func denseOf(g [][]float64) *mat.Dense {
 // OPT₀); nil if none is better than the identity or the context ends before the first is found.
 func pIdentities(ctx context.Context, g [][]float64) *strategy {
 	n := len(g)
-	starts, most := 3, n/3
-	if n > 128 {
-		starts, most = 1, n/10
+	const starts = 3
+	least, most := n/25, n/3
+	if n > 128 { // one power of 2
+		least, most = n/16, n/8
 	}
 	gram, best := denseOf(g), (*pIdentity)(nil)
 	for p := 1; p <= most; p *= 2 {
-		if p < n/25 {
+		if p < least {
 			continue
 		}
 		for seed := range starts {

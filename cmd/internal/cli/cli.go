@@ -72,7 +72,7 @@ Exit codes:
 		{"local", "Local: values on devices, where nobody is trusted with them", []*cobra.Command{newLocalCommand(a)}},
 		{"compose", "Compose several releases", []*cobra.Command{newAccountCommand(a), newCalibrateCommand(a)}},
 		{"vectors", "Feature vectors", []*cobra.Command{newLatentCommand(a), newEncoderCommand(a)}},
-		{"verify", "Verify and look at what was designed", []*cobra.Command{newVerifyCommand(a), newPlotCommand(a), newExportCommand(a)}},
+		{"verify", "Verify and look at what was designed", []*cobra.Command{newVerifyCommand(a), newCertificateCommand(a), newPlotCommand(a), newExportCommand(a)}},
 		{"other", "Other", []*cobra.Command{newStudioCommand(a), newVersionCommand(a), newManCommand(a)}},
 	} {
 		root.AddGroup(&cobra.Group{ID: g.id, Title: g.title + ":"})

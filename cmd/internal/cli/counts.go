@@ -156,10 +156,9 @@ func (o *compareOptions) printCounts(name string, v *counts.Verified) error {
 	object := shell.Object{"epsilon", s.Epsilon, "delta", 0, "categories", m.Categories(), "workload", s.Workload.Kind, "lower_bound", bound, "mechanisms", list}
 	return o.PrintText(object, func(b *strings.Builder) {
 		fmt.Fprintf(b, "epsilon %v between any two of %d categories, unbiased estimates of the workload %s\n", s.Epsilon, m.Categories(), s.Workload.Kind)
-		switch {
-		case s.Dual == nil:
+		if s.Dual == nil {
 			fmt.Fprintf(b, "no lower bound: one is computed for at most %d categories\n\n", counts.MaxProved)
-		default:
+		} else {
 			fmt.Fprintf(b, "certified lower bound on the total variance of every mechanism, times the number of people: %s\n\n", shell.DigitsDown(*bound))
 		}
 		lines := [][]string{{"mechanism", "total variance", "of design", "source"}}

@@ -99,7 +99,7 @@ bound above 0, and "status" is "optimal" (the gap was reached) or "limit".
 // maxErrorFlag adds --max-error: T@P is a probability above 1−P of noise beyond T.
 func (o *designOptions) maxErrorFlag(f *shell.Flags) {
 	const want = shell.Want("LOSS:V, such as l1:0.5 or l2:25, the largest expected loss, or T@P, such as 3@0.95, noise within T query units with the probability P")
-	f.Func("max-error", "LOSS:V|T@P", "", "in the place of epsilon and a loss: find the least epsilon that keeps this error, such as l1:0.5 or 3@0.95", func(text string) error {
+	f.Func("max-error", "ERROR", "", "in the place of epsilon and a loss: find the least epsilon that keeps this error, such as l1:0.5 or 3@0.95", func(text string) error {
 		name, bound := text, ""
 		within, p, probable := strings.Cut(text, "@")
 		if i := strings.LastIndexByte(text, ':'); i >= 0 {

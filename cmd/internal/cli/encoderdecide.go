@@ -39,19 +39,19 @@ var metricMeasures = map[string]string{
 }
 
 func (o *decideOptions) flags(f *shell.Flags) {
-	f.Word(&o.metric, "metric", "word", "what decisions are compared by: cross-entropy (of the posterior, in nats), error (the share of wrong classes) or cost (of --costs, and the default with them)", metricCrossEntropy, metricError, metricCost)
+	f.Word(&o.metric, "metric", "word", "what decisions are compared by: cross-entropy (of the posterior, in nats), error (the share of wrong classes), cost (of --costs), or auto: cost with --costs, and otherwise cross-entropy", noiseAuto, metricCrossEntropy, metricError, metricCost)
 	f.Func("costs", "FILE", "", "what a decision costs, for decisions on the device: a CSV file with a header of the decisions, which are classes, and a row for each class that begins with it", func(text string) error {
 		o.file, o.costs = text, costs{}
 		return readCosts(&o.costs, text)
 	})
 	f.CompleteOrFile("costs")
-	f.Unless("metric", func() {
-		if o.file != "" {
-			o.metric = metricCost
-		}
-	})
 	widths(f, &o.hidden, "classifier", "", "widths of the hidden layers of the network that decides, ReLUs (default: one, twice as wide as there are features, from 8 to 64)")
 	f.Check(func() error {
+		if o.metric == noiseAuto {
+			if o.metric = metricCrossEntropy; o.file != "" {
+				o.metric = metricCost
+			}
+		}
 		if o.metric == metricCost && o.file == "" {
 			return errors.New("costs is missing, want a file for metric = cost")
 		}

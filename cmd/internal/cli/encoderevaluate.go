@@ -57,10 +57,10 @@ not trained against them. What no attacker here finds another one may: the priva
 filter is privacy against the attackers that were tried, and only added noise is a
 guarantee.
 
-Beside a bundle that decodes to classes, with --train, is what logistic regression on the device
-with randomized response on its class would reach at the same epsilon, trained on those
-people: whatever does worse is not worth sending. Of a category that is released nothing is drawn: the
-expectation over its answers is exact.
+Beside a bundle that decodes to classes, with --train, is what logistic regression on
+the device with randomized response on its class would reach at the same epsilon,
+trained on those people: whatever does worse is not worth sending. Of a category that
+is released nothing is drawn: the expectation over its answers is exact.
 
 The noise is drawn from --seed, so that nothing here may be released.`, 100*evaluateConfidence),
 		Example: `  noisewright encoder evaluate --bundle bundle --data test.csv --target diagnosis

@@ -29,7 +29,7 @@ type trainTaskAwareOptions struct {
 
 func newTrainTaskAwareCommand(s *shell.Streams) *cobra.Command {
 	o := &trainTaskAwareOptions{trainOptions: newTrainOptions(s), own: taskaware.Options{Steps: 400, Restarts: 3}, approach: string(taskaware.Aware), epochs: 2000, decay: 0.001}
-	o.decide = &decideOptions{metric: metricCrossEntropy}
+	o.decide = &decideOptions{metric: noiseAuto}
 	f := o.flags(&cobra.Command{
 		Use:   "task-aware --data FILE --target COLUMN --epsilon E [--delta D] -o BUNDLE",
 		Short: "Train an encoder for one task, with its noise in the loop",
@@ -40,13 +40,14 @@ input. A part of the people is held out to choose the step, the restart and, wit
 several --coordinates or --noise auto, how many numbers to send with what noise: few with
 designed noise are often better than many with any.
 
-Where the target is classes, --noise auto tries decisions on the device too: the class of a
-classifier by randomized response (category), a level of its score by a randomizer that
-is designed for cross entropy (levels), each with logistic regression and a network, and
-no answer at all. They are compared on people out of fold, by --metric. Taken is the simplest
-of those within a standard error of the best; numbers are if they are better than that by
-more than a standard error on the people held out. With --noise none logistic
-regression is compared likewise.
+Where the target is classes, --noise auto tries decisions on the device too: the
+class of a classifier by randomized response (category), a level of its score by a
+randomizer that is designed for cross entropy (levels), each with logistic regression
+and a network, and no answer at all. They are compared on people out of fold, by
+--metric. Taken is the simplest of those within a standard error of the best; the
+network if it is better by more than two, and numbers if they are, on a fifth of the
+people whom they were not trained on. With --noise none logistic regression is
+compared with the network likewise.
 
 With --task-network a network for the task is first trained on the data without noise, and
 frozen; the server then decodes features for it.

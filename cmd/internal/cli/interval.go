@@ -135,8 +135,8 @@ values: the answers' shares, freed of what the randomizer mixed into them, witho
 bias (so one may be negative), and intervals that all hold together with a probability
 of at least --level, or each with --marginal. Of sets of categories (local design
 --categories) and of randomized response they are those of Clopper and Pearson, or
-closer. Of a workload (--workload) printed are its queries. Of privatize --categories give the same --categories and --epsilon in the place
-of a file.`
+closer. Of a workload of counts printed are its queries. Of privatize --categories give
+the same --categories and --epsilon in the place of a file.`
 
 func (o *intervalOptions) sourceFlags(f *shell.Flags, file string) {
 	settings := map[string]string{}

@@ -15,6 +15,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/noisewright/noisewright/cmd/internal/shell"
+	"github.com/noisewright/noisewright/dp"
 	"github.com/noisewright/noisewright/internal/check"
 	"github.com/noisewright/noisewright/internal/csvfile"
 	"github.com/noisewright/noisewright/latent/bundle"
@@ -242,6 +243,9 @@ func (o *rowsOptions) write(ctx context.Context, w io.Writer, in *bundleRows, b 
 		}
 		var err error
 		if record, err = convert(append(record[:0], in.Texts...), row()); err != nil {
+			if errors.Is(err, dp.ErrInvalid) {
+				return shell.BadFile(o.in, fmt.Errorf("row %d: %w", in.Rows, err))
+			}
 			return fmt.Errorf("%s: row %d: %w", shell.InputName(o.in), in.Rows, err)
 		}
 		if err := out.Write(record); err != nil {

@@ -403,10 +403,10 @@ func TestRunPlot(t *testing.T) {
 	dir := t.TempDir()
 	table, kernel := laplaceFile(t, dp.RealQuery), kernelFile(t)
 	for name, o := range map[string]plotOptions{
-		"table.svg":  {file: table, format: "svg"},
-		"log.png":    {file: table, format: "png", log: true},
-		"kernel.svg": {file: kernel, format: "svg"},
-		"laws.svg":   {file: kernel, format: "svg", values: "0, 1.9"},
+		"table.svg":  {files: []string{table}, format: "svg"},
+		"log.png":    {files: []string{table}, format: "png", log: true},
+		"kernel.svg": {files: []string{kernel}, format: "svg"},
+		"laws.svg":   {files: []string{kernel}, format: "svg", values: "0, 1.9"},
 	} {
 		o.Common = capture("").Common
 		o.Output, o.width, o.height = filepath.Join(dir, name), 10, 8
@@ -417,7 +417,7 @@ func TestRunPlot(t *testing.T) {
 			t.Errorf("%s: %v, %v", name, info, err)
 		}
 	}
-	if err := (&plotOptions{Common: capture("").Common, file: kernel, log: true}).run(t.Context()); err == nil {
+	if err := (&plotOptions{Common: capture("").Common, files: []string{kernel}, log: true}).run(t.Context()); err == nil {
 		t.Error("a kernel has a logarithmic figure")
 	}
 }

@@ -3,6 +3,7 @@
 package cli_test
 
 import (
+	"errors"
 	"fmt"
 	"math"
 	"os"
@@ -36,7 +37,9 @@ func TestScripts(t *testing.T) {
 		RequireUniqueNames:  true,
 		RequireExplicitExec: true,
 		Setup: func(e *testscript.Env) error {
-			return os.MkdirAll(filepath.Join(e.WorkDir, "out"), 0o777)
+			root, err := filepath.Abs("../../..")
+			e.Setenv("REPOSITORY", root)
+			return errors.Join(err, os.MkdirAll(filepath.Join(e.WorkDir, "out"), 0o777))
 		},
 		Condition: func(name string) (bool, error) {
 			if name == "solver" {

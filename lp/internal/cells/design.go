@@ -152,7 +152,8 @@ func (d *designer) begin(ctx context.Context, k, few int) error {
 // beginClosed keeps noise that needs no solver, of an atom that is spread over the middle bin.
 func (d *designer) beginClosed(ctx context.Context) {
 	p, o := dp.Problem{Privacy: d.problem.Privacy, Loss: d.problem.Loss}, d.Part(1)
-	p.Delta *= 1 - 1e-9 // which rounding may use up
+	p.Delta *= 1 - 1e-9            // which rounding may use up
+	p.Constraints.Symmetric = true // as bins are
 	o.MaxCells = max(closedBins, 2*int(noise.SupportBound(p))+5)
 	s, _, cancel := o.Begin(ctx)
 	defer cancel()

@@ -85,6 +85,7 @@ func Simple(p dp.Problem, s *meet.Search) (*tables.Verified, error) {
 	if err != nil {
 		return nil, err
 	}
+	d.findCore()
 	return d.simpleTable()
 }
 
@@ -104,7 +105,12 @@ func (d *designer) simpleTable() (*tables.Verified, error) {
 		work = min(work, int(left/shift))
 		cells = min(cells, max(fewCells, int(left/d.perCell())))
 	}
-	return d.coreTable(runs*max(work, 0), cells)
+	t, err := d.coreTable(runs*max(work, 0), cells)
+	if err != nil && d.start != nil { // a narrow core wants many cells
+		d.start = nil
+		t, err = d.coreTable(runs*max(work, 0), cells)
+	}
+	return t, err
 }
 
 // fewCells is how many there is always time for.

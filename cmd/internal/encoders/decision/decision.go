@@ -298,17 +298,27 @@ func (p *Prepared) Search(ctx context.Context, epsilon float64, kinds ...string)
 
 // Rank sorts trials by their loss, but for the one to take, which is first: the simplest of those whose loss
 // is not above the least by more than a standard error of the difference, people by people (the rule
-// of Breiman et al. 1984 for what is chosen out of fold). Trials are in the order of Ways.
+// of Breiman et al. 1984 for what is chosen out of fold). The network is taken only if its best trial beats
+// that of logistic regression by two: it is larger, and another seed makes another one. Trials are in the order of Ways.
 func Rank(trials []*Trial, measure string) []*Trial {
 	trials = slices.Clone(trials)
-	best := slices.MinFunc(trials, func(a, b *Trial) int { return cmp.Compare(a.mean(measure), b.mean(measure)) })
+	less := func(a, b *Trial) int { return cmp.Compare(a.mean(measure), b.mean(measure)) }
+	best := slices.MinFunc(trials, less)
+	simple := slices.DeleteFunc(slices.Clone(trials), func(t *Trial) bool { return t.Classifier != Logistic && t.Kind != NoAnswer })
+	if len(simple) > 0 {
+		if b := slices.MinFunc(simple, less); b != best {
+			if _, _, beats := best.Beats(&b.Expected, measure); !beats {
+				best = b
+			}
+		}
+	}
 	take := slices.IndexFunc(trials, func(t *Trial) bool {
 		more, standardError := t.Less(&best.Expected, measure)
 		return more <= standardError
 	})
 	taken := trials[take]
 	trials = slices.Delete(trials, take, take+1)
-	slices.SortStableFunc(trials, func(a, b *Trial) int { return cmp.Compare(a.mean(measure), b.mean(measure)) })
+	slices.SortStableFunc(trials, less)
 	return slices.Insert(trials, 0, taken)
 }
 

@@ -1,0 +1,157 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package tables
+
+import (
+	"bytes"
+	"crypto/sha256"
+	"fmt"
+	"io"
+	"math/big"
+	"reflect"
+	"slices"
+	"strconv"
+	"strings"
+	"text/template"
+	"unicode"
+
+	"github.com/noisewright/noisewright/dp"
+	"github.com/noisewright/noisewright/internal/check"
+	"github.com/noisewright/noisewright/internal/exact"
+)
+
+// theorem is what the template needs of a file.
+type theorem struct {
+	Name, Hash                  string
+	Pieces                      []string
+	Epsilon, Delta, Sensitivity string
+	ClaimedDelta, ClaimedLoss   string
+	ClaimedBound                string
+	Open                        []string // claims that no theorem is about, and why
+	Loss, Bound                 bool     // whether there is one about the loss, and about the lower bound
+}
+
+// pieceBytes is how long the literals are in which a file is written: Coq takes time and stack for long ones.
+const pieceBytes = 2000
+
+// WriteTheorem writes, as a file of Coq, the theorems of proofs/ about a table file of the given name, whose bytes it
+// contains. Coq decodes them again and decides: what is written here proves nothing by itself. Claims that no theorem is
+// about are named in it as not machine-checked.
+func WriteTheorem(w io.Writer, name string, file []byte) error {
+	t, err := Decode(bytes.NewReader(file))
+	if err != nil {
+		return err
+	}
+	if bytes.ContainsFunc(file, func(r rune) bool { return r > unicode.MaxASCII }) {
+		return check.Field("tables", "file", name, "one without characters beyond ASCII, for a theorem")
+	}
+	s := &t.spec
+	claimedDelta, err := exact.ParseDecimal(s.Claims.Delta)
+	if err != nil {
+		return err
+	}
+	claimedLoss, err := exact.ParseDecimal(s.Claims.ExpectedLoss)
+	if err != nil {
+		return err
+	}
+	claimedBound, err := exact.ParseDecimal(s.Claims.LowerBound)
+	if err != nil {
+		return err
+	}
+	x := theorem{
+		Name: strings.NewReplacer("(*", "( *", "*)", "* )", `"`, "'", "\n", " ").Replace(name), Hash: fmt.Sprintf("%x", sha256.Sum256(file)),
+		Epsilon: fraction(exact.Rational(s.Privacy.Epsilon)), Delta: fraction(exact.Rational(s.Privacy.Delta)),
+		Sensitivity:  fraction(exact.Rational(s.Privacy.Sensitivity)),
+		ClaimedDelta: fraction(claimedDelta), ClaimedLoss: fraction(claimedLoss), ClaimedBound: fraction(claimedBound),
+	}
+	x.Open = s.open()
+	x.Loss, x.Bound = s.lossOpen() == "", s.boundCovered()
+	for piece := range slices.Chunk(file, pieceBytes) {
+		x.Pieces = append(x.Pieces, strings.ReplaceAll(string(piece), `"`, `""`))
+	}
+	return theorems.Execute(w, x)
+}
+
+// open lists the claims of the file that no theorem is about.
+func (s *Spec) open() (list []string) {
+	if why := s.lossOpen(); why != "" {
+		list = append(list, fmt.Sprintf("that the expected loss is at most %s: %s", s.Claims.ExpectedLoss, why))
+	}
+	if !s.boundCovered() {
+		list = append(list, fmt.Sprintf("that no noise has an expected loss below %s: only bounds of l1 for real queries, without edges and constraints, are covered", s.Claims.LowerBound))
+	}
+	if !reflect.ValueOf(s.Constraints).IsZero() {
+		list = append(list, "that the noise keeps its constraints: they are not covered")
+	}
+	if s.Total != (Total{}) {
+		list = append(list, "its total of several releases: composition is not covered")
+	}
+	return list
+}
+
+// lossOpen says why no theorem of proofs/Loss.v is about the loss, if none is.
+func (s *Spec) lossOpen() string {
+	if s.TailRatio != 0 {
+		return "the loss of a tail is not covered"
+	}
+	for term := range strings.SplitSeq(s.Loss.Name(), " + ") {
+		kind, rest, _ := strings.Cut(term, ":")
+		power, _, _ := strings.Cut(rest, ":")
+		_, broken := strconv.Atoi(power)
+		if kind == "pwl" || kind == "lp" && broken != nil {
+			return "the loss " + kind + " is not covered" // lp is for whole exponents
+		}
+	}
+	return ""
+}
+
+// boundCovered reports whether the theorem of proofs/Bound.v is about the lower bound.
+func (s *Spec) boundCovered() bool {
+	d := s.Dual
+	if d == nil || d.Edges || s.Query != dp.RealQuery || s.Loss.Name() != "l1" || d.Exponent > 96 || d.MonotoneRight != nil || d.MonotoneLeft != nil {
+		return false
+	}
+	return reflect.ValueOf(s.Constraints).IsZero() && !slices.ContainsFunc(d.Shifts, func(r DualShift) bool { return len(r.Multipliers) == 0 || slices.Max(r.Multipliers) == 0 })
+}
+
+func fraction(r *big.Rat) string { return r.Num().String() + " # " + r.Denom().String() }
+
+var theorems = template.Must(template.New("").Parse(`(* The table file {{.Name}}, SHA-256 {{.Hash}}, and what Coq proves of it:
+   coqc -Q proofs Noisewright THIS_FILE. What the words mean is in proofs/Statement.v and proofs/Losses.v. *)
+From Coq Require Import ZArith QArith Qreals Reals List.
+From Noisewright Require Import Statement Losses Json Decode Verdict Certificate.
+Import ListNotations.
+
+Definition bytes := Certificate.pieces [
+{{- range $i, $piece := .Pieces}}{{if $i}};{{end}}
+"{{$piece}}"
+{{- end}}]%text.
+
+Definition decoded : option file := Eval vm_compute in decode bytes.
+Lemma decodes : decode bytes = decoded.
+Proof. vm_cast_no_check (eq_refl decoded). Qed.
+
+(* It is a law, and private as promised and for the delta of its certificate: epsilon, delta, sensitivity, delta claimed. *)
+Theorem privacy : exists f, decode bytes = Some f /\
+  ((epsilon (the_table f) == {{.Epsilon}})%Q /\
+   (delta (the_table f) == {{.Delta}})%Q /\
+   (sensitivity (the_table f) == {{.Sensitivity}})%Q) /\
+  is_law (law (the_table f)) /\ private (the_table f) /\
+  private (at_delta ({{.ClaimedDelta}}) (the_table f)).
+Proof. rewrite decodes. apply certify_privacy. vm_compute. reflexivity. Qed.
+{{if .Loss}}
+(* Its expected loss is at most what it claims. *)
+Theorem expected : exists f, decode bytes = Some f /\
+  exists L, expected_loss (the_table f) (loss_value (the_loss f)) L /\ (L <= Q2R ({{.ClaimedLoss}}))%R.
+Proof. rewrite decodes. apply certify_loss. vm_compute. reflexivity. Qed.
+{{end}}
+{{- if .Bound}}
+(* No noise that competes with it, of any law, has an expected loss below what it claims. *)
+Theorem optimal : exists f, decode bytes = Some f /\
+  no_noise_loses_less (the_table f) (loss_value (the_loss f)) (Q2R ({{.ClaimedBound}})).
+Proof. rewrite decodes. apply certify_bound. vm_compute. reflexivity. Qed.
+{{end}}
+{{- range .Open}}
+(* Not machine-checked: {{.}}. *)
+{{- end}}
+`))
