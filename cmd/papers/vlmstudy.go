@@ -142,7 +142,7 @@ type vlmOptions struct {
 func newVLMFigureCommand(s *shell.Streams, v vlmFigure) *cobra.Command {
 	o := &vlmOptions{
 		Common: shell.Common{Streams: s}, figure: v, runs: 1, tableRuns: 1,
-		people: 6000, epochs: 8, centralEpochs: 1, epsilons: []float64{math.Inf(1), 10, 8, 6, 4, 2, 1}, tableSteps: 1400,
+		people: 6000, epochs: 6, centralEpochs: 1, epsilons: []float64{math.Inf(1), 10, 8, 6, 4, 2, 1}, tableSteps: 1400,
 	}
 	example, help := "--data mnist", mnistHelp
 	switch {
