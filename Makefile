@@ -109,7 +109,7 @@ problems: build ## design noise for PROBLEMS (300) random problems, and say whic
 	@echo "problems: $(PROBLEMS), seed $(PROBLEMS_SEED)"
 	@$(GO) run ./internal/problems -n $(PROBLEMS) -seed $(PROBLEMS_SEED) -map "$(PROBLEMS_MAP)"
 
-proofs: build ## build proofs/ with Coq, let coqchk list what is assumed, prove 20 tables and no false ones; skipped where there is no Coq
+proofs: build ## build proofs/ with Coq, let coqchk list what is assumed, prove tables and no false ones; skipped where there is no Coq
 	@sh scripts/proofs.sh bin/noisewright
 
 proofs-all: ## the same with all tables of the tests, 5,000 mutants and 5,000 malformed files

@@ -250,7 +250,7 @@ LOSSES = """l1 l2 L1 l3 l1:2 l1:0 l1:-1 l1:1e-61 l1:1e60 l1:1e61 l2:.5 l2: lp lp
 
 def malform(rng, text):
     """A table with one thing changed that has to do with how it is written, or what may stand where."""
-    kind = rng.choice("number number number string loss loss claim drop twice unknown optional swap space escape cut append bytes".split())
+    kind = rng.choice(("same " * 5 + "number number string loss loss loss claim claim drop twice unknown optional swap space space escape cut append bytes").split())
 
     def sub(pattern, make):
         found = list(re.finditer(pattern, text))
@@ -263,6 +263,8 @@ def malform(rng, text):
     match kind:
         case "number":
             text = sub(r":(-?[\d.]+(?:e[+-]?\d+)?|true|false)(?=[,}])", lambda _: rng.choice(NUMBERS))
+        case "same":
+            text = sub(r":(-?[\d.]+)(?=[,}])", lambda v: rng.choice([v + "e0", v + "E+00", v + "e-0", v + ".0" * ("." not in v), v + "0" * ("." in v) * 40, v]))
         case "string":
             text = sub(r'"([\d.a-z-]*)"(?=[],}])', lambda _: rng.choice(STRINGS))
         case "loss":
