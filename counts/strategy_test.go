@@ -297,6 +297,52 @@ func TestDelta(t *testing.T) {
 	}
 }
 
+// TestDeltaOfAllPairs: it is the largest Σ (p − E·q)₊ over all pairs of categories, with the E below e^epsilon, in
+// whichever pair that is.
+func TestDeltaOfAllPairs(t *testing.T) {
+	r := rand.New(rand.NewPCG(9, 10))
+	e := new(big.Rat).SetFrac(exact.ExpDown(0.5, exact.RatioBits), new(big.Int).Lsh(one, exact.RatioBits))
+	where := map[[2]int]int{}
+	for range 100 {
+		k := 2 + r.IntN(3)
+		s := Spec{Problem: Problem{Epsilon: 0.5, Count: k}, Rows: make([][]uint64, k)}
+		for j := range s.Rows {
+			left := uint64(0)
+			for range 4 {
+				w := r.Uint64() >> (3 + r.IntN(2))
+				s.Rows[j] = append(s.Rows[j], w)
+				left -= w
+			}
+			s.Rows[j] = append(s.Rows[j], left)
+		}
+		want, at := new(big.Rat), [2]int{}
+		for i, p := range s.Rows {
+			for j, q := range s.Rows {
+				sum := new(big.Rat)
+				for y := range p {
+					x := new(big.Rat).SetInt(new(big.Int).SetUint64(p[y]))
+					x.Sub(x, new(big.Rat).Mul(e, new(big.Rat).SetInt(new(big.Int).SetUint64(q[y]))))
+					if x.Sign() > 0 {
+						sum.Add(sum, x)
+					}
+				}
+				if sum.Mul(sum, exact.PowerOfTwo(-64)); sum.Cmp(want) > 0 {
+					want, at = sum, [2]int{i, j}
+				}
+			}
+		}
+		if got := s.delta(nil); got.Cmp(want) != 0 {
+			t.Errorf("%v: delta is %s, want %s", s.Rows, got.FloatString(20), want.FloatString(20))
+		}
+		if where[at]++; pure(s.Rows, exact.RatioDown(0.5)) != (want.Sign() == 0) {
+			t.Errorf("%v: not pure, want %s", s.Rows, want.FloatString(20))
+		}
+	}
+	if len(where) < 8 {
+		t.Errorf("the worst pairs are %v only", where)
+	}
+}
+
 func encoded(tb testing.TB, s *Strategy) string {
 	tb.Helper()
 	var b bytes.Buffer

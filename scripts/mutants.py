@@ -4,7 +4,7 @@ internal/mutants does for Go: a change that no test fails for, a survivor, is co
 defends. The tree stays as it is. Survivors that need no test are in internal/mutants/argued.txt.
 
 A first run of the tests notes which functions each calls. A mutant is a fork in which the tests that call
-its function run, the quick ones first, until one fails: with all of them at hand, some hundred a minute.
+its function run, the quick ones first, until one fails.
 
     mutants.py [--sample 12] [--seed 1] [--time 240] [-j 2] [--match '_tablecheck']
 """

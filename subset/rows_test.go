@@ -4,8 +4,11 @@ package subset
 
 import (
 	"math/big"
+	"reflect"
 	"slices"
 	"testing"
+
+	"github.com/noisewright/noisewright/proof"
 )
 
 // TestRows: the laws that losses are accounted by are laws, two of a pair mirror each other, and those of more
@@ -56,5 +59,86 @@ func TestEpsilonIsBounded(t *testing.T) {
 	}
 	if s.Epsilon = 100.00000000000001; s.validate() == nil {
 		t.Error("an epsilon above 100 is taken")
+	}
+}
+
+// TestMostRanked: sets have ranks as long as there are fewer than 2^63 of every size up to theirs.
+func TestMostRanked(t *testing.T) {
+	for _, k := range []int64{2, 3, 61, 65, 66, 67, 68, 69, 200, 1000, MaxRanked} {
+		want := int64(0)
+		for size := int64(1); size < k && new(big.Int).Binomial(k, size).IsInt64(); size++ {
+			want = size
+		}
+		if got := mostRanked(k); got != want || got < 2 && k > 2 {
+			t.Errorf("of %d categories sets of %d have ranks, want %d", k, got, want)
+		}
+		s := Spec{Epsilon: 1, Count: k, Size: want, Inside: 1<<64 - 1, Objective: Total}
+		if err := s.validate(); err != nil {
+			t.Error(err)
+		}
+		if s.Size++; s.Size < k && s.validate() == nil {
+			t.Errorf("sets of %d of %d have ranks", s.Size, k)
+		}
+	}
+	if got := mostRanked(MaxRanked + 1); got != 1 {
+		t.Errorf("sets of %d have ranks", got)
+	}
+}
+
+// TestSpaces: what selections are about is what their Spec says.
+func TestSpaces(t *testing.T) {
+	list := examples(t)
+	affine, largest, ranked, labels := list[0], list[1], list[2], list[3]
+	sets := new(big.Int).Binomial(50, ranked.spec.Size).Int64()
+	three := proof.Space{Kind: proof.Categories, Labels: []string{"yes", "no", "0:1"}}
+	for i, c := range []struct {
+		s                *Selection
+		first, last      string
+		inputs, answered proof.Space
+		largest          bool
+	}{
+		{affine, "0", "199", proof.Space{Kind: proof.Categories, Count: 200}, proof.Space{Kind: proof.Codes, Modulus: 211}, false},
+		{largest, "0", "199", proof.Space{Kind: proof.Categories, Count: 200}, proof.Space{Kind: proof.Codes, Modulus: largest.spec.Modulus}, true},
+		{ranked, "0", "49", proof.Space{Kind: proof.Categories, Count: 50}, proof.Space{Kind: proof.Codes, Count: sets}, false},
+		{labels, "yes", "0:1", three, three, true},
+	} {
+		if first, last := c.s.Label(0), c.s.Label(c.s.Categories()-1); first != c.first || last != c.last {
+			t.Errorf("case %d: from %s to %s", i, first, last)
+		}
+		if got := c.s.Inputs(); !reflect.DeepEqual(got, c.inputs) {
+			t.Errorf("case %d: the input is %+v", i, got)
+		}
+		if got := c.s.Answers(); !reflect.DeepEqual(got, c.answered) {
+			t.Errorf("case %d: answers are %+v", i, got)
+		}
+		found := c.s.Certify()
+		want := found.TotalVariance
+		if c.largest {
+			want = found.LargestVariance
+		}
+		if b := found.Bounds(); b.Loss != want || b.Delta != found.DeltaUpper || b.LowerBound != found.LowerBound || b.LowerBound.Cmp(b.Loss) > 0 {
+			t.Errorf("case %d: %v", i, b)
+		}
+		if p := c.s.Privacy(); p.Epsilon != c.s.spec.Epsilon || p.Delta != 0 {
+			t.Errorf("case %d: %v is promised", i, p)
+		}
+	}
+	for _, s := range []*Selection{nil, {}} {
+		if v, err := proof.Verify(t.Context(), s, proof.Options{}); v != nil || err == nil {
+			t.Errorf("%v is verified", s)
+		}
+	}
+}
+
+// TestAsOftenAsOthers: a set that has its own category as often as another one says nothing, and one that has it
+// once in 2^64 more often something.
+func TestAsOftenAsOthers(t *testing.T) {
+	for _, s := range []Spec{{Count: 4, Size: 1, Inside: 1 << 62}, {Count: 8, Size: 2, Inside: 1 << 62}, {Count: 2, Size: 1, Inside: 1 << 63}} {
+		if s.tells() {
+			t.Errorf("%+v tells", s)
+		}
+		if s.Inside++; !s.tells() {
+			t.Errorf("%+v does not tell", s)
+		}
 	}
 }

@@ -35,7 +35,7 @@ var targets = map[string][]string{
 	"dp": nil, "loss": nil, "internal/exact": nil, "internal/selection": nil, "internal/keyed": nil, "account": nil,
 	"sampler": nil, "sampler/internal/rank": {"sampler"}, "sampler/internal/chacha8": {"sampler"},
 	"release": nil, "release/internal/ratio": {"release"}, "release/ledger": nil, "learn": nil, "latent/bundle": nil,
-	"subset": {"proof/forms"},
+	"subset": {"proof/forms"}, "counts": {"proof/forms"}, "plan": nil,
 }
 
 const list = "internal/mutants/argued.txt"

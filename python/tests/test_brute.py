@@ -21,6 +21,7 @@ from noisewright._load import parse
 from noisewright._loss import Loss, Piecewise
 from noisewright._lossnames import parse_loss
 from noisewright._strictjson import Fields
+from noisewright._tablecheck import expected_loss
 
 Json = dict[str, Any]
 
@@ -403,10 +404,29 @@ def test_no_multipliers_cost_nothing() -> None:
 def test_delta_of_a_tail_cell_by_cell(name: str, share: float) -> None:
     """Below its own epsilon noise with a tail has a delta: that of its cells out to where they weigh nothing."""
     made: Json = json.loads(file(name).read_bytes())
-    epsilon = made["privacy"]["epsilon"] * share
-    made["privacy"] |= {"epsilon": epsilon, "delta": MOST}
+    made["privacy"] |= {"epsilon": made["privacy"]["epsilon"] * share, "delta": MOST}
     made["certificate"] |= {"delta": "1", "lower_bound": "0"}
     made["certificate"].pop("dual")
+    hold_tail(made)
+
+
+@pytest.mark.parametrize("mirrored", [False, True])
+def test_delta_of_a_tail_of_few_runs(mirrored: bool) -> None:
+    """Equal weights in blocks and between them: by runs the tail would not be seen."""
+    made: Json = json.loads(file("integer-tail").read_bytes())
+    k = 120
+    made["privacy"] |= {"epsilon": 0.25, "delta": MOST, "sensitivity": k}
+    made["grid"] |= {"cells_per_sensitivity": k, "first_cell": -180}
+    light, heavy = 1 << 55, 1 << 56
+    weights = [heavy] * k + [light] * k + [light] * k if mirrored else [light] * k + [light] * k + [heavy] * k
+    weights[180] += WORD - sum(weights)
+    made["weights"] = [str(w) for w in weights]
+    made["certificate"] = {"delta": "1", "expected_loss": HUGE, "lower_bound": "0"}
+    hold_tail(made)
+
+
+def hold_tail(made: Json) -> None:
+    epsilon = made["privacy"]["epsilon"]
     weights, k = [int(w) / WORD for w in made["weights"]], made["grid"]["cells_per_sensitivity"]
     n, ratio = len(weights), int(made["tail_ratio"]) / WORD
     law = weights[k : n - k]
@@ -421,3 +441,38 @@ def test_delta_of_a_tail_cell_by_cell(name: str, share: float) -> None:
         other = [0.0] * (k + s) + law + [0.0] * (k - s)
         deltas.append(sum(max(p - math.exp(epsilon) * q, 0) for p, q in zip(zeros + law + zeros, other, strict=True)))
     assert float(found) == pytest.approx(max(deltas) + int(made["atom"]) / WORD, rel=1e-9)
+
+
+@pytest.mark.parametrize("seed", range(60))
+def test_expected_loss_point_by_point(seed: int) -> None:
+    """Of tables without a tail, on whose points losses have knots and jumps."""
+    rng = random.Random(seed)
+    cells, points = rng.randint(8, 16), rng.choice((1, 1, 3))
+    made: Json = {
+        "format": "noisewright-table",
+        "version": 1,
+        "privacy": {"epsilon": 1, "delta": MOST, "sensitivity": 2 * points},
+        "query": "integer",
+        "loss": {
+            "name": rng.choice(["exceed:1", "exceed:2", "l1", "l2", "deadzone:2", "pinball:0.25", "l1 + exceed:4"])
+        },
+        "grid": {
+            "granularity_exponent": 0,
+            "points_per_cell": points,
+            "cells_per_sensitivity": 2,
+            "first_cell": -rng.randint(2, cells - 2),
+            "offset": rng.randint(-points // 2, points // 2),
+        },
+        "atom": str(rng.choice((0, 1 << 60))),
+        "certificate": {"delta": "1", "expected_loss": HUGE, "lower_bound": "0"},
+    }
+    weights = [int(w) for w in law(rng, cells)]
+    weights[weights.index(max(weights))] -= int(made["atom"])
+    made["weights"] = [str(w) for w in weights]
+    opened: Any = parse(json.dumps(made).encode())
+    loss = parse_loss(made["loss"]["name"])
+    want = loss.at_down(Fraction(0)) * int(made["atom"])
+    for i, w in enumerate(weights):
+        first = opened._spec.first_point(i)
+        want += sum((loss.at_down(Fraction(x)) for x in range(first, first + points)), Fraction(0)) * w / points
+    assert expected_loss(opened._spec, made["loss"]["name"]) == want / WORD

@@ -30,6 +30,7 @@ SOUND = [
 ]
 # What certificates call a number, and what a proof does.
 NAMES = {"delta": "delta_upper"}
+DUALS = ("integer-tail", "additive", "kernel")  # files with one
 TINY = "0." + "0" * 300 + "1"
 
 
@@ -148,6 +149,59 @@ def test_constraints_at_their_bounds(atom: int) -> None:
         assert not keeps({"quantiles": [{"probability": math.nextafter(within, 1), "magnitude": magnitude}]})
         assert keeps({"max_distinguishing": 0.5})
         assert not keeps({"max_distinguishing": math.nextafter(0.5, 0)})
+
+
+@pytest.mark.parametrize("zeros", [(0, 0), (0, 1), (1, 0), (0, 3), (2, 0), (2, 3)])
+def test_support_is_that_of_weights(zeros: tuple[int, int]) -> None:
+    """Cells of no weight at either end are not part of the noise, and no others are left out."""
+    before, after = zeros
+    quarter = 1 << 62
+    weights = [0] * before + [quarter, 2 * quarter, quarter] + [0] * after
+    noise: dict[str, Any] = {"weights": [str(w) for w in weights], "grid": {"first_cell": -1 - before}}
+    end = 4 / 1024
+    holds(
+        table(**noise, constraints={"symmetric": True, "unbiased": True, "monotone": True, "lower": -end, "upper": end})
+    )
+    for bounds in ({"lower": math.nextafter(-end, 0)}, {"upper": math.nextafter(end, 0)}):
+        with pytest.raises(nw.FalseClaimError, match="support"):
+            holds(table(**noise, constraints=bounds))
+
+
+def test_quantile_to_the_last_unit() -> None:
+    """Half of the noise is beyond 1/1024, and half is what may be."""
+    for within, keeps in ((0.5, True), (math.nextafter(0.5, 1), False)):
+        raw = table(constraints={"quantiles": [{"probability": within, "magnitude": 1 / 1024}]})
+        if keeps:
+            holds(raw)
+        else:
+            with pytest.raises(nw.FalseClaimError, match="quantiles"):
+                holds(raw)
+
+
+@pytest.mark.parametrize(("far", "middle", "unbiased"), [(2, 2, True), (2, 3, False), (1, 2, False), (3, 1, False)])
+@pytest.mark.parametrize("mirrored", [False, True])
+def test_mean_of_a_tail(far: int, middle: int, unbiased: bool, mirrored: bool) -> None:
+    """With a ratio of 1/2 a tail from 1 on has the mean 2, from 2 on 3: 4 of 2 on one side are as much as
+    2 of 3 and 2 of 1 on the other."""
+    unit = 1 << 59
+    weights = [4 * unit, 0, middle * unit, far * unit]
+    weights[1] = (1 << 64) - sum(weights)
+    raw = table(
+        points=1,
+        cells=1,
+        sensitivity=1,
+        query="integer",
+        grid={"granularity_exponent": 0, "first_cell": -2 if mirrored else -1},
+        weights=[str(w) for w in (weights[::-1] if mirrored else weights)],
+        tail_ratio=str(1 << 63),
+        certificate={"delta": "0.9", "expected_loss": "100", "lower_bound": "0"},
+        constraints={"unbiased": True},
+    )
+    if unbiased:
+        holds(raw)
+    else:
+        with pytest.raises(nw.FalseClaimError, match="unbiased"):
+            holds(raw)
 
 
 @pytest.mark.parametrize("mirrored", [False, True])
@@ -389,3 +443,68 @@ def test_range_of_encodings_holds_their_errors() -> None:
         found = Fraction(_bundlecheck._range_with_errors(cast("Any", spec), step))
         more = errors + 2 * rounded + distance * Fraction(2) ** -48
         assert distance + errors * Fraction(999, 1000) < found < distance + more
+
+
+def shifted(**changes: Any) -> dict[str, Any]:
+    """Changes to the first shift, or pair, of a dual."""
+    return {"first of all": changes}
+
+
+@pytest.mark.parametrize(
+    ("name", "change", "good"),
+    [
+        *((name, {"exponent": e}, abs(e) <= 2000) for name in DUALS for e in (2000, -2000, 2001, -2001)),
+        *((name, {"caps": n}, n == 0) for name in ("additive", "kernel") for n in (0, 1, 99)),
+        *(("integer-tail", {"cells_per_sensitivity": k}, False) for k in (0, 1 << 30)),
+        *(("integer-tail", shifted(shift=s), False) for s in (0, 99, -99)),
+        *(("integer-tail", shifted(first_cell=c), abs(c) <= 1 << 30) for c in (1 << 30, (1 << 30) + 1, -(1 << 30) - 1)),
+        *(("integer-tail", shifted(multipliers=[str(m)]), m <= 1 << 61) for m in (1 << 61, (1 << 61) + 1)),
+        *(("additive", shifted(gain=k), False) for k in (-1, 99)),
+        *(("additive", shifted(lose=k), False) for k in (-1, 99)),
+        *(("additive", shifted(shift=s), False) for s in (10**6, -(10**6))),
+        ("additive", shifted(gain=0, lose=0, shift=0), False),
+        *(("additive", shifted(**{x: str((1 << 61) + 1)}), False) for x in ("below", "above")),
+        *(("kernel", shifted(gain=k), False) for k in (-1, 10**4)),
+        *(("kernel", shifted(lose=k), False) for k in (-1, 10**4)),
+        ("kernel", shifted(gain=0, lose=0), False),
+        ("kernel", shifted(first=-1), False),
+        ("kernel", {"cells": 0}, False),
+        *((name, {"twice": True}, False) for name in DUALS),
+    ],
+)
+def test_duals_are_of_neighbors(name: str, change: dict[str, Any], good: bool) -> None:
+    """What is refused before it is computed with: multipliers of no neighbors would prove too much."""
+    made = json.loads(file(name).read_bytes())
+    dual = made["certificate"]["dual"]
+    listed = dual["pairs" if name == "kernel" else "shifts"]
+    del listed[1:]
+    listed[0] |= change.pop("first of all", {})
+    if change.pop("twice", False):
+        listed.append(listed[0])
+    if "caps" in change:
+        change["caps"] = ["1"] * change["caps"]
+    dual |= change
+    raw = json.dumps(made).encode()
+    if good:
+        parse(raw)
+    else:
+        with pytest.raises(nw.InvalidError, match="dual"):
+            parse(raw)
+
+
+def test_kernel_pairs_within_the_sensitivity() -> None:
+    """Two cells of a dual are as far apart as the sensitivity reaches, and no further."""
+    made = json.loads(file("kernel").read_bytes())
+    dual = made["certificate"]["dual"]
+    width = Fraction(made["queries"]["upper"] - made["queries"]["lower"]) / dual["cells"]
+    reach = int(Fraction(made["privacy"]["sensitivity"]) / width)
+    assert 0 < reach < dual["cells"] - 1
+    pair = dual["pairs"][0] | {"multipliers": []}
+    for lose, good in ((reach, True), (reach + 1, False)):
+        dual["pairs"] = [pair | {"gain": 0, "lose": lose}]
+        raw = json.dumps(made).encode()
+        if good:
+            parse(raw)
+        else:
+            with pytest.raises(nw.InvalidError, match=r"dual\.pairs"):
+                parse(raw)

@@ -4,6 +4,8 @@
 from __future__ import annotations
 
 import json
+import math
+from fractions import Fraction
 from itertools import combinations
 from math import comb
 
@@ -16,6 +18,8 @@ import noisewright as nw
 from noisewright._load import parse
 from noisewright._words import Uint64s, Words
 
+CLAIMS = {"delta": "0", "total_variance": "1000", "largest_variance": "1000", "lower_bound": "0"}
+
 
 def selection(name: str) -> nw.SubsetSelection:
     made = nw.load(file(name))
@@ -25,17 +29,21 @@ def selection(name: str) -> nw.SubsetSelection:
 
 def made(**fields: object) -> nw.SubsetSelection:
     """A selection of weak claims."""
-    certificate = {"delta": "0", "total_variance": "1000", "largest_variance": "1000", "lower_bound": "0"}
     spec = {
         "format": "noisewright-subset",
         "version": 1,
         "epsilon": 2,
         "objective": "total",
-        "certificate": certificate,
+        "certificate": CLAIMS,
     }
     out = parse(json.dumps(spec | fields).encode())
     assert isinstance(out, nw.SubsetSelection)
     return out
+
+
+def of_largest(share: float) -> dict[str, object]:
+    """What a selection for the largest variance has beside."""
+    return {"objective": "largest", "certificate": CLAIMS | {"dual": {"share": share}}}
 
 
 def seeded(seed: int) -> Words:
@@ -99,6 +107,8 @@ def test_turns() -> None:
     """Public turns are the program's, which its tests have too, and shares come back from b alone."""
     s = selection("subset-affine")
     assert s.turns(["ann", "bob", "Zoë"], "shares-2026").tolist() == [177, 59, 124]
+    assert s.turns([" ann", "\u00a0bob\t", "Zoë\u2003"], "shares-2026").tolist() == [177, 59, 124]
+    assert s.turns(["ann\x1f"], "shares-2026").tolist() != [177]
     n = 20_000
     x = np.arange(n) % 7
     people = np.array([f"p{i}" for i in range(n)])
@@ -160,21 +170,52 @@ def test_refused() -> None:
         {"count": 200, "size": 13},
         {"count": 5, "objective": "mean"},
         {"count": 5, "inside": str(2**64 // 5)},
+        {"count": 4, "inside": str(2**62)},
+        {"count": 5, "epsilon": 100.00000000000001},
+        {"count": 4096, "size": 7},
+        {"count": 67, "size": 30, "inside": str(2**64 - 1)},
+        {"count": 2**31, "modulus": 2**31 + 2**10 + 1},
+        {"count": 5, **of_largest(1.0000000000000002)},
+        {"count": 5, **of_largest(-5e-324)},
+        {"count": 5, **of_largest(0.5), "objective": "total"},
+        {"count": 5, "certificate": CLAIMS | {"total_variance": "1e3"}},
     ],
 )
 def test_malformed(change: dict[str, object]) -> None:
     with pytest.raises(nw.InvalidError):
-        made(**({"modulus": 0, "size": 1, "inside": str(2**63)} | change))
+        made(**({"modulus": 0, "size": 1, "inside": str(3 * 2**62)} | change))
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"labels": ["a", "b"], "inside": str(2**63 + 1)},
+        {"count": 2**31},
+        {"count": 2**31, "modulus": 2147483659},
+        {"count": 4, "inside": str(2**62 + 1)},
+        {"count": 5, "epsilon": 100},
+        {"count": 4096, "size": 6},
+        {"count": 200, "size": 12},
+        {"count": 66, "size": 65, "inside": str(2**64 - 1)},
+        {"count": 5, **of_largest(0)},
+        {"count": 5, **of_largest(1)},
+    ],
+)
+def test_well_formed(change: dict[str, object]) -> None:
+    """At the ends of what is allowed."""
+    assert made(**({"modulus": 0, "size": 1, "inside": str(2**63)} | change)).epsilon > 0
 
 
 def test_primes() -> None:
-    """Moduli are primes, all of them and nothing else."""
+    """Moduli are primes, all of them and nothing else: not what passes for one with three of the four bases, or
+    with those before, or for who looks at the last power alone."""
     sieve = np.ones(20_000, dtype=bool)
     sieve[:2] = False
     for i in range(2, 142):
         if sieve[i]:
             sieve[i * i :: i] = False
-    for n in [*range(3, 20_000, 7), 2**31 - 1, 2147483659, 3215031751, 2152302898]:
+    passing = [32817151, 746331041, 2284453, 25326001, 1373653, 2047, 29341]
+    for n in [*range(2, 30), *range(3, 20_000, 7), 2**31 - 1, 2147483659, 3215031751, 2152302898, *passing]:
         prime = bool(sieve[n]) if n < 20_000 else n in (2**31 - 1, 2147483659)
         text = {"count": 2, "modulus": n, "size": 1, "inside": str(2**63 + 2**62)}
         assert (n > 2**31 + 1024) or (code(lambda text=text: made(**text)) == 0) == prime, n
@@ -187,3 +228,31 @@ def test_one_unit() -> None:
         for by, want in ((0, 0), (1, 3)):
             text = json.dumps(spec | {"inside": str(int(spec["inside"]) + by)}).encode()
             assert code(lambda text=text: verified(text)) == want
+
+
+@pytest.mark.parametrize("epsilon", [0.01, 1.0, 7.0])
+@pytest.mark.parametrize("share", [None, 0.25])
+def test_lower_bound_is_below(epsilon: float, share: float | None) -> None:
+    """It is not above what e^epsilon to many more digits gives, for the best size, and next to that."""
+    k = 70
+    e = term = Fraction(1)
+    for i in range(1, 120):
+        term *= Fraction(epsilon) / i
+        e += term
+    large = "1000000000"
+    certificate = {"delta": "0", "total_variance": large, "largest_variance": large, "lower_bound": "0"}
+    objective = "total"
+    if share is not None:
+        objective, certificate = "largest", certificate | {"dual": {"share": share}}
+    private = str(math.floor(2**64 * e / (e + k - 1)) - 1)
+    s = made(epsilon=epsilon, count=k, modulus=0, size=1, inside=private, objective=objective, certificate=certificate)
+    a = Fraction(1, k) if share is None else Fraction(share)
+
+    def mean(size: int) -> Fraction:
+        """Of the variances if all have the category and if none has, by the probabilities of a set to have it."""
+        p = e * size / (e * size + k - size)
+        q = (size - p) / (k - 1)
+        return (a * p * (1 - p) + (1 - a) * q * (1 - q)) / (p - q) ** 2
+
+    truth = min(map(mean, range(1, k))) * (k if share is None else 1)
+    assert truth * (1 - Fraction(1, 1 << 70)) < s.verify().lower_bound <= truth

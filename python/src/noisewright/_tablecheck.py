@@ -110,7 +110,6 @@ def _expected(spec: Spec, loss: Loss, meter: Meter) -> Fraction:
     n = len(spec.weights)
     meter.spend(work.in_pass + _CELL_WORK * n)
     total = ZERO
-    left, right = 0, n
     if spec.tail_ratio:
         for part in loss.tail_parts():
             total += tail_sum(spec, part, meter)
