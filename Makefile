@@ -40,7 +40,7 @@ export GOFLAGS := $(strip $(plain) -tags=highs)
 # What make static builds.
 PLATFORMS ?= linux/amd64 linux/arm64 darwin/amd64 darwin/arm64 windows/amd64 windows/arm64
 
-.PHONY: help deps build static dist dist-check dist-one workflows man quick test test-cgo test-pure test-wasm test-python mutants problems proofs race lint bench leakage fuzz demo verifier browser papers beam beam-prism beam-flink beam-spark clean
+.PHONY: help deps build static dist dist-check dist-one workflows man quick test test-cgo test-pure test-wasm test-python mutants problems proofs proofs-all race lint bench leakage fuzz demo verifier browser papers beam beam-prism beam-flink beam-spark clean
 
 help: ## list the targets
 	@sed -n 's/^\([a-z-]*\):.*## /\1\t/p' Makefile | while IFS="$$(printf '\t')" read -r name what; do printf '  make %-11s %s\n' "$$name" "$$what"; done
@@ -109,8 +109,11 @@ problems: build ## design noise for PROBLEMS (300) random problems, and say whic
 	@echo "problems: $(PROBLEMS), seed $(PROBLEMS_SEED)"
 	@$(GO) run ./internal/problems -n $(PROBLEMS) -seed $(PROBLEMS_SEED) -map "$(PROBLEMS_MAP)"
 
-proofs: build ## build proofs/ with Coq, let coqchk list what is assumed, prove tables and false ones; skipped where there is no Coq
+proofs: build ## build proofs/ with Coq, let coqchk list what is assumed, prove tables and no false ones; skipped where there is no Coq
 	@sh scripts/proofs.sh bin/noisewright
+
+proofs-all: ## the same with all tables of the tests, 5,000 mutants and 5,000 malformed files
+	@THEOREMS=1000 TABLE_MUTANTS=5000 TABLE_FORMATS=5000 $(MAKE) --no-print-directory proofs
 
 race: deps ## run every test under the race detector
 	@echo "race: all packages"

@@ -53,13 +53,15 @@ func ExampleFront() {
 		return
 	}
 	for _, point := range r.Points {
-		fmt.Printf("share %.1f: about %s and %s\n", point.Share, point.Expected[0].FloatString(1), point.Expected[1].FloatString(1))
+		first, _ := point.Expected[0].Float64()
+		second, _ := point.Expected[1].Float64()
+		fmt.Printf("share %.1f: about %.1f in all\n", point.Share, point.Share*first+(1-point.Share)*second)
 	}
 	fmt.Printf("no noise with 1.4 of the first has less than %g of the second\n", math.Floor(10*r.OuterBound(1.4))/10)
 	// Output:
-	// share 1.0: about 1.2 and 2.2
-	// share 0.5: about 1.4 and 1.4
-	// share 0.0: about 2.2 and 1.2
+	// share 1.0: about 1.2 in all
+	// share 0.5: about 1.4 in all
+	// share 0.0: about 1.2 in all
 	// no noise with 1.4 of the first has less than 1.3 of the second
 }
 

@@ -197,7 +197,7 @@ func TestNothingInTime(t *testing.T) {
 	reals := local.Values{Kind: local.Real, Lower: -1, Upper: 1}
 	for _, c := range []limited{
 		limitedBy("kernel", lp.KernelProblem{Privacy: privacy, Loss: loss.L1, Queries: kernels.Queries{Lower: 0, Upper: 4}, Nodes: []float64{0.5, 1.5, 2.5, 3.5}, InstanceCap: 2.6}, 0, 0, lp.DesignKernelAtWork),
-		limitedBy("cells", lp.CellsProblem{Privacy: privacy, Loss: named(t, "pinball:0.9"), Edges: []float64{0, 1, 2}, InstanceCap: 0.08}, 0, 0, lp.DesignCellsAtWork),
+		limitedBy("cells", lp.CellsProblem{Privacy: privacy, Loss: named(t, "pinball:0.9"), Edges: []float64{0, 1, 2}, InstanceCap: 0.038}, 0, 0, lp.DesignCellsAtWork),
 		limitedBy("local", lp.LocalProblem{Epsilon: 1, Values: reals, Loss: loss.L1, Objective: local.Mean, Demands: local.Demands{Cap: 0.66}}, 0, 0, lp.DesignLocalAtWork),
 	} {
 		m, _, err := c.design(t.Context(), lp.Options{TimeLimit: 1, NewSolver: highs.New})

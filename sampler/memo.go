@@ -5,6 +5,7 @@ package sampler
 import (
 	"bytes"
 	"crypto/sha256"
+	"encoding/json"
 
 	"github.com/noisewright/noisewright/internal/check"
 	"github.com/noisewright/noisewright/internal/keyed"
@@ -18,14 +19,15 @@ import (
 // Guarantee: for who does not know the secret, answers to different labels or inputs are independent, each
 // with the law of the mechanism, up to what tells HMAC-SHA-256 and AES-256-CTR from random functions. So all
 // answers under a label to one input are one release. Another input under the label is a second
-// release, and answers that differ tell that the inputs do, and when they changed, which no epsilon covers.
+// release, and answers that differ tell that the inputs do, and when they changed, which no epsilon covers. A mechanism of
+// another law is another release too: who takes mechanisms from others has to count them.
 //
 // The label has what the answers are for and, where a secret is shared by several, who answers. The secret stays on
 // the device: who knows it may try all inputs. A Memo is not safe for concurrent use.
 type Memo struct {
 	of     replayed
 	secret keyed.Secret
-	file   string // SHA-256 of the mechanism's
+	law    string // of the mechanism
 }
 
 // replayed is a Sampler that can be had with other words.
@@ -50,12 +52,27 @@ func NewMemo(v proof.Proven, secret [32]byte) (*Memo, error) {
 	if err != nil {
 		return nil, err
 	}
-	var file bytes.Buffer
-	if err := s.Mechanism().Encode(&file); err != nil {
+	law, err := lawOf(s.Mechanism())
+	if err != nil {
 		return nil, err
 	}
-	hash := sha256.Sum256(file.Bytes())
-	return &Memo{s.(replayed), secret, string(hash[:])}, nil
+	return &Memo{s.(replayed), secret, law}, nil
+}
+
+// lawOf returns the SHA-256 of a mechanism's file without its certificate: files that claim other bounds of one law are one mechanism.
+func lawOf(m proof.Mechanism) (string, error) {
+	var file bytes.Buffer
+	if err := m.Encode(&file); err != nil {
+		return "", err
+	}
+	var fields map[string]json.RawMessage
+	if err := json.Unmarshal(file.Bytes(), &fields); err != nil {
+		return "", err
+	}
+	delete(fields, "certificate")
+	text, err := json.Marshal(fields) // in the order of the names
+	hash := sha256.Sum256(text)
+	return string(hash[:]), err
 }
 
 // Mechanism returns the mechanism.
@@ -70,6 +87,6 @@ func (m *Memo) Release(input proof.Value, label ...string) (proof.Value, error) 
 	if x, ok := proof.Float(input); ok { // whole numbers are integers, and the two zeros one
 		kind, text = proof.Numbers, proof.Number(x+0).String()
 	}
-	texts := append([]string{"answer", m.file, string(kind), text}, label...)
+	texts := append([]string{"answer", m.law, string(kind), text}, label...)
 	return m.of.replay(newFixedGenerator(m.secret.Sum(texts...))).Release(input)
 }

@@ -3,6 +3,8 @@
 package sampler
 
 import (
+	"bytes"
+	"encoding/json"
 	"errors"
 	"math"
 	"slices"
@@ -72,6 +74,54 @@ func TestMemoRepeats(t *testing.T) {
 	}
 	if m.Mechanism().Privacy() != v.Mechanism().Privacy() {
 		t.Error("another mechanism")
+	}
+}
+
+// TestMemoOfOneLaw: files that claim other bounds of one law answer alike, and those of another law do not.
+func TestMemoOfOneLaw(t *testing.T) {
+	file := func(epsilon float64, claim func(c map[string]any)) proof.Proven {
+		var b bytes.Buffer
+		if err := sets(t, 200, epsilon).Mechanism().Encode(&b); err != nil {
+			t.Fatal(err)
+		}
+		var fields map[string]any
+		d := json.NewDecoder(&b)
+		d.UseNumber()
+		if err := d.Decode(&fields); err != nil {
+			t.Fatal(err)
+		}
+		claim(fields["certificate"].(map[string]any))
+		text, err := json.Marshal(fields)
+		if err != nil {
+			t.Fatal(err)
+		}
+		s, err := subset.Decode(bytes.NewReader(text))
+		if err != nil {
+			t.Fatal(err)
+		}
+		v, err := s.Prove(t.Context(), proof.Options{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return v
+	}
+	answers := func(v proof.Proven) (out []string) {
+		m := memoOf(t, v, 1)
+		for i := range 40 {
+			y, err := m.Release(proof.Category("7"), strconv.Itoa(i))
+			if err != nil {
+				t.Fatal(err)
+			}
+			out = append(out, y.String())
+		}
+		return out
+	}
+	own := answers(file(1, func(map[string]any) {}))
+	if !slices.Equal(own, answers(file(1, func(c map[string]any) { c["lower_bound"] = "700.1" }))) {
+		t.Error("another claim, other answers")
+	}
+	if slices.Equal(own, answers(file(1.0001, func(map[string]any) {}))) {
+		t.Error("another epsilon, the same answers")
 	}
 }
 

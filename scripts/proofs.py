@@ -5,19 +5,23 @@
 proofs.py theorems PROGRAM FILE...     the theorems of table files hold in Coq, and false ones do not
 proofs.py mutants PROGRAM CHECKER N SEED FILE...
                                        verify, the Python package and noisewright-check give the same verdict on privacy
-proofs.py conjuncts                    no condition of the checker of privacy is without use: without it a proof breaks
+proofs.py formats PROGRAM CHECKER N SEED FILE...
+                                       they agree which files are malformed, where JSON, numbers, names and losses are changed
+proofs.py conjuncts [NAME...]          no condition of the checkers is without use: without it a proof breaks
 """
 
 import collections
 import copy
 import json
 import math
+import os
 import random
 import re
 import shutil
 import subprocess
 import sys
 import tempfile
+from concurrent.futures import ThreadPoolExecutor
 from decimal import Decimal
 from pathlib import Path
 
@@ -43,39 +47,53 @@ def changed(claim, units):
     return f"{d + units * Decimal(1).scaleb(d.as_tuple().exponent):f}"
 
 
-def theorems(program, files):
+def holds(program, text, what):
+    """Whether Coq proves the theorems of a file, and the theorems; None of a malformed file."""
     with tempfile.TemporaryDirectory() as work:
+        table, theorem = Path(work, "table.json"), Path(work, "Table.v")
+        table.write_text(text)
+        code = subprocess.run([program, "certificate", "--coq", table, "-o", theorem], capture_output=True, check=False).returncode
+        if code == 2:
+            return None, ""
+        out = coqc(theorem)
+        # A proof that fails ends with this, and nothing else may.
+        if code or out.returncode and not (out.returncode == 1 and 'Unable to unify "true" with "false"' in out.stderr):
+            fail(f"{what}: certificate ended with {code}, coqc with {out.returncode}: {out.stderr}")
+        return out.returncode == 0, theorem.read_text()
 
-        def holds(text, what):
-            table, theorem = Path(work, "table.json"), Path(work, "Table.v")
-            table.write_text(text)
-            subprocess.run([program, "certificate", "--coq", "--force", table, "-o", theorem], check=True)
-            out = coqc(theorem)
-            if out.returncode not in (0, 1):
-                fail(f"{what}: coqc ended with {out.returncode}: {out.stderr}")
-            # A proof that fails ends with this, and nothing else may.
-            if out.returncode == 1 and 'Unable to unify "true" with "false"' not in out.stderr:
-                fail(f"{what}: {out.stderr}")
-            return out.returncode == 0, theorem.read_text()
 
-        for file in files:
-            text = Path(file).read_text()
-            claims = json.loads(text)["certificate"]
-            ok, theorem = holds(text, file)
-            if not ok:
-                fail(f"{file}: its theorems do not hold")
-            false = [("delta", -1)]
-            false += [("expected_loss", -1)] * ("Theorem expected" in theorem) + [("lower_bound", 1)] * ("Theorem optimal" in theorem)
-            for name, units in false:
-                claim = claims[name]
-                if set(claim) <= set("0."):
-                    continue
-                forged = text.replace(f'"{name}":"{claim}"', f'"{name}":"{changed(claim, units)}"')
-                if forged == text:
-                    fail(f"{file}: there is no {name} to change")
-                if holds(forged, file)[0]:
-                    fail(f"{file}: {name} = {changed(claim, units)} is proved, one unit of the last digit from {claim}")
-            print(f"proofs: theorems of {file} hold, {len(false)} false ones do not")
+def theorem_of(program, file):
+    """What is proved of a file, in words: of one that verify refuses not all may be, and of any other all has to."""
+    text = Path(file).read_text()
+    code = subprocess.run([program, "verify", "--quiet", file], capture_output=True, check=False).returncode
+    ok, theorem = holds(program, text, file)
+    if code == 2 or ok is None:
+        if code != 2 or ok is not None:
+            fail(f"{file}: verify ends with {code}, and certificate does not think so")
+        return f"{file} is malformed, and has no theorem"
+    if code:
+        if ok and "Not machine-checked" not in theorem:
+            fail(f"{file}: verify ends with {code}, and everything in it is proved")
+        return f"{file} is false, and " + ("what is covered of it is true" if ok else "not proved")
+    if not ok:
+        fail(f"{file}: its theorems do not hold")
+    claims = json.loads(text)["certificate"]
+    false = [("delta", -1)]
+    false += [("expected_loss", -1)] * ("Theorem expected" in theorem) + [("lower_bound", 1)] * ("Theorem optimal" in theorem)
+    false = [(name, units) for name, units in false if not set(claims[name]) <= set("0.")]
+    for name, units in false:
+        forged = text.replace(f'"{name}":"{claims[name]}"', f'"{name}":"{changed(claims[name], units)}"')
+        if forged == text:
+            fail(f"{file}: there is no {name} to change")
+        if holds(program, forged, file)[0] is not False:
+            fail(f"{file}: {name} = {changed(claims[name], units)} is proved, one unit of the last digit from {claims[name]}")
+    return f"theorems of {file} hold, {len(false)} false ones do not"
+
+
+def theorems(program, files):
+    with ThreadPoolExecutor(os.cpu_count()) as pool:
+        for said in pool.map(lambda f: theorem_of(program, f), files):
+            print("proofs: " + said, flush=True)
 
 
 # --- Mutants ---
@@ -176,88 +194,222 @@ def python_verdict(path):
     return 0
 
 
-def mutants(program, checker, n, seed, files):
+def compare(program, checker, n, seed, make, words):
+    """Has n files, each with its kind, judged by all three, whose exit codes words puts into words."""
     rng = random.Random(seed)
-    tables = [json.loads(Path(f).read_text()) for f in files]
-    claims = [t["certificate"]["delta"] for t in tables]
     count, differ = collections.Counter(), []
     with tempfile.TemporaryDirectory() as work:
         for begin in range(0, n, 100):
             batch = []
             for i in range(begin, min(begin + 100, n)):
-                k = rng.randrange(len(tables))
-                kind, text = mutate(rng, tables[k], claims[k])
+                kind, text = make(rng)
                 path = Path(work, f"{i}.json")
                 path.write_bytes(text)
                 batch.append((path, kind, text))
-            said = subprocess.run([checker, *(str(p) for p, _, _ in batch)], capture_output=True, text=True, check=False).stdout
+            said = subprocess.run([checker, *(str(p) for p, _, _ in batch)], capture_output=True, text=True, timeout=500, check=False).stdout
             verdicts = dict(line.split(": ", 1) for line in said.splitlines())
+            codes = {word: code for code, word in WORDS.items()}
             for path, kind, text in batch:
-                go = WORDS[subprocess.run([program, "verify", "--quiet", path], capture_output=True, check=False).returncode]
-                python = WORDS[python_verdict(path)]
-                ours = verdicts[str(path)]
+                go = words[subprocess.run([program, "verify", "--quiet", path], capture_output=True, check=False).returncode]
+                python, ours = words[python_verdict(path)], words[codes[verdicts[str(path)]]]
                 count[go] += 1
                 if not go == python == ours:
                     differ.append(f"{kind}: verify {go}, Python {python}, noisewright-check {ours}: {text[:400].decode(errors='replace')}")
                 path.unlink()
-    print(f"proofs: {n} mutants, seed {seed}: " + ", ".join(f"{v} {k}" for k, v in sorted(count.items())))
+    print(f"proofs: {n} files, seed {seed}: " + ", ".join(f"{v} {k}" for k, v in sorted(count.items())))
     if differ:
         fail(f"{len(differ)} verdicts differ\n" + "\n".join(differ[:20]))
+
+
+def mutants(program, checker, n, seed, files):
+    tables = [json.loads(Path(f).read_text()) for f in files]
+    claims = [t["certificate"]["delta"] for t in tables]
+
+    def make(rng):
+        k = rng.randrange(len(tables))
+        return mutate(rng, tables[k], claims[k])
+
+    compare(program, checker, n, seed, make, WORDS)
+
+
+# --- Formats ---
+
+# Not 2^18, which K may be: noisewright-check would take hours for it.
+NUMBERS = """0 -0 0.0 1 1.0 1e0 1E+0 1e-0 01 -1 +1 .5 5. 1e 1e+ 0x1 1_0 NaN Infinity true null "1" "" 1e400 -1e400 1e-400 4.9e-324 2.4703e-324
+    2.4703282292062327e-324 2.4703282292062328e-324 2.2250738585072011e-308 1.7976931348623157e308 1.7976931348623159e308 1e999999999999 1e-999999999999
+    9007199254740993 9007199254740992 9007199254740993.00000000000000000000001 0.1000000000000000055511151231257828 0.9999999999999999444888 0.99999999999999994
+    2147483647 2147483648 -2147483648 -2147483649 4503599627370496 4503599627370497 262145 1073741824 1073741825 2097152 96 100
+    100.00000000000001 100.000000000000001 2000 -2000 2001 0.7 [] {} [1] \u0031""".split()
+STRINGS = """ 0 00 01 -1 +1 1. .1 1 1.5 1e3 18446744073709551615 18446744073709551616 9223372036854775807 9223372036854775808 18446744073692 x é \\u0031
+    \\u00e9 \\ud800 \\q real integer lattice Real""".split(" ")
+LOSSES = """l1 l2 L1 l3 l1:2 l1:0 l1:-1 l1:1e-61 l1:1e60 l1:1e61 l2:.5 l2: lp lp:2 lp:2.0 lp:02 lp:1.5 lp:64 lp:64.5 lp:.9 lp:3:2 lp:1 lp:1e0 lp:1E0 lp:1e+0 lp:+2
+    pinball:.5 pinball:0 pinball:1 pinball:.1:3 asymmetric:1,2 asymmetric:1 asymmetric:1,2,3 asymmetric:1,-2 asymmetric:1,2:3 huber:1 huber:0 huber:-1 deadzone:.5
+    exceed:1 exceed:1.:2 pwl:-inf,-1;0,1 pwl:-inf,-1,;0,1, pwl:-inf,-1,0;0,1,1 pwl:-inf,-1,1;0,1 pwl:-inf,1;0,1 pwl:-inf,-1;0,-1 pwl:0,1 pwl:-inf,-1;0,1;0,2
+    pwl:-inf,-1;-1,0,2;1,3:2 pwl:-Inf,-1;0,1 huber:1e-60 huber:1e-61 huber:00 pinball:0.99999999999999999""".split()
+
+
+def malform(rng, text):
+    """A table with one thing changed that has to do with how it is written, or what may stand where."""
+    kind = rng.choice(("same " * 5 + "number number string loss loss loss claim claim drop twice unknown optional swap space space escape cut append bytes").split())
+
+    def sub(pattern, make):
+        found = list(re.finditer(pattern, text))
+        if not found:
+            return text
+        m = rng.choice(found)
+        return text[: m.start(1)] + make(m.group(1)) + text[m.end(1) :]
+
+    member = r'[{,]("[a-z_]+":(?:-?[\d.e+-]+|"[^"]*"|true|false|\[[^][]*\]|\{[^{}]*\}))'
+    match kind:
+        case "number":
+            text = sub(r":(-?[\d.]+(?:e[+-]?\d+)?|true|false)(?=[,}])", lambda _: rng.choice(NUMBERS))
+        case "same":
+            text = sub(r":(-?[\d.]+)(?=[,}])", lambda v: rng.choice([v + "e0", v + "E+00", v + "e-0", v + ".0" * ("." not in v), v + "0" * ("." in v) * 40, v]))
+        case "string":
+            text = sub(r'"([\d.a-z-]*)"(?=[],}])', lambda _: rng.choice(STRINGS))
+        case "loss":
+            loss = " + ".join(rng.choice(LOSSES) for _ in range(rng.choice([1, 1, 1, 2, 3])))
+            text = sub(r'"name":"([^"]*)"', lambda _: rng.choice([loss, loss, loss, " " + loss, loss + " ", loss + " +", loss.replace(" + ", "+"), ""]))
+        case "claim":
+            claims = ["", ".", "1.", ".1", "00.1", "1e-3", "-0", "0.", "0" * 799 + "1", "0." + "0" * 798 + "1", "0." + "0" * 799, "1,5", " 1"]
+            text = sub(r'"(?:delta|expected_loss|lower_bound)":"([^"]*)"', lambda _: rng.choice(claims))
+        case "drop":
+            text = sub(member + "(?=,)", lambda _: "").replace("{,", "{").replace(",,", ",")
+        case "twice":
+            text = sub(member, lambda f: f + "," + f)
+        case "unknown":
+            names = ["a", "A", "epsilon", "", "optional", "Weights", "tail_ratio", "total", "constraints", "query"]
+            text = sub(member, lambda f: f'"{rng.choice(names)}":{rng.choice(NUMBERS + ["[{}]"])},' + f)
+        case "optional":
+            names = ['"a"', '"a","b"', '"a","a"', '"A"', '""', '"1a"', '"optional"', '"epsilon"', '"weights"', '"query"', "1", "", f'"{"a" * 64}"', f'"{"a" * 65}"']
+            lists = [f'"optional":[{rng.choice(names)}]', '"optional":{}', '"optional":null']
+            field = rng.choice(["", ',"a":1', ',"a":{"b":[null,1e400]}', ',"a":1,"a":2', ',"b":01', ',"a":1,"b":2', ',"query":"real"', ',"a":"\u00e9"'])
+            first = rng.choice(lists) + field
+            text = rng.choice(["{" + first + "," + text[1:], text[:-1].rstrip()[:-1] + "," + first + "}", "{" + field[1:] + "," * bool(field) + lists[0] + "," + text[1:]])
+        case "swap":
+            text = sub(r'[\[,]("\d+","\d+")', lambda pair: pair.replace('","', rng.choice(['",,"', '" "', '",["', '",null,"', '","-', '",1,"', '",\n"'])))
+        case "space":
+            text = sub(r"([][{}:,])", lambda c: rng.choice([" ", "\n", "\t", "\r", "\f", "\v", "\0", "\u00a0", "\ufeff", "//", "/**/"]) + c)
+        case "escape":
+            escapes = [r"\u%04x", r"\u%04X", r"\U%04x", r"\x%02x", r"\u%03x", r"\u0000%04x"]
+            text = sub(r'(?<=")([a-z])(?=[a-z0-9_]*")', lambda c: rng.choice(escapes) % ord(c))
+        case "cut":
+            text = text[: rng.randrange(len(text))]
+        case "append":
+            text += rng.choice([" ", "\n\n", "{}", "x", "\0", "]", ",", "null"])
+    data = text.encode()
+    if kind == "bytes":  # that are no text, or break the JSON
+        i = rng.choice([0, rng.randrange(min(len(data), 400)), rng.randrange(len(data))])
+        data = data[:i] + rng.choice([b"\xff", b"\xc3", b"\xed\xa0\x80", b"\xef\xbb\xbf", b"\x00", b"\x7f", b"\xc0\xaf", b"[" * 20000, b'{"a":' * 20000]) + data[i:]
+    return kind, data
+
+
+def formats(program, checker, n, seed, files):
+    texts = []
+    for f in files:
+        t = json.loads(Path(f).read_text())
+        # What a loss or a dual that does not fit would claim; that is no question of the format.
+        t["certificate"] |= {"delta": "0.5", "expected_loss": "9" * 60, "lower_bound": "0"}
+        texts.append(json.dumps(t, separators=(",", ":")))
+    words = {code: "malformed" if code == 2 else "a table" for code in WORDS}
+    compare(program, checker, n, seed, lambda rng: malform(rng, rng.choice(texts)), words)
 
 
 # --- Conjuncts ---
 
 # Where conditions are, and which files rest on them.
-CONDITIONS = [("Check.v", ["well_formed", "check"], ["Check", "Law", "Close", "Private"])]
+CONDITIONS = [
+    ("Check.v", ["well_formed", "slide", "unit_step", "check"], ["Check", "Law", "Close", "Private"]),
+    ("Exp.v", ["exp_up_fine"], ["Exp"]),
+    ("Ramps.v", ["ramps_of_term"], ["Ramps"]),
+    ("Loss.v", ["loss_ok"], ["Loss"]),
+    ("Verdict.v", ["judge"], ["Verdict"]),
+    ("Bound.v", ["all_above", "bound_ok"], ["Bound"]),
+    ("Certificate.v", ["private_as", "loses_at_most", "is_l1", "no_less_than"], ["Certificate"]),
+]
+OPENS = {"(": ")", "[": "]", "{|": "|}", "match": "end"}
+TOKENS = re.compile(r"\(\*.*?\*\)|\{\||\|\}|\|\||&&|=>|:=|[()\[\];,|]|\b(?:match|with|end|in|if|then|else)\b", re.S)
 
 
-def definitions(text, name):
+def definition(text, name):
     """The span of a definition, up to the blank line or comment after it."""
-    m = re.search(rf"^(Definition|Fixpoint) {name}\b.*?\.\n(?=\n|\(\*|Definition|Fixpoint|Lemma|\Z)", text, re.M | re.S)
+    m = re.search(rf"^(Definition|Fixpoint) {name}\b.*?\.\n(?=\n|\(\*|Definition|Fixpoint|Lemma|Theorem|\Z)", text, re.M | re.S)
     if not m:
         fail(f"there is no definition {name}")
-    return m
+    return m.span()
 
 
-def without(body):
-    """The definition without one of its conjuncts, each in turn; of a conditional one branch is a conjunct."""
-    begin = body.index(":=") + 2
-    parts = re.split(r"(&&)", body[begin:])
-    for i in range(0, len(parts), 2):
-        if len(parts) == 1:
+def conditions(text, begin, end):
+    """The spans of what a definition tests: of each conjunction the parts, what an if asks, and of a match the cases that are
+    no constant true, if the definition is one of a truth value."""
+    head = text.index(":=", begin, end) + 2
+    truth = ": bool" in text[begin:head]
+    found = set()
+
+    def emit(parts, asked):
+        for a, b in parts if len(parts) > 1 or asked else []:
+            what = text[a:b].strip()
+            if what not in ("", "true"):
+                a = text.index(what, a, b)
+                found.add((a, a + len(what)))
+
+    # What is open: its end, the conjuncts since its last separator, where the next begins, and that separator.
+    stack = [["", [], head, ":="]]
+    for m in TOKENS.finditer(text, head, text.rindex(".", begin, end)):
+        token, top = m.group(), stack[-1]
+        if token.startswith("(*"):
             continue
-        part = parts[i]
-        # What a conjunct opens or closes beyond itself stays.
-        lead = re.match(r"(?s)\s*(.*=>|.*\bin\b)?\s*", part).group(0) if i == 0 else " "
-        tail = re.search(r"(\s*\n\s*(end|match)\b.*|\.\n?)?$", part, re.S).group(0)
-        kept = parts.copy()
-        kept[i] = lead + "true" + tail
-        yield part[len(lead) if i == 0 else 0 : len(part) - len(tail)].strip(), body[:begin] + "".join(kept)
+        if token in OPENS:
+            stack.append([OPENS[token], [], m.end(), token])
+            continue
+        parts = [*top[1], (top[2], m.start())]
+        if token == "&&":
+            top[1:3] = parts, m.end()
+            continue
+        case = truth and top[0] == "end" and top[3] == "=>" and token in ("|", "end")
+        emit(parts, case or token == "then")
+        if token == top[0]:
+            stack.pop()
+        else:
+            top[1:] = [], m.end(), token
+    emit([*stack[0][1], (stack[0][2], text.rindex(".", begin, end))], False)
+    return sorted(found)
 
 
-def conjuncts():
-    dropped = 0
+def broken(file, files, text, first, last):
+    """The first of the files that does not build once text stands in one of them, whose definition has the lines first to last."""
+    with tempfile.TemporaryDirectory() as work:
+        for built in PROOFS.glob("*.v*"):
+            shutil.copy(built, work)
+        Path(work, file).write_text(text)
+        for f in files:
+            out = coqc(Path(work, f + ".v"), work)
+            if out.returncode:
+                line = int(re.findall(r"^File .*, line (\d+)", out.stderr, re.M)[-1])  # warnings come before it
+                if f + ".v" == file and first <= line <= last:
+                    fail(f"{file}: what is left is no definition: {out.stderr}")
+                return f
+    return None
+
+
+def conjuncts(only):
+    tasks = []
     for file, names, files in CONDITIONS:
         text = Path(PROOFS, file).read_text()
-        for name in names:
-            m = definitions(text, name)
-            for what, body in without(m.group(0)):
-                with tempfile.TemporaryDirectory() as work:
-                    for built in PROOFS.glob("*.v*"):
-                        shutil.copy(built, work)
-                    Path(work, file).write_text(text[: m.start()] + body + text[m.end() :])
-                    first = coqc(Path(work, file), work) if file != files[0] + ".v" else None
-                    for f in files:
-                        out = coqc(Path(work, f + ".v"), work)
-                        if out.returncode:
-                            break
-                    else:
-                        fail(f"{file}: {name} without {what}: every proof still holds")
-                    if "Syntax error" in out.stderr or first and first.returncode:
-                        fail(f"{file}: {name} without {what} is no definition: {out.stderr}")
-                    dropped += 1
-                    print(f"proofs: {name} without {what}: {f}.v breaks", flush=True)
-    print(f"proofs: {dropped} conditions, none without use")
+        for name in (n for n in names if n in only or not only):
+            begin, end = definition(text, name)
+            lines = text.count("\n", 0, begin) + 1, text.count("\n", 0, end)
+            for a, b in conditions(text, begin, end):
+                what = f"{name} without {' '.join(text[a:b].split())}"
+                tasks.append((what, (file, files, text[:a] + "true" + text[b:], *lines)))
+    with ThreadPoolExecutor(os.cpu_count()) as pool:
+        useless = []
+        for (what, _), f in zip(tasks, pool.map(lambda t: broken(*t[1]), tasks)):
+            print(f"proofs: {what}: {f}.v breaks" if f else f"proofs: {what}: EVERY PROOF STILL HOLDS", flush=True)
+            useless += [] if f else [what]
+    if useless:
+        fail(f"{len(useless)} of {len(tasks)} conditions are of no use")
+    print(f"proofs: {len(tasks)} conditions, none without use")
 
 
 match sys.argv[1:]:
@@ -265,7 +417,9 @@ match sys.argv[1:]:
         theorems(program, files)
     case ["mutants", program, checker, n, seed, *files]:
         mutants(program, checker, int(n), int(seed), files)
-    case ["conjuncts"]:
-        conjuncts()
+    case ["formats", program, checker, n, seed, *files]:
+        formats(program, checker, int(n), int(seed), files)
+    case ["conjuncts", *names]:
+        conjuncts(names)
     case _:
         sys.exit(__doc__)

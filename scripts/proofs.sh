@@ -2,8 +2,9 @@
 # SPDX-License-Identifier: Apache-2.0
 # Builds proofs/ with Coq, and has coqchk check what was built by itself and list what is assumed, which has to be
 # proofs/axioms.txt: Coq's classical real numbers. Then noisewright-check is extracted, into .deps/proofs, and scripts/proofs.py
-# tries theorems of table files, conditions that are left out, and TABLE_MUTANTS tables of which verify, the Python package and
-# noisewright-check have to say the same. Where there is no Coq it says so and is done.
+# tries the theorems of the THEOREMS smallest tables among the tests' files, checkers that leave out a condition, and TABLE_MUTANTS
+# tables and TABLE_FORMATS malformed ones of which verify, the Python package and noisewright-check have to say the same. Where
+# there is no Coq it says so and is done.
 #
 #   proofs.sh PROGRAM
 set -eu
@@ -18,12 +19,12 @@ fail() {
 	exit 1
 }
 
+install="on Debian: apt-get install coq libcoq-stdlib ocaml-nox ocaml-findlib libzarith-ocaml-dev"
 for tool in coqc coq_makefile coqchk; do
-	command -v $tool >/dev/null || {
-		echo "proofs: proofs/ is skipped: there is no $tool (on Debian: apt-get install coq libcoq-stdlib ocaml-nox ocaml-findlib libzarith-ocaml-dev)"
-		exit 0
-	}
+	command -v $tool >/dev/null || { echo "proofs: proofs/ is skipped: there is no $tool ($install)"; exit 0; }
 done
+[ -e "$(coqc -where)/theories/Reals/Reals.vo" ] || { echo "proofs: proofs/ is skipped: Coq's standard library is not there ($install)"; exit 0; }
+version=$(coqc --print-version | cut -d' ' -f1)
 
 # Also what coqchk would find, but by name.
 if grep -nE '^[[:space:]]*(Axiom|Axioms|Parameter|Parameters|Conjecture|Admitted)\b|\b(admit|Admitted)\b|bypass_check' ./*.v; then
@@ -38,9 +39,12 @@ for name in $(sed -n 's/^|.*| \(`[^|]*\) |[^|]*\.v[^|]* |$/\1/p' README.md | gre
 	grep -qE "^(Theorem|Lemma|Definition) $name\b" ./*.v || fail "README.md: there is no theorem $name"
 done
 
-echo "proofs: coqc"
+echo "proofs: coqc $version"
 coq_makefile -f _CoqProject -o Makefile.coq
-"${MAKE:-make}" --no-print-directory -f Makefile.coq >"$work/built" 2>&1 || { cat "$work/built" >&2; fail "a proof does not build"; }
+"${MAKE:-make}" --no-print-directory -j"$(getconf _NPROCESSORS_ONLN)" -f Makefile.coq >"$work/built" 2>&1 || {
+	cat "$work/built" >&2
+	fail "a proof does not build with Coq $version (they are written for 8.16)"
+}
 
 # The theories by themselves; they load all others.
 echo "proofs: coqchk"
@@ -52,24 +56,27 @@ LC_ALL=C sort "$work/axioms" | diff -u axioms.txt - || fail "what is assumed is 
 [ "$(grep -c '<none>' "$work/said")" -eq 3 ] || { cat "$work/said" >&2; fail "coqchk lists something unsafe"; }
 echo "proofs: $(echo "$modules" | wc -l) files, assumed: classical real numbers"
 
-echo "proofs: noisewright-check"
-checker=../.deps/proofs
-mkdir -p "$checker"
-cp checker/Extract.v checker/main.ml "$checker"
-(cd "$checker" && coqc -Q ../../proofs Noisewright Extract.v >/dev/null && ocamlfind ocamlopt -package zarith -linkpkg -w -a \
-	checked.mli checked.ml main.ml -o noisewright-check) >"$work/said" 2>&1 || { cat "$work/said" >&2; fail "noisewright-check does not build"; }
-
 cd ..
-tables=$(grep -l '"noisewright-table"' docs/*.json python/tests/data/files/*.json | grep -Ev 'false|ratio-zero' | xargs ls -S)
-small=$(echo "$tables" | tail -n "${THEOREMS:-12}")
+files=$(grep -l '"noisewright-table"' docs/*.json python/tests/data/files/*.json | xargs ls -S)
 # shellcheck disable=SC2086 # one argument a file
-python3 scripts/proofs.py theorems "$program" $small
+python3 scripts/proofs.py theorems "$program" $(echo "$files" | tail -n "${THEOREMS:-28}")
 python3 scripts/proofs.py conjuncts
+
+echo "proofs: noisewright-check"
+command -v ocamlfind >/dev/null && ocamlfind query zarith >/dev/null 2>&1 || {
+	echo "proofs: noisewright-check and what compares it are skipped: there is no ocamlfind, or no zarith ($install)"
+	exit 0
+}
+checker=.deps/proofs
+mkdir -p $checker
+cp proofs/checker/Extract.v proofs/checker/main.ml $checker
+(cd $checker && coqc -Q ../../proofs Noisewright Extract.v >/dev/null && ocamlfind ocamlopt -package zarith -linkpkg -w -a \
+	checked.mli checked.ml main.ml -o noisewright-check) >"$work/said" 2>&1 || { cat "$work/said" >&2; fail "noisewright-check does not build"; }
 python=.deps/python/bin/python
-if [ -x $python ]; then
-	# shellcheck disable=SC2086
-	PYTHONPATH=python/src $python scripts/proofs.py mutants "$program" .deps/proofs/noisewright-check "${TABLE_MUTANTS:-300}" "${TABLE_MUTANTS_SEED:-1}" \
-		$(echo "$tables" | tail -n 25)
-else
-	echo "proofs: mutants are left out: make test-python has not made an environment for python/"
-fi
+[ -x $python ] || { echo "proofs: what compares noisewright-check is skipped: make test-python has not made an environment for python/"; exit 0; }
+valid=$(echo "$files" | grep -Ev 'false|moved|ratio-zero' | tail -n 25)
+export PYTHONPATH=python/src
+# shellcheck disable=SC2086
+$python scripts/proofs.py mutants "$program" $checker/noisewright-check "${TABLE_MUTANTS:-300}" "${TABLE_MUTANTS_SEED:-1}" $valid
+# shellcheck disable=SC2086
+$python scripts/proofs.py formats "$program" $checker/noisewright-check "${TABLE_FORMATS:-300}" "${TABLE_MUTANTS_SEED:-1}" $valid

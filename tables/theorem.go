@@ -34,6 +34,9 @@ type theorem struct {
 // pieceBytes is how long the literals are in which a file is written: Coq takes time and stack for long ones.
 const pieceBytes = 2000
 
+// maxExponent is that of the multipliers that proofs/Bound.v can count in units of 2^-96.
+const maxExponent = 96
+
 // WriteTheorem writes, as a file of Coq, the theorems of proofs/ about a table file of the given name, whose bytes it
 // contains. Coq decodes them again and decides: what is written here proves nothing by itself. Claims that no theorem is
 // about are named in it as not machine-checked.
@@ -65,7 +68,7 @@ func WriteTheorem(w io.Writer, name string, file []byte) error {
 		ClaimedDelta: fraction(claimedDelta), ClaimedLoss: fraction(claimedLoss), ClaimedBound: fraction(claimedBound),
 	}
 	x.Open = s.open()
-	x.Loss, x.Bound = s.lossOpen() == "", s.boundCovered()
+	x.Loss, x.Bound = s.lossOpen() == "", s.boundOpen() == ""
 	for piece := range slices.Chunk(file, pieceBytes) {
 		x.Pieces = append(x.Pieces, strings.ReplaceAll(string(piece), `"`, `""`))
 	}
@@ -77,8 +80,8 @@ func (s *Spec) open() (list []string) {
 	if why := s.lossOpen(); why != "" {
 		list = append(list, fmt.Sprintf("that the expected loss is at most %s: %s", s.Claims.ExpectedLoss, why))
 	}
-	if !s.boundCovered() {
-		list = append(list, fmt.Sprintf("that no noise has an expected loss below %s: only bounds of l1 for real queries, without edges and constraints, are covered", s.Claims.LowerBound))
+	if why := s.boundOpen(); why != "" {
+		list = append(list, fmt.Sprintf("that no noise has an expected loss below %s: %s", s.Claims.LowerBound, why))
 	}
 	if !reflect.ValueOf(s.Constraints).IsZero() {
 		list = append(list, "that the noise keeps its constraints: they are not covered")
@@ -105,13 +108,25 @@ func (s *Spec) lossOpen() string {
 	return ""
 }
 
-// boundCovered reports whether the theorem of proofs/Bound.v is about the lower bound.
-func (s *Spec) boundCovered() bool {
+// boundOpen says why the theorem of proofs/Bound.v is not about the lower bound, if it is not. Whatever else than the
+// multipliers of shifts proves a bound, that theorem knows nothing of; so a field that a Dual gets has to be refused here.
+func (s *Spec) boundOpen() string {
 	d := s.Dual
-	if d == nil || d.Edges || s.Query != dp.RealQuery || s.Loss.Name() != "l1" || d.Exponent > 96 || d.MonotoneRight != nil || d.MonotoneLeft != nil {
-		return false
+	switch {
+	case d == nil || strings.Trim(s.Claims.LowerBound, "0.") == "":
+		return "there is nothing in the file that proves it, or nothing to prove"
+	case s.Loss.Name() != "l1" || s.Query != dp.RealQuery:
+		return "only bounds of the loss l1 for real queries are covered"
+	case !reflect.ValueOf(s.Constraints).IsZero():
+		return "bounds under constraints are not covered"
+	case d.Edges || d.Spread || d.MonotoneRight != nil || d.MonotoneLeft != nil || d.Mean != 0 || d.Variance != 0 || len(d.Quantiles) > 0:
+		return "only bounds that rest on multipliers of shifts alone, without edges or spread, are covered"
+	case d.Exponent > maxExponent:
+		return fmt.Sprintf("only multipliers in units up to 2^%d are covered", maxExponent)
+	case slices.ContainsFunc(d.Shifts, func(r DualShift) bool { return len(r.Multipliers) == 0 || slices.Max(r.Multipliers) == 0 }):
+		return "shifts without a positive multiplier are not covered"
 	}
-	return reflect.ValueOf(s.Constraints).IsZero() && !slices.ContainsFunc(d.Shifts, func(r DualShift) bool { return len(r.Multipliers) == 0 || slices.Max(r.Multipliers) == 0 })
+	return ""
 }
 
 func fraction(r *big.Rat) string { return r.Num().String() + " # " + r.Denom().String() }

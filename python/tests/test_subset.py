@@ -107,6 +107,8 @@ def test_turns() -> None:
     """Public turns are the program's, which its tests have too, and shares come back from b alone."""
     s = selection("subset-affine")
     assert s.turns(["ann", "bob", "Zoë"], "shares-2026").tolist() == [177, 59, 124]
+    assert s.turns([" ann", "\u00a0bob\t", "Zoë\u2003"], "shares-2026").tolist() == [177, 59, 124]
+    assert s.turns(["ann\x1f"], "shares-2026").tolist() != [177]
     n = 20_000
     x = np.arange(n) % 7
     people = np.array([f"p{i}" for i in range(n)])

@@ -122,6 +122,12 @@ func (o *trainOptions) decisions(ctx context.Context, d *encoders.Data) (*decide
 	case filter && len(d.Target.Classes)-1 > slices.Max(o.coordinates):
 		return nil, nil // logistic regression sends more numbers
 	}
+	if most := lp.MaxEpsilon; !filter && o.promise.Epsilon > float64(most) {
+		if !alone {
+			return nil, nil // numbers may be sent at it
+		}
+		return nil, shell.BadInput("", fmt.Errorf("epsilon = %v, want at most %v for decisions on the device", o.promise.Epsilon, most))
+	}
 	costs, err := o.decide.of(d.Target.Classes)
 	if err != nil {
 		return nil, err
@@ -263,9 +269,9 @@ func (d *decided) why() (o shell.Object, rows []shell.Row) {
 		return nil, nil
 	}
 	if d.runnerUp != "" && !math.IsInf(d.by, 0) {
-		text := fmt.Sprintf("%s lower than of the runner-up by %.3g ± %.2g, person by person: %s", d.measure, d.by, d.deviation, d.runnerUp)
+		text := fmt.Sprintf("%s lower than that of the runner-up by %.3g ± %.2g, person by person; the runner-up: %s", d.measure, d.by, d.deviation, d.runnerUp)
 		if d.by < 0 {
-			text = fmt.Sprintf("the simpler one, within a standard error: %s of the runner-up is lower by %.3g ± %.2g: %s", d.measure, -d.by, d.deviation, d.runnerUp)
+			text = fmt.Sprintf("the simpler one: %s of the runner-up is lower by %.3g ± %.2g, person by person, too little to take it: %s", d.measure, -d.by, d.deviation, d.runnerUp)
 		}
 		rows = append(rows, shell.Row{"chosen", text})
 		o = append(o, "chosen", shell.Object{"by", d.by, "standard_error", d.deviation, "runner_up", d.runnerUp, "measure", d.measure})

@@ -52,6 +52,10 @@ func (p *people) together() error {
 		return shell.Refuse(given && !there, without, name, other)
 	}
 	named, seeded := p.column != "", p.seed != ""
+	if seeded && p.file != "" {
+		// Under another seed the same value would be answered anew, and what two turns give is two releases.
+		return errors.New("seed and secret are given, want only one of them: with another seed an answer by memory is another release")
+	}
 	return errors.Join(
 		refuse("seed", seeded, "person", named), refuse("secret", p.file != "", "person", named), refuse("one", p.one, "seed", seeded),
 	)

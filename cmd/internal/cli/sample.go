@@ -196,6 +196,9 @@ func takes(m proof.Mechanism) string {
 	thing := words[len(words)-1]
 	switch s.Kind { //nolint:exhaustive // the others have one sentence
 	case proof.Categories:
+		if len(s.Labels) == 0 {
+			break // they are numbered
+		}
 		return fmt.Sprintf("one of the %d categories of the %s, such as %s", len(s.Labels), thing, s.Labels[0])
 	case proof.Integers:
 		return fmt.Sprintf("an integer from %v to %v, the %s's range", s.Lower, s.Upper, thing)

@@ -25,6 +25,9 @@ from noisewright._rounding import unmasked
 from noisewright._words import Floats, Int64s, Uint64s, Words, system_words
 from noisewright.errors import InvalidError
 
+# White_Space of Unicode, which the ends of a name are without. str.strip() also takes U+001C to U+001F.
+_BLANKS = "\t\n\v\f\r \x85\xa0\u1680\u2000\u2001\u2002\u2003\u2004\u2005\u2006\u2007\u2008\u2009\u200a\u2028\u2029\u202f\u205f\u3000"
+
 
 @dataclass(frozen=True)
 class SubsetCertificate:
@@ -124,7 +127,7 @@ class SubsetSelection(Provable[SubsetCertificate]):
             raise InvalidError(
                 "answers without a modulus have no part that could be public, want neither people nor seed"
             )
-        names = [] if people is None else [str(name) for name in unmasked(people).ravel().tolist()]
+        names = [] if people is None else [str(name).strip(_BLANKS) for name in unmasked(people).ravel().tolist()]
         if not seed or not names or "" in names:
             raise InvalidError("people and seed: want a name of each person's own, and a text that all may know")
         return np.array([_turn(seed, name, m) for name in names], dtype=np.int64)

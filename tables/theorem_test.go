@@ -1,0 +1,101 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package tables
+
+import (
+	"bytes"
+	"os"
+	"reflect"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/noisewright/noisewright/dp"
+	"github.com/noisewright/noisewright/loss"
+)
+
+// TestTheoremOfBound: proofs/Bound.v knows of multipliers of shifts alone, so a bound that rests on anything else is named
+// as not machine-checked.
+func TestTheoremOfBound(t *testing.T) {
+	covered := []string{"CellsPerSensitivity", "Exponent", "Mirrored", "Shifts"}
+	const rest = "only bounds that rest on multipliers of shifts alone"
+	type test struct {
+		name   string
+		change func(*Spec)
+		want   string
+	}
+	tests := []test{
+		{"as it is", func(*Spec) {}, ""},
+		{"not mirrored", func(s *Spec) { s.Dual.Mirrored = false }, ""},
+		{"largest unit", func(s *Spec) { s.Dual.Exponent = 96 }, ""},
+		{"larger unit", func(s *Spec) { s.Dual.Exponent = 97 }, "only multipliers in units up to 2^96"},
+		{"no dual", func(s *Spec) { s.Dual = nil }, "nothing in the file that proves it"},
+		{"0", func(s *Spec) { s.Claims.LowerBound = "0.00" }, "nothing to prove"},
+		{"loss", func(s *Spec) { s.Loss = loss.L2 }, "only bounds of the loss l1 for real queries"},
+		{"integer", func(s *Spec) { s.Query = dp.IntegerQuery }, "only bounds of the loss l1 for real queries"},
+		{"constraint", func(s *Spec) { s.Constraints.Symmetric = true }, "under constraints"},
+		{"no multipliers", func(s *Spec) { s.Dual.Shifts[1].Multipliers = nil }, "shifts without a positive multiplier"},
+		{"multipliers 0", func(s *Spec) { s.Dual.Shifts[1].Multipliers = []int64{0, 0} }, "shifts without a positive multiplier"},
+	}
+	// Each other field, and any that a Dual gets.
+	for f := range reflect.TypeFor[Dual]().Fields() {
+		if slices.Contains(covered, f.Name) {
+			continue
+		}
+		value := reflect.New(f.Type).Elem()
+		switch f.Type.Kind() {
+		case reflect.Bool:
+			value.SetBool(true)
+		case reflect.Float64:
+			value.SetFloat(-0.5)
+		case reflect.Pointer:
+			value.Set(reflect.New(f.Type.Elem()))
+		case reflect.Slice:
+			value.Set(reflect.MakeSlice(f.Type, 1, 1))
+		default:
+			t.Fatalf("field %s is of a kind that the test has no value for", f.Name)
+		}
+		tests = append(tests, test{f.Name, func(s *Spec) { reflect.ValueOf(s.Dual).Elem().FieldByIndex(f.Index).Set(value) }, rest})
+	}
+	for _, test := range tests {
+		t.Run(test.name, func(t *testing.T) {
+			s := decoded(t, "../docs/example-table.json").spec
+			test.change(&s)
+			if why := s.boundOpen(); (why == "") != (test.want == "") || !strings.Contains(why, test.want) {
+				t.Errorf("%q, want %q", why, test.want)
+			}
+		})
+	}
+}
+
+// TestTheoremNamesWhatIsOpen: of a bound that is not covered there is a remark and no theorem, which would fail the others.
+func TestTheoremNamesWhatIsOpen(t *testing.T) {
+	table := decoded(t, "../docs/example-table.json")
+	table.spec.Dual.Spread = true
+	var file, theorem bytes.Buffer
+	if err := table.Encode(&file); err != nil {
+		t.Fatal(err)
+	}
+	if err := WriteTheorem(&theorem, "spread.json", file.Bytes()); err != nil {
+		t.Fatal(err)
+	}
+	text := theorem.String()
+	if strings.Contains(text, "Theorem optimal") || !strings.Contains(text, "Theorem expected") ||
+		!strings.Contains(text, "(* Not machine-checked: that no noise has an expected loss below 0.682111374616394: only ") {
+		t.Errorf("theorems:\n%s", text[strings.Index(text, "Theorem"):])
+	}
+}
+
+func decoded(t *testing.T, path string) *Table {
+	t.Helper()
+	f, err := os.Open(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	table, err := Decode(f)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return table
+}
