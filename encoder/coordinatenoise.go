@@ -115,6 +115,7 @@ func (l *law) draw(r *rand.Rand) float64 {
 type randomized struct {
 	base
 	epsilon     float64 // of a coordinate
+	given       bool    // the user's own: there is nothing to fit
 	randomizers []*local.Randomizer
 	responses   []*response // of the coordinates
 }
@@ -151,7 +152,7 @@ func (b base) evenly() Matrix {
 // The randomizers tell about u, as an encoder about its training data. Errors wrap dp.ErrInvalid.
 func Fit(n Noise, u Matrix) (Noise, error) {
 	m, ok := n.(*randomized)
-	if !ok || m.kind != bundle.Local {
+	if !ok || m.kind != bundle.Local || m.given {
 		return n, nil
 	}
 	if u.Cols != m.body.Coordinates {

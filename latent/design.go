@@ -31,6 +31,8 @@ type Options struct {
 	// 0, whose mean answer to each value is the value, with the least variance at the worst
 	// value, for bundle.LocalUnbiased; nil leaves it out.
 	Unbiased func(ctx context.Context, epsilon float64) (*local.Verified, error)
+	// Own is noise of one's own for each coordinate; where it is given no other is considered.
+	Own *Own
 	// Coordinates is how many coordinates the benchmark, the privacy-agnostic encoder, sends, up
 	// to the number of features; 0: as many as are best for it.
 	Coordinates int
@@ -205,6 +207,9 @@ func (r *Result) noises(o Options) []kindOfNoise {
 	delta := r.problem.Delta > 0
 	each := func(kind bundle.Kind, applies bool, family budget.Family, c *curve) kindOfNoise {
 		return kindOfNoise{kind, applies, func(ctx context.Context) ([]*Candidate, error) { return r.perCoordinate(ctx, kind, family, c) }}
+	}
+	if o.Own != nil {
+		return []kindOfNoise{{o.Own.Kind, true, func(ctx context.Context) ([]*Candidate, error) { return r.own(ctx, o.Own) }}}
 	}
 	designed := newCurve(o.Store)
 	return []kindOfNoise{

@@ -222,6 +222,10 @@ func (p *Plan) Decode(y []int64, answer func(x float64) error) error {
 	if n := p.Measurements(); len(y) != n {
 		return check.Field("plan", "measured", len(y), "as many numbers as the plan measures")
 	}
+	if p.spec.whole() != nil { // then it is a whole number
+		exactly := answer
+		answer = func(x float64) error { return exactly(math.Round(x) + 0) }
+	}
 	if p.spec.Workload.Kind == Marginals {
 		return p.decodeMarginals(y, answer)
 	}

@@ -82,6 +82,9 @@ type Query struct {
 	// edges a <= value < b, and up to the last edge inclusive; others do not count.
 	Edges []float64 `json:"edges,omitempty"`
 
+	// cells are those of a Workload, in place of By or Edges.
+	cells []Cells
+
 	// Probability is that of a quantile, above 0 and below 1. The answer is one of
 	// Candidates numbers evenly spaced from Lower to Upper; 0 means 1001.
 	Probability float64 `json:"probability,omitempty"`
@@ -156,7 +159,7 @@ func (q Query) normal() Query {
 }
 
 // grouped reports whether there is one answer for each of several groups.
-func (q Query) grouped() bool { return q.By != "" || len(q.Edges) > 0 }
+func (q Query) grouped() bool { return q.By != "" || len(q.Edges) > 0 || len(q.cells) > 0 }
 
 // valued reports whether the query needs values within bounds.
 func (q Query) valued() bool { return q.Kind == Sum || q.Kind == Mean || q.Kind == Quantile }

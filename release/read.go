@@ -43,6 +43,8 @@ type Data struct {
 	leftOut error
 	// One for each group.
 	tallies []tally
+	// combinations has the cell of each group, of a Workload: the number of a label for each column.
+	combinations [][]int
 }
 
 // tally is about the rows of a group that count.
@@ -132,6 +134,7 @@ type reader struct {
 	column, by, person int // index of a column, -1 for none
 	condition          *condition
 	group              map[string]int
+	cells              *cellFinder // of a Workload
 	tallies            []tally
 	people             map[string]*person
 	random             *rand.Rand
@@ -179,6 +182,9 @@ func newReader(rows Rows, q Query) (*reader, error) {
 		return i
 	}
 	r.column, r.by, r.person = find("column", q.Column), find("by", q.By), find("person", q.Person)
+	if len(q.cells) > 0 { // groups are those that are there, and nothing of them is published
+		r.cells, r.tallies = newCellFinder(q.cells, find), nil
+	}
 	condition, err := newCondition(q.Where, columns)
 	if err != nil && file != nil && file.suspect() != nil {
 		err = check.Errorf("release", dp.ErrInvalid, "where: %w", file.suspect())
@@ -251,6 +257,10 @@ func (r *reader) row(record []string) error {
 	}
 	inside := true
 	switch {
+	case r.cells != nil:
+		if c.group, err = r.cells.find(record); err != nil {
+			return err
+		}
 	case r.by >= 0:
 		c.group, inside = r.group[record[r.by]]
 	case len(r.query.Edges) > 0:
@@ -288,6 +298,9 @@ func between(edges []float64, v float64) (i int, ok bool) {
 }
 
 func (r *reader) count(c contribution) {
+	if c.group >= len(r.tallies) { // of cells
+		r.tallies = append(r.tallies, make([]tally, c.group+1-len(r.tallies))...)
+	}
 	t := &r.tallies[c.group]
 	t.n++
 	switch {
@@ -343,5 +356,9 @@ func (r *reader) data() (*Data, error) {
 			r.count(contribution{g, p.groups[g].value})
 		}
 	}
-	return &Data{query: r.query, tallies: r.tallies, leftOut: r.leftOut.Err()}, nil
+	d := &Data{query: r.query, tallies: r.tallies, leftOut: r.leftOut.Err()}
+	if r.cells != nil {
+		d.combinations = r.cells.combinations[:len(d.tallies)]
+	}
+	return d, nil
 }

@@ -3,10 +3,12 @@
 package main
 
 import (
+	"bytes"
 	"encoding/binary"
 	"math"
 	"os"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"testing"
@@ -80,68 +82,101 @@ func smallAdult(t *testing.T) string {
 	return file
 }
 
-// figureAccuracies runs a figure on small data and returns what it reports, by series and ε, the
-// second data set with a + before the series; 0 is no privacy.
-func figureAccuracies(t *testing.T, v vlmFigure, change func(*vlmOptions)) map[string]map[float64]float64 {
+// smallOptions makes all of a figure smaller.
+func smallOptions(t *testing.T, v vlmFigure) (*vlmOptions, *bytes.Buffer) {
 	t.Helper()
 	c, out := options(t)
-	o := &vlmOptions{Common: c, figure: v, runs: 1, people: 900, epochs: 40, epsilons: []float64{10, 4}, hidden: []int{48}, adultSteps: 400}
+	return &vlmOptions{
+		Common: c, figure: v, runs: 1, tableRuns: 1, people: 900, epochs: 40, centralEpochs: 2, epsilons: []float64{math.Inf(1), 10, 4}, hidden: []int{48}, tableSteps: 400,
+	}, out
+}
+
+// figureAccuracies runs a figure on small data and returns what it reports, by panel, series and ε;
+// 0 is no privacy.
+func figureAccuracies(t *testing.T, name string, change func(*vlmOptions)) map[string]map[string]map[float64]float64 {
+	t.Helper()
+	v := vlmFigures[slices.IndexFunc(vlmFigures, func(v vlmFigure) bool { return v.name == name })]
+	o, out := smallOptions(t, v)
 	change(o)
 	if err := o.run(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	found := map[string]map[float64]float64{}
-	points, _ := object(t, out)["points"].([]any)
+	found := map[string]map[string]map[float64]float64{}
+	said := object(t, out)
+	points, _ := said["points"].([]any)
 	for _, p := range points {
 		m, _ := p.(map[string]any)
+		panel, _ := m["data"].(string)
 		series, _ := m["series"].(string)
-		if m["data"] == adultSeries && v.name != vlmFigure3.name {
-			series = "+" + series
-		}
 		epsilon, _ := m["epsilon"].(float64)
-		if found[series] == nil {
-			found[series] = map[float64]float64{}
+		if found[panel] == nil {
+			found[panel] = map[string]map[float64]float64{}
 		}
-		found[series][epsilon], _ = m["accuracy"].(float64)
+		if found[panel][series] == nil {
+			found[panel][series] = map[float64]float64{}
+		}
+		found[panel][series][epsilon], _ = m["accuracy"].(float64)
 	}
-	if all := records(t, c, v.name+".csv"); len(all) != len(points)+1 {
+	if all := records(t, o.Common, v.name+".csv"); len(all) != len(points)+1 {
 		t.Errorf("%d records of %d points", len(all), len(points))
+	}
+	if said["caption"] != v.caption {
+		t.Errorf("%s prints the caption %q", v.name, said["caption"])
+	}
+	for panel, lines := range found {
+		for _, by := range o.centrals() {
+			if len(lines[by.name]) != len(o.epsilons) {
+				t.Errorf("%s, %s: %d points of the line %s, want %d", v.name, panel, len(lines[by.name]), by.name, len(o.epsilons))
+			}
+		}
 	}
 	return found
 }
 
 // TestRunVLMFigures: on classes that are easy to tell apart, what the paper says holds: the
 // network is far above direct noise, private accuracies are below the bound, a class that
-// was not trained on is told apart, and joining helps.
+// was not trained on is told apart, and joining helps. Every figure has a line for each central ε.
 func TestRunVLMFigures(t *testing.T) {
 	folder, file := smallImages(t), smallAdult(t)
-	clean := figureAccuracies(t, vlmFigure1, func(o *vlmOptions) { o.data, o.adult = folder, file })
-	if len(clean) != 7 || clean["no noise"][0] < 0.8 || clean["latent"][10] < clean["direct noise"][10]+0.2 || clean["+no noise"][0] < 0.9 || clean["+latent"][10] < 0.8 {
+	none := centrals[0].name
+	clean := figureAccuracies(t, "vlm-figure1", func(o *vlmOptions) { o.data, o.adult = folder, file })
+	latent, features, tables := clean["MNIST, latent"], clean["MNIST, features"], clean["adult, latent"]
+	if len(clean) != 4 || latent[none][0] < 0.8 || latent[none][10] < features["direct noise"][10]+0.2 || tables[none][0] < 0.9 || tables[none][10] < 0.8 {
 		t.Errorf("figure 1: %v", clean)
 	}
-	private := figureAccuracies(t, vlmFigure4, func(o *vlmOptions) { o.data, o.epochs = folder, 25 })
-	for epsilon, bound := range private["bound (10)"] {
-		for series, a := range private {
-			// 100 people: 3 standard errors, and 1e-12 for the bound itself.
-			if a[epsilon] > bound+3*math.Sqrt(bound*(1-bound)/100)+1e-12 {
-				t.Errorf("figure 4: %s has %g at ε = %g, above the bound %g", series, a[epsilon], epsilon, bound)
+	for figure, panel := range map[string]string{"vlm-figure4": "MNIST, latent", "vlm-figure7": "MNIST, features"} {
+		private := figureAccuracies(t, figure, func(o *vlmOptions) { o.data, o.epochs = folder, 25 })[panel]
+		for epsilon, bound := range private["bound (10)"] {
+			for series, a := range private {
+				// 100 people: 3 standard errors, and 1e-12 for the bound itself.
+				if a[epsilon] > bound+3*math.Sqrt(bound*(1-bound)/100)+1e-12 {
+					t.Errorf("%s: %s has %g at ε = %g, above the bound %g", figure, series, a[epsilon], epsilon, bound)
+				}
 			}
 		}
+		if len(private) != 4 || len(private["bound (10)"]) != 2 || private[none][10] < 0.2 {
+			t.Errorf("%s: %v", figure, private)
+		}
 	}
-	if len(private) != 3 || private["all of ε on the encoding"][10] < 0.2 {
-		t.Errorf("figure 4: %v", private)
-	}
-	novel := figureAccuracies(t, vlmFigure2, func(o *vlmOptions) { o.data = folder })
-	if novel["no noise"][0] < 0.8 || novel["latent"][10] < 0.6 || len(novel["features"]) != 3 {
+	novel := figureAccuracies(t, "vlm-figure2", func(o *vlmOptions) { o.data = folder })["MNIST, 9 against others, latent"]
+	if novel[none][0] < 0.8 || novel[none][10] < 0.6 {
 		t.Errorf("figure 2: %v", novel)
 	}
-	central := figureAccuracies(t, vlmFigure7, func(o *vlmOptions) { o.data, o.epochs = folder, 25 })
-	if len(central) != len(centralCases) || len(central["central ε = 1"]) != 2 || central["not protected"][10] < 0.2 {
-		t.Errorf("figure 7: %v", central)
-	}
-	joined := figureAccuracies(t, vlmFigure3, func(o *vlmOptions) { o.data = file })
-	if joined["joined"][10] < joined["clean features alone"][0]+0.02 || joined["all features clean"][0] < joined["joined"][10]-0.03 {
+	joined := figureAccuracies(t, "vlm-figure3", func(o *vlmOptions) { o.adult = file })["adult, latent"]
+	if joined[none][10] < joined["clean features alone"][0]+0.02 || joined["all features clean"][0] < joined[none][10]-0.03 {
 		t.Errorf("figure 3: %v", joined)
+	}
+}
+
+// TestPublishedOrder: the lines in the order of the paper are asked for, and say so.
+func TestPublishedOrder(t *testing.T) {
+	o := &vlmOptions{}
+	if len(o.centrals()) != 3 {
+		t.Errorf("%d lines", len(o.centrals()))
+	}
+	o.order = true
+	if all := o.centrals(); len(all) != 5 || !all[4].publishedOrder || !strings.Contains(all[4].name, "order of the paper") {
+		t.Errorf("lines %v", all)
 	}
 }
 
@@ -161,20 +196,20 @@ func TestVLMBadData(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, c := range []struct {
-		v          vlmFigure
-		data, want string
+		name, data, want string
 	}{
-		{vlmFigure1, folder, "t10k-labels-idx1-ubyte.gz: no such file"},
-		{vlmFigure3, folder, "is a directory"},
-		{vlmFigure3, short, "too few to divide"},
+		{"vlm-figure1", folder, "t10k-labels-idx1-ubyte.gz: no such file"},
+		{"vlm-figure3", folder, "is a directory"},
+		{"vlm-figure3", short, "too few to divide"},
 	} {
-		common, _ := options(t)
-		o := &vlmOptions{Common: common, figure: c.v, data: c.data, runs: 1, people: 10, epochs: 1, epsilons: []float64{1}}
+		v := vlmFigures[slices.IndexFunc(vlmFigures, func(v vlmFigure) bool { return v.name == c.name })]
+		o, _ := smallOptions(t, v)
+		o.data, o.adult = c.data, c.data
 		if err := o.run(t.Context()); err == nil || !strings.Contains(err.Error(), c.want) {
-			t.Errorf("%s with %s: %v, want an error with %q", c.v.name, c.data, err, c.want)
+			t.Errorf("%s with %s: %v, want an error with %q", c.name, c.data, err, c.want)
 		}
-		if _, err := os.Stat(filepath.Join(common.Output, c.v.name+".csv")); err == nil {
-			t.Errorf("%s wrote a file", c.v.name)
+		if _, err := os.Stat(filepath.Join(o.Output, c.name+".csv")); err == nil {
+			t.Errorf("%s wrote a file", c.name)
 		}
 	}
 }

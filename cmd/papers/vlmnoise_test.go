@@ -3,7 +3,6 @@
 package main
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"math"
@@ -12,6 +11,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/noisewright/noisewright/cmd/internal/encoders"
 	"github.com/noisewright/noisewright/cmd/internal/encoders/vlm"
 	"github.com/noisewright/noisewright/encoder"
 )
@@ -107,41 +107,51 @@ func TestColumns(t *testing.T) {
 
 // TestBest: the answers of disjoint people choose, and what fails in training is not chosen.
 func TestBest(t *testing.T) {
-	s := &adultSplit{ask: make([]int, 4000), test: make([]int, 1000)}
-	for i := range s.ask {
-		s.ask[i] = i
-	}
-	for i := range s.test {
-		s.test[i] = i
-	}
-	asked := map[int]bool{}
-	got, err := s.best(t.Context(), choices([]float64{0.5, 0.9}, []float64{5}, []float64{10, 20}), 3, func(_ context.Context, c choice) (right, error) {
+	s := &scene{ask: people{labels: make([]int, 4000)}}
+	all := choices([]float64{0.5, 0.9}, []float64{5}, []float64{10, 20})
+	try := func(c choice) (*classified, error) {
 		if c.trainingEpsilon == 20 && c.share == 0.5 {
 			return nil, fmt.Errorf("nothing: %w", vlm.ErrCollapsed)
 		}
-		return func(numbers []int) []bool {
-			out := make([]bool, len(numbers))
-			for i, p := range numbers {
-				if len(numbers) == 1000 && len(asked) < 3000 { // those of the test are others
-					if asked[p] {
-						t.Fatalf("person %d is asked twice", p)
-					}
-					asked[p] = true
-				}
-				out[i] = float64(p%10) < 10*c.share
-			}
-			return out
-		}, nil
-	})
-	if err != nil || got != 0.9 || len(asked) != 3000 {
-		t.Errorf("accuracy %g by the answers of %d people, %v", got, len(asked), err)
+		right := make([]bool, 4000)
+		for i := range right {
+			right[i] = float64(i%10) < 10*c.share
+		}
+		return &classified{asked: right, tested: right[:1000]}, nil
 	}
-	if _, err := s.best(t.Context(), choices([]float64{1}, []float64{1}, []float64{1}), 1, func(context.Context, choice) (right, error) {
+	c, got, err := s.best(all, 3, try)
+	if err != nil || c.share != 0.9 || share(got.tested) != 0.9 {
+		t.Errorf("choice %v, %v", c, err)
+	}
+	if c, _, err = s.best(all[:1], math.Inf(1), try); err != nil || c != all[0] {
+		t.Errorf("choice %v of one, %v", c, err)
+	}
+	// Each choice is told of by a quarter of the people.
+	order := encoders.Rand(0, "people to ask", 0).Perm(4000)
+	for k := range all {
+		c, _, err := s.best(all, math.Inf(1), func(c choice) (*classified, error) {
+			right := make([]bool, 4000)
+			if c == all[k] {
+				for _, i := range order[k*1000 : (k+1)*1000] {
+					right[i] = true
+				}
+			} else {
+				for i := range right {
+					right[i] = i%2 == 0
+				}
+			}
+			return &classified{asked: right}, nil
+		})
+		if err != nil || c != all[k] {
+			t.Errorf("choice %v, %v, want %v: its people say so", c, err, all[k])
+		}
+	}
+	if _, _, err := s.best(choices([]float64{1}, []float64{1}, []float64{1}), 1, func(choice) (*classified, error) {
 		return nil, fmt.Errorf("NaN: %w", vlm.ErrDiverged)
 	}); err == nil || !strings.Contains(err.Error(), "every choice failed") {
 		t.Errorf("all fail: %v", err)
 	}
-	if _, err := s.best(t.Context(), []choice{{}}, 1, func(context.Context, choice) (right, error) { return nil, errors.ErrUnsupported }); !errors.Is(err, errors.ErrUnsupported) {
+	if _, _, err := s.best([]choice{{}}, 1, func(choice) (*classified, error) { return nil, errors.ErrUnsupported }); !errors.Is(err, errors.ErrUnsupported) {
 		t.Errorf("another error: %v", err)
 	}
 }

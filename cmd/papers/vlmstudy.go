@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"math"
+	"slices"
 	"strings"
 	"time"
 
@@ -24,86 +25,175 @@ import (
 	"github.com/noisewright/noisewright/noise"
 )
 
-type vlmSetting struct {
-	people, epochs          int
-	radius, trainingEpsilon float64
-}
-
-func (s vlmSetting) String() string {
-	return fmt.Sprintf("l = %g, ε_pre = %g", s.radius, s.trainingEpsilon)
-}
-
-var vlmFull = []vlmSetting{{45_000, 15, 5, 15}, {45_000, 15, 10, 27}}
-
+// vlmFigure is a figure of the paper.
 type vlmFigure struct {
-	name, short, about string
-	data               string   // what --data is
-	published          []string // what the paper says, as it prints no numbers
-	run                func(*vlmOptions, context.Context) error
+	name, short string
+	caption     string // what the figure shows
+	differs     string // from the paper's
+	published   []string
+	images      bool // needs MNIST
+	tables      bool // has panels of tables
+	run         func(*vlmOptions, context.Context) error
 }
-
-var vlmFigures = []vlmFigure{vlmFigure1, vlmFigure2, vlmFigure3, vlmFigure4, vlmFigure7}
 
 const (
 	mnistFolder = "folder of the four files of MNIST, perhaps compressed with gzip"
 	adultFile   = "CSV file of the data set adult, perhaps compressed with gzip"
-	mnistHelp   = `The data is MNIST (LeCun, Cortes and Burges), a folder with train-images-idx3-ubyte,
+	loansFile   = "CSV file of the sample of Lending Club, perhaps compressed with gzip"
+	mnistHelp   = `--data is MNIST (LeCun, Cortes and Burges), a folder with train-images-idx3-ubyte,
 train-labels-idx1-ubyte, t10k-images-idx3-ubyte and t10k-labels-idx1-ubyte, each
-perhaps with .gz. Quick runs train on 12,000 images, --full on 45,000, with one seed.`
-	adultHelp = `The data is "Adult" of the UCI Machine Learning Repository
-(https://archive.ics.uci.edu/dataset/2), a CSV file with its columns; it stands in for
-the loans of the paper, which are not public in this form. Classes are balanced for
+perhaps with .gz.`
+	tablesHelp = `--loans is the sample lending_club of the R package modeldata as CSV: 9,857 loans of
+2016, where the paper has some 540,000 of 2007 to 2018 with other columns. --adult is
+"Adult" of the UCI Machine Learning Repository
+(https://archive.ics.uci.edu/dataset/2), beside it. Classes are balanced for
 classifiers and tests by leaving people out, so an accuracy of 0.5 is chance.`
+	trainingDiffers = `the accountant (subsampled Gaussian noise, exact; the paper names none) and the
+epochs; encoder and decoder are trained privately together, for the paper's order
+protects nobody (--published-order draws it too, without guarantee); l, epsilon_pre
+and the share of epsilon are chosen from fewer`
+	imagesDiffer = trainingDiffers + `;
+classifiers of encodings are fitted through the known noise, with what is known of
+encodings from the people who trained the network, and classifiers of features have
+one hidden layer`
 )
+
+var vlmFigures = []vlmFigure{
+	{
+		name: "vlm-figure1", short: "Figure 1 of Mansbridge et al. (2020): clean accuracy by local epsilon, for data collection",
+		caption: `Clean accuracy by local epsilon (infinite, 10, 8, 6, 4, 2, 1) for data collection: MNIST above, loans below;
+latent level left, feature level right; a line for each central (epsilon, 1e-5) with which the encoder was trained`,
+		differs: imagesDiffer + "; the loans are a small sample",
+		published: []string{
+			"direct noise is no better than chance for every local epsilon up to 100 on MNIST, and up to 20 on loans",
+			"encodings with noise train classifiers far above chance",
+		},
+		images: true, tables: true,
+		run: func(o *vlmOptions, ctx context.Context) error {
+			if err := o.collectImages(ctx, false, true, latentLevel, featureLevel); err != nil {
+				return err
+			}
+			return o.collectTables(ctx)
+		},
+	},
+	{
+		name: "vlm-figure2", short: "Figure 2 of Mansbridge et al. (2020): clean accuracy by local epsilon, for a novel class",
+		caption: `Clean accuracy by local epsilon for a novel class, a digit that the network has not seen against the others:
+latent level left, feature level right; a line for each central (epsilon, 1e-5) with which the encoder was trained`,
+		differs:   imagesDiffer + "; all of epsilon is for the encoding, for who is asked for a nine is known",
+		published: []string{"about 75 % at local epsilon 2, for encodings and for features, and above chance at 1"},
+		images:    true,
+		run:       (*vlmOptions).novelClass,
+	},
+	{
+		name: "vlm-figure3", short: "Figure 3 of Mansbridge et al. (2020): semi-private accuracy by local epsilon, for joining data",
+		caption: `Semi-private accuracy by local epsilon for joining data, latent level: classifiers of clean features beside
+encodings of the features of a second organization, tested on people whose encodings are private too; a line for
+each central (epsilon, 1e-5) with which the encoder was trained`,
+		differs: trainingDiffers + `; the loans are a small sample with other columns, divided so: the first
+organization has the request and the person, the second the account`,
+		published: []string{"clean features alone 56.1 %, all features clean 65.8 %, and a gain by joining for epsilon from 4 to 10 (loans)"},
+		tables:    true,
+		run:       (*vlmOptions).join,
+	},
+	{
+		name: "vlm-figure4", short: "Figure 4 of Mansbridge et al. (2020): private accuracy by local epsilon, latent level",
+		caption: `Private accuracy by local epsilon, latent level: the people who are classified send encodings with noise too,
+all of epsilon; a line for each central (epsilon, 1e-5) with which the encoder was trained, and the bound (10)`,
+		differs:   imagesDiffer,
+		published: []string{"the accuracy on private people stays below the bound (10)"},
+		images:    true,
+		run: func(o *vlmOptions, ctx context.Context) error {
+			return o.collectImages(ctx, true, false, latentLevel)
+		},
+	},
+	{
+		name: "vlm-figure7", short: "Figure 7 of Mansbridge et al. (2020): private accuracy by local epsilon, feature level",
+		caption: `Private accuracy by local epsilon, feature level: classifiers of what the decoder makes of encodings, of people
+who send these with noise, all of epsilon; a line for each central (epsilon, 1e-5) with which the encoder was
+trained, and the bound (10)`,
+		differs:   imagesDiffer,
+		published: []string{"no number in the text"},
+		images:    true,
+		run: func(o *vlmOptions, ctx context.Context) error {
+			return o.collectImages(ctx, true, false, featureLevel)
+		},
+	},
+}
 
 type vlmOptions struct {
 	shell.Common
-	figure               vlmFigure
-	data, adult          string
-	full                 bool
-	runs, people, epochs int // of quick runs
-	checkpoints          string
+	figure                        vlmFigure
+	data, adult, loans            string
+	full, order                   bool
+	runs, tableRuns               int
+	people, epochs, centralEpochs int // of networks of images
+	seed                          uint64
+	checkpoints                   string
 	// What tests make smaller: the values of ε, the hidden layers of a network of images (nil:
-	// those of the paper), and the least number of steps of a network of adult.
+	// those of the paper), and the least number of steps of a network of a table.
 	epsilons   []float64
 	hidden     []int
-	adultSteps int
+	tableSteps int
 	line       *shell.Progress
 	study      vlmStudy
 }
 
 func newVLMFigureCommand(s *shell.Streams, v vlmFigure) *cobra.Command {
-	o := &vlmOptions{Common: shell.Common{Streams: s}, figure: v, runs: 5, people: 12_000, epochs: 8, epsilons: []float64{10, 8, 6, 4, 2}, adultSteps: 1400}
-	images := v.data == mnistFolder
-	example, runs := "--data adult.csv.gz", "runs, each with its own seed"
-	if images {
-		example, runs = "--data mnist", runs+", without --full"
+	o := &vlmOptions{
+		Common: shell.Common{Streams: s}, figure: v, runs: 1, tableRuns: 1,
+		people: 6000, epochs: 6, centralEpochs: 1, epsilons: []float64{math.Inf(1), 10, 8, 6, 4, 2, 1}, tableSteps: 1400,
 	}
-	return command(&o.Common, v.name, example, v.short, v.about+`
+	example, help := "--data mnist", mnistHelp
+	switch {
+	case v.images && v.tables:
+		example, help = "--data mnist --loans lending_club.csv.gz", mnistHelp+"\n\n"+tablesHelp
+	case v.tables:
+		example, help = "--loans lending_club.csv.gz --adult adult.csv.gz", tablesHelp
+	}
+	return command(&o.Common, v.name, example, v.short, v.caption+`.
+
+What differs from the paper: `+v.differs+`.
+
+The share of epsilon for the encoding and the network are chosen for each epsilon by the
+private answers of people who take part in nothing else, each spending epsilon once. The
+people who are collected from send once for every choice in these studies; where it is
+no study they would do so for what was chosen before.
+
+`+help+`
 
 The paper is Mansbridge, Barbour, Piras, Murray, Frye, Feige and Barber, "Learning to
 Noise" (arXiv 2010.12464). It prints no numbers for this figure; what it says in words
 is printed beside ours. Written are `+v.name+`.csv, the mean and the standard
-deviation over the runs, and `+v.name+`.svg.`, o.run, func(f *shell.Flags) {
-		if images {
-			f.Directory(&o.data, "data", v.data)
-			f.Bool(&o.full, "full", "45,000 images, 15 epochs, one run (7 minutes of a core for each of two networks)")
+deviation over the runs, and `+v.name+`.svg. Noise is drawn in floating point.`, o.run, func(f *shell.Flags) {
+		if v.images {
+			f.Directory(&o.data, "data", mnistFolder)
+			f.Require(&o.data, "data", "a "+mnistFolder+"; papers "+v.name+" --help says which")
+			f.Bool(&o.full, "full", "45,000 images and 15 epochs, two networks to choose from, 8 epochs with a central epsilon (some 30 minutes of a core)")
 			f.Integer(&o.people, "people", "", 1, 1<<20, "images that train a network, without --full")
 			f.Integer(&o.epochs, "epochs", "", 1, 1000, "epochs of training, without --full")
-			f.Directory(&o.checkpoints, "checkpoints", "directory of trained networks, to go on from and to use again")
-		} else {
-			f.File(&o.data, "data", v.data, "csv", "gz")
+			f.Directory(&o.checkpoints, "checkpoints", "directory of networks without a central epsilon, to go on from and to use again")
 		}
-		f.Require(&o.data, "data", "a "+v.data+"; papers "+v.name+" --help says which")
-		if v.name == vlmFigure1.name {
-			f.File(&o.adult, "adult", "a second panel: "+adultFile, "csv", "gz")
+		if v.tables {
+			f.File(&o.loans, "loans", loansFile, "csv", "gz")
+			f.File(&o.adult, "adult", adultFile, "csv", "gz")
+			f.Integer(&o.tableRuns, "table-runs", "", 1, 1000, "runs of the tables, each with another split")
+			f.Check(func() error {
+				return shell.Refuse(!v.images && o.loans == "" && o.adult == "", "loans and adult are missing, want a CSV file of at least one")
+			})
 		}
-		f.Integer(&o.runs, "runs", "", 1, 1000, runs)
+		f.Bool(&o.order, "published-order", "also lines of networks trained in the order of the paper, which protects nobody")
+		f.Integer(&o.runs, "runs", "", 1, 1000, "runs, each with its own networks and people")
+		seedFlag(f, &o.seed)
 	})
 }
 
 func (o *vlmOptions) run(ctx context.Context) error {
 	begin := time.Now()
+	if o.full {
+		o.people, o.epochs, o.centralEpochs = 45_000, 15, 8
+	}
+	o.tableRuns = max(o.tableRuns, o.runs)
 	files, err := produce(&o.Common, func(line *shell.Progress) error {
 		o.line = line
 		return o.figure.run(o, ctx)
@@ -112,24 +202,20 @@ func (o *vlmOptions) run(ctx context.Context) error {
 		return err
 	}
 	took := time.Since(begin)
-	body := shell.Object{"published", o.figure.published, "points", o.study, "seconds", math.Round(took.Seconds())}
-	rows := append(o.study.rows(), publishedRows(o.figure.published)...)
+	body := shell.Object{"caption", o.figure.caption, "differs", o.figure.differs, "published", o.figure.published, "points", o.study, "seconds", math.Round(took.Seconds())}
+	rows := slices.Concat([]shell.Row{{"caption", flat(o.figure.caption)}, {"differs", flat(o.figure.differs)}}, o.study.rows(), publishedRows(o.figure.published))
 	return report(&o.Common, o.figure.name, body, append(rows, shell.Row{"time", took.Round(time.Second).String()}), files)
 }
 
-func (o *vlmOptions) settings() []vlmSetting {
-	if o.full {
-		return vlmFull
-	}
-	return []vlmSetting{{o.people, o.epochs, 5, 15}}
-}
+// flat is a text in one line.
+func flat(text string) string { return strings.ReplaceAll(text, "\n", " ") }
 
-// seeds are those of the runs, below this number.
-func (o *vlmOptions) seeds() uint64 {
-	if o.full {
-		return 1
+// centrals are the lines: a guarantee for the training data in most.
+func (o *vlmOptions) centrals() []central {
+	if o.order {
+		return slices.Concat(centrals, publishedOrders)
 	}
-	return uint64(o.runs) //nolint:gosec // not negative
+	return centrals
 }
 
 type vlmPoint struct {
@@ -193,48 +279,44 @@ func (s vlmStudy) rows() (rows []shell.Row) {
 	return rows
 }
 
-// draw draws a panel for each data set: accuracies with bars of a standard deviation either
-// way, those without privacy as lines across.
+// beyond is where no noise at all is on the axis of ε.
+const beyond = 12
+
+// draw draws a panel for each data set and level, two in a row: accuracies with bars of a standard
+// deviation either way, and those of clean features as lines across.
 func (s vlmStudy) draw(out io.Writer) error {
-	panels := map[string][]series{}
-	s.each(func(data, name string, points vlmStudy) {
-		ink := figure.Palette[len(panels[data])%len(figure.Palette)]
-		line := series{name: name, style: figure.Solid(ink, 2), plain: true}
-		for _, v := range points {
-			if v.Epsilon != nil {
-				line.add(*v.Epsilon, v.Mean, v.Deviation)
-				continue
-			}
-			least, most := s.ends(data)
-			line.style, line.points = figure.Dashed(ink, 1.4), plotter.XYs{{X: least, Y: v.Mean}, {X: most, Y: v.Mean}}
-			break
-		}
-		panels[data] = append(panels[data], line)
-	})
 	var plots []*plot.Plot
 	for _, data := range grouped(s, func(p *vlmPoint) string { return p.Data }) {
-		p, err := newPlot(data.word, "ε", "accuracy", panels[data.word])
+		var panel []series
+		for k, of := range grouped(data.points, func(p *vlmPoint) string { return p.Series }) {
+			ink := figure.Palette[k%len(figure.Palette)]
+			line := series{name: of.word, style: figure.Solid(ink, 2)}
+			for _, v := range of.points {
+				line.add(min(noiseless(v.Epsilon), beyond), v.Mean, v.Deviation)
+			}
+			if len(of.points) == 1 && of.points[0].Epsilon == nil {
+				v := of.points[0].Mean
+				line.plain, line.bars = true, nil
+				line.style, line.points = figure.Dashed(ink, 1.4), plotter.XYs{{X: 1, Y: v}, {X: beyond, Y: v}}
+			}
+			panel = append(panel, line)
+		}
+		p, err := newPlot(data.word, "local ε", "accuracy", panel)
 		if err != nil {
 			return err
 		}
 		p.Legend.Top = true
 		legendLeft(p)
-		p.Y.Min, p.Y.Max = 0, 1.25 // room for the legend
+		p.Y.Min, p.Y.Max = 0, 1.35 // room for the legend
 		p.Y.Tick.Marker = shareTicks
+		p.X.Tick.Marker = plot.ConstantTicks{{Value: 1, Label: "1"}, {Value: 2, Label: "2"}, {Value: 4, Label: "4"}, {Value: 6, Label: "6"}, {Value: 8, Label: "8"}, {Value: 10, Label: "10"}, {Value: beyond, Label: "∞"}}
 		plots = append(plots, p)
 	}
-	return writeRow(out, plots, vg.Length(len(plots))*17*vg.Centimeter, 12*vg.Centimeter)
-}
-
-// ends are the least and the largest ε of a data set.
-func (s vlmStudy) ends(data string) (least, most float64) {
-	least, most = math.Inf(1), math.Inf(-1)
-	for _, p := range s {
-		if p.Data == data && p.Epsilon != nil {
-			least, most = min(least, *p.Epsilon), max(most, *p.Epsilon)
-		}
+	rows := make([][]*plot.Plot, 0, (len(plots)+1)/2)
+	for row := range slices.Chunk(plots, 2) {
+		rows = append(rows, append(row[:len(row):len(row)], make([]*plot.Plot, min(len(plots), 2)-len(row))...))
 	}
-	return least, most
+	return writeRows(out, rows, vg.Length(len(rows[0]))*13*vg.Centimeter, vg.Length(len(rows))*10*vg.Centimeter)
 }
 
 // vlmRelease is a release of encodings of some people, with Laplace noise.

@@ -57,6 +57,8 @@ type Result struct {
 	Candidates []Candidate // the best first
 	// NumberByNumber is the mean squared error of releases of one query, or one table, at a time.
 	NumberByNumber float64
+	// Stopped says that the context ended the search: more time may find better.
+	Stopped bool
 }
 
 // candidate is a Candidate that may be made.
@@ -72,6 +74,7 @@ type study struct {
 	touched    int // cells in which neighbors differ
 	gram       [][]float64
 	strategies []*strategy
+	stopped    bool // the search for strategies, by its context
 }
 
 // Design returns the plan with the least mean squared error. A context that ends stops the search for
@@ -112,7 +115,9 @@ func newStudy(ctx context.Context, p Problem, o Options) (*study, error) {
 	}
 	half, cancel := halfOf(ctx)
 	defer cancel()
-	for _, found := range []*strategy{pIdentities(half, s.gram), gaussian(ctx, s.gram, o.Gap)} {
+	identities := pIdentities(half, s.gram)
+	s.stopped = half.Err() != nil
+	for _, found := range []*strategy{identities, gaussian(ctx, s.gram, o.Gap)} {
 		if found != nil {
 			s.strategies = append(s.strategies, found)
 		}
@@ -143,7 +148,7 @@ func (s *study) at(ctx context.Context, b dp.Budget) (*Result, error) {
 		return nil, err
 	}
 	best := slices.MinFunc(list, func(a, b candidate) int { return cmp.Compare(a.MeanSquaredError, b.MeanSquaredError) }).MeanSquaredError
-	r := &Result{NumberByNumber: s.oneByOne()}
+	r := &Result{NumberByNumber: s.oneByOne(), Stopped: s.stopped || ctx.Err() != nil}
 	var failed error
 	for _, c := range list {
 		if c.MeanSquaredError <= best*margin {

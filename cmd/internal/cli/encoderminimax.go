@@ -101,6 +101,7 @@ func (o *trainMinimaxOptions) check() error {
 	o.people.private = slices.Concat(o.private, o.targets)
 	hides := !slices.Contains([]minimax.Method{minimax.PCA, minimax.Random, minimax.Masked}, o.filter.Method)
 	return errors.Join(
+		shell.Refuse(o.file != "", "noise = %s, want a word: the body of a filter follows from the data, and so does its noise", o.file),
 		shell.Refuse(o.cmd.Flags().Changed("radius"), "radius is given, want --clip: the body follows from the data"),
 		shell.Refuse(len(o.private) == 0 && hides, "private is missing, want the column of what is to be hidden"),
 		shell.Refuse((o.mask != "") != (o.filter.Method == minimax.Masked), "mask and filter = mask belong together, want both or none"),

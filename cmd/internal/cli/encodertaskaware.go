@@ -69,7 +69,7 @@ training of task-aware encoders. This is no advice on whether it concerns a use.
 	widths(f, &o.own.Head, "head", "", "widths of the hidden layers of what reads the numbers, ReLUs (default: one, twice as wide as there are features, at most 64)")
 	widths(f, &o.frozen, "task-network", "", "train a task network with hidden layers of these widths first, and freeze it")
 	o.decide.flags(f)
-	f.Word(&o.approach, "approach", "word", "task-aware, or a benchmark: task-agnostic (sends the features, scaled) or privacy-agnostic (trains the encoder without noise)",
+	f.Word(&o.approach, "approach", "word", "task-aware, or a benchmark: task-agnostic (sends the features, scaled, all of them) or privacy-agnostic (trains the encoder without noise)",
 		string(taskaware.Aware), string(taskaware.Agnostic), string(taskaware.PrivacyAgnostic))
 	f.OptionalNumber(&o.schedule, "paper-schedule", shell.PositiveEpsilon, "the schedule of the paper, with noise for this epsilon: NO GUARANTEE, a filter; with --noise none")
 	f.Integer(&o.epochs, "epochs", "", 1, 1e6, "epochs of --paper-schedule, of 15 steps each")
@@ -88,6 +88,7 @@ training of task-aware encoders. This is no advice on whether it concerns a use.
 
 func (o *trainTaskAwareOptions) run(ctx context.Context) error {
 	o.own.Approach = taskaware.Approach(o.approach)
+	o.features = o.own.Approach == taskaware.Agnostic && o.schedule == 0
 	if o.own.Approach != taskaware.Aware || o.frozen != nil || o.schedule > 0 {
 		if err := o.decide.unused(o.noise); err != nil {
 			return err

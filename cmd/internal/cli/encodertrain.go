@@ -38,9 +38,13 @@ type trainOptions struct {
 	data        string
 	promise     bundle.Promise
 	noise       string // a kind, or auto
+	file        string // of noise of one's own; "": none
+	given       *latent.Own
+	fitted      bool   // the radius is to follow from it
 	domain      string // a body, or auto
 	radius      float64
 	coordinates []int
+	features    bool // as many coordinates as there are features, unless they are given
 	seed        int
 	checkpoint  string
 	resume      bool
@@ -60,6 +64,7 @@ type task struct {
 	radius  float64
 	promise bundle.Promise
 	design  encoder.Design
+	given   *latent.Own // noise of one's own; nil
 	run     encoders.Run
 }
 
@@ -69,7 +74,13 @@ func (t *task) body() encoder.Body {
 
 // noise makes the noise of the choice for the body. The run knows it from then on.
 func (t *task) noise(ctx context.Context) (encoder.Noise, error) {
-	n, err := encoder.NewNoise(ctx, t.choice.Noise, t.body(), t.promise, t.design)
+	var n encoder.Noise
+	var err error
+	if t.given != nil {
+		n, err = encoder.Given(t.given, t.body(), t.promise)
+	} else {
+		n, err = encoder.NewNoise(ctx, t.choice.Noise, t.body(), t.promise, t.design)
+	}
 	if err != nil {
 		return nil, err
 	}
@@ -170,10 +181,10 @@ func (o *trainOptions) noiseFlags(f *shell.Flags) {
 	if o.decide != nil {
 		decisions = "category or levels (a decision on the device, of classes), "
 	}
-	f.Word(&o.noise, "noise", "word", "noise: designed, staircase, local or local-unbiased (per coordinate), laplace, gaussian or spherical (joint), "+decisions+"none (a filter, which promises nothing), or auto (the one of least loss on people held out)", o.trainKinds()...)
+	noiseFlag(f, &o.noise, &o.file, "noise: designed, staircase, local or local-unbiased (per coordinate), laplace, gaussian or spherical (joint), "+decisions+"none (a filter, which promises nothing), or auto (the one of least loss on people held out)", o.trainKinds())
 	f.Word(&o.domain, "domain", "word", "body that encodings are clipped to: box, l1-ball, ball, or auto (what suits the noise)", noiseAuto, string(bundle.Box), string(bundle.L1Ball), string(bundle.Ball))
-	f.OptionalNumber(&o.radius, "radius", shell.Rule{Want: "a number from 1e-6 to 1e6", OK: func(v float64) bool { return v >= 1e-6 && v <= 1e6 }},
-		fmt.Sprintf("radius of the body, in units of the encoding: %g", o.radius))
+	radius := f.OptionalNumber(&o.radius, "radius", shell.Rule{Want: "a number from 1e-6 to 1e6", OK: func(v float64) bool { return v >= 1e-6 && v <= 1e6 }},
+		fmt.Sprintf("radius of the body, in units of the encoding: %g, with noise of a file what that is for", o.radius))
 	counts := noiseAuto
 	if len(o.coordinates) == 1 {
 		counts = strconv.Itoa(o.coordinates[0])
@@ -203,8 +214,62 @@ func (o *trainOptions) noiseFlags(f *shell.Flags) {
 		case o.noise == noiseGaussian && o.promise.Delta == 0:
 			return errors.New("noise = gaussian and delta = 0, want a delta above 0: Gaussian noise is never private without")
 		}
+		o.fitted = !radius.Given
 		return nil
 	})
+}
+
+// readOwn reads the noise of a file, and proves it.
+func readOwn(ctx context.Context, s *shell.Streams, file string) (*latent.Own, error) {
+	made, err := s.ReadAny(file)
+	if err == nil {
+		_, err = shell.Prove(ctx, file, made)
+	}
+	if err != nil {
+		return nil, err
+	}
+	own, err := latent.NewOwn(made)
+	if err != nil {
+		return nil, shell.BadFile(file, err)
+	}
+	return own, nil
+}
+
+// own reads the noise of a file, and holds the promise against it before the training.
+func (o *trainOptions) own(ctx context.Context) (err error) {
+	if o.file == "" {
+		return nil
+	}
+	if o.given, err = readOwn(ctx, o.Streams, o.file); err != nil {
+		return err
+	}
+	if o.fitted {
+		o.radius = o.given.Radius
+	}
+	o.noise = string(o.given.Kind)
+	for _, c := range o.choices() {
+		t := &task{choice: c, radius: o.radius}
+		if _, err := encoder.Given(o.given, t.body(), o.promise); err != nil {
+			return shell.BadFile(o.file, err)
+		}
+	}
+	return nil
+}
+
+// noiseFlag adds --noise: one of the words, or a file.
+func noiseFlag(f *shell.Flags, word, file *string, usage string, words []string) {
+	f.Func("noise", "word or FILE", *word, usage+", or the file of a table, a kernel or a local randomizer of numbers, the same for each coordinate", func(text string) error {
+		*word, *file = text, ""
+		if slices.Contains(words, text) {
+			return nil
+		}
+		if _, err := os.Stat(text); err != nil {
+			return shell.Want(strings.Join(words, " or ") + ", or a file")
+		}
+		*file = text
+		return nil
+	})
+	f.CompleteOrFile("noise", words...)
 }
 
 func (o *trainOptions) choices() []encoders.Choice {
@@ -243,6 +308,12 @@ func (o *trainOptions) train(ctx context.Context, train trainer) error {
 	if err := d.Validate(); err != nil {
 		return shell.BadFile(o.data, err)
 	}
+	if o.features && !o.cmd.Flags().Changed("coordinates") {
+		o.coordinates = []int{d.X.Cols}
+	}
+	if err := o.own(ctx); err != nil {
+		return err
+	}
 	design, err := o.designer()
 	if err != nil {
 		return err
@@ -258,7 +329,7 @@ func (o *trainOptions) train(ctx context.Context, train trainer) error {
 		return o.finish(ctx, decided, nil, nil)
 	}
 	trials, err := encoders.Search(ctx, choices, func(ctx context.Context, c encoders.Choice) (loss, standardError float64, err error) {
-		t := &task{data: d, choice: c, radius: o.radius, promise: o.promise, design: design, run: run.Below(c.String())}
+		t := &task{data: d, choice: c, radius: o.radius, promise: o.promise, design: design, given: o.given, run: run.Below(c.String())}
 		done := len(results)
 		t.run.Progress = func(step, steps int, loss float64) {
 			share := (float64(done) + float64(step)/float64(steps)) / float64(len(choices))
@@ -287,7 +358,7 @@ func (o *trainOptions) train(ctx context.Context, train trainer) error {
 	}
 	if decided != nil {
 		decided.again = func(ctx context.Context, rows []int) (*bundle.Bundle, error) {
-			r, err := train(ctx, &task{data: d.Pick(rows), choice: trials[0].Choice, radius: o.radius, promise: o.promise, design: design, run: encoders.Run{Seed: run.Seed}})
+			r, err := train(ctx, &task{data: d.Pick(rows), choice: trials[0].Choice, radius: o.radius, promise: o.promise, design: design, given: o.given, run: encoders.Run{Seed: run.Seed}})
 			if err != nil {
 				return nil, err
 			}
@@ -346,7 +417,7 @@ func (o *trainOptions) run() (encoders.Run, error) {
 
 // designer makes designed tables, from the cache if they are there; nil if there are none to make.
 func (o *trainOptions) designer() (encoder.Design, error) {
-	if o.noise != noiseAuto && o.noise != noiseDesigned {
+	if o.given != nil || o.noise != noiseAuto && o.noise != noiseDesigned {
 		return nil, nil
 	}
 	store, err := shell.NewStore(o.Streams, o.cache, o.design)

@@ -32,6 +32,7 @@ type latentDesignOptions struct {
 	problem  latent.Problem // without what the files say
 	autoClip bool           // choose the clip
 	noise    string
+	file     string // of noise of one's own; "": none
 	// coordinates of the benchmark that sends the first ones alike; 0: the best number
 	coordinates int
 	decoder     string
@@ -104,8 +105,8 @@ decoder and the task, as JSON, NumPy arrays and tables (docs/bundle-format.md).`
 	p := &o.problem
 	f.OptionalNumber(&p.Ridge, "ridge", shell.Rule{Want: "a number from 0 to 1", OK: func(v float64) bool { return v >= 0 && v <= maxRidge }},
 		"share of the mean variance that is added to every feature's, for a covariance that is singular: 1e-6")
-	f.Word(&o.noise, "noise", "word", "noise of the bundle: auto (the smallest loss), local (randomizers), local-unbiased, designed, laplace, gaussian or spherical",
-		noiseAuto, string(bundle.Local), string(bundle.LocalUnbiased), noiseDesigned, string(noise.Laplace), noiseGaussian, string(bundle.Spherical))
+	noiseFlag(f, &o.noise, &o.file, "noise of the bundle: auto (the smallest loss), local (randomizers), local-unbiased, designed, laplace, gaussian or spherical",
+		[]string{noiseAuto, string(bundle.Local), string(bundle.LocalUnbiased), noiseDesigned, string(noise.Laplace), noiseGaussian, string(bundle.Spherical)})
 	f.Word(&o.decoder, "decoder", "word", "decoder of the bundle: affine, or lookup (a function of each released number, such as the mean of the features given it; only if it is better on training rows held out)", decoderAffine, decoderLookup)
 	f.OptionalInteger(&o.coordinates, "coordinates", 1, math.MaxInt, "coordinates of the privacy-agnostic benchmark, from 1 to the number of features (default: the best number)")
 	o.vectors.flags(f)
@@ -250,18 +251,28 @@ func checkBundleOutput(out string, force bool) error {
 // result chooses the clip, if it is to, and designs.
 func (o *latentDesignOptions) result(ctx context.Context, p *latent.Problem, line *shell.Progress) (r *latent.Result, err error) {
 	options := latent.Options{Coordinates: o.coordinates}
+	if o.file != "" {
+		if options.Own, err = readOwn(ctx, o.Streams, o.file); err != nil {
+			return nil, err
+		}
+		o.noise = string(options.Own.Kind)
+	}
 	o.design.Progress = line.Design(o.design.TimeLimit)
-	if o.noise == noiseAuto || o.noise == noiseDesigned {
+	if options.Own == nil && (o.noise == noiseAuto || o.noise == noiseDesigned) {
 		if options.Store, err = shell.NewStore(o.Streams, o.cache, o.design); err != nil {
 			return nil, err
 		}
 	}
 	if o.autoClip && p.Domain != bundle.Bounds {
-		if p.Clip, err = p.BestClip(ctx, o.kind()); err != nil {
+		kind := o.kind()
+		if options.Own != nil {
+			kind = "" // whose loss is not in closed form
+		}
+		if p.Clip, err = p.BestClip(ctx, kind); err != nil {
 			return nil, err
 		}
 	}
-	if o.kind() == bundle.LocalUnbiased {
+	if options.Own == nil && o.kind() == bundle.LocalUnbiased {
 		options.Unbiased = o.unbiased
 	}
 	return latent.Design(ctx, *p, options)

@@ -36,11 +36,10 @@ is proved as a whole, and costs its epsilon and delta once.`,
 
 type planDesignOptions struct {
 	shell.Common
-	problem   design.Problem
-	matrix    string // the file of matrix:FILE
-	maxError  *big.Rat
-	timeLimit time.Duration
-	gap       float64
+	problem    design.Problem
+	matrix     string                    // the file of matrix:FILE
+	goodEnough func(*plan.Verified) bool // of --max-error
+	timeLimit  time.Duration
 }
 
 func newPlanDesignCommand(s *shell.Streams) *cobra.Command {
@@ -75,22 +74,18 @@ bound says how far any other is from better. Errors of candidates that are clear
 worse are estimates. Noise on cells is designed, or geometric.
 
 --max-error l2:25, in the place of epsilon, finds the least epsilon at which no query
-has a variance above 25. When --time-limit is over, the best so far is proved.`,
+has a variance above 25; --max-error 3@0.95 that at which each answer is within 3 of the
+exact one with a probability of at least 0.95 (not all of them together).
+
+When --time-limit is over, the best so far is proved and written, and the exit code is 4.
+What the best Gaussian noise has is then said with the bound of its dual.`,
 		Example: `  noisewright plan design --workload prefix:12 --epsilon 1 --delta 1e-6 -o months.json
   noisewright plan design --workload marginals:sex=2,race=5,work=9:2 --epsilon 3 --delta 1e-6 --json
   noisewright plan design --workload ranges:100 --max-error l2:25 --delta 1e-6 -o ages.json`,
 	})
 	p := &o.problem
 	f.RequiredFunc("workload", "workload", "what is asked: prefix:N, ranges:N, identity:N, marginals:NAME=SIZE,…:ORDER or matrix:FILE", o.readWorkload)
-	f.Func("max-error", "l2:V", "", "in the place of epsilon: the largest variance of an answer, such as l2:25", func(text string) error {
-		value, ok := strings.CutPrefix(text, "l2:")
-		v, err := strconv.ParseFloat(value, 64)
-		if !ok || err != nil || !check.Positive(v) {
-			return shell.Want("l2: and a number above 0, such as l2:25")
-		}
-		o.maxError = new(big.Rat).SetFloat64(v)
-		return nil
-	})
+	f.Func("max-error", "error", "", "in the place of epsilon: the largest variance of an answer, such as l2:25, or the largest error of each with a probability, such as 3@0.95", o.readMaxError)
 	f.Unless("max-error", func() {
 		f.Number(&p.Epsilon, "epsilon", shell.PositiveEpsilon, "epsilon of all answers together, without unit: "+shell.PositiveEpsilon.Want)
 	})
@@ -102,6 +97,29 @@ has a variance above 25. When --time-limit is over, the best so far is proved.`,
 	f.Output(&o.Common, "plan file to write, - for standard output (default none)", "json")
 	f.Summary(&o.Common, "output")
 	return f.Run(o.run)
+}
+
+func (o *planDesignOptions) readMaxError(text string) error {
+	if value, is := strings.CutPrefix(text, "l2:"); is {
+		v, err := strconv.ParseFloat(value, 64)
+		most := new(big.Rat)
+		if err != nil || !check.Positive(v) || most.SetFloat64(v) == nil {
+			return shell.Want("l2: and a number above 0, such as l2:25")
+		}
+		o.goodEnough = func(v *plan.Verified) bool { return v.Certificate().MaxSquaredError.Cmp(most) <= 0 }
+		return nil
+	}
+	value, level, _ := strings.Cut(text, "@")
+	most, err := strconv.ParseFloat(value, 64)
+	p, bad := strconv.ParseFloat(level, 64)
+	if err != nil || bad != nil || !check.Positive(most) || !(p > 0 && p < 1) {
+		return shell.Want("l2: and a variance, such as l2:25, or an error and its probability, such as 3@0.95")
+	}
+	o.goodEnough = func(v *plan.Verified) bool {
+		radii, err := v.Mechanism().Radii(1 - p)
+		return err == nil && slices.Max(radii) <= most
+	}
+	return nil
 }
 
 func (o *planDesignOptions) readWorkload(text string) (err error) {
@@ -160,10 +178,8 @@ func (o *planDesignOptions) run(ctx context.Context) error {
 	defer cancel()
 	options := design.Options{Noise: lp.Designer(shell.DesignOptions())}
 	var r *design.Result
-	if o.maxError != nil {
-		r, err = design.ForError(limited, o.problem, func(v *plan.Verified) bool {
-			return v.Certificate().MaxSquaredError.Cmp(o.maxError) <= 0
-		}, options)
+	if o.goodEnough != nil {
+		r, err = design.ForError(limited, o.problem, o.goodEnough, options)
 	} else {
 		r, err = design.Design(limited, o.problem, options)
 	}
@@ -181,7 +197,24 @@ func (o *planDesignOptions) run(ctx context.Context) error {
 	for _, c := range r.Candidates {
 		rows = append(rows, shell.Row{"  " + c.Name, candidateText(c)})
 	}
-	return o.Finish(w, r.Plan.Mechanism().Encode, object, append(rows, shell.When(o.Output != "", "plan", o.Output)), nil)
+	return o.Finish(w, r.Plan.Mechanism().Encode, object, append(rows, shell.When(o.Output != "", "plan", o.Output)), planLimit(r))
+}
+
+// planLimit is the end of a search that the time limit stopped: what is there was written, and is proved.
+func planLimit(r *design.Result) error {
+	if !r.Stopped {
+		return nil
+	}
+	text := "no bound on Gaussian noise was found"
+	for _, c := range r.Candidates {
+		if c.Bound > 0 {
+			text = fmt.Sprintf("Gaussian noise has a gap of %s to its dual", shell.Percent(c.MeanSquaredError/c.Bound-1))
+		}
+	}
+	return &shell.Failure{
+		Code: shell.ExitLimit, Hint: "a longer --time-limit",
+		Err: fmt.Errorf("stopped by the time limit; %s; the plan, %s, is proven and usable", text, r.Strategy),
+	}
 }
 
 func candidateText(c design.Candidate) string {

@@ -42,7 +42,7 @@ type releaseOptions struct {
 
 func newReleaseCommand(s *shell.Streams) *cobra.Command {
 	cmd := &cobra.Command{
-		Use:   "release count|sum|mean|histogram|quantile|value|batch",
+		Use:   "release count|sum|mean|histogram|quantile|value|batch|workload",
 		Short: "Publish a statistic of a data set with the best proven noise",
 		Long: `Publish a number about a data set so that it is (epsilon, delta)-differentially
 private: a count, a sum, a mean, a histogram or a quantile of the rows of a CSV file,
@@ -116,7 +116,7 @@ call is charged, also for the same number.`,
 			Example: "  noisewright release " + string(kind.kind) + " " + kind.extra,
 		}))
 	}
-	below = append(below, newReleaseBatchCommand(s))
+	below = append(below, newReleaseBatchCommand(s), newReleaseWorkloadCommand(s))
 	return shell.Group(cmd, "statistic", below...)
 }
 

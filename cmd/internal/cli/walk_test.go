@@ -32,6 +32,7 @@ func TestWalks(t *testing.T) {
 			"colors.csv":  "color\nred\ngreen\nblue\nred\n",
 			"costs.csv":   "color,red,green,blue\nred,0,1,2\ngreen,1,0,1\nblue,2,1,0\n",
 		}, 7, []string{"\nmean of values  ", "\nshares  ", "\nblue  "}},
+		{"docs/plans.md", "A file to try it on", "## What you must decide", nil, 6, []string{"\nstrategy ", "\n  F ", "\nstrategy ", "\n  query 12 ", "\n  up to dec "}},
 	} {
 		t.Run(c.page, func(t *testing.T) {
 			text, err := os.ReadFile(filepath.Join("../../..", c.page))

@@ -1,0 +1,324 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math"
+	"math/rand/v2"
+	"path/filepath"
+	"slices"
+
+	"github.com/noisewright/noisewright/cmd/internal/encoders"
+	"github.com/noisewright/noisewright/cmd/internal/encoders/vlm"
+	"github.com/noisewright/noisewright/cmd/papers/drolearn"
+	"github.com/noisewright/noisewright/encoder"
+)
+
+// scene is a data set, divided for an experiment: people who train networks, people who are
+// collected from, people who are asked which classifier is right, and people to test.
+type scene struct {
+	data             string
+	classes          int
+	seed             uint64
+	network          encoder.Matrix
+	train, ask, test people
+	// own are features of train, ask and test that are not sent but known; their rows are empty
+	// where nothing is joined.
+	own    [3]encoder.Matrix
+	direct func(epsilon float64) encoder.Matrix // direct noise on train; nil: no such benchmark
+	// What the answers of those asked choose from, and how networks and classifiers of features are trained.
+	choices []choice
+	options vlm.Options
+	pixels  vlm.ClassifierOptions
+
+	models map[network]*made
+}
+
+// choice is what a search chooses: the paper's λ, the share of ε for the features, of which the
+// rest is for the class; l; and ε_pre.
+type choice struct{ share, radius, trainingEpsilon float64 }
+
+func choices(shares, radii, trainingEpsilons []float64) (out []choice) {
+	for _, l := range radii {
+		for _, e := range trainingEpsilons {
+			for _, s := range shares {
+				out = append(out, choice{s, l, e})
+			}
+		}
+	}
+	return out
+}
+
+// network is what a network depends on but the people.
+type network struct {
+	radius, trainingEpsilon float64
+	central                 central
+}
+
+type made struct {
+	m                       *vlm.Model
+	err                     error
+	known, train, ask, test encoder.Matrix // encodings; known are some of the people who trained it
+}
+
+// mostKnown is how many people who trained a network classifiers of encodings look at.
+const mostKnown = 4000
+
+// central is how the people are protected whose data trains a network.
+type central struct {
+	name           string
+	epsilon        float64 // 0: not at all
+	publishedOrder bool
+}
+
+const centralDelta = 1e-5
+
+// centrals are the lines of the figures.
+var centrals = []central{
+	{"no central ε", 0, false},
+	{"central ε = 5", 5, false},
+	{"central ε = 1", 1, false},
+}
+
+// publishedOrders are the lines as the paper trains them, which protects nobody.
+var publishedOrders = []central{
+	{"order of the paper, noise of central ε = 5", 5, true},
+	{"order of the paper, noise of central ε = 1", 1, true},
+}
+
+// model trains a network, once.
+func (o *vlmOptions) model(ctx context.Context, s *scene, c choice, by central) (*made, error) {
+	of := network{c.radius, c.trainingEpsilon, by}
+	if known, ok := s.models[of]; ok {
+		return known, known.err
+	}
+	own := s.options
+	own.Radius, own.TrainingEpsilon = c.radius, c.trainingEpsilon
+	what := fmt.Sprintf("%s, %s, l = %g, ε_pre = %g", s.data, by.name, c.radius, c.trainingEpsilon)
+	if by.epsilon > 0 {
+		own.Epochs = min(own.Epochs, o.centralEpochs)
+		own.Central = &vlm.Central{
+			// Nobody asks for a better decoder but by the order of the paper.
+			Epsilon: by.epsilon, Delta: centralDelta, Parts: vlm.Parts{Encoder: true, Decoder: !by.publishedOrder}, PublishedOrder: by.publishedOrder,
+			Random: rand.New(rand.NewPCG(s.seed, 7)), //nolint:gosec // a study, to be the same again
+		}
+	}
+	own.Run = encoders.Run{Seed: s.seed, Progress: func(step, steps int, loss float64) {
+		o.line.Share("training "+what, float64(step)/float64(steps), fmt.Sprintf("step %d of %d", step, steps))
+	}}
+	if o.checkpoints != "" && own.Central == nil {
+		own.Run.Options = fmt.Sprintf("%s, %d×%d, %d epochs, seed %d", what, s.network.Rows, s.network.Cols, own.Epochs, s.seed)
+		own.Run.Directory = filepath.Join(o.checkpoints, fmt.Sprintf("%.5s-%d-%d-%g-%g-%d", s.data, s.network.Rows, own.Epochs, c.radius, c.trainingEpsilon, s.seed))
+	}
+	m, err := vlm.Train(ctx, s.network, own)
+	if ctx.Err() != nil {
+		return nil, err
+	}
+	if s.models == nil {
+		s.models = map[network]*made{}
+	}
+	n := &made{m: m, err: err}
+	if err == nil {
+		known := s.network
+		known.Rows = min(known.Rows, mostKnown)
+		known.Data = known.Data[:known.Rows*known.Stride]
+		n.known, n.train, n.ask, n.test = m.Encode(known), m.Encode(s.train.x), m.Encode(s.ask.x), m.Encode(s.test.x)
+	}
+	s.models[of] = n
+	return n, err
+}
+
+// release is what people of the encodings u send with a promise of epsilon; infinite: without noise.
+func (s *scene) release(ctx context.Context, n *made, u encoder.Matrix, epsilon float64, purpose string) (encoder.Matrix, error) {
+	if math.IsInf(epsilon, 1) {
+		return u, nil
+	}
+	return vlmRelease(ctx, n.m, u, epsilon, s.seed, purpose)
+}
+
+// classified is what a classifier gets right of the people asked, and of the test.
+type classified struct{ asked, tested []bool }
+
+// labels are those of train, flipped with what the share leaves of epsilon, and the probability.
+func (s *scene) labels(share, epsilon float64) ([]int, float64) {
+	if share == 1 || math.IsInf(epsilon, 1) {
+		return s.train.labels, 0
+	}
+	flip := vlm.FlipProbability(s.classes, (1-share)*epsilon)
+	return vlm.Flip(s.train.labels, s.classes, flip, encoders.Rand(s.seed, fmt.Sprintf("classes, ε = %g, %g of it", epsilon, share), 0)), flip
+}
+
+// latent trains a classifier of encodings, and asks and tests people: with their own noise, all
+// of epsilon, if they are private, else without.
+func (s *scene) latent(ctx context.Context, n *made, c choice, epsilon float64, private bool) (*classified, error) {
+	z, err := s.release(ctx, n, n.train, c.share*epsilon, "collection")
+	if err != nil {
+		return nil, err
+	}
+	labels, flip := s.labels(c.share, epsilon)
+	o := vlm.ClassifierOptions{Classes: s.classes, Flip: flip, Seed: s.seed}
+	var through *vlm.ThroughNoise
+	var plain *vlm.Classifier
+	if math.IsInf(epsilon, 1) || s.own[0].Rows > 0 {
+		plain, err = vlm.TrainClassifier(ctx, beside(s.own[0], z), labels, o)
+	} else {
+		through, err = vlm.TrainThroughNoise(ctx, n.known, z, labels, 2*n.m.Body.Radius/(c.share*epsilon), o)
+	}
+	if err != nil {
+		return nil, err
+	}
+	out := &classified{}
+	for k, group := range []struct {
+		people people
+		u      encoder.Matrix
+		right  *[]bool
+	}{{s.ask, n.ask, &out.asked}, {s.test, n.test, &out.tested}} {
+		u, scale := group.u, 0.0
+		if private && !math.IsInf(epsilon, 1) {
+			scale = 2 * n.m.Body.Radius / epsilon
+			if u, err = s.release(ctx, n, u, epsilon, fmt.Sprintf("group %d", k)); err != nil {
+				return nil, err
+			}
+		}
+		switch {
+		case plain != nil:
+			*group.right = plain.Right(beside(s.own[1+k], u), group.people.labels)
+		case scale > 0:
+			*group.right = through.RightNoisy(u, scale, group.people.labels)
+		default:
+			*group.right = through.Right(u, group.people.labels)
+		}
+	}
+	return out, nil
+}
+
+// features is the accuracy of a classifier of what the decoder makes of encodings.
+func (s *scene) features(ctx context.Context, n *made, c choice, epsilon float64, private bool) (float64, error) {
+	z, err := s.release(ctx, n, n.train, c.share*epsilon, "collection")
+	if err != nil {
+		return 0, err
+	}
+	x := s.test.x
+	if private {
+		u, err := s.release(ctx, n, n.test, epsilon, "group 1")
+		if err != nil {
+			return 0, err
+		}
+		x = n.m.Decode(u)
+	}
+	return s.ofFeatures(ctx, n.m.Decode(z), x, c.share, epsilon)
+}
+
+// ofFeatures trains on rows of features and the labels of train, and tests on x.
+func (s *scene) ofFeatures(ctx context.Context, z, x encoder.Matrix, share, epsilon float64) (float64, error) {
+	labels, flip := s.labels(share, epsilon)
+	o := s.pixels
+	o.Classes, o.Flip, o.Seed = s.classes, flip, s.seed
+	k, err := vlm.TrainClassifier(ctx, z, labels, o)
+	if err != nil {
+		return 0, err
+	}
+	return k.Accuracy(x, s.test.labels), nil
+}
+
+// best returns the choice that the answers of the people asked choose, and what its classifier
+// gets right. They are divided among the choices, so that each spends ε once: with
+// k choices, an answer of ε is worth more than k answers of ε/k. A choice whose network
+// collapses or diverges is not chosen.
+func (s *scene) best(choices []choice, epsilon float64, try func(choice) (*classified, error)) (choice, *classified, error) {
+	n := len(s.ask.labels)
+	order := encoders.Rand(s.seed, "people to ask", 0).Perm(n)
+	var best *classified
+	var chosen choice
+	var failed error
+	most := math.Inf(-1)
+	for i, c := range choices {
+		made, err := try(c)
+		if errors.Is(err, vlm.ErrCollapsed) || errors.Is(err, vlm.ErrDiverged) {
+			failed = err
+			continue
+		}
+		if err != nil {
+			return c, nil, err
+		}
+		asked := drolearn.Chosen(made.asked, order[i*n/len(choices):(i+1)*n/len(choices)])
+		if a := privateAccuracy(asked, epsilon, encoders.Rand(s.seed, "answers", i)); a > most {
+			best, chosen, most = made, c, a
+		}
+	}
+	if best == nil {
+		return chosen, nil, fmt.Errorf("every choice failed, the last one so: %w", failed)
+	}
+	return chosen, best, nil
+}
+
+// level is what is classified.
+type level string
+
+const (
+	latentLevel  level = "latent"
+	featureLevel level = "features"
+)
+
+// lines adds a line for each central ε: of the accuracy at each ε, infinite first, in a panel for
+// each level.
+func (o *vlmOptions) lines(ctx context.Context, s *scene, private bool, levels ...level) error {
+	for _, by := range o.centrals() {
+		for _, epsilon := range o.epsilons {
+			choices := s.choices
+			if math.IsInf(epsilon, 1) { // there is no budget to share
+				choices = slices.CompactFunc(slices.Clone(choices), func(a, b choice) bool { return a.radius == b.radius && a.trainingEpsilon == b.trainingEpsilon })
+			}
+			if by.epsilon > 0 { // one network: its training is what protection costs
+				choices = which(choices, func(c choice) bool {
+					return c.radius == choices[0].radius && c.trainingEpsilon == choices[0].trainingEpsilon
+				})
+			}
+			chosen, right, err := s.best(choices, epsilon, func(c choice) (*classified, error) {
+				m, err := o.model(ctx, s, c, by)
+				if err != nil {
+					return nil, err
+				}
+				o.line.Share("classifying "+s.data, 0, fmt.Sprintf("%s, ε = %g", by.name, epsilon))
+				return s.latent(ctx, m, c, epsilon, private)
+			})
+			if err != nil {
+				return err
+			}
+			used, err := o.model(ctx, s, chosen, by)
+			if err != nil {
+				return err
+			}
+			for _, l := range levels {
+				accuracy := share(right.tested)
+				if l == featureLevel {
+					if accuracy, err = s.features(ctx, used, chosen, epsilon, private); err != nil {
+						return err
+					}
+				}
+				o.study.add(s.data+", "+string(l), by.name, epsilon, accuracy)
+			}
+		}
+	}
+	return nil
+}
+
+// directLine adds the benchmark of direct noise to the panel of features.
+func (o *vlmOptions) directLine(ctx context.Context, s *scene) error {
+	for _, epsilon := range o.epsilons {
+		if math.IsInf(epsilon, 1) {
+			continue
+		}
+		o.line.Share("classifying "+s.data, 0, fmt.Sprintf("direct noise, ε = %g", epsilon))
+		part := s.choices[0].share
+		accuracy, err := s.ofFeatures(ctx, s.direct(part*epsilon), s.test.x, part, epsilon)
+		if err != nil {
+			return err
+		}
+		o.study.add(s.data+", "+string(featureLevel), "direct noise", epsilon, accuracy)
+	}
+	return nil
+}

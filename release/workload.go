@@ -1,0 +1,435 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package release
+
+import (
+	"bufio"
+	"cmp"
+	"context"
+	"crypto/rand"
+	"crypto/sha256"
+	"encoding/binary"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"reflect"
+	"slices"
+	"strings"
+
+	"github.com/noisewright/noisewright/account"
+	"github.com/noisewright/noisewright/dp"
+	"github.com/noisewright/noisewright/internal/check"
+	"github.com/noisewright/noisewright/internal/exact"
+	"github.com/noisewright/noisewright/plan"
+)
+
+// Workload asks for all answers of a plan about a data set. All of it is public, as a Query is.
+type Workload struct {
+	// Plan is what is released. Its neighbors are those of the promise, and its MaxPerPerson
+	// bounds in how many cells a unit counts.
+	Plan *plan.Verified
+	// Cells say which cell a row is in: one column, or for marginals one for each attribute.
+	Cells []Cells
+
+	// Where, Person, MaxPerPerson and StrictNotPrivate are those of a Query. Of a person a row counts in
+	// each of at most MaxPerPerson cells, chosen at random; 0: as many as the plan says, and never more.
+	Where            string
+	Person           string
+	MaxPerPerson     int
+	StrictNotPrivate bool
+}
+
+// Cells are a column's values that count, in the order of the plan's cells: each of Keys, or the
+// numbers between two Edges, as of a Query. They are public; a row with another value is in no
+// cell and does not count.
+type Cells struct {
+	Column string    `json:"column"`
+	Keys   []string  `json:"keys,omitempty"`
+	Edges  []float64 `json:"edges,omitempty"`
+}
+
+// Labels names the cells.
+func (c *Cells) Labels() []string {
+	if len(c.Edges) > 0 {
+		return Query{Edges: c.Edges}.groups()
+	}
+	return c.Keys
+}
+
+// validate checks the labels of a column, of which there are to be so many.
+func (c *Cells) validate(want int, bad *check.List) {
+	q := Query{Kind: Histogram, Epsilon: 1, Neighbors: dp.AddRemove, By: c.Column, Keys: c.Keys}
+	field := "keys"
+	if len(c.Edges) > 0 {
+		q.By, q.Column, q.Edges, field = "", c.Column, c.Edges, "edges"
+		bad.If(len(c.Keys) > 0, "keys", len(c.Keys), "either keys or edges of a column, and not both")
+	}
+	if err := q.Validate(); err != nil {
+		bad.Add(err)
+		return
+	}
+	if n := len(c.Labels()); n != want {
+		bad.Badf(field, fmt.Sprintf("%s of column %s", counted(n), check.Quoted(c.Column)), "%d, one for each of the plan's", want)
+	}
+}
+
+// Query returns what is said of rows and units, as a query.
+func (w *Workload) query() (q Query, err error) {
+	bad := check.In("release")
+	if w.Plan == nil || w.Plan.Mechanism() == nil {
+		return q, check.Field("release", "plan", "none", "one that Verify has proved")
+	}
+	s := w.Plan.Mechanism().Spec()
+	q = Query{
+		Kind: Histogram, Epsilon: s.Epsilon, Delta: s.Delta, Releases: 1, Neighbors: s.Neighbors,
+		Where: w.Where, Person: w.Person, MaxPerPerson: w.MaxPerPerson, StrictNotPrivate: w.StrictNotPrivate,
+	}
+	if q.Person != "" {
+		q.MaxPerPerson = cmp.Or(q.MaxPerPerson, s.MaxPerPerson)
+		bad.If(q.MaxPerPerson > s.MaxPerPerson, "max-per-person", q.MaxPerPerson, "at most %d, the cells that a person may be in by the plan", s.MaxPerPerson)
+	}
+	want, got := []string{""}, make([]string, len(w.Cells))
+	if s.Workload.Kind == plan.Marginals {
+		want = want[:0]
+		for _, a := range s.Workload.Attributes {
+			want = append(want, a.Name)
+		}
+	}
+	for i, c := range w.Cells {
+		if got[i] = c.Column; s.Workload.Kind != plan.Marginals {
+			got[i] = ""
+		}
+		at := slices.Index(want, got[i])
+		switch {
+		case at < 0:
+			bad.Bad("cells", check.Quoted(c.Column), "the attributes of the plan: "+listed(want))
+		case slices.Index(got, got[i]) < i:
+			bad.Bad("cells", check.Quoted(c.Column), "one column for the cells, or for marginals each attribute once")
+		case s.Workload.Kind == plan.Marginals:
+			c.validate(s.Workload.Attributes[at].Size, bad)
+		default:
+			c.validate(s.Workload.Cells, bad)
+		}
+	}
+	for _, name := range want {
+		if i := slices.Index(got, name); i >= 0 {
+			q.cells = append(q.cells, w.Cells[i])
+		} else {
+			bad.Bad("cells", "none of "+cmp.Or(check.Quoted(name), "a column"), "the values, known without a look at the data, of every column of the plan")
+		}
+	}
+	if err := bad.Err(); err != nil {
+		return q, err
+	}
+	return q, q.Validate()
+}
+
+// Measured is what a release of a Workload tells: everything else is computed from it and from what
+// is public, at no cost.
+type Measured struct {
+	Plan *plan.Verified `json:"-"`
+	// Cells are the columns, of marginals in the order of the attributes.
+	Cells []Cells `json:"-"`
+
+	Kind string `json:"kind"` // workload
+	// PlanHash is the SHA-256 of the plan's file, as Encode writes it.
+	PlanHash string `json:"plan"`
+	// Sums are what the plan measures, with noise, in its order.
+	Sums         []int64  `json:"measured"`
+	Unit         string   `json:"unit"`
+	NotProtected []string `json:"not_protected"`
+	// Ledger is nil without a ledger.
+	Ledger *Entry `json:"ledger,omitempty"`
+}
+
+const workloadKind = "workload"
+
+// text describes the workload in a line of JSON, the same for the same one only.
+func (w *Workload) text(q Query, hash string) (string, error) {
+	text, err := json.Marshal(struct {
+		Kind   string  `json:"kind"`
+		Plan   string  `json:"plan"`
+		Cells  []Cells `json:"cells"`
+		Where  string  `json:"where,omitempty"`
+		Person string  `json:"person,omitempty"`
+		Most   int     `json:"max_per_person,omitempty"`
+		Strict bool    `json:"strict_not_private,omitempty"`
+	}{workloadKind, hash, q.cells, q.Where, q.Person, q.MaxPerPerson, q.StrictNotPrivate})
+	if len(text) >= 1<<15 {
+		return fmt.Sprintf(`{"kind":%q,"sha256":"%x"}`, workloadKind, sha256.Sum256(text)), err
+	}
+	return string(text), err
+}
+
+// Release measures what the plan says of data, as the function Release answers a query: charged to the ledger
+// before it is drawn, and drawn once for the same plan, cells and data.
+//
+// Guarantee: it is (epsilon, delta)-private as the plan, for units of which each counts in at most
+// MaxPerPerson cells, which is enforced here: a row is in one cell, a person in so many of its own.
+//
+// Errors are those of Release.
+func (w Workload) Release(ctx context.Context, l account.Ledger, data any) (*Measured, error) {
+	q, err := w.query()
+	if err != nil {
+		return nil, err
+	}
+	if q, err = q.forLedger(l); err != nil {
+		return nil, err
+	}
+	if l != nil {
+		if data, err = underTerms(data, l.Terms()); err != nil {
+			return nil, err
+		}
+	}
+	d, digest, err := ReadData(ctx, data, q)
+	if err != nil {
+		return nil, err
+	}
+	if d == nil || d.query.Text() != q.Text() || !reflect.DeepEqual(d.query.cells, q.cells) {
+		return nil, check.Field("release", "data", "those of another query", "those of the workload")
+	}
+	hash := sha256.New()
+	if err := w.Plan.Mechanism().Encode(hash); err != nil {
+		return nil, err
+	}
+	name := hex.EncodeToString(hash.Sum(nil))
+	text, err := w.text(q, name)
+	if err != nil {
+		return nil, err
+	}
+	c := account.Charge{Text: text, Data: digest, Summary: w.summary(q), Neighbors: q.Neighbors, Unit: q.Unit()}
+	record, err := c.Once(ctx, l, func([]account.Cost) ([]account.Cost, func(context.Context) ([]byte, error), error) {
+		return []account.Cost{{Epsilon: q.Epsilon, Delta: q.Delta, Times: 1}}, func(context.Context) ([]byte, error) { return w.record(q, name, d) }, nil
+	})
+	if err != nil {
+		return nil, err
+	}
+	m := &Measured{}
+	if err := json.Unmarshal(record.Answer, m); err != nil || m.Kind != workloadKind || len(m.Sums) != w.Plan.Mechanism().Measurements() {
+		return nil, check.Errorf("release", dp.ErrInvalid, "the answer of release %d in the ledger is not one of this plan", record.ID)
+	}
+	m.Plan, m.Cells = w.Plan, q.cells
+	if l != nil {
+		m.Ledger = &Entry{record.ID, record.Charged, record.Replayed}
+	}
+	return m, nil
+}
+
+// record draws what is measured, as a ledger keeps it: of another draw only the digits differ.
+func (w *Workload) record(q Query, name string, d *Data) ([]byte, error) {
+	if q.StrictNotPrivate && d.leftOut != nil {
+		return nil, check.Errorf("", dp.ErrInvalid, "%w", d.leftOut)
+	}
+	p := w.Plan.Mechanism()
+	in := bufio.NewReader(rand.Reader)
+	var word [8]byte
+	y, err := p.Measure(cellCounts(p, d), func() (uint64, error) {
+		for i := range word {
+			b, err := in.ReadByte()
+			if err != nil {
+				return 0, err
+			}
+			word[i] = b
+		}
+		return binary.LittleEndian.Uint64(word[:]), nil
+	})
+	if err != nil {
+		return nil, err
+	}
+	return json.Marshal(&Measured{Kind: workloadKind, PlanHash: name, Sums: y, Unit: q.Unit(), NotProtected: q.notProtected()})
+}
+
+// cellCounts returns the input of a plan: the counts of its cells, of marginals those of the tables of its
+// bases. A count beyond what a plan takes is clipped, which makes no difference larger.
+func cellCounts(p *plan.Plan, d *Data) []int64 {
+	inputs := p.Inputs()
+	most := int64(inputs.Upper)
+	cells := make([]int64, inputs.Size)
+	add := func(i int, n int64) { cells[i] += min(n, most-cells[i]) }
+	bases := p.Bases()
+	if len(bases) == 0 {
+		bases = [][]int{{0}}
+	}
+	for g, at := range d.combinations {
+		from := 0
+		for _, set := range bases {
+			i, size := 0, 1
+			for _, a := range set {
+				n := len(d.query.cells[a].Labels())
+				i, size = i*n+at[a], size*n
+			}
+			add(from+i, d.tallies[g].n)
+			from += size
+		}
+	}
+	return cells
+}
+
+// summary is a line for readers.
+func (w *Workload) summary(q Query) string {
+	names := make([]string, len(q.cells))
+	for i, c := range q.cells {
+		names[i] = c.Column
+	}
+	return Query{Kind: Kind(w.Plan.Mechanism().Spec().Workload.Kind), By: strings.Join(names, ", "), Where: q.Where}.summary()
+}
+
+// cellFinder finds the cells of rows.
+type cellFinder struct {
+	cells        []Cells
+	columns      []int
+	keys         []map[string]int // of columns without edges
+	groups       map[string]int
+	combinations [][]int
+}
+
+func newCellFinder(cells []Cells, column func(field, name string) int) *cellFinder {
+	f := &cellFinder{cells: cells, groups: map[string]int{}}
+	for _, c := range cells {
+		keys := make(map[string]int, len(c.Keys))
+		for i, k := range c.Keys {
+			keys[k] = i
+		}
+		f.columns, f.keys = append(f.columns, column("cells", c.Column)), append(f.keys, keys)
+	}
+	return f
+}
+
+var errNoCell = errors.New("in no cell")
+
+// find returns the number of a row's combination of cells, which is the next one if it is new.
+func (f *cellFinder) find(record []string) (int, error) {
+	at, name := make([]int, len(f.cells)), make([]byte, 0, 2*len(f.cells))
+	for i := range f.cells {
+		text, inside := record[f.columns[i]], false
+		if edges := f.cells[i].Edges; len(edges) == 0 {
+			at[i], inside = f.keys[i][text]
+		} else if v, err := number(text); err == nil {
+			at[i], inside = between(edges, v)
+		}
+		if !inside {
+			return 0, check.Errorf("", nil, "column %s: %w", check.Quoted(f.cells[i].Column), errNoCell)
+		}
+		name = binary.AppendUvarint(name, uint64(at[i])) //nolint:gosec // it is the index of a label
+	}
+	g, known := f.groups[string(name)]
+	if !known {
+		g = len(f.combinations)
+		f.groups[string(name)] = g
+		f.combinations = append(f.combinations, at)
+	}
+	return g, nil
+}
+
+// WorkloadAnswer is the answer to one query of a plan.
+type WorkloadAnswer struct {
+	// Of names the cells: of marginals a label for each column, "" for those that are not in the table.
+	Of    []string `json:"of"`
+	Value float64  `json:"value"`
+	// Lower and Upper are an interval that has the exact answer, of the rows that count, with the
+	// probability Level by itself; LowerOfAll and UpperOfAll intervals that all have it together.
+	Lower      float64 `json:"lower"`
+	Upper      float64 `json:"upper"`
+	LowerOfAll float64 `json:"lower_of_all"`
+	UpperOfAll float64 `json:"upper_of_all"`
+	// Variance of Value is proved, an upper bound.
+	Variance float64 `json:"variance"`
+}
+
+// Answers computes all of them, one after another, from what was measured: of one estimate of the
+// cells, so that answers agree with each other, and sums with their parts. With nonNegative none is below 0,
+// which is never farther from the truth, but biased, and answers do not agree any more.
+//
+// The error is that of answer, which ends it, or wraps dp.ErrInvalid for another level than one above 0 and
+// below 1, and for nonNegative where a query subtracts.
+func (m *Measured) Answers(level float64, nonNegative bool, answer func(WorkloadAnswer) error) error {
+	p := m.Plan.Mechanism()
+	s := p.Spec()
+	w := &s.Workload
+	if !(level > 0 && level < 1) {
+		return check.Field("release", "level", level, "a probability above 0 and below 1")
+	}
+	if nonNegative && slices.ContainsFunc(w.Rows, func(row []int64) bool { return slices.Min(row) < 0 }) {
+		return check.Field("release", "non-negative", "true", "false, as there are queries that subtract")
+	}
+	single, err := p.Radii(1 - level)
+	if err != nil {
+		return err
+	}
+	all, err := p.Radii((1 - level) / float64(w.Queries()))
+	if err != nil {
+		return err
+	}
+	variances := make([]float64, len(single))
+	for i, v := range m.Plan.Certificate().Variances {
+		variances[i] = exact.FloatUp(v)
+	}
+	names := m.names(w)
+	return p.Decode(m.Sums, func(x float64) error {
+		q, of := names()
+		a := WorkloadAnswer{of, x, x - single[q], x + single[q], x - all[q], x + all[q], variances[q]}
+		if nonNegative {
+			for _, y := range []*float64{&a.Value, &a.Lower, &a.Upper, &a.LowerOfAll, &a.UpperOfAll} {
+				*y = max(*y, 0)
+			}
+		}
+		return answer(a)
+	})
+}
+
+// names returns what returns, for one query after another, the number of its variance and its cells.
+func (m *Measured) names(w *plan.Workload) func() (q int, of []string) {
+	q, labels := 0, make([][]string, len(m.Cells))
+	for i := range m.Cells {
+		labels[i] = m.Cells[i].Labels()
+	}
+	if w.Kind != plan.Marginals {
+		from, to := 0, 0
+		return func() (int, []string) {
+			q++
+			name := fmt.Sprintf("query %d", q)
+			switch w.Kind {
+			case plan.Identity:
+				name = labels[0][q-1]
+			case plan.Prefix:
+				name = "up to " + labels[0][q-1]
+			case plan.Ranges:
+				name = labels[0][from] + " to " + labels[0][to]
+				if to++; to == w.Cells {
+					from++
+					to = from
+				}
+			}
+			return q - 1, []string{name}
+		}
+	}
+	var at []int
+	return func() (int, []string) {
+		if at == nil {
+			at = make([]int, len(w.Sets[q]))
+		}
+		of, table := make([]string, len(labels)), q
+		for i, a := range w.Sets[q] {
+			of[a] = labels[a][at[i]]
+		}
+		for i := len(at) - 1; ; i-- { // the last one changes first
+			if i < 0 {
+				q, at = q+1, nil
+				break
+			}
+			if at[i]++; at[i] < len(labels[w.Sets[q][i]]) {
+				break
+			}
+			at[i] = 0
+		}
+		return table, of
+	}
+}
+
+func counted(n int) string {
+	if n == 1 {
+		return "1 cell"
+	}
+	return fmt.Sprintf("%d cells", n)
+}
