@@ -531,6 +531,9 @@ func readCategories(text string) ([]string, error) {
 		seen[found[i]] = true
 	}
 	if len(found) < 2 {
+		if _, err := strconv.Atoi(text); err == nil {
+			return nil, shell.About("categories", text, shell.Want("the labels, or a file with one in each line: a number of categories needs --for shares"))
+		}
 		return nil, shell.About("categories", text, shell.Want("two categories or more, or a file with one in each line"))
 	}
 	return found, nil

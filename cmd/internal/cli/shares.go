@@ -4,6 +4,7 @@ package cli
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"strconv"
 	"strings"
@@ -116,6 +117,12 @@ func (o *intervalOptions) tally(s *subset.Selection) (*subset.Tally, error) {
 		}
 		y, err := read(answer)
 		if err != nil {
+			switch {
+			case answer == "":
+				return errors.New("is empty, want an answer; of people of whom only some were asked (privatize --one) give --sampled")
+			case o.people.seed == "" && s.Spec().Modulus > 0:
+				return fmt.Errorf("is not %s, want a column as privatize writes it; of answers with public turns give --person and --seed", space)
+			}
 			return fmt.Errorf("is not %s, want a column as privatize writes it", space)
 		}
 		return tally.Add(y)

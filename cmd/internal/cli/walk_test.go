@@ -29,9 +29,10 @@ func TestWalks(t *testing.T) {
 		}},
 		{"docs/recipes.md", "## A rating from every device", "## Noise that depends on", map[string]string{
 			"ratings.csv": "rating\n1\n4.5\n5\n0\n",
+			"visits.csv":  "page,band\n17,3\n0,0\n199,7\n17,4\n",
 			"colors.csv":  "color\nred\ngreen\nblue\nred\n",
 			"costs.csv":   "color,red,green,blue\nred,0,1,2\ngreen,1,0,1\nblue,2,1,0\n",
-		}, 7, []string{"\nmean of values  ", "\nshares  ", "\nblue  "}},
+		}, 13, []string{"\nmean of values  ", "\nshares  ", "\nblue  "}},
 		{"docs/plans.md", "A file to try it on", "## What you must decide", nil, 6, []string{"\nstrategy ", "\n  F ", "\nstrategy ", "\n  query 12 ", "\n  up to dec "}},
 	} {
 		t.Run(c.page, func(t *testing.T) {
