@@ -144,6 +144,9 @@ func (s Space) Number(label string) (n int64, ok bool) {
 // Contains says whether a value is in it. Whole numbers are integers and the other way around.
 func (s Space) Contains(v Value) bool {
 	within := func(x float64) bool { return check.Finite(x) && x >= s.Lower && x <= s.Upper }
+	all := func(x []float64) bool {
+		return len(x) == s.Size && !slices.ContainsFunc(x, func(x float64) bool { return !within(x) })
+	}
 	switch v := v.(type) {
 	case Number, Integer:
 		x, ok := Float(v)
@@ -152,8 +155,7 @@ func (s Space) Contains(v Value) bool {
 		_, ok := s.Number(string(v))
 		return s.Kind == Categories && ok
 	case Vector:
-		return s.Kind == Vectors && len(v) == s.Size && !slices.ContainsFunc(v, func(x float64) bool { return !within(x) }) &&
-			(s.Norm == 0 || norm(v) <= s.Norm)
+		return s.Kind == Vectors && all(v) && (s.Norm == 0 || norm(v) <= s.Norm)
 	case Set:
 		last := -1
 		for _, l := range v {
@@ -165,14 +167,18 @@ func (s Space) Contains(v Value) bool {
 		}
 		return s.Kind == Sets && (s.Size == 0 || len(v) == s.Size)
 	case Code:
-		if s.Modulus > 0 {
-			return s.Kind == Codes && v.A > 0 && v.A < s.Modulus && v.B >= 0 && v.B < s.Modulus
-		}
-		return s.Kind == Codes && v.A == 0 && v.B >= 0 && v.B < s.Count
+		return s.Kind == Codes && s.containsCode(v)
 	case Row:
-		return s.Kind == Rows && len(v) == s.Size && !slices.ContainsFunc(v, func(x float64) bool { return !within(x) })
+		return s.Kind == Rows && all(v)
 	}
 	return false
+}
+
+func (s Space) containsCode(v Code) bool {
+	if s.Modulus > 0 {
+		return v.A > 0 && v.A < s.Modulus && v.B >= 0 && v.B < s.Modulus
+	}
+	return v.A == 0 && v.B >= 0 && v.B < s.Count
 }
 
 func norm(v Vector) float64 {
