@@ -77,7 +77,7 @@ var arrows = map[string][]string{
 	"lp/highs":                    {"lp/solver", "internal/check", "github.com/tetratelabs/wazero", "golang.org/x/sys"},
 
 	// Several releases, and vectors.
-	"account":                {"tables", "tables/shapes", "local", "noise", "dp", "loss", "proof", "internal/exact", "internal/check", "gonum.org/v1/gonum/dsp/fourier"},
+	"account": {"tables", "tables/shapes", "local", "noise", "dp", "loss", "proof", "internal/exact", "internal/check", "gonum.org/v1/gonum/dsp/fourier"},
 	// Plans of many statistics: the form, which composes and draws, and who chooses one.
 	"plan":                   {"account", "sampler", "tables", "proof", "dp", "loss", "internal/formfile", "internal/exact", "internal/check", "internal/strictjson", "gonum.org/v1/gonum/stat/combin"},
 	"plan/design":            {"plan", "account", "tables", "noise", "dp", "loss", "internal/check", "gonum.org/v1/gonum/mat", "gonum.org/v1/gonum/optimize"},

@@ -14,21 +14,21 @@ import (
 
 // dualsOf are duals that keep all rules, each of a kind of problem with rules of its own.
 func dualsOf() map[string]Spec {
-	real := Values{Kind: Real, Lower: -1, Upper: 2}
+	reals := Values{Kind: Real, Lower: -1, Upper: 2}
 	return map[string]Spec{
 		"worst": {
-			Values: real, Objective: Worst, Loss: loss.L2, Demands: Demands{Cap: 3},
+			Values: reals, Objective: Worst, Loss: loss.L2, Demands: Demands{Cap: 3},
 			Dual: &Dual{Nodes: []float64{-1, 2}, Weights: []float64{0, 1}, Totals: []float64{0, 0}},
 		},
 		"mean": {
-			Values: real, Objective: Mean, Loss: loss.L2, Demands: Demands{Unbiased: true, Cap: 3},
+			Values: reals, Objective: Mean, Loss: loss.L2, Demands: Demands{Unbiased: true, Cap: 3},
 			Dual: &Dual{
 				Nodes: []float64{-1, 0, 2}, Totals: []float64{0, -1, 2}, Means: []float64{0, -1, 2}, Caps: []float64{0, 1, 2},
 				PointTotals: []float64{-1, 0, 0}, PointMeans: []float64{0, 0, -1},
 			},
 		},
 		"pairs": {
-			Delta: math.SmallestNonzeroFloat64, Values: real, Objective: Mean, Loss: loss.L2,
+			Delta: math.SmallestNonzeroFloat64, Values: reals, Objective: Mean, Loss: loss.L2,
 			Dual: &Dual{
 				Nodes: []float64{-1, 0, 2}, Totals: []float64{0, 0}, Answers: []float64{-1, 0, 1},
 				Pairs: []DualPair{{Gain: 0, Lose: 1, First: 0, Multipliers: []float64{0, 1, 2}}, {Gain: 1, Lose: 0, First: 2, Multipliers: []float64{1}}},

@@ -35,12 +35,14 @@ var gridFigures = []gridFigure{
 		"minimax-figure7", "Figure 7 of Hamm (2017): four noisy filters over 1/epsilon, for each data set",
 		`Accuracy of the target (above) and of the private class (below) by classifiers that learn from and are tested on
 noisy vectors, for each data set, four noisy filters and 1/epsilon = 0, 0.001, 0.01, 0.1, 1 and 10`,
-		[]int{20}, []int{10},
+		[]int{20},
+		[]int{10},
 	},
 	{
 		"minimax-figure8", "Figure 8 of Hamm (2017): the grid of Figure 7 for each data set and number of coordinates",
 		`The accuracies of Figure 7 for each data set and each number of coordinates`,
-		[]int{10, 20, 50, 100}, []int{10, 20},
+		[]int{10, 20, 50, 100},
+		[]int{10, 20},
 	},
 }
 

@@ -106,7 +106,7 @@ func (o *vlmOptions) model(ctx context.Context, s *scene, c choice, by central) 
 			Random: rand.New(rand.NewPCG(s.seed, 7)), //nolint:gosec // a study, to be the same again
 		}
 	}
-	own.Run = encoders.Run{Seed: s.seed, Progress: func(step, steps int, loss float64) {
+	own.Run = encoders.Run{Seed: s.seed, Progress: func(step, steps int, _ float64) {
 		o.line.Share("training "+what, float64(step)/float64(steps), fmt.Sprintf("step %d of %d", step, steps))
 	}}
 	if o.checkpoints != "" && own.Central == nil {

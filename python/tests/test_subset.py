@@ -8,6 +8,7 @@ import math
 from fractions import Fraction
 from itertools import combinations
 from math import comb
+from typing import Any
 
 import numpy as np
 import pytest
@@ -240,7 +241,7 @@ def test_lower_bound_is_below(epsilon: float, share: float | None) -> None:
         term *= Fraction(epsilon) / i
         e += term
     large = "1000000000"
-    certificate = {"delta": "0", "total_variance": large, "largest_variance": large, "lower_bound": "0"}
+    certificate: dict[str, Any] = {"delta": "0", "total_variance": large, "largest_variance": large, "lower_bound": "0"}
     objective = "total"
     if share is not None:
         objective, certificate = "largest", certificate | {"dual": {"share": share}}

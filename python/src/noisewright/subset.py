@@ -26,7 +26,7 @@ from noisewright._words import Floats, Int64s, Uint64s, Words, system_words
 from noisewright.errors import InvalidError
 
 # White_Space of Unicode, which the ends of a name are without. str.strip() also takes U+001C to U+001F.
-_BLANKS = "\t\n\v\f\r \x85\xa0\u1680\u2000\u2001\u2002\u2003\u2004\u2005\u2006\u2007\u2008\u2009\u200a\u2028\u2029\u202f\u205f\u3000"
+_BLANKS = "\t\n\v\f\r \x85\xa0\u1680\u2028\u2029\u202f\u205f\u3000" + "".join(map(chr, range(0x2000, 0x200B)))
 
 
 @dataclass(frozen=True)
