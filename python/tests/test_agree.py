@@ -182,7 +182,7 @@ DESIGNS: list[tuple[str, tuple[str, str] | None]] = [
     ("--loss deadzone:37 --query integer --sensitivity 101", ('"spread":true', '"edges":true')),
     ("--loss exceed:61 --query integer --sensitivity 101 --unbiased", ('"spread":true', '"spread":false')),
     ("--loss lp:3 --query integer --sensitivity 101 --symmetric", ('"query":"integer"', '"query":"real"')),
-    ("--loss asymmetric:2,1 --step 0.009 --unbiased", ('"spread":true', '"spread":false')),
+    ("--loss asymmetric:2,1 --step 0.009 --unbiased --gap 0.01", ('"spread":true', '"spread":false')),
     ("--loss l1 --epsilon 12 --delta 1e-6 --gap 0.01", None),  # of few runs of equal weights
 ]
 TAILS = [

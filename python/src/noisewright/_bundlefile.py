@@ -240,7 +240,7 @@ class _Arrays:
             "layers": layers,
             "encoder": self._array("encoder", scores, encoded),
             "offset": self._array("offset", scores),
-            "axes": np.zeros(0) if category else self._array("axes", z),
+            "axes": _none(0) if category else self._array("axes", z),
             "category": category,
             "head": head,
             "decoder": None if lookup else self._array("decoder", k, decoded),
@@ -251,7 +251,7 @@ class _Arrays:
         }
 
     def _category(self, cells: Fields, k: int) -> Category:
-        levels, edges = cells["levels"], np.zeros((k, 0))
+        levels, edges = cells["levels"], _none(k, 0)
         if levels > 1:
             edges = self._array("cell_edges", k, levels - 1)
             rising = np.diff(edges, axis=1, prepend=0.0)
@@ -264,6 +264,13 @@ class _Arrays:
         good = all(0 <= d < k for d in cells["decisions"])
         want(good, "decisions", "no index of a class", f"0 to {k - 1}")
         return Category(edges, shares, cells["decisions"])
+
+
+def _none(*shape: int) -> Floats:
+    """Returns an array without entries, which nothing can be written to, as those that are read."""
+    array = np.zeros(shape)
+    array.flags.writeable = False
+    return array
 
 
 def _second_only(domain: str, kind: str, composition: str) -> bool:
