@@ -85,7 +85,7 @@ func TestPrivateAccuracy(t *testing.T) {
 func TestColumns(t *testing.T) {
 	c := columns{{name: "a", lower: -2, upper: 6}, {name: "b", categories: 3}}
 	x := encoder.Matrix{Rows: 2, Cols: 2, Stride: 2, Data: []float64{0, 2, 6, 0}}
-	if one, want := c.oneHot(x), []float64{-0.5, 0, 0, 1, 1, 1, 0, 0}; !slices.Equal(one.Data, want) {
+	if one, want := c.oneHot(x), []float64{-2, 0, 0, 4, 4, 4, 0, 0}; !slices.Equal(one.Data, want) {
 		t.Errorf("oneHot = %v, want %v", one.Data, want)
 	}
 	r := rand.New(rand.NewPCG(9, 10))
