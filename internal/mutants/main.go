@@ -38,6 +38,9 @@ var targets = map[string][]string{
 	"subset": {"proof/forms"}, "counts": {"proof/forms"}, "plan": nil,
 }
 
+// young are packages whose survivors have not all been gone through: they are tried with -match alone.
+var young = map[string]bool{"subset": true, "counts": true, "plan": true}
+
 const list = "internal/mutants/argued.txt"
 
 var (
@@ -81,7 +84,7 @@ func run() error {
 				known = known || argued[key]
 				delete(old, key)
 			}
-			if !known && match.MatchString(m.String()) {
+			if !known && match.MatchString(m.String()) && (*pattern != "" || !young[dir]) {
 				open = append(open, m)
 				tested[dir]++
 			}
