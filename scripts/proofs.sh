@@ -79,4 +79,8 @@ export PYTHONPATH=python/src
 # shellcheck disable=SC2086
 $python scripts/proofs.py mutants "$program" $checker/noisewright-check "${TABLE_MUTANTS:-300}" "${TABLE_MUTANTS_SEED:-1}" $valid
 # shellcheck disable=SC2086
-$python scripts/proofs.py formats "$program" $checker/noisewright-check "${TABLE_FORMATS:-300}" "${TABLE_MUTANTS_SEED:-1}" $valid
+# A malformed file may keep noisewright-check busy for minutes, as it knows no runs of equal numbers: not in the quick form.
+if [ "${TABLE_FORMATS:-0}" -gt 0 ]; then
+	# shellcheck disable=SC2086
+	$python scripts/proofs.py formats "$program" $checker/noisewright-check "$TABLE_FORMATS" "${TABLE_MUTANTS_SEED:-1}" $valid
+fi
