@@ -78,7 +78,6 @@ valid=$(echo "$files" | grep -Ev 'false|moved|ratio-zero' | tail -n 25)
 export PYTHONPATH=python/src
 # shellcheck disable=SC2086
 $python scripts/proofs.py mutants "$program" $checker/noisewright-check "${TABLE_MUTANTS:-300}" "${TABLE_MUTANTS_SEED:-1}" $valid
-# shellcheck disable=SC2086
 # A malformed file may keep noisewright-check busy for minutes, as it knows no runs of equal numbers: not in the quick form.
 if [ "${TABLE_FORMATS:-0}" -gt 0 ]; then
 	# shellcheck disable=SC2086
