@@ -103,7 +103,7 @@ test-python: build ## of make test: python/
 mutants: ## change MUTANTS (48) places of privacy-relevant code, and a quarter of that in python/, and say what no test sees
 	@echo "mutants: $(MUTANTS) in Go, seed $(MUTANTS_SEED)"
 	@CGO_ENABLED=0 GOFLAGS="$(plain)" $(GO) run ./internal/mutants -sample $(MUTANTS) -seed $(MUTANTS_SEED) -time 6m; go=$$?; \
-		sh scripts/python.sh mutants --sample $$(($(MUTANTS) / 4)) --seed $(MUTANTS_SEED) --time 120 && exit $$go
+		sh scripts/python.sh mutants --sample $$(($(MUTANTS) / 4)) --seed $(MUTANTS_SEED) --time 60 && exit $$go
 
 problems: build ## design noise for PROBLEMS (300) random problems, and say which miss the gap, by loss and epsilon
 	@echo "problems: $(PROBLEMS), seed $(PROBLEMS_SEED)"
