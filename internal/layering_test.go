@@ -79,8 +79,8 @@ var arrows = map[string][]string{
 	// Several releases, and vectors.
 	"account": {"tables", "tables/shapes", "local", "noise", "dp", "loss", "proof", "internal/exact", "internal/check", "gonum.org/v1/gonum/dsp/fourier"},
 	// Plans of many statistics: the form, which composes and draws, and who chooses one.
-	"plan":                   {"account", "sampler", "tables", "proof", "dp", "loss", "internal/formfile", "internal/exact", "internal/check", "internal/strictjson", "gonum.org/v1/gonum/stat/combin"},
-	"plan/design":            {"plan", "account", "tables", "noise", "dp", "loss", "internal/check", "gonum.org/v1/gonum/mat", "gonum.org/v1/gonum/optimize"},
+	"plan":                   {"account", "sampler", "tables", "proof", "dp", "loss", "internal/formfile", "internal/exact", "internal/quadrature", "internal/check", "internal/strictjson", "gonum.org/v1/gonum/stat/combin"},
+	"plan/design":            {"plan", "account", "tables", "noise", "dp", "loss", "internal/quadrature", "internal/check", "gonum.org/v1/gonum/mat", "gonum.org/v1/gonum/optimize"},
 	"latent/bundle":          {"proof", "noise", "sampler", "tables", "tables/shapes", "local", "dp", "loss", "internal/exact", "internal/check", "internal/strictjson", "internal/files"},
 	"latent":                 {"proof", "internal/exact", "internal/taskspace", "latent/internal/budget", "latent/internal/blocks", "latent/bundle", "account", "tables", "local", "noise", "dp", "loss", "internal/check", "gonum.org/v1/gonum/mat"},
 	"latent/internal/budget": {"noise", "dp", "loss", "internal/exact", "internal/check"},

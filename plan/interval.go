@@ -6,6 +6,7 @@ import (
 	"math"
 
 	"github.com/noisewright/noisewright/internal/check"
+	"github.com/noisewright/noisewright/internal/quadrature"
 )
 
 // Radii returns how far the answers may be from the truth: the error of the answer to each query, of
@@ -112,23 +113,8 @@ func (r *radii) tail(parts []part) float64 {
 	guess := math.Sqrt(2 * need / (variance + normal))
 	high := math.Log(min(64*guess, top)) - 1e-9
 	low := min(math.Log(guess/64), high-1)
-	best := math.Inf(1)
-	const golden = 0.6180339887498949
-	x, y := high-golden*(high-low), low+golden*(high-low)
-	fx, fy := bound(x), bound(y)
-	for range 20 {
-		best = min(best, fx, fy)
-		if fx < fy {
-			high, y, fy = y, x, fx
-			x = high - golden*(high-low)
-			fx = bound(x)
-		} else {
-			low, x, fx = x, y, fy
-			y = low + golden*(high-low)
-			fy = bound(y)
-		}
-	}
-	return outward(min(best, fx, fy) + rounding)
+	_, best := quadrature.Minimum(bound, low, high, 20) // any rate gives a bound
+	return outward(best + rounding)
 }
 
 // marginals: what a table's noise has in a cell's error is a sum of orthogonal components, so that their

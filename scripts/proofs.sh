@@ -70,7 +70,7 @@ command -v ocamlfind >/dev/null && ocamlfind query zarith >/dev/null 2>&1 || {
 checker=.deps/proofs
 mkdir -p $checker
 cp proofs/checker/Extract.v proofs/checker/main.ml $checker
-(cd $checker && coqc -Q ../../proofs Noisewright Extract.v >/dev/null && ocamlfind ocamlopt -package zarith -linkpkg -w -a \
+(cd $checker && coqc -Q ../../proofs Noisewright Extract.v >/dev/null && ocamlfind ocamlopt -package zarith,unix -linkpkg -w -a \
 	checked.mli checked.ml main.ml -o noisewright-check) >"$work/said" 2>&1 || { cat "$work/said" >&2; fail "noisewright-check does not build"; }
 python=.deps/python/bin/python
 [ -x $python ] || { echo "proofs: what compares noisewright-check is skipped: make test-python has not made an environment for python/"; exit 0; }
@@ -78,8 +78,5 @@ valid=$(echo "$files" | grep -Ev 'false|moved|ratio-zero' | tail -n 25)
 export PYTHONPATH=python/src
 # shellcheck disable=SC2086
 $python scripts/proofs.py mutants "$program" $checker/noisewright-check "${TABLE_MUTANTS:-300}" "${TABLE_MUTANTS_SEED:-1}" $valid
-# A malformed file may keep noisewright-check busy for minutes, as it knows no runs of equal numbers: not in the quick form.
-if [ "${TABLE_FORMATS:-0}" -gt 0 ]; then
-	# shellcheck disable=SC2086
-	$python scripts/proofs.py formats "$program" $checker/noisewright-check "$TABLE_FORMATS" "${TABLE_MUTANTS_SEED:-1}" $valid
-fi
+# shellcheck disable=SC2086
+$python scripts/proofs.py formats "$program" $checker/noisewright-check "${TABLE_FORMATS:-300}" "${TABLE_MUTANTS_SEED:-1}" $valid

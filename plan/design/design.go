@@ -16,6 +16,7 @@ import (
 	"github.com/noisewright/noisewright/account"
 	"github.com/noisewright/noisewright/dp"
 	"github.com/noisewright/noisewright/internal/check"
+	"github.com/noisewright/noisewright/internal/quadrature"
 	"github.com/noisewright/noisewright/loss"
 	"github.com/noisewright/noisewright/noise"
 	"github.com/noisewright/noisewright/plan"
@@ -328,31 +329,12 @@ func (s *study) twoLevels(b int) candidate {
 		}
 		return v * sum / s.queries()
 	}
-	share := minimum(value, 0.05, 0.95)
+	share, _ := quadrature.Minimum(value, 0.05, 0.95, 24)
 	c := candidate{make: func(ctx context.Context) ([]plan.Measurement, error) {
 		return s.levels(ctx, []int{1, b}, []float64{share, 1 - share})
 	}}
 	c.Name, c.MeanSquaredError = fmt.Sprintf("cells and blocks of %d", b), value(share)
 	return c
-}
-
-// minimum is about where a function with one minimum has it (golden section).
-func minimum(f func(x float64) float64, low, high float64) float64 {
-	const golden = 0.6180339887498949
-	x, y := high-golden*(high-low), low+golden*(high-low)
-	fx, fy := f(x), f(y)
-	for range 24 {
-		if fx < fy {
-			high, y, fy = y, x, fx
-			x = high - golden*(high-low)
-			fx = f(x)
-		} else {
-			low, x, fx = x, y, fy
-			y = low + golden*(high-low)
-			fy = f(y)
-		}
-	}
-	return (low + high) / 2
 }
 
 // levels makes partitions of the budget's shares. Shares of delta are equal, but where a person may change a
