@@ -74,8 +74,8 @@ quick: ## vet, and the tests to run at each change: without HiGHS, Python, a bro
 	@CGO_ENABLED=0 GOFLAGS="$(plain)" GOGC=400 $(GO) test -vet=off -short -timeout $(TEST_TIMEOUT) ./...
 
 # Every phase runs, even if one before it fails.
-test: ## run every test, those that must pass without cgo, and those of python/: some 6 minutes
-	@echo "test: takes some 6 minutes on two idle cores, 20 on a machine three times slower; some minutes more if nothing was built yet"
+test: ## run every test, those that must pass without cgo, and those of python/: some 9 minutes
+	@echo "test: takes some 9 minutes on two idle cores, 25 on a machine three times slower; some minutes more if nothing was built yet"
 	@echo "test: downloads, if they are missing: Go modules; HiGHS, with pip or cargo; HiGHS as WebAssembly, with npm; Python packages, with pip"
 	@MAKE="$(MAKE)" sh scripts/phases.sh test build test-cgo test-pure test-wasm test-python
 
