@@ -226,30 +226,6 @@ func TestShiftDeltas(t *testing.T) {
 	}
 }
 
-func TestExpectedLossAgainstBruteForce(t *testing.T) {
-	for _, loss := range []loss.Loss{loss.L1, loss.L2} {
-		s := Spec{
-			Problem: dp.Problem{Privacy: dp.Privacy{Epsilon: 1, Delta: 0.9, Sensitivity: 1}, Loss: loss},
-			Grid:    Grid{GranularityExponent: -3, PointsPerCell: 5, CellsPerSensitivity: 2, FirstCell: -1},
-			Weights: []uint64{1 << 62, 1 << 61, 1<<63 - 1<<60}, Atom: 1<<61 + 1<<60,
-		}
-		tab, err := New(s)
-		if err != nil {
-			t.Fatal(err)
-		}
-		var want float64
-		for i, w := range s.Weights {
-			for o := -2; o <= 2; o++ {
-				x := float64((i-1)*5+o) / 8
-				want += float64(w) * 0x1p-64 / 5 * loss.At(x)
-			}
-		}
-		if got, _ := tab.Certify().ExpectedLoss.Float64(); math.Abs(got-want) > 1e-15*want {
-			t.Errorf("%s: expected loss %v, want %v", loss.Name(), got, want)
-		}
-	}
-}
-
 // TestVerifyRejectsFalseClaims makes a sound table claim slightly too much.
 func TestVerifyRejectsFalseClaims(t *testing.T) {
 	base := geometricSpec(t, 1, 1e-3, 4)
@@ -584,23 +560,6 @@ func TestDeltaUpperAt(t *testing.T) {
 }
 
 // TestExpectedLossOf has the loss of the table, and another one summed by hand.
-func TestExpectedLossOf(t *testing.T) {
-	table, err := New(Spec{
-		Problem: dp.Problem{Privacy: dp.Privacy{Epsilon: 1, Delta: 0.5, Sensitivity: 1}, Query: dp.IntegerQuery, Loss: loss.L1},
-		Grid:    Grid{PointsPerCell: 1, Offset: 1, CellsPerSensitivity: 1, FirstCell: -1}, // points 0, 1, 2
-		Weights: []uint64{1 << 63, 1 << 62, 1 << 62},
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
-	if got, want := table.ExpectedLossOf(table.Loss()), table.Certify().ExpectedLoss; got.Cmp(want) != 0 {
-		t.Errorf("of its own loss %s, want %s", got, want)
-	}
-	if got, want := table.ExpectedLossOf(loss.L2), big.NewRat(5, 4); got.Cmp(want) != 0 {
-		t.Errorf("of l2 %s, want %s", got, want)
-	}
-}
-
 // writtenOut returns a dual with the multipliers that a mirrored one stands for.
 func writtenOut(d Dual) *Dual {
 	d.Mirrored = false
