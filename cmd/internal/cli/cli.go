@@ -73,7 +73,7 @@ Exit codes:
 		{"compose", "Compose several releases", []*cobra.Command{newAccountCommand(a), newCalibrateCommand(a)}},
 		{"vectors", "Feature vectors", []*cobra.Command{newLatentCommand(a), newEncoderCommand(a)}},
 		{"verify", "Verify and look at what was designed", []*cobra.Command{newVerifyCommand(a), newCertificateCommand(a), newPlotCommand(a), newExportCommand(a)}},
-		{"other", "Other", []*cobra.Command{newStudioCommand(a), newVersionCommand(a), newManCommand(a)}},
+		{"other", "Other", []*cobra.Command{newStudioCommand(a), newExampleCommand(a), newVersionCommand(a), newManCommand(a)}},
 	} {
 		root.AddGroup(&cobra.Group{ID: g.id, Title: g.title + ":"})
 		for _, c := range g.commands {
