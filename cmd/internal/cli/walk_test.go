@@ -7,6 +7,8 @@ import (
 	"os/exec"
 	"path/filepath"
 	"regexp"
+	"slices"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -23,7 +25,8 @@ func TestWalks(t *testing.T) {
 		page, from, to string
 		commands       int // of the program
 	}{
-		{"README.md", "## Five minutes", "## What it designs", 11},
+		{"README.md", "## A count", "## Where it helps", 6},
+		{"docs/gains.md", "# How", "Expected loss at", 6},
 		{"docs/release.md", "# Release", "## What you must decide", 14},
 		{"docs/plans.md", "# Publish", "## What you must decide", 7},
 		{"docs/recipes.md", "# Recipes", "## The tables of a paper", 42},
@@ -122,3 +125,42 @@ func steps(page string) (all []walkStep) {
 
 // masked returns text with all numbers alike, and how they are aligned.
 func masked(text string) string { return numbers.ReplaceAllString(text, "#") }
+
+// TestGains: the numbers of README.md's table, usual and ours, are what the commands of docs/gains.md
+// print, one for each row.
+func TestGains(t *testing.T) {
+	if testing.Short() || highs.Version() == "" {
+		t.Skip("slow")
+	}
+	read := func(page, from string) string {
+		text, err := os.ReadFile(filepath.Join("../../..", page))
+		if err != nil {
+			t.Fatal(err)
+		}
+		_, part, ok := strings.Cut(string(text), from)
+		if !ok {
+			t.Fatalf("%s has no %q", page, from)
+		}
+		return part
+	}
+	rows := strings.Split(read("README.md", "| --- | --- | --- | --- | --- |\n"), "\n")
+	commands, _, _ := strings.Cut(read("docs/gains.md", "\n```\n"), "\n```\n")
+	for i, command := range strings.Split(commands, "\n") {
+		sh := exec.CommandContext(t.Context(), "sh", "-c", command) //nolint:gosec // of our own pages
+		sh.Dir = t.TempDir()
+		out, err := sh.Output()
+		if err != nil {
+			t.Fatalf("%s: %v", command, err)
+		}
+		cells := strings.Split(rows[i], "|")
+		for _, number := range regexp.MustCompile(`[0-9.]*[0-9]`).FindAllString(cells[2]+cells[3], -1) {
+			_, after, _ := strings.Cut(number, ".")
+			if !slices.ContainsFunc(strings.Fields(string(out)), func(word string) bool {
+				v, err := strconv.ParseFloat(word, 64)
+				return err == nil && strconv.FormatFloat(v, 'f', len(after), 64) == number
+			}) {
+				t.Errorf("%s prints no %s:\n%s", command, number, out)
+			}
+		}
+	}
+}
