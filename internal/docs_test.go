@@ -62,7 +62,7 @@ func TestDocumentedCode(t *testing.T) {
 	}
 }
 
-// TestDocumentedLossesAgree: the README and the recipes have the same expected losses of
+// TestDocumentedLossesAgree: the page of gains and the recipes have the same expected losses of
 // the same designs.
 func TestDocumentedLossesAgree(t *testing.T) {
 	cell := func(page string, at int, start ...string) string {
@@ -83,9 +83,9 @@ func TestDocumentedLossesAgree(t *testing.T) {
 		return ""
 	}
 	for _, loss := range []string{"l1", "l2"} {
-		readme, recipes := cell("../README.md", 4, "1", "1e-6", loss), cell("../docs/recipes.md", 3, "`"+loss+"`")
-		if readme != recipes || readme == "" {
-			t.Errorf("the expected loss %s is %s in the README and %s in the recipes", loss, readme, recipes)
+		gains, recipes := cell("../docs/gains.md", 4, "1", "1e-6", loss), cell("../docs/recipes.md", 3, "`"+loss+"`")
+		if gains != recipes || gains == "" {
+			t.Errorf("the expected loss %s is %s in gains.md and %s in the recipes", loss, gains, recipes)
 		}
 	}
 }

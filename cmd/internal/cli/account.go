@@ -34,12 +34,6 @@ type accountReport struct {
 	Profile []float64 `json:"profile,omitempty"`
 }
 
-const hardTruncation = `Designed tables with delta > 0 have bounded noise: an output near its end can rule
-a neighbor out, with a probability of up to delta in every release. So many
-releases of one table need a small delta each, and they compose worse than
-Gaussian noise: calibrate designs for a number of releases and says from how many
-on Gaussian noise is the better choice.`
-
 type accountOptions struct {
 	shell.Common
 	releases []string // tables and mechanisms
@@ -79,7 +73,7 @@ subsampled-gaussian is for neighbors that differ by one person who is added or r
 and for samples to which everybody belongs independently: not for batches of a fixed
 size, nor for neighbors in which a person is replaced.
 
-` + hardTruncation + `
+` + shell.HardTruncation + `
 
 With --json: "epsilon" and "delta" are the guarantee, "epsilon_lower" and
 "delta_lower" the lower bounds of the one at the other, "basic_epsilon" is the sum

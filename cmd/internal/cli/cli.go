@@ -20,6 +20,8 @@ import (
 	"github.com/spf13/cobra/doc"
 	"github.com/spf13/pflag"
 
+	"github.com/noisewright/noisewright/cmd/internal/cli/releases"
+	"github.com/noisewright/noisewright/cmd/internal/cli/vectors"
 	"github.com/noisewright/noisewright/cmd/internal/shell"
 	"github.com/noisewright/noisewright/internal/check"
 )
@@ -66,14 +68,14 @@ Exit codes:
 		id, title string
 		commands  []*cobra.Command
 	}{
-		{"release", "Release statistics and models of many people's data, under a total", []*cobra.Command{newReleaseCommand(a), newLedgerCommand(a), newLearnCommand(a)}},
+		{"release", "Release statistics and models of many people's data, under a total", []*cobra.Command{releases.NewReleaseCommand(a), releases.NewLedgerCommand(a), releases.NewLearnCommand(a)}},
 		{"design", "Design noise, with a proof", []*cobra.Command{newDesignCommand(a), newPlanCommand(a), newDesignKernelCommand(a), newDesignAdditiveCommand(a), newCompareCommand(a)}},
 		{"use", "Use it", []*cobra.Command{newPrivatizeCommand(a), newSampleCommand(a), newIntervalCommand(a)}},
 		{"local", "Local: values on devices, where nobody is trusted with them", []*cobra.Command{newLocalCommand(a)}},
 		{"compose", "Compose several releases", []*cobra.Command{newAccountCommand(a), newCalibrateCommand(a)}},
-		{"vectors", "Feature vectors", []*cobra.Command{newLatentCommand(a), newEncoderCommand(a)}},
+		{"vectors", "Feature vectors", []*cobra.Command{vectors.NewLatentCommand(a), vectors.NewEncoderCommand(a)}},
 		{"verify", "Verify and look at what was designed", []*cobra.Command{newVerifyCommand(a), newCertificateCommand(a), newPlotCommand(a), newExportCommand(a)}},
-		{"other", "Other", []*cobra.Command{newStudioCommand(a), newVersionCommand(a), newManCommand(a)}},
+		{"other", "Other", []*cobra.Command{newStudioCommand(a), newExampleCommand(a), newVersionCommand(a), newManCommand(a)}},
 	} {
 		root.AddGroup(&cobra.Group{ID: g.id, Title: g.title + ":"})
 		for _, c := range g.commands {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package cli
+package releases
 
 import (
 	"context"
@@ -42,7 +42,7 @@ A record that does not keep to the model's schema is refused.`,
   noisewright learn predict --model model.json --data test.csv`,
 	})
 	f.RequiredFile(&o.model, "model", "a file that learn has written", "model file, made by one of the commands that learn", "json")
-	f.RequiredFile(&o.data, "data", "a CSV file", "CSV file of records with a header, - for standard input; perhaps compressed with gzip or zstd", vectorFiles...)
+	f.RequiredFile(&o.data, "data", "a CSV file", "CSV file of records with a header, - for standard input; perhaps compressed with gzip or zstd", shell.CSVFiles...)
 	f.Check(func() error { return oneStandard(o.model, o.data) })
 	f.Delimiter(&o.csv)
 	f.Output(&o.Common, "CSV file to write the classes to, - for standard output (default none)", "csv")

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package cli
+package vectors
 
 import (
 	"context"
@@ -22,7 +22,7 @@ import (
 // decideOptions are those of decisions on the device.
 type decideOptions struct {
 	metric string // a word
-	costs  costs
+	costs  shell.Costs
 	file   string // of the costs; "": none
 	hidden []int  // of the network
 }
@@ -39,15 +39,15 @@ var metricMeasures = map[string]string{
 }
 
 func (o *decideOptions) flags(f *shell.Flags) {
-	f.Word(&o.metric, "metric", "word", "what decisions are compared by: cross-entropy (of the posterior, in nats), error (the share of wrong classes), cost (of --costs), or auto: cost with --costs, and otherwise cross-entropy", noiseAuto, metricCrossEntropy, metricError, metricCost)
+	f.Word(&o.metric, "metric", "word", "what decisions are compared by: cross-entropy (of the posterior, in nats), error (the share of wrong classes), cost (of --costs), or auto: cost with --costs, and otherwise cross-entropy", shell.NoiseAuto, metricCrossEntropy, metricError, metricCost)
 	f.Func("costs", "FILE", "", "what a decision costs, for decisions on the device: a CSV file with a header of the decisions, which are classes, and a row for each class that begins with it", func(text string) error {
-		o.file, o.costs = text, costs{}
-		return readCosts(&o.costs, text)
+		o.file, o.costs = text, shell.Costs{}
+		return shell.ReadCosts(&o.costs, text)
 	})
 	f.CompleteOrFile("costs")
 	widths(f, &o.hidden, "classifier", "", "widths of the hidden layers of the network that decides, ReLUs (default: one, twice as wide as there are features, from 8 to 64)")
 	f.Check(func() error {
-		if o.metric == noiseAuto {
+		if o.metric == shell.NoiseAuto {
 			if o.metric = metricCrossEntropy; o.file != "" {
 				o.metric = metricCost
 			}
@@ -77,13 +77,13 @@ func (o *decideOptions) of(classes []string) ([][]float64, error) {
 	}
 	sorted := func(names []string) []string { return slices.Sorted(slices.Values(names)) }
 	want := sorted(classes)
-	if !slices.Equal(sorted(o.costs.values), want) || !slices.Equal(sorted(o.costs.answers), want) {
+	if !slices.Equal(sorted(o.costs.Values), want) || !slices.Equal(sorted(o.costs.Answers), want) {
 		return nil, shell.BadInput("", fmt.Errorf("costs = %s, want a row and a column for each class, which are %s", check.Quoted(o.file), check.Shortened(strings.Join(classes, ", "))))
 	}
 	list := make([][]float64, len(classes))
 	for l, class := range classes {
 		for _, d := range classes {
-			list[l] = append(list[l], o.costs.losses[slices.Index(o.costs.values, class)][slices.Index(o.costs.answers, d)])
+			list[l] = append(list[l], o.costs.Losses[slices.Index(o.costs.Values, class)][slices.Index(o.costs.Answers, d)])
 		}
 	}
 	return list, nil
@@ -117,7 +117,7 @@ func (o *trainOptions) decisions(ctx context.Context, d *encoders.Data) (*decide
 		return nil, nil
 	case d.Target.Classes == nil && (alone || o.decide.file != ""):
 		return nil, shell.BadInput("", fmt.Errorf("target = %s has numbers, want classes to decide on, as with --classes", check.Quoted(d.Target.Name)))
-	case d.Target.Classes == nil, !alone && !filter && (o.noise != noiseAuto || o.domain != noiseAuto):
+	case d.Target.Classes == nil, !alone && !filter && (o.noise != shell.NoiseAuto || o.domain != shell.NoiseAuto):
 		return nil, nil
 	case filter && len(d.Target.Classes)-1 > slices.Max(o.coordinates):
 		return nil, nil // logistic regression sends more numbers

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package cli
+package vectors
 
 import (
 	"errors"
@@ -20,18 +20,18 @@ import (
 type vectorOptions struct {
 	data             string // or
 	mean, covariance string
-	featureColumns
+	shell.FeatureColumns
 	task, weights string          // one of them, or none
 	bounds        string          // of the features: LO,HI or a file
 	csv           csvfile.Options // of all files
 }
 
 func (v *vectorOptions) flags(f *shell.Flags) {
-	f.File(&v.data, "data", "CSV file of training data with a header, a row per person, perhaps compressed with gzip or zstd, - for standard input; public: only people encoded later are protected", vectorFiles...)
-	f.File(&v.mean, "mean", "in place of --data: CSV file with a header of features and one row, their means", vectorFiles...)
-	f.File(&v.covariance, "covariance", "in place of --data: CSV file with a header of features and a row for each, their covariances, in the order of the mean", vectorFiles...)
-	v.patternFlags(f, "those of text")
-	f.File(&v.task, "task", "CSV file of the task matrix K: a row for each number the task reads, under a header of features, or without one in their order (default: the features themselves)", vectorFiles...)
+	f.File(&v.data, "data", "CSV file of training data with a header, a row per person, perhaps compressed with gzip or zstd, - for standard input; public: only people encoded later are protected", shell.CSVFiles...)
+	f.File(&v.mean, "mean", "in place of --data: CSV file with a header of features and one row, their means", shell.CSVFiles...)
+	f.File(&v.covariance, "covariance", "in place of --data: CSV file with a header of features and a row for each, their covariances, in the order of the mean", shell.CSVFiles...)
+	f.FeatureColumns(&v.FeatureColumns, "those of text")
+	f.File(&v.task, "task", "CSV file of the task matrix K: a row for each number the task reads, under a header of features, or without one in their order (default: the features themselves)", shell.CSVFiles...)
 	f.String(&v.weights, "weights", "in place of --task, what each feature is multiplied by: NAME=W, separated by commas, with * and ? in names; 1 if absent")
 	f.String(&v.bounds, "bounds", "for bounds: LO,HI for all features, or a CSV file with a header of features and two rows, the lower and the upper bounds; public")
 	f.Delimiter(&v.csv)
@@ -46,14 +46,14 @@ func (v *vectorOptions) read(s *shell.Streams, p *latent.Problem) error {
 	var names []string // of all columns
 	choose := func(name string) bool {
 		names = append(names, name)
-		return v.chosen(name)
+		return v.Chosen(name)
 	}
 	read := v.readData
 	if v.moments() {
 		read = v.readMoments
 	}
 	err := read(s, p, choose)
-	if wrong := v.unmatched(names); names != nil && wrong != nil {
+	if wrong := v.Unmatched(names); names != nil && wrong != nil {
 		return shell.BadInput(latentDesignHelp, wrong) // a word misspelled makes features of what is none
 	}
 	if err != nil {
@@ -78,16 +78,6 @@ func (v *vectorOptions) read(s *shell.Streams, p *latent.Problem) error {
 	return nil
 }
 
-func unmatched(flag, patterns string, names []string) error {
-	var errs []error
-	for p := range strings.SplitSeq(patterns, ",") {
-		if p != "" && !slices.ContainsFunc(names, func(name string) bool { return csvfile.Matches([]string{p}, name) }) {
-			errs = append(errs, shell.About(flag, p, shell.Want("names of columns, which are "+check.Shortened(strings.Join(names, ", ")))))
-		}
-	}
-	return errors.Join(errs...)
-}
-
 func (v *vectorOptions) readMoments(s *shell.Streams, p *latent.Problem, choose func(string) bool) error {
 	mean, err := s.ReadFrame(v.mean, v.csv, choose, false)
 	if err != nil {
@@ -105,7 +95,7 @@ func (v *vectorOptions) readMoments(s *shell.Streams, p *latent.Problem, choose 
 }
 
 func (v *vectorOptions) readData(s *shell.Streams, p *latent.Problem, choose func(string) bool) error {
-	data, err := s.ReadFrame(v.data, v.csv, choose, v.columns == "*")
+	data, err := s.ReadFrame(v.data, v.csv, choose, v.Columns == "*")
 	if f, ok := errors.AsType[*shell.Failure](err); ok && strings.Contains(f.Error(), "column") {
 		f.Hint = "--columns and --exclude choose the columns that are read"
 	}
@@ -113,7 +103,7 @@ func (v *vectorOptions) readData(s *shell.Streams, p *latent.Problem, choose fun
 		return err
 	}
 	p.Features, p.Data = data.Names, matrix(data)
-	if i := slices.IndexFunc(data.Names, isIdentifier); i >= 0 && v.columns == "*" {
+	if i := slices.IndexFunc(data.Names, isIdentifier); i >= 0 && v.Columns == "*" {
 		name := data.Names[i]
 		s.Warn("column %s is taken for a feature; --exclude %s leaves it out, if it only tells rows apart", check.Quoted(name), name)
 	}

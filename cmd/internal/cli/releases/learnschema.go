@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package cli
+package releases
 
 import (
 	"context"
+	"errors"
 	"strconv"
 	"strings"
 
@@ -19,7 +20,7 @@ import (
 type learnSchemaOptions struct {
 	shell.Common
 	data, target string
-	featureColumns
+	shell.FeatureColumns
 	categorical string // patterns
 	csv         csvfile.Options
 }
@@ -39,10 +40,10 @@ questionnaire; then remove "draft" from the file. Nothing is learned by a draft.
 draft from public records of the same kind is safe.`,
 		Example: "  noisewright learn schema --data public.csv --target income -o schema.json",
 	})
-	f.RequiredFile(&o.data, "data", "a CSV file", "CSV file with a header, - for standard input; perhaps compressed with gzip or zstd", vectorFiles...)
+	f.RequiredFile(&o.data, "data", "a CSV file", "CSV file with a header, - for standard input; perhaps compressed with gzip or zstd", shell.CSVFiles...)
 	f.String(&o.target, "target", "column of the class")
 	f.Require(&o.target, "target", "the name of a column")
-	o.patternFlags(f, "the target")
+	f.FeatureColumns(&o.FeatureColumns, "the target")
 	f.String(&o.categorical, "categorical", "names of columns whose numbers are categories, as for --columns; text always is")
 	f.Delimiter(&o.csv)
 	f.Output(&o.Common, "schema file to write, - for standard output (default -)", "json")
@@ -59,12 +60,10 @@ func (o *learnSchemaOptions) run(ctx context.Context) error {
 	defer w.Discard()
 	var schema *learn.Schema
 	_, err = readRows(ctx, &o.Common, o.data, o.csv, func(rows *release.CSV) (err error) {
-		for flag, patterns := range map[string]string{"columns": o.columns, "exclude": o.exclude, "categorical": o.categorical} {
-			if err := unmatched(flag, patterns, rows.Columns()); err != nil {
-				return err
-			}
+		if err := errors.Join(o.Unmatched(rows.Columns()), shell.Unmatched("categorical", o.categorical, rows.Columns())); err != nil {
+			return err
 		}
-		schema, err = learn.Draft(rows, o.target, o.chosen, categorical)
+		schema, err = learn.Draft(rows, o.target, o.Chosen, categorical)
 		return err
 	})
 	if err != nil {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package cli
+package releases
 
 import (
 	"cmp"
@@ -32,7 +32,8 @@ import (
 const nonAdaptive = `the mechanisms of releases (statistic, epsilon, delta, loss, releases, rows per
 person, number of keys) were not chosen in view of earlier answers`
 
-func newLedgerCommand(s *shell.Streams) *cobra.Command {
+// NewLedgerCommand returns the commands of ledgers.
+func NewLedgerCommand(s *shell.Streams) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "ledger COMMAND",
 		Short: "Keep a total of what is released about a set of people",

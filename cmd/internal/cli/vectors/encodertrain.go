@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package cli
+package vectors
 
 import (
 	"cmp"
@@ -123,7 +123,7 @@ type trainer func(ctx context.Context, t *task) (*trained, error)
 
 func newTrainOptions(s *shell.Streams) *trainOptions {
 	o := &trainOptions{
-		Common: shell.Common{Streams: s}, noise: noiseAuto, domain: noiseAuto, radius: 1, seed: 1,
+		Common: shell.Common{Streams: s}, noise: shell.NoiseAuto, domain: shell.NoiseAuto, radius: 1, seed: 1,
 		coordinates: []int{1, 2, 3}, every: 30 * time.Second, design: shell.DesignOptions(),
 	}
 	o.design.Gap, o.design.TimeLimit = 0.005, 20*time.Second
@@ -133,7 +133,7 @@ func newTrainOptions(s *shell.Streams) *trainOptions {
 var deltaOfPerson = shell.Rule{Want: "0, or a number from 1e-10 to 0.5", OK: func(v float64) bool { return v == 0 || v >= 1e-10 && v <= 0.5 }}
 
 // The kinds of noise of --noise.
-var trainNoises = []string{noiseAuto, noiseDesigned, string(noise.Staircase), string(noise.Laplace), noiseGaussian, string(bundle.Spherical), string(bundle.Local), string(bundle.LocalUnbiased), string(bundle.None)}
+var trainNoises = []string{shell.NoiseAuto, shell.NoiseDesigned, string(noise.Staircase), string(noise.Laplace), noise.Gaussian, string(bundle.Spherical), string(bundle.Local), string(bundle.LocalUnbiased), string(bundle.None)}
 
 // trainKinds are those and the kinds of decisions.
 func (o *trainOptions) trainKinds() []string {
@@ -147,7 +147,7 @@ func (o *trainOptions) trainKinds() []string {
 func (o *trainOptions) flags(cmd *cobra.Command, target bool) *shell.Flags {
 	o.cmd = cmd
 	f := shell.NewFlags(cmd)
-	f.RequiredFile(&o.data, "data", "a CSV file", "CSV file of training data with a header, a row per person, perhaps compressed with gzip or zstd, - for standard input; it is not protected", vectorFiles...)
+	f.RequiredFile(&o.data, "data", "a CSV file", "CSV file of training data with a header, a row per person, perhaps compressed with gzip or zstd, - for standard input; it is not protected", shell.CSVFiles...)
 	f.String(&o.people.target, "target", "column of what the server is to know: numbers, or classes")
 	if target {
 		f.Require(&o.people.target, "target", "the name of a column")
@@ -182,15 +182,15 @@ func (o *trainOptions) noiseFlags(f *shell.Flags) {
 		decisions = "category or levels (a decision on the device, of classes), "
 	}
 	noiseFlag(f, &o.noise, &o.file, "noise: designed, staircase, local or local-unbiased (per coordinate), laplace, gaussian or spherical (joint), "+decisions+"none (a filter, which promises nothing), or auto (the one of least loss on people held out)", o.trainKinds())
-	f.Word(&o.domain, "domain", "word", "body that encodings are clipped to: box, l1-ball, ball, or auto (what suits the noise)", noiseAuto, string(bundle.Box), string(bundle.L1Ball), string(bundle.Ball))
+	f.Word(&o.domain, "domain", "word", "body that encodings are clipped to: box, l1-ball, ball, or auto (what suits the noise)", shell.NoiseAuto, string(bundle.Box), string(bundle.L1Ball), string(bundle.Ball))
 	radius := f.OptionalNumber(&o.radius, "radius", shell.Rule{Want: "a number from 1e-6 to 1e6", OK: func(v float64) bool { return v >= 1e-6 && v <= 1e6 }},
 		fmt.Sprintf("radius of the body, in units of the encoding: %g, with noise of a file what that is for", o.radius))
-	counts := noiseAuto
+	counts := shell.NoiseAuto
 	if len(o.coordinates) == 1 {
 		counts = strconv.Itoa(o.coordinates[0])
 	}
 	f.Func("coordinates", "counts", counts, "numbers that a person sends: one count, several to choose the best of, or auto, which is 1,2,3", func(text string) error {
-		if text == noiseAuto {
+		if text == shell.NoiseAuto {
 			text = "1,2,3"
 		}
 		o.coordinates = nil
@@ -211,7 +211,7 @@ func (o *trainOptions) noiseFlags(f *shell.Flags) {
 			return errors.New("epsilon or delta with noise = none, want neither: a filter promises nothing")
 		case o.noise != string(bundle.None) && o.promise.Epsilon == 0:
 			return errors.New("epsilon is missing, want a number above 0, at most 100")
-		case o.noise == noiseGaussian && o.promise.Delta == 0:
+		case o.noise == noise.Gaussian && o.promise.Delta == 0:
 			return errors.New("noise = gaussian and delta = 0, want a delta above 0: Gaussian noise is never private without")
 		}
 		o.fitted = !radius.Given
@@ -277,7 +277,7 @@ func (o *trainOptions) choices() []encoders.Choice {
 	if o.noise == decision.Category || o.noise == decision.Levels {
 		return nil
 	}
-	if o.noise != noiseAuto {
+	if o.noise != shell.NoiseAuto {
 		choices = nil
 		for _, z := range o.coordinates {
 			kind := bundle.Kind(o.noise)
@@ -285,7 +285,7 @@ func (o *trainOptions) choices() []encoders.Choice {
 		}
 	}
 	for i := range choices {
-		if o.domain != noiseAuto {
+		if o.domain != shell.NoiseAuto {
 			choices[i].Domain = bundle.Domain(o.domain)
 		}
 	}
@@ -417,7 +417,7 @@ func (o *trainOptions) run() (encoders.Run, error) {
 
 // designer makes designed tables, from the cache if they are there; nil if there are none to make.
 func (o *trainOptions) designer() (encoder.Design, error) {
-	if o.given != nil || o.noise != noiseAuto && o.noise != noiseDesigned {
+	if o.given != nil || o.noise != shell.NoiseAuto && o.noise != shell.NoiseDesigned {
 		return nil, nil
 	}
 	store, err := shell.NewStore(o.Streams, o.cache, o.design)
@@ -443,7 +443,7 @@ func (o *trainOptions) digest(d *encoders.Data) string {
 			writeNumber(digest, v)
 		}
 	}
-	text := fmt.Sprintf("%s\ndata %x\n", readVersion(), digest.Sum(nil))
+	text := fmt.Sprintf("%s\ndata %x\n", o.cmd.Root().Version, digest.Sum(nil))
 	o.cmd.Flags().VisitAll(func(flag *pflag.Flag) {
 		if !slices.Contains(operational, flag.Name) {
 			text += fmt.Sprintf("%s %s\n", flag.Name, flag.Value)
@@ -497,7 +497,7 @@ func (o *trainOptions) report(d *decided, b *bundle.Bundle, best *trained, trial
 		switch {
 		case best.unmeasured:
 		case t.Err != nil:
-			failed = failing(t.Err)
+			failed = shell.ErrorPart(t.Err)
 			text = "failed: " + shell.Sentence(t.Err)
 		default:
 			loss, standardError = shell.Finite(t.Loss), shell.Finite(t.StandardError)
@@ -521,7 +521,8 @@ func (o *trainOptions) report(d *decided, b *bundle.Bundle, best *trained, trial
 	}, slices.Concat(rows, why, best.rows, []shell.Row{{"bundle", o.Output + verified}}))
 }
 
-func newEncoderCommand(s *shell.Streams) *cobra.Command {
+// NewEncoderCommand returns the commands of encoders that are trained.
+func NewEncoderCommand(s *shell.Streams) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "encoder COMMAND",
 		Short: "Train private encoders of feature vectors",

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package cli
+package releases
 
 import (
 	"cmp"
@@ -40,7 +40,8 @@ type releaseOptions struct {
 	design lp.Options
 }
 
-func newReleaseCommand(s *shell.Streams) *cobra.Command {
+// NewReleaseCommand returns the commands that release statistics.
+func NewReleaseCommand(s *shell.Streams) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "release count|sum|mean|histogram|quantile|value|batch|workload",
 		Short: "Publish a statistic of a data set with the best proven noise",

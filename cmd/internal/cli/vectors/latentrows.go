@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package cli
+package vectors
 
 import (
 	"context"
@@ -62,8 +62,8 @@ func newRowsCommand(s *shell.Streams, cmd *cobra.Command, c conversion) *cobra.C
 	f.Directory(&o.bundle, "bundle", "directory of the bundle")
 	f.Require(&o.bundle, "bundle", wantBundle)
 	f.Misplaced("bundle", shell.IsBundle)
-	f.Argument(&o.in, "FILE", vectorFiles...)
-	f.Output(&o.Common, "CSV file to write, - for standard output (default -)", vectorFiles...)
+	f.Argument(&o.in, "FILE", shell.CSVFiles...)
+	f.Output(&o.Common, "CSV file to write, - for standard output (default -)", shell.CSVFiles...)
 	f.String(&o.keep, "keep", "names of columns to copy as they are, separated by commas, with * and ?; they are NOT private")
 	f.Delimiter(&o.csv)
 	if c.draws {
@@ -251,7 +251,7 @@ func (o *rowsOptions) write(ctx context.Context, w io.Writer, in *bundleRows, b 
 		if err := out.Write(record); err != nil {
 			return err
 		}
-		if in.Rows%progressRows == 0 {
+		if in.Rows%shell.ProgressRows == 0 {
 			line.Rows(c.doing, in.Rows, in.Input)
 		}
 	}

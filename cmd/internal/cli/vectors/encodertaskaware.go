@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package cli
+package vectors
 
 import (
 	"context"
@@ -29,7 +29,7 @@ type trainTaskAwareOptions struct {
 
 func newTrainTaskAwareCommand(s *shell.Streams) *cobra.Command {
 	o := &trainTaskAwareOptions{trainOptions: newTrainOptions(s), own: taskaware.Options{Steps: 400, Restarts: 3}, approach: string(taskaware.Aware), epochs: 2000, decay: 0.001}
-	o.decide = &decideOptions{metric: noiseAuto}
+	o.decide = &decideOptions{metric: shell.NoiseAuto}
 	f := o.flags(&cobra.Command{
 		Use:   "task-aware --data FILE --target COLUMN --epsilon E [--delta D] -o BUNDLE",
 		Short: "Train an encoder for one task, with its noise in the loop",

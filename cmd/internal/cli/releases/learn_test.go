@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package cli
+package releases
 
 import (
 	"bytes"
@@ -15,6 +15,7 @@ import (
 	"github.com/noisewright/noisewright/cmd/internal/shell"
 	"github.com/noisewright/noisewright/dp"
 	"github.com/noisewright/noisewright/learn"
+	"github.com/noisewright/noisewright/noise"
 	"github.com/noisewright/noisewright/release"
 	"github.com/noisewright/noisewright/release/ledger"
 )
@@ -26,7 +27,7 @@ func TestLearnAfterCrash(t *testing.T) {
 	if testing.Short() {
 		t.Skip("slow")
 	}
-	for neighbors, noise := range map[string]string{dp.AddRemove: noiseGaussian, dp.Replace: "designed"} {
+	for neighbors, noise := range map[string]string{dp.AddRemove: noise.Gaussian, dp.Replace: "designed"} {
 		t.Run(neighbors, func(t *testing.T) { learnAfterCrash(t, neighbors, noise) })
 	}
 }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package cli
+package vectors
 
 import (
 	"context"
@@ -59,7 +59,7 @@ func (o *latentVerifyOptions) run(ctx context.Context) error {
 		return err
 	})
 	if stopped != nil {
-		return giveUp(&o.Common, stopped)
+		return o.NotChecked(stopped)
 	}
 	promised := !errors.Is(falsehood, bundle.ErrNoPromise)
 	if falsehood != nil && promised && !errors.Is(falsehood, proof.ErrNotPrivate) {
@@ -81,7 +81,7 @@ func (o *latentVerifyOptions) print(b *bundle.Bundle, v *bundle.Verified, falseh
 	s := b.Spec()
 	content := shell.Object{
 		"noise", s.Noise, "composition", s.Composition, "domain", s.Domain,
-		"features", b.Features(), "coordinates", b.Coordinates(), failing(falsehood),
+		"features", b.Features(), "coordinates", b.Coordinates(), shell.ErrorPart(falsehood),
 	}
 	if errors.Is(falsehood, bundle.ErrNoPromise) {
 		none := shell.Object{"valid", false, "promise", nil, "epsilon", nil, "delta", nil, "epsilon_upper", nil, "delta_upper", nil, content}

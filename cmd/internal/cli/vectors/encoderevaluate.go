@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package cli
+package vectors
 
 import (
 	"cmp"
@@ -68,7 +68,7 @@ The noise is drawn from --seed, so that nothing here may be released.`, 100*eval
 	})
 	f.Directory(&o.bundle, "bundle", "directory of the bundle")
 	f.Require(&o.bundle, "bundle", wantBundle)
-	f.RequiredFile(&o.data, "data", "a CSV file", "CSV file of features and what is to be known, with a header, perhaps compressed with gzip or zstd, - for standard input", vectorFiles...)
+	f.RequiredFile(&o.data, "data", "a CSV file", "CSV file of features and what is to be known, with a header, perhaps compressed with gzip or zstd, - for standard input", shell.CSVFiles...)
 	f.String(&o.people.target, "target", "column of the truth, for bundles that decode to classes or values; attackers do without")
 	f.TextList(&o.people.private, "private", "column", "column that attackers are to guess; may be given several times")
 	f.Func("attack", "words", "", "attackers, separated by commas: "+strings.Join(words, ", "), func(text string) error {
@@ -80,7 +80,7 @@ The noise is drawn from --seed, so that nothing here may be released.`, 100*eval
 		}
 		return nil
 	})
-	f.File(&o.train, "train", "CSV file of the people that attackers and logistic regression learn from", vectorFiles...)
+	f.File(&o.train, "train", "CSV file of the people that attackers and logistic regression learn from", shell.CSVFiles...)
 	o.people.classFlag(f)
 	f.Delimiter(&o.people.csv)
 	f.Integer(&o.draws, "draws", "", 1, 1e6, "how often every row is released, from 1 to 1000000")

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package cli
+package vectors
 
 import (
 	"context"
@@ -96,8 +96,8 @@ func (o *trainVLMOptions) networkFlags(f *shell.Flags) {
 func (o *trainVLMOptions) check() error {
 	target, classes := o.people.target, o.level == string(vlm.Classes) || o.classEpsilon > 0
 	errs := []error{
-		shell.Refuse(o.domain != string(bundle.L1Ball) && o.domain != noiseAuto, "domain = %s, want l1-ball: encodings of this system are clipped to it", o.domain),
-		shell.Refuse(o.noise == noiseAuto, "noise = auto, want one kind"),
+		shell.Refuse(o.domain != string(bundle.L1Ball) && o.domain != shell.NoiseAuto, "domain = %s, want l1-ball: encodings of this system are clipped to it", o.domain),
+		shell.Refuse(o.noise == shell.NoiseAuto, "noise = auto, want one kind"),
 	}
 	o.domain = string(bundle.L1Ball)
 	if o.protected != privateTraining {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package cli
+package vectors
 
 import (
 	"context"
@@ -58,7 +58,7 @@ const (
 func newLatentDesignCommand(s *shell.Streams) *cobra.Command {
 	o := &latentDesignOptions{
 		Common:  shell.Common{Streams: s},
-		problem: latent.Problem{Domain: bundle.Box}, noise: noiseAuto, decoder: decoderAffine, design: shell.DesignOptions(),
+		problem: latent.Problem{Domain: bundle.Box}, noise: shell.NoiseAuto, decoder: decoderAffine, design: shell.DesignOptions(),
 	}
 	o.design.Gap, o.design.TimeLimit = 0.005, 20*time.Second
 	f := shell.NewFlags(&cobra.Command{
@@ -90,7 +90,7 @@ The guarantee rests on clipping to the domain, not on the data. The training dat
 itself is not protected: means, directions and clipping radii are learned from it
 and published in the bundle.
 
-` + hardTruncation + `
+` + shell.HardTruncation + `
 
 -o writes the bundle: the encoder, the clipping, verified tables or randomizers, the
 decoder and the task, as JSON, NumPy arrays and tables (docs/bundle-format.md).`,
@@ -106,7 +106,7 @@ decoder and the task, as JSON, NumPy arrays and tables (docs/bundle-format.md).`
 	f.OptionalNumber(&p.Ridge, "ridge", shell.Rule{Want: "a number from 0 to 1", OK: func(v float64) bool { return v >= 0 && v <= maxRidge }},
 		"share of the mean variance that is added to every feature's, for a covariance that is singular: 1e-6")
 	noiseFlag(f, &o.noise, &o.file, "noise of the bundle: auto (the smallest loss), local (randomizers), local-unbiased, designed, laplace, gaussian or spherical",
-		[]string{noiseAuto, string(bundle.Local), string(bundle.LocalUnbiased), noiseDesigned, string(noise.Laplace), noiseGaussian, string(bundle.Spherical)})
+		[]string{shell.NoiseAuto, string(bundle.Local), string(bundle.LocalUnbiased), shell.NoiseDesigned, string(noise.Laplace), noise.Gaussian, string(bundle.Spherical)})
 	f.Word(&o.decoder, "decoder", "word", "decoder of the bundle: affine, or lookup (a function of each released number, such as the mean of the features given it; only if it is better on training rows held out)", decoderAffine, decoderLookup)
 	f.OptionalInteger(&o.coordinates, "coordinates", 1, math.MaxInt, "coordinates of the privacy-agnostic benchmark, from 1 to the number of features (default: the best number)")
 	o.vectors.flags(f)
@@ -144,7 +144,7 @@ func (o *latentDesignOptions) check() error {
 	byLaw := o.noise == string(bundle.Local) || o.noise == string(bundle.LocalUnbiased)
 	moments, bounded := v.moments(), p.Domain == bundle.Bounds
 	return errors.Join(
-		shell.Refuse(o.noise == noiseGaussian && p.Delta == 0, "noise = gaussian and delta = 0, want a delta above 0: Gaussian noise is never private without"),
+		shell.Refuse(o.noise == noise.Gaussian && p.Delta == 0, "noise = gaussian and delta = 0, want a delta above 0: Gaussian noise is never private without"),
 		shell.Refuse(byLaw && moments, "noise = %s and no data, want --data: randomizers are chosen by its law", o.noise),
 		shell.Refuse(o.decoder == decoderLookup && (moments || o.Output == ""), "decoder = lookup without data or output, want --data, which it is fitted on, and --output: it is a part of a bundle"),
 		o.checkSource(),
@@ -225,7 +225,7 @@ func (o *latentDesignOptions) lookup(r *latent.Result, b *bundle.Bundle, object 
 }
 
 func (o *latentDesignOptions) kind() bundle.Kind {
-	if o.noise == noiseAuto {
+	if o.noise == shell.NoiseAuto {
 		return ""
 	}
 	return bundle.Kind(o.noise)
@@ -258,7 +258,7 @@ func (o *latentDesignOptions) result(ctx context.Context, p *latent.Problem, lin
 		o.noise = string(options.Own.Kind)
 	}
 	o.design.Progress = line.Design(o.design.TimeLimit)
-	if options.Own == nil && (o.noise == noiseAuto || o.noise == noiseDesigned) {
+	if options.Own == nil && (o.noise == shell.NoiseAuto || o.noise == shell.NoiseDesigned) {
 		if options.Store, err = shell.NewStore(o.Streams, o.cache, o.design); err != nil {
 			return nil, err
 		}
@@ -359,7 +359,8 @@ func latentRows(p *latent.Problem, r *latent.Result, best *latent.Candidate) []s
 	return append(rows, shell.When(ok, "laplace bounds", fmt.Sprintf("the smallest loss with Laplace noise, without clipping, is between %.6g and %.6g", lower, upper)))
 }
 
-func newLatentCommand(s *shell.Streams) *cobra.Command {
+// NewLatentCommand returns the commands of linear encoders.
+func NewLatentCommand(s *shell.Streams) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "latent COMMAND",
 		Short: "Privatize feature vectors for a task",
@@ -386,4 +387,3 @@ The design is a bundle, a directory that the devices and the server share.`,
 func matrix(f *csvfile.Frame) *mat.Dense { return mat.NewDense(f.Rows, len(f.Names), f.Data) }
 
 // The files of vectors are CSV, perhaps compressed.
-var vectorFiles = []string{"csv", "gz", "zst"}

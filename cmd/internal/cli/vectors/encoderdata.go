@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package cli
+package vectors
 
 import (
 	"cmp"
@@ -21,32 +21,13 @@ import (
 type peopleOptions struct {
 	target  string
 	private []string
-	featureColumns
+	shell.FeatureColumns
 	classes string // numbers that are classes; patterns
 	csv     csvfile.Options
 }
 
-// featureColumns are patterns of names, separated by commas.
-type featureColumns struct{ columns, exclude string }
-
-// patternFlags adds --columns, by default all but others, and --exclude.
-func (c *featureColumns) patternFlags(f *shell.Flags, others string) {
-	c.columns = "*"
-	f.String(&c.columns, "columns", "names of the feature columns, separated by commas, with * and ? for any letters; by default all but "+others)
-	f.String(&c.exclude, "exclude", "names of columns that are no features, as for --columns")
-}
-
-func (c *featureColumns) chosen(name string) bool {
-	return csvfile.Matches(strings.Split(c.columns, ","), name) && !csvfile.Matches(strings.Split(c.exclude, ","), name)
-}
-
-// unmatched is about patterns of columns that there are not.
-func (c *featureColumns) unmatched(names []string) error {
-	return errors.Join(unmatched("columns", c.columns, names), unmatched("exclude", c.exclude, names))
-}
-
 func (o *peopleOptions) flags(f *shell.Flags) {
-	o.patternFlags(f, "the target, the private ones and those of text")
+	f.FeatureColumns(&o.FeatureColumns, "the target, the private ones and those of text")
 	o.classFlag(f)
 	f.Delimiter(&o.csv)
 }
@@ -57,7 +38,7 @@ func (o *peopleOptions) classFlag(f *shell.Flags) {
 
 // read reads people: the features of these names, or those of the flags if there are none.
 func (o *peopleOptions) read(s *shell.Streams, file string, wanted []string) (*encoders.Data, error) {
-	choose := func(name string) bool { return !o.labels(name) && o.chosen(name) }
+	choose := func(name string) bool { return !o.labels(name) && o.Chosen(name) }
 	if wanted != nil {
 		choose = func(name string) bool { return slices.Contains(wanted, name) }
 	}
@@ -70,8 +51,8 @@ func (o *peopleOptions) read(s *shell.Streams, file string, wanted []string) (*e
 	f, kept, err := csvfile.ReadKept(in.Reader, func(name string) bool {
 		names = append(names, name)
 		return choose(name)
-	}, o.labels, wanted == nil && o.columns == "*")
-	if wrong := errors.Join(o.unmatched(names), o.missing(names)); names != nil && wrong != nil {
+	}, o.labels, wanted == nil && o.Columns == "*")
+	if wrong := errors.Join(o.Unmatched(names), o.missing(names)); names != nil && wrong != nil {
 		return nil, shell.BadInput("", wrong)
 	}
 	if err != nil {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package cli
+package releases
 
 import (
 	"bytes"
@@ -22,12 +22,14 @@ import (
 	"github.com/noisewright/noisewright/internal/check"
 	"github.com/noisewright/noisewright/learn"
 	"github.com/noisewright/noisewright/lp"
+	"github.com/noisewright/noisewright/noise"
 	"github.com/noisewright/noisewright/release"
 	"github.com/noisewright/noisewright/release/ledger"
 	"github.com/noisewright/noisewright/tables"
 )
 
-func newLearnCommand(s *shell.Streams) *cobra.Command {
+// NewLearnCommand returns the commands of classifiers.
+func NewLearnCommand(s *shell.Streams) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "learn COMMAND",
 		Short: "Learn a private classifier of the records of a file",
@@ -106,13 +108,13 @@ and nothing tells so; with --strict-not-private it is an error, after the charge
 
 func newLearnOptions(s *shell.Streams) *learnOptions {
 	return &learnOptions{
-		Common: shell.Common{Streams: s}, kind: noiseAuto, budget: learn.Budget{Neighbors: dp.AddRemove}, design: shell.DesignOptions(),
+		Common: shell.Common{Streams: s}, kind: shell.NoiseAuto, budget: learn.Budget{Neighbors: dp.AddRemove}, design: shell.DesignOptions(),
 	}
 }
 
 func (o *learnOptions) flags(cmd *cobra.Command) *shell.Flags {
 	f := shell.NewFlags(cmd)
-	f.RequiredFile(&o.data, "data", "a CSV file", "CSV file of the records to learn from, with a header, - for standard input; perhaps compressed with gzip or zstd", vectorFiles...)
+	f.RequiredFile(&o.data, "data", "a CSV file", "CSV file of the records to learn from, with a header, - for standard input; perhaps compressed with gzip or zstd", shell.CSVFiles...)
 	f.RequiredFile(&o.schema, "schema", "a file such as learn schema drafts", "schema file: what is public about records (see learn schema)", "json")
 	f.String(&o.target, "target", "column of the class, as in the schema; only to be sure")
 	o.csv.flags(f, asLedger)
@@ -121,7 +123,7 @@ func (o *learnOptions) flags(cmd *cobra.Command) *shell.Flags {
 	delta := f.OptionalNumber(&o.budget.Delta, "delta", shell.Delta, "delta of the model, all releases together, a probability: "+shell.Delta.Want)
 	f.Prudent(&o.Common, &o.budget.Epsilon, &o.budget.Delta)
 	f.Word(&o.budget.Neighbors, "neighbors", "word", "what is hidden: add-remove (that a record is there) or replace (what it is), which costs twice as much", dp.AddRemove, dp.Replace)
-	f.Word(&o.kind, "noise", "word", "noise: auto (of the least variance), designed, gaussian, laplace, or none (for comparison: the model is NOT PRIVATE)", noiseAuto, noiseDesigned, noiseGaussian, "laplace", noiseNone)
+	f.Word(&o.kind, "noise", "word", "noise: auto (of the least variance), designed, gaussian, laplace, or none (for comparison: the model is NOT PRIVATE)", shell.NoiseAuto, shell.NoiseDesigned, noise.Gaussian, "laplace", noiseNone)
 	f.Check(func() error {
 		private := o.kind != noiseNone
 		switch {
@@ -129,12 +131,12 @@ func (o *learnOptions) flags(cmd *cobra.Command) *shell.Flags {
 			return errors.New("epsilon or delta is missing, want both")
 		case !private && (epsilon.Given || delta.Given || o.ledger != ""):
 			return errors.New("epsilon, delta or ledger with noise = none, want none of them: there is no guarantee")
-		case o.kind == noiseGaussian && o.budget.Delta == 0:
+		case o.kind == noise.Gaussian && o.budget.Delta == 0:
 			return errors.New("noise = gaussian and delta = 0, want a delta above 0: Gaussian noise is never private without")
 		}
 		return nil
 	})
-	f.File(&o.test, "test", "CSV file of other records with their classes, to count errors on; these are not protected", vectorFiles...)
+	f.File(&o.test, "test", "CSV file of other records with their classes, to count errors on; these are not protected", shell.CSVFiles...)
 	f.Check(func() error { return oneStandard(o.data, o.schema, o.test) })
 	f.File(&o.ledger, "ledger", "ledger to charge, made by ledger create (default none: nothing adds up your releases)", "ledger")
 	f.Bool(&o.sameData, "same-data", sameDataUsage)
@@ -302,11 +304,10 @@ func (o *learnOptions) noise(ctx context.Context, releases int, before []account
 	}
 	kind := o.kind
 	if len(before) > 0 && before[0].Table != nil {
-		kind, source = noiseAuto, func(context.Context, dp.Problem, int) (*tables.Verified, error) { return before[0].Table, nil }
+		kind, source = shell.NoiseAuto, func(context.Context, dp.Problem, int) (*tables.Verified, error) { return before[0].Table, nil }
 	}
-	designer := &calibration{options: o.design, target: account.Target{Releases: releases}}
-	designer.target.Epsilon, designer.target.Delta = o.budget.Epsilon, o.budget.Delta
-	return learn.NewNoise(ctx, kind, o.budget, releases, learn.Options{Source: source, Design: designer.design, TimeLimit: o.design.TimeLimit})
+	total := dp.Budget{Epsilon: o.budget.Epsilon, Delta: o.budget.Delta}
+	return learn.NewNoise(ctx, kind, o.budget, releases, learn.Options{Source: source, Design: shell.DesignerOf(releases, total, o.design), TimeLimit: o.design.TimeLimit})
 }
 
 func (o *learnOptions) draw(ctx context.Context, l learner, data *learn.Data, noise *learn.Noise) ([]byte, error) {

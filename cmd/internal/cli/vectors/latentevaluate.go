@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package cli
+package vectors
 
 import (
 	"context"
@@ -42,7 +42,7 @@ Losses of people's true features are printed: they are for who may see these.`, 
 	})
 	f.Integer(&o.draws, "draws", "", 2, 1e6, "how often every row is privatized, from 2 to 1000000")
 	f.Delimiter(&o.csv)
-	f.RequiredFile(&o.data, "data", "a CSV file", "CSV file of features, with a header, perhaps compressed with gzip or zstd, - for standard input", vectorFiles...)
+	f.RequiredFile(&o.data, "data", "a CSV file", "CSV file of features, with a header, perhaps compressed with gzip or zstd, - for standard input", shell.CSVFiles...)
 	f.Directory(&o.bundle, "bundle", "directory of the bundle")
 	f.Require(&o.bundle, "bundle", wantBundle)
 	f.Verdict(&o.Common, "no progress and no summary")
