@@ -292,6 +292,17 @@ func TestDrawer(t *testing.T) {
 			t.Errorf("%v: %d, %v, after %d words, want %d", c.words, got, err, at, c.want)
 		}
 	}
+	for _, c := range []struct {
+		ratio uint64
+		words []uint64
+		want  int64
+	}{{0, []uint64{25}, -2}, {1, []uint64{25, 1}, -2}, {1, []uint64{24, 0, 1}, 3}} { // without a tail, and the least one
+		l.TailRatio = c.ratio
+		d, at := newDrawer(&l), 0
+		if got, err := d.draw(func() (uint64, error) { at++; return c.words[at-1], nil }); err != nil || got != c.want || at != len(c.words) {
+			t.Errorf("%v: %d, %v, after %d words, want %d", c.words, got, err, at, c.want)
+		}
+	}
 	broken := errors.New("broken")
 	if _, err := d.draw(func() (uint64, error) { return 0, broken }); !errors.Is(err, broken) {
 		t.Errorf("%v, want the error of the word", err)
