@@ -159,3 +159,34 @@ func TestWordsThatFail(t *testing.T) {
 		}
 	}
 }
+
+// TestWholeAnswers: where cells alone are measured, answers are whole numbers, and 0 has no sign.
+func TestWholeAnswers(t *testing.T) {
+	pair := Workload{Kind: Marginals, Attributes: attributes(2, 3), Sets: [][]int{{0}, {1}, {}, {0, 1}}}
+	for name, s := range map[string]Spec{
+		"cells": {Workload: Workload{Kind: Ranges, Cells: 6}, Measurements: []Measurement{{Kind: Partition, Block: 1, Weight: 7, Noise: geometric(t, 1)}}},
+		"table": {Workload: pair, Measurements: []Measurement{{Kind: Partition, Attributes: &[]int{0, 1}, Weight: 7, Noise: geometric(t, 1)}}},
+	} {
+		s.Budget, s.Neighbors, s.MaxPerPerson = dp.Budget{Epsilon: 1}, dp.AddRemove, 1
+		p := made(t, s)
+		r := rand.New(rand.NewPCG(51, 52))
+		for range 300 {
+			y := make([]int64, 6)
+			for i := range y {
+				y[i] = r.Int64N(200003) - 100001
+			}
+			y[5] -= y[0] + y[1] + y[2] + y[3] + y[4] + y[5] // they sum to 0
+			want := direct(&s.Workload, y)
+			i := 0
+			if err := p.Decode(y, func(x float64) error {
+				if x != want[i] || x == 0 && math.Signbit(x) {
+					t.Errorf("%s: answer %d of %v is %v, want %v", name, i, y, x, want[i])
+				}
+				i++
+				return nil
+			}); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+}

@@ -163,7 +163,7 @@ func TestInverseIsSharp(t *testing.T) {
 		good bool
 	}{
 		{[][]int64{{1 << 60}}, true},
-		{[][]int64{{1 << 61}}, false}, // 2^121 is beyond what is exact
+		{[][]int64{{3 << 59}}, false}, // 121 places are beyond what is exact
 		{[][]int64{{1, -1000, 0, 0, 0}, {-1000, 1e6 + 1, -1000, 0, 0}, {0, -1000, 1e6 + 1, -1000, 0}, {0, 0, -1000, 1e6 + 1, -1000}, {0, 0, 0, -1000, 1e6 + 1}}, false},
 		{[][]int64{{1 << 46, 1 << 23}, {1 << 23, 1 + 1}}, true},
 		{[][]int64{{1 << 40, 1 << 40}, {1 << 40, 1<<40 + 1}}, true}, // the second pivot is 1 of 2^40

@@ -288,6 +288,9 @@ func TestSubsets(t *testing.T) {
 		}
 		seen := map[string]bool{}
 		Subsets(set, func(sub []int) {
+			if first, last := len(seen) == 0, len(seen) == 1<<n-1; first && len(sub) > 0 || last && len(sub) < n {
+				t.Errorf("%v is subset %d of %v", sub, len(seen), set)
+			}
 			if seen[key(sub)] || !contains(set, sub) || !slices.IsSorted(sub) {
 				t.Errorf("%v of %v", sub, set)
 			}
