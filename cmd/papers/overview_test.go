@@ -69,8 +69,10 @@ func TestOverviewRuns(t *testing.T) {
 			continue
 		}
 		i := slices.IndexFunc(runs, func(v overviewRun) bool { return v.name == r.name() })
-		if i < 0 || runs[i].ours != now.ours {
-			t.Errorf("%s has %q, want what the table has, %v", r.name(), now.ours, runs[max(i, 0)].ours)
+		if i < 0 {
+			t.Errorf("%s has no run", r.name())
+		} else if runs[i].ours != now.ours {
+			t.Errorf("%s has %q, want what the table has, %q", r.name(), now.ours, runs[i].ours)
 		}
 	}
 }
