@@ -181,6 +181,7 @@
     $("unit").textContent = `${m.loss}: ${m.loss_unit}`;
     $("bound").textContent = m.bound.value > 0 ? `${m.bound.text}` : "none";
     $("gap-shown").textContent = m.gap;
+    headline(null);
     const ms = Math.round(performance.now() - began);
     $("took").textContent = `shown after ${ms} ms`;
     document.documentElement.dataset.ms = ms;
@@ -219,7 +220,28 @@
     portraits.law($("laws"), made, i);
   }
 
+  // headline says in words what is gained on what people use otherwise, and how much more there may be.
+  function headline(usual) {
+    const limit = made.bound.value > 0 ? `no ${made.kind === "table" ? "noise" : "answers of this kind"} can be better by more than ${made.gap}` : "no bound is known";
+    let gain = "";
+    if (usual) {
+      const less = Math.floor(1000 * (1 - made.expected.value / usual.loss)) / 10; // not more than there is
+      gain = less >= 0.5 ? `${less >= 10 ? Math.floor(less) : less} % less ${made.kind === "subset" ? "variance" : "error"} than ${usual.title}; ` : less > -0.5 ? `${usual.title} is as good; ` : `${usual.title} is better; `;
+    }
+    const text = gain + limit;
+    $("headline").textContent = `${text[0].toUpperCase()}${text.slice(1)}.`;
+    $("headline").hidden = false;
+  }
+
+  // usual is the mechanism that people take if they do not look further, of those that apply.
+  function usual(mechanisms) {
+    const [name, title] = made.kind === "subset" ? ["randomized-response", "randomized response"] : [$("query").value === "integer" && !file ? "discrete-laplace" : "laplace", "Laplace noise"];
+    const m = mechanisms.find((m) => m.name === name && m.loss !== null);
+    return m ? { loss: m.loss, title } : null;
+  }
+
   function showCompared(c) {
+    headline(usual(c.mechanisms));
     $("card-compared").hidden = false;
     const there = c.mechanisms.filter((m) => m.loss !== null), without = c.mechanisms.filter((m) => m.loss === null);
     $("compared").replaceChildren(
@@ -293,6 +315,17 @@
         changed();
         $("answer").textContent = `Epsilon ${found.epsilon} has an expected loss of at most ${found.loss.text}.${found.below ? ` Below ${charts.approximate(found.below, 5)} no noise has one of ${found.accept}: that is proved.` : ""}`;
       },
+    });
+  }
+
+  // Local answers begin with δ = 0, which costs nothing there, unless a delta was typed.
+  const begins = { table: "1e-6", kernel: "1e-6", local: "0" };
+  for (const e of form.elements.kind) {
+    e.addEventListener("change", () => {
+      const input = $("delta");
+      if (!Object.values(begins).includes(input.value)) return;
+      input.value = begins[e.value];
+      input.dispatchEvent(new Event("input"));
     });
   }
 
