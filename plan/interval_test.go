@@ -230,7 +230,7 @@ func TestRadiiAreTheBound(t *testing.T) {
 				} else if name == "l2" || name == "residuals" {
 					low, high = want[q], want[q]*(1+1.01e-6)
 				}
-				if got[q] < low || got[q] > high {
+				if !(got[q] >= low && got[q] <= high) {
 					t.Errorf("%s: query %d at %g: the radius %g, want %g", name, q, miss, got[q], want[q])
 				}
 			}
