@@ -6,9 +6,11 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math"
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/noisewright/noisewright/account"
 	"github.com/noisewright/noisewright/dp"
@@ -259,13 +261,62 @@ func TestWorkloadRefuses(t *testing.T) {
 		t.Errorf("data of another query: %v", err)
 	}
 	m := &Measured{Plan: planOf(t, plan.Workload{Kind: plan.Matrix, Cells: 2, Rows: [][]int64{{1, -2}, {0, 3}}}, 1, dp.AddRemove, 1), Cells: []Cells{byAge}, Sums: []int64{0, 0}}
-	for _, level := range []float64{0, 1} {
-		if err := m.Answers(level, false, func(WorkloadAnswer) error { return nil }); !errors.Is(err, dp.ErrInvalid) {
+	for _, level := range []float64{0, 1, math.NaN()} {
+		if err := m.Answers(level, false, func(WorkloadAnswer) error { return nil }); !errors.Is(err, dp.ErrInvalid) || !strings.HasPrefix(err.Error(), "release: level = ") {
 			t.Errorf("level %g: %v", level, err)
 		}
 	}
 	if err := m.Answers(0.9, true, func(WorkloadAnswer) error { return nil }); !errors.Is(err, dp.ErrInvalid) {
 		t.Errorf("non-negative differences: %v", err)
+	}
+}
+
+// TestWorkloadCharged: a ledger is charged with one use of the plan's budget, neither less nor more, before
+// anything is drawn, and once for the same plan, cells and data; it keeps what was told.
+func TestWorkloadCharged(t *testing.T) {
+	for _, s := range []struct {
+		neighbors, person, unit string
+		epsilon, delta          float64
+	}{{dp.AddRemove, "", dp.Row, 1, 0}, {dp.Replace, "id", "person:id", 0.5, 1e-9}} {
+		spec := planOf(t, plan.Workload{Kind: plan.Prefix, Cells: 3}, s.epsilon, s.neighbors, 2).Mechanism().Spec()
+		spec.Delta = s.delta
+		spec.Claims, spec.Variances = plan.Claims{}, nil
+		p, err := plan.New(spec)
+		if err != nil {
+			t.Fatal(err)
+		}
+		v, err := p.Verify()
+		if err != nil {
+			t.Fatal(err)
+		}
+		w := Workload{Plan: v, Cells: []Cells{byCity}, Person: s.person}
+		l := &allCharges{terms: account.Terms{Epsilon: 10, Delta: 0.1, Neighbors: s.neighbors, Unit: s.unit}}
+		const data = "id,city,age\n1,a,2\n1,b,2\n2,c,0\n"
+		first, err := w.Release(t.Context(), l, strings.NewReader(data))
+		if err != nil {
+			t.Fatal(err)
+		}
+		want := account.Cost{Epsilon: spec.Epsilon, Delta: s.delta, Times: 1}
+		if c := l.charged; len(c.Costs) != 1 || c.Costs[0] != want || c.Neighbors != s.neighbors || c.Unit != s.unit || first.Unit != s.unit {
+			t.Errorf("charged %+v, want %+v", *c, want)
+		}
+		if e := first.Ledger; e == nil || *e != (Entry{l.charged.ID, l.charged.Charged, false}) {
+			t.Errorf("the release is %+v, charged %+v", e, l.charged)
+		}
+		l.charged.Replayed, l.charged.Charged = true, time.Unix(5, 0)
+		again, err := w.Release(t.Context(), l, strings.NewReader(data))
+		if err != nil || !slices.Equal(again.Sums, first.Sums) || *again.Ledger != (Entry{l.charged.ID, time.Unix(5, 0), true}) {
+			t.Errorf("again %+v, want %+v (%v)", again, first, err)
+		}
+		// A crash after the charge: it is drawn anew for what was charged.
+		l.charged.Answer = nil
+		if crashed, err := w.Release(t.Context(), l, strings.NewReader(data)); err != nil || crashed.Ledger.Replayed || l.charged.Costs[0] != want {
+			t.Errorf("%+v, charged %+v (%v)", crashed, l.charged, err)
+		}
+		w.Cells = []Cells{{Column: "city", Keys: []string{"b", "a", "c"}}}
+		if _, err := w.Release(t.Context(), l, strings.NewReader(data)); !errors.Is(err, account.ErrExceeded) {
+			t.Errorf("other cells from a ledger that is spent: %v", err)
+		}
 	}
 }
 
