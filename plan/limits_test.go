@@ -437,6 +437,9 @@ func TestNoPlan(t *testing.T) {
 		}
 	}
 	text := encoded(t, made(t, larger12(t)["levels"]))
+	if start := `{"format":"noisewright-plan","version":1,`; !strings.HasPrefix(strings.Join(strings.Fields(text), ""), start) {
+		t.Errorf("a file begins with %.60s, want %s", text, start)
+	}
 	start, end := strings.Index(text, `"certificate":{`), strings.Index(text, `,"variances":[`)
 	text = text[:start] + `"certificate":{"delta":"","mean_squared_error":"","max_squared_error":""` + text[end:]
 	if p, err := Decode(strings.NewReader(text)); p != nil || !errors.Is(err, proof.ErrFormat) || !strings.Contains(err.Error(), "certificate.delta") {
