@@ -329,23 +329,26 @@ func TestWorkloads(t *testing.T) {
 			t.Errorf("%q: %v, want one sentence", text, err)
 		}
 	}
-	for kind, n := range map[string]int{Identity: 6, Prefix: 6, Ranges: 6} {
-		w := Workload{Kind: kind, Cells: n}
+	for _, w := range []Workload{
+		{Kind: Identity, Cells: 6}, {Kind: Prefix, Cells: 6}, {Kind: Ranges, Cells: 6},
+		{Kind: Matrix, Cells: 3, Rows: [][]int64{{1, -2, 3}, {0, 5, -1}, {4, 0, 0}}},
+	} {
+		n := w.Cells
 		want := make([][]float64, n)
 		for i := range want {
 			want[i] = make([]float64, n)
 		}
-		w.intervals(func(_, a, b int) {
-			for i := a; i < b; i++ {
-				for j := a; j < b; j++ {
-					want[i][j]++
+		for _, row := range rowsOf(&w) {
+			for i, a := range row {
+				for j, b := range row {
+					want[i][j] += float64(a * b)
 				}
 			}
-		})
+		}
 		for i, row := range w.Gram() {
 			for j, x := range row {
 				if x != want[i][j] {
-					t.Errorf("%s: %v at %d, %d, want %v", kind, x, i, j, want[i][j])
+					t.Errorf("%s: %v at %d, %d, want %v", w.Kind, x, i, j, want[i][j])
 				}
 			}
 		}

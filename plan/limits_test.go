@@ -12,6 +12,7 @@ import (
 
 	"github.com/noisewright/noisewright/dp"
 	"github.com/noisewright/noisewright/internal/check"
+	"github.com/noisewright/noisewright/proof"
 )
 
 // valid says whether a plan is one, and that what is not is refused as invalid.
@@ -425,5 +426,23 @@ func TestImmutable(t *testing.T) {
 				t.Errorf("%s: the bases %v", name, p.Bases())
 			}
 		}
+	}
+}
+
+// TestNoPlan: what New did not make is nothing that is verified, and a file that claims nothing is none.
+func TestNoPlan(t *testing.T) {
+	for name, p := range map[string]*Plan{"nil": nil, "zero": {}} {
+		if v, err := proof.Verify(t.Context(), p, proof.Options{}); v != nil || !errors.Is(err, dp.ErrInvalid) {
+			t.Errorf("%s: %v, %v, want ErrInvalid", name, v, err)
+		}
+	}
+	text := encoded(t, made(t, larger12(t)["levels"]))
+	if start := `{"format":"noisewright-plan","version":1,`; !strings.HasPrefix(strings.Join(strings.Fields(text), ""), start) {
+		t.Errorf("a file begins with %.60s, want %s", text, start)
+	}
+	start, end := strings.Index(text, `"certificate":{`), strings.Index(text, `,"variances":[`)
+	text = text[:start] + `"certificate":{"delta":"","mean_squared_error":"","max_squared_error":""` + text[end:]
+	if p, err := Decode(strings.NewReader(text)); p != nil || !errors.Is(err, proof.ErrFormat) || !strings.Contains(err.Error(), "certificate.delta") {
+		t.Errorf("a file without claims: %v, %v", p, err)
 	}
 }
