@@ -57,8 +57,8 @@ type designer struct {
 	waiting    bool          // something is left for the next horizon
 	begun      bool          // the first stage has
 	nodes      time.Duration // that some take
-	chain      int           // nodes of the bound of one cell per sensitivity
 	simple     grid          // of the table to begin with
+	simpleLoss float64       // of that
 	closedForm closed        // the best multipliers
 	part       float64       // of the gap that a side may miss because of jumps
 	real       *designer     // of the real query in place of that on points
@@ -102,11 +102,16 @@ func (d *designer) begin() error {
 	if !d.begun {
 		d.findCore()
 	}
-	t, err := d.simpleTable()
+	var t *tables.Verified
+	var err error
+	if d.table == nil || d.Best == d.simpleLoss {
+		t, err = d.simpleTable()
+	}
 	switch {
 	case t != nil:
 		d.keepTable(t)
-	case err == nil: // the same as before
+		d.simpleLoss = d.Best
+	case err == nil: // the same as before, or there is a better one
 	case d.table == nil && (d.Constraints.None() || !(meet.NotKept(err) || errors.Is(err, meet.ErrLimit))):
 		return err
 	}
@@ -118,10 +123,11 @@ func (d *designer) begin() error {
 			s.missed = math.Inf(1)
 		}
 	}
-	if d.Loss.Symmetric() && d.chain < math.MaxInt {
+	if d.Loss.Symmetric() && d.Bound == 0 {
 		d.proveChain()
 	}
-	if d.core != nil && d.Epsilon >= closedFrom && !d.unclosed {
+	const same = 1 + 1e-6 // the bound and the best in closed form: programs have proved nothing better
+	if d.core != nil && d.Epsilon >= closedFrom && !d.unclosed && (!d.begun || d.Bound <= same*d.closedForm.value) {
 		d.closedDual()
 	}
 	d.begun = true
@@ -137,15 +143,12 @@ func (d *designer) proveChain() {
 	}
 	const times = 20 // as far as noise reaches, or kinks are: beyond it levels that are out of reach are looked at
 	most := int(min(float64(d.Options.MaxCells), times*far))
-	d.chain = min(most, max(d.affordableNodes(d.Loss, 1), fewNodes))
-	if dual := d.chainDual(d.scale(), d.chain); dual != nil {
+	nodes := min(most, max(d.affordableNodes(d.Loss, 1), fewNodes))
+	if dual := d.chainDual(d.scale(), nodes); dual != nil {
 		d.keepDual(dual)
-		d.chain = most
+	} else if nodes < most {
+		d.waiting = true
 	}
-	if d.chain == most {
-		d.chain = math.MaxInt
-	}
-	d.waiting = d.waiting || d.chain < most
 }
 
 // scale returns the magnitude of the expected loss.
