@@ -133,10 +133,19 @@ var arrows = map[string][]string{
 	// The front door and the program.
 	"": {"proof", "internal/check", "lp", "lp/highs", "account", "tables", "sampler", "dp", "loss", "release"},
 	"cmd/internal/cli": {
-		"proof", "cmd/internal/shell", "cmd/internal/report", "cmd/internal/estimate", "cmd/internal/studio", "internal/csvfile", "cmd/internal/figure", "internal/exact", "internal/check", "internal/files", "internal/strictjson",
-		"lp", "lp/highs", "tables", "tables/shapes", "kernels", "cells", "local", "subset", "counts", "sampler", "noise", "dp", "loss", "account", "release", "release/ledger", "learn", "latent", "latent/bundle", "plan", "plan/design",
-		"encoder", "cmd/internal/encoders", "cmd/internal/encoders/taskaware", "cmd/internal/encoders/vlm", "cmd/internal/encoders/minimax", "cmd/internal/encoders/attack", "cmd/internal/encoders/decision",
-		"github.com/spf13/cobra", "github.com/spf13/pflag", "gonum.org/v1/plot", "gonum.org/v1/gonum/mat", "gonum.org/v1/gonum/stat/distuv",
+		"cmd/internal/cli/releases", "cmd/internal/cli/vectors", "proof", "cmd/internal/shell", "cmd/internal/report", "cmd/internal/estimate", "cmd/internal/studio", "internal/csvfile", "cmd/internal/figure", "internal/exact", "internal/check", "internal/files",
+		"lp", "lp/highs", "tables", "tables/shapes", "kernels", "cells", "local", "subset", "counts", "sampler", "noise", "dp", "loss", "account", "plan", "plan/design",
+		"github.com/spf13/cobra", "github.com/spf13/pflag", "gonum.org/v1/plot",
+	},
+	// Groups of commands, which know nothing of each other.
+	"cmd/internal/cli/releases": {
+		"cmd/internal/shell", "release", "release/ledger", "learn", "plan", "account", "proof", "lp", "tables", "noise", "dp",
+		"internal/csvfile", "internal/exact", "internal/check", "internal/strictjson", "github.com/spf13/cobra", "github.com/spf13/pflag",
+	},
+	"cmd/internal/cli/vectors": {
+		"cmd/internal/shell", "latent", "latent/bundle", "encoder", "cmd/internal/encoders", "cmd/internal/encoders/taskaware", "cmd/internal/encoders/vlm", "cmd/internal/encoders/minimax", "cmd/internal/encoders/attack", "cmd/internal/encoders/decision",
+		"lp", "local", "sampler", "noise", "proof", "dp", "loss", "internal/csvfile", "internal/exact", "internal/check",
+		"github.com/spf13/cobra", "github.com/spf13/pflag", "gonum.org/v1/gonum/mat", "gonum.org/v1/gonum/stat/distuv",
 	},
 	"cmd/internal/shell": {
 		"proof/forms", "proof", "internal/csvfile", "internal/exact", "internal/check", "internal/files",
@@ -148,7 +157,7 @@ var arrows = map[string][]string{
 		"proof", "cmd/internal/portrait", "internal/check", "lp", "local", "subset", "noise", "account", "dp",
 	},
 
-	"cmd/internal/scripttest": {"github.com/rogpeppe/go-internal"}, // for tests
+	"cmd/internal/scripttest": {"cmd/internal/shell", "github.com/rogpeppe/go-internal"}, // for tests
 	"internal/csvfile":        {"internal/check", "github.com/klauspost/compress/zstd"},
 	"cmd/internal/portrait":   {"proof/forms", "proof", "tables", "kernels", "cells", "local", "subset", "account", "dp", "loss", "internal/exact"},
 	"cmd/internal/figure":     {"cmd/internal/portrait", "proof", "tables", "kernels", "cells", "local", "subset", "noise", "dp", "loss", "internal/check", "gonum.org/v1/plot"},

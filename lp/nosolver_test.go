@@ -84,6 +84,7 @@ func TestNoSolverOfOtherKinds(t *testing.T) {
 		},
 		{Privacy: dp.Privacy{Epsilon: 1, Delta: 1e-6, Sensitivity: 1}, Loss: named("pinball:0.9")},
 		{Privacy: dp.Privacy{Epsilon: 1, Delta: 1e-3, Sensitivity: 1}, Loss: named("exceed:3")},
+		{Privacy: dp.Privacy{Epsilon: 1, Delta: 0.1, Sensitivity: 1}, Loss: named("l1:0.7 + exceed:3:0.3")},
 		{
 			Privacy: dp.Privacy{Epsilon: 1, Delta: 0.1, Sensitivity: 1}, Loss: named("pinball:0.7"),
 			Constraints: dp.Constraints{Unbiased: true},

@@ -9,7 +9,6 @@ import (
 	"maps"
 	"math"
 	"slices"
-	"time"
 
 	"github.com/spf13/cobra"
 
@@ -23,12 +22,9 @@ import (
 	"github.com/noisewright/noisewright/tables/shapes"
 )
 
-// The words of --noise.
+// The words of --noise that no other command has.
 const (
-	noiseAuto      = "auto"
-	noiseDesigned  = "designed"
 	noiseTruncated = noise.TruncatedLaplace
-	noiseGaussian  = noise.Gaussian
 	noisePower     = "exponential-power"
 )
 
@@ -41,7 +37,7 @@ type calibrateOptions struct {
 }
 
 func newCalibrateCommand(s *shell.Streams) *cobra.Command {
-	o := &calibrateOptions{Common: shell.Common{Streams: s}, design: shell.DesignOptions(), noise: noiseAuto}
+	o := &calibrateOptions{Common: shell.Common{Streams: s}, design: shell.DesignOptions(), noise: shell.NoiseAuto}
 	f := shell.NewFlags(&cobra.Command{
 		Use:   "calibrate --releases K --epsilon E --delta D --sensitivity S --loss LOSS [-o TABLE]",
 		Short: "Design the noise of many releases with a total epsilon and delta",
@@ -53,7 +49,7 @@ The summary compares the loss of a release with that of a table for basic
 composition, (epsilon/K, delta/K) each, and with Laplace and Gaussian noise
 calibrated to the same total.
 
-` + hardTruncation + `
+` + shell.HardTruncation + `
 
 Where a table of exponential power shape, with a density like exp(-|x/s|^p), has
 the smallest loss at this total it is what is written, unless --noise says
@@ -91,9 +87,9 @@ func (o *calibrateOptions) tableFlags(f *shell.Flags) {
 	f.Sensitivity(&p.Sensitivity)
 	f.Loss(&p.Loss)
 	f.Query(p)
-	f.Word(&o.noise, "noise", "word", "noise of the table: auto (the smallest loss), designed, truncated-laplace, gaussian or exponential-power", noiseAuto, noiseDesigned, noiseTruncated, noiseGaussian, noisePower)
+	f.Word(&o.noise, "noise", "word", "noise of the table: auto (the smallest loss), designed, truncated-laplace, gaussian or exponential-power", shell.NoiseAuto, shell.NoiseDesigned, noiseTruncated, noise.Gaussian, noisePower)
 	f.Check(func() error {
-		if o.noise != noiseAuto && o.noise != noiseDesigned && !gaussianApplies(*p) {
+		if o.noise != shell.NoiseAuto && o.noise != shell.NoiseDesigned && !gaussianApplies(*p) {
 			return fmt.Errorf("noise = %s, want no constraints on the noise, and delta above 0", o.noise)
 		}
 		return nil
@@ -140,39 +136,21 @@ type calibration struct {
 	crossover int // releases from which on the Gaussian is better; 0: not found
 }
 
-// coarseTime is that of designs that only steer the search.
-const coarseTime = 2 * time.Second
-
-func (c *calibration) design(ctx context.Context, p dp.Problem, gap float64) (*tables.Verified, error) {
-	o := c.options
-	if o.Gap = gap; gap > c.options.Gap {
-		o.TimeLimit = min(o.TimeLimit, coarseTime)
-	}
-	k, total := c.target.Releases, c.target.Privacy
-	if p.Epsilon < lp.MinEpsilon {
-		return nil, fmt.Errorf("releases = %d at epsilon = %g leave a single release less than %g, want fewer releases or a larger epsilon", k, total.Epsilon, lp.MinEpsilon)
-	}
-	if p.Delta != 0 && p.Delta < lp.MinDelta {
-		return nil, fmt.Errorf("releases = %d at delta = %g leave a single release a delta below %g, want fewer releases or a larger delta", k, total.Delta, lp.MinDelta)
-	}
-	r, limit, err := shell.Design(ctx, p, o)
-	if err != nil {
-		return nil, err
-	}
-	return r.Verified, limit
+func (c *calibration) designer() account.Designer {
+	return shell.DesignerOf(c.target.Releases, dp.Budget{Epsilon: c.target.Epsilon, Delta: c.target.Delta}, c.options)
 }
 
 func (c *calibration) find(ctx context.Context) (err error) {
 	o := account.CalibrateOptions{Gap: c.options.Gap}
-	var design account.Designer = c.design
+	design := c.designer()
 	switch c.word {
-	case noiseDesigned:
+	case shell.NoiseDesigned:
 		o.Exponents = []float64{}
 	case noiseTruncated:
 		o.Exponents, design = []float64{}, func(_ context.Context, p dp.Problem, _ float64) (*tables.Verified, error) {
 			return shapes.TruncatedLaplace(p, tables.Grid{})
 		}
-	case noiseGaussian:
+	case noise.Gaussian:
 		o.Exponents, design = []float64{2}, nil
 	case noisePower:
 		design = nil
@@ -188,10 +166,10 @@ func (c *calibration) find(ctx context.Context) (err error) {
 }
 
 func (c *calibration) compare(ctx context.Context) {
-	c.basic, c.laplace, c.gaussian = c.target.Alternatives(ctx, c.design, c.options.Gap)
+	c.basic, c.laplace, c.gaussian = c.target.Alternatives(ctx, c.designer(), c.options.Gap)
 	limited, cancel := context.WithTimeout(ctx, c.options.TimeLimit)
 	defer cancel()
-	c.crossover = c.target.Crossover(limited, c.design, c.options.Gap)
+	c.crossover = c.target.Crossover(limited, c.designer(), c.options.Gap)
 }
 
 func (c *calibration) noise() string {
@@ -199,9 +177,9 @@ func (c *calibration) noise() string {
 	case c.word == noiseTruncated:
 		return noiseTruncated
 	case c.found.Exponent == 0:
-		return noiseDesigned
+		return shell.NoiseDesigned
 	case c.found.Exponent == 2:
-		return noiseGaussian
+		return noise.Gaussian
 	}
 	return noisePower
 }
@@ -240,7 +218,7 @@ func (c *calibration) rows(out string) []shell.Row {
 	}, shell.QueryRows(p), []shell.Row{
 		{"noise", name},
 		{"expected loss", shell.Decimal(certificate.Claims().ExpectedLoss)},
-		shell.When(c.noise() == noiseDesigned, "gap", shell.Percent(shell.GapOf(certificate.Bounds()))+report.OfOneRelease),
+		shell.When(c.noise() == shell.NoiseDesigned, "gap", shell.Percent(shell.GapOf(certificate.Bounds()))+report.OfOneRelease),
 	}, c.otherRows())
 	switch {
 	case c.crossover > 0:

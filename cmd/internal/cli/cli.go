@@ -20,6 +20,8 @@ import (
 	"github.com/spf13/cobra/doc"
 	"github.com/spf13/pflag"
 
+	"github.com/noisewright/noisewright/cmd/internal/cli/releases"
+	"github.com/noisewright/noisewright/cmd/internal/cli/vectors"
 	"github.com/noisewright/noisewright/cmd/internal/shell"
 	"github.com/noisewright/noisewright/internal/check"
 )
@@ -66,14 +68,14 @@ Exit codes:
 		id, title string
 		commands  []*cobra.Command
 	}{
-		{"release", "Release statistics and models of many people's data, under a total", []*cobra.Command{newReleaseCommand(a), newLedgerCommand(a), newLearnCommand(a)}},
+		{"release", "Release statistics and models of many people's data, under a total", []*cobra.Command{releases.NewReleaseCommand(a), releases.NewLedgerCommand(a), releases.NewLearnCommand(a)}},
 		{"design", "Design noise, with a proof", []*cobra.Command{newDesignCommand(a), newPlanCommand(a), newDesignKernelCommand(a), newDesignAdditiveCommand(a), newCompareCommand(a)}},
 		{"use", "Use it", []*cobra.Command{newPrivatizeCommand(a), newSampleCommand(a), newIntervalCommand(a)}},
 		{"local", "Local: values on devices, where nobody is trusted with them", []*cobra.Command{newLocalCommand(a)}},
 		{"compose", "Compose several releases", []*cobra.Command{newAccountCommand(a), newCalibrateCommand(a)}},
-		{"vectors", "Feature vectors", []*cobra.Command{newLatentCommand(a), newEncoderCommand(a)}},
+		{"vectors", "Feature vectors", []*cobra.Command{vectors.NewLatentCommand(a), vectors.NewEncoderCommand(a)}},
 		{"verify", "Verify and look at what was designed", []*cobra.Command{newVerifyCommand(a), newCertificateCommand(a), newPlotCommand(a), newExportCommand(a)}},
-		{"other", "Other", []*cobra.Command{newStudioCommand(a), newVersionCommand(a), newManCommand(a)}},
+		{"other", "Other", []*cobra.Command{newStudioCommand(a), newExampleCommand(a), newVersionCommand(a), newManCommand(a)}},
 	} {
 		root.AddGroup(&cobra.Group{ID: g.id, Title: g.title + ":"})
 		for _, c := range g.commands {
@@ -144,7 +146,8 @@ func newManCommand(s *shell.Streams) *cobra.Command {
 		Use:   "man -o FOLDER",
 		Short: "Write the manual pages",
 		Long: `Write a manual page for every command, as NAME.1, into a folder: man reads them
-there with its option -l, or once they are in share/man/man1.
+there with its option -l, or once they are in share/man/man1. With --markdown the
+pages are NAME.md.
 
 The date of the pages is SOURCE_DATE_EPOCH, in seconds since 1970, if that is set,
 and otherwise the date of the program's commit, so that the same sources make the
@@ -155,6 +158,8 @@ same pages.`,
 	f.Output(c, "folder to write to, made if it is missing")
 	f.Require(&c.Output, "output", "a folder")
 	f.Force(c)
+	markdown := false
+	f.Bool(&markdown, "markdown", "pages in Markdown, for a site")
 	return f.Run(func(context.Context) error {
 		date, err := pageDate()
 		if err != nil {
@@ -163,7 +168,7 @@ same pages.`,
 		if err := shell.MakeFolder(c.Output); err != nil {
 			return err
 		}
-		pages, err := writePages(s, c.Output, newRootCommand(&shell.Streams{}, func() {}), date) // a tree of its own, to be changed
+		pages, err := writePages(s, c.Output, newRootCommand(&shell.Streams{}, func() {}), date, markdown) // a tree of its own, to be changed
 		for _, page := range pages {
 			defer page.Discard()
 			if err == nil { // all are written: none appears if one cannot be
@@ -175,17 +180,25 @@ same pages.`,
 }
 
 // writePages opens and writes the page of a command and those of all below it, for the caller to commit.
-func writePages(s *shell.Streams, folder string, c *cobra.Command, date time.Time) (pages []*shell.Output, err error) {
+func writePages(s *shell.Streams, folder string, c *cobra.Command, date time.Time, markdown bool) (pages []*shell.Output, err error) {
 	for _, below := range c.Commands() {
 		if !below.IsAvailableCommand() {
 			continue
 		}
-		more, err := writePages(s, folder, below, date)
+		more, err := writePages(s, folder, below, date, markdown)
 		if pages = append(pages, more...); err != nil {
 			return pages, err
 		}
 	}
 	c.DisableAutoGenTag = true
+	if markdown {
+		page, err := s.Create(filepath.Join(folder, strings.ReplaceAll(c.CommandPath(), " ", "_")+".md")) // as they link to each other
+		if err != nil {
+			return pages, err
+		}
+		c.Long = asMarkdown(cmp.Or(c.Long, c.Short))
+		return append(pages, page), doc.GenMarkdown(c, page)
+	}
 	c.Long = asMarkdown(cmp.Or(c.Long, c.Short))
 	c.Flags().VisitAll(func(f *pflag.Flag) { f.Usage = escapeMarkdown(f.Usage) })
 	header := doc.GenManHeader{Section: "1", Date: &date, Source: "noisewright " + number, Manual: "noisewright"}

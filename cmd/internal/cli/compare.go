@@ -46,7 +46,7 @@ type compareOptions struct {
 	design  lp.Options
 	local   shell.Local
 	values  kernels.Queries // of a local randomizer
-	costs   costs           // or of categories
+	costs   shell.Costs     // or of categories
 	sets    sets            // or for shares of categories
 	// attributes of so many categories each
 	attributes int
@@ -139,7 +139,7 @@ func (o *compareOptions) command(file string, cmd *cobra.Command) *cobra.Command
 			})
 		}
 		f.Local(&o.local, func() {
-			o.costs.flag(f)
+			f.Costs(&o.costs)
 			f.Unless("costs", func() {
 				f.Range(&o.values.Lower, &o.values.Upper, "least and largest value, in their units, separated by a comma")
 				f.Weight(&o.values)
@@ -171,7 +171,7 @@ func (o *compareOptions) run(ctx context.Context) error {
 	o.design.Progress = o.Progress().Design(o.design.TimeLimit)
 	p := o.problem
 	c := comparison{Problem: p}
-	best := contender{Name: noiseDesigned}
+	best := contender{Name: shell.NoiseDesigned}
 	r, limit, err := shell.Design(ctx, p, o.design)
 	switch {
 	case err != nil && p.Delta == 0: // the classical mechanisms can be compared all the same
@@ -348,14 +348,14 @@ func (c *comparison) write(b *strings.Builder) {
 	fmt.Fprintf(b, "certified lower bound%s\n", bound)
 	lines, without := [][]string{{"mechanism", "loss", "above bound", "note"}}, [][]string{}
 	for _, m := range c.mechanisms {
-		if m.Loss == nil && m.Name != noiseDesigned {
+		if m.Loss == nil && m.Name != shell.NoiseDesigned {
 			without = append(without, []string{m.Name, m.Note})
 			continue
 		}
 		line := []string{m.Name, "-", "-", m.Note}
 		if m.Loss != nil {
 			line[1] = fmt.Sprintf("%.7g", *m.Loss)
-			if m.Name == noiseDesigned {
+			if m.Name == shell.NoiseDesigned {
 				line[1] = shell.DigitsUp(*m.Loss) // a bound, and no approximation
 			}
 		}

@@ -38,14 +38,14 @@ type localContender struct {
 }
 
 func (o *compareOptions) compareLocal(ctx context.Context) error {
-	p := o.costs.problem(o.problem.Privacy, o.local, o.problem.Loss, o.problem.Query == dp.IntegerQuery, o.values)
+	p := o.costs.Problem(o.problem.Privacy, o.local, o.problem.Loss, o.problem.Query == dp.IntegerQuery, o.values)
 	p.Demands.Unbiased = o.problem.Constraints.Unbiased
 	o.design.Progress = o.Progress().DesignOn(o.design.TimeLimit, "intervals")
 	r, limit, err := shell.DesignLocal(ctx, p, o.design)
 	if err != nil {
 		return err
 	}
-	return cmp.Or(o.printLocal(p, noiseDesigned, r.Verified), limit)
+	return cmp.Or(o.printLocal(p, shell.NoiseDesigned, r.Verified), limit)
 }
 
 func (o *compareOptions) compareRandomizer(_ context.Context, v proof.Proven) error {

@@ -126,7 +126,7 @@ func (o *compareOptions) designCounts(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	return o.printCounts(noiseDesigned, v)
+	return o.printCounts(shell.NoiseDesigned, v)
 }
 
 func (o *compareOptions) compareCounts(_ context.Context, v proof.Proven) error {

@@ -4,14 +4,11 @@ package cli
 
 import (
 	"bufio"
-	"cmp"
 	"context"
-	"encoding/csv"
 	"errors"
 	"fmt"
 	"math"
 	"os"
-	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -40,7 +37,7 @@ type designKernelOptions struct {
 	releases int
 	integer  string // a word of --query
 	unbiased bool
-	costs    costs
+	costs    shell.Costs
 	sets     sets // in place of all that, for shares of categories
 }
 
@@ -324,8 +321,8 @@ func (o *designKernelOptions) designLocal(ctx context.Context) (r *lp.Result[loc
 		}
 		p, options := p, o.design
 		p.Epsilon, p.Delta = epsilon, delta
-		if options.Gap = gap; gap > o.design.Gap && options.TimeLimit > coarseTime {
-			options.TimeLimit = coarseTime
+		if options.Gap = gap; gap > o.design.Gap && options.TimeLimit > shell.CoarseTime {
+			options.TimeLimit = shell.CoarseTime
 		}
 		r, limit, err := shell.DesignLocal(ctx, p, options)
 		if err != nil {
@@ -346,9 +343,9 @@ func (o *designKernelOptions) designLocal(ctx context.Context) (r *lp.Result[loc
 }
 
 func (o *designKernelOptions) localProblem() lp.LocalProblem {
-	p := o.costs.problem(o.problem.Privacy, o.local, o.problem.Loss, o.integer == string(local.Integer), o.problem.Queries)
+	p := o.costs.Problem(o.problem.Privacy, o.local, o.problem.Loss, o.integer == string(local.Integer), o.problem.Queries)
 	p.Demands.Unbiased, p.Demands.Cap = o.unbiased, o.problem.InstanceCap
-	if n := o.problem.Cells; n > 0 && o.costs.values == nil {
+	if n := o.problem.Cells; n > 0 && o.costs.Values == nil {
 		p.Cells = n - 1
 	}
 	return p
@@ -360,7 +357,7 @@ func (o *designKernelOptions) localFlags(f *shell.Flags) {
 		f.Word(&o.integer, "query", "integer|real", shell.QueryOfLocal, string(local.Integer), string(local.Real))
 		f.Bool(&o.unbiased, "unbiased", shell.UnbiasedOfLocal)
 		f.Integer(&o.releases, "releases", "", 1, tables.MaxReleases, "number of answers to one value, each drawn afresh, that epsilon and delta are of together")
-		o.costs.flag(f)
+		f.Costs(&o.costs)
 	})
 }
 
@@ -373,75 +370,9 @@ func (o *designKernelOptions) checkLocal() error {
 		return nil
 	}
 	return errors.Join(
-		shell.Refuse(o.costs.values != nil && o.unbiased, "costs and unbiased are given, want only one of them"),
+		shell.Refuse(o.costs.Values != nil && o.unbiased, "costs and unbiased are given, want only one of them"),
 		shell.Refuse(o.autoCap, "instance-cap = auto is for kernels, want a number for a local randomizer"),
 		shell.Refuse(o.problem.CapLoss != nil, "instance-cap-loss is for kernels, want none for a local randomizer"),
 		shell.Refuse(o.problem.Nodes != nil || o.problem.Cells == 1, "nodes: want a number of at least 2 for a local randomizer"),
 	)
-}
-
-type costs struct {
-	values, answers []string
-	losses          [][]float64
-}
-
-func (c *costs) flag(f *shell.Flags) {
-	f.Func("costs", "FILE", "", "for categories in place of a range and a loss: a CSV file of the loss of every answer for every category, with a header of the answers, and a row for each category that begins with it", func(text string) error {
-		return readCosts(c, text)
-	})
-	f.CompleteOrFile("costs")
-}
-
-// problem is that of a local randomizer: of the costs if there are any, else of numbers.
-func (c *costs) problem(privacy dp.Privacy, o shell.Local, l loss.Loss, integer bool, q kernels.Queries) lp.LocalProblem {
-	p := lp.LocalProblem{
-		Epsilon: privacy.Epsilon, Delta: privacy.Delta, Objective: o.Objective, Demands: o.Demands, MaxAnswers: o.MaxAnswers,
-	}
-	if c.values != nil {
-		p.Values = local.Values{Kind: local.Category, Labels: c.values}
-		p.Costs, p.AnswerLabels = c.losses, c.answers
-		return p
-	}
-	p.Loss, p.Values = l, o.Values(integer, q)
-	return p
-}
-
-func readCosts(c *costs, path string) error {
-	bad := func(format string, args ...any) error {
-		return fmt.Errorf("costs = %s: %s", check.Quoted(path), fmt.Sprintf(format, args...))
-	}
-	file, err := os.Open(path) //nolint:gosec // the file that the user names
-	if err != nil {
-		return bad("%v", shell.FileCause(err))
-	}
-	defer file.Close() //nolint:errcheck // only read
-	rows, err := csv.NewReader(file).ReadAll()
-	if err != nil {
-		return bad("not a CSV file whose rows have equally many fields: %v", err)
-	}
-	if len(rows) < 3 || len(rows[0]) < 3 {
-		return bad("want a header and a row for each of two categories or more, each with a name and a number for every answer")
-	}
-	c.answers = rows[0][1:]
-	for j, answer := range c.answers {
-		if slices.Contains(c.answers[:j], answer) {
-			return bad("the answer %s is there twice", check.Quoted(answer))
-		}
-	}
-	for _, row := range rows[1:] {
-		if slices.Contains(c.values, row[0]) {
-			return bad("the category %s is there twice", check.Quoted(row[0]))
-		}
-		c.values = append(c.values, row[0])
-		losses := make([]float64, len(row)-1)
-		for j, text := range row[1:] {
-			v, err := strconv.ParseFloat(strings.TrimSpace(text), 64)
-			if err != nil || !(v >= 0) || !check.Finite(v) {
-				return bad("the loss of the answer %s for %s is %s, want a finite number of at least 0", check.Quoted(c.answers[j]), check.Quoted(row[0]), cmp.Or(check.Quoted(text), "missing"))
-			}
-			losses[j] = v
-		}
-		c.losses = append(c.losses, losses)
-	}
-	return nil
 }

@@ -30,9 +30,6 @@ type privatizer struct {
 	in *csvfile.Reader
 }
 
-// progressRows is how many rows are done between two looks at the clock.
-const progressRows = 1 << 10
-
 // run copies a CSV file with noise on the columns, and calls progress now and then.
 func (p *privatizer) run(ctx context.Context, w io.Writer, in *csvfile.Reader, progress func()) error {
 	p.in = in
@@ -57,7 +54,7 @@ func (p *privatizer) run(ctx context.Context, w io.Writer, in *csvfile.Reader, p
 		if line, err = p.row(line[:0]); err != nil {
 			return err
 		}
-		if in.Rows%progressRows == 0 {
+		if in.Rows%shell.ProgressRows == 0 {
 			progress()
 		}
 	}

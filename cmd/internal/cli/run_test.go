@@ -3,7 +3,6 @@
 package cli
 
 import (
-	"bytes"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -21,8 +20,6 @@ import (
 	"github.com/noisewright/noisewright/cmd/internal/shell"
 	"github.com/noisewright/noisewright/dp"
 	"github.com/noisewright/noisewright/kernels"
-	"github.com/noisewright/noisewright/latent"
-	"github.com/noisewright/noisewright/latent/bundle"
 	"github.com/noisewright/noisewright/loss"
 	"github.com/noisewright/noisewright/lp"
 	"github.com/noisewright/noisewright/lp/highs"
@@ -34,52 +31,10 @@ import (
 // The runs of all commands without flags and without a process: options in, streams
 // and files out.
 
-// captured are options with streams that are kept.
-type captured struct {
-	shell.Common
-	out, err *bytes.Buffer
-}
-
-func capture(stdin string) captured {
-	c := captured{out: &bytes.Buffer{}, err: &bytes.Buffer{}}
-	c.Common.Streams = &shell.Streams{In: strings.NewReader(stdin), Out: c.out, Err: c.err}
-	return c
-}
-
-// asJSON are options for a JSON object.
-func asJSON() captured {
-	c := capture("")
-	c.JSON = true
-	return c
-}
-
-// object returns what was printed, with the schema that all objects have.
-func (c captured) object(t *testing.T) map[string]any {
-	t.Helper()
-	var v map[string]any
-	if err := errors.Join(scripttest.CheckJSON(c.out.Bytes()), json.Unmarshal(c.out.Bytes(), &v)); err != nil {
-		t.Fatalf("%v in %q", err, c.out)
-	}
-	if v["schema"] != float64(shell.Schema) {
-		t.Errorf("schema = %v, want %d", v["schema"], shell.Schema)
-	}
-	return v
-}
-
-// wantKeys wants an object to have keys.
-func wantKeys(t *testing.T, v map[string]any, keys ...string) {
-	t.Helper()
-	for _, k := range keys {
-		if _, ok := v[k]; !ok {
-			t.Errorf("key %q is missing in %v", k, v)
-		}
-	}
-}
-
-// lines returns what was printed, by the names of its rows.
-func (c captured) rows() map[string]string {
+// rowsOf returns what was printed, by the names of its rows.
+func rowsOf(c scripttest.Captured) map[string]string {
 	rows := map[string]string{}
-	for line := range strings.Lines(c.out.String()) {
+	for line := range strings.Lines(c.Stdout.String()) {
 		name, value, _ := strings.Cut(strings.TrimSpace(line), "  ")
 		rows[name] = strings.TrimSpace(value)
 	}
@@ -143,26 +98,15 @@ func encoded(t *testing.T, name string, encode func(io.Writer) error) string {
 	return path
 }
 
-// textFile writes a text.
-func textFile(t *testing.T, name, text string) string {
-	t.Helper()
-	path := filepath.Join(t.TempDir(), name)
-	if err := os.WriteFile(path, []byte(text), 0o666); err != nil {
-		t.Fatal(err)
-	}
-	return path
-}
-
 func TestRunDesign(t *testing.T) {
 	design := needSolver(t)
-	c := asJSON()
+	c := scripttest.CaptureJSON()
 	c.Output = filepath.Join(t.TempDir(), "t.json")
 	o := &designOptions{Common: c.Common, problem: small(), design: design}
 	if err := o.run(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	v := c.object(t)
-	wantKeys(t, v, "step", "constraints", "lower_bound", "gap", "cells_per_sensitivity", "rounds", "seconds")
+	v := c.Object(t, "step", "constraints", "lower_bound", "gap", "cells_per_sensitivity", "rounds", "seconds")
 	if v["status"] != "optimal" || v["query"] != "real" || v["loss"] != "l1" {
 		t.Errorf("report %v", v)
 	}
@@ -170,24 +114,24 @@ func TestRunDesign(t *testing.T) {
 		t.Error(err)
 	}
 	// Quiet.
-	c = capture("")
+	c = scripttest.Capture("")
 	c.Quiet = true
-	if err := (&designOptions{Common: c.Common, problem: small(), design: design}).run(t.Context()); err != nil || c.out.Len() > 0 {
-		t.Errorf("%v, printed %q", err, c.out)
+	if err := (&designOptions{Common: c.Common, problem: small(), design: design}).run(t.Context()); err != nil || c.Stdout.Len() > 0 {
+		t.Errorf("%v, printed %q", err, c.Stdout)
 	}
 	// A limit leaves a table and says so.
-	c = capture("")
+	c = scripttest.Capture("")
 	design.Gap, design.TimeLimit = lp.MinGap, time.Millisecond
 	err := (&designOptions{Common: c.Common, problem: small(), design: design}).run(t.Context())
 	var f *shell.Failure
-	if !errors.As(err, &f) || f.Code != shell.ExitLimit || c.rows()["expected loss"] == "" {
-		t.Errorf("%v, printed %q", err, c.out)
+	if !errors.As(err, &f) || f.Code != shell.ExitLimit || rowsOf(c)["expected loss"] == "" {
+		t.Errorf("%v, printed %q", err, c.Stdout)
 	}
 }
 
 func TestRunTrade(t *testing.T) {
 	design := needSolver(t)
-	c := asJSON()
+	c := scripttest.CaptureJSON()
 	dir := t.TempDir()
 	c.Output = filepath.Join(dir, "front.csv")
 	o := &designOptions{
@@ -198,12 +142,12 @@ func TestRunTrade(t *testing.T) {
 	if err := o.run(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	v := c.object(t)
+	v := c.Object(t)
 	points, _ := v["points"].([]any)
 	if len(points) == 0 {
 		t.Fatalf("report %v", v)
 	}
-	wantKeys(t, points[0].(map[string]any), "weights", "expected", "delta_upper", "expected_loss", "lower_bound", "status")
+	scripttest.WantKeys(t, points[0].(map[string]any), "weights", "expected", "delta_upper", "expected_loss", "lower_bound", "status")
 	for _, path := range []string{c.Output, o.plot} {
 		if _, err := os.Stat(path); err != nil {
 			t.Error(err)
@@ -214,7 +158,7 @@ func TestRunTrade(t *testing.T) {
 func TestRunDesignKernel(t *testing.T) {
 	design := needSolver(t)
 	design.Gap = 1
-	c := asJSON()
+	c := scripttest.CaptureJSON()
 	o := &designKernelOptions{
 		Common: c.Common, autoCap: true, design: design,
 		problem: lp.KernelProblem{
@@ -225,68 +169,66 @@ func TestRunDesignKernel(t *testing.T) {
 	if err := o.run(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	v := c.object(t)
-	wantKeys(t, v, "range", "instance_cap", "data_independent", "delta_upper", "max_loss", "lower_bound", "gap", "status")
+	v := c.Object(t, "range", "instance_cap", "data_independent", "delta_upper", "max_loss", "lower_bound", "gap", "status")
 	if v["nodes"] != 4.0 {
 		t.Errorf("report %v", v)
 	}
 }
 
 func TestRunVerify(t *testing.T) {
-	c := asJSON()
+	c := scripttest.CaptureJSON()
 	if err := (&verifyOptions{c.Common, laplaceFile(t, dp.RealQuery), time.Minute}).run(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	v := c.object(t)
-	wantKeys(t, v, "epsilon", "delta", "sensitivity", "loss", "query", "delta_upper", "expected_loss", "worst_shift", "tail_ratio")
+	v := c.Object(t, "epsilon", "delta", "sensitivity", "loss", "query", "delta_upper", "expected_loss", "worst_shift", "tail_ratio")
 	if v["valid"] != true {
 		t.Errorf("report %v", v)
 	}
 
-	c = asJSON()
+	c = scripttest.CaptureJSON()
 	if err := (&verifyOptions{c.Common, kernelFile(t), time.Minute}).run(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	wantKeys(t, c.object(t), "range", "delta_upper", "max_loss", "worst_cells")
+	c.Object(t, "range", "delta_upper", "max_loss", "worst_cells")
 
 	// A false claim.
 	text, err := os.ReadFile(laplaceFile(t, dp.RealQuery))
 	if err != nil {
 		t.Fatal(err)
 	}
-	path := textFile(t, "forged.json", strings.Replace(string(text), `"epsilon":1`, `"epsilon":0.5`, 1))
-	c = asJSON()
+	path := scripttest.TextFile(t, "forged.json", strings.Replace(string(text), `"epsilon":1`, `"epsilon":0.5`, 1))
+	c = scripttest.CaptureJSON()
 	err = (&verifyOptions{c.Common, path, time.Minute}).run(t.Context())
 	var f *shell.Failure
-	if v := c.object(t); !errors.As(err, &f) || f.Code != shell.ExitNegative || v["valid"] != false || v["error"] == "" {
+	if v := c.Object(t); !errors.As(err, &f) || f.Code != shell.ExitNegative || v["valid"] != false || v["error"] == "" {
 		t.Errorf("%v, report %v", err, v)
 	}
 	// Quiet, only the exit code tells.
-	c = capture("")
+	c = scripttest.Capture("")
 	c.Quiet = true
-	if err := (&verifyOptions{c.Common, path, time.Minute}).run(t.Context()); !errors.As(err, &f) || c.out.Len() > 0 {
-		t.Errorf("%v, printed %q", err, c.out)
+	if err := (&verifyOptions{c.Common, path, time.Minute}).run(t.Context()); !errors.As(err, &f) || c.Stdout.Len() > 0 {
+		t.Errorf("%v, printed %q", err, c.Stdout)
 	}
 }
 
 func TestRunCompare(t *testing.T) {
 	design := needSolver(t)
-	c := asJSON()
+	c := scripttest.CaptureJSON()
 	if err := (&compareOptions{Common: c.Common, problem: small(), design: design}).run(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	mechanisms, _ := c.object(t)["mechanisms"].([]any)
+	mechanisms, _ := c.Object(t)["mechanisms"].([]any)
 	if len(mechanisms) < 4 || mechanisms[0].(map[string]any)["name"] != "designed" {
 		t.Errorf("mechanisms %v", mechanisms)
 	}
-	c = capture("")
-	if err := (&compareOptions{Common: c.Common, problem: small(), design: design}).run(t.Context()); err != nil || !strings.Contains(c.out.String(), "truncated-laplace") {
-		t.Errorf("%v, printed %q", err, c.out)
+	c = scripttest.Capture("")
+	if err := (&compareOptions{Common: c.Common, problem: small(), design: design}).run(t.Context()); err != nil || !strings.Contains(c.Stdout.String(), "truncated-laplace") {
+		t.Errorf("%v, printed %q", err, c.Stdout)
 	}
 }
 
 func TestRunAccount(t *testing.T) {
-	c := asJSON()
+	c := scripttest.CaptureJSON()
 	o := &accountOptions{
 		Common: c.Common, releases: []string{laplaceFile(t, dp.RealQuery), "gaussian:sigma=4"}, times: []int{3, 2},
 		delta: 1e-5, epsilon: math.NaN(), plot: filepath.Join(t.TempDir(), "p.svg"), format: "svg",
@@ -294,7 +236,7 @@ func TestRunAccount(t *testing.T) {
 	if err := o.run(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	v := c.object(t)
+	v := c.Object(t)
 	if e, ok := v["epsilon"].(float64); !ok || e < 2 || e > 8 || v["releases"] != 5.0 {
 		t.Errorf("report %v", v)
 	}
@@ -305,32 +247,32 @@ func TestRunAccount(t *testing.T) {
 
 func TestRunCalibrate(t *testing.T) {
 	design := needSolver(t)
-	c := asJSON()
-	o := &calibrateOptions{Common: c.Common, target: account.Target{Problem: small(), Releases: 2}, design: design, noise: noiseGaussian}
+	c := scripttest.CaptureJSON()
+	o := &calibrateOptions{Common: c.Common, target: account.Target{Problem: small(), Releases: 2}, design: design, noise: noise.Gaussian}
 	if err := o.run(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	v := c.object(t)
-	if e, ok := v["epsilon_upper"].(float64); !ok || e > 1 || v["noise"] != noiseGaussian {
+	v := c.Object(t)
+	if e, ok := v["epsilon_upper"].(float64); !ok || e > 1 || v["noise"] != noise.Gaussian {
 		t.Errorf("report %v", v)
 	}
 }
 
 func TestRunSample(t *testing.T) {
-	c := capture("")
+	c := scripttest.Capture("")
 	o := &sampleOptions{Common: c.Common, table: laplaceFile(t, dp.IntegerQuery), count: 5000, format: formatText}
 	if err := o.run(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	if n := strings.Count(c.out.String(), "\n"); n != o.count {
+	if n := strings.Count(c.Stdout.String(), "\n"); n != o.count {
 		t.Errorf("%d lines, want %d", n, o.count)
 	}
-	c = capture("")
+	c = scripttest.Capture("")
 	o = &sampleOptions{Common: c.Common, table: kernelFile(t), count: 10, format: formatText, value: "1"}
 	if err := o.run(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	for line := range strings.Lines(c.out.String()) {
+	for line := range strings.Lines(c.Stdout.String()) {
 		if line != "0.5\n" && line != "1.5\n" {
 			t.Errorf("answer %q", line)
 		}
@@ -341,22 +283,22 @@ func TestRunSample(t *testing.T) {
 }
 
 func TestRunPrivatize(t *testing.T) {
-	in := textFile(t, "in.csv", "name,x\na,1\nb,0\n")
-	c := capture("")
+	in := scripttest.TextFile(t, "in.csv", "name,x\na,1\nb,0\n")
+	c := scripttest.Capture("")
 	o := &privatizeOptions{Common: c.Common, in: in, columns: []columnOptions{{name: "x", table: laplaceFile(t, dp.IntegerQuery), clip: &interval{0, 1}}}, report: true}
 	if err := o.run(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	if out := c.out.String(); !strings.HasPrefix(out, "name,x\na,") || strings.Count(out, "\n") != 3 {
+	if out := c.Stdout.String(); !strings.HasPrefix(out, "name,x\na,") || strings.Count(out, "\n") != 3 {
 		t.Errorf("printed %q", out)
 	}
-	if !strings.Contains(c.err.String(), "clipped: 0 of 2 values") {
-		t.Errorf("standard error %q", c.err)
+	if !strings.Contains(c.Stderr.String(), "clipped: 0 of 2 values") {
+		t.Errorf("standard error %q", c.Stderr)
 	}
-	c = capture("x\n1.2\n")
+	c = scripttest.Capture("x\n1.2\n")
 	o = &privatizeOptions{Common: c.Common, in: "-", columns: []columnOptions{{name: "x", table: kernelFile(t)}}}
-	if err := o.run(t.Context()); err != nil || (c.out.String() != "x\n0.5\n" && c.out.String() != "x\n1.5\n") {
-		t.Errorf("%v, printed %q", err, c.out)
+	if err := o.run(t.Context()); err != nil || (c.Stdout.String() != "x\n0.5\n" && c.Stdout.String() != "x\n1.5\n") {
+		t.Errorf("%v, printed %q", err, c.Stdout)
 	}
 }
 
@@ -373,11 +315,11 @@ func TestRunPrivatizeTotal(t *testing.T) {
 		{[]columnOptions{{name: "x", table: table}, {name: "y", table: kernel}}, ", delta 0.1 for the 2 columns of a row together", epsilon + 1},
 		{[]columnOptions{{name: "y", table: table}, {name: "x", table: table}}, fmt.Sprintf("total: epsilon %v, delta 0 for the 2 columns", 2*epsilon), 0},
 	} {
-		c := capture("x,y\n1,2\n")
+		c := scripttest.Capture("x,y\n1,2\n")
 		if err := (&privatizeOptions{Common: c.Common, in: "-", columns: test.columns, unclipped: true}).run(t.Context()); err != nil {
 			t.Fatal(err)
 		}
-		if got := c.err.String(); !strings.Contains(got, test.want) {
+		if got := c.Stderr.String(); !strings.Contains(got, test.want) {
 			t.Errorf("standard error %q, want %q", got, test.want)
 		} else if _, after, _ := strings.Cut(got, "total: epsilon "); test.most > 0 {
 			number, _, _ := strings.Cut(after, ",")
@@ -389,12 +331,12 @@ func TestRunPrivatizeTotal(t *testing.T) {
 }
 
 func TestRunInterval(t *testing.T) {
-	c := asJSON()
+	c := scripttest.CaptureJSON()
 	o := &intervalOptions{Common: c.Common, table: laplaceFile(t, dp.IntegerQuery), number: 7, level: 0.9}
 	if err := o.run(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	if v := c.object(t); !(v["lower"].(float64) < 7) || !(v["upper"].(float64) > 7) {
+	if v := c.Object(t); !(v["lower"].(float64) < 7) || !(v["upper"].(float64) > 7) {
 		t.Errorf("report %v", v)
 	}
 }
@@ -408,7 +350,7 @@ func TestRunPlot(t *testing.T) {
 		"kernel.svg": {files: []string{kernel}, format: "svg"},
 		"laws.svg":   {files: []string{kernel}, format: "svg", values: "0, 1.9"},
 	} {
-		o.Common = capture("").Common
+		o.Common = scripttest.Capture("").Common
 		o.Output, o.width, o.height = filepath.Join(dir, name), 10, 8
 		if err := o.run(t.Context()); err != nil {
 			t.Errorf("%s: %v", name, err)
@@ -417,86 +359,27 @@ func TestRunPlot(t *testing.T) {
 			t.Errorf("%s: %v, %v", name, info, err)
 		}
 	}
-	if err := (&plotOptions{Common: capture("").Common, files: []string{kernel}, log: true}).run(t.Context()); err == nil {
+	if err := (&plotOptions{Common: scripttest.Capture("").Common, files: []string{kernel}, log: true}).run(t.Context()); err == nil {
 		t.Error("a kernel has a logarithmic figure")
 	}
 }
 
 func TestRunExport(t *testing.T) {
-	c := capture("")
+	c := scripttest.Capture("")
 	o := &exportOptions{Common: c.Common, table: laplaceFile(t, dp.RealQuery), draws: 3}
 	if err := o.run(t.Context()); err != nil {
 		t.Fatal(err)
 	}
 	var e struct{ Golden struct{ Draws []int64 } }
-	if err := json.Unmarshal(c.out.Bytes(), &e); err != nil || len(e.Golden.Draws) != 3 {
+	if err := json.Unmarshal(c.Stdout.Bytes(), &e); err != nil || len(e.Golden.Draws) != 3 {
 		t.Errorf("%v, %d draws", err, len(e.Golden.Draws))
 	}
 }
 
 func TestRunVersion(t *testing.T) {
-	c := asJSON()
+	c := scripttest.CaptureJSON()
 	if err := printVersion(&c.Common); err != nil {
 		t.Fatal(err)
 	}
-	wantKeys(t, c.object(t), "version", "go")
-}
-
-// TestRunLatent takes vectors through design, verify, privatize, decode and evaluate.
-func TestRunLatent(t *testing.T) {
-	var data strings.Builder
-	data.WriteString("id,north,east\n")
-	for i := range 40 {
-		x := float64(i%8) - 3.5
-		data.WriteString("p" + strings.Repeat("i", i) + "," + jsonFloat(2*x) + "," + jsonFloat(x*x) + "\n")
-	}
-	file := textFile(t, "train.csv", data.String())
-	dir := filepath.Join(t.TempDir(), "bundle")
-
-	c := asJSON()
-	c.Output = dir
-	design := &latentDesignOptions{
-		Common: c.Common, vectors: vectorOptions{data: file, featureColumns: featureColumns{"*", "id"}},
-		problem: latent.Problem{Promise: bundle.Promise{Epsilon: 8}, Domain: bundle.Box, Clip: 0.9},
-		noise:   string(noise.Laplace), design: shell.DesignOptions(),
-	}
-	if err := design.run(t.Context()); err != nil {
-		t.Fatal(err)
-	}
-	wantKeys(t, c.object(t), "baseline_loss", "bundle", "candidates", "clip")
-
-	c = asJSON()
-	if err := (&latentVerifyOptions{Common: c.Common, bundle: dir, limit: time.Minute}).run(t.Context()); err != nil {
-		t.Fatal(err)
-	}
-	if v := c.object(t); v["valid"] != true || v["epsilon_upper"] != 8.0 || v["delta_upper"] != 0.0 {
-		t.Errorf("report %v", v)
-	}
-
-	c = capture("")
-	if err := (&rowsOptions{Common: c.Common, in: file, bundle: dir, keep: "id"}).run(t.Context(), privatizing); err != nil {
-		t.Fatal(err)
-	}
-	private := c.out.String()
-	if !strings.HasPrefix(private, "id,u1") || strings.Contains(private, "north") {
-		t.Errorf("printed %q", private)
-	}
-	c = capture(private)
-	if err := (&rowsOptions{Common: c.Common, in: "-", bundle: dir}).run(t.Context(), decoding); err != nil {
-		t.Fatal(err)
-	}
-	if !strings.HasPrefix(c.out.String(), "north,east\n") {
-		t.Errorf("printed %q", c.out)
-	}
-
-	c = asJSON()
-	if err := (&latentEvaluateOptions{Common: c.Common, bundle: dir, data: file, draws: 50}).run(t.Context()); err != nil {
-		t.Fatal(err)
-	}
-	wantKeys(t, c.object(t), "baseline_loss", "unclipped_loss", "predicted", "measured_low", "agrees")
-}
-
-func jsonFloat(x float64) string {
-	b, _ := json.Marshal(x)
-	return string(b)
+	c.Object(t, "version", "go")
 }

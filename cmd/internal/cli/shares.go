@@ -220,7 +220,7 @@ func (o *compareOptions) designSets() error {
 	if err != nil {
 		return err
 	}
-	return o.printSets(noiseDesigned, v, several)
+	return o.printSets(shell.NoiseDesigned, v, several)
 }
 
 // several are total variances of the shares of one of several attributes, times the number of people.

@@ -65,17 +65,6 @@ false. "valid" is null if the file is not checked.`,
 	return f.Run(o.run)
 }
 
-// giveUp prints that something is not checked, unless the command was interrupted.
-func giveUp(c *shell.Common, stopped error) error {
-	if f := new(shell.Failure); !errors.As(stopped, &f) {
-		return stopped
-	}
-	if err := c.Print(shell.Object{"valid", nil, "error", shell.Sentence(stopped)}, []shell.Row{{"verdict", "not checked"}}); err != nil {
-		return err
-	}
-	return stopped
-}
-
 func (o *verifyOptions) run(ctx context.Context) error {
 	made, err := o.ReadAny(o.file)
 	if err != nil {
@@ -91,23 +80,15 @@ func (o *verifyOptions) run(ctx context.Context) error {
 		return err
 	})
 	if stopped != nil {
-		return giveUp(&o.Common, stopped)
+		return o.NotChecked(stopped)
 	}
 	a := about(f)
-	object := shell.Object{"valid", f.Falsehood == nil, a.Problem, f.Total.Part(), a.Certified, a.Size, a.Worst, failing(f.Falsehood)}
+	object := shell.Object{"valid", f.Falsehood == nil, a.Problem, f.Total.Part(), a.Certified, a.Size, a.Worst, shell.ErrorPart(f.Falsehood)}
 	err = o.Print(object, append([]shell.Row{{"verdict", judgement(f.Falsehood)}}, a.Rows...))
 	if f.Falsehood != nil {
 		return shell.Negative("", fmt.Errorf("%s: %w", shell.InputName(o.file), f.Falsehood))
 	}
 	return err
-}
-
-// failing says what claim is false, if one is.
-func failing(falsehood error) shell.Object {
-	if falsehood == nil {
-		return nil
-	}
-	return shell.Object{"error", shell.Sentence(falsehood)}
 }
 
 func judgement(falsehood error) string {

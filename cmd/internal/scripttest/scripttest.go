@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package scripttest has commands for scripts that test a program, and rules of the JSON it prints.
+// Package scripttest is for tests of a program: commands for scripts, options of a command with streams that
+// are kept, and rules of the JSON that is printed.
 package scripttest
 
 import (

@@ -12,6 +12,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/noisewright/noisewright/cells"
 	"github.com/noisewright/noisewright/dp"
@@ -45,6 +46,30 @@ func Designs(o lp.Options) func(context.Context, dp.Problem) (*tables.Verified, 
 			return nil, err
 		}
 		return r.Verified, nil
+	}
+}
+
+// CoarseTime is that of designs that only steer a search.
+const CoarseTime = 2 * time.Second
+
+// DesignerOf returns Design for one of several releases with a total. A gap above that of the options steers a search.
+func DesignerOf(releases int, total dp.Budget, o lp.Options) func(ctx context.Context, p dp.Problem, gap float64) (*tables.Verified, error) {
+	return func(ctx context.Context, p dp.Problem, gap float64) (*tables.Verified, error) {
+		if p.Epsilon < lp.MinEpsilon {
+			return nil, fmt.Errorf("releases = %d at epsilon = %g leave a single release less than %g, want fewer releases or a larger epsilon", releases, total.Epsilon, lp.MinEpsilon)
+		}
+		if p.Delta != 0 && p.Delta < lp.MinDelta {
+			return nil, fmt.Errorf("releases = %d at delta = %g leave a single release a delta below %g, want fewer releases or a larger delta", releases, total.Delta, lp.MinDelta)
+		}
+		own := o
+		if own.Gap = gap; gap > o.Gap {
+			own.TimeLimit = min(o.TimeLimit, CoarseTime)
+		}
+		r, limit, err := Design(ctx, p, own)
+		if err != nil {
+			return nil, err
+		}
+		return r.Verified, limit
 	}
 }
 

@@ -113,8 +113,25 @@ func (c *Common) PrintText(v any, write func(*strings.Builder)) error {
 	return err
 }
 
+// NotChecked prints that something is not checked, unless the command was interrupted.
+func (c *Common) NotChecked(stopped error) error {
+	if f := new(Failure); !errors.As(stopped, &f) {
+		return stopped
+	}
+	if err := c.Print(Object{"valid", nil, "error", Sentence(stopped)}, []Row{{"verdict", "not checked"}}); err != nil {
+		return err
+	}
+	return stopped
+}
+
 // Progress returns the progress line, a silent one if the command is to be quiet.
 func (c *Common) Progress() *Progress { return c.newProgress(c.Quiet) }
+
+// Words of --noise of several commands, beside the names of package noise.
+const (
+	NoiseAuto     = "auto" // the best one
+	NoiseDesigned = "designed"
+)
 
 // DesignOptions are the defaults of designs.
 func DesignOptions() lp.Options {

@@ -259,6 +259,13 @@ func DesignHint(p dp.Problem) string {
 	return fmt.Sprintf("noisewright design --sensitivity %v%s makes a table for this range", p.Sensitivity, kind)
 }
 
+// HardTruncation is what helps say of designed tables in many releases.
+const HardTruncation = `Designed tables with delta > 0 have bounded noise: an output near its end can rule
+a neighbor out, with a probability of up to delta in every release. So many
+releases of one table need a small delta each, and they compose worse than
+Gaussian noise: calibrate designs for a number of releases and says from how many
+on Gaussian noise is the better choice.`
+
 // Gap adds the gap to reach.
 func (f *Flags) Gap(o *lp.Options) {
 	r := Between(lp.MinGap, lp.MaxGap)

@@ -105,6 +105,14 @@ func GapOf(b proof.Bounds) float64 {
 // LossUnit names a loss and its unit.
 func LossUnit(l loss.Loss) string { return check.Shortened(l.Name()) + ", " + loss.Unit(l) }
 
+// ErrorPart says what claim is false, if one is.
+func ErrorPart(falsehood error) Object {
+	if falsehood == nil {
+		return nil
+	}
+	return Object{"error", Sentence(falsehood)}
+}
+
 // If is a part of an Object that is there if there is something to say.
 func If(there bool, part ...any) Object {
 	if !there {

@@ -5,7 +5,9 @@ package noise
 import (
 	"context"
 	"math"
+	"slices"
 
+	"github.com/noisewright/noisewright/loss"
 	"github.com/noisewright/noisewright/lp/internal/meet"
 )
 
@@ -24,7 +26,7 @@ func (d *designer) meetJumps(ctx context.Context) error {
 	)
 	c := d.Constraints
 	c.Symmetric, c.Monotone, c.Unbiased = false, false, false
-	if len(d.jumps) == 0 || !d.edgesAllowed() || !c.None() || d.Options.Generate {
+	if len(d.jumps) == 0 || !d.isSteps() || !d.edgesAllowed() || !c.None() || d.Options.Generate {
 		return nil
 	}
 	d.lower.bound.(*lower).kind = betweenNodes
@@ -70,6 +72,24 @@ func (d *designer) meetJumps(ctx context.Context) error {
 			d.upper.reach, d.lower.reach = d.upper.reach*longer, d.lower.reach*longer
 		}
 	}
+}
+
+// isSteps reports whether the loss is constant between its jumps. Where it is not, as in a sum with another
+// loss, grids have to become fine for what is between them, too.
+func (d *designer) isSteps() bool {
+	x := slices.Clone(loss.Kinks(d.Loss))
+	slices.Sort(x)
+	last := x[len(x)-1] + d.Sensitivity
+	for i, from := range x {
+		to := last
+		if i+1 < len(x) {
+			to = x[i+1]
+		}
+		if width := to - from; d.Loss.At(from+0.3*width) != d.Loss.At(from+0.9*width) {
+			return false
+		}
+	}
+	return true
 }
 
 // inTime reports whether a program is expected to take at most half of the time that is left.
