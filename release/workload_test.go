@@ -242,6 +242,8 @@ func TestWorkloadRefuses(t *testing.T) {
 		{Workload{Plan: three, Cells: []Cells{{Column: "city", Keys: []string{"a", "b", "a"}}}}, row, "keys = a, want every key once"},
 		{Workload{Plan: three, Cells: []Cells{{Column: "age", Edges: []float64{0, 2, 1, 3}}}}, row, "edges = 1, want ascending numbers"},
 		{Workload{Plan: three, Cells: []Cells{{Column: "age", Edges: []float64{0, 1, 2, 3}, Keys: []string{"a"}}}}, row, "either keys or edges"},
+		{Workload{Plan: three, Cells: []Cells{{Column: "city", Edges: []float64{1}, Keys: byCity.Keys}}}, row, "either keys or edges"},
+		{Workload{Plan: tables, Cells: []Cells{{Column: "city", Keys: []string{"a", "b"}}, byAge}}, row, "keys = 2 cells of column city, want 3, one for each of the plan's"},
 		{Workload{Plan: three, Cells: []Cells{{Column: "town", Keys: byCity.Keys}}}, row, `cells: no column "town", want one of "id", "city", "age"`},
 		{Workload{Plan: tables, Cells: []Cells{byCity}}, row, "cells = none of age, want the values"},
 		{Workload{Plan: tables, Cells: []Cells{byCity, byAge, {Column: "job", Keys: []string{"x"}}}}, row, "cells = job, want the attributes of the plan: age, city"},
