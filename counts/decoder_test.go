@@ -129,6 +129,9 @@ func TestInverse(t *testing.T) {
 		}
 	}
 	const half = 1 << 63
+	if d := newDecoder([][]uint64{{half, half, 0, 0}, {0, 0, half, half}}, nil); d == nil || d.off.Cmp(one) != 0 {
+		t.Errorf("the decoder of laws without common answers is %+v, want the inverse off by at most one unit", d)
+	}
 	if d := newDecoder([][]uint64{{half, half}, {half, half}}, nil); d != nil {
 		t.Errorf("equal laws have an inverse off by %v", d.off)
 	}

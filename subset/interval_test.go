@@ -160,6 +160,36 @@ func TestIntervalEdges(t *testing.T) {
 	}
 }
 
+// TestMapped: bounds on a share are not within those that exact probabilities give of the same bounds on the mean, and
+// next to them, however little the probabilities differ.
+func TestMapped(t *testing.T) {
+	for _, c := range [][2]float64{{2, 1e-6}, {2, 1}, {200, 0.01}, {200, 3}, {1000, 12}} {
+		s := design(t, int64(c[0]), c[1], Total).Mechanism()
+		p, q, _, _ := s.floats()
+		exactP, exactQ := s.spec.probabilities()
+		apart := new(big.Rat).Sub(exactP, exactQ)
+		share := func(mean *big.Rat) *big.Rat {
+			x := new(big.Rat).Sub(mean, exactQ)
+			return x.Quo(x, apart)
+		}
+		for _, n := range []int64{1, 7, 100, 54_321} {
+			for _, count := range []int64{0, 1, n / 3, n - 1, n} {
+				lower, upper := mapped(count, n, 0.01, p, q)
+				wantLower := share(new(big.Rat).SetFloat64(binomialLower(count, n, 0.01)))
+				wantUpper := new(big.Rat).SetFloat64(binomialLower(n-count, n, 0.01))
+				wantUpper = share(wantUpper.Sub(big.NewRat(1, 1), wantUpper))
+				below, _ := new(big.Rat).Sub(wantLower, new(big.Rat).SetFloat64(lower)).Float64()
+				above, _ := new(big.Rat).Sub(new(big.Rat).SetFloat64(upper), wantUpper).Float64()
+				for x, over := range map[float64]float64{lower: below, upper: above} {
+					if over < 0 || over > 40*roundoff*(1+math.Abs(x))/(p-q) {
+						t.Errorf("%v, %d of %d: from %g to %g, %g and %g beyond exact ones", c, count, n, lower, upper, below, above)
+					}
+				}
+			}
+		}
+	}
+}
+
 // TestSampledAlpha: it is not above 1 − e^−alpha nor 1/4, and next to the lesser of them.
 func TestSampledAlpha(t *testing.T) {
 	whole, one := new(big.Int).Lsh(big.NewInt(1), 300), big.NewRat(1, 1)
