@@ -97,7 +97,7 @@ the whole support.`,
 	f.File(&o.csv, "csv", "for these: file for their numbers", "csv")
 	f.Check(func() error {
 		switch other := o.log || o.values != "" || o.table != ""; {
-		case !o.profile && !o.tradeOff && (o.csv != "" || slices.Max(o.times) > 1):
+		case !o.profile && !o.tradeOff && (o.csv != "" || slices.ContainsFunc(o.times, func(n int) bool { return n > 1 })):
 			return errors.New("times and csv are for profile and trade-off, want one of these with them")
 		case o.profile && o.tradeOff:
 			return errors.New("profile and trade-off, want only one of them")
