@@ -194,7 +194,6 @@ func (d *decided) choose(ctx context.Context, best *trained) (*bundle.Bundle, er
 	}
 	if d.numbers != nil {
 		d.by, d.deviation, d.numbersAreKept = d.numbers.Beats(own, d.measure)
-		d.numbersAreKept = d.numbersAreKept && !d.numbers.LosesToBaseline(d.trials, d.measure)
 	}
 	switch {
 	case d.numbersAreKept:
