@@ -81,8 +81,7 @@ func (s *Spec) validateMeasurement(i int) (l law, err error) {
 	}
 	c := l.table.Certify()
 	l.delta, l.variance = c.DeltaUpper, c.ExpectedLoss
-	largest := s.largestChange(m)
-	errs.If(l.delta.Sign() > 0 && (m.Kind == L1 || largest > 1), at("noise.delta"), m.Noise.Delta, "0 where a person may change an answer by more than 1")
+	errs.If(l.delta.Sign() > 0 && (m.Kind == L1 || s.largestChange(m) > 1), at("noise.delta"), m.Noise.Delta, "0 where a person may change an answer by more than 1")
 	errs.If(l.delta.Cmp(exact.Rational(m.Noise.Delta)) > 0, at("noise.delta"), m.Noise.Delta, "at least %s, that of its weights", exact.StateUp(l.delta))
 	return l, errs.Err()
 }
@@ -110,11 +109,8 @@ func (s *Spec) blocks(m *Measurement) int {
 	return (s.Workload.Cells + m.Block - 1) / m.Block
 }
 
-// largestChange returns by how much the count of a block may change at most.
+// largestChange returns by how much the count of a block of a Partition may change at most.
 func (s *Spec) largestChange(m *Measurement) int {
-	if m.Kind != Partition {
-		return s.touched()
-	}
 	if m.Attributes != nil {
 		if len(*m.Attributes) == len(s.Workload.Attributes) {
 			return 1 // a block is a cell

@@ -129,9 +129,7 @@ func validateRow(field string, row []int64, cells int, most int64, errs *check.L
 
 func (w *Workload) validateMarginals(errs *check.List) {
 	errs.If(w.Cells != 0, "workload.cells", w.Cells, "none of marginals, whose attributes have sizes")
-	k := len(w.Attributes)
-	errs.If(k < 1 || k > MaxAttributes, "workload.attributes", k, "1 to %d", MaxAttributes)
-	names := make([]string, k)
+	names := make([]string, len(w.Attributes))
 	for i, a := range w.Attributes {
 		names[i] = a.Name
 		errs.If(a.Size < 2 || a.Size > MaxQueries, fmt.Sprintf("workload.attributes[%d].size", i), a.Size, "2 to %d", MaxQueries)

@@ -178,7 +178,7 @@ func (o *decisionOptions) split(ctx context.Context, set *decisionSet, i int) er
 			b, chosen := numbers, "numbers"
 			if beats := false; judged != nil {
 				_, _, beats = judged.Beats(&trials[0].Expected, measure)
-				if !beats {
+				if !beats || judged.LosesToBaseline(all, measure) {
 					b = nil
 				}
 			}

@@ -4,8 +4,10 @@ package cli
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
+	"syscall"
 
 	"github.com/spf13/cobra"
 
@@ -26,12 +28,18 @@ depends on the value and local randomizers; the epsilon for an error that you ac
 A file that is dropped on the page is verified and shown. Every result comes with the
 command that makes it again.
 
-The server answers on 127.0.0.1 alone, on a free port, and only who has the address,
+The server answers on 127.0.0.1 alone, and only who has the address,
 which holds a new secret for each start. Nothing is sent anywhere. Ctrl-C ends it.`,
-		Example: `  noisewright studio`,
+		Example: `  noisewright studio
+  noisewright studio --port 8080`,
 	})
+	port := 0
+	f.OptionalInteger(&port, "port", 1, 65535, "port to answer on (default a free one)")
 	return f.Run(func(ctx context.Context) error {
-		server, err := studio.New(runInside)
+		server, err := studio.New(runInside, port)
+		if errors.Is(err, syscall.EADDRINUSE) {
+			return shell.BadInput("", fmt.Errorf("port = %d is in use, want another one", port))
+		}
 		if err != nil {
 			return err
 		}

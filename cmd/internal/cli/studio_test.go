@@ -92,6 +92,11 @@ func TestStudio(t *testing.T) {
 	if !strings.HasPrefix(address, "http://127.0.0.1:") {
 		t.Errorf("address %q, want one on 127.0.0.1", address)
 	}
+	port, _, _ := strings.Cut(strings.TrimPrefix(address, "http://127.0.0.1:"), "/")
+	other := exec.Command("noisewright", "studio", "--port", port) //nolint:gosec // a port
+	if out, err := other.CombinedOutput(); other.ProcessState.ExitCode() != 2 || string(out) != "error: port = "+port+" is in use, want another one\n" {
+		t.Errorf("a second studio on the port: %v, %s", err, out)
+	}
 	fields := map[string]string{"epsilon": "1", "delta": "1e-3", "sensitivity": "1", "loss": "l1", "gap": "0.05"}
 	events := studySays(t, address, map[string]any{"kind": "table", "fields": fields, "sweep": true})
 	if weak := named(events, "warning"); len(weak) != 1 || !strings.HasPrefix(weak[0]["errors"].([]any)[0].(string), "delta = 0.001 is large: ") {

@@ -9,6 +9,7 @@ import (
 	"embed"
 	"encoding/base64"
 	"errors"
+	"fmt"
 	"io/fs"
 	"net"
 	"net/http"
@@ -56,13 +57,13 @@ type file struct {
 	text []byte
 }
 
-// New listens on 127.0.0.1, on a free port, and has a new token of 128 bits.
-func New(run Program) (*Server, error) {
+// New listens on 127.0.0.1, on the port or, if that is 0, on a free one, and has a new token of 128 bits.
+func New(run Program, port int) (*Server, error) {
 	files, err := readPage()
 	if err != nil {
 		return nil, err
 	}
-	l, err := (&net.ListenConfig{}).Listen(context.Background(), "tcp4", "127.0.0.1:0")
+	l, err := (&net.ListenConfig{}).Listen(context.Background(), "tcp4", fmt.Sprintf("127.0.0.1:%d", port))
 	if err != nil {
 		return nil, err
 	}

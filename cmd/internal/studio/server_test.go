@@ -31,7 +31,7 @@ const bounded = 30 * time.Second
 // A patience takes the place of the usual one.
 func serve(t *testing.T, run Program, patience ...time.Duration) (s *Server, stop func()) {
 	t.Helper()
-	s, err := New(run)
+	s, err := New(run, 0)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -58,7 +58,7 @@ has forgotten what was released since. FILE-journal beside it is part of it.`,
   noisewright ledger show city.ledger
   noisewright ledger left city.ledger`,
 	}
-	return shell.Group(cmd, "command", newLedgerCreateCommand(s), newLedgerShowCommand(s), newLedgerTotalCommand(s), newLedgerLeftCommand(s))
+	return shell.Group(cmd, "command", newLedgerCreateCommand(s), newLedgerShowCommand(s), newLedgerTotalCommand(s), newLedgerLeftCommand(s), newLedgerReportCommand(s))
 }
 
 type namedLedger struct {
@@ -172,13 +172,9 @@ func termRows(t ledger.Terms) []shell.Row {
 	if t.Adaptive {
 		composition = "basic, for noise chosen in view of earlier answers too"
 	}
-	unit := "a " + t.Unit
-	if column, person := t.Person(); person {
-		unit = "a person (" + column + ")"
-	}
-	guess := "whether " + unit + " is there"
+	guess := "whether " + unitText(t) + " is there"
 	if t.Neighbors == dp.Replace {
-		guess = "which of two values " + unit + " has"
+		guess = "which of two values " + unitText(t) + " has"
 	}
 	rows := fmt.Sprintf("%q between fields", t.Delimiter)
 	if t.OneLine {
@@ -192,6 +188,14 @@ func termRows(t ledger.Terms) []shell.Row {
 		{"CSV files", rows},
 		{"composition", composition},
 	}
+}
+
+// unitText is whose influence is hidden, in words.
+func unitText(t ledger.Terms) string {
+	if column, person := t.Person(); person {
+		return "a person (" + column + ")"
+	}
+	return "a " + t.Unit
 }
 
 func newLedgerCreateCommand(s *shell.Streams) *cobra.Command {

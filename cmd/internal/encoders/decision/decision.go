@@ -299,12 +299,14 @@ func (p *Prepared) Search(ctx context.Context, epsilon float64, kinds ...string)
 // Rank sorts trials by their loss, but for the one to take, which is first: the simplest of those whose loss
 // is not above the least by more than a standard error of the difference, people by people (the rule
 // of Breiman et al. 1984 for what is chosen out of fold). The network is taken only if its best trial beats
-// that of logistic regression by two: it is larger, and another seed makes another one. Trials are in the order of Ways.
+// that of logistic regression by two: it is larger, and another seed makes another one. What loses more than the baseline in
+// any way, such as levels that tell more of probabilities and are more often wrong, is not taken. Trials are in the order of Ways.
 func Rank(trials []*Trial, measure string) []*Trial {
 	trials = slices.Clone(trials)
 	less := func(a, b *Trial) int { return cmp.Compare(a.mean(measure), b.mean(measure)) }
-	best := slices.MinFunc(trials, less)
-	simple := slices.DeleteFunc(slices.Clone(trials), func(t *Trial) bool { return t.Classifier != Logistic && t.Kind != NoAnswer })
+	able := slices.DeleteFunc(slices.Clone(trials), func(t *Trial) bool { return t.LosesToBaseline(trials, measure) })
+	best := slices.MinFunc(able, less)
+	simple := slices.DeleteFunc(slices.Clone(able), func(t *Trial) bool { return t.Classifier != Logistic && t.Kind != NoAnswer })
 	if len(simple) > 0 {
 		if b := slices.MinFunc(simple, less); b != best {
 			if _, _, beats := best.Beats(&b.Expected, measure); !beats {
@@ -312,14 +314,33 @@ func Rank(trials []*Trial, measure string) []*Trial {
 			}
 		}
 	}
-	take := slices.IndexFunc(trials, func(t *Trial) bool {
+	taken := able[slices.IndexFunc(able, func(t *Trial) bool {
 		more, standardError := t.Less(&best.Expected, measure)
 		return more <= standardError
-	})
-	taken := trials[take]
-	trials = slices.Delete(trials, take, take+1)
+	})]
+	trials = slices.DeleteFunc(trials, func(t *Trial) bool { return t == taken })
 	slices.SortStableFunc(trials, less)
 	return slices.Insert(trials, 0, taken)
+}
+
+// LosesToBaseline reports whether people lose more than by the baseline, if it is among the trials, on the
+// average of those that both are about: in errors or in cross entropy, or in costs where these are the measure.
+func (e *Expected) LosesToBaseline(trials []*Trial, measure string) bool {
+	measures := []string{encoders.MeasureError, encoders.MeasureCrossEntropy}
+	if measure == MeasureCost {
+		measures = []string{MeasureCost}
+	}
+	for _, t := range trials {
+		if t.Kind != Category || t.Classifier != Logistic || e == &t.Expected {
+			continue
+		}
+		for _, measure := range measures {
+			if more, _ := e.Less(&t.Expected, measure); more > 0 {
+				return true
+			}
+		}
+	}
+	return false
 }
 
 func (e *Expected) mean(measure string) float64 {

@@ -181,10 +181,42 @@ func TestOutOfFoldIsTrue(t *testing.T) {
 		}
 		for _, measure := range []string{encoders.MeasureError, encoders.MeasureCrossEntropy} {
 			ranked := Rank(trials, measure)
-			more, standardError := ranked[0].Less(&ranked[1].Expected, measure)
-			if len(ranked) != len(trials) || more > standardError {
-				t.Errorf("%s: taken is %s, worse by %g ± %g than %s", measure, ranked[0], more, standardError, ranked[1])
+			if len(ranked) != len(trials) || ranked[0].LosesToBaseline(trials, measure) {
+				t.Errorf("%s: taken is %s, which loses to the baseline", measure, ranked[0])
 			}
+			for _, other := range ranked[1:] {
+				more, standardError := ranked[0].Less(&other.Expected, measure)
+				if more > standardError && !other.LosesToBaseline(trials, measure) {
+					t.Errorf("%s: taken is %s, worse by %g ± %g than %s", measure, ranked[0], more, standardError, other)
+				}
+			}
+		}
+	}
+}
+
+// TestRankKeepsTheBaseline: what loses to logistic regression with randomized response in the other way is not taken.
+func TestRankKeepsTheBaseline(t *testing.T) {
+	made := func(kind string, errs, entropy, cost float64) *Trial {
+		e := Expected{}
+		for i := range 50 {
+			e.Rows = append(e.Rows, i)
+			e.Errors, e.CrossEntropy, e.Cost = append(e.Errors, errs), append(e.CrossEntropy, entropy), append(e.Cost, cost)
+		}
+		return &Trial{Way{Kind: kind, Classifier: Logistic}, e}
+	}
+	base, levels, both := made(Category, 0.1, 0.3, 2), made(Levels, 0.11, 0.2, 1), made(Levels, 0.1, 0.25, 3)
+	for _, c := range []struct {
+		trials  []*Trial
+		measure string
+		want    *Trial
+	}{
+		{[]*Trial{base, levels}, encoders.MeasureCrossEntropy, base},
+		{[]*Trial{base, levels, both}, encoders.MeasureCrossEntropy, both},
+		{[]*Trial{base, levels, both}, MeasureCost, levels},
+		{[]*Trial{levels}, encoders.MeasureCrossEntropy, levels}, // with nothing to compare with
+	} {
+		if got := Rank(c.trials, c.measure); got[0] != c.want || len(got) != len(c.trials) {
+			t.Errorf("%s: taken is %v of %d", c.measure, got[0], len(c.trials))
 		}
 	}
 }

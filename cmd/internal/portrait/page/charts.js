@@ -97,7 +97,7 @@ const charts = (() => {
     }
   });
 
-  // plot shows a chart: {summary, name, x, y, series, here, atom, rows}. An axis is {name, log,
+  // plot shows a chart: {summary, name, x, y, series, here, atom, rows}. An atom too small to be seen is not drawn. An axis is {name, log,
   // zero, room, low, high}; a series {name, points, style, fill, dots, bars, digits}, of which
   // a point is [x, y, text], the text of y if it is a guarantee.
   function plot(target, chart) {
@@ -125,7 +125,7 @@ const charts = (() => {
     svg.append(inside);
     if (chart.here !== undefined && chart.here >= x0 && chart.here <= x1) inside.append(drawn("line", { class: "here", x1: x(chart.here), x2: x(chart.here), y1: pad.top, y2: height - pad.bottom }));
     for (const s of [...chart.series].reverse()) inside.append(...lines(s, x, y, y0, chart));
-    if (chart.atom > 0) inside.append(drawn("line", { class: "atom", x1: x(0), x2: x(0), y1: height - pad.bottom, y2: pad.top }), drawn("path", { class: "bar", d: `M${x(0) - 4},${pad.top + 8}h8l-4,-9z` }));
+    if (chart.atom >= 1e-3) inside.append(drawn("line", { class: "atom", x1: x(0), x2: x(0), y1: height - pad.bottom, y2: pad.top }), drawn("path", { class: "bar", d: `M${x(0) - 4},${pad.top + 8}h8l-4,-9z` }));
     const tip = element("div", { class: "tip", hidden: true, "aria-hidden": "true" });
     const cross = drawn("line", { class: "here", y1: pad.top, y2: height - pad.bottom, visibility: "hidden" });
     svg.append(cross);
