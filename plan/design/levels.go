@@ -74,7 +74,7 @@ func (s *study) hierarchy(value float64, sizes []int, shares []float64) candidat
 func (s *study) twoLevels(b int) (value, share float64) {
 	epsilon := part(s.problem.Epsilon, s.touched)
 	share, value = quadrature.Minimum(func(share float64) float64 {
-		return s.errorOf([]int{b}, geometricVariance(epsilon*share), geometricVariance(epsilon*(1-share)), 0)
+		return s.errorOf(b, 0, geometricVariance(epsilon*share), geometricVariance(epsilon*(1-share)), 0)
 	}, 0.05, 0.95, 24)
 	return value, share
 }
@@ -83,7 +83,7 @@ func (s *study) twoLevels(b int) (value, share float64) {
 func (s *study) threeLevels(b, c int) (value float64, shares []float64) {
 	epsilon := part(s.problem.Epsilon, s.touched)
 	of := func(first, second float64) float64 {
-		return s.errorOf([]int{b, c}, geometricVariance(epsilon*first), geometricVariance(epsilon*second), geometricVariance(epsilon*(1-first-second)))
+		return s.errorOf(b, c, geometricVariance(epsilon*first), geometricVariance(epsilon*second), geometricVariance(epsilon*(1-first-second)))
 	}
 	inner := func(first float64) (second, value float64) {
 		rest := 1 - first
@@ -97,11 +97,11 @@ func (s *study) threeLevels(b, c int) (value float64, shares []float64) {
 	return value, []float64{first, second, 1 - first - second}
 }
 
-// errorOf returns the mean squared error with noise of variances v on cells, w on blocks and x on blocks of the second
-// size, if there is one. The inverse A of I/v + J/w is v·(I − J·v/(w + n·v)) on a block of n cells, that with
+// errorOf returns the mean squared error with noise of variances v on cells, w on blocks of b and x on those of c, a
+// multiple of it or 0. The inverse A of I/v + J/w is v·(I − J·v/(w + n·v)) on a block of n cells, that with
 // larger blocks A − A·1·1ᵀ·A/(x + 1ᵀ·A·1), where A·1 is v·w/(w + n·v).
-func (s *study) errorOf(sizes []int, v, w, x float64) float64 {
-	n, b, sum := len(s.gram), sizes[0], 0.0
+func (s *study) errorOf(b, c int, v, w, x float64) float64 {
+	n, sum := len(s.gram), 0.0
 	for i := range n {
 		sum += v * s.gram[i][i]
 	}
@@ -109,9 +109,9 @@ func (s *study) errorOf(sizes []int, v, w, x float64) float64 {
 		end := min(at+b, n)
 		sum -= s.within(at, end, at, end) * v * v / (w + float64(end-at)*v)
 	}
-	if len(sizes) > 1 {
-		for at := 0; at < n; at += sizes[1] {
-			end := min(at+sizes[1], n)
+	if c > 0 {
+		for at := 0; at < n; at += c {
+			end := min(at+c, n)
 			middle := end - (end-at)%b // only the last block may be shorter
 			alpha := v * w / (w + float64(b)*v)
 			last := v * w / (w + float64(end-middle)*v)
