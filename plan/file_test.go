@@ -322,7 +322,7 @@ func TestWorkloads(t *testing.T) {
 		}
 	}
 	for _, text := range []string{
-		"", "prefix", "prefix:", "prefix:0", "prefix:x", "prefix:1025", "other:3", "marginals:a,b:2", "marginals:a=2:2", "marginals:a=2,b=3",
+		"", "prefix", "prefix:", "prefix:0", "prefix:x", "prefix:2049", "other:3", "marginals:a,b:2", "marginals:a=2:2", "marginals:a=2,b=3",
 		"marginals:a=2,b=3:0", "marginals:a=1,b=3:1", "marginals:a=2,a=3:1", "marginals:=2:1", "marginals:a=3000,b=3000:2",
 	} {
 		if _, err := ParseWorkload(text); !errors.Is(err, dp.ErrInvalid) || strings.Count(err.Error(), "\n") > 0 {
@@ -330,7 +330,9 @@ func TestWorkloads(t *testing.T) {
 		}
 	}
 	for _, w := range []Workload{
-		{Kind: Identity, Cells: 6}, {Kind: Prefix, Cells: 6}, {Kind: Ranges, Cells: 6},
+		{Kind: Identity, Cells: 6},
+		{Kind: Prefix, Cells: 6},
+		{Kind: Ranges, Cells: 6},
 		{Kind: Matrix, Cells: 3, Rows: [][]int64{{1, -2, 3}, {0, 5, -1}, {4, 0, 0}}},
 	} {
 		n := w.Cells
