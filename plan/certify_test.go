@@ -214,7 +214,10 @@ func TestWorkIsSpent(t *testing.T) {
 func TestQuadratic(t *testing.T) {
 	r := rand.New(rand.NewPCG(31, 32))
 	for _, w := range []Workload{
-		{Kind: Identity, Cells: 4}, {Kind: Prefix, Cells: 5}, {Kind: Ranges, Cells: 5}, {Kind: Prefix, Cells: 1},
+		{Kind: Identity, Cells: 4},
+		{Kind: Prefix, Cells: 5},
+		{Kind: Ranges, Cells: 5},
+		{Kind: Prefix, Cells: 1},
 		{Kind: Matrix, Cells: 3, Rows: [][]int64{{1, -2, 0}, {-1 << 20, 3, 1 << 20}, {0, 0, -5}, {0, 7, 0}}},
 	} {
 		v := &inverse{z: make([][]int64, w.Cells)}

@@ -330,7 +330,9 @@ func TestWorkloads(t *testing.T) {
 		}
 	}
 	for _, w := range []Workload{
-		{Kind: Identity, Cells: 6}, {Kind: Prefix, Cells: 6}, {Kind: Ranges, Cells: 6},
+		{Kind: Identity, Cells: 6},
+		{Kind: Prefix, Cells: 6},
+		{Kind: Ranges, Cells: 6},
 		{Kind: Matrix, Cells: 3, Rows: [][]int64{{1, -2, 3}, {0, 5, -1}, {4, 0, 0}}},
 	} {
 		n := w.Cells
