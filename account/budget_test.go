@@ -36,7 +36,11 @@ func TestBudget(t *testing.T) {
 	}
 	rng := rand.New(rand.NewPCG(5, 6))
 	var accepted, refused, exactly int
-	for n := range 12 {
+	sequences := 12
+	if testing.Short() {
+		sequences = 3
+	}
+	for n := range sequences {
 		total := dp.Budget{Epsilon: 0.5 + rng.Float64(), Delta: []float64{0, 1e-6, 1e-2}[n%3]}
 		b := budgetOf(t, total.Epsilon, total.Delta, n%4 == 3)
 		var all []Cost

@@ -237,7 +237,11 @@ func TestRandomCompositions(t *testing.T) {
 		"discrete-gaussian:sigma=3", "laplace:epsilon=2", "dp:epsilon=0,delta=1e-3",
 		"truncated-laplace:epsilon=0.6,delta=1e-3",
 	}
-	for trial := range 12 {
+	trials := 12
+	if testing.Short() {
+		trials = 4
+	}
+	for trial := range trials {
 		var releases, flat []Release
 		for range 2 + r.Intn(3) {
 			m, err := parse(texts[r.Intn(len(texts))])

@@ -64,6 +64,9 @@ func workloads(k int) []Workload {
 func TestCertificate(t *testing.T) {
 	r := rand.New(rand.NewPCG(1, 2))
 	for _, k := range []int{2, 3, 6} {
+		if testing.Short() && k > 3 {
+			continue
+		}
 		for _, w := range workloads(k) {
 			s := random(t, r, k, k+3, 1.5, w)
 			c := s.Certify()

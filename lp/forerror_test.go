@@ -19,7 +19,7 @@ func TestForError(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, c := range []struct {
+	for i, c := range []struct {
 		loss        loss.Loss
 		most, delta float64
 		query       dp.Query
@@ -32,6 +32,9 @@ func TestForError(t *testing.T) {
 		{exceed, 0.05, 1e-6, dp.IntegerQuery, 0},
 		{loss.L1, 700, 1e-6, "", 0},
 	} {
+		if testing.Short() && i%3 > 0 {
+			continue
+		}
 		p := dp.Problem{Privacy: dp.Privacy{Delta: c.delta, Sensitivity: 1}, Loss: c.loss, Query: c.query}
 		r, err := lp.ForError(t.Context(), p, c.most, lp.Options{})
 		if err != nil {

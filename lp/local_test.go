@@ -283,6 +283,9 @@ func TestLocalMaxAnswersBound(t *testing.T) {
 // TestLocalRefusedProgram: with more than 2^53 steps, the last of which is rounded to what is beyond
 // the end, a solution has no weights. The design says so beside a randomizer in closed form.
 func TestLocalRefusedProgram(t *testing.T) {
+	if testing.Short() {
+		t.Skip("slow")
+	}
 	p := unbiased(1, local.Mean)
 	p.Values.Lower, p.Values.Upper = 100, 102
 	p.Demands = local.Demands{Lower: 54.46312042894883, Upper: 5.880005919220116e+17, Step: 10}

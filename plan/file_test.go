@@ -322,7 +322,7 @@ func TestWorkloads(t *testing.T) {
 		}
 	}
 	for _, text := range []string{
-		"", "prefix", "prefix:", "prefix:0", "prefix:x", "prefix:1025", "other:3", "marginals:a,b:2", "marginals:a=2:2", "marginals:a=2,b=3",
+		"", "prefix", "prefix:", "prefix:0", "prefix:x", "prefix:2049", "other:3", "marginals:a,b:2", "marginals:a=2:2", "marginals:a=2,b=3",
 		"marginals:a=2,b=3:0", "marginals:a=1,b=3:1", "marginals:a=2,a=3:1", "marginals:=2:1", "marginals:a=3000,b=3000:2",
 	} {
 		if _, err := ParseWorkload(text); !errors.Is(err, dp.ErrInvalid) || strings.Count(err.Error(), "\n") > 0 {

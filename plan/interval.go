@@ -264,7 +264,7 @@ func (r *radii) dense() ([]float64, error) {
 	if err != nil {
 		return nil, err
 	}
-	inverse, ok := choleskyInverse(matrix)
+	inverse, ok := approximate(matrix, s.pieces())
 	if !ok {
 		return nil, errRank()
 	}

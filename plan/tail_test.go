@@ -3,6 +3,7 @@
 package plan
 
 import (
+	"errors"
 	"math"
 	"math/cmplx"
 	"testing"
@@ -324,6 +325,55 @@ func TestSeries(t *testing.T) {
 		}
 		if before > len(whole)*3/4 {
 			t.Errorf("%s: %d terms of %d at the coarsest", name, before, len(whole))
+		}
+	}
+}
+
+// TestPieces: more cells than a matrix may have are inverted by the pieces that blocks leave, and are no cells of rows.
+func TestPieces(t *testing.T) {
+	const n = 1030
+	s := Spec{
+		Budget: dp.Budget{Epsilon: 2}, Neighbors: dp.AddRemove, MaxPerPerson: 1, Workload: Workload{Kind: Identity, Cells: n},
+		Measurements: []Measurement{
+			{Kind: Partition, Block: 1, Weight: 1, Noise: geometric(t, 0.5)}, {Kind: Partition, Block: 4, Weight: 2, Noise: geometric(t, 0.5)},
+		},
+	}
+	v := verified(t, s)
+	variance, _ := v.Mechanism().laws[0].variance.Float64()
+	for q, got := range v.Certificate().Variances {
+		cells := 4.0
+		if q >= n-2 {
+			cells = 2
+		}
+		// The inverse of I + 2J on so many cells is I − 2J/(1 + 2·cells).
+		want := 2 * variance * (1 - 2/(1+2*cells))
+		if x, _ := got.Float64(); x < want*(1-1e-12) || x > want*(1+1e-12) {
+			t.Fatalf("query %d: %g, want %g", q, x, want)
+		}
+	}
+	y := make([]int64, v.Mechanism().Measurements())
+	y[0], y[n] = 9, 4 // the first cell, and its block
+	q := 0
+	if err := v.Mechanism().Decode(y, func(x float64) error {
+		// Aᵀ·Ω·y is 9 + 2·4 in the first cell and 2·4 in the other three.
+		want := map[int]float64{0: 17 - 2*41/9.0, 1: 8 - 2*41/9.0, 2: 8 - 2*41/9.0, 3: 8 - 2*41/9.0}[q]
+		if math.Abs(x-want) > 1e-9 {
+			t.Errorf("cell %d: %g, want %g", q, x, want)
+		}
+		q++
+		return nil
+	}); err != nil {
+		t.Fatal(err)
+	}
+	row := make([]int64, n)
+	row[0] = 1
+	s.Measurements = append(s.Measurements, Measurement{Kind: L2, Rows: [][]int64{row}, Weight: 1, Deviation: 4})
+	if _, err := New(s); !errors.Is(err, dp.ErrInvalid) {
+		t.Errorf("rows of %d cells: %v", n, err)
+	}
+	for text, good := range map[string]bool{"prefix:2048": true, "ranges:2049": false, "identity:2049": false} {
+		if _, err := ParseWorkload(text); (err == nil) != good {
+			t.Errorf("%s: %v", text, err)
 		}
 	}
 }

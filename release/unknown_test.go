@@ -53,6 +53,9 @@ func TestRowsThatNobodyCanRead(t *testing.T) {
 // TestPublicMeansStayWithin: a mean over a public number of rows is within the bounds, whatever the noise
 // is, which at this epsilon leads out of them nearly always; and there is none of no rows.
 func TestPublicMeansStayWithin(t *testing.T) {
+	if testing.Short() {
+		t.Skip("slow")
+	}
 	q := Query{Kind: Mean, Column: "age", Lower: -1, Upper: 3, Epsilon: 1e-3, Neighbors: dp.Replace, Missing: "middle"}
 	p, err := NewPlan(t.Context(), q, laplaceSource)
 	if err != nil {

@@ -205,6 +205,31 @@ func TestWorkloadClips(t *testing.T) {
 	if _, err := w.record(q, "", d); err != nil {
 		t.Error(err)
 	}
+	// Cells that are sums of several: what is there already counts too.
+	w = Workload{Plan: planOf(t, pairs, 1, dp.AddRemove, 1, []int{0}, []int{1}), Cells: []Cells{byAge, byCity}}
+	if q, err = w.query(); err != nil {
+		t.Fatal(err)
+	}
+	p = w.Plan.Mechanism()
+	most := int64(p.Inputs().Upper)
+	d = &Data{query: q, combinations: [][]int{{0, 0}, {0, 1}, {1, 1}}, tallies: []tally{{n: most - 1}, {n: 5}, {n: most}}}
+	if got := cellCounts(p, d); !slices.Equal(got, []int64{most, most, most - 1, most, 0}) {
+		t.Errorf("%v, want at most %d", got, most)
+	}
+}
+
+// TestWorkloadStrict: a row that is left out is an error if that is asked for, and else nothing tells of it.
+func TestWorkloadStrict(t *testing.T) {
+	w := Workload{Plan: planOf(t, plan.Workload{Kind: plan.Prefix, Cells: 3}, 1, dp.AddRemove, 1), Cells: []Cells{byCity}}
+	for _, w.StrictNotPrivate = range []bool{false, true} {
+		for text, out := range map[string]bool{"1,a,2\n": false, "1,a,2\n7,c\n": true} {
+			l := &allCharges{terms: account.Terms{Epsilon: 1, Neighbors: dp.AddRemove, Unit: dp.Row}}
+			m, err := w.Release(t.Context(), l, strings.NewReader("id,city,age\n"+text))
+			if refused := out && w.StrictNotPrivate; refused != (err != nil) || refused != (m == nil) || refused && !errors.Is(err, dp.ErrInvalid) || l.charged == nil {
+				t.Errorf("%q, strict: %v: %+v, %v", text, w.StrictNotPrivate, m, err)
+			}
+		}
+	}
 }
 
 // uncharged is a ledger that nothing may be charged to.
@@ -239,9 +264,12 @@ func TestWorkloadRefuses(t *testing.T) {
 		{Workload{Plan: three}, row, "cells = none of a column, want the values"},
 		{Workload{Plan: three, Cells: []Cells{byCity, byCity}}, row, `cells = city, want one column for the cells`},
 		{Workload{Plan: three, Cells: []Cells{{Column: "city", Keys: []string{"a", "b"}}}}, row, "keys = 2 cells of column city, want 3, one for each of the plan's"},
+		{Workload{Plan: three, Cells: []Cells{{Column: "city", Keys: []string{"a"}}}}, row, "keys = 1 cell of column city, want 3, one for each of the plan's"},
 		{Workload{Plan: three, Cells: []Cells{{Column: "city", Keys: []string{"a", "b", "a"}}}}, row, "keys = a, want every key once"},
 		{Workload{Plan: three, Cells: []Cells{{Column: "age", Edges: []float64{0, 2, 1, 3}}}}, row, "edges = 1, want ascending numbers"},
 		{Workload{Plan: three, Cells: []Cells{{Column: "age", Edges: []float64{0, 1, 2, 3}, Keys: []string{"a"}}}}, row, "either keys or edges"},
+		{Workload{Plan: three, Cells: []Cells{{Column: "city", Edges: []float64{1}, Keys: byCity.Keys}}}, row, "either keys or edges"},
+		{Workload{Plan: tables, Cells: []Cells{{Column: "city", Keys: []string{"a", "b"}}, byAge}}, row, "keys = 2 cells of column city, want 3, one for each of the plan's"},
 		{Workload{Plan: three, Cells: []Cells{{Column: "town", Keys: byCity.Keys}}}, row, `cells: no column "town", want one of "id", "city", "age"`},
 		{Workload{Plan: tables, Cells: []Cells{byCity}}, row, "cells = none of age, want the values"},
 		{Workload{Plan: tables, Cells: []Cells{byCity, byAge, {Column: "job", Keys: []string{"x"}}}}, row, "cells = job, want the attributes of the plan: age, city"},

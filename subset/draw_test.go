@@ -35,6 +35,9 @@ func draws(t *testing.T) int {
 		}
 		return int(n)
 	}
+	if testing.Short() {
+		return 40_000
+	}
 	return 200_000
 }
 

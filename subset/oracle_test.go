@@ -113,9 +113,13 @@ func excess(p, q []*big.Int, whole *big.Int, e *big.Rat) *big.Rat {
 
 // small are Specs of few answers, with the largest weight that is private.
 func small() (list []Spec) {
+	most := int64(6)
+	if testing.Short() {
+		most = 4
+	}
 	for _, epsilon := range []float64{0.3, 2.5} {
 		e := ratio(epsilon)
-		for k := int64(2); k <= 6; k++ {
+		for k := int64(2); k <= most; k++ {
 			for _, m := range []int64{0, 3, 5, 7} {
 				if m != 0 && m < k {
 					continue
@@ -425,12 +429,12 @@ func TestDesigns(t *testing.T) {
 // TestGap: up to 66 categories it is 0 but for weights of 2^-64; beyond it is at most .37 %, and
 // above .23 % in few of these cases.
 func TestGap(t *testing.T) {
-	step := int64(11)
+	share, step := int64(100), int64(11)
 	if testing.Short() {
-		step = 41
+		share, step = 10, 1
 	}
 	above := 0
-	for k := int64(2); k <= 3000; k += 1 + k/100*step {
+	for k := int64(2); k <= 3000; k += 1 + k/share*step {
 		for _, epsilon := range []float64{0.5, 1, 1.5, 1.75, 2.6, 4, 5} {
 			v := design(t, k, epsilon, Total)
 			limit := 0.0037
@@ -494,6 +498,16 @@ func TestBadInput(t *testing.T) {
 		change(&s)
 		if m, err := New(s); m != nil || !errors.Is(err, check.ErrInvalid) || err.Error() != "subset: "+want {
 			t.Errorf("%v, want %s", err, want)
+		}
+	}
+	for _, share := range []float64{0, 1} {
+		s := good
+		s.Objective, s.Dual, s.Claims = Largest, &Dual{share}, Claims{}
+		made(t, s)
+		for _, beyond := range []float64{math.Nextafter(share, 10*share-5), math.NaN()} {
+			if s.Dual.Share = beyond; s.validate() == nil {
+				t.Errorf("a share of %g is taken", beyond)
+			}
 		}
 	}
 	least := good

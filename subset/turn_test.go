@@ -89,6 +89,9 @@ func TestTurn(t *testing.T) {
 // rate of 1e-9 each, and that law is as private as is promised, and with one unit more of the weight is not.
 func TestAsked(t *testing.T) {
 	for i, s := range []Spec{{Count: 7, Modulus: 7, Size: 2}, {Count: 6, Modulus: 7, Size: 5}, {Count: 11, Modulus: 13, Size: 4}} {
+		if testing.Short() && s.Count > 7 {
+			continue
+		}
 		s.Epsilon, s.Objective = 1.5, Total
 		s.Inside = inside(ratio(s.Epsilon), s.points(), s.Size)
 		m, n := made(t, s), draws(t)/4
@@ -210,6 +213,9 @@ func TestSampledExactly(t *testing.T) {
 		p, q, _, _ := s.floats()
 		for _, size := range [][2]int{{1, 1}, {8, 4}, {24, 12}, {60, 3}, {20, 19}} {
 			all, n := size[0], size[1]
+			if testing.Short() && all > 8 {
+				continue
+			}
 			laws := make([][]float64, n+1) // of counts, by how many of the sample have the category
 			for h := range laws {
 				laws[h] = make([]float64, n+1)

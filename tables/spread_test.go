@@ -29,7 +29,7 @@ func TestSpreadNodes(t *testing.T) {
 	for _, name := range spreadLosses {
 		l := parsed(t, name)
 		for _, points := range []int{7, 12, 40} {
-			if testing.Short() && points > 12 {
+			if testing.Short() && points > 7 {
 				continue
 			}
 			for k := 1; k < points; k += 1 + k/3 {
@@ -99,6 +99,10 @@ func randomSpread(rng *rand.Rand, points int, edges bool) Dual {
 func TestSpreadDualNeverExceedsAnAchievedLoss(t *testing.T) {
 	rng := rand.New(rand.NewPCG(21, 22))
 	const points = 7
+	duals := 300
+	if testing.Short() {
+		duals = 100
+	}
 	for _, name := range spreadLosses {
 		s := geometricSpec(t, 1, 0.05, points)
 		s.Loss, s.Query, s.Privacy.Sensitivity = parsed(t, name), dp.IntegerQuery, points
@@ -108,7 +112,7 @@ func TestSpreadDualNeverExceedsAnAchievedLoss(t *testing.T) {
 			t.Fatal(err)
 		}
 		best := 0.0
-		for range 300 {
+		for range duals {
 			d := randomSpread(rng, points, rng.IntN(2) == 0)
 			bound := d.LowerBound(s.Problem)
 			if achieved := tab.Certify().ExpectedLoss; bound.Cmp(achieved) > 0 {

@@ -215,10 +215,34 @@ def test_variances_in_rationals(name: str) -> None:
         assert truth <= found <= truth * (1 + Fraction(1, 10**12))
 
 
+def test_many_cells(program: str, tmp_path: Path) -> None:
+    """Cells and blocks of four, weighing 1 and 2: the inverse of I + 2J is I - 2J/9, and I - 2J/5 at the end."""
+    noise = json.loads(file("plan-levels").read_text())["measurements"][0]["noise"]
+    partitions = [{"kind": "partition", "block": b, "weight": w, "noise": noise} for b, w in ((1, 1), (4, 2))]
+    raw = written({"kind": "identity", "cells": 1030}, partitions, 1030)
+    found = plan(raw).verify()
+    variance = plan(raw)._spec.measurements[0].variance
+    for q, truth in enumerate(found.variances):
+        exact = 2 * variance * (1 - Fraction(2, 9 if q < 1028 else 5))
+        assert exact <= truth <= exact * (1 + Fraction(1, 10**12))
+    assert refused_alike(program, tmp_path, [raw]) == 0
+    row = [1] + [0] * 1029
+    for bad in (
+        written({"kind": "identity", "cells": 2049}, partitions, 2049),
+        written({"kind": "matrix", "cells": 1030, "rows": [row]}, partitions, 1),
+        written(
+            {"kind": "identity", "cells": 1030},
+            [{"kind": "matrix-l2", "rows": [row], "weight": 1, "deviation": 3}],
+            1030,
+        ),
+    ):
+        assert refused_alike(program, tmp_path, [bad]) == 1
+
+
 def test_exact_products() -> None:
     source = np.random.default_rng(1)
-    a = source.integers(-(1 << 52), 1 << 52, (3, 1024))
-    b = source.integers(-(1 << 62), 1 << 62, (1024, 4))
+    a = source.integers(-(1 << 52), 1 << 52, (3, 2048))
+    b = source.integers(-(1 << 62), 1 << 62, (2048, 4))
     assert (_plancheck.exactly(a, b) == a.astype(object) @ b.astype(object)).all()
 
 

@@ -63,7 +63,7 @@ func composed(tb testing.TB, costs []account.Cost, delta float64) (sumEpsilon, s
 func TestNeverAboveTheTotal(t *testing.T) {
 	sequences := 12
 	if testing.Short() {
-		sequences = 4
+		sequences = 3
 	}
 	noise := []*tables.Verified{gaussian(t, 12, 0.3, 0), gaussian(t, 20, 0.2, 0), gaussian(t, 40, 0.1, 0)}
 	rng := rand.New(rand.NewPCG(1, 2))

@@ -164,6 +164,9 @@ func TestTakenUp(t *testing.T) {
 
 // TestLost: an answer that is empty or too large is lost for good, as another draw would be free; nobody is told its size.
 func TestLost(t *testing.T) {
+	if testing.Short() {
+		t.Skip("slow: answers of 128 MiB")
+	}
 	l, path := create(t, ledger.Terms{Epsilon: 3})
 	for i, size := range []int{0, 128<<20 + 1, 128<<20 + 2} {
 		_, err := l.Release(t.Context(), query(i, pure(1)), func(context.Context) ([]byte, error) { return bytes.Repeat([]byte{'7'}, size), nil })

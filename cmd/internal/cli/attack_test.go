@@ -13,41 +13,44 @@ import (
 	"testing"
 )
 
-// A fault is what may be in the place of the row of one person, and is not private to tell.
-var faults = map[string]string{
-	"no row":                   "",
-	"undecided":                "9,Ulm,x,30\n",
-	"nothing":                  "9,Ulm,,\n",
-	"a text":                   "9,Ulm,old,much\n",
-	"not a number":             "9,Ulm,NaN,nan\n",
-	"infinite":                 "9,Ulm,inf,-Inf\n",
-	"hexadecimal":              "9,Ulm,0x1p5,0x20\n",
-	"too large for a float":    "9,Ulm,1e999,-1e999\n",
-	"above the bounds":         "9,Ulm,1e300,1e300\n",
-	"below the bounds":         "9,Ulm,-1e300,-1e300\n",
-	"at the bound":             "9,Ulm,120,60\n",
-	"too few fields":           "9,Ulm\n",
-	"too many fields":          "9,Ulm,34,30,2\n",
-	"a thousand's comma":       "9,Ulm,1,200,30\n",
-	"an open quote":            "9,\"Ulm,34,30\n",
-	"an open quote at the end": "9,Ulm,34,\"30\n",
-	"text after a quote":       "9,\"Ulm\"x,34,30\n",
-	"a quote inside":           "9,U\"lm,34,30\n",
-	"a line break":             "9,\"Ulm\n\",34,30\n",
-	"a row inside":             "9,\"Ulm\n1,Ulm,34,30\n\",34,30\n",
-	"no UTF-8":                 "9,U\xfflm,34,30\xfe\n",
-	"a zero byte":              "9,U\x00lm,34,30\n",
-	"a carriage return":        "9,U\rlm,34,30\n",
-	"an empty line":            "\n",
-	"blanks":                   "   \n",
-	"an identifier again":      "1,Ulm,34,30\n",
-	"nobody":                   " ,Ulm,34,30\n",
-	"an unknown key":           "9,Nowhere,34,30\n",
-	"an empty key":             "9,,34,30\n",
-	"a pattern":                "9,(,34,30\n",
-	"many rows":                strings.Repeat("9,Ulm,34,30\n", 40),
-	"many fields":              "9,Ulm,34,30" + strings.Repeat(",", 1<<20) + "\n",
-	"a huge field":             "9," + strings.Repeat("U", 17<<20) + ",34,30\n",
+// faultRows are what may be in the place of the row of one person, and is not private to tell. They are large:
+// made only where they are used, as every process of the program in tests is this binary.
+func faultRows() map[string]string {
+	return map[string]string{
+		"no row":                   "",
+		"undecided":                "9,Ulm,x,30\n",
+		"nothing":                  "9,Ulm,,\n",
+		"a text":                   "9,Ulm,old,much\n",
+		"not a number":             "9,Ulm,NaN,nan\n",
+		"infinite":                 "9,Ulm,inf,-Inf\n",
+		"hexadecimal":              "9,Ulm,0x1p5,0x20\n",
+		"too large for a float":    "9,Ulm,1e999,-1e999\n",
+		"above the bounds":         "9,Ulm,1e300,1e300\n",
+		"below the bounds":         "9,Ulm,-1e300,-1e300\n",
+		"at the bound":             "9,Ulm,120,60\n",
+		"too few fields":           "9,Ulm\n",
+		"too many fields":          "9,Ulm,34,30,2\n",
+		"a thousand's comma":       "9,Ulm,1,200,30\n",
+		"an open quote":            "9,\"Ulm,34,30\n",
+		"an open quote at the end": "9,Ulm,34,\"30\n",
+		"text after a quote":       "9,\"Ulm\"x,34,30\n",
+		"a quote inside":           "9,U\"lm,34,30\n",
+		"a line break":             "9,\"Ulm\n\",34,30\n",
+		"a row inside":             "9,\"Ulm\n1,Ulm,34,30\n\",34,30\n",
+		"no UTF-8":                 "9,U\xfflm,34,30\xfe\n",
+		"a zero byte":              "9,U\x00lm,34,30\n",
+		"a carriage return":        "9,U\rlm,34,30\n",
+		"an empty line":            "\n",
+		"blanks":                   "   \n",
+		"an identifier again":      "1,Ulm,34,30\n",
+		"nobody":                   " ,Ulm,34,30\n",
+		"an unknown key":           "9,Nowhere,34,30\n",
+		"an empty key":             "9,,34,30\n",
+		"a pattern":                "9,(,34,30\n",
+		"many rows":                strings.Repeat("9,Ulm,34,30\n", 40),
+		"many fields":              "9,Ulm,34,30" + strings.Repeat(",", 1<<20) + "\n",
+		"a huge field":             "9," + strings.Repeat("U", 17<<20) + ",34,30\n",
+	}
 }
 
 // attacks are what an analyst may ask who wants to know what row 9 is.
@@ -139,7 +142,7 @@ func TestNoFreeAnswers(t *testing.T) {
 	}
 	const header, others = "id,city,age,hours\n", "1,Ulm,34,40\n2,Jena,71,0\n3,\"Ulm\",45,38.5\n3,Ulm,46,38.5\n4,\"Bad \"\"U\"\"\",19,12\n"
 	t.Setenv("ATTACK_TABLES", t.TempDir())
-	tried := 0
+	tried, faults := 0, faultRows()
 	for _, name := range slices.Sorted(maps.Keys(attacks)) {
 		attack := attacks[name]
 		for _, neighbors := range []string{"add-remove", "replace"} {

@@ -14,7 +14,7 @@ from noisewright import _composed
 from noisewright._claims import hold_claims
 from noisewright._exact import decimal_up, parse_decimal
 from noisewright._meter import Meter
-from noisewright._planfile import CLAIMS, L1, L2, PARTITION, RESIDUALS, Measurement, Rows, Set, Spec, subsets
+from noisewright._planfile import CLAIMS, L1, L2, MAX_CELLS, PARTITION, RESIDUALS, Measurement, Rows, Set, Spec, subsets
 from noisewright._words import Floats, Int64s
 from noisewright.errors import FalseClaimError, NotPrivateError
 
@@ -142,6 +142,16 @@ def matrix(s: Spec) -> Int64s:
     return sum((m.weight * g for g, m in zip(grams, s.measurements, strict=True)), np.zeros_like(grams[0]))
 
 
+def pieces(s: Spec) -> list[int]:
+    """The sizes of what is left where more cells than a matrix may have are cut between blocks of all partitions."""
+    n = s.workload.cells
+    if n <= MAX_CELLS:
+        return [n]
+    cuts = [at for at in range(1, n) if all(at % m.block == 0 for m in s.measurements)]
+    sizes: list[int] = np.diff([0, *cuts, n]).tolist()
+    return sizes
+
+
 _RANK = "measurements = rows without full rank, want measurements that tell all cells apart"
 
 
@@ -163,7 +173,7 @@ def _limbs(x: Int64s) -> list[Floats]:
 
 
 def exactly(a: Int64s, b: Int64s) -> Integers:
-    """The product of two matrices of at most 2^10 in between. Parts have at most 21 bits, so that float64 sums of their
+    """The product of two matrices of at most 2^11 in between. Parts have at most 21 bits, so that float64 sums of their
     products are exact in any order."""
     sums: list[Any] = [0] * 5
     for i, x in enumerate(_limbs(a)):
@@ -199,7 +209,7 @@ def _inverted(m: Int64s) -> tuple[Int64s, int, Fraction]:
 def _dense(s: Spec, meter: Meter) -> tuple[list[Fraction], Fraction]:
     """The variances of all queries, and their mean."""
     w, n = s.workload, s.workload.cells
-    meter.spend(n * n * sum(len(m.rows) + 1 for m in s.measurements) + 8 * n**3)
+    meter.spend(n * n * sum(len(m.rows) + 1 for m in s.measurements) + 8 * sum(size**3 for size in pieces(s)))
     z, places, slack = _inverted(matrix(s))
     factor = max(m.weight * m.variance for m in s.measurements)
     if w.kind == "matrix":

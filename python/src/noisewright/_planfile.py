@@ -21,7 +21,8 @@ from noisewright._tablecheck import _expected, worst_shift
 
 FORMAT = "noisewright-plan"
 MAX_SIZE = 64 << 20
-MAX_CELLS = 1 << 10
+MAX_CELLS = 1 << 10  # of rows of numbers
+MAX_SERIES = 1 << 11  # of which blocks are measured
 MAX_QUERIES = 1 << 22
 _MAX_ATTRIBUTES = 64
 _MAX_SETS = 1 << 12
@@ -305,7 +306,8 @@ def _workload(w: Fields) -> Workload:
     )
     if kind != "marginals":
         want(not attributes and not sets, "workload.attributes", len(attributes), "none but of marginals")
-        want(1 <= cells <= MAX_CELLS, "workload.cells", cells, f"1 to {MAX_CELLS}")
+        most = MAX_CELLS if kind == "matrix" else MAX_SERIES
+        want(1 <= cells <= most, "workload.cells", cells, f"1 to {most}")
         want(len(rows) <= _MAX_ROWS // 2, "workload.rows", f"{len(rows)} rows", f"at most {_MAX_ROWS // 2}")
         _check_rows("workload.rows", rows, cells)
         return made
@@ -360,7 +362,8 @@ def _measurement(at: str, f: Fields, w: Workload) -> Measurement:
         want(there == wanted, f"{at}.{name}", words[there], f"{words[wanted]} for this kind and workload")
     want(len(deviations) == len(sets), f"{at}.deviations", len(deviations), f"{len(sets)}, one for each set")
     want(0 <= weight <= _MAX_WEIGHT, f"{at}.weight", weight, f"1 to {_MAX_WEIGHT}")
-    want(0 <= block <= MAX_CELLS, f"{at}.block", block, f"1 to {MAX_CELLS}")
+    want(0 <= block <= MAX_SERIES, f"{at}.block", block, f"1 to {MAX_SERIES}")
+    want(kind not in (L1, L2) or w.cells <= MAX_CELLS, f"{at}.rows", w.cells, f"at most {MAX_CELLS} cells")
     for d in chain(deviations, (deviation,) if deviation else ()):
         want(_MIN_DEVIATION <= d <= _MAX_DEVIATION, f"{at}.deviation", d, "a number from 2^-20 to 2^40")
     _check_rows(f"{at}.rows", rows, w.cells)

@@ -388,13 +388,16 @@ func readRows(ctx context.Context, c *shell.Common, file string, o csvfile.Optio
 }
 
 func decimal(text string) (*big.Rat, bool) {
-	if !decimalForm.MatchString(text) {
+	if !decimalForm().MatchString(text) {
 		return nil, false
 	}
 	return new(big.Rat).SetString(text)
 }
 
-var decimalForm = regexp.MustCompile(`^[+-]?([0-9]{1,400}(\.[0-9]{0,400})?|\.[0-9]{1,400})([eE][+-]?[0-9]{1,3})?$`)
+// decimalForm is compiled at its first use: it takes as long as all else that happens before a command runs.
+var decimalForm = sync.OnceValue(func() *regexp.Regexp {
+	return regexp.MustCompile(`^[+-]?([0-9]{1,400}(\.[0-9]{0,400})?|\.[0-9]{1,400})([eE][+-]?[0-9]{1,3})?$`)
+})
 
 type watched struct {
 	in   *shell.Input

@@ -26,6 +26,9 @@ func corners(n int, r *rand.Rand) (u encoder.Matrix, labels []int) {
 // noise apart, and with noise as well as the best rule does: which corner is nearest. With
 // 20 000 people the standard error of an accuracy is at most 0.0036, and 6 are allowed.
 func TestThroughNoise(t *testing.T) {
+	if testing.Short() {
+		t.Skip("slow")
+	}
 	const n, scale = 20_000, 2.0
 	r := rand.New(rand.NewPCG(1, 2))
 	u, labels := corners(n, r)
