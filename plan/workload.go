@@ -30,10 +30,10 @@ const (
 	MaxCells = 1 << 10
 	// MaxQueries bounds the queries, and of Marginals the cells of a table and of all together.
 	MaxQueries = 1 << 22
-	// MaxAttributes bounds the attributes of Marginals.
-	MaxAttributes = 64
-	// MaxSets bounds their tables.
-	MaxSets = 1 << 12
+	// maxAttributes bounds the attributes of Marginals.
+	maxAttributes = 64
+	// maxSets bounds their tables.
+	maxSets = 1 << 12
 	// maxCoefficient bounds the numbers of a matrix.
 	maxCoefficient = 1 << 20
 )
@@ -82,10 +82,10 @@ func ParseWorkload(text string) (w Workload, err error) {
 			}
 			w.Attributes = append(w.Attributes, Attribute{name, n})
 		}
-		if k := len(w.Attributes); ways <= k && k <= MaxAttributes {
-			for size := 1; size <= ways && len(w.Sets) <= MaxSets; size++ {
-				if combin.GeneralizedBinomial(float64(k), float64(size)) > MaxSets {
-					return Workload{}, check.Field("plan", "workload", check.Quoted(text), fmt.Sprintf("at most %d tables", MaxSets))
+		if k := len(w.Attributes); ways <= k && k <= maxAttributes {
+			for size := 1; size <= ways && len(w.Sets) <= maxSets; size++ {
+				if combin.GeneralizedBinomial(float64(k), float64(size)) > maxSets {
+					return Workload{}, check.Field("plan", "workload", check.Quoted(text), fmt.Sprintf("at most %d tables", maxSets))
 				}
 				w.Sets = append(w.Sets, combin.Combinations(k, size)...)
 			}
@@ -124,19 +124,19 @@ func validateRow(field string, row []int64, cells int, most int64, errs *check.L
 func (w *Workload) validateMarginals(errs *check.List) {
 	errs.If(w.Cells != 0, "workload.cells", w.Cells, "none of marginals, whose attributes have sizes")
 	k := len(w.Attributes)
-	errs.If(k < 1 || k > MaxAttributes, "workload.attributes", k, "1 to %d", MaxAttributes)
+	errs.If(k < 1 || k > maxAttributes, "workload.attributes", k, "1 to %d", maxAttributes)
 	names := make([]string, k)
 	for i, a := range w.Attributes {
 		names[i] = a.Name
 		errs.If(a.Size < 2 || a.Size > MaxQueries, fmt.Sprintf("workload.attributes[%d].size", i), a.Size, "2 to %d", MaxQueries)
 	}
-	formfile.ValidateLabels("workload.attributes", names, MaxAttributes, errs)
+	formfile.ValidateLabels("workload.attributes", names, maxAttributes, errs)
 	w.validateSets("workload.sets", w.Sets, errs)
 }
 
 // validateSets checks sets of attributes: each once, and their tables no larger than MaxQueries together.
 func (w *Workload) validateSets(field string, sets [][]int, errs *check.List) {
-	errs.If(len(sets) < 1 || len(sets) > MaxSets, field, len(sets), "1 to %d sets of attributes, and no more attributes in a set than there are", MaxSets)
+	errs.If(len(sets) < 1 || len(sets) > maxSets, field, len(sets), "1 to %d sets of attributes, and no more attributes in a set than there are", maxSets)
 	if !errs.None() {
 		return
 	}
