@@ -40,7 +40,7 @@ export GOFLAGS := $(strip $(plain) -tags=highs)
 # What make static builds.
 PLATFORMS ?= linux/amd64 linux/arm64 darwin/amd64 darwin/arm64 windows/amd64 windows/arm64
 
-.PHONY: help deps build static dist dist-check dist-one workflows man quick test test-cgo test-pure test-wasm test-python mutants problems proofs proofs-all race lint bench leakage fuzz demo verifier browser papers beam beam-prism beam-flink beam-spark clean
+.PHONY: help deps build static dist dist-check dist-one workflows man site quick test test-cgo test-pure test-wasm test-python mutants problems proofs proofs-all race lint bench leakage fuzz demo verifier browser papers beam beam-prism beam-flink beam-spark clean
 
 help: ## list the targets
 	@sed -n 's/^\([a-z-]*\):.*## /\1\t/p' Makefile | while IFS="$$(printf '\t')" read -r name what; do printf '  make %-11s %s\n' "$$name" "$$what"; done
@@ -68,6 +68,9 @@ dist-one: ## of .ci/run: dist for this machine alone, and its quick checks
 man: build ## write the manual pages into man
 	@echo "man: pages in man, dated by the last commit"
 	@SOURCE_DATE_EPOCH="$${SOURCE_DATE_EPOCH:-$$(git log -1 --format=%ct 2>/dev/null || true)}" bin/noisewright man --force -o man
+
+site: build ## make a site of the documentation in site, with a page for every command; a dead link is an error
+	@sh scripts/site.sh
 
 quick: ## vet, and the tests to run at each change: without HiGHS, Python, a browser and the slow ones, a minute of CPU
 	@CGO_ENABLED=0 GOFLAGS="$(plain)" $(GO) vet ./...
@@ -194,6 +197,6 @@ browser: build verifier ## test the studio and the verifier page in headless Chr
 	@sh scripts/axe.sh || true
 	@cd cmd/internal/studio/browser && $(GO) vet . && NOISEWRIGHT="$(CURDIR)/bin/noisewright" VERIFIER="$(CURDIR)/bin/verifier.html" $(GO) test -count=1 -timeout $(TEST_TIMEOUT) .
 
-clean: ## remove bin, dist, man and .deps, and HiGHS as WebAssembly
-	@echo "clean: bin dist man .deps lp/highs/highs.wasm"
-	@rm -rf bin dist man .deps lp/highs/highs.wasm lp/highs/highs.names lp/highs/highs.license
+clean: ## remove bin, dist, man, site and .deps, and HiGHS as WebAssembly
+	@echo "clean: bin dist man site .deps lp/highs/highs.wasm"
+	@rm -rf bin dist man site .site .deps lp/highs/highs.wasm lp/highs/highs.names lp/highs/highs.license

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"math"
 	"math/rand"
+	"slices"
 	"testing"
 
 	"github.com/noisewright/noisewright/proof"
@@ -126,5 +127,92 @@ func TestLowerLaws(t *testing.T) {
 				t.Fatalf("kernel %d: delta(%v) >= %v, and it is %v", trial, e, low, truth)
 			}
 		}
+	}
+}
+
+// TestSlack: what is added to a loss is less than slackShare of a step by 2^-10 of itself and 2^-41, for every step.
+func TestSlack(t *testing.T) {
+	for step := 0x1p-24; step <= 4; step *= 1.7 {
+		slack := grid{step: step, first: -3, last: 9}.slack()
+		if most := slackShare * step * (1 - 0x1p-10); !(slack+0x1p-41 <= most*(1+0x1p-50)) || slack+0x1p-41 < most*(1-0x1p-50) {
+			t.Errorf("steps of %g: a slack of %g, want %g less 2^-41", step, slack, most)
+		}
+	}
+}
+
+// TestAddDown: a mass comes to the last loss of the grid that is no more than its own by the slack, one beyond the
+// grid to the last, and one before it nowhere.
+func TestAddDown(t *testing.T) {
+	g := grid{step: 0.25, first: -3, last: 5}
+	for i := g.first - 2; i <= g.last+2; i++ {
+		for _, c := range []struct {
+			off float64 // of a loss of the grid
+			at  int
+		}{
+			{0, i}, {g.slack() / 2, i}, {-g.slack() * (1 - 1e-6), i}, {-g.slack() * (1 + 1e-6), i - 1},
+			{0.99 * (g.step - g.slack()), i}, {g.step - g.slack()*1.001, i}, {g.step - g.slack()*0.999, i + 1},
+		} {
+			d := &pmf{step: g.step, first: g.first, mass: make([]float64, g.len())}
+			d.mass[0], d.mass[g.len()-1] = 0.5, 0.25
+			d.addDown(g, g.at(i)+c.off, 0.125)
+			want := make([]float64, g.len())
+			want[0], want[g.len()-1] = 0.5, 0.25
+			if c.at >= g.first {
+				want[min(c.at-g.first, g.len()-1)] += 0.125
+			}
+			if !slices.Equal(d.mass, want) {
+				t.Errorf("a loss %g off the loss %d of the grid: %v, want %v", c.off, i, d.mass, want)
+			}
+		}
+	}
+	d := &pmf{step: g.step, first: g.first, mass: make([]float64, g.len())}
+	for _, loss := range []float64{math.NaN(), math.Inf(-1)} {
+		if d.addDown(g, loss, 1); d.total() != 0 {
+			t.Errorf("a loss of %g has the mass %g", loss, d.total())
+		}
+	}
+	if d.addDown(g, math.Inf(1), 1); d.mass[g.len()-1] != 1 {
+		t.Errorf("an infinite loss: %v", d.mass)
+	}
+}
+
+// TestAtomsBelow: atoms that are on no lattice of half a step come to the grid one by one, with a little less mass.
+func TestAtomsBelow(t *testing.T) {
+	r := rand.New(rand.NewSource(61))
+	for range 40 {
+		g := grid{step: 0.5, first: -5, last: 7}
+		a := &atoms{infinityMassDown: r.Float64(), lattice: []float64{0, 0.25, 0.5, 3}[r.Intn(4)]} // the atoms of none
+		want := &pmf{step: g.step, first: g.first, mass: make([]float64, g.len())}
+		for range 9 {
+			loss, mass := 8*r.Float64()-3.5, r.Float64()
+			a.loss, a.mass = append(a.loss, loss), append(a.mass, mass)
+			if i := int(math.Floor((loss + g.slack()) / g.step)); i >= g.first {
+				want.mass[min(i, g.last)-g.first] += mass * (1 - 2*atomError)
+			}
+		}
+		got := a.lower(g, 0)
+		if len(got) != 1 || got[0].infinityMass != a.infinityMassDown || got[0].first != g.first || got[0].step != g.step || !slices.Equal(got[0].mass, want.mass) {
+			t.Errorf("on a lattice of %g: %v, want %v", a.lattice, got, want.mass)
+		}
+	}
+	// On a finer lattice they are regrouped: no easier to tell apart, and no mass is lost but at the ends.
+	g := grid{step: 0.8, first: -4, last: 6} // the least atom is in the first cell
+	fine := &atoms{lattice: 0.375}
+	for i := -8; i <= 8; i++ {
+		fine.loss, fine.mass = append(fine.loss, 0.375*float64(i)), append(fine.mass, 1.0/17)
+	}
+	if sum := fine.lower(g, 0)[0].total(); math.Abs(sum-1) > 1e-9 {
+		t.Errorf("regrouped atoms have the mass %v", sum)
+	}
+	rounded := 0.0
+	for i, x := range fine.loss {
+		rounded += fine.mass[i] * math.Min(g.at(g.last), g.step*math.Floor(x/g.step))
+	}
+	mean := 0.0
+	for i, m := range fine.lower(g, 0)[0].mass {
+		mean += m * g.at(g.first+i)
+	}
+	if mean < rounded+0.2 {
+		t.Errorf("regrouped atoms have the mean loss %v, not above that of rounded ones, %v", mean, rounded)
 	}
 }

@@ -171,11 +171,9 @@ func (d *Dual) bound(epsilon float64, g [][]*big.Rat, m *proof.Meter) *big.Rat {
 func dearest(epsilon float64, quadratic [][]*big.Rat, prices []*big.Rat) *big.Rat {
 	k := len(prices)
 	fraction := 0
-	for i, row := range append(quadratic, prices) {
+	for _, row := range append(quadratic, prices) {
 		for _, x := range row {
-			if i < k || x != nil {
-				fraction = max(fraction, x.Denom().BitLen()-1)
-			}
+			fraction = max(fraction, x.Denom().BitLen()-1)
 		}
 	}
 	whole := func(x *big.Rat) *big.Int {

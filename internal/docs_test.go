@@ -8,10 +8,12 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"math"
 	"os"
 	"path/filepath"
 	"regexp"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -86,6 +88,26 @@ func TestDocumentedLossesAgree(t *testing.T) {
 		gains, recipes := cell("../docs/gains.md", 4, "1", "1e-6", loss), cell("../docs/recipes.md", 3, "`"+loss+"`")
 		if gains != recipes || gains == "" {
 			t.Errorf("the expected loss %s is %s in gains.md and %s in the recipes", loss, gains, recipes)
+		}
+	}
+}
+
+// TestWhichEpsilon: the page has the formula's numbers, rounded up.
+func TestWhichEpsilon(t *testing.T) {
+	text, err := os.ReadFile("../docs/which-epsilon.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	rows := regexp.MustCompile(`(?m)^\| ([0-9.]+) \| ([0-9.]+) % \|`).FindAllStringSubmatch(string(text), -1)
+	if len(rows) != 8 {
+		t.Fatalf("%d rows, want 8", len(rows))
+	}
+	for _, row := range rows {
+		epsilon, _ := strconv.ParseFloat(row[1], 64)
+		_, decimals, _ := strings.Cut(row[2], ".")
+		scale := math.Pow10(len(decimals))
+		if want := math.Ceil(100*scale/(1+math.Exp(-epsilon))) / scale; strconv.FormatFloat(want, 'f', len(decimals), 64) != row[2] {
+			t.Errorf("epsilon %s: %s %%, want %v", row[1], row[2], want)
 		}
 	}
 }

@@ -6,6 +6,8 @@ import (
 	"context"
 	"errors"
 	"math"
+	"math/big"
+	"math/rand/v2"
 	"reflect"
 	"slices"
 	"testing"
@@ -204,5 +206,30 @@ func TestWithDual(t *testing.T) {
 	}
 	if strong, err := weak.WithDual(t.Context(), &other); err != nil || strong.Spec().Claims != with.Spec().Claims {
 		t.Errorf("claims %+v, %v, want %+v", strong.Spec().Claims, err, with.Spec().Claims)
+	}
+}
+
+// TestEveryLimitOfWork: of small randomizers with prices of pairs, every limit below the work that a check takes
+// ends it as not checked.
+func TestEveryLimitOfWork(t *testing.T) {
+	rng := rand.New(rand.NewPCG(71, 72))
+	for _, kind := range []Kind{Category, Integer, Real} {
+		for _, objective := range []Objective{Mean, Worst} {
+			s := boundSpec(rng, kind, objective, 0.1, false, false, 0)
+			s.Dual = randomDual(rng, &s)
+			v, err := newRandomizer(t, s).Verify()
+			if err != nil {
+				t.Fatal(kind, objective, err)
+			}
+			c := v.Certificate()
+			if want := map[Objective]*big.Rat{Mean: c.MeanLoss, Worst: c.WorstLoss}[objective]; c.Loss().Cmp(want) != 0 || c.Loss() == want || c.MeanLoss.Cmp(c.WorstLoss) == 0 {
+				t.Errorf("%s, %s: the loss %s, want a copy of %s", kind, objective, c.Loss(), want)
+			}
+			for work := int64(1); work < v.Work(); work += 1 + work/6 {
+				if found, err := proof.Verify(t.Context(), newRandomizer(t, s), proof.Options{Work: work}); found != nil || !errors.Is(err, proof.ErrWork) {
+					t.Errorf("%s, %s, with the work %d of %d: %v, %v, want ErrWork", kind, objective, work, v.Work(), found, err)
+				}
+			}
+		}
 	}
 }

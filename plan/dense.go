@@ -6,6 +6,7 @@ import (
 	"math"
 	"math/big"
 	"math/bits"
+	"slices"
 
 	"github.com/noisewright/noisewright/internal/check"
 	"github.com/noisewright/noisewright/internal/exact"
@@ -63,6 +64,77 @@ type inverse struct {
 // errRank says that measurements do not determine the cells.
 func errRank() error {
 	return check.Field("plan", "measurements", "rows without full rank", "measurements that tell all cells apart")
+}
+
+// pieces returns where cells may be cut so that nothing is measured of both sides: from 0 on, with the number of cells.
+func (s *Spec) pieces() []int {
+	n, cuts := s.Workload.Cells, []int{0}
+	for at := 1; at < n; at++ {
+		if !slices.ContainsFunc(s.Measurements, func(m Measurement) bool { return m.Kind != Partition || at%m.Block != 0 }) {
+			cuts = append(cuts, at)
+		}
+	}
+	return append(cuts, n)
+}
+
+// piece returns the part of a matrix of cells from a to b−1.
+func piece(m [][]int64, a, b int) [][]int64 {
+	out := make([][]int64, b-a)
+	for i := range out {
+		out[i] = m[a+i][a:b]
+	}
+	return out
+}
+
+// invertPieces returns the inverse of a matrix that is 0 but for its pieces, which are inverted one by one.
+func invertPieces(m [][]int64, cuts []int) (*inverse, error) {
+	if len(m) <= MaxCells {
+		return invert(m)
+	}
+	all := &inverse{z: make([][]int64, len(m)), places: 120, slack: new(big.Rat)}
+	var parts []*inverse
+	for k, b := range cuts[1:] {
+		v, err := invert(piece(m, cuts[k], b))
+		if err != nil {
+			return nil, err
+		}
+		parts = append(parts, v)
+		all.places = min(all.places, v.places)
+	}
+	// Where there were more places, rounding to those of all is off by up to one of them.
+	unit := exact.PowerOfTwo(-all.places)
+	for k, v := range parts {
+		for i, row := range v.z {
+			whole := make([]int64, len(m))
+			for j, z := range row {
+				whole[cuts[k]+j] = z >> (v.places - all.places)
+			}
+			all.z[cuts[k]+i] = whole
+		}
+		if slack := new(big.Rat).Add(v.slack, unit); slack.Cmp(all.slack) > 0 {
+			all.slack = slack
+		}
+	}
+	return all, nil
+}
+
+// approximate returns about the inverse of a matrix, by its pieces where there are more than MaxCells cells.
+func approximate(m [][]int64, cuts []int) (f [][]float64, ok bool) {
+	if len(m) <= MaxCells {
+		return choleskyInverse(m)
+	}
+	f = make([][]float64, len(m))
+	for k, b := range cuts[1:] {
+		part, ok := choleskyInverse(piece(m, cuts[k], b))
+		if !ok {
+			return nil, false
+		}
+		for i, row := range part {
+			f[cuts[k]+i] = make([]float64, len(m))
+			copy(f[cuts[k]+i][cuts[k]:], row)
+		}
+	}
+	return f, true
 }
 
 // invert returns the inverse of an integer matrix, of which it proves that it is one.
@@ -242,7 +314,7 @@ func (c *content) certifyDense(found *Certificate, grams [][][]int64) error {
 	if err != nil {
 		return err
 	}
-	v, err := invert(m)
+	v, err := invertPieces(m, s.pieces())
 	if err != nil {
 		return err
 	}

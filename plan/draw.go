@@ -260,7 +260,7 @@ func (p *Plan) decodeDense(y []int64, answer func(x float64) error) (err error) 
 	if err != nil {
 		return err
 	}
-	inverse, ok := choleskyInverse(matrix)
+	inverse, ok := approximate(matrix, s.pieces())
 	if !ok {
 		return errRank()
 	}

@@ -292,6 +292,17 @@ func TestDrawer(t *testing.T) {
 			t.Errorf("%v: %d, %v, after %d words, want %d", c.words, got, err, at, c.want)
 		}
 	}
+	for _, c := range []struct {
+		ratio uint64
+		words []uint64
+		want  int64
+	}{{0, []uint64{25}, -2}, {1, []uint64{25, 1}, -2}, {1, []uint64{24, 0, 1}, 3}} { // without a tail, and the least one
+		l.TailRatio = c.ratio
+		d, at := newDrawer(&l), 0
+		if got, err := d.draw(func() (uint64, error) { at++; return c.words[at-1], nil }); err != nil || got != c.want || at != len(c.words) {
+			t.Errorf("%v: %d, %v, after %d words, want %d", c.words, got, err, at, c.want)
+		}
+	}
 	broken := errors.New("broken")
 	if _, err := d.draw(func() (uint64, error) { return 0, broken }); !errors.Is(err, broken) {
 		t.Errorf("%v, want the error of the word", err)
@@ -311,30 +322,35 @@ func TestWorkloads(t *testing.T) {
 		}
 	}
 	for _, text := range []string{
-		"", "prefix", "prefix:", "prefix:0", "prefix:x", "prefix:1025", "other:3", "marginals:a,b:2", "marginals:a=2:2", "marginals:a=2,b=3",
+		"", "prefix", "prefix:", "prefix:0", "prefix:x", "prefix:2049", "other:3", "marginals:a,b:2", "marginals:a=2:2", "marginals:a=2,b=3",
 		"marginals:a=2,b=3:0", "marginals:a=1,b=3:1", "marginals:a=2,a=3:1", "marginals:=2:1", "marginals:a=3000,b=3000:2",
 	} {
 		if _, err := ParseWorkload(text); !errors.Is(err, dp.ErrInvalid) || strings.Count(err.Error(), "\n") > 0 {
 			t.Errorf("%q: %v, want one sentence", text, err)
 		}
 	}
-	for kind, n := range map[string]int{Identity: 6, Prefix: 6, Ranges: 6} {
-		w := Workload{Kind: kind, Cells: n}
+	for _, w := range []Workload{
+		{Kind: Identity, Cells: 6},
+		{Kind: Prefix, Cells: 6},
+		{Kind: Ranges, Cells: 6},
+		{Kind: Matrix, Cells: 3, Rows: [][]int64{{1, -2, 3}, {0, 5, -1}, {4, 0, 0}}},
+	} {
+		n := w.Cells
 		want := make([][]float64, n)
 		for i := range want {
 			want[i] = make([]float64, n)
 		}
-		w.intervals(func(_, a, b int) {
-			for i := a; i < b; i++ {
-				for j := a; j < b; j++ {
-					want[i][j]++
+		for _, row := range rowsOf(&w) {
+			for i, a := range row {
+				for j, b := range row {
+					want[i][j] += float64(a * b)
 				}
 			}
-		})
+		}
 		for i, row := range w.Gram() {
 			for j, x := range row {
 				if x != want[i][j] {
-					t.Errorf("%s: %v at %d, %d, want %v", kind, x, i, j, want[i][j])
+					t.Errorf("%s: %v at %d, %d, want %v", w.Kind, x, i, j, want[i][j])
 				}
 			}
 		}
@@ -494,4 +510,54 @@ func rowsOf(w *Workload) [][]int64 {
 		}
 	})
 	return out
+}
+
+// TestDeviationsAtTheEnds: of one residual the deviation is not below d·√2 for any d, and that of a total is d.
+func TestDeviationsAtTheEnds(t *testing.T) {
+	w := Workload{Kind: Marginals, Attributes: attributes(2, 2)}
+	r := rand.New(rand.NewPCG(13, 14))
+	for range 300 {
+		d := math.Exp(4*r.Float64() - 1)
+		for n, want := range []float64{1, 2, 4} {
+			count := 0
+			_ = w.deviations([]int{0, 1}[:n], d, func(got float64) error {
+				count++
+				x, square := exact.Rational(got), exact.Rational(d)
+				square.Mul(square, square).Mul(square, exact.Rational(want))
+				if x.Mul(x, x).Cmp(square) < 0 || n == 0 && got != d {
+					t.Errorf("the residual of %d attributes of deviation %g has %g", n, d, got)
+				}
+				return nil
+			})
+			if count != 1 {
+				t.Errorf("%d residuals of %d attributes of two values", count, n)
+			}
+		}
+	}
+}
+
+// TestComponentOfResiduals: its variance is σ²(1 + 2^-47) + 1/(12·2^|B|), and at least that of each residual, over
+// the square of its row's norm.
+func TestComponentOfResiduals(t *testing.T) {
+	p := made(t, larger12(t)["residuals"])
+	m := &p.spec.Measurements[0]
+	for k, set := range m.Sets {
+		v, _ := p.component(set)
+		d := exact.Rational(m.Deviations[k])
+		d.Mul(d, d)
+		want := new(big.Rat).Mul(d, new(big.Rat).Add(big.NewRat(1, 1), exact.PowerOfTwo(-47)))
+		if want.Add(want, big.NewRat(1, 12<<len(set))); v.Cmp(want) != 0 {
+			t.Errorf("%v: the variance %s, want %s", set, v, want)
+		}
+		_ = p.spec.Workload.deviations(set, m.Deviations[k], func(got float64) error {
+			x := exact.Rational(got)
+			x.Mul(x, x)
+			norm, _ := new(big.Rat).Quo(x, d).Float64() // k(k + 1) of each attribute, a whole number
+			of := new(big.Rat).Add(x, big.NewRat(1, 12))
+			if of.Quo(of, exact.Rational(math.Round(norm))); of.Cmp(v) > 0 {
+				t.Errorf("%v: the variance %s of a row, above %s", set, of, v)
+			}
+			return nil
+		})
+	}
 }

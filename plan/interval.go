@@ -3,7 +3,9 @@
 package plan
 
 import (
+	"fmt"
 	"math"
+	"slices"
 
 	"github.com/noisewright/noisewright/internal/check"
 	"github.com/noisewright/noisewright/internal/quadrature"
@@ -14,17 +16,19 @@ import (
 //
 // The error of an answer is a sum of independent noises times numbers (docs/proofs/plan.md, Intervals).
 // Where it is a sum of at most a dozen with one law, these are convolved; normal noise alone has its
-// quantile; all else is Chernoff's bound. It is in float64, rounded outwards by a part in 10^6, which is
+// quantile; of all else the characteristic function is inverted, or where that is too much work Chernoff's
+// bound taken, which is wider. It is in float64, rounded outwards by a part in 10^6, which is
 // more than the answers of Decode are off.
 func (p *Plan) Radii(miss float64) ([]float64, error) {
 	if !(miss > 0 && miss < 1) {
 		return nil, check.Field("plan", "miss", miss, "a probability above 0 and below 1")
 	}
-	r := &radii{plan: p, miss: miss, sums: map[int64]float64{}}
+	r := &radii{plan: p, miss: miss, sums: map[int64]float64{}, known: map[string]float64{}}
 	for i := range p.spec.Measurements {
 		var e *envelope
 		if l := p.spec.Measurements[i].Noise; l != nil {
 			e = newEnvelope(l)
+			e.spectrum = newSpectrum(l)
 		}
 		r.laws = append(r.laws, e)
 	}
@@ -35,16 +39,19 @@ func (p *Plan) Radii(miss float64) ([]float64, error) {
 }
 
 type radii struct {
-	plan *Plan
-	miss float64
-	laws []*envelope // of the measurements, nil for normal noise
-	sums map[int64]float64
+	plan  *Plan
+	miss  float64
+	laws  []*envelope // of the measurements, nil for normal noise
+	sums  map[int64]float64
+	known map[string]float64 // radii by the terms of their parts
+	work  int                // of characteristic functions so far
 }
 
 // part is what the noise of a measurement has in an error.
 type part struct {
 	squares, largest float64 // of the numbers that it is multiplied with: Σh² and max |h|
 	absolute         float64 // Σ|h|
+	terms            []term  // of noise of a law, the largest first
 }
 
 // outward is by how much a radius is rounded up: of itself, and of the answers' scale 1.
@@ -67,6 +74,13 @@ func (r *radii) ofSum(n int64) (radius float64, ok bool) {
 	}
 	x, ok := r.plan.spec.whole().radius(n, r.miss)
 	if !ok {
+		parts := []part{{squares: float64(n), largest: 1}}
+		start, rest := math.Floor(r.chernoff(parts, r.miss)), r.miss*1e-4
+		if x, ok = start, r.laws[0].spectrum != nil; ok {
+			x = r.laws[0].spectrum.ofSum(n, r.miss, start, math.Ceil(r.chernoff(parts, rest)), rest)
+		}
+	}
+	if !ok {
 		x = -1
 	}
 	r.sums[n] = x
@@ -83,23 +97,57 @@ func (r *radii) of(parts []part) float64 {
 }
 
 func (r *radii) tail(parts []part) float64 {
-	normal, rounding, variance, top := 0.0, 0.0, 0.0, math.Inf(1)
+	normal, rounding, work := 0.0, 0.0, 0
+	for i, p := range parts {
+		switch {
+		case p.largest == 0:
+		case r.laws[i] == nil:
+			normal += p.squares
+			rounding += p.absolute / 2
+		case r.laws[i].spectrum == nil || len(p.terms) == 0:
+			return outward(r.chernoff(parts, r.miss) + rounding)
+		default:
+			work += len(p.terms)
+		}
+	}
+	if work == 0 {
+		return outward(math.Sqrt(2*normal)*math.Erfcinv(r.miss) + rounding)
+	}
+	name := fmt.Sprint(normal, rounding)
+	for _, p := range parts {
+		name += fmt.Sprint(p.terms)
+	}
+	if x, known := r.known[name]; known {
+		return x
+	}
+	x, rest := r.chernoff(parts, r.miss), r.miss*1e-4
+	if r.work < maxInverted {
+		m := &mixture{parts: parts, laws: r.laws, normal: normal}
+		x = m.inverted(r.miss, x, r.chernoff(parts, rest), rest)
+		r.work += m.work
+	}
+	r.known[name] = outward(x + rounding)
+	return r.known[name]
+}
+
+// maxInverted bounds the evaluations of characteristic functions for all answers, some seconds.
+const maxInverted = 1 << 28
+
+// chernoff returns a radius of an error without the rounding of normal noise.
+func (r *radii) chernoff(parts []part, miss float64) float64 {
+	normal, variance, top := 0.0, 0.0, math.Inf(1)
 	for i, p := range parts {
 		e := r.laws[i]
 		switch {
 		case p.largest == 0:
 		case e == nil:
 			normal += p.squares
-			rounding += p.absolute / 2
 		default:
 			variance += 2 * p.squares * e.first
 			top = min(top, e.end/p.largest)
 		}
 	}
-	if variance == 0 {
-		return outward(math.Sqrt(2*normal)*math.Erfcinv(r.miss) + rounding)
-	}
-	need := math.Log(2 / r.miss)
+	need := math.Log(2 / miss)
 	bound := func(x float64) float64 { // Chernoff's, at the rate e^x
 		rate := math.Exp(x)
 		sum := rate * rate * normal / 2
@@ -114,7 +162,7 @@ func (r *radii) tail(parts []part) float64 {
 	high := math.Log(min(64*guess, top)) - 1e-9
 	low := min(math.Log(guess/64), high-1)
 	_, best := quadrature.Minimum(bound, low, high, 20) // any rate gives a bound
-	return outward(best + rounding)
+	return best
 }
 
 // marginals: what a table's noise has in a cell's error is a sum of orthogonal components, so that their
@@ -132,6 +180,10 @@ func (r *radii) marginals() []float64 {
 			}
 		}
 		parts := make([]part, len(s.Measurements))
+		weights := make([]map[string]float64, len(parts)) // of components in what a table is multiplied with
+		for i := range weights {
+			weights[i] = map[string]float64{}
+		}
 		Subsets(set, func(b []int) {
 			others, own := float64(w.others(set, b)), 1.0
 			for _, n := range w.sizes(b) {
@@ -155,12 +207,49 @@ func (r *radii) marginals() []float64 {
 					a := *s.Measurements[i].Attributes
 					parts[i].squares += share * share * float64(w.others(a, b)) * own / (others * others)
 					parts[i].largest += share * own / others
+					weights[i][key(b)] = share / others
 				}
 			}
 		})
+		for i := range weights {
+			if len(weights[i]) > 0 {
+				parts[i].terms = w.tableTerms(*s.Measurements[i].Attributes, set, weights[i])
+			}
+		}
 		out[q] = r.of(parts)
 	}
 	return out
+}
+
+// tableTerms returns what a cell of the table of a set multiplies the cells of a measured table with: Σ weight_B·Π_B
+// ([same value] − 1/n) over subsets B of what both have, which is one number for each choice of where they agree.
+func (w *Workload) tableTerms(measured, set []int, weights map[string]float64) []term {
+	var both []int
+	for _, a := range set {
+		if slices.Contains(measured, a) {
+			both = append(both, a)
+		}
+	}
+	values, counts := make([]float64, 0, 1<<len(both)), []int64{w.others(measured, both)}
+	Subsets(both, func(b []int) { values = append(values, weights[key(b)]) })
+	for i, a := range both {
+		n := w.Attributes[a].Size
+		for at := range values {
+			if at>>i&1 == 0 {
+				without, with := values[at], values[at|1<<i]
+				values[at], values[at|1<<i] = without-with/float64(n), without+with*(1-1/float64(n))
+			}
+		}
+		counts = append(counts, counts...) // those that agree come after those that do not
+		for at := range len(counts) / 2 {
+			counts[at] *= int64(n - 1)
+		}
+	}
+	terms := make([]term, len(values))
+	for i, h := range values {
+		terms[i] = term{math.Abs(h), counts[i]}
+	}
+	return grouped(terms)
 }
 
 // dense computes what the answers multiply noises with: rows of W·M⁻¹·Aᵀ·Ω.
@@ -175,7 +264,7 @@ func (r *radii) dense() ([]float64, error) {
 	if err != nil {
 		return nil, err
 	}
-	inverse, ok := choleskyInverse(matrix)
+	inverse, ok := approximate(matrix, s.pieces())
 	if !ok {
 		return nil, errRank()
 	}
@@ -212,6 +301,12 @@ func (r *radii) dense() ([]float64, error) {
 			}
 			p.absolute += h
 			p.largest = max(p.largest, h)
+			if s.Measurements[of[k]].Noise != nil {
+				p.terms = append(p.terms, term{h, 1})
+			}
+		}
+		for i := range parts {
+			parts[i].terms = grouped(parts[i].terms)
 		}
 		out[q] = r.of(parts)
 	}
@@ -260,6 +355,8 @@ type envelope struct {
 	first  float64 // the limit of K(s)/s² at 0, half of the variance, or little more
 	end    float64 // up to which it is finite here
 	values []float64
+	// spectrum is the characteristic function, nil if that is too much work.
+	spectrum *spectrum
 }
 
 // The nodes of an envelope are end·ratio^(i−steps), i = 0 … steps.

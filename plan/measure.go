@@ -51,7 +51,8 @@ func (s *Spec) validateMeasurement(i int) (l law, err error) {
 	given("weight", m.Weight != 0, !is(Residuals))
 	errs.If(len(m.Deviations) != len(m.Sets), at("deviations"), len(m.Deviations), "%d, one for each set", len(m.Sets))
 	errs.If(m.Weight < 0 || m.Weight > maxWeight, at("weight"), m.Weight, "1 to %d", maxWeight)
-	errs.If(m.Block < 0 || m.Block > MaxCells, at("block"), m.Block, "1 to %d", MaxCells)
+	errs.If(m.Block < 0 || m.Block > MaxSeries, at("block"), m.Block, "1 to %d", MaxSeries)
+	errs.If(is(L1, L2) && s.Workload.Cells > MaxCells, at("rows"), s.Workload.Cells, "at most %d cells", MaxCells)
 	for k, d := range slices.Concat(m.Deviations, []float64{m.Deviation}) {
 		if d != 0 || k < len(m.Deviations) {
 			errs.If(!(d >= minDeviation && d <= maxDeviation), at("deviation"), d, "a number from 2^-20 to 2^40")
@@ -80,8 +81,7 @@ func (s *Spec) validateMeasurement(i int) (l law, err error) {
 	}
 	c := l.table.Certify()
 	l.delta, l.variance = c.DeltaUpper, c.ExpectedLoss
-	largest := s.largestChange(m)
-	errs.If(l.delta.Sign() > 0 && (m.Kind == L1 || largest > 1), at("noise.delta"), m.Noise.Delta, "0 where a person may change an answer by more than 1")
+	errs.If(l.delta.Sign() > 0 && (m.Kind == L1 || s.largestChange(m) > 1), at("noise.delta"), m.Noise.Delta, "0 where a person may change an answer by more than 1")
 	errs.If(l.delta.Cmp(exact.Rational(m.Noise.Delta)) > 0, at("noise.delta"), m.Noise.Delta, "at least %s, that of its weights", exact.StateUp(l.delta))
 	return l, errs.Err()
 }
@@ -109,11 +109,8 @@ func (s *Spec) blocks(m *Measurement) int {
 	return (s.Workload.Cells + m.Block - 1) / m.Block
 }
 
-// largestChange returns by how much the count of a block may change at most.
+// largestChange returns by how much the count of a block of a Partition may change at most.
 func (s *Spec) largestChange(m *Measurement) int {
-	if m.Kind != Partition {
-		return s.touched()
-	}
 	if m.Attributes != nil {
 		if len(*m.Attributes) == len(s.Workload.Attributes) {
 			return 1 // a block is a cell

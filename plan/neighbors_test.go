@@ -245,6 +245,12 @@ func TestLawOf(t *testing.T) {
 	if err != nil || l.Epsilon != 1 || l.Delta != 0.9 || l.TailRatio != 0 || !slices.Equal(l.Weights, []uint64{half, half / 2}) {
 		t.Errorf("%+v, %v", l, err)
 	}
+	five := spec(func(s *tables.Spec) {
+		s.Grid.FirstCell, s.Weights = -2, []uint64{1 << 60, 1 << 62, 6<<60 - 3, 1 << 62, 1 << 60}
+	})
+	if l, err := law(five); err != nil || !slices.Equal(l.Weights, []uint64{6 << 60, 1 << 62, 1 << 60}) {
+		t.Errorf("%+v, %v", l, err)
+	}
 	tail, err := geometric(t, 1).table()
 	if err != nil {
 		t.Fatal(err)

@@ -265,9 +265,25 @@ func testJointLaw(t *testing.T, s Spec) {
 	}
 }
 
-// TestDecode: answers to measurements without noise are those of the cells, for every kind.
+// TestDecode: answers to measurements without noise are those of the cells, for every kind, and for several
+// kinds at once.
 func TestDecode(t *testing.T) {
-	for name, s := range small(t, dp.AddRemove, 1) {
+	list := small(t, dp.AddRemove, 1)
+	for name, s := range larger12(t) {
+		if s.Workload.Kind != Marginals {
+			list["larger "+name] = s
+		}
+	}
+	mixed := list["larger levels"]
+	mixed.Epsilon, mixed.Delta = 4, 0.1
+	mixed.Measurements = []Measurement{
+		{Kind: L2, Rows: [][]int64{{1, 2, 3, 4, 5, 6, 7}, {0, 0, 0, 0, 0, 0, -3}}, Weight: 5, Deviation: 40},
+		{Kind: Partition, Block: 3, Weight: 1, Noise: geometric(t, 0.5)},
+		{Kind: L1, Rows: [][]int64{{0, 0, 1, 0, 0, -1, 0}}, Weight: 3, Noise: geometric(t, 0.5)},
+		{Kind: Partition, Block: 1, Weight: 2, Noise: geometric(t, 0.7)},
+	}
+	list["mixed"] = mixed
+	for name, s := range list {
 		p := made(t, s)
 		cells := make([]int64, p.cells())
 		for i := range cells {
@@ -291,6 +307,43 @@ func TestDecode(t *testing.T) {
 		for i := range want {
 			if math.Abs(got[i]-want[i]) > 1e-9*(1+math.Abs(want[i])) {
 				t.Errorf("%s: answer %d is %v, want %v", name, i, got[i], want[i])
+			}
+		}
+	}
+}
+
+// TestDecodeTables: of the tables of several bases, without noise, the answers are those of the table of all
+// attributes.
+func TestDecodeTables(t *testing.T) {
+	for _, name := range []string{"tables", "residuals"} {
+		p := made(t, larger12(t)[name])
+		all := make([]int64, 2*3*4)
+		for i := range all {
+			all[i] = int64(i*i - 9*i + 1000*(i%3))
+		}
+		w := p.Spec().Workload
+		want := direct(&w, all)
+		w.Sets = p.Bases()
+		if len(w.Sets) != 3 {
+			t.Fatalf("%s: the bases %v", name, w.Sets)
+		}
+		var cells, y []int64
+		for _, x := range direct(&w, all) {
+			cells = append(cells, int64(x))
+		}
+		if len(cells) != p.cells() {
+			t.Fatalf("%s: %d cells, want %d", name, len(cells), p.cells())
+		}
+		for i := range p.spec.Measurements {
+			y = p.exactly(y, &p.spec.Measurements[i], cells)
+		}
+		var got []float64
+		if err := p.Decode(y, func(x float64) error { got = append(got, x); return nil }); err != nil {
+			t.Fatal(err)
+		}
+		for i := range want {
+			if len(got) != len(want) || math.Abs(got[i]-want[i]) > 1e-9*(1+math.Abs(want[i])) {
+				t.Fatalf("%s: the answers %v, want %v", name, got, want)
 			}
 		}
 	}

@@ -248,7 +248,15 @@ func (c *content) certify(m *proof.Meter) (found Certificate) {
 		for i := range s.Measurements {
 			rows += int64(len(s.Measurements[i].Rows)) + 1
 		}
-		if !m.Spend(n*n*rows + 8*n*n*n) {
+		cubes := n * n * n
+		if cuts := s.pieces(); n > MaxCells {
+			cubes = 0
+			for k, b := range cuts[1:] {
+				part := int64(b - cuts[k])
+				cubes += part * part * part
+			}
+		}
+		if !m.Spend(n*n*rows + 8*cubes) {
 			return Certificate{}
 		}
 		for i := range s.Measurements {

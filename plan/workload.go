@@ -26,8 +26,10 @@ const (
 
 // Limits of a workload.
 const (
-	// MaxCells bounds the cells of all kinds but Marginals.
+	// MaxCells bounds the cells of a Matrix, and of all kinds but Marginals that rows of numbers are measured of.
 	MaxCells = 1 << 10
+	// MaxSeries bounds the cells of all kinds but Marginals and Matrix, of which blocks are measured.
+	MaxSeries = 1 << 11
 	// MaxQueries bounds the queries, and of Marginals the cells of a table and of all together.
 	MaxQueries = 1 << 22
 	// maxAttributes bounds the attributes of Marginals.
@@ -106,7 +108,11 @@ func (w *Workload) Validate() error {
 		return errs.Err()
 	}
 	errs.If(len(w.Attributes) > 0 || len(w.Sets) > 0, "workload.attributes", len(w.Attributes), "none but of marginals")
-	errs.If(w.Cells < 1 || w.Cells > MaxCells, "workload.cells", w.Cells, "1 to %d", MaxCells)
+	most := MaxSeries
+	if w.Kind == Matrix {
+		most = MaxCells
+	}
+	errs.If(w.Cells < 1 || w.Cells > most, "workload.cells", w.Cells, "1 to %d", most)
 	errs.If(len(w.Rows) > MaxQueries/MaxCells, "workload.rows", fmt.Sprintf("%d rows", len(w.Rows)), "at most %d", MaxQueries/MaxCells)
 	for i, row := range w.Rows {
 		validateRow(fmt.Sprintf("workload.rows[%d]", i), row, w.Cells, maxCoefficient, errs)
@@ -123,9 +129,7 @@ func validateRow(field string, row []int64, cells int, most int64, errs *check.L
 
 func (w *Workload) validateMarginals(errs *check.List) {
 	errs.If(w.Cells != 0, "workload.cells", w.Cells, "none of marginals, whose attributes have sizes")
-	k := len(w.Attributes)
-	errs.If(k < 1 || k > maxAttributes, "workload.attributes", k, "1 to %d", maxAttributes)
-	names := make([]string, k)
+	names := make([]string, len(w.Attributes))
 	for i, a := range w.Attributes {
 		names[i] = a.Name
 		errs.If(a.Size < 2 || a.Size > MaxQueries, fmt.Sprintf("workload.attributes[%d].size", i), a.Size, "2 to %d", MaxQueries)

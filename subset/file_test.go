@@ -5,7 +5,10 @@ package subset
 import (
 	"bytes"
 	"errors"
+	"fmt"
 	"math"
+	"math/big"
+	"slices"
 	"strings"
 	"testing"
 
@@ -107,6 +110,35 @@ func TestTampered(t *testing.T) {
 		if !errors.Is(err, c.want) {
 			t.Errorf("%s: %v, want %v", c.to, err, c.want)
 		}
+	}
+}
+
+// TestExportDraws: what is exported is the selection, the rule of its draws, and its answers to the categories of
+// the squares, in this order.
+func TestExportDraws(t *testing.T) {
+	for _, s := range examples(t) {
+		var asked []string
+		e, err := s.ExportDraws(s.Certify().Bounds(), proof.Golden{Draw: "none"}, func(x proof.Value) (proof.Value, error) {
+			asked = append(asked, fmt.Sprint(x))
+			return proof.Code{A: int64(len(asked)), B: 7}, nil
+		}, 20)
+		if err != nil {
+			t.Fatal(err)
+		}
+		got, p := e.(export), s.Spec()
+		if got.Schema != 1 || got.Epsilon != p.Epsilon || got.DeltaUpper != "0" || got.Count != p.Count || !slices.Equal(got.Labels, p.Labels) || got.Modulus != p.Modulus || got.Size != p.Size ||
+			got.Total != "18446744073709551616" || got.Inside != fmt.Sprint(p.Inside) || got.Golden.Draw != drawRule || len(got.Golden.Draws) != 20 {
+			t.Errorf("%+v of %+v", got, p)
+		}
+		for i, d := range got.Golden.Draws {
+			if want := s.Label(int64(i*i) % s.Categories()); d.Category != want || asked[i] != want || d.Answer != (proof.Code{A: int64(i) + 1, B: 7}) {
+				t.Errorf("draw %d is %+v, want that of %s", i, d, want)
+			}
+		}
+	}
+	failed := errors.New("failed")
+	if _, err := examples(t)[0].ExportDraws(proof.Bounds{Delta: new(big.Rat)}, proof.Golden{}, func(proof.Value) (proof.Value, error) { return nil, failed }, 1); !errors.Is(err, failed) {
+		t.Error(err)
 	}
 }
 

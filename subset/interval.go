@@ -31,10 +31,12 @@ func (s *Selection) Interval(count, n int64, alpha float64) (lower, upper float6
 // less (docs/proofs/shares.md).
 func (s *Selection) Sampled(count, n int64, alpha float64) (lower, upper float64) {
 	p, q, _, _ := s.floats()
-	alpha = min(-math.Expm1(-alpha)*(1-8*roundoff), 0.25)
-	lower, upper = mapped(count, n, alpha, p, q)
+	lower, upper = mapped(count, n, sampledAlpha(alpha), p, q)
 	return min(max(lower, 0), 1), max(min(upper, 1), 0)
 }
+
+// sampledAlpha returns 1−e^−alpha, rounded down, or 1/4 if that is less.
+func sampledAlpha(alpha float64) float64 { return min(-math.Expm1(-alpha)*(1-8*roundoff), 0.25) }
 
 // mapped returns bounds of Clopper and Pearson on the mean of a count as those on a share.
 func mapped(count, n int64, alpha, p, q float64) (lower, upper float64) {

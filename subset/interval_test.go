@@ -13,6 +13,7 @@ import (
 
 	"gonum.org/v1/gonum/stat/distuv"
 
+	"github.com/noisewright/noisewright/internal/exact"
 	"github.com/noisewright/noisewright/proof"
 )
 
@@ -153,10 +154,63 @@ func TestIntervalEdges(t *testing.T) {
 		for _, n := range []int64{1, 100, 20_000} {
 			for _, count := range []int64{0, 1, n / 2, n} {
 				lower, upper := s.Interval(count, n, 1e-4)
-				if !(0 <= lower && lower <= upper && upper <= 1) {
-					t.Errorf("%d of %d: from %g to %g", count, n, lower, upper)
+				from, to := s.Uncut(count, n, 1e-4)
+				if !(0 <= lower && lower <= upper && upper <= 1) || lower != min(max(from, 0), 1) || upper != min(max(to, 0), 1) {
+					t.Errorf("%d of %d: from %g to %g, before they are cut from %g to %g", count, n, lower, upper, from, to)
+				}
+				if lower, upper = s.Sampled(count, n, 1e-4); !(0 <= lower && lower <= upper && upper <= 1) || lower > max(from, 0) && count < n || upper < min(to, 1) && count > 0 {
+					t.Errorf("%d of %d, sampled: from %g to %g, of those asked from %g to %g", count, n, lower, upper, from, to)
 				}
 			}
+		}
+	}
+}
+
+// TestMapped: bounds on a share are not within those that exact probabilities give of the same bounds on the mean, and
+// next to them, however little the probabilities differ.
+func TestMapped(t *testing.T) {
+	for _, c := range [][2]float64{{2, 1e-6}, {2, 1}, {200, 0.01}, {200, 3}, {1000, 12}} {
+		s := design(t, int64(c[0]), c[1], Total).Mechanism()
+		p, q, _, _ := s.floats()
+		exactP, exactQ := s.spec.probabilities()
+		apart := new(big.Rat).Sub(exactP, exactQ)
+		share := func(mean *big.Rat) *big.Rat {
+			x := new(big.Rat).Sub(mean, exactQ)
+			return x.Quo(x, apart)
+		}
+		for _, n := range []int64{1, 7, 100, 54_321} {
+			for _, count := range []int64{0, 1, n / 3, n - 1, n} {
+				lower, upper := mapped(count, n, 0.01, p, q)
+				wantLower := share(new(big.Rat).SetFloat64(binomialLower(count, n, 0.01)))
+				wantUpper := new(big.Rat).SetFloat64(binomialLower(n-count, n, 0.01))
+				wantUpper = share(wantUpper.Sub(big.NewRat(1, 1), wantUpper))
+				below, _ := new(big.Rat).Sub(wantLower, new(big.Rat).SetFloat64(lower)).Float64()
+				above, _ := new(big.Rat).Sub(new(big.Rat).SetFloat64(upper), wantUpper).Float64()
+				for x, over := range map[float64]float64{lower: below, upper: above} {
+					if over < 0 || over > 40*roundoff*(1+math.Abs(x))/(p-q) {
+						t.Errorf("%v, %d of %d: from %g to %g, %g and %g beyond exact ones", c, count, n, lower, upper, below, above)
+					}
+				}
+			}
+		}
+	}
+}
+
+// TestSampledAlpha: it is not above 1 − e^−alpha nor 1/4, and next to the lesser of them.
+func TestSampledAlpha(t *testing.T) {
+	whole, one := new(big.Int).Lsh(big.NewInt(1), 300), big.NewRat(1, 1)
+	for alpha := 1e-12; alpha < 9; alpha *= 1.03 {
+		of := func(e *big.Int) *big.Rat { // 1 − 2^300/e
+			x := new(big.Rat).SetFrac(whole, e)
+			if x.Sub(one, x); x.Cmp(big.NewRat(1, 4)) > 0 {
+				return big.NewRat(1, 4)
+			}
+			return x
+		}
+		got := new(big.Rat).SetFloat64(sampledAlpha(alpha))
+		high := of(exact.ExpUp(alpha, 300))
+		if high.Mul(high, big.NewRat(1<<48-1, 1<<48)); got.Cmp(of(exact.ExpDown(alpha, 300))) > 0 || got.Cmp(high) < 0 {
+			t.Errorf("alpha %g becomes %g", alpha, sampledAlpha(alpha))
 		}
 	}
 }

@@ -500,6 +500,16 @@ func TestBadInput(t *testing.T) {
 			t.Errorf("%v, want %s", err, want)
 		}
 	}
+	for _, share := range []float64{0, 1} {
+		s := good
+		s.Objective, s.Dual, s.Claims = Largest, &Dual{share}, Claims{}
+		made(t, s)
+		for _, beyond := range []float64{math.Nextafter(share, 10*share-5), math.NaN()} {
+			if s.Dual.Share = beyond; s.validate() == nil {
+				t.Errorf("a share of %g is taken", beyond)
+			}
+		}
+	}
 	least := good
 	least.Inside = 4983243659722485508 // the first above 57/211 of 2^64
 	made(t, least)

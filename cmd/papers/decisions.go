@@ -87,7 +87,7 @@ the law of the cells; the test set is the published one.`, o.run, func(f *shell.
 			f.File(&o.adult, "adult", "CSV file with a column income", "csv", "gz")
 			f.Directory(&o.mnist, "mnist", "folder of the files of MNIST")
 			f.Numbers(&o.epsilons, "epsilon", "2,5,10,20", shell.PositiveEpsilon, "values of epsilon, separated by commas")
-			f.Integer(&o.runs, "runs", "", 1, 1000, "random splits of adult and of the training set of MNIST, and the first so many of --splits")
+			f.Integer(&o.runs, "runs", "", 1, 1000, "random splits of adult and of the training set of MNIST")
 			f.Bool(&o.network, "network", "try a trained network as a classifier too")
 			f.Bool(&o.numbers, "numbers", "let auto try one number with designed noise and with a local randomizer too, of --steps as by default")
 			f.Directory(&o.cache, "cache", "directory of designed tables, used again later (default: that of the user, - for none)")

@@ -14,70 +14,88 @@ import (
 	"github.com/spf13/cobra"
 	"gonum.org/v1/plot"
 	"gonum.org/v1/plot/plotter"
+	"gonum.org/v1/plot/vg"
 
 	"github.com/noisewright/noisewright/cmd/internal/figure"
 	"github.com/noisewright/noisewright/cmd/internal/shell"
 	"github.com/noisewright/noisewright/cmd/papers/drolearn"
 	"github.com/noisewright/noisewright/dp"
+	"github.com/noisewright/noisewright/internal/check"
 	"github.com/noisewright/noisewright/kernels"
 	"github.com/noisewright/noisewright/loss"
 	"github.com/noisewright/noisewright/lp"
+	"github.com/noisewright/noisewright/noise"
+	"github.com/noisewright/noisewright/proof"
 	"github.com/noisewright/noisewright/tables"
 )
 
-// droFigure is a figure after Selvi, Liu & Wiesemann (2025), computed from
+// droFigure is a figure of Selvi, Liu & Wiesemann (2025), computed from
 // certified designs for the instances of the paper.
 type droFigure struct {
 	name  string // of the command and of the files
 	short string
-	long  string
+	long  string  // its caption
 	gap   float64 // asked for by default
 	make  func(ctx context.Context, d *droDrawing) error
 }
 
 var droFigures = []droFigure{
 	{
-		"dro-figure3", "the loss of each query value, data dependent and data independent", `the expected loss of every query value in a range of
-length 4 under the best data dependent noise, for a sensitivity of 2, l1, and
-(epsilon, delta) = (0.2, 0.05), (1, 0.2) and (5, 0.25), relative to that of the
-best data independent noise`, 0.01, drawKernelLosses,
+		"dro-figure1", "Figure 1 of Selvi, Liu & Wiesemann (2025): noise of (1, 0.2)-differential privacy for the mean salary of Example 1", `the densities of analytic Gaussian, truncated Laplace and
+designed noise of least mean square for Example 1: epsilon 1, delta 0.2 and a
+sensitivity of 360 rupees, of a mean of 194 salaries from 120,000 to 190,000, as the
+paper rounds it`, 0.001, drawSalaries,
 	},
 	{
-		"dro-figure4", "densities of the best noise and of the best monotone noise", `the densities of the best noise and of the best noise
+		"dro-figure3", "Figure 3 of Selvi, Liu & Wiesemann (2025): bounds by computation time, and benchmarks", `the upper and lower bounds on the least expected l1 loss by
+computation time, of data independent and of data dependent noise, beside analytic
+Gaussian and truncated Laplace noise, and the known lower bound: a sensitivity of 2,
+query values in a range of length 4, and (epsilon, delta) = (5, 0.25), (1, 0.2) and
+(0.2, 0.05). Data dependent noise is a law of answers for each query value, the
+limit of the paper's intervals. The paper's times are medians of ten runs on a
+cluster; ours are of one run on this machine`, 0.01, drawTimes,
+	},
+	{
+		"dro-figure4", "Figure 4 of Selvi, Liu & Wiesemann (2025): densities of the best noise and of the best monotone noise", `the densities of the best noise and of the best noise
 whose density does not increase away from 0, for a sensitivity of 10, l1, and
-(epsilon, delta) = (1, 0.2), (0.6, 0.2) and (0.6, 0.1)`, 0.001, func(ctx context.Context, d *droDrawing) error {
-			return drawMonotone(ctx, d, []dp.Privacy{
-				{Epsilon: 1, Delta: 0.2, Sensitivity: 10}, {Epsilon: 0.6, Delta: 0.2, Sensitivity: 10}, {Epsilon: 0.6, Delta: 0.1, Sensitivity: 10},
-			})
+(epsilon, delta) = (1, 0.2), (0.6, 0.2) and (0.6, 0.1). The paper has bins of width 0.5;
+ours are as fine as the gap asks for`, 0.001, func(ctx context.Context, d *droDrawing) error {
+			return drawMonotone(ctx, d, paperPrivacies)
 		},
 	},
 	{
-		"dro-figure5", "laws of the answers to chosen query values", `the laws of the answers to the query values 0, 1 and 2 in
-a range of 0 to 4 under the best data dependent noise for a sensitivity of 2,
-l1, epsilon 1 and delta 0.2`, 0.01, drawAnswers,
+		"dro-figure5", "Figure 5 of Selvi, Liu & Wiesemann (2025): data dependent noise in nine intervals of query values", `the densities of the best noise in the first, the fifth
+and the ninth of nine intervals of equal length of the query values from 0 to 18,
+for a sensitivity of 10, l1, and (epsilon, delta) = (1, 0.2), (0.6, 0.2) and (0.6, 0.1).
+The paper has bins of width 0.5; ours are as fine as the gap asks for`, 0.03, drawIntervals,
 	},
 	{
-		"dro-supplement-figure1", "the best noise for a symmetric and for a lopsided loss", `the densities of the best noise for the losses |x| and
+		"dro-supplement-figure1", "Figure 1 of the appendix of Selvi, Liu & Wiesemann, 2 in the authors' repository: the best noise for a symmetric and for a lopsided loss", `the densities of the best noise for the losses |x| and
 |x| + 1[x > 0] |x|, over each other, for a sensitivity of 1, epsilon 1 and delta 0.2.
 The paper has cells of width 0.05; ours are as fine as the gap asks for`, 0.001, func(ctx context.Context, d *droDrawing) error {
 			return drawLosses(ctx, d, dp.Privacy{Epsilon: 1, Delta: 0.2, Sensitivity: 1}, "l1", lopsided)
 		},
 	},
 	{
-		"dro-supplement-figure2", "the best noise for l1 and for l2", `the densities of the best noise for l1 and for l2, over
+		"dro-supplement-figure2", "Figure 2 of the appendix of Selvi, Liu & Wiesemann, 3 in the authors' repository: the best noise for l1 and for l2", `the densities of the best noise for l1 and for l2, over
 each other, for a sensitivity of 10, epsilon 1 and delta 0.4. The paper has cells of
 width 0.5; ours are as fine as the gap asks for`, 0.001, func(ctx context.Context, d *droDrawing) error {
 			return drawLosses(ctx, d, dp.Privacy{Epsilon: 1, Delta: 0.4, Sensitivity: 10}, "l1", "l2")
 		},
 	},
 	{
-		"dro-counterexample", "counterexamples to monotone noise", `the densities of the best noise and of the best noise
+		"dro-counterexample", "Examples of the text of Selvi, Liu & Wiesemann (2025): counterexamples to monotone noise", `the densities of the best noise and of the best noise
 whose density does not increase away from 0, for a sensitivity of 1, l1, and
 (epsilon, delta) = (3, 0.3), which the supplement's text has as an example that the
 second is worse, and (1, 0.4), where it shows more clearly`, 0.001, func(ctx context.Context, d *droDrawing) error {
 			return drawMonotone(ctx, d, []dp.Privacy{{Epsilon: 3, Delta: 0.3, Sensitivity: 1}, {Epsilon: 1, Delta: 0.4, Sensitivity: 1}})
 		},
 	},
+}
+
+// paperPrivacies are those of figures 4 and 5.
+var paperPrivacies = []dp.Privacy{
+	{Epsilon: 1, Delta: 0.2, Sensitivity: 10}, {Epsilon: 0.6, Delta: 0.2, Sensitivity: 10}, {Epsilon: 0.6, Delta: 0.1, Sensitivity: 10},
 }
 
 // lopsided is the name of the loss |x| + 1[x > 0] |x|.
@@ -87,7 +105,7 @@ const lopsided = "asymmetric:1,2"
 type droDrawing struct {
 	design  lp.Options
 	line    *shell.Progress
-	plot    *plot.Plot
+	plots   []*plot.Plot
 	records [][]string // of the CSV file; the first is the header
 	designs []noteReport
 	rows    []shell.Row // of the summary
@@ -110,7 +128,7 @@ type droFigureOptions struct {
 
 func newDROFigureCommand(s *shell.Streams, t droFigure) *cobra.Command {
 	o := &droFigureOptions{Common: shell.Common{Streams: s}, figure: t, design: designOptions(t.gap)}
-	return command(&o.Common, t.name, "", "After a figure of Selvi, Liu & Wiesemann (2025): "+t.short, fmt.Sprintf(`Compute %s. Written are
+	return command(&o.Common, t.name, "", t.short, fmt.Sprintf(`Compute %s. Written are
 %[2]s.csv and %[2]s.svg.
 Every design is certified; one that a limit stops is drawn all the same,
 the summary says so, and the exit code is 4.`, t.long, t.name), o.run, func(f *shell.Flags) { f.Effort(&o.design, " of one design") })
@@ -124,11 +142,11 @@ func (o *droFigureOptions) run(ctx context.Context) error {
 	files, err := produce(&o.Common, func(line *shell.Progress) error {
 		d.line, d.design.Progress = line, line.Design(o.design.TimeLimit)
 		return o.figure.make(ctx, d)
-	}, output{o.figure.name, func() [][]string { return d.records }, func(w io.Writer) error { return writeFigure(d.plot, w) }})
+	}, output{o.figure.name, func() [][]string { return d.records }, func(w io.Writer) error { return d.draw(w) }})
 	if err != nil {
 		return err
 	}
-	if err := report(&o.Common, o.figure.name, shell.Object{"designs", d.designs}, d.rows, files); err != nil {
+	if err := report(&o.Common, o.figure.name, shell.Object{"caption", o.figure.long, "designs", d.designs}, append([]shell.Row{{"caption", flat(o.figure.long)}}, d.rows...), files); err != nil {
 		return err
 	}
 	var limits []string
@@ -162,70 +180,152 @@ func (d *droDrawing) table(ctx context.Context, name string, p dp.Problem, o lp.
 	return r.Verified, nil
 }
 
-func (d *droDrawing) kernel(ctx context.Context, epsilon, delta float64) (*kernels.Verified, error) {
-	options := d.design
-	options.Progress = d.line.DesignOn(options.TimeLimit, "cells")
-	r, limit, err := shell.DesignKernel(ctx, lp.KernelProblem{
-		Privacy: dp.Privacy{Epsilon: epsilon, Delta: delta, Sensitivity: 2}, Loss: loss.L1,
-		Queries: kernels.Queries{Lower: 0, Upper: 4},
-	}, options)
+// drawSalaries draws the noise of Example 1, whose loss is the square.
+func drawSalaries(ctx context.Context, d *droDrawing) error {
+	d.records = [][]string{{"noise", "from", "to", "density"}}
+	p := dp.Problem{Privacy: dp.Privacy{Epsilon: 1, Delta: 0.2, Sensitivity: 360}, Loss: loss.L2}
+	points, err := d.density(ctx, "designed", p, "designed")
 	if err != nil {
-		return nil, err
+		return err
 	}
-	c := r.Verified.Certificate()
-	d.note(fmt.Sprintf("ε = %g, δ = %g", epsilon, delta), c.ExpectedLoss, c.LowerBound, r.Gap, limit)
-	return r.Verified, nil
+	designed := d.designs[0]
+	d.rows = append(d.rows, shell.Row{"", fmt.Sprintf("standard deviation from %.2f to %.2f (published 257.68)", math.Sqrt(*designed.LowerBound), math.Sqrt(*designed.ExpectedLoss))})
+	curves := []series{{name: "designed", points: points, style: figure.Solid(figure.Palette[0], 1.5)}}
+	for i, known := range []struct {
+		name      string
+		published float64
+	}{{"truncated-laplace", 273.48}, {"analytic-gaussian", 300.96}} {
+		m, err := noise.New(known.name, p.Privacy, p.Loss)
+		if err != nil {
+			return err
+		}
+		square, _, err := m.ExpectedLoss(p.Loss)
+		if err != nil {
+			return err
+		}
+		d.rows = append(d.rows, shell.Row{known.name, fmt.Sprintf("standard deviation %.2f (published %.2f)", math.Sqrt(square), known.published)})
+		line := series{name: known.name, style: figure.Dashed(figure.Palette[1+i], 1.5)}
+		const reach, steps = 900, 360 // rupees
+		for k := range steps {
+			from, to := reach*(2*float64(k)/steps-1), reach*(2*float64(k+1)/steps-1)
+			density := m.Density((from + to) / 2)
+			line.points = append(line.points, plotter.XY{X: (from + to) / 2, Y: density})
+			d.records = append(d.records, record(known.name, rounded(from, 8), rounded(to, 8), rounded(density, 8)))
+		}
+		curves = append(curves, line)
+	}
+	return d.panel("", "noise (rupees)", "density (per rupee)", curves)
 }
 
-func drawKernelLosses(ctx context.Context, d *droDrawing) error {
-	d.records = [][]string{{"epsilon", "delta", "query_value", "expected_loss", "data_independent_loss"}}
-	var curves []series
-	for i, c := range []struct{ epsilon, delta float64 }{{0.2, 0.05}, {1, 0.2}, {5, 0.25}} {
-		additive := d.design
-		additive.Gap = min(additive.Gap, lp.DefaultGap)
-		r, err := d.table(ctx, fmt.Sprintf("ε = %g, δ = %g, data independent", c.epsilon, c.delta), dp.Problem{
-			Privacy: dp.Privacy{Epsilon: c.epsilon, Delta: c.delta, Sensitivity: 2}, Loss: loss.L1,
-		}, additive)
-		if err != nil {
-			return err
-		}
-		independent, _ := r.Certificate().ExpectedLoss.Float64()
-		k, err := d.kernel(ctx, c.epsilon, c.delta)
-		if err != nil {
-			return err
-		}
-		share := func(loss *big.Rat) *big.Rat { return new(big.Rat).Quo(loss, r.Certificate().ExpectedLoss) }
-		d.rows = append(d.rows, shell.Row{"", fmt.Sprintf("relative to data independent noise %s", shell.Interval(share(k.Certificate().LowerBound), share(k.Certificate().ExpectedLoss)))})
-		var points plotter.XYs
-		const steps = 400
-		for n := range steps + 1 {
-			x := 4 * float64(n) / steps
-			loss := k.Mechanism().LossAt(x)
-			points = append(points, plotter.XY{X: x, Y: loss / independent})
-			d.records = append(d.records, record(c.epsilon, c.delta, x, rounded(loss, 8), rounded(independent, 8)))
-		}
-		curves = append(curves, series{name: fmt.Sprintf("ε = %g, δ = %g", c.epsilon, c.delta), points: points, style: figure.Solid(figure.Palette[i], 1.5)})
+// boundLines are a lower and an upper bound by the seconds after which they were known.
+type boundLines struct{ lower, upper series }
+
+func (b *boundLines) add(seconds, lower, upper float64) {
+	seconds = max(seconds, 1e-3) // the axis is logarithmic
+	if check.Finite(upper) {
+		b.upper.points = append(b.upper.points, plotter.XY{X: seconds, Y: upper})
 	}
-	return d.finish("query value (query units)", "expected loss, relative to data independent noise", curves)
+	if lower > 0 {
+		b.lower.points = append(b.lower.points, plotter.XY{X: seconds, Y: lower})
+	}
+}
+
+// watch has the rounds of a design added.
+func (b *boundLines) watch(then func(lp.Progress)) func(lp.Progress) {
+	return func(now lp.Progress) {
+		b.add(now.Elapsed.Seconds(), now.LowerBound, now.ExpectedLoss)
+		then(now)
+	}
+}
+
+// end adds what is certified in the end.
+func (b *boundLines) end(o lp.Outcome, bounds proof.Bounds) {
+	lower, _ := bounds.LowerBound.Float64()
+	upper, _ := bounds.Loss.Float64()
+	b.add(o.Elapsed.Seconds(), lower, upper)
+}
+
+func newBoundLines(name string, k int) boundLines {
+	return boundLines{
+		series{name: name + ", lower bound", style: figure.Dashed(figure.Palette[k], 1.5)},
+		series{name: name, style: figure.Solid(figure.Palette[k], 1.5)},
+	}
+}
+
+func drawTimes(ctx context.Context, d *droDrawing) error {
+	d.records = [][]string{{"epsilon", "delta", "line", "seconds", "expected_loss"}}
+	for _, c := range []dp.Privacy{{Epsilon: 5, Delta: 0.25, Sensitivity: 2}, {Epsilon: 1, Delta: 0.2, Sensitivity: 2}, {Epsilon: 0.2, Delta: 0.05, Sensitivity: 2}} {
+		name := fmt.Sprintf("ε = %g, δ = %g", c.Epsilon, c.Delta)
+		p := dp.Problem{Privacy: c, Loss: loss.L1}
+		free, o := newBoundLines("data independent", 0), d.design
+		o.Gap, o.Progress = min(o.Gap, lp.DefaultGap), free.watch(d.design.Progress)
+		r, limit, err := shell.Design(ctx, p, o)
+		if err != nil {
+			return err
+		}
+		certificate := r.Verified.Certificate()
+		free.end(r.Outcome, certificate.Bounds())
+		d.note(name+", data independent", certificate.ExpectedLoss, certificate.LowerBound, r.Gap, limit)
+
+		bound, o := newBoundLines("data dependent", 1), d.design
+		o.Progress = bound.watch(d.line.DesignOn(o.TimeLimit, "cells"))
+		k, limit, err := shell.DesignKernel(ctx, lp.KernelProblem{Privacy: c, Loss: loss.L1, Queries: kernels.Queries{Lower: 0, Upper: 4}}, o)
+		if err != nil {
+			return err
+		}
+		dependent := k.Verified.Certificate()
+		bound.end(k.Outcome, dependent.Bounds())
+		d.note(name+", data dependent", dependent.ExpectedLoss, dependent.LowerBound, k.Gap, limit)
+		share := func(loss *big.Rat) *big.Rat { return new(big.Rat).Quo(loss, certificate.ExpectedLoss) }
+		d.rows = append(d.rows, shell.Row{"", fmt.Sprintf("relative to data independent noise %s", shell.Interval(share(dependent.LowerBound), share(dependent.ExpectedLoss)))})
+
+		least, _ := certificate.ExpectedLoss.Float64()
+		lines := []series{free.upper, free.lower, bound.upper, bound.lower}
+		last := 0.0
+		for _, line := range lines {
+			last = max(last, line.points[len(line.points)-1].X)
+		}
+		for i, known := range []struct {
+			name string
+			loss float64
+		}{{"truncated Laplace", baselineLoss("truncated-laplace", p)}, {"analytic Gaussian", baselineLoss("analytic-gaussian", p)}, {"known lower bound", knownBound(p, least)}} {
+			lines = append(lines, series{name: known.name, style: figure.Dashed(figure.Palette[2+i], 1), points: plotter.XYs{{X: 1e-3, Y: known.loss}, {X: last, Y: known.loss}}})
+		}
+		for _, line := range lines {
+			for _, at := range line.points {
+				d.records = append(d.records, record(c.Epsilon, c.Delta, line.name, rounded(at.X, 3), rounded(at.Y, 8)))
+			}
+		}
+		if err := d.panel(name, "seconds", "expected loss (query units)", lines); err != nil {
+			return err
+		}
+		axis := &d.plots[len(d.plots)-1].X
+		axis.Scale, axis.Tick.Marker = plot.LogScale{}, plot.LogTicks{Prec: -1}
+	}
+	return nil
 }
 
 func drawMonotone(ctx context.Context, d *droDrawing, instances []dp.Privacy) error {
 	d.records = [][]string{{"epsilon", "delta", "monotone", "from", "to", "density"}}
-	var curves []series
-	for i, c := range instances {
-		for _, monotone := range []bool{false, true} {
-			name, style := fmt.Sprintf("ε = %g, δ = %g", c.Epsilon, c.Delta), figure.Solid(figure.Palette[i], 1.5)
+	for _, c := range instances {
+		var curves []series
+		title := fmt.Sprintf("ε = %g, δ = %g", c.Epsilon, c.Delta)
+		for i, monotone := range []bool{false, true} {
+			name, word := title, "unconstrained"
 			if monotone {
-				name, style = name+", monotone", figure.Dashed(figure.Palette[i], 1.5)
+				name, word = name+", monotone", "monotone"
 			}
 			points, err := d.density(ctx, name, dp.Problem{Privacy: c, Loss: loss.L1, Constraints: dp.Constraints{Monotone: monotone}}, c.Epsilon, c.Delta, monotone)
 			if err != nil {
 				return err
 			}
-			curves = append(curves, series{name: name, points: points, style: style})
+			curves = append(curves, series{name: word, points: points, style: figure.Solid(figure.Palette[i], 1.5)})
+		}
+		if err := d.panel(title, "noise (query units)", "density (per query unit)", curves); err != nil {
+			return err
 		}
 	}
-	return d.finish("noise (query units)", "density (per query unit)", curves)
+	return nil
 }
 
 func drawLosses(ctx context.Context, d *droDrawing, p dp.Privacy, losses ...string) error {
@@ -242,7 +342,7 @@ func drawLosses(ctx context.Context, d *droDrawing, p dp.Privacy, losses ...stri
 		}
 		curves = append(curves, series{name: name, points: points, style: figure.Solid(figure.Palette[i], 1.5)})
 	}
-	return d.finish("noise (query units)", "density (per query unit)", curves)
+	return d.panel("", "noise (query units)", "density (per query unit)", curves)
 }
 
 // density designs noise and returns its density, with a record of each step of it after those cells.
@@ -266,34 +366,56 @@ func (d *droDrawing) density(ctx context.Context, name string, p dp.Problem, cel
 	return points, nil
 }
 
-func drawAnswers(ctx context.Context, d *droDrawing) error {
-	d.records = [][]string{{"query_value", "answer", "probability"}}
-	k, err := d.kernel(ctx, 1, 0.2)
+// drawIntervals draws the noise in some of nine intervals of query values.
+func drawIntervals(ctx context.Context, d *droDrawing) error {
+	d.records = [][]string{{"epsilon", "delta", "interval", "from", "to", "density"}}
+	edges := make([]float64, 10)
+	for i := range edges {
+		edges[i] = 2 * float64(i)
+	}
+	o := d.design
+	o.Progress = d.line.DesignOn(o.TimeLimit, "bins per sensitivity")
+	for _, c := range paperPrivacies {
+		r, limit, err := shell.DesignAdditive(ctx, lp.CellsProblem{Privacy: c, Loss: loss.L1, Edges: edges}, o)
+		if err != nil {
+			return err
+		}
+		certificate, k := r.Verified.Certificate(), r.Verified.Mechanism()
+		name := fmt.Sprintf("ε = %g, δ = %g", c.Epsilon, c.Delta)
+		d.note(name, certificate.ExpectedLoss, certificate.LowerBound, r.Gap, limit)
+		chosen := []int{0, 4, 8}
+		var curves []series
+		for i, law := range figure.AdditiveLaws(k, make([]float64, len(chosen)), chosen).Curves {
+			curves = append(curves, series{name: fmt.Sprintf("interval %d", chosen[i]+1), points: law.Points, style: law.Style})
+			for at := 0; at < len(law.Points); at += 2 {
+				from, to := law.Points[at], law.Points[at+1]
+				d.records = append(d.records, record(c.Epsilon, c.Delta, chosen[i]+1, rounded(from.X, 8), rounded(to.X, 8), rounded(from.Y, 8)))
+			}
+		}
+		if err := d.panel(name, "noise (query units)", "density (per query unit)", curves); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// panel adds a plot of the curves, with room for the legend.
+func (d *droDrawing) panel(title, x, y string, curves []series) error {
+	p, err := newPlot(title, x, y, curves)
 	if err != nil {
 		return err
 	}
-	values := []float64{0, 1, 2}
-	for _, x := range values {
-		i, _ := k.Mechanism().CellOf(x)
-		for j, m := range k.Mechanism().PMF(i) {
-			d.records = append(d.records, record(x, k.Mechanism().Node(j), rounded(m, 8)))
-		}
-	}
-	c := figure.KernelLaws(k.Mechanism(), values)
-	var curves []series
-	for _, law := range c.Curves {
-		curves = append(curves, series{name: law.Name, points: law.Points, style: law.Style})
-	}
-	return d.finish(c.X, c.Y, curves)
+	p.Y.Min, p.Y.Max = 0, 1.4*p.Y.Max
+	p.Legend.Top = true
+	d.plots = append(d.plots, p)
+	return nil
 }
 
-// finish adds the curves and leaves room for the legend.
-func (d *droDrawing) finish(x, y string, curves []series) (err error) {
-	if d.plot, err = newPlot("", x, y, curves); err != nil {
-		return err
+func (d *droDrawing) draw(w io.Writer) error {
+	if len(d.plots) == 1 {
+		return writeFigure(d.plots[0], w)
 	}
-	d.plot.Y.Min, d.plot.Y.Max = 0, 1.35*d.plot.Y.Max
-	return nil
+	return writePanels(w, d.plots, 12*vg.Centimeter, 10*vg.Centimeter)
 }
 
 type droHistogramOptions struct {
@@ -308,7 +430,7 @@ const (
 
 func newDROHistogramCommand(s *shell.Streams) *cobra.Command {
 	o := &droHistogramOptions{Common: shell.Common{Streams: s}, set: droHistogramSet}
-	return command(&o.Common, droHistogramName, "--data uci", "Figure 3 of the supplement of Selvi, Liu & Wiesemann: the gradients that noise is added to",
+	return command(&o.Common, droHistogramName, "--data uci", "Figure 3 of the appendix of Selvi, Liu & Wiesemann, 4 in the authors' repository: the gradients that noise is added to",
 		fmt.Sprintf(`Compute the histogram of the numbers that proximal coordinate descent adds noise to:
 components of the sum of the gradients of logistic regression, through 100 rounds of
 100 runs without noise on four fifths of the data. The paper's partition for data

@@ -167,13 +167,13 @@ func TestFill(t *testing.T) {
 	if want := []string{"better", "worse", "no difference shown", "no difference shown"}; !slices.Equal(verdicts, want) {
 		t.Errorf("verdicts %q, want %q", verdicts, want)
 	}
-	if e := s.Errors[0]; *e.PublishedIn != 48.1 || *e.PublishedOut != 48.3 || math.Abs(e.Out-20) > 1e-9 {
+	if e := s.Errors[0]; *e.PublishedIn != 48.09 || *e.PublishedOut != 48.33 || math.Abs(e.Out-20) > 1e-9 {
 		t.Errorf("errors %g, published %g and %g", e.Out, *e.PublishedIn, *e.PublishedOut)
 	}
 }
 
-// TestPublishedErrors: what was published is in the order that the paper reports, and names
-// what there is.
+// TestPublishedErrors: what was published is in the order that the paper reports, but for ties, and for
+// noise that helps on spambase by up to 0.06 points; and it names what there is.
 func TestPublishedErrors(t *testing.T) {
 	order := []string{"gaussian", "analytic-gaussian", "truncated-laplace", "designed", "none"}
 	rows := strings.Count(droLearningPublished, "\n") - 1
@@ -190,7 +190,8 @@ func TestPublishedErrors(t *testing.T) {
 				if !ok {
 					continue
 				}
-				if !(p[0] < last[0] && p[1] < last[1] && p[0] > 0) {
+				const tie = 0.065
+				if !(p[0] < last[0]+tie && p[1] < last[1]+tie && p[0] > 0) {
 					t.Errorf("%s, %s: %s has %v after %v", l.table, r.Name, noise, p, last)
 				}
 				last = p

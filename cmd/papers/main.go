@@ -33,7 +33,7 @@ papers NAME --help.`,
 	return shell.Group(cmd, "name", slices.Concat(
 		each(a, droTables, newDROTableCommand), each(a, droFigures, newDROFigureCommand), each(a, droLearnings, newDROLearningCommand),
 		each(a, taFigures, newTATrainedCommand), each(a, minimaxFigures, newMinimaxFigureCommand), each(a, gridFigures, newMinimaxGridCommand), each(a, vlmFigures, newVLMFigureCommand),
-		[]*cobra.Command{newVLMTable1Command(a), newTAFigure3Command(a), newTAFigure4Command(a), newDROHistogramCommand(a), newCompositionCommand(a), newLocalLossesCommand(a), newShareOraclesCommand(a), newShareIntervalsCommand(a), newDecisionsCommand(a)},
+		[]*cobra.Command{newVLMTable1Command(a), newTAFigure3Command(a), newTAFigure4Command(a), newDROHistogramCommand(a), newCompositionCommand(a), newLocalLossesCommand(a), newShareOraclesCommand(a), newShareIntervalsCommand(a), newDecisionsCommand(a), newOverviewCommand(a)},
 	)...)
 }
 

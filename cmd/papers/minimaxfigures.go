@@ -46,7 +46,8 @@ var minimaxFigures = []minimaxFigure{
 	{
 		name: "minimax-figure4", faces: true, coordinates: []int{10, 20, 50, 100},
 		short: "Figure 4 of Hamm (2017): filters of faces, expression against gender",
-		about: "Learn filters of 10, 20, 50 and 100 coordinates, and guess from what they let through.",
+		about: `Accuracy of the expression against that of the gender, told from what each filter of 10, 20, 50 or 100
+coordinates lets through, a point for each; beside them all features as they are, and behind the mask of DDD`,
 		published: []string{
 			"raw features .90 target, .90 private; private of the minimax filter \"almost chance (0.5)\"; the figure has no printed numbers",
 			"authors' program, 10 coordinates, target/private: random .705/.705, pca .840/.665, ppls .850/.685, minimax .825/.520, minimax network .875/.655",
@@ -55,7 +56,8 @@ var minimaxFigures = []minimaxFigure{
 	{
 		name: "minimax-figure6", coordinates: []int{10, 20},
 		short: "Figure 6 of Hamm (2017) on other data: activity against person",
-		about: "Learn filters of 10 and 20 coordinates, and guess from what they let through.",
+		about: `Accuracy of the activity against that of the person, told from what each filter of 10 or 20 coordinates
+lets through, a point for each, and from all features`,
 		published: []string{
 			"on the paper's data, not these: raw features .97 target, .70 private, chance .167 and .067; private of the minimax filter near .07",
 		},
@@ -77,7 +79,7 @@ what a filter lets through (pre) or to the features (post). Outputs are bounded 
 the paper, by the largest norm of the training data, by the tangent of the norm, or all
 to norm 1, and as this project does: around their mean, by a quantile of their norms.
 Beside that, filters of one and two coordinates with designed, Laplace and spherical
-noise: few coordinates are what noise of a useful epsilon leaves something of.`
+noise: few coordinates are what noise of a useful epsilon leaves something of`
 
 type minimaxOptions struct {
 	shell.Common
@@ -99,11 +101,11 @@ func newMinimaxFigureCommand(s *shell.Streams, v minimaxFigure) *cobra.Command {
 	if v.faces {
 		help, file = facesHelp, "genki.csv.gz"
 	}
-	return command(&o.Common, v.name, "--data "+file, v.short, v.about+`
+	return command(&o.Common, v.name, "--data "+file, v.short, v.about+`.
 
 A filter hides the private class from the attacker of its training, which is linear. So
-the private class is also guessed by attackers that it was not trained against. Only
-noise is a guarantee.
+the private class is also guessed by attackers that it was not trained against, in a
+panel of their own. Only noise is a guarantee.
 
 `+help+`
 
@@ -127,20 +129,20 @@ func (o *minimaxOptions) run(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	do, panels := o.dimensions, dimensionPanels()
+	do, draw := o.dimensions, o.study.drawAgainst
 	if o.figure.noisy {
-		do, panels = o.noisy, noisyPanels()
+		do, draw = o.noisy, func(w io.Writer) error { return o.study.draw(w, noisyPanels()) }
 	}
 	o.study.seed = o.seed
 	files, err := produce(&o.Common, func(line *shell.Progress) error {
 		o.line = line
 		return shell.LatentFailure(do(ctx, data))
-	}, output{o.figure.name, o.study.records, func(w io.Writer) error { return o.study.draw(w, panels) }})
+	}, output{o.figure.name, o.study.records, draw})
 	if err != nil {
 		return err
 	}
-	body := shell.Object{"data", about, "published", o.figure.published, "points", o.study.points}
-	rows := slices.Concat([]shell.Row{{"data", about}}, o.study.rows(), publishedRows(o.figure.published))
+	body := shell.Object{"caption", o.figure.about, "data", about, "published", o.figure.published, "points", o.study.points}
+	rows := slices.Concat([]shell.Row{{"caption", flat(o.figure.about)}, {"data", about}}, o.study.rows(), publishedRows(o.figure.published))
 	return report(&o.Common, o.figure.name, body, rows, files)
 }
 
@@ -261,19 +263,6 @@ func (o *minimaxOptions) features(ctx context.Context, train, test minimax.Data)
 	}
 	p.Filter = "ddd mask"
 	return o.study.score(ctx, p, minimaxCodes{train, test, r.Encode(train.X), r.Encode(test.X)}, linear, append(linear, attack.MLP), 0)
-}
-
-// dimensionPanels are of a figure over the number of coordinates, noisyPanels of one with noise.
-func dimensionPanels() []minimaxPanel {
-	const part, x = "coordinates", "coordinates"
-	at := func(p *minimaxPoint) float64 { return float64(p.Coordinates) }
-	return []minimaxPanel{
-		{"target, linear classifier", part, roleTarget, attack.Linear, x, at, nil},
-		{"private, linear attacker of the paper", part, rolePrivate, attack.Plain, x, at, nil},
-		{"private, linear attacker", part, rolePrivate, attack.Linear, x, at, nil},
-		{"private, network as attacker", part, rolePrivate, attack.MLP, x, at, nil},
-		{"private, kernel attacker", part, rolePrivate, attack.RBF, x, at, nil},
-	}
 }
 
 // The parts of a figure with noise.

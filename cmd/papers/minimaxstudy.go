@@ -165,6 +165,52 @@ func (s *minimaxStudy) draw(out io.Writer, panels []minimaxPanel) error {
 	return writeRow(out, plots, vg.Length(len(plots))*12*vg.Centimeter, 12*vg.Centimeter)
 }
 
+// drawAgainst draws a panel for each attacker: the accuracy of the private class against that of the
+// target, a line through the numbers of coordinates of each filter, or one point.
+func (s *minimaxStudy) drawAgainst(out io.Writer) error {
+	at := func(p *minimaxPoint, role string, a attack.Attacker) *minimaxPoint {
+		i := slices.IndexFunc(s.points, func(q *minimaxPoint) bool { return p.is(&q.minimaxPlace) && q.Role == role && q.Attacker == a })
+		if i < 0 {
+			return nil
+		}
+		return s.points[i]
+	}
+	filters := grouped(which(s.points, func(p *minimaxPoint) bool { return p.Role == roleTarget && p.Attacker == attack.Plain }), func(p *minimaxPoint) string { return p.Filter })
+	var plots []*plot.Plot
+	for _, private := range []attack.Attacker{attack.Plain, attack.Linear, attack.MLP, attack.RBF} {
+		target := attack.Linear
+		if private == attack.Plain {
+			target = attack.Plain
+		}
+		var lines []series
+		for i, filter := range filters {
+			line := series{name: filter.word, style: minimaxStyle(i)}
+			for _, p := range filter.points {
+				if x, y := at(p, roleTarget, target), at(p, rolePrivate, private); x != nil && y != nil {
+					line.add(x.Mean, y.Mean, y.Deviation)
+				}
+			}
+			if line.points != nil {
+				lines = append(lines, line)
+			}
+		}
+		p, err := newPlot("attacker: "+string(private), "accuracy of the target", "", lines)
+		if err != nil {
+			return err
+		}
+		if len(plots) > 0 {
+			p.Legend = plot.NewLegend() // that of the first panel is enough
+		}
+		p.Legend.Top = true
+		legendLeft(p)
+		p.X.Min, p.X.Max, p.Y.Min, p.Y.Max = 0.4, 1, 0, 1.45 // room for the legend
+		p.Y.Tick.Marker = shareTicks
+		plots = append(plots, p)
+	}
+	plots[0].Y.Label.Text = "accuracy of the private class"
+	return writeRow(out, plots, vg.Length(len(plots))*10*vg.Centimeter, 12*vg.Centimeter)
+}
+
 func minimaxStyle(i int) draw.LineStyle {
 	c := figure.Palette[i%len(figure.Palette)]
 	if i < len(figure.Palette) {

@@ -112,16 +112,16 @@ func TestGridProgram(t *testing.T) {
 func TestRunDROFigure(t *testing.T) {
 	withSolver(t)
 	c, out := options(t)
-	o := &droFigureOptions{Common: c, figure: droFigures[2], design: designOptions(1)}
+	o := &droFigureOptions{Common: c, figure: droFigures[3], design: designOptions(1)}
 	if err := o.run(t.Context()); err != nil {
 		t.Fatal(err)
 	}
 	designs, _ := object(t, out)["designs"].([]any)
-	if len(designs) != 1 || designs[0].(map[string]any)["status"] != "optimal" {
+	if len(designs) != 3 || designs[0].(map[string]any)["status"] != "optimal" {
 		t.Errorf("designs %v", designs)
 	}
 	if len(records(t, c, "dro-figure5.csv")) < 4 {
-		t.Error("no answers")
+		t.Error("no densities")
 	}
 }
 

@@ -310,6 +310,9 @@ func (s *series) addBars(p *plot.Plot) (*plotter.Scatter, error) {
 		return nil, err
 	}
 	dots.GlyphStyle = draw.GlyphStyle{Color: s.style.Color, Radius: vg.Points(2.5), Shape: draw.CircleGlyph{}}
+	if s.style.Dashes != nil {
+		dots.GlyphStyle.Shape = draw.RingGlyph{}
+	}
 	p.Add(bars)
 	if !s.plain {
 		p.Add(dots)

@@ -142,13 +142,20 @@ var imageShares = []float64{0.5, vlmShare}
 
 // imageScene makes a scene of pictures; those that train the network come first.
 func (o *vlmOptions) imageScene(data string, classes int, seed uint64, network encoder.Matrix, train, ask, test people, shares []float64) *scene {
+	networks := o.networks
+	if networks == nil {
+		if networks = choices([]float64{1}, []float64{5}, []float64{15}); o.full {
+			networks = append(networks, choice{1, 10, 27})
+		}
+	}
 	s := &scene{
 		data: data, classes: classes, seed: seed, network: network, train: train, ask: ask, test: test,
-		choices: choices(shares, []float64{5}, []float64{15}), options: vlm.Options{Encoder: o.hidden, Epochs: o.epochs}, pixels: pixels,
+		options: vlm.Options{Encoder: o.hidden, Epochs: o.epochs}, pixels: pixels,
 	}
-	if o.full {
-		s.choices = append(s.choices, choices(shares, []float64{10}, []float64{27})...)
-	} else {
+	for _, n := range networks {
+		s.choices = append(s.choices, choices(shares, []float64{n.radius}, []float64{n.trainingEpsilon})...)
+	}
+	if !o.full {
 		// There is a minute for all.
 		s.pixels.Epochs, s.pixels.Rate = max(2, 400/max(1, len(train.labels)/64)), 5e-4
 	}

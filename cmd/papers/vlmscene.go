@@ -76,18 +76,8 @@ type central struct {
 
 const centralDelta = 1e-5
 
-// centrals are the lines of the figures.
-var centrals = []central{
-	{"no central ε", 0, false},
-	{"central ε = 5", 5, false},
-	{"central ε = 1", 1, false},
-}
-
-// publishedOrders are the lines as the paper trains them, which protects nobody.
-var publishedOrders = []central{
-	{"order of the paper, noise of central ε = 5", 5, true},
-	{"order of the paper, noise of central ε = 1", 1, true},
-}
+// noCentral is the line without protection of the training data.
+var noCentral = central{name: "no central ε"}
 
 // model trains a network, once.
 func (o *vlmOptions) model(ctx context.Context, s *scene, c choice, by central) (*made, error) {

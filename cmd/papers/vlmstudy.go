@@ -8,6 +8,7 @@ import (
 	"io"
 	"math"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 
@@ -21,6 +22,7 @@ import (
 	"github.com/noisewright/noisewright/cmd/internal/figure"
 	"github.com/noisewright/noisewright/cmd/internal/shell"
 	"github.com/noisewright/noisewright/encoder"
+	"github.com/noisewright/noisewright/internal/check"
 	"github.com/noisewright/noisewright/latent/bundle"
 	"github.com/noisewright/noisewright/noise"
 )
@@ -130,9 +132,10 @@ type vlmOptions struct {
 	people, epochs, centralEpochs int // of networks of images
 	seed                          uint64
 	checkpoints                   string
-	// What tests make smaller: the values of ε, the hidden layers of a network of images (nil:
-	// those of the paper), and the least number of steps of a network of a table.
-	epsilons   []float64
+	epsilons, protected           []float64 // local and central ones
+	networks                      []choice  // of images, to choose from; nil: those of the setting
+	// What tests make smaller: the hidden layers of a network of images (nil: those of the paper),
+	// and the least number of steps of a network of a table.
 	hidden     []int
 	tableSteps int
 	line       *shell.Progress
@@ -142,7 +145,7 @@ type vlmOptions struct {
 func newVLMFigureCommand(s *shell.Streams, v vlmFigure) *cobra.Command {
 	o := &vlmOptions{
 		Common: shell.Common{Streams: s}, figure: v, runs: 1, tableRuns: 1,
-		people: 6000, epochs: 6, centralEpochs: 1, epsilons: []float64{math.Inf(1), 10, 8, 6, 4, 2, 1}, tableSteps: 1400,
+		people: 6000, epochs: 6, centralEpochs: 1, tableSteps: 1400,
 	}
 	example, help := "--data mnist", mnistHelp
 	switch {
@@ -173,6 +176,7 @@ deviation over the runs, and `+v.name+`.svg. Noise is drawn in floating point.`,
 			f.Integer(&o.people, "people", "", 1, 1<<20, "images that train a network, without --full")
 			f.Integer(&o.epochs, "epochs", "", 1, 1000, "epochs of training, without --full")
 			f.Directory(&o.checkpoints, "checkpoints", "directory of networks without a central epsilon, to go on from and to use again")
+			f.Texts("network", "L,EPSILON_PRE", "radius and training epsilon of a network of images to choose from; may be repeated (default 5,15, and 10,27 with --full)", o.readNetworks)
 		}
 		if v.tables {
 			f.File(&o.loans, "loans", loansFile, "csv", "gz")
@@ -182,10 +186,38 @@ deviation over the runs, and `+v.name+`.svg. Noise is drawn in floating point.`,
 				return shell.Refuse(!v.images && o.loans == "" && o.adult == "", "loans and adult are missing, want a CSV file of at least one")
 			})
 		}
+		f.Func("local", "numbers", "inf,10,8,6,4,2,1", "local epsilons, inf for no noise", readEpsilons(&o.epsilons))
+		f.Func("central", "numbers", "inf,5,1", "central epsilons, a line for each, inf for none", readEpsilons(&o.protected))
 		f.Bool(&o.order, "published-order", "also lines of networks trained in the order of the paper, which protects nobody")
 		f.Integer(&o.runs, "runs", "", 1, 1000, "runs, each with its own networks and people")
 		seedFlag(f, &o.seed)
 	})
+}
+
+// readEpsilons reads numbers above 0, perhaps infinite, in the order given.
+func readEpsilons(to *[]float64) func(string) error {
+	return func(text string) error {
+		*to = nil
+		for word := range strings.SplitSeq(text, ",") {
+			v, err := strconv.ParseFloat(strings.TrimSpace(word), 64)
+			if err != nil || !(v > 0) || slices.Contains(*to, v) {
+				return shell.Want("different numbers above 0, or inf, separated by commas")
+			}
+			*to = append(*to, v)
+		}
+		return nil
+	}
+}
+
+func (o *vlmOptions) readNetworks(texts []string) error {
+	for _, text := range texts {
+		l, e, err := shell.ParsePair(text)
+		if err != nil || !check.Positive(l) || !check.Positive(e) {
+			return shell.About("network", text, shell.Want("two numbers above 0: 5,15"))
+		}
+		o.networks = append(o.networks, choice{0, l, e})
+	}
+	return nil
 }
 
 func (o *vlmOptions) run(ctx context.Context) error {
@@ -211,11 +243,22 @@ func (o *vlmOptions) run(ctx context.Context) error {
 func flat(text string) string { return strings.ReplaceAll(text, "\n", " ") }
 
 // centrals are the lines: a guarantee for the training data in most.
-func (o *vlmOptions) centrals() []central {
-	if o.order {
-		return slices.Concat(centrals, publishedOrders)
+func (o *vlmOptions) centrals() (lines []central) {
+	for _, order := range []bool{false, true} {
+		for _, epsilon := range o.protected {
+			none := math.IsInf(epsilon, 1)
+			switch {
+			case order && (none || !o.order):
+			case none:
+				lines = append(lines, noCentral)
+			case order:
+				lines = append(lines, central{fmt.Sprintf("order of the paper, noise of central ε = %g", epsilon), epsilon, true})
+			default:
+				lines = append(lines, central{fmt.Sprintf("central ε = %g", epsilon), epsilon, false})
+			}
+		}
 	}
-	return centrals
+	return lines
 }
 
 type vlmPoint struct {

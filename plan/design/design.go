@@ -16,7 +16,6 @@ import (
 	"github.com/noisewright/noisewright/account"
 	"github.com/noisewright/noisewright/dp"
 	"github.com/noisewright/noisewright/internal/check"
-	"github.com/noisewright/noisewright/internal/quadrature"
 	"github.com/noisewright/noisewright/loss"
 	"github.com/noisewright/noisewright/noise"
 	"github.com/noisewright/noisewright/plan"
@@ -74,6 +73,7 @@ type study struct {
 	options    Options
 	touched    int // cells in which neighbors differ
 	gram       [][]float64
+	sums       [][]float64 // of the gram, above and before each entry
 	strategies []*strategy
 	stopped    bool // the search for strategies, by its context
 }
@@ -113,6 +113,10 @@ func newStudy(ctx context.Context, p Problem, o Options) (*study, error) {
 		if s.gram[i][i] == 0 {
 			return nil, check.Field("design", "workload", fmt.Sprintf("no query of cell %d", i+1), "every cell in a query")
 		}
+	}
+	s.sums = sumsOf(s.gram)
+	if p.Workload.Cells > plan.MaxCells {
+		return s, nil // of so many cells only blocks are measured
 	}
 	half, cancel := halfOf(ctx)
 	defer cancel()
@@ -197,16 +201,7 @@ func (s *study) candidates(ctx context.Context) ([]candidate, error) {
 	if s.problem.Workload.Kind == plan.Marginals {
 		return s.tables(cell), nil
 	}
-	list := []candidate{s.blocks(1, cell)}
-	best := candidate{}
-	for b := 2; b < s.problem.Workload.Cells; b++ {
-		if c := s.twoLevels(b); best.make == nil || c.MeanSquaredError < best.MeanSquaredError {
-			best = c
-		}
-	}
-	if best.make != nil {
-		list = append(list, best)
-	}
+	list := append([]candidate{s.blocks(1, cell)}, s.hierarchies()...)
 	for _, m := range s.strategies {
 		if m.name == "gaussian" && s.problem.Delta > 0 {
 			list = append(list, s.gaussianCandidate(m))
@@ -301,39 +296,6 @@ func (s *study) blocks(size int, l plan.Law) candidate {
 		return []plan.Measurement{{Kind: plan.Partition, Block: size, Weight: 1, Noise: &l}}, nil
 	}}
 	c.Name, c.MeanSquaredError = "identity", v*sum/s.queries()
-	return c
-}
-
-// twoLevels is a candidate of the cells and of blocks of b: with noise of variances v and w the inverse of
-// I/v + J/w is v·(I − J·v/(w + n·v)) on a block of n cells.
-func (s *study) twoLevels(b int) candidate {
-	n, trace := len(s.gram), 0.0
-	type block struct{ n, sum float64 }
-	var blocks []block
-	for at := 0; at < n; at += b {
-		end, sum := min(at+b, n), 0.0
-		for i := at; i < end; i++ {
-			trace += s.gram[i][i]
-			for _, x := range s.gram[i][at:end] {
-				sum += x
-			}
-		}
-		blocks = append(blocks, block{float64(end - at), sum})
-	}
-	epsilon := part(s.problem.Epsilon, s.touched)
-	value := func(share float64) float64 {
-		v, w := geometricVariance(epsilon*share), geometricVariance(epsilon*(1-share))
-		sum := trace
-		for _, b := range blocks {
-			sum -= b.sum * v / (w + b.n*v)
-		}
-		return v * sum / s.queries()
-	}
-	share, _ := quadrature.Minimum(value, 0.05, 0.95, 24)
-	c := candidate{make: func(ctx context.Context) ([]plan.Measurement, error) {
-		return s.levels(ctx, []int{1, b}, []float64{share, 1 - share})
-	}}
-	c.Name, c.MeanSquaredError = fmt.Sprintf("cells and blocks of %d", b), value(share)
 	return c
 }
 

@@ -198,16 +198,43 @@ func (o *pIdentity) strategy() *strategy {
 }
 
 // gaussian returns the matrix with the least tr(G·X⁻¹) of X = AᵀA with X_ii <= 1, and the value of the
-// dual, by the fixed point v ← diag √(V^½·G·V^½): tr R·max(R_ii/v_i) is a value and 2·tr R − Σ v a bound
-// for every v > 0, with R that root. It stops at a relative gap, or with the context.
+// dual, by the fixed point v ← diag √(V^½·G·V^½): tr R·max(R_ii/v_i) is a value and (tr R)²/Σv a bound
+// for every v > 0, with R that root. It stops at a relative gap, or after the second root once the context has ended,
+// when the gap is some percent.
 func gaussian(ctx context.Context, g [][]float64, gap float64) *strategy {
+	best, _ := factorization(ctx, g, gap)
+	if best.rows == nil {
+		return nil
+	}
+	return best
+}
+
+// relaxed are the lengths of steps in the logarithm of v. Errors of v shrink by factors from 0.5, which nearby cells
+// have, to above 0.9: these are Chebyshev's of three steps, for 0.5 to 0.92.
+var relaxed = []float64{2.1, 3.4, 9.3}
+
+// factorization also returns the last v. It starts from that of fewer cells, four together, which takes a
+// sixty-fourth of the time and is close where neighboring cells are asked alike.
+func factorization(ctx context.Context, g [][]float64, gap float64) (best *strategy, v []float64) {
 	n := len(g)
-	v := make([]float64, n)
+	v = make([]float64, n)
 	for i := range v {
 		v[i] = math.Sqrt(g[i][i])
 	}
-	best := &strategy{name: "gaussian", total: math.Inf(1)}
-	for range 2000 {
+	if n >= 96 {
+		small := ctx
+		if n < 1000 { // a fraction of a second, whatever the limit
+			small = context.WithoutCancel(ctx)
+		}
+		_, few := factorization(small, coarser(g, 4), gap)
+		for i := range v {
+			x := max(0, min((float64(i)-1.5)/4, float64(len(few)-1)-1e-9))
+			k := int(x)
+			v[i] = few[k] + (x-float64(k))*(few[k+1]-few[k])
+		}
+	}
+	best = &strategy{name: "gaussian", total: math.Inf(1)}
+	for step := range 2000 {
 		r, x := root(g, v)
 		if r == nil {
 			break
@@ -218,7 +245,7 @@ func gaussian(ctx context.Context, g [][]float64, gap float64) *strategy {
 			sum += v[i]
 			most = max(most, r.At(i, i)/v[i])
 		}
-		best.bound = max(best.bound, 2*trace-sum)
+		best.bound = max(best.bound, trace*trace/sum)
 		if value := trace * most; value < best.total {
 			best.total = value
 			x.ScaleSym(1/most, x)
@@ -229,17 +256,34 @@ func gaussian(ctx context.Context, g [][]float64, gap float64) *strategy {
 				best.rows = mat.DenseCopyOf(&u)
 			}
 		}
-		if ctx.Err() != nil || best.total <= best.bound*(1+gap) {
+		if step > 0 && ctx.Err() != nil || best.total <= best.bound*(1+gap) {
 			break
 		}
 		for i := range v {
-			v[i] = r.At(i, i)
+			v[i] *= math.Pow(r.At(i, i)/v[i], relaxed[step%len(relaxed)])
 		}
 	}
-	if best.rows == nil {
-		return nil
+	return best, v
+}
+
+// coarser returns the means over so many neighboring cells, the last perhaps fewer.
+func coarser(g [][]float64, together int) [][]float64 {
+	n := (len(g) + together - 1) / together
+	out := make([][]float64, n)
+	for i := range out {
+		out[i] = make([]float64, n)
+		for j := range out[i] {
+			cells := 0.0
+			for _, row := range g[i*together : min(len(g), (i+1)*together)] {
+				for _, x := range row[j*together : min(len(g), (j+1)*together)] {
+					out[i][j] += x
+					cells++
+				}
+			}
+			out[i][j] /= cells
+		}
 	}
-	return best
+	return out
 }
 
 // root returns R = (V^½·G·V^½)^½ and V^-½·R·V^-½.

@@ -110,7 +110,7 @@ def test_series_of_a_class_of_its_own() -> None:
     with pytest.raises(nw.InvalidError, match="missing"):
         table.privatize(Mine(), 0, 1)
     with pytest.raises(nw.InvalidError, match="missing"):
-        nw.load(file("kernel")).privatize(Mine())  # type: ignore[call-arg]
+        nw.load(file("kernel")).privatize(Mine())  # type: ignore[call-arg, union-attr]
 
 
 @pytest.mark.parametrize("shape", [2**62, (2**31, 2**31), (0, 2**62), 10**30, (1,) * 33, (2**40, 2)])

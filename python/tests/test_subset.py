@@ -5,9 +5,11 @@ from __future__ import annotations
 
 import json
 import math
+import subprocess
 from fractions import Fraction
 from itertools import combinations
 from math import comb
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -16,6 +18,7 @@ from conftest import file
 from test_verify import code, verified
 
 import noisewright as nw
+from noisewright._binomial import interval
 from noisewright._load import parse
 from noisewright._words import Uint64s, Words
 
@@ -257,3 +260,61 @@ def test_lower_bound_is_below(epsilon: float, share: float | None) -> None:
 
     truth = min(map(mean, range(1, k))) * (k if share is None else 1)
     assert truth * (1 - Fraction(1, 1 << 70)) < s.verify().lower_bound <= truth
+
+
+def law_of_sum(m: int, n: int, p: Fraction, q: Fraction) -> list[Fraction]:
+    """The law of a sum of m events with the probability p and n-m with q."""
+    law = [Fraction(1)]
+    for i in range(n):
+        theta = p if i < m else q
+        law = [(1 - theta) * a + theta * b for a, b in zip([*law, Fraction(0)], [Fraction(0), *law], strict=True)]
+    return law
+
+
+@pytest.mark.parametrize("name", ["subset-affine", "subset-ranked", "subset-labels"])
+@pytest.mark.parametrize(("n", "alpha"), [(1, 0.1), (7, 0.3), (23, 0.05), (40, 1e-6)])
+def test_intervals_hold(name: str, n: int, alpha: float) -> None:
+    """Whatever share people have, each bound fails with a probability of at most alpha, in rationals."""
+    p, q = selection(name)._spec.probabilities()
+    events = [(float(e), float(1 - e)) for e in (p, q)]
+    bounds = [interval(c, n, alpha, *events) for c in range(n + 1)]
+    for m in range(n + 1):
+        law, share = law_of_sum(m, n, p, q), Fraction(m, n)
+        assert sum(mass for mass, (lower, _) in zip(law, bounds, strict=True) if Fraction(lower) > share) <= alpha
+        assert sum(mass for mass, (_, upper) in zip(law, bounds, strict=True) if Fraction(upper) < share) <= alpha
+    assert all(0 <= bound <= 1 for pair in bounds for bound in pair)
+    assert bounds[0][0] == 0 and bounds[n][1] == 1
+
+
+@pytest.mark.parametrize("name", ["subset-affine", "subset-largest", "subset-ranked", "subset-labels"])
+@pytest.mark.parametrize("n", [9, 3000])
+def test_intervals_are_those_of_the_program(name: str, n: int, program: str, tmp_path: Path) -> None:
+    s = selection(name)
+    categories = list(s.categories)
+    answers = s.release(np.array([categories[i * i % len(categories)] for i in range(n)]))
+    table = tmp_path / "answers.csv"
+    table.write_text("\n".join(["c", *map(str, answers.tolist())]) + "\n")
+    for level, marginal in ((0.95, False), (0.5, True)):
+        flags = ["--marginal"] if marginal else []
+        command = [program, "local", "interval", str(file(name)), "--column", "c", str(table), "--level", str(level)]
+        done = subprocess.run([*command, "--json", *flags], capture_output=True, text=True, check=True)
+        own = s.intervals(answers, level, marginal=marginal)
+        theirs = json.loads(done.stdout)["shares"]
+        assert own.shape == (len(theirs), 2)
+        for bounds, share, estimate in zip(own, theirs, s.shares(answers), strict=True):
+            assert bounds == pytest.approx([share["lower"], share["upper"]], abs=1e-12)
+            assert estimate == pytest.approx(share["share"], abs=1e-12)
+
+
+def test_intervals_with_turns() -> None:
+    s = selection("subset-affine")
+    people = [f"p{i}" for i in range(500)]
+    short = s.release(np.arange(500) % 5, people, "poll")
+    whole = [f"{a}:{b}" for a, b in zip(s.turns(people, "poll").tolist(), short.tolist(), strict=True)]
+    assert (s.intervals(short, 0.9, people, "poll") == s.intervals(whole, 0.9)).all()
+    assert (s.intervals(whole, 0.9, marginal=True)[:, 0] >= s.intervals(whole, 0.9)[:, 0]).all()
+    for level in (0, 1, -1, math.nan):
+        with pytest.raises(nw.InvalidError, match="level = "):
+            s.intervals(whole, level)
+    with pytest.raises(nw.InvalidError, match="answers = none"):
+        s.intervals([])

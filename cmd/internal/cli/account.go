@@ -84,7 +84,10 @@ of the releases' epsilons, each at its share of delta, or null.`,
 	})
 	f.Arguments(&o.releases, "RELEASE is missing, want a table or kernel file, or a mechanism such as laplace:epsilon=1", "json")
 	f.ArgumentsComplete(completeMechanism)
-	f.Func("times", "K[,K...]", "1", "how often each release is made: one number for all, or one for each, separated by commas", o.readTimes)
+	f.Func("times", "K[,K...]", "1", "how often each release is made: one number for all, or one for each, separated by commas", func(text string) (err error) {
+		o.times, err = readTimes(text, len(o.releases))
+		return err
+	})
 	o.targetFlags(f)
 	f.Func("profile", "numbers", "", "epsilons A,B,C… without unit: with --json also the proven total delta at each, to 1e-15", o.readProfile)
 	f.Figure(&o.plot, &o.format, "plot", "figure to write, of delta against epsilon, its name ending in .svg or .png")
@@ -99,20 +102,20 @@ of the releases' epsilons, each at its share of delta, or null.`,
 	return f.Run(o.run)
 }
 
-func (o *accountOptions) readTimes(text string) error {
-	parts, n := strings.Split(text, ","), len(o.releases)
+// readTimes reads how often each of n releases is made.
+func readTimes(text string, n int) ([]int, error) {
+	parts, times := strings.Split(text, ","), make([]int, n)
 	if len(parts) != 1 && len(parts) != n {
-		return shell.Want(fmt.Sprintf("one integer, or %d separated by commas", n))
+		return nil, shell.Want(fmt.Sprintf("one integer, or %d separated by commas", n))
 	}
-	o.times = make([]int, n)
-	for i := range o.times {
+	for i := range times {
 		v, ok := shell.ParseCount(strings.TrimSpace(parts[min(i, len(parts)-1)]))
 		if !ok || v < 1 || v > tables.MaxReleases {
-			return shell.Want(fmt.Sprintf("integers from 1 to %d", tables.MaxReleases))
+			return nil, shell.Want(fmt.Sprintf("integers from 1 to %d", tables.MaxReleases))
 		}
-		o.times[i] = v
+		times[i] = v
 	}
-	return nil
+	return times, nil
 }
 
 // mostProfile bounds the epsilons of a profile.

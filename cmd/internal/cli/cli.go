@@ -146,7 +146,8 @@ func newManCommand(s *shell.Streams) *cobra.Command {
 		Use:   "man -o FOLDER",
 		Short: "Write the manual pages",
 		Long: `Write a manual page for every command, as NAME.1, into a folder: man reads them
-there with its option -l, or once they are in share/man/man1.
+there with its option -l, or once they are in share/man/man1. With --markdown the
+pages are NAME.md.
 
 The date of the pages is SOURCE_DATE_EPOCH, in seconds since 1970, if that is set,
 and otherwise the date of the program's commit, so that the same sources make the
@@ -157,6 +158,8 @@ same pages.`,
 	f.Output(c, "folder to write to, made if it is missing")
 	f.Require(&c.Output, "output", "a folder")
 	f.Force(c)
+	markdown := false
+	f.Bool(&markdown, "markdown", "pages in Markdown, for a site")
 	return f.Run(func(context.Context) error {
 		date, err := pageDate()
 		if err != nil {
@@ -165,7 +168,7 @@ same pages.`,
 		if err := shell.MakeFolder(c.Output); err != nil {
 			return err
 		}
-		pages, err := writePages(s, c.Output, newRootCommand(&shell.Streams{}, func() {}), date) // a tree of its own, to be changed
+		pages, err := writePages(s, c.Output, newRootCommand(&shell.Streams{}, func() {}), date, markdown) // a tree of its own, to be changed
 		for _, page := range pages {
 			defer page.Discard()
 			if err == nil { // all are written: none appears if one cannot be
@@ -177,17 +180,25 @@ same pages.`,
 }
 
 // writePages opens and writes the page of a command and those of all below it, for the caller to commit.
-func writePages(s *shell.Streams, folder string, c *cobra.Command, date time.Time) (pages []*shell.Output, err error) {
+func writePages(s *shell.Streams, folder string, c *cobra.Command, date time.Time, markdown bool) (pages []*shell.Output, err error) {
 	for _, below := range c.Commands() {
 		if !below.IsAvailableCommand() {
 			continue
 		}
-		more, err := writePages(s, folder, below, date)
+		more, err := writePages(s, folder, below, date, markdown)
 		if pages = append(pages, more...); err != nil {
 			return pages, err
 		}
 	}
 	c.DisableAutoGenTag = true
+	if markdown {
+		page, err := s.Create(filepath.Join(folder, strings.ReplaceAll(c.CommandPath(), " ", "_")+".md")) // as they link to each other
+		if err != nil {
+			return pages, err
+		}
+		c.Long = asMarkdown(cmp.Or(c.Long, c.Short))
+		return append(pages, page), doc.GenMarkdown(c, page)
+	}
 	c.Long = asMarkdown(cmp.Or(c.Long, c.Short))
 	c.Flags().VisitAll(func(f *pflag.Flag) { f.Usage = escapeMarkdown(f.Usage) })
 	header := doc.GenManHeader{Section: "1", Date: &date, Source: "noisewright " + number, Manual: "noisewright"}

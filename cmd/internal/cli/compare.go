@@ -135,7 +135,9 @@ func (o *compareOptions) command(file string, cmd *cobra.Command) *cobra.Command
 			o.sets.flag(f)
 			o.attributes = 1
 			f.With("categories", func() {
-				f.Integer(&o.attributes, "attributes", "", 1, maxAttributes, "number of attributes of that many categories: says whether people should answer one of them, by a public coin, or all with less epsilon each")
+				f.Unless("workload", func() {
+					f.Integer(&o.attributes, "attributes", "", 1, maxAttributes, "number of attributes of that many categories: says whether people should answer one of them, by a public coin, or all with less epsilon each")
+				})
 			})
 		}
 		f.Local(&o.local, func() {

@@ -68,10 +68,11 @@ A PERSON IS IN AT MOST --max-per-person CELLS, once in each. Members counted eve
 are in many; plan their entries and exits instead, where a person is in two. What is
 said of privacy is wrong where this does not hold.
 
-Candidates are the cells by themselves; cells and blocks of them; tables; p-identity
-matrices with geometric noise; and the best matrix with Gaussian noise, of which a
-bound says how far any other is from better. Errors of candidates that are clearly
-worse are estimates. Noise on cells is designed, or geometric.
+Candidates are the cells by themselves; cells and one or two levels of blocks of them;
+tables; p-identity matrices with geometric noise; and the best matrix with Gaussian
+noise, of which a bound says how far any other is from better. Errors of candidates
+that are clearly worse are estimates. Noise on cells is designed, or geometric. Of more
+than 1,024 cells, up to 2,048, only levels of blocks are tried.
 
 --max-error l2:25, in the place of epsilon, finds the least epsilon at which no query
 has a variance above 25; --max-error 3@0.95 that at which each answer is within 3 of the

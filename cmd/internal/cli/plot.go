@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"io"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -38,6 +39,10 @@ type plotOptions struct {
 	width, height float64 // cm
 	values        string  // of a kernel or a randomizer, separated by commas
 	table         string  // to compare a kernel with
+	profile       bool    // what is drawn: how delta falls with epsilon, or
+	tradeOff      bool    // how errors of tests are traded off
+	times         []int   // that each release is made, for these
+	csv           string
 }
 
 func newPlotCommand(s *shell.Streams) *cobra.Command {
@@ -64,11 +69,17 @@ to that of a kernel, as a dashed line.
 Several files of one form are drawn over each other: the densities of tables, or the
 expected losses of kernels or randomizers, without the mechanisms to compare with.
 
+--profile draws what is proved of delta at each epsilon, of files and of classical
+mechanisms as account has them, each made --times. --trade-off draws the least type II
+error that it proves for each type I error, of all tests whether a person is there
+(Dong, Roth and Su 2022). --csv writes the numbers.
+
 The linear figure shows where all but 0.5 % of the noise is, the logarithmic one
 the whole support.`,
 		Example: `  noisewright plot table.json -o figure.svg
   noisewright plot table.json --log --width 24 --height 12 -o figure.png
-  noisewright plot symmetric.json lopsided.json -o both.svg`,
+  noisewright plot symmetric.json lopsided.json -o both.svg
+  noisewright plot --profile table.json laplace:epsilon=1 gaussian:sigma=4 -o profile.svg`,
 	})
 	f.Output(&o.Common, "figure to write, its name ending in .svg or .png", "svg", "png")
 	f.Require(&o.Output, "output", shell.WantFigure)
@@ -77,6 +88,24 @@ the whole support.`,
 	f.File(&o.table, "table", "for a kernel: table file of data independent noise to compare with", "json")
 	f.ArgumentFrom(&o.table) // --table, as other commands have it, where there is nothing to compare
 	f.Arguments(&o.files, "TABLE is missing", "json")
+	f.Bool(&o.profile, "profile", "draw delta over epsilon, of files and of mechanisms such as laplace:epsilon=1")
+	f.Bool(&o.tradeOff, "trade-off", "draw type II over type I errors of tests, likewise")
+	f.Func("times", "K[,K...]", "1", "for these: how often each release is made, one number for all, or one for each", func(text string) (err error) {
+		o.times, err = readTimes(text, len(o.files))
+		return err
+	})
+	f.File(&o.csv, "csv", "for these: file for their numbers", "csv")
+	f.Check(func() error {
+		switch other := o.log || o.values != "" || o.table != ""; {
+		case !o.profile && !o.tradeOff && (o.csv != "" || slices.ContainsFunc(o.times, func(n int) bool { return n > 1 })):
+			return errors.New("times and csv are for profile and trade-off, want one of these with them")
+		case o.profile && o.tradeOff:
+			return errors.New("profile and trade-off, want only one of them")
+		case (o.profile || o.tradeOff) && other:
+			return errors.New("log, values and table are not for profile and trade-off, want none of them")
+		}
+		return nil
+	})
 	f.Bool(&o.log, "log", "logarithmic density axis")
 	f.Number(&o.width, "width", centimeters(8), "width of the figure in cm, from 8 to 100")
 	f.Number(&o.height, "height", centimeters(6), "height of the figure in cm, from 6 to 100")
@@ -94,6 +123,9 @@ func centimeters(least float64) shell.Rule {
 
 func (o *plotOptions) run(ctx context.Context) error {
 	o.Progress().Watch("drawing")
+	if o.profile || o.tradeOff {
+		return o.profiles(ctx)
+	}
 	drawing, err := o.figure(ctx)
 	if err != nil {
 		return err

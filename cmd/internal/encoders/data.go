@@ -16,7 +16,33 @@ type Data struct {
 	Features []string // the names of the columns of X
 	X        encoder.Matrix
 	Target   Column   // what the server wants to know; the zero value: nothing in particular
+	More     []Column // what else it wants to know
 	Private  []Column // what a filter is to hide
+	// Weights are what the losses of Target and of each of More count; nil: 1 each.
+	Weights []float64
+}
+
+// Weight is what the loss of a target counts: 0 is Target, and others are of More.
+func (d *Data) Weight(k int) float64 {
+	if d.Weights == nil {
+		return 1
+	}
+	return d.Weights[k]
+}
+
+// Columns are Target and More.
+func (d *Data) Columns() []Column { return append([]Column{d.Target}, d.More...) }
+
+// Wanted is what networks learn: Target, or with More all of them.
+func (d *Data) Wanted() dense.Target {
+	if len(d.More) == 0 {
+		return d.Target.Target()
+	}
+	var all dense.Target
+	for k, c := range d.Columns() {
+		all.Parts = append(all.Parts, dense.Part{Target: c.Target(), Weight: d.Weight(k)})
+	}
+	return all
 }
 
 // Column is a number or a class for each person.
@@ -33,6 +59,19 @@ func (t *Column) Target() dense.Target {
 		return dense.Target{Values: encoder.Matrix{Rows: len(t.Values), Cols: 1, Stride: 1, Data: t.Values}}
 	}
 	return dense.Target{Labels: t.Labels, Classes: len(t.Classes)}
+}
+
+// Answers are the names of the outputs for the column beside those for others: its name, or for each
+// class "name = class".
+func (t *Column) Answers() []string {
+	if t.Classes == nil {
+		return []string{t.Name}
+	}
+	names := make([]string, len(t.Classes))
+	for k, class := range t.Classes {
+		names[k] = t.Name + " = " + class
+	}
+	return names
 }
 
 // MinPeople is the least number of people to learn from.
@@ -59,6 +98,13 @@ func (d *Data) Validate() error {
 	if d.Target.Name != "" || d.Target.Values != nil || d.Target.Labels != nil {
 		d.Target.validate(c, "target ", rows)
 	}
+	for k := range d.More {
+		d.More[k].validate(c, "target ", rows)
+	}
+	c.Want(d.Weights == nil || len(d.Weights) == 1+len(d.More), "weights", fmt.Sprintf("%d numbers", len(d.Weights)), "one for each of %d targets", 1+len(d.More))
+	for _, w := range d.Weights {
+		c.Want(w > 0 && check.Finite(w), "weight", w, "a finite number above 0")
+	}
 	for k := range d.Private {
 		d.Private[k].validate(c, "private ", rows)
 	}
@@ -68,9 +114,12 @@ func (d *Data) Validate() error {
 // Pick returns a copy of some rows.
 func (d *Data) Pick(rows []int) *Data {
 	n := d.X.Cols
-	some := &Data{Features: d.Features, X: encoder.Matrix{Rows: len(rows), Cols: n, Stride: n, Data: make([]float64, 0, len(rows)*n)}, Target: d.Target.pick(rows)}
+	some := &Data{Features: d.Features, X: encoder.Matrix{Rows: len(rows), Cols: n, Stride: n, Data: make([]float64, 0, len(rows)*n)}, Target: d.Target.pick(rows), Weights: d.Weights}
 	for _, i := range rows {
 		some.X.Data = append(some.X.Data, d.row(i)...)
+	}
+	for k := range d.More {
+		some.More = append(some.More, d.More[k].pick(rows))
 	}
 	for k := range d.Private {
 		some.Private = append(some.Private, d.Private[k].pick(rows))

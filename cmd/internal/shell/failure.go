@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
+	"slices"
 	"strconv"
 	"strings"
 	"sync/atomic"
@@ -105,6 +106,9 @@ func usageError(err error, cmd *cobra.Command) error {
 	if unknown, ok := errors.AsType[*pflag.NotExistError](err); ok {
 		if name := similarFlag(cmd, unknown.GetSpecifiedName()); name != "" {
 			hint = "did you mean --" + name + "?"
+		}
+		if argument := strings.ToUpper(unknown.GetSpecifiedName()); slices.Contains(strings.Fields(cmd.Use), argument) {
+			hint = fmt.Sprintf("%s is no flag but an argument: %s", argument, cmd.UseLine())
 		}
 	}
 	return BadInput(hint, errors.New(first))

@@ -65,6 +65,10 @@ func (d *designer) coreTable(work, most int) (t *tables.Verified, err error) {
 		enough = min(enough, 2e-4)
 	}
 	g, n := d.coreGrid(enough, work, most)
+	if g == d.simple {
+		return nil, nil
+	}
+	d.simple = g
 	fall := func(away int) float64 { return d.Epsilon * math.Ceil(float64(away)/float64(g.k)) }
 	var cuts []truncated
 	for _, share := range []float64{0, 0.9, 0.999, 1 - 1e-6} { // of delta, for the atom
@@ -120,6 +124,9 @@ type closed struct {
 	*staircase.Transport
 	grid  grid
 	value float64
+	tried int  // the most nodes per sensitivity so far
+	last  int  // those that gained last
+	done  bool // finer grids are not worth their time
 }
 
 // closedDual certifies the best multipliers in closed form of several grids.
@@ -130,21 +137,29 @@ func (d *designer) closedDual() {
 		gaining  = 0.1  // of what is missed
 		mostIdle = 2.5  // times as many nodes as when that was gained last
 	)
-	var best closed
-	patience := d.Left() - time.Duration(share*float64(d.Options.TimeLimit))
+	best := &d.closedForm
+	if best.done {
+		return
+	}
+	had := best.Transport
+	patience := d.left() - d.share(share)
 	most := d.mostMultipliers()
-	last := 0
 	for g := range d.closedGrids(most) {
-		before := best.value
-		d.try(&best, g, most)
-		if best.value == 0 || best.value-before > gaining*(d.Best-before) {
-			last = g.k
+		if g.k < best.tried {
+			continue
 		}
-		if d.Best/best.value-1 < halfway*d.Options.Gap || d.Left() < patience || float64(g.k) > mostIdle*float64(last) {
+		before := best.value
+		d.try(best, g, most)
+		best.tried = g.k
+		if best.value == 0 || best.value-before > gaining*(d.Best-before) {
+			best.last = g.k
+		}
+		if best.done = d.Best/best.value-1 < halfway*d.Options.Gap || float64(g.k) > mostIdle*float64(best.last); best.done || d.left() < patience {
 			break
 		}
 	}
-	if best.Transport == nil {
+	d.waiting = d.waiting || !best.done
+	if best.Transport == had {
 		return
 	}
 	y := best.Multipliers()
@@ -171,7 +186,7 @@ func (d *designer) mostMultipliers() int {
 	if d.Options.TimeLimit == 0 {
 		return all
 	}
-	return min(all, int(share*float64(d.Left())/float64(each)))
+	return min(all, int(d.share(share)/each))
 }
 
 // closedGrids yields grids for multipliers in closed form, ever finer ones.
@@ -303,7 +318,7 @@ func (d *designer) try(best *closed, g grid, most int) {
 			continue
 		}
 		if v := t.Value(d.Delta); v > best.value {
-			*best = closed{t, g, v}
+			best.Transport, best.grid, best.value = t, g, v
 		}
 	}
 }

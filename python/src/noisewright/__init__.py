@@ -9,6 +9,7 @@ print(answers, ledger.left())
 
 release                           count, sum, mean, histogram, quantile and median of a frame; Ledger keeps a total
 release_value                     of a number of your own
+release_plan                      all answers of a plan: a series, ranges or tables about the same people, charged once
 learn, noisewright.sklearn        private classifiers
 design, calibrate, compare        noise for a release, or for many; load reads and proves files
 account                           the total of several releases; to_dp_accounting, from_dp_accounting
@@ -43,6 +44,7 @@ from noisewright.errors import (
 from noisewright.kernel import Kernel, KernelCertificate
 from noisewright.learning import Guarantee, Model, Schema, learn
 from noisewright.ledger import Ledger
+from noisewright.plan import Plan, PlanAnswers, PlanCertificate
 from noisewright.program import (
     Calibration,
     Comparison,
@@ -76,6 +78,7 @@ from noisewright.statistics import (
 )
 from noisewright.subset import SubsetCertificate, SubsetSelection
 from noisewright.table import Table, TableCertificate
+from noisewright.workload import PlanRelease, release_plan
 
 __all__ = [
     "AdditiveKernel",
@@ -105,6 +108,10 @@ __all__ = [
     "NoPromiseError",
     "NotPrivateError",
     "OtherDataError",
+    "Plan",
+    "PlanAnswers",
+    "PlanCertificate",
+    "PlanRelease",
     "Privacy",
     "PrivacyWarning",
     "ProgramError",
@@ -140,6 +147,7 @@ __all__ = [
     "median",
     "quantile",
     "release",
+    "release_plan",
     "release_value",
     "sum",
     "to_dp_accounting",

@@ -12,6 +12,7 @@ from noisewright import (
     _bundlefile,
     _countsfile,
     _kernelfile,
+    _planfile,
     _randomizerfile,
     _strictjson,
     _subsetfile,
@@ -22,11 +23,12 @@ from noisewright.bundle import Bundle
 from noisewright.counts import Strategy
 from noisewright.errors import Error, FormatError
 from noisewright.kernel import Kernel
+from noisewright.plan import Plan
 from noisewright.randomizer import Randomizer
 from noisewright.subset import SubsetSelection
 from noisewright.table import Table
 
-Made = Table | Kernel | AdditiveKernel | Randomizer | SubsetSelection | Strategy
+Made = Table | Kernel | AdditiveKernel | Randomizer | SubsetSelection | Strategy | Plan
 FORMATS = (
     _tablefile.FORMAT,
     _kernelfile.FORMAT,
@@ -34,6 +36,7 @@ FORMATS = (
     _randomizerfile.FORMAT,
     _subsetfile.FORMAT,
     _countsfile.FORMAT,
+    _planfile.FORMAT,
 )
 
 
@@ -64,6 +67,8 @@ def parse(raw: bytes) -> Made:
             return SubsetSelection(_sized(raw, _subsetfile.MAX_SIZE), _subsetfile.decode(value))
         case _countsfile.FORMAT:
             return Strategy(_sized(raw, _countsfile.MAX_SIZE), _countsfile.decode(value))
+        case _planfile.FORMAT:
+            return Plan(_sized(raw, _planfile.MAX_SIZE), _planfile.decode(value))
         case str(other) if other != _tablefile.FORMAT:
             folder = ", or a bundle's folder" if other == _bundlefile.FORMAT else ""
             raise FormatError(f"format = {other[:60]!r}, want one of {', '.join(map(repr, FORMATS))}{folder}")
@@ -99,7 +104,7 @@ def _bundle(path: str | os.PathLike[str]) -> Bundle:
 
 def load(path: str | os.PathLike[str], *, verify: bool = True, work: int | None = None) -> Made | Bundle:
     """Reads a table, a kernel, an additive kernel, a local randomizer, a subset selection, a strategy for
-    counts, or the bundle in a directory, and proves what it promises and states; but see Table.claimed_total.
+    counts, a plan, or the bundle in a directory, and proves what it promises and states; but see Table.claimed_total.
 
     `work` is the most elementary operations that the check may take, by default as many as the
     program takes some ten seconds for. With verify=False nothing is proved until verify is

@@ -10,7 +10,7 @@ from collections.abc import Iterator
 import numpy as np
 
 from noisewright._law import MAX_INTEGER
-from noisewright._words import Int64s, Words
+from noisewright._words import Floats, Int64s, Words
 from noisewright.errors import BeyondError
 
 _BLOCK = 512
@@ -118,3 +118,24 @@ def spherical(dimension: int, scale: float, words: Words) -> Int64s:
             out[i] = -n if signs[i] else n
         undecided, places = left, places + 1
     return out
+
+
+def normals(deviations: Floats, words: Words) -> Int64s:
+    """Normal deviates of these standard deviations, each at least 2^-40, rounded to the nearest integers: known to as
+    many digits as decide that."""
+    stream = _stream(words)
+    return np.array([_rounded(d, stream) for d in deviations.tolist()], dtype=np.int64)
+
+
+def _rounded(deviation: float, stream: Iterator[int]) -> int:
+    mantissa, exponent = math.frexp(deviation)
+    whole, shift = int(math.ldexp(mantissa, 53)), 53 - exponent
+    normal, negative, places = _Normal(stream), next(stream) >> 63, 1
+    while True:
+        x, bits = normal.low(places), 64 * places + shift
+        n = ((x * whole >> bits - 1) + 1) >> 1
+        if n == (((x + 1) * whole >> bits - 1) + 1) >> 1:
+            if n.bit_length() > 52:
+                raise BeyondError(f"a result is beyond {MAX_INTEGER} steps, want fewer")
+            return -n if negative else n
+        places += 1

@@ -17,12 +17,13 @@ from noisewright._claims import (
     Claim,
     Privacy,
     check_claims,
+    check_epsilon_delta,
     privacy,
     want,
 )
 from noisewright._exact import power_of_two
 from noisewright._law import MAX_INTEGER, Law
-from noisewright._loss import Loss
+from noisewright._loss import L2_LOSS, Loss
 from noisewright._lossnames import exceed, parse_loss
 from noisewright._strictjson import (
     SIGNED,
@@ -247,13 +248,7 @@ def decode(value: Any) -> Spec:
         certificate=certificate,
         total=total,
     )
-    _check_query(spec)
-    _check_constraints(spec.constraints)
-    _check_grid(spec)
-    if spec.tail_ratio:
-        _check_tail(spec)
-    weight = sum(spec.weights) + spec.atom
-    want(weight == 1 << 64, "weights", f"a sum of {weight} with the atom", "exactly 2^64")
+    _check_law(spec)
     check_claims(certificate, CLAIMS)
     if spec.dual is not None:
         _check_dual(spec.dual)
@@ -262,6 +257,41 @@ def decode(value: Any) -> Spec:
         want(total["epsilon"] >= 0, "total.epsilon", total["epsilon"], "a finite number >= 0")
         want(0 <= total["delta"] < 1, "total.delta", total["delta"], "0 <= delta < 1")
     return spec
+
+
+def integer_noise(p: Privacy, weights: tuple[int, ...], first: int, tail_ratio: int) -> Spec:
+    """Noise on the integers for a sensitivity of 1, as a table without claims."""
+    check_epsilon_delta(p.epsilon, p.delta)
+    spec = Spec(
+        privacy=p,
+        query="integer",
+        loss=L2_LOSS,
+        constraints=Constraints(symmetric=True),
+        exponent=0,
+        unit=1.0,
+        points=1,
+        offset=0,
+        cells=1,
+        first_cell=first,
+        weights=weights,
+        atom=0,
+        tail_ratio=tail_ratio,
+        dual=None,
+        certificate=Fields({}),
+        total=None,
+    )
+    _check_law(spec)
+    return spec
+
+
+def _check_law(spec: Spec) -> None:
+    _check_query(spec)
+    _check_constraints(spec.constraints)
+    _check_grid(spec)
+    if spec.tail_ratio:
+        _check_tail(spec)
+    weight = sum(spec.weights) + spec.atom
+    want(weight == 1 << 64, "weights", f"a sum of {weight} with the atom", "exactly 2^64")
 
 
 def _check_query(s: Spec) -> None:

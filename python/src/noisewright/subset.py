@@ -15,6 +15,7 @@ import numpy as np
 import numpy.typing as npt
 
 from noisewright import _subsetfile
+from noisewright._binomial import interval
 from noisewright._claims import gap
 from noisewright._exact import decimal_down, decimal_up
 from noisewright._frames import column_like
@@ -135,14 +136,32 @@ class SubsetSelection(Provable[SubsetCertificate]):
     def shares(self, answers: Any, people: Any = None, seed: str | None = None) -> Floats:
         """Unbiased estimates of the shares of all categories from one answer of each person: they may be
         below 0 or above 1. People and seed are those of release, if it had any."""
-        s = self._spec
+        counts, n = self._tally(answers, people, seed)
+        p, q = self._spec.probabilities()
+        return (counts / n - float(q)) / float(p - q)
+
+    def intervals(
+        self, answers: Any, level: float = 0.95, people: Any = None, seed: str | None = None, marginal: bool = False
+    ) -> Floats:
+        """Lower and upper bounds on the shares of all categories, a row for each, that hold together with the
+        probability `level`, or each by itself if marginal, for any data: from the law of the answers, with no normal
+        approximation, rounded outwards. The other arguments are those of shares."""
+        if not 0 < level < 1:
+            raise InvalidError(f"level = {level}, want a number above 0 and below 1")
+        counts, n = self._tally(answers, people, seed)
+        alpha = (1 - level) / (2 if marginal else 2 * self._spec.categories)
+        p, q = ((float(e), float(1 - e)) for e in self._spec.probabilities())
+        bounds = {c: interval(c, n, alpha, p, q) for c in set(counts.tolist())}
+        return np.array([bounds[c] for c in counts.tolist()])
+
+    def _tally(self, answers: Any, people: Any, seed: str | None) -> tuple[Int64s, int]:
+        """How many answers have each category, and how many answers there are."""
         flat = unmasked(answers).ravel()
         if people is not None or seed is not None:
             flat = self._turned(flat, people, seed)
         if not flat.size:
             raise InvalidError("answers = none, want one of each person")
-        p, q = s.probabilities()
-        return (self._counts(flat) / flat.size - float(q)) / float(p - q)
+        return self._counts(flat), flat.size
 
     def _category_numbers(self, values: npt.NDArray[Any]) -> Int64s:
         k = self._spec.categories

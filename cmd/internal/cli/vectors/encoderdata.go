@@ -20,6 +20,8 @@ import (
 // peopleOptions say which columns are features, which are to be learned and which hidden.
 type peopleOptions struct {
 	target  string
+	also    []string  // further targets
+	weights []float64 // of the losses of all targets; nil: 1 each
 	private []string
 	shell.FeatureColumns
 	classes string // numbers that are classes; patterns
@@ -64,7 +66,7 @@ func (o *peopleOptions) read(s *shell.Streams, file string, wanted []string) (*e
 	if wanted == nil {
 		wanted = f.Names
 	}
-	d := &encoders.Data{Features: wanted}
+	d := &encoders.Data{Features: wanted, Weights: o.weights}
 	if d.X, err = ordered(f, wanted); err != nil {
 		return nil, shell.BadFile(file, err)
 	}
@@ -80,24 +82,32 @@ func (o *peopleOptions) read(s *shell.Streams, file string, wanted []string) (*e
 		if name == o.target {
 			d.Target = c
 		}
+		if slices.Contains(o.also, name) {
+			d.More = append(d.More, c)
+		}
 		if slices.Contains(o.private, name) {
 			d.Private = append(d.Private, c)
 		}
 	}
-	// In the order of the flags.
-	slices.SortFunc(d.Private, func(a, b encoders.Column) int {
-		return slices.Index(o.private, a.Name) - slices.Index(o.private, b.Name)
-	})
+	inOrder(d.More, o.also)
+	inOrder(d.Private, o.private)
 	return d, nil
 }
 
-func (o *peopleOptions) labels(name string) bool {
-	return name != "" && name == o.target || slices.Contains(o.private, name)
+// inOrder sorts columns as the flags name them.
+func inOrder(columns []encoders.Column, names []string) {
+	slices.SortFunc(columns, func(a, b encoders.Column) int { return slices.Index(names, a.Name) - slices.Index(names, b.Name) })
 }
+
+func (o *peopleOptions) labels(name string) bool {
+	return name != "" && name == o.target || slices.Contains(o.also, name) || slices.Contains(o.private, name)
+}
+
+func (o *peopleOptions) targets() []string { return append([]string{o.target}, o.also...) }
 
 func (o *peopleOptions) missing(names []string) error {
 	var errs []error
-	for flag, wanted := range map[string][]string{"target": {o.target}, "private": o.private} {
+	for flag, wanted := range map[string][]string{"target": o.targets(), "private": o.private} {
 		for _, name := range wanted {
 			if name != "" && !slices.Contains(names, name) {
 				errs = append(errs, shell.About(flag, name, shell.Want("the name of a column, which are "+check.Shortened(strings.Join(names, ", ")))))

@@ -63,9 +63,9 @@ func (o *decideOptions) flags(f *shell.Flags) {
 func (o *decideOptions) unused(noise string) error {
 	switch {
 	case noise == decision.Category || noise == decision.Levels:
-		return shell.BadInput("", fmt.Errorf("noise = %s with a task network, an approach other than task-aware or the paper's schedule, want none of these", noise))
+		return shell.BadInput("", fmt.Errorf("noise = %s with several targets, a task network, an approach other than task-aware or the paper's schedule, want none of these", noise))
 	case o.file != "":
-		return shell.BadInput("", errors.New("costs where there is no decision on the device, want none with a task network, an approach other than task-aware or the paper's schedule"))
+		return shell.BadInput("", errors.New("costs where there is no decision on the device, want none with several targets, a task network, an approach other than task-aware or the paper's schedule"))
 	}
 	return nil
 }

@@ -26,7 +26,7 @@ type trainMinimaxOptions struct {
 	method           string
 	mask             string // CSV file
 	clip             float64
-	private, targets []string // columns, beside the target
+	private, targets []string // columns
 	singleOut        bool
 	reconstruct      bool
 
@@ -68,7 +68,7 @@ JMLR 18.`,
   noisewright encoder train minimax --data train.csv --target smiling --private gender --epsilon 5 --delta 1e-6 --coordinates 1,2 -o bundle`,
 	}, true)
 	f.TextList(&o.private, "private", "column", "column of what is to be hidden: numbers, or classes; repeat it for several")
-	f.TextList(&o.targets, "also-target", "column", "another column that the server is to know; repeat it for several")
+	f.TextList(&o.targets, "also-target", "column", "another --target")
 	o.filterFlags(f)
 	f.Check(o.check)
 	return f.Run(func(ctx context.Context) error { return o.train(ctx, o.once) })
@@ -98,7 +98,7 @@ func (o *trainMinimaxOptions) check() error {
 	if o.noise == string(bundle.None) && !o.cmd.Flags().Changed("clip") {
 		o.clip = 1
 	}
-	o.people.private = slices.Concat(o.private, o.targets)
+	o.people.private, o.people.also = o.private, append(o.people.also, o.targets...)
 	hides := !slices.Contains([]minimax.Method{minimax.PCA, minimax.Random, minimax.Masked}, o.filter.Method)
 	return errors.Join(
 		shell.Refuse(o.file != "", "noise = %s, want a word: the body of a filter follows from the data, and so does its noise", o.file),
@@ -120,13 +120,18 @@ func (o *trainMinimaxOptions) once(ctx context.Context, t *task) (*trained, erro
 	}
 	u := n.Release(m.train.X, encoders.Rand(t.run.Seed, "learned from", 0))
 	v := n.Release(m.test.X, encoders.Rand(t.run.Seed, "held out", 1))
-	target, err := attack.Guess(ctx, attack.Linear, attack.People{X: u, Target: m.train.Targets[0].Target()}, attack.People{X: v, Target: m.test.Targets[0].Target()}, t.run.Seed)
-	if err != nil {
-		return nil, err
-	}
-	out := &trained{measure: "relative " + encoders.MeasureSquared, loss: target.Value, standardError: target.StandardError}
-	if m.train.Targets[0].Labels != nil {
-		out.measure, out.loss = encoders.MeasureError, 1-target.Value
+	out := &trained{}
+	for k := range t.data.Columns() {
+		train, test := &m.train.Targets[k], &m.test.Targets[k]
+		score, err := attack.Guess(ctx, attack.Linear, attack.People{X: u, Target: train.Target()}, attack.People{X: v, Target: test.Target()}, t.run.Seed)
+		if err != nil {
+			return nil, err
+		}
+		loss, measure := score.Value, "relative "+encoders.MeasureSquared
+		if train.Labels != nil {
+			loss, measure = 1-score.Value, encoders.MeasureError
+		}
+		out.add(t.data, k, measure, loss, score.StandardError)
 	}
 	// Only what is written is attacked: attackers take longer than noise.
 	out.bundle = func() (*bundle.Bundle, error) {
@@ -171,12 +176,13 @@ func (o *trainMinimaxOptions) training(ctx context.Context, t *task) (*minimaxTr
 }
 
 func (o *trainMinimaxOptions) tasks(d *encoders.Data) minimax.Data {
-	out := minimax.Data{Features: d.Features, X: d.X, Targets: []minimax.Task{{Column: d.Target}}}
-	for i, c := range d.Private {
+	out := minimax.Data{Features: d.Features, X: d.X}
+	for k, c := range d.Columns() {
+		out.Targets = append(out.Targets, minimax.Task{Column: c, Weight: d.Weight(k)})
+	}
+	for _, c := range d.Private {
 		t := minimax.Task{Column: c}
 		switch {
-		case i >= len(o.private):
-			out.Targets = append(out.Targets, t)
 		case o.singleOut && t.Labels != nil:
 			out.Private = append(out.Private, minimax.SingleOut(t)...)
 		default:

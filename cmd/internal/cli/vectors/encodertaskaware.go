@@ -49,6 +49,11 @@ network if it is better by more than two, and numbers if they are, on a fifth of
 people whom they were not trained on. With --noise none logistic regression is
 compared with the network likewise.
 
+Of several --target the losses are added, times --target-weights: cross entropies in
+nats, and squared errors in variances. The bundle decodes to all of them: numbers, and
+for each class "target = class" a score, of which the largest is the answer. Decisions
+on the device are about one target, and are not tried.
+
 With --task-network a network for the task is first trained on the data without noise, and
 frozen; the server then decodes features for it.
 
@@ -89,7 +94,11 @@ training of task-aware encoders. This is no advice on whether it concerns a use.
 func (o *trainTaskAwareOptions) run(ctx context.Context) error {
 	o.own.Approach = taskaware.Approach(o.approach)
 	o.features = o.own.Approach == taskaware.Agnostic && o.schedule == 0
-	if o.own.Approach != taskaware.Aware || o.frozen != nil || o.schedule > 0 {
+	several := len(o.people.also) > 0
+	if several && (o.frozen != nil || o.schedule > 0) {
+		return shell.BadInput("", errors.New("several targets with task-network or paper-schedule, want one"))
+	}
+	if several || o.own.Approach != taskaware.Aware || o.frozen != nil || o.schedule > 0 {
 		if err := o.decide.unused(o.noise); err != nil {
 			return err
 		}
@@ -117,9 +126,16 @@ func (o *trainTaskAwareOptions) run(ctx context.Context) error {
 		if r, err = r.Refit(ctx, own, t.again()); err != nil {
 			return nil, err
 		}
-		return &trained{
-			measure: squaredOr(t.data.Target, encoders.MeasureCrossEntropy), loss: r.HeldOut.Loss, standardError: r.HeldOut.StandardError, bundle: r.Bundle,
-		}, nil
+		out := &trained{bundle: r.Bundle}
+		if len(r.HeldOut.Parts) == 0 {
+			out.add(t.data, 0, squaredOr(t.data.Target, encoders.MeasureCrossEntropy), r.HeldOut.Loss, r.HeldOut.StandardError)
+			return out, nil
+		}
+		for k, loss := range r.HeldOut.Parts {
+			out.add(t.data, k, squaredOr(t.data.Columns()[k], encoders.MeasureCrossEntropy), loss, 0)
+		}
+		out.loss, out.standardError = r.HeldOut.Loss, r.HeldOut.StandardError
+		return out, nil
 	})
 }
 

@@ -115,9 +115,27 @@ type trained struct {
 	loss, standardError float64 // on people held out, with fresh noise: trials are compared by it
 	unmeasured          bool    // there is no loss, and the only choice
 	rows                []shell.Row
-	details             any // a JSON object, or nil
+	targets             []shell.Object // of several targets, what each loses
+	details             any            // a JSON object, or nil
 	bundle              func() (*bundle.Bundle, error)
 }
+
+// add adds what one of several targets loses; of one target it is the loss.
+func (t *trained) add(d *encoders.Data, k int, measure string, loss, standardError float64) {
+	if len(d.More) == 0 {
+		t.measure, t.loss, t.standardError = measure, loss, standardError
+		return
+	}
+	weight, c := d.Weight(k), d.Columns()[k]
+	t.measure = measureSum
+	t.loss += weight * loss
+	t.standardError += weight * standardError // at most, however they depend on each other
+	t.rows = append(t.rows, shell.Row{"target " + c.Name, fmt.Sprintf("%s %.5g, which counts %g times", measure, loss, weight)})
+	t.targets = append(t.targets, shell.Object{"target", c.Name, "weight", weight, "measure", measure, "loss", loss})
+}
+
+// measureSum is the measure of several targets.
+const measureSum = "sum of losses"
 
 type trainer func(ctx context.Context, t *task) (*trained, error)
 
@@ -148,9 +166,10 @@ func (o *trainOptions) flags(cmd *cobra.Command, target bool) *shell.Flags {
 	o.cmd = cmd
 	f := shell.NewFlags(cmd)
 	f.RequiredFile(&o.data, "data", "a CSV file", "CSV file of training data with a header, a row per person, perhaps compressed with gzip or zstd, - for standard input; it is not protected", shell.CSVFiles...)
-	f.String(&o.people.target, "target", "column of what the server is to know: numbers, or classes")
 	if target {
-		f.Require(&o.people.target, "target", "the name of a column")
+		o.targetFlags(f)
+	} else {
+		f.String(&o.people.target, "target", "column of what the server is to know: numbers, or classes")
 	}
 	o.people.flags(f)
 	o.noiseFlags(f)
@@ -172,6 +191,42 @@ func (o *trainOptions) flags(cmd *cobra.Command, target bool) *shell.Flags {
 	f.Summary(&o.Common, "output")
 	return f
 }
+
+// targetFlags adds those of one or several targets.
+func (o *trainOptions) targetFlags(f *shell.Flags) {
+	f.Texts("target", "column", "column of what the server is to know: numbers, or classes; repeat it for several, whose losses are added", func(columns []string) error {
+		if len(columns) == 0 || columns[0] == "" {
+			return shell.About("target", "", shell.Want("the name of a column"))
+		}
+		o.people.target, o.people.also = columns[0], columns[1:]
+		return nil
+	})
+	f.Func("target-weights", "numbers", "", "what the losses of several targets count, in their order, separated by commas: cross entropies in nats, and squared errors in variances of the target (default 1 each)", func(text string) error {
+		for word := range strings.SplitSeq(text, ",") {
+			w, err := shell.ParseNumber(strings.TrimSpace(word), shell.AtMost("a number", maxTargetWeight))
+			if err != nil {
+				o.people.weights = nil // and not too few
+				return shell.About("target-weights", word, err)
+			}
+			o.people.weights = append(o.people.weights, w)
+		}
+		return nil
+	})
+	f.Check(func() error {
+		targets := o.people.targets()
+		for i, name := range targets {
+			if slices.Contains(targets[:i], name) {
+				return fmt.Errorf("target = %s is given twice, want different columns", check.Quoted(name))
+			}
+		}
+		if n := len(o.people.weights); n > 0 && n != len(targets) {
+			return fmt.Errorf("target-weights has %s, want %d, one for each target", shell.Counted(n, "number"), len(targets))
+		}
+		return nil
+	})
+}
+
+const maxTargetWeight = 1e6
 
 func (o *trainOptions) noiseFlags(f *shell.Flags) {
 	// Whether epsilon is needed is known once the noise is.
@@ -437,7 +492,7 @@ func (o *trainOptions) digest(d *encoders.Data) string {
 	for _, v := range d.X.Data {
 		writeNumber(digest, v)
 	}
-	for _, c := range append([]encoders.Column{d.Target}, d.Private...) {
+	for _, c := range slices.Concat(d.Columns(), d.Private) {
 		fmt.Fprintln(digest, c.Name, c.Classes, c.Labels)
 		for _, v := range c.Values {
 			writeNumber(digest, v)
@@ -517,6 +572,7 @@ func (o *trainOptions) report(d *decided, b *bundle.Bundle, best *trained, trial
 	of := tried[first]
 	return o.Print(shell.Object{
 		"system", o.cmd.Name(), "promise", promise, of[:6], shell.If(!best.unmeasured, "measure", best.measure), of[6:], chosen,
+		shell.If(best.targets != nil, "targets", best.targets),
 		"trials", tried, shell.If(best.details != nil, "details", best.details),
 	}, slices.Concat(rows, why, best.rows, []shell.Row{{"bundle", o.Output + verified}}))
 }

@@ -299,12 +299,14 @@ func (p *Prepared) Search(ctx context.Context, epsilon float64, kinds ...string)
 // Rank sorts trials by their loss, but for the one to take, which is first: the simplest of those whose loss
 // is not above the least by more than a standard error of the difference, people by people (the rule
 // of Breiman et al. 1984 for what is chosen out of fold). The network is taken only if its best trial beats
-// that of logistic regression by two: it is larger, and another seed makes another one. Trials are in the order of Ways.
+// that of logistic regression by two: it is larger, and another seed makes another one. So have levels
+// that pay for cross entropy with decisions (Trial.dear). Trials are in the order of Ways.
 func Rank(trials []*Trial, measure string) []*Trial {
 	trials = slices.Clone(trials)
 	less := func(a, b *Trial) int { return cmp.Compare(a.mean(measure), b.mean(measure)) }
-	best := slices.MinFunc(trials, less)
-	simple := slices.DeleteFunc(slices.Clone(trials), func(t *Trial) bool { return t.Classifier != Logistic && t.Kind != NoAnswer })
+	sound := slices.DeleteFunc(slices.Clone(trials), func(t *Trial) bool { return measure == encoders.MeasureCrossEntropy && t.dear(trials) })
+	best := slices.MinFunc(sound, less)
+	simple := slices.DeleteFunc(slices.Clone(sound), func(t *Trial) bool { return t.Classifier != Logistic && t.Kind != NoAnswer })
 	if len(simple) > 0 {
 		if b := slices.MinFunc(simple, less); b != best {
 			if _, _, beats := best.Beats(&b.Expected, measure); !beats {
@@ -314,12 +316,26 @@ func Rank(trials []*Trial, measure string) []*Trial {
 	}
 	take := slices.IndexFunc(trials, func(t *Trial) bool {
 		more, standardError := t.Less(&best.Expected, measure)
-		return more <= standardError
+		return more <= standardError && slices.Contains(sound, t)
 	})
 	taken := trials[take]
 	trials = slices.Delete(trials, take, take+1)
 	slices.SortStableFunc(trials, less)
 	return slices.Insert(trials, 0, taken)
+}
+
+// dear reports whether levels have more errors than randomized response on the class of the same classifier,
+// by half a person or more of those they were tried on, and not less cross entropy by two standard errors. At a
+// small epsilon a programme for cross entropy spends decisions, which randomized response has the fewest errors of.
+func (t *Trial) dear(trials []*Trial) bool {
+	i := slices.IndexFunc(trials, func(o *Trial) bool { return o.Kind == Category && o.Classifier == t.Classifier })
+	if t.Kind != Levels || i < 0 {
+		return false
+	}
+	response := &trials[i].Expected
+	_, _, beats := t.Beats(response, encoders.MeasureCrossEntropy)
+	more, _ := t.Less(response, encoders.MeasureError)
+	return !beats && more*float64(len(t.Rows)) >= 0.5
 }
 
 func (e *Expected) mean(measure string) float64 {

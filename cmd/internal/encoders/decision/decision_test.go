@@ -284,3 +284,35 @@ func TestPrepareRefuses(t *testing.T) {
 		t.Errorf("stopped: %v", err)
 	}
 }
+
+// TestDecisionsAreNotSpent: levels of less cross entropy and more errors than randomized response are taken
+// where they have less by two standard errors, or where the errors are less than half a person more.
+func TestDecisionsAreNotSpent(t *testing.T) {
+	const n = 400
+	trials := func(gain, errors float64) []*Trial {
+		of := func(w Way, ce, spread, errors float64) *Trial {
+			t := &Trial{Way: w}
+			for i := range n {
+				t.Rows, t.Cost = append(t.Rows, i), append(t.Cost, 0)
+				t.Errors, t.CrossEntropy = append(t.Errors, errors), append(t.CrossEntropy, ce+spread*float64(1-i%2*2))
+			}
+			return t
+		}
+		return []*Trial{
+			of(Way{Kind: Category, Classifier: Logistic}, 1, 0, 0.1),
+			of(Way{Kind: Levels, Classifier: Logistic, Cells: 4}, 1-gain/math.Sqrt(n), 1, 0.1+errors), // differences of deviation 1
+		}
+	}
+	for _, c := range []struct {
+		gain, errors float64 // in standard errors; for each person
+		want         string
+	}{
+		{0.9, 0, Category}, {1.7, 0, Levels}, {1.7, 0.49 / n, Levels}, {1.7, 0.51 / n, Category}, {1.9, 0.1, Category}, {2.1, 0.1, Levels}, {1.7, -0.1, Levels},
+	} {
+		list := trials(c.gain, c.errors)
+		ranked := Rank(list, encoders.MeasureCrossEntropy)
+		if ranked[0].Kind != c.want || len(ranked) != len(list) {
+			t.Errorf("%+v: took %s of %d", c, ranked[0].Kind, len(ranked))
+		}
+	}
+}

@@ -249,15 +249,10 @@ func outputs(d *Data, copies int) (*mat.Dense, []string) {
 	var names []string
 	for i := range d.Targets {
 		t := &d.Targets[i]
-		for k := range t.outs() {
-			name := t.Name
-			switch {
-			case t.Labels != nil:
-				name += " = " + t.Classes[k]
-			case t.reconstructs():
-				name = d.Features[k]
-			}
-			names = append(names, name)
+		if t.reconstructs() {
+			names = append(names, d.Features...)
+		} else {
+			names = append(names, t.Answers()...)
 		}
 	}
 	rows := d.X.Rows

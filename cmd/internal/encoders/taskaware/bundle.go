@@ -24,6 +24,11 @@ func (r *Result) Bundle() (*bundle.Bundle, error) {
 	switch target := &r.data.Target; {
 	case r.reader.task != nil:
 		head = r.scaling.Writing(head)
+	case len(r.data.More) > 0: // numbers, and for classes scores, of which the largest is the answer
+		head, s.Output = r.unit.Writing(head), bundle.Values
+		for _, c := range r.data.Columns() {
+			s.Outputs = append(s.Outputs, c.Answers()...)
+		}
 	case target.Classes == nil:
 		head = r.unit.Writing(head)
 		s.Output, s.Outputs = bundle.Values, []string{target.Name}

@@ -15,12 +15,15 @@ import (
 
 // Evaluation is what is expected on people, over their noise.
 type Evaluation struct {
-	// Loss is the mean squared error or the cross entropy in nats, the mean of all draws.
+	// Loss is the mean squared error or the cross entropy in nats, the mean of all draws. Of several
+	// targets it is the sum of what they lose times their weights, squared errors in variances.
 	Loss float64
 	// StandardError is that of Loss, over people like these; 0 for one.
 	StandardError float64
-	// Wrong is the share of answers that are another class; 0 for numbers.
+	// Wrong is the share of answers that are another class; 0 for numbers and several targets.
 	Wrong float64
+	// Parts are what each of several targets loses, without its weight.
+	Parts []float64
 }
 
 // Evaluate draws the noise of the schedule for other people, so many times for each.
@@ -48,7 +51,7 @@ func (r *Scheduled) Evaluate(d *encoders.Data, draws int, seed uint64) (Evaluati
 func evaluate(r *reader, codes dense.Matrix, t *dense.Target, draws int, release func(dst, u []float64)) Evaluation {
 	released := dense.NewMatrix(codes.Rows, codes.Cols)
 	losses := make([]float64, codes.Rows) // of each person, over the draws
-	var e Evaluation
+	e := Evaluation{Parts: make([]float64, len(t.Parts))}
 	for range draws {
 		release(released.Data, codes.Data)
 		out := r.answer(released)
@@ -56,6 +59,11 @@ func evaluate(r *reader, codes dense.Matrix, t *dense.Target, draws int, release
 			losses[i] += lossOf(t, out, i) / float64(draws)
 		}
 		e.Wrong += t.Wrong(out) / float64(draws)
+		for k, from := 0, 0; k < len(t.Parts); k++ {
+			var block dense.Matrix
+			block, from = t.Parts[k].Block(out, from)
+			e.Parts[k] += t.Parts[k].Loss(block, dense.Matrix{}) / float64(draws)
+		}
 	}
 	n := float64(len(losses))
 	for _, loss := range losses {
@@ -82,6 +90,10 @@ func repeated(t *dense.Target, people, times int) dense.Target {
 func lossOf(t *dense.Target, outputs dense.Matrix, row int) float64 {
 	one := func(m dense.Matrix) dense.Matrix {
 		return dense.Matrix{Rows: 1, Cols: m.Cols, Stride: m.Stride, Data: dense.Row(m, row)}
+	}
+	if t.Parts != nil {
+		person := t.Pick([]int{row})
+		return person.Loss(one(outputs), dense.Matrix{})
 	}
 	if t.Classes > 0 {
 		return dense.CrossEntropy(one(outputs), t.Labels[row:row+1], dense.Matrix{})

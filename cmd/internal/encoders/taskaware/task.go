@@ -49,6 +49,9 @@ func TrainTask(ctx context.Context, d *encoders.Data, o TaskOptions) ([]bundle.L
 	if err := validate(d); err != nil {
 		return nil, err
 	}
+	if n := 1 + len(d.More); n > 1 {
+		return nil, check.Field("taskaware", "targets", n, "one for a task network")
+	}
 	if o.Scale {
 		return trainScaledTask(ctx, d, o)
 	}

@@ -31,7 +31,7 @@ type model struct {
 	body    encoder.Body
 	noise   encoder.Noise
 	scaling dense.Scaling
-	unit    dense.Scaling  // of a target of numbers; else empty
+	unit    dense.Scaling  // of a target of numbers, or of several targets; else empty
 	encoder *dense.Network // of scaled features
 	reader  reader
 }
@@ -88,14 +88,11 @@ type training struct {
 
 func newTraining(d *encoders.Data, body encoder.Body, noise encoder.Noise, o Options) (*training, error) {
 	t := &training{Options: o, model: model{data: d, body: body, noise: noise}, least: []float64{math.MaxFloat64}}
-	all := d.Target.Target()
+	all := d.Wanted()
 	fit, held := split(&all, d.X.Rows, o.Seed)
 	t.scaling = dense.Standardize(dense.Pick(d.X, fit))
 	x := t.scaling.Apply(d.X)
-	if all.Classes == 0 {
-		t.unit = dense.Standardize(dense.Pick(all.Values, fit))
-		all.Values = t.unit.Apply(all.Values)
-	}
+	t.unit = standardized(&all, fit)
 	t.fit, t.heldOut = set{dense.Pick(x, fit), all.Pick(fit)}, set{dense.Pick(x, held), all.Pick(held)}
 	t.repeated = repeated(&t.fit.target, len(fit), o.Draws)
 	out := all.Outputs()
@@ -118,6 +115,24 @@ func newTraining(d *encoders.Data, body encoder.Body, noise encoder.Noise, o Opt
 	t.gradient = dense.NewMatrix(len(fit), z)
 	t.released = dense.NewMatrix(len(fit)*o.Draws, z)
 	return t, nil
+}
+
+// standardized gives numbers the mean 0 and the variance 1 among some people, so that the losses of
+// several targets are shares of variances and cross entropies. It returns the scaling of the outputs.
+func standardized(t *dense.Target, people []int) (unit dense.Scaling) {
+	for k := range t.Parts {
+		p := &t.Parts[k]
+		s := standardized(&p.Target, people)
+		if s.Scale == nil {
+			s = dense.Scaling{Mean: make([]float64, p.Classes), Scale: slices.Repeat([]float64{1}, p.Classes)}
+		}
+		unit.Mean, unit.Scale = append(unit.Mean, s.Mean...), append(unit.Scale, s.Scale...)
+	}
+	if t.Parts == nil && t.Classes == 0 {
+		unit = dense.Standardize(dense.Pick(t.Values, people))
+		t.Values = unit.Apply(t.Values)
+	}
+	return unit
 }
 
 // split holds out a share of the people, of each class alike, at least one.
@@ -289,6 +304,9 @@ func (m *model) evaluate(s *set, draws int, seed uint64) Evaluation {
 	m.body.Clip(u)
 	r := encoders.Rand(seed, "evaluation", 0)
 	e := evaluate(&reader{net: m.reader.net, task: m.reader.task}, u, &s.target, draws, func(dst, u []float64) { m.noise.Release(dst, u, r) })
+	if len(m.data.More) > 0 {
+		return e // in shares of variances
+	}
 	for _, scale := range m.unit.Scale {
 		e.Loss, e.StandardError = e.Loss*scale*scale, e.StandardError*scale*scale
 	}
@@ -324,8 +342,11 @@ func (t *training) result() (*Result, error) {
 
 // Evaluate draws the noise for other people, so many times for each.
 //
-// Errors wrap [dp.ErrInvalid].
+// Errors wrap [dp.ErrInvalid]; one is that of several targets, which [encoders.Evaluate] compares.
 func (r *Result) Evaluate(d *encoders.Data, draws int, seed uint64) (Evaluation, error) {
+	if n := 1 + len(r.data.More); n > 1 {
+		return Evaluation{}, check.Field("taskaware", "targets", n, "one")
+	}
 	target, err := compared(d, r.data.Features, &r.data.Target)
 	if err != nil {
 		return Evaluation{}, err
@@ -346,7 +367,7 @@ func (r *Result) Refit(ctx context.Context, o Options, run encoders.Run) (*Resul
 	if r.noise.Kind() != bundle.Local {
 		return r, nil
 	}
-	all := r.data.Target.Target()
+	all := r.data.Wanted()
 	people, _ := split(&all, r.data.X.Rows, o.Seed)
 	u := r.encoder.Forward(&dense.Pass{}, r.scaling.Apply(dense.Pick(r.data.X, people)))
 	r.body.Clip(u)

@@ -47,6 +47,7 @@ func TestStudio(t *testing.T) {
 		contains(t, ctx, "command", "noisewright design --epsilon 1 --delta 1e-6 --sensitivity 1 --loss l1 --query real --output table.json")
 		contains(t, ctx, "compared", "laplace")
 		contains(t, ctx, "sweep", "certified bound")
+		contains(t, ctx, "headline", "4 % less error than Laplace noise; no noise can be better by more than 0.")
 		contains(t, ctx, "composed-table", "0.999999")
 		var charts int
 		do(t, ctx, chromedp.Evaluate(`document.querySelectorAll(".chart svg[role=img][aria-label]").length`, &charts))
@@ -76,15 +77,17 @@ func TestStudio(t *testing.T) {
 		do(t, ctx, chromedp.Click("#together"), change("releases", "1"), change("gap", ""), fresh())
 	})
 	t.Run("kinds", func(t *testing.T) {
-		do(t, ctx, chromedp.Click("input[value=local]"), change("epsilon", "2"), change("delta", "0"), change("query", "integer"), idle())
+		do(t, ctx, chromedp.Click("input[value=local]"), change("epsilon", "2"), change("query", "integer"), idle()) // with delta 0
 		contains(t, ctx, "command", "noisewright local design --epsilon 2 --delta 0 --loss l1 --range 0,4 --query integer")
 		contains(t, ctx, "laws", "answers to")
+		contains(t, ctx, "headline", " % less error than Laplace noise; no answers of this kind can be better by more than")
 		contains(t, ctx, "compared", "this randomizer")
 		accessible(t, ctx, "local")
 		do(t, ctx, change("query", "categories"), idle())
 		contains(t, ctx, "command", "noisewright local design --epsilon 2 --categories 200 --objective total --output subset.json")
 		contains(t, ctx, "expected-name", "Variance × people")
 		contains(t, ctx, "compared", "this selection")
+		contains(t, ctx, "headline", " % less variance than randomized response; no answers")
 		contains(t, ctx, "compared", "randomized-response")
 		contains(t, ctx, "sweep", "certified bound")
 		accessible(t, ctx, "shares")
@@ -103,6 +106,11 @@ func TestStudio(t *testing.T) {
 		do(t, ctx, chromedp.EmulateViewport(360, 780), chromedp.Sleep(100*time.Millisecond), chromedp.Evaluate(`document.documentElement.scrollWidth`, &width))
 		if width > 360 {
 			t.Errorf("the page is %d pixels wide on a screen of 360", width)
+		}
+		var top float64
+		do(t, ctx, chromedp.Evaluate(`scrollTo(0, 0), document.getElementById("headline").getBoundingClientRect().top`, &top))
+		if !(top > 600 && top < 780) {
+			t.Errorf("the headline is at %v of 780 pixels, want it in sight at the bottom", top)
 		}
 		accessible(t, ctx, "narrow")
 	})

@@ -181,6 +181,7 @@
     $("unit").textContent = `${m.loss}: ${m.loss_unit}`;
     $("bound").textContent = m.bound.value > 0 ? `${m.bound.text}` : "none";
     $("gap-shown").textContent = m.gap;
+    headline(null);
     const ms = Math.round(performance.now() - began);
     $("took").textContent = `shown after ${ms} ms`;
     document.documentElement.dataset.ms = ms;
@@ -219,9 +220,32 @@
     portraits.law($("laws"), made, i);
   }
 
+  // headline says in words what is gained on what people use otherwise, and how much more there may be.
+  function headline(usual) {
+    const limit = made.bound.value > 0 ? `no ${made.kind === "table" ? "noise" : "answers of this kind"} can be better by more than ${made.gap}` : "no bound is known";
+    let gain = "";
+    if (usual) {
+      const less = Math.floor(1000 * (1 - made.expected.value / usual.loss)) / 10; // not more than there is
+      gain = less >= 0.5 ? `${less >= 10 ? Math.floor(less) : less} % less ${made.kind === "subset" ? "variance" : "error"} than ${usual.title}; ` : less > -0.5 ? `${usual.title} is as good; ` : `${usual.title} is better; `;
+    }
+    const text = gain + limit;
+    $("headline").textContent = `${text[0].toUpperCase()}${text.slice(1)}.`;
+    $("headline").hidden = false;
+  }
+
+  // usual is the mechanism that people take if they do not look further, of those that apply.
+  function usual(mechanisms) {
+    const [name, title] = made.kind === "subset" ? ["randomized-response", "randomized response"] : [$("query").value === "integer" && !file ? "discrete-laplace" : "laplace", "Laplace noise"];
+    const m = mechanisms.find((m) => m.name === name && m.loss !== null);
+    return m ? { loss: m.loss, title } : null;
+  }
+
   function showCompared(c) {
+    headline(usual(c.mechanisms));
     $("card-compared").hidden = false;
-    const there = c.mechanisms.filter((m) => m.loss !== null), without = c.mechanisms.filter((m) => m.loss === null);
+    const hopeless = (m) => m.loss > 100 * made.expected.value;
+    const there = c.mechanisms.filter((m) => m.loss !== null && !hopeless(m));
+    const without = c.mechanisms.filter((m) => m.loss === null || hopeless(m)).map((m) => (m.loss === null ? m : { ...m, note: "more than a hundred times the loss" }));
     $("compared").replaceChildren(
       table(`${made.kind === "subset" ? `${made.loss}, times the number of people` : "Expected loss"}${c.bound ? `; no noise is below ${c.bound.text}` : ""}. Losses but the first are approximate.`, ["mechanism", "loss", "above the bound", "note"], there.map((m) => [m.name, m.text, m.above || "–", m.note]), { right: [1, 2], own: [0] }),
       ...(without.length ? [table("Others", ["reason", "mechanisms"], [...Map.groupBy(without, (m) => m.note)].map(([note, group]) => [note, group.map((m) => m.name).join(", ")]))] : []));
@@ -229,7 +253,10 @@
 
   function showComposed(c) {
     const of = (name) => c.rows.filter((r) => r[name]).map((r) => [r.releases, r[name].value, r[name].text]);
-    const styles = [["upper", "exact composition", "c1"], ["basic", "basic composition", "c2"], ["lower", "at least", "c6"]];
+    // A line that would be on the first one is not drawn again.
+    const same = (name) => of(name).length > 0 && of(name).every(([n, v]) => of("upper").some(([m, u]) => m === n && Math.abs(v / u - 1) < 1e-3));
+    const one = ["basic", "lower"].filter(same);
+    const styles = [["upper", one.includes("basic") ? "exact and basic composition" : "exact composition", "c1"], ["basic", "basic composition", "c2"], ["lower", "at least", "c6"]].filter(([name]) => !one.includes(name));
     plot($("composed"), {
       name: "Epsilon of several releases", summary: "Total epsilon against the number of releases, by exact and by basic composition.",
       x: { name: "releases", log: true, snap: true }, y: { name: "total epsilon", log: true, room: true }, here: c.releases > 1 ? c.releases : undefined,
@@ -259,17 +286,22 @@
     const [own, ...others] = near.mechanisms.filter((m, i) => i === 0 || (m.loss !== null && !(near.bound && m.loss < 0.999 * near.bound.value))); // below it: of queries of another kind
     const names = [own.name, ...others.sort((a, b) => a.loss - b.loss).slice(0, most).map((m) => m.name)];
     const styles = ["c1", "c2", "c3", "c4", "c5", "c7", "c8", "c6"];
+    // Losses fall by powers of ten with epsilon, all alike; what tells them apart is how far each is above the bound.
+    const above = all.every((p) => p.bound);
+    const shown = (p, m) => (above ? [p.epsilon, 100 * (m.loss / p.bound.value - 1), `${charts.approximate(100 * (m.loss / p.bound.value - 1), 2)} %, ${m.text}`] : [p.epsilon, m.loss, m.text]);
     const series = names.map((name, i) => ({
       name, style: styles[i % styles.length], dots: i === 0,
-      points: all.flatMap((p) => p.mechanisms.filter((m) => m.name === name && m.loss !== null).map((m) => [p.epsilon, m.loss, m.text])),
+      points: all.flatMap((p) => p.mechanisms.filter((m) => m.name === name && m.loss !== null).map((m) => shown(p, m))),
     }));
-    const bound = all.filter((p) => p.bound).map((p) => [p.epsilon, p.bound.value, p.bound.text]);
+    const bound = all.filter((p) => p.bound).map((p) => (above ? [p.epsilon, 0, p.bound.text] : [p.epsilon, p.bound.value, p.bound.text]));
     if (bound.length) series.splice(1, 0, { name: "certified bound", style: "bound", points: bound });
-    const designed = series[0].points.map((p) => p[1]);
+    const designed = series[0].points.map((p) => p[1]), usual = series.find((s) => ["laplace", "discrete-laplace", "randomized-response"].includes(s.name));
+    const y = above
+      ? { name: "percent above the bound", low: 0, high: Math.min(200, Math.max(10, 1.2 * Math.max(...designed, ...(usual?.points.map((p) => p[1]) ?? [])))) }
+      : { name: "expected loss", log: true, low: 0.7 * Math.min(...designed, ...bound.map((p) => p[1]).filter((v) => v > 0)), high: 6 * Math.max(...designed) };
     plot($("sweep"), {
-      name: "Error against epsilon", summary: "Expected loss of the designed noise, of the other mechanisms and the certified lower bound, against epsilon.",
-      x: { name: "epsilon", log: true, snap: true }, y: { name: "expected loss", log: true, low: 0.7 * Math.min(...designed, ...bound.map((p) => p[1]).filter((v) => v > 0)), high: 6 * Math.max(...designed) }, height: 300,
-      here: made?.epsilon, series,
+      name: "Error against epsilon", summary: `${above ? "How far the expected loss of the designed noise and of the other mechanisms is above the certified lower bound" : "Expected loss of the designed noise and of the other mechanisms"}, against epsilon.`,
+      x: { name: "epsilon", log: true, snap: true }, y, height: 300, here: made?.epsilon, series,
     });
   }
 
@@ -293,6 +325,17 @@
         changed();
         $("answer").textContent = `Epsilon ${found.epsilon} has an expected loss of at most ${found.loss.text}.${found.below ? ` Below ${charts.approximate(found.below, 5)} no noise has one of ${found.accept}: that is proved.` : ""}`;
       },
+    });
+  }
+
+  // Local answers begin with δ = 0, which costs nothing there, unless a delta was typed.
+  const begins = { table: "1e-6", kernel: "1e-6", local: "0" };
+  for (const e of form.elements.kind) {
+    e.addEventListener("change", () => {
+      const input = $("delta");
+      if (!Object.values(begins).includes(input.value)) return;
+      input.value = begins[e.value];
+      input.dispatchEvent(new Event("input"));
     });
   }
 

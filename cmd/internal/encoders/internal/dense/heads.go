@@ -131,15 +131,38 @@ func LaplaceKL(mean Matrix, logScale []float64, d Matrix, dLogScale []float64) f
 	return sum / n
 }
 
-// Target is what is asked of each person: numbers, or a class.
+// Target is what is asked of each person: numbers, a class, or several of these.
 type Target struct {
 	Values  Matrix // a row for each person; empty for classes
 	Labels  []int  // nil for numbers
 	Classes int    // 0 for numbers
+	Parts   []Part // several targets, whose outputs are side by side; then the others are empty
+}
+
+// Part is one of several targets, and what its loss counts.
+type Part struct {
+	Target
+	Weight float64
+}
+
+// Block returns the outputs of a part, whose first is the given column, and the column after them.
+func (p *Part) Block(outputs Matrix, from int) (block Matrix, to int) {
+	block = NewMatrix(outputs.Rows, p.Outputs())
+	for i := range block.Rows {
+		copy(Row(block, i), Row(outputs, i)[from:])
+	}
+	return block, from + block.Cols
 }
 
 // Outputs is how many numbers answer it: as many as there are, or a logit for each class.
 func (t *Target) Outputs() int {
+	n := 0
+	for i := range t.Parts {
+		n += t.Parts[i].Outputs()
+	}
+	if n > 0 {
+		return n
+	}
 	if t.Classes == 0 {
 		return t.Values.Cols
 	}
@@ -148,21 +171,52 @@ func (t *Target) Outputs() int {
 
 // Pick returns the targets of some people.
 func (t *Target) Pick(people []int) Target {
+	if t.Parts != nil {
+		parts := make([]Part, len(t.Parts))
+		for i := range parts {
+			parts[i] = Part{t.Parts[i].Pick(people), t.Parts[i].Weight}
+		}
+		return Target{Parts: parts}
+	}
 	if t.Classes == 0 {
 		return Target{Values: Pick(t.Values, people)}
 	}
 	return Target{Classes: t.Classes, Labels: Chosen(t.Labels, people)}
 }
 
-// Loss is CrossEntropy or SquaredError of the outputs, and d, unless empty, becomes its gradient.
+// Loss is CrossEntropy or SquaredError of the outputs, of several targets the sum of what they lose
+// times their weights, and d, unless empty, becomes its gradient.
 func (t *Target) Loss(outputs, d Matrix) float64 {
+	if t.Parts != nil {
+		return t.sum(outputs, d)
+	}
 	if t.Classes == 0 {
 		return SquaredError(outputs, t.Values, d)
 	}
 	return CrossEntropy(outputs, t.Labels, d)
 }
 
-// Wrong is the share of the rows whose largest logit is of another class, 0 for numbers.
+func (t *Target) sum(outputs, d Matrix) (loss float64) {
+	gradient, from := wanted(d, outputs), 0
+	for k := range t.Parts {
+		p, first := &t.Parts[k], from
+		var block, slope Matrix
+		block, from = p.Block(outputs, from)
+		if gradient {
+			slope = NewMatrix(block.Rows, block.Cols)
+		}
+		loss += p.Weight * p.Loss(block, slope)
+		for i := range slope.Rows {
+			for j, v := range Row(slope, i) {
+				d.Data[i*d.Stride+first+j] = p.Weight * v
+			}
+		}
+	}
+	return loss
+}
+
+// Wrong is the share of the rows whose largest logit is of another class, 0 for numbers and for
+// several targets.
 func (t *Target) Wrong(outputs Matrix) float64 {
 	if t.Classes == 0 {
 		return 0

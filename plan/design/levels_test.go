@@ -1,0 +1,120 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package design
+
+import (
+	"context"
+	"math"
+	"testing"
+
+	"gonum.org/v1/gonum/mat"
+
+	"github.com/noisewright/noisewright/dp"
+	"github.com/noisewright/noisewright/plan"
+)
+
+// TestErrorOfLevels: the error of two and three levels is tr(G·M⁻¹)/queries, with blocks that end early and that do not.
+func TestErrorOfLevels(t *testing.T) {
+	for _, text := range []string{"prefix:13", "ranges:12", "identity:7"} {
+		w := workload(t, text)
+		g := w.Gram()
+		s := &study{problem: Problem{Workload: w}, gram: g, sums: sumsOf(g)}
+		n := len(g)
+		for _, sizes := range [][]int{{1, 0}, {3, 0}, {5, 0}, {12, 0}, {2, 4}, {2, 6}, {3, 6}, {3, 9}, {4, 12}, {5, 10}} {
+			v, noise := 0.7, []float64{1.3, 0.4}
+			m := mat.NewDense(n, n, nil)
+			for i := range n {
+				m.Set(i, i, 1/v)
+			}
+			for k, size := range sizes {
+				for i := range n * min(size, 1) {
+					for j := i / size * size; j < min(n, (i/size+1)*size); j++ {
+						m.Set(i, j, m.At(i, j)+1/noise[k])
+					}
+				}
+			}
+			var inverse, product mat.Dense
+			if err := inverse.Inverse(m); err != nil {
+				t.Fatal(err)
+			}
+			product.Mul(denseOf(g), &inverse)
+			want := mat.Trace(&product) / float64(w.Queries())
+			if got := s.errorOf(sizes[0], sizes[1], v, noise[0], noise[1]); math.Abs(got/want-1) > 1e-10 {
+				t.Errorf("%s with blocks of %v: %g, want %g", text, sizes, got, want)
+			}
+		}
+	}
+}
+
+// TestThreeLevels: of a series of which three levels are better than two, what is proved is what was estimated.
+func TestThreeLevels(t *testing.T) {
+	ended, cancel := context.WithCancel(t.Context())
+	cancel() // no matrices
+	r, err := Design(ended, problem(t, "prefix:300", 0.5, 0), Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	s, err := newStudy(ended, problem(t, "prefix:300", 0.5, 0), Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	s.problem.Budget = dp.Budget{Epsilon: 0.5}
+	list := s.hierarchies()
+	if len(list) != 2 || list[1].MeanSquaredError > 0.98*list[0].MeanSquaredError {
+		t.Fatalf("%d candidates: %+v", len(list), list)
+	}
+	for _, c := range list {
+		made, err := s.prove(t.Context(), &c)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got, _ := made.Certificate().MeanSquaredError.Float64(); math.Abs(got/c.MeanSquaredError-1) > 1e-3 {
+			t.Errorf("%s: %g is proved, %g was estimated", c.Name, got, c.MeanSquaredError)
+		}
+	}
+	if got, _ := r.Plan.Certificate().MeanSquaredError.Float64(); got > list[1].MeanSquaredError*(1+1e-3) {
+		t.Errorf("%s with %g was chosen, and %s has %g", r.Strategy, got, list[1].Name, list[1].MeanSquaredError)
+	}
+}
+
+// TestManyCells: of 2,000 cells hierarchies are proved, released and answered.
+func TestManyCells(t *testing.T) {
+	if testing.Short() {
+		t.Skip("slow")
+	}
+	r, err := Design(t.Context(), problem(t, "prefix:2000", 1, 0), Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	p := r.Plan.Mechanism()
+	y := make([]int64, p.Measurements())
+	if err := p.Decode(y, func(x float64) error {
+		if x != 0 {
+			t.Errorf("%g of nothing", x)
+		}
+		return nil
+	}); err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range r.Candidates {
+		t.Log(c.Name, c.MeanSquaredError)
+	}
+	if got, _ := r.Plan.Certificate().MeanSquaredError.Float64(); got > 149 || got < 148 {
+		t.Errorf("%s: %g", r.Strategy, got)
+	}
+	if _, err := Design(t.Context(), Problem{Budget: dp.Budget{Epsilon: 1}, Neighbors: dp.AddRemove, MaxPerPerson: 1, Workload: plan.Workload{Kind: plan.Prefix, Cells: 2049}}, Options{}); err == nil {
+		t.Error("2,049 cells are taken")
+	}
+}
+
+// TestGaussianSoon: two roots are enough for a gap of some percent, where the context has ended before.
+func TestGaussianSoon(t *testing.T) {
+	ended, cancel := context.WithCancel(t.Context())
+	cancel()
+	for _, text := range []string{"prefix:130", "ranges:100"} {
+		w := workload(t, text)
+		if s := gaussian(ended, w.Gram(), 1e-3); s == nil || s.total > 1.05*s.bound || s.total < s.bound {
+			t.Errorf("%s: %+v", text, s)
+		}
+	}
+}
