@@ -29,7 +29,7 @@ const (
 var Form = proof.Form{Package: "counts", Noun: "a strategy for counts", File: strictjson.Format{
 	Noun: "strategy", Name: "noisewright-counts", Version: 1, MaxSize: 1 << 24,
 	MaxElements: map[string]int{
-		"labels": MaxCategories, "sizes": MaxCategories, "names": MaxQueries, "queries": MaxQueries,
+		"labels": MaxCategories, "sizes": MaxCategories, "names": maxQueries, "queries": maxQueries,
 		"rows": MaxWeights, "slopes": MaxProved, "prices": MaxProved,
 	},
 	Elements: MaxWeights,

@@ -16,8 +16,8 @@ import (
 const (
 	// MaxCategories bounds the categories of a strategy.
 	MaxCategories = 128
-	// MaxQueries bounds the queries of a workload: more than there are ranges.
-	MaxQueries = 1 << 14
+	// maxQueries bounds the queries of a workload: more than there are ranges.
+	maxQueries = 1 << 14
 	// most and least bound the size of a coefficient that is not 0.
 	most, least = 1e6, 1e-6
 )
@@ -58,7 +58,7 @@ func (w *Workload) validate(k int, errs *check.List) {
 		}
 		errs.If(len(w.Sizes) < 2 || product != k, "workload.sizes", fmt.Sprint(w.Sizes), "two sizes or more, of 2 or more, whose product is the number of categories, %d", k)
 	case Queries:
-		formfile.ValidateLabels("workload.names", w.Names, MaxQueries, errs)
+		formfile.ValidateLabels("workload.names", w.Names, maxQueries, errs)
 		errs.If(len(w.Queries) != len(w.Names), "workload.queries", fmt.Sprintf("%d queries", len(w.Queries)), "%d, one for each name", len(w.Names))
 		for i, row := range w.Queries {
 			if len(row) != k {

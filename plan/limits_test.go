@@ -157,12 +157,12 @@ func TestLimitsOfMarginals(t *testing.T) {
 		return err == nil
 	}
 	two := func(n int) []int { return slices.Repeat([]int{2}, n) }
-	limits(t, "attributes", 1, MaxAttributes, func(n int) bool { return taken(of([][]int{{}}, two(n)...)) })
+	limits(t, "attributes", 1, maxAttributes, func(n int) bool { return taken(of([][]int{{}}, two(n)...)) })
 	limits(t, "size", 2, MaxQueries, func(n int) bool { return taken(of([][]int{{}}, n)) })
 	limits(t, "size of a table", 2, MaxQueries, func(n int) bool { return taken(of([][]int{{0}}, n)) })
 	limits(t, "cells", 0, 0, func(n int) bool { w := of([][]int{{}}, 2); w.Cells = n; return taken(w) })
 	pairs := func(n int) (sets [][]int) {
-		for i := range MaxAttributes {
+		for i := range maxAttributes {
 			for j := range i {
 				for k := range j {
 					if len(sets) < n {
@@ -173,7 +173,7 @@ func TestLimitsOfMarginals(t *testing.T) {
 		}
 		return sets
 	}
-	limits(t, "sets", 1, MaxSets, func(n int) bool { return taken(of(pairs(n), two(MaxAttributes)...)) })
+	limits(t, "sets", 1, maxSets, func(n int) bool { return taken(of(pairs(n), two(maxAttributes)...)) })
 	for name, c := range map[string]struct {
 		sets  [][]int
 		sizes []int

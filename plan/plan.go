@@ -20,8 +20,8 @@ import (
 var Form = proof.Form{Package: "plan", Noun: "a plan", File: strictjson.Format{
 	Noun: "plan", Name: "noisewright-plan", Version: 1, MaxSize: 64 << 20,
 	MaxElements: map[string]int{
-		"measurements": maxMeasurements, "weights": maxWeights, "attributes": MaxAttributes, "sets": MaxSets, "variances": MaxQueries,
-		"deviations": MaxSets, "rows": 2 * MaxQueries / MaxCells,
+		"measurements": maxMeasurements, "weights": maxWeights, "attributes": maxAttributes, "sets": maxSets, "variances": MaxQueries,
+		"deviations": maxSets, "rows": 2 * MaxQueries / MaxCells,
 	},
 	Elements: MaxCells,
 }}

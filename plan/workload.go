@@ -32,10 +32,10 @@ const (
 	MaxSeries = 1 << 11
 	// MaxQueries bounds the queries, and of Marginals the cells of a table and of all together.
 	MaxQueries = 1 << 22
-	// MaxAttributes bounds the attributes of Marginals.
-	MaxAttributes = 64
-	// MaxSets bounds their tables.
-	MaxSets = 1 << 12
+	// maxAttributes bounds the attributes of Marginals.
+	maxAttributes = 64
+	// maxSets bounds their tables.
+	maxSets = 1 << 12
 	// maxCoefficient bounds the numbers of a matrix.
 	maxCoefficient = 1 << 20
 )
@@ -84,10 +84,10 @@ func ParseWorkload(text string) (w Workload, err error) {
 			}
 			w.Attributes = append(w.Attributes, Attribute{name, n})
 		}
-		if k := len(w.Attributes); ways <= k && k <= MaxAttributes {
-			for size := 1; size <= ways && len(w.Sets) <= MaxSets; size++ {
-				if combin.GeneralizedBinomial(float64(k), float64(size)) > MaxSets {
-					return Workload{}, check.Field("plan", "workload", check.Quoted(text), fmt.Sprintf("at most %d tables", MaxSets))
+		if k := len(w.Attributes); ways <= k && k <= maxAttributes {
+			for size := 1; size <= ways && len(w.Sets) <= maxSets; size++ {
+				if combin.GeneralizedBinomial(float64(k), float64(size)) > maxSets {
+					return Workload{}, check.Field("plan", "workload", check.Quoted(text), fmt.Sprintf("at most %d tables", maxSets))
 				}
 				w.Sets = append(w.Sets, combin.Combinations(k, size)...)
 			}
@@ -134,13 +134,13 @@ func (w *Workload) validateMarginals(errs *check.List) {
 		names[i] = a.Name
 		errs.If(a.Size < 2 || a.Size > MaxQueries, fmt.Sprintf("workload.attributes[%d].size", i), a.Size, "2 to %d", MaxQueries)
 	}
-	formfile.ValidateLabels("workload.attributes", names, MaxAttributes, errs)
+	formfile.ValidateLabels("workload.attributes", names, maxAttributes, errs)
 	w.validateSets("workload.sets", w.Sets, errs)
 }
 
 // validateSets checks sets of attributes: each once, and their tables no larger than MaxQueries together.
 func (w *Workload) validateSets(field string, sets [][]int, errs *check.List) {
-	errs.If(len(sets) < 1 || len(sets) > MaxSets, field, len(sets), "1 to %d sets of attributes, and no more attributes in a set than there are", MaxSets)
+	errs.If(len(sets) < 1 || len(sets) > maxSets, field, len(sets), "1 to %d sets of attributes, and no more attributes in a set than there are", maxSets)
 	if !errs.None() {
 		return
 	}

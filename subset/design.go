@@ -11,7 +11,7 @@ import (
 )
 
 // Design returns the selection with the least variance of the objective, of those with all sets of
-// a size (up to MaxRanked categories, or size 1) or sets modulo the least prime that is at least the
+// a size (up to maxRanked categories, or size 1) or sets modulo the least prime that is at least the
 // number of categories. Of the Spec it takes Epsilon, Count or Labels, and Objective, "" being Total.
 //
 // For all sets of the best size the total variance is the lower bound, but for the rounding of

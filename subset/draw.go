@@ -171,7 +171,7 @@ func (p *drawing) affine(m, size, x, in, turn uint64, word func() (uint64, error
 // It draws all members but x, and one more, and drops x or the last. A point that is there already is drawn
 // again: how often depends on nothing else, as all points are alike.
 func (p *drawing) ranked(x, in, size uint64, word func() (uint64, error)) (rank uint64, err error) {
-	var all [MaxRanked / 64]uint64
+	var all [maxRanked / 64]uint64
 	set := all[:(p.in.n+63)/64]
 	// is returns the bit of a point in the i-th word, 0 if it is in another.
 	is := func(i int, point uint64) uint64 {

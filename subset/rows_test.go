@@ -64,7 +64,7 @@ func TestEpsilonIsBounded(t *testing.T) {
 
 // TestMostRanked: sets have ranks as long as there are fewer than 2^63 of every size up to theirs.
 func TestMostRanked(t *testing.T) {
-	for _, k := range []int64{2, 3, 61, 65, 66, 67, 68, 69, 200, 1000, MaxRanked} {
+	for _, k := range []int64{2, 3, 61, 65, 66, 67, 68, 69, 200, 1000, maxRanked} {
 		want := int64(0)
 		for size := int64(1); size < k && new(big.Int).Binomial(k, size).IsInt64(); size++ {
 			want = size
@@ -80,7 +80,7 @@ func TestMostRanked(t *testing.T) {
 			t.Errorf("sets of %d of %d have ranks", s.Size, k)
 		}
 	}
-	if got := mostRanked(MaxRanked + 1); got != 1 {
+	if got := mostRanked(maxRanked + 1); got != 1 {
 		t.Errorf("sets of %d have ranks", got)
 	}
 }

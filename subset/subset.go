@@ -19,13 +19,13 @@ import (
 )
 
 const (
-	// MaxRanked is the most categories of which all sets of a size above 1 are answers, if they
+	// maxRanked is the most categories of which all sets of a size above 1 are answers, if they
 	// are less than 2^63.
-	MaxRanked = 1 << 12
+	maxRanked = 1 << 12
 	// MaxCount bounds the categories.
 	MaxCount = 1 << 31
-	// MaxLabels bounds those that are listed.
-	MaxLabels = 1 << 20
+	// maxLabels bounds those that are listed.
+	maxLabels = 1 << 20
 	// maxModulus is above the least prime at least MaxCount.
 	maxModulus = MaxCount + 1<<10
 )
@@ -33,7 +33,7 @@ const (
 // Form is that of subset selections.
 var Form = proof.Form{Package: "subset", Noun: "a subset selection", File: strictjson.Format{
 	Noun: "subset selection", Name: "noisewright-subset", Version: 1, MaxSize: 1 << 26,
-	MaxElements: map[string]int{"labels": MaxLabels}, Elements: MaxLabels,
+	MaxElements: map[string]int{"labels": maxLabels}, Elements: maxLabels,
 }}
 
 // Objective says which variance a selection makes small, and its lower bound is about.
@@ -151,7 +151,7 @@ func (s *Spec) validate() error {
 // mostRanked returns the largest size of which all sets of k categories have ranks below 2^63, as
 // those of smaller sizes have.
 func mostRanked(k int64) int64 {
-	if k > MaxRanked {
+	if k > maxRanked {
 		return 1
 	}
 	sets := big.NewInt(k)
@@ -173,8 +173,8 @@ func (s *Spec) validateCategories(errs *check.List) {
 	case s.Count != 0 && n > 0:
 		errs.Badf("count", s.Count, "none beside %d labels", n)
 	case n > 0:
-		formfile.ValidateLabels("labels", s.Labels, MaxLabels, errs)
-		errs.If(n < 2, "labels", "1 label", "2 to %d", MaxLabels)
+		formfile.ValidateLabels("labels", s.Labels, maxLabels, errs)
+		errs.If(n < 2, "labels", "1 label", "2 to %d", maxLabels)
 	default:
 		errs.If(s.Count < 2 || s.Count > MaxCount, "count", s.Count, "from 2 to %d categories", int64(MaxCount))
 	}
