@@ -177,7 +177,7 @@ func (o *decisionOptions) split(ctx context.Context, set *decisionSet, i int) er
 			trials := decision.Rank(all, measure)
 			b, chosen := numbers, "numbers"
 			if beats := false; judged != nil {
-				_, _, beats = judged.Beats(&trials[0].Expected, measure)
+				_, _, beats = judged.BeatsSurely(&trials[0].Expected, measure)
 				if !beats {
 					b = nil
 				}

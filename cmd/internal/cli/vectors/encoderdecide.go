@@ -193,7 +193,7 @@ func (d *decided) choose(ctx context.Context, best *trained) (*bundle.Bundle, er
 		own = &d.trials[0].Expected
 	}
 	if d.numbers != nil {
-		d.by, d.deviation, d.numbersAreKept = d.numbers.Beats(own, d.measure)
+		d.by, d.deviation, d.numbersAreKept = d.numbers.BeatsSurely(own, d.measure)
 	}
 	switch {
 	case d.numbersAreKept:

@@ -334,8 +334,12 @@ func (t *Trial) dear(trials []*Trial) bool {
 	}
 	response := &trials[i].Expected
 	_, _, beats := t.Beats(response, encoders.MeasureCrossEntropy)
-	more, _ := t.Less(response, encoders.MeasureError)
-	return !beats && more*float64(len(t.Rows)) >= 0.5
+	return !beats && t.spends(response)
+}
+
+// spends reports whether e has more errors than f, by half a person or more of those that both are about.
+func (e *Expected) spends(f *Expected) bool {
+	return floats.Sum(e.differences(f, encoders.MeasureError)) >= 0.5
 }
 
 func (e *Expected) mean(measure string) float64 {
@@ -346,15 +350,19 @@ func (e *Expected) mean(measure string) float64 {
 // Less returns by how much the loss of f is less than that of e, on the people that both are about,
 // and the standard error of this difference.
 func (e *Expected) Less(f *Expected, measure string) (difference, standardError float64) {
+	return Mean(e.differences(f, measure))
+}
+
+// differences returns by how much each person that both are about loses more by e than by f.
+func (e *Expected) differences(f *Expected, measure string) (differences []float64) {
 	of := map[int]float64{}
 	for i, row := range f.Rows {
 		of[row] = f.Of(measure)[i]
 	}
-	var differences []float64
 	for i, row := range e.Rows {
 		if v, both := of[row]; both {
 			differences = append(differences, e.Of(measure)[i]-v)
 		}
 	}
-	return Mean(differences)
+	return differences
 }

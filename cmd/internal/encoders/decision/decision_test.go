@@ -316,3 +316,40 @@ func TestDecisionsAreNotSpent(t *testing.T) {
 		}
 	}
 }
+
+// TestBeatsSurely: numbers have to be better by two standard errors with one more person who loses what another gains,
+// and not by errors.
+func TestBeatsSurely(t *testing.T) {
+	const n = 80
+	of := func(errs, entropy func(i int) float64) *Expected {
+		e := &Expected{}
+		for i := range n {
+			e.Rows, e.Errors, e.CrossEntropy = append(e.Rows, i), append(e.Errors, errs(i)), append(e.CrossEntropy, entropy(i))
+		}
+		return e
+	}
+	first := func(k int) func(int) float64 {
+		return func(i int) float64 {
+			if i < k {
+				return 1
+			}
+			return 0
+		}
+	}
+	for _, c := range []struct {
+		wrong, numbersWrong int // people
+		gain                float64
+		measure             string
+		want                bool
+	}{
+		{5, 0, 0, encoders.MeasureError, false}, {7, 0, 0, encoders.MeasureError, true}, {0, 5, 0, encoders.MeasureError, false},
+		{3, 3, 0.1, encoders.MeasureCrossEntropy, true}, {3, 4, 0.1, encoders.MeasureCrossEntropy, false},
+		{3, 3, 0, encoders.MeasureCrossEntropy, false},
+	} {
+		own := of(first(c.wrong), func(int) float64 { return 0.5 })
+		numbers := of(first(c.numbersWrong), func(int) float64 { return 0.5 - c.gain })
+		if _, _, beats := numbers.BeatsSurely(own, c.measure); beats != c.want {
+			t.Errorf("%+v: %v", c, beats)
+		}
+	}
+}
