@@ -149,8 +149,13 @@ func TestAddDown(t *testing.T) {
 			off float64 // of a loss of the grid
 			at  int
 		}{
-			{0, i}, {g.slack() / 2, i}, {-g.slack() * (1 - 1e-6), i}, {-g.slack() * (1 + 1e-6), i - 1},
-			{0.99 * (g.step - g.slack()), i}, {g.step - g.slack()*1.001, i}, {g.step - g.slack()*0.999, i + 1},
+			{0, i},
+			{g.slack() / 2, i},
+			{-g.slack() * (1 - 1e-6), i},
+			{-g.slack() * (1 + 1e-6), i - 1},
+			{0.99 * (g.step - g.slack()), i},
+			{g.step - g.slack()*1.001, i},
+			{g.step - g.slack()*0.999, i + 1},
 		} {
 			d := &pmf{step: g.step, first: g.first, mass: make([]float64, g.len())}
 			d.mass[0], d.mass[g.len()-1] = 0.5, 0.25

@@ -158,7 +158,9 @@ func TestIntervalEdges(t *testing.T) {
 				if !(0 <= lower && lower <= upper && upper <= 1) || lower != min(max(from, 0), 1) || upper != min(max(to, 0), 1) {
 					t.Errorf("%d of %d: from %g to %g, before they are cut from %g to %g", count, n, lower, upper, from, to)
 				}
-				if lower, upper = s.Sampled(count, n, 1e-4); !(0 <= lower && lower <= upper && upper <= 1) || lower > max(from, 0) && count < n || upper < min(to, 1) && count > 0 {
+				p, q, _, _ := s.floats()
+				left, right := mapped(count, n, sampledAlpha(1e-4), p, q)
+				if lower, upper = s.Sampled(count, n, 1e-4); lower != min(max(left, 0), 1) || upper != min(max(right, 0), 1) || !(0 <= lower && lower <= upper && upper <= 1) || lower > max(from, 0) && count < n || upper < min(to, 1) && count > 0 {
 					t.Errorf("%d of %d, sampled: from %g to %g, of those asked from %g to %g", count, n, lower, upper, from, to)
 				}
 			}

@@ -79,10 +79,10 @@ func (d *designer) balance() []*side {
 		return nil
 	}
 	// A bound that is still behind the one in closed form says nothing of what finer grids give.
-	behind := d.advanced == &d.lower && d.lower.value < d.Bound
+	behind := d.last == &d.lower && d.lower.value < d.Bound
 	if d.before > 0 && d.remaining() > stuck*d.before && !behind {
 		// The side that was refined alone has no more to give, whatever was expected.
-		if optimum = d.Bound; d.advanced == &d.upper {
+		if optimum = d.Bound; d.last == &d.upper {
 			optimum = d.Best
 		}
 		missed = [2]float64{d.upper.value - optimum, optimum - d.lower.value}
@@ -139,11 +139,14 @@ func (d *designer) cheapest(missed [2]float64, optimum, goal float64) (best [2]f
 
 // affords reports whether the next programs are expected to take at most half of the time left.
 func (d *designer) affords(growth [2]float64) bool {
+	if d.Options.TimeLimit == 0 {
+		return true
+	}
 	var took float64
 	for i, s := range d.sides() {
-		took += s.took.Seconds() * growth[i] * growth[i] * growth[i]
+		took += float64(s.took) * growth[i] * growth[i] * growth[i]
 	}
-	return d.within(took+max(d.closing(&d.upper), d.closing(&d.lower)).Seconds()/2, 0.5)
+	return took <= float64(d.Left()-max(d.closing(&d.upper), d.closing(&d.lower)))/2
 }
 
 // advanceAll advances sides, both at once where there are two processors: one of them on a
@@ -154,10 +157,10 @@ func (d *designer) advanceAll(ctx context.Context, turn []*side) error {
 	case 0: // begin has done all that the first programs do
 		return nil
 	case 1:
-		d.advanced, d.before = turn[0], d.remaining()
+		d.last, d.before = turn[0], d.remaining()
 		return d.advance(ctx, turn[0])
 	}
-	d.advanced = &d.lower
+	d.last = &d.lower
 	c := *d
 	var below error
 	var wait sync.WaitGroup

@@ -65,10 +65,6 @@ func (d *designer) coreTable(work, most int) (t *tables.Verified, err error) {
 		enough = min(enough, 2e-4)
 	}
 	g, n := d.coreGrid(enough, work, most)
-	if g == d.simple {
-		return nil, nil
-	}
-	d.simple = g
 	fall := func(away int) float64 { return d.Epsilon * math.Ceil(float64(away)/float64(g.k)) }
 	var cuts []truncated
 	for _, share := range []float64{0, 0.9, 0.999, 1 - 1e-6} { // of delta, for the atom
@@ -124,9 +120,6 @@ type closed struct {
 	*staircase.Transport
 	grid  grid
 	value float64
-	tried int  // the most nodes per sensitivity so far
-	last  int  // those that gained last
-	done  bool // finer grids are not worth their time
 }
 
 // closedDual certifies the best multipliers in closed form of several grids.
@@ -137,29 +130,21 @@ func (d *designer) closedDual() {
 		gaining  = 0.1  // of what is missed
 		mostIdle = 2.5  // times as many nodes as when that was gained last
 	)
-	best := &d.closedForm
-	if best.done {
-		return
-	}
-	had := best.Transport
-	patience := d.left() - d.share(share)
+	var best closed
+	patience := d.Left() - time.Duration(share*float64(d.Options.TimeLimit))
 	most := d.mostMultipliers()
+	last := 0
 	for g := range d.closedGrids(most) {
-		if g.k < best.tried {
-			continue
-		}
 		before := best.value
-		d.try(best, g, most)
-		best.tried = g.k
+		d.try(&best, g, most)
 		if best.value == 0 || best.value-before > gaining*(d.Best-before) {
-			best.last = g.k
+			last = g.k
 		}
-		if best.done = d.Best/best.value-1 < halfway*d.Options.Gap || float64(g.k) > mostIdle*float64(best.last); best.done || d.left() < patience {
+		if d.Best/best.value-1 < halfway*d.Options.Gap || d.Left() < patience || float64(g.k) > mostIdle*float64(last) {
 			break
 		}
 	}
-	d.waiting = d.waiting || !best.done
-	if best.Transport == had {
+	if best.Transport == nil {
 		return
 	}
 	y := best.Multipliers()
@@ -186,7 +171,7 @@ func (d *designer) mostMultipliers() int {
 	if d.Options.TimeLimit == 0 {
 		return all
 	}
-	return min(all, int(d.share(share)/each))
+	return min(all, int(share*float64(d.Left())/float64(each)))
 }
 
 // closedGrids yields grids for multipliers in closed form, ever finer ones.
@@ -318,7 +303,7 @@ func (d *designer) try(best *closed, g grid, most int) {
 			continue
 		}
 		if v := t.Value(d.Delta); v > best.value {
-			best.Transport, best.grid, best.value = t, g, v
+			*best = closed{t, g, v}
 		}
 	}
 }

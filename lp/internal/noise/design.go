@@ -35,7 +35,23 @@ func Design(ctx context.Context, p dp.Problem, s *meet.Search) (*tables.Verified
 	if err != nil {
 		return nil, meet.Outcome{}, err
 	}
-	return d.result(d.stages(ctx))
+	if err := d.begin(); err != nil {
+		return nil, meet.Outcome{}, err
+	}
+	if d.Gap() <= d.Options.Gap {
+		return d.result(nil)
+	}
+	return d.result(d.meet(ctx))
+}
+
+// meet tries one way after the other until the bounds meet.
+func (d *designer) meet(ctx context.Context) error {
+	for _, way := range []func(context.Context) error{d.meetSpread, d.meetJumps, d.refine} {
+		if err := way(ctx); err != nil || d.Gap() <= d.Options.Gap {
+			return err
+		}
+	}
+	return nil
 }
 
 // designer is the state of one Design.
@@ -43,7 +59,7 @@ type designer struct {
 	*model
 	meet.Search  // for table and dual
 	upper, lower side
-	advanced     *side           // last
+	last         *side           // that was advanced
 	before       float64         // what was left before, if it was advanced alone
 	start        *staircase.Core // of the table to begin with; nil: as for a small epsilon
 	unclosed     bool            // multipliers in closed form are known to prove little
@@ -52,17 +68,6 @@ type designer struct {
 	rounds       int
 	finest       int        // the most nodes per sensitivity that prove something; 0: any number does
 	proves       dp.Problem // what bounds are about
-
-	horizon    time.Duration // see stages.go
-	waiting    bool          // something is left for the next horizon
-	begun      bool          // the first stage has
-	nodes      time.Duration // that some take
-	simple     grid          // of the table to begin with
-	simpleLoss float64       // of that
-	closedForm closed        // the best multipliers
-	part       float64       // of the gap that a side may miss because of jumps
-	real       *designer     // of the real query in place of that on points
-	coarse     bool          // its noise would be rounded on a finer grid with more time
 }
 
 // side is the progress of one of the two bounds.
@@ -91,64 +96,42 @@ func newDesigner(p dp.Problem, s *meet.Search) (*designer, error) {
 		return nil, check.Errorf("lp", nil, "%w", err)
 	}
 	d := &designer{model: m, Search: *s, proves: p}
-	d.horizon = d.nextHorizon(0)
 	d.upper.bound, d.lower.bound = upper{m}, &lower{model: m}
 	return d, nil
 }
 
-// begin finds the table to start from, one that needs no solver, unless the constraints exclude it, and such
-// bounds. In later stages it looks for better ones if there was no time for them.
+// begin finds the table to start from: one that needs no solver, unless the constraints exclude it.
 func (d *designer) begin() error {
-	if !d.begun {
-		d.findCore()
-	}
-	var t *tables.Verified
-	var err error
-	if d.table == nil || d.Best == d.simpleLoss {
-		t, err = d.simpleTable()
-	}
+	d.findCore()
+	t, err := d.simpleTable()
 	switch {
-	case t != nil:
+	case err == nil:
 		d.keepTable(t)
-		d.simpleLoss = d.Best
-	case err == nil: // the same as before, or there is a better one
-	case d.table == nil && (d.Constraints.None() || !(meet.NotKept(err) || errors.Is(err, meet.ErrLimit))):
+	case d.Constraints.None() || !(meet.NotKept(err) || errors.Is(err, meet.ErrLimit)):
 		return err
 	}
-	if !d.begun {
-		aim := d.Aim()
-		for _, s := range d.sides() {
-			s.reach = s.bound.reach(aim)
-			s.grid.k = startCells(s.bound, aim)
-			s.missed = math.Inf(1)
+	aim := d.Aim()
+	for _, s := range d.sides() {
+		s.reach = s.bound.reach(aim)
+		s.grid.k = startCells(s.bound, aim)
+		s.missed = math.Inf(1)
+	}
+	if d.Loss.Symmetric() {
+		// Its nodes reach as far as noise with a cell per sensitivity.
+		far := SupportBound(d.Problem) + 10
+		for _, x := range loss.Kinks(d.Loss) {
+			far = max(far, math.Abs(x)/d.Sensitivity)
+		}
+		const times = 20 // as far as noise reaches, or kinks are: beyond it levels that are out of reach are looked at
+		most := int(min(float64(d.Options.MaxCells), float64(d.affordableNodes(d.Loss, 1)), times*far))
+		if dual := d.chainDual(d.scale(), most); dual != nil {
+			d.keepDual(dual)
 		}
 	}
-	if d.Loss.Symmetric() && d.Bound == 0 {
-		d.proveChain()
-	}
-	const same = 1 + 1e-6 // the bound and the best in closed form: programs have proved nothing better
-	if d.core != nil && d.Epsilon >= closedFrom && !d.unclosed && (!d.begun || d.Bound <= same*d.closedForm.value) {
+	if d.core != nil && d.Epsilon >= closedFrom && !d.unclosed {
 		d.closedDual()
 	}
-	d.begun = true
 	return nil
-}
-
-// proveChain proves the bound of one cell per sensitivity.
-func (d *designer) proveChain() {
-	// Its nodes reach as far as noise with a cell per sensitivity.
-	far := SupportBound(d.Problem) + 10
-	for _, x := range loss.Kinks(d.Loss) {
-		far = max(far, math.Abs(x)/d.Sensitivity)
-	}
-	const times = 20 // as far as noise reaches, or kinks are: beyond it levels that are out of reach are looked at
-	most := int(min(float64(d.Options.MaxCells), times*far))
-	nodes := min(most, max(d.affordableNodes(d.Loss, 1), fewNodes))
-	if dual := d.chainDual(d.scale(), nodes); dual != nil {
-		d.keepDual(dual)
-	} else if nodes < most {
-		d.waiting = true
-	}
 }
 
 // scale returns the magnitude of the expected loss.
@@ -190,7 +173,6 @@ const (
 	idleShare  = 0.2  // a side that can gain less than this share of the gap waits
 	cheapShare = 0.1  // unless its program takes less than this share of the work of the other one's
 	worthless  = 0.02 // and one that gains less than this is not refined at all
-	again      = 2    // times as long as it took already, a program that was not done is expected to take
 )
 
 // refine alternates between finer programs of the two bounds until they meet.
@@ -198,10 +180,7 @@ func (d *designer) refine(ctx context.Context) error {
 	if d.Gap() < farApart && d.tooNarrow() {
 		return check.Errorf("lp", meet.ErrLimit, "linear programs as fine as the core of the noise would not be done in time")
 	}
-	turn := slices.DeleteFunc(d.firstSides(), func(s *side) bool {
-		slow := s == &d.upper && d.table != nil && !d.quick(s.bound.extent(s.grid.k, s.reach))
-		return slow || !d.within(again*s.took.Seconds(), 1)
-	})
+	turn := d.firstSides()
 	for {
 		if err := d.advanceAll(ctx, turn); err != nil {
 			return err
@@ -260,7 +239,7 @@ func (d *designer) plan() (*side, error) {
 			if missed[s] = s.missed; s.missed > worthless*d.remaining() {
 				patient = append(patient, s)
 			}
-		case s == d.advanced:
+		case s == d.last:
 			worth = append(worth, s)
 		default:
 			worth = slices.Insert(worth, 0, s)
@@ -269,7 +248,7 @@ func (d *designer) plan() (*side, error) {
 	err := check.Errorf("lp", meet.ErrLimit, "finer grids would not be done in time")
 	for i, s := range slices.Concat(worth, patient, worth) {
 		power := 1.5
-		if s == &d.lower && (i >= len(worth)+len(patient) || d.Gap() > farApart) { // nothing is worth more than a bound
+		if i >= len(worth)+len(patient) || d.Gap() > farApart { // nothing is worth more than a bound
 			power = 1
 		}
 		switch {
@@ -335,7 +314,7 @@ func (d *designer) widen(sides ...*side) {
 
 // finerInTime refines the grid of a side, which is estimated to miss so much, as far as
 // its next program can be expected to end in time, and reports whether it can: half of
-// what is left is enough for it. Before the last horizon a small step may take all that is left, and is counted on to take a power of nK, of n cells
+// what is left is enough for it. A small step may take all that is left, and is counted on to take a power of nK, of n cells
 // of which K make up a sensitivity: 1.5 is what it often is, and 1 for what else the time would be lost to;
 // and a program that proves a bound may take longer, as what is done of it proves one too.
 func (d *designer) finerInTime(s *side, missed, power float64) bool {
@@ -343,22 +322,12 @@ func (d *designer) finerInTime(s *side, missed, power float64) bool {
 	for growth := d.growth(s, missed); ; growth *= 0.7 {
 		s.grid.k, s.reach = before.k, reach
 		d.finer(s, max(growth, minGrowth))
-		if d.Options.TimeLimit == 0 {
+		if d.Options.TimeLimit == 0 || s.took == 0 {
 			return true
 		}
 		g := s.bound.extent(s.grid.k, s.reach)
-		if s.took == 0 {
-			if d.quick(g) {
-				return true
-			}
-			if growth > minGrowth {
-				continue
-			}
-			s.grid, s.reach = before, reach
-			return false
-		}
 		ratio := float64(g.n) * float64(g.k) / (float64(before.n) * float64(before.k))
-		left := float64(d.left()-d.closing(s)) / float64(s.took)
+		left := float64(d.Left()-d.closing(s)) / float64(s.took)
 		if math.Pow(ratio, s.slows) <= left/2 {
 			return true
 		}
@@ -368,11 +337,10 @@ func (d *designer) finerInTime(s *side, missed, power float64) bool {
 		if s == &d.lower {
 			left *= 1.5
 		}
-		if d.last() && math.Pow(ratio, power) <= left {
+		if math.Pow(ratio, power) <= left {
 			return true
 		}
 		s.grid, s.reach = before, reach
-		d.waiting = true
 		return false
 	}
 }
@@ -429,22 +397,20 @@ func (d *designer) advance(ctx context.Context, s *side) error {
 		s.closed = check.Errorf("lp", meet.ErrLimit, "a linear program of %d cells would not be done in time", g.n)
 		return nil
 	}
-	own, end := d.program(ctx, d.closing(s))
-	defer end()
+	if d.Options.Clock == nil {
+		var cancel context.CancelFunc
+		ctx, cancel = d.Within(ctx, d.closing(s))
+		defer cancel()
+	}
 	before, took := s.grid, s.took
 	s.before.value, s.before.k, s.solved = s.value, s.solved, g.k
 	s.grid, s.value = g, 0
 	start := d.Elapsed()
 	var err error
-	s.value, err = s.bound.solve(own, d, g)
+	s.value, err = s.bound.solve(ctx, d, g)
 	s.took = d.Elapsed() - start
 	s.slows = slowing(took, s.took, float64(g.n)*float64(g.k)/(float64(before.n)*float64(before.k)))
 	s.learn()
-	if errors.Is(err, meet.ErrLimit) && own.Err() != nil && ctx.Err() == nil && d.Left() > d.closing(s) {
-		s.closed, d.waiting = err, true
-		s.value, s.solved = 0, s.before.k
-		return nil
-	}
 	return err
 }
 
@@ -462,7 +428,8 @@ func slowing(before, took time.Duration, ratio float64) float64 {
 // easy: solving takes time like the square of the cells at least.
 func (d *designer) hopeless(g grid) bool {
 	const perSquare = 1e-7 // seconds
-	return d.table != nil && !d.within(perSquare*float64(g.n)*float64(g.n), 1)
+	least := perSquare * float64(g.n) * float64(g.n)
+	return d.Options.TimeLimit > 0 && d.table != nil && least > d.Left().Seconds()
 }
 
 // solve solves a program of a side and keeps what it gives. That the methods gave up is no error.

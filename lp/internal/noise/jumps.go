@@ -30,19 +30,14 @@ func (d *designer) meetJumps(ctx context.Context) error {
 		return nil
 	}
 	d.lower.bound.(*lower).kind = betweenNodes
-	part := d.part
-	if part == 0 {
-		part = share
-	}
-	for ; ; part = max(part, share*finest) {
-		d.part = part
+	for part := share; ; part = max(part, share*finest) {
 		aim := d.Aim()
 		var turn []*side
 		later := false
 		for _, s := range d.sides() {
 			k, reach := d.jumpCells(s, part*aim), max(s.reach, s.bound.reach(aim))
 			switch {
-			case k < s.solved, k == s.grid.k && s.missed <= worthless*d.remaining(): // a wider support gains nothing
+			case k == s.grid.k && s.missed <= worthless*d.remaining(): // a wider support gains nothing
 				later = true
 			case k > 0 && d.inTime(s.bound.extent(k, reach)):
 				s.grid.k, s.reach = k, reach
@@ -93,11 +88,9 @@ func (d *designer) isSteps() bool {
 }
 
 // inTime reports whether a program is expected to take at most half of the time that is left.
-func (d *designer) inTime(g grid) bool { return d.fits(g) && d.quick(g) }
-
-func (d *designer) quick(g grid) bool {
+func (d *designer) inTime(g grid) bool {
 	const each = 4e-9 // seconds for a multiplication of an iteration, of all of them
-	return d.within(each*d.work(g), 0.5)
+	return d.fits(g) && (d.Options.TimeLimit == 0 || each*d.work(g) < d.Left().Seconds()/2)
 }
 
 // jumpCells returns the least number of cells per sensitivity on which the jumps cost a side no more than a

@@ -43,7 +43,6 @@ func designPure(ctx context.Context, p dp.Problem, s *meet.Search) (*tables.Veri
 	if err != nil {
 		return nil, meet.Outcome{}, err
 	}
-	d.horizon = d.Options.TimeLimit
 	loss, c, ok := d.searchStairs(ctx)
 	if !ok && d.folded && !p.Constraints.Symmetric {
 		// The valleys of the loss lie off 0: the best noise, too, may be as good
@@ -66,7 +65,7 @@ func designPure(ctx context.Context, p dp.Problem, s *meet.Search) (*tables.Veri
 func (d *designer) searchStairs(ctx context.Context) (l loss.Loss, c staircase.Core, ok bool) {
 	if d.Options.TimeLimit > 0 && d.Options.Clock == nil {
 		var cancel context.CancelFunc
-		ctx, cancel = context.WithTimeout(ctx, d.share(0.25))
+		ctx, cancel = context.WithTimeout(ctx, d.Left()/4)
 		defer cancel()
 	}
 	m, p := d.model, d.Problem
@@ -229,9 +228,6 @@ func (d *designer) affordableNodes(loss loss.Loss, periods int) int {
 	}
 	const sample, times, tries = 32, 3, 4
 	took, n := float64(d.lower.took+d.lower.certify), float64(d.lower.grid.n)
-	if d.Delta > 0 { // that was a program
-		took, n = float64(d.nodes), sample
-	}
 	if took == 0 {
 		l := &lower{model: d.model}
 		g := l.cells(1)
@@ -243,11 +239,10 @@ func (d *designer) affordableNodes(loss loss.Loss, periods int) int {
 			}
 			least = min(least, d.Elapsed()-start)
 		}
-		d.nodes = times * least
-		took, n = float64(d.nodes), sample
+		took, n = times*float64(least), sample
 	}
 	const share = 0.7 // times vary
-	return int(min(n*float64(d.share(share))/max(took, 1), math.MaxInt32))
+	return int(min(share*n*float64(d.Left())/max(took, 1), math.MaxInt32))
 }
 
 // periodsBelow returns the least and the most periods on either side of the core that the proofs on

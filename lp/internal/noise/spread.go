@@ -24,57 +24,49 @@ import (
 // meetSpread designs for the real query, and keeps its noise, rounded, and its multipliers. It returns nil
 // also if these do not meet.
 func (d *designer) meetSpread(ctx context.Context) error {
-	const part = 0.9 // of the time that is left
-	if d.real == nil && !d.findReal() {
+	const (
+		share = 0.9 // of the gap, for the real query
+		part  = 0.9 // of the time that is left
+	)
+	p, least, ok := d.realProblem()
+	if !ok {
 		return nil
 	}
-	r, before := d.real, d.real.table
-	reserve := time.Duration((1 - part) * float64(d.left()))
-	r.horizon, r.waiting = d.horizon-reserve, false
+	s := meet.Search{Options: d.Options, Start: d.Start, Best: math.Inf(1)}
+	s.Options.Gap = max(share*d.Options.Gap, least, meet.MinGap)
+	s.Options.Progress = nil
 	if d.Options.TimeLimit > 0 {
-		r.Options.TimeLimit = d.Options.TimeLimit - reserve
+		reserve := time.Duration((1 - part) * float64(d.Left()))
+		s.Options.TimeLimit -= reserve
+		if d.Options.Clock == nil {
+			var cancel context.CancelFunc
+			ctx, cancel = d.Within(ctx, reserve)
+			defer cancel()
+		}
 	}
-	ctx, cancel := d.Within(ctx, reserve)
-	defer cancel()
-	rounds := r.rounds
-	if r.Gap() > r.Options.Gap {
-		_ = r.stage(ctx) // whatever it ended with is as good
+	r, err := newDesigner(p, &s)
+	if err != nil {
+		return nil
 	}
-	d.rounds, d.waiting = d.rounds+r.rounds-rounds, d.waiting || r.waiting
+	r.spread, r.proves, r.unclosed = d.unit, d.Problem, d.Gap() > farApart
+	// Nodes that are next to as close as points are lowered by much.
+	if r.finest = int(d.points * 2 / 3); r.begin() != nil {
+		return nil
+	}
+	if r.Gap() > s.Options.Gap {
+		_ = r.meet(ctx) // whatever it ended with is as good
+	}
+	d.rounds += r.rounds
 	if r.Bound > d.Bound {
 		d.dual, d.Bound = r.dual, r.Bound
 	}
-	if r.table != nil && (r.table != before || d.coarse) {
+	if r.table != nil {
 		if t, err := d.rounded(r.table); err == nil {
 			d.keepTable(t)
 		}
 	}
 	d.Report(max(r.upper.grid.k, r.lower.grid.k))
-	if d.coarse && r.Gap() <= r.Options.Gap {
-		return meet.ErrLimit // nothing but time to round it as finely is missing
-	}
 	return nil
-}
-
-// findReal begins the design of the real query, and reports whether that is worth while.
-func (d *designer) findReal() bool {
-	const share = 0.9 // of the gap, for the real query
-	p, least, ok := d.realProblem()
-	if !ok {
-		return false
-	}
-	s := meet.Search{Options: d.Options, Start: d.Start, Best: math.Inf(1)}
-	s.Options.Gap = max(share*d.Options.Gap, least, meet.MinGap)
-	s.Options.Progress = nil
-	r, err := newDesigner(p, &s)
-	if err != nil {
-		return false
-	}
-	d.real = r
-	r.spread, r.proves, r.unclosed = d.unit, d.Problem, d.Gap() > farApart
-	// Nodes that are next to as close as points are lowered by much.
-	r.finest = int(d.points * 2 / 3)
-	return true
 }
 
 // realProblem returns the real query of which that on points is the rounding, the least gap it is good for, and
@@ -122,18 +114,15 @@ func (d *designer) realProblem() (p dp.Problem, least float64, ok bool) {
 // sensitivity to cells, and a uniform point of the cell.
 func (d *designer) rounded(t *tables.Table) (*tables.Verified, error) {
 	const (
-		each     = 4 * time.Nanosecond // cells times cells per sensitivity, as certifying takes
-		share    = 0.25                // of the time that is left, or of all of it
-		mostWork = 1 << 27
-		little   = 1 << 22 // work that noise is worth even if none is left
-		enough   = 0.05    // of the gap
-		perRun   = 80      // cells that take as long as the points of a cell that are equally heavy
+		each   = 4 * time.Nanosecond // cells times cells per sensitivity, as certifying takes
+		share  = 0.1                 // of the time that is left
+		little = 1 << 22             // work that noise is worth even if none is left
+		perRun = 80                  // cells that take as long as the points of a cell that are equally heavy
 	)
-	work, cells := float64(mostWork), float64(d.Options.MaxCells)
+	work, cells := float64(1<<27), float64(d.Options.MaxCells)
 	if d.Options.TimeLimit > 0 {
-		left := float64(d.share(share))
-		work = min(work, max(left/float64(each), little))
-		cells = min(cells, max(fewCells, left/float64(d.perCell())))
+		work = min(work, max(share*float64(d.Left())/float64(each), little))
+		cells = min(cells, max(fewCells, share*float64(d.Left())/float64(d.perCell())))
 	}
 	_, _, quick := loss.PolynomialBeyond(d.Loss)
 	masses, atom := t.PMF()
@@ -141,19 +130,16 @@ func (d *designer) rounded(t *tables.Table) (*tables.Verified, error) {
 	reach := float64(t.Reach()) / float64(int64(g.CellsPerSensitivity)*g.PointsPerCell) // sensitivities
 	unit, _ := d.unit.Float64()
 	size, waste := int64(0), math.Inf(1)
-	d.coarse = false
 	for s := int64(1); s <= d.points && size == 0 || s < 3*size; s += 2 {
 		k := (d.points + s - 1) / s
 		n := 2 * (reach + 1) * float64(k)
 		if n > cells {
-			d.coarse = d.coarse || n <= float64(d.Options.MaxCells)
 			continue
 		}
 		if quick {
 			n = min(n, perRun*float64(len(masses)))
 		}
 		if n*float64(k) > work {
-			d.coarse = d.coarse || n*float64(k) <= mostWork
 			continue
 		}
 		missed := 0.0
@@ -165,8 +151,6 @@ func (d *designer) rounded(t *tables.Table) (*tables.Verified, error) {
 			size, waste = s, w
 		}
 	}
-	d.coarse = d.coarse && waste > enough*d.Options.Gap
-	d.waiting = d.waiting || d.coarse
 	if size == 0 {
 		return nil, tooManyCells(d.Options.MaxCells)
 	}

@@ -92,10 +92,8 @@ func Simple(p dp.Problem, s *meet.Search) (*tables.Verified, error) {
 // simpleTable is the best noise that needs no solver, so that a Design always has a proven table: noise that
 // costs nothing, or a staircase (Geng & Viswanath 2014) that is cut off, with or without an atom.
 func (d *designer) simpleTable() (*tables.Verified, error) {
-	if !d.begun {
-		if free := d.freeTable(); free != nil {
-			return free, nil
-		}
+	if free := d.freeTable(); free != nil {
+		return free, nil
 	}
 	const (
 		share, shift = 1.0 / 8, 5 * time.Nanosecond // of the time that is left; to certify a cell at a shift
@@ -103,23 +101,20 @@ func (d *designer) simpleTable() (*tables.Verified, error) {
 	)
 	work, cells := maxSimpleWork/4, d.Options.MaxCells
 	if d.Options.TimeLimit > 0 {
-		left := d.share(share)
-		work = min(work, max(int(left/shift), 0))
+		left := time.Duration(share * float64(d.Left()))
+		work = min(work, int(left/shift))
 		cells = min(cells, max(fewCells, int(left/d.perCell())))
 	}
-	t, err := d.coreTable(runs*work, cells)
+	t, err := d.coreTable(runs*max(work, 0), cells)
 	if err != nil && d.start != nil { // a narrow core wants many cells
 		d.start = nil
-		t, err = d.coreTable(runs*work, cells)
+		t, err = d.coreTable(runs*max(work, 0), cells)
 	}
 	return t, err
 }
 
-// fewCells and fewNodes are how many there is always time for.
-const (
-	fewCells = 1 << 11
-	fewNodes = 1 << 9
-)
+// fewCells is how many there is always time for.
+const fewCells = 1 << 11
 
 // perCell returns about how long the expected loss of one cell takes.
 func (d *designer) perCell() time.Duration {
