@@ -14,6 +14,9 @@ import (
 // TestAnswersFitLedgers: how large an answer is depends on the draw, so a query whose answer might be too large for a ledger is
 // refused before it is charged, and the largest there may be fits with room.
 func TestAnswersFitLedgers(t *testing.T) {
+	if testing.Short() {
+		t.Skip("slow")
+	}
 	const ledgers = 128 << 20
 	largest := Query{Kind: Histogram, By: "city", Epsilon: 1, Neighbors: dp.AddRemove, Keys: []string{strings.Repeat("<", maxText-5), "b"}}
 	edges := Query{Kind: Quantile, Column: "age", Lower: -1e100, Upper: 1e100 / 3, Probability: 0.5, Candidates: 2, By: "city", Epsilon: 1, Neighbors: dp.AddRemove}

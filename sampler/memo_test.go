@@ -128,6 +128,9 @@ func TestMemoOfOneLaw(t *testing.T) {
 // TestMemoLaw: answers to many people have the law of the mechanism, by a chi-square test with a false-alarm rate of
 // 1e-9: of a selection, of a randomizer, and of a table.
 func TestMemoLaw(t *testing.T) {
+	if testing.Short() {
+		t.Skip("slow")
+	}
 	const n = 20_000
 	response, err := local.RandomizedResponse([]string{"a", "b", "c"}, 1)
 	if err != nil {

@@ -97,7 +97,11 @@ func TestRoundRandom(t *testing.T) {
 // steps apart, exactly, land at most m points apart.
 func TestRoundTranslation(t *testing.T) {
 	rng := rand.New(rand.NewPCG(13, 14))
-	for range 200000 {
+	tries := 200000
+	if testing.Short() {
+		tries = 40000
+	}
+	for range tries {
 		m := rng.Int64N(1 << rng.IntN(20))
 		x := float64(rng.Int64N(1<<30)-1<<29) / 2 // ties half the time
 		if rng.IntN(2) == 0 {

@@ -188,7 +188,11 @@ func TestRoundToGrid(t *testing.T) {
 
 func TestSum(t *testing.T) {
 	rng := rand.New(rand.NewPCG(9, 10))
-	for range 300 {
+	tries := 300
+	if testing.Short() {
+		tries = 60
+	}
+	for range tries {
 		var s Sum
 		want, size := new(big.Rat), 0.0
 		for range 1000 {

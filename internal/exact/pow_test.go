@@ -42,7 +42,11 @@ func floatPow(x *big.Rat, p float64) *big.Float {
 func TestPowAgainstBigFloat(t *testing.T) {
 	rng := rand.New(rand.NewPCG(5, 5))
 	powers := []float64{1, 2, 3, 0.5, 1.5, 1.25, 2.5, 1.1, 1 + 0x1p-52, 63.9, 64, 65, math.Pi, 0.1, 1e-3}
-	for range 300 {
+	tries := 300
+	if testing.Short() {
+		tries = 60
+	}
+	for range tries {
 		x := new(big.Rat).SetFrac(
 			new(big.Int).Lsh(big.NewInt(rng.Int64N(1<<40)+1), uint(rng.IntN(200))),
 			new(big.Int).Lsh(big.NewInt(rng.Int64N(1<<40)+1), uint(rng.IntN(200))))
@@ -101,7 +105,11 @@ func TestPowExactCases(t *testing.T) {
 // TestPowMonotone: neighboring arguments closer than the precision never swap.
 func TestPowMonotone(t *testing.T) {
 	rng := rand.New(rand.NewPCG(6, 6))
-	for range 200 {
+	tries := 200
+	if testing.Short() {
+		tries = 40
+	}
+	for range tries {
 		p := 64 * rng.Float64()
 		bits := uint(rng.IntN(30) + 1)
 		x := big.NewRat(rng.Int64N(1<<30)+1, rng.Int64N(1<<30)+1)

@@ -168,6 +168,9 @@ func exampleSpecs(t testing.TB) map[string]Spec {
 
 func TestExamplesAreProved(t *testing.T) {
 	for name, s := range exampleSpecs(t) {
+		if testing.Short() && (name == "l2 ball" || name == "l2 l1-ball") {
+			continue
+		}
 		v, err := must(New(s)).Verify(nil)
 		if err != nil {
 			t.Errorf("%s: %v", name, err)

@@ -54,6 +54,12 @@ func TestEveryKind(t *testing.T) {
 			checkDensity(t, file, p, proof.(*tables.Verified))
 			continue
 		}
+		if (p.Laws == nil) != (p.Kind == "plan") {
+			t.Errorf("%s: laws %v of a %s", file, p.Laws, p.Kind)
+		}
+		if p.Laws == nil {
+			continue
+		}
 		for i, row := range p.Laws.Rows {
 			sum := 0.0
 			for _, m := range row {
