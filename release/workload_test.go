@@ -398,8 +398,13 @@ func TestWorkloadIntervals(t *testing.T) {
 	}{
 		{plan.Workload{Kind: plan.Identity, Cells: 3}, []Cells{byCity}, nil, []int64{-5, 3, -1}, "a, b, c"},
 		{plan.Workload{Kind: plan.Matrix, Cells: 2, Rows: [][]int64{{1, 0}, {2, 3}}}, []Cells{byAge}, nil, []int64{-2, 7}, "query 1, query 2"},
-		{plan.Workload{Kind: plan.Marginals, Attributes: pairs.Attributes, Sets: [][]int{{0, 1}, {1}}}, []Cells{byAge, byCity}, [][]int{{0, 1}}, []int64{-9, 1, 2, 3, -4, 5},
-			"[-1, 0)|a, [-1, 0)|b, [-1, 0)|c, [0, 3]|a, [0, 3]|b, [0, 3]|c, |a, |b, |c"},
+		{
+			plan.Workload{Kind: plan.Marginals, Attributes: pairs.Attributes, Sets: [][]int{{0, 1}, {1}}},
+			[]Cells{byAge, byCity},
+			[][]int{{0, 1}},
+			[]int64{-9, 1, 2, 3, -4, 5},
+			"[-1, 0)|a, [-1, 0)|b, [-1, 0)|c, [0, 3]|a, [0, 3]|b, [0, 3]|c, |a, |b, |c",
+		},
 	} {
 		m := &Measured{Plan: planOf(t, c.w, 1, dp.AddRemove, 1, c.sets...), Cells: c.cells, Sums: c.sums}
 		p := m.Plan.Mechanism()

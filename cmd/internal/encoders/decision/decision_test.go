@@ -342,8 +342,11 @@ func TestBeatsSurely(t *testing.T) {
 		measure             string
 		want                bool
 	}{
-		{5, 0, 0, encoders.MeasureError, false}, {7, 0, 0, encoders.MeasureError, true}, {0, 5, 0, encoders.MeasureError, false},
-		{3, 3, 0.1, encoders.MeasureCrossEntropy, true}, {3, 4, 0.1, encoders.MeasureCrossEntropy, false},
+		{5, 0, 0, encoders.MeasureError, false},
+		{7, 0, 0, encoders.MeasureError, true},
+		{0, 5, 0, encoders.MeasureError, false},
+		{3, 3, 0.1, encoders.MeasureCrossEntropy, true},
+		{3, 4, 0.1, encoders.MeasureCrossEntropy, false},
 		{3, 3, 0, encoders.MeasureCrossEntropy, false},
 	} {
 		own := of(first(c.wrong), func(int) float64 { return 0.5 })
