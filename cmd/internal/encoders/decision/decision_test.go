@@ -342,6 +342,7 @@ func TestBeatsSurely(t *testing.T) {
 		measure             string
 		want                bool
 	}{
+		{0, 0, 0, encoders.MeasureError, false},
 		{5, 0, 0, encoders.MeasureError, false},
 		{7, 0, 0, encoders.MeasureError, true},
 		{0, 5, 0, encoders.MeasureError, false},
@@ -349,7 +350,7 @@ func TestBeatsSurely(t *testing.T) {
 		{3, 4, 0.1, encoders.MeasureCrossEntropy, false},
 		{3, 3, 0, encoders.MeasureCrossEntropy, false},
 	} {
-		own := of(first(c.wrong), func(int) float64 { return 0.5 })
+		own := of(func(i int) float64 { return max(first(c.wrong)(i), 1e-9) }, func(int) float64 { return 0.5 })
 		numbers := of(first(c.numbersWrong), func(int) float64 { return 0.5 - c.gain })
 		if _, _, beats := numbers.BeatsSurely(own, c.measure); beats != c.want {
 			t.Errorf("%+v: %v", c, beats)

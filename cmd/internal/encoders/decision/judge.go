@@ -185,12 +185,13 @@ func scoredLaw(p people, c *bundle.Category, factor float64) law {
 }
 
 // BeatsSurely is Beats where e is about a fifth of the people, which is few where one in forty errs: also with one more
-// of them, who loses as much as anybody gains, and not by more errors of half a person or more.
+// of them, who loses as much as anybody gains, and not by more errors of half a person or more. Errors are to be fewer
+// by as much: that all people gain a part in a billion is sure, and says nothing of others.
 func (e *Expected) BeatsSurely(f *Expected, measure string) (by, standardError float64, beats bool) {
 	gains := f.differences(e, measure)
 	by, standardError = Mean(gains)
 	mean, deviation := Mean(append(gains, -floats.Max(gains)))
-	return by, standardError, mean > 2*deviation && !e.spends(f)
+	return by, standardError, mean > 2*deviation && !e.spends(f) && (measure != encoders.MeasureError || f.spends(e))
 }
 
 // Beats reports whether people lose less by e than by f, by more than two standard errors of the
