@@ -135,7 +135,7 @@ var arrows = map[string][]string{
 	"cmd/internal/cli": {
 		"cmd/internal/cli/releases", "cmd/internal/cli/vectors", "proof", "cmd/internal/shell", "cmd/internal/report", "cmd/internal/estimate", "cmd/internal/studio", "internal/csvfile", "cmd/internal/figure", "internal/exact", "internal/check", "internal/files",
 		"lp", "lp/highs", "tables", "tables/shapes", "kernels", "cells", "local", "subset", "counts", "sampler", "noise", "dp", "loss", "account", "plan", "plan/design",
-		"github.com/spf13/cobra", "github.com/spf13/pflag", "gonum.org/v1/plot",
+		"github.com/spf13/cobra", "github.com/spf13/pflag", "gonum.org/v1/plot", "gonum.org/v1/gonum/floats",
 	},
 	// Groups of commands, which know nothing of each other.
 	"cmd/internal/cli/releases": {

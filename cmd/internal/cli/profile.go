@@ -8,9 +8,12 @@ import (
 	"encoding/csv"
 	"errors"
 	"fmt"
+	"image/color"
 	"io"
 	"math"
+	"slices"
 
+	"gonum.org/v1/gonum/floats"
 	"gonum.org/v1/plot"
 	"gonum.org/v1/plot/plotter"
 	"gonum.org/v1/plot/vg"
@@ -20,13 +23,14 @@ import (
 	"github.com/noisewright/noisewright/cmd/internal/shell"
 )
 
-// profilePoints is the number of epsilons of a privacy profile, and of errors of a trade-off function.
-const profilePoints = 101
+// A profile has its delta at so many epsilons up to where it promises what people promise, and at some beyond.
+const profilePoints, profileBeyond = 301, 75
 
-// A profile is what is proved of a release: its delta at each epsilon.
+// A profile is what is proved of a release: its delta at each of some epsilons, and so at least that at larger ones.
 type profile struct {
-	name   string
-	deltas []account.Bounds
+	name     string
+	epsilons []float64
+	deltas   []account.Bounds
 }
 
 // profiles draws the privacy profiles of releases over each other, or their trade-off functions, and
@@ -35,39 +39,24 @@ func (o *plotOptions) profiles(ctx context.Context) error {
 	if len(o.files) > len(figure.Palette) {
 		return shell.BadInput("", fmt.Errorf("%d releases, want at most %d in one figure", len(o.files), len(figure.Palette)))
 	}
-	composed, epsilons, err := o.composed(ctx)
-	if err != nil {
-		return err
-	}
 	numbers, err := o.Reserve(o.csv, o.files...)
 	if err != nil {
 		return err
 	}
 	defer numbers.Discard()
-	var all []profile
-	for i, c := range composed {
-		p := profile{name: shell.InputName(o.files[i])}
-		if n := o.times[i]; n > 1 {
-			p.name = fmt.Sprintf("%d of %s", n, p.name)
-		}
-		for _, e := range epsilons {
-			d, err := c.Delta(e)
-			if err = cmp.Or(err, ctx.Err()); err != nil {
-				return err
-			}
-			p.deltas = append(p.deltas, d)
-		}
-		all = append(all, p)
+	all, err := o.proved(ctx)
+	if err != nil {
+		return err
 	}
 	draw, list := drawDeltas, listDeltas
 	if o.tradeOff {
 		draw, list = drawTradeOffs, listTradeOffs
 	}
-	if err := numbers.Put(func(w io.Writer) error { return list(csv.NewWriter(w), epsilons, all) }); err != nil {
+	if err := numbers.Put(func(w io.Writer) error { return list(csv.NewWriter(w), all) }); err != nil {
 		return err
 	}
 	return o.WriteFile(o.Output, func(w io.Writer) error {
-		p, err := draw(epsilons, all)
+		p, err := draw(all)
 		if err != nil {
 			return err
 		}
@@ -75,47 +64,68 @@ func (o *plotOptions) profiles(ctx context.Context) error {
 	}, o.files...)
 }
 
-// composed returns each release, made so many times, and the epsilons from 0 to where they promise
-// what people promise.
-func (o *plotOptions) composed(ctx context.Context) (all []*account.Composition, epsilons []float64, err error) {
-	var most float64
+// proved returns the profile of each release, made so many times.
+func (o *plotOptions) proved(ctx context.Context) ([]profile, error) {
+	all := make([]profile, len(o.files))
+	composed, ends := make([]*account.Composition, len(all)), make([]float64, len(all))
 	for i, arg := range o.files {
 		m, err := readMechanism(ctx, o.Streams, arg)
 		if err != nil {
-			return nil, nil, err
+			return nil, err
 		}
-		c, err := account.Compose([]account.Release{{PLD: m, Times: o.times[i]}}, account.Options{})
-		if err != nil {
-			return nil, nil, shell.BadInput("", err)
+		if composed[i], err = account.Compose([]account.Release{{PLD: m, Times: o.times[i]}}, account.Options{}); err != nil {
+			return nil, shell.BadInput("", err)
 		}
-		for delta := 1e-9; ; delta *= 10 {
-			e, err := c.Epsilon(min(delta, 0.99))
-			if err != nil && !errors.Is(err, account.ErrDeltaTooSmall) {
-				return nil, nil, err
-			}
-			if err == nil {
-				most = max(most, e.Upper)
-			}
-			if err == nil || delta >= 1 {
-				break
-			}
+		if ends[i], err = endOf(composed[i]); err != nil {
+			return nil, err
 		}
-		all = append(all, c)
+		all[i].name = shell.InputName(arg)
+		if n := o.times[i]; n > 1 {
+			all[i].name = fmt.Sprintf("%d of %s", n, all[i].name)
+		}
 	}
-	most = 1.25 * max(most, 0x1p-10)
-	for i := range profilePoints {
-		epsilons = append(epsilons, most*float64(i)/(profilePoints-1))
+	most := 1.25 * max(slices.Max(ends), 0x1p-10)
+	for i := range all {
+		p := &all[i]
+		p.epsilons = floats.Span(make([]float64, profilePoints), 0, ends[i])
+		p.epsilons = append(p.epsilons, floats.Span(make([]float64, profileBeyond+1), ends[i], most)[1:]...)
+		for _, e := range p.epsilons {
+			d, err := composed[i].Delta(e)
+			if err = cmp.Or(err, ctx.Err()); err != nil {
+				return nil, err
+			}
+			p.deltas = append(p.deltas, d)
+		}
 	}
-	return all, epsilons, nil
+	return all, nil
 }
 
-func drawDeltas(epsilons []float64, all []profile) (*plot.Plot, error) {
+// endOf is the epsilon at a delta of 1e-9, or, of what has none, at the first power of ten that has one.
+func endOf(c *account.Composition) (float64, error) {
+	for delta := 1e-9; delta < 1; delta *= 10 {
+		e, err := c.Epsilon(delta)
+		switch {
+		case err == nil:
+			return e.Upper, nil
+		case !errors.Is(err, account.ErrDeltaTooSmall):
+			return 0, err
+		}
+	}
+	return 0, nil
+}
+
+// drawDeltas draws steps: what is proved at an epsilon holds up to the next one, and a line between them would not.
+func drawDeltas(all []profile) (*plot.Plot, error) {
 	var curves []figure.Curve
 	for i, p := range all {
 		var points plotter.XYs
 		for j, d := range p.deltas {
-			if d.Upper > 0 {
-				points = append(points, plotter.XY{X: epsilons[j], Y: math.Log10(d.Upper)})
+			if d.Upper <= 0 {
+				break
+			}
+			points = append(points, plotter.XY{X: p.epsilons[j], Y: math.Log10(d.Upper)})
+			if j+1 < len(p.deltas) {
+				points = append(points, plotter.XY{X: p.epsilons[j+1], Y: math.Log10(d.Upper)})
 			}
 		}
 		if len(points) > 1 {
@@ -123,50 +133,83 @@ func drawDeltas(epsilons []float64, all []profile) (*plot.Plot, error) {
 		}
 	}
 	f := figure.New()
-	f.X.Label.Text, f.Y.Label.Text = "epsilon", "delta, proved"
+	f.X.Label.Text, f.Y.Label.Text = "epsilon", "delta, at most"
 	f.Y.Tick.Marker = plot.TickerFunc(figure.DecadeTicks)
+	f.Legend.Top, f.Legend.Left, f.Legend.XOffs, f.Legend.YOffs = false, true, -f.Legend.XOffs, -f.Legend.YOffs
 	return f, figure.Add(f, curves)
 }
 
-func listDeltas(w *csv.Writer, epsilons []float64, all []profile) error {
+func listDeltas(w *csv.Writer, all []profile) error {
 	lines := [][]string{{"release", "epsilon", "delta", "delta_lower"}}
 	for _, p := range all {
 		for j, d := range p.deltas {
-			lines = append(lines, []string{p.name, fmt.Sprint(epsilons[j]), fmt.Sprint(d.Upper), fmt.Sprint(d.Lower)})
+			lines = append(lines, []string{p.name, fmt.Sprint(p.epsilons[j]), fmt.Sprint(d.Upper), fmt.Sprint(d.Lower)})
 		}
 	}
 	return w.WriteAll(lines)
 }
 
-// tradeOff returns the least type II error, for each type I error from 0 to 1, of all tests whether a
-// person is there, as far as the profile proves it: the largest of the lines
-// 1 - delta - e^epsilon alpha and e^-epsilon (1 - delta - alpha) (Dong, Roth & Su 2022, Proposition 2.12).
-func (p profile) tradeOff(epsilons []float64) (points plotter.XYs) {
-	for i := range profilePoints {
-		alpha, least := float64(i)/(profilePoints-1), 0.0
-		for j, d := range p.deltas {
-			odds := math.Exp(epsilons[j])
-			least = max(least, 1-d.Upper-odds*alpha, (1-d.Upper-alpha)/odds)
-		}
-		points = append(points, plotter.XY{X: alpha, Y: max(0, least-1e-12)}) // rounding
+// A support is a line that no test's errors are below: least at a type I error of 0, from where it is the largest one.
+type support struct{ least, slope, from float64 }
+
+// tradeOff returns the least type II error for type I errors from 0 to 1, of all tests whether a person is there, as
+// far as the profile proves it: the largest of the lines 1 - delta - e^epsilon alpha and
+// e^-epsilon (1 - delta - alpha) (Dong, Roth & Su 2022, Proposition 2.12), at its corners.
+func (p profile) tradeOff() (corners plotter.XYs) {
+	lines := []support{{}}
+	for j, d := range p.deltas {
+		odds := math.Exp(p.epsilons[j])
+		lines = append(lines, support{least: 1 - d.Upper, slope: -odds}, support{least: (1 - d.Upper) / odds, slope: -1 / odds})
 	}
-	return points
+	slices.SortFunc(lines, func(a, b support) int { return cmp.Or(cmp.Compare(a.slope, b.slope), cmp.Compare(b.least, a.least)) })
+	var largest []support // from left to right
+	for _, l := range lines {
+		if n := len(largest); n > 0 && largest[n-1].slope == l.slope { // and not below
+			continue
+		}
+		for l.from = math.Inf(-1); len(largest) > 0; largest = largest[:len(largest)-1] {
+			last := largest[len(largest)-1]
+			if x := (last.least - l.least) / (l.slope - last.slope); x > last.from {
+				l.from = x
+				break
+			}
+		}
+		largest = append(largest, l)
+	}
+	at := func(l support, alpha float64) {
+		corners = append(corners, plotter.XY{X: alpha, Y: max(0, l.least+l.slope*alpha-1e-12)}) // rounding
+	}
+	for i, l := range largest {
+		end := math.Inf(1)
+		if i+1 < len(largest) {
+			end = largest[i+1].from
+		}
+		if from := max(l.from, 0); from < min(end, 1) {
+			at(l, from)
+		}
+		if end >= 1 {
+			at(l, 1)
+			break
+		}
+	}
+	return corners
 }
 
-func drawTradeOffs(epsilons []float64, all []profile) (*plot.Plot, error) {
-	curves := []figure.Curve{{Name: "no test is better than chance", Points: plotter.XYs{{X: 0, Y: 1}, {X: 1, Y: 0}}, Style: figure.Dashed(figure.Green, 1)}}
+func drawTradeOffs(all []profile) (*plot.Plot, error) {
+	gray := color.NRGBA{R: 0x80, G: 0x80, B: 0x80, A: 0xff}
+	curves := []figure.Curve{{Name: "no test is better than chance", Points: plotter.XYs{{X: 0, Y: 1}, {X: 1, Y: 0}}, Style: figure.Dashed(gray, 1)}}
 	for i, p := range all {
-		curves = append(curves, figure.Curve{Name: p.name, Points: p.tradeOff(epsilons), Style: figure.Solid(figure.Palette[i], 2)})
+		curves = append(curves, figure.Curve{Name: p.name, Points: p.tradeOff(), Style: figure.Solid(figure.Palette[i], 2)})
 	}
 	f := figure.New()
 	f.X.Label.Text, f.Y.Label.Text = "type I error of a test", "type II error, at least"
 	return f, figure.Add(f, curves)
 }
 
-func listTradeOffs(w *csv.Writer, epsilons []float64, all []profile) error {
+func listTradeOffs(w *csv.Writer, all []profile) error {
 	lines := [][]string{{"release", "type_1_error", "type_2_error_lower"}}
 	for _, p := range all {
-		for _, at := range p.tradeOff(epsilons) {
+		for _, at := range p.tradeOff() {
 			lines = append(lines, []string{p.name, fmt.Sprint(at.X), fmt.Sprint(at.Y)})
 		}
 	}

@@ -69,13 +69,17 @@ func (o *ledgerOptions) report(ctx context.Context, l *ledger.Ledger) error {
 	if t.Neighbors == dp.Replace {
 		hides, guess = "what "+unitText(t)+" says", "which of two values "+unitText(t)+" has"
 	}
+	hidden := "One row is hidden, and not a person with several rows."
+	if _, person := t.Person(); person {
+		hidden = "One person is hidden, with all rows, and not a family or another group of persons."
+	}
 	composition := "The total holds on the condition that " + strings.ReplaceAll(nonAdaptive, "\n", " ") + "."
 	if t.Adaptive {
 		composition = "Each release was charged in full; later noise may have been chosen in view of earlier answers."
 	}
 	return o.WriteFile(o.Output, func(w io.Writer) error {
 		return reportTemplate.Execute(w, map[string]any{
-			"Name": filepath.Base(o.file), "Terms": t, "Words": shell.InWords(t.Epsilon, t.Delta, guess) + " all releases", "Hides": hides, "Composition": composition,
+			"Name": filepath.Base(o.file), "Terms": t, "Words": shell.InWords(t.Epsilon, t.Delta, guess) + " all releases", "Hides": hides, "Hidden": hidden, "Composition": composition,
 			"Spent": shell.DigitsUp(spent.Epsilon), "Share": spent.Epsilon / t.Epsilon, "Releases": releasesText(spent), "Rows": rows,
 		})
 	}, o.file)
