@@ -171,13 +171,19 @@ func invert(m [][]int64) (*inverse, error) {
 				sum += f[i][k] * r[k][j].float()
 			}
 			v.z[i][j] += int64(math.Round(sum))
+			if v.z[i][j] > maxEntry || v.z[i][j] < -maxEntry { // far off, and too large for residual
+				return nil, errRank()
+			}
 			v.z[j][i] = v.z[i][j]
 		}
 	}
 	return v, v.bound(v.residual(m))
 }
 
-// residual returns 2^places·I − M·Z, exactly: products of 2^53 and 2^63, 2^10 of them.
+// maxEntry bounds the entries of an inverse: those of the first one are at most half of it.
+const maxEntry = 1 << 62
+
+// residual returns 2^places·I − M·Z, exactly: products of 2^53 and 2^62, 2^11 of them.
 func (v *inverse) residual(m [][]int64) [][]wide {
 	n := len(m)
 	unit := wide{lo: 1 << (v.places % 64)}
