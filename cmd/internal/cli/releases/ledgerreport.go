@@ -110,7 +110,8 @@ func costText(costs []account.Cost) string {
 	return strings.Join(parts, " and ")
 }
 
-// answerText is what readers want of an answer: a number with its interval, or how many there are.
+// answerText is what readers want of an answer: its numbers, each with the interval that holds the exact one, or, of a
+// quantile, how many rows it may be off.
 func answerText(answer []byte) string {
 	if answer == nil {
 		return "none: only charged"
@@ -120,6 +121,7 @@ func answerText(answer []byte) string {
 		Answers []struct {
 			Key                 string
 			Value, Lower, Upper *float64
+			RankError           int64 `json:"rank_error"`
 		} `json:"answers"`
 	}
 	if json.Unmarshal(answer, &a) != nil || len(a.Answers) == 0 {
@@ -136,8 +138,11 @@ func answerText(answer []byte) string {
 			continue
 		}
 		text += fmt.Sprint(*one.Value)
-		if one.Lower != nil && one.Upper != nil {
-			text += fmt.Sprintf(" (%v to %v)", *one.Lower, *one.Upper)
+		switch {
+		case one.RankError > 0:
+			text += fmt.Sprintf(" (no more than %d rows off, %v %%)", one.RankError, 100*a.Level)
+		case one.Lower != nil && one.Upper != nil:
+			text += fmt.Sprintf(" (%v to %v, %v %%)", *one.Lower, *one.Upper, 100*a.Level)
 		}
 		parts = append(parts, text)
 	}
