@@ -1,0 +1,140 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package vectors
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/noisewright/noisewright/cmd/internal/encoders"
+	"github.com/noisewright/noisewright/cmd/internal/encoders/decision"
+	"github.com/noisewright/noisewright/cmd/internal/shell"
+	"github.com/noisewright/noisewright/encoder"
+	"github.com/noisewright/noisewright/latent"
+	"github.com/noisewright/noisewright/latent/bundle"
+	"github.com/noisewright/noisewright/noise"
+)
+
+func (o *trainOptions) noiseFlags(f *shell.Flags) {
+	// Whether epsilon is needed is known once the noise is.
+	f.OptionalNumber(&o.promise.Epsilon, "epsilon", shell.AtMost("a number", 100), "epsilon of a person's release, without unit: above 0, at most 100")
+	f.OptionalNumber(&o.promise.Delta, "delta", deltaOfPerson, "delta of a person's release, a probability: 0, or from 1e-10 to 0.5")
+	decisions := ""
+	if o.decide != nil {
+		decisions = "category or levels (a decision on the device, of classes), "
+	}
+	noiseFlag(f, &o.noise, &o.file, "noise: designed, staircase, local or local-unbiased (per coordinate), laplace, gaussian or spherical (joint), "+decisions+"none (a filter, which promises nothing), or auto (the one of least loss on people held out)", o.trainKinds())
+	f.Word(&o.domain, "domain", "word", "body that encodings are clipped to: box, l1-ball, ball, or auto (what suits the noise)", shell.NoiseAuto, string(bundle.Box), string(bundle.L1Ball), string(bundle.Ball))
+	radius := f.OptionalNumber(&o.radius, "radius", shell.Rule{Want: "a number from 1e-6 to 1e6", OK: func(v float64) bool { return v >= 1e-6 && v <= 1e6 }},
+		fmt.Sprintf("radius of the body, in units of the encoding: %g, with noise of a file what that is for", o.radius))
+	counts := shell.NoiseAuto
+	if len(o.coordinates) == 1 {
+		counts = strconv.Itoa(o.coordinates[0])
+	}
+	f.Func("coordinates", "counts", counts, "numbers that a person sends: one count, several to choose the best of, or auto, which is 1,2,3", func(text string) error {
+		if text == shell.NoiseAuto {
+			text = "1,2,3"
+		}
+		o.coordinates = nil
+		for part := range strings.SplitSeq(text, ",") {
+			v, ok := shell.ParseCount(part)
+			if !ok || v < 1 || v > bundle.MaxCoordinates {
+				return shell.Want(fmt.Sprintf("auto, or integers from 1 to %d, separated by commas", bundle.MaxCoordinates))
+			}
+			o.coordinates = append(o.coordinates, v)
+		}
+		slices.Sort(o.coordinates)
+		o.coordinates = slices.Compact(o.coordinates)
+		return nil
+	})
+	f.Check(func() error {
+		switch {
+		case o.noise == string(bundle.None) && (o.promise.Epsilon != 0 || o.promise.Delta != 0):
+			return errors.New("epsilon or delta with noise = none, want neither: a filter promises nothing")
+		case o.noise != string(bundle.None) && o.promise.Epsilon == 0:
+			return errors.New("epsilon is missing, want a number above 0, at most 100")
+		case o.noise == noise.Gaussian && o.promise.Delta == 0:
+			return errors.New("noise = gaussian and delta = 0, want a delta above 0: Gaussian noise is never private without")
+		}
+		o.fitted = !radius.Given
+		return nil
+	})
+}
+
+// readOwn reads the noise of a file, and proves it.
+func readOwn(ctx context.Context, s *shell.Streams, file string) (*latent.Own, error) {
+	made, err := s.ReadAny(file)
+	if err == nil {
+		_, err = shell.Prove(ctx, file, made)
+	}
+	if err != nil {
+		return nil, err
+	}
+	own, err := latent.NewOwn(made)
+	if err != nil {
+		return nil, shell.BadFile(file, err)
+	}
+	return own, nil
+}
+
+// own reads the noise of a file, and holds the promise against it before the training.
+func (o *trainOptions) own(ctx context.Context) (err error) {
+	if o.file == "" {
+		return nil
+	}
+	if o.given, err = readOwn(ctx, o.Streams, o.file); err != nil {
+		return err
+	}
+	if o.fitted {
+		o.radius = o.given.Radius
+	}
+	o.noise = string(o.given.Kind)
+	for _, c := range o.choices() {
+		t := &task{choice: c, radius: o.radius}
+		if _, err := encoder.Given(o.given, t.body(), o.promise); err != nil {
+			return shell.BadFile(o.file, err)
+		}
+	}
+	return nil
+}
+
+// noiseFlag adds --noise: one of the words, or a file.
+func noiseFlag(f *shell.Flags, word, file *string, usage string, words []string) {
+	f.Func("noise", "word or FILE", *word, usage+", or the file of a table, a kernel or a local randomizer of numbers, the same for each coordinate", func(text string) error {
+		*word, *file = text, ""
+		if slices.Contains(words, text) {
+			return nil
+		}
+		if _, err := os.Stat(text); err != nil {
+			return shell.Want(strings.Join(words, " or ") + ", or a file")
+		}
+		*file = text
+		return nil
+	})
+	f.CompleteOrFile("noise", words...)
+}
+
+func (o *trainOptions) choices() []encoders.Choice {
+	choices := encoders.Choices(o.coordinates, o.promise)
+	if o.noise == decision.Category || o.noise == decision.Levels {
+		return nil
+	}
+	if o.noise != shell.NoiseAuto {
+		choices = nil
+		for _, z := range o.coordinates {
+			kind := bundle.Kind(o.noise)
+			choices = append(choices, encoders.Choice{Coordinates: z, Noise: kind, Domain: encoder.BestDomain(kind)})
+		}
+	}
+	for i := range choices {
+		if o.domain != shell.NoiseAuto {
+			choices[i].Domain = bundle.Domain(o.domain)
+		}
+	}
+	return choices
+}
