@@ -452,7 +452,7 @@ func TestWorkloadText(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	short, err := w.text(q, "hash")
+	short, err := w.text(workloadKind, "", q, "hash")
 	if err != nil || !strings.Contains(short, `"age`) {
 		t.Fatal(short, err)
 	}
@@ -460,7 +460,7 @@ func TestWorkloadText(t *testing.T) {
 	known := map[string]bool{}
 	for _, more := range []int{0, room, room + 1, room + 2} {
 		q.Where = w.Where + strings.Repeat("0", more)
-		text, err := w.text(q, "hash")
+		text, err := w.text(workloadKind, "", q, "hash")
 		if err != nil || len(text) >= 1<<15 || strings.Contains(text, "sha256") != (more > room) || known[text] {
 			t.Errorf("%d more: %d bytes, %.40s, %v", more, len(text), text, err)
 		}
