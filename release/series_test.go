@@ -119,7 +119,7 @@ func (u neverRead) ReadData(context.Context, Query) (*Data, string, error) {
 	return nil, "", io.ErrUnexpectedEOF
 }
 
-func seriesLedger(tb testing.TB, epsilon float64) *ledger.Ledger {
+func seriesLedger(tb testing.TB, epsilon float64) (*ledger.Ledger, string) {
 	tb.Helper()
 	path := filepath.Join(tb.TempDir(), "series.ledger")
 	if err := ledger.Create(tb.Context(), path, ledger.Terms{Epsilon: epsilon, Neighbors: dp.AddRemove, Unit: dp.Row}); err != nil {
@@ -130,7 +130,7 @@ func seriesLedger(tb testing.TB, epsilon float64) *ledger.Ledger {
 		tb.Fatal(err)
 	}
 	tb.Cleanup(func() { _ = l.Close() })
-	return l
+	return l, path
 }
 
 // quiet is a plan whose noise is 0 but for one draw in some 10^8.
@@ -141,7 +141,7 @@ func quiet(tb testing.TB, kind string) *plan.Verified {
 // TestSeries: each period counts the rows that are there when it is released, and never again; the plan is
 // charged once; and whoever asks for a period that is over gets the same bytes, whatever the data are by then.
 func TestSeries(t *testing.T) {
-	l := seriesLedger(t, 20)
+	l, _ := seriesLedger(t, 20)
 	w := Workload{Plan: quiet(t, plan.Prefix), Cells: []Cells{byCity}}
 	files := []string{"1,a\n2,a\n3,b\n", "1,a\n2,a\n3,b\n4,a\n5,c\n", "4,a\n5,c\n6,b\n7,c\n8,d\n"}
 	want := [][]int64{{2}, {2, 1}, {2, 1, 2}}
@@ -185,7 +185,7 @@ func TestSeries(t *testing.T) {
 	if m, err := w.Period(t.Context(), l, strings.NewReader("id,city\n"+files[0]), "a"); !errors.Is(err, account.ErrExceeded) {
 		t.Errorf("%+v, %v", m, err)
 	}
-	l = seriesLedger(t, 20)
+	l, _ = seriesLedger(t, 20)
 	for i, period := range byCity.Keys {
 		m, err := w.Period(t.Context(), l, strings.NewReader("id,city\n1,c\n2,b\n"), period)
 		if err != nil || m.Plan.Mechanism().Answers().Size != (i+1)*(i+2)/2 {
@@ -236,7 +236,7 @@ func TestSeriesOrder(t *testing.T) {
 	if _, err := w.Period(t.Context(), nil, neverRead{t}, "a"); !errors.Is(err, dp.ErrInvalid) || !strings.Contains(err.Error(), "ledger = none") {
 		t.Error(err)
 	}
-	book := seriesLedger(t, 20)
+	book, _ := seriesLedger(t, 20)
 	if _, err := w.Period(t.Context(), book, strings.NewReader("id,city\n1,a\n"), "a"); err != nil {
 		t.Fatal(err)
 	}
@@ -254,7 +254,7 @@ func TestSeriesStrict(t *testing.T) {
 		rows + "4,a\n": true, "1,a\n3,b\n": true, "1,a\n7,a\n3,b\n": true, "1,a\n2,a\n2,a\n3,b\n": true, rows + "4\n": true,
 	} {
 		for _, strict := range []bool{false, true} {
-			l := seriesLedger(t, 20)
+			l, _ := seriesLedger(t, 20)
 			w := Workload{Plan: quiet(t, plan.Prefix), Cells: []Cells{byCity}, StrictNotPrivate: strict}
 			if m, err := w.Period(t.Context(), l, strings.NewReader("id,city\n"+rows), "a"); err != nil || len(m.Rows) > 0 != strict {
 				t.Fatal(m, err)
