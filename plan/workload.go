@@ -182,7 +182,8 @@ func (w *Workload) size(set []int) int {
 // them is.
 func (p *Plan) Closed(cells int) (*Plan, error) {
 	s := p.Spec()
-	if m := s.Measurements; s.Workload.Kind == Marginals || s.Workload.Kind == Matrix || len(m) != 1 || m[0].Kind != Partition || m[0].Block != 1 {
+	// One partition from which all cells follow has a block for each.
+	if m := s.Measurements; s.Workload.Kind == Marginals || s.Workload.Kind == Matrix || len(m) != 1 || m[0].Kind != Partition {
 		return nil, check.Field("plan", "plan", "one of "+s.Workload.Kind+" that measures sums of cells", "one of prefix, ranges or identity that measures each cell by itself")
 	}
 	s.Workload.Cells = cells

@@ -289,6 +289,7 @@ func TestWorkloadRefuses(t *testing.T) {
 	for i, d := range []otherData{
 		func(q *Query) { q.cells = []Cells{{Column: "city", Keys: []string{"b", "a", "c"}}} },
 		func(q *Query) { q.Where = "age > 5" },
+		func(q *Query) { q.series = true },
 		nil,
 	} {
 		if _, err := w.Release(t.Context(), uncharged{t, row}, d); !errors.Is(err, dp.ErrInvalid) || !strings.Contains(err.Error(), "data = those of another query") {

@@ -28,6 +28,9 @@ type Problem struct {
 	Neighbors    string // dp.AddRemove or dp.Replace
 	MaxPerPerson int    // cells that a person may be in
 	Workload     plan.Workload
+	// Series wants each cell measured by itself, so that a series of periods can be released as they end; other
+	// candidates then say by their estimates what that costs.
+	Series bool
 }
 
 // Options tune a design; the zero value is useful.
@@ -95,6 +98,7 @@ func newStudy(ctx context.Context, p Problem, o Options) (*study, error) {
 	errs.Add(p.Workload.Validate())
 	errs.OneOf("neighbors", p.Neighbors, dp.AddRemove, dp.Replace)
 	errs.If(p.MaxPerPerson < 1 || p.MaxPerPerson > plan.MaxCells, "max-per-person", p.MaxPerPerson, "1 to %d cells", plan.MaxCells)
+	errs.If(p.Series && (p.Workload.Kind == plan.Marginals || p.Workload.Kind == plan.Matrix), "series", "true", "false of %s: periods are those of prefix, ranges or identity", p.Workload.Kind)
 	if err := errs.Err(); err != nil {
 		return nil, err
 	}
@@ -156,7 +160,7 @@ func (s *study) at(ctx context.Context, b dp.Budget) (*Result, error) {
 	r := &Result{NumberByNumber: s.oneByOne(), Stopped: s.stopped || ctx.Err() != nil}
 	var failed error
 	for _, c := range list {
-		if c.MeanSquaredError <= best*margin {
+		if s.problem.Series && c.Name == identity || !s.problem.Series && c.MeanSquaredError <= best*margin {
 			made, err := s.prove(context.WithoutCancel(ctx), &c)
 			if err != nil {
 				failed = err
@@ -286,6 +290,9 @@ func geometricVariance(epsilon float64) float64 {
 	return 2 * (1 + x) / (x * x)
 }
 
+// identity is the candidate that measures the cells.
+const identity = "identity"
+
 // blocks is a candidate of one partition.
 func (s *study) blocks(size int, l plan.Law) candidate {
 	v, sum := varianceOf(l), 0.0
@@ -295,7 +302,7 @@ func (s *study) blocks(size int, l plan.Law) candidate {
 	c := candidate{make: func(context.Context) ([]plan.Measurement, error) {
 		return []plan.Measurement{{Kind: plan.Partition, Block: size, Weight: 1, Noise: &l}}, nil
 	}}
-	c.Name, c.MeanSquaredError = "identity", v*sum/s.queries()
+	c.Name, c.MeanSquaredError = identity, v*sum/s.queries()
 	return c
 }
 
