@@ -29,7 +29,7 @@ func TestWalks(t *testing.T) {
 		{"docs/gains.md", "# How", "Expected loss at", 6},
 		{"docs/which-epsilon.md", "# Which", "", 2},
 		{"docs/release.md", "# Release", "## What you must decide", 14},
-		{"docs/plans.md", "# Publish", "## What you must decide", 7},
+		{"docs/plans.md", "# Publish", "## What you must decide", 11},
 		{"docs/recipes.md", "# Recipes", "## The tables of a paper", 43},
 		{"docs/composition.md", "# ", "", 10},
 		{"docs/kernels.md", "# ", "", 11},
@@ -86,7 +86,7 @@ type walkStep struct{ command, shown string }
 
 var (
 	block   = regexp.MustCompile("(?m)^```\n((?:.*\n)*?)```$|^\n((?:    .*\n)+)")
-	typed   = regexp.MustCompile(`^(noisewright|awk|printf|echo|head|sed|\() ?`)
+	typed   = regexp.MustCompile(`^(noisewright|awk|printf|echo|cat|head|sed|\() ?`)
 	program = regexp.MustCompile(`(?m)(^|\| )noisewright `)
 	numbers = regexp.MustCompile(` *([0-9a-f]{64}|-?[0-9]([-0-9.,:TZe+]*[0-9])?(m?s\b)?)`)
 )
