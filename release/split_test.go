@@ -192,4 +192,3 @@ func TestSplitRefuses(t *testing.T) {
 		t.Error(err)
 	}
 }
-

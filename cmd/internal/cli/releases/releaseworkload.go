@@ -77,19 +77,19 @@ is over. The ledger is charged for the whole plan with the first period, and for
 after it: each row, or person, is in few of the periods, as the plan says. Periods come in
 their order.
 
-The rows of a period are counted once, with noise that is drawn once. Whoever asks for it
-again gets the same answer, and the data are not read: a row that arrives for a period that
-is over does not count, and nothing tells so. With --strict-not-private it is refused to go
-on if rows of earlier periods are not those that were counted: that is exact, not private,
-and for who holds the data alone.
+The rows of a period are counted once, with noise that is drawn once. Whoever asks for
+it again gets the same answer, and the data are not read: a row that arrives for a period
+that is over does not count, and nothing tells so. With --strict-not-private it is refused
+to go on if rows of earlier periods are not those that were counted: that is exact, not
+private, and for who holds the data alone.
 
 --data has the rows of this period, and may have all others. With --person a person counts
 in the earliest of as many periods as the plan has room for: then it has to have all rows
 up to now. ROWS THAT HAVE COUNTED MUST NOT MOVE TO ANOTHER PERIOD, and of a person not go:
 what is said of privacy is wrong then.
 
-The plan has to measure each period by itself: noisewright plan design --series. Periods are
-named by --by and --keys, or follow from dates: --by day --every month --from 2026-01.`,
+The plan has to measure each period by itself: noisewright plan design --series. Periods
+are named by --by and --keys, or follow from dates: --by day --every month --from 2026-01.`,
 		Example: `  noisewright plan design --workload prefix:60 --series --epsilon 1 --delta 1e-6 -o years.json
   noisewright ledger create people.ledger --epsilon 1 --delta 1e-6
   noisewright release series --plan years.json --data people.csv --by joined --every month --from 2021-01 --period 2021-01 --ledger people.ledger`,
