@@ -160,7 +160,7 @@ var arrows = map[string][]string{
 	"cmd/internal/scripttest": {"cmd/internal/shell", "github.com/rogpeppe/go-internal"}, // for tests
 	"internal/csvfile":        {"internal/check", "github.com/klauspost/compress/zstd"},
 	"cmd/internal/portrait":   {"proof/forms", "proof", "tables", "kernels", "cells", "local", "subset", "account", "dp", "loss", "internal/exact"},
-	"cmd/internal/figure":     {"cmd/internal/portrait", "proof", "tables", "kernels", "cells", "local", "subset", "noise", "dp", "loss", "internal/check", "gonum.org/v1/plot"},
+	"cmd/internal/figure":     {"cmd/internal/portrait", "proof", "tables", "kernels", "cells", "local", "subset", "plan", "noise", "dp", "loss", "internal/check", "gonum.org/v1/plot"},
 
 	"internal/check":      {},
 	"internal/formfile":   {"internal/exact", "internal/check"},
