@@ -9,6 +9,7 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"os"
 	"regexp"
 	"slices"
 	"strconv"
@@ -159,12 +160,16 @@ const mostAnswers = 400
 
 // answers draws what a release wrote; nil if the file is another one.
 func (o *plotOptions) answers() (*figure.Chart, error) {
-	if o.file == "-" || shell.IsBundle(o.file) {
+	info, err := os.Stat(o.file)
+	switch {
+	case err != nil && isMechanism(o.file):
+		return nil, shell.BadInput("noisewright plot --profile "+strings.Join(o.files, " ")+" -o "+o.Output, fmt.Errorf("%s is no file, want one; mechanisms are drawn with --profile or --trade-off", check.Quoted(o.file)))
+	case err != nil || !info.Mode().IsRegular(): // a pipe is read once
 		return nil, nil //nolint:nilnil // as said
 	}
 	in, err := o.Open(o.file)
 	if err != nil {
-		return nil, o.hintAtProfile(err)
+		return nil, err
 	}
 	defer in.Close()
 	if head, _ := in.Peek(100); !startOfAnswers.Match(head) {
@@ -192,12 +197,4 @@ func (o *plotOptions) answers() (*figure.Chart, error) {
 	}
 	title := fmt.Sprintf("ε = %v, δ = %v of all answers together", p.Epsilon, p.Delta)
 	return figure.Answers(title, strings.Join(p.Columns, ", "), fmt.Sprintf("interval, which has the exact one with a probability of at least %v", p.Level), all), nil
-}
-
-// hintAtProfile is about a mechanism where a file is to be.
-func (o *plotOptions) hintAtProfile(err error) error {
-	if isMechanism(o.file) {
-		return shell.BadInput("noisewright plot --profile "+strings.Join(o.files, " ")+" -o "+o.Output, fmt.Errorf("%s is no file, want one; mechanisms are drawn with --profile or --trade-off", check.Quoted(o.file)))
-	}
-	return err
 }

@@ -13,6 +13,7 @@ import (
 	"net"
 	"net/http"
 	"os"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -422,6 +423,9 @@ func TestCommandLine(t *testing.T) {
 func FuzzRequest(f *testing.F) {
 	f.Add([]byte(plain))
 	f.Add([]byte(`{"kind":"local","fields":{"range":"0,1","loss":"pwl:x"},"releases":"3","together":true,"accept":"1","sweep":true}`))
+	f.Add([]byte(releasing()))
+	f.Add([]byte(`{"kind":"plan","fields":{"workload":"marginals:a=2,b=3:2","epsilon":"1","delta":"0"}}`))
+	f.Add([]byte(`{"kind":"release","statistic":"histogram","fields":{"by":"a","keys":"x,y\n--output=z\n\n","ledger":"a"},"data":"YQ=="}`))
 	f.Fuzz(func(t *testing.T, text []byte) {
 		q, err := readRequest(bytes.NewReader(text))
 		if err != nil {
@@ -431,9 +435,12 @@ func FuzzRequest(f *testing.F) {
 		if err != nil {
 			return
 		}
+		if q.Kind == kindRelease {
+			args = q.args(q.Statistic, nil)
+		}
 		for _, a := range args[1:] {
 			name, _, _ := strings.Cut(strings.TrimPrefix(a, "--"), "=")
-			if !strings.HasPrefix(a, "--") || name == "output" || name == "costs" || name == "weight" {
+			if !strings.HasPrefix(a, "--") || slices.Contains([]string{"output", "costs", "weight", "data", "plan", "tables", "force"}, name) {
 				t.Errorf("%q: the word %q", text, a)
 			}
 		}

@@ -81,10 +81,16 @@ func TestRelease(t *testing.T) {
 	contains(t, ctx, "answer", "up to dec")
 	contains(t, ctx, "left", "one release of epsilon 0.3, delta 0")
 
+	do(t, ctx, let("months.json", "{}"), until(`document.getElementById("plan-name").textContent === "Open: months.json"`), press, until(`!document.getElementById("failure").hidden`), idle())
+	contains(t, ctx, "failure", "plan.json: ")
+	do(t, ctx, change("statistic", "histogram"), change("by", ""), change("keys", ""), change("column", "age"), change("edges", "0,40,100"), change("epsilon", "0.01"), change("delta", "0"),
+		press, until(`document.querySelectorAll("#answers .whisker").length === 2`), idle())
+	do(t, ctx, change("edges", ""))
+
 	// Refusals are in the words of the program.
 	do(t, ctx, change("statistic", "mean"), change("by", ""), change("keys", ""), change("column", "hours"), change("lower", "0"), change("upper", "60"), change("epsilon", "0.5"), change("delta", "0"),
 		press, until(`!document.getElementById("failure").hidden`), idle())
-	contains(t, ctx, "failure", "the release would exceed the total of epsilon 1, delta 1e-06: left is one of epsilon 0.29999")
+	contains(t, ctx, "failure", "the release would exceed the total of epsilon 1, delta 1e-06: left is one of epsilon 0.2")
 	contains(t, ctx, "failure", "Hint: noisewright ledger left people.ledger")
 	accessible(t, ctx, "refused")
 	shoot(t, ctx, "release-refused")
@@ -99,7 +105,7 @@ func TestRelease(t *testing.T) {
 		contains(t, ctx, "failure", c.want)
 		do(t, ctx, change(c.id, c.good))
 	}
-	if out := command("ledger", "show", "people.ledger"); !regexp.MustCompile(`(?m)^releases +3$`).MatchString(out) {
+	if out := command("ledger", "show", "people.ledger"); !regexp.MustCompile(`(?m)^releases +4$`).MatchString(out) {
 		t.Errorf("after refusals the ledger says\n%s", out)
 	}
 	do(t, ctx, let("large.csv", strings.Repeat(" ", 11<<20+1)), until(`!document.getElementById("failure").hidden`))

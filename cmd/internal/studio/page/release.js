@@ -9,6 +9,7 @@
   const { plot, table, element } = charts;
   const mostBytes = 11 * 2 ** 20; // of a file, which is a third longer in a request
   let data = null; // what was dropped: {name, bytes in base64}
+  let plan = null; // the file of a plan
 
   function request() {
     const fields = talk.fields();
@@ -18,7 +19,7 @@
 
   async function release() {
     talk.clear();
-    const body = request(), plan = $("plan").files[0];
+    const body = request();
     if (body.statistic === "workload" && plan) body.file = await plan.text();
     study(body, {
       started: () => status("Releasing…"),
@@ -68,11 +69,29 @@
     $("left").replaceChildren(rows(`What is left of ${l.ledger}, and what was spent`, l.rows));
   }
 
+  function open(id, file) {
+    $(id).textContent = file ? `Open: ${file.name}` : "";
+    $(id).hidden = !file;
+  }
+
+  function takePlan(file) {
+    plan = file;
+    open("plan-name", file);
+  }
+
+  // drop takes data, or a plan, whose answers are then what is wanted.
+  function drop(file) {
+    if (!file?.name.endsWith(".json")) return take(file);
+    takePlan(file);
+    $("statistic").value = "workload";
+    talk.choose("workload");
+  }
+
   async function take(file) {
     if (!file) return;
     talk.clear();
     data = null;
-    $("data-name").hidden = true;
+    open("data-name", null);
     if (file.size > mostBytes) return talk.complain({ errors: [`data: ${file.name} is larger than 11 MiB, want a smaller file, or the command line`] });
     const bytes = await new Promise((done, failed) => {
       const reader = new FileReader();
@@ -81,8 +100,7 @@
       reader.readAsDataURL(file);
     });
     data = { name: file.name, bytes };
-    $("data-name").textContent = `Open: ${file.name}`;
-    $("data-name").hidden = false;
+    open("data-name", file);
     status(`${file.name} is open. Nothing is charged before you say so.`);
     const [header] = (await file.slice(0, 65536).text()).split(/\r?\n/, 1);
     $("columns").replaceChildren(...header.split(/[,;\t]/).slice(0, 200).map((name) => element("option", { value: name.replace(/^"|"$/g, "").trim() })));
@@ -101,7 +119,8 @@
   $("file").addEventListener("change", (event) => take(event.target.files[0]));
   $("cancel").addEventListener("click", () => { talk.stop(); talk.busy(false); status("Cancelled. What was charged stays charged."); });
   form.addEventListener("input", talk.clear);
-  talk.dropped(take);
+  $("plan").addEventListener("change", (event) => takePlan(event.target.files[0]));
+  talk.dropped(drop);
   talk.choose($("statistic").value);
   talk.busy(false);
 })();
