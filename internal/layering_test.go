@@ -154,13 +154,13 @@ var arrows = map[string][]string{
 	"cmd/internal/report":   {"cmd/internal/shell", "proof", "tables", "kernels", "cells", "local", "subset", "counts", "account", "dp", "internal/exact"},
 	"cmd/internal/estimate": {"local", "tables", "dp", "internal/concentration", "internal/formfile", "internal/quadrature", "gonum.org/v1/gonum/mat"},
 	"cmd/internal/studio": {
-		"proof", "cmd/internal/portrait", "internal/check", "lp", "local", "subset", "noise", "account", "dp",
+		"proof", "cmd/internal/portrait", "internal/check", "lp", "local", "subset", "noise", "plan", "account", "dp",
 	},
 
 	"cmd/internal/scripttest": {"cmd/internal/shell", "github.com/rogpeppe/go-internal"}, // for tests
 	"internal/csvfile":        {"internal/check", "github.com/klauspost/compress/zstd"},
 	"cmd/internal/portrait":   {"proof/forms", "proof", "tables", "kernels", "cells", "local", "subset", "account", "dp", "loss", "internal/exact"},
-	"cmd/internal/figure":     {"cmd/internal/portrait", "proof", "tables", "kernels", "cells", "local", "subset", "noise", "dp", "loss", "internal/check", "gonum.org/v1/plot"},
+	"cmd/internal/figure":     {"cmd/internal/portrait", "proof", "tables", "kernels", "cells", "local", "subset", "plan", "noise", "dp", "loss", "internal/check", "gonum.org/v1/plot"},
 
 	"internal/check":      {},
 	"internal/formfile":   {"internal/exact", "internal/check"},

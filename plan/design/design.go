@@ -39,6 +39,8 @@ type Options struct {
 	Noise account.Designer
 	// Gap is the relative one to the dual at which the Gaussian factorization stops; 0: 1e-3.
 	Gap float64
+	// All makes and proves all candidates, and not only those near the best one.
+	All bool
 }
 
 // Candidate is a way to answer the workload.
@@ -60,6 +62,8 @@ type Result struct {
 	Candidates []Candidate // the best first
 	// NumberByNumber is the mean squared error of releases of one query, or one table, at a time.
 	NumberByNumber float64
+	// Gaussian says that these have Gaussian noise, which was better there than Laplace noise.
+	Gaussian bool
 	// Stopped says that the context ended the search: more time may find better.
 	Stopped bool
 }
@@ -157,10 +161,12 @@ func (s *study) at(ctx context.Context, b dp.Budget) (*Result, error) {
 		return nil, err
 	}
 	best := slices.MinFunc(list, func(a, b candidate) int { return cmp.Compare(a.MeanSquaredError, b.MeanSquaredError) }).MeanSquaredError
-	r := &Result{NumberByNumber: s.oneByOne(), Stopped: s.stopped || ctx.Err() != nil}
+	r := &Result{Stopped: s.stopped || ctx.Err() != nil}
+	r.NumberByNumber, r.Gaussian = s.oneByOne()
 	var failed error
 	for _, c := range list {
-		if s.problem.Series && c.Name == identity || !s.problem.Series && c.MeanSquaredError <= best*margin {
+		fits := !s.problem.Series || c.Name == identity
+		if s.options.All || fits && (s.problem.Series || c.MeanSquaredError <= best*margin) {
 			made, err := s.prove(context.WithoutCancel(ctx), &c)
 			if err != nil {
 				failed = err
@@ -168,7 +174,7 @@ func (s *study) at(ctx context.Context, b dp.Budget) (*Result, error) {
 			}
 			c.Made = made
 			c.MeanSquaredError, _ = made.Certificate().MeanSquaredError.Float64()
-			if r.Plan == nil || made.Certificate().MeanSquaredError.Cmp(r.Plan.Certificate().MeanSquaredError) < 0 {
+			if fits && (r.Plan == nil || made.Certificate().MeanSquaredError.Cmp(r.Plan.Certificate().MeanSquaredError) < 0) {
 				r.Plan, r.Strategy = made, c.Name
 			}
 		}
@@ -406,7 +412,7 @@ func whole(rows *mat.Dense) [][]int64 {
 
 // oneByOne returns the mean squared error of queries, or tables, that are released one at a time with the
 // same noise each, Gaussian or Laplace, whichever is better.
-func (s *study) oneByOne() float64 {
+func (s *study) oneByOne() (variance float64, gaussian bool) {
 	squares, sums := 0.0, 0.0 // largest ℓ2² and ℓ1 norms of a column of all queries
 	w := &s.problem.Workload
 	if w.Kind == plan.Marginals {
@@ -429,7 +435,7 @@ func (s *study) oneByOne() float64 {
 	}
 	k := float64(s.touched)
 	scale := k * sums / s.problem.Epsilon
-	best := 2 * scale * scale
+	variance = 2 * scale * scale
 	if s.problem.Delta > 0 {
 		if s.problem.Neighbors == dp.AddRemove || s.touched > 2 {
 			squares *= k * k
@@ -437,9 +443,9 @@ func (s *study) oneByOne() float64 {
 			squares *= k
 		}
 		sigma, err := noise.GaussianSigma(dp.Privacy{Epsilon: s.problem.Epsilon, Delta: s.problem.Delta, Sensitivity: math.Sqrt(squares)})
-		if err == nil {
-			best = min(best, sigma*sigma)
+		if err == nil && sigma*sigma < variance {
+			return sigma * sigma, true
 		}
 	}
-	return best
+	return variance, false
 }

@@ -34,6 +34,9 @@ is proved as a whole, and costs its epsilon and delta once.`,
 	}, "command", newPlanDesignCommand(s), newPlanShowCommand(s))
 }
 
+// planTime is how long matrices for a plan are looked for by default.
+const planTime = time.Minute
+
 type planDesignOptions struct {
 	shell.Common
 	problem    design.Problem
@@ -45,7 +48,7 @@ type planDesignOptions struct {
 func newPlanDesignCommand(s *shell.Streams) *cobra.Command {
 	o := &planDesignOptions{
 		Common:  shell.Common{Streams: s},
-		problem: design.Problem{Neighbors: dp.AddRemove, MaxPerPerson: 1}, timeLimit: time.Minute,
+		problem: design.Problem{Neighbors: dp.AddRemove, MaxPerPerson: 1}, timeLimit: planTime,
 	}
 	f := shell.NewFlags(&cobra.Command{
 		Use:   "design --workload WORKLOAD --epsilon E --delta D [-o PLAN]",

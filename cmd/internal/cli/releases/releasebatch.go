@@ -53,10 +53,11 @@ out has its default.
 
 With --epsilon and --delta all of them share this total. error = "5@0.95" gives a count, a
 sum, a histogram or a quantile the least epsilon with which its answer is within 5 of the
-exact one with a probability of 0.95 (of a quantile, within 5 rows); the others get what is
-left, in proportion to their weight = 1. If the errors take more than the total, it is said
-how much is missing, and nothing is charged. Of many statistics parts are larger than those
-of the sum, by exact composition. Without a total each has its own epsilon and delta.
+exact one with a probability of 0.95 (of a quantile, within 5 rows); the others get what
+is left, in proportion to their weight = 1. If the errors take more than the total, it is
+said how much is missing, and nothing is charged. Of many statistics parts are larger
+than those of the sum, by exact composition. Without a total each has its own epsilon and
+delta.
 
 With a ledger nothing is charged unless all of them fit together, but for those that it
 has an answer to, which cost nothing. Each is a release of its own, as if it had been
