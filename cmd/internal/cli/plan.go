@@ -198,6 +198,11 @@ func (o *planDesignOptions) run(ctx context.Context) error {
 	for _, c := range r.Candidates {
 		rows = append(rows, shell.Row{"  " + c.Name, candidateText(c)})
 	}
+	if r.Bound > 0 {
+		object = append(object, "gaussian_bound", r.Bound)
+		none := !slices.ContainsFunc(r.Candidates, func(c design.Candidate) bool { return c.Bound > 0 })
+		rows = append(rows, shell.When(none, "  gaussian", fmt.Sprintf("not made (no Gaussian noise is below %.6g)", r.Bound)))
+	}
 	return o.Finish(w, r.Plan.Mechanism().Encode, object, append(rows, shell.When(o.Output != "", "plan", o.Output)), planLimit(r))
 }
 
@@ -207,6 +212,9 @@ func planLimit(r *design.Result) error {
 		return nil
 	}
 	text := "no bound on Gaussian noise was found"
+	if r.Bound > 0 {
+		text = fmt.Sprintf("no Gaussian noise is below %.6g", r.Bound)
+	}
 	for _, c := range r.Candidates {
 		if c.Bound > 0 {
 			text = fmt.Sprintf("Gaussian noise has a gap of %s to its dual", shell.Percent(c.MeanSquaredError/c.Bound-1))
