@@ -142,9 +142,14 @@ func (o *planDesignOptions) readMatrix() error {
 		return err
 	}
 	defer in.Close()
-	lines, err := csv.NewReader(in).ReadAll()
+	file := csv.NewReader(in)
+	file.FieldsPerRecord = -1 // Validate says which row is short
+	lines, err := file.ReadAll()
 	if err != nil {
 		return shell.BadFile(o.matrix, err)
+	}
+	if len(lines) == 0 {
+		return shell.BadFile(o.matrix, errors.New("no rows, want one for each query"))
 	}
 	w := plan.Workload{Kind: plan.Matrix}
 	for i, line := range lines {
@@ -154,7 +159,7 @@ func (o *planDesignOptions) readMatrix() error {
 				return shell.BadFile(o.matrix, fmt.Errorf("row %d, column %d = %s, want a whole number", i+1, j+1, check.Quoted(text)))
 			}
 		}
-		w.Rows, w.Cells = append(w.Rows, row), len(row)
+		w.Rows, w.Cells = append(w.Rows, row), len(lines[0])
 	}
 	o.problem.Workload = w
 	if err := w.Validate(); err != nil {
