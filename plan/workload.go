@@ -121,9 +121,10 @@ func (w *Workload) Validate() error {
 }
 
 func validateRow(field string, row []int64, cells int, most int64, errs *check.List) {
-	beyond := func(a int64) bool { return a < -most || a > most }
-	if len(row) != cells || slices.ContainsFunc(row, beyond) || !slices.ContainsFunc(row, func(a int64) bool { return a != 0 }) {
-		errs.Badf(field, fmt.Sprintf("%d numbers", len(row)), "%d, one for each cell, of at most %d and not all 0", cells, most)
+	errs.If(len(row) != cells, field, fmt.Sprintf("%d numbers", len(row)), "%d, one for each cell", cells)
+	errs.If(!slices.ContainsFunc(row, func(a int64) bool { return a != 0 }), field, "zeros alone", "a number that is not 0")
+	if i := slices.IndexFunc(row, func(a int64) bool { return a < -most || a > most }); i >= 0 {
+		errs.Badf(fmt.Sprintf("%s[%d]", field, i), row[i], "a whole number of at most %d in magnitude", most)
 	}
 }
 

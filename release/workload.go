@@ -280,27 +280,79 @@ func randomWords() func() (uint64, error) {
 // cellCounts returns the input of a plan: the counts of its cells, of marginals those of the tables of its
 // bases. A count beyond what a plan takes is clipped, which makes no difference larger.
 func cellCounts(p *plan.Plan, d *Data) []int64 {
-	inputs := p.Inputs()
-	most := int64(inputs.Upper)
-	cells := make([]int64, inputs.Size)
-	add := func(i int, n int64) { cells[i] += min(n, most-cells[i]) }
-	bases := p.Bases()
-	if len(bases) == 0 {
-		bases = [][]int{{0}}
-	}
+	inputs, l := p.Inputs(), newLayout(p, d.query.cells)
+	most, cells := int64(inputs.Upper), make([]int64, inputs.Size)
 	for g, at := range d.combinations {
-		from := 0
-		for _, set := range bases {
-			i, size := 0, 1
-			for _, a := range set {
-				n := len(d.query.cells[a].Labels())
-				i, size = i*n+at[a], size*n
-			}
-			add(from+i, d.tallies[g].n)
-			from += size
-		}
+		l.Inputs(at, func(i int) { cells[i] += min(d.tallies[g].n, most-cells[i]) })
 	}
 	return cells
+}
+
+// Layout is where the cells of a Workload are in the input of its plan, for who counts people elsewhere.
+type Layout struct {
+	plan   *plan.Verified
+	cells  []Cells // in the order of the plan
+	finder *cellFinder
+	bases  [][]int
+	sizes  []int // of cells: how many labels there are
+}
+
+func newLayout(p *plan.Plan, cells []Cells) *Layout {
+	l := &Layout{cells: cells, bases: p.Bases()}
+	if len(l.bases) == 0 {
+		l.bases = [][]int{{0}}
+	}
+	for i := range cells {
+		l.sizes = append(l.sizes, len(cells[i].Labels()))
+	}
+	return l
+}
+
+// Layout returns that of the Workload's Plan and Cells. The error wraps dp.ErrInvalid, as that of Release does.
+func (w Workload) Layout() (*Layout, error) {
+	q, err := (&Workload{Plan: w.Plan, Cells: w.Cells}).query()
+	if err != nil {
+		return nil, err
+	}
+	l := newLayout(w.Plan.Mechanism(), q.cells)
+	l.plan = w.Plan
+	l.finder = newCellFinder(q.cells, func(_, name string) int {
+		return slices.IndexFunc(w.Cells, func(c Cells) bool { return c.Column == name })
+	})
+	return l, nil
+}
+
+// Cell returns the cell of a row, as the number of its label in each column of the plan. values are one for each of
+// the Workload's Cells, in their order. The error does not tell them.
+func (l *Layout) Cell(values []string) ([]int, error) {
+	if len(values) != len(l.cells) {
+		return nil, fmt.Errorf("a row of %d values, want %d", len(values), len(l.cells))
+	}
+	return l.finder.cell(values)
+}
+
+// Inputs calls a function with the place, in the input of the plan, of each number that counts a cell.
+func (l *Layout) Inputs(cell []int, place func(i int)) {
+	from := 0
+	for _, set := range l.bases {
+		i, size := 0, 1
+		for _, a := range set {
+			i, size = i*l.sizes[a]+cell[a], size*l.sizes[a]
+		}
+		place(from + i)
+		from += size
+	}
+}
+
+// Validate returns the error of Answers for this level and nonNegative.
+func (l *Layout) Validate(level float64, nonNegative bool) error {
+	s := l.plan.Mechanism().Spec()
+	return checkAnswers(&s.Workload, level, nonNegative)
+}
+
+// Measured returns what was measured, of which it has Answers.
+func (l *Layout) Measured(sums []int64) *Measured {
+	return &Measured{Plan: l.plan, Cells: l.cells, Kind: workloadKind, Sums: sums}
 }
 
 // summary is a line for readers.
@@ -336,9 +388,9 @@ func newCellFinder(cells []Cells, column func(field, name string) int) *cellFind
 
 var errNoCell = errors.New("in no cell")
 
-// find returns the number of a row's combination of cells, which is the next one if it is new.
-func (f *cellFinder) find(record []string) (int, error) {
-	at, name := make([]int, len(f.cells)), make([]byte, 0, 2*len(f.cells))
+// cell returns the numbers of a row's labels.
+func (f *cellFinder) cell(record []string) ([]int, error) {
+	at := make([]int, len(f.cells))
 	for i := range f.cells {
 		text, inside := record[f.columns[i]], false
 		if edges := f.cells[i].Edges; len(edges) == 0 {
@@ -349,9 +401,21 @@ func (f *cellFinder) find(record []string) (int, error) {
 			at[i], inside = between(edges, v)
 		}
 		if !inside {
-			return 0, check.Errorf("", nil, "column %s: %w", check.Quoted(f.cells[i].Column), errNoCell)
+			return nil, check.Errorf("", nil, "column %s: %w", check.Quoted(f.cells[i].Column), errNoCell)
 		}
-		name = binary.AppendUvarint(name, uint64(at[i])) //nolint:gosec // it is the index of a label
+	}
+	return at, nil
+}
+
+// find returns the number of a row's combination of cells, which is the next one if it is new.
+func (f *cellFinder) find(record []string) (int, error) {
+	at, err := f.cell(record)
+	if err != nil {
+		return 0, err
+	}
+	name := make([]byte, 0, 2*len(at))
+	for _, i := range at {
+		name = binary.AppendUvarint(name, uint64(i)) //nolint:gosec // it is the index of a label
 	}
 	g, known := f.groups[string(name)]
 	if !known {
@@ -387,11 +451,8 @@ func (m *Measured) Answers(level float64, nonNegative bool, answer func(Workload
 	p := m.Plan.Mechanism()
 	s := p.Spec()
 	w := &s.Workload
-	if !(level > 0 && level < 1) {
-		return check.Field("release", "level", level, "a probability above 0 and below 1")
-	}
-	if nonNegative && slices.ContainsFunc(w.Rows, func(row []int64) bool { return slices.Min(row) < 0 }) {
-		return check.Field("release", "non-negative", "true", "false, as there are queries that subtract")
+	if err := checkAnswers(w, level, nonNegative); err != nil {
+		return err
 	}
 	single, err := p.Radii(1 - level)
 	if err != nil {
@@ -416,6 +477,14 @@ func (m *Measured) Answers(level float64, nonNegative bool, answer func(Workload
 		}
 		return answer(a)
 	})
+}
+
+func checkAnswers(w *plan.Workload, level float64, nonNegative bool) error {
+	bad := check.In("release")
+	bad.If(!(level > 0 && level < 1), "level", level, "a probability above 0 and below 1")
+	subtracts := func(row []int64) bool { return slices.Min(row) < 0 }
+	bad.If(nonNegative && slices.ContainsFunc(w.Rows, subtracts), "non-negative", "true", "false, as there are queries that subtract")
+	return bad.Err()
 }
 
 // names returns what returns, for one query after another, the number of its variance and its cells.

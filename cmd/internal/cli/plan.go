@@ -149,9 +149,14 @@ func (o *planDesignOptions) readMatrix() error {
 		return err
 	}
 	defer in.Close()
-	lines, err := csv.NewReader(in).ReadAll()
+	file := csv.NewReader(in)
+	file.FieldsPerRecord = -1 // Validate says which row is short
+	lines, err := file.ReadAll()
 	if err != nil {
 		return shell.BadFile(o.matrix, err)
+	}
+	if len(lines) == 0 {
+		return shell.BadFile(o.matrix, errors.New("no rows, want one for each query"))
 	}
 	w := plan.Workload{Kind: plan.Matrix}
 	for i, line := range lines {
@@ -161,7 +166,7 @@ func (o *planDesignOptions) readMatrix() error {
 				return shell.BadFile(o.matrix, fmt.Errorf("row %d, column %d = %s, want a whole number", i+1, j+1, check.Quoted(text)))
 			}
 		}
-		w.Rows, w.Cells = append(w.Rows, row), len(row)
+		w.Rows, w.Cells = append(w.Rows, row), len(lines[0])
 	}
 	o.problem.Workload = w
 	if err := w.Validate(); err != nil {
@@ -205,6 +210,11 @@ func (o *planDesignOptions) run(ctx context.Context) error {
 	for _, c := range r.Candidates {
 		rows = append(rows, shell.Row{"  " + c.Name, candidateText(c)})
 	}
+	if r.Bound > 0 {
+		object = append(object, "gaussian_bound", r.Bound)
+		none := !slices.ContainsFunc(r.Candidates, func(c design.Candidate) bool { return c.Bound > 0 })
+		rows = append(rows, shell.When(none, "  gaussian", fmt.Sprintf("not made (no Gaussian noise is below %.6g)", r.Bound)))
+	}
 	return o.Finish(w, r.Plan.Mechanism().Encode, object, append(rows, shell.When(o.Output != "", "plan", o.Output)), planLimit(r))
 }
 
@@ -214,6 +224,9 @@ func planLimit(r *design.Result) error {
 		return nil
 	}
 	text := "no bound on Gaussian noise was found"
+	if r.Bound > 0 {
+		text = fmt.Sprintf("no Gaussian noise is below %.6g", r.Bound)
+	}
 	for _, c := range r.Candidates {
 		if c.Bound > 0 {
 			text = fmt.Sprintf("Gaussian noise has a gap of %s to its dual", shell.Percent(c.MeanSquaredError/c.Bound-1))
