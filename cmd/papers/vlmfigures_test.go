@@ -87,7 +87,7 @@ func smallOptions(t *testing.T, v vlmFigure) (*vlmOptions, *bytes.Buffer) {
 	t.Helper()
 	c, out := options(t)
 	return &vlmOptions{
-		Common: c, figure: v, runs: 1, tableRuns: 1, people: 900, epochs: 40, centralEpochs: 2, epsilons: []float64{math.Inf(1), 10, 4}, protected: []float64{math.Inf(1), 5, 1}, hidden: []int{48}, tableSteps: 400,
+		Common: c, figure: v, runs: 1, tableRuns: 1, collections: 1, people: 900, epochs: 40, centralEpochs: 2, epsilons: []float64{math.Inf(1), 10, 4}, protected: []float64{math.Inf(1), 5, 1}, hidden: []int{48}, tableSteps: 400,
 	}, out
 }
 

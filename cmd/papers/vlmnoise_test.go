@@ -119,17 +119,17 @@ func TestBest(t *testing.T) {
 		}
 		return &classified{asked: right, tested: right[:1000]}, nil
 	}
-	c, got, err := s.best(all, 3, try)
+	c, got, err := s.collection(0).best(all, 3, try)
 	if err != nil || c.share != 0.9 || share(got.tested) != 0.9 {
 		t.Errorf("choice %v, %v", c, err)
 	}
-	if c, _, err = s.best(all[:1], math.Inf(1), try); err != nil || c != all[0] {
+	if c, _, err = s.collection(0).best(all[:1], math.Inf(1), try); err != nil || c != all[0] {
 		t.Errorf("choice %v of one, %v", c, err)
 	}
 	// Each choice is told of by a quarter of the people.
 	order := encoders.Rand(0, "people to ask", 0).Perm(4000)
 	for k := range all {
-		c, _, err := s.best(all, math.Inf(1), func(c choice) (*classified, error) {
+		c, _, err := s.collection(0).best(all, math.Inf(1), func(c choice) (*classified, error) {
 			right := make([]bool, 4000)
 			if c == all[k] {
 				for _, i := range order[k*1000 : (k+1)*1000] {
@@ -146,12 +146,12 @@ func TestBest(t *testing.T) {
 			t.Errorf("choice %v, %v, want %v: its people say so", c, err, all[k])
 		}
 	}
-	if _, _, err := s.best(choices([]float64{1}, []float64{1}, []float64{1}), 1, func(choice) (*classified, error) {
+	if _, _, err := s.collection(0).best(choices([]float64{1}, []float64{1}, []float64{1}), 1, func(choice) (*classified, error) {
 		return nil, fmt.Errorf("NaN: %w", vlm.ErrDiverged)
 	}); err == nil || !strings.Contains(err.Error(), "every choice failed") {
 		t.Errorf("all fail: %v", err)
 	}
-	if _, _, err := s.best([]choice{{}}, 1, func(choice) (*classified, error) { return nil, errors.ErrUnsupported }); !errors.Is(err, errors.ErrUnsupported) {
+	if _, _, err := s.collection(0).best([]choice{{}}, 1, func(choice) (*classified, error) { return nil, errors.ErrUnsupported }); !errors.Is(err, errors.ErrUnsupported) {
 		t.Errorf("another error: %v", err)
 	}
 }
