@@ -40,7 +40,7 @@ export GOFLAGS := $(strip $(plain) -tags=highs)
 # What make static builds.
 PLATFORMS ?= linux/amd64 linux/arm64 darwin/amd64 darwin/arm64 windows/amd64 windows/arm64
 
-.PHONY: help deps build static dist dist-check dist-one workflows man site quick test test-cgo test-pure test-wasm test-python mutants problems proofs proofs-all race lint bench leakage fuzz demo verifier browser papers beam beam-prism beam-flink beam-spark clean
+.PHONY: help deps build static dist dist-check dist-one workflows man site quick test test-cgo test-pure test-wasm test-python mutants problems proofs proofs-all race lint bench leakage fuzz catalogue demo verifier browser papers beam beam-prism beam-flink beam-spark clean
 
 help: ## list the targets
 	@sed -n 's/^\([a-z-]*\):.*## /\1\t/p' Makefile | while IFS="$$(printf '\t')" read -r name what; do printf '  make %-11s %s\n' "$$name" "$$what"; done
@@ -161,6 +161,14 @@ fuzz: deps ## fuzz every target for FUZZTIME (30s) each
 			$(GO) test -run '^$$' -fuzz "^$$target\$$" -fuzztime $(FUZZTIME) "$$package"; \
 		done; \
 	done
+
+# Another build or processor may make other bytes, of the same gap.
+catalogue: build ## design the tables of tables/catalogue anew, in a minute or two
+	@for query in integer real; do for loss in l1 l2; do \
+		gap=0.001; [ $$query = integer ] || gap=0.005; \
+		bin/noisewright catalogue design --epsilon 0.1,0.25,0.5,1,2,3,5,10 --delta 0,1e-9,1e-6,1e-5 --sensitivity 1 \
+			--loss $$loss --query $$query --gap $$gap --force -o tables/catalogue || exit 1; \
+	done; done
 
 demo: build ## run scripts/demo.sh with the binary just built
 	@echo "demo: scripts/demo.sh"
