@@ -17,6 +17,7 @@ import (
 	"github.com/noisewright/noisewright/cmd/internal/report"
 	"github.com/noisewright/noisewright/cmd/internal/shell"
 	"github.com/noisewright/noisewright/dp"
+	"github.com/noisewright/noisewright/internal/exact"
 	"github.com/noisewright/noisewright/lp"
 	"github.com/noisewright/noisewright/proof"
 	"github.com/noisewright/noisewright/tables"
@@ -162,8 +163,7 @@ func (l *listing) add(v proof.Proven) {
 	a := about(report.Finding{Mechanism: t, Proven: v})
 	name := catalogue.Name(t.Problem())
 	l.objects = append(l.objects, shell.Object{"name", name, a.Problem, a.Certified, a.Size})
-	c := t.Certify().Claims()
-	l.lines = append(l.lines, []string{name, shell.Decimal(c.ExpectedLoss), shell.Percent(shell.GapOf(v.Bounds())), fmt.Sprint(t.Cells())})
+	l.lines = append(l.lines, []string{name, exact.DecimalUp(v.Bounds().Loss, 7), shell.Percent(shell.GapOf(v.Bounds())), fmt.Sprint(t.Cells())})
 }
 
 func (l *listing) print(c *shell.Common, rows ...shell.Row) error {
