@@ -35,8 +35,9 @@ var arrows = map[string][]string{
 	"loss": {"internal/exact", "internal/quadrature", "internal/check"},
 
 	// What is measured against, what is proved, what is drawn.
-	"noise":  {"local", "dp", "loss", "internal/exact", "internal/quadrature", "internal/check"},
-	"tables": {"internal/formfile", "dp", "loss", "proof", "internal/exact", "internal/check", "internal/strictjson"},
+	"noise":    {"local", "dp", "loss", "internal/exact", "internal/quadrature", "internal/check"},
+	"tables":   {"internal/formfile", "dp", "loss", "proof", "internal/exact", "internal/check", "internal/strictjson"},
+	"examples": {}, // tests of programs in other languages
 	// Megabytes of text: only who hands tables out imports it.
 	"tables/catalogue": {"tables", "dp", "internal/check"},
 	"tables/shapes":    {"proof", "tables", "noise", "dp", "internal/exact", "internal/check"},

@@ -55,7 +55,10 @@ all their repetitions, each tail_step further out and tail_ratio times as likely
 	f.File(&o.csv, "csv", "CSV file to write, - for standard output (default none)", "csv", "csv.gz")
 	f.Output(&o.Common, "table file to write, - for standard output (default none)", "json")
 	f.Check(func() error {
-		return shell.Refuse(o.csv == "-" && (o.Output == "-" || o.JSON), "csv = - and another result, want only one of them on standard output")
+		return errors.Join(
+			shell.Refuse(o.csv == "-" && (o.Output == "-" || o.JSON), "csv = - and another result, want only one of them on standard output"),
+			shell.Refuse(o.csv != "" && o.csv != "-" && filepath.Clean(o.csv) == filepath.Clean(o.Output), "csv and output = %s, want two files", o.csv),
+		)
 	})
 	f.Summary(&o.Common, "output", "csv")
 	c := f.Run(o.run)
