@@ -201,14 +201,18 @@ stopped at a limit, the exit code is 4, and all are proven and usable all the sa
 	f.Numbers(&o.deltas, "delta", "", shell.Delta, "privacy parameters delta, separated by commas")
 	f.Sensitivity(&o.problem.Sensitivity)
 	f.Check(func() error {
-		if n := len(o.epsilons) * len(o.deltas); n > maxFamily {
-			return fmt.Errorf("epsilon and delta make %d tables, want at most %d", n, maxFamily)
+		missing := func(name string, list []float64) error {
+			if len(list) > 0 {
+				return nil
+			}
+			return shell.About(name, "", shell.Want("numbers separated by commas"))
 		}
-		switch {
-		case len(o.epsilons) == 0:
-			return shell.About("epsilon", "", shell.Want("numbers separated by commas"))
-		case len(o.deltas) == 0:
-			return shell.About("delta", "", shell.Want("numbers separated by commas"))
+		n := len(o.epsilons) * len(o.deltas)
+		if n == 0 {
+			return errors.Join(missing("epsilon", o.epsilons), missing("delta", o.deltas))
+		}
+		if n > maxFamily {
+			return fmt.Errorf("epsilon and delta make %d tables, want at most %d", n, maxFamily)
 		}
 		// The weakest promise, of which there may be a warning.
 		o.problem.Epsilon, o.problem.Delta = slices.Max(o.epsilons), slices.Max(o.deltas)
