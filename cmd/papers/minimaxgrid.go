@@ -82,7 +82,8 @@ in floating point, and an epsilon above 10 is no privacy to speak of.
 What differs from the paper: ENTERFACE is not public, so its column is missing; WISDM
 stands in for HAR; the split of the faces is that of the authors' file; and draws are
 `+"2 in a quick run and 10 with --full"+`. Written are `+v.name+`.csv, the mean and the
-standard deviation over the runs, and `+v.name+`.svg.`, o.run, func(f *shell.Flags) {
+standard deviation over the runs, and `+v.name+`.svg. What a run that was stopped had
+finished is kept in `+v.name+`.unfinished-…, and the same command goes on from there.`, o.run, func(f *shell.Flags) {
 		f.File(&o.faces, "faces", "CSV file of faces, perhaps compressed with gzip", "csv", "gz")
 		f.File(&o.activities, "activities", "CSV file of activities, perhaps compressed with gzip", "csv", "gz")
 		f.Check(func() error {
@@ -91,7 +92,7 @@ standard deviation over the runs, and `+v.name+`.svg.`, o.run, func(f *shell.Fla
 			}
 			return nil
 		})
-		f.Bool(&o.full, "full", "all numbers of coordinates and 10 draws (minutes)")
+		f.Bool(&o.full, "full", "all numbers of coordinates and 10 draws (6 minutes of a core)")
 		f.Integer(&o.runs, "runs", "", 1, 100, "draws of the noise, of activities also of the people; with --full at least 10")
 		seedFlag(f, &o.seed)
 	})

@@ -173,7 +173,11 @@ no study they would do so for what was chosen before.
 The paper is Mansbridge, Barbour, Piras, Murray, Frye, Feige and Barber, "Learning to
 Noise" (arXiv 2010.12464). It prints no numbers for this figure; what it says in words
 is printed beside ours. Written are `+v.name+`.csv, the mean and the standard
-deviation over the runs, and `+v.name+`.svg. Noise is drawn in floating point.`, o.run, func(f *shell.Flags) {
+deviation over the runs, the accuracy of the most frequent class for everybody
+(chance), and how significantly the mean is above it (Student's one-sided test on
+three runs or more, or on the --collections of fewer), and `+v.name+`.svg.
+Noise is drawn in floating point. What a run that was stopped had finished is kept
+in `+v.name+`.unfinished-…, and the same command goes on from there.`, o.run, func(f *shell.Flags) {
 		if v.images {
 			f.Directory(&o.data, "data", mnistFolder)
 			f.Require(&o.data, "data", "a "+mnistFolder+"; papers "+v.name+" --help says which")
