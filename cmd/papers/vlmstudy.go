@@ -181,7 +181,7 @@ in `+v.name+`.unfinished-…, and the same command goes on from there.`, o.run, 
 		if v.images {
 			f.Directory(&o.data, "data", mnistFolder)
 			f.Require(&o.data, "data", "a "+mnistFolder+"; papers "+v.name+" --help says which")
-			f.Bool(&o.full, "full", "45,000 images and 15 epochs, two networks to choose from, 8 epochs with a central epsilon (some 30 minutes of a core)")
+			f.Bool(&o.full, "full", "45,000 images and 15 epochs, two networks to choose from, 8 epochs with a central epsilon (some 24 minutes of a core)")
 			f.Integer(&o.people, "people", "", 1, 1<<20, "images that train a network, without --full")
 			f.Integer(&o.epochs, "epochs", "", 1, 1000, "epochs of training, without --full")
 			f.Directory(&o.checkpoints, "checkpoints", "directory of networks without a central epsilon, to go on from and to use again")
