@@ -58,23 +58,22 @@ var arrows = map[string][]string{
 
 	// The designer: what asks for a design, what designs each form, what they share.
 	"lp": {
-		"lp/solver", "lp/internal/meet", "lp/internal/noise", "lp/internal/kernel", "lp/internal/cells", "lp/internal/local", "lp/internal/counts",
+		"internal/solver", "lp/internal/meet", "lp/internal/noise", "lp/internal/kernel", "lp/internal/cells", "lp/internal/local", "lp/internal/counts",
 		"tables", "kernels", "cells", "local", "counts", "dp", "loss", "internal/exact", "internal/check",
 	},
-	"lp/internal/meet":            {"lp/solver", "proof", "tables", "dp", "internal/check"},
-	"lp/internal/noise":           {"lp/internal/engine", "lp/internal/engine/cuts", "lp/internal/meet", "lp/internal/noise/staircase", "lp/solver", "proof", "tables", "tables/shapes", "dp", "loss", "internal/exact", "internal/check"},
+	"lp/internal/meet":            {"internal/solver", "proof", "tables", "dp", "internal/check"},
+	"lp/internal/noise":           {"lp/internal/engine", "lp/internal/engine/cuts", "lp/internal/meet", "lp/internal/noise/staircase", "internal/solver", "proof", "tables", "tables/shapes", "dp", "loss", "internal/exact", "internal/check"},
 	"lp/internal/noise/staircase": {"loss"},
-	"lp/internal/kernel":          {"lp/internal/engine", "lp/internal/engine/cuts", "lp/internal/meet", "lp/internal/noise", "lp/solver", "tables", "kernels", "dp", "loss", "internal/exact", "internal/check"},
-	"lp/internal/cells":           {"lp/internal/engine", "lp/internal/engine/cuts", "lp/internal/meet", "lp/internal/noise", "lp/solver", "proof", "cells", "dp", "loss", "internal/exact", "internal/check"},
-	"lp/internal/local":           {"lp/internal/engine", "lp/internal/engine/cuts", "lp/internal/engine/ratio", "lp/internal/meet", "lp/solver", "proof", "local", "loss", "internal/exact", "internal/check"},
+	"lp/internal/kernel":          {"lp/internal/engine", "lp/internal/engine/cuts", "lp/internal/meet", "lp/internal/noise", "internal/solver", "tables", "kernels", "dp", "loss", "internal/exact", "internal/check"},
+	"lp/internal/cells":           {"lp/internal/engine", "lp/internal/engine/cuts", "lp/internal/meet", "lp/internal/noise", "internal/solver", "proof", "cells", "dp", "loss", "internal/exact", "internal/check"},
+	"lp/internal/local":           {"lp/internal/engine", "lp/internal/engine/cuts", "lp/internal/engine/ratio", "lp/internal/meet", "internal/solver", "proof", "local", "loss", "internal/exact", "internal/check"},
 	"lp/internal/counts":          {"counts", "internal/exact", "internal/check", "gonum.org/v1/gonum/mat"},
-	"lp/internal/engine":          {"lp/internal/engine/cuts", "lp/internal/engine/interior", "lp/internal/meet", "lp/solver", "internal/check"},
-	"lp/internal/engine/cuts":     {"lp/solver", "internal/check"},
-	"lp/internal/engine/interior": {"lp/internal/engine/cholesky", "lp/internal/engine/cuts", "lp/solver", "golang.org/x/sys/cpu"},
+	"lp/internal/engine":          {"lp/internal/engine/cuts", "lp/internal/engine/interior", "lp/internal/meet", "internal/solver", "internal/check"},
+	"lp/internal/engine/cuts":     {"internal/solver", "internal/check"},
+	"lp/internal/engine/interior": {"lp/internal/engine/cholesky", "lp/internal/engine/cuts", "internal/solver", "golang.org/x/sys/cpu"},
 	"lp/internal/engine/ratio":    {},
 	"lp/internal/engine/cholesky": {"golang.org/x/sys/cpu"},
-	"lp/solver":                   {},
-	"lp/highs":                    {"lp/solver", "internal/check", "github.com/tetratelabs/wazero", "golang.org/x/sys"},
+	"lp/highs":                    {"internal/solver", "internal/check", "github.com/tetratelabs/wazero", "golang.org/x/sys"},
 
 	// Several releases, and vectors.
 	"account": {"tables", "tables/shapes", "local", "noise", "dp", "loss", "proof", "internal/exact", "internal/check", "gonum.org/v1/gonum/dsp/fourier"},
@@ -170,6 +169,7 @@ var arrows = map[string][]string{
 	"internal/problems":   {},
 	"internal/exact":      {},
 	"internal/quadrature": {"internal/exact"},
+	"internal/solver":     {}, // what lp asks of an LP solver
 	"internal/strictjson": {"internal/check"},
 	"internal/files":      {"internal/check"},
 	// What a mechanism of any form is and has. Forms do not import each other.

@@ -8,6 +8,7 @@ import (
 
 	"github.com/noisewright/noisewright/cells"
 	"github.com/noisewright/noisewright/dp"
+	"github.com/noisewright/noisewright/internal/solver"
 	"github.com/noisewright/noisewright/kernels"
 	"github.com/noisewright/noisewright/local"
 	designcells "github.com/noisewright/noisewright/lp/internal/cells"
@@ -15,7 +16,6 @@ import (
 	designlocal "github.com/noisewright/noisewright/lp/internal/local"
 	"github.com/noisewright/noisewright/lp/internal/meet"
 	"github.com/noisewright/noisewright/lp/internal/noise"
-	"github.com/noisewright/noisewright/lp/solver"
 	"github.com/noisewright/noisewright/tables"
 )
 

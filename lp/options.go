@@ -9,8 +9,8 @@ import (
 	"time"
 
 	"github.com/noisewright/noisewright/internal/check"
+	"github.com/noisewright/noisewright/internal/solver"
 	"github.com/noisewright/noisewright/lp/internal/meet"
-	"github.com/noisewright/noisewright/lp/solver"
 	"github.com/noisewright/noisewright/tables"
 )
 
