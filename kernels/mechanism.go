@@ -13,9 +13,9 @@ import (
 	"github.com/noisewright/noisewright/proof"
 )
 
-// Form is that of kernels. Its files are described in docs/kernel-format.md, and bounded
+// form is that of kernels. Its files are described in docs/kernel-format.md, and bounded
 // well above MaxCells² weights and a large dual.
-var Form = proof.Form{Package: "kernels", Noun: "a kernel", File: strictjson.Format{
+var form = proof.Form{Package: "kernels", Noun: "a kernel", File: strictjson.Format{
 	Noun: "kernel", Name: "noisewright-kernel", Version: 1, MaxSize: 64 << 20,
 	MaxElements: map[string]int{
 		"weight": formfile.MaxPieces, "edges": MaxCells + 1, "nodes": MaxCells, "rows": MaxCells,
@@ -45,7 +45,7 @@ func (k *Kernel) Proof() (p proof.Proof[Certificate]) {
 }
 
 // Form implements proof.Mechanism.
-func (*Kernel) Form() proof.Form { return Form }
+func (*Kernel) Form() proof.Form { return form }
 
 // judge holds what the kernel promises and claims against the certificate.
 func (s *Spec) judge(c Certificate, _ *proof.Meter) error {

@@ -15,9 +15,9 @@ import (
 	"github.com/noisewright/noisewright/proof"
 )
 
-// Form is that of randomizers. Its files are described in docs/local-format.md, and bounded
+// form is that of randomizers. Its files are described in docs/local-format.md, and bounded
 // well above maxWeights weights and a large dual.
-var Form = proof.Form{Package: "local", Noun: "a local randomizer", File: strictjson.Format{
+var form = proof.Form{Package: "local", Noun: "a local randomizer", File: strictjson.Format{
 	Noun: "randomizer", Name: "noisewright-randomizer", Version: 1, MaxSize: 96 << 20,
 	MaxElements: map[string]int{
 		"weight": formfile.MaxPieces, "shares": MaxNodes, "labels": MaxNodes, "range": 2, "costs": MaxAnswers,
@@ -67,7 +67,7 @@ func (s *Spec) judge(c Certificate, _ *proof.Meter) error {
 }
 
 // Form implements proof.Mechanism.
-func (*Randomizer) Form() proof.Form { return Form }
+func (*Randomizer) Form() proof.Form { return form }
 
 // Privacy returns the promise: any two values are neighbors.
 func (r *Randomizer) Privacy() dp.Privacy {

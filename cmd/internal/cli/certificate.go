@@ -56,7 +56,7 @@ func (o *certificateOptions) run(context.Context) error {
 		return err
 	}
 	defer in.Close()
-	file, err := io.ReadAll(io.LimitReader(in, tables.Form.File.MaxSize+1))
+	file, err := io.ReadAll(io.LimitReader(in, (*tables.Table)(nil).Form().File.MaxSize+1))
 	if err != nil {
 		return err
 	}

@@ -68,7 +68,8 @@ func (o *exportOptions) run(ctx context.Context) error {
 	}
 	_, channel := made.(proof.Exporter)
 	_, drawer := made.(proof.DrawExporter)
-	if !channel && !drawer && made.Form().Package != tables.Form.Package {
+	_, table := made.(*tables.Table)
+	if !channel && !drawer && !table {
 		return shell.BadInput("", fmt.Errorf("%s is %s, want a table, an additive kernel, a local randomizer or a subset selection", shell.InputName(o.table), made.Form().Noun))
 	}
 	v, err := shell.Prove(ctx, o.table, made)
