@@ -117,7 +117,7 @@ func (k *Kernel) Choose(input proof.Value) (proof.Choice, error) {
 	return k.ChooseNumber(x)
 }
 
-// ChooseNumber implements proof.Numeric.
+// ChooseNumber is Choose of a number, which makes no garbage.
 func (k *Kernel) ChooseNumber(x float64) (c proof.Choice, err error) {
 	limit := exact.MaxInteger - k.Reach()
 	var ok bool
@@ -138,7 +138,7 @@ func (k *Kernel) Answer(c proof.Choice, bin int, point int64) proof.Value {
 	return proof.Number(k.AnswerNumber(c, bin, point))
 }
 
-// AnswerNumber implements proof.Numeric.
+// AnswerNumber is Answer as a number, which makes no garbage.
 func (k *Kernel) AnswerNumber(c proof.Choice, bin int, point int64) float64 {
 	return float64(c.Base+k.spec.Grid.FirstPoint(bin)+point) * k.step
 }

@@ -99,7 +99,7 @@ func (k *Kernel) Choose(input proof.Value) (proof.Choice, error) {
 	return k.ChooseNumber(x)
 }
 
-// ChooseNumber implements proof.Numeric.
+// ChooseNumber is Choose of a number, which makes no garbage.
 func (k *Kernel) ChooseNumber(x float64) (c proof.Choice, err error) {
 	var ok bool
 	if c.Row, ok = k.CellOf(x); !ok {
@@ -117,7 +117,7 @@ func (k *Kernel) Answer(_ proof.Choice, answer int, _ int64) proof.Value {
 	return proof.Number(k.spec.Nodes[answer])
 }
 
-// AnswerNumber implements proof.Numeric.
+// AnswerNumber is Answer as a number, which makes no garbage.
 func (k *Kernel) AnswerNumber(_ proof.Choice, answer int, _ int64) float64 {
 	return k.spec.Nodes[answer]
 }

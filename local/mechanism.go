@@ -138,7 +138,7 @@ func (r *Randomizer) Choose(input proof.Value) (c proof.Choice, err error) {
 	return r.ChooseNumber(x)
 }
 
-// ChooseNumber implements proof.Numeric. No number is a category.
+// ChooseNumber is Choose of a number, which makes no garbage. No number is a category.
 func (r *Randomizer) ChooseNumber(x float64) (c proof.Choice, err error) {
 	v := r.spec.Values
 	var ok bool
@@ -166,7 +166,7 @@ func (r *Randomizer) Answer(_ proof.Choice, answer int, _ int64) proof.Value {
 	return proof.Number(r.spec.Answers[answer])
 }
 
-// AnswerNumber implements proof.Numeric.
+// AnswerNumber is Answer as a number, which makes no garbage.
 func (r *Randomizer) AnswerNumber(_ proof.Choice, answer int, _ int64) float64 {
 	return r.spec.Answers[answer]
 }

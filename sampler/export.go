@@ -42,9 +42,7 @@ func WriteExport(w io.Writer, v proof.Proven, seed [32]byte, n int) error {
 	case *tables.Table:
 		e, err = newExport(m, seed, n)
 	case proof.Exporter:
-		e, err = m.Export(v.Bounds(), g, &stream{s.(*answers), seed}, n)
-	case proof.DrawExporter:
-		e, err = m.ExportDraws(v.Bounds(), g, s.Release, n)
+		e, err = m.Export(v.Bounds(), g, &stream{s, seed}, n)
 	default:
 		err = check.Field("sampler", "mechanism", m.Form().Noun, "one of a form that is written out")
 	}
@@ -59,25 +57,32 @@ func WriteExport(w io.Writer, v proof.Proven, seed [32]byte, n int) error {
 
 // stream implements proof.Stream.
 type stream struct {
-	*answers
+	Sampler
 	seed [32]byte
 }
 
 // Anew implements proof.Stream.
 func (s *stream) Anew() {
-	s.answers = s.with(newFixedGenerator(s.seed))
+	switch of := s.Sampler.(type) {
+	case *answers:
+		s.Sampler = of.with(newFixedGenerator(s.seed))
+	case *drawn:
+		s.Sampler = newDrawn(of.proven, of.drawer, newFixedGenerator(s.seed))
+	}
 }
 
 // Draw implements proof.Stream.
-func (s *stream) Draw(c proof.Choice) (answer int, point int64, err error) { return s.draw(c) }
+func (s *stream) Draw(c proof.Choice) (answer int, point int64, err error) {
+	return s.Sampler.(*answers).draw(c)
+}
 
 // newGolden states the stream of a seed.
-func newGolden(seed [32]byte) (g proof.Golden, err error) {
+func newGolden(seed [32]byte) (g formfile.Golden, err error) {
 	var block [blockBytes]byte
 	if err := newFixedGenerator(seed).read(&block); err != nil {
 		return g, err
 	}
-	g = proof.Golden{Stream: streamRule, Seed: hex.EncodeToString(seed[:])}
+	g = formfile.Golden{Stream: streamRule, Seed: hex.EncodeToString(seed[:])}
 	for i := range goldenWords {
 		g.Words = append(g.Words, fmt.Sprint(binary.LittleEndian.Uint64(block[wordBytes*i:])))
 	}
@@ -119,7 +124,7 @@ type exportShift struct {
 
 // golden is a deterministic stream and its draws, by the rules of NewNoiseDeterministic.
 type golden struct {
-	proof.Golden
+	formfile.Golden
 	// Draws are the first draws, as grid points.
 	Draws []int64 `json:"draws"`
 }

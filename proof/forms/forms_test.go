@@ -342,9 +342,8 @@ func TestAnswers(t *testing.T) {
 	others := []proof.Value{
 		proof.Number(math.NaN()), proof.Number(math.Inf(1)), proof.Number(1e300), proof.Integer(math.MaxInt64),
 		proof.Category("secret"),
-		proof.Vector{7},
-		proof.Vector{0, math.NaN()},
-		proof.Set{"secret"},
+		proof.Row{7},
+		proof.Row{0, math.NaN()},
 		proof.Row{1},
 		nil,
 	}
