@@ -3,6 +3,7 @@
 package kernels
 
 import (
+	"context"
 	"io"
 
 	"github.com/noisewright/noisewright/dp"
@@ -75,5 +76,5 @@ func Decode(r io.Reader) (*Kernel, error) {
 	if s.Claims == (Claims{}) { // which New would fill in
 		return nil, check.Errorf("kernels", proof.ErrFormat, "certificate.delta is empty, want a plain decimal number")
 	}
-	return New(s)
+	return New(context.Background(), s)
 }

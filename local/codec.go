@@ -3,6 +3,7 @@
 package local
 
 import (
+	"context"
 	"io"
 
 	"github.com/noisewright/noisewright/internal/check"
@@ -83,7 +84,7 @@ func Decode(r io.Reader) (*Randomizer, error) {
 	if s.Values.Kind != Category && len(s.Nodes) == 0 { // which New would fill in for integers
 		return nil, check.Errorf("local", proof.ErrFormat, "nodes are missing, want those of the values")
 	}
-	return New(s)
+	return New(context.Background(), s)
 }
 
 // demands refuses what Encode does not write.

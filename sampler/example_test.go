@@ -3,6 +3,7 @@
 package sampler_test
 
 import (
+	"context"
 	"encoding/json"
 	"fmt"
 	"strings"
@@ -169,7 +170,7 @@ func ExampleNewSphericalDeterministic() {
 // Every answer of this randomizer is 2 or -2, and their mean is the value.
 func ExampleNew() {
 	const quarter = 1 << 62 // of 2^64
-	r, err := local.New(local.Spec{
+	r, err := local.New(context.Background(), local.Spec{
 		Epsilon: 1.1, Values: local.Values{Kind: local.Real, Lower: -1, Upper: 1},
 		Objective: local.Worst, Demands: local.Demands{Unbiased: true}, Loss: loss.L2,
 		Nodes: []float64{-1, 1}, Answers: []float64{-2, 2},

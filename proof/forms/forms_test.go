@@ -4,6 +4,7 @@ package forms
 
 import (
 	"bytes"
+	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -72,7 +73,7 @@ func formsOf() []form {
 		}))
 	}
 	kernel := func(epsilon float64) *kernels.Kernel {
-		return must(kernels.New(kernels.Spec{
+		return must(kernels.New(context.Background(), kernels.Spec{
 			Privacy: dp.Privacy{Epsilon: epsilon, Sensitivity: 1}, Queries: kernels.Queries{Lower: 0, Upper: 3}, Loss: loss.L1,
 			Edges: []float64{0, 1, 2, 3}, Nodes: []float64{0, 1, 2},
 			Rows: [][]uint64{{2 * quarter, quarter, quarter}, {quarter, 2 * quarter, quarter}, {quarter, quarter, 2 * quarter}},
@@ -86,20 +87,20 @@ func formsOf() []form {
 		}))
 	}
 	randomizer := func(epsilon float64) *local.Randomizer {
-		return must(local.New(local.Spec{
+		return must(local.New(context.Background(), local.Spec{
 			Epsilon: epsilon, Values: local.Values{Kind: local.Real, Lower: -1, Upper: 1}, Objective: local.Worst,
 			Demands: local.Demands{Unbiased: true}, Loss: loss.L2, Nodes: []float64{-1, 1}, Answers: []float64{-2, 2},
 			Rows: [][]uint64{{3 * quarter, quarter}, {quarter, 3 * quarter}},
 		}))
 	}
 	integers := func(epsilon float64) *local.Randomizer {
-		return must(local.New(local.Spec{
+		return must(local.New(context.Background(), local.Spec{
 			Epsilon: epsilon, Values: local.Values{Kind: local.Integer, Lower: 4, Upper: 5}, Objective: local.Mean,
 			Loss: loss.L1, Answers: []float64{4, 5}, Rows: [][]uint64{{3 * quarter, quarter}, {quarter, 3 * quarter}},
 		}))
 	}
 	categories := func(epsilon float64) *local.Randomizer {
-		return must(local.New(local.Spec{
+		return must(local.New(context.Background(), local.Spec{
 			Epsilon: epsilon, Values: local.Values{Kind: local.Category, Labels: []string{"yes", "no"}}, Objective: local.Mean,
 			Costs: [][]float64{{0, 1}, {1, 0}}, AnswerLabels: []string{"yes", "no"}, Rows: [][]uint64{{3 * quarter, quarter}, {quarter, 3 * quarter}},
 		}))

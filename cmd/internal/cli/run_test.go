@@ -74,7 +74,7 @@ func laplaceFile(t *testing.T, query dp.Query) string {
 // kernelFile writes a kernel that answers every value alike.
 func kernelFile(t *testing.T) string {
 	t.Helper()
-	k, err := kernels.New(kernels.Spec{
+	k, err := kernels.New(t.Context(), kernels.Spec{
 		Privacy: dp.Privacy{Epsilon: 1, Delta: 0.1, Sensitivity: 1}, Loss: loss.L1,
 		Queries: kernels.Queries{Lower: 0, Upper: 2}, Edges: []float64{0, 1, 2}, Nodes: []float64{0.5, 1.5},
 		Rows: [][]uint64{{1 << 63, 1 << 63}, {1 << 63, 1 << 63}},

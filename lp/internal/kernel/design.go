@@ -316,7 +316,7 @@ func (d *designer) certified(ctx context.Context, split partition, laws [][]floa
 	}
 	start := d.Elapsed()
 	defer func() { d.certify = d.Elapsed() - start }()
-	return meet.Verified(kernels.NewContext(ctx, kernels.Spec{
+	return meet.Verified(kernels.New(ctx, kernels.Spec{
 		Privacy: d.problem.Privacy, Queries: d.problem.Queries, Loss: d.problem.Loss,
 		Edges: split.edges, Nodes: split.nodes, Rows: rows, InstanceCap: instanceCap, CapLoss: d.problem.CapLoss,
 	}))

@@ -47,7 +47,7 @@ func newRandomizer(ctx context.Context, p law, epsilon float64) (*local.Verified
 	for j := range rows[0] {
 		s.AnswerLabels = append(s.AnswerLabels, strconv.Itoa(j))
 	}
-	r, err := local.NewContext(ctx, s)
+	r, err := local.New(ctx, s)
 	if err != nil {
 		return nil, check.Errorf("decision", nil, "%w", err)
 	}
