@@ -121,7 +121,7 @@ func TestRunDesign(t *testing.T) {
 	}
 	// A limit leaves a table and says so.
 	c = scripttest.Capture("")
-	design.Gap, design.TimeLimit = lp.MinGap, time.Millisecond
+	design.Gap, design.TimeLimit = lp.Limits.Gap.Min, time.Millisecond
 	err := (&designOptions{Common: c.Common, problem: small(), design: design}).run(t.Context())
 	var f *shell.Failure
 	if !errors.As(err, &f) || f.Code != shell.ExitLimit || rowsOf(c)["expected loss"] == "" {
