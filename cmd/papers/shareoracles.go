@@ -180,7 +180,7 @@ func drawSets(s *subset.Selection) func(truth []int64, r *rand.Rand) ([]int64, e
 		labels[j] = proof.Category(s.Label(int64(j)))
 	}
 	return func(truth []int64, r *rand.Rand) ([]int64, error) {
-		t, word := subset.NewTally(s), func() (uint64, error) { return r.Uint64(), nil }
+		t, word := s.Tally(), func() (uint64, error) { return r.Uint64(), nil }
 		for x, n := range truth {
 			for range n {
 				y, err := s.Draw(labels[x], word)

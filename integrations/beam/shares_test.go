@@ -57,7 +57,7 @@ func TestShares(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		tally, answers := subset.NewTally(m), make([]Answer, people)
+		tally, answers := m.Tally(), make([]Answer, people)
 		for i := range answers {
 			person, label := "p"+strconv.Itoa(i), proof.Category(m.Label(int64(i*i)%m.Categories()))
 			var input proof.Value = label

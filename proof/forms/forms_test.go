@@ -34,7 +34,7 @@ import (
 )
 
 // The line that a new form costs.
-func init() { all = append(all, Reads(newform.Decode)) }
+func init() { all = append(all, reads(newform.Decode)) }
 
 const quarter = 1 << 62 // of 2^64
 

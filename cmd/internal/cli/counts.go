@@ -185,7 +185,7 @@ func (o *intervalOptions) countsOfAnswers(_ context.Context, p proof.Proven) err
 	if o.simplex {
 		return shell.BadInput("", errors.New("simplex is for shares, want none for a strategy for counts"))
 	}
-	space, tally := s.Answers(), counts.NewTally(s)
+	space, tally := s.Answers(), s.Tally()
 	err := o.eachAnswer(func(answer string) error {
 		y, err := space.Parse(answer)
 		if err != nil {

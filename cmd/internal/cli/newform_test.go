@@ -6,6 +6,7 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"io"
 	"os"
 	"path/filepath"
 	"strings"
@@ -51,7 +52,7 @@ func TestNewForm(t *testing.T) {
 	run := func(args ...string) (code int, out, errs string) {
 		var stdout, stderr bytes.Buffer
 		s := shell.NewStreams(t.Context(), strings.NewReader(""), &stdout, &stderr)
-		s.Forms = []forms.Reader{forms.Reads(newform.Decode)}
+		s.Forms = []forms.Reader{{Form: newform.Form, Decode: func(r io.Reader) (proof.Mechanism, error) { return newform.Decode(r) }}}
 		code = shell.Run(t.Context(), newRootCommand, s, args)
 		return code, stdout.String(), stderr.String()
 	}

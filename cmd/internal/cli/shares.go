@@ -96,7 +96,7 @@ func (o *intervalOptions) sharesOfResponse(ctx context.Context, p proof.Proven) 
 
 // tally reads the answers. Those to people who were not asked are empty.
 func (o *intervalOptions) tally(s *subset.Selection) (*subset.Tally, error) {
-	space, tally := s.Answers(), subset.NewTally(s)
+	space, tally := s.Answers(), s.Tally()
 	read := space.Parse
 	if turned := o.people.seed != "" && s.Spec().Modulus > 0; turned {
 		space = proof.Space{Kind: proof.Codes, Count: s.Spec().Modulus}
