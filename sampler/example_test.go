@@ -62,13 +62,13 @@ func Example() {
 }
 
 // A deterministic sampler is for tests and studies. Never release its draws.
-func ExampleNewNoiseDeterministic() {
+func ExampleDeterministic() {
 	table, err := exampleTable()
 	if err != nil {
 		fmt.Println(err)
 		return
 	}
-	s, err := sampler.NewNoiseDeterministic(table, [32]byte{1}, sampler.Options{})
+	s, err := sampler.NewNoise(table, sampler.Options{Entropy: sampler.Deterministic([32]byte{1})})
 	if err != nil {
 		fmt.Println(err)
 		return
@@ -146,9 +146,9 @@ func ExampleWriteExport() {
 }
 
 // Noise for a vector of two integers, any two of which are at most 5 apart (ℓ2), with
-// epsilon 0.5: the scale is 5/0.5 steps. Outside tests, NewSpherical.
-func ExampleNewSphericalDeterministic() {
-	s, err := sampler.NewSphericalDeterministic(2, 5/0.5, [32]byte{1}, sampler.Options{})
+// epsilon 0.5: the scale is 5/0.5 steps. The seed is for tests alone.
+func ExampleNewSpherical() {
+	s, err := sampler.NewSpherical(2, 5/0.5, sampler.Options{Entropy: sampler.Deterministic([32]byte{1})})
 	if err != nil {
 		fmt.Println(err)
 		return

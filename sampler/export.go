@@ -19,14 +19,14 @@ import (
 
 // WriteExport writes a mechanism out, as one line of JSON, for another implementation to
 // check itself against: of a table the probability of every entry, the delta of every shift,
-// and n draws of the deterministic stream of the seed (see [NewNoiseDeterministic]) with the
+// and n draws of the deterministic stream of the seed (see [Deterministic]) with the
 // rules by which its words become draws; of other forms what their Export says. Exact values
 // are strings. It is a view of the mechanism; its file is the record.
 //
 // The error wraps dp.ErrInvalid if there is no mechanism, its form is not written out, or n is
 // negative, or is the writer's.
 func WriteExport(w io.Writer, v proof.Proven, seed [32]byte, n int) error {
-	s, err := NewDeterministic(v, seed, Options{})
+	s, err := New(v, Options{Entropy: Deterministic(seed)})
 	if err != nil {
 		return err
 	}
@@ -63,12 +63,7 @@ type stream struct {
 
 // Anew implements proof.Stream.
 func (s *stream) Anew() {
-	switch of := s.Sampler.(type) {
-	case *answers:
-		s.Sampler = of.with(newFixedGenerator(s.seed))
-	case *drawn:
-		s.Sampler = newDrawn(of.proven, of.drawer, newFixedGenerator(s.seed))
-	}
+	s.Sampler = s.Sampler.(replayed).replay(newFixedGenerator(s.seed))
 }
 
 // Draw implements proof.Stream.
@@ -122,7 +117,7 @@ type exportShift struct {
 	DeltaUpper string `json:"delta_upper"`
 }
 
-// golden is a deterministic stream and its draws, by the rules of NewNoiseDeterministic.
+// golden is a deterministic stream and its draws, by the rules of Deterministic.
 type golden struct {
 	formfile.Golden
 	// Draws are the first draws, as grid points.

@@ -150,7 +150,7 @@ func TestNewKernel(t *testing.T) {
 	}
 	for _, none := range []*kernels.Verified{nil, {}} {
 		_, err1 := New(none, Options{})
-		_, err2 := NewDeterministic(none, [32]byte{}, Options{})
+		_, err2 := New(none, Options{Entropy: Deterministic([32]byte{})})
 		if !errors.Is(err1, dp.ErrInvalid) || !errors.Is(err2, dp.ErrInvalid) {
 			t.Errorf("no kernel: %v and %v, want ErrInvalid", err1, err2)
 		}

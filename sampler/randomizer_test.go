@@ -251,7 +251,7 @@ func TestNewRandomizer(t *testing.T) {
 	}
 	for _, none := range []*local.Verified{nil, {}} {
 		_, err1 := New(none, Options{})
-		_, err2 := NewDeterministic(none, [32]byte{}, Options{})
+		_, err2 := New(none, Options{Entropy: Deterministic([32]byte{})})
 		if !errors.Is(err1, dp.ErrInvalid) || !errors.Is(err2, dp.ErrInvalid) {
 			t.Errorf("no randomizer: %v and %v, want ErrInvalid", err1, err2)
 		}
@@ -271,7 +271,7 @@ func TestNewRandomizer(t *testing.T) {
 		t.Errorf("a private randomizer: %v", err)
 	}
 	draws := func() (out [2]string) {
-		root, err := NewDeterministic(v, [32]byte{7}, Options{})
+		root, err := New(v, Options{Entropy: Deterministic([32]byte{7})})
 		if err != nil {
 			t.Fatal(err)
 		}

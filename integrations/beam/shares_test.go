@@ -53,7 +53,7 @@ func TestShares(t *testing.T) {
 	} {
 		v := setsOf(t, c.spec)
 		m := v.Mechanism()
-		draw, err := sampler.NewDeterministic(v, [32]byte{byte(len(name))}, sampler.Options{})
+		draw, err := sampler.New(v, sampler.Options{Entropy: sampler.Deterministic([32]byte{byte(len(name))})})
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -216,7 +216,7 @@ func TestReleasedVectors(t *testing.T) {
 	seed := [32]byte{3}
 	p := must(v.NewDeterministicPrivatizer(seed, sampler.Options{}))
 	step := v.bundle.body.step
-	noise := must(sampler.NewSphericalDeterministic(2, s.Tau/step, sha256.Sum256(append(seed[:], make([]byte, 8)...)), sampler.Options{}))
+	noise := must(sampler.NewSpherical(2, s.Tau/step, sampler.Options{Entropy: sampler.Deterministic(sha256.Sum256(append(seed[:], make([]byte, 8)...)))}))
 	for i := range 20 {
 		x := []float64{1 + 0.1*float64(i), 2 - 0.05*float64(i)}
 		u, got := must(v.bundle.Encode(nil, x)), must(p.Privatize(nil, x))

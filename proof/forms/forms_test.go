@@ -255,7 +255,7 @@ func TestNothingVerified(t *testing.T) {
 				t.Errorf("the zero value holds %v", m)
 			}
 			for _, err := range []error{
-				second(sampler.New(v, sampler.Options{})), second(sampler.NewDeterministic(v, [32]byte{}, sampler.Options{})),
+				second(sampler.New(v, sampler.Options{})), second(sampler.New(v, sampler.Options{Entropy: sampler.Deterministic([32]byte{})})),
 				sampler.WriteExport(new(bytes.Buffer), v, [32]byte{}, 1),
 			} {
 				if !errors.Is(err, dp.ErrInvalid) {
@@ -353,7 +353,7 @@ func TestAnswers(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		s, err := sampler.NewDeterministic(v, [32]byte{1}, sampler.Options{})
+		s, err := sampler.New(v, sampler.Options{Entropy: sampler.Deterministic([32]byte{1})})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -426,7 +426,7 @@ func TestLaws(t *testing.T) {
 		}
 		points := max(c.Points(), 1)
 		for i, row := range c.Rows() {
-			s, err := sampler.NewDeterministic(v, [32]byte{byte(i)}, sampler.Options{})
+			s, err := sampler.New(v, sampler.Options{Entropy: sampler.Deterministic([32]byte{byte(i)})})
 			if err != nil {
 				t.Fatal(err)
 			}
