@@ -140,7 +140,7 @@ var arrows = map[string][]string{
 	// Groups of commands, which know nothing of each other.
 	"cmd/internal/cli/releases": {
 		"cmd/internal/shell", "release", "release/ledger", "learn", "plan", "account", "proof", "lp", "tables", "noise", "dp",
-		"internal/csvfile", "internal/exact", "internal/check", "internal/strictjson", "github.com/spf13/cobra", "github.com/spf13/pflag",
+		"internal/csvfile", "internal/exact", "internal/check", "internal/strictjson", "github.com/BurntSushi/toml", "github.com/spf13/cobra", "github.com/spf13/pflag",
 	},
 	"cmd/internal/cli/vectors": {
 		"cmd/internal/shell", "latent", "latent/bundle", "encoder", "cmd/internal/encoders", "cmd/internal/encoders/taskaware", "cmd/internal/encoders/vlm", "cmd/internal/encoders/minimax", "cmd/internal/encoders/attack", "cmd/internal/encoders/decision",

@@ -84,6 +84,8 @@ type Query struct {
 
 	// cells are those of a Workload, in place of By or Edges.
 	cells []Cells
+	// series says that of a person the earliest cells count, and not any.
+	series bool
 
 	// Probability is that of a quantile, above 0 and below 1. The answer is one of
 	// Candidates numbers evenly spaced from Lower to Upper; 0 means 1001.

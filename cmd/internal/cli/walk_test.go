@@ -86,7 +86,7 @@ type walkStep struct{ command, shown string }
 
 var (
 	block   = regexp.MustCompile("(?m)^```\n((?:.*\n)*?)```$|^\n((?:    .*\n)+)")
-	typed   = regexp.MustCompile(`^(noisewright|awk|printf|echo|head|sed|\() ?`)
+	typed   = regexp.MustCompile(`^(noisewright|awk|printf|echo|cat|head|sed|\() ?`)
 	program = regexp.MustCompile(`(?m)(^|\| )noisewright `)
 	numbers = regexp.MustCompile(` *([0-9a-f]{64}|-?[0-9]([-0-9.,:TZe+]*[0-9])?(m?s\b)?)`)
 )
