@@ -137,14 +137,14 @@ func (s *split) parts(ctx context.Context, share float64) ([]Query, error) {
 	takers, weights := 0, new(big.Rat)
 	for i, x := range s.list {
 		out[i] = x.Query
-		if x.Kind != Quantile {
+		if !x.pure() {
 			takers++
 		}
 	}
 	fixed := []account.Cost{}
 	for i := range out {
 		q := &out[i]
-		if q.Kind != Quantile {
+		if !q.pure() {
 			q.Delta = exact.FloatDown(new(big.Rat).Mul(exact.Rational(s.total.Delta*share), big.NewRat(1, int64(takers))))
 		}
 		if w := s.wanted[i]; w.most > 0 {

@@ -94,7 +94,7 @@ are named by --by and --keys, or follow from dates: --by day --every month --fro
   noisewright ledger create people.ledger --epsilon 1 --delta 1e-6
   noisewright release series --plan years.json --data people.csv --by joined --every month --from 2021-01 --period 2021-01 --ledger people.ledger`,
 	})
-	f.Text(&o.period, "period", "name", "the period that is over, such as 2026-03; those before it have to be released")
+	f.String(&o.period, "period", "the period that is over, such as 2026-03; those before it have to be released")
 	f.Require(&o.period, "period", "the name of a period, such as 2026-03")
 	o.flags(f)
 	f.RequiredFile(&o.ledger, "ledger", "a ledger, made by noisewright ledger create", "ledger that is charged, and keeps the answers", "ledger")
