@@ -176,6 +176,22 @@ func (w *Workload) size(set []int) int {
 	return n
 }
 
+// Closed returns what of a plan is known when the first cells alone are: the same noise on each of them, and the queries
+// about them. It keeps the plan's promise.
+//
+// The error wraps dp.ErrInvalid for a plan that measures sums of several cells, which are not known before the last of
+// them is.
+func (p *Plan) Closed(cells int) (*Plan, error) {
+	s := p.Spec()
+	// One partition from which all cells follow has a block for each.
+	if m := s.Measurements; s.Workload.Kind == Marginals || s.Workload.Kind == Matrix || len(m) != 1 || m[0].Kind != Partition {
+		return nil, check.Field("plan", "plan", "one of "+s.Workload.Kind+" that measures sums of cells", "one of prefix, ranges or identity that measures each cell by itself")
+	}
+	s.Workload.Cells = cells
+	s.Claims, s.Variances = Claims{}, nil
+	return New(s)
+}
+
 // Queries returns how many queries there are.
 func (w *Workload) Queries() (n int) {
 	switch w.Kind {

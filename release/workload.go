@@ -13,9 +13,12 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
+	"math/big"
 	"reflect"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/noisewright/noisewright/account"
 	"github.com/noisewright/noisewright/dp"
@@ -41,12 +44,21 @@ type Workload struct {
 }
 
 // Cells are a column's values that count, in the order of the plan's cells: each of Keys, or the
-// numbers between two Edges, as of a Query. They are public; a row with another value is in no
-// cell and does not count.
+// numbers between two Edges, as of a Query; or the dates and times in each of the periods from a day on. They are
+// public; a row with another value is in no cell and does not count.
 type Cells struct {
 	Column string    `json:"column"`
 	Keys   []string  `json:"keys,omitempty"`
 	Edges  []float64 `json:"edges,omitempty"`
+	// Every is "day", "week", "month", "quarter" or "year": then the column has dates, such as 2026-03-31 or
+	// 2026-03-31T23:59:59+02:00, From is the day on which the first cell begins, and the Keys follow. Zone names the time
+	// zone of the calendar and of times without an offset; "" is UTC.
+	Every string `json:"every,omitempty"`
+	From  string `json:"from,omitempty"`
+	Zone  string `json:"zone,omitempty"`
+
+	zone *time.Location // of Every
+	ends []time.Time    // of the cells of Every, the days after them
 }
 
 // Labels names the cells.
@@ -60,6 +72,12 @@ func (c *Cells) Labels() []string {
 // validate checks the labels of a column, of which there are to be so many.
 func (c *Cells) validate(want int, bad *check.List) {
 	q := Query{Kind: Histogram, Epsilon: 1, Neighbors: dp.AddRemove, By: c.Column, Keys: c.Keys}
+	dates := check.In("release")
+	if c.dated(want, dates); !dates.None() {
+		bad.Add(dates.Err())
+		return
+	}
+	q.Keys = c.Keys
 	field := "keys"
 	if len(c.Edges) > 0 {
 		q.By, q.Column, q.Edges, field = "", c.Column, c.Edges, "edges"
@@ -96,6 +114,7 @@ func (w *Workload) query() (q Query, err error) {
 			want = append(want, a.Name)
 		}
 	}
+	var cells []Cells
 	for i, c := range w.Cells {
 		if got[i] = c.Column; s.Workload.Kind != plan.Marginals {
 			got[i] = ""
@@ -111,10 +130,11 @@ func (w *Workload) query() (q Query, err error) {
 		default:
 			c.validate(s.Workload.Cells, bad)
 		}
+		cells = append(cells, c)
 	}
 	for _, name := range want {
 		if i := slices.Index(got, name); i >= 0 {
-			q.cells = append(q.cells, w.Cells[i])
+			q.cells = append(q.cells, cells[i])
 		} else {
 			bad.Bad("cells", "none of "+cmp.Or(check.Quoted(name), "a column"), "the values, known without a look at the data, of every column of the plan")
 		}
@@ -132,7 +152,11 @@ type Measured struct {
 	// Cells are the columns, of marginals in the order of the attributes.
 	Cells []Cells `json:"-"`
 
-	Kind string `json:"kind"` // workload
+	Kind string `json:"kind"` // workload, or series
+	// Period is the last one of a series that is over, Rows what tells whether rows of periods that are over change,
+	// which is not private and is there with StrictNotPrivate alone.
+	Period string   `json:"period,omitempty"`
+	Rows   []string `json:"rows,omitempty"`
 	// PlanHash is the SHA-256 of the plan's file, as Encode writes it.
 	PlanHash string `json:"plan"`
 	// Sums are what the plan measures, with noise, in its order.
@@ -145,19 +169,20 @@ type Measured struct {
 
 const workloadKind = "workload"
 
-// text describes the workload in a line of JSON, the same for the same one only.
-func (w *Workload) text(q Query, hash string) (string, error) {
+// text describes the workload, or a period of a series of this kind, in a line of JSON, the same for the same one only.
+func (w *Workload) text(kind, period string, q Query, hash string) (string, error) {
 	text, err := json.Marshal(struct {
 		Kind   string  `json:"kind"`
+		Period string  `json:"period,omitempty"`
 		Plan   string  `json:"plan"`
 		Cells  []Cells `json:"cells"`
 		Where  string  `json:"where,omitempty"`
 		Person string  `json:"person,omitempty"`
 		Most   int     `json:"max_per_person,omitempty"`
 		Strict bool    `json:"strict_not_private,omitempty"`
-	}{workloadKind, hash, q.cells, q.Where, q.Person, q.MaxPerPerson, q.StrictNotPrivate})
+	}{kind, period, hash, q.cells, q.Where, q.Person, q.MaxPerPerson, q.StrictNotPrivate})
 	if len(text) >= 1<<15 {
-		return fmt.Sprintf(`{"kind":%q,"sha256":"%x"}`, workloadKind, sha256.Sum256(text)), err
+		return fmt.Sprintf(`{"kind":%q,"sha256":"%x"}`, kind, sha256.Sum256(text)), err
 	}
 	return string(text), err
 }
@@ -170,31 +195,15 @@ func (w *Workload) text(q Query, hash string) (string, error) {
 //
 // Errors are those of Release.
 func (w Workload) Release(ctx context.Context, l account.Ledger, data any) (*Measured, error) {
-	q, err := w.query()
+	q, name, err := w.begin(l)
 	if err != nil {
 		return nil, err
 	}
-	if q, err = q.forLedger(l); err != nil {
-		return nil, err
-	}
-	if l != nil {
-		if data, err = underTerms(data, l.Terms()); err != nil {
-			return nil, err
-		}
-	}
-	d, digest, err := ReadData(ctx, data, q)
+	d, digest, err := readCells(ctx, l, data, q)
 	if err != nil {
 		return nil, err
 	}
-	if d == nil || d.query.Text() != q.Text() || !reflect.DeepEqual(d.query.cells, q.cells) {
-		return nil, check.Field("release", "data", "those of another query", "those of the workload")
-	}
-	hash := sha256.New()
-	if err := w.Plan.Mechanism().Encode(hash); err != nil {
-		return nil, err
-	}
-	name := hex.EncodeToString(hash.Sum(nil))
-	text, err := w.text(q, name)
+	text, err := w.text(workloadKind, "", q, name)
 	if err != nil {
 		return nil, err
 	}
@@ -216,28 +225,56 @@ func (w Workload) Release(ctx context.Context, l account.Ledger, data any) (*Mea
 	return m, nil
 }
 
+// begin returns the workload as a query for a ledger, and the plan's hash.
+func (w *Workload) begin(l account.Ledger) (q Query, name string, err error) {
+	if q, err = w.query(); err != nil {
+		return q, "", err
+	}
+	if q, err = q.forLedger(l); err != nil {
+		return q, "", err
+	}
+	hash := sha256.New()
+	err = w.Plan.Mechanism().Encode(hash)
+	return q, hex.EncodeToString(hash.Sum(nil)), err
+}
+
+// readCells is ReadData for a query of cells, as the terms of a ledger have it.
+func readCells(ctx context.Context, l account.Ledger, data any, q Query) (d *Data, digest string, err error) {
+	if l != nil {
+		if data, err = underTerms(data, l.Terms()); err != nil {
+			return nil, "", err
+		}
+	}
+	if d, digest, err = ReadData(ctx, data, q); err != nil {
+		return nil, "", err
+	}
+	if d == nil || d.query.Text() != q.Text() || !reflect.DeepEqual(d.query.cells, q.cells) || d.query.series != q.series {
+		return nil, "", check.Field("release", "data", "those of another query", "those of the workload")
+	}
+	return d, digest, nil
+}
+
 // record draws what is measured, as a ledger keeps it: of another draw only the digits differ.
 func (w *Workload) record(q Query, name string, d *Data) ([]byte, error) {
 	if q.StrictNotPrivate && d.leftOut != nil {
 		return nil, check.Errorf("", dp.ErrInvalid, "%w", d.leftOut)
 	}
 	p := w.Plan.Mechanism()
-	in := bufio.NewReader(rand.Reader)
-	var word [8]byte
-	y, err := p.Measure(cellCounts(p, d), func() (uint64, error) {
-		for i := range word {
-			b, err := in.ReadByte()
-			if err != nil {
-				return 0, err
-			}
-			word[i] = b
-		}
-		return binary.LittleEndian.Uint64(word[:]), nil
-	})
+	y, err := p.Measure(cellCounts(p, d), randomWords())
 	if err != nil {
 		return nil, err
 	}
 	return json.Marshal(&Measured{Kind: workloadKind, PlanHash: name, Sums: y, Unit: q.Unit(), NotProtected: q.notProtected()})
+}
+
+// randomWords returns what draws cryptographic words.
+func randomWords() func() (uint64, error) {
+	in := bufio.NewReader(rand.Reader)
+	var word [8]byte
+	return func() (uint64, error) {
+		_, err := io.ReadFull(in, word[:])
+		return binary.LittleEndian.Uint64(word[:]), err
+	}
 }
 
 // cellCounts returns the input of a plan: the counts of its cells, of marginals those of the tables of its
@@ -334,6 +371,7 @@ type cellFinder struct {
 	keys         []map[string]int // of columns without edges
 	groups       map[string]int
 	combinations [][]int
+	digests      map[int]*big.Int // of the rows of cells, see Data
 }
 
 func newCellFinder(cells []Cells, column func(field, name string) int) *cellFinder {
@@ -356,7 +394,9 @@ func (f *cellFinder) cell(record []string) ([]int, error) {
 	for i := range f.cells {
 		text, inside := record[f.columns[i]], false
 		if edges := f.cells[i].Edges; len(edges) == 0 {
-			at[i], inside = f.keys[i][text]
+			if text, inside = f.cells[i].key(text); inside {
+				at[i], inside = f.keys[i][text]
+			}
 		} else if v, err := number(text); err == nil {
 			at[i], inside = between(edges, v)
 		}

@@ -28,6 +28,9 @@ type Problem struct {
 	Neighbors    string // dp.AddRemove or dp.Replace
 	MaxPerPerson int    // cells that a person may be in
 	Workload     plan.Workload
+	// Series wants each cell measured by itself, so that a series of periods can be released as they end; other
+	// candidates then say by their estimates what that costs.
+	Series bool
 }
 
 // Options tune a design; the zero value is useful.
@@ -36,6 +39,8 @@ type Options struct {
 	Noise account.Designer
 	// Gap is the relative one to the dual at which the Gaussian factorization stops; 0: 1e-3.
 	Gap float64
+	// All makes and proves all candidates, and not only those near the best one.
+	All bool
 }
 
 // Candidate is a way to answer the workload.
@@ -57,6 +62,8 @@ type Result struct {
 	Candidates []Candidate // the best first
 	// NumberByNumber is the mean squared error of releases of one query, or one table, at a time.
 	NumberByNumber float64
+	// Gaussian says that these have Gaussian noise, which was better there than Laplace noise.
+	Gaussian bool
 	// Bound, if not 0, is that of the candidate with Gaussian noise. Where there is none it is one of fewer cells, or by
 	// eigenvalues in float64, and rounding is not bounded.
 	Bound float64
@@ -100,6 +107,7 @@ func newStudy(ctx context.Context, p Problem, o Options) (*study, error) {
 	errs.Add(p.Workload.Validate())
 	errs.OneOf("neighbors", p.Neighbors, dp.AddRemove, dp.Replace)
 	errs.If(p.MaxPerPerson < 1 || p.MaxPerPerson > plan.MaxCells, "max-per-person", p.MaxPerPerson, "1 to %d cells", plan.MaxCells)
+	errs.If(p.Series && (p.Workload.Kind == plan.Marginals || p.Workload.Kind == plan.Matrix), "series", "true", "false of %s: periods are those of prefix, ranges or identity", p.Workload.Kind)
 	if err := errs.Err(); err != nil {
 		return nil, err
 	}
@@ -160,10 +168,12 @@ func (s *study) at(ctx context.Context, b dp.Budget) (*Result, error) {
 		return nil, err
 	}
 	best := slices.MinFunc(list, func(a, b candidate) int { return cmp.Compare(a.MeanSquaredError, b.MeanSquaredError) }).MeanSquaredError
-	r := &Result{NumberByNumber: s.oneByOne(), Bound: s.gaussianBound(), Stopped: s.stopped || ctx.Err() != nil}
+	r := &Result{Bound: s.gaussianBound(), Stopped: s.stopped || ctx.Err() != nil}
+	r.NumberByNumber, r.Gaussian = s.oneByOne()
 	var failed error
 	for _, c := range list {
-		if c.MeanSquaredError <= best*margin {
+		fits := !s.problem.Series || c.Name == identity
+		if s.options.All || fits && (s.problem.Series || c.MeanSquaredError <= best*margin) {
 			made, err := s.prove(context.WithoutCancel(ctx), &c)
 			if err != nil {
 				failed = err
@@ -171,7 +181,7 @@ func (s *study) at(ctx context.Context, b dp.Budget) (*Result, error) {
 			}
 			c.Made = made
 			c.MeanSquaredError, _ = made.Certificate().MeanSquaredError.Float64()
-			if r.Plan == nil || made.Certificate().MeanSquaredError.Cmp(r.Plan.Certificate().MeanSquaredError) < 0 {
+			if fits && (r.Plan == nil || made.Certificate().MeanSquaredError.Cmp(r.Plan.Certificate().MeanSquaredError) < 0) {
 				r.Plan, r.Strategy = made, c.Name
 			}
 		}
@@ -294,12 +304,15 @@ func geometricVariance(epsilon float64) float64 {
 	return 2 * (1 + x) / (x * x)
 }
 
+// identity is the candidate that measures the cells.
+const identity = "identity"
+
 // blocks is a candidate of one partition.
 func (s *study) blocks(size int, l plan.Law) candidate {
 	c := candidate{make: func(context.Context) ([]plan.Measurement, error) {
 		return []plan.Measurement{{Kind: plan.Partition, Block: size, Weight: 1, Noise: &l}}, nil
 	}}
-	c.Name, c.MeanSquaredError = "identity", varianceOf(l)*s.trace/s.queries()
+	c.Name, c.MeanSquaredError = identity, varianceOf(l)*s.trace/s.queries()
 	return c
 }
 
@@ -417,7 +430,7 @@ func whole(rows *mat.Dense) [][]int64 {
 
 // oneByOne returns the mean squared error of queries, or tables, that are released one at a time with the
 // same noise each, Gaussian or Laplace, whichever is better.
-func (s *study) oneByOne() float64 {
+func (s *study) oneByOne() (variance float64, gaussian bool) {
 	squares, sums := 0.0, 0.0 // largest ℓ2² and ℓ1 norms of a column of all queries
 	w := &s.problem.Workload
 	if w.Kind == plan.Marginals {
@@ -440,7 +453,7 @@ func (s *study) oneByOne() float64 {
 	}
 	k := float64(s.touched)
 	scale := k * sums / s.problem.Epsilon
-	best := 2 * scale * scale
+	variance = 2 * scale * scale
 	if s.problem.Delta > 0 {
 		if s.problem.Neighbors == dp.AddRemove || s.touched > 2 {
 			squares *= k * k
@@ -448,9 +461,9 @@ func (s *study) oneByOne() float64 {
 			squares *= k
 		}
 		sigma, err := noise.GaussianSigma(dp.Privacy{Epsilon: s.problem.Epsilon, Delta: s.problem.Delta, Sensitivity: math.Sqrt(squares)})
-		if err == nil {
-			best = min(best, sigma*sigma)
+		if err == nil && sigma*sigma < variance {
+			return sigma * sigma, true
 		}
 	}
-	return best
+	return variance, false
 }
