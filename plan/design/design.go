@@ -200,14 +200,17 @@ func (s *study) prove(ctx context.Context, c *candidate) (*plan.Verified, error)
 	if err != nil {
 		return nil, err
 	}
-	p, err := plan.New(plan.Spec{
-		Budget: s.problem.Budget, Neighbors: s.problem.Neighbors, MaxPerPerson: s.problem.MaxPerPerson,
-		Workload: s.problem.Workload, Measurements: measurements,
-	})
+	p, err := plan.New(*s.spec(measurements))
 	if err != nil {
 		return nil, err
 	}
 	return p.Verify()
+}
+
+// spec returns that of a plan for the problem.
+func (s *study) spec(measurements []plan.Measurement) *plan.Spec {
+	p := &s.problem
+	return &plan.Spec{Budget: p.Budget, Neighbors: p.Neighbors, MaxPerPerson: p.MaxPerPerson, Workload: p.Workload, Measurements: measurements}
 }
 
 // candidates returns all, with estimates of their errors.
@@ -355,7 +358,7 @@ func (s *study) laplaceCandidate(m *strategy) candidate {
 		steps /= 2
 	}
 	rows := wholeColumns(m.rows, steps)
-	epsilon := part(s.problem.Epsilon, int(plan.DistanceL1(rows, s.problem.Neighbors, s.problem.MaxPerPerson)))
+	epsilon := part(s.problem.Epsilon, int(s.spec(nil).DistanceL1(rows)))
 	c := candidate{make: func(context.Context) ([]plan.Measurement, error) {
 		l, err := plan.Geometric(epsilon)
 		if err != nil {
@@ -390,7 +393,7 @@ func wholeColumns(rows *mat.Dense, steps int) [][]int64 {
 func (s *study) gaussianCandidate(m *strategy) candidate {
 	rows := whole(m.rows)
 	// Where more than a cell differs, the norms are those of the worst cells.
-	distance := math.Sqrt(plan.Distance(rows, s.problem.Neighbors, s.problem.MaxPerPerson))
+	distance := math.Sqrt(s.spec(nil).Distance(rows))
 	sigma, err := noise.GaussianSigma(dp.Privacy{Epsilon: s.problem.Epsilon, Delta: s.problem.Delta, Sensitivity: distance})
 	sigma *= 1 + 1e-9
 	c := candidate{make: func(context.Context) ([]plan.Measurement, error) {

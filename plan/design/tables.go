@@ -104,7 +104,7 @@ func (s *study) residuals(cells []float64) candidate {
 	}
 	total, own, bound := 0.0, make([]float64, len(sets)), 0.0
 	for k, b := range sets {
-		own[k] = plan.ResidualDistance(w, b, s.problem.Neighbors, s.problem.MaxPerPerson)
+		own[k] = s.spec(nil).ResidualDistance(b)
 		total += math.Sqrt(own[k] * v[k])
 		bound += math.Sqrt(alike(w, b) * v[k])
 	}
