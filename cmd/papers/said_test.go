@@ -5,6 +5,7 @@ package main
 import (
 	"bytes"
 	"fmt"
+	"math"
 	"os"
 	"path/filepath"
 	"slices"
@@ -148,12 +149,19 @@ func TestSeeds(t *testing.T) {
 	}
 }
 
-// TestAgainst: a published number beside a lower bound that a loss refutes is told with the reason.
+// TestAgainst: a published number that has another number of terms is told so, with the reason; others are counted.
 func TestAgainst(t *testing.T) {
 	at := dp.Problem{Privacy: dp.Privacy{Epsilon: 0.02, Delta: 0.2, Sensitivity: 1}, Loss: loss.L1}
-	c := droCell{Problem: at, value: 2, published: 67, refuted: 1.7, optimum: 1, known: 0.9}
-	texts := against([]droCell{c, {Problem: at, value: 2, published: 2.4}, {Problem: at, value: 2, published: 3}})
-	if len(texts) != 2 || !strings.Contains(texts[0], "so it is none") || !strings.HasPrefix(texts[1], "1 numbers") {
+	// The largest difference of Table 1.
+	c := droCell{Problem: at, truncated: 1.22162, known: knownBound(at, 1.2182), published: 67.44}
+	c.measure(fromKnownToKnown, 1.2176)
+	if math.Abs(c.value-2.17) > 0.01 {
+		t.Fatalf("a value of %g", c.value)
+	}
+	near, far := c, c
+	near.published, far.published = 2.4, 40
+	texts := droTables[0].against([]droCell{c, near, far})
+	if len(texts) != 2 || !strings.Contains(texts[0], "rounded down") || !strings.HasPrefix(texts[1], "1 numbers") {
 		t.Errorf("%q", texts)
 	}
 }
