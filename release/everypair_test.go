@@ -54,6 +54,8 @@ func everyQuery() []Query {
 		{Kind: Count, Where: `city == "a" || int(age) > 0`},
 		{Kind: Count, By: "city", Keys: keys},
 		{Kind: Histogram, By: "city", Keys: keys},
+		{Kind: Top, By: "city", Keys: keys, K: 2},
+		{Kind: Best, Options: []Option{{"a", `city == "a"`}, {"old", `age > 1`}, {"young", `age < 1`}, {"b", `city == "b" && int(age) > 0`}}, Where: `city != "c"`},
 		{Kind: Histogram, Column: "age", Edges: []float64{-1, 0, 1, 3}},
 		{Kind: Sum, Column: "age", Lower: -1, Upper: 3},
 		{Kind: Sum, Column: "age", Lower: 2, Upper: 3},
@@ -78,8 +80,10 @@ func everyQuery() []Query {
 				known[q.Text()] = true
 				out = append(out, q)
 				q.Person = "id"
-				for _, q.MaxPerPerson = range []int{1, 2} {
-					out = append(out, q)
+				for _, q.MaxPerPerson = range []int{0, 1, 2} {
+					if q.Validate() == nil {
+						out = append(out, q) // without a bound a choice alone
+					}
 				}
 			}
 		}
@@ -146,7 +150,7 @@ func statisticsOf(t *testing.T, q Query) (list []statistic, pair *big.Rat) {
 	switch {
 	case q.Kind == Quantile: // see changesOfCounts
 		return nil, nil
-	case q.Kind == Count || q.Kind == Histogram:
+	case q.Kind == Count || q.Kind == Histogram || q.chooses():
 		return []statistic{count}, nil
 	case q.Kind == Sum:
 		return []statistic{{"sum", (*tally).total, q.sensitivity(new(big.Rat))}}, nil
@@ -238,11 +242,19 @@ type worst struct {
 	by     []*big.Rat // each statistic of a group
 	pair   *big.Rat   // both sums of a pair, in a group
 	groups int
+	spread int64 // of the changes of the counts of two groups, one from the other
 }
 
 func (w *worst) compare(list []statistic, a, b outcome) {
 	groups := 0
+	var least, most int64
 	for g := range a.tallies {
+		d := a.tallies[g].n - b.tallies[g].n
+		if g == 0 {
+			least, most = d, d
+		}
+		least, most = min(least, d), max(most, d)
+		w.spread = max(w.spread, most-least)
 		changed := false
 		pair := new(big.Rat)
 		for i, s := range list {
@@ -308,7 +320,11 @@ func TestEveryPair(t *testing.T) {
 		for range list {
 			w.by = append(w.by, new(big.Rat))
 		}
-		units := everyUnit(q, min(most, q.MaxPerPerson+1))
+		rows := min(most, q.MaxPerPerson+1)
+		if q.MaxPerPerson == 0 {
+			rows = most
+		}
+		units := everyUnit(q, rows)
 		for _, rest := range [][][]string{nil, other} {
 			outcomes, n := outcomesOf(t, q, list, rest, units)
 			others := outcomes
@@ -336,6 +352,12 @@ func TestEveryPair(t *testing.T) {
 		}
 		if pair != nil && w.pair.Cmp(pair) != 0 {
 			t.Errorf("%s: a unit changed a pair of sums by %v together, want %v", q.Text(), w.pair, pair)
+		}
+		if q.chooses() {
+			if w.spread != int64(q.spread()) {
+				t.Errorf("%s: a unit changed a count by %d more than another, want %d", q.Text(), w.spread, q.spread())
+			}
+			continue
 		}
 		if w.groups > q.uses() || w.groups < q.uses() && w.groups > 0 {
 			t.Errorf("%s: a unit changed %d groups, want %d", q.Text(), w.groups, q.uses())

@@ -36,11 +36,14 @@ type mechanism struct {
 	name      string
 	meanError float64
 	answer    func([]tally) ([]Estimate, error)
+	// radius is how far the exact answer may be from the released one at a level, rounded up, in the units of the answer,
+	// of a quantile in rows; nil where that depends on the data.
+	radius func(level float64) (float64, error)
 }
 
 // Estimate is a private answer.
 type Estimate struct {
-	// Key names the group, "" if there is one only.
+	// Key names the group, "" if there is one only; of a Top or Best what was chosen.
 	Key string `json:"key,omitempty"`
 	// Value is the answer, Lower and Upper a confidence interval at the Level of the Answer for the
 	// exact one (within the query's bounds: clipped values, rows that count), all in
@@ -51,6 +54,10 @@ type Estimate struct {
 	// RankError, of quantiles, bounds at that level how many rows are between Value and
 	// a quantile of the data. Lower and Upper are then the bounds of the query.
 	RankError int64 `json:"rank_error,omitempty"`
+	// CountError, of a Top or Best, bounds at that level, for all that were chosen together, how far the count
+	// of each is below the largest of those not chosen before it: it is less. Value is then the place among those
+	// chosen, from 1, and Lower and Upper are 1 and the number of keys or options.
+	CountError int64 `json:"count_error,omitempty"`
 }
 
 // NewPlan plans the answer of a query.
@@ -76,6 +83,8 @@ func NewPlan(ctx context.Context, q Query, source Source) (*Plan, error) {
 		m, err = newMeans(ctx, q, source)
 	case Quantile:
 		m, err = newQuantiles(q)
+	case Top, Best:
+		m, err = newChoice(q)
 	case Value:
 		m, err = newValue(ctx, q, source)
 	}
@@ -128,8 +137,10 @@ func (p *Plan) Answer(d *Data) ([]Estimate, error) {
 	if err != nil {
 		return nil, err
 	}
-	for i, key := range p.query.groups() {
-		out[i].Key = key
+	if !p.query.chooses() {
+		for i, key := range p.query.groups() {
+			out[i].Key = key
+		}
 	}
 	return out, nil
 }
@@ -150,8 +161,12 @@ func (q Query) table(ctx context.Context, source Source, sensitivity float64, qu
 	return v, nil
 }
 
-// uses returns how many groups a unit can change, each of which is one use of the noise.
+// uses returns how many groups a unit can change, each of which is one use of the noise, or how many
+// choices there are.
 func (q Query) uses() int {
+	if q.chooses() {
+		return q.K
+	}
 	if !q.grouped() {
 		return 1
 	}
@@ -230,7 +245,7 @@ func newPublicMeans(ctx context.Context, q Query, source Source) (*mechanism, er
 		return nil, err
 	}
 	m := noise.adding("noise on the sum, divided by the public number of rows", q.uses(), nil)
-	m.meanError = math.NaN()
+	m.meanError, m.radius = math.NaN(), nil
 	m.answer = func(tallies []tally) ([]Estimate, error) { // of one group
 		if tallies[0].n == 0 {
 			return nil, check.Errorf("release", dp.ErrInvalid, "no rows, and so no mean")

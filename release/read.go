@@ -45,6 +45,8 @@ type Data struct {
 	tallies []tally
 	// combinations has the cell of each group, of a Workload: the number of a label for each column.
 	combinations [][]int
+	// digests of the rows of each cell that has any, of a series with Query.StrictNotPrivate.
+	digests map[int]*big.Int
 }
 
 // tally is about the rows of a group that count.
@@ -135,6 +137,7 @@ type reader struct {
 	condition          *condition
 	group              map[string]int
 	cells              *cellFinder // of a Workload
+	options            []*condition
 	tallies            []tally
 	people             map[string]*person
 	random             *rand.Rand
@@ -185,15 +188,22 @@ func newReader(rows Rows, q Query) (*reader, error) {
 	if len(q.cells) > 0 { // groups are those that are there, and nothing of them is published
 		r.cells, r.tallies = newCellFinder(q.cells, find), nil
 	}
-	condition, err := newCondition(q.Where, columns)
-	if err != nil && file != nil && file.suspect() != nil {
-		err = check.Errorf("release", dp.ErrInvalid, "where: %w", file.suspect())
+	condition := func(text string) *condition {
+		c, err := newCondition(text, columns)
+		if err != nil && file != nil && file.suspect() != nil {
+			err = check.Errorf("release", dp.ErrInvalid, "where: %w", file.suspect())
+		}
+		bad.Add(err)
+		return c
 	}
-	bad.Add(err)
+	r.condition = condition(q.Where)
+	for _, o := range q.Options {
+		r.options = append(r.options, condition(o.Where))
+	}
 	if err := bad.Err(); err != nil {
 		return nil, err
 	}
-	r.condition = condition
+	var err error
 	if q.Kind == Quantile {
 		if r.grid, err = q.grid(); err != nil {
 			return nil, err
@@ -257,9 +267,14 @@ func (r *reader) row(record []string) error {
 	}
 	inside := true
 	switch {
+	case r.options != nil:
+		return r.optionsOf(record)
 	case r.cells != nil:
 		if c.group, err = r.cells.find(record); err != nil {
 			return err
+		}
+		if r.query.series && r.query.StrictNotPrivate {
+			r.cells.digest(c.group, record)
 		}
 	case r.by >= 0:
 		c.group, inside = r.group[record[r.by]]
@@ -272,12 +287,32 @@ func (r *reader) row(record []string) error {
 	if r.query.valued() {
 		c.value = min(max(c.value, r.query.Lower), r.query.Upper)
 	}
+	r.take(record, c)
+	return nil
+}
+
+// take takes what a row contributes.
+func (r *reader) take(record []string, c contribution) {
 	if r.person < 0 {
 		r.count(c)
 	} else {
 		r.sample(strings.TrimSpace(record[r.person]), c)
 	}
-	return nil
+}
+
+// optionsOf takes a row for each option that holds for it. One that cannot be decided takes nothing from the
+// others, and the error says which was the first.
+func (r *reader) optionsOf(record []string) (first error) {
+	for i, option := range r.options {
+		holds, err := option.holds(record)
+		switch {
+		case err != nil && first == nil:
+			first = check.Errorf("", nil, "option %s: %w", check.Quoted(r.query.Options[i].Name), err)
+		case holds:
+			r.take(record, contribution{group: i})
+		}
+	}
+	return first
 }
 
 // unknown takes a row that nothing is known of.
@@ -348,7 +383,10 @@ func (r *reader) data() (*Data, error) {
 			r.count(c)
 		}
 		groups := slices.Sorted(maps.Keys(p.groups))
-		if most := r.query.MaxPerPerson; len(groups) > most {
+		switch most := r.query.MaxPerPerson; {
+		case r.query.series:
+			groups = r.cells.earliest(groups, most)
+		case most > 0 && len(groups) > most:
 			r.random.Shuffle(len(groups), func(i, j int) { groups[i], groups[j] = groups[j], groups[i] })
 			groups = groups[:most]
 		}
@@ -358,7 +396,7 @@ func (r *reader) data() (*Data, error) {
 	}
 	d := &Data{query: r.query, tallies: r.tallies, leftOut: r.leftOut.Err()}
 	if r.cells != nil {
-		d.combinations = r.cells.combinations[:len(d.tallies)]
+		d.combinations, d.digests = r.cells.combinations[:len(d.tallies)], r.cells.digests
 	}
 	return d, nil
 }

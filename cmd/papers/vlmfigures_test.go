@@ -16,7 +16,7 @@ import (
 	"github.com/noisewright/noisewright/cmd/internal/encoders"
 )
 
-// smallImages writes images of 6×6 pixels, with a pattern of its own for each digit, as
+// smallImages writes images of 6×6 pixels, with a pattern of its own for each digit, half of it black, as
 // MNIST is written.
 func smallImages(t *testing.T) string {
 	t.Helper()
@@ -32,7 +32,7 @@ func smallImages(t *testing.T) string {
 			y := r.IntN(digits)
 			labels = append(labels, byte(y))
 			for j := range 36 {
-				pixels = append(pixels, byte(min(max(127+110*math.Cos(float64((y+1)*(j+2)))+30*r.NormFloat64(), 0), 255)))
+				pixels = append(pixels, byte(min(max(255*math.Cos(float64((y+1)*(j+2)))+30*r.NormFloat64(), 0), 255)))
 			}
 		}
 		for name, content := range map[string][]byte{"images-idx3": pixels, "labels-idx1": labels} {

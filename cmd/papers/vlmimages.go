@@ -147,6 +147,9 @@ var pixels = vlm.ClassifierOptions{Epochs: 10, Rate: 1e-4}
 // 5 to 29, and the share 0.7 for each ε; half is better where there is much noise.
 var imageShares = []float64{0.5, vlmShare}
 
+// The largest local ε at which sharpened encodings of digits were better, of clean people and of private ones.
+const sharpAt, sharpPrivateAt = 2, 6
+
 // imageScene makes a scene of pictures; those that train the network come first.
 func (o *vlmOptions) imageScene(data string, classes int, seed uint64, network encoder.Matrix, train, ask, test people, shares []float64) *scene {
 	networks := o.networks
@@ -179,6 +182,9 @@ func (o *vlmOptions) collectImages(ctx context.Context, private, direct bool, le
 	for run := range o.runs {
 		s := o.imageScene("MNIST", digits, runSeed(o.seed, run), parts.train.choose(parts.network[:min(o.people, len(parts.network))]).x,
 			parts.train.choose(parts.collect), parts.train.choose(parts.ask), parts.test.choose(parts.private), imageShares)
+		if s.sharpAt = sharpAt; private {
+			s.sharpAt = sharpPrivateAt
+		}
 		if err := o.lines(ctx, s, private, levels...); err != nil {
 			return err
 		}
@@ -192,7 +198,7 @@ func (o *vlmOptions) collectImages(ctx context.Context, private, direct bool, le
 		}
 		for _, epsilon := range o.epsilons {
 			if run == 0 && !math.IsInf(epsilon, 1) {
-				o.study.add("MNIST, "+string(levels[0]), "bound (10)", epsilon, accuracyBound(epsilon, digits), s.chance())
+				o.study.add("MNIST, "+string(levels[0]), "bound (10)", epsilon, s.chance(), accuracyBound(epsilon, digits))
 			}
 		}
 	}

@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"github.com/spf13/cobra"
+	"gonum.org/v1/gonum/stat"
 	"gonum.org/v1/gonum/stat/distuv"
 	"gonum.org/v1/plot"
 	"gonum.org/v1/plot/plotter"
@@ -293,31 +294,44 @@ type vlmPoint struct {
 	Epsilon *float64 `json:"epsilon"`
 	accuracies
 	Chance float64 `json:"chance"` // accuracy of the most frequent class for everybody
-	// AboveChance is the level of significance at which the mean is above chance, by Student's
-	// one-sided test on the runs; nil of fewer than three runs.
+	// AboveChance is the level of significance at which the mean is above chance, by Student's one-sided test: on
+	// the means of the runs if there are at least three, and otherwise on all collections, of these runs'
+	// networks alone; nil where there is none.
 	AboveChance *float64 `json:"p_above_chance"`
+
+	collections [][]float64 // of each run
 }
 
 type vlmStudy []*vlmPoint
 
-// add adds a run; an infinite epsilon is none.
-func (s *vlmStudy) add(data, series string, epsilon, accuracy, chance float64) {
-	p := like((*[]*vlmPoint)(s), vlmPoint{Data: data, Series: series, Epsilon: shell.Finite(epsilon), Chance: chance}, func(p *vlmPoint) bool {
+// add adds a run, with the accuracy of each of its collections; an infinite epsilon is none.
+func (s *vlmStudy) add(data, series string, epsilon, chance float64, run ...float64) {
+	p := like((*[]*vlmPoint)(s), vlmPoint{Data: data, Series: series, Epsilon: shell.Finite(epsilon)}, func(p *vlmPoint) bool {
 		return p.Data == data && p.Series == series && noiseless(p.Epsilon) == epsilon
 	})
-	p.add(accuracy)
+	p.accuracies.add(stat.Mean(run, nil))
+	p.collections = append(p.collections, run)
 	p.Chance = max(p.Chance, chance)
-	p.AboveChance = significance(p.accuracies, p.Chance)
+	p.AboveChance = p.significance()
 }
 
 // significance is that of a mean above chance; nil if there is none to be had.
-func significance(a accuracies, chance float64) *float64 {
-	if a.Runs < 3 || a.Deviation == 0 {
+func (p *vlmPoint) significance() *float64 {
+	n, freedom, square := p.Runs, p.Runs-1, p.Deviation*p.Deviation
+	if p.Runs < 3 {
+		n, freedom, square = 0, 0, 0
+		for _, run := range p.collections {
+			_, deviation := meanAndDeviation(run)
+			n, freedom, square = n+len(run), freedom+len(run)-1, square+float64(len(run)-1)*deviation*deviation
+		}
+		square /= float64(max(freedom, 1))
+	}
+	if freedom < 2 || square == 0 {
 		return nil
 	}
-	t := (a.Mean - chance) / (a.Deviation / math.Sqrt(float64(a.Runs)))
-	p := distuv.StudentsT{Mu: 0, Sigma: 1, Nu: float64(a.Runs - 1)}.Survival(t)
-	return &p
+	t := (p.Mean - p.Chance) / math.Sqrt(square/float64(n))
+	level := distuv.StudentsT{Mu: 0, Sigma: 1, Nu: float64(freedom)}.Survival(t)
+	return &level
 }
 
 // noiseless is infinite without noise.

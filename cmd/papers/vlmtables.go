@@ -275,7 +275,7 @@ func (o *vlmOptions) join(ctx context.Context) error {
 				func(ctx context.Context) (float64, error) {
 					return s.collection(0).ofFeatures(ctx, side.x.choose(split.train).x, side.x.choose(split.test).x, 1, math.Inf(1))
 				},
-				func(accuracy float64) { o.study.add(panel, side.series, math.Inf(1), accuracy, s.chance()) },
+				func(accuracy float64) { o.study.add(panel, side.series, math.Inf(1), s.chance(), accuracy) },
 			})
 		}
 		if err := work(ctx, o.kept, pieces); err != nil {
