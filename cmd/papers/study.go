@@ -323,8 +323,13 @@ func newPlot(title, x, y string, all []series) (*plot.Plot, error) {
 	var curves []figure.Curve
 	for _, s := range all {
 		if len(s.bars) > 0 {
-			if _, err := s.addBars(p); err != nil {
+			dots, err := s.addBars(p)
+			if err != nil {
 				return nil, err
+			}
+			if s.shape != nil { // what the key shows
+				p.Legend.Add(s.name, dots)
+				continue
 			}
 		}
 		curves = append(curves, figure.Curve{Name: s.name, Points: s.points, Style: s.style})
