@@ -599,9 +599,13 @@ func (o *droHistogramOptions) run(ctx context.Context) error {
 			says.against = []string{shell.Percent(share) + " from -10 to 10, where the paper has more than 80 %"}
 		}
 	}
+	gradients := fmt.Sprintf("%d, %s of them from -10 to 10", total, shell.Percent(share))
+	if beyond > 0 {
+		gradients += fmt.Sprintf("; %s are beyond ±%d, and not drawn", shell.Percent(outside), histogramReach)
+	}
 	body := shell.Object{"set", o.set, "examples", rows, "features", features, "count", total, "within_10", share, "beyond_50", outside}
 	return says.print(&o.Common, droHistogramName, body, []shell.Row{
 		{"examples", fmt.Sprintf("%d of %d, %d features and the intercept", rows, set.Rows, features)},
-		{"gradients", fmt.Sprintf("%d, %s of them from -10 to 10; %s are beyond ±%d, and not drawn", total, shell.Percent(share), shell.Percent(outside), histogramReach)},
+		{"gradients", gradients},
 	}, files)
 }
