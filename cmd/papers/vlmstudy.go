@@ -69,7 +69,9 @@ var vlmFigures = []vlmFigure{
 		name: "vlm-figure1", short: "Figure 1 of Mansbridge et al. (2020): clean accuracy by local epsilon, for data collection",
 		caption: `Clean accuracy by local epsilon (infinite, 10, 8, 6, 4, 2, 1) for data collection: MNIST above, loans below;
 latent level left, feature level right; a line for each central (epsilon, 1e-5) with which the encoder was trained`,
-		differs: imagesDiffer + "; the loans are a small sample",
+		differs: imagesDiffer + `;
+encodings of digits are sharpened (fourth powers) at a local epsilon of at most 2; the
+loans are a small sample`,
 		published: []string{
 			"direct noise is no better than chance for every local epsilon up to 100 on MNIST, and up to 20 on loans",
 			"encodings with noise train classifiers far above chance",
@@ -106,7 +108,8 @@ organization has the request and the person, the second the account`,
 		name: "vlm-figure4", short: "Figure 4 of Mansbridge et al. (2020): private accuracy by local epsilon, latent level",
 		caption: `Private accuracy by local epsilon, latent level: the people who are classified send encodings with noise too,
 all of epsilon; a line for each central (epsilon, 1e-5) with which the encoder was trained, and the bound (10)`,
-		differs:   imagesDiffer,
+		differs: imagesDiffer + `;
+encodings are sharpened (fourth powers) at a local epsilon of at most 6`,
 		published: []string{"the accuracy on private people stays below the bound (10)"},
 		images:    true,
 		run: func(o *vlmOptions, ctx context.Context) error {
