@@ -81,6 +81,10 @@ func NewPlan(ctx context.Context, q Query, source Source) (*Plan, error) {
 		m, err = newSums(ctx, q, source)
 	case Mean:
 		m, err = newMeans(ctx, q, source)
+	case Variance:
+		m, err = newVariances(ctx, q, source)
+	case Distinct:
+		m, err = newDistinct(ctx, q, source)
 	case Quantile:
 		m, err = newQuantiles(q)
 	case Top, Best:
@@ -218,6 +222,16 @@ func newCounts(ctx context.Context, q Query, source Source) (*mechanism, error) 
 		return nil, err
 	}
 	return whole(v).adding("integer noise", q.uses(), (*tally).count), nil
+}
+
+// newDistinct answers with integer noise: a unit brings as many values that nobody else has as rows of it count, or takes
+// them away, or both.
+func newDistinct(ctx context.Context, q Query, source Source) (*mechanism, error) {
+	v, err := q.table(ctx, source, float64(q.most()), dp.IntegerQuery, q.uses())
+	if err != nil {
+		return nil, err
+	}
+	return whole(v).adding("integer noise", q.uses(), (*tally).different), nil
 }
 
 // newSums answers with noise scaled to the sensitivity.
