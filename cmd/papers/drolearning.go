@@ -569,7 +569,7 @@ func (r droLearningReport) write(b *strings.Builder) {
 	shell.WriteRows(b, []shell.Row{{"splits", strconv.Itoa(r.Splits)}, {"time", fmt.Sprintf("%gs", r.Seconds)}})
 }
 
-// farOff is from how many percentage points on a published error is another.
+// farOff is from how many percentage points on a published error is another, if standard errors are small.
 const farOff = 3
 
 // against says which published errors out of sample ours are not, a line for each set, and where an order is another.
@@ -577,7 +577,7 @@ func (r droLearningReport) against() (texts []string) {
 	for _, s := range r.Sets {
 		var parts []string
 		for _, e := range s.Errors {
-			if e.PublishedOut != nil && math.Abs(e.Out-*e.PublishedOut) >= farOff {
+			if e.PublishedOut != nil && math.Abs(e.Out-*e.PublishedOut) >= max(farOff, 2*bar(e.OutError)) {
 				parts = append(parts, fmt.Sprintf("%s %.1f (published %.1f)", e.Noise, e.Out, *e.PublishedOut))
 			}
 		}

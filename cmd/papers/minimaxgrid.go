@@ -52,7 +52,7 @@ noisy vectors, for each data set, four noisy filters and 1/epsilon = 0, 0.001, 0
 func gridSaid(caption string) said {
 	return said{
 		caption: caption,
-		differs: `ENTERFACE is not public, so its column is missing; WISDM stands in for HAR, with d = 10 and 20; the split of the faces is
+		differs: `ENTERFACE is not public, so its column is missing; WISDM stands in for HAR; the split of the faces is
 that of the authors' file`,
 		published: []string{"no printed numbers: noise after the filter (pre) better than before (post), the minimax filter best, its private accuracy at chance"},
 	}

@@ -123,7 +123,7 @@ func report(c *shell.Common, name string, body any, rows []shell.Row, files []st
 
 func publishedRows(texts []string) (rows []shell.Row) {
 	for _, text := range texts {
-		rows = append(rows, shell.Row{"published", text})
+		rows = append(rows, shell.Row{"the paper has", text})
 	}
 	return rows
 }

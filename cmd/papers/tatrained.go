@@ -308,7 +308,7 @@ func (s *taSetting) paperEpochs() int {
 // against says where task-aware is not better than another approach by the paper's encoders.
 func (o *taTrainedOptions) against(all []taGain) (texts []string) {
 	for _, g := range all {
-		if g.Share >= 0 || g.Protocol == protocolPromised {
+		if g.Share > -0.005 || g.Protocol == protocolPromised {
 			continue
 		}
 		text := fmt.Sprintf("%s, %s, epsilon %g, z = %s: task-aware is %.1f %% worse than %s", g.Data, g.Protocol, g.Epsilon, g.Sent, -100*g.Share, g.Than)
