@@ -57,7 +57,7 @@ func TestLevels(t *testing.T) {
 // roundings is the larger one for some, and some have estimates of a much larger size than others.
 func TestRoundings(t *testing.T) {
 	r := rand.New(rand.NewPCG(27, 28))
-	cut := 0
+	cut, beyond := 0, 0
 	for n := range 16 {
 		k := 2 + n%3
 		s := random(t, r, k, k+n%12, 0.02+2*r.Float64(), Workload{Kind: Ranges})
@@ -87,17 +87,45 @@ func TestRoundings(t *testing.T) {
 				got := e.estimate(answers)[i]
 				low := new(big.Rat).Sub(exactly[i][y], exact.Rational(above))
 				high := new(big.Rat).Add(exactly[i][y], exact.Rational(below))
+				if low.Cmp(big.NewRat(1, 1)) > 0 || high.Sign() < 0 { // which is unlikely, and nothing is said then
+					low, high = new(big.Rat), big.NewRat(1, 1)
+					beyond++
+				}
 				if low.Sign() <= 0 || high.Cmp(big.NewRat(1, 1)) >= 0 {
 					cut++
 				}
 				if low.Sign() > 0 && exact.Rational(got.Lower).Cmp(low) > 0 || high.Cmp(big.NewRat(1, 1)) < 0 && exact.Rational(got.Upper).Cmp(high) < 0 ||
-					got.Lower < 0 || got.Upper > 1 {
+					got.Lower < 0 || got.Upper > 1 || got.Lower > got.Upper {
 					t.Errorf("%d people: from %g to %g, want all of 0 to 1 that is from %s to %s", people, got.Lower, got.Upper, low.FloatString(20), high.FloatString(20))
 				}
 			}
 		}
 	}
-	if cut == 0 {
-		t.Error("no end was cut")
+	if cut == 0 || beyond == 0 {
+		t.Errorf("%d ends were cut, and %d intervals were beyond all shares", cut, beyond)
+	}
+}
+
+// TestRoundingOfSums: a thousand terms of 0.6 units in the last place of the first, each of which is added as one unit.
+func TestRoundingOfSums(t *testing.T) {
+	const terms, first = 1000, 1 << 20
+	answers, values := []int64{first}, []float64{first}
+	exactly := big.NewRat(first*first, 1)
+	for range terms {
+		answers, values = append(answers, 1), append(values, 0.6*0x1p-12)
+		exactly.Add(exactly, exact.Rational(0.6*0x1p-12))
+	}
+	n := float64(first + terms)
+	exactly.Quo(exactly, exact.Rational(n))
+	for _, sign := range []float64{1, -1} {
+		signed := slices.Clone(values)
+		for y := range signed {
+			signed[y] *= sign
+		}
+		want := new(big.Rat).Mul(exactly, exact.Rational(sign))
+		e := estimator{n, []queried{{"", signed, values, 0, 0, -2 * first, 2 * first}}}
+		if got := e.estimate(answers)[0]; exact.Rational(got.Lower).Cmp(want) > 0 || exact.Rational(got.Upper).Cmp(want) < 0 || got.Value == got.Lower {
+			t.Errorf("from %v to %v, want one with %s", got.Lower, got.Upper, want.FloatString(30))
+		}
 	}
 }

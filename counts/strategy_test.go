@@ -493,15 +493,26 @@ func TestTampered(t *testing.T) {
 	const half = 1 << 63
 	one := Problem{Epsilon: 1, Labels: []string{"only"}, Workload: Workload{Kind: Prefix}}
 	many := random(t, rand.New(rand.NewPCG(31, 32)), MaxProved+1, MaxProved+2, 1, Workload{Kind: Prefix}).Spec()
+	claimed := s.Spec()
+	claimed.Claims.WorstVariance = "none"
 	many.Dual = &Dual{Prices: make([]float64, MaxProved+1), Slopes: slices.Repeat([][]float64{make([]float64, MaxProved+1)}, MaxProved+1)}
 	for _, bad := range []Spec{
 		{Problem: one, Rows: [][]uint64{{half, half}}},
 		{Problem: Problem{Epsilon: 1, Count: 2, Workload: Workload{Kind: Prefix}}},
 		{Problem: Problem{Epsilon: 1, Count: 2, Workload: Workload{Kind: Prefix}}, Rows: [][]uint64{{half, 0, half}, {half - 1, 0, half + 1}}}, // an answer that nobody gives
 		many,
+		claimed,
 	} {
 		if _, err := New(bad); !errors.Is(err, check.ErrInvalid) {
 			t.Errorf("%d rows, dual %v: %v, want an invalid one", len(bad.Rows), bad.Dual != nil, err)
+		}
+	}
+	most := random(t, rand.New(rand.NewPCG(35, 36)), MaxProved, MaxProved+1, 1, Workload{Kind: Prefix}).Spec()
+	most.Dual = &Dual{Prices: make([]float64, MaxProved), Slopes: slices.Repeat([][]float64{make([]float64, MaxProved)}, MaxProved)}
+	rare := Spec{Problem: Problem{Epsilon: 1, Labels: []string{"a", "b"}, Workload: Workload{Kind: Prefix}}, Rows: [][]uint64{{half, 1, half - 1}, {half - 1, 0, half + 1}}}
+	for _, good := range []Spec{most, rare} {
+		if err := good.validate(); err != nil {
+			t.Error(err)
 		}
 	}
 	// Answers that do not tell categories apart have no estimate.
