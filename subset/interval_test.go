@@ -86,6 +86,45 @@ func TestTails(t *testing.T) {
 	}
 }
 
+// TestWhereBinomialsFail: beyond the conditions of Hoeffding's theorem, that alpha is at most 1/4 and the mean from 1 to n−1, the
+// bounds of a binomial variable refute numbers of people that the exact sum does not, even where they are about as close; they
+// are not taken.
+func TestWhereBinomialsFail(t *testing.T) {
+	for _, c := range []struct {
+		k, size  int64
+		p        float64
+		n, count int64
+		alpha    float64
+		above    bool // the upper bound
+	}{
+		{11, 3, 0.4, 8, 3, 0.48, false},  // alpha, with means of 2.08 and more
+		{39, 1, 0.24, 2, 1, 0.25, false}, // a mean of 0.04 and more
+		{5, 4, 0.98, 2, 1, 0.25, true},   // and one of n − 0.04 and less
+	} {
+		s := made(t, Spec{Epsilon: 9, Count: c.k, Size: c.size, Inside: uint64(c.p * 0x1p64), Objective: Total})
+		p, q := s.spec.probabilities()
+		fp, fq, _, _ := s.floats()
+		lower, upper := mapped(c.count, c.n, c.alpha, fp, fq)
+		m := int64(math.Ceil(lower*float64(c.n))) - 1 // the last that is refuted
+		if c.above {
+			m = int64(math.Floor(upper*float64(c.n))) + 1
+		}
+		law := sum(binomial(m, p), binomial(c.n-m, q))
+		odds := tail(law, c.count)
+		if c.above {
+			odds.Sub(big.NewRat(1, 1), tail(law, c.count+1))
+		}
+		low, high := s.Uncut(c.count, c.n, c.alpha)
+		share := float64(m) / float64(c.n)
+		if odds.Cmp(exact.Rational(c.alpha)) <= 0 {
+			t.Errorf("%v: the bounds of a binomial variable are right, and nothing is tested", c)
+		}
+		if low > share || high < share {
+			t.Errorf("%v: from %g to %g, but %d of %d people have a count as far off with the probability %s", c, low, high, m, c.n, odds.FloatString(6))
+		}
+	}
+}
+
 // sum returns the law of the sum of two independent numbers.
 func sum(x, y []*big.Rat) []*big.Rat {
 	law := make([]*big.Rat, len(x)+len(y)-1)
