@@ -474,7 +474,7 @@ func TestCentroids(t *testing.T) {
 			}
 		}
 		if got.Cmp(want) != 0 {
-			t.Errorf("%s, weight %v: off by %s", s.Loss, s.Values.Weight, got.Sub(got, want).FloatString(40))
+			t.Errorf("case %d, weight %v: off by %s", n, s.Values.Weight, got.Sub(got, want).FloatString(40))
 		}
 	}
 	if off < 10 {
