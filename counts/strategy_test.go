@@ -515,7 +515,13 @@ func TestTampered(t *testing.T) {
 			t.Error(err)
 		}
 	}
-	// Answers that do not tell categories apart have no estimate.
+	// Answers that do not tell categories apart have no estimate, whatever variances are claimed of one.
+	equal := Spec{Problem: Problem{Epsilon: 1, Count: 2, Workload: Workload{Kind: Prefix}}, Rows: [][]uint64{{half, half}, {half, half}}, Claims: Claims{"0", "1", "1", "0"}}
+	if s, err := New(equal); err != nil {
+		t.Error(err)
+	} else if _, err = s.Verify(); !errors.Is(err, proof.ErrFalseClaim) || !strings.Contains(err.Error(), noEstimate) {
+		t.Errorf("equal laws with claims: %v", err)
+	}
 	if _, err := New(Spec{Problem: Problem{Epsilon: 1, Count: 2, Workload: Workload{Kind: Prefix}}, Rows: [][]uint64{{1 << 63, 1 << 63}, {1 << 63, 1 << 63}}}); !errors.Is(err, check.ErrInvalid) {
 		t.Errorf("equal laws: %v", err)
 	}
