@@ -28,8 +28,8 @@ const (
 const (
 	// MaxCells bounds the cells of a Matrix, and of all kinds but Marginals that rows of numbers are measured of.
 	MaxCells = 1 << 10
-	// MaxSeries bounds the cells of all kinds but Marginals and Matrix, of which blocks are measured.
-	MaxSeries = 1 << 11
+	// maxSequence bounds the cells of all kinds but Marginals and Matrix, of which blocks are measured.
+	maxSequence = 1 << 11
 	// MaxQueries bounds the queries, and of Marginals the cells of a table and of all together.
 	MaxQueries = 1 << 22
 	// maxAttributes bounds the attributes of Marginals.
@@ -108,7 +108,7 @@ func (w *Workload) Validate() error {
 		return errs.Err()
 	}
 	errs.If(len(w.Attributes) > 0 || len(w.Sets) > 0, "workload.attributes", len(w.Attributes), "none but of marginals")
-	most := MaxSeries
+	most := maxSequence
 	if w.Kind == Matrix {
 		most = MaxCells
 	}
@@ -121,9 +121,10 @@ func (w *Workload) Validate() error {
 }
 
 func validateRow(field string, row []int64, cells int, most int64, errs *check.List) {
-	beyond := func(a int64) bool { return a < -most || a > most }
-	if len(row) != cells || slices.ContainsFunc(row, beyond) || !slices.ContainsFunc(row, func(a int64) bool { return a != 0 }) {
-		errs.Badf(field, fmt.Sprintf("%d numbers", len(row)), "%d, one for each cell, of at most %d and not all 0", cells, most)
+	errs.If(len(row) != cells, field, fmt.Sprintf("%d numbers", len(row)), "%d, one for each cell", cells)
+	errs.If(!slices.ContainsFunc(row, func(a int64) bool { return a != 0 }), field, "zeros alone", "a number that is not 0")
+	if i := slices.IndexFunc(row, func(a int64) bool { return a < -most || a > most }); i >= 0 {
+		errs.Badf(fmt.Sprintf("%s[%d]", field, i), row[i], "a whole number of at most %d in magnitude", most)
 	}
 }
 
@@ -173,6 +174,22 @@ func (w *Workload) size(set []int) int {
 		}
 	}
 	return n
+}
+
+// Closed returns what of a plan is known when the first cells alone are: the same noise on each of them, and the queries
+// about them. It keeps the plan's promise.
+//
+// The error wraps dp.ErrInvalid for a plan that measures sums of several cells, which are not known before the last of
+// them is.
+func (p *Plan) Closed(cells int) (*Plan, error) {
+	s := p.Spec()
+	// One partition from which all cells follow has a block for each.
+	if m := s.Measurements; s.Workload.Kind == Marginals || s.Workload.Kind == Matrix || len(m) != 1 || m[0].Kind != Partition {
+		return nil, check.Field("plan", "plan", "one of "+s.Workload.Kind+" that measures sums of cells", "one of prefix, ranges or identity that measures each cell by itself")
+	}
+	s.Workload.Cells = cells
+	s.Claims, s.Variances = Claims{}, nil
+	return New(s)
 }
 
 // Queries returns how many queries there are.

@@ -45,6 +45,8 @@ func attackQueries() []Query {
 		{Kind: Mean, Column: "hours", Upper: 60, Where: `id == "9"`},
 		{Kind: Quantile, Column: "age", Upper: 120, Probability: 0.5, Candidates: 13},
 		{Kind: Quantile, Column: "age", Upper: 120, Probability: 0.25, Candidates: 13, By: "city", Keys: []string{"Bonn"}},
+		{Kind: Top, By: "city", Keys: []string{"Ulm", "Bonn", "Jena"}, K: 2},
+		{Kind: Best, Options: []Option{{"one", `id == "9" && int(age + "a") > 0`}, {"two", `hours > 1`}}, Where: `id == "9"`, Person: "id"},
 	}
 	var out []Query
 	for _, q := range base {
@@ -64,7 +66,10 @@ type allCharges struct {
 
 func (l *allCharges) Terms() account.Terms { return l.terms }
 
-var answerNumbers = regexp.MustCompile(`"(value|lower|upper|rank_error)":-?[0-9.e+-]+`)
+var (
+	answerNumbers = regexp.MustCompile(`"(value|lower|upper|rank_error|count_error)":-?[0-9.e+-]+`)
+	answerKeys    = regexp.MustCompile(`"key":"[^"]*"`) // of choices
+)
 
 // visible is all that an analyst sees of a release but the answer itself.
 func visible(t *testing.T, data any, q Query, source Source) string {
@@ -76,7 +81,11 @@ func visible(t *testing.T, data any, q Query, source Source) string {
 	if l.charged != nil {
 		l.charged.Answer, l.charged.Data = nil, fmt.Sprint(len(l.charged.Data))
 	}
-	return fmt.Sprintf("%s %v %+v", answerNumbers.ReplaceAll(text, []byte(`"$1":#`)), err, l.charged)
+	text = answerNumbers.ReplaceAll(text, []byte(`"$1":#`))
+	if q.chooses() {
+		text = answerKeys.ReplaceAll(text, []byte(`"key":#`))
+	}
+	return fmt.Sprintf("%s %v %+v", text, err, l.charged)
 }
 
 // TestMemoryOfQuantiles: the counts of candidates, up to 80 MB, are there whether or not rows are.

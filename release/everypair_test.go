@@ -54,6 +54,8 @@ func everyQuery() []Query {
 		{Kind: Count, Where: `city == "a" || int(age) > 0`},
 		{Kind: Count, By: "city", Keys: keys},
 		{Kind: Histogram, By: "city", Keys: keys},
+		{Kind: Top, By: "city", Keys: keys, K: 2},
+		{Kind: Best, Options: []Option{{"a", `city == "a"`}, {"old", `age > 1`}, {"young", `age < 1`}, {"b", `city == "b" && int(age) > 0`}}, Where: `city != "c"`},
 		{Kind: Histogram, Column: "age", Edges: []float64{-1, 0, 1, 3}},
 		{Kind: Sum, Column: "age", Lower: -1, Upper: 3},
 		{Kind: Sum, Column: "age", Lower: 2, Upper: 3},
@@ -62,6 +64,11 @@ func everyQuery() []Query {
 		{Kind: Mean, Column: "age", Lower: -1, Upper: 3},
 		{Kind: Mean, Column: "age", Lower: 2, Upper: 3, Where: `age > -2`},
 		{Kind: Mean, Column: "age", Lower: 2, Upper: 3, By: "city", Keys: keys},
+		{Kind: Variance, Column: "age", Lower: -2, Upper: 3},
+		{Kind: Variance, Column: "age", Lower: -8, Upper: 9, By: "city", Keys: keys},
+		{Kind: Distinct, Column: "age"},
+		{Kind: Distinct, Column: "city", Where: `age > -2`},
+		{Kind: Distinct, Column: "age", By: "city", Keys: keys},
 		{Kind: Quantile, Column: "age", Lower: -1, Upper: 3, Probability: 0.25, Candidates: 5},
 		{Kind: Quantile, Column: "age", Lower: -1, Upper: 3, Probability: 0.5, Candidates: 3, By: "city", Keys: keys},
 	}
@@ -78,8 +85,10 @@ func everyQuery() []Query {
 				known[q.Text()] = true
 				out = append(out, q)
 				q.Person = "id"
-				for _, q.MaxPerPerson = range []int{1, 2} {
-					out = append(out, q)
+				for _, q.MaxPerPerson = range []int{0, 1, 2} {
+					if q.Validate() == nil {
+						out = append(out, q) // without a bound a choice alone
+					}
 				}
 			}
 		}
@@ -146,8 +155,12 @@ func statisticsOf(t *testing.T, q Query) (list []statistic, pair *big.Rat) {
 	switch {
 	case q.Kind == Quantile: // see changesOfCounts
 		return nil, nil
-	case q.Kind == Count || q.Kind == Histogram:
+	case q.Kind == Count || q.Kind == Histogram || q.chooses():
 		return []statistic{count}, nil
+	case q.Kind == Distinct:
+		return []statistic{{"different values", (*tally).different, count.limit}}, nil
+	case q.Kind == Variance:
+		return statisticsOfVariance(t, q, count), nil
 	case q.Kind == Sum:
 		return []statistic{{"sum", (*tally).total, q.sensitivity(new(big.Rat))}}, nil
 	case q.fixed(): // a mean that is divided by a public number of rows
@@ -171,20 +184,43 @@ func statisticsOf(t *testing.T, q Query) (list []statistic, pair *big.Rat) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	whole := func(s *scaled) *big.Rat {
-		g := s.table.Mechanism().Grid()
-		return new(big.Rat).Mul(s.unit, number(int64(g.CellsPerSensitivity)*g.PointsPerCell))
-	}
 	if split.cost.Times != 2*q.uses() {
 		t.Errorf("%s: a sum and a count, charged %d times", q.Text(), split.cost.Times)
 	}
-	count.limit = whole(split.second)
+	count.limit = wholeOf(split.second)
 	return []statistic{
 		count,
-		{"sum less centers", from(q.center()), whole(split.first)},
+		{"sum less centers", from(q.center()), wholeOf(split.first)},
 		{"distances to lower", from(exact.Rational(q.Lower)), pair},
 		{"distances to upper", from(exact.Rational(q.Upper)), pair},
 	}, pair
+}
+
+// statisticsOfVariance are the sums that a variance is made of, with what their noise is for.
+func statisticsOfVariance(t *testing.T, q Query, count statistic) []statistic {
+	t.Helper()
+	v, err := q.table(t.Context(), laplaceSource, 1, dp.RealQuery, 3*q.uses())
+	if err != nil {
+		t.Fatal(err)
+	}
+	m := &variances{query: q}
+	m.scale(v)
+	if q.fixed() {
+		count.limit = new(big.Rat)
+	} else {
+		count.limit = wholeOf(m.count)
+	}
+	return []statistic{
+		count,
+		{"sum less centers", func(t *tally) *big.Rat { s, _ := m.sums(t); return s }, wholeOf(m.sum)},
+		{"squares less halves", func(t *tally) *big.Rat { _, r := m.sums(t); return r }, wholeOf(m.square)},
+	}
+}
+
+// wholeOf is the sensitivity that noise is for.
+func wholeOf(s *scaled) *big.Rat {
+	g := s.table.Mechanism().Grid()
+	return new(big.Rat).Mul(s.unit, new(big.Rat).SetInt64(int64(g.CellsPerSensitivity)*g.PointsPerCell))
 }
 
 // outcome is what Read made of a data set: numbers by statistic and group, and counts of candidates.
@@ -214,7 +250,8 @@ func outcomesOf(t *testing.T, q Query, list []statistic, rest [][]string, units 
 			o := outcome{tallies: d.tallies}
 			var key strings.Builder
 			for i := range d.tallies {
-				fmt.Fprint(&key, d.tallies[i].n, " ", d.tallies[i].total().RatString(), d.tallies[i].counts, ";")
+				x := &d.tallies[i]
+				fmt.Fprint(&key, x.n, " ", x.total().RatString(), x.counts, x.totalSquares().RatString(), x.different(), ";")
 			}
 			for _, s := range list {
 				var of []*big.Rat
@@ -238,11 +275,19 @@ type worst struct {
 	by     []*big.Rat // each statistic of a group
 	pair   *big.Rat   // both sums of a pair, in a group
 	groups int
+	spread int64 // of the changes of the counts of two groups, one from the other
 }
 
 func (w *worst) compare(list []statistic, a, b outcome) {
 	groups := 0
+	var least, most int64
 	for g := range a.tallies {
+		d := a.tallies[g].n - b.tallies[g].n
+		if g == 0 {
+			least, most = d, d
+		}
+		least, most = min(least, d), max(most, d)
+		w.spread = max(w.spread, most-least)
 		changed := false
 		pair := new(big.Rat)
 		for i, s := range list {
@@ -308,7 +353,11 @@ func TestEveryPair(t *testing.T) {
 		for range list {
 			w.by = append(w.by, new(big.Rat))
 		}
-		units := everyUnit(q, min(most, q.MaxPerPerson+1))
+		rows := min(most, q.MaxPerPerson+1)
+		if q.MaxPerPerson == 0 {
+			rows = most
+		}
+		units := everyUnit(q, rows)
 		for _, rest := range [][][]string{nil, other} {
 			outcomes, n := outcomesOf(t, q, list, rest, units)
 			others := outcomes
@@ -336,6 +385,12 @@ func TestEveryPair(t *testing.T) {
 		}
 		if pair != nil && w.pair.Cmp(pair) != 0 {
 			t.Errorf("%s: a unit changed a pair of sums by %v together, want %v", q.Text(), w.pair, pair)
+		}
+		if q.chooses() {
+			if w.spread != int64(q.spread()) {
+				t.Errorf("%s: a unit changed a count by %d more than another, want %d", q.Text(), w.spread, q.spread())
+			}
+			continue
 		}
 		if w.groups > q.uses() || w.groups < q.uses() && w.groups > 0 {
 			t.Errorf("%s: a unit changed %d groups, want %d", q.Text(), w.groups, q.uses())
@@ -377,9 +432,12 @@ func TestEveryPlan(t *testing.T) {
 				t.Fatalf("%s: %d costs, want one", q.Text(), len(costs))
 			}
 			c := costs[0]
-			uses := q.uses()
-			if strings.Contains(p.Mechanism(), "number of rows, half") {
+			uses := q.normal().uses()
+			switch {
+			case strings.Contains(p.Mechanism(), "number of rows, half"), q.Kind == Variance && q.fixed():
 				uses *= 2 // two sums of each group
+			case q.Kind == Variance:
+				uses *= 3
 			}
 			if c.Times != uses {
 				t.Errorf("%s: charged %d times, want %d", q.Text(), c.Times, uses)

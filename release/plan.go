@@ -36,11 +36,14 @@ type mechanism struct {
 	name      string
 	meanError float64
 	answer    func([]tally) ([]Estimate, error)
+	// radius is how far the exact answer may be from the released one at a level, rounded up, in the units of the answer,
+	// of a quantile in rows; nil where that depends on the data.
+	radius func(level float64) (float64, error)
 }
 
 // Estimate is a private answer.
 type Estimate struct {
-	// Key names the group, "" if there is one only.
+	// Key names the group, "" if there is one only; of a Top or Best what was chosen.
 	Key string `json:"key,omitempty"`
 	// Value is the answer, Lower and Upper a confidence interval at the Level of the Answer for the
 	// exact one (within the query's bounds: clipped values, rows that count), all in
@@ -51,6 +54,10 @@ type Estimate struct {
 	// RankError, of quantiles, bounds at that level how many rows are between Value and
 	// a quantile of the data. Lower and Upper are then the bounds of the query.
 	RankError int64 `json:"rank_error,omitempty"`
+	// CountError, of a Top or Best, bounds at that level, for all that were chosen together, how far the count
+	// of each is below the largest of those not chosen before it: it is less. Value is then the place among those
+	// chosen, from 1, and Lower and Upper are 1 and the number of keys or options.
+	CountError int64 `json:"count_error,omitempty"`
 }
 
 // NewPlan plans the answer of a query.
@@ -74,8 +81,14 @@ func NewPlan(ctx context.Context, q Query, source Source) (*Plan, error) {
 		m, err = newSums(ctx, q, source)
 	case Mean:
 		m, err = newMeans(ctx, q, source)
+	case Variance:
+		m, err = newVariances(ctx, q, source)
+	case Distinct:
+		m, err = newDistinct(ctx, q, source)
 	case Quantile:
 		m, err = newQuantiles(q)
+	case Top, Best:
+		m, err = newChoice(q)
 	case Value:
 		m, err = newValue(ctx, q, source)
 	}
@@ -128,8 +141,10 @@ func (p *Plan) Answer(d *Data) ([]Estimate, error) {
 	if err != nil {
 		return nil, err
 	}
-	for i, key := range p.query.groups() {
-		out[i].Key = key
+	if !p.query.chooses() {
+		for i, key := range p.query.groups() {
+			out[i].Key = key
+		}
 	}
 	return out, nil
 }
@@ -150,8 +165,12 @@ func (q Query) table(ctx context.Context, source Source, sensitivity float64, qu
 	return v, nil
 }
 
-// uses returns how many groups a unit can change, each of which is one use of the noise.
+// uses returns how many groups a unit can change, each of which is one use of the noise, or how many
+// choices there are.
 func (q Query) uses() int {
+	if q.chooses() {
+		return q.K
+	}
 	if !q.grouped() {
 		return 1
 	}
@@ -205,6 +224,16 @@ func newCounts(ctx context.Context, q Query, source Source) (*mechanism, error) 
 	return whole(v).adding("integer noise", q.uses(), (*tally).count), nil
 }
 
+// newDistinct answers with integer noise: a unit brings as many values that nobody else has as rows of it count, or takes
+// them away, or both.
+func newDistinct(ctx context.Context, q Query, source Source) (*mechanism, error) {
+	v, err := q.table(ctx, source, float64(q.most()), dp.IntegerQuery, q.uses())
+	if err != nil {
+		return nil, err
+	}
+	return whole(v).adding("integer noise", q.uses(), (*tally).different), nil
+}
+
 // newSums answers with noise scaled to the sensitivity.
 func newSums(ctx context.Context, q Query, source Source) (*mechanism, error) {
 	noise, err := q.sumNoise(ctx, source)
@@ -230,7 +259,7 @@ func newPublicMeans(ctx context.Context, q Query, source Source) (*mechanism, er
 		return nil, err
 	}
 	m := noise.adding("noise on the sum, divided by the public number of rows", q.uses(), nil)
-	m.meanError = math.NaN()
+	m.meanError, m.radius = math.NaN(), nil
 	m.answer = func(tallies []tally) ([]Estimate, error) { // of one group
 		if tallies[0].n == 0 {
 			return nil, check.Errorf("release", dp.ErrInvalid, "no rows, and so no mean")

@@ -24,7 +24,11 @@ const (
 	Sum       Kind = "sum"       // of the values of a column
 	Mean      Kind = "mean"      // of the values of a column
 	Histogram Kind = "histogram" // the number of rows with each key, or between edges
+	Variance  Kind = "variance"  // of the values of a column: their mean squared distance from their mean
+	Distinct  Kind = "distinct"  // the number of different values of a column
 	Quantile  Kind = "quantile"  // of the values of a column
+	Top       Kind = "top"       // the keys that most rows have
+	Best      Kind = "best"      // the options that hold for most rows
 	Value     Kind = "value"     // a number that was computed elsewhere
 )
 
@@ -50,7 +54,8 @@ type Query struct {
 	Neighbors string `json:"neighbors"`
 	// Person is the column that tells whose a row is, by its text but for blanks at its
 	// ends; then a unit is a person, and at
-	// most MaxPerPerson rows of each, chosen at random, count. "": a unit is a row.
+	// most MaxPerPerson rows of each, chosen at random, count. "": a unit is a row. Of a Top or
+	// Best 0 is all: a person counts once for each key or option, of however many.
 	Person       string `json:"person,omitempty"`
 	MaxPerPerson int    `json:"max_per_person,omitempty"`
 
@@ -82,8 +87,15 @@ type Query struct {
 	// edges a <= value < b, and up to the last edge inclusive; others do not count.
 	Edges []float64 `json:"edges,omitempty"`
 
+	// Options are what a Best chooses from. A row counts for each whose condition holds.
+	Options []Option `json:"options,omitempty"`
+	// K is how many of the Keys or Options a Top or Best names, the one of most rows first; 0 means 1.
+	K int `json:"k,omitempty"`
+
 	// cells are those of a Workload, in place of By or Edges.
 	cells []Cells
+	// series says that of a person the earliest cells count, and not any.
+	series bool
 
 	// Probability is that of a quantile, above 0 and below 1. The answer is one of
 	// Candidates numbers evenly spaced from Lower to Upper; 0 means 1001.
@@ -103,6 +115,12 @@ type Query struct {
 	Loss string `json:"loss,omitempty"`
 }
 
+// Option is a condition with a name.
+type Option struct {
+	Name  string `json:"name"`
+	Where string `json:"where"` // as of a Query
+}
+
 // The bounds of a query.
 const (
 	maxReleases       = 10_000
@@ -110,6 +128,8 @@ const (
 	maxCandidates     = 10_000_000 // in all groups together
 	defaultCandidates = 1001
 	maxGroups         = 100_000 // Keys, or Edges less 1
+	maxOptions        = 1000
+	maxChosen         = 1000    // of a Top or Best
 	maxText           = 4 << 20 // of all keys and names together: an answer repeats them, and is to fit into a ledger
 	maxValue          = 1e100   // of bounds and edges, in magnitude
 )
@@ -155,14 +175,27 @@ func (q Query) normal() Query {
 	if q.Kind == Quantile && q.Candidates == 0 {
 		q.Candidates = defaultCandidates
 	}
+	if q.chooses() && q.K == 0 {
+		q.K = 1
+	}
 	return q
 }
 
 // grouped reports whether there is one answer for each of several groups.
-func (q Query) grouped() bool { return q.By != "" || len(q.Edges) > 0 || len(q.cells) > 0 }
+func (q Query) grouped() bool {
+	return q.By != "" || len(q.Edges) > 0 || len(q.cells) > 0 || len(q.Options) > 0
+}
+
+// chooses reports whether the answer is which of the groups are the largest.
+func (q Query) chooses() bool { return q.Kind == Top || q.Kind == Best }
+
+// pure reports whether the answer takes no delta.
+func (q Query) pure() bool { return q.chooses() || q.Kind == Quantile }
 
 // valued reports whether the query needs values within bounds.
-func (q Query) valued() bool { return q.Kind == Sum || q.Kind == Mean || q.Kind == Quantile }
+func (q Query) valued() bool {
+	return q.Kind == Sum || q.Kind == Mean || q.Kind == Variance || q.Kind == Quantile
+}
 
 // middle is that of the bounds.
 func (q Query) middle() float64 { return min(max(q.Lower/2+q.Upper/2, q.Lower), q.Upper) }
@@ -172,6 +205,12 @@ func (q Query) groups() []string {
 	switch {
 	case q.By != "":
 		return q.Keys
+	case len(q.Options) > 0:
+		names := make([]string, len(q.Options))
+		for i, o := range q.Options {
+			names[i] = o.Name
+		}
+		return names
 	case len(q.Edges) > 0:
 		names := make([]string, len(q.Edges)-1)
 		for i := range names {
@@ -190,16 +229,26 @@ func (q Query) groups() []string {
 func (q Query) Validate() error {
 	bad := check.In("release")
 	q = q.normal()
-	bad.OneOf("kind", string(q.Kind), string(Count), string(Sum), string(Mean), string(Histogram), string(Quantile), string(Value))
+	bad.OneOf("kind", string(q.Kind), string(Count), string(Sum), string(Mean), string(Variance), string(Distinct), string(Histogram), string(Quantile), string(Top), string(Best), string(Value))
 	bad.Budget(q.Epsilon, q.Delta)
+	options := make([]string, 0, 2*len(q.Options))
+	for _, o := range q.Options {
+		options = append(options, o.Name, o.Where)
+	}
 	for _, field := range []struct{ name, text string }{
-		{"column", q.Column}, {"where", q.Where}, {"by", q.By}, {"person", q.Person}, {"name", q.Name}, {"keys", strings.Join(q.Keys, " ")},
+		{"column", q.Column},
+		{"where", q.Where},
+		{"by", q.By},
+		{"person", q.Person},
+		{"name", q.Name},
+		{"keys", strings.Join(q.Keys, " ")},
+		{"option", strings.Join(options, " ")},
 	} {
 		if !utf8.ValidString(field.text) {
 			bad.Bad(field.name, check.Quoted(strings.ToValidUTF8(field.text, "?")), "UTF-8 text")
 		}
 	}
-	texts := len(strings.Join(append(q.Keys[:len(q.Keys):len(q.Keys)], q.Column, q.Where, q.By, q.Person, q.Name), ""))
+	texts := len(strings.Join(append(append(options, q.Keys...), q.Column, q.Where, q.By, q.Person, q.Name), ""))
 	bad.Want(texts <= maxText, "texts", texts, "at most %d bytes of keys, names and conditions together", maxText)
 	if q.Releases < 1 || q.Releases > maxReleases {
 		bad.Badf("releases", q.Releases, "an integer from 1 to %d", maxReleases)
@@ -209,7 +258,7 @@ func (q Query) Validate() error {
 	bad.If(q.Missing == middleMissing && !q.valued(), "missing", q.Missing, "drop: a %s has no bounds to be in the middle of", q.Kind)
 	bad.OneOf("loss", q.Loss, loss.L1.Name(), loss.L2.Name())
 	switch {
-	case q.Person != "" && (q.MaxPerPerson < 1 || q.MaxPerPerson > maxPerPerson):
+	case q.Person != "" && (q.MaxPerPerson < 1 && !(q.chooses() && q.MaxPerPerson == 0) || q.MaxPerPerson > maxPerPerson):
 		bad.Badf("max-per-person", q.MaxPerPerson, "an integer from 1 to %d: how many rows of a person count at most", maxPerPerson)
 	case q.Person == "" && q.MaxPerPerson != 0:
 		bad.Bad("max-per-person", q.MaxPerPerson, "none without person, the column that tells whose a row is")
@@ -227,7 +276,7 @@ func (q Query) Validate() error {
 }
 
 func (q Query) validateValue(bad *check.List) {
-	if q.Column+q.Where+q.By+q.Person != "" || len(q.Keys)+len(q.Edges) > 0 || q.Lower != 0 || q.Upper != 0 || q.Probability != 0 {
+	if q.Column+q.Where+q.By+q.Person != "" || len(q.Keys)+len(q.Edges)+len(q.Options)+q.K > 0 || q.Lower != 0 || q.Upper != 0 || q.Probability != 0 {
 		bad.Bad("column", check.Quoted(q.Column), "none for a value, nor conditions, keys, bounds and persons: it is there already")
 	}
 	if !(q.Sensitivity > 0 && q.Sensitivity <= maxValue) || q.Integer && q.Sensitivity != math.Trunc(q.Sensitivity) {
@@ -239,10 +288,8 @@ func (q Query) validateValue(bad *check.List) {
 }
 
 func (q Query) validateColumns(bad *check.List) {
+	bad.If((q.valued() || q.Kind == Distinct) && q.Column == "", "column", "none", "the column of the values")
 	if q.valued() {
-		if q.Column == "" {
-			bad.Bad("column", "none", "the column of the values")
-		}
 		if !check.Finite(q.Lower, q.Upper) || math.Abs(q.Lower) > maxValue || math.Abs(q.Upper) > maxValue || q.Lower >= q.Upper {
 			bad.Badf("bounds", fmt.Sprintf("%v, %v", q.Lower, q.Upper), "lower below upper, both of at most %g: values are clipped to them, so that one person's is bounded", maxValue)
 		}
@@ -260,7 +307,8 @@ func (q Query) validateColumns(bad *check.List) {
 }
 
 func (q Query) validateGroups(bad *check.List) {
-	counted := q.Kind == Count || q.Kind == Histogram && len(q.Edges) == 0
+	counted := q.Kind == Count || q.Kind == Histogram && len(q.Edges) == 0 || q.chooses()
+	q.validateChoice(bad)
 	switch {
 	case q.By != "" && len(q.Edges) > 0:
 		bad.Bad("by", check.Quoted(q.By), "either by and keys or edges, and not both")
@@ -268,6 +316,8 @@ func (q Query) validateGroups(bad *check.List) {
 		bad.Bad("keys", "none", "the keys to answer for, known without a look at the data: that a key is there tells of a person")
 	case q.By == "" && len(q.Keys) > 0:
 		bad.Bad("by", "none", "the column of the keys")
+	case q.Kind == Top && q.By == "":
+		bad.Bad("by", "none", "the column of the keys to choose from")
 	case q.Kind == Histogram && !q.grouped():
 		bad.Bad("by", "none", "by and keys, or column and edges, for a histogram")
 	case q.Kind != Histogram && len(q.Edges) > 0:
@@ -291,6 +341,27 @@ func (q Query) validateGroups(bad *check.List) {
 		if !check.Finite(e) || math.Abs(e) > maxValue || i > 0 && e <= q.Edges[i-1] {
 			bad.Badf("edges", e, "ascending numbers of at most %g", maxValue)
 		}
+	}
+}
+
+func (q Query) validateChoice(bad *check.List) {
+	bad.If(q.Kind != Best && len(q.Options) > 0, "option", len(q.Options), "none but for a best")
+	if !q.chooses() {
+		bad.If(q.K != 0, "k", q.K, "none but for a top or best: how many are named")
+		return
+	}
+	if q.Kind == Best {
+		bad.If(q.By != "" || len(q.Keys) > 0, "by", check.Quoted(q.By), "none for a best, which chooses from options")
+		bad.Want(len(q.Options) >= 1 && len(q.Options) <= maxOptions, "option", len(q.Options), "1 to %d of them, each with a name and a condition", maxOptions)
+	}
+	known := make(map[string]bool, len(q.Options))
+	for _, o := range q.Options {
+		bad.If(o.Name == "" || known[o.Name], "option", check.Quoted(o.Name), "a name for each, and every name once")
+		bad.If(o.Where == "", "option", check.Quoted(o.Name), "a condition for each")
+		known[o.Name] = true
+	}
+	if n := max(len(q.Keys), len(q.Options)); n > 0 {
+		bad.Want(q.K >= 1 && q.K <= min(n, maxChosen), "k", q.K, "an integer from 1 to %d: how many of the %d are named", min(n, maxChosen), n)
 	}
 }
 

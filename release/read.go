@@ -45,14 +45,18 @@ type Data struct {
 	tallies []tally
 	// combinations has the cell of each group, of a Workload: the number of a label for each column.
 	combinations [][]int
+	// digests of the rows of each cell that has any, of a series with Query.StrictNotPrivate.
+	digests map[int]*big.Int
 }
 
 // tally is about the rows of a group that count.
 type tally struct {
 	n      int64
-	sum    big.Float // of values, exact
-	counts []uint64  // of values by candidates, for quantiles only
-	value  *big.Rat  // of the kind Value, in place of the sum
+	sum    big.Float            // of values, exact
+	counts []uint64             // of values by candidates, for quantiles only
+	square *big.Float           // of the squares of values, exact, for variances only
+	values map[float64]struct{} // numbers of texts, for Distinct only
+	value  *big.Rat             // of the kind Value, in place of the sum
 }
 
 func (t *tally) count() *big.Rat { return new(big.Rat).SetInt64(t.n) }
@@ -65,6 +69,18 @@ func (t *tally) total() *big.Rat {
 	sum, _ := t.sum.Rat(nil)
 	return sum
 }
+
+// totalSquares returns the sum of squares, anew.
+func (t *tally) totalSquares() *big.Rat {
+	if t.square == nil {
+		return new(big.Rat)
+	}
+	sum, _ := t.square.Rat(nil)
+	return sum
+}
+
+// different returns the number of different values.
+func (t *tally) different() *big.Rat { return new(big.Rat).SetInt64(int64(len(t.values))) }
 
 // sumPrecision has a bit for every multiple of 2^-1074 below 2^1024, and for 2^64
 // summands.
@@ -135,8 +151,10 @@ type reader struct {
 	condition          *condition
 	group              map[string]int
 	cells              *cellFinder // of a Workload
+	options            []*condition
 	tallies            []tally
 	people             map[string]*person
+	texts              map[string]float64 // numbers of different values, of Distinct
 	random             *rand.Rand
 	grid               selection.Grid // of quantiles
 	leftOut            csvfile.LeftOut
@@ -185,15 +203,22 @@ func newReader(rows Rows, q Query) (*reader, error) {
 	if len(q.cells) > 0 { // groups are those that are there, and nothing of them is published
 		r.cells, r.tallies = newCellFinder(q.cells, find), nil
 	}
-	condition, err := newCondition(q.Where, columns)
-	if err != nil && file != nil && file.suspect() != nil {
-		err = check.Errorf("release", dp.ErrInvalid, "where: %w", file.suspect())
+	condition := func(text string) *condition {
+		c, err := newCondition(text, columns)
+		if err != nil && file != nil && file.suspect() != nil {
+			err = check.Errorf("release", dp.ErrInvalid, "where: %w", file.suspect())
+		}
+		bad.Add(err)
+		return c
 	}
-	bad.Add(err)
+	r.condition = condition(q.Where)
+	for _, o := range q.Options {
+		r.options = append(r.options, condition(o.Where))
+	}
 	if err := bad.Err(); err != nil {
 		return nil, err
 	}
-	r.condition = condition
+	var err error
 	if q.Kind == Quantile {
 		if r.grid, err = q.grid(); err != nil {
 			return nil, err
@@ -207,6 +232,9 @@ func newReader(rows Rows, q Query) (*reader, error) {
 		for i, k := range q.Keys {
 			r.group[k] = i
 		}
+	}
+	if q.Kind == Distinct {
+		r.texts = make(map[string]float64)
 	}
 	if q.Person != "" {
 		r.people = make(map[string]*person)
@@ -244,7 +272,7 @@ func (r *reader) row(record []string) error {
 	}
 	c := contribution{}
 	if r.column >= 0 {
-		c.value, err = number(record[r.column])
+		c.value, err = r.valueOf(record[r.column])
 		switch {
 		case err != nil && r.query.Missing == middleMissing:
 			c.value = r.query.middle()
@@ -257,9 +285,14 @@ func (r *reader) row(record []string) error {
 	}
 	inside := true
 	switch {
+	case r.options != nil:
+		return r.optionsOf(record)
 	case r.cells != nil:
 		if c.group, err = r.cells.find(record); err != nil {
 			return err
+		}
+		if r.query.series && r.query.StrictNotPrivate {
+			r.cells.digest(c.group, record)
 		}
 	case r.by >= 0:
 		c.group, inside = r.group[record[r.by]]
@@ -272,12 +305,49 @@ func (r *reader) row(record []string) error {
 	if r.query.valued() {
 		c.value = min(max(c.value, r.query.Lower), r.query.Upper)
 	}
+	r.take(record, c)
+	return nil
+}
+
+// valueOf reads the text of a row in the column: a number, or which of the different texts it is, in any order.
+func (r *reader) valueOf(text string) (float64, error) {
+	if r.query.Kind != Distinct {
+		return number(text)
+	}
+	text = strings.TrimSpace(text)
+	if text == "" {
+		return 0, check.Errorf("", nil, "empty, want a value")
+	}
+	i, known := r.texts[text]
+	if !known {
+		i = float64(len(r.texts))
+		r.texts[strings.Clone(text)] = i
+	}
+	return i, nil
+}
+
+// take takes what a row contributes.
+func (r *reader) take(record []string, c contribution) {
 	if r.person < 0 {
 		r.count(c)
 	} else {
 		r.sample(strings.TrimSpace(record[r.person]), c)
 	}
-	return nil
+}
+
+// optionsOf takes a row for each option that holds for it. One that cannot be decided takes nothing from the
+// others, and the error says which was the first.
+func (r *reader) optionsOf(record []string) (first error) {
+	for i, option := range r.options {
+		holds, err := option.holds(record)
+		switch {
+		case err != nil && first == nil:
+			first = check.Errorf("", nil, "option %s: %w", check.Quoted(r.query.Options[i].Name), err)
+		case holds:
+			r.take(record, contribution{group: i})
+		}
+	}
+	return first
 }
 
 // unknown takes a row that nothing is known of.
@@ -306,6 +376,18 @@ func (r *reader) count(c contribution) {
 	switch {
 	case r.query.Kind == Quantile:
 		t.counts[r.grid.Index(c.value)]++
+	case r.query.Kind == Distinct:
+		if t.values == nil {
+			t.values = map[float64]struct{}{}
+		}
+		t.values[c.value] = struct{}{}
+	case r.query.Kind == Variance:
+		if t.square == nil {
+			t.square = new(big.Float).SetPrec(2 * sumPrecision)
+		}
+		x := big.NewFloat(c.value)
+		t.sum.Add(&t.sum, x)
+		t.square.Add(t.square, x.SetPrec(106).Mul(x, x)) // exact: of two numbers of 53 bits
 	case r.query.valued():
 		t.sum.Add(&t.sum, big.NewFloat(c.value)) // exact: see sumPrecision
 	}
@@ -348,7 +430,10 @@ func (r *reader) data() (*Data, error) {
 			r.count(c)
 		}
 		groups := slices.Sorted(maps.Keys(p.groups))
-		if most := r.query.MaxPerPerson; len(groups) > most {
+		switch most := r.query.MaxPerPerson; {
+		case r.query.series:
+			groups = r.cells.earliest(groups, most)
+		case most > 0 && len(groups) > most:
 			r.random.Shuffle(len(groups), func(i, j int) { groups[i], groups[j] = groups[j], groups[i] })
 			groups = groups[:most]
 		}
@@ -358,7 +443,7 @@ func (r *reader) data() (*Data, error) {
 	}
 	d := &Data{query: r.query, tallies: r.tallies, leftOut: r.leftOut.Err()}
 	if r.cells != nil {
-		d.combinations = r.cells.combinations[:len(d.tallies)]
+		d.combinations, d.digests = r.cells.combinations[:len(d.tallies)], r.cells.digests
 	}
 	return d, nil
 }

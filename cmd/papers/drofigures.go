@@ -258,7 +258,7 @@ func drawTimes(ctx context.Context, d *droDrawing) error {
 		name := fmt.Sprintf("ε = %g, δ = %g", c.Epsilon, c.Delta)
 		p := dp.Problem{Privacy: c, Loss: loss.L1}
 		free, o := newBoundLines("data independent", 0), d.design
-		o.Gap, o.Progress = min(o.Gap, lp.DefaultGap), free.watch(d.design.Progress)
+		o.Gap, o.Progress = min(o.Gap, lp.Limits.Gap.Default), free.watch(d.design.Progress)
 		r, limit, err := shell.Design(ctx, p, o)
 		if err != nil {
 			return err

@@ -39,10 +39,24 @@ type Query struct {
 type Selector struct {
 	numerator, denominator uint64 // of q
 	candidates             int
-	// rate is epsilon/(2·sensitivity), in units of 1/denominator ranks.
+	coins                  // of distances in units of 1/denominator ranks
+}
+
+// coins are those of permute-and-flip: a candidate's shows heads with probability e^(-rate·distance).
+type coins struct {
+	// rate is epsilon by the most that the distances of two candidates can change apart.
 	rate *big.Rat
 	// unit is the least distance with rate·distance >= 1.
 	unit uint64
+}
+
+func newCoins(epsilon float64, spread uint64) coins {
+	c := coins{rate: exact.Rational(epsilon), unit: math.MaxUint64}
+	c.rate.Quo(c.rate, new(big.Rat).SetInt(new(big.Int).SetUint64(spread)))
+	if u := exact.Ceil(new(big.Rat).Inv(c.rate)); u.IsUint64() {
+		c.unit = u.Uint64()
+	}
+	return c
 }
 
 // New returns the Selector of a query. All bad fields are reported, wrapping dp.ErrInvalid.
@@ -67,13 +81,7 @@ func New(q Query) (*Selector, error) {
 	if q.Replace {
 		perRecord = s.denominator
 	}
-	twice := new(big.Int).SetUint64(2 * perRecord * uint64(q.Records)) //nolint:gosec // positive
-	s.rate = exact.Rational(q.Epsilon)
-	s.rate.Quo(s.rate, new(big.Rat).SetInt(twice))
-	s.unit = math.MaxUint64
-	if u := exact.Ceil(new(big.Rat).Inv(s.rate)); u.IsUint64() {
-		s.unit = u.Uint64()
-	}
+	s.coins = newCoins(q.Epsilon, 2*perRecord*uint64(q.Records)) //nolint:gosec // positive
 	return s, nil
 }
 
@@ -131,17 +139,23 @@ func (s *Selector) distances(counts []uint64) ([]uint64, error) {
 	return distances, nil
 }
 
-// choose returns the first candidate, in an order that is uniform among all, whose coin, heads with
-// probability e^(-rate·distance), shows heads. One has a distance of 0, so the loop ends.
-func (s *Selector) choose(distances []uint64, w *words) int {
-	order := make([]uint32, len(distances))
+// choose returns the first candidate, in an order that is uniform among all, whose coin shows heads.
+// One has a distance of 0, so the loop ends.
+func (c coins) choose(distances []uint64, w *words) int {
+	return permuteAndFlip(len(distances), w.below, func(i int) bool { return c.heads(distances[i], w) })
+}
+
+// permuteAndFlip returns the first of so many candidates that shows heads, in an order that numbers
+// below the one given, uniform ones, decide.
+func permuteAndFlip(candidates int, below func(n uint64) uint64, heads func(i int) bool) int {
+	order := make([]uint32, candidates)
 	for i := range order {
 		order[i] = uint32(i) //nolint:gosec // at most maxCandidates
 	}
 	for i := range order {
-		j := i + int(w.below(uint64(len(order)-i))) //nolint:gosec // less than the length
+		j := i + int(below(uint64(len(order)-i))) //nolint:gosec // less than the length
 		order[i], order[j] = order[j], order[i]
-		if s.heads(distances[order[i]], w) {
+		if heads(int(order[i])) {
 			return int(order[i])
 		}
 	}
@@ -150,7 +164,7 @@ func (s *Selector) choose(distances []uint64, w *words) int {
 
 // heads is true with probability e^(-rate·distance): that of as many coins of e^-1 as
 // the exponent has units, and of one for its fraction.
-func (s *Selector) heads(distance uint64, w *words) bool {
+func (c coins) heads(distance uint64, w *words) bool {
 	if w.err != nil {
 		return false
 	}
@@ -158,17 +172,17 @@ func (s *Selector) heads(distance uint64, w *words) bool {
 		return true
 	}
 	// Most candidates are far off, and their first coin mostly shows tails.
-	if distance >= s.unit && !w.expMinusOne() {
+	if distance >= c.unit && !w.expMinusOne() {
 		return false
 	}
 	num := new(big.Int).SetUint64(distance)
-	units, rest := num.QuoRem(num.Mul(num, s.rate.Num()), s.rate.Denom(), new(big.Int))
+	units, rest := num.QuoRem(num.Mul(num, c.rate.Num()), c.rate.Denom(), new(big.Int))
 	for n := units.Uint64(); n > 1; n-- { // the first was above
 		if !w.expMinusOne() {
 			return false
 		}
 	}
-	return w.expFraction(rest, s.rate.Denom())
+	return w.expFraction(rest, c.rate.Denom())
 }
 
 // RankErrorUpper bounds the error of the answer, whatever the data: with at least the
@@ -180,25 +194,35 @@ func (s *Selector) heads(distance uint64, w *words) bool {
 // 1/denominator for which that is proved to be at most 1-level, and 0 for a single candidate.
 // The error of the result wraps dp.ErrInvalid unless 0 < level < 1.
 func (s *Selector) RankErrorUpper(level float64) (*big.Rat, error) {
+	t, err := s.errorUpper(s.candidates, 1, level)
+	if err != nil {
+		return nil, err
+	}
+	return new(big.Rat).SetFrac(t, new(big.Int).SetUint64(s.denominator)), nil
+}
+
+// errorUpper returns the least t for which it is proved that so many choices among so many candidates
+// all have a distance below t, with at least the probability level.
+func (c coins) errorUpper(candidates, choices int, level float64) (*big.Int, error) {
 	if !(level > 0 && level < 1) {
 		return nil, check.Field("selection", "level", level, "a number above 0 and below 1")
 	}
-	if s.candidates == 1 {
-		return new(big.Rat), nil
+	if candidates == 1 {
+		return new(big.Int), nil
 	}
 	miss := exact.Rational(level)
 	miss.Sub(big.NewRat(1, 1), miss)
-	// enough reports whether (candidates-1)/2·e^-(rate·t) <= miss.
+	// enough reports whether choices·(candidates-1)/2·e^-(rate·t) <= miss.
 	const places = 128
-	want := new(big.Rat).Quo(miss, big.NewRat(int64(s.candidates-1), 2))
+	want := new(big.Rat).Quo(miss, big.NewRat(int64(candidates-1)*int64(choices), 2))
 	want.Mul(want, exact.PowerOfTwo(places))
 	enough := func(t *big.Int) bool {
-		exponent := new(big.Rat).Mul(s.rate, new(big.Rat).SetInt(t))
+		exponent := new(big.Rat).Mul(c.rate, new(big.Rat).SetInt(t))
 		x := min(exact.FloatDown(exponent), exact.MaxExponent)
 		return new(big.Rat).SetInt(exact.ExpUp(-x, places)).Cmp(want) <= 0
 	}
-	// rate·t >= 80 is enough: 2^24·e^-80 < 2^-90 < 1-level.
-	high := exact.Ceil(new(big.Rat).Quo(big.NewRat(80, 1), s.rate))
+	// rate·t >= 85 is enough: 2^24·2^24·e^-85 < 2^-74 < 1-level.
+	high := exact.Ceil(new(big.Rat).Quo(big.NewRat(85, 1), c.rate))
 	low := new(big.Int)
 	one := big.NewInt(1)
 	for low.Cmp(high) < 0 {
@@ -209,7 +233,7 @@ func (s *Selector) RankErrorUpper(level float64) (*big.Rat, error) {
 			low = middle.Add(middle, one)
 		}
 	}
-	return new(big.Rat).SetFrac(low, new(big.Int).SetUint64(s.denominator)), nil
+	return low, nil
 }
 
 // Grid is a set of candidates: so many values from lower to upper, evenly spaced.

@@ -32,7 +32,7 @@ func (s *study) tables(cell plan.Law) (list []candidate) {
 			sum += n
 			queries += k
 		}
-		c.Name, c.MeanSquaredError = "identity", varianceOf(cell)*sum/queries
+		c.Name, c.MeanSquaredError = identity, varianceOf(cell)*sum/queries
 		list = append(list, c)
 	}
 	list = append(list, s.byTable(cells))
@@ -104,7 +104,7 @@ func (s *study) residuals(cells []float64) candidate {
 	}
 	total, own, bound := 0.0, make([]float64, len(sets)), 0.0
 	for k, b := range sets {
-		own[k] = plan.ResidualDistance(w, b, s.problem.Neighbors, s.problem.MaxPerPerson)
+		own[k] = s.spec(nil).ResidualDistance(b)
 		total += math.Sqrt(own[k] * v[k])
 		bound += math.Sqrt(alike(w, b) * v[k])
 	}

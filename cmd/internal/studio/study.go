@@ -23,7 +23,7 @@ import (
 
 // study is the work for one request. Its events are, in this order: started, progress, made,
 // compared, curves, composed, profile, point (many), and end or failed. A search for an
-// epsilon has step and found in place of these.
+// epsilon has step and found in place of these, a plan planned and errors, a release released, answers and left.
 type study struct {
 	*request
 	run   Program
@@ -134,6 +134,12 @@ func (s *study) steps(ctx context.Context) error {
 	switch {
 	case s.Accept != "" && s.Kind == kindFile:
 		return check.Field("studio", "accept", check.Quoted(s.Accept), "a design and no file")
+	case s.Kind == kindPlan:
+		return s.plan(ctx)
+	case s.Kind == kindRelease:
+		return s.release(ctx)
+	case s.Kind == kindLedger:
+		return s.left(ctx)
 	case s.Accept != "":
 		return s.solve(ctx)
 	}
@@ -267,7 +273,7 @@ func (s *study) solve(ctx context.Context) error {
 	if err != nil || !check.Finite(accept) || accept <= 0 {
 		return check.Field("studio", "accept", check.Shortened(s.Accept), "a finite number above 0, in the units of the loss")
 	}
-	low, high := lp.MinEpsilon, float64(lp.MaxEpsilon)
+	low, high := lp.Limits.Epsilon.Min, lp.Limits.Epsilon.Max
 	answer := solved{Accept: s.Accept}
 	// try reports whether designed noise at epsilon is good enough.
 	try := func(epsilon float64) (ok bool, err error) {
@@ -299,7 +305,7 @@ func (s *study) solve(ctx context.Context) error {
 			break
 		}
 		if low = probe; probe == high {
-			return check.Field("studio", "accept", s.Accept, fmt.Sprintf("an expected loss that an epsilon of at most %d reaches", int(lp.MaxEpsilon)))
+			return check.Field("studio", "accept", s.Accept, fmt.Sprintf("an expected loss that an epsilon of at most %g reaches", lp.Limits.Epsilon.Max))
 		}
 	}
 	for high/low > solveWidth {

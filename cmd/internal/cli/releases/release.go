@@ -43,13 +43,13 @@ type releaseOptions struct {
 // NewReleaseCommand returns the commands that release statistics.
 func NewReleaseCommand(s *shell.Streams) *cobra.Command {
 	cmd := &cobra.Command{
-		Use:   "release count|sum|mean|histogram|quantile|value|batch|workload",
+		Use:   "release count|sum|mean|variance|distinct|histogram|quantile|top|best|value|batch|workload|series",
 		Short: "Publish a statistic of a data set with the best proven noise",
 		Long: `Publish a number about a data set so that it is (epsilon, delta)-differentially
 private: a count, a sum, a mean, a histogram or a quantile of the rows of a CSV file,
-or a number that was computed elsewhere. This is the central model: you hold the data,
-and the answer is about all of it. To protect every row by itself, for instance on a
-device, use privatize.
+which keys most of them have, or a number that was computed elsewhere. This is the
+central model: you hold the data, and the answer is about all of it. To protect every
+row by itself, for instance on a device, use privatize.
 
 Noise comes from a table that was designed for the promise and proved; tables are
 kept, and proved again, for the next time. With a ledger the release is charged
@@ -70,65 +70,96 @@ NOT PRIVATE: it is an exact answer, free of noise, about a single row.`,
   noisewright release mean --data people.csv --column hours --lower 0 --upper 100 --epsilon 0.2 --delta 1e-8 --ledger city.ledger -o mean.json`,
 	}
 	var below []*cobra.Command
-	for _, kind := range []struct {
-		kind        release.Kind
-		use, short  string
-		long, extra string
-	}{
-		{
-			release.Count, "count", "Count the rows of a file", `Count the rows, or those that a condition holds for; with --person and
---max-per-person 1 the persons; with --by and --keys one count for each key.`,
-			`--data people.csv --where "age >= 65" --epsilon 0.1 --delta 1e-8`,
-		},
-		{
-			release.Sum, "sum", "Add up a column", `Add up the values of a column, each clipped to the bounds. The sum is exact before the
-noise: of the float64s nearest to the decimals.`,
-			`--data people.csv --column hours --lower 0 --upper 100 --epsilon 0.1 --delta 1e-8`,
-		},
-		{
-			release.Mean, "mean", "Average a column", `Average the values of a column, each clipped to the bounds. If rows are added or removed,
-the number of them is private too: two sums get noise, of the values and of their
-distances to the upper bound (Kulesza, Suresh & Wang 2024), or a sum and a count,
-whichever has the smaller error.`,
-			`--data people.csv --column hours --lower 0 --upper 100 --epsilon 0.1 --delta 1e-8`,
-		},
-		{
-			release.Histogram, "histogram", "Count the rows for every key, or between edges", `Count the rows for each of the keys of a column, or the values of a column between
-edges. Rows with other keys, or beyond the edges, do not count. With --person a person
-counts once for each key, and for at most --max-per-person keys.`,
-			`--data people.csv --by city --keys Ulm,Jena --epsilon 0.1 --delta 1e-8`,
-		},
-		{
-			release.Quantile, "quantile", "Find a median or another quantile of a column", `Choose one of the candidates, evenly spaced from --lower to --upper, whose rank is
-near that of the quantile, by permute-and-flip (McKenna & Sheldon 2020). It costs
-epsilon alone, and no delta.`,
-			`--data people.csv --column hours --lower 0 --upper 100 --probability 0.5 --epsilon 0.1 --delta 0`,
-		},
-		{
-			release.Value, "value X", "Add noise to a number computed elsewhere", `Add noise to the number X, or with - to the one in standard input. An exact number is
-a secret: as an argument it is in the list of processes and in the history of a shell,
-for others to read. You state the sensitivity: how far one unit can change it. Every
-call is charged, also for the same number.`,
-			`- <number.txt --sensitivity 1 --query integer --name "patients in March" --epsilon 0.1 --delta 1e-8`,
-		},
-	} {
+	for _, kind := range statistics {
 		below = append(below, newReleaseOf(s, kind.kind, &cobra.Command{
 			Use: kind.use, Short: kind.short, Long: kind.long + intervalHelp(kind.kind), SuggestFor: otherStatistics[kind.kind],
 			Example: "  noisewright release " + string(kind.kind) + " " + kind.extra,
 		}))
 	}
-	below = append(below, newReleaseBatchCommand(s), newReleaseWorkloadCommand(s))
+	below = append(below, newReleaseBatchCommand(s), newReleaseWorkloadCommand(s), newReleaseSeriesCommand(s))
 	return shell.Group(cmd, "statistic", below...)
 }
 
+// statistics are the commands of one query each.
+var statistics = []struct {
+	kind        release.Kind
+	use, short  string
+	long, extra string
+}{
+	{
+		release.Count, "count", "Count the rows of a file", `Count the rows, or those that a condition holds for; with --person and
+--max-per-person 1 the persons; with --by and --keys one count for each key.`,
+		`--data people.csv --where "age >= 65" --epsilon 0.1 --delta 1e-8`,
+	},
+	{
+		release.Sum, "sum", "Add up a column", `Add up the values of a column, each clipped to the bounds. The sum is exact before the
+noise: of the float64s nearest to the decimals.`,
+		`--data people.csv --column hours --lower 0 --upper 100 --epsilon 0.1 --delta 1e-8`,
+	},
+	{
+		release.Mean, "mean", "Average a column", `Average the values of a column, each clipped to the bounds. If rows are added or removed,
+the number of them is private too: two sums get noise, of the values and of their
+distances to the upper bound (Kulesza, Suresh & Wang 2024), or a sum and a count,
+whichever has the smaller error.`,
+		`--data people.csv --column hours --lower 0 --upper 100 --epsilon 0.1 --delta 1e-8`,
+	},
+	{
+		release.Variance, "variance", "Find the variance of a column", `Find the variance of the values of a column, each clipped to the bounds: their mean
+squared distance from their mean, in squared units. A sum, one of squares and the number
+of rows get noise, a third of the privacy each; if that number is public, half each.`,
+		`--data people.csv --column hours --lower 0 --upper 100 --epsilon 0.3 --delta 1e-8`,
+	},
+	{
+		release.Distinct, "distinct", "Count the different values of a column", `Count the different texts in a column, but for blanks at their ends; empty ones do not
+count. One row brings or takes one at most, so the noise is that of a count.`,
+		`--data people.csv --column city --epsilon 0.1 --delta 1e-8`,
+	},
+	{
+		release.Histogram, "histogram", "Count the rows for every key, or between edges", `Count the rows for each of the keys of a column, or the values of a column between
+edges. Rows with other keys, or beyond the edges, do not count. With --person a person
+counts once for each key, and for at most --max-per-person keys.`,
+		`--data people.csv --by city --keys Ulm,Jena --epsilon 0.1 --delta 1e-8`,
+	},
+	{
+		release.Quantile, "quantile", "Find a median or another quantile of a column", `Choose one of the candidates, evenly spaced from --lower to --upper, whose rank is
+near that of the quantile, by permute-and-flip (McKenna & Sheldon 2020). It costs
+epsilon alone, and no delta.`,
+		`--data people.csv --column hours --lower 0 --upper 100 --probability 0.5 --epsilon 0.1 --delta 0`,
+	},
+	{
+		release.Top, "top", "Name the keys that most rows have", `Name the --k keys that most rows have, out of those you list, the first one first, and
+without their counts. Each is chosen by permute-and-flip (McKenna & Sheldon 2020) among
+those that are left, for a k-th of epsilon, or for more of it by exact composition if
+delta is above 0. With --person a person counts once for each of his keys: without
+--max-per-person for all of them, which costs nothing.`,
+		`--data people.csv --k 2 --by city --keys Ulm,Jena,Kiel --epsilon 0.1 --delta 0`,
+	},
+	{
+		release.Best, "best", "Name the option that holds for most rows", `Name the option whose condition holds for most rows, or the --k options, as release top
+names keys. A row may count for several options. With --person a person counts once for
+each option that one of his rows is in.`,
+		`--data people.csv --option young='age < 30' --option old='age >= 65' --epsilon 0.1 --delta 0`,
+	},
+	{
+		release.Value, "value X", "Add noise to a number computed elsewhere", `Add noise to the number X, or with - to the one in standard input. An exact number is
+a secret: as an argument it is in the list of processes and in the history of a shell,
+for others to read. You state the sensitivity: how far one unit can change it. Every
+call is charged, also for the same number.`,
+		`- <number.txt --sensitivity 1 --query integer --name "patients in March" --epsilon 0.1 --delta 1e-8`,
+	},
+}
+
 // otherStatistics are names that others have for statistics.
-var otherStatistics = map[release.Kind][]string{release.Mean: {"average"}, release.Quantile: {"median", "percentile"}}
+var otherStatistics = map[release.Kind][]string{release.Mean: {"average"}, release.Quantile: {"median", "percentile"}, release.Top: {"mode", "argmax"}}
 
 func intervalHelp(k release.Kind) string {
 	if k == release.Quantile {
 		return ` The answer
 comes with a bound on how many rows are between it and the quantile, which holds with a
 probability of at least 0.95; nothing is said of the distance in values.`
+	}
+	if choosesGroups(k) {
+		return choiceHelp
 	}
 	return "\n\n" + releaseInterval
 }
@@ -153,11 +184,11 @@ func newReleaseOf(s *shell.Streams, kind release.Kind, cmd *cobra.Command) *cobr
 	most, _, _ := q.Limits()
 	f.Integer(&q.Releases, "releases", "", 1, most, "how many releases like this one, such as one a month, epsilon and delta are for, together")
 	f.Word(&q.Neighbors, "neighbors", "word", "what is hidden: add-remove (that a unit is there) or replace (what its values are; how many units there are is public)", dp.AddRemove, dp.Replace)
-	if kind != release.Quantile {
+	if noisy(kind) {
 		f.Word(&q.Loss, "loss", "word", "what the noise is best for: l1 (mean absolute error) or l2 (variance)", "l1", "l2")
 	}
 	f.File(&o.ledger, "ledger", "ledger to charge, made by ledger create (default none: nothing adds up your releases)", "ledger")
-	if kind != release.Quantile {
+	if noisy(kind) {
 		f.Directory(&o.tables, "tables", "directory of tables to keep, - for none (default that of the user's caches)")
 		f.Gap(&o.design)
 		f.TimeLimit(&o.design, " of one design")
@@ -170,7 +201,7 @@ func newReleaseOf(s *shell.Streams, kind release.Kind, cmd *cobra.Command) *cobr
 			return nil // reported
 		case q.MaxPerPerson == 0 && cmd.Flags().Changed("max-per-person"):
 			return nil // reported
-		case q.Person != "" && q.MaxPerPerson == 0:
+		case q.Person != "" && q.MaxPerPerson == 0 && !choosesGroups(kind):
 			return shell.About("max-per-person", "", shell.Want("how many rows of a person count at most"))
 		}
 		return q.Validate()
@@ -212,11 +243,14 @@ func (o *releaseOptions) dataFlags(f *shell.Flags) {
 	o.csv.flags(f, asLedger)
 	number := shell.Any("a finite number, in the units of the column")
 	switch q.Kind { //nolint:exhaustive // others have no column
-	case release.Sum, release.Mean, release.Quantile:
+	case release.Sum, release.Mean, release.Variance, release.Quantile:
 		f.String(&q.Column, "column", "column of the values")
 		f.Require(&q.Column, "column", "the column of the values")
 		f.Number(&q.Lower, "lower", number, "values below are clipped to it, in the units of the column")
 		f.Number(&q.Upper, "upper", number, "values above are clipped to it, in the units of the column")
+	case release.Distinct:
+		f.String(&q.Column, "column", "column of the values")
+		f.Require(&q.Column, "column", "the column of the values")
 	case release.Histogram:
 		f.String(&q.Column, "column", "column of the values to count between --edges")
 		f.Func("edges", "numbers", "", "edges A,B,C…: counts of A <= value < B, B <= value < C and so on, the last edge inclusive", func(text string) (err error) {
@@ -235,8 +269,22 @@ func (o *releaseOptions) dataFlags(f *shell.Flags) {
 		q.Candidates = 1001
 		f.Integer(&q.Candidates, "candidates", "", 2, mostCandidates, "how many numbers, evenly spaced from --lower to --upper, to choose from")
 	}
+	if choosesGroups(q.Kind) {
+		choiceFlags(f, q)
+	}
 	f.String(&q.Where, "where", `condition for a row to count, such as 'age >= 65 && city == "Ulm"'`)
-	f.String(&q.By, "by", "column of keys, for one answer for each of --keys")
+	if q.Kind != release.Best {
+		f.String(&q.By, "by", "column of keys, for one answer for each of --keys")
+		keyFlags(f, q)
+	}
+	f.String(&q.Person, "person", "column that tells whose a row is, to protect persons in the place of rows")
+	f.OptionalInteger(&q.MaxPerPerson, "max-per-person", 1, mostRows, "with --person: how many rows of a person count at most (chosen at random), or with --by how many keys")
+	q.Missing = "drop"
+	f.Word(&q.Missing, "missing", "word", "a row without a number in --column: drop (it does not count) or middle (of a sum, mean or quantile: it counts with the middle of the bounds, so that with replace the number of rows stays public, which takes less noise)", "drop", "middle")
+	f.Bool(&q.StrictNotPrivate, "strict-not-private", strictUsage)
+}
+
+func keyFlags(f *shell.Flags, q *release.Query) {
 	f.Texts("keys", "A,B,C", "keys to answer for, known without a look at the data; in quotes if with a comma", func(texts []string) error {
 		for _, text := range texts {
 			r := csv.NewReader(strings.NewReader(text))
@@ -249,11 +297,6 @@ func (o *releaseOptions) dataFlags(f *shell.Flags) {
 		}
 		return nil
 	})
-	f.String(&q.Person, "person", "column that tells whose a row is, to protect persons in the place of rows")
-	f.OptionalInteger(&q.MaxPerPerson, "max-per-person", 1, mostRows, "with --person: how many rows of a person count at most (chosen at random), or with --by how many keys")
-	q.Missing = "drop"
-	f.Word(&q.Missing, "missing", "word", "a row without a number in --column: drop (it does not count) or middle (of a sum, mean or quantile: it counts with the middle of the bounds, so that with replace the number of rows stays public, which takes less noise)", "drop", "middle")
-	f.Bool(&q.StrictNotPrivate, "strict-not-private", strictUsage)
 }
 
 func (o *releaseOptions) run(ctx context.Context) error {
@@ -425,6 +468,9 @@ func ledgerRow(e *release.Entry) shell.Row {
 func (o *releaseOptions) rows(r *release.Answer) []shell.Row {
 	var rows []shell.Row
 	for _, a := range r.Answers {
+		if choosesGroups(r.Kind) {
+			break
+		}
 		value, lower, upper := rounded(a)
 		text := fmt.Sprintf("%s, %s to %s with a probability of at least %v", value, lower, upper, r.Level)
 		if r.Kind == release.Quantile {
@@ -432,6 +478,7 @@ func (o *releaseOptions) rows(r *release.Answer) []shell.Row {
 		}
 		rows = append(rows, shell.Row{cmp.Or(a.Key, "answer"), text})
 	}
+	rows = append(rows, choiceRows(r)...)
 	unit := "a " + r.Unit
 	if name, ok := strings.CutPrefix(r.Unit, "person:"); ok {
 		unit = "a person (" + name + ")"
