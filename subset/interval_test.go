@@ -86,6 +86,45 @@ func TestTails(t *testing.T) {
 	}
 }
 
+// TestRoundingsOfTails: of many terms, sums in 300 bits of what float64s sum are not above the bounds, with the 8 roundoffs for
+// each term by which masses may be less than what they stand for.
+func TestRoundingsOfTails(t *testing.T) {
+	float := func(x float64) *big.Float { return new(big.Float).SetPrec(300).SetFloat64(x) }
+	less := func(of *big.Float, n int) *big.Float { // masses in lists of n
+		return new(big.Float).Mul(of, float(1+8*roundoff*float64(n)))
+	}
+	for i := range int64(8) {
+		n, theta := int64(1<<22)+i, 0.5
+		c := n/2 + 1000
+		term, sum := float(1), float(1)
+		terms := 1
+		for k := c; term.Cmp(float(0x1p-90)) > 0; k++ {
+			term.Mul(term, float(float64(n-k))).Quo(term, float(float64(k+1))) // and the odds are 1
+			sum.Add(sum, term)
+			terms++
+		}
+		if got := float(binomialTail(c, n, theta)); got.Quo(got, float(massUpper(c, n, theta, 1-theta))).Cmp(sum) < 0 || terms < 8000 {
+			t.Errorf("%d of %d: the sum of %d terms is at most %g, want %g", c, n, terms, got, sum)
+		}
+		people, m := int64(2000), 200*(i+1)
+		fromX, x := masses(m, 0.75, 0.25)
+		fromY, y := masses(people-m, 0.25, 0.75)
+		need := fromX + fromY + int64(len(x)+len(y))/2
+		sum = float(0)
+		for i, mass := range x {
+			for j, other := range y {
+				if fromX+int64(i)+fromY+int64(j) >= need {
+					sum.Add(sum, new(big.Float).Mul(float(mass), float(other)))
+				}
+			}
+		}
+		sum = less(less(sum, len(x)), len(y))
+		if got := sumTail(need, m, people, [2]float64{0.75, 0.25}, [2]float64{0.25, 0.75}); float(got).Cmp(sum) < 0 {
+			t.Errorf("%d of %d people: the sum is at most %g, want %g", m, people, got, sum)
+		}
+	}
+}
+
 // TestWhereBinomialsFail: beyond the conditions of Hoeffding's theorem, that alpha is at most 1/4 and the mean from 1 to n−1, the
 // bounds of a binomial variable refute numbers of people that the exact sum does not, even where they are about as close; they
 // are not taken.
