@@ -137,8 +137,12 @@ func TestQueries(t *testing.T) {
 		names  []string
 		matrix [][]float64
 	}{
-		{Workload{Kind: Marginals, Sizes: []int{2, 3}}, 6, []string{"0x*", "1x*", "*x0", "*x1", "*x2"},
-			[][]float64{{1, 1, 1, 0, 0, 0}, {0, 0, 0, 1, 1, 1}, {1, 0, 0, 1, 0, 0}, {0, 1, 0, 0, 1, 0}, {0, 0, 1, 0, 0, 1}}},
+		{
+			Workload{Kind: Marginals, Sizes: []int{2, 3}},
+			6,
+			[]string{"0x*", "1x*", "*x0", "*x1", "*x2"},
+			[][]float64{{1, 1, 1, 0, 0, 0}, {0, 0, 0, 1, 1, 1}, {1, 0, 0, 1, 0, 0}, {0, 1, 0, 0, 1, 0}, {0, 0, 1, 0, 0, 1}},
+		},
 		{Workload{Kind: Ranges}, 3, []string{"a", "a to b", "b", "b to c", "c"}, [][]float64{{1, 0, 0}, {1, 1, 0}, {0, 1, 0}, {0, 1, 1}, {0, 0, 1}}},
 		{Workload{Kind: Prefix}, 3, []string{"up to a", "up to b"}, [][]float64{{1, 0, 0}, {1, 1, 0}}},
 	} {

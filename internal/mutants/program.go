@@ -174,7 +174,7 @@ func (p *program) list(ctx context.Context, s suite) (tests []test) {
 			p.fail(fmt.Errorf("%s of %s fails as it is:\n%s", name, s.pkg, out))
 		}
 		t := test{name, time.Since(begin), make(map[int]bool)}
-		places, err := os.ReadFile(file)
+		places, err := os.ReadFile(file) //nolint:gosec // our own
 		if err != nil {
 			p.fail(err)
 		}
