@@ -345,7 +345,6 @@ func drawOracles(out io.Writer) error {
 		}
 		p.X.Tick.Marker, p.Y.Tick.Marker = plot.TickerFunc(ratioTicks), plot.TickerFunc(ratioTicks)
 		p.Y.Min, p.Y.Max = 0, 1 // up to 10 times the bound
-		legendLeft(p)
 		plots = append(plots, p)
 	}
 	return writeRow(out, plots, 24*vg.Centimeter, 11*vg.Centimeter)

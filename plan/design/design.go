@@ -49,7 +49,7 @@ type Candidate struct {
 	// MeanSquaredError is that of a query, over all: proved of those that were made, and
 	// else an estimate.
 	MeanSquaredError float64
-	// Bound, if not 0, is below the error of every plan with Gaussian noise of one law.
+	// Bound, if not 0, is below the error of every plan with Gaussian noise of one law, whatever was rounded.
 	Bound float64
 	Made  *plan.Verified // nil: not made, as others are clearly better
 }
@@ -64,8 +64,8 @@ type Result struct {
 	NumberByNumber float64
 	// Gaussian says that these have Gaussian noise, which was better there than Laplace noise.
 	Gaussian bool
-	// Bound, if not 0, is below the error of every plan with Gaussian noise of one law: that of the candidate, or
-	// one of fewer cells where there is none.
+	// Bound, if not 0, is that of the candidate with Gaussian noise. Where there is none it is one of fewer cells, or by
+	// eigenvalues in float64, and rounding is not bounded.
 	Bound float64
 	// Stopped says that the context ended the search: more time may find better.
 	Stopped bool
@@ -413,8 +413,11 @@ func (s *study) gaussianBound() float64 {
 	if err != nil {
 		return 0
 	}
-	return s.bound * unit * unit / s.queries()
+	return s.bound * unit * unit / s.queries() * roundedDown
 }
+
+// roundedDown is less than what GaussianSigma, and sums and products of a few thousand terms above 0, may be too large.
+const roundedDown = 1 - 1e-11
 
 func whole(rows *mat.Dense) [][]int64 {
 	k, n := rows.Dims()

@@ -110,7 +110,7 @@ func (s *study) residuals(cells []float64) candidate {
 	}
 	unit, err := noise.GaussianSigma(dp.Privacy{Epsilon: s.problem.Epsilon, Delta: s.problem.Delta, Sensitivity: 1})
 	c := candidate{Candidate: Candidate{
-		Name: "gaussian", MeanSquaredError: unit * unit * total * total / queries, Bound: unit * unit * bound * bound / queries,
+		Name: "gaussian", MeanSquaredError: unit * unit * total * total / queries, Bound: unit * unit * bound * bound / queries * (1 - 1e-9),
 	}}
 	c.make = func(context.Context) ([]plan.Measurement, error) {
 		m := plan.Measurement{Kind: plan.Residuals, Sets: sets}
