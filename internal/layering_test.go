@@ -86,7 +86,7 @@ var arrows = map[string][]string{
 	"latent/internal/budget": {"noise", "dp", "loss", "internal/exact", "internal/check"},
 	"latent/internal/blocks": {"proof", "local", "loss", "internal/exact"},
 	"release": {
-		"proof", "plan", "internal/selection", "release/internal/ratio", "account", "sampler", "tables", "dp", "loss",
+		"proof", "plan", "internal/selection", "release/internal/ratio", "account", "sampler", "tables", "tables/shapes", "dp", "loss",
 		"internal/csvfile", "internal/exact", "internal/check", "github.com/expr-lang/expr",
 	},
 	"release/ledger": {"proof", "account", "tables", "dp", "internal/csvfile", "internal/files", "internal/exact", "internal/check", "modernc.org/sqlite"},

@@ -130,7 +130,7 @@ func (m *means) mechanism() *mechanism {
 	if m.split {
 		name = "noise on a sum and on the number of rows, half of the privacy each"
 	}
-	return &mechanism{m.cost, name, math.NaN(), m.answer}
+	return &mechanism{cost: m.cost, name: name, meanError: math.NaN(), answer: m.answer}
 }
 
 func (m *means) answer(tallies []tally) ([]Estimate, error) {

@@ -31,6 +31,8 @@ type Plan struct {
 // mechanism answers for all groups.
 type mechanism struct {
 	cost account.Cost
+	// bounds is what finding bounds costs before, of no Times where there are some.
+	bounds account.Cost
 	// name says what the noise is, and meanError how large, in the units of the
 	// answer, rounded up; NaN if that depends on the data.
 	name      string
@@ -55,6 +57,18 @@ type Estimate struct {
 	// of each is below the largest of those not chosen before it: it is less. Value is then the place among those
 	// chosen, from 1, and Lower and Upper are 1 and the number of keys or options.
 	CountError int64 `json:"count_error,omitempty"`
+	// Clipped, of a query with Bounds, is what values were clipped to. The interval is of the noise, and not of what
+	// clipping took off.
+	Clipped *Clipped `json:"clipped,omitempty"`
+}
+
+// Clipped are bounds that values were clipped to.
+type Clipped struct {
+	Lower float64 `json:"lower"`
+	Upper float64 `json:"upper"`
+	// Bias, of bounds from a prior, is what clipping adds to the answer on average if values follow the prior, in the
+	// units of the answer.
+	Bias *float64 `json:"bias_by_prior,omitempty"`
 }
 
 // NewPlan plans the answer of a query.
@@ -69,27 +83,35 @@ func NewPlan(ctx context.Context, q Query, source Source) (*Plan, error) {
 		return nil, err
 	}
 	q = q.normal()
-	var m *mechanism
-	var err error
-	switch q.Kind {
-	case Count, Histogram:
-		m, err = newCounts(ctx, q, source)
-	case Sum:
-		m, err = newSums(ctx, q, source)
-	case Mean:
-		m, err = newMeans(ctx, q, source)
-	case Quantile:
-		m, err = newQuantiles(q)
-	case Top, Best:
-		m, err = newChoice(q)
-	case Value:
-		m, err = newValue(ctx, q, source)
+	plan := newMechanism
+	if q.Bounds != "" {
+		plan = newUnbounded
 	}
+	m, err := plan(ctx, q, source)
 	if err != nil {
 		return nil, err
 	}
 	p := &Plan{q, m}
 	return p, p.prove()
+}
+
+// newMechanism is for a query that is bounded.
+func newMechanism(ctx context.Context, q Query, source Source) (*mechanism, error) {
+	switch q.Kind {
+	case Count, Histogram:
+		return newCounts(ctx, q, source)
+	case Sum:
+		return newSums(ctx, q, source)
+	case Mean:
+		return newMeans(ctx, q, source)
+	case Quantile:
+		return newQuantiles(q)
+	case Top, Best:
+		return newChoice(q)
+	case Value:
+		return newValue(ctx, q, source)
+	}
+	return nil, check.Field("release", "kind", q.Kind, "one of this version")
 }
 
 // prove checks that what the plan costs is what the query allows.
@@ -100,6 +122,13 @@ func (p *Plan) prove() error {
 	if err != nil {
 		return err
 	}
+	if b := p.mechanism.bounds; b.Times > 0 { // basic composition, of which the part of the bounds has no delta
+		if math.IsInf(epsilon, 1) || b.Delta != 0 {
+			return check.Errorf("release", nil, "the noise found has no epsilon beside that of the bounds")
+		}
+		own := new(big.Rat).SetInt64(int64(b.Times * p.query.Releases))
+		epsilon = exact.FloatUp(own.Add(own.Mul(own, exact.Rational(b.Epsilon)), exact.Rational(epsilon)))
+	}
 	if !(epsilon <= p.query.Epsilon) {
 		return check.Errorf("release", nil, "the noise found costs epsilon = %v, more than the %v of the query", epsilon, p.query.Epsilon)
 	}
@@ -107,7 +136,12 @@ func (p *Plan) prove() error {
 }
 
 // Costs returns what the answer costs a unit of privacy.
-func (p *Plan) Costs() []account.Cost { return []account.Cost{p.mechanism.cost} }
+func (p *Plan) Costs() []account.Cost {
+	if p.mechanism.bounds.Times > 0 {
+		return []account.Cost{p.mechanism.cost, p.mechanism.bounds}
+	}
+	return []account.Cost{p.mechanism.cost}
+}
 
 // Mechanism says in a few words what the noise is.
 func (p *Plan) Mechanism() string { return p.mechanism.name }

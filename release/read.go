@@ -53,6 +53,7 @@ type tally struct {
 	sum    big.Float // of values, exact
 	counts []uint64  // of values by candidates, for quantiles only
 	value  *big.Rat  // of the kind Value, in place of the sum
+	bins   bins      // by powers of two, for bounds that are found, in place of the sum
 }
 
 func (t *tally) count() *big.Rat { return new(big.Rat).SetInt64(t.n) }
@@ -130,8 +131,8 @@ func dataOf(x *big.Rat, q Query) (*Data, error) {
 }
 
 type reader struct {
-	query              Query
-	column, by, person int // index of a column, -1 for none
+	asked, query       Query // as it was, and with its bounds
+	column, by, person int   // index of a column, -1 for none
 	condition          *condition
 	group              map[string]int
 	cells              *cellFinder // of a Workload
@@ -164,7 +165,12 @@ type choice struct {
 func newReader(rows Rows, q Query) (*reader, error) {
 	columns := rows.Columns()
 	file, _ := rows.(*CSV)
-	r := &reader{query: q, tallies: make([]tally, len(q.groups()))}
+	asked := q
+	q, err := q.resolved()
+	if err != nil {
+		return nil, err
+	}
+	r := &reader{asked: asked, query: q, tallies: make([]tally, len(q.groups()))}
 	bad := check.In("release")
 	find := func(field, name string) int {
 		if name == "" {
@@ -201,7 +207,6 @@ func newReader(rows Rows, q Query) (*reader, error) {
 	if err := bad.Err(); err != nil {
 		return nil, err
 	}
-	var err error
 	if q.Kind == Quantile {
 		if r.grid, err = q.grid(); err != nil {
 			return nil, err
@@ -226,6 +231,9 @@ func newReader(rows Rows, q Query) (*reader, error) {
 	}
 	for i := range r.tallies {
 		r.tallies[i].sum.SetPrec(sumPrecision)
+		if q.Bounds == privateBounds {
+			r.tallies[i].bins = newBins()
+		}
 	}
 	return r, nil
 }
@@ -334,6 +342,8 @@ func (r *reader) count(c contribution) {
 	t := &r.tallies[c.group]
 	t.n++
 	switch {
+	case t.bins != nil:
+		t.bins.take(c.value)
 	case r.query.Kind == Quantile:
 		t.counts[r.grid.Index(c.value)]++
 	case r.query.valued():
@@ -386,7 +396,7 @@ func (r *reader) data() (*Data, error) {
 			r.count(contribution{g, p.groups[g].value})
 		}
 	}
-	d := &Data{query: r.query, tallies: r.tallies, leftOut: r.leftOut.Err()}
+	d := &Data{query: r.asked, tallies: r.tallies, leftOut: r.leftOut.Err()}
 	if r.cells != nil {
 		d.combinations = r.cells.combinations[:len(d.tallies)]
 	}
