@@ -154,7 +154,7 @@ func newPrivateBounds(ctx context.Context, q Query, source Source) (*mechanism, 
 		return nil, err
 	}
 	out := *m
-	out.bounds, out.meanError = cost, math.NaN()
+	out.before, out.meanError = cost, math.NaN()
 	out.name = fmt.Sprintf("bounds by a histogram with noise, for epsilon %.4g; %s", cost.Epsilon, m.name)
 	rate, _ := noise.rate.Float64()
 	deviation := math.Sqrt2 * float64(q.most()*int64(q.Releases)) / q.Epsilon // of the noise, by the bound

@@ -330,7 +330,7 @@ func TestBoundsCost(t *testing.T) {
 				t.Errorf("%s: a larger epsilon of the answer is not noticed", q.Text())
 			}
 			p.mechanism.cost.Epsilon /= 1.1
-			p.mechanism.bounds.Epsilon *= 1.1
+			p.mechanism.before.Epsilon *= 1.1
 			if p.prove() == nil {
 				t.Errorf("%s: a larger epsilon of the bounds is not noticed", q.Text())
 			}

@@ -31,8 +31,8 @@ type Plan struct {
 // mechanism answers for all groups.
 type mechanism struct {
 	cost account.Cost
-	// bounds is what finding bounds costs before, of no Times where there are some.
-	bounds account.Cost
+	// before is what it costs to find bounds or keys, of no Times where they are given.
+	before account.Cost
 	// name says what the noise is, and meanError how large, in the units of the
 	// answer, rounded up; NaN if that depends on the data.
 	name      string
@@ -84,8 +84,11 @@ func NewPlan(ctx context.Context, q Query, source Source) (*Plan, error) {
 	}
 	q = q.normal()
 	plan := newMechanism
-	if q.Bounds != "" {
+	switch {
+	case q.Bounds != "":
 		plan = newUnbounded
+	case q.PrivateKeys:
+		plan = newPrivateKeys
 	}
 	m, err := plan(ctx, q, source)
 	if err != nil {
@@ -116,18 +119,21 @@ func newMechanism(ctx context.Context, q Query, source Source) (*mechanism, erro
 
 // prove checks that what the plan costs is what the query allows.
 func (p *Plan) prove() error {
-	cost := p.mechanism.cost
+	cost, before, delta := p.mechanism.cost, p.mechanism.before, p.query.Delta
+	n := new(big.Rat).SetInt64(int64(before.Times * p.query.Releases))
+	if before.Times > 0 { // what is left beside it, by basic composition
+		left := exact.Rational(delta)
+		if delta = exact.FloatDown(left.Sub(left, new(big.Rat).Mul(n, exact.Rational(before.Delta)))); delta < 0 {
+			return check.Errorf("release", nil, "what was found costs more than the delta = %v of the query", p.query.Delta)
+		}
+	}
 	cost.Times *= p.query.Releases
-	epsilon, err := cost.EpsilonAt(p.query.Delta)
+	epsilon, err := cost.EpsilonAt(delta)
 	if err != nil {
 		return err
 	}
-	if b := p.mechanism.bounds; b.Times > 0 { // basic composition, of which the part of the bounds has no delta
-		if math.IsInf(epsilon, 1) || b.Delta != 0 {
-			return check.Errorf("release", nil, "the noise found has no epsilon beside that of the bounds")
-		}
-		own := new(big.Rat).SetInt64(int64(b.Times * p.query.Releases))
-		epsilon = exact.FloatUp(own.Add(own.Mul(own, exact.Rational(b.Epsilon)), exact.Rational(epsilon)))
+	if before.Times > 0 && !math.IsInf(epsilon, 1) {
+		epsilon = exact.FloatUp(n.Add(n.Mul(n, exact.Rational(before.Epsilon)), exact.Rational(epsilon)))
 	}
 	if !(epsilon <= p.query.Epsilon) {
 		return check.Errorf("release", nil, "the noise found costs epsilon = %v, more than the %v of the query", epsilon, p.query.Epsilon)
@@ -137,8 +143,8 @@ func (p *Plan) prove() error {
 
 // Costs returns what the answer costs a unit of privacy.
 func (p *Plan) Costs() []account.Cost {
-	if p.mechanism.bounds.Times > 0 {
-		return []account.Cost{p.mechanism.cost, p.mechanism.bounds}
+	if p.mechanism.before.Times > 0 {
+		return []account.Cost{p.mechanism.cost, p.mechanism.before}
 	}
 	return []account.Cost{p.mechanism.cost}
 }
@@ -168,7 +174,7 @@ func (p *Plan) Answer(d *Data) ([]Estimate, error) {
 	if err != nil {
 		return nil, err
 	}
-	if !p.query.chooses() {
+	if !p.query.chooses() && !p.query.PrivateKeys { // which name theirs
 		for i, key := range p.query.groups() {
 			out[i].Key = key
 		}
@@ -204,6 +210,9 @@ func (q Query) uses() int {
 	changed := max(q.MaxPerPerson, 1) // a row is in one group
 	if q.Neighbors == dp.Replace {
 		changed *= 2 // its old groups and its new ones
+	}
+	if q.PrivateKeys {
+		return changed
 	}
 	return min(changed, len(q.groups()))
 }

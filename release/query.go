@@ -86,6 +86,9 @@ type Query struct {
 	// most MaxPerPerson keys.
 	By   string   `json:"by,omitempty"`
 	Keys []string `json:"keys,omitempty"`
+	// PrivateKeys, of a count or histogram By a column, answers in place of Keys for those of the data that enough rows, or
+	// persons, have. Half of Epsilon and of Delta, which is above 0, is for which these are.
+	PrivateKeys bool `json:"private_keys,omitempty"`
 	// Edges, ascending, are those of a histogram of Column. A value counts between the
 	// edges a <= value < b, and up to the last edge inclusive; others do not count.
 	Edges []float64 `json:"edges,omitempty"`
@@ -290,7 +293,7 @@ func (q Query) Validate() error {
 }
 
 func (q Query) validateValue(bad *check.List) {
-	if q.Column+q.Where+q.By+q.Person != "" || len(q.Keys)+len(q.Edges)+len(q.Options)+q.K > 0 || q.Lower != 0 || q.Upper != 0 || q.Probability != 0 || q.Bounds != "" || q.Rows != 0 {
+	if q.Column+q.Where+q.By+q.Person != "" || len(q.Keys)+len(q.Edges)+len(q.Options)+q.K > 0 || q.Lower != 0 || q.Upper != 0 || q.Probability != 0 || q.Bounds != "" || q.Rows != 0 || q.PrivateKeys {
 		bad.Bad("column", check.Quoted(q.Column), "none for a value, nor conditions, keys, bounds and persons: it is there already")
 	}
 	if !(q.Sensitivity > 0 && q.Sensitivity <= maxValue) || q.Integer && q.Sensitivity != math.Trunc(q.Sensitivity) {
@@ -329,7 +332,7 @@ func (q Query) validateGroups(bad *check.List) {
 	switch {
 	case q.By != "" && len(q.Edges) > 0:
 		bad.Bad("by", check.Quoted(q.By), "either by and keys or edges, and not both")
-	case q.By != "" && len(q.Keys) == 0:
+	case q.By != "" && len(q.Keys) == 0 && !q.PrivateKeys:
 		bad.Bad("keys", "none", "the keys to answer for, known without a look at the data: that a key is there tells of a person")
 	case q.By == "" && len(q.Keys) > 0:
 		bad.Bad("by", "none", "the column of the keys")
@@ -339,6 +342,12 @@ func (q Query) validateGroups(bad *check.List) {
 		bad.Bad("by", "none", "by and keys, or column and edges, for a histogram")
 	case q.Kind != Histogram && len(q.Edges) > 0:
 		bad.Bad("edges", fmt.Sprint(q.Edges), "none but for a histogram")
+	}
+	if q.PrivateKeys {
+		bad.If(q.Kind != Count && q.Kind != Histogram, "private-keys", "true", "false but for a count or a histogram")
+		bad.If(q.By == "", "by", "none", "the column of the keys")
+		bad.If(len(q.Keys) > 0, "keys", len(q.Keys), "either keys or private-keys, and not both")
+		bad.If(q.Delta == 0, "delta", q.Delta, "above 0: without, no private rule tells a key that it finds")
 	}
 	bad.If(counted && q.Column != "", "column", check.Quoted(q.Column), "none: rows are counted (see where for those to count)")
 	bad.If(len(q.Keys) > maxGroups, "keys", len(q.Keys), "at most %d of them", maxGroups)

@@ -53,6 +53,7 @@ type tally struct {
 	sum    big.Float // of values, exact
 	counts []uint64  // of values by candidates, for quantiles only
 	value  *big.Rat  // of the kind Value, in place of the sum
+	key    string    // that was found, and not asked for
 	bins   bins      // by powers of two, for bounds that are found, in place of the sum
 }
 
@@ -135,6 +136,7 @@ type reader struct {
 	column, by, person int   // index of a column, -1 for none
 	condition          *condition
 	group              map[string]int
+	keys               []string    // that were found
 	cells              *cellFinder // of a Workload
 	options            []*condition
 	tallies            []tally
@@ -280,7 +282,12 @@ func (r *reader) row(record []string) error {
 			return err
 		}
 	case r.by >= 0:
-		c.group, inside = r.group[record[r.by]]
+		if c.group, inside = r.group[record[r.by]]; !inside && r.query.PrivateKeys {
+			if c.group, err = r.found(record[r.by]); err != nil {
+				return err
+			}
+			inside = true
+		}
 	case len(r.query.Edges) > 0:
 		c.group, inside = between(r.query.Edges, c.value)
 	}
@@ -395,6 +402,12 @@ func (r *reader) data() (*Data, error) {
 		for _, g := range groups {
 			r.count(contribution{g, p.groups[g].value})
 		}
+	}
+	for i, key := range r.keys { // of those that no row counts for, too
+		if i == len(r.tallies) {
+			r.tallies = append(r.tallies, tally{})
+		}
+		r.tallies[i].key = key
 	}
 	d := &Data{query: r.asked, tallies: r.tallies, leftOut: r.leftOut.Err()}
 	if r.cells != nil {

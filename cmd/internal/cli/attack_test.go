@@ -69,6 +69,7 @@ var attacks = map[string]string{
 	"a mean of no bounds": `release mean --column hours --bounds private`,
 	"a public mean":       `release mean --column hours --lower 0 --upper 60 --missing middle`,
 	"a median":            `release quantile --column age --lower 0 --upper 120 --candidates 13 --probability 0.5`,
+	"refused: no delta":   `release histogram --by city --private-keys`,
 	"the most frequent":   `release top --by city --keys Ulm,Jena,Bonn --k 2`,
 	"an option":           `release best --option a=id=="9"&&int(age+"a")>0 --option b=hours>1`,
 	"one line a row":      `release count --one-line --where hours>1`,

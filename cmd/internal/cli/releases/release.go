@@ -264,6 +264,9 @@ func (o *releaseOptions) dataFlags(f *shell.Flags) {
 		f.String(&q.By, "by", "column of keys, for one answer for each of --keys")
 		keyFlags(f, q)
 	}
+	if q.Kind == release.Count || q.Kind == release.Histogram {
+		f.Bool(&q.PrivateKeys, "private-keys", "with --by, where nobody knows --keys: answer for those in the data that enough rows or persons have, with half of epsilon and of delta, which is above 0, for which these are")
+	}
 	f.String(&q.Person, "person", "column that tells whose a row is, to protect persons in the place of rows")
 	f.OptionalInteger(&q.MaxPerPerson, "max-per-person", 1, mostRows, "with --person: how many rows of a person count at most (chosen at random), or with --by how many keys")
 	q.Missing = "drop"
@@ -454,6 +457,9 @@ func ledgerRow(e *release.Entry) shell.Row {
 
 func (o *releaseOptions) rows(r *release.Answer) []shell.Row {
 	var rows []shell.Row
+	if len(r.Answers) == 0 {
+		rows = append(rows, shell.Row{"answer", "no key that enough have"})
+	}
 	for _, a := range r.Answers {
 		if choosesGroups(r.Kind) {
 			break
