@@ -58,8 +58,11 @@ type Charge struct {
 	Summary string
 	// Neighbors and Unit are those of the ledger's Terms.
 	Neighbors, Unit string
-	// Costs are the mechanisms of the release.
+	// Costs are the mechanisms of the release; none of one with Part.
 	Costs []Cost
+	// Part is the Text of a charge of the same Data that has to be in the ledger: this release is a part of
+	// what was charged then, and costs nothing more. It is not kept; the Text should say it.
+	Part string
 }
 
 // Record is a release in a ledger.

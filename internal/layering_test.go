@@ -141,7 +141,7 @@ var arrows = map[string][]string{
 	// Groups of commands, which know nothing of each other.
 	"cmd/internal/cli/releases": {
 		"cmd/internal/shell", "release", "release/ledger", "learn", "plan", "account", "proof", "lp", "tables", "noise", "dp",
-		"internal/csvfile", "internal/exact", "internal/check", "internal/strictjson", "github.com/spf13/cobra", "github.com/spf13/pflag",
+		"internal/csvfile", "internal/exact", "internal/check", "internal/strictjson", "github.com/BurntSushi/toml", "github.com/spf13/cobra", "github.com/spf13/pflag",
 	},
 	"cmd/internal/cli/vectors": {
 		"cmd/internal/shell", "latent", "latent/bundle", "encoder", "cmd/internal/encoders", "cmd/internal/encoders/taskaware", "cmd/internal/encoders/vlm", "cmd/internal/encoders/minimax", "cmd/internal/encoders/attack", "cmd/internal/encoders/decision",
@@ -155,13 +155,13 @@ var arrows = map[string][]string{
 	"cmd/internal/report":   {"cmd/internal/shell", "proof", "tables", "kernels", "cells", "local", "subset", "counts", "account", "dp", "internal/exact"},
 	"cmd/internal/estimate": {"local", "tables", "dp", "internal/concentration", "internal/formfile", "internal/quadrature", "gonum.org/v1/gonum/mat"},
 	"cmd/internal/studio": {
-		"proof", "cmd/internal/portrait", "internal/check", "lp", "local", "subset", "noise", "account", "dp",
+		"proof", "cmd/internal/portrait", "internal/check", "lp", "local", "subset", "noise", "plan", "account", "dp",
 	},
 
 	"cmd/internal/scripttest": {"cmd/internal/shell", "github.com/rogpeppe/go-internal"}, // for tests
 	"internal/csvfile":        {"internal/check", "github.com/klauspost/compress/zstd"},
 	"cmd/internal/portrait":   {"proof/forms", "proof", "tables", "kernels", "cells", "local", "subset", "account", "dp", "loss", "internal/exact"},
-	"cmd/internal/figure":     {"cmd/internal/portrait", "proof", "tables", "kernels", "cells", "local", "subset", "noise", "dp", "loss", "internal/check", "gonum.org/v1/plot"},
+	"cmd/internal/figure":     {"cmd/internal/portrait", "proof", "tables", "kernels", "cells", "local", "subset", "plan", "noise", "dp", "loss", "internal/check", "gonum.org/v1/plot"},
 
 	"internal/check":      {},
 	"internal/formfile":   {"internal/exact", "internal/check"},

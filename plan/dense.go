@@ -88,7 +88,7 @@ func piece(m [][]int64, a, b int) [][]int64 {
 
 // invertPieces returns the inverse of a matrix that is 0 but for its pieces, which are inverted one by one.
 func invertPieces(m [][]int64, cuts []int) (*inverse, error) {
-	if len(m) <= MaxCells {
+	if len(cuts) == 2 {
 		return invert(m)
 	}
 	all := &inverse{z: make([][]int64, len(m)), places: 120, slack: new(big.Rat)}
@@ -101,8 +101,6 @@ func invertPieces(m [][]int64, cuts []int) (*inverse, error) {
 		parts = append(parts, v)
 		all.places = min(all.places, v.places)
 	}
-	// Where there were more places, rounding to those of all is off by up to one of them.
-	unit := exact.PowerOfTwo(-all.places)
 	for k, v := range parts {
 		for i, row := range v.z {
 			whole := make([]int64, len(m))
@@ -111,18 +109,19 @@ func invertPieces(m [][]int64, cuts []int) (*inverse, error) {
 			}
 			all.z[cuts[k]+i] = whole
 		}
-		if slack := new(big.Rat).Add(v.slack, unit); slack.Cmp(all.slack) > 0 {
+		slack := v.slack
+		if v.places > all.places { // rounding to the places of all is off by up to one of them
+			slack = new(big.Rat).Add(slack, exact.PowerOfTwo(-all.places))
+		}
+		if slack.Cmp(all.slack) > 0 {
 			all.slack = slack
 		}
 	}
 	return all, nil
 }
 
-// approximate returns about the inverse of a matrix, by its pieces where there are more than MaxCells cells.
+// approximate returns about the inverse of a matrix, by its pieces.
 func approximate(m [][]int64, cuts []int) (f [][]float64, ok bool) {
-	if len(m) <= MaxCells {
-		return choleskyInverse(m)
-	}
 	f = make([][]float64, len(m))
 	for k, b := range cuts[1:] {
 		part, ok := choleskyInverse(piece(m, cuts[k], b))

@@ -248,13 +248,10 @@ func (c *content) certify(m *proof.Meter) (found Certificate) {
 		for i := range s.Measurements {
 			rows += int64(len(s.Measurements[i].Rows)) + 1
 		}
-		cubes := n * n * n
-		if cuts := s.pieces(); n > MaxCells {
-			cubes = 0
-			for k, b := range cuts[1:] {
-				part := int64(b - cuts[k])
-				cubes += part * part * part
-			}
+		cuts, cubes := s.pieces(), int64(0)
+		for k, b := range cuts[1:] {
+			part := int64(b - cuts[k])
+			cubes += part * part * part
 		}
 		if !m.Spend(n*n*rows + 8*cubes) {
 			return Certificate{}

@@ -121,9 +121,10 @@ func (w *Workload) Validate() error {
 }
 
 func validateRow(field string, row []int64, cells int, most int64, errs *check.List) {
-	beyond := func(a int64) bool { return a < -most || a > most }
-	if len(row) != cells || slices.ContainsFunc(row, beyond) || !slices.ContainsFunc(row, func(a int64) bool { return a != 0 }) {
-		errs.Badf(field, fmt.Sprintf("%d numbers", len(row)), "%d, one for each cell, of at most %d and not all 0", cells, most)
+	errs.If(len(row) != cells, field, fmt.Sprintf("%d numbers", len(row)), "%d, one for each cell", cells)
+	errs.If(!slices.ContainsFunc(row, func(a int64) bool { return a != 0 }), field, "zeros alone", "a number that is not 0")
+	if i := slices.IndexFunc(row, func(a int64) bool { return a < -most || a > most }); i >= 0 {
+		errs.Badf(fmt.Sprintf("%s[%d]", field, i), row[i], "a whole number of at most %d in magnitude", most)
 	}
 }
 
@@ -173,6 +174,22 @@ func (w *Workload) size(set []int) int {
 		}
 	}
 	return n
+}
+
+// Closed returns what of a plan is known when the first cells alone are: the same noise on each of them, and the queries
+// about them. It keeps the plan's promise.
+//
+// The error wraps dp.ErrInvalid for a plan that measures sums of several cells, which are not known before the last of
+// them is.
+func (p *Plan) Closed(cells int) (*Plan, error) {
+	s := p.Spec()
+	// One partition from which all cells follow has a block for each.
+	if m := s.Measurements; s.Workload.Kind == Marginals || s.Workload.Kind == Matrix || len(m) != 1 || m[0].Kind != Partition {
+		return nil, check.Field("plan", "plan", "one of "+s.Workload.Kind+" that measures sums of cells", "one of prefix, ranges or identity that measures each cell by itself")
+	}
+	s.Workload.Cells = cells
+	s.Claims, s.Variances = Claims{}, nil
+	return New(s)
 }
 
 // Queries returns how many queries there are.

@@ -35,7 +35,7 @@ func whole(v *tables.Verified) *scaled { return &scaled{v, big.NewRat(1, 1)} }
 // number of every group.
 func (n *scaled) adding(name string, uses int, of func(*tally) *big.Rat) *mechanism {
 	return &mechanism{
-		cost: account.Cost{Table: n.table, Times: uses}, name: name, meanError: n.meanError(),
+		cost: account.Cost{Table: n.table, Times: uses}, name: name, meanError: n.meanError(), radius: n.radius,
 		answer: func(tallies []tally) ([]Estimate, error) {
 			values := make([]*big.Rat, len(tallies))
 			for i := range tallies {
@@ -61,6 +61,18 @@ func (n *scaled) spread(level float64) (below, above *big.Rat, err error) {
 		return nil, nil, err
 	}
 	return n.points(low), n.points(high), nil
+}
+
+// radius is the larger of both, in query units, rounded up.
+func (n *scaled) radius(level float64) (float64, error) {
+	below, above, err := n.spread(level)
+	if err != nil {
+		return 0, err
+	}
+	if below.Abs(below).Cmp(above) > 0 {
+		above = below
+	}
+	return exact.FloatUp(above.Mul(above, n.unit)), nil
 }
 
 // points converts the units of the table to points.

@@ -127,6 +127,7 @@ func newUnbounded(ctx context.Context, q Query, source Source) (*mechanism, erro
 // clipping is the mechanism, whose answers say what they were clipped to.
 func (m *mechanism) clipping(c Clipped) *mechanism {
 	saying := *m
+	saying.radius = nil // of what is clipped, nothing is known
 	saying.answer = func(tallies []tally) ([]Estimate, error) {
 		out, err := m.answer(tallies)
 		for i := range out {
@@ -154,7 +155,7 @@ func newPrivateBounds(ctx context.Context, q Query, source Source) (*mechanism, 
 		return nil, err
 	}
 	out := *m
-	out.before, out.meanError = cost, math.NaN()
+	out.before, out.meanError, out.radius = cost, math.NaN(), nil
 	out.name = fmt.Sprintf("bounds by a histogram with noise, for epsilon %.4g; %s", cost.Epsilon, m.name)
 	rate, _ := noise.rate.Float64()
 	deviation := math.Sqrt2 * float64(q.most()*int64(q.Releases)) / q.Epsilon // of the noise, by the bound

@@ -38,6 +38,9 @@ type mechanism struct {
 	name      string
 	meanError float64
 	answer    func([]tally) ([]Estimate, error)
+	// radius is how far the exact answer may be from the released one at a level, rounded up, in the units of the answer,
+	// of a quantile in rows; nil where that depends on the data.
+	radius func(level float64) (float64, error)
 }
 
 // Estimate is a private answer.
@@ -285,7 +288,7 @@ func newPublicMeans(ctx context.Context, q Query, source Source) (*mechanism, er
 		return nil, err
 	}
 	m := noise.adding("noise on the sum, divided by the public number of rows", q.uses(), nil)
-	m.meanError = math.NaN()
+	m.meanError, m.radius = math.NaN(), nil
 	m.answer = func(tallies []tally) ([]Estimate, error) { // of one group
 		if tallies[0].n == 0 {
 			return nil, check.Errorf("release", dp.ErrInvalid, "no rows, and so no mean")

@@ -45,6 +45,13 @@ func newQuantiles(q Query) (*mechanism, error) {
 	}
 	return &mechanism{
 		cost: account.Cost{Epsilon: epsilon, Times: q.uses()}, name: "permute-and-flip among the candidates", meanError: math.NaN(),
+		radius: func(level float64) (float64, error) {
+			rank, err := s.RankErrorUpper(level)
+			if err != nil {
+				return 0, err
+			}
+			return exact.FloatUp(rank), nil
+		},
 		answer: func(tallies []tally) ([]Estimate, error) {
 			out := make([]Estimate, len(tallies))
 			for i, t := range tallies {

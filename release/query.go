@@ -100,6 +100,8 @@ type Query struct {
 
 	// cells are those of a Workload, in place of By or Edges.
 	cells []Cells
+	// series says that of a person the earliest cells count, and not any.
+	series bool
 
 	// Probability is that of a quantile, above 0 and below 1. The answer is one of
 	// Candidates numbers evenly spaced from Lower to Upper; 0 means 1001.
@@ -193,6 +195,9 @@ func (q Query) grouped() bool {
 
 // chooses reports whether the answer is which of the groups are the largest.
 func (q Query) chooses() bool { return q.Kind == Top || q.Kind == Best }
+
+// pure reports whether the answer takes no delta.
+func (q Query) pure() bool { return q.chooses() || q.Kind == Quantile }
 
 // valued reports whether the query needs values within bounds.
 func (q Query) valued() bool { return q.Kind == Sum || q.Kind == Mean || q.Kind == Quantile }

@@ -45,6 +45,8 @@ type Data struct {
 	tallies []tally
 	// combinations has the cell of each group, of a Workload: the number of a label for each column.
 	combinations [][]int
+	// digests of the rows of each cell that has any, of a series with Query.StrictNotPrivate.
+	digests map[int]*big.Int
 }
 
 // tally is about the rows of a group that count.
@@ -281,6 +283,9 @@ func (r *reader) row(record []string) error {
 		if c.group, err = r.cells.find(record); err != nil {
 			return err
 		}
+		if r.query.series && r.query.StrictNotPrivate {
+			r.cells.digest(c.group, record)
+		}
 	case r.by >= 0:
 		if c.group, inside = r.group[record[r.by]]; !inside && r.query.PrivateKeys {
 			if c.group, err = r.found(record[r.by]); err != nil {
@@ -395,7 +400,10 @@ func (r *reader) data() (*Data, error) {
 			r.count(c)
 		}
 		groups := slices.Sorted(maps.Keys(p.groups))
-		if most := r.query.MaxPerPerson; most > 0 && len(groups) > most {
+		switch most := r.query.MaxPerPerson; {
+		case r.query.series:
+			groups = r.cells.earliest(groups, most)
+		case most > 0 && len(groups) > most:
 			r.random.Shuffle(len(groups), func(i, j int) { groups[i], groups[j] = groups[j], groups[i] })
 			groups = groups[:most]
 		}
@@ -411,7 +419,7 @@ func (r *reader) data() (*Data, error) {
 	}
 	d := &Data{query: r.asked, tallies: r.tallies, leftOut: r.leftOut.Err()}
 	if r.cells != nil {
-		d.combinations = r.cells.combinations[:len(d.tallies)]
+		d.combinations, d.digests = r.cells.combinations[:len(d.tallies)], r.cells.digests
 	}
 	return d, nil
 }

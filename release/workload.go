@@ -13,9 +13,12 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
+	"math/big"
 	"reflect"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/noisewright/noisewright/account"
 	"github.com/noisewright/noisewright/dp"
@@ -41,12 +44,21 @@ type Workload struct {
 }
 
 // Cells are a column's values that count, in the order of the plan's cells: each of Keys, or the
-// numbers between two Edges, as of a Query. They are public; a row with another value is in no
-// cell and does not count.
+// numbers between two Edges, as of a Query; or the dates and times in each of the periods from a day on. They are
+// public; a row with another value is in no cell and does not count.
 type Cells struct {
 	Column string    `json:"column"`
 	Keys   []string  `json:"keys,omitempty"`
 	Edges  []float64 `json:"edges,omitempty"`
+	// Every is "day", "week", "month", "quarter" or "year": then the column has dates, such as 2026-03-31 or
+	// 2026-03-31T23:59:59+02:00, From is the day on which the first cell begins, and the Keys follow. Zone names the time
+	// zone of the calendar and of times without an offset; "" is UTC.
+	Every string `json:"every,omitempty"`
+	From  string `json:"from,omitempty"`
+	Zone  string `json:"zone,omitempty"`
+
+	zone *time.Location // of Every
+	ends []time.Time    // of the cells of Every, the days after them
 }
 
 // Labels names the cells.
@@ -60,6 +72,12 @@ func (c *Cells) Labels() []string {
 // validate checks the labels of a column, of which there are to be so many.
 func (c *Cells) validate(want int, bad *check.List) {
 	q := Query{Kind: Histogram, Epsilon: 1, Neighbors: dp.AddRemove, By: c.Column, Keys: c.Keys}
+	dates := check.In("release")
+	if c.dated(want, dates); !dates.None() {
+		bad.Add(dates.Err())
+		return
+	}
+	q.Keys = c.Keys
 	field := "keys"
 	if len(c.Edges) > 0 {
 		q.By, q.Column, q.Edges, field = "", c.Column, c.Edges, "edges"
@@ -96,6 +114,7 @@ func (w *Workload) query() (q Query, err error) {
 			want = append(want, a.Name)
 		}
 	}
+	var cells []Cells
 	for i, c := range w.Cells {
 		if got[i] = c.Column; s.Workload.Kind != plan.Marginals {
 			got[i] = ""
@@ -111,10 +130,11 @@ func (w *Workload) query() (q Query, err error) {
 		default:
 			c.validate(s.Workload.Cells, bad)
 		}
+		cells = append(cells, c)
 	}
 	for _, name := range want {
 		if i := slices.Index(got, name); i >= 0 {
-			q.cells = append(q.cells, w.Cells[i])
+			q.cells = append(q.cells, cells[i])
 		} else {
 			bad.Bad("cells", "none of "+cmp.Or(check.Quoted(name), "a column"), "the values, known without a look at the data, of every column of the plan")
 		}
@@ -132,7 +152,11 @@ type Measured struct {
 	// Cells are the columns, of marginals in the order of the attributes.
 	Cells []Cells `json:"-"`
 
-	Kind string `json:"kind"` // workload
+	Kind string `json:"kind"` // workload, or series
+	// Period is the last one of a series that is over, Rows what tells whether rows of periods that are over change,
+	// which is not private and is there with StrictNotPrivate alone.
+	Period string   `json:"period,omitempty"`
+	Rows   []string `json:"rows,omitempty"`
 	// PlanHash is the SHA-256 of the plan's file, as Encode writes it.
 	PlanHash string `json:"plan"`
 	// Sums are what the plan measures, with noise, in its order.
@@ -145,19 +169,20 @@ type Measured struct {
 
 const workloadKind = "workload"
 
-// text describes the workload in a line of JSON, the same for the same one only.
-func (w *Workload) text(q Query, hash string) (string, error) {
+// text describes the workload, or a period of a series of this kind, in a line of JSON, the same for the same one only.
+func (w *Workload) text(kind, period string, q Query, hash string) (string, error) {
 	text, err := json.Marshal(struct {
 		Kind   string  `json:"kind"`
+		Period string  `json:"period,omitempty"`
 		Plan   string  `json:"plan"`
 		Cells  []Cells `json:"cells"`
 		Where  string  `json:"where,omitempty"`
 		Person string  `json:"person,omitempty"`
 		Most   int     `json:"max_per_person,omitempty"`
 		Strict bool    `json:"strict_not_private,omitempty"`
-	}{workloadKind, hash, q.cells, q.Where, q.Person, q.MaxPerPerson, q.StrictNotPrivate})
+	}{kind, period, hash, q.cells, q.Where, q.Person, q.MaxPerPerson, q.StrictNotPrivate})
 	if len(text) >= 1<<15 {
-		return fmt.Sprintf(`{"kind":%q,"sha256":"%x"}`, workloadKind, sha256.Sum256(text)), err
+		return fmt.Sprintf(`{"kind":%q,"sha256":"%x"}`, kind, sha256.Sum256(text)), err
 	}
 	return string(text), err
 }
@@ -170,31 +195,15 @@ func (w *Workload) text(q Query, hash string) (string, error) {
 //
 // Errors are those of Release.
 func (w Workload) Release(ctx context.Context, l account.Ledger, data any) (*Measured, error) {
-	q, err := w.query()
+	q, name, err := w.begin(l)
 	if err != nil {
 		return nil, err
 	}
-	if q, err = q.forLedger(l); err != nil {
-		return nil, err
-	}
-	if l != nil {
-		if data, err = underTerms(data, l.Terms()); err != nil {
-			return nil, err
-		}
-	}
-	d, digest, err := ReadData(ctx, data, q)
+	d, digest, err := readCells(ctx, l, data, q)
 	if err != nil {
 		return nil, err
 	}
-	if d == nil || d.query.Text() != q.Text() || !reflect.DeepEqual(d.query.cells, q.cells) {
-		return nil, check.Field("release", "data", "those of another query", "those of the workload")
-	}
-	hash := sha256.New()
-	if err := w.Plan.Mechanism().Encode(hash); err != nil {
-		return nil, err
-	}
-	name := hex.EncodeToString(hash.Sum(nil))
-	text, err := w.text(q, name)
+	text, err := w.text(workloadKind, "", q, name)
 	if err != nil {
 		return nil, err
 	}
@@ -216,54 +225,134 @@ func (w Workload) Release(ctx context.Context, l account.Ledger, data any) (*Mea
 	return m, nil
 }
 
+// begin returns the workload as a query for a ledger, and the plan's hash.
+func (w *Workload) begin(l account.Ledger) (q Query, name string, err error) {
+	if q, err = w.query(); err != nil {
+		return q, "", err
+	}
+	if q, err = q.forLedger(l); err != nil {
+		return q, "", err
+	}
+	hash := sha256.New()
+	err = w.Plan.Mechanism().Encode(hash)
+	return q, hex.EncodeToString(hash.Sum(nil)), err
+}
+
+// readCells is ReadData for a query of cells, as the terms of a ledger have it.
+func readCells(ctx context.Context, l account.Ledger, data any, q Query) (d *Data, digest string, err error) {
+	if l != nil {
+		if data, err = underTerms(data, l.Terms()); err != nil {
+			return nil, "", err
+		}
+	}
+	if d, digest, err = ReadData(ctx, data, q); err != nil {
+		return nil, "", err
+	}
+	if d == nil || d.query.Text() != q.Text() || !reflect.DeepEqual(d.query.cells, q.cells) || d.query.series != q.series {
+		return nil, "", check.Field("release", "data", "those of another query", "those of the workload")
+	}
+	return d, digest, nil
+}
+
 // record draws what is measured, as a ledger keeps it: of another draw only the digits differ.
 func (w *Workload) record(q Query, name string, d *Data) ([]byte, error) {
 	if q.StrictNotPrivate && d.leftOut != nil {
 		return nil, check.Errorf("", dp.ErrInvalid, "%w", d.leftOut)
 	}
 	p := w.Plan.Mechanism()
-	in := bufio.NewReader(rand.Reader)
-	var word [8]byte
-	y, err := p.Measure(cellCounts(p, d), func() (uint64, error) {
-		for i := range word {
-			b, err := in.ReadByte()
-			if err != nil {
-				return 0, err
-			}
-			word[i] = b
-		}
-		return binary.LittleEndian.Uint64(word[:]), nil
-	})
+	y, err := p.Measure(cellCounts(p, d), randomWords())
 	if err != nil {
 		return nil, err
 	}
 	return json.Marshal(&Measured{Kind: workloadKind, PlanHash: name, Sums: y, Unit: q.Unit(), NotProtected: q.notProtected()})
 }
 
+// randomWords returns what draws cryptographic words.
+func randomWords() func() (uint64, error) {
+	in := bufio.NewReader(rand.Reader)
+	var word [8]byte
+	return func() (uint64, error) {
+		_, err := io.ReadFull(in, word[:])
+		return binary.LittleEndian.Uint64(word[:]), err
+	}
+}
+
 // cellCounts returns the input of a plan: the counts of its cells, of marginals those of the tables of its
 // bases. A count beyond what a plan takes is clipped, which makes no difference larger.
 func cellCounts(p *plan.Plan, d *Data) []int64 {
-	inputs := p.Inputs()
-	most := int64(inputs.Upper)
-	cells := make([]int64, inputs.Size)
-	add := func(i int, n int64) { cells[i] += min(n, most-cells[i]) }
-	bases := p.Bases()
-	if len(bases) == 0 {
-		bases = [][]int{{0}}
-	}
+	inputs, l := p.Inputs(), newLayout(p, d.query.cells)
+	most, cells := int64(inputs.Upper), make([]int64, inputs.Size)
 	for g, at := range d.combinations {
-		from := 0
-		for _, set := range bases {
-			i, size := 0, 1
-			for _, a := range set {
-				n := len(d.query.cells[a].Labels())
-				i, size = i*n+at[a], size*n
-			}
-			add(from+i, d.tallies[g].n)
-			from += size
-		}
+		l.Inputs(at, func(i int) { cells[i] += min(d.tallies[g].n, most-cells[i]) })
 	}
 	return cells
+}
+
+// Layout is where the cells of a Workload are in the input of its plan, for who counts people elsewhere.
+type Layout struct {
+	plan   *plan.Verified
+	cells  []Cells // in the order of the plan
+	finder *cellFinder
+	bases  [][]int
+	sizes  []int // of cells: how many labels there are
+}
+
+func newLayout(p *plan.Plan, cells []Cells) *Layout {
+	l := &Layout{cells: cells, bases: p.Bases()}
+	if len(l.bases) == 0 {
+		l.bases = [][]int{{0}}
+	}
+	for i := range cells {
+		l.sizes = append(l.sizes, len(cells[i].Labels()))
+	}
+	return l
+}
+
+// Layout returns that of the Workload's Plan and Cells. The error wraps dp.ErrInvalid, as that of Release does.
+func (w Workload) Layout() (*Layout, error) {
+	q, err := (&Workload{Plan: w.Plan, Cells: w.Cells}).query()
+	if err != nil {
+		return nil, err
+	}
+	l := newLayout(w.Plan.Mechanism(), q.cells)
+	l.plan = w.Plan
+	l.finder = newCellFinder(q.cells, func(_, name string) int {
+		return slices.IndexFunc(w.Cells, func(c Cells) bool { return c.Column == name })
+	})
+	return l, nil
+}
+
+// Cell returns the cell of a row, as the number of its label in each column of the plan. values are one for each of
+// the Workload's Cells, in their order. The error does not tell them.
+func (l *Layout) Cell(values []string) ([]int, error) {
+	if len(values) != len(l.cells) {
+		return nil, fmt.Errorf("a row of %d values, want %d", len(values), len(l.cells))
+	}
+	return l.finder.cell(values)
+}
+
+// Inputs calls a function with the place, in the input of the plan, of each number that counts a cell.
+func (l *Layout) Inputs(cell []int, place func(i int)) {
+	from := 0
+	for _, set := range l.bases {
+		i, size := 0, 1
+		for _, a := range set {
+			i, size = i*l.sizes[a]+cell[a], size*l.sizes[a]
+		}
+		place(from + i)
+		from += size
+	}
+}
+
+// Validate returns the error of Answers for this level and nonNegative.
+func (l *Layout) Validate(level float64, nonNegative bool) error {
+	s := l.plan.Mechanism().Spec()
+	return checkAnswers(&s.Workload, level, nonNegative)
+}
+
+// Measured returns what was measured, of which it has Answers.
+func (l *Layout) Measured(sums []int64) *Measured {
+	return &Measured{Plan: l.plan, Cells: l.cells, Kind: workloadKind, Sums: sums}
 }
 
 // summary is a line for readers.
@@ -282,6 +371,7 @@ type cellFinder struct {
 	keys         []map[string]int // of columns without edges
 	groups       map[string]int
 	combinations [][]int
+	digests      map[int]*big.Int // of the rows of cells, see Data
 }
 
 func newCellFinder(cells []Cells, column func(field, name string) int) *cellFinder {
@@ -298,20 +388,34 @@ func newCellFinder(cells []Cells, column func(field, name string) int) *cellFind
 
 var errNoCell = errors.New("in no cell")
 
-// find returns the number of a row's combination of cells, which is the next one if it is new.
-func (f *cellFinder) find(record []string) (int, error) {
-	at, name := make([]int, len(f.cells)), make([]byte, 0, 2*len(f.cells))
+// cell returns the numbers of a row's labels.
+func (f *cellFinder) cell(record []string) ([]int, error) {
+	at := make([]int, len(f.cells))
 	for i := range f.cells {
 		text, inside := record[f.columns[i]], false
 		if edges := f.cells[i].Edges; len(edges) == 0 {
-			at[i], inside = f.keys[i][text]
+			if text, inside = f.cells[i].key(text); inside {
+				at[i], inside = f.keys[i][text]
+			}
 		} else if v, err := number(text); err == nil {
 			at[i], inside = between(edges, v)
 		}
 		if !inside {
-			return 0, check.Errorf("", nil, "column %s: %w", check.Quoted(f.cells[i].Column), errNoCell)
+			return nil, check.Errorf("", nil, "column %s: %w", check.Quoted(f.cells[i].Column), errNoCell)
 		}
-		name = binary.AppendUvarint(name, uint64(at[i])) //nolint:gosec // it is the index of a label
+	}
+	return at, nil
+}
+
+// find returns the number of a row's combination of cells, which is the next one if it is new.
+func (f *cellFinder) find(record []string) (int, error) {
+	at, err := f.cell(record)
+	if err != nil {
+		return 0, err
+	}
+	name := make([]byte, 0, 2*len(at))
+	for _, i := range at {
+		name = binary.AppendUvarint(name, uint64(i)) //nolint:gosec // it is the index of a label
 	}
 	g, known := f.groups[string(name)]
 	if !known {
@@ -347,11 +451,8 @@ func (m *Measured) Answers(level float64, nonNegative bool, answer func(Workload
 	p := m.Plan.Mechanism()
 	s := p.Spec()
 	w := &s.Workload
-	if !(level > 0 && level < 1) {
-		return check.Field("release", "level", level, "a probability above 0 and below 1")
-	}
-	if nonNegative && slices.ContainsFunc(w.Rows, func(row []int64) bool { return slices.Min(row) < 0 }) {
-		return check.Field("release", "non-negative", "true", "false, as there are queries that subtract")
+	if err := checkAnswers(w, level, nonNegative); err != nil {
+		return err
 	}
 	single, err := p.Radii(1 - level)
 	if err != nil {
@@ -376,6 +477,14 @@ func (m *Measured) Answers(level float64, nonNegative bool, answer func(Workload
 		}
 		return answer(a)
 	})
+}
+
+func checkAnswers(w *plan.Workload, level float64, nonNegative bool) error {
+	bad := check.In("release")
+	bad.If(!(level > 0 && level < 1), "level", level, "a probability above 0 and below 1")
+	subtracts := func(row []int64) bool { return slices.Min(row) < 0 }
+	bad.If(nonNegative && slices.ContainsFunc(w.Rows, subtracts), "non-negative", "true", "false, as there are queries that subtract")
+	return bad.Err()
 }
 
 // names returns what returns, for one query after another, the number of its variance and its cells.

@@ -289,6 +289,7 @@ func TestWorkloadRefuses(t *testing.T) {
 	for i, d := range []otherData{
 		func(q *Query) { q.cells = []Cells{{Column: "city", Keys: []string{"b", "a", "c"}}} },
 		func(q *Query) { q.Where = "age > 5" },
+		func(q *Query) { q.series = true },
 		nil,
 	} {
 		if _, err := w.Release(t.Context(), uncharged{t, row}, d); !errors.Is(err, dp.ErrInvalid) || !strings.Contains(err.Error(), "data = those of another query") {
@@ -452,7 +453,7 @@ func TestWorkloadText(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	short, err := w.text(q, "hash")
+	short, err := w.text(workloadKind, "", q, "hash")
 	if err != nil || !strings.Contains(short, `"age`) {
 		t.Fatal(short, err)
 	}
@@ -460,7 +461,7 @@ func TestWorkloadText(t *testing.T) {
 	known := map[string]bool{}
 	for _, more := range []int{0, room, room + 1, room + 2} {
 		q.Where = w.Where + strings.Repeat("0", more)
-		text, err := w.text(q, "hash")
+		text, err := w.text(workloadKind, "", q, "hash")
 		if err != nil || len(text) >= 1<<15 || strings.Contains(text, "sha256") != (more > room) || known[text] {
 			t.Errorf("%d more: %d bytes, %.40s, %v", more, len(text), text, err)
 		}

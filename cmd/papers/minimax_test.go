@@ -3,8 +3,6 @@
 package main
 
 import (
-	"context"
-	"errors"
 	"fmt"
 	"math"
 	"math/rand/v2"
@@ -14,7 +12,6 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/noisewright/noisewright/cmd/internal/shell"
 	"github.com/noisewright/noisewright/encoder"
 )
 
@@ -181,31 +178,6 @@ func TestSpherical(t *testing.T) {
 	// The square of a coordinate has a third of that of the norm, which is d(d+1) scale².
 	if z := first / n / (scale * math.Sqrt((d+1.0)/n)); math.Abs(z) > 5 {
 		t.Errorf("mean coordinate %g: %g standard deviations", first/n, z)
-	}
-}
-
-// TestStopped: what was finished before Ctrl-C is in the files.
-func TestStopped(t *testing.T) {
-	c, _ := options(t)
-	ctx, cancel := context.WithCancel(t.Context())
-	o := &gridOptions{Common: c, figure: gridFigures[1], faces: filterPeople(t, true), activities: filterPeople(t, false), runs: 1}
-	files, err := produce(&o.Common, func(line *shell.Progress) error {
-		o.line = line
-		d, err := readMinimax(o.Streams, o.faces, true)
-		if err != nil {
-			return err
-		}
-		if err := o.grid(ctx, d, true, 2); err != nil {
-			return err
-		}
-		cancel()
-		return o.grid(ctx, d, true, 3)
-	}, output{"stopped", o.study.records, o.draw})
-	if !errors.Is(err, context.Canceled) || !strings.Contains(err.Error(), "only what was finished") {
-		t.Fatalf("error %v, files %q", err, files)
-	}
-	if all := records(t, c, "stopped.csv"); len(all) != 1+4*len(gridEpsilons)*2 {
-		t.Errorf("%d records", len(all))
 	}
 }
 

@@ -10,6 +10,8 @@ import (
 	"math"
 	"math/rand/v2"
 	"slices"
+	"sync"
+	"sync/atomic"
 
 	"github.com/spf13/cobra"
 	"gonum.org/v1/plot"
@@ -58,6 +60,8 @@ type gridOptions struct {
 	seed              uint64
 
 	line  *shell.Progress
+	all   int // draws
+	left  atomic.Int64
 	study minimaxStudy
 }
 
@@ -121,18 +125,27 @@ func (o *gridOptions) run(ctx context.Context) error {
 		o.runs = max(o.runs, 10)
 	}
 	o.study.seed = o.seed
+	given := slices.DeleteFunc([]string{o.faces, o.activities}, func(file string) bool { return file == "" })
+	kept, err := newUnfinished(&o.Common, o.figure.name, given, o.full, o.seed)
+	if err != nil {
+		return err
+	}
 	files, err := produce(&o.Common, func(line *shell.Progress) error {
 		o.line = line
+		var pieces []piece[[]scored]
 		for _, s := range sets {
 			for _, z := range s.coordinates {
-				if err := o.grid(ctx, s.data, s.faces, z); err != nil {
-					return shell.LatentFailure(err)
-				}
+				pieces = append(pieces, o.grid(s.data, s.faces, z)...)
 			}
+		}
+		o.left.Store(int64(len(missing(kept, pieces))))
+		o.all = len(pieces)
+		if err := work(ctx, kept, pieces); err != nil {
+			return shell.LatentFailure(err)
 		}
 		return nil
 	}, output{o.figure.name, o.study.records, o.draw})
-	if err != nil {
+	if err = kept.ended(&o.Common, err); err != nil {
 		return err
 	}
 	const published = "no printed numbers: noise after the filter (pre) better than before (post), the minimax filter best, its private accuracy at chance"
@@ -141,71 +154,122 @@ func (o *gridOptions) run(ctx context.Context) error {
 	return report(&o.Common, o.figure.name, body, rows, files)
 }
 
-// grid fills the column of a data set and a number of coordinates.
-func (o *gridOptions) grid(ctx context.Context, d *minimaxData, faces bool, coordinates int) error {
+// noisyFilter is a filter with noise before or after it.
+type noisyFilter struct {
+	name   string
+	encode func(encoder.Matrix) encoder.Matrix // into the unit ball
+	after  func(encoder.Matrix) encoder.Matrix // what the server does with it
+}
+
+// splitFilters are the filters of a split.
+type splitFilters struct {
+	train, test minimax.Data
+	filters     []noisyFilter
+}
+
+// grid has the column of a data set and a number of coordinates: a piece of work for each run.
+func (o *gridOptions) grid(d *minimaxData, faces bool, coordinates int) (pieces []piece[[]scored]) {
 	name := map[bool]string{true: "GENKI", false: "WISDM"}[faces]
-	var train, test minimax.Data
-	type noisy struct {
-		filter string
-		encode func(encoder.Matrix) encoder.Matrix // into the unit ball
-		after  func(encoder.Matrix) encoder.Matrix // what the server does with it
+	part := fmt.Sprintf("%s, d = %d", name, coordinates)
+	var lock sync.Mutex
+	var first *splitFilters // the split of faces is given, and so are their filters
+	filters := func(ctx context.Context, run int) (*splitFilters, error) {
+		if !faces {
+			return o.filters(ctx, d, faces, coordinates, run)
+		}
+		lock.Lock()
+		defer lock.Unlock()
+		if first == nil {
+			made, err := o.filters(ctx, d, faces, coordinates, 0)
+			if err != nil {
+				return nil, err
+			}
+			first = made
+		}
+		return first, nil
 	}
-	var filters []noisy
 	for run := range o.runs {
-		if run == 0 || !faces { // the split of faces is given, and so are their filters
-			var err error
-			if train, test, err = d.split(runSeed(o.seed, run)); err != nil {
-				return err
-			}
-			filters = nil
-			for _, method := range []minimax.Method{minimax.PCA, minimax.Minimax} {
-				o.line.Count(fmt.Sprintf("%s, %d coordinates, filter %s, draws", name, coordinates, method), run, o.runs)
-				options := filterOptions(faces, o.full, method, min(coordinates, train.X.Cols), runSeed(o.seed, run))
-				r, err := minimax.Train(ctx, train, options)
+		pieces = append(pieces, piece[[]scored]{
+			fmt.Sprintf("%s, run %d", part, run),
+			func(ctx context.Context) ([]scored, error) {
+				o.say(part + ", filters")
+				f, err := filters(ctx, run)
 				if err != nil {
-					return err
+					return nil, err
 				}
-				whole, err := minimax.Train(ctx, train, minimax.Options{Method: minimax.Masked, Mask: slices.Repeat([]float64{1}, train.X.Cols)})
-				if err != nil {
-					return err
-				}
-				pre, err := unitBall(ctx, r)
-				if err != nil {
-					return err
-				}
-				post, err := unitBall(ctx, whole)
-				if err != nil {
-					return err
-				}
-				same := func(x encoder.Matrix) encoder.Matrix { return x }
-				filters = append(filters, noisy{string(method) + "-pre", pre, same}, noisy{string(method) + "-post", post, r.Encode})
-			}
+				points, err := o.draws(ctx, f, minimaxPlace{Part: part, Coordinates: coordinates}, run)
+				o.left.Add(-1)
+				return points, err
+			},
+			o.study.addAll,
+		})
+	}
+	return pieces
+}
+
+// say shows how many draws are done.
+func (o *gridOptions) say(doing string) {
+	o.line.Count(doing+"; draws done", o.all-int(o.left.Load()), o.all)
+}
+
+// filters trains the filters of a run.
+func (o *gridOptions) filters(ctx context.Context, d *minimaxData, faces bool, coordinates, run int) (*splitFilters, error) {
+	train, test, err := d.split(runSeed(o.seed, run))
+	if err != nil {
+		return nil, err
+	}
+	out := &splitFilters{train: train, test: test}
+	for _, method := range []minimax.Method{minimax.PCA, minimax.Minimax} {
+		r, err := minimax.Train(ctx, train, filterOptions(faces, o.full, method, min(coordinates, train.X.Cols), runSeed(o.seed, run)))
+		if err != nil {
+			return nil, err
 		}
-		for i, epsilon := range gridEpsilons {
-			o.line.Count(fmt.Sprintf("%s, %d coordinates, draw %d of %d, epsilons", name, coordinates, run+1, o.runs), i, len(gridEpsilons))
-			for _, f := range filters {
-				place := minimaxPlace{Part: fmt.Sprintf("%s, d = %d", name, coordinates), Filter: f.filter, Coordinates: coordinates}
-				if epsilon > 0 {
-					place.Epsilon = &gridEpsilons[i]
-				}
-				random := encoders.Rand(runSeed(o.seed, run), fmt.Sprintf("noise of %s at %g", f.filter, epsilon), coordinates)
-				codes := minimaxCodes{train: train, test: test}
-				for _, part := range []struct {
-					from encoder.Matrix
-					to   *encoder.Matrix
-				}{{train.X, &codes.trainCode}, {test.X, &codes.testCode}} {
-					u := f.encode(part.from)
-					addSpherical(u, epsilon, random)
-					*part.to = f.after(u)
-				}
-				linear := []attack.Attacker{attack.Linear}
-				if err := o.study.score(ctx, place, codes, linear, linear, run); err != nil {
-					return err
-				}
+		whole, err := minimax.Train(ctx, train, minimax.Options{Method: minimax.Masked, Mask: slices.Repeat([]float64{1}, train.X.Cols)})
+		if err != nil {
+			return nil, err
+		}
+		pre, err := unitBall(ctx, r)
+		if err != nil {
+			return nil, err
+		}
+		post, err := unitBall(ctx, whole)
+		if err != nil {
+			return nil, err
+		}
+		same := func(x encoder.Matrix) encoder.Matrix { return x }
+		out.filters = append(out.filters, noisyFilter{string(method) + "-pre", pre, same}, noisyFilter{string(method) + "-post", post, r.Encode})
+	}
+	return out, nil
+}
+
+// draws has the points of a run.
+func (o *gridOptions) draws(ctx context.Context, s *splitFilters, place minimaxPlace, run int) (points []scored, err error) {
+	for i, epsilon := range gridEpsilons {
+		if place.Epsilon = nil; epsilon > 0 {
+			place.Epsilon = &gridEpsilons[i]
+		}
+		o.say(fmt.Sprintf("%s, 1/ε %d of %d", place.Part, i+1, len(gridEpsilons)))
+		for _, f := range s.filters {
+			place.Filter = f.name
+			random := encoders.Rand(runSeed(o.seed, run), fmt.Sprintf("noise of %s at %g", f.name, epsilon), place.Coordinates)
+			codes := minimaxCodes{train: s.train, test: s.test}
+			for _, part := range []struct {
+				from encoder.Matrix
+				to   *encoder.Matrix
+			}{{s.train.X, &codes.trainCode}, {s.test.X, &codes.testCode}} {
+				u := f.encode(part.from)
+				addSpherical(u, epsilon, random)
+				*part.to = f.after(u)
 			}
+			linear := []attack.Attacker{attack.Linear}
+			made, err := o.study.guess(ctx, place, codes, linear, linear, run)
+			if err != nil {
+				return nil, err
+			}
+			points = append(points, made...)
 		}
 	}
-	return nil
+	return points, nil
 }
 
 // unitBall is what a filter lets through, divided by the largest norm of the training data and clipped.

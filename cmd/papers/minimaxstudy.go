@@ -69,8 +69,14 @@ type minimaxCodes struct {
 	trainCode, testCode encoder.Matrix
 }
 
-// score lets attackers guess both tasks.
-func (s *minimaxStudy) score(ctx context.Context, at minimaxPlace, c minimaxCodes, target, private []attack.Attacker, run int) error {
+// scored is a point of a run.
+type scored struct {
+	minimaxPoint
+	Value float64
+}
+
+// guess lets attackers guess both tasks.
+func (s *minimaxStudy) guess(ctx context.Context, at minimaxPlace, c minimaxCodes, target, private []attack.Attacker, run int) (points []scored, err error) {
 	for _, role := range []struct {
 		name        string
 		attackers   []attack.Attacker
@@ -79,12 +85,25 @@ func (s *minimaxStudy) score(ctx context.Context, at minimaxPlace, c minimaxCode
 		for _, a := range role.attackers {
 			score, err := attack.Guess(ctx, a, attack.People{X: c.trainCode, Target: role.train.Target()}, attack.People{X: c.testCode, Target: role.test.Target()}, runSeed(s.seed, run))
 			if err != nil {
-				return err
+				return nil, err
 			}
-			s.add(minimaxPoint{minimaxPlace: at, Role: role.name, Attacker: a, Chance: score.Chance}, score.Value)
+			points = append(points, scored{minimaxPoint{minimaxPlace: at, Role: role.name, Attacker: a, Chance: score.Chance}, score.Value})
 		}
 	}
-	return nil
+	return points, nil
+}
+
+// score adds what attackers guess.
+func (s *minimaxStudy) score(ctx context.Context, at minimaxPlace, c minimaxCodes, target, private []attack.Attacker, run int) error {
+	points, err := s.guess(ctx, at, c, target, private, run)
+	s.addAll(points)
+	return err
+}
+
+func (s *minimaxStudy) addAll(points []scored) {
+	for _, p := range points {
+		s.add(p.minimaxPoint, p.Value)
+	}
 }
 
 func (s *minimaxStudy) records() [][]string {

@@ -114,7 +114,8 @@ func produce(c *shell.Common, work func(line *shell.Progress) error, outputs ...
 	}
 	if broken != nil && err == nil {
 		// What was finished is worth its files, which say how many runs there were.
-		err = fmt.Errorf("%s has only what was finished before: %w", strings.Join(names, ", "), broken)
+		c.Warn("%s: only what was finished before", strings.Join(names, ", "))
+		err = broken
 	}
 	return names, err
 }

@@ -16,7 +16,7 @@ import (
 	"github.com/noisewright/noisewright/cmd/internal/encoders"
 )
 
-// smallImages writes images of 6×6 pixels, with a pattern of its own for each digit, as
+// smallImages writes images of 6×6 pixels, with a pattern of its own for each digit, half of it black, as
 // MNIST is written.
 func smallImages(t *testing.T) string {
 	t.Helper()
@@ -32,7 +32,7 @@ func smallImages(t *testing.T) string {
 			y := r.IntN(digits)
 			labels = append(labels, byte(y))
 			for j := range 36 {
-				pixels = append(pixels, byte(min(max(127+110*math.Cos(float64((y+1)*(j+2)))+30*r.NormFloat64(), 0), 255)))
+				pixels = append(pixels, byte(min(max(255*math.Cos(float64((y+1)*(j+2)))+30*r.NormFloat64(), 0), 255)))
 			}
 		}
 		for name, content := range map[string][]byte{"images-idx3": pixels, "labels-idx1": labels} {
@@ -87,7 +87,7 @@ func smallOptions(t *testing.T, v vlmFigure) (*vlmOptions, *bytes.Buffer) {
 	t.Helper()
 	c, out := options(t)
 	return &vlmOptions{
-		Common: c, figure: v, runs: 1, tableRuns: 1, people: 900, epochs: 40, centralEpochs: 2, epsilons: []float64{math.Inf(1), 10, 4}, protected: []float64{math.Inf(1), 5, 1}, hidden: []int{48}, tableSteps: 400,
+		Common: c, figure: v, runs: 1, tableRuns: 1, collections: 1, people: 900, epochs: 40, centralEpochs: 2, epsilons: []float64{math.Inf(1), 10, 4}, protected: []float64{math.Inf(1), 5, 1}, hidden: []int{48}, tableSteps: 400,
 	}, out
 }
 

@@ -8,12 +8,14 @@ import (
 	"math"
 	"math/rand/v2"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 
 	"github.com/noisewright/noisewright/cmd/internal/encoders"
 	"github.com/noisewright/noisewright/cmd/internal/encoders/vlm"
 	"github.com/noisewright/noisewright/encoder"
+	"github.com/noisewright/noisewright/latent/bundle"
 )
 
 // TestAccuracyBound compares with the values of the corrected equation (10), and with a
@@ -119,17 +121,17 @@ func TestBest(t *testing.T) {
 		}
 		return &classified{asked: right, tested: right[:1000]}, nil
 	}
-	c, got, err := s.best(all, 3, try)
+	c, got, err := s.collection(0).best(all, 3, try)
 	if err != nil || c.share != 0.9 || share(got.tested) != 0.9 {
 		t.Errorf("choice %v, %v", c, err)
 	}
-	if c, _, err = s.best(all[:1], math.Inf(1), try); err != nil || c != all[0] {
+	if c, _, err = s.collection(0).best(all[:1], math.Inf(1), try); err != nil || c != all[0] {
 		t.Errorf("choice %v of one, %v", c, err)
 	}
 	// Each choice is told of by a quarter of the people.
 	order := encoders.Rand(0, "people to ask", 0).Perm(4000)
 	for k := range all {
-		c, _, err := s.best(all, math.Inf(1), func(c choice) (*classified, error) {
+		c, _, err := s.collection(0).best(all, math.Inf(1), func(c choice) (*classified, error) {
 			right := make([]bool, 4000)
 			if c == all[k] {
 				for _, i := range order[k*1000 : (k+1)*1000] {
@@ -146,12 +148,76 @@ func TestBest(t *testing.T) {
 			t.Errorf("choice %v, %v, want %v: its people say so", c, err, all[k])
 		}
 	}
-	if _, _, err := s.best(choices([]float64{1}, []float64{1}, []float64{1}), 1, func(choice) (*classified, error) {
+	if _, _, err := s.collection(0).best(choices([]float64{1}, []float64{1}, []float64{1}), 1, func(choice) (*classified, error) {
 		return nil, fmt.Errorf("NaN: %w", vlm.ErrDiverged)
 	}); err == nil || !strings.Contains(err.Error(), "every choice failed") {
 		t.Errorf("all fail: %v", err)
 	}
-	if _, _, err := s.best([]choice{{}}, 1, func(choice) (*classified, error) { return nil, errors.ErrUnsupported }); !errors.Is(err, errors.ErrUnsupported) {
+	if _, _, err := s.collection(0).best([]choice{{}}, 1, func(choice) (*classified, error) { return nil, errors.ErrUnsupported }); !errors.Is(err, errors.ErrUnsupported) {
 		t.Errorf("another error: %v", err)
+	}
+}
+
+// TestSharpened: encodings stay in the l1 ball and are as long as it allows, in their quadrants, with the same
+// order of sizes and a larger share of the largest; nothing stays nothing.
+func TestSharpened(t *testing.T) {
+	const radius, d = 5.0, 8
+	u := matrix(60, d)
+	r := encoders.Rand(1, "sharp", 0)
+	for i := range u.Data[:59*d] {
+		u.Data[i] = r.NormFloat64()
+	}
+	n := &made{m: &vlm.Model{Body: encoder.Body{Domain: bundle.L1Ball, Radius: radius, Coordinates: d}}, known: u, train: u, ask: u, test: u}
+	sharp := n.sharpened().train
+	share := func(row []float64) (largest, norm float64) {
+		for _, v := range row {
+			largest, norm = max(largest, math.Abs(v)), norm+math.Abs(v)
+		}
+		return largest / norm, norm
+	}
+	for i := range 59 {
+		was, is := u.Data[i*d:][:d], sharp.Data[i*d:][:d]
+		before, _ := share(was)
+		after, norm := share(is)
+		if math.Abs(norm-radius) > 1e-12 || after <= before {
+			t.Errorf("%v: norm %g, the largest has %g of it and had %g", is, norm, after, before)
+		}
+		for j := range is {
+			for k := range is {
+				if was[j]*is[j] < 0 || (math.Abs(was[j]) < math.Abs(was[k])) != (math.Abs(is[j]) < math.Abs(is[k])) {
+					t.Errorf("%v became %v", was, is)
+				}
+			}
+		}
+	}
+	if !slices.Equal(sharp.Data[59*d:], u.Data[59*d:]) {
+		t.Errorf("zeros became %v", sharp.Data[59*d:])
+	}
+}
+
+// TestSignificance compares levels with those of Student's tables: t = 2.353 of 3 degrees of freedom is that of
+// 5 %, 4.541 that of 1 %.
+func TestSignificance(t *testing.T) {
+	var s vlmStudy
+	for i, v := range []float64{9, 11, 9, 11} {
+		// The mean is 10 and its standard error 1/√3.
+		for k, at := range []float64{2.353, 4.541} {
+			s.add("d", strconv.Itoa(k), 1, 10-at/math.Sqrt(3), v)
+		}
+		if i < 2 && s[0].AboveChance != nil {
+			t.Errorf("a level %g of %d runs of a collection", *s[0].AboveChance, i+1)
+		}
+	}
+	for k, want := range []float64{0.05, 0.01} {
+		if p := s[k].AboveChance; p == nil || math.Abs(*p-want) > 1e-4 {
+			t.Errorf("level %v, want %g", p, want)
+		}
+	}
+	// Two runs whose collections vary as those four but for the mean: 2 degrees of freedom, 6.965 is 1 %.
+	var two vlmStudy
+	two.add("d", "s", 1, 5-6.965/math.Sqrt(2), 3, 5)
+	two.add("d", "s", 1, 5-6.965/math.Sqrt(2), 5, 7)
+	if p := two[0].AboveChance; p == nil || math.Abs(*p-0.01) > 1e-4 {
+		t.Errorf("level %v, want 0.01", p)
 	}
 }

@@ -7,12 +7,16 @@ import (
 	"fmt"
 	"io"
 	"math"
+	"os"
+	"path/filepath"
 	"slices"
 	"strconv"
 	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
+	"gonum.org/v1/gonum/stat"
+	"gonum.org/v1/gonum/stat/distuv"
 	"gonum.org/v1/plot"
 	"gonum.org/v1/plot/plotter"
 	"gonum.org/v1/plot/vg"
@@ -128,7 +132,7 @@ type vlmOptions struct {
 	figure                        vlmFigure
 	data, adult, loans            string
 	full, order                   bool
-	runs, tableRuns               int
+	runs, tableRuns, collections  int
 	people, epochs, centralEpochs int // of networks of images
 	seed                          uint64
 	checkpoints                   string
@@ -139,12 +143,13 @@ type vlmOptions struct {
 	hidden     []int
 	tableSteps int
 	line       *shell.Progress
+	kept       *unfinished
 	study      vlmStudy
 }
 
 func newVLMFigureCommand(s *shell.Streams, v vlmFigure) *cobra.Command {
 	o := &vlmOptions{
-		Common: shell.Common{Streams: s}, figure: v, runs: 1, tableRuns: 1,
+		Common: shell.Common{Streams: s}, figure: v, runs: 1, tableRuns: 1, collections: 1,
 		people: 6000, epochs: 6, centralEpochs: 1, tableSteps: 1400,
 	}
 	example, help := "--data mnist", mnistHelp
@@ -190,6 +195,7 @@ deviation over the runs, and `+v.name+`.svg. Noise is drawn in floating point.`,
 		f.Func("central", "numbers", "inf,5,1", "central epsilons, a line for each, inf for none", readEpsilons(&o.protected))
 		f.Bool(&o.order, "published-order", "also lines of networks trained in the order of the paper, which protects nobody")
 		f.Integer(&o.runs, "runs", "", 1, 1000, "runs, each with its own networks and people")
+		f.Integer(&o.collections, "collections", "", 1, 1000, "times that the people of a run send their encodings, each with noise of its own; the accuracy of a run at latent level is the mean")
 		seedFlag(f, &o.seed)
 	})
 }
@@ -226,17 +232,37 @@ func (o *vlmOptions) run(ctx context.Context) error {
 		o.people, o.epochs, o.centralEpochs = 45_000, 15, 8
 	}
 	o.tableRuns = max(o.tableRuns, o.runs)
+	var err error
+	if o.kept, err = newUnfinished(&o.Common, o.figure.name, o.files(), o.people, o.epochs, o.centralEpochs, o.full, o.seed, o.networks, o.hidden, o.tableSteps, o.collections); err != nil {
+		return err
+	}
 	files, err := produce(&o.Common, func(line *shell.Progress) error {
 		o.line = line
 		return o.figure.run(o, ctx)
 	}, output{o.figure.name, func() [][]string { return o.study.records() }, func(w io.Writer) error { return o.study.draw(w) }})
-	if err != nil {
+	if err = o.kept.ended(&o.Common, err); err != nil {
 		return err
 	}
 	took := time.Since(begin)
 	body := shell.Object{"caption", o.figure.caption, "differs", o.figure.differs, "published", o.figure.published, "points", o.study, "seconds", math.Round(took.Seconds())}
 	rows := slices.Concat([]shell.Row{{"caption", flat(o.figure.caption)}, {"differs", flat(o.figure.differs)}}, o.study.rows(), publishedRows(o.figure.published))
 	return report(&o.Common, o.figure.name, body, append(rows, shell.Row{"time", took.Round(time.Second).String()}), files)
+}
+
+// files are those of the data that are there; who reads them reports others.
+func (o *vlmOptions) files() (files []string) {
+	names := []string{o.loans, o.adult}
+	for _, part := range []string{trainPart, testPart} {
+		for _, name := range []string{imagesName, labelsName} {
+			names = append(names, filepath.Join(o.data, part+name), filepath.Join(o.data, part+name+".gz"))
+		}
+	}
+	for _, name := range names {
+		if info, err := os.Stat(name); err == nil && info.Mode().IsRegular() {
+			files = append(files, name)
+		}
+	}
+	return files
 }
 
 // flat is a text in one line.
@@ -267,15 +293,45 @@ type vlmPoint struct {
 	// Epsilon is nil without privacy.
 	Epsilon *float64 `json:"epsilon"`
 	accuracies
+	Chance float64 `json:"chance"` // accuracy of the most frequent class for everybody
+	// AboveChance is the level of significance at which the mean is above chance, by Student's one-sided test: on
+	// the means of the runs if there are at least three, and otherwise on all collections, of these runs'
+	// networks alone; nil where there is none.
+	AboveChance *float64 `json:"p_above_chance"`
+
+	collections [][]float64 // of each run
 }
 
 type vlmStudy []*vlmPoint
 
-// add adds a run; an infinite epsilon is none.
-func (s *vlmStudy) add(data, series string, epsilon, accuracy float64) {
-	like((*[]*vlmPoint)(s), vlmPoint{Data: data, Series: series, Epsilon: shell.Finite(epsilon)}, func(p *vlmPoint) bool {
+// add adds a run, with the accuracy of each of its collections; an infinite epsilon is none.
+func (s *vlmStudy) add(data, series string, epsilon, chance float64, run ...float64) {
+	p := like((*[]*vlmPoint)(s), vlmPoint{Data: data, Series: series, Epsilon: shell.Finite(epsilon)}, func(p *vlmPoint) bool {
 		return p.Data == data && p.Series == series && noiseless(p.Epsilon) == epsilon
-	}).add(accuracy)
+	})
+	p.accuracies.add(stat.Mean(run, nil))
+	p.collections = append(p.collections, run)
+	p.Chance = max(p.Chance, chance)
+	p.AboveChance = p.significance()
+}
+
+// significance is that of a mean above chance; nil if there is none to be had.
+func (p *vlmPoint) significance() *float64 {
+	n, freedom, square := p.Runs, p.Runs-1, p.Deviation*p.Deviation
+	if p.Runs < 3 {
+		n, freedom, square = 0, 0, 0
+		for _, run := range p.collections {
+			_, deviation := meanAndDeviation(run)
+			n, freedom, square = n+len(run), freedom+len(run)-1, square+float64(len(run)-1)*deviation*deviation
+		}
+		square /= float64(max(freedom, 1))
+	}
+	if freedom < 2 || square == 0 {
+		return nil
+	}
+	t := (p.Mean - p.Chance) / math.Sqrt(square/float64(n))
+	level := distuv.StudentsT{Mu: 0, Sigma: 1, Nu: float64(freedom)}.Survival(t)
+	return &level
 }
 
 // noiseless is infinite without noise.
@@ -296,13 +352,17 @@ func (s vlmStudy) each(do func(data, series string, points vlmStudy)) {
 }
 
 func (s vlmStudy) records() [][]string {
-	out := [][]string{{"data", "series", "epsilon", "accuracy", "standard_deviation", "runs"}}
+	out := [][]string{{"data", "series", "epsilon", "accuracy", "standard_deviation", "runs", "chance", "p_above_chance"}}
 	for _, p := range s {
 		epsilon := "inf"
 		if p.Epsilon != nil {
 			epsilon = fmt.Sprint(*p.Epsilon)
 		}
-		out = append(out, append([]string{p.Data, p.Series, epsilon}, p.record()...))
+		above := ""
+		if p.AboveChance != nil {
+			above = rounded(*p.AboveChance, 2)
+		}
+		out = append(out, slices.Concat([]string{p.Data, p.Series, epsilon}, p.record(), []string{rounded(p.Chance, 4), above}))
 	}
 	return out
 }
@@ -314,6 +374,9 @@ func (s vlmStudy) rows() (rows []shell.Row) {
 			at := ""
 			if p.Epsilon != nil {
 				at = fmt.Sprintf(" at %g", *p.Epsilon)
+			}
+			if p.AboveChance != nil && p.Epsilon != nil {
+				at += fmt.Sprintf(" (chance %.3f, p %s)", p.Chance, rounded(*p.AboveChance, 1))
 			}
 			parts = append(parts, p.text()+at)
 		}

@@ -265,15 +265,21 @@ func (o *vlmOptions) join(ctx context.Context) error {
 		for k, numbers := range [][]int{split.train, split.ask, split.test} {
 			s.own[k] = clean.choose(numbers).x
 		}
+		var pieces []piece[float64]
 		for _, side := range []struct {
 			series string
 			x      people
 		}{{"clean features alone", clean}, {"all features clean", split.hot}} {
-			accuracy, err := s.ofFeatures(ctx, side.x.choose(split.train).x, side.x.choose(split.test).x, 1, math.Inf(1))
-			if err != nil {
-				return err
-			}
-			o.study.add(panel, side.series, math.Inf(1), accuracy)
+			pieces = append(pieces, piece[float64]{
+				fmt.Sprintf("%s, seed %d, %s", t.name, s.seed, side.series),
+				func(ctx context.Context) (float64, error) {
+					return s.collection(0).ofFeatures(ctx, side.x.choose(split.train).x, side.x.choose(split.test).x, 1, math.Inf(1))
+				},
+				func(accuracy float64) { o.study.add(panel, side.series, math.Inf(1), s.chance(), accuracy) },
+			})
+		}
+		if err := work(ctx, o.kept, pieces); err != nil {
+			return err
 		}
 		return o.lines(ctx, s, true, latentLevel)
 	})

@@ -156,15 +156,36 @@ type Files struct {
 // of the columns or has two of its name.
 func ReadRows(s beam.Scope, in Files, person, partition, value string) (beam.PCollection, error) {
 	bad := check.In("noisebeam")
-	bad.Want(person != "", "person", `""`, "the column that tells whose a row is")
+	in.check(person, bad)
 	bad.Want(partition != "", "partition", `""`, "the column of partitions")
-	bad.Want(in.Pattern != "", "in", `""`, "a file, or a pattern of files")
-	bad.Want(in.Delimiter == 0 || csvfile.ParseDelimiter(string(rune(in.Delimiter))) != 0, "delimiter", strconv.QuoteRune(rune(in.Delimiter)), csvfile.WantDelimiter)
 	if err := bad.Err(); err != nil {
 		return beam.PCollection{}, err
 	}
 	s = s.Scope("noisebeam.ReadRows")
-	return beam.ParDo(s, &readRowsFn{person, partition, value, csvfile.Options{Delimiter: in.Delimiter, OneLine: in.OneLine}}, files(s, in.Pattern)), nil
+	return beam.ParDo(s, &readRowsFn{person, partition, value, in.options()}, files(s, in.Pattern)), nil
+}
+
+// ReadEntries reads CSV files as a PCollection<Entry>, with the values of these columns. A row that is
+// malformed does not count, and nothing tells so. What fails the pipeline is what fails that of ReadRows.
+func ReadEntries(s beam.Scope, in Files, person string, columns ...string) (beam.PCollection, error) {
+	bad := check.In("noisebeam")
+	in.check(person, bad)
+	bad.Want(len(columns) > 0 && !slices.Contains(columns, ""), "columns", fmt.Sprintf("%q", columns), "the names of one or more")
+	if err := bad.Err(); err != nil {
+		return beam.PCollection{}, err
+	}
+	s = s.Scope("noisebeam.ReadEntries")
+	return beam.ParDo(s, &readEntriesFn{append([]string{person}, columns...), in.options()}, files(s, in.Pattern)), nil
+}
+
+func (in Files) check(person string, bad *check.List) {
+	bad.Want(person != "", "person", `""`, "the column that tells whose a row is")
+	bad.Want(in.Pattern != "", "in", `""`, "a file, or a pattern of files")
+	bad.Want(in.Delimiter == 0 || csvfile.ParseDelimiter(string(rune(in.Delimiter))) != 0, "delimiter", strconv.QuoteRune(rune(in.Delimiter)), csvfile.WantDelimiter)
+}
+
+func (in Files) options() csvfile.Options {
+	return csvfile.Options{Delimiter: in.Delimiter, OneLine: in.OneLine}
 }
 
 // scan calls first for the header of a file and then each for every row. One that is malformed ends
@@ -282,16 +303,10 @@ type readRowsFn struct {
 }
 
 func (f *readRowsFn) ProcessElement(ctx context.Context, file fileio.ReadableFile, emit func(Row)) error {
-	var at [3]int
+	var at []int
 	return scan(ctx, file, f.Options, false, func(columns []string) (err error) {
-		for i, column := range []string{f.Person, f.Partition, f.Value} {
-			if column == "" {
-				at[i] = -1
-			} else if at[i], err = find(columns, column); err != nil {
-				return err
-			}
-		}
-		return nil
+		at, err = findAll(columns, f.Person, f.Partition, f.Value)
+		return err
 	}, func(in *csvfile.Reader) error {
 		r := Row{Person: in.Content(at[0]), Partition: in.Content(at[1])}
 		if at[2] >= 0 {
@@ -305,6 +320,42 @@ func (f *readRowsFn) ProcessElement(ctx context.Context, file fileio.ReadableFil
 		emit(r)
 		return nil
 	}, func(int, error) error { return nil }) // nor do these
+}
+
+// findAll returns where the columns stand, -1 for "".
+func findAll(columns []string, names ...string) ([]int, error) {
+	at := make([]int, len(names))
+	for i, name := range names {
+		var err error
+		if at[i] = -1; name != "" {
+			at[i], err = find(columns, name)
+		}
+		if err != nil {
+			return nil, err
+		}
+	}
+	return at, nil
+}
+
+// readEntriesFn reads a file for ReadEntries.
+type readEntriesFn struct {
+	Columns []string // that of persons is the first
+	Options csvfile.Options
+}
+
+func (f *readEntriesFn) ProcessElement(ctx context.Context, file fileio.ReadableFile, emit func(Entry)) error {
+	var at []int
+	return scan(ctx, file, f.Options, false, func(columns []string) (err error) {
+		at, err = findAll(columns, f.Columns...)
+		return err
+	}, func(in *csvfile.Reader) error {
+		e := Entry{Person: in.Content(at[0])}
+		for _, i := range at[1:] {
+			e.Values = append(e.Values, in.Content(i))
+		}
+		emit(e)
+		return nil
+	}, func(int, error) error { return nil }) // such rows do not count
 }
 
 type writeCSVFn struct{ File string }

@@ -13,6 +13,8 @@ import (
 	"github.com/noisewright/noisewright/dp"
 	noisebeam "github.com/noisewright/noisewright/integrations/beam"
 	"github.com/noisewright/noisewright/loss"
+	"github.com/noisewright/noisewright/plan"
+	"github.com/noisewright/noisewright/release"
 	"github.com/noisewright/noisewright/subset"
 )
 
@@ -78,4 +80,51 @@ func ExampleShares() {
 		panic(err)
 	}
 	_, _ = p, shares // to be written somewhere, and run
+}
+
+// Running totals of sign-ups by month, each person in one month: one plan, charged and drawn once.
+func ExampleWorkload() {
+	// As "noisewright plan design --workload prefix:3 --epsilon 1 --delta 0" makes it, and plan.Decode reads it.
+	noise, err := plan.Geometric(1)
+	if err != nil {
+		panic(err)
+	}
+	totals, err := plan.New(plan.Spec{
+		Budget: dp.Budget{Epsilon: 1}, Neighbors: dp.AddRemove, MaxPerPerson: 1,
+		Workload:     plan.Workload{Kind: plan.Prefix, Cells: 3},
+		Measurements: []plan.Measurement{{Kind: plan.Partition, Block: 1, Weight: 1, Noise: &noise}},
+	})
+	if err != nil {
+		panic(err)
+	}
+	proved, err := totals.Verify()
+	if err != nil {
+		panic(err)
+	}
+	budget, err := noisebeam.NewBudget(1.5, 0)
+	if err != nil {
+		panic(err)
+	}
+
+	p, s := beam.NewPipelineWithRoot()
+	entries, err := noisebeam.ReadEntries(s, noisebeam.Files{Pattern: "people-*.csv"}, "id", "month")
+	if err != nil {
+		panic(err)
+	}
+	options := noisebeam.WorkloadOptions{Cells: []release.Cells{{Column: "month", Keys: []string{"jan", "feb", "mar"}}}, Level: 0.95}
+	answers, err := noisebeam.Workload(s, entries, proved, options, budget)
+	if err != nil {
+		panic(err)
+	}
+	lines := beam.ParDo(s, func(a release.WorkloadAnswer) string {
+		return fmt.Sprintf("%s,%.0f,%.0f,%.0f", a.Of[0], a.Value, a.LowerOfAll, a.UpperOfAll)
+	}, answers)
+	textio.Write(s, "totals.csv", lines)
+	// beamx.Run(ctx, p) of Beam runs it, on the engine that --runner names.
+	_ = p
+
+	_, err = noisebeam.Workload(s, entries, proved, options, budget)
+	fmt.Println(err)
+	// Output:
+	// account: this release would exceed the budget of epsilon 1.5, delta 0: spent are 1, and with it 2 would be
 }

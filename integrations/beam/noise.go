@@ -8,6 +8,7 @@ import (
 	"crypto/sha256"
 	"errors"
 	"fmt"
+	"io"
 	"math"
 	"math/big"
 	"reflect"
@@ -45,27 +46,33 @@ func newNoise(v *tables.Verified) (noise, error) {
 	return noise{Table: text.Bytes(), Secret: newSecret()}, nil
 }
 
-// proved are the tables that this process has verified, by the hash of their text: Beam
-// makes many instances of a DoFn.
+// proved is what this process has verified, by the hash of its text: Beam makes many instances of a DoFn.
 var proved sync.Map
+
+// verified returns what was read from a text once and verified, without a limit of work: who built the pipeline
+// had it verified, and this takes as long as it did then.
+func verified[V any, M any](text []byte, decode func(io.Reader) (M, error), verify func(context.Context, M, proof.Options) (V, error)) (v V, err error) {
+	hash := sha256.Sum256(text)
+	if known, ok := proved.Load(hash); ok {
+		return known.(V), nil
+	}
+	m, err := decode(bytes.NewReader(text))
+	if err != nil {
+		return v, err
+	}
+	if v, err = verify(context.Background(), m, proof.Options{Work: math.MaxInt64}); err == nil {
+		proved.Store(hash, v)
+	}
+	return v, err
+}
 
 // setup verifies the table and makes a sampler of its own.
 func (n *noise) setup() error {
-	hash := sha256.Sum256(n.Table)
-	v, ok := proved.Load(hash)
-	if !ok {
-		t, err := tables.Decode(bytes.NewReader(n.Table))
-		if err != nil {
-			return err
-		}
-		// Who built the pipeline had it verified: this takes as long as it did then.
-		if v, err = proof.Verify(context.Background(), t, proof.Options{Work: math.MaxInt64}); err != nil {
-			return err
-		}
-		proved.Store(hash, v)
+	v, err := verified(n.Table, tables.Decode, proof.Verify[tables.Table, tables.Certificate])
+	if err != nil {
+		return err
 	}
-	var err error
-	n.s, err = sampler.NewKeyed(v.(*tables.Verified), n.Secret.key())
+	n.s, err = sampler.NewKeyed(v, n.Secret.key())
 	return err
 }
 

@@ -6,6 +6,8 @@ import (
 	"reflect"
 
 	"github.com/apache/beam/sdks/v2/go/pkg/beam"
+
+	"github.com/noisewright/noisewright/release"
 )
 
 // Workers find functions and types by their names. Beam's generic package register would
@@ -19,6 +21,7 @@ func init() {
 		reflect.TypeFor[readCSVFn](), reflect.TypeFor[writeCSVFn](), reflect.TypeFor[readRowsFn](),
 		one, reflect.TypeFor[someFn](),
 		named, onlyOne, reflect.TypeFor[estimateFn](),
+		reflect.TypeFor[placeFn](), reflect.TypeFor[inputFn](), noEntry, counted, reflect.TypeFor[measureFn](), reflect.TypeFor[readEntriesFn](),
 	} {
 		beam.RegisterDoFn(fn)
 	}
@@ -26,6 +29,7 @@ func init() {
 		reflect.TypeFor[Row](), reflect.TypeFor[totals](), reflect.TypeFor[contribution](), reflect.TypeFor[pick](), reflect.TypeFor[choice](), reflect.TypeFor[chosen](),
 		reflect.TypeFor[chooseFn](), reflect.TypeFor[totalsFn](), reflect.TypeFor[addFn](),
 		reflect.TypeFor[Answer](), reflect.TypeFor[Share](), reflect.TypeFor[tallied](), reflect.TypeFor[tallyFn](),
+		reflect.TypeFor[Entry](), reflect.TypeFor[count](), reflect.TypeFor[release.WorkloadAnswer](),
 		reflect.TypeFor[Quantile](), reflect.TypeFor[record](), reflect.TypeFor[header](),
 	} {
 		beam.RegisterType(t)

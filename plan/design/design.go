@@ -28,6 +28,9 @@ type Problem struct {
 	Neighbors    string // dp.AddRemove or dp.Replace
 	MaxPerPerson int    // cells that a person may be in
 	Workload     plan.Workload
+	// Series wants each cell measured by itself, so that a series of periods can be released as they end; other
+	// candidates then say by their estimates what that costs.
+	Series bool
 }
 
 // Options tune a design; the zero value is useful.
@@ -36,6 +39,8 @@ type Options struct {
 	Noise account.Designer
 	// Gap is the relative one to the dual at which the Gaussian factorization stops; 0: 1e-3.
 	Gap float64
+	// All makes and proves all candidates, and not only those near the best one.
+	All bool
 }
 
 // Candidate is a way to answer the workload.
@@ -57,6 +62,11 @@ type Result struct {
 	Candidates []Candidate // the best first
 	// NumberByNumber is the mean squared error of releases of one query, or one table, at a time.
 	NumberByNumber float64
+	// Gaussian says that these have Gaussian noise, which was better there than Laplace noise.
+	Gaussian bool
+	// Bound, if not 0, is below the error of every plan with Gaussian noise of one law: that of the candidate, or
+	// one of fewer cells where there is none.
+	Bound float64
 	// Stopped says that the context ended the search: more time may find better.
 	Stopped bool
 }
@@ -73,9 +83,11 @@ type study struct {
 	options    Options
 	touched    int // cells in which neighbors differ
 	gram       [][]float64
-	sums       [][]float64 // of the gram, above and before each entry
+	trace      float64     // of the gram
+	sums       [][]float64 // of it, above and before each entry
 	strategies []*strategy
-	stopped    bool // the search for strategies, by its context
+	bound      float64 // below the squared error of Gaussian noise for an error of 1 in each column
+	stopped    bool    // the search for strategies, by its context
 }
 
 // Design returns the plan with the least mean squared error. A context that ends stops the search for
@@ -95,6 +107,7 @@ func newStudy(ctx context.Context, p Problem, o Options) (*study, error) {
 	errs.Add(p.Workload.Validate())
 	errs.OneOf("neighbors", p.Neighbors, dp.AddRemove, dp.Replace)
 	errs.If(p.MaxPerPerson < 1 || p.MaxPerPerson > plan.MaxCells, "max-per-person", p.MaxPerPerson, "1 to %d cells", plan.MaxCells)
+	errs.If(p.Series && (p.Workload.Kind == plan.Marginals || p.Workload.Kind == plan.Matrix), "series", "true", "false of %s: periods are those of prefix, ranges or identity", p.Workload.Kind)
 	if err := errs.Err(); err != nil {
 		return nil, err
 	}
@@ -113,19 +126,21 @@ func newStudy(ctx context.Context, p Problem, o Options) (*study, error) {
 		if s.gram[i][i] == 0 {
 			return nil, check.Field("design", "workload", fmt.Sprintf("no query of cell %d", i+1), "every cell in a query")
 		}
+		s.trace += s.gram[i][i]
 	}
 	s.sums = sumsOf(s.gram)
-	if p.Workload.Cells > plan.MaxCells {
-		return s, nil // of so many cells only blocks are measured
-	}
-	half, cancel := halfOf(ctx)
-	defer cancel()
-	identities := pIdentities(half, s.gram)
-	s.stopped = half.Err() != nil
-	for _, found := range []*strategy{identities, gaussian(ctx, s.gram, o.Gap)} {
-		if found != nil {
+	if p.Workload.Cells <= plan.MaxCells { // of more only blocks are measured
+		half, cancel := halfOf(ctx)
+		defer cancel()
+		if found := pIdentities(half, s.gram); found != nil {
 			s.strategies = append(s.strategies, found)
 		}
+		s.stopped = half.Err() != nil
+	}
+	factored := gaussian(ctx, s.gram, o.Gap)
+	s.bound, s.stopped = factored.bound, s.stopped || factored.stopped
+	if factored.rows != nil {
+		s.strategies = append(s.strategies, factored)
 	}
 	return s, nil
 }
@@ -153,10 +168,12 @@ func (s *study) at(ctx context.Context, b dp.Budget) (*Result, error) {
 		return nil, err
 	}
 	best := slices.MinFunc(list, func(a, b candidate) int { return cmp.Compare(a.MeanSquaredError, b.MeanSquaredError) }).MeanSquaredError
-	r := &Result{NumberByNumber: s.oneByOne(), Stopped: s.stopped || ctx.Err() != nil}
+	r := &Result{Bound: s.gaussianBound(), Stopped: s.stopped || ctx.Err() != nil}
+	r.NumberByNumber, r.Gaussian = s.oneByOne()
 	var failed error
 	for _, c := range list {
-		if c.MeanSquaredError <= best*margin {
+		fits := !s.problem.Series || c.Name == identity
+		if s.options.All || fits && (s.problem.Series || c.MeanSquaredError <= best*margin) {
 			made, err := s.prove(context.WithoutCancel(ctx), &c)
 			if err != nil {
 				failed = err
@@ -164,11 +181,12 @@ func (s *study) at(ctx context.Context, b dp.Budget) (*Result, error) {
 			}
 			c.Made = made
 			c.MeanSquaredError, _ = made.Certificate().MeanSquaredError.Float64()
-			if r.Plan == nil || made.Certificate().MeanSquaredError.Cmp(r.Plan.Certificate().MeanSquaredError) < 0 {
+			if fits && (r.Plan == nil || made.Certificate().MeanSquaredError.Cmp(r.Plan.Certificate().MeanSquaredError) < 0) {
 				r.Plan, r.Strategy = made, c.Name
 			}
 		}
 		r.Candidates = append(r.Candidates, c.Candidate)
+		r.Bound = max(r.Bound, c.Bound)
 	}
 	if r.Plan == nil {
 		return nil, failed
@@ -286,16 +304,15 @@ func geometricVariance(epsilon float64) float64 {
 	return 2 * (1 + x) / (x * x)
 }
 
+// identity is the candidate that measures the cells.
+const identity = "identity"
+
 // blocks is a candidate of one partition.
 func (s *study) blocks(size int, l plan.Law) candidate {
-	v, sum := varianceOf(l), 0.0
-	for i := range s.gram {
-		sum += s.gram[i][i]
-	}
 	c := candidate{make: func(context.Context) ([]plan.Measurement, error) {
 		return []plan.Measurement{{Kind: plan.Partition, Block: size, Weight: 1, Noise: &l}}, nil
 	}}
-	c.Name, c.MeanSquaredError = "identity", v*sum/s.queries()
+	c.Name, c.MeanSquaredError = identity, varianceOf(l)*s.trace/s.queries()
 	return c
 }
 
@@ -380,9 +397,20 @@ func (s *study) gaussianCandidate(m *strategy) candidate {
 		return []plan.Measurement{{Kind: plan.L2, Weight: 1, Rows: rows, Deviation: sigma}}, err
 	}}
 	each := sigma * sigma / (steps * steps) / s.queries()
-	unit, _ := noise.GaussianSigma(dp.Privacy{Epsilon: s.problem.Epsilon, Delta: s.problem.Delta, Sensitivity: 1})
-	c.Name, c.MeanSquaredError, c.Bound = m.name, m.total*each, m.bound*unit*unit/s.queries()
+	c.Name, c.MeanSquaredError, c.Bound = m.name, m.total*each, s.gaussianBound()
 	return c
+}
+
+// gaussianBound is below the mean squared error of every plan with Gaussian noise of one law; 0 if none is known.
+func (s *study) gaussianBound() float64 {
+	if s.problem.Delta == 0 || s.bound == 0 {
+		return 0
+	}
+	unit, err := noise.GaussianSigma(dp.Privacy{Epsilon: s.problem.Epsilon, Delta: s.problem.Delta, Sensitivity: 1})
+	if err != nil {
+		return 0
+	}
+	return s.bound * unit * unit / s.queries()
 }
 
 func whole(rows *mat.Dense) [][]int64 {
@@ -399,7 +427,7 @@ func whole(rows *mat.Dense) [][]int64 {
 
 // oneByOne returns the mean squared error of queries, or tables, that are released one at a time with the
 // same noise each, Gaussian or Laplace, whichever is better.
-func (s *study) oneByOne() float64 {
+func (s *study) oneByOne() (variance float64, gaussian bool) {
 	squares, sums := 0.0, 0.0 // largest ℓ2² and ℓ1 norms of a column of all queries
 	w := &s.problem.Workload
 	if w.Kind == plan.Marginals {
@@ -422,7 +450,7 @@ func (s *study) oneByOne() float64 {
 	}
 	k := float64(s.touched)
 	scale := k * sums / s.problem.Epsilon
-	best := 2 * scale * scale
+	variance = 2 * scale * scale
 	if s.problem.Delta > 0 {
 		if s.problem.Neighbors == dp.AddRemove || s.touched > 2 {
 			squares *= k * k
@@ -430,9 +458,9 @@ func (s *study) oneByOne() float64 {
 			squares *= k
 		}
 		sigma, err := noise.GaussianSigma(dp.Privacy{Epsilon: s.problem.Epsilon, Delta: s.problem.Delta, Sensitivity: math.Sqrt(squares)})
-		if err == nil {
-			best = min(best, sigma*sigma)
+		if err == nil && sigma*sigma < variance {
+			return sigma * sigma, true
 		}
 	}
-	return best
+	return variance, false
 }

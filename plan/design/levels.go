@@ -101,10 +101,7 @@ func (s *study) threeLevels(b, c int) (value float64, shares []float64) {
 // multiple of it or 0. The inverse A of I/v + J/w is v·(I − J·v/(w + n·v)) on a block of n cells, that with
 // larger blocks A − A·1·1ᵀ·A/(x + 1ᵀ·A·1), where A·1 is v·w/(w + n·v).
 func (s *study) errorOf(b, c int, v, w, x float64) float64 {
-	n, sum := len(s.gram), 0.0
-	for i := range n {
-		sum += v * s.gram[i][i]
-	}
+	n, sum := len(s.gram), v*s.trace
 	for at := 0; at < n; at += b {
 		end := min(at+b, n)
 		sum -= s.within(at, end, at, end) * v * v / (w + float64(end-at)*v)

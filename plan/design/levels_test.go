@@ -5,7 +5,10 @@ package design
 import (
 	"context"
 	"math"
+	"math/rand/v2"
+	"slices"
 	"testing"
+	"time"
 
 	"gonum.org/v1/gonum/mat"
 
@@ -18,7 +21,7 @@ func TestErrorOfLevels(t *testing.T) {
 	for _, text := range []string{"prefix:13", "ranges:12", "identity:7"} {
 		w := workload(t, text)
 		g := w.Gram()
-		s := &study{problem: Problem{Workload: w}, gram: g, sums: sumsOf(g)}
+		s := &study{problem: Problem{Workload: w}, gram: g, trace: mat.Trace(denseOf(g)), sums: sumsOf(g)}
 		n := len(g)
 		for _, sizes := range [][]int{{1, 0}, {3, 0}, {5, 0}, {12, 0}, {2, 4}, {2, 6}, {3, 6}, {3, 9}, {4, 12}, {5, 10}} {
 			v, noise := 0.7, []float64{1.3, 0.4}
@@ -116,5 +119,62 @@ func TestGaussianSoon(t *testing.T) {
 		if s := gaussian(ended, w.Gram(), 1e-3); s == nil || s.total > 1.05*s.bound || s.total < s.bound {
 			t.Errorf("%s: %+v", text, s)
 		}
+	}
+}
+
+// TestBoundOfFewer: the bound of means over cells together is one of all cells, also where the last are fewer, and of
+// those of a smooth workload it is close.
+func TestBoundOfFewer(t *testing.T) {
+	r := rand.New(rand.NewPCG(9, 10))
+	rough := plan.Workload{Kind: plan.Matrix, Cells: 30}
+	for range 40 {
+		row := make([]int64, rough.Cells)
+		for j := range row {
+			row[j] = r.Int64N(7) - 3
+		}
+		rough.Rows = append(rough.Rows, row)
+	}
+	for name, c := range map[string]struct {
+		w    plan.Workload
+		part float64
+	}{"prefix:94": {workload(t, "prefix:94"), 0.5}, "ranges:63": {workload(t, "ranges:63"), 0.4}, "rough": {rough, 0.01}} {
+		g := c.w.Gram()
+		all := gaussian(t.Context(), g, 1e-6)
+		for _, together := range []int{2, 4} {
+			if few := gaussian(t.Context(), coarser(g, together), 1e-6); few.bound > all.total*(1+1e-9) || few.bound < c.part*all.bound {
+				t.Errorf("%s, %d together: the bound %g of %g", name, together, few.bound, all.total)
+			}
+		}
+		v := make([]float64, len(g)) // of which any has a bound
+		for i := range v {
+			v[i] = 0.5 + r.Float64()
+		}
+		x, y := boundAt(g, v), &strategy{}
+		whole, inner := root(g, v)
+		if y.improve(v, whole, inner); math.Abs(x/y.bound-1) > 1e-9 || x > all.total {
+			t.Errorf("%s: the bound %g, by all of the root %g, of %g", name, x, y.bound, all.total)
+		}
+	}
+}
+
+// TestLate: where two roots would not be done in time there is no matrix with Gaussian noise, but a bound, and the plan is proved;
+// what is left of the time is compared with the work.
+func TestLate(t *testing.T) {
+	over, cancel := context.WithDeadline(t.Context(), time.Now().Add(-time.Hour))
+	defer cancel()
+	p := problem(t, "prefix:130", 1, 1e-6)
+	full, err := Design(t.Context(), p, Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	r, err := Design(over, p, Options{})
+	if err != nil || !r.Stopped || r.Plan.Mechanism() == nil || r.Bound <= 0.5*full.Bound || r.Bound > full.Bound*(1+1e-9) {
+		t.Fatalf("%+v, %v", r, err)
+	}
+	if slices.ContainsFunc(r.Candidates, func(c Candidate) bool { return c.Name == "gaussian" }) {
+		t.Errorf("%+v has Gaussian noise", r.Candidates)
+	}
+	if late(t.Context(), time.Hour, 0) || !late(over, time.Second, time.Minute) || late(over, time.Second, 2*time.Hour) {
+		t.Error("what is late is not, or the other way round")
 	}
 }

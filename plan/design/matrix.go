@@ -6,9 +6,12 @@ import (
 	"context"
 	"math"
 	"math/rand/v2"
+	"time"
 
 	"gonum.org/v1/gonum/mat"
 	"gonum.org/v1/gonum/optimize"
+
+	"github.com/noisewright/noisewright/plan"
 )
 
 // strategy is a matrix of rows, with what its answers cost where every column is of norm 1.
@@ -17,6 +20,8 @@ type strategy struct {
 	rows  *mat.Dense
 	total float64 // tr(G·(AᵀA)⁻¹)
 	bound float64 // below that of every other one; 0: none is known
+	// stopped says that time ended the search.
+	stopped bool
 }
 
 func denseOf(g [][]float64) *mat.Dense {
@@ -29,7 +34,7 @@ func denseOf(g [][]float64) *mat.Dense {
 
 // pIdentities returns the best matrix of the form (D; Θ·D) with p rows Θ >= 0 that was found from
 // several starts, D such that the columns sum to 1 (McKenna, Miklau, Hay & Machanavajjhala 2018, HDMM,
-// OPT₀); nil if none is better than the identity or the context ends before the first is found.
+// OPT₀); nil if none is better than the identity, as where the context ends before the first is found.
 func pIdentities(ctx context.Context, g [][]float64) *strategy {
 	n := len(g)
 	const starts = 3
@@ -43,15 +48,18 @@ func pIdentities(ctx context.Context, g [][]float64) *strategy {
 			continue
 		}
 		for seed := range starts {
+			if best != nil && ctx.Err() != nil {
+				break
+			}
 			r := rand.New(rand.NewPCG(uint64(p), uint64(seed))) //nolint:gosec // starts, which no guarantee rests on
 			found := newPIdentity(gram, p).minimize(ctx, r)
 			if best == nil || found.value < best.value {
 				best = found
 			}
-			if ctx.Err() != nil {
-				return best.strategy()
-			}
 		}
+	}
+	if best == nil || best.value >= mat.Trace(gram) {
+		return nil
 	}
 	return best.strategy()
 }
@@ -183,9 +191,6 @@ func (o *pIdentity) minimize(ctx context.Context, r *rand.Rand) *pIdentity {
 
 // strategy returns the matrix.
 func (o *pIdentity) strategy() *strategy {
-	if o == nil || math.IsInf(o.value, 1) {
-		return nil
-	}
 	theta, u := o.theta(o.at)
 	rows := mat.NewDense(o.n+o.p, o.n, nil)
 	for i := range o.n {
@@ -199,24 +204,35 @@ func (o *pIdentity) strategy() *strategy {
 
 // gaussian returns the matrix with the least tr(G·X⁻¹) of X = AᵀA with X_ii <= 1, and the value of the
 // dual, by the fixed point v ← diag √(V^½·G·V^½): tr R·max(R_ii/v_i) is a value and (tr R)²/Σv a bound
-// for every v > 0, with R that root. It stops at a relative gap, or after the second root once the context has ended,
-// when the gap is some percent.
+// for every v > 0, with R that root. It stops at a relative gap, or after the second root once the context has ended or
+// another root would not be done before it ends, when the gap is some percent. Where two roots would take more than
+// the time that is left and patience, there are no rows, and the bound is that of fewer cells. Of more cells than rows may have
+// there is a bound alone.
 func gaussian(ctx context.Context, g [][]float64, gap float64) *strategy {
-	best, _ := factorization(ctx, g, gap)
-	if best.rows == nil {
-		return nil
-	}
+	best, _, _ := factorization(ctx, g, gap)
 	return best
+}
+
+// patience is what the first roots may take whatever the limit.
+const patience = time.Second
+
+// late reports whether so much work ends later than patience after the deadline of the context.
+func late(ctx context.Context, work, patience time.Duration) bool {
+	end, limited := ctx.Deadline()
+	return limited && time.Until(end)+patience < work
 }
 
 // relaxed are the lengths of steps in the logarithm of v. Errors of v shrink by factors from 0.5, which nearby cells
 // have, to above 0.9: these are Chebyshev's of three steps, for 0.5 to 0.92.
 var relaxed = []float64{2.1, 3.4, 9.3}
 
-// factorization also returns the last v. It starts from that of fewer cells, four together, which takes a
-// sixty-fourth of the time and is close where neighboring cells are asked alike.
-func factorization(ctx context.Context, g [][]float64, gap float64) (best *strategy, v []float64) {
+// factorization also returns the last v and the least time of a root. It starts from that of fewer cells, four together, which takes a
+// sixty-fourth of the time and is close where neighboring cells are asked alike. Its bound is one of all cells too: with S
+// the number of cells together and P their indicators over √S, the trace of the root of a positive semidefinite M is at least that of
+// PᵀMP, which for M = V^½·G·V^½ and v the same on all of them is (SV)^½·H·(SV)^½, H the means of G; and Σv is the sum of Sv.
+func factorization(ctx context.Context, g [][]float64, gap float64) (best *strategy, v []float64, each time.Duration) {
 	n := len(g)
+	best = &strategy{name: "gaussian", total: math.Inf(1)}
 	v = make([]float64, n)
 	for i := range v {
 		v[i] = math.Sqrt(g[i][i])
@@ -226,44 +242,68 @@ func factorization(ctx context.Context, g [][]float64, gap float64) (best *strat
 		if n < 1000 { // a fraction of a second, whatever the limit
 			small = context.WithoutCancel(ctx)
 		}
-		_, few := factorization(small, coarser(g, 4), gap)
+		fewer, few, took := factorization(small, coarser(g, 4), gap)
+		best.bound = fewer.bound
 		for i := range v {
 			x := max(0, min((float64(i)-1.5)/4, float64(len(few)-1)-1e-9))
 			k := int(x)
 			v[i] = few[k] + (x-float64(k))*(few[k+1]-few[k])
 		}
+		each = 64 * took
+		switch {
+		case n > plan.MaxCells: // of so many no rows are measured
+			if best.stopped = late(ctx, each, patience); !best.stopped {
+				best.bound = max(best.bound, boundAt(g, v))
+			}
+			return best, v, each
+		case late(ctx, 2*each, patience):
+			best.stopped = true
+			return best, v, each
+		}
 	}
-	best = &strategy{name: "gaussian", total: math.Inf(1)}
+	each = math.MaxInt64
 	for step := range 2000 {
+		start := time.Now()
 		r, x := root(g, v)
+		each = min(each, time.Since(start)) // other work may be in between
 		if r == nil {
 			break
 		}
-		trace, sum, most := 0.0, 0.0, 0.0
-		for i := range n {
-			trace += r.At(i, i)
-			sum += v[i]
-			most = max(most, r.At(i, i)/v[i])
+		best.improve(v, r, x)
+		if best.total <= best.bound*(1+gap) {
+			break
 		}
-		best.bound = max(best.bound, trace*trace/sum)
-		if value := trace * most; value < best.total {
-			best.total = value
-			x.ScaleSym(1/most, x)
-			var factor mat.Cholesky
-			if factor.Factorize(x) {
-				var u mat.TriDense
-				factor.UTo(&u)
-				best.rows = mat.DenseCopyOf(&u)
-			}
-		}
-		if step > 0 && ctx.Err() != nil || best.total <= best.bound*(1+gap) {
+		if best.stopped = step > 0 && (ctx.Err() != nil || late(ctx, each, 0)); best.stopped {
 			break
 		}
 		for i := range v {
 			v[i] *= math.Pow(r.At(i, i)/v[i], relaxed[step%len(relaxed)])
 		}
 	}
-	return best, v
+	return best, v, each
+}
+
+// improve takes the matrix and the bound of a root, if they are better.
+func (s *strategy) improve(v []float64, r, x *mat.SymDense) {
+	trace, sum, most := 0.0, 0.0, 0.0
+	for i := range v {
+		trace += r.At(i, i)
+		sum += v[i]
+		most = max(most, r.At(i, i)/v[i])
+	}
+	s.bound = max(s.bound, trace*trace/sum)
+	value := trace * most
+	if value >= s.total {
+		return
+	}
+	s.total = value
+	x.ScaleSym(1/most, x)
+	var factor mat.Cholesky
+	if factor.Factorize(x) {
+		var u mat.TriDense
+		factor.UTo(&u)
+		s.rows = mat.DenseCopyOf(&u)
+	}
 }
 
 // coarser returns the means over so many neighboring cells, the last perhaps fewer.
@@ -286,17 +326,36 @@ func coarser(g [][]float64, together int) [][]float64 {
 	return out
 }
 
-// root returns R = (V^½·G·V^½)^½ and V^-½·R·V^-½.
-func root(g [][]float64, v []float64) (r, x *mat.SymDense) {
-	n := len(g)
-	m := mat.NewSymDense(n, nil)
-	for i := range n {
+// boundAt returns (tr R)²/Σv, by the eigenvalues alone.
+func boundAt(g [][]float64, v []float64) float64 {
+	var eigen mat.EigenSym
+	if !eigen.Factorize(scaled(g, v), false) {
+		return 0
+	}
+	trace, sum := 0.0, 0.0
+	for i, w := range eigen.Values(nil) {
+		trace += math.Sqrt(max(w, 0))
+		sum += v[i]
+	}
+	return trace * trace / sum
+}
+
+// scaled returns V^½·G·V^½.
+func scaled(g [][]float64, v []float64) *mat.SymDense {
+	m := mat.NewSymDense(len(g), nil)
+	for i := range g {
 		for j := range i + 1 {
 			m.SetSym(i, j, g[i][j]*math.Sqrt(v[i]*v[j]))
 		}
 	}
+	return m
+}
+
+// root returns R = (V^½·G·V^½)^½ and V^-½·R·V^-½.
+func root(g [][]float64, v []float64) (r, x *mat.SymDense) {
+	n := len(g)
 	var eigen mat.EigenSym
-	if !eigen.Factorize(m, true) {
+	if !eigen.Factorize(scaled(g, v), true) {
 		return nil, nil
 	}
 	var vectors mat.Dense

@@ -32,7 +32,7 @@ func (s *study) tables(cell plan.Law) (list []candidate) {
 			sum += n
 			queries += k
 		}
-		c.Name, c.MeanSquaredError = "identity", varianceOf(cell)*sum/queries
+		c.Name, c.MeanSquaredError = identity, varianceOf(cell)*sum/queries
 		list = append(list, c)
 	}
 	list = append(list, s.byTable(cells))

@@ -55,7 +55,10 @@ func validateCharge(q account.Charge, t Terms) error {
 	if q.Unit != t.Unit {
 		bad.Bad("unit", check.Quoted(check.Shortened(q.Unit)), t.Unit+" as in the ledger")
 	}
-	if len(q.Costs) < 1 || len(q.Costs) > maxCosts {
+	switch {
+	case q.Part != "":
+		bad.If(len(q.Costs) > 0, "costs", len(q.Costs), "none: it is a part of what was charged")
+	case len(q.Costs) < 1 || len(q.Costs) > maxCosts:
 		bad.Badf("costs", len(q.Costs), "1 to %d mechanisms", maxCosts)
 	}
 	for i, c := range q.Costs {

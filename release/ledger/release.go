@@ -169,6 +169,9 @@ func (l *Ledger) charge(ctx context.Context, q account.Charge, charges []charge,
 	if id, err := l.find(ctx, tx, q, charges); id != 0 || err != nil {
 		return id, err
 	}
+	if q.Part != "" {
+		return l.insertPart(ctx, tx, q)
+	}
 	spent, err := l.spending(ctx, tx)
 	if err != nil {
 		return 0, err
@@ -215,6 +218,25 @@ func (l *Ledger) find(ctx context.Context, db querier, q account.Charge, charges
 	}
 	if !slices.EqualFunc(charged, charges, func(x, y charge) bool { return x.kind == y.kind && x.times == y.times }) {
 		return 0, check.Field("ledger", "costs", "not those that the query was charged with before", "the noise of its record")
+	}
+	return id, nil
+}
+
+// insertPart adds the record of a part of an earlier charge.
+func (l *Ledger) insertPart(ctx context.Context, tx *sql.Tx, q account.Charge) (id int64, err error) {
+	charged := false
+	row := tx.QueryRowContext(ctx, "SELECT EXISTS (SELECT 1 FROM releases JOIN costs ON release = id WHERE text = ? AND data = ?)", q.Part, q.Data)
+	if err := row.Scan(&charged); err != nil {
+		return 0, l.failed(ctx, err)
+	}
+	if !charged {
+		return 0, check.Field("ledger", "part", check.Quoted(check.Shortened(q.Part)), "what was charged in this ledger, of the same data")
+	}
+	if id, err = insert(ctx, tx, q, nil, nil); err == nil {
+		err = tx.Commit()
+	}
+	if err != nil {
+		return 0, l.failed(ctx, err)
 	}
 	return id, nil
 }

@@ -34,6 +34,9 @@ is proved as a whole, and costs its epsilon and delta once.`,
 	}, "command", newPlanDesignCommand(s), newPlanShowCommand(s))
 }
 
+// planTime is how long matrices for a plan are looked for by default.
+const planTime = time.Minute
+
 type planDesignOptions struct {
 	shell.Common
 	problem    design.Problem
@@ -45,7 +48,7 @@ type planDesignOptions struct {
 func newPlanDesignCommand(s *shell.Streams) *cobra.Command {
 	o := &planDesignOptions{
 		Common:  shell.Common{Streams: s},
-		problem: design.Problem{Neighbors: dp.AddRemove, MaxPerPerson: 1}, timeLimit: time.Minute,
+		problem: design.Problem{Neighbors: dp.AddRemove, MaxPerPerson: 1}, timeLimit: planTime,
 	}
 	f := shell.NewFlags(&cobra.Command{
 		Use:   "design --workload WORKLOAD --epsilon E --delta D [-o PLAN]",
@@ -78,6 +81,9 @@ than 1,024 cells, up to 2,048, only levels of blocks are tried.
 has a variance above 25; --max-error 3@0.95 that at which each answer is within 3 of the
 exact one with a probability of at least 0.95 (not all of them together).
 
+--series keeps to the cells by themselves, for periods that are published one after
+another as each is over; what the other candidates say is then what that costs.
+
 When --time-limit is over, the best so far is proved and written, and the exit code is 4.
 What the best Gaussian noise has is then said with the bound of its dual.`,
 		Example: `  noisewright plan design --workload prefix:12 --epsilon 1 --delta 1e-6 -o months.json
@@ -94,6 +100,7 @@ What the best Gaussian noise has is then said with the bound of its dual.`,
 	f.Prudent(&o.Common, &p.Epsilon, &p.Delta)
 	f.Word(&p.Neighbors, "neighbors", "word", "what is hidden: add-remove (that a person is there) or replace (in which cells)", dp.AddRemove, dp.Replace)
 	f.Integer(&p.MaxPerPerson, "max-per-person", "", 1, plan.MaxCells, fmt.Sprintf("cells that a person may be in, once in each, from 1 to %d", plan.MaxCells))
+	f.Bool(&p.Series, "series", "measure each cell by itself, so that release series can publish a period when it is over")
 	f.Duration(&o.timeLimit, "time-limit", "wall time to look for matrices, with its unit: 500ms, 60s, 5m")
 	f.Output(&o.Common, "plan file to write, - for standard output (default none)", "json")
 	f.Summary(&o.Common, "output")
@@ -142,9 +149,14 @@ func (o *planDesignOptions) readMatrix() error {
 		return err
 	}
 	defer in.Close()
-	lines, err := csv.NewReader(in).ReadAll()
+	file := csv.NewReader(in)
+	file.FieldsPerRecord = -1 // Validate says which row is short
+	lines, err := file.ReadAll()
 	if err != nil {
 		return shell.BadFile(o.matrix, err)
+	}
+	if len(lines) == 0 {
+		return shell.BadFile(o.matrix, errors.New("no rows, want one for each query"))
 	}
 	w := plan.Workload{Kind: plan.Matrix}
 	for i, line := range lines {
@@ -154,7 +166,7 @@ func (o *planDesignOptions) readMatrix() error {
 				return shell.BadFile(o.matrix, fmt.Errorf("row %d, column %d = %s, want a whole number", i+1, j+1, check.Quoted(text)))
 			}
 		}
-		w.Rows, w.Cells = append(w.Rows, row), len(row)
+		w.Rows, w.Cells = append(w.Rows, row), len(lines[0])
 	}
 	o.problem.Workload = w
 	if err := w.Validate(); err != nil {
@@ -198,6 +210,11 @@ func (o *planDesignOptions) run(ctx context.Context) error {
 	for _, c := range r.Candidates {
 		rows = append(rows, shell.Row{"  " + c.Name, candidateText(c)})
 	}
+	if r.Bound > 0 {
+		object = append(object, "gaussian_bound", r.Bound)
+		none := !slices.ContainsFunc(r.Candidates, func(c design.Candidate) bool { return c.Bound > 0 })
+		rows = append(rows, shell.When(none, "  gaussian", fmt.Sprintf("not made (no Gaussian noise is below %.6g)", r.Bound)))
+	}
 	return o.Finish(w, r.Plan.Mechanism().Encode, object, append(rows, shell.When(o.Output != "", "plan", o.Output)), planLimit(r))
 }
 
@@ -207,6 +224,9 @@ func planLimit(r *design.Result) error {
 		return nil
 	}
 	text := "no bound on Gaussian noise was found"
+	if r.Bound > 0 {
+		text = fmt.Sprintf("no Gaussian noise is below %.6g", r.Bound)
+	}
 	for _, c := range r.Candidates {
 		if c.Bound > 0 {
 			text = fmt.Sprintf("Gaussian noise has a gap of %s to its dual", shell.Percent(c.MeanSquaredError/c.Bound-1))

@@ -5,6 +5,7 @@ package cli
 import (
 	"cmp"
 	"context"
+	"encoding/csv"
 	"errors"
 	"fmt"
 	"io"
@@ -25,6 +26,7 @@ import (
 	"github.com/noisewright/noisewright/kernels"
 	"github.com/noisewright/noisewright/local"
 	"github.com/noisewright/noisewright/loss"
+	"github.com/noisewright/noisewright/plan"
 	"github.com/noisewright/noisewright/proof"
 	"github.com/noisewright/noisewright/subset"
 	"github.com/noisewright/noisewright/tables"
@@ -74,17 +76,23 @@ mechanisms as account has them, each made --times. --trade-off draws the least t
 error that it proves for each type I error, of all tests whether a person is there
 (Dong, Roth and Su 2022). --csv writes the numbers.
 
+For a plan, draw the squared error of each query under it and under all other candidates
+of plan design, of ranges the mean by their length; with --values, which are made-up
+counts of its cells, where 95 % of the answers are, and of answers one by one. For the
+JSON file of release workload or release histogram, draw the answers with their intervals.
+
 The linear figure shows where all but 0.5 % of the noise is, the logarithmic one
 the whole support.`,
 		Example: `  noisewright plot table.json -o figure.svg
   noisewright plot table.json --log --width 24 --height 12 -o figure.png
   noisewright plot symmetric.json lopsided.json -o both.svg
+  noisewright plot months.json -o errors.svg --csv errors.csv
   noisewright plot --profile table.json laplace:epsilon=1 gaussian:sigma=4 -o profile.svg`,
 	})
 	f.Output(&o.Common, "figure to write, its name ending in .svg or .png", "svg", "png")
 	f.Require(&o.Output, "output", shell.WantFigure)
 	f.FigureFormat(&o.Output, &o.format, "output")
-	f.String(&o.values, "values", "for a kernel or a local randomizer: values, separated by commas, whose answers to draw")
+	f.String(&o.values, "values", "for a kernel or a local randomizer: values, separated by commas, whose answers to draw; for a plan: counts of its cells")
 	f.File(&o.table, "table", "for a kernel: table file of data independent noise to compare with", "json")
 	f.ArgumentFrom(&o.table) // --table, as other commands have it, where there is nothing to compare
 	f.Arguments(&o.files, "TABLE is missing", "json")
@@ -94,11 +102,11 @@ the whole support.`,
 		o.times, err = readTimes(text, len(o.files))
 		return err
 	})
-	f.File(&o.csv, "csv", "for these: file for their numbers", "csv")
+	f.File(&o.csv, "csv", "for these, and for plans: file for the numbers", "csv")
 	f.Check(func() error {
 		switch other := o.log || o.values != "" || o.table != ""; {
-		case !o.profile && !o.tradeOff && (o.csv != "" || slices.ContainsFunc(o.times, func(n int) bool { return n > 1 })):
-			return errors.New("times and csv are for profile and trade-off, want one of these with them")
+		case !o.profile && !o.tradeOff && slices.ContainsFunc(o.times, func(n int) bool { return n > 1 }):
+			return errors.New("times is for profile and trade-off, want one of these with it")
 		case o.profile && o.tradeOff:
 			return errors.New("profile and trade-off, want only one of them")
 		case (o.profile || o.tradeOff) && other:
@@ -126,9 +134,23 @@ func (o *plotOptions) run(ctx context.Context) error {
 	if o.profile || o.tradeOff {
 		return o.profiles(ctx)
 	}
+	numbers, err := o.Reserve(o.csv, o.files...)
+	if err != nil {
+		return err
+	}
+	defer numbers.Discard()
 	drawing, err := o.figure(ctx)
 	if err != nil {
 		return err
+	}
+	if o.csv != "" {
+		chart, ok := drawing.(*figure.Chart)
+		if !ok || chart.Lines == nil {
+			return shell.BadInput("", errors.New("csv is for plans, profile and trade-off, want none without these"))
+		}
+		if err := numbers.Put(func(w io.Writer) error { return csv.NewWriter(w).WriteAll(chart.Lines) }); err != nil {
+			return err
+		}
 	}
 	return o.WriteFile(o.Output, func(w io.Writer) error {
 		err := drawing.Draw(w, o.format, vg.Length(o.width)*vg.Centimeter, vg.Length(o.height)*vg.Centimeter)
@@ -140,8 +162,12 @@ type figureOf func(ctx context.Context, v proof.Proven) (figure.Picture, error)
 
 // figure verifies the files and returns their figure.
 func (o *plotOptions) figure(ctx context.Context) (figure.Picture, error) {
+	for _, o.file = range o.files {
+		if chart, err := o.answers(); chart != nil || err != nil {
+			return chart, err
+		}
+	}
 	if len(o.files) == 1 {
-		o.file = o.files[0]
 		_, drawing, err := o.one(ctx)
 		return drawing, err
 	}
@@ -354,6 +380,7 @@ var owns = map[string]own{
 	local.Form.Package:   {about: report.Randomizer, figure: figureFor((*plotOptions).randomizer), compare: (*compareOptions).compareRandomizer, mean: (*intervalOptions).meanOfAnswers},
 	subset.Form.Package:  {about: report.Subset, figure: figureFor((*plotOptions).selection), compare: (*compareOptions).compareSets, mean: (*intervalOptions).sharesOfSets},
 	counts.Form.Package:  {about: report.Counts, compare: (*compareOptions).compareCounts, mean: (*intervalOptions).countsOfAnswers},
+	plan.Form.Package:    {figure: figureFor((*plotOptions).plan)},
 }
 
 // about says what was found about a mechanism.

@@ -28,6 +28,10 @@ depends on the value and local randomizers; the epsilon for an error that you ac
 A file that is dropped on the page is verified and shown. Every result comes with the
 command that makes it again.
 
+A second page plans many counts together. A third one releases a statistic of a CSV file
+that is dropped on it, which stays in the memory of this program, and charges it to a
+ledger in the folder where the studio was started.
+
 The server answers on 127.0.0.1 alone, and only who has the address,
 which holds a new secret for each start. Nothing is sent anywhere. Ctrl-C ends it.`,
 		Example: `  noisewright studio

@@ -26,10 +26,10 @@ func TestWalks(t *testing.T) {
 		commands       int // of the program
 	}{
 		{"README.md", "## A count", "## Where it helps", 6},
-		{"docs/gains.md", "# How", "Expected loss at", 6},
+		{"docs/gains.md", "# How", "Expected loss at", 7},
 		{"docs/which-epsilon.md", "# Which", "", 2},
 		{"docs/release.md", "# Release", "## What you must decide", 14},
-		{"docs/plans.md", "# Publish", "## What you must decide", 7},
+		{"docs/plans.md", "# Publish", "## What you must decide", 11},
 		{"docs/recipes.md", "# Recipes", "## The tables of a paper", 43},
 		{"docs/composition.md", "# ", "", 10},
 		{"docs/kernels.md", "# ", "", 11},
@@ -86,7 +86,7 @@ type walkStep struct{ command, shown string }
 
 var (
 	block   = regexp.MustCompile("(?m)^```\n((?:.*\n)*?)```$|^\n((?:    .*\n)+)")
-	typed   = regexp.MustCompile(`^(noisewright|awk|printf|echo|head|sed|\() ?`)
+	typed   = regexp.MustCompile(`^(noisewright|awk|printf|echo|cat|head|sed|\() ?`)
 	program = regexp.MustCompile(`(?m)(^|\| )noisewright `)
 	numbers = regexp.MustCompile(` *([0-9a-f]{64}|-?[0-9]([-0-9.,:TZe+]*[0-9])?(m?s\b)?)`)
 )
@@ -163,5 +163,69 @@ func TestGains(t *testing.T) {
 				t.Errorf("%s prints no %s:\n%s", command, number, out)
 			}
 		}
+	}
+}
+
+// TestPicture: the picture of README.md is what its command in docs/gains.md draws, but for what other
+// processors round otherwise, and README.md says of it what is in its legend.
+func TestPicture(t *testing.T) {
+	if highs.Version() == "" {
+		t.Skip("another design")
+	}
+	read := func(page string) string {
+		text, err := os.ReadFile(filepath.Join("../../..", page))
+		if err != nil {
+			t.Fatal(err)
+		}
+		return string(text)
+	}
+	dir, gains, said := t.TempDir(), read("docs/gains.md"), ""
+	for _, start := range []string{"noisewright plan design ", "noisewright plot totals.json "} {
+		_, rest, found := strings.Cut(gains, "\n"+start)
+		command, _, _ := strings.Cut(rest, "\n")
+		if !found {
+			t.Fatalf("no command %q", start)
+		}
+		sh := exec.CommandContext(t.Context(), "sh", "-c", start+command) //nolint:gosec // of our own pages
+		sh.Dir = dir
+		out, err := sh.CombinedOutput()
+		if err != nil {
+			t.Fatalf("%s%s: %v\n%s", start, command, err, out)
+		}
+		said += string(out)
+	}
+	drawn, err := os.ReadFile(filepath.Join(dir, "totals.svg"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	kept := read("docs/figures/totals.svg")
+	number := regexp.MustCompile(`-?[0-9]+(\.[0-9]+)?`)
+	now, before := number.FindAllString(string(drawn), -1), number.FindAllString(kept, -1)
+	if number.ReplaceAllString(string(drawn), "") != number.ReplaceAllString(kept, "") || len(now) != len(before) {
+		t.Fatal("docs/figures/totals.svg is another picture: make it again by the command in docs/gains.md")
+	}
+	for i := range now {
+		a, _ := strconv.ParseFloat(now[i], 64)
+		b, _ := strconv.ParseFloat(before[i], 64)
+		if d := a - b; d < -0.5 || d > 0.5 {
+			t.Errorf("the picture has %s, where the command draws %s", before[i], now[i])
+		}
+	}
+	readme := read("README.md")
+	for _, name := range []string{"released by this plan", "released one by one"} {
+		within := regexp.MustCompile(name + `: 95 % of answers are within ± ([0-9.]+)`).FindStringSubmatch(kept)
+		if within == nil || !strings.Contains(readme, "within "+within[1]+" ") {
+			t.Errorf("README.md does not say of what is %s: within %q", name, within)
+		}
+	}
+	for _, name := range []string{"identity", "p-identity"} {
+		found := regexp.MustCompile(`  ` + name + ` +([0-9.]+)`).FindStringSubmatch(said)
+		v, _ := strconv.ParseFloat(found[1], 64)
+		if !strings.Contains(readme, strconv.FormatFloat(v, 'f', 2, 64)) {
+			t.Errorf("README.md does not say that %s has an error of %v", name, v)
+		}
+	}
+	if n := len(readme); n > 7000 {
+		t.Errorf("README.md has %d bytes, want at most 7000", n)
 	}
 }

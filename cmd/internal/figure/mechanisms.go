@@ -38,19 +38,45 @@ type Chart struct {
 	Title, X, Y string
 	Left, Right float64 // ends of the x axis; where they are equal, those of the curves
 	Curves      []Curve
+	Lines       [][]string // the numbers of the picture as CSV, of those that have them
+
+	log      bool     // the y axis
+	names    []string // of 1, 2, … on the x axis
+	areas    []area   // beneath the curves
+	answers  []Answer
+	interval string // what the answers' is
 }
 
 // Draw renders the chart as svg or png.
 func (c *Chart) Draw(w io.Writer, format string, width, height vg.Length) error {
 	p := New()
 	p.Title.Text, p.X.Label.Text, p.Y.Label.Text = c.Title, c.X, c.Y
-	if err := Add(p, c.Curves); err != nil {
+	if err := c.addAreas(p); err != nil {
+		return err
+	}
+	c.addAnswers(p)
+	curves := c.Curves
+	if c.log {
+		curves = exponents(curves)
+	}
+	if err := Add(p, curves); err != nil {
 		return err
 	}
 	if c.Left < c.Right {
 		p.X.Min, p.X.Max = c.Left, c.Right
 	}
-	p.Y.Min, p.Y.Max = 0, 1.35*p.Y.Max
+	if len(c.names) > 0 {
+		named(p, c.names)
+	}
+	switch room := p.Y.Max - p.Y.Min; {
+	case c.log: // with room for the legend
+		p.Y.Min, p.Y.Max = p.Y.Min-0.05*room-0.1, p.Y.Max+(0.1+0.07*float64(len(curves)))*max(room, 1)
+		p.Y.Tick.Marker = plot.TickerFunc(logTicks)
+	case p.Y.Min < 0:
+		p.Y.Min, p.Y.Max = p.Y.Min-0.04*room, p.Y.Max+0.35*room
+	default:
+		p.Y.Min, p.Y.Max = 0, 1.35*p.Y.Max
+	}
 	return Write(p, w, format, width, height)
 }
 
@@ -61,7 +87,7 @@ func (c *Chart) level(y float64, style draw.LineStyle, name string, args ...any)
 // losses is the chart of the expected loss of every query value. independent is the loss of
 // noise that does not depend on the value, 0 if it is not known.
 func losses(p dp.Privacy, l loss.Loss, b proof.Bounds, of, name string, points plotter.XYs, left, right, independent float64) *Chart {
-	c := &Chart{privacyTitle(p), "query value (query units)", "expected loss of " + of, left, right, []Curve{{name, points, Solid(Blue, 2)}}}
+	c := &Chart{Title: privacyTitle(p), X: "query value (query units)", Y: "expected loss of " + of, Left: left, Right: right, Curves: []Curve{{name, points, Solid(Blue, 2)}}}
 	mean, _ := b.Loss.Float64()
 	c.level(mean, Solid(Blue, 1), "its mean, %s = %.4g", LossSymbol(l), mean)
 	if independent > 0 {
@@ -180,7 +206,7 @@ func Randomizer(r *local.Randomizer, b proof.Bounds) *Chart {
 			points = append(points, plotter.XY{X: at, Y: r.LossAt(at)})
 		}
 	}
-	c := &Chart{betweenAny(r), "value", "expected loss of the answer", s.Values.Lower, s.Values.Upper, []Curve{{"designed randomizer", points, Solid(Blue, 2)}}}
+	c := &Chart{Title: betweenAny(r), X: "value", Y: "expected loss of the answer", Left: s.Values.Lower, Right: s.Values.Upper, Curves: []Curve{{"designed randomizer", points, Solid(Blue, 2)}}}
 	about := "mean"
 	if s.Objective == local.Worst {
 		about = "largest"

@@ -6,10 +6,12 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"reflect"
 	"slices"
 
 	"gonum.org/v1/plot/vg"
 
+	"github.com/noisewright/noisewright/plan"
 	"github.com/noisewright/noisewright/proof"
 )
 
@@ -56,6 +58,9 @@ func Over(all []Drawn, log bool) (Picture, error) {
 	case *Table:
 		return tablesOver(slices.Clone(all), log)
 	case *Chart:
+		if err := same(all); err != nil {
+			return nil, err
+		}
 		return chartsOver(slices.Clone(all)), nil
 	}
 	return nil, errors.New("the laws of categories cannot be drawn over each other, want one file")
@@ -87,9 +92,20 @@ func tablesOver(all []Drawn, log bool) (Picture, error) {
 	return f, nil
 }
 
+// same reports plans that answer other queries than the first one.
+func same(all []Drawn) error {
+	first, of := proof.Of(all[0].Proven).(*plan.Plan)
+	for _, d := range all {
+		if of && !reflect.DeepEqual(proof.Of(d.Proven).(*plan.Plan).Spec().Workload, first.Spec().Workload) {
+			return fmt.Errorf("%s and %s answer other queries, want plans for the same workload", all[0].Name, d.Name)
+		}
+	}
+	return nil
+}
+
 func chartsOver(all []Drawn) Picture {
 	first := all[0].Picture.(*Chart)
-	c := &Chart{Title: titles(all, func(p Picture) string { return p.(*Chart).Title }), X: first.X, Y: first.Y, Left: first.Left, Right: first.Right}
+	c := &Chart{Title: titles(all, func(p Picture) string { return p.(*Chart).Title }), X: first.X, Y: first.Y, Left: first.Left, Right: first.Right, log: first.log, names: first.names}
 	for i, d := range all {
 		one := d.Picture.(*Chart)
 		loss, _ := d.Proven.Bounds().Loss.Float64()

@@ -60,12 +60,13 @@ func (f *Flags) Run(run func(context.Context) error) *cobra.Command {
 type Flag struct {
 	Text  string
 	Given bool
+	Again bool   // given more than once, of which the last counts
 	kind  string // as shown in the help
 }
 
 // Set implements pflag.Value.
 func (f *Flag) Set(s string) error {
-	f.Text, f.Given = s, true
+	f.Text, f.Given, f.Again = s, true, f.Given
 	return nil
 }
 

@@ -9,11 +9,14 @@ import (
 	"fmt"
 	"io"
 	"maps"
+	"path/filepath"
 	"slices"
 	"strconv"
 	"strings"
+	"unicode"
 
 	"github.com/noisewright/noisewright/internal/check"
+	"github.com/noisewright/noisewright/plan"
 )
 
 // The kinds of a request.
@@ -23,6 +26,10 @@ const (
 	kindLocal  = "local"  // a local randomizer
 	kindShares = "shares" // a subset selection
 	kindFile   = "file"   // what was dropped on the page
+
+	kindPlan    = "plan"    // many counts together
+	kindRelease = "release" // a statistic of data that were dropped on the page
+	kindLedger  = "ledger"  // what is left
 )
 
 // request is what the page asks for: a design, or what is to be said of a file.
@@ -37,10 +44,19 @@ type request struct {
 	Accept string `json:"accept"`
 	// Sweep asks for the error against epsilon.
 	Sweep bool `json:"sweep"`
-	// File is the text of a file, Name what it is called.
+	// File is the text of a file, of a release by plan that of the plan, and Name what it is called.
 	File string `json:"file"`
 	Name string `json:"name"`
+	// Statistic is which command of release is asked for, Data the bytes of the file that it is about: they
+	// are in memory alone, and a command reads them as its standard input.
+	Statistic string `json:"statistic"`
+	Data      []byte `json:"data"`
 }
+
+// statistics are the commands of release that a page may ask for, and byPlan that of a plan.
+var statistics = []string{"count", "sum", "mean", "histogram", "quantile", byPlan}
+
+const byPlan = "workload"
 
 // flags are those that a page may set, by kind. None names a file, and the values of those
 // that may are checked in readable.
@@ -56,6 +72,12 @@ var flags = map[string][]string{
 	},
 	kindShares: {"epsilon", "categories", "objective"},
 	kindFile:   nil,
+	kindPlan:   {"workload", "epsilon", "max-error", "delta", "neighbors", "max-per-person"},
+	kindRelease: {
+		"column", "lower", "upper", "probability", "where", "by", "keys", "edges", "person", "max-per-person",
+		"epsilon", "delta", "neighbors", "ledger",
+	},
+	kindLedger: {"ledger"},
 }
 
 // readRequest refuses what is not of the form; numbers are read by the commands.
@@ -71,7 +93,7 @@ func readRequest(r io.Reader) (*request, error) {
 	}
 	allowed, ok := flags[q.Kind]
 	if !ok {
-		return nil, fmt.Errorf("kind = %s, want table, kernel, local, shares or file", check.Quoted(q.Kind))
+		return nil, fmt.Errorf("kind = %s, want table, kernel, local, shares, file, plan, release or ledger", check.Quoted(q.Kind))
 	}
 	for name, value := range q.Fields {
 		if !slices.Contains(allowed, name) {
@@ -81,7 +103,46 @@ func readRequest(r io.Reader) (*request, error) {
 			return nil, err
 		}
 	}
-	return q, nil
+	return q, q.consistent()
+}
+
+// consistent refuses data where no release is asked for, and a release without what has to be said.
+func (q *request) consistent() error {
+	switch {
+	case q.Kind == kindPlan:
+		return planned(q.Fields["workload"])
+	case q.Kind != kindRelease && (len(q.Data) > 0 || q.Statistic != ""):
+		return errors.New("data and statistic are of a release, want neither here")
+	case (q.Kind == kindRelease || q.Kind == kindLedger) && q.Fields["ledger"] == "":
+		return errors.New("ledger is missing, want a file made by noisewright ledger create, in the folder where the studio was started")
+	case q.Kind == kindRelease && !slices.Contains(statistics, q.Statistic):
+		return fmt.Errorf("statistic = %s, want %s", check.Quoted(q.Statistic), strings.Join(statistics, ", "))
+	case q.Kind == kindRelease && len(q.Data) == 0:
+		return errors.New("data is missing, want a CSV file that is dropped on the page")
+	case q.Kind == kindRelease && (q.Statistic == byPlan) != (q.File != ""):
+		return errors.New("plan is for the answers of a plan, want a plan file with these and with nothing else")
+	}
+	return nil
+}
+
+// What the studio plans: larger workloads take minutes.
+const (
+	mostCells   = 128
+	mostAnswers = 20_000
+)
+
+func planned(workload string) error {
+	if strings.HasPrefix(workload, plan.Matrix+":") {
+		return fmt.Errorf("workload = %s, want prefix, ranges, identity or marginals: the studio reads no files", check.Quoted(workload))
+	}
+	w, err := plan.ParseWorkload(workload)
+	if err == nil {
+		err = w.Validate()
+	}
+	if err == nil && (w.Cells > mostCells || w.Queries() > mostAnswers) {
+		err = fmt.Errorf("workload = %s, want at most %d cells and %d answers in the studio: larger ones are for the command line", check.Quoted(workload), mostCells, mostAnswers)
+	}
+	return err
 }
 
 // readable refuses values that commands would take for the name of a file.
@@ -96,6 +157,10 @@ func readable(name, value string) error {
 	case "nodes", "categories":
 		if _, err := strconv.ParseUint(value, 10, 32); err != nil {
 			return fmt.Errorf("%s = %s, want a number: the studio reads no files", name, check.Quoted(value))
+		}
+	case "ledger":
+		if value != "" && !filepath.IsLocal(value) || strings.HasPrefix(value, "-") || strings.ContainsFunc(value, unicode.IsControl) {
+			return fmt.Errorf("ledger = %s, want the name of a file in the folder where the studio was started, or below it", check.Quoted(value))
 		}
 	}
 	return nil
@@ -130,6 +195,10 @@ func (q *request) args(command string, given map[string]string) []string {
 		value := all[name]
 		switch {
 		case value == "":
+		case name == "keys" || name == "edges": // of each column a line
+			for line := range strings.Lines(value) {
+				words = append(words, "--"+name+"="+strings.TrimSpace(line))
+			}
 		case value == "true" && slices.Contains(switches, name):
 			words = append(words, "--"+name)
 		default:

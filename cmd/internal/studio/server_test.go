@@ -13,6 +13,7 @@ import (
 	"net"
 	"net/http"
 	"os"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -66,6 +67,16 @@ func failing(_ context.Context, _ []string, _ io.Reader, _, stderr io.Writer, _ 
 // ask makes a request as the page does, changed by change.
 func ask(t *testing.T, s *Server, method, path string, body io.Reader, change func(*http.Request)) (code int, text string) {
 	t.Helper()
+	code, text, ok := tryAsk(t, s, method, path, body, change)
+	if !ok {
+		t.Fatalf("%s %s is not answered", method, path)
+	}
+	return code, text
+}
+
+// tryAsk is ask for a request that may not be answered.
+func tryAsk(t *testing.T, s *Server, method, path string, body io.Reader, change func(*http.Request)) (code int, text string, ok bool) {
+	t.Helper()
 	r, err := http.NewRequestWithContext(t.Context(), method, "http://"+s.host+path, body)
 	if err != nil {
 		t.Fatal(err)
@@ -79,17 +90,18 @@ func ask(t *testing.T, s *Server, method, path string, body io.Reader, change fu
 	}
 	answer, err := http.DefaultTransport.RoundTrip(r)
 	if err != nil {
-		t.Fatal(err)
+		return 0, "", false
 	}
 	defer answer.Body.Close()
-	if policy := answer.Header.Get("Content-Security-Policy"); !strings.HasPrefix(policy, "default-src 'none'") || strings.Contains(policy, "unsafe") {
-		t.Errorf("%s %s: policy %q", method, path, policy)
-	}
 	got, err := io.ReadAll(answer.Body)
 	if err != nil {
 		t.Fatal(err)
 	}
-	return answer.StatusCode, string(got)
+	own := !strings.HasPrefix(string(got), "400 Bad Request") // and not what net/http refuses by itself
+	if policy := answer.Header.Get("Content-Security-Policy"); own && (!strings.HasPrefix(policy, "default-src 'none'") || strings.Contains(policy, "unsafe")) {
+		t.Errorf("%s %s: policy %q", method, path, policy)
+	}
+	return answer.StatusCode, string(got), true
 }
 
 func header(name, value string) func(*http.Request) {
@@ -97,66 +109,6 @@ func header(name, value string) func(*http.Request) {
 }
 
 const plain = `{"kind":"table","fields":{"epsilon":"1"}}`
-
-func TestHostileRequests(t *testing.T) {
-	s, _ := serve(t, failing)
-	home, study := "/"+s.token+"/", "/"+s.token+"/study"
-	port := s.host[strings.LastIndexByte(s.host, ':'):]
-	for _, c := range []struct {
-		name, method, path, body string
-		change                   func(*http.Request)
-		code                     int
-		text                     string
-	}{
-		{"page", "GET", home, "", nil, 200, "<!doctype html>"},
-		{"page, typed", "GET", home, "", header("Sec-Fetch-Site", "none"), 200, "<!doctype html>"},
-		{"script", "GET", home + "studio.js", "", header("Sec-Fetch-Site", "same-origin"), 200, "use strict"},
-		{"shared script", "GET", home + "charts.js", "", nil, 200, "use strict"},
-		{"study", "POST", study, plain, nil, 200, "event: failed\ndata: {\"code\":2,\"errors\":[\"epsilon = x, want a number\"],\"hint\":\"try another one\"}\n\n"},
-
-		{"other host", "GET", home, "", func(r *http.Request) { r.Host = "evil.example" + port }, 421, "the host is another one"},
-		{"localhost", "GET", home, "", func(r *http.Request) { r.Host = "localhost" + port }, 421, "the host is another one"},
-		{"no port", "GET", home, "", func(r *http.Request) { r.Host = "127.0.0.1" }, 421, "the host is another one"},
-		{"other origin", "POST", study, plain, header("Origin", "http://evil.example"), 403, "comes from another page"},
-		{"other port", "POST", study, plain, header("Origin", "http://127.0.0.1:1"), 403, "comes from another page"},
-		{"null origin", "POST", study, plain, header("Origin", "null"), 403, "comes from another page"},
-		{"no origin", "POST", study, plain, func(r *http.Request) { r.Header.Del("Origin") }, 403, "comes from another page"},
-		{"cross site", "GET", home, "", header("Sec-Fetch-Site", "cross-site"), 403, "comes from another page"},
-		{"same site", "GET", home, "", header("Sec-Fetch-Site", "same-site"), 403, "comes from another page"},
-
-		{"no token", "GET", "/", "", nil, 403, "the token is missing or wrong"},
-		{"no token, file", "GET", "/studio.js", "", nil, 403, "the token is missing or wrong"},
-		{"wrong token", "GET", "/" + strings.Repeat("A", len(s.token)) + "/", "", nil, 403, "the token is missing or wrong"},
-		{"part of a token", "GET", "/" + s.token[:5] + "/", "", nil, 403, "the token is missing or wrong"},
-		{"study without token", "POST", "/study", plain, nil, 403, "the token is missing or wrong"},
-
-		{"traversal", "GET", home + "../../server.go", "", nil, 404, "no such page"},
-		{"escaped traversal", "GET", home + "%2e%2e/%2e%2e/etc/passwd", "", nil, 404, "no such page"},
-		{"back slashes", "GET", home + `..%5c..%5cserver.go`, "", nil, 404, "no such page"},
-		{"absolute", "GET", home + "/etc/passwd", "", nil, 404, "no such page"},
-		{"folder", "GET", home + "page/", "", nil, 404, "no such page"},
-
-		{"study by GET", "GET", study, "", nil, 405, "want POST"},
-		{"page by POST", "POST", home, "", nil, 405, "want GET"},
-		{"page by PUT", "PUT", home, "", nil, 405, "want GET"},
-		{"form", "POST", study, plain, header("Content-Type", "text/plain"), 415, "want application/json"},
-		{"no JSON", "POST", study, "epsilon=1", nil, 400, "request: "},
-		{"two objects", "POST", study, plain + plain, nil, 400, "more than one object"},
-		{"unknown key", "POST", study, `{"kind":"table","command":"rm"}`, nil, 400, "unknown field"},
-		{"unknown kind", "POST", study, `{"kind":"release"}`, nil, 400, "kind = release, want table, kernel, local, shares or file"},
-		{"unknown flag", "POST", study, `{"kind":"table","fields":{"output":"/etc/passwd"}}`, nil, 400, "field = output, want a flag of this kind"},
-		{"flag of another kind", "POST", study, `{"kind":"table","fields":{"costs":"a.csv"}}`, nil, 400, "want a flag of this kind"},
-		{"loss of a file", "POST", study, `{"kind":"table","fields":{"loss":"l1 + pwl:/etc/passwd"}}`, nil, 400, "the studio reads no files"},
-		{"nodes of a file", "POST", study, `{"kind":"kernel","fields":{"nodes":"/etc/passwd"}}`, nil, 400, "the studio reads no files"},
-		{"too many releases", "POST", study, `{"kind":"table","releases":"100001"}`, nil, 400, "releases = 100001, want an integer from 1 to 100000"},
-		{"huge body", "POST", study, `{"kind":"file","file":"` + strings.Repeat("x", maxBody) + `"}`, nil, 413, "want at most 16 MiB"},
-	} {
-		code, text := ask(t, s, c.method, c.path, strings.NewReader(c.body), c.change)
-		if code != c.code || !strings.Contains(text, c.text) {
-			t.Errorf("%s: %d %.200q, want %d with %q", c.name, code, text, c.code, c.text)
-		}
-	}
-}
 
 // TestNoLastSlash leads an address without its last slash to the page.
 func TestNoLastSlash(t *testing.T) {
@@ -313,7 +265,7 @@ func TestThousandStudies(t *testing.T) {
 			r.Header.Set("Content-Type", "application/json")
 			answer, err := client.Do(r)
 			if err != nil {
-				ended.Add(1) // by leave
+				ended.Add(1) // by leave, or, on a machine that is busy, as it was silent for too long
 				return
 			}
 			defer answer.Body.Close()
@@ -325,7 +277,10 @@ func TestThousandStudies(t *testing.T) {
 			ended.Add(1)
 		})
 	}
-	eventually(t, "all but those at work and in wait are refused", func() bool { return refused.Load() == asked-maxStudies-maxWaiting })
+	eventually(t, "all but those at work and in wait are refused", func() bool { return refused.Load()+ended.Load() == asked-maxStudies-maxWaiting })
+	if refused.Load() == 0 {
+		t.Error("none was refused")
+	}
 	if n := e.running.Load(); n != maxStudies {
 		t.Errorf("%d at work, want %d", n, maxStudies)
 	}
@@ -468,6 +423,9 @@ func TestCommandLine(t *testing.T) {
 func FuzzRequest(f *testing.F) {
 	f.Add([]byte(plain))
 	f.Add([]byte(`{"kind":"local","fields":{"range":"0,1","loss":"pwl:x"},"releases":"3","together":true,"accept":"1","sweep":true}`))
+	f.Add([]byte(releasing()))
+	f.Add([]byte(`{"kind":"plan","fields":{"workload":"marginals:a=2,b=3:2","epsilon":"1","delta":"0"}}`))
+	f.Add([]byte(`{"kind":"release","statistic":"histogram","fields":{"by":"a","keys":"x,y\n--output=z\n\n","ledger":"a"},"data":"YQ=="}`))
 	f.Fuzz(func(t *testing.T, text []byte) {
 		q, err := readRequest(bytes.NewReader(text))
 		if err != nil {
@@ -477,9 +435,12 @@ func FuzzRequest(f *testing.F) {
 		if err != nil {
 			return
 		}
+		if q.Kind == kindRelease {
+			args = q.args(q.Statistic, nil)
+		}
 		for _, a := range args[1:] {
 			name, _, _ := strings.Cut(strings.TrimPrefix(a, "--"), "=")
-			if !strings.HasPrefix(a, "--") || name == "output" || name == "costs" || name == "weight" {
+			if !strings.HasPrefix(a, "--") || slices.Contains([]string{"output", "costs", "weight", "data", "plan", "tables", "force"}, name) {
 				t.Errorf("%q: the word %q", text, a)
 			}
 		}

@@ -23,7 +23,7 @@ import (
 
 // study is the work for one request. Its events are, in this order: started, progress, made,
 // compared, curves, composed, profile, point (many), and end or failed. A search for an
-// epsilon has step and found in place of these.
+// epsilon has step and found in place of these, a plan planned and errors, a release released, answers and left.
 type study struct {
 	*request
 	run   Program
@@ -134,6 +134,12 @@ func (s *study) steps(ctx context.Context) error {
 	switch {
 	case s.Accept != "" && s.Kind == kindFile:
 		return check.Field("studio", "accept", check.Quoted(s.Accept), "a design and no file")
+	case s.Kind == kindPlan:
+		return s.plan(ctx)
+	case s.Kind == kindRelease:
+		return s.release(ctx)
+	case s.Kind == kindLedger:
+		return s.left(ctx)
 	case s.Accept != "":
 		return s.solve(ctx)
 	}

@@ -307,7 +307,7 @@ func recorded(r account.Record, data int) (shell.Object, []string, error) {
 	if r.Answer != nil {
 		state, answered, answer = "answered", r.Answered, string(r.Answer)
 	}
-	var costs []shell.Object
+	costs := []shell.Object{}
 	var mechanisms []string
 	for _, c := range r.Costs {
 		epsilon, delta := c.Promise() // of a single use
@@ -329,7 +329,7 @@ func recorded(r account.Record, data int) (shell.Object, []string, error) {
 	return shell.Object{
 		"id", r.ID, "summary", r.Summary, "query", r.Text, "data", data, "costs", costs,
 		"charged", r.Charged, "answered", answered, "answer", answer,
-	}, []string{fmt.Sprint(r.ID), r.Charged.UTC().Format(time.DateTime) + "Z", state, strings.Join(mechanisms, " and "), shell.Printable(r.Summary)}, nil
+	}, []string{fmt.Sprint(r.ID), r.Charged.UTC().Format(time.DateTime) + "Z", state, cmp.Or(strings.Join(mechanisms, " and "), partCost), shell.Printable(r.Summary)}, nil
 }
 
 func newLedgerTotalCommand(s *shell.Streams) *cobra.Command {

@@ -3,6 +3,7 @@
 package releases
 
 import (
+	"cmp"
 	"context"
 	_ "embed" // the page
 	"encoding/json"
@@ -107,8 +108,11 @@ func costText(costs []account.Cost) string {
 		}
 		parts = append(parts, text)
 	}
-	return strings.Join(parts, " and ")
+	return cmp.Or(strings.Join(parts, " and "), partCost)
 }
+
+// partCost is what a release costs that is a part of an earlier one, such as a period of a series.
+const partCost = "nothing: charged before, with the series it is of"
 
 // answerText is what readers want of an answer: its numbers, each with the interval that holds the exact one, or, of a
 // quantile, how many rows it may be off.

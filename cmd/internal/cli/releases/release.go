@@ -43,7 +43,7 @@ type releaseOptions struct {
 // NewReleaseCommand returns the commands that release statistics.
 func NewReleaseCommand(s *shell.Streams) *cobra.Command {
 	cmd := &cobra.Command{
-		Use:   "release count|sum|mean|histogram|quantile|top|best|value|batch|workload",
+		Use:   "release count|sum|mean|histogram|quantile|top|best|value|batch|workload|series",
 		Short: "Publish a statistic of a data set with the best proven noise",
 		Long: `Publish a number about a data set so that it is (epsilon, delta)-differentially
 private: a count, a sum, a mean, a histogram or a quantile of the rows of a CSV file,
@@ -76,7 +76,7 @@ NOT PRIVATE: it is an exact answer, free of noise, about a single row.`,
 			Example: "  noisewright release " + string(kind.kind) + " " + kind.extra,
 		}))
 	}
-	below = append(below, newReleaseBatchCommand(s), newReleaseWorkloadCommand(s))
+	below = append(below, newReleaseBatchCommand(s), newReleaseWorkloadCommand(s), newReleaseSeriesCommand(s))
 	return shell.Group(cmd, "statistic", below...)
 }
 

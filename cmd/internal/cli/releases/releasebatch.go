@@ -3,14 +3,17 @@
 package releases
 
 import (
+	"bytes"
 	"cmp"
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
 	"strings"
 	"sync"
 
+	"github.com/BurntSushi/toml"
 	"github.com/spf13/cobra"
 
 	"github.com/noisewright/noisewright/account"
@@ -23,9 +26,11 @@ import (
 
 type releaseBatchOptions struct {
 	releaseOptions
-	queryFile string
-	queries   []release.Query
-	sameData  bool
+	queryFile  string
+	total      dp.Budget // of all; epsilon 0: each query has its own
+	statistics []release.Statistic
+	queries    []release.Query // of the statistics
+	sameData   bool
 }
 
 const mostQueries = 1000
@@ -39,21 +44,34 @@ var queryFormat = strictjson.Format{
 func newReleaseBatchCommand(s *shell.Streams) *cobra.Command {
 	o := &releaseBatchOptions{releaseOptions: releaseOptions{Common: shell.Common{Streams: s}, design: shell.DesignOptions()}}
 	f := shell.NewFlags(&cobra.Command{
-		Use:   "batch --queries FILE",
-		Short: "Publish several statistics of a file, all of them or none",
-		Long: `Publish several statistics of a file, which is read once. The queries are a list of
-objects as "query" in the answers of the other commands, each with its own epsilon and
-delta; what they leave out has its default.
+		Use:   "batch --queries FILE [--epsilon E --delta D]",
+		Short: "Publish several statistics of a file, with one total",
+		Long: `Publish several statistics of a file, which is read once, all of them or none. The
+queries are a TOML file with a table for each, named as you like, or a JSON list of
+objects, with the fields of "query" in the answers of the other commands; what they leave
+out has its default.
+
+With --epsilon and --delta all of them share this total. error = "5@0.95" gives a count, a
+sum, a histogram or a quantile the least epsilon with which its answer is within 5 of the
+exact one with a probability of 0.95 (of a quantile, within 5 rows); the others get what
+is left, in proportion to their weight = 1. If the errors take more than the total, it is
+said how much is missing, and nothing is charged. Of many statistics parts are larger
+than those of the sum, by exact composition. Without a total each has its own epsilon and
+delta.
 
 With a ledger nothing is charged unless all of them fit together, but for those that it
 has an answer to, which cost nothing. Each is a release of its own, as if it had been
 asked for alone.
 
 ` + releaseInterval,
-		Example: `  echo '[{"kind": "count", "where": "age >= 65", "epsilon": 0.1, "delta": 1e-8}]' > queries.json
-  noisewright release batch --queries queries.json --data people.csv --ledger city.ledger`,
+		Example: `  printf '[old]\nkind = "count"\nwhere = "age >= 65"\nerror = "10@0.95"\n[work]\nkind = "mean"\ncolumn = "hours"\nlower = 0\nupper = 100\n' > queries.toml
+  noisewright release batch --queries queries.toml --epsilon 1 --delta 1e-6 --data people.csv --ledger city.ledger`,
 	})
-	f.RequiredFile(&o.queryFile, "queries", "a file of queries", "JSON file of the queries, - for standard input", "json")
+	f.RequiredFile(&o.queryFile, "queries", "a file of queries", "TOML or JSON file of the queries, - for JSON in standard input", "toml", "json")
+	f.OptionalNumber(&o.total.Epsilon, "epsilon", shell.PositiveEpsilon, "epsilon of all together, which they share, without unit: "+shell.PositiveEpsilon.Want)
+	f.With("epsilon", func() {
+		f.Number(&o.total.Delta, "delta", shell.Delta, "delta of all together, a probability: "+shell.Delta.Want)
+	})
 	f.RequiredFile(&o.data, "data", "a CSV file", "CSV file with a header, - for standard input; perhaps compressed with gzip or zstd", "csv", "gz", "zst")
 	f.Check(func() error { return oneStandard(o.queryFile, o.data) })
 	o.csv.flags(f, asLedger)
@@ -64,9 +82,11 @@ asked for alone.
 			return nil // reported
 		}
 		err := o.readQueries()
-		for _, q := range o.queries {
-			epsilon += q.Epsilon
-			delta += q.Delta
+		if epsilon, delta = o.total.Epsilon, o.total.Delta; epsilon == 0 {
+			for _, q := range o.queries {
+				epsilon += q.Epsilon
+				delta += q.Delta
+			}
 		}
 		return err
 	})
@@ -87,24 +107,85 @@ func (o *releaseBatchOptions) readQueries() error {
 		return err
 	}
 	defer in.Close()
-	var queries []release.Query
-	if err := strictjson.Decode(in, queryFormat, &queries); err != nil {
+	var text io.Reader = in
+	if strings.HasSuffix(o.queryFile, ".toml") {
+		if text, err = tomlList(in); err != nil {
+			return shell.BadFile(o.queryFile, err)
+		}
+	}
+	if err := strictjson.Decode(text, queryFormat, &o.statistics); err != nil {
 		return shell.BadFile(o.queryFile, shell.FileCause(err))
 	}
-	if len(queries) == 0 {
+	if len(o.statistics) == 0 {
 		return shell.BadFile(o.queryFile, fmt.Errorf("queries = 0, want 1 to %d of them", mostQueries))
 	}
 	var errs []error
-	for i, q := range queries {
+	for i, x := range o.statistics {
+		q := x.Query
+		o.queries = append(o.queries, q)
 		q.Neighbors = cmp.Or(q.Neighbors, dp.AddRemove) // else those of the ledger
-		err := q.Validate()
-		if q.Kind == release.Value {
-			err = fmt.Errorf("kind = %s, want a statistic of the data", q.Kind)
+		if o.total.Epsilon != 0 && q.Epsilon == 0 {
+			q.Epsilon = 1 // its part of the total
 		}
-		errs = append(errs, o.about(i, len(queries), err))
+		err := q.Validate()
+		switch {
+		case q.Kind == release.Value:
+			err = fmt.Errorf("kind = %s, want a statistic of the data", q.Kind)
+		case o.total.Epsilon == 0 && (x.Weight != 0 || x.Error != ""):
+			err = errors.Join(err, errors.New("weight or error is given without --epsilon and --delta, the total to share"))
+		}
+		errs = append(errs, o.about(i, len(o.statistics), err))
 	}
-	o.queries = queries
 	return errors.Join(errs...)
+}
+
+// tomlList reads tables as the JSON list of their contents, each with its name.
+func tomlList(in io.Reader) (io.Reader, error) {
+	var tables map[string]any
+	m, err := toml.NewDecoder(io.LimitReader(in, queryFormat.MaxSize)).Decode(&tables)
+	if err != nil {
+		if p, ok := errors.AsType[toml.ParseError](err); ok {
+			err = fmt.Errorf("line %d: %s", p.Position.Line, strings.TrimSuffix(p.Message, "."))
+		}
+		return nil, err
+	}
+	list := []map[string]any{}
+	for _, key := range m.Keys() {
+		if len(key) > 1 {
+			continue
+		}
+		t, ok := tables[key[0]].(map[string]any)
+		if !ok {
+			return nil, fmt.Errorf("%s is no table, want [%s] and its fields below", check.Quoted(key[0]), check.Shortened(key[0]))
+		}
+		for field, x := range t {
+			if v, number := x.(float64); field == "name" || number && !check.Finite(v) {
+				return nil, fmt.Errorf("[%s] has %s = %v, want a finite number, and for a name that of the table", check.Shortened(key[0]), field, x)
+			}
+		}
+		t["name"] = key[0]
+		list = append(list, t)
+	}
+	text, err := json.Marshal(list)
+	return bytes.NewReader(text), err
+}
+
+// split gives statistics that share a total their parts of it.
+func (o *releaseBatchOptions) split(ctx context.Context, adaptive bool) (err error) {
+	for i := range o.statistics {
+		o.statistics[i].Query = o.queries[i]
+	}
+	o.Progress().Watch("splitting the total")
+	o.queries, err = release.Split(ctx, o.total, adaptive, o.statistics, o.source())
+	return err
+}
+
+// name is that of a query.
+func (o *releaseBatchOptions) name(i int) string {
+	if name := o.statistics[i].Name; name != "" {
+		return shell.Printable(name)
+	}
+	return fmt.Sprintf("query %d", i+1)
 }
 
 // about says which query an error is about, if there are several.
@@ -114,7 +195,7 @@ func (o *releaseBatchOptions) about(i, of int, err error) error {
 	}
 	sentences := check.Sentences(err)
 	for j, s := range sentences {
-		sentences[j] = fmt.Sprintf("query %d: %s", i+1, s)
+		sentences[j] = fmt.Sprintf("%s: %s", o.name(i), s)
 	}
 	return check.Errorf("", err, "%s", strings.Join(sentences, "\n"))
 }
@@ -135,6 +216,23 @@ func (o *releaseBatchOptions) run(ctx context.Context) error {
 			return shell.BadInput("what a row is was fixed by ledger create: leave the flag out", err)
 		}
 	}
+	for i := range o.queries {
+		if q := &o.queries[i]; q.Neighbors == "" {
+			q.Neighbors = dp.AddRemove
+			if book != nil {
+				q.Neighbors = book.Terms().Neighbors
+			}
+		}
+	}
+	if o.total.Epsilon != 0 {
+		err := o.split(ctx, book != nil && book.Terms().Adaptive)
+		switch {
+		case errors.Is(err, account.ErrExceeded):
+			return shell.Negative("a larger --epsilon, or larger errors", err)
+		case err != nil:
+			return shell.Invalid("noisewright release batch --help", err)
+		}
+	}
 	data, err := o.read(ctx, book)
 	if err != nil {
 		return err
@@ -147,12 +245,24 @@ func (o *releaseBatchOptions) run(ctx context.Context) error {
 		o.Warn("no ledger: nothing adds up what your releases about these people cost together (see ledger create)")
 	}
 	var rows []shell.Row
+	named := make([]namedAnswer, len(answers))
 	for i, a := range answers {
-		rows = append(rows, shell.Row{fmt.Sprintf("query %d", i+1), string(a.Kind)})
+		named[i] = namedAnswer{o.statistics[i].Name, a}
+		rows = append(rows, shell.Row{o.name(i), string(a.Kind)})
 		rows = append(rows, o.rows(a)...)
 	}
-	report := shell.Object{"answers", answers}
+	report := shell.Object{"answers", named}
+	if o.total.Epsilon != 0 {
+		report = append(report, "epsilon", o.total.Epsilon, "delta", o.total.Delta)
+		rows = append(rows, shell.Row{"all", fmt.Sprintf("epsilon %v, delta %v together", o.total.Epsilon, o.total.Delta)})
+	}
 	return o.Finish(w, func(w io.Writer) error { return shell.EncodeJSON(w, report) }, report, rows, nil)
+}
+
+// namedAnswer is an answer with the name of its statistic.
+type namedAnswer struct {
+	Name string `json:"name,omitempty"`
+	*release.Answer
 }
 
 // readData is what was read of the data for a query.
@@ -177,12 +287,6 @@ func (o *releaseBatchOptions) read(ctx context.Context, book *namedLedger) ([]*r
 	pipes, writers := make([]*io.PipeWriter, len(o.queries)), make([]io.Writer, len(o.queries))
 	var wg sync.WaitGroup
 	for i := range o.queries {
-		if q := &o.queries[i]; q.Neighbors == "" {
-			q.Neighbors = dp.AddRemove
-			if book != nil {
-				q.Neighbors = book.Terms().Neighbors
-			}
-		}
 		from, to := io.Pipe()
 		pipes[i], writers[i] = to, to
 		wg.Go(func() {

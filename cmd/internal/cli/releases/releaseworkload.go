@@ -10,6 +10,7 @@ import (
 	"io"
 	"strconv"
 	"strings"
+	_ "time/tzdata" // --zone, where the system has none
 
 	"github.com/spf13/cobra"
 
@@ -28,6 +29,9 @@ type releaseWorkloadOptions struct {
 	data        string // file
 	csv         dialect
 	by          string
+	every       string
+	from, zone  string
+	period      string // of a series
 	ledger      string // file
 	level       float64
 	nonNegative bool
@@ -35,7 +39,6 @@ type releaseWorkloadOptions struct {
 
 func newReleaseWorkloadCommand(s *shell.Streams) *cobra.Command {
 	o := &releaseWorkloadOptions{Common: shell.Common{Streams: s}, level: 0.95}
-	w := &o.workload
 	f := shell.NewFlags(&cobra.Command{
 		Use:   "workload --plan PLAN",
 		Short: "Publish all answers of a plan: series, ranges or tables",
@@ -59,6 +62,48 @@ agree with their parts.`,
 		Example: `  noisewright plan design --workload prefix:3 --epsilon 1 --delta 1e-6 -o months.json
   noisewright release workload --plan months.json --data people.csv --by month --keys jan,feb,mar -o months.csv`,
 	})
+	o.flags(f)
+	f.File(&o.ledger, "ledger", "ledger to charge, made by ledger create (default none: nothing adds up your releases)", "ledger")
+	return o.command(f)
+}
+
+func newReleaseSeriesCommand(s *shell.Streams) *cobra.Command {
+	o := &releaseWorkloadOptions{Common: shell.Common{Streams: s}, level: 0.95}
+	f := shell.NewFlags(&cobra.Command{
+		Use:   "series --plan PLAN --period PERIOD --ledger LEDGER",
+		Short: "Publish a plan one period after another, charged once",
+		Long: `Publish the answers of a plan to all queries about the periods up to --period, when it
+is over. The ledger is charged for the whole plan with the first period, and for nothing
+after it: each row, or person, is in few of the periods, as the plan says. Periods come in
+their order.
+
+The rows of a period are counted once, with noise that is drawn once. Whoever asks for
+it again gets the same answer, and the data are not read: a row that arrives for a period
+that is over does not count, and nothing tells so. With --strict-not-private it is refused
+to go on if rows of earlier periods are not those that were counted: that is exact, not
+private, and for who holds the data alone.
+
+--data has the rows of this period, and may have all others. With --person a person counts
+in the earliest of as many periods as the plan has room for: then it has to have all rows
+up to now. ROWS THAT HAVE COUNTED MUST NOT MOVE TO ANOTHER PERIOD, and of a person not go:
+what is said of privacy is wrong then.
+
+The plan has to measure each period by itself: noisewright plan design --series. Periods
+are named by --by and --keys, or follow from dates: --by day --every month --from 2026-01.`,
+		Example: `  noisewright plan design --workload prefix:60 --series --epsilon 1 --delta 1e-6 -o years.json
+  noisewright ledger create people.ledger --epsilon 1 --delta 1e-6
+  noisewright release series --plan years.json --data people.csv --by joined --every month --from 2021-01 --period 2021-01 --ledger people.ledger`,
+	})
+	f.String(&o.period, "period", "the period that is over, such as 2026-03; those before it have to be released")
+	f.Require(&o.period, "period", "the name of a period, such as 2026-03")
+	o.flags(f)
+	f.RequiredFile(&o.ledger, "ledger", "a ledger, made by noisewright ledger create", "ledger that is charged, and keeps the answers", "ledger")
+	return o.command(f)
+}
+
+// flags adds those of all releases of plans but for the ledger.
+func (o *releaseWorkloadOptions) flags(f *shell.Flags) {
+	w := &o.workload
 	f.RequiredFile(&o.plan, "plan", "a plan, made by noisewright plan design", "plan to release", "json")
 	f.RequiredFile(&o.data, "data", "a CSV file", "CSV file with a header, - for standard input; perhaps compressed with gzip or zstd", "csv", "gz", "zst")
 	o.csv.flags(f, asLedger)
@@ -81,13 +126,19 @@ agree with their parts.`,
 			return nil
 		})
 	})
+	f.Word(&o.every, "every", "period", "in the place of keys: the cells are periods of the dates in --by", "day", "week", "month", "quarter", "year")
+	f.String(&o.from, "from", "with --every: the day on which the first period begins, such as 2026-01-01")
+	f.String(&o.zone, "zone", "with --every: time zone of the calendar, and of times without an offset, such as Europe/Berlin (default UTC)")
 	f.String(&w.Where, "where", `condition for a row to count, such as 'age >= 65 && city == "Ulm"'`)
 	f.String(&w.Person, "person", "column that tells whose a row is, to protect persons in the place of rows")
 	f.OptionalInteger(&w.MaxPerPerson, "max-per-person", 1, plan.MaxCells, "with --person: in how many cells a person counts, at most what the plan says (default that)")
 	f.Bool(&w.StrictNotPrivate, "strict-not-private", strictUsage)
 	f.Number(&o.level, "level", shell.Share, "probability of the intervals, at least")
 	f.Bool(&o.nonNegative, "non-negative", "raise answers below 0 to 0: none is farther from the truth, but they are biased and sums do not agree")
-	f.File(&o.ledger, "ledger", "ledger to charge, made by ledger create (default none: nothing adds up your releases)", "ledger")
+}
+
+// command adds the flags that every command has at its end.
+func (o *releaseWorkloadOptions) command(f *shell.Flags) *cobra.Command {
 	epsilon, delta := 0.0, 0.0
 	f.Check(func() error {
 		if o.plan == "" {
@@ -105,6 +156,16 @@ agree with their parts.`,
 		return nil
 	})
 	f.Prudent(&o.Common, &epsilon, &delta)
+	f.Check(func() error {
+		if o.every == "" {
+			return nil
+		}
+		if o.by == "" {
+			return shell.About("every", o.every, shell.Want("--by COLUMN, the column of the dates"))
+		}
+		o.workload.Cells = append(o.workload.Cells, release.Cells{Column: o.by, Every: o.every, From: o.from, Zone: o.zone})
+		return nil
+	})
 	f.Check(func() error { return oneStandard(o.plan, o.data) })
 	f.Output(&o.Common, "file to write the answers to: CSV if its name ends in .csv, else JSON", "csv", "json")
 	f.Summary(&o.Common, "output")
@@ -161,9 +222,16 @@ func (o *releaseWorkloadOptions) run(ctx context.Context) (err error) {
 		defer book.Close()
 		l = book
 	}
-	m, err := o.workload.Release(ctx, l, o)
+	var m *release.Measured
+	help := "noisewright release workload --help"
+	if o.period != "" {
+		help = "noisewright release series --help"
+		m, err = o.workload.Period(ctx, l, o, o.period)
+	} else {
+		m, err = o.workload.Release(ctx, l, o)
+	}
 	if err != nil {
-		return shell.Invalid("noisewright release workload --help", err)
+		return shell.Invalid(help, err)
 	}
 	if o.ledger == "" {
 		o.Warn("no ledger: nothing adds up what your releases about these people cost together (see ledger create)")
@@ -200,12 +268,16 @@ func columnsOf(m *release.Measured) (names []string) {
 }
 
 func (o *releaseWorkloadOptions) object(m *release.Measured, s *plan.Spec, answers []release.WorkloadAnswer) shell.Object {
-	return shell.Object{
+	object := shell.Object{
 		"kind", m.Kind, "plan", m.PlanHash, "workload", s.Workload.Kind, "columns", columnsOf(m), "cells", m.Cells,
 		"answers", answers, "level", o.level, "non_negative", o.nonNegative,
 		"epsilon", s.Epsilon, "delta", s.Delta, "neighbors", s.Neighbors, "max_per_person", s.MaxPerPerson, "unit", m.Unit,
 		"measured", m.Sums, "not_protected", m.NotProtected, "ledger", m.Ledger,
 	}
+	if m.Period != "" {
+		object = append(object, "period", m.Period)
+	}
+	return object
 }
 
 func (o *releaseWorkloadOptions) writeCSV(w io.Writer, m *release.Measured, answers []release.WorkloadAnswer) error {
@@ -237,6 +309,9 @@ func (o *releaseWorkloadOptions) rows(m *release.Measured, s *plan.Spec, answers
 	}
 	if o.nonNegative {
 		rows = append(rows, shell.Row{"non-negative", "answers below 0 are 0: none is farther from the truth, but they are biased, and sums do not agree with their parts"})
+	}
+	if m.Period != "" {
+		rows = append(rows, shell.Row{"series", fmt.Sprintf("period %s, %d of %d; charged once for all", m.Period, len(m.Sums), o.made.Spec().Workload.Cells)})
 	}
 	about := (&releaseOptions{Common: o.Common}).rows(&release.Answer{
 		Kind: release.Histogram, Epsilon: s.Epsilon, Delta: s.Delta, Neighbors: s.Neighbors, Unit: m.Unit,

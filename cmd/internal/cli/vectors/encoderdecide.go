@@ -23,8 +23,9 @@ import (
 type decideOptions struct {
 	metric string // a word
 	costs  shell.Costs
-	file   string // of the costs; "": none
-	hidden []int  // of the network
+	file   string            // of the costs; "": none
+	hidden []int             // of the network
+	given  *local.Randomizer // of --noise, of categories; nil
 }
 
 // The words of --metric.
@@ -62,7 +63,7 @@ func (o *decideOptions) flags(f *shell.Flags) {
 // unused refuses flags of decisions where there are none.
 func (o *decideOptions) unused(noise string) error {
 	switch {
-	case noise == decision.Category || noise == decision.Levels:
+	case decision.OnDevice(noise):
 		return shell.BadInput("", fmt.Errorf("noise = %s with several targets, a task network, an approach other than task-aware or the paper's schedule, want none of these", noise))
 	case o.file != "":
 		return shell.BadInput("", errors.New("costs where there is no decision on the device, want none with several targets, a task network, an approach other than task-aware or the paper's schedule"))
@@ -110,7 +111,7 @@ type decided struct {
 
 // decisions tries decisions on the device, if the target is classes and they are asked for.
 func (o *trainOptions) decisions(ctx context.Context, d *encoders.Data) (*decided, error) {
-	alone := o.noise == decision.Category || o.noise == decision.Levels
+	alone := decision.OnDevice(o.noise)
 	filter := o.noise == string(bundle.None)
 	switch {
 	case o.decide == nil:
@@ -137,6 +138,11 @@ func (o *trainOptions) decisions(ctx context.Context, d *encoders.Data) (*decide
 		line.Count("deciding: "+what, done, of)
 	}}
 	r := &decided{measure: metricMeasures[o.decide.metric], epsilon: o.promise.Epsilon, filter: filter, costly: costs != nil}
+	if o.noise == decision.Given {
+		if own.Given, err = decision.OwnRandomizer(o.decide.given, d.Target.Classes); err != nil {
+			return nil, shell.BadFile(o.file, err)
+		}
+	}
 	if r.prepared, err = decision.Prepare(ctx, d, own); err != nil || filter {
 		return r, err
 	}

@@ -17,7 +17,9 @@ import (
 	"github.com/noisewright/noisewright/encoder"
 	"github.com/noisewright/noisewright/latent"
 	"github.com/noisewright/noisewright/latent/bundle"
+	"github.com/noisewright/noisewright/local"
 	"github.com/noisewright/noisewright/noise"
+	"github.com/noisewright/noisewright/proof"
 )
 
 func (o *trainOptions) noiseFlags(f *shell.Flags) {
@@ -66,15 +68,17 @@ func (o *trainOptions) noiseFlags(f *shell.Flags) {
 	})
 }
 
-// readOwn reads the noise of a file, and proves it.
-func readOwn(ctx context.Context, s *shell.Streams, file string) (*latent.Own, error) {
+// readNoise reads the noise of a file, and proves it.
+func readNoise(ctx context.Context, s *shell.Streams, file string) (proof.Mechanism, error) {
 	made, err := s.ReadAny(file)
 	if err == nil {
 		_, err = shell.Prove(ctx, file, made)
 	}
-	if err != nil {
-		return nil, err
-	}
+	return made, err
+}
+
+// ownNumbers is noise for numbers.
+func ownNumbers(file string, made proof.Mechanism) (*latent.Own, error) {
 	own, err := latent.NewOwn(made)
 	if err != nil {
 		return nil, shell.BadFile(file, err)
@@ -83,11 +87,18 @@ func readOwn(ctx context.Context, s *shell.Streams, file string) (*latent.Own, e
 }
 
 // own reads the noise of a file, and holds the promise against it before the training.
-func (o *trainOptions) own(ctx context.Context) (err error) {
+func (o *trainOptions) own(ctx context.Context) error {
 	if o.file == "" {
 		return nil
 	}
-	if o.given, err = readOwn(ctx, o.Streams, o.file); err != nil {
+	made, err := readNoise(ctx, o.Streams, o.file)
+	if err != nil {
+		return err
+	}
+	if r, ok := made.(*local.Randomizer); ok && made.Inputs().Kind == proof.Categories {
+		return o.ownCategory(r)
+	}
+	if o.given, err = ownNumbers(o.file, made); err != nil {
 		return err
 	}
 	if o.fitted {
@@ -103,9 +114,31 @@ func (o *trainOptions) own(ctx context.Context) (err error) {
 	return nil
 }
 
+// ownCategory is own for a randomizer of categories, which answers decisions on the device.
+func (o *trainOptions) ownCategory(r *local.Randomizer) error {
+	switch p := r.Privacy(); {
+	case o.decide == nil:
+		return shell.BadFile(o.file, errors.New("noise = a local randomizer of categories where nothing is decided on the device, want noise of numbers"))
+	case p.Epsilon > o.promise.Epsilon || p.Delta > 0:
+		return shell.BadFile(o.file, fmt.Errorf("noise of epsilon %v and delta %v, want at most the promise of epsilon %v, and a delta of 0 for a decision", p.Epsilon, p.Delta, o.promise.Epsilon))
+	case o.fitted && o.domain == shell.NoiseAuto && !o.cmd.Flags().Changed("coordinates"):
+		o.noise, o.decide.given = decision.Given, r
+		return nil
+	}
+	return shell.BadFile(o.file, errors.New("noise = a local randomizer of categories with domain, radius or coordinates, want none of these: a decision is one answer"))
+}
+
 // noiseFlag adds --noise: one of the words, or a file.
 func noiseFlag(f *shell.Flags, word, file *string, usage string, words []string) {
-	f.Func("noise", "word or FILE", *word, usage+", or the file of a table, a kernel or a local randomizer of numbers, the same for each coordinate", func(text string) error {
+	more := ""
+	if slices.Contains(words, decision.Category) {
+		more = ", or of a local randomizer of categories, for a decision"
+	}
+	var flag *shell.Flag
+	flag = f.Func("noise", "word or FILE", *word, usage+", or the file of a table, a kernel or a local randomizer of numbers, the same for each coordinate"+more, func(text string) error {
+		if flag.Again {
+			return errors.New("noise is given twice, want one, or auto, which compares all that fit")
+		}
 		*word, *file = text, ""
 		if slices.Contains(words, text) {
 			return nil
@@ -121,7 +154,7 @@ func noiseFlag(f *shell.Flags, word, file *string, usage string, words []string)
 
 func (o *trainOptions) choices() []encoders.Choice {
 	choices := encoders.Choices(o.coordinates, o.promise)
-	if o.noise == decision.Category || o.noise == decision.Levels {
+	if decision.OnDevice(o.noise) {
 		return nil
 	}
 	if o.noise != shell.NoiseAuto {

@@ -252,7 +252,11 @@ func checkBundleOutput(out string, force bool) error {
 func (o *latentDesignOptions) result(ctx context.Context, p *latent.Problem, line *shell.Progress) (r *latent.Result, err error) {
 	options := latent.Options{Coordinates: o.coordinates}
 	if o.file != "" {
-		if options.Own, err = readOwn(ctx, o.Streams, o.file); err != nil {
+		made, err := readNoise(ctx, o.Streams, o.file)
+		if err != nil {
+			return nil, err
+		}
+		if options.Own, err = ownNumbers(o.file, made); err != nil {
 			return nil, err
 		}
 		o.noise = string(options.Own.Kind)

@@ -24,9 +24,14 @@ const (
 	Category = "category"
 	// Levels is a randomizer designed for the levels of the score.
 	Levels = "levels"
+	// Given is a randomizer of one's own on the class, or on the levels of its score.
+	Given = "given"
 	// NoAnswer is the base rate of the classes, whoever asks.
 	NoAnswer = "no answer"
 )
+
+// OnDevice reports whether noise of that name is a decision on the device.
+func OnDevice(noise string) bool { return slices.Contains([]string{Category, Levels, Given}, noise) }
 
 // Logistic is the classifier by logistic regression.
 const Logistic = "logistic regression"
@@ -38,6 +43,8 @@ type Options struct {
 	Seed   uint64
 	// Plain leaves out the trained network.
 	Plain bool
+	// Given, if it is not nil, is the one randomizer to try: as OwnRandomizer returns it.
+	Given *local.Verified
 	// Progress may be nil.
 	Progress func(what string, done, of int)
 }
@@ -104,7 +111,7 @@ func validateCosts(costs [][]float64, classes int) error {
 
 // Way is how to answer.
 type Way struct {
-	Kind       string // Category, Levels or NoAnswer
+	Kind       string // Category, Levels, Given or NoAnswer
 	Classifier string // "" for NoAnswer
 	Cells      int    // 0 for NoAnswer
 	classifier *classifier
@@ -117,6 +124,8 @@ func (w Way) String() string {
 		return "no answer, the base rate"
 	case Levels:
 		return fmt.Sprintf("%s, %d levels, designed for cross entropy", w.Classifier, w.Cells)
+	case Given:
+		return fmt.Sprintf("%s, %d cells, by the randomizer given", w.Classifier, w.Cells)
 	default:
 		return w.Classifier + ", its class by randomized response"
 	}
@@ -157,11 +166,18 @@ func (p *Prepared) Baseline() Way {
 // Ways returns those to try, simpler ones first.
 func (p *Prepared) Ways() []Way {
 	k := len(p.data.Target.Classes)
+	var ways []Way
+	if g := p.options.Given; g != nil {
+		for _, c := range p.classifiers {
+			ways = append(ways, Way{Given, c.name, len(g.Mechanism().Spec().Values.Labels), c})
+		}
+		return ways
+	}
 	sizes := []int{4, 8, 16}
 	if k > 2 {
 		sizes = []int{k, 2 * k, 4 * k}
 	}
-	ways := []Way{{Kind: NoAnswer}}
+	ways = append(ways, Way{Kind: NoAnswer})
 	for _, c := range p.classifiers {
 		ways = append(ways, Way{Category, c.name, k, c})
 		for _, m := range sizes {
@@ -236,6 +252,8 @@ func (p *Prepared) answering(ctx context.Context, w Way, q people, epsilon float
 		a.proof, err = silence(len(a.law), epsilon)
 	case Category:
 		a.proof, err = response(p.data.Target.Classes, epsilon)
+	case Given:
+		a.proof = p.options.Given
 	default:
 		a.proof, err = newRandomizer(ctx, a.law, epsilon)
 	}

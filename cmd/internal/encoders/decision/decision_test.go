@@ -10,6 +10,7 @@ import (
 	"math/big"
 	"math/rand/v2"
 	"slices"
+	"strings"
 	"testing"
 
 	"gonum.org/v1/gonum/floats"
@@ -17,7 +18,10 @@ import (
 	"github.com/noisewright/noisewright/cmd/internal/encoders"
 	"github.com/noisewright/noisewright/cmd/internal/encoders/internal/dense"
 	"github.com/noisewright/noisewright/dp"
+	"github.com/noisewright/noisewright/internal/check"
 	"github.com/noisewright/noisewright/latent/bundle"
+	"github.com/noisewright/noisewright/local"
+	"github.com/noisewright/noisewright/proof"
 )
 
 func randomLaw(r *rand.Rand, cells, classes int) law {
@@ -355,5 +359,68 @@ func TestBeatsSurely(t *testing.T) {
 		if _, _, beats := numbers.BeatsSurely(own, c.measure); beats != c.want {
 			t.Errorf("%+v: %v", c, beats)
 		}
+	}
+}
+
+// TestOwnRandomizer: a randomizer of the classes answers each class by its own law, in whatever order it has them;
+// numbered categories stay in their order; others, and one that is not private, are refused.
+func TestOwnRandomizer(t *testing.T) {
+	made := func(labels ...string) *local.Randomizer {
+		const unit = 1 << 61
+		s := local.Spec{Epsilon: 2, Objective: local.Mean, Values: local.Values{Kind: local.Category, Labels: labels}, AnswerLabels: []string{"yes", "no"}}
+		for i := range labels {
+			yes := uint64(2+i) * unit // of 8
+			s.Rows, s.Costs = append(s.Rows, []uint64{yes, -yes}), append(s.Costs, []float64{float64(i), 0})
+		}
+		r, err := local.New(s)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return r
+	}
+	classes := []string{"a", "b", "c"}
+	for _, c := range []struct {
+		labels []string
+		want   []float64 // of yes, by class; nil: refused
+	}{
+		{[]string{"a", "b", "c"}, []float64{2. / 8, 3. / 8, 4. / 8}},
+		{[]string{"b", "c", "a"}, []float64{4. / 8, 2. / 8, 3. / 8}},
+		{[]string{"c", "b", "a"}, []float64{4. / 8, 3. / 8, 2. / 8}},
+		{[]string{"0", "1", "2"}, []float64{2. / 8, 3. / 8, 4. / 8}},
+		{[]string{"0", "1", "2", "3", "4", "5"}, []float64{2. / 8, 3. / 8, 4. / 8, 5. / 8, 6. / 8, 7. / 8}},
+		{[]string{"a", "b", "d"}, nil},
+		{[]string{"1", "0", "2"}, nil},
+		{[]string{"0", "1"}, nil},
+		{[]string{"0", "1", "2", "3"}, nil},
+		{[]string{"a", "b", "c", "d", "e", "f"}, nil},
+	} {
+		v, err := OwnRandomizer(made(c.labels...), classes)
+		if c.want == nil {
+			if !errors.Is(err, check.ErrInvalid) || !strings.Contains(err.Error(), "want one of the classes a, b, c, or of categories numbered from 0, a multiple of 3 of them") {
+				t.Errorf("%v: %v", c.labels, err)
+			}
+			continue
+		}
+		if err != nil {
+			t.Errorf("%v: %v", c.labels, err)
+			continue
+		}
+		for i, want := range c.want {
+			if got := v.Mechanism().PMF(i)[0]; math.Abs(got-want) > 1e-15 {
+				t.Errorf("%v: class %d has yes with %g, want %g", c.labels, i, got, want)
+			}
+			if cost := v.Mechanism().Spec().Costs[i][0]; cost != math.Round(want*8-2) {
+				t.Errorf("%v: class %d has the cost %g", c.labels, i, cost)
+			}
+		}
+	}
+	s := made("b", "a", "c").Spec()
+	s.Epsilon = 0.5
+	loud, err := local.New(s)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := OwnRandomizer(loud, classes); !errors.Is(err, proof.ErrNotPrivate) {
+		t.Errorf("%v, want %v", err, proof.ErrNotPrivate)
 	}
 }

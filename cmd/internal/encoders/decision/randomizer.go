@@ -4,9 +4,11 @@ package decision
 
 import (
 	"context"
+	"fmt"
 	"math"
 	"slices"
 	"strconv"
+	"strings"
 
 	"gonum.org/v1/gonum/floats"
 
@@ -87,6 +89,50 @@ func response(classes []string, epsilon float64) (*local.Verified, error) {
 		v, err = local.RandomizedResponse(names, epsilon)
 	}
 	return v, err
+}
+
+// OwnRandomizer returns a randomizer of one's own for decisions on classes: one of the classes, in any
+// order; or of numbered categories, 0 to N-1, as many as the classes or a multiple of them, which are
+// the levels of the score of the first class, then those of the next. Errors wrap dp.ErrInvalid for another
+// one, or are those of its proof.
+func OwnRandomizer(r *local.Randomizer, classes []string) (*local.Verified, error) {
+	s := r.Spec()
+	labels, numbers := s.Values.Labels, make([]string, len(s.Values.Labels))
+	for i := range numbers {
+		numbers[i] = strconv.Itoa(i)
+	}
+	order := make([]int, len(labels))
+	for i := range order {
+		order[i] = i
+		if len(labels) == len(classes) && !slices.Equal(labels, numbers) {
+			order[i] = slices.Index(labels, classes[i])
+		}
+	}
+	if named := !slices.Contains(order, -1); s.Values.Kind != local.Category || !named || len(labels) != len(classes) && (!slices.Equal(labels, numbers) || len(labels)%len(classes) != 0) {
+		return nil, check.Field("decision", "noise", fmt.Sprintf("a local randomizer of the categories %s", check.Shortened(strings.Join(labels, ", "))),
+			fmt.Sprintf("one of the classes %s, or of categories numbered from 0, a multiple of %d of them", check.Shortened(strings.Join(classes, ", ")), len(classes)))
+	}
+	if slices.IsSorted(order) {
+		return r.Verify()
+	}
+	s.Values.Labels, s.Values.Shares = slices.Clone(classes), picked(s.Values.Shares, order)
+	s.Rows, s.Costs = picked(s.Rows, order), picked(s.Costs, order)
+	s.Dual, s.Claims = nil, local.Claims{}
+	moved, err := local.New(s)
+	if err != nil {
+		return nil, err
+	}
+	return moved.Verify()
+}
+
+// picked returns the elements of the given numbers; none of none.
+func picked[T any](all []T, numbers []int) (out []T) {
+	for _, i := range numbers {
+		if len(all) > 0 {
+			out = append(out, all[i])
+		}
+	}
+	return out
 }
 
 // decoder returns the logarithms of the posterior of the classes given each answer, a row for each

@@ -98,8 +98,8 @@ const charts = (() => {
   });
 
   // plot shows a chart: {summary, name, x, y, series, here, atom, rows}. An atom too small to be seen is not drawn. An axis is {name, log,
-  // zero, room, low, high}; a series {name, points, style, fill, dots, bars, digits}, of which
-  // a point is [x, y, text], the text of y if it is a guarantee.
+  // zero, room, low, high}; a series {name, points, style, fill, dots, bars, whiskers, digits}, of which
+  // a point is [x, y, text], the text of y if it is a guarantee, and with whiskers their ends.
   function plot(target, chart) {
     draw(target, chart);
     observer.observe(target);
@@ -156,6 +156,7 @@ const charts = (() => {
       const w = Math.max(1.5, Math.min(26, 0.7 * spacing(usable, x)));
       return usable.map((p) => drawn("rect", { class: "bar", x: x(p[0]) - w / 2, width: w, y: y(p[1]), height: Math.max(0, y(y0) - y(p[1])) }));
     }
+    if (s.whiskers) return usable.flatMap((p) => [drawn("line", { class: "whisker", x1: x(p[0]), x2: x(p[0]), y1: y(p[3]), y2: y(p[4]) }), drawn("circle", { class: "dot", cx: x(p[0]), cy: y(p[1]), r: 3.2 })]);
     const d = usable.map((p, i) => `${i ? "L" : "M"}${x(p[0]).toFixed(1)},${y(p[1]).toFixed(1)}`).join("");
     const out = [drawn("path", { class: `curve ${s.style}`, d })];
     if (s.fill && usable.length) out.unshift(drawn("path", { class: "fill", d: `${d}L${x(usable.at(-1)[0])},${y(y0)}L${x(usable[0][0])},${y(y0)}Z` }));

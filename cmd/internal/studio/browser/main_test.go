@@ -83,7 +83,14 @@ func program(t *testing.T, cgo string) string {
 // studio starts a studio and returns its address.
 func studio(t *testing.T, path string) (address string, process *exec.Cmd) {
 	t.Helper()
+	return studioIn(t, path, "")
+}
+
+// studioIn starts one in a folder.
+func studioIn(t *testing.T, path, folder string) (address string, process *exec.Cmd) {
+	t.Helper()
 	process = exec.Command(path, "studio")
+	process.Dir = folder
 	out, err := process.StdoutPipe()
 	if err != nil {
 		t.Fatal(err)

@@ -36,7 +36,8 @@ func TestScreenshots(t *testing.T) {
 	wide := chromedp.EmulateViewport(1360, 1010)
 	shoot("studio-light", wide, scheme("light"), chromedp.Navigate(address), idle(), change("epsilon", "2"))
 	shoot("studio-dark", scheme("dark"), chromedp.Click(`input[value=local]`), change("epsilon", "2"), change("delta", "0"), change("query", "integer"))
-	shoot("studio-narrow", scheme("light"), chromedp.Click(`input[value=table]`), change("delta", "1e-6"), change("query", "real"), idle(), chromedp.EmulateViewport(360, 780), chromedp.Evaluate(`document.getElementById("results").scrollIntoView()`, nil))
+	shoot("studio-plan", scheme("light"), chromedp.Navigate(address+"plan.html"), planned())
+	shoot("studio-narrow", chromedp.Navigate(address), idle(), chromedp.Click(`input[value=table]`), change("delta", "1e-6"), change("query", "real"), idle(), chromedp.EmulateViewport(360, 780), chromedp.Evaluate(`document.getElementById("results").scrollIntoView()`, nil))
 }
 
 // small is a picture in its 256 most frequent colors that the eye tells apart.

@@ -247,15 +247,17 @@ func downloads(t *testing.T, ctx context.Context, path, folder string) {
 	}
 }
 
+// let drops a file on the page.
+func let(name, text string) chromedp.Action {
+	encoded, _ := json.Marshal([]string{name, text})
+	return chromedp.Evaluate(`(() => { const [name, text] = `+string(encoded)+`; const dataTransfer = new DataTransfer(); dataTransfer.items.add(new File([text], name)); document.body.dispatchEvent(new DragEvent("drop", { bubbles: true, cancelable: true, dataTransfer })); })()`, nil)
+}
+
 // drop drops a good file, a false one and one that is none.
 func drop(t *testing.T, ctx context.Context, folder string) {
 	good, err := os.ReadFile(filepath.Join(folder, "table.json"))
 	if err != nil {
 		t.Fatal(err)
-	}
-	let := func(name, text string) chromedp.Action {
-		encoded, _ := json.Marshal([]string{name, text})
-		return chromedp.Evaluate(`(() => { const [name, text] = `+string(encoded)+`; const dataTransfer = new DataTransfer(); dataTransfer.items.add(new File([text], name)); document.body.dispatchEvent(new DragEvent("drop", { bubbles: true, cancelable: true, dataTransfer })); })()`, nil)
 	}
 	do(t, ctx, let("my file.json", string(good)), until(`!document.getElementById("shown").hidden`), idle())
 	contains(t, ctx, "shown", "my file.json: every claim holds.")
@@ -285,12 +287,12 @@ func keyboard(t *testing.T, ctx context.Context) {
 	const here = `(document.activeElement.id || document.activeElement.name || document.activeElement.className || document.activeElement.tagName)`
 	do(t, ctx, chromedp.Evaluate(`document.activeElement.blur(); scrollTo(0, 0)`, nil), chromedp.Evaluate(`document.querySelector(".skip").focus()`, nil))
 	var order []string
-	for range 9 {
+	for range 12 {
 		var at string
 		do(t, ctx, chromedp.Evaluate(here, &at), chromedp.KeyEvent(kb.Tab))
 		order = append(order, at)
 	}
-	const want = "skip theme kind epsilon epsilon-slide delta delta-slide sensitivity sensitivity-slide"
+	const want = "skip A A A theme kind epsilon epsilon-slide delta delta-slide sensitivity sensitivity-slide"
 	if got := strings.Join(order, " "); got != want {
 		t.Errorf("the tab key goes to %s, want %s", got, want)
 	}

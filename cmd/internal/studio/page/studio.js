@@ -5,16 +5,14 @@
 "use strict";
 
 (() => {
-  const $ = (id) => document.getElementById(id);
+  const { $, form, study, stop, busy, status, visible, clear, complain } = talk;
   const { plot, table, element } = charts;
-  const form = $("controls");
   const about = {
     table: "Noise that is added to the value of a query, whatever it is.",
     kernel: "Answers to a query in a known range; noise depends on the value.",
     local: "Answers to one person's value, before it leaves their device: any two values are hardly told apart.",
     shares: "Answers to one person's category, before it leaves their device, from which the shares of all categories are estimated.",
   };
-  let running = null; // the AbortController of the study
   let file = null; // what was dropped: {name, text}
   let made = null; // what is shown
   let points = new Map(); // of the error against epsilon, by epsilon
@@ -40,9 +38,6 @@
   // kind is that of the request: of local answers, shares are another one.
   const kind = () => (form.elements.kind.value === "local" && $("query").value === "categories" ? "shares" : form.elements.kind.value);
 
-  // visible reports whether a field is one of the kind.
-  const visible = (e) => !e.closest("[hidden][data-kinds]");
-
   function fields() {
     const out = {};
     for (const e of form.querySelectorAll("[name]")) {
@@ -56,7 +51,7 @@
 
   function arrange() {
     if (form.elements.kind.value !== "local" && $("query").value === "categories") $("query").value = "real";
-    for (const e of form.querySelectorAll("[data-kinds]")) e.hidden = !e.dataset.kinds.split(" ").includes(kind());
+    talk.choose(kind());
     $("about").textContent = about[kind()];
     const choice = $("loss-choice").value;
     $("loss").hidden = choice !== "";
@@ -74,47 +69,6 @@
     return { kind: kind(), fields: f, releases: $("releases").value.trim(), together: $("together").checked && visible($("together")), sweep: fresh };
   }
 
-  // study sends a request and hands its events to the handlers.
-  async function study(body, handlers) {
-    running?.abort();
-    const mine = running = new AbortController();
-    busy(true);
-    try {
-      const response = await fetch("study", { method: "POST", headers: { "Content-Type": "application/json" }, body: JSON.stringify(body), signal: mine.signal });
-      if (!response.ok) return fail({ errors: [(await response.text()).trim()] });
-      await events(response.body, (name, data) => { if (running === mine) handlers[name]?.(data); });
-    } catch (error) {
-      if (error.name !== "AbortError") fail({ errors: ["the program does not answer: it has ended, or refuses the connection"], hint: "noisewright studio" });
-    } finally {
-      if (running === mine) { running = null; busy(false); }
-    }
-  }
-
-  // events reads server-sent events.
-  async function events(body, handle) {
-    const reader = body.pipeThrough(new TextDecoderStream()).getReader();
-    let rest = "";
-    for (;;) {
-      const { value, done } = await reader.read();
-      if (done) return;
-      const parts = (rest + value).split("\n\n");
-      rest = parts.pop();
-      for (const part of parts) {
-        const [first, second] = part.split("\n");
-        handle(first.slice("event: ".length), JSON.parse(second.slice("data: ".length)));
-      }
-    }
-  }
-
-  function busy(on) {
-    document.body.classList.toggle("busy", on);
-    $("results").setAttribute("aria-busy", String(on));
-    $("cancel").hidden = !on;
-    document.documentElement.dataset.state = on ? "busy" : "idle";
-  }
-
-  const status = (text) => { $("status").textContent = text; };
-
   // show asks for what the fields, or the file, say.
   function show() {
     clear();
@@ -123,7 +77,7 @@
     study(body, {
       started: () => status("Designing…"),
       progress: (p) => status(`Designing: ${p.cells} cells, loss ${charts.approximate(p.loss)}${p.gap === null ? "" : `, gap ${charts.approximate(100 * p.gap, 2)} %`}, ${p.seconds.toFixed(1)} s`),
-      warning: (w) => { $("warning").replaceChildren(...w.errors.map((e) => element("p", {}, e)), ...(w.hint ? [element("p", { class: "quiet" }, `Hint: ${w.hint}`)] : [])); $("warning").hidden = false; },
+      warning: talk.warn,
       made: (m) => { showMade(m); status("Comparing…"); },
       compared: showCompared,
       curves: (c) => portraits.density($("density"), made, c),
@@ -141,34 +95,12 @@
     $("shown-name").textContent = text;
   }
 
-  // described links a field to its hint, and to what is wrong with it.
-  function described(e, ...wrong) {
-    const ids = [...[...e.closest(".field").querySelectorAll(".hint")].map((hint) => hint.id), ...wrong];
-    if (ids.length) e.setAttribute("aria-describedby", ids.join(" "));
-    else e.removeAttribute("aria-describedby");
-  }
-
-  function clear() {
-    $("failure").hidden = $("warning").hidden = true;
-    for (const e of form.querySelectorAll("[aria-invalid]")) { e.removeAttribute("aria-invalid"); described(e); }
-    for (const e of form.querySelectorAll(".wrong")) e.remove();
-  }
-
   // fail says what is wrong, and where, if a sentence begins with the name of a field.
   function fail(f) {
     status("Stopped.");
     say(file ? `${file.name} is not proved${made ? "; what follows is of before" : ""}.` : "");
     $("results").classList.toggle("stale", made !== null); // of other fields
-    $("failure").replaceChildren(...f.errors.map((e) => element("p", {}, file ? `${file.name}: ${e}` : e)), ...(f.hint ? [element("p", { class: "quiet" }, `Hint: ${f.hint}`)] : []));
-    $("failure").hidden = false;
-    for (const sentence of f.errors) {
-      const name = sentence.split(/[ =]/, 1)[0];
-      const field = form.querySelector(`[data-for="${CSS.escape(name)}"]`);
-      if (!field) continue;
-      const wrong = element("p", { class: "wrong", id: `wrong-${name}` }, sentence);
-      field.append(wrong);
-      for (const e of field.querySelectorAll("input:not([type=range]), select")) { e.setAttribute("aria-invalid", "true"); described(e, wrong.id); }
-    }
+    complain(file ? { ...f, errors: f.errors.map((e) => `${file.name}: ${e}`) } : f, f.errors);
   }
 
   function showMade(m) {
@@ -347,8 +279,7 @@
     arrange();
     clearTimeout(timer);
     $("answer").textContent = "";
-    running?.abort();
-    running = null;
+    stop();
     if (made) $("results").classList.add("stale");
     began = performance.now();
     document.documentElement.dataset.state = "busy";
@@ -360,8 +291,7 @@
     began = performance.now();
     if (made) $("results").classList.add("stale");
     clearTimeout(timer); // of a design
-    running?.abort();
-    running = null;
+    stop();
     busy(false);
     clear();
     const large = dropped.size > 12 * 2 ** 20;
@@ -378,26 +308,13 @@
     if (["accept", "file"].includes(event.target.id)) return;
     changed();
   });
-  form.addEventListener("submit", (event) => event.preventDefault());
   $("value").addEventListener("input", showLaw);
   $("solve").addEventListener("click", solve);
   $("accept").addEventListener("keydown", (event) => { if (event.key === "Enter") solve(); });
-  $("cancel").addEventListener("click", () => { running?.abort(); running = null; busy(false); status("Cancelled."); });
+  $("cancel").addEventListener("click", () => { stop(); busy(false); status("Cancelled."); });
   $("back").addEventListener("click", () => { $("file").value = ""; changed(); });
   $("file").addEventListener("change", (event) => take(event.target.files[0]));
   $("download").addEventListener("click", () => made && charts.download(made.name, made.file, "application/json"));
-  for (const b of document.querySelectorAll("[data-copy]")) {
-    b.setAttribute("aria-label", `Copy the ${b.dataset.copy === "command" ? "command" : `${b.dataset.copy} program`}`);
-    b.addEventListener("click", async () => {
-      try { await navigator.clipboard.writeText($(b.dataset.copy).textContent); b.textContent = "Copied"; } catch { b.textContent = "Not allowed"; }
-      setTimeout(() => { b.textContent = "Copy"; }, 1500);
-    });
-  }
-  let inside = 0; // drag events of children
-  addEventListener("dragenter", (event) => { event.preventDefault(); inside++; document.body.classList.add("dragging"); });
-  addEventListener("dragleave", () => { if (--inside <= 0) { inside = 0; document.body.classList.remove("dragging"); } });
-  addEventListener("dragover", (event) => event.preventDefault());
-  addEventListener("drop", (event) => { event.preventDefault(); inside = 0; document.body.classList.remove("dragging"); take(event.dataTransfer.files[0]); });
-  $("theme").addEventListener("change", () => { document.documentElement.dataset.theme = $("theme").value; });
+  talk.dropped(take);
   changed();
 })();
