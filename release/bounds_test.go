@@ -523,6 +523,24 @@ func TestBoundsInLedger(t *testing.T) {
 		if !reflect.DeepEqual(first, again) || first.Answers[0].Clipped == nil || first.Answers[0].Clipped.Upper != 128 || first.Answers[0].Clipped.Lower != 0 {
 			t.Errorf("%s: %+v, and again %+v", kind, first.Answers[0].Clipped, again)
 		}
+		// The interval, and so the noise, is that of the bounds with the rest of epsilon.
+		given := Query{Kind: kind, Column: "value", Upper: 128, Epsilon: 0.8, Neighbors: dp.AddRemove}
+		p, err := NewPlan(t.Context(), given, laplaceSource)
+		if err != nil {
+			t.Fatal(err)
+		}
+		d, _, err := ReadData(t.Context(), values, given)
+		if err != nil {
+			t.Fatal(err)
+		}
+		out, err := p.Answer(d)
+		if err != nil {
+			t.Fatal(err)
+		}
+		e, width := first.Answers[0], out[0].Upper-out[0].Lower
+		if got := e.Upper - e.Lower; got < 0.7*width || got > 1.4*width {
+			t.Errorf("%s: an interval of %g, want about %g", kind, got, width)
+		}
 		r, _, err := l.Find(t.Context(), q.key(), digestOf(t, values, q))
 		if err != nil || len(r.Costs) != 2 {
 			t.Errorf("%s: charged %+v, %v", kind, r.Costs, err)
