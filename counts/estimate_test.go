@@ -15,7 +15,7 @@ import (
 
 // TestTally: it counts what was added, and refuses what is no answer, which counts nowhere.
 func TestTally(t *testing.T) {
-	tally := NewTally(example(t))
+	tally := example(t).Tally()
 	for _, y := range []int64{2, 0, 2, 2} {
 		if err := tally.Add(proof.Code{B: y}); err != nil {
 			t.Fatal(err)

@@ -388,7 +388,7 @@ func TestBoundAgainstOracle(t *testing.T) {
 				delta := []float64{0, 0.1}[flags&1]
 				s := boundSpec(rng, kind, objective, delta, flags&2 > 0, flags&4 > 0, flags/8)
 				s.Dual = randomDual(rng, &s)
-				if _, err := New(s); err != nil {
+				if _, err := New(t.Context(), s); err != nil {
 					t.Fatal(err)
 				}
 				p := newPricing(&s, nil)

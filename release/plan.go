@@ -110,6 +110,10 @@ func newMechanism(ctx context.Context, q Query, source Source) (*mechanism, erro
 		return newSums(ctx, q, source)
 	case Mean:
 		return newMeans(ctx, q, source)
+	case Variance:
+		return newVariances(ctx, q, source)
+	case Distinct:
+		return newDistinct(ctx, q, source)
 	case Quantile:
 		return newQuantiles(q)
 	case Top, Best:
@@ -261,6 +265,16 @@ func newCounts(ctx context.Context, q Query, source Source) (*mechanism, error) 
 		return nil, err
 	}
 	return whole(v).adding("integer noise", q.uses(), (*tally).count), nil
+}
+
+// newDistinct answers with integer noise: a unit brings as many values that nobody else has as rows of it count, or takes
+// them away, or both.
+func newDistinct(ctx context.Context, q Query, source Source) (*mechanism, error) {
+	v, err := q.table(ctx, source, float64(q.most()), dp.IntegerQuery, q.uses())
+	if err != nil {
+		return nil, err
+	}
+	return whole(v).adding("integer noise", q.uses(), (*tally).different), nil
 }
 
 // newSums answers with noise scaled to the sensitivity.

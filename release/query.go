@@ -24,6 +24,8 @@ const (
 	Sum       Kind = "sum"       // of the values of a column
 	Mean      Kind = "mean"      // of the values of a column
 	Histogram Kind = "histogram" // the number of rows with each key, or between edges
+	Variance  Kind = "variance"  // of the values of a column: their mean squared distance from their mean
+	Distinct  Kind = "distinct"  // the number of different values of a column
 	Quantile  Kind = "quantile"  // of the values of a column
 	Top       Kind = "top"       // the keys that most rows have
 	Best      Kind = "best"      // the options that hold for most rows
@@ -200,7 +202,9 @@ func (q Query) chooses() bool { return q.Kind == Top || q.Kind == Best }
 func (q Query) pure() bool { return q.chooses() || q.Kind == Quantile }
 
 // valued reports whether the query needs values within bounds.
-func (q Query) valued() bool { return q.Kind == Sum || q.Kind == Mean || q.Kind == Quantile }
+func (q Query) valued() bool {
+	return q.Kind == Sum || q.Kind == Mean || q.Kind == Variance || q.Kind == Quantile
+}
 
 // middle is that of the bounds.
 func (q Query) middle() float64 { return min(max(q.Lower/2+q.Upper/2, q.Lower), q.Upper) }
@@ -249,7 +253,7 @@ func (q Query) groups() []string {
 func (q Query) Validate() error {
 	bad := check.In("release")
 	q = q.normal()
-	bad.OneOf("kind", string(q.Kind), string(Count), string(Sum), string(Mean), string(Histogram), string(Quantile), string(Top), string(Best), string(Value))
+	bad.OneOf("kind", string(q.Kind), string(Count), string(Sum), string(Mean), string(Variance), string(Distinct), string(Histogram), string(Quantile), string(Top), string(Best), string(Value))
 	bad.Budget(q.Epsilon, q.Delta)
 	options := make([]string, 0, 2*len(q.Options))
 	for _, o := range q.Options {
@@ -310,10 +314,8 @@ func (q Query) validateValue(bad *check.List) {
 }
 
 func (q Query) validateColumns(bad *check.List) {
+	bad.If((q.valued() || q.Kind == Distinct) && q.Column == "", "column", "none", "the column of the values")
 	if q.valued() {
-		if q.Column == "" {
-			bad.Bad("column", "none", "the column of the values")
-		}
 		bounded := check.Finite(q.Lower, q.Upper) && math.Abs(q.Lower) <= maxValue && math.Abs(q.Upper) <= maxValue && q.Lower < q.Upper
 		if q.Bounds == "" && !bounded {
 			bad.Badf("bounds", fmt.Sprintf("%v, %v", q.Lower, q.Upper), "lower below upper, both of at most %g: values are clipped to them, so that one person's is bounded", maxValue)

@@ -274,7 +274,7 @@ func TestCoverage(t *testing.T) {
 				r := rand.New(rand.NewPCG(uint64(i), uint64(l)))
 				for run := range runs {
 					truth := people(law, k, n, r)
-					word, tally := words(uint64(1000*run+10*i+l)), NewTally(s)
+					word, tally := words(uint64(1000*run+10*i+l)), s.Tally()
 					for x, m := range truth {
 						for range m {
 							y, err := s.Draw(proof.Category(s.Label(int64(x))), word)

@@ -135,7 +135,7 @@ const (
 
 // DesignOptions are the defaults of designs.
 func DesignOptions() lp.Options {
-	return lp.Options{Gap: lp.DefaultGap, TimeLimit: time.Minute, MaxCells: lp.DefaultMaxCells, NewSolver: highs.New}
+	return lp.Options{Gap: lp.Limits.Gap.Default, TimeLimit: time.Minute, MaxCells: lp.Limits.MaxCells.Default, NewSolver: highs.New}
 }
 
 // Where promises become weak.

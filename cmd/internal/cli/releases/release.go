@@ -43,7 +43,7 @@ type releaseOptions struct {
 // NewReleaseCommand returns the commands that release statistics.
 func NewReleaseCommand(s *shell.Streams) *cobra.Command {
 	cmd := &cobra.Command{
-		Use:   "release count|sum|mean|histogram|quantile|top|best|value|batch|workload|series",
+		Use:   "release count|sum|mean|variance|distinct|histogram|quantile|top|best|value|batch|workload|series",
 		Short: "Publish a statistic of a data set with the best proven noise",
 		Long: `Publish a number about a data set so that it is (epsilon, delta)-differentially
 private: a count, a sum, a mean, a histogram or a quantile of the rows of a CSV file,
@@ -102,6 +102,17 @@ the number of them is private too: two sums get noise, of the values and of thei
 distances to the upper bound (Kulesza, Suresh & Wang 2024), or a sum and a count,
 whichever has the smaller error.`,
 		`--data people.csv --column hours --lower 0 --upper 100 --epsilon 0.1 --delta 1e-8`,
+	},
+	{
+		release.Variance, "variance", "Find the variance of a column", `Find the variance of the values of a column, each clipped to the bounds: their mean
+squared distance from their mean, in squared units. A sum, one of squares and the number
+of rows get noise, a third of the privacy each; if that number is public, half each.`,
+		`--data people.csv --column hours --lower 0 --upper 100 --epsilon 0.3 --delta 1e-8`,
+	},
+	{
+		release.Distinct, "distinct", "Count the different values of a column", `Count the different texts in a column, but for blanks at their ends; empty ones do not
+count. One row brings or takes one at most, so the noise is that of a count.`,
+		`--data people.csv --column city --epsilon 0.1 --delta 1e-8`,
 	},
 	{
 		release.Histogram, "histogram", "Count the rows for every key, or between edges", `Count the rows for each of the keys of a column, or the values of a column between
@@ -234,10 +245,13 @@ func (o *releaseOptions) dataFlags(f *shell.Flags) {
 	f.RequiredFile(&o.data, "data", "a CSV file", "CSV file with a header, - for standard input; perhaps compressed with gzip or zstd", "csv", "gz", "zst")
 	o.csv.flags(f, asLedger)
 	switch q.Kind { //nolint:exhaustive // others have no column
-	case release.Sum, release.Mean, release.Quantile:
+	case release.Sum, release.Mean, release.Variance, release.Quantile:
 		f.String(&q.Column, "column", "column of the values")
 		f.Require(&q.Column, "column", "the column of the values")
 		boundFlags(f, q)
+	case release.Distinct:
+		f.String(&q.Column, "column", "column of the values")
+		f.Require(&q.Column, "column", "the column of the values")
 	case release.Histogram:
 		f.String(&q.Column, "column", "column of the values to count between --edges")
 		f.Func("edges", "numbers", "", "edges A,B,C…: counts of A <= value < B, B <= value < C and so on, the last edge inclusive", func(text string) (err error) {

@@ -16,7 +16,7 @@ func boundFlags(f *shell.Flags, q *release.Query) {
 		f.Number(&q.Lower, "lower", columnNumber, "values below are clipped to it, in the units of the column")
 		f.Number(&q.Upper, "upper", columnNumber, "values above are clipped to it, in the units of the column")
 	}
-	if q.Kind == release.Quantile {
+	if q.Kind != release.Sum && q.Kind != release.Mean {
 		given()
 		return
 	}
