@@ -12,6 +12,7 @@ import (
 	"math"
 	"math/big"
 	"regexp"
+	"strconv"
 	"strings"
 	"sync"
 	"time"
@@ -31,13 +32,14 @@ import (
 
 type releaseOptions struct {
 	shell.Common
-	query  release.Query
-	data   string // file
-	csv    dialect
-	value  string // of a query of the kind value
-	ledger string // file
-	tables string // directory
-	design lp.Options
+	query    release.Query
+	maxError string // in the place of the query's epsilon
+	data     string // file
+	csv      dialect
+	value    string // of a query of the kind value
+	ledger   string // file
+	tables   string // directory
+	design   lp.Options
 }
 
 // NewReleaseCommand returns the commands that release statistics.
@@ -164,6 +166,15 @@ probability of at least 0.95; nothing is said of the distance in values.`
 	return "\n\n" + releaseInterval
 }
 
+// hasError reports whether how far an answer is from the exact one does not depend on the data.
+func hasError(kind release.Kind) bool {
+	switch kind { //nolint:exhaustive // others do
+	case release.Count, release.Sum, release.Histogram, release.Distinct, release.Quantile:
+		return true
+	}
+	return false
+}
+
 const releaseInterval = `The answer comes with an interval that contains the exact one (of what counts, within
 the bounds) with a probability of at least 0.95, from the exact quantiles of the noise.`
 
@@ -177,7 +188,23 @@ func newReleaseOf(s *shell.Streams, kind release.Kind, cmd *cobra.Command) *cobr
 	} else {
 		o.dataFlags(f)
 	}
-	f.Number(&q.Epsilon, "epsilon", shell.PositiveEpsilon, "privacy parameter epsilon of the release, without unit: "+shell.PositiveEpsilon.Want)
+	epsilon := func() {
+		f.Number(&q.Epsilon, "epsilon", shell.PositiveEpsilon, "privacy parameter epsilon of the release, without unit: "+shell.PositiveEpsilon.Want)
+	}
+	if hasError(kind) {
+		f.Func("max-error", "ERROR", "", "in the place of epsilon: the largest error of an answer with its probability, such as 3@0.95 (of a quantile, in rows): the least epsilon for it is spent", func(text string) error {
+			most, level, _ := strings.Cut(text, "@")
+			size, bad := strconv.ParseFloat(most, 64)
+			p, worse := strconv.ParseFloat(level, 64)
+			if o.maxError = text; bad != nil || worse != nil || !(size > 0) || math.IsInf(size, 0) || !(p > 0 && p < 1) {
+				return shell.Want("an error and its probability, such as 3@0.95")
+			}
+			return nil
+		})
+		f.Unless("max-error", epsilon)
+	} else {
+		epsilon()
+	}
 	f.Number(&q.Delta, "delta", shell.Delta, "privacy parameter delta of the release, a probability: "+shell.Delta.Want)
 	f.Prudent(&o.Common, &q.Epsilon, &q.Delta)
 	q.Releases = 1
@@ -207,7 +234,11 @@ func newReleaseOf(s *shell.Streams, kind release.Kind, cmd *cobra.Command) *cobr
 		case q.Person != "" && q.MaxPerPerson == 0 && !choosesGroups(kind):
 			return shell.About("max-per-person", "", shell.Want("how many rows of a person count at most"))
 		}
-		return q.Validate()
+		given := *q
+		if o.maxError != "" {
+			given.Epsilon = 1 // it is looked for
+		}
+		return given.Validate()
 	})
 	cmd = f.Run(o.run)
 	if kind == release.Value {
@@ -317,6 +348,17 @@ func (o *releaseOptions) run(ctx context.Context) error {
 		}
 		defer book.Close()
 		l = book
+	}
+	if o.maxError != "" {
+		o.Progress().Watch("looking for the least epsilon")
+		one := release.Statistic{Query: o.query, Error: o.maxError}
+		one.Delta = 0 // it has all of the total's
+		found, err := release.Split(ctx, dp.Budget{Epsilon: 20, Delta: o.query.Delta}, true, []release.Statistic{one}, o.source())
+		if err != nil {
+			return shell.Invalid("noisewright release "+string(o.query.Kind)+" --help", err)
+		}
+		o.query = found[0]
+		o.WarnWeak(o.query.Epsilon, o.query.Delta, 0)
 	}
 	answer, err := release.Release(ctx, l, o, o.query, o.source())
 	if err != nil {
