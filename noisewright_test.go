@@ -99,8 +99,8 @@ func TestDesignLoadSample(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if gap, ok := v.Bounds().Gap(); !ok || gap > lp.DefaultGap {
-		t.Errorf("gap %g, %t, want at most %g", gap, ok, lp.DefaultGap)
+	if gap, ok := v.Bounds().Gap(); !ok || gap > lp.Limits.Gap.Default {
+		t.Errorf("gap %g, %t, want at most %g", gap, ok, lp.Limits.Gap.Default)
 	}
 	path := filepath.Join(t.TempDir(), "table.json")
 	if err := noisewright.Save(path, v); err != nil {

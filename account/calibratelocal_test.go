@@ -27,7 +27,7 @@ func threeWay(_ context.Context, epsilon, delta, _ float64) (*local.Verified, er
 		costs[i], row[i] = 0, -(2 * other)
 		s.Costs, s.Rows = append(s.Costs, costs), append(s.Rows, row)
 	}
-	r, err := local.New(s)
+	r, err := local.New(context.Background(), s)
 	if err != nil {
 		return nil, err
 	}

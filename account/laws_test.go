@@ -48,7 +48,7 @@ func kernelOf(t testing.TB, rows [][]uint64, epsilon, sensitivity float64) *kern
 	for k := range rows {
 		s.Edges, s.Nodes = append(s.Edges, float64(k+1)), append(s.Nodes, float64(k)+0.5)
 	}
-	k, err := kernels.New(s)
+	k, err := kernels.New(t.Context(), s)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -188,7 +188,7 @@ func TestKernelOfUnequalCells(t *testing.T) {
 	first, second := row(0.27, 0.3465, 0.037), row(0.27, 0.315, 0.1)
 	rows := [][]uint64{first, second, reversed(second), reversed(first)}
 	for _, edges := range [][]float64{{0, 1, 2, 12, 13}, {0, 1, 11, 12, 13}} {
-		k, err := kernels.New(kernels.Spec{
+		k, err := kernels.New(t.Context(), kernels.Spec{
 			Privacy: dp.Privacy{Epsilon: 2, Sensitivity: 1.5}, Loss: loss.L1,
 			Queries: kernels.Queries{Upper: 13}, Edges: edges, Nodes: []float64{0.5, 1.5, 7, 12.5}, Rows: rows,
 		})
@@ -229,7 +229,7 @@ func randomizerOf(t testing.TB, rows [][]uint64, epsilon, delta float64) *local.
 	for j := range rows[0] {
 		s.Answers = append(s.Answers, float64(j))
 	}
-	r, err := local.New(s)
+	r, err := local.New(t.Context(), s)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -39,9 +39,9 @@ type fileCertificate struct {
 func (k *Kernel) Encode(w io.Writer) error {
 	s := &k.spec
 	n := len(s.Edges) - 1
-	return Form.Encode(w, file{
-		Format:      Form.File.Name,
-		Version:     Form.File.Version,
+	return form.Encode(w, file{
+		Format:      form.File.Name,
+		Version:     form.File.Version,
 		Privacy:     s.Privacy,
 		Loss:        formfile.Loss{Name: s.Loss.Name()},
 		Lower:       finite(s.Edges[0]),
@@ -67,7 +67,7 @@ func finite(x float64) *float64 {
 // of the claims (see Kernel.Verify), with the same strictness and errors as tables.Decode.
 func Decode(r io.Reader) (*Kernel, error) {
 	var f file
-	if err := Form.Decode(r, &f); err != nil {
+	if err := form.Decode(r, &f); err != nil {
 		return nil, err
 	}
 	s := Spec{
@@ -84,7 +84,7 @@ func Decode(r io.Reader) (*Kernel, error) {
 			return nil, check.Errorf("cells", nil, "instance_cap_loss: %w", err)
 		}
 	}
-	if s.InstanceCap, err = Form.Positive("instance_cap", f.InstanceCap); err != nil {
+	if s.InstanceCap, err = form.Positive("instance_cap", f.InstanceCap); err != nil {
 		return nil, err
 	}
 	if s.Claims == (Claims{}) { // which New would fill in

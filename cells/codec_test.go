@@ -49,7 +49,7 @@ func TestCodecRoundTrip(t *testing.T) {
 	if _, err := back.Verify(); err != nil {
 		t.Error(err)
 	}
-	if !Form.Recognize([]byte(good[:60])) || Form.Recognize([]byte(`{"format":"noisewright-kernel"`)) {
+	if !form.Recognize([]byte(good[:60])) || form.Recognize([]byte(`{"format":"noisewright-kernel"`)) {
 		t.Error("not told from a kernel that answers by nodes")
 	}
 }

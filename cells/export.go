@@ -9,13 +9,13 @@ import (
 )
 
 type export struct {
-	Schema  int          `json:"schema"` // 1
-	Privacy dp.Privacy   `json:"privacy"`
-	Loss    string       `json:"loss"`
-	Grid    Grid         `json:"grid"`
-	Total   string       `json:"total"` // of the weights of each cell
-	Cells   []exportCell `json:"cells"`
-	Golden  proof.Golden `json:"golden"`
+	Schema  int             `json:"schema"` // 1
+	Privacy dp.Privacy      `json:"privacy"`
+	Loss    string          `json:"loss"`
+	Grid    Grid            `json:"grid"`
+	Total   string          `json:"total"` // of the weights of each cell
+	Cells   []exportCell    `json:"cells"`
+	Golden  formfile.Golden `json:"golden"`
 }
 
 // exportCell holds the values from Lower on and below Upper; null: without an end.
@@ -33,7 +33,7 @@ const drawRule = "the stream begins anew for each cell; per draw: take a word u;
 
 // Export implements proof.Exporter: for each cell the values that it holds, the probability
 // of every bin, and n draws of its noise.
-func (k *Kernel) Export(_ proof.Bounds, g proof.Golden, s proof.Stream, n int) (any, error) {
+func (k *Kernel) Export(_ proof.Bounds, g formfile.Golden, s proof.Stream, n int) (any, error) {
 	g.Draw = drawRule
 	e := export{
 		Schema: 1, Privacy: k.Privacy(), Loss: k.Loss().Name(), Grid: k.Grid(), Total: formfile.ExportedTotal,

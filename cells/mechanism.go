@@ -14,9 +14,9 @@ import (
 	"github.com/noisewright/noisewright/proof"
 )
 
-// Form is that of additive kernels. Its files are described in docs/additive-format.md, and
+// form is that of additive kernels. Its files are described in docs/additive-format.md, and
 // bounded well above maxWeights and a large dual.
-var Form = proof.Form{Package: "cells", Noun: "an additive kernel", File: strictjson.Format{
+var form = proof.Form{Package: "cells", Noun: "an additive kernel", File: strictjson.Format{
 	Noun: "additive kernel", Name: "noisewright-additive-kernel", Version: 1, MaxSize: 128 << 20,
 	MaxElements: map[string]int{
 		"edges": MaxCells, "weight": MaxCells, "rows": maxWeights, "caps": MaxCells,
@@ -46,7 +46,7 @@ func (k *Kernel) Proof() (p proof.Proof[Certificate]) {
 }
 
 // Form implements proof.Mechanism.
-func (*Kernel) Form() proof.Form { return Form }
+func (*Kernel) Form() proof.Form { return form }
 
 // judge holds what the kernel promises and claims against the certificate.
 func (s *Spec) judge(c Certificate, _ *proof.Meter) error {
@@ -117,7 +117,7 @@ func (k *Kernel) Choose(input proof.Value) (proof.Choice, error) {
 	return k.ChooseNumber(x)
 }
 
-// ChooseNumber implements proof.Numeric.
+// ChooseNumber is Choose of a number, which makes no garbage.
 func (k *Kernel) ChooseNumber(x float64) (c proof.Choice, err error) {
 	limit := exact.MaxInteger - k.Reach()
 	var ok bool
@@ -138,7 +138,7 @@ func (k *Kernel) Answer(c proof.Choice, bin int, point int64) proof.Value {
 	return proof.Number(k.AnswerNumber(c, bin, point))
 }
 
-// AnswerNumber implements proof.Numeric.
+// AnswerNumber is Answer as a number, which makes no garbage.
 func (k *Kernel) AnswerNumber(c proof.Choice, bin int, point int64) float64 {
 	return float64(c.Base+k.spec.Grid.FirstPoint(bin)+point) * k.step
 }

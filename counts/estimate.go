@@ -28,8 +28,8 @@ type Tally struct {
 	n      int64
 }
 
-// NewTally returns a Tally of no answers.
-func NewTally(s *Strategy) *Tally {
+// Tally returns a Tally of no answers.
+func (s *Strategy) Tally() *Tally {
 	return &Tally{s.Answers(), make([]int64, len(s.spec.Rows[0])), 0}
 }
 

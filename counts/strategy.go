@@ -25,8 +25,8 @@ const (
 	MaxProved = 16
 )
 
-// Form is that of strategies.
-var Form = proof.Form{Package: "counts", Noun: "a strategy for counts", File: strictjson.Format{
+// form is that of strategies.
+var form = proof.Form{Package: "counts", Noun: "a strategy for counts", File: strictjson.Format{
 	Noun: "strategy", Name: "noisewright-counts", Version: 1, MaxSize: 1 << 24,
 	MaxElements: map[string]int{
 		"labels": MaxCategories, "sizes": MaxCategories, "names": maxQueries, "queries": maxQueries,
@@ -218,7 +218,7 @@ func (s *Strategy) Proof() (p proof.Proof[Certificate]) {
 }
 
 // Form implements proof.Mechanism.
-func (*Strategy) Form() proof.Form { return Form }
+func (*Strategy) Form() proof.Form { return form }
 
 // Spec returns a copy of what the strategy holds.
 func (s *Strategy) Spec() Spec { return formfile.Clone(s.spec) }
@@ -293,14 +293,14 @@ type fileCertificate struct {
 
 // Encode writes the strategy in the file format noisewright-counts, version 1.
 func (s *Strategy) Encode(w io.Writer) error {
-	return Form.Encode(w, file{Form.File.Name, Form.File.Version, s.spec, fileCertificate{s.spec.Claims, s.spec.Dual}})
+	return form.Encode(w, file{form.File.Name, form.File.Version, s.spec, fileCertificate{s.spec.Claims, s.spec.Dual}})
 }
 
 // Decode reads one file of a strategy. It checks the structure completely (see New) and nothing
 // of the claims, with the same strictness and errors as tables.Decode.
 func Decode(r io.Reader) (*Strategy, error) {
 	var f file
-	if err := Form.Decode(r, &f); err != nil {
+	if err := form.Decode(r, &f); err != nil {
 		return nil, err
 	}
 	f.Spec.Claims, f.Spec.Dual = f.Certificate.Claims, f.Certificate.Dual

@@ -56,28 +56,28 @@ var arrows = map[string][]string{
 
 	// Below releases of statistics.
 	"internal/concentration": {"internal/quadrature"},
+	"internal/partition":     {"internal/exact", "internal/check"},
 	"internal/selection":     {"internal/exact", "internal/check"},
 	"release/internal/ratio": {"tables", "tables/shapes", "loss", "dp", "internal/exact", "internal/check"},
 
 	// The designer: what asks for a design, what designs each form, what they share.
 	"lp": {
-		"lp/solver", "lp/internal/meet", "lp/internal/noise", "lp/internal/kernel", "lp/internal/cells", "lp/internal/local", "lp/internal/counts",
+		"internal/solver", "lp/internal/meet", "lp/internal/noise", "lp/internal/kernel", "lp/internal/cells", "lp/internal/local", "lp/internal/counts",
 		"tables", "kernels", "cells", "local", "counts", "dp", "loss", "internal/exact", "internal/check",
 	},
-	"lp/internal/meet":            {"lp/solver", "proof", "tables", "dp", "internal/check"},
-	"lp/internal/noise":           {"lp/internal/engine", "lp/internal/engine/cuts", "lp/internal/meet", "lp/internal/noise/staircase", "lp/solver", "proof", "tables", "tables/shapes", "dp", "loss", "internal/exact", "internal/check"},
+	"lp/internal/meet":            {"internal/solver", "proof", "tables", "dp", "internal/check"},
+	"lp/internal/noise":           {"lp/internal/engine", "lp/internal/engine/cuts", "lp/internal/meet", "lp/internal/noise/staircase", "internal/solver", "proof", "tables", "tables/shapes", "dp", "loss", "internal/exact", "internal/check"},
 	"lp/internal/noise/staircase": {"loss"},
-	"lp/internal/kernel":          {"lp/internal/engine", "lp/internal/engine/cuts", "lp/internal/meet", "lp/internal/noise", "lp/solver", "tables", "kernels", "dp", "loss", "internal/exact", "internal/check"},
-	"lp/internal/cells":           {"lp/internal/engine", "lp/internal/engine/cuts", "lp/internal/meet", "lp/internal/noise", "lp/solver", "proof", "cells", "dp", "loss", "internal/exact", "internal/check"},
-	"lp/internal/local":           {"lp/internal/engine", "lp/internal/engine/cuts", "lp/internal/engine/ratio", "lp/internal/meet", "lp/solver", "proof", "local", "loss", "internal/exact", "internal/check"},
+	"lp/internal/kernel":          {"lp/internal/engine", "lp/internal/engine/cuts", "lp/internal/meet", "lp/internal/noise", "internal/solver", "tables", "kernels", "dp", "loss", "internal/exact", "internal/check"},
+	"lp/internal/cells":           {"lp/internal/engine", "lp/internal/engine/cuts", "lp/internal/meet", "lp/internal/noise", "internal/solver", "proof", "cells", "dp", "loss", "internal/exact", "internal/check"},
+	"lp/internal/local":           {"lp/internal/engine", "lp/internal/engine/cuts", "lp/internal/engine/ratio", "lp/internal/meet", "internal/solver", "proof", "local", "loss", "internal/exact", "internal/check"},
 	"lp/internal/counts":          {"counts", "internal/exact", "internal/check", "gonum.org/v1/gonum/mat"},
-	"lp/internal/engine":          {"lp/internal/engine/cuts", "lp/internal/engine/interior", "lp/internal/meet", "lp/solver", "internal/check"},
-	"lp/internal/engine/cuts":     {"lp/solver", "internal/check"},
-	"lp/internal/engine/interior": {"lp/internal/engine/cholesky", "lp/internal/engine/cuts", "lp/solver", "golang.org/x/sys/cpu"},
+	"lp/internal/engine":          {"lp/internal/engine/cuts", "lp/internal/engine/interior", "lp/internal/meet", "internal/solver", "internal/check"},
+	"lp/internal/engine/cuts":     {"internal/solver", "internal/check"},
+	"lp/internal/engine/interior": {"lp/internal/engine/cholesky", "lp/internal/engine/cuts", "internal/solver", "golang.org/x/sys/cpu"},
 	"lp/internal/engine/ratio":    {},
 	"lp/internal/engine/cholesky": {"golang.org/x/sys/cpu"},
-	"lp/solver":                   {},
-	"lp/highs":                    {"lp/solver", "internal/check", "github.com/tetratelabs/wazero", "golang.org/x/sys"},
+	"lp/highs":                    {"internal/solver", "internal/check", "github.com/tetratelabs/wazero", "golang.org/x/sys"},
 
 	// Several releases, and vectors.
 	"account": {"tables", "tables/shapes", "local", "noise", "dp", "loss", "proof", "internal/exact", "internal/check", "gonum.org/v1/gonum/dsp/fourier"},
@@ -89,7 +89,7 @@ var arrows = map[string][]string{
 	"latent/internal/budget": {"noise", "dp", "loss", "internal/exact", "internal/check"},
 	"latent/internal/blocks": {"proof", "local", "loss", "internal/exact"},
 	"release": {
-		"proof", "plan", "internal/selection", "release/internal/ratio", "account", "sampler", "tables", "dp", "loss",
+		"proof", "plan", "internal/selection", "internal/partition", "release/internal/ratio", "account", "sampler", "tables", "tables/shapes", "dp", "loss",
 		"internal/csvfile", "internal/exact", "internal/check", "github.com/expr-lang/expr",
 	},
 	"release/ledger": {"proof", "account", "tables", "dp", "internal/csvfile", "internal/files", "internal/exact", "internal/check", "modernc.org/sqlite"},
@@ -136,7 +136,7 @@ var arrows = map[string][]string{
 	// The front door and the program.
 	"": {"proof", "internal/check", "lp", "lp/highs", "account", "tables", "sampler", "dp", "loss", "release"},
 	"cmd/internal/cli": {
-		"cmd/internal/cli/releases", "cmd/internal/cli/vectors", "proof", "cmd/internal/shell", "cmd/internal/report", "cmd/internal/estimate", "cmd/internal/studio", "internal/csvfile", "cmd/internal/figure", "internal/exact", "internal/check", "internal/files",
+		"cmd/internal/cli/releases", "cmd/internal/cli/vectors", "proof", "cmd/internal/shell", "cmd/internal/report", "cmd/internal/estimate", "cmd/internal/frequency", "cmd/internal/theorem", "cmd/internal/studio", "internal/csvfile", "cmd/internal/figure", "internal/exact", "internal/check", "internal/files",
 		"lp", "lp/highs", "tables", "tables/catalogue", "tables/shapes", "kernels", "cells", "local", "subset", "counts", "sampler", "noise", "dp", "loss", "account", "plan", "plan/design",
 		"github.com/spf13/cobra", "github.com/spf13/pflag", "gonum.org/v1/plot", "gonum.org/v1/gonum/floats",
 	},
@@ -154,8 +154,10 @@ var arrows = map[string][]string{
 		"proof/forms", "proof", "internal/csvfile", "internal/exact", "internal/check", "internal/files",
 		"lp", "lp/highs", "tables", "kernels", "cells", "local", "subset", "dp", "loss", "github.com/spf13/cobra", "github.com/spf13/pflag",
 	},
-	"cmd/internal/report":   {"cmd/internal/shell", "proof", "tables", "kernels", "cells", "local", "subset", "counts", "account", "dp", "internal/exact"},
-	"cmd/internal/estimate": {"local", "tables", "dp", "internal/concentration", "internal/formfile", "internal/quadrature", "gonum.org/v1/gonum/mat"},
+	"cmd/internal/report":    {"cmd/internal/shell", "proof", "tables", "kernels", "cells", "local", "subset", "counts", "account", "dp", "internal/exact"},
+	"cmd/internal/frequency": {},
+	"cmd/internal/theorem":   {"tables", "dp", "internal/exact", "internal/check"},
+	"cmd/internal/estimate":  {"local", "tables", "dp", "internal/concentration", "internal/formfile", "internal/quadrature", "gonum.org/v1/gonum/mat"},
 	"cmd/internal/studio": {
 		"proof", "cmd/internal/portrait", "internal/check", "lp", "local", "subset", "noise", "plan", "account", "dp",
 	},
@@ -163,7 +165,7 @@ var arrows = map[string][]string{
 	"cmd/internal/scripttest": {"cmd/internal/shell", "github.com/rogpeppe/go-internal"}, // for tests
 	"internal/csvfile":        {"internal/check", "github.com/klauspost/compress/zstd"},
 	"cmd/internal/portrait":   {"proof/forms", "proof", "tables", "kernels", "cells", "local", "subset", "account", "dp", "loss", "internal/exact"},
-	"cmd/internal/figure":     {"cmd/internal/portrait", "proof", "tables", "kernels", "cells", "local", "subset", "plan", "noise", "dp", "loss", "internal/check", "gonum.org/v1/plot"},
+	"cmd/internal/figure":     {"cmd/internal/portrait", "cmd/internal/frequency", "proof", "tables", "kernels", "cells", "local", "subset", "plan", "noise", "dp", "loss", "internal/check", "gonum.org/v1/plot"},
 
 	"internal/check":      {},
 	"internal/formfile":   {"internal/exact", "internal/check"},
@@ -173,6 +175,7 @@ var arrows = map[string][]string{
 	"internal/problems":   {},
 	"internal/exact":      {},
 	"internal/quadrature": {"internal/exact"},
+	"internal/solver":     {}, // what lp asks of an LP solver
 	"internal/strictjson": {"internal/check"},
 	"internal/files":      {"internal/check"},
 	// What a mechanism of any form is and has. Forms do not import each other.

@@ -127,7 +127,7 @@ func TestKernelAsAChannel(t *testing.T) {
 		Privacy: dp.Privacy{Epsilon: 1, Delta: 0.5, Sensitivity: 1}, Loss: loss.L1, Queries: Queries{Upper: 1},
 		Edges: []float64{0, 1}, Nodes: []float64{0.5}, Rows: [][]uint64{{nearlyAll}},
 	}
-	if _, err := New(one); err == nil {
+	if _, err := New(t.Context(), one); err == nil {
 		t.Error("a row that lacks a unit is a law")
 	}
 }

@@ -3,6 +3,7 @@
 package kernels
 
 import (
+	"context"
 	"io"
 
 	"github.com/noisewright/noisewright/dp"
@@ -34,9 +35,9 @@ type fileCertificate struct {
 // Encode writes the kernel in the file format noisewright-kernel, version 1.
 func (k *Kernel) Encode(w io.Writer) error {
 	s := &k.spec
-	return Form.Encode(w, file{
-		Format:      Form.File.Name,
-		Version:     Form.File.Version,
+	return form.Encode(w, file{
+		Format:      form.File.Name,
+		Version:     form.File.Version,
 		Privacy:     s.Privacy,
 		Queries:     s.Queries,
 		Loss:        formfile.Loss{Name: s.Loss.Name()},
@@ -53,7 +54,7 @@ func (k *Kernel) Encode(w io.Writer) error {
 // claims (see Kernel.Verify), with the same strictness and errors as tables.Decode.
 func Decode(r io.Reader) (*Kernel, error) {
 	var f file
-	if err := Form.Decode(r, &f); err != nil {
+	if err := form.Decode(r, &f); err != nil {
 		return nil, err
 	}
 	s := Spec{
@@ -64,7 +65,7 @@ func Decode(r io.Reader) (*Kernel, error) {
 	if s.Loss, err = loss.Parse(f.Loss.Name); err != nil {
 		return nil, check.Errorf("kernels", nil, "%w", err)
 	}
-	if s.InstanceCap, err = Form.Positive("instance_cap", f.InstanceCap); err != nil {
+	if s.InstanceCap, err = form.Positive("instance_cap", f.InstanceCap); err != nil {
 		return nil, err
 	}
 	if l := f.CapLoss; l != nil {
@@ -75,5 +76,5 @@ func Decode(r io.Reader) (*Kernel, error) {
 	if s.Claims == (Claims{}) { // which New would fill in
 		return nil, check.Errorf("kernels", proof.ErrFormat, "certificate.delta is empty, want a plain decimal number")
 	}
-	return New(s)
+	return New(context.Background(), s)
 }

@@ -45,7 +45,7 @@ func TestCodecRoundTrip(t *testing.T) {
 		t.Error(err)
 	}
 	for head, want := range map[string]bool{text[:40]: true, tableStart: false, "[1]": false, "": false, text[:20]: false} {
-		if Form.Recognize([]byte(head)) != want {
+		if form.Recognize([]byte(head)) != want {
 			t.Errorf("%q is taken for a kernel: %v, want %v", head, !want, want)
 		}
 	}

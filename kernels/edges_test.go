@@ -49,7 +49,7 @@ func TestMaxLossFromItsDefinition(t *testing.T) {
 			Privacy: dp.Privacy{Epsilon: 1, Delta: 1 - 0x1p-53, Sensitivity: 0.001}, Queries: Queries{Lower: edges[0], Upper: edges[len(edges)-1]},
 			Loss: loss.L1, Edges: edges, Nodes: nodes, Rows: rows,
 		}
-		k, err := New(s)
+		k, err := New(t.Context(), s)
 		if err != nil {
 			t.Fatal(err)
 		}

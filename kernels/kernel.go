@@ -68,11 +68,8 @@ type content struct {
 // New checks the structure of a kernel, ranges, order and sums of 2^64, and not its claims,
 // which Verify does. Empty Claims are filled in from the certificate. The slices are copied.
 // All bad fields are reported together, wrapping dp.ErrInvalid; but of the dual only the first,
-// and only if the rest is well.
-func New(s Spec) (*Kernel, error) { return NewContext(context.Background(), s) }
-
-// NewContext is New, but the error may be that of the context, which ends certifying.
-func NewContext(ctx context.Context, s Spec) (*Kernel, error) {
+// and only if the rest is well. It may also be that of the context, which ends certifying.
+func New(ctx context.Context, s Spec) (*Kernel, error) {
 	return build(ctx, s, (*Spec).certify)
 }
 

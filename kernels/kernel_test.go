@@ -52,7 +52,7 @@ func exponentialSpec(tb testing.TB, epsilon, share float64, q Queries, edges ...
 
 func newKernel(tb testing.TB, s Spec) *Kernel {
 	tb.Helper()
-	k, err := New(s)
+	k, err := New(tb.Context(), s)
 	if err != nil {
 		tb.Fatal(err)
 	}
@@ -369,7 +369,7 @@ func TestNewNamesBadFields(t *testing.T) {
 	} {
 		s := base
 		c.change(&s)
-		if _, err := New(s); !errors.Is(err, dp.ErrInvalid) || !strings.Contains(err.Error(), c.field) {
+		if _, err := New(t.Context(), s); !errors.Is(err, dp.ErrInvalid) || !strings.Contains(err.Error(), c.field) {
 			t.Errorf("%s: error %v", c.field, err)
 		}
 	}

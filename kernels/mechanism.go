@@ -13,9 +13,9 @@ import (
 	"github.com/noisewright/noisewright/proof"
 )
 
-// Form is that of kernels. Its files are described in docs/kernel-format.md, and bounded
+// form is that of kernels. Its files are described in docs/kernel-format.md, and bounded
 // well above MaxCells² weights and a large dual.
-var Form = proof.Form{Package: "kernels", Noun: "a kernel", File: strictjson.Format{
+var form = proof.Form{Package: "kernels", Noun: "a kernel", File: strictjson.Format{
 	Noun: "kernel", Name: "noisewright-kernel", Version: 1, MaxSize: 64 << 20,
 	MaxElements: map[string]int{
 		"weight": formfile.MaxPieces, "edges": MaxCells + 1, "nodes": MaxCells, "rows": MaxCells,
@@ -45,7 +45,7 @@ func (k *Kernel) Proof() (p proof.Proof[Certificate]) {
 }
 
 // Form implements proof.Mechanism.
-func (*Kernel) Form() proof.Form { return Form }
+func (*Kernel) Form() proof.Form { return form }
 
 // judge holds what the kernel promises and claims against the certificate.
 func (s *Spec) judge(c Certificate, _ *proof.Meter) error {
@@ -99,7 +99,7 @@ func (k *Kernel) Choose(input proof.Value) (proof.Choice, error) {
 	return k.ChooseNumber(x)
 }
 
-// ChooseNumber implements proof.Numeric.
+// ChooseNumber is Choose of a number, which makes no garbage.
 func (k *Kernel) ChooseNumber(x float64) (c proof.Choice, err error) {
 	var ok bool
 	if c.Row, ok = k.CellOf(x); !ok {
@@ -117,7 +117,7 @@ func (k *Kernel) Answer(_ proof.Choice, answer int, _ int64) proof.Value {
 	return proof.Number(k.spec.Nodes[answer])
 }
 
-// AnswerNumber implements proof.Numeric.
+// AnswerNumber is Answer as a number, which makes no garbage.
 func (k *Kernel) AnswerNumber(_ proof.Choice, answer int, _ int64) float64 {
 	return k.spec.Nodes[answer]
 }

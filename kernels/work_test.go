@@ -58,7 +58,7 @@ func TestWorkIsLimited(t *testing.T) {
 		"many knots": costlySpec(t, 100, "pwl:"+strings.Join(append(knots, "2000000,1"), ";")),
 		"powers":     costlySpec(t, 100, strings.Join(powers, " + ")),
 	} {
-		k, err := New(s)
+		k, err := New(t.Context(), s)
 		if err != nil {
 			t.Fatal(name, err)
 		}

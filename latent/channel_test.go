@@ -202,7 +202,7 @@ func TestNoLookupOfSphericalNoise(t *testing.T) {
 // epsilon = log 3, where they are exactly ±2; it keeps any larger one.
 func duchi(_ context.Context, epsilon float64) (*local.Verified, error) {
 	const low, answer = uint64(1) << 62, 2
-	r, err := local.New(local.Spec{
+	r, err := local.New(context.Background(), local.Spec{
 		Epsilon: epsilon, Values: local.Values{Kind: local.Real, Lower: -1, Upper: 1}, Objective: local.Worst, Loss: loss.L2,
 		Nodes: []float64{-1, 1}, Answers: []float64{-answer, answer}, Rows: [][]uint64{{3 * low, low}, {low, 3 * low}},
 		Demands: local.Demands{Unbiased: true},

@@ -45,7 +45,7 @@ func NewOwn(m proof.Mechanism) (*Own, error) {
 	if s.Values.Lower != -s.Values.Upper {
 		center(&s)
 	}
-	r, err := local.New(s)
+	r, err := local.New(context.Background(), s)
 	if err == nil && m.Form().Package == "kernels" {
 		_, err = r.Verify()
 	}

@@ -95,7 +95,7 @@ func TestOwn(t *testing.T) {
 // TestOwnKernel: a kernel that is private for any two values is a randomizer, whose answers are its own.
 func TestOwnKernel(t *testing.T) {
 	half := uint64(1) << 63
-	k, err := kernels.New(kernels.Spec{
+	k, err := kernels.New(t.Context(), kernels.Spec{
 		Privacy: dp.Privacy{Epsilon: 1.1, Sensitivity: 4}, Queries: kernels.Queries{Lower: 0, Upper: 4}, Loss: loss.L1,
 		Edges: []float64{0, 2, 4}, Nodes: []float64{1, 3}, Rows: [][]uint64{{half + half/2, half / 2}, {half / 2, half + half/2}},
 	})

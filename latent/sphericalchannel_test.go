@@ -24,7 +24,7 @@ func TestSphericalChannel(t *testing.T) {
 	}
 	const z, draws, scale = 7, 20000, 1 << 20
 	c = newSphericalChannel(1, z)
-	s, err := sampler.NewSphericalDeterministic(z, scale, [32]byte{4}, sampler.Options{})
+	s, err := sampler.NewSpherical(z, scale, sampler.Options{Entropy: sampler.Deterministic([32]byte{4})})
 	if err != nil {
 		t.Fatal(err)
 	}

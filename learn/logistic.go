@@ -29,19 +29,21 @@ type LogisticOptions struct {
 // Validate reports all bad fields together, wrapping dp.ErrInvalid.
 func (o LogisticOptions) Validate() error {
 	bad := check.In("learn")
-	bad.Want(o.Rounds >= 0 && o.Rounds <= MaxRounds, "rounds", o.Rounds, "from 1 to %d", MaxRounds)
-	bad.Want(o.PerRound >= 0 && o.PerRound <= MaxRounds, "per-round", o.PerRound, "from 1 to %d", MaxRounds)
-	bad.Want(o.StepSize >= 0 && o.StepSize <= MaxStepSize, "step-size", o.StepSize, "a number above 0, at most %d", MaxStepSize)
+	bad.Want(o.Rounds >= 0 && o.Rounds <= maxRounds, "rounds", o.Rounds, "from 1 to %d", maxRounds)
+	bad.Want(o.PerRound >= 0 && o.PerRound <= maxRounds, "per-round", o.PerRound, "from 1 to %d", maxRounds)
+	bad.Want(o.StepSize >= 0 && o.StepSize <= maxStepSize, "step-size", o.StepSize, "a number above 0, at most %d", maxStepSize)
 	bad.Want(o.Lambda >= 0 && o.Lambda <= 1, "lambda", o.Lambda, "a number above 0, at most 1")
 	return bad.Err()
 }
 
 const (
-	// MaxRounds bounds the Rounds, and the steps of each.
-	MaxRounds = 4096
-	// MaxStepSize is twice the inverse of the largest curvature, 1/4: longer steps diverge.
-	MaxStepSize = 8
+	maxRounds = 4096
+	// maxStepSize is twice the inverse of the largest curvature, 1/4: longer steps diverge.
+	maxStepSize = 8
 )
+
+// Limits returns the largest Rounds, which bounds PerRound too, and the largest StepSize.
+func (LogisticOptions) Limits() (rounds int, stepSize float64) { return maxRounds, maxStepSize }
 
 // with returns the options with their defaults for a number of blocks.
 func (o LogisticOptions) with(blocks int) LogisticOptions {

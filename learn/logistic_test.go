@@ -189,8 +189,8 @@ func TestLogisticErrors(t *testing.T) {
 		{"three classes", readText(t, mixedRows, three), LogisticOptions{}, "classes = 3"},
 		{"no classes", &Data{schema: mixed}, LogisticOptions{}, "labeled"},
 		{"rounds", good, LogisticOptions{Rounds: -1}, "rounds = -1"},
-		{"most rounds", good, LogisticOptions{Rounds: MaxRounds + 1}, "rounds = 4097"},
-		{"steps", good, LogisticOptions{PerRound: MaxRounds + 1}, "per-round = 4097"},
+		{"most rounds", good, LogisticOptions{Rounds: maxRounds + 1}, "rounds = 4097"},
+		{"steps", good, LogisticOptions{PerRound: maxRounds + 1}, "per-round = 4097"},
 		{"step size", good, LogisticOptions{StepSize: 9}, "step-size = 9"},
 		{"no number", good, LogisticOptions{Lambda: math.NaN()}, "lambda = NaN"},
 	} {
@@ -208,7 +208,7 @@ func TestLogisticErrors(t *testing.T) {
 
 // TestLogisticLimits: the last options that are taken.
 func TestLogisticLimits(t *testing.T) {
-	if err := (LogisticOptions{Rounds: MaxRounds, PerRound: MaxRounds}).Validate(); err != nil {
+	if err := (LogisticOptions{Rounds: maxRounds, PerRound: maxRounds}).Validate(); err != nil {
 		t.Error(err)
 	}
 }

@@ -277,7 +277,7 @@ func (n *Noise) seeded(seed [32]byte) (*Releaser, error) {
 	r := &Releaser{noise: n, left: n.releases}
 	var err error
 	if n.table != nil {
-		r.sampler, err = sampler.NewNoiseDeterministic(n.table, seed, sampler.Options{})
+		r.sampler, err = sampler.NewNoise(n.table, sampler.Options{Entropy: sampler.Deterministic(seed)})
 	}
 	return r, err
 }

@@ -47,12 +47,12 @@ func TestPromisesThatAreNone(t *testing.T) {
 	} {
 		s := formfile.Clone(c.of)
 		c.change(&s)
-		if r, err := New(s); r != nil || !errors.Is(err, dp.ErrInvalid) {
+		if r, err := New(t.Context(), s); r != nil || !errors.Is(err, dp.ErrInvalid) {
 			t.Errorf("%s: %v, want ErrInvalid", name, err)
 		}
 	}
 	numbers.Epsilon = check.MaxEpsilon
-	if _, err := New(numbers); err != nil {
+	if _, err := New(t.Context(), numbers); err != nil {
 		t.Errorf("epsilon = %v: %v", numbers.Epsilon, err)
 	}
 }

@@ -3,6 +3,7 @@
 package local
 
 import (
+	"context"
 	"io"
 
 	"github.com/noisewright/noisewright/internal/check"
@@ -44,7 +45,7 @@ type fileCertificate struct {
 func (r *Randomizer) Encode(w io.Writer) error {
 	s := &r.spec
 	f := file{
-		Format: Form.File.Name, Version: Form.File.Version, Epsilon: s.Epsilon, Delta: s.Delta,
+		Format: form.File.Name, Version: form.File.Version, Epsilon: s.Epsilon, Delta: s.Delta,
 		Values: s.Values, Objective: s.Objective, Loss: formfile.LossOf(s.Loss),
 		Costs: s.Costs, Nodes: s.Nodes, Answers: s.Answers, AnswerLabels: s.AnswerLabels, Rows: s.Rows,
 		Demands:     fileDemands{Unbiased: s.Demands.Unbiased, Step: formfile.Given(s.Demands.Step), Cap: formfile.Given(s.Demands.Cap)},
@@ -53,14 +54,14 @@ func (r *Randomizer) Encode(w io.Writer) error {
 	if d := s.Demands; d.bounded() {
 		f.Demands.Range = []float64{d.Lower, d.Upper}
 	}
-	return Form.Encode(w, f)
+	return form.Encode(w, f)
 }
 
 // Decode reads one randomizer file. It checks the structure completely (see New) and nothing of the
 // claims (see Randomizer.Verify), with the same strictness and errors as tables.Decode.
 func Decode(r io.Reader) (*Randomizer, error) {
 	var f file
-	if err := Form.Decode(r, &f); err != nil {
+	if err := form.Decode(r, &f); err != nil {
 		return nil, err
 	}
 	s := Spec{
@@ -83,7 +84,7 @@ func Decode(r io.Reader) (*Randomizer, error) {
 	if s.Values.Kind != Category && len(s.Nodes) == 0 { // which New would fill in for integers
 		return nil, check.Errorf("local", proof.ErrFormat, "nodes are missing, want those of the values")
 	}
-	return New(s)
+	return New(context.Background(), s)
 }
 
 // demands refuses what Encode does not write.
@@ -95,9 +96,9 @@ func (f fileDemands) demands() (d Demands, err error) {
 		}
 		d.Lower, d.Upper = r[0], r[1]
 	}
-	if d.Step, err = Form.Positive("demands.step", f.Step); err != nil {
+	if d.Step, err = form.Positive("demands.step", f.Step); err != nil {
 		return d, err
 	}
-	d.Cap, err = Form.Positive("demands.cap", f.Cap)
+	d.Cap, err = form.Positive("demands.cap", f.Cap)
 	return d, err
 }

@@ -3,6 +3,7 @@
 package local_test
 
 import (
+	"context"
 	"fmt"
 	"os"
 
@@ -14,7 +15,7 @@ import (
 // 3 to 1: the answers 2 and -2, unbiased.
 func Example() {
 	const quarter = 1 << 62 // of 2^64
-	r, err := local.New(local.Spec{
+	r, err := local.New(context.Background(), local.Spec{
 		Epsilon:   1.0986122887, // a little above ln 3
 		Values:    local.Values{Kind: local.Real, Lower: -1, Upper: 1},
 		Objective: local.Worst,

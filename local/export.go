@@ -24,7 +24,7 @@ type export struct {
 }
 
 type golden struct {
-	proof.Golden
+	formfile.Golden
 	Draws []exportDraw `json:"draws"`
 }
 
@@ -40,7 +40,7 @@ const drawRule = "per draw: for real values take words w1, w2, … until the fra
 
 // Export implements proof.Exporter: the law of every node, and n answers to values in turn: the
 // nodes, and of real values the points a third from each node to the next, to the nearest float64.
-func (r *Randomizer) Export(bounds proof.Bounds, g proof.Golden, s proof.Stream, n int) (any, error) {
+func (r *Randomizer) Export(bounds proof.Bounds, g formfile.Golden, s proof.Stream, n int) (any, error) {
 	g.Draw = drawRule
 	p := &r.spec
 	e := export{

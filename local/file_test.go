@@ -55,7 +55,7 @@ func TestCodecRoundTrip(t *testing.T) {
 			t.Errorf("%+v, want %+v", v.Certificate().Claims(), r.Spec().Claims)
 		}
 		for head, want := range map[string]bool{text[:40]: true, `{"format":"noisewright-kernel","version":1,`: false, "[1]": false, "": false, text[:20]: false} {
-			if Form.Recognize([]byte(head)) != want {
+			if form.Recognize([]byte(head)) != want {
 				t.Errorf("%q is taken for a randomizer: %v, want %v", head, !want, want)
 			}
 		}

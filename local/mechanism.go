@@ -15,9 +15,9 @@ import (
 	"github.com/noisewright/noisewright/proof"
 )
 
-// Form is that of randomizers. Its files are described in docs/local-format.md, and bounded
+// form is that of randomizers. Its files are described in docs/local-format.md, and bounded
 // well above maxWeights weights and a large dual.
-var Form = proof.Form{Package: "local", Noun: "a local randomizer", File: strictjson.Format{
+var form = proof.Form{Package: "local", Noun: "a local randomizer", File: strictjson.Format{
 	Noun: "randomizer", Name: "noisewright-randomizer", Version: 1, MaxSize: 96 << 20,
 	MaxElements: map[string]int{
 		"weight": formfile.MaxPieces, "shares": MaxNodes, "labels": MaxNodes, "range": 2, "costs": MaxAnswers,
@@ -67,7 +67,7 @@ func (s *Spec) judge(c Certificate, _ *proof.Meter) error {
 }
 
 // Form implements proof.Mechanism.
-func (*Randomizer) Form() proof.Form { return Form }
+func (*Randomizer) Form() proof.Form { return form }
 
 // Privacy returns the promise: any two values are neighbors.
 func (r *Randomizer) Privacy() dp.Privacy {
@@ -138,7 +138,7 @@ func (r *Randomizer) Choose(input proof.Value) (c proof.Choice, err error) {
 	return r.ChooseNumber(x)
 }
 
-// ChooseNumber implements proof.Numeric. No number is a category.
+// ChooseNumber is Choose of a number, which makes no garbage. No number is a category.
 func (r *Randomizer) ChooseNumber(x float64) (c proof.Choice, err error) {
 	v := r.spec.Values
 	var ok bool
@@ -166,7 +166,7 @@ func (r *Randomizer) Answer(_ proof.Choice, answer int, _ int64) proof.Value {
 	return proof.Number(r.spec.Answers[answer])
 }
 
-// AnswerNumber implements proof.Numeric.
+// AnswerNumber is Answer as a number, which makes no garbage.
 func (r *Randomizer) AnswerNumber(_ proof.Choice, answer int, _ int64) float64 {
 	return r.spec.Answers[answer]
 }

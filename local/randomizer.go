@@ -31,11 +31,8 @@ type content struct {
 // New checks the structure of a randomizer, ranges, order and sums of 2^64, and not its
 // claims, which Verify does. Empty Claims are filled in from the certificate, and so are the
 // Nodes of integer values. The slices are copied. All bad fields are reported together, wrapping
-// dp.ErrInvalid; but of the dual only the first, and only if the rest is well.
-func New(s Spec) (*Randomizer, error) { return NewContext(context.Background(), s) }
-
-// NewContext is New, but the error may be that of the context, which ends certifying.
-func NewContext(ctx context.Context, s Spec) (*Randomizer, error) {
+// dp.ErrInvalid; but of the dual only the first, and only if the rest is well. It may also be that of the context, which ends certifying.
+func New(ctx context.Context, s Spec) (*Randomizer, error) {
 	return build(ctx, s, (*Spec).certify)
 }
 

@@ -52,7 +52,7 @@ func response(k int, epsilon float64) Spec {
 
 func newRandomizer(tb testing.TB, s Spec) *Randomizer {
 	tb.Helper()
-	r, err := New(s)
+	r, err := New(tb.Context(), s)
 	if err != nil {
 		tb.Fatal(err)
 	}

@@ -3,6 +3,7 @@
 package local
 
 import (
+	"context"
 	"fmt"
 	"math"
 	"math/big"
@@ -51,7 +52,7 @@ func RandomizedResponse(labels []string, epsilon float64) (*Verified, error) {
 		row[i], costs[i] = -(uint64(k-1) * other), 0 // 2^64 − (k−1)·other
 		s.Rows, s.Costs, s.Dual.Totals[i] = append(s.Rows, row), append(s.Costs, costs), price
 	}
-	r, err := New(s)
+	r, err := New(context.Background(), s)
 	if err != nil {
 		return nil, err
 	}

@@ -77,7 +77,7 @@ func TestWorkIsLimited(t *testing.T) {
 		"a costly power":      costlySpec(t, "lp:1.1", 0, Worst),
 		"densities":           costlySpec(t, "l2", 0, Mean),
 	} {
-		r, err := New(s)
+		r, err := New(t.Context(), s)
 		if err != nil {
 			t.Fatal(name, err)
 		}
@@ -200,7 +200,7 @@ func TestWithDual(t *testing.T) {
 	// Claims of its own, which may be weaker, do not stay.
 	s := with.Spec()
 	s.Claims.LowerBound = "0"
-	weak, err := New(s)
+	weak, err := New(t.Context(), s)
 	if err != nil {
 		t.Fatal(err)
 	}

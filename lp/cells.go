@@ -36,18 +36,15 @@ func validateCells(p CellsProblem) error {
 	}
 	m := len(p.Weight)
 	errs.Want((p.Weight == nil || m == n) && some, "weight", fmt.Sprintf("%d numbers", m), "%d, one per cell, and one of them above 0", n)
-	errs.Want(p.Bins >= 0 && p.Bins <= MaxCellsBins, "bins", p.Bins, "1 to %d", MaxCellsBins)
+	errs.Want(p.Bins == 0 || Limits.Bins.Has(p.Bins), "bins", p.Bins, "%v", Limits.Bins)
 	wantCap(errs, p.InstanceCap, p.CapLoss)
 	return errs.Err()
 }
-
-// MaxCellsBins bounds the bins per sensitivity of an additive kernel.
-const MaxCellsBins = designcells.MostBins
 
 // DesignCells finds an additive kernel whose expected loss, averaged over the cells, is
 // within the requested gap of the best possible for noise that depends on the value
 // through these cells, as DesignKernel does. Options.MaxCells bounds the bins of a law, and
 // Progress reports bins per sensitivity.
 func DesignCells(ctx context.Context, p CellsProblem, o Options) (*Result[cells.Verified], error) {
-	return designed(ctx, p, validateCells(p), o, DefaultKernelGap, 512, designcells.Design)
+	return designed(ctx, p, validateCells(p), o, Limits.KernelGap.Default, 512, designcells.Design)
 }

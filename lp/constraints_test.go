@@ -76,7 +76,7 @@ func TestIntegerOptimum(t *testing.T) {
 
 // TestHugeIntegers: sensitivities that are no multiples of cells, up to the largest.
 func TestHugeIntegers(t *testing.T) {
-	for _, sensitivity := range []float64{12345, 1000003, lp.MaxSensitivity} {
+	for _, sensitivity := range []float64{12345, 1000003, lp.Limits.Sensitivity.Max} {
 		for _, delta := range []float64{0, 1e-6} {
 			p := dp.Problem{Privacy: dp.Privacy{Epsilon: 1, Delta: delta, Sensitivity: sensitivity}, Loss: loss.L1, Query: dp.IntegerQuery}
 			upper, lower, table := bracket(t, p, 1e-2)

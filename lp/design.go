@@ -32,5 +32,5 @@ func Designer(o Options) func(ctx context.Context, p dp.Problem, gap float64) (*
 // Guarantee: the table's privacy, loss and bound are those of its exact
 // certificate, whatever the solver did.
 func Design(ctx context.Context, p dp.Problem, o Options) (*Result[tables.Verified], error) {
-	return designed(ctx, p, validate(p), o, DefaultGap, DefaultMaxCells, noise.Design)
+	return designed(ctx, p, validate(p), o, Limits.Gap.Default, Limits.MaxCells.Default, noise.Design)
 }

@@ -8,6 +8,7 @@ import (
 
 	"github.com/noisewright/noisewright/cells"
 	"github.com/noisewright/noisewright/dp"
+	"github.com/noisewright/noisewright/internal/solver"
 	"github.com/noisewright/noisewright/kernels"
 	"github.com/noisewright/noisewright/local"
 	designcells "github.com/noisewright/noisewright/lp/internal/cells"
@@ -15,7 +16,6 @@ import (
 	designlocal "github.com/noisewright/noisewright/lp/internal/local"
 	"github.com/noisewright/noisewright/lp/internal/meet"
 	"github.com/noisewright/noisewright/lp/internal/noise"
-	"github.com/noisewright/noisewright/lp/solver"
 	"github.com/noisewright/noisewright/tables"
 )
 
@@ -28,7 +28,7 @@ const perEntry = 100 * time.Nanosecond
 
 // DesignGenerating is Design with all programs solved by constraint generation.
 func DesignGenerating(ctx context.Context, p dp.Problem, o Options) (*Result[tables.Verified], error) {
-	m := o.settled(DefaultGap, DefaultMaxCells)
+	m := o.settled(Limits.Gap.Default, Limits.MaxCells.Default)
 	m.Generate = true
 	s, ctx, cancel := m.Begin(ctx)
 	defer cancel()
@@ -45,19 +45,19 @@ const perProduct = 1e-9 // seconds
 // The designs with the time that the work of the solver takes, its iterations and as much as one
 // for each call, and that of the interior point methods.
 func DesignAtWork(ctx context.Context, p dp.Problem, o Options) (*Result[tables.Verified], error) {
-	return atWork(ctx, p, o, DefaultGap, DefaultMaxCells, noise.Design)
+	return atWork(ctx, p, o, Limits.Gap.Default, Limits.MaxCells.Default, noise.Design)
 }
 
 func DesignKernelAtWork(ctx context.Context, p KernelProblem, o Options) (*Result[kernels.Verified], error) {
-	return atWork(ctx, p, o, DefaultKernelGap, 512, kernel.Design)
+	return atWork(ctx, p, o, Limits.KernelGap.Default, 512, kernel.Design)
 }
 
 func DesignCellsAtWork(ctx context.Context, p CellsProblem, o Options) (*Result[cells.Verified], error) {
-	return atWork(ctx, p, o, DefaultKernelGap, 512, designcells.Design)
+	return atWork(ctx, p, o, Limits.KernelGap.Default, 512, designcells.Design)
 }
 
 func DesignLocalAtWork(ctx context.Context, p LocalProblem, o Options) (*Result[local.Verified], error) {
-	return atWork(ctx, p, o, DefaultGap, local.MaxNodes-1, designlocal.Design)
+	return atWork(ctx, p, o, Limits.Gap.Default, local.MaxNodes-1, designlocal.Design)
 }
 
 func atWork[P, V any](ctx context.Context, p P, o Options, gap float64, most int, design func(context.Context, P, *meet.Search) (*V, meet.Outcome, error)) (*Result[V], error) {

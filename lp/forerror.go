@@ -21,7 +21,7 @@ const closeEpsilon = 1 + 1e-3
 // epsilon at which designs reach that: some part in a thousand above that of the best noise. The epsilon of
 // the problem is not used.
 //
-// The error wraps dp.ErrInvalid for a bad problem, or a loss that is not reached at MaxEpsilon. Other
+// The error wraps dp.ErrInvalid for a bad problem, or a loss that is not reached at the largest epsilon. Other
 // errors are those of Design.
 func ForError(ctx context.Context, p dp.Problem, most float64, o Options) (*Result[tables.Verified], error) {
 	if !check.Positive(most) {
@@ -44,9 +44,9 @@ func ForError(ctx context.Context, p dp.Problem, most float64, o Options) (*Resu
 			low, lowLoss = at, value
 		}
 		switch {
-		case low >= MaxEpsilon:
-			return nil, check.Field("lp", "max-error", most, fmt.Sprintf("an expected loss that is reached at an epsilon of at most %d: at it, %.6g is", MaxEpsilon, lowLoss))
-		case high > 0 && (high <= MinEpsilon || low > 0 && high <= low*closeEpsilon):
+		case low >= Limits.Epsilon.Max:
+			return nil, check.Field("lp", "max-error", most, fmt.Sprintf("an expected loss that is reached at an epsilon of at most %g: at it, %.6g is", Limits.Epsilon.Max, lowLoss))
+		case high > 0 && (high <= Limits.Epsilon.Min || low > 0 && high <= low*closeEpsilon):
 			return best, limit
 		}
 		at = nextEpsilon(low, lowLoss, high, highLoss, most, value > most)
@@ -60,9 +60,9 @@ func nextEpsilon(low, lowLoss, high, highLoss, most float64, above bool) float64
 	const hair = 4e-4
 	switch {
 	case low == 0:
-		return math.Max(MinEpsilon, high*math.Max(highLoss/most*(1-hair), 1.0/8))
+		return math.Max(Limits.Epsilon.Min, high*math.Max(highLoss/most*(1-hair), 1.0/8))
 	case high == 0:
-		return math.Min(MaxEpsilon, low*math.Min(lowLoss/most*(1+hair), 8))
+		return math.Min(Limits.Epsilon.Max, low*math.Min(lowLoss/most*(1+hair), 8))
 	}
 	width := math.Log(high / low)
 	t := 0.5

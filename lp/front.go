@@ -26,18 +26,11 @@ type FrontOptions struct {
 	// Options are those of every design, but TimeLimit bounds all of them together, and Progress is
 	// not called: designs run side by side. Gap is that of the front as well.
 	Options
-	// Points bounds the designs, from MinFrontPoints to MaxFrontPoints; 0 means DefaultFrontPoints.
+	// Points bounds the designs, by Limits.
 	Points int
 	// Designed, if set, is told after every design how many have ended, by one goroutine at a time.
 	Designed func(ended int)
 }
-
-// Limits of FrontOptions, and its default.
-const (
-	MinFrontPoints     = 2
-	MaxFrontPoints     = 200
-	DefaultFrontPoints = 20
-)
 
 // FrontResult tells how far one loss can be made smaller at the price of another:
 // the designs from above, the bounds from below.
@@ -91,7 +84,7 @@ func Front(ctx context.Context, p dp.Problem, losses [2]loss.Loss, o FrontOption
 	if err := o.validate(p, losses); err != nil {
 		return nil, err
 	}
-	o.Points, o.Gap = cmp.Or(o.Points, DefaultFrontPoints), cmp.Or(o.Gap, DefaultGap)
+	o.Points, o.Gap = cmp.Or(o.Points, Limits.Points.Default), cmp.Or(o.Gap, Limits.Gap.Default)
 	o.Progress = nil
 	f := &front{problem: p, losses: losses, options: o, needed: min(o.Points, usualPoints)}
 	f.Options, f.Start = meet.Options{TimeLimit: o.TimeLimit}, time.Now()
@@ -114,7 +107,7 @@ func (o FrontOptions) validate(p dp.Problem, losses [2]loss.Loss) error {
 	p.Loss = loss.L1 // in the place of the two
 	errs.Add(validate(p))
 	errs.Add(o.Options.validate())
-	errs.Want(o.Points == 0 || o.Points >= MinFrontPoints && o.Points <= MaxFrontPoints, "points", o.Points, "an integer from %d to %d", MinFrontPoints, MaxFrontPoints)
+	errs.Want(o.Points == 0 || Limits.Points.Has(o.Points), "points", o.Points, "%v", Limits.Points)
 	for _, l := range losses {
 		if l == nil {
 			errs.Bad("losses", "none", "two losses")

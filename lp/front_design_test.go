@@ -73,7 +73,7 @@ func TestFewPoints(t *testing.T) {
 		before = r.Gap
 	}
 	r, err := lp.Front(t.Context(), p, [2]loss.Loss{loss.L1, named(t, "exceed:3")}, lp.FrontOptions{Options: lp.Options{NewSolver: highs.New}})
-	if err != nil || len(r.Designs) > 4 || r.Gap > lp.DefaultGap {
+	if err != nil || len(r.Designs) > 4 || r.Gap > lp.Limits.Gap.Default {
 		t.Errorf("a flat front: %+v, %v", r, err)
 	}
 }

@@ -10,8 +10,8 @@ import (
 	"testing"
 
 	"github.com/noisewright/noisewright/dp"
+	"github.com/noisewright/noisewright/internal/solver"
 	"github.com/noisewright/noisewright/loss"
-	"github.com/noisewright/noisewright/lp/solver"
 )
 
 func pointsAt(at ...[2]int64) (points []*FrontPoint) {

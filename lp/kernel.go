@@ -35,9 +35,6 @@ func validateKernel(p KernelProblem) error {
 	return errs.Err()
 }
 
-// DefaultKernelGap is the gap of a kernel design if Options.Gap is 0: kernels take longer.
-const DefaultKernelGap = 0.01
-
 // DesignKernel finds a kernel whose expected loss is within the requested gap of the best possible
 // for any mechanism that may look at the query value. Limits end it as they end Design. The error
 // wraps ErrInfeasible if no kernel that keeps the instance cap was found.
@@ -49,5 +46,5 @@ const DefaultKernelGap = 0.01
 // Guarantee: the kernel's privacy, losses and bound are those of its exact
 // certificate, whatever the solver did.
 func DesignKernel(ctx context.Context, p KernelProblem, o Options) (*Result[kernels.Verified], error) {
-	return designed(ctx, p, validateKernel(p), o, DefaultKernelGap, 512, kernel.Design)
+	return designed(ctx, p, validateKernel(p), o, Limits.KernelGap.Default, 512, kernel.Design)
 }

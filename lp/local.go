@@ -90,7 +90,7 @@ func validateNumbers(errs *check.List, p LocalProblem) {
 	case p.Delta == 0:
 		errs.Bad("epsilon", "0 and delta = 0", "one of them above 0 for unbiased answers, since nothing may depend on the value")
 	default:
-		errs.Badf("epsilon", "0", "a number from %g to %d for unbiased answers", MinEpsilon, MaxEpsilon)
+		errs.Badf("epsilon", "0", "%v for unbiased answers", Limits.Epsilon)
 	}
 	a, b := p.Values.Lower, p.Values.Upper
 	if largest := max(math.Abs(a), math.Abs(b)); a < b && !(b-a >= max(leastRange, largest*leastShare) && largest <= mostRange) {
@@ -137,5 +137,5 @@ func possible(p LocalProblem) error {
 // Guarantee: privacy, unbiasedness, losses and bound are those of the randomizer's exact
 // certificate, whatever the solver did.
 func DesignLocal(ctx context.Context, p LocalProblem, o Options) (*Result[local.Verified], error) {
-	return designed(ctx, p, validateLocal(p), o, DefaultGap, local.MaxNodes-1, designlocal.Design)
+	return designed(ctx, p, validateLocal(p), o, Limits.Gap.Default, local.MaxNodes-1, designlocal.Design)
 }

@@ -9,17 +9,16 @@ import (
 	"time"
 
 	"github.com/noisewright/noisewright/internal/check"
+	"github.com/noisewright/noisewright/internal/solver"
 	"github.com/noisewright/noisewright/lp/internal/meet"
-	"github.com/noisewright/noisewright/lp/solver"
-	"github.com/noisewright/noisewright/tables"
 )
 
 // Options tune a design. None is required.
 type Options struct {
-	// Gap is the relative gap to reach, (expected loss − lower bound)/lower bound; 0: DefaultGap.
+	// Gap is the relative gap to reach, (expected loss − lower bound)/lower bound; 0: the default of Limits.
 	Gap float64
 	// MaxCells bounds the number of cells of the table and of the programs
-	// behind both bounds; 0 means DefaultMaxCells.
+	// behind both bounds; 0 means the default of Limits.
 	MaxCells int
 	// TimeLimit bounds the whole design; 0 means none. The result so far
 	// is returned when it is reached, beside ErrLimit: designs begin with a mechanism in closed
@@ -61,19 +60,6 @@ func (o Options) settled(gap float64, cells int) meet.Options {
 	return m
 }
 
-// Defaults of Options.
-const (
-	DefaultGap      = 1e-3
-	DefaultMaxCells = 1 << 17
-)
-
-// Limits of Options.
-const (
-	MinGap      = meet.MinGap
-	MaxGap      = 1
-	MinMaxCells = 3
-)
-
 // Progress tells how far a Design has come.
 type Progress struct {
 	CellsPerSensitivity int     // of the round that ended
@@ -95,8 +81,8 @@ type Outcome = meet.Outcome
 
 func (o Options) validate() error {
 	errs := check.In("lp")
-	errs.Want(o.Gap == 0 || o.Gap >= MinGap && o.Gap <= MaxGap, "gap", o.Gap, "a number from %g to %d", MinGap, MaxGap)
-	errs.Want(o.MaxCells == 0 || o.MaxCells >= MinMaxCells && o.MaxCells <= tables.MaxCells, "max-cells", o.MaxCells, "an integer from %d to %d", MinMaxCells, tables.MaxCells)
+	errs.Want(o.Gap == 0 || Limits.Gap.Has(o.Gap), "gap", o.Gap, "%v", Limits.Gap)
+	errs.Want(o.MaxCells == 0 || Limits.MaxCells.Has(o.MaxCells), "max-cells", o.MaxCells, "%v", Limits.MaxCells)
 	errs.Want(o.TimeLimit >= 0, "time-limit", o.TimeLimit, "a duration of at least 0")
 	return errs.Err()
 }

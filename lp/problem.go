@@ -23,32 +23,22 @@ var (
 	ErrInfeasible = meet.ErrInfeasible
 )
 
-// Limits of problems. Below MinEpsilon noise has more cells than a table may have.
-const (
-	MinEpsilon     = 1e-3
-	MaxEpsilon     = 20
-	MinDelta       = 1e-12
-	MaxDelta       = 0.9
-	MinSensitivity = 1e-6
-	// MaxSensitivity bounds that of lattice queries in steps, too.
-	MaxSensitivity = 1e9
-)
-
 // validate checks the ranges that a design can take, which are narrower than those
 // of a dp.Problem. It reports all bad fields together.
 func validate(p dp.Problem) error {
 	errs := check.In("lp")
 	wantPrivacy(errs, p.Epsilon, p.Delta)
 	errs.Want(p.Epsilon != 0 || p.Delta != 0, "epsilon", "0 and delta = 0", "one of them above 0, since no noise hides everything")
-	errs.Want(p.Sensitivity >= MinSensitivity && p.Sensitivity <= MaxSensitivity, "sensitivity", p.Sensitivity, "a number from %g to %g, in the query's units", MinSensitivity, MaxSensitivity)
+	sensitivities := Limits.Sensitivity
+	errs.Want(sensitivities.Has(p.Sensitivity), "sensitivity", p.Sensitivity, "%v, in the query's units", sensitivities)
 	switch p.Query {
 	case dp.RealQuery:
 	case dp.IntegerQuery:
-		whole := p.Sensitivity == math.Trunc(p.Sensitivity) && p.Sensitivity >= 1 && p.Sensitivity <= MaxSensitivity
-		errs.Want(whole, "sensitivity", p.Sensitivity, "an integer from 1 to %g for an integer query", float64(MaxSensitivity))
+		whole := p.Sensitivity == math.Trunc(p.Sensitivity) && p.Sensitivity >= 1 && p.Sensitivity <= sensitivities.Max
+		errs.Want(whole, "sensitivity", p.Sensitivity, "an integer from 1 to %g for an integer query", sensitivities.Max)
 	case dp.LatticeQuery:
 		r := p.Sensitivity / p.Step
-		errs.Want(!(p.Step > 0) || r >= 1e-6 && r <= MaxSensitivity, "step", p.Step, "a number above 0 of which at most %g make the sensitivity of %g", float64(MaxSensitivity), p.Sensitivity)
+		errs.Want(!(p.Step > 0) || r >= 1e-6 && r <= sensitivities.Max, "step", p.Step, "a number above 0 of which at most %g make the sensitivity of %g", sensitivities.Max, p.Sensitivity)
 	}
 	p.Privacy = dp.Privacy{Sensitivity: 1} // its ranges are those above
 	errs.Add(p.Validate())
@@ -57,14 +47,14 @@ func validate(p dp.Problem) error {
 
 // wantPrivacy holds epsilon and delta against the ranges of a design.
 func wantPrivacy(errs *check.List, epsilon, delta float64) {
-	errs.Want(epsilon == 0 || epsilon >= MinEpsilon && epsilon <= MaxEpsilon, "epsilon", epsilon, "0, or a number from %g to %d", MinEpsilon, MaxEpsilon)
-	errs.Want(delta == 0 || delta >= MinDelta && delta <= MaxDelta, "delta", delta, "0, or a number from %g to %g", MinDelta, MaxDelta)
+	errs.Want(epsilon == 0 || Limits.Epsilon.Has(epsilon), "epsilon", epsilon, "0, or %v", Limits.Epsilon)
+	errs.Want(delta == 0 || Limits.Delta.Has(delta), "delta", delta, "0, or %v", Limits.Delta)
 }
 
 // wantDependent checks what kernels and noise by cells promise.
 func wantDependent(errs *check.List, p dp.Privacy, l loss.Loss) {
 	errs.Add(validate(dp.Problem{Privacy: p, Loss: l}))
-	errs.Want(p.Delta != 0, "delta", "0 (pure differential privacy)", "a number from %g to %g for a kernel", MinDelta, MaxDelta)
+	errs.Want(p.Delta != 0, "delta", "0 (pure differential privacy)", "%v for a kernel", Limits.Delta)
 }
 
 // wantCap checks a cap on the expected loss of every input.

@@ -10,9 +10,9 @@ import (
 	"testing"
 
 	"github.com/noisewright/noisewright/dp"
+	"github.com/noisewright/noisewright/internal/solver"
 	"github.com/noisewright/noisewright/loss"
 	"github.com/noisewright/noisewright/lp"
-	"github.com/noisewright/noisewright/lp/solver"
 	"github.com/noisewright/noisewright/noise"
 	"github.com/noisewright/noisewright/proof"
 	"github.com/noisewright/noisewright/tables"

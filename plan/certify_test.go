@@ -136,7 +136,8 @@ func TestMultipliers(t *testing.T) {
 
 // TestDistancesAtTheEnds: rows of zeros have the distance 0, and products beyond 2^52 none that is finite.
 func TestDistancesAtTheEnds(t *testing.T) {
-	if l1, l2 := DistanceL1([][]int64{{0, 0}}, dp.Replace, 1), Distance([][]int64{{0, 0}}, dp.Replace, 1); l1 != 0 || l2 != 0 {
+	two := &Spec{Neighbors: dp.Replace, MaxPerPerson: 1, Workload: Workload{Cells: 2}}
+	if l1, l2 := two.DistanceL1([][]int64{{0, 0}}), two.Distance([][]int64{{0, 0}}); l1 != 0 || l2 != 0 {
 		t.Errorf("zeros are at the distances %d and %g", l1, l2)
 	}
 	s := larger12(t)["l2"]
@@ -144,7 +145,7 @@ func TestDistancesAtTheEnds(t *testing.T) {
 	for i := range many {
 		many[i] = []int64{1 << 20, 1, 0}
 	}
-	if d := Distance(many, dp.AddRemove, 1); !math.IsInf(d, 1) {
+	if d := (&Spec{Neighbors: dp.AddRemove, MaxPerPerson: 1, Workload: Workload{Cells: 3}}).Distance(many); !math.IsInf(d, 1) {
 		t.Errorf("the distance is %g", d)
 	}
 	s.Measurements[0].Rows = append(many, s.Measurements[0].Rows...)

@@ -47,7 +47,7 @@ func TestLimitsOfPlans(t *testing.T) {
 		return out
 	}
 	for name, c := range map[string]limit{
-		"cells": {func(n int) Spec { s := prefix(max(n, 0)); s.Workload.Cells = n; return s }, 1, MaxSeries},
+		"cells": {func(n int) Spec { s := prefix(max(n, 0)); s.Workload.Cells = n; return s }, 1, maxSequence},
 		"cells of a matrix": {func(n int) Spec {
 			s := prefix(max(n, 1))
 			s.Workload.Kind, s.Workload.Cells, s.Workload.Rows, s.Variances = Matrix, n, [][]int64{row(max(n, 1), 0)}, []string{"1"}
@@ -60,7 +60,7 @@ func TestLimitsOfPlans(t *testing.T) {
 			return s
 		}, 1, MaxCells},
 		"max_per_person": {func(n int) Spec { s := prefix(3); s.MaxPerPerson = n; return s }, 1, MaxCells},
-		"block":          {func(n int) Spec { s := prefix(3); s.Measurements[0].Block = n; return s }, 1, MaxSeries},
+		"block":          {func(n int) Spec { s := prefix(3); s.Measurements[0].Block = n; return s }, 1, maxSequence},
 		"weight":         {func(n int) Spec { s := prefix(3); s.Measurements[0].Weight = int64(n); return s }, 1, 1 << 30},
 		"variances":      {func(n int) Spec { s := prefix(3); s.Variances = slices.Repeat([]string{"1"}, n); return s }, 3, 3},
 		"measurements": {func(n int) Spec {

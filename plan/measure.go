@@ -51,7 +51,7 @@ func (s *Spec) validateMeasurement(i int) (l law, err error) {
 	given("weight", m.Weight != 0, !is(Residuals))
 	errs.If(len(m.Deviations) != len(m.Sets), at("deviations"), len(m.Deviations), "%d, one for each set", len(m.Sets))
 	errs.If(m.Weight < 0 || m.Weight > maxWeight, at("weight"), m.Weight, "1 to %d", maxWeight)
-	errs.If(m.Block < 0 || m.Block > MaxSeries, at("block"), m.Block, "1 to %d", MaxSeries)
+	errs.If(m.Block < 0 || m.Block > maxSequence, at("block"), m.Block, "1 to %d", maxSequence)
 	errs.If(is(L1, L2) && s.Workload.Cells > MaxCells, at("rows"), s.Workload.Cells, "at most %d cells", MaxCells)
 	for k, d := range slices.Concat(m.Deviations, []float64{m.Deviation}) {
 		if d != 0 || k < len(m.Deviations) {

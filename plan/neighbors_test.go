@@ -79,10 +79,10 @@ func TestDistances(t *testing.T) {
 				}
 				l1, l2 = limit1, limit2
 			}
-			if got := DistanceL1(rows, neighbors, most); got != l1 {
+			if got := s.DistanceL1(rows); got != l1 {
 				t.Errorf("%v, %s, %d cells: the l1 distance is %d, want %d", rows, neighbors, most, got, l1)
 			}
-			if got := Distance(rows, neighbors, most); got != float64(l2) {
+			if got := s.Distance(rows); got != float64(l2) {
 				t.Errorf("%v, %s, %d cells: the square of the l2 distance is %g, want %d", rows, neighbors, most, got, l2)
 			}
 		})
@@ -125,7 +125,7 @@ func TestResidualDistances(t *testing.T) {
 					want *= 1 - 1/n
 				}
 			}
-			got := ResidualDistance(&w, set, neighbors, most)
+			got := (&Spec{Neighbors: neighbors, MaxPerPerson: most, Workload: w}).ResidualDistance(set)
 			if math.Abs(got-want) > 1e-12 || largest > got+1e-12 {
 				t.Errorf("%v, %s, %d cells: the square of the distance is %g, at most %g, want %g", set, neighbors, most, largest, got, want)
 			}

@@ -16,8 +16,8 @@ import (
 	"github.com/noisewright/noisewright/proof"
 )
 
-// Form is that of plans. Its files are described in docs/plan-format.md.
-var Form = proof.Form{Package: "plan", Noun: "a plan", File: strictjson.Format{
+// form is that of plans. Its files are described in docs/plan-format.md.
+var form = proof.Form{Package: "plan", Noun: "a plan", File: strictjson.Format{
 	Noun: "plan", Name: "noisewright-plan", Version: 1, MaxSize: 64 << 20,
 	MaxElements: map[string]int{
 		"measurements": maxMeasurements, "weights": maxWeights, "attributes": maxAttributes, "sets": maxSets, "variances": MaxQueries,
@@ -180,7 +180,7 @@ func (p *Plan) Proof() (made proof.Proof[Certificate]) {
 }
 
 // Form implements proof.Mechanism.
-func (*Plan) Form() proof.Form { return Form }
+func (*Plan) Form() proof.Form { return form }
 
 // Spec returns a copy of what the plan holds.
 func (p *Plan) Spec() Spec { return formfile.Clone(p.spec) }
@@ -226,8 +226,8 @@ type fileCertificate struct {
 // Encode writes the plan in the file format noisewright-plan, version 1.
 func (p *Plan) Encode(w io.Writer) error {
 	s := &p.spec
-	return Form.Encode(w, file{
-		Form.File.Name, Form.File.Version, s.Epsilon, s.Delta, s.Neighbors, s.MaxPerPerson,
+	return form.Encode(w, file{
+		form.File.Name, form.File.Version, s.Epsilon, s.Delta, s.Neighbors, s.MaxPerPerson,
 		s.Workload, s.Measurements,
 		fileCertificate{s.Claims, s.Variances},
 	})
@@ -237,7 +237,7 @@ func (p *Plan) Encode(w io.Writer) error {
 // claims, with the same strictness and errors as tables.Decode.
 func Decode(r io.Reader) (*Plan, error) {
 	var f file
-	if err := Form.Decode(r, &f); err != nil {
+	if err := form.Decode(r, &f); err != nil {
 		return nil, err
 	}
 	if f.Certificate.Claims == (Claims{}) { // which New would fill in

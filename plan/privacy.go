@@ -38,7 +38,7 @@ func (s *Spec) cost(i int, l *law, gram [][]int64) spent {
 		return spent{uses: uses, epsilon: exact.Rational(m.Noise.Epsilon), delta: l.delta, law: l}
 	case L1:
 		e := exact.Rational(m.Noise.Epsilon)
-		return spent{uses: 1, epsilon: e.Mul(e, new(big.Rat).SetInt64(s.distanceL1(m.Rows))), delta: new(big.Rat), law: l}
+		return spent{uses: 1, epsilon: e.Mul(e, new(big.Rat).SetInt64(s.DistanceL1(m.Rows))), delta: new(big.Rat), law: l}
 	case L2:
 		sum := new(big.Rat).SetInt(s.distance(gram))
 		d := exact.Rational(m.Deviation)
@@ -52,9 +52,9 @@ func (s *Spec) cost(i int, l *law, gram [][]int64) spent {
 	return spent{squared: sum}
 }
 
-// distanceL1 bounds the ℓ1 distance of the answers to neighbors, by the norms of columns: exactly if at most
+// DistanceL1 bounds the ℓ1 distance of the answers of whole rows to neighbors, by the norms of columns: exactly if at most
 // two cells differ.
-func (s *Spec) distanceL1(rows [][]int64) (most int64) {
+func (s *Spec) DistanceL1(rows [][]int64) (most int64) {
 	norms := make([]int64, s.Workload.Cells)
 	norm := func(i, j int, sign int64) (sum int64) { // of column i and sign times column j
 		for _, row := range rows {
@@ -116,15 +116,8 @@ func (s *Spec) distance(gram [][]int64) *big.Int {
 	return big.NewInt(most)
 }
 
-// DistanceL1 returns the ℓ1 distance of the answers of whole rows to neighbors, or a bound of it.
-func DistanceL1(rows [][]int64, neighbors string, maxPerPerson int) int64 {
-	s := &Spec{Neighbors: neighbors, MaxPerPerson: maxPerPerson, Workload: Workload{Cells: len(rows[0])}}
-	return s.distanceL1(rows)
-}
-
 // Distance returns about the square of the ℓ2 distance of the answers of whole rows to neighbors.
-func Distance(rows [][]int64, neighbors string, maxPerPerson int) float64 {
-	s := &Spec{Neighbors: neighbors, MaxPerPerson: maxPerPerson, Workload: Workload{Cells: len(rows[0])}}
+func (s *Spec) Distance(rows [][]int64) float64 {
 	g, ok := s.gram(&Measurement{Kind: L2, Rows: rows})
 	if !ok {
 		return math.Inf(1)
@@ -135,8 +128,7 @@ func Distance(rows [][]int64, neighbors string, maxPerPerson int) float64 {
 
 // ResidualDistance returns about the square of the distance of neighbors in the residuals of a set of
 // attributes, with rows of norm 1.
-func ResidualDistance(w *Workload, set []int, neighbors string, maxPerPerson int) float64 {
-	s := &Spec{Neighbors: neighbors, MaxPerPerson: maxPerPerson, Workload: *w}
+func (s *Spec) ResidualDistance(set []int) float64 {
 	f, _ := s.residualDistance(set).Float64()
 	return f
 }

@@ -28,8 +28,8 @@ const (
 const (
 	// MaxCells bounds the cells of a Matrix, and of all kinds but Marginals that rows of numbers are measured of.
 	MaxCells = 1 << 10
-	// MaxSeries bounds the cells of all kinds but Marginals and Matrix, of which blocks are measured.
-	MaxSeries = 1 << 11
+	// maxSequence bounds the cells of all kinds but Marginals and Matrix, of which blocks are measured.
+	maxSequence = 1 << 11
 	// MaxQueries bounds the queries, and of Marginals the cells of a table and of all together.
 	MaxQueries = 1 << 22
 	// maxAttributes bounds the attributes of Marginals.
@@ -108,7 +108,7 @@ func (w *Workload) Validate() error {
 		return errs.Err()
 	}
 	errs.If(len(w.Attributes) > 0 || len(w.Sets) > 0, "workload.attributes", len(w.Attributes), "none but of marginals")
-	most := MaxSeries
+	most := maxSequence
 	if w.Kind == Matrix {
 		most = MaxCells
 	}

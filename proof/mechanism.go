@@ -8,6 +8,7 @@ import (
 	"math/big"
 
 	"github.com/noisewright/noisewright/dp"
+	"github.com/noisewright/noisewright/internal/formfile"
 	"github.com/noisewright/noisewright/loss"
 )
 
@@ -54,14 +55,6 @@ type Channel interface {
 	// Answer returns the value of an answer of the rows to an input of this choice, and of
 	// one of its points, from 0 on.
 	Answer(c Choice, answer int, point int64) Value
-}
-
-// Numeric is a Channel from numbers to numbers, which does without Values for them: a Sampler makes
-// no garbage of its answers then. Choose and Answer do the same.
-type Numeric interface {
-	Channel
-	ChooseNumber(x float64) (Choice, error)
-	AnswerNumber(c Choice, answer int, point int64) float64
 }
 
 // Drawer is a mechanism with too many answers to list: it draws them itself. One that is not Lossy too
@@ -111,36 +104,21 @@ func (b Bounds) Gap() (gap float64, ok bool) {
 	return gap, true
 }
 
-// Exporter is a channel written out for other implementations, to check themselves against.
+// Exporter is a Channel or a Drawer written out for other implementations, to check themselves against.
 type Exporter interface {
-	Channel
+	Mechanism
 	// Export returns what encoding/json writes out: the laws, and n draws of the
 	// deterministic stream with the rule by which its words become draws. How the stream is
 	// made is stated by the golden, beside which the rule is to stand.
-	Export(bounds Bounds, g Golden, s Stream, n int) (any, error)
-}
-
-// DrawExporter is an Exporter that draws by itself.
-type DrawExporter interface {
-	Drawer
-	// ExportDraws is Export with what answers an input by the next words of the stream.
-	ExportDraws(bounds Bounds, g Golden, release func(Value) (Value, error), n int) (any, error)
+	Export(bounds Bounds, g formfile.Golden, s Stream, n int) (any, error)
 }
 
 // Stream is the draws of a deterministic stream of words.
 type Stream interface {
 	// Anew begins the stream anew.
 	Anew()
-	// Draw returns an answer of the rows, and one of its points.
+	// Release answers an input.
+	Release(input Value) (Value, error)
+	// Draw returns an answer of the rows of a Channel, and one of its points.
 	Draw(c Choice) (answer int, point int64, err error)
-}
-
-// Golden says what a deterministic stream is, and how draws are made of it.
-type Golden struct {
-	Stream string `json:"stream"`
-	Draw   string `json:"draw"`
-	// Seed is 32 bytes in hexadecimal.
-	Seed string `json:"seed"`
-	// Words are the first words of the stream, in decimal.
-	Words []string `json:"words"`
 }

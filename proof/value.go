@@ -21,14 +21,12 @@ const (
 	Numbers    Kind = "number"   // Number
 	Integers   Kind = "integer"  // Integer
 	Categories Kind = "category" // Category
-	Vectors    Kind = "vector"   // Vector
-	Sets       Kind = "set"      // Set
 	Rows       Kind = "row"      // Row
 	Codes      Kind = "code"     // Code
 )
 
-// Value is an input or an answer: a Number, Integer, Category, Vector, Set, Row or Code. Its text
-// is what Space.Parse reads, and its JSON what encoding/json makes of it.
+// Value is an input or an answer: a Number, Integer, Category, Row or Code. Its text is what
+// Space.Parse reads, and its JSON what encoding/json makes of it.
 type Value interface {
 	fmt.Stringer
 	Kind() Kind
@@ -42,11 +40,7 @@ type (
 	Integer int64
 	// Category is the label of one.
 	Category string
-	// Vector is a point, by its coordinates.
-	Vector []float64
-	// Set is a set of labels, each once, in the order of those of its space.
-	Set []string
-	// Row has a number for each cell of a plan.
+	// Row has several numbers, such as one for each cell of a plan.
 	Row []float64
 	// Code names one of very many sets: {t·A + B} of a modulus, or that of the rank B, with A = 0.
 	Code struct{ A, B int64 }
@@ -62,12 +56,6 @@ func (Integer) Kind() Kind { return Integers }
 func (Category) Kind() Kind { return Categories }
 
 // Kind implements Value.
-func (Vector) Kind() Kind { return Vectors }
-
-// Kind implements Value.
-func (Set) Kind() Kind { return Sets }
-
-// Kind implements Value.
 func (Row) Kind() Kind { return Rows }
 
 // Kind implements Value.
@@ -77,9 +65,15 @@ func (Code) Kind() Kind { return Codes }
 func (x Number) String() string   { return strconv.FormatFloat(float64(x), 'g', -1, 64) }
 func (x Integer) String() string  { return strconv.FormatInt(int64(x), 10) } // String implements Value.
 func (x Category) String() string { return string(x) }                       // String implements Value.
-func (x Vector) String() string   { return joined(x) }                       // String implements Value.
-func (x Set) String() string      { return strings.Join(x, ",") }            // String implements Value.
-func (x Row) String() string      { return joined(x) }                       // String implements Value.
+
+// String implements Value.
+func (x Row) String() string {
+	list := make([]string, len(x))
+	for i, v := range x {
+		list[i] = Number(v).String()
+	}
+	return strings.Join(list, ",")
+}
 
 // String implements Value: A:B, or the rank alone.
 func (x Code) String() string {
@@ -91,14 +85,6 @@ func (x Code) String() string {
 
 // MarshalText is String, for encoding/json.
 func (x Code) MarshalText() ([]byte, error) { return []byte(x.String()), nil }
-
-func joined(x []float64) string {
-	list := make([]string, len(x))
-	for i, v := range x {
-		list[i] = Number(v).String()
-	}
-	return strings.Join(list, ",")
-}
 
 // Float returns a number or an integer of at most 2^53 in magnitude as a float64; NaN for all else.
 func Float(v Value) (x float64, ok bool) {
@@ -116,13 +102,11 @@ func Float(v Value) (x float64, ok bool) {
 // Space is a set of inputs or of answers.
 type Space struct {
 	Kind Kind
-	// Lower and Upper bound numbers, integers, and each coordinate or cell; they may be infinite.
+	// Lower and Upper bound numbers, integers, and each cell; they may be infinite.
 	Lower, Upper float64
-	// Size is how many coordinates or cells there are, or members of a set, 0 for any number.
+	// Size is how many cells there are.
 	Size int
-	// Norm, if not 0, bounds the Euclidean norm of vectors.
-	Norm float64
-	// Labels are the categories, those that are members of sets, or the names of cells, if any.
+	// Labels are the categories, or the names of cells, if any.
 	Labels []string
 	// Count, if not 0, is how many categories there are, labeled 0, 1, …, without Labels; of codes
 	// how many ranks.
@@ -144,9 +128,6 @@ func (s Space) Number(label string) (n int64, ok bool) {
 // Contains says whether a value is in it. Whole numbers are integers and the other way around.
 func (s Space) Contains(v Value) bool {
 	within := func(x float64) bool { return check.Finite(x) && x >= s.Lower && x <= s.Upper }
-	all := func(x []float64) bool {
-		return len(x) == s.Size && !slices.ContainsFunc(x, func(x float64) bool { return !within(x) })
-	}
 	switch v := v.(type) {
 	case Number, Integer:
 		x, ok := Float(v)
@@ -154,22 +135,10 @@ func (s Space) Contains(v Value) bool {
 	case Category:
 		_, ok := s.Number(string(v))
 		return s.Kind == Categories && ok
-	case Vector:
-		return s.Kind == Vectors && all(v) && (s.Norm == 0 || norm(v) <= s.Norm)
-	case Set:
-		last := -1
-		for _, l := range v {
-			at := slices.Index(s.Labels, l)
-			if at <= last {
-				return false
-			}
-			last = at
-		}
-		return s.Kind == Sets && (s.Size == 0 || len(v) == s.Size)
 	case Code:
 		return s.Kind == Codes && s.containsCode(v)
 	case Row:
-		return s.Kind == Rows && all(v)
+		return s.Kind == Rows && len(v) == s.Size && !slices.ContainsFunc(v, func(x float64) bool { return !within(x) })
 	}
 	return false
 }
@@ -179,14 +148,6 @@ func (s Space) containsCode(v Code) bool {
 		return v.A > 0 && v.A < s.Modulus && v.B >= 0 && v.B < s.Modulus
 	}
 	return v.A == 0 && v.B >= 0 && v.B < s.Count
-}
-
-func norm(v Vector) float64 {
-	n := 0.0
-	for _, x := range v {
-		n = math.Hypot(n, x)
-	}
-	return n
 }
 
 // Parse reads a value of the space as it is written in a flag or a file: a number, a label,
@@ -215,20 +176,13 @@ func (s Space) Read(text string) (Value, error) {
 		}
 	case Categories:
 		return Category(text), nil
-	case Sets:
-		if text == "" {
-			return Set{}, nil
-		}
-		return Set(strings.Split(text, ",")), nil
 	case Codes:
 		if c, ok := code(text); ok {
 			return c, nil
 		}
-	case Vectors, Rows:
-		if list, ok := numbers(text); ok && s.Kind == Rows {
-			return Row(list), nil
-		} else if ok {
-			return Vector(list), nil
+	case Rows:
+		if r, ok := row(text); ok {
+			return r, nil
 		}
 	}
 	return nil, check.Errorf("proof", check.ErrInvalid, "the value is not a %s", s.Kind)
@@ -246,16 +200,15 @@ func code(text string) (c Code, ok bool) {
 	return c, errA == nil && errB == nil && c.String() == text
 }
 
-func numbers(text string) ([]float64, bool) {
-	var list []float64
+func row(text string) (r Row, ok bool) {
 	for part := range strings.SplitSeq(text, ",") {
 		x, err := strconv.ParseFloat(part, 64)
 		if err != nil {
 			return nil, false
 		}
-		list = append(list, x)
+		r = append(r, x)
 	}
-	return list, true
+	return r, true
 }
 
 // String completes "want …".
@@ -279,16 +232,6 @@ func (s Space) String() string {
 			return fmt.Sprintf("a set as a:b, with a from 1 and b from 0 to %d", s.Modulus-1)
 		}
 		return fmt.Sprintf("the rank of a set, from 0 to %d", s.Count-1)
-	case Vectors:
-		if s.Norm > 0 {
-			return fmt.Sprintf("a vector of %d numbers%s, of norm at most %g", s.Size, span, s.Norm)
-		}
-		return fmt.Sprintf("a vector of %d numbers%s", s.Size, span)
-	case Sets:
-		if s.Size > 0 {
-			return fmt.Sprintf("a set of %d of %d labels", s.Size, len(s.Labels))
-		}
-		return fmt.Sprintf("a set of %d labels", len(s.Labels))
 	case Rows:
 		return fmt.Sprintf("a row of %d cells, numbers%s", s.Size, span)
 	}

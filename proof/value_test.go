@@ -71,25 +71,11 @@ var spaces = []struct {
 		`"0"`,
 	},
 	{
-		Space{Kind: Vectors, Lower: -1, Upper: 1, Size: 3, Norm: 1},
-		[]Value{Vector{0.5, -0.5, 0}, Vector{1, 0, 0}},
+		Space{Kind: Rows, Lower: -1, Upper: 1, Size: 3},
+		[]Value{Row{0.5, -0.5, 0}, Row{1, 0, 0}},
 		[]string{"0.5,-0.5,0", "1,0,0"},
-		[]string{"", "0,0", "0,0,0,0", "1,1,0", "0,0,NaN", "0,,0"},
+		[]string{"", "0,0", "0,0,0,0", "1,1.5,0", "0,0,NaN", "0,,0"},
 		"[0.5,-0.5,0]",
-	},
-	{
-		Space{Kind: Sets, Labels: []string{"a", "b", "c"}},
-		[]Value{Set{"a", "c"}, Set{}, Set{"b"}},
-		[]string{"a,c", "", "b"},
-		[]string{"c,a", "a,a", "d", ","},
-		`["a","c"]`,
-	},
-	{
-		Space{Kind: Sets, Size: 2, Labels: []string{"a", "b", "c"}},
-		[]Value{Set{"a", "c"}},
-		[]string{"a,c"},
-		[]string{"a", "", "a,b,c"},
-		`["a","c"]`,
 	},
 	{
 		Space{Kind: Rows, Lower: 0, Upper: math.Inf(1), Size: 2, Labels: []string{"young", "old"}},

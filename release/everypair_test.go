@@ -64,6 +64,11 @@ func everyQuery() []Query {
 		{Kind: Mean, Column: "age", Lower: -1, Upper: 3},
 		{Kind: Mean, Column: "age", Lower: 2, Upper: 3, Where: `age > -2`},
 		{Kind: Mean, Column: "age", Lower: 2, Upper: 3, By: "city", Keys: keys},
+		{Kind: Variance, Column: "age", Lower: -2, Upper: 3},
+		{Kind: Variance, Column: "age", Lower: -8, Upper: 9, By: "city", Keys: keys},
+		{Kind: Distinct, Column: "age"},
+		{Kind: Distinct, Column: "city", Where: `age > -2`},
+		{Kind: Distinct, Column: "age", By: "city", Keys: keys},
 		{Kind: Quantile, Column: "age", Lower: -1, Upper: 3, Probability: 0.25, Candidates: 5},
 		{Kind: Quantile, Column: "age", Lower: -1, Upper: 3, Probability: 0.5, Candidates: 3, By: "city", Keys: keys},
 	}
@@ -152,6 +157,10 @@ func statisticsOf(t *testing.T, q Query) (list []statistic, pair *big.Rat) {
 		return nil, nil
 	case q.Kind == Count || q.Kind == Histogram || q.chooses():
 		return []statistic{count}, nil
+	case q.Kind == Distinct:
+		return []statistic{{"different values", (*tally).different, count.limit}}, nil
+	case q.Kind == Variance:
+		return statisticsOfVariance(t, q, count), nil
 	case q.Kind == Sum:
 		return []statistic{{"sum", (*tally).total, q.sensitivity(new(big.Rat))}}, nil
 	case q.fixed(): // a mean that is divided by a public number of rows
@@ -175,20 +184,43 @@ func statisticsOf(t *testing.T, q Query) (list []statistic, pair *big.Rat) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	whole := func(s *scaled) *big.Rat {
-		g := s.table.Mechanism().Grid()
-		return new(big.Rat).Mul(s.unit, number(int64(g.CellsPerSensitivity)*g.PointsPerCell))
-	}
 	if split.cost.Times != 2*q.uses() {
 		t.Errorf("%s: a sum and a count, charged %d times", q.Text(), split.cost.Times)
 	}
-	count.limit = whole(split.second)
+	count.limit = wholeOf(split.second)
 	return []statistic{
 		count,
-		{"sum less centers", from(q.center()), whole(split.first)},
+		{"sum less centers", from(q.center()), wholeOf(split.first)},
 		{"distances to lower", from(exact.Rational(q.Lower)), pair},
 		{"distances to upper", from(exact.Rational(q.Upper)), pair},
 	}, pair
+}
+
+// statisticsOfVariance are the sums that a variance is made of, with what their noise is for.
+func statisticsOfVariance(t *testing.T, q Query, count statistic) []statistic {
+	t.Helper()
+	v, err := q.table(t.Context(), laplaceSource, 1, dp.RealQuery, 3*q.uses())
+	if err != nil {
+		t.Fatal(err)
+	}
+	m := &variances{query: q}
+	m.scale(v)
+	if q.fixed() {
+		count.limit = new(big.Rat)
+	} else {
+		count.limit = wholeOf(m.count)
+	}
+	return []statistic{
+		count,
+		{"sum less centers", func(t *tally) *big.Rat { s, _ := m.sums(t); return s }, wholeOf(m.sum)},
+		{"squares less halves", func(t *tally) *big.Rat { _, r := m.sums(t); return r }, wholeOf(m.square)},
+	}
+}
+
+// wholeOf is the sensitivity that noise is for.
+func wholeOf(s *scaled) *big.Rat {
+	g := s.table.Mechanism().Grid()
+	return new(big.Rat).Mul(s.unit, new(big.Rat).SetInt64(int64(g.CellsPerSensitivity)*g.PointsPerCell))
 }
 
 // outcome is what Read made of a data set: numbers by statistic and group, and counts of candidates.
@@ -218,7 +250,8 @@ func outcomesOf(t *testing.T, q Query, list []statistic, rest [][]string, units 
 			o := outcome{tallies: d.tallies}
 			var key strings.Builder
 			for i := range d.tallies {
-				fmt.Fprint(&key, d.tallies[i].n, " ", d.tallies[i].total().RatString(), d.tallies[i].counts, ";")
+				x := &d.tallies[i]
+				fmt.Fprint(&key, x.n, " ", x.total().RatString(), x.counts, x.totalSquares().RatString(), x.different(), ";")
 			}
 			for _, s := range list {
 				var of []*big.Rat
@@ -399,9 +432,12 @@ func TestEveryPlan(t *testing.T) {
 				t.Fatalf("%s: %d costs, want one", q.Text(), len(costs))
 			}
 			c := costs[0]
-			uses := q.uses()
-			if strings.Contains(p.Mechanism(), "number of rows, half") {
+			uses := q.normal().uses()
+			switch {
+			case strings.Contains(p.Mechanism(), "number of rows, half"), q.Kind == Variance && q.fixed():
 				uses *= 2 // two sums of each group
+			case q.Kind == Variance:
+				uses *= 3
 			}
 			if c.Times != uses {
 				t.Errorf("%s: charged %d times, want %d", q.Text(), c.Times, uses)

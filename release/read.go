@@ -52,9 +52,13 @@ type Data struct {
 // tally is about the rows of a group that count.
 type tally struct {
 	n      int64
-	sum    big.Float // of values, exact
-	counts []uint64  // of values by candidates, for quantiles only
-	value  *big.Rat  // of the kind Value, in place of the sum
+	sum    big.Float            // of values, exact
+	counts []uint64             // of values by candidates, for quantiles only
+	square *big.Float           // of the squares of values, exact, for variances only
+	values map[float64]struct{} // numbers of texts, for Distinct only
+	value  *big.Rat             // of the kind Value, in place of the sum
+	key    string               // that was found, and not asked for
+	bins   bins                 // by powers of two, for bounds that are found, in place of the sum
 }
 
 func (t *tally) count() *big.Rat { return new(big.Rat).SetInt64(t.n) }
@@ -67,6 +71,18 @@ func (t *tally) total() *big.Rat {
 	sum, _ := t.sum.Rat(nil)
 	return sum
 }
+
+// totalSquares returns the sum of squares, anew.
+func (t *tally) totalSquares() *big.Rat {
+	if t.square == nil {
+		return new(big.Rat)
+	}
+	sum, _ := t.square.Rat(nil)
+	return sum
+}
+
+// different returns the number of different values.
+func (t *tally) different() *big.Rat { return new(big.Rat).SetInt64(int64(len(t.values))) }
 
 // sumPrecision has a bit for every multiple of 2^-1074 below 2^1024, and for 2^64
 // summands.
@@ -132,14 +148,16 @@ func dataOf(x *big.Rat, q Query) (*Data, error) {
 }
 
 type reader struct {
-	query              Query
-	column, by, person int // index of a column, -1 for none
+	asked, query       Query // as it was, and with its bounds
+	column, by, person int   // index of a column, -1 for none
 	condition          *condition
 	group              map[string]int
+	keys               []string    // that were found
 	cells              *cellFinder // of a Workload
 	options            []*condition
 	tallies            []tally
 	people             map[string]*person
+	texts              map[string]float64 // numbers of different values, of Distinct
 	random             *rand.Rand
 	grid               selection.Grid // of quantiles
 	leftOut            csvfile.LeftOut
@@ -166,7 +184,12 @@ type choice struct {
 func newReader(rows Rows, q Query) (*reader, error) {
 	columns := rows.Columns()
 	file, _ := rows.(*CSV)
-	r := &reader{query: q, tallies: make([]tally, len(q.groups()))}
+	asked := q
+	q, err := q.resolved()
+	if err != nil {
+		return nil, err
+	}
+	r := &reader{asked: asked, query: q, tallies: make([]tally, len(q.groups()))}
 	bad := check.In("release")
 	find := func(field, name string) int {
 		if name == "" {
@@ -203,7 +226,6 @@ func newReader(rows Rows, q Query) (*reader, error) {
 	if err := bad.Err(); err != nil {
 		return nil, err
 	}
-	var err error
 	if q.Kind == Quantile {
 		if r.grid, err = q.grid(); err != nil {
 			return nil, err
@@ -218,6 +240,9 @@ func newReader(rows Rows, q Query) (*reader, error) {
 			r.group[k] = i
 		}
 	}
+	if q.Kind == Distinct {
+		r.texts = make(map[string]float64)
+	}
 	if q.Person != "" {
 		r.people = make(map[string]*person)
 		var seed [32]byte
@@ -228,6 +253,9 @@ func newReader(rows Rows, q Query) (*reader, error) {
 	}
 	for i := range r.tallies {
 		r.tallies[i].sum.SetPrec(sumPrecision)
+		if q.Bounds == privateBounds {
+			r.tallies[i].bins = newBins()
+		}
 	}
 	return r, nil
 }
@@ -254,7 +282,7 @@ func (r *reader) row(record []string) error {
 	}
 	c := contribution{}
 	if r.column >= 0 {
-		c.value, err = number(record[r.column])
+		c.value, err = r.valueOf(record[r.column])
 		switch {
 		case err != nil && r.query.Missing == middleMissing:
 			c.value = r.query.middle()
@@ -277,7 +305,12 @@ func (r *reader) row(record []string) error {
 			r.cells.digest(c.group, record)
 		}
 	case r.by >= 0:
-		c.group, inside = r.group[record[r.by]]
+		if c.group, inside = r.group[record[r.by]]; !inside && r.query.PrivateKeys {
+			if c.group, err = r.found(record[r.by]); err != nil {
+				return err
+			}
+			inside = true
+		}
 	case len(r.query.Edges) > 0:
 		c.group, inside = between(r.query.Edges, c.value)
 	}
@@ -289,6 +322,23 @@ func (r *reader) row(record []string) error {
 	}
 	r.take(record, c)
 	return nil
+}
+
+// valueOf reads the text of a row in the column: a number, or which of the different texts it is, in any order.
+func (r *reader) valueOf(text string) (float64, error) {
+	if r.query.Kind != Distinct {
+		return number(text)
+	}
+	text = strings.TrimSpace(text)
+	if text == "" {
+		return 0, check.Errorf("", nil, "empty, want a value")
+	}
+	i, known := r.texts[text]
+	if !known {
+		i = float64(len(r.texts))
+		r.texts[strings.Clone(text)] = i
+	}
+	return i, nil
 }
 
 // take takes what a row contributes.
@@ -339,8 +389,22 @@ func (r *reader) count(c contribution) {
 	t := &r.tallies[c.group]
 	t.n++
 	switch {
+	case t.bins != nil:
+		t.bins.take(c.value)
 	case r.query.Kind == Quantile:
 		t.counts[r.grid.Index(c.value)]++
+	case r.query.Kind == Distinct:
+		if t.values == nil {
+			t.values = map[float64]struct{}{}
+		}
+		t.values[c.value] = struct{}{}
+	case r.query.Kind == Variance:
+		if t.square == nil {
+			t.square = new(big.Float).SetPrec(2 * sumPrecision)
+		}
+		x := big.NewFloat(c.value)
+		t.sum.Add(&t.sum, x)
+		t.square.Add(t.square, x.SetPrec(106).Mul(x, x)) // exact: of two numbers of 53 bits
 	case r.query.valued():
 		t.sum.Add(&t.sum, big.NewFloat(c.value)) // exact: see sumPrecision
 	}
@@ -394,7 +458,13 @@ func (r *reader) data() (*Data, error) {
 			r.count(contribution{g, p.groups[g].value})
 		}
 	}
-	d := &Data{query: r.query, tallies: r.tallies, leftOut: r.leftOut.Err()}
+	for i, key := range r.keys { // of those that no row counts for, too
+		if i == len(r.tallies) {
+			r.tallies = append(r.tallies, tally{})
+		}
+		r.tallies[i].key = key
+	}
+	d := &Data{query: r.asked, tallies: r.tallies, leftOut: r.leftOut.Err()}
 	if r.cells != nil {
 		d.combinations, d.digests = r.cells.combinations[:len(d.tallies)], r.cells.digests
 	}

@@ -147,7 +147,7 @@ func TestAdditiveRefuses(t *testing.T) {
 	if s, err := New((*cells.Verified)(nil), Options{}); s != nil || !errors.Is(err, dp.ErrInvalid) {
 		t.Errorf("without a kernel: %v, %v", s, err)
 	}
-	if s, err := NewDeterministic(&cells.Verified{}, [32]byte{}, Options{}); s != nil || !errors.Is(err, dp.ErrInvalid) {
+	if s, err := New(&cells.Verified{}, Options{Entropy: Deterministic([32]byte{})}); s != nil || !errors.Is(err, dp.ErrInvalid) {
 		t.Errorf("with an empty proof: %v, %v", s, err)
 	}
 }

@@ -27,15 +27,23 @@ type answers struct {
 	_       noCopy
 	proven  proof.Proven
 	channel proof.Channel // what is proved, of which nobody else has the pointer
-	numeric proof.Numeric // the same, if it is one
-	inputs  []float64     // of the rows, if it is Numeric; shared by forks
+	numeric numeric       // the same, if it is one
+	inputs  []float64     // of the rows, if it is numeric; shared by forks
 	laws    []rowLaw      // of the rows; shared by forks
 	reader  wordReader
 }
 
+// numeric is a Channel from numbers to numbers, which does without Values for them, so that
+// ReleaseNumber makes no garbage. Choose and Answer do the same.
+type numeric interface {
+	proof.Channel
+	ChooseNumber(x float64) (proof.Choice, error)
+	AnswerNumber(c proof.Choice, answer int, point int64) float64
+}
+
 func newAnswers(v proof.Proven, c proof.Channel, laws []rowLaw, g generator) *answers {
 	s := &answers{proven: v, channel: c, laws: laws}
-	s.numeric, _ = c.(proof.Numeric)
+	s.numeric, _ = c.(numeric)
 	if s.numeric != nil {
 		for i := range laws {
 			x, _ := proof.Float(c.Input(i))

@@ -3,6 +3,7 @@
 package sampler_test
 
 import (
+	"context"
 	"encoding/json"
 	"fmt"
 	"strings"
@@ -61,13 +62,13 @@ func Example() {
 }
 
 // A deterministic sampler is for tests and studies. Never release its draws.
-func ExampleNewNoiseDeterministic() {
+func ExampleDeterministic() {
 	table, err := exampleTable()
 	if err != nil {
 		fmt.Println(err)
 		return
 	}
-	s, err := sampler.NewNoiseDeterministic(table, [32]byte{1}, sampler.Options{})
+	s, err := sampler.NewNoise(table, sampler.Options{Entropy: sampler.Deterministic([32]byte{1})})
 	if err != nil {
 		fmt.Println(err)
 		return
@@ -145,9 +146,9 @@ func ExampleWriteExport() {
 }
 
 // Noise for a vector of two integers, any two of which are at most 5 apart (ℓ2), with
-// epsilon 0.5: the scale is 5/0.5 steps. Outside tests, NewSpherical.
-func ExampleNewSphericalDeterministic() {
-	s, err := sampler.NewSphericalDeterministic(2, 5/0.5, [32]byte{1}, sampler.Options{})
+// epsilon 0.5: the scale is 5/0.5 steps. The seed is for tests alone.
+func ExampleNewSpherical() {
+	s, err := sampler.NewSpherical(2, 5/0.5, sampler.Options{Entropy: sampler.Deterministic([32]byte{1})})
 	if err != nil {
 		fmt.Println(err)
 		return
@@ -169,7 +170,7 @@ func ExampleNewSphericalDeterministic() {
 // Every answer of this randomizer is 2 or -2, and their mean is the value.
 func ExampleNew() {
 	const quarter = 1 << 62 // of 2^64
-	r, err := local.New(local.Spec{
+	r, err := local.New(context.Background(), local.Spec{
 		Epsilon: 1.1, Values: local.Values{Kind: local.Real, Lower: -1, Upper: 1},
 		Objective: local.Worst, Demands: local.Demands{Unbiased: true}, Loss: loss.L2,
 		Nodes: []float64{-1, 1}, Answers: []float64{-2, 2},

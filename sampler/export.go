@@ -19,14 +19,14 @@ import (
 
 // WriteExport writes a mechanism out, as one line of JSON, for another implementation to
 // check itself against: of a table the probability of every entry, the delta of every shift,
-// and n draws of the deterministic stream of the seed (see [NewNoiseDeterministic]) with the
+// and n draws of the deterministic stream of the seed (see [Deterministic]) with the
 // rules by which its words become draws; of other forms what their Export says. Exact values
 // are strings. It is a view of the mechanism; its file is the record.
 //
 // The error wraps dp.ErrInvalid if there is no mechanism, its form is not written out, or n is
 // negative, or is the writer's.
 func WriteExport(w io.Writer, v proof.Proven, seed [32]byte, n int) error {
-	s, err := NewDeterministic(v, seed, Options{})
+	s, err := New(v, Options{Entropy: Deterministic(seed)})
 	if err != nil {
 		return err
 	}
@@ -42,9 +42,7 @@ func WriteExport(w io.Writer, v proof.Proven, seed [32]byte, n int) error {
 	case *tables.Table:
 		e, err = newExport(m, seed, n)
 	case proof.Exporter:
-		e, err = m.Export(v.Bounds(), g, &stream{s.(*answers), seed}, n)
-	case proof.DrawExporter:
-		e, err = m.ExportDraws(v.Bounds(), g, s.Release, n)
+		e, err = m.Export(v.Bounds(), g, &stream{s, seed}, n)
 	default:
 		err = check.Field("sampler", "mechanism", m.Form().Noun, "one of a form that is written out")
 	}
@@ -59,25 +57,27 @@ func WriteExport(w io.Writer, v proof.Proven, seed [32]byte, n int) error {
 
 // stream implements proof.Stream.
 type stream struct {
-	*answers
+	Sampler
 	seed [32]byte
 }
 
 // Anew implements proof.Stream.
 func (s *stream) Anew() {
-	s.answers = s.with(newFixedGenerator(s.seed))
+	s.Sampler = s.Sampler.(replayed).replay(newFixedGenerator(s.seed))
 }
 
 // Draw implements proof.Stream.
-func (s *stream) Draw(c proof.Choice) (answer int, point int64, err error) { return s.draw(c) }
+func (s *stream) Draw(c proof.Choice) (answer int, point int64, err error) {
+	return s.Sampler.(*answers).draw(c)
+}
 
 // newGolden states the stream of a seed.
-func newGolden(seed [32]byte) (g proof.Golden, err error) {
+func newGolden(seed [32]byte) (g formfile.Golden, err error) {
 	var block [blockBytes]byte
 	if err := newFixedGenerator(seed).read(&block); err != nil {
 		return g, err
 	}
-	g = proof.Golden{Stream: streamRule, Seed: hex.EncodeToString(seed[:])}
+	g = formfile.Golden{Stream: streamRule, Seed: hex.EncodeToString(seed[:])}
 	for i := range goldenWords {
 		g.Words = append(g.Words, fmt.Sprint(binary.LittleEndian.Uint64(block[wordBytes*i:])))
 	}
@@ -117,9 +117,9 @@ type exportShift struct {
 	DeltaUpper string `json:"delta_upper"`
 }
 
-// golden is a deterministic stream and its draws, by the rules of NewNoiseDeterministic.
+// golden is a deterministic stream and its draws, by the rules of Deterministic.
 type golden struct {
-	proof.Golden
+	formfile.Golden
 	// Draws are the first draws, as grid points.
 	Draws []int64 `json:"draws"`
 }

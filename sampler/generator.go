@@ -136,6 +136,18 @@ func (g *readerGenerator) read(b *[blockBytes]byte) error {
 func (g *readerGenerator) fork() (generator, error) { return g, nil }
 func (g *readerGenerator) name() string             { return "caller's entropy reader" }
 
+// Deterministic returns the Entropy of Options for draws that are a function of the seed.
+//
+// NEVER USE IT FOR A RELEASE: WHO KNOWS OR GUESSES THE SEED TAKES THE NOISE OFF AGAIN. It is for
+// tests and studies.
+//
+// The words are the keystream of AES-256 in counter mode with key = seed and IV = 0 (what
+// encrypting zeros yields), read as little-endian 64-bit integers, on every platform and in both
+// modes. Every sampler that is made begins with the first. WriteExport says how words become draws,
+// and writes draws to compare with. The i-th Fork, i = 0, 1, …, has as its seed the SHA-256 of
+// seed ‖ i, i as 8 little-endian bytes.
+func Deterministic(seed [32]byte) io.Reader { return newFixedGenerator(seed) }
+
 // fixedGenerator is the stream of seeds, AES-256 in counter mode, key = seed, IV = 0.
 type fixedGenerator struct {
 	seed   [keyBytes]byte
@@ -147,10 +159,16 @@ func newFixedGenerator(seed [keyBytes]byte) *fixedGenerator {
 	return &fixedGenerator{seed: seed, stream: newCTR(&seed)}
 }
 
+// Read implements io.Reader.
+func (g *fixedGenerator) Read(b []byte) (int, error) {
+	clear(b)
+	g.stream.XORKeyStream(b, b)
+	return len(b), nil
+}
+
 func (g *fixedGenerator) read(b *[blockBytes]byte) error {
-	clear(b[:])
-	g.stream.XORKeyStream(b[:], b[:])
-	return nil
+	_, err := g.Read(b[:])
+	return err
 }
 
 // fork derives the seed of the i-th fork, i = 0, 1, …, as SHA-256 of the seed

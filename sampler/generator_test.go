@@ -179,3 +179,23 @@ func fixedWords(t *testing.T, seed [keyBytes]byte, blocks int) []uint64 {
 	}
 	return words
 }
+
+// TestDeterministic: a seed is the keystream that it is said to be, and every sampler begins with
+// its first word, whatever others have drawn.
+func TestDeterministic(t *testing.T) {
+	seed := [32]byte{3: 7}
+	want := make([]byte, 100)
+	newCTR(&seed).XORKeyStream(want, want)
+	o := Options{Entropy: Deterministic(seed)}
+	got := bytes.Repeat([]byte{1}, 100)
+	if _, err := io.ReadFull(o.Entropy, got); err != nil || !bytes.Equal(got, want) {
+		t.Errorf("%x, %v, want %x", got, err, want)
+	}
+	for range 2 {
+		g, err := o.generator()
+		var block [blockBytes]byte
+		if err != nil || g.read(&block) != nil || !bytes.Equal(block[:min(100, blockBytes)], want[:min(100, blockBytes)]) {
+			t.Errorf("a sampler begins with %x, %v", block, err)
+		}
+	}
+}

@@ -20,7 +20,7 @@ import (
 func testKernel(tb testing.TB) *kernels.Kernel {
 	tb.Helper()
 	const q = 1 << 62
-	k, err := kernels.New(kernels.Spec{
+	k, err := kernels.New(tb.Context(), kernels.Spec{
 		Privacy: dp.Privacy{Epsilon: 1, Delta: 0.5, Sensitivity: 1},
 		Queries: kernels.Queries{Lower: -1, Upper: 2},
 		Loss:    loss.L1,
@@ -134,7 +134,7 @@ func TestNewKernel(t *testing.T) {
 		t.Errorf("a kernel that is not private: %v, %v", v, err)
 	}
 	const q = 1 << 62
-	k, err := kernels.New(kernels.Spec{
+	k, err := kernels.New(t.Context(), kernels.Spec{
 		Privacy: dp.Privacy{Epsilon: 1.1, Sensitivity: 1}, Queries: kernels.Queries{Lower: 0, Upper: 2}, Loss: loss.L1,
 		Edges: []float64{0, 1, 2}, Nodes: []float64{0, 1}, Rows: [][]uint64{{3 * q, q}, {q, 3 * q}},
 	})
@@ -150,7 +150,7 @@ func TestNewKernel(t *testing.T) {
 	}
 	for _, none := range []*kernels.Verified{nil, {}} {
 		_, err1 := New(none, Options{})
-		_, err2 := NewDeterministic(none, [32]byte{}, Options{})
+		_, err2 := New(none, Options{Entropy: Deterministic([32]byte{})})
 		if !errors.Is(err1, dp.ErrInvalid) || !errors.Is(err2, dp.ErrInvalid) {
 			t.Errorf("no kernel: %v and %v, want ErrInvalid", err1, err2)
 		}

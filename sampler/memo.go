@@ -48,7 +48,7 @@ func NewMemo(v proof.Proven, secret [32]byte) (*Memo, error) {
 	if secret == [32]byte{} {
 		return nil, check.Field("sampler", "secret", "zero", "32 bytes from crypto/rand")
 	}
-	s, err := NewDeterministic(v, secret, Options{}) // whose own words nobody draws
+	s, err := New(v, Options{Entropy: Deterministic(secret)}) // whose own words nobody draws
 	if err != nil {
 		return nil, err
 	}

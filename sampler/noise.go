@@ -25,6 +25,7 @@ type Options struct {
 	// Entropy, if not nil, replaces the generator: every random bit is read from it, 8192 bytes at
 	// a time, as little-endian words. It must be uniform, unpredictable and never repeated. Forks
 	// read from it too, so it must be safe for concurrent use if they are used concurrently.
+	// Deterministic is one for tests.
 	//
 	// nil means a generator with fast key erasure seeded, and refreshed at times, from crypto/rand:
 	// AES-256-CTR, or with ConstantTime ChaCha8, which takes constant time on every processor.
@@ -71,7 +72,17 @@ func (*noCopy) Unlock() {}
 // way to one that is fit for release.
 //
 // The error wraps dp.ErrInvalid if there is no table, and ErrEntropy if none can be seeded.
-func NewNoise(v *tables.Verified, o Options) (*Noise, error) { return noiseOf(v, o, o.generator) }
+func NewNoise(v *tables.Verified, o Options) (*Noise, error) {
+	t, err := tableOf(v)
+	if err != nil {
+		return nil, err
+	}
+	g, err := o.generator()
+	if err != nil {
+		return nil, err
+	}
+	return newNoise(t, newLaw(t, o.ConstantTime), g), nil
+}
 
 // tableOf returns the table of a proof. That the type cannot be made elsewhere keeps other
 // tables out; its zero value holds none.
@@ -83,47 +94,16 @@ func tableOf(v *tables.Verified) (*tables.Table, error) {
 	return t, nil
 }
 
-func noiseOf(v *tables.Verified, o Options, seeded func() (generator, error)) (*Noise, error) {
-	t, err := tableOf(v)
-	if err != nil {
-		return nil, err
-	}
-	g, err := seeded()
-	if err != nil {
-		return nil, err
-	}
-	return newNoise(t, newLaw(t, o.ConstantTime), g), nil
-}
-
 // generator returns the source of randomness the options ask for.
 func (o Options) generator() (generator, error) {
-	if o.Entropy != nil {
-		return &readerGenerator{r: o.Entropy}, nil
+	switch r := o.Entropy.(type) {
+	case nil:
+		return newGenerator(o.ConstantTime)
+	case *fixedGenerator:
+		return newFixedGenerator(r.seed), nil
+	default:
+		return &readerGenerator{r: r}, nil
 	}
-	return newGenerator(o.ConstantTime)
-}
-
-// deterministic returns what makes the generator of a seed, which refuses another one.
-func (o Options) deterministic(seed [keyBytes]byte) func() (generator, error) {
-	return func() (generator, error) {
-		if o.Entropy != nil {
-			return nil, check.Field("sampler", "entropy", "a reader", "none for a deterministic sampler")
-		}
-		return newFixedGenerator(seed), nil
-	}
-}
-
-// NewNoiseDeterministic returns a Noise whose draws are a function of the seed.
-//
-// NEVER USE IT FOR A RELEASE: WHO KNOWS OR GUESSES THE SEED TAKES THE NOISE OFF AGAIN. It is for
-// tests and studies, and refuses Options.Entropy with an error that wraps dp.ErrInvalid.
-//
-// The words are the keystream of AES-256 in counter mode with key = seed and IV = 0 (what
-// encrypting zeros yields), read as little-endian 64-bit integers, on every platform and in both
-// modes. WriteExport says how words become draws, and writes draws to compare with. The i-th Fork,
-// i = 0, 1, …, has as its seed the SHA-256 of seed ‖ i, i as 8 little-endian bytes.
-func NewNoiseDeterministic(v *tables.Verified, seed [32]byte, o Options) (*Noise, error) {
-	return noiseOf(v, o, o.deterministic(seed))
 }
 
 func newNoise(t *tables.Table, l *law, g generator) *Noise {
@@ -142,7 +122,7 @@ func newNoise(t *tables.Table, l *law, g generator) *Noise {
 
 // Fork returns a Noise of the same table and mode for another goroutine. It shares immutable tables
 // and has its own generator, freshly seeded from crypto/rand; or it reads the same Options.Entropy;
-// or, if s is deterministic, it is too (see NewNoiseDeterministic). The error wraps ErrEntropy.
+// or, if s is deterministic, it is too (see Deterministic). The error wraps ErrEntropy.
 //
 // Fork is a use of s, not to be concurrent with others.
 func (s *Noise) Fork() (*Noise, error) {

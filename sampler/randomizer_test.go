@@ -46,7 +46,7 @@ func testRandomizer(tb testing.TB, kind local.Kind) *local.Randomizer {
 		}
 	case local.Integer:
 	}
-	r, err := local.New(s)
+	r, err := local.New(tb.Context(), s)
 	if err != nil {
 		tb.Fatal(err)
 	}
@@ -104,7 +104,7 @@ func TestRandomizerRounding(t *testing.T) {
 	s.Nodes = []float64{0, 3}
 	s.Rows = s.Rows[:2]
 	s.Claims = local.Claims{}
-	r, err := local.New(s)
+	r, err := local.New(t.Context(), s)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -251,12 +251,12 @@ func TestNewRandomizer(t *testing.T) {
 	}
 	for _, none := range []*local.Verified{nil, {}} {
 		_, err1 := New(none, Options{})
-		_, err2 := NewDeterministic(none, [32]byte{}, Options{})
+		_, err2 := New(none, Options{Entropy: Deterministic([32]byte{})})
 		if !errors.Is(err1, dp.ErrInvalid) || !errors.Is(err2, dp.ErrInvalid) {
 			t.Errorf("no randomizer: %v and %v, want ErrInvalid", err1, err2)
 		}
 	}
-	r, err := local.New(local.Spec{
+	r, err := local.New(t.Context(), local.Spec{
 		Epsilon: 1.1, Values: local.Values{Kind: local.Integer, Upper: 1}, Objective: local.Worst, Loss: loss.L1,
 		Answers: []float64{0, 1}, Rows: [][]uint64{{6 * eighth, 2 * eighth}, {2 * eighth, 6 * eighth}},
 	})
@@ -271,7 +271,7 @@ func TestNewRandomizer(t *testing.T) {
 		t.Errorf("a private randomizer: %v", err)
 	}
 	draws := func() (out [2]string) {
-		root, err := NewDeterministic(v, [32]byte{7}, Options{})
+		root, err := New(v, Options{Entropy: Deterministic([32]byte{7})})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -310,7 +310,7 @@ func BenchmarkRandomizerRelease(b *testing.B) {
 	for i := range 41 {
 		s.Nodes, s.Rows = append(s.Nodes, float64(i)), append(s.Rows, row)
 	}
-	r, err := local.New(s)
+	r, err := local.New(b.Context(), s)
 	if err != nil {
 		b.Fatal(err)
 	}

@@ -26,7 +26,7 @@ type Sampler interface {
 	ReleaseNumber(x float64) (float64, error)
 	// Fork returns a Sampler of the same mechanism and options for another goroutine. It has a
 	// generator of its own, freshly seeded from crypto/rand; or it reads the same Options.Entropy;
-	// or, if the Sampler is deterministic, it is too, see NewNoiseDeterministic. It is a use of the
+	// or, if the Sampler is deterministic, it is too, see Deterministic. It is a use of the
 	// Sampler, not to be concurrent with others. The error wraps ErrEntropy.
 	Fork() (Sampler, error)
 	// Mechanism returns the mechanism.
@@ -40,22 +40,12 @@ type Sampler interface {
 // faster. Options.ConstantTime chooses the generator, and for a table how it is drawn from.
 //
 // The error wraps dp.ErrInvalid if there is no mechanism, and ErrEntropy if none can be seeded.
-func New(v proof.Proven, o Options) (Sampler, error) { return newSampler(v, o, o.generator) }
-
-// NewDeterministic returns a Sampler whose answers are a function of the seed and the inputs.
-//
-// NEVER USE IT FOR A RELEASE. It is for tests and studies. The words are those of
-// NewNoiseDeterministic, and so are the errors.
-func NewDeterministic(v proof.Proven, seed [32]byte, o Options) (Sampler, error) {
-	return newSampler(v, o, o.deterministic(seed))
-}
-
-func newSampler(v proof.Proven, o Options, seeded func() (generator, error)) (Sampler, error) {
+func New(v proof.Proven, o Options) (Sampler, error) {
 	m := proof.Of(v)
 	if m == nil {
 		return nil, check.Field("sampler", "mechanism", "none", "one that was proved")
 	}
-	g, err := seeded()
+	g, err := o.generator()
 	if err != nil {
 		return nil, err
 	}

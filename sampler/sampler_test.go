@@ -185,7 +185,7 @@ func TestScales(t *testing.T) {
 func TestNewInvalid(t *testing.T) {
 	for _, none := range []*tables.Verified{nil, {}} {
 		_, err1 := NewNoise(none, Options{})
-		_, err2 := NewNoiseDeterministic(none, [32]byte{}, Options{})
+		_, err2 := NewNoise(none, Options{Entropy: Deterministic([32]byte{})})
 		err3 := WriteExport(io.Discard, none, [32]byte{}, 1)
 		for i, err := range []error{err1, err2, err3} {
 			if !errors.Is(err, dp.ErrInvalid) {
@@ -196,9 +196,6 @@ func TestNewInvalid(t *testing.T) {
 	tab := laplaceTable(t, 5, 1, 0)
 	if s, err := NewNoise(verified(t, tab), Options{}); err != nil || *s.Table() != *tab {
 		t.Errorf("New of a private table: %v", err)
-	}
-	if _, err := NewNoiseDeterministic(verified(t, tab), [32]byte{}, Options{Entropy: newScript(nil)}); !errors.Is(err, dp.ErrInvalid) {
-		t.Errorf("deterministic with entropy: %v, want ErrInvalid", err)
 	}
 }
 
@@ -411,7 +408,7 @@ func TestAllocations(t *testing.T) {
 		"AES":           {Options{}, NewNoise, 2},
 		"ChaCha8":       {Options{ConstantTime: true}, NewNoise, 1},
 		"entropy":       {Options{Entropy: newSystem()}, NewNoise, 0},
-		"deterministic": {Options{}, func(v *tables.Verified, o Options) (*Noise, error) { return NewNoiseDeterministic(v, [32]byte{1}, o) }, 0},
+		"deterministic": {Options{Entropy: Deterministic([32]byte{1})}, NewNoise, 0},
 	} {
 		s, err := c.make(tab, c.o)
 		if err != nil {

@@ -48,24 +48,13 @@ type Spherical struct {
 // The error wraps dp.ErrInvalid if a parameter is out of range, or for Options.ConstantTime, which
 // is not to be had here; and ErrEntropy if the generator cannot be seeded.
 func NewSpherical(dimension int, scale float64, o Options) (*Spherical, error) {
-	return sphericalOf(dimension, scale, o, o.generator)
-}
-
-// NewSphericalDeterministic returns a Spherical whose draws are a function of the seed.
-//
-// NEVER USE IT FOR A RELEASE: it is for tests. Words and errors are those of NewDeterministic.
-func NewSphericalDeterministic(dimension int, scale float64, seed [32]byte, o Options) (*Spherical, error) {
-	return sphericalOf(dimension, scale, o, o.deterministic(seed))
-}
-
-func sphericalOf(dimension int, scale float64, o Options, seeded func() (generator, error)) (*Spherical, error) {
 	c := check.In("sampler")
 	c.If(dimension < 1 || dimension > maxDimension, "dimension", dimension, "1 to %d coordinates", maxDimension)
 	o.checkNormal("scale", scale, "noise of a vector", c)
 	if err := c.Err(); err != nil {
 		return nil, err
 	}
-	g, err := seeded()
+	g, err := o.generator()
 	if err != nil {
 		return nil, err
 	}

@@ -169,7 +169,7 @@ func lineMass(scale float64, i int) float64 {
 
 func draws(t *testing.T, dimension int, scale float64, n int, each func(dst []int64)) {
 	t.Helper()
-	s, err := NewSphericalDeterministic(dimension, scale, [32]byte{byte(dimension), 7}, Options{})
+	s, err := NewSpherical(dimension, scale, Options{Entropy: Deterministic([32]byte{byte(dimension), 7})})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -409,7 +409,7 @@ func TestSphericalFork(t *testing.T) {
 	}
 	var all [][4]int64
 	for range 2 {
-		s, err := NewSphericalDeterministic(4, 1000.5, [32]byte{9}, Options{})
+		s, err := NewSpherical(4, 1000.5, Options{Entropy: Deterministic([32]byte{9})})
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -69,7 +69,7 @@ func TestStrategyDraws(t *testing.T) {
 			t.Fatal(err)
 		}
 		for _, x := range []int{0, m.Categories() / 2, m.Categories() - 1} {
-			s, err := NewDeterministic(v, [32]byte{byte(i), byte(x), 1}, Options{})
+			s, err := New(v, Options{Entropy: Deterministic([32]byte{byte(i), byte(x), 1})})
 			if err != nil {
 				t.Fatal(err)
 			}

@@ -13,7 +13,7 @@
 //	v, err := subset.Design(subset.Spec{Epsilon: 1, Count: 200})
 //	s, err := sampler.New(v, sampler.Options{})
 //	y, err := s.Release(proof.Category("17"))
-//	t := subset.NewTally(v.Mechanism()) // Add answers, then Shares and Interval
+//	t := v.Mechanism().Tally() // Add answers, then Shares and Interval
 //
 // The format of its files is in docs/subset-format.md.
 package subset

@@ -270,7 +270,7 @@ func TestCounts(t *testing.T) {
 		s := v.Mechanism()
 		for _, n := range []int{0, 1, 40, 4000} {
 			word, want := words(uint64(i*n)), make([]int64, s.Categories())
-			tally := NewTally(s)
+			tally := s.Tally()
 			for person := range n {
 				y, err := s.Draw(proof.Category(s.Label(int64(person*person)%s.Categories())), word)
 				if c, ok := y.(proof.Code); ok && c.A > 3 && person%2 == 0 {
@@ -309,7 +309,7 @@ func TestLabels(t *testing.T) {
 		t.Fatal(err)
 	}
 	s, word := v.Mechanism(), words(1)
-	tally := NewTally(s)
+	tally := s.Tally()
 	for range 1000 {
 		y, err := s.Draw(proof.Category("perhaps"), word)
 		if err := cmp.Or(err, tally.Add(y)); err != nil || !s.Answers().Contains(y) {
@@ -376,7 +376,7 @@ func BenchmarkCounts(b *testing.B) {
 		}
 		b.Run(name, func(b *testing.B) {
 			for range b.N {
-				t := NewTally(s)
+				t := s.Tally()
 				for _, y := range list {
 					if err := t.Add(y); err != nil {
 						b.Fatal(err)

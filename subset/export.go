@@ -29,7 +29,7 @@ type export struct {
 }
 
 type golden struct {
-	proof.Golden
+	formfile.Golden
 	Draws []exportDraw `json:"draws"`
 }
 
@@ -38,9 +38,9 @@ type exportDraw struct {
 	Answer   proof.Value `json:"answer"`
 }
 
-// ExportDraws implements proof.DrawExporter: what answers are drawn from, and n answers to categories, by their
+// Export implements proof.Exporter: what answers are drawn from, and n answers to categories, by their
 // numbers the squares of 0, 1, … modulo how many there are.
-func (s *Selection) ExportDraws(bounds proof.Bounds, g proof.Golden, release func(proof.Value) (proof.Value, error), n int) (any, error) {
+func (s *Selection) Export(bounds proof.Bounds, g formfile.Golden, stream proof.Stream, n int) (any, error) {
 	g.Draw = drawRule
 	p := &s.spec
 	e := export{
@@ -49,7 +49,7 @@ func (s *Selection) ExportDraws(bounds proof.Bounds, g proof.Golden, release fun
 	}
 	for i := range int64(n) {
 		label := s.Label(i * i % s.Categories())
-		y, err := release(proof.Category(label))
+		y, err := stream.Release(proof.Category(label))
 		if err != nil {
 			return nil, err
 		}

@@ -13,6 +13,7 @@ import (
 	"testing"
 
 	"github.com/noisewright/noisewright/internal/check"
+	"github.com/noisewright/noisewright/internal/formfile"
 	"github.com/noisewright/noisewright/proof"
 )
 
@@ -113,15 +114,22 @@ func TestTampered(t *testing.T) {
 	}
 }
 
-// TestExportDraws: what is exported is the selection, the rule of its draws, and its answers to the categories of
+// asked is a stream that is released by a function.
+type asked func(proof.Value) (proof.Value, error)
+
+func (f asked) Release(x proof.Value) (proof.Value, error) { return f(x) }
+func (asked) Anew()                                        { panic("anew") }
+func (asked) Draw(proof.Choice) (int, int64, error)        { panic("draw") }
+
+// TestExport: what is exported is the selection, the rule of its draws, and its answers to the categories of
 // the squares, in this order.
-func TestExportDraws(t *testing.T) {
+func TestExport(t *testing.T) {
 	for _, s := range examples(t) {
-		var asked []string
-		e, err := s.ExportDraws(s.Certify().Bounds(), proof.Golden{Draw: "none"}, func(x proof.Value) (proof.Value, error) {
-			asked = append(asked, fmt.Sprint(x))
-			return proof.Code{A: int64(len(asked)), B: 7}, nil
-		}, 20)
+		var inputs []string
+		e, err := s.Export(s.Certify().Bounds(), formfile.Golden{Draw: "none"}, asked(func(x proof.Value) (proof.Value, error) {
+			inputs = append(inputs, fmt.Sprint(x))
+			return proof.Code{A: int64(len(inputs)), B: 7}, nil
+		}), 20)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -131,13 +139,13 @@ func TestExportDraws(t *testing.T) {
 			t.Errorf("%+v of %+v", got, p)
 		}
 		for i, d := range got.Golden.Draws {
-			if want := s.Label(int64(i*i) % s.Categories()); d.Category != want || asked[i] != want || d.Answer != (proof.Code{A: int64(i) + 1, B: 7}) {
+			if want := s.Label(int64(i*i) % s.Categories()); d.Category != want || inputs[i] != want || d.Answer != (proof.Code{A: int64(i) + 1, B: 7}) {
 				t.Errorf("draw %d is %+v, want that of %s", i, d, want)
 			}
 		}
 	}
 	failed := errors.New("failed")
-	if _, err := examples(t)[0].ExportDraws(proof.Bounds{Delta: new(big.Rat)}, proof.Golden{}, func(proof.Value) (proof.Value, error) { return nil, failed }, 1); !errors.Is(err, failed) {
+	if _, err := examples(t)[0].Export(proof.Bounds{Delta: new(big.Rat)}, formfile.Golden{}, asked(func(proof.Value) (proof.Value, error) { return nil, failed }), 1); !errors.Is(err, failed) {
 		t.Error(err)
 	}
 }

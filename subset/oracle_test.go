@@ -518,7 +518,7 @@ func TestBadInput(t *testing.T) {
 			t.Errorf("%v is answered by %v, %v", x, y, err)
 		}
 	}
-	tally := NewTally(made(t, good))
+	tally := made(t, good).Tally()
 	for _, y := range []proof.Value{proof.Code{A: 211}, proof.Code{A: 1, B: 211}, proof.Code{B: 3}, proof.Category("7"), proof.Code{A: -1, B: 3}, nil} {
 		if err := tally.Add(y); !errors.Is(err, check.ErrInvalid) || tally.Answers() != 0 {
 			t.Errorf("%v is an answer: %v", y, err)

@@ -30,8 +30,8 @@ const (
 	maxModulus = MaxCount + 1<<10
 )
 
-// Form is that of subset selections.
-var Form = proof.Form{Package: "subset", Noun: "a subset selection", File: strictjson.Format{
+// form is that of subset selections.
+var form = proof.Form{Package: "subset", Noun: "a subset selection", File: strictjson.Format{
 	Noun: "subset selection", Name: "noisewright-subset", Version: 1, MaxSize: 1 << 26,
 	MaxElements: map[string]int{"labels": maxLabels}, Elements: maxLabels,
 }}
@@ -202,7 +202,7 @@ func (s *Selection) Proof() (p proof.Proof[Certificate]) {
 }
 
 // Form implements proof.Mechanism.
-func (*Selection) Form() proof.Form { return Form }
+func (*Selection) Form() proof.Form { return form }
 
 // Spec returns a copy of what the selection holds.
 func (s *Selection) Spec() Spec { return formfile.Clone(s.spec) }
@@ -294,14 +294,14 @@ type fileCertificate struct {
 
 // Encode writes the selection in the file format noisewright-subset, version 1.
 func (s *Selection) Encode(w io.Writer) error {
-	return Form.Encode(w, file{Form.File.Name, Form.File.Version, s.spec, fileCertificate{s.spec.Claims, s.spec.Dual}})
+	return form.Encode(w, file{form.File.Name, form.File.Version, s.spec, fileCertificate{s.spec.Claims, s.spec.Dual}})
 }
 
 // Decode reads one file of a selection. It checks the structure completely (see New) and nothing
 // of the claims, with the same strictness and errors as tables.Decode.
 func Decode(r io.Reader) (*Selection, error) {
 	var f file
-	if err := Form.Decode(r, &f); err != nil {
+	if err := form.Decode(r, &f); err != nil {
 		return nil, err
 	}
 	f.Spec.Claims, f.Spec.Dual = f.Certificate.Claims, f.Certificate.Dual

@@ -19,8 +19,8 @@ type Tally struct {
 	answers []uint64 // a·2^32 + b, or the rank or number
 }
 
-// NewTally returns a Tally of no answers.
-func NewTally(s *Selection) *Tally { return &Tally{s: s, space: s.Answers()} }
+// Tally returns a Tally of no answers.
+func (s *Selection) Tally() *Tally { return &Tally{s: s, space: s.Answers()} }
 
 // Add adds an answer. The error wraps dp.ErrInvalid for what is none of the Answers.
 func (t *Tally) Add(answer proof.Value) error {

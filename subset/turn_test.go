@@ -165,7 +165,7 @@ func TestShortAnswers(t *testing.T) {
 			t.Errorf("epsilon %g: gap %g", epsilon, gap)
 		}
 		s := v.Mechanism()
-		tally, word, truth := NewTally(s), words(uint64(epsilon)), make([]float64, k)
+		tally, word, truth := s.Tally(), words(uint64(epsilon)), make([]float64, k)
 		for i := range people {
 			a, err := s.Turn("poll", strconv.Itoa(i))
 			if err != nil {
@@ -259,7 +259,7 @@ func TestSampledExactly(t *testing.T) {
 func TestCountsOfMany(t *testing.T) {
 	v := design(t, 2_000_003, 1, Total)
 	s := v.Mechanism()
-	tally, word := NewTally(s), words(1)
+	tally, word := s.Tally(), words(1)
 	for range 60 {
 		y, err := s.Draw(proof.Category("5"), word)
 		if err != nil || tally.Add(y) != nil {

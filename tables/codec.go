@@ -45,8 +45,8 @@ type fileCertificate struct {
 func (t *Table) Encode(w io.Writer) error {
 	s := &t.spec
 	f := file{
-		Format:      Form.File.Name,
-		Version:     Form.File.Version,
+		Format:      form.File.Name,
+		Version:     form.File.Version,
 		Privacy:     s.Privacy,
 		Loss:        formfile.Loss{Name: s.Loss.Name()},
 		Constraints: fileConstraints{Constraints: s.Constraints},
@@ -60,7 +60,7 @@ func (t *Table) Encode(w io.Writer) error {
 	if s.Query != dp.RealQuery {
 		f.Query = &s.Query
 	}
-	return Form.Encode(w, f)
+	return form.Encode(w, f)
 }
 
 // Decode reads one table file. It checks the structure completely (see New)
@@ -71,7 +71,7 @@ func (t *Table) Encode(w io.Writer) error {
 // Errors wrap proof.ErrFormat, or dp.ErrInvalid for values outside their range, or are those of r.
 func Decode(r io.Reader) (*Table, error) {
 	var f file
-	if err := Form.Decode(r, &f); err != nil {
+	if err := form.Decode(r, &f); err != nil {
 		return nil, err
 	}
 	s := Spec{

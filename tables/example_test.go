@@ -85,7 +85,7 @@ func TestIntervalCoversDraws(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		s, err := sampler.NewNoiseDeterministic(v, [32]byte{9}, sampler.Options{})
+		s, err := sampler.NewNoise(v, sampler.Options{Entropy: sampler.Deterministic([32]byte{9})})
 		if err != nil {
 			t.Fatal(err)
 		}

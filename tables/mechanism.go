@@ -14,9 +14,9 @@ import (
 	"github.com/noisewright/noisewright/proof"
 )
 
-// Form is that of tables. Its files are described in docs/table-format.md, and bounded well
+// form is that of tables. Its files are described in docs/table-format.md, and bounded well
 // above MaxCells weights and a large dual.
-var Form = proof.Form{Package: "tables", Noun: "a table", File: strictjson.Format{
+var form = proof.Form{Package: "tables", Noun: "a table", File: strictjson.Format{
 	Noun: "table", Name: "noisewright-table", Version: 1, MaxSize: 64 << 20,
 	MaxElements: map[string]int{
 		"weights": MaxCells, "shifts": MaxCells, "multipliers": formfile.MaxMultipliers, "quantiles": dp.MaxQuantiles,
@@ -49,7 +49,7 @@ func (t *Table) Proof() (p proof.Proof[Certificate]) {
 }
 
 // Form implements proof.Mechanism.
-func (*Table) Form() proof.Form { return Form }
+func (*Table) Form() proof.Form { return form }
 
 // judge holds what the table promises and claims against the certificate. It says nothing
 // if the meter said stop.

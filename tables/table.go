@@ -201,6 +201,9 @@ func (s *Spec) total() exact.Uint128 {
 	return total
 }
 
+// Spec returns a copy of what the table holds.
+func (t *Table) Spec() Spec { return formfile.Clone(t.spec) }
+
 // Problem returns what the table is an answer to.
 func (t *Table) Problem() dp.Problem { return formfile.Clone(t.spec.Problem) }
 

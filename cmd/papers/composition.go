@@ -205,6 +205,5 @@ func drawComposition(out io.Writer, curves []compositionCurve, epsilon float64) 
 		return err
 	}
 	p.X.Tick.Marker, p.Y.Tick.Marker = plot.TickerFunc(figure.DecadeTicks), plot.TickerFunc(figure.DecadeTicks)
-	legendLeft(p)
 	return writeFigure(p, out)
 }

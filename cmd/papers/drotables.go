@@ -85,32 +85,33 @@ type droTableOptions struct {
 
 func newDROTableCommand(s *shell.Streams, t droTable) *cobra.Command {
 	o := &droTableOptions{Common: shell.Common{Streams: s}, table: t, design: shell.DesignOptions()}
-	loss := "E|x|"
-	if t.loss.Name() == "l2" {
-		loss = "E x²"
-	}
-	cmd := command(&o.Common, t.name, "", fmt.Sprintf("%s of Selvi, Liu & Wiesemann (2025), %s: %s", t.title, t.loss.Name(), t.part.words), fmt.Sprintf(`Compute %s of Selvi, Liu & Wiesemann, "Differential
-Privacy via Distributionally Robust Optimization" (2025), again: for each epsilon
-and delta and a sensitivity of 1, the %s
-(loss %s, %s), in percent of max(optimum, 1) as in the paper. The
-optimum is the midpoint of the certified bounds of a design; the known upper bound
-the loss of truncated Laplace noise; the known lower bound the expression of Geng,
-Ding, Guo & Kumar (2020) with the number of terms rounded up, or down where that is
-above the optimum. Rounded up it is no true bound; it is here because the paper has it.
+	cmd := paperCommand(&o.Common, t.name, "", fmt.Sprintf("%s of Selvi, Liu & Wiesemann (2025), %s: %s", t.title, t.loss.Name(), t.part.words), t.said(), fmt.Sprintf(`It is a table of Selvi, Liu & Wiesemann, "Differential Privacy via Distributionally Robust
+Optimization" (2025). The known upper bound is the loss of truncated Laplace noise, the
+known lower bound the expression of Geng, Ding, Guo & Kumar (2020) with the number of
+terms rounded up. Rounded up it is no true bound; it is here because the paper has it.
 
-Written are %[5]s.csv, with the published numbers beside ours,
-%[5]s.svg, a map of the numbers, and, in the folder tables, the
+Written are %[1]s.csv, with the published numbers beside ours,
+%[1]s.svg, a map of the numbers, and, in the folder tables, the
 designed tables themselves.
 These are read and verified when the same or another command needs them, so an
-interrupted run goes on where it stopped.
+interrupted run goes on where it stopped. Nothing is random.
 
 If a limit stops a design, its row of the file has "reached" = no, and the exit
-code is 4.`, t.title, t.part.words, t.loss.Name(), loss, t.name), o.run, func(f *shell.Flags) {
+code is 4.`, t.name), o.run, func(f *shell.Flags) {
 		o.grid.flags(f)
 		f.Effort(&o.design, " of one design")
 	})
 	cmd.Example += "\n  papers " + t.name + " --epsilon 1,2 --delta 0.1 --gap 1e-5 --json"
 	return cmd
+}
+
+func (t droTable) said() said {
+	loss := map[string]string{"l1": "E|x|", "l2": "E x²"}[t.loss.Name()]
+	return said{
+		caption: fmt.Sprintf("%s: for each epsilon and delta and a sensitivity of 1 the %s (loss %s, %s), in percent of max(optimum, 1)", t.title, t.part.words, t.loss.Name(), loss),
+		differs: `the optimum is the midpoint of the certified bounds of a design, where the paper has that of its grids; the known lower
+bound has the number of terms rounded down where, rounded up, it is above the loss of a designed noise`,
+	}
 }
 
 func (o *droTableOptions) run(ctx context.Context) error {
@@ -133,7 +134,12 @@ func (o *droTableOptions) run(ctx context.Context) error {
 		return err
 	}
 	summary := o.table.summary(cells, o.design.Gap, files, store.dir)
-	if err := o.Print(summary, summary.rows(o.table)); err != nil || summary.Missed == 0 {
+	says := o.table.said()
+	says.against = o.table.against(cells)
+	if o.grid.pairs() < droPairs {
+		says.form = fmt.Sprintf("%d of the paper's %d pairs of epsilon and delta, or others", o.grid.pairs(), droPairs)
+	}
+	if err := says.print(&o.Common, o.table.name, summary, summary.rows(), files); err != nil || summary.Missed == 0 {
 		return err
 	}
 	worst := "at " + shell.Percent(summary.worst)
@@ -154,6 +160,11 @@ func (g *droGrid) flags(f *shell.Flags) {
 	f.Numbers(&g.epsilon, "epsilon", droEpsilon, shell.Epsilon, "values of epsilon, separated by commas")
 	f.Numbers(&g.delta, "delta", droDelta, shell.PositiveDelta, "values of delta, separated by commas")
 }
+
+// droPairs is how many pairs the tables of the paper have.
+const droPairs = 100
+
+func (g droGrid) pairs() int { return len(g.epsilon) * len(g.delta) }
 
 func (g droGrid) problems(loss loss.Loss) []dp.Problem {
 	var list []dp.Problem
@@ -238,20 +249,60 @@ func baselineLoss(name string, p dp.Problem) float64 {
 // no bound: at ε = 0, δ = 0.49 it is 0.98 Δ for l1, and uniform noise has 0.51 Δ; with n = ⌊A/Δ⌋ it
 // is one. Where it is above the loss of a designed noise, which refutes it, the tables have that n.
 func knownBound(p dp.Problem, loss float64) float64 {
-	power := map[string]float64{"l1": 1, "l2": 2}[p.Loss.Name()]
-	a := p.Delta*math.Exp(-p.Epsilon) - math.Expm1(-p.Epsilon)/2
-	at := func(n float64) float64 {
-		var sum float64
-		for k := 1.0; k < n; k++ {
-			sum += math.Pow(k, power) * math.Exp(-p.Epsilon*k)
-		}
-		return 2 * a * math.Pow(p.Sensitivity, power) * sum
-	}
-	n := noise.TruncatedLaplaceBound(dp.Privacy{Epsilon: p.Epsilon, Delta: p.Delta, Sensitivity: 1})
-	if v := at(math.Ceil(n)); v <= loss {
+	if v := knownTerms(p, math.Ceil); v <= loss {
 		return v
 	}
-	return at(math.Floor(n))
+	return knownTerms(p, math.Floor)
+}
+
+// knownTerms is that expression with A/Δ rounded to a number of terms.
+func knownTerms(p dp.Problem, round func(float64) float64) float64 {
+	power := map[string]float64{"l1": 1, "l2": 2}[p.Loss.Name()]
+	a := p.Delta*math.Exp(-p.Epsilon) - math.Expm1(-p.Epsilon)/2
+	n := round(noise.TruncatedLaplaceBound(dp.Privacy{Epsilon: p.Epsilon, Delta: p.Delta, Sensitivity: 1}))
+	var sum float64
+	for k := 1.0; k < n; k++ {
+		sum += math.Pow(k, power) * math.Exp(-p.Epsilon*k)
+	}
+	return 2 * a * math.Pow(p.Sensitivity, power) * sum
+}
+
+type termCount struct {
+	words string
+	of    func(float64) float64
+}
+
+// termCounts are the ways to make A/Δ a number of terms that published numbers follow.
+var termCounts = []termCount{
+	{"rounded down", math.Floor},
+	{"rounded up", math.Ceil},
+	{"rounded up, and one more", func(n float64) float64 { return math.Ceil(n) + 1 }},
+}
+
+// against says which published numbers ours are not, and why where they have another number of terms.
+func (t droTable) against(cells []droCell) (texts []string) {
+	others := 0
+	for _, c := range cells {
+		if d := c.difference(); math.IsNaN(d) || math.Abs(d) <= closeTo {
+			continue
+		}
+		i := slices.IndexFunc(termCounts, func(n termCount) bool {
+			theirs := c
+			theirs.known = knownTerms(c.Problem, n.of)
+			theirs.measure(t.part, c.optimum)
+			return theirs.known != c.known && math.Abs(theirs.difference()) <= closeTo
+		})
+		if i < 0 {
+			others++
+			continue
+		}
+		texts = append(texts, fmt.Sprintf("epsilon %g, delta %g: %.2f, published %.2f: that has the number of terms of the known lower bound %s, %.4g; ours is %.4g, and the optimum %.4g",
+			c.Epsilon, c.Delta, c.value, c.published, termCounts[i].words, knownTerms(c.Problem, termCounts[i].of), c.known, c.optimum))
+	}
+	if others > 0 {
+		texts = append(texts, fmt.Sprintf("%d numbers differ by more than %g points for other reasons: cmd/papers/README.md", others, closeTo))
+	}
+	return texts
 }
 
 // readDROPublished returns one column of the published numbers by epsilon and delta.
@@ -320,7 +371,6 @@ func (t droTable) heatMap(g droGrid, cells []droCell) *figure.HeatMap {
 }
 
 type droSummary struct {
-	Name              string   `json:"name"`
 	Cells             int      `json:"cells"`
 	Missed            int      `json:"missed"`   // the gap
 	Compared          int      `json:"compared"` // with a published number
@@ -335,7 +385,7 @@ type droSummary struct {
 }
 
 func (t droTable) summary(cells []droCell, gap float64, files []string, dir string) droSummary {
-	s := droSummary{Name: t.name, Cells: len(cells), gap: gap, CSV: files[0], SVG: files[1], Tables: dir}
+	s := droSummary{Cells: len(cells), gap: gap, CSV: files[0], SVG: files[1], Tables: dir}
 	var sum float64
 	for _, c := range cells {
 		if !c.reached {
@@ -361,10 +411,8 @@ func (t droTable) summary(cells []droCell, gap float64, files []string, dir stri
 	return s
 }
 
-func (s droSummary) rows(t droTable) []shell.Row {
+func (s droSummary) rows() []shell.Row {
 	rows := []shell.Row{
-		{"table", fmt.Sprintf("%s of Selvi, Liu & Wiesemann (2025), %s", t.title, t.loss.Name())},
-		{"numbers", fmt.Sprintf("%s, in percent", t.part.words)},
 		{"designs", fmt.Sprintf("%d, %d within the gap of %s, the largest gap %s", s.Cells, s.Cells-s.Missed, shell.Percent(s.gap), shell.Percent(s.worst))},
 	}
 	if s.Compared > 0 {
@@ -375,7 +423,7 @@ func (s droSummary) rows(t droTable) []shell.Row {
 	} else {
 		rows = append(rows, shell.Row{"published", "none of these numbers"})
 	}
-	return append(rows, shell.Row{"files", s.CSV + ", " + s.SVG}, shell.Row{"designed tables", s.Tables})
+	return append(rows, shell.Row{"designed tables", s.Tables})
 }
 
 // designStore keeps finished designs as table files in a folder.

@@ -8,8 +8,8 @@ import (
 	"math"
 
 	"github.com/noisewright/noisewright/dp"
+	"github.com/noisewright/noisewright/internal/solver"
 	"github.com/noisewright/noisewright/lp/highs"
-	"github.com/noisewright/noisewright/lp/solver"
 )
 
 // gridProgram is one of the two linear programs that bracket the optimum in Selvi, Liu

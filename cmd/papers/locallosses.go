@@ -207,6 +207,5 @@ func (r localReport) draw(out io.Writer) error {
 	}
 	p.Y.Tick.Marker = plot.TickerFunc(ratioTicks)
 	p.Y.Min = 0 // nothing is below the bound
-	legendLeft(p)
 	return writeFigure(p, out)
 }

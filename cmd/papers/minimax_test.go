@@ -136,7 +136,7 @@ func TestMinimaxGrid(t *testing.T) {
 			if err := o.run(t.Context()); err != nil {
 				t.Fatal(err)
 			}
-			if v := object(t, out); v["caption"] != f.caption {
+			if v := object(t, out); v["caption"] != flat(f.said.caption) {
 				t.Errorf("caption %v", v["caption"])
 			}
 			all := records(t, c, f.name+".csv")

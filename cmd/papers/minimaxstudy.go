@@ -175,8 +175,7 @@ func (s *minimaxStudy) draw(out io.Writer, panels []minimaxPanel) error {
 		if k > 0 && panel.part == panels[0].part {
 			p.Legend = plot.NewLegend() // that of the first panel is enough
 		}
-		p.Legend.Top = true
-		p.Y.Min, p.Y.Max = 0, 1+0.07*float64(len(lines)) // room for the legend
+		p.Y.Min, p.Y.Max = 0, 1
 		p.Y.Tick.Marker = shareTicks
 		plots = append(plots, p)
 	}
@@ -202,27 +201,29 @@ func (s *minimaxStudy) drawAgainst(out io.Writer) error {
 			target = attack.Plain
 		}
 		var lines []series
+		var drawn []int // numbers of coordinates
 		for i, filter := range filters {
-			line := series{name: filter.word, style: minimaxStyle(i)}
+			line := series{name: filter.word, style: minimaxStyle(i), shape: map[string]draw.GlyphDrawer{noFilter: draw.SquareGlyph{}, maskFilter: draw.PlusGlyph{}}[filter.word]}
 			for _, p := range filter.points {
 				if x, y := at(p, roleTarget, target), at(p, rolePrivate, private); x != nil && y != nil {
 					line.add(x.Mean, y.Mean, y.Deviation)
+					if p.Part == partCoordinates && !slices.Contains(drawn, p.Coordinates) {
+						drawn = append(drawn, p.Coordinates)
+					}
 				}
 			}
 			if line.points != nil {
 				lines = append(lines, line)
 			}
 		}
-		p, err := newPlot("attacker: "+string(private), "accuracy of the target", "", lines)
+		p, err := newPlot(fmt.Sprintf("attacker: %s; d = %s", private, commas(drawn)), "accuracy of the target", "", lines)
 		if err != nil {
 			return err
 		}
 		if len(plots) > 0 {
 			p.Legend = plot.NewLegend() // that of the first panel is enough
 		}
-		p.Legend.Top = true
-		legendLeft(p)
-		p.X.Min, p.X.Max, p.Y.Min, p.Y.Max = 0.4, 1, 0, 1.45 // room for the legend
+		p.X.Min, p.X.Max, p.Y.Min, p.Y.Max = 0.4, 1, 0, 1
 		p.Y.Tick.Marker = shareTicks
 		plots = append(plots, p)
 	}

@@ -54,7 +54,16 @@ func object(t *testing.T, out *bytes.Buffer) map[string]any {
 	if v["schema"] != float64(shell.Schema) || v["name"] == "" {
 		t.Errorf("report %v", v)
 	}
+	if name, _ := v["name"].(string); ofPaper(name) && (v["caption"] == "" || v["differs"] == "" || v["caption"] == nil || v["differs"] == nil) {
+		t.Errorf("%s prints no caption, or not what differs: %v", name, v)
+	}
 	return v
+}
+
+// ofPaper says that a command is of a figure or table of a paper. (The table of the networks to train privately has
+// rules and no numbers.)
+func ofPaper(name string) bool {
+	return name != vlmTable1 && (strings.Contains(name, "-figure") || strings.Contains(name, "-table"))
 }
 
 // records reads a CSV file of the folder.

@@ -12,9 +12,9 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/noisewright/noisewright/cmd/internal/estimate"
+	"github.com/noisewright/noisewright/cmd/internal/frequency"
 	"github.com/noisewright/noisewright/cmd/internal/shell"
 	"github.com/noisewright/noisewright/local"
-	"github.com/noisewright/noisewright/noise"
 	"github.com/noisewright/noisewright/subset"
 )
 
@@ -191,7 +191,7 @@ func (o *shareIntervalOptions) former(c shareCase, n int) ([]float64, error) {
 	if !ok {
 		return nil, fmt.Errorf("the answers to %d categories do not tell them apart", c.k)
 	}
-	response, _ := oracle(noise.ShareBaselines(c.k, c.epsilon)[0], c.k)
+	response, _ := oracle(frequency.Shares(c.k, c.epsilon)[0], c.k)
 	runs := min(o.runs, 20)
 	widths := make([]float64, len(intervalLevels))
 	for l, law := range intervalLaws {

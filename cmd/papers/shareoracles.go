@@ -20,8 +20,8 @@ import (
 	"gonum.org/v1/plot/vg/draw"
 
 	"github.com/noisewright/noisewright/cmd/internal/figure"
+	"github.com/noisewright/noisewright/cmd/internal/frequency"
 	"github.com/noisewright/noisewright/cmd/internal/shell"
-	"github.com/noisewright/noisewright/noise"
 	"github.com/noisewright/noisewright/proof"
 	"github.com/noisewright/noisewright/subset"
 )
@@ -140,7 +140,7 @@ func (o *oracleOptions) compare(ctx context.Context, c shareCase) (rows []shareO
 	if err := add(designedShares, length, total, drawSets(v.Mechanism()), p, (float64(s.Size)-p)/(points-1)); err != nil {
 		return nil, err
 	}
-	for _, b := range noise.ShareBaselines(c.k, c.epsilon) {
+	for _, b := range frequency.Shares(c.k, c.epsilon) {
 		total, _ := b.Variances(c.k)
 		counts, length := oracle(b, c.k)
 		if err := add(b.Name, length, total, counts, b.P, b.Q); err != nil {
@@ -180,7 +180,7 @@ func drawSets(s *subset.Selection) func(truth []int64, r *rand.Rand) ([]int64, e
 		labels[j] = proof.Category(s.Label(int64(j)))
 	}
 	return func(truth []int64, r *rand.Rand) ([]int64, error) {
-		t, word := subset.NewTally(s), func() (uint64, error) { return r.Uint64(), nil }
+		t, word := s.Tally(), func() (uint64, error) { return r.Uint64(), nil }
 		for x, n := range truth {
 			for range n {
 				y, err := s.Draw(labels[x], word)
@@ -197,7 +197,7 @@ func drawSets(s *subset.Selection) func(truth []int64, r *rand.Rand) ([]int64, e
 }
 
 // oracle simulates a published mechanism, and says how long an answer is.
-func oracle(b noise.ShareBaseline, k int64) (counts func(truth []int64, r *rand.Rand) ([]int64, error), length string) {
+func oracle(b frequency.Share, k int64) (counts func(truth []int64, r *rand.Rand) ([]int64, error), length string) {
 	var each func(x int64, counts []int64, r *rand.Rand) // adds a person's answer
 	switch b.Name {
 	case "optimized-unary", "rappor":
@@ -279,7 +279,7 @@ func mixed(x uint64) uint64 {
 }
 
 // unaryCounts draws counts of bits, each of which is independent of all others.
-func unaryCounts(b noise.ShareBaseline) func(truth []int64, r *rand.Rand) ([]int64, error) {
+func unaryCounts(b frequency.Share) func(truth []int64, r *rand.Rand) ([]int64, error) {
 	return func(truth []int64, r *rand.Rand) ([]int64, error) {
 		n := int64(0)
 		for _, m := range truth {
@@ -322,7 +322,7 @@ func drawOracles(out io.Writer) error {
 				points[name] = append(points[name], plotter.XY{X: math.Log10(float64(k)), Y: math.Log10(total / bound)})
 			}
 			add(designedShares, own)
-			for _, b := range noise.ShareBaselines(k, epsilon) {
+			for _, b := range frequency.Shares(k, epsilon) {
 				total, _ := b.Variances(k)
 				names = append(names, b.Name)
 				add(b.Name, total)
@@ -345,7 +345,6 @@ func drawOracles(out io.Writer) error {
 		}
 		p.X.Tick.Marker, p.Y.Tick.Marker = plot.TickerFunc(ratioTicks), plot.TickerFunc(ratioTicks)
 		p.Y.Min, p.Y.Max = 0, 1 // up to 10 times the bound
-		legendLeft(p)
 		plots = append(plots, p)
 	}
 	return writeRow(out, plots, 24*vg.Centimeter, 11*vg.Centimeter)

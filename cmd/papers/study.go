@@ -48,19 +48,6 @@ func command(c *shell.Common, name, example, short, long string, run func(contex
 	return f.Run(run)
 }
 
-// seedFlag adds --seed. Everything random of a run follows from it and the number of the run.
-func seedFlag(f *shell.Flags, seed *uint64) {
-	f.Func("seed", "N", "0", "number that all randomness follows from", func(text string) (err error) {
-		if *seed, err = strconv.ParseUint(text, 10, 31); err != nil {
-			return shell.Want("an integer from 0 to 2147483647")
-		}
-		return nil
-	})
-}
-
-// runSeed is the seed of a run. Those of the seed 0 are the numbers of the runs.
-func runSeed(seed uint64, run int) uint64 { return seed<<32 + uint64(run) } //nolint:gosec // not negative
-
 // output is NAME.csv and, if there is something to draw, NAME.svg.
 type output struct {
 	name    string
@@ -136,7 +123,7 @@ func report(c *shell.Common, name string, body any, rows []shell.Row, files []st
 
 func publishedRows(texts []string) (rows []shell.Row) {
 	for _, text := range texts {
-		rows = append(rows, shell.Row{"published", text})
+		rows = append(rows, shell.Row{"the paper has", text})
 	}
 	return rows
 }
@@ -248,9 +235,10 @@ func which[P any](points []P, so func(P) bool) (out []P) {
 
 // accuracies are those of runs, and their mean.
 type accuracies struct {
-	Mean      float64 `json:"accuracy"`
-	Deviation float64 `json:"standard_deviation"` // over the runs
-	Runs      int     `json:"runs"`
+	Mean      float64  `json:"accuracy"`
+	Deviation float64  `json:"-"`                  // over the runs; 0 of one
+	Known     *float64 `json:"standard_deviation"` // the same; nil of one
+	Runs      int      `json:"runs"`
 	values    []float64
 }
 
@@ -258,6 +246,7 @@ func (a *accuracies) add(accuracy float64) {
 	a.values = append(a.values, accuracy)
 	a.Runs = len(a.values)
 	a.Mean, a.Deviation = meanAndDeviation(a.values)
+	a.Known = deviationOf(a.values)
 }
 
 func (a *accuracies) text() string {
@@ -268,7 +257,8 @@ func (a *accuracies) text() string {
 }
 
 func (a *accuracies) record() []string {
-	return []string{fmt.Sprintf("%.4f", a.Mean), fmt.Sprintf("%.4f", a.Deviation), strconv.Itoa(a.Runs)}
+	four := func(v float64) string { return fmt.Sprintf("%.4f", v) }
+	return []string{four(a.Mean), deviationText(a.Known, four), strconv.Itoa(a.Runs)}
 }
 
 // meanAndDeviation returns those of a sample; the deviation of one number is 0.
@@ -288,7 +278,8 @@ type series struct {
 	points plotter.XYs
 	bars   plotter.YErrors
 	style  draw.LineStyle
-	plain  bool // without dots
+	shape  draw.GlyphDrawer // of its dots, which are larger; nil: as usual
+	plain  bool             // without dots
 }
 
 func (s *series) add(x, y, deviation float64) {
@@ -314,6 +305,9 @@ func (s *series) addBars(p *plot.Plot) (*plotter.Scatter, error) {
 	if s.style.Dashes != nil {
 		dots.GlyphStyle.Shape = draw.RingGlyph{}
 	}
+	if s.shape != nil {
+		dots.GlyphStyle.Shape, dots.GlyphStyle.Radius = s.shape, vg.Points(5)
+	}
 	p.Add(bars)
 	if !s.plain {
 		p.Add(dots)
@@ -329,8 +323,13 @@ func newPlot(title, x, y string, all []series) (*plot.Plot, error) {
 	var curves []figure.Curve
 	for _, s := range all {
 		if len(s.bars) > 0 {
-			if _, err := s.addBars(p); err != nil {
+			dots, err := s.addBars(p)
+			if err != nil {
 				return nil, err
+			}
+			if s.shape != nil { // what the key shows
+				p.Legend.Add(s.name, dots)
+				continue
 			}
 		}
 		curves = append(curves, figure.Curve{Name: s.name, Points: s.points, Style: s.style})
@@ -344,10 +343,10 @@ func legendLeft(p *plot.Plot) {
 }
 
 func writeFigure(p *plot.Plot, w io.Writer) error {
-	return figure.Write(p, w, "svg", 18*vg.Centimeter, 11*vg.Centimeter)
+	return writeRow(w, []*plot.Plot{p}, 18*vg.Centimeter, 11*vg.Centimeter)
 }
 
-// shareTicks are those of shares, on an axis that has room for a legend above 1.
+// shareTicks are those of shares.
 var shareTicks = plot.ConstantTicks{{Value: 0, Label: "0"}, {Value: 0.2, Label: "0.2"}, {Value: 0.4, Label: "0.4"}, {Value: 0.6, Label: "0.6"}, {Value: 0.8, Label: "0.8"}, {Value: 1, Label: "1"}}
 
 // ratioTicks are 1, 2, 5, 10 and so on, on a logarithmic axis.
@@ -381,16 +380,42 @@ func writePanels(w io.Writer, plots []*plot.Plot, width, height vg.Length) error
 	return writeRows(w, rows, vg.Length(long)*width, vg.Length(len(rows))*height)
 }
 
-// writeRows draws rows of as many plots each; nil leaves a place empty.
+// writeRows draws rows of as many plots each; nil leaves a place empty. The key of a plot is below it, so that an axis
+// need not leave room for it.
 func writeRows(w io.Writer, rows [][]*plot.Plot, width, height vg.Length) error {
 	const edge, between = 6, 8 // points
+	keys := make([][]plot.Legend, len(rows))
+	var below vg.Length // of the highest key
+	for i, row := range rows {
+		for _, p := range row {
+			key := plot.NewLegend()
+			if p != nil {
+				key, p.Legend = p.Legend, key
+				key.Left, key.Top, key.XOffs, key.YOffs = true, true, 0, 0
+				size := key.Rectangle(draw.Canvas{}).Size()
+				below = max(below, size.Y)
+			}
+			keys[i] = append(keys[i], key)
+		}
+	}
+	if below > 0 {
+		below += between
+	}
+	height += vg.Length(len(rows)) * below
 	return figure.WriteSVG(w, width, height, func(dc draw.Canvas) {
-		tiles := draw.Tiles{Rows: len(rows), Cols: len(rows[0]), PadX: between, PadY: between, PadTop: edge, PadBottom: edge, PadLeft: edge, PadRight: edge}
+		tiles := draw.Tiles{
+			Rows: len(rows), Cols: len(rows[0]), PadX: between, PadY: between + below,
+			PadTop: edge, PadBottom: edge + below, PadLeft: edge, PadRight: edge,
+		}
 		for i, canvases := range plot.Align(rows, tiles, dc) {
 			for j, canvas := range canvases {
-				if rows[i][j] != nil {
-					rows[i][j].Draw(canvas)
+				if rows[i][j] == nil {
+					continue
 				}
+				rows[i][j].Draw(canvas)
+				strip := tiles.At(dc, j, i)
+				strip.Min.Y, strip.Max.Y = strip.Min.Y-below, strip.Min.Y
+				keys[i][j].Draw(strip)
 			}
 		}
 	})

@@ -55,14 +55,18 @@ type taFigure3Options struct{ shell.Common }
 
 func newTAFigure3Command(s *shell.Streams) *cobra.Command {
 	o := &taFigure3Options{Common: shell.Common{Streams: s}}
-	return command(&o.Common, "ta-figure3", "", "Figure 3 of Cheng, Tang & Chinchali (2022): three encoders in closed form",
-		`Compute figure 3 of Cheng, Tang & Chinchali, "Task-aware privacy preservation for
-multi-dimensional data" (2022), from its closed forms: the task loss of the
-task-aware, the task-agnostic and the privacy-agnostic encoder (the latter with 2
-coordinates) of 4 features with unit covariance in a ball of radius r, for prices
-4, lambda, lambda, lambda of the coordinates, lambda = 0, 1 and 2 (the setting).
-Written are ta-figure3.csv, with z the number of coordinates of the task-aware
-encoder, and ta-figure3.svg.`, o.run, func(*shell.Flags) {})
+	return paperCommand(&o.Common, "ta-figure3", "", "Figure 3 of Cheng, Tang & Chinchali (2022): three encoders in closed form", taFigure3Said,
+		`It is a figure of Cheng, Tang & Chinchali, "Task-aware privacy preservation for
+multi-dimensional data" (2022), computed from its closed forms. The prices are the
+settings. Written are ta-figure3.csv, with z the number of coordinates of the
+task-aware encoder, and ta-figure3.svg. Nothing is random.`, o.run, func(*shell.Flags) {})
+}
+
+var taFigure3Said = said{
+	caption: `The task loss of the task-aware, the task-agnostic and the privacy-agnostic encoder (the latter with 2 coordinates) of 4 features
+with unit covariance in a ball of radius r against r/epsilon, for prices 4, lambda, lambda, lambda of the coordinates, lambda = 0, 1 and 2`,
+	differs:   "nothing that its text says: the closed forms are computed as they are",
+	published: []string{"no numbers"},
 }
 
 func (o *taFigure3Options) run(context.Context) error {
@@ -97,7 +101,7 @@ func (o *taFigure3Options) run(context.Context) error {
 	if err != nil {
 		return err
 	}
-	return report(&o.Common, "ta-figure3", shell.Object{"points", all}, rows, files)
+	return taFigure3Said.print(&o.Common, "ta-figure3", shell.Object{"points", all}, rows, files)
 }
 
 func taFigure3Plot(setting float64, points []taPoint) (*plot.Plot, error) {
@@ -111,7 +115,6 @@ func taFigure3Plot(setting float64, points []taPoint) (*plot.Plot, error) {
 	if err != nil {
 		return nil, err
 	}
-	legendBelow(p)
 	p.X.Min, p.Y.Min, p.Y.Max = 0, 0, 4+3*setting
 	return p, nil
 }

@@ -53,9 +53,10 @@ func TestRunTATrained(t *testing.T) {
 			} else {
 				o.realEstate, o.wdbc = houses, cancer
 			}
+			o.epsilons = []float64{10}
 			switch v.name {
 			case taFigure5.name:
-				o.protocol, o.epsilons = protocolPromised, []float64{10} // the others have the rest
+				o.protocol = protocolPromised // the others have the rest
 			case taFigure7.name:
 				o.protocol = protocolFormula
 			}
@@ -143,11 +144,14 @@ func TestLineOf(t *testing.T) {
 	study := taStudy{}
 	for i, epsilon := range []float64{1, 5, 2} {
 		for run := range 2 {
-			study.add(realEstate, protocolPromised, taskaware.Aware, 3, epsilon, taskaware.Evaluation{Loss: epsilon + float64(run*i)}, "laplace")
+			study.add(realEstate, protocolPromised, taskaware.Aware, 3, epsilon, taOutcome{Evaluation: taskaware.Evaluation{Loss: epsilon + float64(run*i)}, noise: "laplace", sent: 1 + run})
 		}
 	}
-	line := lineOf(study.points, "task-aware, z = 3")
+	line := lineOf(study.points, "task-aware, noise and z chosen")
 	points, bars := line.points, line.bars
+	if got := study.points[0].Sent.String(); got != "1 or 2" {
+		t.Errorf("numbers sent %s, want those that were chosen", got)
+	}
 	want := []struct{ x, y, bar float64 }{{0.2, 5.5, math.Sqrt(0.5)}, {0.5, 3, math.Sqrt2}, {1, 1, 0}}
 	if len(points) != len(want) || len(bars) != len(want) {
 		t.Fatalf("%d points and %d bars, want %d", len(points), len(bars), len(want))

@@ -4,6 +4,7 @@ package main
 
 import (
 	"cmp"
+	"encoding/json"
 	"fmt"
 	"io"
 	"slices"
@@ -15,7 +16,6 @@ import (
 
 	"github.com/noisewright/noisewright/cmd/internal/encoders"
 	"github.com/noisewright/noisewright/cmd/internal/encoders/taskaware"
-	"github.com/noisewright/noisewright/cmd/internal/figure"
 	"github.com/noisewright/noisewright/cmd/internal/shell"
 	"github.com/noisewright/noisewright/encoder"
 	"github.com/noisewright/noisewright/internal/check"
@@ -23,61 +23,80 @@ import (
 
 // trainedPoint is the mean of runs.
 type trainedPoint struct {
-	Data        string             `json:"data"`
-	Protocol    string             `json:"protocol"`
-	Approach    taskaware.Approach `json:"approach"`
-	Coordinates int                `json:"coordinates"` // those of the setting; noise says what was chosen
-	Epsilon     float64            `json:"epsilon"`
-	Mean        float64            `json:"mean_loss"`
-	Deviation   float64            `json:"deviation"` // of the runs
-	Wrong       float64            `json:"error"`     // share of wrong classes
-	Runs        int                `json:"runs"`
-	Noise       []string           `json:"noise"` // of the runs, distinct
+	Data      string             `json:"data"`
+	Protocol  string             `json:"protocol"`
+	Approach  taskaware.Approach `json:"approach"`
+	Sent      sentNumbers        `json:"coordinates"`
+	Epsilon   float64            `json:"epsilon"`
+	Mean      float64            `json:"mean_loss"`
+	Deviation *float64           `json:"deviation"` // of the runs; nil of one
+	Wrong     float64            `json:"error"`     // share of wrong classes
+	Runs      int                `json:"runs"`
+	Noise     []string           `json:"noise"` // of the runs, distinct
 	// Redrawn is how many trainings of the schedule began anew with the same answers for everybody,
 	// and Replaced how many task networks were replaced by others for which each start ended so.
 	Redrawn  int `json:"redrawn"`
 	Replaced int `json:"task_networks_replaced"`
 
+	coordinates   int // of the setting; as promised another number may be chosen
 	losses, wrong []float64
+}
+
+// sentNumbers are the numbers of coordinates that runs send: one in most cases, in JSON too.
+type sentNumbers []int
+
+func (s sentNumbers) String() string { return joined(s, " or ") }
+
+// MarshalJSON implements json.Marshaler.
+func (s sentNumbers) MarshalJSON() ([]byte, error) {
+	if len(s) == 1 {
+		return json.Marshal(s[0])
+	}
+	return json.Marshal([]int(s))
 }
 
 type taStudy struct{ points []*trainedPoint }
 
 func (s *taStudy) find(data, protocol string, a taskaware.Approach, z int, epsilon float64) *trainedPoint {
 	for _, p := range s.points {
-		if p.Data == data && p.Protocol == protocol && p.Approach == a && (p.Coordinates == z || z == 0) && p.Epsilon == epsilon {
+		if p.Data == data && p.Protocol == protocol && p.Approach == a && (p.coordinates == z || z == 0) && p.Epsilon == epsilon {
 			return p
 		}
 	}
 	return nil
 }
 
-func (s *taStudy) add(data, protocol string, a taskaware.Approach, z int, epsilon float64, e taskaware.Evaluation, noise string) *trainedPoint {
+func (s *taStudy) add(data, protocol string, a taskaware.Approach, z int, epsilon float64, o taOutcome) *trainedPoint {
 	p := s.find(data, protocol, a, z, epsilon)
 	if p == nil {
-		p = &trainedPoint{Data: data, Protocol: protocol, Approach: a, Coordinates: z, Epsilon: epsilon}
+		p = &trainedPoint{Data: data, Protocol: protocol, Approach: a, coordinates: z, Epsilon: epsilon}
 		s.points = append(s.points, p)
 	}
-	p.losses, p.wrong = append(p.losses, e.Loss), append(p.wrong, e.Wrong)
-	p.Mean, p.Deviation = meanAndDeviation(p.losses)
+	p.losses, p.wrong = append(p.losses, o.Loss), append(p.wrong, o.Wrong)
+	p.Mean, _ = meanAndDeviation(p.losses)
+	p.Deviation = deviationOf(p.losses)
 	p.Wrong, _ = meanAndDeviation(p.wrong)
 	p.Runs = len(p.losses)
-	if !slices.Contains(p.Noise, noise) {
-		p.Noise = append(p.Noise, noise)
+	if !slices.Contains(p.Noise, o.noise) {
+		p.Noise = append(p.Noise, o.noise)
+	}
+	if !slices.Contains(p.Sent, o.sent) {
+		p.Sent = append(p.Sent, o.sent)
+		slices.Sort(p.Sent)
 	}
 	return p
 }
 
 // taGain is by how much task-aware is better than another approach, as a share of its loss, by run.
 type taGain struct {
-	Data        string             `json:"data"`
-	Protocol    string             `json:"protocol"`
-	Than        taskaware.Approach `json:"than"`
-	Coordinates int                `json:"coordinates"`
-	Epsilon     float64            `json:"epsilon"`
-	Share       float64            `json:"share"`
-	Deviation   float64            `json:"deviation"`
-	Runs        int                `json:"runs"`
+	Data      string             `json:"data"`
+	Protocol  string             `json:"protocol"`
+	Than      taskaware.Approach `json:"than"`
+	Sent      sentNumbers        `json:"coordinates"`
+	Epsilon   float64            `json:"epsilon"`
+	Share     float64            `json:"share"`
+	Deviation *float64           `json:"deviation"` // nil of one run
+	Runs      int                `json:"runs"`
 }
 
 func (s *taStudy) improvements() (out []taGain) {
@@ -86,7 +105,7 @@ func (s *taStudy) improvements() (out []taGain) {
 			continue
 		}
 		for _, than := range []taskaware.Approach{taskaware.Agnostic, taskaware.PrivacyAgnostic} {
-			z := p.Coordinates
+			z := p.coordinates
 			if than == taskaware.Agnostic {
 				z = 0
 			}
@@ -98,8 +117,8 @@ func (s *taStudy) improvements() (out []taGain) {
 			for i := range min(p.Runs, other.Runs) {
 				shares = append(shares, 1-p.losses[i]/other.losses[i])
 			}
-			share, deviation := meanAndDeviation(shares)
-			out = append(out, taGain{p.Data, p.Protocol, than, p.Coordinates, p.Epsilon, share, deviation, len(shares)})
+			share, _ := meanAndDeviation(shares)
+			out = append(out, taGain{p.Data, p.Protocol, than, p.Sent, p.Epsilon, share, deviationOf(shares), len(shares)})
 		}
 	}
 	return out
@@ -107,12 +126,13 @@ func (s *taStudy) improvements() (out []taGain) {
 
 func (s *taStudy) records() [][]string {
 	out := [][]string{{"data", "protocol", "approach", "coordinates", "epsilon", "mean_loss", "deviation", "error", "runs", "noise", "redrawn", "task_networks_replaced"}}
+	five := func(v float64) string { return rounded(v, 5) }
 	for _, p := range s.points {
 		wrong := ""
 		if p.Data != realEstate {
 			wrong = rounded(p.Wrong, 5)
 		}
-		out = append(out, record(p.Data, p.Protocol, p.Approach, p.Coordinates, p.Epsilon, rounded(p.Mean, 5), rounded(p.Deviation, 5), wrong, p.Runs, strings.Join(p.Noise, " "), p.Redrawn, p.Replaced))
+		out = append(out, record(p.Data, p.Protocol, p.Approach, p.Sent, p.Epsilon, rounded(p.Mean, 5), deviationText(p.Deviation, five), wrong, p.Runs, strings.Join(p.Noise, " "), p.Redrawn, p.Replaced))
 	}
 	return out
 }
@@ -132,7 +152,7 @@ func (s *taStudy) draw(out io.Writer) error {
 		top := 0.0
 		for i, of := range grouped(panel.points, (*trainedPoint).series) {
 			line := lineOf(of.points, of.word)
-			line.style = figure.Solid(figure.Palette[i%len(figure.Palette)], 2)
+			line.style = minimaxStyle(i)
 			for k, v := range line.points {
 				top = max(top, v.Y+line.bars[k].High)
 			}
@@ -142,7 +162,7 @@ func (s *taStudy) draw(out io.Writer) error {
 		if err != nil {
 			return err
 		}
-		p.X.Min, p.Y.Min, p.Y.Max = 0, 0, 1.4*top // room for the legend
+		p.X.Min, p.Y.Min, p.Y.Max = 0, 0, 1.05*top
 		plots = append(plots, p)
 	}
 	return writePanels(out, plots, 15*vg.Centimeter, 12*vg.Centimeter)
@@ -153,17 +173,20 @@ func lineOf(all []*trainedPoint, name string) series {
 	slices.SortFunc(of, func(a, b *trainedPoint) int { return cmp.Compare(b.Epsilon, a.Epsilon) })
 	line := series{name: name}
 	for _, p := range of {
-		line.add(1/p.Epsilon, p.Mean, p.Deviation)
+		line.add(1/p.Epsilon, p.Mean, bar(p.Deviation))
 	}
 	return line
 }
 
 // series names the line that a point is on.
 func (p *trainedPoint) series() string {
-	if p.Approach == taskaware.Agnostic {
+	switch {
+	case p.Approach == taskaware.Agnostic:
 		return string(p.Approach)
+	case p.Approach == taskaware.Aware && p.Protocol == protocolPromised:
+		return string(p.Approach) + ", noise and z chosen"
 	}
-	return fmt.Sprintf("%s, z = %d", p.Approach, p.Coordinates)
+	return fmt.Sprintf("%s, z = %d", p.Approach, p.coordinates)
 }
 
 // taPeople are those of a data set, every column between 0 and 1 over all, as the authors have it.
@@ -301,10 +324,10 @@ func (o *taTrainedOptions) readDigits() (*taPeople, error) {
 }
 
 // split returns people to learn from and to test, in the order of the file for 0, else shuffled.
-func (p *taPeople) split(order int) (train, test *encoders.Data) {
+func (p *taPeople) split(order uint64) (train, test *encoders.Data) {
 	rows := span(p.all.X.Rows, 0, 1)
 	if order > 0 {
-		rows = encoders.Rand(uint64(order), "split", 0).Perm(p.all.X.Rows) //nolint:gosec // not negative
+		rows = encoders.Rand(order, "split", 0).Perm(p.all.X.Rows)
 	}
 	return p.all.Pick(rows[:p.fit]), p.all.Pick(rows[p.fit:])
 }

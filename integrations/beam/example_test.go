@@ -5,6 +5,7 @@ package noisebeam_test
 import (
 	"context"
 	"fmt"
+	"os"
 
 	"github.com/apache/beam/sdks/v2/go/pkg/beam"
 	"github.com/apache/beam/sdks/v2/go/pkg/beam/io/textio"
@@ -127,4 +128,76 @@ func ExampleWorkload() {
 	fmt.Println(err)
 	// Output:
 	// account: this release would exceed the budget of epsilon 1.5, delta 0: spent are 1, and with it 2 would be
+}
+
+// Tables of three columns, by a plan of "noisewright plan design --workload marginals:sex=2,city=5,work=3:2".
+func ExampleWorkload_tables() {
+	f, err := os.Open("tables.json")
+	if err != nil {
+		panic(err)
+	}
+	defer f.Close() //nolint:errcheck // nothing is written
+	p, err := plan.Decode(f)
+	if err != nil {
+		panic(err)
+	}
+	tables, err := p.Verify()
+	if err != nil {
+		panic(err)
+	}
+	budget, err := noisebeam.NewBudget(2, 1e-5)
+	if err != nil {
+		panic(err)
+	}
+	pipeline, s := beam.NewPipelineWithRoot()
+	entries, err := noisebeam.ReadEntries(s, noisebeam.Files{Pattern: "people-*.csv"}, "id", "sex", "city", "work")
+	if err != nil {
+		panic(err)
+	}
+	answers, err := noisebeam.Workload(s, entries, tables, noisebeam.WorkloadOptions{
+		Cells: []release.Cells{
+			{Column: "sex", Keys: []string{"F", "M"}},
+			{Column: "city", Keys: []string{"Jena", "Ulm", "Bonn", "Kiel", "Hof"}},
+			{Column: "work", Keys: []string{"private", "public", "none"}},
+		},
+		Level: 0.95,
+	}, budget)
+	if err != nil {
+		panic(err)
+	}
+	_, _ = pipeline, answers // to be written somewhere, and run
+}
+
+// Running totals of twelve months, by a plan of "noisewright plan design --workload prefix:12".
+func ExampleWorkload_months() {
+	f, err := os.Open("months.json")
+	if err != nil {
+		panic(err)
+	}
+	defer f.Close() //nolint:errcheck // nothing is written
+	p, err := plan.Decode(f)
+	if err != nil {
+		panic(err)
+	}
+	months, err := p.Verify() // refuses what it cannot prove
+	if err != nil {
+		panic(err)
+	}
+	budget, err := noisebeam.NewBudget(2, 1e-5)
+	if err != nil {
+		panic(err)
+	}
+	pipeline, s := beam.NewPipelineWithRoot()
+	entries, err := noisebeam.ReadEntries(s, noisebeam.Files{Pattern: "people-*.csv"}, "id", "month")
+	if err != nil {
+		panic(err)
+	}
+	answers, err := noisebeam.Workload(s, entries, months, noisebeam.WorkloadOptions{
+		Cells: []release.Cells{{Column: "month", Keys: []string{"jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec"}}},
+		Level: 0.95,
+	}, budget)
+	if err != nil {
+		panic(err)
+	}
+	_, _ = pipeline, answers // to be written somewhere, and run
 }

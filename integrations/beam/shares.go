@@ -160,7 +160,7 @@ func (f *tallyFn) counted(t tallied) (tallied, error) {
 	if err := f.Of.setup(); err != nil {
 		return t, err
 	}
-	tally := subset.NewTally(f.Of.selection)
+	tally := f.Of.selection.Tally()
 	for _, a := range t.Waiting {
 		y, err := f.Of.code(a)
 		if err == nil {

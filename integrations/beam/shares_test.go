@@ -53,11 +53,11 @@ func TestShares(t *testing.T) {
 	} {
 		v := setsOf(t, c.spec)
 		m := v.Mechanism()
-		draw, err := sampler.NewDeterministic(v, [32]byte{byte(len(name))}, sampler.Options{})
+		draw, err := sampler.New(v, sampler.Options{Entropy: sampler.Deterministic([32]byte{byte(len(name))})})
 		if err != nil {
 			t.Fatal(err)
 		}
-		tally, answers := subset.NewTally(m), make([]Answer, people)
+		tally, answers := m.Tally(), make([]Answer, people)
 		for i := range answers {
 			person, label := "p"+strconv.Itoa(i), proof.Category(m.Label(int64(i*i)%m.Categories()))
 			var input proof.Value = label

@@ -42,6 +42,16 @@ type ExportedWeight struct {
 // ExportedTotal is the sum of the weights of a law, 2^64.
 const ExportedTotal = "18446744073709551616"
 
+// Golden says what a deterministic stream is, and how draws are made of it.
+type Golden struct {
+	Stream string `json:"stream"`
+	Draw   string `json:"draw"`
+	// Seed is 32 bytes in hexadecimal.
+	Seed string `json:"seed"`
+	// Words are the first words of the stream, in decimal.
+	Words []string `json:"words"`
+}
+
 // ExportWeights states the weights of a law.
 func ExportWeights(row []uint64) []ExportedWeight {
 	out := make([]ExportedWeight, len(row))

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // Package newform is a form of mechanism that is there for tests alone: it shows what a new
-// form costs (CONTRIBUTING.md). Vectors go in and sets come out: a vector is answered through
-// the nearest of some anchors by a set of their labels, more likely one that has that anchor's
+// form costs (CONTRIBUTING.md). Rows of numbers go in and sets come out: a row is answered
+// through the nearest of some anchors by a set of their labels, more likely one that has that anchor's
 // (subset selection, Ye & Barg 2018). FORMAT.md describes its file.
 package newform
 
@@ -13,6 +13,7 @@ import (
 	"math"
 	"math/big"
 	"slices"
+	"strings"
 
 	"gonum.org/v1/gonum/floats"
 	"gonum.org/v1/gonum/stat/combin"
@@ -55,7 +56,7 @@ type Claims struct {
 
 // Certificate is what exact arithmetic finds.
 type Certificate struct {
-	// DeltaUpper bounds the delta between any two vectors from above.
+	// DeltaUpper bounds the delta between any two inputs from above.
 	DeltaUpper *big.Rat
 	// WorstMiss is the largest probability that the set lacks the label of the nearest anchor.
 	WorstMiss *big.Rat
@@ -71,7 +72,7 @@ type Selection struct{ *content }
 
 type content struct {
 	spec  Spec
-	sets  []proof.Set
+	sets  []string // their labels with commas between
 	proof proof.Proof[Certificate]
 }
 
@@ -103,13 +104,13 @@ func New(s Spec) (*Selection, error) {
 }
 
 // subsets returns the sets of so many labels, in lexicographic order.
-func subsets(labels []string, size int) (out []proof.Set) {
+func subsets(labels []string, size int) (out []string) {
 	for _, indices := range combin.Combinations(len(labels), size) {
-		set := make(proof.Set, size)
+		set := make([]string, size)
 		for i, k := range indices {
 			set[i] = labels[k]
 		}
-		out = append(out, set)
+		out = append(out, strings.Join(set, ","))
 	}
 	return out
 }
@@ -129,7 +130,7 @@ func (c *content) certify(m *proof.Meter) Certificate {
 		}
 		lacking := new(big.Int)
 		for j, set := range c.sets {
-			if !slices.Contains(set, c.spec.Labels[i]) {
+			if !slices.Contains(strings.Split(set, ","), c.spec.Labels[i]) {
 				lacking.Add(lacking, new(big.Int).SetUint64(gain[j]))
 			}
 		}
@@ -167,7 +168,7 @@ func (s *Selection) Proof() (p proof.Proof[Certificate]) {
 // Form implements proof.Mechanism.
 func (*Selection) Form() proof.Form { return Form }
 
-// Privacy returns the promise: any two vectors are neighbors.
+// Privacy returns the promise: any two rows of numbers are neighbors.
 func (s *Selection) Privacy() dp.Privacy { return dp.Privacy{Epsilon: s.spec.Epsilon} }
 
 // Loss implements proof.Mechanism: a miss costs 1.
@@ -175,12 +176,12 @@ func (*Selection) Loss() loss.Loss { return nil }
 
 // Inputs implements proof.Mechanism.
 func (s *Selection) Inputs() proof.Space {
-	return proof.Space{Kind: proof.Vectors, Lower: -1, Upper: 1, Size: len(s.spec.Anchors[0])}
+	return proof.Space{Kind: proof.Rows, Lower: -1, Upper: 1, Size: len(s.spec.Anchors[0])}
 }
 
 // Answers implements proof.Mechanism.
 func (s *Selection) Answers() proof.Space {
-	return proof.Space{Kind: proof.Sets, Size: s.spec.Size, Labels: slices.Clone(s.spec.Labels)}
+	return proof.Space{Kind: proof.Categories, Labels: slices.Clone(s.sets)}
 }
 
 // Rows implements proof.Channel.
@@ -200,7 +201,7 @@ func (s *Selection) Pairs() (all, own []proof.Pair) {
 
 // Input implements proof.Channel.
 func (s *Selection) Input(row int) proof.Value {
-	return proof.Vector(slices.Clone(s.spec.Anchors[row]))
+	return proof.Row(slices.Clone(s.spec.Anchors[row]))
 }
 
 // Choose returns the nearest anchor.
@@ -210,7 +211,7 @@ func (s *Selection) Choose(input proof.Value) (c proof.Choice, err error) {
 	}
 	nearest := math.Inf(1)
 	for i, a := range s.spec.Anchors {
-		if d := floats.Distance(input.(proof.Vector), a, 2); d < nearest {
+		if d := floats.Distance(input.(proof.Row), a, 2); d < nearest {
 			c.Row, nearest = i, d
 		}
 	}
@@ -222,7 +223,7 @@ func (*Selection) Points() int64 { return 0 }
 
 // Answer implements proof.Channel.
 func (s *Selection) Answer(_ proof.Choice, answer int, _ int64) proof.Value {
-	return slices.Clone(s.sets[answer])
+	return proof.Category(s.sets[answer])
 }
 
 type file struct {

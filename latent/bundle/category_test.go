@@ -29,7 +29,7 @@ func chooser(t testing.TB, epsilon float64) *local.Randomizer {
 	l := low.Quo(low, e.Lsh(e, 1).Add(e, big.NewInt(3<<60))).Uint64() + 1 // about 2^64/(2E+3)
 	h := 2 * l
 	rest := -(h + l)
-	return must(local.New(local.Spec{
+	return must(local.New(t.Context(), local.Spec{
 		Epsilon: epsilon, Values: local.Values{Kind: local.Category, Labels: []string{"no", "no?", "yes", "yes!"}}, Objective: local.Mean,
 		AnswerLabels: []string{"left", "right", "middle"}, Costs: [][]float64{{0, 1, 1}, {0, 1, 0.5}, {1, 0, 0.5}, {1, 0, 1}},
 		Rows: [][]uint64{{h, l, rest}, {h, l, rest}, {l, h, rest}, {l, h, rest}},

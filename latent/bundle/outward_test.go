@@ -169,7 +169,7 @@ func TestRangesHoldBothSides(t *testing.T) {
 		r := randomizer(t, 1, 0.5).Spec()
 		r.Values.Lower, r.Values.Upper = c.lower, c.upper
 		r.Nodes[0], r.Nodes[2], r.Claims = c.lower, c.upper, local.Claims{}
-		s.Randomizers[0], s.Axes[0] = must(local.New(r)), c.axis
+		s.Randomizers[0], s.Axes[0] = must(local.New(t.Context(), r)), c.axis
 		if _, err := must(New(s)).Verify(nil); (err == nil) != c.holds || !c.holds && (!errors.Is(err, proof.ErrNotPrivate) || !strings.Contains(err.Error(), "axes[0]")) {
 			t.Errorf("an axis of %v in a range from %v to %v: %v", c.axis, c.lower, c.upper, err)
 		}
@@ -216,7 +216,7 @@ func TestReleasedVectors(t *testing.T) {
 	seed := [32]byte{3}
 	p := must(v.NewDeterministicPrivatizer(seed, sampler.Options{}))
 	step := v.bundle.body.step
-	noise := must(sampler.NewSphericalDeterministic(2, s.Tau/step, sha256.Sum256(append(seed[:], make([]byte, 8)...)), sampler.Options{}))
+	noise := must(sampler.NewSpherical(2, s.Tau/step, sampler.Options{Entropy: sampler.Deterministic(sha256.Sum256(append(seed[:], make([]byte, 8)...)))}))
 	for i := range 20 {
 		x := []float64{1 + 0.1*float64(i), 2 - 0.05*float64(i)}
 		u, got := must(v.bundle.Encode(nil, x)), must(p.Privatize(nil, x))

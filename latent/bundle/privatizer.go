@@ -139,11 +139,7 @@ func (*noCopy) Unlock() {}
 // The error wraps ErrInvalid if there is no proof or no constant time, and sampler.ErrEntropy if
 // the generator cannot be seeded.
 func (v *Verified) NewPrivatizer(o sampler.Options) (*Privatizer, error) {
-	return newPrivatizer(v,
-		func(k int) (sampler.Sampler, error) { return sampler.New(v.laws[k], o) },
-		func(scale float64) (*sampler.Spherical, error) {
-			return sampler.NewSpherical(v.bundle.Coordinates(), scale, o)
-		})
+	return newPrivatizer(v, func(int) sampler.Options { return o })
 }
 
 // NewDeterministicPrivatizer returns a Privatizer with noise by the seed and the order of calls.
@@ -153,18 +149,27 @@ func (v *Verified) NewPrivatizer(o sampler.Options) (*Privatizer, error) {
 // Table k = 0, 1, … is seeded with the SHA-256 of seed ‖ k, k as 8 little-endian bytes; the
 // noise of the composition norm with that of k = 0.
 func (v *Verified) NewDeterministicPrivatizer(seed [32]byte, o sampler.Options) (*Privatizer, error) {
-	own := func(k int) [32]byte {
-		return sha256.Sum256(binary.LittleEndian.AppendUint64(seed[:len(seed):len(seed)], uint64(k)))
+	if o.Entropy != nil {
+		return nil, check.Field("bundle", "entropy", "a reader", "none for a deterministic privatizer")
 	}
-	return newPrivatizer(v,
-		func(k int) (sampler.Sampler, error) { return sampler.NewDeterministic(v.laws[k], own(k), o) },
+	return newPrivatizer(v, func(k int) sampler.Options {
+		own := o
+		own.Entropy = sampler.Deterministic(sha256.Sum256(binary.LittleEndian.AppendUint64(seed[:len(seed):len(seed)], uint64(k))))
+		return own
+	})
+}
+
+// newPrivatizer makes one whose noise k, or joint noise as number 0, is drawn by these options.
+func newPrivatizer(v *Verified, options func(k int) sampler.Options) (*Privatizer, error) {
+	return privatizerOf(v,
+		func(k int) (sampler.Sampler, error) { return sampler.New(v.laws[k], options(k)) },
 		func(scale float64) (*sampler.Spherical, error) {
-			return sampler.NewSphericalDeterministic(v.bundle.Coordinates(), scale, own(0), o)
+			return sampler.NewSpherical(v.bundle.Coordinates(), scale, options(0))
 		})
 }
 
-// newPrivatizer makes samplers of tables or randomizers, or that of vectors of a scale in steps.
-func newPrivatizer(v *Verified, law func(k int) (sampler.Sampler, error), vector func(scale float64) (*sampler.Spherical, error)) (*Privatizer, error) {
+// privatizerOf makes samplers of tables or randomizers, or that of vectors of a scale in steps.
+func privatizerOf(v *Verified, law func(k int) (sampler.Sampler, error), vector func(scale float64) (*sampler.Spherical, error)) (*Privatizer, error) {
 	if v == nil || v.bundle == nil {
 		return nil, check.Field("bundle", "proof", "none", "that of Verify")
 	}
@@ -192,7 +197,7 @@ func newPrivatizer(v *Verified, law func(k int) (sampler.Sampler, error), vector
 // Fork returns a Privatizer of the same bundle for another goroutine, see sampler.Noise.Fork. It is
 // a use of p, not to be concurrent with others. The error wraps sampler.ErrEntropy.
 func (p *Privatizer) Fork() (*Privatizer, error) {
-	return newPrivatizer(p.proof, func(k int) (sampler.Sampler, error) { return p.laws[k].Fork() },
+	return privatizerOf(p.proof, func(k int) (sampler.Sampler, error) { return p.laws[k].Fork() },
 		func(float64) (*sampler.Spherical, error) { return p.vector.Fork() })
 }
 

@@ -28,7 +28,7 @@ func randomizer(t testing.TB, epsilon, radius float64) *local.Randomizer {
 	low.Quo(low, e.Add(e, big.NewInt(2<<60))) // 2^64/(E+2)
 	l := low.Uint64() + 1
 	h := -(2 * l) // 2^64 − 2l
-	return must(local.New(local.Spec{
+	return must(local.New(t.Context(), local.Spec{
 		Epsilon: epsilon, Values: local.Values{Kind: local.Real, Lower: -radius, Upper: radius}, Objective: local.Mean, Loss: loss.L2,
 		Nodes: []float64{-radius, radius / 8, radius}, Answers: []float64{-0.3, 0.1, 0.4},
 		Rows: [][]uint64{{h, l, l}, {l, h, l}, {l, l, h}},
@@ -131,7 +131,7 @@ func TestRandomizersAreProvedOrRefused(t *testing.T) {
 		"one randomizer twice":       {func(s *Spec) { s.Randomizers, s.RandomizerOf = s.Randomizers[:1], []int{0, 0} }, "epsilon"},
 		"an axis beyond the range":   {func(s *Spec) { s.Axes[0] = math.Nextafter(0.5, 1) }, "axes[0]"},
 		"biased, and said not":       {func(s *Spec) { s.Noise = LocalUnbiased }, "randomizers[0] may be biased"},
-		"a randomizer not as stated": {func(s *Spec) { s.Randomizers[1] = must(local.New(false3)) }, "randomizers[1]"},
+		"a randomizer not as stated": {func(s *Spec) { s.Randomizers[1] = must(local.New(t.Context(), false3)) }, "randomizers[1]"},
 	} {
 		s := randomized(t)
 		c.change(&s)
@@ -139,7 +139,7 @@ func TestRandomizersAreProvedOrRefused(t *testing.T) {
 			t.Errorf("%s: %v, want ErrNotPrivate about %s", name, err, c.says)
 		}
 	}
-	categories := must(local.New(local.Spec{
+	categories := must(local.New(t.Context(), local.Spec{
 		Epsilon: 1, Values: local.Values{Kind: local.Category, Labels: []string{"a", "b"}}, Objective: local.Mean,
 		Costs: [][]float64{{0, 1}, {1, 0}}, AnswerLabels: []string{"a", "b"}, Rows: [][]uint64{{1 << 63, 1 << 63}, {1 << 63, 1 << 63}},
 	}))

@@ -81,7 +81,7 @@ import (
 	"errors"
 	"unsafe"
 
-	"github.com/noisewright/noisewright/lp/solver"
+	"github.com/noisewright/noisewright/internal/solver"
 )
 
 // model is a HiGHS model in C memory. Its methods are single calls; those that

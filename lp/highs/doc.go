@@ -54,7 +54,7 @@ import (
 	"errors"
 
 	"github.com/noisewright/noisewright/internal/check"
-	"github.com/noisewright/noisewright/lp/solver"
+	"github.com/noisewright/noisewright/internal/solver"
 )
 
 var (

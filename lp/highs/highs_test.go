@@ -14,7 +14,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/noisewright/noisewright/lp/solver"
+	"github.com/noisewright/noisewright/internal/solver"
 )
 
 func TestHiGHS(t *testing.T) { testSolver(t, New) }

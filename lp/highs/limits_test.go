@@ -11,7 +11,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/noisewright/noisewright/lp/solver"
+	"github.com/noisewright/noisewright/internal/solver"
 )
 
 // slow is a program that takes every method well over stopAfter.

@@ -9,7 +9,7 @@ import (
 	"math/rand/v2"
 	"testing"
 
-	"github.com/noisewright/noisewright/lp/solver"
+	"github.com/noisewright/noisewright/internal/solver"
 )
 
 // program is a dense linear program for the oracle.

@@ -14,7 +14,7 @@ import (
 	"time"
 
 	"github.com/noisewright/noisewright/internal/check"
-	"github.com/noisewright/noisewright/lp/solver"
+	"github.com/noisewright/noisewright/internal/solver"
 )
 
 const (

@@ -5,7 +5,7 @@
 package highs
 
 import (
-	"github.com/noisewright/noisewright/lp/solver"
+	"github.com/noisewright/noisewright/internal/solver"
 )
 
 // New returns an error that wraps [solver.ErrNone]: this build has no HiGHS.

@@ -14,7 +14,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/noisewright/noisewright/lp/solver"
+	"github.com/noisewright/noisewright/internal/solver"
 )
 
 // TestPinned: what is embedded is what scripts/wasm.sh pins, and is of the version that

@@ -49,7 +49,7 @@ type Candidate struct {
 	// MeanSquaredError is that of a query, over all: proved of those that were made, and
 	// else an estimate.
 	MeanSquaredError float64
-	// Bound, if not 0, is below the error of every plan with Gaussian noise of one law.
+	// Bound, if not 0, is below the error of every plan with Gaussian noise of one law, whatever was rounded.
 	Bound float64
 	Made  *plan.Verified // nil: not made, as others are clearly better
 }
@@ -64,8 +64,8 @@ type Result struct {
 	NumberByNumber float64
 	// Gaussian says that these have Gaussian noise, which was better there than Laplace noise.
 	Gaussian bool
-	// Bound, if not 0, is below the error of every plan with Gaussian noise of one law: that of the candidate, or
-	// one of fewer cells where there is none.
+	// Bound, if not 0, is that of the candidate with Gaussian noise. Where there is none it is one of fewer cells, or by
+	// eigenvalues in float64, and rounding is not bounded.
 	Bound float64
 	// Stopped says that the context ended the search: more time may find better.
 	Stopped bool
@@ -200,14 +200,17 @@ func (s *study) prove(ctx context.Context, c *candidate) (*plan.Verified, error)
 	if err != nil {
 		return nil, err
 	}
-	p, err := plan.New(plan.Spec{
-		Budget: s.problem.Budget, Neighbors: s.problem.Neighbors, MaxPerPerson: s.problem.MaxPerPerson,
-		Workload: s.problem.Workload, Measurements: measurements,
-	})
+	p, err := plan.New(*s.spec(measurements))
 	if err != nil {
 		return nil, err
 	}
 	return p.Verify()
+}
+
+// spec returns that of a plan for the problem.
+func (s *study) spec(measurements []plan.Measurement) *plan.Spec {
+	p := &s.problem
+	return &plan.Spec{Budget: p.Budget, Neighbors: p.Neighbors, MaxPerPerson: p.MaxPerPerson, Workload: p.Workload, Measurements: measurements}
 }
 
 // candidates returns all, with estimates of their errors.
@@ -355,7 +358,7 @@ func (s *study) laplaceCandidate(m *strategy) candidate {
 		steps /= 2
 	}
 	rows := wholeColumns(m.rows, steps)
-	epsilon := part(s.problem.Epsilon, int(plan.DistanceL1(rows, s.problem.Neighbors, s.problem.MaxPerPerson)))
+	epsilon := part(s.problem.Epsilon, int(s.spec(nil).DistanceL1(rows)))
 	c := candidate{make: func(context.Context) ([]plan.Measurement, error) {
 		l, err := plan.Geometric(epsilon)
 		if err != nil {
@@ -390,7 +393,7 @@ func wholeColumns(rows *mat.Dense, steps int) [][]int64 {
 func (s *study) gaussianCandidate(m *strategy) candidate {
 	rows := whole(m.rows)
 	// Where more than a cell differs, the norms are those of the worst cells.
-	distance := math.Sqrt(plan.Distance(rows, s.problem.Neighbors, s.problem.MaxPerPerson))
+	distance := math.Sqrt(s.spec(nil).Distance(rows))
 	sigma, err := noise.GaussianSigma(dp.Privacy{Epsilon: s.problem.Epsilon, Delta: s.problem.Delta, Sensitivity: distance})
 	sigma *= 1 + 1e-9
 	c := candidate{make: func(context.Context) ([]plan.Measurement, error) {
@@ -410,8 +413,11 @@ func (s *study) gaussianBound() float64 {
 	if err != nil {
 		return 0
 	}
-	return s.bound * unit * unit / s.queries()
+	return s.bound * unit * unit / s.queries() * roundedDown
 }
+
+// roundedDown is less than what GaussianSigma, and sums and products of a few thousand terms above 0, may be too large.
+const roundedDown = 1 - 1e-11
 
 func whole(rows *mat.Dense) [][]int64 {
 	k, n := rows.Dims()

@@ -178,3 +178,27 @@ func TestLate(t *testing.T) {
 		t.Error("what is late is not, or the other way round")
 	}
 }
+
+// TestCertain: the bound that counts rounding is close below that in float64, for matrices with and without an inverse.
+func TestCertain(t *testing.T) {
+	r := rand.New(rand.NewPCG(11, 12))
+	flat := plan.Workload{Kind: plan.Matrix, Cells: 9, Rows: [][]int64{{1, 2, 3, 4, 5, 6, 7, 8, 9}, {1, 0, 1, 0, 1, 0, 1, 0, 1 << 20}}}
+	for name, c := range map[string]struct {
+		w     plan.Workload
+		slack float64
+	}{
+		"prefix:1": {workload(t, "prefix:1"), 1e-13}, "prefix:40": {workload(t, "prefix:40"), 1e-7},
+		"ranges:150": {workload(t, "ranges:150"), 1e-5}, "flat": {flat, 1e-2},
+	} {
+		g := c.w.Gram()
+		v := make([]float64, len(g))
+		for i := range v {
+			v[i] = math.Exp(2 * r.NormFloat64())
+		}
+		about := boundAt(g, v)
+		got := certain(g, v)
+		if got > about*(1+1e-14) || got < about*(1-c.slack) {
+			t.Errorf("%s: %v, about %v", name, got, about)
+		}
+	}
+}

@@ -6,6 +6,7 @@ import (
 	"context"
 	"math"
 	"math/rand/v2"
+	"slices"
 	"time"
 
 	"gonum.org/v1/gonum/mat"
@@ -18,8 +19,9 @@ import (
 type strategy struct {
 	name  string
 	rows  *mat.Dense
-	total float64 // tr(G·(AᵀA)⁻¹)
-	bound float64 // below that of every other one; 0: none is known
+	total float64   // tr(G·(AᵀA)⁻¹)
+	bound float64   // below that of every other one; 0: none is known
+	at    []float64 // the v of the bound
 	// stopped says that time ended the search.
 	stopped bool
 }
@@ -210,7 +212,73 @@ func (o *pIdentity) strategy() *strategy {
 // there is a bound alone.
 func gaussian(ctx context.Context, g [][]float64, gap float64) *strategy {
 	best, _, _ := factorization(ctx, g, gap)
+	if best.rows != nil {
+		best.bound = certain(g, best.at)
+	}
 	return best
+}
+
+// certain returns a bound (tr R)²/Σv, R the root of M = V^½·G·V^½ and v what the root in float64 squares to, that is
+// below the exact one: tr R >= tr(M·Z)/‖Z·M·Z‖^½ for every symmetric Z, as tr(R·RZ) <= tr R·‖RZ‖. Z is about the inverse
+// of R, where M has one, and K = Z·M·Z about a projection, so that ‖K‖ <= 1 + ‖K² − K‖. What is computed of M, M·Z and K
+// is off, in the norm of Frobenius, by n·2^-53 of the factors' norms, of which u is the double.
+func certain(g [][]float64, v []float64) float64 {
+	n, w := len(g), make([]float64, len(v))
+	m, most, sum := mat.NewSymDense(len(v), nil), 0.0, 0.0
+	for i := range w {
+		w[i] = math.Sqrt(v[i])
+		most, sum = max(most, g[i][i]), sum+w[i]*w[i]
+		for j := range i + 1 {
+			m.SetSym(i, j, g[i][j]*w[i]*w[j])
+		}
+	}
+	z := inverseRoot(m)
+	if z == nil {
+		return 0
+	}
+	var mz, k, square mat.Dense
+	mz.Mul(m, z)
+	k.Mul(z, &mz)
+	square.Mul(&k, k.T())
+	square.Sub(&square, &k)
+	norm := func(x mat.Matrix) float64 { return mat.Norm(x, 2) * (1 + 0x1p-20) }
+	u, wide, size := float64(n+16)*0x1p-52, norm(z), norm(&k)
+	offMZ := (u*norm(m) + 0x1p-50*most*sum) * wide
+	offK := mat.Norm(z, math.Inf(1))*(1+0x1p-20)*offMZ + u*wide*norm(&mz)
+	above := func(most float64) float64 { // what ‖K‖ has above 1, as it is at most this
+		return norm(&square) + u*size*size + (2*most+offK+1)*offK
+	}
+	off := above(1 + above(size+offK))
+	trace, all := 0.0, 0.0
+	for i := range n {
+		trace += mz.At(i, i)
+		all += math.Abs(mz.At(i, i))
+	}
+	root := max(0, trace-u*all-offMZ)
+	return root * root / (1 + off) / sum * (1 - 4*u)
+}
+
+// inverseRoot returns about M^-½, 0 where M is; nil if its eigenvalues are not found.
+func inverseRoot(m *mat.SymDense) *mat.SymDense {
+	var eigen mat.EigenSym
+	if !eigen.Factorize(m, true) {
+		return nil
+	}
+	var vectors mat.Dense
+	eigen.VectorsTo(&vectors)
+	values := eigen.Values(nil)
+	for k, x := range values {
+		scale := 0.0
+		if x > 0x1p-40*values[len(values)-1] {
+			scale = 1 / math.Sqrt(math.Sqrt(x))
+		}
+		for i := range values {
+			vectors.Set(i, k, vectors.At(i, k)*scale)
+		}
+	}
+	z := mat.NewSymDense(len(values), nil)
+	z.SymOuterK(1, &vectors)
+	return z
 }
 
 // patience is what the first roots may take whatever the limit.
@@ -291,7 +359,9 @@ func (s *strategy) improve(v []float64, r, x *mat.SymDense) {
 		sum += v[i]
 		most = max(most, r.At(i, i)/v[i])
 	}
-	s.bound = max(s.bound, trace*trace/sum)
+	if bound := trace * trace / sum; bound > s.bound {
+		s.bound, s.at = bound, slices.Clone(v)
+	}
 	value := trace * most
 	if value >= s.total {
 		return

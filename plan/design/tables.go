@@ -104,13 +104,13 @@ func (s *study) residuals(cells []float64) candidate {
 	}
 	total, own, bound := 0.0, make([]float64, len(sets)), 0.0
 	for k, b := range sets {
-		own[k] = plan.ResidualDistance(w, b, s.problem.Neighbors, s.problem.MaxPerPerson)
+		own[k] = s.spec(nil).ResidualDistance(b)
 		total += math.Sqrt(own[k] * v[k])
 		bound += math.Sqrt(alike(w, b) * v[k])
 	}
 	unit, err := noise.GaussianSigma(dp.Privacy{Epsilon: s.problem.Epsilon, Delta: s.problem.Delta, Sensitivity: 1})
 	c := candidate{Candidate: Candidate{
-		Name: "gaussian", MeanSquaredError: unit * unit * total * total / queries, Bound: unit * unit * bound * bound / queries,
+		Name: "gaussian", MeanSquaredError: unit * unit * total * total / queries, Bound: unit * unit * bound * bound / queries * (1 - 1e-9),
 	}}
 	c.make = func(context.Context) ([]plan.Measurement, error) {
 		m := plan.Measurement{Kind: plan.Residuals, Sets: sets}

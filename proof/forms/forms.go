@@ -25,12 +25,12 @@ import (
 
 // Reader reads the files of a form.
 type Reader struct {
-	form   proof.Form
-	decode func(io.Reader) (proof.Mechanism, error)
+	Form   proof.Form
+	Decode func(io.Reader) (proof.Mechanism, error)
 }
 
-// Reads returns the Reader of a form by the Decode of its package.
-func Reads[M proof.Mechanism](decode func(io.Reader) (M, error)) Reader {
+// reads returns the Reader of a form by the Decode of its package.
+func reads[M proof.Mechanism](decode func(io.Reader) (M, error)) Reader {
 	var none M // a nil pointer, which knows its form
 	return Reader{none.Form(), func(r io.Reader) (proof.Mechanism, error) {
 		m, err := decode(r)
@@ -42,7 +42,7 @@ func Reads[M proof.Mechanism](decode func(io.Reader) (M, error)) Reader {
 }
 
 // all lists the forms. What is of none is read as the first, whose errors say what is wrong.
-var all = []Reader{Reads(tables.Decode), Reads(kernels.Decode), Reads(cells.Decode), Reads(local.Decode), Reads(subset.Decode), Reads(counts.Decode), Reads(plan.Decode)}
+var all = []Reader{reads(tables.Decode), reads(kernels.Decode), reads(cells.Decode), reads(local.Decode), reads(subset.Decode), reads(counts.Decode), reads(plan.Decode)}
 
 // peek is how much of a file is looked at for its form.
 const peek = 512
@@ -53,9 +53,9 @@ func Decode(r io.Reader, more ...Reader) (proof.Mechanism, error) {
 	b := bufio.NewReader(r) // r itself, if that is large enough
 	head, _ := b.Peek(peek)
 	for _, f := range slices.Concat(all, more) {
-		if f.form.Recognize(head) {
-			return f.decode(b)
+		if f.Form.Recognize(head) {
+			return f.Decode(b)
 		}
 	}
-	return all[0].decode(b)
+	return all[0].Decode(b)
 }

@@ -4,6 +4,7 @@ package forms
 
 import (
 	"bytes"
+	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -33,7 +34,7 @@ import (
 )
 
 // The line that a new form costs.
-func init() { all = append(all, Reads(newform.Decode)) }
+func init() { all = append(all, reads(newform.Decode)) }
 
 const quarter = 1 << 62 // of 2^64
 
@@ -72,7 +73,7 @@ func formsOf() []form {
 		}))
 	}
 	kernel := func(epsilon float64) *kernels.Kernel {
-		return must(kernels.New(kernels.Spec{
+		return must(kernels.New(context.Background(), kernels.Spec{
 			Privacy: dp.Privacy{Epsilon: epsilon, Sensitivity: 1}, Queries: kernels.Queries{Lower: 0, Upper: 3}, Loss: loss.L1,
 			Edges: []float64{0, 1, 2, 3}, Nodes: []float64{0, 1, 2},
 			Rows: [][]uint64{{2 * quarter, quarter, quarter}, {quarter, 2 * quarter, quarter}, {quarter, quarter, 2 * quarter}},
@@ -86,20 +87,20 @@ func formsOf() []form {
 		}))
 	}
 	randomizer := func(epsilon float64) *local.Randomizer {
-		return must(local.New(local.Spec{
+		return must(local.New(context.Background(), local.Spec{
 			Epsilon: epsilon, Values: local.Values{Kind: local.Real, Lower: -1, Upper: 1}, Objective: local.Worst,
 			Demands: local.Demands{Unbiased: true}, Loss: loss.L2, Nodes: []float64{-1, 1}, Answers: []float64{-2, 2},
 			Rows: [][]uint64{{3 * quarter, quarter}, {quarter, 3 * quarter}},
 		}))
 	}
 	integers := func(epsilon float64) *local.Randomizer {
-		return must(local.New(local.Spec{
+		return must(local.New(context.Background(), local.Spec{
 			Epsilon: epsilon, Values: local.Values{Kind: local.Integer, Lower: 4, Upper: 5}, Objective: local.Mean,
 			Loss: loss.L1, Answers: []float64{4, 5}, Rows: [][]uint64{{3 * quarter, quarter}, {quarter, 3 * quarter}},
 		}))
 	}
 	categories := func(epsilon float64) *local.Randomizer {
-		return must(local.New(local.Spec{
+		return must(local.New(context.Background(), local.Spec{
 			Epsilon: epsilon, Values: local.Values{Kind: local.Category, Labels: []string{"yes", "no"}}, Objective: local.Mean,
 			Costs: [][]float64{{0, 1}, {1, 0}}, AnswerLabels: []string{"yes", "no"}, Rows: [][]uint64{{3 * quarter, quarter}, {quarter, 3 * quarter}},
 		}))
@@ -254,7 +255,7 @@ func TestNothingVerified(t *testing.T) {
 				t.Errorf("the zero value holds %v", m)
 			}
 			for _, err := range []error{
-				second(sampler.New(v, sampler.Options{})), second(sampler.NewDeterministic(v, [32]byte{}, sampler.Options{})),
+				second(sampler.New(v, sampler.Options{})), second(sampler.New(v, sampler.Options{Entropy: sampler.Deterministic([32]byte{})})),
 				sampler.WriteExport(new(bytes.Buffer), v, [32]byte{}, 1),
 			} {
 				if !errors.Is(err, dp.ErrInvalid) {
@@ -342,9 +343,8 @@ func TestAnswers(t *testing.T) {
 	others := []proof.Value{
 		proof.Number(math.NaN()), proof.Number(math.Inf(1)), proof.Number(1e300), proof.Integer(math.MaxInt64),
 		proof.Category("secret"),
-		proof.Vector{7},
-		proof.Vector{0, math.NaN()},
-		proof.Set{"secret"},
+		proof.Row{7},
+		proof.Row{0, math.NaN()},
 		proof.Row{1},
 		nil,
 	}
@@ -353,7 +353,7 @@ func TestAnswers(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		s, err := sampler.NewDeterministic(v, [32]byte{1}, sampler.Options{})
+		s, err := sampler.New(v, sampler.Options{Entropy: sampler.Deterministic([32]byte{1})})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -426,7 +426,7 @@ func TestLaws(t *testing.T) {
 		}
 		points := max(c.Points(), 1)
 		for i, row := range c.Rows() {
-			s, err := sampler.NewDeterministic(v, [32]byte{byte(i)}, sampler.Options{})
+			s, err := sampler.New(v, sampler.Options{Entropy: sampler.Deterministic([32]byte{byte(i)})})
 			if err != nil {
 				t.Fatal(err)
 			}

@@ -10,6 +10,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/noisewright/noisewright/cmd/internal/shell"
+	"github.com/noisewright/noisewright/cmd/internal/theorem"
 	"github.com/noisewright/noisewright/tables"
 )
 
@@ -56,12 +57,12 @@ func (o *certificateOptions) run(context.Context) error {
 		return err
 	}
 	defer in.Close()
-	file, err := io.ReadAll(io.LimitReader(in, tables.Form.File.MaxSize+1))
+	file, err := io.ReadAll(io.LimitReader(in, (*tables.Table)(nil).Form().File.MaxSize+1))
 	if err != nil {
 		return err
 	}
 	return o.WriteFile(o.Output, func(w io.Writer) error {
-		if err := tables.WriteTheorem(w, shell.InputName(o.table), file); err != nil {
+		if err := theorem.Write(w, shell.InputName(o.table), file); err != nil {
 			return shell.BadFile(o.table, err)
 		}
 		return nil

@@ -11,12 +11,12 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/noisewright/noisewright/cmd/internal/frequency"
 	"github.com/noisewright/noisewright/cmd/internal/report"
 	"github.com/noisewright/noisewright/cmd/internal/shell"
 	"github.com/noisewright/noisewright/counts"
 	"github.com/noisewright/noisewright/internal/check"
 	"github.com/noisewright/noisewright/lp"
-	"github.com/noisewright/noisewright/noise"
 	"github.com/noisewright/noisewright/proof"
 )
 
@@ -145,7 +145,7 @@ func (o *compareOptions) printCounts(name string, v *counts.Verified) error {
 	c, s, m := v.Certificate(), v.Mechanism().Spec(), v.Mechanism()
 	design, bound := shell.FloatUp(c.TotalVariance), shell.FloatDown(c.LowerBound)
 	list := []countContender{{name, design, nil, "certified"}}
-	for _, b := range noise.CountBaselines(s.Epsilon, s.Workload.Matrix(m.Categories())) {
+	for _, b := range frequency.Counts(s.Epsilon, s.Workload.Matrix(m.Categories())) {
 		list = append(list, countContender{b.Name, shell.Finite(b.TotalVariance), nil, b.Source})
 	}
 	for i := range list {
@@ -185,7 +185,7 @@ func (o *intervalOptions) countsOfAnswers(_ context.Context, p proof.Proven) err
 	if o.simplex {
 		return shell.BadInput("", errors.New("simplex is for shares, want none for a strategy for counts"))
 	}
-	space, tally := s.Answers(), counts.NewTally(s)
+	space, tally := s.Answers(), s.Tally()
 	err := o.eachAnswer(func(answer string) error {
 		y, err := space.Parse(answer)
 		if err != nil {

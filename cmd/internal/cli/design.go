@@ -40,7 +40,7 @@ type designOptions struct {
 }
 
 func newDesignCommand(s *shell.Streams) *cobra.Command {
-	o := &designOptions{Common: shell.Common{Streams: s}, design: shell.DesignOptions(), points: lp.DefaultFrontPoints}
+	o := &designOptions{Common: shell.Common{Streams: s}, design: shell.DesignOptions(), points: lp.Limits.Points.Default}
 	f := shell.NewFlags(&cobra.Command{
 		Use:   "design --epsilon E --delta D --sensitivity S --loss LOSS [-o TABLE]",
 		Short: "Design the noise with the smallest expected loss",
@@ -132,7 +132,8 @@ func (o *designOptions) tradeFlags(f *shell.Flags) {
 		return nil
 	})
 	f.CompleteLoss("trade")
-	points := f.Integer(&o.points, "points", "", lp.MinFrontPoints, lp.MaxFrontPoints, fmt.Sprintf("largest number of designs of --trade, from %d to %d", lp.MinFrontPoints, lp.MaxFrontPoints))
+	most := lp.Limits.Points
+	points := f.Integer(&o.points, "points", "", most.Min, most.Max, fmt.Sprintf("largest number of designs of --trade, from %d to %d", most.Min, most.Max))
 	f.Figure(&o.plot, &o.format, "plot", "with --trade: figure of the front to write, its name ending in .svg or .png")
 	f.Check(func() error {
 		if !o.trading && (points.Given || o.plot != "") {

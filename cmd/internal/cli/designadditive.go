@@ -30,7 +30,7 @@ type designAdditiveOptions struct {
 
 func newDesignAdditiveCommand(s *shell.Streams) *cobra.Command {
 	o := &designAdditiveOptions{Common: shell.Common{Streams: s}, design: shell.DesignOptions(), lower: math.Inf(-1), upper: math.Inf(1), weight: "uniform"}
-	o.design.Gap, o.design.MaxCells = lp.DefaultKernelGap, 0
+	o.design.Gap, o.design.MaxCells = lp.Limits.KernelGap.Default, 0
 	f := shell.NewFlags(&cobra.Command{
 		Use:   "design-additive --edges FROM:TO:WIDTH --epsilon E --delta D --sensitivity S --loss LOSS [-o KERNEL]",
 		Short: "Design noise that is added and depends on the cell of the query value",
@@ -151,8 +151,8 @@ func (o *designAdditiveOptions) readBins(text string) error {
 		return nil
 	}
 	n, ok := shell.ParseCount(text)
-	if !ok || n < 1 || n > lp.MaxCellsBins {
-		return shell.Want(fmt.Sprintf("an integer from 1 to %d", lp.MaxCellsBins))
+	if !ok || !lp.Limits.Bins.Has(n) {
+		return shell.Want(lp.Limits.Bins.String())
 	}
 	o.problem.Bins = n
 	return nil

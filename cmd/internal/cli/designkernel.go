@@ -111,7 +111,7 @@ The command is also known as noisewright design-kernel --local.`,
 // command designs kernels and, by --local, local randomizers, or these only.
 func (o *designKernelOptions) command(cmd *cobra.Command, file string) *cobra.Command {
 	o.design = shell.DesignOptions()
-	o.design.Gap, o.design.MaxCells = lp.DefaultKernelGap, 0
+	o.design.Gap, o.design.MaxCells = lp.Limits.KernelGap.Default, 0
 	f, p := shell.NewFlags(cmd), &o.problem
 	if o.local.Shares {
 		o.sets.flag(f)
@@ -316,8 +316,8 @@ func (o *designKernelOptions) designLocal(ctx context.Context) (r *lp.Result[loc
 	sum := tables.Total{Releases: o.releases, Epsilon: p.Epsilon, Delta: p.Delta}
 	made := map[*local.Verified]*lp.Result[local.Verified]{}
 	c, err := account.CalibrateLocal(ctx, sum, func(ctx context.Context, epsilon, delta, gap float64) (*local.Verified, error) {
-		if epsilon < lp.MinEpsilon {
-			return nil, check.Errorf("cli", dp.ErrInvalid, "releases = %d at epsilon = %g leave a single release less than %g, want fewer releases or a larger epsilon", o.releases, sum.Epsilon, lp.MinEpsilon)
+		if epsilon < lp.Limits.Epsilon.Min {
+			return nil, check.Errorf("cli", dp.ErrInvalid, "releases = %d at epsilon = %g leave a single release less than %g, want fewer releases or a larger epsilon", o.releases, sum.Epsilon, lp.Limits.Epsilon.Min)
 		}
 		p, options := p, o.design
 		p.Epsilon, p.Delta = epsilon, delta

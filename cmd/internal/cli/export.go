@@ -66,9 +66,9 @@ func (o *exportOptions) run(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	_, channel := made.(proof.Exporter)
-	_, drawer := made.(proof.DrawExporter)
-	if !channel && !drawer && made.Form().Package != tables.Form.Package {
+	_, exported := made.(proof.Exporter)
+	_, table := made.(*tables.Table)
+	if !exported && !table {
 		return shell.BadInput("", fmt.Errorf("%s is %s, want a table, an additive kernel, a local randomizer or a subset selection", shell.InputName(o.table), made.Form().Noun))
 	}
 	v, err := shell.Prove(ctx, o.table, made)

@@ -198,7 +198,7 @@ func (o *intervalOptions) meanInterval(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	if made.Form().Package != subset.Form.Package && (o.sampled || o.people.seed != "") {
+	if _, sets := made.(*subset.Selection); !sets && (o.sampled || o.people.seed != "") {
 		return shell.BadInput("", fmt.Errorf("sampled and seed are for shares from sets of categories, want neither with %s", made.Form().Noun))
 	}
 	return mean(o, ctx, v)

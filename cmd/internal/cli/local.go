@@ -4,7 +4,6 @@ package cli
 
 import (
 	"fmt"
-	"slices"
 
 	"github.com/spf13/cobra"
 
@@ -75,8 +74,12 @@ const wantRandomizer = shell.Want("a file made by local design, or --categories"
 // randomizers only.
 func readFor(s *shell.Streams, command, path string, randomizer bool) (proof.Mechanism, error) {
 	made, err := s.ReadAny(path)
-	if err == nil && randomizer && !slices.Contains([]string{local.Form.Package, subset.Form.Package, counts.Form.Package}, made.Form().Package) {
-		err = shell.BadInput("noisewright "+command+" --help", fmt.Errorf("%s is %s, want a local randomizer, made by local design", shell.InputName(path), made.Form().Noun))
+	if err != nil || !randomizer {
+		return made, err
 	}
-	return made, err
+	switch made.(type) {
+	case *local.Randomizer, *subset.Selection, *counts.Strategy:
+		return made, nil
+	}
+	return made, shell.BadInput("noisewright "+command+" --help", fmt.Errorf("%s is %s, want a local randomizer, made by local design", shell.InputName(path), made.Form().Noun))
 }

@@ -6,6 +6,7 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"io"
 	"os"
 	"path/filepath"
 	"strings"
@@ -20,7 +21,7 @@ import (
 )
 
 // selection returns a mechanism of a form that the program has nothing for in particular:
-// vectors go in and sets come out. It keeps an epsilon of 1.1 and more.
+// rows of numbers go in and sets come out. It keeps an epsilon of 1.1 and more.
 func selection(t *testing.T, epsilon float64) *newform.Selection {
 	t.Helper()
 	const a, b = 1 << 62, 1 << 62 / 3 // of the sets with the label and without; 3·b is one short
@@ -51,7 +52,7 @@ func TestNewForm(t *testing.T) {
 	run := func(args ...string) (code int, out, errs string) {
 		var stdout, stderr bytes.Buffer
 		s := shell.NewStreams(t.Context(), strings.NewReader(""), &stdout, &stderr)
-		s.Forms = []forms.Reader{forms.Reads(newform.Decode)}
+		s.Forms = []forms.Reader{{Form: newform.Form, Decode: func(r io.Reader) (proof.Mechanism, error) { return newform.Decode(r) }}}
 		code = shell.Run(t.Context(), newRootCommand, s, args)
 		return code, stdout.String(), stderr.String()
 	}
@@ -62,15 +63,15 @@ func TestNewForm(t *testing.T) {
 		errs string
 	}{
 		{0, "verify good.json", []string{
-			"valid: every claim holds", "1.2, between any two inputs", "0 promised, 0 certified", "a vector of 2 numbers from -1 to 1",
-			"a set of 2 of 4 labels", "largest loss", "0.25",
+			"valid: every claim holds", "1.2, between any two inputs", "0 promised, 0 certified", "a row of 2 cells, numbers from -1 to 1",
+			"one of 6 categories", "largest loss", "0.25",
 		}, ""},
 		{3, "verify bad.json", []string{"INVALID: not private as claimed", "0 promised"}, "delta = 0 is promised"},
 		{0, "verify --json good.json", []string{`{"schema":3,"valid":true,"form":"subset selection","epsilon":1.2,"delta":0,"inputs":`, `"max_loss":0.25`}, ""},
 		{3, "verify --json bad.json", []string{`"valid":false`, `"error":"delta = 0 is promised`}, "delta = 0 is promised"},
 		{0, "sample --table good.json --value=0.9,0.1 -n 20", []string{"e"}, ""},
-		{2, "sample --table good.json --value=7,0 -n 1", nil, "value = 7,0, want a vector of 2 numbers from -1 to 1"},
-		{2, "sample --table good.json -n 1", nil, "value is missing, want a vector of 2 numbers"},
+		{2, "sample --table good.json --value=7,0 -n 1", nil, "value = 7,0, want a row of 2 cells, numbers from -1 to 1"},
+		{2, "sample --table good.json -n 1", nil, "value is missing, want a row of 2 cells"},
 		{2, "sample --table good.json --value=1,0 --integer -n 1", nil, "want none of them with a subset selection"},
 		{3, "sample --table bad.json --value=1,0 -n 1", nil, "delta = 0 is promised"},
 		{0, "account good.json --times 3 --delta 1e-9", []string{"3 of good.json", "epsilon"}, ""},
@@ -78,7 +79,7 @@ func TestNewForm(t *testing.T) {
 		{2, "plot good.json --values 1 -o values.svg", nil, "want neither with a subset selection"},
 		{0, "privatize --table good.json --column where in.csv -o out.csv", nil, "total: epsilon 1.2, delta 0"},
 		{2, "privatize --table good.json --column where --lower 0 --upper 1 in.csv", nil, "want none of them with a subset selection"},
-		{2, "privatize --table good.json --column who in.csv", nil, `row 1 (line 2): who is not a vector of 2 numbers`},
+		{2, "privatize --table good.json --column who in.csv", nil, `row 1 (line 2): who is not a row of 2 cells`},
 		{2, "compare --table good.json", nil, "is a subset selection, want a table or a local randomizer"},
 		{2, "interval --table good.json 3", nil, "is a subset selection, want a table made by design"},
 		{2, "export good.json", nil, "is a subset selection, want a table"},
@@ -107,7 +108,7 @@ func TestNewForm(t *testing.T) {
 	}
 	svg, err := os.ReadFile(path("good.svg"))
 	if err != nil || !bytes.Contains(svg, []byte("e,n")) || !bytes.Contains(svg, []byte("0,-1")) {
-		t.Errorf("the figure has no sets or no vectors, %v", err)
+		t.Errorf("the figure has no sets or no rows, %v", err)
 	}
 	private, err := os.ReadFile(path("out.csv"))
 	lines := strings.Split(string(private), "\n")

@@ -213,7 +213,7 @@ func (o *planDesignOptions) run(ctx context.Context) error {
 	if r.Bound > 0 {
 		object = append(object, "gaussian_bound", r.Bound)
 		none := !slices.ContainsFunc(r.Candidates, func(c design.Candidate) bool { return c.Bound > 0 })
-		rows = append(rows, shell.When(none, "  gaussian", fmt.Sprintf("not made (no Gaussian noise is below %.6g)", r.Bound)))
+		rows = append(rows, shell.When(none, "  gaussian", fmt.Sprintf("not made (no Gaussian noise is below about %.6g)", r.Bound)))
 	}
 	return o.Finish(w, r.Plan.Mechanism().Encode, object, append(rows, shell.When(o.Output != "", "plan", o.Output)), planLimit(r))
 }
@@ -225,7 +225,7 @@ func planLimit(r *design.Result) error {
 	}
 	text := "no bound on Gaussian noise was found"
 	if r.Bound > 0 {
-		text = fmt.Sprintf("no Gaussian noise is below %.6g", r.Bound)
+		text = fmt.Sprintf("no Gaussian noise is below about %.6g", r.Bound)
 	}
 	for _, c := range r.Candidates {
 		if c.Bound > 0 {
@@ -244,7 +244,7 @@ func candidateText(c design.Candidate) string {
 		text += ", about"
 	}
 	if c.Bound > 0 {
-		text += fmt.Sprintf(" (no Gaussian noise is below %.6g)", c.Bound)
+		text += fmt.Sprintf(" (no Gaussian noise is below %s)", shell.DigitsDown(c.Bound))
 	}
 	return text
 }

@@ -195,12 +195,11 @@ func (o *plotOptions) one(ctx context.Context) (proof.Proven, figure.Picture, er
 	if err != nil {
 		return nil, nil, err
 	}
-	form := made.Form().Package
-	if o.log && form != tables.Form.Package {
+	if _, table := made.(*tables.Table); o.log && !table {
 		return nil, nil, shell.BadInput("", errors.New("log is for tables, want it without a kernel or a local randomizer"))
 	}
 	read := (*plotOptions).laws
-	if own := owns[form]; own.figure != nil {
+	if own := owns[made.Form().Package]; own.figure != nil {
 		read = own.figure
 	}
 	draw, err := read(o, made)
@@ -374,13 +373,13 @@ func figureFor[M proof.Mechanism](figure func(*plotOptions, M) (figureOf, error)
 // owns lists what forms have of their own, by their packages. The program knows mechanisms
 // by package proof alone but for what starts here, and what a page shows (see portrait).
 var owns = map[string]own{
-	tables.Form.Package:  {report.Table, figureFor((*plotOptions).noise), (*sampleOptions).noise, (*compareOptions).compareTable, (*intervalOptions).meanOfNoisy},
-	kernels.Form.Package: {about: report.Kernel, figure: figureFor((*plotOptions).kernel)},
-	cells.Form.Package:   {about: report.Additive, figure: figureFor((*plotOptions).additive)},
-	local.Form.Package:   {about: report.Randomizer, figure: figureFor((*plotOptions).randomizer), compare: (*compareOptions).compareRandomizer, mean: (*intervalOptions).meanOfAnswers},
-	subset.Form.Package:  {about: report.Subset, figure: figureFor((*plotOptions).selection), compare: (*compareOptions).compareSets, mean: (*intervalOptions).sharesOfSets},
-	counts.Form.Package:  {about: report.Counts, compare: (*compareOptions).compareCounts, mean: (*intervalOptions).countsOfAnswers},
-	plan.Form.Package:    {figure: figureFor((*plotOptions).plan)},
+	(*tables.Table)(nil).Form().Package:     {report.Table, figureFor((*plotOptions).noise), (*sampleOptions).noise, (*compareOptions).compareTable, (*intervalOptions).meanOfNoisy},
+	(*kernels.Kernel)(nil).Form().Package:   {about: report.Kernel, figure: figureFor((*plotOptions).kernel)},
+	(*cells.Kernel)(nil).Form().Package:     {about: report.Additive, figure: figureFor((*plotOptions).additive)},
+	(*local.Randomizer)(nil).Form().Package: {about: report.Randomizer, figure: figureFor((*plotOptions).randomizer), compare: (*compareOptions).compareRandomizer, mean: (*intervalOptions).meanOfAnswers},
+	(*subset.Selection)(nil).Form().Package: {about: report.Subset, figure: figureFor((*plotOptions).selection), compare: (*compareOptions).compareSets, mean: (*intervalOptions).sharesOfSets},
+	(*counts.Strategy)(nil).Form().Package:  {about: report.Counts, compare: (*compareOptions).compareCounts, mean: (*intervalOptions).countsOfAnswers},
+	(*plan.Plan)(nil).Form().Package:        {figure: figureFor((*plotOptions).plan)},
 }
 
 // about says what was found about a mechanism.

@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"io"
 	"math"
+	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -151,6 +152,9 @@ func (o *privatizeOptions) run(ctx context.Context) error {
 	}
 	if !o.Quiet {
 		fmt.Fprintf(o.Err, "total: %s\n", total)
+		if rest := p.asTheyWere(); len(rest) > 0 {
+			fmt.Fprintf(o.Err, "not protected: the other columns, as they were: %s\n", strings.Join(rest, ", "))
+		}
 	}
 	if o.report {
 		o.reportClipped(p)

@@ -234,7 +234,7 @@ func (o *privatizeOptions) open(ctx context.Context, c columnOptions) (*source, 
 	if err != nil {
 		return nil, err
 	}
-	if o.constantTime && made.Form().Package != tables.Form.Package {
+	if _, table := made.(*tables.Table); o.constantTime && !table {
 		return nil, errOnlyTables
 	}
 	v, err := shell.Prove(ctx, c.table, made)

@@ -27,7 +27,8 @@ type privatizer struct {
 	keepMissing bool
 	people      *people
 
-	in *csvfile.Reader
+	in     *csvfile.Reader
+	header []string
 }
 
 // run copies a CSV file with noise on the columns, and calls progress now and then.
@@ -65,6 +66,7 @@ func (p *privatizer) find() error {
 	if err != nil {
 		return err
 	}
+	p.header = slices.Clone(header)
 	for i, c := range p.columns {
 		if c.at, err = p.in.Find(header, c.name); err != nil {
 			return err
@@ -86,6 +88,23 @@ func (p *privatizer) find() error {
 	slices.SortFunc(p.columns, func(a, b *column) int { return a.at - b.at })
 	return nil
 }
+
+// asTheyWere returns the first names of columns that are copied.
+func (p *privatizer) asTheyWere() (names []string) {
+	for i, name := range p.header {
+		switch answered := slices.ContainsFunc(p.columns, func(c *column) bool { return c.at == i }); {
+		case answered:
+		case len(names) == mostNamed:
+			return append(names, "…")
+		default:
+			names = append(names, check.Quoted(shell.Printable(name)))
+		}
+	}
+	return names
+}
+
+// mostNamed is how many columns a line names.
+const mostNamed = 12
 
 func (p *privatizer) bad(err error) error { return shell.BadFile(p.file, shell.FileCause(err)) }
 

@@ -74,7 +74,7 @@ func laplaceFile(t *testing.T, query dp.Query) string {
 // kernelFile writes a kernel that answers every value alike.
 func kernelFile(t *testing.T) string {
 	t.Helper()
-	k, err := kernels.New(kernels.Spec{
+	k, err := kernels.New(t.Context(), kernels.Spec{
 		Privacy: dp.Privacy{Epsilon: 1, Delta: 0.1, Sensitivity: 1}, Loss: loss.L1,
 		Queries: kernels.Queries{Lower: 0, Upper: 2}, Edges: []float64{0, 1, 2}, Nodes: []float64{0.5, 1.5},
 		Rows: [][]uint64{{1 << 63, 1 << 63}, {1 << 63, 1 << 63}},
@@ -121,7 +121,7 @@ func TestRunDesign(t *testing.T) {
 	}
 	// A limit leaves a table and says so.
 	c = scripttest.Capture("")
-	design.Gap, design.TimeLimit = lp.MinGap, time.Millisecond
+	design.Gap, design.TimeLimit = lp.Limits.Gap.Min, time.Millisecond
 	err := (&designOptions{Common: c.Common, problem: small(), design: design}).run(t.Context())
 	var f *shell.Failure
 	if !errors.As(err, &f) || f.Code != shell.ExitLimit || rowsOf(c)["expected loss"] == "" {

@@ -9,11 +9,11 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/noisewright/noisewright/cmd/internal/frequency"
 	"github.com/noisewright/noisewright/cmd/internal/report"
 	"github.com/noisewright/noisewright/cmd/internal/shell"
 	"github.com/noisewright/noisewright/internal/check"
 	"github.com/noisewright/noisewright/local"
-	"github.com/noisewright/noisewright/noise"
 	"github.com/noisewright/noisewright/proof"
 	"github.com/noisewright/noisewright/subset"
 )
@@ -96,7 +96,7 @@ func (o *intervalOptions) sharesOfResponse(ctx context.Context, p proof.Proven) 
 
 // tally reads the answers. Those to people who were not asked are empty.
 func (o *intervalOptions) tally(s *subset.Selection) (*subset.Tally, error) {
-	space, tally := s.Answers(), subset.NewTally(s)
+	space, tally := s.Answers(), s.Tally()
 	read := space.Parse
 	if turned := o.people.seed != "" && s.Spec().Modulus > 0; turned {
 		space = proof.Space{Kind: proof.Codes, Count: s.Spec().Modulus}
@@ -267,7 +267,7 @@ func (o *compareOptions) printSets(name string, v *subset.Verified, several *sev
 	c, s := v.Certificate(), v.Mechanism().Spec()
 	k, bound := v.Mechanism().Categories(), shell.FloatDown(c.LowerBound)
 	list := []shareContender{{Name: name, TotalVariance: shell.FloatUp(c.TotalVariance), LargestVariance: shell.FloatUp(c.LargestVariance), Source: "certified"}}
-	for _, b := range noise.ShareBaselines(k, s.Epsilon) {
+	for _, b := range frequency.Shares(k, s.Epsilon) {
 		total, largest := b.Variances(k)
 		list = append(list, shareContender{b.Name, shell.Finite(total), shell.Finite(largest), nil, b.Source})
 	}

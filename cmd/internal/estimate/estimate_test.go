@@ -18,7 +18,7 @@ func categoriesSpec(t *testing.T, rows [][]uint64) local.Spec {
 	for range rows {
 		s.Costs = append(s.Costs, make([]float64, len(rows[0])))
 	}
-	r, err := local.New(s)
+	r, err := local.New(t.Context(), s)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -273,7 +273,7 @@ func (h *HeatMap) Draw(w io.Writer, format string, width, height vg.Length) erro
 }
 
 func (h *HeatMap) plot() *plot.Plot {
-	p := plot.New()
+	p := newPlot()
 	p.Title.Text = h.Title
 	p.Title.TextStyle.Font = font.From(sans, 12)
 	p.Title.Padding = vg.Points(6)
@@ -311,7 +311,7 @@ func (h *HeatMap) Plot(c draw.Canvas, p *plot.Plot) {
 	}
 	style := func(size vg.Length, ink color.Color) draw.TextStyle {
 		return draw.TextStyle{
-			Color: ink, Font: font.From(sans, size), Handler: plot.DefaultTextHandler,
+			Color: ink, Font: font.From(sans, size), Handler: p.TextHandler,
 			XAlign: draw.XCenter, YAlign: draw.YCenter,
 		}
 	}

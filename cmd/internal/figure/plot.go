@@ -13,6 +13,7 @@ import (
 	"gonum.org/v1/plot"
 	"gonum.org/v1/plot/font"
 	"gonum.org/v1/plot/plotter"
+	"gonum.org/v1/plot/text"
 	"gonum.org/v1/plot/vg"
 	"gonum.org/v1/plot/vg/draw"
 	"gonum.org/v1/plot/vg/vgimg"
@@ -23,7 +24,7 @@ import (
 
 // New returns an empty plot in the program's style, with a grid.
 func New() *plot.Plot {
-	p := plot.New()
+	p := newPlot()
 	p.Title.TextStyle.Font = font.From(sans, 12)
 	p.Title.Padding = vg.Points(6)
 	for _, axis := range []*plot.Axis{&p.X, &p.Y} {
@@ -72,10 +73,13 @@ func addLines(p *plot.Plot, curves []Curve) ([]*plotter.Line, error) {
 // Add draws curves, each on top of those before it, and names them in the legend.
 func Add(p *plot.Plot, curves []Curve) error {
 	lines, err := addLines(p, curves)
-	for i, line := range lines {
-		p.Legend.Add(curves[i].Name, line)
+	if err != nil {
+		return err
 	}
-	return err
+	for i, c := range curves {
+		p.Legend.Add(c.Name, lines[i])
+	}
+	return nil
 }
 
 // Write renders a plot as svg or png.
@@ -91,9 +95,9 @@ func Write(p *plot.Plot, w io.Writer, format string, width, height vg.Length) er
 	return WriteSVG(w, width, height, func(dc draw.Canvas) { drawIn(p, dc) })
 }
 
-// WriteSVG writes what paint draws on white as SVG. It names more fonts, of the same metrics.
+// WriteSVG writes what paint draws on white as SVG. It names more fonts.
 func WriteSVG(w io.Writer, width, height vg.Length, paint func(draw.Canvas)) error {
-	c := vgsvg.New(width, height)
+	c := &svgCanvas{Canvas: vgsvg.New(width, height)}
 	dc := draw.New(c)
 	whiten(dc)
 	paint(dc)
@@ -101,9 +105,62 @@ func WriteSVG(w io.Writer, width, height vg.Length, paint func(draw.Canvas)) err
 	if _, err := c.WriteTo(&b); err != nil {
 		return err
 	}
-	_, err := w.Write(bytes.ReplaceAll(b.Bytes(), []byte("font-family:Liberation Sans;"),
+	parts := bytes.Split(b.Bytes(), []byte("<text "))
+	for i := range parts[1:] {
+		parts[i+1] = append([]byte("<text "+c.anchors[i]), parts[i+1]...)
+	}
+	_, err := w.Write(bytes.ReplaceAll(bytes.Join(parts, nil), []byte("font-family:Liberation Sans;"),
 		[]byte("font-family:Liberation Sans,Arial,Helvetica,sans-serif;")))
 	return err
+}
+
+// svgCanvas anchors texts where they are aligned, their right ends or middles: a reader's font may be wider than
+// that of our metrics.
+type svgCanvas struct {
+	*vgsvg.Canvas
+	align   text.XAlignment // of the text that is drawn
+	anchors []string        // of the texts so far
+}
+
+func (c *svgCanvas) FillString(f font.Face, at vg.Point, txt string) {
+	anchor := map[text.XAlignment]string{text.XRight: `text-anchor="end" `, text.XCenter: `text-anchor="middle" `}[c.align]
+	if c.anchors = append(c.anchors, anchor); anchor != "" {
+		at.X -= vg.Length(c.align) * f.Width(txt)
+	}
+	c.Canvas.FillString(f, at, txt)
+}
+
+// aligned tells a canvas how a text is aligned.
+type aligned struct{ text.Handler }
+
+func (h aligned) Draw(c vg.Canvas, txt string, style text.Style, at vg.Point) {
+	on := c
+	for {
+		switch d := on.(type) {
+		case *draw.Canvas:
+			on = d.Canvas
+			continue
+		case draw.Canvas: // of which the other is a part
+			on = d.Canvas
+			continue
+		case *svgCanvas:
+			d.align = style.XAlign
+			defer func() { d.align = text.XLeft }()
+		}
+		break
+	}
+	h.Handler.Draw(c, txt, style, at)
+}
+
+// newPlot is plot.New with texts that are anchored in SVG.
+func newPlot() *plot.Plot {
+	p := plot.New()
+	h := aligned{p.TextHandler}
+	p.TextHandler, p.Title.TextStyle.Handler, p.Legend.TextStyle.Handler = h, h, h
+	for _, axis := range []*plot.Axis{&p.X, &p.Y} {
+		axis.Label.TextStyle.Handler, axis.Tick.Label.Handler = h, h
+	}
+	return p
 }
 
 func drawIn(p *plot.Plot, c draw.Canvas) {

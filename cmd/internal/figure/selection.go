@@ -9,7 +9,7 @@ import (
 
 	"gonum.org/v1/plot/plotter"
 
-	"github.com/noisewright/noisewright/noise"
+	"github.com/noisewright/noisewright/cmd/internal/frequency"
 	"github.com/noisewright/noisewright/subset"
 )
 
@@ -22,7 +22,7 @@ func Selection(v *subset.Verified) *Chart {
 	own, _ := v.Bounds().Loss.Float64()
 	points := max(k, s.Modulus)
 	value := func(p, q float64) float64 {
-		total, largest := noise.ShareBaseline{P: p, Q: q}.Variances(k)
+		total, largest := frequency.Share{P: p, Q: q}.Variances(k)
 		if s.Objective == subset.Largest {
 			return largest
 		}
@@ -44,7 +44,7 @@ func Selection(v *subset.Verified) *Chart {
 	}
 	c.Curves = []Curve{{"sets of so many points", sizes, Solid(Blue, 2)}}
 	c.level(own, Solid(Blue, 1), "the selection, sets of %d: %.4g", s.Size, own)
-	for i, b := range noise.ShareBaselines(k, s.Epsilon) {
+	for i, b := range frequency.Shares(k, s.Epsilon) {
 		if y := value(b.P, b.Q); y <= most*bound {
 			c.level(y, Dashed(Palette[1+i%(len(Palette)-1)], 1.2), "%s, %.4g", b.Name, y)
 		}

@@ -127,11 +127,11 @@ type own struct {
 
 // owns lists what forms have of their own, by their packages.
 var owns = map[string]own{
-	tables.Form.Package:  {"table", "table.json", func(p *Portrait, v proof.Proven) { p.table(v.(*tables.Verified)) }},
-	kernels.Form.Package: {"kernel", "kernel.json", func(p *Portrait, v proof.Proven) { p.kernel(v.(*kernels.Verified)) }},
-	cells.Form.Package:   {"additive", "additive.json", func(p *Portrait, v proof.Proven) { p.additive(v.(*cells.Verified)) }},
-	local.Form.Package:   {"local", "randomizer.json", func(p *Portrait, v proof.Proven) { p.randomizer(v.(*local.Verified)) }},
-	subset.Form.Package:  {"subset", "subset.json", func(p *Portrait, v proof.Proven) { p.selection(v.(*subset.Verified)) }},
+	(*tables.Table)(nil).Form().Package:     {"table", "table.json", func(p *Portrait, v proof.Proven) { p.table(v.(*tables.Verified)) }},
+	(*kernels.Kernel)(nil).Form().Package:   {"kernel", "kernel.json", func(p *Portrait, v proof.Proven) { p.kernel(v.(*kernels.Verified)) }},
+	(*cells.Kernel)(nil).Form().Package:     {"additive", "additive.json", func(p *Portrait, v proof.Proven) { p.additive(v.(*cells.Verified)) }},
+	(*local.Randomizer)(nil).Form().Package: {"local", "randomizer.json", func(p *Portrait, v proof.Proven) { p.randomizer(v.(*local.Verified)) }},
+	(*subset.Selection)(nil).Form().Package: {"subset", "subset.json", func(p *Portrait, v proof.Proven) { p.selection(v.(*subset.Verified)) }},
 }
 
 // New returns the portrait of what Verify returns.

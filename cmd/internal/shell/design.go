@@ -55,11 +55,11 @@ const CoarseTime = 2 * time.Second
 // DesignerOf returns Design for one of several releases with a total. A gap above that of the options steers a search.
 func DesignerOf(releases int, total dp.Budget, o lp.Options) func(ctx context.Context, p dp.Problem, gap float64) (*tables.Verified, error) {
 	return func(ctx context.Context, p dp.Problem, gap float64) (*tables.Verified, error) {
-		if p.Epsilon < lp.MinEpsilon {
-			return nil, fmt.Errorf("releases = %d at epsilon = %g leave a single release less than %g, want fewer releases or a larger epsilon", releases, total.Epsilon, lp.MinEpsilon)
+		if p.Epsilon < lp.Limits.Epsilon.Min {
+			return nil, fmt.Errorf("releases = %d at epsilon = %g leave a single release less than %g, want fewer releases or a larger epsilon", releases, total.Epsilon, lp.Limits.Epsilon.Min)
 		}
-		if p.Delta != 0 && p.Delta < lp.MinDelta {
-			return nil, fmt.Errorf("releases = %d at delta = %g leave a single release a delta below %g, want fewer releases or a larger delta", releases, total.Delta, lp.MinDelta)
+		if p.Delta != 0 && p.Delta < lp.Limits.Delta.Min {
+			return nil, fmt.Errorf("releases = %d at delta = %g leave a single release a delta below %g, want fewer releases or a larger delta", releases, total.Delta, lp.Limits.Delta.Min)
 		}
 		own := o
 		if own.Gap = gap; gap > o.Gap {
@@ -170,7 +170,7 @@ func nonEmpty(parts []string) []string {
 	return slices.DeleteFunc(parts, func(s string) bool { return s == "" })
 }
 
-func largerGap(o lp.Options) string { return when(o.Gap < lp.MaxGap, "a larger gap (--gap)") }
+func largerGap(o lp.Options) string { return when(o.Gap < lp.Limits.Gap.Max, "a larger gap (--gap)") }
 
 func oneOf(parts ...string) string {
 	parts = nonEmpty(parts)
@@ -187,7 +187,7 @@ func MoreEffort(time string, o lp.Options, cells bool) string {
 
 // DesignError adds what can be done about an error of designs that left no result.
 func DesignError(ctx context.Context, p dp.Problem, o lp.Options, err error) error {
-	epsilon, delta := when(p.Epsilon < lp.MaxEpsilon, "a larger --epsilon"), when(p.Delta < lp.MaxDelta, "a larger --delta")
+	epsilon, delta := when(p.Epsilon < lp.Limits.Epsilon.Max, "a larger --epsilon"), when(p.Delta < lp.Limits.Delta.Max, "a larger --delta")
 	switch {
 	case ctx.Err() != nil:
 		return ctx.Err()

@@ -135,7 +135,7 @@ const (
 
 // DesignOptions are the defaults of designs.
 func DesignOptions() lp.Options {
-	return lp.Options{Gap: lp.DefaultGap, TimeLimit: time.Minute, MaxCells: lp.DefaultMaxCells, NewSolver: highs.New}
+	return lp.Options{Gap: lp.Limits.Gap.Default, TimeLimit: time.Minute, MaxCells: lp.Limits.MaxCells.Default, NewSolver: highs.New}
 }
 
 // Where promises become weak.
@@ -164,7 +164,7 @@ func (f *Flags) Prudent(c *Common, epsilon, delta *float64) {
 		if *delta >= mostDelta && !allow {
 			return fmt.Errorf("delta = %v, want less than %g, or --allow-delta: with this probability nothing is promised", *delta, mostDelta)
 		}
-		c.warnWeak(*epsilon, *delta, rows)
+		c.WarnWeak(*epsilon, *delta, rows)
 		return nil
 	})
 }
@@ -172,13 +172,13 @@ func (f *Flags) Prudent(c *Common, epsilon, delta *float64) {
 // Caution warns of a promise that is weak: of a design, which may be for any use, and is not refused.
 func (f *Flags) Caution(c *Common, p *dp.Privacy) {
 	f.Check(func() error {
-		c.warnWeak(p.Epsilon, p.Delta, 0)
+		c.WarnWeak(p.Epsilon, p.Delta, 0)
 		return nil
 	})
 }
 
-// warnWeak warns of a promise that is weak, among so many rows; 0 where their number is not known.
-func (c *Common) warnWeak(epsilon, delta float64, rows int) {
+// WarnWeak warns of a promise that is weak, among so many rows; 0 where their number is not known.
+func (c *Common) WarnWeak(epsilon, delta float64, rows int) {
 	if epsilon > largeEpsilon {
 		c.Warn("epsilon = %v promises little: %s", epsilon, InWords(epsilon, delta, "which of two secrets somebody has"))
 	}

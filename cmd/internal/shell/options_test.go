@@ -85,7 +85,7 @@ func TestCaution(t *testing.T) {
 		{dp.Privacy{Epsilon: 10.5}, "warning: epsilon = 10.5 promises little: who guesses which of two secrets somebody has"},
 	} {
 		var out bytes.Buffer
-		(&Common{Streams: &Streams{Err: &out}}).warnWeak(c.p.Epsilon, c.p.Delta, 0)
+		(&Common{Streams: &Streams{Err: &out}}).WarnWeak(c.p.Epsilon, c.p.Delta, 0)
 		if text := out.String(); !strings.HasPrefix(text, c.want) || strings.Count(text, "\n") != strings.Count(c.want+":", "warning: ") {
 			t.Errorf("%s: %q, want %q", fmt.Sprint(c.p), text, c.want)
 		}

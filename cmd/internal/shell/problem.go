@@ -13,26 +13,27 @@ import (
 	"github.com/noisewright/noisewright/internal/check"
 	"github.com/noisewright/noisewright/loss"
 	"github.com/noisewright/noisewright/lp"
-	"github.com/noisewright/noisewright/tables"
 )
 
 // The rules of a design problem's numbers.
 var (
-	PositiveEpsilon = Between(lp.MinEpsilon, lp.MaxEpsilon)
+	PositiveEpsilon = within(lp.Limits.Epsilon)
 	Epsilon         = orZero(PositiveEpsilon)
-	PositiveDelta   = Between(lp.MinDelta, lp.MaxDelta)
+	PositiveDelta   = within(lp.Limits.Delta)
 	Delta           = orZero(PositiveDelta)
 
 	// Share is a number above 0 and below 1.
 	Share = Rule{"a number above 0 and below 1", func(v float64) bool { return v > 0 && v < 1 }}
 
-	sensitivityRule = Between(lp.MinSensitivity, lp.MaxSensitivity)
+	sensitivityRule = within(lp.Limits.Sensitivity)
 	stepRule        = Rule{"a number above 0, in query units", Positive}
 	probability     = Rule{"a probability above 0 and below 1", Share.OK}
 )
 
 // Positive reports whether v is above 0.
 func Positive(v float64) bool { return v > 0 }
+
+func within(r lp.Range[float64]) Rule { return Rule{r.String(), r.Has} }
 
 func orZero(r Rule) Rule {
 	return Rule{"0, or " + r.Want, func(v float64) bool { return v == 0 || r.OK(v) }}
@@ -132,17 +133,17 @@ func (f *Flags) unlessLocal(add func()) {
 }
 
 func checkInteger(sensitivity float64) error {
-	if d := sensitivity; !math.IsNaN(d) && (d != math.Trunc(d) || d > lp.MaxSensitivity) {
-		return fmt.Errorf("sensitivity = %v, want an integer from 1 to %g with --query integer", d, float64(lp.MaxSensitivity))
+	if d := sensitivity; !math.IsNaN(d) && (d != math.Trunc(d) || d > lp.Limits.Sensitivity.Max) {
+		return fmt.Errorf("sensitivity = %v, want an integer from 1 to %g with --query integer", d, lp.Limits.Sensitivity.Max)
 	}
 	return nil
 }
 
 func checkStep(p *dp.Problem) error {
 	const largest = 1e6 // steps of this many sensitivities
-	if d := p.Sensitivity; d/p.Step > lp.MaxSensitivity || p.Step/d > largest {
+	if d := p.Sensitivity; d/p.Step > lp.Limits.Sensitivity.Max || p.Step/d > largest {
 		return fmt.Errorf("step = %v, want a number from %v to %v, of which at most %g make the sensitivity of %v",
-			p.Step, d/lp.MaxSensitivity, d*largest, float64(lp.MaxSensitivity), d)
+			p.Step, d/lp.Limits.Sensitivity.Max, d*largest, lp.Limits.Sensitivity.Max, d)
 	}
 	return nil
 }
@@ -268,7 +269,7 @@ on Gaussian noise is the better choice.`
 
 // Gap adds the gap to reach.
 func (f *Flags) Gap(o *lp.Options) {
-	r := Between(lp.MinGap, lp.MaxGap)
+	r := within(lp.Limits.Gap)
 	r.Want += ", without unit"
 	f.Number(&o.Gap, "gap", r, "relative certified gap to reach, (expected loss - lower bound)/lower bound, without unit")
 }
@@ -284,6 +285,6 @@ func (f *Flags) Effort(o *lp.Options, of string) {
 	f.Gap(o)
 	f.TimeLimit(o, of)
 	if !f.local {
-		f.Integer(&o.MaxCells, "max-cells", "", lp.MinMaxCells, tables.MaxCells, "largest number of cells of the table")
+		f.Integer(&o.MaxCells, "max-cells", "", lp.Limits.MaxCells.Min, lp.Limits.MaxCells.Max, "largest number of cells of the table")
 	}
 }

@@ -273,7 +273,7 @@ func (s *study) solve(ctx context.Context) error {
 	if err != nil || !check.Finite(accept) || accept <= 0 {
 		return check.Field("studio", "accept", check.Shortened(s.Accept), "a finite number above 0, in the units of the loss")
 	}
-	low, high := lp.MinEpsilon, float64(lp.MaxEpsilon)
+	low, high := lp.Limits.Epsilon.Min, lp.Limits.Epsilon.Max
 	answer := solved{Accept: s.Accept}
 	// try reports whether designed noise at epsilon is good enough.
 	try := func(epsilon float64) (ok bool, err error) {
@@ -305,7 +305,7 @@ func (s *study) solve(ctx context.Context) error {
 			break
 		}
 		if low = probe; probe == high {
-			return check.Field("studio", "accept", s.Accept, fmt.Sprintf("an expected loss that an epsilon of at most %d reaches", int(lp.MaxEpsilon)))
+			return check.Field("studio", "accept", s.Accept, fmt.Sprintf("an expected loss that an epsilon of at most %g reaches", lp.Limits.Epsilon.Max))
 		}
 	}
 	for high/low > solveWidth {

@@ -75,6 +75,7 @@ type Set struct {
 	Categories [][]int
 	Values     []int
 	Numbers    [][]float64 // by columns
+	Seed       uint64      // of splits and draws
 }
 
 // Bayes returns the set as naive Bayes has it.

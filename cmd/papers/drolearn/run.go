@@ -43,7 +43,7 @@ type Errors struct {
 }
 
 // Run splits a set at random, a fifth of the rows being kept for the test, and learns with
-// each noise so many times. Splits and draws are a function of the name of the set, and are
+// each noise so many times. Splits and draws are a function of the name and the seed of the set, and are
 // the same for all noises; without noise naive Bayes needs one draw. All cores work.
 func Run(ctx context.Context, s *Set, l Learner, noises []Noise, o Options) ([]Errors, error) {
 	out := make([]Errors, len(noises))
@@ -116,7 +116,7 @@ func (d *Descent) Gradients(ctx context.Context, runs int, each func(gradient fl
 func (s *Set) random(split, draw int) *rand.Rand {
 	h := fnv.New64a()
 	_, _ = h.Write([]byte(s.Recipe.Name))
-	return rand.New(rand.NewPCG(h.Sum64()+uint64(split), uint64(draw))) //nolint:gosec // a study, the same every time
+	return rand.New(rand.NewPCG(h.Sum64()+uint64(split), s.Seed<<32+uint64(draw))) //nolint:gosec // a study, the same for a seed
 }
 
 // split says which rows train.

@@ -4,6 +4,7 @@ package blocks
 
 import (
 	"cmp"
+	"context"
 	"math"
 	"math/big"
 	"slices"
@@ -207,7 +208,7 @@ func (l *Law) Randomizer(epsilon float64) (*local.Randomizer, error) {
 		}
 		s.Answers = append(s.Answers, answer)
 	}
-	return local.New(s)
+	return local.New(context.Background(), s)
 }
 
 // weights returns those of randomized response among d: high for the answer of the block

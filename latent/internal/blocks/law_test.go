@@ -206,7 +206,7 @@ func TestNearTheLowerBound(t *testing.T) {
 			t.Fatalf("the file is about another problem: %+v", about.Values)
 		}
 		s.Values.Weight, s.Claims = nil, local.Claims{}
-		uniform, err := local.New(s)
+		uniform, err := local.New(t.Context(), s)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -10,11 +10,11 @@ import (
 	"slices"
 
 	"github.com/noisewright/noisewright/cells"
+	"github.com/noisewright/noisewright/internal/solver"
 	"github.com/noisewright/noisewright/loss"
 	"github.com/noisewright/noisewright/lp/internal/engine"
 	"github.com/noisewright/noisewright/lp/internal/engine/cuts"
 	"github.com/noisewright/noisewright/lp/internal/meet"
-	"github.com/noisewright/noisewright/lp/solver"
 )
 
 func ratOf(n int) *big.Rat { return new(big.Rat).SetInt64(int64(n)) }

@@ -11,11 +11,11 @@ import (
 
 	"github.com/noisewright/noisewright/cells"
 	"github.com/noisewright/noisewright/dp"
+	"github.com/noisewright/noisewright/internal/solver"
 	"github.com/noisewright/noisewright/loss"
 	"github.com/noisewright/noisewright/lp/highs"
 	"github.com/noisewright/noisewright/lp/internal/engine"
 	"github.com/noisewright/noisewright/lp/internal/meet"
-	"github.com/noisewright/noisewright/lp/solver"
 )
 
 // TestComplete: programs solved complete cost what constraint generation finds, and the

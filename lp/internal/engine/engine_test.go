@@ -9,9 +9,9 @@ import (
 	"slices"
 	"testing"
 
+	"github.com/noisewright/noisewright/internal/solver"
 	"github.com/noisewright/noisewright/lp/internal/engine/cuts"
 	"github.com/noisewright/noisewright/lp/internal/meet"
-	"github.com/noisewright/noisewright/lp/solver"
 )
 
 // response is a program of two laws over two answers: randomized response.

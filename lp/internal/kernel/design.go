@@ -14,11 +14,11 @@ import (
 	"github.com/noisewright/noisewright/dp"
 	"github.com/noisewright/noisewright/internal/check"
 	"github.com/noisewright/noisewright/internal/exact"
+	"github.com/noisewright/noisewright/internal/solver"
 	"github.com/noisewright/noisewright/kernels"
 	"github.com/noisewright/noisewright/lp/internal/engine"
 	"github.com/noisewright/noisewright/lp/internal/meet"
 	"github.com/noisewright/noisewright/lp/internal/noise"
-	"github.com/noisewright/noisewright/lp/solver"
 	"github.com/noisewright/noisewright/tables"
 )
 
@@ -316,7 +316,7 @@ func (d *designer) certified(ctx context.Context, split partition, laws [][]floa
 	}
 	start := d.Elapsed()
 	defer func() { d.certify = d.Elapsed() - start }()
-	return meet.Verified(kernels.NewContext(ctx, kernels.Spec{
+	return meet.Verified(kernels.New(ctx, kernels.Spec{
 		Privacy: d.problem.Privacy, Queries: d.problem.Queries, Loss: d.problem.Loss,
 		Edges: split.edges, Nodes: split.nodes, Rows: rows, InstanceCap: instanceCap, CapLoss: d.problem.CapLoss,
 	}))

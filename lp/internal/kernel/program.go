@@ -7,11 +7,11 @@ import (
 	"math"
 	"slices"
 
+	"github.com/noisewright/noisewright/internal/solver"
 	"github.com/noisewright/noisewright/kernels"
 	"github.com/noisewright/noisewright/lp/internal/engine"
 	"github.com/noisewright/noisewright/lp/internal/engine/cuts"
 	"github.com/noisewright/noisewright/lp/internal/meet"
-	"github.com/noisewright/noisewright/lp/solver"
 )
 
 // layout describes a discretized design problem with one law P_k over n

@@ -10,12 +10,12 @@ import (
 	"testing"
 
 	"github.com/noisewright/noisewright/dp"
+	"github.com/noisewright/noisewright/internal/solver"
 	"github.com/noisewright/noisewright/kernels"
 	"github.com/noisewright/noisewright/loss"
 	"github.com/noisewright/noisewright/lp/highs"
 	"github.com/noisewright/noisewright/lp/internal/engine"
 	"github.com/noisewright/noisewright/lp/internal/meet"
-	"github.com/noisewright/noisewright/lp/solver"
 )
 
 // TestCompleteKernels: programs of kernels solved complete cost what constraint generation

@@ -10,10 +10,10 @@ import (
 	"testing"
 
 	"github.com/noisewright/noisewright/dp"
+	"github.com/noisewright/noisewright/internal/solver"
 	"github.com/noisewright/noisewright/kernels"
 	"github.com/noisewright/noisewright/loss"
 	"github.com/noisewright/noisewright/lp/highs"
-	"github.com/noisewright/noisewright/lp/solver"
 	"github.com/noisewright/noisewright/proof"
 )
 

@@ -321,7 +321,7 @@ func (d *designer) certify(ctx context.Context, s *priced) error {
 	if err != nil {
 		return err
 	}
-	v, err := meet.Verified(local.NewContext(ctx, spec))
+	v, err := meet.Verified(local.New(ctx, spec))
 	if err != nil {
 		return err
 	}

@@ -7,11 +7,11 @@ import (
 	"math"
 	"slices"
 
+	"github.com/noisewright/noisewright/internal/solver"
 	"github.com/noisewright/noisewright/local"
 	"github.com/noisewright/noisewright/lp/internal/engine"
 	"github.com/noisewright/noisewright/lp/internal/engine/cuts"
 	"github.com/noisewright/noisewright/lp/internal/meet"
-	"github.com/noisewright/noisewright/lp/solver"
 )
 
 // With delta > 0 the randomizers of the upper program are not all there are: their laws

@@ -12,7 +12,7 @@ import (
 	"math"
 	"time"
 
-	"github.com/noisewright/noisewright/lp/solver"
+	"github.com/noisewright/noisewright/internal/solver"
 	"github.com/noisewright/noisewright/proof"
 )
 

@@ -97,15 +97,20 @@ func (d *designer) balance() []*side {
 			}
 		}
 	}
-	if !d.affords(growth) {
-		return nil
-	}
 	var turn []*side
+	var took float64
+	before := [2]side{d.upper, d.lower}
 	for i, s := range d.sides() {
 		if growth[i] > 0 && s.closed == nil {
-			d.finer(s, growth[i])
+			d.finer(s, growth[i], jumpSpan)
+			grown := max(growth[i], float64(s.grid.k)/float64(before[i].grid.k))
+			took += float64(s.took) * grown * grown * grown
 			turn = append(turn, s)
 		}
+	}
+	if !d.affords(took) {
+		d.upper, d.lower = before[0], before[1]
+		return nil
 	}
 	return turn
 }
@@ -137,16 +142,9 @@ func (d *designer) cheapest(missed [2]float64, optimum, goal float64) (best [2]f
 	return best
 }
 
-// affords reports whether the next programs are expected to take at most half of the time left.
-func (d *designer) affords(growth [2]float64) bool {
-	if d.Options.TimeLimit == 0 {
-		return true
-	}
-	var took float64
-	for i, s := range d.sides() {
-		took += float64(s.took) * growth[i] * growth[i] * growth[i]
-	}
-	return took <= float64(d.Left()-max(d.closing(&d.upper), d.closing(&d.lower)))/2
+// affords reports whether programs that are expected to take so long take at most half of the time left.
+func (d *designer) affords(took float64) bool {
+	return d.Options.TimeLimit == 0 || took <= float64(d.Left()-max(d.closing(&d.upper), d.closing(&d.lower)))/2
 }
 
 // advanceAll advances sides, both at once where there are two processors: one of them on a

@@ -101,8 +101,14 @@ func aligned(b bound, want int) int {
 	}
 	const patience = 0.3 // weighs a finer grid against a better aligned one
 	best, least := want, math.Inf(1)
-	// One step of n is 1/γ cells, so a good K is never further away.
-	for k := want; k <= want+int(1/marks[0])+1; k++ {
+	// One step of n is 1/γ cells, so a good K is never further away; and with γ next to a whole number, K more move n by as
+	// little as γ is off it, which is worth somewhat more cells.
+	steps := 1 / marks[0]
+	if off := math.Abs(marks[0] - math.Round(marks[0])); marks[0] > 0.5 {
+		const share = 0.25 // of the cells
+		steps = max(steps, min(1/max(off, 1e-9), share*float64(want)))
+	}
+	for k := want; k <= want+int(steps)+1; k++ {
 		offset, first := b.align(marks, k)
 		penalty := misses(marks, k, offset, first)
 		if penalty += patience * float64(k-want) / float64(k); penalty < least {

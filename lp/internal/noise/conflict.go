@@ -11,9 +11,9 @@ import (
 
 	"github.com/noisewright/noisewright/dp"
 	"github.com/noisewright/noisewright/internal/check"
+	"github.com/noisewright/noisewright/internal/solver"
 	"github.com/noisewright/noisewright/lp/internal/engine"
 	"github.com/noisewright/noisewright/lp/internal/meet"
-	"github.com/noisewright/noisewright/lp/solver"
 )
 
 // conflict names constraints that cannot be kept together: those left after dropping every one

@@ -19,10 +19,10 @@ import (
 
 	"github.com/noisewright/noisewright/dp"
 	"github.com/noisewright/noisewright/internal/check"
+	"github.com/noisewright/noisewright/internal/solver"
 	"github.com/noisewright/noisewright/loss"
 	"github.com/noisewright/noisewright/lp/internal/meet"
 	"github.com/noisewright/noisewright/lp/internal/noise/staircase"
-	"github.com/noisewright/noisewright/lp/solver"
 	"github.com/noisewright/noisewright/tables"
 )
 
@@ -248,7 +248,8 @@ func (d *designer) plan() (*side, error) {
 	err := check.Errorf("lp", meet.ErrLimit, "finer grids would not be done in time")
 	for i, s := range slices.Concat(worth, patient, worth) {
 		power := 1.5
-		if i >= len(worth)+len(patient) || d.Gap() > farApart { // nothing is worth more than a bound
+		// Nothing is worth more than a bound, of which part of a program proves one, too.
+		if s == &d.lower && (i >= len(worth)+len(patient) || d.Gap() > farApart) {
 			power = 1
 		}
 		switch {
@@ -314,42 +315,50 @@ func (d *designer) widen(sides ...*side) {
 
 // finerInTime refines the grid of a side, which is estimated to miss so much, as far as
 // its next program can be expected to end in time, and reports whether it can: half of
-// what is left is enough for it. A small step may take all that is left, and is counted on to take a power of nK, of n cells
+// what is left is enough for it. The smallest step may take all that is left, and is counted on to take a power of nK, of n cells
 // of which K make up a sensitivity: 1.5 is what it often is, and 1 for what else the time would be lost to;
 // and a program that proves a bound may take longer, as what is done of it proves one too.
 func (d *designer) finerInTime(s *side, missed, power float64) bool {
+	const narrow = 1.2 // what is not done in time on a grid on which jumps lie well may be on one next to it
 	before, reach := s.grid, s.reach
-	for growth := d.growth(s, missed); ; growth *= 0.7 {
+	// refined returns how many times as much time there is as the program of a refined grid takes, that growing with a power of nK.
+	refined := func(growth, span, power float64) float64 {
 		s.grid.k, s.reach = before.k, reach
-		d.finer(s, max(growth, minGrowth))
+		d.finer(s, max(growth, minGrowth), span)
 		if d.Options.TimeLimit == 0 || s.took == 0 {
-			return true
+			return math.Inf(1)
 		}
 		g := s.bound.extent(s.grid.k, s.reach)
 		ratio := float64(g.n) * float64(g.k) / (float64(before.n) * float64(before.k))
-		left := float64(d.Left()-d.closing(s)) / float64(s.took)
-		if math.Pow(ratio, s.slows) <= left/2 {
-			return true
-		}
-		if growth > minGrowth {
-			continue
-		}
-		if s == &d.lower {
-			left *= 1.5
-		}
-		if math.Pow(ratio, power) <= left {
-			return true
-		}
-		s.grid, s.reach = before, reach
-		return false
+		return float64(d.Left()-d.closing(s)) / float64(s.took) / math.Pow(ratio, power)
 	}
+	for _, span := range []float64{jumpSpan, narrow} {
+		for growth := d.growth(s, missed); ; growth *= 0.7 {
+			if refined(growth, span, s.slows) >= 2 {
+				return true
+			}
+			if growth <= minGrowth {
+				break
+			}
+		}
+	}
+	enough := 1.0
+	if s == &d.lower {
+		enough /= 1.5
+	}
+	if refined(minGrowth, narrow, power) >= enough {
+		return true
+	}
+	s.grid, s.reach = before, reach
+	return false
 }
 
-// finer refines the grid of a side; where cells are points already, only its support.
-func (d *designer) finer(s *side, growth float64) {
+// finer refines the grid of a side; where cells are points already, only its support. Where a loss jumps, span is
+// how many times finer still it may become.
+func (d *designer) finer(s *side, growth, span float64) {
 	before := s.grid.k
 	s.reach = max(s.reach, s.bound.reach(d.Aim()))
-	s.grid.k = d.nextCells(s, int(math.Ceil(float64(before)*growth)))
+	s.grid.k = d.nextCells(s, int(math.Ceil(float64(before)*growth)), span)
 	if s == &d.lower && d.finest > 0 {
 		s.grid.k = min(s.grid.k, max(d.finest, before))
 	}
@@ -410,7 +419,7 @@ func (d *designer) advance(ctx context.Context, s *side) error {
 	s.value, err = s.bound.solve(ctx, d, g)
 	s.took = d.Elapsed() - start
 	s.slows = slowing(took, s.took, float64(g.n)*float64(g.k)/(float64(before.n)*float64(before.k)))
-	s.learn()
+	d.learn(s)
 	return err
 }
 
@@ -466,14 +475,20 @@ func tooFine(g grid) error {
 }
 
 // learn estimates what a side still misses from what its last two programs achieved.
-func (s *side) learn() {
+func (d *designer) learn(s *side) {
 	s.missed = math.Inf(1)
 	if s.before.value <= 0 || s.value <= 0 {
 		return
 	}
+	var was, now float64 // that it misses because of jumps
+	if d.byJumps() {
+		was, now = d.jumpsMiss(s, s.before.k), d.jumpsMiss(s, s.grid.k)
+	}
 	switch gained := math.Abs(s.value - s.before.value); {
 	case s.grid.k == s.before.k: // by its support alone
 		s.missed = gained
+	case now < was:
+		s.missed = gained * now / (was - now)
 	case s.grid.k > s.before.k:
 		// An error of e/K^r has lost e/K^r − e/K'^r between two grids.
 		ratio := float64(s.grid.k) / float64(s.before.k)

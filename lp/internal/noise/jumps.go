@@ -30,12 +30,13 @@ func (d *designer) meetJumps(ctx context.Context) error {
 		return nil
 	}
 	d.lower.bound.(*lower).kind = betweenNodes
+	stretch := 1.0
 	for part := share; ; part = max(part, share*finest) {
 		aim := d.Aim()
 		var turn []*side
 		later := false
 		for _, s := range d.sides() {
-			k, reach := d.jumpCells(s, part*aim), max(s.reach, s.bound.reach(aim))
+			k, reach := d.jumpCells(s, part*aim), max(s.reach, s.bound.reach(aim))*stretch
 			switch {
 			case k == s.grid.k && s.missed <= worthless*d.remaining(): // a wider support gains nothing
 				later = true
@@ -64,7 +65,7 @@ func (d *designer) meetJumps(ctx context.Context) error {
 			part = share
 		default:
 			part /= 2
-			d.upper.reach, d.lower.reach = d.upper.reach*longer, d.lower.reach*longer
+			stretch = longer
 		}
 	}
 }
@@ -126,14 +127,23 @@ func (d *designer) jumpsMiss(s *side, k int) float64 {
 	return least
 }
 
-// nextCells returns a good number of cells per sensitivity for the next program of a side, at least want.
-func (d *designer) nextCells(s *side, want int) int {
-	if len(d.jumps) == 0 || d.lower.bound.(*lower).kind != betweenNodes {
+// byJumps reports whether grids are chosen by where the jumps of the loss lie on them.
+func (d *designer) byJumps() bool {
+	return len(d.jumps) > 0 && d.lower.bound.(*lower).kind == betweenNodes
+}
+
+// jumpSpan is how many times more cells than are wanted are looked at where a loss jumps.
+const jumpSpan = 2
+
+// nextCells returns a good number of cells per sensitivity for the next program of a side, at least want, and at most span
+// times as many where a loss jumps.
+func (d *designer) nextCells(s *side, want int, span float64) int {
+	if !d.byJumps() {
 		return aligned(s.bound, want)
 	}
 	const patience = 0.3 // of the gap, for twice as many
 	best, least := want, math.Inf(1)
-	for k := want; k <= 2*want; k++ {
+	for k := want; float64(k) <= span*float64(want); k++ {
 		if miss := d.jumpsMiss(s, k) + patience*d.Aim()*float64(k-want)/float64(want); miss < least {
 			best, least = k, miss
 		}

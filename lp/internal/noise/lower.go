@@ -9,10 +9,10 @@ import (
 
 	"github.com/noisewright/noisewright/dp"
 	"github.com/noisewright/noisewright/internal/exact"
+	"github.com/noisewright/noisewright/internal/solver"
 	"github.com/noisewright/noisewright/loss"
 	"github.com/noisewright/noisewright/lp/internal/engine"
 	"github.com/noisewright/noisewright/lp/internal/meet"
-	"github.com/noisewright/noisewright/lp/solver"
 	"github.com/noisewright/noisewright/tables"
 )
 
@@ -122,7 +122,10 @@ func (l *lower) reach(gap float64) float64 {
 		r = min(r, 1+max(4, 1+1.5*power)/p.Epsilon)
 		// Those beyond the first step say what helps beside the loss of a sensitivity further out.
 		if second := math.Exp(-p.Epsilon) * (power + 1) * math.Exp2(power); l.core != nil && second < gap {
-			r = 1.3 * l.core.Width / 2
+			// But what lies where the loss is 0 yet is held back by events there alone.
+			if near := 1.3 * l.core.Width / 2; p.Loss.At(near*p.Sensitivity) > 0 {
+				r = near
+			}
 		}
 	}
 	return min(r, tailReach(p, gap/2)+1)

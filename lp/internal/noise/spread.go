@@ -61,8 +61,11 @@ func (d *designer) meetSpread(ctx context.Context) error {
 		d.dual, d.Bound = r.dual, r.Bound
 	}
 	if r.table != nil {
-		if t, err := d.rounded(r.table); err == nil {
-			d.keepTable(t)
+		const little, most = 0.1, 0.6 // of the time that is left
+		d.keepRounded(r.table, little)
+		// Where only rounding misses the gap, it may take longer.
+		if d.Options.TimeLimit > 0 && d.Gap() > d.Options.Gap && meet.RelativeGap(r.Best, d.Bound) <= d.Options.Gap {
+			d.keepRounded(r.table, most)
 		}
 	}
 	d.Report(max(r.upper.grid.k, r.lower.grid.k))
@@ -110,19 +113,27 @@ func (d *designer) realProblem() (p dp.Problem, least float64, ok bool) {
 	return p, least, true
 }
 
+// keepRounded keeps real noise, rounded in a share of the time that is left, if it is the best.
+func (d *designer) keepRounded(t *tables.Table, share float64) {
+	if v, err := d.rounded(t, share); err == nil {
+		d.keepTable(v)
+	}
+}
+
 // rounded rounds real noise to the points: with cells of s points each that make up P or more, noise of that
-// sensitivity to cells, and a uniform point of the cell.
-func (d *designer) rounded(t *tables.Table) (*tables.Verified, error) {
+// sensitivity to cells, and a uniform point of the cell. It takes a share of the time that is left.
+func (d *designer) rounded(t *tables.Table, share float64) (*tables.Verified, error) {
 	const (
 		each   = 4 * time.Nanosecond // cells times cells per sensitivity, as certifying takes
-		share  = 0.1                 // of the time that is left
 		little = 1 << 22             // work that noise is worth even if none is left
 		perRun = 80                  // cells that take as long as the points of a cell that are equally heavy
 	)
 	work, cells := float64(1<<27), float64(d.Options.MaxCells)
+	single := cells // if they are points
 	if d.Options.TimeLimit > 0 {
 		work = min(work, max(share*float64(d.Left())/float64(each), little))
 		cells = min(cells, max(fewCells, share*float64(d.Left())/float64(d.perCell())))
+		single = min(single, max(fewCells, share*float64(d.Left())/float64(d.perPoint())))
 	}
 	_, _, quick := loss.PolynomialBeyond(d.Loss)
 	masses, atom := t.PMF()
@@ -133,7 +144,7 @@ func (d *designer) rounded(t *tables.Table) (*tables.Verified, error) {
 	for s := int64(1); s <= d.points && size == 0 || s < 3*size; s += 2 {
 		k := (d.points + s - 1) / s
 		n := 2 * (reach + 1) * float64(k)
-		if n > cells {
+		if s == 1 && n > single || s > 1 && n > cells {
 			continue
 		}
 		if quick {

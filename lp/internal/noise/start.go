@@ -124,6 +124,9 @@ func (d *designer) perCell() time.Duration {
 	return 25 * time.Microsecond
 }
 
+// perPoint is perCell of a single point.
+func (d *designer) perPoint() time.Duration { return min(d.perCell(), 8*time.Microsecond) }
+
 // freeTable returns noise that costs nothing, of a loss that is 0 as far out as truncated Laplace
 // noise reaches, or nil: programs leave some mass where it costs.
 func (d *designer) freeTable() *tables.Verified {

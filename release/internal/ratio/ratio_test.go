@@ -273,8 +273,8 @@ func TestCoverage(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			r := rand.New(rand.NewPCG(7, 8))
-			sa, errA := sampler.NewNoiseDeterministic(test.a, [32]byte{1}, sampler.Options{})
-			sb, errB := sampler.NewNoiseDeterministic(test.b, [32]byte{2}, sampler.Options{})
+			sa, errA := sampler.NewNoise(test.a, sampler.Options{Entropy: sampler.Deterministic([32]byte{1})})
+			sb, errB := sampler.NewNoise(test.b, sampler.Options{Entropy: sampler.Deterministic([32]byte{2})})
 			if err := errors.Join(errA, errB); err != nil {
 				t.Fatal(err)
 			}

@@ -406,9 +406,10 @@ Differentially private coordinate descent for composite empirical risk minimizat
 		Example: "  noisewright learn pcd --data train.csv --schema schema.json --epsilon 1 --delta 1e-6 --test test.csv -o model.json",
 	})
 	own.Rounds, own.StepSize, own.Lambda = 100, 4, 1e-8
-	f.Integer(&own.Rounds, "rounds", "", 1, learn.MaxRounds, "rounds of steps; coefficients are averaged over the second half of them")
-	f.OptionalInteger(&own.PerRound, "per-round", 1, learn.MaxRounds, "steps in a round (default a quarter of the features, the intercept counted as one)")
-	f.Number(&own.StepSize, "step-size", shell.AtMost("a number", learn.MaxStepSize), fmt.Sprintf("largest step along the mean gradient, without unit: above 0, at most %d", learn.MaxStepSize))
+	rounds, longest := own.Limits()
+	f.Integer(&own.Rounds, "rounds", "", 1, rounds, "rounds of steps; coefficients are averaged over the second half of them")
+	f.OptionalInteger(&own.PerRound, "per-round", 1, rounds, "steps in a round (default a quarter of the features, the intercept counted as one)")
+	f.Number(&own.StepSize, "step-size", shell.AtMost("a number", longest), fmt.Sprintf("largest step along the mean gradient, without unit: above 0, at most %g", longest))
 	f.Number(&own.Lambda, "lambda", shell.AtMost("a number", 1), "weight of the sum of the coefficients' magnitudes beside the mean loss: above 0, at most 1")
 	return f.Run(func(ctx context.Context) error {
 		return o.run(ctx, learner{

@@ -429,7 +429,10 @@ func (o *ledgerLeftOptions) left(ctx context.Context, l *ledger.Ledger) error {
 	if o.deltas == nil {
 		o.deltas = []float64{0}
 		if total := l.Terms().Delta; find && total > 0 {
-			o.deltas = append(o.deltas, total/100, total/10)
+			for _, part := range []float64{100, 10} {
+				delta, _ := strconv.ParseFloat(fmt.Sprintf("%.6g", total/part), 64)
+				o.deltas = append(o.deltas, delta)
+			}
 		}
 	}
 	var list []shell.Object
@@ -443,6 +446,9 @@ func (o *ledgerLeftOptions) left(ctx context.Context, l *ledger.Ledger) error {
 				return err
 			}
 			one, text = shell.Object{"epsilon", epsilon, "delta", delta}, "one release of epsilon "+shell.DigitsDown(epsilon)
+			if epsilon <= 1e-9*l.Terms().Epsilon { // less is what rounding left
+				text = "no release"
+			}
 		} else {
 			n, err := l.LeftTimes(ctx, account.Cost{Epsilon: o.epsilon, Delta: delta})
 			if err != nil {

@@ -12,6 +12,7 @@ import (
 	"math"
 	"math/big"
 	"regexp"
+	"strconv"
 	"strings"
 	"sync"
 	"time"
@@ -31,19 +32,20 @@ import (
 
 type releaseOptions struct {
 	shell.Common
-	query  release.Query
-	data   string // file
-	csv    dialect
-	value  string // of a query of the kind value
-	ledger string // file
-	tables string // directory
-	design lp.Options
+	query    release.Query
+	maxError string // in the place of the query's epsilon
+	data     string // file
+	csv      dialect
+	value    string // of a query of the kind value
+	ledger   string // file
+	tables   string // directory
+	design   lp.Options
 }
 
 // NewReleaseCommand returns the commands that release statistics.
 func NewReleaseCommand(s *shell.Streams) *cobra.Command {
 	cmd := &cobra.Command{
-		Use:   "release count|sum|mean|histogram|quantile|top|best|value|batch|workload|series",
+		Use:   "release count|sum|mean|variance|distinct|histogram|quantile|top|best|value|batch|workload|series",
 		Short: "Publish a statistic of a data set with the best proven noise",
 		Long: `Publish a number about a data set so that it is (epsilon, delta)-differentially
 private: a count, a sum, a mean, a histogram or a quantile of the rows of a CSV file,
@@ -104,6 +106,17 @@ whichever has the smaller error.`,
 		`--data people.csv --column hours --lower 0 --upper 100 --epsilon 0.1 --delta 1e-8`,
 	},
 	{
+		release.Variance, "variance", "Find the variance of a column", `Find the variance of the values of a column, each clipped to the bounds: their mean
+squared distance from their mean, in squared units. A sum, one of squares and the number
+of rows get noise, a third of the privacy each; if that number is public, half each.`,
+		`--data people.csv --column hours --lower 0 --upper 100 --epsilon 0.3 --delta 1e-8`,
+	},
+	{
+		release.Distinct, "distinct", "Count the different values of a column", `Count the different texts in a column, but for blanks at their ends; empty ones do not
+count. One row brings or takes one at most, so the noise is that of a count.`,
+		`--data people.csv --column city --epsilon 0.1 --delta 1e-8`,
+	},
+	{
 		release.Histogram, "histogram", "Count the rows for every key, or between edges", `Count the rows for each of the keys of a column, or the values of a column between
 edges. Rows with other keys, or beyond the edges, do not count. With --person a person
 counts once for each key, and for at most --max-per-person keys.`,
@@ -153,6 +166,15 @@ probability of at least 0.95; nothing is said of the distance in values.`
 	return "\n\n" + releaseInterval
 }
 
+// hasError reports whether how far an answer is from the exact one does not depend on the data.
+func hasError(kind release.Kind) bool {
+	switch kind { //nolint:exhaustive // others do
+	case release.Count, release.Sum, release.Histogram, release.Distinct, release.Quantile:
+		return true
+	}
+	return false
+}
+
 const releaseInterval = `The answer comes with an interval that contains the exact one (of what counts, within
 the bounds) with a probability of at least 0.95, from the exact quantiles of the noise.`
 
@@ -166,7 +188,23 @@ func newReleaseOf(s *shell.Streams, kind release.Kind, cmd *cobra.Command) *cobr
 	} else {
 		o.dataFlags(f)
 	}
-	f.Number(&q.Epsilon, "epsilon", shell.PositiveEpsilon, "privacy parameter epsilon of the release, without unit: "+shell.PositiveEpsilon.Want)
+	epsilon := func() {
+		f.Number(&q.Epsilon, "epsilon", shell.PositiveEpsilon, "privacy parameter epsilon of the release, without unit: "+shell.PositiveEpsilon.Want)
+	}
+	if hasError(kind) {
+		f.Func("max-error", "ERROR", "", "in the place of epsilon: the largest error of an answer with its probability, such as 3@0.95 (of a quantile, in rows): the least epsilon for it is spent", func(text string) error {
+			most, level, _ := strings.Cut(text, "@")
+			size, bad := strconv.ParseFloat(most, 64)
+			p, worse := strconv.ParseFloat(level, 64)
+			if o.maxError = text; bad != nil || worse != nil || !(size > 0) || math.IsInf(size, 0) || !(p > 0 && p < 1) {
+				return shell.Want("an error and its probability, such as 3@0.95")
+			}
+			return nil
+		})
+		f.Unless("max-error", epsilon)
+	} else {
+		epsilon()
+	}
 	f.Number(&q.Delta, "delta", shell.Delta, "privacy parameter delta of the release, a probability: "+shell.Delta.Want)
 	f.Prudent(&o.Common, &q.Epsilon, &q.Delta)
 	q.Releases = 1
@@ -185,6 +223,9 @@ func newReleaseOf(s *shell.Streams, kind release.Kind, cmd *cobra.Command) *cobr
 	f.Output(&o.Common, "JSON file to write the answer to", "json")
 	f.Summary(&o.Common, "output")
 	f.Check(func() error {
+		if strings.HasPrefix(q.Bounds, "prior:") {
+			q.Rows, _ = shell.ParseCount(cmd.Flags().Lookup("rows").Value.String())
+		}
 		switch {
 		case math.IsNaN(q.Epsilon + q.Delta + q.Lower + q.Upper + q.Probability + q.Sensitivity):
 			return nil // reported
@@ -193,7 +234,11 @@ func newReleaseOf(s *shell.Streams, kind release.Kind, cmd *cobra.Command) *cobr
 		case q.Person != "" && q.MaxPerPerson == 0 && !choosesGroups(kind):
 			return shell.About("max-per-person", "", shell.Want("how many rows of a person count at most"))
 		}
-		return q.Validate()
+		given := *q
+		if o.maxError != "" {
+			given.Epsilon = 1 // it is looked for
+		}
+		return given.Validate()
 	})
 	cmd = f.Run(o.run)
 	if kind == release.Value {
@@ -230,18 +275,19 @@ func (o *releaseOptions) dataFlags(f *shell.Flags) {
 	_, mostRows, mostCandidates := q.Limits()
 	f.RequiredFile(&o.data, "data", "a CSV file", "CSV file with a header, - for standard input; perhaps compressed with gzip or zstd", "csv", "gz", "zst")
 	o.csv.flags(f, asLedger)
-	number := shell.Any("a finite number, in the units of the column")
 	switch q.Kind { //nolint:exhaustive // others have no column
-	case release.Sum, release.Mean, release.Quantile:
+	case release.Sum, release.Mean, release.Variance, release.Quantile:
 		f.String(&q.Column, "column", "column of the values")
 		f.Require(&q.Column, "column", "the column of the values")
-		f.Number(&q.Lower, "lower", number, "values below are clipped to it, in the units of the column")
-		f.Number(&q.Upper, "upper", number, "values above are clipped to it, in the units of the column")
+		boundFlags(f, q)
+	case release.Distinct:
+		f.String(&q.Column, "column", "column of the values")
+		f.Require(&q.Column, "column", "the column of the values")
 	case release.Histogram:
 		f.String(&q.Column, "column", "column of the values to count between --edges")
 		f.Func("edges", "numbers", "", "edges A,B,C…: counts of A <= value < B, B <= value < C and so on, the last edge inclusive", func(text string) (err error) {
 			for s := range strings.SplitSeq(text, ",") {
-				v, bad := shell.ParseNumber(strings.TrimSpace(s), number)
+				v, bad := shell.ParseNumber(strings.TrimSpace(s), columnNumber)
 				if bad != nil {
 					err = shell.Want("ascending numbers, separated by commas")
 				}
@@ -262,6 +308,9 @@ func (o *releaseOptions) dataFlags(f *shell.Flags) {
 	if q.Kind != release.Best {
 		f.String(&q.By, "by", "column of keys, for one answer for each of --keys")
 		keyFlags(f, q)
+	}
+	if q.Kind == release.Count || q.Kind == release.Histogram {
+		f.Bool(&q.PrivateKeys, "private-keys", "with --by, where nobody knows --keys: answer for those in the data that enough rows or persons have, with half of epsilon and of delta, which is above 0, for which these are")
 	}
 	f.String(&q.Person, "person", "column that tells whose a row is, to protect persons in the place of rows")
 	f.OptionalInteger(&q.MaxPerPerson, "max-per-person", 1, mostRows, "with --person: how many rows of a person count at most (chosen at random), or with --by how many keys")
@@ -299,6 +348,17 @@ func (o *releaseOptions) run(ctx context.Context) error {
 		}
 		defer book.Close()
 		l = book
+	}
+	if o.maxError != "" {
+		o.Progress().Watch("looking for the least epsilon")
+		one := release.Statistic{Query: o.query, Error: o.maxError}
+		one.Delta = 0 // it has all of the total's
+		found, err := release.Split(ctx, dp.Budget{Epsilon: 20, Delta: o.query.Delta}, true, []release.Statistic{one}, o.source())
+		if err != nil {
+			return shell.Invalid("noisewright release "+string(o.query.Kind)+" --help", err)
+		}
+		o.query = found[0]
+		o.WarnWeak(o.query.Epsilon, o.query.Delta, 0)
 	}
 	answer, err := release.Release(ctx, l, o, o.query, o.source())
 	if err != nil {
@@ -453,6 +513,9 @@ func ledgerRow(e *release.Entry) shell.Row {
 
 func (o *releaseOptions) rows(r *release.Answer) []shell.Row {
 	var rows []shell.Row
+	if len(r.Answers) == 0 {
+		rows = append(rows, shell.Row{"answer", "no key that enough have"})
+	}
 	for _, a := range r.Answers {
 		if choosesGroups(r.Kind) {
 			break
@@ -463,6 +526,7 @@ func (o *releaseOptions) rows(r *release.Answer) []shell.Row {
 			text = fmt.Sprintf("%v, with a probability of at least %v no more than %d rows from the quantile", a.Value, r.Level, a.RankError)
 		}
 		rows = append(rows, shell.Row{cmp.Or(a.Key, "answer"), text})
+		rows = append(rows, boundRows(a.Clipped)...)
 	}
 	rows = append(rows, choiceRows(r)...)
 	unit := "a " + r.Unit

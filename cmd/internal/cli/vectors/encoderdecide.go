@@ -123,7 +123,7 @@ func (o *trainOptions) decisions(ctx context.Context, d *encoders.Data) (*decide
 	case filter && len(d.Target.Classes)-1 > slices.Max(o.coordinates):
 		return nil, nil // logistic regression sends more numbers
 	}
-	if most := lp.MaxEpsilon; !filter && o.promise.Epsilon > float64(most) {
+	if most := lp.Limits.Epsilon.Max; !filter && o.promise.Epsilon > most {
 		if !alone {
 			return nil, nil // numbers may be sent at it
 		}

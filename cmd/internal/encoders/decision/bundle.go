@@ -57,7 +57,7 @@ func silence(cells int, epsilon float64) (*local.Verified, error) {
 		s.Values.Labels = append(s.Values.Labels, strconv.Itoa(i))
 		s.Rows, s.Costs = append(s.Rows, []uint64{1 << 63, 1 << 63}), append(s.Costs, []float64{0, 0})
 	}
-	r, err := local.New(s)
+	r, err := local.New(context.Background(), s)
 	if err != nil {
 		return nil, check.Errorf("decision", nil, "%w", err)
 	}

@@ -372,7 +372,7 @@ func TestOwnRandomizer(t *testing.T) {
 			yes := uint64(2+i) * unit // of 8
 			s.Rows, s.Costs = append(s.Rows, []uint64{yes, -yes}), append(s.Costs, []float64{float64(i), 0})
 		}
-		r, err := local.New(s)
+		r, err := local.New(t.Context(), s)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -416,7 +416,7 @@ func TestOwnRandomizer(t *testing.T) {
 	}
 	s := made("b", "a", "c").Spec()
 	s.Epsilon = 0.5
-	loud, err := local.New(s)
+	loud, err := local.New(t.Context(), s)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -49,7 +49,7 @@ func newRandomizer(ctx context.Context, p law, epsilon float64) (*local.Verified
 	for j := range rows[0] {
 		s.AnswerLabels = append(s.AnswerLabels, strconv.Itoa(j))
 	}
-	r, err := local.NewContext(ctx, s)
+	r, err := local.New(ctx, s)
 	if err != nil {
 		return nil, check.Errorf("decision", nil, "%w", err)
 	}
@@ -118,7 +118,7 @@ func OwnRandomizer(r *local.Randomizer, classes []string) (*local.Verified, erro
 	s.Values.Labels, s.Values.Shares = slices.Clone(classes), picked(s.Values.Shares, order)
 	s.Rows, s.Costs = picked(s.Rows, order), picked(s.Costs, order)
 	s.Dual, s.Claims = nil, local.Claims{}
-	moved, err := local.New(s)
+	moved, err := local.New(context.Background(), s)
 	if err != nil {
 		return nil, err
 	}

@@ -74,6 +74,9 @@ func TestRelease(t *testing.T) {
 	do(t, ctx, change("statistic", "histogram"), change("where", ""), change("by", "city"), change("keys", "Jena,Ulm,Bonn,Kiel,Hof"), press,
 		until(`document.querySelectorAll("#answers .whisker").length === 5`), idle())
 	contains(t, ctx, "left", "one release of epsilon 0.6, delta 0")
+	if shown := text(t, ctx, "answers"); !regexp.MustCompile(`Ulm: \d+, \d+ to \d+ with a probability of at least 0.95`).MatchString(shown) {
+		t.Errorf("beside the picture stands %q, want what the program prints", shown)
+	}
 	accessible(t, ctx, "histogram")
 	shoot(t, ctx, "release-histogram")
 	do(t, ctx, change("statistic", "workload"), change("by", "month"), change("keys", "jan,feb,mar,apr,may,jun,jul,aug,sep,oct,nov,dec"),

@@ -10,6 +10,7 @@
   const mostBytes = 11 * 2 ** 20; // of a file, which is a third longer in a request
   let data = null; // what was dropped: {name, bytes in base64}
   let plan = null; // the file of a plan
+  let printed = []; // names and what is said of them, as the program prints it
 
   function request() {
     const fields = talk.fields();
@@ -43,6 +44,7 @@
   }
 
   function showAnswer(r) {
+    printed = r.rows;
     reveal("card-answer", "card-command");
     $("results").classList.remove("stale");
     $("answers").replaceChildren();
@@ -60,7 +62,7 @@
       name: "Answers with their intervals", summary: `Answers, each with an interval that has the exact one with a probability of at least ${level}.`,
       x: { name: "answer", snap: true, low: 0.5, high: answers.length + 0.5, label: (v) => (Number.isInteger(v) ? names[v - 1] ?? "" : "") },
       y: { name: "answer, with its interval", room: true, zero: kind !== "mean", also: answers.flatMap((a) => [a.lower, a.upper]) }, height: 320,
-      series: [{ name: `answers, exact within the lines with at least ${100 * level} %`, whiskers: true, style: "c1", points: answers.map((a, i) => [i + 1, a.value, `${names[i]}: ${charts.approximate(a.value)}, ${charts.approximate(a.lower)} to ${charts.approximate(a.upper)}`, a.lower, a.upper]) }],
+      series: [{ name: `answers, exact within the lines with at least ${100 * level} %`, whiskers: true, style: "c1", points: answers.map((a, i) => [i + 1, a.value, `${names[i]}: ${printed.find(([name]) => name === names[i])?.[1] ?? charts.approximate(a.value)}`, a.lower, a.upper]) }],
     });
   }
 

@@ -16,7 +16,7 @@ import (
 	"slices"
 	"sort"
 
-	"github.com/noisewright/noisewright/lp/solver"
+	"github.com/noisewright/noisewright/internal/solver"
 )
 
 // Problem asks for masses p ≥ 0, one of each variable:

@@ -9,8 +9,8 @@ import (
 	"math/rand/v2"
 	"testing"
 
+	"github.com/noisewright/noisewright/internal/solver"
 	"github.com/noisewright/noisewright/lp/highs"
-	"github.com/noisewright/noisewright/lp/solver"
 )
 
 // randomProblem asks for masses that sum to 1, with limits whose terms are pairs of

@@ -6,7 +6,7 @@ import (
 	"math"
 	"slices"
 
-	"github.com/noisewright/noisewright/lp/solver"
+	"github.com/noisewright/noisewright/internal/solver"
 )
 
 // A limit Σ_j (p_gain(j) − R·p_lose(j))₊ ≤ δ is the maximum of a linear function over

@@ -8,7 +8,7 @@ import (
 	"fmt"
 
 	"github.com/noisewright/noisewright/internal/check"
-	"github.com/noisewright/noisewright/lp/solver"
+	"github.com/noisewright/noisewright/internal/solver"
 )
 
 // ErrFailed marks a relaxation that none of the solver's algorithms could solve.

@@ -8,7 +8,7 @@ import (
 	"math"
 	"testing"
 
-	"github.com/noisewright/noisewright/lp/solver"
+	"github.com/noisewright/noisewright/internal/solver"
 )
 
 // scripted answers one Solve after another from a list, and takes note of them.

@@ -14,8 +14,8 @@ import (
 	"math"
 	"slices"
 
+	"github.com/noisewright/noisewright/internal/solver"
 	"github.com/noisewright/noisewright/lp/internal/engine/cuts"
-	"github.com/noisewright/noisewright/lp/solver"
 )
 
 // ErrFailed marks a program on which the method made no progress: it may have no

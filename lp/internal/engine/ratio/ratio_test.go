@@ -11,8 +11,8 @@ import (
 	"math/rand/v2"
 	"testing"
 
+	"github.com/noisewright/noisewright/internal/solver"
 	"github.com/noisewright/noisewright/lp/highs"
-	"github.com/noisewright/noisewright/lp/solver"
 )
 
 // random is a program whose laws are those of few values, with totals, means, losses up to

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package tables
+// Package theorem writes what Coq is to prove of a table file, by the theories of proofs/.
+package theorem
 
 import (
 	"bytes"
@@ -18,6 +19,7 @@ import (
 	"github.com/noisewright/noisewright/dp"
 	"github.com/noisewright/noisewright/internal/check"
 	"github.com/noisewright/noisewright/internal/exact"
+	"github.com/noisewright/noisewright/tables"
 )
 
 // theorem is what the template needs of a file.
@@ -37,18 +39,18 @@ const pieceBytes = 2000
 // maxExponent is that of the multipliers that proofs/Bound.v can count in units of 2^-96.
 const maxExponent = 96
 
-// WriteTheorem writes, as a file of Coq, the theorems of proofs/ about a table file of the given name, whose bytes it
+// Write writes, as a file of Coq, the theorems of proofs/ about a table file of the given name, whose bytes it
 // contains. Coq decodes them again and decides: what is written here proves nothing by itself. Claims that no theorem is
 // about are named in it as not machine-checked.
-func WriteTheorem(w io.Writer, name string, file []byte) error {
-	t, err := Decode(bytes.NewReader(file))
+func Write(w io.Writer, name string, file []byte) error {
+	t, err := tables.Decode(bytes.NewReader(file))
 	if err != nil {
 		return err
 	}
 	if bytes.ContainsFunc(file, func(r rune) bool { return r > unicode.MaxASCII }) {
-		return check.Field("tables", "file", name, "one without characters beyond ASCII, for a theorem")
+		return check.Field("theorem", "file", name, "one without characters beyond ASCII, for a theorem")
 	}
-	s := &t.spec
+	s := t.Spec()
 	claimedDelta, err := exact.ParseDecimal(s.Claims.Delta)
 	if err != nil {
 		return err
@@ -67,8 +69,8 @@ func WriteTheorem(w io.Writer, name string, file []byte) error {
 		Sensitivity:  fraction(exact.Rational(s.Privacy.Sensitivity)),
 		ClaimedDelta: fraction(claimedDelta), ClaimedLoss: fraction(claimedLoss), ClaimedBound: fraction(claimedBound),
 	}
-	x.Open = s.open()
-	x.Loss, x.Bound = s.lossOpen() == "", s.boundOpen() == ""
+	x.Open = open(&s)
+	x.Loss, x.Bound = lossOpen(&s) == "", boundOpen(&s) == ""
 	for piece := range slices.Chunk(file, pieceBytes) {
 		x.Pieces = append(x.Pieces, strings.ReplaceAll(string(piece), `"`, `""`))
 	}
@@ -76,24 +78,24 @@ func WriteTheorem(w io.Writer, name string, file []byte) error {
 }
 
 // open lists the claims of the file that no theorem is about.
-func (s *Spec) open() (list []string) {
-	if why := s.lossOpen(); why != "" {
+func open(s *tables.Spec) (list []string) {
+	if why := lossOpen(s); why != "" {
 		list = append(list, fmt.Sprintf("that the expected loss is at most %s: %s", s.Claims.ExpectedLoss, why))
 	}
-	if why := s.boundOpen(); why != "" {
+	if why := boundOpen(s); why != "" {
 		list = append(list, fmt.Sprintf("that no noise has an expected loss below %s: %s", s.Claims.LowerBound, why))
 	}
 	if !reflect.ValueOf(s.Constraints).IsZero() {
 		list = append(list, "that the noise keeps its constraints: they are not covered")
 	}
-	if s.Total != (Total{}) {
+	if s.Total != (tables.Total{}) {
 		list = append(list, "its total of several releases: composition is not covered")
 	}
 	return list
 }
 
 // lossOpen says why no theorem of proofs/Loss.v is about the loss, if none is.
-func (s *Spec) lossOpen() string {
+func lossOpen(s *tables.Spec) string {
 	if s.TailRatio != 0 {
 		return "the loss of a tail is not covered"
 	}
@@ -110,7 +112,7 @@ func (s *Spec) lossOpen() string {
 
 // boundOpen says why the theorem of proofs/Bound.v is not about the lower bound, if it is not. Whatever else than the
 // multipliers of shifts proves a bound, that theorem knows nothing of; so a field that a Dual gets has to be refused here.
-func (s *Spec) boundOpen() string {
+func boundOpen(s *tables.Spec) string {
 	d := s.Dual
 	switch {
 	case d == nil || strings.Trim(s.Claims.LowerBound, "0.") == "":
@@ -123,7 +125,7 @@ func (s *Spec) boundOpen() string {
 		return "only bounds that rest on multipliers of shifts alone, without edges or spread, are covered"
 	case d.Exponent > maxExponent:
 		return fmt.Sprintf("only multipliers in units up to 2^%d are covered", maxExponent)
-	case slices.ContainsFunc(d.Shifts, func(r DualShift) bool { return len(r.Multipliers) == 0 || slices.Max(r.Multipliers) == 0 }):
+	case slices.ContainsFunc(d.Shifts, func(r tables.DualShift) bool { return len(r.Multipliers) == 0 || slices.Max(r.Multipliers) == 0 }):
 		return "shifts without a positive multiplier are not covered"
 	}
 	return ""

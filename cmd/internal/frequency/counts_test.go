@@ -1,15 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package noise
+package frequency
 
 import (
 	"math"
 	"testing"
 )
 
-// TestCountBaselines holds variances of shares against the closed forms of ShareBaselines, and of
+// TestCounts holds variances of shares against the closed forms of Shares, and of
 // prefix sums of two categories, which are one share, against that of a coin.
-func TestCountBaselines(t *testing.T) {
+func TestCounts(t *testing.T) {
 	for _, k := range []int{3, 9} {
 		shares := make([][]float64, k)
 		for j := range shares {
@@ -17,9 +17,9 @@ func TestCountBaselines(t *testing.T) {
 			shares[j][j] = 1
 		}
 		for _, epsilon := range []float64{0.3, 2} {
-			list := CountBaselines(epsilon, shares)
+			list := Counts(epsilon, shares)
 			want := math.Inf(1)
-			for _, b := range ShareBaselines(int64(k), epsilon) {
+			for _, b := range Shares(int64(k), epsilon) {
 				if total, _ := b.Variances(int64(k)); b.Name == "randomized-response" {
 					want = total
 				}
@@ -35,7 +35,7 @@ func TestCountBaselines(t *testing.T) {
 	// Of two categories, p the probability of the truth: p(1−p)/(2p−1)².
 	const epsilon = 1.0
 	p := math.E / (1 + math.E)
-	for _, b := range CountBaselines(epsilon, [][]float64{{1, 0}}) {
+	for _, b := range Counts(epsilon, [][]float64{{1, 0}}) {
 		if want := p * (1 - p) / ((2*p - 1) * (2*p - 1)); b.TotalVariance < want*(1-1e-12) || b.Name != "square-wave" && b.TotalVariance > want*(1+1e-12) {
 			t.Errorf("%s: %g, want %g, which is the least", b.Name, b.TotalVariance, want)
 		}
@@ -49,7 +49,7 @@ func TestCountBaselines(t *testing.T) {
 		}
 	}
 	for i, want := range []float64{191.9356, 109.0118, 151.6539} {
-		if b := CountBaselines(1, rows)[i]; math.Abs(b.TotalVariance-want) > 1e-4 {
+		if b := Counts(1, rows)[i]; math.Abs(b.TotalVariance-want) > 1e-4 {
 			t.Errorf("%s: %g, want %g", b.Name, b.TotalVariance, want)
 		}
 	}

@@ -1,23 +1,23 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package noise
+package frequency
 
 import (
 	"math"
 	"slices"
 )
 
-// CountBaseline is a published mechanism for counts of categories.
-type CountBaseline struct {
+// Count is a published mechanism for counts of categories.
+type Count struct {
 	Name, Source string
 	// TotalVariance is that of the best linear unbiased estimates of all queries, times the number of
 	// people, for data in which all categories are equally frequent.
 	TotalVariance float64
 }
 
-// CountBaselines returns them for the queries, each with a coefficient for each category: of randomized
+// Counts returns them for the queries, each with a coefficient for each category: of randomized
 // response and subset selection, whose answers have no order, and of the square wave, whose have.
-func CountBaselines(epsilon float64, queries [][]float64) []CountBaseline {
+func Counts(epsilon float64, queries [][]float64) []Count {
 	k := len(queries[0])
 	e, n := math.Exp(epsilon), float64(k)
 	trace, whole := 0.0, 0.0 // of G = WᵀW, and 1ᵀG1
@@ -38,7 +38,7 @@ func CountBaselines(epsilon float64, queries [][]float64) []CountBaseline {
 	for d := 2; d < k; d++ {
 		best = min(best, of(float64(d)))
 	}
-	return []CountBaseline{
+	return []Count{
 		{"randomized-response", "Warner 1965, Kairouz et al. 2016", of(1)},
 		{"subset-selection", "Ye & Barg 2018, the best size", best},
 		{"square-wave", "Li et al. 2020, in as many steps as categories", squareWaveCounts(epsilon, queries)},

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package tables
+package theorem
 
 import (
 	"bytes"
@@ -12,6 +12,7 @@ import (
 
 	"github.com/noisewright/noisewright/dp"
 	"github.com/noisewright/noisewright/loss"
+	"github.com/noisewright/noisewright/tables"
 )
 
 // TestTheoremOfBound: proofs/Bound.v knows of multipliers of shifts alone, so a bound that rests on anything else is named
@@ -21,24 +22,24 @@ func TestTheoremOfBound(t *testing.T) {
 	const rest = "only bounds that rest on multipliers of shifts alone"
 	type test struct {
 		name   string
-		change func(*Spec)
+		change func(*tables.Spec)
 		want   string
 	}
 	tests := []test{
-		{"as it is", func(*Spec) {}, ""},
-		{"not mirrored", func(s *Spec) { s.Dual.Mirrored = false }, ""},
-		{"largest unit", func(s *Spec) { s.Dual.Exponent = 96 }, ""},
-		{"larger unit", func(s *Spec) { s.Dual.Exponent = 97 }, "only multipliers in units up to 2^96"},
-		{"no dual", func(s *Spec) { s.Dual = nil }, "nothing in the file that proves it"},
-		{"0", func(s *Spec) { s.Claims.LowerBound = "0.00" }, "nothing to prove"},
-		{"loss", func(s *Spec) { s.Loss = loss.L2 }, "only bounds of the loss l1 for real queries"},
-		{"integer", func(s *Spec) { s.Query = dp.IntegerQuery }, "only bounds of the loss l1 for real queries"},
-		{"constraint", func(s *Spec) { s.Constraints.Symmetric = true }, "under constraints"},
-		{"no multipliers", func(s *Spec) { s.Dual.Shifts[1].Multipliers = nil }, "shifts without a positive multiplier"},
-		{"multipliers 0", func(s *Spec) { s.Dual.Shifts[1].Multipliers = []int64{0, 0} }, "shifts without a positive multiplier"},
+		{"as it is", func(*tables.Spec) {}, ""},
+		{"not mirrored", func(s *tables.Spec) { s.Dual.Mirrored = false }, ""},
+		{"largest unit", func(s *tables.Spec) { s.Dual.Exponent = 96 }, ""},
+		{"larger unit", func(s *tables.Spec) { s.Dual.Exponent = 97 }, "only multipliers in units up to 2^96"},
+		{"no dual", func(s *tables.Spec) { s.Dual = nil }, "nothing in the file that proves it"},
+		{"0", func(s *tables.Spec) { s.Claims.LowerBound = "0.00" }, "nothing to prove"},
+		{"loss", func(s *tables.Spec) { s.Loss = loss.L2 }, "only bounds of the loss l1 for real queries"},
+		{"integer", func(s *tables.Spec) { s.Query = dp.IntegerQuery }, "only bounds of the loss l1 for real queries"},
+		{"constraint", func(s *tables.Spec) { s.Constraints.Symmetric = true }, "under constraints"},
+		{"no multipliers", func(s *tables.Spec) { s.Dual.Shifts[1].Multipliers = nil }, "shifts without a positive multiplier"},
+		{"multipliers 0", func(s *tables.Spec) { s.Dual.Shifts[1].Multipliers = []int64{0, 0} }, "shifts without a positive multiplier"},
 	}
 	// Each other field, and any that a Dual gets.
-	for f := range reflect.TypeFor[Dual]().Fields() {
+	for f := range reflect.TypeFor[tables.Dual]().Fields() {
 		if slices.Contains(covered, f.Name) {
 			continue
 		}
@@ -55,13 +56,13 @@ func TestTheoremOfBound(t *testing.T) {
 		default:
 			t.Fatalf("field %s is of a kind that the test has no value for", f.Name)
 		}
-		tests = append(tests, test{f.Name, func(s *Spec) { reflect.ValueOf(s.Dual).Elem().FieldByIndex(f.Index).Set(value) }, rest})
+		tests = append(tests, test{f.Name, func(s *tables.Spec) { reflect.ValueOf(s.Dual).Elem().FieldByIndex(f.Index).Set(value) }, rest})
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
-			s := decoded(t, "../docs/example-table.json").spec
+			s := decoded(t, "../../../docs/example-table.json").Spec()
 			test.change(&s)
-			if why := s.boundOpen(); (why == "") != (test.want == "") || !strings.Contains(why, test.want) {
+			if why := boundOpen(&s); (why == "") != (test.want == "") || !strings.Contains(why, test.want) {
 				t.Errorf("%q, want %q", why, test.want)
 			}
 		})
@@ -70,13 +71,17 @@ func TestTheoremOfBound(t *testing.T) {
 
 // TestTheoremNamesWhatIsOpen: of a bound that is not covered there is a remark and no theorem, which would fail the others.
 func TestTheoremNamesWhatIsOpen(t *testing.T) {
-	table := decoded(t, "../docs/example-table.json")
-	table.spec.Dual.Spread = true
+	s := decoded(t, "../../../docs/example-table.json").Spec()
+	s.Dual.Spread = true
+	table, err := tables.New(s)
+	if err != nil {
+		t.Fatal(err)
+	}
 	var file, theorem bytes.Buffer
 	if err := table.Encode(&file); err != nil {
 		t.Fatal(err)
 	}
-	if err := WriteTheorem(&theorem, "spread.json", file.Bytes()); err != nil {
+	if err := Write(&theorem, "spread.json", file.Bytes()); err != nil {
 		t.Fatal(err)
 	}
 	text := theorem.String()
@@ -86,14 +91,14 @@ func TestTheoremNamesWhatIsOpen(t *testing.T) {
 	}
 }
 
-func decoded(t *testing.T, path string) *Table {
+func decoded(t *testing.T, path string) *tables.Table {
 	t.Helper()
 	f, err := os.Open(path)
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer f.Close()
-	table, err := Decode(f)
+	table, err := tables.Decode(f)
 	if err != nil {
 		t.Fatal(err)
 	}
