@@ -88,7 +88,8 @@ in floating point, and an epsilon above 10 is no privacy to speak of.
 --activities: `+activitiesHelp+`
 
 Written are `+v.name+`.csv, the mean and the standard deviation over the runs, and
-`+v.name+`.svg.`, o.run, func(f *shell.Flags) {
+`+v.name+`.svg. What a run that was stopped had finished is kept in
+`+v.name+`.unfinished-…, and the same command goes on from there.`, o.run, func(f *shell.Flags) {
 		f.File(&o.faces, "faces", "CSV file of faces, perhaps compressed with gzip", "csv", "gz")
 		f.File(&o.activities, "activities", "CSV file of activities, perhaps compressed with gzip", "csv", "gz")
 		f.Check(func() error {
@@ -97,7 +98,7 @@ Written are `+v.name+`.csv, the mean and the standard deviation over the runs, a
 			}
 			return nil
 		})
-		f.Bool(&o.full, "full", "all numbers of coordinates and 10 draws (minutes)")
+		f.Bool(&o.full, "full", "all numbers of coordinates and 10 draws (6 minutes of a core)")
 		f.Integer(&o.runs, "runs", "", 1, 100, "draws of the noise, of activities also of the people; with --full at least 10")
 		seedFlag(f, &o.seed)
 	})

@@ -5,6 +5,7 @@ package main
 import (
 	"bytes"
 	"encoding/binary"
+	"fmt"
 	"math"
 	"os"
 	"path/filepath"
@@ -165,6 +166,25 @@ func TestRunVLMFigures(t *testing.T) {
 	joined := figureAccuracies(t, "vlm-figure3", func(o *vlmOptions) { o.adult = file })["adult, latent"]
 	if joined[none][10] < joined["clean features alone"][0]+0.02 || joined["all features clean"][0] < joined[none][10]-0.03 {
 		t.Errorf("figure 3: %v", joined)
+	}
+}
+
+// TestCollections: people who send several times draw other noise each time, and what is reported is the mean: of
+// 100 people each, so a multiple of 1/300.
+func TestCollections(t *testing.T) {
+	v := vlmFigures[slices.IndexFunc(vlmFigures, func(v vlmFigure) bool { return v.name == "vlm-figure4" })]
+	o, _ := smallOptions(t, v)
+	o.data, o.epochs, o.collections, o.epsilons, o.protected = smallImages(t), 25, 3, []float64{4}, []float64{math.Inf(1)}
+	if err := o.run(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	p := o.study[0]
+	if sum := 300 * p.Mean; len(p.collections) != 1 || len(p.collections[0]) != 3 || math.Abs(sum-math.Round(sum)) > 1e-9 || p.AboveChance == nil {
+		t.Errorf("%+v of the collections %v", p, p.collections)
+	}
+	most := slices.Max(p.collections[0])
+	if row := records(t, o.Common, "vlm-figure4.csv")[1]; most == slices.Min(p.collections[0]) || row[3] != fmt.Sprintf("%.4f", p.Mean) || row[7] == "" {
+		t.Errorf("record %v of %v", row, p.collections)
 	}
 }
 

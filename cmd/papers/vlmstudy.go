@@ -69,7 +69,9 @@ var vlmFigures = []vlmFigure{
 		name: "vlm-figure1", short: "Figure 1 of Mansbridge et al. (2020): clean accuracy by local epsilon, for data collection",
 		caption: `Clean accuracy by local epsilon (infinite, 10, 8, 6, 4, 2, 1) for data collection: MNIST above, loans below;
 latent level left, feature level right; a line for each central (epsilon, 1e-5) with which the encoder was trained`,
-		differs: imagesDiffer + "; the loans are a small sample",
+		differs: imagesDiffer + `;
+encodings of digits are sharpened (fourth powers) at a local epsilon of at most 2; the
+loans are a small sample`,
 		published: []string{
 			"direct noise is no better than chance for every local epsilon up to 100 on MNIST, and up to 20 on loans",
 			"encodings with noise train classifiers far above chance",
@@ -106,7 +108,8 @@ organization has the request and the person, the second the account`,
 		name: "vlm-figure4", short: "Figure 4 of Mansbridge et al. (2020): private accuracy by local epsilon, latent level",
 		caption: `Private accuracy by local epsilon, latent level: the people who are classified send encodings with noise too,
 all of epsilon; a line for each central (epsilon, 1e-5) with which the encoder was trained, and the bound (10)`,
-		differs:   imagesDiffer,
+		differs: imagesDiffer + `;
+encodings are sharpened (fourth powers) at a local epsilon of at most 6`,
 		published: []string{"the accuracy on private people stays below the bound (10)"},
 		images:    true,
 		run: func(o *vlmOptions, ctx context.Context) error {
@@ -173,11 +176,15 @@ no study they would do so for what was chosen before.
 The paper is Mansbridge, Barbour, Piras, Murray, Frye, Feige and Barber, "Learning to
 Noise" (arXiv 2010.12464). It prints no numbers for this figure; what it says in words
 is printed beside ours. Written are `+v.name+`.csv, the mean and the standard
-deviation over the runs, and `+v.name+`.svg. Noise is drawn in floating point.`, o.run, func(f *shell.Flags) {
+deviation over the runs, the accuracy of the most frequent class for everybody
+(chance), and how significantly the mean is above it (Student's one-sided test on
+three runs or more, or on the --collections of fewer), and `+v.name+`.svg.
+Noise is drawn in floating point. What a run that was stopped had finished is kept
+in `+v.name+`.unfinished-…, and the same command goes on from there.`, o.run, func(f *shell.Flags) {
 		if v.images {
 			f.Directory(&o.data, "data", mnistFolder)
 			f.Require(&o.data, "data", "a "+mnistFolder+"; papers "+v.name+" --help says which")
-			f.Bool(&o.full, "full", "45,000 images and 15 epochs, two networks to choose from, 8 epochs with a central epsilon (some 30 minutes of a core)")
+			f.Bool(&o.full, "full", "45,000 images and 15 epochs, two networks to choose from, 8 epochs with a central epsilon (some 24 minutes of a core)")
 			f.Integer(&o.people, "people", "", 1, 1<<20, "images that train a network, without --full")
 			f.Integer(&o.epochs, "epochs", "", 1, 1000, "epochs of training, without --full")
 			f.Directory(&o.checkpoints, "checkpoints", "directory of networks without a central epsilon, to go on from and to use again")

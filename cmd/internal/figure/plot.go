@@ -73,10 +73,13 @@ func addLines(p *plot.Plot, curves []Curve) ([]*plotter.Line, error) {
 // Add draws curves, each on top of those before it, and names them in the legend.
 func Add(p *plot.Plot, curves []Curve) error {
 	lines, err := addLines(p, curves)
-	for i, line := range lines {
-		p.Legend.Add(curves[i].Name, line)
+	if err != nil {
+		return err
 	}
-	return err
+	for i, c := range curves {
+		p.Legend.Add(c.Name, lines[i])
+	}
+	return nil
 }
 
 // Write renders a plot as svg or png.

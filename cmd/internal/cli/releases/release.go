@@ -12,6 +12,7 @@ import (
 	"math"
 	"math/big"
 	"regexp"
+	"strconv"
 	"strings"
 	"sync"
 	"time"
@@ -191,7 +192,15 @@ func newReleaseOf(s *shell.Streams, kind release.Kind, cmd *cobra.Command) *cobr
 		f.Number(&q.Epsilon, "epsilon", shell.PositiveEpsilon, "privacy parameter epsilon of the release, without unit: "+shell.PositiveEpsilon.Want)
 	}
 	if hasError(kind) {
-		f.Text(&o.maxError, "max-error", "ERROR", "in the place of epsilon: the largest error of an answer with its probability, such as 3@0.95 (of a quantile, in rows): the least epsilon for it is spent")
+		f.Func("max-error", "ERROR", "", "in the place of epsilon: the largest error of an answer with its probability, such as 3@0.95 (of a quantile, in rows): the least epsilon for it is spent", func(text string) error {
+			most, level, _ := strings.Cut(text, "@")
+			size, bad := strconv.ParseFloat(most, 64)
+			p, worse := strconv.ParseFloat(level, 64)
+			if o.maxError = text; bad != nil || worse != nil || !(size > 0) || math.IsInf(size, 0) || !(p > 0 && p < 1) {
+				return shell.Want("an error and its probability, such as 3@0.95")
+			}
+			return nil
+		})
 		f.Unless("max-error", epsilon)
 	} else {
 		epsilon()
