@@ -28,6 +28,9 @@ func TestNormsAreAbove(t *testing.T) {
 	for n := range 600 {
 		k := 1 + n%3
 		d := &decoder{scores: matrix(k, 2), inverse: matrix(k, k), off: below(r, 100+n%32)}
+		if n%5 == 0 { // its square counts too
+			d.off = below(r, 200+n%32)
+		}
 		truth, g, size, largest := matrix(k, k), make([][]*big.Rat, k), new(big.Rat), new(big.Int)
 		for i := range k {
 			g[i] = make([]*big.Rat, k)
@@ -134,6 +137,60 @@ func TestInverse(t *testing.T) {
 	}
 	if d := newDecoder([][]uint64{{half, half}, {half, half}}, nil); d != nil {
 		t.Errorf("equal laws have an inverse off by %v", d.off)
+	}
+}
+
+// TestNoNearInverse: laws of which each is far enough from what those before are, but whose inverse is so large that
+// elimination in 256 bits loses it, have no decoder. Their weights are 2^32 times scores C that sum to 2^32 over the categories
+// too, so that B is C·Cᵀ; the third and later rows are about the first plus 2^28·(e_i − e_{i+1}), as a chain.
+func TestNoNearInverse(t *testing.T) {
+	const k, step = 6, 1 << 28
+	r := rand.New(rand.NewPCG(25, 26))
+	scores, rows := make([][]int64, k), make([][]uint64, k)
+	for i := range scores {
+		scores[i] = make([]int64, k)
+	}
+	first, last := scores[0], scores[k-1]
+	rest := int64(1) << scoreBits
+	for y := range k - 1 {
+		first[y] = 1<<scoreBits/k + r.Int64N(1<<20)
+		rest -= first[y]
+	}
+	first[k-1] = rest
+	for i := 1; i < k-1; i++ {
+		copy(scores[i], first)
+		scores[i][i-1]++
+		scores[i][i]--
+		if i > 1 {
+			scores[i][i-2] -= step
+			scores[i][i-1] += step
+		}
+	}
+	for y := range k {
+		last[y] = 1 << scoreBits
+		for i := range k - 1 {
+			last[y] -= scores[i][y]
+		}
+	}
+	b := matrix(k, k)
+	for i, row := range scores {
+		for y, c := range row {
+			rows[i] = append(rows[i], uint64(c)<<scoreBits)
+			for j := range k {
+				b[i][j].Add(b[i][j], new(big.Int).Mul(big.NewInt(c), big.NewInt(scores[j][y])))
+			}
+		}
+	}
+	for i := range k {
+		for j := range k {
+			b[i][j].Lsh(b[i][j], fixedBits-2*scoreBits)
+		}
+	}
+	if inverted(b) == nil {
+		t.Fatal("the pivots are too small")
+	}
+	if d := newDecoder(rows, nil); d != nil {
+		t.Errorf("an inverse whose entries are off by up to %v units of 2^-256 was taken", d.off)
 	}
 }
 

@@ -5,11 +5,16 @@ package counts
 import (
 	"errors"
 	"math"
+	"math/big"
+	"math/rand/v2"
 	"slices"
 	"strings"
 	"testing"
 
 	"github.com/noisewright/noisewright/internal/check"
+	"github.com/noisewright/noisewright/internal/concentration"
+	"github.com/noisewright/noisewright/internal/exact"
+	"github.com/noisewright/noisewright/internal/formfile"
 	"github.com/noisewright/noisewright/proof"
 )
 
@@ -44,5 +49,83 @@ func TestLevels(t *testing.T) {
 	each, other := s.Estimate(answers, 0.875, false) // of two queries
 	if err = errors.Join(err, other); err != nil || len(joint) != 2 || !slices.Equal(joint, each) {
 		t.Errorf("%v and %v, %v", joint, each, err)
+	}
+}
+
+// TestRoundings: an interval has what is as far from the estimate in rationals as a mean may be off, and so whatever
+// roundings are on the way; and no end of it is beyond the coefficients. The answers are all of one kind, so that either sum of
+// roundings is the larger one for some, and some have estimates of a much larger size than others.
+func TestRoundings(t *testing.T) {
+	r := rand.New(rand.NewPCG(27, 28))
+	cut, beyond := 0, 0
+	for n := range 16 {
+		k := 2 + n%3
+		s := random(t, r, k, k+n%12, 0.02+2*r.Float64(), Workload{Kind: Ranges})
+		spec := s.Spec()
+		queries := spec.Workload.Matrix(k)
+		exactly, columns := unbiased(spec.Rows, queries), s.columns()
+		rows := make([][]float64, k)
+		for j, row := range spec.Rows {
+			rows[j] = formfile.Probabilities(row)
+		}
+		people := int64(1) << (3 * n)
+		e, err := s.estimator(people, 0.9, false)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for i, query := range queries {
+			values := make([]float64, len(spec.Rows[0]))
+			for y := range values {
+				for j, w := range query {
+					values[y] += w * columns[j][y]
+				}
+			}
+			above, below := concentration.New(values, query, rows, false).Within(intervalTerms/len(queries)).Radius(people, 0.05)
+			for y := range values {
+				answers := make([]int64, len(values))
+				answers[y] = people
+				got := e.estimate(answers)[i]
+				low := new(big.Rat).Sub(exactly[i][y], exact.Rational(above))
+				high := new(big.Rat).Add(exactly[i][y], exact.Rational(below))
+				if low.Cmp(big.NewRat(1, 1)) > 0 || high.Sign() < 0 { // which is unlikely, and nothing is said then
+					low, high = new(big.Rat), big.NewRat(1, 1)
+					beyond++
+				}
+				if low.Sign() <= 0 || high.Cmp(big.NewRat(1, 1)) >= 0 {
+					cut++
+				}
+				if low.Sign() > 0 && exact.Rational(got.Lower).Cmp(low) > 0 || high.Cmp(big.NewRat(1, 1)) < 0 && exact.Rational(got.Upper).Cmp(high) < 0 ||
+					got.Lower < 0 || got.Upper > 1 || got.Lower > got.Upper {
+					t.Errorf("%d people: from %g to %g, want all of 0 to 1 that is from %s to %s", people, got.Lower, got.Upper, low.FloatString(20), high.FloatString(20))
+				}
+			}
+		}
+	}
+	if cut == 0 || beyond == 0 {
+		t.Errorf("%d ends were cut, and %d intervals were beyond all shares", cut, beyond)
+	}
+}
+
+// TestRoundingOfSums: a thousand terms of 0.6 units in the last place of the first, each of which is added as one unit.
+func TestRoundingOfSums(t *testing.T) {
+	const terms, first = 1000, 1 << 20
+	answers, values := []int64{first}, []float64{first}
+	exactly := big.NewRat(first*first, 1)
+	for range terms {
+		answers, values = append(answers, 1), append(values, 0.6*0x1p-12)
+		exactly.Add(exactly, exact.Rational(0.6*0x1p-12))
+	}
+	n := float64(first + terms)
+	exactly.Quo(exactly, exact.Rational(n))
+	for _, sign := range []float64{1, -1} {
+		signed := slices.Clone(values)
+		for y := range signed {
+			signed[y] *= sign
+		}
+		want := new(big.Rat).Mul(exactly, exact.Rational(sign))
+		e := estimator{n, []queried{{"", signed, values, 0, 0, -2 * first, 2 * first}}}
+		if got := e.estimate(answers)[0]; exact.Rational(got.Lower).Cmp(want) > 0 || exact.Rational(got.Upper).Cmp(want) < 0 || got.Value == got.Lower {
+			t.Errorf("from %v to %v, want one with %s", got.Lower, got.Upper, want.FloatString(30))
+		}
 	}
 }

@@ -8,6 +8,8 @@ import (
 	"math"
 	"math/big"
 	"math/rand/v2"
+	"reflect"
+	"slices"
 	"strings"
 	"testing"
 
@@ -123,6 +125,39 @@ func TestCertificate(t *testing.T) {
 				}
 			}
 		}
+	}
+}
+
+// TestQueries: of 2 by 3 categories, and of 3, what each query is called and counts.
+func TestQueries(t *testing.T) {
+	label := func(j int) string { return string(rune('a' + j)) }
+	for _, c := range []struct {
+		w      Workload
+		k      int
+		names  []string
+		matrix [][]float64
+	}{
+		{
+			Workload{Kind: Marginals, Sizes: []int{2, 3}},
+			6,
+			[]string{"0x*", "1x*", "*x0", "*x1", "*x2"},
+			[][]float64{{1, 1, 1, 0, 0, 0}, {0, 0, 0, 1, 1, 1}, {1, 0, 0, 1, 0, 0}, {0, 1, 0, 0, 1, 0}, {0, 0, 1, 0, 0, 1}},
+		},
+		{Workload{Kind: Ranges}, 3, []string{"a", "a to b", "b", "b to c", "c"}, [][]float64{{1, 0, 0}, {1, 1, 0}, {0, 1, 0}, {0, 1, 1}, {0, 0, 1}}},
+		{Workload{Kind: Prefix}, 3, []string{"up to a", "up to b"}, [][]float64{{1, 0, 0}, {1, 1, 0}}},
+	} {
+		if names, matrix := c.w.names(c.k, label), c.w.Matrix(c.k); !slices.Equal(names, c.names) || !reflect.DeepEqual(matrix, c.matrix) {
+			t.Errorf("%s: %q count %v, want %q and %v", c.w.Kind, names, matrix, c.names, c.matrix)
+		}
+	}
+}
+
+// TestSampling: of people who are a random sample, a query with the coefficients 1 and 0 of two categories has the variance of a
+// fair coin, 1/4, and one with 0 and 3 that of 9 times; both together the sum.
+func TestSampling(t *testing.T) {
+	s := random(t, rand.New(rand.NewPCG(33, 34)), 2, 3, 1, Workload{Kind: Queries, Names: []string{"one", "three"}, Queries: [][]float64{{1, 0}, {0, 3}}})
+	if got := s.Sampling(); got != 2.5 {
+		t.Errorf("%g, want 2.5", got)
 	}
 }
 
@@ -441,6 +476,8 @@ func TestTampered(t *testing.T) {
 		{`"slopes":[[3.59375,`, `"slopes":[[`, check.ErrInvalid},
 		{`"prices":[9.453125`, `"prices":[9.25`, proof.ErrFalseClaim},
 		{`"prices":[9.453125,`, `"prices":[`, check.ErrInvalid},
+		{`"kind":"prefix"`, `"kind":"queries","names":["a","a"],"queries":[[1,0,0],[1,1,0]]`, check.ErrInvalid},
+		{`"worst_variance":"` + claims.WorstVariance, `"worst_variance":"x` + claims.WorstVariance, check.ErrInvalid},
 		{`"version":1`, `"version":2`, proof.ErrFormat},
 		{`"version":1,`, `"version":1,"more":1,`, proof.ErrFormat},
 		{`"delta":"0"`, `"delta":""`, check.ErrInvalid},
@@ -457,7 +494,38 @@ func TestTampered(t *testing.T) {
 			t.Errorf("%s: %v, want %v", c.to, err, c.want)
 		}
 	}
-	// Answers that do not tell categories apart have no estimate.
+	const half = 1 << 63
+	one := Problem{Epsilon: 1, Labels: []string{"only"}, Workload: Workload{Kind: Prefix}}
+	many := random(t, rand.New(rand.NewPCG(31, 32)), MaxProved+1, MaxProved+2, 1, Workload{Kind: Prefix}).Spec()
+	claimed := s.Spec()
+	claimed.Claims.WorstVariance = "none"
+	many.Dual = &Dual{Prices: make([]float64, MaxProved+1), Slopes: slices.Repeat([][]float64{make([]float64, MaxProved+1)}, MaxProved+1)}
+	for _, bad := range []Spec{
+		{Problem: one, Rows: [][]uint64{{half, half}}},
+		{Problem: Problem{Epsilon: 1, Count: 2, Workload: Workload{Kind: Prefix}}},
+		{Problem: Problem{Epsilon: 1, Count: 2, Workload: Workload{Kind: Prefix}}, Rows: [][]uint64{{half, 0, half}, {half - 1, 0, half + 1}}}, // an answer that nobody gives
+		many,
+		claimed,
+	} {
+		if _, err := New(bad); !errors.Is(err, check.ErrInvalid) {
+			t.Errorf("%d rows, dual %v: %v, want an invalid one", len(bad.Rows), bad.Dual != nil, err)
+		}
+	}
+	most := random(t, rand.New(rand.NewPCG(35, 36)), MaxProved, MaxProved+1, 1, Workload{Kind: Prefix}).Spec()
+	most.Dual = &Dual{Prices: make([]float64, MaxProved), Slopes: slices.Repeat([][]float64{make([]float64, MaxProved)}, MaxProved)}
+	rare := Spec{Problem: Problem{Epsilon: 1, Labels: []string{"a", "b"}, Workload: Workload{Kind: Prefix}}, Rows: [][]uint64{{half, 1, half - 1}, {half - 1, 0, half + 1}}}
+	for _, good := range []Spec{most, rare} {
+		if err := good.validate(); err != nil {
+			t.Error(err)
+		}
+	}
+	// Answers that do not tell categories apart have no estimate, whatever variances are claimed of one.
+	equal := Spec{Problem: Problem{Epsilon: 1, Count: 2, Workload: Workload{Kind: Prefix}}, Rows: [][]uint64{{half, half}, {half, half}}, Claims: Claims{"0", "1", "1", "0"}}
+	if s, err := New(equal); err != nil {
+		t.Error(err)
+	} else if _, err = s.Verify(); !errors.Is(err, proof.ErrFalseClaim) || !strings.Contains(err.Error(), noEstimate) {
+		t.Errorf("equal laws with claims: %v", err)
+	}
 	if _, err := New(Spec{Problem: Problem{Epsilon: 1, Count: 2, Workload: Workload{Kind: Prefix}}, Rows: [][]uint64{{1 << 63, 1 << 63}, {1 << 63, 1 << 63}}}); !errors.Is(err, check.ErrInvalid) {
 		t.Errorf("equal laws: %v", err)
 	}

@@ -432,6 +432,56 @@ func TestBoundAgainstOracle(t *testing.T) {
 	}
 }
 
+// TestCentroids: what cells count for their means, and what is subtracted, is in rationals the multipliers times the centroids,
+// which are on no grid; for squared errors less the weights times the variances of the values about where the answers are priced.
+func TestCentroids(t *testing.T) {
+	rng := rand.New(rand.NewPCG(73, 74))
+	off := 0
+	for n := range 60 {
+		s := boundSpec(rng, Real, Mean, 0.1, true, n&1 > 0, n%3)
+		s.Dual = randomDual(rng, &s)
+		p := newPricing(&s, nil)
+		pieces := s.Values.Weight
+		if pieces == nil {
+			pieces = []proof.Piece{{From: s.Values.Lower, Weight: 1}}
+		}
+		got, want := new(big.Rat).Neg(p.subtract), new(big.Rat)
+		for i, q := range p.places {
+			var moments [3]*big.Rat
+			for m := range moments {
+				moments[m] = new(big.Rat)
+			}
+			for k, piece := range pieces {
+				low, high := max(piece.From, s.Dual.Nodes[i]), s.Dual.Nodes[i+1]
+				if k+1 < len(pieces) {
+					high = min(high, pieces[k+1].From)
+				}
+				if low < high {
+					addMoments(&moments, exact.Rational(low), exact.Rational(high), exact.Rational(piece.Weight))
+				}
+			}
+			centroid := moments[1].Quo(moments[1], moments[0])
+			mean, x := at(q.mean[0], p.bits+p.reach), at(q.ends[0], p.grid)
+			got.Add(got, new(big.Rat).Mul(mean, x))
+			want.Add(want, new(big.Rat).Mul(mean, centroid))
+			if centroid.Cmp(x) != 0 {
+				off++
+			}
+			if s.Loss == loss.L2 { // about x: the mean square, less 2x of the centroid, and x²
+				spread := moments[2].Quo(moments[2], moments[0])
+				spread.Sub(spread, new(big.Rat).Mul(x, centroid)).Sub(spread, x.Mul(x, centroid.Sub(centroid, x)))
+				want.Sub(want, spread.Mul(spread, at(new(big.Int).Add(q.weight, q.cap), weightBits)))
+			}
+		}
+		if got.Cmp(want) != 0 {
+			t.Errorf("case %d, weight %v: off by %s", n, s.Values.Weight, got.Sub(got, want).FloatString(40))
+		}
+	}
+	if off < 10 {
+		t.Errorf("%d centroids are on no grid", off)
+	}
+}
+
 // TestLowered: totals that promise too much are lowered, and what is proved then is what
 // the definitions give for the lower ones, and nearly all of it.
 func TestLowered(t *testing.T) {

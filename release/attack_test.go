@@ -45,6 +45,9 @@ func attackQueries() []Query {
 		{Kind: Mean, Column: "hours", Upper: 60, Where: `id == "9"`},
 		{Kind: Quantile, Column: "age", Upper: 120, Probability: 0.5, Candidates: 13},
 		{Kind: Quantile, Column: "age", Upper: 120, Probability: 0.25, Candidates: 13, By: "city", Keys: []string{"Bonn"}},
+		{Kind: Sum, Column: "hours", Bounds: privateBounds},
+		{Kind: Histogram, By: "city", PrivateKeys: true, Delta: 1e-9}, // of so few rows no key is found
+		{Kind: Sum, Column: "hours", Bounds: "prior:lognormal,3,1", Rows: 100, Person: "id", MaxPerPerson: 2},
 		{Kind: Top, By: "city", Keys: []string{"Ulm", "Bonn", "Jena"}, K: 2},
 		{Kind: Best, Options: []Option{{"one", `id == "9" && int(age + "a") > 0`}, {"two", `hours > 1`}}, Where: `id == "9"`, Person: "id"},
 	}

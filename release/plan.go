@@ -31,6 +31,8 @@ type Plan struct {
 // mechanism answers for all groups.
 type mechanism struct {
 	cost account.Cost
+	// before is what it costs to find bounds or keys, of no Times where they are given.
+	before account.Cost
 	// name says what the noise is, and meanError how large, in the units of the
 	// answer, rounded up; NaN if that depends on the data.
 	name      string
@@ -58,6 +60,18 @@ type Estimate struct {
 	// of each is below the largest of those not chosen before it: it is less. Value is then the place among those
 	// chosen, from 1, and Lower and Upper are 1 and the number of keys or options.
 	CountError int64 `json:"count_error,omitempty"`
+	// Clipped, of a query with Bounds, is what values were clipped to. The interval is of the noise, and not of what
+	// clipping took off.
+	Clipped *Clipped `json:"clipped,omitempty"`
+}
+
+// Clipped are bounds that values were clipped to.
+type Clipped struct {
+	Lower float64 `json:"lower"`
+	Upper float64 `json:"upper"`
+	// Bias, of bounds from a prior, is what clipping adds to the answer on average if values follow the prior, in the
+	// units of the answer.
+	Bias *float64 `json:"bias_by_prior,omitempty"`
 }
 
 // NewPlan plans the answer of a query.
@@ -72,26 +86,14 @@ func NewPlan(ctx context.Context, q Query, source Source) (*Plan, error) {
 		return nil, err
 	}
 	q = q.normal()
-	var m *mechanism
-	var err error
-	switch q.Kind {
-	case Count, Histogram:
-		m, err = newCounts(ctx, q, source)
-	case Sum:
-		m, err = newSums(ctx, q, source)
-	case Mean:
-		m, err = newMeans(ctx, q, source)
-	case Variance:
-		m, err = newVariances(ctx, q, source)
-	case Distinct:
-		m, err = newDistinct(ctx, q, source)
-	case Quantile:
-		m, err = newQuantiles(q)
-	case Top, Best:
-		m, err = newChoice(q)
-	case Value:
-		m, err = newValue(ctx, q, source)
+	plan := newMechanism
+	switch {
+	case q.Bounds != "":
+		plan = newUnbounded
+	case q.PrivateKeys:
+		plan = newPrivateKeys
 	}
+	m, err := plan(ctx, q, source)
 	if err != nil {
 		return nil, err
 	}
@@ -99,13 +101,46 @@ func NewPlan(ctx context.Context, q Query, source Source) (*Plan, error) {
 	return p, p.prove()
 }
 
+// newMechanism is for a query that is bounded.
+func newMechanism(ctx context.Context, q Query, source Source) (*mechanism, error) {
+	switch q.Kind {
+	case Count, Histogram:
+		return newCounts(ctx, q, source)
+	case Sum:
+		return newSums(ctx, q, source)
+	case Mean:
+		return newMeans(ctx, q, source)
+	case Variance:
+		return newVariances(ctx, q, source)
+	case Distinct:
+		return newDistinct(ctx, q, source)
+	case Quantile:
+		return newQuantiles(q)
+	case Top, Best:
+		return newChoice(q)
+	case Value:
+		return newValue(ctx, q, source)
+	}
+	return nil, check.Field("release", "kind", q.Kind, "one of this version")
+}
+
 // prove checks that what the plan costs is what the query allows.
 func (p *Plan) prove() error {
-	cost := p.mechanism.cost
+	cost, before, delta := p.mechanism.cost, p.mechanism.before, p.query.Delta
+	n := new(big.Rat).SetInt64(int64(before.Times * p.query.Releases))
+	if before.Times > 0 { // what is left beside it, by basic composition
+		left := exact.Rational(delta)
+		if delta = exact.FloatDown(left.Sub(left, new(big.Rat).Mul(n, exact.Rational(before.Delta)))); delta < 0 {
+			return check.Errorf("release", nil, "what was found costs more than the delta = %v of the query", p.query.Delta)
+		}
+	}
 	cost.Times *= p.query.Releases
-	epsilon, err := cost.EpsilonAt(p.query.Delta)
+	epsilon, err := cost.EpsilonAt(delta)
 	if err != nil {
 		return err
+	}
+	if before.Times > 0 && !math.IsInf(epsilon, 1) {
+		epsilon = exact.FloatUp(n.Add(n.Mul(n, exact.Rational(before.Epsilon)), exact.Rational(epsilon)))
 	}
 	if !(epsilon <= p.query.Epsilon) {
 		return check.Errorf("release", nil, "the noise found costs epsilon = %v, more than the %v of the query", epsilon, p.query.Epsilon)
@@ -114,7 +149,12 @@ func (p *Plan) prove() error {
 }
 
 // Costs returns what the answer costs a unit of privacy.
-func (p *Plan) Costs() []account.Cost { return []account.Cost{p.mechanism.cost} }
+func (p *Plan) Costs() []account.Cost {
+	if p.mechanism.before.Times > 0 {
+		return []account.Cost{p.mechanism.cost, p.mechanism.before}
+	}
+	return []account.Cost{p.mechanism.cost}
+}
 
 // Mechanism says in a few words what the noise is.
 func (p *Plan) Mechanism() string { return p.mechanism.name }
@@ -141,7 +181,7 @@ func (p *Plan) Answer(d *Data) ([]Estimate, error) {
 	if err != nil {
 		return nil, err
 	}
-	if !p.query.chooses() {
+	if !p.query.chooses() && !p.query.PrivateKeys { // which name theirs
 		for i, key := range p.query.groups() {
 			out[i].Key = key
 		}
@@ -177,6 +217,9 @@ func (q Query) uses() int {
 	changed := max(q.MaxPerPerson, 1) // a row is in one group
 	if q.Neighbors == dp.Replace {
 		changed *= 2 // its old groups and its new ones
+	}
+	if q.PrivateKeys {
+		return changed
 	}
 	return min(changed, len(q.groups()))
 }

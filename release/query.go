@@ -64,6 +64,11 @@ type Query struct {
 	Column string  `json:"column,omitempty"`
 	Lower  float64 `json:"lower"`
 	Upper  float64 `json:"upper"`
+	// Bounds, of a sum or mean of all rows, says where the bounds come from in place of Lower and Upper, which
+	// are 0: "private" finds them in the data, with a fifth of Epsilon; "prior:lognormal,MU,SIGMA" are 0 and what is best
+	// for about so many Rows of values whose logarithms are normal, with this mean and standard deviation.
+	Bounds string `json:"bounds,omitempty"`
+	Rows   int    `json:"rows,omitempty"`
 	// Missing says what happens if a row has no number where one is needed: "drop", which ""
 	// is too, and the row is not selected; or "middle", for a sum, mean or quantile, and the row
 	// has the number in the middle of the bounds.
@@ -83,6 +88,9 @@ type Query struct {
 	// most MaxPerPerson keys.
 	By   string   `json:"by,omitempty"`
 	Keys []string `json:"keys,omitempty"`
+	// PrivateKeys, of a count or histogram By a column, answers in place of Keys for those of the data that enough rows, or
+	// persons, have. Half of Epsilon and of Delta, which is above 0, is for which these are.
+	PrivateKeys bool `json:"private_keys,omitempty"`
 	// Edges, ascending, are those of a histogram of Column. A value counts between the
 	// edges a <= value < b, and up to the last edge inclusive; others do not count.
 	Edges []float64 `json:"edges,omitempty"`
@@ -129,7 +137,8 @@ const (
 	defaultCandidates = 1001
 	maxGroups         = 100_000 // Keys, or Edges less 1
 	maxOptions        = 1000
-	maxChosen         = 1000    // of a Top or Best
+	maxChosen         = 1000 // of a Top or Best
+	maxRows           = 1 << 40
 	maxText           = 4 << 20 // of all keys and names together: an answer repeats them, and is to fit into a ledger
 	maxValue          = 1e100   // of bounds and edges, in magnitude
 )
@@ -200,6 +209,21 @@ func (q Query) valued() bool {
 // middle is that of the bounds.
 func (q Query) middle() float64 { return min(max(q.Lower/2+q.Upper/2, q.Lower), q.Upper) }
 
+// resolved returns the query with the bounds that values are clipped to when they are read.
+func (q Query) resolved() (Query, error) {
+	switch {
+	case q.Bounds == privateBounds:
+		q.Lower, q.Upper = -largestPower, largestPower
+	case q.Bounds != "":
+		p, err := parsePrior(q.Bounds)
+		if err != nil {
+			return q, err
+		}
+		q.Upper = p.bound(q)
+	}
+	return q, nil
+}
+
 // groups names the groups, one without a name if there is no other.
 func (q Query) groups() []string {
 	switch {
@@ -242,6 +266,7 @@ func (q Query) Validate() error {
 		{"person", q.Person},
 		{"name", q.Name},
 		{"keys", strings.Join(q.Keys, " ")},
+		{"bounds", q.Bounds},
 		{"option", strings.Join(options, " ")},
 	} {
 		if !utf8.ValidString(field.text) {
@@ -271,12 +296,13 @@ func (q Query) Validate() error {
 		bad.Bad("sensitivity", q.Sensitivity, "none but for a value: that of a "+string(q.Kind)+" follows from what is bounded")
 	}
 	q.validateColumns(bad)
+	q.validateUnbounded(bad)
 	q.validateGroups(bad)
 	return bad.Err()
 }
 
 func (q Query) validateValue(bad *check.List) {
-	if q.Column+q.Where+q.By+q.Person != "" || len(q.Keys)+len(q.Edges)+len(q.Options)+q.K > 0 || q.Lower != 0 || q.Upper != 0 || q.Probability != 0 {
+	if q.Column+q.Where+q.By+q.Person != "" || len(q.Keys)+len(q.Edges)+len(q.Options)+q.K > 0 || q.Lower != 0 || q.Upper != 0 || q.Probability != 0 || q.Bounds != "" || q.Rows != 0 || q.PrivateKeys {
 		bad.Bad("column", check.Quoted(q.Column), "none for a value, nor conditions, keys, bounds and persons: it is there already")
 	}
 	if !(q.Sensitivity > 0 && q.Sensitivity <= maxValue) || q.Integer && q.Sensitivity != math.Trunc(q.Sensitivity) {
@@ -290,7 +316,8 @@ func (q Query) validateValue(bad *check.List) {
 func (q Query) validateColumns(bad *check.List) {
 	bad.If((q.valued() || q.Kind == Distinct) && q.Column == "", "column", "none", "the column of the values")
 	if q.valued() {
-		if !check.Finite(q.Lower, q.Upper) || math.Abs(q.Lower) > maxValue || math.Abs(q.Upper) > maxValue || q.Lower >= q.Upper {
+		bounded := check.Finite(q.Lower, q.Upper) && math.Abs(q.Lower) <= maxValue && math.Abs(q.Upper) <= maxValue && q.Lower < q.Upper
+		if q.Bounds == "" && !bounded {
 			bad.Badf("bounds", fmt.Sprintf("%v, %v", q.Lower, q.Upper), "lower below upper, both of at most %g: values are clipped to them, so that one person's is bounded", maxValue)
 		}
 	} else if q.Lower != 0 || q.Upper != 0 {
@@ -312,7 +339,7 @@ func (q Query) validateGroups(bad *check.List) {
 	switch {
 	case q.By != "" && len(q.Edges) > 0:
 		bad.Bad("by", check.Quoted(q.By), "either by and keys or edges, and not both")
-	case q.By != "" && len(q.Keys) == 0:
+	case q.By != "" && len(q.Keys) == 0 && !q.PrivateKeys:
 		bad.Bad("keys", "none", "the keys to answer for, known without a look at the data: that a key is there tells of a person")
 	case q.By == "" && len(q.Keys) > 0:
 		bad.Bad("by", "none", "the column of the keys")
@@ -322,6 +349,12 @@ func (q Query) validateGroups(bad *check.List) {
 		bad.Bad("by", "none", "by and keys, or column and edges, for a histogram")
 	case q.Kind != Histogram && len(q.Edges) > 0:
 		bad.Bad("edges", fmt.Sprint(q.Edges), "none but for a histogram")
+	}
+	if q.PrivateKeys {
+		bad.If(q.Kind != Count && q.Kind != Histogram, "private-keys", "true", "false but for a count or a histogram")
+		bad.If(q.By == "", "by", "none", "the column of the keys")
+		bad.If(len(q.Keys) > 0, "keys", len(q.Keys), "either keys or private-keys, and not both")
+		bad.If(q.Delta == 0, "delta", q.Delta, "above 0: without, no private rule tells a key that it finds")
 	}
 	bad.If(counted && q.Column != "", "column", check.Quoted(q.Column), "none: rows are counted (see where for those to count)")
 	bad.If(len(q.Keys) > maxGroups, "keys", len(q.Keys), "at most %d of them", maxGroups)
@@ -362,6 +395,28 @@ func (q Query) validateChoice(bad *check.List) {
 	}
 	if n := max(len(q.Keys), len(q.Options)); n > 0 {
 		bad.Want(q.K >= 1 && q.K <= min(n, maxChosen), "k", q.K, "an integer from 1 to %d: how many of the %d are named", min(n, maxChosen), n)
+	}
+}
+
+func (q Query) validateUnbounded(bad *check.List) {
+	prior := strings.HasPrefix(q.Bounds, priorBounds)
+	if prior {
+		bad.Want(q.Rows >= 1 && q.Rows <= maxRows, "rows", q.Rows, "from 1 to %d: about how many there are, as known without a look at the data", maxRows)
+	} else {
+		bad.If(q.Rows != 0, "rows", q.Rows, "none without bounds from a prior")
+	}
+	if q.Bounds == "" {
+		return
+	}
+	bad.If(q.Lower != 0 || q.Upper != 0, "bounds", fmt.Sprintf("%v, %v", q.Lower, q.Upper), "none, as they are %s", q.Bounds)
+	bad.If(q.Kind != Sum && q.Kind != Mean, "bounds", check.Quoted(q.Bounds), "none but for a sum or a mean")
+	bad.If(q.By != "", "by", check.Quoted(q.By), "none where bounds are %s: they are of all rows", q.Bounds)
+	bad.If(q.Missing == middleMissing, "missing", q.Missing, "drop: bounds that are %s have no middle that is known", q.Bounds)
+	if prior {
+		_, err := parsePrior(q.Bounds)
+		bad.Add(err)
+	} else {
+		bad.OneOf("bounds", q.Bounds, privateBounds, priorBounds+"MU,SIGMA")
 	}
 }
 

@@ -57,6 +57,8 @@ type tally struct {
 	square *big.Float           // of the squares of values, exact, for variances only
 	values map[float64]struct{} // numbers of texts, for Distinct only
 	value  *big.Rat             // of the kind Value, in place of the sum
+	key    string               // that was found, and not asked for
+	bins   bins                 // by powers of two, for bounds that are found, in place of the sum
 }
 
 func (t *tally) count() *big.Rat { return new(big.Rat).SetInt64(t.n) }
@@ -146,10 +148,11 @@ func dataOf(x *big.Rat, q Query) (*Data, error) {
 }
 
 type reader struct {
-	query              Query
-	column, by, person int // index of a column, -1 for none
+	asked, query       Query // as it was, and with its bounds
+	column, by, person int   // index of a column, -1 for none
 	condition          *condition
 	group              map[string]int
+	keys               []string    // that were found
 	cells              *cellFinder // of a Workload
 	options            []*condition
 	tallies            []tally
@@ -181,7 +184,12 @@ type choice struct {
 func newReader(rows Rows, q Query) (*reader, error) {
 	columns := rows.Columns()
 	file, _ := rows.(*CSV)
-	r := &reader{query: q, tallies: make([]tally, len(q.groups()))}
+	asked := q
+	q, err := q.resolved()
+	if err != nil {
+		return nil, err
+	}
+	r := &reader{asked: asked, query: q, tallies: make([]tally, len(q.groups()))}
 	bad := check.In("release")
 	find := func(field, name string) int {
 		if name == "" {
@@ -218,7 +226,6 @@ func newReader(rows Rows, q Query) (*reader, error) {
 	if err := bad.Err(); err != nil {
 		return nil, err
 	}
-	var err error
 	if q.Kind == Quantile {
 		if r.grid, err = q.grid(); err != nil {
 			return nil, err
@@ -246,6 +253,9 @@ func newReader(rows Rows, q Query) (*reader, error) {
 	}
 	for i := range r.tallies {
 		r.tallies[i].sum.SetPrec(sumPrecision)
+		if q.Bounds == privateBounds {
+			r.tallies[i].bins = newBins()
+		}
 	}
 	return r, nil
 }
@@ -295,7 +305,12 @@ func (r *reader) row(record []string) error {
 			r.cells.digest(c.group, record)
 		}
 	case r.by >= 0:
-		c.group, inside = r.group[record[r.by]]
+		if c.group, inside = r.group[record[r.by]]; !inside && r.query.PrivateKeys {
+			if c.group, err = r.found(record[r.by]); err != nil {
+				return err
+			}
+			inside = true
+		}
 	case len(r.query.Edges) > 0:
 		c.group, inside = between(r.query.Edges, c.value)
 	}
@@ -374,6 +389,8 @@ func (r *reader) count(c contribution) {
 	t := &r.tallies[c.group]
 	t.n++
 	switch {
+	case t.bins != nil:
+		t.bins.take(c.value)
 	case r.query.Kind == Quantile:
 		t.counts[r.grid.Index(c.value)]++
 	case r.query.Kind == Distinct:
@@ -441,7 +458,13 @@ func (r *reader) data() (*Data, error) {
 			r.count(contribution{g, p.groups[g].value})
 		}
 	}
-	d := &Data{query: r.query, tallies: r.tallies, leftOut: r.leftOut.Err()}
+	for i, key := range r.keys { // of those that no row counts for, too
+		if i == len(r.tallies) {
+			r.tallies = append(r.tallies, tally{})
+		}
+		r.tallies[i].key = key
+	}
+	d := &Data{query: r.asked, tallies: r.tallies, leftOut: r.leftOut.Err()}
 	if r.cells != nil {
 		d.combinations, d.digests = r.cells.combinations[:len(d.tallies)], r.cells.digests
 	}

@@ -109,7 +109,9 @@ func (s *split) validate() error {
 	for i, x := range s.list {
 		errs, ok := check.In("release"), true
 		q := x.Query
-		q.Epsilon, q.Delta = 1, 0
+		if q.Epsilon, q.Delta = 1, 0; q.PrivateKeys {
+			q.Delta = min(s.total.Delta, 0.5) // which has to be above 0
+		}
 		errs.Add(q.Validate())
 		errs.If(q.Kind == Value, "kind", q.Kind, "a statistic of the data")
 		errs.If(x.Epsilon != 0 || x.Delta != 0, "epsilon", x.Epsilon, "none: it has a part of the total")

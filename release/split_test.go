@@ -192,3 +192,26 @@ func TestSplitRefuses(t *testing.T) {
 		t.Error(err)
 	}
 }
+
+// TestSplitOfFound: keys that are found have a part of delta, which must be above 0, and bounds that are found allow no
+// wanted error, as nothing is known of what they clip.
+func TestSplitOfFound(t *testing.T) {
+	source := func(ctx context.Context, p dp.Problem, uses int) (*tables.Verified, error) {
+		p.Epsilon = min(p.Epsilon, 1) // an error is looked for at 20 first, for which integer weights are too coarse
+		return laplaceSource(ctx, p, uses)
+	}
+	keys := Statistic{Query: Query{Kind: Count, By: "city", PrivateKeys: true, Neighbors: dp.AddRemove}}
+	if got, err := Split(t.Context(), dp.Budget{Epsilon: 1, Delta: 1e-6}, true, []Statistic{keys}, source); err != nil || got[0].Delta != 1e-6 {
+		t.Errorf("%+v, %v", got, err)
+	}
+	if _, err := Split(t.Context(), dp.Budget{Epsilon: 1}, true, []Statistic{keys}, source); !errors.Is(err, dp.ErrInvalid) {
+		t.Errorf("keys without a delta: %v", err)
+	}
+	for _, bounds := range []Query{{Bounds: privateBounds}, {Bounds: "prior:lognormal,0,1", Rows: 100}} {
+		bounds.Kind, bounds.Column, bounds.Neighbors = Sum, "age", dp.AddRemove
+		_, err := Split(t.Context(), dp.Budget{Epsilon: 1}, true, []Statistic{{Query: bounds, Error: "5@0.9"}}, source)
+		if !errors.Is(err, dp.ErrInvalid) || !strings.Contains(err.Error(), "depends on the data") {
+			t.Errorf("%s: %v", bounds.Bounds, err)
+		}
+	}
+}

@@ -174,7 +174,7 @@ func TestDataRefused(t *testing.T) {
 		`release: column = age, want a column of the data: value`:                                                           {[]float64{1}, Query{Kind: Mean, Column: "age", Upper: 1, Epsilon: 1}},
 		`release: data = string, want a finite number: a *big.Rat, a float64 or an integer`:                                 {"12", value},
 		`release: data = float64, want a finite number: a *big.Rat, a float64 or an integer`:                                {math.Inf(1), value},
-		`release: kind = sums, want count, sum, mean, histogram, quantile, top, best or value`:                              {[]float64{1}, Query{Kind: "sums", Epsilon: 1}},
+		`release: kind = sums, want count, sum, mean, variance, distinct, histogram, quantile, top, best or value`:          {[]float64{1}, Query{Kind: "sums", Epsilon: 1}},
 		`release: neighbors = replace, want add-remove as in the ledger`:                                                    {[]float64{1}, Query{Kind: Count, Epsilon: 1, Neighbors: dp.Replace}},
 		`release: delimiter = ';', want "," as in the ledger`:                                                               {File{Reader: unread{}, Delimiter: ';'}, Query{Kind: Count, Epsilon: 1}},
 		`release: one-line = true, want false as in the ledger`:                                                             {File{Reader: unread{}, OneLine: true}, Query{Kind: Count, Epsilon: 1}},

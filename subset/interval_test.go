@@ -86,6 +86,84 @@ func TestTails(t *testing.T) {
 	}
 }
 
+// TestRoundingsOfTails: of many terms, sums in 300 bits of what float64s sum are not above the bounds, with the 8 roundoffs for
+// each term by which masses may be less than what they stand for.
+func TestRoundingsOfTails(t *testing.T) {
+	float := func(x float64) *big.Float { return new(big.Float).SetPrec(300).SetFloat64(x) }
+	less := func(of *big.Float, n int) *big.Float { // masses in lists of n
+		return new(big.Float).Mul(of, float(1+8*roundoff*float64(n)))
+	}
+	for i := range int64(8) {
+		n, theta := int64(1<<22)+i, 0.5
+		c := n/2 + 1000
+		term, sum := float(1), float(1)
+		terms := 1
+		for k := c; term.Cmp(float(0x1p-90)) > 0; k++ {
+			term.Mul(term, float(float64(n-k))).Quo(term, float(float64(k+1))) // and the odds are 1
+			sum.Add(sum, term)
+			terms++
+		}
+		if got := float(binomialTail(c, n, theta)); got.Quo(got, float(massUpper(c, n, theta, 1-theta))).Cmp(sum) < 0 || terms < 8000 {
+			t.Errorf("%d of %d: the sum of %d terms is at most %g, want %g", c, n, terms, got, sum)
+		}
+		people, m := int64(2000), 200*(i+1)
+		fromX, x := masses(m, 0.75, 0.25)
+		fromY, y := masses(people-m, 0.25, 0.75)
+		need := fromX + fromY + int64(len(x)+len(y))/2
+		sum = float(0)
+		for i, mass := range x {
+			for j, other := range y {
+				if fromX+int64(i)+fromY+int64(j) >= need {
+					sum.Add(sum, new(big.Float).Mul(float(mass), float(other)))
+				}
+			}
+		}
+		sum = less(less(sum, len(x)), len(y))
+		if got := sumTail(need, m, people, [2]float64{0.75, 0.25}, [2]float64{0.25, 0.75}); float(got).Cmp(sum) < 0 {
+			t.Errorf("%d of %d people: the sum is at most %g, want %g", m, people, got, sum)
+		}
+	}
+}
+
+// TestWhereBinomialsFail: beyond the conditions of Hoeffding's theorem, that alpha is at most 1/4 and the mean from 1 to n−1, the
+// bounds of a binomial variable refute numbers of people that the exact sum does not, even where they are about as close; they
+// are not taken.
+func TestWhereBinomialsFail(t *testing.T) {
+	for _, c := range []struct {
+		k, size  int64
+		p        float64
+		n, count int64
+		alpha    float64
+		above    bool // the upper bound
+	}{
+		{11, 3, 0.4, 8, 3, 0.48, false},  // alpha, with means of 2.08 and more
+		{39, 1, 0.24, 2, 1, 0.25, false}, // a mean of 0.04 and more
+		{5, 4, 0.98, 2, 1, 0.25, true},   // and one of n − 0.04 and less
+	} {
+		s := made(t, Spec{Epsilon: 9, Count: c.k, Size: c.size, Inside: uint64(c.p * 0x1p64), Objective: Total})
+		p, q := s.spec.probabilities()
+		fp, fq, _, _ := s.floats()
+		lower, upper := mapped(c.count, c.n, c.alpha, fp, fq)
+		m := int64(math.Ceil(lower*float64(c.n))) - 1 // the last that is refuted
+		if c.above {
+			m = int64(math.Floor(upper*float64(c.n))) + 1
+		}
+		law := sum(binomial(m, p), binomial(c.n-m, q))
+		odds := tail(law, c.count)
+		if c.above {
+			odds.Sub(big.NewRat(1, 1), tail(law, c.count+1))
+		}
+		low, high := s.Uncut(c.count, c.n, c.alpha)
+		share := float64(m) / float64(c.n)
+		if odds.Cmp(exact.Rational(c.alpha)) <= 0 {
+			t.Errorf("%v: the bounds of a binomial variable are right, and nothing is tested", c)
+		}
+		if low > share || high < share {
+			t.Errorf("%v: from %g to %g, but %d of %d people have a count as far off with the probability %s", c, low, high, m, c.n, odds.FloatString(6))
+		}
+	}
+}
+
 // sum returns the law of the sum of two independent numbers.
 func sum(x, y []*big.Rat) []*big.Rat {
 	law := make([]*big.Rat, len(x)+len(y)-1)

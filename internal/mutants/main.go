@@ -2,8 +2,9 @@
 
 // Command mutants changes privacy-relevant code in one small place at a time and runs the tests of its
 // package, the quick ones first. A change that none fails for, a survivor, is code that nothing defends. The tree stays
-// as it is (go test -overlay), and the tests of a mutant stop at the first that fails. Which mutants are
-// tried depends on the seed and on each mutant alone, not on the rest of the code.
+// as it is (go test -overlay), one program is all mutants but those of variables and constants of a package, and the
+// tests of a mutant stop at the first that fails. Which mutants are tried depends on the seed and on each mutant
+// alone, not on the rest of the code.
 //
 // argued.txt lists those that need no test, with the reason, by what they change and not by where it stands.
 // An entry that fits no mutant any more is stale: a warning, and with -stale, which make lint runs and which
@@ -11,17 +12,14 @@
 package main
 
 import (
-	"bytes"
 	"cmp"
 	"context"
-	"encoding/json"
 	"flag"
 	"fmt"
+	"go/ast"
 	"hash/fnv"
 	"maps"
 	"os"
-	"os/exec"
-	"path/filepath"
 	"regexp"
 	"slices"
 	"strings"
@@ -50,6 +48,7 @@ var (
 	limit   = flag.Duration("time", time.Hour, "when to stop")
 	workers = flag.Int("j", 2, "how many at a time")
 	stale   = flag.Bool("stale", false, "try none, and fail if an entry of the list is stale")
+	verbose = flag.Bool("v", false, "say what became of every mutant")
 	pattern = flag.String("match", "", "a regular expression of file:line: function | mutation | text, such as '^tables/dual.go:'")
 )
 
@@ -149,6 +148,13 @@ func ordered(all []mutant) []mutant {
 		all[i].rank = h.Sum64()
 	}
 	slices.SortFunc(all, func(a, b mutant) int { return cmp.Compare(a.rank, b.rank) })
+	places := make(map[*ast.FuncDecl]int)
+	for i, m := range all {
+		if places[m.in] == 0 {
+			places[m.in] = len(places) + 1
+		}
+		all[i].number, all[i].place = i+1, places[m.in]
+	}
 	return all
 }
 
@@ -157,104 +163,60 @@ type score struct{ tried, survived int }
 
 // try tries mutants until so many were programs, or the time is over; reached says which.
 func try(queue []mutant) (scores map[string]score, reached bool, err error) {
-	ctx, cancel := context.WithTimeout(context.Background(), *limit)
+	timed, cancel := context.WithTimeout(context.Background(), *limit)
 	defer cancel()
-	wanted := make(map[string]bool)
-	for _, m := range queue {
-		wanted[m.pkg()] = true
-		for _, other := range targets[m.pkg()] {
-			wanted[other] = true
-		}
-	}
-	packages := slices.Sorted(maps.Keys(wanted))
-	if v, out := test(ctx, packages, "-short"); v != survived && v != stopped {
-		return nil, false, fmt.Errorf("the tests fail as they are:\n%s", out)
-	}
+	ctx, fail := context.WithCancelCause(timed)
+	defer fail(nil)
 	dir, err := os.MkdirTemp("", "mutants-*")
 	if err != nil {
 		return nil, false, err
 	}
 	defer os.RemoveAll(dir) //nolint:errcheck // nothing in it is needed
+	p := &program{dir: dir, fail: fail}
+	chosen, err := p.choose(ctx, queue)
+	if err != nil {
+		return nil, false, err
+	}
 	scores = make(map[string]score)
 	var wg sync.WaitGroup
 	var mu sync.Mutex
-	tried, next := 0, 0
-	take := func() (m mutant, ok bool) {
-		mu.Lock()
-		defer mu.Unlock()
-		if ok = next < len(queue) && (*sample == 0 || tried < *sample) && ctx.Err() == nil; ok {
-			m, next, tried = queue[next], next+1, tried+1
-		}
-		return m, ok
+	waiting := make(chan mutant, len(chosen))
+	for _, m := range chosen {
+		waiting <- m
 	}
-	for i := range *workers {
+	close(waiting)
+	for range *workers {
 		wg.Go(func() {
-			for m, ok := take(); ok; m, ok = take() {
-				v := m.test(ctx, filepath.Join(dir, fmt.Sprint(i)))
+			for m := range waiting {
+				v := p.test(ctx, m)
 				mu.Lock()
 				s := scores[m.pkg()]
+				if v == survived || *verbose && v != stopped {
+					fmt.Printf("mutants: %s %s\n", v, m)
+				}
 				switch v {
 				case survived:
-					fmt.Printf("mutants: SURVIVED %s\n", m)
 					scores[m.pkg()] = score{s.tried + 1, s.survived + 1}
 				case killed:
 					scores[m.pkg()] = score{s.tried + 1, s.survived}
 				case unbuilt, stopped:
-					tried-- // another in its place
 				}
 				mu.Unlock()
 			}
 		})
 	}
 	wg.Wait()
+	if ctx.Err() != nil && timed.Err() == nil {
+		return nil, false, context.Cause(ctx)
+	}
 	return scores, ctx.Err() == nil, nil
 }
 
-type verdict int
+type verdict string
 
 const (
-	killed verdict = iota
-	survived
-	unbuilt // no program, and so no mutant
-	stopped // the time was over
+	killed   verdict = "killed"
+	survived verdict = "SURVIVED"
+	unbuilt  verdict = "unbuilt" // no program, and so no mutant
+	stopped  verdict = "stopped" // the time was over
 )
-
-// test says whether the tests of packages pass.
-func test(ctx context.Context, packages []string, flags ...string) (verdict, []byte) {
-	args := append([]string{"test", "-failfast", "-vet=off"}, flags...)
-	for _, p := range packages {
-		args = append(args, "./"+p)
-	}
-	cmd := exec.CommandContext(ctx, "go", args...) //nolint:gosec // our own
-	cmd.WaitDelay = time.Second
-	out, err := cmd.CombinedOutput()
-	switch {
-	case ctx.Err() != nil:
-		return stopped, nil
-	case bytes.Contains(out, []byte("[build failed]")) || bytes.Contains(out, []byte("[setup failed]")):
-		return unbuilt, out
-	case err != nil:
-		return killed, out
-	}
-	return survived, nil
-}
-
-// test writes the mutant into a folder of its own and runs the tests on it, the nearest first. One that
-// does not end is seen too.
-func (m mutant) test(ctx context.Context, dir string) (v verdict) {
-	changed, overlay := filepath.Join(dir, "changed.go"), filepath.Join(dir, "overlay.json")
-	original, err := filepath.Abs(m.file)
-	text, _ := json.Marshal(map[string]map[string]string{"Replace": {original: changed}}) //nolint:errchkjson // strings
-	err = cmp.Or(err, os.MkdirAll(dir, 0o700), os.WriteFile(changed, []byte(m.source[:m.start]+m.with+m.source[m.end:]), 0o600), os.WriteFile(overlay, text, 0o600))
-	if err != nil {
-		panic(err) // a folder of our own
-	}
-	for _, flags := range [][]string{{"-short", "-timeout", "90s"}, {"-timeout", "5m"}} {
-		for _, pkg := range append([]string{m.pkg()}, targets[m.pkg()]...) {
-			if v, _ = test(ctx, []string{pkg}, append(flags, "-overlay", overlay)...); v != survived {
-				return v
-			}
-		}
-	}
-	return v
-}

@@ -21,10 +21,13 @@ type mutant struct {
 	start, end int
 	with       string
 	line       int
-	function   string // or the variable or constant of the package that it is in
-	name       string // of the mutation
-	text       string // the expression or the statement that is changed
-	rank       uint64 // in the order of trying
+	function   string        // or the variable or constant of the package that it is in
+	name       string        // of the mutation
+	text       string        // the expression or the statement that is changed
+	rank       uint64        // in the order of trying
+	number     int           // in the queue, from 1
+	place      int           // of the function, from 1
+	in         *ast.FuncDecl // nil for a variable or a constant of the package
 }
 
 func (m mutant) pkg() string { return path.Dir(m.file) }
@@ -49,13 +52,13 @@ func mutantsOf(dir string) (all []mutant, err error) {
 		return nil, err
 	}
 	for _, name := range p.GoFiles {
-		m := &mutator{file: path.Join(dir, name), times: make(map[string]int)}
+		m := &mutator{file: path.Join(dir, name), files: token.NewFileSet(), times: make(map[string]int)}
 		raw, err := os.ReadFile(m.file)
 		if err != nil {
 			return nil, err
 		}
 		m.source = string(raw)
-		f, err := parser.ParseFile(&m.files, m.file, raw, parser.SkipObjectResolution)
+		f, err := parser.ParseFile(m.files, m.file, raw, parser.SkipObjectResolution)
 		if err != nil {
 			return nil, err
 		}
@@ -67,14 +70,19 @@ func mutantsOf(dir string) (all []mutant, err error) {
 
 type mutator struct {
 	file, source string
-	files        token.FileSet
+	files        *token.FileSet
 	found        []mutant
 	function     string
+	in           *ast.FuncDecl
 	times        map[string]int // of the same mutation of the same text in a function
 }
 
-func (m *mutator) offset(p token.Pos) int   { return m.files.Position(p).Offset }
-func (m *mutator) textOf(n ast.Node) string { return m.source[m.offset(n.Pos()):m.offset(n.End())] }
+func (m *mutator) textOf(n ast.Node) string { return textOf(m.source, n) }
+
+// offset is where a node of a file stands that is the only one of its set.
+func offset(p token.Pos) int { return int(p) - 1 }
+
+func textOf(source string, n ast.Node) string { return source[offset(n.Pos()):offset(n.End())] }
 
 // functionOf is what is declared: a function with the type of its receiver, or the first of some values.
 func (m *mutator) functionOf(n ast.Node) string {
@@ -110,8 +118,8 @@ func (m *mutator) add(name string, of ast.Node, from, to token.Pos, with string)
 		name += fmt.Sprintf(" (%d)", n)
 	}
 	m.found = append(m.found, mutant{
-		file: m.file, source: m.source, start: m.offset(from), end: m.offset(to), with: with, line: m.files.Position(from).Line,
-		function: m.function, name: name, text: text,
+		file: m.file, source: m.source, start: offset(from), end: offset(to), with: with, line: m.files.Position(from).Line,
+		function: m.function, name: name, text: text, in: m.in,
 	})
 }
 
@@ -142,6 +150,7 @@ var (
 func (m *mutator) visit(n ast.Node, stack []ast.Node) bool {
 	if len(stack) <= 2 && m.functionOf(n) != "" { // a declaration of the package
 		m.function = m.functionOf(n)
+		m.in, _ = n.(*ast.FuncDecl)
 	}
 	add := func(name string, from, to token.Pos, with string) { m.add(name, around(n, stack), from, to, with) }
 	swap := func(op token.Token, at token.Pos) {

@@ -28,7 +28,7 @@ func TestWalks(t *testing.T) {
 		{"README.md", "## A count", "## Where it helps", 6},
 		{"docs/gains.md", "# How", "Expected loss at", 7},
 		{"docs/which-epsilon.md", "# Which", "", 2},
-		{"docs/release.md", "# Release", "## What you must decide", 15},
+		{"docs/release.md", "# Release", "## What you must decide", 18},
 		{"docs/plans.md", "# Publish", "## What you must decide", 15},
 		{"docs/recipes.md", "# Recipes", "## The tables of a paper", 43},
 		{"docs/composition.md", "# ", "", 10},

@@ -223,6 +223,9 @@ func newReleaseOf(s *shell.Streams, kind release.Kind, cmd *cobra.Command) *cobr
 	f.Output(&o.Common, "JSON file to write the answer to", "json")
 	f.Summary(&o.Common, "output")
 	f.Check(func() error {
+		if strings.HasPrefix(q.Bounds, "prior:") {
+			q.Rows, _ = shell.ParseCount(cmd.Flags().Lookup("rows").Value.String())
+		}
 		switch {
 		case math.IsNaN(q.Epsilon + q.Delta + q.Lower + q.Upper + q.Probability + q.Sensitivity):
 			return nil // reported
@@ -272,13 +275,11 @@ func (o *releaseOptions) dataFlags(f *shell.Flags) {
 	_, mostRows, mostCandidates := q.Limits()
 	f.RequiredFile(&o.data, "data", "a CSV file", "CSV file with a header, - for standard input; perhaps compressed with gzip or zstd", "csv", "gz", "zst")
 	o.csv.flags(f, asLedger)
-	number := shell.Any("a finite number, in the units of the column")
 	switch q.Kind { //nolint:exhaustive // others have no column
 	case release.Sum, release.Mean, release.Variance, release.Quantile:
 		f.String(&q.Column, "column", "column of the values")
 		f.Require(&q.Column, "column", "the column of the values")
-		f.Number(&q.Lower, "lower", number, "values below are clipped to it, in the units of the column")
-		f.Number(&q.Upper, "upper", number, "values above are clipped to it, in the units of the column")
+		boundFlags(f, q)
 	case release.Distinct:
 		f.String(&q.Column, "column", "column of the values")
 		f.Require(&q.Column, "column", "the column of the values")
@@ -286,7 +287,7 @@ func (o *releaseOptions) dataFlags(f *shell.Flags) {
 		f.String(&q.Column, "column", "column of the values to count between --edges")
 		f.Func("edges", "numbers", "", "edges A,B,C…: counts of A <= value < B, B <= value < C and so on, the last edge inclusive", func(text string) (err error) {
 			for s := range strings.SplitSeq(text, ",") {
-				v, bad := shell.ParseNumber(strings.TrimSpace(s), number)
+				v, bad := shell.ParseNumber(strings.TrimSpace(s), columnNumber)
 				if bad != nil {
 					err = shell.Want("ascending numbers, separated by commas")
 				}
@@ -307,6 +308,9 @@ func (o *releaseOptions) dataFlags(f *shell.Flags) {
 	if q.Kind != release.Best {
 		f.String(&q.By, "by", "column of keys, for one answer for each of --keys")
 		keyFlags(f, q)
+	}
+	if q.Kind == release.Count || q.Kind == release.Histogram {
+		f.Bool(&q.PrivateKeys, "private-keys", "with --by, where nobody knows --keys: answer for those in the data that enough rows or persons have, with half of epsilon and of delta, which is above 0, for which these are")
 	}
 	f.String(&q.Person, "person", "column that tells whose a row is, to protect persons in the place of rows")
 	f.OptionalInteger(&q.MaxPerPerson, "max-per-person", 1, mostRows, "with --person: how many rows of a person count at most (chosen at random), or with --by how many keys")
@@ -509,6 +513,9 @@ func ledgerRow(e *release.Entry) shell.Row {
 
 func (o *releaseOptions) rows(r *release.Answer) []shell.Row {
 	var rows []shell.Row
+	if len(r.Answers) == 0 {
+		rows = append(rows, shell.Row{"answer", "no key that enough have"})
+	}
 	for _, a := range r.Answers {
 		if choosesGroups(r.Kind) {
 			break
@@ -519,6 +526,7 @@ func (o *releaseOptions) rows(r *release.Answer) []shell.Row {
 			text = fmt.Sprintf("%v, with a probability of at least %v no more than %d rows from the quantile", a.Value, r.Level, a.RankError)
 		}
 		rows = append(rows, shell.Row{cmp.Or(a.Key, "answer"), text})
+		rows = append(rows, boundRows(a.Clipped)...)
 	}
 	rows = append(rows, choiceRows(r)...)
 	unit := "a " + r.Unit
