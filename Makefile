@@ -40,7 +40,7 @@ export GOFLAGS := $(strip $(plain) -tags=highs)
 # What make static builds.
 PLATFORMS ?= linux/amd64 linux/arm64 darwin/amd64 darwin/arm64 windows/amd64 windows/arm64
 
-.PHONY: help deps build static dist dist-check dist-one workflows man site quick test test-cgo test-pure test-wasm test-python mutants problems proofs proofs-all race lint bench leakage fuzz demo verifier browser papers beam beam-prism beam-flink beam-spark clean
+.PHONY: help deps build static dist dist-check dist-one workflows man site quick test test-cgo test-pure test-wasm test-python mutants problems proofs proofs-all race lint bench leakage fuzz catalogue demo verifier browser papers beam beam-prism beam-flink beam-spark clean
 
 help: ## list the targets
 	@sed -n 's/^\([a-z-]*\):.*## /\1\t/p' Makefile | while IFS="$$(printf '\t')" read -r name what; do printf '  make %-11s %s\n' "$$name" "$$what"; done
@@ -83,6 +83,8 @@ test: ## run every test, those that must pass without cgo, and those of python/:
 	@MAKE="$(MAKE)" sh scripts/phases.sh test build test-cgo test-pure test-wasm test-python
 
 test-cgo: deps ## of make test: all packages, with HiGHS
+	@command -v node >/dev/null || echo "test: examples/javascript is skipped: there is no node"
+	@command -v gcc >/dev/null || echo "test: examples/c is skipped: there is no gcc"
 	@echo "test: all packages, with cgo"
 	@$(GO) test -timeout $(TEST_TIMEOUT) ./...
 
@@ -125,7 +127,7 @@ race: deps ## run every test under the race detector
 workflows: ## check .github/workflows with actionlint, and that every source file names its license
 	@echo "workflows: actionlint $(ACTIONLINT_VERSION)"
 	@CGO_ENABLED=0 GOFLAGS= $(GO) run github.com/rhysd/actionlint/cmd/actionlint@$(ACTIONLINT_VERSION)
-	@list=$$(git grep -L 'SPDX-License-Identifier: Apache-2.0' -- '*.go' '*.s' '*.js' '*.css' '*.html' '*.py' '*.sh' '*.v' '*.ml' .ci/run 'packaging/*' '.github/workflows/*' ':!*/testdata/*' || true); \
+	@list=$$(git grep -L 'SPDX-License-Identifier: Apache-2.0' -- '*.go' '*.s' '*.js' '*.css' '*.html' '*.py' '*.sh' '*.v' '*.ml' '*.mjs' '*.c' .ci/run 'packaging/*' '.github/workflows/*' ':!*/testdata/*' || true); \
 		if [ -n "$$list" ]; then printf 'workflows: no SPDX line in %s\n' $$list >&2; exit 1; fi
 
 lint: deps $(LINT) workflows ## run golangci-lint, pinned, with .golangci.yml, and the linters of python/ and of workflows
@@ -161,6 +163,15 @@ fuzz: deps ## fuzz every target for FUZZTIME (30s) each
 			$(GO) test -run '^$$' -fuzz "^$$target\$$" -fuzztime $(FUZZTIME) "$$package"; \
 		done; \
 	done
+
+# Another build or processor may make other bytes, of the same gap.
+catalogue: build ## design the tables of tables/catalogue and their golden draws anew, in seconds
+	@set -e; for query in integer real; do for loss in l1 l2; do \
+		gap=0.001; [ $$query = integer ] || gap=0.005; \
+		bin/noisewright catalogue design --epsilon 0.1,0.25,0.5,1,2,3,5,10 --delta 0,1e-9,1e-6,1e-5 --sensitivity 1 \
+			--loss $$loss --query $$query --gap $$gap --force -o tables/catalogue; \
+	done; done
+	@$(GO) test ./examples -run Golden -update
 
 demo: build ## run scripts/demo.sh with the binary just built
 	@echo "demo: scripts/demo.sh"

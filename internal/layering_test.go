@@ -35,13 +35,16 @@ var arrows = map[string][]string{
 	"loss": {"internal/exact", "internal/quadrature", "internal/check"},
 
 	// What is measured against, what is proved, what is drawn.
-	"noise":         {"local", "dp", "loss", "internal/exact", "internal/quadrature", "internal/check"},
-	"tables":        {"internal/formfile", "dp", "loss", "proof", "internal/exact", "internal/check", "internal/strictjson"},
-	"tables/shapes": {"proof", "tables", "noise", "dp", "internal/exact", "internal/check"},
-	"kernels":       {"internal/formfile", "dp", "loss", "proof", "internal/exact", "internal/check", "internal/strictjson"},
-	"local":         {"internal/formfile", "dp", "loss", "proof", "internal/exact", "internal/check", "internal/strictjson"},
-	"counts":        {"internal/concentration", "internal/formfile", "dp", "loss", "proof", "internal/exact", "internal/check", "internal/strictjson"},
-	"subset":        {"internal/formfile", "internal/keyed", "dp", "loss", "proof", "internal/exact", "internal/check", "internal/strictjson"},
+	"noise":    {"local", "dp", "loss", "internal/exact", "internal/quadrature", "internal/check"},
+	"tables":   {"internal/formfile", "dp", "loss", "proof", "internal/exact", "internal/check", "internal/strictjson"},
+	"examples": {}, // tests of programs in other languages
+	// Megabytes of text: only who hands tables out imports it.
+	"tables/catalogue": {"tables", "dp", "internal/check"},
+	"tables/shapes":    {"proof", "tables", "noise", "dp", "internal/exact", "internal/check"},
+	"kernels":          {"internal/formfile", "dp", "loss", "proof", "internal/exact", "internal/check", "internal/strictjson"},
+	"local":            {"internal/formfile", "dp", "loss", "proof", "internal/exact", "internal/check", "internal/strictjson"},
+	"counts":           {"internal/concentration", "internal/formfile", "dp", "loss", "proof", "internal/exact", "internal/check", "internal/strictjson"},
+	"subset":           {"internal/formfile", "internal/keyed", "dp", "loss", "proof", "internal/exact", "internal/check", "internal/strictjson"},
 	"sampler": {
 		"sampler/internal/rank", "sampler/internal/chacha8", "tables", "proof", "dp",
 		"internal/keyed", "internal/formfile", "internal/exact", "internal/check",
@@ -134,7 +137,7 @@ var arrows = map[string][]string{
 	"": {"proof", "internal/check", "lp", "lp/highs", "account", "tables", "sampler", "dp", "loss", "release"},
 	"cmd/internal/cli": {
 		"cmd/internal/cli/releases", "cmd/internal/cli/vectors", "proof", "cmd/internal/shell", "cmd/internal/report", "cmd/internal/estimate", "cmd/internal/frequency", "cmd/internal/theorem", "cmd/internal/studio", "internal/csvfile", "cmd/internal/figure", "internal/exact", "internal/check", "internal/files",
-		"lp", "lp/highs", "tables", "tables/shapes", "kernels", "cells", "local", "subset", "counts", "sampler", "noise", "dp", "loss", "account", "plan", "plan/design",
+		"lp", "lp/highs", "tables", "tables/catalogue", "tables/shapes", "kernels", "cells", "local", "subset", "counts", "sampler", "noise", "dp", "loss", "account", "plan", "plan/design",
 		"github.com/spf13/cobra", "github.com/spf13/pflag", "gonum.org/v1/plot", "gonum.org/v1/gonum/floats",
 	},
 	// Groups of commands, which know nothing of each other.

@@ -24,8 +24,8 @@ class Taken:
     """Words that draws took, so that the package, which takes the first word of all draws, then the
     second, …, can be given the same."""
 
-    def __init__(self) -> None:
-        self.source: Iterator[int] = iter(STREAM.tolist())
+    def __init__(self, words: list[int] | None = None) -> None:
+        self.source: Iterator[int] = iter(STREAM.tolist() if words is None else words)
         self.rounds: list[list[list[int]]] = []  # by purpose, by round
 
     def word(self, purpose: int, attempt: int) -> int:

@@ -105,7 +105,7 @@ func TestSignalsEndEveryCommand(t *testing.T) {
 	}
 	if hasSolver() {
 		const problem = " --epsilon 10 --delta 1e-9 --sensitivity 1 --loss l1 --gap 1e-6 --time-limit 10m"
-		commands = append(commands, "design -o out/x"+problem, "compare"+problem,
+		commands = append(commands, "design -o out/x"+problem, "catalogue design -o out"+problem, "compare"+problem,
 			"design-kernel --epsilon 1 --delta 9e-4 --sensitivity 1 --range 0,10 --loss l1 --gap 1e-6 --time-limit 10m -o out/x")
 	}
 	for i, command := range commands {

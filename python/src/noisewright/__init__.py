@@ -57,6 +57,7 @@ from noisewright.program import (
     Total,
     account,
     calibrate,
+    catalogue,
     compare,
     design,
 )
@@ -133,6 +134,7 @@ __all__ = [
     "__version__",
     "account",
     "calibrate",
+    "catalogue",
     "compare",
     "count",
     "design",

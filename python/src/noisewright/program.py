@@ -241,6 +241,28 @@ def design(
     return _result(Design, report, table=table)
 
 
+def catalogue(
+    epsilon: Number,
+    delta: Number,
+    loss: str = "l1",
+    *,
+    query: Literal["real", "integer"] = "real",
+    path: str | os.PathLike[str] | None = None,
+) -> Table:
+    """Finds noise of sensitivity 1 that was designed before and comes with the program, for common parameters.
+
+    With a path, the table is written there too. What comes back was loaded, and so verified in exact arithmetic, and is
+    what was asked for. Raises InvalidError where there is none, with a sentence that lists the parameters there are.
+    """
+    flags = [*_flags(epsilon=epsilon, delta=delta), f"--loss={loss}", f"--query={query}"]
+    _, table = _designed("catalogue", flags, path)
+    p = table.privacy
+    _hold(table, {"epsilon": (p.epsilon, epsilon), "delta": (p.delta, delta)}, 1, query, None, None)
+    if table.loss != loss:
+        raise ProgramError(f"the program wrote a table with loss = {table.loss}, want {loss} as was asked for", 0)
+    return table
+
+
 def calibrate(
     releases: int,
     epsilon: Number,

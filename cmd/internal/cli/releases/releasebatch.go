@@ -68,9 +68,16 @@ asked for alone.
   noisewright release batch --queries queries.toml --epsilon 1 --delta 1e-6 --data people.csv --ledger city.ledger`,
 	})
 	f.RequiredFile(&o.queryFile, "queries", "a file of queries", "TOML or JSON file of the queries, - for JSON in standard input", "toml", "json")
-	f.OptionalNumber(&o.total.Epsilon, "epsilon", shell.PositiveEpsilon, "epsilon of all together, which they share, without unit: "+shell.PositiveEpsilon.Want)
-	f.With("epsilon", func() {
-		f.Number(&o.total.Delta, "delta", shell.Delta, "delta of all together, a probability: "+shell.Delta.Want)
+	total := f.OptionalNumber(&o.total.Epsilon, "epsilon", shell.PositiveEpsilon, "epsilon of all together, which they share, without unit: "+shell.PositiveEpsilon.Want)
+	ofDelta := f.OptionalNumber(&o.total.Delta, "delta", shell.Delta, "with --epsilon: delta of all together, a probability: "+shell.Delta.Want)
+	f.Check(func() error {
+		switch {
+		case total.Given && !ofDelta.Given:
+			return errors.New("epsilon is given without delta, want both")
+		case ofDelta.Given && !total.Given:
+			return errors.New("delta is given without epsilon, want both")
+		}
+		return nil
 	})
 	f.RequiredFile(&o.data, "data", "a CSV file", "CSV file with a header, - for standard input; perhaps compressed with gzip or zstd", "csv", "gz", "zst")
 	f.Check(func() error { return oneStandard(o.queryFile, o.data) })
