@@ -20,9 +20,10 @@ const (
 // points at chance one of some 740 is taken for better.
 const chanceErrors = 3
 
-// atChance is whether the mean is not above chance by more than the test can tell.
+// atChance is whether the mean is not above chance by more than the people tested in one run can tell: runs on
+// images test the same people.
 func (p *vlmPoint) atChance() bool {
-	return p.Mean <= p.Chance+chanceErrors*math.Sqrt(p.Chance*(1-p.Chance)/float64(max(p.Tested*p.Runs, 1)))
+	return p.Mean <= p.Chance+chanceErrors*math.Sqrt(p.Chance*(1-p.Chance)/float64(max(p.Tested, 1)))
 }
 
 // at lists the local epsilons of points.
@@ -42,13 +43,13 @@ func (s vlmStudy) against(name string) (texts []string) {
 		say := func(format string, values ...any) {
 			texts = append(texts, data+", "+line+": "+fmt.Sprintf(format, values...))
 		}
-		least := points[0].Tested * points[0].Runs
+		tested := points[0].Tested
 		alone := which(s, func(p *vlmPoint) bool { return p.Data == data && p.Series == aloneSeries })
 		switch {
 		case slices.Contains([]string{boundSeries, aloneSeries, allSeries}, line):
 		case line == directSeries:
 			if better := which(points, func(p *vlmPoint) bool { return !p.atChance() }); len(better) > 0 {
-				say("above chance at local ε = %s, by more than %d standard errors of %d tested", vlmStudy(better).at(), chanceErrors, least)
+				say("above chance at local ε = %s, by more than %d standard errors of %d tested", vlmStudy(better).at(), chanceErrors, tested)
 			}
 		case len(alone) > 0:
 			without := alone[0].Mean
@@ -57,11 +58,11 @@ func (s vlmStudy) against(name string) (texts []string) {
 			})
 			if len(worse) > 0 {
 				say("joining gains nothing over clean features alone, %.3f, at local ε = %s (the standard error of %d tested is %.3f)",
-					without, vlmStudy(worse).at(), least, math.Sqrt(without*(1-without)/float64(max(least, 1))))
+					without, vlmStudy(worse).at(), tested, math.Sqrt(without*(1-without)/float64(max(tested, 1))))
 			}
 		default:
 			if low := which(points, (*vlmPoint).atChance); len(low) > 0 {
-				say("at chance, %.3f, at local ε = %s (no more than %d standard errors of %d tested above)", points[0].Chance, vlmStudy(low).at(), chanceErrors, least)
+				say("at chance, %.3f, at local ε = %s (no more than %d standard errors of %d tested above)", points[0].Chance, vlmStudy(low).at(), chanceErrors, tested)
 			}
 			for _, p := range points {
 				const near = 0.05 // of a number that the paper calls about so

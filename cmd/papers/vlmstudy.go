@@ -347,7 +347,7 @@ type vlmPoint struct {
 	Epsilon *float64 `json:"epsilon"`
 	accuracies
 	Chance float64 `json:"chance"` // accuracy of the most frequent class for everybody
-	Tested int     `json:"tested"` // people tested in a run
+	Tested int     `json:"tested"` // people tested in a run, the first of several
 	// AboveChance is the level of significance at which the mean is above chance, by Student's one-sided test: on
 	// the means of the runs if there are at least three, and otherwise on all collections, of these runs'
 	// networks alone; nil where there is none.
@@ -439,7 +439,7 @@ func (s vlmStudy) rows() (rows []shell.Row) {
 			}
 			parts = append(parts, p.text()+at)
 		}
-		rows = append(rows, shell.Row{data, fmt.Sprintf("%s, %d tested: %s", name, points[0].Tested, strings.Join(parts, ", "))})
+		rows = append(rows, shell.Row{data, fmt.Sprintf("%s, %d tested in a run: %s", name, points[0].Tested, strings.Join(parts, ", "))})
 	})
 	return rows
 }
