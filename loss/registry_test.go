@@ -17,7 +17,7 @@ import (
 
 // lossNames are names of losses as they are printed, at least one per kind.
 var lossNames = []string{
-	"l1", "l2", "lp:1", "lp:2", "lp:3", "lp:1.5", "lp:64", "pinball:0.9", "pinball:0.25", "asymmetric:1,2",
+	"l1", "l2", "lp:1", "lp:2", "lp:3", "lp:1.5", "lp:64", "pinball:0.9", "pinball:0.25", "pinball:1e-60", "asymmetric:1,2",
 	"asymmetric:0.5,1e-9", "huber:2", "deadzone:0.75", "exceed:3", "exceed:1e22",
 	"pwl:-inf,-1;0,1", "pwl:-inf,-2;-1,-0.5;0,1;5,3,2", "pwl:-inf,-1e-7;2,-1,-0.5;3,0,0.25;4,2",
 	"l1:0.7", "l2:3", "lp:1.5:2", "pinball:0.9:1000", "asymmetric:1,2:0.1", "huber:2:7", "exceed:3:0.3", "pwl:-inf,-1;0,1:4",
