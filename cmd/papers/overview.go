@@ -47,11 +47,6 @@ func (r overviewRow) shown() string { return strings.ReplaceAll(r.command, "@", 
 
 // captionOf is the caption that a command prints.
 func captionOf(name string) string {
-	for _, f := range vlmFigures {
-		if f.name == name {
-			return f.caption
-		}
-	}
 	for _, c := range newRootCommand(&shell.Streams{}, func() {}).Commands() {
 		if c.Name() == name {
 			return c.Annotations[captionNote]

@@ -167,7 +167,7 @@ var overview = []struct {
 			verdict: "cannot be said: the paper prints nothing",
 		},
 		{
-			what: "Appendix D", caption: "which part of a network is to be trained privately in which scenario", command: "vlm-table1", paper: "a table", full: "the same",
+			what: "Appendix D", command: "vlm-table1", paper: "a table", full: "the same",
 			ours: `{{len .rows}} rows, by one rule`, verdict: "by our rule; the paper's own order of training protects nobody",
 		},
 		{what: "Tables 3 and 4", caption: "parameters that were chosen", verdict: "parameters of its networks, not results; ours are in --help"},

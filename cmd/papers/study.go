@@ -337,11 +337,6 @@ func newPlot(title, x, y string, all []series) (*plot.Plot, error) {
 	return p, figure.Add(p, curves)
 }
 
-func legendLeft(p *plot.Plot) {
-	p.Legend.Left = true
-	p.Legend.XOffs = vg.Points(8)
-}
-
 func writeFigure(p *plot.Plot, w io.Writer) error {
 	return writeRow(w, []*plot.Plot{p}, 18*vg.Centimeter, 11*vg.Centimeter)
 }

@@ -121,7 +121,7 @@ func figureAccuracies(t *testing.T, name string, change func(*vlmOptions)) map[s
 	if all := records(t, o.Common, v.name+".csv"); len(all) != len(points)+1 {
 		t.Errorf("%d records of %d points", len(all), len(points))
 	}
-	if said["caption"] != v.caption {
+	if said["caption"] != flat(v.said.caption) {
 		t.Errorf("%s prints the caption %q", v.name, said["caption"])
 	}
 	for panel, lines := range found {

@@ -185,6 +185,7 @@ func (o *vlmOptions) collectImages(ctx context.Context, private, direct bool, le
 		if s.sharpAt = sharpAt; private {
 			s.sharpAt = sharpPrivateAt
 		}
+		o.size(s, len(parts.network), o.imageTraining())
 		if err := o.lines(ctx, s, private, levels...); err != nil {
 			return err
 		}
@@ -198,7 +199,7 @@ func (o *vlmOptions) collectImages(ctx context.Context, private, direct bool, le
 		}
 		for _, epsilon := range o.epsilons {
 			if run == 0 && !math.IsInf(epsilon, 1) {
-				o.study.add("MNIST, "+string(levels[0]), "bound (10)", epsilon, s.chance(), accuracyBound(epsilon, digits))
+				o.study.add(s.at(levels[0], boundSeries, epsilon), accuracyBound(epsilon, digits))
 			}
 		}
 	}
@@ -230,6 +231,7 @@ func (o *vlmOptions) novelClass(ctx context.Context) error {
 		test := novelLabels(parts.test.choose(span(len(parts.test.labels), 0, 1)))
 		s := o.imageScene("MNIST, 9 against others", 2, seed, parts.train.choose(known[:min(o.people, len(known)*8/9)]).x,
 			collected.choose(order[len(order)/10:]), collected.choose(order[:len(order)/10]), test.choose(test.balanced(span(len(test.labels), 0, 1), 2)), []float64{1})
+		o.size(s, len(known)*8/9, o.imageTraining())
 		if err := o.lines(ctx, s, false, latentLevel, featureLevel); err != nil {
 			return err
 		}

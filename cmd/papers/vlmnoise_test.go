@@ -14,6 +14,7 @@ import (
 
 	"github.com/noisewright/noisewright/cmd/internal/encoders"
 	"github.com/noisewright/noisewright/cmd/internal/encoders/vlm"
+	"github.com/noisewright/noisewright/cmd/internal/shell"
 	"github.com/noisewright/noisewright/encoder"
 	"github.com/noisewright/noisewright/latent/bundle"
 )
@@ -202,7 +203,7 @@ func TestSignificance(t *testing.T) {
 	for i, v := range []float64{9, 11, 9, 11} {
 		// The mean is 10 and its standard error 1/√3.
 		for k, at := range []float64{2.353, 4.541} {
-			s.add("d", strconv.Itoa(k), 1, 10-at/math.Sqrt(3), v)
+			s.add(vlmPoint{Data: "d", Series: strconv.Itoa(k), Epsilon: shell.Finite(1), Chance: 10 - at/math.Sqrt(3)}, v)
 		}
 		if i < 2 && s[0].AboveChance != nil {
 			t.Errorf("a level %g of %d runs of a collection", *s[0].AboveChance, i+1)
@@ -215,8 +216,9 @@ func TestSignificance(t *testing.T) {
 	}
 	// Two runs whose collections vary as those four but for the mean: 2 degrees of freedom, 6.965 is 1 %.
 	var two vlmStudy
-	two.add("d", "s", 1, 5-6.965/math.Sqrt(2), 3, 5)
-	two.add("d", "s", 1, 5-6.965/math.Sqrt(2), 5, 7)
+	at := vlmPoint{Data: "d", Series: "s", Epsilon: shell.Finite(1), Chance: 5 - 6.965/math.Sqrt(2)}
+	two.add(at, 3, 5)
+	two.add(at, 5, 7)
 	if p := two[0].AboveChance; p == nil || math.Abs(*p-0.01) > 1e-4 {
 		t.Errorf("level %v, want 0.01", p)
 	}

@@ -345,7 +345,7 @@ func (o *vlmOptions) lines(ctx context.Context, s *scene, private bool, levels .
 				do:  func(ctx context.Context) ([][]float64, error) { return o.point(ctx, s, by, epsilon, private, levels) },
 				add: func(values [][]float64) {
 					for i, l := range levels {
-						o.study.add(s.data+", "+string(l), by.name, epsilon, s.chance(), values[i]...)
+						o.study.add(s.at(l, by.name, epsilon), values[i]...)
 					}
 				},
 			}
@@ -430,7 +430,7 @@ func (o *vlmOptions) directLine(ctx context.Context, s *scene) error {
 				return s.collection(0).ofFeatures(ctx, s.direct(part*epsilon), s.test.x, part, epsilon)
 			},
 			func(accuracy float64) {
-				o.study.add(s.data+", "+string(featureLevel), "direct noise", epsilon, s.chance(), accuracy)
+				o.study.add(s.at(featureLevel, directSeries, epsilon), accuracy)
 			},
 		})
 	}

@@ -5,6 +5,7 @@ package main
 import (
 	"context"
 	"fmt"
+	"image/color"
 	"io"
 	"math"
 	"os"
@@ -20,6 +21,7 @@ import (
 	"gonum.org/v1/plot"
 	"gonum.org/v1/plot/plotter"
 	"gonum.org/v1/plot/vg"
+	"gonum.org/v1/plot/vg/draw"
 
 	"github.com/noisewright/noisewright/cmd/internal/encoders"
 	"github.com/noisewright/noisewright/cmd/internal/encoders/vlm"
@@ -34,9 +36,7 @@ import (
 // vlmFigure is a figure of the paper.
 type vlmFigure struct {
 	name, short string
-	caption     string // what the figure shows
-	differs     string // from the paper's
-	published   []string
+	said        said
 	images      bool // needs MNIST
 	tables      bool // has panels of tables
 	run         func(*vlmOptions, context.Context) error
@@ -67,14 +67,16 @@ one hidden layer`
 var vlmFigures = []vlmFigure{
 	{
 		name: "vlm-figure1", short: "Figure 1 of Mansbridge et al. (2020): clean accuracy by local epsilon, for data collection",
-		caption: `Clean accuracy by local epsilon (infinite, 10, 8, 6, 4, 2, 1) for data collection: MNIST above, loans below;
+		said: said{
+			caption: `Clean accuracy by local epsilon (infinite, 10, 8, 6, 4, 2, 1) for data collection: MNIST above, loans below;
 latent level left, feature level right; a line for each central (epsilon, 1e-5) with which the encoder was trained`,
-		differs: imagesDiffer + `;
+			differs: imagesDiffer + `;
 encodings of digits are sharpened (fourth powers) at a local epsilon of at most 2; the
 loans are a small sample`,
-		published: []string{
-			"direct noise is no better than chance for every local epsilon up to 100 on MNIST, and up to 20 on loans",
-			"encodings with noise train classifiers far above chance",
+			published: []string{
+				"direct noise is no better than chance for every local epsilon up to 100 on MNIST, and up to 20 on loans",
+				"encodings with noise train classifiers far above chance",
+			},
 		},
 		images: true, tables: true,
 		run: func(o *vlmOptions, ctx context.Context) error {
@@ -85,50 +87,61 @@ loans are a small sample`,
 		},
 	},
 	{
-		name: "vlm-figure2", short: "Figure 2 of Mansbridge et al. (2020): clean accuracy by local epsilon, for a novel class",
-		caption: `Clean accuracy by local epsilon for a novel class, a digit that the network has not seen against the others:
+		name: vlmNovel, short: "Figure 2 of Mansbridge et al. (2020): clean accuracy by local epsilon, for a novel class",
+		said: said{
+			caption: `Clean accuracy by local epsilon for a novel class, a digit that the network has not seen against the others:
 latent level left, feature level right; a line for each central (epsilon, 1e-5) with which the encoder was trained`,
-		differs:   imagesDiffer + "; all of epsilon is for the encoding, for who is asked for a nine is known",
-		published: []string{"about 75 % at local epsilon 2, for encodings and for features, and above chance at 1"},
-		images:    true,
-		run:       (*vlmOptions).novelClass,
+			differs:   imagesDiffer + "; all of epsilon is for the encoding, for who is asked for a nine is known",
+			published: []string{"about 75 % at local epsilon 2, for encodings and for features, and above chance at 1"},
+		},
+		images: true,
+		run:    (*vlmOptions).novelClass,
 	},
 	{
 		name: "vlm-figure3", short: "Figure 3 of Mansbridge et al. (2020): semi-private accuracy by local epsilon, for joining data",
-		caption: `Semi-private accuracy by local epsilon for joining data, latent level: classifiers of clean features beside
+		said: said{
+			caption: `Semi-private accuracy by local epsilon for joining data, latent level: classifiers of clean features beside
 encodings of the features of a second organization, tested on people whose encodings are private too; a line for
 each central (epsilon, 1e-5) with which the encoder was trained`,
-		differs: trainingDiffers + `; the loans are a small sample with other columns, divided so: the first
+			differs: trainingDiffers + `; the loans are a small sample with other columns, divided so: the first
 organization has the request and the person, the second the account`,
-		published: []string{"clean features alone 56.1 %, all features clean 65.8 %, and a gain by joining for epsilon from 4 to 10 (loans)"},
-		tables:    true,
-		run:       (*vlmOptions).join,
+			published: []string{"clean features alone 56.1 %, all features clean 65.8 %, and a gain by joining for epsilon from 4 to 10 (loans)"},
+		},
+		tables: true,
+		run:    (*vlmOptions).join,
 	},
 	{
 		name: "vlm-figure4", short: "Figure 4 of Mansbridge et al. (2020): private accuracy by local epsilon, latent level",
-		caption: `Private accuracy by local epsilon, latent level: the people who are classified send encodings with noise too,
+		said: said{
+			caption: `Private accuracy by local epsilon, latent level: the people who are classified send encodings with noise too,
 all of epsilon; a line for each central (epsilon, 1e-5) with which the encoder was trained, and the bound (10)`,
-		differs: imagesDiffer + `;
+			differs: imagesDiffer + `;
 encodings are sharpened (fourth powers) at a local epsilon of at most 6`,
-		published: []string{"the accuracy on private people stays below the bound (10)"},
-		images:    true,
+			published: []string{"the accuracy on private people stays below the bound (10)"},
+		},
+		images: true,
 		run: func(o *vlmOptions, ctx context.Context) error {
 			return o.collectImages(ctx, true, false, latentLevel)
 		},
 	},
 	{
 		name: "vlm-figure7", short: "Figure 7 of Mansbridge et al. (2020): private accuracy by local epsilon, feature level",
-		caption: `Private accuracy by local epsilon, feature level: classifiers of what the decoder makes of encodings, of people
+		said: said{
+			caption: `Private accuracy by local epsilon, feature level: classifiers of what the decoder makes of encodings, of people
 who send these with noise, all of epsilon; a line for each central (epsilon, 1e-5) with which the encoder was
 trained, and the bound (10)`,
-		differs:   imagesDiffer,
-		published: []string{"no number in the text"},
-		images:    true,
+			differs:   imagesDiffer,
+			published: []string{"no number in the text"},
+		},
+		images: true,
 		run: func(o *vlmOptions, ctx context.Context) error {
 			return o.collectImages(ctx, true, false, featureLevel)
 		},
 	},
 }
+
+// The epochs of --full.
+const fullEpochs, fullCentralEpochs = 15, 8
 
 type vlmOptions struct {
 	shell.Common
@@ -148,12 +161,16 @@ type vlmOptions struct {
 	line       *shell.Progress
 	kept       *unfinished
 	study      vlmStudy
+	sizes      []string // of each data set, as the form of a run says
 }
 
 func newVLMFigureCommand(s *shell.Streams, v vlmFigure) *cobra.Command {
 	o := &vlmOptions{
 		Common: shell.Common{Streams: s}, figure: v, runs: 1, tableRuns: 1, collections: 1,
 		people: 6000, epochs: 6, centralEpochs: 1, tableSteps: 1400,
+	}
+	if !v.images { // a run of a table is cheap, and its test small
+		o.tableRuns = 3
 	}
 	example, help := "--data mnist", mnistHelp
 	switch {
@@ -162,11 +179,7 @@ func newVLMFigureCommand(s *shell.Streams, v vlmFigure) *cobra.Command {
 	case v.tables:
 		example, help = "--loans lending_club.csv.gz --adult adult.csv.gz", tablesHelp
 	}
-	return command(&o.Common, v.name, example, v.short, v.caption+`.
-
-What differs from the paper: `+v.differs+`.
-
-The share of epsilon for the encoding and the network are chosen for each epsilon by the
+	return paperCommand(&o.Common, v.name, example, v.short, v.said, `The share of epsilon for the encoding and the network are chosen for each epsilon by the
 private answers of people who take part in nothing else, each spending epsilon once. The
 people who are collected from send once for every choice in these studies; where it is
 no study they would do so for what was chosen before.
@@ -236,7 +249,7 @@ func (o *vlmOptions) readNetworks(texts []string) error {
 func (o *vlmOptions) run(ctx context.Context) error {
 	begin := time.Now()
 	if o.full {
-		o.people, o.epochs, o.centralEpochs = 45_000, 15, 8
+		o.people, o.epochs, o.centralEpochs = 45_000, fullEpochs, fullCentralEpochs
 	}
 	o.tableRuns = max(o.tableRuns, o.runs)
 	var err error
@@ -251,9 +264,42 @@ func (o *vlmOptions) run(ctx context.Context) error {
 		return err
 	}
 	took := time.Since(begin)
-	body := shell.Object{"caption", o.figure.caption, "differs", o.figure.differs, "published", o.figure.published, "points", o.study, "seconds", math.Round(took.Seconds())}
-	rows := slices.Concat([]shell.Row{{"caption", flat(o.figure.caption)}, {"differs", flat(o.figure.differs)}}, o.study.rows(), publishedRows(o.figure.published))
-	return report(&o.Common, o.figure.name, body, append(rows, shell.Row{"time", took.Round(time.Second).String()}), files)
+	says := o.figure.said
+	says.form, says.against = o.form(), o.study.against(o.figure.name)
+	body := shell.Object{"points", o.study, "seconds", math.Round(took.Seconds())}
+	return says.print(&o.Common, o.figure.name, body, append(o.study.rows(), shell.Row{"time", took.Round(time.Second).String()}), files)
+}
+
+// form is the sizes of the run.
+func (o *vlmOptions) form() string {
+	sizes := slices.Clone(o.sizes)
+	runs := shell.Counted(o.runs, "run")
+	if o.figure.tables {
+		of := shell.Counted(o.tableRuns, "run") + " of tables, each with another split"
+		if runs += ", " + of; !o.figure.images {
+			runs = of
+		}
+	}
+	sizes = append(sizes, runs, shell.Counted(o.collections, "collection")+" in each", fmt.Sprintf("seed %d", o.seed))
+	if !o.figure.images {
+		return strings.Join(sizes, "; ")
+	}
+	return formOf(o.full, sizes...)
+}
+
+// size notes the sizes of a data set, once for all runs: of people there are for the network, and how it is trained.
+func (o *vlmOptions) size(s *scene, available int, training string) {
+	n := len(s.test.labels)
+	text := fmt.Sprintf("%s: %d of %d train the network, %s, %d a classifier, %d are tested (standard error up to %.3f)",
+		s.data, s.network.Rows, available, training, len(s.train.labels), n, 0.5/math.Sqrt(float64(n)))
+	if !slices.ContainsFunc(o.sizes, func(old string) bool { return strings.HasPrefix(old, s.data+":") }) {
+		o.sizes = append(o.sizes, text)
+	}
+}
+
+// imageTraining says for how long networks of images are trained, beside --full.
+func (o *vlmOptions) imageTraining() string {
+	return fmt.Sprintf("%d of %d epochs (%d of %d with a central ε)", o.epochs, fullEpochs, min(o.epochs, o.centralEpochs), fullCentralEpochs)
 }
 
 // files are those of the data that are there; who reads them reports others.
@@ -301,6 +347,7 @@ type vlmPoint struct {
 	Epsilon *float64 `json:"epsilon"`
 	accuracies
 	Chance float64 `json:"chance"` // accuracy of the most frequent class for everybody
+	Tested int     `json:"tested"` // people tested in a run, the first of several
 	// AboveChance is the level of significance at which the mean is above chance, by Student's one-sided test: on
 	// the means of the runs if there are at least three, and otherwise on all collections, of these runs'
 	// networks alone; nil where there is none.
@@ -311,14 +358,19 @@ type vlmPoint struct {
 
 type vlmStudy []*vlmPoint
 
-// add adds a run, with the accuracy of each of its collections; an infinite epsilon is none.
-func (s *vlmStudy) add(data, series string, epsilon, chance float64, run ...float64) {
-	p := like((*[]*vlmPoint)(s), vlmPoint{Data: data, Series: series, Epsilon: shell.Finite(epsilon)}, func(p *vlmPoint) bool {
-		return p.Data == data && p.Series == series && noiseless(p.Epsilon) == epsilon
+// at is a point of a scene without accuracies; an infinite epsilon is none.
+func (s *scene) at(l level, series string, epsilon float64) vlmPoint {
+	return vlmPoint{Data: s.data + ", " + string(l), Series: series, Epsilon: shell.Finite(epsilon), Chance: s.chance(), Tested: len(s.test.labels)}
+}
+
+// add adds a run to a point, with the accuracy of each of its collections.
+func (s *vlmStudy) add(at vlmPoint, run ...float64) {
+	p := like((*[]*vlmPoint)(s), at, func(p *vlmPoint) bool {
+		return p.Data == at.Data && p.Series == at.Series && noiseless(p.Epsilon) == noiseless(at.Epsilon)
 	})
 	p.accuracies.add(stat.Mean(run, nil))
 	p.collections = append(p.collections, run)
-	p.Chance = max(p.Chance, chance)
+	p.Chance = max(p.Chance, at.Chance)
 	p.AboveChance = p.significance()
 }
 
@@ -387,7 +439,7 @@ func (s vlmStudy) rows() (rows []shell.Row) {
 			}
 			parts = append(parts, p.text()+at)
 		}
-		rows = append(rows, shell.Row{data, name + ": " + strings.Join(parts, ", ")})
+		rows = append(rows, shell.Row{data, fmt.Sprintf("%s, %d tested in a run: %s", name, points[0].Tested, strings.Join(parts, ", "))})
 	})
 	return rows
 }
@@ -401,9 +453,10 @@ func (s vlmStudy) draw(out io.Writer) error {
 	var plots []*plot.Plot
 	for _, data := range grouped(s, func(p *vlmPoint) string { return p.Data }) {
 		var panel []series
+		drawn := 0
 		for k, of := range grouped(data.points, func(p *vlmPoint) string { return p.Series }) {
 			ink := figure.Palette[k%len(figure.Palette)]
-			line := series{name: of.word, style: figure.Solid(ink, 2)}
+			line := series{name: of.word, style: vlmStyle(ink, drawn)}
 			for _, v := range of.points {
 				line.add(min(noiseless(v.Epsilon), beyond), v.Mean, v.Deviation)
 			}
@@ -411,6 +464,8 @@ func (s vlmStudy) draw(out io.Writer) error {
 				v := of.points[0].Mean
 				line.plain, line.bars = true, nil
 				line.style, line.points = figure.Dashed(ink, 1.4), plotter.XYs{{X: 1, Y: v}, {X: beyond, Y: v}}
+			} else {
+				drawn++
 			}
 			panel = append(panel, line)
 		}
@@ -418,9 +473,7 @@ func (s vlmStudy) draw(out io.Writer) error {
 		if err != nil {
 			return err
 		}
-		p.Legend.Top = true
-		legendLeft(p)
-		p.Y.Min, p.Y.Max = 0, 1.35 // room for the legend
+		p.Y.Min, p.Y.Max = 0, 1
 		p.Y.Tick.Marker = shareTicks
 		p.X.Tick.Marker = plot.ConstantTicks{{Value: 1, Label: "1"}, {Value: 2, Label: "2"}, {Value: 4, Label: "4"}, {Value: 6, Label: "6"}, {Value: 8, Label: "8"}, {Value: 10, Label: "10"}, {Value: beyond, Label: "∞"}}
 		plots = append(plots, p)
@@ -430,6 +483,16 @@ func (s vlmStudy) draw(out io.Writer) error {
 		rows = append(rows, append(row[:len(row):len(row)], make([]*plot.Plot, min(len(plots), 2)-len(row))...))
 	}
 	return writeRows(out, rows, vg.Length(len(rows[0]))*13*vg.Centimeter, vg.Length(len(rows))*10*vg.Centimeter)
+}
+
+// vlmStyle is that of a line of a panel. Each is narrower than those before it, over which it is drawn, and from the
+// third on with gaps, so that both of two that coincide are seen.
+func vlmStyle(ink color.Color, k int) draw.LineStyle {
+	width := max(1.2, 3.6-float64(k))
+	if k < 2 {
+		return figure.Solid(ink, width)
+	}
+	return figure.Dashed(ink, width)
 }
 
 // vlmRelease is a release of encodings of some people, with Laplace noise.
@@ -445,18 +508,24 @@ func vlmRelease(ctx context.Context, m *vlm.Model, u encoder.Matrix, epsilon flo
 
 const vlmTable1 = "vlm-table1"
 
+var vlmTable1Said = said{
+	caption: `Which part of a network has to be trained with differential privacy for the people of its training data, by
+scenario and by what is made of a release: the question of appendix D of Mansbridge et al., "Learning to Noise"
+(arXiv 2010.12464)`,
+	differs: `the rows follow from one rule, that a part is trained privately that somebody else sees, or of which
+somebody sees what it computes, and are not copied from the paper, whose order of training (all without privacy, then
+the encoder again beside the frozen decoder) protects nobody`,
+	published: []string{"a table, which has no numbers"},
+}
+
 type vlmTable1Options struct{ shell.Common }
 
 func newVLMTable1Command(s *shell.Streams) *cobra.Command {
 	o := &vlmTable1Options{shell.Common{Streams: s}}
-	return command(&o.Common, vlmTable1, "", "Which part of a network has to be trained privately in which scenario",
-		`Print which part of a network has to be trained with differential privacy for the
-people of its training data, by scenario and by what is made of a release: the question
-of appendix D of Mansbridge et al., "Learning to Noise" (arXiv 2010.12464). The rule is
-one: a part that somebody else sees, or of which somebody sees what it computes. Noise
-on encodings protects who is encoded, and nobody else.
+	return paperCommand(&o.Common, vlmTable1, "", "Which part of a network has to be trained privately in which scenario", vlmTable1Said,
+		`Noise on encodings protects who is encoded, and nobody else.
 
-noisewright encoder train vlm holds to this table. Written is vlm-table1.csv.`, o.run, func(*shell.Flags) {})
+noisewright encoder train vlm holds to this table. Written is vlm-table1.csv. Nothing is random.`, o.run, func(*shell.Flags) {})
 }
 
 type vlmTable1Row struct {
@@ -503,13 +572,21 @@ func (o *vlmTable1Options) run(context.Context) error {
 	if err != nil {
 		return err
 	}
-	return o.PrintText(document(vlmTable1, shell.Object{"rows", rows}, files), func(b *strings.Builder) {
+	return o.PrintText(vlmTable1Said.document(vlmTable1, shell.Object{"rows", rows}, files), func(b *strings.Builder) {
+		say := func(rows []shell.Row) {
+			for _, r := range rows {
+				b.WriteString(wrapped(r[0]+": "+r[1]) + "\n")
+			}
+		}
+		say(vlmTable1Said.head())
+		b.WriteByte('\n')
 		for i, r := range all {
 			b.WriteString("| " + strings.Join(r, " | ") + " |\n")
 			if i == 0 {
 				b.WriteString("|" + strings.Repeat(" --- |", len(r)) + "\n")
 			}
 		}
-		b.WriteString("\nfile: " + files[0] + "\n")
+		b.WriteByte('\n')
+		say(vlmTable1Said.tail(files))
 	})
 }

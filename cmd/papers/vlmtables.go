@@ -249,6 +249,7 @@ func (s *tableSplit) scene(t *tableData, x people, shares []float64, steps int) 
 func (o *vlmOptions) collectTables(ctx context.Context) error {
 	return o.eachTable(func(t *tableData, split *tableSplit) error {
 		s := split.scene(t, split.hot, tableShares, o.tableSteps)
+		o.size(s, len(split.network), shell.Counted(s.options.Epochs, "epoch"))
 		if err := o.lines(ctx, s, false, latentLevel, featureLevel); err != nil {
 			return err
 		}
@@ -261,7 +262,7 @@ func (o *vlmOptions) join(ctx context.Context) error {
 	return o.eachTable(func(t *tableData, split *tableSplit) error {
 		clean, further := split.divide(t.joined)
 		s := split.scene(t, further, []float64{1}, o.tableSteps)
-		panel := t.name + ", " + string(latentLevel)
+		o.size(s, len(split.network), shell.Counted(s.options.Epochs, "epoch"))
 		for k, numbers := range [][]int{split.train, split.ask, split.test} {
 			s.own[k] = clean.choose(numbers).x
 		}
@@ -269,13 +270,13 @@ func (o *vlmOptions) join(ctx context.Context) error {
 		for _, side := range []struct {
 			series string
 			x      people
-		}{{"clean features alone", clean}, {"all features clean", split.hot}} {
+		}{{aloneSeries, clean}, {allSeries, split.hot}} {
 			pieces = append(pieces, piece[float64]{
 				fmt.Sprintf("%s, seed %d, %s", t.name, s.seed, side.series),
 				func(ctx context.Context) (float64, error) {
 					return s.collection(0).ofFeatures(ctx, side.x.choose(split.train).x, side.x.choose(split.test).x, 1, math.Inf(1))
 				},
-				func(accuracy float64) { o.study.add(panel, side.series, math.Inf(1), s.chance(), accuracy) },
+				func(accuracy float64) { o.study.add(s.at(latentLevel, side.series, math.Inf(1)), accuracy) },
 			})
 		}
 		if err := work(ctx, o.kept, pieces); err != nil {
