@@ -89,7 +89,11 @@ func (c *Cells) dated(n int, bad *check.List) {
 		bad.Bad("from", check.Quoted(c.From), "the day on which the first "+c.Every+" begins, such as 2026-01-01")
 		return
 	}
-	c.zone, c.Keys = zone, nil
+	// However they are written, they are the same cells.
+	c.zone, c.Keys, c.From = zone, nil, from.Format(time.DateOnly)
+	if c.Zone == "UTC" {
+		c.Zone = ""
+	}
 	for range n {
 		c.Keys = append(c.Keys, s.label(from))
 		c.ends = append(c.ends, s.next(from))

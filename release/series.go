@@ -177,6 +177,9 @@ func (s *series) before(ctx context.Context, l account.Ledger, at int) (*Measure
 			break
 		}
 	}
+	if next == 0 {
+		return nil, check.Field("release", "period", check.Quoted(s.labels[at]), s.labels[0]+", the first one: the ledger has no series of this plan with these columns, cells and flags")
+	}
 	return nil, check.Field("release", "period", check.Quoted(s.labels[at]), s.labels[next]+", the next one of this series: periods are released in their order")
 }
 

@@ -220,8 +220,8 @@ func TestSeriesOrder(t *testing.T) {
 		w            Workload
 		period, want string
 	}{
-		{w, "b", "period = b, want a, the next one of this series"},
-		{w, "c", "period = c, want a, the next one of this series"},
+		{w, "b", "period = b, want a, the first one: the ledger has no series of this plan with these columns, cells and flags"},
+		{w, "c", "period = c, want a, the first one: "},
 		{w, "d", "period = d, want one of the 3 of the plan, a to c"},
 		{w, "", `period = , want one of the 3 of the plan`},
 		{table, "a", "plan = one of marginals that measures sums of cells, want one of prefix, ranges or identity"},
@@ -366,6 +366,20 @@ func TestDates(t *testing.T) {
 			}
 		}
 	}
+	// However they are written, they are the same series.
+	texts := map[string]bool{}
+	for _, cells := range []Cells{{From: "2026-01"}, {From: "2026-01-01"}, {From: " 2026-01-01T00:00:00Z", Zone: "UTC"}, {From: "2026-01", Zone: "Asia/Tokyo"}} {
+		cells.Column, cells.Every = "city", "month"
+		w := Workload{Plan: three, Cells: []Cells{cells}}
+		s, err := w.series(nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		texts[s.text] = true
+	}
+	if len(texts) != 2 {
+		t.Errorf("%d series, want those of UTC to be one", len(texts))
+	}
 	for _, c := range []struct {
 		cells Cells
 		want  string
@@ -379,7 +393,7 @@ func TestDates(t *testing.T) {
 		{Cells{Every: "month", From: "2026-01", Keys: byCity.Keys}, "every = month, want either every or keys or edges"},
 		{Cells{From: "2026-01", Keys: byCity.Keys}, "from = 2026-01, want none without every"},
 		{Cells{Zone: "UTC", Keys: byCity.Keys}, "want none without every"},
-		{Cells{Every: "year", From: "9998"}, "from = 9998, want dates up to the year 9999"},
+		{Cells{Every: "year", From: "9998"}, "from = 9998-01-01, want dates up to the year 9999"},
 	} {
 		c.cells.Column = "city"
 		if _, err := (&Workload{Plan: three, Cells: []Cells{c.cells}}).query(); !errors.Is(err, dp.ErrInvalid) || !strings.Contains(err.Error(), c.want) {

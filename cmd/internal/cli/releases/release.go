@@ -513,7 +513,7 @@ func ledgerRow(e *release.Entry) shell.Row {
 
 func (o *releaseOptions) rows(r *release.Answer) []shell.Row {
 	var rows []shell.Row
-	if len(r.Answers) == 0 {
+	if r.Query.PrivateKeys && len(r.Answers) == 0 {
 		rows = append(rows, shell.Row{"answer", "no key that enough have"})
 	}
 	for _, a := range r.Answers {
