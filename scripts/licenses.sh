@@ -31,7 +31,7 @@ inside() {
 
 # texts prints the files that hold licenses.
 texts() {
-	for text in "$1"/LICENSE* "$1"/NOTICE* "$1"/PATENTS* "$1"/licenses/* "$1"/THIRD_PARTY_LICENSES/* "$1"/highs.license; do
+	for text in "$1"/LICENSE* "$1"/COPYING* "$1"/NOTICE* "$1"/PATENTS* "$1"/licenses/* "$1"/THIRD_PARTY_LICENSES/* "$1"/highs.license; do
 		[ ! -f "$text" ] || echo "$text"
 	done
 }
