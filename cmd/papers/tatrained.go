@@ -270,7 +270,11 @@ func (o *taTrainedOptions) form(settings []taSetting) string {
 		var parts []string
 		for _, p := range o.protocols() {
 			if n := len(s.epsilons[p]); !o.full && len(o.epsilons) == 0 {
-				parts = append(parts, fmt.Sprintf("%s: %d of %d epsilons", p, n, len(o.all(s.data, p))))
+				text := fmt.Sprintf("%s: %d epsilons", p, n)
+				if all := len(o.all(s.data, p)); n <= all {
+					text = fmt.Sprintf("%s: %d of %d epsilons", p, n, all)
+				}
+				parts = append(parts, text)
 			}
 			if p != protocolPromised {
 				parts = append(parts, fmt.Sprintf("%s: %d of %d epochs", p, s.epochsOf(o), s.paperEpochs()))
