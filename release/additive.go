@@ -107,8 +107,11 @@ func (n *scaled) add(values []*big.Rat) ([]*big.Int, error) {
 	return out, nil
 }
 
-// estimates releases values divided by a public divisor, with their intervals.
-func (n *scaled) estimates(values []*big.Rat, divisor *big.Rat) ([]Estimate, error) {
+// ranged is a number with noise, and what the exact one is between.
+type ranged struct{ value, low, high *big.Rat }
+
+// ranges releases values, with what they are between.
+func (n *scaled) ranges(values []*big.Rat, level float64) ([]ranged, error) {
 	below, above, err := n.spread(level)
 	if err != nil {
 		return nil, err
@@ -117,15 +120,27 @@ func (n *scaled) estimates(values []*big.Rat, divisor *big.Rat) ([]Estimate, err
 	if err != nil {
 		return nil, err
 	}
-	out := make([]Estimate, len(indices))
+	out := make([]ranged, len(values))
 	for i, index := range indices {
 		at := func(shift *big.Rat) *big.Rat {
 			x := new(big.Rat).SetInt(index)
-			x.Mul(x.Add(x, shift), n.unit)
-			return x.Quo(x, divisor)
+			return x.Mul(x.Add(x, shift), n.unit)
 		}
-		out[i].Value, _ = at(new(big.Rat)).Float64()
-		out[i].Lower, out[i].Upper = exact.FloatDown(at(below)), exact.FloatUp(at(above))
+		out[i] = ranged{at(new(big.Rat)), at(below), at(above)}
+	}
+	return out, nil
+}
+
+// estimates releases values divided by a public divisor, with their intervals.
+func (n *scaled) estimates(values []*big.Rat, divisor *big.Rat) ([]Estimate, error) {
+	list, err := n.ranges(values, level)
+	if err != nil {
+		return nil, err
+	}
+	out := make([]Estimate, len(list))
+	for i, x := range list {
+		out[i].Value, _ = x.value.Quo(x.value, divisor).Float64()
+		out[i].Lower, out[i].Upper = exact.FloatDown(x.low.Quo(x.low, divisor)), exact.FloatUp(x.high.Quo(x.high, divisor))
 		out[i].Value = min(max(out[i].Value, -math.MaxFloat64), math.MaxFloat64)
 		out[i].Lower, out[i].Upper = max(out[i].Lower, -math.MaxFloat64), min(out[i].Upper, math.MaxFloat64)
 	}

@@ -116,30 +116,6 @@ func (m *variances) answer(tallies []tally) ([]Estimate, error) {
 	return out, nil
 }
 
-// ranged is a number with noise, and what the exact one is between.
-type ranged struct{ value, low, high *big.Rat }
-
-// ranges releases values, with what they are between.
-func (n *scaled) ranges(values []*big.Rat, level float64) ([]ranged, error) {
-	below, above, err := n.spread(level)
-	if err != nil {
-		return nil, err
-	}
-	indices, err := n.add(values)
-	if err != nil {
-		return nil, err
-	}
-	out := make([]ranged, len(values))
-	for i, index := range indices {
-		at := func(shift *big.Rat) *big.Rat {
-			x := new(big.Rat).SetInt(index)
-			return x.Mul(x.Add(x, shift), n.unit)
-		}
-		out[i] = ranged{at(new(big.Rat)), at(below), at(above)}
-	}
-	return out, nil
-}
-
 // estimate is the variance of numbers with noise. It is between 0 and h², that of numbers within the bounds, and between the
 // least and the largest that the ranges allow.
 func (m *variances) estimate(n, s, r ranged) Estimate {
