@@ -68,6 +68,9 @@ func docsError(t *testing.T, rows, column int) float64 {
 // fixed; the goals are 1.5 to 3 times what is found. Noise alone looks like a far bin with a probability of at most 1e-6 for a data set,
 // and then the goal is missed: one such bound is not counted, and two of 500 are a false alarm of below 2e-7.
 func TestUnknownBounds(t *testing.T) {
+	if testing.Short() {
+		t.Skip("takes a second")
+	}
 	for _, test := range unknownBounds {
 		q := Query{Kind: Mean, Column: "value", Bounds: privateBounds, Epsilon: 1, Neighbors: dp.AddRemove, Releases: 1}
 		noise, _, err := q.boundsNoise(big.NewRat(1, boundsShare))
@@ -303,6 +306,9 @@ func TestBoundsEveryPair(t *testing.T) {
 // TestBoundsCost: of all epsilon a fifth goes to the bounds, as one use of what all steps of a unit cost together, and the rest to the
 // answer; the noise of a bin is Laplace noise for a step; and for other bounds the cost is the same.
 func TestBoundsCost(t *testing.T) {
+	if testing.Short() {
+		t.Skip("takes a second")
+	}
 	public := Query{Kind: Mean, Column: "age", Bounds: privateBounds, Neighbors: dp.Replace, StrictNotPrivate: true}
 	for _, q := range append(unbounded(), public.normal()) {
 		q.Epsilon = 2
