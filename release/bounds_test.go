@@ -69,7 +69,7 @@ func docsError(t *testing.T, rows, column int) float64 {
 // and then the goal is missed: one such bound is not counted, and two of 500 are a false alarm of below 2e-7.
 func TestUnknownBounds(t *testing.T) {
 	if testing.Short() {
-		t.Skip("takes a second")
+		t.Skip("slow")
 	}
 	for _, test := range unknownBounds {
 		q := Query{Kind: Mean, Column: "value", Bounds: privateBounds, Epsilon: 1, Neighbors: dp.AddRemove, Releases: 1}
@@ -307,7 +307,7 @@ func TestBoundsEveryPair(t *testing.T) {
 // answer; the noise of a bin is Laplace noise for a step; and for other bounds the cost is the same.
 func TestBoundsCost(t *testing.T) {
 	if testing.Short() {
-		t.Skip("takes a second")
+		t.Skip("slow")
 	}
 	public := Query{Kind: Mean, Column: "age", Bounds: privateBounds, Neighbors: dp.Replace, StrictNotPrivate: true}
 	for _, q := range append(unbounded(), public.normal()) {

@@ -83,7 +83,7 @@ func (s Statistic) weight() float64 {
 // total keeps to the sums.
 func TestSplitMany(t *testing.T) {
 	if testing.Short() {
-		t.Skip("takes a second")
+		t.Skip("slow")
 	}
 	var list []Statistic
 	for range 40 {

@@ -84,7 +84,7 @@ func TestVarianceRanges(t *testing.T) {
 // with the number of rows public or not, and for each group.
 func TestVarianceCovers(t *testing.T) {
 	if testing.Short() {
-		t.Skip("takes a second")
+		t.Skip("slow")
 	}
 	rng := rand.New(rand.NewPCG(9, 10))
 	rows := map[string][]float64{}

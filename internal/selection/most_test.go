@@ -128,7 +128,7 @@ func (s *MostSelector) lawOf(counts []int64) map[string]float64 {
 // differ by 0.01.
 func TestMostLaw(t *testing.T) {
 	if testing.Short() {
-		t.Skip("takes a second")
+		t.Skip("slow")
 	}
 	const draws = 100_000
 	for i, test := range []struct {
