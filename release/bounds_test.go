@@ -426,6 +426,18 @@ func TestPrior(t *testing.T) {
 		}
 	}
 	q.Person, q.MaxPerPerson = "", 0
+	if one, two := (Query{Kind: Mean, Rows: 1000, Epsilon: 1}), (Query{Kind: Mean, Rows: 1000, Epsilon: 2, Releases: 2}); p.bound(one) != p.bound(two) {
+		t.Errorf("two releases, each for half of epsilon: a bound of %g, and of one %g", p.bound(two), p.bound(one))
+	}
+	for _, noise := range []Query{{Rows: 2, Epsilon: 1}, {Rows: 100_000, Epsilon: 100}} { // the best bound is below the median, or far above it
+		noise.Kind = Mean
+		best := p.bound(noise)
+		for u := 0.05; u < 2000; u *= 1.01 {
+			if square(u, noise) < square(best, noise)*(1-1e-3) {
+				t.Errorf("%d rows: a bound of %g is better than %g", noise.Rows, u, best)
+			}
+		}
+	}
 	for _, q.Kind = range []Kind{Mean, Sum} {
 		bias := -p.excess(p.bound(q))
 		if q.Kind == Sum {

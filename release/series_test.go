@@ -82,6 +82,9 @@ func TestSeriesNeighbors(t *testing.T) {
 				for _, u := range units {
 					c := countedRows(t, s, append(slices.Clone(others), u...))
 					outcomes[fmt.Sprint(c)] = c
+					if last := countedRows(t, s, append(slices.Clone(u), others...)); len(u) > 0 && u[0].at == 1 && !slices.Equal(c, last) {
+						t.Fatalf("%s, %d, %q: %v at the end of the rows, and %v before them", neighbors, most, person, c, last)
+					}
 				}
 				without, largest := countedRows(t, s, others), 0
 				for _, x := range outcomes {
@@ -391,6 +394,8 @@ func TestDates(t *testing.T) {
 		{Cells{Every: "month", From: "2026-01", Zone: "Mars/Olympus"}, "zone = Mars/Olympus, want the name of a time zone"},
 		{Cells{Every: "month", From: "2026-01", Zone: "Local"}, "zone = Local, want the name of a time zone"},
 		{Cells{Every: "month", From: "2026-01", Keys: byCity.Keys}, "every = month, want either every or keys or edges"},
+		{Cells{Every: "month", From: "2026-01", Edges: []float64{1, 2}}, "every = month, want either every or keys or edges"},
+		{Cells{Every: "month", From: "2026-01", Keys: []string{"a"}}, "every = month, want either every or keys or edges"},
 		{Cells{From: "2026-01", Keys: byCity.Keys}, "from = 2026-01, want none without every"},
 		{Cells{Zone: "UTC", Keys: byCity.Keys}, "want none without every"},
 		{Cells{Every: "year", From: "9998"}, "from = 9998-01-01, want dates up to the year 9999"},

@@ -6,6 +6,7 @@ import (
 	"context"
 	"errors"
 	"math"
+	"slices"
 	"strings"
 	"testing"
 
@@ -71,6 +72,51 @@ func TestSplit(t *testing.T) {
 	}
 }
 
+// TestSplitBesideComposed: what is wanted may take more than the total by the sums, and less by exact composition, of which
+// the others then have what is left: epsilons above 0 that fit, and no more would; or there is no room for them.
+func TestSplitBesideComposed(t *testing.T) {
+	var list []Statistic
+	quantile := Query{Kind: Quantile, Column: "age", Upper: 10, Probability: 0.5, Neighbors: dp.AddRemove}
+	for range 4 {
+		list = append(list, Statistic{Query: quantile, Error: "20@0.9"})
+	}
+	list = append(list, Statistic{Query: quantile})
+	s := &split{total: dp.Budget{Epsilon: 10}, source: splitSource, list: list[:1]}
+	if err := s.validate(); err != nil {
+		t.Fatal(err)
+	}
+	wanted, err := s.least(t.Context(), quantile, s.wanted[0])
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range []struct {
+		total dp.Budget
+		room  bool
+	}{{dp.Budget{Epsilon: 3.9 * wanted, Delta: 0.1}, true}, {dp.Budget{Epsilon: 4 * wanted, Delta: 0.1}, true}, {dp.Budget{Epsilon: 4 * wanted}, false}, {dp.Budget{Epsilon: 3.9 * wanted, Delta: 1e-9}, false}} {
+		got, err := Split(t.Context(), c.total, false, list, splitSource)
+		if !c.room {
+			if !errors.Is(err, account.ErrExceeded) {
+				t.Errorf("%+v: %v, %v, want no room for the others", c.total, got, err)
+			}
+			continue
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		b, err := account.NewBudget(c.total, false)
+		if err != nil {
+			t.Fatal(err)
+		}
+		rest := got[4].Epsilon
+		b = b.With(account.Cost{Epsilon: wanted, Times: 4})
+		ok, err := b.With(account.Cost{Epsilon: rest, Times: 1}).Fits(t.Context())
+		more, other := b.With(account.Cost{Epsilon: rest + c.total.Epsilon/128, Times: 1}).Fits(t.Context())
+		if got[0].Epsilon != wanted || !(rest > 0.1) || !ok || more || errors.Join(err, other) != nil {
+			t.Errorf("%+v: the others have epsilon %v: fits %v, and with more %v, %v", c.total, rest, ok, more, errors.Join(err, other))
+		}
+	}
+}
+
 // weight is that of a Statistic by itself.
 func (s Statistic) weight() float64 {
 	if s.Weight == 0 {
@@ -102,7 +148,7 @@ func TestSplitMany(t *testing.T) {
 		if ok, err := b.Fits(t.Context()); !ok || err != nil {
 			t.Errorf("adaptive %v: not within the total, %v", adaptive, err)
 		}
-		if larger := got[0].Epsilon > 0.0251; larger == adaptive {
+		if larger := got[0].Epsilon > 0.05; larger == adaptive { // 0.037 with all of delta for the statistics
 			t.Errorf("adaptive %v: epsilon %v each, of a sum of 1", adaptive, got[0].Epsilon)
 		}
 	}
@@ -175,6 +221,10 @@ func TestSplitRefuses(t *testing.T) {
 		{nil, "statistics = 0, want 1 to 1000"},
 		{[]Statistic{{Query: charged}}, "epsilon of statistic 1 = 1, want none: it has a part of the total"},
 		{[]Statistic{{Query: count}, {Name: "old", Query: count, Weight: -1}}, "weight of statistic old = -1, want a number from 1e-6 to 1e6"},
+		{[]Statistic{{Query: count, Weight: math.Nextafter(1e6, 2e6)}}, "want a number from 1e-6 to 1e6"},
+		{[]Statistic{{Query: count, Weight: math.Nextafter(1e-6, 0)}}, "want a number from 1e-6 to 1e6"},
+		{[]Statistic{{Query: count, Weight: math.Inf(1)}}, "want a number from 1e-6 to 1e6"},
+		{[]Statistic{{Query: count, Weight: math.NaN()}}, "want a number from 1e-6 to 1e6"},
 		{[]Statistic{{Query: count, Weight: 2, Error: "1@0.9"}}, "weight of statistic 1 = 2, want either a weight or an error"},
 		{[]Statistic{{Query: count, Error: "1"}}, "error of statistic 1 = 1, want an error and its probability, such as 2@0.95"},
 		{[]Statistic{{Query: count, Error: "1@1"}}, "error of statistic 1 = 1@1,"},
@@ -186,6 +236,15 @@ func TestSplitRefuses(t *testing.T) {
 	} {
 		if _, err := Split(t.Context(), dp.Budget{Epsilon: 1}, false, c.list, splitSource); err == nil || !strings.Contains(err.Error(), c.want) {
 			t.Errorf("%v, want %s", err, c.want)
+		}
+	}
+	if _, err := Split(t.Context(), dp.Budget{Epsilon: 1}, false, []Statistic{{Query: count, Weight: 1e-6}, {Query: count, Weight: 1e6}}, splitSource); err != nil {
+		t.Error(err)
+	}
+	for n, ok := range map[int]bool{maxStatistics: true, maxStatistics + 1: false} {
+		s := &split{total: dp.Budget{Epsilon: 1}, list: slices.Repeat([]Statistic{{Query: count}}, n)}
+		if err := s.validate(); (err == nil) != ok {
+			t.Errorf("%d statistics: %v", n, err)
 		}
 	}
 	if _, err := Split(t.Context(), dp.Budget{Epsilon: -1}, false, splitQueries(), splitSource); !errors.Is(err, dp.ErrInvalid) {
