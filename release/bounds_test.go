@@ -392,6 +392,11 @@ func TestChooseBounds(t *testing.T) {
 
 // TestPrior: moments are those of the law, the bound has the least error, and the bias is said.
 func TestPrior(t *testing.T) {
+	for _, text := range []string{"prior:lognormal,-50,0.01", "prior:lognormal,50,5"} {
+		if _, err := parsePrior(text); err != nil {
+			t.Error(err)
+		}
+	}
 	p := prior{0.5, 1.2}
 	for _, u := range []float64{0.3, 2, 40, 500} {
 		first, second := p.moments(u)
