@@ -131,6 +131,23 @@ func TestInverseOfPieces(t *testing.T) {
 		}
 		want := inRationals(m)
 		unit := new(big.Rat).SetInt(new(big.Int).Lsh(big.NewInt(1), uint(v.places)))
+		slack := new(big.Rat)
+		for k, b := range cuts[1:] {
+			p, err := invert(piece(m, cuts[k], b))
+			if err != nil {
+				t.Fatal(err)
+			}
+			own := p.slack
+			if p.places > v.places {
+				own = new(big.Rat).Add(own, new(big.Rat).Inv(unit))
+			}
+			if own.Cmp(slack) > 0 {
+				slack = own
+			}
+		}
+		if len(cuts) > 2 && v.slack.Cmp(slack) != 0 {
+			t.Fatalf("%v in pieces %v: a slack of %s, want %s", m, cuts, v.slack, slack)
+		}
 		largest := new(big.Rat)
 		for i := range n {
 			for j := range n {

@@ -261,6 +261,8 @@ func TestSeriesStrict(t *testing.T) {
 			w := Workload{Plan: quiet(t, plan.Prefix), Cells: []Cells{byCity}, StrictNotPrivate: strict}
 			if m, err := w.Period(t.Context(), l, strings.NewReader("id,city\n"+rows), "a"); err != nil || len(m.Rows) > 0 != strict {
 				t.Fatal(m, err)
+			} else if strict && len(m.Rows) != 1 {
+				t.Errorf("digests of %d periods, of which one is over", len(m.Rows))
 			}
 			_, err := w.Period(t.Context(), l, strings.NewReader("id,city\n"+text), "b")
 			if refused := refused && strict; (err != nil) != refused || err != nil && !errors.Is(err, dp.ErrInvalid) {
@@ -398,6 +400,7 @@ func TestDates(t *testing.T) {
 		{Cells{Every: "month", From: "2026-01", Keys: []string{"a"}}, "every = month, want either every or keys or edges"},
 		{Cells{From: "2026-01", Keys: byCity.Keys}, "from = 2026-01, want none without every"},
 		{Cells{Zone: "UTC", Keys: byCity.Keys}, "want none without every"},
+		{Cells{Every: "year", From: "9997"}, "from = 9997-01-01, want dates up to the year 9999"},
 		{Cells{Every: "year", From: "9998"}, "from = 9998-01-01, want dates up to the year 9999"},
 	} {
 		c.cells.Column = "city"

@@ -6,6 +6,7 @@ import (
 	"context"
 	"errors"
 	"math"
+	"math/big"
 	"slices"
 	"strings"
 	"testing"
@@ -117,6 +118,62 @@ func TestSplitBesideComposed(t *testing.T) {
 	}
 }
 
+// TestSplitLeavesNothing: where what is wanted does not fit by itself, nothing is left to the others; and with a part of delta
+// for themselves statistics may fit only if the other half is left to exact composition.
+func TestSplitLeavesNothing(t *testing.T) {
+	if testing.Short() {
+		t.Skip("slow")
+	}
+	total := dp.Budget{Epsilon: 1, Delta: 1e-3}
+	b, err := account.NewBudget(total, false)
+	if err != nil {
+		t.Fatal(err)
+	}
+	count := Query{Kind: Count, Neighbors: dp.AddRemove}
+	s := &split{total: total, list: []Statistic{{Query: count}}, wanted: make([]wanted, 1)}
+	if scale, err := s.scale(t.Context(), b.With(account.Cost{Epsilon: 0.5, Times: 4}), big.NewRat(1, 1), []Query{count}); !errors.Is(err, account.ErrExceeded) {
+		t.Errorf("%v, %v", scale, err)
+	}
+	counts := slices.Repeat([]Statistic{{Query: count, Error: "5@0.9"}}, 4)
+	alone, err := Split(t.Context(), dp.Budget{Epsilon: 10, Delta: 0.2}, true, counts, splitSource)
+	if err != nil {
+		t.Fatal(err)
+	}
+	total = dp.Budget{Epsilon: 3 * alone[0].Epsilon, Delta: 0.2}
+	if got, err := Split(t.Context(), total, false, counts, splitSource); err != nil || got[3].Epsilon != alone[0].Epsilon || got[3].Delta != 0.025 {
+		t.Errorf("%+v, %v, want four of epsilon %v", got, err, alone[0].Epsilon)
+	}
+}
+
+// TestSplitBetter: a larger epsilon beside a smaller delta is better if its noise is no larger, or, where noise depends on
+// the data, if it is larger by more than a tenth.
+func TestSplitBetter(t *testing.T) {
+	// Noise of which epsilon counts for a third below a delta of 1e-7.
+	source := func(ctx context.Context, p dp.Problem, uses int) (*tables.Verified, error) {
+		if p.Delta > 0 && p.Delta < 1e-7 {
+			p.Epsilon /= 3
+		}
+		return splitSource(ctx, p, uses)
+	}
+	count, mean := Query{Kind: Count, Neighbors: dp.AddRemove}, Query{Kind: Mean, Column: "age", Upper: 10, Neighbors: dp.AddRemove}
+	for _, c := range []struct {
+		q              Query
+		epsilon, delta float64
+		want           bool
+	}{{count, 1.2, 5e-7, true}, {count, 1.01, 5e-7, true}, {count, 1.2, 5e-8, false}, {count, 1, 5e-7, false}, {count, 0.9, 5e-7, false}, {mean, 1.05, 5e-7, false}, {mean, 1.2, 5e-7, true}, {mean, 0.9, 5e-7, false}} {
+		s := &split{source: source, wanted: make([]wanted, 1)}
+		a, b := c.q, c.q
+		a.Epsilon, a.Delta, b.Epsilon, b.Delta = 2*c.epsilon, c.delta, 2, 1e-6
+		if got, err := s.better(t.Context(), 0, a, b); got != c.want || err != nil {
+			t.Errorf("%s for (%v, %v) is better than for (2, 1e-6): %v, %v", c.q.Kind, a.Epsilon, a.Delta, got, err)
+		}
+		s.wanted[0].most = 0.5
+		if got, err := s.better(t.Context(), 0, a, b); !got || err != nil {
+			t.Errorf("a %s that keeps its error: %v, %v", c.q.Kind, got, err)
+		}
+	}
+}
+
 // weight is that of a Statistic by itself.
 func (s Statistic) weight() float64 {
 	if s.Weight == 0 {
@@ -183,6 +240,9 @@ func TestSplitErrors(t *testing.T) {
 	if math.Abs(got[1].Epsilon-3*rest) > 1e-12 || math.Abs(got[3].Epsilon-rest) > 1e-12 {
 		t.Errorf("%v and %v, want what is left", got[1].Epsilon, got[3].Epsilon)
 	}
+	if got, err := Split(t.Context(), total, false, []Statistic{{Query: list[2].Query, Error: "1e9@0.5"}}, splitSource); err != nil || got[0].Epsilon != leastEpsilon {
+		t.Errorf("any error: %+v, %v, want the least epsilon", got, err)
+	}
 	// The answer is as far from the truth as its interval says, and the radius.
 	p, err := NewPlan(t.Context(), got[0], splitSource)
 	if err != nil {
@@ -203,7 +263,7 @@ func TestSplitErrors(t *testing.T) {
 	}
 	list[0].Error = "1@0.9"
 	_, err = Split(t.Context(), dp.Budget{Epsilon: 0.25}, false, list, splitSource)
-	if !errors.Is(err, account.ErrExceeded) || !strings.Contains(err.Error(), "the errors that are wanted take epsilon 1.661 together") || !strings.Contains(err.Error(), "and the total is 0.25: ") {
+	if !errors.Is(err, account.ErrExceeded) || !strings.Contains(err.Error(), "the errors that are wanted take epsilon 1.661 together") || !strings.Contains(err.Error(), "and the total is 0.25: 1.411 is missing") {
 		t.Error(err)
 	}
 }
@@ -229,6 +289,7 @@ func TestSplitRefuses(t *testing.T) {
 		{[]Statistic{{Query: count, Error: "1"}}, "error of statistic 1 = 1, want an error and its probability, such as 2@0.95"},
 		{[]Statistic{{Query: count, Error: "1@1"}}, "error of statistic 1 = 1@1,"},
 		{[]Statistic{{Query: count, Error: "0@0.5"}}, "error of statistic 1 = 0@0.5,"},
+		{[]Statistic{{Query: count, Error: "1@0"}}, "error of statistic 1 = 1@0,"},
 		{[]Statistic{{Query: mean, Error: "1@0.9"}}, "error = 1@0.9, want none of a mean, whose interval depends on the data"},
 		{[]Statistic{{Query: count, Error: "1e-3@0.999999999999"}}, "error = 0.001@0.999999999999, want one that an epsilon up to 20 keeps"},
 		{[]Statistic{{Query: Query{Kind: Value, Sensitivity: 1, Neighbors: dp.AddRemove}}}, "kind of statistic 1 = value, want a statistic of the data"},
