@@ -16,7 +16,9 @@ import (
 func TestProblemLimits(t *testing.T) {
 	prefix := Workload{Kind: Prefix}
 	sizes := func(n ...int) Workload { return Workload{Kind: Marginals, Sizes: n} }
-	query := func(row ...float64) Workload { return Workload{Kind: Queries, Names: []string{"a"}, Queries: [][]float64{row}} }
+	query := func(row ...float64) Workload {
+		return Workload{Kind: Queries, Names: []string{"a"}, Queries: [][]float64{row}}
+	}
 	for _, c := range []struct {
 		p    Problem
 		want string // "" for none

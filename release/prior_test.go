@@ -110,7 +110,7 @@ func TestWithinBounds(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		const lower, upper = -8, 2
+		const lower, upper = -8.0, 2.0
 		got, err := within(lower, upper)
 		if err != nil {
 			t.Fatal(err)

@@ -371,6 +371,10 @@ func TestDates(t *testing.T) {
 			}
 		}
 	}
+	last := Cells{Column: "city", Every: "year", From: "9996"}
+	if _, err := (&Workload{Plan: three, Cells: []Cells{last}}).query(); err != nil {
+		t.Error(err)
+	}
 	// However they are written, they are the same series.
 	var texts []string
 	for _, cells := range []Cells{{From: "2026-01"}, {From: "2026-01-01"}, {From: " 2026-01-01T00:00:00Z", Zone: "UTC"}, {From: "2026-01", Zone: "Asia/Tokyo"}} {

@@ -107,7 +107,7 @@ func (s *split) validate() error {
 	bad := check.In("release")
 	bad.If(len(s.list) < 1 || len(s.list) > maxStatistics, "statistics", len(s.list), "1 to %d", maxStatistics)
 	for i, x := range s.list {
-		errs, ok := check.In("release"), true
+		errs := check.In("release")
 		q := x.Query
 		if q.Epsilon, q.Delta = 1, 0; q.PrivateKeys {
 			q.Delta = min(s.total.Delta, 0.5) // which has to be above 0
@@ -119,6 +119,7 @@ func (s *split) validate() error {
 		errs.If(x.Weight != 0 && x.Error != "", "weight", x.Weight, "either a weight or an error")
 		var w wanted
 		if x.Error != "" {
+			var ok bool
 			if w, ok = parseWanted(x.Error); !ok {
 				errs.Bad("error", check.Quoted(check.Shortened(x.Error)), "an error and its probability, such as 2@0.95")
 			}
