@@ -35,10 +35,11 @@ def test_code_of_the_page(
     monkeypatch.setattr(sys, "path", list(sys.path))
     shutil.copytree(ROOT / "python" / "examples", "examples")
     namespace: dict[str, Any] = {}
-    blocks = re.findall(r"^```python\n(.*?)^```", PAGE, re.MULTILINE | re.DOTALL)
-    assert len(blocks) > 10
+    # Code, and what the page shows that it prints.
+    found = re.findall(r"^```python\n(.*?)^```\n(?:\n((?:    [^$ ][^\n]*\n)+))?", PAGE, re.MULTILINE | re.DOTALL)
+    assert len(found) > 10
     skipped: list[str] = []
-    for code in blocks:
+    for code, shown in found:
         if absent := missing(code):
             skipped += absent
             continue
@@ -50,13 +51,20 @@ def test_code_of_the_page(
         except NameError:
             if not skipped:
                 raise
+        printed = capsys.readouterr().out
+        for line in shown.splitlines():
+            assert masked(line.strip()) in masked(printed)
+        if accuracy := re.search(r"accuracy ([\d.]+)", printed):
+            assert float(accuracy[1]) > 0.9  # of one draw for 170 people; test_torch.py has the mean of many
     if Path("device").exists():
-        accuracy = float(re.findall(r"accuracy ([\d.]+)", capsys.readouterr().out)[-1])
-        assert accuracy > 0.9  # of one draw for 170 people; test_torch.py has the mean of many
-        for bundle in ("bundle", "device"):
-            subprocess.run([called, "latent", "verify", bundle], check=True, capture_output=True)
+        shell(called, "noisewright latent verify bundle", *re.findall(r"^    \$ (.*)", PAGE, re.MULTILINE))
     if skipped:
         pytest.skip(f"not installed: {', '.join(dict.fromkeys(skipped))}")
+
+
+def masked(text: str) -> str:
+    """Numbers are all alike: noise is fresh."""
+    return re.sub(r"-?\d[\d.]*", "#", text)
 
 
 def blocks(page: str, tag: str) -> list[str]:
