@@ -209,9 +209,9 @@ func (a *Streams) ReadAny(path string) (made proof.Mechanism, err error) {
 	head, _ := in.Peek(formatPeek)
 	switch start := bytes.TrimLeft(head, " \t\r\n"); {
 	case bytes.HasPrefix(start, []byte(sqliteMagic)):
-		return nil, BadInput("noisewright ledger show "+path, fmt.Errorf("%s: not a table file; it may be a ledger", InputName(path)))
+		return nil, BadInput("noisewright ledger show "+path, fmt.Errorf("%s: not the file of a mechanism; it may be a ledger", InputName(path)))
 	case len(start) > 0 && start[0] != '{':
-		return nil, BadFile(path, errors.New("not a table file"))
+		return nil, BadFile(path, errors.New("not the file of a table, a randomizer, a plan or another mechanism"))
 	}
 	if made, err = forms.Decode(in, a.Forms...); err != nil {
 		return nil, BadFile(path, FileCause(err))
