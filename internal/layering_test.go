@@ -156,7 +156,7 @@ var arrows = map[string][]string{
 	},
 	"cmd/internal/report":    {"cmd/internal/shell", "proof", "tables", "kernels", "cells", "local", "subset", "counts", "account", "dp", "internal/exact"},
 	"cmd/internal/frequency": {},
-	"cmd/internal/theorem":   {"proof", "tables", "dp", "internal/exact", "internal/check"},
+	"cmd/internal/theorem":   {"proof", "tables", "dp", "loss", "internal/exact", "internal/check"},
 	"cmd/internal/estimate":  {"local", "tables", "dp", "internal/concentration", "internal/formfile", "internal/quadrature", "gonum.org/v1/gonum/mat"},
 	"cmd/internal/studio": {
 		"proof", "cmd/internal/portrait", "internal/check", "lp", "local", "subset", "noise", "plan", "account", "dp",

@@ -4,12 +4,14 @@ package theorem
 
 import (
 	"fmt"
+	"math"
 	"reflect"
 	"slices"
 	"strconv"
 	"strings"
 
 	"github.com/noisewright/noisewright/dp"
+	"github.com/noisewright/noisewright/loss"
 	"github.com/noisewright/noisewright/proof"
 	"github.com/noisewright/noisewright/tables"
 )
@@ -72,18 +74,25 @@ func claims(s *tables.Spec) []Claim {
 	return list
 }
 
-// lossOpen says why no theorem of proofs/Loss.v is about the loss, if none is.
+// maxPeriods is how many periods of a tail proofs/Loss.v sums one by one in seconds: those that have knots of the loss.
+const maxPeriods = 64
+
+// lossOpen says why the theorem of proofs/Loss.v is not about the loss, if it is not.
 func lossOpen(s *tables.Spec) string {
-	if s.TailRatio != 0 {
-		return "the loss of a tail is not covered"
-	}
 	for term := range strings.SplitSeq(s.Loss.Name(), " + ") {
 		kind, rest, _ := strings.Cut(term, ":")
 		power, _, _ := strings.Cut(rest, ":")
-		_, broken := strconv.Atoi(power)
-		if kind == "pwl" || kind == "lp" && broken != nil {
-			return "the loss " + kind + " is not covered" // lp is for whole exponents
+		if _, broken := strconv.Atoi(power); kind == "lp" && broken != nil {
+			return "lp is covered for whole exponents alone"
 		}
+	}
+	if s.TailRatio == 0 {
+		return ""
+	}
+	step, _ := s.Grid.Step().Float64()
+	reach := maxPeriods * float64(s.Grid.CellsPerSensitivity) * float64(s.Grid.PointsPerCell) * step
+	if slices.ContainsFunc(loss.Kinks(s.Loss), func(x float64) bool { return math.Abs(x) > reach }) {
+		return fmt.Sprintf("the loss of a tail is covered if its knots are within %d periods", maxPeriods)
 	}
 	return ""
 }

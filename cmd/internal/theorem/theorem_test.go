@@ -70,6 +70,27 @@ func TestTheoremOfBound(t *testing.T) {
 	}
 }
 
+// TestTheoremOfLoss: all losses are covered but lp of other exponents, and knots far out in a tail.
+func TestTheoremOfLoss(t *testing.T) {
+	const far, power = "within 64 periods", "whole exponents"
+	for _, test := range []struct {
+		file, loss, want string
+	}{
+		{"real.json", "l1 + huber:1e9", ""}, {"real.json", "lp:3 + l2:2", ""}, {"real.json", "l1 + lp:2.5", power},
+		{"real.json", "pwl:-inf,-1;0,2:2", ""}, {"tail.json", "pinball:0.5 + lp:4", ""}, {"tail.json", "lp:1.5:2", power},
+		{"tail.json", "exceed:64 + huber:64", ""}, {"tail.json", "exceed:64.1", far}, {"tail.json", "pwl:-inf,-1;-64.1,-0.5;0,2", far},
+	} {
+		s := decoded(t, "../../../python/tests/data/files/"+test.file).Spec()
+		var err error
+		if s.Loss, err = loss.Parse(test.loss); err != nil {
+			t.Fatal(err)
+		}
+		if why := lossOpen(&s); (why == "") != (test.want == "") || !strings.Contains(why, test.want) {
+			t.Errorf("%s with the loss %s: %q, want %q", test.file, test.loss, why, test.want)
+		}
+	}
+}
+
 // TestTheoremNamesWhatIsOpen: of a bound that is not covered there is a remark and no theorem, which would fail the others.
 func TestTheoremNamesWhatIsOpen(t *testing.T) {
 	s := decoded(t, "../../../docs/example-table.json").Spec()
