@@ -156,7 +156,7 @@ var arrows = map[string][]string{
 	},
 	"cmd/internal/report":    {"cmd/internal/shell", "proof", "tables", "kernels", "cells", "local", "subset", "counts", "account", "dp", "internal/exact"},
 	"cmd/internal/frequency": {},
-	"cmd/internal/theorem":   {"tables", "dp", "internal/exact", "internal/check"},
+	"cmd/internal/theorem":   {"proof", "tables", "dp", "loss", "internal/exact", "internal/check"},
 	"cmd/internal/estimate":  {"local", "tables", "dp", "internal/concentration", "internal/formfile", "internal/quadrature", "gonum.org/v1/gonum/mat"},
 	"cmd/internal/studio": {
 		"proof", "cmd/internal/portrait", "internal/check", "lp", "local", "subset", "noise", "plan", "account", "dp",
@@ -164,7 +164,7 @@ var arrows = map[string][]string{
 
 	"cmd/internal/scripttest": {"cmd/internal/shell", "github.com/rogpeppe/go-internal"}, // for tests
 	"internal/csvfile":        {"internal/check", "github.com/klauspost/compress/zstd"},
-	"cmd/internal/portrait":   {"proof/forms", "proof", "tables", "kernels", "cells", "local", "subset", "account", "dp", "loss", "internal/exact"},
+	"cmd/internal/portrait":   {"cmd/internal/theorem", "proof/forms", "proof", "tables", "kernels", "cells", "local", "subset", "account", "dp", "loss", "internal/exact"},
 	"cmd/internal/figure":     {"cmd/internal/portrait", "cmd/internal/frequency", "proof", "tables", "kernels", "cells", "local", "subset", "plan", "noise", "dp", "loss", "internal/check", "gonum.org/v1/plot"},
 
 	"internal/check":      {},
