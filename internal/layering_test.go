@@ -57,6 +57,7 @@ var arrows = map[string][]string{
 	// Below releases of statistics.
 	"internal/concentration": {"internal/quadrature"},
 	"internal/partition":     {"internal/exact", "internal/check"},
+	"internal/powers":        {},
 	"internal/selection":     {"internal/exact", "internal/check"},
 	"release/internal/ratio": {"tables", "tables/shapes", "loss", "dp", "internal/exact", "internal/check"},
 
@@ -89,7 +90,7 @@ var arrows = map[string][]string{
 	"latent/internal/budget": {"noise", "dp", "loss", "internal/exact", "internal/check"},
 	"latent/internal/blocks": {"proof", "local", "loss", "internal/exact"},
 	"release": {
-		"proof", "plan", "internal/selection", "internal/partition", "release/internal/ratio", "account", "sampler", "tables", "tables/shapes", "dp", "loss",
+		"proof", "plan", "internal/selection", "internal/partition", "internal/powers", "release/internal/ratio", "account", "sampler", "tables", "tables/shapes", "dp", "loss",
 		"internal/csvfile", "internal/exact", "internal/check", "github.com/expr-lang/expr",
 	},
 	"release/ledger": {"proof", "account", "tables", "dp", "internal/csvfile", "internal/files", "internal/exact", "internal/check", "modernc.org/sqlite"},
