@@ -27,5 +27,5 @@ func validatePlane(p plane.Problem) error {
 // gap of the best possible for noise that is added to them, of any law. Options.MaxCells bounds the cells along an
 // axis, and Progress reports cells per sensitivity.
 func DesignPlane(ctx context.Context, p plane.Problem, o Options) (*Result[plane.Verified], error) {
-	return designed(ctx, p, validatePlane(p), o, Limits.PlaneGap.Default, 127, designplane.Design)
+	return designed(ctx, p, validatePlane(p), o, Limits.PlaneGap.Default, 143, designplane.Design)
 }

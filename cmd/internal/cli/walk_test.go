@@ -33,6 +33,7 @@ func TestWalks(t *testing.T) {
 		{"docs/recipes.md", "# Recipes", "## The tables of a paper", 43},
 		{"docs/composition.md", "# ", "", 10},
 		{"docs/kernels.md", "# ", "", 11},
+		{"docs/plane.md", "# ", "## What it gains", 5},
 		{"docs/local.md", "# ", "", 3},
 		{"docs/learn.md", "## Five minutes", "## What is guaranteed", 5},
 		{"docs/shares.md", "## From devices", "## The same people", 8},

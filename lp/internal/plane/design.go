@@ -7,6 +7,7 @@ import (
 	"cmp"
 	"context"
 	"errors"
+	"fmt"
 	"math"
 	"math/big"
 	"slices"
@@ -28,10 +29,7 @@ func Design(ctx context.Context, p plane.Problem, s *meet.Search) (*plane.Verifi
 		err = d.Meet(ctx, d, k)
 	}
 	return meet.Finish(&d.Search, d.noise, d.dual, d.rounds, err, func() error {
-		if err == nil {
-			err = meet.ErrTooFine
-		}
-		return check.Errorf("lp", meet.ErrLimit, "no noise found: %w", err)
+		return check.Errorf("lp", meet.ErrLimit, "no private noise was found")
 	})
 }
 
@@ -56,7 +54,8 @@ func (d *designer) extent() float64 {
 	return 1.2/e*math.Log1p(math.Expm1(e)/(2*p.Delta)) + 0.5 + 0.9/e
 }
 
-func (d *designer) rings(k int) int { return max(int(math.Ceil(d.extent()*float64(k))), 1) }
+// rings is how many rings of cells there are around the middle; of large cells some more.
+func (d *designer) rings(k int) int { return int(math.Ceil(d.extent()*float64(k))) + max(4-k, 0) }
 
 // fits reports whether grids of k cells per sensitivity are allowed.
 func (d *designer) fits(k int) bool {
@@ -73,7 +72,7 @@ func (d *designer) first() (int, error) {
 		}
 	}
 	if !d.fits(k) {
-		return 0, check.Errorf("lp", meet.ErrTooFine, "%d cells along an axis are needed, max-cells = %d", 2*d.rings(k)+1, d.Options.MaxCells)
+		return 0, check.Field("lp", "epsilon", d.problem.Epsilon, fmt.Sprintf("one, with delta, for which noise of at most %d cells along an axis does: %d are needed", d.Options.MaxCells, 2*d.rings(k)+1))
 	}
 	return k, nil
 }
@@ -95,11 +94,11 @@ func (d *designer) Next(k int) (int, error) {
 
 // Round solves both programs with k cells per sensitivity.
 func (d *designer) Round(ctx context.Context, k int) error {
-	aim := d.Aim()
+	aim := min(d.Aim(), d.Options.Gap)
 	if err := d.upper(ctx, k, aim); err != nil {
 		return err
 	}
-	return d.lower(ctx, k)
+	return d.lower(ctx, k, aim)
 }
 
 // grid lays k cells per sensitivity over points, with so many of them that what is lost by rounding is
@@ -216,9 +215,9 @@ type violation struct {
 }
 
 // lower proves a bound with k nodes per sensitivity and keeps it if it is the best.
-func (d *designer) lower(ctx context.Context, k int) error {
+func (d *designer) lower(ctx context.Context, k int, aim float64) error {
 	l := layout{
-		rings: d.rings(k) + k, lower: true, decay: d.problem.Epsilon / float64(k), shifts: d.binding,
+		rings: d.rings(k) + max(k, 4), lower: true, decay: d.problem.Epsilon / float64(k), shifts: d.binding,
 		epsilon: d.problem.Epsilon, delta: d.problem.Delta,
 	}
 	spec := plane.Spec{Problem: d.problem, Dual: &plane.Dual{CellsPerSensitivity: k}}
@@ -226,7 +225,7 @@ func (d *designer) lower(ctx context.Context, k int) error {
 		f, _ := c.Float64()
 		l.cost = append(l.cost, f)
 	}
-	s, status, err := l.solve(ctx, &d.Options, engine.Want{Gap: 0.1 * d.FineAim(), Excess: meet.LowerTolerance, Bound: true})
+	s, status, err := l.solve(ctx, &d.Options, engine.Want{Gap: 0.02 * aim, Excess: meet.LowerTolerance, Bound: true})
 	if err != nil || s == nil {
 		return err
 	}

@@ -143,9 +143,10 @@ func (l *layout) dual(s *engine.Solution, nodes int) *plane.Dual {
 	d.Exponent -= bits
 	for n, shift := range l.shifts {
 		out := plane.DualShift{X: shift[0], Y: shift[1]}
+		small := max(1, math.Ldexp(s.Price(n), -d.Exponent-17)) // what is left out costs a bracket less
 		for t, cell := range l.cells[n] {
 			y := int64(math.Ldexp(s.Multiplier(n, t), -d.Exponent))
-			if y == 0 {
+			if float64(y) < small {
 				continue
 			}
 			last := len(out.Rows) - 1
