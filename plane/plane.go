@@ -33,7 +33,7 @@ var form = proof.Form{Package: "plane", Noun: "noise in the plane", File: strict
 	Noun: "noise in the plane", Name: "noisewright-plane", Version: 1, MaxSize: 64 << 20,
 	MaxElements: map[string]int{
 		"weights": (maxRing + 1) * (maxRing + 2) / 2, "shifts": MaxCells * MaxCells,
-		"rows": maxRows, "multipliers": formfile.MaxMultipliers,
+		"rows": 2*maxNode + 1, "multipliers": formfile.MaxMultipliers,
 	},
 }}
 
@@ -234,6 +234,22 @@ func (p Problem) Shifts(cells int, do func(k, l int)) {
 			}
 		}
 	}
+}
+
+// Covers says why the noise is not for two numbers that neighboring data sets change by at most a sensitivity in a norm, nil if
+// it is: the larger of two changes is at most their sum, and that at most twice the larger one.
+func (n *Noise) Covers(norm Norm, sensitivity float64) error {
+	s := &n.spec
+	most := s.Sensitivity
+	if s.Norm == L1 && norm == LInf {
+		most /= 2
+	}
+	errs := check.In("plane")
+	errs.OneOf("norm", string(norm), string(LInf), string(L1))
+	if errs.None() && !(sensitivity > 0 && sensitivity <= most) {
+		errs.Badf("sensitivity", fmt.Sprintf("%s:%g", norm, sensitivity), "at most %s:%g, as the noise is for %s:%g", norm, most, s.Norm, s.Sensitivity)
+	}
+	return errs.Err()
 }
 
 // Verify certifies the noise and holds every claim that it makes against the certificate.

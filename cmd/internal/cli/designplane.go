@@ -33,9 +33,9 @@ them together (epsilon, delta)-differentially private, and write it with the pro
 With --norm linf, neighboring data sets change each of the two numbers by at most the
 sensitivity; with l1, both together by at most that. --query integer is for two counts.
 
-The lower bound is about noise of any law that is added to the two numbers. If a limit is hit first, the
-best proven noise is written, and the exit code is 4. Every number printed was recomputed in
-exact arithmetic: the lower bound is rounded down, all others up.
+The lower bound is about noise of any law that is added to the two numbers. If a limit
+is hit first, the best proven noise is written, and the exit code is 4. Every number
+printed was recomputed in exact arithmetic: the lower bound is rounded down, all others up.
 
 Where the sensitivity is l1 and 1, as of two counts of which each person is in one at
 most, noise for each count by itself at the full budget (noisewright design) is as good.`,
