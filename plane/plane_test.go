@@ -425,8 +425,11 @@ func TestPairs(t *testing.T) {
 		sensitivity float64
 		all, own    int
 	}{
-		{LInf, dp.IntegerQuery, 3, 2 * 9, 2 * 9}, {L1, dp.IntegerQuery, 3, 2 * 5, 2 * 5},
-		{LInf, dp.RealQuery, 2.5, 2 * 9, 2 * 5}, {LInf, dp.RealQuery, 3, 2 * 9, 2 * 9}, {L1, dp.RealQuery, 2, 2 * 9, 2 * 5},
+		{LInf, dp.IntegerQuery, 3, 2 * 9, 2 * 9},
+		{L1, dp.IntegerQuery, 3, 2 * 5, 2 * 5},
+		{LInf, dp.RealQuery, 2.5, 2 * 9, 2 * 5},
+		{LInf, dp.RealQuery, 3, 2 * 9, 2 * 9},
+		{L1, dp.RealQuery, 2, 2 * 9, 2 * 5},
 	} {
 		p := Problem{Privacy: dp.Privacy{Epsilon: 1, Delta: 0.9, Sensitivity: c.sensitivity}, Norm: c.norm, Query: c.query, Loss: loss.L2}
 		n, err := New(Spec{Problem: p, Grid: Grid{PointsPerCell: 1, CellsPerSensitivity: 3}, Weights: []uint64{1 << 63, 1 << 60, 1 << 60}})
