@@ -12,6 +12,7 @@ import (
 	"github.com/noisewright/noisewright/account"
 	"github.com/noisewright/noisewright/dp"
 	"github.com/noisewright/noisewright/internal/check"
+	"github.com/noisewright/noisewright/internal/powers"
 	"github.com/noisewright/noisewright/loss"
 )
 
@@ -213,7 +214,7 @@ func (q Query) middle() float64 { return min(max(q.Lower/2+q.Upper/2, q.Lower), 
 func (q Query) resolved() (Query, error) {
 	switch {
 	case q.Bounds == privateBounds:
-		q.Lower, q.Upper = -largestPower, largestPower
+		q.Lower, q.Upper = -powers.Largest, powers.Largest
 	case q.Bounds != "":
 		p, err := parsePrior(q.Bounds)
 		if err != nil {

@@ -23,6 +23,7 @@ import (
 	"github.com/noisewright/noisewright/kernels"
 	"github.com/noisewright/noisewright/local"
 	"github.com/noisewright/noisewright/plan"
+	"github.com/noisewright/noisewright/plane"
 	"github.com/noisewright/noisewright/proof"
 	"github.com/noisewright/noisewright/subset"
 	"github.com/noisewright/noisewright/tables"
@@ -47,7 +48,7 @@ func reads[M proof.Mechanism](decode func(io.Reader) (M, error)) Reader {
 }
 
 // all lists the forms. What is of none is read as the first, whose errors say what is wrong.
-var all = []Reader{reads(tables.Decode), reads(kernels.Decode), reads(cells.Decode), reads(local.Decode), reads(subset.Decode), reads(counts.Decode), reads(plan.Decode)}
+var all = []Reader{reads(tables.Decode), reads(kernels.Decode), reads(cells.Decode), reads(local.Decode), reads(subset.Decode), reads(counts.Decode), reads(plan.Decode), reads(plane.Decode)}
 
 // peek is how much of a file is looked at for its form.
 const peek = 512
