@@ -328,10 +328,10 @@ CONDITIONS = [
     ("Exp.v", ["exp_up_fine"], ["Exp"]),
     ("Ramps.v", ["ramp_at", "ramps_of_pieces", "smaller_of", "ramps_of_term"], ["Ramps"]),
     ("Rising.v", ["newton_of"], ["Rising"]),
-    ("Loss.v", ["nearer", "series", "tail_loss", "loss_ok"], ["Loss"]),
+    ("Loss.v", ["nearer", "rises", "series", "tail_loss", "loss_ok"], ["Loss"]),
     ("Verdict.v", ["judge"], ["Verdict"]),
-    ("Bound.v", ["all_above", "bound_ok"], ["Bound"]),
-    ("Certificate.v", ["private_as", "loses_at_most", "is_l1", "no_less_than"], ["Certificate"]),
+    ("Bound.v", ["at_zero", "slack", "all_above", "bound_ok"], ["Bound"]),
+    ("Certificate.v", ["private_as", "loses_at_most", "no_less_than"], ["Certificate"]),
 ]
 OPENS = {"(": ")", "[": "]", "{|": "|}", "match": "end"}
 TOKENS = re.compile(r"\(\*.*?\*\)|\{\||\|\}|\|\||&&|=>|:=|[()\[\];,|]|\b(?:match|with|end|in|if|then|else)\b", re.S)
