@@ -31,7 +31,8 @@ WORDS = {0: "private", 2: "malformed", 3: "not proved private"}
 
 def coqc(file, folder=PROOFS):
     command = ["coqc", "-q", "-Q", str(folder), "Noisewright", str(file)]
-    return subprocess.run(command, capture_output=True, text=True, timeout=500, check=False)
+    # Beside the file, where it leaves caches.
+    return subprocess.run(command, cwd=Path(file).parent, capture_output=True, text=True, timeout=500, check=False)
 
 
 def fail(text):
