@@ -99,9 +99,15 @@ func TestTheoremOfLoss(t *testing.T) {
 	for _, test := range []struct {
 		file, loss, want string
 	}{
-		{"real.json", "l1 + huber:1e9", ""}, {"real.json", "lp:3 + l2:2", ""}, {"real.json", "l1 + lp:2.5", power},
-		{"real.json", "pwl:-inf,-1;0,2:2", ""}, {"tail.json", "pinball:0.5 + lp:4", ""}, {"tail.json", "lp:1.5:2", power},
-		{"tail.json", "exceed:64 + huber:64", ""}, {"tail.json", "exceed:64.1", far}, {"tail.json", "pwl:-inf,-1;-64.1,-0.5;0,2", far},
+		{"real.json", "l1 + huber:1e9", ""},
+		{"real.json", "lp:3 + l2:2", ""},
+		{"real.json", "l1 + lp:2.5", power},
+		{"real.json", "pwl:-inf,-1;0,2:2", ""},
+		{"tail.json", "pinball:0.5 + lp:4", ""},
+		{"tail.json", "lp:1.5:2", power},
+		{"tail.json", "exceed:64 + huber:64", ""},
+		{"tail.json", "exceed:64.1", far},
+		{"tail.json", "pwl:-inf,-1;-64.1,-0.5;0,2", far},
 	} {
 		s := decoded(t, "../../../python/tests/data/files/"+test.file).Spec()
 		s.Loss = parsed(t, test.loss)
