@@ -185,6 +185,10 @@ func TestKeysAnswer(t *testing.T) {
 	if d.leftOut == nil {
 		t.Error("rows without a key are not told to strict releases")
 	}
+	one, err := p.Answer(read(t, q, slices.Repeat([][]string{{"1", "alone", "1"}}, 400)))
+	if err != nil || len(one) != 1 || one[0].Key != "alone" || math.Abs(one[0].Value-400) > 40 {
+		t.Errorf("of one key: %v, %v", one, err)
+	}
 	none, err := p.Answer(read(t, q, nil))
 	if err != nil || none == nil || len(none) != 0 {
 		t.Errorf("without rows: %v, %v, want an empty list", none, err)
