@@ -134,6 +134,9 @@ func TestKeysCost(t *testing.T) {
 // TestKeysAnswer: keys that many have are there, in their order, with counts; those that nobody has are not; and each of the
 // others with the probability of the rule for its cost: of 400 draws off by 8 deviations with a probability below 1e-12.
 func TestKeysAnswer(t *testing.T) {
+	if testing.Short() {
+		t.Skip("slow")
+	}
 	q := Query{Kind: Histogram, By: "city", PrivateKeys: true, Epsilon: 2, Delta: 0.02, Neighbors: dp.AddRemove}
 	p, err := NewPlan(t.Context(), q, laplaceSource)
 	if err != nil {

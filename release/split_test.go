@@ -185,6 +185,9 @@ func (s Statistic) weight() float64 {
 // TestSplitMany: of many statistics exact composition leaves larger parts than sums, and they fit; an adaptive
 // total keeps to the sums.
 func TestSplitMany(t *testing.T) {
+	if testing.Short() {
+		t.Skip("slow")
+	}
 	var list []Statistic
 	for range 40 {
 		list = append(list, Statistic{Query: Query{Kind: Count, Neighbors: dp.AddRemove}})

@@ -155,6 +155,9 @@ func TestVarianceOfFewRows(t *testing.T) {
 // TestVarianceCovers: of 400 answers intervals hold the variance in 95 %, or fewer than 355 with a probability below 1e-6 (binomial);
 // with the number of rows public or not, and for each group.
 func TestVarianceCovers(t *testing.T) {
+	if testing.Short() {
+		t.Skip("slow")
+	}
 	rng := rand.New(rand.NewPCG(9, 10))
 	rows := map[string][]float64{}
 	var list [][]string
