@@ -291,3 +291,16 @@ func TestRegroupedMass(t *testing.T) {
 		t.Errorf("the last group took masses of larger losses %d times", taken)
 	}
 }
+
+// TestLoneMass: the mass at infinity of a law from below is at most that of the outputs that the other law never has, exactly.
+func TestLoneMass(t *testing.T) {
+	for _, w := range []uint64{1, 3, 1<<62 + 1, 1<<63 - 1} {
+		rows := [][]uint64{{w, -w, 0}, {1 << 63, 0, 1 << 63}, {1 << 62, 1 << 62, 1 << 63}}
+		l := must(t)(LossOf(kernelOf(t, rows, 1, 2))).pair.(*laws) //nolint:forcetypeassert // it is
+		truth := new(big.Rat).SetFrac(new(big.Int).SetUint64(-w), new(big.Int).Lsh(big.NewInt(1), 64))
+		got := exact.Rational(l.onGrid(grid{step: 0.5, first: -4, last: 4}, proof.Pair{Gain: 0, Lose: 1}).infinityMass)
+		if least := new(big.Rat).Mul(truth, big.NewRat(1<<49-1, 1<<49)); got.Cmp(truth) > 0 || got.Cmp(least) < 0 {
+			t.Errorf("%s at infinity, want %s", got.FloatString(25), truth.FloatString(25))
+		}
+	}
+}
