@@ -5,10 +5,12 @@ package account
 import (
 	"fmt"
 	"math"
+	"math/big"
 	"math/rand"
 	"slices"
 	"testing"
 
+	"github.com/noisewright/noisewright/internal/exact"
 	"github.com/noisewright/noisewright/proof"
 )
 
@@ -219,5 +221,86 @@ func TestAtomsBelow(t *testing.T) {
 	}
 	if mean < rounded+0.2 {
 		t.Errorf("regrouped atoms have the mean loss %v, not above that of rounded ones, %v", mean, rounded)
+	}
+}
+
+// TestRegroupedMass: what is put together has no more mass than there was, exactly, at all losses and at those up to any
+// of the grid; and where the last group takes masses of larger losses, it is no easier to tell apart than before, close to where
+// its loss is rounded to too.
+func TestRegroupedMass(t *testing.T) {
+	r := rand.New(rand.NewSource(53))
+	sum := func(list []float64) *big.Rat {
+		x := new(big.Rat)
+		for _, m := range list {
+			x.Add(x, exact.Rational(m))
+		}
+		return x
+	}
+	taken := 0
+	for trial := range 400 {
+		g := grid{step: 0.25 + r.Float64(), first: -3, last: 6}
+		slack := g.step * slackShare
+		gain, price := make([]float64, g.len()), make([]float64, g.len())
+		for i := range gain {
+			if trial%3 > 0 || r.Intn(2) == 0 {
+				gain[i] = r.Float64() / 16
+				price[i] = gain[i] * math.Exp(-g.at(g.first+i)-g.step*r.Float64())
+			}
+		}
+		d := &pmf{step: g.step, first: g.first, mass: make([]float64, g.len())}
+		d.regroup(g, gain, price)
+		if got, most := sum(d.mass), sum(gain); got.Cmp(most) > 0 {
+			t.Fatalf("a mass of %s of %s", got.FloatString(30), most.FloatString(30))
+		}
+		// A group whose loss is up to a fifth of a step below the grid, or halfway, below masses on the grid.
+		before := &pmf{step: g.step, first: g.first, mass: make([]float64, g.len())}
+		for i := range before.mass {
+			if before.mass[i] = r.Float64() / 64; trial%2 == 0 && i > 6 {
+				before.mass[i] = 0
+			}
+		}
+		at := r.Intn(4)
+		p := 0.1 + r.Float64()/2
+		q := p * math.Exp(-g.at(g.first+at)-g.step*(1-[]float64{0.01, 0.2, 0.5}[r.Intn(3)]*r.Float64()))
+		after := &pmf{step: g.step, first: g.first, mass: slices.Clone(before.mass)}
+		after.lift(g, p, q)
+		if got, most := sum(after.mass), sum(append(slices.Clone(before.mass), p)); got.Cmp(most) > 0 {
+			t.Fatalf("lifted to a mass of %s of %s", got.FloatString(30), most.FloatString(30))
+		}
+		for i, m := range before.mass {
+			if after.mass[i] < m {
+				taken++
+				break
+			}
+		}
+		for i := range before.mass {
+			for _, off := range []float64{1e-2, 1e-3, 1e-4, 1e-6, 1e-8} {
+				e := g.at(g.first+i) - slack - off*slack
+				truth, low := math.Max(0, p-math.Exp(e)*q), 0.0
+				for j := range before.mass {
+					stick := math.Max(0, -math.Expm1(e-(g.at(g.first+j)-slack)))
+					truth, low = truth+before.mass[j]*stick, low+after.mass[j]*stick
+				}
+				if low > truth+1e-14 {
+					t.Fatalf("delta(%v) >= %v, and it is %v", e, low, truth)
+				}
+			}
+		}
+	}
+	if taken < 20 {
+		t.Errorf("the last group took masses of larger losses %d times", taken)
+	}
+}
+
+// TestLoneMass: the mass at infinity of a law from below is at most that of the outputs that the other law never has, exactly.
+func TestLoneMass(t *testing.T) {
+	for _, w := range []uint64{1, 3, 1<<62 + 1, 1<<63 - 1} {
+		rows := [][]uint64{{w, -w, 0}, {1 << 63, 0, 1 << 63}, {1 << 62, 1 << 62, 1 << 63}}
+		l := must(t)(LossOf(kernelOf(t, rows, 1, 2))).pair.(*laws) //nolint:forcetypeassert // it is
+		truth := new(big.Rat).SetFrac(new(big.Int).SetUint64(-w), new(big.Int).Lsh(big.NewInt(1), 64))
+		got := exact.Rational(l.onGrid(grid{step: 0.5, first: -4, last: 4}, proof.Pair{Gain: 0, Lose: 1}).infinityMass)
+		if least := new(big.Rat).Mul(truth, big.NewRat(1<<49-1, 1<<49)); got.Cmp(truth) > 0 || got.Cmp(least) < 0 {
+			t.Errorf("%s at infinity, want %s", got.FloatString(25), truth.FloatString(25))
+		}
 	}
 }

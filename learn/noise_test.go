@@ -14,6 +14,7 @@ import (
 	"github.com/noisewright/noisewright/account"
 	"github.com/noisewright/noisewright/dp"
 	"github.com/noisewright/noisewright/internal/exact"
+	"github.com/noisewright/noisewright/loss"
 	"github.com/noisewright/noisewright/release"
 	"github.com/noisewright/noisewright/sampler"
 	"github.com/noisewright/noisewright/tables"
@@ -71,6 +72,23 @@ func TestNoiseKeepsBudget(t *testing.T) {
 		e, err := n.cost.EpsilonAt(c.budget.Delta)
 		if err != nil || e > c.budget.Epsilon || e < g.Epsilon*(1-1e-6) {
 			t.Errorf("%s, %+v: the costs are epsilon %v, %v, want %v", c.kind, c.budget, e, err, g.Epsilon)
+		}
+	}
+}
+
+// TestShapes: noise that was not designed is named by the exponent that it has.
+func TestShapes(t *testing.T) {
+	for exponent, want := range map[float64]string{
+		1: laplace, 1.25: "exponential-power of exponent 1.25", 1.5: "exponential-power of exponent 1.5", 1.75: "exponential-power of exponent 1.75", 2: gaussian,
+	} {
+		for _, scale := range []float64{3, 20} {
+			v, err := shapes.ExponentialPower(dp.Problem{Privacy: dp.Privacy{Epsilon: 2, Delta: 0.1, Sensitivity: 1}, Query: dp.RealQuery, Loss: loss.L2}, exponent, scale, tables.Grid{})
+			if err != nil {
+				t.Fatal(err)
+			}
+			if got := shape(v.Mechanism()); got != want {
+				t.Errorf("exponent %v, scale %v: %s, want %s", exponent, scale, got, want)
+			}
 		}
 	}
 }

@@ -142,3 +142,28 @@ func TestWithinBounds(t *testing.T) {
 		}
 	}
 }
+
+// TestBoundsBelowZero: bounds that are found of values on both sides of 0 are on both sides, and the answer is of values and with
+// noise within them. Counts of 4,000 are far above all noise, and the noise of a sum is below 400 but for a probability of 1e-9.
+func TestBoundsBelowZero(t *testing.T) {
+	q := Query{Kind: Sum, Column: "value", Bounds: privateBounds, Epsilon: 1, Neighbors: dp.AddRemove}
+	p, err := NewPlan(t.Context(), q, laplaceSource)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var values []float64
+	for range 4000 {
+		values = append(values, -7, 3)
+	}
+	d, _, err := ReadData(t.Context(), values, q)
+	if err != nil {
+		t.Fatal(err)
+	}
+	out, err := p.Answer(d)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if c := out[0].Clipped; c == nil || c.Lower != -8 || c.Upper != 4 || math.Abs(out[0].Value+16000) > 400 || out[0].Upper-out[0].Lower < 40 {
+		t.Errorf("%+v, clipped to %+v, want -16000 and from -8 to 4", out[0], c)
+	}
+}

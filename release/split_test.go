@@ -5,6 +5,7 @@ package release
 import (
 	"context"
 	"errors"
+	"fmt"
 	"math"
 	"math/big"
 	"slices"
@@ -245,6 +246,21 @@ func TestSplitErrors(t *testing.T) {
 	}
 	if got, err := Split(t.Context(), total, false, []Statistic{{Query: list[2].Query, Error: "1e9@0.5"}}, splitSource); err != nil || got[0].Epsilon != leastEpsilon {
 		t.Errorf("any error: %+v, %v, want the least epsilon", got, err)
+	}
+	for _, most := range []float64{17, 20, 25, 31, 38, 47, 60} { // each is the least of 3 digits
+		got, err := Split(t.Context(), total, false, []Statistic{{Query: list[2].Query, Error: fmt.Sprint(most, "@0.9")}}, splitSource)
+		if err != nil {
+			t.Fatal(err)
+		}
+		less := got[0]
+		less.Epsilon -= math.Pow(10, math.Floor(math.Log10(less.Epsilon))-2)
+		p, err := NewPlan(t.Context(), less, splitSource)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if r, err := p.mechanism.radius(0.9); r <= most || err != nil {
+			t.Errorf("an error of %v is kept at epsilon %v too, below %v: %v", most, less.Epsilon, got[0].Epsilon, err)
+		}
 	}
 	// The answer is as far from the truth as its interval says, and the radius.
 	p, err := NewPlan(t.Context(), got[0], splitSource)

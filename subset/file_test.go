@@ -193,3 +193,14 @@ func FuzzDecode(f *testing.F) {
 		}
 	})
 }
+
+// TestLabelsAreNoSets: a category is an answer where sets have one each, and else none.
+func TestLabelsAreNoSets(t *testing.T) {
+	for _, s := range examples(t) {
+		tally, single := s.Tally(), s.spec.Modulus == 0 && s.spec.Size == 1
+		label := s.Label(1)
+		if err := tally.Add(proof.Category(label)); (err == nil) != single || tally.Answers() > 0 != single {
+			t.Errorf("sets of %d, modulus %d: %s as an answer: %v", s.spec.Size, s.spec.Modulus, label, err)
+		}
+	}
+}

@@ -406,3 +406,23 @@ func TestCoverage(t *testing.T) {
 		}
 	}
 }
+
+// TestStirling: what Stirling's formula lacks falls from n to n + 1 by (n + 1/2)·log(1 + 1/n) − 1, and to 0.
+func TestStirling(t *testing.T) {
+	for n := int64(1); n < 300; n++ {
+		x := float64(n)
+		if got, want := stirling(n)-stirling(n+1), (x+0.5)*math.Log1p(1/x)-1; math.Abs(got-want) > 0x1p-42 {
+			t.Errorf("from %d to %d by %g, want %g", n, n+1, got, want)
+		}
+	}
+	if got := stirling(1e6); math.Abs(got-1/12e6) > 1e-15 {
+		t.Errorf("%g, want hardly less than 1/12e6", got)
+	}
+}
+
+// TestNegligibleIsAdded: a bound on what is less likely than all that is looked at is above it.
+func TestNegligibleIsAdded(t *testing.T) {
+	if got, want := sumTail(40, 40, 40, [2]float64{0.01, 0.99}, [2]float64{0.001, 0.999}), math.Pow(0.01, 40); !(got >= want && got < 1e-24) {
+		t.Errorf("%g, want at least %g", got, want)
+	}
+}

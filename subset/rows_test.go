@@ -14,7 +14,11 @@ import (
 // TestRows: the laws that losses are accounted by are laws, two of a pair mirror each other, and those of more
 // loss have no smaller ratio and difference than the exact probabilities, those of less no larger ones.
 func TestRows(t *testing.T) {
-	for _, s := range examples(t) {
+	loose, err := New(Spec{Epsilon: 5, Count: 3, Size: 1, Inside: 5 << 61, Objective: Total}) // of which the ratio is far below e^epsilon
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, s := range append(examples(t), loose) {
 		rows := s.Rows()
 		all, own := s.Pairs()
 		used := map[int]bool{}
