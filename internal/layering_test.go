@@ -58,6 +58,7 @@ var arrows = map[string][]string{
 	// Below releases of statistics.
 	"internal/concentration": {"internal/quadrature"},
 	"internal/partition":     {"internal/exact", "internal/check"},
+	"internal/powers":        {},
 	"internal/selection":     {"internal/exact", "internal/check"},
 	"release/internal/ratio": {"tables", "tables/shapes", "loss", "dp", "internal/exact", "internal/check"},
 
@@ -91,7 +92,7 @@ var arrows = map[string][]string{
 	"latent/internal/budget": {"noise", "dp", "loss", "internal/exact", "internal/check"},
 	"latent/internal/blocks": {"proof", "local", "loss", "internal/exact"},
 	"release": {
-		"proof", "plan", "internal/selection", "internal/partition", "release/internal/ratio", "account", "sampler", "tables", "tables/shapes", "dp", "loss",
+		"proof", "plan", "internal/selection", "internal/partition", "internal/powers", "release/internal/ratio", "account", "sampler", "tables", "tables/shapes", "dp", "loss",
 		"internal/csvfile", "internal/exact", "internal/check", "github.com/expr-lang/expr",
 	},
 	"release/ledger": {"proof", "account", "tables", "dp", "internal/csvfile", "internal/files", "internal/exact", "internal/check", "modernc.org/sqlite"},
@@ -158,7 +159,7 @@ var arrows = map[string][]string{
 	},
 	"cmd/internal/report":    {"cmd/internal/shell", "proof", "tables", "kernels", "cells", "local", "subset", "counts", "plane", "account", "dp", "internal/exact"},
 	"cmd/internal/frequency": {},
-	"cmd/internal/theorem":   {"tables", "dp", "internal/exact", "internal/check"},
+	"cmd/internal/theorem":   {"proof", "tables", "dp", "loss", "internal/exact", "internal/check"},
 	"cmd/internal/estimate":  {"local", "tables", "dp", "internal/concentration", "internal/formfile", "internal/quadrature", "gonum.org/v1/gonum/mat"},
 	"cmd/internal/studio": {
 		"proof", "cmd/internal/portrait", "internal/check", "lp", "local", "subset", "noise", "plan", "account", "dp",
@@ -166,8 +167,8 @@ var arrows = map[string][]string{
 
 	"cmd/internal/scripttest": {"cmd/internal/shell", "github.com/rogpeppe/go-internal"}, // for tests
 	"internal/csvfile":        {"internal/check", "github.com/klauspost/compress/zstd"},
-	"cmd/internal/portrait":   {"proof/forms", "proof", "tables", "kernels", "cells", "local", "subset", "account", "dp", "loss", "internal/exact"},
-	"cmd/internal/figure":     {"cmd/internal/portrait", "cmd/internal/frequency", "proof", "tables", "kernels", "cells", "local", "subset", "plan", "plane", "noise", "dp", "loss", "internal/check", "gonum.org/v1/plot"},
+	"cmd/internal/portrait":   {"cmd/internal/theorem", "proof/forms", "proof", "tables", "kernels", "cells", "local", "subset", "account", "dp", "loss", "internal/exact"},
+	"cmd/internal/figure":     {"cmd/internal/portrait", "cmd/internal/frequency", "proof", "tables", "kernels", "cells", "local", "subset", "plan", "noise", "dp", "loss", "internal/check", "gonum.org/v1/plot", "plane"},
 
 	"internal/check":      {},
 	"internal/formfile":   {"internal/exact", "internal/check"},
@@ -181,7 +182,7 @@ var arrows = map[string][]string{
 	"internal/strictjson": {"internal/check"},
 	"internal/files":      {"internal/check"},
 	// What a mechanism of any form is and has. Forms do not import each other.
-	"proof/forms": {"proof", "tables", "kernels", "cells", "local", "subset", "counts", "plan", "plane"},
+	"proof/forms": {"internal/check", "proof", "tables", "kernels", "cells", "local", "subset", "counts", "plan", "plane"},
 	"proof":       {"internal/formfile", "dp", "loss", "internal/exact", "internal/check", "internal/strictjson", "internal/files"},
 	"internal":    {}, // this test
 }
