@@ -552,6 +552,9 @@ func TestBadInput(t *testing.T) {
 			rows := []DualRow{{X: -255, First: -255, Multipliers: make([]int64, 511)}, {X: 255, First: 255, Multipliers: []int64{0}}}
 			s.Dual = &Dual{CellsPerSensitivity: 1, Shifts: []DualShift{{X: 1, Rows: rows}}}
 		},
+		"norm = span, want linf or l1": func(s *Spec) {
+			s.Norm, s.Query, s.Weights = Span, dp.RealQuery, []uint64{1 << 63, 1 << 60, 1 << 60, 1 << 60}
+		},
 		"norm = l2":                       func(s *Spec) { s.Norm = "l2" },
 		"query = lattice":                 func(s *Spec) { s.Query = dp.LatticeQuery },
 		"loss = lp:1.5":                   func(s *Spec) { s.Loss, _ = loss.Parse("lp:1.5") },

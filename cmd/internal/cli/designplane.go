@@ -33,7 +33,9 @@ them together (epsilon, delta)-differentially private, and write it with the pro
 With --norm linf, neighboring data sets change each of the two numbers by at most the
 sensitivity; with l1, both together by at most that. With span they change in the same
 direction by at most that each: two counts of which a person who is added or removed
-may be in both. --query integer is for two counts, and span for these alone.
+may be in both. --query integer is for two counts, and span for these alone. Where it
+is known who is in both, a plan of the three counts of people in one, in the other and
+in both is nearly as good, from epsilon 3 on as good (noisewright plan design).
 
 The lower bound is about noise of any law that is added to the two numbers. If a limit
 is hit first, the best proven noise is written, and the exit code is 4. Every number
