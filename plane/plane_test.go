@@ -321,6 +321,13 @@ func TestLowerBound(t *testing.T) {
 func TestDrawsAreTheWeights(t *testing.T) {
 	for _, s := range cases(t) {
 		d := newDrawing(&s)
+		most := int64(1) << 53
+		if s.turned() {
+			most /= 2
+		}
+		if d.limit != most-int64(s.rings()+1)*s.Grid.PointsPerCell {
+			t.Errorf("%+v: values up to %d", s.Grid, d.limit)
+		}
 		from := uint64(0)
 		for n, last := range d.last {
 			i, j := int(d.x[n]), int(d.y[n])
@@ -388,20 +395,20 @@ func TestPointsInCell(t *testing.T) {
 func TestAnswer(t *testing.T) {
 	for _, norm := range []Norm{LInf, L1} {
 		s := Spec{
-			Problem: Problem{Privacy: dp.Privacy{Epsilon: 1, Delta: 0.9, Sensitivity: 2}, Norm: norm, Query: dp.RealQuery, Loss: loss.L2},
-			Grid:    Grid{GranularityExponent: 1, PointsPerCell: 1, CellsPerSensitivity: 2}, Weights: []uint64{0, 0, 0, 0, 1 << 61, 0},
+			Problem: Problem{Privacy: dp.Privacy{Epsilon: 1, Delta: 0.9, Sensitivity: 4}, Norm: norm, Query: dp.RealQuery, Loss: loss.L2},
+			Grid:    Grid{GranularityExponent: 2, PointsPerCell: 1, CellsPerSensitivity: 2}, Weights: []uint64{0, 0, 0, 0, 1 << 61, 0},
 		}
 		n, err := New(s)
 		if err != nil {
 			t.Fatal(err)
 		}
-		want := strings.Fields("24,-4 22,-2 16,-4 18,-2 24,-8 22,-10 16,-8 18,-10")
+		want := strings.Fields("48,-8 44,-4 32,-8 36,-4 48,-16 44,-20 32,-16 36,-20")
 		if norm == L1 { // (x+y)/2 and (x−y)/2 of (±2, ±1) and (±1, ±2)
-			want = strings.Fields("23,-5 23,-7 19,-9 21,-9 21,-3 19,-3 17,-7 17,-5")
+			want = strings.Fields("46,-10 46,-14 38,-18 42,-18 42,-6 38,-6 34,-14 34,-10")
 		}
 		for v := range uint64(8) {
 			words := []uint64{0, v}
-			y, err := n.Draw(proof.Row{20.8, -6}, func() (uint64, error) { w := words[0]; words = words[1:]; return w, nil })
+			y, err := n.Draw(proof.Row{41.6, -12}, func() (uint64, error) { w := words[0]; words = words[1:]; return w, nil })
 			if err != nil || y.String() != want[v] {
 				t.Errorf("%s: the word %d answers %v, %v, want %s", norm, v, y, err, want[v])
 			}
@@ -413,10 +420,10 @@ func TestAnswer(t *testing.T) {
 		}
 		for _, sign := range []float64{1, -1} {
 			word := func() (uint64, error) { return 0, nil }
-			if _, err := n.Draw(proof.Row{0, sign * 2 * most}, word); err != nil {
+			if _, err := n.Draw(proof.Row{0, sign * 4 * most}, word); err != nil {
 				t.Errorf("%s: %v", norm, err)
 			}
-			if y, err := n.Draw(proof.Row{sign * 2 * (most + 1), 0}, word); !errors.Is(err, dp.ErrInvalid) {
+			if y, err := n.Draw(proof.Row{sign * 4 * (most + 1), 0}, word); !errors.Is(err, dp.ErrInvalid) {
 				t.Errorf("%s: %v, %v, want ErrInvalid", norm, y, err)
 			}
 		}
