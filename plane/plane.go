@@ -94,16 +94,15 @@ func (p *Problem) turned() bool { return p.Norm == L1 && p.Query == dp.RealQuery
 // than what is inside.
 func (p *Problem) square() bool { return p.Norm == LInf || p.turned() }
 
-// length returns that of a shift in the plane of the noise.
+// length returns that of a shift in the plane of the noise, one of Norm.Cells.
 func (p *Problem) length(k, l int) int {
-	a, b := max(k, -k), max(l, -l)
-	switch {
-	case p.square():
-		return max(a, b)
-	case p.Norm == L1:
-		return a + b
+	if p.square() {
+		return k
 	}
-	return max(0, k, l) - min(0, k, l)
+	if p.Norm == L1 {
+		return k + l
+	}
+	return k - min(0, l)
 }
 
 // Grid lays cells over the points of the plane, pairs of integers that stand for multiples of
