@@ -16,8 +16,8 @@ func validatePlane(p plane.Problem) error {
 	wantPrivacy(errs, p.Epsilon, p.Delta)
 	errs.Want(p.Delta != 0, "delta", "0 (pure differential privacy)", "%v for noise in the plane", Limits.Delta)
 	errs.Want(Limits.Sensitivity.Has(p.Sensitivity), "sensitivity", p.Sensitivity, "%v, in the query's units", Limits.Sensitivity)
-	if p.Query == dp.IntegerQuery && p.Norm == plane.L1 {
-		errs.Want(p.Sensitivity <= plane.MaxCells, "sensitivity", p.Sensitivity, "at most %d for whole numbers and the norm l1", plane.MaxCells)
+	if p.Query == dp.IntegerQuery && p.Norm != plane.LInf {
+		errs.Want(p.Sensitivity <= plane.MaxCells, "sensitivity", p.Sensitivity, "at most %d for whole numbers and the norm %s", plane.MaxCells, p.Norm)
 	}
 	errs.Add(p.Validate())
 	return errs.Err()

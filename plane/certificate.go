@@ -37,7 +37,7 @@ func (c Certificate) stated() []*big.Rat {
 // certify computes the certificate (docs/proofs/plane.md). It does not count if the meter said stop.
 func (s *Spec) certify(m *proof.Meter) (c Certificate) {
 	row, ratio, worst := s.row(), exact.RatioDown(s.Epsilon), new(big.Int)
-	s.Shifts(s.Grid.CellsPerSensitivity, func(k, l int) {
+	s.Shifts(s.Grid.CellsPerSensitivity, func(k, l, _ int) {
 		if !m.Spend(int64(len(row)) + 64) {
 			return
 		}
@@ -57,25 +57,21 @@ func (s *Spec) expected(m *proof.Meter) *big.Rat {
 	moment, middle, part := new(big.Int), new(big.Int), new(big.Int)
 	power := func(i int) int64 {
 		if s.Loss == loss.L1 {
-			return int64(i)
+			return int64(max(i, -i))
 		}
 		return int64(i) * int64(i)
 	}
-	rings := s.rings()
 	if !m.Spend(int64(20 * len(s.Weights))) {
 		return new(big.Rat)
 	}
-	for i := range rings + 1 {
-		for j := range i + 1 {
-
-			w := new(big.Int).SetUint64(s.Weights[At(i, j)])
-			moment.Add(moment, part.Mul(w, big.NewInt(Images(i, j)*(power(i)+power(j)))))
-			switch {
-			case i == 0:
-				middle.Add(middle, part.Lsh(w, 1))
-			case j == 0:
-				middle.Add(middle, part.Lsh(w, 2))
-			}
+	for i, j := range s.Norm.Cells(s.rings()) {
+		w, n := new(big.Int).SetUint64(s.Weights[s.Norm.Index(i, j)]), s.Norm.Images(i, j)
+		moment.Add(moment, part.Mul(w, big.NewInt(n*(power(i)+power(j)))))
+		switch {
+		case i == 0:
+			middle.Add(middle, part.Lsh(w, 1))
+		case j == 0:
+			middle.Add(middle, part.Lsh(w, 2))
 		}
 	}
 	points := new(big.Rat).SetInt64(s.Grid.PointsPerCell)

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // Package plane has noise for two numbers together: two counts that one person changes at the same
-// time, say. Its law on the plane is uniform on each of finitely many square cells and symmetric under
-// the eight symmetries of the square. It is private for all pairs of values within a sensitivity that
-// is measured by the larger of the two changes (LInf) or by their sum (L1).
+// time, say. Its law on the plane is uniform on each of finitely many square cells and has the
+// symmetries of the norm that the sensitivity is measured in: the larger of the two changes (LInf), their
+// sum (L1), or what lies between for counts that change in the same direction (Span).
 //
 // A shift inside a cell compares a mixture of the four shifts by whole cells around it, so finitely
 // many divergences, in exact arithmetic, are all there is to check (docs/proofs/plane.md). The loss is

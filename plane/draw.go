@@ -12,24 +12,26 @@ import (
 	"github.com/noisewright/noisewright/proof"
 )
 
-// drawing is what draws need beside the Spec: the cells (x, y) that have a weight and 0 ≤ y ≤ x, and the
-// last word that draws one of their images.
+// drawing is what draws need beside the Spec: the cells (x, y) of Norm.Cells that have a weight, and the last word
+// that draws one of their images.
 type drawing struct {
-	last []uint64
-	x, y []int64
+	last   []uint64
+	x, y   []int64
+	second int // the bit of the sign of y, that of x being 1
 	// limit bounds rounded values, so that answers are float64s.
 	limit int64
 }
 
 func newDrawing(s *Spec) (d drawing) {
 	var end uint64
-	for i := range s.rings() + 1 {
-		for j := range i + 1 {
-			if w := s.Weights[At(i, j)]; w > 0 {
-				end += w * uint64(Images(i, j)) //nolint:gosec // not negative; 2^64 is 0
-				d.last, d.x, d.y = append(d.last, end-1), append(d.x, int64(i)), append(d.y, int64(j))
-			}
+	for i, j := range s.Norm.Cells(s.rings()) {
+		if w := s.Weights[s.Norm.Index(i, j)]; w > 0 {
+			end += w * uint64(s.Norm.Images(i, j)) //nolint:gosec // not negative; 2^64 is 0
+			d.last, d.x, d.y = append(d.last, end-1), append(d.x, int64(i)), append(d.y, int64(j))
 		}
+	}
+	if d.second = 2; s.Norm == Span {
+		d.second = 1
 	}
 	d.limit = exact.MaxInteger - int64(s.rings()+1)*s.Grid.PointsPerCell
 	if s.turned() {
@@ -94,7 +96,7 @@ func (d *drawing) point(points int64, word func() (uint64, error)) (x, y int64, 
 		y |= d.y[i] & here
 	}
 	swap := (x ^ y) & -int64(v&1) //nolint:gosec // a bit
-	x, y = negated(x^swap, v>>1&1), negated(y^swap, v>>2&1)
+	x, y = negated(x^swap, v>>1&1), negated(y^swap, v>>d.second&1)
 	if points == 1 {
 		return x, y, nil
 	}

@@ -26,7 +26,7 @@ type Dual struct {
 	Shifts              []DualShift `json:"shifts"`
 }
 
-// DualShift holds the multipliers of the shift by (X, Y) nodes, 0 ≤ Y ≤ X.
+// DualShift holds the multipliers of the shift by (X, Y) nodes, one of Norm.Cells.
 type DualShift struct {
 	X    int       `json:"x"`
 	Y    int       `json:"y"`
@@ -53,12 +53,12 @@ func (d *Dual) validate(p *Problem) error {
 	r.Exponent(d.Exponent)
 	allowed := make(map[[2]int]bool)
 	if r.Err() == nil {
-		p.Shifts(k, func(k, l int) { allowed[[2]int{k, l}] = true })
+		p.Shifts(k, func(k, l, _ int) { allowed[[2]int{k, l}] = true })
 	}
 	for i := range d.Shifts {
 		s := &d.Shifts[i]
 		key := [2]int{s.X, s.Y}
-		if !r.Want(allowed[key], "shifts", fmt.Sprintf("(%d, %d)", s.X, s.Y), "shifts within the sensitivity, with 0 <= y <= x and each once") {
+		if !r.Want(allowed[key], "shifts", fmt.Sprintf("(%d, %d)", s.X, s.Y), "shifts within the sensitivity, with 0 <= y <= x (-x <= y <= x for the norm span) and each once") {
 			return r.Err()
 		}
 		allowed[key] = false
@@ -93,7 +93,7 @@ func (s *DualShift) each(do func(i, j int, y int64)) {
 // LowerBound is what the Dual proves (docs/proofs/plane.md), for the Problem of the Spec, whose
 // weights do not matter:
 //
-//	min over the nodes x = (i, j), 0 ≤ j ≤ i, of [ l_i + l_j + the mean over the images of x of
+//	min over the nodes x = (i, j) of [ l_i + l_j + the mean over the images of x of
 //	Σ_s ( y_{s,x} − e^ε·y_{s,x+s} ) ]  −  δ·Σ_s max_x y_{s,x}
 //
 // It is never below 0. A nil Dual proves 0. It does not count if the meter says stop; the nil Meter has no limit.
@@ -108,12 +108,12 @@ func (s *Spec) LowerBound(m *proof.Meter) *big.Rat {
 	extent, count := 0, int64(0)
 	for i := range d.Shifts {
 		d.Shifts[i].each(func(x, y int, _ int64) {
-			s := &d.Shifts[i]
-			extent = max(extent, x, -x, y, -y, s.X-x, s.Y-y)
+			dx, dy := x-d.Shifts[i].X, y-d.Shifts[i].Y
+			extent = max(extent, x, -dx, y, -y, dy, -dy) // shifts have X > 0
 			count++
 		})
 	}
-	nodes := int64(triangle(extent))
+	nodes := int64(s.Norm.size(extent))
 	if !m.Spend(10*count + nodes*6*exact.RationalWork(2*exact.Bits(exact.Rational(s.Sensitivity))+2*exact.RatioBits+200)) {
 		return new(big.Rat)
 	}
@@ -123,7 +123,7 @@ func (s *Spec) LowerBound(m *proof.Meter) *big.Rat {
 		shift, most := &d.Shifts[i], int64(0)
 		shift.each(func(x, y int, v int64) {
 			b := big.NewInt(v)
-			gain, lose := &own[At(x, y)], &from[At(x-shift.X, y-shift.Y)]
+			gain, lose := &own[s.Norm.Index(x, y)], &from[s.Norm.Index(x-shift.X, y-shift.Y)]
 			gain.Add(gain, b)
 			lose.Add(lose, b)
 			most = max(most, v)
@@ -134,14 +134,13 @@ func (s *Spec) LowerBound(m *proof.Meter) *big.Rat {
 	up := new(big.Rat).SetFrac(exact.ExpUp(s.Epsilon, exact.RatioBits), new(big.Int).Lsh(big.NewInt(1), exact.RatioBits))
 	values := s.Nodes(extent)
 	var least *big.Rat
-	for i := range extent + 1 {
-		for j := range i + 1 {
-			c := new(big.Rat).SetInt(&from[At(i, j)])
-			c.Sub(new(big.Rat).SetInt(&own[At(i, j)]), c.Mul(c, up))
-			c.Mul(c, unit).Quo(c, new(big.Rat).SetInt64(Images(i, j)))
-			if c.Add(c, values[i]).Add(c, values[j]); least == nil || c.Cmp(least) < 0 {
-				least = c
-			}
+	for i, j := range s.Norm.Cells(extent) {
+		n := s.Norm.Index(i, j)
+		c := new(big.Rat).SetInt(&from[n])
+		c.Sub(new(big.Rat).SetInt(&own[n]), c.Mul(c, up))
+		c.Mul(c, unit).Quo(c, new(big.Rat).SetInt64(s.Norm.Images(i, j)))
+		if c.Add(c, values[i]).Add(c, values[max(j, -j)]); least == nil || c.Cmp(least) < 0 {
+			least = c
 		}
 	}
 	cost := new(big.Rat).SetInt(price)

@@ -9,8 +9,8 @@ import (
 	"github.com/noisewright/noisewright/proof"
 )
 
-const drawRule = "u is the next word and v the one after it; the cells (i, j) with 0 <= j <= i, in the order of their weights, have as many words each, in a row from 0 on, as the weight times the number of their images (1 for (0, 0), 4 if j = 0 or i = j, 8 otherwise), and (x, y) is the cell of u; " +
-	"the lowest bit of v exchanges x and y, the next one negates x, the one after that y; with S = points_per_cell above 1, x becomes x·S - (S-1)/2 + r with a number r below S, and then y likewise, a number below S being h of the first word w with h·2^64 + l = w·S and l >= 2^64 mod S; " +
+const drawRule = "u is the next word and v the one after it; the cells (i, j) with 0 <= j <= i, for the norm span with -i <= j <= i, in the order of their weights, have as many words each, in a row from 0 on, as the weight times the number of their images (1 for (0, 0), 4 if j = 0 or i = j, 8 otherwise; for span 1 for (0, 0), 2 if i = j or i = -j, 4 otherwise), and (x, y) is the cell of u; " +
+	"the lowest bit of v exchanges x and y, the next one negates x, the one after that, for span the same one, y; with S = points_per_cell above 1, x becomes x·S - (S-1)/2 + r with a number r below S, and then y likewise, a number below S being h of the first word w with h·2^64 + l = w·S and l >= 2^64 mod S; " +
 	"a value is rounded to the nearest multiple of step, halves up, and the noise is (x·step, y·step); if turned, ((x+y)·step/2, (x-y)·step/2)"
 
 type export struct {

@@ -10,6 +10,7 @@ import (
 
 	"github.com/noisewright/noisewright/dp"
 	"github.com/noisewright/noisewright/internal/check"
+	"github.com/noisewright/noisewright/internal/formfile"
 	"github.com/noisewright/noisewright/loss"
 	"github.com/noisewright/noisewright/proof"
 )
@@ -101,6 +102,47 @@ func TestTampered(t *testing.T) {
 		if !errors.Is(err, c.want) || c.want == nil && err != nil {
 			t.Errorf("%s: %v, want %v", c.to, err, c.want)
 		}
+	}
+}
+
+// asked is a stream that is released by a function.
+type asked func(proof.Value) (proof.Value, error)
+
+func (f asked) Release(x proof.Value) (proof.Value, error) { return f(x) }
+func (asked) Anew()                                        { panic("anew") }
+func (asked) Draw(proof.Choice) (int, int64, error)        { panic("draw") }
+
+// TestExport: what is exported is the noise, the rule of its draws, and answers to zero and zero.
+func TestExport(t *testing.T) {
+	n := sample(t)
+	times := 0
+	e, err := n.Export(n.Certify().Bounds(), formfile.Golden{Draw: "none"}, asked(func(x proof.Value) (proof.Value, error) {
+		times++
+		if x.String() != "0,0" {
+			t.Errorf("asked for %v", x)
+		}
+		return proof.Row{7, 7}, nil
+	}), 4)
+	if err != nil {
+		t.Fatal(err)
+	}
+	got, s := e.(export), n.Spec()
+	if got.Schema != 1 || got.Epsilon != 1 || got.DeltaUpper != s.Claims.Delta || got.Sensitivity != 1 || got.Norm != LInf || got.Query != dp.IntegerQuery || got.Step != 1 ||
+		got.PointsPerCell != 1 || got.Turned || got.Total != "18446744073709551616" || len(got.Weights) != 3 || got.Golden.Draw != drawRule || len(got.Golden.Draws) != 4 || times != 4 {
+		t.Errorf("%+v", got)
+	}
+}
+
+// TestWithDual: another dual has claims of its own.
+func TestWithDual(t *testing.T) {
+	n := sample(t)
+	none, err := n.WithDual(t.Context(), nil)
+	if err != nil || none.Spec().Dual != nil || none.Spec().Claims.LowerBound != "0" {
+		t.Fatalf("%+v, %v", none, err)
+	}
+	again, err := none.WithDual(t.Context(), n.Spec().Dual)
+	if err != nil || encoded(t, again) != sampleText {
+		t.Errorf("%v: %s", err, encoded(t, again))
 	}
 }
 

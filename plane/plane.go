@@ -5,6 +5,7 @@ package plane
 import (
 	"context"
 	"fmt"
+	"iter"
 	"math"
 	"math/big"
 
@@ -32,7 +33,7 @@ const (
 var form = proof.Form{Package: "plane", Noun: "noise in the plane", File: strictjson.Format{
 	Noun: "noise in the plane", Name: "noisewright-plane", Version: 1, MaxSize: 64 << 20,
 	MaxElements: map[string]int{
-		"weights": (maxRing + 1) * (maxRing + 2) / 2, "shifts": MaxCells * MaxCells,
+		"weights": (maxRing + 1) * (maxRing + 1), "shifts": 2 * MaxCells * MaxCells,
 		"rows": 2*maxNode + 1, "multipliers": formfile.MaxMultipliers,
 	},
 }}
@@ -45,6 +46,9 @@ const (
 	LInf Norm = "linf"
 	// L1 is their sum.
 	L1 Norm = "l1"
+	// Span is the largest less the least of 0 and the two changes. If a person who is added or removed changes both
+	// numbers in the same direction, that is no more than the larger one.
+	Span Norm = "span"
 )
 
 // Problem asks for noise for two numbers.
@@ -65,7 +69,8 @@ func (p Problem) Validate() error {
 	errs := check.In("plane")
 	errs.MaxEpsilon(p.Epsilon)
 	errs.Add(p.Privacy.Validate())
-	errs.OneOf("norm", string(p.Norm), string(LInf), string(L1))
+	errs.OneOf("norm", string(p.Norm), string(LInf), string(L1), string(Span))
+	errs.If(p.Norm == Span && p.Query == dp.RealQuery, "norm", p.Norm, "linf or l1 for real values")
 	errs.OneOf("query", string(p.Query), string(dp.RealQuery), string(dp.IntegerQuery))
 	switch {
 	case p.Loss == nil:
@@ -85,9 +90,20 @@ func (p Problem) Validate() error {
 // both change by at most what the two change by together.
 func (p *Problem) turned() bool { return p.Norm == L1 && p.Query == dp.RealQuery }
 
-// diamond reports whether the shifts are those whose lengths along both axes sum to at most the
-// sensitivity, and not all in a square.
-func (p *Problem) diamond() bool { return p.Norm == L1 && p.Query == dp.IntegerQuery }
+// square reports whether the shifts that matter are all those in a square. If not, corners of cells may be further
+// than what is inside.
+func (p *Problem) square() bool { return p.Norm == LInf || p.turned() }
+
+// length returns that of a shift in the plane of the noise, one of Norm.Cells.
+func (p *Problem) length(k, l int) int {
+	if p.square() {
+		return k
+	}
+	if p.Norm == L1 {
+		return k + l
+	}
+	return k - min(0, l)
+}
 
 // Grid lays cells over the points of the plane, pairs of integers that stand for multiples of
 // 2^GranularityExponent: the cell (i, j) holds the points that are at most (S−1)/2 from (iS, jS) along
@@ -105,9 +121,8 @@ func (g Grid) step() float64 { return math.Ldexp(1, g.GranularityExponent) }
 type Spec struct {
 	Problem
 	Grid Grid
-	// Weights are those of the cells (i, j) with 0 ≤ j ≤ i, that are (0,0), (1,0), (1,1), (2,0), …; the
-	// cells that mirror images of these and exchanged axes make of one have its weight. All cells
-	// together sum to 2^64.
+	// Weights are those of the cells of Norm.Cells, in this order, and of their images: all that exchanging the axes,
+	// and changing the sign of either, or for Span of both, makes of one. All cells together sum to 2^64.
 	Weights []uint64
 	Claims  Claims
 	Dual    *Dual // nil: no lower bound
@@ -147,31 +162,57 @@ func New(s Spec) (*Noise, error) {
 	return &Noise{c}, nil
 }
 
-// triangle is how many weights there are of so many rings around the middle.
-func triangle(rings int) int { return (rings + 1) * (rings + 2) / 2 }
+// Cells are the cells (i, j) in so many rings around the middle of which others are images: with 0 ≤ j ≤ i, and for
+// Span with −i ≤ j ≤ i; ring by ring, with ascending j.
+func (n Norm) Cells(rings int) iter.Seq2[int, int] {
+	return func(yield func(i, j int) bool) {
+		for i := range rings + 1 {
+			j := 0
+			if n == Span {
+				j = -i
+			}
+			for ; j <= i; j++ {
+				if !yield(i, j) {
+					return
+				}
+			}
+		}
+	}
+}
 
-// At returns the index of the weight of the cell (i, j).
-func At(i, j int) int {
+// Index returns where among the Cells the one is of which (i, j) is an image.
+func (n Norm) Index(i, j int) int {
+	if n == Span {
+		if i, j = max(i, j), min(i, j); i < -j {
+			i, j = -j, -i
+		}
+		return i*i + i + j
+	}
 	i, j = max(i, -i), max(j, -j)
 	i, j = max(i, j), min(i, j)
 	return i*(i+1)/2 + j
 }
 
-// Images returns how many cells have the weight of the cell (i, j) with 0 ≤ j ≤ i.
-func Images(i, j int) int64 {
+// Images returns how many images one of the Cells has, itself included.
+func (n Norm) Images(i, j int) int64 {
 	switch {
 	case i == 0:
 		return 1
-	case j == 0 || i == j:
+	case n == Span && (i == j || i == -j):
+		return 2
+	case n == Span || j == 0 || i == j:
 		return 4
 	}
 	return 8
 }
 
-// rings is the number of rings of cells around the middle, -1 if weights make up no triangle.
+// size is how many Cells there are.
+func (n Norm) size(rings int) int { return n.Index(rings, rings) + 1 }
+
+// rings is the number of rings of cells around the middle, -1 if the weights are not those of whole rings.
 func (s *Spec) rings() int {
 	for r := range maxRing + 1 {
-		if triangle(r) == len(s.Weights) {
+		if s.Norm.size(r) == len(s.Weights) {
 			return r
 		}
 	}
@@ -187,10 +228,10 @@ func (s *Spec) validate() error {
 	if g.PointsPerCell < 1 || g.PointsPerCell > maxPoints || g.PointsPerCell%2 == 0 {
 		errs.Badf("points_per_cell", g.PointsPerCell, "an odd number from 1 to %d", int64(maxPoints))
 	}
-	errs.If(s.diamond() && g.PointsPerCell > 1, "points_per_cell", g.PointsPerCell, "1 for whole numbers and the norm l1")
+	errs.If(!s.square() && g.PointsPerCell > 1, "points_per_cell", g.PointsPerCell, "1 for whole numbers and the norm %s", s.Norm)
 	errs.If(g.CellsPerSensitivity < 1 || g.CellsPerSensitivity > MaxCells, "cells_per_sensitivity", g.CellsPerSensitivity, "1 to %d", MaxCells)
 	if r := s.rings(); r < 0 {
-		errs.Badf("weights", fmt.Sprintf("%d", len(s.Weights)), "1, 3, 6, …, of at most %d rings of cells around the middle", maxRing)
+		errs.Badf("weights", fmt.Sprintf("%d", len(s.Weights)), "1, %d, …, of at most %d rings of cells around the middle", s.Norm.size(1), maxRing)
 	} else if total := s.total(r); total.Cmp(new(big.Int).Lsh(big.NewInt(1), 64)) != 0 {
 		errs.Bad("weights", "a sum of "+total.String()+" over all cells", "exactly 2^64")
 	}
@@ -205,11 +246,9 @@ func (s *Spec) validate() error {
 
 func (s *Spec) total(rings int) *big.Int {
 	total, part := new(big.Int), new(big.Int)
-	for i := range rings + 1 {
-		for j := range i + 1 {
-			part.SetUint64(s.Weights[At(i, j)])
-			total.Add(total, part.Mul(part, big.NewInt(Images(i, j))))
-		}
+	for i, j := range s.Norm.Cells(rings) {
+		part.SetUint64(s.Weights[s.Norm.Index(i, j)])
+		total.Add(total, part.Mul(part, big.NewInt(s.Norm.Images(i, j))))
 	}
 	return total
 }
@@ -225,27 +264,26 @@ func (s *Spec) needed() *big.Int {
 	return n
 }
 
-// Shifts calls a function with the shifts (k, l) in cells, 0 ≤ l ≤ k, whose images are all that matter.
-func (p Problem) Shifts(cells int, do func(k, l int)) {
-	for k := 1; k <= cells; k++ {
-		for l := range k + 1 {
-			if !p.diamond() || k+l <= cells {
-				do(k, l)
-			}
+// Shifts calls a function with the shifts (k, l) in cells, of Norm.Cells, whose images are all that matter, and
+// their lengths.
+func (p Problem) Shifts(cells int, do func(k, l, length int)) {
+	for k, l := range p.Norm.Cells(cells) {
+		if n := p.length(k, l); n > 0 && n <= cells {
+			do(k, l, n)
 		}
 	}
 }
 
 // Covers says why the noise is not for two numbers that neighboring data sets change by at most a sensitivity in a norm, nil if
-// it is: the larger of two changes is at most their sum, and that at most twice the larger one.
+// it is. Of two changes the larger is at most the span, which is at most the sum, and that is at most twice the larger.
 func (n *Noise) Covers(norm Norm, sensitivity float64) error {
 	s := &n.spec
 	most := s.Sensitivity
-	if s.Norm == L1 && norm == LInf {
+	if norm == LInf && s.Norm != LInf || norm == Span && s.Norm == L1 {
 		most /= 2
 	}
 	errs := check.In("plane")
-	errs.OneOf("norm", string(norm), string(LInf), string(L1))
+	errs.OneOf("norm", string(norm), string(LInf), string(L1), string(Span))
 	if errs.None() && !(sensitivity > 0 && sensitivity <= most) {
 		errs.Badf("sensitivity", fmt.Sprintf("%s:%g", norm, sensitivity), "at most %s:%g, as the noise is for %s:%g", norm, most, s.Norm, s.Sensitivity)
 	}
@@ -312,7 +350,7 @@ func (s *Spec) row() []uint64 {
 	row := make([]uint64, s.line()*(2*rings+1))
 	for i := -rings; i <= rings; i++ {
 		for j := -rings; j <= rings; j++ {
-			row[s.line()*(i+rings)+j+rings] = s.Weights[At(i, j)]
+			row[s.line()*(i+rings)+j+rings] = s.Weights[s.Norm.Index(i, j)]
 		}
 	}
 	return row
@@ -325,15 +363,11 @@ func (s *Spec) line() int { return 2*s.rings() + 1 + s.Grid.CellsPerSensitivity 
 func (n *Noise) Pairs() (all, own []proof.Pair) {
 	s := &n.spec
 	points := exact.Floor(new(big.Rat).Quo(exact.Rational(s.Sensitivity), exact.PowerOfTwo(s.Grid.GranularityExponent)))
-	s.Shifts(s.Grid.CellsPerSensitivity, func(k, l int) {
+	s.Shifts(s.Grid.CellsPerSensitivity, func(k, l, length int) {
 		shift := k*s.line() + l
 		both := []proof.Pair{{Shift: shift}, {Shift: -shift}}
 		all = append(all, both...)
-		length := int64(k)
-		if s.diamond() {
-			length += int64(l)
-		}
-		if big.NewInt(length*s.Grid.PointsPerCell).Cmp(points) <= 0 {
+		if big.NewInt(int64(length)*s.Grid.PointsPerCell).Cmp(points) <= 0 {
 			own = append(own, both...)
 		}
 	})

@@ -8,6 +8,7 @@ import (
 	"math"
 	"math/big"
 	"math/rand/v2"
+	"slices"
 	"strings"
 	"testing"
 
@@ -19,13 +20,11 @@ import (
 
 // random returns noise of random weights that promises a delta which it keeps.
 func random(rng *rand.Rand, p Problem, g Grid, rings int) Spec {
-	s := Spec{Problem: p, Grid: g, Weights: make([]uint64, triangle(rings))}
-	for i := range rings + 1 {
-		for j := range i + 1 {
-			if o := At(i, j); o > 0 && rng.IntN(6) > 0 {
-				s.Weights[o] = rng.Uint64() >> (7 + i + rng.IntN(4) + rings)
-				s.Weights[0] -= s.Weights[o] * uint64(Images(i, j))
-			}
+	s := Spec{Problem: p, Grid: g, Weights: make([]uint64, p.Norm.size(rings))}
+	for i, j := range p.Norm.Cells(rings) {
+		if o := p.Norm.Index(i, j); o == 1 || o > 1 && rng.IntN(6) > 0 {
+			s.Weights[o] = rng.Uint64() >> (7 + i + rng.IntN(4) + rings)
+			s.Weights[0] -= s.Weights[o] * uint64(p.Norm.Images(i, j))
 		}
 	}
 	s.Delta, s.Epsilon = 0.999, 0.1+2*rng.Float64()
@@ -41,7 +40,10 @@ func cases(t *testing.T) (all []Spec) {
 		k := 1 + rng.IntN(3)
 		g := Grid{PointsPerCell: 1 + 2*rng.Int64N(3), CellsPerSensitivity: k}
 		p.Sensitivity = float64(k) * float64(g.PointsPerCell)
-		switch rng.IntN(4) {
+		switch rng.IntN(5) {
+		case 4:
+			p.Norm, p.Query, g.PointsPerCell = Span, dp.IntegerQuery, 1
+			p.Sensitivity = float64(k)
 		case 0:
 			p.Norm = L1 // turned
 			p.Sensitivity--
@@ -57,6 +59,10 @@ func cases(t *testing.T) (all []Spec) {
 		if rng.IntN(2) == 0 && !p.turned() {
 			p.Loss = loss.L1
 		}
+		if p.Query == dp.RealQuery {
+			g.GranularityExponent = rng.IntN(3) - 1
+			p.Sensitivity = math.Ldexp(p.Sensitivity, g.GranularityExponent)
+		}
 		all = append(all, random(rng, p, g, 1+rng.IntN(3)))
 	}
 	return all
@@ -70,7 +76,7 @@ func law(s *Spec) map[[2]int64]*big.Int {
 		for j := -s.rings(); j <= s.rings(); j++ {
 			for a := -half; a <= half; a++ {
 				for b := -half; b <= half; b++ {
-					law[[2]int64{int64(i)*points + a, int64(j)*points + b}] = new(big.Int).SetUint64(s.Weights[At(i, j)])
+					law[[2]int64{int64(i)*points + a, int64(j)*points + b}] = new(big.Int).SetUint64(s.Weights[s.Norm.Index(i, j)])
 				}
 			}
 		}
@@ -112,7 +118,7 @@ func TestDefinition(t *testing.T) {
 		most := new(big.Int)
 		for x := -reach; x <= reach; x++ {
 			for y := -reach; y <= reach; y++ {
-				if s.diamond() && max(x, -x)+max(y, -y) > reach {
+				if s.Query == dp.IntegerQuery && s.Norm == L1 && max(x, -x)+max(y, -y) > reach || s.Norm == Span && max(x-y, y-x) > reach {
 					continue
 				}
 				if d := divergence(law, e, x, y); d.Cmp(most) > 0 {
@@ -126,12 +132,29 @@ func TestDefinition(t *testing.T) {
 		if want.Quo(want, new(big.Rat).SetInt(square)); c.DeltaUpper.Cmp(want) != 0 {
 			t.Errorf("%s: delta %s, want %s", name, c.DeltaUpper.FloatString(12), want.FloatString(12))
 		}
+		// What is accounted for has the same delta, in both orders.
+		row, ratio := noise.Rows()[0], exact.RatioDown(s.Epsilon)
+		all, _ := noise.Pairs()
+		accounted := [2]*big.Int{new(big.Int), new(big.Int)}
+		for i, p := range all {
+			if d := ratio.ShiftedDivergence(row, row, p.Shift); d.Cmp(accounted[i%2]) > 0 {
+				accounted[i%2] = d
+			}
+			if i%2 == 1 && p.Shift != -all[i-1].Shift {
+				t.Errorf("%s: the shifts %d and %d", name, all[i-1].Shift, p.Shift)
+			}
+		}
+		if a, b := exact.Probability(accounted[0]), exact.Probability(accounted[1]); a.Cmp(c.DeltaUpper) != 0 || b.Cmp(c.DeltaUpper) != 0 {
+			t.Errorf("%s: accounted for are %v and %v, certified is %v", name, a, b, c.DeltaUpper)
+		}
 		sum := new(big.Rat)
 		for at, w := range law {
 			x, y := big.NewRat(at[0], 1), big.NewRat(at[1], 1)
 			if s.turned() {
 				x, y = big.NewRat(at[0]+at[1], 2), big.NewRat(at[0]-at[1], 2)
 			}
+			x.Mul(x, exact.PowerOfTwo(s.Grid.GranularityExponent))
+			y.Mul(y, exact.PowerOfTwo(s.Grid.GranularityExponent))
 			cost := s.Loss.AtDown(x) // exact for these
 			cost.Add(cost, s.Loss.AtDown(y))
 			sum.Add(sum, cost.Mul(cost, new(big.Rat).SetInt(w)))
@@ -227,7 +250,11 @@ func bound(s *Spec) *big.Rat {
 	for i := -box; i <= box; i++ {
 		for j := -box; j <= box; j++ {
 			mean, count := new(big.Rat), int64(0)
-			for _, at := range [][2]int{{i, j}, {i, -j}, {-i, j}, {-i, -j}, {j, i}, {j, -i}, {-j, i}, {-j, -i}} {
+			images := [][2]int{{i, j}, {-i, -j}, {j, i}, {-j, -i}, {i, -j}, {-i, j}, {j, -i}, {-j, i}}
+			if s.Norm == Span {
+				images = images[:4]
+			}
+			for _, at := range images {
 				mean.Add(mean, bracket[at])
 				count++
 			}
@@ -252,8 +279,8 @@ func TestLowerBound(t *testing.T) {
 	positive := 0
 	for _, s := range cases(t) {
 		s.Delta, s.Epsilon = 0.001, s.Epsilon/8
-		s.Dual = &Dual{CellsPerSensitivity: 1 + rng.IntN(int(min(s.Sensitivity, 3))), Exponent: -6 - rng.IntN(6)}
-		s.Shifts(s.Dual.CellsPerSensitivity, func(x, y int) {
+		s.Dual = &Dual{CellsPerSensitivity: 1 + rng.IntN(int(max(1, min(s.Sensitivity, 3)))), Exponent: -6 - rng.IntN(6)}
+		s.Shifts(s.Dual.CellsPerSensitivity, func(x, y, _ int) {
 			d := DualShift{X: x, Y: y}
 			for i := -2 + rng.IntN(2); i < 2; i++ {
 				row := DualRow{X: i, First: -1 - rng.IntN(2)}
@@ -289,97 +316,36 @@ func TestLowerBound(t *testing.T) {
 	}
 }
 
-// TestDrawsAreTheWeights: each entry has as many words as its weight times its images, and the eight words
-// after it draw every image equally often.
-func TestDrawsAreTheWeights(t *testing.T) {
-	for _, s := range cases(t) {
-		d := newDrawing(&s)
-		from := uint64(0)
-		for n, last := range d.last {
-			i, j := int(d.x[n]), int(d.y[n])
-			words := new(big.Int).SetUint64(last - from + 1)
-			want := new(big.Int).SetUint64(s.Weights[At(i, j)])
-			if want.Mul(want, big.NewInt(Images(i, j))); words.Cmp(want) != 0 && last-from != math.MaxUint64 {
-				t.Fatalf("cell (%d, %d) has %v words, want %v", i, j, words, want)
-			}
-			for _, u := range []uint64{from, last} {
-				seen := map[[2]int64]int{}
-				for v := range uint64(8) {
-					words := []uint64{u, v | rand.Uint64()<<3} //nolint:gosec // a test
-					x, y, err := d.point(1, func() (uint64, error) { w := words[0]; words = words[1:]; return w, nil })
-					if err != nil || At(int(x), int(y)) != At(i, j) {
-						t.Fatalf("the word %d draws (%d, %d), %v, want (%d, %d)", u, x, y, err, i, j)
-					}
-					seen[[2]int64{x, y}]++
-				}
-				if int64(len(seen)) != Images(i, j) {
-					t.Fatalf("cell (%d, %d) has the images %v", i, j, seen)
-				}
-				for _, times := range seen {
-					if int64(times)*Images(i, j) != 8 {
-						t.Fatalf("cell (%d, %d) has the images %v", i, j, seen)
-					}
-				}
-			}
-			from = last + 1
-		}
-		if from != 0 {
-			t.Errorf("the words end at %d, want all", from)
+// TestNodes: the nodes of a bound are those of the loss, of whole numbers as many apart as fit.
+func TestNodes(t *testing.T) {
+	for _, c := range []struct {
+		query dp.Query
+		cells int
+		want  string // of node 3
+	}{
+		{dp.IntegerQuery, 5, "9"}, {dp.IntegerQuery, 4, "9"}, {dp.IntegerQuery, 2, "35"}, {dp.RealQuery, 5, "35/4"}, {dp.RealQuery, 2, "875/16"},
+	} {
+		s := Spec{Problem: Problem{Privacy: dp.Privacy{Sensitivity: 5}, Norm: LInf, Query: c.query, Loss: loss.L2}, Dual: &Dual{CellsPerSensitivity: c.cells}}
+		if got := s.Nodes(3)[3].RatString(); got != c.want {
+			t.Errorf("%+v: %s", c, got)
 		}
 	}
 }
 
-// TestPointsInCell: with the words of a generator every point of a cell comes equally often: of 45,000 draws over nine points,
-// 5,000 each within 480, which is 7.2 standard deviations, a false alarm in 1e11.
-func TestPointsInCell(t *testing.T) {
-	rng := rand.New(rand.NewPCG(7, 8)) //nolint:gosec // a test
-	d := drawing{last: []uint64{math.MaxUint64}, x: []int64{0}, y: []int64{0}}
-	seen := map[[2]int64]int{}
-	for range 45000 {
-		x, y, err := d.point(3, func() (uint64, error) { return rng.Uint64(), nil })
-		if err != nil {
-			t.Fatal(err)
-		}
-		seen[[2]int64{x, y}]++
+// TestJudge: a delta that is just kept is kept.
+func TestJudge(t *testing.T) {
+	s := Spec{
+		Problem: Problem{Privacy: dp.Privacy{Delta: 0.875, Sensitivity: 1}, Norm: Span, Query: dp.IntegerQuery, Loss: loss.L2},
+		Grid:    Grid{PointsPerCell: 1, CellsPerSensitivity: 1}, Weights: []uint64{1 << 63, 1 << 61, 1 << 60, 0},
 	}
-	for at, n := range seen {
-		if max(at[0], -at[0], at[1], -at[1]) > 1 || math.Abs(float64(n-5000)) > 480 {
-			t.Errorf("%v comes %d times", at, n)
-		}
-	}
-	if len(seen) != 9 {
-		t.Errorf("%d points, want 9", len(seen))
-	}
-}
-
-// TestAnswer: noise is added where it belongs, and turned noise is turned back.
-func TestAnswer(t *testing.T) {
-	for _, norm := range []Norm{LInf, L1} {
-		s := Spec{
-			Problem: Problem{Privacy: dp.Privacy{Epsilon: 1, Delta: 0.9, Sensitivity: 2}, Norm: norm, Query: dp.RealQuery, Loss: loss.L2},
-			Grid:    Grid{GranularityExponent: 1, PointsPerCell: 1, CellsPerSensitivity: 2}, Weights: []uint64{0, 0, 0, 0, 1 << 61, 0},
-		}
+	for _, delta := range []float64{0.875, math.Nextafter(0.875, 0)} {
+		s.Delta = delta
 		n, err := New(s)
 		if err != nil {
 			t.Fatal(err)
 		}
-		got := map[string]bool{}
-		for v := range uint64(8) {
-			words := []uint64{0, v}
-			y, err := n.Draw(proof.Row{20.8, -6}, func() (uint64, error) { w := words[0]; words = words[1:]; return w, nil })
-			if err != nil {
-				t.Fatal(err)
-			}
-			got[y.String()] = true
-		}
-		want := "24,-4 24,-8 16,-4 16,-8 22,-2 22,-10 18,-2 18,-10"
-		if norm == L1 { // (x+y)/2 and (x−y)/2 of (±2, ±1) and (±1, ±2)
-			want = "23,-5 21,-3 19,-9 17,-7 23,-7 19,-3 21,-9 17,-5"
-		}
-		for text := range strings.SplitSeq(want, " ") {
-			if !got[text] {
-				t.Errorf("%s: %s is no answer, %v are", norm, text, got)
-			}
+		if _, err := n.Verify(); (err == nil) != (delta == 0.875) {
+			t.Errorf("%v: %v, certified %v", delta, err, n.Certify().DeltaUpper)
 		}
 	}
 }
@@ -391,17 +357,22 @@ func TestCovers(t *testing.T) {
 		if norm == L1 {
 			return math.Abs(x) + math.Abs(y)
 		}
+		if norm == Span {
+			return max(math.Abs(x), math.Abs(y), math.Abs(x-y))
+		}
 		return max(math.Abs(x), math.Abs(y))
 	}
-	for _, own := range []Norm{LInf, L1} {
+	for _, own := range []Norm{LInf, L1, Span} {
 		n := &Noise{&content{spec: Spec{Problem: Problem{Privacy: dp.Privacy{Sensitivity: 2}, Norm: own}}}}
-		for _, norm := range []Norm{LInf, L1} {
+		for _, norm := range []Norm{LInf, L1, Span} {
 			for _, s := range []float64{0.5, 1, 1.5, 2, 2.5, 4, 5} {
-				corner := [2]float64{s, s}
-				if norm == L1 {
-					corner[1] = 0
+				most := 0.0
+				for _, c := range [][2]float64{{s, 0}, {0, s}, {s, s}, {s, -s}} {
+					if size(norm, c[0], c[1]) <= s {
+						most = max(most, size(own, c[0], c[1]))
+					}
 				}
-				if got, want := n.Covers(norm, s) == nil, size(own, corner[0], corner[1]) <= 2; got != want {
+				if got, want := n.Covers(norm, s) == nil, most <= 2; got != want {
 					t.Errorf("noise for %s:2 is for %s:%g: %v, want %v", own, norm, s, got, want)
 				}
 			}
@@ -427,18 +398,29 @@ func TestPairs(t *testing.T) {
 	}{
 		{LInf, dp.IntegerQuery, 3, 2 * 9, 2 * 9},
 		{L1, dp.IntegerQuery, 3, 2 * 5, 2 * 5},
+		{Span, dp.IntegerQuery, 3, 2 * 11, 2 * 11},
 		{LInf, dp.RealQuery, 2.5, 2 * 9, 2 * 5},
 		{LInf, dp.RealQuery, 3, 2 * 9, 2 * 9},
 		{L1, dp.RealQuery, 2, 2 * 9, 2 * 5},
 	} {
 		p := Problem{Privacy: dp.Privacy{Epsilon: 1, Delta: 0.9, Sensitivity: c.sensitivity}, Norm: c.norm, Query: c.query, Loss: loss.L2}
-		n, err := New(Spec{Problem: p, Grid: Grid{PointsPerCell: 1, CellsPerSensitivity: 3}, Weights: []uint64{1 << 63, 1 << 60, 1 << 60}})
+		n, err := New(Spec{Problem: p, Grid: Grid{PointsPerCell: 1, CellsPerSensitivity: 3}, Weights: append([]uint64{1 << 63}, slices.Repeat([]uint64{1 << 60}, c.norm.size(1)-1)...)})
 		if err != nil {
 			t.Fatal(err)
 		}
 		all, own := n.Pairs()
 		if len(all) != c.all || len(own) != c.own {
 			t.Errorf("%+v: %d pairs, %d of neighbors", c, len(all), len(own))
+		}
+		if c.query == dp.RealQuery && c.norm == LInf { // cells of three points are no other case
+			s := n.Spec()
+			s.Grid.PointsPerCell, s.Sensitivity = 3, 3*s.Sensitivity
+			if n, err = New(s); err != nil {
+				t.Fatal(err)
+			}
+			if _, own := n.Pairs(); len(own) != c.own {
+				t.Errorf("%+v: %d of neighbors with three points", c, len(own))
+			}
 		}
 	}
 }
@@ -454,6 +436,9 @@ func TestBadInput(t *testing.T) {
 			rows := []DualRow{{X: -255, First: -255, Multipliers: make([]int64, 511)}, {X: 255, First: 255, Multipliers: []int64{0}}}
 			s.Dual = &Dual{CellsPerSensitivity: 1, Shifts: []DualShift{{X: 1, Rows: rows}}}
 		},
+		"norm = span, want linf or l1": func(s *Spec) {
+			s.Norm, s.Query, s.Weights = Span, dp.RealQuery, []uint64{1 << 63, 1 << 60, 1 << 60, 1 << 60}
+		},
 		"norm = l2":                       func(s *Spec) { s.Norm = "l2" },
 		"query = lattice":                 func(s *Spec) { s.Query = dp.LatticeQuery },
 		"loss = lp:1.5":                   func(s *Spec) { s.Loss, _ = loss.Parse("lp:1.5") },
@@ -464,6 +449,13 @@ func TestBadInput(t *testing.T) {
 		"sensitivity = 1, want one":       func(s *Spec) { s.Norm, s.Query = L1, dp.RealQuery }, // the rounding of both
 		"weights = a sum":                 func(s *Spec) { s.Weights[1]++ },
 		"weights = 2,":                    func(s *Spec) { s.Weights = s.Weights[:2] },
+		"  ":                              func(s *Spec) { s.Weights = append(s.Weights, make([]uint64, LInf.size(127)-3)...) },
+		"weights = 8385":                  func(s *Spec) { s.Weights = append(s.Weights, make([]uint64, LInf.size(128)-3)...) },
+		"points_per_cell = -1":            func(s *Spec) { s.Grid.PointsPerCell = -1 },
+		"points_per_cell = 1099511627777": func(s *Spec) { s.Grid.PointsPerCell = 1<<40 + 1 },
+		"certificate.delta":               func(s *Spec) { s.Claims.Delta = "x" },
+		"dual.cells_per_sensitivity = 0":  func(s *Spec) { s.Dual = &Dual{} },
+		"dual.cells_per_sensitivity = 65": func(s *Spec) { s.Sensitivity, s.Dual = 70, &Dual{CellsPerSensitivity: 65} },
 		"points_per_cell = 2":             func(s *Spec) { s.Grid.PointsPerCell = 2 },
 		"points_per_cell = 3":             func(s *Spec) { s.Norm, s.Grid.PointsPerCell = L1, 3 },
 		"granularity_exponent = 901":      func(s *Spec) { s.Query, s.Grid.GranularityExponent = dp.RealQuery, 901 },

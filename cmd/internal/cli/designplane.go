@@ -24,18 +24,23 @@ func newDesignPlaneCommand(s *shell.Streams) *cobra.Command {
 	o := &designPlaneOptions{Common: shell.Common{Streams: s}, design: shell.DesignOptions(), norm: string(plane.LInf), query: string(dp.RealQuery)}
 	o.design.Gap, o.design.MaxCells = lp.Limits.PlaneGap.Default, 0
 	f := shell.NewFlags(&cobra.Command{
-		Use:   "design-plane --epsilon E --delta D --sensitivity S --loss LOSS [--norm linf|l1] [-o NOISE]",
+		Use:   "design-plane --epsilon E --delta D --sensitivity S --loss LOSS [--norm linf|l1|span] [-o NOISE]",
 		Short: "Design noise for two numbers that one person changes together",
 		Long: `Where one person changes two numbers at the same time, such as two counts, find the
 noise in the plane with the smallest expected loss, summed over both numbers, that makes
 them together (epsilon, delta)-differentially private, and write it with the proof.
 
 With --norm linf, neighboring data sets change each of the two numbers by at most the
-sensitivity; with l1, both together by at most that. --query integer is for two counts.
+sensitivity; with l1, both together by at most that. With span they change in the same
+direction by at most that each: two counts of which a person who is added or removed
+may be in both. --query integer is for two counts, and span for these alone. Where it
+is known who is in both, a plan of the three counts of people in one, in the other and
+in both is nearly as good, from epsilon 3 on as good (noisewright plan design).
 
 The lower bound is about noise of any law that is added to the two numbers. If a limit
 is hit first, the best proven noise is written, and the exit code is 4. Every number
-printed was recomputed in exact arithmetic: the lower bound is rounded down, all others up.
+printed was recomputed in exact arithmetic: the lower bound is rounded down, all others
+up.
 
 Where the sensitivity is l1 and 1, as of two counts of which each person is in one at
 most, noise for each count by itself at the full budget (noisewright design) is as good.`,
@@ -46,7 +51,7 @@ most, noise for each count by itself at the full budget (noisewright design) is 
 	f.Privacy(&p.Privacy, shell.PositiveDelta)
 	f.Caution(&o.Common, &p.Privacy)
 	f.Loss(&p.Loss)
-	f.Word(&o.norm, "norm", "linf|l1", "what the sensitivity bounds: linf, the larger of the two changes, or l1, their sum", "linf", "l1")
+	f.Word(&o.norm, "norm", "linf|l1|span", "what the sensitivity bounds: linf, the larger of the two changes; l1, their sum; span, the larger one if both have the same direction, else the sum", "linf", "l1", "span")
 	f.Word(&o.query, "query", "integer|real", "values of the two numbers; integers get integer noise", "integer", "real")
 	f.Gap(&o.design)
 	f.TimeLimit(&o.design, "")

@@ -18,15 +18,13 @@ func Plane(n *plane.Noise) *HeatMap {
 		h.XLabel, h.YLabel = "noise of the sum", "noise of the difference"
 	}
 	rings, mass := 0, 0.0
-	for ; plane.At(rings, rings) < len(s.Weights); rings++ {
-		for j := range rings + 1 {
-			mass += math.Ldexp(float64(s.Weights[plane.At(rings, j)]), -64) * float64(plane.Images(rings, j))
-		}
-		if mass > 0.999 {
+	for i, j := range s.Norm.Cells(len(s.Weights)) {
+		if o := s.Norm.Index(i, j); o == len(s.Weights) || mass > 0.999 && i > rings {
 			break
 		}
+		rings = i
+		mass += math.Ldexp(float64(s.Weights[s.Norm.Index(i, j)]), -64) * float64(s.Norm.Images(i, j))
 	}
-	rings = min(rings, int(math.Sqrt(2*float64(len(s.Weights))))-1)
 	width := math.Ldexp(float64(s.Grid.PointsPerCell), s.Grid.GranularityExponent)
 	every := 1 + rings/5 // labels
 	for j := rings; j >= -rings; j-- {
@@ -36,7 +34,7 @@ func Plane(n *plane.Noise) *HeatMap {
 		}
 		h.Y = append(h.Y, label)
 		for i := -rings; i <= rings; i++ {
-			h.Cells = append(h.Cells, HeatCell{Value: float64(s.Weights[plane.At(i, j)])})
+			h.Cells = append(h.Cells, HeatCell{Value: float64(s.Weights[s.Norm.Index(i, j)])})
 		}
 	}
 	for i := range h.Y {

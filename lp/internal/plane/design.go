@@ -67,7 +67,7 @@ func (d *designer) fits(k int) bool {
 func (d *designer) first() (int, error) {
 	k := max(1, int(firstRings/d.extent()))
 	if d.problem.Query == dp.IntegerQuery {
-		if s := d.problem.Sensitivity; d.problem.Norm == plane.L1 || s < plane.MaxCells && d.fits(int(s)) {
+		if s := d.problem.Sensitivity; d.problem.Norm != plane.LInf || s < plane.MaxCells && d.fits(int(s)) {
 			k = int(min(s, plane.MaxCells+1))
 		}
 	}
@@ -125,7 +125,7 @@ func (d *designer) upper(ctx context.Context, k int, aim float64) error {
 	g := d.grid(k)
 	width := float64(g.PointsPerCell) * math.Ldexp(1, g.GranularityExponent)
 	n := d.rings(k)
-	l := layout{rings: n, decay: d.problem.Epsilon / float64(k), shifts: d.likely(k)}
+	l := layout{norm: d.problem.Norm, rings: n, decay: d.problem.Epsilon / float64(k), shifts: d.likely(k)}
 	for i := range n + 1 {
 		l.cost = append(l.cost, d.problem.Loss.CellMean(float64(i)*width, width*(1-1/float64(g.PointsPerCell))))
 	}
@@ -156,8 +156,8 @@ func (d *designer) likely(k int) (list [][2]int) {
 		}
 		return false
 	}
-	d.problem.Shifts(k, func(x, y int) {
-		if x == k || d.problem.Norm == plane.L1 && x+y == k || near(x, y) {
+	d.problem.Shifts(k, func(x, y, length int) {
+		if length == k || near(x, y) {
 			list = append(list, [2]int{x, y})
 		}
 	})
@@ -189,7 +189,7 @@ func (d *designer) keeping(ctx context.Context, l *layout, k int, want engine.Wa
 			}
 		}
 		var broken []violation
-		d.problem.Shifts(k, func(x, y int) {
+		d.problem.Shifts(k, func(x, y, _ int) {
 			shift := [2]int{x, y}
 			if known[shift] {
 				return
@@ -217,7 +217,7 @@ type violation struct {
 // lower proves a bound with k nodes per sensitivity and keeps it if it is the best.
 func (d *designer) lower(ctx context.Context, k int, aim float64) error {
 	l := layout{
-		rings: d.rings(k) + max(k, 4), lower: true, decay: d.problem.Epsilon / float64(k), shifts: d.binding,
+		norm: d.problem.Norm, rings: d.rings(k) + max(k, 4), lower: true, decay: d.problem.Epsilon / float64(k), shifts: d.binding,
 		epsilon: d.problem.Epsilon, delta: d.problem.Delta,
 	}
 	spec := plane.Spec{Problem: d.problem, Dual: &plane.Dual{CellsPerSensitivity: k}}

@@ -14,7 +14,7 @@ import (
 )
 
 // layout is a design problem with one variable w_o for the weight of all cells that are images of each
-// other, those of the cells (i, j) with 0 ≤ j ≤ i ≤ rings:
+// other, those of the cells (i, j) of Norm.Cells:
 //
 //	minimize   Σ_x (cost_i + cost_j)·w_x
 //	subject to Σ_x w_x = 1,  w ≥ 0
@@ -23,6 +23,7 @@ import (
 // the sums being over all cells x = (i, j). In a lower program cells without a partner are left out of a
 // limit, so that no multiplier is needed beyond the rings.
 type layout struct {
+	norm           plane.Norm
 	rings          int
 	lower          bool
 	shifts         [][2]int
@@ -37,14 +38,12 @@ func (l *layout) solve(ctx context.Context, o *meet.Options, want engine.Want) (
 	p := cuts.Problem{Ratio: math.Exp(l.epsilon), Delta: l.delta}
 	total := cuts.Row{Lower: 1, Upper: 1}
 	var start []float64
-	for i := range l.rings + 1 {
-		for j := range i + 1 {
-			n := float64(plane.Images(i, j))
-			p.Cost = append(p.Cost, n*(l.cost[i]+l.cost[j]))
-			p.Scale = append(p.Scale, max(math.Exp(-l.decay*float64(i)), l.delta/10))
-			start = append(start, max(math.Exp(-0.7*l.decay*float64(i)), l.delta/1000))
-			total.Index, total.Value = append(total.Index, len(total.Index)), append(total.Value, n)
-		}
+	for i, j := range l.norm.Cells(l.rings) {
+		n := float64(l.norm.Images(i, j))
+		p.Cost = append(p.Cost, n*(l.cost[i]+l.cost[max(j, -j)]))
+		p.Scale = append(p.Scale, max(math.Exp(-l.decay*float64(i)), l.delta/10))
+		start = append(start, max(math.Exp(-0.7*l.decay*float64(i)), l.delta/1000))
+		total.Index, total.Value = append(total.Index, len(total.Index)), append(total.Value, n)
 	}
 	l.cells = nil
 	p.Rows = []cuts.Row{total}
@@ -56,6 +55,9 @@ func (l *layout) solve(ctx context.Context, o *meet.Options, want engine.Want) (
 	program.Start, program.Complete = start, true
 	// Weights fall outwards, so that a cell further out than its partner never gains.
 	program.Skip = func(limit, term int) bool {
+		if l.norm == plane.Span {
+			return false
+		}
 		x, s := l.cells[limit][term], l.shifts[limit]
 		i, j := folded(x[0], x[1])
 		a, b := folded(x[0]-s[0], x[1]-s[1])
@@ -69,9 +71,9 @@ func (l *layout) limit(s [2]int) (limit cuts.Limit, cells [][2]int) {
 	n := l.rings
 	for i := -n; i <= n; i++ {
 		for j := -n; j <= n; j++ {
-			gain, lose := plane.At(i, j), -1
+			gain, lose := l.norm.Index(i, j), -1
 			if a, b := i-s[0], j-s[1]; max(a, -a, b, -b) <= n {
-				lose = plane.At(a, b)
+				lose = l.norm.Index(a, b)
 			}
 			if gain == lose || lose < 0 && l.lower {
 				continue
@@ -96,9 +98,9 @@ func (l *layout) divergence(mass []float64, s [2]int) (sum float64) {
 		for j := -n; j <= n; j++ {
 			lose := 0.0
 			if a, b := i-s[0], j-s[1]; max(a, -a, b, -b) <= n {
-				lose = mass[plane.At(a, b)]
+				lose = mass[l.norm.Index(a, b)]
 			}
-			sum += max(0, mass[plane.At(i, j)]-ratio*lose)
+			sum += max(0, mass[l.norm.Index(i, j)]-ratio*lose)
 		}
 	}
 	return sum
@@ -107,22 +109,18 @@ func (l *layout) divergence(mass []float64, s [2]int) (sum float64) {
 // weights rounds masses to weights; the middle pays for what that leaves.
 func (l *layout) weights(mass []float64) []uint64 {
 	total, most := 0.0, 0
-	for i := range l.rings + 1 {
-		for j := range i + 1 {
-			m := mass[plane.At(i, j)]
-			total += float64(plane.Images(i, j)) * m
-			if math.Ldexp(m, 64) >= 1 {
-				most = i
-			}
+	for i, j := range l.norm.Cells(l.rings) {
+		m := mass[l.norm.Index(i, j)]
+		total += float64(l.norm.Images(i, j)) * m
+		if math.Ldexp(m, 64) >= 1 {
+			most = i
 		}
 	}
-	weights := make([]uint64, plane.At(most, most)+1)
-	for i := range most + 1 {
-		for j := range i + 1 {
-			if o := plane.At(i, j); o > 0 {
-				weights[o] = uint64(math.Ldexp(mass[o]/total*(1-0x1p-48), 64))
-				weights[0] -= weights[o] * uint64(plane.Images(i, j)) //nolint:gosec // not negative; modulo 2^64
-			}
+	weights := make([]uint64, l.norm.Index(most, most)+1)
+	for i, j := range l.norm.Cells(most) {
+		if o := l.norm.Index(i, j); o > 0 {
+			weights[o] = uint64(math.Ldexp(mass[o]/total*(1-0x1p-48), 64))
+			weights[0] -= weights[o] * uint64(l.norm.Images(i, j)) //nolint:gosec // not negative; modulo 2^64
 		}
 	}
 	return weights
