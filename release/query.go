@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"math"
+	"slices"
 	"strings"
 	"unicode/utf8"
 
@@ -60,7 +61,7 @@ type Query struct {
 	MaxPerPerson int    `json:"max_per_person,omitempty"`
 
 	// Column holds the values of a sum, mean, quantile or a histogram with Edges. They
-	// are clipped to Lower and Upper, in the units of the column.
+	// are clipped to Lower and Upper, in the units of the column. Of a count with a Column those rows count that have a number there.
 	Column string  `json:"column,omitempty"`
 	Lower  float64 `json:"lower"`
 	Upper  float64 `json:"upper"`
@@ -73,6 +74,9 @@ type Query struct {
 	// is too, and the row is not selected; or "middle", for a sum, mean or quantile, and the row
 	// has the number in the middle of the bounds.
 	Missing string `json:"missing,omitempty"`
+	// Also, of a Mean or Variance, has other kinds that are answered of the same rows by the same noise, at no cost of their own: Count,
+	// the number of rows with a number in Column, Sum, and of a Variance Mean. Then a mean is its sum by its count, within the bounds.
+	Also []Kind `json:"also,omitempty"`
 	// StrictNotPrivate is for who holds the data: the answer is refused, after it was charged, if
 	// there is a row that is malformed, without a number, or undecided, with its line. That
 	// error is exact, free of noise, and not private: whoever may choose queries and sees
@@ -183,6 +187,9 @@ func (q Query) normal() Query {
 	}
 	if q.Kind == Quantile && q.Candidates == 0 {
 		q.Candidates = defaultCandidates
+	}
+	if len(q.Also) > 0 {
+		q.Also = slices.Sorted(slices.Values(q.Also))
 	}
 	if q.chooses() && q.K == 0 {
 		q.K = 1
@@ -297,12 +304,13 @@ func (q Query) Validate() error {
 	}
 	q.validateColumns(bad)
 	q.validateUnbounded(bad)
+	q.validateAlso(bad)
 	q.validateGroups(bad)
 	return bad.Err()
 }
 
 func (q Query) validateValue(bad *check.List) {
-	if q.Column+q.Where+q.By+q.Person != "" || len(q.Keys)+len(q.Edges)+len(q.Options)+q.K > 0 || q.Lower != 0 || q.Upper != 0 || q.Probability != 0 || q.Bounds != "" || q.Rows != 0 || q.PrivateKeys {
+	if q.Column+q.Where+q.By+q.Person != "" || len(q.Keys)+len(q.Edges)+len(q.Options)+q.K > 0 || q.Lower != 0 || q.Upper != 0 || q.Probability != 0 || q.Bounds != "" || q.Rows != 0 || q.PrivateKeys || len(q.Also) > 0 {
 		bad.Bad("column", check.Quoted(q.Column), "none for a value, nor conditions, keys, bounds and persons: it is there already")
 	}
 	if !(q.Sensitivity > 0 && q.Sensitivity <= maxValue) || q.Integer && q.Sensitivity != math.Trunc(q.Sensitivity) {
@@ -333,8 +341,17 @@ func (q Query) validateColumns(bad *check.List) {
 	}
 }
 
+func (q Query) validateAlso(bad *check.List) {
+	known := map[Kind]bool{}
+	for _, k := range q.Also {
+		bad.If(q.Kind != Mean && q.Kind != Variance, "also", k, "none but for a mean or a variance")
+		bad.Want(!known[k] && (k == Count || k == Sum || k == Mean && q.Kind == Variance), "also", k, "count, sum, and of a variance mean, each once")
+		known[k] = true
+	}
+}
+
 func (q Query) validateGroups(bad *check.List) {
-	counted := q.Kind == Count || q.Kind == Histogram && len(q.Edges) == 0 || q.chooses()
+	counted := q.Kind == Histogram && len(q.Edges) == 0 || q.chooses()
 	q.validateChoice(bad)
 	switch {
 	case q.By != "" && len(q.Edges) > 0:

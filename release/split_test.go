@@ -47,7 +47,7 @@ func TestSplit(t *testing.T) {
 				t.Fatal(err)
 			}
 			var costs []account.Cost
-			for i, q := range got {
+			for i, q := range got.Queries {
 				want, wantDelta := 0.7/6*list[i].weight(), delta/3
 				if q.Kind == Quantile {
 					wantDelta = 0
@@ -96,14 +96,14 @@ func TestSplitMany(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		for _, q := range got {
+		for _, q := range got.Queries {
 			b = b.With(account.Cost{Epsilon: q.Epsilon, Delta: q.Delta, Times: 1})
 		}
 		if ok, err := b.Fits(t.Context()); !ok || err != nil {
 			t.Errorf("adaptive %v: not within the total, %v", adaptive, err)
 		}
-		if larger := got[0].Epsilon > 0.0251; larger == adaptive {
-			t.Errorf("adaptive %v: epsilon %v each, of a sum of 1", adaptive, got[0].Epsilon)
+		if larger := got.Queries[0].Epsilon > 0.0251; larger == adaptive {
+			t.Errorf("adaptive %v: epsilon %v each, of a sum of 1", adaptive, got.Queries[0].Epsilon)
 		}
 	}
 }
@@ -117,8 +117,8 @@ func TestSplitErrors(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for i, w := range map[int]wanted{0: {12, 0.9}, 2: {40, 0.99}} {
-		q := got[i]
+	for i, w := range map[int]wanted{0: {most: 12, level: 0.9}, 2: {most: 40, level: 0.99}} {
+		q := got.Queries[i]
 		for _, step := range []float64{0, -1} { // one in the third digit less
 			digit := math.Pow(10, math.Floor(math.Log10(q.Epsilon))-2)
 			less := q
@@ -133,12 +133,12 @@ func TestSplitErrors(t *testing.T) {
 			}
 		}
 	}
-	rest := (3 - got[0].Epsilon - got[2].Epsilon) / 4
-	if math.Abs(got[1].Epsilon-3*rest) > 1e-12 || math.Abs(got[3].Epsilon-rest) > 1e-12 {
-		t.Errorf("%v and %v, want what is left", got[1].Epsilon, got[3].Epsilon)
+	rest := (3 - got.Queries[0].Epsilon - got.Queries[2].Epsilon) / 4
+	if math.Abs(got.Queries[1].Epsilon-3*rest) > 1e-12 || math.Abs(got.Queries[3].Epsilon-rest) > 1e-12 {
+		t.Errorf("%v and %v, want what is left", got.Queries[1].Epsilon, got.Queries[3].Epsilon)
 	}
 	// The answer is as far from the truth as its interval says, and the radius.
-	p, err := NewPlan(t.Context(), got[0], splitSource)
+	p, err := NewPlan(t.Context(), got.Queries[0], splitSource)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -146,7 +146,7 @@ func TestSplitErrors(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	a, err := p.Answer(read(t, got[0], [][]string{{"1", "a", "2"}}))
+	a, err := p.Answer(read(t, got.Queries[0], [][]string{{"1", "a", "2"}}))
 	if err != nil || a[0].Upper-a[0].Value > r || a[0].Value-a[0].Lower > r || a[0].Upper-a[0].Value < r && a[0].Value-a[0].Lower < r {
 		t.Errorf("%+v, want a radius of %v, %v", a, r, err)
 	}
@@ -180,9 +180,9 @@ func TestSplitRefuses(t *testing.T) {
 		{[]Statistic{{Query: count, Error: "1@1"}}, "error of statistic 1 = 1@1,"},
 		{[]Statistic{{Query: count, Error: "0@0.5"}}, "error of statistic 1 = 0@0.5,"},
 		{[]Statistic{{Query: mean, Error: "1@0.9"}}, "error = 1@0.9, want none of a mean, whose interval depends on the data"},
-		{[]Statistic{{Query: count, Error: "1e-3@0.999999999999"}}, "error = 0.001@0.999999999999, want one that an epsilon up to 20 keeps"},
+		{[]Statistic{{Query: count, Error: "1e-3@0.999999999999"}}, "error = 1e-3@0.999999999999, want one that an epsilon up to 20 keeps"},
 		{[]Statistic{{Query: Query{Kind: Value, Sensitivity: 1, Neighbors: dp.AddRemove}}}, "kind of statistic 1 = value, want a statistic of the data"},
-		{[]Statistic{{Query: Query{Kind: Count, Neighbors: dp.AddRemove, Column: "x"}}}, "column = x, want none"},
+		{[]Statistic{{Query: Query{Kind: Histogram, By: "y", Keys: []string{"z"}, Neighbors: dp.AddRemove, Column: "x"}}}, "column = x, want none"},
 	} {
 		if _, err := Split(t.Context(), dp.Budget{Epsilon: 1}, false, c.list, splitSource); err == nil || !strings.Contains(err.Error(), c.want) {
 			t.Errorf("%v, want %s", err, c.want)
@@ -201,7 +201,7 @@ func TestSplitOfFound(t *testing.T) {
 		return laplaceSource(ctx, p, uses)
 	}
 	keys := Statistic{Query: Query{Kind: Count, By: "city", PrivateKeys: true, Neighbors: dp.AddRemove}}
-	if got, err := Split(t.Context(), dp.Budget{Epsilon: 1, Delta: 1e-6}, true, []Statistic{keys}, source); err != nil || got[0].Delta != 1e-6 {
+	if got, err := Split(t.Context(), dp.Budget{Epsilon: 1, Delta: 1e-6}, true, []Statistic{keys}, source); err != nil || got.Queries[0].Delta != 1e-6 {
 		t.Errorf("%+v, %v", got, err)
 	}
 	if _, err := Split(t.Context(), dp.Budget{Epsilon: 1}, true, []Statistic{keys}, source); !errors.Is(err, dp.ErrInvalid) {

@@ -357,7 +357,7 @@ func (o *releaseOptions) run(ctx context.Context) error {
 		if err != nil {
 			return shell.Invalid("noisewright release "+string(o.query.Kind)+" --help", err)
 		}
-		o.query = found[0]
+		o.query = found.Queries[0]
 		o.WarnWeak(o.query.Epsilon, o.query.Delta, 0)
 	}
 	answer, err := release.Release(ctx, l, o, o.query, o.source())
@@ -526,6 +526,7 @@ func (o *releaseOptions) rows(r *release.Answer) []shell.Row {
 			text = fmt.Sprintf("%v, with a probability of at least %v no more than %d rows from the quantile", a.Value, r.Level, a.RankError)
 		}
 		rows = append(rows, shell.Row{cmp.Or(a.Key, "answer"), text})
+		rows = append(rows, alsoRows(a)...)
 		rows = append(rows, boundRows(a.Clipped)...)
 	}
 	rows = append(rows, choiceRows(r)...)
