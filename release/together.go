@@ -54,9 +54,11 @@ func newTogether(ctx context.Context, q Query, source Source) (*mechanism, error
 	var failed error
 	least := math.Inf(1)
 	for _, way := range ways {
+		var own *mechanism
 		m, err := way()
 		if err == nil {
-			err = (&Plan{q, m.mechanism()}).prove()
+			own = m.mechanism()
+			err = (&Plan{q, own}).prove()
 		}
 		switch {
 		case ctx.Err() != nil:
@@ -64,8 +66,8 @@ func newTogether(ctx context.Context, q Query, source Source) (*mechanism, error
 		case err != nil: // such as less than a design takes, or no solver
 			failed = err
 		default:
-			if worst := m.worst(); best == nil || worst < least {
-				best, least = m.mechanism(), worst
+			if worst := m.worst(own.also); best == nil || worst < least {
+				best, least = own, worst
 			}
 		}
 	}
@@ -316,19 +318,21 @@ func varianceError(half, square float64, others func(ofSum, ofRows float64) floa
 	return math.Sqrt(all / steps)
 }
 
-// worst is the largest error of the statistics, each in proportion to about that of Laplace noise with an equal share of epsilon.
-func (m *together) worst() float64 {
+// worst is the largest error of the statistics, each in proportion to about that of Laplace noise with an equal share of epsilon: of a
+// pair for a mean, and of three sums for a variance.
+func (m *together) worst(of map[Kind]*forecast) float64 {
 	q := m.query
 	epsilon := q.Epsilon / float64(len(m.kinds)*q.uses()*q.Releases)
-	half := q.Upper/2 - q.Lower/2
+	width, changes := q.Upper-q.Lower, float64(q.most())
 	sensitivity, _ := q.sensitivity(new(big.Rat)).Float64()
-	own := map[Kind]float64{
-		Count: float64(q.most()) / math.Sinh(epsilon), Sum: sensitivity / (2 * math.Sinh(epsilon/2)),
-		Mean: half / epsilon * float64(q.most()), Variance: half * half / epsilon * float64(q.most()),
+	own := map[Kind]float64{Count: changes / math.Sinh(epsilon), Sum: sensitivity / (2 * math.Sinh(epsilon/2))}
+	if q.Neighbors == dp.Replace {
+		changes *= 2
 	}
+	own[Mean], own[Variance] = width*changes/epsilon*5/6, 1.5*width*width*changes/epsilon
 	worst := 0.0
-	for _, k := range m.kinds {
-		worst = max(worst, m.error(k)/own[k])
+	for k := range of {
+		worst = max(worst, of[k].error/own[k])
 	}
 	return worst
 }
