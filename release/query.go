@@ -92,7 +92,7 @@ type Query struct {
 	// most MaxPerPerson keys.
 	By   string   `json:"by,omitempty"`
 	Keys []string `json:"keys,omitempty"`
-	// PrivateKeys, of a count or histogram By a column, answers in place of Keys for those of the data that enough rows, or
+	// PrivateKeys, of a count, histogram, sum, mean, variance or number of different values By a column, answers in place of Keys for those of the data that enough rows, or
 	// persons, have. Half of Epsilon and of Delta, which is above 0, is for which these are.
 	PrivateKeys bool `json:"private_keys,omitempty"`
 	// Edges, ascending, are those of a histogram of Column. A value counts between the
@@ -368,7 +368,8 @@ func (q Query) validateGroups(bad *check.List) {
 		bad.Bad("edges", fmt.Sprint(q.Edges), "none but for a histogram")
 	}
 	if q.PrivateKeys {
-		bad.If(q.Kind != Count && q.Kind != Histogram, "private-keys", "true", "false but for a count or a histogram")
+		bad.If(q.chooses() || q.Kind == Quantile, "private-keys", "true", "false for a %s", q.Kind)
+		bad.If(q.squares() && len(q.Also) > 0, "also", q.Also[:min(len(q.Also), 1)], "none for a variance with private-keys")
 		bad.If(q.By == "", "by", "none", "the column of the keys")
 		bad.If(len(q.Keys) > 0, "keys", len(q.Keys), "either keys or private-keys, and not both")
 		bad.If(q.Delta == 0, "delta", q.Delta, "above 0: without, no private rule tells a key that it finds")

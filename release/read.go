@@ -383,8 +383,9 @@ func between(edges []float64, v float64) (i int, ok bool) {
 }
 
 func (r *reader) count(c contribution) {
-	if c.group >= len(r.tallies) { // of cells
-		r.tallies = append(r.tallies, make([]tally, c.group+1-len(r.tallies))...)
+	for c.group >= len(r.tallies) { // of cells, and of keys that are found
+		r.tallies = append(r.tallies, tally{})
+		r.tallies[len(r.tallies)-1].sum.SetPrec(sumPrecision)
 	}
 	t := &r.tallies[c.group]
 	t.n++

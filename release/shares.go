@@ -77,6 +77,15 @@ func (a *Answer) part(k Kind) *Answer {
 			e.Value, e.Lower, e.Upper = p.Value, p.Lower, p.Upper
 		}
 		e.Also = nil
+		switch c := e.Clipped; {
+		case c == nil:
+		case k == Count:
+			e.Clipped = nil
+		case k == Sum && k != a.Kind && c.Bias != nil: // of the mean
+			own, bias := *c, *c.Bias*float64(a.Query.Rows)
+			own.Bias = &bias
+			e.Clipped = &own
+		}
 	}
 	return &own
 }
@@ -109,7 +118,7 @@ type unit struct {
 // sameRows is the query but for what may differ among statistics that belong together; ok is false if it belongs to none.
 func (q Query) sameRows() (rows Query, ok bool) {
 	q = q.normal()
-	ok = (q.Kind == Count || q.Kind == Sum || q.Kind == Mean || q.Kind == Variance) && q.Column != "" && q.Bounds == "" && len(q.Also) == 0 && !q.PrivateKeys
+	ok = (q.Kind == Count || q.Kind == Sum || q.Kind == Mean || q.Kind == Variance) && q.Column != "" && len(q.Also) == 0 && !(q.PrivateKeys && q.Kind == Variance)
 	q.Kind, q.Epsilon, q.Delta, q.Lower, q.Upper = "", 0, 0, 0, 0
 	return q, ok
 }
@@ -126,6 +135,9 @@ func (s *split) families() (out []unit) {
 		for j, y := range s.list {
 			other, ok := y.sameRows()
 			_, known := members[y.Kind]
+			if y.Kind == Count { // which has no bounds
+				other.Bounds, other.Rows = rows.Bounds, rows.Rows
+			}
 			if ok && !known && !taken[j] && other.Text() == rows.Text() && (y.Kind == Count || y.Lower == x.Lower && y.Upper == x.Upper) {
 				members[y.Kind] = j
 			}

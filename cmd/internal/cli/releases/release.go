@@ -309,7 +309,7 @@ func (o *releaseOptions) dataFlags(f *shell.Flags) {
 		f.String(&q.By, "by", "column of keys, for one answer for each of --keys")
 		keyFlags(f, q)
 	}
-	if q.Kind == release.Count || q.Kind == release.Histogram {
+	if !choosesGroups(q.Kind) && q.Kind != release.Quantile {
 		f.Bool(&q.PrivateKeys, "private-keys", "with --by, where nobody knows --keys: answer for those in the data that enough rows or persons have, with half of epsilon and of delta, which is above 0, for which these are")
 	}
 	f.String(&q.Person, "person", "column that tells whose a row is, to protect persons in the place of rows")
