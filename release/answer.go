@@ -79,6 +79,9 @@ func Release(ctx context.Context, l account.Ledger, data any, q Query, source So
 	if err != nil {
 		return nil, err
 	}
+	if err := d.unanswerable(); err != nil {
+		return nil, err
+	}
 	c := account.Charge{Text: q.key(), Data: digest, Summary: q.summary(), Neighbors: q.Neighbors, Unit: q.Unit()}
 	record, err := c.Once(ctx, l, func(before []account.Cost) ([]account.Cost, func(context.Context) ([]byte, error), error) {
 		plan, err := NewPlan(ctx, q, charged(before, source))
@@ -98,6 +101,14 @@ func Release(ctx context.Context, l account.Ledger, data any, q Query, source So
 		a.Ledger = &Entry{record.ID, record.Charged, record.Replayed}
 	}
 	return a, nil
+}
+
+// unanswerable is an error of data that have no rows where their number is public, and so no mean; before anything is charged.
+func (d *Data) unanswerable() error {
+	if q := d.query; q.fixed() && (q.Kind == Mean || q.Kind == Variance) && d.tallies[0].rows() == 0 && d.leftOut == nil {
+		return check.Errorf("release", dp.ErrInvalid, "no rows, and so no %s", q.Kind)
+	}
+	return nil
 }
 
 // charged returns the source with the tables of costs that were charged before, in the place of those for the same queries.

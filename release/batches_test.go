@@ -159,6 +159,16 @@ func (p *planner) errorFor(t *testing.T, q Query, kind Kind) float64 {
 	return of.mechanism.forecast(kind).error
 }
 
+// designed has noise that is designed, to 5 %.
+func designed(t *testing.T) Source {
+	t.Helper()
+	source, err := Tables{Design: lp.Designer(lp.Options{Gap: 0.05}), Directory: t.TempDir()}.Source()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return source
+}
+
 // TestTenBatches: of ten files of statistics none has a larger error than its own call with an equal share of epsilon and delta,
 // by the laws of the noise alone, which is designed; errors that are wanted are met; all answers of one file fit into its total; and what
 // belongs together does.
@@ -166,10 +176,7 @@ func TestTenBatches(t *testing.T) {
 	if testing.Short() {
 		t.Skip("slow")
 	}
-	source, err := Tables{Design: lp.Designer(lp.Options{Gap: 0.05}), Directory: t.TempDir()}.Source()
-	if err != nil {
-		t.Fatal(err)
-	}
+	source := designed(t)
 	data, plans := people(), &planner{source, map[string]*Plan{}}
 	joint := 0
 	for _, b := range batches() {

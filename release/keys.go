@@ -19,7 +19,7 @@ import (
 	"github.com/noisewright/noisewright/internal/partition"
 )
 
-// longestKey bounds the bytes of a key that is found.
+// longestKey bounds the bytes of a key.
 const longestKey = 1 << 10
 
 // found returns the group of a key that no row had before.

@@ -381,6 +381,7 @@ func (q Query) validateGroups(bad *check.List) {
 		if known[k] {
 			bad.Bad("keys", check.Quoted(k), "every key once")
 		}
+		bad.If(len(k) > longestKey, "keys", check.Quoted(check.Shortened(k)), "keys of at most %d bytes", longestKey)
 		known[k] = true
 	}
 	if len(q.Edges) == 0 {
@@ -408,6 +409,7 @@ func (q Query) validateChoice(bad *check.List) {
 	known := make(map[string]bool, len(q.Options))
 	for _, o := range q.Options {
 		bad.If(o.Name == "" || known[o.Name], "option", check.Quoted(o.Name), "a name for each, and every name once")
+		bad.If(len(o.Name) > longestKey, "option", check.Quoted(check.Shortened(o.Name)), "names of at most %d bytes", longestKey)
 		bad.If(o.Where == "", "option", check.Quoted(o.Name), "a condition for each")
 		known[o.Name] = true
 	}

@@ -61,6 +61,15 @@ type tally struct {
 	bins   bins                 // by powers of two, for bounds that are found, in place of the sum
 }
 
+// rows is how many count.
+func (t *tally) rows() int64 {
+	n := t.n
+	for i := range t.bins {
+		n += t.bins[i].n
+	}
+	return n
+}
+
 func (t *tally) count() *big.Rat { return new(big.Rat).SetInt64(t.n) }
 
 // total returns the sum, or the value.

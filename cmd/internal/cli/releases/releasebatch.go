@@ -361,16 +361,25 @@ func (o *releaseBatchOptions) read(ctx context.Context, book *namedLedger) ([]*r
 	case err != nil:
 		return nil, shell.BadFile(o.data, shell.FileCause(err))
 	}
-	for i := range errs {
-		errs[i] = about(o.names(i), len(errs), errs[i])
-	}
-	if err := errors.Join(errs...); err != nil {
+	if err := o.aboutData(errs); err != nil {
 		return nil, shell.BadFile(o.data, err)
 	}
 	if o.sameData && book != nil {
 		return data, book.knows(ctx, data[0].digest)
 	}
 	return data, nil
+}
+
+// aboutData joins errors, of which one that is the same for all queries is said once.
+func (o *releaseBatchOptions) aboutData(errs []error) error {
+	same := func(err error) bool { return err != nil && errs[0] != nil && err.Error() == errs[0].Error() }
+	if len(errs) > 1 && !slices.ContainsFunc(errs, func(err error) bool { return !same(err) }) {
+		return errs[0]
+	}
+	for i := range errs {
+		errs[i] = about(o.names(i), len(errs), errs[i])
+	}
+	return errors.Join(errs...)
 }
 
 func (o *releaseBatchOptions) readOne(ctx context.Context, from io.Reader, q release.Query) (*readData, error) {
