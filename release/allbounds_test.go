@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/noisewright/noisewright/dp"
+	"github.com/noisewright/noisewright/internal/powers"
 	"github.com/noisewright/noisewright/tables"
 )
 
@@ -51,14 +52,14 @@ func TestEveryBound(t *testing.T) {
 			every = 400 // some 40 ms each
 		}
 		tried := 0
-		for lower := 0; lower <= zeroBin; lower++ {
-			for upper := zeroBin; upper < numBins; upper++ {
-				ends := (lower == 0 || lower >= zeroBin-1) && (upper <= zeroBin+1 || upper == numBins-1)
+		for lower := 0; lower <= powers.Zero; lower++ {
+			for upper := powers.Zero; upper < powers.Bins; upper++ {
+				ends := (lower == 0 || lower >= powers.Zero-1) && (upper <= powers.Zero+1 || upper == powers.Bins-1)
 				if lower == upper || !ends && (lower*len(queries)+upper)%every != 0 {
 					continue
 				}
 				tried++
-				low, high := -power(zeroBin-lower), power(upper-zeroBin)
+				low, high := -powers.Power(powers.Zero-lower), powers.Power(upper-powers.Zero)
 				bounded, err := within(low, high)
 				if err != nil {
 					t.Fatalf("%s: from %g to %g: %v", q.Text(), low, high, err)
@@ -70,7 +71,7 @@ func TestEveryBound(t *testing.T) {
 					continue
 				}
 				b := newBins()
-				for _, v := range []float64{0, 1, -3, 1e-9, largestPower, -largestPower, 17} {
+				for _, v := range []float64{0, 1, -3, 1e-9, powers.Largest, -powers.Largest, 17} {
 					b.take(v)
 				}
 				out, err := bounded.answer([]tally{b.clipped(lower, upper)})
@@ -83,14 +84,14 @@ func TestEveryBound(t *testing.T) {
 	}
 	// And the rule comes to no other bounds, whatever the counts.
 	for _, v := range []float64{math.Inf(-1), -1e300, 0, 1e6, 1e300, math.MaxFloat64} {
-		for _, at := range []int{0, zeroBin, numBins - 1, -1} {
-			counts := make([]float64, numBins)
+		for _, at := range []int{0, powers.Zero, powers.Bins - 1, -1} {
+			counts := make([]float64, powers.Bins)
 			for i := range counts {
 				if at < 0 || at == i {
 					counts[i] = v
 				}
 			}
-			if lower, upper := chooseBounds(counts, 0.2, 2); lower < 0 || lower > zeroBin || upper < zeroBin || upper >= numBins || lower == upper {
+			if lower, upper := powers.Choose(counts, 0.2, 2); lower < 0 || lower > powers.Zero || upper < powers.Zero || upper >= powers.Bins || lower == upper {
 				t.Errorf("counts of %g in bin %d: bins %d to %d", v, at, lower, upper)
 			}
 		}

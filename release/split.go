@@ -142,7 +142,7 @@ func (s *split) validate() error {
 	bad := check.In("release")
 	bad.If(len(s.list) < 1 || len(s.list) > maxStatistics, "statistics", len(s.list), "1 to %d", maxStatistics)
 	for i, x := range s.list {
-		errs, ok := check.In("release"), true
+		errs := check.In("release")
 		q := x.Query
 		if q.Epsilon, q.Delta = 1, 0; q.PrivateKeys {
 			q.Delta = min(s.total.Delta, 0.5) // which has to be above 0
@@ -154,6 +154,7 @@ func (s *split) validate() error {
 		errs.If(x.Weight != 0 && x.Error != "", "weight", x.Weight, "either a weight or an error")
 		var w wanted
 		if x.Error != "" {
+			var ok bool
 			if w, ok = parseWanted(x.Error); !ok {
 				errs.Bad("error", check.Quoted(check.Shortened(x.Error)), "an error and its probability, such as 2@0.95")
 			}
@@ -193,7 +194,8 @@ func (s *split) parts(ctx context.Context, units []unit, share float64) ([]Query
 		return exact.FloatDown(new(big.Rat).Mul(exact.Rational(s.total.Delta*share), big.NewRat(int64(n), int64(max(takers, 1)))))
 	}
 	out := make([]Query, len(units))
-	weights, fixed := new(big.Rat), []account.Cost{}
+	weights := new(big.Rat)
+	var fixed, closed []account.Cost // closed are those of units without a weight
 	for i, u := range units {
 		q := &out[i]
 		*q = u.query
@@ -205,7 +207,10 @@ func (s *split) parts(ctx context.Context, units []unit, share float64) ([]Query
 		}
 		own, weight := s.sums(u)
 		if weights.Add(weights, weight); own.Sign() > 0 {
-			fixed = append(fixed, account.Cost{Epsilon: exact.FloatUp(own), Delta: q.Delta, Times: 1})
+			c := account.Cost{Epsilon: exact.FloatUp(own), Delta: q.Delta, Times: 1}
+			if fixed = append(fixed, c); weight.Sign() == 0 {
+				closed = append(closed, c)
+			}
 		}
 	}
 	budget, err := account.NewBudget(s.total, s.adaptive)
@@ -216,13 +221,15 @@ func (s *split) parts(ctx context.Context, units []unit, share float64) ([]Query
 	switch {
 	case err != nil:
 		return nil, err
-	case spent > s.total.Epsilon || spent == s.total.Epsilon && weights.Sign() > 0:
+	case spent > s.total.Epsilon:
 		missing := new(big.Rat).Sub(exact.Rational(spent), exact.Rational(s.total.Epsilon))
 		return nil, check.Errorf("release", account.ErrExceeded, "the errors that are wanted take epsilon %.4g together, and the total is %v: %.4g is missing, and what the others take", spent, s.total.Epsilon, exact.FloatUp(missing))
 	}
-	scale, err := s.scale(ctx, budget, weights, units, out)
-	if err != nil {
-		return nil, err
+	scale := new(big.Rat)
+	if weights.Sign() > 0 {
+		if scale, err = s.scale(ctx, budget.With(closed...), weights, units, out); err != nil {
+			return nil, err
+		}
 	}
 	for i, u := range units {
 		out[i].Epsilon = s.part(scale, u)
@@ -253,34 +260,37 @@ func (s *split) leastOf(ctx context.Context, u unit, delta float64) error {
 	return nil
 }
 
-// scale returns the epsilon of a weight of 1, as large as the total allows.
+// scale returns the epsilon of a weight of 1, as large as the total allows beside what the budget has.
 func (s *split) scale(ctx context.Context, budget *account.Budget, weights *big.Rat, units []unit, queries []Query) (*big.Rat, error) {
-	if weights.Sign() == 0 {
-		return weights, nil
+	sum, _ := budget.Sums()
+	all := exact.Rational(s.total.Epsilon)
+	low := new(big.Rat).Sub(all, sum)
+	var open []int // units with a weight
+	for i, u := range units {
+		if fixed, weight := s.sums(u); weight.Sign() > 0 {
+			open = append(open, i)
+			low.Sub(low, fixed)
+		}
 	}
 	fits := func(scale *big.Rat) (bool, error) {
 		var costs []account.Cost
-		for i, u := range units {
-			costs = append(costs, account.Cost{Epsilon: s.part(scale, u), Delta: queries[i].Delta, Times: 1})
+		for _, i := range open {
+			costs = append(costs, account.Cost{Epsilon: s.part(scale, units[i]), Delta: queries[i].Delta, Times: 1})
 		}
 		return budget.With(costs...).Fits(ctx)
 	}
-	low := exact.Rational(s.total.Epsilon)
-	for _, u := range units {
-		fixed, _ := s.sums(u)
-		low.Sub(low, fixed)
+	if low.Sign() < 0 { // what the budget has fits by exact composition alone
+		low.SetInt64(0)
 	}
-	if low.Quo(low, weights).Sign() <= 0 {
-		return nil, orNoRoom(nil, s.total)
-	}
-	if ok, err := fits(low); err != nil || !ok {
-		return nil, orNoRoom(err, s.total)
-	}
-	if s.adaptive || s.total.Delta == 0 {
-		return low, nil
-	}
+	low.Quo(low, weights)
 	high := new(big.Rat).Mul(low, big.NewRat(int64(math.Ceil(2*math.Sqrt(float64(len(queries))))), 1))
+	if all.Quo(all, weights); high.Cmp(all) < 0 {
+		high = all
+	}
 	for range 8 {
+		if s.adaptive || s.total.Delta == 0 {
+			break
+		}
 		middle := new(big.Rat).Add(low, high)
 		middle.Quo(middle, big.NewRat(2, 1))
 		middle.SetFloat64(exact.FloatDown(middle))
@@ -294,14 +304,10 @@ func (s *split) scale(ctx context.Context, budget *account.Budget, weights *big.
 			high = middle
 		}
 	}
-	return low, nil
-}
-
-func orNoRoom(err error, total dp.Budget) error {
-	if err != nil {
-		return err
+	if low.Sign() == 0 {
+		return nil, check.Errorf("release", account.ErrExceeded, "the errors that are wanted leave nothing of epsilon = %v to the others", s.total.Epsilon)
 	}
-	return check.Errorf("release", account.ErrExceeded, "epsilon = %v is too small for so many statistics", total.Epsilon)
+	return low, nil
 }
 
 func (s *split) weight(i int) float64 {
