@@ -244,7 +244,8 @@ func (s *split) findOrders() {
 	}
 	for i, x := range s.list {
 		of := known[same(i)]
-		if x.Kind != Quantile || len(of) < 2 || of[0] != i {
+		delete(known, same(i))
+		if !slices.ContainsFunc(of, func(j int) bool { return s.list[j].Probability != x.Probability }) {
 			continue
 		}
 		slices.SortStableFunc(of, func(a, b int) int { return cmp.Compare(s.list[a].Probability, s.list[b].Probability) })
