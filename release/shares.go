@@ -161,6 +161,7 @@ func (s *split) families() (out []unit) {
 				u.query.Also = append(u.query.Also, k)
 			}
 		}
+		slices.Sort(u.of)
 		out = append(out, u)
 	}
 	return out
