@@ -133,7 +133,7 @@ func (p *planner) plan(t *testing.T, q Query) *Plan {
 func (p *planner) errorFor(t *testing.T, q Query, kind Kind) float64 {
 	t.Helper()
 	of := p.plan(t, q)
-	switch kind {
+	switch kind { //nolint:exhaustive // all others have a forecast
 	case Quantile:
 		r, err := of.mechanism.radius(level)
 		if err != nil {
@@ -276,7 +276,7 @@ func holdAnswer(t *testing.T, name string, s Statistic, a *Answer, err float64, 
 			squares += x * x
 		}
 		exactly, within := rows, 25*err
-		switch s.Kind {
+		switch s.Kind { //nolint:exhaustive // others count rows
 		case Sum:
 			exactly = sum
 		case Mean:

@@ -26,7 +26,7 @@ func foundQueries() (out []Query) {
 		for _, neighbors := range []string{dp.AddRemove, dp.Replace} {
 			for most := range 3 {
 				q := Query{Kind: kind, By: "city", PrivateKeys: true, Epsilon: 8, Delta: 1e-3, Neighbors: neighbors}
-				switch kind {
+				switch kind { //nolint:exhaustive // of a column
 				case Sum, Mean, Variance:
 					q.Lower, q.Upper = -1, 3
 					fallthrough
