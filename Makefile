@@ -127,7 +127,7 @@ race: deps ## run every test under the race detector
 workflows: ## check .github/workflows with actionlint, and that every source file names its license
 	@echo "workflows: actionlint $(ACTIONLINT_VERSION)"
 	@CGO_ENABLED=0 GOFLAGS= $(GO) run github.com/rhysd/actionlint/cmd/actionlint@$(ACTIONLINT_VERSION)
-	@list=$$(git grep -L 'SPDX-License-Identifier: Apache-2.0' -- '*.go' '*.s' '*.js' '*.css' '*.html' '*.py' '*.sh' '*.v' '*.ml' '*.mjs' '*.c' .ci/run 'packaging/*' '.github/workflows/*' ':!*/testdata/*' || true); \
+	@list=$$(git grep -L 'SPDX-License-Identifier: Apache-2.0' -- '*.go' '*.s' '*.js' '*.css' '*.html' '*.tmpl' '*.py' '*.sh' '*.v' '*.ml' '*.mjs' '*.c' .ci/run 'packaging/*' '.github/workflows/*' ':!*/testdata/*' || true); \
 		if [ -n "$$list" ]; then printf 'workflows: no SPDX line in %s\n' $$list >&2; exit 1; fi
 
 lint: deps $(LINT) workflows ## run golangci-lint, pinned, with .golangci.yml, and the linters of python/ and of workflows

@@ -2,7 +2,7 @@
 (* The theorems that noisewright certificate --coq writes about a file, each proved by one computation on what the file decodes
    to. The numbers that they name are compared with those of the file. *)
 From Coq Require Import ZArith QArith Qreals Reals List Bool Strings.Byte FunctionalExtensionality.
-From Noisewright Require Import Statement Losses Json Decode Check Private Loss Lower Bound Verdict.
+From Noisewright Require Import Statement Losses Json Decode Check Private Ramps Loss Lower Bound Verdict.
 Import ListNotations.
 Local Open Scope R_scope.
 
@@ -40,20 +40,18 @@ Proof.
   exists f. split; [reflexivity|]. exact (loss_sound (the_table f) (the_loss f) claimed H1 H2).
 Qed.
 
-Definition is_l1 (c : loss) : bool := match c with [(w, Power 1)] => Qeq_bool w 1 | _ => false end.
 Definition no_less_than (o : option file) (claimed : Q) : bool :=
   match o with
   | None => false
-  | Some f => is_l1 (the_loss f) && match the_dual f with Some d => bound_ok (the_table f) d claimed | None => false end
+  | Some f =>
+    match ramps_of (the_loss f), the_dual f with Some c, Some d => bound_ok (the_table f) c d claimed | _, _ => false end
   end.
 
 Theorem certify_bound o claimed : no_less_than o claimed = true -> exists f, o = Some f /\
   no_noise_loses_less (the_table f) (loss_value (the_loss f)) (Q2R claimed).
 Proof.
-  destruct o as [f|]; [|discriminate]. cbn [no_less_than]. rewrite andb_true_iff. intros [H1 H2].
-  exists f. split; [reflexivity|]. destruct (the_dual f) as [d|]; [|discriminate].
-  replace (loss_value (the_loss f)) with Rabs; [exact (bound_sound _ d _ H2)|].
-  apply functional_extensionality. intros x. unfold is_l1 in H1.
-  destruct (the_loss f) as [|[w [[|[|]]| | | | | | |]] [|]]; try discriminate.
-  apply Qeq_bool_iff, Qeq_eqR in H1. cbn. rewrite H1. unfold Q2R. cbn. field.
+  destruct o as [f|]; [|discriminate]. cbn [no_less_than]. intros H. exists f. split; [reflexivity|].
+  destruct (ramps_of (the_loss f)) as [c|] eqn:Hc; [|discriminate]. destruct (the_dual f) as [d|]; [|discriminate].
+  replace (loss_value (the_loss f)) with (ramps_value c); [exact (bound_sound _ c d _ H)|].
+  apply functional_extensionality. intros x. apply ramps_of_value, Hc.
 Qed.

@@ -25,16 +25,19 @@ Definition degree (l : list ramp) : nat := fold_right (fun r d => Nat.max (r_deg
 Definition nearer (out : Z) (x : Q) (r : ramp) : bool :=
   match r_side r with Everywhere => true | _ => negb (Qle_bool (inject_Z out * x) (inject_Z out * r_knot r)) end.
 
-(* At most this is the sum of weight times loss over a tail: w is its first period, from the point lo on, and start its first point.
-   There the loss has to have differences that are not negative, so that it is not negative itself. *)
+(* Whether the loss at the points yg does not decrease from y = start outwards, nor is negative there, by its differences. *)
+Definition rises (l : list ramp) (g : Q) (out start : Z) : bool :=
+  forallb (nearer out (inject_Z start * g)) l &&
+  match newton_of 0 (S (degree l)) (map (fun m => ramps_at l (inject_Z (start + out * Z.of_nat m) * g)) (seq 0 (S (degree l)))) with
+  | Some _ => true
+  | None => false
+  end.
+
+(* At most this is the sum of weight times loss over a tail: w is its first period, from the point lo on, and start its first point. *)
 Definition series (t : table) (l : list ramp) (out start lo : Z) (w : list Z) : option Q :=
-  let at_point m := ramps_at l (inject_Z (start + out * Z.of_nat m) * step t) in
-  let in_period m := moments (step t) (points t) (lo + out * (Z.of_nat m * (cells t * points t))) w l in
-  if forallb (nearer out (inject_Z start * step t)) l then
-    match newton_of 0 (S (degree l)) (map at_point (seq 0 (S (degree l)))) with
-    | Some _ => newton_of (ratio t # Z.to_pos (2 ^ 64 - ratio t)) (S (degree l)) (map in_period (seq 0 (S (degree l))))
-    | None => None
-    end
+  if rises l (step t) out start then
+    newton_of (ratio t # Z.to_pos (2 ^ 64 - ratio t)) (S (degree l))
+      (map (fun m => moments (step t) (points t) (lo + out * (Z.of_nat m * (cells t * points t))) w l) (seq 0 (S (degree l))))
   else None.
 (* The same, of which the first m periods are summed one by one: they may have knots. *)
 Fixpoint tail_moment (t : table) (l : list ramp) (m : nat) (out start lo : Z) (w : list Z) : option Q :=
@@ -133,6 +136,37 @@ Proof.
   - apply vanishing_linear; [apply vanishing_beyond; lia | apply IH; [exact H2 | lia]].
 Qed.
 
+Lemma inject_value z : Q2R (inject_Z z) = IZR z.
+Proof. unfold Q2R. cbn. field. Qed.
+
+(* The loss along points that lie out from start. *)
+Lemma vanishing_points l g out start a b : 0 < Q2R g -> (out = 1 \/ out = -1)%Z -> forallb (nearer out (inject_Z start * g)) l = true ->
+  (0 <= a)%Z -> (0 <= out * (b - start))%Z ->
+  vanishing (S (degree l)) (fun m => ramps_value l (IZR (b + out * (Z.of_nat m * a)) * Q2R g)).
+Proof.
+  intros Hg Hout Hn Ha Hb. apply (vanishing_ext _ (fun m => ramps_value l (IZR (out * a) * Q2R g * INR m + IZR b * Q2R g))).
+  - intros m. f_equal. rewrite plus_IZR, !mult_IZR, INR_IZR_INZ. ring.
+  - apply (vanishing_ramps out (inject_Z start * g)); [exact Hout | exact Hn|]. intros m.
+    rewrite Q2R_mult, inject_value. apply IZR_le in Ha, Hb. rewrite mult_IZR, minus_IZR in Hb. rewrite mult_IZR.
+    pose proof (pos_INR m). assert (0 <= IZR a * INR m) by (apply Rmult_le_pos; auto).
+    replace (IZR out * (IZR out * IZR a * Q2R g * INR m + IZR b * Q2R g - IZR start * Q2R g))
+      with (Q2R g * (IZR out * IZR out * (IZR a * INR m) + IZR out * (IZR b - IZR start))) by ring.
+    apply Rmult_le_pos; [lra|]. destruct Hout as [-> | ->]; lra.
+Qed.
+
+Lemma rises_from l g out start : 0 < Q2R g -> (out = 1 \/ out = -1)%Z -> rises l g out start = true -> forall y, (0 <= out * (y - start))%Z ->
+  0 <= ramps_value l (IZR start * Q2R g) <= ramps_value l (IZR y * Q2R g).
+Proof.
+  intros Hg Hout H y Hy. unfold rises in H. apply andb_true_iff in H as [Hn H].
+  destruct (newton_of 0 _ _) as [v|] eqn:H0; [|discriminate]. set (f := fun m => ramps_value l (IZR (start + out * (Z.of_nat m * 1)) * Q2R g)).
+  assert (V : vanishing (S (degree l)) f) by (apply (vanishing_points l g out start); auto; lia).
+  apply newton_of_is with (f := f) in H0 as [R1 _].
+  2:{ apply values_of_map. intros m. rewrite ramps_at_value, Q2R_mult, inject_value. unfold f. do 3 f_equal. ring. }
+  pose proof (rising_nonneg _ _ V R1 O) as P0. pose proof (rising_above _ _ V R1 (Z.to_nat (out * (y - start)))) as P1.
+  unfold f in P0, P1. cbn [Z.of_nat] in P0, P1. rewrite Z.mul_0_l, Z.mul_0_r, Z.add_0_r in P0, P1. rewrite Z2Nat.id in P1 by exact Hy.
+  replace (start + out * (out * (y - start) * 1))%Z with y in P1 by (destruct Hout as [-> | ->]; lia). lra.
+Qed.
+
 Section Table.
 Variables (t : table) (l : list ramp).
 Hypothesis formed : well_formed t = true.
@@ -222,12 +256,6 @@ Qed.
 
 (* --- A tail --- *)
 
-Lemma inject_value z : Q2R (inject_Z z) = IZR z.
-Proof. unfold Q2R. cbn. field. Qed.
-
-Lemma point_value z : ramps_value l (Q2R (inject_Z z * step t)) = C z.
-Proof. rewrite Q2R_mult, inject_value. reflexivity. Qed.
-
 (* start is its first point and lo that of its first period; w and i0 are the weights of that period and the place of the first. *)
 Section Tail.
 Variables (out : Z) (w : list Z).
@@ -257,30 +285,16 @@ Lemma series_sound start lo i0 p v : 0 <= p -> is_start start lo i0 -> are_cells
 Proof.
   intros Hp Hstart Hcell H. pose proof (rho_range t formed) as Hr. pose proof Hstart as [Hlo Ho].
   assert (Hout : (out = 1 \/ out = -1)%Z) by tauto. unfold series in H.
-  destruct (forallb _ l) eqn:Hn; [|discriminate]. destruct (newton_of 0 _ _) as [v0|] eqn:H0; [|discriminate].
+  destruct (rises _ _ _ _) eqn:Hrises; [|discriminate]. assert (Hn := Hrises). unfold rises in Hn. apply andb_true_iff in Hn as [Hn _].
   set (d := Datatypes.S (degree l)) in *. set (A := fun m => weighed (lo + out * (Z.of_nat m * (K * S))) w C).
-  (* the points there, along lines *)
-  assert (Hline : forall a b, (0 <= a)%Z -> (0 <= out * (b - start))%Z -> vanishing d (fun m => C (b + out * (Z.of_nat m * a)))).
-  { intros a b Ha Hb. apply (vanishing_ext d (fun m => ramps_value l (IZR (out * a) * g * INR m + IZR b * g))).
-    - intros m. unfold C. f_equal. rewrite plus_IZR, !mult_IZR, INR_IZR_INZ. ring.
-    - apply (vanishing_ramps out (inject_Z start * step t)); [exact Hout | exact Hn|]. intros m.
-      rewrite Q2R_mult, inject_value. fold g. apply IZR_le in Ha, Hb. rewrite mult_IZR, minus_IZR in Hb. rewrite mult_IZR.
-      pose proof (pos_INR m). assert (0 <= IZR a * INR m) by (apply Rmult_le_pos; auto).
-      replace (IZR out * (IZR out * IZR a * g * INR m + IZR b * g - IZR start * g))
-        with (g * (IZR out * IZR out * (IZR a * INR m) + IZR out * (IZR b - IZR start))) by ring.
-      apply Rmult_le_pos; [lra|]. destruct Hout as [-> | ->]; lra. }
-  apply newton_of_is with (f := fun m => C (start + out * Z.of_nat m)) in H0 as [R1 _];
-    [|apply values_of_map; intros m; rewrite ramps_at_value; apply point_value].
   apply newton_of_is with (f := A) in H as [R2 HN]; [|apply values_of_map; intros m; apply moments_are].
-  assert (V1 : vanishing d (fun m => C (start + out * Z.of_nat m))).
-  { apply (vanishing_ext d (fun m => C (start + out * (Z.of_nat m * 1)))); [intros; do 2 f_equal; ring | apply Hline; lia]. }
   assert (V2 : vanishing d A).
   { apply (vanishing_ext d (fun m => sum (fun i => sum (fun y => IZR (at_place w i) * C (y + out * (Z.of_nat m * (K * S)))) (lo + i * S) s) 0 (length w))).
     - intros m. unfold A, weighed. apply sum_ext. intros i _. rewrite sum_scale. f_equal.
       rewrite (sum_moved C). f_equal. ring.
     - apply vanishing_sum. intros i Hi. rewrite w_length, k_is in Hi. apply vanishing_sum. intros y Hy. rewrite s_is in Hy.
       apply (vanishing_ext d (fun m => IZR (at_place w i) * C (y + out * (Z.of_nat m * (K * S))) + 0 * 0)); [intros; ring|].
-      apply (vanishing_linear d _ (fun _ => 0)); [apply Hline; nia | apply vanishing_zero]. }
+      apply (vanishing_linear d _ (fun _ => 0)); [apply (vanishing_points l (step t) out start); auto; nia | apply vanishing_zero]. }
   assert (Hq : Q2R (ratio t # Z.to_pos (2 ^ 64 - ratio t)) * (1 - rho t) = rho t /\ 0 <= Q2R (ratio t # Z.to_pos (2 ^ 64 - ratio t))).
   { assert (P : (0 <= ratio t < 2 ^ 64)%Z) by apply (formed_parts t formed). unfold Q2R, rho. cbn [Qnum Qden].
     rewrite Z2Pos.id, minus_IZR by lia. fold T. destruct P as [P1 P2]. apply IZR_le in P1. apply IZR_lt in P2. fold T in P2.
@@ -291,9 +305,9 @@ Proof.
   - pose proof K_pos. nia.
   - intros y. unfold from. destruct (Z.leb_spec 0 (out * (y - start))) as [Hy|]; [|lra]. unfold added. apply Rmult_le_pos.
     + apply spread_nonneg; [exact S_pos | apply (cell_nonneg t formed)].
-    + pose proof (rising_nonneg _ _ V1 R1 (Z.to_nat (out * (y - start)))) as HC. cbv beta in HC. rewrite Z2Nat.id in HC by exact Hy.
-      replace (start + out * (out * (y - start)))%Z with y in HC by (destruct Hout as [-> | ->]; lia). exact HC.
-  - intros y Hy. rewrite Nat2Z.inj_mul, k_is, s_is in Hy. unfold from. destruct (Z.leb_spec 0 (out * (y - start))); [nia | reflexivity].
+    + pose proof (rises_from l (step t) out start g_pos Hout Hrises y Hy) as HC. fold g in HC. unfold C. lra.
+  - intros y Hy. rewrite Nat2Z.inj_mul, k_is, s_is in Hy. unfold from. destruct (Z.leb_spec 0 (out * (y - start))); [|reflexivity].
+    exfalso. destruct Ho as [(-> & Hs) | (-> & Hs)]; lia.
   - intros m. rewrite Nat2Z.inj_mul, k_is, s_is. apply (from_period start lo i0); assumption.
   - apply geometric_le; [apply Hr | apply Hq | apply Hq | exact V2 | exact R2].
 Qed.

@@ -20,6 +20,12 @@ Proof.
   pose proof (IHk _ V H m). unfold diff in H1. lra.
 Qed.
 
+Lemma rising_above k f : vanishing k f -> rising k f -> forall m, f O <= f m.
+Proof.
+  destruct k; intros V H m; [cbn in V; rewrite !V; lra|]. destruct H as [_ H]. induction m; [lra|].
+  pose proof (rising_nonneg k (diff f) V H m) as D. unfold diff in D. lra.
+Qed.
+
 Lemma geometric_step rho q f m : q * (1 - rho) = rho ->
   geometric rho f m = f O - rho ^ m * f m + q * geometric rho (diff f) m.
 Proof.

@@ -24,6 +24,8 @@ cp -R docs/. "$pages"
 cp SECURITY.md "$pages/SECURITY.md"
 cp README.md "$pages/index.md"
 bin/noisewright man --markdown -o "$pages/commands" --force
+# The command is the title, and not beside one made of the file's name; what mkdocs does not read as escaped.
+sed -i.old -e '1s/^## /# /' -e 's/\\&/\&amp;/g; s/\\|/|/g' "$pages"/commands/*.md
 
 # From the place of a page in the repository to its place in the site, and to the repository otherwise. The
 # list of all pages makes way for the first page.

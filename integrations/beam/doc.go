@@ -12,7 +12,8 @@
 // not bounded, is refused before a row is read. Neighbors differ by one person, who is
 // there with all rows or not at all.
 //
-// Workload releases all answers of a plan, such as tables or running totals, at once.
+// Workload releases all answers of a plan, such as tables or running totals, at once, and Period those of a plan of periods when each
+// is over.
 //
 // AddNoise and the Privatize functions are for the local model: they add noise to every
 // row by itself.

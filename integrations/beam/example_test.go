@@ -17,6 +17,8 @@ import (
 	"github.com/noisewright/noisewright/plan"
 	"github.com/noisewright/noisewright/release"
 	"github.com/noisewright/noisewright/subset"
+	"github.com/noisewright/noisewright/tables"
+	"github.com/noisewright/noisewright/tables/shapes"
 )
 
 // Spending of customers by shop: a customer counts in at most 3 shops, with 5 purchases of
@@ -200,4 +202,104 @@ func ExampleWorkload_months() {
 		panic(err)
 	}
 	_, _ = pipeline, answers // to be written somewhere, and run
+}
+
+// The variance of how long each page is read, on how many pages somebody was, the three that most people were on, and, where nobody
+// knows how long they are read, means.
+func ExamplePeople_Distinct() {
+	// Laplace noise; noisewright.Design makes less of it.
+	noise := func(epsilon, sensitivity float64) *tables.Verified {
+		v, err := shapes.Laplace(dp.Problem{Privacy: dp.Privacy{Epsilon: epsilon, Sensitivity: sensitivity}, Loss: loss.L1}, tables.Grid{})
+		if err != nil {
+			panic(err)
+		}
+		return v
+	}
+	budget, err := noisebeam.NewBudget(8, 0)
+	if err != nil {
+		panic(err)
+	}
+	pipeline, s := beam.NewPipelineWithRoot()
+	visits, err := noisebeam.ReadRows(s, noisebeam.Files{Pattern: "visits-*.csv"}, "id", "page", "minutes")
+	if err != nil {
+		panic(err)
+	}
+	bounds := noisebeam.Bounds{Partitions: 4, Values: 2, Lower: 0, Upper: 60}
+	people, err := noisebeam.Bound(s, visits, bounds, budget)
+	if err != nil {
+		panic(err)
+	}
+	pages, err := people.Public(s, []string{"home", "news", "shop", "help", "jobs"})
+	if err != nil {
+		panic(err)
+	}
+	variances, err := pages.Variance(s, noise(0.2, 2*30), noise(0.2, 2*30*30/2), noise(0.2, 2))
+	if err != nil {
+		panic(err)
+	}
+	number, err := people.Distinct(s, noise(0.2, 4))
+	if err != nil {
+		panic(err)
+	}
+	top, err := pages.Top(s, 3, 0.5)
+	if err != nil {
+		panic(err)
+	}
+
+	people, err = noisebeam.Bound(s, visits, noisebeam.Bounds{Partitions: 1, Values: 2, Private: 0.2}, budget)
+	if err != nil {
+		panic(err)
+	}
+	pages, err = people.Public(s, []string{"home", "news", "shop", "help", "jobs"})
+	if err != nil {
+		panic(err)
+	}
+	means, err := pages.Mean(s, noise(0.4, 2), noise(0.4, 2))
+	if err != nil {
+		panic(err)
+	}
+	_, _, _, _, _ = pipeline, variances, number, top, means // to be written somewhere, and run
+
+	total, _ := budget.Sums()
+	fmt.Println(total.FloatString(2))
+	// Output:
+	// 4.10
+}
+
+// March of a plan of "noisewright plan design --workload prefix:12 --series", with what was measured of January and February.
+func ExamplePeriod() {
+	f, err := os.Open("monthly.json")
+	if err != nil {
+		panic(err)
+	}
+	defer f.Close() //nolint:errcheck // nothing is written
+	p, err := plan.Decode(f)
+	if err != nil {
+		panic(err)
+	}
+	months, err := p.Verify() // refuses what it cannot prove
+	if err != nil {
+		panic(err)
+	}
+	budget, err := noisebeam.NewBudget(1, 1e-6)
+	if err != nil {
+		panic(err)
+	}
+	pipeline, s := beam.NewPipelineWithRoot()
+	entries, err := noisebeam.ReadEntries(s, noisebeam.Files{Pattern: "people-*.csv"}, "id", "month")
+	if err != nil {
+		panic(err)
+	}
+	measured, totals, err := noisebeam.Period(s, entries, months, noisebeam.PeriodOptions{
+		WorkloadOptions: noisebeam.WorkloadOptions{
+			Cells: []release.Cells{{Column: "month", Keys: []string{"jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec"}}},
+			Level: 0.95,
+		},
+		Period: "mar",
+		Before: []int64{417, 402},
+	}, budget)
+	if err != nil {
+		panic(err)
+	}
+	_, _, _ = pipeline, measured, totals // to be written somewhere, and run
 }

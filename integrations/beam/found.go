@@ -149,10 +149,11 @@ func (f *foundFn) ProcessElement(partition string, released func(*totals) bool, 
 		return nil
 	}
 	all(&b)
-	lower, upper, err := f.bounds(partition, b)
+	noisy, err := f.counts(partition, b)
 	if err != nil {
 		return noNoise(err)
 	}
+	lower, upper := powers.Choose(noisy, f.Rate, f.Deviation)
 	y, err := f.answer(partition, b, lower, upper)
 	if err == nil {
 		emit(partition, y)
@@ -160,20 +161,19 @@ func (f *foundFn) ProcessElement(partition string, released func(*totals) bool, 
 	return noNoise(err)
 }
 
-// bounds returns the bins whose outer ends are the bounds, from all numbers of rows with noise.
-func (f *foundFn) bounds(partition string, b bins) (lower, upper int, err error) {
+// counts returns the numbers of rows in all bins, each with noise of its own.
+func (f *foundFn) counts(partition string, b bins) (noisy []float64, err error) {
 	rows := make([]int64, powers.Bins)
 	for _, x := range b.List {
 		rows[x.At] = x.Rows
 	}
-	noisy := make([]float64, len(rows))
+	noisy = make([]float64, len(rows))
 	for i, n := range rows {
 		if noisy[i], err = f.Counts.add(partition, big.NewRat(n, 1), whole(int64(i))); err != nil {
-			return 0, 0, err
+			return nil, err
 		}
 	}
-	lower, upper = powers.Choose(noisy, f.Rate, f.Deviation)
-	return lower, upper, nil
+	return noisy, nil
 }
 
 func (f *foundFn) answer(partition string, b bins, lower, upper int) (float64, error) {

@@ -65,7 +65,7 @@ func Period(s beam.Scope, entries beam.PCollection, v *plan.Verified, o PeriodOp
 	// One number is there without any entries too, so that something is released.
 	numbers := beam.Flatten(s, beam.ParDo(s, &withinFn{at}, people.parts), beam.ParDo(s, noEntry, beam.Impulse(s)))
 	counts := fault.After(s, "counts", beam.CombinePerKey(s, &addFn{}, numbers))
-	measured = fault.After(s, "answers", beam.ParDo(s, &periodFn{of, o.Before, newSecret()}, counts))
+	measured = fault.After(s, "answers", beam.ParDo(s, &periodFn{Of: of, Before: o.Before, Secret: newSecret()}, counts))
 	answers = fault.After(s, "answers", beam.ParDo(s, &sinceFn{of, o.Before}, measured))
 	return beam.Reshuffle(s, measured), beam.Reshuffle(s, answers), nil
 }
@@ -116,20 +116,22 @@ type periodFn struct {
 	Of     workload // up to it
 	Before []int64
 	Secret secret
+	one    *plan.Plan
 }
 
-func (f *periodFn) Setup() error { return f.Of.Setup() }
-
-// ProcessElement measures with random words that are for the plan, the number of the period and its count.
-func (f *periodFn) ProcessElement(_, people int64) (int64, error) {
-	one, err := f.Of.plan.Closed(1)
-	if err != nil {
-		return 0, err
+func (f *periodFn) Setup() (err error) {
+	if err = f.Of.Setup(); err == nil {
+		f.one, err = f.Of.plan.Closed(1)
 	}
-	people = min(people, int64(one.Inputs().Upper)) // which makes no difference larger
+	return err
+}
+
+// ProcessElement measures with random words that are for the plan up to the period and its count.
+func (f *periodFn) ProcessElement(_, people int64) (int64, error) {
+	people = min(people, int64(f.one.Inputs().Upper)) // which makes no difference larger
 	hash := sha256.Sum256(f.Of.Plan)
-	words := f.Secret.key().Stream("period", string(hash[:]), whole(int64(len(f.Before))), whole(people))
-	y, err := one.Measure([]int64{people}, func() (uint64, error) { return words.Uint64(), nil })
+	words := f.Secret.key().Stream("period", string(hash[:]), whole(people))
+	y, err := f.one.Measure([]int64{people}, func() (uint64, error) { return words.Uint64(), nil })
 	if err != nil {
 		return 0, noNoise(err)
 	}

@@ -150,7 +150,7 @@ func TestPeriodRepeats(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		f := &periodFn{w, before, fixed(i)}
+		f := &periodFn{Of: w, Before: before, Secret: fixed(i)}
 		if err := f.Setup(); err != nil {
 			t.Fatal(err)
 		}

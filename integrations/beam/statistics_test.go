@@ -331,6 +331,49 @@ func TestSums(t *testing.T) {
 	}
 }
 
+// TestBinNoise: the numbers of rows in all bins of all partitions, most of which are equal, have independent noise of the law
+// of what is charged, Laplace's, with a false alarm rate of 1e-9.
+func TestBinNoise(t *testing.T) {
+	const epsilon, partitions = 0.5, 60
+	b := Bounds{1, 2, 0, 0, 2 * epsilon}
+	v, cost, err := b.binTable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if cost.Times != 1 || cost.Epsilon < 2*epsilon*(1-1e-9) || cost.Epsilon > 2*epsilon*(1+1e-9) {
+		t.Errorf("the cost is %+v", cost)
+	}
+	n, err := newNoise(v)
+	if err != nil {
+		t.Fatal(err)
+	}
+	n.Secret = fixed(5)
+	f := &foundFn{Counts: n}
+	if err := f.Setup(); err != nil {
+		t.Fatal(err)
+	}
+	counts, p := map[int]int{}, map[int]float64{}
+	rho := math.Exp(-epsilon)
+	for k := -8; k <= 8; k++ {
+		p[k] = (1 - rho) / (1 + rho) * math.Pow(rho, math.Abs(float64(k)))
+	}
+	p[8] /= 1 - rho // and beyond
+	p[-8] = p[8]
+	for i := range partitions {
+		noisy, err := f.counts(strconv.Itoa(i), bins{[]bin{{At: 7, Rows: 40}}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		noisy[7] -= 40
+		for _, y := range noisy {
+			counts[int(min(max(y, -8), 8))]++
+		}
+	}
+	if stat, limit := chi(counts, p, partitions*powers.Bins); stat > limit {
+		t.Errorf("χ² = %.1f, want at most %.1f: %v", stat, limit, counts)
+	}
+}
+
 // TestTopRepeats: who is named is the same of the same secret and numbers, and of others drawn again; the first name has the
 // law of permute-and-flip for two partitions, with a false alarm rate of 1e-9.
 func TestTopRepeats(t *testing.T) {
@@ -359,6 +402,15 @@ func TestTopRepeats(t *testing.T) {
 			t.Fatal("another choice when it is made again")
 		}
 		other[fmt.Sprint(first)] = true
+	}
+	same := 0
+	for i := range 200 {
+		if slices.Equal(named(i, 0.01, 3, 2, 4, 1), named(i, 0.01, 4, 3, 5, 2)) {
+			same++
+		}
+	}
+	if same > 60 { // a 24th by chance
+		t.Errorf("of numbers that are all larger by one, %d orders of 200 are the same", same)
 	}
 	if len(other) < 20 { // of 24
 		t.Errorf("%d orders of four", len(other))

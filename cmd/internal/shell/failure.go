@@ -152,7 +152,7 @@ func (e *outputError) Error() string {
 func (e *outputError) Unwrap() error { return e.err }
 
 func (a *Streams) report(err error) int {
-	if a.abandoned.Load() {
+	if !a.ended.CompareAndSwap(false, true) {
 		return exitInterrupted
 	}
 	a.line.Load().Clear()

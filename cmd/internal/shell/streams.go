@@ -39,8 +39,9 @@ type Streams struct {
 	line atomic.Pointer[Progress] // nil: none so far
 	read bool                     // In is a file that a command reads
 
-	mu        sync.Mutex // for outputs
-	outputs   []*Output  // that may have to be removed
+	mu        sync.Mutex  // for outputs
+	outputs   []*Output   // that may have to be removed
+	ended     atomic.Bool // the command is reported, or was abandoned
 	abandoned atomic.Bool
 }
 
@@ -153,7 +154,10 @@ func Main(root Root, args []string, stdin io.Reader, stdout, stderr io.Writer) i
 	case c := <-code:
 		return c
 	case <-time.After(grace):
-		return s.abandon()
+		if s.ended.CompareAndSwap(false, true) {
+			return s.abandon()
+		}
+		return <-code // it is just being reported
 	}
 }
 

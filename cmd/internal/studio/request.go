@@ -54,7 +54,7 @@ type request struct {
 }
 
 // statistics are the commands of release that a page may ask for, and byPlan that of a plan.
-var statistics = []string{"count", "sum", "mean", "histogram", "quantile", byPlan}
+var statistics = []string{"count", "sum", "mean", "variance", "histogram", "quantile", "distinct", "top", byPlan}
 
 const byPlan = "workload"
 
@@ -74,7 +74,7 @@ var flags = map[string][]string{
 	kindFile:   nil,
 	kindPlan:   {"workload", "epsilon", "max-error", "delta", "neighbors", "max-per-person"},
 	kindRelease: {
-		"column", "lower", "upper", "probability", "where", "by", "keys", "edges", "person", "max-per-person",
+		"column", "lower", "upper", "probability", "k", "where", "by", "keys", "edges", "person", "max-per-person",
 		"epsilon", "delta", "neighbors", "ledger",
 	},
 	kindLedger: {"ledger"},

@@ -3,6 +3,7 @@
 package studio
 
 import (
+	"bytes"
 	"context"
 	"crypto/rand"
 	"crypto/subtle"
@@ -13,9 +14,11 @@ import (
 	"io/fs"
 	"net"
 	"net/http"
+	"path/filepath"
 	"slices"
 	"strings"
 	"sync"
+	"text/template"
 	"time"
 
 	"github.com/noisewright/noisewright/cmd/internal/portrait"
@@ -80,15 +83,25 @@ func New(run Program, port int) (*Server, error) {
 
 func readPage() (map[string]file, error) {
 	kinds := map[string]string{".html": "text/html", ".css": "text/css", ".js": "text/javascript", ".svg": "image/svg+xml"}
+	pages, err := template.ParseFS(page, "page/*.html", "page/top.tmpl") // which all of them begin with
+	if err != nil {
+		return nil, err
+	}
 	files := map[string]file{}
 	for _, from := range []fs.FS{page, portrait.Page} {
 		err := fs.WalkDir(from, "page", func(path string, d fs.DirEntry, err error) error {
-			if err != nil || d.IsDir() {
+			name := d.Name()
+			kind := kinds[filepath.Ext(name)]
+			if err != nil || d.IsDir() || kind == "" {
 				return err
 			}
 			text, err := fs.ReadFile(from, path)
-			name := d.Name()
-			files[name] = file{kinds[name[strings.LastIndexByte(name, '.'):]] + "; charset=utf-8", text}
+			if made := pages.Lookup(name); err == nil && made != nil {
+				var b bytes.Buffer
+				err = made.Execute(&b, nil)
+				text = b.Bytes()
+			}
+			files[name] = file{kind + "; charset=utf-8", text}
 			return err
 		})
 		if err != nil {

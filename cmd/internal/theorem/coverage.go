@@ -4,13 +4,16 @@ package theorem
 
 import (
 	"fmt"
+	"iter"
 	"math"
+	"math/big"
 	"reflect"
 	"slices"
 	"strconv"
 	"strings"
 
 	"github.com/noisewright/noisewright/dp"
+	"github.com/noisewright/noisewright/internal/exact"
 	"github.com/noisewright/noisewright/loss"
 	"github.com/noisewright/noisewright/proof"
 	"github.com/noisewright/noisewright/tables"
@@ -75,23 +78,47 @@ func claims(s *tables.Spec) []Claim {
 }
 
 // maxPeriods is how many periods of a tail proofs/Loss.v sums one by one in seconds: those that have knots of the loss.
-const maxPeriods = 64
+// maxNodes is how many nodes proofs/Bound.v looks at one by one to reach the knots.
+const (
+	maxPeriods = 64
+	maxNodes   = 1 << 12
+)
 
-// lossOpen says why the theorem of proofs/Loss.v is not about the loss, if it is not.
-func lossOpen(s *tables.Spec) string {
-	for term := range strings.SplitSeq(s.Loss.Name(), " + ") {
-		kind, rest, _ := strings.Cut(term, ":")
-		power, _, _ := strings.Cut(rest, ":")
+// powers says why a loss is none of proofs/Losses.v that proofs/Ramps.v knows, if it is not.
+func powers(l loss.Loss) string {
+	for kind, power := range terms(l) {
 		if _, broken := strconv.Atoi(power); kind == "lp" && broken != nil {
 			return "lp is covered for whole exponents alone"
 		}
 	}
-	if s.TailRatio == 0 {
-		return ""
+	return ""
+}
+
+// terms yields the kinds of the terms of a loss with their parameters.
+func terms(l loss.Loss) iter.Seq2[string, string] {
+	return func(yield func(string, string) bool) {
+		for term := range strings.SplitSeq(l.Name(), " + ") {
+			kind, rest, _ := strings.Cut(term, ":")
+			parameters, _, _ := strings.Cut(rest, ":")
+			if !yield(kind, parameters) {
+				return
+			}
+		}
+	}
+}
+
+// knotsWithin says whether all knots are at most so far from 0.
+func knotsWithin(l loss.Loss, reach float64) bool {
+	return !slices.ContainsFunc(loss.Kinks(l), func(x float64) bool { return math.Abs(x) > reach })
+}
+
+// lossOpen says why the theorem of proofs/Loss.v is not about the loss, if it is not.
+func lossOpen(s *tables.Spec) string {
+	if why := powers(s.Loss); why != "" || s.TailRatio == 0 {
+		return why
 	}
 	step, _ := s.Grid.Step().Float64()
-	reach := maxPeriods * float64(s.Grid.CellsPerSensitivity) * float64(s.Grid.PointsPerCell) * step
-	if slices.ContainsFunc(loss.Kinks(s.Loss), func(x float64) bool { return math.Abs(x) > reach }) {
+	if !knotsWithin(s.Loss, maxPeriods*float64(s.Grid.CellsPerSensitivity)*float64(s.Grid.PointsPerCell)*step) {
 		return fmt.Sprintf("the loss of a tail is covered if its knots are within %d periods", maxPeriods)
 	}
 	return ""
@@ -104,8 +131,6 @@ func boundOpen(s *tables.Spec) string {
 	switch {
 	case d == nil || strings.Trim(s.Claims.LowerBound, "0.") == "":
 		return "there is nothing in the file that proves it, or nothing to prove"
-	case s.Loss.Name() != "l1" || s.Query != dp.RealQuery:
-		return "only bounds of the loss l1 for real queries are covered"
 	case !reflect.ValueOf(s.Constraints).IsZero():
 		return "bounds under constraints are not covered"
 	case d.Edges || d.Spread || d.MonotoneRight != nil || d.MonotoneLeft != nil || d.Mean != 0 || d.Variance != 0 || len(d.Quantiles) > 0:
@@ -114,6 +139,28 @@ func boundOpen(s *tables.Spec) string {
 		return fmt.Sprintf("only multipliers in units up to 2^%d are covered", maxExponent)
 	case slices.ContainsFunc(d.Shifts, func(r tables.DualShift) bool { return len(r.Multipliers) == 0 || slices.Max(r.Multipliers) == 0 }):
 		return "shifts without a positive multiplier are not covered"
+	}
+	return nodesOpen(s)
+}
+
+// nodesOpen says why proofs/Bound.v has no values at nodes for the loss, if it has none. Where noise has values at nodes alone
+// they are those of the loss; between nodes it knows losses that are linear or quadratic on either side of 0.
+func nodesOpen(s *tables.Spec) string {
+	if s.Query != dp.RealQuery {
+		points := exact.Ceil(new(big.Rat).Quo(exact.Rational(s.Privacy.Sensitivity), s.Grid.Step()))
+		stride := points.Div(points, big.NewInt(int64(s.Dual.CellsPerSensitivity)))
+		if stride.Cmp(big.NewInt(1)) == 0 {
+			step, _ := s.Grid.Step().Float64()
+			if why := powers(s.Loss); why != "" || knotsWithin(s.Loss, maxNodes*step) {
+				return why
+			}
+			return fmt.Sprintf("bounds are covered if the knots of the loss are within %d steps", maxNodes)
+		}
+	}
+	for kind, power := range terms(s.Loss) {
+		if !slices.Contains([]string{"l1", "l2", "pinball", "asymmetric"}, kind) && (kind != "lp" || power != "1" && power != "2") {
+			return "bounds for noise between nodes are covered for l1, l2, pinball, asymmetric and their sums"
+		}
 	}
 	return ""
 }

@@ -100,18 +100,18 @@ Theorem privacy : exists f, decode bytes = Some f /\
    (sensitivity (the_table f) == {{.Sensitivity}})%Q) /\
   is_law (law (the_table f)) /\ private (the_table f) /\
   private (at_delta ({{.ClaimedDelta}}) (the_table f)).
-Proof. rewrite decodes. apply certify_privacy. vm_compute. reflexivity. Qed.
+Proof. rewrite decodes. apply certify_privacy. vm_cast_no_check (eq_refl true). Qed.
 {{if .Loss}}
 (* Its expected loss is at most what it claims. *)
 Theorem expected : exists f, decode bytes = Some f /\
   exists L, expected_loss (the_table f) (loss_value (the_loss f)) L /\ (L <= Q2R ({{.ClaimedLoss}}))%R.
-Proof. rewrite decodes. apply certify_loss. vm_compute. reflexivity. Qed.
+Proof. rewrite decodes. apply certify_loss. vm_cast_no_check (eq_refl true). Qed.
 {{end}}
 {{- if .Bound}}
 (* No noise that competes with it, of any law, has an expected loss below what it claims. *)
 Theorem optimal : exists f, decode bytes = Some f /\
   no_noise_loses_less (the_table f) (loss_value (the_loss f)) (Q2R ({{.ClaimedBound}})).
-Proof. rewrite decodes. apply certify_bound. vm_compute. reflexivity. Qed.
+Proof. rewrite decodes. apply certify_bound. vm_cast_no_check (eq_refl true). Qed.
 {{end}}
 {{- range .Open}}
 (* Not machine-checked: {{.}}. *)

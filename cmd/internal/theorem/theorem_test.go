@@ -33,8 +33,16 @@ func TestTheoremOfBound(t *testing.T) {
 		{"larger unit", func(s *tables.Spec) { s.Dual.Exponent = 97 }, "only multipliers in units up to 2^96"},
 		{"no dual", func(s *tables.Spec) { s.Dual = nil }, "nothing in the file that proves it"},
 		{"0", func(s *tables.Spec) { s.Claims.LowerBound = "0.00" }, "nothing to prove"},
-		{"loss", func(s *tables.Spec) { s.Loss = loss.L2 }, "only bounds of the loss l1 for real queries"},
-		{"integer", func(s *tables.Spec) { s.Query = dp.IntegerQuery }, "only bounds of the loss l1 for real queries"},
+		{"quadratic", func(s *tables.Spec) { s.Loss = parsed(t, "l2 + pinball:0.5:2 + lp:1 + lp:2 + asymmetric:1,2") }, ""},
+		{"huber", func(s *tables.Spec) { s.Loss = parsed(t, "l1 + huber:1") }, "for noise between nodes"},
+		{"cubic", func(s *tables.Spec) { s.Loss = parsed(t, "lp:3") }, "for noise between nodes"},
+		{"power", func(s *tables.Spec) { s.Loss = parsed(t, "lp:1.5") }, "for noise between nodes"},
+		{"knot of integers", func(s *tables.Spec) { s.Loss = parsed(t, "exceed:4096"); integers(s, 1) }, ""},
+		{"far knot of integers", func(s *tables.Spec) { s.Loss = parsed(t, "huber:4097"); integers(s, 1) }, "within 4096 steps"},
+		{"cubic of integers", func(s *tables.Spec) { s.Loss = parsed(t, "lp:3"); integers(s, 1) }, ""},
+		{"power of integers", func(s *tables.Spec) { s.Loss = parsed(t, "lp:1.5"); integers(s, 1) }, "whole exponents"},
+		{"knot of every second integer", func(s *tables.Spec) { s.Loss = parsed(t, "exceed:3"); integers(s, 2) }, "for noise between nodes"},
+		{"every second integer", func(s *tables.Spec) { integers(s, 2) }, ""},
 		{"constraint", func(s *tables.Spec) { s.Constraints.Symmetric = true }, "under constraints"},
 		{"no multipliers", func(s *tables.Spec) { s.Dual.Shifts[1].Multipliers = nil }, "shifts without a positive multiplier"},
 		{"multipliers 0", func(s *tables.Spec) { s.Dual.Shifts[1].Multipliers = []int64{0, 0} }, "shifts without a positive multiplier"},
@@ -70,21 +78,39 @@ func TestTheoremOfBound(t *testing.T) {
 	}
 }
 
+// integers makes a table one of integers, whose nodes are so many apart.
+func integers(s *tables.Spec, stride int) {
+	s.Query, s.Grid.GranularityExponent = dp.IntegerQuery, 0
+	s.Privacy.Sensitivity = float64(stride * s.Dual.CellsPerSensitivity)
+}
+
+func parsed(t *testing.T, name string) loss.Loss {
+	t.Helper()
+	l, err := loss.Parse(name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return l
+}
+
 // TestTheoremOfLoss: all losses are covered but lp of other exponents, and knots far out in a tail.
 func TestTheoremOfLoss(t *testing.T) {
 	const far, power = "within 64 periods", "whole exponents"
 	for _, test := range []struct {
 		file, loss, want string
 	}{
-		{"real.json", "l1 + huber:1e9", ""}, {"real.json", "lp:3 + l2:2", ""}, {"real.json", "l1 + lp:2.5", power},
-		{"real.json", "pwl:-inf,-1;0,2:2", ""}, {"tail.json", "pinball:0.5 + lp:4", ""}, {"tail.json", "lp:1.5:2", power},
-		{"tail.json", "exceed:64 + huber:64", ""}, {"tail.json", "exceed:64.1", far}, {"tail.json", "pwl:-inf,-1;-64.1,-0.5;0,2", far},
+		{"real.json", "l1 + huber:1e9", ""},
+		{"real.json", "lp:3 + l2:2", ""},
+		{"real.json", "l1 + lp:2.5", power},
+		{"real.json", "pwl:-inf,-1;0,2:2", ""},
+		{"tail.json", "pinball:0.5 + lp:4", ""},
+		{"tail.json", "lp:1.5:2", power},
+		{"tail.json", "exceed:64 + huber:64", ""},
+		{"tail.json", "exceed:64.1", far},
+		{"tail.json", "pwl:-inf,-1;-64.1,-0.5;0,2", far},
 	} {
 		s := decoded(t, "../../../python/tests/data/files/"+test.file).Spec()
-		var err error
-		if s.Loss, err = loss.Parse(test.loss); err != nil {
-			t.Fatal(err)
-		}
+		s.Loss = parsed(t, test.loss)
 		if why := lossOpen(&s); (why == "") != (test.want == "") || !strings.Contains(why, test.want) {
 			t.Errorf("%s with the loss %s: %q, want %q", test.file, test.loss, why, test.want)
 		}

@@ -90,6 +90,25 @@ func TestRelease(t *testing.T) {
 		press, until(`document.querySelectorAll("#answers .whisker").length === 2`), idle())
 	do(t, ctx, change("edges", ""))
 
+	// The keys that most rows have, by name; a number of different values, and a variance.
+	for _, c := range []struct{ statistic, fields, want string }{
+		{"top", "by=city k=2 keys=Jena,Ulm,Bonn,Kiel,Hof", `^[A-Z][a-z]+, [A-Z][a-z]+`},
+		{"distinct", "column=city by= keys=", `^-?\d+, -?\d+ to -?\d+ with`},
+		{"variance", "column=hours lower=0 upper=60", `^[\d.e+-]+, [\d.e+-]+ to [\d.e+-]+ with`},
+	} {
+		do(t, ctx, change("statistic", c.statistic))
+		for _, field := range strings.Fields(c.fields) {
+			name, value, _ := strings.Cut(field, "=")
+			do(t, ctx, change(name, value))
+		}
+		do(t, ctx, chromedp.Evaluate(`document.getElementById("status").textContent = ""`, nil), press, until(`/^Re(leased|fused)/.test(document.getElementById("status").textContent)`), idle())
+		if shown := text(t, ctx, "headline") + text(t, ctx, "failure"); !regexp.MustCompile(c.want).MatchString(shown) {
+			t.Errorf("%s: %q", c.statistic, shown)
+		}
+		accessible(t, ctx, c.statistic)
+	}
+	do(t, ctx, change("edges", ""))
+
 	// Refusals are in the words of the program.
 	do(t, ctx, change("statistic", "mean"), change("by", ""), change("keys", ""), change("column", "hours"), change("lower", "0"), change("upper", "60"), change("epsilon", "0.5"), change("delta", "0"),
 		press, until(`!document.getElementById("failure").hidden`), idle())
@@ -108,7 +127,7 @@ func TestRelease(t *testing.T) {
 		contains(t, ctx, "failure", c.want)
 		do(t, ctx, change(c.id, c.good))
 	}
-	if out := command("ledger", "show", "people.ledger"); !regexp.MustCompile(`(?m)^releases +4$`).MatchString(out) {
+	if out := command("ledger", "show", "people.ledger"); !regexp.MustCompile(`(?m)^releases +7$`).MatchString(out) {
 		t.Errorf("after refusals the ledger says\n%s", out)
 	}
 	do(t, ctx, let("large.csv", strings.Repeat(" ", 11<<20+1)), until(`!document.getElementById("failure").hidden`))

@@ -49,19 +49,20 @@
     $("results").classList.remove("stale");
     $("answers").replaceChildren();
     $("answer").replaceChildren(rows("As the program prints it", r.rows));
-    $("headline").textContent = r.rows[0][0] === "answer" ? r.rows[0][1] : "";
+    const said = r.rows.filter(([name]) => /^(answer|place \d+)$/.test(name)).map(([, text]) => text);
+    $("headline").textContent = said.join(", ");
     $("headline").hidden = $("headline").textContent === "";
     $("command").textContent = r.command;
   }
 
   // showAnswers draws several answers with their intervals.
   function showAnswers({ kind, level, answers }) {
-    if (kind === "quantile" || answers.length < 2) return;
+    if (["quantile", "top"].includes(kind) || answers.length < 2) return;
     const names = answers.map((a) => a.key || (a.of ?? []).filter((s) => s).join(", ") || "all");
     plot($("answers"), {
       name: "Answers with their intervals", summary: `Answers, each with an interval that has the exact one with a probability of at least ${level}.`,
       x: { name: "answer", snap: true, low: 0.5, high: answers.length + 0.5, label: (v) => (Number.isInteger(v) ? names[v - 1] ?? "" : "") },
-      y: { name: "answer, with its interval", room: true, zero: kind !== "mean", also: answers.flatMap((a) => [a.lower, a.upper]) }, height: 320,
+      y: { name: "answer, with its interval", room: true, zero: !["mean", "variance"].includes(kind), also: answers.flatMap((a) => [a.lower, a.upper]) }, height: 320,
       series: [{ name: `answers, exact within the lines with at least ${100 * level} %`, whiskers: true, style: "c1", points: answers.map((a, i) => [i + 1, a.value, `${names[i]}: ${printed.find(([name]) => name === names[i])?.[1] ?? charts.approximate(a.value)}`, a.lower, a.upper]) }],
     });
   }
