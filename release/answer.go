@@ -34,10 +34,12 @@ type Answer struct {
 	Unit      string  `json:"unit"`
 	Mechanism string  `json:"mechanism"`
 	// MeanError is Plan.MeanError, nil where that depends on the data.
-	MeanError    *float64 `json:"mean_error"`
-	Tables       []string `json:"tables"` // SHA-256 of their files
-	NotProtected []string `json:"not_protected"`
-	Query        Query    `json:"query"` // all of it
+	MeanError *float64 `json:"mean_error"`
+	// MeanErrors are those of a query with Also, by kind, to some 1e-3.
+	MeanErrors   map[Kind]float64 `json:"mean_errors,omitempty"`
+	Tables       []string         `json:"tables"` // SHA-256 of their files
+	NotProtected []string         `json:"not_protected"`
+	Query        Query            `json:"query"` // all of it
 	// Ledger is nil without a ledger.
 	Ledger *Entry `json:"ledger,omitempty"`
 }
@@ -77,12 +79,12 @@ func Release(ctx context.Context, l account.Ledger, data any, q Query, source So
 	if err != nil {
 		return nil, err
 	}
+	if err := d.unanswerable(); err != nil {
+		return nil, err
+	}
 	c := account.Charge{Text: q.key(), Data: digest, Summary: q.summary(), Neighbors: q.Neighbors, Unit: q.Unit()}
 	record, err := c.Once(ctx, l, func(before []account.Cost) ([]account.Cost, func(context.Context) ([]byte, error), error) {
-		if len(before) > 0 && before[0].Table != nil {
-			source = func(context.Context, dp.Problem, int) (*tables.Verified, error) { return before[0].Table, nil }
-		}
-		plan, err := NewPlan(ctx, q, source)
+		plan, err := NewPlan(ctx, q, charged(before, source))
 		if err != nil {
 			return nil, nil, err
 		}
@@ -99,6 +101,26 @@ func Release(ctx context.Context, l account.Ledger, data any, q Query, source So
 		a.Ledger = &Entry{record.ID, record.Charged, record.Replayed}
 	}
 	return a, nil
+}
+
+// unanswerable is an error of data that have no rows where their number is public, and so no mean; before anything is charged.
+func (d *Data) unanswerable() error {
+	if q := d.query; q.fixed() && (q.Kind == Mean || q.Kind == Variance) && d.tallies[0].rows() == 0 && d.leftOut == nil {
+		return check.Errorf("release", dp.ErrInvalid, "no rows, and so no %s", q.Kind)
+	}
+	return nil
+}
+
+// charged returns the source with the tables of costs that were charged before, in the place of those for the same queries.
+func charged(before []account.Cost, source Source) Source {
+	return func(ctx context.Context, p dp.Problem, uses int) (*tables.Verified, error) {
+		for _, c := range before {
+			if c.Table != nil && c.Table.Mechanism().Query() == p.Query {
+				return c.Table, nil
+			}
+		}
+		return source(ctx, p, uses)
+	}
 }
 
 // forLedger returns the query with the neighbors of the ledger, if it names none, and refuses one
@@ -138,6 +160,14 @@ func (p *Plan) record(d *Data) ([]byte, error) {
 	}
 	if e := p.MeanError(); !math.IsNaN(e) && !math.IsInf(e, 0) {
 		a.MeanError = &e
+	}
+	for _, k := range []Kind{Count, Sum} {
+		if f := p.mechanism.also[k]; f != nil {
+			if a.MeanErrors == nil {
+				a.MeanErrors = map[Kind]float64{}
+			}
+			a.MeanErrors[k] = f.error
+		}
 	}
 	for _, c := range p.Costs() {
 		if c.Table == nil {

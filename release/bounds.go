@@ -125,6 +125,10 @@ func newPrivateBounds(ctx context.Context, q Query, source Source) (*mechanism, 
 	out := *m
 	out.before, out.meanError, out.radius = cost, math.NaN(), nil
 	out.name = fmt.Sprintf("bounds by a histogram with noise, for epsilon %.4g; %s", cost.Epsilon, m.name)
+	if out.scale == nil { // of a sum
+		of := m.meanError
+		out.scale = func() float64 { return of }
+	}
 	rate, _ := noise.rate.Float64()
 	deviation := math.Sqrt2 * float64(q.most()*int64(q.Releases)) / q.Epsilon // of the noise, by the bound
 	out.answer = func(tallies []tally) ([]Estimate, error) {                  // of one group
@@ -145,6 +149,9 @@ func newPrivateBounds(ctx context.Context, q Query, source Source) (*mechanism, 
 
 // newScalable returns the mechanism of a query, and what makes it for other bounds, of the same noise, with the same cost.
 func newScalable(ctx context.Context, q Query, source Source) (within func(lower, upper float64) (*mechanism, error), m *mechanism, err error) {
+	if len(q.Also) > 0 {
+		return newScalableTogether(ctx, q, source)
+	}
 	var asked *tables.Verified
 	m, err = newMechanism(ctx, q, func(ctx context.Context, p dp.Problem, uses int) (v *tables.Verified, err error) {
 		asked, err = source(ctx, p, uses)
@@ -171,6 +178,28 @@ func newScalable(ctx context.Context, q Query, source Source) (within func(lower
 		}
 		return of.mechanism(), nil
 	}, m, nil
+}
+
+// newScalableTogether is for several answers, of a pair, or of a sum where the number of rows is public.
+func newScalableTogether(ctx context.Context, q Query, source Source) (within func(lower, upper float64) (*mechanism, error), m *mechanism, err error) {
+	way := newPairOf
+	if q.fixed() {
+		way = newPublicSums
+	}
+	of, err := way(ctx, q, source)
+	if err != nil {
+		return nil, nil, err
+	}
+	again := charged([]account.Cost{of.cost}, source)
+	return func(lower, upper float64) (*mechanism, error) {
+		own := q
+		own.Lower, own.Upper = lower, upper
+		of, err := way(context.Background(), own, again)
+		if err != nil {
+			return nil, err
+		}
+		return of.mechanism(), nil
+	}, of.mechanism(), nil
 }
 
 // binNoise is Laplace noise on the counts of the bins.

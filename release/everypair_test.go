@@ -65,6 +65,11 @@ func everyQuery() []Query {
 		{Kind: Mean, Column: "age", Lower: 2, Upper: 3, By: "city", Keys: keys},
 		{Kind: Variance, Column: "age", Lower: -2, Upper: 3},
 		{Kind: Variance, Column: "age", Lower: -8, Upper: 9, By: "city", Keys: keys},
+		{Kind: Count, Column: "age"},
+		{Kind: Mean, Column: "age", Lower: -1, Upper: 3, Also: []Kind{Count, Sum}},
+		{Kind: Mean, Column: "age", Lower: 2, Upper: 3, Also: []Kind{Sum}, By: "city", Keys: keys},
+		{Kind: Variance, Column: "age", Lower: -2, Upper: 3, Also: []Kind{Count, Sum, Mean}},
+		{Kind: Variance, Column: "age", Lower: -8, Upper: 9, Also: []Kind{Mean}, By: "city", Keys: keys},
 		{Kind: Distinct, Column: "age"},
 		{Kind: Distinct, Column: "city", Where: `age > -2`},
 		{Kind: Distinct, Column: "age", By: "city", Keys: keys},
@@ -287,7 +292,7 @@ func TestEveryPair(t *testing.T) {
 		}
 		for i, s := range list {
 			// A public number needs no noise, and gets some all the same; a pair is held below.
-			free := q.Kind == Count && q.Neighbors == dp.Replace && q.Person == "" && q.Where == "" && !q.grouped() || strings.HasPrefix(s.name, "distances")
+			free := q.Kind == Count && q.Neighbors == dp.Replace && q.Person == "" && q.Where == "" && q.Column == "" && !q.grouped() || strings.HasPrefix(s.name, "distances")
 			if c := w.by[i].Cmp(s.limit); c > 0 || c < 0 && !free {
 				t.Errorf("%s: a unit changed the %s by %v, want %v", q.Text(), s.name, w.by[i], s.limit)
 			}
@@ -327,8 +332,8 @@ func holdCounts(t *testing.T, q Query, a, b outcome) {
 // the change, and a whole cost within that of the query.
 func TestEveryPlan(t *testing.T) {
 	for i, q := range everyQuery() {
-		if q.Missing != "" && !q.fixed() || testing.Short() && i%12 > 0 {
-			continue // as without a rule
+		if q.Missing != "" && !q.fixed() || testing.Short() && i%12 > 0 || len(q.Also) > 0 {
+			continue // as without a rule, or of TestTogetherCosts
 		}
 		for _, q.Releases = range []int{1, 3} {
 			p, err := NewPlan(t.Context(), q, laplaceSource)
@@ -456,8 +461,8 @@ func TestPlanProves(t *testing.T) {
 			continue
 		}
 		for _, more := range []float64{0x1p-52, 1} {
-			if q.Kind == Mean && !q.fixed() {
-				continue // chooses among two
+			if q.Kind == Mean && !q.fixed() || len(q.Also) > 0 {
+				continue // chooses among several
 			}
 			asked := false
 			wider := func(ctx context.Context, p dp.Problem, uses int) (*tables.Verified, error) {

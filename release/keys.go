@@ -19,7 +19,7 @@ import (
 	"github.com/noisewright/noisewright/internal/partition"
 )
 
-// longestKey bounds the bytes of a key that is found.
+// longestKey bounds the bytes of a key.
 const longestKey = 1 << 10
 
 // found returns the group of a key that no row had before.
@@ -33,7 +33,7 @@ func (r *reader) found(key string) (int, error) {
 	return len(r.keys) - 1, nil
 }
 
-// newPrivateKeys counts for the keys that enough units have, with half of epsilon and delta for which these are
+// newPrivateKeys answers for the keys that enough units have, with half of epsilon and delta for which these are
 // (docs/proofs/beam.md, docs/proofs/release.md).
 func newPrivateKeys(ctx context.Context, q Query, source Source) (*mechanism, error) {
 	decisions := int64(q.uses() * q.Releases)
@@ -49,7 +49,7 @@ func newPrivateKeys(ctx context.Context, q Query, source Source) (*mechanism, er
 	if err != nil {
 		return nil, check.Errorf("release", dp.ErrInvalid, "keys: %w", err)
 	}
-	m, err := newCounts(ctx, q, source)
+	m, err := newForKeys(ctx, q, source)
 	if err != nil {
 		return nil, err
 	}
@@ -68,6 +68,18 @@ func newPrivateKeys(ctx context.Context, q Query, source Source) (*mechanism, er
 		return answers, err
 	}
 	return &out, nil
+}
+
+// newForKeys is the mechanism of a query whose keys are there.
+func newForKeys(ctx context.Context, q Query, source Source) (*mechanism, error) {
+	if len(q.Also) == 0 {
+		return newMechanism(ctx, q, source)
+	}
+	m, err := newPairOf(ctx, q, source)
+	if err != nil {
+		return nil, err
+	}
+	return m.mechanism(), nil
 }
 
 // keptKeys returns the tallies of the keys that are released, in the order of the keys, and no more of them than an

@@ -22,47 +22,63 @@ import (
 
 // foundQueries have private keys with each neighbor relation and unit.
 func foundQueries() (out []Query) {
-	for _, kind := range []Kind{Count, Histogram} {
+	for _, kind := range []Kind{Count, Histogram, Sum, Mean, Variance, Distinct} {
 		for _, neighbors := range []string{dp.AddRemove, dp.Replace} {
 			for most := range 3 {
 				q := Query{Kind: kind, By: "city", PrivateKeys: true, Epsilon: 8, Delta: 1e-3, Neighbors: neighbors}
+				switch kind { //nolint:exhaustive // of a column
+				case Sum, Mean, Variance:
+					q.Lower, q.Upper = -1, 3
+					fallthrough
+				case Distinct:
+					q.Column = "age"
+				}
 				if most > 0 {
 					q.Person, q.MaxPerPerson = "id", most
 				}
 				out = append(out, q.normal())
+				if kind == Mean {
+					q.Also = []Kind{Count, Sum}
+					out = append(out, q.normal())
+				}
 			}
 		}
 	}
 	return out
 }
 
-// countsOf returns the rows of each key.
-func countsOf(t *testing.T, q Query, rows [][]string) map[string]int64 {
+// numbersOf returns the rows of each key, and then its statistics.
+func numbersOf(t *testing.T, q Query, list []statistic, rows [][]string) map[string][]*big.Rat {
 	t.Helper()
-	out := map[string]int64{}
+	out := map[string][]*big.Rat{}
 	for _, tally := range read(t, q, rows).tallies {
 		if _, twice := out[tally.key]; twice || tally.key == "" {
 			t.Fatalf("%s: key %q", q.Text(), tally.key)
 		}
-		out[tally.key] = tally.n
+		out[tally.key] = []*big.Rat{tally.count()}
+		for _, s := range list {
+			out[tally.key] = append(out[tally.key], s.of(&tally))
+		}
 	}
 	return out
 }
 
-// TestKeysEveryPair enumerates neighbors: a unit changes the counts of no more keys than the plan charges for, each by 1,
-// and as many as that.
+// TestKeysEveryPair enumerates neighbors: a unit changes no more keys than the plan charges for, the rows of each by 1 and what else noise
+// is added to by no more than it is for; and as many, and by as much, as that.
 func TestKeysEveryPair(t *testing.T) {
 	other := [][]string{{"1", "a", "1"}, {"2", "e", "-2"}}
 	for _, q := range foundQueries() {
 		var rows [][]string
-		for _, city := range []string{"a", "b", "c", "d", ""} {
-			rows = append(rows, []string{"9", city, "1"})
+		for i, city := range []string{"a", "b", "c", "d", ""} {
+			rows = append(rows, []string{"9", city, []string{"-9", "9", "x", "1", "1"}[i]})
 		}
+		rows = append(rows, []string{"9", "a", "9"}, []string{"9", "b", "1"}, []string{"9", "c", "-1"})
+		list, pair := statisticsOf(t, q)
 		var units [][][]string
 		for i := range rows {
 			units = append(units, rows[i:i+1])
 			for j := range rows {
-				units = append(units, [][]string{rows[i], rows[j]}, [][]string{rows[i], rows[j], rows[(i+j)%5]})
+				units = append(units, [][]string{rows[i], rows[j]}, [][]string{rows[i], rows[j], rows[(i+j)%len(rows)]})
 			}
 		}
 		if q.Person == "" {
@@ -73,24 +89,61 @@ func TestKeysEveryPair(t *testing.T) {
 			before = [][][]string{nil}
 		}
 		most := 0
+		largest, both := make([]*big.Rat, len(list)+1), new(big.Rat)
+		for i := range largest {
+			largest[i] = new(big.Rat)
+		}
+		var after []map[string][]*big.Rat
+		for _, v := range units {
+			after = append(after, numbersOf(t, q, list, append(v[:len(v):len(v)], other...)))
+		}
+		none := numbersOf(t, q, list, [][]string{{"5", "f", "0"}})["f"]
+		for i := range none {
+			none[i] = new(big.Rat)
+		}
 		for _, u := range before {
-			a := countsOf(t, q, append(u[:len(u):len(u)], other...))
-			for _, v := range units {
-				b := countsOf(t, q, append(v[:len(v):len(v)], other...))
+			a := numbersOf(t, q, list, append(u[:len(u):len(u)], other...))
+			for _, b := range after {
 				changed := 0
 				for _, key := range []string{"a", "b", "c", "d", "e"} {
-					if d := a[key] - b[key]; d != 0 {
-						changed++
-						if d > 1 || d < -1 {
-							t.Fatalf("%s: a unit changed %s by %d", q.Text(), key, d)
+					x, y := a[key] != nil, b[key] != nil
+					own, others := none, none
+					if x {
+						own = a[key]
+					}
+					if y {
+						others = b[key]
+					}
+					moved, sums := false, new(big.Rat)
+					for i := range own {
+						d := new(big.Rat).Sub(own[i], others[i])
+						if d.Abs(d).Cmp(largest[i]) > 0 {
+							largest[i] = d
 						}
+						if moved = moved || d.Sign() != 0; i > 0 && strings.HasPrefix(list[i-1].name, "distances") {
+							sums.Add(sums, d)
+						}
+					}
+					if sums.Cmp(both) > 0 {
+						both = sums
+					}
+					if moved {
+						changed++
 					}
 				}
 				most = max(most, changed)
 			}
 		}
-		if most != q.uses() {
-			t.Errorf("%s: a unit changed %d keys, want %d", q.Text(), most, q.uses())
+		if most != q.uses() || largest[0].Cmp(big.NewRat(1, 1)) != 0 {
+			t.Errorf("%s: a unit changed %d keys, want %d, and the rows of one by %v", q.Text(), most, q.uses(), largest[0])
+		}
+		for i, s := range list {
+			if c := largest[i+1].Cmp(s.limit); c > 0 || c < 0 && !strings.HasPrefix(s.name, "distances") {
+				t.Errorf("%s: a unit changed the %s by %v, want %v", q.Text(), s.name, largest[i+1], s.limit)
+			}
+		}
+		if pair != nil && both.Cmp(pair) != 0 {
+			t.Errorf("%s: a unit changed a pair of sums by %v together, want %v", q.Text(), both, pair)
 		}
 	}
 }
@@ -110,8 +163,15 @@ func TestKeysCost(t *testing.T) {
 			if len(c) != 2 || c[1].Table != nil || c[1].Times != q.uses() || !near(c[1].Epsilon, 4/n) || !near(c[1].Delta, 5e-4/n) {
 				t.Fatalf("%s: costs %+v", q.Text(), c)
 			}
-			if c[0].Times != q.uses() {
-				t.Errorf("%s: counts are charged %d times, want %d", q.Text(), c[0].Times, q.uses())
+			sums := 1
+			switch {
+			case q.Kind == Variance:
+				sums = 3
+			case strings.Contains(p.Mechanism(), "number of rows, half"):
+				sums = 2
+			}
+			if c[0].Times != sums*q.uses() {
+				t.Errorf("%s: answers are charged %d times, want %d", q.Text(), c[0].Times, sums*q.uses())
 			}
 			main := c[0]
 			main.Times *= q.Releases
@@ -195,6 +255,31 @@ func TestKeysAnswer(t *testing.T) {
 	}
 }
 
+// TestKeysOfSums: the sum of a key that is found is exact, and the answers to it are consistent.
+func TestKeysOfSums(t *testing.T) {
+	q := Query{Kind: Mean, Also: []Kind{Count, Sum}, Column: "age", Upper: 1e20, By: "city", PrivateKeys: true, Epsilon: 8, Delta: 1e-9, Neighbors: dp.AddRemove}
+	rows := [][]string{{"1", "few", "3"}, {"1", "a", "1e17"}, {"1", "a", "1"}}
+	for range 60 {
+		rows = append(rows, []string{"1", "b", "2e19"})
+	}
+	d := read(t, q, rows)
+	if want := new(big.Rat).SetInt64(1e17 + 1); d.tallies[1].total().Cmp(want) != 0 {
+		t.Errorf("a sum of %v, want %v", d.tallies[1].total(), want)
+	}
+	p, err := NewPlan(t.Context(), q, laplaceSource)
+	if err != nil {
+		t.Fatal(err)
+	}
+	out, err := p.Answer(d)
+	if err != nil || len(out) != 1 || out[0].Key != "b" {
+		t.Fatalf("%+v, %v", out, err)
+	}
+	e := out[0] // by noise of a scale of 1e20/4 on each sum
+	if off := e.Value - e.Also.Sum.Value/e.Also.Count.Value; math.Abs(off) > 1e8 || math.Abs(e.Also.Sum.Value-1.2e21) > 8e20 || math.Abs(e.Also.Count.Value-60) > 15 {
+		t.Errorf("%+v, %+v, %+v", e, e.Also.Sum, e.Also.Count)
+	}
+}
+
 // TestKeptKeys: an answer has no more keys and bytes than one may have.
 func TestKeptKeys(t *testing.T) {
 	rule, err := partition.New(1, 0.5)
@@ -228,8 +313,9 @@ func TestKeysRefused(t *testing.T) {
 		{func(q *Query) { q.Delta = 0 }, "delta = 0, want above 0"},
 		{func(q *Query) { q.By = "" }, "by = none, want the column of the keys"},
 		{func(q *Query) { q.Keys = []string{"a"} }, "keys = 1, want either keys or private-keys"},
-		{func(q *Query) { q.Kind, q.Column, q.Upper = Sum, "age", 1 }, "private-keys = true, want false but for"},
-		{func(q *Query) { q.Kind = Top }, "private-keys = true, want false but for"},
+		{func(q *Query) { q.Kind, q.Column, q.Upper, q.Probability = Quantile, "age", 1, 0.5 }, "private-keys = true, want false for a quantile"},
+		{func(q *Query) { q.Kind = Top }, "private-keys = true, want false for a top"},
+		{func(q *Query) { q.Kind, q.Column, q.Upper, q.Also = Variance, "age", 1, []Kind{Mean} }, "want none for a variance with private-keys"},
 		{func(q *Query) { q.Kind, q.Edges, q.Column = Histogram, []float64{1, 2}, "age" }, "by = city, want either"},
 		{func(q *Query) {
 			*q = Query{Kind: Value, Sensitivity: 1, Epsilon: 1, Delta: 0.1, Neighbors: dp.Replace, PrivateKeys: true}

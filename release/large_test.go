@@ -5,6 +5,7 @@ package release
 import (
 	"encoding/json"
 	"errors"
+	"fmt"
 	"strings"
 	"testing"
 
@@ -18,7 +19,7 @@ func TestAnswersFitLedgers(t *testing.T) {
 		t.Skip("slow")
 	}
 	const ledgers = 128 << 20
-	largest := Query{Kind: Histogram, By: "city", Epsilon: 1, Neighbors: dp.AddRemove, Keys: []string{strings.Repeat("<", maxText-5), "b"}}
+	largest := Query{Kind: Histogram, By: "city", Epsilon: 1, Neighbors: dp.AddRemove, Keys: largestKeys()}
 	edges := Query{Kind: Quantile, Column: "age", Lower: -1e100, Upper: 1e100 / 3, Probability: 0.5, Candidates: 2, By: "city", Epsilon: 1, Neighbors: dp.AddRemove}
 	for i := range maxGroups {
 		edges.Keys = append(edges.Keys, strings.Repeat("<", maxText/maxGroups-8)+string(rune('a'+i%26))+string(rune(0x4e00+i/26)))
@@ -37,11 +38,11 @@ func TestAnswersFitLedgers(t *testing.T) {
 		}
 	}
 	for name, change := range map[string]func(q *Query){
-		"keys": func(q *Query) { q.Keys[1] = "bb" }, "by": func(q *Query) { q.By += "y" }, "column": func(q *Query) { q.Column = "c" },
+		"keys": func(q *Query) { q.Keys[len(q.Keys)-1] = "bb" }, "by": func(q *Query) { q.By += "y" }, "column": func(q *Query) { q.Column = "c" },
 		"where": func(q *Query) { q.Where = "t" }, "person": func(q *Query) { q.Person = "p"; q.MaxPerPerson = 1 }, "name": func(q *Query) { q.Name = "n" },
 	} {
 		q := largest
-		q.Keys = []string{strings.Repeat("<", maxText-5), "b"}
+		q.Keys = largestKeys()
 		if err := q.Validate(); err != nil {
 			t.Fatalf("%.200s", err)
 		}
@@ -75,4 +76,12 @@ func TestUnreadableIsOtherData(t *testing.T) {
 		}
 		seen[digest] = i
 	}
+}
+
+// largestKeys are keys of as many bytes as there may be beside a column of 4, the last one "b".
+func largestKeys() (keys []string) {
+	for left := maxText - 5; left > 0; left -= longestKey {
+		keys = append(keys, fmt.Sprintf("%05d", len(keys))+strings.Repeat("<", min(left, longestKey)-5))
+	}
+	return append(keys, "b")
 }

@@ -42,14 +42,7 @@ func newMeans(ctx context.Context, q Query, source Source) (*mechanism, error) {
 	case errSplit != nil: // such as less than a design takes, or no solver
 		return pair.mechanism(), nil
 	}
-	errorOf := func(m *means) float64 {
-		average, _ := m.method.Errors()
-		if q.Loss == "l2" {
-			average, _ = m.method.RootSquares()
-		}
-		return average
-	}
-	if errorOf(split) < errorOf(pair) {
+	if averageError(split.method, q) < averageError(pair.method, q) {
 		return split.mechanism(), nil
 	}
 	return pair.mechanism(), nil
@@ -130,7 +123,7 @@ func (m *means) mechanism() *mechanism {
 	if m.split {
 		name = "noise on a sum and on the number of rows, half of the privacy each"
 	}
-	return &mechanism{cost: m.cost, name: name, meanError: math.NaN(), answer: m.answer}
+	return &mechanism{cost: m.cost, name: name, meanError: math.NaN(), scale: func() float64 { return averageError(m.method, m.query) }, answer: m.answer}
 }
 
 func (m *means) answer(tallies []tally) ([]Estimate, error) {

@@ -33,6 +33,8 @@ type mechanism struct {
 	cost account.Cost
 	// before is what it costs to find bounds or keys, of no Times where they are given.
 	before account.Cost
+	// beforeDelta is the delta at which before counts if it has a table.
+	beforeDelta float64
 	// name says what the noise is, and meanError how large, in the units of the
 	// answer, rounded up; NaN if that depends on the data.
 	name      string
@@ -41,6 +43,28 @@ type mechanism struct {
 	// radius is how far the exact answer may be from the released one at a level, rounded up, in the units of the answer,
 	// of a quantile in rows; nil where that depends on the data.
 	radius func(level float64) (float64, error)
+	// scale is the error of a mean or variance times the number of rows, on average over what they may be, to choose by; or nil.
+	scale func() float64
+	// also has what is to be expected of all answers, where several are made of the same noise.
+	also map[Kind]*forecast
+}
+
+// forecast is the error of an answer, and its radius, as of a mechanism.
+type forecast struct {
+	error  float64
+	radius func(level float64) (float64, error)
+}
+
+// forecast is that of an answer of the kind; its error is NaN where nothing is known.
+func (m *mechanism) forecast(k Kind) *forecast {
+	if f := m.also[k]; f != nil {
+		return f
+	}
+	f := &forecast{m.meanError, m.radius}
+	if m.scale != nil {
+		f.error = m.scale()
+	}
+	return f
 }
 
 // Estimate is a private answer.
@@ -63,6 +87,34 @@ type Estimate struct {
 	// Clipped, of a query with Bounds, is what values were clipped to. The interval is of the noise, and not of what
 	// clipping took off.
 	Clipped *Clipped `json:"clipped,omitempty"`
+	// Also has the other answers of a query with Also.
+	Also *Also `json:"also,omitempty"`
+}
+
+// Also are answers that are made of the same noise as another one.
+type Also struct {
+	Count *Part `json:"count,omitempty"`
+	Sum   *Part `json:"sum,omitempty"`
+	Mean  *Part `json:"mean,omitempty"`
+}
+
+// Part is an answer as an Estimate has it.
+type Part struct {
+	Value float64 `json:"value"`
+	Lower float64 `json:"lower"`
+	Upper float64 `json:"upper"`
+}
+
+// of is where the answer of a kind is.
+func (a *Also) of(k Kind) **Part {
+	switch k {
+	case Count:
+		return &a.Count
+	case Sum:
+		return &a.Sum
+	default:
+		return &a.Mean
+	}
 }
 
 // Clipped are bounds that values were clipped to.
@@ -103,6 +155,9 @@ func NewPlan(ctx context.Context, q Query, source Source) (*Plan, error) {
 
 // newMechanism is for a query that is bounded.
 func newMechanism(ctx context.Context, q Query, source Source) (*mechanism, error) {
+	if len(q.Also) > 0 {
+		return newTogether(ctx, q, source)
+	}
 	switch q.Kind {
 	case Count, Histogram:
 		return newCounts(ctx, q, source)
@@ -127,7 +182,17 @@ func newMechanism(ctx context.Context, q Query, source Source) (*mechanism, erro
 // prove checks that what the plan costs is what the query allows.
 func (p *Plan) prove() error {
 	cost, before, delta := p.mechanism.cost, p.mechanism.before, p.query.Delta
-	n := new(big.Rat).SetInt64(int64(before.Times * p.query.Releases))
+	if before.Table != nil { // of all releases, at its own delta
+		before.Times *= p.query.Releases
+		epsilon, err := before.EpsilonAt(p.mechanism.beforeDelta)
+		if err != nil || math.IsInf(epsilon, 1) {
+			return check.Errorf("release", err, "the noise found costs more than the query allows")
+		}
+		before = account.Cost{Epsilon: epsilon, Delta: p.mechanism.beforeDelta, Times: 1}
+	} else {
+		before.Times *= p.query.Releases
+	}
+	n := new(big.Rat).SetInt64(int64(before.Times))
 	if before.Times > 0 { // what is left beside it, by basic composition
 		left := exact.Rational(delta)
 		if delta = exact.FloatDown(left.Sub(left, new(big.Rat).Mul(n, exact.Rational(before.Delta)))); delta < 0 {
@@ -302,6 +367,8 @@ func newPublicMeans(ctx context.Context, q Query, source Source) (*mechanism, er
 		return nil, err
 	}
 	m := noise.adding("noise on the sum, divided by the public number of rows", q.uses(), nil)
+	of := m.meanError
+	m.scale = func() float64 { return of }
 	m.meanError, m.radius = math.NaN(), nil
 	m.answer = func(tallies []tally) ([]Estimate, error) { // of one group
 		if tallies[0].n == 0 {

@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"math"
+	"slices"
 	"strings"
 	"unicode/utf8"
 
@@ -61,7 +62,7 @@ type Query struct {
 	MaxPerPerson int    `json:"max_per_person,omitempty"`
 
 	// Column holds the values of a sum, mean, quantile or a histogram with Edges. They
-	// are clipped to Lower and Upper, in the units of the column.
+	// are clipped to Lower and Upper, in the units of the column. Of a count with a Column those rows count that have a number there.
 	Column string  `json:"column,omitempty"`
 	Lower  float64 `json:"lower"`
 	Upper  float64 `json:"upper"`
@@ -74,6 +75,9 @@ type Query struct {
 	// is too, and the row is not selected; or "middle", for a sum, mean or quantile, and the row
 	// has the number in the middle of the bounds.
 	Missing string `json:"missing,omitempty"`
+	// Also, of a Mean or Variance, has other kinds that are answered of the same rows by the same noise, at no cost of their own: Count,
+	// the number of rows with a number in Column, Sum, and of a Variance Mean. Then a mean is its sum by its count, within the bounds.
+	Also []Kind `json:"also,omitempty"`
 	// StrictNotPrivate is for who holds the data: the answer is refused, after it was charged, if
 	// there is a row that is malformed, without a number, or undecided, with its line. That
 	// error is exact, free of noise, and not private: whoever may choose queries and sees
@@ -89,7 +93,7 @@ type Query struct {
 	// most MaxPerPerson keys.
 	By   string   `json:"by,omitempty"`
 	Keys []string `json:"keys,omitempty"`
-	// PrivateKeys, of a count or histogram By a column, answers in place of Keys for those of the data that enough rows, or
+	// PrivateKeys, of a count, histogram, sum, mean, variance or number of different values By a column, answers in place of Keys for those of the data that enough rows, or
 	// persons, have. Half of Epsilon and of Delta, which is above 0, is for which these are.
 	PrivateKeys bool `json:"private_keys,omitempty"`
 	// Edges, ascending, are those of a histogram of Column. A value counts between the
@@ -184,6 +188,9 @@ func (q Query) normal() Query {
 	}
 	if q.Kind == Quantile && q.Candidates == 0 {
 		q.Candidates = defaultCandidates
+	}
+	if len(q.Also) > 0 {
+		q.Also = slices.Sorted(slices.Values(q.Also))
 	}
 	if q.chooses() && q.K == 0 {
 		q.K = 1
@@ -298,12 +305,13 @@ func (q Query) Validate() error {
 	}
 	q.validateColumns(bad)
 	q.validateUnbounded(bad)
+	q.validateAlso(bad)
 	q.validateGroups(bad)
 	return bad.Err()
 }
 
 func (q Query) validateValue(bad *check.List) {
-	if q.Column+q.Where+q.By+q.Person != "" || len(q.Keys)+len(q.Edges)+len(q.Options)+q.K > 0 || q.Lower != 0 || q.Upper != 0 || q.Probability != 0 || q.Bounds != "" || q.Rows != 0 || q.PrivateKeys {
+	if q.Column+q.Where+q.By+q.Person != "" || len(q.Keys)+len(q.Edges)+len(q.Options)+q.K > 0 || q.Lower != 0 || q.Upper != 0 || q.Probability != 0 || q.Bounds != "" || q.Rows != 0 || q.PrivateKeys || len(q.Also) > 0 {
 		bad.Bad("column", check.Quoted(q.Column), "none for a value, nor conditions, keys, bounds and persons: it is there already")
 	}
 	if !(q.Sensitivity > 0 && q.Sensitivity <= maxValue) || q.Integer && q.Sensitivity != math.Trunc(q.Sensitivity) {
@@ -334,8 +342,17 @@ func (q Query) validateColumns(bad *check.List) {
 	}
 }
 
+func (q Query) validateAlso(bad *check.List) {
+	known := map[Kind]bool{}
+	for _, k := range q.Also {
+		bad.If(q.Kind != Mean && q.Kind != Variance, "also", k, "none but for a mean or a variance")
+		bad.Want(!known[k] && (k == Count || k == Sum || k == Mean && q.Kind == Variance), "also", k, "count, sum, and of a variance mean, each once")
+		known[k] = true
+	}
+}
+
 func (q Query) validateGroups(bad *check.List) {
-	counted := q.Kind == Count || q.Kind == Histogram && len(q.Edges) == 0 || q.chooses()
+	counted := q.Kind == Histogram && len(q.Edges) == 0 || q.chooses()
 	q.validateChoice(bad)
 	switch {
 	case q.By != "" && len(q.Edges) > 0:
@@ -356,7 +373,8 @@ func (q Query) validateGroups(bad *check.List) {
 		bad.Bad("edges", fmt.Sprint(q.Edges), "none but for a histogram")
 	}
 	if q.PrivateKeys {
-		bad.If(q.Kind != Count && q.Kind != Histogram, "private-keys", "true", "false but for a count or a histogram")
+		bad.If(q.chooses() || q.Kind == Quantile, "private-keys", "true", "false for a %s", q.Kind)
+		bad.If(q.squares() && len(q.Also) > 0, "also", q.Also[:min(len(q.Also), 1)], "none for a variance with private-keys")
 		bad.If(q.By == "", "by", "none", "the column of the keys")
 		bad.If(len(q.Keys) > 0, "keys", len(q.Keys), "either keys or private-keys, and not both")
 		bad.If(q.Delta == 0, "delta", q.Delta, "above 0: without, no private rule tells a key that it finds")
@@ -368,6 +386,7 @@ func (q Query) validateGroups(bad *check.List) {
 		if known[k] {
 			bad.Bad("keys", check.Quoted(k), "every key once")
 		}
+		bad.If(len(k) > longestKey, "keys", check.Quoted(check.Shortened(k)), "keys of at most %d bytes", longestKey)
 		known[k] = true
 	}
 	if len(q.Edges) == 0 {
@@ -395,6 +414,7 @@ func (q Query) validateChoice(bad *check.List) {
 	known := make(map[string]bool, len(q.Options))
 	for _, o := range q.Options {
 		bad.If(o.Name == "" || known[o.Name], "option", check.Quoted(o.Name), "a name for each, and every name once")
+		bad.If(len(o.Name) > longestKey, "option", check.Quoted(check.Shortened(o.Name)), "names of at most %d bytes", longestKey)
 		bad.If(o.Where == "", "option", check.Quoted(o.Name), "a condition for each")
 		known[o.Name] = true
 	}

@@ -61,6 +61,15 @@ type tally struct {
 	bins   bins                 // by powers of two, for bounds that are found, in place of the sum
 }
 
+// rows is how many count.
+func (t *tally) rows() int64 {
+	n := t.n
+	for i := range t.bins {
+		n += t.bins[i].n
+	}
+	return n
+}
+
 func (t *tally) count() *big.Rat { return new(big.Rat).SetInt64(t.n) }
 
 // total returns the sum, or the value.
@@ -383,8 +392,9 @@ func between(edges []float64, v float64) (i int, ok bool) {
 }
 
 func (r *reader) count(c contribution) {
-	if c.group >= len(r.tallies) { // of cells
-		r.tallies = append(r.tallies, make([]tally, c.group+1-len(r.tallies))...)
+	for c.group >= len(r.tallies) { // of cells, and of keys that are found
+		r.tallies = append(r.tallies, tally{})
+		r.tallies[len(r.tallies)-1].sum.SetPrec(sumPrecision)
 	}
 	t := &r.tallies[c.group]
 	t.n++

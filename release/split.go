@@ -35,12 +35,15 @@ const maxStatistics = 1000
 // one. Where it allows more, unless the total is to be kept by the sums, parts are as large as exact composition allows, half
 // of delta being left to it.
 //
+// A count, a sum, a mean and a variance of the same rows and Column, within the same bounds, are one query with Also and the parts of all of
+// them, where that is no worse for any of them than parts of their own.
+//
 // Guarantee: all together are within the total, as a Budget with the same adaptive counts. Of equal weights none has more noise
 // than with an equal part of the sums.
 //
 // Errors wrap dp.ErrInvalid for bad fields and for errors that cannot be reached; account.ErrExceeded where the errors take more than
 // the total; or they are those of the source.
-func Split(ctx context.Context, total dp.Budget, adaptive bool, list []Statistic, source Source) ([]Query, error) {
+func Split(ctx context.Context, total dp.Budget, adaptive bool, list []Statistic, source Source) (*Shares, error) {
 	if err := total.Validate(); err != nil {
 		return nil, err
 	}
@@ -48,11 +51,30 @@ func Split(ctx context.Context, total dp.Budget, adaptive bool, list []Statistic
 	if err := s.validate(); err != nil {
 		return nil, err
 	}
-	best, err := s.parts(ctx, 1)
-	if adaptive || total.Delta == 0 || err != nil && !errors.Is(err, account.ErrExceeded) {
+	s.least, s.known = make([]float64, len(list)), map[atDelta]float64{}
+	s.findOrders()
+	alone := make([]unit, len(list))
+	for i, x := range list {
+		alone[i] = unit{x.Query, []int{i}}
+	}
+	apart, err := s.best(ctx, alone)
+	if err != nil {
+		return nil, err
+	}
+	queries, units, err := s.joined(ctx, alone, apart)
+	if err != nil {
+		return nil, err
+	}
+	return s.shares(ctx, queries, units)
+}
+
+// best splits the total, by the sums or by exact composition.
+func (s *split) best(ctx context.Context, units []unit) ([]Query, error) {
+	best, err := s.parts(ctx, units, 1)
+	if s.adaptive || s.total.Delta == 0 || err != nil && !errors.Is(err, account.ErrExceeded) {
 		return best, err
 	}
-	composed, other := s.parts(ctx, 0.5)
+	composed, other := s.parts(ctx, units, 0.5)
 	switch {
 	case err != nil:
 		return composed, other
@@ -60,7 +82,7 @@ func Split(ctx context.Context, total dp.Budget, adaptive bool, list []Statistic
 		return best, ctx.Err() // the sums are a split too
 	}
 	for i := range best {
-		if better, err := s.better(ctx, i, composed[i], best[i]); err != nil || !better {
+		if better, err := s.better(ctx, units[i], composed[i], best[i]); err != nil || !better {
 			return best, err
 		}
 	}
@@ -69,9 +91,9 @@ func Split(ctx context.Context, total dp.Budget, adaptive bool, list []Statistic
 
 // better reports whether a part is worth its smaller delta: its noise is less, or, where that depends on the data, its
 // epsilon larger by a tenth.
-func (s *split) better(ctx context.Context, i int, a, b Query) (bool, error) {
-	if s.wanted[i].most > 0 || a.Epsilon <= b.Epsilon {
-		return s.wanted[i].most > 0, nil
+func (s *split) better(ctx context.Context, u unit, a, b Query) (bool, error) {
+	if _, weight := s.sums(u); weight.Sign() == 0 || a.Epsilon <= b.Epsilon {
+		return weight.Sign() == 0, nil
 	}
 	p, err := NewPlan(ctx, a, s.source)
 	if err != nil {
@@ -90,12 +112,25 @@ type split struct {
 	source   Source
 	list     []Statistic
 	wanted   []wanted
+	least    []float64 // the epsilon of each error that is wanted
+	known    map[atDelta]float64
+	orders   [][]int // quantiles that are to ascend
+}
+
+// atDelta is a statistic with its part of delta.
+type atDelta struct {
+	of    int
+	delta float64
 }
 
 // wanted is an error and the probability that it is kept; most is 0 for none.
-type wanted struct{ most, level float64 }
+type wanted struct {
+	most, level float64
+	text        string
+}
 
 func parseWanted(text string) (w wanted, ok bool) {
+	w.text = text
 	most, level, _ := strings.Cut(text, "@")
 	var err, other error
 	w.most, err = strconv.ParseFloat(most, 64)
@@ -134,39 +169,55 @@ func (s *split) validate() error {
 	return bad.Err()
 }
 
+// sums returns the epsilons that the errors of a unit take, and the weights of its others.
+func (s *split) sums(u unit) (fixed, weight *big.Rat) {
+	fixed, weight = new(big.Rat), new(big.Rat)
+	for _, i := range u.of {
+		if s.wanted[i].most > 0 {
+			fixed.Add(fixed, exact.Rational(s.least[i]))
+		} else {
+			weight.Add(weight, exact.Rational(s.weight(i)))
+		}
+	}
+	return fixed, weight
+}
+
 // parts splits the total, with so much of delta for the statistics.
-func (s *split) parts(ctx context.Context, share float64) ([]Query, error) {
-	out := make([]Query, len(s.list))
-	takers, weights := 0, new(big.Rat)
-	for i, x := range s.list {
-		out[i] = x.Query
-		if !x.pure() {
+func (s *split) parts(ctx context.Context, units []unit, share float64) ([]Query, error) {
+	takers := 0
+	for i := range s.list {
+		if !s.list[i].pure() {
 			takers++
 		}
 	}
-	fixed := []account.Cost{}
-	for i := range out {
+	delta := func(n int) float64 {
+		return exact.FloatDown(new(big.Rat).Mul(exact.Rational(s.total.Delta*share), big.NewRat(int64(n), int64(max(takers, 1)))))
+	}
+	out := make([]Query, len(units))
+	weights := new(big.Rat)
+	var fixed, closed []account.Cost // closed are those of units without a weight
+	for i, u := range units {
 		q := &out[i]
+		*q = u.query
 		if !q.pure() {
-			q.Delta = exact.FloatDown(new(big.Rat).Mul(exact.Rational(s.total.Delta*share), big.NewRat(1, int64(takers))))
+			q.Delta = delta(len(u.of))
 		}
-		if w := s.wanted[i]; w.most > 0 {
-			epsilon, err := s.least(ctx, *q, w)
-			if err != nil {
-				return nil, err
+		if err := s.leastOf(ctx, u, delta(1)); err != nil {
+			return nil, err
+		}
+		own, weight := s.sums(u)
+		if weights.Add(weights, weight); own.Sign() > 0 {
+			c := account.Cost{Epsilon: exact.FloatUp(own), Delta: q.Delta, Times: 1}
+			if fixed = append(fixed, c); weight.Sign() == 0 {
+				closed = append(closed, c)
 			}
-			q.Epsilon = epsilon
-			fixed = append(fixed, account.Cost{Epsilon: epsilon, Delta: q.Delta, Times: 1})
-		} else {
-			weights.Add(weights, exact.Rational(s.weight(i)))
 		}
 	}
 	budget, err := account.NewBudget(s.total, s.adaptive)
 	if err != nil {
 		return nil, err
 	}
-	budget = budget.With(fixed...)
-	spent, err := budget.Epsilon(ctx, s.total.Epsilon)
+	spent, err := budget.With(fixed...).Epsilon(ctx, s.total.Epsilon)
 	switch {
 	case err != nil:
 		return nil, err
@@ -174,35 +225,60 @@ func (s *split) parts(ctx context.Context, share float64) ([]Query, error) {
 		missing := new(big.Rat).Sub(exact.Rational(spent), exact.Rational(s.total.Epsilon))
 		return nil, check.Errorf("release", account.ErrExceeded, "the errors that are wanted take epsilon %.4g together, and the total is %v: %.4g is missing, and what the others take", spent, s.total.Epsilon, exact.FloatUp(missing))
 	}
-	if weights.Sign() == 0 {
-		return out, nil
-	}
-	scale, err := s.scale(ctx, budget, weights, out)
-	if err != nil {
-		return nil, err
-	}
-	for i := range out {
-		if s.wanted[i].most == 0 {
-			out[i].Epsilon = s.part(scale, i)
+	scale := new(big.Rat)
+	if weights.Sign() > 0 {
+		if scale, err = s.scale(ctx, budget.With(closed...), weights, units, out); err != nil {
+			return nil, err
 		}
+	}
+	for i, u := range units {
+		out[i].Epsilon = s.part(scale, u)
 	}
 	return out, nil
 }
 
-// scale returns the epsilon of a weight of 1, as large as the total allows beside what the budget has.
-func (s *split) scale(ctx context.Context, budget *account.Budget, weights *big.Rat, queries []Query) (*big.Rat, error) {
-	fits := func(scale *big.Rat) (bool, error) {
-		var costs []account.Cost
-		for i, q := range queries {
-			if s.wanted[i].most == 0 {
-				costs = append(costs, account.Cost{Epsilon: s.part(scale, i), Delta: q.Delta, Times: 1})
-			}
+// leastOf finds the epsilons of the errors that a unit wants.
+func (s *split) leastOf(ctx context.Context, u unit, delta float64) error {
+	for _, i := range u.of {
+		w, q := s.wanted[i], s.list[i].Query
+		if w.most == 0 {
+			continue
 		}
-		return budget.With(costs...).Fits(ctx)
+		if q.Delta = delta; q.pure() {
+			q.Delta = 0
+		}
+		at := atDelta{i, q.Delta}
+		if _, found := s.known[at]; !found {
+			epsilon, err := s.leastEpsilon(ctx, q, w)
+			if err != nil {
+				return err
+			}
+			s.known[at] = epsilon
+		}
+		s.least[i] = s.known[at]
 	}
+	return nil
+}
+
+// scale returns the epsilon of a weight of 1, as large as the total allows beside what the budget has.
+func (s *split) scale(ctx context.Context, budget *account.Budget, weights *big.Rat, units []unit, queries []Query) (*big.Rat, error) {
 	sum, _ := budget.Sums()
 	all := exact.Rational(s.total.Epsilon)
 	low := new(big.Rat).Sub(all, sum)
+	var open []int // units with a weight
+	for i, u := range units {
+		if fixed, weight := s.sums(u); weight.Sign() > 0 {
+			open = append(open, i)
+			low.Sub(low, fixed)
+		}
+	}
+	fits := func(scale *big.Rat) (bool, error) {
+		var costs []account.Cost
+		for _, i := range open {
+			costs = append(costs, account.Cost{Epsilon: s.part(scale, units[i]), Delta: queries[i].Delta, Times: 1})
+		}
+		return budget.With(costs...).Fits(ctx)
+	}
 	if low.Sign() < 0 { // what the budget has fits by exact composition alone
 		low.SetInt64(0)
 	}
@@ -241,8 +317,12 @@ func (s *split) weight(i int) float64 {
 	return 1
 }
 
-func (s *split) part(scale *big.Rat, i int) float64 {
-	return exact.FloatDown(new(big.Rat).Mul(scale, exact.Rational(s.weight(i))))
+func (s *split) part(scale *big.Rat, u unit) float64 {
+	fixed, weight := s.sums(u)
+	if weight.Sign() == 0 && len(u.of) == 1 {
+		return s.least[u.of[0]]
+	}
+	return exact.FloatDown(fixed.Add(fixed, weight.Mul(weight, scale)))
 }
 
 // bounds of an epsilon that is looked for.
@@ -251,8 +331,8 @@ const (
 	mostEpsilon  = 20
 )
 
-// least returns the least epsilon, of 3 digits, that keeps an error.
-func (s *split) least(ctx context.Context, q Query, w wanted) (float64, error) {
+// leastEpsilon returns the least epsilon, of 3 digits, that keeps an error.
+func (s *split) leastEpsilon(ctx context.Context, q Query, w wanted) (float64, error) {
 	keeps := func(epsilon float64) (bool, error) {
 		q.Epsilon = epsilon
 		p, err := NewPlan(ctx, q, s.source)
@@ -260,7 +340,7 @@ func (s *split) least(ctx context.Context, q Query, w wanted) (float64, error) {
 			return false, err
 		}
 		if p.mechanism.radius == nil {
-			return false, check.Field("release", "error", fmt.Sprintf("%v@%v", w.most, w.level), fmt.Sprintf("none of a %s, whose interval depends on the data", q.Kind))
+			return false, check.Field("release", "error", w.text, fmt.Sprintf("none of a %s, whose interval depends on the data", q.Kind))
 		}
 		r, err := p.mechanism.radius(w.level)
 		return r <= w.most, err
@@ -275,7 +355,7 @@ func (s *split) least(ctx context.Context, q Query, w wanted) (float64, error) {
 	}
 	if ok, err := keeps(mostEpsilon); err != nil || !ok {
 		if err == nil {
-			err = check.Field("release", "error", fmt.Sprintf("%v@%v", w.most, w.level), fmt.Sprintf("one that an epsilon up to %d keeps", mostEpsilon))
+			err = check.Field("release", "error", w.text, fmt.Sprintf("one that an epsilon up to %d keeps", mostEpsilon))
 		}
 		return 0, err
 	}

@@ -50,7 +50,7 @@ func TestSplit(t *testing.T) {
 				t.Fatal(err)
 			}
 			var costs []account.Cost
-			for i, q := range got {
+			for i, q := range got.Queries {
 				want, wantDelta := 0.7/6*list[i].weight(), delta/3
 				if q.Kind == Quantile {
 					wantDelta = 0
@@ -87,7 +87,7 @@ func TestSplitBesideComposed(t *testing.T) {
 	if err := s.validate(); err != nil {
 		t.Fatal(err)
 	}
-	wanted, err := s.least(t.Context(), quantile, s.wanted[0])
+	wanted, err := s.leastEpsilon(t.Context(), quantile, s.wanted[0])
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -109,11 +109,11 @@ func TestSplitBesideComposed(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		rest := got[4].Epsilon
+		rest := got.Queries[4].Epsilon
 		b = b.With(account.Cost{Epsilon: wanted, Times: 4})
 		ok, err := b.With(account.Cost{Epsilon: rest, Times: 1}).Fits(t.Context())
 		more, other := b.With(account.Cost{Epsilon: rest + c.total.Epsilon/128, Times: 1}).Fits(t.Context())
-		if got[0].Epsilon != wanted || !(rest > 0.1) || !ok || more || errors.Join(err, other) != nil {
+		if got.Queries[0].Epsilon != wanted || !(rest > 0.1) || !ok || more || errors.Join(err, other) != nil {
 			t.Errorf("%+v: the others have epsilon %v: fits %v, and with more %v, %v", c.total, rest, ok, more, errors.Join(err, other))
 		}
 	}
@@ -132,7 +132,7 @@ func TestSplitLeavesNothing(t *testing.T) {
 	}
 	count := Query{Kind: Count, Neighbors: dp.AddRemove}
 	s := &split{total: total, list: []Statistic{{Query: count}}, wanted: make([]wanted, 1)}
-	if scale, err := s.scale(t.Context(), b.With(account.Cost{Epsilon: 0.5, Times: 4}), big.NewRat(1, 1), []Query{count}); !errors.Is(err, account.ErrExceeded) {
+	if scale, err := s.scale(t.Context(), b.With(account.Cost{Epsilon: 0.5, Times: 4}), big.NewRat(1, 1), []unit{{count, []int{0}}}, []Query{count}); !errors.Is(err, account.ErrExceeded) {
 		t.Errorf("%v, %v", scale, err)
 	}
 	counts := slices.Repeat([]Statistic{{Query: count, Error: "5@0.9"}}, 4)
@@ -140,9 +140,9 @@ func TestSplitLeavesNothing(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	total = dp.Budget{Epsilon: 3 * alone[0].Epsilon, Delta: 0.2}
-	if got, err := Split(t.Context(), total, false, counts, splitSource); err != nil || got[3].Epsilon != alone[0].Epsilon || got[3].Delta != 0.025 {
-		t.Errorf("%+v, %v, want four of epsilon %v", got, err, alone[0].Epsilon)
+	total = dp.Budget{Epsilon: 3 * alone.Queries[0].Epsilon, Delta: 0.2}
+	if got, err := Split(t.Context(), total, false, counts, splitSource); err != nil || got.Queries[3].Epsilon != alone.Queries[0].Epsilon || got.Queries[3].Delta != 0.025 {
+		t.Errorf("%+v, %v, want four of epsilon %v", got, err, alone.Queries[0].Epsilon)
 	}
 }
 
@@ -162,14 +162,14 @@ func TestSplitBetter(t *testing.T) {
 		epsilon, delta float64
 		want           bool
 	}{{count, 1.2, 5e-7, true}, {count, 1.01, 5e-7, true}, {count, 1.2, 5e-8, false}, {count, 1, 5e-7, false}, {count, 0.9, 5e-7, false}, {mean, 1.05, 5e-7, false}, {mean, 1.2, 5e-7, true}, {mean, 0.9, 5e-7, false}} {
-		s := &split{source: source, wanted: make([]wanted, 1)}
+		s := &split{source: source, list: []Statistic{{Query: c.q}}, wanted: make([]wanted, 1), least: []float64{1}}
 		a, b := c.q, c.q
 		a.Epsilon, a.Delta, b.Epsilon, b.Delta = 2*c.epsilon, c.delta, 2, 1e-6
-		if got, err := s.better(t.Context(), 0, a, b); got != c.want || err != nil {
+		if got, err := s.better(t.Context(), unit{c.q, []int{0}}, a, b); got != c.want || err != nil {
 			t.Errorf("%s for (%v, %v) is better than for (2, 1e-6): %v, %v", c.q.Kind, a.Epsilon, a.Delta, got, err)
 		}
 		s.wanted[0].most = 0.5
-		if got, err := s.better(t.Context(), 0, a, b); !got || err != nil {
+		if got, err := s.better(t.Context(), unit{c.q, []int{0}}, a, b); !got || err != nil {
 			t.Errorf("a %s that keeps its error: %v, %v", c.q.Kind, got, err)
 		}
 	}
@@ -203,14 +203,14 @@ func TestSplitMany(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		for _, q := range got {
+		for _, q := range got.Queries {
 			b = b.With(account.Cost{Epsilon: q.Epsilon, Delta: q.Delta, Times: 1})
 		}
 		if ok, err := b.Fits(t.Context()); !ok || err != nil {
 			t.Errorf("adaptive %v: not within the total, %v", adaptive, err)
 		}
-		if larger := got[0].Epsilon > 0.05; larger == adaptive { // 0.037 with all of delta for the statistics
-			t.Errorf("adaptive %v: epsilon %v each, of a sum of 1", adaptive, got[0].Epsilon)
+		if larger := got.Queries[0].Epsilon > 0.05; larger == adaptive { // 0.037 with all of delta for the statistics
+			t.Errorf("adaptive %v: epsilon %v each, of a sum of 1", adaptive, got.Queries[0].Epsilon)
 		}
 	}
 }
@@ -224,8 +224,8 @@ func TestSplitErrors(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for i, w := range map[int]wanted{0: {12, 0.9}, 2: {40, 0.99}} {
-		q := got[i]
+	for i, w := range map[int]wanted{0: {most: 12, level: 0.9}, 2: {most: 40, level: 0.99}} {
+		q := got.Queries[i]
 		for _, step := range []float64{0, -1} { // one in the third digit less
 			digit := math.Pow(10, math.Floor(math.Log10(q.Epsilon))-2)
 			less := q
@@ -240,11 +240,11 @@ func TestSplitErrors(t *testing.T) {
 			}
 		}
 	}
-	rest := (3 - got[0].Epsilon - got[2].Epsilon) / 4
-	if math.Abs(got[1].Epsilon-3*rest) > 1e-12 || math.Abs(got[3].Epsilon-rest) > 1e-12 {
-		t.Errorf("%v and %v, want what is left", got[1].Epsilon, got[3].Epsilon)
+	rest := (3 - got.Queries[0].Epsilon - got.Queries[2].Epsilon) / 4
+	if math.Abs(got.Queries[1].Epsilon-3*rest) > 1e-12 || math.Abs(got.Queries[3].Epsilon-rest) > 1e-12 {
+		t.Errorf("%v and %v, want what is left", got.Queries[1].Epsilon, got.Queries[3].Epsilon)
 	}
-	if got, err := Split(t.Context(), total, false, []Statistic{{Query: list[2].Query, Error: "1e9@0.5"}}, splitSource); err != nil || got[0].Epsilon != leastEpsilon {
+	if got, err := Split(t.Context(), total, false, []Statistic{{Query: list[2].Query, Error: "1e9@0.5"}}, splitSource); err != nil || got.Queries[0].Epsilon != leastEpsilon {
 		t.Errorf("any error: %+v, %v, want the least epsilon", got, err)
 	}
 	for _, most := range []float64{17, 20, 25, 31, 38, 47, 60} { // each is the least of 3 digits
@@ -252,18 +252,18 @@ func TestSplitErrors(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		less := got[0]
+		less := got.Queries[0]
 		less.Epsilon -= math.Pow(10, math.Floor(math.Log10(less.Epsilon))-2)
 		p, err := NewPlan(t.Context(), less, splitSource)
 		if err != nil {
 			t.Fatal(err)
 		}
 		if r, err := p.mechanism.radius(0.9); r <= most || err != nil {
-			t.Errorf("an error of %v is kept at epsilon %v too, below %v: %v", most, less.Epsilon, got[0].Epsilon, err)
+			t.Errorf("an error of %v is kept at epsilon %v too, below %v: %v", most, less.Epsilon, got.Queries[0].Epsilon, err)
 		}
 	}
 	// The answer is as far from the truth as its interval says, and the radius.
-	p, err := NewPlan(t.Context(), got[0], splitSource)
+	p, err := NewPlan(t.Context(), got.Queries[0], splitSource)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -271,7 +271,7 @@ func TestSplitErrors(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	a, err := p.Answer(read(t, got[0], [][]string{{"1", "a", "2"}}))
+	a, err := p.Answer(read(t, got.Queries[0], [][]string{{"1", "a", "2"}}))
 	if err != nil || a[0].Upper-a[0].Value > r || a[0].Value-a[0].Lower > r || a[0].Upper-a[0].Value < r && a[0].Value-a[0].Lower < r {
 		t.Errorf("%+v, want a radius of %v, %v", a, r, err)
 	}
@@ -310,9 +310,9 @@ func TestSplitRefuses(t *testing.T) {
 		{[]Statistic{{Query: count, Error: "0@0.5"}}, "error of statistic 1 = 0@0.5,"},
 		{[]Statistic{{Query: count, Error: "1@0"}}, "error of statistic 1 = 1@0,"},
 		{[]Statistic{{Query: mean, Error: "1@0.9"}}, "error = 1@0.9, want none of a mean, whose interval depends on the data"},
-		{[]Statistic{{Query: count, Error: "1e-3@0.999999999999"}}, "error = 0.001@0.999999999999, want one that an epsilon up to 20 keeps"},
+		{[]Statistic{{Query: count, Error: "1e-3@0.999999999999"}}, "error = 1e-3@0.999999999999, want one that an epsilon up to 20 keeps"},
 		{[]Statistic{{Query: Query{Kind: Value, Sensitivity: 1, Neighbors: dp.AddRemove}}}, "kind of statistic 1 = value, want a statistic of the data"},
-		{[]Statistic{{Query: Query{Kind: Count, Neighbors: dp.AddRemove, Column: "x"}}}, "column = x, want none"},
+		{[]Statistic{{Query: Query{Kind: Histogram, By: "y", Keys: []string{"z"}, Neighbors: dp.AddRemove, Column: "x"}}}, "column = x, want none"},
 	} {
 		if _, err := Split(t.Context(), dp.Budget{Epsilon: 1}, false, c.list, splitSource); err == nil || !strings.Contains(err.Error(), c.want) {
 			t.Errorf("%v, want %s", err, c.want)
@@ -340,7 +340,7 @@ func TestSplitOfFound(t *testing.T) {
 		return laplaceSource(ctx, p, uses)
 	}
 	keys := Statistic{Query: Query{Kind: Count, By: "city", PrivateKeys: true, Neighbors: dp.AddRemove}}
-	if got, err := Split(t.Context(), dp.Budget{Epsilon: 1, Delta: 1e-6}, true, []Statistic{keys}, source); err != nil || got[0].Delta != 1e-6 {
+	if got, err := Split(t.Context(), dp.Budget{Epsilon: 1, Delta: 1e-6}, true, []Statistic{keys}, source); err != nil || got.Queries[0].Delta != 1e-6 {
 		t.Errorf("%+v, %v", got, err)
 	}
 	if _, err := Split(t.Context(), dp.Budget{Epsilon: 1}, true, []Statistic{keys}, source); !errors.Is(err, dp.ErrInvalid) {

@@ -31,6 +31,8 @@ func statisticsOf(t *testing.T, q Query) (list []statistic, pair *big.Rat) {
 	}
 	count := statistic{"number of rows", (*tally).count, number(q.most())}
 	switch {
+	case len(q.Also) > 0:
+		return statisticsOfTogether(t, q)
 	case q.Kind == Quantile: // see changesOfCounts
 		return nil, nil
 	case q.Kind == Count || q.Kind == Histogram || q.chooses():
@@ -72,6 +74,59 @@ func statisticsOf(t *testing.T, q Query) (list []statistic, pair *big.Rat) {
 		{"distances to lower", from(exact.Rational(q.Lower)), pair},
 		{"distances to upper", from(exact.Rational(q.Upper)), pair},
 	}, pair
+}
+
+// waysOf are all ways to measure sums that several statistics are made of.
+func waysOf(t *testing.T, q Query, source Source) (out []*together) {
+	t.Helper()
+	add := func(m *together, err error) {
+		if err != nil {
+			t.Fatalf("%s: %v", q.Text(), err)
+		}
+		out = append(out, m)
+	}
+	if q.fixed() {
+		add(newPublicSums(t.Context(), q, source))
+		return out
+	}
+	add(newPairOf(t.Context(), q, source))
+	add(newApart(t.Context(), q, source, q.center()))
+	add(newApart(t.Context(), q, source, new(big.Rat)))
+	return out
+}
+
+// statisticsOfTogether are the sums of all ways, with what their noise is for.
+func statisticsOfTogether(t *testing.T, q Query) (list []statistic, pair *big.Rat) {
+	t.Helper()
+	for _, m := range waysOf(t, q, laplaceSource) {
+		first, second := func(t *tally) *big.Rat { a, _ := m.sums(t); return a }, func(t *tally) *big.Rat { _, b := m.sums(t); return b }
+		switch {
+		case m.pair:
+			c := m.cost
+			if m.square != nil {
+				c = m.before
+			}
+			_, points, err := ratio.NewPairNoise(c.Epsilon)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if m.a.unit.Cmp(m.b.unit) != 0 {
+				t.Errorf("%s: a pair of units %v and %v", q.Text(), m.a.unit, m.b.unit)
+			}
+			pair = new(big.Rat).Mul(m.a.unit, new(big.Rat).SetInt64(points))
+			list = append(list, statistic{"distances to lower", first, pair}, statistic{"distances to upper", second, pair})
+		case m.b == nil:
+			list = append(list, statistic{"sum", first, wholeOf(m.a)}, statistic{"public rows", second, new(big.Rat)})
+		default:
+			list = append(list, statistic{"sum from " + m.center.RatString(), first, wholeOf(m.a)}, statistic{"rows", second, wholeOf(m.b)})
+		}
+		if m.square != nil {
+			of := &variances{query: q}
+			of.scale(m.square.table)
+			list = append(list, statistic{"squares less halves", func(t *tally) *big.Rat { _, r := of.sums(t); return r }, wholeOf(m.square)})
+		}
+	}
+	return list, pair
 }
 
 // statisticsOfVariance are the sums that a variance is made of, with what their noise is for.

@@ -36,13 +36,13 @@ func newVariances(ctx context.Context, q Query, source Source) (*mechanism, erro
 	}
 	m.scale(v)
 	// All of them hold together with the probability that is left if each of the others fails by itself.
-	m.level = math.Nextafter(1-(1-level)/float64(sums), 1)
+	m.level = ofEach(level, sums)
 	name := "noise on the number of rows, on a sum and on one of squares, a third of the privacy each"
 	if q.fixed() {
 		name = "noise on a sum and on one of squares, half of the privacy each, divided by the public number of rows"
 	}
 	return &mechanism{
-		cost: account.Cost{Table: v, Times: sums * q.uses()}, name: name, meanError: math.NaN(), answer: m.answer,
+		cost: account.Cost{Table: v, Times: sums * q.uses()}, name: name, meanError: math.NaN(), scale: m.scaleOfError, answer: m.answer,
 	}, nil
 }
 
@@ -61,6 +61,23 @@ func (m *variances) scale(v *tables.Verified) {
 	if !q.fixed() {
 		m.count = newScaled(v, most)
 	}
+}
+
+// scaleOfError is that of the mechanism, NaN if the tails are too long to tell.
+func (m *variances) scaleOfError() float64 {
+	square := func(n *scaled) float64 {
+		if n == nil {
+			return 0
+		}
+		law, err := n.law()
+		if err != nil {
+			return math.NaN()
+		}
+		return law.Square()
+	}
+	half, _ := m.half.Float64()
+	sum, rows := square(m.sum), square(m.count)
+	return varianceError(half, square(m.square), func(ofSum, ofRows float64) float64 { return ofSum*ofSum*sum + ofRows*ofRows*rows })
 }
 
 // squareHalf returns h²/2.

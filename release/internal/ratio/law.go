@@ -166,6 +166,9 @@ func (l *Law) cutBins(scale float64) {
 	slices.SortFunc(l.bins, func(a, b bin) int { return cmp.Compare(math.Abs(a.low), math.Abs(b.low)) })
 }
 
+// Square returns E X², in the square of query units.
+func (l *Law) Square() float64 { return l.square * l.unit * l.unit }
+
 // locate returns the cell of the points below x, an integer, and how many of its points
 // are, as a share.
 func (l *Law) locate(x float64) (cell int, share float64) {

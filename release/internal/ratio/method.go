@@ -42,6 +42,11 @@ func Split(lower, upper float64, sum, count *Law) *Method {
 	return &Method{lower, upper, side{sum, sum.unit, sum.unit}, side{count, half, -half}}
 }
 
+// Raw is Split with the sum A = Σx itself.
+func Raw(lower, upper float64, sum, count *Law) *Method {
+	return &Method{lower, upper, side{sum, sum.unit, sum.unit}, side{count, -lower * count.unit, -upper * count.unit}}
+}
+
 // Estimate returns the mean for released sums of so many points: the zero of a(τ)·A + b(τ)·B,
 // clipped to lower and upper, or their center if A and B say that there are no records.
 func (m *Method) Estimate(a, b float64) float64 { return m.value(m.zero(a, b)) }

@@ -309,7 +309,7 @@ func (o *releaseOptions) dataFlags(f *shell.Flags) {
 		f.String(&q.By, "by", "column of keys, for one answer for each of --keys")
 		keyFlags(f, q)
 	}
-	if q.Kind == release.Count || q.Kind == release.Histogram {
+	if !choosesGroups(q.Kind) && q.Kind != release.Quantile {
 		f.Bool(&q.PrivateKeys, "private-keys", "with --by, where nobody knows --keys: answer for those in the data that enough rows or persons have, with half of epsilon and of delta, which is above 0, for which these are")
 	}
 	f.String(&q.Person, "person", "column that tells whose a row is, to protect persons in the place of rows")
@@ -357,7 +357,7 @@ func (o *releaseOptions) run(ctx context.Context) error {
 		if err != nil {
 			return shell.Invalid("noisewright release "+string(o.query.Kind)+" --help", err)
 		}
-		o.query = found[0]
+		o.query = found.Queries[0]
 		o.WarnWeak(o.query.Epsilon, o.query.Delta, 0)
 	}
 	answer, err := release.Release(ctx, l, o, o.query, o.source())
@@ -526,6 +526,7 @@ func (o *releaseOptions) rows(r *release.Answer) []shell.Row {
 			text = fmt.Sprintf("%v, with a probability of at least %v no more than %d rows from the quantile", a.Value, r.Level, a.RankError)
 		}
 		rows = append(rows, shell.Row{cmp.Or(a.Key, "answer"), text})
+		rows = append(rows, alsoRows(a)...)
 		rows = append(rows, boundRows(a.Clipped)...)
 	}
 	rows = append(rows, choiceRows(r)...)

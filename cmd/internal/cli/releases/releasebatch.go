@@ -10,6 +10,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 	"sync"
 
@@ -30,6 +31,7 @@ type releaseBatchOptions struct {
 	total      dp.Budget // of all; epsilon 0: each query has its own
 	statistics []release.Statistic
 	queries    []release.Query // of the statistics
+	shares     *release.Shares // the queries to release, which may answer several statistics
 	sameData   bool
 }
 
@@ -58,6 +60,11 @@ is left, in proportion to their weight = 1. If the errors take more than the tot
 said how much is missing, and nothing is charged. Of many statistics parts are larger
 than those of the sum, by exact composition. Without a total each has its own epsilon and
 delta.
+
+A count (with the column), a sum, a mean and a variance of the same column and rows,
+within the same bounds, are one release that is charged once, where that has no larger
+error for any of them: the mean is then the sum by the count. Quantiles of the same rows
+with equal parts ascend.
 
 With a ledger nothing is charged unless all of them fit together, but for those that it
 has an answer to, which cost nothing. Each is a release of its own, as if it had been
@@ -141,7 +148,7 @@ func (o *releaseBatchOptions) readQueries() error {
 		case o.total.Epsilon == 0 && (x.Weight != 0 || x.Error != ""):
 			err = errors.Join(err, errors.New("weight or error is given without --epsilon and --delta, the total to share"))
 		}
-		errs = append(errs, o.about(i, len(o.statistics), err))
+		errs = append(errs, about(o.name(i), len(o.statistics), err))
 	}
 	return errors.Join(errs...)
 }
@@ -183,11 +190,19 @@ func (o *releaseBatchOptions) split(ctx context.Context, adaptive bool) (err err
 		o.statistics[i].Query = o.queries[i]
 	}
 	o.Progress().Watch("splitting the total")
-	o.queries, err = release.Split(ctx, o.total, adaptive, o.statistics, o.source())
+	o.shares, err = release.Split(ctx, o.total, adaptive, o.statistics, o.source())
 	return err
 }
 
-// name is that of a query.
+// eachAlone has every statistic as a query of its own, without a total.
+func (o *releaseBatchOptions) eachAlone() {
+	o.shares = &release.Shares{Queries: o.queries}
+	for i := range o.queries {
+		o.shares.Of = append(o.shares.Of, []int{i})
+	}
+}
+
+// name is that of a statistic.
 func (o *releaseBatchOptions) name(i int) string {
 	if name := o.statistics[i].Name; name != "" {
 		return shell.Printable(name)
@@ -195,14 +210,38 @@ func (o *releaseBatchOptions) name(i int) string {
 	return fmt.Sprintf("query %d", i+1)
 }
 
+// names are those of the statistics that a query answers.
+func (o *releaseBatchOptions) names(query int) string {
+	var names []string
+	for _, i := range o.shares.Of[query] {
+		names = append(names, o.name(i))
+	}
+	return strings.Join(names, ", ")
+}
+
+// together names the statistics that are made of the same noise as another one.
+func (o *releaseBatchOptions) together(i int) (names []string) {
+	for _, of := range o.shares.Of {
+		if !slices.Contains(of, i) {
+			continue
+		}
+		for _, j := range of {
+			if j != i {
+				names = append(names, o.name(j))
+			}
+		}
+	}
+	return names
+}
+
 // about says which query an error is about, if there are several.
-func (o *releaseBatchOptions) about(i, of int, err error) error {
+func about(name string, of int, err error) error {
 	if err == nil || of == 1 {
 		return err
 	}
 	sentences := check.Sentences(err)
 	for j, s := range sentences {
-		sentences[j] = fmt.Sprintf("%s: %s", o.name(i), s)
+		sentences[j] = fmt.Sprintf("%s: %s", name, s)
 	}
 	return check.Errorf("", err, "%s", strings.Join(sentences, "\n"))
 }
@@ -231,6 +270,7 @@ func (o *releaseBatchOptions) run(ctx context.Context) error {
 			}
 		}
 	}
+	o.eachAlone()
 	if o.total.Epsilon != 0 {
 		err := o.split(ctx, book != nil && book.Terms().Adaptive)
 		switch {
@@ -245,6 +285,9 @@ func (o *releaseBatchOptions) run(ctx context.Context) error {
 		return err
 	}
 	answers, err := o.answer(ctx, book, data)
+	if err == nil {
+		answers, err = o.shares.Answers(answers)
+	}
 	if err != nil {
 		return shell.Invalid("noisewright release batch --help", err)
 	}
@@ -254,8 +297,11 @@ func (o *releaseBatchOptions) run(ctx context.Context) error {
 	var rows []shell.Row
 	named := make([]namedAnswer, len(answers))
 	for i, a := range answers {
-		named[i] = namedAnswer{o.statistics[i].Name, a}
+		named[i] = namedAnswer{o.statistics[i].Name, o.together(i), a}
 		rows = append(rows, shell.Row{o.name(i), string(a.Kind)})
+		if len(named[i].Together) > 0 {
+			rows = append(rows, shell.Row{"together", "with " + strings.Join(named[i].Together, " and ") + ": of the same sums with noise, which are charged once; a mean is its sum by its count"})
+		}
 		rows = append(rows, o.rows(a)...)
 	}
 	report := shell.Object{"answers", named}
@@ -269,6 +315,8 @@ func (o *releaseBatchOptions) run(ctx context.Context) error {
 // namedAnswer is an answer with the name of its statistic.
 type namedAnswer struct {
 	Name string `json:"name,omitempty"`
+	// Together are the other statistics that one release answers, which is charged once.
+	Together []string `json:"together,omitempty"`
 	*release.Answer
 }
 
@@ -290,14 +338,15 @@ func (o *releaseBatchOptions) read(ctx context.Context, book *namedLedger) ([]*r
 		return nil, err
 	}
 	defer in.Close()
-	data, errs := make([]*readData, len(o.queries)), make([]error, len(o.queries))
-	pipes, writers := make([]*io.PipeWriter, len(o.queries)), make([]io.Writer, len(o.queries))
+	queries := o.shares.Queries
+	data, errs := make([]*readData, len(queries)), make([]error, len(queries))
+	pipes, writers := make([]*io.PipeWriter, len(queries)), make([]io.Writer, len(queries))
 	var wg sync.WaitGroup
-	for i := range o.queries {
+	for i := range queries {
 		from, to := io.Pipe()
 		pipes[i], writers[i] = to, to
 		wg.Go(func() {
-			data[i], errs[i] = o.readOne(ctx, from, o.queries[i])
+			data[i], errs[i] = o.readOne(ctx, from, queries[i])
 			_, _ = io.Copy(io.Discard, from) // so that all queries say what is wrong with them
 		})
 	}
@@ -312,16 +361,25 @@ func (o *releaseBatchOptions) read(ctx context.Context, book *namedLedger) ([]*r
 	case err != nil:
 		return nil, shell.BadFile(o.data, shell.FileCause(err))
 	}
-	for i := range errs {
-		errs[i] = o.about(i, len(errs), errs[i])
-	}
-	if err := errors.Join(errs...); err != nil {
+	if err := o.aboutData(errs); err != nil {
 		return nil, shell.BadFile(o.data, err)
 	}
 	if o.sameData && book != nil {
 		return data, book.knows(ctx, data[0].digest)
 	}
 	return data, nil
+}
+
+// aboutData joins errors, of which one that is the same for all queries is said once.
+func (o *releaseBatchOptions) aboutData(errs []error) error {
+	same := func(err error) bool { return err != nil && errs[0] != nil && err.Error() == errs[0].Error() }
+	if len(errs) > 1 && !slices.ContainsFunc(errs, func(err error) bool { return !same(err) }) {
+		return errs[0]
+	}
+	for i := range errs {
+		errs[i] = about(o.names(i), len(errs), errs[i])
+	}
+	return errors.Join(errs...)
 }
 
 func (o *releaseBatchOptions) readOne(ctx context.Context, from io.Reader, q release.Query) (*readData, error) {
@@ -391,11 +449,11 @@ func (o *releaseBatchOptions) answer(ctx context.Context, book *namedLedger, dat
 	answers, errs := make([]*release.Answer, len(data)), make([]error, len(data))
 	each := func(l account.Ledger) error {
 		for i, d := range data {
-			a, err := release.Release(ctx, l, d, o.queries[i], source)
+			a, err := release.Release(ctx, l, d, o.shares.Queries[i], source)
 			if errors.Is(err, errPlanned) {
 				err = nil
 			}
-			answers[i], errs[i] = a, o.about(i, len(data), err)
+			answers[i], errs[i] = a, about(o.names(i), len(data), err)
 		}
 		return errors.Join(errs...)
 	}

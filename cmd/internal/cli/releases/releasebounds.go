@@ -27,6 +27,23 @@ func boundFlags(f *shell.Flags, q *release.Query) {
 	f.Unless("bounds", given)
 }
 
+// alsoRows say what else is answered.
+func alsoRows(e release.Estimate) (rows []shell.Row) {
+	if e.Also == nil {
+		return nil
+	}
+	for _, x := range []struct {
+		name string
+		part *release.Part
+	}{{"count", e.Also.Count}, {"sum", e.Also.Sum}, {"mean", e.Also.Mean}} {
+		if x.part != nil {
+			value, lower, upper := rounded(release.Estimate{Value: x.part.Value, Lower: x.part.Lower, Upper: x.part.Upper})
+			rows = append(rows, shell.Row{"its " + x.name, fmt.Sprintf("%s, %s to %s", value, lower, upper)})
+		}
+	}
+	return rows
+}
+
 // boundRows say what values were clipped to, where that is not in the query.
 func boundRows(c *release.Clipped) []shell.Row {
 	if c == nil {
