@@ -163,18 +163,27 @@ func (p *program) beyond(y, out [][]float64, sign int) {
 	}
 }
 
-// learnEnds keeps where a lower program says that the noise ends, or forgets it if one that ended there proves
-// less than it should.
-func (d *designer) learnEnds(l *lower, p *program, g grid, unit, bound float64, complete bool) {
+// learn keeps what a lower program says of the noise, and unlearns what made it prove less than it should.
+func (l *lower) learn(d *designer, p *program, g grid, unit, bound float64, complete bool) (again bool) {
 	const little = 0.1 // of the gap
 	claimed := p.Dual(0)
 	for i := range p.shifts {
 		claimed -= p.delta * p.Price(i)
 	}
+	less := bound < claimed*unit*(1-little*d.Aim())
+	s := &d.lower
 	switch e, ok := l.endsOf(p, unit); {
-	case !g.inner && bound < claimed*unit*(1-little*d.Aim()):
+	case !complete:
+	case less && p.root != nil:
+		s.untie(p, &g)
+		return true
+	case less && !g.inner:
 		d.ends, d.endless = nil, true
-	case ok && complete && !d.endless && bound > 0:
-		d.ends, d.endsFrom = &e, g.k
+	case bound > 0:
+		if ok && !d.endless {
+			d.ends, d.endsFrom = &e, g.k
+		}
+		s.shape, s.untied = &shape{g, p.masses()}, nil
 	}
+	return false
 }
