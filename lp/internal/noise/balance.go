@@ -170,7 +170,10 @@ func (d *designer) advanceAll(ctx context.Context, turn []*side) error {
 	above := d.advance(ctx, &d.upper)
 	wait.Wait()
 	d.lower, d.rounds = c.lower, d.rounds+c.rounds-rounds
-	if d.ends, d.endsFrom = c.ends, c.endsFrom; c.Bound > d.Bound {
+	if d.ends, d.endsFrom = c.ends, c.endsFrom; d.endless || c.endless {
+		d.unend()
+	}
+	if c.Bound > d.Bound {
 		d.dual, d.Bound = c.dual, c.Bound
 	}
 	return cmp.Or(above, below)

@@ -135,6 +135,8 @@ func (d *designer) begin() error {
 		most := int(min(float64(d.Options.MaxCells), float64(d.affordableNodes(d.Loss, 1)), times*far))
 		if dual, level, price := d.chainDual(d.scale(), most); dual != nil {
 			d.keepDual(dual)
+			// Of the prices that are as good, this is the least: one more node has e^ε times it.
+			price *= math.Exp(d.Epsilon)
 			if e, ok := d.endsAt(level, price, price); ok {
 				d.ends, d.endsFrom = &e, 1
 			}
@@ -499,13 +501,11 @@ func (d *designer) solveTied(ctx context.Context, s *side, g grid, margin float6
 		} else if now > 0 {
 			value = min(value, now)
 		}
-		if err != nil || !s.again || s.shape == nil || ctx.Err() != nil {
+		again := s.again || s.loose > 0 && status == solver.StatusInfeasible
+		if err != nil || !again || ctx.Err() != nil {
 			return value, status, err
 		}
-		if s.free && i > most { // without ties
-			return value, status, err
-		}
-		s.free = s.free || i >= most
+		s.free = s.free || i >= most || !s.again
 	}
 }
 

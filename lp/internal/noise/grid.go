@@ -26,6 +26,8 @@ type grid struct {
 	openBelow, openAbove bool
 	// inner: the gain of cells within a sensitivity of an open end does not count.
 	inner bool
+	// ended: it reaches no further than the noise is thought to.
+	ended bool
 }
 
 // events returns the cells [lo, hi) whose gain counts.

@@ -247,14 +247,7 @@ func (l *lower) solve(ctx context.Context, d *designer, g grid) (bound float64, 
 // prove solves one program. The duals of its last relaxation prove a bound even if a limit
 // or a failure stopped the generation.
 func (l *lower) prove(ctx context.Context, d *designer, g grid) (bound float64, err error) {
-	bound, status, err := d.solveTied(ctx, &d.lower, g, 0)
-	if err == nil && !g.inner && d.endless && !g.edges {
-		// The noise does not end there.
-		all := d.extent(&d.lower, g.k)
-		var other float64
-		other, status, err = d.solveTied(ctx, &d.lower, all, 0)
-		bound = max(bound, other)
-	}
+	bound, status, err := d.solveEnded(ctx, &d.lower, g, 0)
 	if err == nil && status == solver.StatusInfeasible && !l.Constraints.None() {
 		return 0, d.conflict(ctx, g.k)
 	}

@@ -186,7 +186,7 @@ func (u upper) layout(g grid, unit, margin float64) layout {
 // is none; the next grid may give one.
 func (u upper) solve(ctx context.Context, d *designer, g grid) (loss float64, err error) {
 	err = meet.Margins(d.Aim(), func(margin float64) (err error) {
-		loss, _, err = d.solveTied(ctx, &d.upper, g, margin)
+		loss, _, err = d.solveEnded(ctx, &d.upper, g, margin)
 		return err
 	})
 	return loss, err
