@@ -27,6 +27,7 @@ import (
 	"github.com/noisewright/noisewright/local"
 	"github.com/noisewright/noisewright/loss"
 	"github.com/noisewright/noisewright/plan"
+	"github.com/noisewright/noisewright/plane"
 	"github.com/noisewright/noisewright/proof"
 	"github.com/noisewright/noisewright/subset"
 	"github.com/noisewright/noisewright/tables"
@@ -352,6 +353,13 @@ func (o *plotOptions) selection(*subset.Selection) (figureOf, error) {
 	}, nil
 }
 
+func (o *plotOptions) plane(n *plane.Noise) (figureOf, error) {
+	if o.values != "" || o.table != "" {
+		return nil, shell.BadInput("", errors.New("values and table are for kernels, want neither with noise in the plane"))
+	}
+	return func(context.Context, proof.Proven) (figure.Picture, error) { return figure.Plane(n), nil }, nil
+}
+
 func statedBy(p dp.Privacy, l loss.Loss) string {
 	return fmt.Sprintf("epsilon = %v, delta = %v, sensitivity = %v and loss = %s", p.Epsilon, p.Delta, p.Sensitivity, l.Name())
 }
@@ -379,6 +387,7 @@ var owns = map[string]own{
 	(*local.Randomizer)(nil).Form().Package: {about: report.Randomizer, figure: figureFor((*plotOptions).randomizer), compare: (*compareOptions).compareRandomizer, mean: (*intervalOptions).meanOfAnswers},
 	(*subset.Selection)(nil).Form().Package: {about: report.Subset, figure: figureFor((*plotOptions).selection), compare: (*compareOptions).compareSets, mean: (*intervalOptions).sharesOfSets},
 	(*counts.Strategy)(nil).Form().Package:  {about: report.Counts, compare: (*compareOptions).compareCounts, mean: (*intervalOptions).countsOfAnswers},
+	(*plane.Noise)(nil).Form().Package:      {about: report.Plane, figure: figureFor((*plotOptions).plane)},
 	(*plan.Plan)(nil).Form().Package:        {figure: figureFor((*plotOptions).plan)},
 }
 
