@@ -31,9 +31,10 @@ type Program struct {
 	// Most, if not 0, is known to be no less than the last variable is at an optimum, which
 	// then is in no row of Total.
 	Most float64
-	// Start and Skip are those of interior.Options.
-	Start []float64
-	Skip  func(limit, term int) bool
+	// Start, Skip, Root and Fall are those of interior.Options. Ties are given up if that fails.
+	Start      []float64
+	Root, Fall []int
+	Skip       func(limit, term int) bool
 	// Generation says how to generate constraints, but for the solver.
 	Generation cuts.Options
 }
@@ -93,6 +94,12 @@ func Fits(masses int, terms int64) bool { return masses <= MostMasses && terms <
 // the methods there are, the error wraps meet.ErrTooFine.
 func Solve(ctx context.Context, o *meet.Options, p *Program, want Want) (*Solution, solver.Status, error) {
 	fits := !o.Generate && p.fits()
+	if p.Root != nil {
+		if solved, status := p.complete(ctx, o, want); status == solver.StatusOptimal || status == solver.StatusLimit {
+			return solved, status, nil
+		}
+		p.Root, p.Fall = nil, nil
+	}
 	var solved *Solution
 	if fits && (p.Complete || o.NewSolver == nil) {
 		const few = 500 // masses, up to which generation takes little time
@@ -160,7 +167,7 @@ func (p *Program) complete(ctx context.Context, o *meet.Options, want Want) (*So
 		all.Index, all.Value = append(all.Index, bound.Index...), append(all.Value, bound.Value...)
 	}
 	for again := mostBreaks; ; again-- {
-		solved := interior.New(problem, interior.Options{Start: start, Skip: p.Skip, Step: o.Step})
+		solved := interior.New(problem, interior.Options{Start: start, Skip: p.Skip, Root: p.Root, Fall: p.Fall, Step: o.Step})
 		s := &Solution{solved, true, p.Total}
 		status, err := solved.Solve(ctx, want.Gap, excess)
 		if err != nil || again == 0 {

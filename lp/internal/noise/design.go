@@ -77,11 +77,16 @@ type designer struct {
 type side struct {
 	bound  bound
 	grid   grid
-	reach  float64 // half-width in sensitivities
-	value  float64 // what the last program achieved; 0: nothing
-	missed float64 // estimate of what finer grids can still gain
-	same   int     // programs with cells of single points
-	closed error   // why no more of its programs are solved, if not
+	reach  float64   // half-width in sensitivities
+	value  float64   // what the last program achieved; 0: nothing
+	missed float64   // estimate of what finer grids can still gain
+	same   int       // programs with cells of single points
+	shape  *shape    // of the last program; nil: nothing to tell ties from
+	loose  float64   // unknowns per cell of a sensitivity of the last program with ties
+	untied []float64 // where it was wrong, in sensitivities
+	free   bool      // ties were wrong
+	again  bool      // the last program says so
+	closed error     // why no more of its programs are solved, if not
 	took   time.Duration
 	slows  float64 // the power of nK that the time of the next program is expected to grow with
 	// certify is the part of took in which what it gave was made and certified.
@@ -98,6 +103,7 @@ func newDesigner(p dp.Problem, s *meet.Search) (*designer, error) {
 	if err != nil {
 		return nil, check.Errorf("lp", nil, "%w", err)
 	}
+	m.bits = pointsBits(s.Options.Gap)
 	d := &designer{model: m, Search: *s, proves: p}
 	d.upper.bound, d.lower.bound = upper{m}, &lower{model: m}
 	return d, nil
@@ -129,6 +135,8 @@ func (d *designer) begin() error {
 		most := int(min(float64(d.Options.MaxCells), float64(d.affordableNodes(d.Loss, 1)), times*far))
 		if dual, level, price := d.chainDual(d.scale(), most); dual != nil {
 			d.keepDual(dual)
+			// Of the prices that are as good, this is the least: one more node has e^ε times it.
+			price *= math.Exp(d.Epsilon)
 			if e, ok := d.endsAt(level, price, price); ok {
 				d.ends, d.endsFrom = &e, 1
 			}
@@ -178,6 +186,8 @@ const (
 	farApart   = 0.1  // the gap from which estimates of what sides miss are good for nothing
 	idleShare  = 0.2  // a side that can gain less than this share of the gap waits
 	cheapShare = 0.1  // unless its program takes less than this share of the work of the other one's
+	fineFrom   = 1e-3 // the gap below which programs are solved less closely,
+	fineShare  = 3    // by so much
 	worthless  = 0.02 // and one that gains less than this is not refined at all
 )
 
@@ -287,7 +297,7 @@ func (d *designer) worth() (upper, lower float64) {
 	if !d.Options.Generate {
 		// A program that costs little beside the last one of the other side is worth more
 		// than an estimate of what it gains.
-		if u, l := d.work(d.upper.grid), d.work(d.lower.grid); upper == 0 && u < cheapShare*l {
+		if u, l := d.workOf(&d.upper, d.upper.grid), d.workOf(&d.lower, d.lower.grid); upper == 0 && u < cheapShare*l {
 			upper = left / 2
 		} else if lower == 0 && l < cheapShare*u {
 			lower = left / 2
@@ -405,10 +415,10 @@ func (d *designer) advance(ctx context.Context, s *side) error {
 	switch {
 	case g.n > d.Options.MaxCells:
 		return check.Errorf("lp", meet.ErrLimit, "%d cells are needed, max-cells = %d", g.n, d.Options.MaxCells)
-	case int64(g.n)*int64(g.k) > mostWork, d.Options.NewSolver == nil && !d.fits(g):
+	case int64(g.n)*int64(g.k) > mostWork, d.Options.NewSolver == nil && !d.fits(g) && d.unknowns(s, g) == d.masses(g):
 		return tooFine(g)
 	}
-	if d.hopeless(g) {
+	if d.hopeless(s, g) {
 		s.closed = check.Errorf("lp", meet.ErrLimit, "a linear program of %d cells would not be done in time", g.n)
 		return nil
 	}
@@ -441,9 +451,10 @@ func slowing(before, took time.Duration, ratio float64) float64 {
 
 // hopeless reports whether a program would not end in the time that is left, however
 // easy: solving takes time like the square of the cells at least.
-func (d *designer) hopeless(g grid) bool {
+func (d *designer) hopeless(s *side, g grid) bool {
 	const perSquare = 1e-7 // seconds
-	least := perSquare * float64(g.n) * float64(g.n)
+	n := float64(g.n) * float64(d.unknowns(s, g)) / float64(max(d.masses(g), 1))
+	least := perSquare * n * n
 	return d.Options.TimeLimit > 0 && d.table != nil && least > d.Left().Seconds()
 }
 
@@ -451,8 +462,11 @@ func (d *designer) hopeless(g grid) bool {
 func (d *designer) solve(ctx context.Context, s *side, g grid, margin float64) (value float64, status solver.Status, err error) {
 	unit := d.scale()
 	l := s.bound.layout(g, unit, margin)
+	d.tie(s, &l, g)
 	want := s.bound.effort(d.Aim(), margin)
-	want.Gap = meet.StallShare * d.Aim()
+	if want.Gap = meet.StallShare * d.Aim(); d.Aim() < fineFrom {
+		want.Gap *= fineShare // the last digits take most iterations, where the grid is fine
+	}
 	prog, status, err := l.solve(ctx, &d.Options, g, want)
 	if errors.Is(err, meet.ErrTooFine) {
 		err = tooFine(g)
@@ -474,6 +488,25 @@ func (d *designer) solve(ctx context.Context, s *side, g grid, margin float64) (
 		return value, status, meet.ErrLimit
 	}
 	return value, status, cmp.Or(err, refused)
+}
+
+// solveTied is solve, again as long as masses were tied that should not have been.
+func (d *designer) solveTied(ctx context.Context, s *side, g grid, margin float64) (value float64, status solver.Status, err error) {
+	const most = 3 // times that some are untied before all are
+	for i := 0; ; i++ {
+		s.again = false
+		now, status, err := d.solve(ctx, s, g, margin)
+		if value == 0 || s == &d.lower {
+			value = max(value, now)
+		} else if now > 0 {
+			value = min(value, now)
+		}
+		again := s.again || s.loose > 0 && status == solver.StatusInfeasible
+		if err != nil || !again || ctx.Err() != nil {
+			return value, status, err
+		}
+		s.free = s.free || i >= most || !s.again
+	}
 }
 
 func tooFine(g grid) error {

@@ -37,7 +37,7 @@ func (p *program) dual(g grid, unit float64) *tables.Dual {
 		d.Exponent++
 	}
 	scale := math.Ldexp(unit, -d.Exponent)
-	repaired := p.repaired()
+	repaired, _ := p.repaired(&g)
 	before, after := p.outwards(repaired)
 	for i, y := range repaired {
 		start := p.first
@@ -127,9 +127,10 @@ func (p *program) isMirrored() bool {
 // short of the others. Lowering y_{k,i+k} by d/e^ε makes up for a shortage of d at cell i and makes
 // one of d/e^ε at cell i+k, which lies further in. Going from the outside inwards, shortages shrink
 // by e^ε per sensitivity, as the masses grow.
-func (p *program) repaired() [][]float64 {
+// It returns the worst shortage that is left, too.
+func (p *program) repaired(g *grid) (y [][]float64, worst float64) {
 	n := len(p.variable)
-	y := make([][]float64, len(p.shifts))
+	y = make([][]float64, len(p.shifts))
 	own, from := make([]float64, n), make([]float64, n)
 	for i, k := range p.shifts {
 		if p.Price(i) == 0 {
@@ -167,6 +168,13 @@ func (p *program) repaired() [][]float64 {
 		}
 		return by
 	}
+	if p.root != nil {
+		p.off = p.untangled(g, y, coefficient, func(i, j int, by float64) {
+			y[i][j] += by
+			own[j] += by
+			from[j-p.shifts[i]] += by
+		})
+	}
 	level := p.Dual(0) // the price of the total mass, which all cells with mass have at an optimum
 	for _, i := range p.fromOutside() {
 		short := level - coefficient(i)
@@ -183,7 +191,10 @@ func (p *program) repaired() [][]float64 {
 			}
 		}
 	}
-	return y
+	for i := range n {
+		worst = max(worst, level-coefficient(i))
+	}
+	return y, worst
 }
 
 // chain returns the multipliers of a shift by the tail of the cells that gain on those further out, up to the

@@ -3,9 +3,11 @@
 package noise
 
 import (
+	"context"
 	"math"
 	"slices"
 
+	"github.com/noisewright/noisewright/internal/solver"
 	"github.com/noisewright/noisewright/loss"
 )
 
@@ -63,7 +65,8 @@ func (m *model) endsAt(level, below, above float64) (e ends, ok bool) {
 		return side * out
 	}
 	e = ends{end(-1, below), end(1, above)}
-	return e, !math.IsInf(e.to, 0) && !math.IsInf(e.from, 0)
+	const steps = 1 // sensitivities that noise may be narrower by than truncated Laplace noise, which has none
+	return e, !math.IsInf(e.to, 0) && !math.IsInf(e.from, 0) && e.to-e.from >= 2*SupportBound(m.Problem)-steps
 }
 
 // mostReach bounds the reach of programs, in sensitivities.
@@ -95,7 +98,7 @@ func (d *designer) extent(s *side, k int) grid {
 	if first <= g.first || last >= g.first+g.n-1 || last-first < k {
 		return g
 	}
-	g.first, g.n, g.inner = first, last-first+1, false
+	g.first, g.n, g.inner, g.ended = first, last-first+1, false, true
 	return g
 }
 
@@ -163,18 +166,50 @@ func (p *program) beyond(y, out [][]float64, sign int) {
 	}
 }
 
-// learnEnds keeps where a lower program says that the noise ends, or forgets it if one that ended there proves
-// less than it should.
-func (d *designer) learnEnds(l *lower, p *program, g grid, unit, bound float64, complete bool) {
+// learn keeps what a lower program says of the noise, and unlearns what made it prove less than it should.
+func (l *lower) learn(d *designer, p *program, g grid, unit, bound float64, complete bool) (again bool) {
 	const little = 0.1 // of the gap
 	claimed := p.Dual(0)
 	for i := range p.shifts {
 		claimed -= p.delta * p.Price(i)
 	}
+	less := bound < claimed*unit*(1-little*d.Aim())
+	s := &d.lower
 	switch e, ok := l.endsOf(p, unit); {
-	case !g.inner && bound < claimed*unit*(1-little*d.Aim()):
-		d.ends, d.endless = nil, true
-	case ok && complete && !d.endless && bound > 0:
-		d.ends, d.endsFrom = &e, g.k
+	case !complete:
+	case less && p.root != nil:
+		s.untie(p, &g)
+		return true
+	case less && !g.inner:
+		d.unend()
+	case bound > 0:
+		if ok && !d.endless {
+			d.ends, d.endsFrom = &e, g.k
+		}
+		s.shape, s.untied = &shape{g, p.masses()}, nil
 	}
+	return false
+}
+
+// unend forgets where noise ends, for good.
+func (d *designer) unend() { d.ends, d.endless = nil, true }
+
+// solveEnded is solveTied, again on a grid that reaches far if the noise does not end where it was thought to.
+func (d *designer) solveEnded(ctx context.Context, s *side, g grid, margin float64) (value float64, status solver.Status, err error) {
+	value, status, err = d.solveTied(ctx, s, g, margin)
+	if err != nil || !g.ended || ctx.Err() != nil || value > 0 && !d.endless {
+		return value, status, err
+	}
+	d.unend()
+	all := s.bound.extent(g.k, s.reach)
+	if g.edges {
+		all.edges, all.n = true, all.n-1
+	}
+	far, status, err := d.solveTied(ctx, s, all, margin)
+	if s == &d.lower || value == 0 {
+		far = max(far, value)
+	} else if far == 0 {
+		far = value
+	}
+	return far, status, err
 }

@@ -26,6 +26,8 @@ type grid struct {
 	openBelow, openAbove bool
 	// inner: the gain of cells within a sensitivity of an open end does not count.
 	inner bool
+	// ended: it reaches no further than the noise is thought to.
+	ended bool
 }
 
 // events returns the cells [lo, hi) whose gain counts.
@@ -61,11 +63,11 @@ func (g grid) center(i int) float64 {
 }
 
 // realCells chooses the granularity and the points per cell of a real query: g =
-// 2^e with m = ⌈Δ/g⌉ ≥ K·2^16 points per sensitivity, and S the least odd
-// number with K·S ≥ m, so that K·S/m − 1 ≤ 2/2^16.
-func realCells(sensitivity float64, k int) tables.Grid {
+// 2^e with m = ⌈Δ/g⌉ ≥ K·2^bits points per sensitivity, and S the least odd
+// number with K·S ≥ m, so that K·S/m − 1 ≤ 2/2^bits.
+func realCells(sensitivity float64, k, bits int) tables.Grid {
 	_, exp := math.Frexp(sensitivity / float64(k))
-	e := exp - 1 - minPointsBits
+	e := exp - 1 - bits
 	step := tables.Grid{GranularityExponent: e}.Step()
 	// ⌈⌈Δ/g⌉/K⌉ = ⌈Δ/(gK)⌉ for integers K.
 	s := ceilQuo(sensitivity, step.Mul(step, new(big.Rat).SetInt64(int64(k)))).Int64()
@@ -73,8 +75,14 @@ func realCells(sensitivity float64, k int) tables.Grid {
 }
 
 // minPointsBits: at least 2^16 grid points per cell keep the rounding of K·S to
-// the sensitivity below 2^-15 of it.
+// the sensitivity below 2^-15 of it, which moves the loss by a small share of a usual gap.
 const minPointsBits = 16
+
+// pointsBits returns how many points cells should have for a gap, as a power of 2.
+func pointsBits(gap float64) int {
+	const usual = 1e-3
+	return minPointsBits + max(0, int(math.Ceil(math.Log2(usual/gap))))
+}
 
 func ceilQuo(x float64, y *big.Rat) *big.Int {
 	r := exact.Rational(x)

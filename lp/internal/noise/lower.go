@@ -247,7 +247,7 @@ func (l *lower) solve(ctx context.Context, d *designer, g grid) (bound float64, 
 // prove solves one program. The duals of its last relaxation prove a bound even if a limit
 // or a failure stopped the generation.
 func (l *lower) prove(ctx context.Context, d *designer, g grid) (bound float64, err error) {
-	bound, status, err := d.solve(ctx, &d.lower, g, 0)
+	bound, status, err := d.solveEnded(ctx, &d.lower, g, 0)
 	if err == nil && status == solver.StatusInfeasible && !l.Constraints.None() {
 		return 0, d.conflict(ctx, g.k)
 	}
@@ -264,6 +264,6 @@ func (l *lower) prove(ctx context.Context, d *designer, g grid) (bound float64, 
 // certify certifies the bound that the multipliers prove, complete or not.
 func (l *lower) certify(d *designer, p *program, g grid, unit float64, complete bool) (float64, error) {
 	bound := d.keepDual(p.dual(g, unit))
-	d.learnEnds(l, p, g, unit, bound, complete)
+	d.lower.again = l.learn(d, p, g, unit, bound, complete)
 	return bound, nil
 }

@@ -25,6 +25,8 @@ type model struct {
 	// query; 0: the query is real.
 	points int64
 	unit   *big.Rat // the distance of these points
+	// bits are those of pointsBits.
+	bits int
 	// spread: the noise of the query is rounded to multiples of it, for a query on these; nil: it is not.
 	spread *big.Rat
 	// peak is about where the best density is largest, in sensitivities.
@@ -60,7 +62,7 @@ type moment struct {
 }
 
 func newModel(p dp.Problem) (*model, error) {
-	m := &model{Problem: p}
+	m := &model{Problem: p, bits: minPointsBits}
 	m.folded = p.Loss != nil && (p.Loss.Symmetric() || p.Constraints.Symmetric) && p.Constraints.Mirrored()
 	if !m.folded && p.Loss != nil && p.Constraints.Unbiased && p.Constraints.Mirrored() {
 		m.slope, m.folded = slopeOf(p.Loss, p.Sensitivity)

@@ -44,6 +44,9 @@ type layout struct {
 	// outside, if not nil, returns what one unit of mass costs in the i-th cell, beyond the ends: multipliers
 	// there follow from those inside.
 	outside func(i int) float64
+	// root and fall, if not nil, tie variables as those of interior.Options do, towards the peak.
+	root, fall []int
+	peak       float64
 	// decreasing lists pairs (inner, outer) of variables: p_inner ≥ p_outer.
 	decreasing [][2]int
 	// moments are further linear constraints.
@@ -138,6 +141,7 @@ func (l *layout) limits() []cuts.Limit {
 type program struct {
 	layout
 	*engine.Solution
+	off []int // the cells that were tied and should not have been
 }
 
 // Tuning of the constraint generation; any values give correct results: at most 1/8
@@ -148,7 +152,7 @@ var shiftBatch = cuts.Batch{Least: 2, Share: 8, Worst: 0.2, Spread: true}
 func (l *layout) solve(ctx context.Context, o *meet.Options, g grid, want engine.Want) (*program, solver.Status, error) {
 	n := len(l.variable)
 	p := &engine.Program{
-		Problem: l.problem(), Complete: true, Start: l.start,
+		Problem: l.problem(), Complete: true, Start: l.start, Root: l.root, Fall: l.fall,
 		Generation: cuts.Options{
 			Batch: shiftBatch, Settle: l.settle,
 			Expect: func() (mass []float64, limits []int, slack float64) { return l.expected(g.k) },
@@ -170,7 +174,8 @@ func (l *layout) solve(ctx context.Context, o *meet.Options, g grid, want engine
 	if solution == nil {
 		return nil, status, err
 	}
-	return &program{*l, solution}, status, err
+	l.root, l.fall = p.Root, p.Fall // they may have been given up
+	return &program{layout: *l, Solution: solution}, status, err
 }
 
 // expected returns the masses and the shifts that are expected to matter: the scale of the variables, and the shifts by a

@@ -50,7 +50,7 @@ func (m *model) findCurvature() float64 {
 		scale = min(scale, (SupportBound(m.Problem)+0.5)/3)
 	}
 	const fine, k = 64, 8
-	plain := &model{Problem: m.Problem}
+	plain := &model{Problem: m.Problem, bits: minPointsBits}
 	above, below := upper{plain}, &lower{model: plain}
 	g := above.cells(k)
 	from := -8 * fine

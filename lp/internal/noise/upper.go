@@ -21,7 +21,7 @@ type upper struct{ *model }
 func (u upper) cells(k int) grid {
 	g := grid{k: k}
 	if u.points == 0 {
-		g.table = realCells(u.Sensitivity, k)
+		g.table = realCells(u.Sensitivity, k, u.bits)
 		return g
 	}
 	s := (u.points + int64(k) - 1) / int64(k)
@@ -186,7 +186,7 @@ func (u upper) layout(g grid, unit, margin float64) layout {
 // is none; the next grid may give one.
 func (u upper) solve(ctx context.Context, d *designer, g grid) (loss float64, err error) {
 	err = meet.Margins(d.Aim(), func(margin float64) (err error) {
-		loss, _, err = d.solve(ctx, &d.upper, g, margin)
+		loss, _, err = d.solveEnded(ctx, &d.upper, g, margin)
 		return err
 	})
 	return loss, err
@@ -199,6 +199,16 @@ func (u upper) certify(d *designer, p *program, g grid, _ float64, complete bool
 		return 0, nil
 	}
 	atom := p.atomOf(p.Masses())
+	if d.upper.again = false; p.root != nil {
+		const little = 0.1 // of the gap
+		_, short := p.repaired(&g)
+		d.upper.again = short > little*d.Aim()*p.Dual(0)
+	}
+	if d.upper.again {
+		d.upper.untie(p, &g)
+	} else {
+		d.upper.shape, d.upper.untied = &shape{g, p.masses()}, nil
+	}
 	if masses, ok := u.dropCostly(p); ok {
 		if t, err := u.makeTable(g, masses, atom); err == nil {
 			return d.keepTable(t), nil

@@ -27,8 +27,10 @@ var ErrFailed = errors.New("the interior point method gave up")
 type Program struct {
 	cuts.Problem
 	Options
-	runs   [][]run // of each limit
-	terms  int     // of all limits
+	tied
+	full   cuts.Problem // before ties
+	runs   [][]run      // of each limit
+	terms  int          // of all limits
 	place  [][]int32
 	alone  [][]entry // of each limit: what counts as it is
 	equal  []row     // the equations
@@ -37,7 +39,7 @@ type Program struct {
 	rounds int
 }
 
-// Options say how to solve a Program. None of them changes its optimum.
+// Options say how to solve a Program. None of them but ties changes its optimum.
 type Options struct {
 	// Start holds masses to start from, above 0, up to a common factor. They are best
 	// where they keep all limits with some slack.
@@ -46,6 +48,9 @@ type Options struct {
 	// They are left out; if masses break limits then, the program is solved again with
 	// all terms. Multipliers prove a bound in any case.
 	Skip func(limit, term int) bool
+	// Root and Fall, if not nil, tie variables, but for those after them: v is to be Ratio^−Fall[v] times
+	// Root[v], which is its own root. That may raise the optimum, and leaves out terms of tied masses.
+	Root, Fall []int
 	// Step, if not nil, is called with the multiplications of every iteration.
 	Step func(work float64)
 }
@@ -67,7 +72,8 @@ type row struct {
 // New states a program.
 func New(p cuts.Problem, o Options) *Program {
 	out := &Program{Problem: p, Options: o}
-	for i, r := range p.Rows {
+	out.reduce()
+	for i, r := range out.Rows {
 		merged := merge(r)
 		if r.Lower == r.Upper {
 			if r.Lower == 0 && !slices.ContainsFunc(merged, func(e entry) bool { return e.value != 0 }) {
@@ -106,16 +112,20 @@ func (p *Program) lay(skip func(limit, term int) bool) {
 	for k, l := range p.Limits {
 		alone := cuts.Row{Index: slices.Clone(p.Common)}
 		p.place[k] = make([]int32, len(l.Gain))
+		if p.root != nil {
+			p.alone = append(p.alone, merge(p.layTied(k, skip)))
+			continue
+		}
 		for j, u := range l.Gain {
 			v := l.Lose[j]
-			p.place[k][j] = -1
+			p.place[k][j] = never
 			switch {
 			case v < 0:
 				alone.Index = append(alone.Index, u)
 			case u == v || skip != nil && skip(k, j):
 			default:
 				p.place[k][j] = int32(p.terms)
-				p.runs[k] = extend(p.runs[k], p.terms, u, v, n)
+				p.runs[k] = extend(p.runs[k], p.terms, term{u, v, 1, p.Ratio}, n)
 				p.terms++
 			}
 		}
@@ -194,9 +204,9 @@ const (
 // broken reports whether the masses break limits, with all their terms, by more than is
 // wanted, at the prices of the limits or relative to Delta.
 func (p *Program) broken(gap, excess float64) bool {
-	cost := 0.0
+	cost, masses := 0.0, p.Masses()
 	for k := range p.Limits {
-		sum := p.Divergence(k, p.Masses())
+		sum := p.full.Divergence(k, masses)
 		if sum > p.Delta*(1+excess) {
 			return true
 		}
@@ -206,7 +216,7 @@ func (p *Program) broken(gap, excess float64) bool {
 }
 
 // Masses returns those of the last iteration, by variable.
-func (p *Program) Masses() []float64 { return p.state.p }
+func (p *Program) Masses() []float64 { return p.expanded(p.state.p) }
 
 // Value returns what they cost.
 func (p *Program) Value() float64 { return p.state.primal }
@@ -236,11 +246,11 @@ func (p *Program) Price(limit int) float64 { return p.state.eta[limit] }
 // Multiplier returns by how much the optimum would fall per unit of slack in a term of a
 // limit, from 0 to the limit's price.
 func (p *Program) Multiplier(limit, j int) float64 {
-	if p.Limits[limit].Lose[j] < 0 {
-		return p.Price(limit)
-	}
 	i := p.place[limit][j]
-	if i < 0 {
+	switch {
+	case p.Limits[limit].Lose[j] < 0 || i == always:
+		return p.Price(limit)
+	case i == never:
 		return 0
 	}
 	return min(p.state.y[i], p.Price(limit))

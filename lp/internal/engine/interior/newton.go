@@ -91,10 +91,11 @@ func (s *state) collect(k int) {
 		s.weigh(r.first, f)
 		s.spread(r, f, 1)
 		inverse := s.inverse[r.first : r.first+r.count]
-		add(s.more[r.gain:], inverse, 1)
-		add(s.more[r.lose:], inverse, s.Ratio*s.Ratio)
+		square, cross := r.f*r.f, r.f*r.f*r.ratio
+		add(s.more[r.gain:], inverse, square)
+		add(s.more[r.lose:], inverse, cross*r.ratio)
 		for i, at := range s.offset[r.first : r.first+r.count] {
-			m[at] -= float64(s.Ratio * inverse[i])
+			m[at] -= float64(cross * inverse[i])
 		}
 	}
 	clear(s.band)

@@ -6,7 +6,11 @@ package interior
 // masses twice, backwards and then forwards: term first+i gains at gain+i and loses at
 // lose+i. Of a shift of noise on cells, folded or not, there are few runs and long ones, so
 // that loops go over vectors without indices.
-type run struct{ first, count, gain, lose int }
+type run struct {
+	first, count, gain, lose int
+
+	f, ratio float64 // of every term
+}
 
 // variable returns the variable at a place of a vector of n masses that holds them twice.
 func variable(place, n int) int {
@@ -17,18 +21,18 @@ func variable(place, n int) int {
 }
 
 // extend returns the runs with one more term.
-func extend(runs []run, term, gain, lose, n int) []run {
+func extend(runs []run, first int, t term, n int) []run {
 	if len(runs) > 0 {
 		last := &runs[len(runs)-1]
-		g, gains := follows(last.gain, last.count, gain, n)
-		l, loses := follows(last.lose, last.count, lose, n)
-		if gains && loses {
+		g, gains := follows(last.gain, last.count, t.gain, n)
+		l, loses := follows(last.lose, last.count, t.lose, n)
+		if gains && loses && last.f == t.f && last.ratio == t.ratio {
 			last.gain, last.lose = g, l
 			last.count++
 			return runs
 		}
 	}
-	return append(runs, run{term, 1, n + gain, n + lose})
+	return append(runs, run{first, 1, n + t.gain, n + t.lose, t.f, t.ratio})
 }
 
 // follows returns the place from which a variable comes after so many: the only one of a run may as

@@ -30,7 +30,7 @@ func holds(t *testing.T, gains, loses []int, n int) []run {
 	t.Helper()
 	var runs []run
 	for i := range gains {
-		runs = extend(runs, i, gains[i], loses[i], n)
+		runs = extend(runs, i, term{gains[i], loses[i], 1, 2}, n)
 	}
 	next := 0
 	for _, r := range runs {

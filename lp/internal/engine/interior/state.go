@@ -124,15 +124,20 @@ func (s *state) centered(i int, g, eta, mu float64) {
 // compare returns the g of a run, from the masses twice.
 func (s *state) compare(r run) []float64 {
 	g := s.scratch[:r.count]
-	compare(g, s.masses[r.gain:], s.masses[r.lose:], s.Ratio)
+	compare(g, s.masses[r.gain:], s.masses[r.lose:], r.ratio)
+	if r.f != 1 {
+		for i := range g {
+			g[i] *= r.f
+		}
+	}
 	return g
 }
 
 // spread adds what the terms of a run have, times f, to the sums of what they gain, and
-// Ratio times as much less to those of what they lose.
+// as much less, by their ratio, to those of what they lose.
 func (s *state) spread(r run, x []float64, f float64) {
-	add(s.sums[r.gain:], x, f)
-	add(s.sums[r.lose:], x, -f*s.Ratio)
+	add(s.sums[r.gain:], x, f*r.f)
+	add(s.sums[r.lose:], x, -f*r.f*r.ratio)
 }
 
 // startGap is the sum of all products at the start, where costs are about 1: it took the fewest
