@@ -44,6 +44,7 @@ var arrows = map[string][]string{
 	"kernels":          {"internal/formfile", "dp", "loss", "proof", "internal/exact", "internal/check", "internal/strictjson"},
 	"local":            {"internal/formfile", "dp", "loss", "proof", "internal/exact", "internal/check", "internal/strictjson"},
 	"counts":           {"internal/concentration", "internal/formfile", "dp", "loss", "proof", "internal/exact", "internal/check", "internal/strictjson"},
+	"ball":             {"internal/formfile", "dp", "loss", "proof", "internal/exact", "internal/check", "internal/strictjson"},
 	"subset":           {"internal/formfile", "internal/keyed", "dp", "loss", "proof", "internal/exact", "internal/check", "internal/strictjson"},
 	"sampler": {
 		"sampler/internal/rank", "sampler/internal/chacha8", "tables", "proof", "dp",
@@ -62,8 +63,8 @@ var arrows = map[string][]string{
 
 	// The designer: what asks for a design, what designs each form, what they share.
 	"lp": {
-		"internal/solver", "lp/internal/meet", "lp/internal/noise", "lp/internal/kernel", "lp/internal/cells", "lp/internal/local", "lp/internal/counts",
-		"tables", "kernels", "cells", "local", "counts", "dp", "loss", "internal/exact", "internal/check",
+		"internal/solver", "lp/internal/meet", "lp/internal/noise", "lp/internal/kernel", "lp/internal/cells", "lp/internal/local", "lp/internal/counts", "lp/internal/ball",
+		"tables", "kernels", "cells", "local", "counts", "ball", "dp", "loss", "internal/exact", "internal/check",
 	},
 	"lp/internal/meet":            {"internal/solver", "proof", "tables", "dp", "internal/check"},
 	"lp/internal/noise":           {"lp/internal/engine", "lp/internal/engine/cuts", "lp/internal/meet", "lp/internal/noise/staircase", "internal/solver", "proof", "tables", "tables/shapes", "dp", "loss", "internal/exact", "internal/check"},
@@ -71,6 +72,7 @@ var arrows = map[string][]string{
 	"lp/internal/kernel":          {"lp/internal/engine", "lp/internal/engine/cuts", "lp/internal/meet", "lp/internal/noise", "internal/solver", "tables", "kernels", "dp", "loss", "internal/exact", "internal/check"},
 	"lp/internal/cells":           {"lp/internal/engine", "lp/internal/engine/cuts", "lp/internal/meet", "lp/internal/noise", "internal/solver", "proof", "cells", "dp", "loss", "internal/exact", "internal/check"},
 	"lp/internal/local":           {"lp/internal/engine", "lp/internal/engine/cuts", "lp/internal/engine/ratio", "lp/internal/meet", "internal/solver", "proof", "local", "loss", "internal/exact", "internal/check"},
+	"lp/internal/ball":            {"ball", "proof", "lp/internal/engine/cuts", "lp/internal/engine/interior", "internal/solver", "internal/check"},
 	"lp/internal/counts":          {"counts", "internal/exact", "internal/check", "gonum.org/v1/gonum/mat"},
 	"lp/internal/engine":          {"lp/internal/engine/cuts", "lp/internal/engine/interior", "lp/internal/meet", "internal/solver", "internal/check"},
 	"lp/internal/engine/cuts":     {"internal/solver", "internal/check"},
@@ -179,7 +181,7 @@ var arrows = map[string][]string{
 	"internal/strictjson": {"internal/check"},
 	"internal/files":      {"internal/check"},
 	// What a mechanism of any form is and has. Forms do not import each other.
-	"proof/forms": {"proof", "tables", "kernels", "cells", "local", "subset", "counts", "plan"},
+	"proof/forms": {"proof", "tables", "kernels", "cells", "local", "subset", "counts", "plan", "ball"},
 	"proof":       {"internal/formfile", "dp", "loss", "internal/exact", "internal/check", "internal/strictjson", "internal/files"},
 	"internal":    {}, // this test
 }
