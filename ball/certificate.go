@@ -104,7 +104,10 @@ func (s *Spec) delta(m *proof.Meter) *big.Rat {
 	}
 	delta := new(big.Rat).SetFrac(excess, new(big.Int).Lsh(unit, exact.RatioBits+volumeBits+places))
 	delta.Add(delta, new(big.Rat).SetInt(new(big.Int).SetUint64(atom)))
-	return delta.Quo(delta, new(big.Rat).SetInt(total))
+	if delta.Quo(delta, new(big.Rat).SetInt(total)); delta.Cmp(big.NewRat(1, 1)) > 0 {
+		delta.SetInt64(1)
+	}
+	return delta
 }
 
 // densities returns those of rings 1, 2, …, each rounded down to a multiple of 2^-places: of each ball

@@ -31,16 +31,8 @@ const (
 
 // Design returns noise on balls with nearly the least expected loss of all noise whose density falls with
 // the norm; never more than by some parts in ten thousand above noise of the density exp(−ε·norm/Δ). The error
-// wraps dp.ErrInvalid, or is that of the context.
+// wraps dp.ErrInvalid, or is that of the context. The problem is valid, with a delta above 0.
 func Design(ctx context.Context, p ball.Problem) (*ball.Verified, error) {
-	errs := check.In("lp")
-	if err := p.Validate(); err != nil {
-		return nil, err
-	}
-	errs.If(p.Delta == 0, "delta", 0, "a probability above 0: balls have an end")
-	if !errs.None() {
-		return nil, errs.Err()
-	}
 	d, err := newDesign(p)
 	if err != nil {
 		return nil, err
