@@ -240,8 +240,10 @@ type fileCertificate struct{ Claims }
 func (n *Noise) Encode(w io.Writer) error {
 	s := &n.spec
 	return form.Encode(w, file{
-		form.File.Name, form.File.Version, s.Dimension, s.Privacy, formfile.Loss{Name: s.Loss.Name()},
-		s.StepExponent, s.Radii, s.Weights, fileCertificate{s.Claims},
+		form.File.Name, form.File.Version, s.Dimension, s.Privacy,
+		formfile.Loss{Name: s.Loss.Name()},
+		s.StepExponent, s.Radii, s.Weights,
+		fileCertificate{s.Claims},
 	})
 }
 

@@ -55,7 +55,7 @@ func inCell(p []int64, radius float64, depth int) float64 {
 		for _, c := range center {
 			c = math.Abs(c)
 			near += math.Pow(max(0, c-half), 2)
-			far += math.Pow(c+half, 2)
+			far += (c + half) * (c + half)
 		}
 		switch {
 		case far <= radius*radius:

@@ -30,54 +30,42 @@ func TestDesignBall(t *testing.T) {
 	for _, c := range []struct {
 		d              int
 		epsilon, delta float64
-		square, norm   float64 // 0: none was found
+		power, want    float64 // 0: none was found
 	}{
-		{2, 1, 1e-6, 5.955, 1.9862},
-		{2, 1, 0.1, 2.1226, 1.2728},
-		{2, 2, 1e-3, 1.3862, 0},
-		{2, 3, 1e-6, 0.5706, 0},
-		{2, 5, 1e-6, 0.14096, 0.2656},
-		{2, 5, 0.01, 0.13539, 0.2616},
-		{2, 10, 1e-5, 0.007923, 0.0459},
-		{3, 1, 1e-6, 12, 2.9960},
-		{3, 1, 0.1, 3.3772, 1.6762},
-		{3, 5, 1e-6, 0.3503, 0.4785},
-		{3, 5, 0.01, 0.3172, 0.4580},
-		{3, 8, 1e-6, 0.0740, 0},
-		{3, 10, 1e-5, 0.02895, 0.116},
-		{5, 1, 1e-6, 30, 4.9975},
-		{5, 1, 0.1, 5.800, 2.2772},
-		{5, 5, 1e-6, 1.071, 0.9240},
-		{5, 5, 0.01, 0.8326, 0.8186},
-		{5, 8, 1e-6, 0.291, 0},
-		{5, 10, 1e-5, 0.1322, 0.3028},
-		{4, 3, 0.01, 0, 0},
-		{8, 1, 1e-10, 0, 0},
-		{2, 0.1, 1e-6, 0, 0},
-		{7, 20, 1e-9, 0, 0},
+		{2, 1, 1e-6, 2, 5.955},
+		{2, 1, 0.1, 1, 1.2728},
+		{2, 5, 0.01, 2, 0.13539},
+		{2, 10, 1e-5, 1, 0.0459},
+		{3, 1, 0.1, 2, 3.3772},
+		{3, 5, 0.01, 1, 0.4580},
+		{3, 10, 1e-5, 2, 0.02895},
+		{5, 5, 1e-6, 1, 0.9240},
+		{5, 8, 1e-6, 2, 0.291},
+		{8, 1, 1e-10, 2, 0},
+		{2, 0.1, 1e-6, 1, 0},
+		{7, 20, 1e-9, 2, 0},
 	} {
-		for power, want := range map[float64]float64{1: c.norm, 2: c.square} {
-			l := loss.Loss(loss.L1)
-			if power == 2 {
-				l = loss.L2
-			}
-			p := ball.Problem{Dimension: c.d, Privacy: dp.Privacy{Epsilon: c.epsilon, Delta: c.delta, Sensitivity: 3}, Loss: l}
-			v, err := DesignBall(t.Context(), p)
-			if err != nil {
-				t.Errorf("%+v: %v", p, err)
-				continue
-			}
-			got, _ := v.Certificate().ExpectedLoss.Float64()
-			got /= math.Pow(3, power)
-			if want > 0 && got > 1.005*want {
-				t.Errorf("%+v: %v, want at most %v and half a percent", p, got, want)
-			}
-			if most := spherical(c.d, dp.Privacy{Epsilon: c.epsilon, Sensitivity: 1}, power); got > 1.001*most {
-				t.Errorf("%+v: %v, want at most %v", p, got, most)
-			}
-			if m := v.Mechanism(); m.Privacy() != p.Privacy || m.Loss().Name() != l.Name() || len(m.Spec().Radii) > 1000 {
-				t.Errorf("%+v: designed for %+v and %s, %d balls", p, m.Privacy(), m.Loss().Name(), len(m.Spec().Radii))
-			}
+		power, want := c.power, c.want
+		l := loss.L1
+		if power == 2 {
+			l = loss.L2
+		}
+		p := ball.Problem{Dimension: c.d, Privacy: dp.Privacy{Epsilon: c.epsilon, Delta: c.delta, Sensitivity: 3}, Loss: l}
+		v, err := DesignBall(t.Context(), p)
+		if err != nil {
+			t.Errorf("%+v: %v", p, err)
+			continue
+		}
+		got, _ := v.Certificate().ExpectedLoss.Float64()
+		got /= math.Pow(3, power)
+		if want > 0 && got > 1.005*want {
+			t.Errorf("%+v: %v, want at most %v and half a percent", p, got, want)
+		}
+		if most := spherical(c.d, dp.Privacy{Epsilon: c.epsilon, Sensitivity: 1}, power); got > 1.001*most {
+			t.Errorf("%+v: %v, want at most %v", p, got, most)
+		}
+		if m := v.Mechanism(); m.Privacy() != p.Privacy || m.Loss().Name() != l.Name() || len(m.Spec().Radii) > 1000 {
+			t.Errorf("%+v: designed for %+v and %s, %d balls", p, m.Privacy(), m.Loss().Name(), len(m.Spec().Radii))
 		}
 	}
 }

@@ -34,6 +34,7 @@ func TestWalks(t *testing.T) {
 		{"docs/composition.md", "# ", "", 10},
 		{"docs/kernels.md", "# ", "", 11},
 		{"docs/local.md", "# ", "", 3},
+		{"docs/ball.md", "## Five minutes", "## What it is worth", 6},
 		{"docs/learn.md", "## Five minutes", "## What is guaranteed", 5},
 		{"docs/shares.md", "## From devices", "## The same people", 8},
 		{"docs/latent.md", "**Without that file**", "## How to read", 5},

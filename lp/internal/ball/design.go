@@ -16,16 +16,17 @@ import (
 )
 
 const (
-	mostRings = 400
-	rounds    = 16
-	// mostIdle rounds that make a loss less by a smaller share than enough are the last ones.
-	mostIdle  = 4
-	enough    = 2e-5
+	mostRings = 600
+	rounds    = 20
 	moreRings = 60 // that a round adds
+	// mostIdle rounds that make a loss less by a smaller share than enough are the last ones.
+	mostIdle = 4
+	enough   = 2e-5
 	// mostReach bounds radii, in sensitivities.
 	mostReach = 1 << 11
-	// mostStairs bounds the balls of noise in closed form.
+	// mostStairs bounds the balls of noise in closed form, and evenRings those of one fine grid.
 	mostStairs = 1000
+	evenRings  = 800
 	finest     = 40 // edges near each other in the core
 )
 
@@ -37,11 +38,12 @@ func Design(ctx context.Context, p ball.Problem) (*ball.Verified, error) {
 	if err != nil {
 		return nil, err
 	}
-	err = d.stairs(ctx)
-	for _, n := range firstRings {
-		if err == nil || ctx.Err() == nil { // else another grid may do
-			err = d.refine(ctx, n)
-		}
+	// From which grid one comes to the best differs. Where one attempt fails another may do.
+	_ = d.stairs(ctx)
+	_ = d.refine(ctx, 100, rounds)
+	_ = d.refine(ctx, 220, rounds)
+	if d.end > 8 {
+		_ = d.refine(ctx, evenRings, 1)
 	}
 	if ctx.Err() != nil {
 		return nil, ctx.Err()
@@ -141,12 +143,8 @@ func (d *design) stairs(ctx context.Context) error {
 	return nil
 }
 
-// firstRings are those of the first grids, but for those near whole shifts. From which of them one comes to the best
-// differs.
-var firstRings = []float64{100, 220}
-
-// refine solves programs on finer and finer grids, the best again with more of a margin until it is private.
-func (d *design) refine(ctx context.Context, rings float64) error {
+// refine solves programs on up to so many grids, finer and finer, from one of so many rings, the best again with more of a margin until it is private.
+func (d *design) refine(ctx context.Context, rings float64, rounds int) error {
 	d.edges = d.firstEdges(rings)
 	var edges []float64
 	least := math.Inf(1)
@@ -211,7 +209,7 @@ func (d *design) firstEdges(rings float64) []float64 {
 	per := math.Floor(rings / end)
 	width := math.Ceil(end / rings)
 	if per >= 1 {
-		width = 1 / min(per, 24)
+		width = 1 / min(per, 48)
 	}
 	edges := []float64{0}
 	for i := 1.0; (i-1)*width < end; i++ {
