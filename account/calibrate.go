@@ -61,6 +61,10 @@ const (
 	coarseWidth = 0.05
 )
 
+// hopelessLoss is what a design of half the delta, or a pure one, has to come near to be searched for further,
+// relative to noise of a shape: other shares of delta took at most 1.1 % off l1 and 4.3 % off l2.
+const hopelessLoss = 1.2
+
 // Calibration is the noise of a single release that keeps a Target.
 type Calibration struct {
 	// Table is the noise, with the target as its claimed total, which ProveTotal
@@ -83,6 +87,8 @@ type Calibration struct {
 	// A single release is (epsilon, delta)-private, for this expected loss. Composed is +Inf
 	// while no epsilon is enough, and Table nil for a law without one.
 	epsilon, delta, loss float64
+	scale                float64 // of exponential power noise
+	hopeless             bool    // it was not searched for to the end
 }
 
 // Calibrate returns the noise of a single release that has the smallest expected loss of those that
@@ -95,7 +101,8 @@ type Calibration struct {
 //
 // All bad fields are reported together, wrapping [dp.ErrInvalid], and so is a target for which
 // nothing was found. Other errors are those of the Designer and of the context. The cost is some
-// twenty to forty designs, most of them coarse, and as many compositions.
+// ten to thirty designs, most of them coarse, and as many compositions; the search for designed noise ends early
+// where its loss is far above that of exponential power noise.
 func Calibrate(ctx context.Context, target Target, design Designer, o CalibrateOptions) (*Calibration, error) {
 	if err := target.validate(); err != nil {
 		return nil, err
@@ -110,24 +117,31 @@ func Calibrate(ctx context.Context, target Target, design Designer, o CalibrateO
 	if design == nil && len(exponents) == 0 {
 		return nil, check.Errorf("account", dp.ErrInvalid, "no noise to choose from, want a designer, or no constraints on the noise, delta above 0 and an exponent")
 	}
-	var best *Calibration
+	var best *Calibration // of shape
+	var unfit error
+	if len(exponents) > 0 {
+		best, unfit = target.shaped(ctx, exponents)
+	}
 	var failed error
 	if design != nil {
-		best, failed = target.searched(ctx, func(gap float64) maker { return target.designs(design, gap) }, o.Gap, (*search).climb)
-		if failed != nil && (len(exponents) == 0 || ctx.Err() != nil) {
-			return nil, failed
+		var found *Calibration
+		hopeless := math.Inf(1)
+		if best != nil {
+			hopeless = best.loss * hopelessLoss
+		}
+		found, failed = target.searched(ctx, func(gap float64) maker { return target.designs(design, gap) }, o.Gap, func(s *search, ctx context.Context) (*Calibration, error) {
+			s.hopeless = hopeless
+			return s.climb(ctx)
+		})
+		if failed == nil && (best == nil || best.loss >= found.loss) {
+			best = found
 		}
 	}
-	if len(exponents) > 0 {
-		shaped, err := target.shaped(ctx, exponents)
-		switch {
-		case shaped == nil && best == nil && failed == nil:
-			return nil, err
-		case shaped == nil && best == nil:
-			return nil, failed
-		case best == nil, shaped != nil && shaped.loss < best.loss:
-			best = shaped
-		}
+	switch {
+	case best == nil && failed != nil:
+		return nil, failed
+	case best == nil:
+		return nil, unfit
 	}
 	if err := ctx.Err(); err != nil { // what there is may not be the best
 		return nil, err
@@ -153,8 +167,8 @@ func (t Target) searched(ctx context.Context, at func(gap float64) maker, gap fl
 		return fine.basic(ctx)
 	}
 	found, err := coarsely(&search{target: t, make: at(max(coarseGap, gap)), width: coarseWidth}, ctx)
-	if err != nil {
-		return nil, err
+	if err != nil || found.hopeless {
+		return found, err
 	}
 	return fine.findAt(ctx, found.delta, found.epsilon)
 }

@@ -86,6 +86,57 @@ func TestCalibrate(t *testing.T) {
 	}
 }
 
+// TestCalibrateKeepsByUpperBounds: what is found is proved, also where the lower bound of the total keeps the target and
+// the upper one does not.
+func TestCalibrateKeepsByUpperBounds(t *testing.T) {
+	if testing.Short() {
+		t.Skip("slow")
+	}
+	for _, releases := range []int{7, 20, 60} {
+		for _, epsilon := range []float64{0.7, 2, 5} {
+			x := target(releases, epsilon, 1e-4)
+			x.Query, x.Sensitivity = dp.RealQuery, 1
+			c, err := Calibrate(t.Context(), x, classical, CalibrateOptions{Exponents: []float64{}})
+			if err != nil {
+				t.Fatal(err)
+			}
+			keeps(t, x, c, 0.99)
+		}
+	}
+}
+
+// TestCalibrateEndsEarly: the designer is not asked for good noise where the loss is far above that of exponential power
+// noise, and else it is.
+func TestCalibrateEndsEarly(t *testing.T) {
+	if testing.Short() {
+		t.Skip("slow")
+	}
+	const gap = 0.001
+	for _, test := range []struct {
+		releases  int
+		exponents []float64
+		early     bool
+	}{{1000, nil, true}, {1000, []float64{}, false}, {12, nil, false}, {3, nil, false}} {
+		x := target(test.releases, 1, 1e-6)
+		coarse, fine := 0, 0
+		c, err := Calibrate(t.Context(), x, func(ctx context.Context, p dp.Problem, g float64) (*tables.Verified, error) {
+			if g == gap {
+				fine++
+			} else {
+				coarse++
+			}
+			return classical(ctx, p, g)
+		}, CalibrateOptions{Gap: gap, Exponents: test.exponents})
+		if err != nil {
+			t.Fatal(err)
+		}
+		keeps(t, x, c, 0.99)
+		if coarse == 0 || test.early != (fine == 0) || test.early && c.Exponent == 0 || c.DesignError != nil {
+			t.Errorf("%d releases, exponents %v: %d coarse and %d good designs, exponent %g, %v", test.releases, test.exponents, coarse, fine, c.Exponent, c.DesignError)
+		}
+	}
+}
+
 // TestCalibrateWithoutDesigner: Gaussian noise alone has about the loss that its closed
 // form says, on the integers too.
 func TestCalibrateWithoutDesigner(t *testing.T) {

@@ -178,8 +178,9 @@ func (ps parts) compose(theta float64, limit int) (*composed, error) {
 	fft := fourier.NewCmplxFFT(n)
 	rho := transformError(n)
 	product := make([]complex128, n)
-	bound := make([]float64, n) // of the modulus of the exact product
-	for i := range product {
+	half := n/2 + 1                // the masses are real: the rest of a spectrum mirrors this part
+	bound := make([]float64, half) // of the modulus of the exact product
+	for i := range bound {
 		product[i], bound[i] = 1, 1
 	}
 	sequence := make([]complex128, n)
@@ -194,19 +195,23 @@ func (ps parts) compose(theta float64, limit int) (*composed, error) {
 		// The norm of the error of the whole spectrum bounds that of each value.
 		e := rho * math.Sqrt(norm*float64(n)) * (1 + 0x1p-20)
 		fft.Coefficients(spectrum, sequence)
-		for i, s := range spectrum {
+		for i, s := range spectrum[:half] {
 			product[i] *= power(s, p.times)
-			bound[i] *= math.Pow(cmplx.Abs(s)+e, float64(p.times))
+			bound[i] *= power(cmplx.Abs(s)+e, p.times)
 		}
 	}
 	// (|s|+e)^k − |s|^k bounds the error of a power; both add 4 roundoffs for each factor.
 	multiply := 8 * roundoff * (c.releases + 4)
 	errorNorm, productNorm := 0.0, 0.0
-	for i, s := range product {
-		a := cmplx.Abs(s)
-		d := math.Max(0, bound[i]-a) + 2*multiply*bound[i]
-		errorNorm += d * d
-		productNorm += a * a
+	for i, b := range bound {
+		a := cmplx.Abs(product[i])
+		d := math.Max(0, b-a) + 2*multiply*b
+		times := 1.0
+		if mirror := n - i; i > 0 && mirror > i {
+			product[mirror], times = cmplx.Conj(product[i]), 2
+		}
+		errorNorm += times * d * d
+		productNorm += times * a * a
 	}
 	fft.Sequence(sequence, product)
 	c.noise = (math.Sqrt(errorNorm) + rho*math.Sqrt(productNorm)) / math.Sqrt(float64(n)) * (1 + 0x1p-20)
@@ -258,9 +263,9 @@ func transformError(n int) float64 {
 	return 64 * roundoff * (passes + 1)
 }
 
-// power returns s^k, k >= 1.
-func power(s complex128, k int) complex128 {
-	result := complex(1, 0)
+// power returns s^k, k >= 1, of a real number to less than k roundoffs.
+func power[T float64 | complex128](s T, k int) T {
+	result := T(1)
 	for {
 		if k&1 == 1 {
 			result *= s

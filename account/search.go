@@ -25,10 +25,17 @@ type search struct {
 	// width is that of Options for the compositions. Wide bounds save time and
 	// hardly any privacy, for it is the lower ones that pay.
 	width float64
+	// hopeless, if not 0, is a loss above which the search of shares ends.
+	hopeless float64
 }
 
-// searchTolerance is how close to the target the composed epsilon has to come from below.
-const searchTolerance = 0.001
+// tolerance is how close to the target the composed epsilon has to come from below; coarse designs only steer.
+func (s *search) tolerance() float64 {
+	if s.width > 0 {
+		return 0.004
+	}
+	return 0.001
+}
 
 // settled reports whether there is nothing to search for: a single release, or pure
 // ones, for which basic composition is exact.
@@ -69,6 +76,10 @@ func (s *search) climb(ctx context.Context) (*Calibration, error) {
 	}
 	if pure, err := s.findAt(ctx, 0, middle.epsilon); err == nil { // not every loss has one
 		best = better(best, pure)
+	}
+	if s.hopeless > 0 && best.loss > s.hopeless {
+		best.hopeless = true
+		return best, ctx.Err()
 	}
 	for _, path := range [][]float64{{0.2, 0.05}, {0.75, 0.9}} {
 		last := middle
@@ -144,6 +155,7 @@ func (s *search) findAt(ctx context.Context, delta, start float64) (*Calibration
 		return s.basic(ctx)
 	}
 	var best, previous *Calibration
+	tolerance := s.tolerance()
 	lo, hi := 0.0, math.Inf(1)
 	x, power := start, 1.0 // the composed epsilon grows about as x^power
 	for range 16 {
@@ -163,16 +175,16 @@ func (s *search) findAt(ctx context.Context, delta, start float64) (*Calibration
 			if lo = x; best == nil || x > best.epsilon {
 				best = now
 			}
-			if ratio <= 1+searchTolerance {
+			if ratio <= 1+tolerance {
 				return best, nil
 			}
 		} else {
 			hi = x
 		}
-		if hi <= lo*(1+searchTolerance/2) {
+		if hi <= lo*(1+tolerance/2) {
 			break
 		}
-		x *= math.Pow(ratio*(1-searchTolerance/2), 1/power)
+		x *= math.Pow(ratio*(1-tolerance/2), 1/power)
 		// Basic composition allows this much in any case, if delta does.
 		x = math.Max(x, t.Epsilon/float64(t.Releases))
 		if x >= hi || x <= lo {

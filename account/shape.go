@@ -26,14 +26,14 @@ func (t Target) shaped(ctx context.Context, exponents []float64) (*Calibration, 
 		}
 		best = next
 	}
-	return best, nil
+	return t.finer(ctx, best)
 }
 
 // shapeTolerance is how close to the target the composed epsilon of shaped noise has to come.
 const shapeTolerance = 1e-3
 
-// shape makes a table of such noise whose releases keep the target: the scale is searched for, from
-// that of continuous normal noise on, until the table itself is proved to compose to little less.
+// shape finds such noise whose releases keep the target, by wide bounds: the scale is searched for, from that of
+// continuous normal noise on, until what a table of it composes to is little less.
 func (t Target) shape(ctx context.Context, exponent float64) (*Calibration, error) {
 	p := t.Privacy
 	p.Sensitivity *= math.Sqrt(float64(t.Releases))
@@ -41,17 +41,17 @@ func (t Target) shape(ctx context.Context, exponent float64) (*Calibration, erro
 	if err != nil {
 		return nil, err
 	}
-	none := check.Errorf("account", dp.ErrInvalid, "noise of exponent %g: no table was found that keeps epsilon = %g, delta = %g over %d releases", exponent, t.Epsilon, t.Delta, t.Releases)
+	var found *Calibration
 	lo, hi := 0.0, math.Inf(1) // too small, large enough
 	scale := sigma * math.Sqrt2 * (1 + 1e-6)
 	for hi > lo*(1+shapeTolerance/4) {
-		r, err := t.shapeOf(ctx, exponent, scale, coarseWidth)
+		r, err := t.shapeOf(ctx, exponent, scale)
 		if err != nil {
 			return nil, err
 		}
 		ratio := r.Composed.Upper / t.Epsilon
 		if r.Composed.Upper <= t.Epsilon {
-			hi = scale
+			hi, found = scale, r
 		} else {
 			lo = scale
 		}
@@ -64,53 +64,64 @@ func (t Target) shape(ctx context.Context, exponent float64) (*Calibration, erro
 			scale = lo + (hi-lo)/2
 		}
 		if scale > 1e3*sigma {
-			return nil, none
+			return nil, t.noShape(exponent)
 		}
 	}
+	return found, nil // as hi is finite
+}
+
+// finer proves noise that was found by wide bounds, of a little larger scale if need be, and gives it its table.
+func (t Target) finer(ctx context.Context, found *Calibration) (*Calibration, error) {
 	// On a finer grid the bound may be a little larger, or smaller.
-	for scale = hi; scale < 2*hi; scale *= 1 + shapeTolerance/4 {
-		r, err := t.shapeOf(ctx, exponent, scale, 0)
+	for scale := found.scale; scale < 2*found.scale; scale *= 1 + shapeTolerance/4 {
+		if err := ctx.Err(); err != nil {
+			return nil, err
+		}
+		r := &Calibration{Exponent: found.Exponent, scale: scale}
+		err := t.promise(r)
 		if err != nil {
-			return nil, err
-		}
-		if r.Composed.Upper > t.Epsilon {
-			continue
-		}
-		if err := t.promise(r, exponent, scale); err != nil {
-			return nil, err
-		}
-		// What a table promises steers its grid of losses, and so the bound a little.
-		if r.PLD, err = LossOf(r.Table.Mechanism()); err != nil {
 			return nil, err
 		}
 		if r.Composed, err = t.compose(r.PLD, 0); err != nil || r.Composed.Upper <= t.Epsilon {
 			return r, err
 		}
 	}
-	return nil, none
+	return nil, t.noShape(found.Exponent)
+}
+
+func (t Target) noShape(exponent float64) error {
+	return check.Errorf("account", dp.ErrInvalid, "noise of exponent %g: no table was found that keeps epsilon = %g, delta = %g over %d releases", exponent, t.Epsilon, t.Delta, t.Releases)
 }
 
 // shapeOf makes noise of the exponent and the scale and composes it.
-func (t Target) shapeOf(ctx context.Context, exponent, scale, width float64) (*Calibration, error) {
+func (t Target) shapeOf(ctx context.Context, exponent, scale float64) (*Calibration, error) {
 	if err := ctx.Err(); err != nil {
 		return nil, err
 	}
-	// The table's own promise is not used here.
-	table, err := shapes.ExponentialPower(t.single(1, 0), exponent, scale, tables.Grid{})
+	r := &Calibration{Exponent: exponent, scale: scale}
+	err := r.shaped(t.single(1, 0)) // the table's own promise is not used here
 	if err != nil {
 		return nil, err
 	}
-	r := &Calibration{Exponent: exponent}
-	if r.PLD, err = LossOf(table.Mechanism()); err != nil {
-		return nil, err
-	}
-	r.Composed, err = t.compose(r.PLD, width)
+	r.Composed, err = t.compose(r.PLD, coarseWidth)
 	return r, err
 }
 
-// promise gives the release its table: of the points of the profile it promises one
-// with half of its part of the total delta.
-func (t Target) promise(r *Calibration, exponent, scale float64) error {
+// shaped gives the release its table.
+func (c *Calibration) shaped(p dp.Problem) (err error) {
+	if c.Table, err = shapes.ExponentialPower(p, c.Exponent, c.scale, tables.Grid{}); err != nil {
+		return err
+	}
+	c.loss, _ = c.Table.Certificate().ExpectedLoss.Float64()
+	c.PLD, err = LossOf(c.Table.Mechanism())
+	return err
+}
+
+// promise makes the table promise, of the points of its profile, one with half of its part of the total delta.
+func (t Target) promise(r *Calibration) error {
+	if err := r.shaped(t.single(1, 0)); err != nil {
+		return err
+	}
 	single, err := Compose([]Release{{r.PLD, 1}}, Options{})
 	if err != nil {
 		return err
@@ -119,9 +130,6 @@ func (t Target) promise(r *Calibration, exponent, scale float64) error {
 	if err != nil {
 		return err
 	}
-	if r.Table, err = shapes.ExponentialPower(t.single(e.Upper, 0), exponent, scale, tables.Grid{}); err != nil {
-		return err
-	}
-	r.loss, _ = r.Table.Certificate().ExpectedLoss.Float64()
-	return nil
+	// It steers the grid of losses too, and so the bound a little.
+	return r.shaped(t.single(e.Upper, 0))
 }

@@ -50,8 +50,8 @@ func (t *Tally) Answers() int64 { return t.n }
 // Counts returns how many people gave each answer.
 func (t *Tally) Counts() []int64 { return slices.Clone(t.counts) }
 
-// intervalTerms bounds the work of the intervals of all queries.
-const intervalTerms = 1 << 28
+// maxIntervalTerms bounds the work of the intervals of all queries.
+const maxIntervalTerms = 1 << 28
 
 // Estimate returns unbiased estimates of all queries from how many people gave each answer, at
 // least one, with intervals that contain the truth with the probability level at least: all of them together
@@ -109,14 +109,14 @@ func (s *Strategy) estimator(n int64, level float64, joint bool) (*estimator, er
 	}
 	out := &estimator{float64(n), make([]queried, len(matrix))}
 	for i, query := range matrix {
-		q := queried{names[i], make([]float64, m), make([]float64, m), 0, 0, slices.Min(query), slices.Max(query)}
+		q := queried{name: names[i], values: make([]float64, m), sizes: make([]float64, m), least: slices.Min(query), largest: slices.Max(query)}
 		for y := range m {
 			for j, w := range query {
 				q.values[y] += w * columns[j][y]
 				q.sizes[y] += math.Abs(w * columns[j][y])
 			}
 		}
-		q.above, q.below = concentration.New(q.values, query, rows, false).Within(intervalTerms/len(matrix)).Radius(n, alpha)
+		q.above, q.below = concentration.New(q.values, query, rows, false).Within(maxIntervalTerms/len(matrix)).Radius(n, alpha)
 		// Values are sums of k products of rounded numbers, and so are their means.
 		rounding := float64(k+8) * 0x1p-51 * slices.Max(q.sizes)
 		q.above, q.below = q.above+rounding, q.below+rounding

@@ -80,7 +80,20 @@ func TestRoundings(t *testing.T) {
 					values[y] += w * columns[j][y]
 				}
 			}
-			above, below := concentration.New(values, query, rows, false).Within(intervalTerms/len(queries)).Radius(people, 0.05)
+			sizes := make([]float64, len(values))
+			for y := range sizes {
+				for j, w := range query {
+					sizes[y] += math.Abs(w * columns[j][y])
+				}
+			}
+			largest := slices.Max(sizes)
+			above, below := concentration.New(values, query, rows, false).Within(maxIntervalTerms/len(queries)).Radius(people, 0.05)
+			// Each value is a sum of k products of rounded numbers.
+			for _, more := range []float64{e.queries[i].above - above, e.queries[i].below - below} {
+				if !(more >= float64(k+1)*0x1p-53*largest && more <= 1e-12*largest+1e-15*above) {
+					t.Errorf("values of up to %g: %g is added for their roundings", largest, more)
+				}
+			}
 			for y := range values {
 				answers := make([]int64, len(values))
 				answers[y] = people
@@ -94,6 +107,9 @@ func TestRoundings(t *testing.T) {
 				if low.Sign() <= 0 || high.Cmp(big.NewRat(1, 1)) >= 0 {
 					cut++
 				}
+				if got.Lower > 0 && got.Upper < 1 && got.Upper-got.Lower > above+below+1e-12*largest {
+					t.Errorf("%d people: from %g to %g, want %g and %g around the estimate", people, got.Lower, got.Upper, above, below)
+				}
 				if low.Sign() > 0 && exact.Rational(got.Lower).Cmp(low) > 0 || high.Cmp(big.NewRat(1, 1)) < 0 && exact.Rational(got.Upper).Cmp(high) < 0 ||
 					got.Lower < 0 || got.Upper > 1 || got.Lower > got.Upper {
 					t.Errorf("%d people: from %g to %g, want all of 0 to 1 that is from %s to %s", people, got.Lower, got.Upper, low.FloatString(20), high.FloatString(20))
@@ -103,6 +119,14 @@ func TestRoundings(t *testing.T) {
 	}
 	if cut == 0 || beyond == 0 {
 		t.Errorf("%d ends were cut, and %d intervals were beyond all shares", cut, beyond)
+	}
+}
+
+// TestRoundingOfFew: of a few answers whose estimate is exact nothing is cut off.
+func TestRoundingOfFew(t *testing.T) {
+	e := estimator{4, []queried{{"", []float64{1, 3}, []float64{1, 3}, 0, 0, -9, 9}}}
+	if got := e.estimate([]int64{2, 2})[0]; got.Value != 2 || !(got.Lower <= 2 && got.Lower > 2-1e-13) || !(got.Upper >= 2 && got.Upper < 2+1e-13) {
+		t.Errorf("%+v, want hardly more than 2", got)
 	}
 }
 

@@ -182,7 +182,6 @@ func (s *Spec) validateDual(errs *check.List) {
 		errs.Badf("dual", "one", "none for more than %d categories", MaxProved)
 		return
 	}
-	errs.If(len(d.Prices) != k, "dual.prices", fmt.Sprintf("%d prices", len(d.Prices)), "%d, one for each category", k)
 	errs.If(len(d.Slopes) != k, "dual.slopes", fmt.Sprintf("%d rows", len(d.Slopes)), "%d, one for each category", k)
 	for i, row := range append(slices.Clone(d.Slopes), d.Prices) {
 		field := fmt.Sprintf("dual.slopes[%d]", i)

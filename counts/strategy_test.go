@@ -525,6 +525,8 @@ func TestTampered(t *testing.T) {
 		t.Error(err)
 	} else if _, err = s.Verify(); !errors.Is(err, proof.ErrFalseClaim) || !strings.Contains(err.Error(), noEstimate) {
 		t.Errorf("equal laws with claims: %v", err)
+	} else if list, err := s.Estimate([]int64{1, 1}, 0.9, false); list != nil || !errors.Is(err, check.ErrInvalid) || !strings.Contains(err.Error(), noEstimate) {
+		t.Errorf("equal laws have estimates: %v, %v", list, err)
 	}
 	if _, err := New(Spec{Problem: Problem{Epsilon: 1, Count: 2, Workload: Workload{Kind: Prefix}}, Rows: [][]uint64{{1 << 63, 1 << 63}, {1 << 63, 1 << 63}}}); !errors.Is(err, check.ErrInvalid) {
 		t.Errorf("equal laws: %v", err)

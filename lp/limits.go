@@ -34,9 +34,10 @@ var Limits = struct {
 	Epsilon, Delta Range[float64]
 	// Sensitivity is in the units of the query. That of a lattice query is at most Max in steps, too.
 	Sensitivity Range[float64]
-	// Gap and MaxCells are those of Options; KernelGap is the Gap of kernels and of noise by cells, which take longer.
-	Gap, KernelGap Range[float64]
-	MaxCells       Range[int]
+	// Gap and MaxCells are those of Options; KernelGap is the Gap of kernels and of noise by cells, and PlaneGap that of
+	// noise in the plane, which take longer.
+	Gap, KernelGap, PlaneGap Range[float64]
+	MaxCells                 Range[int]
 	// Points is that of FrontOptions.
 	Points Range[int]
 	// Bins is that of a CellsProblem.
@@ -47,6 +48,7 @@ var Limits = struct {
 	Sensitivity: Range[float64]{Min: 1e-6, Max: 1e9},
 	Gap:         Range[float64]{Min: meet.MinGap, Max: 1, Default: 1e-3},
 	KernelGap:   Range[float64]{Min: meet.MinGap, Max: 1, Default: 0.01},
+	PlaneGap:    Range[float64]{Min: meet.MinGap, Max: 1, Default: 0.02},
 	MaxCells:    Range[int]{Min: 3, Max: tables.MaxCells, Default: 1 << 17},
 	Points:      Range[int]{Min: 2, Max: 200, Default: 20},
 	Bins:        Range[int]{Min: 1, Max: designcells.MostBins},

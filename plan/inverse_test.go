@@ -100,6 +100,78 @@ func TestInverseBound(t *testing.T) {
 	}
 }
 
+// TestInverseOfPieces: an inverse that is put together of those of pieces is off by at most its slack, also where it has
+// fewer places than a piece had; and by not much less, of which the rounding to those places is a part.
+func TestInverseOfPieces(t *testing.T) {
+	r := rand.New(rand.NewPCG(25, 26))
+	near := 0
+	for range 300 {
+		cuts := []int{0}
+		for range 1 + r.IntN(3) {
+			cuts = append(cuts, cuts[len(cuts)-1]+1+r.IntN(2))
+		}
+		n := cuts[len(cuts)-1]
+		m := make([][]int64, n)
+		for i := range m {
+			m[i] = make([]int64, n)
+		}
+		for k, b := range cuts[1:] {
+			scale := r.IntN(30)
+			for i := cuts[k]; i < b; i++ {
+				m[i][i] = (3 + r.Int64N(5)) << scale
+				for j := cuts[k]; j < i; j++ {
+					m[i][j] = r.Int64N(3) - 1
+					m[j][i] = m[i][j]
+				}
+			}
+		}
+		v, err := invertPieces(m, cuts)
+		if err != nil {
+			t.Fatal(err)
+		}
+		want := inRationals(m)
+		unit := new(big.Rat).SetInt(new(big.Int).Lsh(big.NewInt(1), uint(v.places)))
+		slack := new(big.Rat)
+		for k, b := range cuts[1:] {
+			p, err := invert(piece(m, cuts[k], b))
+			if err != nil {
+				t.Fatal(err)
+			}
+			own := p.slack
+			if p.places > v.places {
+				own = new(big.Rat).Add(own, new(big.Rat).Inv(unit))
+			}
+			if own.Cmp(slack) > 0 {
+				slack = own
+			}
+		}
+		if len(cuts) > 2 && v.slack.Cmp(slack) != 0 {
+			t.Fatalf("%v in pieces %v: a slack of %s, want %s", m, cuts, v.slack, slack)
+		}
+		largest := new(big.Rat)
+		for i := range n {
+			for j := range n {
+				d := new(big.Rat).SetInt64(v.z[i][j])
+				if d.Quo(d, unit).Sub(d, want[i][j]).Abs(d).Cmp(largest) > 0 {
+					largest = d
+				}
+			}
+		}
+		if largest.Cmp(v.slack) > 0 {
+			t.Fatalf("%v in pieces %v: off by %s, more than %s", m, cuts, largest, v.slack)
+		}
+		if most, _ := new(big.Rat).Mul(v.slack, unit).Float64(); most > 20 {
+			t.Errorf("%v in pieces %v: a slack of %g units", m, cuts, most)
+		}
+		if x := new(big.Rat).Add(largest, largest); x.Cmp(v.slack) > 0 && v.slack.Sign() > 0 {
+			near++
+		}
+	}
+	if near < 30 {
+		t.Errorf("%d of 300 slacks are less than twice what an inverse is off by", near)
+	}
+}
+
 // TestMatrixFits: a sum of weights times the largest squares is taken up to 2^52, and no further.
 func TestMatrixFits(t *testing.T) {
 	for i, c := range []struct {

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"reflect"
 	"slices"
 	"strings"
 	"testing"
@@ -455,5 +456,55 @@ func TestNoPlan(t *testing.T) {
 	text = text[:start] + `"certificate":{"delta":"","mean_squared_error":"","max_squared_error":""` + text[end:]
 	if p, err := Decode(strings.NewReader(text)); p != nil || !errors.Is(err, proof.ErrFormat) || !strings.Contains(err.Error(), "certificate.delta") {
 		t.Errorf("a file without claims: %v, %v", p, err)
+	}
+}
+
+// TestClosed: a plan that measures each cell by itself is, of its first cells alone, the same promise, noise and variances;
+// and no other one is.
+func TestClosed(t *testing.T) {
+	closed := 0
+	for _, neighbors := range []string{dp.AddRemove, dp.Replace} {
+		list := small(t, neighbors, 2)
+		list["ranges"] = Spec{Budget: dp.Budget{Epsilon: 4}, Workload: Workload{Kind: Ranges, Cells: 3}, Measurements: []Measurement{{Kind: Partition, Block: 1, Weight: 2, Noise: geometric(t, 0.7)}}}
+		cell := Measurement{Kind: Partition, Block: 1, Weight: 1, Noise: geometric(t, 0.7)}
+		list["matrix of cells"] = Spec{Budget: dp.Budget{Epsilon: 4}, Workload: Workload{Kind: Matrix, Cells: 3, Rows: [][]int64{{1, 0, 2}}}, Measurements: []Measurement{cell}}
+		list["cells twice"] = Spec{Budget: dp.Budget{Epsilon: 6}, Workload: Workload{Kind: Prefix, Cells: 3}, Measurements: []Measurement{cell, cell}}
+		list["table"] = Spec{Budget: dp.Budget{Epsilon: 4}, Workload: Workload{Kind: Marginals, Attributes: attributes(2), Sets: [][]int{{0}}}, Measurements: []Measurement{
+			{Kind: Partition, Attributes: &[]int{0}, Weight: 1, Noise: geometric(t, 0.7)},
+		}}
+		for name, s := range list {
+			s.Neighbors, s.MaxPerPerson = neighbors, 2
+			p := made(t, s)
+			c, err := p.Closed(2)
+			if name != "identity" && name != "ranges" {
+				if c != nil || !errors.Is(err, dp.ErrInvalid) || !strings.Contains(err.Error(), "measures each cell by itself") {
+					t.Errorf("%s: %v, %v", name, c, err)
+				}
+				continue
+			}
+			closed++
+			if err != nil {
+				t.Fatal(err)
+			}
+			if _, err := c.Verify(); err != nil {
+				t.Errorf("%s: %v", name, err)
+			}
+			got, want := c.Spec(), p.Spec()
+			variances := want.Variances[:2]
+			want.Workload.Cells = 2
+			if name == "ranges" {
+				variances = []string{want.Variances[0], want.Variances[1], want.Variances[3]} // of the first, both, the second
+			}
+			if !slices.Equal(got.Variances, variances) {
+				t.Errorf("%s: variances %v, want %v", name, got.Variances, variances)
+			}
+			got.Claims, got.Variances, want.Claims, want.Variances = Claims{}, nil, Claims{}, nil
+			if !reflect.DeepEqual(got, want) {
+				t.Errorf("%s: %+v, want %+v", name, got, want)
+			}
+		}
+	}
+	if closed != 4 {
+		t.Errorf("%d plans have parts", closed)
 	}
 }

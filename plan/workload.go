@@ -74,7 +74,7 @@ func ParseWorkload(text string) (w Workload, err error) {
 		list, order, _ := strings.Cut(rest, ":")
 		ways, err := strconv.Atoi(order)
 		if err != nil || ways < 1 {
-			return bad()
+			return Workload{}, check.Field("plan", "workload", check.Quoted(text), "marginals:NAME=SIZE,…:ORDER, such as :2 at its end for all tables of up to two columns")
 		}
 		for part := range strings.SplitSeq(list, ",") {
 			name, size, _ := strings.Cut(part, "=")

@@ -60,6 +60,19 @@ Proof.
   assert (IZR (floor y) < IZR (floor z + m + 1)) by (rewrite !plus_IZR; lra). apply lt_IZR in H2. lia.
 Qed.
 
+(* --- The law, by cells --- *)
+
+Definition first_point (t : table) : Z := offset t - (points t - 1) / 2 + (first t - margin t) * points t.
+
+Lemma law_of_cells t y : well_formed t = true -> law t y = with_atom (cell t) (points t) (first_point t) (mass_of_atom t) y.
+Proof.
+  intros formed. unfold law, with_atom, spread, cell, mass_of_atom, T. do 3 f_equal.
+  unfold cell_of, first_point. pose proof (formed_parts t formed) as P. set (S := points t) in *.
+  replace (y - (offset t - (S - 1) / 2 + (first t - margin t) * S))%Z
+    with (y - offset t + (S - 1) / 2 + - (first t - margin t) * S)%Z by lia.
+  rewrite Z.div_add by lia. lia.
+Qed.
+
 Section Table.
 Variable t : table.
 Hypothesis checked : check t = true.
@@ -161,23 +174,12 @@ Qed.
 (* --- Points --- *)
 
 Let S := points t.
-Definition first_point : Z := offset t - (points t - 1) / 2 + (first t - margin t) * points t.
-
-Lemma law_of_cells y : law t y = with_atom (cell t) S first_point (mass_of_atom t) y.
-Proof.
-  unfold law, with_atom, spread, cell, mass_of_atom, T. do 3 f_equal.
-  unfold cell_of, first_point. fold S. pose proof (formed_parts t formed) as P. fold S in P.
-  replace (y - (offset t - (S - 1) / 2 + (first t - margin t) * S))%Z
-    with (y - offset t + (S - 1) / 2 + - (first t - margin t) * S)%Z by lia.
-  rewrite Z.div_add by lia. lia.
-Qed.
-
 Lemma close_laws v v' : (Z.abs (v - v') <= K * S)%Z -> close E (Q2R (delta t)) (fun y => law t (y - v)) (fun y => law t (y - v')).
 Proof.
   intros Hv. replace (Q2R (delta t)) with (C + mass_of_atom t) by (unfold C; lra).
   pose proof (formed_parts t formed) as P.
-  apply (close_ext _ _ (fun y => with_atom (cell t) S first_point (mass_of_atom t) (y - v))
-    (fun y => with_atom (cell t) S first_point (mass_of_atom t) (y - v'))); try (intros; rewrite law_of_cells; reflexivity).
+  apply (close_ext _ _ (fun y => with_atom (cell t) S (first_point t) (mass_of_atom t) (y - v))
+    (fun y => with_atom (cell t) S (first_point t) (mass_of_atom t) (y - v'))); try (intros; symmetry; apply law_of_cells, formed).
   apply close_with_atom; [apply P | apply (atom_nonneg t formed) | left; apply exp_pos|].
   apply (close_points _ _ _ (proj1 (proj2 (proj2 P))) K); [exact Hv|]. intros. apply close_cells. auto.
 Qed.
@@ -245,17 +247,17 @@ Theorem check_law : is_law (law t).
 Proof.
   pose proof (formed_parts t formed) as P.
   assert (Hn : forall y, 0 <= law t y).
-  { intros y. rewrite law_of_cells. apply with_atom_nonneg; [apply P | apply (cell_nonneg t formed) | apply (atom_nonneg t formed)]. }
-  destruct (with_atom_total (cell t) S first_point (mass_of_atom t) (proj1 (proj2 (proj2 P))) (cell_nonneg t formed)
+  { intros y. rewrite law_of_cells by exact formed. apply with_atom_nonneg; [apply P | apply (cell_nonneg t formed) | apply (atom_nonneg t formed)]. }
+  destruct (with_atom_total (cell t) S (first_point t) (mass_of_atom t) (proj1 (proj2 (proj2 P))) (cell_nonneg t formed)
     (atom_nonneg t formed) (mass_le t formed) (mass_near t formed)) as [Hle Hall].
   split; [exact Hn|]. split.
   - exists (law t). repeat split; [intros; tauto|].
-    apply (sums_to_ext (with_atom (cell t) S first_point (mass_of_atom t))); [intros; symmetry; apply law_of_cells | exact Hall].
+    apply (sums_to_ext (with_atom (cell t) S (first_point t) (mass_of_atom t))); [intros; symmetry; apply law_of_cells, formed | exact Hall].
   - intros A. set (w := fun y => if sig_not_dec (A y) then law t y else 0).
     assert (Hw : forall y, 0 <= w y <= law t y) by (intros y; specialize (Hn y); unfold w; destruct (sig_not_dec _); lra).
     destruct (sums_to_exists w 1) as (p & Hp & _).
     + apply Hw.
-    + intros lo len. eapply Rle_trans; [|apply (Hle lo len)]. apply sum_le. intros y _. rewrite <- law_of_cells. apply Hw.
+    + intros lo len. eapply Rle_trans; [|apply (Hle lo len)]. apply sum_le. intros y _. pose proof (law_of_cells t y formed) as E1. fold S in E1. rewrite <- E1. apply Hw.
     + exists p, w. unfold w. repeat split; [| |exact Hp]; intros y Hy; destruct (sig_not_dec _); tauto.
 Qed.
 

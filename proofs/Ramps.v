@@ -1,15 +1,49 @@
 (* SPDX-License-Identifier: Apache-2.0 *)
-(* A loss as a sum of ramps, the parts of (x - k)^d that are on one side of the knot k; and their sums over grid points. *)
+(* A loss as a sum of ramps, the parts of (x - k)^d that are on one side of the knot k, and constants; and their sums over grid
+   points. *)
 From Coq Require Import ZArith QArith Qreals Reals List Bool Lia Lra.
 From Noisewright Require Import Statement Sums Losses.
 Import ListNotations.
 Local Open Scope Z_scope.
 
-Record ramp := { r_weight : Q; r_right : bool; r_knot : Q; r_degree : nat }.
+Inductive side := Right | Left | Everywhere.   (* Everywhere: 1 *)
+Record ramp := { r_weight : Q; r_side : side; r_knot : Q; r_degree : nat }.
+
+(* A ramp at a point, and several of them with their weights. *)
+Fixpoint power_of (q : Q) (d : nat) : Q := match d with O => 1%Q | S d' => (q * power_of q d')%Q end.
+Definition ramp_at (r : ramp) (x : Q) : Q :=
+  match r_side r with
+  | Right => if Qle_bool x (r_knot r) then 0 else power_of (x - r_knot r) (r_degree r)
+  | Left => if Qle_bool (r_knot r) x then 0 else power_of (r_knot r - x) (r_degree r)
+  | Everywhere => 1
+  end.
+Definition ramps_at (l : list ramp) (x : Q) : Q := fold_right (fun r s => Qred (r_weight r * ramp_at r x + s)) 0%Q l.
+
+(* A piecewise linear function, up to a constant: at a jump upwards it has the value to the left, else that to the right. *)
+Fixpoint ramps_of_pieces (slope : Q) (l : list (Q * Q * Q)) : list ramp :=
+  match l with
+  | [] => []
+  | (knot, next, jump) :: l' =>
+    {| r_weight := Qred (next - slope); r_side := Right; r_knot := knot; r_degree := 1 |} ::
+    (if Qle_bool jump 0 then
+       if Qeq_bool jump 0 then [] else
+       [{| r_weight := jump; r_side := Everywhere; r_knot := 0; r_degree := 0 |}; {| r_weight := - jump; r_side := Left; r_knot := knot; r_degree := 0 |}]
+     else [{| r_weight := jump; r_side := Right; r_knot := knot; r_degree := 0 |}]) ++ ramps_of_pieces next l'
+  end.
+Definition line_through_0 (slope : Q) : list ramp :=
+  [{| r_weight := slope; r_side := Right; r_knot := 0; r_degree := 1 |}; {| r_weight := - slope; r_side := Left; r_knot := 0; r_degree := 1 |}].
+Definition smaller_of (a b : Q) : Q := if Qle_bool a b then a else b.
+(* Its ramps with the constant that makes its least value at a knot 0. *)
+Definition ramps_of_piecewise (slope : Q) (l : list (Q * Q * Q)) : list ramp :=
+  let r := line_through_0 slope ++ ramps_of_pieces slope l in
+  let at_knot (s : Q * Q * Q) := ramps_at r (fst (fst s)) in
+  {| r_weight := - fold_right smaller_of (at_knot (hd (0, 0, 0)%Q l)) (map at_knot l); r_side := Everywhere; r_knot := 0; r_degree := 0 |} :: r.
+Definition weighing (w : Q) (r : ramp) : ramp :=
+  {| r_weight := Qred (w * r_weight r); r_side := r_side r; r_knot := r_knot r; r_degree := r_degree r |}.
 
 (* None: no theorem is about the term. *)
 Definition ramps_of_term (w : Q) (c : term) : option (list ramp) :=
-  let r a right k d := {| r_weight := Qred (w * a); r_right := right; r_knot := k; r_degree := d |} in
+  let r a right k d := {| r_weight := Qred (w * a); r_side := if right : bool then Right else Left; r_knot := k; r_degree := d |} in
   let around t d := [r 1%Q true t d; r 1%Q false (- t)%Q d] in
   match c with
   | Power (S d) => Some (around 0%Q (S d))
@@ -18,6 +52,7 @@ Definition ramps_of_term (w : Q) (c : term) : option (list ramp) :=
   | Huber t => if 0 <? Qnum t then Some [r (1 # 2) true 0%Q 2%nat; r (1 # 2) false 0%Q 2%nat; r (- 1 # 2) true t 2%nat; r (- 1 # 2) false (- t)%Q 2%nat] else None
   | Deadzone t => if 0 <? Qnum t then Some (around t 1%nat) else None
   | Exceed t => if 0 <? Qnum t then Some (around t 0%nat) else None
+  | Piecewise slope l => Some (map (weighing w) (ramps_of_piecewise slope l))
   | _ => None
   end.
 Fixpoint ramps_of (c : loss) : option (list ramp) :=
@@ -88,14 +123,21 @@ Definition cumulated (g k : Q) (d : nat) : Z -> Z :=
   let l := linear_power G (G * n0 + C) d in
   fun n => summed l (Z.max 0 (n - n0)) 0.
 Definition cumulative (g : Q) (r : ramp) : Z -> Z :=
-  if r_right r then cumulated g (r_knot r) (r_degree r)
-  else let F := cumulated g (- r_knot r)%Q (r_degree r) in fun n => - F (1 - n).
-Definition unit_of (g : Q) (r : ramp) : Z := shared g (r_knot r) ^ Z.of_nat (r_degree r).
+  match r_side r with
+  | Right => cumulated g (r_knot r) (r_degree r)
+  | Left => let F := cumulated g (- r_knot r)%Q (r_degree r) in fun n => - F (1 - n)
+  | Everywhere => fun n => n
+  end.
+Definition unit_of (g : Q) (r : ramp) : Z := match r_side r with Everywhere => 1 | _ => shared g (r_knot r) ^ Z.of_nat (r_degree r) end.
 
 Local Open Scope R_scope.
 
-Definition ramp_value (right : bool) (k : R) (d : nat) (x : R) : R :=
-  if right then if Rlt_dec k x then (x - k) ^ d else 0 else if Rlt_dec x k then (k - x) ^ d else 0.
+Definition ramp_value (s : side) (k : R) (d : nat) (x : R) : R :=
+  match s with
+  | Right => if Rlt_dec k x then (x - k) ^ d else 0
+  | Left => if Rlt_dec x k then (k - x) ^ d else 0
+  | Everywhere => 1
+  end.
 
 Lemma Q2R_pos q : (0 < Qnum q)%Z -> 0 < Q2R q.
 Proof. intros. apply Rmult_lt_0_compat; [apply IZR_lt; auto | apply Rinv_0_lt_compat, IZR_lt; lia]. Qed.
@@ -106,7 +148,7 @@ Proof.
 Qed.
 
 Lemma cumulated_step g k d n : (0 < Qnum g)%Z ->
-  IZR (cumulated g k d (n + 1)) - IZR (cumulated g k d n) = IZR (shared g k ^ Z.of_nat d) * ramp_value true (Q2R k) d (IZR n * Q2R g).
+  IZR (cumulated g k d (n + 1)) - IZR (cumulated g k d n) = IZR (shared g k ^ Z.of_nat d) * ramp_value Right (Q2R k) d (IZR n * Q2R g).
 Proof.
   intros Hg. unfold cumulated. set (G := slope g k). set (C := (- (Qnum k * Zpos (Qden g)))%Z). set (n0 := ((- C) / G + 1)%Z).
   set (l := linear_power G (G * n0 + C) d).
@@ -127,9 +169,9 @@ Qed.
 
 Theorem cumulative_step g r n : (0 < Qnum g)%Z ->
   IZR (cumulative g r (n + 1)) - IZR (cumulative g r n) =
-  IZR (unit_of g r) * ramp_value (r_right r) (Q2R (r_knot r)) (r_degree r) (IZR n * Q2R g).
+  IZR (unit_of g r) * ramp_value (r_side r) (Q2R (r_knot r)) (r_degree r) (IZR n * Q2R g).
 Proof.
-  intros Hg. unfold cumulative, unit_of. destruct (r_right r); [apply cumulated_step; exact Hg|].
+  intros Hg. unfold cumulative, unit_of. destruct (r_side r); [apply cumulated_step; exact Hg| |rewrite plus_IZR; cbn [ramp_value]; ring].
   rewrite !opp_IZR. pose proof (cumulated_step g (- r_knot r)%Q (r_degree r) (- n) Hg) as H.
   replace (1 - n)%Z with (- n + 1)%Z by lia. replace (1 - (n + 1))%Z with (- n)%Z by lia.
   change (shared g (- r_knot r)) with (shared g (r_knot r)) in H.
@@ -141,7 +183,7 @@ Qed.
 (* --- Losses are sums of ramps --- *)
 
 Definition ramps_value (l : list ramp) (x : R) : R :=
-  fold_right (fun r s => Q2R (r_weight r) * ramp_value (r_right r) (Q2R (r_knot r)) (r_degree r) x + s) 0 l.
+  fold_right (fun r s => Q2R (r_weight r) * ramp_value (r_side r) (Q2R (r_knot r)) (r_degree r) x + s) 0 l.
 
 Lemma Q2R_red a b : Q2R (Qred (a * b)) = Q2R a * Q2R b.
 Proof. rewrite <- Q2R_mult. apply Qeq_eqR, Qred_correct. Qed.
@@ -152,12 +194,75 @@ Proof. unfold Q2R. cbn. repeat split; field. Qed.
 Lemma some_is {A} (a b : A) : Some a = Some b -> a = b.
 Proof. congruence. Qed.
 
+Lemma ramps_value_app a b x : ramps_value (a ++ b) x = ramps_value a x + ramps_value b x.
+Proof. unfold ramps_value. induction a; cbn [app fold_right]; [ring|]. rewrite IHa. ring. Qed.
+
+Lemma power_of_value q d : Q2R (power_of q d) = Q2R q ^ d.
+Proof. induction d; cbn [power_of pow]; [apply Q2R_small|]. rewrite Q2R_mult, IHd. reflexivity. Qed.
+
+Lemma Qle_bool_false a b : Qle_bool a b = false -> Q2R b < Q2R a.
+Proof. intros H. apply Qlt_Rlt, Qnot_le_lt. rewrite <- Qle_bool_iff, H. discriminate. Qed.
+Lemma Qle_bool_true a b : Qle_bool a b = true -> Q2R a <= Q2R b.
+Proof. intros H. apply Qle_Rle, Qle_bool_iff, H. Qed.
+
+Lemma ramp_at_value r x : Q2R (ramp_at r x) = ramp_value (r_side r) (Q2R (r_knot r)) (r_degree r) (Q2R x).
+Proof.
+  destruct Q2R_small as (Q0 & Q1 & _). unfold ramp_at, ramp_value. destruct (r_side r); [| |exact Q1].
+  - destruct (Qle_bool x (r_knot r)) eqn:H; [apply Qle_bool_true in H | apply Qle_bool_false in H]; destruct (Rlt_dec _ _); try lra.
+    rewrite power_of_value, Q2R_minus. reflexivity.
+  - destruct (Qle_bool (r_knot r) x) eqn:H; [apply Qle_bool_true in H | apply Qle_bool_false in H]; destruct (Rlt_dec _ _); try lra.
+    rewrite power_of_value, Q2R_minus. reflexivity.
+Qed.
+
+Lemma ramps_at_value l x : Q2R (ramps_at l x) = ramps_value l (Q2R x).
+Proof.
+  unfold ramps_at, ramps_value. induction l as [|r l IH]; cbn [fold_right]; [apply Q2R_small|].
+  rewrite (Qeq_eqR _ _ (Qred_correct _)), Q2R_plus, Q2R_mult, IH, ramp_at_value. reflexivity.
+Qed.
+
+Lemma ramps_of_pieces_value x l : forall slope, ramps_value (ramps_of_pieces slope l) x = pieces (Q2R slope) l x.
+Proof.
+  induction l as [|[[knot next] jump] l IH]; intros slope; cbn [ramps_of_pieces pieces]; [reflexivity|].
+  rewrite app_comm_cons, ramps_value_app, IH. f_equal. unfold ramps_value.
+  destruct Q2R_small as (Q0 & _). unfold Rmax, Rmin.
+  destruct (Qle_bool jump 0) eqn:Hj; [destruct (Qeq_bool jump 0) eqn:He|]; cbn [fold_right r_weight r_side r_knot r_degree ramp_value pow];
+    rewrite (Qeq_eqR _ _ (Qred_correct _)), Q2R_minus, ?Q2R_opp;
+    [apply Qeq_bool_iff, Qeq_eqR in He; rewrite He | apply Qle_bool_true in Hj | apply Qle_bool_false in Hj]; rewrite ?Q0 in *;
+    repeat destruct (Rlt_dec _ _); repeat destruct (Rle_dec _ _); repeat destruct (Req_EM_T _ _); try lra;
+    try (replace (x - Q2R knot) with 0 by lra; lra).
+Qed.
+
+Lemma smallest_value a l : Q2R (fold_right smaller_of a l) = fold_right Rmin (Q2R a) (map Q2R l).
+Proof.
+  induction l as [|b l IH]; cbn [fold_right map]; [reflexivity|]. rewrite <- IH. unfold smaller_of, Rmin.
+  destruct (Qle_bool b _) eqn:H; [apply Qle_bool_true in H | apply Qle_bool_false in H]; destruct (Rle_dec _ _); lra.
+Qed.
+
+Lemma ramps_of_piecewise_value slope l x : ramps_value (ramps_of_piecewise slope l) x = term_value (Piecewise slope l) x.
+Proof.
+  unfold ramps_of_piecewise. set (r := line_through_0 slope ++ ramps_of_pieces slope l).
+  assert (Hr : forall y, ramps_value r y = piecewise slope l y).
+  { intros y. unfold r, piecewise. rewrite ramps_value_app, ramps_of_pieces_value. f_equal. destruct Q2R_small as (Q0 & _).
+    unfold ramps_value. cbn. rewrite Q2R_opp, Q0. repeat destruct (Rlt_dec _ _); try lra. replace y with 0 by lra. ring. }
+  unfold ramps_value. cbn [fold_right r_weight r_side ramp_value]. fold (ramps_value r x). rewrite Hr. cbn [term_value].
+  rewrite Q2R_opp, smallest_value, map_map, ramps_at_value, Hr.
+  rewrite (map_ext (fun s => Q2R (ramps_at r (fst (fst s)))) (fun s => piecewise slope l (Q2R (fst (fst s))))); [ring|].
+  intros s. rewrite ramps_at_value. apply Hr.
+Qed.
+
+Lemma ramps_weighing w l x : ramps_value (map (weighing w) l) x = Q2R w * ramps_value l x.
+Proof.
+  unfold ramps_value. induction l as [|r l IH]; cbn [map fold_right]; [ring|].
+  rewrite IH. cbn [weighing r_weight r_side r_knot r_degree]. rewrite Q2R_red. ring.
+Qed.
+
 Lemma ramps_of_term_value w c l x : ramps_of_term w c = Some l -> ramps_value l x = Q2R w * term_value c x.
 Proof.
   destruct Q2R_small as (Q0 & Q1 & QH & QM).
-  destruct c as [[|d]| |tau|a b|t|t|t|]; cbn [ramps_of_term]; try discriminate;
+  destruct c as [[|d]| |tau|a b|t|t|t|slope segments]; cbn [ramps_of_term]; try discriminate;
+    try (intros H; apply some_is in H; rewrite <- H; rewrite ramps_weighing, ramps_of_piecewise_value; reflexivity);
     try (destruct (Z.ltb_spec 0 (Qnum t)) as [Ht|]; [apply Q2R_pos in Ht | discriminate]);
-    intros H; apply some_is in H; rewrite <- H; cbn [ramps_value fold_right r_weight r_right r_knot r_degree term_value];
+    intros H; apply some_is in H; rewrite <- H; cbn [ramps_value fold_right r_weight r_side r_knot r_degree term_value];
     rewrite !Q2R_red; rewrite ?Q2R_opp, ?Q2R_minus, ?Q0, ?Q1, ?QH, ?QM; unfold ramp_value;
     repeat destruct (Rlt_dec _ _); repeat destruct (Rle_dec _ _); unfold Rmax; repeat destruct (Rle_dec _ _);
     unfold Rabs in *; repeat destruct (Rcase_abs _); try lra; cbn [pow]; try (ring || lra);
@@ -169,25 +274,9 @@ Proof.
   - replace (x - Q2R t) with 0 by lra. ring.
 Qed.
 
-Lemma ramps_value_app a b x : ramps_value (a ++ b) x = ramps_value a x + ramps_value b x.
-Proof. unfold ramps_value. induction a; cbn [app fold_right]; [ring|]. rewrite IHa. ring. Qed.
-
 Theorem ramps_of_value c : forall l x, ramps_of c = Some l -> ramps_value l x = loss_value c x.
 Proof.
   induction c as [|[w t] c IH]; intros l x H; cbn [ramps_of] in H; [injection H as <-; reflexivity|].
   destruct (ramps_of_term w t) as [a|] eqn:Ha; [|discriminate]. destruct (ramps_of c) as [b|] eqn:Hb; [|discriminate].
   injection H as <-. rewrite ramps_value_app, (ramps_of_term_value _ _ _ _ Ha), (IH _ _ eq_refl). reflexivity.
-Qed.
-
-(* All of these losses are 0 at 0. *)
-Theorem ramps_at_0 c l : ramps_of c = Some l -> ramps_value l 0 = 0.
-Proof.
-  intros H. rewrite (ramps_of_value c l 0 H). revert l H. induction c as [|[w t] c IH]; intros l H; [reflexivity|].
-  cbn [ramps_of] in H. destruct (ramps_of_term w t) as [a|] eqn:Ha; [|discriminate]. destruct (ramps_of c) as [b|]; [|discriminate].
-  cbn [loss_value fold_right fst snd]. fold (loss_value c 0). rewrite (IH b eq_refl).
-  assert (Ht : term_value t 0 = 0); [|rewrite Ht; ring].
-  destruct t as [[|d]| |tau|x y|k|k|k|]; cbn [ramps_of_term] in Ha; try discriminate; cbn [term_value]; rewrite ?Rabs_R0;
-    try (destruct (Z.ltb_spec 0 (Qnum k)) as [Hk|]; [apply Q2R_pos in Hk | discriminate]);
-    repeat destruct (Rle_dec _ _); repeat destruct (Rlt_dec _ _); unfold Rmax; repeat destruct (Rle_dec _ _);
-    cbn [pow]; try lra; ring.
 Qed.

@@ -12,6 +12,7 @@ import (
 	"github.com/noisewright/noisewright/dp"
 	"github.com/noisewright/noisewright/internal/check"
 	"github.com/noisewright/noisewright/internal/exact"
+	"github.com/noisewright/noisewright/internal/powers"
 	"github.com/noisewright/noisewright/loss"
 	"github.com/noisewright/noisewright/tables"
 	"github.com/noisewright/noisewright/tables/shapes"
@@ -23,16 +24,6 @@ const (
 	priorBounds   = "prior:lognormal,"
 )
 
-// Values are counted by the powers of two that they are between: 0, of magnitudes up to 2^leastPower, and on
-// either side (2^(e-1), 2^e] for the e above that up to mostPower, beyond which values are clipped.
-const (
-	leastPower   = -32
-	mostPower    = 64
-	largestPower = 0x1p64
-	zeroBin      = mostPower - leastPower
-	numBins      = 2*zeroBin + 1
-)
-
 // boundsShare is one over the share of epsilon that goes to finding bounds.
 const boundsShare = 5
 
@@ -40,33 +31,18 @@ const boundsShare = 5
 type bins []tally
 
 func newBins() bins {
-	b := make(bins, numBins)
+	b := make(bins, powers.Bins)
 	for i := range b {
 		b[i].sum.SetPrec(sumPrecision)
 	}
 	return b
 }
 
-// binOf returns the bin of a value of at most largestPower in magnitude.
-func binOf(v float64) int {
-	f, e := math.Frexp(math.Abs(v))
-	if f == 0.5 { // a power of two
-		e--
-	}
-	if v == 0 || e <= leastPower {
-		return zeroBin
-	}
-	if v < 0 {
-		return zeroBin - (e - leastPower)
-	}
-	return zeroBin + e - leastPower
-}
-
-// take takes a value, which is 0 if its magnitude is at most 2^leastPower.
+// take takes a value, which is 0 if its magnitude is in its bin.
 func (b bins) take(v float64) {
-	i := binOf(v)
+	i := powers.Of(v)
 	b[i].n++
-	if i != zeroBin {
+	if i != powers.Zero {
 		b[i].sum.Add(&b[i].sum, big.NewFloat(v)) // exact: see sumPrecision
 	}
 }
@@ -79,9 +55,9 @@ func (b bins) clipped(lower, upper int) tally {
 		t.n += b[i].n
 		switch {
 		case i < lower:
-			t.add(b[i].n, -power(zeroBin-lower))
+			t.add(b[i].n, -powers.Power(powers.Zero-lower))
 		case i > upper:
-			t.add(b[i].n, power(upper-zeroBin))
+			t.add(b[i].n, powers.Power(upper-powers.Zero))
 		default:
 			t.sum.Add(&t.sum, &b[i].sum)
 		}
@@ -93,14 +69,6 @@ func (b bins) clipped(lower, upper int) tally {
 func (t *tally) add(n int64, v float64) {
 	product := new(big.Float).SetPrec(sumPrecision).SetInt64(n)
 	t.sum.Add(&t.sum, product.Mul(product, big.NewFloat(v)))
-}
-
-// power is the end of a bin so many beyond that of 0, which is 0.
-func power(bins int) float64 {
-	if bins == 0 {
-		return 0
-	}
-	return math.Ldexp(1, leastPower+bins)
 }
 
 // newUnbounded plans an answer whose bounds are not in the query.
@@ -164,8 +132,8 @@ func newPrivateBounds(ctx context.Context, q Query, source Source) (*mechanism, 
 		if err != nil {
 			return nil, err
 		}
-		lower, upper := chooseBounds(counts, rate, deviation)
-		low, high := 0-power(zeroBin-lower), power(upper-zeroBin)
+		lower, upper := powers.Choose(counts, rate, deviation)
+		low, high := 0-powers.Power(powers.Zero-lower), powers.Power(upper-powers.Zero)
 		bounded, err := within(low, high)
 		if err != nil {
 			return nil, err
@@ -252,83 +220,4 @@ func (n *binNoise) counts(b bins) ([]float64, error) {
 		out[i] = steps(x)
 	}
 	return out, nil
-}
-
-// chooseBounds returns the bins whose outer ends are the bounds, from counts with Laplace noise of a rate. noise is the
-// standard deviation of the noise on a sum, by its bound.
-//
-// It is a rule for a small error, on which no promise rests. On either side of 0: a bin is sure if its count is above
-// all noise but for a probability of 1e-6. Beyond the outermost sure one counts are those that the last three sure ones
-// let expect, if their ratios go on falling as they do, but those found in bins next to them that are above noise but for one of
-// 1e-3, and none from a bin on that has fewer than expected by more than such noise. The bound is the power of two of the least
-// expected square of what is clipped and of the noise together.
-func chooseBounds(counts []float64, rate, noise float64) (lower, upper int) {
-	side := func(bin func(i int) float64) int {
-		return bestPower(expected(bin, math.Log(1e6*numBins)/rate, math.Log(1000)/rate), noise)
-	}
-	upper = zeroBin + side(func(i int) float64 { return counts[zeroBin+i] })
-	lower = zeroBin - side(func(i int) float64 { return counts[zeroBin-i] })
-	if lower == upper {
-		upper++
-	}
-	return lower, upper
-}
-
-// expected returns the counts of the bins beyond 0 that are expected, from those found.
-func expected(found func(i int) float64, sure, noise float64) []float64 {
-	counts := make([]float64, zeroBin+1)
-	last := 0
-	for i := 1; i <= zeroBin; i++ {
-		if found(i) > sure {
-			last = i
-		}
-	}
-	if last == 0 {
-		return counts
-	}
-	for i := 1; i <= last; i++ {
-		counts[i] = max(found(i), 0)
-	}
-	ratio, falls := 0.5, 0.5
-	if before := counts[max(last-1, 0)]; before > sure {
-		ratio = counts[last] / before
-		if first := counts[max(last-2, 0)]; first > sure {
-			falls = min(ratio/(before/first), 0.9)
-		}
-	}
-	expected, seen := counts[last], true
-	for i := last + 1; i <= zeroBin; i++ {
-		before := expected
-		ratio *= falls
-		expected = before * ratio
-		if seen = seen && found(i) > noise; seen {
-			counts[i] = found(i)
-			expected = min(expected, found(i))
-			ratio = expected / before
-			continue
-		}
-		if expected-found(i) > noise {
-			break
-		}
-		counts[i] = expected
-	}
-	return counts
-}
-
-// bestPower returns how many bins beyond 0 the best bound is, 0 if there are no rows.
-func bestPower(counts []float64, noise float64) int {
-	best, least := 0, math.Inf(1)
-	for i := range counts {
-		bound := power(i)
-		bias, square := 0.0, noise*noise*bound*bound
-		for j := i + 1; j < len(counts); j++ {
-			off := 0.75*power(j) - bound // a value in the middle of its bin
-			bias += counts[j] * off
-			square += counts[j] * off * off
-		}
-		if square += bias * bias; square < least {
-			best, least = i, square
-		}
-	}
-	return best
 }

@@ -134,6 +134,9 @@ func TestKeysCost(t *testing.T) {
 // TestKeysAnswer: keys that many have are there, in their order, with counts; those that nobody has are not; and each of the
 // others with the probability of the rule for its cost: of 400 draws off by 8 deviations with a probability below 1e-12.
 func TestKeysAnswer(t *testing.T) {
+	if testing.Short() {
+		t.Skip("slow")
+	}
 	q := Query{Kind: Histogram, By: "city", PrivateKeys: true, Epsilon: 2, Delta: 0.02, Neighbors: dp.AddRemove}
 	p, err := NewPlan(t.Context(), q, laplaceSource)
 	if err != nil {
@@ -181,6 +184,10 @@ func TestKeysAnswer(t *testing.T) {
 	}
 	if d.leftOut == nil {
 		t.Error("rows without a key are not told to strict releases")
+	}
+	one, err := p.Answer(read(t, q, slices.Repeat([][]string{{"1", "alone", "1"}}, 400)))
+	if err != nil || len(one) != 1 || one[0].Key != "alone" || math.Abs(one[0].Value-400) > 40 {
+		t.Errorf("of one key: %v, %v", one, err)
 	}
 	none, err := p.Answer(read(t, q, nil))
 	if err != nil || none == nil || len(none) != 0 {

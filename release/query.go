@@ -12,6 +12,7 @@ import (
 	"github.com/noisewright/noisewright/account"
 	"github.com/noisewright/noisewright/dp"
 	"github.com/noisewright/noisewright/internal/check"
+	"github.com/noisewright/noisewright/internal/powers"
 	"github.com/noisewright/noisewright/loss"
 )
 
@@ -213,7 +214,7 @@ func (q Query) middle() float64 { return min(max(q.Lower/2+q.Upper/2, q.Lower), 
 func (q Query) resolved() (Query, error) {
 	switch {
 	case q.Bounds == privateBounds:
-		q.Lower, q.Upper = -largestPower, largestPower
+		q.Lower, q.Upper = -powers.Largest, powers.Largest
 	case q.Bounds != "":
 		p, err := parsePrior(q.Bounds)
 		if err != nil {
@@ -340,7 +341,11 @@ func (q Query) validateGroups(bad *check.List) {
 	case q.By != "" && len(q.Edges) > 0:
 		bad.Bad("by", check.Quoted(q.By), "either by and keys or edges, and not both")
 	case q.By != "" && len(q.Keys) == 0 && !q.PrivateKeys:
-		bad.Bad("keys", "none", "the keys to answer for, known without a look at the data: that a key is there tells of a person")
+		found := ""
+		if q.Kind == Count || q.Kind == Histogram {
+			found = ", or private-keys to find them"
+		}
+		bad.Bad("keys", "none", "the keys to answer for, known without a look at the data"+found+": that a key is there tells of a person")
 	case q.By == "" && len(q.Keys) > 0:
 		bad.Bad("by", "none", "the column of the keys")
 	case q.Kind == Top && q.By == "":

@@ -82,6 +82,9 @@ func TestSeriesNeighbors(t *testing.T) {
 				for _, u := range units {
 					c := countedRows(t, s, append(slices.Clone(others), u...))
 					outcomes[fmt.Sprint(c)] = c
+					if last := countedRows(t, s, append(slices.Clone(u), others...)); len(u) > 0 && u[0].at == 1 && !slices.Equal(c, last) {
+						t.Fatalf("%s, %d, %q: %v at the end of the rows, and %v before them", neighbors, most, person, c, last)
+					}
 				}
 				without, largest := countedRows(t, s, others), 0
 				for _, x := range outcomes {
@@ -258,6 +261,8 @@ func TestSeriesStrict(t *testing.T) {
 			w := Workload{Plan: quiet(t, plan.Prefix), Cells: []Cells{byCity}, StrictNotPrivate: strict}
 			if m, err := w.Period(t.Context(), l, strings.NewReader("id,city\n"+rows), "a"); err != nil || len(m.Rows) > 0 != strict {
 				t.Fatal(m, err)
+			} else if strict && len(m.Rows) != 1 {
+				t.Errorf("digests of %d periods, of which one is over", len(m.Rows))
 			}
 			_, err := w.Period(t.Context(), l, strings.NewReader("id,city\n"+text), "b")
 			if refused := refused && strict; (err != nil) != refused || err != nil && !errors.Is(err, dp.ErrInvalid) {
@@ -366,8 +371,12 @@ func TestDates(t *testing.T) {
 			}
 		}
 	}
+	last := Cells{Column: "city", Every: "year", From: "9996"}
+	if _, err := (&Workload{Plan: three, Cells: []Cells{last}}).query(); err != nil {
+		t.Error(err)
+	}
 	// However they are written, they are the same series.
-	texts := map[string]bool{}
+	var texts []string
 	for _, cells := range []Cells{{From: "2026-01"}, {From: "2026-01-01"}, {From: " 2026-01-01T00:00:00Z", Zone: "UTC"}, {From: "2026-01", Zone: "Asia/Tokyo"}} {
 		cells.Column, cells.Every = "city", "month"
 		w := Workload{Plan: three, Cells: []Cells{cells}}
@@ -375,10 +384,10 @@ func TestDates(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		texts[s.text] = true
+		texts = append(texts, s.text)
 	}
-	if len(texts) != 2 {
-		t.Errorf("%d series, want those of UTC to be one", len(texts))
+	if texts[0] != texts[1] || texts[0] != texts[2] || texts[0] == texts[3] {
+		t.Errorf("series %s, want those of UTC alone to be one", texts)
 	}
 	for _, c := range []struct {
 		cells Cells
@@ -391,8 +400,11 @@ func TestDates(t *testing.T) {
 		{Cells{Every: "month", From: "2026-01", Zone: "Mars/Olympus"}, "zone = Mars/Olympus, want the name of a time zone"},
 		{Cells{Every: "month", From: "2026-01", Zone: "Local"}, "zone = Local, want the name of a time zone"},
 		{Cells{Every: "month", From: "2026-01", Keys: byCity.Keys}, "every = month, want either every or keys or edges"},
+		{Cells{Every: "month", From: "2026-01", Edges: []float64{1, 2}}, "every = month, want either every or keys or edges"},
+		{Cells{Every: "month", From: "2026-01", Keys: []string{"a"}}, "every = month, want either every or keys or edges"},
 		{Cells{From: "2026-01", Keys: byCity.Keys}, "from = 2026-01, want none without every"},
 		{Cells{Zone: "UTC", Keys: byCity.Keys}, "want none without every"},
+		{Cells{Every: "year", From: "9997"}, "from = 9997-01-01, want dates up to the year 9999"},
 		{Cells{Every: "year", From: "9998"}, "from = 9998-01-01, want dates up to the year 9999"},
 	} {
 		c.cells.Column = "city"

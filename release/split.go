@@ -107,7 +107,7 @@ func (s *split) validate() error {
 	bad := check.In("release")
 	bad.If(len(s.list) < 1 || len(s.list) > maxStatistics, "statistics", len(s.list), "1 to %d", maxStatistics)
 	for i, x := range s.list {
-		errs, ok := check.In("release"), true
+		errs := check.In("release")
 		q := x.Query
 		if q.Epsilon, q.Delta = 1, 0; q.PrivateKeys {
 			q.Delta = min(s.total.Delta, 0.5) // which has to be above 0
@@ -119,6 +119,7 @@ func (s *split) validate() error {
 		errs.If(x.Weight != 0 && x.Error != "", "weight", x.Weight, "either a weight or an error")
 		var w wanted
 		if x.Error != "" {
+			var ok bool
 			if w, ok = parseWanted(x.Error); !ok {
 				errs.Bad("error", check.Quoted(check.Shortened(x.Error)), "an error and its probability, such as 2@0.95")
 			}
@@ -169,7 +170,7 @@ func (s *split) parts(ctx context.Context, share float64) ([]Query, error) {
 	switch {
 	case err != nil:
 		return nil, err
-	case spent > s.total.Epsilon || spent == s.total.Epsilon && weights.Sign() > 0:
+	case spent > s.total.Epsilon:
 		missing := new(big.Rat).Sub(exact.Rational(spent), exact.Rational(s.total.Epsilon))
 		return nil, check.Errorf("release", account.ErrExceeded, "the errors that are wanted take epsilon %.4g together, and the total is %v: %.4g is missing, and what the others take", spent, s.total.Epsilon, exact.FloatUp(missing))
 	}
@@ -200,16 +201,20 @@ func (s *split) scale(ctx context.Context, budget *account.Budget, weights *big.
 		return budget.With(costs...).Fits(ctx)
 	}
 	sum, _ := budget.Sums()
-	low := new(big.Rat).Sub(exact.Rational(s.total.Epsilon), sum)
+	all := exact.Rational(s.total.Epsilon)
+	low := new(big.Rat).Sub(all, sum)
+	if low.Sign() < 0 { // what the budget has fits by exact composition alone
+		low.SetInt64(0)
+	}
 	low.Quo(low, weights)
-	if ok, err := fits(low); err != nil || !ok {
-		return nil, orNoRoom(err, s.total)
-	}
-	if s.adaptive || s.total.Delta == 0 {
-		return low, nil
-	}
 	high := new(big.Rat).Mul(low, big.NewRat(int64(math.Ceil(2*math.Sqrt(float64(len(queries))))), 1))
+	if all.Quo(all, weights); high.Cmp(all) < 0 {
+		high = all
+	}
 	for range 8 {
+		if s.adaptive || s.total.Delta == 0 {
+			break
+		}
 		middle := new(big.Rat).Add(low, high)
 		middle.Quo(middle, big.NewRat(2, 1))
 		middle.SetFloat64(exact.FloatDown(middle))
@@ -223,14 +228,10 @@ func (s *split) scale(ctx context.Context, budget *account.Budget, weights *big.
 			high = middle
 		}
 	}
-	return low, nil
-}
-
-func orNoRoom(err error, total dp.Budget) error {
-	if err != nil {
-		return err
+	if low.Sign() == 0 {
+		return nil, check.Errorf("release", account.ErrExceeded, "the errors that are wanted leave nothing of epsilon = %v to the others", s.total.Epsilon)
 	}
-	return check.Errorf("release", account.ErrExceeded, "epsilon = %v is too small for so many statistics", total.Epsilon)
+	return low, nil
 }
 
 func (s *split) weight(i int) float64 {

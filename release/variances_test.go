@@ -80,9 +80,84 @@ func TestVarianceRanges(t *testing.T) {
 	}
 }
 
+// TestVarianceCountHasNoise: where the number of rows is not public, there is noise on it as on the sums: with much on it alone,
+// intervals are wide, where the sums by themselves make them 0.2 wide.
+func TestVarianceCountHasNoise(t *testing.T) {
+	q := Query{Kind: Variance, Column: "age", Lower: 0, Upper: 4, Neighbors: dp.AddRemove, Epsilon: 8}.normal()
+	m := variancesOf(t, q)
+	m.level = 0.95
+	var rows [][]string
+	for i := range 40 {
+		rows = append(rows, []string{"1", "a", fmt.Sprint(i % 2)})
+	}
+	width := func() float64 {
+		out, err := m.answer(read(t, q, rows).tallies)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return out[0].Upper - out[0].Lower
+	}
+	if w := width(); w > 0.5 {
+		t.Fatalf("a width of %g", w)
+	}
+	few := q
+	few.Epsilon = 0.3
+	m.count = variancesOf(t, few).count
+	if w := width(); w < 0.8 {
+		t.Errorf("a width of %g with noise of a scale of 3 on 40 rows", w)
+	}
+}
+
+// TestVarianceLevel: what is left of the level is shared by as many intervals as there are numbers with noise, so that all
+// hold together. Far from the middle of the bounds, and of many rows, widths hardly depend on the noise that is drawn.
+func TestVarianceLevel(t *testing.T) {
+	for _, neighbors := range []string{dp.Replace, dp.AddRemove} {
+		q := Query{Kind: Variance, Column: "age", Lower: 0, Upper: 4, Neighbors: neighbors, Missing: middleMissing, Epsilon: 3}
+		sums := 3
+		if neighbors == dp.Replace {
+			sums = 2
+		}
+		q = q.normal()
+		p, err := NewPlan(t.Context(), q, laplaceSource)
+		if err != nil {
+			t.Fatal(err)
+		}
+		m := &variances{query: q, level: 1 - (1-level)/float64(sums)}
+		m.scale(p.Costs()[0].Table)
+		var d tally
+		d.n = 1e6
+		d.sum.SetPrec(sumPrecision).SetFloat64(3.5e6) // 3 and 4, each half a million times
+		d.square = new(big.Float).SetPrec(sumPrecision).SetFloat64(12.5e6)
+		width := func(answer func([]tally) ([]Estimate, error)) float64 {
+			out, err := answer([]tally{d})
+			if err != nil {
+				t.Fatal(err)
+			}
+			return out[0].Upper - out[0].Lower
+		}
+		if got, want := width(p.mechanism.answer), width(m.answer); !(got > want*0.99 && got < want*1.01) {
+			t.Errorf("%s: an interval of a width of %g, want %g", neighbors, got, want)
+		}
+	}
+}
+
+// TestVarianceOfFewRows: with noise fewer rows than one, or none, are one.
+func TestVarianceOfFewRows(t *testing.T) {
+	m := variancesOf(t, Query{Kind: Variance, Column: "age", Lower: -2, Upper: 3, Neighbors: dp.AddRemove, Epsilon: 1}.normal())
+	exactly := func(x int64) *big.Rat { return big.NewRat(x, 4) }
+	s, r := ranged{exactly(1), exactly(0), exactly(2)}, ranged{exactly(2), exactly(-3), exactly(4)}
+	one, few := m.estimate(ranged{exactly(4), exactly(4), exactly(4)}, s, r), m.estimate(ranged{exactly(3), exactly(-8), exactly(4)}, s, r)
+	if one != few {
+		t.Errorf("of one row %+v, of fewer %+v", one, few)
+	}
+}
+
 // TestVarianceCovers: of 400 answers intervals hold the variance in 95 %, or fewer than 355 with a probability below 1e-6 (binomial);
 // with the number of rows public or not, and for each group.
 func TestVarianceCovers(t *testing.T) {
+	if testing.Short() {
+		t.Skip("slow")
+	}
 	rng := rand.New(rand.NewPCG(9, 10))
 	rows := map[string][]float64{}
 	var list [][]string

@@ -122,9 +122,9 @@ func (w *Workload) query() (q Query, err error) {
 		at := slices.Index(want, got[i])
 		switch {
 		case at < 0:
-			bad.Bad("cells", check.Quoted(c.Column), "the attributes of the plan: "+listed(want))
+			bad.Bad("column", check.Quoted(c.Column), "one of the attributes of the plan: "+listed(want))
 		case slices.Index(got, got[i]) < i:
-			bad.Bad("cells", check.Quoted(c.Column), "one column for the cells, or for marginals each attribute once")
+			bad.Bad("column", check.Quoted(c.Column), "one column for the cells, or for marginals each attribute once")
 		case s.Workload.Kind == plan.Marginals:
 			c.validate(s.Workload.Attributes[at].Size, bad)
 		default:
@@ -136,7 +136,7 @@ func (w *Workload) query() (q Query, err error) {
 		if i := slices.Index(got, name); i >= 0 {
 			q.cells = append(q.cells, cells[i])
 		} else {
-			bad.Bad("cells", "none of "+cmp.Or(check.Quoted(name), "a column"), "the values, known without a look at the data, of every column of the plan")
+			bad.Bad("keys", "none of "+cmp.Or(check.Quoted(name), "a column"), "the values or edges, known without a look at the data, of every column of the plan")
 		}
 	}
 	if err := bad.Err(); err != nil {
@@ -381,7 +381,7 @@ func newCellFinder(cells []Cells, column func(field, name string) int) *cellFind
 		for i, k := range c.Keys {
 			keys[k] = i
 		}
-		f.columns, f.keys = append(f.columns, column("cells", c.Column)), append(f.keys, keys)
+		f.columns, f.keys = append(f.columns, column("column", c.Column)), append(f.keys, keys)
 	}
 	return f
 }

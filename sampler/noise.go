@@ -28,7 +28,8 @@ type Options struct {
 	// Deterministic is one for tests.
 	//
 	// nil means a generator with fast key erasure seeded, and refreshed at times, from crypto/rand:
-	// AES-256-CTR, or with ConstantTime ChaCha8, which takes constant time on every processor.
+	// ChaCha8 with ConstantTime, as it takes constant time on every processor, and where the processor has AVX-512; else
+	// AES-256-CTR.
 	Entropy io.Reader
 }
 
@@ -263,9 +264,17 @@ func (s *Noise) AddNoiseInt(x int64) (int64, error) {
 
 // add returns nx plus a draw.
 func (s *Noise) add(nx int64) (int64, error) {
-	n, err := s.sample()
-	if err != nil {
-		return 0, err
+	var n int64
+	if s.left != 0 { // as in SampleInt; a call takes as long as all of this
+		i := uint8(-s.left)
+		n = s.ready[i]
+		s.ready[i] = 0
+		s.left--
+	} else {
+		var err error
+		if n, err = s.sample(); err != nil {
+			return 0, err
+		}
 	}
 	if n += nx; n > exact.MaxInteger || n < -exact.MaxInteger {
 		return 0, overflowError()

@@ -3,6 +3,7 @@
 package sampler
 
 import (
+	crand "crypto/rand"
 	"fmt"
 	"math/rand/v2"
 	"sync"
@@ -19,7 +20,10 @@ func BenchmarkRatios(b *testing.B) {
 	for _, cells := range benchCells {
 		b.Run(fmt.Sprintf("cells=%d", cells), func(b *testing.B) {
 			s := benchSampler(b, cells, false)
-			g := benchGenerator(b, false)
+			g, err := newEraser("AES-256-CTR", aes256, crand.Reader)
+			if err != nil {
+				b.Fatal(err)
+			}
 			l := distuv.Laplace{Mu: 0, Scale: 1, Src: rand.NewChaCha8([32]byte{1})}
 			var block [blockBytes]byte
 			dst := make([]float64, 4*batch)
@@ -54,6 +58,7 @@ func BenchmarkRatios(b *testing.B) {
 			b.ReportMetric(peer.best, "ns/gonum")
 			b.ReportMetric(fill.best/words.best, "fill/B16")
 			b.ReportMetric(sample.best/words.best, "sample/B16")
+			b.ReportMetric(noisy.best/words.best, "addnoise/B16")
 			b.ReportMetric(peer.best/fill.best, "gonum/fill")
 		})
 	}

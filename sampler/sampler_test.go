@@ -405,8 +405,8 @@ func TestAllocations(t *testing.T) {
 		make   func(*tables.Verified, Options) (*Noise, error)
 		perKey float64
 	}{
-		"AES":           {Options{}, NewNoise, 2},
-		"ChaCha8":       {Options{ConstantTime: true}, NewNoise, 1},
+		"fast":          {Options{}, NewNoise, 2},
+		"constant time": {Options{ConstantTime: true}, NewNoise, 1},
 		"entropy":       {Options{Entropy: newSystem()}, NewNoise, 0},
 		"deterministic": {Options{Entropy: Deterministic([32]byte{1})}, NewNoise, 0},
 	} {

@@ -326,8 +326,9 @@ def formats(program, checker, n, seed, files):
 CONDITIONS = [
     ("Check.v", ["well_formed", "slide", "unit_step", "check"], ["Check", "Law", "Close", "Private"]),
     ("Exp.v", ["exp_up_fine"], ["Exp"]),
-    ("Ramps.v", ["ramps_of_term"], ["Ramps"]),
-    ("Loss.v", ["loss_ok"], ["Loss"]),
+    ("Ramps.v", ["ramp_at", "ramps_of_pieces", "smaller_of", "ramps_of_term"], ["Ramps"]),
+    ("Rising.v", ["newton_of"], ["Rising"]),
+    ("Loss.v", ["nearer", "series", "tail_loss", "loss_ok"], ["Loss"]),
     ("Verdict.v", ["judge"], ["Verdict"]),
     ("Bound.v", ["all_above", "bound_ok"], ["Bound"]),
     ("Certificate.v", ["private_as", "loses_at_most", "is_l1", "no_less_than"], ["Certificate"]),

@@ -12,6 +12,8 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/noisewright/noisewright/cmd/papers/geometry"
+
 	"github.com/spf13/cobra"
 	"gonum.org/v1/gonum/stat/distuv"
 	"gonum.org/v1/plot"
@@ -245,16 +247,16 @@ func oracle(b frequency.Share, k int64) (counts func(truth []int64, r *rand.Rand
 			}
 		}
 	case "projective-geometry":
-		g := newGeometry(b.Range, k)
-		length = fmt.Sprint(bits.Len64(uint64(len(g.points) - 1)))
+		g := geometry.New(b.Range, k)
+		length = fmt.Sprint(bits.Len64(uint64(len(g.Points) - 1)))
 		each = func(x int64, counts []int64, r *rand.Rand) {
 			inside := r.Float64() < b.P
-			plane := g.points[r.IntN(len(g.points))]
-			for g.on(g.points[x], plane) != inside {
-				plane = g.points[r.IntN(len(g.points))]
+			plane := g.Points[r.IntN(len(g.Points))]
+			for g.On(g.Points[x], plane) != inside {
+				plane = g.Points[r.IntN(len(g.Points))]
 			}
 			for j := range counts {
-				if g.on(g.points[j], plane) {
+				if g.On(g.Points[j], plane) {
 					counts[j]++
 				}
 			}

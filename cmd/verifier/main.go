@@ -57,6 +57,7 @@ func main() {
 		if err := p.ProveTotal(v); err != nil {
 			return answer{}, err
 		}
+		p.NameTheorems(proof.Of(v))
 		if draw, err = drawer(v); err != nil {
 			return answer{}, err
 		}

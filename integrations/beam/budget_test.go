@@ -77,10 +77,10 @@ func TestRefusals(t *testing.T) {
 	for want, b := range map[string]Bounds{
 		"partitions = 0, want the most that a person counts in":           {Values: 1},
 		"values = 0, want the most that count of a person":                {Partitions: 1},
-		"unbounded values have no sensitivity":                            {1, 1, 0, math.Inf(1)},
-		"lower and upper = 2, 1":                                          {1, 1, 2, 1},
-		"lower and upper = NaN, 1":                                        {1, 1, math.NaN(), 1},
-		"values times the larger of lower and upper = infinite, want a f": {1, 1000, 0, 1e306},
+		"unbounded values have no sensitivity":                            {1, 1, 0, math.Inf(1), 0},
+		"lower and upper = 2, 1":                                          {1, 1, 2, 1, 0},
+		"lower and upper = NaN, 1":                                        {1, 1, math.NaN(), 1, 0},
+		"values times the larger of lower and upper = infinite, want a f": {1, 1000, 0, 1e306, 0},
 	} {
 		_, err := Bound(s, rows, b, newBudget(t, 1, 0))
 		wantSentence(t, err, want)

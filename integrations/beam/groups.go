@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"math"
 	"math/big"
+	"slices"
 	"strconv"
 	"unicode/utf8"
 
@@ -26,6 +27,7 @@ import (
 type Groups struct {
 	people *People
 	totals beam.PCollection // KV<string, totals>
+	keys   []string         // if they are public
 }
 
 // Public releases exactly the partitions with these keys, which are public, whether or
@@ -49,7 +51,7 @@ func (p *People) Public(s beam.Scope, keys []string) (*Groups, error) {
 	public := beam.CreateList(s, keys)
 	found := beam.ParDo(s, &knownFn{Keys: keys}, p.sums(s))
 	all := beam.Flatten(s, found, beam.ParDo(s, empty, public))
-	return &Groups{p, beam.CombinePerKey(s, &totalsFn{}, all)}, nil
+	return &Groups{p, beam.CombinePerKey(s, &totalsFn{}, all), slices.Clone(keys)}, nil
 }
 
 // Select releases the partitions that the rule selects by their number of people. The rule has to be for as many partitions of a
@@ -69,7 +71,7 @@ func (p *People) Select(s beam.Scope, rule *Selection) (*Groups, error) {
 	}
 	s = s.Scope("noisebeam.Select")
 	selected := beam.ParDo(s, &selectFn{Epsilon: rule.epsilon, Delta: rule.delta, Secret: newSecret()}, p.sums(s))
-	return &Groups{p, beam.Reshuffle(s, fault.After(s, "selected", selected))}, nil
+	return &Groups{p, beam.Reshuffle(s, fault.After(s, "selected", selected)), nil}, nil
 }
 
 // sums adds up what counts by partition.
@@ -107,10 +109,11 @@ func (f *knownFn) ProcessElement(partition string, t totals, emit func(string, t
 
 // What is counted or summed.
 const (
-	people = "people"
-	rows   = "rows"
-	sum    = "sum"
-	mean   = "mean"
+	people   = "people"
+	rows     = "rows"
+	sum      = "sum"
+	mean     = "mean"
+	variance = "variance"
 )
 
 // CountPeople releases the number of people of every partition, with noise for a sensitivity of 1.
@@ -124,7 +127,7 @@ func (g *Groups) Count(s beam.Scope, table *tables.Verified) (beam.PCollection, 
 }
 
 // Sum releases the sum of the values that count, with noise for a sensitivity of
-// Bounds.Values times the larger one of |Lower| and |Upper|.
+// Bounds.Values times the larger one of |Lower| and |Upper|, or with Bounds.Private of Bounds.Values.
 func (g *Groups) Sum(s beam.Scope, table *tables.Verified) (beam.PCollection, error) {
 	return g.release(s.Scope("noisebeam.Sum"), answerFn{What: sum}, table)
 }
@@ -132,7 +135,7 @@ func (g *Groups) Sum(s beam.Scope, table *tables.Verified) (beam.PCollection, er
 // Mean releases the mean of the values that count: the middle c of the range plus the sum
 // of the values less c over their number, both with noise, clipped to the range. The
 // noise of the sum is for a sensitivity of Bounds.Values·(Upper − Lower)/2, that of the
-// number for one of Bounds.Values.
+// number for one of Bounds.Values. With Bounds.Private both are for one of Bounds.Values.
 func (g *Groups) Mean(s beam.Scope, sums, counts *tables.Verified) (beam.PCollection, error) {
 	return g.release(s.Scope("noisebeam.Mean"), answerFn{What: mean}, sums, counts)
 }
@@ -140,6 +143,9 @@ func (g *Groups) Mean(s beam.Scope, sums, counts *tables.Verified) (beam.PCollec
 // sensitivities returns how far a person can move the numbers of an answer in one partition.
 func (b Bounds) sensitivities(what string) []*big.Rat {
 	most := big.NewRat(int64(b.Values), 1)
+	if b.Private != 0 && (what == sum || what == mean) {
+		return []*big.Rat{most, most}
+	}
 	low, high := exact.Rational(b.Lower), exact.Rational(b.Upper)
 	switch what {
 	case people:
@@ -147,8 +153,11 @@ func (b Bounds) sensitivities(what string) []*big.Rat {
 	case rows:
 		return []*big.Rat{most}
 	case mean:
-		width := new(big.Rat).Sub(high, low)
-		return []*big.Rat{width.Mul(width.Mul(width, most), big.NewRat(1, 2)), most}
+		h := b.half()
+		return []*big.Rat{h.Mul(h, most), most}
+	case variance:
+		h, square := b.half(), b.squareHalf()
+		return []*big.Rat{h.Mul(h, most), square.Mul(square, most), most}
 	}
 	if low.Abs(low).Cmp(high.Abs(high)) > 0 {
 		high = low
@@ -157,42 +166,53 @@ func (b Bounds) sensitivities(what string) []*big.Rat {
 }
 
 // release charges the tables, and answers with noise from them.
-func (g *Groups) release(s beam.Scope, f answerFn, list ...*tables.Verified) (beam.PCollection, error) {
-	none := beam.PCollection{}
-	b := g.people.bounds
-	if (f.What == sum || f.What == mean) && b.Lower == b.Upper {
-		return none, check.Field("noisebeam", "lower and upper", "none", "finite numbers in ascending order, what values are clipped to: unbounded values have no sensitivity")
+func (g *Groups) release(s beam.Scope, f answerFn, list ...*tables.Verified) (answers beam.PCollection, err error) {
+	if g.people.bounds.Private != 0 && (f.What == sum || f.What == mean) {
+		return g.found(s, f.What, list)
 	}
-	var costs []account.Cost
-	needs := b.sensitivities(f.What)
+	if f.Noise, err = g.noises(f.What, list...); err != nil {
+		return answers, err
+	}
+	f.Bounds, f.Units = g.people.bounds, g.people.units
+	return beam.Reshuffle(s, fault.After(s, "answers", beam.ParDo(s, &f, g.totals))), nil
+}
+
+// noises charges the tables of an answer, and returns their noise.
+func (g *Groups) noises(what string, list ...*tables.Verified) ([]noise, error) {
+	b := g.people.bounds
+	if what != people && what != rows && b.Lower == b.Upper {
+		return nil, check.Field("noisebeam", "lower and upper", "none", "finite numbers in ascending order, what values are clipped to: unbounded values have no sensitivity")
+	}
+	return chargeTables(g.people.budget, b.Partitions, list, b.sensitivities(what), names[what])
+}
+
+// chargeTables charges each table so many times, beside other costs, and returns its noise, which is for numbers that a person can
+// move so far.
+func chargeTables(budget *Budget, times int, list []*tables.Verified, needs []*big.Rat, names []string, costs ...account.Cost) (out []noise, err error) {
 	for i, table := range list {
-		need := needs[i]
 		n, err := newNoise(table)
 		if err != nil {
-			return none, err
+			return nil, err
 		}
 		t := table.Mechanism()
 		if t.Query() == dp.LatticeQuery {
-			return none, check.Field("noisebeam", "query of the table", t.Query(), "real or integer")
+			return nil, check.Field("noisebeam", "query of the table", t.Query(), "real or integer")
 		}
-		if own := t.Privacy().Sensitivity; exact.Rational(own).Cmp(need) < 0 {
-			return none, check.Field("noisebeam", "sensitivity of the table", own,
-				fmt.Sprintf("at least %s, which is how far a person can move the %s", number(exact.FloatUp(need)), names[f.What][i]))
+		if own := t.Privacy().Sensitivity; exact.Rational(own).Cmp(needs[i]) < 0 {
+			return nil, check.Field("noisebeam", "sensitivity of the table", own,
+				fmt.Sprintf("at least %s, which is how far a person can move the %s", number(exact.FloatUp(needs[i])), names[i]))
 		}
-		f.Noise = append(f.Noise, n)
-		costs = append(costs, account.Cost{Table: table, Times: b.Partitions})
+		out = append(out, n)
+		costs = append(costs, account.Cost{Table: table, Times: times})
 	}
-	if err := g.people.budget.Charge(costs...); err != nil {
-		return none, err
-	}
-	f.Bounds, f.Units = b, g.people.units
-	return beam.Reshuffle(s, fault.After(s, "answers", beam.ParDo(s, &f, g.totals))), nil
+	return out, budget.Charge(costs...)
 }
 
 // names are those of the numbers of an answer.
 var names = map[string][]string{
 	people: {"number of people"}, rows: {"number of rows"}, sum: {"sum"},
-	mean: {"sum of values less the middle of their range", "number of rows"},
+	mean:     {"sum of values less the middle of their range", "number of rows"},
+	variance: {"sum of values less the middle of their range", "sum of their squares less half of the largest", "number of rows"},
 }
 
 // answerFn releases an answer about each partition.
@@ -203,14 +223,7 @@ type answerFn struct {
 	Units  units
 }
 
-func (f *answerFn) Setup() error {
-	for i := range f.Noise {
-		if err := f.Noise[i].setup(); err != nil {
-			return err
-		}
-	}
-	return nil
-}
+func (f *answerFn) Setup() error { return setup(f.Noise) }
 
 func (f *answerFn) ProcessElement(partition string, t totals) (string, float64, error) {
 	var y float64
@@ -225,15 +238,11 @@ func (f *answerFn) ProcessElement(partition string, t totals) (string, float64, 
 	case mean:
 		y, err = f.mean(partition, t)
 	}
-	if err != nil {
-		return "", 0, check.Errorf("noisebeam", nil, "no noise could be drawn: %w", err)
-	}
-	return partition, y, nil
+	return partition, y, noNoise(err)
 }
 
 func (f *answerFn) mean(partition string, t totals) (float64, error) {
-	center := new(big.Rat).Add(exact.Rational(f.Bounds.Lower), exact.Rational(f.Bounds.Upper))
-	center.Mul(center, big.NewRat(1, 2))
+	center := f.Bounds.middle()
 	x := f.Units.value(t.SumHigh, t.SumLow)
 	s, err := f.Noise[0].add(partition, x.Sub(x, new(big.Rat).Mul(center, big.NewRat(t.Rows, 1))))
 	if err != nil {

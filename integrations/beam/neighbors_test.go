@@ -21,7 +21,11 @@ import (
 // bounded runs the functions of Bound on the rows, without an engine and in an order that the
 // generator decides, and returns what counts by person.
 func bounded(b Bounds, rows []Row, secret secret, r *rand.Rand) map[string][]contribution {
-	clip, rank, choose := &clipFn{b.units()}, &rankFn{b.Values, secret}, &chooseFn{b.Partitions, b.Values}
+	return boundedBy(b, rows, &rankFn{b.Values, secret, false}, r)
+}
+
+func boundedBy(b Bounds, rows []Row, rank *rankFn, r *rand.Rand) map[string][]contribution {
+	clip, choose := &clipFn{b.units()}, &chooseFn{b.Partitions, b.Values}
 	copies := map[string]int64{}
 	for _, r := range rows {
 		clip.ProcessElement(r, func(key string, n int64) { copies[key] += n })
@@ -59,7 +63,7 @@ func bounded(b Bounds, rows []Row, secret secret, r *rand.Rand) map[string][]con
 func TestContributions(t *testing.T) {
 	r := rand.New(rand.NewPCG(1, 2))
 	values := []float64{-1e300, -7, -0.1, 0, math.Copysign(0, -1), 1e-320, 0.1, 3, 1e300, math.Inf(1), math.Inf(-1), math.NaN()}
-	for _, b := range []Bounds{{1, 1, 0, 1}, {2, 3, -5, 2}, {3, 1, 0.1, 0.3}, {2, 2, 0, 0}, {1, 7, -1e-300, 1e300}, {2, 2, 5e-324, 1e-323}, {4, 1000, -0.7, -0.2}} {
+	for _, b := range []Bounds{{1, 1, 0, 1, 0}, {2, 3, -5, 2, 0}, {3, 1, 0.1, 0.3, 0}, {2, 2, 0, 0, 0}, {1, 7, -1e-300, 1e300, 0}, {2, 2, 5e-324, 1e-323, 0}, {4, 1000, -0.7, -0.2, 0}} {
 		for range 50 {
 			var rows []Row
 			for range r.IntN(40) {
@@ -134,7 +138,7 @@ func TestTotals(t *testing.T) {
 // that person's at most.
 func TestNeighborsChoose(t *testing.T) {
 	r := rand.New(rand.NewPCG(7, 8))
-	for _, b := range []Bounds{{1, 1, 0, 9}, {2, 3, -5, 2}, {3, 2, 0, 0}} {
+	for _, b := range []Bounds{{1, 1, 0, 9, 0}, {2, 3, -5, 2, 0}, {3, 2, 0, 0, 0}} {
 		for i := range 300 {
 			var rows []Row
 			for range r.IntN(60) {

@@ -76,11 +76,21 @@ func (n *noise) setup() error {
 	return err
 }
 
-// add returns x, rounded to the grid, plus the noise that is for the partition and x, to the
+// setup sets up all of a list.
+func setup(list []noise) error {
+	for i := range list {
+		if err := list[i].setup(); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// add returns x, rounded to the grid, plus the noise that is for the partition, what else it is of and x, to the
 // nearest float64. Values that differ by at most the sensitivity are rounded to points that differ
 // by at most as many as the table's proof counts (docs/proofs/rounding.md).
-func (n *noise) add(partition string, x *big.Rat) (float64, error) {
-	index, err := n.s.AddNoiseExact(x, partition)
+func (n *noise) add(partition string, x *big.Rat, of ...string) (float64, error) {
+	index, err := n.s.AddNoiseExact(x, append([]string{partition}, of...)...)
 	if err != nil {
 		return 0, err
 	}

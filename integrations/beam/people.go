@@ -20,6 +20,7 @@ import (
 	"github.com/noisewright/noisewright/integrations/beam/internal/fault"
 	"github.com/noisewright/noisewright/internal/check"
 	"github.com/noisewright/noisewright/internal/exact"
+	"github.com/noisewright/noisewright/internal/powers"
 )
 
 // Row is a record of a person: it belongs to a partition and has a value. Counts do not
@@ -41,6 +42,9 @@ type Bounds struct {
 	// Lower and Upper are what values are clipped to, finite and in ascending order; both
 	// 0 where nothing but counts is released.
 	Lower, Upper float64
+	// Private, if not 0, is the epsilon with which each Sum and Mean finds, for one partition, powers of two to clip values to, of up
+	// to 2^64, where nobody knows Lower and Upper, which are 0 then. Its tables are for bounds of -1 and 1.
+	Private float64
 }
 
 const maxValues = 1 << 20
@@ -49,7 +53,10 @@ func (b Bounds) validate() error {
 	bad := check.In("noisebeam")
 	checkPartitions(bad, b.Partitions)
 	bad.Want(b.Values >= 1 && b.Values <= maxValues, "values", b.Values, "the most that count of a person in one partition, 1 to %d", maxValues)
-	if b.Lower != 0 || b.Upper != 0 {
+	if b.Private != 0 {
+		bad.Want(check.Positive(b.Private), "private", b.Private, "a finite epsilon above 0, or 0")
+		bad.Want(b.Lower == 0 && b.Upper == 0, "lower and upper", number(b.Lower)+", "+number(b.Upper), "none, as they are found")
+	} else if b.Lower != 0 || b.Upper != 0 {
 		checkRange(bad, b.Lower, b.Upper)
 		most := float64(b.Values) * math.Max(math.Abs(b.Lower), math.Abs(b.Upper))
 		bad.Want(!math.IsInf(most, 0), "values times the larger of lower and upper", "infinite", "a float64")
@@ -65,12 +72,18 @@ func (b Bounds) validate() error {
 // from Low to High. So the sum of all values that count of a person in a partition is below 2^62
 // units, and sums are exact in any order: with float64s the order of a sum, which the data and
 // the engine decide, could change it by more than the sensitivity.
+//
+// Where bounds are found, they are the bits of float64s, whose sums mean nothing.
 type units struct {
 	Exponent  int
 	Low, High int64
+	Bits      bool
 }
 
 func (b Bounds) units() units {
+	if b.Private != 0 {
+		return units{Bits: true}
+	}
 	most := math.Max(math.Abs(b.Lower), math.Abs(b.Upper)) * float64(b.Values)
 	if most == 0 {
 		return units{}
@@ -85,6 +98,12 @@ func (b Bounds) units() units {
 
 // of returns the clipped value in units.
 func (u units) of(x float64) int64 {
+	if u.Bits {
+		if x = min(max(x, -powers.Largest), powers.Largest); powers.Of(x) == powers.Zero {
+			x = 0
+		}
+		return int64(math.Float64bits(x)) //nolint:gosec // and back again
+	}
 	x = math.RoundToEven(math.Ldexp(x, -u.Exponent))
 	switch { // float64(High) may be above High
 	case x <= float64(u.Low):
@@ -148,6 +167,11 @@ type People struct {
 //
 // The error wraps dp.ErrInvalid.
 func Bound(s beam.Scope, rows beam.PCollection, b Bounds, budget *Budget) (*People, error) {
+	return bound(s, rows, b, budget, false)
+}
+
+// bound is Bound, or chooses the earliest partitions of a person, which are cells of one column.
+func bound(s beam.Scope, rows beam.PCollection, b Bounds, budget *Budget, earliest bool) (*People, error) {
 	if err := b.validate(); err != nil {
 		return nil, err
 	}
@@ -161,7 +185,7 @@ func Bound(s beam.Scope, rows beam.PCollection, b Bounds, budget *Budget) (*Peop
 	u := b.units()
 	rows = beam.WindowInto(s, window.NewGlobalWindows(), rows)
 	copies := beam.CombinePerKey(s, &addFn{}, beam.ParDo(s, &clipFn{u}, rows))
-	ranked := beam.ParDo(s, &rankFn{b.Values, newSecret()}, fault.After(s, "copies", copies))
+	ranked := beam.ParDo(s, &rankFn{b.Values, newSecret(), earliest}, fault.After(s, "copies", copies))
 	chosen := beam.CombinePerKey(s, &chooseFn{b.Partitions, b.Values}, ranked)
 	parts := beam.ParDo(s, partsOf, fault.After(s, "chosen", chosen))
 	return &People{b, u, budget, fault.After(s, "parts", parts)}, nil
@@ -218,15 +242,21 @@ type pick struct {
 // rankFn gives rows their ranks and priorities: random words that are for the person and the
 // partition, and for the person, the partition, the value and the number of the copy.
 // So they are independent, and the same ones if an engine asks again.
+// The ranks of a series are the numbers of the cells.
 type rankFn struct {
-	Values int
-	Secret secret
+	Values   int
+	Secret   secret
+	Earliest bool
 }
 
 // ProcessElement emits no more copies than could be chosen, those with the least priorities.
 func (f *rankFn) ProcessElement(key string, copies int64, emit func(string, pick)) {
 	person, partition, value := apart(key)
-	rank := f.Secret.key().Sum("rank", person, partition)
+	sum := f.Secret.key().Sum("rank", person, partition)
+	rank := binary.LittleEndian.Uint64(sum[:])
+	if f.Earliest {
+		rank, _ = cellOf(partition) // placeFn wrote it
+	}
 	words := f.Secret.key().Stream("priority", person, partition, whole(value))
 	var least []uint64
 	for range copies {
@@ -237,7 +267,7 @@ func (f *rankFn) ProcessElement(key string, copies int64, emit func(string, pick
 	}
 	slices.Sort(least)
 	for _, priority := range least[:min(len(least), f.Values)] {
-		emit(person, pick{partition, binary.LittleEndian.Uint64(rank[:]), priority, value})
+		emit(person, pick{partition, rank, priority, value})
 	}
 }
 

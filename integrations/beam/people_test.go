@@ -152,7 +152,7 @@ func TestKeysOfPeople(t *testing.T) {
 // is not refused has some.
 func TestNarrowRanges(t *testing.T) {
 	next := func(x float64) float64 { return math.Nextafter(x, 2) }
-	for _, b := range []Bounds{{1, maxValues, next(1), next(next(1))}, {1, 1000, next(1), next(next(1))}, {1, maxValues, 1, next(1)}, {1, 1, next(1), next(next(1))}} {
+	for _, b := range []Bounds{{1, maxValues, next(1), next(next(1)), 0}, {1, 1000, next(1), next(next(1)), 0}, {1, maxValues, 1, next(1), 0}, {1, 1, next(1), next(next(1)), 0}} {
 		err := b.validate()
 		if u := b.units(); (u.Low > u.High) != (err != nil) {
 			t.Errorf("%+v: %v, with units from %d to %d", b, err, u.Low, u.High)
@@ -161,5 +161,5 @@ func TestNarrowRanges(t *testing.T) {
 			wantSentence(t, err, "lower and upper", "apart")
 		}
 	}
-	wantSentence(t, Bounds{1, maxValues, next(1), next(next(1))}.validate(), "lower and upper")
+	wantSentence(t, Bounds{1, maxValues, next(1), next(next(1)), 0}.validate(), "lower and upper")
 }

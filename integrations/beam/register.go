@@ -18,16 +18,18 @@ func init() {
 		reflect.TypeFor[clipFn](), reflect.TypeFor[rankFn](), partsOf,
 		totalsOf, empty, reflect.TypeFor[knownFn](), reflect.TypeFor[selectFn](), reflect.TypeFor[answerFn](),
 		reflect.TypeFor[quantilesFn](),
+		binsOf, reflect.TypeFor[foundFn](), onePartition, reflect.TypeFor[distinctFn](), squaresOf, reflect.TypeFor[varianceFn](), reflect.TypeFor[indexFn](), reflect.TypeFor[topFn](),
 		reflect.TypeFor[readCSVFn](), reflect.TypeFor[writeCSVFn](), reflect.TypeFor[readRowsFn](),
 		one, reflect.TypeFor[someFn](),
 		named, onlyOne, reflect.TypeFor[estimateFn](),
-		reflect.TypeFor[placeFn](), reflect.TypeFor[inputFn](), noEntry, counted, reflect.TypeFor[measureFn](), reflect.TypeFor[readEntriesFn](),
+		reflect.TypeFor[placeFn](), reflect.TypeFor[inputFn](), noEntry, counted, reflect.TypeFor[measureFn](), reflect.TypeFor[withinFn](), reflect.TypeFor[periodFn](), reflect.TypeFor[sinceFn](), reflect.TypeFor[readEntriesFn](),
 	} {
 		beam.RegisterDoFn(fn)
 	}
 	for _, t := range []reflect.Type{
 		reflect.TypeFor[Row](), reflect.TypeFor[totals](), reflect.TypeFor[contribution](), reflect.TypeFor[pick](), reflect.TypeFor[choice](), reflect.TypeFor[chosen](),
 		reflect.TypeFor[chooseFn](), reflect.TypeFor[totalsFn](), reflect.TypeFor[addFn](),
+		reflect.TypeFor[bin](), reflect.TypeFor[bins](), reflect.TypeFor[binsFn](), reflect.TypeFor[squares](), reflect.TypeFor[squaresFn](), reflect.TypeFor[Place](),
 		reflect.TypeFor[Answer](), reflect.TypeFor[Share](), reflect.TypeFor[tallied](), reflect.TypeFor[tallyFn](),
 		reflect.TypeFor[Entry](), reflect.TypeFor[count](), reflect.TypeFor[release.WorkloadAnswer](),
 		reflect.TypeFor[Quantile](), reflect.TypeFor[record](), reflect.TypeFor[header](),

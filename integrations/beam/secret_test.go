@@ -14,6 +14,8 @@ import (
 	"testing"
 
 	"github.com/apache/beam/sdks/v2/go/pkg/beam"
+
+	"github.com/noisewright/noisewright/internal/powers"
 )
 
 // made is what a random choice is made of.
@@ -57,7 +59,7 @@ func choices(t *testing.T) map[string]func(m made) string {
 	}
 	answer := func(what string) func(m made) string {
 		return func(m made) string {
-			f := &answerFn{What: what, Noise: []noise{count, count}, Bounds: Bounds{1, 1, 0, 10}, Units: Bounds{1, 1, 0, 10}.units()}
+			f := &answerFn{What: what, Noise: []noise{count, count}, Bounds: Bounds{1, 1, 0, 10, 0}, Units: Bounds{1, 1, 0, 10, 0}.units()}
 			if what == sum || what == mean {
 				f.Noise[0] = sums
 			}
@@ -81,7 +83,7 @@ func choices(t *testing.T) map[string]func(m made) string {
 	ranks := func(of func(p pick) uint64) func(m made) string {
 		return func(m made) string {
 			return each(func(i int) (out any) {
-				f := &rankFn{1, m.secret}
+				f := &rankFn{1, m.secret, false}
 				f.ProcessElement(copiesKey(m.person, m.key+strconv.Itoa(i), m.value), 1, func(_ string, p pick) { out = of(p) })
 				return out
 			})
@@ -103,7 +105,7 @@ func choices(t *testing.T) map[string]func(m made) string {
 			})
 		},
 		"quantiles": func(m made) string {
-			f := &quantilesFn{Unit: Bounds{1, 1, 0, 10}.units(), Bounds: Bounds{1, 1, 0, 10}, Candidates: 51, Probabilities: []float64{0.5}, Epsilon: 0.1, Secret: m.secret}
+			f := &quantilesFn{Unit: Bounds{1, 1, 0, 10, 0}.units(), Bounds: Bounds{1, 1, 0, 10, 0}, Candidates: 51, Probabilities: []float64{0.5}, Epsilon: 0.1, Secret: m.secret}
 			if err := f.Setup(); err != nil {
 				t.Fatal(err)
 			}
@@ -117,6 +119,50 @@ func choices(t *testing.T) map[string]func(m made) string {
 					*c = contribution{Values: []int64{f.Unit.of(float64(m.value))}}
 					return part
 				}, func(_ string, q Quantile) { out = fmt.Sprint(q.Value, " ") })
+				if err != nil {
+					t.Fatal(err)
+				}
+				return out
+			})
+		},
+		"variance": func(m made) string {
+			f := &varianceFn{Noise: []noise{sums, sums, count}, Bounds: Bounds{1, 1, -100, 100, 0}, Units: Bounds{1, 1, -100, 100, 0}.units()}
+			for i := range f.Noise {
+				f.Noise[i].Secret = m.secret
+			}
+			if err := f.Setup(); err != nil {
+				t.Fatal(err)
+			}
+			return each(func(i int) (out any) {
+				once := true
+				err := f.ProcessElement(m.key+strconv.Itoa(i), func(x *totals) bool {
+					*x = totals{People: 1, Rows: 3, SumLow: uint64(f.Units.of(float64(m.value)))}
+					return true
+				}, func(q *squares) bool {
+					_, *q = squaresOf("", contribution{Values: []int64{f.Units.of(float64(m.value))}})
+					once = !once
+					return !once
+				}, func(_ string, y float64) { out = fmt.Sprint(y, " ") })
+				if err != nil {
+					t.Fatal(err)
+				}
+				return out
+			})
+		},
+		"found bounds": func(m made) string {
+			f := &foundFn{What: mean, Noise: []noise{sums, count}, Counts: count, Rate: 1, Deviation: 1}
+			f.Counts.Secret = m.secret
+			for i := range f.Noise {
+				f.Noise[i].Secret = m.secret
+			}
+			if err := f.Setup(); err != nil {
+				t.Fatal(err)
+			}
+			return each(func(i int) (out any) {
+				err := f.ProcessElement(m.key+strconv.Itoa(i), func(*totals) bool { return true }, func(b *bins) bool {
+					b.List = []bin{{At: int64(powers.Zero) + 40, Rows: 200 + m.value, Low: uint64(300+m.value) << 52}}
+					return true
+				}, func(_ string, y float64) { out = fmt.Sprint(y, " ") })
 				if err != nil {
 					t.Fatal(err)
 				}

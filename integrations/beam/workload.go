@@ -106,11 +106,15 @@ func newWorkload(entries beam.PCollection, v *plan.Verified, o WorkloadOptions) 
 	if err != nil {
 		return f, err
 	}
+	f.Options = o
+	f.Plan, err = encoded(v.Mechanism())
+	return f, err
+}
+
+func encoded(p *plan.Plan) ([]byte, error) {
 	var file bytes.Buffer
-	if err := v.Mechanism().Encode(&file); err != nil {
-		return f, err
-	}
-	return workload{Plan: file.Bytes(), Options: o}, nil
+	err := p.Encode(&file)
+	return file.Bytes(), err
 }
 
 // Setup verifies the plan, for the DoFns of which this is a part.
@@ -183,9 +187,14 @@ func (f *measureFn) Setup() error { return f.Of.Setup() }
 func (f *measureFn) ProcessElement(_ int, counts func(*count) bool, emit func(release.WorkloadAnswer)) error {
 	y, err := f.measured(counts)
 	if err != nil {
-		return check.Errorf("noisebeam", nil, "no noise could be drawn: %w", err)
+		return noNoise(err)
 	}
-	return f.Of.layout.Measured(y).Answers(f.Of.Options.Level, f.Of.Options.NonNegative, func(a release.WorkloadAnswer) error {
+	return f.Of.answers(y, emit)
+}
+
+// answers emits all of what was measured.
+func (f *workload) answers(y []int64, emit func(release.WorkloadAnswer)) error {
+	return f.layout.Measured(y).Answers(f.Options.Level, f.Options.NonNegative, func(a release.WorkloadAnswer) error {
 		emit(a)
 		return nil
 	})

@@ -331,7 +331,7 @@ func TestWorkloadRefuses(t *testing.T) {
 		"noisebeam: max-per-person = 3, want at most 2, the cells that a person may be in by the plan":                      {v, with(func(o *WorkloadOptions) { o.MaxPerPerson = 3 }), []Entry{{}}, dp.ErrInvalid},
 		"release: level = 1, want a probability above 0 and below 1":                                                        {v, with(func(o *WorkloadOptions) { o.Level = 1 }), []Entry{{}}, dp.ErrInvalid},
 		"release: non-negative = true, want false, as there are queries that subtract":                                      {minus, with(func(o *WorkloadOptions) { o.NonNegative = true }), []Entry{{}}, dp.ErrInvalid},
-		"release: cells = none of a column, want the values, known without a look at the data, of every column of the plan": {v, with(func(o *WorkloadOptions) { o.Cells = nil }), []Entry{{}}, dp.ErrInvalid},
+		"release: keys = none of a column, want the values or edges, known without a look at the data, of every column of the plan": {v, with(func(o *WorkloadOptions) { o.Cells = nil }), []Entry{{}}, dp.ErrInvalid},
 		"release: keys = 2 cells of column city, want 3, one for each of the plan's":                                        {v, with(func(o *WorkloadOptions) { o.Cells = []release.Cells{{Column: "city", Keys: []string{"a", "b"}}} }), []Entry{{}}, dp.ErrInvalid},
 		"would exceed the budget":             {planOf(t, series, 3, dp.Replace, 1), good, []Entry{{}}, account.ErrExceeded},
 		"an entry: column city: in no cell":   {v, with(func(o *WorkloadOptions) { o.StrictNotPrivate = true }), []Entry{{"a", []string{"a"}}, {"b", []string{"hidden"}}}, nil},

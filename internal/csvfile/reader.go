@@ -10,7 +10,6 @@ import (
 	"fmt"
 	"io"
 	"strconv"
-	"strings"
 
 	"github.com/noisewright/noisewright/internal/check"
 )
@@ -48,32 +47,24 @@ var (
 //
 // Read the header first, then rows with Row; or all records with Next.
 type Reader struct {
-	r         *bufio.Reader
-	end       func() // of the decompression
-	delimiter byte
-	oneLine   bool
-	again     []byte // read too far by a malformed row; again[at:] comes before r
-	at        int
-	fresh     bool // some of Raw was read from r
-	cut       bool // a record was too large, and is not read to its end
-	state     int  // of the record, after Raw[:pos]
-	pos       int
-	line      int // lines read so far
-	columns   int // of the header
-	blank     int // line of an empty line, good only at the end; 0: none
+	r       *bufio.Reader
+	end     func() // of the decompression
+	oneLine bool
+	again   []byte // read too far by a malformed row; again[at:] comes before r
+	at      int
+	fresh   bool // some of Raw was read from r
+	cut     bool // a record was too large, and is not read to its end
+	state   int  // of the record, after Raw[:pos]
+	pos     int
+	line    int // lines read so far
+	columns int // of the header
+	blank   int // line of an empty line, good only at the end; 0: none
 
 	// Mark is the byte order mark that the text starts with, which is no part of the first field.
-	Mark []byte
-	// The current record, valid until the next one is read.
-	Raw     []byte // with its line end
-	Fields  []Span
-	Line    int // line it starts on, from 1
-	Rows    int // rows read so far, the current one included
+	Mark    []byte
+	Record      // the current one, valid until the next one is read
 	lineEnd int // where the line end starts in Raw
 }
-
-// Span is one field: Raw[Start:End], quotes included.
-type Span struct{ Start, End int }
 
 // NewReader returns a reader of r. The caller closes it.
 func NewReader(r io.Reader, o Options) (*Reader, error) {
@@ -81,7 +72,7 @@ func NewReader(r io.Reader, o Options) (*Reader, error) {
 	if err != nil {
 		return nil, err
 	}
-	c := &Reader{r: text, end: end, delimiter: o.Delimiter, oneLine: o.OneLine}
+	c := &Reader{r: text, end: end, oneLine: o.OneLine, Record: Record{delimiter: o.Delimiter}}
 	if c.delimiter == 0 {
 		c.delimiter = ','
 	}
@@ -162,7 +153,7 @@ func (c *Reader) record() error {
 			}
 			return err
 		}
-		c.lineEnd = len(bytes.TrimSuffix(bytes.TrimSuffix(c.Raw, []byte("\n")), []byte("\r")))
+		c.lineEnd = lineEnd(c.Raw)
 		for ; c.pos < c.lineEnd; c.pos++ {
 			b, was := c.Raw[c.pos], c.state
 			c.state = c.after(was, b)
@@ -189,6 +180,18 @@ func (c *Reader) record() error {
 		}
 		c.pos = len(c.Raw)
 	}
+}
+
+// lineEnd is where the line end starts.
+func lineEnd(line []byte) int {
+	n := len(line)
+	if n > 0 && line[n-1] == '\n' {
+		n--
+	}
+	if n > 0 && line[n-1] == '\r' {
+		n--
+	}
+	return n
 }
 
 // ends reads on in a record to the end of a line, at most, and reports whether it ends there.
@@ -342,43 +345,6 @@ func (c *Reader) onlyBlank() error {
 		lines = append(lines, c.Raw...)
 	}
 }
-
-// Content returns a field without its quotes.
-func (c *Reader) Content(i int) string {
-	s := string(c.Raw[c.Fields[i].Start:c.Fields[i].End])
-	if len(s) >= 2 && s[0] == '"' {
-		s = strings.ReplaceAll(s[1:len(s)-1], `""`, `"`)
-	}
-	return s
-}
-
-// Quoted appends a field with a text to dst, in quotes if it needs them.
-func (c *Reader) Quoted(dst []byte, text string) []byte {
-	if text != "" && !strings.ContainsAny(text, "\"\r\n"+string(rune(c.delimiter))) && strings.TrimSpace(text) == text {
-		return append(dst, text...)
-	}
-	dst = append(dst, '"')
-	dst = append(dst, strings.ReplaceAll(text, `"`, `""`)...)
-	return append(dst, '"')
-}
-
-// Inner returns where the text of a field stands in Raw, without quotes and surrounding blanks.
-func (c *Reader) Inner(i int) Span {
-	f := c.Fields[i]
-	if f.End-f.Start >= 2 && c.Raw[f.Start] == '"' {
-		f.Start++
-		f.End--
-	}
-	for f.Start < f.End && isBlank(c.Raw[f.Start]) {
-		f.Start++
-	}
-	for f.Start < f.End && isBlank(c.Raw[f.End-1]) {
-		f.End--
-	}
-	return f
-}
-
-func isBlank(b byte) bool { return b == ' ' || b == '\t' }
 
 // IsNumber reports whether a header cell reads as a number, finite or not.
 func IsNumber(s string) bool {

@@ -127,6 +127,9 @@ func (s *MostSelector) lawOf(counts []int64) map[string]float64 {
 // TestMostLaw compares draws with the exact law of lists of choices: 100,000 tell probabilities of 1/4 apart that
 // differ by 0.01.
 func TestMostLaw(t *testing.T) {
+	if testing.Short() {
+		t.Skip("slow")
+	}
 	const draws = 100_000
 	for i, test := range []struct {
 		m      Most

@@ -10,15 +10,21 @@ package forms
 
 import (
 	"bufio"
+	"bytes"
+	"encoding/json"
 	"io"
 	"slices"
+	"strconv"
+	"strings"
 
 	"github.com/noisewright/noisewright/ball"
 	"github.com/noisewright/noisewright/cells"
 	"github.com/noisewright/noisewright/counts"
+	"github.com/noisewright/noisewright/internal/check"
 	"github.com/noisewright/noisewright/kernels"
 	"github.com/noisewright/noisewright/local"
 	"github.com/noisewright/noisewright/plan"
+	"github.com/noisewright/noisewright/plane"
 	"github.com/noisewright/noisewright/proof"
 	"github.com/noisewright/noisewright/subset"
 	"github.com/noisewright/noisewright/tables"
@@ -43,7 +49,7 @@ func reads[M proof.Mechanism](decode func(io.Reader) (M, error)) Reader {
 }
 
 // all lists the forms. What is of none is read as the first, whose errors say what is wrong.
-var all = []Reader{reads(tables.Decode), reads(kernels.Decode), reads(cells.Decode), reads(local.Decode), reads(subset.Decode), reads(counts.Decode), reads(plan.Decode), reads(ball.Decode)}
+var all = []Reader{reads(tables.Decode), reads(kernels.Decode), reads(cells.Decode), reads(local.Decode), reads(subset.Decode), reads(counts.Decode), reads(plan.Decode), reads(plane.Decode), reads(ball.Decode)}
 
 // peek is how much of a file is looked at for its form.
 const peek = 512
@@ -58,5 +64,29 @@ func Decode(r io.Reader, more ...Reader) (proof.Mechanism, error) {
 			return f.Decode(b)
 		}
 	}
+	if name, ok := formatOf(head); ok {
+		return nil, check.Errorf("forms", proof.ErrFormat, "format = %q, want one of %s", check.Shortened(name), names(more))
+	}
 	return all[0].Decode(b)
+}
+
+// formatOf returns what a file says that it is, by its start.
+func formatOf(head []byte) (name string, ok bool) {
+	d := json.NewDecoder(bytes.NewReader(head))
+	for _, want := range []json.Token{json.Delim('{'), "format"} {
+		if tok, err := d.Token(); err != nil || tok != want {
+			return "", false
+		}
+	}
+	tok, err := d.Token()
+	name, ok = tok.(string)
+	return name, ok && err == nil
+}
+
+func names(more []Reader) string {
+	var list []string
+	for _, f := range slices.Concat(all, more) {
+		list = append(list, strconv.Quote(f.Form.File.Name))
+	}
+	return strings.Join(list, ", ")
 }

@@ -28,6 +28,7 @@ import (
 	"github.com/noisewright/noisewright/local"
 	"github.com/noisewright/noisewright/loss"
 	"github.com/noisewright/noisewright/plan"
+	"github.com/noisewright/noisewright/plane"
 	"github.com/noisewright/noisewright/proof"
 	"github.com/noisewright/noisewright/sampler"
 	"github.com/noisewright/noisewright/subset"
@@ -125,6 +126,12 @@ func formsOf() []form {
 			Rows: [][]uint64{{a, a, a, b, b, b + 1}, {a, b, b, a, a, b + 1}, {b, a, b, a, b + 1, a}, {b, b, a, b + 1, a, a}},
 		}))
 	}
+	inPlane := func(delta float64) *plane.Noise {
+		return must(plane.New(plane.Spec{
+			Problem: plane.Problem{Privacy: dp.Privacy{Epsilon: 1, Delta: delta, Sensitivity: 1}, Norm: plane.LInf, Query: dp.IntegerQuery, Loss: loss.L1},
+			Grid:    plane.Grid{PointsPerCell: 1, CellsPerSensitivity: 1}, Weights: []uint64{2 * quarter, quarter / 4, quarter / 4},
+		}))
+	}
 	plans := func(epsilon float64) *plan.Plan {
 		law := must(plan.Geometric(0.5))
 		return must(plan.New(plan.Spec{
@@ -158,6 +165,7 @@ func formsOf() []form {
 		formOf(ranked(2*quarter+quarter/2), ranked(3*quarter)),
 		formOf(plans(1), plans(0.9)),
 		formOf(normal(4), normal(2)),
+		formOf(inPlane(0.9), inPlane(0.1)),
 	}
 }
 
@@ -372,8 +380,8 @@ func TestAnswers(t *testing.T) {
 			if inputs.Labels != nil {
 				good = []proof.Value{proof.Category("b:1")}
 			}
-			if inputs.Kind == proof.Rows { // of three
-				good = []proof.Value{proof.Row{0, 7, 1e6}}
+			if inputs.Kind == proof.Rows {
+				good = []proof.Value{proof.Row{0, 7, 1e6}[:inputs.Size]}
 			}
 		}
 		if c, ok := f.sound.(proof.Channel); ok {

@@ -13,7 +13,7 @@ from make_reference import PAGE, page
 
 import noisewright
 
-MODULES = ("statistics", "learning", "accounting", "ledger")
+MODULES = ("statistics", "learning", "accounting", "ledger", "workload")
 
 
 @pytest.mark.filterwarnings("ignore")

@@ -10,7 +10,6 @@ import itertools
 import json
 import math
 import random
-import subprocess
 from collections.abc import Iterator
 from fractions import Fraction
 from pathlib import Path
@@ -470,66 +469,3 @@ def test_refused() -> None:
     assert made.max_per_person == 1 and made.neighbors == "add-remove" and made.workload == "ranges"
     assert loaded("plan-tables").attributes == {"a0": 2, "a1": 3, "a2": 4} and made.epsilon == 1.5 and made.delta == 0
     assert code(lambda: nw.load(file("plan-false"))) == 3
-
-
-ROWS: dict[str, list[Any]] = {
-    "month": [1 + i % 7 for i in range(90)],
-    "who": [i // 2 for i in range(90)],
-    "size": [i % 25 for i in range(90)],
-}
-
-
-def test_release_as_the_program(seeded: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The same answers as the program's for the same words of randomness."""
-    monkeypatch.setenv("NOISEWRIGHT", seeded)
-    monkeypatch.setenv("NOISEWRIGHT_TEST_SEED", "5")
-    data = tmp_path / "rows.csv"
-    data.write_text("month,who,size\n" + "\n".join(",".join(map(str, row)) for row in zip(*ROWS.values(), strict=True)))
-    path = file("plan-levels")
-    for more, flags in (
-        ({"keys": {"month": range(1, 8)}}, ["--by=month", "--keys=1,2,3,4,5,6,7"]),
-        (
-            {"edges": {"size": [0, 2, 4, 8, 12, 16, 20, 24]}, "level": 0.5},
-            ["--by=size", "--edges=0,2,4,8,12,16,20,24", "--level=0.5"],
-        ),
-        (
-            {"keys": {"month": range(1, 8)}, "where": "size > 3", "non_negative": True},
-            ["--by=month", "--keys=1,2,3,4,5,6,7", "--where=size > 3", "--non-negative"],
-        ),
-    ):
-        command = [seeded, "release", "workload", f"--plan={path}", f"--data={data}", "--json", *flags]
-        run = subprocess.run(command, capture_output=True, text=True)
-        assert run.returncode == 0, run.stderr
-        wanted = json.loads(run.stdout)
-        with pytest.warns(nw.PrivacyWarning, match="no ledger"):
-            found = nw.release_plan(ROWS, path, **more)
-        assert found.measured == tuple(wanted["measured"]) and found.plan_hash == wanted["plan"]
-        assert [r["value"] for r in found.rows()] == [a["value"] for a in wanted["answers"]]
-        assert list(found.answers.lower_of_all) == [a["lower_of_all"] for a in wanted["answers"]]
-        assert next(iter(found.rows()[0])) == wanted["columns"][0] and len(found) == 28
-        if "non_negative" not in more:  # what is measured tells all else
-            again = loaded("plan-levels").answers(np.array(found.measured), wanted["level"])
-            assert np.allclose(again.values, found.answers.values, rtol=1e-12, atol=1e-9)
-            assert np.allclose(again.upper, found.answers.upper, rtol=0.01)
-
-
-def test_release_with_a_ledger(called: str, tmp_path: Path) -> None:
-    ledger = nw.Ledger.create(tmp_path / "a.ledger", epsilon=2, delta=1e-6)
-    made = loaded("plan-levels")
-    first = nw.release_plan(ROWS, made, {"month": range(1, 8)}, ledger=ledger)
-    again = nw.release_plan(ROWS, made, {"month": range(1, 8)}, ledger=ledger, level=0.5)
-    assert first.charge is not None and not first.charge.replayed and again.charge is not None and again.charge.replayed
-    with pytest.warns(nw.PrivacyWarning, match="no ledger"):
-        of_persons = nw.release_plan(ROWS, made, {"month": range(1, 8)}, person="who", max_per_person=1)
-    assert of_persons.unit == "person:who" and of_persons.charge is None and first.unit == "row"
-    assert first.measured == again.measured and ledger.left() < 0.6
-    with pytest.raises(nw.ExceededError):
-        nw.release_plan(ROWS, made, {"month": [1, 2, 3, 4, 5, 6, 8]}, ledger=ledger)
-    for keys, word in (
-        ({"month": "1234567"}, "list of keys"),
-        ({"mo=nth": [1]}, "without ="),
-        ({"month": []}, "none"),
-        ({"month": [1]}, "keys"),
-    ):
-        with pytest.raises(nw.InvalidError, match=word):
-            nw.release_plan(ROWS, made, keys, ledger=ledger)

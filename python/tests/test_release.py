@@ -33,6 +33,7 @@ PEOPLE: dict[str, list[Any]] = {
 }
 KEYS = ["Ulm", "Jena", 'St. "X", Bad', "Bonn"]
 KEYS_FLAG = '--keys=Ulm,Jena,"St. ""X"", Bad",Bonn'
+IDS_FLAG = "--keys=" + ",".join(map(str, range(40)))
 PERSON = ["--person=id", "--max-per-person=2"]
 OF_HOURS = ["--column=hours", "--lower=0", "--upper=60"]
 OF_AGE = ["--column=age", "--lower=0", "--upper=120"]
@@ -73,6 +74,56 @@ QUERIES: list[tuple[statistics.Statistic, dict[str, Any], list[str]]] = [
         ["quantile", *OF_HOURS, "--probability=0.9", "--candidates=61"],
     ),
     (nw.median(*AGE, **BY_CITY), PERSONS, ["quantile", *OF_AGE, "--probability=0.5", "--by=city", KEYS_FLAG, *PERSON]),
+    (nw.variance(*AGE), {}, ["variance", *OF_AGE]),
+    (
+        nw.variance(*AGE, **BY_CITY, missing="middle"),
+        {**PERSONS, **REPLACE},
+        ["variance", *OF_AGE, "--by=city", KEYS_FLAG, "--missing=middle", "--neighbors=replace", *PERSON],
+    ),
+    (nw.distinct("city"), {}, ["distinct", "--column=city"]),
+    (
+        nw.distinct("city", where="age > 30", loss="l2"),
+        PERSONS,
+        ["distinct", "--column=city", "--where=age > 30", "--loss=l2", *PERSON],
+    ),
+    (nw.top("city", KEYS, 2), {}, ["top", "--by=city", KEYS_FLAG, "--k=2"]),
+    (
+        nw.top("id", range(40), 3, where="age > 30"),
+        {"person": "id"},
+        ["top", "--by=id", IDS_FLAG, "--k=3", "--where=age > 30", "--person=id"],
+    ),
+    (
+        nw.best({"old": "age >= 65", "busy": "hours > 30"}),
+        REPLACE,
+        ["best", "--option=old=age >= 65", "--option=busy=hours > 30", "--neighbors=replace"],
+    ),
+    (
+        nw.best({"old": "age >= 65", "busy": "hours==30"}, 2),
+        PERSONS,
+        ["best", "--option=old=age >= 65", "--option=busy=hours==30", "--k=2", *PERSON],
+    ),
+    (nw.mean("hours", "private"), {}, ["mean", "--column=hours", "--bounds=private"]),
+    (
+        nw.sum("hours", "private", where="age > 30"),
+        {"delta": 1e-6, **PERSONS},
+        ["sum", "--column=hours", "--bounds=private", "--where=age > 30", *PERSON],
+    ),
+    (
+        nw.mean("hours", "prior:lognormal,3,1", rows=300),
+        {},
+        ["mean", "--column=hours", "--bounds=prior:lognormal,3,1", "--rows=300"],
+    ),
+    (
+        nw.sum("hours", "prior:lognormal,3,0.5", rows=100),
+        REPLACE,
+        ["sum", "--column=hours", "--bounds=prior:lognormal,3,0.5", "--rows=100", "--neighbors=replace"],
+    ),
+    (nw.histogram("city", "private"), {"delta": 1e-4}, ["histogram", "--by=city", "--private-keys"]),
+    (
+        nw.count(by="city", keys="private"),
+        {"delta": 1e-4, **PERSONS},
+        ["count", "--by=city", "--private-keys", *PERSON],
+    ),
 ]
 
 
@@ -81,10 +132,9 @@ def tables(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return tmp_path_factory.mktemp("tables")
 
 
-@pytest.mark.parametrize("i", range(25))
+@pytest.mark.parametrize("i", range(len(QUERIES)))
 def test_as_the_program(i: int, seeded: str, tables: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """25 releases over five kinds of frames, for the same words of randomness."""
-    assert len(QUERIES) == 25
+    """Releases of every kind over five kinds of frames, for the same words of randomness."""
     statistic, more, flags = QUERIES[i]
     data = frame(KINDS[i % 5], PEOPLE, tmp_path)
     (pandas,) = needs("pandas")
@@ -93,15 +143,23 @@ def test_as_the_program(i: int, seeded: str, tables: Path, tmp_path: Path, monke
     monkeypatch.setenv("NOISEWRIGHT", seeded)
     delta = more.get("delta", 0)
     common = [f"--data={tmp_path / 'people.csv'}", "--epsilon=1", f"--delta={delta}", "--json"]
-    common += [f"--tables={tables}"] if statistic.kind != "quantile" else []
+    common += [f"--tables={tables}"] if statistic.kind not in ("quantile", *statistics.CHOICES) else []
     for _ in range(2):  # the first one keeps new tables, and draws the names of files
         run = subprocess.run([seeded, "release", *flags, *common], capture_output=True, text=True)
         assert run.returncode == 0, run.stderr
     wanted = json.loads(run.stdout)
     (found,) = nw.release(data, statistic, tables=tables, **{"epsilon": 1, "delta": 0, **more})
     texts = [None if e.key is None else str(e.key) for e in found]
-    assert [(k, e.value, e.lower, e.upper, e.rank_error) for k, e in zip(texts, found, strict=True)] == [
-        (e.get("key"), e["value"], e["lower"], e["upper"], e.get("rank_error")) for e in wanted["answers"]
+    assert [
+        (k, e.value, e.lower, e.upper, e.rank_error, e.count_error, e.clipped, e.bias)
+        for k, e in zip(texts, found, strict=True)
+    ] == [
+        (
+            *(e.get("key"), e["value"], e["lower"], e["upper"], e.get("rank_error"), e.get("count_error")),
+            (e["clipped"]["lower"], e["clipped"]["upper"]) if "clipped" in e else None,
+            e.get("clipped", {}).get("bias_by_prior"),
+        )
+        for e in wanted["answers"]
     ]
     assert found.mechanism == wanted["mechanism"] and list(found.tables) == wanted["tables"]
     assert dict(found.query) == wanted["query"] and list(found.not_protected) != []
@@ -203,7 +261,19 @@ WRONG: list[tuple[dict[str, Any], tuple[Any, ...], str]] = [
     ({"epsilon": "much"}, (nw.count(),), "epsilon = 'much', want a finite number"),
     ({"epsilon": float("nan")}, (nw.count(),), "epsilon = nan, want a finite number"),
     ({"epsilon": -1}, (nw.count(),), "epsilon = -1, want"),
-    ({"epsilon": 1}, (nw.count(weight=0),), "weight = 0 or less"),
+    ({"epsilon": 1}, (nw.count(weight=0),), "weight = 0, want a number above 0"),
+    ({}, (nw.count(epsilon=1, weight=2),), "weight or error of a statistic, want epsilon of the call"),
+    ({}, (nw.count(epsilon=1, error="5@0.95"),), "weight or error of a statistic, want epsilon of the call"),
+    ({"epsilon": 1}, (nw.count(error="5"),), "error of statistic 1 = 5, want an error and its probability"),
+    ({"epsilon": 1}, (nw.count(error=5),), r"error = 5, want a text such as '5@0.95'"),  # type: ignore[arg-type]
+    ({"epsilon": 1}, (nw.count(error="5@0.95", weight=2),), "either a weight or an error"),
+    ({"epsilon": 1}, (nw.count(), nw.top("city", KEYS, 9)), "query 2: k = 9, want an integer from 1 to 4"),
+    ({"epsilon": 1}, (nw.variance("age", "private"),), "bounds = private, want none but for a sum or a mean"),  # type: ignore[arg-type]
+    ({"epsilon": 1}, (nw.mean("age", "privat"),), "bounds = privat, want private or prior:lognormal,MU,SIGMA"),
+    ({"epsilon": 1}, (nw.mean("age", "prior:lognormal,3,1"),), "rows = 0, want from 1 to"),
+    ({"epsilon": 1}, (nw.histogram("city", "private"),), "delta = 0, want above 0"),
+    ({"epsilon": 1, "delta": 1e-6}, (nw.count(keys="private"),), "by = none, want the column of the keys"),
+    ({"epsilon": 1}, (nw.best({"a": "agee > 3"}),), "unknown name agee"),
     ({"epsilon": 1}, (nw.count("agee > 3"),), "unknown name agee"),
     ({"epsilon": 1}, (nw.mean("age", (3, 1)),), "bounds = 3, 1, want lower below upper"),
     ({"epsilon": 1}, (nw.count(by="city"),), "keys = none, want the keys"),
@@ -226,7 +296,12 @@ def test_bad_statistics() -> None:
     wrong: list[tuple[Any, tuple[Any, ...], str]] = [
         (nw.mean, ("age", 3), "bounds = 3, want two numbers"),
         (nw.mean, ("age", (0, float("inf"))), "bounds = inf, want a finite number"),
-        (nw.histogram, ("city", "Ulm"), "keys = 'Ulm', want a list of keys"),
+        (nw.histogram, ("city", "Ulm"), "keys = 'Ulm', want a list of keys, or private"),
+        (nw.top, ("city", "private"), "keys = 'private', want a list of keys$"),
+        (nw.top, ("city", ["Ulm"], 0), "k = 0, want an integer of at least 1"),
+        (nw.best, (["age > 3"],), "options = a list, want a dict of names and conditions"),
+        (nw.best, ({"old": 65},), "options = a dict, want a dict of names and conditions, which are texts"),
+        (nw.distinct, (3,), "column = 3, want the name of a column"),
         (nw.histogram, ("city", [{1}]), "keys: a value of type set"),
     ]
     for make, arguments, match in wrong:
@@ -298,20 +373,58 @@ def test_warnings(called: str) -> None:
         nw.release(PEOPLE, nw.count(epsilon=5), nw.count("age > 1", epsilon=6))
 
 
-def test_budgets_never_add_up_to_more() -> None:
-    draw = random.Random(2)
-    for _ in range(300):
-        asked = []
-        for _ in range(draw.randint(1, 7)):
-            weight: Any = draw.choice([1, 2, 0.1, Decimal("0.3")])
-            asked.append(nw.count(weight=weight) if draw.random() < 0.5 else nw.median(*AGE, weight=weight))
-        epsilon, delta = draw.choice([0.1, 1, 0.7]), draw.choice([0, 1e-6, 1e-9])
-        shares = list(statistics._budgets(asked, epsilon, delta))
-        assert sum(Fraction(e) for e, _ in shares) <= Fraction(epsilon)
-        assert sum(Fraction(d) for _, d in shares) <= Fraction(delta)
-        assert sum(e for e, _ in shares) == pytest.approx(epsilon)
-        assert all(d == 0 for (_, d), s in zip(shares, asked, strict=True) if s.kind == "quantile")
-    assert list(statistics._budgets([nw.count()], "0.1", 1e-7)) == [(0.1, 1e-7)]
+def test_parts_of_a_total(called: str, tmp_path: Path) -> None:
+    """Errors that are wanted, weights, and the sums, as the program divides them."""
+    asked = [
+        nw.count("age >= 40", error="30@0.95"),
+        nw.mean(*AGE, weight=Decimal("0.5")),
+        nw.top("city", KEYS),
+        nw.distinct("id", error="15@0.95"),
+    ]
+    ledger = nw.Ledger.create(tmp_path / "l", 1, 1e-6)
+    made = nw.release(PEOPLE, *asked, ledger=ledger, epsilon=1, delta=1e-6, tables=tmp_path / "t")
+    count, mean, top, distinct = made
+    assert count[0].upper - count.value <= 30 and count.epsilon < 0.15 and distinct[0].upper - distinct.value <= 15
+    assert mean.epsilon == top.epsilon / 2 and top.delta == 0
+    assert count.delta == mean.delta == distinct.delta == pytest.approx(1e-6 / 3)
+    assert Fraction(0.999) < sum(Fraction(a.epsilon) for a in made) <= 1
+    assert ledger.left() < 1e-3
+    with pytest.raises(ExceededError, match=r"take epsilon .* together, and the total is 0.1: .* is missing"):
+        nw.release(PEOPLE, *asked, epsilon=0.1)
+    with pytest.raises(InvalidError, match=r"error = 5@0.95, want none of a mean"):
+        nw.release(PEOPLE, dataclasses.replace(nw.mean(*AGE), error="5@0.95"), epsilon=1, tables=tmp_path / "t")
+
+
+def test_many_parts(called: str, tmp_path: Path) -> None:
+    """Of dozens, parts are larger than those of the sum, and fit into a ledger together."""
+    ledger = nw.Ledger.create(tmp_path / "l", 1, 1e-6)
+    asked = [nw.best({"young": f"age < {n}", "old": f"age >= {n}"}) for n in range(20, 80)]
+    made = nw.release(PEOPLE, *asked, ledger=ledger, epsilon=1, delta=1e-6)
+    assert len(made) == 60 and all(a.epsilon > 1.2 / 60 for a in made) and len(ledger.show()) == 60
+
+
+def test_choices(called: str) -> None:
+    """Names as they were given, in their order, and no more of the count than what it may lack."""
+    data = {"page": [7] * 900 + [None] * 500 + ["a"] * 100}
+    (top,) = nw.release(data, nw.top("page", ["a", None, 7, True], 2), epsilon=5)
+    assert list(top.to_dict()) == [7, None] and top.rows()[0]["lower"] is None
+    assert repr(top).startswith("top by page: 7: place 1 (less than ")
+    (all_of_them,) = nw.release(data, nw.top("page", ["a", None, 7], 3), epsilon=5)
+    assert list(all_of_them.to_dict()) == [7, None, "a"]
+
+
+def test_bounds_and_keys_that_are_found(called: str) -> None:
+    data = {"pay": [float(i % 50) for i in range(4000)], "city": ["Ulm"] * 3999 + ["Hof"]}
+    found, prior = nw.release(
+        data, nw.mean("pay", "private"), nw.sum("pay", "prior:lognormal,3,0.5", rows=4000), epsilon=4
+    )
+    assert found[0].clipped == (0, 64) and found[0].bias is None and "clipped to 0 to 64" in repr(found)
+    assert prior[0].bias is not None and prior[0].bias < 0 and "if the prior is right" in repr(prior)
+    assert found.rows()[0]["clipped_upper"] == 64
+    (cities,) = nw.release(data, nw.histogram("city", "private"), epsilon=1, delta=1e-6)
+    assert list(cities.to_dict()) == ["Ulm"]
+    (none,) = nw.release({"city": ["Hof"]}, nw.histogram("city", "private"), epsilon=1, delta=1e-6)
+    assert len(none) == 0 and repr(none) == "histogram by city: no keys"
 
 
 def test_values(called: str, tmp_path: Path) -> None:

@@ -64,8 +64,8 @@ and kernels with every error of the numerical convolution bounded and added. The
 bound beside it says how far off it can be.
 
 A RELEASE is a table file made by design or calibrate, a kernel file made by
-design-kernel or design-additive, a local randomizer file made by local design,
-or a classical mechanism:
+design-kernel or design-additive, noise made by design-plane, a local randomizer
+file made by local design, or a classical mechanism:
 
 ` + strings.Join(forms, "\n") + `
 

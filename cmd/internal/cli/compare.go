@@ -15,6 +15,7 @@ import (
 	"github.com/noisewright/noisewright/cmd/internal/report"
 	"github.com/noisewright/noisewright/cmd/internal/shell"
 	"github.com/noisewright/noisewright/dp"
+	"github.com/noisewright/noisewright/internal/check"
 	"github.com/noisewright/noisewright/kernels"
 	"github.com/noisewright/noisewright/lp"
 	"github.com/noisewright/noisewright/noise"
@@ -130,6 +131,9 @@ func (o *compareOptions) command(file string, cmd *cobra.Command) *cobra.Command
 	o.design = shell.DesignOptions()
 	f := shell.NewFlags(cmd)
 	f.TableArgument(&o.table, file, 0, 0)
+	f.Check(func() error {
+		return shell.Refuse(o.table != "" && isMechanism(o.table), "table = %s, want a file: compare lists classical noise for an epsilon and a delta without it, and noisewright account says what a mechanism costs", check.Quoted(o.table))
+	})
 	f.Unless("table", func() {
 		if o.local.Shares {
 			o.sets.flag(f)

@@ -301,7 +301,7 @@ func (o *intervalOptions) eachAnswer(do func(answer string) error) error {
 		} else if err != nil {
 			return bad(err)
 		}
-		if err := o.people.read(in.Reader); err != nil {
+		if err := o.people.read(&in.Record); err != nil {
 			return bad(err)
 		}
 		if p := &o.people; p.column != "" {

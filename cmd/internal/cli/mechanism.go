@@ -33,8 +33,9 @@ var keyOfForm = regexp.MustCompile(`[a-z]+=`)
 func (k mechanismKind) keys() []string { return keyOfForm.FindAllString(k.form, -1) }
 
 type arguments struct {
-	values map[string]string
-	err    error // the first that is missing or no number
+	values  map[string]string
+	missing bool  // something is
+	err     error // the first that is no number
 }
 
 func (a *arguments) number(key string) float64 {
@@ -43,7 +44,7 @@ func (a *arguments) number(key string) float64 {
 	switch {
 	case a.err != nil:
 	case !ok:
-		a.err = check.Errorf("cli", dp.ErrInvalid, "%s = missing, want %s=NUMBER", key, key)
+		a.missing = true
 	case err != nil:
 		a.err = check.Errorf("cli", dp.ErrInvalid, "%s = %q, want a number", key, text)
 	}
@@ -163,6 +164,9 @@ func parseMechanism(text string) (*account.PrivacyLossDistribution, error) {
 		a.values[key] = value
 	}
 	m, err := k.make(a)
+	if a.missing {
+		return nil, check.Errorf("cli", dp.ErrInvalid, "mechanism = %q, want %s", text, k.form)
+	}
 	if a.err != nil {
 		err = a.err // that of make is about what was not read
 	}

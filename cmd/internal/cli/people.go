@@ -88,7 +88,7 @@ func (p *people) find(in *csvfile.Reader, header []string) (err error) {
 }
 
 // read reads the person of a row.
-func (p *people) read(in *csvfile.Reader) error {
+func (p *people) read(in *csvfile.Record) error {
 	if p.column == "" {
 		return nil
 	}

@@ -146,7 +146,7 @@ func (o *planDesignOptions) readWorkload(text string) (err error) {
 func (o *planDesignOptions) readMatrix() error {
 	in, err := o.Open(o.matrix)
 	if err != nil {
-		return err
+		return shell.BadInput("", fmt.Errorf("workload = matrix:%w, want a CSV file with a row of whole numbers for each query", err))
 	}
 	defer in.Close()
 	file := csv.NewReader(in)

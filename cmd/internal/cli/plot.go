@@ -28,6 +28,7 @@ import (
 	"github.com/noisewright/noisewright/local"
 	"github.com/noisewright/noisewright/loss"
 	"github.com/noisewright/noisewright/plan"
+	"github.com/noisewright/noisewright/plane"
 	"github.com/noisewright/noisewright/proof"
 	"github.com/noisewright/noisewright/subset"
 	"github.com/noisewright/noisewright/tables"
@@ -359,6 +360,13 @@ func (o *plotOptions) selection(*subset.Selection) (figureOf, error) {
 	}, nil
 }
 
+func (o *plotOptions) plane(n *plane.Noise) (figureOf, error) {
+	if o.values != "" || o.table != "" {
+		return nil, shell.BadInput("", errors.New("values and table are for kernels, want neither with noise in the plane"))
+	}
+	return func(context.Context, proof.Proven) (figure.Picture, error) { return figure.Plane(n), nil }, nil
+}
+
 func statedBy(p dp.Privacy, l loss.Loss) string {
 	return fmt.Sprintf("epsilon = %v, delta = %v, sensitivity = %v and loss = %s", p.Epsilon, p.Delta, p.Sensitivity, l.Name())
 }
@@ -387,6 +395,7 @@ var owns = map[string]own{
 	(*subset.Selection)(nil).Form().Package: {about: report.Subset, figure: figureFor((*plotOptions).selection), compare: (*compareOptions).compareSets, mean: (*intervalOptions).sharesOfSets},
 	(*counts.Strategy)(nil).Form().Package:  {about: report.Counts, compare: (*compareOptions).compareCounts, mean: (*intervalOptions).countsOfAnswers},
 	(*ball.Noise)(nil).Form().Package:       {about: report.Ball, figure: figureFor((*plotOptions).ball), compare: (*compareOptions).compareBall},
+	(*plane.Noise)(nil).Form().Package:      {about: report.Plane, figure: figureFor((*plotOptions).plane)},
 	(*plan.Plan)(nil).Form().Package:        {figure: figureFor((*plotOptions).plan)},
 }
 

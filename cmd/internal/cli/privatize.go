@@ -145,7 +145,7 @@ func (o *privatizeOptions) run(ctx context.Context) error {
 	}
 	line := o.Progress()
 	err = o.WriteCSV(o.Output, func(w io.Writer) error {
-		return p.run(ctx, w, in.Reader, func() { line.Rows("adding noise", in.Rows, in.Input) })
+		return p.run(ctx, w, in.Reader, shell.Workers(), func(rows int) { line.Rows("adding noise", rows, in.Input) })
 	}, inputs...)
 	if err != nil {
 		return err

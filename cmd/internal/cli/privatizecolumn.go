@@ -257,6 +257,18 @@ func newSource(p proof.Proven, constantTime bool) (*source, error) {
 	return out, err
 }
 
+// fork returns one of the same mechanism for another goroutine.
+func (s *source) fork() (*source, error) {
+	out := *s
+	var err error
+	if s.noise != nil {
+		out.noise, err = s.noise.Fork()
+	} else {
+		out.answers, err = s.answers.Fork()
+	}
+	return &out, err
+}
+
 var errOnlyTables = shell.BadInput("noisewright privatize --help", errors.New("lower, upper and constant-time are for tables, want none of them with a kernel or a local randomizer"))
 
 // release is a draw as account takes it, or at least what was verified of it.
@@ -269,13 +281,14 @@ func (s *source) release() (*account.PrivacyLossDistribution, error) {
 }
 
 type column struct {
-	name   string
-	at     int // where it stands
-	source *source
-	clip   *interval
-	want   string // what a cell has
-	parse  func(cell string) (float64, error)
-	answer func(dst []byte, x float64) ([]byte, error) // appends a private answer to x, which is clipped
+	name    string
+	options columnOptions
+	at      int // where it stands
+	source  *source
+	clip    *interval
+	want    string // what a cell has
+	parse   func(cell string) (float64, error)
+	answer  func(dst []byte, x float64) ([]byte, error) // appends a private answer to x, which is clipped
 	// label, if not nil, is in place of both, for cells that are no numbers, such as categories, of a person
 	// who is named if that is asked for.
 	label func(cell, person string) (string, error)
@@ -285,7 +298,7 @@ type column struct {
 
 // newColumn clips to what a kernel or a randomizer answers, or as asked for and a table allows.
 func newColumn(o columnOptions, from *source) (*column, error) {
-	c := &column{name: o.name, source: from, clip: o.clip, want: "a number", parse: csvfile.Number}
+	c := &column{name: o.name, options: o, source: from, clip: o.clip, want: "a number", parse: csvfile.Number}
 	if from.noise == nil {
 		return c, c.answerBy(o, from.answers)
 	}

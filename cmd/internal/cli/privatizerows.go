@@ -27,48 +27,116 @@ type privatizer struct {
 	keepMissing bool
 	people      *people
 
-	in     *csvfile.Reader
 	header []string
 }
 
-// run copies a CSV file with noise on the columns, and calls progress now and then.
-func (p *privatizer) run(ctx context.Context, w io.Writer, in *csvfile.Reader, progress func()) error {
-	p.in = in
-	if err := p.find(); err != nil {
+// rowsOfBytes is how much of a file is worked on at a time.
+const rowsOfBytes = 64 << 10
+
+// rows are some rows of a file, and what becomes of them.
+type rows struct {
+	csvfile.Batch
+	private []byte
+	rest    []byte // empty lines at the end
+}
+
+// run copies a CSV file with noise on the columns, and calls progress with the number of rows now and then. Each of
+// the workers draws by samplers of its own.
+func (p *privatizer) run(ctx context.Context, w io.Writer, in *csvfile.Reader, workers int, progress func(rows int)) error {
+	if err := p.find(in); err != nil {
 		return p.bad(err)
 	}
-	line := append(slices.Clone(in.Mark), in.Raw...)
-	for {
-		if _, err := w.Write(line); err != nil {
-			return err
-		}
-		if err := ctx.Err(); err != nil {
-			return err
-		}
-		if err := in.Row(); errors.Is(err, io.EOF) {
-			_, err = w.Write(in.Raw) // empty lines
-			return err
-		} else if err != nil {
-			return p.bad(err)
-		}
+	if _, err := w.Write(append(slices.Clone(in.Mark), in.Raw...)); err != nil {
+		return err
+	}
+	at := make([]*privatizer, workers)
+	for k := range at {
 		var err error
-		if line, err = p.row(line[:0]); err != nil {
+		if at[k], err = p.fork(); err != nil {
 			return err
 		}
-		if in.Rows%shell.ProgressRows == 0 {
-			progress()
+	}
+	defer func() {
+		for _, q := range at {
+			p.count(q)
 		}
+	}()
+	return shell.InOrder(workers, func(b *rows) error {
+		b.Clear()
+		b.rest = nil
+		for b.Bytes() < rowsOfBytes {
+			if err := ctx.Err(); err != nil {
+				return err
+			}
+			if err := in.Row(); errors.Is(err, io.EOF) {
+				b.rest = in.Raw
+				return err
+			} else if err != nil {
+				return p.bad(err)
+			}
+			b.Add(&in.Record)
+		}
+		return nil
+	}, func(worker int, b *rows) (err error) {
+		b.private = b.private[:0]
+		for i := range b.Records {
+			if b.private, err = at[worker].row(b.private, &b.Records[i]); err != nil {
+				return err
+			}
+		}
+		return nil
+	}, func(b *rows) error {
+		if n := len(b.Records); n > 0 {
+			progress(b.Records[n-1].Rows)
+		}
+		if _, err := w.Write(b.private); err != nil {
+			return err
+		}
+		_, err := w.Write(b.rest)
+		return err
+	})
+}
+
+// fork returns one for another goroutine.
+func (p *privatizer) fork() (*privatizer, error) {
+	q, people := *p, *p.people
+	q.people, q.columns = &people, nil
+	sources := map[*source]*source{} // columns share them
+	for _, c := range p.columns {
+		from := sources[c.source]
+		if from == nil {
+			var err error
+			if from, err = c.source.fork(); err != nil {
+				return nil, err
+			}
+			sources[c.source] = from
+		}
+		column, err := newColumn(c.options, from)
+		if err != nil {
+			return nil, err
+		}
+		column.at = c.at
+		q.columns = append(q.columns, column)
+	}
+	return &q, nil
+}
+
+// count adds what a fork has counted.
+func (p *privatizer) count(q *privatizer) {
+	for i, c := range q.columns {
+		p.columns[i].values += c.values
+		p.columns[i].clipped += c.clipped
 	}
 }
 
-func (p *privatizer) find() error {
-	header, err := p.in.Header()
+func (p *privatizer) find(in *csvfile.Reader) error {
+	header, err := in.Header()
 	if err != nil {
 		return err
 	}
 	p.header = slices.Clone(header)
 	for i, c := range p.columns {
-		if c.at, err = p.in.Find(header, c.name); err != nil {
+		if c.at, err = in.Find(header, c.name); err != nil {
 			return err
 		}
 		for _, other := range p.columns[:i] {
@@ -77,7 +145,7 @@ func (p *privatizer) find() error {
 			}
 		}
 	}
-	if err := p.people.find(p.in, header); err != nil {
+	if err := p.people.find(in, header); err != nil {
 		return err
 	}
 	for _, c := range p.columns {
@@ -111,11 +179,11 @@ func (p *privatizer) bad(err error) error { return shell.BadFile(p.file, shell.F
 // cellError is what is wrong with a number of the file.
 type cellError struct{ error }
 
-// row appends the current record with noisy numbers in place of the columns'. All of such a field
+// row appends a record with noisy numbers in place of the columns'. All of such a field
 // goes: how many blanks are before a right-aligned number, and whether it has quotesdepends on it.
-func (p *privatizer) row(dst []byte) ([]byte, error) {
-	raw, copied := p.in.Raw, 0
-	if err := p.people.read(p.in); err != nil {
+func (p *privatizer) row(dst []byte, in *csvfile.Record) ([]byte, error) {
+	raw, copied := in.Raw, 0
+	if err := p.people.read(in); err != nil {
 		return nil, p.bad(err)
 	}
 	asked := -1 // none in particular
@@ -123,13 +191,13 @@ func (p *privatizer) row(dst []byte) ([]byte, error) {
 		asked = subset.Pick(p.people.seed, p.people.current, len(p.columns))
 	}
 	for i, c := range p.columns {
-		field, cell := p.in.Fields[c.at], p.in.Inner(c.at)
+		field, cell := in.Fields[c.at], in.Inner(c.at)
 		dst = append(dst, raw[copied:field.Start]...)
 		copied = field.End
 		var err error
 		switch text := string(raw[cell.Start:cell.End]); {
 		case asked >= 0 && asked != i: // it stays empty, whatever the value
-			if len(p.in.Fields) == 1 {
+			if len(in.Fields) == 1 {
 				dst = append(dst, `""`...)
 			}
 		case text != "":
@@ -138,15 +206,15 @@ func (p *privatizer) row(dst []byte) ([]byte, error) {
 				break
 			}
 			var answer string
-			answer, err = c.label(strings.TrimSpace(p.in.Content(c.at)), p.people.current)
-			dst = p.in.Quoted(dst, answer)
+			answer, err = c.label(strings.TrimSpace(in.Content(c.at)), p.people.current)
+			dst = in.Quoted(dst, answer)
 		case !p.keepMissing:
 			err = cellError{errors.New("is empty, want " + c.want + ", or --missing keep")}
-		case len(p.in.Fields) == 1:
+		case len(in.Fields) == 1:
 			dst = append(dst, `""`...) // not an empty line
 		}
 		if wrong := (cellError{}); errors.As(err, &wrong) {
-			return nil, p.bad(fmt.Errorf("row %d (line %d): %s %w", p.in.Rows, p.in.Line, check.Quoted(c.name), wrong.error))
+			return nil, p.bad(fmt.Errorf("row %d (line %d): %s %w", in.Rows, in.Line, check.Quoted(c.name), wrong.error))
 		} else if err != nil {
 			return nil, err
 		}

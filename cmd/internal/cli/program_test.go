@@ -7,6 +7,7 @@ import (
 	"bytes"
 	"encoding/binary"
 	"errors"
+	"fmt"
 	"io"
 	"math"
 	"os"
@@ -14,10 +15,12 @@ import (
 	"path/filepath"
 	"regexp"
 	"runtime"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
 
+	"github.com/noisewright/noisewright/cmd/internal/scripttest"
 	"github.com/noisewright/noisewright/tables"
 )
 
@@ -93,6 +96,60 @@ func TestPrivatizeKeepsBytes(t *testing.T) {
 	stdout, stderr, code := run(t, "\xff\xfea\x00", "privatize", "--table", table, "--column", "x", "--lower", "0", "--upper", "1", "-")
 	if code != 2 || stdout != "" || !strings.Contains(stderr, "standard input: the file is UTF-16 text, want UTF-8") {
 		t.Errorf("UTF-16: exit code %d, %q, %q", code, stdout, stderr)
+	}
+}
+
+// TestPrivatizeOnAllCores: what does not depend on chance has the same bytes on one and on several cores: answers by
+// memory, everything else of a row, counts, and the first row that is wrong. Noise stays with its row.
+func TestPrivatizeOnAllCores(t *testing.T) {
+	if testing.Short() {
+		t.Skip("slow")
+	}
+	table, of := writeTable(t, 1, 1e-3, 1)
+	step, _ := of.Grid().Step().Float64()
+	reach := float64(of.Reach()+1) * step
+	secret := scripttest.TextFile(t, "secret", strings.Repeat("5e", 32))
+	const rows = 30_000 // several pieces for each of the cores
+	var in strings.Builder
+	in.WriteString("row,city,hours\n")
+	for i := range rows {
+		fmt.Fprintf(&in, "%d,%s,%d\r\n", i, []string{"Ulm", "Bonn", "Kiel"}[i*i%3], i%2*1000)
+	}
+	memory := []string{"privatize", "-", "--column", "city", "--categories", "Ulm,Bonn,Kiel", "--epsilon", "2", "--person", "row", "--secret", secret}
+	number := []string{"privatize", "--table", table, "--column", "hours", "--lower", "999", "--upper", "1000", "--report", "-"}
+	broken := strings.Replace(in.String(), "\n20000,", "\n20000,,", 1) + "x\n"
+	var before [3]string
+	for _, cores := range []string{"1", "2", "5"} {
+		t.Setenv("GOMAXPROCS", cores)
+		private, errs, code := run(t, in.String(), memory...)
+		if code != 0 {
+			t.Fatal(errs)
+		}
+		noisy, counted, code := run(t, in.String(), number...)
+		if code != 0 {
+			t.Fatal(counted)
+		}
+		i := 0
+		for line := range strings.Lines(strings.TrimPrefix(noisy, "row,city,hours\n")) {
+			cells := strings.Split(strings.TrimSuffix(line, "\r\n"), ",")
+			x, err := strconv.ParseFloat(cells[len(cells)-1], 64)
+			if err != nil || cells[0] != strconv.Itoa(i) || math.Abs(x-float64(999+i%2)) > reach {
+				t.Fatalf("row %d on %s cores is %q", i, cores, line)
+			}
+			i++
+		}
+		nothing, refused, code := run(t, broken, number...)
+		if i != rows || code != 2 || nothing != "" {
+			t.Errorf("%d rows on %s cores; exit code %d and %d bytes of a broken file", i, cores, code, len(nothing))
+		}
+		now := [3]string{private, counted, refused}
+		if cores != "1" && now != before {
+			t.Errorf("%s cores say %.200q, one %.200q", cores, now, before)
+		}
+		before = now
+	}
+	if !strings.Contains(before[1], "clipped: 15000 of 30000 values") || !strings.Contains(before[2], "row 20001 (line 20002): 4 fields, want 3") {
+		t.Errorf("%q, %q", before[1], before[2])
 	}
 }
 

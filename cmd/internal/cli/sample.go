@@ -16,6 +16,7 @@ import (
 	"github.com/noisewright/noisewright/cmd/internal/shell"
 	"github.com/noisewright/noisewright/dp"
 	"github.com/noisewright/noisewright/internal/check"
+	"github.com/noisewright/noisewright/plane"
 	"github.com/noisewright/noisewright/proof"
 	"github.com/noisewright/noisewright/sampler"
 	"github.com/noisewright/noisewright/tables"
@@ -25,6 +26,7 @@ type sampleOptions struct {
 	shell.Common
 	table        string // or a kernel
 	value        string // of the query, for a kernel
+	sensitivity  string // of two numbers, with its norm
 	count        int
 	format       string
 	integer      bool
@@ -48,7 +50,7 @@ to give. Decimals are the shortest that read back as the same float64; those of
 noise in steps are exact multiples of the decimal of the step.
 
 For a kernel or a local randomizer file, print independent answers to the value given
-by --value.
+by --value; for noise in the plane, to two numbers A,B.
 
 To publish a noisy number, use privatize: noise added to a number by other means
 is not private if the number was not rounded to the grid first.`,
@@ -58,6 +60,7 @@ is not private if the number was not rounded to the grid first.`,
 	f.TableArgument(&o.table, "TABLE", 0, 0)
 	f.Require(&o.table, "TABLE", "a table file")
 	f.String(&o.value, "value", "value to answer, of the kernel's or randomizer's range; for their files only, where it is required")
+	f.String(&o.sensitivity, "sensitivity", "for noise in the plane: how far neighboring data sets may change the two numbers of --value, with the norm, such as linf:1 or l1:2; a file that is not for it is refused")
 	f.Integer(&o.count, "count", "n", 1, math.MaxInt, "number of draws")
 	f.Word(&o.format, "format", "name", "text (one decimal per line) or f64le (8 bytes each, little endian)", formatText, formatBinary)
 	f.Bool(&o.integer, "integer", "print the number of steps, the distance of grid points, in the place of the noise")
@@ -114,6 +117,9 @@ const sampleBlock = 4096
 type drawer func(dst []byte, n int) ([]byte, error)
 
 func (o *sampleOptions) noise(ctx context.Context, m proof.Mechanism) (drawer, error) {
+	if err := o.covered(m); err != nil {
+		return nil, err
+	}
 	if o.value != "" {
 		return nil, shell.BadInput("", fmt.Errorf("value = %s is for kernels and local randomizers, want none with a table", check.Quoted(o.value)))
 	}
@@ -153,6 +159,9 @@ func (o *sampleOptions) answers(ctx context.Context, m proof.Mechanism) (drawer,
 	if o.integer || o.constantTime || o.format != formatText {
 		return nil, shell.BadInput("", fmt.Errorf("integer, constant-time and format are for tables, want none of them with %s", m.Form().Noun))
 	}
+	if err := o.covered(m); err != nil {
+		return nil, err
+	}
 	input, ok := readInput(m.Inputs(), o.value)
 	if !ok {
 		return nil, shell.BadInput("", shell.About("value", o.value, shell.Want(takes(m))))
@@ -178,6 +187,26 @@ func (o *sampleOptions) answers(ctx context.Context, m proof.Mechanism) (drawer,
 		}
 		return dst, nil
 	}, nil
+}
+
+// covered holds the sensitivity that was given, if one was, against that of the noise.
+func (o *sampleOptions) covered(m proof.Mechanism) error {
+	if o.sensitivity == "" {
+		return nil
+	}
+	n, ok := m.(*plane.Noise)
+	norm, text, _ := strings.Cut(o.sensitivity, ":")
+	x, err := shell.ParseNumber(text, shell.Rule{OK: shell.Positive})
+	switch {
+	case !ok:
+		return shell.BadInput("", fmt.Errorf("sensitivity is for noise in the plane, want none with %s", m.Form().Noun))
+	case err != nil:
+		return shell.BadInput("", shell.About("sensitivity", o.sensitivity, shell.Want("a norm and a number above 0, such as linf:1 or l1:2")))
+	}
+	if err := n.Covers(plane.Norm(norm), x); err != nil {
+		return shell.BadInput("", err)
+	}
+	return nil
 }
 
 // readInput reads an input of a mechanism. An integer may be written as a number is.

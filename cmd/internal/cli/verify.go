@@ -13,6 +13,7 @@ import (
 
 	"github.com/noisewright/noisewright/cmd/internal/report"
 	"github.com/noisewright/noisewright/cmd/internal/shell"
+	"github.com/noisewright/noisewright/cmd/internal/theorem"
 	"github.com/noisewright/noisewright/proof"
 )
 
@@ -44,6 +45,10 @@ largest loss of a cell, and the bound is about noise that depends on the same ce
 For a local randomizer it recomputes the losses on average and of the worst value, and the
 bias of its answers, and the bound is about one of the losses, as it says.
 
+For each claim that holds it names the theorem of proofs/ that Coq proves of the file,
+if "noisewright certificate --coq" writes it, or says that it is not machine-checked
+and why. This command itself does not run Coq.
+
 TABLE is a table, kernel or local randomizer file, or - for standard input. The exit
 code is 0 if every claim holds, 3 if one is false, 2 if the file is malformed, and 4 if
 the check did not end within --time-limit: the file is then not checked, which says
@@ -53,8 +58,8 @@ seconds.
 With --json, "gap" is null where the lower bound is 0 or the noise is not private,
 "worst_shift" is in cells, "step" is null unless values are published on the
 integers or in steps, "total" is there only if the table claims one and is private,
-with the composed "epsilon_upper" at its delta, and "error" only if a claim is
-false. "valid" is null if the file is not checked.`,
+with the composed "epsilon_upper" at its delta, "theorems" only if every claim holds,
+and "error" only if one is false. "valid" is null if the file is not checked.`,
 		Example: `  noisewright verify table.json
   noisewright verify --json table.json`,
 	})
@@ -83,8 +88,19 @@ func (o *verifyOptions) run(ctx context.Context) error {
 		return o.NotChecked(stopped)
 	}
 	a := about(f)
-	object := shell.Object{"valid", f.Falsehood == nil, a.Problem, f.Total.Part(), a.Certified, a.Size, a.Worst, shell.ErrorPart(f.Falsehood)}
-	err = o.Print(object, append([]shell.Row{{"verdict", judgement(f.Falsehood)}}, a.Rows...))
+	rows := append([]shell.Row{{"verdict", judgement(f.Falsehood)}}, a.Rows...)
+	var claims []theorem.Claim // of a false claim there is no theorem
+	if f.Falsehood == nil {
+		claims = theorem.Claims(made)
+	}
+	for _, c := range claims {
+		rows = append(rows, shell.Row{"theorem", c.Text()})
+	}
+	object := shell.Object{
+		"valid", f.Falsehood == nil, a.Problem, f.Total.Part(), a.Certified, a.Size, a.Worst,
+		shell.If(claims != nil, "theorems", claims), shell.ErrorPart(f.Falsehood),
+	}
+	err = o.Print(object, rows)
 	if f.Falsehood != nil {
 		return shell.Negative("", fmt.Errorf("%s: %w", shell.InputName(o.file), f.Falsehood))
 	}

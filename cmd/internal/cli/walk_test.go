@@ -3,6 +3,7 @@
 package cli_test
 
 import (
+	"io/fs"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -15,47 +16,52 @@ import (
 	"github.com/noisewright/noisewright/lp/highs"
 )
 
-// TestWalks runs the commands of a page, or of a part of it, in their order, in one folder, as a reader
-// does. All end as the page says, and print the lines that it shows, but for their numbers.
+// walked are the pages whose commands TestWalks runs.
+var walked = []string{
+	"ARCHITECTURE.md", "README.md", "docs/ball.md", "docs/catalogue.md", "docs/composition.md", "docs/encoders.md", "docs/gains.md",
+	"docs/kernels.md", "docs/latent.md", "docs/learn.md", "docs/local.md", "docs/plane.md", "docs/plans.md", "docs/recipes.md",
+	"docs/release.md", "docs/shares.md", "docs/which-epsilon.md",
+}
+
+// leftOut are the blocks that no walk runs, by how they start, and why.
+var leftOut = []struct{ page, start, reason string }{
+	{"CONTRIBUTING.md", "export GOFLAGS", "what the Makefile exports, without which no test here runs"},
+	{"README.md", "make deps build", ".ci/run begins with make; scripts/dist-check.sh has Go alone"},
+	{"cmd/papers/README.md", "", "data sets that are not here, and hours; make papers tests the commands on small ones"},
+	{"docs/beam.md", "account: this release", "TestNames and the examples of integrations/beam want these sentences"},
+	{"docs/beam.md", "go get", "downloads a published version"},
+	{"docs/benchmarks.md", "                         │", "what benchstat printed"},
+	{"docs/benchmarks.md", "                    │", "what benchstat printed"},
+	{"docs/benchmarks.md", "python3 cmd/papers/peers", "measures other libraries, on data sets that are not here"},
+	{"docs/benchmarks.md", "pip install", "installs other libraries, to be measured"},
+	{"docs/bundle-format.md", "bundle.json", "names of files"},
+	{"docs/bundle-format.md", "{", "an excerpt: TestFormatPages wants every field"},
+	{"docs/encoders.md", "papers decisions", "data sets that are not here"},
+	{"docs/formats.md", "{", "a file of no form that there is; TestOptionalFields has its cases"},
+	{"docs/go.md", "go get", "downloads a published version"},
+	{"docs/install.md", "make deps", "what .ci/run runs"},
+	{"docs/latent.md", ">>> ", "python/tests/test_page.py runs it"},
+	{"docs/local.md", "$ bin/papers", "half an hour; make papers tests the command"},
+	{"docs/python.md", "", "python/tests/test_page.py runs the page; make dist-check and .ci/run install"},
+	{"docs/python-reference.md", "", "written from the code: python/tests/test_docs.py"},
+	{"docs/studio.md", "noisewright studio", "serves until it is stopped: TestStudio"},
+	{"docs/studio.md", "make verifier", "make browser begins with it"},
+	{"docs/table-format.md", "noisewright verify docs", "TestExampleTable, and python/tests/test_verify.py"},
+	{"docs/table-format.md", "{", "TestExampleTable compares it with the file"},
+	{"python/README.md", "pip install", "make dist-check installs the package"},
+}
+
+// TestWalks runs the commands of a page in their order, in one folder, as a reader does. All end as the
+// page says, and print the lines that it shows, but for their numbers.
 func TestWalks(t *testing.T) {
 	if testing.Short() || highs.Version() == "" {
 		t.Skip("slow")
 	}
-	for _, c := range []struct {
-		page, from, to string
-		commands       int // of the program
-	}{
-		{"README.md", "## A count", "## Where it helps", 6},
-		{"docs/gains.md", "# How", "Expected loss at", 7},
-		{"docs/which-epsilon.md", "# Which", "", 2},
-		{"docs/release.md", "# Release", "## What you must decide", 18},
-		{"docs/plans.md", "# Publish", "## What you must decide", 15},
-		{"docs/recipes.md", "# Recipes", "## The tables of a paper", 43},
-		{"docs/composition.md", "# ", "", 10},
-		{"docs/kernels.md", "# ", "", 11},
-		{"docs/local.md", "# ", "", 3},
-		{"docs/ball.md", "## Five minutes", "## What it is worth", 6},
-		{"docs/learn.md", "## Five minutes", "## What is guaranteed", 5},
-		{"docs/shares.md", "## From devices", "## The same people", 8},
-		{"docs/latent.md", "**Without that file**", "## How to read", 5},
-	} {
-		t.Run(c.page, func(t *testing.T) {
-			text, err := os.ReadFile(filepath.Join("../../..", c.page))
-			if err != nil {
-				t.Fatal(err)
-			}
-			_, part, ok := strings.Cut("\n"+string(text), "\n"+c.from)
-			if c.to != "" {
-				var end bool
-				part, _, end = strings.Cut(part, "\n"+c.to)
-				ok = ok && end
-			}
-			if !ok {
-				t.Fatalf("no part from %q to %q", c.from, c.to)
-			}
-			dir, commands := t.TempDir(), 0
-			for _, step := range steps(part) {
-				commands += len(program.FindAllString(step.command, -1))
+	for _, page := range walked {
+		t.Run(page, func(t *testing.T) {
+			dir, run := t.TempDir(), 0
+			for _, step := range steps(t, page) {
+				run++
 				sh := exec.CommandContext(t.Context(), "sh", "-e", "-c", step.command) //nolint:gosec // of our own pages
 				sh.Dir = dir
 				out, err := sh.CombinedOutput()
@@ -75,49 +81,134 @@ func TestWalks(t *testing.T) {
 					rest = below
 				}
 			}
-			if commands != c.commands {
-				t.Errorf("%d commands, want %d", commands, c.commands)
+			if run == 0 {
+				t.Error("the page has no commands")
 			}
 		})
 	}
+}
+
+// TestBlocks: each block of each page is run, compiled or left out with a reason, or is a formula.
+func TestBlocks(t *testing.T) {
+	tested, err := os.ReadFile("../../../python/tests/test_page.py")
+	if err != nil {
+		t.Fatal(err)
+	}
+	used, found := make([]bool, len(leftOut)), 0
+	err = filepath.WalkDir("../../..", func(path string, d fs.DirEntry, err error) error {
+		name := d.Name()
+		switch {
+		case err != nil:
+			return err
+		case d.IsDir() && (len(name) > 2 && name[0] == '.' || name == "testdata" || name == "node_modules"):
+			return fs.SkipDir
+		case !strings.HasSuffix(name, ".md"):
+			return nil
+		}
+		page := filepath.ToSlash(strings.TrimPrefix(path, "../../../"))
+		for _, b := range blocks(t, page) {
+			found++
+			at := b.leftOut()
+			switch {
+			case at >= 0:
+				used[at] = true
+			case b.kind == "formula", b.kind == "go" && (page == "README.md" || strings.HasPrefix(page, "docs/")): // TestDocumentedCode
+			case b.kind == "python" && strings.Contains(string(tested), `"`+page+`"`):
+			case (b.kind == "command" || b.kind == "shown") && slices.Contains(walked, page):
+			default:
+				t.Errorf("%s:%d: no walk and no test runs this %s, and no line in leftOut says why:\n%s", page, b.line, b.kind, b.text)
+			}
+		}
+		return nil
+	})
+	if err != nil || found < 200 {
+		t.Errorf("%v, %d blocks found, want some hundreds", err, found)
+	}
+	for i, was := range used {
+		if !was {
+			t.Errorf("no block of %s starts with %q", leftOut[i].page, leftOut[i].start)
+		}
+	}
+}
+
+// A pageBlock is code on a page, between fences or indented.
+type pageBlock struct {
+	page       string
+	line       int
+	kind, text string // the tag of its fence; or command, formula, or shown
+}
+
+// leftOut returns the place in that list, or -1.
+func (b pageBlock) leftOut() int {
+	return slices.IndexFunc(leftOut, func(l struct{ page, start, reason string }) bool {
+		return l.page == b.page && strings.HasPrefix(b.text, l.start)
+	})
 }
 
 // A walkStep is what a page has its readers type, and what it shows them.
 type walkStep struct{ command, shown string }
 
 var (
-	block   = regexp.MustCompile("(?m)^```\n((?:.*\n)*?)```$|^\n((?:    .*\n)+)")
-	typed   = regexp.MustCompile(`^(noisewright|awk|printf|echo|cat|head|sed|\() ?`)
-	program = regexp.MustCompile(`(?m)(^|\| )noisewright `)
+	typed   = regexp.MustCompile(`^(noisewright|awk|printf|echo|cat|head|sed|\(head)\b`)
 	numbers = regexp.MustCompile(` *([0-9a-f]{64}|-?[0-9]([-0-9.,:TZe+]*[0-9])?(m?s\b)?)`)
 )
 
-// steps reads the blocks of a page. In those with lines that begin with "$" the other lines are shown,
-// and a block of neither kind shows what the command before it printed.
-func steps(page string) (all []walkStep) {
-	for _, m := range block.FindAllStringSubmatch(page, -1) {
-		text := m[1]
-		for line := range strings.Lines(m[2]) {
-			text += strings.TrimPrefix(line, "    ")
-		}
-		prompt := strings.HasPrefix(text, "$ ")
-		if !prompt && !typed.MatchString(text) {
-			if strings.HasPrefix(text, "answer ") {
-				all[len(all)-1].shown = text
+// blocks reads the blocks of a page.
+func blocks(t *testing.T, page string) (all []pageBlock) {
+	t.Helper()
+	text, err := os.ReadFile(filepath.Join("../../..", page))
+	if err != nil {
+		t.Fatal(err)
+	}
+	const code = "    " // begins a line of code, in a list with more
+	lines := strings.SplitAfter(string(text), "\n")
+	for i := 0; i < len(lines); i++ {
+		b := pageBlock{page: page, line: i + 1}
+		if tag, fenced := strings.CutPrefix(lines[i], "```"); fenced {
+			b.kind = strings.TrimSpace(tag)
+			for i++; i < len(lines) && !strings.HasPrefix(lines[i], "```"); i++ {
+				b.text += lines[i]
 			}
-			continue
-		}
-		if !prompt {
-			all = append(all, walkStep{command: text})
-			continue
-		}
-		for _, one := range strings.Split("\n"+text, "\n$ ")[1:] {
-			command, shown, _ := strings.Cut(one, "\n")
-			for strings.HasSuffix(command, `\`) {
-				next, more, _ := strings.Cut(shown, "\n")
-				command, shown = command+"\n"+next, more
+		} else if strings.HasPrefix(lines[i], code) && i > 0 && lines[i-1] == "\n" {
+			indent := lines[i][:len(lines[i])-len(strings.TrimLeft(lines[i], " "))]
+			for ; i < len(lines) && strings.HasPrefix(lines[i], code); i++ {
+				b.text += strings.TrimPrefix(lines[i], indent)
 			}
-			if typed.MatchString(command) { // and not another program
+		}
+		switch {
+		case b.text == "":
+			continue
+		case b.kind != "":
+		case strings.HasPrefix(b.text, "$ ") || typed.MatchString(b.text):
+			b.kind = "command"
+		case strings.ContainsAny(b.text, "Σ∫≤−·√‖∈"): // signs that are no part of a command
+			b.kind = "formula"
+		default:
+			b.kind = "shown"
+		}
+		all = append(all, b)
+	}
+	return all
+}
+
+// steps reads what a page has its readers type. In blocks with lines that begin with "$" the other lines
+// are shown, and a block that is shown is what the command before it printed.
+func steps(t *testing.T, page string) (all []walkStep) {
+	t.Helper()
+	for _, b := range blocks(t, page) {
+		switch {
+		case b.leftOut() >= 0:
+		case b.kind == "shown" && len(all) > 0:
+			all[len(all)-1].shown += b.text
+		case b.kind == "command" && !strings.HasPrefix(b.text, "$ "):
+			all = append(all, walkStep{command: b.text})
+		case b.kind == "command":
+			for _, one := range strings.Split("\n"+b.text, "\n$ ")[1:] {
+				command, shown, _ := strings.Cut(one, "\n")
+				for strings.HasSuffix(command, `\`) {
+					next, more, _ := strings.Cut(shown, "\n")
+					command, shown = command+"\n"+next, more
+				}
 				all = append(all, walkStep{command, shown})
 			}
 		}

@@ -13,6 +13,7 @@ import (
 
 	"github.com/noisewright/noisewright/account"
 	"github.com/noisewright/noisewright/cells"
+	"github.com/noisewright/noisewright/cmd/internal/theorem"
 	"github.com/noisewright/noisewright/dp"
 	"github.com/noisewright/noisewright/internal/exact"
 	"github.com/noisewright/noisewright/kernels"
@@ -162,6 +163,13 @@ func New(v proof.Proven) *Portrait {
 	p.add("loss", "%.80s (%s)", p.Loss, p.LossUnit)
 	of.show(p, v)
 	return p
+}
+
+// NameTheorems adds to the facts which theorem of proofs/ is about which claim.
+func (p *Portrait) NameTheorems(m proof.Mechanism) {
+	for _, c := range theorem.Claims(m) {
+		p.add("theorem", "%s", c.Text())
+	}
 }
 
 func (p *Portrait) add(name, format string, args ...any) {

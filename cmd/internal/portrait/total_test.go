@@ -26,13 +26,17 @@ func TestFalseTotal(t *testing.T) {
 		text []byte
 		want error
 	}{{text, nil}, {claim.ReplaceAll(text, []byte("${1}0.0625")), proof.ErrFalseClaim}} {
-		proof, err := Verify(context.Background(), c.text)
+		v, err := Verify(context.Background(), c.text)
 		if err != nil {
 			t.Fatal(err)
 		}
-		p := New(proof)
+		p := New(v)
+		p.NameTheorems(proof.Of(v))
+		if last := p.Facts[len(p.Facts)-1]; last != [2]string{"theorem", "total: not machine-checked: composition is not covered"} {
+			t.Errorf("the last fact is %q, want that no theorem is about the total", last)
+		}
 		facts := len(p.Facts)
-		if err := p.ProveTotal(proof); !errors.Is(err, c.want) || (err == nil) != (len(p.Facts) > facts) {
+		if err := p.ProveTotal(v); !errors.Is(err, c.want) || (err == nil) != (len(p.Facts) > facts) {
 			t.Errorf("%v with the facts %v, want %v", err, p.Facts, c.want)
 		}
 	}

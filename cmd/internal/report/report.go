@@ -19,6 +19,7 @@ import (
 	"github.com/noisewright/noisewright/internal/exact"
 	"github.com/noisewright/noisewright/kernels"
 	"github.com/noisewright/noisewright/local"
+	"github.com/noisewright/noisewright/plane"
 	"github.com/noisewright/noisewright/proof"
 	"github.com/noisewright/noisewright/subset"
 	"github.com/noisewright/noisewright/tables"
@@ -257,6 +258,23 @@ func Randomizer(f Finding) About {
 		Size:  shell.Object{"nodes", len(s.Rows), "answers", len(s.Rows[0])},
 		Worst: shell.Object{"worst_nodes", c.WorstPair},
 		Rows:  localSummary(&s, c).rows(r, c.Bounds(), f.Falsehood),
+	}
+}
+
+// Plane says what was found about noise in the plane.
+func Plane(f Finding) About {
+	m := f.Mechanism.(*plane.Noise)
+	c, s := m.Certify(), m.Spec()
+	rows := summary{
+		worst:  fmt.Sprintf(" (worst at a shift of %d and %d cells)", c.Worst[0], c.Worst[1]),
+		values: []shell.Row{{"norm", fmt.Sprintf("%s, of %s values", s.Norm, s.Query)}},
+		losses: []shell.Row{{"expected loss", upper(c.ExpectedLoss) + ", summed over both coordinates"}},
+		size:   shell.Row{"cells", fmt.Sprintf("%d per sensitivity, %d weights", s.Grid.CellsPerSensitivity, len(s.Weights))},
+	}.rows(m, c.Bounds(), f.Falsehood)
+	return About{
+		Problem:   shell.Object{Promise(s.Privacy), "norm", s.Norm, "query", s.Query, "loss", s.Loss.Name()},
+		Certified: NewCertified(c.Bounds(), f.Falsehood), Worst: shell.Object{"worst_shift", c.Worst},
+		Size: shell.Object{"cells_per_sensitivity", s.Grid.CellsPerSensitivity, "weights", len(s.Weights)}, Rows: rows,
 	}
 }
 

@@ -20,6 +20,7 @@ import (
 	"github.com/noisewright/noisewright/kernels"
 	"github.com/noisewright/noisewright/local"
 	"github.com/noisewright/noisewright/lp"
+	"github.com/noisewright/noisewright/plane"
 	"github.com/noisewright/noisewright/tables"
 )
 
@@ -145,6 +146,15 @@ func DesignAdditive(ctx context.Context, p lp.CellsProblem, o lp.Options) (r *lp
 		e.limit = oneOf(bins, largerGap(o))
 	}
 	return ended(ctx, o, r, err, e)
+}
+
+// DesignPlane runs a design. A limit that left proven noise is not an error.
+func DesignPlane(ctx context.Context, p plane.Problem, o lp.Options) (r *lp.Result[plane.Verified], limit, err error) {
+	r, err = lp.DesignPlane(ctx, p, o)
+	return ended(ctx, o, r, err, ending{
+		noun: "noise", help: "noisewright design-plane --help", cause: true,
+		limit: MoreEffort("--time-limit", o, false),
+	})
 }
 
 func stopped(what string, gap, requested float64, cause, hint string) error {

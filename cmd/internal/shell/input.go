@@ -14,6 +14,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"sync/atomic"
 	"time"
 
 	"github.com/noisewright/noisewright/internal/check"
@@ -28,9 +29,9 @@ import (
 type Input struct {
 	*bufio.Reader
 	from io.Reader
-	file *os.File // to close; nil: standard input
-	done int64    // bytes read so far
-	size int64    // of them; 0: not known
+	file *os.File     // to close; nil: standard input
+	done atomic.Int64 // bytes read so far
+	size int64        // of them; 0: not known
 }
 
 // Open opens a file to read that the command line names, "-" for standard input. It may be a pipe,
@@ -63,7 +64,7 @@ type counted Input
 
 func (in *counted) Read(p []byte) (int, error) {
 	n, err := in.from.Read(p)
-	in.done += int64(n)
+	in.done.Add(int64(n))
 	return n, err
 }
 
@@ -72,7 +73,7 @@ func (in *Input) Share() float64 {
 	if in.size == 0 {
 		return math.NaN()
 	}
-	return float64(in.done) / float64(in.size)
+	return float64(in.done.Load()) / float64(in.size)
 }
 
 // Close closes the file; standard input stays open.
@@ -208,9 +209,9 @@ func (a *Streams) ReadAny(path string) (made proof.Mechanism, err error) {
 	head, _ := in.Peek(formatPeek)
 	switch start := bytes.TrimLeft(head, " \t\r\n"); {
 	case bytes.HasPrefix(start, []byte(sqliteMagic)):
-		return nil, BadInput("noisewright ledger show "+path, fmt.Errorf("%s: not a table file; it may be a ledger", InputName(path)))
+		return nil, BadInput("noisewright ledger show "+path, fmt.Errorf("%s: not the file of a mechanism; it may be a ledger", InputName(path)))
 	case len(start) > 0 && start[0] != '{':
-		return nil, BadFile(path, errors.New("not a table file"))
+		return nil, BadFile(path, errors.New("not the file of a table, a randomizer, a plan or another mechanism"))
 	}
 	if made, err = forms.Decode(in, a.Forms...); err != nil {
 		return nil, BadFile(path, FileCause(err))

@@ -112,9 +112,6 @@ func (p *Progress) Share(doing string, share float64, what string) {
 	p.say("%s: [%s%s] %s, %s%s", doing, strings.Repeat("#", full), strings.Repeat(".", width-full), what, elapsed.Round(time.Second), left)
 }
 
-// ProgressRows is how many rows are done between two looks at the clock.
-const ProgressRows = 1 << 10
-
 // Rows shows how many rows of a file are done.
 func (p *Progress) Rows(doing string, rows int, in *Input) {
 	if share := in.Share(); !math.IsNaN(share) {

@@ -27,6 +27,8 @@ func TestProgressIsSilentOffATerminal(t *testing.T) {
 
 func TestProgressLines(t *testing.T) {
 	now := lp.Progress{CellsPerSensitivity: 20, ExpectedLoss: 0.7, LowerBound: 0.6, Gap: math.Inf(1), Elapsed: 2 * time.Second}
+	tenth := &Input{size: 100}
+	tenth.done.Store(10)
 	for want, show := range map[string]func(*Progress){
 		"designing: 2s of at most 5m0s, 20 cells per sensitivity, expected loss 0.7, gap unknown": func(p *Progress) { p.Design(5 * time.Minute)(now) },
 		"designing: 2s of at most 1m0s, 20 cells, expected loss 0.7, gap unknown":                 func(p *Progress) { p.DesignOn(time.Minute, "cells")(now) },
@@ -34,7 +36,7 @@ func TestProgressLines(t *testing.T) {
 		"composing: [..............................] 0 of 3, 10s":                                 func(p *Progress) { p.Count("composing", 0, 3) },
 		"designing: 3 of at most 20, 10s":                                                         func(p *Progress) { p.Most("designing", 3, 20) },
 		"decoding: 7 rows, 10s":                                                                   func(p *Progress) { p.Rows("decoding", 7, &Input{}) },
-		"decoding: [###...........................] 7 rows, 10s, about 1m30s left":                func(p *Progress) { p.Rows("decoding", 7, &Input{done: 10, size: 100}) },
+		"decoding: [###...........................] 7 rows, 10s, about 1m30s left":                func(p *Progress) { p.Rows("decoding", 7, tenth) },
 	} {
 		var out strings.Builder
 		line := (&Streams{Err: &out, Terminal: true}).newProgress(false)

@@ -9,14 +9,11 @@ import (
 	"fmt"
 	"io"
 	"math/big"
-	"reflect"
 	"slices"
-	"strconv"
 	"strings"
 	"text/template"
 	"unicode"
 
-	"github.com/noisewright/noisewright/dp"
 	"github.com/noisewright/noisewright/internal/check"
 	"github.com/noisewright/noisewright/internal/exact"
 	"github.com/noisewright/noisewright/tables"
@@ -35,9 +32,6 @@ type theorem struct {
 
 // pieceBytes is how long the literals are in which a file is written: Coq takes time and stack for long ones.
 const pieceBytes = 2000
-
-// maxExponent is that of the multipliers that proofs/Bound.v can count in units of 2^-96.
-const maxExponent = 96
 
 // Write writes, as a file of Coq, the theorems of proofs/ about a table file of the given name, whose bytes it
 // contains. Coq decodes them again and decides: what is written here proves nothing by itself. Claims that no theorem is
@@ -69,71 +63,22 @@ func Write(w io.Writer, name string, file []byte) error {
 		Sensitivity:  fraction(exact.Rational(s.Privacy.Sensitivity)),
 		ClaimedDelta: fraction(claimedDelta), ClaimedLoss: fraction(claimedLoss), ClaimedBound: fraction(claimedBound),
 	}
-	x.Open = open(&s)
-	x.Loss, x.Bound = lossOpen(&s) == "", boundOpen(&s) == ""
+	for _, c := range claims(&s) {
+		x.Loss, x.Bound = x.Loss || c.Theorem == lossTheorem, x.Bound || c.Theorem == boundTheorem
+		if c.Theorem == "" {
+			x.Open = append(x.Open, c.says+": "+c.Why)
+		}
+	}
 	for piece := range slices.Chunk(file, pieceBytes) {
 		x.Pieces = append(x.Pieces, strings.ReplaceAll(string(piece), `"`, `""`))
 	}
-	return theorems.Execute(w, x)
-}
-
-// open lists the claims of the file that no theorem is about.
-func open(s *tables.Spec) (list []string) {
-	if why := lossOpen(s); why != "" {
-		list = append(list, fmt.Sprintf("that the expected loss is at most %s: %s", s.Claims.ExpectedLoss, why))
-	}
-	if why := boundOpen(s); why != "" {
-		list = append(list, fmt.Sprintf("that no noise has an expected loss below %s: %s", s.Claims.LowerBound, why))
-	}
-	if !reflect.ValueOf(s.Constraints).IsZero() {
-		list = append(list, "that the noise keeps its constraints: they are not covered")
-	}
-	if s.Total != (tables.Total{}) {
-		list = append(list, "its total of several releases: composition is not covered")
-	}
-	return list
-}
-
-// lossOpen says why no theorem of proofs/Loss.v is about the loss, if none is.
-func lossOpen(s *tables.Spec) string {
-	if s.TailRatio != 0 {
-		return "the loss of a tail is not covered"
-	}
-	for term := range strings.SplitSeq(s.Loss.Name(), " + ") {
-		kind, rest, _ := strings.Cut(term, ":")
-		power, _, _ := strings.Cut(rest, ":")
-		_, broken := strconv.Atoi(power)
-		if kind == "pwl" || kind == "lp" && broken != nil {
-			return "the loss " + kind + " is not covered" // lp is for whole exponents
-		}
-	}
-	return ""
-}
-
-// boundOpen says why the theorem of proofs/Bound.v is not about the lower bound, if it is not. Whatever else than the
-// multipliers of shifts proves a bound, that theorem knows nothing of; so a field that a Dual gets has to be refused here.
-func boundOpen(s *tables.Spec) string {
-	d := s.Dual
-	switch {
-	case d == nil || strings.Trim(s.Claims.LowerBound, "0.") == "":
-		return "there is nothing in the file that proves it, or nothing to prove"
-	case s.Loss.Name() != "l1" || s.Query != dp.RealQuery:
-		return "only bounds of the loss l1 for real queries are covered"
-	case !reflect.ValueOf(s.Constraints).IsZero():
-		return "bounds under constraints are not covered"
-	case d.Edges || d.Spread || d.MonotoneRight != nil || d.MonotoneLeft != nil || d.Mean != 0 || d.Variance != 0 || len(d.Quantiles) > 0:
-		return "only bounds that rest on multipliers of shifts alone, without edges or spread, are covered"
-	case d.Exponent > maxExponent:
-		return fmt.Sprintf("only multipliers in units up to 2^%d are covered", maxExponent)
-	case slices.ContainsFunc(d.Shifts, func(r tables.DualShift) bool { return len(r.Multipliers) == 0 || slices.Max(r.Multipliers) == 0 }):
-		return "shifts without a positive multiplier are not covered"
-	}
-	return ""
+	// Parsed here, so that a program that writes no theorems has no templates in it.
+	return template.Must(template.New("").Parse(theorems)).Execute(w, x)
 }
 
 func fraction(r *big.Rat) string { return r.Num().String() + " # " + r.Denom().String() }
 
-var theorems = template.Must(template.New("").Parse(`(* The table file {{.Name}}, SHA-256 {{.Hash}}, and what Coq proves of it:
+const theorems = `(* The table file {{.Name}}, SHA-256 {{.Hash}}, and what Coq proves of it:
    coqc -Q proofs Noisewright THIS_FILE. What the words mean is in proofs/Statement.v and proofs/Losses.v. *)
 From Coq Require Import ZArith QArith Qreals Reals List.
 From Noisewright Require Import Statement Losses Json Decode Verdict Certificate.
@@ -171,4 +116,4 @@ Proof. rewrite decodes. apply certify_bound. vm_compute. reflexivity. Qed.
 {{- range .Open}}
 (* Not machine-checked: {{.}}. *)
 {{- end}}
-`))
+`

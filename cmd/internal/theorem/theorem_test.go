@@ -11,6 +11,7 @@ import (
 	"testing"
 
 	"github.com/noisewright/noisewright/dp"
+	"github.com/noisewright/noisewright/kernels"
 	"github.com/noisewright/noisewright/loss"
 	"github.com/noisewright/noisewright/tables"
 )
@@ -69,6 +70,27 @@ func TestTheoremOfBound(t *testing.T) {
 	}
 }
 
+// TestTheoremOfLoss: all losses are covered but lp of other exponents, and knots far out in a tail.
+func TestTheoremOfLoss(t *testing.T) {
+	const far, power = "within 64 periods", "whole exponents"
+	for _, test := range []struct {
+		file, loss, want string
+	}{
+		{"real.json", "l1 + huber:1e9", ""}, {"real.json", "lp:3 + l2:2", ""}, {"real.json", "l1 + lp:2.5", power},
+		{"real.json", "pwl:-inf,-1;0,2:2", ""}, {"tail.json", "pinball:0.5 + lp:4", ""}, {"tail.json", "lp:1.5:2", power},
+		{"tail.json", "exceed:64 + huber:64", ""}, {"tail.json", "exceed:64.1", far}, {"tail.json", "pwl:-inf,-1;-64.1,-0.5;0,2", far},
+	} {
+		s := decoded(t, "../../../python/tests/data/files/"+test.file).Spec()
+		var err error
+		if s.Loss, err = loss.Parse(test.loss); err != nil {
+			t.Fatal(err)
+		}
+		if why := lossOpen(&s); (why == "") != (test.want == "") || !strings.Contains(why, test.want) {
+			t.Errorf("%s with the loss %s: %q, want %q", test.file, test.loss, why, test.want)
+		}
+	}
+}
+
 // TestTheoremNamesWhatIsOpen: of a bound that is not covered there is a remark and no theorem, which would fail the others.
 func TestTheoremNamesWhatIsOpen(t *testing.T) {
 	s := decoded(t, "../../../docs/example-table.json").Spec()
@@ -88,6 +110,43 @@ func TestTheoremNamesWhatIsOpen(t *testing.T) {
 	if strings.Contains(text, "Theorem optimal") || !strings.Contains(text, "Theorem expected") ||
 		!strings.Contains(text, "(* Not machine-checked: that no noise has an expected loss below 0.682111374616394: only ") {
 		t.Errorf("theorems:\n%s", text[strings.Index(text, "Theorem"):])
+	}
+}
+
+// TestTheoremsAreThere: the names that programs print are of theorems of proofs/, which Write applies.
+func TestTheoremsAreThere(t *testing.T) {
+	proved, err := os.ReadFile("../../../proofs/Certificate.v")
+	if err != nil {
+		t.Fatal(err)
+	}
+	claims := Claims(decoded(t, "../../../docs/example-table.json"))
+	if len(claims) != 3 {
+		t.Errorf("claims: %v, want privacy, loss and bound", claims)
+	}
+	for _, c := range claims {
+		if c.Text() != c.Name+": "+c.Theorem || !bytes.Contains(proved, []byte("Theorem "+c.Theorem+" ")) || !strings.Contains(theorems, "apply "+c.Theorem+".") {
+			t.Errorf("%+v: no theorem of that name is in Certificate.v and in what is written", c)
+		}
+	}
+}
+
+// TestClaimsOfOtherForms: nothing is left out in silence.
+func TestClaimsOfOtherForms(t *testing.T) {
+	for _, c := range Claims((*kernels.Kernel)(nil)) {
+		if c.Theorem != "" || c.Text() != c.Name+": not machine-checked: only tables are covered" {
+			t.Errorf("%q of a kernel, want that it is not machine-checked", c.Text())
+		}
+	}
+	s := decoded(t, "../../../python/tests/data/files/lattice-total.json").Spec()
+	s.Constraints.Symmetric = true
+	var open []string
+	for _, c := range claims(&s) {
+		if c.Theorem == "" {
+			open = append(open, c.Name)
+		}
+	}
+	if want := []string{"lower bound", "constraints", "total"}; !slices.Equal(open, want) {
+		t.Errorf("not machine-checked: %q, want %q", open, want)
 	}
 }
 

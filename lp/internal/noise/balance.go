@@ -121,7 +121,7 @@ func (d *designer) cheapest(missed [2]float64, optimum, goal float64) (best [2]f
 	kept := [2]float64{d.Best - optimum, optimum - d.Bound}
 	var work [2]float64
 	for i, s := range d.sides() {
-		work[i] = d.work(s.bound.extent(s.grid.k, s.reach))
+		work[i] = d.work(d.extent(s, s.grid.k))
 	}
 	least := math.Inf(1)
 	for i := 1; i < shares; i++ {
@@ -170,7 +170,7 @@ func (d *designer) advanceAll(ctx context.Context, turn []*side) error {
 	above := d.advance(ctx, &d.upper)
 	wait.Wait()
 	d.lower, d.rounds = c.lower, d.rounds+c.rounds-rounds
-	if c.Bound > d.Bound {
+	if d.ends, d.endsFrom = c.ends, c.endsFrom; c.Bound > d.Bound {
 		d.dual, d.Bound = c.dual, c.Bound
 	}
 	return cmp.Or(above, below)

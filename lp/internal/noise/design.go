@@ -66,6 +66,9 @@ type designer struct {
 	table        *tables.Table
 	dual         *tables.Dual
 	rounds       int
+	ends         *ends      // of the noise, as far as they are known
+	endsFrom     int        // K of the program that told them
+	endless      bool       // they are known to be wrong
 	finest       int        // the most nodes per sensitivity that prove something; 0: any number does
 	proves       dp.Problem // what bounds are about
 }
@@ -124,8 +127,11 @@ func (d *designer) begin() error {
 		}
 		const times = 20 // as far as noise reaches, or kinks are: beyond it levels that are out of reach are looked at
 		most := int(min(float64(d.Options.MaxCells), float64(d.affordableNodes(d.Loss, 1)), times*far))
-		if dual := d.chainDual(d.scale(), most); dual != nil {
+		if dual, level, price := d.chainDual(d.scale(), most); dual != nil {
 			d.keepDual(dual)
+			if e, ok := d.endsAt(level, price, price); ok {
+				d.ends, d.endsFrom = &e, 1
+			}
 		}
 	}
 	if d.core != nil && d.Epsilon >= closedFrom && !d.unclosed {
@@ -328,7 +334,7 @@ func (d *designer) finerInTime(s *side, missed, power float64) bool {
 		if d.Options.TimeLimit == 0 || s.took == 0 {
 			return math.Inf(1)
 		}
-		g := s.bound.extent(s.grid.k, s.reach)
+		g := d.extent(s, s.grid.k)
 		ratio := float64(g.n) * float64(g.k) / (float64(before.n) * float64(before.k))
 		return float64(d.Left()-d.closing(s)) / float64(s.took) / math.Pow(ratio, power)
 	}
@@ -394,7 +400,7 @@ func (d *designer) advance(ctx context.Context, s *side) error {
 			return check.Errorf("lp", meet.ErrLimit, "cells of single points on all of the support do not reach the gap")
 		}
 	}
-	g := s.bound.extent(s.grid.k, s.reach)
+	g := d.extent(s, s.grid.k)
 	const mostWork = 1 << 25 // cells times cells per sensitivity: the possible terms
 	switch {
 	case g.n > d.Options.MaxCells:

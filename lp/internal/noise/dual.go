@@ -37,7 +37,9 @@ func (p *program) dual(g grid, unit float64) *tables.Dual {
 		d.Exponent++
 	}
 	scale := math.Ldexp(unit, -d.Exponent)
-	for i, y := range p.repaired() {
+	repaired := p.repaired()
+	before, after := p.outwards(repaired)
+	for i, y := range repaired {
 		start := p.first
 		switch {
 		case p.tail == p.shifts[i]:
@@ -45,6 +47,8 @@ func (p *program) dual(g grid, unit float64) *tables.Dual {
 			y, start = slices.Concat(chain, y[p.eventLo:p.eventHi]), start+p.eventLo-len(chain)
 		case y == nil:
 			continue
+		case before[i] != nil || after[i] != nil:
+			y, start = slices.Concat(before[i], y, after[i]), start-len(before[i])
 		}
 		if first, m := meet.Integers(y, scale); m != nil {
 			m = meet.Trimmed(m)

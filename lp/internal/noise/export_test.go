@@ -121,7 +121,7 @@ func OneCell(ctx context.Context, solver solver.Factory, p dp.Problem) (tableLos
 	tableLoss, _ = t.Bounds().Loss.Float64()
 	d.Best, d.Bound = tableLoss, tableLoss // so that it aims at the gap at once
 	// They may prove nothing.
-	if dual := d.chainDual(tableLoss, 1<<17); dual != nil {
+	if dual, _, _ := d.chainDual(tableLoss, 1<<17); dual != nil {
 		chainBound = d.keepDual(dual)
 	}
 	reach := math.Ceil(3*SupportBound(p)) + 2

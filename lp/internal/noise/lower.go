@@ -189,6 +189,9 @@ func (l *lower) layout(g grid, unit, _ float64) layout {
 	if _, ok := l.standIn(); ok && g.edges {
 		out.tail = g.k
 	}
+	if !g.inner {
+		out.outside = func(i int) float64 { return foldedCost(l, &g, l.Loss, i) / unit }
+	}
 	// See tables.Dual for the nodes at which the order is known.
 	from := 1
 	if l.folded && (l.slope == 0 || l.points == 0) || l.exactNodes(&g) {
@@ -259,6 +262,8 @@ func (l *lower) prove(ctx context.Context, d *designer, g grid) (bound float64, 
 }
 
 // certify certifies the bound that the multipliers prove, complete or not.
-func (l *lower) certify(d *designer, p *program, g grid, unit float64, _ bool) (float64, error) {
-	return d.keepDual(p.dual(g, unit)), nil
+func (l *lower) certify(d *designer, p *program, g grid, unit float64, complete bool) (float64, error) {
+	bound := d.keepDual(p.dual(g, unit))
+	d.learnEnds(l, p, g, unit, bound, complete)
+	return bound, nil
 }

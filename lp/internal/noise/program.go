@@ -41,6 +41,9 @@ type layout struct {
 	// tail: the outer tail cells on either side stand for those beyond too, whose masses fall by e^ε from
 	// each to the one so many cells further out, and which cost as much; 0: they do not.
 	tail int
+	// outside, if not nil, returns what one unit of mass costs in the i-th cell, beyond the ends: multipliers
+	// there follow from those inside.
+	outside func(i int) float64
 	// decreasing lists pairs (inner, outer) of variables: p_inner ≥ p_outer.
 	decreasing [][2]int
 	// moments are further linear constraints.

@@ -23,8 +23,8 @@ import (
 //	c_0 = l_0 + 2y_0,   c_j = l_j + y_j − e^ε y_{j−1},
 //
 // so the least y with all c_j ≥ λ follow one another, and the bound that λ gives, λ − 2δ·max y, is
-// concave in λ. The search starts from the loss of a known table.
-func (m *model) chainDual(loss float64, maxCells int) *tables.Dual {
+// concave in λ. The search starts from the loss of a known table. It returns λ and max y, too.
+func (m *model) chainDual(loss float64, maxCells int) (dual *tables.Dual, level, price float64) {
 	var nodes []float64
 	l := &lower{model: m}
 	g := l.cells(1)
@@ -72,11 +72,11 @@ func (m *model) chainDual(loss float64, maxCells int) *tables.Dual {
 			hi = b // also where both are beyond all use
 		}
 	}
-	y, _, ok := multipliers(lo)
+	y, top, ok := multipliers(lo)
 	if !ok {
-		return nil
+		return nil, 0, 0
 	}
-	return shiftsDual(1, staircase.Multipliers{-1: &staircase.Run{Y: y}}, true)
+	return shiftsDual(1, staircase.Multipliers{-1: &staircase.Run{Y: y}}, true), lo, top
 }
 
 // Simple returns the noise that a Design starts from, see simpleTable.

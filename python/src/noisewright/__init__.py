@@ -7,9 +7,11 @@ ledger = nw.Ledger.create("city.ledger", epsilon=2, delta=1e-6)  # the total for
 answers = nw.release(frame, nw.count("age >= 65"), nw.mean("hours", bounds=(0, 60)), ledger=ledger, epsilon=0.5)
 print(answers, ledger.left())
 
-release                           count, sum, mean, histogram, quantile and median of a frame; Ledger keeps a total
+release                           count, sum, mean, variance, distinct, histogram, quantile, median, top and best of a
+                                  frame; Ledger keeps a total
 release_value                     of a number of your own
-release_plan                      all answers of a plan: a series, ranges or tables about the same people, charged once
+release_plan, release_series      all answers of a plan: a series, ranges or tables about the same people, charged once,
+                                  at once or one period after another
 learn, noisewright.sklearn        private classifiers
 design, calibrate, compare        noise for a release, or for many; load reads and proves files
 account                           the total of several releases; to_dp_accounting, from_dp_accounting
@@ -23,6 +25,7 @@ from noisewright._version import __version__
 from noisewright._words import generator
 from noisewright.accounting import from_dp_accounting, to_dp_accounting
 from noisewright.additive import AdditiveKernel
+from noisewright.answers import Answer, Charge, Estimate, Release
 from noisewright.bundle import Bundle
 from noisewright.counts import Strategy, StrategyCertificate
 from noisewright.encoders import design_encoder, evaluate_encoder, train_encoder
@@ -63,12 +66,10 @@ from noisewright.program import (
 )
 from noisewright.randomizer import Randomizer, RandomizerCertificate
 from noisewright.statistics import (
-    Answer,
-    Charge,
-    Estimate,
-    Release,
     Statistic,
+    best,
     count,
+    distinct,
     histogram,
     mean,
     median,
@@ -76,10 +77,12 @@ from noisewright.statistics import (
     release,
     release_value,
     sum,
+    top,
+    variance,
 )
 from noisewright.subset import SubsetCertificate, SubsetSelection
 from noisewright.table import Table, TableCertificate
-from noisewright.workload import PlanRelease, release_plan
+from noisewright.workload import Periods, PlanRelease, release_plan, release_series
 
 __all__ = [
     "AdditiveKernel",
@@ -109,6 +112,7 @@ __all__ = [
     "NoPromiseError",
     "NotPrivateError",
     "OtherDataError",
+    "Periods",
     "Plan",
     "PlanAnswers",
     "PlanCertificate",
@@ -133,12 +137,14 @@ __all__ = [
     "WorkError",
     "__version__",
     "account",
+    "best",
     "calibrate",
     "catalogue",
     "compare",
     "count",
     "design",
     "design_encoder",
+    "distinct",
     "evaluate_encoder",
     "from_dp_accounting",
     "generator",
@@ -150,8 +156,11 @@ __all__ = [
     "quantile",
     "release",
     "release_plan",
+    "release_series",
     "release_value",
     "sum",
     "to_dp_accounting",
+    "top",
     "train_encoder",
+    "variance",
 ]

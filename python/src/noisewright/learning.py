@@ -18,10 +18,11 @@ import numpy.typing as npt
 from noisewright import _rows
 from noisewright._display import Fields
 from noisewright._words import Floats, Int64s
+from noisewright.answers import Charge
 from noisewright.errors import FormatError, InvalidError
 from noisewright.ledger import Ledger
 from noisewright.program import Number, _flags, _report, _result, _run, _warned
-from noisewright.statistics import Charge, _number, charged, source
+from noisewright.statistics import _number, charged, source
 
 _GRID = 1 << 24  # steps from 0 to 1 of a number mapped to [-1, 1]
 

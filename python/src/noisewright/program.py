@@ -513,7 +513,8 @@ def _run(command: str, *arguments: str, data: Iterable[bytes] | None = None) -> 
     if process.returncode == 2 and "no word" not in message:
         raise (OtherDataError if SAME_DATA in message else InvalidError)(message)
     if process.returncode == 3:
-        raise (ExceededError if "would exceed the total" in message else FalseClaimError)(message)
+        exceeded = re.search("would exceed the total|errors that are wanted take|too small for so many", message)
+        raise (ExceededError if exceeded else FalseClaimError)(message)
     raise ProgramError(message, process.returncode)
 
 

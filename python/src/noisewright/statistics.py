@@ -7,7 +7,6 @@ unless all statistics of a call fit into the ledger together.
 
 from __future__ import annotations
 
-import builtins
 import dataclasses
 import json
 import math
@@ -15,33 +14,40 @@ import operator
 import os
 import tempfile
 from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
-from fractions import Fraction
 from pathlib import Path
-from typing import Any, Literal, overload
+from typing import Any, Literal
 
 from noisewright import _rows
-from noisewright._display import Fields, Rows
-from noisewright._exact import float_down
+from noisewright._display import Fields
+from noisewright.answers import Answer, Release, answer_of
 from noisewright.errors import InvalidError
 from noisewright.ledger import Ledger
 from noisewright.program import Number, ProgramError, _flags, _float, _report, _run, _text, _warned
 
 Bounds = tuple[Number, Number]
+CHOICES = ("top", "best")  # name keys or options
+
+
+Keys = Iterable[Hashable] | Literal["private"]
 
 
 @dataclasses.dataclass(frozen=True)
 class Statistic:
-    """What is asked of the rows of a data set. Made by count, sum, mean, histogram, quantile, and release_value."""
+    """What is asked of the rows of a data set. Made by count, sum, mean and their like, and by release_value."""
 
     kind: str
     fields: Mapping[str, Any]  # of the program's query
     keys: tuple[Hashable, ...] = ()  # as they were given
     epsilon: Number | None = None
     delta: Number | None = None
-    weight: Number = 1
+    weight: Number | None = None  # None is 1
+    error: str | None = None  # wanted
 
     def __repr__(self) -> str:
         return f"{self.kind}({', '.join(f'{name}={value!r}' for name, value in self.fields.items())})"
+
+
+_Budget = tuple[Number | None, Number | None, Number | None, str | None]  # epsilon, delta, weight, error
 
 
 def _statistic(
@@ -49,20 +55,23 @@ def _statistic(
     own: Mapping[str, Any],
     where: str | None,
     by: str | None,
-    keys: Iterable[Hashable] | None,
+    keys: Keys | None,
     max_per_person: int | None,
-    budget: tuple[Number | None, Number | None, Number],
+    budget: _Budget,
 ) -> Statistic:
     if not isinstance(where, (str, type(None))):
         raise InvalidError(f"where = a {type(where).__name__}, want a text such as 'age >= 65', about each row")
-    given = () if keys is None else tuple(keys)
-    if isinstance(keys, str):
-        raise InvalidError(f"keys = {keys!r}, want a list of keys")
+    found = kind in ("count", "histogram")
+    private = found and isinstance(keys, str) and keys == "private"
+    if isinstance(keys, str) and not private:
+        raise InvalidError(f"keys = {keys!r}, want a list of keys{', or private' if found else ''}")
+    given = () if keys is None or private else tuple(keys)
     try:
         texts = [_rows.text(key) for key in given]
     except InvalidError as err:
         raise InvalidError(f"keys: {err}") from err
-    fields = {**own, "where": where, "by": by, "keys": texts or None, "max_per_person": max_per_person}
+    fields = {**own, "where": where, "by": by, "keys": texts or None, "private_keys": private or None}
+    fields["max_per_person"] = max_per_person
     fields = {name: value for name, value in fields.items() if value is not None}
     return Statistic(kind, Fields(fields), given, *budget)
 
@@ -71,12 +80,13 @@ def count(
     where: str | None = None,
     *,
     by: str | None = None,
-    keys: Iterable[Hashable] | None = None,
+    keys: Keys | None = None,
     max_per_person: int | None = None,
     loss: Literal["l1", "l2"] = "l1",
     epsilon: Number | None = None,
     delta: Number | None = None,
-    weight: Number = 1,
+    weight: Number | None = None,
+    error: str | None = None,
 ) -> Statistic:
     """The number of rows, of those that a condition holds for, or of each of the keys of a column.
 
@@ -89,12 +99,12 @@ def count(
     >>> count(where="age >= 65")
     count(loss='l1', where='age >= 65')
     """
-    return _statistic("count", {"loss": loss}, where, by, keys, max_per_person, (epsilon, delta, weight))
+    return _statistic("count", {"loss": loss}, where, by, keys, max_per_person, (epsilon, delta, weight, error))
 
 
 def histogram(
     by: str | None = None,
-    keys: Iterable[Hashable] | None = None,
+    keys: Keys | None = None,
     *,
     column: str | None = None,
     edges: Iterable[Number] | None = None,
@@ -103,9 +113,13 @@ def histogram(
     loss: Literal["l1", "l2"] = "l1",
     epsilon: Number | None = None,
     delta: Number | None = None,
-    weight: Number = 1,
+    weight: Number | None = None,
+    error: str | None = None,
 ) -> Statistic:
     """The number of rows with each of the keys of a column, or with a value of one between edges.
+
+    keys="private", where nobody knows them, answers for those that enough rows, or persons, have, with half of epsilon
+    and of delta, which is above 0, for which these are.
 
     >>> histogram("city", ["Ulm", "Jena"])
     histogram(loss='l1', by='city', keys=['Ulm', 'Jena'])
@@ -114,13 +128,14 @@ def histogram(
     """
     own: dict[str, Any] = {"loss": loss, "column": column}
     own["edges"] = None if edges is None else [_number("edges", edge) for edge in edges]
-    return _statistic("histogram", own, where, by, keys, max_per_person, (epsilon, delta, weight))
+    return _statistic("histogram", own, where, by, keys, max_per_person, (epsilon, delta, weight, error))
 
 
 def sum(
     column: str,
-    bounds: Bounds,
+    bounds: Bounds | str,
     *,
+    rows: int | None = None,
     where: str | None = None,
     by: str | None = None,
     keys: Iterable[Hashable] | None = None,
@@ -129,14 +144,44 @@ def sum(
     loss: Literal["l1", "l2"] = "l1",
     epsilon: Number | None = None,
     delta: Number | None = None,
-    weight: Number = 1,
+    weight: Number | None = None,
+    error: str | None = None,
 ) -> Statistic:
-    """The sum of a column, each value clipped to the bounds."""
-    own = {"loss": loss, **_valued(column, bounds, missing)}
-    return _statistic("sum", own, where, by, keys, max_per_person, (epsilon, delta, weight))
+    """The sum of a column, each value clipped to the bounds.
+
+    bounds="private", where nobody knows any, finds powers of two in the data, with a fifth of epsilon.
+    "prior:lognormal,MU,SIGMA" looks at no data: the logarithms of about so many rows are believed to be normal.
+    """
+    own = {"loss": loss, **_valued(column, bounds, missing), "rows": rows and _integer("rows", rows)}
+    return _statistic("sum", own, where, by, keys, max_per_person, (epsilon, delta, weight, error))
 
 
 def mean(
+    column: str,
+    bounds: Bounds | str,
+    *,
+    rows: int | None = None,
+    where: str | None = None,
+    by: str | None = None,
+    keys: Iterable[Hashable] | None = None,
+    max_per_person: int | None = None,
+    missing: Literal["drop", "middle"] = "drop",
+    loss: Literal["l1", "l2"] = "l1",
+    epsilon: Number | None = None,
+    delta: Number | None = None,
+    weight: Number | None = None,
+) -> Statistic:
+    """The average of a column, each value clipped to the bounds, which are those of sum; what is no number is missing.
+    Of truth values, with the bounds (0, 1), it is a share.
+
+    >>> mean("age", bounds=(0, 120), by="city", keys=["Ulm"])
+    mean(loss='l1', column='age', lower=0.0, upper=120.0, missing='drop', by='city', keys=['Ulm'])
+    """
+    own = {"loss": loss, **_valued(column, bounds, missing), "rows": rows and _integer("rows", rows)}
+    return _statistic("mean", own, where, by, keys, max_per_person, (epsilon, delta, weight, None))
+
+
+def variance(
     column: str,
     bounds: Bounds,
     *,
@@ -148,16 +193,33 @@ def mean(
     loss: Literal["l1", "l2"] = "l1",
     epsilon: Number | None = None,
     delta: Number | None = None,
-    weight: Number = 1,
+    weight: Number | None = None,
 ) -> Statistic:
-    """The average of a column, each value clipped to the bounds; what is no number is missing. Of truth values, with
-    the bounds (0, 1), it is a share.
-
-    >>> mean("age", bounds=(0, 120), by="city", keys=["Ulm"])
-    mean(loss='l1', column='age', lower=0.0, upper=120.0, missing='drop', by='city', keys=['Ulm'])
-    """
+    """The mean squared distance of the values of a column from their mean, each clipped to the bounds."""
     own = {"loss": loss, **_valued(column, bounds, missing)}
-    return _statistic("mean", own, where, by, keys, max_per_person, (epsilon, delta, weight))
+    return _statistic("variance", own, where, by, keys, max_per_person, (epsilon, delta, weight, None))
+
+
+def distinct(
+    column: str,
+    *,
+    where: str | None = None,
+    by: str | None = None,
+    keys: Iterable[Hashable] | None = None,
+    max_per_person: int | None = None,
+    loss: Literal["l1", "l2"] = "l1",
+    epsilon: Number | None = None,
+    delta: Number | None = None,
+    weight: Number | None = None,
+    error: str | None = None,
+) -> Statistic:
+    """The number of different texts in a column; missing ones do not count.
+
+    >>> distinct("city", error="5@0.95")
+    distinct(loss='l1', column='city')
+    """
+    own = {"loss": loss, "column": _column(column)}
+    return _statistic("distinct", own, where, by, keys, max_per_person, (epsilon, delta, weight, error))
 
 
 def quantile(
@@ -172,7 +234,8 @@ def quantile(
     max_per_person: int | None = None,
     missing: Literal["drop", "middle"] = "drop",
     epsilon: Number | None = None,
-    weight: Number = 1,
+    weight: Number | None = None,
+    error: str | None = None,
 ) -> Statistic:
     """One of so many numbers, evenly spaced between the bounds, whose rank is near that of the quantile.
 
@@ -180,7 +243,7 @@ def quantile(
     """
     own = {"probability": _number("probability", probability), "candidates": _integer("candidates", candidates)}
     own |= _valued(column, bounds, missing)
-    return _statistic("quantile", own, where, by, keys, max_per_person, (epsilon, 0, weight))
+    return _statistic("quantile", own, where, by, keys, max_per_person, (epsilon, 0, weight, error))
 
 
 def median(column: str, bounds: Bounds, **more: Any) -> Statistic:
@@ -192,19 +255,64 @@ def median(column: str, bounds: Bounds, **more: Any) -> Statistic:
     return quantile(column, 0.5, bounds, **more)
 
 
-def _valued(column: str, bounds: Bounds, missing: str) -> dict[str, Any]:
+def top(
+    by: str,
+    keys: Iterable[Hashable],
+    k: int = 1,
+    *,
+    where: str | None = None,
+    max_per_person: int | None = None,
+    epsilon: Number | None = None,
+    weight: Number | None = None,
+) -> Statistic:
+    """Those k of the keys of a column that most rows have, the first one first, without their counts. A person counts
+    once for each of his keys, which by default are all.
+
+    It costs epsilon alone, and has no share of a delta.
+
+    >>> top("city", ["Ulm", "Jena", "Kiel"], 2)
+    top(k=2, by='city', keys=['Ulm', 'Jena', 'Kiel'])
+    """
+    return _statistic("top", {"k": _integer("k", k)}, where, by, keys, max_per_person, (epsilon, 0, weight, None))
+
+
+def best(
+    options: Mapping[str, str],
+    k: int = 1,
+    *,
+    where: str | None = None,
+    max_per_person: int | None = None,
+    epsilon: Number | None = None,
+    weight: Number | None = None,
+) -> Statistic:
+    """The name of the option whose condition holds for most rows, or of k of them, as top names keys.
+
+    >>> best({"young": "age < 30", "buyers": 'buys == "yes"'}).fields["options"][0]
+    {'name': 'young', 'where': 'age < 30'}
+    """
+    if not isinstance(options, Mapping) or not all(isinstance(x, str) for pair in options.items() for x in pair):
+        raise InvalidError(
+            f"options = a {type(options).__name__}, want a dict of names and conditions, which are texts"
+        )
+    own = {"k": _integer("k", k), "options": [{"name": name, "where": w} for name, w in options.items()]}
+    return _statistic("best", own, where, None, None, max_per_person, (epsilon, 0, weight, None))
+
+
+def _column(column: str) -> str:
     if not isinstance(column, str):
         raise InvalidError(f"column = {column!r}, want the name of a column, a text")
+    return column
+
+
+def _valued(column: str, bounds: Bounds | str, missing: str) -> dict[str, Any]:
+    fields: dict[str, Any] = {"column": _column(column)}
+    if isinstance(bounds, str):
+        return {**fields, "bounds": bounds, "missing": missing}
     try:
         lower, upper = bounds
     except (TypeError, ValueError):
         raise InvalidError(f"bounds = {bounds!r}, want two numbers, lower and upper") from None
-    return {
-        "column": column,
-        "lower": _number("bounds", lower),
-        "upper": _number("bounds", upper),
-        "missing": missing,
-    }
+    return {**fields, "lower": _number("bounds", lower), "upper": _number("bounds", upper), "missing": missing}
 
 
 def _number(field: str, value: Number) -> float:
@@ -226,155 +334,6 @@ def _integer(field: str, value: Any) -> int:
     raise InvalidError(f"{field} = {value!r}, want an integer of at least 1")
 
 
-@dataclasses.dataclass(frozen=True)
-class Charge:
-    """What the ledger says of an answer: its number there, when it was charged, and whether the ledger had it already,
-    so that it cost nothing."""
-
-    release: int
-    charged: str
-    replayed: bool
-
-
-@dataclasses.dataclass(frozen=True)
-class Estimate:
-    """A private answer, with an interval that contains the exact one with a probability of at least the level."""
-
-    key: Hashable  # None where there is one answer only
-    value: float
-    lower: float
-    upper: float
-    rank_error: int | None = (
-        None  # of quantiles: how many rows may be between, at the level; the interval is the bounds
-    )
-
-
-@dataclasses.dataclass(frozen=True, repr=False)
-class Answer(Rows, Sequence[Estimate]):
-    """The answer to a statistic: an estimate for each key, or a single one."""
-
-    statistic: Statistic
-    estimates: tuple[Estimate, ...]
-    level: float
-    epsilon: float
-    delta: float
-    releases: int
-    neighbors: str
-    unit: str
-    mechanism: str
-    mean_error: float | None
-    tables: tuple[str, ...]
-    not_protected: tuple[str, ...]
-    query: Mapping[str, Any]
-    charge: Charge | None
-
-    @overload
-    def __getitem__(self, at: int) -> Estimate: ...
-    @overload
-    def __getitem__(self, at: slice) -> Sequence[Estimate]: ...
-    def __getitem__(self, at: int | slice) -> Estimate | Sequence[Estimate]:
-        return self.estimates[at]
-
-    def __len__(self) -> int:
-        return len(self.estimates)
-
-    def rows(self) -> list[dict[str, Any]]:
-        """A row for every estimate: the statistic, its key, the value and its interval, or the error of its rank, and
-        what it cost."""
-        return [
-            {"statistic": self.name, "key": e.key, "value": e.value}
-            | ({"lower": e.lower, "upper": e.upper} if e.rank_error is None else {"lower": None, "upper": None})
-            | {"rank_error": e.rank_error, "mean_error": self.mean_error}
-            | {"epsilon": self.epsilon, "delta": self.delta}
-            for e in self.estimates
-        ]
-
-    def __repr__(self) -> str:
-        return "\n".join(f"{_named(r)}: {_said(r)}" for r in self.rows())
-
-    @property
-    def name(self) -> str:
-        """The statistic in words."""
-        q = self.query
-        parts = [(" of ", q.get("column")), (" by ", q.get("by")), (" where ", q.get("where")), (" ", q.get("name"))]
-        kind = "median" if q.get("probability") == 0.5 else q["kind"]
-        return str(kind) + "".join(word + part for word, part in parts if part)
-
-    def _single(self) -> Estimate:
-        if len(self.estimates) != 1:
-            raise InvalidError(f"{self.name} has {len(self.estimates)} values, want one: see estimates, or to_dict")
-        return self.estimates[0]
-
-    @property
-    def value(self) -> float:
-        """The value, if there is one only."""
-        return self._single().value
-
-    @property
-    def interval(self) -> tuple[float, float]:
-        """Where the exact answer is with a probability of at least the level, if there is one only."""
-        return self._single().lower, self._single().upper
-
-    def __float__(self) -> float:
-        return float(self.value)
-
-    def to_dict(self) -> dict[Hashable, float]:
-        """The values by key."""
-        return {e.key: e.value for e in self.estimates}
-
-
-@dataclasses.dataclass(frozen=True, repr=False)
-class Release(Rows, Sequence[Answer]):
-    """The answers to the statistics of a call, in their order."""
-
-    answers: tuple[Answer, ...]
-
-    @overload
-    def __getitem__(self, at: int) -> Answer: ...
-    @overload
-    def __getitem__(self, at: slice) -> Sequence[Answer]: ...
-    def __getitem__(self, at: int | slice) -> Answer | Sequence[Answer]:
-        return self.answers[at]
-
-    def __len__(self) -> int:
-        return len(self.answers)
-
-    def rows(self) -> list[dict[str, Any]]:
-        """A row for every estimate: the statistic, its key, the value and its interval, and what it cost."""
-        return [row for a in self.answers for row in a.rows()]
-
-    def __repr__(self) -> str:
-        return "\n".join(map(repr, self.answers))
-
-    def _repr_html_(self) -> str:
-        a = self.answers[0]
-        hidden = f"hides {a.unit}, {a.neighbors}; intervals contain the exact answer with a probability of {a.level}"
-        return self.table(hidden)
-
-    def plot(self, ax: Any = None) -> Any:
-        """The values with their intervals, by matplotlib; returns its axes."""
-        import matplotlib.pyplot
-
-        ax = ax or matplotlib.pyplot.subplots(layout="constrained", figsize=(6, 0.5 + 0.3 * len(self.rows())))[1]
-        rows = self.rows()[::-1]
-        for at, r in enumerate(rows):
-            if r["rank_error"] is None:
-                ax.plot([r["lower"], r["upper"]], [at, at], color="tab:gray")
-            ax.plot(r["value"], at, "o", color="tab:blue")
-        ax.set_yticks(range(len(rows)), list(map(_named, rows)))
-        return ax
-
-
-def _named(row: Mapping[str, Any]) -> str:
-    return str(row["statistic"]) if row["key"] is None else f"{row['statistic']}: {row['key']}"
-
-
-def _said(row: Mapping[str, Any]) -> str:
-    if row["rank_error"] is not None:
-        return f"{row['value']:g} (at most {row['rank_error']} rows from it)"
-    return f"{row['value']:g} ({row['lower']:g} to {row['upper']:g})"
-
-
 def release(
     data: Any,
     *statistics: Statistic,
@@ -394,10 +353,15 @@ def release(
     """Releases statistics of a data set, all of them or none.
 
     data is a DataFrame of pandas or polars (a LazyFrame too), an Arrow table, a DuckDB relation, a dict of columns, or
-    the path of a Parquet or CSV file; the names of its columns are public. epsilon and delta are for all statistics of
-    the call together, divided by their weights, unless each statistic has its own. Without a ledger nothing adds up
-    what calls cost. releases says how many calls like this one, such as one a month, epsilon and delta are for
-    together: each of them is charged its part.
+    the path of a Parquet or CSV file; the names of its columns are public. Without a ledger nothing adds up what calls
+    cost. releases says how many calls like this one, such as one a month, epsilon and delta are for together: each of
+    them is charged its part.
+
+    epsilon and delta are for all statistics of the call together, unless each statistic has its own. One with an error,
+    such as "5@0.95", gets the least epsilon with which its answer is within 5 of the exact one with a probability of
+    0.95 (of a quantile, within 5 rows); the others share what is left by their weights. Parts of dozens of statistics
+    are larger than those of the sum, by exact composition. If the errors take more than the total, ExceededError says
+    how much is missing.
 
     A ledger answers the same statistic of the same data again at no cost. Data that it does not know, while it knows
     others, are refused with OtherDataError: the frame has changed, or the ledger is of another data set. Say
@@ -411,8 +375,10 @@ def release(
             raise InvalidError(f"statistic = a {type(s).__name__}, want count(…), mean(…) or another of them")
     if not statistics:
         raise InvalidError("statistics = none, want count(…), mean(…) or another of them")
-    queries = _queries(statistics, _budgets(statistics, epsilon, delta), neighbors, person, max_per_person, releases)
+    total = _total(statistics, epsilon, delta)
+    queries = _queries(statistics, bool(total), neighbors, person, max_per_person, releases)
     flags, rows = source(data, delimiter, one_line)
+    flags += total
     flags += charged(ledger, new_data)
     flags += ["--allow-delta"] if allow_delta else []
     flags += [] if tables is None else [f"--tables={os.fspath(tables)}"]
@@ -423,7 +389,7 @@ def release(
     report = _report(run.stdout)
     _warned(run.warnings)
     try:
-        answers = tuple(map(_answer, statistics, report["answers"]))
+        answers = tuple(map(answer_of, statistics, report["answers"]))
     except (KeyError, TypeError) as err:
         raise ProgramError(f"the program printed another Release than this package reads: {err!r}", 0) from err
     return Release(answers)
@@ -461,7 +427,7 @@ def release_value(
     report = _report(run.stdout)
     fields = {"name": name, "sensitivity": sensitivity, "query": query, "loss": loss}
     try:
-        return _answer(Statistic("value", Fields(fields)), report)
+        return answer_of(Statistic("value", Fields(fields)), report)
     except (KeyError, TypeError) as err:
         raise ProgramError(f"the program printed another Answer than this package reads: {err!r}", 0) from err
 
@@ -495,7 +461,7 @@ def _flags_of_words(**values: str | None) -> list[str]:
 
 def _queries(
     statistics: Sequence[Statistic],
-    budgets: Iterable[tuple[float, float]],
+    shared: bool,
     neighbors: str | None,
     person: str | None,
     max_per_person: int | None,
@@ -504,55 +470,34 @@ def _queries(
     common: dict[str, Any] = {"neighbors": neighbors, "person": person}
     if person is not None:
         common["max_per_person"] = None if max_per_person is None else _integer("max_per_person", max_per_person)
-        if max_per_person is None and not all("max_per_person" in s.fields for s in statistics):
+        if max_per_person is None and not all("max_per_person" in s.fields or s.kind in CHOICES for s in statistics):
             raise InvalidError("max_per_person = None, want how many rows of a person count at most")
     common = {name: value for name, value in common.items() if value is not None}
     times = _integer("releases", releases)
-    return [
-        {"kind": s.kind, "epsilon": epsilon, "delta": delta, "releases": times, **common, **s.fields}
-        for s, (epsilon, delta) in zip(statistics, budgets, strict=True)
-    ]
+    return [{"kind": s.kind, **_budget(s, shared), "releases": times, **common, **s.fields} for s in statistics]
 
 
-def _budgets(
-    statistics: Sequence[Statistic], epsilon: Number | None, delta: Number | None
-) -> Iterator[tuple[float, float]]:
-    """What each statistic may cost: its own, or a share of the total, rounded down; a quantile has none of a delta."""
+def _total(statistics: Sequence[Statistic], epsilon: Number | None, delta: Number | None) -> list[str]:
+    """The flags of a total that the statistics share, none where each has its own."""
     if epsilon is None:
         if delta is not None or any(s.epsilon is None for s in statistics):
             raise InvalidError("epsilon is missing, want that of the call, or one of every statistic with its delta")
-        for s in statistics:
-            yield _number("epsilon", s.epsilon or 0), _number("delta", s.delta or 0)
-        return
+        return []
     if any(s.epsilon is not None or s.delta for s in statistics):
         raise InvalidError("epsilon of the call and of a statistic, want one of them")
-    weights = [Fraction(_number("weight", s.weight)) for s in statistics]
-    if min(weights) <= 0:
-        raise InvalidError("weight = 0 or less, want numbers above 0")
-    noisy = [Fraction(0) if s.kind == "quantile" else w for s, w in zip(statistics, weights, strict=True)]
-    yield from zip(_shares("epsilon", epsilon, weights), _shares("delta", delta or 0, noisy), strict=True)
+    _number("epsilon", epsilon)
+    return list(_flags(epsilon=epsilon, delta=0 if delta is None else delta))
 
 
-def _shares(field: str, total: Number, weights: Sequence[Fraction]) -> list[float]:
-    whole, all_weights = Fraction(_number(field, total)), builtins.sum(weights)
-    return [float_down(whole * w / all_weights) if all_weights else 0.0 for w in weights]
-
-
-def _answer(statistic: Statistic, report: Mapping[str, Any]) -> Answer:
-    """An answer as the program prints it, with the keys as they were given."""
-    estimates = report["answers"]
-    by_key = bool(statistic.keys) and len(estimates) == len(statistic.keys)
-    keys = statistic.keys if by_key else [e.get("key") for e in estimates]
-    values: dict[str, Any] = {
-        "statistic": statistic,
-        "estimates": tuple(
-            Estimate(key, e["value"], e["lower"], e["upper"], e.get("rank_error"))
-            for key, e in zip(keys, estimates, strict=True)
-        ),
-        "tables": tuple(report["tables"]),
-        "not_protected": tuple(report["not_protected"]),
-        "query": Fields(report["query"]),
-        "charge": Charge(**report["ledger"]) if report.get("ledger") else None,
-    }
-    same = ("level", "epsilon", "delta", "releases", "neighbors", "unit", "mechanism", "mean_error")
-    return Answer(**values, **{name: report[name] for name in same})
+def _budget(s: Statistic, shared: bool) -> dict[str, Any]:
+    """What the program is told about what a statistic may cost."""
+    if not shared:
+        if s.weight is not None or s.error is not None:
+            raise InvalidError("weight or error of a statistic, want epsilon of the call, of which it is a part")
+        return {"epsilon": _number("epsilon", s.epsilon or 0), "delta": _number("delta", s.delta or 0)}
+    if not isinstance(s.error, (str, type(None))):
+        raise InvalidError(f"error = {s.error!r}, want a text such as '5@0.95', the error and its probability")
+    if s.weight is not None and _number("weight", s.weight) <= 0:
+        raise InvalidError(f"weight = {s.weight!r}, want a number above 0")
+    part = {"error": s.error, "weight": None if s.weight is None else _number("weight", s.weight)}
+    return {name: value for name, value in part.items() if value is not None}

@@ -17,7 +17,7 @@ const (
 
 // Stream writes the keystream of a key over dst, a multiple of 8 bytes, and leaves nothing
 // else of it in memory.
-func Stream(dst []byte, key *[KeyBytes]byte) { stream(dst, key, hasVectors) }
+func Stream(dst []byte, key *[KeyBytes]byte) { stream(dst, key, HasVectors) }
 
 func stream(dst []byte, key *[KeyBytes]byte, vectors bool) {
 	if vectors {

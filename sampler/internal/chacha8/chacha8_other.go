@@ -4,6 +4,7 @@
 
 package chacha8
 
-const hasVectors = false
+// HasVectors says that the stream is made by vectors.
+const HasVectors = false
 
 func group([]byte, *[KeyBytes]byte) { panic("chacha8: no vector code") } // nobody calls it

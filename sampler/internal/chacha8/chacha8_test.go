@@ -13,7 +13,7 @@ import (
 // streams are the ways that this processor has.
 func streams() map[string]bool {
 	m := map[string]bool{"portable": false}
-	if hasVectors {
+	if HasVectors {
 		m["vectors"] = true
 	}
 	return m

@@ -117,7 +117,7 @@ func openFor(ctx context.Context, path, neighbors, unit string, d *dialect, hint
 	wrong := d.under(t)
 	switch {
 	case wrong != nil:
-		err = shell.BadInput("what a row is was fixed by ledger create: leave the flag out", wrong)
+		err = shell.BadInput("ledger create fixed what a row is: leave the flag out, or give it to a ledger of these files", wrong)
 	case neighbors != t.Neighbors:
 		err = shell.BadInput("--neighbors "+t.Neighbors, fmt.Errorf("neighbors = %s, want %s as in the ledger", neighbors, t.Neighbors))
 	case unit != t.Unit:

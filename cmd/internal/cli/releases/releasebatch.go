@@ -132,7 +132,7 @@ func (o *releaseBatchOptions) readQueries() error {
 		o.queries = append(o.queries, q)
 		q.Neighbors = cmp.Or(q.Neighbors, dp.AddRemove) // else those of the ledger
 		if o.total.Epsilon != 0 && q.Epsilon == 0 {
-			q.Epsilon = 1 // its part of the total
+			q.Epsilon, q.Delta = 1, cmp.Or(q.Delta, o.total.Delta) // its part of the total, which is less
 		}
 		err := q.Validate()
 		switch {

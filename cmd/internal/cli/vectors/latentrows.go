@@ -3,6 +3,7 @@
 package vectors
 
 import (
+	"bytes"
 	"context"
 	"encoding/csv"
 	"errors"
@@ -36,7 +37,8 @@ type conversion struct {
 	doing    string
 	draws    bool
 	from, to func(*bundle.Bundle) []string // columns
-	open     func(ctx context.Context, o *rowsOptions, b *bundle.Bundle) (convert, error)
+	// open returns what makes one for each goroutine.
+	open func(ctx context.Context, o *rowsOptions, b *bundle.Bundle) (func() (convert, error), error)
 }
 
 // convert appends to a record what becomes of the numbers x of a row.
@@ -96,13 +98,19 @@ it makes of the rows is written, with a warning at every run, --quiet or not.`,
 	}, privatizing)
 }
 
-var privatizing = conversion{"privatizing", true, featureNames, unitNames, func(ctx context.Context, o *rowsOptions, b *bundle.Bundle) (convert, error) {
+var privatizing = conversion{"privatizing", true, featureNames, unitNames, func(ctx context.Context, o *rowsOptions, b *bundle.Bundle) (func() (convert, error), error) {
 	if b.Spec().Noise == bundle.None {
 		o.Warn("%s is a filter: it adds no noise and promises nothing, so what is written is NOT PRIVATE", o.bundle)
-		return numbers(b.Filter), nil
+		return func() (convert, error) { return numbers(b.Filter), nil }, nil
 	}
 	p, err := openPrivatizer(ctx, o.bundle, b, o.sampler)
-	return numbers(p.Privatize), err
+	return func() (convert, error) {
+		q, err := p.Fork()
+		if err != nil {
+			return nil, err
+		}
+		return numbers(q.Privatize), nil
+	}, err
 }}
 
 func newLatentDecodeCommand(s *shell.Streams) *cobra.Command {
@@ -124,25 +132,27 @@ var decoding = conversion{"decoding", false, unitNames, func(b *bundle.Bundle) [
 		return append(b.Outputs(), classColumn)
 	}
 	return b.Outputs()
-}, func(_ context.Context, o *rowsOptions, b *bundle.Bundle) (convert, error) {
+}, func(_ context.Context, o *rowsOptions, b *bundle.Bundle) (func() (convert, error), error) {
 	if b.Spec().Output != bundle.Classes {
-		return numbers(b.Decode), nil
+		return func() (convert, error) { return numbers(b.Decode), nil }, nil
 	}
 	classes := b.Outputs()
 	if slices.Contains(classes, classColumn) {
 		return nil, shell.BadInput("", fmt.Errorf("bundle %s has a class of the name %s, want other names: that is the column of the most probable class", o.bundle, classColumn))
 	}
-	likely := 0
-	decode := numbers(func(dst, u []float64) ([]float64, error) {
-		p, err := b.Decode(dst, u)
-		if err == nil {
-			likely = b.Decide(u, p)
-		}
-		return p, err
-	})
-	return func(record []string, u []float64) ([]string, error) {
-		record, err := decode(record, u)
-		return append(record, classes[likely]), err
+	return func() (convert, error) {
+		likely := 0
+		decode := numbers(func(dst, u []float64) ([]float64, error) {
+			p, err := b.Decode(dst, u)
+			if err == nil {
+				likely = b.Decide(u, p)
+			}
+			return p, err
+		})
+		return func(record []string, u []float64) ([]string, error) {
+			record, err := decode(record, u)
+			return append(record, classes[likely]), err
+		}, nil
 	}, nil
 }}
 
@@ -215,46 +225,87 @@ func (o *rowsOptions) run(ctx context.Context, c conversion) error {
 			return shell.BadInput("", fmt.Errorf("keep = %s, want columns with names other than %s, which is one of the result", check.Quoted(o.keep), check.Quoted(name)))
 		}
 	}
-	convert, err := c.open(ctx, o, b)
+	open, err := c.open(ctx, o, b)
 	if err != nil {
 		return err
 	}
-	return o.WriteCSV(o.Output, func(w io.Writer) error { return o.write(ctx, w, in, b, c, convert) }, o.in)
+	return o.WriteCSV(o.Output, func(w io.Writer) error { return o.write(ctx, w, in, b, c, open) }, o.in)
 }
 
-func (o *rowsOptions) write(ctx context.Context, w io.Writer, in *bundleRows, b *bundle.Bundle, c conversion, convert convert) error {
-	line, out := o.Progress(), csv.NewWriter(w)
-	if o.csv.Delimiter != 0 {
-		out.Comma = rune(o.csv.Delimiter)
+// rowsAtOnce is how many rows are worked on at a time.
+const rowsAtOnce = 256
+
+// rows are some rows of a file.
+type rows struct {
+	texts   []string  // of all rows, those that are kept
+	numbers []float64 // of all rows
+	last    int       // number of the last one
+	count   int
+	text    bytes.Buffer // what becomes of them
+}
+
+func (o *rowsOptions) write(ctx context.Context, w io.Writer, in *bundleRows, b *bundle.Bundle, c conversion, open func() (convert, error)) error {
+	writer := func(w io.Writer) *csv.Writer {
+		out := csv.NewWriter(w)
+		if o.csv.Delimiter != 0 {
+			out.Comma = rune(o.csv.Delimiter)
+		}
+		return out
 	}
-	record := append(slices.Clone(in.Kept), c.to(b)...)
-	if err := out.Write(record); err != nil {
+	kept, columns := len(in.Kept), len(c.from(b))
+	header := writer(w)
+	if err := header.Write(append(slices.Clone(in.Kept), c.to(b)...)); err != nil {
 		return err
 	}
-	row := in.Ordered(c.from(b))
-	for {
-		if err := ctx.Err(); err != nil {
-			return err
-		}
-		if err := in.Next(); errors.Is(err, io.EOF) {
-			break
-		} else if err != nil {
-			return shell.BadFile(o.in, err)
-		}
+	if header.Flush(); header.Error() != nil {
+		return header.Error()
+	}
+	converts := make([]convert, shell.Workers())
+	for k := range converts {
 		var err error
-		if record, err = convert(append(record[:0], in.Texts...), row()); err != nil {
-			if errors.Is(err, dp.ErrInvalid) {
-				return shell.BadFile(o.in, fmt.Errorf("row %d: %w", in.Rows, err))
-			}
-			return fmt.Errorf("%s: row %d: %w", shell.InputName(o.in), in.Rows, err)
-		}
-		if err := out.Write(record); err != nil {
+		if converts[k], err = open(); err != nil {
 			return err
-		}
-		if in.Rows%shell.ProgressRows == 0 {
-			line.Rows(c.doing, in.Rows, in.Input)
 		}
 	}
-	out.Flush()
-	return out.Error()
+	line, row := o.Progress(), in.Ordered(c.from(b))
+	return shell.InOrder(len(converts), func(r *rows) error {
+		r.texts, r.numbers, r.count = r.texts[:0], r.numbers[:0], 0
+		for r.count < rowsAtOnce {
+			if err := ctx.Err(); err != nil {
+				return err
+			}
+			if err := in.Next(); errors.Is(err, io.EOF) {
+				return err
+			} else if err != nil {
+				return shell.BadFile(o.in, err)
+			}
+			r.texts, r.numbers = append(r.texts, in.Texts...), append(r.numbers, row()...)
+			r.count++
+			r.last = in.Rows
+		}
+		return nil
+	}, func(worker int, r *rows) error {
+		r.text.Reset()
+		out := writer(&r.text)
+		var record []string
+		for i := range r.count {
+			var err error
+			if record, err = converts[worker](append(record[:0], r.texts[i*kept:(i+1)*kept]...), r.numbers[i*columns:(i+1)*columns]); err != nil {
+				err = fmt.Errorf("row %d: %w", r.last-r.count+1+i, err)
+				if errors.Is(err, dp.ErrInvalid) {
+					return shell.BadFile(o.in, err)
+				}
+				return fmt.Errorf("%s: %w", shell.InputName(o.in), err)
+			}
+			if err := out.Write(record); err != nil {
+				return err
+			}
+		}
+		out.Flush()
+		return out.Error()
+	}, func(r *rows) error {
+		line.Rows(c.doing, r.last, in.Input)
+		_, err := w.Write(r.text.Bytes())
+		return err
+	})
 }

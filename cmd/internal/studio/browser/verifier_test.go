@@ -75,6 +75,7 @@ func TestVerifier(t *testing.T) {
 	accessible(t, ctx, "verifier, empty")
 	verify(table, "every claim holds")
 	contains(t, ctx, "expected", "≤ 0.9595")
+	contains(t, ctx, "facts", "privacy: certify_privacy")
 	do(t, ctx, chromedp.SetValue("#value", "42"), chromedp.SetValue("#count", "20000"), chromedp.Click("#draw .main"), until(`document.documentElement.dataset.drawn === "20000"`))
 	var mean float64
 	do(t, ctx, chromedp.Evaluate(`(() => { const words = document.getElementById("drawn").textContent.split(": ")[1].split(", ").slice(0, 6).map(Number); return words.reduce((a, b) => a + b) / words.length; })()`, &mean))
@@ -89,6 +90,7 @@ func TestVerifier(t *testing.T) {
 	verify(claimed, "is not valid")
 	contains(t, ctx, "failure", "claimed.json: total = ")
 	verify(local, "every claim holds")
+	contains(t, ctx, "facts", "privacy: not machine-checked")
 	do(t, ctx, chromedp.SetValue("#value", "2"), chromedp.SetValue("#count", "500"), chromedp.Click("#draw .main"), until(`document.documentElement.dataset.drawn === "500"`))
 	do(t, ctx, chromedp.SetValue("#value", "x"), chromedp.Click("#draw .main"), until(`!document.getElementById("failure").hidden`))
 	contains(t, ctx, "failure", "value = x, want a finite number")

@@ -1,20 +1,21 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package main
+// Package geometry is that of finite projective spaces, which block designs of subset mechanisms are made of.
+package geometry
 
-// geometry is a projective space over a finite field, whose points stand for points and, as the
+// Space is a projective space over a finite field, whose points stand for points and, as the
 // coefficients of equations, for hyperplanes.
-type geometry struct {
+type Space struct {
 	sum, product [][]int // of elements, which are numbers from 0 on
-	points       [][]int // each with 1 as its first coordinate that is not 0
+	Points       [][]int // each with 1 as its first coordinate that is not 0
 }
 
-// newGeometry returns the least space over the field with q elements that has k points.
-func newGeometry(q int, k int64) *geometry {
-	g := &geometry{}
+// New returns the least space over the field with q elements that has k points.
+func New(q int, k int64) *Space {
+	g := &Space{}
 	g.sum, g.product = field(q)
-	for size := 2; int64(len(g.points)) < k; size++ {
-		g.points = nil
+	for size := 2; int64(len(g.Points)) < k; size++ {
+		g.Points = nil
 		for lead := range size {
 			rest := 1
 			for range size - lead - 1 {
@@ -27,15 +28,15 @@ func newGeometry(q int, k int64) *geometry {
 					point[i] = code % q
 					code /= q
 				}
-				g.points = append(g.points, point)
+				g.Points = append(g.Points, point)
 			}
 		}
 	}
 	return g
 }
 
-// on reports whether a point is on a hyperplane.
-func (g *geometry) on(point, plane []int) bool {
+// On reports whether a point is on a hyperplane.
+func (g *Space) On(point, plane []int) bool {
 	sum := 0
 	for i, x := range point {
 		sum = g.sum[sum][g.product[x][plane[i]]]
