@@ -113,11 +113,7 @@ func newLaws(name string, epsilon float64, rows [][]uint64, pairs, own []proof.P
 	if compared := int64(len(l.pairs)) * int64(len(rows[0])); compared > maxPairs {
 		return nil, check.Errorf("account", proof.ErrWork, "%s: %d pairs of laws over %d answers are more than %d comparisons, the most that are accounted for", name, len(l.pairs), len(rows[0]), maxPairs)
 	}
-	probes := l.own
-	if len(own) == 0 {
-		probes = l.pairs
-	}
-	for i, c := range probes {
+	for i, c := range l.own {
 		mean := 0.0
 		l.finite(c, func(p, loss float64) { mean += p * loss })
 		if i == 0 || mean > l.mean {
