@@ -36,7 +36,7 @@ Section Sessions.
 Variable T : Type.
 
 (* Somebody asks, and charges the budget (epsilon, delta) for it; what he asks next, what he charges for it, and when he ends, may
-   depend on all that was answered. That he draws himself is an answer that no data are asked for. *)
+   depend on all that was answered; whatever the answers, he ends. That he draws himself is an answer that no data are asked for. *)
 Inductive session :=
 | End
 | Ask (epsilon delta : Q) (M : data -> expectation T) (next : T -> session).

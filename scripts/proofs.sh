@@ -2,9 +2,9 @@
 # SPDX-License-Identifier: Apache-2.0
 # Builds proofs/ with Coq, and has coqchk check what was built by itself and list what is assumed, which has to be
 # proofs/axioms.txt: Coq's classical real numbers. Then noisewright-check is extracted, into .deps/proofs, and scripts/proofs.py
-# tries the theorems of the THEOREMS smallest tables among the tests' files, ledgers, checkers that leave out a condition, and TABLE_MUTANTS
-# tables and TABLE_FORMATS malformed ones of which verify, the Python package and noisewright-check have to say the same. Where
-# there is no Coq it says so and is done.
+# tries the theorems of the THEOREMS smallest tables among the tests' files, ledgers, checkers that leave out a condition, and
+# TABLE_MUTANTS tables and TABLE_FORMATS malformed ones of which verify, the Python package and noisewright-check have to say the
+# same. Where there is no Coq it says so and is done.
 #
 #   proofs.sh PROGRAM
 set -eu
