@@ -305,6 +305,9 @@ func TestVarianceError(t *testing.T) {
 // TestErrorsWithinFoundBounds: the error of a sum is in the units of its bounds, and those that are drawn are not known before, so
 // none is told; that of the number of rows is the same within any.
 func TestErrorsWithinFoundBounds(t *testing.T) {
+	if testing.Short() {
+		t.Skip("slow")
+	}
 	list := []Statistic{
 		{Query: Query{Kind: Mean, Column: "value", Bounds: privateBounds, Neighbors: dp.AddRemove}},
 		{Query: Query{Kind: Sum, Column: "value", Bounds: privateBounds, Neighbors: dp.AddRemove}},
