@@ -61,7 +61,7 @@ func inwards(g *grid, i int, peak float64) (in int, ok bool) {
 func (d *designer) tie(s *side, l *layout, g grid) {
 	const (
 		fewer   = 0.8 // of the unknowns, for which it is worth it
-		epsilon = 3   // up to which: beyond, noise is short and chains shorter, and little is tied
+		epsilon = 6   // up to which
 	)
 	l.root, l.fall, s.loose = nil, nil, 0
 	if s.shape == nil || s.free || d.Epsilon > epsilon || !d.endsMatter() || d.Options.Generate || g.edges || l.tail > 0 || len(l.decreasing) > 0 {
