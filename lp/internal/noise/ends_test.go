@@ -58,3 +58,25 @@ func TestEnds(t *testing.T) {
 		}
 	}
 }
+
+// TestFineReach: where the lower program reaches as far as a gap asks for, reaching further proves hardly more.
+func TestFineReach(t *testing.T) {
+	d := designerOf(t, dp.Problem{Privacy: dp.Privacy{Epsilon: 5, Delta: 0.01, Sensitivity: 1}, Query: dp.RealQuery}, "l1")
+	if err := d.begin(); err != nil {
+		t.Fatal(err)
+	}
+	const gap, cells, further = 1e-4, 66, 0.6
+	d.Bound, d.Options.Gap = d.Best/(1+gap), gap
+	reach := d.lower.bound.reach(gap)
+	var values [2]float64
+	for i := range values {
+		d.ends, d.lower.shape = nil, nil
+		var err error
+		if values[i], err = d.lower.bound.solve(t.Context(), d, d.lower.bound.extent(cells, reach+float64(i)*further)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if values[1] > values[0]*(1+gap/5) {
+		t.Errorf("%.9g within %g sensitivities, %.9g further out", values[0], reach, values[1])
+	}
+}

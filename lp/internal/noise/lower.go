@@ -117,9 +117,11 @@ func (l *lower) reach(gap float64) float64 {
 	}
 	r := min(2.5*a, a+3/p.Epsilon) + 1
 	if p.Epsilon >= nearFrom && l.folded && l.points == 0 && l.unshaped() && p.Loss.At(p.Sensitivity) > 0 {
-		// Measured for l1 and l2; a loss that grows faster weighs more further out.
+		// Measured for l1 and l2; a loss that grows faster weighs more further out. What lies beyond falls like the
+		// density.
+		const coarse = 1e-3 // the gap it was measured at
 		power := math.Log2(p.Loss.At(2*p.Sensitivity) / p.Loss.At(p.Sensitivity))
-		r = min(r, 1+max(4, 1+1.5*power)/p.Epsilon)
+		r = min(r, 1+(max(4, 1+1.5*power)+max(0, math.Log(coarse/gap)))/p.Epsilon)
 		// Those beyond the first step say what helps beside the loss of a sensitivity further out.
 		if second := math.Exp(-p.Epsilon) * (power + 1) * math.Exp2(power); l.core != nil && second < gap {
 			// But what lies where the loss is 0 yet is held back by events there alone.

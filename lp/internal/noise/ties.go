@@ -61,10 +61,11 @@ func inwards(g *grid, i int, peak float64) (in int, ok bool) {
 func (d *designer) tie(s *side, l *layout, g grid) {
 	const (
 		fewer   = 0.8 // of the unknowns, for which it is worth it
-		epsilon = 3   // up to which: beyond, noise is short and chains shorter, and little is tied
+		epsilon = 3   // up to which all programs: beyond, chains are short, and only fine grids gain
+		most    = 6   // up to which those do
 	)
 	l.root, l.fall, s.loose = nil, nil, 0
-	if s.shape == nil || s.free || !unhurried(&d.Options) || d.Epsilon > epsilon || !d.endsMatter() || d.Options.Generate || g.edges || l.tail > 0 || len(l.decreasing) > 0 {
+	if s.shape == nil || s.free || !unhurried(&d.Options) || d.Epsilon > most || d.Epsilon > epsilon && d.Aim() >= fineFrom || !d.endsMatter() || d.Options.Generate || g.edges || l.tail > 0 || len(l.decreasing) > 0 {
 		return
 	}
 	coarse := &s.shape.grid

@@ -22,6 +22,7 @@ func TestTies(t *testing.T) {
 		{"l2", 0.1, 0.01, dp.RealQuery, 1, 8, 13},
 		{"l1", 1, 0.1, dp.RealQuery, 1, 16, 37},
 		{"l2", 2, 0.02, dp.RealQuery, 1, 16, 30},
+		{"l2", 5, 0.01, dp.RealQuery, 1, 66, 92},
 		{"asymmetric:1,3", 0.5, 0.05, dp.RealQuery, 1, 8, 15},
 		{"l1", 0.2, 0.01, dp.IntegerQuery, 30, 10, 30},
 	} {
@@ -31,7 +32,7 @@ func TestTies(t *testing.T) {
 			t.Fatal(err)
 		}
 		d.Bound = d.Best / (1 + 1e-4) // so that programs are solved to a small part of it
-		d.ends = nil
+		d.Options.Gap, d.ends = 1e-4, nil
 		for _, s := range []*side{&d.lower, &d.upper} {
 			solve := func(k int, before *shape) float64 {
 				s.shape, s.free, s.untied = before, before == nil, nil
