@@ -69,7 +69,7 @@ func TestRegion(t *testing.T) {
 			for i := range x {
 				x[i] = rng.NormFloat64() * r.radius * 4
 				if k%2 == 0 {
-					x[i] = r.radius * 100 * (2*float64(rng.IntN(2))-1) // corners, and ends of diagonals
+					x[i] = r.radius * 100 * (2*float64(rng.IntN(2)) - 1) // corners, and ends of diagonals
 				}
 				if r.center != nil {
 					x[i] += r.center[i]
