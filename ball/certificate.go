@@ -98,10 +98,7 @@ func (s *Spec) delta(m *proof.Meter) *big.Rat {
 	// Densities are up to n units above what is computed, all over the last ball.
 	slack := new(big.Int).Lsh(new(big.Int).Mul(big.NewInt(int64(n)), l.powers[n]), volumeBits)
 	gain.Add(gain, slack)
-	excess := ratio.Excess(gain, price) // times 2^RatioBits
-	if excess.Sign() < 0 {
-		excess.SetInt64(0)
-	}
+	excess := ratio.Excess(gain, price) // times 2^RatioBits, at least 0 as what it bounds is
 	delta := new(big.Rat).SetFrac(excess, new(big.Int).Lsh(unit, exact.RatioBits+volumeBits+places))
 	delta.Add(delta, new(big.Rat).SetInt(new(big.Int).SetUint64(atom)))
 	if delta.Quo(delta, new(big.Rat).SetInt(total)); delta.Cmp(big.NewRat(1, 1)) > 0 {

@@ -123,7 +123,8 @@ func (l *lenses) odd(r, h []*big.Int, w *big.Int) bounds {
 	return bounds{new(big.Int).Div(sum, den), exact.DivUp(new(big.Int), sum, den)}
 }
 
-// even adds up two caps, (r^d·θ − √w·h·Σ_k c_k·w^k·r^(d−2−2k))/π with cos θ = h/r.
+// even adds up two caps, (r^d·θ − √w·h·Σ_k c_k·w^k·r^(d−2−2k))/π with cos θ = h/r. The factors of √w sum to more than 0,
+// as of two h that sum to 2s² the larger is above 0, and that of the larger ball.
 func (l *lenses) even(r, h []*big.Int, w *big.Int) bounds {
 	low, high, factor := new(big.Int), new(big.Int), new(big.Int)
 	t := new(big.Int)
@@ -139,14 +140,8 @@ func (l *lenses) even(r, h []*big.Int, w *big.Int) bounds {
 	high.Mul(high, first)
 	root := t.Sqrt(t.Lsh(w, 2*l.places))
 	above := new(big.Int).Add(root, unit)
-	if factor.Sign() < 0 {
-		root, above = above, root
-	}
 	low.Sub(low, above.Mul(above, factor))
 	high.Sub(high, root.Mul(root, factor))
-	if low.Sign() < 0 {
-		low.SetInt64(0)
-	}
 	den := new(big.Int).Mul(l.scale, first)
 	denHigh := new(big.Int).Add(l.pi, big.NewInt(4))
 	denHigh.Mul(denHigh, den)

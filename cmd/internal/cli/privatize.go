@@ -31,6 +31,8 @@ type privatizeOptions struct {
 	report       bool
 	constantTime bool
 	people       people
+	joint        *vector // of all columns; nil: each by itself
+	degrees      bool
 }
 
 // The words of --missing.
@@ -80,6 +82,13 @@ are multiples of the step. With a kernel file in place of a table each value is
 clipped to the kernel's range and replaced by an answer of the kernel, noise that
 depends on the value; with the file of a local randomizer by its answer, and a column
 of categories has to have those of the randomizer.
+
+Columns that make a point, such as a place, get less noise together: --columns x,y
+takes a file of design-ball or design-plane, and each row has one draw for all of
+them. Points are clipped to the disc of --center A,B and --radius R, or to the box of
+--lower A,B and --upper C,D, which may be no wider in the norm of the noise than its
+sensitivity. With --degrees the columns are a latitude and a longitude, and radius
+and noise are in meters, on the plane that touches the Earth at the center.
 
 A column of categories needs no file: --categories red,green,blue --epsilon 2 answers
 each by randomized response, the category itself with probability
@@ -163,7 +172,7 @@ func (o *privatizeOptions) run(ctx context.Context) error {
 }
 
 func (o *privatizeOptions) privatizer(ctx context.Context) (*privatizer, error) {
-	p := &privatizer{file: o.in, keepMissing: o.missing == missingKeep, people: &o.people}
+	p := &privatizer{file: o.in, keepMissing: o.missing == missingKeep, people: &o.people, joint: o.joint}
 	if o.people.one && len(o.columns) < 2 {
 		return nil, shell.BadInput("", errors.New("one is given, but only one column, want several of which one is answered"))
 	}
@@ -182,7 +191,11 @@ func (o *privatizeOptions) privatizer(ctx context.Context) (*privatizer, error) 
 		if err != nil {
 			return nil, c.about(err)
 		}
-		if column.clip == nil && from.noise != nil {
+		if o.joint != nil {
+			if err := o.checkJoint(from, len(p.columns)); err != nil {
+				return nil, err
+			}
+		} else if column.clip == nil && from.noise != nil {
 			if !o.unclipped {
 				return nil, c.about(shell.BadInput("noisewright privatize --help", fmt.Errorf("lower and upper are missing, want what values are clipped to, or --unclipped, a promise that one person's values differ by at most %v", from.Sensitivity)))
 			}
@@ -197,7 +210,7 @@ func (o *privatizeOptions) privatizer(ctx context.Context) (*privatizer, error) 
 		clipped = clipped || column.clip != nil
 		p.columns = append(p.columns, column)
 	}
-	if o.report && !clipped {
+	if o.report && !clipped && (o.joint == nil || o.joint.clip == nil) {
 		return nil, shell.BadInput("noisewright privatize --help", errors.New("report is given, but no values are clipped, want a column of numbers with a range"))
 	}
 	return p, nil
@@ -208,6 +221,10 @@ func (o *privatizeOptions) total(p *privatizer) (string, error) {
 	if len(p.columns) == 1 {
 		of := p.columns[0].source
 		return fmt.Sprintf("epsilon %s, delta %s for the column of a row", shell.DigitsUp(of.Epsilon), shell.DigitsUp(of.Delta)), nil
+	}
+	if o.joint != nil {
+		of := p.columns[0].source
+		return fmt.Sprintf("epsilon %s, delta %s for the %d columns of a row together", shell.DigitsUp(of.Epsilon), shell.DigitsUp(of.Delta), len(p.columns)), nil
 	}
 	o.Progress().Watch("composing")
 	if o.people.one {
@@ -262,6 +279,10 @@ func sumUp(terms []float64) float64 {
 
 func (o *privatizeOptions) reportClipped(p *privatizer) {
 	o.Warn("what follows tells something about the data and is not private")
+	if o.joint != nil {
+		fmt.Fprintf(o.Err, "clipped: %d of %d points\n", o.joint.clipped, o.joint.points)
+		return
+	}
 	for _, c := range p.columns {
 		of := ""
 		if len(p.columns) > 1 {

@@ -39,6 +39,8 @@ type columnOptions struct {
 
 	response *response // in the place of a table; nil: none
 	people   *people   // of all columns
+	joint    bool      // one of several that are drawn for together
+	place    int       // among these
 }
 
 func (c columnOptions) prefix() string {
@@ -83,8 +85,17 @@ func (o *privatizeOptions) columnFlags(f *shell.Flags) {
 	f.Settings(settings, "categories", "A,B,...", categoriesUsage+"; answers are drawn by randomized response")
 	f.Settings(settings, "epsilon", "number", "with --categories: privacy parameter epsilon of an answer, without unit: "+responseEpsilon.Want)
 	forFlag(f, settings)
+	if !o.local {
+		jointFlags(f, settings)
+		f.Bool(&o.degrees, "degrees", "with --columns LATITUDE,LONGITUDE: they and --center are in degrees, the noise and --radius in meters")
+	}
 	o.people.flags(f)
-	f.Check(func() error { return o.readColumns(names, settings) })
+	f.Check(func() error {
+		if settings["columns"] != "" {
+			return o.readJoint(names, settings)
+		}
+		return errors.Join(o.onlyJoint(settings), o.readColumns(names, settings))
+	})
 }
 
 // file is the word for what is drawn from.
@@ -299,6 +310,9 @@ type column struct {
 // newColumn clips to what a kernel or a randomizer answers, or as asked for and a table allows.
 func newColumn(o columnOptions, from *source) (*column, error) {
 	c := &column{name: o.name, options: o, source: from, clip: o.clip, want: "a number", parse: csvfile.Number}
+	if o.joint {
+		return c, nil
+	}
 	if from.noise == nil {
 		return c, c.answerBy(o, from.answers)
 	}

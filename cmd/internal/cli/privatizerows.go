@@ -26,6 +26,7 @@ type privatizer struct {
 	columns     []*column
 	keepMissing bool
 	people      *people
+	joint       *vector // of all columns; nil: each by itself
 
 	header []string
 }
@@ -101,6 +102,9 @@ func (p *privatizer) run(ctx context.Context, w io.Writer, in *csvfile.Reader, w
 func (p *privatizer) fork() (*privatizer, error) {
 	q, people := *p, *p.people
 	q.people, q.columns = &people, nil
+	if p.joint != nil {
+		q.joint = &vector{clip: p.joint.clip, origin: p.joint.origin, integer: p.joint.integer}
+	}
 	sources := map[*source]*source{} // columns share them
 	for _, c := range p.columns {
 		from := sources[c.source]
@@ -126,6 +130,10 @@ func (p *privatizer) count(q *privatizer) {
 	for i, c := range q.columns {
 		p.columns[i].values += c.values
 		p.columns[i].clipped += c.clipped
+	}
+	if p.joint != nil {
+		p.joint.points += q.joint.points
+		p.joint.clipped += q.joint.clipped
 	}
 }
 
@@ -186,6 +194,17 @@ func (p *privatizer) row(dst []byte, in *csvfile.Record) ([]byte, error) {
 	if err := p.people.read(in); err != nil {
 		return nil, p.bad(err)
 	}
+	wrong := func(name string, err error) error {
+		if of := (cellError{}); errors.As(err, &of) {
+			return p.bad(fmt.Errorf("row %d (line %d): %s %w", in.Rows, in.Line, check.Quoted(name), of.error))
+		}
+		return err
+	}
+	if p.joint != nil {
+		if about, err := p.joint.draw(in, p.columns, p.keepMissing); err != nil {
+			return nil, wrong(about, err)
+		}
+	}
 	asked := -1 // none in particular
 	if p.people.one {
 		asked = subset.Pick(p.people.seed, p.people.current, len(p.columns))
@@ -201,6 +220,10 @@ func (p *privatizer) row(dst []byte, in *csvfile.Record) ([]byte, error) {
 				dst = append(dst, `""`...)
 			}
 		case text != "":
+			if p.joint != nil {
+				dst = p.joint.append(dst, c.options.place)
+				break
+			}
 			if c.label == nil {
 				dst, err = c.appendNoisy(dst, text) // needs no quotes
 				break
@@ -213,10 +236,8 @@ func (p *privatizer) row(dst []byte, in *csvfile.Record) ([]byte, error) {
 		case len(in.Fields) == 1:
 			dst = append(dst, `""`...) // not an empty line
 		}
-		if wrong := (cellError{}); errors.As(err, &wrong) {
-			return nil, p.bad(fmt.Errorf("row %d (line %d): %s %w", in.Rows, in.Line, check.Quoted(c.name), wrong.error))
-		} else if err != nil {
-			return nil, err
+		if err != nil {
+			return nil, wrong(c.name, err)
 		}
 	}
 	return append(dst, raw[copied:]...), nil

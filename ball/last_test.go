@@ -1,0 +1,162 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package ball
+
+import (
+	"math/big"
+	"math/rand/v2"
+	"slices"
+	"testing"
+
+	"github.com/noisewright/noisewright/internal/exact"
+	"github.com/noisewright/noisewright/loss"
+	"github.com/noisewright/noisewright/proof"
+)
+
+// TestVolumesAreRoundedOutward: with angles of few places, where each unit of the last one shows, volumes are between
+// their bounds.
+func TestVolumesAreRoundedOutward(t *testing.T) {
+	rng := rand.New(rand.NewPCG(21, 22))
+	for d := MinDimension; d <= MaxDimension; d += 2 {
+		for range 300 {
+			a := 1 + rng.Int64N(30)
+			radii := []int64{a, a + 1 + rng.Int64N(20)}
+			shift := big.NewInt(radii[1] - a + 1 + rng.Int64N(2*a-1))
+			want := newLenses(d, radii, shift).of(1, 2)
+			for places := uint(1); places < 12; places++ {
+				l := newLenses(d, radii, shift)
+				l.places = places
+				l.pi = exact.AngleDown(new(big.Int), unit, unit, places)
+				l.pi.Lsh(l.pi, 1)
+				if got := l.of(1, 2); got.low.Cmp(want.low) > 0 || got.high.Cmp(want.high) < 0 {
+					t.Fatalf("d %d, radii %v, %v apart, %d places: %v to %v, and it is %v to %v", d, radii, shift, places, got.low, got.high, want.low, want.high)
+				}
+			}
+		}
+	}
+}
+
+// TestAngles: angles are between their bounds, which are as near as their errors allow.
+func TestAngles(t *testing.T) {
+	rng := rand.New(rand.NewPCG(23, 24))
+	l := newLenses(2, []int64{1}, unit)
+	for range 300 {
+		l.places = 1 + uint(rng.IntN(20))
+		l.pi = exact.AngleDown(new(big.Int), unit, unit, l.places)
+		l.pi.Lsh(l.pi, 1)
+		r := 2 + rng.Int64N(50)
+		h := rng.Int64N(2*r-1) - r + 1
+		w := big.NewInt(r*r - h*h)
+		low, high := l.angle(big.NewInt(h), w, big.NewInt(r))
+		width := int64(2)
+		fine := newLenses(2, []int64{1}, unit)
+		from, to := fine.angle(big.NewInt(h), w, big.NewInt(r))
+		if h < 0 {
+			width = 6
+		}
+		up := fine.places - l.places
+		if new(big.Int).Lsh(low, up).Cmp(from) > 0 || new(big.Int).Lsh(high, up).Cmp(to) < 0 || new(big.Int).Sub(high, low).Int64() != width {
+			t.Fatalf("h %d, r %d, %d places: %v to %v", h, r, l.places, low, high)
+		}
+	}
+}
+
+// script returns words one after the other, and how many are left.
+func script(list ...uint64) (word func() (uint64, error), left func() int) {
+	return func() (uint64, error) {
+		w := list[0]
+		list = list[1:]
+		return w, nil
+	}, func() int { return len(list) }
+}
+
+// TestRefineAtTheSphere: points at a sphere, to the last digit of either side of 0, with as many words as are needed.
+func TestRefineAtTheSphere(t *testing.T) {
+	const last = ^uint64(0)
+	for _, c := range []struct {
+		cell   []int64
+		radius uint64
+		words  []uint64
+		want   bool
+	}{
+		{[]int64{-3, 3}, 5, []uint64{0, last}, true},              // up to the sphere
+		{[]int64{-4, 2}, 5, []uint64{0, last}, true},              // on either axis
+		{[]int64{-4, 4}, 5, []uint64{last, 0}, false},             // from the sphere on
+		{[]int64{4, -4}, 5, []uint64{0, last}, false},             //
+		{[]int64{-4, 3}, 5, []uint64{last, last, 0, last}, false}, // on both sides of it
+		{[]int64{0, 3}, 4, []uint64{0, last, last, 0}, true},      // beside the axis
+		{[]int64{-1, 3}, 4, []uint64{last, last, last, 0}, true},
+	} {
+		word, left := script(c.words...)
+		if got, err := refine(slices.Clone(c.cell), c.radius, word); err != nil || got != c.want || left() != 0 {
+			t.Errorf("%+v: %v, %v, %d words left", c, got, err, left())
+		}
+	}
+}
+
+// TestCells: which cells decide, and which need digits, at the limits of both.
+func TestCells(t *testing.T) {
+	// at is a word for the cell of a number, well inside what is kept.
+	at := func(cell, radius int64) uint64 {
+		side := uint64(4 * radius)
+		return uint64(cell+2*radius)*(^uint64(0)/side) + ^uint64(0)/side/2
+	}
+	for _, c := range []struct {
+		radius int64
+		cells  []int64
+		digits []uint64
+		again  []int64
+		want   []int64
+	}{
+		{5, []int64{5, 7}, nil, nil, []int64{3, 4}},                     // up to the sphere
+		{5, []int64{-6, -8}, nil, nil, []int64{-3, -4}},                 //
+		{5, []int64{6, 8}, nil, []int64{0, -1}, []int64{0, 0}},          // from the sphere on
+		{1, []int64{1, 1, 1}, []uint64{0, 0, 0}, nil, []int64{1, 1, 1}}, // the least of the norm is 3 of 4
+		{5, []int64{-9, 5}, []uint64{1 << 63, 0}, nil, []int64{-4, 3}},  //
+		{5, []int64{5, 8}, []uint64{1 << 63, 0}, nil, []int64{3, 4}},    //
+		{5, []int64{5, 8}, []uint64{^uint64(0), 1 << 62}, []int64{1, 1}, []int64{1, 1}},
+	} {
+		var words []uint64
+		for _, x := range c.cells {
+			words = append(words, at(x, c.radius))
+		}
+		words = append(words, c.digits...)
+		for _, x := range c.again {
+			words = append(words, at(x, c.radius))
+		}
+		word, left := script(words...)
+		got := make([]int64, len(c.want))
+		if err := fill(got, c.radius, word); err != nil || !slices.Equal(got, c.want) || left() != 0 {
+			t.Errorf("%+v: %v, %v, %d words left", c, got, err, left())
+		}
+	}
+}
+
+// TestNoiseIsAdded to the rounded value, with its sign.
+func TestNoiseIsAdded(t *testing.T) {
+	n := coarse(t, 2, 1, []int64{1, 9}, []uint64{1, ^uint64(0)})
+	for seed := range uint64(20) {
+		noise := make([]int64, 2)
+		if err := n.noise(noise, words(seed)); err != nil {
+			t.Fatal(err)
+		}
+		want := proof.Row{100 + float64(noise[0]), -7 + float64(noise[1])}
+		if got, err := n.Draw(proof.Row{99.5, -7.2}, words(seed)); err != nil || got.String() != want.String() {
+			t.Errorf("%v, %v, want %v", got, err, want)
+		}
+	}
+}
+
+// TestExpectedLossIsRoundedUp: 2/(2 + 1.5)·2^1.5, whose square is known.
+func TestExpectedLossIsRoundedUp(t *testing.T) {
+	l, err := loss.Parse("lp:1.5")
+	if err != nil {
+		t.Fatal(err)
+	}
+	s := Spec{Problem: Problem{Dimension: 2, Loss: l}, Radii: []int64{1, 2}, Weights: []uint64{0, ^uint64(0)}}
+	got := s.expectedLoss()
+	got.Mul(got, big.NewRat(7, 4)).Quo(got, new(big.Rat).SetFrac(new(big.Int).SetUint64(^uint64(0)), total))
+	if got.Mul(got, got).Cmp(big.NewRat(8, 1)) <= 0 {
+		t.Error("the loss is rounded down")
+	}
+}
