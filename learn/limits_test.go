@@ -248,3 +248,14 @@ func TestHeaders(t *testing.T) {
 		t.Error(got)
 	}
 }
+
+// TestEndsOfGuarantees: deviations from 0 to the largest parameter.
+func TestEndsOfGuarantees(t *testing.T) {
+	for deviation, good := range map[float64]bool{0: true, 0.5: true, 1e30: true, math.Nextafter(1e30, 1e31): false, -math.SmallestNonzeroFloat64: false, math.NaN(): false} {
+		bad := check.In("learn")
+		(&Guarantee{1, 0, dp.Replace, 1, "laplace", deviation}).validate(bad)
+		if bad.None() != good {
+			t.Errorf("%v: %v", deviation, bad.Err())
+		}
+	}
+}
