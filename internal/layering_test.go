@@ -44,6 +44,7 @@ var arrows = map[string][]string{
 	"kernels":          {"internal/formfile", "dp", "loss", "proof", "internal/exact", "internal/check", "internal/strictjson"},
 	"local":            {"internal/formfile", "dp", "loss", "proof", "internal/exact", "internal/check", "internal/strictjson"},
 	"counts":           {"internal/concentration", "internal/formfile", "dp", "loss", "proof", "internal/exact", "internal/check", "internal/strictjson"},
+	"ball":             {"internal/formfile", "dp", "loss", "proof", "internal/exact", "internal/check", "internal/strictjson"},
 	"subset":           {"internal/formfile", "internal/keyed", "dp", "loss", "proof", "internal/exact", "internal/check", "internal/strictjson"},
 	"plane":            {"internal/formfile", "dp", "loss", "proof", "internal/exact", "internal/check", "internal/strictjson"},
 	"sampler": {
@@ -64,8 +65,8 @@ var arrows = map[string][]string{
 
 	// The designer: what asks for a design, what designs each form, what they share.
 	"lp": {
-		"internal/solver", "lp/internal/meet", "lp/internal/noise", "lp/internal/kernel", "lp/internal/cells", "lp/internal/local", "lp/internal/counts", "lp/internal/plane",
-		"tables", "kernels", "cells", "local", "counts", "plane", "dp", "loss", "internal/exact", "internal/check",
+		"internal/solver", "lp/internal/meet", "lp/internal/noise", "lp/internal/kernel", "lp/internal/cells", "lp/internal/local", "lp/internal/counts", "lp/internal/plane", "lp/internal/ball",
+		"tables", "kernels", "cells", "local", "counts", "plane", "ball", "dp", "loss", "internal/exact", "internal/check",
 	},
 	"lp/internal/meet":            {"internal/solver", "proof", "tables", "dp", "internal/check"},
 	"lp/internal/noise":           {"lp/internal/engine", "lp/internal/engine/cuts", "lp/internal/meet", "lp/internal/noise/staircase", "internal/solver", "proof", "tables", "tables/shapes", "dp", "loss", "internal/exact", "internal/check"},
@@ -73,6 +74,7 @@ var arrows = map[string][]string{
 	"lp/internal/kernel":          {"lp/internal/engine", "lp/internal/engine/cuts", "lp/internal/meet", "lp/internal/noise", "internal/solver", "tables", "kernels", "dp", "loss", "internal/exact", "internal/check"},
 	"lp/internal/cells":           {"lp/internal/engine", "lp/internal/engine/cuts", "lp/internal/meet", "lp/internal/noise", "internal/solver", "proof", "cells", "dp", "loss", "internal/exact", "internal/check"},
 	"lp/internal/local":           {"lp/internal/engine", "lp/internal/engine/cuts", "lp/internal/engine/ratio", "lp/internal/meet", "internal/solver", "proof", "local", "loss", "internal/exact", "internal/check"},
+	"lp/internal/ball":            {"ball", "proof", "lp/internal/engine/cuts", "lp/internal/engine/interior", "internal/solver", "internal/check"},
 	"lp/internal/plane":           {"lp/internal/engine", "lp/internal/engine/cuts", "lp/internal/meet", "internal/solver", "plane", "dp", "internal/exact", "internal/check"},
 	"lp/internal/counts":          {"counts", "internal/exact", "internal/check", "gonum.org/v1/gonum/mat"},
 	"lp/internal/engine":          {"lp/internal/engine/cuts", "lp/internal/engine/interior", "lp/internal/meet", "internal/solver", "internal/check"},
@@ -140,7 +142,7 @@ var arrows = map[string][]string{
 	"": {"proof", "internal/check", "lp", "lp/highs", "account", "tables", "sampler", "dp", "loss", "release"},
 	"cmd/internal/cli": {
 		"cmd/internal/cli/releases", "cmd/internal/cli/vectors", "proof", "cmd/internal/shell", "cmd/internal/report", "cmd/internal/estimate", "cmd/internal/frequency", "cmd/internal/theorem", "cmd/internal/studio", "internal/csvfile", "cmd/internal/figure", "internal/exact", "internal/check", "internal/files",
-		"lp", "lp/highs", "tables", "tables/catalogue", "tables/shapes", "kernels", "cells", "local", "subset", "counts", "plane", "sampler", "noise", "dp", "loss", "account", "plan", "plan/design",
+		"lp", "lp/highs", "cmd/internal/joint", "tables", "tables/catalogue", "tables/shapes", "kernels", "cells", "local", "subset", "counts", "plane", "ball", "sampler", "noise", "dp", "loss", "account", "plan", "plan/design",
 		"github.com/spf13/cobra", "github.com/spf13/pflag", "gonum.org/v1/plot", "gonum.org/v1/gonum/floats",
 	},
 	// Groups of commands, which know nothing of each other.
@@ -157,8 +159,9 @@ var arrows = map[string][]string{
 		"proof/forms", "proof", "internal/csvfile", "internal/exact", "internal/check", "internal/files",
 		"lp", "lp/highs", "tables", "kernels", "cells", "local", "subset", "plane", "dp", "loss", "github.com/spf13/cobra", "github.com/spf13/pflag",
 	},
-	"cmd/internal/report":    {"cmd/internal/shell", "proof", "tables", "kernels", "cells", "local", "subset", "counts", "plane", "account", "dp", "internal/exact"},
+	"cmd/internal/report":    {"cmd/internal/shell", "proof", "loss", "ball", "tables", "kernels", "cells", "local", "subset", "counts", "plane", "account", "dp", "internal/exact"},
 	"cmd/internal/frequency": {},
+	"cmd/internal/joint":     {"noise", "dp", "internal/quadrature", "gonum.org/v1/gonum/mathext"},
 	"cmd/internal/theorem":   {"proof", "tables", "dp", "loss", "internal/exact", "internal/check"},
 	"cmd/internal/estimate":  {"local", "tables", "dp", "internal/concentration", "internal/formfile", "internal/quadrature", "gonum.org/v1/gonum/mat"},
 	"cmd/internal/studio": {
@@ -168,7 +171,7 @@ var arrows = map[string][]string{
 	"cmd/internal/scripttest": {"cmd/internal/shell", "github.com/rogpeppe/go-internal"}, // for tests
 	"internal/csvfile":        {"internal/check", "github.com/klauspost/compress/zstd"},
 	"cmd/internal/portrait":   {"cmd/internal/theorem", "proof/forms", "proof", "tables", "kernels", "cells", "local", "subset", "account", "dp", "loss", "internal/exact"},
-	"cmd/internal/figure":     {"cmd/internal/portrait", "cmd/internal/frequency", "proof", "tables", "kernels", "cells", "local", "subset", "plan", "noise", "dp", "loss", "internal/check", "gonum.org/v1/plot", "plane"},
+	"cmd/internal/figure":     {"cmd/internal/portrait", "cmd/internal/frequency", "proof", "tables", "kernels", "cells", "local", "subset", "plan", "noise", "dp", "loss", "internal/check", "gonum.org/v1/plot", "plane", "ball"},
 
 	"internal/check":      {},
 	"internal/formfile":   {"internal/exact", "internal/check"},
@@ -182,7 +185,7 @@ var arrows = map[string][]string{
 	"internal/strictjson": {"internal/check"},
 	"internal/files":      {"internal/check"},
 	// What a mechanism of any form is and has. Forms do not import each other.
-	"proof/forms": {"internal/check", "proof", "tables", "kernels", "cells", "local", "subset", "counts", "plan", "plane"},
+	"proof/forms": {"internal/check", "proof", "tables", "kernels", "cells", "local", "subset", "counts", "plan", "plane", "ball"},
 	"proof":       {"internal/formfile", "dp", "loss", "internal/exact", "internal/check", "internal/strictjson", "internal/files"},
 	"internal":    {}, // this test
 }

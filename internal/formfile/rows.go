@@ -15,20 +15,27 @@ import (
 // named, that sum to 2^64. Only the first bad row is reported.
 func ValidateRows(rows [][]uint64, weights int, each string, errs *check.List) {
 	for k, r := range rows {
-		field := fmt.Sprintf("rows[%d]", k)
-		if len(r) != weights {
-			errs.Badf(field, fmt.Sprintf("%d weights", len(r)), "%d, %s", weights, each)
-			return
-		}
-		var sum exact.Uint128
-		for _, w := range r {
-			sum.Add64(w)
-		}
-		if sum != (exact.Uint128{Hi: 1}) {
-			errs.Bad(field, fmt.Sprintf("a sum of %s", sum.Big()), "exactly 2^64")
+		if !ValidateLaw(fmt.Sprintf("rows[%d]", k), r, weights, each, errs) {
 			return
 		}
 	}
+}
+
+// ValidateLaw checks one law, and reports whether it is one.
+func ValidateLaw(field string, law []uint64, weights int, each string, errs *check.List) bool {
+	if len(law) != weights {
+		errs.Badf(field, fmt.Sprintf("%d weights", len(law)), "%d, %s", weights, each)
+		return false
+	}
+	var sum exact.Uint128
+	for _, w := range law {
+		sum.Add64(w)
+	}
+	if sum != (exact.Uint128{Hi: 1}) {
+		errs.Bad(field, fmt.Sprintf("a sum of %s", sum.Big()), "exactly 2^64")
+		return false
+	}
+	return true
 }
 
 // ExportedWeight is a weight as exports state it.

@@ -33,7 +33,7 @@ var targets = map[string][]string{
 	"dp": nil, "loss": nil, "internal/exact": nil, "internal/selection": nil, "internal/keyed": nil, "internal/powers": nil, "account": nil,
 	"sampler": nil, "sampler/internal/rank": {"sampler"}, "sampler/internal/chacha8": {"sampler"},
 	"release": nil, "release/internal/ratio": {"release"}, "release/ledger": nil, "learn": nil, "latent/bundle": nil,
-	"subset": {"proof/forms"}, "counts": {"proof/forms"}, "plane": {"proof/forms"}, "plan": nil,
+	"subset": {"proof/forms"}, "counts": {"proof/forms"}, "plane": {"proof/forms"}, "ball": {"proof/forms"}, "plan": nil,
 }
 
 // young are packages that are new, or new in part, whose survivors have not all been gone through: they are tried with

@@ -17,6 +17,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/noisewright/noisewright/ball"
 	"github.com/noisewright/noisewright/cells"
 	"github.com/noisewright/noisewright/counts"
 	"github.com/noisewright/noisewright/internal/check"
@@ -48,7 +49,7 @@ func reads[M proof.Mechanism](decode func(io.Reader) (M, error)) Reader {
 }
 
 // all lists the forms. What is of none is read as the first, whose errors say what is wrong.
-var all = []Reader{reads(tables.Decode), reads(kernels.Decode), reads(cells.Decode), reads(local.Decode), reads(subset.Decode), reads(counts.Decode), reads(plan.Decode), reads(plane.Decode)}
+var all = []Reader{reads(tables.Decode), reads(kernels.Decode), reads(cells.Decode), reads(local.Decode), reads(subset.Decode), reads(counts.Decode), reads(plan.Decode), reads(plane.Decode), reads(ball.Decode)}
 
 // peek is how much of a file is looked at for its form.
 const peek = 512

@@ -18,6 +18,7 @@ import (
 	"testing"
 
 	"github.com/noisewright/noisewright/account"
+	"github.com/noisewright/noisewright/ball"
 	"github.com/noisewright/noisewright/cells"
 	"github.com/noisewright/noisewright/counts"
 	"github.com/noisewright/noisewright/dp"
@@ -144,7 +145,14 @@ func formsOf() []form {
 			Measurements: []plan.Measurement{{Kind: plan.L2, Rows: [][]int64{{3, 1, 0}, {0, 3, 1}, {0, 0, 3}}, Weight: 1, Deviation: deviation}},
 		}))
 	}
+	balls := func(delta float64) *ball.Noise {
+		return must(ball.New(ball.Spec{
+			Problem:      ball.Problem{Dimension: 3, Privacy: dp.Privacy{Epsilon: 1, Delta: delta, Sensitivity: 1}, Loss: loss.L2},
+			StepExponent: -10, Radii: []int64{0, 1 << 11, 1 << 12}, Weights: []uint64{quarter / 64, quarter - quarter/64, 3 * quarter},
+		}))
+	}
 	return []form{
+		formOf(balls(0.4), balls(0.1)),
 		formOf(table(1), table(0.1)),
 		formOf(kernel(1), kernel(0.1)),
 		formOf(additive(0.5), additive(0.01)),

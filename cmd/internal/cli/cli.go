@@ -69,7 +69,7 @@ Exit codes:
 		commands  []*cobra.Command
 	}{
 		{"release", "Release statistics and models of many people's data, under a total", []*cobra.Command{releases.NewReleaseCommand(a), releases.NewLedgerCommand(a), releases.NewLearnCommand(a)}},
-		{"design", "Design noise, with a proof", []*cobra.Command{newDesignCommand(a), newPlanCommand(a), newDesignKernelCommand(a), newDesignAdditiveCommand(a), newDesignPlaneCommand(a), newCatalogueCommand(a), newCompareCommand(a)}},
+		{"design", "Design noise, with a proof", []*cobra.Command{newDesignCommand(a), newPlanCommand(a), newDesignKernelCommand(a), newDesignAdditiveCommand(a), newDesignPlaneCommand(a), newDesignBallCommand(a), newCatalogueCommand(a), newCompareCommand(a)}},
 		{"use", "Use it", []*cobra.Command{newPrivatizeCommand(a), newSampleCommand(a), newIntervalCommand(a)}},
 		{"local", "Local: values on devices, where nobody is trusted with them", []*cobra.Command{newLocalCommand(a)}},
 		{"compose", "Compose several releases", []*cobra.Command{newAccountCommand(a), newCalibrateCommand(a)}},

@@ -16,6 +16,7 @@ import (
 	"github.com/spf13/cobra"
 	"gonum.org/v1/plot/vg"
 
+	"github.com/noisewright/noisewright/ball"
 	"github.com/noisewright/noisewright/cells"
 	"github.com/noisewright/noisewright/cmd/internal/figure"
 	"github.com/noisewright/noisewright/cmd/internal/report"
@@ -64,6 +65,7 @@ in the title. The curves over it are Laplace and Gaussian noise for the same tot
 
 For a kernel or a local randomizer, draw the expected loss of every value, or with
 --values the probabilities of the answers to these values; for categories, those of all.
+For noise on balls, draw its density by the norm, and spherical noise over it.
 For a subset selection, draw the variance of sets of other sizes, and of published
 mechanisms. For an additive kernel, draw the loss of every cell, or the density of the
 noise for the values. --table adds the loss of noise that does not depend on the value
@@ -196,7 +198,12 @@ func (o *plotOptions) one(ctx context.Context) (proof.Proven, figure.Picture, er
 	if err != nil {
 		return nil, nil, err
 	}
-	if _, table := made.(*tables.Table); o.log && !table {
+	switch made.(type) {
+	case *tables.Table, *ball.Noise:
+	default:
+		if !o.log {
+			break
+		}
 		return nil, nil, shell.BadInput("", errors.New("log is for tables, want it without a kernel or a local randomizer"))
 	}
 	read := (*plotOptions).laws
@@ -387,6 +394,7 @@ var owns = map[string]own{
 	(*local.Randomizer)(nil).Form().Package: {about: report.Randomizer, figure: figureFor((*plotOptions).randomizer), compare: (*compareOptions).compareRandomizer, mean: (*intervalOptions).meanOfAnswers},
 	(*subset.Selection)(nil).Form().Package: {about: report.Subset, figure: figureFor((*plotOptions).selection), compare: (*compareOptions).compareSets, mean: (*intervalOptions).sharesOfSets},
 	(*counts.Strategy)(nil).Form().Package:  {about: report.Counts, compare: (*compareOptions).compareCounts, mean: (*intervalOptions).countsOfAnswers},
+	(*ball.Noise)(nil).Form().Package:       {about: report.Ball, figure: figureFor((*plotOptions).ball), compare: (*compareOptions).compareBall},
 	(*plane.Noise)(nil).Form().Package:      {about: report.Plane, figure: figureFor((*plotOptions).plane)},
 	(*plan.Plan)(nil).Form().Package:        {figure: figureFor((*plotOptions).plan)},
 }

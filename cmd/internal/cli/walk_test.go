@@ -18,7 +18,7 @@ import (
 
 // walked are the pages whose commands TestWalks runs.
 var walked = []string{
-	"ARCHITECTURE.md", "README.md", "docs/catalogue.md", "docs/composition.md", "docs/encoders.md", "docs/gains.md",
+	"ARCHITECTURE.md", "README.md", "docs/ball.md", "docs/catalogue.md", "docs/composition.md", "docs/encoders.md", "docs/gains.md",
 	"docs/kernels.md", "docs/latent.md", "docs/learn.md", "docs/local.md", "docs/plane.md", "docs/plans.md", "docs/recipes.md",
 	"docs/release.md", "docs/shares.md", "docs/which-epsilon.md",
 }

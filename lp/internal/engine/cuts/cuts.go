@@ -16,6 +16,7 @@ import (
 	"slices"
 	"sort"
 
+	"github.com/noisewright/noisewright/internal/check"
 	"github.com/noisewright/noisewright/internal/solver"
 )
 
@@ -23,7 +24,7 @@ import (
 //
 //	minimize   Σ_v Cost_v·p_v
 //	subject to the Rows and, for every limit,
-//	           Σ_{v in Common} p_v + Σ_j (p_gain(j) − Ratio·p_lose(j))₊ ≤ Delta.
+//	           Σ_{v in Common} p_v + Σ_j Weight_j·(p_gain(j) − Ratio·p_lose(j))₊ ≤ Delta.
 type Problem struct {
 	Cost []float64 // of each variable
 	// Scale is the expected order of magnitude of each variable's mass, above 0.
@@ -50,8 +51,18 @@ type Row struct {
 // variables Gain[j] and Lose[j]; one that loses nothing has Lose[j] < 0.
 type Limit struct {
 	Gain, Lose []int
+	// Weight, if not nil, has a factor above 0 for each term. Only the interior point method takes them.
+	Weight []float64
 	// Place tells which limits resemble one another, see Batch.
 	Place int
+}
+
+// Factor returns the weight of a term.
+func (l *Limit) Factor(term int) float64 {
+	if l.Weight == nil {
+		return 1
+	}
+	return l.Weight[term]
 }
 
 // Options say how to solve a Problem. None of them changes its optimum.
@@ -99,6 +110,9 @@ type Program struct {
 
 // New passes the variables and the Rows to a new solver; no limit is lifted yet.
 func New(problem Problem, options Options) (*Program, error) {
+	if slices.ContainsFunc(problem.Limits, func(l Limit) bool { return l.Weight != nil }) {
+		return nil, check.Errorf("cuts", nil, "terms have weights, which are for the interior point method")
+	}
 	s, err := options.NewSolver()
 	if err != nil {
 		return nil, err

@@ -112,7 +112,7 @@ func (p *Problem) Divergence(limit int, mass []float64) float64 {
 		if v := l.Lose[j]; v >= 0 {
 			g -= p.Ratio * mass[v]
 		}
-		sum += max(g, 0)
+		sum += l.Factor(j) * max(g, 0)
 	}
 	return sum
 }

@@ -32,6 +32,7 @@ type Program struct {
 	runs   [][]run      // of each limit
 	terms  int          // of all limits
 	place  [][]int32
+	weight []float64 // of terms; nil: 1
 	alone  [][]entry // of each limit: what counts as it is
 	equal  []row     // the equations
 	least  []row     // the demands for at least something
@@ -109,8 +110,9 @@ func merge(r cuts.Row) (out []entry) {
 func (p *Program) lay(skip func(limit, term int) bool) {
 	n := len(p.Cost)
 	p.terms, p.runs, p.alone, p.place = 0, make([][]run, len(p.Limits)), nil, make([][]int32, len(p.Limits))
+	p.weight = nil
 	for k, l := range p.Limits {
-		alone := cuts.Row{Index: slices.Clone(p.Common)}
+		alone := cuts.Row{Index: slices.Clone(p.Common), Value: slices.Repeat([]float64{1}, len(p.Common))}
 		p.place[k] = make([]int32, len(l.Gain))
 		if p.root != nil {
 			p.alone = append(p.alone, merge(p.layTied(k, skip)))
@@ -121,15 +123,18 @@ func (p *Program) lay(skip func(limit, term int) bool) {
 			p.place[k][j] = never
 			switch {
 			case v < 0:
-				alone.Index = append(alone.Index, u)
+				alone.Index, alone.Value = append(alone.Index, u), append(alone.Value, l.Factor(j))
 			case u == v || skip != nil && skip(k, j):
 			default:
 				p.place[k][j] = int32(p.terms)
+				if l.Weight != nil || p.weight != nil {
+					p.weight = append(p.weight, slices.Repeat([]float64{1}, p.terms-len(p.weight))...)
+					p.weight = append(p.weight, l.Factor(j))
+				}
 				p.runs[k] = extend(p.runs[k], p.terms, term{u, v, 1, p.Ratio}, n)
 				p.terms++
 			}
 		}
-		alone.Value = slices.Repeat([]float64{1}, len(alone.Index))
 		p.alone = append(p.alone, merge(alone))
 	}
 }

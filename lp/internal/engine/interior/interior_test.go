@@ -18,8 +18,8 @@ import (
 )
 
 // random asks for masses with a given total, with limits whose terms are pairs of
-// variables, one variable in all limits, some terms that lose nothing, and now and then
-// another equation and rows with bounds on either side.
+// variables, some with weights, one variable in all limits, some terms that lose nothing, and now and
+// then another equation and rows with bounds on either side.
 func random(r *rand.Rand) cuts.Problem {
 	n := 3 + r.IntN(6)
 	p := cuts.Problem{Ratio: 1 + 3*r.Float64(), Delta: 0.05 + 0.5*r.Float64(), Common: []int{0}}
@@ -51,6 +51,11 @@ func random(r *rand.Rand) cuts.Problem {
 		for range 1 + r.IntN(5) {
 			l.Gain = append(l.Gain, r.IntN(n))
 			l.Lose = append(l.Lose, r.IntN(n+1)-1)
+		}
+		if r.IntN(2) == 0 {
+			for range l.Gain {
+				l.Weight = append(l.Weight, math.Exp(2*r.Float64()-1))
+			}
 		}
 		p.Limits = append(p.Limits, l)
 	}
@@ -94,9 +99,9 @@ func events(t *testing.T, p cuts.Problem) (solver.Status, float64) {
 				if event>>j&1 == 0 {
 					continue
 				}
-				value[u]++
+				value[u] += l.Factor(j)
 				if v := l.Lose[j]; v >= 0 {
-					value[v] -= p.Ratio
+					value[v] -= p.Ratio * l.Factor(j)
 				}
 			}
 			add(math.Inf(-1), p.Delta, value)
@@ -184,12 +189,12 @@ func check(t *testing.T, k int, p cuts.Problem, prog *Program, want float64) {
 			if y < 0 || y > price {
 				t.Errorf("program %d: multiplier %g, the limit's price is %g", k, y, price)
 			}
-			slack[u] += y
+			slack[u] += l.Factor(j) * y
 			if v := l.Lose[j]; v >= 0 {
 				g -= p.Ratio * mass[v]
-				slack[v] -= p.Ratio * y
+				slack[v] -= l.Factor(j) * p.Ratio * y
 			}
-			sum += max(g, 0)
+			sum += l.Factor(j) * max(g, 0)
 		}
 		if sum > p.Delta*(1+1e-8) {
 			t.Errorf("program %d: limit %d has %g, want at most %g", k, i, sum, p.Delta)

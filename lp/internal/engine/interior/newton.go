@@ -7,7 +7,7 @@ import (
 	"math"
 )
 
-// With g_i = p_gain − E·p_lose of term i of limit k (E the ratio), the program is
+// With g_i = p_gain − E·p_lose of term i of limit k (E the ratio), times its weight, the program is
 //
 //	minimize   c·p
 //	subject to g_i = s_i − t_i,  Σ_{i in k} s_i + alone_k·p + r_k = δ,  A·p = b,  C·p − x = d
@@ -90,7 +90,7 @@ func (s *state) collect(k int) {
 		f := s.scratch[:r.count]
 		s.weigh(r.first, f)
 		s.spread(r, f, 1)
-		inverse := s.inverse[r.first : r.first+r.count]
+		inverse := s.times(s.scaled, s.times(s.scaled, s.inverse[r.first:r.first+r.count], r), r)
 		square, cross := r.f*r.f, r.f*r.f*r.ratio
 		add(s.more[r.gain:], inverse, square)
 		add(s.more[r.lose:], inverse, cross*r.ratio)

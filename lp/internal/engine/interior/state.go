@@ -41,7 +41,7 @@ type state struct {
 	right, byLimit, constant []float64
 
 	masses, sums, more []float64 // masses twice, and what is summed for both places
-	scratch            []float64 // of a run
+	scratch, scaled    []float64 // of a run
 }
 
 func newState(p *Program) *state {
@@ -58,7 +58,7 @@ func newState(p *Program) *state {
 	vectors(len(p.equal), &s.lambda, &s.dlambda, &s.re)
 	vectors(terms, &s.s, &s.t, &s.y, &s.w, &s.ds, &s.dt, &s.dy, &s.dw, &s.cs, &s.ct)
 	vectors(terms, &s.rg, &s.inverse, &s.iw, &s.iy)
-	vectors(2*n, &s.masses, &s.sums, &s.more, &s.scratch)
+	vectors(2*n, &s.masses, &s.sums, &s.more, &s.scratch, &s.scaled)
 	s.bands, s.matrix = cholesky.NewPanels(n, limits), cholesky.NewMatrix(n)
 	for _, v := range []*[]float64{&s.right, &s.diagonal, &s.band, &s.dp} {
 		*v = s.bands.Vector()[:n]
@@ -130,12 +130,26 @@ func (s *state) compare(r run) []float64 {
 			g[i] *= r.f
 		}
 	}
+	s.times(g, g, r)
 	return g
+}
+
+// times sets to to x times the weights of the terms of a run, if there are any.
+func (s *state) times(to, x []float64, r run) []float64 {
+	if s.weight == nil {
+		return x
+	}
+	to = to[:r.count]
+	for i, w := range s.weight[r.first : r.first+r.count] {
+		to[i] = x[i] * w
+	}
+	return to
 }
 
 // spread adds what the terms of a run have, times f, to the sums of what they gain, and
 // as much less, by their ratio, to those of what they lose.
 func (s *state) spread(r run, x []float64, f float64) {
+	x = s.times(s.scaled, x, r)
 	add(s.sums[r.gain:], x, f*r.f)
 	add(s.sums[r.lose:], x, -f*r.f*r.ratio)
 }

@@ -107,7 +107,7 @@ func (p *Program) layTied(k int, skip func(limit, term int) bool) cuts.Row {
 	known := make(map[key]int)
 	var all []term
 	for j, u := range l.Gain {
-		v, f := l.Lose[j], power(p.fall[u])
+		v, f := l.Lose[j], power(p.fall[u])*l.Factor(j)
 		p.place[k][j] = never
 		switch {
 		case v < 0:
@@ -116,7 +116,7 @@ func (p *Program) layTied(k int, skip func(limit, term int) bool) cuts.Row {
 		case p.root[u] == p.root[v]:
 			if p.fall[u] < p.fall[v]-1 { // it is above 0 by that
 				p.place[k][j] = always
-				alone.Index, alone.Value = append(alone.Index, p.root[u]), append(alone.Value, f-p.Ratio*power(p.fall[v]))
+				alone.Index, alone.Value = append(alone.Index, p.root[u]), append(alone.Value, f-p.Ratio*power(p.fall[v])*l.Factor(j))
 			}
 		default:
 			at, ok := known[key{p.root[u], p.root[v], p.fall[v] - p.fall[u]}]
