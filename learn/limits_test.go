@@ -148,6 +148,16 @@ func TestScoresOfLogistic(t *testing.T) {
 	}
 }
 
+// TestIntercept: of a feature that is always 0 the coefficient is 0, and the intercept the logarithm of the odds.
+func TestIntercept(t *testing.T) {
+	s := &Schema{Target: "y", Classes: []string{"a", "b"}, Features: []Feature{{Name: "x", Bounds: &Bounds{-1, 1}}}}
+	d := &Data{schema: s, classes: []int32{1, 0, 1, 1}, columns: [][]int32{{0, 0, 0, 0}}, rows: 4}
+	m, err := fitWithoutNoise(t, d, LogisticOptions{Rounds: 100, PerRound: 2})
+	if err != nil || math.Abs(m.Intercept-math.Log(3)) > 1e-6 || m.Coefficients[0][0] != 0 {
+		t.Errorf("%+v, %v, want %v and 0", m, err, math.Log(3))
+	}
+}
+
 // TestTimeOfSource: a source has a minute, or what the options say.
 func TestTimeOfSource(t *testing.T) {
 	for _, limit := range []time.Duration{0, time.Hour} {
