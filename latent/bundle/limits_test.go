@@ -6,6 +6,7 @@ import (
 	"errors"
 	"math"
 	"reflect"
+	"slices"
 	"testing"
 
 	"github.com/noisewright/noisewright/dp"
@@ -58,6 +59,9 @@ func TestEndsOfRanges(t *testing.T) {
 		"a loss below 0":     {changed(func(s *Spec) { s.Predicted.TrainingLoss = -1 }), false},
 		"a loss of infinity": {changed(func(s *Spec) { s.Predicted.TrainingLoss = math.Inf(1) }), false},
 		"an edge of 0":       {decided(func(s *Spec) { s.Category.Edges.Data[0] = 0 }), true},
+		"most levels, of which the randomizer has no cells": {decided(func(s *Spec) {
+			s.Category.Edges, s.Category.Shares = Matrix{2, 255, make([]float64, 510)}, Matrix{512, 2, slices.Repeat([]float64{0x1p-10}, 1024)}
+		}), false},
 		"classes without levels": {decided(func(s *Spec) {
 			s.Category.Edges, s.Category.Shares = Matrix{Rows: 2}, Matrix{2, 2, []float64{0.4, 0.1, 0.1, 0.6}}
 		}), false},
