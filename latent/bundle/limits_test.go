@@ -74,30 +74,35 @@ func TestEndsOfRanges(t *testing.T) {
 
 // TestCopies: a bundle shares nothing with what it is made of, nor with what it returns.
 func TestCopies(t *testing.T) {
-	bounded := perCoordinate(t)
-	bounded.FeatureLower, bounded.FeatureUpper = []float64{0, 1}, []float64{2, 3}
-	looked := perCoordinate(t)
-	looked.Decoder = Matrix{}
-	looked.Lookup = &Lookup{Matrix{2, 1, []float64{0, 1}}, Matrix{4, 2, []float64{1, 2, 3, 4, 5, 6, 7, 8}}}
 	for name, c := range map[string]struct {
-		s      Spec
+		spec   func() Spec
 		change func(s Spec)
 	}{
-		"bounds": {bounded, func(s Spec) { s.FeatureLower[0]--; s.FeatureUpper[0]++ }},
-		"lookup": {looked, func(s Spec) { s.Lookup.Edges.Data[0]--; s.Lookup.Values.Data[0]++ }},
-		"category": {decisive(t), func(s Spec) {
+		"bounds": {func() Spec {
+			s := perCoordinate(t)
+			s.FeatureLower, s.FeatureUpper = []float64{0, 1}, []float64{2, 3}
+			return s
+		}, func(s Spec) { s.FeatureLower[0]--; s.FeatureUpper[0]++ }},
+		"lookup": {func() Spec {
+			s := perCoordinate(t)
+			s.Decoder = Matrix{}
+			s.Lookup = &Lookup{Matrix{2, 1, []float64{0, 1}}, Matrix{4, 2, []float64{1, 2, 3, 4, 5, 6, 7, 8}}}
+			return s
+		}, func(s Spec) { s.Lookup.Edges.Data[0]--; s.Lookup.Values.Data[0]++ }},
+		"category": {func() Spec { return decisive(t) }, func(s Spec) {
 			s.Category.Edges.Data[0]++
 			s.Category.Shares.Data[0]++
 			s.Category.Decisions[0]++
 		}},
 	} {
-		b := must(New(c.s))
-		want := b.spec.clone()
-		c.change(c.s)
+		given, want := c.spec(), c.spec()
+		b := must(New(given))
+		c.change(given)
 		c.change(b.Spec())
-		if !reflect.DeepEqual(b.spec.Category, want.Category) || !reflect.DeepEqual(b.spec.Lookup, want.Lookup) ||
-			!reflect.DeepEqual(b.spec.FeatureLower, want.FeatureLower) || !reflect.DeepEqual(b.spec.FeatureUpper, want.FeatureUpper) {
-			t.Errorf("%s: %+v, want %+v", name, b.spec, want)
+		got := b.spec
+		if !reflect.DeepEqual(got.Category, want.Category) || !reflect.DeepEqual(got.Lookup, want.Lookup) ||
+			!reflect.DeepEqual(got.FeatureLower, want.FeatureLower) || !reflect.DeepEqual(got.FeatureUpper, want.FeatureUpper) {
+			t.Errorf("%s: %+v, want %+v", name, got, want)
 		}
 	}
 }
