@@ -89,6 +89,13 @@ func TestShapes(t *testing.T) {
 			if got := shape(v.Mechanism()); got != want {
 				t.Errorf("exponent %v, scale %v: %s, want %s", exponent, scale, got, want)
 			}
+			proved, err := v.Mechanism().WithDual(t.Context(), &tables.Dual{CellsPerSensitivity: 1})
+			if err != nil {
+				t.Fatal(err)
+			}
+			if got := shape(proved); got != designed {
+				t.Errorf("exponent %v, scale %v with a dual: %s", exponent, scale, got)
+			}
 		}
 	}
 }

@@ -18,7 +18,10 @@ import (
 // TestDrawsAreTheWeights: each entry has as many words as its weight times its images, and the eight words
 // after it draw every image equally often.
 func TestDrawsAreTheWeights(t *testing.T) {
-	for _, s := range cases(t) {
+	least := Spec{ // of weights
+		Problem: Problem{Norm: LInf, Query: dp.IntegerQuery}, Grid: Grid{PointsPerCell: 1, CellsPerSensitivity: 1}, Weights: []uint64{math.MaxUint64 - 3, 1, 0},
+	}
+	for _, s := range append(cases(t), least) {
 		d := newDrawing(&s)
 		most := int64(1) << 53
 		if s.turned() {

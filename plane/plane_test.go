@@ -103,9 +103,6 @@ func divergence(law map[[2]int64]*big.Int, e *big.Int, x, y int64) *big.Int {
 // TestDefinition: the certified delta is the largest divergence over all shifts by points that rounded
 // values within the sensitivity may be apart, and one of them has it; the loss is that of the law.
 func TestDefinition(t *testing.T) {
-	if testing.Short() {
-		t.Skip("slow")
-	}
 	for n, s := range cases(t) {
 		name := fmt.Sprintf("%d: %s %s, sensitivity %g, %+v", n, s.Norm, s.Query, s.Sensitivity, s.Grid)
 		noise, err := New(s)
@@ -316,6 +313,31 @@ func TestLowerBound(t *testing.T) {
 	}
 }
 
+// TestLowerBoundReaches: multipliers count wherever they are, below the middle too, and a shift without any costs nothing.
+func TestLowerBoundReaches(t *testing.T) {
+	s := Spec{
+		Problem: Problem{Privacy: dp.Privacy{Epsilon: 0.1, Delta: 0.001, Sensitivity: 1}, Norm: Span, Query: dp.IntegerQuery, Loss: loss.L2},
+		Dual: &Dual{CellsPerSensitivity: 1, Exponent: -3, Shifts: []DualShift{{X: 1}, {X: 1, Y: -1, Rows: []DualRow{
+			{X: -1, First: 0, Multipliers: []int64{1, 1}}, {X: 0, First: -3, Multipliers: []int64{1, 1, 3, 5}}, {X: 1, First: -1, Multipliers: []int64{2}},
+		}}}},
+	}
+	got, want := s.LowerBound(nil), bound(&s)
+	if got.Cmp(want) != 0 || got.Sign() == 0 {
+		t.Errorf("%s, want %s", got.FloatString(9), want.FloatString(9))
+	}
+}
+
+// TestCells: a loop over the cells may end at any of them.
+func TestCells(t *testing.T) {
+	for _, norm := range []Norm{LInf, L1, Span} {
+		for i, j := range norm.Cells(3) {
+			if norm.Index(i, j) == 4 {
+				break
+			}
+		}
+	}
+}
+
 // TestNodes: the nodes of a bound are those of the loss, of whole numbers as many apart as fit.
 func TestNodes(t *testing.T) {
 	for _, c := range []struct {
@@ -436,6 +458,8 @@ func TestBadInput(t *testing.T) {
 			rows := []DualRow{{X: -255, First: -255, Multipliers: make([]int64, 511)}, {X: 255, First: 255, Multipliers: []int64{0}}}
 			s.Dual = &Dual{CellsPerSensitivity: 1, Shifts: []DualShift{{X: 1, Rows: rows}}}
 		},
+		"   ":  func(s *Spec) { s.Query, s.Sensitivity, s.Grid.GranularityExponent = dp.RealQuery, 0x1p900, 900 },
+		"    ": func(s *Spec) { s.Query, s.Sensitivity, s.Grid.GranularityExponent = dp.RealQuery, 0x1p-900, -900 },
 		"norm = span, want linf or l1": func(s *Spec) {
 			s.Norm, s.Query, s.Weights = Span, dp.RealQuery, []uint64{1 << 63, 1 << 60, 1 << 60, 1 << 60}
 		},
@@ -472,10 +496,10 @@ func TestBadInput(t *testing.T) {
 		"dual.rows = 0": func(s *Spec) {
 			s.Dual = &Dual{CellsPerSensitivity: 1, Shifts: []DualShift{{X: 1, Rows: []DualRow{{}, {}}}}}
 		},
-		"dual.first = -256": func(s *Spec) {
+		"dual.first = -256, want nodes from -255 to 255": func(s *Spec) {
 			s.Dual = &Dual{CellsPerSensitivity: 1, Shifts: []DualShift{{X: 1, Rows: []DualRow{{First: -256}}}}}
 		},
-		"dual.x = -256": func(s *Spec) {
+		"dual.x = -256, want nodes from -255 to 255": func(s *Spec) {
 			s.Dual = &Dual{CellsPerSensitivity: 1, Shifts: []DualShift{{X: 1, Rows: []DualRow{{X: -256}}}}}
 		},
 		"dual.x = 256": func(s *Spec) {

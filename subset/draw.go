@@ -3,7 +3,6 @@
 package subset
 
 import (
-	"math"
 	"math/bits"
 	"slices"
 
@@ -40,18 +39,14 @@ func newDrawing(s *Spec) (d drawing) {
 // ranked reports whether answers are ranks.
 func (s *Spec) ranked() bool { return s.Modulus == 0 && s.Size > 1 }
 
-// binomials returns C(j, i+1) for j up to m and i below size; what is 2^64 or more, or beyond m up to the
-// next power of 2, is 2^64−1.
+// binomials returns C(j, i+1) for j up to m, and on below the next power of 2, and i below size; what is 2^64 or more
+// is 2^64−1.
 func binomials(m, size int) [][]uint64 {
 	table := make([][]uint64, size)
 	for i := range table {
 		table[i] = make([]uint64, 1<<bits.Len(uint(m))) //nolint:gosec // above 0
 		for j := range table[i] {
 			if j == 0 {
-				continue
-			}
-			if j > m {
-				table[i][j] = math.MaxUint64
 				continue
 			}
 			fewer := uint64(1)

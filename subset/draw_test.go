@@ -125,6 +125,28 @@ func TestDrawsOfMany(t *testing.T) {
 	}
 }
 
+// TestEndsOfForms: draws at the least modulus, with the most categories of which sets have ranks, and with one more.
+func TestEndsOfForms(t *testing.T) {
+	for _, p := range []Spec{{Count: 2, Modulus: 2, Size: 1}, {Count: maxRanked, Size: 2}, {Count: maxRanked + 1, Size: 1}} {
+		p.Epsilon, p.Inside, p.Objective = 1, math.MaxUint64, Total // whose word is the only one that draws another set
+		s := made(t, p)
+		for v := range uint64(20) {
+			word, first := words(v), true
+			x := s.Categories() - 1
+			y, err := s.Draw(proof.Category(s.Label(x)), func() (uint64, error) {
+				if first {
+					first = false
+					return v, nil
+				}
+				return word()
+			})
+			if err != nil || !s.Answers().Contains(y) || !s.has(y, x) {
+				t.Fatalf("%+v: %v, %v", p, y, err)
+			}
+		}
+	}
+}
+
 // TestSides: the first word decides whether the set has the category, and it has it or not, whatever the
 // words, at the ends of all ranges too.
 func TestSides(t *testing.T) {

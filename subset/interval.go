@@ -21,7 +21,11 @@ const roundoff = 0x1p-53
 // (Hoeffding 1956), which are taken where they are about as close. All is rounded outwards
 // (docs/proofs/shares.md).
 func (s *Selection) Interval(count, n int64, alpha float64) (lower, upper float64) {
-	lower, upper = s.Uncut(count, n, alpha)
+	return cut(s.Uncut(count, n, alpha))
+}
+
+// cut returns bounds on a share that are shares themselves.
+func cut(lower, upper float64) (least, most float64) {
 	return min(max(lower, 0), 1), max(min(upper, 1), 0)
 }
 
@@ -31,8 +35,7 @@ func (s *Selection) Interval(count, n int64, alpha float64) (lower, upper float6
 // less (docs/proofs/shares.md).
 func (s *Selection) Sampled(count, n int64, alpha float64) (lower, upper float64) {
 	p, q, _, _ := s.floats()
-	lower, upper = mapped(count, n, sampledAlpha(alpha), p, q)
-	return min(max(lower, 0), 1), max(min(upper, 1), 0)
+	return cut(mapped(count, n, sampledAlpha(alpha), p, q))
 }
 
 // sampledAlpha returns 1−e^−alpha, rounded down, or 1/4 if that is less.
@@ -63,8 +66,8 @@ func (s *Selection) Uncut(count, n int64, alpha float64) (lower, upper float64) 
 			return lower, upper
 		}
 		// Below and above these no m is to be looked at.
-		from = int64(min(max(lower, 0), 1) * people * (1 - 2*roundoff))
-		to = n - int64(min(max(1-upper, 0), 1)*people*(1-2*roundoff))
+		lower, upper = cut(lower, upper)
+		from, to = int64(lower*people*(1-2*roundoff)), n-int64((1-upper)*people*(1-2*roundoff))
 	}
 	// The sums grow with m.
 	least := from + int64(sort.Search(int(n-from), func(i int) bool {

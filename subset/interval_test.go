@@ -125,6 +125,38 @@ func TestRoundingsOfTails(t *testing.T) {
 	}
 }
 
+// TestMarginsOfMasses: bounds are above the masses, in 300 bits, by three quarters of what the logarithms and Stirling's formula
+// may lack.
+func TestMarginsOfMasses(t *testing.T) {
+	float := func(x float64) *big.Float { return new(big.Float).SetPrec(300).SetFloat64(x) }
+	power := func(x float64, n int64) *big.Float {
+		y := float(1)
+		for range n {
+			y.Mul(y, float(x))
+		}
+		return y
+	}
+	for _, c := range []struct {
+		c, n        int64
+		theta, rest float64
+	}{
+		{200, 200, 0x1p-5, 1 - 0x1p-5}, {0, 200, 1 - 0x1p-5, 0x1p-5}, {20, 40, 0.5, 0.5}, {9000, 20_000, 0.5, 0.5},
+	} {
+		law := new(big.Float).SetPrec(300).SetInt(new(big.Int).Binomial(c.n, c.c))
+		law.Mul(law, power(c.theta, c.c)).Mul(law, power(c.rest, c.n-c.c))
+		over, _ := law.Quo(float(massUpper(c.c, c.n, c.theta, c.rest)), law).Sub(law, float(1)).Float64()
+		logs := 0.0
+		for _, part := range [][2]float64{{float64(c.c), c.theta}, {float64(c.n - c.c), c.rest}} {
+			if part[0] > 0 {
+				logs += math.Abs(part[0] * math.Log(part[0]/float64(c.n)/part[1]))
+			}
+		}
+		if margin := 0x1p-50*(float64(c.n)+logs) + 0x1p-40; over < 0.75*margin {
+			t.Errorf("%+v: above the mass by %g, want %g", c, over, margin)
+		}
+	}
+}
+
 // TestWhereBinomialsFail: beyond the conditions of Hoeffding's theorem, that alpha is at most 1/4 and the mean from 1 to n−1, the
 // bounds of a binomial variable refute numbers of people that the exact sum does not, even where they are about as close; they
 // are not taken.
@@ -424,5 +456,17 @@ func TestStirling(t *testing.T) {
 func TestNegligibleIsAdded(t *testing.T) {
 	if got, want := sumTail(40, 40, 40, [2]float64{0.01, 0.99}, [2]float64{0.001, 0.999}), math.Pow(0.01, 40); !(got >= want && got < 1e-24) {
 		t.Errorf("%g, want at least %g", got, want)
+	}
+}
+
+// TestNegligibleOfMany: the tail whose largest mass is the first that is left out of the sum is below the bound.
+func TestNegligibleOfMany(t *testing.T) {
+	n, c, p := int64(200), int64(0), big.NewRat(1, 4)
+	law := binomial(n, p)
+	for law[c].Cmp(exact.PowerOfTwo(-90)) >= 0 || c < n/4 {
+		c++
+	}
+	if got, want := sumTail(c, n, n, [2]float64{0.25, 0.75}, [2]float64{0.125, 0.875}), tail(law, c); new(big.Rat).SetFloat64(got).Cmp(want) < 0 {
+		t.Errorf("at least %d of %d: %g, want %v", c, n, got, want.FloatString(40))
 	}
 }

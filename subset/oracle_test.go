@@ -8,6 +8,7 @@ import (
 	"math"
 	"math/big"
 	"math/rand/v2"
+	"reflect"
 	"testing"
 
 	"gonum.org/v1/gonum/mat"
@@ -426,6 +427,23 @@ func TestDesigns(t *testing.T) {
 	}
 }
 
+// TestDesignTakesNoMore: what a Spec has beside what is asked for changes nothing.
+func TestDesignTakesNoMore(t *testing.T) {
+	want := design(t, 200, 3, Total).Mechanism().Spec()
+	got, err := Design(Spec{Epsilon: 3, Count: 200, Modulus: 211, Size: 5, Inside: 9, Claims: Claims{Delta: "0"}, Dual: &Dual{0.5}})
+	if err != nil || !reflect.DeepEqual(got.Mechanism().Spec(), want) {
+		t.Errorf("%+v, %v, want %+v", got, err, want)
+	}
+}
+
+// TestDesignOfRanks: of 75 categories all sets of the most that have ranks, one less than the best size, are better than
+// affine sets modulo 79.
+func TestDesignOfRanks(t *testing.T) {
+	if s := design(t, 75, 0.8, Total).Mechanism().Spec(); s.Modulus != 0 || s.Size != 22 || mostRanked(75) != 22 {
+		t.Errorf("%+v", s)
+	}
+}
+
 // TestGap: up to 66 categories it is 0 but for weights of 2^-64; beyond it is at most .37 %, and
 // above .23 % in few of these cases.
 func TestGap(t *testing.T) {
@@ -476,6 +494,8 @@ func TestBadInput(t *testing.T) {
 		"subset: epsilon = 101, want a number from 0 to 100":                                                               {Epsilon: 101, Count: 2},
 		"subset: epsilon = 1e-21, want one for which probabilities differ by more than 2^-64":                              {Epsilon: 1e-21, Count: 50},
 		"subset: epsilon = 1e-40, want one for which probabilities differ by more than 2^-64":                              {Epsilon: 1e-40, Count: 2},
+		"subset: epsilon = 1e-300, want one for which probabilities differ by more than 2^-64":                             {Epsilon: 1e-300, Count: 5}, // e^epsilon rounded down is 1
+		"subset: epsilon = 1e+300, want a number from 0 to 100":                                                            {Epsilon: 1e300, Count: 5},
 		"subset: objective = mean, want total or largest":                                                                  {Epsilon: 1, Count: 2, Objective: "mean"},
 	} {
 		if v, err := Design(s); v != nil || !errors.Is(err, check.ErrInvalid) || err.Error() != want {

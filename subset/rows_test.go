@@ -18,7 +18,13 @@ func TestRows(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, s := range append(examples(t), loose) {
+	cases := append(examples(t), loose)
+	for i := range 20 { // of which the two probabilities are all there is
+		p := Spec{Epsilon: 0.1 + float64(i)/7, Count: 2, Size: 1, Objective: Total}
+		p.Inside = inside(ratio(p.Epsilon), 2, 1)
+		cases = append(cases, made(t, p))
+	}
+	for _, s := range cases {
 		rows := s.Rows()
 		all, own := s.Pairs()
 		used := map[int]bool{}

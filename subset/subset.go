@@ -254,9 +254,9 @@ func (s *Selection) Rows() [][]uint64 {
 		return []uint64{a.Uint64(), -a.Uint64() - b.Uint64(), b.Uint64()}
 	}
 	less, top, bottom := row(low, high), exact.Ceil(a), exact.Floor(b)
-	// More loss: neither the ratio nor the difference is below that of a and b. There are mostly
-	// some with the ratio at most e^epsilon; if none of a few is, these are above it by a few units.
-	ratio, difference := new(big.Rat).Quo(a, b), new(big.Rat).Sub(a, b)
+	// More loss: neither the ratio nor, as the last is not below b, the difference is below that of a and b. There are
+	// mostly some with the ratio at most e^epsilon; if none of a few is, these are above it by a few units.
+	ratio := new(big.Rat).Quo(a, b)
 	e := new(big.Rat).SetFrac(exact.ExpDown(p.Epsilon, exact.RatioBits), new(big.Int).Lsh(big.NewInt(1), exact.RatioBits))
 	for range 64 {
 		y := new(big.Rat).SetInt(high)
@@ -264,8 +264,7 @@ func (s *Selection) Rows() [][]uint64 {
 		if rest := new(big.Int).Sub(new(big.Int).Lsh(big.NewInt(1), 64), high); x.Cmp(rest) > 0 {
 			x = rest
 		}
-		z := new(big.Rat).SetInt(x)
-		if new(big.Rat).Sub(z, y).Cmp(difference) >= 0 && z.Quo(z, y).Cmp(ratio) >= 0 {
+		if z := new(big.Rat).SetInt(x); z.Quo(z, y).Cmp(ratio) >= 0 {
 			top, bottom = x, high
 			break
 		}

@@ -3,6 +3,7 @@
 package subset
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"math/big"
@@ -182,15 +183,7 @@ func (s *Selection) floats() (p, q, notP, notQ float64) {
 // squares. Their error is often less, and they are biased: towards equal shares where people are few.
 func Simplex(estimates []float64) []float64 {
 	sorted := slices.Clone(estimates)
-	slices.SortFunc(sorted, func(a, b float64) int {
-		switch {
-		case a > b:
-			return -1
-		case a < b:
-			return 1
-		}
-		return 0
-	})
+	slices.SortFunc(sorted, func(a, b float64) int { return cmp.Compare(b, a) })
 	sum, off := -1.0, 0.0
 	for i, x := range sorted {
 		sum += x
