@@ -20,7 +20,7 @@ import numpy as np
 import pytest
 from conftest import EXPECTED, file
 from reference import STREAM
-from test_agree import judged, refused_alike
+from test_agree import refused_alike
 from test_subset import seeded
 from test_verify import code, verified
 
@@ -94,7 +94,7 @@ def test_points_of_small_balls() -> None:
     """Where most cells are neither in the ball nor outside: more digits decide."""
     source = json.loads(file("ball-two").read_text())
     for d, radius in product((2, 3, 5, 8), (1, 2, 3)):
-        fields = {**source, "dimension": d, "radii": [radius], "weights": [str(1 << 64)]}
+        fields = {**source, "dimension": d, "radii": [radius, 9], "weights": [str((1 << 64) - 1), "1"]}
         made = nw.BallNoise(b"", _ballfile.decode(parsed(fields)))
         stream = np.random.default_rng(d * radius).integers(0, 1 << 64, 60_000, dtype=np.uint64)
         words = words_from(stream)
@@ -135,7 +135,7 @@ def test_many_draws_in_the_plane(name: str) -> None:
     cells = (made._noise(n, seeded(4)) + s.points // 2) // s.points
     r, shape = s.rings, (2 * s.rings + 1, 2 * s.rings + 1)
     law = [s.law[_planefile.original(i, j, s.span)] / 2**64 * n for i, j in product(range(-r, r + 1), repeat=2)]
-    got = np.bincount(np.ravel_multi_index((cells + r).T, shape), minlength=len(law))  # type: ignore[call-overload]
+    got = np.bincount(np.ravel_multi_index((cells + r).T, shape), minlength=len(law))
     want = np.array(law)
     few = want < 20
     got, want = np.append(got[~few], got[few].sum()), np.append(want[~few], want[few].sum())
@@ -189,7 +189,7 @@ def test_reach() -> None:
     """The least integer that is Δ/g + √d, at a boundary and next to it."""
     for d, sensitivity, want in ((4, 5.0, 7), (4, nextafter(5, 6), 8), (2, 5.0, 7), (2, 0.5, 2), (3, 0.25, 2)):
         fields = json.loads(file("ball-two").read_text())
-        fields |= {"dimension": d, "step_exponent": 0, "radii": [5], "weights": [str(1 << 64)]}
+        fields |= {"dimension": d, "step_exponent": 0, "radii": [5, 9], "weights": [str((1 << 64) - 1), "1"]}
         fields["privacy"]["sensitivity"] = sensitivity
         assert _ballfile.decode(parsed(fields)).reach == want
 
@@ -234,10 +234,8 @@ def test_boundaries(program: str, tmp_path: Path, name: str) -> None:
             value["certificate"][claim] = f"{whole // 10**60}.{whole % 10**60:060d}"
             texts.append(json.dumps(value).encode())
     codes = [code(lambda text=text: verified(text)) for text in texts]
-    if name != "ball-two" and name != "ball-six":  # whose angles are rounded: the program may be one unit off
-        refused_alike(program, tmp_path, texts)
-    assert codes[:4] == [0, 3, 0, 3] and codes[5] == 0 and codes[7] == 3
-    assert [c for c, _ in judged(program, tmp_path, texts[:2])] == [0, 3]
+    refused_alike(program, tmp_path, texts)
+    assert codes == [0, 3, 0, 3, 0, 0, 3, 0]
 
 
 @pytest.mark.parametrize(
@@ -264,7 +262,7 @@ def test_boundaries(program: str, tmp_path: Path, name: str) -> None:
         ("plane-real", lambda f: f["grid"].update(cells_per_sensitivity=65)),
         ("plane-real", lambda f: f["weights"].pop()),
         ("plane-real", lambda f: f["privacy"].update(sensitivity=1.5)),
-        ("plane-turned", lambda f: f["privacy"].update(sensitivity=nextafter(1, 2))),
+        ("plane-turned", lambda f: f["privacy"].update(sensitivity=1.5)),
         ("plane-turned", lambda f: f["loss"].update(name="l1")),
         ("plane-l1", lambda f: f["grid"].update(points_per_cell=3)),
         ("plane-integer", lambda f: f["privacy"].update(sensitivity=1.5)),
@@ -290,26 +288,26 @@ def test_malformed(program: str, tmp_path: Path, name: str, change: Callable[[di
 
 def test_names_of_losses(program: str, tmp_path: Path) -> None:
     """As the program reads them."""
-    texts = [
-        changed(name, lambda f, loss=loss: f["loss"].update(name=loss))
-        for name in ("ball-two", "plane-real")
-        for loss in (
-            "l1",
-            "l2",
-            "lp:1",
-            "lp:2",
-            "lp:2.0",
-            "lp:64",
-            "lp:65",
-            "lp:0.9",
-            "l1:1",
-            "l2:1",
-            "lp:2:1",
-            "l1:2",
-            "lp:1.5",
-            "l2 + l2",
-        )
-    ]
+    names = (
+        "l1",
+        "l2",
+        "lp:1",
+        "lp:2",
+        "lp:2.0",
+        "lp:64",
+        "lp:65",
+        "lp:0.9",
+        "l1:1",
+        "l2:1",
+        "lp:2:1",
+        "l1:2",
+        "l2 + l2",
+    )
+    texts = []
+    for name in ("ball-two", "plane-real"):
+        fields = json.loads(file(name).read_text())
+        for loss in names:
+            texts.append(json.dumps({**fields, "loss": {"name": loss}}).encode())
     refused_alike(program, tmp_path, texts)
 
 
@@ -330,12 +328,12 @@ def test_add_noise() -> None:
     assert two.verify().gap is None and 0 < (counts.verify().gap or 0) < 0.05
     for made, bad in ((two, [1.0]), (two, 1.0), (two, [1.0, 2.0, 3.0]), (counts, [0.5, 1]), (counts, [1])):
         with pytest.raises(nw.InvalidError):
-            made.add_noise(bad)  # type: ignore[attr-defined]
+            made.add_noise(bad)
     for made, most in ((two, _ballfile.LIMIT), (turned, turned._spec.limit), (counts, counts._spec.limit)):
-        for bad in (float("nan"), float("inf"), (most + 1) * made.step, -(most + 1) * made.step):  # type: ignore[attr-defined]
-            with pytest.raises(nw.InvalidError, match="too large|whole"):
-                made.add_noise([0.0, bad])  # type: ignore[attr-defined]
-        made.add_noise([0.0, most * made.step])  # type: ignore[attr-defined]
+        for bad in (float("nan"), float("inf"), (most + 1) * made.step, -(most + 1) * made.step):
+            with pytest.raises(nw.InvalidError, match=r"too large|whole"):
+                made.add_noise([0.0, bad])
+        made.add_noise([0.0, most * made.step])
     unproved = nw.load(file("ball-false"), verify=False)
     with pytest.raises((nw.NotPrivateError, nw.FalseClaimError)):
         unproved.add_noise([0.0, 0.0])  # type: ignore[union-attr]

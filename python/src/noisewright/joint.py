@@ -70,11 +70,7 @@ class _Joint(Provable[JointCertificate]):
             raise InvalidError(f"values = the shape {values.shape}, want a last axis of {dimension} numbers")
         return values
 
-    def add_noise(self, x: npt.ArrayLike) -> npt.NDArray[Any]:
-        """Private answers to vectors along the last axis, each rounded to the grid, plus noise.
-
-        Raises InvalidError if a number is NaN or too large, without saying which; nothing is released then.
-        """
+    def _private(self, x: npt.ArrayLike) -> npt.NDArray[Any]:
         self.verify()
         return self._answers(x, system_words)
 
@@ -103,6 +99,12 @@ class BallNoise(_Joint):
     def dimension(self) -> int:
         """The number of coordinates."""
         return self._spec.dimension
+
+    def add_noise(self, x: npt.ArrayLike) -> Floats:
+        """Private answers to vectors along the last axis, rounded to the grid, plus noise: for vectors up to the
+        sensitivity apart. Raises InvalidError if a number is NaN or too large, without saying which; nothing is
+        released then."""
+        return self._private(x)
 
     def _prove(self, meter: Meter) -> JointCertificate:
         return JointCertificate(**_ballfile.verify(self._spec, meter))
@@ -182,6 +184,12 @@ class PlaneNoise(_Joint):
     def query(self) -> str:
         """What the numbers are: real or integer."""
         return "integer" if self._spec.integer else "real"
+
+    def add_noise(self, x: npt.ArrayLike) -> npt.NDArray[Any]:
+        """Private answers to pairs of numbers along the last axis, rounded to the grid, plus noise; integers if the
+        query is of integers. Raises InvalidError if a number is NaN, too large, or no integer where one is
+        wanted, without saying which; nothing is released then."""
+        return self._private(x)
 
     def _prove(self, meter: Meter) -> JointCertificate:
         return JointCertificate(**_planefile.verify(self._spec, meter))
