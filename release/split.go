@@ -340,7 +340,7 @@ func (s *split) leastEpsilon(ctx context.Context, q Query, w wanted) (float64, e
 			return false, err
 		}
 		if p.mechanism.radius == nil {
-			return false, check.Field("release", "error", w.text, fmt.Sprintf("none of a %s, whose interval depends on the data", q.Kind))
+			return false, check.Field("release", "error", w.text, fmt.Sprintf("a weight in its place: of a %s the error depends on the data, and of a count, a sum, a histogram or a quantile it does not", q.Kind))
 		}
 		r, err := p.mechanism.radius(w.level)
 		return r <= w.most, err

@@ -3,6 +3,7 @@
 """Tests of proofs/, which scripts/proofs.sh runs once they are built.
 
 proofs.py theorems PROGRAM FILE...     the theorems of table files hold in Coq, and false ones do not
+proofs.py ledgers PROGRAM              ledgers charge, refuse and print the sums that composition is proved for
 proofs.py mutants PROGRAM CHECKER N SEED FILE...
                                        verify, the Python package and noisewright-check give the same verdict on privacy
 proofs.py formats PROGRAM CHECKER N SEED FILE...
@@ -96,6 +97,77 @@ def theorems(program, files):
     with ThreadPoolExecutor(os.cpu_count()) as pool:
         for said in pool.map(lambda f: theorem_of(program, f), files):
             print("proofs: " + said, flush=True)
+
+
+# --- Ledgers ---
+
+# The total, and the releases asked for, each with an epsilon and a delta. Of 0.1 + 0.4 in float64 the nearest float64 is 0.5, and
+# the sum more; of 0.1 + 0.2 the nearest is 0.30000000000000004, and the sum less, but more than 0.3.
+LEDGERS = [
+    (0.5, 1e-5, [(0.1, 1e-6), (0.4, 1e-6), (0.3, 1e-6), (0.1, 1e-6)]),
+    (0.30000000000000004, 1e-5, [(0.1, 1e-6), (0.2, 1e-6)]),
+    (0.3, 1e-5, [(0.1, 1e-6), (0.2, 1e-6), (0.1, 1e-6), (0.1, 1e-6)]),
+    (2, 3e-6, [(0.1, 1e-6), (0.1, 1e-6), (0.1, 1e-6), (0.1, 1e-8)]),
+]
+
+
+def rational(x):
+    n, d = float(x).as_integer_ratio()
+    return f"({n} # {d})"
+
+
+def budgets(charges):
+    return "[" + "; ".join(f"({rational(e)}, {rational(d)})" for e, d in charges) + "]"
+
+
+def claims_of_ledger(program, work, total, asked):
+    """What a ledger that adds up did and printed, as claims about `total` of Answers.v."""
+
+    def run(*args):
+        return subprocess.run([program, *args], cwd=work, capture_output=True, text=True, check=False)
+
+    Path(work, "people.csv").write_text("a\n1\n2\n3\n")
+    file = f"{len(list(Path(work).glob('*.ledger')))}.ledger"
+    epsilon, delta = total
+    if run("ledger", "create", file, "--adaptive", "--epsilon", repr(epsilon), "--delta", repr(delta)).returncode:
+        fail(f"there is no ledger of {total}")
+    claims, charged = [], []
+    for i, (e, d) in enumerate(asked):  # another condition each time, as the same query costs nothing again
+        out = run("release", "count", "--data", "people.csv", "--where", f"a >= {i}", "--epsilon", repr(e), "--delta", repr(d), "--ledger", file)
+        if out.returncode and "would exceed" not in out.stderr:
+            fail(f"a release ended with {out.returncode}: {out.stderr}")
+        accepted = out.returncode == 0
+        claims.append(f"within {budgets([*charged, (e, d)])} {rational(epsilon)} {rational(delta)} = {str(accepted).lower()}")
+        charged += [(e, d)] * accepted
+    shown = json.loads(run("ledger", "show", file, "--json").stdout)["releases"]
+    costs = [(c["epsilon"], c["delta"]) for r in shown for c in r["costs"] for _ in range(c["times"])]
+    if costs != charged:
+        fail(f"a ledger shows {costs}, charged were {charged}")
+    said = json.loads(run("ledger", "total", file, "--json").stdout)
+    up = [said["basic_epsilon"], said["basic_delta"]]
+    below = [math.nextafter(x, 0) for x in up]
+    # Printed are the least float64s that are not below the sums.
+    claims.append(f"within {budgets(costs)} {rational(up[0])} {rational(up[1])} = true")
+    claims.append(f"within {budgets(costs)} {rational(below[0])} 1 = false")
+    claims.append(f"within {budgets(costs)} 1000 {rational(below[1])} = false")
+    return claims
+
+
+def ledgers(program):
+    with tempfile.TemporaryDirectory() as work:
+        claims = [c for e, d, asked in LEDGERS for c in claims_of_ledger(program, work, (e, d), asked)]
+        theorem = Path(work, "Ledger.v")
+        head = "From Coq Require Import ZArith QArith List.\nFrom Noisewright Require Import Answers.\nImport ListNotations.\nOpen Scope Q_scope.\n"
+        head += "Definition within l e d := (Qle_bool (fst (total l)) e && Qle_bool (snd (total l)) d)%bool.\n"
+        theorem.write_text(head + "".join(f"Goal {c}. vm_compute. reflexivity. Qed.\n" for c in claims))
+        out = coqc(theorem)
+        if out.returncode:
+            line = int(re.findall(r"^File .*, line (\d+)", out.stderr, re.M)[-1])
+            fail(f"a ledger does not keep or print the sums: {theorem.read_text().splitlines()[line - 1]}")
+    refused = sum(c.endswith("false") for c in claims) - 2 * len(LEDGERS)
+    if refused != 4:
+        fail(f"{refused} releases are refused, want 4")
+    print(f"proofs: {len(LEDGERS)} ledgers keep and print the sums of their charges, by {len(claims)} claims")
 
 
 # --- Mutants ---
@@ -423,6 +495,8 @@ def conjuncts(only):
 match sys.argv[1:]:
     case ["theorems", program, *files]:
         theorems(program, files)
+    case ["ledgers", program]:
+        ledgers(program)
     case ["mutants", program, checker, n, seed, *files]:
         mutants(program, checker, int(n), int(seed), files)
     case ["formats", program, checker, n, seed, *files]:

@@ -2,9 +2,9 @@
 # SPDX-License-Identifier: Apache-2.0
 # Builds proofs/ with Coq, and has coqchk check what was built by itself and list what is assumed, which has to be
 # proofs/axioms.txt: Coq's classical real numbers. Then noisewright-check is extracted, into .deps/proofs, and scripts/proofs.py
-# tries the theorems of the THEOREMS smallest tables among the tests' files, checkers that leave out a condition, and TABLE_MUTANTS
-# tables and TABLE_FORMATS malformed ones of which verify, the Python package and noisewright-check have to say the same. Where
-# there is no Coq it says so and is done.
+# tries the theorems of the THEOREMS smallest tables among the tests' files, ledgers, checkers that leave out a condition, and
+# TABLE_MUTANTS tables and TABLE_FORMATS malformed ones of which verify, the Python package and noisewright-check have to say the
+# same. Where there is no Coq it says so and is done.
 #
 #   proofs.sh PROGRAM
 set -eu
@@ -30,8 +30,10 @@ version=$(coqc --print-version | cut -d' ' -f1)
 if grep -nE '^[[:space:]]*(Axiom|Axioms|Parameter|Parameters|Conjecture|Admitted)\b|\b(admit|Admitted)\b|bypass_check' ./*.v; then
 	fail "a statement is assumed above, want a proof"
 fi
-lines=$(wc -l <Statement.v)
-[ "$lines" -le 120 ] || fail "Statement.v has $lines lines, want at most 120"
+for file in Statement.v Answers.v; do
+	lines=$(wc -l <$file)
+	[ "$lines" -le 120 ] || fail "$file has $lines lines, want at most 120"
+done
 
 # The names in the map of README.md.
 for name in $(sed -n 's/^|.*| \(`[^|]*\) |[^|]*\.v[^|]* |$/\1/p' README.md | grep -o '`[^`]*`' | tr -d '\140'); do
@@ -60,6 +62,7 @@ cd ..
 files=$(grep -l '"noisewright-table"' docs/*.json python/tests/data/files/*.json | xargs ls -S)
 # shellcheck disable=SC2086 # one argument a file
 python3 scripts/proofs.py theorems "$program" $(echo "$files" | tail -n "${THEOREMS:-28}")
+python3 scripts/proofs.py ledgers "$program"
 python3 scripts/proofs.py conjuncts
 
 echo "proofs: noisewright-check"

@@ -66,7 +66,7 @@ func TestParseMechanismErrors(t *testing.T) {
 		"laplace:epsilon=NaN":         "want 0 < epsilon <= 100",
 		"laplace:epsilon=Inf":         "want 0 < epsilon <= 100",
 		"gaussian:sigma=1,delta=0.1":  "want sigma alone",
-		"gaussian:epsilon=1":          "delta = missing",
+		"gaussian:epsilon=1":          "want gaussian:sigma=S or gaussian:epsilon=E,delta=D",
 		"gaussian:sigma=0.01":         "want from 0.05",
 		"discrete-gaussian:sigma=-1":  "want 0 < sigma",
 		"discrete-laplace:epsilon=1,sensitivity=0.5": "want an integer",

@@ -98,12 +98,21 @@ type side struct {
 	}
 }
 
+// unhurried reports whether there is time for what pays in the last digits alone: finer points, which take longer to
+// check, and ties, which may prove wrong.
+func unhurried(o *meet.Options) bool {
+	return o.TimeLimit == 0 || o.TimeLimit >= 2*time.Second
+}
+
 func newDesigner(p dp.Problem, s *meet.Search) (*designer, error) {
 	m, err := newModel(p)
 	if err != nil {
 		return nil, check.Errorf("lp", nil, "%w", err)
 	}
-	m.bits = pointsBits(s.Options.Gap)
+	m.bits = minPointsBits
+	if unhurried(&s.Options) {
+		m.bits = pointsBits(s.Options.Gap)
+	}
 	d := &designer{model: m, Search: *s, proves: p}
 	d.upper.bound, d.lower.bound = upper{m}, &lower{model: m}
 	return d, nil
@@ -464,7 +473,7 @@ func (d *designer) solve(ctx context.Context, s *side, g grid, margin float64) (
 	l := s.bound.layout(g, unit, margin)
 	d.tie(s, &l, g)
 	want := s.bound.effort(d.Aim(), margin)
-	if want.Gap = meet.StallShare * d.Aim(); d.Aim() < fineFrom {
+	if want.Gap = meet.StallShare * d.Aim(); d.Aim() < fineFrom && unhurried(&d.Options) {
 		want.Gap *= fineShare // the last digits take most iterations, where the grid is fine
 	}
 	prog, status, err := l.solve(ctx, &d.Options, g, want)

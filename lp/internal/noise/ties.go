@@ -64,7 +64,7 @@ func (d *designer) tie(s *side, l *layout, g grid) {
 		epsilon = 3   // up to which: beyond, noise is short and chains shorter, and little is tied
 	)
 	l.root, l.fall, s.loose = nil, nil, 0
-	if s.shape == nil || s.free || d.Epsilon > epsilon || !d.endsMatter() || d.Options.Generate || g.edges || l.tail > 0 || len(l.decreasing) > 0 {
+	if s.shape == nil || s.free || !unhurried(&d.Options) || d.Epsilon > epsilon || !d.endsMatter() || d.Options.Generate || g.edges || l.tail > 0 || len(l.decreasing) > 0 {
 		return
 	}
 	coarse := &s.shape.grid
