@@ -337,3 +337,16 @@ def test_add_noise() -> None:
     unproved = nw.load(file("ball-false"), verify=False)
     with pytest.raises((nw.NotPrivateError, nw.FalseClaimError)):
         unproved.add_noise([0.0, 0.0])  # type: ignore[union-attr]
+
+
+def test_what_cells_cover(program: str, tmp_path: Path) -> None:
+    """A sensitivity as wide as the cells: one point too wide where both numbers are rounded before they are added."""
+    texts = []
+    for name, want in (("plane-real", False), ("plane-turned", True)):
+        fields = json.loads(file(name).read_text())
+        grid = fields["grid"]
+        points = grid["cells_per_sensitivity"] * grid["points_per_cell"]
+        fields["privacy"]["sensitivity"] = points * 2.0 ** grid["granularity_exponent"]
+        texts.append(json.dumps(fields).encode())
+        assert (code(lambda: verified(texts[-1])) == 2) is want
+    refused_alike(program, tmp_path, texts)
