@@ -162,7 +162,7 @@ func (p *Plan) record(d *Data) ([]byte, error) {
 		a.MeanError = &e
 	}
 	for _, k := range []Kind{Count, Sum} {
-		if f := p.mechanism.also[k]; f != nil {
+		if f := p.mechanism.also[k]; f != nil && (k == Count || q.Bounds != privateBounds) { // that of a sum depends on bounds that are drawn
 			if a.MeanErrors == nil {
 				a.MeanErrors = map[Kind]float64{}
 			}

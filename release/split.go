@@ -126,7 +126,7 @@ type atDelta struct {
 // wanted is an error and the probability that it is kept; most is 0 for none.
 type wanted struct {
 	most, level float64
-	text        string
+	text, of    string // of is whose it is, among several
 }
 
 func parseWanted(text string) (w wanted, ok bool) {
@@ -159,12 +159,16 @@ func (s *split) validate() error {
 				errs.Bad("error", check.Quoted(check.Shortened(x.Error)), "an error and its probability, such as 2@0.95")
 			}
 		}
-		s.wanted = append(s.wanted, w)
 		name := x.Name
 		if name == "" {
 			name = strconv.Itoa(i + 1)
 		}
-		bad.AddOf(errs.Err(), " of statistic "+check.Shortened(name))
+		of := " of statistic " + check.Shortened(name)
+		bad.AddOf(errs.Err(), of)
+		if len(s.list) > 1 {
+			w.of = of
+		}
+		s.wanted = append(s.wanted, w)
 	}
 	return bad.Err()
 }
@@ -340,7 +344,7 @@ func (s *split) leastEpsilon(ctx context.Context, q Query, w wanted) (float64, e
 			return false, err
 		}
 		if p.mechanism.radius == nil {
-			return false, check.Field("release", "error", w.text, fmt.Sprintf("a weight in its place: of a %s the error depends on the data, and of a count, a sum, a histogram or a quantile it does not", q.Kind))
+			return false, check.Field("release", "error"+w.of, w.text, fmt.Sprintf("a weight in its place: of a %s the error depends on the data, and of a count, a sum, a histogram or a quantile it does not", q.Kind))
 		}
 		r, err := p.mechanism.radius(w.level)
 		return r <= w.most, err
@@ -355,7 +359,7 @@ func (s *split) leastEpsilon(ctx context.Context, q Query, w wanted) (float64, e
 	}
 	if ok, err := keeps(mostEpsilon); err != nil || !ok {
 		if err == nil {
-			err = check.Field("release", "error", w.text, fmt.Sprintf("one that an epsilon up to %d keeps", mostEpsilon))
+			err = check.Field("release", "error"+w.of, w.text, fmt.Sprintf("one that an epsilon up to %d keeps", mostEpsilon))
 		}
 		return 0, err
 	}

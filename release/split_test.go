@@ -310,6 +310,7 @@ func TestSplitRefuses(t *testing.T) {
 		{[]Statistic{{Query: count, Error: "0@0.5"}}, "error of statistic 1 = 0@0.5,"},
 		{[]Statistic{{Query: count, Error: "1@0"}}, "error of statistic 1 = 1@0,"},
 		{[]Statistic{{Query: mean, Error: "1@0.9"}}, "error = 1@0.9, want a weight in its place: of a mean the error depends on the data, and of a count, a sum, a histogram or a quantile it does not"},
+		{[]Statistic{{Query: count}, {Name: "pay", Query: mean, Error: "1@0.9"}}, "error of statistic pay = 1@0.9, want a weight in its place: of a mean"},
 		{[]Statistic{{Query: count, Error: "1e-3@0.999999999999"}}, "error = 1e-3@0.999999999999, want one that an epsilon up to 20 keeps"},
 		{[]Statistic{{Query: Query{Kind: Value, Sensitivity: 1, Neighbors: dp.AddRemove}}}, "kind of statistic 1 = value, want a statistic of the data"},
 		{[]Statistic{{Query: Query{Kind: Histogram, By: "y", Keys: []string{"z"}, Neighbors: dp.AddRemove, Column: "x"}}}, "column = x, want none"},

@@ -301,3 +301,34 @@ func TestVarianceError(t *testing.T) {
 		}
 	}
 }
+
+// TestErrorsWithinFoundBounds: the error of a sum is in the units of its bounds, and those that are drawn are not known before, so
+// none is told; that of the number of rows is the same within any.
+func TestErrorsWithinFoundBounds(t *testing.T) {
+	if testing.Short() {
+		t.Skip("slow")
+	}
+	list := []Statistic{
+		{Query: Query{Kind: Mean, Column: "value", Bounds: privateBounds, Neighbors: dp.AddRemove}},
+		{Query: Query{Kind: Sum, Column: "value", Bounds: privateBounds, Neighbors: dp.AddRemove}},
+		{Query: Query{Kind: Count, Column: "value", Neighbors: dp.AddRemove}},
+	}
+	shares, err := Split(t.Context(), dp.Budget{Epsilon: 2}, false, list, laplaceSource)
+	if err != nil || len(shares.Queries) != 1 {
+		t.Fatalf("%+v, %v", shares, err)
+	}
+	a, err := Release(t.Context(), nil, []float64{1, 2, 3}, shares.Queries[0], laplaceSource)
+	if err != nil {
+		t.Fatal(err)
+	}
+	out, err := shares.Answers([]*Answer{a})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if out[1].MeanError != nil {
+		t.Errorf("a sum within bounds that are drawn has an error of %v", *out[1].MeanError)
+	}
+	if e := out[2].MeanError; e == nil || !(*e > 0.5 && *e < 2) {
+		t.Errorf("the number of rows has an error of %v", e)
+	}
+}

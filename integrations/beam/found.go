@@ -188,16 +188,18 @@ func (f *foundFn) answer(partition string, b bins, lower, upper int) (float64, e
 }
 
 // numbers are those that get noise, and by how much the first of them was divided: a sum by the larger bound, and
-// for a mean the distances from the middle by half of the width.
+// for a mean the distances from the middle by half of the width. That is exact: a float64 of it may be less, of bounds whose ratio is
+// above 2^53, and one row move more than the noise hides.
 func (f *foundFn) numbers(b bins, lower, upper int) (scale float64, numbers [2]*big.Rat) {
-	low, high := 0-powers.Power(powers.Zero-lower), powers.Power(upper-powers.Zero)
+	within := Bounds{Lower: 0 - powers.Power(powers.Zero-lower), Upper: powers.Power(upper - powers.Zero)}
 	rows, total := b.clipped(lower, upper)
 	n := big.NewRat(rows, 1)
-	scale = max(-low, high)
+	by := exact.Rational(max(-within.Lower, within.Upper))
 	if f.What == mean {
-		scale = high/2 - low/2
-		middle := Bounds{Lower: low, Upper: high}.middle()
+		by = within.half()
+		middle := within.middle()
 		total.Sub(total, middle.Mul(middle, n))
 	}
-	return scale, [2]*big.Rat{total.Quo(total, exact.Rational(scale)), n}
+	scale, _ = by.Float64()
+	return scale, [2]*big.Rat{total.Quo(total, by), n}
 }

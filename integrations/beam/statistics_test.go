@@ -273,7 +273,7 @@ func movedBins(t *testing.T, b Bounds, c contribution) (rows, sums float64) {
 	for _, x := range own.List {
 		rows += float64(x.Rows)
 	}
-	for _, ends := range [][2]int{{powers.Zero, powers.Zero + 1}, {powers.Zero - 34, powers.Zero + 33}, {0, powers.Bins - 1}, {powers.Zero - 3, powers.Zero}, {powers.Zero, powers.Zero + 34}} {
+	for _, ends := range [][2]int{{powers.Zero, powers.Zero + 1}, {powers.Zero - 34, powers.Zero + 33}, {0, powers.Bins - 1}, {powers.Zero - 3, powers.Zero}, {powers.Zero, powers.Zero + 34}, {powers.Zero - 1, powers.Bins - 1}} {
 		for _, what := range []string{sum, mean} {
 			f := &foundFn{What: what}
 			_, numbers := f.numbers(own, ends[0], ends[1])
