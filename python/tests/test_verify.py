@@ -79,7 +79,7 @@ def test_file(path: Path) -> None:
         outwards = float_down(exact) if name == "lower_bound" else float_up(exact)
         assert value in (outwards, exact.numerator / exact.denominator), name
         compared += 1
-    assert compared >= 3
+    assert compared >= (2 if path.stem.startswith("ball-") else 3)  # no lower bound is known of balls
     if "worst_shift" in want:
         assert found.worst_shift == want["worst_shift"]  # type: ignore[union-attr]
     stated = json.loads(path.read_text())["certificate"]

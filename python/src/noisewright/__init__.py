@@ -44,6 +44,7 @@ from noisewright.errors import (
     UnprovedError,
     WorkError,
 )
+from noisewright.joint import BallNoise, JointCertificate, PlaneNoise
 from noisewright.kernel import Kernel, KernelCertificate
 from noisewright.learning import Guarantee, Model, Schema, learn
 from noisewright.ledger import Ledger
@@ -87,6 +88,7 @@ from noisewright.workload import Periods, PlanRelease, release_plan, release_ser
 __all__ = [
     "AdditiveKernel",
     "Answer",
+    "BallNoise",
     "BeyondError",
     "Bundle",
     "BundleCertificate",
@@ -104,6 +106,7 @@ __all__ = [
     "FormatError",
     "Guarantee",
     "InvalidError",
+    "JointCertificate",
     "Kernel",
     "KernelCertificate",
     "Ledger",
@@ -117,6 +120,7 @@ __all__ = [
     "PlanAnswers",
     "PlanCertificate",
     "PlanRelease",
+    "PlaneNoise",
     "Privacy",
     "PrivacyWarning",
     "ProgramError",

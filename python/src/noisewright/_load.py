@@ -9,9 +9,11 @@ from typing import Any
 
 from noisewright import (
     _additivefile,
+    _ballfile,
     _bundlefile,
     _countsfile,
     _kernelfile,
+    _planefile,
     _planfile,
     _randomizerfile,
     _strictjson,
@@ -22,13 +24,14 @@ from noisewright.additive import AdditiveKernel
 from noisewright.bundle import Bundle
 from noisewright.counts import Strategy
 from noisewright.errors import Error, FormatError
+from noisewright.joint import BallNoise, PlaneNoise
 from noisewright.kernel import Kernel
 from noisewright.plan import Plan
 from noisewright.randomizer import Randomizer
 from noisewright.subset import SubsetSelection
 from noisewright.table import Table
 
-Made = Table | Kernel | AdditiveKernel | Randomizer | SubsetSelection | Strategy | Plan
+Made = Table | Kernel | AdditiveKernel | Randomizer | SubsetSelection | Strategy | Plan | BallNoise | PlaneNoise
 FORMATS = (
     _tablefile.FORMAT,
     _kernelfile.FORMAT,
@@ -37,6 +40,8 @@ FORMATS = (
     _subsetfile.FORMAT,
     _countsfile.FORMAT,
     _planfile.FORMAT,
+    _ballfile.FORMAT,
+    _planefile.FORMAT,
 )
 
 
@@ -69,6 +74,10 @@ def parse(raw: bytes) -> Made:
             return Strategy(_sized(raw, _countsfile.MAX_SIZE), _countsfile.decode(value))
         case _planfile.FORMAT:
             return Plan(_sized(raw, _planfile.MAX_SIZE), _planfile.decode(value))
+        case _ballfile.FORMAT:
+            return BallNoise(_sized(raw, _ballfile.MAX_SIZE), _ballfile.decode(value))
+        case _planefile.FORMAT:
+            return PlaneNoise(_sized(raw, _planefile.MAX_SIZE), _planefile.decode(value))
         case str(other) if other != _tablefile.FORMAT:
             folder = ", or a bundle's folder" if other == _bundlefile.FORMAT else ""
             raise FormatError(f"format = {other[:60]!r}, want one of {', '.join(map(repr, FORMATS))}{folder}")
@@ -104,7 +113,8 @@ def _bundle(path: str | os.PathLike[str]) -> Bundle:
 
 def load(path: str | os.PathLike[str], *, verify: bool = True, work: int | None = None) -> Made | Bundle:
     """Reads a table, a kernel, an additive kernel, a local randomizer, a subset selection, a strategy for
-    counts, a plan, or the bundle in a directory, and proves what it promises and states; but see Table.claimed_total.
+    counts, a plan, noise on balls or in the plane, or the bundle in a directory, and proves what it promises
+    and states; but see Table.claimed_total.
 
     `work` is the most elementary operations that the check may take, by default as many as the
     program takes some ten seconds for. With verify=False nothing is proved until verify is
