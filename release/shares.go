@@ -49,11 +49,11 @@ func (s *Shares) Answers(released []*Answer) ([]*Answer, error) {
 		n += len(of)
 	}
 	out := make([]*Answer, n)
-	for i, of := range s.Of {
+	for i, a := range released {
+		of := s.Of[i]
 		for _, j := range of {
-			out[j] = released[i]
-			if len(of) > 1 {
-				out[j] = released[i].part(s.kinds[j])
+			if out[j] = a; len(of) > 1 {
+				out[j] = a.part(s.kinds[j])
 			}
 		}
 	}
