@@ -179,3 +179,15 @@ func TestFloor(t *testing.T) {
 		t.Error(floor(0.25), floor(3))
 	}
 }
+
+// TestHardlyAnything: what is left is named, and what is of no use is said to be that.
+func TestHardlyAnything(t *testing.T) {
+	for left, want := range map[float64]string{
+		0: ": nothing is left at", 2e-9: ": nothing is left at", 0x1p-28: ": hardly anything is left, epsilon 3.72529e-09 at",
+		math.Nextafter(2e-4, 0): ": hardly anything is left, epsilon 0.000199999 at", 2e-4: ": left is one of epsilon 0.0002 at", 1: ": left is one of epsilon 1 at",
+	} {
+		if err := (&Exceeded{Terms: Terms{Epsilon: 2}, Left: left}).Error(); !strings.Contains(err, want) {
+			t.Errorf("%v is left: %s, want %s", left, err, want)
+		}
+	}
+}

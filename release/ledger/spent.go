@@ -10,6 +10,7 @@ import (
 	"math/big"
 	"slices"
 	"strconv"
+	"strings"
 
 	"github.com/noisewright/noisewright/account"
 	"github.com/noisewright/noisewright/internal/check"
@@ -111,10 +112,16 @@ type Exceeded struct {
 	Left, LeftDelta float64
 }
 
+// useless is a part of the total that no release is made of.
+const useless = 1e-4
+
 func (e *Exceeded) Error() string {
 	left := "nothing is left"
 	if e.Left > 1e-9*e.Terms.Epsilon { // less is what rounding left
 		left = fmt.Sprintf("left is one of epsilon %.6g", floor(e.Left))
+		if e.Left < useless*e.Terms.Epsilon {
+			left = "hardly anything is left, " + strings.TrimPrefix(left, "left is one of ")
+		}
 	}
 	return fmt.Sprintf("the release would exceed the total of epsilon %v, delta %v: %s at its delta of %.6g", e.Terms.Epsilon, e.Terms.Delta, left, e.LeftDelta)
 }

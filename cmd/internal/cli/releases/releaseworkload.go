@@ -307,6 +307,10 @@ func (o *releaseWorkloadOptions) rows(m *release.Measured, s *plan.Spec, answers
 		}
 		rows = append(rows, shell.Row{"  " + cmp.Or(strings.Join(name, ", "), "all"), fmt.Sprintf("%s, %s to %s, all: %s to %s", value, lower, upper, lowest, highest)})
 	}
+	if n, ok := inAll(answers); ok && s.Workload.Kind == plan.Marginals && !o.nonNegative {
+		value, _, _ := rounded(release.Estimate{Value: n, Lower: answers[0].Lower, Upper: answers[0].Upper})
+		rows = append(rows, shell.Row{"in all cells", value + " by these answers: rows with other values are in none"})
+	}
 	if o.nonNegative {
 		rows = append(rows, shell.Row{"non-negative", "answers below 0 are 0: none is farther from the truth, but they are biased, and sums do not agree with their parts"})
 	}
@@ -318,4 +322,22 @@ func (o *releaseWorkloadOptions) rows(m *release.Measured, s *plan.Spec, answers
 		Mechanism: "plan " + m.PlanHash, NotProtected: m.NotProtected, Ledger: m.Ledger,
 	})
 	return append(rows, about...)
+}
+
+// inAll adds up the answers of the first table, of those over some of the columns.
+func inAll(answers []release.WorkloadAnswer) (sum float64, ok bool) {
+	table := func(a release.WorkloadAnswer) string {
+		var there strings.Builder
+		for _, label := range a.Of {
+			fmt.Fprint(&there, label != "")
+		}
+		return there.String()
+	}
+	for _, a := range answers {
+		if table(a) != table(answers[0]) {
+			return sum, true
+		}
+		sum += a.Value
+	}
+	return sum, len(answers) > 0
 }
