@@ -198,8 +198,8 @@ func InWords(epsilon, delta float64, what string) string {
 	wrong := (1 - delta) / (1 + math.Exp(epsilon)) * (1 - 1e-12) // at least, rounding included
 	for scale := 1e4; scale <= 1e15; scale *= 10 {
 		if n := math.Floor(wrong * scale); n >= 1 {
-			return fmt.Sprintf("who guesses %s with even odds before is right with a probability of at most %v %% after", what, (scale-n)/(scale/100))
+			return fmt.Sprintf("asked %s, who could only toss a coin before is right with a probability of at most %v %% after", what, (scale-n)/(scale/100))
 		}
 	}
-	return fmt.Sprintf("who guesses %s with even odds before may be certain of it after", what)
+	return fmt.Sprintf("asked %s, who could only toss a coin before may be certain after", what)
 }

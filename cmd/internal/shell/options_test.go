@@ -18,16 +18,16 @@ import (
 // is printed is above it by at most a hundredth of a percent, and by at most half of what is left to
 // 100. It is never 100 %.
 func TestInWords(t *testing.T) {
-	printed := regexp.MustCompile(`^who guesses a secret with even odds before is right with a probability of at most ([0-9.]+) % after$`)
+	printed := regexp.MustCompile(`^asked for a secret, who could only toss a coin before is right with a probability of at most ([0-9.]+) % after$`)
 	for _, delta := range []float64{0, 1e-9, 1e-3, 0.1, 0.9, 1 - 0x1p-50} {
 		for epsilon := 0.0; epsilon < 60; epsilon += 0.125 {
-			text := InWords(epsilon, delta, "a secret")
+			text := InWords(epsilon, delta, "for a secret")
 			m := printed.FindStringSubmatch(text)
 			// 1 − right, with 1 − δ exact, and e^ε by a series in rationals.
 			wrong := new(big.Rat).SetFloat64(1 - delta)
 			wrong.Quo(wrong, new(big.Rat).Add(big.NewRat(1, 1), exponential(epsilon)))
 			if m == nil {
-				if most := big.NewRat(1001, 1e18); text != "who guesses a secret with even odds before may be certain of it after" || wrong.Cmp(most) > 0 {
+				if most := big.NewRat(1001, 1e18); text != "asked for a secret, who could only toss a coin before may be certain after" || wrong.Cmp(most) > 0 {
 					t.Errorf("epsilon %g, delta %g: %s, but wrong with a probability of %s", epsilon, delta, text, wrong.FloatString(20))
 				}
 				continue
@@ -47,11 +47,11 @@ func TestInWords(t *testing.T) {
 			}
 		}
 	}
-	if text := InWords(15, 0, "a secret"); !strings.Contains(text, "at most 99.99997 % after") {
+	if text := InWords(15, 0, "for a secret"); !strings.Contains(text, "at most 99.99997 % after") {
 		t.Error(text)
 	}
 	for _, epsilon := range []float64{1000, math.MaxFloat64} {
-		if text := InWords(epsilon, 0, "a secret"); !strings.HasSuffix(text, "may be certain of it after") {
+		if text := InWords(epsilon, 0, "for a secret"); !strings.HasSuffix(text, "may be certain after") {
 			t.Errorf("epsilon %g: %s", epsilon, text)
 		}
 	}
