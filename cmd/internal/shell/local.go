@@ -99,7 +99,7 @@ func (o *Local) ObjectiveOfShares() subset.Objective {
 // UnlessShares adds flags that go with no --categories, if the command takes these.
 func (f *Flags) UnlessShares(o *Local, add func()) {
 	if o.Shares {
-		f.Unless("categories", add)
+		f.when("categories", false, "%s and %s are given, want only one of them: shares of categories take epsilon alone, and keep a delta of 0", add)
 	} else {
 		add()
 	}
