@@ -138,7 +138,7 @@ func TestRangesInErrors(t *testing.T) {
 				path = append(slices.Clone(path), "--allow-delta")
 			}
 			complaint := try(path, arguments, f.Name, "x")
-			for _, other := range []string{"local", "categories=a,b"} { // some go with it only
+			for _, other := range []string{"local", "categories=a,b", "columns=a,b"} { // some go with it only
 				if flag, _, _ := strings.Cut(other, "="); complaint == "" && c.Flags().Lookup(flag) != nil {
 					path = append(slices.Clone(path), "--"+other)
 					complaint = try(path, arguments, f.Name, "x")
