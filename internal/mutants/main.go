@@ -38,7 +38,7 @@ var targets = map[string][]string{
 
 // young are packages that are new, or new in part, whose survivors have not all been gone through: they are tried with
 // -match alone.
-var young = map[string]bool{}
+var young = map[string]bool{"ball": true}
 
 const list = "internal/mutants/argued.txt"
 
