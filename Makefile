@@ -25,6 +25,7 @@ TEST_TIMEOUT ?= 45m
 HIGHS_PACKAGE := github.com/noisewright/noisewright/lp/highs
 LINKS_HIGHS = $(GO) list -test -f '{{range .Deps}}{{if eq . "$(HIGHS_PACKAGE)"}}{{$$.ImportPath}}{{end}}{{end}}' ./... | sed -n 's/\.test$$//p'
 PROGRAM := github.com/noisewright/noisewright/cmd/internal/cli
+RELEASE := github.com/noisewright/noisewright/release
 
 # A nested make must not say these twice: that would be another build for the cache.
 outer_cppflags := $(filter-out -DNOISEWRIGHT_HIGHS_PC=%,$(CGO_CPPFLAGS))
@@ -88,13 +89,15 @@ test-cgo: deps ## of make test: all packages, with HiGHS
 	@echo "test: all packages, with cgo"
 	@$(GO) test -timeout $(TEST_TIMEOUT) ./...
 
+# The slow tests of release, some two minutes, run once, with cgo.
 test-pure: ## of make test: what must pass without cgo
 	@echo "test: all packages build, and the program for js/wasm, without cgo"
 	@CGO_ENABLED=0 $(GO) build ./...
 	@CGO_ENABLED=0 GOOS=js GOARCH=wasm $(GO) build -o /dev/null ./cmd/noisewright
 	@echo "test: what links lp/highs passes without cgo"
 	@list=$$($(LINKS_HIGHS)) && [ -n "$$list" ] && export CGO_ENABLED=0 || exit 1; \
-		$(GO) test -timeout $(TEST_TIMEOUT) $$(printf '%s\n' "$$list" | grep -Fxv $(PROGRAM)); others=$$?; \
+		$(GO) test -timeout $(TEST_TIMEOUT) $$(printf '%s\n' "$$list" | grep -Fxv -e $(PROGRAM) -e $(RELEASE)); others=$$?; \
+		$(GO) test -timeout $(TEST_TIMEOUT) -short $(RELEASE) || others=1; \
 		$(GO) test -timeout $(TEST_TIMEOUT) -run 'TestScripts/^(compare|design|integer|loss)$$' $(PROGRAM) && exit $$others
 
 test-wasm: ## of make test: HiGHS as WebAssembly

@@ -391,7 +391,7 @@ def test_parts_of_a_total(called: str, tmp_path: Path) -> None:
     assert ledger.left() < 1e-3
     with pytest.raises(ExceededError, match=r"take epsilon .* together, and the total is 0.1: .* is missing"):
         nw.release(PEOPLE, *asked, epsilon=0.1)
-    with pytest.raises(InvalidError, match=r"error = 5@0.95, want none of a mean"):
+    with pytest.raises(InvalidError, match=r"error = 5@0.95, want a weight in its place: of a mean"):
         nw.release(PEOPLE, dataclasses.replace(nw.mean(*AGE), error="5@0.95"), epsilon=1, tables=tmp_path / "t")
 
 
