@@ -538,7 +538,7 @@ func (o *releaseOptions) rows(r *release.Answer) []shell.Row {
 	if r.Neighbors == dp.Replace {
 		hidden, guess = "the values of "+unit, "which of two values "+unit+" has"
 	}
-	guarantee := fmt.Sprintf("epsilon %v, delta %v", r.Epsilon, r.Delta)
+	guarantee := fmt.Sprintf("epsilon %s, delta %s", shell.DigitsUp(r.Epsilon), shell.DigitsUp(r.Delta))
 	if r.Releases > 1 {
 		guarantee += fmt.Sprintf(", for %d releases like this one together", r.Releases)
 	}
