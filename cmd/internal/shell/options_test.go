@@ -82,7 +82,7 @@ func TestCaution(t *testing.T) {
 		{dp.Privacy{Epsilon: 10, Delta: math.Nextafter(1e-3, 0)}, ""},
 		{dp.Privacy{Epsilon: math.NaN(), Delta: math.NaN()}, ""}, // reported
 		{dp.Privacy{Epsilon: 1, Delta: 1e-3}, "warning: delta = 0.001 is large: with this probability nothing is promised"},
-		{dp.Privacy{Epsilon: 10.5}, "warning: epsilon = 10.5 promises little: who guesses which of two secrets somebody has"},
+		{dp.Privacy{Epsilon: 10.5}, "warning: epsilon = 10.5 promises little: asked which of two secrets somebody has"},
 	} {
 		var out bytes.Buffer
 		(&Common{Streams: &Streams{Err: &out}}).WarnWeak(c.p.Epsilon, c.p.Delta, 0)
