@@ -458,6 +458,15 @@ func TestLaws(t *testing.T) {
 			t.Fatal(err)
 		}
 		rows := n.Rows()
+		for k, row := range rows {
+			sum := uint64(0) // modulo 2^64
+			for _, w := range row {
+				sum += w
+			}
+			if sum != 0 {
+				t.Fatalf("%+v: the weights of law %d sum to %d more than 2^64", s, k, sum)
+			}
+		}
 		for _, epsilon := range []float64{0, 0.3, 1, 2.5, 6} {
 			s.Epsilon = epsilon
 			want := s.delta(nil)

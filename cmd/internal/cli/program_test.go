@@ -20,6 +20,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/noisewright/noisewright/ball"
 	"github.com/noisewright/noisewright/cmd/internal/scripttest"
 	"github.com/noisewright/noisewright/tables"
 )
@@ -150,6 +151,58 @@ func TestPrivatizeOnAllCores(t *testing.T) {
 	}
 	if !strings.Contains(before[1], "clipped: 15000 of 30000 values") || !strings.Contains(before[2], "row 20001 (line 20002): 4 fields, want 3") {
 		t.Errorf("%q, %q", before[1], before[2])
+	}
+}
+
+// TestPrivatizePointsOnAllCores: each coordinate of a row has its own noise, of the one draw of that row.
+func TestPrivatizePointsOnAllCores(t *testing.T) {
+	if testing.Short() {
+		t.Skip("slow")
+	}
+	const (
+		file = "../../../python/tests/data/files/ball-two.json"
+		rows = 20_000
+	)
+	f, err := os.Open(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	made, err := ball.Decode(f)
+	if err != nil {
+		t.Fatal(err)
+	}
+	spec := made.Spec()
+	reach := math.Ldexp(float64(spec.Radii[len(spec.Radii)-1]+1), spec.StepExponent)
+	var in strings.Builder
+	in.WriteString("y,row,x\n")
+	for i := range rows {
+		fmt.Fprintf(&in, "%d,%d,%d\n", -i*100-7, i, i*100)
+	}
+	for _, cores := range []string{"1", "5"} {
+		t.Setenv("GOMAXPROCS", cores)
+		out, errs, code := run(t, in.String(), "privatize", file, "--columns", "x,y", "--unclipped", "-")
+		if code != 0 {
+			t.Fatal(errs)
+		}
+		i, moved, apart := 0, 0, map[[2]float64]bool{}
+		for line := range strings.Lines(strings.TrimPrefix(out, "y,row,x\n")) {
+			cells := strings.Split(strings.TrimSpace(line), ",")
+			y, errY := strconv.ParseFloat(cells[0], 64)
+			x, errX := strconv.ParseFloat(cells[2], 64)
+			off := [2]float64{x - float64(i*100), y + float64(i*100+7)}
+			if errX != nil || errY != nil || cells[1] != strconv.Itoa(i) || math.Hypot(off[0], off[1]) > 2*reach {
+				t.Fatalf("row %d on %s cores is %q", i, cores, line)
+			}
+			if off[0] != 0 && off[1] != 0 {
+				moved++
+			}
+			apart[off] = true
+			i++
+		}
+		if i != rows || moved < rows*9/10 || len(apart) < rows*9/10 {
+			t.Errorf("%s cores: %d rows, %d moved in both coordinates, %d different noises", cores, i, moved, len(apart))
+		}
 	}
 }
 
