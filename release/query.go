@@ -441,7 +441,7 @@ func (q Query) validateUnbounded(bad *check.List) {
 		_, err := parsePrior(q.Bounds)
 		bad.Add(err)
 	} else {
-		bad.OneOf("bounds", q.Bounds, privateBounds, priorBounds+"MU,SIGMA")
+		bad.OneOf("bounds", q.Bounds, privateBounds, priorBounds+"MU,SIGMA (bounds that are known are lower and upper)")
 	}
 }
 
