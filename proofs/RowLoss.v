@@ -159,11 +159,12 @@ Definition worst_of_nodes (r : randomizer) (claim : Q) : bool :=
   match node_losses r with Some (U, l) => forallb (fun v => at_most v U claim) l | None => false end.
 
 Definition shares_of (r : randomizer) : list Q := match r_shares r with [] => repeat 1%Q (length (r_nodes r)) | s => s end.
-Definition mean_ok (r : randomizer) (claim : Q) : bool :=
-  well_made r &&
-  let s := shares_of r in let S := largest_den s in let s' := integers_of S s in
+(* s are the shares, and s' the same in units of 1/S. *)
+Definition average_ok (r : randomizer) (s : list Q) (S : Z) (s' : list Z) (claim : Q) : bool :=
   (0 <? S) && (length s =? length (r_nodes r))%nat && forallb (fine S) s && (0 <? total s' 0) &&
   match node_losses r with Some (U, l) => at_most (dot l s' 0) (U * total s' 0) claim | None => false end.
+Definition mean_ok (r : randomizer) (claim : Q) : bool :=
+  let s := shares_of r in let S := largest_den s in well_made r && average_ok r s S (integers_of S s) claim.
 
 Local Open Scope R_scope.
 
@@ -335,7 +336,7 @@ Qed.
 
 Theorem mean_sound r claim : mean_ok r claim = true -> averaged_cost r <= Q2R claim.
 Proof.
-  unfold mean_ok. set (s := shares_of r). set (S := largest_den s). rewrite !andb_true_iff. intros [H [[[[HS Hs] HF] HT] HM]].
+  unfold mean_ok, average_ok. set (s := shares_of r). set (S := largest_den s). rewrite !andb_true_iff. intros [H [[[[HS Hs] HF] HT] HM]].
   apply Z.ltb_lt in HS, HT. apply Nat.eqb_eq in Hs. destruct (node_losses r) as [[U l]|] eqn:HL; [|discriminate].
   destruct (node_losses_is r U l H HL) as (HU & Hlen & Hi). set (T := total (integers_of S s) 0) in *.
   set (n := length (r_nodes r)) in *.

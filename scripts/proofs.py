@@ -59,7 +59,7 @@ def holds(program, text, what):
             return None, ""
         out = coqc(theorem)
         # A checker that does not answer true ends with this, and nothing else may.
-        refused = r'The term\s+"eq_refl"\s+has\s+type\s+"true\s+=\s+true"\s+while.*"(private_as|loses_at_most|no_less_than|answers_private_as|biased_as|loses_never_more|loses_on_average)\s'
+        refused = r'The term\s+"eq_refl"\s+has\s+type\s+"true\s+=\s+true"\s+while.*"(private_as|loses_at_most|no_less_than|answers_private_as|biased_as|loses_never_more|loses_on_average|kernel_private_as)\s'
         if code or out.returncode and not (out.returncode == 1 and re.search(refused, out.stderr, re.S)):
             fail(f"{what}: certificate ended with {code}, coqc with {out.returncode}: {out.stderr}")
         return out.returncode == 0, theorem.read_text()
@@ -80,9 +80,11 @@ def false_claims(file, theorem):
             false.append(("worst_loss", f'"{worst}"', f'"{Decimal(worst) * (1 - Decimal(2) ** -13):f}"'))
         else:
             false.append(("worst_loss", f'"{worst}"', f'"{changed(worst, -1)}"'))
-    if "values" in file:
-        # More privacy than there is, and a value for which two answers change places.
-        false.append(("epsilon", json.dumps(file["epsilon"]), json.dumps(file["epsilon"] * 0.999)))
+    if "rows" in file:
+        # More privacy than there is, for values further apart, and a value for which two answers change places.
+        promised = file.get("privacy", file)
+        factors = [("epsilon", 0.999), ("sensitivity", 1.001)]
+        false += [(name, json.dumps(promised[name]), json.dumps(promised[name] * f)) for name, f in factors if name in promised]
         row = file["rows"][0]
         other = row[1:2] + row[:1] + row[2:]
         false.append(("rows", "[" + json.dumps(row, separators=(",", ":")), "[" + json.dumps(other, separators=(",", ":"))))
@@ -428,8 +430,10 @@ CONDITIONS = [
     ("Bound.v", ["at_zero", "slack", "all_above", "bound_ok"], ["Bound"]),
     ("Convex.v", ["slopes_rise", "convex_term", "convex_loss"], ["Convex"]),
     ("Rows.v", ["ascends", "row_ok", "well_made", "rows_close", "private_rows", "near_node", "biased_at_most"], ["Rows"]),
-    ("RowLoss.v", ["fine_ramps", "numbered", "all_nodes", "scale_of", "node_losses", "worst_of_nodes", "mean_ok"], ["RowLoss"]),
+    ("RowLoss.v", ["fine_ramps", "numbered", "all_nodes", "scale_of", "node_losses", "worst_of_nodes", "average_ok", "mean_ok"], ["RowLoss"]),
     ("Chords.v", ["nowhere_negative", "parts_ok", "intervals_ok", "worst_of_reals", "worst_ok"], ["Chords"]),
+    ("Cells.v", ["cells_made", "apart_or_close", "all_pairs", "private_cells"], ["Cells"]),
+    ("CertifyKernel.v", ["kernel_private_as"], ["CertifyKernel"]),
     ("CertifyRandomizer.v", ["answers_private_as", "biased_as", "loses_never_more", "loses_on_average"], ["CertifyRandomizer"]),
     ("Certificate.v", ["private_as", "loses_at_most", "no_less_than"], ["Certificate"]),
 ]

@@ -61,7 +61,7 @@ echo "proofs: $(echo "$modules" | wc -l) files, assumed: classical real numbers"
 cd ..
 files=$(grep -l '"noisewright-table"' docs/*.json python/tests/data/files/*.json | xargs ls -S)
 # shellcheck disable=SC2086 # one argument a file
-python3 scripts/proofs.py theorems "$program" $(echo "$files" | tail -n "${THEOREMS:-28}") $(grep -l '"noisewright-randomizer"' python/tests/data/files/*.json)
+python3 scripts/proofs.py theorems "$program" $(echo "$files" | tail -n "${THEOREMS:-28}") $(grep -lE '"noisewright-(randomizer|kernel)"' python/tests/data/files/*.json)
 python3 scripts/proofs.py ledgers "$program"
 python3 scripts/proofs.py conjuncts
 

@@ -14,6 +14,7 @@ import (
 
 	"github.com/noisewright/noisewright/dp"
 	"github.com/noisewright/noisewright/internal/exact"
+	"github.com/noisewright/noisewright/kernels"
 	"github.com/noisewright/noisewright/local"
 	"github.com/noisewright/noisewright/loss"
 	"github.com/noisewright/noisewright/proof"
@@ -45,7 +46,7 @@ func (c Claim) Text() string {
 // Claims lists the claims of a file. It looks at what they are, not whether they hold: that is for Coq to say, of what
 // Write writes.
 func Claims(m proof.Mechanism) []Claim {
-	const why = "only tables and local randomizers are covered"
+	const why = "only tables, local randomizers and kernels are covered"
 	switch m := m.(type) {
 	case *tables.Table:
 		s := m.Spec()
@@ -53,6 +54,8 @@ func Claims(m proof.Mechanism) []Claim {
 	case *local.Randomizer:
 		s := m.Spec()
 		return randomizerClaims(&s)
+	case *kernels.Kernel:
+		return kernelClaims(m)
 	}
 	return []Claim{{Name: "privacy", Why: why}, {Name: "loss", Why: why}, {Name: "lower bound", Why: why}}
 }

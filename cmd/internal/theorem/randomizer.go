@@ -5,6 +5,7 @@ package theorem
 import (
 	"fmt"
 
+	"github.com/noisewright/noisewright/kernels"
 	"github.com/noisewright/noisewright/local"
 )
 
@@ -55,4 +56,23 @@ func randomizerClaims(s *local.Spec) []Claim {
 		list = append(list, Claim{Name: "answers", Why: "their range and step are not covered", Says: "that all answers are those demanded"})
 	}
 	return covered(list)
+}
+
+// kernelClaims are those of a kernel.
+func kernelClaims(k *kernels.Kernel) []Claim {
+	p, c := k.Privacy(), k.Claims()
+	return []Claim{
+		{
+			Name: "privacy", Theorem: "certify_kernel_privacy", Label: "privacy",
+			Comment: "Each query value has a law of answers, and it is private as promised and claimed: epsilon, delta, sensitivity, delta claimed.",
+			Statement: fmt.Sprintf(`((k_epsilon (the_kernel f) == %s)%%Q /\ (k_delta (the_kernel f) == %s)%%Q /\
+   (k_sensitivity (the_kernel f) == %s)%%Q /\ (claimed_k_delta f == %s)%%Q) /\
+  (forall x, query_of (the_kernel f) x -> answer_law (length (k_nodes (the_kernel f))) (kernel_law (the_kernel f) x)) /\
+  kernel_private (the_kernel f) (%[2]s) /\ kernel_private (the_kernel f) (%[4]s)`,
+				rational(p.Epsilon), rational(p.Delta), rational(p.Sensitivity), decimal(c.Delta)),
+		},
+		{Name: "expected loss", Why: "averages over real values are not covered", Says: "that the expected loss is on average at most " + c.ExpectedLoss},
+		{Name: "largest loss", Why: "losses of kernels are not covered", Says: "that no query value has an expected loss above " + c.MaxLoss},
+		{Name: "lower bound", Why: "lower bounds of kernels are not covered", Says: "that no mechanism has an expected loss below " + c.LowerBound},
+	}
 }

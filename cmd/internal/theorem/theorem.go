@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package theorem writes what Coq is to prove of a table or a local randomizer, by the theories of proofs/.
+// Package theorem writes what Coq is to prove of a table, a local randomizer or a kernel, by the theories of proofs/.
 package theorem
 
 import (
@@ -16,6 +16,7 @@ import (
 
 	"github.com/noisewright/noisewright/internal/check"
 	"github.com/noisewright/noisewright/internal/exact"
+	"github.com/noisewright/noisewright/kernels"
 	"github.com/noisewright/noisewright/local"
 	"github.com/noisewright/noisewright/proof"
 	"github.com/noisewright/noisewright/tables"
@@ -44,12 +45,16 @@ var (
 		Theories: "Statement Losses Json Certificate Randomizers DecodeRandomizer CertifyRandomizer",
 		Decode:   "decode_randomizer", Record: "randomizer_file",
 	}
+	kernelForm = form{
+		What: "kernel", Words: "proofs/Randomizers.v", Theories: "Statement Json Certificate Randomizers CertifyKernel",
+		Decode: "decode_kernel", Record: "kernel_file",
+	}
 )
 
 // pieceBytes is how long the literals are in which a file is written: Coq takes time and stack for long ones.
 const pieceBytes = 2000
 
-// Write writes, as a file of Coq, the theorems of proofs/ about a table or randomizer file of the given name, whose bytes it
+// Write writes, as a file of Coq, the theorems of proofs/ about a table, randomizer or kernel file of the given name, whose bytes it
 // contains. Coq decodes them again and decides: what is written here proves nothing by itself. Claims that no theorem is
 // about are named in it as not machine-checked.
 func Write(w io.Writer, name string, file []byte) error {
@@ -63,9 +68,13 @@ func Write(w io.Writer, name string, file []byte) error {
 	if bytes.ContainsFunc(file, func(r rune) bool { return r > unicode.MaxASCII }) {
 		return check.Field("theorem", "file", name, "one without characters beyond ASCII, for a theorem")
 	}
-	x.form = tableForm
-	if _, ok := m.(*local.Randomizer); ok {
+	switch m.(type) {
+	case *local.Randomizer:
 		x.form = randomizerForm
+	case *kernels.Kernel:
+		x.form = kernelForm
+	default:
+		x.form = tableForm
 	}
 	x.Claims = Claims(m)
 	for piece := range slices.Chunk(file, pieceBytes) {
@@ -75,10 +84,13 @@ func Write(w io.Writer, name string, file []byte) error {
 	return template.Must(template.New("").Parse(theorems)).Execute(w, x)
 }
 
-// decode reads a randomizer if the file says that it is one, and else a table.
+// decode reads a randomizer or a kernel if the file says that it is one, and else a table.
 func decode(file []byte) (proof.Mechanism, error) {
-	if (*local.Randomizer)(nil).Form().Recognize(file) {
+	switch {
+	case (*local.Randomizer)(nil).Form().Recognize(file):
 		return local.Decode(bytes.NewReader(file))
+	case (*kernels.Kernel)(nil).Form().Recognize(file):
+		return kernels.Decode(bytes.NewReader(file))
 	}
 	return tables.Decode(bytes.NewReader(file))
 }

@@ -11,9 +11,9 @@ import (
 	"testing"
 
 	"github.com/noisewright/noisewright/dp"
-	"github.com/noisewright/noisewright/kernels"
 	"github.com/noisewright/noisewright/local"
 	"github.com/noisewright/noisewright/loss"
+	"github.com/noisewright/noisewright/subset"
 	"github.com/noisewright/noisewright/tables"
 )
 
@@ -150,6 +150,7 @@ func TestTheoremsAreThere(t *testing.T) {
 		{"../../../docs/example-table.json", "Certificate.v", []string{"privacy", "expected loss", "lower bound"}},
 		{files + "local-integer.json", "CertifyRandomizer.v", []string{"privacy", "mean loss", "largest loss", "bias"}},
 		{files + "local-worst.json", "CertifyRandomizer.v", []string{"privacy", "largest loss", "bias"}},
+		{files + "kernel.json", "CertifyKernel.v", []string{"privacy"}},
 		{files + "categories.json", "CertifyRandomizer.v", []string{"privacy", "mean loss", "largest loss"}},
 	} {
 		t.Run(test.file, func(t *testing.T) {
@@ -227,9 +228,9 @@ func TestClaimsOfRandomizers(t *testing.T) {
 
 // TestClaimsOfOtherForms: nothing is left out in silence.
 func TestClaimsOfOtherForms(t *testing.T) {
-	for _, c := range Claims((*kernels.Kernel)(nil)) {
-		if c.Theorem != "" || c.Text() != c.Name+": not machine-checked: only tables and local randomizers are covered" {
-			t.Errorf("%q of a kernel, want that it is not machine-checked", c.Text())
+	for _, c := range Claims((*subset.Selection)(nil)) {
+		if c.Theorem != "" || c.Text() != c.Name+": not machine-checked: only tables, local randomizers and kernels are covered" {
+			t.Errorf("%q of a subset selection, want that it is not machine-checked", c.Text())
 		}
 	}
 	s := decoded(t, "../../../python/tests/data/files/lattice-total.json").Spec()
