@@ -11,7 +11,9 @@ let read name =
   let channel = open_in_bin name in
   Fun.protect ~finally:(fun () -> close_in channel) (fun () -> really_input_string channel (in_channel_length channel))
 
-let bytes_of s = List.of_seq (String.to_seq s)
+let bytes_of s =
+  let rec from i l = if i < 0 then l else from (i - 1) (s.[i] :: l) in
+  from (String.length s - 1) []
 
 (* The exit codes of noisewright verify. *)
 let verdict seconds name =
