@@ -10,15 +10,15 @@ import (
 	"github.com/noisewright/noisewright/lp/internal/meet"
 )
 
-// finish goes on beyond the gap that was asked for as long as that costs next to nothing: a design would otherwise end
-// anywhere below it.
+// finish goes on beyond the gap that was asked for, if that is no small one, as long as it costs next to nothing: a design
+// would otherwise end anywhere below it.
 func (d *designer) finish(ctx context.Context) error {
 	const (
 		most  = 6e6 // multiplications of an iteration of all its programs: some 0.1 s
 		share = 0.3 // of the time that there is, which may be gone before
 	)
 	late := d.Options.TimeLimit > 0 && float64(d.Left()) < (1-share)*float64(d.Options.TimeLimit)
-	if late || !unhurried(&d.Options) || d.Options.Generate || d.points > 0 || !d.endsMatter() {
+	if late || d.Options.Gap < fineFrom || !unhurried(&d.Options) || d.Options.Generate || d.points > 0 || !d.endsMatter() {
 		return nil
 	}
 	asked := d.Options.Gap
