@@ -5,6 +5,7 @@ package noise
 import (
 	"context"
 	"errors"
+	"time"
 
 	"github.com/noisewright/noisewright/internal/check"
 	"github.com/noisewright/noisewright/lp/internal/meet"
@@ -16,9 +17,11 @@ func (d *designer) finish(ctx context.Context) error {
 	const (
 		most  = 6e6 // multiplications of an iteration of all its programs: some 0.1 s
 		share = 0.3 // of the time that there is, which may be gone before
+		least = 2 * time.Second
 	)
-	late := d.Options.TimeLimit > 0 && float64(d.Left()) < (1-share)*float64(d.Options.TimeLimit)
-	if late || d.Options.Gap < fineFrom || !unhurried(&d.Options) || d.Options.Generate || d.points > 0 || !d.endsMatter() {
+	limit := d.Options.TimeLimit
+	late := limit > 0 && (limit < least || float64(d.Left()) < (1-share)*float64(limit))
+	if late || d.Options.Gap < fineFrom || d.Options.Generate || d.points > 0 || !d.endsMatter() {
 		return nil
 	}
 	asked := d.Options.Gap
