@@ -41,14 +41,15 @@ Proof.
 Qed.
 
 (* The largest expected loss of a value; and no larger than is promised. *)
+Definition most (f : randomizer_file) (claimed : Q) : Q := match cap f with Some c => smaller c claimed | None => claimed end.
 Definition loses_never_more (o : option randomizer_file) (claimed : Q) : bool := of_file o (fun f =>
-  worst_ok (the_randomizer f) (match cap f with Some c => smaller c claimed | None => claimed end)).
+  worst_ok (the_randomizer f) (most f claimed)).
 
 Theorem certify_randomizer_worst o claimed : loses_never_more o claimed = true -> exists f, o = Some f /\
   forall x, value_of (the_randomizer f) x -> expected_cost (the_randomizer f) x <= Q2R claimed /\
   (forall c, cap f = Some c -> expected_cost (the_randomizer f) x <= Q2R c).
 Proof.
-  destruct o as [f|]; [|discriminate]. cbn [loses_never_more of_file]. intros H. exists f. split; [reflexivity|]. intros x Hx.
+  destruct o as [f|]; [|discriminate]. cbn [loses_never_more of_file]. unfold most. intros H. exists f. split; [reflexivity|]. intros x Hx.
   pose proof (worst_sound _ _ H x Hx) as HW. destruct (cap f) as [c|]; [|split; [exact HW | discriminate]].
   destruct (smaller_le c claimed) as [H1 H2]. split; [lra|]. intros c' E. injection E as <-. lra.
 Qed.
