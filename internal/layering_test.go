@@ -71,6 +71,7 @@ var arrows = map[string][]string{
 	"lp/internal/meet":            {"internal/solver", "proof", "tables", "dp", "internal/check"},
 	"lp/internal/noise":           {"lp/internal/engine", "lp/internal/engine/cuts", "lp/internal/meet", "lp/internal/noise/staircase", "internal/solver", "proof", "tables", "tables/shapes", "dp", "loss", "internal/exact", "internal/check"},
 	"lp/internal/noise/staircase": {"loss"},
+	"lp/internal/problems":        {"lp/internal/meet", "lp/internal/noise", "dp", "loss"}, // for tests
 	"lp/internal/kernel":          {"lp/internal/engine", "lp/internal/engine/cuts", "lp/internal/meet", "lp/internal/noise", "internal/solver", "tables", "kernels", "dp", "loss", "internal/exact", "internal/check"},
 	"lp/internal/cells":           {"lp/internal/engine", "lp/internal/engine/cuts", "lp/internal/meet", "lp/internal/noise", "internal/solver", "proof", "cells", "dp", "loss", "internal/exact", "internal/check"},
 	"lp/internal/local":           {"lp/internal/engine", "lp/internal/engine/cuts", "lp/internal/engine/ratio", "lp/internal/meet", "internal/solver", "proof", "local", "loss", "internal/exact", "internal/check"},
@@ -177,7 +178,6 @@ var arrows = map[string][]string{
 	"internal/newform":    {"internal/formfile", "proof", "dp", "loss", "internal/exact", "internal/check", "internal/strictjson", "gonum.org/v1/gonum/floats", "gonum.org/v1/gonum/stat/combin"}, // for tests
 	"internal/keyed":      {},
 	"internal/mutants":    {},
-	"internal/problems":   {},
 	"internal/exact":      {},
 	"internal/matrix":     {"golang.org/x/sys/cpu"},
 	"internal/quadrature": {"internal/exact"},
