@@ -27,7 +27,7 @@ type balls struct {
 func newBalls(ctx context.Context, b base) (Noise, error) {
 	v, err := lp.DesignBall(ctx, ball.Problem{
 		Dimension: b.body.Coordinates, Loss: loss.L2,
-		Privacy: dp.Privacy{Epsilon: b.promise.Epsilon, Delta: b.promise.Delta, Sensitivity: b.body.diameter()},
+		Privacy: dp.Privacy{Epsilon: min(b.promise.Epsilon, lp.Limits.Epsilon.Max), Delta: b.promise.Delta, Sensitivity: b.body.diameter()},
 	})
 	if err != nil {
 		return nil, check.Errorf("encoder", nil, "%w", err)

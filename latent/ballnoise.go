@@ -23,7 +23,7 @@ func (r *Result) balls(ctx context.Context, design func(context.Context, ball.Pr
 	for z := ball.MinDimension; z <= min(ball.MaxDimension, len(r.Lambda)); z++ {
 		v, err := design(ctx, ball.Problem{
 			Dimension: z, Loss: loss.L2,
-			Privacy: dp.Privacy{Epsilon: r.problem.Epsilon, Delta: r.problem.Delta, Sensitivity: 1},
+			Privacy: dp.Privacy{Epsilon: min(r.problem.Epsilon, mostDesignEpsilon), Delta: r.problem.Delta, Sensitivity: 1},
 		})
 		if err != nil {
 			return nil, err
