@@ -164,7 +164,7 @@ func (v *Verified) NewDeterministicPrivatizer(seed [32]byte, o sampler.Options) 
 // newPrivatizer makes one whose noise k, or joint noise as number 0, is drawn by these options.
 func newPrivatizer(v *Verified, options func(k int) sampler.Options) (*Privatizer, error) {
 	if v != nil && v.bundle != nil && v.bundle.spec.Ball != nil && options(0).ConstantTime {
-		return nil, check.Field("bundle", "constant time", "noise on balls", "another noise: the time of a draw depends on what is drawn")
+		return nil, check.Field("bundle", "constant time", true, "false for noise of a vector, the time of which depends on what is drawn")
 	}
 	return privatizerOf(v,
 		func(k int) (sampler.Sampler, error) { return sampler.New(v.laws[k], options(k)) },
