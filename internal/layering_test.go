@@ -151,7 +151,7 @@ var arrows = map[string][]string{
 	},
 	"cmd/internal/cli/vectors": {
 		"cmd/internal/shell", "latent", "latent/bundle", "encoder", "cmd/internal/encoders", "cmd/internal/encoders/taskaware", "cmd/internal/encoders/vlm", "cmd/internal/encoders/minimax", "cmd/internal/encoders/attack", "cmd/internal/encoders/decision",
-		"lp", "local", "sampler", "noise", "proof", "dp", "loss", "internal/csvfile", "internal/exact", "internal/check",
+		"lp", "ball", "local", "sampler", "noise", "proof", "dp", "loss", "internal/csvfile", "internal/exact", "internal/check",
 		"github.com/spf13/cobra", "github.com/spf13/pflag", "gonum.org/v1/gonum/mat", "gonum.org/v1/gonum/stat/distuv",
 	},
 	"cmd/internal/shell": {

@@ -202,7 +202,8 @@ def test_joint_noise_is_exported(balls: Any, tmp_path: Path) -> None:
     noise.export(
         tmp_path / "net", {"epsilon": 9, "delta": 0.01}, encoder=encoder, decoder=decoder, classes=["a", "b", "c"]
     )
-    plain, net = noisewright.load(tmp_path / "plain"), noisewright.load(tmp_path / "net")
+    plain: Any = noisewright.load(tmp_path / "plain")
+    net: Any = noisewright.load(tmp_path / "net")
     assert plain.promise == (8, 0.0001) and net.promise == (9, 0.01)
     assert (plain.domain, plain.composition, plain.features) == ("ball", "ball", ["u1", "u2"])
     x = torch.randn(50, 4)

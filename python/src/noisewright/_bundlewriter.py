@@ -112,7 +112,8 @@ def write_bundle(path: str | os.PathLike[str], content: Content) -> None:
             np.save(work / f"{name}.npy", np.ascontiguousarray(array, dtype="<f8"))
         laws = work / ("balls" if content.ball else "tables")
         laws.mkdir()
-        for k, law in enumerate([content.ball] if content.ball else content.tables):
+        made: Sequence[Table | BallNoise] = [content.ball] if content.ball else content.tables
+        for k, law in enumerate(made):
             (laws / f"{k:02d}.json").write_bytes(law.source)
         load(work)  # which proves the promise
         work.chmod(0o777 & ~_umask())

@@ -254,7 +254,8 @@ class JointNoise(_Noise):
         norm = torch.linalg.vector_norm(encoding, dim=-1, keepdim=True)
         noise = self.noise._answers(np.zeros(tuple(encoding.shape)), _training_words)
         noisy = torch.from_numpy(noise).to(encoding.device, encoding.dtype)
-        return encoding * (clip / norm.clamp(min=clip)) + noisy
+        clipped: Tensor = encoding * (clip / norm.clamp(min=clip))
+        return clipped + noisy
 
     def release(self, encoding: Tensor) -> Tensor:
         """Private encodings (…, Z), which may leave the device: noise of the system's randomness, drawn anew at
