@@ -12,7 +12,7 @@ import random
 from collections.abc import Callable
 from fractions import Fraction
 from itertools import product
-from math import nextafter
+from math import floor, nextafter
 from pathlib import Path
 from typing import Any
 
@@ -290,18 +290,17 @@ def with_dual(dimension: int, loss: str, parts: int = 3) -> dict[str, Any]:
     """Noise with multipliers near 0, where nothing is lost, and a few more: knots in 1000ths of the sensitivity."""
     fields: dict[str, Any] = json.loads(file("ball-two").read_text())
     fields.update(dimension=dimension, loss={"name": loss})
-    fields["privacy"].update(delta=0.999)
+    fields["privacy"].update(delta=0.75)
     unit = int(Fraction(fields["privacy"]["sensitivity"]) / Fraction(2) ** fields["step_exponent"]) // 1000
-    most = -40 + (int(loss[1]) * math.frexp(fields["privacy"]["sensitivity"])[1])
     near = {"knot": 0, "first": 2, "multipliers": [str(1 << 34)] * 5}
     far = {"knot": 4, "first": 5, "multipliers": ["12345", "0", "1"]}
     fields["certificate"]["dual"] = {
-        "exponent": most,
+        "exponent": -40,
         "parts": parts,
         "radii": [unit * r for r in (0, 200, 512, 700, 1100, 2000, 2450, 2600, 3430)],
         "shifts": [{"length": 512 * unit, "rows": [far]}, {"length": 1000 * unit, "rows": [near, far]}],
     }
-    fields["certificate"].update(delta="0.999", expected_loss="1000000", lower_bound="0")
+    fields["certificate"].update(delta="0.75", expected_loss="1000000", lower_bound="0")
     return fields
 
 

@@ -8,7 +8,6 @@ import (
 	"slices"
 
 	"github.com/noisewright/noisewright/ball"
-	"github.com/noisewright/noisewright/internal/exact"
 	"github.com/noisewright/noisewright/internal/solver"
 	"github.com/noisewright/noisewright/lp/internal/engine/cuts"
 	"github.com/noisewright/noisewright/lp/internal/engine/interior"
@@ -355,8 +354,7 @@ func (b *lowers) between(i int, x, y float64, own, next []rows, first, second []
 
 // dual returns the best multipliers in steps and whole numbers.
 func (b *lowers) dual() *ball.Dual {
-	steps := exact.Rational(b.spec.Sensitivity)
-	reach, _ := steps.Quo(steps, exact.PowerOfTwo(b.spec.StepExponent)).Float64()
+	reach := math.Ldexp(b.spec.Sensitivity, -b.spec.StepExponent)
 	most := 0.0
 	for _, y := range b.best {
 		for _, row := range y {

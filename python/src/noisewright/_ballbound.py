@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 from fractions import Fraction
+from itertools import pairwise
 from math import isqrt
 
 from noisewright._claims import MAX_EXPONENT, MAX_MULTIPLIERS, want
@@ -51,7 +52,7 @@ def check_dual(dual: Fields, dimension: int, power: float, steps: Fraction) -> N
     radii, longest = dual["radii"], floor(steps)
     n = len(radii)
     want(2 <= n <= _MAX_KNOTS and radii[0] == 0, "dual.radii", "such", f"2 to {_MAX_KNOTS} numbers of steps from 0")
-    ascends = all(a < b for a, b in zip(radii, radii[1:], strict=False)) and radii[-1] <= _MAX_RADIUS
+    ascends = all(a < b for a, b in pairwise(radii)) and radii[-1] <= _MAX_RADIUS
     want(ascends, "dual.radii", "such", f"ascending numbers of steps to {_MAX_RADIUS}")
     before = price = count = 0
     for shift in dual["shifts"]:
@@ -85,9 +86,7 @@ class _Shift:
         squares = [r * r for r in radii]
         self.bend = []
         for row in self.gain:
-            slopes = [
-                ((row[j + 1] - row[j]) << _SLOPE_BITS) // (squares[j + 1] - squares[j]) for j in range(n - 1)
-            ]
+            slopes = [((row[j + 1] - row[j]) << _SLOPE_BITS) // (squares[j + 1] - squares[j]) for j in range(n - 1)]
             self.bend.append([b - a for a, b in zip((0, *slopes), (*slopes, 0), strict=True)])
 
 
@@ -132,10 +131,10 @@ def _inside(dimension: int, pi: int, r: int, s: int, x: int) -> tuple[Bounds, Bo
         low, high = pi - high, pi + 4 - low
     root = isqrt(square << 2 * _MEAN_BITS)
     ends = sorted((c * low, c * high))
-    g = max(0, root - ends[1]), root + 1 - ends[0]
+    least, most = max(0, root - ends[1]), root + 1 - ends[0]
     return (
         ((low << _MEAN_BITS) // (pi + 4), min(_ONE, div_up(high << _MEAN_BITS, pi))),
-        ((g[0] << _MEAN_BITS) // (pi + 4), div_up(g[1] << _MEAN_BITS, pi)),
+        ((least << _MEAN_BITS) // (pi + 4), div_up(most << _MEAN_BITS, pi)),
     )
 
 
@@ -155,7 +154,7 @@ def lower_bound(
     def look(r: int) -> list[_View]:
         return [_View(dimension, pi, r, shift.length, radii) for shift in shifts]
 
-    least = (radii[-1] * step) ** int(power)
+    least = Fraction(radii[-1] * step) ** int(power)
     first = look(0)
     for i in range(n - 1):
         width = radii[i + 1] - radii[i]
@@ -165,7 +164,7 @@ def lower_bound(
                 second = look(y)
                 least = min(least, _between(i, x, y, radii, shifts, (first, second), int(power), step, unit))
                 first = second
-    return max(Fraction(0), least - sum(shift.price for shift in shifts) * unit * Fraction(delta))
+    return max(Fraction(0), least - sum(s.price for s in shifts) * unit * Fraction(delta))
 
 
 def _between(

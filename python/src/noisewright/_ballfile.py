@@ -84,7 +84,17 @@ def decode(value: Any) -> Spec:
     want(len(weights) == len(radii), "weights", f"{len(weights)} weights", f"{len(radii)}, one for each radius")
     want(all(weights) and sum(weights) == 1 << 64, "weights", "such", "numbers above 0 with the sum 2^64")
     name = fields["loss"]["name"]
-    s = Spec(d, privacy(fields["privacy"]), name, _power(name), e, radii, weights, fields["certificate"], fields["certificate"].get("dual"))
+    s = Spec(
+        d,
+        privacy(fields["privacy"]),
+        name,
+        _power(name),
+        e,
+        radii,
+        weights,
+        fields["certificate"],
+        fields["certificate"].get("dual"),
+    )
     want(s.reach < 1 << 31, "step_exponent", e, "one with a sensitivity of less than 2^31 steps")
     if s.dual is not None:
         check_dual(s.dual, d, s.power, Fraction(s.privacy.sensitivity) / power_of_two(e))

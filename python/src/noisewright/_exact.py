@@ -299,9 +299,10 @@ _ANGLE_GUARD = 14 + _ANGLE_HALVINGS
 def angle_down(c: int, square: int, r: int, bits: int) -> int:
     """M with M·2^-bits <= θ <= (M+2)·2^-bits for the angle θ <= π/2 of the cosine c/r and the sine √square/r.
 
-    The angle of tan(θ/2) = sin θ/(1 + cos θ) is halved again and again, then Leibniz's series summed. In units of the last
-    place, roots and quotients leave the tangent off by at most 5/2, as each halving leaves half of what came before; a
-    term of the series by 2, of less than 128: the sum by less than 2^9, the angle by 2^15, of 2^18 that half a place is.
+    The angle of tan(θ/2) = sin θ/(1 + cos θ) is halved again and again, then Leibniz's series summed. In units of the
+    last place, roots and quotients leave the tangent off by at most 5/2, as each halving leaves half of what came
+    before; a term of the series by 2, of less than 128: the sum by less than 2^9, the angle by 2^15, of 2^18 that
+    half a place is.
     """
     places = bits + _ANGLE_GUARD
     one = 1 << places
