@@ -79,9 +79,8 @@ var arrows = map[string][]string{
 	"lp/internal/counts":          {"counts", "internal/exact", "internal/check", "gonum.org/v1/gonum/mat"},
 	"lp/internal/engine":          {"lp/internal/engine/cuts", "lp/internal/engine/interior", "lp/internal/meet", "internal/solver", "internal/check"},
 	"lp/internal/engine/cuts":     {"internal/solver", "internal/check"},
-	"lp/internal/engine/interior": {"lp/internal/engine/cholesky", "lp/internal/engine/cuts", "internal/solver", "golang.org/x/sys/cpu"},
+	"lp/internal/engine/interior": {"internal/matrix", "lp/internal/engine/cuts", "internal/solver", "golang.org/x/sys/cpu"},
 	"lp/internal/engine/ratio":    {},
-	"lp/internal/engine/cholesky": {"golang.org/x/sys/cpu"},
 	"lp/highs":                    {"internal/solver", "internal/check", "github.com/tetratelabs/wazero", "golang.org/x/sys"},
 
 	// Several releases, and vectors.
@@ -131,7 +130,7 @@ var arrows = map[string][]string{
 		"gonum.org/v1/gonum/blas", "gonum.org/v1/gonum/floats",
 	},
 	"cmd/internal/encoders/internal/checkpoint": {"internal/files", "internal/strictjson", "internal/check"},
-	"cmd/internal/encoders/internal/dense":      {"latent/bundle", "internal/check", "gonum.org/v1/gonum/blas", "gonum.org/v1/gonum/floats"},
+	"cmd/internal/encoders/internal/dense":      {"latent/bundle", "internal/matrix", "internal/check", "gonum.org/v1/gonum/blas", "gonum.org/v1/gonum/floats"},
 	"cmd/internal/encoders/internal/dpsgd":      {"account", "sampler", "tables", "internal/check"},
 	"cmd/internal/encoders/internal/regress": {
 		"cmd/internal/encoders/internal/dense", "internal/check",
@@ -180,6 +179,7 @@ var arrows = map[string][]string{
 	"internal/mutants":    {},
 	"internal/problems":   {},
 	"internal/exact":      {},
+	"internal/matrix":     {"golang.org/x/sys/cpu"},
 	"internal/quadrature": {"internal/exact"},
 	"internal/solver":     {}, // what lp asks of an LP solver
 	"internal/strictjson": {"internal/check"},

@@ -275,9 +275,8 @@ Definition known : list text :=
   ["format"; "version"; "privacy"; "loss"; "grid"; "weights"; "atom"; "certificate"; "query"; "total"; "constraints"; "tail_ratio"]%text.
 (* The fields that the reader knows; others are skipped if the list "optional", before them, has their names. *)
 Definition name_ok (s : list byte) : bool :=
-  let small_letter b := within 97 122 (code b) in
-  within 1 64 (Z.of_nat (length s)) && forallb (fun b => small_letter b || is_digit b || on "_"%byte b) s &&
-  small_letter (hd x00 s) && negb (same s (bytes_of "optional")).
+  within 1 64 (Z.of_nat (length s)) && forallb (fun b => is_small_letter b || is_digit b || on "_"%byte b) s &&
+  is_small_letter (hd x00 s) && negb (same s (bytes_of "optional")).
 Fixpoint outermost (o : fields) (skipped : option (list (list byte))) (acc : fields) : option fields :=
   match o with
   | [] => Some (rev' acc)

@@ -14,6 +14,7 @@ import (
 	"math"
 	"os"
 	"os/exec"
+	"path/filepath"
 	"slices"
 	"strconv"
 	"strings"
@@ -30,6 +31,7 @@ var (
 	limit   = flag.Duration("time-limit", 5*time.Second, "of each design")
 	all     = flag.Bool("all", false, "print every problem, not only those that miss")
 	record  = flag.String("o", "", "a CSV file for all results")
+	files   = flag.String("tables", "", "a directory for the table files, each named by the number of its problem")
 	picture = flag.String("map", "", "an SVG file for the map of all results over epsilon and the losses")
 	most    = flag.Int("misses", math.MaxInt, "how many may miss the gap")
 )
@@ -112,6 +114,9 @@ type result struct {
 
 func design(p problem) (r result, err error) {
 	args := append([]string{"design", "--json", "--gap", fmt.Sprint(*gap), "--time-limit", limit.String()}, p.Args...)
+	if *files != "" {
+		args = append(args, "-o", filepath.Join(*files, fmt.Sprintf("%d.json", p.ID)))
+	}
 	cmd := exec.Command(*program, args...) //nolint:gosec // the program that the flag names
 	said := new(strings.Builder)
 	cmd.Stderr = said

@@ -51,7 +51,7 @@ func TestRun(t *testing.T) {
 	}
 	dir := t.TempDir()
 	script := filepath.Join(dir, "answers")
-	text := "#!/bin/sh\ncase \"$*\" in *l2*) echo '{\"gap\":0.01,\"seconds\":1}'; exit 4;; *lp:3*) echo '{\"gap\":null}'; exit 4;; esac\necho '{\"gap\":1e-4}'\n"
+	text := "#!/bin/sh\nfor table; do :; done; : >\"$table\"\ncase \"$*\" in *l2*) echo '{\"gap\":0.01,\"seconds\":1}'; exit 4;; *lp:3*) echo '{\"gap\":null}'; exit 4;; esac\necho '{\"gap\":1e-4}'\n"
 	if err := os.WriteFile(script, []byte(text), 0o755); err != nil {
 		t.Fatal(err)
 	}
@@ -61,8 +61,8 @@ func TestRun(t *testing.T) {
 		t.Fatal(err)
 	}
 	*program, *file, *only, *record = script, list, "3,5,6", filepath.Join(dir, "all.csv")
-	*picture = filepath.Join(dir, "map.svg")
-	defer func() { *only, *most = "", 300 }()
+	*picture, *files = filepath.Join(dir, "map.svg"), dir
+	defer func() { *only, *most, *files = "", 300, "" }()
 	var out strings.Builder
 	if err := run(&out); err != nil {
 		t.Fatal(err)
@@ -86,6 +86,9 @@ func TestRun(t *testing.T) {
 	}
 	if err := xml.Unmarshal(drawing, new(struct{})); err != nil {
 		t.Error(err)
+	}
+	if tables, err := filepath.Glob(filepath.Join(dir, "[356].json")); err != nil || len(tables) != 3 {
+		t.Errorf("tables %v, %v, want those of the three problems", tables, err)
 	}
 	*most = 1
 	if err := run(&out); err == nil || !strings.Contains(err.Error(), "2 of 3 problems miss") {

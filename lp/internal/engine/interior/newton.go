@@ -74,7 +74,7 @@ func (s *state) build(ctx context.Context) bool {
 	return true
 }
 
-// whole returns a vector with what is beyond its end, the zeros that package cholesky needs.
+// whole returns a vector with what is beyond its end, the zeros that package matrix needs.
 func whole(x []float64) []float64 { return x[:cap(x)] }
 
 // regular is added to the unit diagonal of the scaled matrix: some ten times the rounding

@@ -5,7 +5,7 @@ package interior
 import (
 	"math"
 
-	"github.com/noisewright/noisewright/lp/internal/engine/cholesky"
+	"github.com/noisewright/noisewright/internal/matrix"
 )
 
 // state is a point of the interior, and a direction from it, with the names of newton.go.
@@ -32,9 +32,9 @@ type state struct {
 	dearest        float64 // at least what any masses cost
 
 	h, root                  []float64
-	bands                    *cholesky.Panels // B/√h, a row for each mass
+	bands                    *matrix.Panels // B/√h, a row for each mass
 	band                     []float64
-	matrix                   *cholesky.Matrix
+	matrix                   *matrix.Matrix
 	diagonal                 []float64
 	border                   [][]float64 // M⁻¹Aᵀ, for each equation
 	offset                   []int32     // by term: the element of the matrix that is its own
@@ -59,7 +59,7 @@ func newState(p *Program) *state {
 	vectors(terms, &s.s, &s.t, &s.y, &s.w, &s.ds, &s.dt, &s.dy, &s.dw, &s.cs, &s.ct)
 	vectors(terms, &s.rg, &s.inverse, &s.iw, &s.iy)
 	vectors(2*n, &s.masses, &s.sums, &s.more, &s.scratch, &s.scaled)
-	s.bands, s.matrix = cholesky.NewPanels(n, limits), cholesky.NewMatrix(n)
+	s.bands, s.matrix = matrix.NewPanels(n, limits), matrix.NewMatrix(n)
 	for _, v := range []*[]float64{&s.right, &s.diagonal, &s.band, &s.dp} {
 		*v = s.bands.Vector()[:n]
 	}

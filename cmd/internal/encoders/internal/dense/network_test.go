@@ -202,8 +202,7 @@ func TestDeterministic(t *testing.T) {
 	}
 }
 
-// A step allocates nothing of its own. gonum allocates in products that it splits among
-// goroutines, from 4 blocks of 64×64 on.
+// A step allocates nothing of its own. Products that are split among goroutines do.
 func TestStepAllocatesNothing(t *testing.T) {
 	tr := trainings(seeded(5))[1]
 	step := tr.stepper()

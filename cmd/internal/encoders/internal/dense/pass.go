@@ -7,9 +7,9 @@ import (
 	"math"
 	"slices"
 
-	"gonum.org/v1/gonum/blas"
-	"gonum.org/v1/gonum/blas/blas64"
 	"gonum.org/v1/gonum/floats"
+
+	"github.com/noisewright/noisewright/internal/matrix"
 )
 
 // Pass holds the buffers of a pass through a network, forward and back. The zero value
@@ -20,11 +20,12 @@ type Pass struct {
 	// that of the first layer's weights.
 	NoInput bool
 
-	input   Matrix   // of the last Forward
-	outputs []Matrix // of the layers
-	deltas  []Matrix // gradients by the layers' outputs before their activation
-	dInput  Matrix
-	squares []float64
+	input    Matrix   // of the last Forward
+	outputs  []Matrix // of the layers
+	deltas   []Matrix // gradients by the layers' outputs before their activation
+	dInput   Matrix
+	squares  []float64
+	products matrix.Multiplier
 }
 
 // resize gives a buffer so many rows and columns; what it then holds is undefined.
@@ -48,7 +49,7 @@ func (n *Network) Forward(p *Pass, x Matrix) Matrix {
 		for i := range out.Rows {
 			copy(Row(*out, i), l.Bias)
 		}
-		blas64.Gemm(blas.NoTrans, blas.NoTrans, 1, x, l.Weights, 1, *out)
+		p.products.Add(out.Data, rows(x), rows(l.Weights))
 		apply(l.Activation, out.Data)
 		x = *out
 	}
@@ -67,8 +68,7 @@ func (n *Network) Backward(p *Pass, dOut Matrix, grad []float64) Matrix {
 	if p.NoInput {
 		return Matrix{}
 	}
-	resize(&p.dInput, p.input.Rows, p.input.Cols)
-	blas64.Gemm(blas.NoTrans, blas.Trans, 1, p.deltas[0], n.Layers[0].Weights, 0, p.dInput)
+	n.through(p, 0, &p.dInput)
 	return p.dInput
 }
 
@@ -78,14 +78,30 @@ func (n *Network) propagate(p *Pass, dOut Matrix) {
 	}
 	for k := len(n.Layers) - 1; k >= 0; k-- {
 		d, out := &p.deltas[k], p.outputs[k]
-		resize(d, out.Rows, out.Cols)
 		if k == len(n.Layers)-1 {
+			resize(d, out.Rows, out.Cols)
 			copy(d.Data, dOut.Data[:len(d.Data)])
 		} else {
-			blas64.Gemm(blas.NoTrans, blas.Trans, 1, p.deltas[k+1], n.Layers[k+1].Weights, 0, *d)
+			n.through(p, k+1, d)
 		}
 		back(n.Layers[k].Activation, out.Data, d.Data)
 	}
+}
+
+// through sets d to the gradient by the inputs of layer k.
+func (n *Network) through(p *Pass, k int, d *Matrix) {
+	w := n.Layers[k].Weights
+	resize(d, p.deltas[k].Rows, w.Rows)
+	clear(d.Data)
+	p.products.Add(d.Data, rows(p.deltas[k]), transposed(w))
+}
+
+func rows(m Matrix) matrix.Rows { return matrix.Rows{Data: m.Data[:m.Rows*m.Cols], Count: m.Rows} }
+
+func transposed(m Matrix) matrix.Rows {
+	r := rows(m)
+	r.Transposed = true
+	return r
 }
 
 // accumulate adds the gradient by the parameters, from p.deltas, to grad.
@@ -98,7 +114,7 @@ func (n *Network) accumulate(p *Pass, grad []float64) {
 		var g Layer
 		g, grad = view(grad, l.Weights.Rows, l.Weights.Cols)
 		d := p.deltas[k]
-		blas64.Gemm(blas.Trans, blas.NoTrans, 1, x, d, 1, g.Weights)
+		p.products.Add(g.Weights.Data, transposed(x), rows(d))
 		for i := range d.Rows {
 			for j, v := range Row(d, i) {
 				g.Bias[j] += v

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package cholesky
+package matrix
 
 // width is the number of rows in a panel: those of an AVX-512 register.
 const width = 8

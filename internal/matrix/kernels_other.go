@@ -2,7 +2,7 @@
 
 //go:build !amd64
 
-package cholesky
+package matrix
 
 func product(c *tile, a, b []float64, sign float64) { productGo(c, a, b, sign) }
 

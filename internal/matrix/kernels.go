@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package cholesky
+package matrix
 
 // Below are the loops that take the time, in Go. Each stands for the same loop in vector
 // code: what is summed in another order there is summed so here, and conversions to
