@@ -303,3 +303,72 @@ func TestProductRounding(t *testing.T) {
 		}
 	}
 }
+
+// TestProductParts: over a part, what a place lacks and has at the corners is bounded, cost and paid to the unit of the last place,
+// and a place whose argument falls is not enough, however high it is.
+func TestProductParts(t *testing.T) {
+	s := Spec{
+		Epsilon: 1, Delta: 0x1p-200, Values: Values{Kind: Real, Lower: 0, Upper: 1}, Objective: Mean, Loss: loss.L1, Demands: Demands{Unbiased: true},
+		Dual: &Dual{Product: true, Nodes: []float64{0, 0.3, 1}, Totals: []float64{0.1, 0.3, -0.2}, Means: []float64{0.1, -0.25, 0.3}},
+	}
+	for _, l := range []loss.Loss{loss.L1, loss.L2} {
+		s.Loss = l
+		p := newPricing(&s, nil)
+		for _, ends := range [][2]float64{{0.25, 0.5}, {-2, -1.5}, {0.9, 3}, {-3, 0.5}} {
+			grid := onGrid(ends[:], p.grid)
+			part, _ := p.part(grid[0], grid[1])
+			p.supply(&part)
+			for _, i := range []int{0, 3, 100, len(p.places) - 1} {
+				q := &p.places[i]
+				var high, low, cost, paid *big.Rat
+				keep := func(to **big.Rat, x *big.Rat, sign int) {
+					if *to == nil || x.Cmp(*to) == sign {
+						*to = x
+					}
+				}
+				for _, y := range ends {
+					for e, x := range q.ends {
+						z := new(big.Rat).Sub(exact.Rational(y), at(x, p.grid))
+						c := l.RampMeanUp(z, z)
+						m := at(q.mean[e], p.bits+p.reach)
+						m.Mul(m, exact.Rational(y)).Add(m, at(q.total[e], p.bits))
+						w := at(new(big.Int).Add(q.weight, q.cap), weightBits)
+						a := w.Mul(w, c)
+						a.Sub(a, m)
+						keep(&high, a, 1)
+						keep(&low, a, -1)
+						keep(&cost, c, 1)
+						keep(&paid, m, -1)
+					}
+				}
+				if got, want := p.mostCost(q, &part), ceilAt(cost, p.bits); got.Cmp(want) != 0 {
+					t.Errorf("%v on %v, place %d: cost %s, want %s", l, ends, i, got, want)
+				}
+				short := new(big.Int).Sub(floorAt(paid, p.bits), p.leastPaid(q, &part))
+				if short.Sign() < 0 || short.Cmp(big.NewInt(1)) > 0 {
+					t.Errorf("%v on %v, place %d: paid is %s units off", l, ends, i, short)
+				}
+				width := at(q.width, p.grid+p.reach)
+				if have := new(big.Rat).Mul(high, width); at(part.supply[i], p.bits).Cmp(have) < 0 {
+					t.Errorf("%v on %v, place %d: supply below %s", l, ends, i, have.FloatString(20))
+				}
+				if lack := new(big.Rat).Neg(low.Mul(low, width)); at(part.lack[i], p.bits).Cmp(lack) < 0 {
+					t.Errorf("%v on %v, place %d: lack below %s", l, ends, i, lack.FloatString(20))
+				}
+			}
+		}
+	}
+	s.Loss, s.Dual.Totals, s.Dual.Means = loss.L1, []float64{-9, -9, -9}, []float64{2, 2, 2}
+	p := newPricing(&s, nil)
+	if y := onGrid([]float64{3, -3}, p.grid); p.enough(y[0], 1) || !p.enough(y[1], -1) {
+		t.Error("a line that falls is enough, or one that rises is not")
+	}
+	c := choices(2, 1, 0x1p-200)
+	p = newPricing(&c, nil)
+	if price, ok := p.productPrice(new(big.Int)); !ok || price.Cmp(big.NewInt(1)) != 0 {
+		t.Errorf("a price of less than a unit is %s, want 1", price)
+	}
+	if got := p.mostCost(&p.places[0], &productPart{label: 1}); got.Cmp(new(big.Int).Add(p.places[0].costs[1], big.NewInt(1))) != 0 {
+		t.Errorf("the cost of a label is %s, want one unit above %s", got, p.places[0].costs[1])
+	}
+}

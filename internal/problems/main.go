@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Command problems designs noise for random problems, or for those of a file, and prints which
-// miss the gap, by loss and epsilon. Problems depend on the seed and their number alone.
+// Command problems designs noise for random problems, for those of a file or for those of the published tables, and prints
+// which miss the gap, by loss and epsilon. Problems depend on the seed and their number alone.
 package main
 
 import (
@@ -26,6 +26,7 @@ var (
 	count   = flag.Int("n", 300, "how many problems")
 	seed    = flag.Uint64("seed", 1, "the number that says which")
 	file    = flag.String("file", "", "a JSON file of problems, a list of {\"id\", \"args\"}, in place of random ones")
+	grid    = flag.String("grid", "", "epsilons, separated by commas, for l1 and l2 with each published delta, in place of random problems; published: those of the published tables")
 	only    = flag.String("only", "", "numbers of problems, separated by commas; empty: all")
 	gap     = flag.Float64("gap", 1e-3, "the relative gap to reach")
 	limit   = flag.Duration("time-limit", 5*time.Second, "of each design")
@@ -60,6 +61,9 @@ func run(out io.Writer) error {
 		}
 	}
 	fmt.Fprint(out, summary(results))
+	if starts, err := starting(); err == nil {
+		fmt.Fprintf(out, "to start the program takes some %.1f of these CPU s\n", starts*float64(len(results)))
+	}
 	title := fmt.Sprintf("%d random problems, gap %g %%, %s each", len(results), 100**gap, *limit)
 	for path, text := range map[string]string{*record: table(results), *picture: drawn(results, title)} {
 		if path == "" {
@@ -87,6 +91,9 @@ func chosen() ([]problem, error) {
 		if err := json.Unmarshal(data, &problems); err != nil {
 			return nil, fmt.Errorf("%s: %w", *file, err)
 		}
+	}
+	if *grid != "" {
+		problems = published(*grid)
 	}
 	if *only == "" {
 		return problems, nil
@@ -129,6 +136,19 @@ func design(p problem) (r result, err error) {
 	r.problem = p
 	r.CPU = (cmd.ProcessState.UserTime() + cmd.ProcessState.SystemTime()).Seconds()
 	return r, json.Unmarshal(answer, &r)
+}
+
+// starting returns the CPU seconds that the program takes to start, of several runs.
+func starting() (seconds float64, err error) {
+	const runs = 10
+	for range runs {
+		cmd := exec.Command(*program, "version") //nolint:gosec // the program that the flag names
+		if err := cmd.Run(); err != nil {
+			return 0, err
+		}
+		seconds += (cmd.ProcessState.UserTime() + cmd.ProcessState.SystemTime()).Seconds() / runs
+	}
+	return seconds, nil
 }
 
 func (r result) gap() float64 {

@@ -41,6 +41,17 @@ func TestRandom(t *testing.T) {
 	}
 }
 
+// TestPublished: the published tables have a hundred pairs of epsilon and delta for either loss.
+func TestPublished(t *testing.T) {
+	all := published("published")
+	if len(all) != 200 || all[199].ID != 200 || all[199].option("loss") != "l2" || all[199].option("epsilon") != "5" || all[199].option("delta") != "0.75" {
+		t.Errorf("%d problems, the last %+v", len(all), all[len(all)-1])
+	}
+	if few := published("3,5"); len(few) != 40 || few[0].option("epsilon") != "3" || few[0].band() != 3 {
+		t.Errorf("%d problems for two epsilons, the first %+v", len(few), few[0])
+	}
+}
+
 // TestRun: with a program that answers at once, what misses is listed and counted.
 func TestRun(t *testing.T) {
 	if runtime.GOOS == "windows" {

@@ -38,10 +38,12 @@ func Design(ctx context.Context, p dp.Problem, s *meet.Search) (*tables.Verified
 	if err := d.begin(); err != nil {
 		return nil, meet.Outcome{}, err
 	}
-	if d.Gap() <= d.Options.Gap {
-		return d.result(nil)
+	if d.Gap() > d.Options.Gap {
+		if err := d.meet(ctx); err != nil || d.Gap() > d.Options.Gap {
+			return d.result(err)
+		}
 	}
-	return d.result(d.meet(ctx))
+	return d.result(d.finish(ctx))
 }
 
 // meet tries one way after the other until the bounds meet.
@@ -69,6 +71,7 @@ type designer struct {
 	ends         *ends      // of the noise, as far as they are known
 	endsFrom     int        // K of the program that told them
 	endless      bool       // they are known to be wrong
+	allowance    float64    // of work for what was not asked for; 0: all is
 	finest       int        // the most nodes per sensitivity that prove something; 0: any number does
 	proves       dp.Problem // what bounds are about
 }
@@ -435,6 +438,9 @@ func (d *designer) advance(ctx context.Context, s *side) error {
 	if d.hopeless(s, g) {
 		s.closed = check.Errorf("lp", meet.ErrLimit, "a linear program of %d cells would not be done in time", g.n)
 		return nil
+	}
+	if err := d.allow(s, g); err != nil {
+		return err
 	}
 	if d.Options.Clock == nil {
 		var cancel context.CancelFunc
