@@ -12,6 +12,7 @@ import (
 
 	"github.com/noisewright/noisewright/dp"
 	"github.com/noisewright/noisewright/internal/check"
+	"github.com/noisewright/noisewright/internal/exact"
 	"github.com/noisewright/noisewright/loss"
 	"github.com/noisewright/noisewright/proof"
 )
@@ -147,6 +148,49 @@ func TestBetween(t *testing.T) {
 				}
 			}
 		}
+	}
+}
+
+// TestKinks: where the only multipliers are those of a dip at one knot, alike for all of the first distance, the bracket is below
+// its values at both ends of a part, as a knot is crossed; and what is said of it is below that.
+func TestKinks(t *testing.T) {
+	below := 0
+	for _, d := range []int{2, 3} {
+		s := bounded(rand.New(rand.NewPCG(1, 1)), d, loss.L1, 1)
+		s.Epsilon = 0
+		s.Dual.Radii = []int64{0, 10, 20, 1000, 1100, 1200, 3000}
+		s.Dual.Shifts = []DualShift{{Length: 1024}}
+		for i := range 7 {
+			s.Dual.Shifts[0].Rows = append(s.Dual.Shifts[0].Rows, DualRow{Knot: i, Multipliers: []int64{1 << 12, 1 << 12, 1 << 12, 1 << 12, 0, 1 << 12, 1 << 12}})
+		}
+		y, _ := s.Dual.Shifts[0].dense(7)
+		b := &dualBound{Spec: &s, power: 1, unit: big.NewRat(1, 64), pi: new(big.Int)}
+		b.pi.Lsh(exact.AngleDown(b.pi, unit, unit, meanBits), 1)
+		for _, x := range s.Dual.Radii {
+			b.square = append(b.square, big.NewInt(x*x))
+		}
+		b.moves = []*move{newMove(b, 1024, y)}
+		for x := int64(20); x < 980; x += 20 {
+			for _, width := range []int64{20, 60, 150} {
+				if x+width > 1000 {
+					continue
+				}
+				low, _ := b.between(2, x, x+width, b.look(x), b.look(x+width)).Float64()
+				ends := min(s.bracket(float64(x)), s.bracket(float64(x+width)))
+				for n := range 9 {
+					got := s.bracket(float64(x) + float64(width)*float64(n)/8)
+					if got < low-1e-2 {
+						t.Errorf("d %d, %d to %d: %v, below %v", d, x, x+width, got, low)
+					}
+					if got < ends-1e-1 {
+						below++
+					}
+				}
+			}
+		}
+	}
+	if below < 5 {
+		t.Errorf("%d brackets below both ends: another example", below)
 	}
 }
 
