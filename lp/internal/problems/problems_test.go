@@ -64,7 +64,7 @@ func TestRun(t *testing.T) {
 	}
 	dir := t.TempDir()
 	script := filepath.Join(dir, "answers")
-	text := "#!/bin/sh\n[ \"$1\" = version ] && exit\nfor table; do :; done; : >\"$table\"\ncase \"$*\" in *l2*) echo '{\"gap\":0.01,\"seconds\":1}'; exit 4;; *lp:3*) echo '{\"gap\":null}'; exit 4;; esac\necho '{\"gap\":1e-4}'\n"
+	text := "#!/bin/sh\nif [ \"$1\" = version ]; then exit; fi\nfor table; do :; done; : >\"$table\"\ncase \"$*\" in *l2*) echo '{\"gap\":0.01,\"seconds\":1}'; exit 4;; *lp:3*) echo '{\"gap\":null}'; exit 4;; esac\necho '{\"gap\":1e-4}'\n"
 	if err := os.WriteFile(script, []byte(text), 0o755); err != nil {
 		t.Fatal(err)
 	}
