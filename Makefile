@@ -115,7 +115,7 @@ mutants: ## change MUTANTS (120) places of privacy-relevant code, and a tenth of
 
 problems: build ## design noise for PROBLEMS (300) random problems, and say which miss the gap, by loss and epsilon
 	@echo "problems: $(PROBLEMS), seed $(PROBLEMS_SEED)"
-	@$(GO) run ./internal/problems -n $(PROBLEMS) -seed $(PROBLEMS_SEED) -map "$(PROBLEMS_MAP)"
+	@$(GO) run ./lp/internal/problems -n $(PROBLEMS) -seed $(PROBLEMS_SEED) -map "$(PROBLEMS_MAP)"
 
 proofs: build ## build proofs/ with Coq, let coqchk list what is assumed, prove tables and no false ones; skipped where there is no Coq
 	@sh scripts/proofs.sh bin/noisewright

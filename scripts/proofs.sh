@@ -64,7 +64,7 @@ files=$(grep -l '"noisewright-table"' docs/*.json python/tests/data/files/*.json
 # shellcheck disable=SC2086 # one argument a file
 python3 scripts/proofs.py theorems "$program" $(echo "$files" | tail -n "${THEOREMS:-28}")
 if [ "${DESIGNS:-0}" -gt 0 ]; then
-	"${GO:-go}" run ./internal/problems -program "$program" ${PROBLEMS_FILE:+-file "$PROBLEMS_FILE"} -n "$DESIGNS" \
+	"${GO:-go}" run ./lp/internal/problems -program "$program" ${PROBLEMS_FILE:+-file "$PROBLEMS_FILE"} -n "$DESIGNS" \
 		-only "$(seq -s, 1 "$DESIGNS")" -tables "$work" >"$work/designed" || { cat "$work/designed" >&2; fail "problems are not designed"; }
 	# shellcheck disable=SC2046 # one argument a file
 	python3 scripts/proofs.py designs "$program" $(ls "$work"/[0-9]*.json)

@@ -255,6 +255,10 @@ func (d *designer) firstSides() (first []*side) {
 // they take turns. A side whose next program would not end in time is not begun: what
 // it would gain is lost then, and the time with it.
 func (d *designer) plan() (*side, error) {
+	const beside = 3 // gaps, that a wider support does not make up for
+	if d.finest > 0 && d.lower.solved >= d.finest && meet.RelativeGap(d.Best-d.upper.expected(), d.Bound) > beside*d.Options.Gap {
+		return nil, check.Errorf("lp", meet.ErrLimit, "nodes would have to be as close as points")
+	}
 	var worth, patient []*side // those that wait come last
 	upper, lower := d.worth()
 	missed := map[*side]float64{&d.upper: upper, &d.lower: lower}

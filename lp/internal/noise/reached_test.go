@@ -169,3 +169,66 @@ func TestSameGrid(t *testing.T) {
 		t.Errorf("a wider support: %v, %v", err, s.closed)
 	}
 }
+
+// TestAnytimeTies: where programs tie masses, and ties may prove wrong, neither more work nor a smaller gap is ever worse.
+func TestAnytimeTies(t *testing.T) {
+	const usual, small, slack = 1e-3, 1e-5, 1.1
+	works := []time.Duration{30 * time.Millisecond, 100 * time.Millisecond, 400 * time.Millisecond, 1500 * time.Millisecond}
+	if testing.Short() {
+		works = works[:2]
+	}
+	for _, c := range []struct {
+		loss           string
+		epsilon, delta float64
+		query          dp.Query
+		sensitivity    float64
+	}{
+		{"pinball:0.5", 1.1, 0.296, dp.RealQuery, 33.8}, // where ties prove wrong
+		{"l2", 2, 0.02, dp.RealQuery, 1},
+		{"asymmetric:1,3", 0.5, 0.05, dp.RealQuery, 1},
+		{"l1", 0.3, 1e-6, dp.IntegerQuery, 30},
+	} {
+		t.Run(c.loss, func(t *testing.T) {
+			t.Parallel()
+			p := dp.Problem{Privacy: dp.Privacy{Epsilon: c.epsilon, Delta: c.delta, Sensitivity: c.sensitivity}, Query: c.query, Loss: lossOf(t, c.loss)}
+			least := map[float64]float64{usual: math.Inf(1), small: math.Inf(1)}
+			for _, work := range works {
+				var reached [2]float64
+				for i, gap := range []float64{usual, small} {
+					reached[i] = atWork(t, p, gap, work).Gap
+					if reached[i] > slack*max(least[gap], gap) {
+						t.Errorf("work %v, gap %g asked for: %.3g reached, and %.3g with less", work, gap, reached[i], least[gap])
+					}
+					least[gap] = min(least[gap], reached[i])
+				}
+				if reached[1] > slack*max(reached[0], usual) {
+					t.Errorf("work %v: %.3g reached, and %.3g where less is asked for", work, reached[1], reached[0])
+				}
+				t.Logf("work %v: %.3g and %.3g", work, reached[0], reached[1])
+			}
+		})
+	}
+}
+
+// TestMayRepeat: ties are not for programs that there is time for without them, but not for both.
+func TestMayRepeat(t *testing.T) {
+	for _, c := range []struct {
+		limit      time.Duration
+		tied, free float64 // seconds
+		want       bool
+	}{{0, 1, 5, true}, {time.Second, 0.2, 0.5, true}, {time.Second, 0.2, 0.9, false}, {time.Second, 0.2, 1.1, true}} {
+		d := designerOf(t, dp.Problem{Privacy: dp.Privacy{Epsilon: 1, Delta: 0.01, Sensitivity: 1}}, "l1")
+		d.Options.TimeLimit, d.Options.Clock = c.limit, func() time.Duration { return 0 }
+		if got := d.mayRepeat(c.tied/perProduct, c.free/perProduct); got != c.want {
+			t.Errorf("%+v: %v", c, got)
+		}
+	}
+}
+
+// TestCoarseBound: where there is no time for the first grid, a coarser one tells something.
+func TestCoarseBound(t *testing.T) {
+	p := dp.Problem{Privacy: dp.Privacy{Epsilon: 0.156, Delta: 0.012, Sensitivity: 0.177}, Loss: lossOf(t, "exceed:0.00952")}
+	if o := atWork(t, p, 1e-3, 100*time.Millisecond); !(o.Gap < 0.03) {
+		t.Errorf("a gap of %g", o.Gap)
+	}
+}

@@ -4,6 +4,7 @@ package main
 
 import (
 	"encoding/xml"
+	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -11,6 +12,7 @@ import (
 	"runtime"
 	"strings"
 	"testing"
+	"time"
 )
 
 // TestRandom: a problem depends on the seed and its number alone, and all losses and queries occur.
@@ -90,6 +92,19 @@ func TestRun(t *testing.T) {
 	if err != nil || strings.Count(string(written), "\n") != 4 {
 		t.Errorf("results %q, %v", written, err)
 	}
+	// What was recorded is counted and drawn the same way.
+	*from, *record = *record, ""
+	again := new(strings.Builder)
+	err = run(again)
+	for _, line := range strings.Split(out.String(), "\n") {
+		line = strings.Split(line, "CPU")[0] // which is rounded in between
+		if !strings.Contains(again.String(), line) {
+			t.Errorf("from records: no %q in\n%s", line, again)
+		}
+	}
+	if *from = ""; err != nil {
+		t.Error(err)
+	}
 	drawing, err := os.ReadFile(*picture)
 	legend := len(shades) + 3
 	if err != nil || strings.Count(string(drawing), "<circle") != 3+legend || strings.Count(string(drawing), shades[3].color) != 2 {
@@ -108,5 +123,31 @@ func TestRun(t *testing.T) {
 	*only = "three"
 	if err := run(&out); err == nil {
 		t.Error("numbers that are none are no error")
+	}
+}
+
+// TestByCPU: problems are read and designed without the program.
+func TestByCPU(t *testing.T) {
+	defer func(before time.Duration) { *limit = before }(*limit)
+	*limit = 20 * time.Millisecond
+	for _, p := range random(3, 12) {
+		what, err := p.parse()
+		if err != nil {
+			t.Fatal(err)
+		}
+		flags := strings.Join(p.Args, " ")
+		if c := what.Constraints; strings.Contains(flags, "--monotone") != c.Monotone || strings.Contains(flags, "--unbiased") != c.Unbiased || strings.Contains(flags, "--symmetric") != c.Symmetric {
+			t.Errorf("%s: %+v", flags, c)
+		}
+		if fmt.Sprint(what.Epsilon) != p.option("epsilon") || fmt.Sprint(what.Sensitivity) != p.option("sensitivity") || what.Loss.Name() != p.option("loss") {
+			t.Errorf("%s: %+v", flags, what)
+		}
+	}
+	r, err := designByCPU(problem{ID: 4, Args: []string{"--epsilon", "1", "--delta", "0.1", "--sensitivity", "1", "--loss", "l1", "--monotone"}})
+	if err != nil || r.Gap == nil || !(r.Loss >= r.Bound && r.Bound > 0) || r.ID != 4 || r.CPU > 10 {
+		t.Errorf("%+v, %v", r, err)
+	}
+	if _, err := designByCPU(problem{Args: []string{"--support", "1,2"}}); err == nil {
+		t.Error("flags that are not read are no error")
 	}
 }

@@ -5,7 +5,9 @@
 package main
 
 import (
+	"bytes"
 	"cmp"
+	"encoding/csv"
 	"encoding/json"
 	"errors"
 	"flag"
@@ -30,8 +32,10 @@ var (
 	only    = flag.String("only", "", "numbers of problems, separated by commas; empty: all")
 	gap     = flag.Float64("gap", 1e-3, "the relative gap to reach")
 	limit   = flag.Duration("time-limit", 5*time.Second, "of each design")
+	cpu     = flag.Bool("cpu", false, "design without the program, the limit in CPU seconds, as on a machine that does other work")
 	all     = flag.Bool("all", false, "print every problem, not only those that miss")
 	record  = flag.String("o", "", "a CSV file for all results")
+	from    = flag.String("from", "", "CSV files of results, separated by commas, in place of designs")
 	files   = flag.String("tables", "", "a directory for the table files, each named by the number of its problem")
 	picture = flag.String("map", "", "an SVG file for the map of all results over epsilon and the losses")
 	most    = flag.Int("misses", math.MaxInt, "how many may miss the gap")
@@ -50,9 +54,24 @@ func run(out io.Writer) error {
 	if err != nil {
 		return err
 	}
-	var results []result
+	results, err := recorded(*from)
+	if err != nil {
+		return err
+	}
+	if *from != "" {
+		problems = nil
+	}
+	for _, r := range results {
+		if *all || r.missed() {
+			fmt.Fprintln(out, r)
+		}
+	}
 	for _, p := range problems {
-		r, err := design(p)
+		with := design
+		if *cpu {
+			with = designByCPU
+		}
+		r, err := with(p)
 		if err != nil {
 			return fmt.Errorf("problem %d, design %s: %w", p.ID, strings.Join(p.Args, " "), err)
 		}
@@ -248,4 +267,33 @@ func table(results []result) string {
 		fmt.Fprintf(&b, "%d,%q,%s,%s,%g,%g,%g,%.3f,%.3f\n", r.ID, r.option("loss"), r.option("epsilon"), r.option("delta"), r.gap(), r.Loss, r.Bound, r.CPU, r.Wall)
 	}
 	return b.String()
+}
+
+// recorded reads what table wrote, of several files one after the other.
+func recorded(paths string) (results []result, err error) {
+	for _, path := range strings.FieldsFunc(paths, func(r rune) bool { return r == ',' }) {
+		data, err := os.ReadFile(path)
+		if err != nil {
+			return nil, err
+		}
+		rows, err := csv.NewReader(bytes.NewReader(data)).ReadAll()
+		if err != nil {
+			return nil, fmt.Errorf("%s: %w", path, err)
+		}
+		for _, row := range rows[min(1, len(rows)):] {
+			var r result
+			var n [6]float64
+			for i, at := range []int{0, 4, 5, 6, 7, 8} {
+				if n[i], err = strconv.ParseFloat(row[at], 64); err != nil {
+					return nil, fmt.Errorf("%s: %w", path, err)
+				}
+			}
+			r.ID, r.Args = int(n[0]), []string{"--epsilon", row[2], "--delta", row[3], "--loss", row[1]}
+			if r.Loss, r.Bound, r.CPU, r.Wall = n[2], n[3], n[4], n[5]; !math.IsInf(n[1], 1) {
+				r.Gap = &n[1]
+			}
+			results = append(results, r)
+		}
+	}
+	return results, nil
 }
