@@ -86,12 +86,11 @@ func randomResponse(levels int, edges ...float64) Spec {
 func TestRules(t *testing.T) {
 	next := func(x float64) float64 { return math.Nextafter(x, math.Inf(1)) }
 	long := strings.Repeat("x", maxText)
-	bases := map[string]func() Spec{
-		"values": func() Spec { return perCoordinate(t) }, "filter": func() Spec { return filter(t) }, "randomized": func() Spec { return randomized(t) },
-		"category": func() Spec { return decisive(t) }, "balls": func() Spec { return jointOnBalls(t, Box, 1.25, -12, 0.375, 0.5) },
-		"laplace": func() Spec { return jointLaplace(t, Box, 1, -6, 0.375, 0.125) }, "spherical": func() Spec { return wide(1, 1) },
+	bases := map[string]Spec{
+		"values": perCoordinate(t), "filter": filter(t), "randomized": randomized(t),
+		"category": decisive(t), "balls": jointOnBalls(t, Box, 1.25, -12, 0.375, 0.5),
+		"laplace": jointLaplace(t, Box, 1, -6, 0.375, 0.125), "spherical": wide(1, 1),
 	}
-	chosen := func() *local.Randomizer { return decisive(t).Randomizers[0] }
 	for _, c := range []struct {
 		base   string
 		change func(s *Spec)
@@ -140,7 +139,7 @@ func TestRules(t *testing.T) {
 		{"values", func(s *Spec) { s.Composition = Exact }, ""},
 		{"values", func(s *Spec) { s.Tau = 1 }, "noise.tau"},
 		{"values", func(s *Spec) { s.Composition, s.Tau = Exact, 1 }, "noise.tau"},
-		{"values", func(s *Spec) { s.Ball = bases["balls"]().Ball }, "noise.kind"},
+		{"values", func(s *Spec) { s.Ball = bases["balls"].Ball }, "noise.kind"},
 		{"values", func(s *Spec) { s.Noise = Balls }, "noise.kind"},
 		{"values", func(s *Spec) { s.Promise.Epsilon = -1 }, "epsilon"},
 		{"values", func(s *Spec) { s.Promise.Epsilon = check.MaxEpsilon }, ""},
@@ -163,20 +162,20 @@ func TestRules(t *testing.T) {
 		{"values", func(s *Spec) { s.Tables[1] = stepped(dp.RealQuery, 200) }, "tables[1]"},
 		{"values", func(s *Spec) { s.Axes[1] = 0x1p38 }, ""}, // 2^40 steps
 		{"values", func(s *Spec) { s.Axes[1] = next(0x1p38) }, "axes[1]"},
-		{"values", func(s *Spec) { s.Randomizers = randomized(t).Randomizers }, "randomizers"},
+		{"values", func(s *Spec) { s.Randomizers = bases["randomized"].Randomizers }, "randomizers"},
 		{"values", func(s *Spec) { s.RandomizerOf = []int{0, 1} }, "randomizers"},
 
 		{"laplace", func(s *Spec) { s.Noise = Designed }, "noise.kind"},
 		{"laplace", func(s *Spec) { s.Composition, s.Tau = jointL2, 1 }, "noise.kind"},
 		{"laplace", func(s *Spec) { s.Noise, s.Composition, s.Tau = noise.Gaussian, jointL2, 0 }, "noise.tau"},
-		{"laplace", func(s *Spec) { s.Tables, s.TableOf = twoTables(t), []int{0, 1} }, "tables"},
+		{"laplace", func(s *Spec) { s.Tables, s.TableOf = bases["values"].Tables, []int{0, 1} }, "tables"},
 
-		{"randomized", func(s *Spec) { s.Tables = twoTables(t) }, "tables"},
+		{"randomized", func(s *Spec) { s.Tables = bases["values"].Tables }, "tables"},
 		{"randomized", func(s *Spec) { s.TableOf = []int{0, 0} }, "tables"},
 		{"randomized", func(s *Spec) { s.Composition = Exact }, "noise.composition"},
 		{"randomized", func(s *Spec) { s.Randomizers[1] = nil }, "randomizers[1]"},
 		{"randomized", func(s *Spec) { s.Randomizers[1] = new(local.Randomizer) }, "randomizers[1]"},
-		{"randomized", func(s *Spec) { s.Randomizers[1] = chosen() }, "randomizers[1]"},
+		{"randomized", func(s *Spec) { s.Randomizers[1] = bases["category"].Randomizers[0] }, "randomizers[1]"},
 		{"randomized", func(s *Spec) { s.Randomizers, s.RandomizerOf = append(s.Randomizers, s.Randomizers[0]), []int{0, 1, 2} }, "randomizers randomizer_of"},
 
 		{"spherical", func(s *Spec) { s.Axes[0] = 0x1p8 }, ""}, // 2^40 steps
@@ -185,25 +184,25 @@ func TestRules(t *testing.T) {
 		{"spherical", func(s *Spec) { s.Tau = 0 }, "noise.tau"},
 		{"spherical", func(s *Spec) { s.Tau = math.Inf(1) }, "noise.tau"},
 		{"spherical", func(s *Spec) { s.Noise = noise.Gaussian }, "noise.kind"},
-		{"spherical", func(s *Spec) { s.Tables = twoTables(t) }, "tables"},
+		{"spherical", func(s *Spec) { s.Tables = bases["values"].Tables }, "tables"},
 		{"spherical", func(s *Spec) { s.TableOf = []int{0} }, "tables"},
-		{"spherical", func(s *Spec) { s.Randomizers = randomized(t).Randomizers }, "tables"},
+		{"spherical", func(s *Spec) { s.Randomizers = bases["randomized"].Randomizers }, "tables"},
 		{"spherical", func(s *Spec) { s.RandomizerOf = []int{0} }, "tables"},
-		{"spherical", func(s *Spec) { s.Ball = bases["balls"]().Ball }, "noise.kind"},
+		{"spherical", func(s *Spec) { s.Ball = bases["balls"].Ball }, "noise.kind"},
 
 		{"balls", func(s *Spec) { s.Tau = 1 }, "noise.tau"},
 		{"balls", func(s *Spec) { s.Noise = Spherical }, "noise.kind"},
 		{"balls", func(s *Spec) { s.Ball = new(ball.Noise) }, "balls"},
-		{"balls", func(s *Spec) { s.Tables = twoTables(t) }, "tables"},
+		{"balls", func(s *Spec) { s.Tables = bases["values"].Tables }, "tables"},
 
 		{"filter", func(s *Spec) {}, ""},
 		{"filter", func(s *Spec) { s.Noise = Designed }, "noise.kind"},
 		{"filter", func(s *Spec) { s.Composition = basic }, "noise.composition"},
 		{"filter", func(s *Spec) { s.Promise.Epsilon = math.MaxFloat64 }, "promise"},
 		{"filter", func(s *Spec) { s.Promise.Delta = 0x1p-1074 }, "promise"},
-		{"filter", func(s *Spec) { s.Tables = twoTables(t) }, "tables"},
+		{"filter", func(s *Spec) { s.Tables = bases["values"].Tables }, "tables"},
 		{"filter", func(s *Spec) { s.TableOf = []int{0, 0} }, "tables"},
-		{"filter", func(s *Spec) { s.Randomizers = randomized(t).Randomizers }, "tables"},
+		{"filter", func(s *Spec) { s.Randomizers = bases["randomized"].Randomizers }, "tables"},
 		{"filter", func(s *Spec) { s.RandomizerOf = []int{0, 0} }, "tables"},
 		{"filter", func(s *Spec) { s.Tau = 1 }, "noise.tau"},
 
@@ -250,7 +249,7 @@ func TestRules(t *testing.T) {
 		{"category", func(s *Spec) {
 			s.Randomizers[0] = must(local.RandomizedResponse([]string{"a", "b", "c"}, 1)).Mechanism()
 		}, "randomizers[0]"}, // for three cells
-		{"category", func(s *Spec) { s.Tables = twoTables(t) }, "tables"},
+		{"category", func(s *Spec) { s.Tables = bases["values"].Tables }, "tables"},
 		{"category", func(s *Spec) { s.TableOf = []int{0} }, "tables"},
 		{"category", func(s *Spec) { s.Randomizers = nil }, "randomizers randomizer_of[0]"},
 		{"category", func(s *Spec) { s.Randomizers = append(s.Randomizers, s.Randomizers[0]) }, "randomizers randomizers[1]"},
@@ -262,7 +261,7 @@ func TestRules(t *testing.T) {
 		{"category", func(s *Spec) { s.Tau = 1 }, "noise.tau"},
 		{"category", func(s *Spec) { s.Promise.Epsilon = -1 }, "epsilon"},
 	} {
-		s := bases[c.base]()
+		s := bases[c.base].clone()
 		c.change(&s)
 		b, err := New(s)
 		if got := badFields(t, err); got != c.bad || (b == nil) != (err != nil) || err != nil && !errors.Is(err, dp.ErrInvalid) {
