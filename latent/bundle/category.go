@@ -10,6 +10,7 @@ import (
 
 	"github.com/noisewright/noisewright/dp"
 	"github.com/noisewright/noisewright/internal/check"
+	"github.com/noisewright/noisewright/internal/limits"
 	"github.com/noisewright/noisewright/local"
 	"github.com/noisewright/noisewright/proof"
 )
@@ -61,7 +62,7 @@ func (c *Category) Cell(scores []float64) int {
 func Top(scores []float64) (class int, margin float64) {
 	best, next := math.Inf(-1), math.Inf(-1)
 	for l, s := range scores {
-		switch s = clamp(s, MaxMagnitude); {
+		switch s = clamp(s, limits.Magnitude); {
 		case s > best:
 			class, best, next = l, s, best
 		case s > next:

@@ -13,6 +13,7 @@ import (
 	"github.com/noisewright/noisewright/ball"
 	"github.com/noisewright/noisewright/dp"
 	"github.com/noisewright/noisewright/internal/check"
+	"github.com/noisewright/noisewright/internal/limits"
 	"github.com/noisewright/noisewright/local"
 	"github.com/noisewright/noisewright/loss"
 	"github.com/noisewright/noisewright/noise"
@@ -98,8 +99,8 @@ func TestRules(t *testing.T) {
 	}{
 		{"values", func(s *Spec) { s.Features = nil }, "features"},
 		{"values", func(s *Spec) { s.Axes = nil }, "axes answers"},
-		{"values", func(s *Spec) { *s = wide(1, MaxCoordinates) }, ""},
-		{"values", func(s *Spec) { *s = wide(1, MaxCoordinates+1) }, "axes"},
+		{"values", func(s *Spec) { *s = wide(1, limits.Coordinates) }, ""},
+		{"values", func(s *Spec) { *s = wide(1, limits.Coordinates+1) }, "axes"},
 		{"values", func(s *Spec) { *s = wide(maxFeatures, 1) }, ""},
 		{"values", func(s *Spec) { *s = wide(maxFeatures+1, 1) }, "features"},
 		{"values", func(s *Spec) { s.Features[0] = long }, ""},
@@ -110,9 +111,9 @@ func TestRules(t *testing.T) {
 		{"values", func(s *Spec) { s.ClipOrigin = long }, ""},
 		{"values", func(s *Spec) { s.ClipOrigin = long + "x" }, "clip_origin"},
 		{"values", func(s *Spec) { s.ClipOrigin = "\xff" }, "clip_origin"},
-		{"values", func(s *Spec) { s.Mean[0], s.Mean[1] = MaxMagnitude, -MaxMagnitude }, ""},
-		{"values", func(s *Spec) { s.Mean[0] = next(MaxMagnitude) }, "mean[0]"},
-		{"values", func(s *Spec) { s.Mean[1] = -next(MaxMagnitude) }, "mean[1]"},
+		{"values", func(s *Spec) { s.Mean[0], s.Mean[1] = limits.Magnitude, -limits.Magnitude }, ""},
+		{"values", func(s *Spec) { s.Mean[0] = next(limits.Magnitude) }, "mean[0]"},
+		{"values", func(s *Spec) { s.Mean[1] = -next(limits.Magnitude) }, "mean[1]"},
 		{"values", func(s *Spec) { s.Mean = append(s.Mean, 0) }, "mean"},
 		{"values", func(s *Spec) { s.FeatureLower = []float64{0, 0} }, "feature_upper"},
 		{"values", func(s *Spec) { s.FeatureUpper = []float64{0, 0} }, "feature_lower"},
@@ -123,7 +124,7 @@ func TestRules(t *testing.T) {
 		{"values", func(s *Spec) { s.Encoder.Rows = 3 }, "encoder"},
 		{"values", func(s *Spec) { s.Encoder.Cols = 3 }, "encoder"},
 		{"values", func(s *Spec) { s.Encoder.Data = s.Encoder.Data[:3] }, "encoder"},
-		{"values", func(s *Spec) { s.Encoder.Data[3] = next(MaxMagnitude) }, "encoder[3]"},
+		{"values", func(s *Spec) { s.Encoder.Data[3] = next(limits.Magnitude) }, "encoder[3]"},
 		{"values", func(s *Spec) { s.Offset = []float64{0} }, "offset"},
 		{"values", func(s *Spec) { s.Axes[1] = -1 }, "axes[1]"},
 		{"values", func(s *Spec) { s.Domain = "sphere" }, "domain"},
@@ -239,9 +240,9 @@ func TestRules(t *testing.T) {
 		{"category", func(s *Spec) { s.Category.Decisions[2] = -1 }, "decisions[2]"},
 		{"category", func(s *Spec) { s.Category.Decisions[2] = 2 }, "decisions[2]"},
 		{"category", func(s *Spec) { s.Category.Decisions = nil }, "answers"},
-		{"category", func(s *Spec) { s.Category.Decisions = make([]int, local.MaxAnswers+1) }, "answers"},
+		{"category", func(s *Spec) { s.Category.Decisions = make([]int, limits.LocalAnswers+1) }, "answers"},
 		{"category", func(s *Spec) {
-			s.Category.Decisions, s.Decoder = make([]int, local.MaxAnswers), Matrix{2, local.MaxAnswers, make([]float64, 2*local.MaxAnswers)}
+			s.Category.Decisions, s.Decoder = make([]int, limits.LocalAnswers), Matrix{2, limits.LocalAnswers, make([]float64, 2*limits.LocalAnswers)}
 		}, "randomizers[0]"}, // which has three answers
 		{"category", func(s *Spec) {
 			s.Randomizers[0] = must(local.RandomizedResponse([]string{"a", "b", "c", "d"}, 1)).Mechanism()
