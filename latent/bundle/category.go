@@ -122,17 +122,10 @@ func (s *Spec) validateCategory(c checker) {
 	c.Want(s.Output == Classes, "output", fmt.Sprintf("%.40q", s.Output), "classes for the kind category")
 	c.Want(s.Lookup == nil && len(s.Head) == 0, "head", counted(s.Head), "none, and no lookup, for the kind category")
 	c.Want(len(s.Axes) == 0, "axes", fmt.Sprintf("%d axes", len(s.Axes)), "none for the domain cells")
-	c.Want(s.Composition == basic, "noise.composition", s.Composition, "basic for the kind category")
-	if k < 2 || k > maxFeatures {
-		return // said before
-	}
 	levels := g.levels()
-	if c.count("cells", levels, "levels", 1, maxLevels); levels < 1 || levels > maxLevels {
-		return
-	}
+	c.count("cells", levels, "levels", 1, maxLevels)
 	c.matrix("cell_edges", g.Edges, k, levels-1)
 	c.matrix("shares", g.Shares, k*levels, k)
-	c.count("decisions", g.answers(), "answers", 1, limits.LocalAnswers)
 	for j, d := range g.Decisions {
 		if d < 0 || d >= k {
 			c.Badf(fmt.Sprintf("decisions[%d]", j), d, "the index of a class, 0 to %d", k-1)
