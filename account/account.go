@@ -197,7 +197,7 @@ func (c *Composition) step(loss, theta, window, span float64) float64 {
 	for _, r := range c.releases {
 		narrow = math.Min(narrow, r.PLD.pair.narrow())
 	}
-	coarse, fine := within(math.Min(narrow/8, math.Max(0.8*allowed, math.Sqrt(allowed/(1+theta))))), within(0.8*allowed)
+	coarse, fine := within(math.Min(narrow/24, math.Max(0.8*allowed, math.Sqrt(allowed/(1+theta))))), within(0.8*allowed)
 	unit, times := 0.0, 0
 	for _, r := range c.releases {
 		if u := r.PLD.pair.unit(coarse); u > 0 && (r.Times > times || r.Times == times && u > unit) {
