@@ -34,6 +34,8 @@ type Composition struct {
 	releases []Release
 	times    int
 	width    float64
+	// oneSided leaves lower bounds at 0, for searches that are steered by the upper ones.
+	oneSided bool
 }
 
 // Options tune a composition; the zero value is useful.
@@ -251,6 +253,9 @@ func (c *Composition) search(tail float64, tilt func(parts) (theta, loss float64
 		if upper, err = ps.compose(theta, maxLength); err != nil {
 			step *= 2
 			continue
+		}
+		if c.oneSided {
+			return upper, nil, nil
 		}
 		for _, choice := range c.lowerMeasures(grids, theta) {
 			for _, theta := range []float64{theta, gentleTilt} {
