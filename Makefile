@@ -115,13 +115,13 @@ mutants: ## change MUTANTS (120) places of privacy-relevant code, and a tenth of
 
 problems: build ## design noise for PROBLEMS (300) random problems, and say which miss the gap, by loss and epsilon
 	@echo "problems: $(PROBLEMS), seed $(PROBLEMS_SEED)"
-	@$(GO) run ./internal/problems -n $(PROBLEMS) -seed $(PROBLEMS_SEED) -map "$(PROBLEMS_MAP)"
+	@$(GO) run ./lp/internal/problems -n $(PROBLEMS) -seed $(PROBLEMS_SEED) -map "$(PROBLEMS_MAP)"
 
 proofs: build ## build proofs/ with Coq, let coqchk list what is assumed, prove tables and no false ones; skipped where there is no Coq
 	@sh scripts/proofs.sh bin/noisewright
 
-proofs-all: ## the same with all tables of the tests, 5,000 mutants and 5,000 malformed files
-	@THEOREMS=1000 TABLE_MUTANTS=5000 TABLE_FORMATS=5000 $(MAKE) --no-print-directory proofs
+proofs-all: ## the same with all tables of the tests, 200 designs, or the first of PROBLEMS_FILE, 5,000 mutants and 5,000 malformed files
+	@THEOREMS=1000 DESIGNS=$${DESIGNS:-200} TABLE_MUTANTS=5000 TABLE_FORMATS=5000 $(MAKE) --no-print-directory proofs
 
 race: deps ## run every test under the race detector
 	@echo "race: all packages"

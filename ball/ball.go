@@ -36,8 +36,8 @@ const (
 
 // form is that of noise on balls.
 var form = proof.Form{Package: "ball", Noun: "noise on balls", File: strictjson.Format{
-	Noun: "noise on balls", Name: "noisewright-ball", Version: 1, MaxSize: 1 << 20,
-	MaxElements: map[string]int{"radii": MaxBalls, "weights": MaxBalls}, Elements: MaxBalls,
+	Noun: "noise on balls", Name: "noisewright-ball", Version: 1, MaxSize: 1 << 23,
+	MaxElements: map[string]int{"radii": MaxBalls, "weights": MaxBalls, "multipliers": maxKnots}, Elements: MaxBalls,
 }}
 
 // Problem is what noise is for.
@@ -60,6 +60,8 @@ type Spec struct {
 	// Weights of the balls are above 0 and sum to 2^64.
 	Weights []uint64
 	Claims  Claims
+	// Dual proves the lower bound; nil proves 0.
+	Dual *Dual
 }
 
 // Claims are what noise states of itself, plain decimals rounded so that they stay true.
@@ -154,6 +156,9 @@ func (s *Spec) validate() error {
 	if errs.None() {
 		errs.If(s.reach().BitLen() > 31, "step_exponent", s.StepExponent, "one for which the sensitivity, %v, is less than 2^31 steps", s.Sensitivity)
 	}
+	if errs.None() {
+		errs.Add(s.validateDual())
+	}
 	return errs.Err()
 }
 
@@ -234,7 +239,10 @@ type file struct {
 	Certificate  fileCertificate `json:"certificate"`
 }
 
-type fileCertificate struct{ Claims }
+type fileCertificate struct {
+	Claims
+	Dual *Dual `json:"dual,omitempty"`
+}
 
 // Encode writes the noise in the file format noisewright-ball, version 1.
 func (n *Noise) Encode(w io.Writer) error {
@@ -243,7 +251,7 @@ func (n *Noise) Encode(w io.Writer) error {
 		form.File.Name, form.File.Version, s.Dimension, s.Privacy,
 		formfile.Loss{Name: s.Loss.Name()},
 		s.StepExponent, s.Radii, s.Weights,
-		fileCertificate{s.Claims},
+		fileCertificate{s.Claims, s.Dual},
 	})
 }
 
@@ -264,5 +272,6 @@ func Decode(r io.Reader) (*Noise, error) {
 	return New(Spec{
 		Problem:      Problem{f.Dimension, f.Privacy, l},
 		StepExponent: f.StepExponent, Radii: f.Radii, Weights: f.Weights, Claims: f.Certificate.Claims,
+		Dual: f.Certificate.Dual,
 	})
 }

@@ -26,12 +26,12 @@ type Body struct {
 }
 
 // BestDomain returns the body in which a kind of noise does best: the l1 ball for Laplace
-// noise, the ball for Gaussian and spherical noise, the box for all others.
+// noise, the ball for Gaussian and spherical noise and that on balls, the box for all others.
 func BestDomain(kind bundle.Kind) bundle.Domain {
 	switch kind {
 	case noise.Laplace:
 		return bundle.L1Ball
-	case noise.Gaussian, bundle.Spherical:
+	case noise.Gaussian, bundle.Spherical, bundle.Balls:
 		return bundle.Ball
 	default:
 		return bundle.Box

@@ -9,6 +9,7 @@ import (
 	"math/rand/v2"
 	"slices"
 
+	"github.com/noisewright/noisewright/ball"
 	"github.com/noisewright/noisewright/dp"
 	"github.com/noisewright/noisewright/internal/check"
 	"github.com/noisewright/noisewright/latent/bundle"
@@ -28,7 +29,7 @@ type Noise interface {
 	// released is u, except for bundle.Local, so that a gradient passes straight through.
 	Release(dst, u []float64, r *rand.Rand)
 	// Install sets the part of a bundle about the noise and the body: Noise, Composition,
-	// Tau, Tables, TableOf, Randomizers, RandomizerOf, Domain, Axes and Promise.
+	// Tau, Tables, TableOf, Randomizers, RandomizerOf, Ball, Domain, Axes and Promise.
 	//
 	// Guarantee: latent.Verify proves the promise of a bundle with them, whatever its
 	// encoder is. (It does so from the bundle alone; that it succeeds is tested, not assumed.)
@@ -40,15 +41,15 @@ type Noise interface {
 type Design func(ctx context.Context, p dp.Problem) (*tables.Verified, error)
 
 var kinds = []bundle.Kind{
-	noise.Laplace, noise.Gaussian, bundle.Spherical, // joint: by the distance of two points of the body
+	noise.Laplace, noise.Gaussian, bundle.Spherical, bundle.Balls, // joint: by the distance of two points of the body
 	bundle.Designed, noise.Staircase, bundle.Local, bundle.LocalUnbiased, // per coordinate
 	bundle.None,
 }
 
 // NewNoise returns noise of a kind for the points of a body, that keeps the promise.
 //
-// Laplace, gaussian and spherical noise are joint, by the ℓ1 or ℓ2 distance of two points of
-// the body. The other kinds are per coordinate, which lies within ±Radius in each body, and
+// Laplace, gaussian and spherical noise and noise on balls, which lp.DesignBall makes for 2 to 8 coordinates
+// and a delta above 0, are joint, by the ℓ1 or ℓ2 distance of two points of the body. The other kinds are per coordinate, which lies within ±Radius in each body, and
 // have equal shares of the promise. Tables of designed noise are made by design; without
 // one, and for staircase noise, they are the best ones with delta 0, which take no solver.
 // Local noise is for the uniform law until Fit has seen encodings, and like local-unbiased
@@ -70,6 +71,8 @@ func NewNoise(ctx context.Context, kind bundle.Kind, body Body, promise bundle.P
 	switch kind {
 	case noise.Laplace, noise.Gaussian, bundle.Spherical:
 		return newJoint(base)
+	case bundle.Balls:
+		return newBalls(ctx, base)
 	case bundle.Designed, noise.Staircase:
 		return newPerCoordinate(ctx, base, design)
 	case bundle.Local:
@@ -86,6 +89,10 @@ func validate(kind bundle.Kind, body Body, promise bundle.Promise) error {
 	c.Want(promise.Epsilon > 0 && promise.Epsilon <= check.MaxEpsilon, "epsilon", promise.Epsilon, "a number above 0 and at most %d", check.MaxEpsilon)
 	c.Delta("delta", promise.Delta)
 	c.Want(kind != noise.Gaussian || promise.Delta != 0, "delta", promise.Delta, "a number above 0 for gaussian noise, which is never private without")
+	if z := body.Coordinates; kind == bundle.Balls {
+		c.Want(z >= ball.MinDimension && z <= ball.MaxDimension, "coordinates", z, "%d to %d for noise on balls", ball.MinDimension, ball.MaxDimension)
+		c.Want(promise.Delta != 0, "delta", promise.Delta, "a number above 0 for noise on balls, which have an end")
+	}
 	return c.Err()
 }
 
@@ -102,7 +109,7 @@ func (b base) Kind() bundle.Kind { return b.kind }
 func (b base) install(s *bundle.Spec, c bundle.Composition) {
 	s.Noise, s.Composition, s.Promise = b.kind, c, b.promise
 	s.Domain, s.Axes = b.body.Domain, b.body.axes()
-	s.Tau, s.Tables, s.TableOf, s.Randomizers, s.RandomizerOf = 0, nil, nil, nil, nil
+	s.Tau, s.Tables, s.TableOf, s.Randomizers, s.RandomizerOf, s.Ball = 0, nil, nil, nil, nil, nil
 }
 
 type none struct{ body Body }

@@ -71,6 +71,7 @@ var arrows = map[string][]string{
 	"lp/internal/meet":            {"internal/solver", "proof", "tables", "dp", "internal/check"},
 	"lp/internal/noise":           {"lp/internal/engine", "lp/internal/engine/cuts", "lp/internal/meet", "lp/internal/noise/staircase", "internal/solver", "proof", "tables", "tables/shapes", "dp", "loss", "internal/exact", "internal/check"},
 	"lp/internal/noise/staircase": {"loss"},
+	"lp/internal/problems":        {"lp/internal/meet", "lp/internal/noise", "dp", "loss"}, // for tests
 	"lp/internal/kernel":          {"lp/internal/engine", "lp/internal/engine/cuts", "lp/internal/meet", "lp/internal/noise", "internal/solver", "tables", "kernels", "dp", "loss", "internal/exact", "internal/check"},
 	"lp/internal/cells":           {"lp/internal/engine", "lp/internal/engine/cuts", "lp/internal/meet", "lp/internal/noise", "internal/solver", "proof", "cells", "dp", "loss", "internal/exact", "internal/check"},
 	"lp/internal/local":           {"lp/internal/engine", "lp/internal/engine/cuts", "lp/internal/engine/ratio", "lp/internal/meet", "internal/solver", "proof", "local", "loss", "internal/exact", "internal/check"},
@@ -88,8 +89,8 @@ var arrows = map[string][]string{
 	// Plans of many statistics: the form, which composes and draws, and who chooses one.
 	"plan":                   {"account", "sampler", "tables", "proof", "dp", "loss", "internal/formfile", "internal/exact", "internal/quadrature", "internal/check", "internal/strictjson", "gonum.org/v1/gonum/stat/combin"},
 	"plan/design":            {"plan", "account", "tables", "noise", "dp", "loss", "internal/quadrature", "internal/check", "gonum.org/v1/gonum/mat", "gonum.org/v1/gonum/optimize"},
-	"latent/bundle":          {"proof", "noise", "sampler", "tables", "tables/shapes", "local", "dp", "loss", "internal/exact", "internal/check", "internal/strictjson", "internal/files"},
-	"latent":                 {"proof", "internal/exact", "internal/taskspace", "latent/internal/budget", "latent/internal/blocks", "latent/bundle", "account", "tables", "local", "noise", "dp", "loss", "internal/check", "gonum.org/v1/gonum/mat"},
+	"latent/bundle":          {"proof", "ball", "noise", "sampler", "tables", "tables/shapes", "local", "dp", "loss", "internal/exact", "internal/check", "internal/strictjson", "internal/files"},
+	"latent":                 {"proof", "ball", "internal/exact", "internal/taskspace", "latent/internal/budget", "latent/internal/blocks", "latent/bundle", "account", "tables", "local", "noise", "dp", "loss", "internal/check", "gonum.org/v1/gonum/mat"},
 	"latent/internal/budget": {"noise", "dp", "loss", "internal/exact", "internal/check"},
 	"latent/internal/blocks": {"proof", "local", "loss", "internal/exact"},
 	"release": {
@@ -106,8 +107,8 @@ var arrows = map[string][]string{
 
 	// Learned encoders. Their parts are floats that no promise rests on, but that of a
 	// private training, which covers their rounding.
-	"encoder":               {"noise", "latent", "latent/bundle", "lp", "local", "tables", "dp", "loss", "internal/exact", "internal/check", "gonum.org/v1/gonum/blas"},
-	"cmd/internal/encoders": {"encoder", "cmd/internal/encoders/internal/checkpoint", "cmd/internal/encoders/internal/dense", "latent/bundle", "noise", "dp", "internal/check"},
+	"encoder":               {"ball", "noise", "latent", "latent/bundle", "lp", "local", "tables", "dp", "loss", "internal/exact", "internal/check", "gonum.org/v1/gonum/blas"},
+	"cmd/internal/encoders": {"ball", "encoder", "cmd/internal/encoders/internal/checkpoint", "cmd/internal/encoders/internal/dense", "latent/bundle", "noise", "dp", "internal/check"},
 	"cmd/internal/encoders/taskaware": {
 		"encoder", "cmd/internal/encoders", "cmd/internal/encoders/internal/dense", "cmd/internal/encoders/internal/regress",
 		"latent/bundle", "internal/check",
@@ -151,7 +152,7 @@ var arrows = map[string][]string{
 	},
 	"cmd/internal/cli/vectors": {
 		"cmd/internal/shell", "latent", "latent/bundle", "encoder", "cmd/internal/encoders", "cmd/internal/encoders/taskaware", "cmd/internal/encoders/vlm", "cmd/internal/encoders/minimax", "cmd/internal/encoders/attack", "cmd/internal/encoders/decision",
-		"lp", "local", "sampler", "noise", "proof", "dp", "loss", "internal/csvfile", "internal/exact", "internal/check",
+		"lp", "ball", "local", "sampler", "noise", "proof", "dp", "loss", "internal/csvfile", "internal/exact", "internal/check",
 		"github.com/spf13/cobra", "github.com/spf13/pflag", "gonum.org/v1/gonum/mat", "gonum.org/v1/gonum/stat/distuv",
 	},
 	"cmd/internal/shell": {
@@ -161,7 +162,7 @@ var arrows = map[string][]string{
 	"cmd/internal/report":    {"cmd/internal/shell", "proof", "loss", "ball", "tables", "kernels", "cells", "local", "subset", "counts", "plane", "account", "dp", "internal/exact"},
 	"cmd/internal/frequency": {},
 	"cmd/internal/joint":     {"noise", "dp", "internal/quadrature", "gonum.org/v1/gonum/mathext"},
-	"cmd/internal/theorem":   {"proof", "tables", "dp", "loss", "internal/exact", "internal/check"},
+	"cmd/internal/theorem":   {"proof", "tables", "kernels", "local", "dp", "loss", "internal/exact", "internal/check"},
 	"cmd/internal/estimate":  {"local", "tables", "dp", "internal/concentration", "internal/formfile", "internal/quadrature", "gonum.org/v1/gonum/mat"},
 	"cmd/internal/studio": {
 		"proof", "cmd/internal/portrait", "internal/check", "lp", "local", "subset", "noise", "plan", "account", "dp",
@@ -177,7 +178,6 @@ var arrows = map[string][]string{
 	"internal/newform":    {"internal/formfile", "proof", "dp", "loss", "internal/exact", "internal/check", "internal/strictjson", "gonum.org/v1/gonum/floats", "gonum.org/v1/gonum/stat/combin"}, // for tests
 	"internal/keyed":      {},
 	"internal/mutants":    {},
-	"internal/problems":   {},
 	"internal/exact":      {},
 	"internal/matrix":     {"golang.org/x/sys/cpu"},
 	"internal/quadrature": {"internal/exact"},

@@ -144,6 +144,9 @@ func (k *Kernel) Queries() Queries { return formfile.Clone(k.spec.Queries) }
 // Loss returns the loss the kernel was designed for.
 func (k *Kernel) Loss() loss.Loss { return k.spec.Loss }
 
+// Claims are what the kernel states of itself.
+func (k *Kernel) Claims() Claims { return k.spec.Claims }
+
 // InstanceCap returns the promised cap on every query value's loss; 0: none.
 func (k *Kernel) InstanceCap() float64 { return k.spec.InstanceCap }
 

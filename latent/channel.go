@@ -30,6 +30,9 @@ func channels(s *bundle.Spec) []channel {
 	if z := len(s.Axes); s.Noise == bundle.Spherical {
 		return slices.Repeat([]channel{newSphericalChannel(s.Tau, z)}, z)
 	}
+	if s.Noise == bundle.Balls {
+		return slices.Repeat([]channel{newBallChannel(s.Ball)}, len(s.Axes))
+	}
 	for _, k := range s.RandomizerOf {
 		list = append(list, newResponse(s.Randomizers[k]))
 	}

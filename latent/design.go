@@ -11,6 +11,7 @@ import (
 
 	"gonum.org/v1/gonum/mat"
 
+	"github.com/noisewright/noisewright/ball"
 	"github.com/noisewright/noisewright/internal/check"
 	"github.com/noisewright/noisewright/internal/taskspace"
 	"github.com/noisewright/noisewright/latent/bundle"
@@ -31,6 +32,10 @@ type Options struct {
 	// 0, whose mean answer to each value is the value, with the least variance at the worst
 	// value, for bundle.LocalUnbiased; nil leaves it out.
 	Unbiased func(ctx context.Context, epsilon float64) (*local.Verified, error)
+	// Ball designs noise on balls of a sensitivity of 1 and the loss l2, for bundle.Balls and a
+	// delta above 0; nil leaves it out, and what is nil without an error is left out too. It is asked
+	// for the same again by BestClip.
+	Ball func(ctx context.Context, p ball.Problem) (*ball.Verified, error)
 	// Own is noise of one's own for each coordinate; where it is given no other is considered.
 	Own *Own
 	// Coordinates is how many coordinates the benchmark, the privacy-agnostic encoder, sends, up
@@ -67,6 +72,7 @@ type Candidate struct {
 	variances   []float64 // of the noise of the Z coordinates released
 	points      []*point  // their tables, for designed noise
 
+	ball        *ball.Noise         // of Balls
 	randomizers []*local.Randomizer // of the Z coordinates released, and how they answer
 	responses   []*response
 }
@@ -216,6 +222,7 @@ func (r *Result) noises(o Options) []kindOfNoise {
 		{noise.Laplace, true, r.laplace},
 		{noise.Gaussian, delta, r.gaussian},
 		{bundle.Spherical, true, r.spherical},
+		{bundle.Balls, delta && o.Ball != nil, func(ctx context.Context) ([]*Candidate, error) { return r.balls(ctx, o.Ball) }},
 		each(noise.TruncatedLaplace, delta, budget.TruncatedLaplace(), nil),
 		each(noise.Staircase, true, budget.Staircase(), nil),
 		each(bundle.Designed, o.Store != nil, designed.family(), designed),

@@ -75,7 +75,7 @@ func ExampleProblem_BestClip() {
 		p.Clip = 1 // no row
 		if best {
 			var err error
-			if p.Clip, err = p.BestClip(context.Background(), noise.Laplace); err != nil {
+			if p.Clip, err = p.BestClip(context.Background(), noise.Laplace, nil); err != nil {
 				log.Fatal(err)
 			}
 		}

@@ -394,7 +394,7 @@ func TestBestClip(t *testing.T) {
 			noise.Gaussian:  {noise.Gaussian},
 			bundle.Designed: {noise.TruncatedLaplace, noise.Staircase},
 		} {
-			best, err := p.BestClip(t.Context(), kind)
+			best, err := p.BestClip(t.Context(), kind, nil)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -416,7 +416,7 @@ func TestBestClip(t *testing.T) {
 			}
 		}
 	}
-	if _, err := (Problem{Domain: bundle.Box}).BestClip(t.Context(), ""); !errors.Is(err, dp.ErrInvalid) {
+	if _, err := (Problem{Domain: bundle.Box}).BestClip(t.Context(), "", nil); !errors.Is(err, dp.ErrInvalid) {
 		t.Errorf("no data: error %v, want ErrInvalid", err)
 	}
 }

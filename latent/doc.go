@@ -15,7 +15,7 @@
 // loss E‖K(x − x̂)‖² of a reconstruction x̂. In task coordinates y, uncorrelated and of variance
 // one, the loss is a sum: dropping y_i costs its price λ_i. What is released are a few of them,
 // scaled, clipped to a body (a ball, a box, or what public bounds of the features make of it) and
-// with noise: Laplace or Gaussian noise that is joint to all, or noise per coordinate, among it
+// with noise: Laplace, Gaussian or spherical noise or noise on balls that is joint to all, or noise per coordinate, among it
 // designed tables, with the best split of the budget.
 //
 // The guarantee rests on package latent/bundle alone; losses, in float64, say how good a design is.

@@ -121,7 +121,7 @@ func (r *Result) Loss(c *Candidate, data mat.Matrix) (TaskLoss, error) {
 	return taskspace.DecodedLoss(r.coordinates.Task, d, data, units, variances), nil
 }
 
-// install fills in the tables or randomizers of the noise.
+// install fills in the tables, randomizers or balls of the noise.
 func (c *Candidate) install(s *bundle.Spec) error {
 	switch c.Noise { //nolint:exhaustive // designed noise is below
 	case bundle.Local, bundle.LocalUnbiased:
@@ -131,6 +131,12 @@ func (c *Candidate) install(s *bundle.Spec) error {
 		return nil
 	case noise.Laplace, noise.Gaussian, bundle.Spherical:
 		return s.Calibrate()
+	case bundle.Balls:
+		s.Ball = c.ball
+		for i := range s.Axes { // the noise is for a sensitivity of 1
+			s.Axes[i] *= within
+		}
+		return nil
 	}
 	for _, point := range c.points {
 		k := slices.Index(s.Tables, point.table)

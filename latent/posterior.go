@@ -31,14 +31,14 @@ const (
 // on the rest, for the encoder and the noise of all of it.
 //
 // A bundle without data to fit on, of more than 512 coordinates, or of several with
-// spherical noise, whose functions are correlated, is an error that wraps ErrInvalid.
+// spherical noise or noise on balls, whose functions are correlated, is an error that wraps ErrInvalid.
 func (r *Result) Lookup(b *bundle.Bundle) (with *bundle.Bundle, affine, lookup float64, err error) {
 	s := b.Spec()
 	z := len(s.Axes)
 	switch {
 	case r.problem.Data == nil:
 		return nil, 0, 0, check.Field("latent", "data", "none", "rows of features, to fit a lookup on")
-	case s.Noise == bundle.Spherical && z > 1:
+	case (s.Noise == bundle.Spherical || s.Noise == bundle.Balls) && z > 1:
 		return nil, 0, 0, check.Field("latent", "noise", s.Noise, "another kind for a lookup of several coordinates: its coordinates are not independent")
 	case z > allBins/2:
 		return nil, 0, 0, check.Field("latent", "coordinates", z, fmt.Sprintf("at most %d for a lookup", allBins/2))

@@ -9,6 +9,7 @@ import (
 
 	"gonum.org/v1/gonum/mat"
 
+	"github.com/noisewright/noisewright/ball"
 	"github.com/noisewright/noisewright/dp"
 	"github.com/noisewright/noisewright/internal/check"
 	"github.com/noisewright/noisewright/internal/taskspace"
@@ -100,9 +101,9 @@ func (p *Problem) moments() (taskspace.Moments, error) {
 // makes for less noise and more bias. It is for bundle.Ball and bundle.Box.
 //
 // Nothing is designed: truncated Laplace and staircase noise, which come close, stand for
-// bundle.Designed, and for bundle.LocalUnbiased, whose own is a little wider. The cost and
-// the errors are those of nine calls of Design.
-func (p Problem) BestClip(ctx context.Context, kind bundle.Kind) (float64, error) {
+// bundle.Designed, and for bundle.LocalUnbiased, whose own is a little wider; but balls are those that
+// the designer makes, if it is not nil (Options.Ball). The cost and the errors are those of nine calls of Design.
+func (p Problem) BestClip(ctx context.Context, kind bundle.Kind, balls func(context.Context, ball.Problem) (*ball.Verified, error)) (float64, error) {
 	var kinds []bundle.Kind
 	switch kind {
 	case "":
@@ -114,7 +115,7 @@ func (p Problem) BestClip(ctx context.Context, kind bundle.Kind) (float64, error
 	best, least := 0.5, math.Inf(1)
 	for _, share := range []float64{0.5, 0.6, 0.7, 0.8, 0.9, 0.95, 0.98, 0.99, 1} {
 		p.Clip = share
-		r, err := Design(ctx, p, Options{Kinds: kinds})
+		r, err := Design(ctx, p, Options{Kinds: kinds, Ball: balls})
 		if err != nil {
 			return 0, err
 		}

@@ -18,7 +18,7 @@ type Dual struct {
 	// Nodes ascend, within the range of the values: for integers all of them, for categories none.
 	// The multipliers stand for these nodes; but for the mean of real values the nodes run from
 	// Values.Lower to Values.Upper, and with delta = 0 the multipliers are densities that are
-	// linear between them, with delta > 0 they stand for the cells between them, one less.
+	// linear between them, with delta > 0 and not Product they stand for the cells between them, one less.
 	Nodes []float64 `json:"nodes"`
 	// Weights (Worst only) are the weights of the nodes in the worst case, at least 0.
 	Weights []float64 `json:"weights,omitempty"`
@@ -26,7 +26,7 @@ type Dual struct {
 	Totals []float64 `json:"totals"`
 	// Means (unbiased only) are the prices of the mean of the law of each node.
 	Means []float64 `json:"means,omitempty"`
-	// PointTotals and PointMeans (mean of real values with delta = 0 only, empty: zeros) are
+	// PointTotals and PointMeans (mean of real values with delta = 0 or Product only, empty: zeros) are
 	// multipliers of the nodes themselves, beside the densities: the best ones weigh the
 	// ends of the range, which no density near them does as well.
 	PointTotals []float64 `json:"point_totals,omitempty"`
@@ -38,6 +38,9 @@ type Dual struct {
 	// Answers, and the prices are those of the answer labels.
 	Answers []float64  `json:"answers,omitempty"`
 	Pairs   []DualPair `json:"pairs,omitempty"`
+	// Product (delta > 0 only, without Answers and Pairs) says that the multipliers are those of delta = 0,
+	// and the prices of pairs products that follow from them.
+	Product bool `json:"product,omitempty"`
 }
 
 // DualPair holds the multipliers, at least 0, of one ordered pair of nodes for the answers
@@ -53,7 +56,7 @@ func (d *Dual) equal(e *Dual) bool {
 	if d == nil || e == nil {
 		return d == e
 	}
-	return slices.Equal(d.Nodes, e.Nodes) && slices.Equal(d.Weights, e.Weights) && slices.Equal(d.Totals, e.Totals) && slices.Equal(d.Means, e.Means) &&
+	return d.Product == e.Product && slices.Equal(d.Nodes, e.Nodes) && slices.Equal(d.Weights, e.Weights) && slices.Equal(d.Totals, e.Totals) && slices.Equal(d.Means, e.Means) &&
 		slices.Equal(d.PointTotals, e.PointTotals) && slices.Equal(d.PointMeans, e.PointMeans) && slices.Equal(d.Caps, e.Caps) && slices.Equal(d.Answers, e.Answers) &&
 		slices.EqualFunc(d.Pairs, e.Pairs, func(p, q DualPair) bool {
 			return p.Gain == q.Gain && p.Lose == q.Lose && p.First == q.First && slices.Equal(p.Multipliers, q.Multipliers)
@@ -63,12 +66,18 @@ func (d *Dual) equal(e *Dual) bool {
 // averaged reports whether the bound is about the mean of real values.
 func (s *Spec) averaged() bool { return s.Values.Kind == Real && s.Objective == Mean }
 
+// inCells reports whether the multipliers are those of cells between the nodes.
+func (s *Spec) inCells() bool { return s.averaged() && s.Delta > 0 && !s.Dual.Product }
+
+// inDensities reports whether they are densities, with points beside them.
+func (s *Spec) inDensities() bool { return s.averaged() && !s.inCells() }
+
 // places returns for how many nodes or cells the dual has multipliers.
 func (s *Spec) places() int {
 	switch {
 	case s.Values.Kind == Category:
 		return len(s.Values.Labels)
-	case s.averaged() && s.Delta > 0:
+	case s.inCells():
 		return len(s.Dual.Nodes) - 1
 	default:
 		return len(s.Dual.Nodes)
@@ -95,8 +104,8 @@ func (s *Spec) validateDual() error {
 		{"weights", d.Weights, s.Objective == Worst, s.Objective == Worst, atLeast0},
 		{"totals", d.Totals, true, true, anyNumber},
 		{"means", d.Means, false, s.Demands.Unbiased, anyNumber},
-		{"point_totals", d.PointTotals, false, s.averaged() && s.Delta == 0, anyNumber},
-		{"point_means", d.PointMeans, false, s.averaged() && s.Delta == 0 && s.Demands.Unbiased, anyNumber},
+		{"point_totals", d.PointTotals, false, s.inDensities(), anyNumber},
+		{"point_means", d.PointMeans, false, s.inDensities() && s.Demands.Unbiased, anyNumber},
 		{"caps", d.Caps, false, s.Demands.Cap > 0 && s.Objective == Mean, atLeast0},
 	} {
 		m := len(list.x)
@@ -142,6 +151,8 @@ func (s *Spec) validateDualNodes(r *formfile.Dual) bool {
 func (s *Spec) validatePairs(n int, r *formfile.Dual) {
 	d := s.Dual
 	r.Want(s.Delta != 0 || len(d.Pairs) == 0 && len(d.Answers) == 0, "pairs", fmt.Sprintf("%d pairs", len(d.Pairs)), "none for delta = 0")
+	r.Want(!d.Product || s.Delta != 0, "product", d.Product, "false for delta = 0")
+	r.Want(!d.Product || len(d.Pairs) == 0 && len(d.Answers) == 0, "pairs", fmt.Sprintf("%d pairs", len(d.Pairs)), "none with product")
 	m := len(d.Answers)
 	outputs, count := m, fmt.Sprintf("%d answers", m)
 	if s.Values.Kind == Category {

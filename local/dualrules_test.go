@@ -142,6 +142,14 @@ func TestRulesOfDuals(t *testing.T) {
 		{"pairs", "none beyond the last", func(_ *Spec, d *Dual) { d.Pairs[1].First, d.Pairs[1].Multipliers = 3, nil }, ""},
 		{"pairs", "a price below 0", func(_ *Spec, d *Dual) { d.Pairs[0].Multipliers[0] = -least }, "pairs[0].multipliers"},
 		{"pairs", "an infinite price", func(_ *Spec, d *Dual) { d.Pairs[0].Multipliers[0] = inf }, "pairs[0].multipliers"},
+		{"pairs", "product too", func(_ *Spec, d *Dual) { d.Product, d.Totals = true, []float64{0, 0, 0} }, "pairs"},
+		{"pairs", "product and answers", func(_ *Spec, d *Dual) { d.Product, d.Pairs, d.Totals = true, nil, []float64{0, 0, 0} }, "pairs"},
+		{"pairs", "product alone", func(_ *Spec, d *Dual) {
+			d.Product, d.Pairs, d.Answers, d.Totals, d.PointTotals = true, nil, nil, []float64{0, 0, 0}, []float64{0, 0, 0}
+		}, ""},
+		{"pairs", "product, and a total for every cell", func(_ *Spec, d *Dual) { d.Product, d.Pairs, d.Answers = true, nil, nil }, "totals"},
+		{"mean", "product without delta", func(_ *Spec, d *Dual) { d.Product = true }, "product"},
+		{"worst", "product with delta", func(s *Spec, d *Dual) { s.Delta, d.Product = least, true }, ""},
 		{"integers", "one left out", func(_ *Spec, d *Dual) { d.Nodes, d.Totals = []float64{0, 1, 3}, d.Totals[1:] }, "nodes"},
 		{"integers", "between integers", func(_ *Spec, d *Dual) { d.Nodes[1] = 1.5 }, "nodes"},
 		{"categories", "nodes", func(_ *Spec, d *Dual) { d.Nodes = []float64{0, 1} }, "nodes"},

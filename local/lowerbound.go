@@ -4,6 +4,7 @@ package local
 
 import (
 	"math/big"
+	"slices"
 
 	"github.com/noisewright/noisewright/internal/exact"
 	"github.com/noisewright/noisewright/loss"
@@ -102,7 +103,7 @@ func newPricing(s *Spec, m *proof.Meter) *pricing {
 	switch {
 	case !s.averaged():
 		p.nodes(s.atomWeights(), exact.Rationals(d.Nodes))
-	case s.Delta > 0:
+	case s.inCells():
 		p.cells()
 	default:
 		p.densities()
@@ -279,16 +280,14 @@ func (p *pricing) value() *big.Int {
 	return sum
 }
 
-// proved returns the value less the shortfall, and false if there is no bound, or none of
-// use. Lowering all totals costs what it takes off the value, and makes the shortfall
-// smaller by up to e^ε times as much. How much to lower is found by trying: the shortfall is
-// a convex function of it.
+// proved returns the value less the shortfall and what delta takes off, and false if there
+// is no bound, or none of use.
 func (p *pricing) proved() (best *big.Int, ok bool) {
 	value := p.value()
 	if value.Sign() <= 0 {
 		return nil, false
 	}
-	if p.spec.Delta > 0 { // where shortfalls cost what they are
+	if p.spec.Delta > 0 && !p.spec.Dual.Product { // where shortfalls cost what they are
 		p.useful = value
 		shortfall, ok := p.pairShortfall()
 		if !ok {
@@ -297,11 +296,28 @@ func (p *pricing) proved() (best *big.Int, ok bool) {
 		return shortfall.Sub(value, shortfall), true
 	}
 	p.useful = new(big.Int).Lsh(value, usefulBits)
-	first, ok := p.shortfall()
+	best, shortfall, ok := p.lowered(value)
+	if !ok || p.spec.Delta == 0 {
+		return best, ok
+	}
+	price, ok := p.productPrice(shortfall)
 	if !ok {
 		return nil, false
 	}
-	best = new(big.Int).Sub(value, first)
+	return best.Sub(best, price), true
+}
+
+// lowered returns the value less the shortfall, and the shortfall, with the totals lowered to where
+// the first was largest. Lowering all totals costs what it takes off the value, and makes the shortfall
+// smaller by up to e^ε times as much. How much to lower is found by trying: the shortfall is
+// a convex function of it.
+func (p *pricing) lowered(value *big.Int) (best, shortfall *big.Int, ok bool) {
+	first, ok := p.shortfall()
+	if !ok {
+		return nil, nil, false
+	}
+	best, shortfall = new(big.Int).Sub(value, first), first
+	places := slices.Clone(p.places)
 	negligible := new(big.Int).Rsh(value, negligibleBits)
 	lowered := new(big.Int)
 	next := new(big.Int).Rsh(first, 3)
@@ -314,14 +330,14 @@ func (p *pricing) proved() (best *big.Int, ok bool) {
 		}
 		p.lower(new(big.Int).Sub(next, lowered))
 		lowered.Set(next)
-		shortfall, ok := p.shortfall()
+		short, ok := p.shortfall()
 		if !ok {
 			break
 		}
-		if now := new(big.Int).Sub(p.value(), shortfall); now.Cmp(best) > 0 {
-			best = now
+		if now := new(big.Int).Sub(p.value(), short); now.Cmp(best) > 0 {
+			best, shortfall, places = now, short, slices.Clone(p.places)
 		}
-		if fell := new(big.Int).Sub(first, shortfall); shortfall.Sign() > 0 && fell.Sign() > 0 {
+		if fell := new(big.Int).Sub(first, short); short.Sign() > 0 && fell.Sign() > 0 {
 			// The line through both shortfalls ends here.
 			next.Mul(next, first)
 			next.Div(next, fell)
@@ -329,7 +345,8 @@ func (p *pricing) proved() (best *big.Int, ok bool) {
 			next.Rsh(next, 1)
 		}
 	}
-	return best, true
+	p.places = places
+	return best, shortfall, true
 }
 
 const (
@@ -459,18 +476,19 @@ func (p *pricing) gain(q *place, l line, y *big.Int) *big.Int {
 // steepness returns the part of the place in the slope of G far out on a side, by the
 // line: that of φ((weight + cap)·slope − mean), the signs turned for the left side.
 func (p *pricing) steepness(q *place, l line, side int64) *big.Int {
+	return p.integral(p.slope(q, l, side, 0), p.slope(q, l, side, 1), q.width)
+}
+
+// slope returns that of argument at an end of the place, outwards on a side, rounded down.
+func (p *pricing) slope(q *place, l line, side int64, end int) *big.Int {
 	weight := new(big.Int).Add(q.weight, q.cap)
 	slope := new(big.Int).Set(l.slope)
 	if side < 0 {
 		slope.Neg(slope).Sub(slope, big.NewInt(1)) // rounded down as seen from there
 	}
 	slope = shift(slope.Mul(slope, weight), -weightBits)
-	var ends [2]*big.Int
-	for e, mean := range q.mean {
-		ends[e] = new(big.Int).Mul(mean, big.NewInt(side))
-		ends[e].Sub(slope, ends[e])
-	}
-	return p.integral(ends[0], ends[1], q.width)
+	mean := new(big.Int).Mul(q.mean[end], big.NewInt(side))
+	return slope.Sub(slope, mean)
 }
 
 // categoryArgument is argument for the answer number j to a category.

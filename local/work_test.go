@@ -147,7 +147,7 @@ func TestEqualDuals(t *testing.T) {
 			}
 		}
 		p := pair
-		d.Pairs = []DualPair{p}
+		d.Pairs, d.Product = []DualPair{p}, true
 		return d
 	}
 	if d := full(); !d.equal(full()) || d.equal(nil) || (*Dual)(nil).equal(d) || !(*Dual)(nil).equal(nil) {

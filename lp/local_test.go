@@ -304,3 +304,37 @@ func TestLocalCapReached(t *testing.T) {
 		t.Errorf("the worst loss is %g, the gap %g", worst, r.Gap)
 	}
 }
+
+// TestLocalDeltaBuysNothing: an averaged loss falls by the share delta, which is proved, and which the truth with that
+// probability has; so does the worst one, nearly.
+func TestLocalDeltaBuysNothing(t *testing.T) {
+	if testing.Short() {
+		t.Skip("slow")
+	}
+	for _, c := range []struct {
+		epsilon, delta float64
+		loss           loss.Loss
+		objective      local.Objective
+		unbiased       bool
+		gap            float64
+	}{
+		{5, 1e-9, loss.L2, local.Mean, false, 0.01},
+		{5, 1e-2, loss.L2, local.Mean, false, 0.02},
+		{1, 1e-2, loss.L1, local.Mean, false, 0.02},
+		{5, 1e-6, loss.L2, local.Worst, true, 0.01},
+	} {
+		p := lp.LocalProblem{
+			Epsilon: c.epsilon, Values: local.Values{Kind: local.Real, Upper: 1}, Loss: c.loss, Objective: c.objective,
+			Demands: local.Demands{Unbiased: c.unbiased},
+		}
+		_, pure, pureBound := designLocal(t, p, lp.Options{Gap: c.gap})
+		p.Delta = c.delta
+		_, best, bound := designLocal(t, p, lp.Options{Gap: c.gap})
+		if best > bound*(1+c.gap) {
+			t.Errorf("%+v: [%g, %g]", c, bound, best)
+		}
+		if best < (1-1.2*c.delta)*pureBound || bound > (1-c.delta)*pure {
+			t.Errorf("%+v: [%g, %g] with delta, [%g, %g] without", c, bound, best, pureBound, pure)
+		}
+	}
+}

@@ -20,7 +20,22 @@ Fixpoint same (a b : list byte) : bool :=
   | x :: a', y :: b' => eqb x y && same a' b'
   | _, _ => false
   end.
-Definition is_digit (b : byte) : bool := (48 <=? code b) && (code b <=? 57).
+(* By cases and not by code b, which takes as long as all the rest. *)
+Definition digit (b : byte) : option Z :=
+  match b with
+  | "0" => Some 0 | "1" => Some 1 | "2" => Some 2 | "3" => Some 3 | "4" => Some 4
+  | "5" => Some 5 | "6" => Some 6 | "7" => Some 7 | "8" => Some 8 | "9" => Some 9 | _ => None
+  end%byte.
+Definition is_digit (b : byte) : bool := match digit b with Some _ => true | None => false end.
+Definition is_small_letter (b : byte) : bool :=
+  match b with
+  | "a" | "b" | "c" | "d" | "e" | "f" | "g" | "h" | "i" | "j" | "k" | "l" | "m"
+  | "n" | "o" | "p" | "q" | "r" | "s" | "t" | "u" | "v" | "w" | "x" | "y" | "z" => true
+  | _ => false
+  end%byte.
+(* Below a space: the bits of 32, 64 and 128 are not set. *)
+Definition is_control (b : byte) : bool := let '(_, (_, (_, (_, (_, (b32, (b64, b128))))))) := to_bits b in negb (b32 || b64 || b128).
+Definition ten : Z := 10.
 
 Inductive token := Mark (b : byte) | Quoted (s : list byte) | Word (s : list byte).
 
@@ -31,7 +46,7 @@ Inductive reading := Idle | InString (acc : list byte) | InEscape (acc : list by
 Definition is_space (b : byte) : bool := match b with x20 | x09 | x0a | x0d => true | _ => false end.
 Definition is_mark (b : byte) : bool := match b with "{" | "}" | "[" | "]" | ":" | "," => true | _ => false end%byte.
 Definition is_word (b : byte) : bool :=
-  is_digit b || ((97 <=? code b) && (code b <=? 122)) || match b with "-" | "+" | "." | "E" => true | _ => false end%byte.
+  is_digit b || is_small_letter b || match b with "-" | "+" | "." | "E" => true | _ => false end%byte.
 
 Definition hex (b : byte) : option Z :=
   let c := code b in
@@ -60,7 +75,7 @@ Definition read (b : byte) (r : reading) (done : list token) : option (reading *
     match b with
     | x22 => Some (Idle, Quoted (rev acc) :: done)
     | "\"%byte => Some (InEscape acc, done)
-    | _ => if code b <? 32 then None else Some (InString (b :: acc), done)
+    | _ => if is_control b then None else Some (InString (b :: acc), done)
     end
   | InEscape acc =>
     match b with
@@ -84,7 +99,7 @@ Fixpoint tokens (l : list byte) (r : reading) (done : list token) : option (list
 (* --- Numbers --- *)
 
 Fixpoint all_digits (l : list byte) : bool := match l with [] => true | b :: l' => is_digit b && all_digits l' end.
-Fixpoint natural (l : list byte) (acc : Z) : Z := match l with [] => acc | b :: l' => natural l' (10 * acc + (code b - 48)) end.
+Fixpoint natural (l : list byte) (acc : Z) : Z := match l with [] => acc | b :: l' => natural l' (ten * acc + match digit b with Some d => d | None => 0 end) end.
 (* Digits, with no 0 in front of others. *)
 Definition digits (l : list byte) : option Z :=
   match l with

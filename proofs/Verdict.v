@@ -1,7 +1,7 @@
 (* SPDX-License-Identifier: Apache-2.0 *)
 (* What is checked of a file, in one function each; that of privacy is what noisewright-check runs. *)
 From Coq Require Import ZArith QArith Qreals Reals List Bool Strings.Byte Lra.
-From Noisewright Require Import Statement Sums Losses Json Decode Check Private.
+From Noisewright Require Import Statement Sums Losses Json Decode Check Runs Private.
 
 Inductive verdict := Malformed | NotPrivate | IsPrivate.
 
@@ -10,7 +10,7 @@ Definition at_delta (d : Q) (t : table) : table :=
   {| kind := kind t; epsilon := epsilon t; delta := d; sensitivity := sensitivity t; step := step t; points := points t;
      offset := offset t; cells := cells t; first := first t; weights := weights t; atom := atom t; ratio := ratio t |}.
 Definition smaller (a b : Q) : Q := if Qle_bool a b then a else b.
-Definition private_ok (f : file) : bool := check (at_delta (smaller (delta (the_table f)) (claimed_delta f)) (the_table f)).
+Definition private_ok (f : file) : bool := check_runs (at_delta (smaller (delta (the_table f)) (claimed_delta f)) (the_table f)).
 
 Definition judge (bytes : list byte) : verdict :=
   match decode bytes with
@@ -32,7 +32,7 @@ Qed.
 Theorem private_sound f : private_ok f = true ->
   is_law (law (the_table f)) /\ private (the_table f) /\ private (at_delta (claimed_delta f) (the_table f)).
 Proof.
-  intros H. unfold private_ok in H. set (d := smaller _ _) in H. destruct (check_sound _ H) as [HL HP].
+  intros H. unfold private_ok in H. rewrite check_runs_is in H. set (d := smaller _ _) in H. destruct (check_sound _ H) as [HL HP].
   destruct (smaller_le (delta (the_table f)) (claimed_delta f)) as [H1 H2]. fold d in H1, H2.
   split; [exact HL|]. split; [exact (private_weaker _ d H1 HP)|].
   apply (private_weaker (at_delta (claimed_delta f) (the_table f)) d); [exact H2 | exact HP].

@@ -2,9 +2,10 @@
 # SPDX-License-Identifier: Apache-2.0
 # Builds proofs/ with Coq, and has coqchk check what was built by itself and list what is assumed, which has to be
 # proofs/axioms.txt: Coq's classical real numbers. Then noisewright-check is extracted, into .deps/proofs, and scripts/proofs.py
-# tries the theorems of the THEOREMS smallest tables among the tests' files, ledgers, checkers that leave out a condition, and
-# TABLE_MUTANTS tables and TABLE_FORMATS malformed ones of which verify, the Python package and noisewright-check have to say the
-# same. Where there is no Coq it says so and is done.
+# tries the theorems of the THEOREMS smallest tables among the tests' files, of DESIGNS designs of random problems, or the first of
+# PROBLEMS_FILE, and of a large table, ledgers, checkers that leave out a condition, and TABLE_MUTANTS tables and TABLE_FORMATS
+# malformed ones of which verify, the Python package and noisewright-check have to say the same. A test of sampler compares its draws
+# with those of the extracted definition. Where there is no Coq it says so and is done.
 #
 #   proofs.sh PROGRAM
 set -eu
@@ -61,7 +62,13 @@ echo "proofs: $(echo "$modules" | wc -l) files, assumed: classical real numbers"
 cd ..
 files=$(grep -l '"noisewright-table"' docs/*.json python/tests/data/files/*.json | xargs ls -S)
 # shellcheck disable=SC2086 # one argument a file
-python3 scripts/proofs.py theorems "$program" $(echo "$files" | tail -n "${THEOREMS:-28}")
+python3 scripts/proofs.py theorems "$program" $(echo "$files" | tail -n "${THEOREMS:-28}") $(grep -lE '"noisewright-(randomizer|kernel)"' python/tests/data/files/*.json)
+if [ "${DESIGNS:-0}" -gt 0 ]; then
+	"${GO:-go}" run ./lp/internal/problems -program "$program" ${PROBLEMS_FILE:+-file "$PROBLEMS_FILE"} -n "$DESIGNS" \
+		-only "$(seq -s, 1 "$DESIGNS")" -tables "$work" >"$work/designed" || { cat "$work/designed" >&2; fail "problems are not designed"; }
+	# shellcheck disable=SC2046 # one argument a file
+	python3 scripts/proofs.py designs "$program" $(ls "$work"/[0-9]*.json)
+fi
 python3 scripts/proofs.py ledgers "$program"
 python3 scripts/proofs.py conjuncts
 
@@ -72,9 +79,20 @@ command -v ocamlfind >/dev/null && ocamlfind query zarith >/dev/null 2>&1 || {
 }
 checker=.deps/proofs
 mkdir -p $checker
-cp proofs/checker/Extract.v proofs/checker/main.ml $checker
-(cd $checker && coqc -Q ../../proofs Noisewright Extract.v >/dev/null && ocamlfind ocamlopt -package zarith,unix -linkpkg -w -a \
-	checked.mli checked.ml main.ml -o noisewright-check) >"$work/said" 2>&1 || { cat "$work/said" >&2; fail "noisewright-check does not build"; }
+cp proofs/checker/*.v proofs/checker/*.ml $checker
+build() {
+	ocamlfind ocamlopt -package zarith,unix -linkpkg -w -a checked.mli checked.ml "$1.ml" -o "noisewright-$2"
+}
+(cd $checker && coqc -Q ../../proofs Noisewright Extract.v >/dev/null && build main check && build draw draw) >"$work/said" 2>&1 || {
+	cat "$work/said" >&2
+	fail "noisewright-check does not build"
+}
+NOISEWRIGHT_DRAW=$PWD/$checker/noisewright-draw "${GO:-go}" test -count=1 -run '^TestExtractedDraws$' ./sampler >"$work/said" 2>&1 || {
+	cat "$work/said" >&2
+	fail "the sampler and Sampler.v draw differently"
+}
+echo "proofs: the sampler draws what Sampler.v draws"
+python3 scripts/proofs.py large "$program" $checker/noisewright-check
 python=.deps/python/bin/python
 [ -x $python ] || { echo "proofs: what compares noisewright-check is skipped: make test-python has not made an environment for python/"; exit 0; }
 valid=$(echo "$files" | grep -Ev 'false|moved|ratio-zero' | tail -n 25)

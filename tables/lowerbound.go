@@ -324,16 +324,14 @@ func (n *nodes) monotoneFrom() int {
 // monotone reports whether multipliers of monotony are about cells of monotone noise.
 func (n *nodes) monotone(d *Dual) bool {
 	right, left, from := d.MonotoneRight, d.MonotoneLeft, n.monotoneFrom()
-	if n.problem.Query == "" || n.problem.Query == dp.RealQuery {
-		first := func(r *DualRun) int64 {
-			if r == nil || r.FirstCell > 0 || len(r.Multipliers) == 0 {
-				return 0
-			}
-			return r.Multipliers[0]
+	first := func(r *DualRun) int64 {
+		if r == nil || r.FirstCell > 0 || len(r.Multipliers) == 0 {
+			return 0
 		}
-		if first(right) == first(left) {
-			from = 0 // twice the middle cell weighs at least as much as the two next to it
-		}
+		return r.Multipliers[0]
+	}
+	if first(right) == first(left) {
+		from = 0 // twice the middle cell weighs at least as much as the two next to it
 	}
 	for _, r := range []*DualRun{right, left} {
 		if r != nil && !(n.problem.Constraints.Monotone && r.FirstCell >= from) {

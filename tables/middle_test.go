@@ -3,6 +3,7 @@
 package tables
 
 import (
+	"math"
 	"math/big"
 	"math/rand/v2"
 	"testing"
@@ -55,7 +56,44 @@ func TestMiddleCell(t *testing.T) {
 	}
 }
 
-// TestMiddleMultipliers: those of the middle cell are equal on both sides, for real monotone noise, or prove nothing.
+// TestMiddlePoints is TestMiddleCell for noise on points, s of which make a cell.
+func TestMiddlePoints(t *testing.T) {
+	rng := rand.New(rand.NewPCG(33, 34))
+	least := 1.0 // of what is more than is shown, relative
+	for range 4000 {
+		s := 1 + rng.IntN(6)
+		var q [3]float64 // of the nodes -1, 0 and 1
+		add := func(x int, p float64) {
+			for j := range q {
+				off := math.Abs(float64(x - (j-1)*s))
+				q[j] += p * max(0, 1-off/float64(s))
+			}
+		}
+		middle := 0.0
+		for _, side := range []int{1, -1} {
+			level := rng.Float64() * float64(rng.IntN(3))
+			middle = max(middle, level)
+			for x, last := 1, 1+rng.IntN(3*s); x <= last; x++ {
+				add(side*x, level)
+				if rng.IntN(2*s) == 0 {
+					level *= rng.Float64()
+				}
+			}
+		}
+		add(0, middle)
+		if q[0]+q[2] > 2*q[1]*(1+1e-12) {
+			t.Fatalf("%d points a cell: middle %g, beside it %g and %g", s, q[1], q[0], q[2])
+		}
+		if q[1] > 0 {
+			least = min(least, 1-(q[0]+q[2])/(2*q[1]))
+		}
+	}
+	if least > 0.02 {
+		t.Errorf("the middle cell always weighs %g more than is shown", least)
+	}
+}
+
+// TestMiddleMultipliers: those of the middle cell are equal on both sides, for monotone noise, or prove nothing.
 func TestMiddleMultipliers(t *testing.T) {
 	l := parsed(t, "asymmetric:1,3")
 	good := dp.Problem{Privacy: dp.Privacy{Epsilon: 1, Delta: 1e-3, Sensitivity: 1}, Loss: l, Constraints: dp.Constraints{Monotone: true}}
@@ -68,17 +106,21 @@ func TestMiddleMultipliers(t *testing.T) {
 		}
 	}
 	for name, change := range map[string]func(p *dp.Problem, d *Dual){
-		"":               func(*dp.Problem, *Dual) {},
-		"unequal":        func(_ *dp.Problem, d *Dual) { d.MonotoneLeft.Multipliers[0]++ },
-		"one side":       func(_ *dp.Problem, d *Dual) { d.MonotoneLeft = nil },
-		"moved":          func(_ *dp.Problem, d *Dual) { d.MonotoneLeft.FirstCell = 1 },
-		"not monotone":   func(p *dp.Problem, _ *Dual) { p.Constraints.Monotone = false },
-		"between points": func(p *dp.Problem, _ *Dual) { p.Query, p.Sensitivity = dp.IntegerQuery, 12 },
+		"":             func(*dp.Problem, *Dual) {},
+		"unequal":      func(_ *dp.Problem, d *Dual) { d.MonotoneLeft.Multipliers[0]++ },
+		"one side":     func(_ *dp.Problem, d *Dual) { d.MonotoneLeft = nil },
+		"moved":        func(_ *dp.Problem, d *Dual) { d.MonotoneLeft.FirstCell = 1 },
+		"not monotone": func(p *dp.Problem, _ *Dual) { p.Constraints.Monotone = false },
+		"points":       func(p *dp.Problem, _ *Dual) { p.Query, p.Sensitivity = dp.IntegerQuery, 12 },
+		"points, unequal": func(p *dp.Problem, d *Dual) {
+			p.Query, p.Sensitivity = dp.IntegerQuery, 12
+			d.MonotoneLeft.Multipliers[0]--
+		},
 	} {
 		p, d := good, made()
 		change(&p, &d)
 		n := newNodes(&d, &p)
-		if (n != nil) != (name == "") {
+		if (n != nil) != (name == "" || name == "points") {
 			t.Errorf("%q: the multipliers count: %v", name, n != nil)
 		}
 		if bound := d.LowerBound(p); n == nil && bound.Cmp(new(big.Rat)) != 0 {

@@ -30,8 +30,8 @@ func newBody(s *Spec) body {
 	if !s.Composition.joint() { // Cells clips nothing
 		return body{domain: s.Domain, axes: s.Axes}
 	}
-	if s.Composition == jointNorm {
-		return newJointBody(s.Domain, s.Axes, normStep(s.Tau))
+	if s.Composition == jointNorm || s.Composition == jointBalls {
+		return newJointBody(s.Domain, s.Axes, s.vectorStep())
 	}
 	step, _ := s.Tables[0].Grid().Step().Float64() // exact: a power of two
 	return newJointBody(s.Domain, s.Axes, step)

@@ -12,6 +12,7 @@ import (
 	"sync"
 	"testing"
 
+	"github.com/noisewright/noisewright/ball"
 	"github.com/noisewright/noisewright/dp"
 	"github.com/noisewright/noisewright/internal/exact"
 	"github.com/noisewright/noisewright/loss"
@@ -162,6 +163,7 @@ func exampleSpecs(t testing.TB) map[string]Spec {
 		"l2 box": jointGaussian(t, Box, 1, 1e-5, 0.3, 0.4), "l2 ball": jointGaussian(t, Ball, 2, 1e-3, 0.5, 0.2),
 		"norm box": jointSpherical(t, Box, 1, 0.3, 0.4), "norm ball": jointSpherical(t, Ball, 2.5, 0.5, 0.2),
 		"basic l1-ball": basicL1Ball, "l1 l1-ball": jointLaplace(t, L1Ball, 2, -6, 0.375, 0.375), "l1 l1-ball of two axes": jointLaplace(t, L1Ball, 2, -6, 0.375, 0.3),
+		"balls box": jointOnBalls(t, Box, 1.25, -12, 0.375, 0.5), "balls ball": jointOnBalls(t, Ball, 1, -12, 0.5, 0.2), "balls l1-ball": jointOnBalls(t, L1Ball, 1, -12, 0.5, 0.5),
 		"l2 l1-ball": jointGaussian(t, L1Ball, 1, 1e-5, 0.4, 0.4), "norm l1-ball": jointSpherical(t, L1Ball, 1, 0.3, 0.4),
 	}
 }
@@ -185,7 +187,7 @@ func TestExamplesAreProved(t *testing.T) {
 		if name == "l1 box" && v.distance.Cmp(big.NewRat(1, 1)) != 0 {
 			t.Errorf("%s: distance %v, want 1", name, v.distance)
 		}
-		if v.Bundle() == nil || len(v.laws) != len(s.Tables)+len(s.Randomizers) || len(s.Tables) > 0 && *proof.Of(v.laws[0]).(*tables.Table) != *s.Tables[0] {
+		if v.Bundle() == nil || s.Ball == nil && len(v.laws) != len(s.Tables)+len(s.Randomizers) || s.Ball != nil && *proof.Of(v.laws[0]).(*ball.Noise) != *s.Ball || len(s.Tables) > 0 && *proof.Of(v.laws[0]).(*tables.Table) != *s.Tables[0] {
 			t.Errorf("%s: the proof is about %v", name, v.laws)
 		}
 		// Nor is much given away: the examples use what they are promised.
@@ -229,6 +231,11 @@ func TestVerifyRefuses(t *testing.T) {
 		{"norm ball", func(s *Spec) { s.Promise.Epsilon = math.Nextafter(s.Promise.Epsilon, 0) }, "epsilon"},
 		{"norm ball", func(s *Spec) { s.Domain = Box }, "epsilon"},
 		{"norm box", func(s *Spec) { s.Axes[1] *= 1 + 0x1p-30 }, "epsilon"},
+		{"balls ball", func(s *Spec) { s.Axes[0] = math.Nextafter(s.Axes[0], 1) }, "axes"},
+		{"balls ball", func(s *Spec) { s.Domain = Box }, "axes"},
+		{"balls ball", func(s *Spec) { s.Promise.Delta *= 1 - 0x1p-50 }, "delta"},
+		{"balls ball", func(s *Spec) { s.Promise.Epsilon *= 1 - 0x1p-50 }, "epsilon"},
+		{"balls box", func(s *Spec) { s.Axes[1] += 0x1p-12 }, "axes"},
 		{"l1 bounds", func(s *Spec) { s.Encoder.Data[3] *= 1.02 }, "epsilon"},
 		{"l1 bounds", func(s *Spec) { s.FeatureUpper[0] += 0.05 }, "epsilon"},
 		{"l1 bounds", func(s *Spec) { s.Domain = Box }, "epsilon"},

@@ -18,13 +18,13 @@ import (
 const (
 	formatName = "noisewright-bundle"
 	// Version 2 has what Spec.second tells; bundles without are written as version 1. Version 3 is
-	// that of the kind Decision, and has the fields of version 2 too.
-	formatVersion, secondVersion, oldestVersion = 3, 2, 1
+	// that of the kind Decision, version 4 that of Balls, and both have the fields of version 2 too.
+	ballsVersion, decisionVersion, secondVersion, oldestVersion = 4, 3, 2, 1
 )
 
 // fileFormat bounds bundle.json: 2^16 names of up to 1 KiB are meant to be shorter.
 var fileFormat = strictjson.Format{
-	Noun: "bundle", Name: formatName, Version: formatVersion, Oldest: oldestVersion, MaxSize: 16 << 20, Err: proof.ErrFormat,
+	Noun: "bundle", Name: formatName, Version: ballsVersion, Oldest: oldestVersion, MaxSize: 16 << 20, Err: proof.ErrFormat,
 	MaxElements: map[string]int{
 		"features": maxFeatures, "table_of": MaxCoordinates, "randomizer_of": MaxCoordinates,
 		"layers": maxLayers, "head": maxLayers, "outputs": maxFeatures, "decisions": local.MaxAnswers,
@@ -101,7 +101,7 @@ func (f file) second() bool {
 
 // secondOnly reports whether one of these words is none of version 1.
 func secondOnly(d Domain, k Kind, c Composition) bool {
-	return d == L1Ball || k == None || c == noComposition || c == jointNorm
+	return d == L1Ball || k == None || c == noComposition || c == jointNorm || c == jointBalls
 }
 
 func newFile(s *Spec) file {
@@ -123,8 +123,11 @@ func newFile(s *Spec) file {
 		f.Layers, f.Head = newFileLayers(s.Layers), newFileLayers(s.Head)
 		f.Output, f.Outputs = cmp.Or(s.Output, outputFeatures), append([]string{}, s.Outputs...)
 	}
+	if s.Ball != nil {
+		f.Version = ballsVersion
+	}
 	if c := s.Category; c != nil {
-		f.Version, f.Cells = formatVersion, &fileCells{c.levels(), c.Decisions}
+		f.Version, f.Cells = decisionVersion, &fileCells{c.levels(), c.Decisions}
 	}
 	return f
 }
@@ -204,8 +207,12 @@ func (f file) check() error {
 		return err
 	}
 	counts := []int{f.Noise.Tables, f.Noise.randomizers()}
-	lawless := f.Noise.Composition == jointNorm || f.Noise.Composition == noComposition
+	lawless := f.Noise.Composition == jointNorm || f.Noise.Composition == noComposition || f.balls()
 	switch {
+	case f.balls() != (f.Version == ballsVersion) || (f.Noise.Kind == Balls) != f.balls():
+		return malformed("version = %d, want %d with the kind ball and the composition ball, or none of the three", f.Version, ballsVersion)
+	case f.balls() && f.Noise.Tables+f.Noise.randomizers() != 0:
+		return malformed("tables = %d and randomizers = %d, want none for the composition ball", f.Noise.Tables, f.Noise.randomizers())
 	case !second && secondOnly(f.Domain, f.Noise.Kind, f.Noise.Composition):
 		return malformed("version = %d, want %d for the domain l1-ball, the kind none and the compositions norm and none", f.Version, secondVersion)
 	case second && !f.second():
@@ -228,6 +235,9 @@ func (f file) check() error {
 	return nil
 }
 
+// balls reports whether there is noise on balls.
+func (f file) balls() bool { return f.Noise.Composition == jointBalls }
+
 // encoded returns how many numbers the encoder makes: those that are released, or a score for each class.
 func (f file) encoded() int {
 	if f.Cells != nil {
@@ -240,8 +250,8 @@ func (f file) encoded() int {
 func (f file) checkCells() error {
 	c, kind := f.Cells, f.Noise.Kind == Decision
 	switch {
-	case (c != nil) != (f.Version == formatVersion) || kind != (c != nil) || (f.Domain == Cells) != kind:
-		return malformed("version = %d, want %d with the field cells, the kind category and the domain cells, or none of the four", f.Version, formatVersion)
+	case (c != nil) != (f.Version == decisionVersion) || kind != (c != nil) || (f.Domain == Cells) != kind:
+		return malformed("version = %d, want %d with the field cells, the kind category and the domain cells, or none of the four", f.Version, decisionVersion)
 	case c == nil:
 		return nil
 	case f.Coordinates != 1 || f.Noise.Tables != 0 || f.Noise.randomizers() != 1 || len(f.Head) > 0 || *f.Lookup || f.Task:

@@ -11,6 +11,7 @@ import (
 	"path/filepath"
 	"regexp"
 
+	"github.com/noisewright/noisewright/ball"
 	"github.com/noisewright/noisewright/internal/check"
 	"github.com/noisewright/noisewright/internal/files"
 	"github.com/noisewright/noisewright/local"
@@ -21,7 +22,7 @@ import (
 const (
 	fileName = "bundle.json"
 	// Directories, of which there is one that has files, named as the fields of their errors.
-	tablesDir, randomizersDir = "tables", "randomizers"
+	tablesDir, randomizersDir, ballsDir = "tables", "randomizers", "balls"
 )
 
 // lawName is that of the k-th file of a table or a randomizer.
@@ -142,6 +143,12 @@ func ReadFS(root fs.FS) (*Bundle, error) {
 	if s.Tables, err = readLaws(read, tablesDir, f.Noise.Tables, tables.Decode); err == nil {
 		s.Randomizers, err = readLaws(read, randomizersDir, f.Noise.randomizers(), local.Decode)
 	}
+	if err == nil && f.balls() {
+		var one []*ball.Noise
+		if one, err = readLaws(read, ballsDir, 1, ball.Decode); err == nil {
+			s.Ball = one[0]
+		}
+	}
 	if err != nil {
 		return nil, err
 	}
@@ -195,7 +202,7 @@ func (b *Bundle) Write(dir string, overwrite bool) error {
 }
 
 // written are the names of the files that Write writes, by their path.
-var written = regexp.MustCompile(`^(bundle\.json|tables|tables/[0-9]{2,4}\.json|randomizers|randomizers/[0-9]{2,4}\.json|(mean|encoder|offset|axes|decoder|decoder_offset|lookup_edges|lookup_values|feature_lower|feature_upper|cell_edges|cell_shares|task|(layer|head)_[0-9]{1,2}_(weights|bias))\.npy)$`)
+var written = regexp.MustCompile(`^(bundle\.json|tables|tables/[0-9]{2,4}\.json|randomizers|randomizers/[0-9]{2,4}\.json|balls|balls/00\.json|(mean|encoder|offset|axes|decoder|decoder_offset|lookup_edges|lookup_values|feature_lower|feature_upper|cell_edges|cell_shares|task|(layer|head)_[0-9]{1,2}_(weights|bias))\.npy)$`)
 
 // CheckWrite says beforehand whether Write would refuse the directory, with the same errors.
 func CheckWrite(dir string, overwrite bool) error {
@@ -226,7 +233,7 @@ func CheckWrite(dir string, overwrite bool) error {
 
 // ofBundle reports whether an entry with the name of a part of a bundle is of its kind.
 func ofBundle(path string, entry fs.DirEntry) bool {
-	if path == tablesDir || path == randomizersDir {
+	if path == tablesDir || path == randomizersDir || path == ballsDir {
 		return entry.IsDir()
 	}
 	return entry.Type().IsRegular()

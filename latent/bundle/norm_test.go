@@ -61,6 +61,23 @@ func TestSphericalScale(t *testing.T) {
 			t.Errorf("SphericalScale at epsilon %g: %v", epsilon, err)
 		}
 	}
+	if tau := must(sphericalScale(1, Ball, []float64{5e59})); tau != maxAxis {
+		t.Errorf("scale %g of the largest axes", tau)
+	}
+	if tau := must(sphericalScale(100, Ball, axes)); tau != math.Nextafter(0.01, 1) && tau != 0.01 {
+		t.Errorf("scale %g at the largest epsilon", tau)
+	}
+	for _, bad := range [][2]float64{{-1, 0.1}, {math.NaN(), 0.1}, {math.Nextafter(100, 101), 0.1}, {1, 0}, {1, -0.1}, {1, 1}, {1, math.NaN()}} {
+		if _, _, err := newGaussianTable(bad[0], bad[1], Ball, axes); !errors.Is(err, dp.ErrInvalid) || !strings.Contains(err.Error(), "want numbers from 0 to 100, and above 0 and below 1") {
+			t.Errorf("Gaussian noise at %v: %v", bad, err)
+		}
+	}
+	if _, _, err := newGaussianTable(100, 0.1, Ball, axes); err == nil || !strings.Contains(err.Error(), "epsilon = 100 is too large for Gaussian noise") {
+		t.Errorf("Gaussian noise at the largest epsilon: %v", err)
+	}
+	if _, tau, err := newGaussianTable(0, 0.5, Ball, axes); err != nil || !(tau > 0.1) {
+		t.Errorf("Gaussian noise at epsilon 0: %v, %v", tau, err)
+	}
 	if _, err := sphericalScale(1, Ball, nil); !errors.Is(err, dp.ErrInvalid) {
 		t.Errorf("SphericalScale without axes: %v", err)
 	}

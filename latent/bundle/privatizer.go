@@ -8,6 +8,7 @@ import (
 
 	"github.com/noisewright/noisewright/dp"
 	"github.com/noisewright/noisewright/internal/check"
+	"github.com/noisewright/noisewright/proof"
 	"github.com/noisewright/noisewright/sampler"
 )
 
@@ -123,6 +124,7 @@ type Privatizer struct {
 	of     []int              // which of them each coordinate has
 	vector *sampler.Spherical // for the composition norm, in place of these
 	noise  []int64            // scratch for it
+	balls  bool               // the law is one of vectors
 	labels *categoryLabels    // of the kind Decision
 	work   []float64          // scratch
 }
@@ -134,7 +136,7 @@ func (*noCopy) Lock()   {}
 func (*noCopy) Unlock() {}
 
 // NewPrivatizer returns a Privatizer of the bundle, proved to keep its promise. The options are
-// those of every table's sampler; the composition norm has no constant time.
+// those of every table's sampler; the compositions norm and ball have no constant time.
 //
 // The error wraps ErrInvalid if there is no proof or no constant time, and sampler.ErrEntropy if
 // the generator cannot be seeded.
@@ -147,7 +149,7 @@ func (v *Verified) NewPrivatizer(o sampler.Options) (*Privatizer, error) {
 // NEVER USE IT FOR A RELEASE: WHO KNOWS OR GUESSES THE SEED TAKES THE NOISE OFF AGAIN. It is
 // for tests and studies, and refuses Options.Entropy with an error that wraps ErrInvalid.
 // Table k = 0, 1, … is seeded with the SHA-256 of seed ‖ k, k as 8 little-endian bytes; the
-// noise of the composition norm with that of k = 0.
+// noise of the compositions norm and ball with that of k = 0.
 func (v *Verified) NewDeterministicPrivatizer(seed [32]byte, o sampler.Options) (*Privatizer, error) {
 	if o.Entropy != nil {
 		return nil, check.Field("bundle", "entropy", "a reader", "none for a deterministic privatizer")
@@ -161,6 +163,9 @@ func (v *Verified) NewDeterministicPrivatizer(seed [32]byte, o sampler.Options) 
 
 // newPrivatizer makes one whose noise k, or joint noise as number 0, is drawn by these options.
 func newPrivatizer(v *Verified, options func(k int) sampler.Options) (*Privatizer, error) {
+	if v != nil && v.bundle != nil && v.bundle.spec.Ball != nil && options(0).ConstantTime {
+		return nil, check.Field("bundle", "constant time", true, "false for noise of a vector, the time of which depends on what is drawn")
+	}
 	return privatizerOf(v,
 		func(k int) (sampler.Sampler, error) { return sampler.New(v.laws[k], options(k)) },
 		func(scale float64) (*sampler.Spherical, error) {
@@ -173,7 +178,7 @@ func privatizerOf(v *Verified, law func(k int) (sampler.Sampler, error), vector 
 	if v == nil || v.bundle == nil {
 		return nil, check.Field("bundle", "proof", "none", "that of Verify")
 	}
-	p := &Privatizer{proof: v, work: make([]float64, v.bundle.encodeWork())}
+	p := &Privatizer{proof: v, work: make([]float64, v.bundle.encodeWork()), balls: v.bundle.spec.Ball != nil}
 	_, p.of, _ = v.bundle.spec.laws()
 	for k := range v.laws {
 		s, err := law(k)
@@ -233,6 +238,13 @@ func (p *Privatizer) release(u []float64) error {
 		answer, err := p.laws[0].Release(p.labels.cells[int(u[0])])
 		if err == nil {
 			u[0] = p.labels.answers[answer]
+		}
+		return err
+	}
+	if p.balls {
+		y, err := p.laws[0].Release(proof.Row(u))
+		if row, ok := y.(proof.Row); ok {
+			copy(u, row)
 		}
 		return err
 	}

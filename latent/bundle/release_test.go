@@ -133,6 +133,10 @@ func TestMoments(t *testing.T) {
 			if s.Composition == jointNorm {
 				return 3 * s.Tau * s.Tau
 			}
+			if s.Ball != nil {
+				v, _ := s.Ball.Certify().ExpectedLoss.Float64()
+				return v / 2
+			}
 			v, _ := tableAt(b, i).Certify().ExpectedLoss.Float64()
 			return v
 		}

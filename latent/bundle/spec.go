@@ -9,6 +9,7 @@ import (
 	"slices"
 	"unicode/utf8"
 
+	"github.com/noisewright/noisewright/ball"
 	"github.com/noisewright/noisewright/dp"
 	"github.com/noisewright/noisewright/internal/check"
 	"github.com/noisewright/noisewright/local"
@@ -64,16 +65,17 @@ const (
 	jointL1       Composition = "l1"   // Laplace noise
 	jointL2       Composition = "l2"   // Gaussian noise
 	jointNorm     Composition = "norm" // noise whose density depends on its ℓ2 norm, without a table
+	jointBalls    Composition = "ball" // noise on balls
 	noComposition Composition = "none" // of None alone
 )
 
 // jointKinds are the compositions in which one law serves all coordinates, on its grid, and
 // the only kind of noise that each is for.
-var jointKinds = map[Composition]Kind{jointL1: noise.Laplace, jointL2: noise.Gaussian, jointNorm: Spherical}
+var jointKinds = map[Composition]Kind{jointL1: noise.Laplace, jointL2: noise.Gaussian, jointNorm: Spherical, jointBalls: Balls}
 
 func (c Composition) joint() bool { return jointKinds[c] != "" }
 
-// Composition returns the one of the kind: l1, l2 or norm for noise that is joint to all
+// Composition returns the one of the kind: l1, l2, norm or ball for noise that is joint to all
 // coordinates, none for None, and for all other kinds basic, in whose place tables may have Exact.
 func (k Kind) Composition() Composition {
 	for c, kind := range jointKinds {
@@ -89,7 +91,7 @@ func (k Kind) Composition() Composition {
 
 // Kind is a word for the noise: one of these, or noise.TruncatedLaplace, noise.Staircase,
 // noise.Laplace or noise.Gaussian. The composition l1 needs Laplace noise, l2 Gaussian, norm
-// Spherical; Local and LocalUnbiased have randomizers in the place of tables.
+// Spherical, ball Balls; Local and LocalUnbiased have randomizers in the place of tables.
 type Kind string
 
 // The kinds of noise that package noise has no name for.
@@ -97,6 +99,8 @@ const (
 	Designed Kind = "designed"
 	// Spherical is noise of a vector of the density exp(-‖x‖₂/Tau), up to a factor.
 	Spherical Kind = "spherical"
+	// Balls is noise of a vector of 2 to 8 coordinates from package ball.
+	Balls Kind = "ball"
 	// Local is a local randomizer on each coordinate: no noise that is added.
 	Local Kind = "local"
 	// LocalUnbiased is Local with answers whose mean is the coordinate, as it was clipped.
@@ -105,7 +109,7 @@ const (
 	None Kind = "none"
 )
 
-var kinds = []Kind{Decision, Designed, noise.TruncatedLaplace, noise.Staircase, noise.Laplace, noise.Gaussian, Spherical, Local, LocalUnbiased, None}
+var kinds = []Kind{Decision, Designed, noise.TruncatedLaplace, noise.Staircase, noise.Laplace, noise.Gaussian, Spherical, Balls, Local, LocalUnbiased, None}
 
 // randomized reports whether there are randomizers in the place of tables.
 func (k Kind) randomized() bool { return k == Local || k == LocalUnbiased || k == Decision }
@@ -162,13 +166,16 @@ type Spec struct {
 	// of spherical noise, in units of the encoding; 0 for other compositions.
 	Tau float64
 	// Tables are the distinct tables, each of them used; TableOf has the index of
-	// each of the Z coordinates' table. L1 and L2 have one table, Norm and Local none.
+	// each of the Z coordinates' table. L1 and L2 have one table, Norm, Balls and Local none.
 	Tables  []*tables.Table
 	TableOf []int
 	// Randomizers and RandomizerOf are the same for Local and LocalUnbiased: randomizers of real values,
 	// each with a range that holds ±s of its coordinates.
 	Randomizers  []*local.Randomizer
 	RandomizerOf []int
+	// Ball is the noise of Balls, of Z coordinates, for at least the ℓ2 distance of clipped
+	// encodings; nil for other kinds.
+	Ball *ball.Noise
 
 	// Head are applied to what is released, u, before the Decoder, up to 16; none beside a Lookup.
 	Head []Layer
@@ -195,6 +202,9 @@ func (s Spec) clone() Spec {
 	s.Features, s.Outputs = slices.Clone(s.Features), slices.Clone(s.Outputs)
 	s.Tables, s.TableOf = cloneLaws(s.Tables), slices.Clone(s.TableOf)
 	s.Randomizers, s.RandomizerOf = cloneLaws(s.Randomizers), slices.Clone(s.RandomizerOf)
+	if s.Ball != nil {
+		s.Ball = cloneLaws([]*ball.Noise{s.Ball})[0]
+	}
 	for _, v := range []*[]float64{&s.FeatureLower, &s.FeatureUpper, &s.Mean, &s.Offset, &s.Axes, &s.DecoderOffset} {
 		*v = slices.Clone(*v)
 	}
@@ -261,9 +271,12 @@ func (s *Spec) Calibrate() error {
 	return err
 }
 
-// laws returns the tables or the randomizers, which are never both there, which of them each
-// coordinate has, and the field and directory that they are in.
+// laws returns the tables, the randomizers or the noise on balls, which are never there together, which
+// of them each coordinate has by itself, and the field and directory that they are in.
 func (s *Spec) laws() (laws []proof.Mechanism, of []int, field string) {
+	if s.Ball != nil {
+		return []proof.Mechanism{s.Ball}, nil, ballsDir
+	}
 	for _, t := range s.Tables {
 		laws = append(laws, t)
 	}
@@ -430,12 +443,15 @@ func (s *Spec) validateNoise(c checker) {
 		c.Want(!s.Noise.randomized(), "noise.composition", s.Composition, "basic for local randomizers")
 	case s.Composition == basic, s.Composition == noComposition:
 	default:
-		c.Bad("noise.composition", fmt.Sprintf("%.40q", string(s.Composition)), "basic, exact, l1, l2, norm or none")
+		c.Bad("noise.composition", fmt.Sprintf("%.40q", string(s.Composition)), "basic, exact, l1, l2, norm, ball or none")
 	}
 	if s.Composition == jointL2 || s.Composition == jointNorm {
 		c.Want(s.Tau >= minAxis && s.Tau <= maxAxis, "noise.tau", s.Tau, "a number from %g to %g (units of the encoding)", minAxis, maxAxis)
 	} else if s.Tau != 0 {
 		c.Bad("noise.tau", s.Tau, "0, that is none, unless the composition is l2 or norm")
+	}
+	if s.Composition != jointBalls {
+		c.Want(s.Ball == nil && s.Noise != Balls, "noise.kind", s.Noise, "ball with noise on balls for the composition ball alone")
 	}
 	if s.Noise == None || s.Composition == noComposition {
 		s.validateNone(c)
@@ -444,8 +460,8 @@ func (s *Spec) validateNoise(c checker) {
 	p := s.Promise
 	c.Add(dp.Privacy{Epsilon: p.Epsilon, Delta: p.Delta, Sensitivity: 1}.Validate())
 	c.Want(!(p.Epsilon > check.MaxEpsilon), "epsilon", p.Epsilon, "at most %d", check.MaxEpsilon)
-	if s.Composition == jointNorm {
-		s.validateNorm(c)
+	if s.Composition == jointNorm || s.Composition == jointBalls {
+		s.validateVector(c)
 		return
 	}
 	if s.Noise == Decision {
@@ -459,19 +475,28 @@ func (s *Spec) validateNoise(c checker) {
 	s.validateTables(c)
 }
 
-// validateNorm checks that there is no table, and that the grid fits the axes.
-func (s *Spec) validateNorm(c checker) {
+// validateVector checks, for noise that is drawn as a vector, that there is no table, and that the grid
+// fits the axes.
+func (s *Spec) validateVector(c checker) {
 	s.validateNoTables(c)
-	if !(s.Tau >= minAxis && s.Tau <= maxAxis) {
+	if s.Composition == jointBalls && !s.validateBall(c) || s.Composition == jointNorm && !(s.Tau >= minAxis && s.Tau <= maxAxis) {
 		return // said before
 	}
-	step := normStep(s.Tau)
+	step := s.vectorStep()
 	for i, a := range s.Axes {
 		if !(a/step <= maxSteps) {
-			c.Badf(fmt.Sprintf("axes[%d]", i), a, "at most 2^40 steps of %g, those of the grid for noise.tau", step)
+			c.Badf(fmt.Sprintf("axes[%d]", i), a, "at most 2^40 steps of %g, those of the grid of the noise", step)
 			return
 		}
 	}
+}
+
+// vectorStep returns the step of the grid of noise that is drawn as a vector.
+func (s *Spec) vectorStep() float64 {
+	if s.Composition == jointBalls {
+		return math.Ldexp(1, s.Ball.Spec().StepExponent)
+	}
+	return normStep(s.Tau)
 }
 
 // validateNoTables checks that there are no laws of coordinates.

@@ -29,7 +29,7 @@ type Verified struct {
 	laws           []proof.Proven // the tables or randomizers
 	epsilon, delta *big.Rat
 	// distance bounds that of any two clipped encodings for joint noise, in units of the
-	// encoding: the ℓ1 distance for L1, the square of the ℓ2 distance for L2 and Norm.
+	// encoding: the ℓ1 distance for L1, the square of the ℓ2 distance for L2, Norm and Balls.
 	distance *big.Rat
 }
 
@@ -60,7 +60,8 @@ func (v *Verified) DeltaUpper() *big.Rat { return new(big.Rat).Set(v.delta) }
 //     N a bound on the ℓ1 distance of two clipped encodings, in steps;
 //   - for L2, the formula of Balle & Wang (2018, Theorem 8) for the ℓ2 distance, and
 //     what the table differs from a rounded Gaussian law, sum to at most Delta;
-//   - for Norm, the ℓ2 distance is at most Epsilon·Tau.
+//   - for Norm, the ℓ2 distance is at most Epsilon·Tau;
+//   - for Balls, the ℓ2 distance is at most the sensitivity of the noise, whose promise is that of the bundle.
 //
 // The accountant is for Exact; where it is nil, the sums of Basic may prove the promise. Given the
 // table of every coordinate, in order and with repetitions, each verified by itself before, it
@@ -98,6 +99,8 @@ func (b *Bundle) VerifyContext(ctx context.Context, accountant func([]*tables.Ta
 		err = v.proveL2()
 	case jointNorm:
 		v.proveNorm()
+	case jointBalls:
+		err = v.proveBalls()
 	default:
 		err = v.provePerCoordinate(accountant)
 	}

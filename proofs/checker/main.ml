@@ -1,7 +1,7 @@
 (* SPDX-License-Identifier: Apache-2.0 *)
 (* noisewright-check [-seconds N] FILE...: the verdict of the checker that Coq extracted, one line a file. What is not proved of
    it: the reading of a file below, the extraction, the OCaml compiler and zarith. A table of many points a sensitivity takes it
-   long, as it knows nothing of runs of equal weights: after N seconds a file is not decided. *)
+   long if its weights are not few runs of equal ones: after N seconds a file is not decided. *)
 
 let max_size = 64 lsl 20
 
@@ -11,7 +11,9 @@ let read name =
   let channel = open_in_bin name in
   Fun.protect ~finally:(fun () -> close_in channel) (fun () -> really_input_string channel (in_channel_length channel))
 
-let bytes_of s = List.of_seq (String.to_seq s)
+let bytes_of s =
+  let rec from i l = if i < 0 then l else from (i - 1) (s.[i] :: l) in
+  from (String.length s - 1) []
 
 (* The exit codes of noisewright verify. *)
 let verdict seconds name =

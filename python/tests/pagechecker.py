@@ -283,7 +283,7 @@ class Bound:
                 and not self.only_nodes
                 and not demands.get("symmetric")
                 and not (symmetric and even)
-                and not (self.table.query == "real" and self.m[0].get(0, 0) == self.m[1].get(0, 0))
+                and self.m[0].get(0, 0) != self.m[1].get(0, 0)
             )
         )
 

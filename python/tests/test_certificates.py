@@ -31,6 +31,7 @@ KINDS = [
     "--epsilon 3 --delta 0.1 --loss huber:0.5 --sensitivity 1",  # a staircase with an atom
     "--epsilon 4.5 --delta 0.01 --loss asymmetric:2,1 --sensitivity 1",  # multipliers in closed form, cells off 0
     "--epsilon 1 --delta 0.05 --loss asymmetric:1,2 --monotone --sensitivity 1",  # an edge at 0, a light middle cell
+    "--epsilon 1 --delta 0.05 --loss asymmetric:2,1 --monotone --query integer --sensitivity 60",  # the same on points
     "--epsilon 1 --delta 0.2 --loss exceed:0.6 --unbiased --monotone --sensitivity 1",  # cells between the nodes
     "--epsilon 1 --delta 0.2 --loss exceed:0.6 --monotone --sensitivity 1",
     "--epsilon 1 --delta 0.2 --loss exceed:9 --symmetric --query integer --sensitivity 20",

@@ -128,6 +128,97 @@ def test_bad_arguments(table: Any) -> None:
         nw.design(1, 0.1, 0, 1.0)
 
 
+@pytest.fixture
+def balls() -> Any:
+    """Noise in the plane, of sensitivity 1."""
+    return noisewright.load(ROOT / "python" / "tests" / "data" / "bundles" / "ball" / "balls" / "00.json")
+
+
+def test_joint_noise_has_the_law_of_releases(balls: Any) -> None:
+    """Training and releases draw the noise itself, around vectors in the ball."""
+    noise = nw.JointNoise(balls, 0.5)
+    assert (noise.coordinates, noise.epsilon, noise.delta) == (2, 8, Fraction(0.0001))
+    inside, outside = (0.25, -0.125), (-3.0, 4.0)
+    for value, clipped in ((inside, inside), (outside, (-0.3, 0.4))):
+        encoding = torch.tensor([value], dtype=torch.float64).expand(50_000, 2)
+        trained, released = noise(encoding).numpy(), noise.release(encoding).numpy()
+        own = balls.add_noise(np.tile(clipped, (50_000, 1)))
+        for drawn in (trained, released):
+            for k in range(2):
+                two_sample(drawn[:, k], own[:, k])
+            two_sample(np.hypot(*(drawn - clipped).T), np.hypot(*(own - clipped).T))
+        steps = released / balls.step
+        assert (steps == np.round(steps)).all()
+        assert (noise.release(encoding).numpy() != released).any(axis=1).mean() > 0.9
+
+
+def test_joint_noise_stays_in_the_ball(balls: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    """What noise is added to in a release is in the ball, exactly, whatever comes in."""
+    noise = nw.JointNoise(balls, 0.5)
+    monkeypatch.setattr(balls, "_private", lambda rows: rows)
+    rng = np.random.default_rng(5)
+    sizes = 10.0 ** rng.integers(-20, 300, size=(4000, 1))
+    for u in noise.release(torch.from_numpy(rng.normal(size=(4000, 2)) * sizes)).numpy():
+        assert sum(Fraction(x) ** 2 for x in u) <= Fraction(1, 4)
+        assert all((Fraction(x) / Fraction(balls.step)).denominator == 1 for x in u)
+
+
+def test_joint_noise_trains(balls: Any) -> None:
+    noise = nw.JointNoise(balls, 0.5)
+    x = torch.tensor([[0.1, 0.2], [3.0, 4.0], [0.0, 0.0]], dtype=torch.float64, requires_grad=True)
+    noise(x)[:, 0].sum().backward()
+    # d(r·u_0/|u|)/du = r/|u|·(1 - u_0², -u_0·u_1) with u/|u| = (0.6, 0.8).
+    assert torch.allclose(x.grad, torch.tensor([[1.0, 0.0], [0.064, -0.048], [1.0, 0.0]], dtype=torch.float64))
+    torch.manual_seed(7)
+    one = noise(x)
+    torch.manual_seed(7)
+    assert torch.equal(one, noise(x)) and not torch.equal(noise.release(x), noise.release(x))
+    for dtype in (torch.float16, torch.bfloat16, torch.float32, torch.float64):
+        assert noise(x.to(dtype)).dtype == noise.release(x.to(dtype)).dtype == dtype
+    assert noise.release(torch.zeros(5, 3, 2)).shape == (5, 3, 2) and "coordinates=2, epsilon=8" in repr(noise)
+
+
+def test_joint_noise_refuses(balls: Any) -> None:
+    for clip in (0.0, -1.0, float(np.nextafter(0.5, 1)), float("nan")):
+        with pytest.raises(InvalidError, match="at most half the sensitivity 1"):
+            nw.JointNoise(balls, clip)
+    noise = nw.JointNoise(balls, 0.5)
+    for call in (noise, noise.release):
+        with pytest.raises(InvalidError, match="want 2 numbers in the last axis"):
+            call(torch.zeros(5, 3))
+    for bad in (float("nan"), float("inf")):
+        with pytest.raises(InvalidError, match="not a number"):
+            noise.release(torch.tensor([[0.0, bad]]))
+    noise.axes[:] = 0.51
+    for call in (noise, noise.release):
+        with pytest.raises(InvalidError, match="at most half the sensitivity 1"):
+            call(torch.zeros(5, 2))
+
+
+def test_joint_noise_is_exported(balls: Any, tmp_path: Path) -> None:
+    noise = nw.JointNoise(balls, 0.5)
+    encoder, decoder = nn.Sequential(nn.Linear(4, 3), nn.Tanh(), nn.Linear(3, 2)), nn.Linear(2, 3)
+    noise.export(tmp_path / "plain")
+    noise.export(
+        tmp_path / "net", {"epsilon": 9, "delta": 0.01}, encoder=encoder, decoder=decoder, classes=["a", "b", "c"]
+    )
+    plain: Any = noisewright.load(tmp_path / "plain")
+    net: Any = noisewright.load(tmp_path / "net")
+    assert plain.promise == (8, 0.0001) and net.promise == (9, 0.01)
+    assert (plain.domain, plain.composition, plain.features) == ("ball", "ball", ["u1", "u2"])
+    x = torch.randn(50, 4)
+    want = noise.release(encoder(x)) * 0 + encoder(x) * (0.5 / encoder(x).norm(dim=1, keepdim=True).clamp(min=0.5))
+    assert np.allclose(net.encode(x.numpy()), want.detach().numpy(), atol=1e-5)
+    with pytest.raises(InvalidError, match=r"want 8\.0 at least, that of the noise"):
+        noise.export(tmp_path / "less", {"epsilon": 7.9, "delta": 0.01})
+    assert not (tmp_path / "less").exists()
+
+
+def test_joint_noise_as_the_program_reads_it(balls: Any, called: str, tmp_path: Path) -> None:
+    nw.JointNoise(balls, 0.5).export(tmp_path / "b")
+    assert "the promise is proved" in run(called, "latent", "verify", tmp_path / "b")
+
+
 def test_types(table: Any) -> None:
     """What comes out is of the type that went in, to fit the decoder; noise on integers would be cut off."""
     noise = nw.TableNoise(table, 2, 0.5, leak=0.1)

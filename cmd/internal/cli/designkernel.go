@@ -296,6 +296,9 @@ func readNodes(p *lp.KernelProblem, text string) error {
 }
 
 func (o *designKernelOptions) runLocal(ctx context.Context) error {
+	if p := o.localProblem(); o.releases == 1 && p.Delta > 0 && p.Objective == local.Mean && !p.Demands.Unbiased {
+		o.Warn("delta = %v lowers an averaged loss by about this share of it and no more: with --delta 0 answers are as good and promise more", p.Delta)
+	}
 	return finish(&o.Common, "randomizer", func() (designed, error) {
 		o.design.Progress = o.Progress().DesignOn(o.design.TimeLimit, "intervals")
 		r, whole, limit, err := o.designLocal(ctx)

@@ -391,5 +391,38 @@ func (o *privatizeOptions) checkJoint(from *source, before int) error {
 		}
 		o.Warn("without --center or --lower and --upper, the result is private only if one person's points differ by at most %v, in the norm of the noise", from.Sensitivity)
 	}
-	return o.joint.fits(from, len(o.columns))
+	if err := o.joint.fits(from, len(o.columns)); err != nil {
+		return err
+	}
+	return o.oneUnit()
+}
+
+// oneUnit refuses latitudes and longitudes that are clipped as if their degrees were of one length.
+func (o *privatizeOptions) oneUnit() error {
+	r := o.joint.clip
+	if o.degrees || r == nil || len(o.columns) != 2 {
+		return nil
+	}
+	var most [2]float64
+	for i, c := range o.columns {
+		switch strings.ToLower(c.name) {
+		case "lat", "latitude":
+			most[i] = 90
+		case "lon", "lng", "long", "longitude":
+			most[i] = 180
+		}
+		low, high := 0.0, 0.0
+		if r.center != nil {
+			low, high = r.center[i], r.center[i]
+		} else {
+			low, high = r.lower[i], r.upper[i]
+		}
+		if low < -most[i] || high > most[i] {
+			return nil
+		}
+	}
+	if most != [2]float64{90, 180} && most != [2]float64{180, 90} {
+		return nil
+	}
+	return shell.BadInput("--degrees, with a radius in meters", fmt.Errorf("columns = %s,%s in degrees of different length, want --degrees, or coordinates of one unit: the noise is the same for both", o.columns[0].name, o.columns[1].name))
 }

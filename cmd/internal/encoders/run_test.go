@@ -183,11 +183,21 @@ func TestSearch(t *testing.T) {
 	if want := []string{"1-designed-box", "1-local-box", "3-designed-box", "3-local-box", "3-laplace-l1-ball", "3-spherical-ball"}; !slices.Equal(words, want) {
 		t.Errorf("choices %v, want %v", words, want)
 	}
-	// Gaussian noise is the better one of many coordinates.
-	for z, want := range map[int]bundle.Kind{2: bundle.Spherical, 100: noise.Gaussian} {
-		if c := Choices([]int{z}, bundle.Promise{Epsilon: 5, Delta: 1e-6}); c[3].Noise != want {
-			t.Errorf("%d coordinates: %v, want %s", z, c, want)
+	// Noise on balls is the better one where there is any; else Gaussian noise is that of many coordinates.
+	for _, want := range []struct {
+		z              int
+		epsilon, delta float64
+		kind           bundle.Kind
+	}{
+		{2, 5, 1e-6, bundle.Balls}, {8, 0.1, 1e-6, bundle.Balls}, {2, 5, 0, bundle.Spherical}, {2, 0.09, 1e-10, bundle.Spherical},
+		{9, 5, 1e-6, bundle.Spherical}, {100, 5, 1e-6, noise.Gaussian},
+	} {
+		if c := Choices([]int{want.z}, bundle.Promise{Epsilon: want.epsilon, Delta: want.delta}); c[3].Noise != want.kind || c[3].Domain != bundle.Ball {
+			t.Errorf("%+v: %v", want, c)
 		}
+	}
+	if _, err := encoder.NewNoise(t.Context(), bundle.Balls, encoder.Body{Domain: bundle.Ball, Radius: 1, Coordinates: 8}, bundle.Promise{Epsilon: leastBallEpsilon, Delta: 1e-10}, nil); err != nil {
+		t.Errorf("the least epsilon of balls: %v", err)
 	}
 	choices := Choices([]int{3}, bundle.Promise{Epsilon: 5})
 	failed := errors.New("no such noise")

@@ -10,6 +10,7 @@ import (
 	"math"
 	"slices"
 
+	"github.com/noisewright/noisewright/ball"
 	"github.com/noisewright/noisewright/dp"
 	"github.com/noisewright/noisewright/encoder"
 	"github.com/noisewright/noisewright/internal/check"
@@ -29,7 +30,8 @@ func (c Choice) String() string { return fmt.Sprintf("%d-%s-%s", c.Coordinates, 
 
 // Choices returns those that are worth a trial for numbers of coordinates: per coordinate in a
 // box, designed tables and local randomizers; joint, for several coordinates, Laplace noise in
-// the l1 ball and, in the ball, that of less variance of Gaussian and spherical noise. Of one
+// the l1 ball and, in the ball, that of the least variance: noise on balls where there is any, else Gaussian or
+// spherical noise. Of one
 // coordinate all bodies are the same, and there no noise is better than that of a designed table.
 func Choices(coordinates []int, promise bundle.Promise) []Choice {
 	var choices []Choice
@@ -45,9 +47,16 @@ func Choices(coordinates []int, promise bundle.Promise) []Choice {
 	return choices
 }
 
-// ballNoise returns the kind of less variance in the ball of radius 1. A coordinate of
-// spherical noise of scale τ has the variance (Z+1)·τ².
+// leastBallEpsilon is an epsilon from which on there are designs of balls for every delta from 1e-10 on.
+const leastBallEpsilon = 0.1
+
+// ballNoise returns the kind of the least variance in the ball of radius 1. Noise on balls has at most that of
+// both others, but for some parts in ten thousand. A coordinate of spherical noise of scale τ has the
+// variance (Z+1)·τ².
 func ballNoise(z int, promise bundle.Promise) bundle.Kind {
+	if z >= ball.MinDimension && z <= ball.MaxDimension && promise.Delta > 0 && promise.Epsilon >= leastBallEpsilon {
+		return bundle.Balls
+	}
 	sigma, err := noise.GaussianSigma(dp.Privacy{Epsilon: promise.Epsilon, Delta: promise.Delta, Sensitivity: 2})
 	if tau := 2 / promise.Epsilon; err != nil || sigma*sigma >= float64(z+1)*tau*tau {
 		return bundle.Spherical

@@ -127,20 +127,42 @@ func (d *designer) both(whole context.Context, intervals int) error {
 	if err := d.certifiedAbove(ctx, whole, intervals); err != nil {
 		return d.failed(err)
 	}
-	below := d.whole // the bound is about any number of answers
 	if d.Delta > 0 {
-		return d.belowPairs(ctx, whole, intervals)
+		return d.belowDelta(ctx, whole, intervals)
 	}
+	below := d.whole // the bound is about any number of answers
 	if d.Values.Kind == local.Real {
 		var err error
-		if below, err = d.below(ctx, intervals); errors.Is(err, ratio.ErrFailed) {
+		if below, err = d.below(ctx, d.model, intervals); errors.Is(err, ratio.ErrFailed) {
 			return nil // another grid may do
 		} else if err != nil {
 			return err
 		}
-		d.shape.lower = below.grid.answers
 	}
 	return d.prove(whole, d.model.dual(whole, below))
+}
+
+// belowDelta proves a bound by the multipliers of delta = 0, whose prices are products, and where that
+// leaves a gap that a program with delta may close, by this one.
+func (d *designer) belowDelta(ctx, whole context.Context, intervals int) error {
+	pure := *d.model
+	pure.Delta = 0
+	below, err := d.below(ctx, &pure, intervals)
+	d.rounds = pure.rounds
+	switch {
+	case err == nil:
+		dual := pure.dual(whole, below)
+		pure.product(dual, d.Delta)
+		if err := d.prove(whole, dual); err != nil {
+			return err
+		}
+	case !errors.Is(err, ratio.ErrFailed) && !errors.Is(err, meet.ErrInfeasible):
+		return err
+	}
+	if d.Gap() <= d.Options.Gap || d.averaged() && !d.Demands.Unbiased {
+		return nil
+	}
+	return d.belowPairs(ctx, whole, intervals)
 }
 
 // certifiedAbove solves the upper program and keeps the randomizer, with a larger margin
@@ -290,22 +312,27 @@ func (m *model) lossOf(g *grid, p place, laws [][]float64) (loss float64) {
 	return loss
 }
 
-// below solves the program of which every mechanism for real values is a solution: losses
-// are bounded at nodes alone, or the mean loss is averaged.
-func (d *designer) below(ctx context.Context, intervals int) (*priced, error) {
-	g := grid{nodes: d.nodes(intervals), answers: d.shape.lower}
+// below solves the program of which every mechanism is a solution: losses are bounded at nodes alone, or
+// the mean loss is averaged.
+func (d *designer) below(ctx context.Context, m *model, intervals int) (*priced, error) {
+	g := grid{nodes: m.nodes(intervals), answers: d.shape.lower}
 	if g.answers == nil {
 		g.answers = d.shape.upper
 	}
-	if d.averaged() {
-		g.nodes = d.averagedNodes(intervals)
-		g.points = d.between(g.nodes)
-		return d.generate(ctx, g, d.tolerance())
+	switch {
+	case m.averaged():
+		g.nodes = m.averagedNodes(intervals)
+		g.points = m.between(g.nodes)
+	case m.Objective == local.Worst || m.Demands.Cap > 0:
+		for k := range m.laws(&g) {
+			g.places = append(g.places, place{node: k})
+		}
 	}
-	for k := range d.laws(&g) {
-		g.places = append(g.places, place{node: k})
+	s, err := m.generate(ctx, g, d.tolerance())
+	if err == nil {
+		d.shape.lower = s.grid.answers
 	}
-	return d.generate(ctx, g, d.tolerance())
+	return s, err
 }
 
 // roundMasses makes the randomizer of a solution and keeps it if it is the best.

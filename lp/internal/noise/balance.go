@@ -151,6 +151,7 @@ func (d *designer) affords(took float64) bool {
 // copy of the design, so that what they find does not depend on it.
 func (d *designer) advanceAll(ctx context.Context, turn []*side) error {
 	d.before = 0
+	d.refinePoints()
 	switch len(turn) {
 	case 0: // begin has done all that the first programs do
 		return nil

@@ -38,10 +38,12 @@ func Design(ctx context.Context, p dp.Problem, s *meet.Search) (*tables.Verified
 	if err := d.begin(); err != nil {
 		return nil, meet.Outcome{}, err
 	}
-	if d.Gap() <= d.Options.Gap {
-		return d.result(nil)
+	if d.Gap() > d.Options.Gap {
+		if err := d.meet(ctx); err != nil || d.Gap() > d.Options.Gap {
+			return d.result(err)
+		}
 	}
-	return d.result(d.meet(ctx))
+	return d.result(d.finish(ctx))
 }
 
 // meet tries one way after the other until the bounds meet.
@@ -69,6 +71,7 @@ type designer struct {
 	ends         *ends      // of the noise, as far as they are known
 	endsFrom     int        // K of the program that told them
 	endless      bool       // they are known to be wrong
+	allowance    float64    // of work for what was not asked for; 0: all is
 	finest       int        // the most nodes per sensitivity that prove something; 0: any number does
 	proves       dp.Problem // what bounds are about
 }
@@ -92,16 +95,11 @@ type side struct {
 	// certify is the part of took in which what it gave was made and certified.
 	certify time.Duration
 	solved  int      // K of the last program
+	aim     float64  // that it was solved for
 	before  struct { // the one before it
 		value float64
 		k     int
 	}
-}
-
-// unhurried reports whether there is time for what pays in the last digits alone: finer points, which take longer to
-// check, and ties, which may prove wrong.
-func unhurried(o *meet.Options) bool {
-	return o.TimeLimit == 0 || o.TimeLimit >= 2*time.Second
 }
 
 func newDesigner(p dp.Problem, s *meet.Search) (*designer, error) {
@@ -109,13 +107,15 @@ func newDesigner(p dp.Problem, s *meet.Search) (*designer, error) {
 	if err != nil {
 		return nil, check.Errorf("lp", nil, "%w", err)
 	}
-	m.bits = minPointsBits
-	if unhurried(&s.Options) {
-		m.bits = pointsBits(s.Options.Gap)
-	}
 	d := &designer{model: m, Search: *s, proves: p}
 	d.upper.bound, d.lower.bound = upper{m}, &lower{model: m}
+	d.refinePoints()
 	return d, nil
+}
+
+// refinePoints lets cells have as many points as what is aimed for needs. Finer ones take longer to check.
+func (d *designer) refinePoints() {
+	d.bits = max(pointsBits(d.Aim()), d.jumpBits(d.Options.Gap))
 }
 
 // begin finds the table to start from: one that needs no solver, unless the constraints exclude it.
@@ -255,6 +255,10 @@ func (d *designer) firstSides() (first []*side) {
 // they take turns. A side whose next program would not end in time is not begun: what
 // it would gain is lost then, and the time with it.
 func (d *designer) plan() (*side, error) {
+	const beside = 3 // gaps, that a wider support does not make up for
+	if d.finest > 0 && d.lower.solved >= d.finest && meet.RelativeGap(d.Best-d.upper.expected(), d.Bound) > beside*d.Options.Gap {
+		return nil, check.Errorf("lp", meet.ErrLimit, "nodes would have to be as close as points")
+	}
 	var worth, patient []*side // those that wait come last
 	upper, lower := d.worth()
 	missed := map[*side]float64{&d.upper: upper, &d.lower: lower}
@@ -427,15 +431,27 @@ func (d *designer) advance(ctx context.Context, s *side) error {
 	case int64(g.n)*int64(g.k) > mostWork, d.Options.NewSolver == nil && !d.fits(g) && d.unknowns(s, g) == d.masses(g):
 		return tooFine(g)
 	}
+	if s.value > 0 && g.k == s.solved && g == s.grid && d.Aim() == s.aim {
+		s.closed = check.Errorf("lp", meet.ErrLimit, "a wider support is no other, and cells cannot become finer")
+		return nil
+	}
+	for s.solved == 0 && d.points == 0 && s.grid.k > 1 && d.hopeless(s, g) { // a coarse grid tells something where nothing is known
+		s.grid.k /= 2
+		g = d.extent(s, s.grid.k)
+	}
 	if d.hopeless(s, g) {
 		s.closed = check.Errorf("lp", meet.ErrLimit, "a linear program of %d cells would not be done in time", g.n)
 		return nil
+	}
+	if err := d.allow(s, g); err != nil {
+		return err
 	}
 	if d.Options.Clock == nil {
 		var cancel context.CancelFunc
 		ctx, cancel = d.Within(ctx, d.closing(s))
 		defer cancel()
 	}
+	s.aim = d.Aim()
 	before, took := s.grid, s.took
 	s.before.value, s.before.k, s.solved = s.value, s.solved, g.k
 	s.grid, s.value = g, 0
@@ -473,7 +489,7 @@ func (d *designer) solve(ctx context.Context, s *side, g grid, margin float64) (
 	l := s.bound.layout(g, unit, margin)
 	d.tie(s, &l, g)
 	want := s.bound.effort(d.Aim(), margin)
-	if want.Gap = meet.StallShare * d.Aim(); d.Aim() < fineFrom && unhurried(&d.Options) {
+	if want.Gap = meet.StallShare * d.Aim(); d.Aim() < fineFrom {
 		want.Gap *= fineShare // the last digits take most iterations, where the grid is fine
 	}
 	prog, status, err := l.solve(ctx, &d.Options, g, want)

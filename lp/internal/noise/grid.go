@@ -74,6 +74,13 @@ func realCells(sensitivity float64, k, bits int) tables.Grid {
 	return tables.Grid{GranularityExponent: e, PointsPerCell: s + 1 - s%2, CellsPerSensitivity: k}
 }
 
+// realWidth returns about the width of the cells of realCells.
+func realWidth(sensitivity float64, k, bits int) float64 {
+	part, exp := math.Frexp(sensitivity / float64(k))
+	points := math.Ceil(math.Ldexp(part, bits+1))
+	return math.Ldexp(points+1-math.Mod(points, 2), exp-1-bits)
+}
+
 // minPointsBits: at least 2^16 grid points per cell keep the rounding of K·S to
 // the sensitivity below 2^-15 of it, which moves the loss by a small share of a usual gap.
 const minPointsBits = 16

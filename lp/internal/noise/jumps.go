@@ -33,6 +33,7 @@ func (d *designer) meetJumps(ctx context.Context) error {
 	stretch := 1.0
 	for part := share; ; part = max(part, share*finest) {
 		aim := d.Aim()
+		d.refinePoints()
 		var turn []*side
 		later := false
 		for _, s := range d.sides() {
@@ -70,6 +71,16 @@ func (d *designer) meetJumps(ctx context.Context) error {
 	}
 }
 
+// jumpBits is pointsBits for what it costs if edges would lie at jumps, but for that cells are wider than they should be.
+func (m *model) jumpBits(gap float64) (bits int) {
+	const little, most = 0.1, 36
+	for _, x := range m.jumps {
+		miss := 2 * math.Abs(x) / m.Sensitivity * math.Expm1(m.Epsilon)
+		bits = max(bits, int(math.Ceil(math.Log2(miss/(little*gap)))))
+	}
+	return min(bits, most)
+}
+
 // isSteps reports whether the loss is constant between its jumps. Where it is not, as in a sum with another
 // loss, grids have to become fine for what is between them, too.
 func (d *designer) isSteps() bool {
@@ -88,10 +99,12 @@ func (d *designer) isSteps() bool {
 	return true
 }
 
+// perProduct is seconds for a multiplication of an iteration, of all of them.
+const perProduct = 4e-9
+
 // inTime reports whether a program is expected to take at most half of the time that is left.
 func (d *designer) inTime(g grid) bool {
-	const each = 4e-9 // seconds for a multiplication of an iteration, of all of them
-	return d.fits(g) && (d.Options.TimeLimit == 0 || each*d.work(g) < d.Left().Seconds()/2)
+	return d.fits(g) && (d.Options.TimeLimit == 0 || perProduct*d.work(g) < d.Left().Seconds()/2)
 }
 
 // jumpCells returns the least number of cells per sensitivity on which the jumps cost a side no more than a
@@ -152,17 +165,22 @@ func (d *designer) nextCells(s *side, want int, span float64) int {
 }
 
 // jumpMiss returns which share of the loss a side misses because a jump is off the nodes or edges that have
-// the offset. The best noise is about a staircase. A core that ends before the jump, or is thought to end beyond it, weighs as much
-// more, or less, inside; one that does end beyond it weighs e^ε times as much there.
+// the offset. The best noise is about a staircase, with steps at the jump and whole sensitivities further in: of what it weighs,
+// nearly all is between the innermost ones if e^ε times that is much. A core that ends before the jump, or is thought to end
+// beyond it, weighs as much more, or less, there; one that does end beyond it weighs e^ε times as much outside.
 func (d *designer) jumpMiss(s *side, x float64, k int, offset float64) float64 {
 	at := x / d.Sensitivity
-	wide := max(2, 1/at) * -math.Expm1(-d.Epsilon)
+	inner, rise := at-math.Floor(at), math.Expm1(d.Epsilon)
+	wide := max(max(2, 1/at)*-math.Expm1(-d.Epsilon), rise/(1+inner*rise))
 	if s == &d.lower {
 		return d.beyond(x, k) / float64(k) * wide
 	}
 	cells := at*float64(k) - offset
+	if d.points == 0 { // cells are somewhat wider
+		cells = x/realWidth(d.Sensitivity, k, d.bits) - offset
+	}
 	before, after := cells-math.Floor(cells), math.Ceil(cells)-cells
-	miss := after * math.Expm1(d.Epsilon)
+	miss := after * rise
 	if cells >= 0 {
 		miss = min(miss, before*wide)
 	}

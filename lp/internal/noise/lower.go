@@ -137,7 +137,9 @@ func (l *lower) reach(gap float64) float64 {
 // fall faster than by e^ε.
 func (l *lower) standIn() (from float64, ok bool) {
 	from, ok = l.flat()
-	return from, ok && l.Delta <= largeDelta && l.folded && l.Epsilon > 0 && l.edgesAllowed() && l.unshaped()
+	c := l.Constraints
+	c.Symmetric, c.Monotone, c.Unbiased = false, false, false // which cells between nodes make no use of
+	return from, ok && l.Delta <= largeDelta && l.folded && l.Epsilon > 0 && l.edgesAllowed() && c.None()
 }
 
 // order: noise may keep to a support, or inside a jump, as if it were a cell wider.
@@ -199,10 +201,10 @@ func (l *lower) layout(g grid, unit, _ float64) layout {
 	if l.folded && (l.slope == 0 || l.points == 0) || l.exactNodes(&g) {
 		from = 0
 	}
-	if !g.edges { // which have no multipliers of monotony
+	if !g.edges && l.spread == nil { // which have no multipliers of monotony
 		out.decreasing = l.monotonePairs(&g, out.variable, from)
 	}
-	if at := -g.first; l.Constraints.Monotone && from == 1 && !g.edges && l.points == 0 && at > 0 && at+1 < g.n {
+	if at := -g.first; l.Constraints.Monotone && from == 1 && !g.edges && l.spread == nil && at > 0 && at+1 < g.n {
 		r := momentRow{kind: middleMoment, upper: math.Inf(1), scale: 1, coefficient: make([]float64, len(out.cost))}
 		for i, weight := range []float64{-1, 2, -1} {
 			r.coefficient[out.variable[at-1+i]] += weight

@@ -96,7 +96,6 @@ func (d *designer) realProblem() (p dp.Problem, least float64, ok bool) {
 	p.Query, p.Step = dp.RealQuery, 0
 	unit, _ := d.unit.Float64()
 	p.Sensitivity = float64(d.points) * unit
-	p.Constraints.Monotone = false // spread multipliers are about none
 	switch {
 	case len(d.jumps) > 0 && strings.HasPrefix(d.Loss.Name(), "exceed:"): // where points are rounded to those beyond
 		at := exact.Rational(math.Abs(d.jumps[0]))

@@ -65,7 +65,7 @@ func (d *designer) tie(s *side, l *layout, g grid) {
 		most    = 6   // up to which those do
 	)
 	l.root, l.fall, s.loose = nil, nil, 0
-	if s.shape == nil || s.free || !unhurried(&d.Options) || d.Epsilon > most || d.Epsilon > epsilon && d.Aim() >= fineFrom || !d.endsMatter() || d.Options.Generate || g.edges || l.tail > 0 || len(l.decreasing) > 0 {
+	if s.shape == nil || s.free || d.Epsilon > most || d.Epsilon > epsilon && d.Aim() >= fineFrom || !d.endsMatter() || d.Options.Generate || g.edges || l.tail > 0 || len(l.decreasing) > 0 {
 		return
 	}
 	coarse := &s.shape.grid
@@ -106,10 +106,20 @@ func (d *designer) tie(s *side, l *layout, g grid) {
 			free--
 		}
 	}
-	if float64(free) < fewer*float64(len(root)) {
+	if float64(free) < fewer*float64(len(root)) && d.mayRepeat(work(free, len(l.shifts)), work(len(root), len(l.shifts))) {
 		s.loose = float64(free) / float64(g.k)
 		l.root, l.fall, l.peak = root, fall, d.peak
 	}
+}
+
+// mayRepeat reports whether there is time for a program with ties and, if these prove wrong, for the one without; or for
+// that with ties alone. If the one without can be done but not both, it is.
+func (d *designer) mayRepeat(tied, free float64) bool {
+	if d.Options.TimeLimit == 0 {
+		return true
+	}
+	left := d.Left().Seconds()
+	return perProduct*(tied+free) < left || perProduct*free >= left
 }
 
 // unknowns returns how many a program of a side is expected to have.

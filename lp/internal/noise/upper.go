@@ -39,8 +39,11 @@ func (u upper) extent(k int, reach float64) grid {
 	g := u.cells(k)
 	from, to := u.around(k, reach)
 	first, last := math.Floor(from), math.Ceil(to)
-	if u.edgeCells(u.marks(), k) {
+	if g.table.PointsPerCell > 1 && u.edgeCells(u.marks(), k) {
 		g.table.Offset = (g.table.PointsPerCell + 1) / 2
+		if u.Constraints.Monotone && u.risesRight() {
+			g.table.Offset--
+		}
 		last--
 	}
 	lo, hi := math.Inf(-1), math.Inf(1)
@@ -99,13 +102,21 @@ func (u upper) anchored() bool {
 // of one around it, because a jump of the loss or a quantile then falls on an edge. A
 // table of such cells is symmetric up to half a grid point only.
 func (u upper) edgeCells(marks []float64, k int) bool {
-	if u.Constraints.Monotone && !u.folded && u.points == 0 && !u.anchored() && !u.Constraints.Unbiased {
+	if u.Constraints.Monotone && !u.folded && !u.anchored() && !u.Constraints.Unbiased {
 		return true // its density may jump at 0
 	}
 	if u.points > 0 || u.anchored() || u.Constraints.Symmetric || u.Constraints.Unbiased || !u.jumping {
 		return false
 	}
 	return misses(marks, k, 0, 0) < misses(marks, k, 0.5, 0)
+}
+
+// risesRight reports whether noise above 0 costs less than below: a monotone density then jumps up there, and the
+// point 0 belongs to the cell above it.
+func (u upper) risesRight() bool {
+	const off = 0.1 // sensitivities
+	reach := SupportBound(u.Problem)
+	return u.shifted(off, reach) < u.shifted(-off, reach)
 }
 
 // align: marks are best at an edge.

@@ -8,7 +8,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 
-from noisewright._bundlefile import Spec
+from noisewright._bundlefile import Law, Spec
 from noisewright._exact import RATIO_BITS, decimal_up, exp_down, exp_up, pow_up
 from noisewright._loss import ZERO
 from noisewright._meter import Meter
@@ -50,6 +50,8 @@ def verify(spec: Spec, accountant: Accountant | None, work: int | None) -> Bundl
         case "norm":
             root = pow_up(_distance_l2(spec), 0.5, _ROOT_BITS)
             proved = root / Fraction(spec.tau), ZERO
+        case "ball":
+            proved = _ball(spec)
         case _:
             proved = _coordinates(spec, accountant)
     for name, promised, found in zip(("epsilon", "delta"), spec.promise, proved, strict=True):
@@ -61,7 +63,12 @@ def verify(spec: Spec, accountant: Accountant | None, work: int | None) -> Bundl
 
 def _prove_laws(spec: Spec, meter: Meter) -> None:
     """Verifies the tables or randomizers, each with the work that those before have left."""
-    kinds: list[tuple[str, Sequence[Table | Randomizer]]] = [("tables", spec.tables), ("randomizers", spec.randomizers)]
+    balls = [] if spec.ball is None else [spec.ball]
+    kinds: list[tuple[str, Sequence[Law]]] = [
+        ("tables", spec.tables),
+        ("randomizers", spec.randomizers),
+        ("balls", balls),
+    ]
     for what, laws in kinds:
         for k, law in enumerate(laws):
             try:
@@ -203,6 +210,19 @@ def _distance_l2(spec: Spec) -> Fraction:
     if spec.domain == "l1-ball":
         return _sides([max(axes)], step)[0] ** 2
     return sum((side * side for side in _sides(axes, step)), ZERO)
+
+
+def _ball(spec: Spec) -> tuple[Fraction, Fraction]:
+    """The promise of noise on balls, for at least the ℓ2 distance of two clipped encodings."""
+    if spec.ball is None:
+        raise Error("no noise on balls")
+    p, squared = spec.ball.privacy, _distance_l2(spec)
+    if squared > Fraction(p.sensitivity) ** 2:
+        raise NotPrivateError(
+            f"axes = a body in which encodings may be {decimal_up(pow_up(squared, 0.5, _ROOT_BITS))} apart, "
+            f"want at most {p.sensitivity!r}, the sensitivity of balls[0] in the ℓ2 norm"
+        )
+    return Fraction(p.epsilon), Fraction(p.delta)
 
 
 def _l2(spec: Spec, meter: Meter) -> tuple[Fraction, Fraction]:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The bundle, versions 1 to 3, read strictly: docs/bundle-format.md."""
+"""The bundle, versions 1 to 4, read strictly: docs/bundle-format.md."""
 
 from __future__ import annotations
 
@@ -15,6 +15,7 @@ from noisewright._npy import read_array
 from noisewright._strictjson import Fields, Flag, Many, Real, Record, Text, Whole, check_format, parse, read
 from noisewright._words import Floats
 from noisewright.errors import Error, FormatError
+from noisewright.joint import BallNoise
 from noisewright.randomizer import Randomizer
 from noisewright.table import Table
 
@@ -41,11 +42,20 @@ _KINDS = (
     "laplace",
     "gaussian",
     "spherical",
+    "ball",
     "local",
     "local-unbiased",
     "none",
 )
-_COMPOSITIONS = {"basic": None, "exact": None, "l1": "laplace", "l2": "gaussian", "norm": "spherical", "none": "none"}
+_COMPOSITIONS = {
+    "basic": None,
+    "exact": None,
+    "l1": "laplace",
+    "l2": "gaussian",
+    "norm": "spherical",
+    "ball": "ball",
+    "none": "none",
+}
 _ACTIVATIONS = ("identity", "sigmoid", "relu", "tanh")
 
 _LAYERS = Many(Record({"width": Whole(), "activation": Text()}), _MAX_LAYERS)
@@ -126,6 +136,7 @@ class Spec:
     table_of: tuple[int, ...]
     randomizers: tuple[Randomizer, ...]
     randomizer_of: tuple[int, ...]
+    ball: BallNoise | None  # of the kind ball alone
     head: tuple[Layer, ...]
     decoder: Floats | None
     decoder_offset: Floats
@@ -148,6 +159,8 @@ class Spec:
         """The step of the grid of joint noise; 0 for noise of each coordinate."""
         if self.composition == "norm":
             return norm_step(self.tau)
+        if self.ball:
+            return self.ball.step
         return self.tables[0].step if self.composition in ("l1", "l2") else 0.0
 
 
@@ -156,12 +169,15 @@ def norm_step(tau: float) -> float:
     return math.ldexp(1, math.frexp(tau)[1] - 33)
 
 
-def decode(file: Callable[[str, int], bytes], law: Callable[[str], Table | Randomizer]) -> Spec:
+Law = Table | Randomizer | BallNoise
+
+
+def decode(file: Callable[[str, int], bytes], law: Callable[[str], Law]) -> Spec:
     """The bundle of a directory, given how to read a file and the law in one. Errors name the
     file."""
     try:
         f = read(parse(file("bundle.json", MAX_SIZE), MAX_SIZE), _FILE)
-        check_format(f, FORMAT, (1, 2, 3))
+        check_format(f, FORMAT, (1, 2, 3, 4))
         _check_file(f)
     except Error as err:
         raise type(err)(f"bundle.json: {err}") from err
@@ -169,6 +185,7 @@ def decode(file: Callable[[str, int], bytes], law: Callable[[str], Table | Rando
     noise = f["noise"]
     tables = [law(f"tables/{k:02d}.json") for k in range(noise["tables"])]
     randomizers = [law(f"randomizers/{k:02d}.json") for k in range(noise.get("randomizers", 0))]
+    balls = [law("balls/00.json")] if noise["composition"] == "ball" else []
     spec = Spec(
         promise=None if f["privacy"] is None else (f["privacy"]["epsilon"], f["privacy"]["delta"]),
         features=f["features"],
@@ -180,6 +197,7 @@ def decode(file: Callable[[str, int], bytes], law: Callable[[str], Table | Rando
         table_of=noise["table_of"],
         randomizers=tuple(m for m in randomizers if isinstance(m, Randomizer)),
         randomizer_of=noise.get("randomizer_of", ()),
+        ball=next((b for b in balls if isinstance(b, BallNoise)), None),
         output=f.get("output", "features"),
         outputs=reader.outputs,
         **reader.arrays(),
@@ -274,7 +292,7 @@ def _none(*shape: int) -> Floats:
 
 
 def _second_only(domain: str, kind: str, composition: str) -> bool:
-    return domain == "l1-ball" or kind == "none" or composition in ("none", "norm")
+    return domain == "l1-ball" or kind == "none" or composition in ("none", "norm", "ball")
 
 
 def _check_file(f: Fields) -> None:
@@ -286,6 +304,10 @@ def _check_file(f: Fields) -> None:
     if any(t != (version >= 2) for t in there):
         raise FormatError(f"version = {version}, want all of the fields of version 2 from it on, and none of them in 1")
     _check_cells(f)
+    if {version == 4, noise["kind"] == "ball", noise["composition"] == "ball"} not in ({True}, {False}):
+        raise FormatError(
+            f"version = {version}, want 4 with the kind ball and the composition ball, or none of the three"
+        )
     if version == 1 and _second_only(f["domain"], noise["kind"], noise["composition"]):
         raise FormatError(
             "version = 1, want 2 for the domain l1-ball, the kind none and the compositions norm and none"
@@ -297,7 +319,9 @@ def _check_file(f: Fields) -> None:
     if (f["privacy"] is None) != (noise["kind"] == "none"):
         raise FormatError("privacy = null or noise.kind = none without the other, want both or neither")
     z, counts = f["coordinates"], (noise["tables"], noise.get("randomizers", 0))
-    lawless = noise["composition"] in ("norm", "none")
+    lawless = noise["composition"] in ("norm", "none", "ball")
+    if version == 4 and counts != (0, 0):
+        raise FormatError(f"tables and randomizers = {counts}, want none for the composition ball")
     if not (1 <= z <= _MAX_COORDINATES and min(counts) >= 0 and max(counts) <= z and (lawless or max(counts) >= 1)):
         raise FormatError(
             f"coordinates = {z} and laws = {counts}, want 1 law to one for each of at most 4096 coordinates"
@@ -383,11 +407,15 @@ def _check_noise(s: Spec) -> None:
         want(s.tau == 0, "noise.tau", s.tau, "0, that is none, unless the composition is l2 or norm")
     if s.promise is not None:
         check_epsilon_delta(*s.promise)
-    if s.composition in ("norm", "none"):
+    if s.composition in ("norm", "ball", "none"):
         lawless = not (s.tables or s.table_of or s.randomizers or s.randomizer_of)
         want(lawless, "tables", "some laws", f"none for the composition {s.composition}")
         if s.composition == "norm":
             _check_steps(s, [norm_step(s.tau)] * len(s.axes))
+        if s.ball:
+            z = len(s.axes)
+            want(s.ball.dimension == z, "balls[0]", f"noise of {s.ball.dimension} coordinates", f"one of {z}")
+            _check_steps(s, [s.ball.step] * z)
         return
     laws, of = (s.randomizers, s.randomizer_of) if s.randomized else (s.tables, s.table_of)
     others = (s.tables or s.table_of) if s.randomized else (s.randomizers or s.randomizer_of)

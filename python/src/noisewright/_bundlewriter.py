@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Writes bundles (docs/bundle-format.md) with one table for each coordinate of a box."""
+"""Writes bundles (docs/bundle-format.md) with one table for each coordinate of a box, or with noise on balls for a
+ball."""
 
 from __future__ import annotations
 
@@ -17,6 +18,7 @@ import numpy as np
 from noisewright._load import load
 from noisewright._words import Floats
 from noisewright.errors import InvalidError
+from noisewright.joint import BallNoise
 from noisewright.table import Table
 
 Activation = Literal["identity", "sigmoid", "relu", "tanh"]
@@ -53,6 +55,7 @@ class Content:
     output: Literal["features", "values", "classes"]
     outputs: Sequence[str]
     clip_origin: str
+    ball: BallNoise | None = None  # in the place of tables
     arrays: dict[str, Floats] = field(init=False, default_factory=dict)
 
     def __post_init__(self) -> None:
@@ -65,7 +68,8 @@ class Content:
 
     def fields(self) -> dict[str, object]:
         """bundle.json; version 1 where that can say it."""
-        noise: dict[str, object] = {"kind": "designed", "composition": "basic", "tau": 0}
+        kind, composition = ("ball", "ball") if self.ball else ("designed", "basic")
+        noise: dict[str, object] = {"kind": kind, "composition": composition, "tau": 0}
         noise |= {"tables": len(self.tables), "table_of": list(self.table_of)}
         fields: dict[str, object] = {
             "format": "noisewright-bundle",
@@ -74,15 +78,20 @@ class Content:
             "features": list(self.features),
             "feature_bounds": False,
             "coordinates": len(self.axes),
-            "domain": "box",
+            "domain": "ball" if self.ball else "box",
             "clip_origin": self.clip_origin,
             "noise": noise,
             "task": False,
             "predicted": {"training_loss": 0, "theory_loss": 0},
         }
-        if len(self.encoder) > 1 or len(self.decoder) > 1 or self.output != "features":
+        if self.ball or len(self.encoder) > 1 or len(self.decoder) > 1 or self.output != "features":
             noise |= {"randomizers": 0, "randomizer_of": []}
-            fields |= {"version": 2, "lookup": False, "output": self.output, "outputs": list(self.outputs)}
+            fields |= {
+                "version": 4 if self.ball else 2,
+                "lookup": False,
+                "output": self.output,
+                "outputs": list(self.outputs),
+            }
             for name, layers in (("layers", self.encoder), ("head", self.decoder)):
                 fields[name] = [{"width": len(layer.bias), "activation": layer.activation} for layer in layers[:-1]]
         return fields
@@ -101,9 +110,11 @@ def write_bundle(path: str | os.PathLike[str], content: Content) -> None:
             if not np.isfinite(array).all():
                 raise InvalidError(f"{name} has an entry that is not finite, want numbers: is the network trained?")
             np.save(work / f"{name}.npy", np.ascontiguousarray(array, dtype="<f8"))
-        (work / "tables").mkdir()
-        for k, table in enumerate(content.tables):
-            (work / "tables" / f"{k:02d}.json").write_bytes(table.source)
+        laws = work / ("balls" if content.ball else "tables")
+        laws.mkdir()
+        made: Sequence[Table | BallNoise] = [content.ball] if content.ball else content.tables
+        for k, law in enumerate(made):
+            (laws / f"{k:02d}.json").write_bytes(law.source)
         load(work)  # which proves the promise
         work.chmod(0o777 & ~_umask())
         work.rename(path)

@@ -54,10 +54,15 @@ def encode(spec: Spec, x: Floats) -> Floats:
     u = _affine(spec.encoder, _forward(spec.layers, x - spec.mean), spec.offset)
     if spec.category:
         return _cells(spec.category, u)
-    if spec.domain in ("ball", "l1-ball"):
-        u = _scaled_back(_clamped(u, _MAX_SCALED), spec.axes, spec.domain == "ball")
-    u = _clamped(u, spec.axes)
-    return _to_grid(spec, u) if spec.step else u
+    return into_body(u, spec.domain, spec.axes, spec.step)
+
+
+def into_body(u: Floats, domain: str, axes: Floats, step: float) -> Floats:
+    """Rows in the body, and with a step on its grid, exactly."""
+    if domain in ("ball", "l1-ball"):
+        u = _scaled_back(_clamped(u, _MAX_SCALED), axes, domain == "ball")
+    u = _clamped(u, axes)
+    return _to_grid(u, domain, axes, step) if step else u
 
 
 def _cells(category: Category, scores: Floats) -> Floats:
@@ -87,23 +92,22 @@ def _scaled_back(u: Floats, axes: Floats, squares: bool) -> Floats:
     return np.where((most > 0) & (most > 1 / norm), u / safe / norm, u)
 
 
-def _to_grid(spec: Spec, u: Floats) -> Floats:
+def _to_grid(u: Floats, domain: str, axes: Floats, step: float) -> Floats:
     """Rounds to the nearest point of the grid within the limits; one that lies outside a ball is
     replaced by u rounded towards 0, made shorter until that is inside."""
-    step = spec.step
-    limits = np.floor(spec.axes / step)
+    limits = np.floor(axes / step)
     t = u / step  # exact, or too close to 0 to matter
     n = np.clip(np.floor(t + 0.5), -limits, limits)
-    if spec.domain in ("ball", "l1-ball"):
-        parts, member = np.where(limits > 0, step / spec.axes, 0.0), 1 - float(len(limits) + 8) * 2.0**-52
-        if spec.domain == "l1-ball" and spec.axes.min() == spec.axes.max():
+    if domain in ("ball", "l1-ball"):
+        parts, member = np.where(limits > 0, step / axes, 0.0), 1 - float(len(limits) + 8) * 2.0**-52
+        if domain == "l1-ball" and axes.min() == axes.max():
             parts, member = np.ones(len(limits)), float(limits[0])  # a sum of integers, exact
         shrink = 1.0
-        outside = np.flatnonzero(~_holds(n, parts, member, spec.domain == "ball"))
+        outside = np.flatnonzero(~_holds(n, parts, member, domain == "ball"))
         while outside.size:
             n[outside] = np.trunc(t[outside] * shrink)
             shrink -= 2.0**-20
-            outside = outside[~_holds(n[outside], parts, member, spec.domain == "ball")]
+            outside = outside[~_holds(n[outside], parts, member, domain == "ball")]
     return np.asarray(n * step + 0.0)  # no negative zero
 
 

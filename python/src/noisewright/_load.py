@@ -97,12 +97,15 @@ def _bundle(path: str | os.PathLike[str]) -> Bundle:
     def file(name: str, most: int) -> bytes:
         return read_file(os.path.join(path, *name.split("/")), most)
 
-    def law(name: str) -> Table | Randomizer:
+    def law(name: str) -> _bundlefile.Law:
         # The folder says which it is, so that its fields may have any order.
         try:
             if name.startswith("tables/"):
                 raw = file(name, _tablefile.MAX_SIZE)
                 return Table(raw, _tablefile.decode(_strictjson.parse(raw, _tablefile.MAX_SIZE)))
+            if name.startswith("balls/"):
+                raw = file(name, _ballfile.MAX_SIZE)
+                return BallNoise(raw, _ballfile.decode(_strictjson.parse(raw, _ballfile.MAX_SIZE)))
             raw = file(name, _randomizerfile.MAX_SIZE)
             return Randomizer(raw, _randomizerfile.decode(_strictjson.parse(raw, _randomizerfile.MAX_SIZE)))
         except Error as err:

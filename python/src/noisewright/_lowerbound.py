@@ -82,8 +82,8 @@ class _Nodes:
         alike = self.points or c.symmetric or (spec.loss.symmetric and c.mirrored())
         runs = [dual.get(name) for name in ("monotone_right", "monotone_left")]
         first = [r["multipliers"][0] if r and r["first_cell"] == 0 and r["multipliers"] else 0 for r in runs]
-        # Twice the middle cell of real noise weighs at least as much as the two next to it.
-        alike = alike or (real and first[0] == first[1])
+        # Twice the middle cell weighs at least as much as the two next to it.
+        alike = alike or first[0] == first[1]
         for run in runs:
             if run is not None and not (c.monotone and run["first_cell"] >= (0 if alike else 1)):
                 return

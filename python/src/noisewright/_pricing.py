@@ -14,6 +14,7 @@ from noisewright._exact import RATIO_BITS, at, ceil, exp_up, floor_at, power_of_
 from noisewright._linesearch import LineSearch
 from noisewright._loss import L2_LOSS, ZERO, Combination, Loss
 from noisewright._meter import Meter, rational_work
+from noisewright._product import PARTS, Known, Part, largest, parts_of
 from noisewright._randomizerfile import Spec
 from noisewright._strictjson import Fields
 
@@ -110,7 +111,7 @@ class _Pricing:
                 place = self._atom(w, i)
                 place.ends = (x, x)
                 self.places.append(place)
-        elif spec.delta > 0:
+        elif spec.delta > 0 and not dual.get("product"):
             self._cells()
         else:
             self._densities()
@@ -229,21 +230,31 @@ class _Pricing:
         return total
 
     def proved(self) -> int | None:
-        """The value less the shortfall; None if there is no bound, or none of use. Lowering all
-        totals costs what it takes off the value, and makes the shortfall smaller by up to e^ε times
-        as much; how much to lower is found by trying."""
+        """The value less the shortfall and what delta takes off; None if there is no bound, or none
+        of use."""
         value = self.value()
         if value <= 0:
             return None
-        if self.spec.delta > 0:  # where shortfalls cost what they are
+        if self.spec.delta > 0 and not self.dual.get("product"):  # where shortfalls cost what they are
             self.useful = value
             shortfall = self._pair_shortfall()
             return None if shortfall is None else value - shortfall
         self.useful = value << _USEFUL_BITS
+        found = self._lowered(value)
+        if found is None or self.spec.delta == 0:
+            return None if found is None else found[0]
+        price = self._product_price(found[1])
+        return None if price is None else found[0] - price
+
+    def _lowered(self, value: int) -> Pair | None:
+        """The value less the shortfall, and the shortfall, with the totals lowered to where the first
+        was largest. Lowering all totals costs what it takes off the value, and makes the shortfall
+        smaller by up to e^ε times as much; how much to lower is found by trying."""
         first = self._shortfall()
         if first is None:
             return None
-        best, lowered, following = value - first, 0, first >> 3
+        best, lowered, following = (value - first, first), 0, first >> 3
+        totals = [q.total for q in self.places]
         for _ in range(_MOST_LOWERINGS):
             following = min(following, value >> 1)
             if first <= value >> _NEGLIGIBLE_BITS:
@@ -253,12 +264,16 @@ class _Pricing:
             shortfall = self._shortfall()
             if shortfall is None:
                 break
-            best = max(best, self.value() - shortfall)
+            if self.value() - shortfall > best[0]:
+                best = self.value() - shortfall, shortfall
+                totals = [q.total for q in self.places]
             fell = first - shortfall
             if shortfall > 0 and fell > 0:
                 following = following * first // fell  # the line through both shortfalls ends here
             else:
                 following >>= 1
+        for q, total in zip(self.places, totals, strict=True):
+            q.total = total
         return best
 
     def _lower(self, cost: int) -> None:
@@ -339,12 +354,15 @@ class _Pricing:
     def steepness(self, q: _Place, line: _Line, side: int) -> int:
         """The part of the place in the slope of G far out on a side, by the line, the signs turned
         for the left side."""
-        slope = line[1] if side > 0 else -line[1] - 1  # rounded down as seen from there
-        slope = shift(slope * (q.weight + q.cap), -_WEIGHT_BITS)
-        first, last = slope - q.mean[0] * side, slope - q.mean[1] * side
+        first, last = (self._slope(q, line, side, end) for end in (0, 1))
         if q.ends[0] == q.ends[1]:
             return self._concave(first)
         return self._integral(first, last, q.width)
+
+    def _slope(self, q: _Place, line: _Line, side: int, end: int) -> int:
+        """That of argument at an end of the place, outwards on a side, rounded down."""
+        slope = line[1] if side > 0 else -line[1] - 1  # rounded down as seen from there
+        return shift(slope * (q.weight + q.cap), -_WEIGHT_BITS) - q.mean[end] * side
 
     def _category_argument(self, q: _Place, j: int) -> int:
         """argument for the answer number j to a category."""
@@ -358,13 +376,17 @@ class _Pricing:
         breaks: list[int],
         tolerance: int,
     ) -> int | None:
-        d = self.spec.demands
-        low, high = (floor_at(Fraction(x), self.grid) for x in (self.spec.lower, self.spec.upper))
-        bounds = (floor_at(Fraction(d.lower), self.grid), floor_at(Fraction(d.upper), self.grid)) if d.bounded else None
-        search = LineSearch(
-            over, outside, breaks, tolerance, self.useful, self.lattice, (low, high), bounds, self.meter
-        )
+        values, bounds = self._ends()
+        search = LineSearch(over, outside, breaks, tolerance, self.useful, self.lattice, values, bounds, self.meter)
         return search.least()
+
+    def _ends(self) -> tuple[Pair, Pair | None]:
+        """Those of the values, and of the answers if they have bounds."""
+        d = self.spec.demands
+        low, high, first, last = (
+            floor_at(Fraction(x), self.grid) for x in (self.spec.lower, self.spec.upper, d.lower, d.upper)
+        )
+        return (low, high), (first, last) if d.bounded else None
 
     def _shortfall(self) -> int | None:
         """How far G falls below 0, at most, over all answers there may be; None if no such bound
@@ -399,6 +421,73 @@ class _Pricing:
             steep += self.steepness(q, line, side)
             low += self._gain(q, line, y)
         return low, steep >= 0
+
+    def _product_price(self, shortfall: int) -> int | None:
+        """What delta takes off, rounded up, for the shortfall; None if no bound is known."""
+        ends: list[Part] | None
+        if self.spec.category:
+            ends = [(j, j) for j in range(len(self.spec.answer_labels))]
+        elif 0 < len(self.lattice) <= PARTS:
+            ends = [(y, y) for y in self.lattice]
+        else:
+            values, bounds = self._ends()
+            ends = parts_of(bounds, values, self._enough, lambda e: any(self._part(e).lack), self.meter)
+        if ends is None:
+            return None
+        parts = []
+        for e in ends:
+            part = self._part(e)
+            if any(part.lack):
+                part.supply = [self._most(q, e) for q in self.places]
+                parts.append(part)
+        points = [self.spec.category or q.ends[0] == q.ends[1] for q in self.places]
+        found = largest(parts, points, shortfall, self.meter)
+        return None if found is None else ceil(Fraction(self.spec.delta) * at(*found))
+
+    def _enough(self, y: int, side: int) -> bool:
+        """Whether no place lacks anything at y or beyond: no line is below 0 there, nor falls."""
+        for q in self.places:
+            line = self.tangent(q, 2 * y)
+            if any(self.argument(q, line, e, y) < 0 or self._slope(q, line, side, e) < 0 for e in (0, 1)):
+                return False
+        return True
+
+    def _part(self, ends: Part) -> Known:
+        part = Known([], 0, [])
+        for q in self.places:
+            least = self._least(q, ends)
+            part.lack.append(self._spread(q, -least) if least < 0 else 0)
+            if least > 0:
+                part.least += shift(least * q.width, -self.grid - self.reach)
+        return part
+
+    def _least(self, q: _Place, ends: Part) -> int:
+        """A bound on a of a place over a part from below, by a line, in the corners."""
+        if self.spec.category:
+            return self._category_argument(q, ends[0])
+        line = self.tangent(q, sum(ends))
+        return min(self.argument(q, line, e, y) for y in ends for e in (0, 1))
+
+    def _most(self, q: _Place, ends: Part) -> int:
+        """A bound on a₊ of a place over a part from above: c is largest at an end of the differences,
+        and what is subtracted least in a corner."""
+        if self.spec.category:
+            cost, paid = q.costs[ends[0]] + 1, q.total[0]
+        else:
+            self.meter.spend(2 * self._line_work)
+            far = ends[0] - q.ends[1], ends[1] - q.ends[0]
+            if self.loss is L2_LOSS:
+                cost = -shift(-(max(map(abs, far)) ** 2), self.bits - 2 * self.grid)
+            else:
+                zs = [at(t, self.grid) for t in far]
+                cost = max(-floor_at(-self.loss.ramp_mean_up(z, z), self.bits) for z in zs)
+            scale = self.grid + self.reach
+            paid = min(shift(q.mean[e] * y, -scale) + q.total[e] for y in ends for e in (0, 1))
+        return self._spread(q, max(0, -shift(-(q.weight + q.cap) * cost, -_WEIGHT_BITS) - paid))
+
+    def _spread(self, q: _Place, a: int) -> int:
+        """a times the width of the place, rounded up."""
+        return -shift(-a * q.width, -self.grid - self.reach)
 
     def _pair_shortfall(self) -> int | None:
         """_shortfall for delta > 0, where every node has a condition of its own and costs its own;

@@ -90,6 +90,7 @@ _FILE = Record(
                             ),
                             _MAX_NODES * _MAX_NODES,
                         ),
+                        "product?": Flag(),
                     }
                 ),
             }
@@ -314,8 +315,8 @@ def _check_dual(s: Spec, d: Fields) -> None:
         want(s.kind != "integer" or nodes == s.nodes, "dual.nodes", f"{n} nodes", "all integers of the range")
         ends = not s.averaged or (nodes[0] == s.lower and nodes[-1] == s.upper)
         want(ends, "dual.nodes", f"{nodes[0]!r} to {nodes[-1]!r}", "the first and last to be the ends of the range")
-    places = len(s.labels) if s.category else n - 1 if s.averaged and s.delta > 0 else n
-    pure = s.averaged and s.delta == 0
+    pure = s.averaged and (s.delta == 0 or d.get("product", False))
+    places = len(s.labels) if s.category else n - 1 if s.averaged and not pure else n
     for name, wanted, given, negative in (
         ("weights", s.worst, s.worst, False),
         ("totals", True, True, True),
@@ -336,6 +337,9 @@ def _check_dual(s: Spec, d: Fields) -> None:
 
 def _check_pairs(s: Spec, d: Fields, n: int) -> None:
     pairs, answers = d.get("pairs", ()), d.get("answers", ())
+    product = d.get("product", False)
+    want(s.delta > 0 or not product, "dual.product", "true", "false for delta = 0")
+    want(not product or not (pairs or answers), "dual.pairs", f"{len(pairs)} pairs", "none with product")
     want(s.delta > 0 or not (pairs or answers), "dual.pairs", f"{len(pairs)} pairs", "none for delta = 0")
     want(not (s.category and answers), "dual.answers", f"{len(answers)} answers", "none for categories")
     outputs = len(s.answer_labels) if s.category else len(answers)

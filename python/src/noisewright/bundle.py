@@ -71,7 +71,7 @@ class Bundle:
 
     @property
     def laws(self) -> list[Table] | list[Randomizer]:
-        """The table or the randomizer of each coordinate; none for the composition norm and for
+        """The table or the randomizer of each coordinate; none for the compositions norm and ball and for
         filters."""
         s = self._spec
         if s.randomized:
@@ -162,6 +162,8 @@ class Bundle:
                 noise = spherical(len(row), s.tau / s.step, words)
                 released[i] = ((row / s.step).astype(np.int64) + noise) * s.step
             return released
+        if s.ball:
+            return s.ball._answers(u, words)
         if s.category:
             m = s.randomizers[0]
             released[:, 0] = m._indices(np.array(m.labels)[u[:, 0].astype(np.int64)], words)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Private encoders in PyTorch: the noise of proven tables as a layer, and its export as a bundle.
+"""Private encoders in PyTorch: the noise of proven tables, or on balls, as a layer, and its export as a bundle.
 
     noise = noisewright.torch.design(epsilon=10, delta=1e-6, coordinates=2, clip=1.0)
     loss = cross_entropy(decoder(noise(encoder(x))), y)
@@ -14,6 +14,7 @@ from __future__ import annotations
 import dataclasses
 import math
 import os
+from abc import abstractmethod
 from collections.abc import Mapping, Sequence
 from fractions import Fraction
 
@@ -23,12 +24,14 @@ from torch import Tensor, nn
 
 from noisewright import program
 from noisewright._bundlewriter import Activation, Content, Layer, Promise, write_bundle
+from noisewright._encode import into_body
 from noisewright._words import Floats, Uint64s, Words, system_words
 from noisewright.errors import InvalidError
+from noisewright.joint import BallNoise
 from noisewright.program import Constraints, Effort, Number
 from noisewright.table import Table
 
-__all__ = ["TableNoise", "design"]
+__all__ = ["JointNoise", "TableNoise", "design"]
 
 # As that of the designs of `noisewright encoder train`.
 EFFORT = Effort(gap=0.005, time_limit="20s")
@@ -36,66 +39,28 @@ EFFORT = Effort(gap=0.005, time_limit="20s")
 _ACTIVATIONS: dict[type[nn.Module], Activation] = {nn.Sigmoid: "sigmoid", nn.ReLU: "relu", nn.Tanh: "tanh"}
 
 
-class TableNoise(nn.Module):
-    """Clips each coordinate i of the last axis to ±clip_i and adds noise of its table.
+class _Noise(nn.Module):
+    """What both have in common."""
 
-    A table is for all coordinates or there is one for each; of real queries, and of a sensitivity of 2·clip_i at
-    least. The gradient is that of the clip, 1 inside and ``leak`` outside (0 unless a training gets stuck there).
-    The noise is the same in training and evaluation.
-    """
-
-    def __init__(
-        self, tables: Table | Sequence[Table], coordinates: int, clip: float | Sequence[float], leak: float = 0.0
-    ) -> None:
-        super().__init__()
-        distinct = [tables] if isinstance(tables, Table) else list(dict.fromkeys(tables))
-        if coordinates < 1:
-            raise InvalidError(f"coordinates = {coordinates}, want 1 at least")
-        axes = [float(clip)] * coordinates if isinstance(clip, (int, float)) else [float(c) for c in clip]
-        of = [0] * coordinates if isinstance(tables, Table) else [distinct.index(table) for table in tables]
-        if len(axes) != coordinates or len(of) != coordinates:
-            raise InvalidError(f"clip = {len(axes)} and tables = {len(of)}, want one or {coordinates} of each")
-        if not 0 <= leak <= 1:
-            raise InvalidError(f"leak = {leak}, want a number from 0 to 1")
-        for axis, k in zip(axes, of, strict=True):
-            _check(distinct[k], axis)
-        self.tables, self.table_of = distinct, of
-        self.axes: Floats = np.array(axes, dtype=np.float64)
-        self.leak = leak
+    axes: Floats
+    _body: str
+    _least: str  # what the least promise is
 
     @property
     def coordinates(self) -> int:
-        return len(self.table_of)
+        return len(self.axes)
 
     @property
-    def epsilon(self) -> Fraction:
-        """The exact epsilon of a release: the sum over the coordinates, which is basic composition."""
-        return sum((Fraction(self.tables[k].privacy.epsilon) for k in self.table_of), Fraction())
+    @abstractmethod
+    def epsilon(self) -> Fraction: ...
 
     @property
-    def delta(self) -> Fraction:
-        """The exact delta of a release."""
-        return sum((Fraction(self.tables[k].privacy.delta) for k in self.table_of), Fraction())
+    @abstractmethod
+    def delta(self) -> Fraction: ...
 
-    def forward(self, encoding: Tensor) -> Tensor:
-        """Clipped and noisy encodings (…, Z), to train and evaluate with: NOT FOR RELEASE."""
-        self._check_shape(encoding)
-        axes = torch.from_numpy(self.axes).to(encoding.device, encoding.dtype)
-        clipped = torch.clamp(encoding.detach(), -axes, axes)
-        noise = self._noisy(np.zeros(tuple(encoding.shape)), _training_words)
-        slope = torch.full_like(clipped, self.leak).masked_fill(clipped == encoding, 1.0)
-        through = slope * (encoding - encoding.detach())  # 0, with the gradient of the clip
-        return clipped + through + torch.from_numpy(noise).to(encoding.device, encoding.dtype)
-
-    def release(self, encoding: Tensor) -> Tensor:
-        """Private encodings (…, Z), which may leave the device: noise of the system's randomness, drawn anew at
-        every call. Each call spends the promise again. Refuses NaN."""
-        self._check_shape(encoding)
-        for axis, k in zip(self.axes.tolist(), self.table_of, strict=True):
-            _check(self.tables[k], axis)  # again, as attributes can be set
-        values = encoding.detach().to("cpu", torch.float64).numpy()
-        noisy = self._noisy(np.clip(values, -self.axes, self.axes), system_words)
-        return torch.from_numpy(noisy).to(encoding.device, encoding.dtype)
+    @abstractmethod
+    def _laws(self) -> tuple[Sequence[Table], Sequence[int], BallNoise | None]:
+        """Distinct tables and which of them each coordinate has, or noise on balls."""
 
     def export(
         self,
@@ -135,18 +100,21 @@ class TableNoise(nn.Module):
         if len(names) != len(head[-1].bias):
             raise InvalidError(f"decoder = {len(head[-1].bias)} outputs, want {len(names)} as there are names")
         plain = encoder is None and decoder is None and classes is None and values is None
+        tables, table_of, ball = self._laws()
         content = Content(
             promise=self._promise(promise),
             features=features or (own if encoder is None else [f"x{i}" for i in range(1, wide + 1)]),
             mean=np.zeros(wide) if mean is None else _row("mean", mean, wide),
             encoder=layers,
             axes=self.axes,
-            tables=self.tables,
-            table_of=self.table_of,
+            tables=tables,
+            table_of=table_of,
+            ball=ball,
             decoder=head,
             output="features" if plain else "classes" if classes is not None else "values",
             outputs=[] if plain else names,
-            clip_origin="declared: box of radius " + ", ".join(f"{r:g}" for r in dict.fromkeys(self.axes.tolist())),
+            clip_origin=f"declared: {self._body} of radius "
+            + ", ".join(f"{r:g}" for r in dict.fromkeys(self.axes.tolist())),
         )
         write_bundle(path, content)
 
@@ -159,14 +127,7 @@ class TableNoise(nn.Module):
         for name, promised, proved in (("epsilon", out["epsilon"], self.epsilon), ("delta", out["delta"], self.delta)):
             if not proved <= promised:
                 least = _float_up(proved)
-                raise InvalidError(f"promise {name} = {promised!r}, want {least!r} at least, the sum of the tables'")
-        return out
-
-    def _noisy(self, values: Floats, words: Words) -> Floats:
-        out = np.empty(values.shape)
-        for k, table in enumerate(self.tables):
-            mine = [i for i, of in enumerate(self.table_of) if of == k]
-            out[..., mine] = table._released(values[..., mine], words) * table.step
+                raise InvalidError(f"promise {name} = {promised!r}, want {least!r} at least, {self._least}")
         return out
 
     def _check_shape(self, encoding: Tensor) -> None:
@@ -179,6 +140,134 @@ class TableNoise(nn.Module):
     def extra_repr(self) -> str:
         """Shows the layer in the print of a network."""
         return f"coordinates={self.coordinates}, epsilon={float(self.epsilon):g}, delta={float(self.delta):g}"
+
+
+class TableNoise(_Noise):
+    """Clips each coordinate i of the last axis to ±clip_i and adds noise of its table.
+
+    A table is for all coordinates or there is one for each; of real queries, and of a sensitivity of 2·clip_i at
+    least. The gradient is that of the clip, 1 inside and ``leak`` outside (0 unless a training gets stuck there).
+    The noise is the same in training and evaluation.
+    """
+
+    _body, _least = "box", "the sum of the tables'"
+
+    def __init__(
+        self, tables: Table | Sequence[Table], coordinates: int, clip: float | Sequence[float], leak: float = 0.0
+    ) -> None:
+        super().__init__()
+        distinct = [tables] if isinstance(tables, Table) else list(dict.fromkeys(tables))
+        if coordinates < 1:
+            raise InvalidError(f"coordinates = {coordinates}, want 1 at least")
+        axes = [float(clip)] * coordinates if isinstance(clip, (int, float)) else [float(c) for c in clip]
+        of = [0] * coordinates if isinstance(tables, Table) else [distinct.index(table) for table in tables]
+        if len(axes) != coordinates or len(of) != coordinates:
+            raise InvalidError(f"clip = {len(axes)} and tables = {len(of)}, want one or {coordinates} of each")
+        if not 0 <= leak <= 1:
+            raise InvalidError(f"leak = {leak}, want a number from 0 to 1")
+        for axis, k in zip(axes, of, strict=True):
+            _check(distinct[k], axis)
+        self.tables, self.table_of = distinct, of
+        self.axes: Floats = np.array(axes, dtype=np.float64)
+        self.leak = leak
+
+    def _laws(self) -> tuple[Sequence[Table], Sequence[int], BallNoise | None]:
+        return self.tables, self.table_of, None
+
+    @property
+    def epsilon(self) -> Fraction:
+        """The exact epsilon of a release: the sum over the coordinates, which is basic composition."""
+        return sum((Fraction(self.tables[k].privacy.epsilon) for k in self.table_of), Fraction())
+
+    @property
+    def delta(self) -> Fraction:
+        """The exact delta of a release."""
+        return sum((Fraction(self.tables[k].privacy.delta) for k in self.table_of), Fraction())
+
+    def forward(self, encoding: Tensor) -> Tensor:
+        """Clipped and noisy encodings (…, Z), to train and evaluate with: NOT FOR RELEASE."""
+        self._check_shape(encoding)
+        axes = torch.from_numpy(self.axes).to(encoding.device, encoding.dtype)
+        clipped = torch.clamp(encoding.detach(), -axes, axes)
+        noise = self._noisy(np.zeros(tuple(encoding.shape)), _training_words)
+        slope = torch.full_like(clipped, self.leak).masked_fill(clipped == encoding, 1.0)
+        through = slope * (encoding - encoding.detach())  # 0, with the gradient of the clip
+        return clipped + through + torch.from_numpy(noise).to(encoding.device, encoding.dtype)
+
+    def release(self, encoding: Tensor) -> Tensor:
+        """Private encodings (…, Z), which may leave the device: noise of the system's randomness, drawn anew at
+        every call. Each call spends the promise again. Refuses NaN."""
+        self._check_shape(encoding)
+        for axis, k in zip(self.axes.tolist(), self.table_of, strict=True):
+            _check(self.tables[k], axis)  # again, as attributes can be set
+        values = encoding.detach().to("cpu", torch.float64).numpy()
+        noisy = self._noisy(np.clip(values, -self.axes, self.axes), system_words)
+        return torch.from_numpy(noisy).to(encoding.device, encoding.dtype)
+
+    def _noisy(self, values: Floats, words: Words) -> Floats:
+        out = np.empty(values.shape)
+        for k, table in enumerate(self.tables):
+            mine = [i for i, of in enumerate(self.table_of) if of == k]
+            out[..., mine] = table._released(values[..., mine], words) * table.step
+        return out
+
+
+class JointNoise(_Noise):
+    """Clips the vectors of the last axis to the ball of radius clip around 0, and adds noise on balls.
+
+    The noise is of as many coordinates, and of a sensitivity of 2·clip at least (``noisewright design-ball``). A
+    vector outside is scaled back along its ray, and so is the gradient.
+    """
+
+    _body, _least = "ball", "that of the noise"
+
+    def __init__(self, noise: BallNoise, clip: float) -> None:
+        super().__init__()
+        self.noise = noise
+        self.axes = np.full(noise.dimension, float(clip))
+        self._clip()
+
+    def _clip(self) -> float:
+        """The radius, held against the sensitivity again, as attributes can be set."""
+        clip, most = float(self.axes[0]), self.noise.privacy.sensitivity
+        if not (0 < 2 * clip <= most and bool(np.all(self.axes == clip)) and self.coordinates == self.noise.dimension):
+            raise InvalidError(f"clip = {clip!r}, want above 0 and at most half the sensitivity {most!r}")
+        return clip
+
+    def _laws(self) -> tuple[Sequence[Table], Sequence[int], BallNoise | None]:
+        return [], [], self.noise
+
+    @property
+    def epsilon(self) -> Fraction:
+        """The exact epsilon of a release."""
+        return Fraction(self.noise.privacy.epsilon)
+
+    @property
+    def delta(self) -> Fraction:
+        """The exact delta of a release."""
+        return Fraction(self.noise.privacy.delta)
+
+    def forward(self, encoding: Tensor) -> Tensor:
+        """Clipped and noisy encodings (…, Z), to train and evaluate with: NOT FOR RELEASE."""
+        self._check_shape(encoding)
+        clip = self._clip()
+        norm = torch.linalg.vector_norm(encoding, dim=-1, keepdim=True)
+        noise = self.noise._answers(np.zeros(tuple(encoding.shape)), _training_words)
+        noisy = torch.from_numpy(noise).to(encoding.device, encoding.dtype)
+        clipped: Tensor = encoding * (clip / norm.clamp(min=clip))
+        return clipped + noisy
+
+    def release(self, encoding: Tensor) -> Tensor:
+        """Private encodings (…, Z), which may leave the device: noise of the system's randomness, drawn anew at
+        every call. Each call spends the promise again. Refuses NaN."""
+        self._check_shape(encoding)
+        self._clip()
+        values = encoding.detach().to("cpu", torch.float64).numpy()
+        if not np.isfinite(values).all():
+            raise InvalidError("one of the values is not a number, or infinite, want numbers")
+        rows = into_body(values.reshape(-1, self.coordinates), "ball", self.axes, self.noise.step)
+        noisy = self.noise._private(rows).reshape(values.shape)
+        return torch.from_numpy(noisy).to(encoding.device, encoding.dtype)
 
 
 def design(
@@ -195,7 +284,7 @@ def design(
     """Designs a table for coordinates clipped to ±clip, each with an equal share of epsilon and delta.
 
     The shares are rounded down, so that their exact sum keeps the promise. The program noisewright designs it
-    (noisewright.design). For more than some three coordinates joint noise is better: see docs/encoders.md.
+    (noisewright.design). For several coordinates joint noise is better: JointNoise, and docs/encoders.md.
     """
     if coordinates < 1:
         raise InvalidError(f"coordinates = {coordinates}, want 1 at least")

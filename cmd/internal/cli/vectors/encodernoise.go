@@ -11,6 +11,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/noisewright/noisewright/ball"
 	"github.com/noisewright/noisewright/cmd/internal/encoders"
 	"github.com/noisewright/noisewright/cmd/internal/encoders/decision"
 	"github.com/noisewright/noisewright/cmd/internal/shell"
@@ -30,7 +31,7 @@ func (o *trainOptions) noiseFlags(f *shell.Flags) {
 	if o.decide != nil {
 		decisions = "category or levels (a decision on the device, of classes), "
 	}
-	noiseFlag(f, &o.noise, &o.file, "noise: designed, staircase, local or local-unbiased (per coordinate), laplace, gaussian or spherical (joint), "+decisions+"none (a filter, which promises nothing), or auto (the one of least loss on people held out)", o.trainKinds())
+	noiseFlag(f, &o.noise, &o.file, "noise: designed, staircase, local or local-unbiased (per coordinate), laplace, gaussian, spherical or ball (joint, the last of 2 to 8 numbers), "+decisions+"none (a filter, which promises nothing), or auto (the one of least loss on people held out)", o.trainKinds())
 	f.Word(&o.domain, "domain", "word", "body that encodings are clipped to: box, l1-ball, ball, or auto (what suits the noise)", shell.NoiseAuto, string(bundle.Box), string(bundle.L1Ball), string(bundle.Ball))
 	radius := f.OptionalNumber(&o.radius, "radius", shell.Rule{Want: "a number from 1e-6 to 1e6", OK: func(v float64) bool { return v >= 1e-6 && v <= 1e6 }},
 		fmt.Sprintf("radius of the body, in units of the encoding: %g, with noise of a file what that is for", o.radius))
@@ -39,6 +40,7 @@ func (o *trainOptions) noiseFlags(f *shell.Flags) {
 		counts = strconv.Itoa(o.coordinates[0])
 	}
 	f.Func("coordinates", "counts", counts, "numbers that a person sends: one count, several to choose the best of, or auto, which is 1,2,3", func(text string) error {
+		o.counted = text != shell.NoiseAuto
 		if text == shell.NoiseAuto {
 			text = "1,2,3"
 		}
@@ -62,10 +64,29 @@ func (o *trainOptions) noiseFlags(f *shell.Flags) {
 			return errors.New("epsilon is missing, want a number above 0, at most 100")
 		case o.noise == noise.Gaussian && o.promise.Delta == 0:
 			return errors.New("noise = gaussian and delta = 0, want a delta above 0: Gaussian noise is never private without")
+		case o.noise == string(bundle.Balls) && o.promise.Delta == 0:
+			return errors.New("noise = ball and delta = 0, want a delta above 0: balls have an end")
+		}
+		if o.noise == string(bundle.Balls) {
+			if err := o.ballCoordinates(); err != nil {
+				return err
+			}
 		}
 		o.fitted = !radius.Given
 		return nil
 	})
+}
+
+// ballCoordinates holds the numbers that a person sends against those that there are balls of, which auto is left with.
+func (o *trainOptions) ballCoordinates() error {
+	few := func(z int) bool { return z < ball.MinDimension || z > ball.MaxDimension }
+	if !o.counted {
+		o.coordinates = slices.DeleteFunc(slices.Clone(o.coordinates), few)
+	}
+	if i := slices.IndexFunc(o.coordinates, few); i >= 0 {
+		return fmt.Errorf("coordinates = %d and noise = ball, want %d to %d coordinates", o.coordinates[i], ball.MinDimension, ball.MaxDimension)
+	}
+	return nil
 }
 
 // readNoise reads the noise of a file, and proves it.

@@ -44,6 +44,7 @@ type trainOptions struct {
 	domain      string // a body, or auto
 	radius      float64
 	coordinates []int
+	counted     bool // they are given, and not auto
 	features    bool // as many coordinates as there are features, unless they are given
 	seed        int
 	checkpoint  string
@@ -94,6 +95,11 @@ func (t *task) noise(ctx context.Context) (encoder.Noise, error) {
 	}
 	for _, r := range s.Randomizers {
 		if err := r.Encode(digest); err != nil {
+			return nil, err
+		}
+	}
+	if s.Ball != nil {
+		if err := s.Ball.Encode(digest); err != nil {
 			return nil, err
 		}
 	}
@@ -151,7 +157,7 @@ func newTrainOptions(s *shell.Streams) *trainOptions {
 var deltaOfPerson = shell.Rule{Want: "0, or a number from 1e-10 to 0.5", OK: func(v float64) bool { return v == 0 || v >= 1e-10 && v <= 0.5 }}
 
 // The kinds of noise of --noise.
-var trainNoises = []string{shell.NoiseAuto, shell.NoiseDesigned, string(noise.Staircase), string(noise.Laplace), noise.Gaussian, string(bundle.Spherical), string(bundle.Local), string(bundle.LocalUnbiased), string(bundle.None)}
+var trainNoises = []string{shell.NoiseAuto, shell.NoiseDesigned, string(noise.Staircase), string(noise.Laplace), noise.Gaussian, string(bundle.Spherical), string(bundle.Balls), string(bundle.Local), string(bundle.LocalUnbiased), string(bundle.None)}
 
 // trainKinds are those and the kinds of decisions.
 func (o *trainOptions) trainKinds() []string {

@@ -15,7 +15,9 @@ import (
 	"github.com/spf13/cobra"
 	"gonum.org/v1/gonum/mat"
 
+	"github.com/noisewright/noisewright/ball"
 	"github.com/noisewright/noisewright/cmd/internal/shell"
+	"github.com/noisewright/noisewright/dp"
 	"github.com/noisewright/noisewright/internal/check"
 	"github.com/noisewright/noisewright/internal/csvfile"
 	"github.com/noisewright/noisewright/latent"
@@ -69,10 +71,11 @@ mean of ||K(x - decoded x)||^2 over people, that make the release of a person's
 features x (epsilon, delta)-differentially private, whatever x is.
 
 Compared are Laplace noise for the l1 distance, Gaussian and spherical noise for the
-l2 distance (the latter with delta 0: its density falls with the norm), noise per
+l2 distance (the latter with delta 0: its density falls with the norm), noise on balls
+for it (ball: designed, for 2 to 8 coordinates and a delta above 0), noise per
 coordinate (designed, truncated Laplace, staircase) and a local randomizer per
 coordinate (local), the last two with the best split of the budget, each with the
-task-aware encoder and, for the first three, with the benchmarks of the literature:
+task-aware encoder and, for the first three kinds, with the benchmarks of the literature:
 sending the features (task-agnostic) or the first coordinates alike
 (privacy-agnostic; --coordinates says how many). Every loss is that on the training
 data with clipping and the best decoder. A local randomizer answers with one of a few
@@ -81,7 +84,7 @@ data, makes no use of delta, and nearly always wins. With --noise local-unbiased
 mean answer to each value is the value, with the least variance at the worst value,
 which is a larger loss but favors no value; these randomizers are designed. Among
 noise that is added it depends on the domain: in a ball of several coordinates
-spherical noise profits from the sphere, of many Gaussian noise, with clipping per
+noise on balls profits from the sphere, of many Gaussian noise, with clipping per
 coordinate and few coordinates designed noise does. Truncated Laplace and staircase
 noise are listed for comparison and are in no bundle: the best noise of a bundle may
 stand below one of them.
@@ -105,8 +108,8 @@ decoder and the task, as JSON, NumPy arrays and tables (docs/bundle-format.md).`
 	p := &o.problem
 	f.OptionalNumber(&p.Ridge, "ridge", shell.Rule{Want: "a number from 0 to 1", OK: func(v float64) bool { return v >= 0 && v <= maxRidge }},
 		"share of the mean variance that is added to every feature's, for a covariance that is singular: 1e-6")
-	noiseFlag(f, &o.noise, &o.file, "noise of the bundle: auto (the smallest loss), local (randomizers), local-unbiased, designed, laplace, gaussian or spherical",
-		[]string{shell.NoiseAuto, string(bundle.Local), string(bundle.LocalUnbiased), shell.NoiseDesigned, string(noise.Laplace), noise.Gaussian, string(bundle.Spherical)})
+	noiseFlag(f, &o.noise, &o.file, "noise of the bundle: auto (the smallest loss), local (randomizers), local-unbiased, designed, laplace, gaussian, spherical or ball",
+		[]string{shell.NoiseAuto, string(bundle.Local), string(bundle.LocalUnbiased), shell.NoiseDesigned, string(noise.Laplace), noise.Gaussian, string(bundle.Spherical), string(bundle.Balls)})
 	f.Word(&o.decoder, "decoder", "word", "decoder of the bundle: affine, or lookup (a function of each released number, such as the mean of the features given it; only if it is better on training rows held out)", decoderAffine, decoderLookup)
 	f.OptionalInteger(&o.coordinates, "coordinates", 1, math.MaxInt, "coordinates of the privacy-agnostic benchmark, from 1 to the number of features (default: the best number)")
 	o.vectors.flags(f)
@@ -145,6 +148,7 @@ func (o *latentDesignOptions) check() error {
 	moments, bounded := v.moments(), p.Domain == bundle.Bounds
 	return errors.Join(
 		shell.Refuse(o.noise == noise.Gaussian && p.Delta == 0, "noise = gaussian and delta = 0, want a delta above 0: Gaussian noise is never private without"),
+		shell.Refuse(o.noise == string(bundle.Balls) && p.Delta == 0, "noise = ball and delta = 0, want a delta above 0: balls have an end"),
 		shell.Refuse(byLaw && moments, "noise = %s and no data, want --data: randomizers are chosen by its law", o.noise),
 		shell.Refuse(o.decoder == decoderLookup && (moments || o.Output == ""), "decoder = lookup without data or output, want --data, which it is fitted on, and --output: it is a part of a bundle"),
 		o.checkSource(),
@@ -177,6 +181,9 @@ func (o *latentDesignOptions) run(ctx context.Context) error {
 		if err := checkBundleOutput(o.Output, o.force); err != nil {
 			return err
 		}
+	}
+	if n := len(p.Features); o.noise == string(bundle.Balls) && n < ball.MinDimension {
+		return shell.BadInput("", fmt.Errorf("noise = ball and %s, want %d features at least: it is noise of several numbers", shell.Counted(n, "feature"), ball.MinDimension))
 	}
 	line := o.Progress()
 	r, err := o.result(ctx, &p, line)
@@ -267,12 +274,15 @@ func (o *latentDesignOptions) result(ctx context.Context, p *latent.Problem, lin
 			return nil, err
 		}
 	}
+	if options.Own == nil && (o.noise == shell.NoiseAuto || o.noise == string(bundle.Balls)) {
+		options.Ball = o.balls()
+	}
 	if o.autoClip && p.Domain != bundle.Bounds {
 		kind := o.kind()
 		if options.Own != nil {
 			kind = "" // whose loss is not in closed form
 		}
-		if p.Clip, err = p.BestClip(ctx, kind); err != nil {
+		if p.Clip, err = p.BestClip(ctx, kind, options.Ball); err != nil {
 			return nil, err
 		}
 	}
@@ -280,6 +290,26 @@ func (o *latentDesignOptions) result(ctx context.Context, p *latent.Problem, lin
 		options.Unbiased = o.unbiased
 	}
 	return latent.Design(ctx, *p, options)
+}
+
+// balls returns a designer that remembers what it made. Of noise that was not asked for by name it makes none
+// where that cannot be done.
+func (o *latentDesignOptions) balls() func(context.Context, ball.Problem) (*ball.Verified, error) {
+	made := map[int]*ball.Verified{}
+	return func(ctx context.Context, p ball.Problem) (*ball.Verified, error) {
+		v, ok := made[p.Dimension]
+		if ok {
+			return v, nil
+		}
+		v, err := lp.DesignBall(ctx, p)
+		if errors.Is(err, dp.ErrInvalid) && o.noise == shell.NoiseAuto {
+			v, err = nil, nil
+		}
+		if err == nil {
+			made[p.Dimension] = v
+		}
+		return v, err
+	}
 }
 
 func (o *latentDesignOptions) unbiased(ctx context.Context, epsilon float64) (*local.Verified, error) {

@@ -127,16 +127,21 @@ func (p *Program) lay(skip func(limit, term int) bool) {
 			case u == v || skip != nil && skip(k, j):
 			default:
 				p.place[k][j] = int32(p.terms)
-				if l.Weight != nil || p.weight != nil {
-					p.weight = append(p.weight, slices.Repeat([]float64{1}, p.terms-len(p.weight))...)
-					p.weight = append(p.weight, l.Factor(j))
-				}
-				p.runs[k] = extend(p.runs[k], p.terms, term{u, v, 1, p.Ratio}, n)
-				p.terms++
+				p.append(k, term{u, v, l.Factor(j), p.Ratio}, n)
 			}
 		}
 		p.alone = append(p.alone, merge(alone))
 	}
+}
+
+// append appends a term to those of a limit.
+func (p *Program) append(k int, t term, n int) {
+	if t.weight != 1 || p.weight != nil {
+		p.weight = append(p.weight, slices.Repeat([]float64{1}, p.terms-len(p.weight))...)
+		p.weight = append(p.weight, t.weight)
+	}
+	p.runs[k] = extend(p.runs[k], p.terms, t, n)
+	p.terms++
 }
 
 // Work returns about the multiplications of an iteration.

@@ -91,11 +91,10 @@ func (s *state) collect(k int) {
 		s.weigh(r.first, f)
 		s.spread(r, f, 1)
 		inverse := s.times(s.scaled, s.times(s.scaled, s.inverse[r.first:r.first+r.count], r), r)
-		square, cross := r.f*r.f, r.f*r.f*r.ratio
-		add(s.more[r.gain:], inverse, square)
-		add(s.more[r.lose:], inverse, cross*r.ratio)
+		add(s.more[r.gain:], inverse, 1)
+		add(s.more[r.lose:], inverse, r.ratio*r.ratio)
 		for i, at := range s.offset[r.first : r.first+r.count] {
-			m[at] -= float64(cross * inverse[i])
+			m[at] -= float64(r.ratio * inverse[i])
 		}
 	}
 	clear(s.band)

@@ -9,7 +9,7 @@ package interior
 type run struct {
 	first, count, gain, lose int
 
-	f, ratio float64 // of every term
+	ratio float64 // of every term
 }
 
 // variable returns the variable at a place of a vector of n masses that holds them twice.
@@ -26,13 +26,13 @@ func extend(runs []run, first int, t term, n int) []run {
 		last := &runs[len(runs)-1]
 		g, gains := follows(last.gain, last.count, t.gain, n)
 		l, loses := follows(last.lose, last.count, t.lose, n)
-		if gains && loses && last.f == t.f && last.ratio == t.ratio {
+		if gains && loses && last.ratio == t.ratio {
 			last.gain, last.lose = g, l
 			last.count++
 			return runs
 		}
 	}
-	return append(runs, run{first, 1, n + t.gain, n + t.lose, t.f, t.ratio})
+	return append(runs, run{first, 1, n + t.gain, n + t.lose, t.ratio})
 }
 
 // follows returns the place from which a variable comes after so many: the only one of a run may as

@@ -125,11 +125,6 @@ func (s *state) centered(i int, g, eta, mu float64) {
 func (s *state) compare(r run) []float64 {
 	g := s.scratch[:r.count]
 	compare(g, s.masses[r.gain:], s.masses[r.lose:], r.ratio)
-	if r.f != 1 {
-		for i := range g {
-			g[i] *= r.f
-		}
-	}
 	s.times(g, g, r)
 	return g
 }
@@ -150,8 +145,8 @@ func (s *state) times(to, x []float64, r run) []float64 {
 // as much less, by their ratio, to those of what they lose.
 func (s *state) spread(r run, x []float64, f float64) {
 	x = s.times(s.scaled, x, r)
-	add(s.sums[r.gain:], x, f*r.f)
-	add(s.sums[r.lose:], x, -f*r.f*r.ratio)
+	add(s.sums[r.gain:], x, f)
+	add(s.sums[r.lose:], x, -f*r.ratio)
 }
 
 // startGap is the sum of all products at the start, where costs are about 1: it took the fewest

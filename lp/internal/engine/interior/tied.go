@@ -82,10 +82,10 @@ func (p *Program) expanded(x []float64) []float64 {
 	return out
 }
 
-// term is f·(p_gain − ratio·p_lose), of unknowns.
+// term is weight·(p_gain − ratio·p_lose), of unknowns.
 type term struct {
-	gain, lose int
-	f, ratio   float64
+	gain, lose    int
+	weight, ratio float64
 }
 
 // layTied lays out the terms of a limit and returns what counts as it is.
@@ -125,13 +125,12 @@ func (p *Program) layTied(k int, skip func(limit, term int) bool) cuts.Row {
 				known[key{p.root[u], p.root[v], p.fall[v] - p.fall[u]}] = at
 				all = append(all, term{p.root[u], p.root[v], 0, p.Ratio * math.Pow(p.Ratio, float64(p.fall[u]-p.fall[v]))})
 			}
-			all[at].f += f
+			all[at].weight += f
 			p.place[k][j] = int32(p.terms + at)
 		}
 	}
 	for _, t := range all {
-		p.runs[k] = extend(p.runs[k], p.terms, t, n)
-		p.terms++
+		p.append(k, t, n)
 	}
 	return alone
 }

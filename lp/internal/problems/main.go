@@ -1,11 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Command problems designs noise for random problems, or for those of a file, and prints which
-// miss the gap, by loss and epsilon. Problems depend on the seed and their number alone.
+// Command problems designs noise for random problems, for those of a file or for those of the published tables, and prints
+// which miss the gap, by loss and epsilon. Problems depend on the seed and their number alone.
 package main
 
 import (
+	"bytes"
 	"cmp"
+	"encoding/csv"
 	"encoding/json"
 	"errors"
 	"flag"
@@ -14,6 +16,7 @@ import (
 	"math"
 	"os"
 	"os/exec"
+	"path/filepath"
 	"slices"
 	"strconv"
 	"strings"
@@ -25,11 +28,15 @@ var (
 	count   = flag.Int("n", 300, "how many problems")
 	seed    = flag.Uint64("seed", 1, "the number that says which")
 	file    = flag.String("file", "", "a JSON file of problems, a list of {\"id\", \"args\"}, in place of random ones")
+	grid    = flag.String("grid", "", "epsilons, separated by commas, for l1 and l2 with each published delta, in place of random problems; published: those of the published tables")
 	only    = flag.String("only", "", "numbers of problems, separated by commas; empty: all")
 	gap     = flag.Float64("gap", 1e-3, "the relative gap to reach")
 	limit   = flag.Duration("time-limit", 5*time.Second, "of each design")
+	cpu     = flag.Bool("cpu", false, "design without the program, the limit in CPU seconds, as on a machine that does other work")
 	all     = flag.Bool("all", false, "print every problem, not only those that miss")
 	record  = flag.String("o", "", "a CSV file for all results")
+	from    = flag.String("from", "", "CSV files of results, separated by commas, in place of designs")
+	files   = flag.String("tables", "", "a directory for the table files, each named by the number of its problem")
 	picture = flag.String("map", "", "an SVG file for the map of all results over epsilon and the losses")
 	most    = flag.Int("misses", math.MaxInt, "how many may miss the gap")
 )
@@ -47,9 +54,24 @@ func run(out io.Writer) error {
 	if err != nil {
 		return err
 	}
-	var results []result
+	results, err := recorded(*from)
+	if err != nil {
+		return err
+	}
+	if *from != "" {
+		problems = nil
+	}
+	for _, r := range results {
+		if *all || r.missed() {
+			fmt.Fprintln(out, r)
+		}
+	}
 	for _, p := range problems {
-		r, err := design(p)
+		with := design
+		if *cpu {
+			with = designByCPU
+		}
+		r, err := with(p)
 		if err != nil {
 			return fmt.Errorf("problem %d, design %s: %w", p.ID, strings.Join(p.Args, " "), err)
 		}
@@ -58,6 +80,9 @@ func run(out io.Writer) error {
 		}
 	}
 	fmt.Fprint(out, summary(results))
+	if starts, err := starting(); err == nil {
+		fmt.Fprintf(out, "to start the program takes some %.1f of these CPU s\n", starts*float64(len(results)))
+	}
 	title := fmt.Sprintf("%d random problems, gap %g %%, %s each", len(results), 100**gap, *limit)
 	for path, text := range map[string]string{*record: table(results), *picture: drawn(results, title)} {
 		if path == "" {
@@ -86,6 +111,9 @@ func chosen() ([]problem, error) {
 			return nil, fmt.Errorf("%s: %w", *file, err)
 		}
 	}
+	if *grid != "" {
+		problems = published(*grid)
+	}
 	if *only == "" {
 		return problems, nil
 	}
@@ -112,6 +140,9 @@ type result struct {
 
 func design(p problem) (r result, err error) {
 	args := append([]string{"design", "--json", "--gap", fmt.Sprint(*gap), "--time-limit", limit.String()}, p.Args...)
+	if *files != "" {
+		args = append(args, "-o", filepath.Join(*files, fmt.Sprintf("%d.json", p.ID)))
+	}
 	cmd := exec.Command(*program, args...) //nolint:gosec // the program that the flag names
 	said := new(strings.Builder)
 	cmd.Stderr = said
@@ -124,6 +155,19 @@ func design(p problem) (r result, err error) {
 	r.problem = p
 	r.CPU = (cmd.ProcessState.UserTime() + cmd.ProcessState.SystemTime()).Seconds()
 	return r, json.Unmarshal(answer, &r)
+}
+
+// starting returns the CPU seconds that the program takes to start, of several runs.
+func starting() (seconds float64, err error) {
+	const runs = 10
+	for range runs {
+		cmd := exec.Command(*program, "version") //nolint:gosec // the program that the flag names
+		if err := cmd.Run(); err != nil {
+			return 0, err
+		}
+		seconds += (cmd.ProcessState.UserTime() + cmd.ProcessState.SystemTime()).Seconds() / runs
+	}
+	return seconds, nil
 }
 
 func (r result) gap() float64 {
@@ -223,4 +267,33 @@ func table(results []result) string {
 		fmt.Fprintf(&b, "%d,%q,%s,%s,%g,%g,%g,%.3f,%.3f\n", r.ID, r.option("loss"), r.option("epsilon"), r.option("delta"), r.gap(), r.Loss, r.Bound, r.CPU, r.Wall)
 	}
 	return b.String()
+}
+
+// recorded reads what table wrote, of several files one after the other.
+func recorded(paths string) (results []result, err error) {
+	for _, path := range strings.FieldsFunc(paths, func(r rune) bool { return r == ',' }) {
+		data, err := os.ReadFile(path)
+		if err != nil {
+			return nil, err
+		}
+		rows, err := csv.NewReader(bytes.NewReader(data)).ReadAll()
+		if err != nil {
+			return nil, fmt.Errorf("%s: %w", path, err)
+		}
+		for _, row := range rows[min(1, len(rows)):] {
+			var r result
+			var n [6]float64
+			for i, at := range []int{0, 4, 5, 6, 7, 8} {
+				if n[i], err = strconv.ParseFloat(row[at], 64); err != nil {
+					return nil, fmt.Errorf("%s: %w", path, err)
+				}
+			}
+			r.ID, r.Args = int(n[0]), []string{"--epsilon", row[2], "--delta", row[3], "--loss", row[1]}
+			if r.Loss, r.Bound, r.CPU, r.Wall = n[2], n[3], n[4], n[5]; !math.IsInf(n[1], 1) {
+				r.Gap = &n[1]
+			}
+			results = append(results, r)
+		}
+	}
+	return results, nil
 }

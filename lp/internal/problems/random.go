@@ -8,6 +8,7 @@ import (
 	"math/rand/v2"
 	"slices"
 	"strconv"
+	"strings"
 )
 
 // problem is a design: the arguments of the program.
@@ -22,6 +23,28 @@ func random(seed uint64, n int) []problem {
 	for i := range problems {
 		r := rand.New(rand.NewPCG(seed, uint64(i))) //nolint:gosec // the same for the same seed
 		problems[i] = problem{i + 1, arguments(r)}
+	}
+	return problems
+}
+
+// The grid of the tables of Selvi, Liu & Wiesemann, "Differential Privacy via Distributionally Robust Optimization" (2025), for a
+// sensitivity of 1.
+const (
+	publishedEpsilons = "0.005,0.01,0.02,0.05,0.1,0.2,0.5,1,2,5"
+	publishedDeltas   = "0.005,0.01,0.02,0.05,0.1,0.2,0.25,0.3,0.5,0.75"
+)
+
+// published returns the problems of epsilons, separated by commas, or all of the published ones.
+func published(epsilons string) (problems []problem) {
+	if epsilons == "published" {
+		epsilons = publishedEpsilons
+	}
+	for _, loss := range []string{"l1", "l2"} {
+		for _, epsilon := range strings.Split(epsilons, ",") {
+			for _, delta := range strings.Split(publishedDeltas, ",") {
+				problems = append(problems, problem{len(problems) + 1, []string{"--epsilon", epsilon, "--delta", delta, "--sensitivity", "1", "--loss", loss}})
+			}
+		}
 	}
 	return problems
 }
