@@ -12,14 +12,14 @@ import (
 	"github.com/noisewright/noisewright/dp"
 	"github.com/noisewright/noisewright/internal/check"
 	"github.com/noisewright/noisewright/internal/exact"
-	"github.com/noisewright/noisewright/tables"
+	"github.com/noisewright/noisewright/internal/limits"
 )
 
 // Release is a mechanism, known by its privacy loss distribution, and how often it is used, each
 // time with fresh noise, by choice even depending on the answers so far.
 type Release struct {
 	PLD   *PrivacyLossDistribution
-	Times int // from 1 to tables.MaxReleases
+	Times int // from 1 to limits.TableReleases
 }
 
 // Bounds brackets a number: Upper is a proven upper bound, a claim that holds,
@@ -60,8 +60,8 @@ func Compose(releases []Release, o Options) (*Composition, error) {
 	c.given = make([]Release, 0, len(releases))
 	for i, r := range releases {
 		bad.If(r.PLD == nil, fmt.Sprintf("privacy loss distribution of release %d", i+1), "<nil>", "one")
-		if r.Times < 1 || r.Times > tables.MaxReleases || c.count+r.Times > tables.MaxReleases {
-			bad.Badf(fmt.Sprintf("times of release %d", i+1), r.Times, "1 to %d, and no more in all", tables.MaxReleases)
+		if r.Times < 1 || r.Times > limits.TableReleases || c.count+r.Times > limits.TableReleases {
+			bad.Badf(fmt.Sprintf("times of release %d", i+1), r.Times, "1 to %d, and no more in all", limits.TableReleases)
 			continue
 		}
 		c.count += r.Times

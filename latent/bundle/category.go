@@ -10,6 +10,7 @@ import (
 
 	"github.com/noisewright/noisewright/dp"
 	"github.com/noisewright/noisewright/internal/check"
+	"github.com/noisewright/noisewright/internal/limits"
 	"github.com/noisewright/noisewright/local"
 	"github.com/noisewright/noisewright/proof"
 )
@@ -61,7 +62,7 @@ func (c *Category) Cell(scores []float64) int {
 func Top(scores []float64) (class int, margin float64) {
 	best, next := math.Inf(-1), math.Inf(-1)
 	for l, s := range scores {
-		switch s = clamp(s, MaxMagnitude); {
+		switch s = clamp(s, limits.Magnitude); {
 		case s > best:
 			class, best, next = l, s, best
 		case s > next:
@@ -131,7 +132,7 @@ func (s *Spec) validateCategory(c checker) {
 	}
 	c.matrix("cell_edges", g.Edges, k, levels-1)
 	c.matrix("shares", g.Shares, k*levels, k)
-	c.count("decisions", g.answers(), "answers", 1, local.MaxAnswers)
+	c.count("decisions", g.answers(), "answers", 1, limits.LocalAnswers)
 	for j, d := range g.Decisions {
 		if d < 0 || d >= k {
 			c.Badf(fmt.Sprintf("decisions[%d]", j), d, "the index of a class, 0 to %d", k-1)
