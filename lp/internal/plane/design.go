@@ -15,6 +15,7 @@ import (
 	"github.com/noisewright/noisewright/dp"
 	"github.com/noisewright/noisewright/internal/check"
 	"github.com/noisewright/noisewright/internal/exact"
+	"github.com/noisewright/noisewright/internal/limits"
 	"github.com/noisewright/noisewright/internal/solver"
 	"github.com/noisewright/noisewright/lp/internal/engine"
 	"github.com/noisewright/noisewright/lp/internal/meet"
@@ -63,7 +64,7 @@ func (d *designer) rings(k int) int { return int(math.Ceil(d.extent()*float64(k)
 
 // fits reports whether grids of k cells per sensitivity are allowed.
 func (d *designer) fits(k int) bool {
-	return k <= plane.MaxCells && 2*d.rings(k)+1 <= d.Options.MaxCells
+	return k <= limits.PlaneCells && 2*d.rings(k)+1 <= d.Options.MaxCells
 }
 
 // first returns the cells per sensitivity to begin with: of whole numbers as many as the sensitivity if
@@ -72,8 +73,8 @@ func (d *designer) first() (int, error) {
 	k := min(max(1, int(firstRings/d.extent())), firstCells)
 	if d.problem.Query == dp.IntegerQuery {
 		k = max(1, int(firstIntegerRings/d.extent()))
-		if s := d.problem.Sensitivity; d.problem.Norm != plane.LInf || s < plane.MaxCells && d.fits(int(s)) {
-			k = int(min(s, plane.MaxCells+1))
+		if s := d.problem.Sensitivity; d.problem.Norm != plane.LInf || s < limits.PlaneCells && d.fits(int(s)) {
+			k = int(min(s, limits.PlaneCells+1))
 		}
 	}
 	if !d.fits(k) {
@@ -116,7 +117,7 @@ func (d *designer) nodes(k int) int {
 	if d.problem.Query == dp.IntegerQuery {
 		return k
 	}
-	return min(k*7/4, plane.MaxCells)
+	return min(k*7/4, limits.PlaneCells)
 }
 
 // grid lays k cells per sensitivity over points, with so many of them that what is lost by rounding is
