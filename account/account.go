@@ -34,6 +34,8 @@ type Composition struct {
 	releases []Release
 	times    int
 	width    float64
+	// oneSided leaves lower bounds at 0, for searches that are steered by the upper ones.
+	oneSided bool
 }
 
 // Options tune a composition; the zero value is useful.
@@ -197,7 +199,7 @@ func (c *Composition) step(loss, theta, window, span float64) float64 {
 	for _, r := range c.releases {
 		narrow = math.Min(narrow, r.PLD.pair.narrow())
 	}
-	coarse, fine := within(math.Min(narrow/8, math.Max(0.8*allowed, math.Sqrt(allowed/(1+theta))))), within(0.8*allowed)
+	coarse, fine := within(math.Min(narrow/24, math.Max(0.8*allowed, math.Sqrt(allowed/(1+theta))))), within(0.8*allowed)
 	unit, times := 0.0, 0
 	for _, r := range c.releases {
 		if u := r.PLD.pair.unit(coarse); u > 0 && (r.Times > times || r.Times == times && u > unit) {
@@ -251,6 +253,9 @@ func (c *Composition) search(tail float64, tilt func(parts) (theta, loss float64
 		if upper, err = ps.compose(theta, maxLength); err != nil {
 			step *= 2
 			continue
+		}
+		if c.oneSided {
+			return upper, nil, nil
 		}
 		for _, choice := range c.lowerMeasures(grids, theta) {
 			for _, theta := range []float64{theta, gentleTilt} {
