@@ -266,6 +266,7 @@ func TestBadDual(t *testing.T) {
 	} {
 		s := bounded(rand.New(rand.NewPCG(7, 8)), 2, loss.L2, 2)
 		s.Radii, s.Weights, s.Delta = []int64{0, 1024, 3072}, []uint64{1 << 58, 1<<62 - 1<<58, 3 << 62}, 0.5
+		s.Dual.Parts = maxParts
 		if _, err := New(s); err != nil {
 			t.Fatal(err)
 		}
