@@ -10,6 +10,7 @@ import (
 
 	"github.com/noisewright/noisewright/dp"
 	"github.com/noisewright/noisewright/internal/exact"
+	"github.com/noisewright/noisewright/loss"
 )
 
 // newDualBound is the state in which LowerBound looks at parts.
@@ -396,5 +397,47 @@ func TestViews(t *testing.T) {
 				t.Fatalf("d %d, r %d, shift %d, knot %d: %s from %v to %v, want %s", s.Dimension, r, length, x, v.of, v.got.low, v.got.high, want.FloatString(4))
 			}
 		}
+	}
+}
+
+// TestLowerBoundIsTheLeast of all parts, none left out, less the price.
+func TestLowerBoundIsTheLeast(t *testing.T) {
+	rng := rand.New(rand.NewPCG(41, 42))
+	proved, atTheEnd := 0, 0
+	for n := range 4000 {
+		s := few(rng, 2+n%2)
+		s.StepExponent, s.Loss, s.Dual.Exponent, s.Delta = 0, loss.L1, -rng.IntN(20), 1e-3
+		last := len(s.Dual.Radii) - 1
+		for i := range s.Dual.Shifts[0].Rows {
+			row := s.Dual.Shifts[0].Rows[i].Multipliers
+			row[last] = 0
+			if i > 0 {
+				row[0] = 0 // or nothing is said at 0
+			}
+		}
+		b := newDualBound(s, 1)
+		least, end := b.at(s.Dual.Radii[last]), false
+		for i := range last {
+			x, y := s.Dual.Radii[i], s.Dual.Radii[i+1]
+			if v := b.between(i, x, y, b.look(x), b.look(y)); v.Cmp(least) < 0 {
+				least, end = v, i == last-1
+			}
+		}
+		_, price := s.Dual.Shifts[0].dense(last + 1)
+		least.Sub(least, new(big.Rat).Mul(big.NewRat(price, 1), new(big.Rat).Mul(b.unit, exact.Rational(s.Delta))))
+		if least.Sign() > 0 {
+			proved++
+			if end {
+				atTheEnd++
+			}
+		} else {
+			least.SetInt64(0)
+		}
+		if got := s.LowerBound(nil); got.Cmp(least) != 0 {
+			t.Fatalf("%+v: %v, want %v", *s.Dual, got, least)
+		}
+	}
+	if proved < 40 || atTheEnd < 2 {
+		t.Errorf("%d proved, %d of the last part: other examples", proved, atTheEnd)
 	}
 }

@@ -253,7 +253,7 @@ func TestBadDual(t *testing.T) {
 		{func(s *Spec) { s.Dual.Radii = []int64{0} }, "dual.radii"},
 		{func(s *Spec) { s.Dual.Radii[0] = 1 }, "dual.radii"},
 		{func(s *Spec) { s.Dual.Radii[2] = s.Dual.Radii[1] }, "dual.radii"},
-		{func(s *Spec) { s.Dual.Radii[8] = MaxRadius + 1 }, "dual.radii"},
+		{func(s *Spec) { s.Dual.Radii[8] = maxRadius + 1 }, "dual.radii"},
 		{func(s *Spec) { s.Dual.Shifts[1].Length = 1025 }, "dual.length"},
 		{func(s *Spec) { s.Dual.Shifts[0].Length = 0 }, "dual.length"},
 		{func(s *Spec) { s.Dual.Shifts[0].Length = 1024 }, "dual.length"},
@@ -266,9 +266,10 @@ func TestBadDual(t *testing.T) {
 	} {
 		s := bounded(rand.New(rand.NewPCG(7, 8)), 2, loss.L2, 2)
 		s.Radii, s.Weights, s.Delta = []int64{0, 1024, 3072}, []uint64{1 << 58, 1<<62 - 1<<58, 3 << 62}, 0.5
-		s.Dual.Parts = maxParts
-		if _, err := New(s); err != nil {
-			t.Fatal(err)
+		for _, s.Dual.Parts = range []int{1, maxParts} {
+			if _, err := New(s); err != nil {
+				t.Fatal(err)
+			}
 		}
 		c.change(&s)
 		if _, err := New(s); !errors.Is(err, check.ErrInvalid) || !strings.Contains(err.Error(), c.want) {
