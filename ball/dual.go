@@ -57,7 +57,7 @@ func (s *Spec) validateDual() error {
 		return r.Err()
 	}
 	for i, x := range d.Radii[1:] {
-		r.Want(x > d.Radii[i] && x <= MaxRadius, "radii", x, "ascending numbers of steps to %d", MaxRadius)
+		r.Want(x > d.Radii[i] && x <= maxRadius, "radii", x, "ascending numbers of steps to %d", maxRadius)
 	}
 	r.Want(len(d.Shifts) <= maxMoves, "shifts", len(d.Shifts), "at most %d", maxMoves)
 	reach := exact.Rational(s.Sensitivity)

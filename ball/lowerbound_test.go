@@ -268,7 +268,7 @@ func TestBadDual(t *testing.T) {
 		{func(s *Spec) { s.Dual.Radii = []int64{0} }, "dual.radii"},
 		{func(s *Spec) { s.Dual.Radii[0] = 1 }, "dual.radii"},
 		{func(s *Spec) { s.Dual.Radii[2] = s.Dual.Radii[1] }, "dual.radii"},
-		{func(s *Spec) { s.Dual.Radii[8] = MaxRadius + 1 }, "dual.radii"},
+		{func(s *Spec) { s.Dual.Radii[8] = maxRadius + 1 }, "dual.radii"},
 		{func(s *Spec) { s.Dual.Shifts[1].Length = 1025 }, "dual.length"},
 		{func(s *Spec) { s.Dual.Shifts[0].Length = 0 }, "dual.length"},
 		{func(s *Spec) { s.Dual.Shifts[0].Length = 1024 }, "dual.length"},

@@ -17,6 +17,7 @@ import (
 	"github.com/noisewright/noisewright/cmd/internal/report"
 	"github.com/noisewright/noisewright/cmd/internal/shell"
 	"github.com/noisewright/noisewright/dp"
+	"github.com/noisewright/noisewright/internal/limits"
 	"github.com/noisewright/noisewright/lp"
 	"github.com/noisewright/noisewright/proof"
 	"github.com/noisewright/noisewright/tables"
@@ -51,7 +52,7 @@ whose density falls as exp(-epsilon*norm/sensitivity): compare says how much.`,
   noisewright compare place.json
   noisewright sample --table place.json --value 3.5,-1.25 -n 5`,
 	})
-	f.Integer(&o.problem.Dimension, "dimension", "", ball.MinDimension, ball.MaxDimension, fmt.Sprintf("number of coordinates, from %d to %d", ball.MinDimension, ball.MaxDimension))
+	f.Integer(&o.problem.Dimension, "dimension", "", limits.BallMinDimension, limits.BallMaxDimension, fmt.Sprintf("number of coordinates, from %d to %d", limits.BallMinDimension, limits.BallMaxDimension))
 	f.Privacy(&o.problem.Privacy, shell.PositiveDelta)
 	f.Caution(&o.Common, &o.problem.Privacy)
 	f.Loss(&o.problem.Loss)

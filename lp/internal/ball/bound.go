@@ -8,6 +8,7 @@ import (
 	"slices"
 
 	"github.com/noisewright/noisewright/ball"
+	"github.com/noisewright/noisewright/internal/formfile"
 	"github.com/noisewright/noisewright/internal/solver"
 	"github.com/noisewright/noisewright/lp/internal/engine/cuts"
 	"github.com/noisewright/noisewright/lp/internal/engine/interior"
@@ -39,7 +40,7 @@ func Bound(ctx context.Context, noise *ball.Verified) (*ball.Verified, error) {
 	if b.best == nil {
 		return noise, nil
 	}
-	s.Dual, s.Claims = b.dual(), ball.Claims{}
+	s.Dual, s.Claims = b.dual(), formfile.Claims{}
 	if s.LowerBound(nil).Sign() == 0 {
 		return noise, nil
 	}
