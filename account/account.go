@@ -12,14 +12,14 @@ import (
 	"github.com/noisewright/noisewright/dp"
 	"github.com/noisewright/noisewright/internal/check"
 	"github.com/noisewright/noisewright/internal/exact"
-	"github.com/noisewright/noisewright/tables"
+	"github.com/noisewright/noisewright/internal/limits"
 )
 
 // Release is a mechanism, known by its privacy loss distribution, and how often it is used, each
 // time with fresh noise, by choice even depending on the answers so far.
 type Release struct {
 	PLD   *PrivacyLossDistribution
-	Times int // from 1 to tables.MaxReleases
+	Times int // from 1 to limits.TableReleases
 }
 
 // Bounds brackets a number: Upper is a proven upper bound, a claim that holds,
@@ -34,6 +34,8 @@ type Composition struct {
 	releases []Release
 	times    int
 	width    float64
+	// oneSided leaves lower bounds at 0, for searches that are steered by the upper ones.
+	oneSided bool
 }
 
 // Options tune a composition; the zero value is useful.
@@ -58,8 +60,8 @@ func Compose(releases []Release, o Options) (*Composition, error) {
 	c.given = make([]Release, 0, len(releases))
 	for i, r := range releases {
 		bad.If(r.PLD == nil, fmt.Sprintf("privacy loss distribution of release %d", i+1), "<nil>", "one")
-		if r.Times < 1 || r.Times > tables.MaxReleases || c.count+r.Times > tables.MaxReleases {
-			bad.Badf(fmt.Sprintf("times of release %d", i+1), r.Times, "1 to %d, and no more in all", tables.MaxReleases)
+		if r.Times < 1 || r.Times > limits.TableReleases || c.count+r.Times > limits.TableReleases {
+			bad.Badf(fmt.Sprintf("times of release %d", i+1), r.Times, "1 to %d, and no more in all", limits.TableReleases)
 			continue
 		}
 		c.count += r.Times
@@ -197,7 +199,7 @@ func (c *Composition) step(loss, theta, window, span float64) float64 {
 	for _, r := range c.releases {
 		narrow = math.Min(narrow, r.PLD.pair.narrow())
 	}
-	coarse, fine := within(math.Min(narrow/8, math.Max(0.8*allowed, math.Sqrt(allowed/(1+theta))))), within(0.8*allowed)
+	coarse, fine := within(math.Min(narrow/24, math.Max(0.8*allowed, math.Sqrt(allowed/(1+theta))))), within(0.8*allowed)
 	unit, times := 0.0, 0
 	for _, r := range c.releases {
 		if u := r.PLD.pair.unit(coarse); u > 0 && (r.Times > times || r.Times == times && u > unit) {
@@ -251,6 +253,9 @@ func (c *Composition) search(tail float64, tilt func(parts) (theta, loss float64
 		if upper, err = ps.compose(theta, maxLength); err != nil {
 			step *= 2
 			continue
+		}
+		if c.oneSided {
+			return upper, nil, nil
 		}
 		for _, choice := range c.lowerMeasures(grids, theta) {
 			for _, theta := range []float64{theta, gentleTilt} {

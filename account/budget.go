@@ -13,7 +13,7 @@ import (
 	"github.com/noisewright/noisewright/dp"
 	"github.com/noisewright/noisewright/internal/check"
 	"github.com/noisewright/noisewright/internal/exact"
-	"github.com/noisewright/noisewright/tables"
+	"github.com/noisewright/noisewright/internal/limits"
 )
 
 // ErrExceeded marks costs that do not fit in a total beside what was charged before.
@@ -142,7 +142,7 @@ func (b *Budget) composed(ctx context.Context, costs []Cost, limit float64) (flo
 	switch n := uses(costs); {
 	case n == 0:
 		return 0, nil
-	case n > tables.MaxReleases:
+	case n > limits.TableReleases:
 		return least, nil
 	}
 	if epsilon, delta := sums(costs); delta.Cmp(exact.Rational(b.total.Delta)) <= 0 {
@@ -230,7 +230,7 @@ func largest[T int | float64](lo, hi, most T, fits func(T) (bool, error), apart 
 // leftWidth is how far below the truth, relatively, Left may be.
 const leftWidth = 1e-4
 
-// LeftTimes returns how many more uses fit, at most tables.MaxReleases; cost.Times is not used. It
+// LeftTimes returns how many more uses fit, at most limits.TableReleases; cost.Times is not used. It
 // composes some 2·log2 of that times. The error wraps dp.ErrInvalid for a bad cost.
 func (b *Budget) LeftTimes(ctx context.Context, cost Cost) (int, error) {
 	cost.Times = 1
@@ -241,7 +241,7 @@ func (b *Budget) LeftTimes(ctx context.Context, cost Cost) (int, error) {
 		cost.Times = n
 		return b.With(cost).Fits(ctx)
 	}
-	return largest(0, 1, 2*tables.MaxReleases, fits, func(lo, hi int) bool { return hi-lo > 1 }) // more than MaxReleases never fit
+	return largest(0, 1, 2*limits.TableReleases, fits, func(lo, hi int) bool { return hi-lo > 1 }) // more than MaxReleases never fit
 }
 
 // lossOf returns the privacy loss distribution of a cost; that of a table is computed once.

@@ -13,6 +13,7 @@ import (
 	"testing"
 
 	"github.com/noisewright/noisewright/dp"
+	"github.com/noisewright/noisewright/internal/limits"
 	"github.com/noisewright/noisewright/loss"
 	"github.com/noisewright/noisewright/tables"
 	"github.com/noisewright/noisewright/tables/shapes"
@@ -172,9 +173,9 @@ func TestBudgetRefuses(t *testing.T) {
 	if spent, err := b.Spent(); spent != 0 || err != nil {
 		t.Errorf("%v spent by refusals, %v", spent, err)
 	}
-	many := b.With(Cost{Epsilon: 1e-9, Times: tables.MaxReleases}, Cost{Epsilon: 1e-8, Times: 1})
+	many := b.With(Cost{Epsilon: 1e-9, Times: limits.TableReleases}, Cost{Epsilon: 1e-8, Times: 1})
 	if ok, err := many.Fits(t.Context()); ok || err != nil {
-		t.Errorf("more than %d uses fit: %v, %v", tables.MaxReleases, ok, err)
+		t.Errorf("more than %d uses fit: %v, %v", limits.TableReleases, ok, err)
 	}
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()

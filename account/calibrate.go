@@ -10,6 +10,7 @@ import (
 
 	"github.com/noisewright/noisewright/dp"
 	"github.com/noisewright/noisewright/internal/check"
+	"github.com/noisewright/noisewright/internal/limits"
 	"github.com/noisewright/noisewright/local"
 	"github.com/noisewright/noisewright/proof"
 	"github.com/noisewright/noisewright/tables"
@@ -19,14 +20,14 @@ import (
 // but for Epsilon and Delta, which are of all of them together: Epsilon > 0, 0 <= Delta < 1.
 type Target struct {
 	dp.Problem
-	Releases int // from 1 to tables.MaxReleases
+	Releases int // from 1 to limits.TableReleases
 }
 
 func (t Target) validate() error {
 	bad := check.In("account")
 	bad.Add(t.Problem.Validate())
 	bad.If(t.Epsilon == 0, "epsilon", t.Epsilon, "a finite number > 0")
-	bad.If(t.Releases < 1 || t.Releases > tables.MaxReleases, "releases", t.Releases, "1 to %d", tables.MaxReleases)
+	bad.If(t.Releases < 1 || t.Releases > limits.TableReleases, "releases", t.Releases, "1 to %d", limits.TableReleases)
 	return bad.Err()
 }
 

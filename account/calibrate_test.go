@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"github.com/noisewright/noisewright/dp"
+	"github.com/noisewright/noisewright/internal/limits"
 	"github.com/noisewright/noisewright/loss"
 	"github.com/noisewright/noisewright/noise"
 	"github.com/noisewright/noisewright/tables"
@@ -206,7 +207,7 @@ func TestCalibrateErrors(t *testing.T) {
 	good := target(3, 1, 1e-6)
 	for name, change := range map[string]func(*Target){
 		"no releases":    func(x *Target) { x.Releases = 0 },
-		"many":           func(x *Target) { x.Releases = tables.MaxReleases + 1 },
+		"many":           func(x *Target) { x.Releases = limits.TableReleases + 1 },
 		"epsilon 0":      func(x *Target) { x.Epsilon = 0 },
 		"epsilon NaN":    func(x *Target) { x.Epsilon = math.NaN() },
 		"delta 1":        func(x *Target) { x.Delta = 1 },

@@ -11,7 +11,7 @@ import (
 
 	"github.com/noisewright/noisewright/dp"
 	"github.com/noisewright/noisewright/internal/exact"
-	"github.com/noisewright/noisewright/tables"
+	"github.com/noisewright/noisewright/internal/limits"
 )
 
 // vague is a law of which little is proved: its δ is 1 below low, 0 from high on, and between them 1 or 0;
@@ -249,11 +249,11 @@ func TestEdgesOfCompose(t *testing.T) {
 		{math.Nextafter(1e-6, 0), []Release{{m, 1}}, false},
 		{0.5, []Release{{m, 1}}, true},
 		{math.Nextafter(0.5, 1), []Release{{m, 1}}, false},
-		{0, []Release{{m, tables.MaxReleases}}, true},
-		{0, []Release{{m, tables.MaxReleases + 1}}, false},
-		{0, []Release{{m, tables.MaxReleases - 1}, {other, 1}}, true},
-		{0, []Release{{m, tables.MaxReleases - 1}, {other, 2}}, false},
-		{0, []Release{{m, tables.MaxReleases - 1}, {m, 2}}, false},
+		{0, []Release{{m, limits.TableReleases}}, true},
+		{0, []Release{{m, limits.TableReleases + 1}}, false},
+		{0, []Release{{m, limits.TableReleases - 1}, {other, 1}}, true},
+		{0, []Release{{m, limits.TableReleases - 1}, {other, 2}}, false},
+		{0, []Release{{m, limits.TableReleases - 1}, {m, 2}}, false},
 	} {
 		if c, err := Compose(x.releases, Options{Width: x.width}); (err == nil) != x.ok || !x.ok && (c != nil || !errors.Is(err, dp.ErrInvalid)) {
 			t.Errorf("width %v, %d releases: %v", x.width, len(x.releases), err)

@@ -11,6 +11,7 @@ import (
 
 	"github.com/noisewright/noisewright/dp"
 	"github.com/noisewright/noisewright/internal/exact"
+	"github.com/noisewright/noisewright/internal/limits"
 	"github.com/noisewright/noisewright/loss"
 	"github.com/noisewright/noisewright/proof"
 	"github.com/noisewright/noisewright/tables"
@@ -345,11 +346,11 @@ func TestExtremes(t *testing.T) {
 		"subsampled-gaussian:sigma=0.05,rate=1e-12", "subsampled-gaussian:sigma=1e6,rate=0.999999999", "subsampled-gaussian:sigma=0.05,rate=0.5",
 	} {
 		m := must(t)(parse(text))
-		for _, n := range []int{1, 2, 37, tables.MaxReleases} {
+		for _, n := range []int{1, 2, 37, limits.TableReleases} {
 			c := compose(t, Release{m, n})
 			epsilons := []float64{0, 5e-324, 1e-9, 1, 99, 101, 1e12, math.MaxFloat64}
 			deltas := []float64{math.SmallestNonzeroFloat64, 1e-200, 1e-30, 1e-9, 0.5, 1 - 0x1p-53}
-			if n == tables.MaxReleases { // a second each
+			if n == limits.TableReleases { // a second each
 				if i%4 > 0 {
 					continue
 				}

@@ -12,6 +12,7 @@ import (
 
 	"github.com/noisewright/noisewright/dp"
 	"github.com/noisewright/noisewright/internal/exact"
+	"github.com/noisewright/noisewright/internal/limits"
 	"github.com/noisewright/noisewright/loss"
 	"github.com/noisewright/noisewright/tables"
 )
@@ -29,7 +30,7 @@ func TestComposeErrors(t *testing.T) {
 		{[]Release{{nil, 1}}, 0},
 		{[]Release{{m, 0}}, 0},
 		{[]Release{{m, -1}}, 0},
-		{[]Release{{m, tables.MaxReleases}, {m, 1}}, 0},
+		{[]Release{{m, limits.TableReleases}, {m, 1}}, 0},
 		{[]Release{{m, 1}}, 0.6},
 		{[]Release{{m, 1}}, -1},
 	} {

@@ -11,6 +11,7 @@ import (
 
 	"github.com/noisewright/noisewright/internal/check"
 	"github.com/noisewright/noisewright/internal/exact"
+	"github.com/noisewright/noisewright/internal/limits"
 	"github.com/noisewright/noisewright/tables"
 )
 
@@ -20,7 +21,7 @@ type Cost struct {
 	// (Epsilon, Delta)-private; beside one they are 0 or what the table promises.
 	Table          *tables.Verified
 	Epsilon, Delta float64
-	Times          int // from 1 to tables.MaxReleases
+	Times          int // from 1 to limits.TableReleases
 }
 
 // Promise returns the epsilon and the delta of a single use.
@@ -35,7 +36,7 @@ func (c Cost) Promise() (epsilon, delta float64) {
 // Validate reports all bad fields together, wrapping dp.ErrInvalid.
 func (c Cost) Validate() error {
 	bad := check.In("account")
-	bad.If(c.Times < 1 || c.Times > tables.MaxReleases, "times", c.Times, "1 to %d", tables.MaxReleases)
+	bad.If(c.Times < 1 || c.Times > limits.TableReleases, "times", c.Times, "1 to %d", limits.TableReleases)
 	if c.Table != nil {
 		if c.Table.Mechanism() == nil {
 			bad.Bad("table", "none", "one that Verify has proved")

@@ -12,6 +12,7 @@ import (
 	"testing"
 
 	"github.com/noisewright/noisewright/dp"
+	"github.com/noisewright/noisewright/internal/limits"
 	"github.com/noisewright/noisewright/loss"
 	"github.com/noisewright/noisewright/tables"
 	"github.com/noisewright/noisewright/tables/shapes"
@@ -30,8 +31,8 @@ func TestCosts(t *testing.T) {
 		ok   bool
 	}{
 		{Cost{Table: table, Times: 1}, true},
-		{Cost{Table: table, Epsilon: 0.5, Delta: promised, Times: tables.MaxReleases}, true},
-		{Cost{Table: table, Epsilon: 0.5, Delta: promised, Times: tables.MaxReleases + 1}, false},
+		{Cost{Table: table, Epsilon: 0.5, Delta: promised, Times: limits.TableReleases}, true},
+		{Cost{Table: table, Epsilon: 0.5, Delta: promised, Times: limits.TableReleases + 1}, false},
 		{Cost{Table: table, Times: 0}, false},
 		{Cost{Table: table, Epsilon: 0.5, Times: 1}, false},
 		{Cost{Table: table, Delta: promised, Times: 1}, false},

@@ -60,19 +60,21 @@ func (s *search) basic(ctx context.Context) (*Calibration, error) {
 }
 
 // climb tries shares of the total delta from 0.5 on up and down as long as the loss falls, beside
-// pure releases, which are the better ones for many, and basic composition, which is for few.
+// pure releases, which are the better ones for many, and basic composition, which is for few: those that have
+// not twice its epsilon with half its delta.
 func (s *search) climb(ctx context.Context) (*Calibration, error) {
-	basic, basicErr := s.basic(ctx)
 	middle, err := s.findAt(ctx, s.part(0.5), s.start())
-	if err != nil {
-		if basicErr == nil && ctx.Err() == nil {
-			return basic, nil
-		}
-		return nil, err
-	}
 	best := middle
-	if basicErr == nil {
-		best = better(best, basic)
+	if err != nil || middle.epsilon < 2*portion(s.target.Epsilon, s.target.Releases) {
+		basic, basicErr := s.basic(ctx)
+		switch {
+		case err == nil && basicErr == nil:
+			best = better(best, basic)
+		case err != nil && basicErr == nil && ctx.Err() == nil:
+			return basic, nil
+		case err != nil:
+			return nil, err
+		}
 	}
 	if pure, err := s.findAt(ctx, 0, middle.epsilon); err == nil { // not every loss has one
 		best = better(best, pure)
@@ -134,12 +136,14 @@ func (t Target) orBasic(b Bounds, epsilon, delta float64) Bounds {
 	return b
 }
 
-// compose returns bounds on the epsilon of all at the target's delta, +Inf if none is enough.
+// compose returns bounds on the epsilon of all at the target's delta, +Inf if none is enough. Of a width, which
+// is that of a search, the upper one counts alone, and the lower is 0.
 func (t Target) compose(pld *PrivacyLossDistribution, width float64) (Bounds, error) {
 	composition, err := Compose([]Release{{pld, t.Releases}}, Options{Width: width})
 	if err != nil {
 		return Bounds{}, err
 	}
+	composition.oneSided = width > 0
 	b, err := composition.Epsilon(t.Delta)
 	if errors.Is(err, ErrDeltaTooSmall) {
 		return Bounds{math.Inf(1), math.Inf(1)}, nil

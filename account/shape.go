@@ -32,8 +32,9 @@ func (t Target) shaped(ctx context.Context, exponents []float64) (*Calibration, 
 // shapeTolerance is how close to the target the composed epsilon of shaped noise has to come.
 const shapeTolerance = 1e-3
 
-// shape finds such noise whose releases keep the target, by wide bounds: the scale is searched for, from that of
-// continuous normal noise on, until what a table of it composes to is little less.
+// shape finds such noise whose releases keep the target, by wide bounds: the scale is searched for, from that on at which it tells
+// as much of a small change as continuous normal noise for the target, until what a table of it composes to is so close that
+// the scale that keeps the target can be told from it.
 func (t Target) shape(ctx context.Context, exponent float64) (*Calibration, error) {
 	p := t.Privacy
 	p.Sensitivity *= math.Sqrt(float64(t.Releases))
@@ -41,25 +42,31 @@ func (t Target) shape(ctx context.Context, exponent float64) (*Calibration, erro
 	if err != nil {
 		return nil, err
 	}
-	var found *Calibration
 	lo, hi := 0.0, math.Inf(1) // too small, large enough
-	scale := sigma * math.Sqrt2 * (1 + 1e-6)
-	for hi > lo*(1+shapeTolerance/4) {
+	// The Fisher information of noise of scale 1.
+	information := exponent * exponent * math.Gamma(2-1/exponent) / math.Gamma(1/exponent)
+	scale := sigma * math.Sqrt(information) * (1 + shapeTolerance/8)
+	power, before, last := 1.0, 0.0, 0.0 // the composed epsilon falls about as scale^-power
+	for {
 		r, err := t.shapeOf(ctx, exponent, scale)
 		if err != nil {
 			return nil, err
 		}
 		ratio := r.Composed.Upper / t.Epsilon
-		if r.Composed.Upper <= t.Epsilon {
-			hi, found = scale, r
+		if p := math.Log(ratio/last) / math.Log(before/scale); p > 0.5 && p < 3 { // not at the first
+			power = p
+		}
+		before, last = scale, ratio
+		if math.Abs(ratio-1) <= 4*shapeTolerance || hi <= lo*(1+shapeTolerance/4) {
+			r = &Calibration{Exponent: exponent, scale: scale * math.Pow(ratio, 1/power) * (1 + shapeTolerance/8)}
+			return r, r.shaped(t.single(1, 0)) // for its loss
+		}
+		if ratio <= 1 {
+			hi = scale
 		} else {
 			lo = scale
 		}
-		if ratio <= 1 && ratio >= 1-shapeTolerance/2 {
-			break
-		}
-		// The composed epsilon falls about as the scale grows.
-		scale *= math.Min(math.Max(ratio, 0.25), 4) * (1 + shapeTolerance/8)
+		scale *= math.Pow(math.Min(math.Max(ratio, 0.25), 4), 1/power)
 		if !(scale > lo && scale < hi) {
 			scale = lo + (hi-lo)/2
 		}
@@ -67,10 +74,9 @@ func (t Target) shape(ctx context.Context, exponent float64) (*Calibration, erro
 			return nil, t.noShape(exponent)
 		}
 	}
-	return found, nil // as hi is finite
 }
 
-// finer proves noise that was found by wide bounds, of a little larger scale if need be, and gives it its table.
+// finer proves noise of about the scale that was found, of a little larger one if need be, and gives it its table.
 func (t Target) finer(ctx context.Context, found *Calibration) (*Calibration, error) {
 	// On a finer grid the bound may be a little larger, or smaller.
 	for scale := found.scale; scale < 2*found.scale; scale *= 1 + shapeTolerance/4 {

@@ -11,6 +11,7 @@ import (
 
 	"github.com/noisewright/noisewright/dp"
 	"github.com/noisewright/noisewright/internal/exact"
+	"github.com/noisewright/noisewright/internal/limits"
 	"github.com/noisewright/noisewright/loss"
 	"github.com/noisewright/noisewright/proof"
 	"github.com/noisewright/noisewright/tables"
@@ -61,7 +62,7 @@ func TestProveTotal(t *testing.T) {
 		{"pure", laplace, 0.25, 0, tables.Total{Releases: 4, Epsilon: 1, Delta: 0}, true},
 		{"pure, too many", laplace, 0.25, 0, tables.Total{Releases: 5, Epsilon: 1, Delta: 0}, false},
 		{"nothing at all", laplace, 0.25, 0, tables.Total{Releases: 1, Epsilon: 0, Delta: 0}, false},
-		{"most releases", truncated, 0.25, 1e-6, tables.Total{Releases: tables.MaxReleases, Epsilon: 100, Delta: 0.5}, false},
+		{"most releases", truncated, 0.25, 1e-6, tables.Total{Releases: limits.TableReleases, Epsilon: 100, Delta: 0.5}, false},
 	} {
 		b, err := ProveTotal(claiming(t, c.build, c.epsilon, c.delta, c.total))
 		if c.ok && (err != nil || b.Upper > c.total.Epsilon) {

@@ -15,6 +15,7 @@ import (
 	"github.com/noisewright/noisewright/internal/check"
 	"github.com/noisewright/noisewright/internal/exact"
 	"github.com/noisewright/noisewright/internal/formfile"
+	"github.com/noisewright/noisewright/internal/limits"
 	"github.com/noisewright/noisewright/internal/strictjson"
 	"github.com/noisewright/noisewright/loss"
 	"github.com/noisewright/noisewright/proof"
@@ -22,12 +23,10 @@ import (
 
 // Limits of what a file holds.
 const (
-	MinDimension = 2
-	MaxDimension = 8
-	// MaxBalls bounds the balls.
-	MaxBalls = 1 << 10
-	// MaxRadius bounds radii, in steps: squared norms of points in half steps fit into 64 bits.
-	MaxRadius = 1 << 29
+	// maxBalls bounds the balls.
+	maxBalls = 1 << 10
+	// maxRadius bounds radii, in steps: squared norms of points in half steps fit into 64 bits.
+	maxRadius = 1 << 29
 	// maxExponent bounds the exponent of the step in absolute value.
 	maxExponent = 200
 	// maxValue bounds values, in steps, so that the sum with noise is a float64.
@@ -36,8 +35,8 @@ const (
 
 // form is that of noise on balls.
 var form = proof.Form{Package: "ball", Noun: "noise on balls", File: strictjson.Format{
-	Noun: "noise on balls", Name: "noisewright-ball", Version: 1, MaxSize: 1 << 20,
-	MaxElements: map[string]int{"radii": MaxBalls, "weights": MaxBalls}, Elements: MaxBalls,
+	Noun: "noise on balls", Name: "noisewright-ball", Version: 1, MaxSize: 1 << 23,
+	MaxElements: map[string]int{"radii": maxBalls, "weights": maxBalls, "multipliers": maxKnots}, Elements: maxBalls,
 }}
 
 // Problem is what noise is for.
@@ -59,14 +58,9 @@ type Spec struct {
 	Radii []int64
 	// Weights of the balls are above 0 and sum to 2^64.
 	Weights []uint64
-	Claims  Claims
-}
-
-// Claims are what noise states of itself, plain decimals rounded so that they stay true.
-type Claims struct {
-	Delta        string `json:"delta" bound:"upper"`
-	ExpectedLoss string `json:"expected_loss" bound:"upper"`
-	LowerBound   string `json:"lower_bound" bound:"lower"`
+	Claims  formfile.Claims
+	// Dual proves the lower bound; nil proves 0.
+	Dual *Dual
 }
 
 // Verified is the proof that noise keeps its promise and makes no false claim.
@@ -91,8 +85,8 @@ func New(s Spec) (*Noise, error) {
 	c := &content{spec: formfile.Clone(s)}
 	c.proof = proof.New("ball", c.spec.certify, c.spec.judge)
 	c.draw = newDrawing(&c.spec)
-	if s.Claims == (Claims{}) {
-		c.spec.Claims = formfile.State[Claims](c.proof.Certificate().stated()...)
+	if s.Claims == (formfile.Claims{}) {
+		c.spec.Claims = formfile.State[formfile.Claims](c.proof.Certificate().stated()...)
 	}
 	return &Noise{c}, nil
 }
@@ -105,7 +99,7 @@ func (p *Problem) Validate() error {
 }
 
 func (p *Problem) validate(errs *check.List) {
-	errs.If(p.Dimension < MinDimension || p.Dimension > MaxDimension, "dimension", p.Dimension, "a number of coordinates from %d to %d", MinDimension, MaxDimension)
+	errs.If(p.Dimension < limits.BallMinDimension || p.Dimension > limits.BallMaxDimension, "dimension", p.Dimension, "a number of coordinates from %d to %d", limits.BallMinDimension, limits.BallMaxDimension)
 	errs.Add(p.Privacy.Validate())
 	errs.MaxEpsilon(p.Epsilon)
 	if p.Loss == nil {
@@ -136,10 +130,10 @@ func (s *Spec) validate() error {
 	s.Problem.validate(errs)
 	errs.If(s.StepExponent < -maxExponent || s.StepExponent > maxExponent, "step_exponent", s.StepExponent, "a number from %d to %d", -maxExponent, maxExponent)
 	n := len(s.Radii)
-	errs.If(n < 1 || n > MaxBalls, "radii", fmt.Sprintf("%d radii", n), "1 to %d", MaxBalls)
+	errs.If(n < 1 || n > maxBalls, "radii", fmt.Sprintf("%d radii", n), "1 to %d", maxBalls)
 	for i, r := range s.Radii {
-		if r < 0 || r > MaxRadius || i > 0 && r <= s.Radii[i-1] {
-			errs.Badf(fmt.Sprintf("radii[%d]", i), r, "a number of steps above those before, from 0 to %d", MaxRadius)
+		if r < 0 || r > maxRadius || i > 0 && r <= s.Radii[i-1] {
+			errs.Badf(fmt.Sprintf("radii[%d]", i), r, "a number of steps above those before, from 0 to %d", maxRadius)
 			break
 		}
 	}
@@ -153,6 +147,9 @@ func (s *Spec) validate() error {
 	formfile.Validate(&s.Claims, errs)
 	if errs.None() {
 		errs.If(s.reach().BitLen() > 31, "step_exponent", s.StepExponent, "one for which the sensitivity, %v, is less than 2^31 steps", s.Sensitivity)
+	}
+	if errs.None() {
+		errs.Add(s.validateDual())
 	}
 	return errs.Err()
 }
@@ -234,7 +231,10 @@ type file struct {
 	Certificate  fileCertificate `json:"certificate"`
 }
 
-type fileCertificate struct{ Claims }
+type fileCertificate struct {
+	formfile.Claims
+	Dual *Dual `json:"dual,omitempty"`
+}
 
 // Encode writes the noise in the file format noisewright-ball, version 1.
 func (n *Noise) Encode(w io.Writer) error {
@@ -243,7 +243,7 @@ func (n *Noise) Encode(w io.Writer) error {
 		form.File.Name, form.File.Version, s.Dimension, s.Privacy,
 		formfile.Loss{Name: s.Loss.Name()},
 		s.StepExponent, s.Radii, s.Weights,
-		fileCertificate{s.Claims},
+		fileCertificate{s.Claims, s.Dual},
 	})
 }
 
@@ -254,7 +254,7 @@ func Decode(r io.Reader) (*Noise, error) {
 	if err := form.Decode(r, &f); err != nil {
 		return nil, err
 	}
-	if f.Certificate.Claims == (Claims{}) { // which New would fill in
+	if f.Certificate.Claims == (formfile.Claims{}) { // which New would fill in
 		return nil, check.Errorf("ball", proof.ErrFormat, "certificate.delta is empty, want a plain decimal number")
 	}
 	l, err := loss.Parse(f.Loss.Name)
@@ -264,5 +264,6 @@ func Decode(r io.Reader) (*Noise, error) {
 	return New(Spec{
 		Problem:      Problem{f.Dimension, f.Privacy, l},
 		StepExponent: f.StepExponent, Radii: f.Radii, Weights: f.Weights, Claims: f.Certificate.Claims,
+		Dual: f.Certificate.Dual,
 	})
 }

@@ -19,7 +19,7 @@ type Certificate struct {
 	// ExpectedLoss is that of the norm of the noise before its rounding to the grid, which moves an
 	// answer by at most √d/2 steps, as that of the value does; rounded up if it is no fraction.
 	ExpectedLoss *big.Rat
-	// LowerBound is 0: none is known.
+	// LowerBound is what the Dual proves of the loss of all noise that keeps the promise.
 	LowerBound *big.Rat
 }
 
@@ -41,7 +41,7 @@ func (s *Spec) certify(m *proof.Meter) Certificate {
 	if !m.Spend(int64(2*len(s.Radii)+1) * 100 * exact.RationalWork(volumeBits+bits)) {
 		return Certificate{}
 	}
-	return Certificate{s.delta(m), s.expectedLoss(), new(big.Rat)}
+	return Certificate{s.delta(m), s.expectedLoss(), s.LowerBound(m)}
 }
 
 // expectedLoss returns Σ w_j·d/(d+p)·r_j^p, in units of the values.

@@ -10,6 +10,7 @@ import (
 	"github.com/noisewright/noisewright/dp"
 	"github.com/noisewright/noisewright/internal/check"
 	"github.com/noisewright/noisewright/internal/exact"
+	"github.com/noisewright/noisewright/internal/limits"
 	"github.com/noisewright/noisewright/proof"
 )
 
@@ -51,7 +52,7 @@ func (n *Noise) Draw(input proof.Value, word func() (uint64, error)) (proof.Valu
 	if !ok || len(row) != n.spec.Dimension {
 		return nil, n.refused()
 	}
-	var steps, noise [MaxDimension]int64
+	var steps, noise [limits.BallMaxDimension]int64
 	for i, x := range row {
 		m, ok := exact.RoundToGrid(x, n.draw.back, maxValue)
 		if !ok {
@@ -135,7 +136,7 @@ func fill(dst []int64, radius int64, word func() (uint64, error)) error {
 // refine decides whether a point of the cell is in the ball, both in half steps, by digits in base 2^64
 // for each coordinate, until the cell that they leave is in it or outside.
 func refine(cell []int64, radius uint64, word func() (uint64, error)) (inside bool, err error) {
-	var at [MaxDimension]big.Int
+	var at [limits.BallMaxDimension]big.Int
 	for i, c := range cell {
 		at[i].SetInt64(c)
 	}

@@ -13,6 +13,7 @@ import (
 
 	"github.com/noisewright/noisewright/dp"
 	"github.com/noisewright/noisewright/internal/exact"
+	"github.com/noisewright/noisewright/internal/limits"
 	"github.com/noisewright/noisewright/loss"
 	"github.com/noisewright/noisewright/proof"
 )
@@ -449,7 +450,7 @@ func TestDraw(t *testing.T) {
 func TestLaws(t *testing.T) {
 	rng := rand.New(rand.NewPCG(11, 12))
 	for i := range 60 {
-		s := random(rng, MinDimension+rng.IntN(MaxDimension-1), 8, 40)
+		s := random(rng, limits.BallMinDimension+rng.IntN(limits.BallMaxDimension-1), 8, 40)
 		if i == 0 { // nowhere both
 			s.Radii, s.Weights, s.Sensitivity = []int64{1, 2}, []uint64{1 << 63, 1 << 63}, 9
 		}

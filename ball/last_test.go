@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"github.com/noisewright/noisewright/internal/exact"
+	"github.com/noisewright/noisewright/internal/limits"
 	"github.com/noisewright/noisewright/loss"
 	"github.com/noisewright/noisewright/proof"
 )
@@ -17,7 +18,7 @@ import (
 // their bounds.
 func TestVolumesAreRoundedOutward(t *testing.T) {
 	rng := rand.New(rand.NewPCG(21, 22))
-	for d := MinDimension; d <= MaxDimension; d += 2 {
+	for d := limits.BallMinDimension; d <= limits.BallMaxDimension; d += 2 {
 		for range 300 {
 			a := 1 + rng.Int64N(30)
 			radii := []int64{a, a + 1 + rng.Int64N(20)}

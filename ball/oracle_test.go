@@ -11,6 +11,7 @@ import (
 
 	"github.com/noisewright/noisewright/dp"
 	"github.com/noisewright/noisewright/internal/exact"
+	"github.com/noisewright/noisewright/internal/limits"
 	"github.com/noisewright/noisewright/loss"
 )
 
@@ -87,7 +88,7 @@ func lens(d int, a, b, s float64) float64 {
 // balls: apart, touching, one in the other.
 func TestVolumes(t *testing.T) {
 	rng := rand.New(rand.NewPCG(1, 2))
-	for d := MinDimension; d <= MaxDimension; d++ {
+	for d := limits.BallMinDimension; d <= limits.BallMaxDimension; d++ {
 		for range 60 {
 			a, b, s := 1+rng.Int64N(40), 1+rng.Int64N(40), 1+rng.Int64N(50)
 			switch rng.IntN(6) {
@@ -283,7 +284,7 @@ func divergence(s *Spec, shift float64) float64 {
 // TestDeltaAgainstQuadrature: in all dimensions, to the accuracy of floating-point numbers.
 func TestDeltaAgainstQuadrature(t *testing.T) {
 	rng := rand.New(rand.NewPCG(5, 6))
-	for d := MinDimension; d <= MaxDimension; d++ {
+	for d := limits.BallMinDimension; d <= limits.BallMaxDimension; d++ {
 		for range 12 {
 			s := random(rng, d, 5, 25)
 			reach, _ := new(big.Float).SetInt(s.reach()).Float64()
@@ -300,7 +301,7 @@ func TestDeltaAgainstQuadrature(t *testing.T) {
 func TestLongestShift(t *testing.T) {
 	rng := rand.New(rand.NewPCG(7, 8))
 	for range 14 {
-		s := random(rng, MinDimension+rng.IntN(MaxDimension-1), 6, 20)
+		s := random(rng, limits.BallMinDimension+rng.IntN(limits.BallMaxDimension-1), 6, 20)
 		before := 0.0
 		for shift := 0.5; shift < 45; shift += 2.25 {
 			now := divergence(&s, shift)
@@ -346,7 +347,7 @@ func TestExpectedLoss(t *testing.T) {
 			t.Fatal(err)
 		}
 		for range 20 {
-			s := random(rng, MinDimension+rng.IntN(MaxDimension-1), 6, 50)
+			s := random(rng, limits.BallMinDimension+rng.IntN(limits.BallMaxDimension-1), 6, 50)
 			s.Loss, s.StepExponent = l, -3
 			p, _ := s.Power()
 			want := 0.0

@@ -10,6 +10,7 @@ import (
 
 	"github.com/noisewright/noisewright/dp"
 	"github.com/noisewright/noisewright/internal/exact"
+	"github.com/noisewright/noisewright/internal/limits"
 	"github.com/noisewright/noisewright/loss"
 	"github.com/noisewright/noisewright/proof"
 )
@@ -203,8 +204,8 @@ func TestLimitsOfSpecs(t *testing.T) {
 		taken  bool
 	}{
 		{func(*Spec) {}, true},
-		{many(MaxCells), true},
-		{many(MaxCells + 1), false},
+		{many(limits.AdditiveCells), true},
+		{many(limits.AdditiveCells + 1), false},
 		{bins(2), true},
 		{bins(maxBins + 1), false},
 		{func(s *Spec) { s.Rows = [][]uint64{{}} }, false},

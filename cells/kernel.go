@@ -13,6 +13,7 @@ import (
 	"github.com/noisewright/noisewright/internal/check"
 	"github.com/noisewright/noisewright/internal/exact"
 	"github.com/noisewright/noisewright/internal/formfile"
+	"github.com/noisewright/noisewright/internal/limits"
 	"github.com/noisewright/noisewright/loss"
 	"github.com/noisewright/noisewright/proof"
 )
@@ -20,8 +21,6 @@ import (
 // Limits of a kernel. With them every point that carries noise is below 2^52 steps, and a
 // float64 if the value is not too large.
 const (
-	// MaxCells bounds the cells of the query value.
-	MaxCells = 1 << 10
 	// maxBins bounds the bins of the laws, and those per sensitivity.
 	maxBins = 1 << 14
 	// maxWeights bounds the weights, cells times bins.
@@ -76,12 +75,12 @@ type Spec struct {
 	InstanceCap float64
 	CapLoss     loss.Loss
 	Dual        *Dual  // proves the lower bound; nil: none claimed beyond 0
-	Claims      Claims // the zero value: filled in from the certificate
+	Claims      claims // the zero value: filled in from the certificate
 }
 
-// Claims are the numbers a kernel states about itself, as plain decimals rounded so that they stay
+// claims are the numbers a kernel states about itself, as plain decimals rounded so that they stay
 // true: the lower bound down, all others up. Losses are in the units of the loss.
-type Claims struct {
+type claims struct {
 	Delta        string `json:"delta" bound:"upper"`
 	ExpectedLoss string `json:"expected_loss" bound:"upper"` // averaged over the weight of the cells
 	MaxLoss      string `json:"max_loss" bound:"upper"`      // the largest expected loss of a cell
@@ -114,7 +113,7 @@ func build(ctx context.Context, s Spec, certify func(*content, *proof.Meter) Cer
 	c := &content{spec: formfile.Clone(s), cells: s.points()}
 	c.step, _ = s.Grid.Step().Float64()
 	c.proof = proof.New("cells", func(m *proof.Meter) Certificate { return certify(c, m) }, c.spec.judge)
-	if s.Claims == (Claims{}) {
+	if s.Claims == (claims{}) {
 		certificate, err := c.proof.Find(ctx)
 		if err != nil {
 			return nil, err
@@ -169,8 +168,8 @@ func within(x *big.Int, limit int64) bool { return x.CmpAbs(big.NewInt(limit)) <
 
 func (s *Spec) validateCells(errs *check.List) {
 	n := len(s.Edges) - 1
-	if n < 1 || n > MaxCells {
-		errs.Badf("edges", fmt.Sprintf("%d edges", n+1), "2 to %d, for 1 to %d cells", MaxCells+1, MaxCells)
+	if n < 1 || n > limits.AdditiveCells {
+		errs.Badf("edges", fmt.Sprintf("%d edges", n+1), "2 to %d, for 1 to %d cells", limits.AdditiveCells+1, limits.AdditiveCells)
 		return
 	}
 	s.validateEdges(errs)
@@ -228,7 +227,7 @@ func (s *Spec) validateEdges(errs *check.List) {
 // certificate, whose other parts stay. The error wraps dp.ErrInvalid, or is that of the context.
 func (k *Kernel) WithDual(ctx context.Context, d *Dual) (*Kernel, error) {
 	s := k.spec
-	s.Dual, s.Claims = d, Claims{}
+	s.Dual, s.Claims = d, claims{}
 	return build(ctx, s, func(c *content, m *proof.Meter) Certificate {
 		out := k.proof.Again(m)
 		out.LowerBound = c.spec.lowerBound(m)

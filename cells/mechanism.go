@@ -10,6 +10,7 @@ import (
 	"github.com/noisewright/noisewright/internal/check"
 	"github.com/noisewright/noisewright/internal/exact"
 	"github.com/noisewright/noisewright/internal/formfile"
+	"github.com/noisewright/noisewright/internal/limits"
 	"github.com/noisewright/noisewright/internal/strictjson"
 	"github.com/noisewright/noisewright/proof"
 )
@@ -19,7 +20,7 @@ import (
 var form = proof.Form{Package: "cells", Noun: "an additive kernel", File: strictjson.Format{
 	Noun: "additive kernel", Name: "noisewright-additive-kernel", Version: 1, MaxSize: 128 << 20,
 	MaxElements: map[string]int{
-		"edges": MaxCells, "weight": MaxCells, "rows": maxWeights, "caps": MaxCells,
+		"edges": limits.AdditiveCells, "weight": limits.AdditiveCells, "rows": maxWeights, "caps": limits.AdditiveCells,
 		"shifts": maxShifts, "multipliers": formfile.MaxMultipliers,
 	},
 }}

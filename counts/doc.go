@@ -3,7 +3,7 @@
 // Package counts holds strategies: answers to one of a few categories, private between any two of
 // them, for a workload of counts, such as how many people are up to each category of an order,
 // or in each range of it. A [Certificate] has the variance of the unbiased estimates of
-// all its queries, and for up to [MaxProved] categories a lower bound on that of every such
+// all its queries, and for up to [limits.CountProved] categories a lower bound on that of every such
 // estimate from private answers, whatever they are: both in exact or outward-rounded arithmetic
 // (docs/proofs/counts.md).
 //

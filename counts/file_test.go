@@ -13,6 +13,7 @@ import (
 
 	"github.com/noisewright/noisewright/internal/check"
 	"github.com/noisewright/noisewright/internal/exact"
+	"github.com/noisewright/noisewright/internal/limits"
 	"github.com/noisewright/noisewright/proof"
 )
 
@@ -48,7 +49,7 @@ func TestTampered(t *testing.T) {
 		t.Fatal(err)
 	}
 	text := encoded(t, s)
-	claims := s.Spec().Claims
+	stated := s.Spec().Claims
 	back, err := Decode(strings.NewReader(text))
 	if err != nil {
 		t.Fatal(err)
@@ -56,7 +57,7 @@ func TestTampered(t *testing.T) {
 	if again := encoded(t, back); again != text {
 		t.Errorf("decoded and encoded:\n%s\nwant\n%s", again, text)
 	}
-	if claims.LowerBound == "0" {
+	if stated.LowerBound == "0" {
 		t.Error("the example has no bound")
 	}
 	if e := s.Certify(); e.LowerBound.Cmp(e.TotalVariance) >= 0 {
@@ -102,17 +103,17 @@ func TestTampered(t *testing.T) {
 		{`"kind":"prefix"`, `"kind":"queries","names":["a"],"queries":[[0,0,0]]`, check.ErrInvalid},
 		{`"kind":"prefix"`, `"kind":"queries","names":["a"],"queries":[[1e-7,0,0]]`, check.ErrInvalid},
 		{`"kind":"prefix"`, `"kind":"queries","names":["a","b"],"queries":[[1,0,0],[1,1,0]]`, nil}, // which are the prefixes
-		{`"total_variance":"` + claims.TotalVariance, `"total_variance":"` + less(claims.TotalVariance), proof.ErrFalseClaim},
-		{`"total_variance":"` + claims.TotalVariance, `"total_variance":"` + more(claims.TotalVariance), nil},
-		{`"worst_variance":"` + claims.WorstVariance, `"worst_variance":"` + less(claims.WorstVariance), proof.ErrFalseClaim},
-		{`"lower_bound":"` + claims.LowerBound, `"lower_bound":"` + more(claims.LowerBound), proof.ErrFalseClaim},
-		{`"lower_bound":"` + claims.LowerBound, `"lower_bound":"` + less(claims.LowerBound), nil},
+		{`"total_variance":"` + stated.TotalVariance, `"total_variance":"` + less(stated.TotalVariance), proof.ErrFalseClaim},
+		{`"total_variance":"` + stated.TotalVariance, `"total_variance":"` + more(stated.TotalVariance), nil},
+		{`"worst_variance":"` + stated.WorstVariance, `"worst_variance":"` + less(stated.WorstVariance), proof.ErrFalseClaim},
+		{`"lower_bound":"` + stated.LowerBound, `"lower_bound":"` + more(stated.LowerBound), proof.ErrFalseClaim},
+		{`"lower_bound":"` + stated.LowerBound, `"lower_bound":"` + less(stated.LowerBound), nil},
 		{`"slopes":[[3.59375`, `"slopes":[[3.5`, proof.ErrFalseClaim},
 		{`"slopes":[[3.59375,`, `"slopes":[[`, check.ErrInvalid},
 		{`"prices":[9.453125`, `"prices":[9.25`, proof.ErrFalseClaim},
 		{`"prices":[9.453125,`, `"prices":[`, check.ErrInvalid},
 		{`"kind":"prefix"`, `"kind":"queries","names":["a","a"],"queries":[[1,0,0],[1,1,0]]`, check.ErrInvalid},
-		{`"worst_variance":"` + claims.WorstVariance, `"worst_variance":"x` + claims.WorstVariance, check.ErrInvalid},
+		{`"worst_variance":"` + stated.WorstVariance, `"worst_variance":"x` + stated.WorstVariance, check.ErrInvalid},
 		{`"version":1`, `"version":2`, proof.ErrFormat},
 		{`"version":1,`, `"version":1,"more":1,`, proof.ErrFormat},
 		{`"delta":"0"`, `"delta":""`, check.ErrInvalid},
@@ -131,10 +132,10 @@ func TestTampered(t *testing.T) {
 	}
 	const half = 1 << 63
 	one := Problem{Epsilon: 1, Labels: []string{"only"}, Workload: Workload{Kind: Prefix}}
-	many := random(t, rand.New(rand.NewPCG(31, 32)), MaxProved+1, MaxProved+2, 1, Workload{Kind: Prefix}).Spec()
+	many := random(t, rand.New(rand.NewPCG(31, 32)), limits.CountProved+1, limits.CountProved+2, 1, Workload{Kind: Prefix}).Spec()
 	claimed := s.Spec()
 	claimed.Claims.WorstVariance = "none"
-	many.Dual = &Dual{Prices: make([]float64, MaxProved+1), Slopes: slices.Repeat([][]float64{make([]float64, MaxProved+1)}, MaxProved+1)}
+	many.Dual = &Dual{Prices: make([]float64, limits.CountProved+1), Slopes: slices.Repeat([][]float64{make([]float64, limits.CountProved+1)}, limits.CountProved+1)}
 	for _, bad := range []Spec{
 		{Problem: one, Rows: [][]uint64{{half, half}}},
 		{Problem: Problem{Epsilon: 1, Count: 2, Workload: Workload{Kind: Prefix}}},
@@ -146,8 +147,8 @@ func TestTampered(t *testing.T) {
 			t.Errorf("%d rows, dual %v: %v, want an invalid one", len(bad.Rows), bad.Dual != nil, err)
 		}
 	}
-	most := random(t, rand.New(rand.NewPCG(35, 36)), MaxProved, MaxProved+1, 1, Workload{Kind: Prefix}).Spec()
-	most.Dual = &Dual{Prices: make([]float64, MaxProved), Slopes: slices.Repeat([][]float64{make([]float64, MaxProved)}, MaxProved)}
+	most := random(t, rand.New(rand.NewPCG(35, 36)), limits.CountProved, limits.CountProved+1, 1, Workload{Kind: Prefix}).Spec()
+	most.Dual = &Dual{Prices: make([]float64, limits.CountProved), Slopes: slices.Repeat([][]float64{make([]float64, limits.CountProved)}, limits.CountProved)}
 	rare := Spec{Problem: Problem{Epsilon: 1, Labels: []string{"a", "b"}, Workload: Workload{Kind: Prefix}}, Rows: [][]uint64{{half, 1, half - 1}, {half - 1, 0, half + 1}}}
 	for _, good := range []Spec{most, rare} {
 		if err := good.validate(); err != nil {
@@ -155,7 +156,7 @@ func TestTampered(t *testing.T) {
 		}
 	}
 	// Answers that do not tell categories apart have no estimate, whatever variances are claimed of one.
-	equal := Spec{Problem: Problem{Epsilon: 1, Count: 2, Workload: Workload{Kind: Prefix}}, Rows: [][]uint64{{half, half}, {half, half}}, Claims: Claims{"0", "1", "1", "0"}}
+	equal := Spec{Problem: Problem{Epsilon: 1, Count: 2, Workload: Workload{Kind: Prefix}}, Rows: [][]uint64{{half, half}, {half, half}}, Claims: claims{"0", "1", "1", "0"}}
 	if s, err := New(equal); err != nil {
 		t.Error(err)
 	} else if _, err = s.Verify(); !errors.Is(err, proof.ErrFalseClaim) || !strings.Contains(err.Error(), noEstimate) {

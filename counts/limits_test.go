@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"github.com/noisewright/noisewright/internal/check"
+	"github.com/noisewright/noisewright/internal/limits"
 	"github.com/noisewright/noisewright/proof"
 )
 
@@ -25,8 +26,8 @@ func TestProblemLimits(t *testing.T) {
 	}{
 		{Problem{Epsilon: 1, Count: 2, Workload: prefix}, ""},
 		{Problem{Epsilon: 1, Count: 1, Workload: prefix}, "count = 1, want from 2 to 128 categories"},
-		{Problem{Epsilon: 1, Count: MaxCategories, Workload: prefix}, ""},
-		{Problem{Epsilon: 1, Count: MaxCategories + 1, Workload: prefix}, "count = 129, want from 2 to 128 categories"},
+		{Problem{Epsilon: 1, Count: limits.CountCategories, Workload: prefix}, ""},
+		{Problem{Epsilon: 1, Count: limits.CountCategories + 1, Workload: prefix}, "count = 129, want from 2 to 128 categories"},
 		{Problem{Epsilon: 1, Labels: []string{"a", "b"}, Workload: prefix}, ""},
 		{Problem{Epsilon: 1, Labels: []string{"a"}, Workload: prefix}, "labels = 1 label, want 2 to 128"},
 		{Problem{Epsilon: 0, Count: 2, Workload: prefix}, "epsilon = 0, want a finite number above 0"},
@@ -76,8 +77,8 @@ func TestSpecLimits(t *testing.T) {
 		{Spec{Problem: two, Rows: rows(2, 2)}, ""},
 		{Spec{Problem: two, Rows: rows(2, 1)}, "rows = 1 answers, want 2 to"},
 		{Spec{Problem: two, Rows: rows(3, 3)}, "rows = 3 rows, want 2, one for each category"},
-		{Spec{Problem: two, Rows: rows(2, MaxWeights/2)}, ""},
-		{Spec{Problem: two, Rows: rows(2, MaxWeights/2+1)}, "rows = 131073 answers, want 2 to 131072 for 2 categories"},
+		{Spec{Problem: two, Rows: rows(2, limits.CountWeights/2)}, ""},
+		{Spec{Problem: two, Rows: rows(2, limits.CountWeights/2+1)}, "rows = 131073 answers, want 2 to 131072 for 2 categories"},
 		{Spec{Problem: Problem{Epsilon: 1, Workload: Workload{Kind: Prefix}}, Rows: rows(2, 2)}, "count = 0, want from 2"},
 		{Spec{Problem: two, Rows: rows(2, 2), Dual: dual([][]float64{{1, 0}, {0, 1}}, 0, 0)}, ""},
 		{Spec{Problem: two, Rows: rows(2, 2), Dual: dual([][]float64{{1, 0}, {0, 1}, {0, 0}}, 0, 0)}, "dual.slopes = 3 rows, want 2, one for each category"},

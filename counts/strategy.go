@@ -12,27 +12,20 @@ import (
 	"github.com/noisewright/noisewright/dp"
 	"github.com/noisewright/noisewright/internal/check"
 	"github.com/noisewright/noisewright/internal/formfile"
+	"github.com/noisewright/noisewright/internal/limits"
 	"github.com/noisewright/noisewright/internal/strictjson"
 	"github.com/noisewright/noisewright/loss"
 	"github.com/noisewright/noisewright/proof"
-)
-
-const (
-	// MaxWeights bounds the categories times the answers.
-	MaxWeights = 1 << 18
-	// MaxProved is the most categories for which a lower bound can be proved: all laws of an answer
-	// with two probabilities are looked at.
-	MaxProved = 16
 )
 
 // form is that of strategies.
 var form = proof.Form{Package: "counts", Noun: "a strategy for counts", File: strictjson.Format{
 	Noun: "strategy", Name: "noisewright-counts", Version: 1, MaxSize: 1 << 24,
 	MaxElements: map[string]int{
-		"labels": MaxCategories, "sizes": MaxCategories, "names": maxQueries, "queries": maxQueries,
-		"rows": MaxWeights, "slopes": MaxProved, "prices": MaxProved,
+		"labels": limits.CountCategories, "sizes": limits.CountCategories, "names": maxQueries, "queries": maxQueries,
+		"rows": limits.CountWeights, "slopes": limits.CountProved, "prices": limits.CountProved,
 	},
-	Elements: MaxWeights,
+	Elements: limits.CountWeights,
 }}
 
 // Problem is what a strategy is for.
@@ -49,7 +42,7 @@ type Spec struct {
 	Problem
 	// Rows is one law per category over the answers 0, 1, …: weights that sum to 2^64.
 	Rows   [][]uint64 `json:"rows,string"`
-	Claims Claims     `json:"-"`
+	Claims claims     `json:"-"`
 	Dual   *Dual      `json:"-"` // proves the lower bound; nil: none is claimed beyond 0
 }
 
@@ -59,9 +52,9 @@ type Dual struct {
 	Prices []float64   `json:"prices"` // of the probabilities of each category
 }
 
-// Claims are what a strategy states of itself, plain decimals rounded so that they stay true.
+// claims are what a strategy states of itself, plain decimals rounded so that they stay true.
 // Variances are sums over the queries, times the number of people.
-type Claims struct {
+type claims struct {
 	Delta         string `json:"delta" bound:"upper"`
 	TotalVariance string `json:"total_variance" bound:"upper"`
 	WorstVariance string `json:"worst_variance" bound:"upper"`
@@ -91,12 +84,12 @@ func New(s Spec) (*Strategy, error) {
 		c.numbers[s.label(j)] = j
 	}
 	c.proof = proof.New("counts", c.spec.certify, c.spec.judge)
-	if s.Claims == (Claims{}) {
+	if s.Claims == (claims{}) {
 		found := c.proof.Certificate()
 		if !found.estimates {
 			return nil, check.Field("counts", "rows", "such", noEstimate)
 		}
-		c.spec.Claims = formfile.State[Claims](found.stated()...)
+		c.spec.Claims = formfile.State[claims](found.stated()...)
 	}
 	return &Strategy{c}, nil
 }
@@ -128,10 +121,10 @@ func (p *Problem) validate(errs *check.List) {
 	case p.Count != 0 && n > 0:
 		errs.Badf("count", p.Count, "none beside %d labels", n)
 	case n > 0:
-		formfile.ValidateLabels("labels", p.Labels, MaxCategories, errs)
-		errs.If(n < 2, "labels", "1 label", "2 to %d", MaxCategories)
+		formfile.ValidateLabels("labels", p.Labels, limits.CountCategories, errs)
+		errs.If(n < 2, "labels", "1 label", "2 to %d", limits.CountCategories)
 	default:
-		errs.If(p.Count < 2 || p.Count > MaxCategories, "count", p.Count, "from 2 to %d categories", MaxCategories)
+		errs.If(p.Count < 2 || p.Count > limits.CountCategories, "count", p.Count, "from 2 to %d categories", limits.CountCategories)
 	}
 	if errs.None() {
 		p.Workload.validate(p.categories(), errs)
@@ -148,7 +141,7 @@ func (s *Spec) validate() error {
 	errs.If(len(s.Rows) != k, "rows", fmt.Sprintf("%d rows", len(s.Rows)), "%d, one for each category", k)
 	if len(s.Rows) > 0 {
 		m := len(s.Rows[0])
-		errs.If(m < k || m*k > MaxWeights, "rows", fmt.Sprintf("%d answers", m), "%d to %d for %d categories", k, MaxWeights/k, k)
+		errs.If(m < k || m*k > limits.CountWeights, "rows", fmt.Sprintf("%d answers", m), "%d to %d for %d categories", k, limits.CountWeights/k, k)
 		formfile.ValidateRows(s.Rows, m, "one per answer", errs)
 	}
 	formfile.Validate(&s.Claims, errs)
@@ -178,8 +171,8 @@ func (s *Spec) validateDual(errs *check.List) {
 	if d == nil {
 		return
 	}
-	if k > MaxProved {
-		errs.Badf("dual", "one", "none for more than %d categories", MaxProved)
+	if k > limits.CountProved {
+		errs.Badf("dual", "one", "none for more than %d categories", limits.CountProved)
 		return
 	}
 	errs.If(len(d.Slopes) != k, "dual.slopes", fmt.Sprintf("%d rows", len(d.Slopes)), "%d, one for each category", k)
@@ -286,7 +279,7 @@ type file struct {
 }
 
 type fileCertificate struct {
-	Claims
+	claims
 	Dual *Dual `json:"dual,omitempty"`
 }
 
@@ -302,8 +295,8 @@ func Decode(r io.Reader) (*Strategy, error) {
 	if err := form.Decode(r, &f); err != nil {
 		return nil, err
 	}
-	f.Spec.Claims, f.Spec.Dual = f.Certificate.Claims, f.Certificate.Dual
-	if f.Spec.Claims == (Claims{}) { // which New would fill in
+	f.Spec.Claims, f.Spec.Dual = f.Certificate.claims, f.Certificate.Dual
+	if f.Spec.Claims == (claims{}) { // which New would fill in
 		return nil, check.Errorf("counts", proof.ErrFormat, "certificate.delta is empty, want a plain decimal number")
 	}
 	return New(f.Spec)

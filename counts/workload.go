@@ -11,11 +11,10 @@ import (
 	"github.com/noisewright/noisewright/internal/check"
 	"github.com/noisewright/noisewright/internal/exact"
 	"github.com/noisewright/noisewright/internal/formfile"
+	"github.com/noisewright/noisewright/internal/limits"
 )
 
 const (
-	// MaxCategories bounds the categories of a strategy.
-	MaxCategories = 128
 	// maxQueries bounds the queries of a workload: more than there are ranges.
 	maxQueries = 1 << 14
 	// most and least bound the size of a coefficient that is not 0.
@@ -50,11 +49,11 @@ func (w *Workload) validate(k int, errs *check.List) {
 	case Marginals:
 		product := 1
 		for _, n := range w.Sizes {
-			if n < 2 || n > MaxCategories {
+			if n < 2 || n > limits.CountCategories {
 				product = 0
 				break
 			}
-			product = min(product*n, MaxCategories+1)
+			product = min(product*n, limits.CountCategories+1)
 		}
 		errs.If(len(w.Sizes) < 2 || product != k, "workload.sizes", fmt.Sprint(w.Sizes), "two sizes or more, of 2 or more, whose product is the number of categories, %d", k)
 	case Queries:

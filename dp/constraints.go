@@ -8,6 +8,7 @@ import (
 	"math"
 
 	"github.com/noisewright/noisewright/internal/check"
+	"github.com/noisewright/noisewright/internal/limits"
 	"github.com/noisewright/noisewright/loss"
 )
 
@@ -58,9 +59,6 @@ type Quantile struct {
 // Loss returns the loss whose expectation the quantile bounds by 1-Probability.
 func (q Quantile) Loss() (loss.Loss, error) { return loss.New("exceed", q.Magnitude) }
 
-// MaxQuantiles bounds the number of quantiles of a Constraints.
-const MaxQuantiles = 16
-
 // Validate reports all bad fields together, each error wrapping [ErrInvalid].
 func (c Constraints) Validate() error {
 	errs := check.In("dp")
@@ -68,7 +66,7 @@ func (c Constraints) Validate() error {
 		errs.Bad("support", fmt.Sprintf("%g,%g", s.Lower, s.Upper), "two numbers, the first at most 0 and the second at least 0, and not both 0 (query units)")
 	}
 	errs.If(c.MaxVariance != 0 && !(c.MaxVariance > 0 && c.MaxVariance <= math.MaxFloat64), "max-variance", c.MaxVariance, "a finite number > 0 (query units squared)")
-	errs.If(len(c.Quantiles) > MaxQuantiles, "quantile", fmt.Sprintf("%d of them", len(c.Quantiles)), "at most %d", MaxQuantiles)
+	errs.If(len(c.Quantiles) > limits.Quantiles, "quantile", fmt.Sprintf("%d of them", len(c.Quantiles)), "at most %d", limits.Quantiles)
 	for _, q := range c.Quantiles {
 		errs.If(!(q.Probability > 0 && q.Probability < 1), "quantile", fmt.Sprintf("%g,%g", q.Probability, q.Magnitude), "a probability above 0 and below 1 first")
 		if _, err := q.Loss(); err != nil {

@@ -8,6 +8,7 @@ import (
 	"math"
 	"testing"
 
+	"github.com/noisewright/noisewright/internal/limits"
 	"github.com/noisewright/noisewright/loss"
 )
 
@@ -61,7 +62,7 @@ func TestConstraintsValidate(t *testing.T) {
 }
 
 func sixteen() []Quantile {
-	list := make([]Quantile, MaxQuantiles)
+	list := make([]Quantile, limits.Quantiles)
 	for i := range list {
 		list[i] = Quantile{0.5, 1}
 	}

@@ -10,6 +10,7 @@ import (
 	"gonum.org/v1/gonum/blas/blas64"
 
 	"github.com/noisewright/noisewright/internal/check"
+	"github.com/noisewright/noisewright/internal/limits"
 	"github.com/noisewright/noisewright/latent/bundle"
 	"github.com/noisewright/noisewright/noise"
 )
@@ -22,7 +23,7 @@ type Matrix = blas64.General
 type Body struct {
 	Domain      bundle.Domain
 	Radius      float64 // above 0, in units of the encoding
-	Coordinates int     // Z, 1 to bundle.MaxCoordinates
+	Coordinates int     // Z, 1 to limits.Coordinates
 }
 
 // BestDomain returns the body in which a kind of noise does best: the l1 ball for Laplace
@@ -50,7 +51,7 @@ func (b Body) Validate() error {
 		c.Bad("domain", fmt.Sprintf("%.40q", string(b.Domain)), "box, l1-ball or ball")
 	}
 	c.Want(b.Radius >= minRadius && b.Radius <= maxRadius, "radius", b.Radius, "a number from %g to %g (units of the encoding)", minRadius, maxRadius)
-	c.Want(b.Coordinates >= 1 && b.Coordinates <= bundle.MaxCoordinates, "coordinates", b.Coordinates, "1 to %d", bundle.MaxCoordinates)
+	c.Want(b.Coordinates >= 1 && b.Coordinates <= limits.Coordinates, "coordinates", b.Coordinates, "1 to %d", limits.Coordinates)
 	return c.Err()
 }
 

@@ -9,7 +9,8 @@ import (
 	"math/rand/v2"
 	"slices"
 
-	"github.com/noisewright/noisewright/ball"
+	"github.com/noisewright/noisewright/internal/limits"
+
 	"github.com/noisewright/noisewright/dp"
 	"github.com/noisewright/noisewright/internal/check"
 	"github.com/noisewright/noisewright/latent/bundle"
@@ -90,7 +91,7 @@ func validate(kind bundle.Kind, body Body, promise bundle.Promise) error {
 	c.Delta("delta", promise.Delta)
 	c.Want(kind != noise.Gaussian || promise.Delta != 0, "delta", promise.Delta, "a number above 0 for gaussian noise, which is never private without")
 	if z := body.Coordinates; kind == bundle.Balls {
-		c.Want(z >= ball.MinDimension && z <= ball.MaxDimension, "coordinates", z, "%d to %d for noise on balls", ball.MinDimension, ball.MaxDimension)
+		c.Want(z >= limits.BallMinDimension && z <= limits.BallMaxDimension, "coordinates", z, "%d to %d for noise on balls", limits.BallMinDimension, limits.BallMaxDimension)
 		c.Want(promise.Delta != 0, "delta", promise.Delta, "a number above 0 for noise on balls, which have an end")
 	}
 	return c.Err()

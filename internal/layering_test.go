@@ -31,22 +31,22 @@ var arrows = map[string][]string{
 	"cmd/internal/verifier/make": {"cmd/internal/verifier", "internal/files"},
 
 	// The statement.
-	"dp":   {"loss", "internal/check"},
+	"dp":   {"internal/limits", "loss", "internal/check"},
 	"loss": {"internal/exact", "internal/quadrature", "internal/check"},
 
 	// What is measured against, what is proved, what is drawn.
 	"noise":    {"local", "dp", "loss", "internal/exact", "internal/quadrature", "internal/check"},
-	"tables":   {"internal/formfile", "dp", "loss", "proof", "internal/exact", "internal/check", "internal/strictjson"},
+	"tables":   {"internal/limits", "internal/formfile", "dp", "loss", "proof", "internal/exact", "internal/check", "internal/strictjson"},
 	"examples": {}, // tests of programs in other languages
 	// Megabytes of text: only who hands tables out imports it.
 	"tables/catalogue": {"tables", "dp", "internal/check"},
-	"tables/shapes":    {"proof", "tables", "noise", "dp", "internal/exact", "internal/check"},
-	"kernels":          {"internal/formfile", "dp", "loss", "proof", "internal/exact", "internal/check", "internal/strictjson"},
-	"local":            {"internal/formfile", "dp", "loss", "proof", "internal/exact", "internal/check", "internal/strictjson"},
-	"counts":           {"internal/concentration", "internal/formfile", "dp", "loss", "proof", "internal/exact", "internal/check", "internal/strictjson"},
-	"ball":             {"internal/formfile", "dp", "loss", "proof", "internal/exact", "internal/check", "internal/strictjson"},
-	"subset":           {"internal/formfile", "internal/keyed", "dp", "loss", "proof", "internal/exact", "internal/check", "internal/strictjson"},
-	"plane":            {"internal/formfile", "dp", "loss", "proof", "internal/exact", "internal/check", "internal/strictjson"},
+	"tables/shapes":    {"internal/limits", "proof", "tables", "noise", "dp", "internal/exact", "internal/check"},
+	"kernels":          {"internal/limits", "internal/formfile", "dp", "loss", "proof", "internal/exact", "internal/check", "internal/strictjson"},
+	"local":            {"internal/limits", "internal/formfile", "dp", "loss", "proof", "internal/exact", "internal/check", "internal/strictjson"},
+	"counts":           {"internal/limits", "internal/concentration", "internal/formfile", "dp", "loss", "proof", "internal/exact", "internal/check", "internal/strictjson"},
+	"ball":             {"internal/limits", "internal/formfile", "dp", "loss", "proof", "internal/exact", "internal/check", "internal/strictjson"},
+	"subset":           {"internal/limits", "internal/formfile", "internal/keyed", "dp", "loss", "proof", "internal/exact", "internal/check", "internal/strictjson"},
+	"plane":            {"internal/limits", "internal/formfile", "dp", "loss", "proof", "internal/exact", "internal/check", "internal/strictjson"},
 	"sampler": {
 		"sampler/internal/rank", "sampler/internal/chacha8", "tables", "proof", "dp",
 		"internal/keyed", "internal/formfile", "internal/exact", "internal/check",
@@ -54,30 +54,31 @@ var arrows = map[string][]string{
 	"sampler/internal/rank":    {"golang.org/x/sys/cpu"},
 	"sampler/internal/chacha8": {"golang.org/x/sys/cpu"},
 
-	"cells": {"internal/formfile", "dp", "loss", "proof", "internal/exact", "internal/check", "internal/strictjson"},
+	"cells": {"internal/limits", "internal/formfile", "dp", "loss", "proof", "internal/exact", "internal/check", "internal/strictjson"},
 
 	// Below releases of statistics.
 	"internal/concentration": {"internal/quadrature"},
 	"internal/partition":     {"internal/exact", "internal/check"},
 	"internal/powers":        {},
+	"internal/limits":        {},
 	"internal/selection":     {"internal/exact", "internal/check"},
 	"release/internal/ratio": {"tables", "tables/shapes", "loss", "dp", "internal/exact", "internal/check"},
 
 	// The designer: what asks for a design, what designs each form, what they share.
 	"lp": {
-		"internal/solver", "lp/internal/meet", "lp/internal/noise", "lp/internal/kernel", "lp/internal/cells", "lp/internal/local", "lp/internal/counts", "lp/internal/plane", "lp/internal/ball",
+		"internal/limits", "internal/solver", "lp/internal/meet", "lp/internal/noise", "lp/internal/kernel", "lp/internal/cells", "lp/internal/local", "lp/internal/counts", "lp/internal/plane", "lp/internal/ball",
 		"tables", "kernels", "cells", "local", "counts", "plane", "ball", "dp", "loss", "internal/exact", "internal/check",
 	},
 	"lp/internal/meet":            {"internal/solver", "proof", "tables", "dp", "internal/check"},
-	"lp/internal/noise":           {"lp/internal/engine", "lp/internal/engine/cuts", "lp/internal/meet", "lp/internal/noise/staircase", "internal/solver", "proof", "tables", "tables/shapes", "dp", "loss", "internal/exact", "internal/check"},
+	"lp/internal/noise":           {"internal/limits", "internal/formfile", "lp/internal/engine", "lp/internal/engine/cuts", "lp/internal/meet", "lp/internal/noise/staircase", "internal/solver", "proof", "tables", "tables/shapes", "dp", "loss", "internal/exact", "internal/check"},
 	"lp/internal/noise/staircase": {"loss"},
 	"lp/internal/problems":        {"lp/internal/meet", "lp/internal/noise", "dp", "loss"}, // for tests
-	"lp/internal/kernel":          {"lp/internal/engine", "lp/internal/engine/cuts", "lp/internal/meet", "lp/internal/noise", "internal/solver", "tables", "kernels", "dp", "loss", "internal/exact", "internal/check"},
+	"lp/internal/kernel":          {"internal/limits", "internal/formfile", "lp/internal/engine", "lp/internal/engine/cuts", "lp/internal/meet", "lp/internal/noise", "internal/solver", "tables", "kernels", "dp", "loss", "internal/exact", "internal/check"},
 	"lp/internal/cells":           {"lp/internal/engine", "lp/internal/engine/cuts", "lp/internal/meet", "lp/internal/noise", "internal/solver", "proof", "cells", "dp", "loss", "internal/exact", "internal/check"},
-	"lp/internal/local":           {"lp/internal/engine", "lp/internal/engine/cuts", "lp/internal/engine/ratio", "lp/internal/meet", "internal/solver", "proof", "local", "loss", "internal/exact", "internal/check"},
-	"lp/internal/ball":            {"ball", "proof", "lp/internal/engine/cuts", "lp/internal/engine/interior", "internal/solver", "internal/check"},
-	"lp/internal/plane":           {"lp/internal/engine", "lp/internal/engine/cuts", "lp/internal/meet", "internal/solver", "plane", "dp", "internal/exact", "internal/check"},
-	"lp/internal/counts":          {"counts", "internal/exact", "internal/check", "gonum.org/v1/gonum/mat"},
+	"lp/internal/local":           {"internal/limits", "internal/formfile", "lp/internal/engine", "lp/internal/engine/cuts", "lp/internal/engine/ratio", "lp/internal/meet", "internal/solver", "proof", "local", "loss", "internal/exact", "internal/check"},
+	"lp/internal/ball":            {"internal/formfile", "ball", "proof", "lp/internal/engine/cuts", "lp/internal/engine/interior", "internal/solver", "internal/check"},
+	"lp/internal/plane":           {"internal/limits", "internal/formfile", "lp/internal/engine", "lp/internal/engine/cuts", "lp/internal/meet", "internal/solver", "plane", "dp", "internal/exact", "internal/check"},
+	"lp/internal/counts":          {"internal/limits", "counts", "internal/exact", "internal/check", "gonum.org/v1/gonum/mat"},
 	"lp/internal/engine":          {"lp/internal/engine/cuts", "lp/internal/engine/interior", "lp/internal/meet", "internal/solver", "internal/check"},
 	"lp/internal/engine/cuts":     {"internal/solver", "internal/check"},
 	"lp/internal/engine/interior": {"internal/matrix", "lp/internal/engine/cuts", "internal/solver", "golang.org/x/sys/cpu"},
@@ -85,12 +86,12 @@ var arrows = map[string][]string{
 	"lp/highs":                    {"internal/solver", "internal/check", "github.com/tetratelabs/wazero", "golang.org/x/sys"},
 
 	// Several releases, and vectors.
-	"account": {"tables", "tables/shapes", "local", "noise", "dp", "loss", "proof", "internal/exact", "internal/check", "gonum.org/v1/gonum/dsp/fourier"},
+	"account": {"internal/limits", "tables", "tables/shapes", "local", "noise", "dp", "loss", "proof", "internal/exact", "internal/check", "gonum.org/v1/gonum/dsp/fourier"},
 	// Plans of many statistics: the form, which composes and draws, and who chooses one.
-	"plan":                   {"account", "sampler", "tables", "proof", "dp", "loss", "internal/formfile", "internal/exact", "internal/quadrature", "internal/check", "internal/strictjson", "gonum.org/v1/gonum/stat/combin"},
-	"plan/design":            {"plan", "account", "tables", "noise", "dp", "loss", "internal/quadrature", "internal/check", "gonum.org/v1/gonum/mat", "gonum.org/v1/gonum/optimize"},
-	"latent/bundle":          {"proof", "ball", "noise", "sampler", "tables", "tables/shapes", "local", "dp", "loss", "internal/exact", "internal/check", "internal/strictjson", "internal/files"},
-	"latent":                 {"proof", "ball", "internal/exact", "internal/taskspace", "latent/internal/budget", "latent/internal/blocks", "latent/bundle", "account", "tables", "local", "noise", "dp", "loss", "internal/check", "gonum.org/v1/gonum/mat"},
+	"plan":                   {"internal/limits", "account", "sampler", "tables", "proof", "dp", "loss", "internal/formfile", "internal/exact", "internal/quadrature", "internal/check", "internal/strictjson", "gonum.org/v1/gonum/stat/combin"},
+	"plan/design":            {"internal/limits", "plan", "account", "tables", "noise", "dp", "loss", "internal/quadrature", "internal/check", "gonum.org/v1/gonum/mat", "gonum.org/v1/gonum/optimize"},
+	"latent/bundle":          {"internal/limits", "proof", "ball", "noise", "sampler", "tables", "tables/shapes", "local", "dp", "loss", "internal/exact", "internal/check", "internal/strictjson", "internal/files"},
+	"latent":                 {"internal/limits", "proof", "ball", "internal/exact", "internal/taskspace", "latent/internal/budget", "latent/internal/blocks", "latent/bundle", "account", "tables", "local", "noise", "dp", "loss", "internal/check", "gonum.org/v1/gonum/mat"},
 	"latent/internal/budget": {"noise", "dp", "loss", "internal/exact", "internal/check"},
 	"latent/internal/blocks": {"proof", "local", "loss", "internal/exact"},
 	"release": {
@@ -99,7 +100,7 @@ var arrows = map[string][]string{
 	},
 	"release/ledger": {"proof", "account", "tables", "dp", "internal/csvfile", "internal/files", "internal/exact", "internal/check", "modernc.org/sqlite"},
 	"learn": {
-		"proof", "release", "account", "sampler", "tables", "tables/shapes", "dp", "loss",
+		"internal/limits", "proof", "release", "account", "sampler", "tables", "tables/shapes", "dp", "loss",
 		"internal/csvfile", "internal/exact", "internal/check", "internal/strictjson", "gonum.org/v1/gonum/mathext",
 	},
 	// Not below latent: the figures of its papers are drawn from the same algebra.
@@ -107,14 +108,14 @@ var arrows = map[string][]string{
 
 	// Learned encoders. Their parts are floats that no promise rests on, but that of a
 	// private training, which covers their rounding.
-	"encoder":               {"ball", "noise", "latent", "latent/bundle", "lp", "local", "tables", "dp", "loss", "internal/exact", "internal/check", "gonum.org/v1/gonum/blas"},
-	"cmd/internal/encoders": {"ball", "encoder", "cmd/internal/encoders/internal/checkpoint", "cmd/internal/encoders/internal/dense", "latent/bundle", "noise", "dp", "internal/check"},
+	"encoder":               {"internal/limits", "ball", "noise", "latent", "latent/bundle", "lp", "local", "tables", "dp", "loss", "internal/exact", "internal/check", "gonum.org/v1/gonum/blas"},
+	"cmd/internal/encoders": {"internal/limits", "encoder", "cmd/internal/encoders/internal/checkpoint", "cmd/internal/encoders/internal/dense", "latent/bundle", "noise", "dp", "internal/check"},
 	"cmd/internal/encoders/taskaware": {
 		"encoder", "cmd/internal/encoders", "cmd/internal/encoders/internal/dense", "cmd/internal/encoders/internal/regress",
 		"latent/bundle", "internal/check",
 	},
 	"cmd/internal/encoders/decision": {
-		"cmd/internal/encoders", "cmd/internal/encoders/internal/dense", "cmd/internal/encoders/internal/regress",
+		"internal/limits", "cmd/internal/encoders", "cmd/internal/encoders/internal/dense", "cmd/internal/encoders/internal/regress",
 		"latent/bundle", "local", "sampler", "internal/exact", "internal/formfile", "internal/check",
 		"gonum.org/v1/gonum/floats", "gonum.org/v1/gonum/mat",
 	},
@@ -132,7 +133,7 @@ var arrows = map[string][]string{
 	},
 	"cmd/internal/encoders/internal/checkpoint": {"internal/files", "internal/strictjson", "internal/check"},
 	"cmd/internal/encoders/internal/dense":      {"latent/bundle", "internal/matrix", "internal/check", "gonum.org/v1/gonum/blas", "gonum.org/v1/gonum/floats"},
-	"cmd/internal/encoders/internal/dpsgd":      {"account", "sampler", "tables", "internal/check"},
+	"cmd/internal/encoders/internal/dpsgd":      {"internal/limits", "account", "sampler", "internal/check"},
 	"cmd/internal/encoders/internal/regress": {
 		"cmd/internal/encoders/internal/dense", "internal/check",
 		"gonum.org/v1/gonum/blas", "gonum.org/v1/gonum/floats", "gonum.org/v1/gonum/mat", "gonum.org/v1/gonum/optimize",
@@ -141,28 +142,28 @@ var arrows = map[string][]string{
 	// The front door and the program.
 	"": {"proof", "internal/check", "lp", "lp/highs", "account", "tables", "sampler", "dp", "loss", "release"},
 	"cmd/internal/cli": {
-		"cmd/internal/cli/releases", "cmd/internal/cli/vectors", "proof", "cmd/internal/shell", "cmd/internal/report", "cmd/internal/estimate", "cmd/internal/frequency", "cmd/internal/theorem", "cmd/internal/studio", "internal/csvfile", "cmd/internal/figure", "internal/exact", "internal/check", "internal/files",
+		"internal/limits", "cmd/internal/cli/releases", "cmd/internal/cli/vectors", "proof", "cmd/internal/shell", "cmd/internal/report", "cmd/internal/estimate", "cmd/internal/frequency", "cmd/internal/theorem", "cmd/internal/studio", "internal/csvfile", "cmd/internal/figure", "internal/exact", "internal/check", "internal/files",
 		"lp", "lp/highs", "cmd/internal/joint", "tables", "tables/catalogue", "tables/shapes", "kernels", "cells", "local", "subset", "counts", "plane", "ball", "sampler", "noise", "dp", "loss", "account", "plan", "plan/design",
 		"github.com/spf13/cobra", "github.com/spf13/pflag", "gonum.org/v1/plot", "gonum.org/v1/gonum/floats",
 	},
 	// Groups of commands, which know nothing of each other.
 	"cmd/internal/cli/releases": {
-		"cmd/internal/shell", "release", "release/ledger", "learn", "plan", "account", "proof", "lp", "tables", "noise", "dp",
+		"internal/limits", "cmd/internal/shell", "release", "release/ledger", "learn", "plan", "account", "proof", "lp", "tables", "noise", "dp",
 		"internal/csvfile", "internal/exact", "internal/check", "internal/strictjson", "github.com/BurntSushi/toml", "github.com/spf13/cobra", "github.com/spf13/pflag",
 	},
 	"cmd/internal/cli/vectors": {
-		"cmd/internal/shell", "latent", "latent/bundle", "encoder", "cmd/internal/encoders", "cmd/internal/encoders/taskaware", "cmd/internal/encoders/vlm", "cmd/internal/encoders/minimax", "cmd/internal/encoders/attack", "cmd/internal/encoders/decision",
+		"internal/limits", "cmd/internal/shell", "latent", "latent/bundle", "encoder", "cmd/internal/encoders", "cmd/internal/encoders/taskaware", "cmd/internal/encoders/vlm", "cmd/internal/encoders/minimax", "cmd/internal/encoders/attack", "cmd/internal/encoders/decision",
 		"lp", "ball", "local", "sampler", "noise", "proof", "dp", "loss", "internal/csvfile", "internal/exact", "internal/check",
 		"github.com/spf13/cobra", "github.com/spf13/pflag", "gonum.org/v1/gonum/mat", "gonum.org/v1/gonum/stat/distuv",
 	},
 	"cmd/internal/shell": {
-		"proof/forms", "proof", "internal/csvfile", "internal/exact", "internal/check", "internal/files",
+		"internal/limits", "proof/forms", "proof", "internal/csvfile", "internal/exact", "internal/check", "internal/files",
 		"lp", "lp/highs", "tables", "kernels", "cells", "local", "subset", "plane", "dp", "loss", "github.com/spf13/cobra", "github.com/spf13/pflag",
 	},
-	"cmd/internal/report":    {"cmd/internal/shell", "proof", "loss", "ball", "tables", "kernels", "cells", "local", "subset", "counts", "plane", "account", "dp", "internal/exact"},
+	"cmd/internal/report":    {"internal/limits", "cmd/internal/shell", "proof", "loss", "ball", "tables", "kernels", "cells", "local", "subset", "counts", "plane", "account", "dp", "internal/exact"},
 	"cmd/internal/frequency": {},
 	"cmd/internal/joint":     {"noise", "dp", "internal/quadrature", "gonum.org/v1/gonum/mathext"},
-	"cmd/internal/theorem":   {"proof", "tables", "dp", "loss", "internal/exact", "internal/check"},
+	"cmd/internal/theorem":   {"internal/formfile", "proof", "tables", "kernels", "local", "dp", "loss", "internal/exact", "internal/check"},
 	"cmd/internal/estimate":  {"local", "tables", "dp", "internal/concentration", "internal/formfile", "internal/quadrature", "gonum.org/v1/gonum/mat"},
 	"cmd/internal/studio": {
 		"proof", "cmd/internal/portrait", "internal/check", "lp", "local", "subset", "noise", "plan", "account", "dp",

@@ -8,6 +8,7 @@ import (
 	"github.com/noisewright/noisewright/dp"
 	"github.com/noisewright/noisewright/internal/exact"
 	"github.com/noisewright/noisewright/internal/formfile"
+	"github.com/noisewright/noisewright/internal/limits"
 	"github.com/noisewright/noisewright/proof"
 )
 
@@ -23,17 +24,8 @@ type Dual struct {
 	// Mirrored: each multiplier of cells (gain, lose) and output j stands at their mirror images.
 	Mirrored bool `json:"mirrored"`
 	// Caps, if not empty, has one multiplier per cell for the instance cap.
-	Caps  []int64    `json:"caps,string"`
-	Pairs []DualPair `json:"pairs"`
-}
-
-// DualPair holds the multipliers of one ordered pair of cells, no further
-// apart than the sensitivity, for the outputs from First on.
-type DualPair struct {
-	Gain        int     `json:"gain"`
-	Lose        int     `json:"lose"`
-	First       int     `json:"first"`
-	Multipliers []int64 `json:"multipliers,string"`
+	Caps  []int64               `json:"caps,string"`
+	Pairs []formfile.KernelPair `json:"pairs"`
 }
 
 func (d *Dual) validate(p dp.Privacy, q Queries) error {
@@ -42,7 +34,7 @@ func (d *Dual) validate(p dp.Privacy, q Queries) error {
 	}
 	r := formfile.InDual("kernels")
 	n := d.Cells
-	r.Want(n >= 1 && n <= MaxCells, "cells", n, "1 to %d", MaxCells)
+	r.Want(n >= 1 && n <= limits.KernelCells, "cells", n, "1 to %d", limits.KernelCells)
 	r.Exponent(d.Exponent)
 	if !r.Caps(d.Caps, n) {
 		return r.Err()

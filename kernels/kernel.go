@@ -12,12 +12,10 @@ import (
 	"github.com/noisewright/noisewright/dp"
 	"github.com/noisewright/noisewright/internal/check"
 	"github.com/noisewright/noisewright/internal/formfile"
+	"github.com/noisewright/noisewright/internal/limits"
 	"github.com/noisewright/noisewright/loss"
 	"github.com/noisewright/noisewright/proof"
 )
-
-// MaxCells bounds the cells of a kernel.
-const MaxCells = 1 << 10
 
 // Spec is the content of a kernel: noise that depends on the query value.
 //
@@ -43,12 +41,12 @@ type Spec struct {
 	// CapLoss is the loss that InstanceCap is about; nil: Loss.
 	CapLoss loss.Loss
 	Dual    *Dual  // proves the lower bound; nil: none claimed beyond 0
-	Claims  Claims // the zero value: filled in from the certificate
+	Claims  claims // the zero value: filled in from the certificate
 }
 
-// Claims are the numbers a kernel states about itself, as plain decimals rounded so that they stay
+// claims are the numbers a kernel states about itself, as plain decimals rounded so that they stay
 // true: the lower bound down, all others up. Losses are in the units of the loss.
-type Claims struct {
+type claims struct {
 	Delta        string `json:"delta" bound:"upper"`
 	ExpectedLoss string `json:"expected_loss" bound:"upper"` // averaged over the law of Queries
 	MaxLoss      string `json:"max_loss" bound:"upper"`      // the largest expected loss of a query value
@@ -80,7 +78,7 @@ func build(ctx context.Context, s Spec, certify func(*Spec, *proof.Meter) Certif
 	}
 	c := &content{spec: formfile.Clone(s)}
 	c.proof = proof.New("kernels", func(m *proof.Meter) Certificate { return certify(&c.spec, m) }, c.spec.judge)
-	if s.Claims == (Claims{}) {
+	if s.Claims == (claims{}) {
 		certificate, err := c.proof.Find(ctx)
 		if err != nil {
 			return nil, err
@@ -106,7 +104,7 @@ func (s *Spec) validate() error {
 	}
 	formfile.ValidateCap(s.InstanceCap, s.CapLoss, errs)
 	n := len(s.Nodes)
-	errs.If(n < 1 || n > MaxCells, "nodes", fmt.Sprintf("%d nodes", n), "1 to %d", MaxCells)
+	errs.If(n < 1 || n > limits.KernelCells, "nodes", fmt.Sprintf("%d nodes", n), "1 to %d", limits.KernelCells)
 	formfile.ValidateAscending("edges", s.Edges, errs)
 	formfile.ValidateAscending("nodes", s.Nodes, errs)
 	if m := len(s.Edges); m != n+1 {
@@ -127,7 +125,7 @@ func (s *Spec) validate() error {
 // certificate, whose other parts stay. The error wraps dp.ErrInvalid, or is that of the context.
 func (k *Kernel) WithDual(ctx context.Context, d *Dual) (*Kernel, error) {
 	s := k.spec
-	s.Dual, s.Claims = d, Claims{}
+	s.Dual, s.Claims = d, claims{}
 	return build(ctx, s, func(s *Spec, m *proof.Meter) Certificate {
 		c := k.proof.Again(m)
 		c.LowerBound = s.lowerBound(m)
@@ -143,6 +141,9 @@ func (k *Kernel) Queries() Queries { return formfile.Clone(k.spec.Queries) }
 
 // Loss returns the loss the kernel was designed for.
 func (k *Kernel) Loss() loss.Loss { return k.spec.Loss }
+
+// Claims are what the kernel states of itself.
+func (k *Kernel) Claims() claims { return k.spec.Claims }
 
 // InstanceCap returns the promised cap on every query value's loss; 0: none.
 func (k *Kernel) InstanceCap() float64 { return k.spec.InstanceCap }

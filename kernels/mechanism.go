@@ -9,17 +9,18 @@ import (
 	"github.com/noisewright/noisewright/internal/check"
 	"github.com/noisewright/noisewright/internal/exact"
 	"github.com/noisewright/noisewright/internal/formfile"
+	"github.com/noisewright/noisewright/internal/limits"
 	"github.com/noisewright/noisewright/internal/strictjson"
 	"github.com/noisewright/noisewright/proof"
 )
 
 // form is that of kernels. Its files are described in docs/kernel-format.md, and bounded
-// well above MaxCells² weights and a large dual.
+// well above limits.KernelCells² weights and a large dual.
 var form = proof.Form{Package: "kernels", Noun: "a kernel", File: strictjson.Format{
 	Noun: "kernel", Name: "noisewright-kernel", Version: 1, MaxSize: 64 << 20,
 	MaxElements: map[string]int{
-		"weight": formfile.MaxPieces, "edges": MaxCells + 1, "nodes": MaxCells, "rows": MaxCells,
-		"caps": MaxCells, "pairs": MaxCells * MaxCells, "multipliers": formfile.MaxMultipliers,
+		"weight": formfile.MaxPieces, "edges": limits.KernelCells + 1, "nodes": limits.KernelCells, "rows": limits.KernelCells,
+		"caps": limits.KernelCells, "pairs": limits.KernelCells * limits.KernelCells, "multipliers": formfile.MaxMultipliers,
 	},
 }}
 

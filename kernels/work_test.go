@@ -14,6 +14,8 @@ import (
 	"time"
 
 	"github.com/noisewright/noisewright/dp"
+	"github.com/noisewright/noisewright/internal/formfile"
+	"github.com/noisewright/noisewright/internal/limits"
 	"github.com/noisewright/noisewright/loss"
 	"github.com/noisewright/noisewright/proof"
 )
@@ -28,7 +30,7 @@ func costlySpec(t *testing.T, cells int, lossName string) Spec {
 	rng := rand.New(rand.NewPCG(7, 8))
 	s := Spec{
 		Privacy: dp.Privacy{Epsilon: 1, Delta: 0.5, Sensitivity: 1}, Queries: Queries{Upper: float64(cells)}, Loss: l,
-		Claims: Claims{"0.5", "1", "1", "0"}, Dual: &Dual{Cells: cells, Caps: []int64{}, Pairs: []DualPair{}},
+		Claims: claims{"0.5", "1", "1", "0"}, Dual: &Dual{Cells: cells, Caps: []int64{}, Pairs: []formfile.KernelPair{}},
 	}
 	for i := range cells {
 		s.Edges, s.Nodes = append(s.Edges, float64(i)+rng.Float64()*0.9), append(s.Nodes, float64(i)+rng.Float64()*0.9)
@@ -54,7 +56,7 @@ func TestWorkIsLimited(t *testing.T) {
 		powers = append(powers, fmt.Sprintf("lp:%.1f", 2.1+1.9*float64(i)))
 	}
 	for name, s := range map[string]Spec{
-		"many cells": costlySpec(t, MaxCells, "l2"),
+		"many cells": costlySpec(t, limits.KernelCells, "l2"),
 		"many knots": costlySpec(t, 100, "pwl:"+strings.Join(append(knots, "2000000,1"), ";")),
 		"powers":     costlySpec(t, 100, strings.Join(powers, " + ")),
 	} {

@@ -10,6 +10,7 @@ import (
 	"github.com/noisewright/noisewright/ball"
 	"github.com/noisewright/noisewright/dp"
 	"github.com/noisewright/noisewright/internal/exact"
+	"github.com/noisewright/noisewright/internal/limits"
 	"github.com/noisewright/noisewright/internal/taskspace"
 	"github.com/noisewright/noisewright/latent/bundle"
 	"github.com/noisewright/noisewright/loss"
@@ -20,7 +21,7 @@ import (
 // the ℓ2 distance matters; in a box it may be better than the other one, as clipping has no closed form.
 func (r *Result) balls(ctx context.Context, design func(context.Context, ball.Problem) (*ball.Verified, error)) ([]*Candidate, error) {
 	var best *Candidate
-	for z := ball.MinDimension; z <= min(ball.MaxDimension, len(r.Lambda)); z++ {
+	for z := limits.BallMinDimension; z <= min(limits.BallMaxDimension, len(r.Lambda)); z++ {
 		v, err := design(ctx, ball.Problem{
 			Dimension: z, Loss: loss.L2,
 			Privacy: dp.Privacy{Epsilon: min(r.problem.Epsilon, mostDesignEpsilon), Delta: r.problem.Delta, Sensitivity: 1},

@@ -11,6 +11,7 @@ import (
 
 	"github.com/noisewright/noisewright/ball"
 	"github.com/noisewright/noisewright/dp"
+	"github.com/noisewright/noisewright/internal/limits"
 	"github.com/noisewright/noisewright/internal/taskspace"
 	"github.com/noisewright/noisewright/latent/bundle"
 	"github.com/noisewright/noisewright/loss"
@@ -150,7 +151,7 @@ func mustBall(t *testing.T, s ball.Spec) *ball.Verified {
 // TestBallChannel: the law of a coordinate is that of draws, whatever the dimension, and so is its variance, which is
 // the expected squared norm over the dimension too.
 func TestBallChannel(t *testing.T) {
-	for d := ball.MinDimension; d <= ball.MaxDimension; d++ {
+	for d := limits.BallMinDimension; d <= limits.BallMaxDimension; d++ {
 		v := mustBall(t, ball.Spec{
 			Problem:      ball.Problem{Dimension: d, Privacy: dp.Privacy{Epsilon: 1, Delta: math.Nextafter(1, 0), Sensitivity: 1}, Loss: loss.L2},
 			StepExponent: -16, Radii: []int64{0, 1 << 15, 3 << 15}, Weights: []uint64{1 << 61, 1 << 62, 1<<63 + 1<<61},

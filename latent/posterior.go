@@ -10,6 +10,7 @@ import (
 	"gonum.org/v1/gonum/mat"
 
 	"github.com/noisewright/noisewright/internal/check"
+	"github.com/noisewright/noisewright/internal/limits"
 	"github.com/noisewright/noisewright/internal/taskspace"
 	"github.com/noisewright/noisewright/latent/bundle"
 )
@@ -112,7 +113,7 @@ func lookupEdges(list []channel, units *mat.Dense) bundle.Matrix {
 	m := bundle.Matrix{Rows: len(list), Cols: max(cols, 1)}
 	for _, row := range edges {
 		for len(row) < m.Cols {
-			row = append(row, bundle.MaxMagnitude) // nothing is released beyond
+			row = append(row, limits.Magnitude) // nothing is released beyond
 		}
 		m.Data = append(m.Data, row...)
 	}

@@ -12,6 +12,7 @@ import (
 	"github.com/noisewright/noisewright/ball"
 	"github.com/noisewright/noisewright/dp"
 	"github.com/noisewright/noisewright/internal/check"
+	"github.com/noisewright/noisewright/internal/limits"
 	"github.com/noisewright/noisewright/internal/taskspace"
 	"github.com/noisewright/noisewright/latent/bundle"
 	"github.com/noisewright/noisewright/noise"
@@ -71,9 +72,9 @@ func (p *Problem) validate() error {
 			break
 		}
 		for j, low := range p.Low {
-			if high := p.High[j]; !(-bundle.MaxMagnitude <= low && low < high && high <= bundle.MaxMagnitude) {
+			if high := p.High[j]; !(-limits.Magnitude <= low && low < high && high <= limits.Magnitude) {
 				bad.Badf(fmt.Sprintf("bounds of feature %d", j), fmt.Sprintf("%g to %g", low, high),
-					"the lower one below the upper one, both at most %g in magnitude", bundle.MaxMagnitude)
+					"the lower one below the upper one, both at most %g in magnitude", limits.Magnitude)
 			}
 		}
 	case bundle.Ball, bundle.Box:

@@ -9,6 +9,7 @@ import (
 	"unicode"
 
 	"github.com/noisewright/noisewright/internal/check"
+	"github.com/noisewright/noisewright/internal/limits"
 	"github.com/noisewright/noisewright/internal/strictjson"
 	"github.com/noisewright/noisewright/proof"
 )
@@ -119,7 +120,7 @@ func (g *Guarantee) validate(bad *check.List) {
 	}
 	budget := Budget{g.Epsilon, g.Delta, g.Neighbors}
 	if budget.Epsilon == 0 { // proved of noise for which delta alone is enough
-		budget.Epsilon = MaxEpsilon
+		budget.Epsilon = limits.LearnEpsilon
 	}
 	if err := budget.Validate(); err != nil {
 		bad.Add(check.Errorf("learn", nil, "guarantee: %w", err))

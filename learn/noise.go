@@ -14,6 +14,7 @@ import (
 	"github.com/noisewright/noisewright/dp"
 	"github.com/noisewright/noisewright/internal/check"
 	"github.com/noisewright/noisewright/internal/exact"
+	"github.com/noisewright/noisewright/internal/limits"
 	"github.com/noisewright/noisewright/loss"
 	"github.com/noisewright/noisewright/release"
 	"github.com/noisewright/noisewright/sampler"
@@ -23,20 +24,17 @@ import (
 
 // Budget is the total that a model may cost.
 type Budget struct {
-	// Epsilon and Delta are of all releases together: 0 < Epsilon <= MaxEpsilon, 0 <= Delta < 1.
+	// Epsilon and Delta are of all releases together: 0 < Epsilon <= limits.LearnEpsilon, 0 <= Delta < 1.
 	Epsilon, Delta float64
 	// Neighbors says what is hidden: that a record is there at all (dp.AddRemove), or
 	// what it is (dp.Replace), which costs twice as much.
 	Neighbors string
 }
 
-// MaxEpsilon bounds the Epsilon of a Budget.
-const MaxEpsilon = 1000
-
 // Validate reports all bad fields together, wrapping dp.ErrInvalid.
 func (b Budget) Validate() error {
 	bad := check.In("learn")
-	bad.Want(b.Epsilon > 0 && b.Epsilon <= MaxEpsilon, "epsilon", b.Epsilon, "a number above 0, at most %d", MaxEpsilon)
+	bad.Want(b.Epsilon > 0 && b.Epsilon <= limits.LearnEpsilon, "epsilon", b.Epsilon, "a number above 0, at most %d", limits.LearnEpsilon)
 	bad.Delta("delta", b.Delta)
 	bad.OneOf("neighbors", b.Neighbors, dp.AddRemove, dp.Replace)
 	return bad.Err()
@@ -122,7 +120,7 @@ type Noise struct {
 func NewNoise(ctx context.Context, kind string, b Budget, releases int, o Options) (*Noise, error) {
 	bad := check.In("learn")
 	bad.OneOf("noise", kind, kinds...)
-	bad.Want(releases >= 1 && releases <= tables.MaxReleases, "releases", releases, "from 1 to %d", tables.MaxReleases)
+	bad.Want(releases >= 1 && releases <= limits.TableReleases, "releases", releases, "from 1 to %d", limits.TableReleases)
 	switch {
 	case kind != none:
 		bad.Add(b.Validate())

@@ -8,6 +8,7 @@ import (
 
 	"github.com/noisewright/noisewright/internal/check"
 	"github.com/noisewright/noisewright/internal/formfile"
+	"github.com/noisewright/noisewright/internal/limits"
 )
 
 // Dual proves a lower bound on the loss of every mechanism for these values that keeps
@@ -36,20 +37,11 @@ type Dual struct {
 	// Pairs (delta > 0 only) are the prices of each pair's hockey-stick terms at Answers,
 	// which ascend, linear in between and constant beyond. For categories there are no
 	// Answers, and the prices are those of the answer labels.
-	Answers []float64  `json:"answers,omitempty"`
-	Pairs   []DualPair `json:"pairs,omitempty"`
+	Answers []float64            `json:"answers,omitempty"`
+	Pairs   []formfile.LocalPair `json:"pairs,omitempty"`
 	// Product (delta > 0 only, without Answers and Pairs) says that the multipliers are those of delta = 0,
 	// and the prices of pairs products that follow from them.
 	Product bool `json:"product,omitempty"`
-}
-
-// DualPair holds the multipliers, at least 0, of one ordered pair of nodes for the answers
-// from First on; all others are 0.
-type DualPair struct {
-	Gain        int       `json:"gain"`
-	Lose        int       `json:"lose"`
-	First       int       `json:"first"`
-	Multipliers []float64 `json:"multipliers"`
 }
 
 func (d *Dual) equal(e *Dual) bool {
@@ -58,7 +50,7 @@ func (d *Dual) equal(e *Dual) bool {
 	}
 	return d.Product == e.Product && slices.Equal(d.Nodes, e.Nodes) && slices.Equal(d.Weights, e.Weights) && slices.Equal(d.Totals, e.Totals) && slices.Equal(d.Means, e.Means) &&
 		slices.Equal(d.PointTotals, e.PointTotals) && slices.Equal(d.PointMeans, e.PointMeans) && slices.Equal(d.Caps, e.Caps) && slices.Equal(d.Answers, e.Answers) &&
-		slices.EqualFunc(d.Pairs, e.Pairs, func(p, q DualPair) bool {
+		slices.EqualFunc(d.Pairs, e.Pairs, func(p, q formfile.LocalPair) bool {
 			return p.Gain == q.Gain && p.Lose == q.Lose && p.First == q.First && slices.Equal(p.Multipliers, q.Multipliers)
 		})
 }
@@ -137,7 +129,7 @@ func (s *Spec) validateDualNodes(r *formfile.Dual) bool {
 	if v.Kind == Category {
 		return r.Want(n == 0, "nodes", count, "none for categories")
 	}
-	if !r.Want(n >= 1 && n <= MaxNodes+1, "nodes", count, "1 to %d", MaxNodes+1) {
+	if !r.Want(n >= 1 && n <= limits.LocalNodes+1, "nodes", count, "1 to %d", limits.LocalNodes+1) {
 		return false
 	}
 	for i, x := range d.Nodes {
@@ -159,7 +151,7 @@ func (s *Spec) validatePairs(n int, r *formfile.Dual) {
 		outputs = len(s.AnswerLabels)
 		r.Want(m == 0, "answers", count, "none for categories")
 	}
-	r.Want(m <= MaxAnswers && m*n <= maxWeights, "answers", count, "at most %d, and %d in all for %d nodes", MaxAnswers, maxWeights, n)
+	r.Want(m <= limits.LocalAnswers && m*n <= maxWeights, "answers", count, "at most %d, and %d in all for %d nodes", limits.LocalAnswers, maxWeights, n)
 	for j, y := range d.Answers {
 		r.Want(check.Finite(y) && (j == 0 || y > d.Answers[j-1]), fmt.Sprintf("answers[%d]", j), y, "finite numbers in ascending order")
 	}

@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"github.com/noisewright/noisewright/internal/formfile"
+	"github.com/noisewright/noisewright/internal/limits"
 	"github.com/noisewright/noisewright/loss"
 )
 
@@ -31,7 +32,7 @@ func dualsOf() map[string]Spec {
 			Delta: math.SmallestNonzeroFloat64, Values: reals, Objective: Mean, Loss: loss.L2,
 			Dual: &Dual{
 				Nodes: []float64{-1, 0, 2}, Totals: []float64{0, 0}, Answers: []float64{-1, 0, 1},
-				Pairs: []DualPair{{Gain: 0, Lose: 1, First: 0, Multipliers: []float64{0, 1, 2}}, {Gain: 1, Lose: 0, First: 2, Multipliers: []float64{1}}},
+				Pairs: []formfile.LocalPair{{Gain: 0, Lose: 1, First: 0, Multipliers: []float64{0, 1, 2}}, {Gain: 1, Lose: 0, First: 2, Multipliers: []float64{1}}},
 			},
 		},
 		"integers": {
@@ -42,7 +43,7 @@ func dualsOf() map[string]Spec {
 			Delta: 0.5, Values: Values{Kind: Category, Labels: []string{"a", "b"}}, AnswerLabels: []string{"a", "b", "c"}, Objective: Worst,
 			Dual: &Dual{
 				Weights: []float64{1, 0}, Totals: []float64{1, 1},
-				Pairs: []DualPair{{Gain: 1, Lose: 0, First: 1, Multipliers: []float64{1, 0}}},
+				Pairs: []formfile.LocalPair{{Gain: 1, Lose: 0, First: 1, Multipliers: []float64{1, 0}}},
 			},
 		},
 	}
@@ -72,13 +73,13 @@ func TestRulesOfDuals(t *testing.T) {
 		{"worst", "no nodes", func(_ *Spec, d *Dual) { d.Nodes, d.Weights, d.Totals = nil, nil, nil }, "nodes"},
 		{"worst", "one node", func(_ *Spec, d *Dual) { d.Nodes, d.Weights, d.Totals = d.Nodes[:1], d.Weights[1:], d.Totals[:1] }, ""},
 		{"worst", "as many nodes as may be", func(_ *Spec, d *Dual) {
-			d.Nodes = evenly(MaxNodes + 1)
+			d.Nodes = evenly(limits.LocalNodes + 1)
 			d.Weights, d.Totals = evenly(len(d.Nodes)), evenly(len(d.Nodes))
 			for i := range d.Weights {
 				d.Weights[i] = 1
 			}
 		}, ""},
-		{"worst", "one node more", func(_ *Spec, d *Dual) { d.Nodes = evenly(MaxNodes + 2) }, "nodes"},
+		{"worst", "one node more", func(_ *Spec, d *Dual) { d.Nodes = evenly(limits.LocalNodes + 2) }, "nodes"},
 		{"worst", "inside", func(_ *Spec, d *Dual) { d.Nodes[0], d.Nodes[1] = 0, 1 }, ""},
 		{"worst", "below the range", func(_ *Spec, d *Dual) { d.Nodes[0] = math.Nextafter(-1, -2) }, "nodes[0]"},
 		{"worst", "above the range", func(_ *Spec, d *Dual) { d.Nodes[1] = math.Nextafter(2, 3) }, "nodes[1]"},
@@ -94,7 +95,7 @@ func TestRulesOfDuals(t *testing.T) {
 		{"worst", "points", func(_ *Spec, d *Dual) { d.PointTotals = []float64{0, 1} }, "point_totals"},
 		{"worst", "points of means", func(s *Spec, d *Dual) { s.Demands.Unbiased, d.PointMeans = true, []float64{0, 1} }, "point_means"},
 		{"worst", "answers", func(_ *Spec, d *Dual) { d.Answers = []float64{0} }, "pairs"},
-		{"worst", "pairs", func(_ *Spec, d *Dual) { d.Pairs = []DualPair{{Gain: 0, Lose: 1}} }, "pairs"},
+		{"worst", "pairs", func(_ *Spec, d *Dual) { d.Pairs = []formfile.LocalPair{{Gain: 0, Lose: 1}} }, "pairs"},
 		{"mean", "weights", func(_ *Spec, d *Dual) { d.Weights = []float64{1, 1, 1} }, "weights"},
 		{"mean", "no end below", func(_ *Spec, d *Dual) { d.Nodes[0] = -0.5 }, "nodes"},
 		{"mean", "no end above", func(_ *Spec, d *Dual) { d.Nodes[2] = 1 }, "nodes"},
@@ -123,13 +124,13 @@ func TestRulesOfDuals(t *testing.T) {
 		{"pairs", "an infinite answer", func(_ *Spec, d *Dual) { d.Answers[2] = inf }, "answers[2]"},
 		{"pairs", "the first answer infinite", func(_ *Spec, d *Dual) { d.Answers[0] = -inf }, "answers[0]"},
 		{"pairs", "answers far out", func(_ *Spec, d *Dual) { d.Answers[2] = math.MaxFloat64 }, ""},
-		{"pairs", "as many answers as may be", func(_ *Spec, d *Dual) { d.Answers = evenly(MaxAnswers) }, ""},
-		{"pairs", "an answer more", func(_ *Spec, d *Dual) { d.Answers = evenly(MaxAnswers + 1) }, "answers"},
+		{"pairs", "as many answers as may be", func(_ *Spec, d *Dual) { d.Answers = evenly(limits.LocalAnswers) }, ""},
+		{"pairs", "an answer more", func(_ *Spec, d *Dual) { d.Answers = evenly(limits.LocalAnswers + 1) }, "answers"},
 		{"pairs", "as many for all cells as may be", func(_ *Spec, d *Dual) {
-			d.Nodes, d.Totals, d.Answers = evenly(maxWeights/MaxAnswers+1), make([]float64, maxWeights/MaxAnswers), evenly(MaxAnswers)
+			d.Nodes, d.Totals, d.Answers = evenly(maxWeights/limits.LocalAnswers+1), make([]float64, maxWeights/limits.LocalAnswers), evenly(limits.LocalAnswers)
 		}, ""},
 		{"pairs", "a cell more", func(_ *Spec, d *Dual) {
-			d.Nodes, d.Totals, d.Answers = evenly(maxWeights/MaxAnswers+2), make([]float64, maxWeights/MaxAnswers+1), evenly(MaxAnswers)
+			d.Nodes, d.Totals, d.Answers = evenly(maxWeights/limits.LocalAnswers+2), make([]float64, maxWeights/limits.LocalAnswers+1), evenly(limits.LocalAnswers)
 		}, "answers"},
 		{"pairs", "no node gains", func(_ *Spec, d *Dual) { d.Pairs[0].Gain = -1 }, "pairs[0]"},
 		{"pairs", "no node loses", func(_ *Spec, d *Dual) { d.Pairs[0].Lose = -1 }, "pairs[0]"},
@@ -173,7 +174,7 @@ func TestRulesOfDuals(t *testing.T) {
 func TestMultipliersOfAllPairs(t *testing.T) {
 	s := formfile.Clone(dualsOf()["pairs"])
 	n := 65
-	s.Dual.Nodes, s.Dual.Totals, s.Dual.Answers, s.Dual.Pairs = make([]float64, n+1), make([]float64, n), make([]float64, MaxAnswers), nil
+	s.Dual.Nodes, s.Dual.Totals, s.Dual.Answers, s.Dual.Pairs = make([]float64, n+1), make([]float64, n), make([]float64, limits.LocalAnswers), nil
 	for i := range s.Dual.Nodes {
 		s.Dual.Nodes[i] = -1 + 3*float64(i)/float64(n)
 	}
@@ -185,14 +186,14 @@ func TestMultipliersOfAllPairs(t *testing.T) {
 	for i := range n * n {
 		if i/n != i%n && left > 0 {
 			m := min(left, len(multipliers))
-			s.Dual.Pairs = append(s.Dual.Pairs, DualPair{Gain: i / n, Lose: i % n, Multipliers: multipliers[:m]})
+			s.Dual.Pairs = append(s.Dual.Pairs, formfile.LocalPair{Gain: i / n, Lose: i % n, Multipliers: multipliers[:m]})
 			left -= m
 		}
 	}
 	if err := s.validateDual(); left > 0 || err != nil {
 		t.Fatalf("%d left: %v", left, err)
 	}
-	s.Dual.Pairs = append(s.Dual.Pairs, DualPair{Gain: n - 1, Lose: 0, Multipliers: multipliers[:1]})
+	s.Dual.Pairs = append(s.Dual.Pairs, formfile.LocalPair{Gain: n - 1, Lose: 0, Multipliers: multipliers[:1]})
 	if err := s.validateDual(); err == nil || !strings.Contains(err.Error(), "dual.multipliers") {
 		t.Errorf("one multiplier more: %v", err)
 	}

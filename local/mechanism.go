@@ -10,6 +10,7 @@ import (
 	"github.com/noisewright/noisewright/internal/check"
 	"github.com/noisewright/noisewright/internal/exact"
 	"github.com/noisewright/noisewright/internal/formfile"
+	"github.com/noisewright/noisewright/internal/limits"
 	"github.com/noisewright/noisewright/internal/strictjson"
 	"github.com/noisewright/noisewright/loss"
 	"github.com/noisewright/noisewright/proof"
@@ -20,11 +21,11 @@ import (
 var form = proof.Form{Package: "local", Noun: "a local randomizer", File: strictjson.Format{
 	Noun: "randomizer", Name: "noisewright-randomizer", Version: 1, MaxSize: 96 << 20,
 	MaxElements: map[string]int{
-		"weight": formfile.MaxPieces, "shares": MaxNodes, "labels": MaxNodes, "range": 2, "costs": MaxAnswers,
-		"nodes": MaxNodes + 1, "answers": MaxAnswers, "answer_labels": MaxAnswers, "rows": MaxAnswers,
-		"weights": MaxNodes + 1, "totals": MaxNodes + 1, "means": MaxNodes + 1, "caps": MaxNodes + 1,
-		"point_totals": MaxNodes + 1, "point_means": MaxNodes + 1,
-		"pairs": MaxNodes * MaxNodes, "multipliers": formfile.MaxMultipliers,
+		"weight": formfile.MaxPieces, "shares": limits.LocalNodes, "labels": limits.LocalNodes, "range": 2, "costs": limits.LocalAnswers,
+		"nodes": limits.LocalNodes + 1, "answers": limits.LocalAnswers, "answer_labels": limits.LocalAnswers, "rows": limits.LocalAnswers,
+		"weights": limits.LocalNodes + 1, "totals": limits.LocalNodes + 1, "means": limits.LocalNodes + 1, "caps": limits.LocalNodes + 1,
+		"point_totals": limits.LocalNodes + 1, "point_means": limits.LocalNodes + 1,
+		"pairs": limits.LocalNodes * limits.LocalNodes, "multipliers": formfile.MaxMultipliers,
 	},
 }}
 

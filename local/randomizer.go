@@ -13,6 +13,7 @@ import (
 	"github.com/noisewright/noisewright/internal/check"
 	"github.com/noisewright/noisewright/internal/exact"
 	"github.com/noisewright/noisewright/internal/formfile"
+	"github.com/noisewright/noisewright/internal/limits"
 	"github.com/noisewright/noisewright/loss"
 	"github.com/noisewright/noisewright/proof"
 )
@@ -82,8 +83,8 @@ func (s *Spec) validate() error {
 	} else {
 		s.validateNumbers(err == nil, errs)
 	}
-	if m < 1 || m > MaxAnswers || n*m > maxWeights {
-		errs.Badf("answers", fmt.Sprintf("%d answers to %d nodes", m, n), "1 to %d answers, and at most %d weights", MaxAnswers, maxWeights)
+	if m < 1 || m > limits.LocalAnswers || n*m > maxWeights {
+		errs.Badf("answers", fmt.Sprintf("%d answers to %d nodes", m, n), "1 to %d answers, and at most %d weights", limits.LocalAnswers, maxWeights)
 	}
 	s.validateRows(n, m, errs)
 	formfile.Validate(&s.Claims, errs)
@@ -115,7 +116,7 @@ func (s *Spec) validateCategories(n int, errs *check.List) {
 	if s.Loss != nil {
 		errs.Bad("loss", check.Quoted(s.Loss.Name()), "none for categories, which have costs")
 	}
-	formfile.ValidateLabels("answer_labels", s.AnswerLabels, MaxAnswers, errs)
+	formfile.ValidateLabels("answer_labels", s.AnswerLabels, limits.LocalAnswers, errs)
 	errs.If(len(s.Costs) != n, "costs", fmt.Sprintf("%d rows", len(s.Costs)), "%d, one per label", n)
 	for i, row := range s.Costs {
 		if len(row) != len(s.AnswerLabels) {
@@ -149,8 +150,8 @@ func (s *Spec) validateNumbers(ranged bool, errs *check.List) {
 	switch v, n := s.Values, len(s.Nodes); {
 	case v.Kind == Integer && !slices.Equal(s.Nodes, v.integers()):
 		errs.Badf("nodes", fmt.Sprintf("%d nodes", n), "all integers from %g to %g", v.Lower, v.Upper)
-	case n < 2 || n > MaxNodes:
-		errs.Badf("nodes", fmt.Sprintf("%d nodes", n), "2 to %d", MaxNodes)
+	case n < 2 || n > limits.LocalNodes:
+		errs.Badf("nodes", fmt.Sprintf("%d nodes", n), "2 to %d", limits.LocalNodes)
 	case s.Nodes[0] != v.Lower || s.Nodes[n-1] != v.Upper:
 		errs.Badf("nodes", fmt.Sprintf("%g to %g", s.Nodes[0], s.Nodes[n-1]), "the first and last to be the ends of the range, %g and %g", v.Lower, v.Upper)
 	}

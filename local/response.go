@@ -10,6 +10,7 @@ import (
 
 	"github.com/noisewright/noisewright/internal/check"
 	"github.com/noisewright/noisewright/internal/exact"
+	"github.com/noisewright/noisewright/internal/limits"
 )
 
 // minResponse is the least epsilon of randomized response: the laws of below a thousand
@@ -24,14 +25,14 @@ const minResponse = 1e-9
 // Guarantee: it is (epsilon, 0)-private, and no mechanism with this promise answers the
 // category itself with a larger probability on average, but for a relative 1e-9; both are
 // proved by Verify, which has been called. The error wraps dp.ErrInvalid unless 1e-9 <=
-// epsilon <= 100 and there are from 2 to MaxNodes labels, all different.
+// epsilon <= 100 and there are from 2 to limits.LocalNodes labels, all different.
 func RandomizedResponse(labels []string, epsilon float64) (*Verified, error) {
 	k := len(labels)
 	if !(epsilon >= minResponse && epsilon <= 100) {
 		return nil, check.Field("local", "epsilon", epsilon, fmt.Sprintf("a number from %g to 100", minResponse))
 	}
-	if k < 2 || k > MaxNodes {
-		return nil, check.Field("local", "categories", fmt.Sprintf("%d", k), fmt.Sprintf("from 2 to %d", MaxNodes))
+	if k < 2 || k > limits.LocalNodes {
+		return nil, check.Field("local", "categories", fmt.Sprintf("%d", k), fmt.Sprintf("from 2 to %d", limits.LocalNodes))
 	}
 	// The truth has the weight 2^64 − (k−1)·w, at most E·w: w >= 2^64/(E+k−1).
 	ratio := exact.ExpDown(epsilon, exact.RatioBits)

@@ -10,6 +10,7 @@ import (
 
 	"github.com/noisewright/noisewright/dp"
 	"github.com/noisewright/noisewright/internal/exact"
+	"github.com/noisewright/noisewright/internal/limits"
 	"github.com/noisewright/noisewright/local"
 )
 
@@ -58,7 +59,7 @@ func TestRandomizedResponse(t *testing.T) {
 		{labels(3), math.NaN()},
 		{labels(1), 1},
 		{nil, 1},
-		{labels(local.MaxNodes + 1), 1},
+		{labels(limits.LocalNodes + 1), 1},
 		{[]string{"a", "a"}, 1},
 		{[]string{"a", ""}, 1},
 	} {

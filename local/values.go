@@ -11,18 +11,13 @@ import (
 	"github.com/noisewright/noisewright/internal/check"
 	"github.com/noisewright/noisewright/internal/exact"
 	"github.com/noisewright/noisewright/internal/formfile"
+	"github.com/noisewright/noisewright/internal/limits"
 	"github.com/noisewright/noisewright/loss"
 	"github.com/noisewright/noisewright/proof"
 )
 
-const (
-	// MaxNodes bounds the nodes of a randomizer, and the labels of categories.
-	MaxNodes = 1 << 10
-	// MaxAnswers bounds its answers.
-	MaxAnswers = 1 << 13
-	// maxWeights bounds the product of the two, so that a file can be read again.
-	maxWeights = 1 << 21
-)
+// maxWeights bounds the product of nodes and answers, so that a file can be read again.
+const maxWeights = 1 << 21
 
 // Count is how many values there are: all integers of the range, or all labels; 0 for real values.
 func (v Values) Count() int {
@@ -51,14 +46,14 @@ func (v Values) Validate() error {
 					return errs.Err()
 				}
 			}
-			if u-l >= MaxNodes {
-				errs.Badf("range", fmt.Sprintf("%g to %g", l, u), "at most %d integers", MaxNodes)
+			if u-l >= limits.LocalNodes {
+				errs.Badf("range", fmt.Sprintf("%g to %g", l, u), "at most %d integers", limits.LocalNodes)
 				return errs.Err()
 			}
 		}
 	case Category:
 		errs.If(v.Lower != 0 || v.Upper != 0, "range", fmt.Sprintf("%g to %g", v.Lower, v.Upper), "none (0 to 0) for categories")
-		formfile.ValidateLabels("labels", v.Labels, MaxNodes, errs)
+		formfile.ValidateLabels("labels", v.Labels, limits.LocalNodes, errs)
 	default:
 		errs.Bad("kind", check.Quoted(string(v.Kind)), "real, integer or category")
 		return errs.Err()

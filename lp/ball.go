@@ -11,7 +11,7 @@ import (
 )
 
 // DesignBall returns noise of a vector with nearly the least expected loss of all noise whose density falls with
-// the norm, and without a bound on that of others. It needs no solver, and a second or two.
+// the norm, and without a bound on that of others, see BoundBall. It needs no solver, and a second or two.
 //
 // Where that is not worth anything the noise is close to that of the density exp(−ε·norm/Δ), of which it is never
 // more than some parts in ten thousand above. The error wraps dp.ErrInvalid, also for a delta of 0 or so small
@@ -28,4 +28,19 @@ func DesignBall(ctx context.Context, p ball.Problem) (*ball.Verified, error) {
 		return nil, err
 	}
 	return designball.Design(ctx, p)
+}
+
+// BoundBall returns the noise with multipliers that prove a lower bound on the loss of all noise of its promise, of any
+// law; as it is where none was found. It takes some seconds, and so does a proof of what it returns. The error wraps
+// dp.ErrInvalid for other than two or three coordinates and the losses l1 and l2, or is that of the context.
+func BoundBall(ctx context.Context, v *ball.Verified) (*ball.Verified, error) {
+	s := v.Mechanism().Spec()
+	errs := check.In("lp")
+	power, _ := s.Power()
+	errs.If(s.Dimension > 3, "dimension", s.Dimension, "2 or 3 for a bound")
+	errs.If(power != 1 && power != 2, "loss", s.Loss.Name(), "l1 or l2 for a bound")
+	if err := errs.Err(); err != nil {
+		return nil, err
+	}
+	return designball.Bound(ctx, v)
 }

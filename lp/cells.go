@@ -9,6 +9,7 @@ import (
 
 	"github.com/noisewright/noisewright/cells"
 	"github.com/noisewright/noisewright/internal/check"
+	"github.com/noisewright/noisewright/internal/limits"
 	designcells "github.com/noisewright/noisewright/lp/internal/cells"
 )
 
@@ -21,7 +22,7 @@ func validateCells(p CellsProblem) error {
 	errs := check.In("lp")
 	wantDependent(errs, p.Privacy, p.Loss)
 	n := len(p.Edges) - 1
-	errs.Want(n >= 1 && n <= cells.MaxCells, "edges", fmt.Sprintf("%d edges", n+1), "2 to %d", cells.MaxCells+1)
+	errs.Want(n >= 1 && n <= limits.AdditiveCells, "edges", fmt.Sprintf("%d edges", n+1), "2 to %d", limits.AdditiveCells+1)
 	for i, x := range p.Edges {
 		infinite := i == 0 && math.IsInf(x, -1) || i == n && math.IsInf(x, 1)
 		if !infinite && (!check.Finite(x) || i > 0 && !(x > p.Edges[i-1])) {

@@ -10,6 +10,7 @@ import (
 
 	"github.com/noisewright/noisewright/counts"
 	"github.com/noisewright/noisewright/dp"
+	"github.com/noisewright/noisewright/internal/limits"
 	"github.com/noisewright/noisewright/lp"
 )
 
@@ -37,7 +38,7 @@ func TestDesignCounts(t *testing.T) {
 		if !(total+sampling <= c.most) || c.least > 0 && !(bound+sampling >= c.least) {
 			t.Errorf("%d categories at %g: a variance of %g, bound %g, want at most %g and %g", c.categories, c.epsilon, total+sampling, bound+sampling, c.most, c.least)
 		}
-		if proved := v.Mechanism().Spec().Dual != nil; proved != (c.categories <= counts.MaxProved) || !proved && bound != 0 {
+		if proved := v.Mechanism().Spec().Dual != nil; proved != (c.categories <= limits.CountProved) || !proved && bound != 0 {
 			t.Errorf("%d categories: a bound of %g", c.categories, bound)
 		}
 	}

@@ -8,6 +8,7 @@ import (
 
 	"github.com/noisewright/noisewright/cells"
 	"github.com/noisewright/noisewright/dp"
+	"github.com/noisewright/noisewright/internal/limits"
 	"github.com/noisewright/noisewright/internal/solver"
 	"github.com/noisewright/noisewright/kernels"
 	"github.com/noisewright/noisewright/local"
@@ -57,7 +58,7 @@ func DesignCellsAtWork(ctx context.Context, p CellsProblem, o Options) (*Result[
 }
 
 func DesignLocalAtWork(ctx context.Context, p LocalProblem, o Options) (*Result[local.Verified], error) {
-	return atWork(ctx, p, o, Limits.Gap.Default, local.MaxNodes-1, designlocal.Design)
+	return atWork(ctx, p, o, Limits.Gap.Default, limits.LocalNodes-1, designlocal.Design)
 }
 
 func atWork[P, V any](ctx context.Context, p P, o Options, gap float64, most int, design func(context.Context, P, *meet.Search) (*V, meet.Outcome, error)) (*Result[V], error) {

@@ -7,6 +7,7 @@ import (
 	"fmt"
 
 	"github.com/noisewright/noisewright/internal/check"
+	"github.com/noisewright/noisewright/internal/limits"
 	"github.com/noisewright/noisewright/kernels"
 	"github.com/noisewright/noisewright/lp/internal/kernel"
 )
@@ -24,8 +25,8 @@ func validateKernel(p KernelProblem) error {
 	}
 	wantCap(errs, p.InstanceCap, p.CapLoss)
 	errs.Want(p.CapSlack >= 0 && p.CapSlack <= 1, "cap-slack", p.CapSlack, "a number from 0 to 1")
-	errs.Want(p.Cells >= 0 && p.Cells <= kernels.MaxCells, "cells", p.Cells, "1 to %d", kernels.MaxCells)
-	errs.Want(len(p.Nodes) <= kernels.MaxCells, "nodes", fmt.Sprintf("%d nodes", len(p.Nodes)), "1 to %d", kernels.MaxCells)
+	errs.Want(p.Cells >= 0 && p.Cells <= limits.KernelCells, "cells", p.Cells, "1 to %d", limits.KernelCells)
+	errs.Want(len(p.Nodes) <= limits.KernelCells, "nodes", fmt.Sprintf("%d nodes", len(p.Nodes)), "1 to %d", limits.KernelCells)
 	for i, x := range p.Nodes {
 		if !(x >= p.Queries.Lower && x <= p.Queries.Upper) || i > 0 && !(x > p.Nodes[i-1]) {
 			errs.Bad(fmt.Sprintf("nodes[%d]", i), x, "numbers of the range in ascending order")

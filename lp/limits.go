@@ -5,9 +5,9 @@ package lp
 import (
 	"fmt"
 
+	"github.com/noisewright/noisewright/internal/limits"
 	designcells "github.com/noisewright/noisewright/lp/internal/cells"
 	"github.com/noisewright/noisewright/lp/internal/meet"
-	"github.com/noisewright/noisewright/tables"
 )
 
 // Range is what a number may be that a design is asked for.
@@ -49,7 +49,7 @@ var Limits = struct {
 	Gap:         Range[float64]{Min: meet.MinGap, Max: 1, Default: 1e-3},
 	KernelGap:   Range[float64]{Min: meet.MinGap, Max: 1, Default: 0.01},
 	PlaneGap:    Range[float64]{Min: meet.MinGap, Max: 1, Default: 0.02},
-	MaxCells:    Range[int]{Min: 3, Max: tables.MaxCells, Default: 1 << 17},
+	MaxCells:    Range[int]{Min: 3, Max: limits.TableCells, Default: 1 << 17},
 	Points:      Range[int]{Min: 2, Max: 200, Default: 20},
 	Bins:        Range[int]{Min: 1, Max: designcells.MostBins},
 }

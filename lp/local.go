@@ -9,6 +9,7 @@ import (
 	"math/big"
 
 	"github.com/noisewright/noisewright/internal/check"
+	"github.com/noisewright/noisewright/internal/limits"
 	"github.com/noisewright/noisewright/local"
 	"github.com/noisewright/noisewright/loss"
 	designlocal "github.com/noisewright/noisewright/lp/internal/local"
@@ -26,8 +27,8 @@ func validateLocal(p LocalProblem) error {
 		errs.Add(check.Errorf("lp", nil, "%w", err))
 	}
 	errs.OneOf("objective", string(p.Objective), string(local.Mean), string(local.Worst))
-	errs.Want(p.Cells >= 0 && p.Cells < local.MaxNodes, "cells", p.Cells, "1 to %d", local.MaxNodes-1)
-	errs.Want(p.MaxAnswers == 0 || p.MaxAnswers >= 2 && p.MaxAnswers <= local.MaxAnswers, "max-answers", p.MaxAnswers, "2 to %d", local.MaxAnswers)
+	errs.Want(p.Cells >= 0 && p.Cells < limits.LocalNodes, "cells", p.Cells, "1 to %d", limits.LocalNodes-1)
+	errs.Want(p.MaxAnswers == 0 || p.MaxAnswers >= 2 && p.MaxAnswers <= limits.LocalAnswers, "max-answers", p.MaxAnswers, "2 to %d", limits.LocalAnswers)
 	if p.Values.Kind == local.Category {
 		validateCosts(errs, p)
 	} else {
@@ -137,5 +138,5 @@ func possible(p LocalProblem) error {
 // Guarantee: privacy, unbiasedness, losses and bound are those of the randomizer's exact
 // certificate, whatever the solver did.
 func DesignLocal(ctx context.Context, p LocalProblem, o Options) (*Result[local.Verified], error) {
-	return designed(ctx, p, validateLocal(p), o, Limits.Gap.Default, local.MaxNodes-1, designlocal.Design)
+	return designed(ctx, p, validateLocal(p), o, Limits.Gap.Default, limits.LocalNodes-1, designlocal.Design)
 }

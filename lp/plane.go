@@ -7,6 +7,7 @@ import (
 
 	"github.com/noisewright/noisewright/dp"
 	"github.com/noisewright/noisewright/internal/check"
+	"github.com/noisewright/noisewright/internal/limits"
 	designplane "github.com/noisewright/noisewright/lp/internal/plane"
 	"github.com/noisewright/noisewright/plane"
 )
@@ -17,7 +18,7 @@ func validatePlane(p plane.Problem) error {
 	errs.Want(p.Delta != 0, "delta", "0 (pure differential privacy)", "%v for noise in the plane", Limits.Delta)
 	errs.Want(Limits.Sensitivity.Has(p.Sensitivity), "sensitivity", p.Sensitivity, "%v, in the query's units", Limits.Sensitivity)
 	if p.Query == dp.IntegerQuery && p.Norm != plane.LInf {
-		errs.Want(p.Sensitivity <= plane.MaxCells, "sensitivity", p.Sensitivity, "at most %d for whole numbers and the norm %s", plane.MaxCells, p.Norm)
+		errs.Want(p.Sensitivity <= limits.PlaneCells, "sensitivity", p.Sensitivity, "at most %d for whole numbers and the norm %s", limits.PlaneCells, p.Norm)
 	}
 	errs.Add(p.Validate())
 	return errs.Err()

@@ -13,6 +13,7 @@ import (
 
 	"github.com/noisewright/noisewright/dp"
 	"github.com/noisewright/noisewright/internal/check"
+	"github.com/noisewright/noisewright/internal/limits"
 	"github.com/noisewright/noisewright/proof"
 )
 
@@ -53,14 +54,14 @@ func TestLimitsOfPlans(t *testing.T) {
 			s := prefix(max(n, 1))
 			s.Workload.Kind, s.Workload.Cells, s.Workload.Rows, s.Variances = Matrix, n, [][]int64{row(max(n, 1), 0)}, []string{"1"}
 			return s
-		}, 1, MaxCells},
+		}, 1, limits.PlanCells},
 		"cells of rows": {func(n int) Spec {
 			s := prefix(max(n, 1))
 			s.Workload.Cells = n
 			s.Measurements = append(s.Measurements, Measurement{Kind: L2, Rows: [][]int64{row(max(n, 1), 0)}, Weight: 1, Deviation: 1})
 			return s
-		}, 1, MaxCells},
-		"max_per_person": {func(n int) Spec { s := prefix(3); s.MaxPerPerson = n; return s }, 1, MaxCells},
+		}, 1, limits.PlanCells},
+		"max_per_person": {func(n int) Spec { s := prefix(3); s.MaxPerPerson = n; return s }, 1, limits.PlanCells},
 		"block":          {func(n int) Spec { s := prefix(3); s.Measurements[0].Block = n; return s }, 1, maxSequence},
 		"weight":         {func(n int) Spec { s := prefix(3); s.Measurements[0].Weight = int64(n); return s }, 1, 1 << 30},
 		"variances":      {func(n int) Spec { s := prefix(3); s.Variances = slices.Repeat([]string{"1"}, n); return s }, 3, 3},
@@ -75,7 +76,7 @@ func TestLimitsOfPlans(t *testing.T) {
 			s.Workload.Rows = slices.Repeat([][]int64{row(3, 1)}, n)
 			s.Variances = slices.Repeat([]string{"1"}, n)
 			return s
-		}, 1, MaxQueries / MaxCells},
+		}, 1, limits.PlanQueries / limits.PlanCells},
 		"numbers of a row": {func(n int) Spec {
 			s := prefix(3)
 			s.Workload.Kind, s.Workload.Rows, s.Variances = Matrix, [][]int64{slices.Repeat([]int64{1}, n)}, []string{"1"}
@@ -103,7 +104,7 @@ func TestLimitsOfPlans(t *testing.T) {
 		}, 0, 0},
 		"sets of another kind": {func(n int) Spec { s := prefix(3); s.Workload.Sets = make([][]int, n); return s }, 0, 0},
 	} {
-		limits(t, name, c.least, c.most, func(n int) bool { return valid(t, c.change(n)) })
+		holdsLimits(t, name, c.least, c.most, func(n int) bool { return valid(t, c.change(n)) })
 	}
 	for _, s := range []Spec{{}, {Budget: dp.Budget{Epsilon: 1}}} {
 		if valid(t, s) {
@@ -132,8 +133,8 @@ func TestLimitsOfPlans(t *testing.T) {
 	}
 }
 
-// limits holds what is taken against the least and the most that is to be.
-func limits(t *testing.T, name string, least, most int, taken func(n int) bool) {
+// holdsLimits holds what is taken against the least and the most that is to be.
+func holdsLimits(t *testing.T, name string, least, most int, taken func(n int) bool) {
 	t.Helper()
 	for n, want := range map[int]bool{least: true, most: true, least - 1: false, most + 1: false} {
 		if n < 0 {
@@ -158,10 +159,10 @@ func TestLimitsOfMarginals(t *testing.T) {
 		return err == nil
 	}
 	two := func(n int) []int { return slices.Repeat([]int{2}, n) }
-	limits(t, "attributes", 1, maxAttributes, func(n int) bool { return taken(of([][]int{{}}, two(n)...)) })
-	limits(t, "size", 2, MaxQueries, func(n int) bool { return taken(of([][]int{{}}, n)) })
-	limits(t, "size of a table", 2, MaxQueries, func(n int) bool { return taken(of([][]int{{0}}, n)) })
-	limits(t, "cells", 0, 0, func(n int) bool { w := of([][]int{{}}, 2); w.Cells = n; return taken(w) })
+	holdsLimits(t, "attributes", 1, maxAttributes, func(n int) bool { return taken(of([][]int{{}}, two(n)...)) })
+	holdsLimits(t, "size", 2, limits.PlanQueries, func(n int) bool { return taken(of([][]int{{}}, n)) })
+	holdsLimits(t, "size of a table", 2, limits.PlanQueries, func(n int) bool { return taken(of([][]int{{0}}, n)) })
+	holdsLimits(t, "cells", 0, 0, func(n int) bool { w := of([][]int{{}}, 2); w.Cells = n; return taken(w) })
 	pairs := func(n int) (sets [][]int) {
 		for i := range maxAttributes {
 			for j := range i {
@@ -174,7 +175,7 @@ func TestLimitsOfMarginals(t *testing.T) {
 		}
 		return sets
 	}
-	limits(t, "sets", 1, maxSets, func(n int) bool { return taken(of(pairs(n), two(maxAttributes)...)) })
+	holdsLimits(t, "sets", 1, maxSets, func(n int) bool { return taken(of(pairs(n), two(maxAttributes)...)) })
 	for name, c := range map[string]struct {
 		sets  [][]int
 		sizes []int
@@ -205,7 +206,7 @@ func TestLimitsOfMarginals(t *testing.T) {
 	for i, c := range []struct {
 		set  []int
 		size int
-	}{{nil, 1}, {[]int{2}, 2}, {[]int{2, 3}, 6}, {[]int{0, 1}, MaxQueries}, {[]int{0, 1, 2}, MaxQueries + 1}, {[]int{2, 3, 0, 1}, MaxQueries + 1}} {
+	}{{nil, 1}, {[]int{2}, 2}, {[]int{2, 3}, 6}, {[]int{0, 1}, limits.PlanQueries}, {[]int{0, 1, 2}, limits.PlanQueries + 1}, {[]int{2, 3, 0, 1}, limits.PlanQueries + 1}} {
 		if got := w.size(c.set); got != c.size {
 			t.Errorf("case %d: %d cells, want %d", i, got, c.size)
 		}
@@ -382,7 +383,7 @@ func TestParsedWorkloads(t *testing.T) {
 
 // TestLimitsOfLaws: a law has at least two weights and at most 2^14, and the last of them is one.
 func TestLimitsOfLaws(t *testing.T) {
-	limits(t, "weights", 2, maxWeights, func(n int) bool {
+	holdsLimits(t, "weights", 2, maxWeights, func(n int) bool {
 		l := Law{Epsilon: 1, Delta: 0.9, Weights: slices.Repeat([]uint64{1}, max(n, 1))}
 		l.Weights[0] = -(2 * uint64(n-1))
 		_, err := l.table()

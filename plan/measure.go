@@ -10,6 +10,7 @@ import (
 	"github.com/noisewright/noisewright/dp"
 	"github.com/noisewright/noisewright/internal/check"
 	"github.com/noisewright/noisewright/internal/exact"
+	"github.com/noisewright/noisewright/internal/limits"
 	"github.com/noisewright/noisewright/tables"
 )
 
@@ -52,7 +53,7 @@ func (s *Spec) validateMeasurement(i int) (l law, err error) {
 	errs.If(len(m.Deviations) != len(m.Sets), at("deviations"), len(m.Deviations), "%d, one for each set", len(m.Sets))
 	errs.If(m.Weight < 0 || m.Weight > maxWeight, at("weight"), m.Weight, "1 to %d", maxWeight)
 	errs.If(m.Block < 0 || m.Block > maxSequence, at("block"), m.Block, "1 to %d", maxSequence)
-	errs.If(is(L1, L2) && s.Workload.Cells > MaxCells, at("rows"), s.Workload.Cells, "at most %d cells", MaxCells)
+	errs.If(is(L1, L2) && s.Workload.Cells > limits.PlanCells, at("rows"), s.Workload.Cells, "at most %d cells", limits.PlanCells)
 	for k, d := range slices.Concat(m.Deviations, []float64{m.Deviation}) {
 		if d != 0 || k < len(m.Deviations) {
 			errs.If(!(d >= minDeviation && d <= maxDeviation), at("deviation"), d, "a number from 2^-20 to 2^40")

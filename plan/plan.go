@@ -11,6 +11,7 @@ import (
 	"github.com/noisewright/noisewright/dp"
 	"github.com/noisewright/noisewright/internal/check"
 	"github.com/noisewright/noisewright/internal/formfile"
+	"github.com/noisewright/noisewright/internal/limits"
 	"github.com/noisewright/noisewright/internal/strictjson"
 	"github.com/noisewright/noisewright/loss"
 	"github.com/noisewright/noisewright/proof"
@@ -20,10 +21,10 @@ import (
 var form = proof.Form{Package: "plan", Noun: "a plan", File: strictjson.Format{
 	Noun: "plan", Name: "noisewright-plan", Version: 1, MaxSize: 64 << 20,
 	MaxElements: map[string]int{
-		"measurements": maxMeasurements, "weights": maxWeights, "attributes": maxAttributes, "sets": maxSets, "variances": MaxQueries,
-		"deviations": maxSets, "rows": 2 * MaxQueries / MaxCells,
+		"measurements": maxMeasurements, "weights": maxWeights, "attributes": maxAttributes, "sets": maxSets, "variances": limits.PlanQueries,
+		"deviations": maxSets, "rows": 2 * limits.PlanQueries / limits.PlanCells,
 	},
-	Elements: MaxCells,
+	Elements: limits.PlanCells,
 }}
 
 const maxMeasurements = 1 << 12
@@ -135,7 +136,7 @@ func (s *Spec) validate() (laws []law, err error) {
 	errs.MaxEpsilon(s.Epsilon)
 	errs.Budget(s.Epsilon, s.Delta)
 	errs.OneOf("neighbors", s.Neighbors, dp.AddRemove, dp.Replace)
-	errs.If(s.MaxPerPerson < 1 || s.MaxPerPerson > MaxCells, "max_per_person", s.MaxPerPerson, "1 to %d cells", MaxCells)
+	errs.If(s.MaxPerPerson < 1 || s.MaxPerPerson > limits.PlanCells, "max_per_person", s.MaxPerPerson, "1 to %d cells", limits.PlanCells)
 	errs.Add(s.Workload.Validate())
 	errs.If(len(s.Measurements) < 1 || len(s.Measurements) > maxMeasurements, "measurements", len(s.Measurements), "1 to %d", maxMeasurements)
 	formfile.Validate(&s.Claims, errs)

@@ -13,6 +13,7 @@ import (
 
 	"github.com/noisewright/noisewright/internal/check"
 	"github.com/noisewright/noisewright/internal/formfile"
+	"github.com/noisewright/noisewright/internal/limits"
 )
 
 // The kinds of workload.
@@ -26,12 +27,8 @@ const (
 
 // Limits of a workload.
 const (
-	// MaxCells bounds the cells of a Matrix, and of all kinds but Marginals that rows of numbers are measured of.
-	MaxCells = 1 << 10
 	// maxSequence bounds the cells of all kinds but Marginals and Matrix, of which blocks are measured.
 	maxSequence = 1 << 11
-	// MaxQueries bounds the queries, and of Marginals the cells of a table and of all together.
-	MaxQueries = 1 << 22
 	// maxAttributes bounds the attributes of Marginals.
 	maxAttributes = 64
 	// maxSets bounds their tables.
@@ -110,10 +107,10 @@ func (w *Workload) Validate() error {
 	errs.If(len(w.Attributes) > 0 || len(w.Sets) > 0, "workload.attributes", len(w.Attributes), "none but of marginals")
 	most := maxSequence
 	if w.Kind == Matrix {
-		most = MaxCells
+		most = limits.PlanCells
 	}
 	errs.If(w.Cells < 1 || w.Cells > most, "workload.cells", w.Cells, "1 to %d", most)
-	errs.If(len(w.Rows) > MaxQueries/MaxCells, "workload.rows", fmt.Sprintf("%d rows", len(w.Rows)), "at most %d", MaxQueries/MaxCells)
+	errs.If(len(w.Rows) > limits.PlanQueries/limits.PlanCells, "workload.rows", fmt.Sprintf("%d rows", len(w.Rows)), "at most %d", limits.PlanQueries/limits.PlanCells)
 	for i, row := range w.Rows {
 		validateRow(fmt.Sprintf("workload.rows[%d]", i), row, w.Cells, maxCoefficient, errs)
 	}
@@ -133,13 +130,13 @@ func (w *Workload) validateMarginals(errs *check.List) {
 	names := make([]string, len(w.Attributes))
 	for i, a := range w.Attributes {
 		names[i] = a.Name
-		errs.If(a.Size < 2 || a.Size > MaxQueries, fmt.Sprintf("workload.attributes[%d].size", i), a.Size, "2 to %d", MaxQueries)
+		errs.If(a.Size < 2 || a.Size > limits.PlanQueries, fmt.Sprintf("workload.attributes[%d].size", i), a.Size, "2 to %d", limits.PlanQueries)
 	}
 	formfile.ValidateLabels("workload.attributes", names, maxAttributes, errs)
 	w.validateSets("workload.sets", w.Sets, errs)
 }
 
-// validateSets checks sets of attributes: each once, and their tables no larger than MaxQueries together.
+// validateSets checks sets of attributes: each once, and their tables no larger than limits.PlanQueries together.
 func (w *Workload) validateSets(field string, sets [][]int, errs *check.List) {
 	errs.If(len(sets) < 1 || len(sets) > maxSets, field, len(sets), "1 to %d sets of attributes, and no more attributes in a set than there are", maxSets)
 	if !errs.None() {
@@ -155,8 +152,8 @@ func (w *Workload) validateSets(field string, sets [][]int, errs *check.List) {
 		}
 		errs.If(seen[key(s)], at, fmt.Sprint(s), "each set once")
 		seen[key(s)] = true
-		if all = min(all+w.size(s), MaxQueries+1); all > MaxQueries {
-			errs.Badf(at, fmt.Sprint(s), "tables of at most %d cells together", MaxQueries)
+		if all = min(all+w.size(s), limits.PlanQueries+1); all > limits.PlanQueries {
+			errs.Badf(at, fmt.Sprint(s), "tables of at most %d cells together", limits.PlanQueries)
 			return
 		}
 	}
@@ -165,12 +162,12 @@ func (w *Workload) validateSets(field string, sets [][]int, errs *check.List) {
 // key tells sets apart.
 func key(set []int) string { return fmt.Sprint(set) }
 
-// size returns the cells of a table, MaxQueries+1 if there are more.
+// size returns the cells of a table, limits.PlanQueries+1 if there are more.
 func (w *Workload) size(set []int) int {
 	n := 1
 	for _, a := range set {
-		if n = n * w.Attributes[a].Size; n > MaxQueries {
-			return MaxQueries + 1
+		if n = n * w.Attributes[a].Size; n > limits.PlanQueries {
+			return limits.PlanQueries + 1
 		}
 	}
 	return n

@@ -9,6 +9,7 @@ import (
 	"github.com/noisewright/noisewright/dp"
 	"github.com/noisewright/noisewright/internal/exact"
 	"github.com/noisewright/noisewright/internal/formfile"
+	"github.com/noisewright/noisewright/internal/limits"
 	"github.com/noisewright/noisewright/proof"
 )
 
@@ -28,16 +29,9 @@ type Dual struct {
 
 // DualShift holds the multipliers of the shift by (X, Y) nodes, one of Norm.Cells.
 type DualShift struct {
-	X    int       `json:"x"`
-	Y    int       `json:"y"`
-	Rows []DualRow `json:"rows"`
-}
-
-// DualRow holds those of the nodes (X, First), (X, First+1), …; all others are 0.
-type DualRow struct {
-	X           int     `json:"x"`
-	First       int     `json:"first"`
-	Multipliers []int64 `json:"multipliers,string"`
+	X    int                 `json:"x"`
+	Y    int                 `json:"y"`
+	Rows []formfile.PlaneRow `json:"rows"`
 }
 
 func (d *Dual) validate(p *Problem) error {
@@ -46,7 +40,7 @@ func (d *Dual) validate(p *Problem) error {
 	}
 	r := formfile.InDual("plane")
 	k := d.CellsPerSensitivity
-	r.Want(k >= 1 && k <= MaxCells, "cells_per_sensitivity", k, "1 to %d", MaxCells)
+	r.Want(k >= 1 && k <= limits.PlaneCells, "cells_per_sensitivity", k, "1 to %d", limits.PlaneCells)
 	if p.Query == dp.IntegerQuery {
 		r.Want(float64(k) <= p.Sensitivity, "cells_per_sensitivity", k, "at most the sensitivity of %g for whole numbers", p.Sensitivity)
 	}

@@ -13,6 +13,7 @@ import (
 	"github.com/noisewright/noisewright/internal/check"
 	"github.com/noisewright/noisewright/internal/exact"
 	"github.com/noisewright/noisewright/internal/formfile"
+	"github.com/noisewright/noisewright/internal/limits"
 	"github.com/noisewright/noisewright/internal/strictjson"
 	"github.com/noisewright/noisewright/loss"
 	"github.com/noisewright/noisewright/proof"
@@ -22,8 +23,6 @@ import (
 const (
 	// maxRing bounds the cells from the middle outwards.
 	maxRing = 127
-	// MaxCells bounds the cells per sensitivity.
-	MaxCells = 64
 	// maxPoints bounds the points of a cell along an axis, and with maxRing keeps noise within 2^48 of them.
 	maxPoints = 1 << 40
 	// exponentRange bounds the exponent of the step, so that every point is a normal float64.
@@ -33,7 +32,7 @@ const (
 var form = proof.Form{Package: "plane", Noun: "noise in the plane", File: strictjson.Format{
 	Noun: "noise in the plane", Name: "noisewright-plane", Version: 1, MaxSize: 64 << 20,
 	MaxElements: map[string]int{
-		"weights": (maxRing + 1) * (maxRing + 1), "shifts": 2 * MaxCells * MaxCells,
+		"weights": (maxRing + 1) * (maxRing + 1), "shifts": 2 * limits.PlaneCells * limits.PlaneCells,
 		"rows": 2*maxNode + 1, "multipliers": formfile.MaxMultipliers,
 	},
 }}
@@ -124,15 +123,8 @@ type Spec struct {
 	// Weights are those of the cells of Norm.Cells, in this order, and of their images: all that exchanging the axes,
 	// and changing the sign of either, or for Span of both, makes of one. All cells together sum to 2^64.
 	Weights []uint64
-	Claims  Claims
+	Claims  formfile.Claims
 	Dual    *Dual // nil: no lower bound
-}
-
-// Claims are what noise states of itself, plain decimals rounded so that they stay true.
-type Claims struct {
-	Delta        string `json:"delta" bound:"upper"`
-	ExpectedLoss string `json:"expected_loss" bound:"upper"`
-	LowerBound   string `json:"lower_bound" bound:"lower"`
 }
 
 // Verified is the proof that noise keeps its promise and makes no false claim.
@@ -156,8 +148,8 @@ func New(s Spec) (*Noise, error) {
 	c := &content{spec: formfile.Clone(s)}
 	c.draw = newDrawing(&c.spec)
 	c.proof = proof.New("plane", c.spec.certify, c.spec.judge)
-	if s.Claims == (Claims{}) {
-		c.spec.Claims = formfile.State[Claims](c.proof.Certificate().stated()...)
+	if s.Claims == (formfile.Claims{}) {
+		c.spec.Claims = formfile.State[formfile.Claims](c.proof.Certificate().stated()...)
 	}
 	return &Noise{c}, nil
 }
@@ -229,7 +221,7 @@ func (s *Spec) validate() error {
 		errs.Badf("points_per_cell", g.PointsPerCell, "an odd number from 1 to %d", int64(maxPoints))
 	}
 	errs.If(!s.square() && g.PointsPerCell > 1, "points_per_cell", g.PointsPerCell, "1 for whole numbers and the norm %s", s.Norm)
-	errs.If(g.CellsPerSensitivity < 1 || g.CellsPerSensitivity > MaxCells, "cells_per_sensitivity", g.CellsPerSensitivity, "1 to %d", MaxCells)
+	errs.If(g.CellsPerSensitivity < 1 || g.CellsPerSensitivity > limits.PlaneCells, "cells_per_sensitivity", g.CellsPerSensitivity, "1 to %d", limits.PlaneCells)
 	if r := s.rings(); r < 0 {
 		errs.Badf("weights", fmt.Sprintf("%d", len(s.Weights)), "1, %d, …, of at most %d rings of cells around the middle", s.Norm.size(1), maxRing)
 	} else if total := s.total(r); total.Cmp(new(big.Int).Lsh(big.NewInt(1), 64)) != 0 {
@@ -320,7 +312,7 @@ func (n *Noise) Spec() Spec { return formfile.Clone(n.spec) }
 // WithDual returns the noise with another dual, and claims that state what it proves.
 func (n *Noise) WithDual(_ context.Context, d *Dual) (*Noise, error) {
 	s := n.Spec()
-	s.Dual, s.Claims = d, Claims{}
+	s.Dual, s.Claims = d, formfile.Claims{}
 	return New(s)
 }
 

@@ -277,21 +277,21 @@ Definition known : list text :=
 Definition name_ok (s : list byte) : bool :=
   within 1 64 (Z.of_nat (length s)) && forallb (fun b => is_small_letter b || is_digit b || on "_"%byte b) s &&
   is_small_letter (hd x00 s) && negb (same s (bytes_of "optional")).
-Fixpoint outermost (o : fields) (skipped : option (list (list byte))) (acc : fields) : option fields :=
+Fixpoint outermost (known : list text) (o : fields) (skipped : option (list (list byte))) (acc : fields) : option fields :=
   match o with
   | [] => Some (rev' acc)
   | (k, v) :: o' =>
     if same k (bytes_of "optional") then
       match skipped with
       | Some _ => None
-      | None => let* l := array string 64 v in require (once l && forallb name_ok l) (outermost o' (Some l) acc)
+      | None => let* l := array string 64 v in require (once l && forallb name_ok l) (outermost known o' (Some l) acc)
       end
-    else if among k (map bytes_of known) then outermost o' skipped ((k, v) :: acc)
-    else match skipped with Some l => require (among k l && negb (among k (map fst o'))) (outermost o' skipped acc) | None => None end
+    else if among k (map bytes_of known) then outermost known o' skipped ((k, v) :: acc)
+    else match skipped with Some l => require (among k l && negb (among k (map fst o'))) (outermost known o' skipped acc) | None => None end
   end.
 
 Definition decode_value (j : json) : option file :=
-  let* o := match j with Object o => outermost o None [] | _ => None end in
+  let* o := match j with Object o => outermost known o None [] | _ => None end in
   let* o := object ["format"; "version"; "privacy"; "loss"; "grid"; "weights"; "atom"; "certificate"]
     ["query"; "total"; "constraints"; "tail_ratio"] (Object o) in
   let* format := at_field string "format" o in let* version := at_field small "version" o in

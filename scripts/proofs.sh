@@ -62,7 +62,7 @@ echo "proofs: $(echo "$modules" | wc -l) files, assumed: classical real numbers"
 cd ..
 files=$(grep -l '"noisewright-table"' docs/*.json python/tests/data/files/*.json | xargs ls -S)
 # shellcheck disable=SC2086 # one argument a file
-python3 scripts/proofs.py theorems "$program" $(echo "$files" | tail -n "${THEOREMS:-28}")
+python3 scripts/proofs.py theorems "$program" $(echo "$files" | tail -n "${THEOREMS:-28}") $(grep -lE '"noisewright-(randomizer|kernel)"' python/tests/data/files/*.json)
 if [ "${DESIGNS:-0}" -gt 0 ]; then
 	"${GO:-go}" run ./lp/internal/problems -program "$program" ${PROBLEMS_FILE:+-file "$PROBLEMS_FILE"} -n "$DESIGNS" \
 		-only "$(seq -s, 1 "$DESIGNS")" -tables "$work" >"$work/designed" || { cat "$work/designed" >&2; fail "problems are not designed"; }

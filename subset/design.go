@@ -37,7 +37,7 @@ func Design(s Spec) (*Verified, error) {
 		return nil, check.Field("subset", "epsilon", s.Epsilon, "one for which probabilities differ by more than 2^-64")
 	}
 	if s.Objective == Largest {
-		s.Dual = &Dual{worstShare(s.categories(), math.Expm1(s.Epsilon))}
+		s.Dual = &dual{worstShare(s.categories(), math.Expm1(s.Epsilon))}
 	}
 	made, err := New(s)
 	if err != nil {

@@ -16,6 +16,7 @@ import (
 	"gonum.org/v1/gonum/stat/distuv"
 
 	"github.com/noisewright/noisewright/internal/check"
+	"github.com/noisewright/noisewright/internal/limits"
 	"github.com/noisewright/noisewright/proof"
 )
 
@@ -97,7 +98,7 @@ func TestDrawsOfMany(t *testing.T) {
 	n := draws(t) / 10
 	for i, v := range []*Verified{
 		design(t, 60, 0.5, Total), design(t, 200, 3, Total), design(t, 200, 1, Total), design(t, 1000, 6, Total),
-		design(t, 100_000, 5, Total), design(t, MaxCount, 8, Largest),
+		design(t, 100_000, 5, Total), design(t, limits.SubsetCategories, 8, Largest),
 	} {
 		s := v.Mechanism()
 		p, q, _, _ := s.floats()
@@ -152,7 +153,7 @@ func TestEndsOfForms(t *testing.T) {
 func TestSides(t *testing.T) {
 	for i, v := range []*Verified{
 		design(t, 2, 1, Total), design(t, 64, 1, Total), design(t, 65, 1, Total), design(t, 128, 4, Total), design(t, 200, 1, Total),
-		design(t, MaxCount, 0.01, Total), design(t, MaxCount-1, 8, Largest), design(t, MaxCount, 20, Total),
+		design(t, limits.SubsetCategories, 0.01, Total), design(t, limits.SubsetCategories-1, 8, Largest), design(t, limits.SubsetCategories, 20, Total),
 	} {
 		s, r := v.Mechanism(), rand.New(rand.NewPCG(uint64(i), 9))
 		for n := range 4000 {
@@ -241,7 +242,7 @@ func TestRanks(t *testing.T) {
 // TestUniform: each number is yielded by ⌊2^64/n⌋ words in a row.
 func TestUniform(t *testing.T) {
 	whole := new(big.Int).Lsh(big.NewInt(1), 64)
-	for _, n := range []int64{1, 2, 3, 210, 211, 1 << 31, 1<<31 - 1, MaxCount + 11} {
+	for _, n := range []int64{1, 2, 3, 210, 211, 1 << 31, 1<<31 - 1, limits.SubsetCategories + 11} {
 		u := newUniform(uint64(n))
 		yields := func(w *big.Int, x int64) bool {
 			if !w.IsUint64() {

@@ -430,7 +430,7 @@ func TestDesigns(t *testing.T) {
 // TestDesignTakesNoMore: what a Spec has beside what is asked for changes nothing.
 func TestDesignTakesNoMore(t *testing.T) {
 	want := design(t, 200, 3, Total).Mechanism().Spec()
-	got, err := Design(Spec{Epsilon: 3, Count: 200, Modulus: 211, Size: 5, Inside: 9, Claims: Claims{Delta: "0"}, Dual: &Dual{0.5}})
+	got, err := Design(Spec{Epsilon: 3, Count: 200, Modulus: 211, Size: 5, Inside: 9, Claims: claims{Delta: "0"}, Dual: &dual{0.5}})
 	if err != nil || !reflect.DeepEqual(got.Mechanism().Spec(), want) {
 		t.Errorf("%+v, %v, want %+v", got, err, want)
 	}
@@ -511,8 +511,8 @@ func TestBadInput(t *testing.T) {
 		"size = 211, want a number from 1 to 210":                                                              func(s *Spec) { s.Size = 211 },
 		"size = 57, want at most 12 for all sets of 200 categories":                                            func(s *Spec) { s.Modulus = 0 },
 		"inside = 4983243659722485507, want more than 57/211 of 2^64: otherwise answers say nothing of shares": func(s *Spec) { s.Inside = 4983243659722485507 },
-		"dual = one, want none for the objective total":                                                        func(s *Spec) { s.Dual = &Dual{0.5} },
-		"dual.share = 1.5, want a number from 0 to 1":                                                          func(s *Spec) { s.Objective, s.Dual = Largest, &Dual{1.5} },
+		"dual = one, want none for the objective total":                                                        func(s *Spec) { s.Dual = &dual{0.5} },
+		"dual.share = 1.5, want a number from 0 to 1":                                                          func(s *Spec) { s.Objective, s.Dual = Largest, &dual{1.5} },
 	} {
 		s := good
 		change(&s)
@@ -522,7 +522,7 @@ func TestBadInput(t *testing.T) {
 	}
 	for _, share := range []float64{0, 1} {
 		s := good
-		s.Objective, s.Dual, s.Claims = Largest, &Dual{share}, Claims{}
+		s.Objective, s.Dual, s.Claims = Largest, &dual{share}, claims{}
 		made(t, s)
 		for _, beyond := range []float64{math.Nextafter(share, 10*share-5), math.NaN()} {
 			if s.Dual.Share = beyond; s.validate() == nil {

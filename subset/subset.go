@@ -13,6 +13,7 @@ import (
 	"github.com/noisewright/noisewright/internal/check"
 	"github.com/noisewright/noisewright/internal/exact"
 	"github.com/noisewright/noisewright/internal/formfile"
+	"github.com/noisewright/noisewright/internal/limits"
 	"github.com/noisewright/noisewright/internal/strictjson"
 	"github.com/noisewright/noisewright/loss"
 	"github.com/noisewright/noisewright/proof"
@@ -22,12 +23,10 @@ const (
 	// maxRanked is the most categories of which all sets of a size above 1 are answers, if they
 	// are less than 2^63.
 	maxRanked = 1 << 12
-	// MaxCount bounds the categories.
-	MaxCount = 1 << 31
 	// maxLabels bounds those that are listed.
 	maxLabels = 1 << 20
-	// maxModulus is above the least prime at least MaxCount.
-	maxModulus = MaxCount + 1<<10
+	// maxModulus is above the least prime at least limits.SubsetCategories.
+	maxModulus = limits.SubsetCategories + 1<<10
 )
 
 // form is that of subset selections.
@@ -57,19 +56,19 @@ type Spec struct {
 	Size      int64     `json:"size"`
 	Inside    uint64    `json:"inside,string"` // 2^64 times the probability that the set has the category
 	Objective Objective `json:"objective"`
-	Claims    Claims    `json:"-"`
+	Claims    claims    `json:"-"`
 	// Dual proves the lower bound of the objective Largest; nil: as that of Total.
-	Dual *Dual `json:"-"`
+	Dual *dual `json:"-"`
 }
 
-// Dual is a law of people: a share of them has one category, the others have all others alike.
-type Dual struct {
+// dual is a law of people: a share of them has one category, the others have all others alike.
+type dual struct {
 	Share float64 `json:"share"` // from 0 to 1
 }
 
-// Claims are what a selection states of itself, plain decimals rounded so that they stay true.
+// claims are what a selection states of itself, plain decimals rounded so that they stay true.
 // Variances are times the number of people.
-type Claims struct {
+type claims struct {
 	Delta           string `json:"delta" bound:"upper"`
 	TotalVariance   string `json:"total_variance" bound:"upper"`
 	LargestVariance string `json:"largest_variance" bound:"upper"`
@@ -102,8 +101,8 @@ func New(s Spec) (*Selection, error) {
 	}
 	c.proof = proof.New("subset", c.spec.certify, c.spec.judge)
 	c.draw = newDrawing(&c.spec)
-	if s.Claims == (Claims{}) {
-		c.spec.Claims = formfile.State[Claims](c.proof.Certificate().stated()...)
+	if s.Claims == (claims{}) {
+		c.spec.Claims = formfile.State[claims](c.proof.Certificate().stated()...)
 	}
 	return &Selection{c}, nil
 }
@@ -176,7 +175,7 @@ func (s *Spec) validateCategories(errs *check.List) {
 		formfile.ValidateLabels("labels", s.Labels, maxLabels, errs)
 		errs.If(n < 2, "labels", "1 label", "2 to %d", maxLabels)
 	default:
-		errs.If(s.Count < 2 || s.Count > MaxCount, "count", s.Count, "from 2 to %d categories", int64(MaxCount))
+		errs.If(s.Count < 2 || s.Count > limits.SubsetCategories, "count", s.Count, "from 2 to %d categories", int64(limits.SubsetCategories))
 	}
 }
 
@@ -287,8 +286,8 @@ type file struct {
 }
 
 type fileCertificate struct {
-	Claims
-	Dual *Dual `json:"dual,omitempty"`
+	claims
+	Dual *dual `json:"dual,omitempty"`
 }
 
 // Encode writes the selection in the file format noisewright-subset, version 1.
@@ -303,8 +302,8 @@ func Decode(r io.Reader) (*Selection, error) {
 	if err := form.Decode(r, &f); err != nil {
 		return nil, err
 	}
-	f.Spec.Claims, f.Spec.Dual = f.Certificate.Claims, f.Certificate.Dual
-	if f.Spec.Claims == (Claims{}) { // which New would fill in
+	f.Spec.Claims, f.Spec.Dual = f.Certificate.claims, f.Certificate.Dual
+	if f.Spec.Claims == (claims{}) { // which New would fill in
 		return nil, check.Errorf("subset", proof.ErrFormat, "certificate.delta is empty, want a plain decimal number")
 	}
 	return New(f.Spec)

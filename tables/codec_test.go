@@ -14,6 +14,8 @@ import (
 	"testing"
 
 	"github.com/noisewright/noisewright/dp"
+	"github.com/noisewright/noisewright/internal/formfile"
+	"github.com/noisewright/noisewright/internal/limits"
 )
 
 func encoded(tb testing.TB, t *Table) string {
@@ -28,7 +30,7 @@ func encoded(tb testing.TB, t *Table) string {
 func smallFile(tb testing.TB) string {
 	tb.Helper()
 	s := geometricSpec(tb, 1, 0.1, 1)
-	s.Dual = &Dual{CellsPerSensitivity: 2, Exponent: -50, Mirrored: true, Shifts: []DualShift{
+	s.Dual = &Dual{CellsPerSensitivity: 2, Exponent: -50, Mirrored: true, Shifts: []formfile.TableShift{
 		{Shift: 1, FirstCell: -2, Multipliers: []int64{0, 5, 1 << 40}}, {Shift: 2, Multipliers: []int64{}},
 	}}
 	t, err := New(s)
@@ -92,7 +94,7 @@ func TestTotalRoundTrip(t *testing.T) {
 	if _, ok := none.ClaimedTotal(); ok || encoded(t, none) != smallFile(t) {
 		t.Error("a total is left")
 	}
-	for _, bad := range []Total{{0, 1, 0}, {-1, 1, 0}, {MaxReleases + 1, 1, 0}, {1, -1, 0}, {1, math.NaN(), 0}, {1, math.Inf(1), 0}, {1, 1, 1}, {1, 1, -0.1}, {1, 1, math.NaN()}} {
+	for _, bad := range []Total{{0, 1, 0}, {-1, 1, 0}, {limits.TableReleases + 1, 1, 0}, {1, -1, 0}, {1, math.NaN(), 0}, {1, math.Inf(1), 0}, {1, 1, 1}, {1, 1, -0.1}, {1, 1, math.NaN()}} {
 		if got, err := back.WithTotal(bad); got != nil || !errors.Is(err, dp.ErrInvalid) || !strings.Contains(err.Error(), "total.") {
 			t.Errorf("total %+v: %v, %v", bad, got, err)
 		}

@@ -3,7 +3,8 @@
 package tables
 
 import (
-	"github.com/noisewright/noisewright/dp"
+	"github.com/noisewright/noisewright/internal/limits"
+
 	"github.com/noisewright/noisewright/internal/check"
 	"github.com/noisewright/noisewright/internal/formfile"
 )
@@ -27,8 +28,8 @@ type Dual struct {
 	Edges bool `json:"edges,omitempty"`
 	// Spread: the nodes of an integer or lattice query divide its sensitivity, and are about noise
 	// that is spread over the distance of its points.
-	Spread bool        `json:"spread,omitempty"`
-	Shifts []DualShift `json:"shifts"`
+	Spread bool                  `json:"spread,omitempty"`
+	Shifts []formfile.TableShift `json:"shifts"`
 	// MonotoneRight and MonotoneLeft are the multipliers of the demand of monotone noise that cell
 	// j weighs at least as much as the next one outwards, by |j| to the right and to the left of 0,
 	// in the same unit. If Mirrored, the right ones stand on both sides.
@@ -47,20 +48,13 @@ type DualRun struct {
 	Multipliers []int64 `json:"multipliers,string"`
 }
 
-// DualShift holds the multipliers of one shift.
-type DualShift struct {
-	Shift       int     `json:"shift"` // in cells, 1 <= |Shift| <= CellsPerSensitivity
-	FirstCell   int     `json:"first_cell"`
-	Multipliers []int64 `json:"multipliers,string"`
-}
-
 func (d *Dual) validate() error {
 	if d == nil {
 		return nil
 	}
 	r := formfile.InDual("tables")
 	k := d.CellsPerSensitivity
-	r.Want(k >= 1 && k <= MaxCells, "cells_per_sensitivity", k, "1 to %d", MaxCells)
+	r.Want(k >= 1 && k <= limits.TableCells, "cells_per_sensitivity", k, "1 to %d", limits.TableCells)
 	r.Exponent(d.Exponent)
 	seen := make(map[int]bool)
 	for i := range d.Shifts {
@@ -102,5 +96,5 @@ func (d *Dual) validateMoments(r *formfile.Dual) {
 	for _, v := range append([]float64{d.Variance}, d.Quantiles...) {
 		r.Want(v >= 0 && check.Finite(v), "moment multiplier", v, "a finite number >= 0")
 	}
-	r.Want(len(d.Quantiles) <= dp.MaxQuantiles, "quantiles", len(d.Quantiles), "at most %d", dp.MaxQuantiles)
+	r.Want(len(d.Quantiles) <= limits.Quantiles, "quantiles", len(d.Quantiles), "at most %d", limits.Quantiles)
 }

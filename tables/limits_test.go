@@ -10,6 +10,8 @@ import (
 
 	"github.com/noisewright/noisewright/dp"
 	"github.com/noisewright/noisewright/internal/exact"
+	"github.com/noisewright/noisewright/internal/formfile"
+	"github.com/noisewright/noisewright/internal/limits"
 	"github.com/noisewright/noisewright/loss"
 	"github.com/noisewright/noisewright/proof"
 )
@@ -77,13 +79,13 @@ func TestLimitsOfSpecs(t *testing.T) {
 		{func(s *Spec) { s.Epsilon = math.Nextafter(100, 101) }, false},
 		{func(s *Spec) { s.Privacy.Delta = 1 }, false},
 		{func(s *Spec) { s.Weights = nil }, false},
-		{func(s *Spec) { s.Weights = even(MaxCells) }, true},
-		{func(s *Spec) { s.Weights = even(MaxCells + 1) }, false},
+		{func(s *Spec) { s.Weights = even(limits.TableCells) }, true},
+		{func(s *Spec) { s.Weights = even(limits.TableCells + 1) }, false},
 		{func(s *Spec) { s.Weights[0]++ }, false},
 		{func(s *Spec) { s.Weights[0]--; s.Atom = 1 }, true},
 		{func(s *Spec) { s.Weights, s.Grid.CellsPerSensitivity = even(1<<14), 1<<18 }, true}, // 2^32
 		{func(s *Spec) { s.Weights, s.Grid.CellsPerSensitivity = even(1<<14+1), 1<<18 }, false},
-		{func(s *Spec) { s.Grid.CellsPerSensitivity = MaxCells + 1 }, false},
+		{func(s *Spec) { s.Grid.CellsPerSensitivity = limits.TableCells + 1 }, false},
 		{func(s *Spec) { s.Grid.CellsPerSensitivity = 0 }, false},
 		{func(s *Spec) { s.Grid.PointsPerCell = 0 }, false},
 		{func(s *Spec) { s.Grid.PointsPerCell = 2 }, false},
@@ -93,10 +95,10 @@ func TestLimitsOfSpecs(t *testing.T) {
 		{func(s *Spec) { s.Grid.GranularityExponent = exponentRange + 1 }, false},
 		{func(s *Spec) { s.Grid.GranularityExponent = -exponentRange }, true},
 		{func(s *Spec) { s.Grid.GranularityExponent = -exponentRange - 1 }, false},
-		{func(s *Spec) { s.Grid.FirstCell = MaxCells }, true},
-		{func(s *Spec) { s.Grid.FirstCell = MaxCells + 1 }, false},
-		{func(s *Spec) { s.Grid.FirstCell = -MaxCells }, true},
-		{func(s *Spec) { s.Grid.FirstCell = -MaxCells - 1 }, false},
+		{func(s *Spec) { s.Grid.FirstCell = limits.TableCells }, true},
+		{func(s *Spec) { s.Grid.FirstCell = limits.TableCells + 1 }, false},
+		{func(s *Spec) { s.Grid.FirstCell = -limits.TableCells }, true},
+		{func(s *Spec) { s.Grid.FirstCell = -limits.TableCells - 1 }, false},
 		// (the largest cell + 1 + 1) points in the sum with the offset, at most 2^52.
 		{far(-2, 1, maxReach-4), true},
 		{far(-2, 1, maxReach-3), false},
@@ -162,7 +164,7 @@ func TestWithDual(t *testing.T) {
 func TestDualOfNoConstraint(t *testing.T) {
 	p := dp.Problem{Privacy: dp.Privacy{Epsilon: 1, Delta: 0.01, Sensitivity: 1}, Loss: loss.L1}
 	y := []int64{1 << 18}
-	d := Dual{CellsPerSensitivity: 1, Exponent: -20, Shifts: []DualShift{{Shift: 1, Multipliers: y}, {Shift: -1, Multipliers: y}}}
+	d := Dual{CellsPerSensitivity: 1, Exponent: -20, Shifts: []formfile.TableShift{{Shift: 1, Multipliers: y}, {Shift: -1, Multipliers: y}}}
 	if d.LowerBound(p).Sign() <= 0 {
 		t.Fatalf("%+v proves nothing", d)
 	}

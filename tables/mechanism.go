@@ -10,16 +10,17 @@ import (
 	"github.com/noisewright/noisewright/internal/check"
 	"github.com/noisewright/noisewright/internal/exact"
 	"github.com/noisewright/noisewright/internal/formfile"
+	"github.com/noisewright/noisewright/internal/limits"
 	"github.com/noisewright/noisewright/internal/strictjson"
 	"github.com/noisewright/noisewright/proof"
 )
 
 // form is that of tables. Its files are described in docs/table-format.md, and bounded well
-// above MaxCells weights and a large dual.
+// above limits.TableCells weights and a large dual.
 var form = proof.Form{Package: "tables", Noun: "a table", File: strictjson.Format{
 	Noun: "table", Name: "noisewright-table", Version: 1, MaxSize: 64 << 20,
 	MaxElements: map[string]int{
-		"weights": MaxCells, "shifts": MaxCells, "multipliers": formfile.MaxMultipliers, "quantiles": dp.MaxQuantiles,
+		"weights": limits.TableCells, "shifts": limits.TableCells, "multipliers": formfile.MaxMultipliers, "quantiles": limits.Quantiles,
 	},
 }}
 

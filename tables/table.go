@@ -12,6 +12,7 @@ import (
 	"github.com/noisewright/noisewright/internal/check"
 	"github.com/noisewright/noisewright/internal/exact"
 	"github.com/noisewright/noisewright/internal/formfile"
+	"github.com/noisewright/noisewright/internal/limits"
 	"github.com/noisewright/noisewright/loss"
 	"github.com/noisewright/noisewright/proof"
 )
@@ -19,8 +20,6 @@ import (
 // Limits of a table. They keep every quantity of the exact checks within the
 // fixed-width arithmetic used there, and every grid point a float64.
 const (
-	// MaxCells bounds the number of cells.
-	MaxCells = 1 << 18
 	// maxShiftWork bounds cells times cells per sensitivity, the cost of the exact privacy test.
 	maxShiftWork = 1 << 32
 	// maxReach bounds |n| over the grid points n that carry noise.
@@ -71,15 +70,6 @@ func (g Grid) FirstPoint(i int) int64 {
 	return g.Offset + (int64(g.FirstCell)+int64(i))*g.PointsPerCell - (g.PointsPerCell-1)/2
 }
 
-// Claims are the numbers a table states about itself, as plain decimals
-// rounded so that they stay true: Delta and ExpectedLoss up, LowerBound down.
-// Losses are in the units of the loss (squared for l2).
-type Claims struct {
-	Delta        string `json:"delta" bound:"upper"`
-	ExpectedLoss string `json:"expected_loss" bound:"upper"`
-	LowerBound   string `json:"lower_bound" bound:"lower"`
-}
-
 // Spec is the content of a table.
 type Spec struct {
 	// Problem is what the table is an answer to: its noise keeps the privacy and the constraints,
@@ -95,8 +85,8 @@ type Spec struct {
 	// is that of the cell and all its repetitions: i periods out it has the probability
 	// W/2^64·(1-ρ)·ρ^i. The point 0 lies in a cell between them.
 	TailRatio uint64
-	Dual      *Dual  // proves the lower bound; nil: none claimed beyond 0
-	Claims    Claims // the zero value: filled in by New from the certificate
+	Dual      *Dual           // proves the lower bound; nil: none claimed beyond 0
+	Claims    formfile.Claims // the zero value: filled in by New from the certificate
 	// Total is what the table was made for, if that is several releases; a claim
 	// that New and Verify do not check, see ClaimedTotal.
 	Total Total
@@ -132,7 +122,7 @@ func build(ctx context.Context, s Spec, certify func(*Spec, *proof.Meter) Certif
 	}
 	c := &content{spec: s}
 	c.proof = proof.New("tables", func(m *proof.Meter) Certificate { return certify(&c.spec, m) }, c.spec.judge)
-	if s.Claims == (Claims{}) {
+	if s.Claims == (formfile.Claims{}) {
 		certificate, err := c.proof.Find(ctx)
 		if err != nil {
 			return nil, err
@@ -157,11 +147,11 @@ func (s *Spec) validate() error {
 		errs.Bad("points_per_cell", g.PointsPerCell, fmt.Sprintf("an odd number from 1 to %d", int64(maxPointsPerCell)))
 	}
 	n := len(s.Weights)
-	errs.If(n < 1 || n > MaxCells, "weights", fmt.Sprintf("%d cells", n), "1 to %d cells", MaxCells)
-	if k := g.CellsPerSensitivity; k < 1 || k > MaxCells || int64(k)*int64(n) > maxShiftWork {
-		errs.Bad("cells_per_sensitivity", k, fmt.Sprintf("1 to %d, and at most %d times the number of cells", MaxCells, int64(maxShiftWork)))
+	errs.If(n < 1 || n > limits.TableCells, "weights", fmt.Sprintf("%d cells", n), "1 to %d cells", limits.TableCells)
+	if k := g.CellsPerSensitivity; k < 1 || k > limits.TableCells || int64(k)*int64(n) > maxShiftWork {
+		errs.Bad("cells_per_sensitivity", k, fmt.Sprintf("1 to %d, and at most %d times the number of cells", limits.TableCells, int64(maxShiftWork)))
 	}
-	errs.If(g.FirstCell < -MaxCells || g.FirstCell > MaxCells, "first_cell", g.FirstCell, "an integer from %d to %d", -MaxCells, MaxCells)
+	errs.If(g.FirstCell < -limits.TableCells || g.FirstCell > limits.TableCells, "first_cell", g.FirstCell, "an integer from %d to %d", -limits.TableCells, limits.TableCells)
 	if errs.None() {
 		reach := max(abs(int64(g.FirstCell)), abs(int64(g.FirstCell)+int64(n)-1)) + 1 + abs(g.Offset)/g.PointsPerCell + 1
 		if hi, lo := bits.Mul64(uint64(reach), uint64(g.PointsPerCell)); hi != 0 || lo > maxReach {
@@ -215,7 +205,7 @@ func (t *Table) Privacy() dp.Privacy { return t.spec.Privacy }
 // or is that of the context.
 func (t *Table) WithDual(ctx context.Context, d *Dual) (*Table, error) {
 	s := t.spec
-	s.Dual, s.Claims = d, Claims{}
+	s.Dual, s.Claims = d, formfile.Claims{}
 	return build(ctx, s, func(s *Spec, m *proof.Meter) Certificate {
 		c := t.proof.Again(m)
 		c.LowerBound = s.Dual.lowerBound(s.Problem, m)

@@ -6,11 +6,9 @@ import (
 	"context"
 
 	"github.com/noisewright/noisewright/internal/check"
+	"github.com/noisewright/noisewright/internal/limits"
 	"github.com/noisewright/noisewright/proof"
 )
-
-// MaxReleases bounds the releases of a Total.
-const MaxReleases = 1 << 24
 
 // Total is the purpose of a table that was made for several releases about the same
 // people: so many, each with fresh noise, are together (Epsilon, Delta)-differentially
@@ -25,7 +23,7 @@ func (t Total) validate(errs *check.List) {
 	if t == (Total{}) {
 		return
 	}
-	errs.If(t.Releases < 1 || t.Releases > MaxReleases, "total.releases", t.Releases, "an integer from 1 to %d", MaxReleases)
+	errs.If(t.Releases < 1 || t.Releases > limits.TableReleases, "total.releases", t.Releases, "an integer from 1 to %d", limits.TableReleases)
 	errs.If(!(t.Epsilon >= 0) || !check.Finite(t.Epsilon), "total.epsilon", t.Epsilon, "a finite number >= 0")
 	errs.If(!(t.Delta >= 0 && t.Delta < 1), "total.delta", t.Delta, "0 <= delta < 1")
 }

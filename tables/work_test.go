@@ -12,6 +12,8 @@ import (
 	"time"
 
 	"github.com/noisewright/noisewright/dp"
+	"github.com/noisewright/noisewright/internal/formfile"
+	"github.com/noisewright/noisewright/internal/limits"
 	"github.com/noisewright/noisewright/loss"
 	"github.com/noisewright/noisewright/proof"
 )
@@ -43,7 +45,7 @@ func costly(t testing.TB) map[string]Spec {
 			Problem: dp.Problem{Privacy: dp.Privacy{Epsilon: 1, Delta: 0.5, Sensitivity: float64(perSensitivity)}, Loss: l},
 			Grid:    Grid{PointsPerCell: 1, CellsPerSensitivity: perSensitivity, FirstCell: -cells / 2},
 			Weights: make([]uint64, cells),
-			Claims:  Claims{"0.5", "1", "0"},
+			Claims:  formfile.Claims{Delta: "0.5", ExpectedLoss: "1", LowerBound: "0"},
 		}
 		share := math.MaxUint64 / uint64(cells)
 		rest := uint64(0)
@@ -59,7 +61,7 @@ func costly(t testing.TB) map[string]Spec {
 		for i := range ones {
 			ones[i] = 1
 		}
-		s.Dual = &Dual{CellsPerSensitivity: 1, Exponent: -80, Shifts: []DualShift{{Shift: 1, FirstCell: 1000, Multipliers: ones}}}
+		s.Dual = &Dual{CellsPerSensitivity: 1, Exponent: -80, Shifts: []formfile.TableShift{{Shift: 1, FirstCell: 1000, Multipliers: ones}}}
 		return s
 	}
 	tail := func(s Spec) Spec {
@@ -69,10 +71,10 @@ func costly(t testing.TB) map[string]Spec {
 	small := flat(5, 1, parse("lp:64 + lp:63"))
 	small.Sensitivity, small.Grid.GranularityExponent = 1.2345e-270, -896
 	return map[string]Spec{
-		"many shifts":                 flat(MaxCells, 1<<14-1, loss.L1),
+		"many shifts":                 flat(limits.TableCells, 1<<14-1, loss.L1),
 		"many shifts of a tail":       tail(flat(1<<17+1, 1<<14, loss.L1)),
-		"powers":                      flat(MaxCells, 1, parse(sum)),
-		"powers of wide cells":        func() Spec { s := flat(MaxCells, 1, parse(sum)); s.Grid.PointsPerCell = 1001; return s }(),
+		"powers":                      flat(limits.TableCells, 1, parse(sum)),
+		"powers of wide cells":        func() Spec { s := flat(limits.TableCells, 1, parse(sum)); s.Grid.PointsPerCell = 1001; return s }(),
 		"powers of a tail":            tail(flat(4097, 500, parse(sum))),
 		"powers of small numbers":     dual(small, 1<<20),
 		"multipliers of powers":       dual(flat(5, 1, parse(sum)), 1<<20),
@@ -127,7 +129,7 @@ func TestWorkIsCounted(t *testing.T) {
 		Quantiles: []dp.Quantile{{Probability: 0.5, Magnitude: 1e6}},
 	}
 	proving := geometricSpec(t, 1, 0.1, 3)
-	proving.Dual = &Dual{CellsPerSensitivity: 1, Exponent: -80, Shifts: []DualShift{{Shift: 1, Multipliers: []int64{1, 2, 3}}}}
+	proving.Dual = &Dual{CellsPerSensitivity: 1, Exponent: -80, Shifts: []formfile.TableShift{{Shift: 1, Multipliers: []int64{1, 2, 3}}}}
 	for name, s := range map[string]Spec{"plain": geometricSpec(t, 1, 0.1, 3), "constrained": constrained, "with a dual": proving, "with a tail": twoSided(t, 1)} {
 		s.Claims = mustTable(t, s).spec.Claims
 		v, err := mustTable(t, s).Verify()

@@ -23,6 +23,7 @@ import (
 	"github.com/noisewright/noisewright/cmd/papers/drolearn"
 	"github.com/noisewright/noisewright/dp"
 	"github.com/noisewright/noisewright/internal/check"
+	"github.com/noisewright/noisewright/internal/formfile"
 	"github.com/noisewright/noisewright/loss"
 	"github.com/noisewright/noisewright/lp"
 	"github.com/noisewright/noisewright/noise"
@@ -179,7 +180,7 @@ func (g droGrid) problems(loss loss.Loss) []dp.Problem {
 // droCell is one number of a table and what it is made of.
 type droCell struct {
 	dp.Problem
-	claims              tables.Claims
+	claims              formfile.Claims
 	gap                 float64
 	reached             bool
 	optimum             float64 // midpoint of the certified bounds

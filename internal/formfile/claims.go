@@ -21,6 +21,14 @@ func Excess(a, b *big.Rat) string {
 	return fmt.Sprintf("%.2g", f)
 }
 
+// Claims are what noise states of itself, plain decimals rounded so that they stay true: the lower bound down, the
+// others up. Losses are in the units of the loss (squared for l2).
+type Claims struct {
+	Delta        string `json:"delta" bound:"upper"`
+	ExpectedLoss string `json:"expected_loss" bound:"upper"`
+	LowerBound   string `json:"lower_bound" bound:"lower"`
+}
+
 // claim is one stated number, a plain decimal: a field of a struct of strings, with the name
 // that its tag json says, and a bound in the direction that its tag bound says.
 type claim struct {

@@ -10,6 +10,7 @@ import (
 
 	"github.com/noisewright/noisewright/dp"
 	"github.com/noisewright/noisewright/internal/check"
+	"github.com/noisewright/noisewright/internal/limits"
 	"github.com/noisewright/noisewright/local"
 	"github.com/noisewright/noisewright/proof"
 )
@@ -61,7 +62,7 @@ func (c *Category) Cell(scores []float64) int {
 func Top(scores []float64) (class int, margin float64) {
 	best, next := math.Inf(-1), math.Inf(-1)
 	for l, s := range scores {
-		switch s = clamp(s, MaxMagnitude); {
+		switch s = clamp(s, limits.Magnitude); {
 		case s > best:
 			class, best, next = l, s, best
 		case s > next:
@@ -121,17 +122,10 @@ func (s *Spec) validateCategory(c checker) {
 	c.Want(s.Output == Classes, "output", fmt.Sprintf("%.40q", s.Output), "classes for the kind category")
 	c.Want(s.Lookup == nil && len(s.Head) == 0, "head", counted(s.Head), "none, and no lookup, for the kind category")
 	c.Want(len(s.Axes) == 0, "axes", fmt.Sprintf("%d axes", len(s.Axes)), "none for the domain cells")
-	c.Want(s.Composition == basic, "noise.composition", s.Composition, "basic for the kind category")
-	if k < 2 || k > maxFeatures {
-		return // said before
-	}
 	levels := g.levels()
-	if c.count("cells", levels, "levels", 1, maxLevels); levels < 1 || levels > maxLevels {
-		return
-	}
+	c.count("cells", levels, "levels", 1, maxLevels)
 	c.matrix("cell_edges", g.Edges, k, levels-1)
 	c.matrix("shares", g.Shares, k*levels, k)
-	c.count("decisions", g.answers(), "answers", 1, local.MaxAnswers)
 	for j, d := range g.Decisions {
 		if d < 0 || d >= k {
 			c.Badf(fmt.Sprintf("decisions[%d]", j), d, "the index of a class, 0 to %d", k-1)

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/noisewright/noisewright/dp"
+	"github.com/noisewright/noisewright/internal/limits"
 	"github.com/noisewright/noisewright/loss"
 	"github.com/noisewright/noisewright/noise"
 	"github.com/noisewright/noisewright/tables"
@@ -24,7 +25,7 @@ func coarseBall(t *testing.T, exponent int) Spec {
 		tables.Grid{GranularityExponent: exponent, PointsPerCell: 1, CellsPerSensitivity: 1}))
 	s := plain(1, maxAxis, minAxis)
 	s.Domain, s.Noise, s.Composition = Ball, noise.Laplace, jointL1
-	s.Encoder.Data = []float64{MaxMagnitude, 0, 0, 1}
+	s.Encoder.Data = []float64{limits.Magnitude, 0, 0, 1}
 	s.Tables = []*tables.Table{table.Mechanism()}
 	s.Promise = Promise{Epsilon: 50}
 	return s
@@ -42,7 +43,7 @@ func TestCoarseSteps(t *testing.T) {
 		b := must(New(coarseBall(t, exponent)))
 		must(b.Verify(nil))
 		step := math.Ldexp(1, exponent)
-		for _, x := range [][]float64{{1, 2}, {1e60, -1e60}, {0x1p-140, 1}, {-MaxMagnitude, MaxMagnitude}, {maxAxis / MaxMagnitude, 2 + minAxis}} {
+		for _, x := range [][]float64{{1, 2}, {1e60, -1e60}, {0x1p-140, 1}, {-limits.Magnitude, limits.Magnitude}, {maxAxis / limits.Magnitude, 2 + minAxis}} {
 			done := make(chan []float64)
 			go func() { done <- must(b.Encode(nil, x)) }()
 			select {

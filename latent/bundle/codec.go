@@ -9,8 +9,9 @@ import (
 	"slices"
 
 	"github.com/noisewright/noisewright/internal/check"
+	"github.com/noisewright/noisewright/internal/limits"
 	"github.com/noisewright/noisewright/internal/strictjson"
-	"github.com/noisewright/noisewright/local"
+
 	"github.com/noisewright/noisewright/proof"
 )
 
@@ -26,8 +27,8 @@ const (
 var fileFormat = strictjson.Format{
 	Noun: "bundle", Name: formatName, Version: ballsVersion, Oldest: oldestVersion, MaxSize: 16 << 20, Err: proof.ErrFormat,
 	MaxElements: map[string]int{
-		"features": maxFeatures, "table_of": MaxCoordinates, "randomizer_of": MaxCoordinates,
-		"layers": maxLayers, "head": maxLayers, "outputs": maxFeatures, "decisions": local.MaxAnswers,
+		"features": maxFeatures, "table_of": limits.Coordinates, "randomizer_of": limits.Coordinates,
+		"layers": maxLayers, "head": maxLayers, "outputs": maxFeatures, "decisions": limits.LocalAnswers,
 	},
 }
 
@@ -219,9 +220,9 @@ func (f file) check() error {
 		return malformed("version = %d, want %d for a bundle with nothing of version %[1]d", f.Version, oldestVersion)
 	case (f.Privacy == nil) != (f.Noise.Kind == None):
 		return malformed("privacy = null or noise.kind = none without the other, want both or neither")
-	case f.Coordinates < 1 || f.Coordinates > MaxCoordinates || slices.Min(counts) < 0 || slices.Max(counts) > f.Coordinates || slices.Max(counts) < 1 && !lawless:
+	case f.Coordinates < 1 || f.Coordinates > limits.Coordinates || slices.Min(counts) < 0 || slices.Max(counts) > f.Coordinates || slices.Max(counts) < 1 && !lawless:
 		return malformed("coordinates = %d, tables = %d and randomizers = %d, want at most %d coordinates and 1 table or randomizer to one of each",
-			f.Coordinates, counts[0], counts[1], MaxCoordinates)
+			f.Coordinates, counts[0], counts[1], limits.Coordinates)
 	case len(f.Features) < 1 || f.encoded() > maxEntries/len(f.Features):
 		return malformed("features = %d names for %d coordinates or scores, want 1 to %d names and %d entries of a matrix",
 			len(f.Features), f.encoded(), maxFeatures, maxEntries)
@@ -256,8 +257,8 @@ func (f file) checkCells() error {
 		return nil
 	case f.Coordinates != 1 || f.Noise.Tables != 0 || f.Noise.randomizers() != 1 || len(f.Head) > 0 || *f.Lookup || f.Task:
 		return malformed("coordinates = %d with %d tables and %d randomizers, want 1 coordinate with 1 randomizer, and no head, lookup or task, for the kind category", f.Coordinates, f.Noise.Tables, f.Noise.randomizers())
-	case c.Levels < 1 || c.Levels > maxLevels || len(f.Outputs) < 2 || len(f.Outputs)*c.Levels > local.MaxNodes || len(c.Decisions) < 1:
-		return malformed("levels = %d of %d classes and %d decisions, want at least 1 level, 2 classes, 1 decision and at most %d cells", c.Levels, len(f.Outputs), len(c.Decisions), local.MaxNodes)
+	case c.Levels < 1 || c.Levels > maxLevels || len(f.Outputs) < 2 || len(f.Outputs)*c.Levels > limits.LocalNodes || len(c.Decisions) < 1:
+		return malformed("levels = %d of %d classes and %d decisions, want at least 1 level, 2 classes, 1 decision and at most %d cells", c.Levels, len(f.Outputs), len(c.Decisions), limits.LocalNodes)
 	}
 	return nil
 }

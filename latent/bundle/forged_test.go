@@ -17,6 +17,7 @@ import (
 
 	"github.com/noisewright/noisewright/dp"
 	"github.com/noisewright/noisewright/internal/exact"
+	"github.com/noisewright/noisewright/internal/limits"
 	"github.com/noisewright/noisewright/proof"
 	"github.com/noisewright/noisewright/tables"
 )
@@ -192,7 +193,7 @@ func TestForgedArrays(t *testing.T) {
 			"the header alone": header,
 			"a NaN":            last(math.NaN()),
 			"an infinity":      last(math.Inf(-1)),
-			"a large number":   last(math.Nextafter(MaxMagnitude, math.Inf(1))),
+			"a large number":   last(math.Nextafter(limits.Magnitude, math.Inf(1))),
 			"another type":     strings.Replace(text, "<f8", "<f4", 1),
 			"another order":    strings.Replace(text, "False", "True ", 1),
 			"another shape":    strings.Replace(text, "'shape': (", "'shape': (1", 1),

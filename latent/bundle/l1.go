@@ -11,6 +11,7 @@ import (
 	"github.com/noisewright/noisewright/dp"
 	"github.com/noisewright/noisewright/internal/check"
 	"github.com/noisewright/noisewright/internal/exact"
+	"github.com/noisewright/noisewright/internal/limits"
 	"github.com/noisewright/noisewright/loss"
 	"github.com/noisewright/noisewright/proof"
 	"github.com/noisewright/noisewright/tables"
@@ -165,7 +166,7 @@ func checkPure(epsilon float64, axes []float64) error {
 
 func checkAxes(axes []float64) error {
 	c := checker{check.In("bundle")}
-	c.count("axes", len(axes), "coordinates", 1, MaxCoordinates)
+	c.count("axes", len(axes), "coordinates", 1, limits.Coordinates)
 	for i := 0; i < len(axes) && c.None(); i++ {
 		c.axis(fmt.Sprintf("axes[%d]", i), axes[i])
 	}

@@ -13,6 +13,7 @@ import (
 
 	"github.com/noisewright/noisewright/dp"
 	"github.com/noisewright/noisewright/internal/exact"
+	"github.com/noisewright/noisewright/internal/limits"
 )
 
 // inL1Ball decides in rationals whether Σ|u_i|/s_i <= 1.
@@ -164,7 +165,7 @@ func TestL1BallClip(t *testing.T) {
 		}
 	}
 	// As many coordinates as there may be, of 2^40 steps each.
-	axes, u := slices.Repeat([]float64{1 + 0x1p-20}, MaxCoordinates), make([]float64, MaxCoordinates)
+	axes, u := slices.Repeat([]float64{1 + 0x1p-20}, limits.Coordinates), make([]float64, limits.Coordinates)
 	for i := range u {
 		u[i] = rng.NormFloat64()
 	}

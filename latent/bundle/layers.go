@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"math"
 	"slices"
+
+	"github.com/noisewright/noisewright/internal/limits"
 )
 
 // maxLayers bounds the layers on the device, and those on the server.
@@ -26,7 +28,7 @@ var activations = map[string]func(x float64) float64{
 }
 
 // Layer is a dense layer: of h it makes Activation(Weights·h + Bias), each number
-// clipped to ±MaxMagnitude, so that nothing overflows after any number of layers.
+// clipped to ±limits.Magnitude, so that nothing overflows after any number of layers.
 //
 // e^x and tanh differ in their last digits between processors, and so may encodings behind
 // a layer of these. The proof rests on the clipping after them and not on their values.
@@ -61,7 +63,7 @@ func forward(layers []Layer, h, work []float64) []float64 {
 		affine(out, l.Weights, h, l.Bias)
 		activate := activations[l.Activation]
 		for i, x := range out {
-			out[i] = clamp(activate(x), MaxMagnitude)
+			out[i] = clamp(activate(x), limits.Magnitude)
 		}
 		h = out
 	}

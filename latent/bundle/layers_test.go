@@ -11,6 +11,7 @@ import (
 	"testing"
 
 	"github.com/noisewright/noisewright/dp"
+	"github.com/noisewright/noisewright/internal/limits"
 )
 
 // layered has two layers on the device, one on the server, and three classes.
@@ -150,19 +151,19 @@ func TestLayersStayFinite(t *testing.T) {
 			l := Layer{Matrix{2, 2, make([]float64, 4)}, make([]float64, 2), []string{"identity", "sigmoid", "relu", "tanh"}[rng.IntN(4)]}
 			for _, v := range [][]float64{l.Weights.Data, l.Bias} {
 				for i := range v {
-					v[i] = []float64{MaxMagnitude, -MaxMagnitude, 0, 1, 5e-324}[rng.IntN(5)]
+					v[i] = []float64{limits.Magnitude, -limits.Magnitude, 0, 1, 5e-324}[rng.IntN(5)]
 				}
 			}
 			s.Layers = append(s.Layers, l)
 		}
-		s.Encoder = Matrix{2, 2, []float64{MaxMagnitude, -MaxMagnitude, MaxMagnitude, 1e-300}}
+		s.Encoder = Matrix{2, 2, []float64{limits.Magnitude, -limits.Magnitude, limits.Magnitude, 1e-300}}
 		b := must(New(s))
 		for _, x := range [][]float64{{math.MaxFloat64, -math.MaxFloat64}, {1, 2}, {5e-324, 0}} {
 			work := make([]float64, b.encodeWork())
 			u := make([]float64, 2)
 			b.encode(u, x, work)
 			for _, h := range slices.Concat(work, u) {
-				if !(math.Abs(h) <= 2*MaxMagnitude) {
+				if !(math.Abs(h) <= 2*limits.Magnitude) {
 					t.Fatalf("%v is encoded by way of %v", x, work)
 				}
 			}

@@ -8,6 +8,7 @@ import (
 
 	"github.com/noisewright/noisewright/dp"
 	"github.com/noisewright/noisewright/internal/check"
+	"github.com/noisewright/noisewright/internal/limits"
 	"github.com/noisewright/noisewright/proof"
 	"github.com/noisewright/noisewright/sampler"
 )
@@ -48,7 +49,7 @@ func (b *Bundle) encode(u, x, work []float64) {
 	s := &b.spec
 	centered := work[:len(x)]
 	for j, v := range x {
-		v = clamp(v, MaxMagnitude)
+		v = clamp(v, limits.Magnitude)
 		if s.FeatureLower != nil {
 			v = min(max(v, s.FeatureLower[j]), s.FeatureUpper[j])
 		}

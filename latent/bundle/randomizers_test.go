@@ -13,6 +13,7 @@ import (
 
 	"github.com/noisewright/noisewright/dp"
 	"github.com/noisewright/noisewright/internal/exact"
+	"github.com/noisewright/noisewright/internal/limits"
 	"github.com/noisewright/noisewright/local"
 	"github.com/noisewright/noisewright/loss"
 	"github.com/noisewright/noisewright/proof"
@@ -49,7 +50,7 @@ func looked(t testing.TB) Spec {
 	s := randomized(t)
 	s.Decoder = Matrix{}
 	s.Lookup = &Lookup{
-		Edges:  Matrix{2, 2, []float64{-0.1, 0.2, -0.1, MaxMagnitude}},
+		Edges:  Matrix{2, 2, []float64{-0.1, 0.2, -0.1, limits.Magnitude}},
 		Values: Matrix{6, 2, []float64{1, 2, 3, 4, 5, 6, 10, 20, 30, 40, 50, 60}},
 	}
 	return s

@@ -12,6 +12,7 @@ import (
 	"github.com/noisewright/noisewright/ball"
 	"github.com/noisewright/noisewright/dp"
 	"github.com/noisewright/noisewright/internal/check"
+	"github.com/noisewright/noisewright/internal/limits"
 	"github.com/noisewright/noisewright/local"
 	"github.com/noisewright/noisewright/noise"
 	"github.com/noisewright/noisewright/proof"
@@ -26,12 +27,7 @@ var ErrNoPromise = errors.New("bundle makes no promise")
 // integer of it exact, and bound what a reader allocates.
 const (
 	maxFeatures = 1 << 16
-	// MaxCoordinates bounds the number of released coordinates.
-	MaxCoordinates = 1 << 12
-	maxEntries     = 1 << 24 // of a matrix
-	// MaxMagnitude bounds every number of a mean, a matrix, an offset or bounds of features;
-	// features beyond it are clipped to it. Sums of 2^16 products are then far from overflow.
-	MaxMagnitude = 1e90
+	maxEntries  = 1 << 24 // of a matrix
 	// Quotients of semi-axes with encodings are float64s too.
 	minAxis, maxAxis = 1e-60, 1e60
 	maxText          = 1 << 10 // bytes of a name and of the note on the clipping
@@ -350,8 +346,8 @@ func (c checker) vector(field string, v []float64, length int) {
 
 func (c checker) numbers(field string, v []float64) {
 	for i, x := range v {
-		if !(math.Abs(x) <= MaxMagnitude) {
-			c.Badf(fmt.Sprintf("%s[%d]", field, i), x, "a number of at most %g in magnitude", MaxMagnitude)
+		if !(math.Abs(x) <= limits.Magnitude) {
+			c.Badf(fmt.Sprintf("%s[%d]", field, i), x, "a number of at most %g in magnitude", limits.Magnitude)
 			return // one is enough
 		}
 	}
@@ -372,8 +368,8 @@ func (s *Spec) validate() error {
 	n, z := len(s.Features), s.scores()
 	c.count("features", n, "names", 1, maxFeatures)
 	c.Want(s.Noise != Decision || s.Category != nil, "category", "none", "one for the kind category")
-	c.count("axes", z, "coordinates", 1, MaxCoordinates)
-	c.count("answers", s.released(), "answers", 1, local.MaxAnswers)
+	c.count("axes", z, "coordinates", 1, limits.Coordinates)
+	c.count("answers", s.released(), "answers", 1, limits.LocalAnswers)
 	if !c.None() {
 		return c.Err() // nothing has a known shape
 	}

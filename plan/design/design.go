@@ -16,6 +16,7 @@ import (
 	"github.com/noisewright/noisewright/account"
 	"github.com/noisewright/noisewright/dp"
 	"github.com/noisewright/noisewright/internal/check"
+	"github.com/noisewright/noisewright/internal/limits"
 	"github.com/noisewright/noisewright/loss"
 	"github.com/noisewright/noisewright/noise"
 	"github.com/noisewright/noisewright/plan"
@@ -106,7 +107,7 @@ func newStudy(ctx context.Context, p Problem, o Options) (*study, error) {
 	errs := check.In("design")
 	errs.Add(p.Workload.Validate())
 	errs.OneOf("neighbors", p.Neighbors, dp.AddRemove, dp.Replace)
-	errs.If(p.MaxPerPerson < 1 || p.MaxPerPerson > plan.MaxCells, "max-per-person", p.MaxPerPerson, "1 to %d cells", plan.MaxCells)
+	errs.If(p.MaxPerPerson < 1 || p.MaxPerPerson > limits.PlanCells, "max-per-person", p.MaxPerPerson, "1 to %d cells", limits.PlanCells)
 	errs.If(p.Series && (p.Workload.Kind == plan.Marginals || p.Workload.Kind == plan.Matrix), "series", "true", "false of %s: periods are those of prefix, ranges or identity", p.Workload.Kind)
 	if err := errs.Err(); err != nil {
 		return nil, err
@@ -129,7 +130,7 @@ func newStudy(ctx context.Context, p Problem, o Options) (*study, error) {
 		s.trace += s.gram[i][i]
 	}
 	s.sums = sumsOf(s.gram)
-	if p.Workload.Cells <= plan.MaxCells { // of more only blocks are measured
+	if p.Workload.Cells <= limits.PlanCells { // of more only blocks are measured
 		half, cancel := halfOf(ctx)
 		defer cancel()
 		if found := pIdentities(half, s.gram); found != nil {

@@ -12,7 +12,7 @@ import (
 	"gonum.org/v1/gonum/mat"
 	"gonum.org/v1/gonum/optimize"
 
-	"github.com/noisewright/noisewright/plan"
+	"github.com/noisewright/noisewright/internal/limits"
 )
 
 // strategy is a matrix of rows, with what its answers cost where every column is of norm 1.
@@ -319,7 +319,7 @@ func factorization(ctx context.Context, g [][]float64, gap float64) (best *strat
 		}
 		each = 64 * took
 		switch {
-		case n > plan.MaxCells: // of so many no rows are measured
+		case n > limits.PlanCells: // of so many no rows are measured
 			if best.stopped = late(ctx, each, patience); !best.stopped {
 				best.bound = max(best.bound, boundAt(g, v))
 			}

@@ -8,6 +8,7 @@ import (
 	"math"
 
 	"github.com/noisewright/noisewright/dp"
+	"github.com/noisewright/noisewright/internal/limits"
 	"github.com/noisewright/noisewright/noise"
 	"github.com/noisewright/noisewright/plan"
 )
@@ -23,7 +24,7 @@ func (s *study) tables(cell plan.Law) (list []candidate) {
 	for i := range all {
 		all[i] = i
 	}
-	if n := product(w, all); n <= plan.MaxQueries {
+	if n := product(w, all); n <= limits.PlanQueries {
 		c := candidate{make: func(context.Context) ([]plan.Measurement, error) {
 			return []plan.Measurement{{Kind: plan.Partition, Attributes: &all, Weight: 1, Noise: &cell}}, nil
 		}}

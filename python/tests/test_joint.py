@@ -12,7 +12,7 @@ import random
 from collections.abc import Callable
 from fractions import Fraction
 from itertools import product
-from math import nextafter
+from math import floor, nextafter
 from pathlib import Path
 from typing import Any
 
@@ -282,6 +282,84 @@ def test_boundaries(program: str, tmp_path: Path, name: str) -> None:
 )
 def test_malformed(program: str, tmp_path: Path, name: str, change: Callable[[dict[str, Any]], Any]) -> None:
     text = changed(name, change)
+    assert code(lambda: verified(text)) == 2
+    assert refused_alike(program, tmp_path, [text]) == 1
+
+
+def with_dual(dimension: int, loss: str, parts: int = 3) -> dict[str, Any]:
+    """Noise with multipliers near 0, where nothing is lost, and a few more: knots in 1000ths of the sensitivity."""
+    fields: dict[str, Any] = json.loads(file("ball-two").read_text())
+    fields.update(dimension=dimension, loss={"name": loss})
+    fields["privacy"].update(delta=0.75)
+    unit = int(Fraction(fields["privacy"]["sensitivity"]) / Fraction(2) ** fields["step_exponent"]) // 1000
+    near = {"knot": 0, "first": 2, "multipliers": [str(1 << 34)] * 5}
+    far = {"knot": 4, "first": 5, "multipliers": ["12345", "0", "1"]}
+    fields["certificate"]["dual"] = {
+        "exponent": -40,
+        "parts": parts,
+        "radii": [unit * r for r in (0, 200, 512, 700, 1100, 2000, 2450, 2600, 3430)],
+        "shifts": [{"length": 512 * unit, "rows": [far]}, {"length": 1000 * unit, "rows": [near, far]}],
+    }
+    fields["certificate"].update(delta="0.75", expected_loss="1000000", lower_bound="0")
+    return fields
+
+
+def states(fields: dict[str, Any], by: int = 0) -> bytes:
+    """With the bound that is proved, in 15 digits rounded down, and so many of the last digit more."""
+    made = nw.BallNoise(b"", _ballfile.decode(parsed(fields)))
+    found = made.verify()
+    assert isinstance(found, nw.JointCertificate)
+    assert found.lower_bound > 0
+    whole = floor(found.lower_bound * 10**18) + by
+    fields["certificate"]["lower_bound"] = f"{whole // 10**18}.{whole % 10**18:018d}"
+    return json.dumps(fields, separators=(",", ":")).encode()
+
+
+@pytest.mark.parametrize(("dimension", "loss"), [(2, "l1"), (2, "l2"), (3, "l1"), (3, "l2")])
+def test_bounds(program: str, tmp_path: Path, dimension: int, loss: str) -> None:
+    """What multipliers prove is what the program proves, to the last digit of a claim, and so if they are changed."""
+    fields = with_dual(dimension, loss)
+    good, false = states(fields), states(fields, 1)
+    assert code(lambda: verified(good)) == 0
+    assert code(lambda: verified(false)) == 3
+    source, texts = random.Random(f"{dimension}{loss}"), [good, false]
+    text = good.decode()
+    places = [i for i, c in enumerate(text) if c.isdigit() and i > text.index('"certificate"')]
+    for _ in range(COUNT):
+        i = source.choice(places)
+        texts.append((text[:i] + str(source.randrange(10)) + text[i + 1 :]).encode())
+    assert refused_alike(program, tmp_path, texts) >= 1
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        lambda f, _: f.update(dimension=4),
+        lambda f, _: f.update(loss={"name": "lp:3"}),
+        lambda _, d: d.update(exponent=2001),
+        lambda _, d: d.update(parts=0),
+        lambda _, d: d.update(parts=65),
+        lambda _, d: d.update(radii=[0]),
+        lambda _, d: d["radii"].__setitem__(0, 1),
+        lambda _, d: d["radii"].__setitem__(2, d["radii"][1]),
+        lambda _, d: d["radii"].__setitem__(-1, (1 << 29) + 1),
+        lambda f, d: d["shifts"][1].update(length=1 + int(f["privacy"]["sensitivity"] / 2.0 ** f["step_exponent"])),
+        lambda _, d: d["shifts"][0].update(length=0),
+        lambda _, d: d["shifts"].reverse(),
+        lambda _, d: d["shifts"][1]["rows"].reverse(),
+        lambda _, d: d["shifts"][1]["rows"][1].update(knot=9),
+        lambda _, d: d["shifts"][1]["rows"][1].update(first=-1),
+        lambda _, d: d["shifts"][1]["rows"][1].update(first=7),
+        lambda _, d: d["shifts"][1]["rows"][1].update(multipliers=["-1"]),
+        lambda _, d: d["shifts"][1]["rows"][1].update(multipliers=[str((1 << 61) + 1)]),
+        lambda _, d: d.update(radii=list(range(513))),
+        lambda _, d: d.update(more=1),
+    ],
+)
+def test_malformed_duals(program: str, tmp_path: Path, change: Callable[[dict[str, Any], dict[str, Any]], Any]) -> None:
+    fields = with_dual(2, "l2")
+    change(fields, fields["certificate"]["dual"])
+    text = json.dumps(fields).encode()
     assert code(lambda: verified(text)) == 2
     assert refused_alike(program, tmp_path, [text]) == 1
 

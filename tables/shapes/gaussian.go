@@ -10,6 +10,7 @@ import (
 	"github.com/noisewright/noisewright/dp"
 	"github.com/noisewright/noisewright/internal/check"
 	"github.com/noisewright/noisewright/internal/exact"
+	"github.com/noisewright/noisewright/internal/limits"
 	"github.com/noisewright/noisewright/tables"
 )
 
@@ -25,7 +26,7 @@ func Gaussian(p dp.Problem, sigma float64, g tables.Grid) (*tables.Verified, err
 		return nil, check.Field("shapes", "sigma", sigma, "a finite number > 0 (query units)")
 	}
 	cells := usualCells
-	for cells < tables.MaxCells && p.Sensitivity/float64(cells)*leastCells > sigma {
+	for cells < limits.TableCells && p.Sensitivity/float64(cells)*leastCells > sigma {
 		cells *= 2
 	}
 	g, _, err := layout(p, g, 9*sigma, cells)

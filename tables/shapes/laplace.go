@@ -11,6 +11,7 @@ import (
 	"github.com/noisewright/noisewright/dp"
 	"github.com/noisewright/noisewright/internal/check"
 	"github.com/noisewright/noisewright/internal/exact"
+	"github.com/noisewright/noisewright/internal/limits"
 	"github.com/noisewright/noisewright/tables"
 )
 
@@ -135,8 +136,8 @@ func TruncatedLaplace(p dp.Problem, g tables.Grid) (*tables.Verified, error) {
 	}
 	k := float64(g.CellsPerSensitivity)
 	h := half(k)
-	if !(h <= tables.MaxCells) {
-		return nil, check.Field("shapes", "cells", fmt.Sprintf("%g", 2*h+1), fmt.Sprintf("at most %d: longer cells, or less noise", tables.MaxCells))
+	if !(h <= limits.TableCells) {
+		return nil, check.Field("shapes", "cells", fmt.Sprintf("%g", 2*h+1), fmt.Sprintf("at most %d: longer cells, or less noise", limits.TableCells))
 	}
 	return symmetric(tables.Spec{Problem: p, Grid: g}, int(h), func(j int) float64 { return math.Exp(-epsilon * float64(j) / k) }, nil)
 }

@@ -9,6 +9,7 @@ import (
 	"slices"
 
 	"github.com/noisewright/noisewright/internal/check"
+	"github.com/noisewright/noisewright/internal/limits"
 	"github.com/noisewright/noisewright/proof"
 	"github.com/noisewright/noisewright/tables"
 )
@@ -40,8 +41,8 @@ func symmetric(s tables.Spec, half int, mass func(j int) float64, needed func(ta
 }
 
 func checkHalf(half int) error {
-	if n := 2*half + 1; n < 1 || n > tables.MaxCells {
-		return check.Field("shapes", "cells", n, fmt.Sprintf("at most %d: longer cells, or less noise", tables.MaxCells))
+	if n := 2*half + 1; n < 1 || n > limits.TableCells {
+		return check.Field("shapes", "cells", n, fmt.Sprintf("at most %d: longer cells, or less noise", limits.TableCells))
 	}
 	return nil
 }

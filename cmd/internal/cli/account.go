@@ -20,7 +20,7 @@ import (
 	"github.com/noisewright/noisewright/cmd/internal/figure"
 	"github.com/noisewright/noisewright/cmd/internal/shell"
 	"github.com/noisewright/noisewright/internal/check"
-	"github.com/noisewright/noisewright/tables"
+	"github.com/noisewright/noisewright/internal/limits"
 )
 
 type accountReport struct {
@@ -110,8 +110,8 @@ func readTimes(text string, n int) ([]int, error) {
 	}
 	for i := range times {
 		v, ok := shell.ParseCount(strings.TrimSpace(parts[min(i, len(parts)-1)]))
-		if !ok || v < 1 || v > tables.MaxReleases {
-			return nil, shell.Want(fmt.Sprintf("integers from 1 to %d", tables.MaxReleases))
+		if !ok || v < 1 || v > limits.TableReleases {
+			return nil, shell.Want(fmt.Sprintf("integers from 1 to %d", limits.TableReleases))
 		}
 		times[i] = v
 	}

@@ -16,6 +16,7 @@ import (
 	"github.com/noisewright/noisewright/cmd/internal/report"
 	"github.com/noisewright/noisewright/cmd/internal/shell"
 	"github.com/noisewright/noisewright/dp"
+	"github.com/noisewright/noisewright/internal/limits"
 	"github.com/noisewright/noisewright/lp"
 	"github.com/noisewright/noisewright/noise"
 	"github.com/noisewright/noisewright/tables"
@@ -72,7 +73,7 @@ written and the exit code is 4.
   noisewright calibrate --releases 1000 --epsilon 2 --delta 1e-5 --rate 0.01`,
 	})
 	p := &o.target.Problem
-	f.Integer(&o.target.Releases, "releases", "", 1, tables.MaxReleases, fmt.Sprintf("number of releases, from 1 to %d", tables.MaxReleases))
+	f.Integer(&o.target.Releases, "releases", "", 1, limits.TableReleases, fmt.Sprintf("number of releases, from 1 to %d", limits.TableReleases))
 	f.Number(&p.Epsilon, "epsilon", shell.PositiveEpsilon, "epsilon of all releases together, without unit: "+shell.PositiveEpsilon.Want)
 	f.Number(&p.Delta, "delta", shell.Delta, "delta of all releases together, a probability: "+shell.Delta.Want)
 	f.Prudent(&o.Common, &p.Epsilon, &p.Delta)

@@ -24,16 +24,17 @@ func newCertificateCommand(s *shell.Streams) *cobra.Command {
 	o := &certificateOptions{Common: shell.Common{Streams: s}}
 	f := shell.NewFlags(&cobra.Command{
 		Use:   "certificate --coq TABLE [-o FILE]",
-		Short: "Write the claims of a table as theorems for a proof assistant",
-		Long: `Write a file of Coq that contains the bytes of a table file and states its claims
-as theorems: that it is a law, that it is private as promised, that its expected
-loss is at most what it claims, and that no private noise loses less than its bound.
+		Short: "Write the claims of a file as theorems for a proof assistant",
+		Long: `Write a file of Coq that contains the bytes of a table, local randomizer or kernel and
+states its claims as theorems: that it is a law, that it is private as promised, that
+its expected loss is at most what it claims, and of a table that no private noise
+loses less than its bound.
 "coqc -Q proofs Noisewright FILE" proves them, in seconds, or fails; proofs is the
 folder of that name in the sources of noisewright, after "make proofs" there.
 
 Who lets coqc check the file need not trust noisewright, its solver or its verify,
-but the kernel of Coq and the definitions of proofs/Statement.v. This command checks
-nothing but the format of the table. What no theorem is about is named at the end of
+but the kernel of Coq and the definitions that the file names. This command checks
+nothing but the format of the file. What no theorem is about is named at the end of
 the file as not machine-checked; proofs/README.md has a list.`,
 		Example: `  noisewright certificate --coq table.json -o table.v
   coqc -Q proofs Noisewright table.v`,

@@ -16,6 +16,7 @@ import (
 	"github.com/noisewright/noisewright/cmd/internal/shell"
 	"github.com/noisewright/noisewright/counts"
 	"github.com/noisewright/noisewright/internal/check"
+	"github.com/noisewright/noisewright/internal/limits"
 	"github.com/noisewright/noisewright/lp"
 	"github.com/noisewright/noisewright/proof"
 )
@@ -44,7 +45,7 @@ func (w *workload) flag(f *shell.Flags, categories func() (count int64, labels [
 				w.Sizes = append(w.Sizes, n)
 			}
 		default:
-			w.Workload, err = readQueries(text, int(min(count, counts.MaxCategories+1)), labels)
+			w.Workload, err = readQueries(text, int(min(count, limits.CountCategories+1)), labels)
 		}
 		return err
 	})
@@ -94,8 +95,8 @@ func (s *sets) designCounts(ctx context.Context, epsilon float64, o shell.Local)
 	if objective := o.ObjectiveOfShares(); objective != "total" {
 		return nil, shell.BadInput("", fmt.Errorf("objective = %s, want total with --workload %s", objective, s.workload.Kind))
 	}
-	if s.Count > counts.MaxCategories {
-		return nil, shell.BadInput("", fmt.Errorf("categories = %d, want at most %d with --workload %s", s.Count, counts.MaxCategories, s.workload.Kind))
+	if s.Count > limits.CountCategories {
+		return nil, shell.BadInput("", fmt.Errorf("categories = %d, want at most %d with --workload %s", s.Count, limits.CountCategories, s.workload.Kind))
 	}
 	v, err := lp.DesignCounts(ctx, counts.Problem{Epsilon: epsilon, Count: int(s.Count), Labels: s.Labels, Workload: *s.workload.Workload})
 	if err != nil && !errors.Is(err, context.Canceled) {
@@ -157,7 +158,7 @@ func (o *compareOptions) printCounts(name string, v *counts.Verified) error {
 	return o.PrintText(object, func(b *strings.Builder) {
 		fmt.Fprintf(b, "epsilon %v between any two of %d categories, unbiased estimates of the workload %s\n", s.Epsilon, m.Categories(), s.Workload.Kind)
 		if s.Dual == nil {
-			fmt.Fprintf(b, "no lower bound: one is computed for at most %d categories\n\n", counts.MaxProved)
+			fmt.Fprintf(b, "no lower bound: one is computed for at most %d categories\n\n", limits.CountProved)
 		} else {
 			fmt.Fprintf(b, "certified lower bound on the total variance of every mechanism, times the number of people: %s\n\n", shell.DigitsDown(*bound))
 		}

@@ -12,7 +12,8 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/noisewright/noisewright/cells"
+	"github.com/noisewright/noisewright/internal/limits"
+
 	"github.com/noisewright/noisewright/cmd/internal/shell"
 	"github.com/noisewright/noisewright/internal/check"
 	"github.com/noisewright/noisewright/kernels"
@@ -108,7 +109,7 @@ func (o *designAdditiveOptions) readRange(text string) error {
 	return nil
 }
 
-const maxEdges = cells.MaxCells - 1
+const maxEdges = limits.AdditiveCells - 1
 
 func (o *designAdditiveOptions) readEdges(text string) error {
 	want := shell.Want(fmt.Sprintf("FROM:TO:WIDTH with a whole number of widths, or a file with 1 to %d ascending numbers, one per line", maxEdges))

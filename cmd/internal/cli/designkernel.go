@@ -20,7 +20,8 @@ import (
 	"github.com/noisewright/noisewright/cmd/internal/shell"
 	"github.com/noisewright/noisewright/dp"
 	"github.com/noisewright/noisewright/internal/check"
-	"github.com/noisewright/noisewright/kernels"
+	"github.com/noisewright/noisewright/internal/limits"
+
 	"github.com/noisewright/noisewright/local"
 	"github.com/noisewright/noisewright/loss"
 	"github.com/noisewright/noisewright/lp"
@@ -135,7 +136,7 @@ func (o *designKernelOptions) problemFlags(f *shell.Flags) {
 		f.Weight(&p.Queries)
 	})
 	if only {
-		f.OptionalInteger(&p.Cells, "nodes", 2, kernels.MaxCells, "number of values with a law of their own, between which laws are mixed (default as many as the gap needs)")
+		f.OptionalInteger(&p.Cells, "nodes", 2, limits.KernelCells, "number of values with a law of their own, between which laws are mixed (default as many as the gap needs)")
 	} else {
 		f.Func("nodes", "N|FILE", "", "number of nodes, the answers, each with a cell of query values; or a file with one node per line, each with the cell of the values nearest to it (default as many as the gap needs)", func(text string) error {
 			return readNodes(p, text)
@@ -238,7 +239,7 @@ func capLoss(f *shell.Flags, l *loss.Loss, capped func() bool) {
 }
 
 // maxLines bounds the lines of a file of numbers: more than there may be numbers.
-const maxLines = max(kernels.MaxCells, maxEdges) + 1
+const maxLines = max(limits.KernelCells, maxEdges) + 1
 
 // eachLine reads the lines of the file that a flag names, but for empty ones.
 func eachLine(flag, path string, want shell.Want, read func(n int, line string) error) error {
@@ -263,9 +264,9 @@ func eachLine(flag, path string, want shell.Want, read func(n int, line string) 
 
 // readNodes reads a number of nodes, or a file of them. The range has been read.
 func readNodes(p *lp.KernelProblem, text string) error {
-	want := shell.Want(fmt.Sprintf("an integer from 1 to %d, or a file with one node per line", kernels.MaxCells))
+	want := shell.Want(fmt.Sprintf("an integer from 1 to %d, or a file with one node per line", limits.KernelCells))
 	if n, ok := shell.ParseCount(text); ok || text == "" {
-		if n < 1 || n > kernels.MaxCells {
+		if n < 1 || n > limits.KernelCells {
 			return want
 		}
 		p.Cells = n
@@ -288,8 +289,8 @@ func readNodes(p *lp.KernelProblem, text string) error {
 	for i := 1; i < n; i++ {
 		ascending = ascending && nodes[i] > nodes[i-1]
 	}
-	if n < 1 || n > kernels.MaxCells || !ascending || !(nodes[0] >= q.Lower && nodes[n-1] <= q.Upper) && !math.IsNaN(q.Lower) {
-		return fmt.Errorf("nodes = %s: not such nodes, want 1 to %d ascending numbers in the range", check.Quoted(text), kernels.MaxCells)
+	if n < 1 || n > limits.KernelCells || !ascending || !(nodes[0] >= q.Lower && nodes[n-1] <= q.Upper) && !math.IsNaN(q.Lower) {
+		return fmt.Errorf("nodes = %s: not such nodes, want 1 to %d ascending numbers in the range", check.Quoted(text), limits.KernelCells)
 	}
 	p.Nodes = nodes
 	return nil
@@ -359,7 +360,7 @@ func (o *designKernelOptions) localFlags(f *shell.Flags) {
 	f.Local(&o.local, func() {
 		f.Word(&o.integer, "query", "integer|real", shell.QueryOfLocal, string(local.Integer), string(local.Real))
 		f.Bool(&o.unbiased, "unbiased", shell.UnbiasedOfLocal)
-		f.Integer(&o.releases, "releases", "", 1, tables.MaxReleases, "number of answers to one value, each drawn afresh, that epsilon and delta are of together")
+		f.Integer(&o.releases, "releases", "", 1, limits.TableReleases, "number of answers to one value, each drawn afresh, that epsilon and delta are of together")
 		f.Costs(&o.costs)
 	})
 }

@@ -18,6 +18,7 @@ import (
 	"github.com/noisewright/noisewright/cmd/internal/shell"
 	"github.com/noisewright/noisewright/dp"
 	"github.com/noisewright/noisewright/internal/check"
+	"github.com/noisewright/noisewright/internal/limits"
 	"github.com/noisewright/noisewright/lp"
 	"github.com/noisewright/noisewright/plan"
 	"github.com/noisewright/noisewright/plan/design"
@@ -99,7 +100,7 @@ What the best Gaussian noise has is then said with the bound of its dual.`,
 	f.Number(&p.Delta, "delta", shell.Delta, "delta of all answers together, a probability: "+shell.Delta.Want)
 	f.Prudent(&o.Common, &p.Epsilon, &p.Delta)
 	f.Word(&p.Neighbors, "neighbors", "word", "what is hidden: add-remove (that a person is there) or replace (in which cells)", dp.AddRemove, dp.Replace)
-	f.Integer(&p.MaxPerPerson, "max-per-person", "", 1, plan.MaxCells, fmt.Sprintf("cells that a person may be in, once in each, from 1 to %d", plan.MaxCells))
+	f.Integer(&p.MaxPerPerson, "max-per-person", "", 1, limits.PlanCells, fmt.Sprintf("cells that a person may be in, once in each, from 1 to %d", limits.PlanCells))
 	f.Bool(&p.Series, "series", "measure each cell by itself, so that release series can publish a period when it is over")
 	f.Duration(&o.timeLimit, "time-limit", "wall time to look for matrices, with its unit: 500ms, 60s, 5m")
 	f.Output(&o.Common, "plan file to write, - for standard output (default none)", "json")

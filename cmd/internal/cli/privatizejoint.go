@@ -17,6 +17,7 @@ import (
 	"github.com/noisewright/noisewright/dp"
 	"github.com/noisewright/noisewright/internal/csvfile"
 	"github.com/noisewright/noisewright/internal/exact"
+	"github.com/noisewright/noisewright/internal/limits"
 	"github.com/noisewright/noisewright/plane"
 	"github.com/noisewright/noisewright/proof"
 )
@@ -34,7 +35,7 @@ type vector struct {
 }
 
 func jointFlags(f *shell.Flags, settings map[string]string) {
-	f.Settings(settings, "columns", "NAME,NAME,...", fmt.Sprintf("in the place of --column: names of %d to %d columns that get the noise of one draw; --lower and --upper then have a number for each", ball.MinDimension, ball.MaxDimension))
+	f.Settings(settings, "columns", "NAME,NAME,...", fmt.Sprintf("in the place of --column: names of %d to %d columns that get the noise of one draw; --lower and --upper then have a number for each", limits.BallMinDimension, limits.BallMaxDimension))
 	f.Settings(settings, "center", "A,B,...", "with --columns: center of the disc, or ball, that points are clipped to, in the place of --lower and --upper")
 	f.Settings(settings, "radius", "number", "with --center: its radius, in the unit of the noise, half the sensitivity or less")
 }
@@ -61,8 +62,8 @@ func (o *privatizeOptions) readJoint(columns []string, settings map[string]strin
 		errs = append(errs, errors.New("table = - and IN.csv = -, want only one of them from standard input"))
 	}
 	names, err := csv.NewReader(strings.NewReader(settings["columns"])).Read()
-	if err != nil || len(names) < ball.MinDimension || len(names) > ball.MaxDimension {
-		want := fmt.Sprintf("%d to %d names from the header, separated by commas", ball.MinDimension, ball.MaxDimension)
+	if err != nil || len(names) < limits.BallMinDimension || len(names) > limits.BallMaxDimension {
+		want := fmt.Sprintf("%d to %d names from the header, separated by commas", limits.BallMinDimension, limits.BallMaxDimension)
 		return errors.Join(append(errs, shell.About("columns", settings["columns"], shell.Want(want)))...)
 	}
 	o.joint = &vector{}

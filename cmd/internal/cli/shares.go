@@ -13,6 +13,7 @@ import (
 	"github.com/noisewright/noisewright/cmd/internal/report"
 	"github.com/noisewright/noisewright/cmd/internal/shell"
 	"github.com/noisewright/noisewright/internal/check"
+	"github.com/noisewright/noisewright/internal/limits"
 	"github.com/noisewright/noisewright/local"
 	"github.com/noisewright/noisewright/proof"
 	"github.com/noisewright/noisewright/subset"
@@ -45,8 +46,8 @@ func (s *sets) flag(f *shell.Flags) {
 // countOfCategories reads a number of categories, if the text is a number.
 func countOfCategories(text string) (n int64, number bool, err error) {
 	n, bad := strconv.ParseInt(text, 10, 64)
-	if number = bad == nil; number && (n < 2 || n > subset.MaxCount) {
-		err = shell.Want(fmt.Sprintf("from 2 to %d categories, or their labels", int64(subset.MaxCount)))
+	if number = bad == nil; number && (n < 2 || n > limits.SubsetCategories) {
+		err = shell.Want(fmt.Sprintf("from 2 to %d categories, or their labels", int64(limits.SubsetCategories)))
 	}
 	return n, number, err
 }

@@ -17,6 +17,8 @@ import (
 	"time"
 
 	"github.com/noisewright/noisewright/dp"
+	"github.com/noisewright/noisewright/internal/formfile"
+	"github.com/noisewright/noisewright/internal/limits"
 	"github.com/noisewright/noisewright/latent/bundle"
 	"github.com/noisewright/noisewright/loss"
 	"github.com/noisewright/noisewright/proof"
@@ -28,12 +30,12 @@ import (
 // cells × cells per sensitivity to check, twice that if there is a difference.
 func flatTable(t *testing.T, perSensitivity int, difference uint64) *tables.Table {
 	t.Helper()
-	const cells = tables.MaxCells
+	const cells = limits.TableCells
 	s := tables.Spec{
 		Problem: dp.Problem{Privacy: dp.Privacy{Epsilon: 1, Delta: 0.5, Sensitivity: float64(perSensitivity)}, Loss: loss.L1},
 		Grid:    tables.Grid{PointsPerCell: 1, CellsPerSensitivity: perSensitivity, FirstCell: -cells / 2},
 		Weights: make([]uint64, cells),
-		Claims:  tables.Claims{Delta: "0.5", ExpectedLoss: "100000", LowerBound: "0"},
+		Claims:  formfile.Claims{Delta: "0.5", ExpectedLoss: "100000", LowerBound: "0"},
 	}
 	for i := range s.Weights {
 		s.Weights[i] = 1<<63/(cells/2) - 1 + 2*uint64(min(i, cells-1-i)%2)

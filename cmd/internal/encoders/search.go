@@ -10,7 +10,8 @@ import (
 	"math"
 	"slices"
 
-	"github.com/noisewright/noisewright/ball"
+	"github.com/noisewright/noisewright/internal/limits"
+
 	"github.com/noisewright/noisewright/dp"
 	"github.com/noisewright/noisewright/encoder"
 	"github.com/noisewright/noisewright/internal/check"
@@ -54,7 +55,7 @@ const leastBallEpsilon = 0.1
 // both others, but for some parts in ten thousand. A coordinate of spherical noise of scale τ has the
 // variance (Z+1)·τ².
 func ballNoise(z int, promise bundle.Promise) bundle.Kind {
-	if z >= ball.MinDimension && z <= ball.MaxDimension && promise.Delta > 0 && promise.Epsilon >= leastBallEpsilon {
+	if z >= limits.BallMinDimension && z <= limits.BallMaxDimension && promise.Delta > 0 && promise.Epsilon >= leastBallEpsilon {
 		return bundle.Balls
 	}
 	sigma, err := noise.GaussianSigma(dp.Privacy{Epsilon: promise.Epsilon, Delta: promise.Delta, Sensitivity: 2})

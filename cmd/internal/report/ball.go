@@ -34,18 +34,27 @@ func Ball(f Finding) About {
 		size:      shell.Row{"balls", fmt.Sprint(len(s.Radii))},
 	}.rows(m, c.Bounds(), f.Falsehood)
 	var rows []shell.Row
+	var lower *float64
 	for _, r := range all {
 		switch r[0] {
-		case "loss", "gap": // said elsewhere, and not known
+		case "loss": // said elsewhere
+			continue
+		case "gap":
+			if c.LowerBound.Sign() == 0 {
+				continue
+			}
 		case "lower bound":
-			rows = append(rows, shell.Row{"lower bound", "none: how much other noise loses is not known"})
-		default:
-			rows = append(rows, r)
+			if c.LowerBound.Sign() == 0 {
+				r = shell.Row{"lower bound", "none: how much other noise loses is not known"}
+			} else {
+				lower = shell.FloatDown(c.LowerBound)
+			}
 		}
+		rows = append(rows, r)
 	}
 	return About{
 		Problem:   shell.Object{"dimension", s.Dimension, Promise(s.Privacy), "loss", s.Loss.Name()},
-		Certified: shell.Object{"delta_upper", shell.FloatUp(c.DeltaUpper), "expected_loss", shell.FloatUp(c.ExpectedLoss), "lower_bound", nil},
+		Certified: shell.Object{"delta_upper", shell.FloatUp(c.DeltaUpper), "expected_loss", shell.FloatUp(c.ExpectedLoss), "lower_bound", lower},
 		Size:      shell.Object{"balls", len(s.Radii)},
 		Rows:      append(rows, shell.Row{"radii in steps of", step}),
 	}

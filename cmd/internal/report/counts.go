@@ -7,6 +7,7 @@ import (
 
 	"github.com/noisewright/noisewright/cmd/internal/shell"
 	"github.com/noisewright/noisewright/counts"
+	"github.com/noisewright/noisewright/internal/limits"
 )
 
 // Counts says what was found about a strategy for counts.
@@ -35,7 +36,7 @@ func Counts(f Finding) About {
 		for _, r := range rows {
 			switch r[0] {
 			case "lower bound":
-				r = shell.Row{"lower bound", fmt.Sprintf("none: one is computed for at most %d categories", counts.MaxProved)}
+				r = shell.Row{"lower bound", fmt.Sprintf("none: one is computed for at most %d categories", limits.CountProved)}
 			case "gap":
 				continue
 			}

@@ -17,6 +17,7 @@ import (
 	"github.com/noisewright/noisewright/cells"
 	"github.com/noisewright/noisewright/dp"
 	"github.com/noisewright/noisewright/internal/check"
+	"github.com/noisewright/noisewright/internal/limits"
 	"github.com/noisewright/noisewright/kernels"
 	"github.com/noisewright/noisewright/local"
 	"github.com/noisewright/noisewright/lp"
@@ -115,7 +116,7 @@ func causeOf(err error) string {
 func DesignKernel(ctx context.Context, p lp.KernelProblem, o lp.Options) (r *lp.Result[kernels.Verified], limit, err error) {
 	r, err = lp.DesignKernel(ctx, p, o)
 	e := ending{noun: "kernel", help: "noisewright design-kernel --help", infeasible: []string{when(p.InstanceCap > 0, "a larger --instance-cap")}, limit: MoreEffort("--time-limit", o, false)}
-	if p.Nodes != nil || p.Cells > 0 && p.Cells < kernels.MaxCells { // given, and there may be more
+	if p.Nodes != nil || p.Cells > 0 && p.Cells < limits.KernelCells { // given, and there may be more
 		e.infeasible = append(e.infeasible, "more nodes (--nodes)")
 		e.limit = oneOf("more nodes (--nodes)", largerGap(o))
 	}
@@ -192,7 +193,7 @@ func oneOf(parts ...string) string {
 
 // MoreEffort says which limits of a design can be wider; time is that one with a note.
 func MoreEffort(time string, o lp.Options, cells bool) string {
-	return oneOf("more time ("+time+")", when(cells && o.MaxCells < tables.MaxCells, "more cells (--max-cells)"), largerGap(o))
+	return oneOf("more time ("+time+")", when(cells && o.MaxCells < limits.TableCells, "more cells (--max-cells)"), largerGap(o))
 }
 
 // DesignError adds what can be done about an error of designs that left no result.
@@ -206,7 +207,7 @@ func DesignError(ctx context.Context, p dp.Problem, o lp.Options, err error) err
 	case errors.Is(err, lp.ErrInfeasible):
 		return BadInput(oneOf(when(!p.Constraints.None(), "looser constraints"), epsilon, delta), err)
 	case errors.Is(err, lp.ErrLimit):
-		return BadInput(oneOf(epsilon, delta, when(o.MaxCells < tables.MaxCells, "more cells (--max-cells)"), when(o.TimeLimit > 0, "more time (--time-limit)")), err)
+		return BadInput(oneOf(epsilon, delta, when(o.MaxCells < limits.TableCells, "more cells (--max-cells)"), when(o.TimeLimit > 0, "more time (--time-limit)")), err)
 	}
 	return err
 }

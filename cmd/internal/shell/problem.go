@@ -11,6 +11,7 @@ import (
 
 	"github.com/noisewright/noisewright/dp"
 	"github.com/noisewright/noisewright/internal/check"
+	"github.com/noisewright/noisewright/internal/limits"
 	"github.com/noisewright/noisewright/loss"
 	"github.com/noisewright/noisewright/lp"
 )
@@ -196,8 +197,8 @@ func readQuantiles(c *dp.Constraints, texts []string) error {
 		switch {
 		case errors.Join(err, dp.Constraints{Quantiles: []dp.Quantile{q}}.Validate()) != nil:
 			errs = append(errs, About("quantile", s, Want(wantQuantile)))
-		case len(c.Quantiles) == dp.MaxQuantiles:
-			return errors.Join(append(errs, fmt.Errorf("quantile = %s is one too many, want at most %d", check.Quoted(s), dp.MaxQuantiles))...)
+		case len(c.Quantiles) == limits.Quantiles:
+			return errors.Join(append(errs, fmt.Errorf("quantile = %s is one too many, want at most %d", check.Quoted(s), limits.Quantiles))...)
 		default:
 			c.Quantiles = append(c.Quantiles, q)
 		}

@@ -14,28 +14,26 @@ import (
 
 	"github.com/noisewright/noisewright/dp"
 	"github.com/noisewright/noisewright/internal/exact"
+	"github.com/noisewright/noisewright/internal/formfile"
+	"github.com/noisewright/noisewright/kernels"
+	"github.com/noisewright/noisewright/local"
 	"github.com/noisewright/noisewright/loss"
 	"github.com/noisewright/noisewright/proof"
 	"github.com/noisewright/noisewright/tables"
 )
 
-// The theorems of proofs/Certificate.v that Write applies to a file.
-const (
-	privacyTheorem = "certify_privacy"
-	lossTheorem    = "certify_loss"
-	boundTheorem   = "certify_bound"
-)
-
 // maxExponent is that of the multipliers that proofs/Bound.v can count in units of 2^-96.
 const maxExponent = 96
 
-// Claim is a claim of a file, with the theorem of proofs/Certificate.v that is about it.
+// Claim is a claim of a file, with the theorem of proofs/ that is about it.
 type Claim struct {
 	Name    string `json:"claim"`
 	Theorem string `json:"theorem,omitempty"` // none: it is not machine-checked
 	Why     string `json:"not_machine_checked,omitempty"`
 
-	says string // what is claimed, in a theorem's words
+	Says string `json:"-"` // what is claimed, for one that is not
+	// What Write writes of one that is: the name it has there, what it says of the decoded file f, in words and in Coq.
+	Label, Comment, Statement string `json:"-"`
 }
 
 // Text says which theorem a claim has, or why it has none.
@@ -49,32 +47,60 @@ func (c Claim) Text() string {
 // Claims lists the claims of a file. It looks at what they are, not whether they hold: that is for Coq to say, of what
 // Write writes.
 func Claims(m proof.Mechanism) []Claim {
-	if t, ok := m.(*tables.Table); ok {
-		s := t.Spec()
+	const why = "only tables, local randomizers and kernels are covered"
+	switch m := m.(type) {
+	case *tables.Table:
+		s := m.Spec()
 		return claims(&s)
+	case *local.Randomizer:
+		s := m.Spec()
+		return randomizerClaims(&s)
+	case *kernels.Kernel:
+		return kernelClaims(m)
 	}
-	const why = "only tables are covered"
 	return []Claim{{Name: "privacy", Why: why}, {Name: "loss", Why: why}, {Name: "lower bound", Why: why}}
 }
 
-func claims(s *tables.Spec) []Claim {
-	list := []Claim{
-		{Name: "privacy", Theorem: privacyTheorem},
-		{Name: "expected loss", Theorem: lossTheorem, Why: lossOpen(s), says: "that the expected loss is at most " + s.Claims.ExpectedLoss},
-		{Name: "lower bound", Theorem: boundTheorem, Why: boundOpen(s), says: "that no noise has an expected loss below " + s.Claims.LowerBound},
-	}
-	if !reflect.ValueOf(s.Constraints).IsZero() {
-		list = append(list, Claim{Name: "constraints", Why: "they are not covered", says: "that the noise keeps its constraints"})
-	}
-	if s.Total != (tables.Total{}) {
-		list = append(list, Claim{Name: "total", Why: "composition is not covered", says: "its total of several releases"})
-	}
+// covered takes the theorems from claims that have a reason why there is none.
+func covered(list []Claim) []Claim {
 	for i := range list {
 		if list[i].Why != "" {
 			list[i].Theorem = ""
 		}
 	}
 	return list
+}
+
+// claims are those of a table.
+func claims(s *tables.Spec) []Claim {
+	list := []Claim{
+		{
+			Name: "privacy", Theorem: "certify_privacy", Label: "privacy",
+			Comment: "It is a law, and private as promised and for the delta of its certificate: epsilon, delta, sensitivity, delta claimed.",
+			Statement: fmt.Sprintf(`((epsilon (the_table f) == %s)%%Q /\
+   (delta (the_table f) == %s)%%Q /\
+   (sensitivity (the_table f) == %s)%%Q) /\
+  is_law (law (the_table f)) /\ private (the_table f) /\
+  private (at_delta (%s) (the_table f))`, rational(s.Privacy.Epsilon), rational(s.Privacy.Delta), rational(s.Privacy.Sensitivity), decimal(s.Claims.Delta)),
+		},
+		{
+			Name: "expected loss", Theorem: "certify_loss", Why: lossOpen(s), Says: "that the expected loss is at most " + s.Claims.ExpectedLoss,
+			Label: "expected", Comment: "Its expected loss is at most what it claims.",
+			Statement: fmt.Sprintf(`exists L, expected_loss (the_table f) (loss_value (the_loss f)) L /\ (L <= Q2R (%s))%%R`, decimal(s.Claims.ExpectedLoss)),
+		},
+		{
+			Name: "lower bound", Theorem: "certify_bound", Why: boundOpen(s), Says: "that no noise has an expected loss below " + s.Claims.LowerBound,
+			Label: "optimal", Comment: "No noise that competes with it, of any law, has an expected loss below what it claims.",
+			Statement: fmt.Sprintf("no_noise_loses_less (the_table f) (loss_value (the_loss f)) (Q2R (%s))", decimal(s.Claims.LowerBound)),
+		},
+	}
+	if !reflect.ValueOf(s.Constraints).IsZero() {
+		list = append(list, Claim{Name: "constraints", Why: "they are not covered", Says: "that the noise keeps its constraints"})
+	}
+	if s.Total != (tables.Total{}) {
+		list = append(list, Claim{Name: "total", Why: "composition is not covered", Says: "its total of several releases"})
+	}
+	return covered(list)
 }
 
 // maxPeriods is how many periods of a tail proofs/Loss.v sums one by one in seconds: those that have knots of the loss.
@@ -137,7 +163,7 @@ func boundOpen(s *tables.Spec) string {
 		return "only bounds that rest on multipliers of shifts alone, without edges or spread, are covered"
 	case d.Exponent > maxExponent:
 		return fmt.Sprintf("only multipliers in units up to 2^%d are covered", maxExponent)
-	case slices.ContainsFunc(d.Shifts, func(r tables.DualShift) bool { return len(r.Multipliers) == 0 || slices.Max(r.Multipliers) == 0 }):
+	case slices.ContainsFunc(d.Shifts, func(r formfile.TableShift) bool { return len(r.Multipliers) == 0 || slices.Max(r.Multipliers) == 0 }):
 		return "shifts without a positive multiplier are not covered"
 	}
 	return nodesOpen(s)

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package theorem writes what Coq is to prove of a table file, by the theories of proofs/.
+// Package theorem writes what Coq is to prove of a table, a local randomizer or a kernel, by the theories of proofs/.
 package theorem
 
 import (
@@ -16,59 +16,67 @@ import (
 
 	"github.com/noisewright/noisewright/internal/check"
 	"github.com/noisewright/noisewright/internal/exact"
+	"github.com/noisewright/noisewright/kernels"
+	"github.com/noisewright/noisewright/local"
+	"github.com/noisewright/noisewright/proof"
 	"github.com/noisewright/noisewright/tables"
 )
 
-// theorem is what the template needs of a file.
-type theorem struct {
-	Name, Hash                  string
-	Pieces                      []string
-	Epsilon, Delta, Sensitivity string
-	ClaimedDelta, ClaimedLoss   string
-	ClaimedBound                string
-	Open                        []string // claims that no theorem is about, and why
-	Loss, Bound                 bool     // whether there is one about the loss, and about the lower bound
+// sheet is what the template needs of a file.
+type sheet struct {
+	form
+	Name, Hash string
+	Pieces     []string
+	Claims     []Claim
 }
+
+// form is what it needs of a form.
+type form struct {
+	What, Words, Theories, Decode, Record string
+}
+
+var (
+	tableForm = form{
+		What: "table", Words: "proofs/Statement.v and proofs/Losses.v", Theories: "Statement Losses Json Decode Verdict Certificate",
+		Decode: "decode", Record: "file",
+	}
+	randomizerForm = form{
+		What: "randomizer", Words: "proofs/Randomizers.v and proofs/Losses.v",
+		Theories: "Statement Losses Json Certificate Randomizers DecodeRandomizer CertifyRandomizer",
+		Decode:   "decode_randomizer", Record: "randomizer_file",
+	}
+	kernelForm = form{
+		What: "kernel", Words: "proofs/Randomizers.v", Theories: "Statement Json Certificate Randomizers CertifyKernel",
+		Decode: "decode_kernel", Record: "kernel_file",
+	}
+)
 
 // pieceBytes is how long the literals are in which a file is written: Coq takes time and stack for long ones.
 const pieceBytes = 2000
 
-// Write writes, as a file of Coq, the theorems of proofs/ about a table file of the given name, whose bytes it
+// Write writes, as a file of Coq, the theorems of proofs/ about a table, randomizer or kernel file of the given name, whose bytes it
 // contains. Coq decodes them again and decides: what is written here proves nothing by itself. Claims that no theorem is
 // about are named in it as not machine-checked.
 func Write(w io.Writer, name string, file []byte) error {
-	t, err := tables.Decode(bytes.NewReader(file))
+	x := sheet{
+		Name: strings.NewReplacer("(*", "( *", "*)", "* )", `"`, "'", "\n", " ").Replace(name), Hash: fmt.Sprintf("%x", sha256.Sum256(file)),
+	}
+	m, err := decode(file)
 	if err != nil {
 		return err
 	}
 	if bytes.ContainsFunc(file, func(r rune) bool { return r > unicode.MaxASCII }) {
 		return check.Field("theorem", "file", name, "one without characters beyond ASCII, for a theorem")
 	}
-	s := t.Spec()
-	claimedDelta, err := exact.ParseDecimal(s.Claims.Delta)
-	if err != nil {
-		return err
+	switch m.(type) {
+	case *local.Randomizer:
+		x.form = randomizerForm
+	case *kernels.Kernel:
+		x.form = kernelForm
+	default:
+		x.form = tableForm
 	}
-	claimedLoss, err := exact.ParseDecimal(s.Claims.ExpectedLoss)
-	if err != nil {
-		return err
-	}
-	claimedBound, err := exact.ParseDecimal(s.Claims.LowerBound)
-	if err != nil {
-		return err
-	}
-	x := theorem{
-		Name: strings.NewReplacer("(*", "( *", "*)", "* )", `"`, "'", "\n", " ").Replace(name), Hash: fmt.Sprintf("%x", sha256.Sum256(file)),
-		Epsilon: fraction(exact.Rational(s.Privacy.Epsilon)), Delta: fraction(exact.Rational(s.Privacy.Delta)),
-		Sensitivity:  fraction(exact.Rational(s.Privacy.Sensitivity)),
-		ClaimedDelta: fraction(claimedDelta), ClaimedLoss: fraction(claimedLoss), ClaimedBound: fraction(claimedBound),
-	}
-	for _, c := range claims(&s) {
-		x.Loss, x.Bound = x.Loss || c.Theorem == lossTheorem, x.Bound || c.Theorem == boundTheorem
-		if c.Theorem == "" {
-			x.Open = append(x.Open, c.says+": "+c.Why)
-		}
-	}
+	x.Claims = Claims(m)
 	for piece := range slices.Chunk(file, pieceBytes) {
 		x.Pieces = append(x.Pieces, strings.ReplaceAll(string(piece), `"`, `""`))
 	}
@@ -76,12 +84,34 @@ func Write(w io.Writer, name string, file []byte) error {
 	return template.Must(template.New("").Parse(theorems)).Execute(w, x)
 }
 
+// decode reads a randomizer or a kernel if the file says that it is one, and else a table.
+func decode(file []byte) (proof.Mechanism, error) {
+	switch {
+	case (*local.Randomizer)(nil).Form().Recognize(file):
+		return local.Decode(bytes.NewReader(file))
+	case (*kernels.Kernel)(nil).Form().Recognize(file):
+		return kernels.Decode(bytes.NewReader(file))
+	}
+	return tables.Decode(bytes.NewReader(file))
+}
+
+// rational writes a float64, and decimal a claim, whose form is checked, as a fraction in Coq.
+func rational(x float64) string { return fraction(exact.Rational(x)) }
+
+func decimal(claim string) string {
+	r, err := exact.ParseDecimal(claim)
+	if err != nil {
+		panic(err)
+	}
+	return fraction(r)
+}
+
 func fraction(r *big.Rat) string { return r.Num().String() + " # " + r.Denom().String() }
 
-const theorems = `(* The table file {{.Name}}, SHA-256 {{.Hash}}, and what Coq proves of it:
-   coqc -Q proofs Noisewright THIS_FILE. What the words mean is in proofs/Statement.v and proofs/Losses.v. *)
+const theorems = `(* The {{.What}} file {{.Name}}, SHA-256 {{.Hash}}, and what Coq proves of it:
+   coqc -Q proofs Noisewright THIS_FILE. What the words mean is in {{.Words}}. *)
 From Coq Require Import ZArith QArith Qreals Reals List.
-From Noisewright Require Import Statement Losses Json Decode Verdict Certificate.
+From Noisewright Require Import {{.Theories}}.
 Import ListNotations.
 
 Definition bytes := Certificate.pieces [
@@ -89,31 +119,16 @@ Definition bytes := Certificate.pieces [
 "{{$piece}}"
 {{- end}}]%text.
 
-Definition decoded : option file := Eval vm_compute in decode bytes.
-Lemma decodes : decode bytes = decoded.
+Definition decoded : option {{.Record}} := Eval vm_compute in {{.Decode}} bytes.
+Lemma decodes : {{.Decode}} bytes = decoded.
 Proof. vm_cast_no_check (eq_refl decoded). Qed.
-
-(* It is a law, and private as promised and for the delta of its certificate: epsilon, delta, sensitivity, delta claimed. *)
-Theorem privacy : exists f, decode bytes = Some f /\
-  ((epsilon (the_table f) == {{.Epsilon}})%Q /\
-   (delta (the_table f) == {{.Delta}})%Q /\
-   (sensitivity (the_table f) == {{.Sensitivity}})%Q) /\
-  is_law (law (the_table f)) /\ private (the_table f) /\
-  private (at_delta ({{.ClaimedDelta}}) (the_table f)).
-Proof. rewrite decodes. apply certify_privacy. vm_cast_no_check (eq_refl true). Qed.
-{{if .Loss}}
-(* Its expected loss is at most what it claims. *)
-Theorem expected : exists f, decode bytes = Some f /\
-  exists L, expected_loss (the_table f) (loss_value (the_loss f)) L /\ (L <= Q2R ({{.ClaimedLoss}}))%R.
-Proof. rewrite decodes. apply certify_loss. vm_cast_no_check (eq_refl true). Qed.
-{{end}}
-{{- if .Bound}}
-(* No noise that competes with it, of any law, has an expected loss below what it claims. *)
-Theorem optimal : exists f, decode bytes = Some f /\
-  no_noise_loses_less (the_table f) (loss_value (the_loss f)) (Q2R ({{.ClaimedBound}})).
-Proof. rewrite decodes. apply certify_bound. vm_cast_no_check (eq_refl true). Qed.
-{{end}}
-{{- range .Open}}
-(* Not machine-checked: {{.}}. *)
-{{- end}}
+{{range .Claims}}{{if .Theorem}}
+(* {{.Comment}} *)
+Theorem {{.Label}} : exists f, {{$.Decode}} bytes = Some f /\
+  {{.Statement}}.
+Proof. rewrite decodes. apply {{.Theorem}}. vm_cast_no_check (eq_refl true). Qed.
+{{end}}{{end}}
+{{- range .Claims}}{{if not .Theorem}}
+(* Not machine-checked: {{.Says}}: {{.Why}}. *)
+{{- end}}{{end}}
 `

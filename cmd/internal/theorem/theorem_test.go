@@ -11,8 +11,9 @@ import (
 	"testing"
 
 	"github.com/noisewright/noisewright/dp"
-	"github.com/noisewright/noisewright/kernels"
+	"github.com/noisewright/noisewright/local"
 	"github.com/noisewright/noisewright/loss"
+	"github.com/noisewright/noisewright/subset"
 	"github.com/noisewright/noisewright/tables"
 )
 
@@ -141,26 +142,95 @@ func TestTheoremNamesWhatIsOpen(t *testing.T) {
 
 // TestTheoremsAreThere: the names that programs print are of theorems of proofs/, which Write applies.
 func TestTheoremsAreThere(t *testing.T) {
-	proved, err := os.ReadFile("../../../proofs/Certificate.v")
+	const files = "../../../python/tests/data/files/"
+	for _, test := range []struct {
+		file, theories string
+		claims         []string // with a theorem
+	}{
+		{"../../../docs/example-table.json", "Certificate.v", []string{"privacy", "expected loss", "lower bound"}},
+		{files + "local-integer.json", "CertifyRandomizer.v", []string{"privacy", "mean loss", "largest loss", "bias"}},
+		{files + "local-worst.json", "CertifyRandomizer.v", []string{"privacy", "largest loss", "bias"}},
+		{files + "kernel.json", "CertifyKernel.v", []string{"privacy"}},
+		{files + "categories.json", "CertifyRandomizer.v", []string{"privacy", "mean loss", "largest loss"}},
+	} {
+		t.Run(test.file, func(t *testing.T) {
+			proved, err := os.ReadFile("../../../proofs/" + test.theories)
+			if err != nil {
+				t.Fatal(err)
+			}
+			file, err := os.ReadFile(test.file)
+			if err != nil {
+				t.Fatal(err)
+			}
+			m, err := decode(file)
+			if err != nil {
+				t.Fatal(err)
+			}
+			var theorems bytes.Buffer
+			if err := Write(&theorems, test.file, file); err != nil {
+				t.Fatal(err)
+			}
+			var with []string
+			for _, c := range Claims(m) {
+				if c.Theorem == "" {
+					if c.Why == "" || !strings.Contains(theorems.String(), "(* Not machine-checked: "+c.Says+": "+c.Why+". *)") {
+						t.Errorf("%+v: it has no theorem, and that is not written", c)
+					}
+					continue
+				}
+				with = append(with, c.Name)
+				if c.Text() != c.Name+": "+c.Theorem || !bytes.Contains(proved, []byte("Theorem "+c.Theorem+" ")) || !strings.Contains(theorems.String(), "apply "+c.Theorem+".") {
+					t.Errorf("%+v: no theorem of that name is in %s and in what is written", c, test.theories)
+				}
+			}
+			if !slices.Equal(with, test.claims) {
+				t.Errorf("theorems of %q, want %q", with, test.claims)
+			}
+		})
+	}
+}
+
+// TestClaimsOfRandomizers: what no theorem is about has none.
+func TestClaimsOfRandomizers(t *testing.T) {
+	file, err := os.ReadFile("../../../python/tests/data/files/local-integer.json")
 	if err != nil {
 		t.Fatal(err)
 	}
-	claims := Claims(decoded(t, "../../../docs/example-table.json"))
-	if len(claims) != 3 {
-		t.Errorf("claims: %v, want privacy, loss and bound", claims)
+	r, err := local.Decode(bytes.NewReader(file))
+	if err != nil {
+		t.Fatal(err)
 	}
-	for _, c := range claims {
-		if c.Text() != c.Name+": "+c.Theorem || !bytes.Contains(proved, []byte("Theorem "+c.Theorem+" ")) || !strings.Contains(theorems, "apply "+c.Theorem+".") {
-			t.Errorf("%+v: no theorem of that name is in Certificate.v and in what is written", c)
+	for _, test := range []struct {
+		change func(*local.Spec)
+		want   []string
+	}{
+		{func(*local.Spec) {}, []string{"lower bound", "answers"}},
+		{func(s *local.Spec) { s.Demands = local.Demands{} }, []string{"lower bound"}},
+		{func(s *local.Spec) { s.Demands = local.Demands{Step: 1} }, []string{"lower bound", "answers"}},
+		{func(s *local.Spec) { s.Demands = local.Demands{Upper: 5} }, []string{"lower bound", "answers"}},
+		{func(s *local.Spec) { s.Demands = local.Demands{Lower: -5} }, []string{"lower bound", "answers"}},
+		{func(s *local.Spec) { s.Loss = parsed(t, "l1 + lp:1.5") }, []string{"mean loss", "largest loss", "lower bound", "answers"}},
+		{func(s *local.Spec) { s.Values.Kind = local.Real }, []string{"mean loss", "lower bound", "answers"}},
+	} {
+		s := r.Spec()
+		test.change(&s)
+		var open []string
+		for _, c := range randomizerClaims(&s) {
+			if c.Theorem == "" {
+				open = append(open, c.Name)
+			}
+		}
+		if !slices.Equal(open, test.want) {
+			t.Errorf("not machine-checked: %q, want %q", open, test.want)
 		}
 	}
 }
 
 // TestClaimsOfOtherForms: nothing is left out in silence.
 func TestClaimsOfOtherForms(t *testing.T) {
-	for _, c := range Claims((*kernels.Kernel)(nil)) {
-		if c.Theorem != "" || c.Text() != c.Name+": not machine-checked: only tables are covered" {
-			t.Errorf("%q of a kernel, want that it is not machine-checked", c.Text())
+	for _, c := range Claims((*subset.Selection)(nil)) {
+		if c.Theorem != "" || c.Text() != c.Name+": not machine-checked: only tables, local randomizers and kernels are covered" {
+			t.Errorf("%q of a subset selection, want that it is not machine-checked", c.Text())
 		}
 	}
 	s := decoded(t, "../../../python/tests/data/files/lattice-total.json").Spec()

@@ -16,6 +16,7 @@ import (
 
 	"github.com/noisewright/noisewright/counts"
 	"github.com/noisewright/noisewright/internal/check"
+	"github.com/noisewright/noisewright/internal/limits"
 )
 
 const (
@@ -61,7 +62,7 @@ type designer struct {
 	random  *rand.Rand
 }
 
-// Design returns a strategy with nearly the least total variance. Up to counts.MaxProved categories
+// Design returns a strategy with nearly the least total variance. Up to limits.CountProved categories
 // it comes with multipliers of a lower bound. The error wraps dp.ErrInvalid or is that of the context.
 func Design(ctx context.Context, p counts.Problem) (*counts.Verified, error) {
 	if err := p.Validate(); err != nil {
@@ -308,7 +309,7 @@ func (d *designer) step(s *state, precision float64) bool {
 }
 
 func (d *designer) steps() int {
-	if d.k <= counts.MaxProved {
+	if d.k <= limits.CountProved {
 		return closer
 	}
 	return steps
@@ -343,7 +344,7 @@ func (d *designer) search(ctx context.Context) (best *designer, dual *counts.Dua
 		}
 		if bound > lower {
 			lower = bound
-			if d.k <= counts.MaxProved {
+			if d.k <= limits.CountProved {
 				dual = d.dual(s)
 			}
 		}
@@ -351,7 +352,7 @@ func (d *designer) search(ctx context.Context) (best *designer, dual *counts.Dua
 		if s.value-lower < Gap*(s.value-offset) || len(found) == 0 {
 			break
 		}
-		if d.k > counts.MaxProved && round >= 3 && history[round-3]-history[round] < stalled*history[round] {
+		if d.k > limits.CountProved && round >= 3 && history[round-3]-history[round] < stalled*history[round] {
 			break
 		}
 		d.trim(negligible)
@@ -393,7 +394,7 @@ func (d *designer) trim(part float64) {
 	sets, weights := d.sets, d.weights
 	d.sets, d.members, d.weights = nil, nil, nil
 	for n, y := range order {
-		if n >= counts.MaxWeights/d.k || weights[y]*(1+d.c*float64(sets[y].size())/float64(d.k)) < least {
+		if n >= limits.CountWeights/d.k || weights[y]*(1+d.c*float64(sets[y].size())/float64(d.k)) < least {
 			break
 		}
 		d.add(sets[y])

@@ -6,7 +6,7 @@ import (
 	"math/bits"
 	"slices"
 
-	"github.com/noisewright/noisewright/counts"
+	"github.com/noisewright/noisewright/internal/limits"
 )
 
 // candidate is an answer that is worth more than its price by so much.
@@ -19,7 +19,7 @@ type candidate struct {
 // with two probabilities, or, if these are too many, of those that no flip of a category improves.
 func (d *designer) dearest(s *state) (found []set, excess float64) {
 	var list []candidate
-	if d.k <= counts.MaxProved {
+	if d.k <= limits.CountProved {
 		list = d.all(s)
 	} else {
 		list = d.climbed(s)

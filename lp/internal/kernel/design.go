@@ -14,6 +14,7 @@ import (
 	"github.com/noisewright/noisewright/dp"
 	"github.com/noisewright/noisewright/internal/check"
 	"github.com/noisewright/noisewright/internal/exact"
+	"github.com/noisewright/noisewright/internal/limits"
 	"github.com/noisewright/noisewright/internal/solver"
 	"github.com/noisewright/noisewright/kernels"
 	"github.com/noisewright/noisewright/lp/internal/engine"
@@ -25,7 +26,7 @@ import (
 // Design finds a kernel and a bound that meet to the requested gap.
 func Design(ctx context.Context, p Problem, s *meet.Search) (*kernels.Verified, meet.Outcome, error) {
 	d := &designer{Search: *s, problem: p}
-	d.Options.MaxCells = min(d.Options.MaxCells, kernels.MaxCells)
+	d.Options.MaxCells = min(d.Options.MaxCells, limits.KernelCells)
 	stopped := d.refine(ctx)
 	return meet.Finish(&d.Search, d.kernel, d.dual, d.upperRounds+d.lowerRounds, stopped, func() error {
 		return check.Errorf("lp", meet.ErrInfeasible, "instance-cap = %g: no kernel found that keeps it, with the cells allowed%s", d.problem.InstanceCap, d.alternative())

@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"github.com/noisewright/noisewright/internal/check"
+	"github.com/noisewright/noisewright/internal/limits"
 	"github.com/noisewright/noisewright/local"
 	"github.com/noisewright/noisewright/lp/internal/engine/ratio"
 	"github.com/noisewright/noisewright/lp/internal/meet"
@@ -23,7 +24,7 @@ import (
 func Design(ctx context.Context, p Problem, s *meet.Search) (*local.Verified, meet.Outcome, error) {
 	d := &designer{Search: *s, model: newModel(p)}
 	d.step = d.Options.Step
-	d.Options.MaxCells = min(d.Options.MaxCells, local.MaxNodes-1)
+	d.Options.MaxCells = min(d.Options.MaxCells, limits.LocalNodes-1)
 	d.margin = max(d.margin, marginShare*min(d.Options.Gap, meet.LargestMargin))
 	d.expected = max(firstGap, d.Options.Gap)
 	d.begin(ctx)

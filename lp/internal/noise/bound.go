@@ -6,9 +6,9 @@ import (
 	"context"
 	"math"
 
+	"github.com/noisewright/noisewright/internal/limits"
 	"github.com/noisewright/noisewright/loss"
 	"github.com/noisewright/noisewright/lp/internal/engine"
-	"github.com/noisewright/noisewright/tables"
 )
 
 // bound is one of the two programs of a problem, upper or lower, and what its solutions
@@ -71,7 +71,7 @@ func fit(b bound, want int) int {
 	if int64(want) >= points {
 		return int(points)
 	}
-	best, least := int(min(points, tables.MaxCells)), math.Inf(1)
+	best, least := int(min(points, limits.TableCells)), math.Inf(1)
 	largest := points / int64(want)
 	for s := largest; s >= max(1, points/int64(3*want), largest-mostStrides); s-- {
 		k, ok := b.coarse(s)

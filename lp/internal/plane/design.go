@@ -15,6 +15,7 @@ import (
 	"github.com/noisewright/noisewright/dp"
 	"github.com/noisewright/noisewright/internal/check"
 	"github.com/noisewright/noisewright/internal/exact"
+	"github.com/noisewright/noisewright/internal/limits"
 	"github.com/noisewright/noisewright/internal/solver"
 	"github.com/noisewright/noisewright/lp/internal/engine"
 	"github.com/noisewright/noisewright/lp/internal/meet"
@@ -59,7 +60,7 @@ func (d *designer) rings(k int) int { return int(math.Ceil(d.extent()*float64(k)
 
 // fits reports whether grids of k cells per sensitivity are allowed.
 func (d *designer) fits(k int) bool {
-	return k <= plane.MaxCells && 2*d.rings(k)+1 <= d.Options.MaxCells
+	return k <= limits.PlaneCells && 2*d.rings(k)+1 <= d.Options.MaxCells
 }
 
 // first returns the cells per sensitivity to begin with: of whole numbers as many as the sensitivity if
@@ -67,8 +68,8 @@ func (d *designer) fits(k int) bool {
 func (d *designer) first() (int, error) {
 	k := max(1, int(firstRings/d.extent()))
 	if d.problem.Query == dp.IntegerQuery {
-		if s := d.problem.Sensitivity; d.problem.Norm != plane.LInf || s < plane.MaxCells && d.fits(int(s)) {
-			k = int(min(s, plane.MaxCells+1))
+		if s := d.problem.Sensitivity; d.problem.Norm != plane.LInf || s < limits.PlaneCells && d.fits(int(s)) {
+			k = int(min(s, limits.PlaneCells+1))
 		}
 	}
 	if !d.fits(k) {

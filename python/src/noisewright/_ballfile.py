@@ -9,15 +9,16 @@ from functools import cached_property
 from math import isqrt
 from typing import Any
 
+from noisewright._ballbound import DUAL, check_dual, lower_bound
 from noisewright._claims import LOSS, PRIVACY, Claim, Privacy, check_claims, hold_claims, hold_delta, privacy, want
-from noisewright._exact import RATIO_BITS, div_up, exp_down, floor, pow_up, power_of_two
+from noisewright._exact import RATIO_BITS, angle_down, div_up, exp_down, floor, pow_up, power_of_two
 from noisewright._loss import L1_LOSS, L2_LOSS, Combination
 from noisewright._lossnames import parse_loss
 from noisewright._meter import Meter, rational_work
 from noisewright._strictjson import WIDE, Decimal, Fields, Many, Record, Text, Whole, check_format, read
 
 FORMAT = "noisewright-ball"
-MAX_SIZE = 1 << 20
+MAX_SIZE = 1 << 23
 LIMIT = 1 << 52  # of rounded values, in steps
 _MAX_BALLS = 1 << 10
 _MAX_RADIUS = 1 << 29
@@ -35,7 +36,7 @@ _FILE = Record(
         "step_exponent": Whole(),
         "radii": Many(WIDE, _MAX_BALLS),
         "weights": Many(Decimal(), _MAX_BALLS),
-        "certificate": Record({"delta": Text(), "expected_loss": Text(), "lower_bound": Text()}),
+        "certificate": Record({"delta": Text(), "expected_loss": Text(), "lower_bound": Text(), "dual?": DUAL}),
     }
 )
 CLAIMS = (Claim("delta"), Claim("expected_loss"), Claim("lower_bound", up=False))
@@ -53,6 +54,7 @@ class Spec:
     radii: tuple[int, ...]
     weights: tuple[int, ...]
     certificate: Fields
+    dual: Fields | None
 
     @property
     def step(self) -> float:
@@ -82,8 +84,20 @@ def decode(value: Any) -> Spec:
     want(len(weights) == len(radii), "weights", f"{len(weights)} weights", f"{len(radii)}, one for each radius")
     want(all(weights) and sum(weights) == 1 << 64, "weights", "such", "numbers above 0 with the sum 2^64")
     name = fields["loss"]["name"]
-    s = Spec(d, privacy(fields["privacy"]), name, _power(name), e, radii, weights, fields["certificate"])
+    s = Spec(
+        d,
+        privacy(fields["privacy"]),
+        name,
+        _power(name),
+        e,
+        radii,
+        weights,
+        fields["certificate"],
+        fields["certificate"].get("dual"),
+    )
     want(s.reach < 1 << 31, "step_exponent", e, "one with a sensitivity of less than 2^31 steps")
+    if s.dual is not None:
+        check_dual(s.dual, d, s.power, Fraction(s.privacy.sensitivity) / power_of_two(e))
     return s
 
 
@@ -107,6 +121,8 @@ def verify(s: Spec, meter: Meter) -> dict[str, Any]:
     moments = (w * pow_up(r * step, s.power, _POWER_BITS) for r, w in zip(s.radii, s.weights, strict=True))
     loss = sum(moments, Fraction(0)) * s.dimension / (s.dimension + p) / (1 << 64)
     proved = [delta, loss, Fraction(0)]
+    if s.dual is not None:
+        proved[2] = lower_bound(s.dual, s.dimension, s.power, s.privacy.epsilon, s.privacy.delta, step, meter)
     hold_claims(s.certificate, CLAIMS, proved)
     names = ("delta_upper", "expected_loss", "lower_bound")
     return {**dict(zip(names, proved, strict=True)), "work": meter.used}
@@ -160,7 +176,7 @@ class _Lenses:
         self._known: dict[tuple[int, int], tuple[int, int]] = {}
         if dimension % 2 == 0:
             self._bits = _PLACES + (radii[-1] ** dimension).bit_length() + 12
-            self._pi = 2 * _angle_down(0, 1, 1, self._bits)  # to less than 4 above it
+            self._pi = 2 * angle_down(0, 1, 1, self._bits)  # to less than 4 above it
 
     def of(self, i: int, j: int) -> tuple[int, int]:
         """Bounds on the volume for two radii, times 2^96."""
@@ -190,7 +206,7 @@ class _Lenses:
     def _even(self, caps: list[tuple[int, int]], w: int) -> tuple[int, int]:
         low = high = factor = 0
         for r, h in caps:
-            angle = _angle_down(abs(h), w, r, self._bits)
+            angle = angle_down(abs(h), w, r, self._bits)
             least, most = (angle, angle + 2) if h >= 0 else (self._pi - angle - 2, self._pi + 4 - angle)
             low += _EVEN[0] * least * r**self._d
             high += _EVEN[0] * most * r**self._d
@@ -205,26 +221,3 @@ class _Lenses:
 def _series(c: tuple[int, ...], w: int, r: int, most: int) -> int:
     """Σ_k c_k·w^k·r^(most-2k)."""
     return sum(c[k] * w**k * r ** (most - 2 * k) for k in range(most // 2 + 1))
-
-
-_HALVINGS = 6
-_GUARD = 20
-
-
-def _angle_down(c: int, square: int, r: int, bits: int) -> int:
-    """M with M·2^-bits <= θ <= (M+2)·2^-bits for the angle θ <= π/2 of the cosine c/r and the sine √square/r.
-
-    The angle of tan(θ/2) = sin θ/(1 + cos θ) is halved again and again, then Leibniz's series summed. Roots and
-    quotients are off by less than 2 units each, and a halving divides what came before. At most some 40 terms, as t
-    is below 2^-5, are off by 2 units each: the sum by less than 2^7, the angle by 2^14, of 2^19 that half a place is.
-    """
-    places = bits + _GUARD
-    one = 1 << places
-    t = isqrt(square << 2 * places) // (r + c)
-    for _ in range(_HALVINGS):
-        t = (t << places) // (one + isqrt(one * one + t * t))
-    t2, total, k = t * t >> places, 0, 1
-    while t:
-        total += t // k if k % 4 == 1 else -(t // k)
-        t, k = t * t2 >> places, k + 2
-    return ((total << _HALVINGS + 1) - (1 << _GUARD - 1)) >> _GUARD

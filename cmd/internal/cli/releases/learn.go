@@ -20,6 +20,7 @@ import (
 	"github.com/noisewright/noisewright/cmd/internal/shell"
 	"github.com/noisewright/noisewright/dp"
 	"github.com/noisewright/noisewright/internal/check"
+	"github.com/noisewright/noisewright/internal/limits"
 	"github.com/noisewright/noisewright/learn"
 	"github.com/noisewright/noisewright/lp"
 	"github.com/noisewright/noisewright/noise"
@@ -119,7 +120,7 @@ func (o *learnOptions) flags(cmd *cobra.Command) *shell.Flags {
 	f.String(&o.target, "target", "column of the class, as in the schema; only to be sure")
 	o.csv.flags(f, asLedger)
 	f.Bool(&o.strict, "strict-not-private", strictUsage)
-	epsilon := f.OptionalNumber(&o.budget.Epsilon, "epsilon", shell.AtMost("a number", learn.MaxEpsilon), fmt.Sprintf("epsilon of the model, all releases together, without unit: above 0, at most %d", learn.MaxEpsilon))
+	epsilon := f.OptionalNumber(&o.budget.Epsilon, "epsilon", shell.AtMost("a number", limits.LearnEpsilon), fmt.Sprintf("epsilon of the model, all releases together, without unit: above 0, at most %d", limits.LearnEpsilon))
 	delta := f.OptionalNumber(&o.budget.Delta, "delta", shell.Delta, "delta of the model, all releases together, a probability: "+shell.Delta.Want)
 	f.Prudent(&o.Common, &o.budget.Epsilon, &o.budget.Delta)
 	f.Word(&o.budget.Neighbors, "neighbors", "word", "what is hidden: add-remove (that a record is there) or replace (what it is), which costs twice as much", dp.AddRemove, dp.Replace)

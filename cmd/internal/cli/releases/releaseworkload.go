@@ -16,6 +16,7 @@ import (
 
 	"github.com/noisewright/noisewright/account"
 	"github.com/noisewright/noisewright/cmd/internal/shell"
+	"github.com/noisewright/noisewright/internal/limits"
 	"github.com/noisewright/noisewright/plan"
 	"github.com/noisewright/noisewright/release"
 	"github.com/noisewright/noisewright/release/ledger"
@@ -131,7 +132,7 @@ func (o *releaseWorkloadOptions) flags(f *shell.Flags) {
 	f.String(&o.zone, "zone", "with --every: time zone of the calendar, and of times without an offset, such as Europe/Berlin (default UTC)")
 	f.String(&w.Where, "where", `condition for a row to count, such as 'age >= 65 && city == "Ulm"'`)
 	f.String(&w.Person, "person", "column that tells whose a row is, to protect persons in the place of rows")
-	f.OptionalInteger(&w.MaxPerPerson, "max-per-person", 1, plan.MaxCells, "with --person: in how many cells a person counts, at most what the plan says (default that)")
+	f.OptionalInteger(&w.MaxPerPerson, "max-per-person", 1, limits.PlanCells, "with --person: in how many cells a person counts, at most what the plan says (default that)")
 	f.Bool(&w.StrictNotPrivate, "strict-not-private", strictUsage)
 	f.Number(&o.level, "level", shell.Share, "probability of the intervals, at least")
 	f.Bool(&o.nonNegative, "non-negative", "raise answers below 0 to 0: none is farther from the truth, but they are biased and sums do not agree")

@@ -11,11 +11,11 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/noisewright/noisewright/ball"
 	"github.com/noisewright/noisewright/cmd/internal/encoders"
 	"github.com/noisewright/noisewright/cmd/internal/encoders/decision"
 	"github.com/noisewright/noisewright/cmd/internal/shell"
 	"github.com/noisewright/noisewright/encoder"
+	"github.com/noisewright/noisewright/internal/limits"
 	"github.com/noisewright/noisewright/latent"
 	"github.com/noisewright/noisewright/latent/bundle"
 	"github.com/noisewright/noisewright/local"
@@ -47,8 +47,8 @@ func (o *trainOptions) noiseFlags(f *shell.Flags) {
 		o.coordinates = nil
 		for part := range strings.SplitSeq(text, ",") {
 			v, ok := shell.ParseCount(part)
-			if !ok || v < 1 || v > bundle.MaxCoordinates {
-				return shell.Want(fmt.Sprintf("auto, or integers from 1 to %d, separated by commas", bundle.MaxCoordinates))
+			if !ok || v < 1 || v > limits.Coordinates {
+				return shell.Want(fmt.Sprintf("auto, or integers from 1 to %d, separated by commas", limits.Coordinates))
 			}
 			o.coordinates = append(o.coordinates, v)
 		}
@@ -79,12 +79,12 @@ func (o *trainOptions) noiseFlags(f *shell.Flags) {
 
 // ballCoordinates holds the numbers that a person sends against those that there are balls of, which auto is left with.
 func (o *trainOptions) ballCoordinates() error {
-	few := func(z int) bool { return z < ball.MinDimension || z > ball.MaxDimension }
+	few := func(z int) bool { return z < limits.BallMinDimension || z > limits.BallMaxDimension }
 	if !o.counted {
 		o.coordinates = slices.DeleteFunc(slices.Clone(o.coordinates), few)
 	}
 	if i := slices.IndexFunc(o.coordinates, few); i >= 0 {
-		return fmt.Errorf("coordinates = %d and noise = ball, want %d to %d coordinates", o.coordinates[i], ball.MinDimension, ball.MaxDimension)
+		return fmt.Errorf("coordinates = %d and noise = ball, want %d to %d coordinates", o.coordinates[i], limits.BallMinDimension, limits.BallMaxDimension)
 	}
 	return nil
 }

@@ -20,6 +20,7 @@ import (
 	"github.com/noisewright/noisewright/dp"
 	"github.com/noisewright/noisewright/internal/check"
 	"github.com/noisewright/noisewright/internal/csvfile"
+	"github.com/noisewright/noisewright/internal/limits"
 	"github.com/noisewright/noisewright/latent"
 	"github.com/noisewright/noisewright/latent/bundle"
 	"github.com/noisewright/noisewright/local"
@@ -182,8 +183,8 @@ func (o *latentDesignOptions) run(ctx context.Context) error {
 			return err
 		}
 	}
-	if n := len(p.Features); o.noise == string(bundle.Balls) && n < ball.MinDimension {
-		return shell.BadInput("", fmt.Errorf("noise = ball and %s, want %d features at least: it is noise of several numbers", shell.Counted(n, "feature"), ball.MinDimension))
+	if n := len(p.Features); o.noise == string(bundle.Balls) && n < limits.BallMinDimension {
+		return shell.BadInput("", fmt.Errorf("noise = ball and %s, want %d features at least: it is noise of several numbers", shell.Counted(n, "feature"), limits.BallMinDimension))
 	}
 	line := o.Progress()
 	r, err := o.result(ctx, &p, line)

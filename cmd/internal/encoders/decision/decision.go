@@ -14,6 +14,7 @@ import (
 	"github.com/noisewright/noisewright/cmd/internal/encoders"
 	"github.com/noisewright/noisewright/cmd/internal/encoders/internal/dense"
 	"github.com/noisewright/noisewright/internal/check"
+	"github.com/noisewright/noisewright/internal/limits"
 	"github.com/noisewright/noisewright/latent/bundle"
 	"github.com/noisewright/noisewright/local"
 )
@@ -181,7 +182,7 @@ func (p *Prepared) Ways() []Way {
 	for _, c := range p.classifiers {
 		ways = append(ways, Way{Category, c.name, k, c})
 		for _, m := range sizes {
-			if m <= local.MaxNodes && len(c.rows) >= leastPeople*m {
+			if m <= limits.LocalNodes && len(c.rows) >= leastPeople*m {
 				ways = append(ways, Way{Levels, c.name, m, c})
 			}
 		}

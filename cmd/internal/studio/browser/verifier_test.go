@@ -90,7 +90,7 @@ func TestVerifier(t *testing.T) {
 	verify(claimed, "is not valid")
 	contains(t, ctx, "failure", "claimed.json: total = ")
 	verify(local, "every claim holds")
-	contains(t, ctx, "facts", "privacy: not machine-checked")
+	contains(t, ctx, "facts", "privacy: certify_randomizer_privacy")
 	do(t, ctx, chromedp.SetValue("#value", "2"), chromedp.SetValue("#count", "500"), chromedp.Click("#draw .main"), until(`document.documentElement.dataset.drawn === "500"`))
 	do(t, ctx, chromedp.SetValue("#value", "x"), chromedp.Click("#draw .main"), until(`!document.getElementById("failure").hidden`))
 	contains(t, ctx, "failure", "value = x, want a finite number")

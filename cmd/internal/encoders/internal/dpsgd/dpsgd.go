@@ -10,8 +10,8 @@ import (
 
 	"github.com/noisewright/noisewright/account"
 	"github.com/noisewright/noisewright/internal/check"
+	"github.com/noisewright/noisewright/internal/limits"
 	"github.com/noisewright/noisewright/sampler"
-	"github.com/noisewright/noisewright/tables"
 )
 
 // Options say what is trained, and what it may cost.
@@ -108,7 +108,7 @@ func (o Options) check() error {
 	bad := check.In("dpsgd")
 	bad.Want(o.People >= 1 && o.People <= 1<<24, "people", o.People, "from 1 to 2^24")
 	bad.Want(o.Batch >= 1 && o.Batch <= o.People, "batch", o.Batch, "from 1 to the number of people")
-	bad.Want(o.Steps >= 1 && o.Steps <= tables.MaxReleases, "steps", o.Steps, "from 1 to %d", tables.MaxReleases)
+	bad.Want(o.Steps >= 1 && o.Steps <= limits.TableReleases, "steps", o.Steps, "from 1 to %d", limits.TableReleases)
 	bad.Want(o.Parameters >= 1 && o.Parameters <= 1<<30, "parameters", o.Parameters, "from 1 to 2^30")
 	bad.Want(o.Clip >= 1e-100 && o.Clip <= 1e100, "clip", o.Clip, "a norm from 1e-100 to 1e100")
 	bad.Want(check.Positive(o.Epsilon), "epsilon", o.Epsilon, "a finite number above 0")
