@@ -194,3 +194,8 @@ func FuzzDecode(f *testing.F) {
 		}
 	})
 }
+
+// TestLargestRadius is accepted.
+func TestLargestRadius(t *testing.T) {
+	coarse(t, 2, 1<<20, []int64{1, maxRadius}, []uint64{1 << 63, 1 << 63})
+}

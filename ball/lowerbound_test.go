@@ -12,7 +12,6 @@ import (
 
 	"github.com/noisewright/noisewright/dp"
 	"github.com/noisewright/noisewright/internal/check"
-	"github.com/noisewright/noisewright/internal/exact"
 	"github.com/noisewright/noisewright/loss"
 	"github.com/noisewright/noisewright/proof"
 )
@@ -124,15 +123,7 @@ func TestBetween(t *testing.T) {
 			for range 2 {
 				s := bounded(r, d, l, 1)
 				power, _ := s.Power()
-				b := &dualBound{Spec: &s, power: int(power), unit: big.NewRat(1, 64), pi: newLenses(2, []int64{1}, unit).pi}
-				b.pi = new(big.Int).Rsh(b.pi, newLenses(2, []int64{1}, unit).places-meanBits)
-				for _, x := range s.Dual.Radii {
-					b.square = append(b.square, big.NewInt(x*x))
-				}
-				for i := range s.Dual.Shifts {
-					y, _ := s.Dual.Shifts[i].dense(len(s.Dual.Radii))
-					b.moves = append(b.moves, newMove(b, s.Dual.Shifts[i].Length, y))
-				}
+				b := newDualBound(&s, int(power))
 				for i := range len(s.Dual.Radii) - 1 {
 					from, to := s.Dual.Radii[i], s.Dual.Radii[i+1]
 					for k := range int64(3) {
@@ -163,13 +154,7 @@ func TestKinks(t *testing.T) {
 		for i := range 7 {
 			s.Dual.Shifts[0].Rows = append(s.Dual.Shifts[0].Rows, DualRow{Knot: i, Multipliers: []int64{1 << 12, 1 << 12, 1 << 12, 1 << 12, 0, 1 << 12, 1 << 12}})
 		}
-		y, _ := s.Dual.Shifts[0].dense(7)
-		b := &dualBound{Spec: &s, power: 1, unit: big.NewRat(1, 64), pi: new(big.Int)}
-		b.pi.Lsh(exact.AngleDown(b.pi, unit, unit, meanBits), 1)
-		for _, x := range s.Dual.Radii {
-			b.square = append(b.square, big.NewInt(x*x))
-		}
-		b.moves = []*move{newMove(b, 1024, y)}
+		b := newDualBound(&s, 1)
 		for x := int64(20); x < 980; x += 20 {
 			for _, width := range []int64{20, 60, 150} {
 				if x+width > 1000 {
@@ -199,8 +184,8 @@ func TestKinks(t *testing.T) {
 func TestInside(t *testing.T) {
 	for _, d := range []int{2, 3} {
 		s := Spec{Problem: Problem{Dimension: d}}
-		b := &dualBound{Spec: &s, pi: newLenses(2, []int64{1}, unit).pi}
-		b.pi = new(big.Int).Rsh(b.pi, newLenses(2, []int64{1}, unit).places-meanBits)
+		s.Dual = &Dual{}
+		b := newDualBound(&s, 1)
 		for _, c := range [][3]int64{{0, 5, 5}, {0, 5, 6}, {0, 5, 4}, {3, 5, 2}, {3, 5, 8}, {3, 5, 9}, {3, 5, 4}, {3, 5, 5}, {3, 5, 7}, {900, 1000, 800}, {900, 1000, 1800}, {70, 10, 77}} {
 			p, g := b.inside(c[0], c[1], c[2])
 			const n = 50000
@@ -281,8 +266,10 @@ func TestBadDual(t *testing.T) {
 	} {
 		s := bounded(rand.New(rand.NewPCG(7, 8)), 2, loss.L2, 2)
 		s.Radii, s.Weights, s.Delta = []int64{0, 1024, 3072}, []uint64{1 << 58, 1<<62 - 1<<58, 3 << 62}, 0.5
-		if _, err := New(s); err != nil {
-			t.Fatal(err)
+		for _, s.Dual.Parts = range []int{1, maxParts} {
+			if _, err := New(s); err != nil {
+				t.Fatal(err)
+			}
 		}
 		c.change(&s)
 		if _, err := New(s); !errors.Is(err, check.ErrInvalid) || !strings.Contains(err.Error(), c.want) {

@@ -1,6 +1,6 @@
 (* SPDX-License-Identifier: Apache-2.0 *)
 (* The theorems that noisewright certificate --coq writes about a file, each proved by one computation on what the file decodes
-   to. The numbers that they name are compared with those of the file. *)
+   to. Epsilon, delta and sensitivity are compared with those of the file; of a loss or a bound the theorem is about the number it names. *)
 From Coq Require Import ZArith QArith Qreals Reals List Bool Strings.Byte FunctionalExtensionality.
 From Noisewright Require Import Statement Losses Json Decode Check Private Ramps Loss Lower Bound Verdict.
 Import ListNotations.

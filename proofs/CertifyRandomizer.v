@@ -15,7 +15,7 @@ Lemma indistinguishable_weaker m eps d d' f f' : Q2R d <= Q2R d' -> indistinguis
 Proof. intros Hd H A. specialize (H A). lra. Qed.
 
 Theorem certify_randomizer_privacy o eps del claimed : answers_private_as o eps del claimed = true -> exists f, o = Some f /\
-  ((r_epsilon (the_randomizer f) == eps)%Q /\ (r_delta (the_randomizer f) == del)%Q) /\
+  ((r_epsilon (the_randomizer f) == eps)%Q /\ (r_delta (the_randomizer f) == del)%Q /\ (claimed_r_delta f == claimed)%Q) /\
   (forall x, value_of (the_randomizer f) x -> answer_law (answers_of (the_randomizer f)) (randomized (the_randomizer f) x)) /\
   locally_private (the_randomizer f) del /\ locally_private (the_randomizer f) claimed.
 Proof.

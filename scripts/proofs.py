@@ -10,7 +10,8 @@ proofs.py mutants PROGRAM CHECKER N SEED FILE...
                                        verify, the Python package and noisewright-check give the same verdict on privacy
 proofs.py formats PROGRAM CHECKER N SEED FILE...
                                        they agree which files are malformed, where JSON, numbers, names and losses are changed
-proofs.py conjuncts [NAME...]          no condition of the checkers is without use: without it a proof breaks
+proofs.py conjuncts [N SEED|NAME...]   no condition of the checkers is without use: without it a proof breaks; of all, of N of each
+                                       definition, or of the definitions named
 """
 
 import collections
@@ -541,6 +542,7 @@ CONDITIONS = [
     ("Certificate.v", ["private_as", "loses_at_most", "no_less_than"], ["Certificate"]),
 ]
 OPENS = {"(": ")", "[": "]", "{|": "|}", "match": "end"}
+PREDICATE = re.compile(r"\b(?:forallb|of_file \w+) \(fun$")
 TOKENS = re.compile(r"\(\*.*?\*\)|\{\||\|\}|\|\||&&|=>|:=|[()\[\];,|]|\b(?:match|with|end|in|if|then|else)\b", re.S)
 
 
@@ -553,8 +555,8 @@ def definition(text, name):
 
 
 def conditions(text, begin, end):
-    """The spans of what a definition tests: of each conjunction the parts, what an if asks, and of a match the cases that are
-    no constant true, if the definition is one of a truth value."""
+    """The spans of what a definition tests: of each conjunction the parts, what an if asks, and, if the definition is one of a
+    truth value, of a match the cases that are no constant true, what is to hold of each entry or of a file, or, if that is all, the whole."""
     head = text.index(":=", begin, end) + 2
     truth = ": bool" in text[begin:head]
     found = set()
@@ -566,38 +568,45 @@ def conditions(text, begin, end):
                 a = text.index(what, a, b)
                 found.add((a, a + len(what)))
 
-    # What is open: its end, the conjuncts since its last separator, where the next begins, and that separator.
-    stack = [["", [], head, ":="]]
+    # What is open: its end, the conjuncts since its last separator, where the next begins, that separator, and whether it is a
+    # function to truth values.
+    stack = [["", [], head, ":=", False]]
     for m in TOKENS.finditer(text, head, text.rindex(".", begin, end)):
         token, top = m.group(), stack[-1]
         if token.startswith("(*"):
             continue
         if token in OPENS:
-            stack.append([OPENS[token], [], m.end(), token])
+            stack.append([OPENS[token], [], m.end(), token, bool(PREDICATE.search(text, head, m.end() + 3))])
             continue
         parts = [*top[1], (top[2], m.start())]
         if token == "&&":
             top[1:3] = parts, m.end()
             continue
         case = truth and top[0] == "end" and top[3] == "=>" and token in ("|", "end")
-        emit(parts, case or token == "then")
+        each = truth and token == top[0] == ")" and top[4]
+        emit(parts, case or each or token == "then")
         if token == top[0]:
             stack.pop()
         else:
-            top[1:] = [], m.end(), token
-    emit([*stack[0][1], (stack[0][2], text.rindex(".", begin, end))], False)
+            top[1:4] = [], m.end(), token
+    emit([*stack[0][1], (stack[0][2], text.rindex(".", begin, end))], truth and not found)
     return sorted(found)
 
 
 def broken(file, files, text, first, last):
     """The first of the files that does not build once text stands in one of them, whose definition has the lines first to last."""
     with tempfile.TemporaryDirectory() as work:
-        for built in PROOFS.glob("*.v*"):
-            shutil.copy(built, work)
+        for built in PROOFS.glob("*.vo"):
+            if built.stem not in files:
+                Path(work, built.name).symlink_to(built)
+        for f in files:
+            shutil.copy(Path(PROOFS, f + ".v"), work)
         Path(work, file).write_text(text)
         for f in files:
             out = coqc(Path(work, f + ".v"), work)
             if out.returncode:
+                if "inconsistent assumptions" in out.stderr or "Cannot find a physical path" in out.stderr:
+                    fail(f"{f}.v needs a file that is not built again once {file} is changed: {out.stderr}")
                 line = int(re.findall(r"^File .*, line (\d+)", out.stderr, re.M)[-1])  # warnings come before it
                 if f + ".v" == file and first <= line <= last:
                     fail(f"{file}: what is left is no definition: {out.stderr}")
@@ -605,14 +614,17 @@ def broken(file, files, text, first, last):
     return None
 
 
-def conjuncts(only):
-    tasks = []
+def conjuncts(only, n=0, seed=0):
+    tasks, rng = [], random.Random(seed)
     for file, names, files in CONDITIONS:
         text = Path(PROOFS, file).read_text()
         for name in (n for n in names if n in only or not only):
             begin, end = definition(text, name)
             lines = text.count("\n", 0, begin) + 1, text.count("\n", 0, end)
-            for a, b in conditions(text, begin, end):
+            found = conditions(text, begin, end)
+            if not found:
+                fail(f"{file}: {name} has no condition")
+            for a, b in rng.sample(found, min(n, len(found))) if n else found:
                 what = f"{name} without {' '.join(text[a:b].split())}"
                 tasks.append((what, (file, files, text[:a] + "true" + text[b:], *lines)))
     with ThreadPoolExecutor(os.cpu_count()) as pool:
@@ -638,6 +650,8 @@ match sys.argv[1:]:
         mutants(program, checker, int(n), int(seed), files)
     case ["formats", program, checker, n, seed, *files]:
         formats(program, checker, int(n), int(seed), files)
+    case ["conjuncts", n, seed] if n.isdigit():
+        conjuncts([], int(n), int(seed))
     case ["conjuncts", *names]:
         conjuncts(names)
     case _:

@@ -17,6 +17,7 @@ import (
 	"github.com/noisewright/noisewright/cmd/internal/report"
 	"github.com/noisewright/noisewright/cmd/internal/shell"
 	"github.com/noisewright/noisewright/dp"
+	"github.com/noisewright/noisewright/internal/check"
 	"github.com/noisewright/noisewright/internal/limits"
 	"github.com/noisewright/noisewright/lp"
 	"github.com/noisewright/noisewright/proof"
@@ -63,6 +64,14 @@ whose density falls as exp(-epsilon*norm/sensitivity): compare says how much.`,
 }
 
 func (o *designBallOptions) run(ctx context.Context) error {
+	if power, ok := o.problem.Power(); ok && o.bound { // lp.BoundBall says the same, after the design
+		errs := check.In("lp")
+		errs.If(o.problem.Dimension > 3, "dimension", o.problem.Dimension, "2 or 3 for a bound")
+		errs.If(power != 1 && power != 2, "loss", o.problem.Loss.Name(), "l1 or l2 for a bound")
+		if err := errs.Err(); err != nil {
+			return shell.BadInput("noisewright design-ball --help", err)
+		}
+	}
 	w, err := o.Reserve(o.Output)
 	if err != nil {
 		return err

@@ -24,10 +24,11 @@ func randomizerClaims(s *local.Spec) []Claim {
 		{
 			Name: "privacy", Theorem: "certify_randomizer_privacy", Label: "privacy",
 			Comment: "Each value has a law of answers, and those of any two are apart by no more than is promised, and claimed: epsilon, delta, delta claimed.",
-			Statement: fmt.Sprintf(`((r_epsilon (the_randomizer f) == %s)%%Q /\ (r_delta (the_randomizer f) == %s)%%Q) /\
+			Statement: fmt.Sprintf(`((r_epsilon (the_randomizer f) == %s)%%Q /\ (r_delta (the_randomizer f) == %s)%%Q /\
+   (claimed_r_delta f == %s)%%Q) /\
   (%s answer_law (answers_of (the_randomizer f)) (randomized (the_randomizer f) x)) /\
-  locally_private (the_randomizer f) (%[2]s) /\ locally_private (the_randomizer f) (%[4]s)`,
-				rational(s.Epsilon), rational(s.Delta), forAll, decimal(s.Claims.Delta)),
+  locally_private (the_randomizer f) (%[2]s) /\ locally_private (the_randomizer f) (%[3]s)`,
+				rational(s.Epsilon), rational(s.Delta), decimal(s.Claims.Delta), forAll),
 		},
 		{
 			Name: "mean loss", Theorem: "certify_randomizer_mean", Why: mean, Says: "that the expected loss is on average at most " + s.Claims.MeanLoss,

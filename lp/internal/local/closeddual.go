@@ -25,23 +25,57 @@ const (
 	begunAnswers = 129
 	// begunPlaces is for how many values they are certified whatever the time: some 0.4 s.
 	begunPlaces = 512
+	// begunIntervals are between the nodes of the first lower program for real values.
+	begunIntervals = 4
 )
 
 // beginBelow proves a lower bound by multipliers in closed form. Those of a density take as long to be certified as
-// a small program does to be solved, and are for a search that ends without a bound.
+// a small program does to be solved, and are for a search that ends without a bound. With delta > 0 multipliers of
+// delta = 0 prove more, with prices that are products: in closed form, or, as these are weak for real values, of a
+// program for few nodes, which is solved at once, and certified where a search ends without such a bound.
 func (d *designer) beginBelow(ctx context.Context, last bool) error {
-	if d.best == nil || d.Bound > 0 || last != (d.averaged() && d.Delta == 0) {
+	switch {
+	case d.best == nil:
+		return nil
+	case last && d.begun != nil && d.Gap() > d.Options.Gap && (d.dual == nil || !d.dual.Product):
+		return d.proveBegun(ctx, d.begun)
+	case d.Bound > 0 || last != (d.averaged() && d.Delta == 0):
 		return nil
 	}
-	cells := 1
-	if d.averaged() {
-		cells = begunCells
+	err := d.proveBegun(ctx, d.newPairs(d.begunAt(), d.begunAnswers()).closedDual())
+	if d.Delta == 0 || err != nil {
+		return err
 	}
-	p := d.newPairs(cells, d.begunAnswers())
-	if len(p.nodes) <= begunPlaces {
+	pure := *d.model
+	pure.Delta = 0
+	if d.Values.Kind != local.Real {
+		dual := pure.newPairs(1, pure.begunAnswers()).closedDual()
+		pure.product(dual, d.Delta)
+		return d.proveBegun(ctx, dual)
+	}
+	below, err := d.below(ctx, &pure, begunIntervals)
+	d.rounds, d.shape.lower = pure.rounds, nil
+	if err == nil { // otherwise the rounds that follow say why
+		d.begun = pure.dual(ctx, below)
+		pure.product(d.begun, d.Delta)
+	}
+	return nil
+}
+
+// begunAt is the number of cells of multipliers in closed form.
+func (m *model) begunAt() int {
+	if m.averaged() {
+		return begunCells
+	}
+	return 1
+}
+
+// proveBegun certifies multipliers, those of few places whatever the time.
+func (d *designer) proveBegun(ctx context.Context, dual *local.Dual) error {
+	if len(dual.Totals) <= begunPlaces {
 		ctx = context.WithoutCancel(ctx)
 	}
-	if err := d.prove(ctx, p.closedDual()); ctx.Err() == nil {
+	if err := d.prove(ctx, dual); ctx.Err() == nil {
 		return err
 	}
 	return nil // no bound in time

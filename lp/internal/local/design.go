@@ -26,6 +26,7 @@ func Design(ctx context.Context, p Problem, s *meet.Search) (*local.Verified, me
 	d.step = d.Options.Step
 	d.Options.MaxCells = min(d.Options.MaxCells, limits.LocalNodes-1)
 	d.margin = max(d.margin, marginShare*min(d.Options.Gap, meet.LargestMargin))
+	d.expected = max(firstGap, d.Options.Gap)
 	d.begin(ctx)
 	err := d.beginBelow(ctx, false)
 	stopped := d.refine(ctx)
@@ -42,6 +43,7 @@ type designer struct {
 	*model
 	best  *local.Randomizer
 	dual  *local.Dual
+	begun *local.Dual                      // of few nodes, not certified yet
 	shape struct{ upper, lower []float64 } // answers of the last programs
 	proof time.Duration                    // of the last certificates
 	whole *priced                          // the last upper solution, before MaxAnswers
@@ -79,7 +81,6 @@ func (d *designer) refine(ctx context.Context) error {
 	if intervals == 0 {
 		intervals = min(2*int(firstIntervals/2*math.Exp(d.Epsilon/perE)), d.Options.MaxCells)
 	}
-	d.expected = max(firstGap, d.Options.Gap)
 	if d.Cells > 0 || d.Values.Kind != local.Real {
 		d.expected = d.Options.Gap
 	}

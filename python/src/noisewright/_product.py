@@ -9,6 +9,8 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from itertools import pairwise
 
+import numpy as np
+
 from noisewright._exact import shift
 from noisewright._meter import Meter
 
@@ -75,25 +77,24 @@ def largest(parts: list[Known], points: list[bool], shortfall: int, meter: Meter
     n = len(points)
     meter.spend(n * (n + 1) * len(parts))
     unit = max((d for part in parts for d in part.lack), default=0).bit_length()
-    lack = [[_up(part.lack[i], _BITS - unit) for part in parts] for i in range(n)]
-    share: list[list[int]] = [[] for _ in range(n + 1)]
-    for part in parts:
+    # A product is below 2^63: what lacks is at most 2^31, and a share below 2^32.
+    lack = np.zeros((n, len(parts)), np.uint64)
+    share = np.zeros((n + 1, len(parts)), np.uint64)
+    for j, part in enumerate(parts):
+        lack[:, j] = [_up(d, _BITS - unit) for d in part.lack]
         for k, have in enumerate([*part.supply, shortfall]):
             s = _quotient(have, part.least + shortfall)
             if k < n and points[k]:
                 s = min(s, 1 << _BITS)
             elif s >= _TWO:
                 return None
-            share[k].append(s)
+            share[k, j] = s
     total = 0
     for i, own in enumerate(lack):
-        some = [j for j, d in enumerate(own) if d]
-        if not some:
-            continue
-        ds = [own[j] for j in some]
-        for k, shares in enumerate(share):
-            if i != k or not points[i]:
-                total += max(d * shares[j] for d, j in zip(ds, some, strict=True))
+        some = own.nonzero()[0]
+        if some.size:
+            products = (share[:, some] * own[some]).max(axis=1).tolist()
+            total += sum(products) - (products[i] if points[i] else 0)
     return total, 2 * _BITS - unit
 
 
