@@ -45,8 +45,12 @@ type designer struct {
 	before  int
 }
 
-// firstRings is about how many rings of cells a design of real values begins with.
-const firstRings = 14
+// A design begins with about so many rings of cells, and of real values at most firstCells cells per sensitivity.
+const (
+	firstRings        = 21
+	firstCells        = 5
+	firstIntegerRings = 14
+)
 
 // extent is about how far out noise has weights, in sensitivities: beyond it the best has next to none.
 func (d *designer) extent() float64 {
@@ -66,8 +70,9 @@ func (d *designer) fits(k int) bool {
 // first returns the cells per sensitivity to begin with: of whole numbers as many as the sensitivity if
 // these are few enough.
 func (d *designer) first() (int, error) {
-	k := max(1, int(firstRings/d.extent()))
+	k := min(max(1, int(firstRings/d.extent())), firstCells)
 	if d.problem.Query == dp.IntegerQuery {
+		k = max(1, int(firstIntegerRings/d.extent()))
 		if s := d.problem.Sensitivity; d.problem.Norm != plane.LInf || s < limits.PlaneCells && d.fits(int(s)) {
 			k = int(min(s, limits.PlaneCells+1))
 		}
@@ -78,7 +83,8 @@ func (d *designer) first() (int, error) {
 	return k, nil
 }
 
-// Next returns half as many cells again; of whole numbers that are cells there are no more.
+// Next returns half as many cells again, or of real values fewer if the gap, which falls with the square of their
+// number, will be reached with these; of whole numbers that are cells there are no more.
 func (d *designer) Next(k int) (int, error) {
 	next := k + (k+1)/2
 	if s := d.problem.Sensitivity; d.problem.Query == dp.IntegerQuery {
@@ -86,6 +92,9 @@ func (d *designer) Next(k int) (int, error) {
 			return 0, meet.ErrLimit
 		}
 		next = int(min(float64(next), s))
+	} else {
+		enough := 1.05 * float64(k) * math.Sqrt(d.Gap()/d.Options.Gap)
+		next = int(min(math.Ceil(enough), float64(next)))
 	}
 	if !d.fits(next) {
 		return 0, check.Errorf("lp", meet.ErrLimit, "%d cells along an axis are needed, max-cells = %d", 2*d.rings(next)+1, d.Options.MaxCells)
@@ -99,7 +108,16 @@ func (d *designer) Round(ctx context.Context, k int) error {
 	if err := d.upper(ctx, k, aim); err != nil {
 		return err
 	}
-	return d.lower(ctx, k, aim)
+	return d.lower(ctx, d.nodes(k), aim)
+}
+
+// nodes is how many nodes per sensitivity a bound has beside noise of k cells: of real values more of them, as bounds
+// gain more by finer grids than noise does.
+func (d *designer) nodes(k int) int {
+	if d.problem.Query == dp.IntegerQuery {
+		return k
+	}
+	return min(k*7/4, limits.PlaneCells)
 }
 
 // grid lays k cells per sensitivity over points, with so many of them that what is lost by rounding is
@@ -217,9 +235,16 @@ type violation struct {
 
 // lower proves a bound with k nodes per sensitivity and keeps it if it is the best.
 func (d *designer) lower(ctx context.Context, k int, aim float64) error {
+	beyond := k
+	if d.problem.Query == dp.RealQuery {
+		beyond = int(math.Ceil(float64(k) * min(1, 2/d.problem.Epsilon))) // multipliers fall with epsilon
+	}
 	l := layout{
-		norm: d.problem.Norm, rings: d.rings(k) + max(k, 4), lower: true, decay: d.problem.Epsilon / float64(k), shifts: d.binding,
+		norm: d.problem.Norm, rings: d.rings(k) + max(beyond, 4), lower: true, decay: d.problem.Epsilon / float64(k), shifts: d.binding,
 		epsilon: d.problem.Epsilon, delta: d.problem.Delta,
+	}
+	if k != d.before {
+		l.shifts = d.likely(k)
 	}
 	spec := plane.Spec{Problem: d.problem, Dual: &plane.Dual{CellsPerSensitivity: k}}
 	for _, c := range spec.Nodes(l.rings) {
