@@ -255,6 +255,7 @@ func TestBadDual(t *testing.T) {
 		{func(s *Spec) { s.Dual.Radii[2] = s.Dual.Radii[1] }, "dual.radii"},
 		{func(s *Spec) { s.Dual.Radii[8] = maxRadius + 1 }, "dual.radii"},
 		{func(s *Spec) { s.Dual.Shifts[1].Length = 1025 }, "dual.length"},
+		{func(s *Spec) { s.Sensitivity = math.Nextafter(1, 0) }, "dual.length"}, // the last shift is of 1024 steps, and longer
 		{func(s *Spec) { s.Dual.Shifts[0].Length = 0 }, "dual.length"},
 		{func(s *Spec) { s.Dual.Shifts[0].Length = 1024 }, "dual.length"},
 		{func(s *Spec) { s.Dual.Shifts[0].Rows[1].Knot = 0 }, "dual.knot"},
@@ -274,6 +275,18 @@ func TestBadDual(t *testing.T) {
 		c.change(&s)
 		if _, err := New(s); !errors.Is(err, check.ErrInvalid) || !strings.Contains(err.Error(), c.want) {
 			t.Errorf("%v, want %s", err, c.want)
+		}
+	}
+}
+
+// TestLargestMultiplier: the price of a shift is its largest multiplier, wherever it stands.
+func TestLargestMultiplier(t *testing.T) {
+	for at := range 6 {
+		rows := []DualRow{{Knot: 1, First: 0, Multipliers: []int64{5, 6, 7}}, {Knot: 3, First: 1, Multipliers: []int64{1, 2, 7}}}
+		rows[at/3].Multipliers[at%3] = 9
+		y, most := (&DualShift{Rows: rows}).dense(4)
+		if most != 9 || y[rows[at/3].Knot][rows[at/3].First+at%3] != 9 {
+			t.Errorf("multiplier %d: the largest is %d in %v, want 9", at, most, y)
 		}
 	}
 }
