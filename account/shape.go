@@ -57,14 +57,18 @@ func (t Target) shape(ctx context.Context, exponent float64) (*Calibration, erro
 			power = p
 		}
 		before, last = scale, ratio
-		if math.Abs(ratio-1) <= 4*shapeTolerance || hi <= lo*(1+shapeTolerance/4) {
-			r = &Calibration{Exponent: exponent, scale: scale * math.Pow(ratio, 1/power) * (1 + shapeTolerance/8)}
-			return r, r.shaped(t.single(1, 0)) // for its loss
-		}
 		if ratio <= 1 {
 			hi = scale
 		} else {
 			lo = scale
+		}
+		near := math.Abs(ratio-1) <= 4*shapeTolerance
+		if near || hi <= lo*(1+shapeTolerance/4) { // the epsilon may fall to 0 at once
+			if scale = hi; near {
+				scale = before * math.Pow(ratio, 1/power) * (1 + shapeTolerance/8)
+			}
+			r = &Calibration{Exponent: exponent, scale: scale}
+			return r, r.shaped(t.single(1, 0)) // for its loss
 		}
 		scale *= math.Pow(math.Min(math.Max(ratio, 0.25), 4), 1/power)
 		if !(scale > lo && scale < hi) {
