@@ -41,12 +41,12 @@ type Spec struct {
 	// CapLoss is the loss that InstanceCap is about; nil: Loss.
 	CapLoss loss.Loss
 	Dual    *Dual  // proves the lower bound; nil: none claimed beyond 0
-	Claims  claims // the zero value: filled in from the certificate
+	Claims  Claims // the zero value: filled in from the certificate
 }
 
-// claims are the numbers a kernel states about itself, as plain decimals rounded so that they stay
+// Claims are the numbers a kernel states about itself, as plain decimals rounded so that they stay
 // true: the lower bound down, all others up. Losses are in the units of the loss.
-type claims struct {
+type Claims struct {
 	Delta        string `json:"delta" bound:"upper"`
 	ExpectedLoss string `json:"expected_loss" bound:"upper"` // averaged over the law of Queries
 	MaxLoss      string `json:"max_loss" bound:"upper"`      // the largest expected loss of a query value
@@ -78,7 +78,7 @@ func build(ctx context.Context, s Spec, certify func(*Spec, *proof.Meter) Certif
 	}
 	c := &content{spec: formfile.Clone(s)}
 	c.proof = proof.New("kernels", func(m *proof.Meter) Certificate { return certify(&c.spec, m) }, c.spec.judge)
-	if s.Claims == (claims{}) {
+	if s.Claims == (Claims{}) {
 		certificate, err := c.proof.Find(ctx)
 		if err != nil {
 			return nil, err
@@ -125,7 +125,7 @@ func (s *Spec) validate() error {
 // certificate, whose other parts stay. The error wraps dp.ErrInvalid, or is that of the context.
 func (k *Kernel) WithDual(ctx context.Context, d *Dual) (*Kernel, error) {
 	s := k.spec
-	s.Dual, s.Claims = d, claims{}
+	s.Dual, s.Claims = d, Claims{}
 	return build(ctx, s, func(s *Spec, m *proof.Meter) Certificate {
 		c := k.proof.Again(m)
 		c.LowerBound = s.lowerBound(m)
@@ -143,7 +143,7 @@ func (k *Kernel) Queries() Queries { return formfile.Clone(k.spec.Queries) }
 func (k *Kernel) Loss() loss.Loss { return k.spec.Loss }
 
 // Claims are what the kernel states of itself.
-func (k *Kernel) Claims() claims { return k.spec.Claims }
+func (k *Kernel) Claims() Claims { return k.spec.Claims }
 
 // InstanceCap returns the promised cap on every query value's loss; 0: none.
 func (k *Kernel) InstanceCap() float64 { return k.spec.InstanceCap }

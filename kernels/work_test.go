@@ -30,7 +30,7 @@ func costlySpec(t *testing.T, cells int, lossName string) Spec {
 	rng := rand.New(rand.NewPCG(7, 8))
 	s := Spec{
 		Privacy: dp.Privacy{Epsilon: 1, Delta: 0.5, Sensitivity: 1}, Queries: Queries{Upper: float64(cells)}, Loss: l,
-		Claims: claims{"0.5", "1", "1", "0"}, Dual: &Dual{Cells: cells, Caps: []int64{}, Pairs: []formfile.KernelPair{}},
+		Claims: Claims{"0.5", "1", "1", "0"}, Dual: &Dual{Cells: cells, Caps: []int64{}, Pairs: []formfile.KernelPair{}},
 	}
 	for i := range cells {
 		s.Edges, s.Nodes = append(s.Edges, float64(i)+rng.Float64()*0.9), append(s.Nodes, float64(i)+rng.Float64()*0.9)

@@ -254,13 +254,13 @@ func TestForgedBalls(t *testing.T) {
 	if _, err := must(ReadFS(all)).Verify(nil); err != nil {
 		t.Fatal(err)
 	}
-	forge := func(name, old, new string) fstest.MapFS {
+	forge := func(name, was, now string) fstest.MapFS {
 		t.Helper()
 		forgery, text := maps.Clone(all), string(all[name].Data)
-		if !strings.Contains(text, old) {
-			t.Fatalf("%s has no %s", name, old)
+		if !strings.Contains(text, was) {
+			t.Fatalf("%s has no %s", name, was)
 		}
-		forgery[name] = &fstest.MapFile{Data: []byte(strings.Replace(text, old, new, 1))}
+		forgery[name] = &fstest.MapFile{Data: []byte(strings.Replace(text, was, now, 1))}
 		return forgery
 	}
 	var file struct {

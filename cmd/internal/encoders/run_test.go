@@ -189,8 +189,12 @@ func TestSearch(t *testing.T) {
 		epsilon, delta float64
 		kind           bundle.Kind
 	}{
-		{2, 5, 1e-6, bundle.Balls}, {8, 0.1, 1e-6, bundle.Balls}, {2, 5, 0, bundle.Spherical}, {2, 0.09, 1e-10, bundle.Spherical},
-		{9, 5, 1e-6, bundle.Spherical}, {100, 5, 1e-6, noise.Gaussian},
+		{2, 5, 1e-6, bundle.Balls},
+		{8, 0.1, 1e-6, bundle.Balls},
+		{2, 5, 0, bundle.Spherical},
+		{2, 0.09, 1e-10, bundle.Spherical},
+		{9, 5, 1e-6, bundle.Spherical},
+		{100, 5, 1e-6, noise.Gaussian},
 	} {
 		if c := Choices([]int{want.z}, bundle.Promise{Epsilon: want.epsilon, Delta: want.delta}); c[3].Noise != want.kind || c[3].Domain != bundle.Ball {
 			t.Errorf("%+v: %v", want, c)
