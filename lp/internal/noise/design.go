@@ -113,9 +113,18 @@ func newDesigner(p dp.Problem, s *meet.Search) (*designer, error) {
 	return d, nil
 }
 
+// unhurried reports whether there is time for what pays in the last digits alone: finer points, which take longer to
+// check, and ties, which may prove wrong.
+func (d *designer) unhurried() bool {
+	return d.Options.TimeLimit == 0 || d.Options.TimeLimit >= 2*time.Second
+}
+
 // refinePoints lets cells have as many points as what is aimed for needs. Finer ones take longer to check.
 func (d *designer) refinePoints() {
-	d.bits = max(pointsBits(d.Aim()), d.jumpBits(d.Options.Gap))
+	d.bits = max(minPointsBits, d.jumpBits(d.Options.Gap))
+	if d.unhurried() {
+		d.bits = max(d.bits, pointsBits(d.Aim()))
+	}
 }
 
 // begin finds the table to start from: one that needs no solver, unless the constraints exclude it.
@@ -489,7 +498,7 @@ func (d *designer) solve(ctx context.Context, s *side, g grid, margin float64) (
 	l := s.bound.layout(g, unit, margin)
 	d.tie(s, &l, g)
 	want := s.bound.effort(d.Aim(), margin)
-	if want.Gap = meet.StallShare * d.Aim(); d.Aim() < fineFrom {
+	if want.Gap = meet.StallShare * d.Aim(); d.Aim() < fineFrom && d.unhurried() {
 		want.Gap *= fineShare // the last digits take most iterations, where the grid is fine
 	}
 	prog, status, err := l.solve(ctx, &d.Options, g, want)

@@ -65,7 +65,7 @@ func (d *designer) tie(s *side, l *layout, g grid) {
 		most    = 6   // up to which those do
 	)
 	l.root, l.fall, s.loose = nil, nil, 0
-	if s.shape == nil || s.free || d.Epsilon > most || d.Epsilon > epsilon && d.Aim() >= fineFrom || !d.endsMatter() || d.Options.Generate || g.edges || l.tail > 0 || len(l.decreasing) > 0 {
+	if s.shape == nil || s.free || !d.unhurried() || d.Epsilon > most || d.Epsilon > epsilon && d.Aim() >= fineFrom || !d.endsMatter() || d.Options.Generate || g.edges || l.tail > 0 || len(l.decreasing) > 0 {
 		return
 	}
 	coarse := &s.shape.grid
