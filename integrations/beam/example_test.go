@@ -67,7 +67,7 @@ func Example() {
 	_, err = shops.Quantiles(s, noisebeam.QuantileOptions{Probabilities: []float64{0.5}, Epsilon: 1})
 	fmt.Println(err)
 	// Output:
-	// account: this release would exceed the budget of epsilon 2, delta 1e-06: spent are 1.46121, and with it 4.44888 would be
+	// account: this release would exceed the budget of epsilon 2, delta 1e-06: spent are 1.4616, and with it 4.44916 would be
 }
 
 // The shares of pages among people who answered on their devices.
