@@ -11,7 +11,6 @@ import (
 	"github.com/noisewright/noisewright/internal/check"
 	"github.com/noisewright/noisewright/internal/limits"
 	"github.com/noisewright/noisewright/internal/strictjson"
-
 	"github.com/noisewright/noisewright/proof"
 )
 
