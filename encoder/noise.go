@@ -9,10 +9,9 @@ import (
 	"math/rand/v2"
 	"slices"
 
-	"github.com/noisewright/noisewright/internal/limits"
-
 	"github.com/noisewright/noisewright/dp"
 	"github.com/noisewright/noisewright/internal/check"
+	"github.com/noisewright/noisewright/internal/limits"
 	"github.com/noisewright/noisewright/latent/bundle"
 	"github.com/noisewright/noisewright/noise"
 	"github.com/noisewright/noisewright/tables"

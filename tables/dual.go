@@ -3,10 +3,9 @@
 package tables
 
 import (
-	"github.com/noisewright/noisewright/internal/limits"
-
 	"github.com/noisewright/noisewright/internal/check"
 	"github.com/noisewright/noisewright/internal/formfile"
+	"github.com/noisewright/noisewright/internal/limits"
 )
 
 // maxDualIndex bounds |cell| and |shift| of a Dual.

@@ -10,11 +10,10 @@ import (
 	"math"
 	"slices"
 
-	"github.com/noisewright/noisewright/internal/limits"
-
 	"github.com/noisewright/noisewright/dp"
 	"github.com/noisewright/noisewright/encoder"
 	"github.com/noisewright/noisewright/internal/check"
+	"github.com/noisewright/noisewright/internal/limits"
 	"github.com/noisewright/noisewright/latent/bundle"
 	"github.com/noisewright/noisewright/noise"
 )
