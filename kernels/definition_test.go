@@ -11,7 +11,6 @@ import (
 
 	"github.com/noisewright/noisewright/dp"
 	"github.com/noisewright/noisewright/internal/exact"
-	"github.com/noisewright/noisewright/internal/formfile"
 	"github.com/noisewright/noisewright/internal/limits"
 	"github.com/noisewright/noisewright/loss"
 	"github.com/noisewright/noisewright/proof"
@@ -25,7 +24,7 @@ func randomDual(rng *rand.Rand, s Spec) *Dual {
 		if rng.IntN(10) == 0 {
 			continue
 		}
-		a := formfile.KernelPair{Gain: i % d.Cells}
+		a := DualPair{Gain: i % d.Cells}
 		a.Lose = a.Gain + rng.IntN(2*reach+1) - reach
 		a.First = max(0, a.Gain-rng.IntN(2)) // so that the cheap answer costs something
 		for range min(d.Cells, a.Gain+1+rng.IntN(2)) - a.First {
@@ -348,18 +347,18 @@ func TestLimitsOfSpecs(t *testing.T) {
 		{func(s *Spec) { s.Dual = &Dual{Cells: limits.KernelCells, Exponent: -10} }, 2, true},
 		{func(s *Spec) { s.Dual = &Dual{Cells: limits.KernelCells + 1, Exponent: -10} }, 2, false},
 		{func(s *Spec) { s.Dual = &Dual{Cells: 0, Exponent: -10} }, 2, false},
-		{dual(formfile.KernelPair{Gain: 0, Lose: 1, First: 0, Multipliers: []int64{1}}), 2, true},
-		{dual(formfile.KernelPair{Gain: 0, Lose: 1, First: 0, Multipliers: []int64{1, 1}}), 2, true},
-		{dual(formfile.KernelPair{Gain: 0, Lose: 1, First: 1, Multipliers: []int64{1, 1}}), 2, false},
-		{dual(formfile.KernelPair{Gain: 0, Lose: 1, First: -1, Multipliers: []int64{1, 1}}), 2, false},
-		{dual(formfile.KernelPair{Gain: 0, Lose: 2, First: 0, Multipliers: []int64{1}}), 2, false},
-		{dual(formfile.KernelPair{Gain: -1, Lose: 0, First: 0, Multipliers: []int64{1}}), 2, false},
-		{dual(formfile.KernelPair{Gain: 0, Lose: -1, First: 0, Multipliers: []int64{1}}), 2, false},
-		{dual(formfile.KernelPair{Gain: 2, Lose: 1, First: 0, Multipliers: []int64{1}}), 2, false},
-		{dual(formfile.KernelPair{Gain: 0, Lose: 0, First: 0, Multipliers: []int64{1}}), 2, false},
-		{dual(formfile.KernelPair{Gain: 0, Lose: 1, First: 0, Multipliers: []int64{-1}}), 2, false},
-		{dual(formfile.KernelPair{Gain: 0, Lose: 1, First: 0, Multipliers: []int64{1}}, formfile.KernelPair{Gain: 0, Lose: 1, First: 1, Multipliers: []int64{1}}), 2, false},
-		{dual(formfile.KernelPair{Gain: 0, Lose: 1, First: 0, Multipliers: []int64{1}}, formfile.KernelPair{Gain: 1, Lose: 0, First: 1, Multipliers: []int64{1}}), 2, true},
+		{dual(DualPair{Gain: 0, Lose: 1, First: 0, Multipliers: []int64{1}}), 2, true},
+		{dual(DualPair{Gain: 0, Lose: 1, First: 0, Multipliers: []int64{1, 1}}), 2, true},
+		{dual(DualPair{Gain: 0, Lose: 1, First: 1, Multipliers: []int64{1, 1}}), 2, false},
+		{dual(DualPair{Gain: 0, Lose: 1, First: -1, Multipliers: []int64{1, 1}}), 2, false},
+		{dual(DualPair{Gain: 0, Lose: 2, First: 0, Multipliers: []int64{1}}), 2, false},
+		{dual(DualPair{Gain: -1, Lose: 0, First: 0, Multipliers: []int64{1}}), 2, false},
+		{dual(DualPair{Gain: 0, Lose: -1, First: 0, Multipliers: []int64{1}}), 2, false},
+		{dual(DualPair{Gain: 2, Lose: 1, First: 0, Multipliers: []int64{1}}), 2, false},
+		{dual(DualPair{Gain: 0, Lose: 0, First: 0, Multipliers: []int64{1}}), 2, false},
+		{dual(DualPair{Gain: 0, Lose: 1, First: 0, Multipliers: []int64{-1}}), 2, false},
+		{dual(DualPair{Gain: 0, Lose: 1, First: 0, Multipliers: []int64{1}}, DualPair{Gain: 0, Lose: 1, First: 1, Multipliers: []int64{1}}), 2, false},
+		{dual(DualPair{Gain: 0, Lose: 1, First: 0, Multipliers: []int64{1}}, DualPair{Gain: 1, Lose: 0, First: 1, Multipliers: []int64{1}}), 2, true},
 	} {
 		s := spec(c.n)
 		c.change(&s)
@@ -369,7 +368,7 @@ func TestLimitsOfSpecs(t *testing.T) {
 	}
 }
 
-func dual(pairs ...formfile.KernelPair) func(*Spec) {
+func dual(pairs ...DualPair) func(*Spec) {
 	return func(s *Spec) { s.Dual = &Dual{Cells: 2, Exponent: -10, Pairs: pairs} }
 }
 
@@ -382,7 +381,7 @@ func (odd) Name() string { return "odd" }
 func TestWithDual(t *testing.T) {
 	s := exponentialSpec(t, 1, 0.45, Queries{}, 0, 1, 2)
 	k := newKernel(t, s)
-	d := &Dual{Cells: 2, Exponent: -40, Mirrored: true, Pairs: []formfile.KernelPair{{Gain: 0, Lose: 1, First: 0, Multipliers: []int64{1 << 37}}}}
+	d := &Dual{Cells: 2, Exponent: -40, Mirrored: true, Pairs: []DualPair{{Gain: 0, Lose: 1, First: 0, Multipliers: []int64{1 << 37}}}}
 	with, err := k.WithDual(context.Background(), d)
 	if err != nil {
 		t.Fatal(err)

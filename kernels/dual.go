@@ -24,8 +24,17 @@ type Dual struct {
 	// Mirrored: each multiplier of cells (gain, lose) and output j stands at their mirror images.
 	Mirrored bool `json:"mirrored"`
 	// Caps, if not empty, has one multiplier per cell for the instance cap.
-	Caps  []int64               `json:"caps,string"`
-	Pairs []formfile.KernelPair `json:"pairs"`
+	Caps  []int64    `json:"caps,string"`
+	Pairs []DualPair `json:"pairs"`
+}
+
+// DualPair holds the multipliers of one ordered pair of cells, no further
+// apart than the sensitivity, for the outputs from First on.
+type DualPair struct {
+	Gain        int     `json:"gain"`
+	Lose        int     `json:"lose"`
+	First       int     `json:"first"`
+	Multipliers []int64 `json:"multipliers,string"`
 }
 
 func (d *Dual) validate(p dp.Privacy, q Queries) error {

@@ -37,11 +37,20 @@ type Dual struct {
 	// Pairs (delta > 0 only) are the prices of each pair's hockey-stick terms at Answers,
 	// which ascend, linear in between and constant beyond. For categories there are no
 	// Answers, and the prices are those of the answer labels.
-	Answers []float64            `json:"answers,omitempty"`
-	Pairs   []formfile.LocalPair `json:"pairs,omitempty"`
+	Answers []float64  `json:"answers,omitempty"`
+	Pairs   []DualPair `json:"pairs,omitempty"`
 	// Product (delta > 0 only, without Answers and Pairs) says that the multipliers are those of delta = 0,
 	// and the prices of pairs products that follow from them.
 	Product bool `json:"product,omitempty"`
+}
+
+// DualPair holds the multipliers, at least 0, of one ordered pair of nodes for the answers
+// from First on; all others are 0.
+type DualPair struct {
+	Gain        int       `json:"gain"`
+	Lose        int       `json:"lose"`
+	First       int       `json:"first"`
+	Multipliers []float64 `json:"multipliers"`
 }
 
 func (d *Dual) equal(e *Dual) bool {
@@ -50,7 +59,7 @@ func (d *Dual) equal(e *Dual) bool {
 	}
 	return d.Product == e.Product && slices.Equal(d.Nodes, e.Nodes) && slices.Equal(d.Weights, e.Weights) && slices.Equal(d.Totals, e.Totals) && slices.Equal(d.Means, e.Means) &&
 		slices.Equal(d.PointTotals, e.PointTotals) && slices.Equal(d.PointMeans, e.PointMeans) && slices.Equal(d.Caps, e.Caps) && slices.Equal(d.Answers, e.Answers) &&
-		slices.EqualFunc(d.Pairs, e.Pairs, func(p, q formfile.LocalPair) bool {
+		slices.EqualFunc(d.Pairs, e.Pairs, func(p, q DualPair) bool {
 			return p.Gain == q.Gain && p.Lose == q.Lose && p.First == q.First && slices.Equal(p.Multipliers, q.Multipliers)
 		})
 }

@@ -27,11 +27,18 @@ type Dual struct {
 	Shifts              []DualShift `json:"shifts"`
 }
 
+// DualRow holds those of the nodes (X, First), (X, First+1), …; all others are 0.
+type DualRow struct {
+	X           int     `json:"x"`
+	First       int     `json:"first"`
+	Multipliers []int64 `json:"multipliers,string"`
+}
+
 // DualShift holds the multipliers of the shift by (X, Y) nodes, one of Norm.Cells.
 type DualShift struct {
-	X    int                 `json:"x"`
-	Y    int                 `json:"y"`
-	Rows []formfile.PlaneRow `json:"rows"`
+	X    int       `json:"x"`
+	Y    int       `json:"y"`
+	Rows []DualRow `json:"rows"`
 }
 
 func (d *Dual) validate(p *Problem) error {

@@ -14,7 +14,6 @@ import (
 
 	"github.com/noisewright/noisewright/dp"
 	"github.com/noisewright/noisewright/internal/exact"
-	"github.com/noisewright/noisewright/internal/formfile"
 	"github.com/noisewright/noisewright/loss"
 	"github.com/noisewright/noisewright/proof"
 )
@@ -281,7 +280,7 @@ func TestLowerBound(t *testing.T) {
 		s.Shifts(s.Dual.CellsPerSensitivity, func(x, y, _ int) {
 			d := DualShift{X: x, Y: y}
 			for i := -2 + rng.IntN(2); i < 2; i++ {
-				row := formfile.PlaneRow{X: i, First: -1 - rng.IntN(2)}
+				row := DualRow{X: i, First: -1 - rng.IntN(2)}
 				for range 3 {
 					row.Multipliers = append(row.Multipliers, rng.Int64N(60)/(1+rng.Int64N(9)))
 				}
@@ -318,7 +317,7 @@ func TestLowerBound(t *testing.T) {
 func TestLowerBoundReaches(t *testing.T) {
 	s := Spec{
 		Problem: Problem{Privacy: dp.Privacy{Epsilon: 0.1, Delta: 0.001, Sensitivity: 1}, Norm: Span, Query: dp.IntegerQuery, Loss: loss.L2},
-		Dual: &Dual{CellsPerSensitivity: 1, Exponent: -3, Shifts: []DualShift{{X: 1}, {X: 1, Y: -1, Rows: []formfile.PlaneRow{
+		Dual: &Dual{CellsPerSensitivity: 1, Exponent: -3, Shifts: []DualShift{{X: 1}, {X: 1, Y: -1, Rows: []DualRow{
 			{X: -1, First: 0, Multipliers: []int64{1, 1}}, {X: 0, First: -3, Multipliers: []int64{1, 1, 3, 5}}, {X: 1, First: -1, Multipliers: []int64{2}},
 		}}}},
 	}
@@ -456,7 +455,7 @@ func TestBadInput(t *testing.T) {
 	for want, change := range map[string]func(s *Spec){
 		"": func(*Spec) {},
 		" ": func(s *Spec) {
-			rows := []formfile.PlaneRow{{X: -255, First: -255, Multipliers: make([]int64, 511)}, {X: 255, First: 255, Multipliers: []int64{0}}}
+			rows := []DualRow{{X: -255, First: -255, Multipliers: make([]int64, 511)}, {X: 255, First: 255, Multipliers: []int64{0}}}
 			s.Dual = &Dual{CellsPerSensitivity: 1, Shifts: []DualShift{{X: 1, Rows: rows}}}
 		},
 		"   ":  func(s *Spec) { s.Query, s.Sensitivity, s.Grid.GranularityExponent = dp.RealQuery, 0x1p900, 900 },
@@ -495,26 +494,26 @@ func TestBadInput(t *testing.T) {
 		},
 		"dual.cells_per_sensitivity = 2": func(s *Spec) { s.Dual = &Dual{CellsPerSensitivity: 2} },
 		"dual.rows = 0": func(s *Spec) {
-			s.Dual = &Dual{CellsPerSensitivity: 1, Shifts: []DualShift{{X: 1, Rows: []formfile.PlaneRow{{}, {}}}}}
+			s.Dual = &Dual{CellsPerSensitivity: 1, Shifts: []DualShift{{X: 1, Rows: []DualRow{{}, {}}}}}
 		},
 		"dual.first = -256, want nodes from -255 to 255": func(s *Spec) {
-			s.Dual = &Dual{CellsPerSensitivity: 1, Shifts: []DualShift{{X: 1, Rows: []formfile.PlaneRow{{First: -256}}}}}
+			s.Dual = &Dual{CellsPerSensitivity: 1, Shifts: []DualShift{{X: 1, Rows: []DualRow{{First: -256}}}}}
 		},
 		"dual.x = -256, want nodes from -255 to 255": func(s *Spec) {
-			s.Dual = &Dual{CellsPerSensitivity: 1, Shifts: []DualShift{{X: 1, Rows: []formfile.PlaneRow{{X: -256}}}}}
+			s.Dual = &Dual{CellsPerSensitivity: 1, Shifts: []DualShift{{X: 1, Rows: []DualRow{{X: -256}}}}}
 		},
 		"dual.x = 256": func(s *Spec) {
-			s.Dual = &Dual{CellsPerSensitivity: 1, Shifts: []DualShift{{X: 1, Rows: []formfile.PlaneRow{{X: 256}}}}}
+			s.Dual = &Dual{CellsPerSensitivity: 1, Shifts: []DualShift{{X: 1, Rows: []DualRow{{X: 256}}}}}
 		},
 		"dual.first = 250": func(s *Spec) {
-			s.Dual = &Dual{CellsPerSensitivity: 1, Shifts: []DualShift{{X: 1, Rows: []formfile.PlaneRow{{First: 250, Multipliers: make([]int64, 7)}}}}}
+			s.Dual = &Dual{CellsPerSensitivity: 1, Shifts: []DualShift{{X: 1, Rows: []DualRow{{First: 250, Multipliers: make([]int64, 7)}}}}}
 		},
 		"epsilon = -1":    func(s *Spec) { s.Epsilon = -1 },
 		"epsilon = 101":   func(s *Spec) { s.Epsilon = 101 },
 		"delta = 1":       func(s *Spec) { s.Delta = 1 },
 		"sensitivity = 0": func(s *Spec) { s.Sensitivity = 0 },
 		"dual.multipliers = -1": func(s *Spec) {
-			s.Dual = &Dual{CellsPerSensitivity: 1, Shifts: []DualShift{{X: 1, Rows: []formfile.PlaneRow{{Multipliers: []int64{-1}}}}}}
+			s.Dual = &Dual{CellsPerSensitivity: 1, Shifts: []DualShift{{X: 1, Rows: []DualRow{{Multipliers: []int64{-1}}}}}}
 		},
 	} {
 		s := good

@@ -14,7 +14,6 @@ import (
 	"testing"
 
 	"github.com/noisewright/noisewright/dp"
-	"github.com/noisewright/noisewright/internal/formfile"
 	"github.com/noisewright/noisewright/internal/limits"
 )
 
@@ -30,7 +29,7 @@ func encoded(tb testing.TB, t *Table) string {
 func smallFile(tb testing.TB) string {
 	tb.Helper()
 	s := geometricSpec(tb, 1, 0.1, 1)
-	s.Dual = &Dual{CellsPerSensitivity: 2, Exponent: -50, Mirrored: true, Shifts: []formfile.TableShift{
+	s.Dual = &Dual{CellsPerSensitivity: 2, Exponent: -50, Mirrored: true, Shifts: []DualShift{
 		{Shift: 1, FirstCell: -2, Multipliers: []int64{0, 5, 1 << 40}}, {Shift: 2, Multipliers: []int64{}},
 	}}
 	t, err := New(s)

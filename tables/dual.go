@@ -27,8 +27,8 @@ type Dual struct {
 	Edges bool `json:"edges,omitempty"`
 	// Spread: the nodes of an integer or lattice query divide its sensitivity, and are about noise
 	// that is spread over the distance of its points.
-	Spread bool                  `json:"spread,omitempty"`
-	Shifts []formfile.TableShift `json:"shifts"`
+	Spread bool        `json:"spread,omitempty"`
+	Shifts []DualShift `json:"shifts"`
 	// MonotoneRight and MonotoneLeft are the multipliers of the demand of monotone noise that cell
 	// j weighs at least as much as the next one outwards, by |j| to the right and to the left of 0,
 	// in the same unit. If Mirrored, the right ones stand on both sides.
@@ -39,6 +39,13 @@ type Dual struct {
 	Mean      float64   `json:"mean,omitempty"`
 	Variance  float64   `json:"variance,omitempty"`
 	Quantiles []float64 `json:"quantiles,omitempty"`
+}
+
+// DualShift holds the multipliers of one shift.
+type DualShift struct {
+	Shift       int     `json:"shift"` // in cells, 1 <= |Shift| <= CellsPerSensitivity
+	FirstCell   int     `json:"first_cell"`
+	Multipliers []int64 `json:"multipliers,string"`
 }
 
 // DualRun is a run of multipliers.

@@ -14,7 +14,6 @@ import (
 
 	"github.com/noisewright/noisewright/dp"
 	"github.com/noisewright/noisewright/internal/exact"
-	"github.com/noisewright/noisewright/internal/formfile"
 	"github.com/noisewright/noisewright/loss"
 	"github.com/noisewright/noisewright/proof"
 )
@@ -379,7 +378,7 @@ func TestLeastInCells(t *testing.T) {
 // TestMalformedDualProvesNothing: LowerBound may be asked of multipliers that no table has checked.
 func TestMalformedDualProvesNothing(t *testing.T) {
 	p := geometricSpec(t, 1, 0.05, 3).Problem
-	for _, d := range []*Dual{nil, {}, {CellsPerSensitivity: 1, Exponent: -4, Shifts: []formfile.TableShift{{Shift: 12, Multipliers: []int64{1}}}}} {
+	for _, d := range []*Dual{nil, {}, {CellsPerSensitivity: 1, Exponent: -4, Shifts: []DualShift{{Shift: 12, Multipliers: []int64{1}}}}} {
 		if bound := d.LowerBound(p); bound.Sign() != 0 {
 			t.Errorf("%+v: a bound of %s, want 0", d, bound.FloatString(6))
 		}

@@ -10,7 +10,6 @@ import (
 
 	"github.com/noisewright/noisewright/dp"
 	"github.com/noisewright/noisewright/internal/exact"
-	"github.com/noisewright/noisewright/internal/formfile"
 	"github.com/noisewright/noisewright/internal/limits"
 	"github.com/noisewright/noisewright/loss"
 	"github.com/noisewright/noisewright/proof"
@@ -164,7 +163,7 @@ func TestWithDual(t *testing.T) {
 func TestDualOfNoConstraint(t *testing.T) {
 	p := dp.Problem{Privacy: dp.Privacy{Epsilon: 1, Delta: 0.01, Sensitivity: 1}, Loss: loss.L1}
 	y := []int64{1 << 18}
-	d := Dual{CellsPerSensitivity: 1, Exponent: -20, Shifts: []formfile.TableShift{{Shift: 1, Multipliers: y}, {Shift: -1, Multipliers: y}}}
+	d := Dual{CellsPerSensitivity: 1, Exponent: -20, Shifts: []DualShift{{Shift: 1, Multipliers: y}, {Shift: -1, Multipliers: y}}}
 	if d.LowerBound(p).Sign() <= 0 {
 		t.Fatalf("%+v proves nothing", d)
 	}

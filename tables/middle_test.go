@@ -9,7 +9,6 @@ import (
 	"testing"
 
 	"github.com/noisewright/noisewright/dp"
-	"github.com/noisewright/noisewright/internal/formfile"
 	"github.com/noisewright/noisewright/loss"
 )
 
@@ -102,7 +101,7 @@ func TestMiddleMultipliers(t *testing.T) {
 	made := func() Dual {
 		return Dual{
 			CellsPerSensitivity: 1, Exponent: -40,
-			Shifts:        []formfile.TableShift{{Shift: 1, FirstCell: -3, Multipliers: []int64{0, unit, unit, unit, 0}}, {Shift: -1, FirstCell: -1, Multipliers: []int64{0, unit, unit, unit, 0}}},
+			Shifts:        []DualShift{{Shift: 1, FirstCell: -3, Multipliers: []int64{0, unit, unit, unit, 0}}, {Shift: -1, FirstCell: -1, Multipliers: []int64{0, unit, unit, unit, 0}}},
 			MonotoneRight: &DualRun{Multipliers: []int64{unit / 64, 1}}, MonotoneLeft: &DualRun{Multipliers: []int64{unit / 64}},
 		}
 	}

@@ -12,7 +12,6 @@ import (
 	"time"
 
 	"github.com/noisewright/noisewright/dp"
-	"github.com/noisewright/noisewright/internal/formfile"
 	"github.com/noisewright/noisewright/internal/limits"
 	"github.com/noisewright/noisewright/loss"
 	"github.com/noisewright/noisewright/proof"
@@ -45,7 +44,7 @@ func costly(t testing.TB) map[string]Spec {
 			Problem: dp.Problem{Privacy: dp.Privacy{Epsilon: 1, Delta: 0.5, Sensitivity: float64(perSensitivity)}, Loss: l},
 			Grid:    Grid{PointsPerCell: 1, CellsPerSensitivity: perSensitivity, FirstCell: -cells / 2},
 			Weights: make([]uint64, cells),
-			Claims:  formfile.Claims{Delta: "0.5", ExpectedLoss: "1", LowerBound: "0"},
+			Claims:  Claims{Delta: "0.5", ExpectedLoss: "1", LowerBound: "0"},
 		}
 		share := math.MaxUint64 / uint64(cells)
 		rest := uint64(0)
@@ -61,7 +60,7 @@ func costly(t testing.TB) map[string]Spec {
 		for i := range ones {
 			ones[i] = 1
 		}
-		s.Dual = &Dual{CellsPerSensitivity: 1, Exponent: -80, Shifts: []formfile.TableShift{{Shift: 1, FirstCell: 1000, Multipliers: ones}}}
+		s.Dual = &Dual{CellsPerSensitivity: 1, Exponent: -80, Shifts: []DualShift{{Shift: 1, FirstCell: 1000, Multipliers: ones}}}
 		return s
 	}
 	tail := func(s Spec) Spec {
@@ -129,7 +128,7 @@ func TestWorkIsCounted(t *testing.T) {
 		Quantiles: []dp.Quantile{{Probability: 0.5, Magnitude: 1e6}},
 	}
 	proving := geometricSpec(t, 1, 0.1, 3)
-	proving.Dual = &Dual{CellsPerSensitivity: 1, Exponent: -80, Shifts: []formfile.TableShift{{Shift: 1, Multipliers: []int64{1, 2, 3}}}}
+	proving.Dual = &Dual{CellsPerSensitivity: 1, Exponent: -80, Shifts: []DualShift{{Shift: 1, Multipliers: []int64{1, 2, 3}}}}
 	for name, s := range map[string]Spec{"plain": geometricSpec(t, 1, 0.1, 3), "constrained": constrained, "with a dual": proving, "with a tail": twoSided(t, 1)} {
 		s.Claims = mustTable(t, s).spec.Claims
 		v, err := mustTable(t, s).Verify()

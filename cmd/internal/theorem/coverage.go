@@ -14,7 +14,6 @@ import (
 
 	"github.com/noisewright/noisewright/dp"
 	"github.com/noisewright/noisewright/internal/exact"
-	"github.com/noisewright/noisewright/internal/formfile"
 	"github.com/noisewright/noisewright/kernels"
 	"github.com/noisewright/noisewright/local"
 	"github.com/noisewright/noisewright/loss"
@@ -163,7 +162,7 @@ func boundOpen(s *tables.Spec) string {
 		return "only bounds that rest on multipliers of shifts alone, without edges or spread, are covered"
 	case d.Exponent > maxExponent:
 		return fmt.Sprintf("only multipliers in units up to 2^%d are covered", maxExponent)
-	case slices.ContainsFunc(d.Shifts, func(r formfile.TableShift) bool { return len(r.Multipliers) == 0 || slices.Max(r.Multipliers) == 0 }):
+	case slices.ContainsFunc(d.Shifts, func(r tables.DualShift) bool { return len(r.Multipliers) == 0 || slices.Max(r.Multipliers) == 0 }):
 		return "shifts without a positive multiplier are not covered"
 	}
 	return nodesOpen(s)

@@ -7,7 +7,6 @@ import (
 	"math"
 	"slices"
 
-	"github.com/noisewright/noisewright/internal/formfile"
 	"github.com/noisewright/noisewright/local"
 )
 
@@ -202,7 +201,7 @@ func (p *pairProgram) apart(d *local.Dual, weights []float64, costs [][]float64)
 			for j := range z {
 				z[j] = max(0, u-weights[pair[0]]*costs[pair[0]][j]) * p.unit
 			}
-			d.Pairs = append(d.Pairs, formfile.LocalPair{Gain: pair[0], Lose: pair[1], Multipliers: z})
+			d.Pairs = append(d.Pairs, local.DualPair{Gain: pair[0], Lose: pair[1], Multipliers: z})
 		}
 	}
 }

@@ -7,7 +7,6 @@ import (
 	"math"
 	"slices"
 
-	"github.com/noisewright/noisewright/internal/formfile"
 	"github.com/noisewright/noisewright/internal/solver"
 	"github.com/noisewright/noisewright/local"
 	"github.com/noisewright/noisewright/lp/internal/engine"
@@ -237,11 +236,11 @@ func (p *pairProgram) pairs(d *local.Dual) {
 		if !slices.ContainsFunc(z, func(y float64) bool { return y > 0 }) {
 			continue
 		}
-		d.Pairs = append(d.Pairs, formfile.LocalPair{Gain: pair[0], Lose: pair[1], Multipliers: z})
+		d.Pairs = append(d.Pairs, local.DualPair{Gain: pair[0], Lose: pair[1], Multipliers: z})
 		if p.mirrored {
 			image := slices.Clone(z)
 			slices.Reverse(image)
-			d.Pairs = append(d.Pairs, formfile.LocalPair{Gain: n - 1 - pair[0], Lose: n - 1 - pair[1], Multipliers: image})
+			d.Pairs = append(d.Pairs, local.DualPair{Gain: n - 1 - pair[0], Lose: n - 1 - pair[1], Multipliers: image})
 		}
 	}
 }

@@ -6,7 +6,6 @@ import (
 	"math"
 	"slices"
 
-	"github.com/noisewright/noisewright/internal/formfile"
 	"github.com/noisewright/noisewright/lp/internal/meet"
 	"github.com/noisewright/noisewright/tables"
 )
@@ -53,7 +52,7 @@ func (p *program) dual(g grid, unit float64) *tables.Dual {
 		}
 		if first, m := meet.Integers(y, scale); m != nil {
 			m = meet.Trimmed(m)
-			d.Shifts = append(d.Shifts, formfile.TableShift{Shift: p.shifts[i], FirstCell: start + first, Multipliers: m})
+			d.Shifts = append(d.Shifts, tables.DualShift{Shift: p.shifts[i], FirstCell: start + first, Multipliers: m})
 		}
 	}
 	for i, run := range []**tables.DualRun{&d.MonotoneRight, &d.MonotoneLeft} {
@@ -251,7 +250,7 @@ func unfolded(d *tables.Dual) *tables.Dual {
 		if d.Edges {
 			last++
 		}
-		all.Shifts = append(all.Shifts, formfile.TableShift{Shift: -s.Shift, FirstCell: -last, Multipliers: m})
+		all.Shifts = append(all.Shifts, tables.DualShift{Shift: -s.Shift, FirstCell: -last, Multipliers: m})
 	}
 	return &all
 }

@@ -12,7 +12,6 @@ import (
 
 	"github.com/noisewright/noisewright/dp"
 	"github.com/noisewright/noisewright/internal/check"
-	"github.com/noisewright/noisewright/internal/formfile"
 	"github.com/noisewright/noisewright/loss"
 	"github.com/noisewright/noisewright/lp/internal/meet"
 	"github.com/noisewright/noisewright/lp/internal/noise/staircase"
@@ -325,7 +324,7 @@ func shiftsDual(k int, y staircase.Multipliers, mirrored bool) *tables.Dual {
 	for _, shift := range slices.Sorted(maps.Keys(y)) {
 		r := y[shift]
 		if first, m := meet.Integers(r.Y, math.Ldexp(1, -d.Exponent)); m != nil {
-			d.Shifts = append(d.Shifts, formfile.TableShift{Shift: shift, FirstCell: r.First + first, Multipliers: meet.Trimmed(m)})
+			d.Shifts = append(d.Shifts, tables.DualShift{Shift: shift, FirstCell: r.First + first, Multipliers: meet.Trimmed(m)})
 		}
 	}
 	return d

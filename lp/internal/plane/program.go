@@ -6,7 +6,6 @@ import (
 	"context"
 	"math"
 
-	"github.com/noisewright/noisewright/internal/formfile"
 	"github.com/noisewright/noisewright/internal/solver"
 	"github.com/noisewright/noisewright/lp/internal/engine"
 	"github.com/noisewright/noisewright/lp/internal/engine/cuts"
@@ -150,7 +149,7 @@ func (l *layout) dual(s *engine.Solution, nodes int) *plane.Dual {
 			}
 			last := len(out.Rows) - 1
 			if last < 0 || out.Rows[last].X != cell[0] {
-				out.Rows = append(out.Rows, formfile.PlaneRow{X: cell[0], First: cell[1]})
+				out.Rows = append(out.Rows, plane.DualRow{X: cell[0], First: cell[1]})
 				last++
 			}
 			r := &out.Rows[last]
