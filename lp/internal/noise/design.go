@@ -113,18 +113,15 @@ func newDesigner(p dp.Problem, s *meet.Search) (*designer, error) {
 	return d, nil
 }
 
-// unhurried reports whether there is time for what pays in the last digits alone: finer points, which take longer to
-// check, and ties, which may prove wrong.
+// unhurried reports whether there is time for what pays in the last digits alone: ties, which may prove wrong, and programs that
+// are solved to more of their digits.
 func (d *designer) unhurried() bool {
 	return d.Options.TimeLimit == 0 || d.Options.TimeLimit >= 2*time.Second
 }
 
 // refinePoints lets cells have as many points as what is aimed for needs. Finer ones take longer to check.
 func (d *designer) refinePoints() {
-	d.bits = max(minPointsBits, d.jumpBits(d.Options.Gap))
-	if d.unhurried() {
-		d.bits = max(d.bits, pointsBits(d.Aim()))
-	}
+	d.bits = max(pointsBits(d.Aim()), d.jumpBits(d.Options.Gap))
 }
 
 // begin finds the table to start from: one that needs no solver, unless the constraints exclude it.
