@@ -56,7 +56,7 @@ func (m Mechanism) Mass(x float64) float64 {
 //
 // The bound of a closed form or a sum is a rounding bound. The bound of an integral is an estimate
 // in the usual sense (two quadrature rules compared on every piece), reliable if a loss with kinks
-// or jumps declares them ([loss.Kinks]). Both assume that the loss grows no faster than |x|^64, for
+// or jumps declares them ([loss.View.Kinks]). Both assume that the loss grows no faster than |x|^64, for
 // then what is cut off the tails is below 1e-60 of the value.
 //
 // It returns an error wrapping [dp.ErrInvalid] if the loss is nil or the value is not finite.
@@ -104,7 +104,7 @@ type expectation = func(l loss.Loss) (value, errorBound float64)
 
 // evaluate answers L1 and L2 from first = E|X| and second = E X², and any other loss by numeric.
 func evaluate(l loss.Loss, first, second float64, numeric expectation) (value, errorBound float64) {
-	switch plain, weight := loss.Unweighted(l); plain {
+	switch plain, weight := loss.Of(l).Unweighted(); plain {
 	case loss.L1:
 		return closed(weight * first)
 	case loss.L2:
@@ -130,7 +130,7 @@ func lossPanels(l loss.Loss, scale, end float64) []float64 {
 	// Below the first panel, 10^-6 of the scale, only a kink that was not declared can hide.
 	const first = 0x1p-20
 	panels := quadrature.GeometricPanels([]float64{0}, first, end)
-	for _, x := range loss.Kinks(l) {
+	for _, x := range loss.Of(l).Kinks() {
 		if y := math.Abs(x) / scale; y > 0 && y < end {
 			panels = append(panels, y)
 		}

@@ -103,7 +103,7 @@ func (c *conditions) tunedStairs(l loss.Loss) stairs {
 		return stairs{}
 	}
 	s := stairs{epsilon: p.Epsilon, sensitivity: p.Sensitivity}
-	plain, _ := loss.Unweighted(l)
+	plain, _ := loss.Of(l).Unweighted()
 	step, ok := StaircaseStep(p.Epsilon, plain)
 	if !ok {
 		step = s.searchStep(l)
@@ -256,7 +256,7 @@ func (s stairs) searchStep(l loss.Loss) float64 {
 func (s stairs) kinkSteps(l loss.Loss) []float64 {
 	const most = 16
 	var distances []float64
-	for _, x := range loss.Kinks(l) {
+	for _, x := range loss.Of(l).Kinks() {
 		distances = append(distances, math.Abs(x)/s.sensitivity)
 	}
 	slices.Sort(distances)
