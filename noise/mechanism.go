@@ -18,6 +18,7 @@ import (
 type Mechanism struct {
 	name     string
 	note     func() string           // made when asked for: it costs more than the law
+	bound    float64                 // see Support; 0: none
 	density  func(x float64) float64 // nil: none
 	mass     func(x float64) float64 // nil: none
 	expected expectation             // see ExpectedLoss
@@ -32,6 +33,14 @@ func (m Mechanism) Note() string {
 		return ""
 	}
 	return m.note()
+}
+
+// Support returns A such that the noise is in [-A, A], in query units; +Inf for noise without end.
+func (m Mechanism) Support() float64 {
+	if m.bound == 0 {
+		return math.Inf(1)
+	}
+	return m.bound
 }
 
 // Density returns the density of the continuous part at x, per query unit.
