@@ -302,7 +302,7 @@ func Staircase(epsilon float64, loss loss.Loss) (*PrivacyLossDistribution, error
 	if err := checkEpsilon(epsilon); err != nil {
 		return nil, err
 	}
-	gamma, err := noise.TunedStaircaseStep(dp.Privacy{Epsilon: epsilon, Sensitivity: 1}, loss)
+	gamma, err := noise.StaircaseStep(dp.Privacy{Epsilon: epsilon, Sensitivity: 1}, loss)
 	if err != nil {
 		return nil, err
 	}

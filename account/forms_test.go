@@ -143,7 +143,7 @@ func holds(t *testing.T, what string, low, high float64, truth *big.Float, width
 // TestDiscreteForms: the bounds of laws of finitely many losses hold what the definition gives, to the last bit.
 func TestDiscreteForms(t *testing.T) {
 	tuned := func(epsilon float64, l loss.Loss) []output {
-		gamma, err := noise.TunedStaircaseStep(dp.Privacy{Epsilon: epsilon, Sensitivity: 1}, l)
+		gamma, err := noise.StaircaseStep(dp.Privacy{Epsilon: epsilon, Sensitivity: 1}, l)
 		if err != nil {
 			t.Fatal(err)
 		}

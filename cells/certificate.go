@@ -124,7 +124,7 @@ func (c *content) worst(m *proof.Meter) (delta *big.Rat, at Pair) {
 func (s *Spec) losses(l loss.Loss, m *proof.Meter) []*big.Rat {
 	step := s.Grid.Step()
 	bins := len(s.Rows[0])
-	work := loss.WorkOf(l, exact.Bits(step)+64)
+	work := loss.Of(l).Work(exact.Bits(step) + 64)
 	out := make([]*big.Rat, len(s.Rows))
 	for k := range out {
 		out[k] = new(big.Rat)

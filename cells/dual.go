@@ -327,7 +327,7 @@ func lowerNodes(losses []loss.Loss, step *big.Rat, first, last int, m *proof.Met
 		for steps := 0; ; j += side {
 			grows := true
 			for _, l := range losses {
-				if !m.Spend(loss.WorkOf(l, exact.Bits(step)+32).Growth) {
+				if !m.Spend(loss.Of(l).Work(exact.Bits(step) + 32).Growth) {
 					return 0, false
 				}
 				grows = grows && l.Growth(int64(j), step).Sign() >= 0
@@ -349,7 +349,7 @@ func lowerNodes(losses []loss.Loss, step *big.Rat, first, last int, m *proof.Met
 	}
 	n := &nodeValues{first: first, values: make([][]*big.Rat, len(losses))}
 	for i, l := range losses {
-		work := loss.WorkOf(l, exact.Bits(step)+32)
+		work := loss.Of(l).Work(exact.Bits(step) + 32)
 		if !m.Spend(2*work.Pass + int64(last-first+1)*work.Bound) {
 			return nil, false
 		}

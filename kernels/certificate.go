@@ -134,7 +134,7 @@ func (s *Spec) expectedLoss(m *proof.Meter) *big.Rat {
 // part [a, b] node j costs at most the largest c on [node_j − b, node_j − a].
 func (s *Spec) maxLoss(l loss.Loss, m *proof.Meter) (most *big.Rat, at float64) {
 	nodes, edges := exact.Rationals(s.Nodes), exact.Rationals(s.Edges)
-	work := loss.WorkOf(l, s.differenceBits())
+	work := loss.Of(l).Work(s.differenceBits())
 	if !m.Spend(work.Pass * int64(len(nodes))) {
 		return nil, 0
 	}
@@ -159,7 +159,7 @@ func (s *Spec) maxLoss(l loss.Loss, m *proof.Meter) (most *big.Rat, at float64) 
 				key, same := newRamp(s.Nodes[j], s.Edges[k], s.Edges[k+1], part)
 				cost := known[key]
 				if cost == nil || !same {
-					c, _ := loss.CeilingUp(l, new(big.Rat).Sub(nodes[j], b), new(big.Rat).Sub(nodes[j], a))
+					c, _ := loss.Of(l).CeilingUp(new(big.Rat).Sub(nodes[j], b), new(big.Rat).Sub(nodes[j], a))
 					cost = exact.Ceil(c.Mul(c, fine))
 				}
 				if same {

@@ -98,7 +98,7 @@ func (s *Spec) validate() error {
 		if l == nil {
 			continue
 		}
-		if _, ok := loss.CeilingUp(l, new(big.Rat), new(big.Rat)); !ok {
+		if _, ok := loss.Of(l).CeilingUp(new(big.Rat), new(big.Rat)); !ok {
 			errs.Bad(name, l.Name(), "one of package loss, or one with a method Unimodal that returns true")
 		}
 	}

@@ -63,7 +63,7 @@ func (q Queries) answerCosts(edges, nodes []float64, l loss.Loss, m *proof.Meter
 	for _, p := range pieces {
 		size = max(size, 2*exact.Bits(p.To))
 	}
-	work := loss.WorkOf(l, size)
+	work := loss.Of(l).Work(size)
 	if !m.Spend(work.Pass * int64(len(nodes))) {
 		return nil
 	}
@@ -172,7 +172,7 @@ const maxTail = 1 << 12
 // lowerNodes returns l_i for |i| < cells, at index i+cells-1, and the least l_i
 // over i <= -n and over i >= n, for n = 0 … cells-1. It is not ok if the meter says stop.
 func lowerNodes(l loss.Loss, step *big.Rat, cells int, m *proof.Meter) (nodes, left, right []*big.Rat, ok bool) {
-	work := loss.WorkOf(l, exact.Bits(step)+16)
+	work := loss.Of(l).Work(exact.Bits(step) + 16)
 	if !m.Spend(2 * work.Pass) {
 		return nil, nil, nil, false
 	}

@@ -14,7 +14,7 @@ import (
 func (s *Spec) losses(m *proof.Meter) (mean, worst *big.Rat, at float64) {
 	c := &coster{spec: s, bits: s.costBits(), meter: m}
 	if s.Values.Kind != Category && !c.squares() {
-		work := loss.WorkOf(s.Loss, exact.MostBits(s.Nodes, s.Answers)+worstHalvings)
+		work := loss.Of(s.Loss).Work(exact.MostBits(s.Nodes, s.Answers) + worstHalvings)
 		c.bound = work.Bound
 		m.Spend(work.Pass * int64(len(s.Answers)))
 		c.answers = exact.Rationals(s.Answers)

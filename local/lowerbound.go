@@ -95,7 +95,7 @@ func newPricing(s *Spec, m *proof.Meter) *pricing {
 	for p.reach = -p.grid; exact.PowerOfTwo(p.reach).Cmp(width) < 0; {
 		p.reach++
 	}
-	work := loss.WorkOf(s.Loss, 2*p.grid)
+	work := loss.Of(s.Loss).Work(2 * p.grid)
 	if p.bound = work.Bound/2 + 600; s.Loss == loss.L2 { // a tangent is less than a bound
 		p.bound = 400 + int64(p.grid)*int64(p.grid)/256
 	}
@@ -430,12 +430,12 @@ func (p *pricing) tangent(q *place, twice *big.Int) line {
 	}
 	center := new(big.Int).Add(q.ends[0], q.ends[1])
 	center.Sub(twice, center)
-	if p.spec.Loss == loss.L2 { // as TangentDown, much faster
+	if p.spec.Loss == loss.L2 { // as View.TangentDown, much faster
 		value := new(big.Int).Mul(center, center)
 		slope := new(big.Int).Set(center)
 		return line{shift(value, p.bits-2*(p.grid+1)), shift(slope, p.bits+p.reach-p.grid), center}
 	}
-	value, slope, _ := loss.TangentDown(p.spec.Loss, at(center, p.grid+1))
+	value, slope, _ := loss.Of(p.spec.Loss).TangentDown(at(center, p.grid+1))
 	return line{floorAt(value, p.bits), floorAt(slope, p.bits+p.reach), center}
 }
 

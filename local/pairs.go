@@ -144,7 +144,7 @@ func (n *nodeSearch) outside(y *big.Int, side int64) (low *big.Int, ok bool) {
 // values, is the mean loss; for other losses the least cost in the cell counts.
 func (p *pricing) cells() {
 	d := p.spec.Dual
-	plain, factor := loss.Unweighted(p.spec.Loss)
+	plain, factor := loss.Of(p.spec.Loss).Unweighted()
 	squared := p.spec.Demands.Unbiased && plain == loss.L2
 	nodes := onGrid(d.Nodes, p.grid)
 	for i, c := range p.spec.Values.cells(d.Nodes) {
@@ -171,7 +171,7 @@ func (p *pricing) cells() {
 func (p *pricing) cellTangent(q *place, twice *big.Int) line {
 	for end, sign := range []int{-1, 1} {
 		t := new(big.Int).Lsh(q.edges[end], 1)
-		value, slope, _ := loss.TangentDown(p.spec.Loss, at(t.Sub(twice, t), p.grid+1))
+		value, slope, _ := loss.Of(p.spec.Loss).TangentDown(at(t.Sub(twice, t), p.grid+1))
 		if slope.Sign() == sign {
 			return line{floorAt(value, p.bits), floorAt(slope, p.bits+p.reach), twice}
 		}

@@ -139,7 +139,7 @@ func (s *Spec) validateNumbers(ranged bool, errs *check.List) {
 	}
 	if s.Loss == nil {
 		errs.Bad("loss", "none", "a loss")
-	} else if _, _, convex := loss.TangentDown(s.Loss, new(big.Rat)); !convex {
+	} else if _, _, convex := loss.Of(s.Loss).TangentDown(new(big.Rat)); !convex {
 		errs.Bad("loss", check.Quoted(s.Loss.Name()), "a loss of package loss that is convex, such as l1, l2 or huber:1")
 	}
 	ordered := formfile.ValidateAscending("nodes", s.Nodes, errs)

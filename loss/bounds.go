@@ -13,15 +13,15 @@ import (
 // LimitDown returns a lower bound on the limit of c at x from the right (side >
 // 0) or from the left. It is exact for piecewise quadratic losses, and for others AtDown, as
 // a loss takes the lower value at a jump.
-func LimitDown(l Loss, x *big.Rat, side int) *big.Rat {
-	switch l := l.(type) {
+func (v View) LimitDown(x *big.Rat, side int) *big.Rat {
+	switch l := v.loss.(type) {
 	case *piecewise:
 		if side > 0 {
 			return l.pieces[l.upTo(x)].value(x)
 		}
 		return l.pieces[l.before(x)].value(x)
 	case *combination:
-		return l.sum(func(p part) *big.Rat { return LimitDown(p.loss, p.turned(x), int(p.side)*side) })
+		return l.sum(func(p part) *big.Rat { return Of(p.loss).LimitDown(p.turned(x), int(p.side)*side) })
 	default:
 		return l.AtDown(x)
 	}
@@ -29,13 +29,13 @@ func LimitDown(l Loss, x *big.Rat, side int) *big.Rat {
 
 // CeilingUp returns an upper bound on c over the closed interval from low to high,
 // tight as the interval shrinks where c is continuous; ok is false if none is
-// known: for a loss of a type that is not of this package and not [Unimodal].
-func CeilingUp(l Loss, low, high *big.Rat) (most *big.Rat, ok bool) {
-	if Unimodal(l) {
+// known: for a loss of a type that is not of this package and not [View.Unimodal].
+func (v View) CeilingUp(low, high *big.Rat) (most *big.Rat, ok bool) {
+	if v.Unimodal() {
 		// Away from 0 it does not decrease, so it is largest at an end.
-		return higher(l.RampMeanUp(low, low), l.RampMeanUp(high, high)), true
+		return higher(v.loss.RampMeanUp(low, low), v.loss.RampMeanUp(high, high)), true
 	}
-	switch l := l.(type) {
+	switch l := v.loss.(type) {
 	case *piecewise:
 		return l.ceiling(low, high), true
 	case *combination:
@@ -44,20 +44,20 @@ func CeilingUp(l Loss, low, high *big.Rat) (most *big.Rat, ok bool) {
 			if p.side < 0 {
 				a, b = b, a
 			}
-			return CeilingUp(p.loss, a, b)
+			return Of(p.loss).CeilingUp(a, b)
 		})
 	default:
 		return nil, false
 	}
 }
 
-// TailParts returns losses that sum to l, each a polynomial far from 0 or bounded by a power
-// ([PolynomialBeyond], [PowerBound]), or nil if none are known. Tables with a tail take no other.
-func TailParts(l Loss) []Loss {
-	if c, ok := l.(*combination); ok && len(c.parts) > 1 {
+// TailParts returns losses that sum to it, each a polynomial far from 0 or bounded by a power
+// ([View.PolynomialBeyond], [View.PowerBound]), or nil if none are known. Tables with a tail take no other.
+func (v View) TailParts() []Loss {
+	if c, ok := v.loss.(*combination); ok && len(c.parts) > 1 {
 		var parts []Loss
 		for _, p := range c.parts {
-			known := TailParts(p.loss)
+			known := Of(p.loss).TailParts()
 			if known == nil {
 				return nil
 			}
@@ -67,11 +67,11 @@ func TailParts(l Loss) []Loss {
 		}
 		return parts
 	}
-	if _, _, ok := PolynomialBeyond(l); ok {
-		return []Loss{l}
+	if _, _, ok := v.PolynomialBeyond(); ok {
+		return []Loss{v.loss}
 	}
-	if _, ok := PowerBound(l); ok {
-		return []Loss{l}
+	if _, ok := v.PowerBound(); ok {
+		return []Loss{v.loss}
 	}
 	return nil
 }
@@ -81,8 +81,8 @@ func TailParts(l Loss) []Loss {
 //
 // Where c has a kink at x the slope is the mean of the two. A sum of losses is known to be
 // convex if the sum of its piecewise quadratic terms and all others are.
-func TangentDown(l Loss, x *big.Rat) (value, slope *big.Rat, ok bool) {
-	if o, is := l.(ours); is {
+func (v View) TangentDown(x *big.Rat) (value, slope *big.Rat, ok bool) {
+	if o, is := v.loss.(ours); is {
 		return o.tangentDown(x)
 	}
 	return nil, nil, false
@@ -90,8 +90,8 @@ func TangentDown(l Loss, x *big.Rat) (value, slope *big.Rat, ok bool) {
 
 // ours is what a loss of this package has beside the methods of Loss.
 type ours interface {
-	tangentDown(x *big.Rat) (value, slope *big.Rat, ok bool) // see TangentDown
-	work(argument int) Work                                  // see WorkOf
+	tangentDown(x *big.Rat) (value, slope *big.Rat, ok bool) // see View.TangentDown
+	work(argument int) Work                                  // see View.Work
 }
 
 func (l *piecewise) tangentDown(x *big.Rat) (value, slope *big.Rat, ok bool) {
@@ -109,7 +109,7 @@ func (l *piecewise) tangentDown(x *big.Rat) (value, slope *big.Rat, ok bool) {
 func (l *combination) tangentDown(x *big.Rat) (value, slope *big.Rat, ok bool) {
 	slope = new(big.Rat)
 	value, ok = l.known(func(p part) (*big.Rat, bool) {
-		v, s, known := TangentDown(p.loss, p.turned(x))
+		v, s, known := Of(p.loss).TangentDown(p.turned(x))
 		if known {
 			slope.Add(slope, s.Mul(s, p.turned(new(big.Rat).SetFloat64(p.factor))))
 		}
@@ -158,10 +158,10 @@ type Work struct {
 	Growth int64
 }
 
-// WorkOf returns the work for arguments of so many bits, numerator and denominator
+// Work returns the work for arguments of so many bits, numerator and denominator
 // together. A loss of a type that is not of this package counts as 32 knots.
-func WorkOf(l Loss, argument int) Work {
-	if o, is := l.(ours); is {
+func (v View) Work(argument int) Work {
+	if o, is := v.loss.(ours); is {
 		return o.work(argument)
 	}
 	return pieceWork(32, argument)
@@ -171,7 +171,7 @@ func (l *piecewise) work(argument int) Work { return pieceWork(len(l.knots), arg
 
 func (l *combination) work(argument int) (sum Work) {
 	for _, p := range l.parts {
-		w := WorkOf(p.loss, argument)
+		w := Of(p.loss).Work(argument)
 		sum.Bound += w.Bound
 		sum.Pass += w.Pass
 		sum.Growth += w.Growth

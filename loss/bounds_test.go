@@ -34,10 +34,10 @@ func TestCeilingUp(t *testing.T) {
 		}
 		losses = append(losses, l)
 	}
-	losses = append(losses, Symmetrized(must2(Parse("pinball:0.2 + lp:1.5"))))
+	losses = append(losses, Of(must2(Parse("pinball:0.2 + lp:1.5"))).Symmetrized())
 	// Of parts that have no valley at 0, turned or not: sums of bounds, which need not be attained.
 	hilly := must2(Parse("pwl:-inf,-3;-1,2,1;0.5,-1;1,4 + lp:1.5:0.01"))
-	turned := Symmetrized(hilly)
+	turned := Of(hilly).Symmetrized()
 	for _, l := range append(losses, hilly, turned) {
 		for range 40 {
 			a := 6*rng.Float64() - 3
@@ -48,7 +48,7 @@ func TestCeilingUp(t *testing.T) {
 			if a > b {
 				continue
 			}
-			most, ok := CeilingUp(l, exact.Rational(a), exact.Rational(b))
+			most, ok := Of(l).CeilingUp(exact.Rational(a), exact.Rational(b))
 			if !ok {
 				t.Fatalf("%s: no bound", l.Name())
 			}

@@ -10,7 +10,7 @@ import "math/big"
 //
 // A user's own loss implements this interface; piecewise quadratic ones get all
 // of it from [NewPiecewise]. It may have some of these methods beside it, whose
-// meaning is that of the functions of the same names:
+// meaning is that of the methods of a [View]:
 //
 //	Kinks() []float64
 //	Unimodal() bool
@@ -47,10 +47,17 @@ type Loss interface {
 	Growth(j int64, step *big.Rat) *big.Rat
 }
 
+// View is a loss with what can be asked of any, beside the methods that all have: of a loss of this
+// package what it is known to be, of another one what it says by methods of the same names.
+type View struct{ loss Loss }
+
+// Of returns the view of a loss.
+func Of(l Loss) View { return View{l} }
+
 // Kinks returns the points x at which c or its derivative jumps, 0 excepted, in query units and in
 // any order, as far as the loss says so. Numerical integrals of an expected loss break there.
-func Kinks(l Loss) []float64 {
-	if k, ok := l.(interface{ Kinks() []float64 }); ok {
+func (v View) Kinks() []float64 {
+	if k, ok := v.loss.(interface{ Kinks() []float64 }); ok {
 		return k.Kinks()
 	}
 	return nil
@@ -58,8 +65,8 @@ func Kinks(l Loss) []float64 {
 
 // Unimodal says whether the loss is known as unimodal with its minimum at 0: on either side it does
 // not decrease away from 0. If it is symmetric too, the staircase mechanism is optimal for δ = 0.
-func Unimodal(l Loss) bool {
-	u, ok := l.(interface{ Unimodal() bool })
+func (v View) Unimodal() bool {
+	u, ok := v.loss.(interface{ Unimodal() bool })
 	return ok && u.Unimodal()
 }
 
@@ -67,8 +74,8 @@ func Unimodal(l Loss) bool {
 // most this degree for x > from and one for x < -from, and GridMeanUp is exact on
 // either; ok is false if none are known. Then the expectation of the loss under noise
 // with a geometric tail, whose cells repeat for ever with ever less weight, is known.
-func PolynomialBeyond(l Loss) (from *big.Rat, degree int, ok bool) {
-	if p, is := bare(l).(interface {
+func (v View) PolynomialBeyond() (from *big.Rat, degree int, ok bool) {
+	if p, is := bare(v.loss).(interface {
 		PolynomialBeyond() (from *big.Rat, degree int, ok bool)
 	}); is {
 		return p.PolynomialBeyond()
@@ -79,8 +86,8 @@ func PolynomialBeyond(l Loss) (from *big.Rat, degree int, ok bool) {
 // PowerBound returns a power from 0 to 64 such that, on either side of 0, c is convex and does not
 // decrease away from 0, and c(x)/|x|^power does not increase; ok is false if none is known. Then
 // the expectation of the loss under noise with a geometric tail can be bounded.
-func PowerBound(l Loss) (power float64, ok bool) {
-	if p, is := bare(l).(interface {
+func (v View) PowerBound() (power float64, ok bool) {
+	if p, is := bare(v.loss).(interface {
 		PowerBound() (power float64, ok bool)
 	}); is {
 		return p.PowerBound()

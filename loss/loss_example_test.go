@@ -33,13 +33,13 @@ func ExampleKinds() {
 	// l2  the squared error x²; mean squared error in query units squared
 }
 
-func ExampleUnit() {
+func ExampleView_Unit() {
 	l, err := loss.Parse("exceed:3")
 	if err != nil {
 		fmt.Println(err)
 		return
 	}
-	fmt.Println(loss.Unit(l))
+	fmt.Println(loss.Of(l).Unit())
 	// Output: probability of an error above 3 query units
 }
 
@@ -62,16 +62,16 @@ func ExampleNewPiecewise() {
 		fmt.Println(err)
 		return
 	}
-	fmt.Println(c.At(1), c.At(5), c.LowerNode(1, one), c.Symmetric(), loss.Unimodal(c))
+	fmt.Println(c.At(1), c.At(5), c.LowerNode(1, one), c.Symmetric(), loss.Of(c).Unimodal())
 	// Output: 1 4 3/4 true true
 }
 
-func ExampleSymmetrized() {
+func ExampleView_Symmetrized() {
 	l, err := loss.New("pinball", 0.75)
 	if err != nil {
 		fmt.Println(err)
 		return
 	}
-	fmt.Println(l.At(-1), l.At(1), loss.Symmetrized(l).At(1))
+	fmt.Println(l.At(-1), l.At(1), loss.Of(l).Symmetrized().At(1))
 	// Output: 0.25 0.75 0.5
 }

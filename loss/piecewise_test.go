@@ -414,8 +414,8 @@ func TestPiecewiseShape(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if l.Symmetric() != want[0] || Unimodal(l) != want[1] {
-			t.Errorf("%s: symmetric %t, unimodal %t; want %v", name, l.Symmetric(), Unimodal(l), want)
+		if l.Symmetric() != want[0] || Of(l).Unimodal() != want[1] {
+			t.Errorf("%s: symmetric %t, unimodal %t; want %v", name, l.Symmetric(), Of(l).Unimodal(), want)
 		}
 	}
 	one, minus := big.NewRat(1, 1), big.NewRat(-1, 1)
@@ -450,8 +450,8 @@ func TestSymmetrized(t *testing.T) {
 		losses = append(losses, l)
 	}
 	for _, l := range losses {
-		s := Symmetrized(l)
-		if !s.Symmetric() || Symmetrized(s) != s {
+		s := Of(l).Symmetrized()
+		if !s.Symmetric() || Of(s).Symmetrized() != s {
 			t.Fatalf("%s: not symmetric", s.Name())
 		}
 		step := testSteps[rng.IntN(len(testSteps))]
@@ -476,7 +476,7 @@ func TestSymmetrized(t *testing.T) {
 				t.Fatalf("%s: RampMeanUp(%s, %s) = %s, want %s", s.Name(), x, step, got, want)
 			}
 			for _, side := range []int{1, -1} {
-				if got, want := LimitDown(s, x, side), mean(LimitDown(l, x, side), LimitDown(l, minus, -side)); got.Cmp(want) != 0 {
+				if got, want := Of(s).LimitDown(x, side), mean(Of(l).LimitDown(x, side), Of(l).LimitDown(minus, -side)); got.Cmp(want) != 0 {
 					t.Fatalf("%s: limit at %s from side %d = %s, want %s", s.Name(), x, side, got, want)
 				}
 			}

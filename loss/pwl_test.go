@@ -66,7 +66,7 @@ func TestPWLLarge(t *testing.T) {
 	if back := must2(Parse(l.Name())); back.Name() != l.Name() {
 		t.Error("the name of a large pwl loss does not survive")
 	}
-	if !Unimodal(l) || l.Symmetric() {
+	if !Of(l).Unimodal() || l.Symmetric() {
 		t.Error("a convex loss with its minimum at 0 is not unimodal, or is symmetric")
 	}
 	sum, err := Sum(Term{l, 1}, Term{l, 2})

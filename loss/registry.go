@@ -79,8 +79,8 @@ func (k Kind) make(parameters []float64) (Loss, error) {
 
 // Unit says what an expected loss is and in which unit, e.g. "mean absolute
 // error in query units". It knows the loss by its name.
-func Unit(l Loss) string {
-	name := l.Name()
+func (v View) Unit() string {
+	name := v.loss.Name()
 	terms := strings.Split(name, termSeparator)
 	if len(terms) > 1 {
 		return fmt.Sprintf("sum of %d mean losses, in the unit that the weights give", len(terms))

@@ -239,11 +239,11 @@ func TestLossUnit(t *testing.T) {
 		"l1:0.7 + exceed:3:0.3": "sum of 2 mean losses, in the unit that the weights give",
 		"pwl:-inf,-1;0,1":       "mean piecewise linear loss, in the unit that the slopes give",
 	} {
-		if got := Unit(must2(Parse(name))); got != want {
+		if got := Of(must2(Parse(name))).Unit(); got != want {
 			t.Errorf("Unit(%s) = %q, want %q", name, got, want)
 		}
 	}
-	if got := Unit(renamed{L1, "my own"}); !strings.Contains(got, "my own") {
+	if got := Of(renamed{L1, "my own"}).Unit(); !strings.Contains(got, "my own") {
 		t.Errorf("Unit of a user's loss: %q", got)
 	}
 	for _, k := range Kinds() {
@@ -337,8 +337,8 @@ func FuzzParseLoss(f *testing.F) {
 		if err != nil || back.Name() != name {
 			t.Fatalf("Parse(%q) prints as %q, which is read as %v, %v", s, name, back, err)
 		}
-		if strings.ContainsAny(strings.ReplaceAll(name, termSeparator, ""), "+ ") || Unit(l) == "" {
-			t.Fatalf("Parse(%q) prints as %q in %q", s, name, Unit(l))
+		if strings.ContainsAny(strings.ReplaceAll(name, termSeparator, ""), "+ ") || Of(l).Unit() == "" {
+			t.Fatalf("Parse(%q) prints as %q in %q", s, name, Of(l).Unit())
 		}
 		for _, x := range []float64{-1e3, -1, 0, 0.3, 2, 1e5} {
 			r := exact.Rational(x)

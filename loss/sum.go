@@ -52,22 +52,22 @@ func scale(t Term) (Loss, error) {
 	if err := checkPositive(t.Loss.Name(), "weight", t.Weight); err != nil {
 		return nil, err
 	}
-	if _, weight := Unweighted(t.Loss); weight != 1 || strings.Contains(t.Loss.Name(), termSeparator) {
+	if _, weight := Of(t.Loss).Unweighted(); weight != 1 || strings.Contains(t.Loss.Name(), termSeparator) {
 		return nil, badField(abbreviated(t.Loss.Name()), "weight", formatNumber(t.Weight), "1 for a loss that is weighted already or a sum")
 	}
 	return part{t.Loss, t.Weight, 1}.alone(), nil
 }
 
 // Unweighted returns the loss without the weight that it may have, and that weight.
-func Unweighted(l Loss) (plain Loss, weight float64) {
-	if c, ok := l.(*combination); ok && len(c.parts) == 1 {
+func (v View) Unweighted() (plain Loss, weight float64) {
+	if c, ok := v.loss.(*combination); ok && len(c.parts) == 1 {
 		return c.parts[0].loss, c.parts[0].factor
 	}
-	return l, 1
+	return v.loss, 1
 }
 
 // bare returns a loss without weights and mirror images, which its tails have in common with
-// it; see TailParts for sums.
+// it; see View.TailParts for sums.
 func bare(l Loss) Loss {
 	for {
 		c, ok := l.(*combination)
@@ -123,20 +123,20 @@ func add(name string, losses []Loss) (Loss, error) {
 	return &combination{name, others, symmetric}, nil
 }
 
-// Symmetrized returns (c(x) + c(-x))/2, which is l itself if that is symmetric. Its expectation is
-// that of l under noise made symmetric. Its name is for messages; [Parse] does not know it.
-func Symmetrized(l Loss) Loss {
-	if l.Symmetric() {
-		return l
+// Symmetrized returns (c(x) + c(-x))/2, which is the loss itself if it is symmetric. Its expectation is
+// that of the loss under noise made symmetric. Its name is for messages; [Parse] does not know it.
+func (v View) Symmetrized() Loss {
+	if v.loss.Symmetric() {
+		return v.loss
 	}
-	name := "symmetrized " + l.Name()
-	if p, ok := l.(*piecewise); ok {
+	name := "symmetrized " + v.loss.Name()
+	if p, ok := v.loss.(*piecewise); ok {
 		return sumPiecewise(name, []weighted{{p, half}, {p.mirror(""), half}})
 	}
-	if plain, weight := Unweighted(l); weight != 1 {
-		return part{Symmetrized(plain), weight, 1}.alone()
+	if plain, weight := v.Unweighted(); weight != 1 {
+		return part{Of(plain).Symmetrized(), weight, 1}.alone()
 	}
-	return &combination{name, []part{{l, 0.5, 1}, {l, 0.5, -1}}, true}
+	return &combination{name, []part{{v.loss, 0.5, 1}, {v.loss, 0.5, -1}}, true}
 }
 
 // combination is Σ factor·c(side·x) over its parts: a weighted loss, a sum that is not
@@ -204,7 +204,7 @@ func (l *combination) known(bound func(p part) (*big.Rat, bool)) (sum *big.Rat, 
 func (l *combination) Name() string    { return l.name }
 func (l *combination) Symmetric() bool { return l.symmetric }
 func (l *combination) Unimodal() bool {
-	return !slices.ContainsFunc(l.parts, func(p part) bool { return !Unimodal(p.loss) })
+	return !slices.ContainsFunc(l.parts, func(p part) bool { return !Of(p.loss).Unimodal() })
 }
 
 func (l *combination) At(x float64) float64 {
@@ -226,7 +226,7 @@ func (l *combination) estimate(of func(p part) float64) float64 {
 func (l *combination) Kinks() []float64 {
 	var all []float64
 	for _, p := range l.parts {
-		for _, x := range Kinks(p.loss) {
+		for _, x := range Of(p.loss).Kinks() {
 			all = append(all, float64(p.side)*x)
 		}
 	}

@@ -20,7 +20,7 @@ func TestTangent(t *testing.T) {
 			t.Fatal(err)
 		}
 		for _, x := range []float64{-50, -3, -2, -0.5, -1e-9, 0, 1e-9, 0.25, 1, 2, 3, 17} {
-			value, slope, ok := TangentDown(l, new(big.Rat).SetFloat64(x))
+			value, slope, ok := Of(l).TangentDown(new(big.Rat).SetFloat64(x))
 			if !ok {
 				t.Fatalf("%s is not known to be convex", name)
 			}
@@ -42,7 +42,7 @@ func TestTangent(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if _, _, ok := TangentDown(l, new(big.Rat)); ok {
+		if _, _, ok := Of(l).TangentDown(new(big.Rat)); ok {
 			t.Errorf("%s is taken for convex", name)
 		}
 	}

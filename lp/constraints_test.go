@@ -15,7 +15,6 @@ import (
 	"github.com/noisewright/noisewright/loss"
 	"github.com/noisewright/noisewright/lp"
 	"github.com/noisewright/noisewright/lp/highs"
-	"github.com/noisewright/noisewright/noise"
 	"github.com/noisewright/noisewright/tables"
 )
 
@@ -52,18 +51,7 @@ func TestIntegerOptimum(t *testing.T) {
 		for _, epsilon := range []float64{0.1, 1, 5} {
 			for _, delta := range []float64{1e-6, 0.005, 0.2} {
 				l := named(t, name)
-				tails, err := noise.AwanDongTails(epsilon, delta)
-				if err != nil {
-					t.Fatal(err)
-				}
-				want := (1 - 2*tails[0]) * l.At(0)
-				for i, beyond := range tails {
-					m := beyond
-					if i+1 < len(tails) {
-						m -= tails[i+1]
-					}
-					want += 2 * m * l.At(float64(i+1))
-				}
+				want := integerLoss(t, epsilon, delta, l)
 				p := dp.Problem{Privacy: dp.Privacy{Epsilon: epsilon, Delta: delta, Sensitivity: 1}, Loss: l, Query: dp.IntegerQuery}
 				upper, lower, _ := bracket(t, p, 1e-4)
 				if lower > want*(1+1e-9) || upper < want*(1-1e-9) || upper > want*(1+1e-4)+1e-12 {

@@ -74,7 +74,7 @@ const mostSteps = 0x1p900
 func validateNumbers(errs *check.List, p LocalProblem) {
 	if p.Loss == nil {
 		errs.Bad("loss", "none", "a loss")
-	} else if _, _, convex := loss.TangentDown(p.Loss, new(big.Rat)); !convex {
+	} else if _, _, convex := loss.Of(p.Loss).TangentDown(new(big.Rat)); !convex {
 		errs.Bad("loss", check.Quoted(p.Loss.Name()), "a convex loss, such as l1, l2 or pinball:0.9")
 	}
 	errs.Want(p.Costs == nil && p.AnswerLabels == nil, "costs", fmt.Sprintf("%d rows", len(p.Costs)), "none: only categories have costs")

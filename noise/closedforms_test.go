@@ -110,11 +110,11 @@ func TestClosedFormDigits(t *testing.T) {
 		}
 	}
 
-	if tails, err := AwanDongTails(1, 1e-3); err != nil || len(tails) != 7 {
-		t.Errorf("AwanDongTails(1, 1e-3): %d tails, %v; want support 7", len(tails), err)
+	if tails := awanDongTails(1, 1e-3); len(tails) != 7 {
+		t.Errorf("%d tails, want support 7", len(tails))
 	}
 
-	digits(t, "A", TruncatedLaplaceBound(unit(1, 0.1)), "2.260867817")
+	digits(t, "A", truncatedBound(unit(1, 0.1)), "2.260867817")
 	digits(t, "truncated-laplace l1", lossOf(t, "truncated-laplace", unit(1, 0.1), loss.L1), "0.736845518660")
 	digits(t, "truncated-laplace l2", lossOf(t, "truncated-laplace", unit(1, 0.1), loss.L2), "0.878733539608")
 	digits(t, "truncated-laplace l1", lossOf(t, "truncated-laplace", unit(1, 1e-3), loss.L1), "0.99214")
@@ -134,7 +134,7 @@ func TestClosedFormDigits(t *testing.T) {
 		// before comparing digits, and see below for how much it is.
 		want, _ := strconv.ParseFloat(c.want, 64)
 		near(t, "sigma", sigma, want, 5e-13)
-		near(t, "gaussian delta", GaussianDelta(c.epsilon, 1, want), c.delta, 1e-11)
+		near(t, "gaussian delta", gaussianDelta(c.epsilon, 1, want), c.delta, 1e-11)
 		near(t, "analytic-gaussian l1", lossOf(t, "analytic-gaussian", unit(c.epsilon, c.delta), loss.L1), want*math.Sqrt(2/math.Pi), 5e-13)
 		near(t, "analytic-gaussian l2", lossOf(t, "analytic-gaussian", unit(c.epsilon, c.delta), loss.L2), want*want, 1e-12)
 	}
@@ -217,15 +217,15 @@ func TestStability(t *testing.T) {
 		if sigma < c.sigma*(1-1e-16) {
 			t.Errorf("%+v: sigma %.17g is below the exact %.17g", p, sigma, c.sigma)
 		}
-		near(t, "gaussian delta", GaussianDelta(c.epsilon, 1, c.sigma), c.delta, 1e-13)
-		near(t, "A", TruncatedLaplaceBound(p), c.bound, 4e-15)
+		near(t, "gaussian delta", gaussianDelta(c.epsilon, 1, c.sigma), c.delta, 1e-13)
+		near(t, "A", truncatedBound(p), c.bound, 4e-15)
 		near(t, "truncated-laplace l1", lossOf(t, "truncated-laplace", p, loss.L1), c.first, 4e-15)
 		near(t, "truncated-laplace l2", lossOf(t, "truncated-laplace", p, loss.L2), c.second, 4e-15)
 	}
 	for _, c := range staircaseReference {
 		p := dp.Privacy{Epsilon: c.epsilon, Delta: 0, Sensitivity: 1}
-		step, _ := StaircaseStep(c.epsilon, loss.L2)
-		near(t, "StaircaseStep l2", step, c.step, 4e-15)
+		step, _ := staircaseStep(c.epsilon, loss.L2)
+		near(t, "staircaseStep l2", step, c.step, 4e-15)
 		near(t, "staircase l1", lossOf(t, "staircase", p, loss.L1), c.first, 4e-15)
 		near(t, "staircase l2", lossOf(t, "staircase", p, loss.L2), c.second, 4e-15)
 	}

@@ -109,7 +109,7 @@ func TestDiscreteStaircaseLimits(t *testing.T) {
 				t.Fatal(err)
 			}
 			near(t, "value", value, lossOf(t, "staircase", p, loss), 1e-8)
-			gamma, _ := StaircaseStep(epsilon, loss)
+			gamma, _ := staircaseStep(epsilon, loss)
 			near(t, "step", float64(step)/1e9, gamma, 1e-4)
 			for _, sensitivity := range []int64{1, 2, 5, 100} {
 				_, value, err := DiscreteStaircase(epsilon, sensitivity, loss)

@@ -117,13 +117,8 @@ func ExampleGaussianSigma() {
 		fmt.Println(err)
 		return
 	}
-	fmt.Printf("sigma %.6f, delta achieved %.6g\n", sigma, noise.GaussianDelta(1, 1, sigma))
-	// Output: sigma 3.730632, delta achieved 1e-05
-}
-
-func ExampleGaussianDelta() {
-	fmt.Printf("%.3g\n", noise.GaussianDelta(1, 1, 5))
-	// Output: 1.75e-08
+	fmt.Printf("%.6f\n", sigma)
+	// Output: 3.730632
 }
 
 func ExampleNew_truncatedLaplace() {
@@ -137,14 +132,6 @@ func ExampleNew_truncatedLaplace() {
 	// Output: support +-4.52174, E|X| = 1.4737, <nil>
 }
 
-func ExampleTruncatedLaplaceBound() {
-	fmt.Printf("%.6f\n", noise.TruncatedLaplaceBound(dp.Privacy{Epsilon: 1, Delta: 1e-3, Sensitivity: 1}))
-	fmt.Println(noise.TruncatedLaplaceBound(dp.Privacy{Epsilon: 0, Delta: 0.25, Sensitivity: 1}))
-	// Output:
-	// 6.757096
-	// 2
-}
-
 func ExampleNew_uniform() {
 	m, err := noise.New("uniform", dp.Privacy{Epsilon: 0, Delta: 0.1, Sensitivity: 1}, loss.L1)
 	if err != nil {
@@ -156,37 +143,19 @@ func ExampleNew_uniform() {
 }
 
 func ExampleStaircaseStep() {
-	gamma, ok := noise.StaircaseStep(1, loss.L1)
-	fmt.Printf("%.6f %v\n", gamma, ok)
-	gamma, ok = noise.StaircaseStep(1, loss.L2)
-	fmt.Printf("%.6f %v\n", gamma, ok)
+	for _, l := range []loss.Loss{loss.L1, loss.L2} {
+		gamma, err := noise.StaircaseStep(dp.Privacy{Epsilon: 1, Sensitivity: 1}, l)
+		fmt.Printf("%.6f %v\n", gamma, err)
+	}
 	// Output:
-	// 0.377541 true
-	// 0.416737 true
+	// 0.377541 <nil>
+	// 0.416737 <nil>
 }
 
 func ExampleDiscreteStaircase() {
 	step, value, err := noise.DiscreteStaircase(1, 3, loss.L1)
 	fmt.Printf("step %d of 3, E|X| = %.6f, %v\n", step, value, err)
 	// Output: step 2 of 3, E|X| = 2.860832, <nil>
-}
-
-func ExampleAwanDongTails() {
-	tails, err := noise.AwanDongTails(1, 0.1)
-	if err != nil {
-		fmt.Println(err)
-		return
-	}
-	sum := 0.0
-	for k, t := range tails {
-		fmt.Printf("P(X >= %d) = %.6f\n", k+1, t)
-		sum += t
-	}
-	fmt.Printf("E|X| = %.6f\n", 2*sum)
-	// Output:
-	// P(X >= 1) = 0.242047
-	// P(X >= 2) = 0.052256
-	// E|X| = 0.588607
 }
 
 // huber is a loss from elsewhere: quadratic up to its threshold, then linear. The

@@ -85,14 +85,14 @@ func (c *conditions) gaussianSigma() float64 {
 	}
 }
 
-// GaussianDelta returns the least δ for which normal noise of standard deviation sigma is (ε,
+// gaussianDelta returns the least δ for which normal noise of standard deviation sigma is (ε,
 // δ)-private on a query of the given sensitivity, both in query units and > 0, for ε >= 0. The
 // relative error is below 1e-12 for ε <= 100 where δ is a normal float64.
 //
 // Source: Balle & Wang 2018, Theorem 8, with Φ the normal distribution function:
 //
 //	δ = Φ(Δ/2σ - εσ/Δ) - e^ε Φ(-Δ/2σ - εσ/Δ).
-func GaussianDelta(epsilon, sensitivity, sigma float64) float64 {
+func gaussianDelta(epsilon, sensitivity, sigma float64) float64 {
 	logDelta, _ := gaussianLogDelta(epsilon, sensitivity/sigma)
 	return math.Exp(logDelta)
 }

@@ -49,7 +49,7 @@ func exponentialLoss(scale, end float64, l loss.Loss) (value, errorBound float64
 // It needs δ > 0; at ε = 0 it is its limit, uniform noise on |x| <= Δ/(2δ).
 func newTruncatedLaplace(c conditions, p dp.Privacy, _ loss.Loss) (Mechanism, error) {
 	c.applies(p.Delta > 0, boundedNeedsDelta)
-	bound, decay := TruncatedLaplaceBound(p), truncatedDecay(p.Epsilon, p.Delta) // A and εA/Δ
+	bound, decay := truncatedBound(p), truncatedDecay(p.Epsilon, p.Delta) // A and εA/Δ
 	c.finite("support", bound)
 	peak := 1 / (2 * bound) // the density at 0, L/(2A(1-e^-L))
 	if decay > 0 {
@@ -63,6 +63,7 @@ func newTruncatedLaplace(c conditions, p dp.Privacy, _ loss.Loss) (Mechanism, er
 			}
 			return note
 		},
+		bound: bound,
 		density: func(x float64) float64 {
 			y := math.Abs(x) / bound
 			if y > 1 {
@@ -86,11 +87,11 @@ func newTruncatedLaplace(c conditions, p dp.Privacy, _ loss.Loss) (Mechanism, er
 	}, c.err
 }
 
-// TruncatedLaplaceBound returns A, the half-width of the truncated Laplace
+// truncatedBound returns A, the half-width of the truncated Laplace
 // mechanism's support in query units: its noise lies in [-A, A]. For ε = 0 it
 // is Δ/(2δ), for δ = 0 it is +Inf. The relative rounding error is below 1e-14
 // wherever A is a normal float64. The parameters must be valid.
-func TruncatedLaplaceBound(p dp.Privacy) float64 {
+func truncatedBound(p dp.Privacy) float64 {
 	if p.Delta == 0 {
 		return math.Inf(1)
 	}

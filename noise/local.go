@@ -174,7 +174,7 @@ func (m LocalMechanism) panels(from, to float64) []float64 {
 	}
 	for _, x := range m.bends {
 		add(x)
-		for _, kink := range loss.Kinks(m.problem.Loss) {
+		for _, kink := range loss.Of(m.problem.Loss).Kinks() {
 			add(x - kink)
 		}
 	}

@@ -187,7 +187,7 @@ func TestLocalLossesAreIntegrals(t *testing.T) {
 					}
 					a, b := s.center-s.width/2, s.center+s.width/2
 					cuts := []float64{a, b}
-					for _, k := range append(loss.Kinks(l), 0) {
+					for _, k := range append(loss.Of(l).Kinks(), 0) {
 						if y := x + k; y > a && y < b {
 							cuts = append(cuts, y)
 						}

@@ -18,6 +18,7 @@ import (
 type Mechanism struct {
 	name     string
 	note     func() string           // made when asked for: it costs more than the law
+	bound    float64                 // see Support; 0: none
 	density  func(x float64) float64 // nil: none
 	mass     func(x float64) float64 // nil: none
 	expected expectation             // see ExpectedLoss
@@ -32,6 +33,14 @@ func (m Mechanism) Note() string {
 		return ""
 	}
 	return m.note()
+}
+
+// Support returns A such that the noise is in [-A, A], in query units; +Inf for noise without end.
+func (m Mechanism) Support() float64 {
+	if m.bound == 0 {
+		return math.Inf(1)
+	}
+	return m.bound
 }
 
 // Density returns the density of the continuous part at x, per query unit.
@@ -56,7 +65,7 @@ func (m Mechanism) Mass(x float64) float64 {
 //
 // The bound of a closed form or a sum is a rounding bound. The bound of an integral is an estimate
 // in the usual sense (two quadrature rules compared on every piece), reliable if a loss with kinks
-// or jumps declares them ([loss.Kinks]). Both assume that the loss grows no faster than |x|^64, for
+// or jumps declares them ([loss.View.Kinks]). Both assume that the loss grows no faster than |x|^64, for
 // then what is cut off the tails is below 1e-60 of the value.
 //
 // It returns an error wrapping [dp.ErrInvalid] if the loss is nil or the value is not finite.
@@ -104,7 +113,7 @@ type expectation = func(l loss.Loss) (value, errorBound float64)
 
 // evaluate answers L1 and L2 from first = E|X| and second = E X², and any other loss by numeric.
 func evaluate(l loss.Loss, first, second float64, numeric expectation) (value, errorBound float64) {
-	switch plain, weight := loss.Unweighted(l); plain {
+	switch plain, weight := loss.Of(l).Unweighted(); plain {
 	case loss.L1:
 		return closed(weight * first)
 	case loss.L2:
@@ -130,7 +139,7 @@ func lossPanels(l loss.Loss, scale, end float64) []float64 {
 	// Below the first panel, 10^-6 of the scale, only a kink that was not declared can hide.
 	const first = 0x1p-20
 	panels := quadrature.GeometricPanels([]float64{0}, first, end)
-	for _, x := range loss.Kinks(l) {
+	for _, x := range loss.Of(l).Kinks() {
 		if y := math.Abs(x) / scale; y > 0 && y < end {
 			panels = append(panels, y)
 		}

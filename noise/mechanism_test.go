@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"slices"
 	"sort"
 	"strings"
 	"testing"
@@ -53,7 +54,7 @@ func kinks(t *testing.T, m Mechanism, p dp.Privacy, l loss.Loss) (points []float
 	case "gaussian", "analytic-gaussian":
 		end = 12 * sigma(m)
 	case "truncated-laplace":
-		end = TruncatedLaplaceBound(p)
+		end = truncatedBound(p)
 	case "uniform":
 		end = p.Sensitivity / (2 * p.Delta)
 	case "canonical":
@@ -71,7 +72,7 @@ func kinks(t *testing.T, m Mechanism, p dp.Privacy, l loss.Loss) (points []float
 		}
 		return points, points[len(points)-1]
 	case "staircase", "staircase-atom":
-		step := must(t)(TunedStaircaseStep(p, l))
+		step := must(t)(StaircaseStep(p, l))
 		for k := 0.0; k*p.Epsilon <= 60; k++ {
 			points = append(points, k*p.Sensitivity, (k+step)*p.Sensitivity)
 		}
@@ -181,8 +182,8 @@ func TestOutOfRange(t *testing.T) {
 			}
 		}
 	}
-	if _, err := AwanDongTails(1e-7, 1e-12); !inapplicable(err) {
-		t.Errorf("AwanDongTails: %v, want a NotApplicableError for too long a list", err)
+	if _, err := New("discrete-canonical", dp.Privacy{Epsilon: 1e-7, Delta: 1e-12, Sensitivity: 1}, loss.L1); !inapplicable(err) {
+		t.Errorf("discrete-canonical: %v, want a NotApplicableError for too many masses", err)
 	}
 }
 
@@ -224,6 +225,10 @@ func TestDensityIsALaw(t *testing.T) {
 			}
 			if f := m.Density(math.Inf(1)); f != 0 {
 				t.Errorf("%s: density %g at infinity", m.Name(), f)
+			}
+			bounded := p.Delta > 0 && slices.Contains([]string{"canonical", "truncated-laplace", "uniform"}, m.Name())
+			if s := m.Support(); math.IsInf(s, 1) == bounded || bounded && (m.Density(s*(1+1e-9)) != 0 || !(m.Density(s*(1-1e-9)) > 0)) {
+				t.Errorf("%s %+v: support %g", m.Name(), p, s)
 			}
 		})
 	}
@@ -337,7 +342,7 @@ func TestOtherLosses(t *testing.T) {
 		check(gaussian, miss(limit), math.Erfc(limit/sigma(gaussian)/math.Sqrt2))
 	}
 
-	truncated, bound := baseline(t, "truncated-laplace", p, loss.L1), TruncatedLaplaceBound(p)
+	truncated, bound := baseline(t, "truncated-laplace", p, loss.L1), truncatedBound(p)
 	for _, limit := range []float64{0.01, 0.77, 3.3} {
 		tail := math.Exp(-limit/s) - math.Exp(-bound/s)
 		check(truncated, miss(limit), tail/-math.Expm1(-bound/s))
@@ -410,15 +415,15 @@ func TestStaircaseSearch(t *testing.T) {
 		}
 	}
 	// The best step for |x| > 0.7Δ puts the drop of the density at 0.7.
-	if step := must(t)(TunedStaircaseStep(dp.Privacy{Epsilon: 2, Delta: 0, Sensitivity: 1}, miss(0.7))); math.Abs(step-0.7) > 1e-4 {
+	if step := must(t)(StaircaseStep(dp.Privacy{Epsilon: 2, Sensitivity: 1}, miss(0.7))); math.Abs(step-0.7) > 1e-4 {
 		t.Errorf("step %g for errors beyond 0.7, want 0.7", step)
 	}
-	if _, ok := StaircaseStep(1, power(3)); ok {
-		t.Error("StaircaseStep: a closed form for an unknown loss")
+	if _, ok := staircaseStep(1, power(3)); ok {
+		t.Error("staircaseStep: a closed form for an unknown loss")
 	}
 	for _, loss := range []loss.Loss{loss.L1, loss.L2} {
-		if step, ok := StaircaseStep(0, loss); !ok || math.Abs(step-0.5) > 1e-16 {
-			t.Errorf("StaircaseStep(0, %s) = %g, %v; want the limit 1/2", loss.Name(), step, ok)
+		if step, ok := staircaseStep(0, loss); !ok || math.Abs(step-0.5) > 1e-16 {
+			t.Errorf("staircaseStep(0, %s) = %g, %v; want the limit 1/2", loss.Name(), step, ok)
 		}
 	}
 }

@@ -137,8 +137,8 @@ func TestGaussianDelta(t *testing.T) {
 	for _, epsilon := range []float64{0, 0.1, 1, 4} {
 		for _, sigma := range []float64{0.1, 0.4, 1, 2.5} {
 			want := phi(0.5/sigma-epsilon*sigma) - math.Exp(epsilon)*phi(-0.5/sigma-epsilon*sigma)
-			if got := GaussianDelta(epsilon, 3, 3*sigma); !(math.Abs(got-want) <= 1e-14) {
-				t.Errorf("GaussianDelta(%g, 3, %g) = %.17g, want %.17g", epsilon, 3*sigma, got, want)
+			if got := gaussianDelta(epsilon, 3, 3*sigma); !(math.Abs(got-want) <= 1e-14) {
+				t.Errorf("gaussianDelta(%g, 3, %g) = %.17g, want %.17g", epsilon, 3*sigma, got, want)
 			}
 		}
 	}
@@ -184,7 +184,7 @@ func TestGaussianExtremes(t *testing.T) {
 				t.Errorf("(%g, %g): %v", epsilon, delta, err)
 				continue
 			}
-			if got := GaussianDelta(epsilon, 1, sigma); !(got <= delta) {
+			if got := gaussianDelta(epsilon, 1, sigma); !(got <= delta) {
 				t.Errorf("(%g, %g): sigma %g gives delta %g", epsilon, delta, sigma, got)
 			}
 		}

@@ -127,7 +127,7 @@ func TestLimits(t *testing.T) {
 			near(t, "staircase-atom", lossOf(t, "staircase-atom", p, loss), lossOf(t, "staircase", p, loss), 1e-14)
 		}
 	}
-	if b := TruncatedLaplaceBound(dp.Privacy{Epsilon: 1, Delta: 0, Sensitivity: 1}); !math.IsInf(b, 1) {
-		t.Errorf("TruncatedLaplaceBound at δ = 0: %g, want +Inf", b)
+	if b := truncatedBound(dp.Privacy{Epsilon: 1, Delta: 0, Sensitivity: 1}); !math.IsInf(b, 1) {
+		t.Errorf("truncatedBound at δ = 0: %g, want +Inf", b)
 	}
 }

@@ -31,7 +31,7 @@ const (
 //	a = (1-b)/(2wΔ),  w = γ + b(1-γ),
 //
 // so f(x) <= e^ε·f(x+φ) for every |φ| <= Δ: it is (ε, 0)-private for every γ. The
-// step is [TunedStaircaseStep]. It needs ε > 0 and makes no use of δ.
+// step is [StaircaseStep]. It needs ε > 0 and makes no use of δ.
 //
 // Geng & Viswanath prove optimality among all (ε, 0)-private additive noise for
 // symmetric losses that do not decrease away from 0. For another loss the
@@ -82,11 +82,13 @@ func newStaircaseAtom(c conditions, p dp.Privacy, l loss.Loss) (Mechanism, error
 	}, nil
 }
 
-// TunedStaircaseStep returns the step γ, relative to Δ, of the staircase mechanism
-// that is best for the loss: in closed form for L1 and L2, weighted or not (see
-// [StaircaseStep]), by search for any other loss, at the cost of some 100 times an
-// ExpectedLoss. It needs ε > 0 and makes no use of δ; errors are those of [New].
-func TunedStaircaseStep(p dp.Privacy, l loss.Loss) (gamma float64, err error) {
+// StaircaseStep returns the step γ, relative to Δ, of the staircase mechanism that is best for the loss:
+// in closed form for L1 and L2, weighted or not, by search for any other loss, at the cost of some 100 times
+// an ExpectedLoss. It needs ε > 0 and makes no use of δ; errors are those of [New].
+func StaircaseStep(p dp.Privacy, l loss.Loss) (gamma float64, err error) {
+	if step, ok := staircaseStep(p.Epsilon, l); ok && p.Epsilon > 0 && p.Delta == 0 && check.Positive(p.Sensitivity) && (stairs{p.Epsilon, 1, step}).weight() > 0 {
+		return step, nil // without the cost of the rest
+	}
 	c := newConditions(Staircase, p)
 	return c.tunedStairs(l).step, c.err
 }
@@ -103,8 +105,8 @@ func (c *conditions) tunedStairs(l loss.Loss) stairs {
 		return stairs{}
 	}
 	s := stairs{epsilon: p.Epsilon, sensitivity: p.Sensitivity}
-	plain, _ := loss.Unweighted(l)
-	step, ok := StaircaseStep(p.Epsilon, plain)
+	plain, _ := loss.Of(l).Unweighted()
+	step, ok := staircaseStep(p.Epsilon, plain)
 	if !ok {
 		step = s.searchStep(l)
 	}
@@ -113,7 +115,7 @@ func (c *conditions) tunedStairs(l loss.Loss) stairs {
 	return s
 }
 
-// StaircaseStep has the step γ of the optimal staircase for ε >= 0 and the loss, relative to the
+// staircaseStep returns the step γ of the optimal staircase for ε >= 0 and the loss, relative to the
 // sensitivity, and whether that is closed form: for L1 and L2. At ε = 0 it is the limit, 1/2.
 //
 // Source: Geng & Viswanath 2016. For L1, γ = 1/(1+e^(ε/2)). For L2 the paper has
@@ -122,7 +124,7 @@ func (c *conditions) tunedStairs(l loss.Loss) stairs {
 //
 // The polynomial is b(1-b)³(1+b); with u³ = b(1+b)/2 this is (u-b)/(1-b), and
 // u³-b³ = b(1-b)(1+2b)/2 removes the difference: γ = b(1+2b)/(2(u²+ub+b²)).
-func StaircaseStep(epsilon float64, l loss.Loss) (gamma float64, ok bool) {
+func staircaseStep(epsilon float64, l loss.Loss) (gamma float64, ok bool) {
 	switch l {
 	case loss.L1:
 		r := math.Exp(-epsilon / 2)
@@ -211,7 +213,7 @@ func (s stairs) numericLoss(l loss.Loss) (value, errorBound float64) {
 // is private, so a local minimum costs loss, never privacy.
 func (s stairs) searchStep(l loss.Loss) float64 {
 	if s.epsilon < smallStepEpsilon {
-		step, _ := StaircaseStep(s.epsilon, loss.L1)
+		step, _ := staircaseStep(s.epsilon, loss.L1)
 		return step
 	}
 	const (
@@ -256,7 +258,7 @@ func (s stairs) searchStep(l loss.Loss) float64 {
 func (s stairs) kinkSteps(l loss.Loss) []float64 {
 	const most = 16
 	var distances []float64
-	for _, x := range loss.Kinks(l) {
+	for _, x := range loss.Of(l).Kinks() {
 		distances = append(distances, math.Abs(x)/s.sensitivity)
 	}
 	slices.Sort(distances)

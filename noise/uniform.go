@@ -23,6 +23,7 @@ func newUniform(c conditions, p dp.Privacy, _ loss.Loss) (Mechanism, error) {
 		note: func() string {
 			return fmt.Sprintf("support +-%.6g; private with epsilon = 0, epsilon is not used", bound)
 		},
+		bound: bound,
 		density: func(x float64) float64 {
 			if math.Abs(x) > bound {
 				return 0

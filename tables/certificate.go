@@ -90,7 +90,7 @@ func (t *Table) Mean() *big.Rat {
 func (s *Spec) expected(l loss.Loss, m *proof.Meter) *big.Rat {
 	step := s.Grid.Step()
 	sum := new(big.Rat)
-	work := loss.WorkOf(l, s.pointBits())
+	work := loss.Of(l).Work(s.pointBits())
 	if !m.Spend(work.Pass + cellWork*int64(len(s.Weights))) {
 		return sum
 	}
@@ -142,7 +142,7 @@ func (s *Spec) pointBits() int { return exact.Bits(s.Grid.Step()) + 53 }
 // either side of 0, of degree 2 at most: all of them if it is not known to be one anywhere.
 func (s *Spec) polynomialEnds(l loss.Loss, step *big.Rat) (left, right int) {
 	n := len(s.Weights)
-	from, degree, ok := loss.PolynomialBeyond(l)
+	from, degree, ok := loss.Of(l).PolynomialBeyond()
 	if !ok || degree > 2 {
 		return 0, n
 	}

@@ -48,7 +48,7 @@ type moment struct {
 func newNodes(d *Dual, p *dp.Problem) *nodes {
 	n := &nodes{problem: p, edges: d.Edges, constant: new(big.Rat)}
 	isReal := p.Query == "" || p.Query == dp.RealQuery
-	if d.Edges && (isReal == d.Spread || !loss.Unimodal(p.Loss)) {
+	if d.Edges && (isReal == d.Spread || !loss.Of(p.Loss).Unimodal()) {
 		return nil // only there the atoms may be taken to lie at 0
 	}
 	if d.Spread && (isReal || p.Constraints.Support != nil) {
@@ -170,7 +170,7 @@ func (n *nodes) one(l loss.Loss, j int64) *big.Rat {
 		x = nearest(x.Abs(x), n.spread)
 		x.Mul(x, big.NewRat(int64(side), 1))
 	case n.edges:
-		return loss.LimitDown(l, x, side)
+		return loss.Of(l).LimitDown(x, side)
 	}
 	return l.AtDown(x)
 }
@@ -431,7 +431,7 @@ func (m *minimum) prepare(d *Dual) bool {
 		if i > 0 {
 			l = m.moments[i-1].loss
 		}
-		w := loss.WorkOf(l, size)
+		w := loss.Of(l).Work(size)
 		m.work.Bound += w.Bound + 4*exact.RationalWork(2*size)
 		m.work.Growth += w.Growth
 		m.work.Pass += 4 * w.Pass

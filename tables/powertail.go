@@ -95,7 +95,7 @@ func (t *powerTail) sum(r blockRun) *big.Float {
 	single := max(leastPeriods, tailPeriods/int64(len(t.runs)))
 	sum, weight := roundedUp(), roundedUp().SetInt64(1) // weight is ρ^m
 	near := f(0)
-	work := loss.WorkOf(t.loss, t.s.pointBits()+64).Bound + 20*exact.RationalWork(4*tailBits)
+	work := loss.Of(t.loss).Work(t.s.pointBits()+64).Bound + 20*exact.RationalWork(4*tailBits)
 	for m := int64(0); t.meter.Spend(2 * work); {
 		length := 1 + m/single
 		far := f(m + length)

@@ -61,7 +61,7 @@ func TestSpreadNodes(t *testing.T) {
 						t.Fatalf("%s, %d points, K = %d: mean %s around %d, the loss is %s", name, points, k, mean.FloatString(9), m, c.FloatString(9))
 					}
 				}
-				if !loss.Unimodal(l) {
+				if !loss.Of(l).Unimodal() {
 					continue
 				}
 				n = newNodes(&Dual{CellsPerSensitivity: k, Spread: true, Edges: true}, &p)
@@ -121,7 +121,7 @@ func TestSpreadDualNeverExceedsAnAchievedLoss(t *testing.T) {
 			f, _ := bound.Float64()
 			best = max(best, f)
 		}
-		if best == 0 && loss.Unimodal(s.Loss) {
+		if best == 0 && loss.Of(s.Loss).Unimodal() {
 			t.Errorf("%s: every random bound was 0", name)
 		}
 	}

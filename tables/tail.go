@@ -48,12 +48,12 @@ func (s *Spec) validateTail(errs *check.List) {
 		}
 	}
 	for _, l := range losses {
-		parts := loss.TailParts(l)
+		parts := loss.Of(l).TailParts()
 		if parts == nil {
 			errs.Bad("tail_ratio", s.TailRatio, "0 for a loss whose tail is not known, such as "+l.Name())
 		}
 		for _, part := range parts {
-			from, _, ok := loss.PolynomialBeyond(part)
+			from, _, ok := loss.Of(part).PolynomialBeyond()
 			if !ok {
 				// Summed up to less than 1000/(1-ρ) periods, see powerTail.
 				if g.period() > int64(0x1p61/1000*(float64(-s.TailRatio)*0x1p-64)) {
@@ -104,11 +104,11 @@ type tailSum interface {
 // newTailSums returns a sum for each part of the loss.
 func (s *Spec) newTailSums(l loss.Loss, m *proof.Meter) []tailSum {
 	var sums []tailSum
-	for _, part := range loss.TailParts(l) { // validateTail made sure there are some
-		if _, _, ok := loss.PolynomialBeyond(part); ok {
+	for _, part := range loss.Of(l).TailParts() { // validateTail made sure there are some
+		if _, _, ok := loss.Of(part).PolynomialBeyond(); ok {
 			sums = append(sums, s.newTailLoss(part, m))
 		} else {
-			power, _ := loss.PowerBound(part)
+			power, _ := loss.Of(part).PowerBound()
 			sums = append(sums, &powerTail{s: s, loss: part, meter: m, power: power, runs: s.blockRuns()})
 		}
 	}
@@ -138,9 +138,9 @@ type tailLoss struct {
 }
 
 func (s *Spec) newTailLoss(l loss.Loss, m *proof.Meter) *tailLoss {
-	work := loss.WorkOf(l, s.pointBits()).Bound + 4*exact.RationalWork(s.pointBits()+2*tailBits)
+	work := loss.Of(l).Work(s.pointBits()).Bound + 4*exact.RationalWork(s.pointBits()+2*tailBits)
 	t := &tailLoss{s: s, loss: l, meter: m, work: work, ratio: s.ratio(), rest: rest(s.ratio()), sum: new(big.Rat)}
-	t.from, t.degree, _ = loss.PolynomialBeyond(l)
+	t.from, t.degree, _ = loss.Of(l).PolynomialBeyond()
 	for range t.degree + 1 {
 		t.orders = append(t.orders, new(big.Rat))
 	}

@@ -15,7 +15,6 @@ import (
 
 	"github.com/noisewright/noisewright/cmd/internal/shell"
 	"github.com/noisewright/noisewright/loss"
-	"github.com/noisewright/noisewright/noise"
 )
 
 var published = flag.Bool("published", false, "test the hypothesis on all published numbers, in about a minute")
@@ -59,7 +58,7 @@ func cellsPerSensitivity(support int) int {
 // solve solves both programs.
 func (d *droOptimum) solve(ctx context.Context) error {
 	p := d.cells[0].Privacy
-	d.support = int(math.Ceil(noise.TruncatedLaplaceBound(p)))
+	d.support = int(math.Ceil(supportOf(p)))
 	d.k = cellsPerSensitivity(d.support)
 	g := gridProgram{Privacy: p, k: d.k, n: d.support * d.k}
 	var err error

@@ -246,7 +246,7 @@ func baselineLoss(name string, p dp.Problem) float64 {
 //	2aΔ^m Σ_{k<n} k^m b^k,   a = (δ+(e^ε-1)/2)/e^ε,   b = e^-ε,
 //
 // with m = 1 for l1 and 2 for l2, and the least n with Σ_{k<n} a b^k >= 1/2, which is ⌈A/Δ⌉ with A
-// of [noise.TruncatedLaplaceBound]. The paper proves it for a sum of exactly 1/2. Elsewhere it is
+// of truncated Laplace noise on [-A, A]. The paper proves it for a sum of exactly 1/2. Elsewhere it is
 // no bound: at ε = 0, δ = 0.49 it is 0.98 Δ for l1, and uniform noise has 0.51 Δ; with n = ⌊A/Δ⌋ it
 // is one. Where it is above the loss of a designed noise, which refutes it, the tables have that n.
 func knownBound(p dp.Problem, loss float64) float64 {
@@ -260,12 +260,21 @@ func knownBound(p dp.Problem, loss float64) float64 {
 func knownTerms(p dp.Problem, round func(float64) float64) float64 {
 	power := map[string]float64{"l1": 1, "l2": 2}[p.Loss.Name()]
 	a := p.Delta*math.Exp(-p.Epsilon) - math.Expm1(-p.Epsilon)/2
-	n := round(noise.TruncatedLaplaceBound(dp.Privacy{Epsilon: p.Epsilon, Delta: p.Delta, Sensitivity: 1}))
+	n := round(supportOf(dp.Privacy{Epsilon: p.Epsilon, Delta: p.Delta, Sensitivity: 1}))
 	var sum float64
 	for k := 1.0; k < n; k++ {
 		sum += math.Pow(k, power) * math.Exp(-p.Epsilon*k)
 	}
 	return 2 * a * math.Pow(p.Sensitivity, power) * sum
+}
+
+// supportOf is A of truncated Laplace noise, NaN where there is none.
+func supportOf(p dp.Privacy) float64 {
+	m, err := noise.New(noise.TruncatedLaplace, p, loss.L1)
+	if err != nil {
+		return math.NaN()
+	}
+	return m.Support()
 }
 
 type termCount struct {

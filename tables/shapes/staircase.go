@@ -23,13 +23,13 @@ const mostStairs = 1 << 12
 // It is optimal for delta = 0 and losses that rise away from 0, with a core that suits the loss.
 //
 // core is the number of cells of the core, from g.FirstCell on, wherever it lies; 0
-// asks for the best core about 0, noise.TunedStaircaseStep.
+// asks for the best core about 0, noise.StaircaseStep.
 //
 // Guarantee: the promise is (p.Epsilon, 0); p.Delta is not used.
 func Staircase(p dp.Problem, core int, g tables.Grid) (*tables.Verified, error) {
 	p.Delta = 0
 	if core == 0 {
-		gamma, err := noise.TunedStaircaseStep(p.Privacy, p.Loss)
+		gamma, err := noise.StaircaseStep(p.Privacy, p.Loss)
 		if err != nil {
 			return nil, check.Errorf("shapes", nil, "%w", err)
 		}

@@ -91,7 +91,9 @@ func NewTable(t *tables.Table, b proof.Bounds, log bool) *Table {
 	f.title = privacyTitle(p)
 	bound := math.Inf(1)
 	if p.Delta > 0 && t.Query() == dp.RealQuery {
-		bound = noise.TruncatedLaplaceBound(p)
+		if m, err := noise.New(noise.TruncatedLaplace, p, t.Loss()); err == nil {
+			bound = m.Support()
+		}
 	}
 	if log && !math.IsInf(bound, 0) {
 		f.left, f.right = min(f.left, -1.05*bound), max(f.right, 1.05*bound)

@@ -158,7 +158,7 @@ func New(v proof.Proven) *Portrait {
 		p.add("sensitivity", "%v", privacy.Sensitivity)
 	}
 	if l := m.Loss(); l != nil {
-		p.Loss, p.LossUnit = l.Name(), loss.Unit(l)
+		p.Loss, p.LossUnit = l.Name(), loss.Of(l).Unit()
 	}
 	p.add("loss", "%.80s (%s)", p.Loss, p.LossUnit)
 	of.show(p, v)

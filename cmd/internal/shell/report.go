@@ -103,7 +103,7 @@ func GapOf(b proof.Bounds) float64 {
 }
 
 // LossUnit names a loss and its unit.
-func LossUnit(l loss.Loss) string { return check.Shortened(l.Name()) + ", " + loss.Unit(l) }
+func LossUnit(l loss.Loss) string { return check.Shortened(l.Name()) + ", " + loss.Of(l).Unit() }
 
 // ErrorPart says what claim is false, if one is.
 func ErrorPart(falsehood error) Object {

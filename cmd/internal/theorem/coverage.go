@@ -134,7 +134,7 @@ func terms(l loss.Loss) iter.Seq2[string, string] {
 
 // knotsWithin says whether all knots are at most so far from 0.
 func knotsWithin(l loss.Loss, reach float64) bool {
-	return !slices.ContainsFunc(loss.Kinks(l), func(x float64) bool { return math.Abs(x) > reach })
+	return !slices.ContainsFunc(loss.Of(l).Kinks(), func(x float64) bool { return math.Abs(x) > reach })
 }
 
 // lossOpen says why the theorem of proofs/Loss.v is not about the loss, if it is not.

@@ -68,14 +68,15 @@ func TestVariancesAreAboveTheLowerBound(t *testing.T) {
 			if f.Pure {
 				p.Delta = 0
 			}
-			tails, err := noise.AwanDongTails(p.Epsilon, p.Delta)
+			optimum, err := noise.New("discrete-canonical", p, loss.L2)
 			if err != nil {
 				t.Fatal(err)
 			}
-			least := -0.25
-			for k, tail := range tails {
-				least += 2 * float64(2*k+1) * tail
+			least, _, err := optimum.ExpectedLoss(loss.L2)
+			if err != nil {
+				t.Fatal(err)
 			}
+			least -= 0.25
 			if v := variance(t, f, epsilon, delta); v < least*(1-1e-9) {
 				t.Errorf("%s at (%g, %g): variance %g below the bound %g", f.Name, epsilon, delta, v, least)
 			}
@@ -136,7 +137,7 @@ func TestTruncatedStaircaseIsItsLaw(t *testing.T) {
 	for range 300 {
 		epsilon, delta := randomPrivacy(r)
 		epsilon = math.Max(epsilon, minStepEpsilon)
-		gamma, _ := noise.StaircaseStep(epsilon, loss.L2)
+		gamma, _ := noise.StaircaseStep(dp.Privacy{Epsilon: epsilon, Sensitivity: 1}, loss.L2)
 		// The end with this δ, by bisection; never below 1, where δ is a bound.
 		low, high := 1.0, 2.0
 		for _, d := cutStaircase(epsilon, gamma, high); d > delta; _, d = cutStaircase(epsilon, gamma, high) {
@@ -166,7 +167,7 @@ func TestTruncatedStaircaseIsItsLaw(t *testing.T) {
 func TestTruncatedStaircaseIsPrivate(t *testing.T) {
 	const perUnit = 200
 	for _, epsilon := range []float64{0.3, 1, 3} {
-		gamma, _ := noise.StaircaseStep(epsilon, loss.L2)
+		gamma, _ := noise.StaircaseStep(dp.Privacy{Epsilon: epsilon, Sensitivity: 1}, loss.L2)
 		gamma = math.Round(gamma*perUnit) / perUnit
 		for _, end := range []float64{1, 1 + gamma, 2.6, 5} {
 			_, delta := cutStaircase(epsilon, gamma, end)

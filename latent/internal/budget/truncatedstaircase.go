@@ -60,7 +60,7 @@ func leastVarianceUp(p dp.Privacy) (float64, error) {
 // δ is B/(2M), which falls as A grows, and the variance I/M. At θ = 0 the n with B = 2δM solves b^n
 // = q, q = 2δ(γ+b/(1-b))/(1+2δb/(1-b)); θ is then the solution of a linear equation.
 func truncatedStaircase(epsilon, delta float64) float64 {
-	gamma, _ := noise.StaircaseStep(epsilon, loss.L2)
+	gamma, _ := noise.StaircaseStep(dp.Privacy{Epsilon: epsilon, Sensitivity: 1}, loss.L2)
 	b, c := math.Exp(-epsilon), -math.Expm1(-epsilon)
 	s := b / c
 	q := 2 * delta * (gamma + s) / (1 + 2*delta*s)

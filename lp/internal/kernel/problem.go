@@ -166,7 +166,7 @@ func peaks(p Problem, c partition, limit float64) func([][]float64) [][]capTerm 
 		for part := range costs[k] {
 			a := c.edges[k] + float64(part)*width
 			for j, y := range c.nodes {
-				most, ok := loss.CeilingUp(p.capLoss(), exact.Rational(y-a-width), exact.Rational(y-a))
+				most, ok := loss.Of(p.capLoss()).CeilingUp(exact.Rational(y-a-width), exact.Rational(y-a))
 				if !ok {
 					most = new(big.Rat) // the certificate refuses such a loss
 				}

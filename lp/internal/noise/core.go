@@ -61,7 +61,7 @@ func (d *designer) coreTable(work, most int) (t *tables.Verified, err error) {
 	if d.start != nil {
 		enough = 3e-3
 	}
-	if len(loss.Kinks(d.Loss)) > 0 { // what is free ends with the core
+	if len(loss.Of(d.Loss).Kinks()) > 0 { // what is free ends with the core
 		enough = min(enough, 2e-4)
 	}
 	g, n := d.coreGrid(enough, work, most)
@@ -194,7 +194,7 @@ func (d *designer) closedGrids(multipliers int) iter.Seq[grid] {
 	// Beside a kink or a jump cells between the nodes can prove more.
 	kinds := []bool{false}
 	near := func(x float64) bool { return math.Abs(x/d.Sensitivity-d.core.From-d.core.Width/2) < d.core.Width }
-	if d.edgesAllowed() && slices.ContainsFunc(loss.Kinks(d.Loss), near) {
+	if d.edgesAllowed() && slices.ContainsFunc(loss.Of(d.Loss).Kinks(), near) {
 		kinds = []bool{false, true}
 	}
 	return func(yield func(grid) bool) {
@@ -248,7 +248,7 @@ func (d *designer) nodesMiss(k int) float64 {
 		return (x - math.Floor(x)) * (math.Ceil(x) - x)
 	}
 	off := 0.02 + between(ends[0]) + between(ends[1]) // and what any grid misses
-	for _, x := range loss.Kinks(d.Loss) {
+	for _, x := range loss.Of(d.Loss).Kinks() {
 		if at := x / d.Sensitivity; at > ends[0] && at < ends[1] {
 			off += 4 * between(at)
 		}
@@ -260,7 +260,7 @@ func (d *designer) nodesMiss(k int) float64 {
 // what the loss has not grown by then; the helpers have the least loss of their cells.
 func (d *designer) edgesMiss(k int) float64 {
 	off := 1.0
-	for _, x := range loss.Kinks(d.Loss) {
+	for _, x := range loss.Of(d.Loss).Kinks() {
 		part := d.beyond(x, k)
 		next := x + math.Copysign(part/float64(k)*d.Sensitivity, x)
 		off += (part + max(0, 1-d.Loss.At(next)/d.Best)) / d.core.Width
@@ -329,7 +329,7 @@ func (d *designer) transport(g grid, kind staircase.Kind) *staircase.Transport {
 // are many, and exact ones take microseconds.
 func (d *designer) quickNodes(l *lower, g *grid, middle, n int) func(j int) float64 {
 	even, step := d.even(), ratFloat(l.nodeStep(g))
-	kinks := loss.Kinks(even)
+	kinks := loss.Of(even).Kinks()
 	return func(j int) float64 {
 		x := float64(j) * step
 		exactly := j-middle <= n && middle-j <= n
@@ -357,7 +357,7 @@ func ratFloat(r *big.Rat) float64 {
 // even is the loss, made symmetric if a symmetric noise is among the best.
 func (m *model) even() loss.Loss {
 	if m.folded {
-		return loss.Symmetrized(m.Loss)
+		return loss.Of(m.Loss).Symmetrized()
 	}
 	return m.Loss
 }

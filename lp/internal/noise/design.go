@@ -143,7 +143,7 @@ func (d *designer) begin() error {
 	if d.Loss.Symmetric() {
 		// Its nodes reach as far as noise with a cell per sensitivity.
 		far := SupportBound(d.Problem) + 10
-		for _, x := range loss.Kinks(d.Loss) {
+		for _, x := range loss.Of(d.Loss).Kinks() {
 			far = max(far, math.Abs(x)/d.Sensitivity)
 		}
 		const times = 20 // as far as noise reaches, or kinks are: beyond it levels that are out of reach are looked at

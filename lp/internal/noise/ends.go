@@ -74,7 +74,7 @@ const mostReach = 1e9
 
 // endsMatter reports whether noise ends where its costs say.
 func (m *model) endsMatter() bool {
-	return m.Epsilon > 0 && !m.jumping && loss.Unimodal(m.Loss) && len(m.moments) == 0 && m.unshaped()
+	return m.Epsilon > 0 && !m.jumping && loss.Of(m.Loss).Unimodal() && len(m.moments) == 0 && m.unshaped()
 }
 
 // extent returns the grid of the next program of a side, of K cells per sensitivity: no further out than the

@@ -84,7 +84,7 @@ func (m *model) jumpBits(gap float64) (bits int) {
 // isSteps reports whether the loss is constant between its jumps. Where it is not, as in a sum with another
 // loss, grids have to become fine for what is between them, too.
 func (d *designer) isSteps() bool {
-	x := slices.Clone(loss.Kinks(d.Loss))
+	x := slices.Clone(loss.Of(d.Loss).Kinks())
 	slices.Sort(x)
 	last := x[len(x)-1] + d.Sensitivity
 	for i, from := range x {

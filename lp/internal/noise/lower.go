@@ -173,7 +173,7 @@ func (l *lower) node(g *grid, of loss.Loss, j int) *big.Rat {
 		if j < 0 {
 			x, side = x.Add(x, step), -1
 		}
-		return loss.LimitDown(of, x, side)
+		return loss.Of(of).LimitDown(x, side)
 	case l.exactNodes(g):
 		return of.AtDown(x)
 	default:
@@ -217,13 +217,13 @@ func (l *lower) layout(g grid, unit, _ float64) layout {
 // edgesAllowed reports whether cells may lie between the nodes: multipliers of the mean, which are 0 where
 // noise may be taken symmetric, may not be about these.
 func (m *model) edgesAllowed() bool {
-	return m.points == 0 && loss.Unimodal(m.Loss) && (!m.Constraints.Unbiased || m.folded && m.slope == 0)
+	return m.points == 0 && loss.Of(m.Loss).Unimodal() && (!m.Constraints.Unbiased || m.folded && m.slope == 0)
 }
 
 // solve proves a bound on the grid, keeps it if it is the best, and returns it.
 func (l *lower) solve(ctx context.Context, d *designer, g grid) (bound float64, err error) {
 	// For a large ε a kink is nearly a jump: what is free below it is nearly all of the core.
-	if !(l.jumping || l.Epsilon >= closedFrom && len(loss.Kinks(l.Loss)) > 0) || !l.edgesAllowed() {
+	if !(l.jumping || l.Epsilon >= closedFrom && len(loss.Of(l.Loss).Kinks()) > 0) || !l.edgesAllowed() {
 		return l.prove(ctx, d, g)
 	}
 	if l.kind != aroundNodes {

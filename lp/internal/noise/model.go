@@ -96,7 +96,7 @@ func newModel(p dp.Problem) (*model, error) {
 func slopeOf(l loss.Loss, scale float64) (slope float64, linear bool) {
 	slope = (l.At(scale) - l.At(-scale)) / (2 * scale)
 	try := []float64{1e-6 * scale, 1e-3 * scale, 0.1 * scale, 0.37 * scale, 3 * scale, 17 * scale}
-	for _, x := range loss.Kinks(l) {
+	for _, x := range loss.Of(l).Kinks() {
 		try = append(try, x*(1-1e-9), x*(1+1e-9))
 	}
 	for _, x := range try {
@@ -237,7 +237,7 @@ func (m *model) flat() (from float64, ok bool) {
 // findJumps lists the jumps of the loss.
 func (m *model) findJumps() (jumps []float64) {
 	const near, little = 1e-9, 1e-6 // beside what a sensitivity further costs: below it may be nothing
-	for _, x := range loss.Kinks(m.Loss) {
+	for _, x := range loss.Of(m.Loss).Kinks() {
 		below, above := m.Loss.At(x-near*math.Abs(x)), m.Loss.At(x+near*math.Abs(x))
 		if math.Abs(above-below) > little*max(above, below, m.Loss.At(x-m.Sensitivity), m.Loss.At(x+m.Sensitivity)) {
 			jumps = append(jumps, x)
@@ -259,7 +259,7 @@ func (m *model) marks() []float64 {
 	for _, x := range m.steps {
 		add(x * m.Sensitivity)
 	}
-	for _, x := range loss.Kinks(m.Loss) {
+	for _, x := range loss.Of(m.Loss).Kinks() {
 		add(x)
 	}
 	for _, q := range m.Constraints.Quantiles {

@@ -23,7 +23,7 @@ var bothLosses = []loss.Loss{loss.L1, loss.L2}
 func TestAligned(t *testing.T) {
 	for _, loss := range bothLosses {
 		for _, epsilon := range []float64{2, 3, 5, 10} {
-			gamma, _ := shapes.StaircaseStep(epsilon, loss)
+			gamma, _ := shapes.StaircaseStep(dp.Privacy{Epsilon: epsilon, Sensitivity: 1}, loss)
 			p := dp.Problem{Privacy: dp.Privacy{Epsilon: epsilon, Delta: 0.1, Sensitivity: 1}, Loss: loss}
 			for want := 1; want < 200; want += 7 {
 				for _, isUpper := range []bool{true, false} {
@@ -73,12 +73,19 @@ func TestIntegersOfSensitivityOne(t *testing.T) {
 	for _, loss := range bothLosses {
 		for _, epsilon := range []float64{0.1, 0.5, 1, 2, 5} {
 			for _, delta := range []float64{1e-6, 1e-3, 0.01, 0.05, 0.2} {
-				tails, err := shapes.AwanDongTails(epsilon, delta)
+				m, err := shapes.New("discrete-canonical", dp.Privacy{Epsilon: epsilon, Delta: delta, Sensitivity: 1}, loss)
 				if err != nil {
 					t.Fatal(err)
 				}
-				want := integerLoss(tails, loss)
-				got, err := noise.SolveIntegers(t.Context(), highs.New, epsilon, delta, 1, len(tails)+2, loss)
+				want, _, err := m.ExpectedLoss(loss)
+				if err != nil {
+					t.Fatal(err)
+				}
+				support := 0
+				for m.Mass(float64(support+1)) > 0 {
+					support++
+				}
+				got, err := noise.SolveIntegers(t.Context(), highs.New, epsilon, delta, 1, support+2, loss)
 				if err != nil {
 					t.Fatal(err)
 				}
@@ -142,13 +149,4 @@ func TestMonotoneAtEpsilonZero(t *testing.T) {
 			t.Errorf("additive l2 δ=%g: monotone optimum %g, error %v, want %g", delta, got, err, monotone)
 		}
 	}
-}
-
-// integerLoss returns the loss of symmetric integer noise with the tails P(X >= k).
-func integerLoss(tails []float64, l loss.Loss) float64 {
-	sum := 0.0
-	for k, tail := range tails {
-		sum += 2 * tail * (l.At(float64(k+1)) - l.At(float64(k)))
-	}
-	return sum
 }

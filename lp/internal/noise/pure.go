@@ -35,7 +35,7 @@ func designPure(ctx context.Context, p dp.Problem, s *meet.Search) (*tables.Veri
 	if i := p.Constraints.Support; i != nil && !(math.IsInf(i.Lower, -1) && math.IsInf(i.Upper, 1)) {
 		return nil, meet.Outcome{}, check.Errorf("lp", meet.ErrInfeasible, "support = %g,%g with delta = 0, want none: where some noise is impossible so is, a sensitivity further, all of it", i.Lower, i.Upper)
 	}
-	if loss.TailParts(p.Loss) == nil {
+	if loss.Of(p.Loss).TailParts() == nil {
 		return nil, meet.Outcome{}, check.Errorf("lp", dp.ErrInvalid, "loss = %s is not supported with delta = 0, want one whose growth far from 0 is known", p.Loss.Name())
 	}
 	p.Constraints.Support = nil

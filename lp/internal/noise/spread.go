@@ -102,7 +102,7 @@ func (d *designer) realProblem() (p dp.Problem, least float64, ok bool) {
 		point := new(big.Rat).SetInt(exact.Floor(at.Quo(at, d.unit)))
 		x, _ := point.Add(point, big.NewRat(1, 2)).Mul(point, d.unit).Float64()
 		moved, err := loss.New("exceed", x)
-		if _, weight := loss.Unweighted(d.Loss); err != nil || weight != 1 {
+		if _, weight := loss.Of(d.Loss).Unweighted(); err != nil || weight != 1 {
 			return p, 0, false
 		}
 		p.Loss = moved
@@ -134,7 +134,7 @@ func (d *designer) rounded(t *tables.Table, share float64) (*tables.Verified, er
 		cells = min(cells, max(fewCells, share*float64(d.Left())/float64(d.perCell())))
 		single = min(single, max(fewCells, share*float64(d.Left())/float64(d.perPoint())))
 	}
-	_, _, quick := loss.PolynomialBeyond(d.Loss)
+	_, _, quick := loss.Of(d.Loss).PolynomialBeyond()
 	masses, atom := t.PMF()
 	g := t.Grid()
 	reach := float64(t.Reach()) / float64(int64(g.CellsPerSensitivity)*g.PointsPerCell) // sensitivities

@@ -118,7 +118,7 @@ const fewCells = 1 << 11
 
 // perCell returns about how long the expected loss of one cell takes.
 func (d *designer) perCell() time.Duration {
-	if _, _, quick := loss.PolynomialBeyond(d.Loss); quick {
+	if _, _, quick := loss.Of(d.Loss).PolynomialBeyond(); quick {
 		return 100 * time.Nanosecond // many are summed at once
 	}
 	return 25 * time.Microsecond

@@ -239,8 +239,8 @@ func (s *search) end(side, start int64, lambda float64) (x int64, ok bool) {
 // does not decrease away from it, and otherwise what lies downhill from 0 and the kinks.
 func (s *search) valleys() []int64 {
 	starts := []int64{0}
-	if !loss.Unimodal(s.loss) {
-		for _, k := range loss.Kinks(s.loss) {
+	if !loss.Of(s.loss).Unimodal() {
+		for _, k := range loss.Of(s.loss).Kinks() {
 			if x := math.Round(k / s.step); math.Abs(x) < mostDistant {
 				starts = append(starts, int64(x))
 			}
@@ -249,7 +249,7 @@ func (s *search) valleys() []int64 {
 	byLoss := func(a, b int64) int { return cmp.Or(cmp.Compare(s.at(1, a), s.at(1, b)), cmp.Compare(a, b)) }
 	slices.SortFunc(starts, byLoss)
 	starts = starts[:min(len(starts), mostStarts)]
-	if !loss.Unimodal(s.loss) {
+	if !loss.Of(s.loss).Unimodal() {
 		for i := range starts {
 			starts[i] = s.downhill(starts[i])
 		}
