@@ -18,6 +18,7 @@ import (
 	"github.com/noisewright/noisewright/local"
 	"github.com/noisewright/noisewright/loss"
 	"github.com/noisewright/noisewright/proof"
+	"github.com/noisewright/noisewright/subset"
 	"github.com/noisewright/noisewright/tables"
 )
 
@@ -46,7 +47,7 @@ func (c Claim) Text() string {
 // Claims lists the claims of a file. It looks at what they are, not whether they hold: that is for Coq to say, of what
 // Write writes.
 func Claims(m proof.Mechanism) []Claim {
-	const why = "only tables, local randomizers and kernels are covered"
+	const why = "only tables, local randomizers, kernels and subset selections are covered"
 	switch m := m.(type) {
 	case *tables.Table:
 		s := m.Spec()
@@ -56,6 +57,9 @@ func Claims(m proof.Mechanism) []Claim {
 		return randomizerClaims(&s)
 	case *kernels.Kernel:
 		return kernelClaims(m)
+	case *subset.Selection:
+		s := m.Spec()
+		return selectionClaims(&s)
 	}
 	return []Claim{{Name: "privacy", Why: why}, {Name: "loss", Why: why}, {Name: "lower bound", Why: why}}
 }

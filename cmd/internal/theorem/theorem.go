@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package theorem writes what Coq is to prove of a table, a local randomizer or a kernel, by the theories of proofs/.
+// Package theorem writes what Coq is to prove of a table, a local randomizer, a kernel or a subset selection, by the theories of proofs/.
 package theorem
 
 import (
@@ -19,6 +19,7 @@ import (
 	"github.com/noisewright/noisewright/kernels"
 	"github.com/noisewright/noisewright/local"
 	"github.com/noisewright/noisewright/proof"
+	"github.com/noisewright/noisewright/subset"
 	"github.com/noisewright/noisewright/tables"
 )
 
@@ -49,13 +50,18 @@ var (
 		What: "kernel", Words: "proofs/Randomizers.v", Theories: "Statement Json Certificate Randomizers CertifyKernel",
 		Decode: "decode_kernel", Record: "kernel_file",
 	}
+	selectionForm = form{
+		What: "subset", Words: "proofs/Selections.v and proofs/Randomizers.v",
+		Theories: "Statement Json Certificate Randomizers Selections CertifySelection",
+		Decode:   "decode_selection", Record: "selection_file",
+	}
 )
 
 // pieceBytes is how long the literals are in which a file is written: Coq takes time and stack for long ones.
 const pieceBytes = 2000
 
-// Write writes, as a file of Coq, the theorems of proofs/ about a table, randomizer or kernel file of the given name, whose bytes it
-// contains. Coq decodes them again and decides: what is written here proves nothing by itself. Claims that no theorem is
+// Write writes, as a file of Coq, the theorems of proofs/ about a table, randomizer, kernel or subset file of the given name, whose
+// bytes it contains. Coq decodes them again and decides: what is written here proves nothing by itself. Claims that no theorem is
 // about are named in it as not machine-checked.
 func Write(w io.Writer, name string, file []byte) error {
 	x := sheet{
@@ -73,6 +79,8 @@ func Write(w io.Writer, name string, file []byte) error {
 		x.form = randomizerForm
 	case *kernels.Kernel:
 		x.form = kernelForm
+	case *subset.Selection:
+		x.form = selectionForm
 	default:
 		x.form = tableForm
 	}
@@ -84,13 +92,15 @@ func Write(w io.Writer, name string, file []byte) error {
 	return template.Must(template.New("").Parse(theorems)).Execute(w, x)
 }
 
-// decode reads a randomizer or a kernel if the file says that it is one, and else a table.
+// decode reads a randomizer, a kernel or a subset selection if the file says that it is one, and else a table.
 func decode(file []byte) (proof.Mechanism, error) {
 	switch {
 	case (*local.Randomizer)(nil).Form().Recognize(file):
 		return local.Decode(bytes.NewReader(file))
 	case (*kernels.Kernel)(nil).Form().Recognize(file):
 		return kernels.Decode(bytes.NewReader(file))
+	case (*subset.Selection)(nil).Form().Recognize(file):
+		return subset.Decode(bytes.NewReader(file))
 	}
 	return tables.Decode(bytes.NewReader(file))
 }
