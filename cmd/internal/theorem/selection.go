@@ -9,9 +9,10 @@ import (
 )
 
 // selectionClaims are those of a subset selection.
-func selectionClaims(s *subset.Spec) []Claim {
+func selectionClaims(c *subset.Selection) []Claim {
+	s := c.Spec()
 	const forAll = `forall people, Forall (category (the_selection f)) people -> people <> [] ->`
-	list := []Claim{
+	return []Claim{
 		{
 			Name: "privacy", Theorem: "certify_selection_privacy", Label: "privacy",
 			Comment: "Each category has a law of answers, and no two are further apart than is promised, nor than is claimed: epsilon, delta claimed.",
@@ -43,5 +44,4 @@ func selectionClaims(s *subset.Spec) []Claim {
 			Says: "that no unbiased estimate from private answers has a variance below " + s.Claims.LowerBound,
 		},
 	}
-	return list
 }
