@@ -451,6 +451,9 @@ func TestSymmetrized(t *testing.T) {
 	}
 	for _, l := range losses {
 		s := Of(l).Symmetrized()
+		if _, one := s.(*piecewise); l.Name() == "test" && !one {
+			t.Fatalf("%s: not one piecewise loss", s.Name())
+		}
 		if !s.Symmetric() || Of(s).Symmetrized() != s {
 			t.Fatalf("%s: not symmetric", s.Name())
 		}
@@ -541,7 +544,7 @@ func TestManyPieces(t *testing.T) {
 		pieces := []Quadratic{{C0: big.NewRat(900, 1), C1: big.NewRat(-1, 1)}}
 		for i := range 50 {
 			x = append(x, float64(from+i))
-			pieces = append(pieces, Quadratic{C0: big.NewRat(100+rng.Int64N(50), 1)})
+			pieces = append(pieces, Quadratic{C0: big.NewRat(200+rng.Int64N(50), 1), C1: big.NewRat(rng.Int64N(5)-2, 1)})
 		}
 		pieces[50].C1 = big.NewRat(1, 1)
 		l := must2(NewPiecewise("many", x, pieces))
@@ -557,6 +560,31 @@ func TestManyPieces(t *testing.T) {
 	}
 }
 
+// TestCeilingOfPieces: of random losses the bound is attained, in the interval or as a limit at a jump, and none of its values is above.
+func TestCeilingOfPieces(t *testing.T) {
+	rng := rand.New(rand.NewPCG(23, 24))
+	for range 300 {
+		l, oracle := randomPiecewise(rng)
+		low := rng.Int64N(80) - 40
+		high := low + rng.Int64N(40)
+		got, ok := Of(l).CeilingUp(big.NewRat(low, 8), big.NewRat(high, 8))
+		want := new(big.Rat)
+		for n := 64 * low; n <= 64*high; n++ {
+			x := big.NewRat(n, 8*64)
+			want = higher(want, oracle.at(x))
+			for i, k := range oracle.knots {
+				if k.Cmp(x) == 0 {
+					want = higher(want, higher(oracle.poly(i, x), oracle.poly(i+1, x)))
+				}
+			}
+		}
+		// A top is at most half a point away from one, and falls by at most 3 times the square of that.
+		if most := new(big.Rat).Add(want, big.NewRat(3, 1<<20)); !ok || got.Cmp(want) < 0 || got.Cmp(most) > 0 {
+			t.Fatalf("%v on [%d/8, %d/8]: %s, by a scan %s", oracle, low, high, got.FloatString(9), want.FloatString(9))
+		}
+	}
+}
+
 // TestKnotsDropped: a knot at which nothing happens is none.
 func TestKnotsDropped(t *testing.T) {
 	falls := Quadratic{C1: big.NewRat(-1, 1), C0: big.NewRat(3, 1)}
@@ -564,6 +592,9 @@ func TestKnotsDropped(t *testing.T) {
 	l := must2(NewPiecewise("x", []float64{-1, 2, 3}, []Quadratic{falls, filled, {C0: big.NewRat(1, 1)}, {C1: big.NewRat(1, 1)}}))
 	if got := Of(l).Kinks(); !slices.Equal(got, []float64{2, 3}) {
 		t.Errorf("kinks %v, want 2 and 3", got)
+	}
+	if got := Of(must2(Parse("pwl:-inf,-1;0,1;1,2"))).Kinks(); !slices.Equal(got, []float64{1}) {
+		t.Errorf("kinks %v, want 1 alone", got)
 	}
 }
 
