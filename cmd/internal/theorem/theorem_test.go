@@ -162,7 +162,7 @@ func TestTheoremsAreThere(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			m, err := decode(file)
+			m, err := formOf(file).decode(bytes.NewReader(file))
 			if err != nil {
 				t.Fatal(err)
 			}
