@@ -44,7 +44,7 @@ func (c Claim) Text() string {
 // Claims lists the claims of a file. It looks at what they are, not whether they hold: that is for Coq to say, of what
 // Write writes.
 func Claims(m proof.Mechanism) []Claim {
-	const why = "only tables, local randomizers and kernels are covered"
+	const why = "only tables, local randomizers, kernels and subset selections are covered"
 	for _, f := range forms {
 		if f.form.Package == m.Form().Package {
 			return f.claims(m)
