@@ -6,6 +6,7 @@ import (
 	"bytes"
 	"errors"
 	"math"
+	"slices"
 	"strings"
 	"testing"
 
@@ -130,6 +131,9 @@ func TestBadFields(t *testing.T) {
 	if err := p.Validate(); err != nil {
 		t.Error(err)
 	}
+	if p.Dimension = 9; !errors.Is(p.Validate(), dp.ErrInvalid) {
+		t.Error("nine coordinates are accepted")
+	}
 }
 
 // TestStopped: a check that may not do its work has no verdict, and the work grows with the balls.
@@ -195,7 +199,17 @@ func FuzzDecode(f *testing.F) {
 	})
 }
 
-// TestLargestRadius is accepted.
-func TestLargestRadius(t *testing.T) {
-	coarse(t, 2, 1<<20, []int64{1, maxRadius}, []uint64{1 << 63, 1 << 63})
+// TestLargest radius and number of balls, and that of steps of the sensitivity.
+func TestLargest(t *testing.T) {
+	coarse(t, 2, 1<<31-3, []int64{1, maxRadius}, []uint64{1 << 63, 1 << 63})
+	var radii []int64
+	for r := range int64(maxBalls) {
+		radii = append(radii, r)
+	}
+	coarse(t, 3, 1, radii, slices.Repeat([]uint64{1 << 54}, maxBalls))
+	s := example(t).Spec()
+	s.StepExponent, s.Sensitivity = 0, 1<<31-2 // √2 more is too much
+	if _, err := New(s); !errors.Is(err, dp.ErrInvalid) {
+		t.Errorf("%v, want ErrInvalid", err)
+	}
 }
