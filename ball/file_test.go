@@ -207,9 +207,22 @@ func TestLargest(t *testing.T) {
 		radii = append(radii, r)
 	}
 	coarse(t, 3, 1, radii, slices.Repeat([]uint64{1 << 54}, maxBalls))
-	s := example(t).Spec()
-	s.StepExponent, s.Sensitivity = 0, 1<<31-2 // √2 more is too much
-	if _, err := New(s); !errors.Is(err, dp.ErrInvalid) {
-		t.Errorf("%v, want ErrInvalid", err)
+	for _, c := range []struct {
+		exponent    int
+		sensitivity float64
+		want        error
+	}{
+		{0, 1<<31 - 2, dp.ErrInvalid}, // √2 more is too much
+		{maxExponent, 0x1p200, nil}, {-maxExponent, 0x1p-200, nil}, {maxExponent + 1, 0x1p201, dp.ErrInvalid}, {-maxExponent - 1, 0x1p-201, dp.ErrInvalid},
+	} {
+		s := example(t).Spec()
+		s.Claims, s.Delta, s.StepExponent, s.Sensitivity = Claims{}, 0.99, c.exponent, c.sensitivity
+		n, err := New(s)
+		if !errors.Is(err, c.want) {
+			t.Errorf("%+v: %v, want %v", c, err, c.want)
+		}
+		if err == nil && n.Answers().Upper != math.Ldexp(maxValue+3072, c.exponent) {
+			t.Errorf("answers up to %v", n.Answers().Upper)
+		}
 	}
 }
