@@ -59,35 +59,12 @@ func inwards(g *grid, i int, peak float64) (in int, ok bool) {
 
 // tie ties the variables of a layout on a grid as far as the last program of the side says.
 func (d *designer) tie(s *side, l *layout, g grid) {
-	const (
-		fewer   = 0.8 // of the unknowns, for which it is worth it
-		epsilon = 3   // up to which all programs: beyond, chains are short, and only fine grids gain
-		most    = 6   // up to which those do
-	)
+	const fewer = 0.8 // of the unknowns, for which it is worth it
 	l.root, l.fall, s.loose = nil, nil, 0
-	if s.shape == nil || s.free || !d.unhurried() || d.Epsilon > most || d.Epsilon > epsilon && d.Aim() >= fineFrom || !d.endsMatter() || d.Options.Generate || g.edges || l.tail > 0 || len(l.decreasing) > 0 {
+	if !d.tiesServe(s, l, g) {
 		return
 	}
-	coarse := &s.shape.grid
-	tied := s.shape.tied(l.ratio, d.peak)
-	isTied := func(x float64) bool { // in sensitivities
-		for _, u := range s.untied {
-			off := math.Abs(x - u)
-			if d.folded {
-				off = min(off, math.Abs(x+u))
-			}
-			if off < 1.01/float64(coarse.k) {
-				return false
-			}
-		}
-		at := x*float64(coarse.k) - coarse.center(0)
-		for _, i := range []float64{math.Floor(at), math.Ceil(at)} {
-			if i < 0 || int(i) >= len(tied) || !tied[int(i)] {
-				return false
-			}
-		}
-		return true
-	}
+	isTied := d.tiedAt(s, l.ratio)
 	root, fall := make([]int, len(l.cost)), make([]int, len(l.cost))
 	for v := range root {
 		root[v] = v
@@ -109,6 +86,41 @@ func (d *designer) tie(s *side, l *layout, g grid) {
 	if float64(free) < fewer*float64(len(root)) && d.mayRepeat(work(free, len(l.shifts)), work(len(root), len(l.shifts))) {
 		s.loose = float64(free) / float64(g.k)
 		l.root, l.fall, l.peak = root, fall, d.peak
+	}
+}
+
+// tiesServe reports whether masses of a side's program may be tied, and that is worth it.
+func (d *designer) tiesServe(s *side, l *layout, g grid) bool {
+	const (
+		epsilon = 3 // up to which all programs: beyond, chains are short, and only fine grids gain
+		most    = 6 // up to which those do
+	)
+	fine := d.Epsilon <= epsilon || d.Epsilon <= most && d.Aim() < fineFrom
+	plain := !g.edges && l.tail == 0 && len(l.decreasing) == 0 && !d.Options.Generate
+	return s.shape != nil && !s.free && fine && plain && d.unhurried() && d.endsMatter()
+}
+
+// tiedAt returns where, in sensitivities, the last program of a side says that masses are tied.
+func (d *designer) tiedAt(s *side, ratio float64) func(x float64) bool {
+	coarse := &s.shape.grid
+	tied := s.shape.tied(ratio, d.peak)
+	return func(x float64) bool {
+		for _, u := range s.untied {
+			off := math.Abs(x - u)
+			if d.folded {
+				off = min(off, math.Abs(x+u))
+			}
+			if off < 1.01/float64(coarse.k) {
+				return false
+			}
+		}
+		at := x*float64(coarse.k) - coarse.center(0)
+		for _, i := range []float64{math.Floor(at), math.Ceil(at)} {
+			if i < 0 || int(i) >= len(tied) || !tied[int(i)] {
+				return false
+			}
+		}
+		return true
 	}
 }
 
