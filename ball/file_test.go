@@ -216,7 +216,7 @@ func TestLargest(t *testing.T) {
 		{maxExponent, 0x1p200, nil}, {-maxExponent, 0x1p-200, nil}, {maxExponent + 1, 0x1p201, dp.ErrInvalid}, {-maxExponent - 1, 0x1p-201, dp.ErrInvalid},
 	} {
 		s := example(t).Spec()
-		s.Claims, s.Delta, s.StepExponent, s.Sensitivity = Claims{}, 0.99, c.exponent, c.sensitivity
+		s.Claims, s.Delta, s.StepExponent, s.Sensitivity = formfile.Claims{}, 0.99, c.exponent, c.sensitivity
 		n, err := New(s)
 		if !errors.Is(err, c.want) {
 			t.Errorf("%+v: %v, want %v", c, err, c.want)
