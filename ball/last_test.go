@@ -8,6 +8,7 @@ import (
 	"slices"
 	"testing"
 
+	"github.com/noisewright/noisewright/dp"
 	"github.com/noisewright/noisewright/internal/exact"
 	"github.com/noisewright/noisewright/internal/limits"
 	"github.com/noisewright/noisewright/loss"
@@ -15,21 +16,25 @@ import (
 )
 
 // TestVolumesAreRoundedOutward: with angles of few places, where each unit of the last one shows, volumes are between
-// their bounds.
+// their bounds. Balls as far apart as they are wide show units of the root too, in six and more dimensions.
 func TestVolumesAreRoundedOutward(t *testing.T) {
 	rng := rand.New(rand.NewPCG(21, 22))
 	for d := limits.BallMinDimension; d <= limits.BallMaxDimension; d += 2 {
-		for range 300 {
+		for n := range 300 {
 			a := 1 + rng.Int64N(30)
 			radii := []int64{a, a + 1 + rng.Int64N(20)}
 			shift := big.NewInt(radii[1] - a + 1 + rng.Int64N(2*a-1))
-			want := newLenses(d, radii, shift).of(1, 2)
-			for places := uint(1); places < 12; places++ {
+			other := 2
+			if n == 0 {
+				radii, shift, other = []int64{1}, big.NewInt(1), 1
+			}
+			want := newLenses(d, radii, shift).of(1, other)
+			for places := uint(1); places < 16; places++ {
 				l := newLenses(d, radii, shift)
 				l.places = places
 				l.pi = exact.AngleDown(new(big.Int), unit, unit, places)
 				l.pi.Lsh(l.pi, 1)
-				if got := l.of(1, 2); got.low.Cmp(want.low) > 0 || got.high.Cmp(want.high) < 0 {
+				if got := l.of(1, other); got.low.Cmp(want.low) > 0 || got.high.Cmp(want.high) < 0 {
 					t.Fatalf("d %d, radii %v, %v apart, %d places: %v to %v, and it is %v to %v", d, radii, shift, places, got.low, got.high, want.low, want.high)
 				}
 			}
@@ -159,5 +164,40 @@ func TestExpectedLossIsRoundedUp(t *testing.T) {
 	got.Mul(got, big.NewRat(7, 4)).Quo(got, new(big.Rat).SetFrac(new(big.Int).SetUint64(^uint64(0)), total))
 	if got.Mul(got, got).Cmp(big.NewRat(8, 1)) <= 0 {
 		t.Error("the loss is rounded down")
+	}
+}
+
+// TestLawsOfOneBall, by its volume: 5/16 of two balls of three coordinates are in both if they are as far apart as they are wide. What
+// both have alike is rounded down, and one unit less; where each has less than a unit it is none.
+func TestLawsOfOneBall(t *testing.T) {
+	s := Spec{Problem: Problem{Dimension: 3, Privacy: dp.Privacy{Sensitivity: 1}}, Radii: []int64{0, 3}, Weights: []uint64{1, ^uint64(0)}}
+	const alike = 5<<60 - 2 // of 5/16·(2^64 − 1)
+	if got, want := s.rows(), []uint64{1<<63 + 3<<60 + 2, alike, 0}; !slices.Equal(got[0], want) {
+		t.Errorf("%v, want %v", got, want)
+	}
+	// Some 2^-90 of two large balls that nearly touch.
+	s = Spec{Problem: Problem{Dimension: 8, Privacy: dp.Privacy{Sensitivity: 1<<21 - 4}}, Radii: []int64{1 << 20, 1<<20 + 1}, Weights: []uint64{1 << 63, 1 << 63}}
+	if got, want := s.rows(), []uint64{1 << 63, 1 << 63, 0, 0}; !slices.Equal(got[0], want) {
+		t.Errorf("%v, want %v", got, want)
+	}
+	if all, own := (*Noise)(nil).Pairs(); !slices.Equal(all, []proof.Pair{{Gain: 0, Lose: 1}, {Gain: 1, Lose: 0}}) || own != nil {
+		t.Errorf("pairs %v and %v", all, own)
+	}
+}
+
+// TestBallOfAWord: the last word of a ball is still its word where a search for it starts with that one.
+func TestBallOfAWord(t *testing.T) {
+	const start = 1 << (64 - guideBits)
+	n := coarse(t, 2, 1, []int64{0, 9}, []uint64{start + 1, ^uint64(0) - start})
+	for u, first := range map[uint64]bool{start - 1: true, start: true, start + 1: false} {
+		asked := 0
+		if err := n.noise(make([]int64, 2), func() (uint64, error) {
+			if asked++; asked == 1 {
+				return u, nil
+			}
+			return 1<<63 + 1, nil
+		}); err != nil || (asked == 1) != first {
+			t.Errorf("word %x: %v after %d words", u, err, asked)
+		}
 	}
 }
