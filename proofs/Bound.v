@@ -1,6 +1,6 @@
 (* SPDX-License-Identifier: Apache-2.0 *)
 (* The checker of the lower bound of a table, from the multipliers of its file: for the values of integers and lattices, if these are
-   the nodes, any loss that is a sum of ramps; otherwise sums of parts that are linear or quadratic on either side of 0. *)
+   the nodes, any loss that is a sum of ramps; otherwise those of Nodes.v. *)
 From Coq Require Import ZArith QArith Qround Qreals Reals List Bool Lia Lra.
 From Noisewright Require Import Statement Sums Exp Lists Check Law Private Losses Ramps Rising Loss Json Decode Lower Nodes.
 Import ListNotations.
