@@ -155,8 +155,11 @@ func boundOpen(s *tables.Spec) string {
 		return "only bounds that rest on multipliers of shifts alone, without edges or spread, are covered"
 	case d.Exponent > maxExponent:
 		return fmt.Sprintf("only multipliers in units up to 2^%d are covered", maxExponent)
-	case slices.ContainsFunc(d.Shifts, func(r tables.DualShift) bool { return len(r.Multipliers) == 0 || slices.Max(r.Multipliers) == 0 }):
-		return "shifts without a positive multiplier are not covered"
+	}
+	for _, r := range d.Shifts {
+		if len(r.Multipliers) == 0 || slices.Max(r.Multipliers) == 0 {
+			return "shifts without a positive multiplier are not covered"
+		}
 	}
 	return nodesOpen(s)
 }
