@@ -259,7 +259,7 @@ func TestBadDual(t *testing.T) {
 		func(s *Spec) {
 			s.Dual.Shifts = nil
 			for k := range int64(maxMoves) {
-				s.Dual.Shifts = append(s.Dual.Shifts, DualShift{Length: 1 + k})
+				s.Dual.Shifts = append(s.Dual.Shifts, dualShift{Length: 1 + k})
 			}
 		},
 	} {
@@ -284,7 +284,7 @@ func TestBadDual(t *testing.T) {
 		{func(s *Spec) { s.Dual.Radii[0] = 1 }, "dual.radii"},
 		{func(s *Spec) { s.Dual.Radii[2] = s.Dual.Radii[1] }, "dual.radii"},
 		{func(s *Spec) { s.Dual.Radii[8] = maxRadius + 1 }, "dual.radii"},
-		{func(s *Spec) { s.Dual.Shifts = make([]DualShift, maxMoves+1) }, "dual.shifts"},
+		{func(s *Spec) { s.Dual.Shifts = make([]dualShift, maxMoves+1) }, "dual.shifts"},
 		{func(s *Spec) { s.Dual.Shifts[1].Length = 1025 }, "dual.length"},
 		{func(s *Spec) { s.Sensitivity = math.Nextafter(1, 0) }, "dual.length"}, // the last shift is of 1024 steps, and longer
 		{func(s *Spec) { s.Dual.Shifts[0].Length = 0 }, "dual.length"},
