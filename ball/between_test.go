@@ -72,14 +72,14 @@ func few(r *rand.Rand, d int) *Spec {
 		knots = append(knots, next)
 	}
 	n := len(knots)
-	shift := DualShift{Length: length}
+	shift := dualShift{Length: length}
 	same := make([]int64, n)
 	for j := range same {
 		same[j] = r.Int64N(2) * r.Int64N(1<<20)
 	}
 	like, tilt := r.IntN(2) == 0, r.Int64N(2)*r.Int64N(1<<20)
 	for i := range n {
-		row := DualRow{Knot: i}
+		row := dualRow{Knot: i}
 		for j := range n {
 			v := same[j] + int64(i)*tilt // of Z too, where i and j are of two kinds
 			if !like {
@@ -89,7 +89,7 @@ func few(r *rand.Rand, d int) *Spec {
 		}
 		shift.Rows = append(shift.Rows, row)
 	}
-	s.Dual = &Dual{Parts: 1, Radii: knots, Shifts: []DualShift{shift}}
+	s.Dual = &Dual{Parts: 1, Radii: knots, Shifts: []dualShift{shift}}
 	return s
 }
 
@@ -122,7 +122,7 @@ func TestBetweenAtAKink(t *testing.T) {
 	for _, d := range []int{2, 3} {
 		// The second distance passes the knot of 1000 steps of a shift as long where the first leaves 0, in a part up to 800.
 		s := &Spec{Problem: Problem{Dimension: d, Privacy: dp.Privacy{Sensitivity: 1}}, StepExponent: -100}
-		s.Dual = &Dual{Parts: 1, Radii: []int64{0, 800, 1000, 2000}, Shifts: []DualShift{{Length: 1000}}}
+		s.Dual = &Dual{Parts: 1, Radii: []int64{0, 800, 1000, 2000}, Shifts: []dualShift{{Length: 1000}}}
 		b := newDualBound(s, 1)
 		const slope = 1 << 20
 		// φ = −slope·(1000² − q′)₊, and grows in q by what makes it alike at both ends.

@@ -163,7 +163,7 @@ var arrows = map[string][]string{
 	"cmd/internal/report":    {"internal/limits", "cmd/internal/shell", "proof", "loss", "ball", "tables", "kernels", "cells", "local", "subset", "counts", "plane", "account", "dp", "internal/exact"},
 	"cmd/internal/frequency": {},
 	"cmd/internal/joint":     {"noise", "dp", "internal/quadrature", "gonum.org/v1/gonum/mathext"},
-	"cmd/internal/theorem":   {"proof", "tables", "kernels", "local", "dp", "loss", "internal/exact", "internal/check"},
+	"cmd/internal/theorem":   {"proof", "tables", "kernels", "local", "subset", "dp", "loss", "internal/exact", "internal/check"},
 	"cmd/internal/estimate":  {"local", "tables", "dp", "internal/concentration", "internal/formfile", "internal/quadrature", "gonum.org/v1/gonum/mat"},
 	"cmd/internal/studio": {
 		"proof", "cmd/internal/portrait", "internal/check", "lp", "local", "subset", "noise", "plan", "account", "dp",
@@ -382,4 +382,11 @@ func within(path string, listed []string) bool {
 	return slices.ContainsFunc(listed, func(l string) bool {
 		return path == l || strings.HasPrefix(path, l+"/")
 	})
+}
+
+// TestArchitectureIsShort: who begins reads all of ARCHITECTURE.md.
+func TestArchitectureIsShort(t *testing.T) {
+	if page, err := os.ReadFile("../ARCHITECTURE.md"); err != nil || len(page) > 12_000 {
+		t.Errorf("%d bytes, %v, want at most 12,000", len(page), err)
+	}
 }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package theorem writes what Coq is to prove of a table, a local randomizer or a kernel, by the theories of proofs/.
+// Package theorem writes what Coq is to prove of a table, a local randomizer, a kernel or a subset selection, by the theories of proofs/.
 package theorem
 
 import (
@@ -19,6 +19,7 @@ import (
 	"github.com/noisewright/noisewright/kernels"
 	"github.com/noisewright/noisewright/local"
 	"github.com/noisewright/noisewright/proof"
+	"github.com/noisewright/noisewright/subset"
 	"github.com/noisewright/noisewright/tables"
 )
 
@@ -49,6 +50,11 @@ var forms = []form{
 		What: "kernel", Words: "proofs/Randomizers.v", Theories: "Statement Json Certificate Randomizers CertifyKernel",
 		Decode: "decode_kernel", Record: "kernel_file",
 	}),
+	of(subset.Decode, selectionClaims, form{
+		What: "subset", Words: "proofs/Selections.v and proofs/Randomizers.v",
+		Theories: "Statement Json Certificate Randomizers Selections CertifySelection",
+		Decode:   "decode_selection", Record: "selection_file",
+	}),
 	of(tables.Decode, func(t *tables.Table) []Claim { s := t.Spec(); return claims(&s) }, form{
 		What: "table", Words: "proofs/Statement.v and proofs/Losses.v", Theories: "Statement Losses Json Decode Verdict Certificate",
 		Decode: "decode", Record: "file",
@@ -75,8 +81,8 @@ func of[M proof.Mechanism](decode func(io.Reader) (M, error), claims func(M) []C
 // pieceBytes is how long the literals are in which a file is written: Coq takes time and stack for long ones.
 const pieceBytes = 2000
 
-// Write writes, as a file of Coq, the theorems of proofs/ about a table, randomizer or kernel file of the given name, whose bytes it
-// contains. Coq decodes them again and decides: what is written here proves nothing by itself. Claims that no theorem is
+// Write writes, as a file of Coq, the theorems of proofs/ about a table, randomizer, kernel or subset file of the given name, whose
+// bytes it contains. Coq decodes them again and decides: what is written here proves nothing by itself. Claims that no theorem is
 // about are named in it as not machine-checked.
 func Write(w io.Writer, name string, file []byte) error {
 	x := sheet{
