@@ -114,6 +114,13 @@ func TestVolumes(t *testing.T) {
 			if width := new(big.Int).Sub(got.high, got.low); width.Sign() < 0 || width.Cmp(big.NewInt(4)) > 0 {
 				t.Errorf("d %d, radii %d and %d, %d apart: bounds %s units apart", d, a, b, s, width)
 			}
+			inner, outer := radii[0], radii[1]
+			if exactly := new(big.Int).Lsh(power(inner, d), volumeBits); inner+s <= outer && (got.low.Cmp(exactly) != 0 || got.high.Cmp(exactly) != 0) {
+				t.Errorf("d %d: a ball in another one, or touching it, has %v to %v of %v", d, got.low, got.high, exactly)
+			}
+			if a+b <= s && (got.low.Sign() != 0 || got.high.Sign() != 0) {
+				t.Errorf("d %d: balls that touch or are apart have %v to %v in both", d, got.low, got.high)
+			}
 			if l.of(1, 2) != got || l.of(0, 1).high.Sign() != 0 {
 				t.Error("the intersection depends on the order of the balls, or is not empty of none")
 			}
