@@ -226,8 +226,8 @@ func (d *designer) closedSize(k int, kind staircase.Kind) int {
 	core, served := d.core.Width*float64(k), 1.0
 	if !kind.Whole {
 		served = kind.Served(core)
-	} else if left := math.Mod(float64(k), core); left < core/2 {
-		served += left * d.core.Width
+	} else { // but the helpers that make up no whole train serve all of the core
+		served += math.Mod(float64(k), core) * d.core.Width
 	}
 	return int(2 * float64(k) * served)
 }
@@ -305,7 +305,7 @@ func (d *designer) isFlat(c staircase.Core) bool {
 func (d *designer) kinds() []staircase.Kind {
 	const cheapFrom = 2e-4 // the delta from which prices are worth saving
 	if d.isFlat(*d.core) {
-		return []staircase.Kind{{Cheap: true, Whole: true}}
+		return []staircase.Kind{{Cheap: true, Whole: true, Far: true}, {Cheap: true, Whole: true}}
 	}
 	if d.Delta >= cheapFrom {
 		return []staircase.Kind{{Sparse: true}, {}, {Cheap: true}}

@@ -30,6 +30,9 @@ type Kind struct {
 	// Whole trains are of one shift for as many helpers as the core has nodes, one after the other: the cheapest where all of
 	// these need the same, and few.
 	Whole bool
+	// Far ones let the innermost helpers, which make up no whole train, serve by no nearer shifts than cost more; they prove less
+	// before the price is subtracted.
+	Far bool
 }
 
 // Transport is what such multipliers are made from, and prove.
@@ -179,7 +182,7 @@ func (t *Transport) spread() {
 		stride = float64(n-1) + golden
 	}
 	last := t.k
-	if t.Whole && !t.partly() { // nearer shifts would cost more
+	if t.Far && !t.partly() {
 		last = t.k - t.k%len(t.needs)
 	}
 	for i := 0.0; i < float64(last); i += stride {
@@ -216,7 +219,7 @@ func (t *Transport) share(z int) {
 		r.y[i] = part * *n
 		*n -= r.y[i]
 	}
-	if old := t.rows[z]; old.y != nil {
+	if old := t.rows[z]; old.y != nil { // of a wagon
 		y := make([]float64, len(t.needs))
 		y[old.from] = old.y[0]
 		for i, more := range r.y {
@@ -316,8 +319,9 @@ func (t *Transport) trains() (depth int) {
 	return depth
 }
 
-// wagons serves by whole wagons, one multiplier for each helper. If what is left over is most of one it goes as one too, and the
-// nodes that it does not reach get as much less from the wagon before. It returns how many helpers of either side are left.
+// wagons serves by whole wagons, with one multiplier for each helper. If those left over are most of one they go as one too, and
+// the nodes that it does not reach get as much less from the wagon before, as all are to get the same. It returns how many helpers of
+// either side may have something left.
 func (t *Transport) wagons() (left int) {
 	width := t.hi - t.lo + 1
 	left = t.k % width
@@ -346,8 +350,12 @@ func (t *Transport) wagons() (left int) {
 	return left + missed
 }
 
-// partly reports whether the last wagon is one in part.
-func (t *Transport) partly() bool { w := t.hi - t.lo + 1; return 2*(t.k%w) > w }
+// partly reports whether the helpers that are left over are most of a wagon.
+func (t *Transport) partly() bool {
+	const most = 0.75
+	width := t.hi - t.lo + 1
+	return float64(t.k%width) > most*float64(width)
+}
 
 // Value is the bound that the multipliers prove.
 func (t *Transport) Value(delta float64) float64 { return t.Level - delta*t.Price }
