@@ -295,7 +295,7 @@ func (m *model) beyond(x float64, k int) float64 {
 
 // isFlat reports whether the loss is the same on nearly all of a core.
 func (d *designer) isFlat(c staircase.Core) bool {
-	const nearly = 0.9
+	const nearly = 0.98
 	middle, half := c.From+c.Width/2, nearly*c.Width/2
 	at := func(x float64) float64 { return d.Loss.At(x * d.Sensitivity) }
 	return at(middle-half) == at(middle) && at(middle+half) == at(middle)
