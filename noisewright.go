@@ -101,7 +101,7 @@ func Save(path string, v *Verified) error {
 
 // Load reads a table from a regular file and proves it again. The error wraps
 // proof.ErrNotPrivate or proof.ErrFalseClaim if the proof fails, proof.ErrWork if it
-// would take more than proof.DefaultWork, which proof.Verify can allow,
+// would take more than the default work, of which proof.Verify can allow more,
 // proof.ErrFormat or dp.ErrInvalid if the file is no table, or is that of the file system.
 func Load(path string) (*Verified, error) {
 	t, err := proof.ReadFile(path, tables.Decode)

@@ -39,7 +39,7 @@ type laws struct {
 //
 // The error wraps [dp.ErrInvalid] if there is no mechanism, or for a table whose cells do not
 // cover its sensitivity or that has a tail that is not purely private; and proof.ErrWork if
-// checking it takes more than proof.DefaultWork and was not done before, or if it has too many
+// checking it takes more than the default work and was not done before, or if it has too many
 // laws, or too many cells, of a tail those that matter, for so many shifts.
 func LossOf(m proof.Mechanism) (*PrivacyLossDistribution, error) {
 	if t, ok := m.(*tables.Table); ok {

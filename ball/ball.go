@@ -58,13 +58,10 @@ type Spec struct {
 	Radii []int64
 	// Weights of the balls are above 0 and sum to 2^64.
 	Weights []uint64
-	Claims  Claims
+	Claims  formfile.Claims
 	// Dual proves the lower bound; nil proves 0.
 	Dual *Dual
 }
-
-// Claims are what noise states of itself, plain decimals rounded so that they stay true; what New fills in is the strongest of them.
-type Claims = formfile.Claims
 
 // Verified is the proof that noise keeps its promise and makes no false claim.
 type Verified = proof.Verified[Noise, Certificate]
@@ -88,8 +85,8 @@ func New(s Spec) (*Noise, error) {
 	c := &content{spec: formfile.Clone(s)}
 	c.proof = proof.New("ball", c.spec.certify, c.spec.judge)
 	c.draw = newDrawing(&c.spec)
-	if s.Claims == (Claims{}) {
-		c.spec.Claims = formfile.State[Claims](c.proof.Certificate().stated()...)
+	if s.Claims == (formfile.Claims{}) {
+		c.spec.Claims = formfile.State[formfile.Claims](c.proof.Certificate().stated()...)
 	}
 	return &Noise{c}, nil
 }
@@ -235,7 +232,7 @@ type file struct {
 }
 
 type fileCertificate struct {
-	Claims
+	formfile.Claims
 	Dual *Dual `json:"dual,omitempty"`
 }
 
@@ -257,7 +254,7 @@ func Decode(r io.Reader) (*Noise, error) {
 	if err := form.Decode(r, &f); err != nil {
 		return nil, err
 	}
-	if f.Certificate.Claims == (Claims{}) { // which New would fill in
+	if f.Certificate.Claims == (formfile.Claims{}) { // which New would fill in
 		return nil, check.Errorf("ball", proof.ErrFormat, "certificate.delta is empty, want a plain decimal number")
 	}
 	l, err := loss.Parse(f.Loss.Name)

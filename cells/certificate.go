@@ -43,7 +43,9 @@ func (c Certificate) Bounds() proof.Bounds {
 
 // Claims returns the strongest claims the certificate supports, as plain decimals of 15
 // significant digits rounded so that they are true.
-func (c Certificate) Claims() Claims { return formfile.State[Claims](c.stated()...) }
+func (c Certificate) Claims() formfile.InputClaims {
+	return formfile.State[formfile.InputClaims](c.stated()...)
+}
 
 // stated returns what Claims are about.
 func (c Certificate) stated() []*big.Rat {

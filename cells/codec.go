@@ -31,7 +31,7 @@ type file struct {
 }
 
 type fileCertificate struct {
-	Claims
+	formfile.InputClaims
 	Dual *Dual `json:"dual,omitempty"`
 }
 
@@ -72,7 +72,7 @@ func Decode(r io.Reader) (*Kernel, error) {
 	}
 	s := Spec{
 		Privacy: f.Privacy, Edges: []float64{formfile.Or(f.Lower, math.Inf(-1))}, Weight: f.Weight, Grid: f.Grid, Rows: f.Rows,
-		Dual: f.Certificate.Dual, Claims: f.Certificate.Claims,
+		Dual: f.Certificate.Dual, Claims: f.Certificate.InputClaims,
 	}
 	s.Edges = append(append(s.Edges, f.Edges...), formfile.Or(f.Upper, math.Inf(1)))
 	var err error
@@ -87,7 +87,7 @@ func Decode(r io.Reader) (*Kernel, error) {
 	if s.InstanceCap, err = form.Positive("instance_cap", f.InstanceCap); err != nil {
 		return nil, err
 	}
-	if s.Claims == (Claims{}) { // which New would fill in
+	if s.Claims == (formfile.InputClaims{}) { // which New would fill in
 		return nil, check.Errorf("cells", proof.ErrFormat, "certificate.delta is empty, want a plain decimal number")
 	}
 	return New(s)

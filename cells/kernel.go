@@ -74,17 +74,8 @@ type Spec struct {
 	// CapLoss; nil: Loss. It also restricts what the lower bound is about.
 	InstanceCap float64
 	CapLoss     loss.Loss
-	Dual        *Dual  // proves the lower bound; nil: none claimed beyond 0
-	Claims      Claims // the zero value: filled in from the certificate
-}
-
-// Claims are the numbers a kernel states about itself, as plain decimals rounded so that they stay
-// true: the lower bound down, all others up. Losses are in the units of the loss.
-type Claims struct {
-	Delta        string `json:"delta" bound:"upper"`
-	ExpectedLoss string `json:"expected_loss" bound:"upper"` // averaged over the weight of the cells
-	MaxLoss      string `json:"max_loss" bound:"upper"`      // the largest expected loss of a cell
-	LowerBound   string `json:"lower_bound" bound:"lower"`
+	Dual        *Dual                // proves the lower bound; nil: none claimed beyond 0
+	Claims      formfile.InputClaims // the zero value: filled in from the certificate
 }
 
 // Kernel is a checked, immutable Spec. It is safe for concurrent use.
@@ -113,7 +104,7 @@ func build(ctx context.Context, s Spec, certify func(*content, *proof.Meter) Cer
 	c := &content{spec: formfile.Clone(s), cells: s.points()}
 	c.step, _ = s.Grid.Step().Float64()
 	c.proof = proof.New("cells", func(m *proof.Meter) Certificate { return certify(c, m) }, c.spec.judge)
-	if s.Claims == (Claims{}) {
+	if s.Claims == (formfile.InputClaims{}) {
 		certificate, err := c.proof.Find(ctx)
 		if err != nil {
 			return nil, err
@@ -227,7 +218,7 @@ func (s *Spec) validateEdges(errs *check.List) {
 // certificate, whose other parts stay. The error wraps dp.ErrInvalid, or is that of the context.
 func (k *Kernel) WithDual(ctx context.Context, d *Dual) (*Kernel, error) {
 	s := k.spec
-	s.Dual, s.Claims = d, Claims{}
+	s.Dual, s.Claims = d, formfile.InputClaims{}
 	return build(ctx, s, func(c *content, m *proof.Meter) Certificate {
 		out := k.proof.Again(m)
 		out.LowerBound = c.spec.lowerBound(m)

@@ -163,7 +163,7 @@ var arrows = map[string][]string{
 	"cmd/internal/report":    {"internal/limits", "cmd/internal/shell", "proof", "loss", "ball", "tables", "kernels", "cells", "local", "subset", "counts", "plane", "account", "dp", "internal/exact"},
 	"cmd/internal/frequency": {},
 	"cmd/internal/joint":     {"noise", "dp", "internal/quadrature", "gonum.org/v1/gonum/mathext"},
-	"cmd/internal/theorem":   {"proof", "tables", "kernels", "local", "dp", "loss", "internal/exact", "internal/check"},
+	"cmd/internal/theorem":   {"proof", "tables", "kernels", "local", "subset", "dp", "loss", "internal/exact", "internal/check"},
 	"cmd/internal/estimate":  {"local", "tables", "dp", "internal/concentration", "internal/formfile", "internal/quadrature", "gonum.org/v1/gonum/mat"},
 	"cmd/internal/studio": {
 		"proof", "cmd/internal/portrait", "internal/check", "lp", "local", "subset", "noise", "plan", "account", "dp",

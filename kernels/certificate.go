@@ -7,13 +7,10 @@ import (
 
 	"github.com/noisewright/noisewright/internal/exact"
 	"github.com/noisewright/noisewright/internal/formfile"
+	"github.com/noisewright/noisewright/internal/limits"
 	"github.com/noisewright/noisewright/loss"
 	"github.com/noisewright/noisewright/proof"
 )
-
-// PeakParts returns the number of equal parts of each cell on which the largest
-// loss of a query value is bounded: 2048 in all, but from 4 to 64 per cell.
-func PeakParts(cells int) int { return min(max(2048/cells, 4), 64) }
 
 // Certificate is what exact arithmetic finds: rigorous bounds in the direction of their names.
 type Certificate struct {
@@ -43,7 +40,9 @@ func (c Certificate) Bounds() proof.Bounds {
 
 // Claims returns the strongest claims the certificate supports, as plain
 // decimals of 15 significant digits rounded so that they are true.
-func (c Certificate) Claims() Claims { return formfile.State[Claims](c.stated()...) }
+func (c Certificate) Claims() formfile.InputClaims {
+	return formfile.State[formfile.InputClaims](c.stated()...)
+}
 
 // stated returns what Claims are about.
 func (c Certificate) stated() []*big.Rat {
@@ -130,7 +129,7 @@ func (s *Spec) expectedLoss(m *proof.Meter) *big.Rat {
 	return sum.Mul(sum, exact.PowerOfTwo(-64))
 }
 
-// maxLoss bounds the expected loss of every query value, on PeakParts parts of each cell: on the
+// maxLoss bounds the expected loss of every query value, on limits.KernelParts parts of each cell: on the
 // part [a, b] node j costs at most the largest c on [node_j − b, node_j − a].
 func (s *Spec) maxLoss(l loss.Loss, m *proof.Meter) (most *big.Rat, at float64) {
 	nodes, edges := exact.Rationals(s.Nodes), exact.Rationals(s.Edges)
@@ -138,7 +137,7 @@ func (s *Spec) maxLoss(l loss.Loss, m *proof.Meter) (most *big.Rat, at float64) 
 	if !m.Spend(work.Pass * int64(len(nodes))) {
 		return nil, 0
 	}
-	parts := PeakParts(len(nodes))
+	parts := limits.KernelParts(len(nodes))
 	fine := exact.PowerOfTwo(peakBits)
 	top, weight := new(big.Int), new(big.Int)
 	known := make(map[ramp]*big.Int)

@@ -28,7 +28,7 @@ type file struct {
 }
 
 type fileCertificate struct {
-	Claims
+	formfile.InputClaims
 	Dual *Dual `json:"dual,omitempty"`
 }
 
@@ -59,7 +59,7 @@ func Decode(r io.Reader) (*Kernel, error) {
 	}
 	s := Spec{
 		Privacy: f.Privacy, Queries: f.Queries, Edges: f.Edges, Nodes: f.Nodes, Rows: f.Rows,
-		Dual: f.Certificate.Dual, Claims: f.Certificate.Claims,
+		Dual: f.Certificate.Dual, Claims: f.Certificate.InputClaims,
 	}
 	var err error
 	if s.Loss, err = loss.Parse(f.Loss.Name); err != nil {
@@ -73,7 +73,7 @@ func Decode(r io.Reader) (*Kernel, error) {
 			return nil, check.Errorf("kernels", nil, "instance_cap_loss: %w", err)
 		}
 	}
-	if s.Claims == (Claims{}) { // which New would fill in
+	if s.Claims == (formfile.InputClaims{}) { // which New would fill in
 		return nil, check.Errorf("kernels", proof.ErrFormat, "certificate.delta is empty, want a plain decimal number")
 	}
 	return New(context.Background(), s)

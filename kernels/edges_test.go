@@ -10,6 +10,7 @@ import (
 
 	"github.com/noisewright/noisewright/dp"
 	"github.com/noisewright/noisewright/internal/exact"
+	"github.com/noisewright/noisewright/internal/limits"
 	"github.com/noisewright/noisewright/loss"
 	"github.com/noisewright/noisewright/proof"
 )
@@ -53,7 +54,7 @@ func TestMaxLossFromItsDefinition(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		parts := PeakParts(len(nodes))
+		parts := limits.KernelParts(len(nodes))
 		want := new(big.Rat)
 		for c, row := range rows {
 			from, to := exact.Rational(edges[c]), exact.Rational(edges[c+1])

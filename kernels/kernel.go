@@ -40,17 +40,8 @@ type Spec struct {
 	InstanceCap float64
 	// CapLoss is the loss that InstanceCap is about; nil: Loss.
 	CapLoss loss.Loss
-	Dual    *Dual  // proves the lower bound; nil: none claimed beyond 0
-	Claims  Claims // the zero value: filled in from the certificate
-}
-
-// Claims are the numbers a kernel states about itself, as plain decimals rounded so that they stay
-// true: the lower bound down, all others up. Losses are in the units of the loss.
-type Claims struct {
-	Delta        string `json:"delta" bound:"upper"`
-	ExpectedLoss string `json:"expected_loss" bound:"upper"` // averaged over the law of Queries
-	MaxLoss      string `json:"max_loss" bound:"upper"`      // the largest expected loss of a query value
-	LowerBound   string `json:"lower_bound" bound:"lower"`
+	Dual    *Dual                // proves the lower bound; nil: none claimed beyond 0
+	Claims  formfile.InputClaims // the zero value: filled in from the certificate
 }
 
 // Kernel is a checked, immutable Spec. It is safe for concurrent use.
@@ -78,7 +69,7 @@ func build(ctx context.Context, s Spec, certify func(*Spec, *proof.Meter) Certif
 	}
 	c := &content{spec: formfile.Clone(s)}
 	c.proof = proof.New("kernels", func(m *proof.Meter) Certificate { return certify(&c.spec, m) }, c.spec.judge)
-	if s.Claims == (Claims{}) {
+	if s.Claims == (formfile.InputClaims{}) {
 		certificate, err := c.proof.Find(ctx)
 		if err != nil {
 			return nil, err
@@ -125,7 +116,7 @@ func (s *Spec) validate() error {
 // certificate, whose other parts stay. The error wraps dp.ErrInvalid, or is that of the context.
 func (k *Kernel) WithDual(ctx context.Context, d *Dual) (*Kernel, error) {
 	s := k.spec
-	s.Dual, s.Claims = d, Claims{}
+	s.Dual, s.Claims = d, formfile.InputClaims{}
 	return build(ctx, s, func(s *Spec, m *proof.Meter) Certificate {
 		c := k.proof.Again(m)
 		c.LowerBound = s.lowerBound(m)
@@ -143,7 +134,7 @@ func (k *Kernel) Queries() Queries { return formfile.Clone(k.spec.Queries) }
 func (k *Kernel) Loss() loss.Loss { return k.spec.Loss }
 
 // Claims are what the kernel states of itself.
-func (k *Kernel) Claims() Claims { return k.spec.Claims }
+func (k *Kernel) Claims() formfile.InputClaims { return k.spec.Claims }
 
 // InstanceCap returns the promised cap on every query value's loss; 0: none.
 func (k *Kernel) InstanceCap() float64 { return k.spec.InstanceCap }

@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"github.com/noisewright/noisewright/dp"
+	"github.com/noisewright/noisewright/internal/formfile"
 	"github.com/noisewright/noisewright/internal/limits"
 	"github.com/noisewright/noisewright/loss"
 	"github.com/noisewright/noisewright/proof"
@@ -29,7 +30,7 @@ func costlySpec(t *testing.T, cells int, lossName string) Spec {
 	rng := rand.New(rand.NewPCG(7, 8))
 	s := Spec{
 		Privacy: dp.Privacy{Epsilon: 1, Delta: 0.5, Sensitivity: 1}, Queries: Queries{Upper: float64(cells)}, Loss: l,
-		Claims: Claims{"0.5", "1", "1", "0"}, Dual: &Dual{Cells: cells, Caps: []int64{}, Pairs: []DualPair{}},
+		Claims: formfile.InputClaims{Delta: "0.5", ExpectedLoss: "1", MaxLoss: "1", LowerBound: "0"}, Dual: &Dual{Cells: cells, Caps: []int64{}, Pairs: []DualPair{}},
 	}
 	for i := range cells {
 		s.Edges, s.Nodes = append(s.Edges, float64(i)+rng.Float64()*0.9), append(s.Nodes, float64(i)+rng.Float64()*0.9)

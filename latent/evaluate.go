@@ -14,17 +14,12 @@ import (
 	"github.com/noisewright/noisewright/latent/bundle"
 )
 
-// TaskLoss is an expected loss E‖K(x − x̂)‖², in units of the task output squared: its Total is
-// the Signal, what encoding, clipping and decoding lose, plus the privacy Noise, and the sum of
-// the Output, by row of the task matrix K.
-type TaskLoss = taskspace.Loss
-
 // Evaluation compares the task loss that is measured with the one predicted.
 type Evaluation struct {
 	Rows, Draws int
 	// Predicted is the exact expectation, over the noise, of the mean loss of the rows: what
 	// encoding, clipping and decoding lose, and the noise of the tables, whose variances are known.
-	Predicted TaskLoss
+	Predicted taskspace.Loss
 	// Measured is the mean over the draws of the mean loss of the rows, outputs in MeasuredOutput.
 	Measured       float64
 	MeasuredOutput []float64
@@ -131,13 +126,13 @@ func meanLosses(task *mat.Dense, data mat.Matrix, reconstruct func(x []float64) 
 }
 
 // predict returns the expected loss of a bundle of the content s.
-func predict(b *bundle.Bundle, s *bundle.Spec, task *mat.Dense, data mat.Matrix) (TaskLoss, error) {
+func predict(b *bundle.Bundle, s *bundle.Spec, task *mat.Dense, data mat.Matrix) (taskspace.Loss, error) {
 	if s.Lookup != nil {
 		return lookupLoss(b, s, task, data)
 	}
 	units, err := encodedRows(b, data)
 	if err != nil {
-		return TaskLoss{}, err
+		return taskspace.Loss{}, err
 	}
 	variances := answer(channels(s), units)
 	row := -1
@@ -146,7 +141,7 @@ func predict(b *bundle.Bundle, s *bundle.Spec, task *mat.Dense, data mat.Matrix)
 		return b.Decode(nil, units.RawRowView(row))
 	})
 	if err != nil {
-		return TaskLoss{}, err
+		return taskspace.Loss{}, err
 	}
 	var read mat.Dense
 	read.Mul(task, mat.NewDense(s.Decoder.Rows, s.Decoder.Cols, s.Decoder.Data))

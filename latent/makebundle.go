@@ -101,20 +101,20 @@ func gridAxes(axes []float64, t *tables.Table) []float64 {
 // decoder on the training data, and the noise as it was planned. It is exact: no noise is drawn.
 //
 // Errors wrap [dp.ErrInvalid].
-func (r *Result) Loss(c *Candidate, data mat.Matrix) (TaskLoss, error) {
+func (r *Result) Loss(c *Candidate, data mat.Matrix) (taskspace.Loss, error) {
 	if c.responses == nil {
 		d, err := taskspace.NewDecoder(r.encoded(c.encoder), c.variances)
 		if err != nil {
-			return TaskLoss{}, err
+			return taskspace.Loss{}, err
 		}
 		return taskspace.ExpectedLoss(r.coordinates.Task, c.encoder, d, data, c.variances)
 	}
 	d, err := taskspace.NewDecoder(r.answered(c.encoder, c.responses))
 	if err != nil {
-		return TaskLoss{}, err
+		return taskspace.Loss{}, err
 	}
 	if _, n := data.Dims(); n != len(c.encoder.Mean) {
-		return TaskLoss{}, check.Field("latent", "columns of the data", n, fmt.Sprintf("%d, as the encoder has", len(c.encoder.Mean)))
+		return taskspace.Loss{}, check.Field("latent", "columns of the data", n, fmt.Sprintf("%d, as the encoder has", len(c.encoder.Mean)))
 	}
 	units := c.encoder.Encode(data)
 	variances := answer(c.responses, units)

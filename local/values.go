@@ -83,7 +83,7 @@ func (v Values) validateShares(errs *check.List) {
 }
 
 // densities returns the density of real values: the integrals sum to 1.
-func (v Values) densities() []proof.Density { return v.Weight.Densities(v.Lower, v.Upper) }
+func (v Values) densities() []formfile.Density { return v.Weight.Densities(v.Lower, v.Upper) }
 
 // shares returns the share of each integer or category: they sum to 1.
 func (v Values) shares() []*big.Rat {

@@ -144,6 +144,13 @@ func TestView(t *testing.T) {
 			t.Errorf("%s: parts %v, want itself", l.Name(), got)
 		}
 	}
+	sum := Of(must2(Parse("lp:1.5 + l1")))
+	if _, ok := sum.PowerBound(); ok {
+		t.Error("a sum is taken for its first part, a power")
+	}
+	if _, _, ok := Of(must2(Parse("lp:1.5 + exceed:1 + lp:3"))).PolynomialBeyond(); ok {
+		t.Error("a sum is taken for a polynomial")
+	}
 	if got := Of(spoken{L1}).Kinks(); !slices.Equal(got, []float64{2, -3}) {
 		t.Errorf("kinks %v", got)
 	}

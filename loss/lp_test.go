@@ -250,3 +250,38 @@ func TestPowerAtDown(t *testing.T) {
 		}
 	}
 }
+
+// TestPowerTangent: what stands for the value of a tangent at a node is not above it, whether it is positive or,
+// as at 0, negative, and not below it by more than the rounding.
+func TestPowerTangent(t *testing.T) {
+	for _, p := range testPowers {
+		l := must2(New("lp", p)).(*powerLoss)
+		for _, step := range []*big.Rat{big.NewRat(1, 3), big.NewRat(9, 7)} {
+			for n := int64(0); n < 6; n++ {
+				for end := int64(0); end <= 1; end++ {
+					touch := new(big.Rat).SetInt64(n)
+					if !l.inner(n) {
+						touch.Add(touch, half)
+					} else if n == 0 {
+						continue
+					}
+					// f(x)·(1 + p·(n+end-x)/x)
+					factor := new(big.Rat).SetInt64(n + end)
+					factor.Sub(factor, touch).Quo(factor, touch).Mul(factor, l.exactP).Add(factor, big.NewRat(1, 1))
+					low, high := bracket(touch.Mul(touch, step), p)
+					if factor.Sign() < 0 {
+						low, high = high, low
+					}
+					low.Mul(low, factor)
+					got := l.tangent(n, end, step)
+					if got.Cmp(low) > 0 {
+						t.Errorf("%s, step %s: the tangent of [%d, %d] at %d is %s, above %s", l.Name(), step, n, n+1, n+end, got.FloatString(40), low.FloatString(40))
+					}
+					if a, b := got, high.Mul(high, factor); exact.FloatUp(a.Sub(b, a).Abs(a)) > 1e-26*exact.FloatUp(b.Abs(b)) {
+						t.Errorf("%s, step %s: the tangent of [%d, %d] at %d loses %s", l.Name(), step, n, n+1, n+end, a.FloatString(40))
+					}
+				}
+			}
+		}
+	}
+}

@@ -451,6 +451,9 @@ func TestSymmetrized(t *testing.T) {
 	}
 	for _, l := range losses {
 		s := Of(l).Symmetrized()
+		if _, one := s.(*piecewise); l.Name() == "test" && !one {
+			t.Fatalf("%s: not one piecewise loss", s.Name())
+		}
 		if !s.Symmetric() || Of(s).Symmetrized() != s {
 			t.Fatalf("%s: not symmetric", s.Name())
 		}
@@ -528,6 +531,116 @@ func TestPiecewiseGrowth(t *testing.T) {
 					t.Fatalf("%v, step %s: Growth(%d) = %s, want %s", oracle, step, side*int64(n), got, least)
 				}
 			}
+		}
+	}
+}
+
+// TestManyPieces: cells over more pieces than are added one by one, of which the areas up to a knot are known, have the
+// means of the parts they consist of; with knots on one side of 0 alone, and on both.
+func TestManyPieces(t *testing.T) {
+	rng := rand.New(rand.NewPCG(19, 20))
+	for _, from := range []int{-70, -20, 5} {
+		var x []float64
+		pieces := []Quadratic{{C0: big.NewRat(900, 1), C1: big.NewRat(-1, 1)}}
+		for i := range 50 {
+			x = append(x, float64(from+i))
+			pieces = append(pieces, Quadratic{C0: big.NewRat(200+rng.Int64N(50), 1), C1: big.NewRat(rng.Int64N(5)-2, 1)})
+		}
+		pieces[50].C1 = big.NewRat(1, 1)
+		l := must2(NewPiecewise("many", x, pieces))
+		for range 30 {
+			low := float64(from) - 10 + float64(rng.IntN(30))
+			count := 2 + rng.IntN(40)
+			sum := 0.0
+			for i := range count {
+				sum += l.CellMean(low+float64(i)+0.5, 1)
+			}
+			near(t, fmt.Sprintf("mean over %d pieces from %g on", count, low), l.CellMean(low+float64(count)/2, float64(count)), sum/float64(count), 1e-12)
+		}
+	}
+}
+
+// TestCeilingOfPieces: of random losses the bound is attained, in the interval or as a limit at a jump, and none of its values is above.
+func TestCeilingOfPieces(t *testing.T) {
+	rng := rand.New(rand.NewPCG(23, 24))
+	for range 300 {
+		l, oracle := randomPiecewise(rng)
+		low := rng.Int64N(80) - 40
+		high := low + rng.Int64N(40)
+		got, ok := Of(l).CeilingUp(big.NewRat(low, 8), big.NewRat(high, 8))
+		want := new(big.Rat)
+		for n := 64 * low; n <= 64*high; n++ {
+			x := big.NewRat(n, 8*64)
+			want = higher(want, oracle.at(x))
+			for i, k := range oracle.knots {
+				if k.Cmp(x) == 0 {
+					want = higher(want, higher(oracle.poly(i, x), oracle.poly(i+1, x)))
+				}
+			}
+		}
+		// A top is at most half a point away from one, and falls by at most 3 times the square of that.
+		if most := new(big.Rat).Add(want, big.NewRat(3, 1<<20)); !ok || got.Cmp(want) < 0 || got.Cmp(most) > 0 {
+			t.Fatalf("%v on [%d/8, %d/8]: %s, by a scan %s", oracle, low, high, got.FloatString(9), want.FloatString(9))
+		}
+	}
+}
+
+// TestKnotsDropped: a knot at which nothing happens is none.
+func TestKnotsDropped(t *testing.T) {
+	falls := Quadratic{C1: big.NewRat(-1, 1), C0: big.NewRat(3, 1)}
+	filled := falls.filled() // the same, its zero spelled out
+	l := must2(NewPiecewise("x", []float64{-1, 2, 3}, []Quadratic{falls, filled, {C0: big.NewRat(1, 1)}, {C1: big.NewRat(1, 1)}}))
+	if got := Of(l).Kinks(); !slices.Equal(got, []float64{2, 3}) {
+		t.Errorf("kinks %v, want 2 and 3", got)
+	}
+	if got := Of(must2(Parse("pwl:-inf,-1;0,1;1,2"))).Kinks(); !slices.Equal(got, []float64{1}) {
+		t.Errorf("kinks %v, want 1 alone", got)
+	}
+}
+
+// TestMirroredParts: a part turned around, by itself and as a piecewise part of a sum, has the bounds of the loss itself on the
+// other side of 0.
+func TestMirroredParts(t *testing.T) {
+	rng := rand.New(rand.NewPCG(21, 22))
+	power := must2(Parse("lp:3"))
+	for range 20 {
+		l, _ := randomPiecewise(rng)
+		step := testSteps[rng.IntN(len(testSteps))]
+		turned := part{opaque{l}, 2, -1}.alone()
+		sum := must2(add("sum", []Loss{&combination{"sum", []part{{l, 2, -1}, {power, 1, 1}}, false}}))
+		for range 10 {
+			j := rng.Int64N(60) - 30
+			twice := func(v *big.Rat) *big.Rat { return v.Add(v, v) }
+			x, minus := multipleOf(j, step), multipleOf(-j, step)
+			for _, c := range []struct {
+				what      string
+				got, want *big.Rat
+			}{
+				{"value", turned.AtDown(x), twice(l.AtDown(minus))},
+				{"grid mean", turned.GridMeanUp(j, 9, step), twice(l.GridMeanUp(-j-8, 9, step))},
+				{"ramp", turned.RampMeanUp(x, step), twice(l.RampMeanUp(minus, new(big.Rat).Neg(step)))},
+				{"node", turned.LowerNode(j, step), twice(l.LowerNode(-j, step))},
+				{"value in a sum", sum.AtDown(x), new(big.Rat).Add(twice(l.AtDown(minus)), power.AtDown(x))},
+				{"grid mean in a sum", sum.GridMeanUp(j, 9, step), new(big.Rat).Add(twice(l.GridMeanUp(-j-8, 9, step)), power.GridMeanUp(j, 9, step))},
+			} {
+				if c.got.Cmp(c.want) != 0 {
+					t.Fatalf("%v turned, step %s, %d: %s %s, want %s", l, step, j, c.what, c.got, c.want)
+				}
+			}
+			if j != 0 {
+				if got, want := turned.Growth(j, step), twice(l.Growth(-j, step)); got.Cmp(want) != 0 {
+					t.Fatalf("%v turned, step %s: Growth(%d) = %s, want %s", l, step, j, got, want)
+				}
+			}
+		}
+	}
+}
+
+// TestSymmetryOfSums: sums are known as symmetric where all terms are.
+func TestSymmetryOfSums(t *testing.T) {
+	for name, want := range map[string]bool{"l1 + lp:1.5": true, "lp:3 + lp:1.5": true, "lp:3 + pinball:0.2": false, "pinball:0.2 + lp:3": false} {
+		if got := must2(Parse(name)).Symmetric(); got != want {
+			t.Errorf("%s: symmetric %t, want %t", name, got, want)
 		}
 	}
 }

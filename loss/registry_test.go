@@ -82,6 +82,7 @@ func TestParseLossRefuses(t *testing.T) {
 		"pinball:0":                        {"pinball: TAU = 0", "0 < TAU < 1"},
 		"pinball:1":                        {"pinball: TAU = 1"},
 		"pinball:-0.5":                     {"pinball: TAU = -0.5"},
+		"asymmetric":                       {"want asymmetric:LEFT,RIGHT"},
 		"asymmetric:1":                     {"want asymmetric:LEFT,RIGHT"},
 		"asymmetric:1,0":                   {"asymmetric: RIGHT = 0"},
 		"asymmetric:-1,1":                  {"asymmetric: LEFT = -1"},

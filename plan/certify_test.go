@@ -260,7 +260,7 @@ func TestClaimsThatAreMet(t *testing.T) {
 			Budget: dp.Budget{Epsilon: triangle().Epsilon, Delta: 0.1875}, Neighbors: dp.AddRemove, MaxPerPerson: 1,
 			Workload:     Workload{Kind: Prefix, Cells: 1},
 			Measurements: []Measurement{{Kind: Partition, Block: 1, Weight: 1, Noise: triangle()}},
-			Claims:       Claims{Delta: "0.1875", MeanSquaredError: "1", MaxSquaredError: "1"}, Variances: []string{"1"},
+			Claims:       claims{Delta: "0.1875", MeanSquaredError: "1", MaxSquaredError: "1"}, Variances: []string{"1"},
 		}
 		change(&s)
 		_, err := made(t, s).Verify()

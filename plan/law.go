@@ -49,30 +49,6 @@ func (l *Law) table() (*tables.Table, error) {
 	return t, nil
 }
 
-// LawOf returns the law of a table of noise on the integers that is symmetric, for a sensitivity of 1.
-func LawOf(t *tables.Verified) (Law, error) {
-	m := t.Mechanism()
-	if m == nil {
-		return Law{}, check.Field("plan", "noise", "none", "a verified table")
-	}
-	g, n := m.Grid(), m.Cells()
-	half := n / 2
-	var all []uint64
-	for i := range n {
-		all = append(all, m.Weight(i))
-	}
-	p := m.Privacy()
-	l := Law{Epsilon: p.Epsilon, Delta: p.Delta, TailRatio: m.TailRatio()}
-	l.Weights = slices.Clone(all[half:])
-	slices.Reverse(all)
-	if m.Query() != dp.IntegerQuery || p.Sensitivity != 1 || g.CellsPerSensitivity != 1 || g.PointsPerCell != 1 || g.Offset != 0 ||
-		n%2 == 0 || g.FirstCell != -half || !slices.Equal(l.Weights, all[half:]) {
-		return Law{}, check.Field("plan", "noise", "a table", "symmetric noise on the integers for a sensitivity of 1")
-	}
-	l.Weights[0] += m.Atom()
-	return l, nil
-}
-
 // Geometric returns two-sided geometric noise, which is optimal for delta = 0: it is
 // (epsilon, 0)-private at a shift by one. epsilon is to be from 2^-18 to 40.
 func Geometric(epsilon float64) (Law, error) {

@@ -29,13 +29,13 @@ func valid(t *testing.T, s Spec) bool {
 
 // TestLimitsOfPlans: every number of a plan is taken up to its limits, and no further.
 func TestLimitsOfPlans(t *testing.T) {
-	claims := Claims{"1", "1", "1"}
+	stated := claims{"1", "1", "1"}
 	prefix := func(cells int) Spec {
 		return Spec{
 			Budget: dp.Budget{Epsilon: 1, Delta: 0.1}, Neighbors: dp.AddRemove, MaxPerPerson: 1,
 			Workload:     Workload{Kind: Prefix, Cells: cells},
 			Measurements: []Measurement{{Kind: Partition, Block: 1, Weight: 1, Noise: geometric(t, 1)}},
-			Claims:       claims, Variances: slices.Repeat([]string{"1"}, cells),
+			Claims:       stated, Variances: slices.Repeat([]string{"1"}, cells),
 		}
 	}
 	type limit struct {
@@ -127,7 +127,7 @@ func TestLimitsOfPlans(t *testing.T) {
 		}
 	}
 	without := prefix(3)
-	without.Claims, without.Variances = Claims{}, nil
+	without.Claims, without.Variances = claims{}, nil
 	if !valid(t, without) {
 		t.Error("a plan without claims is refused")
 	}
@@ -499,7 +499,7 @@ func TestClosed(t *testing.T) {
 			if !slices.Equal(got.Variances, variances) {
 				t.Errorf("%s: variances %v, want %v", name, got.Variances, variances)
 			}
-			got.Claims, got.Variances, want.Claims, want.Variances = Claims{}, nil, Claims{}, nil
+			got.Claims, got.Variances, want.Claims, want.Variances = claims{}, nil, claims{}, nil
 			if !reflect.DeepEqual(got, want) {
 				t.Errorf("%s: %+v, want %+v", name, got, want)
 			}

@@ -12,8 +12,6 @@ import (
 
 	"github.com/noisewright/noisewright/dp"
 	"github.com/noisewright/noisewright/internal/exact"
-	"github.com/noisewright/noisewright/loss"
-	"github.com/noisewright/noisewright/tables"
 )
 
 // relations are the kinds of neighbors, with most cells of a person, of which the distances are exact where at
@@ -215,70 +213,6 @@ func TestNoiseWithADelta(t *testing.T) {
 		if _, err := s.validateMeasurement(0); (err == nil) != c.good || err != nil && !errors.Is(err, dp.ErrInvalid) {
 			t.Errorf("case %d: %v, want it to be good: %v", i, err, c.good)
 		}
-	}
-}
-
-// TestLawOf: the law of a table is its weights, and a table that is not for changes by 1 on the integers has none.
-func TestLawOf(t *testing.T) {
-	half := uint64(1) << 63
-	spec := func(change func(s *tables.Spec)) tables.Spec {
-		s := tables.Spec{
-			Problem: dp.Problem{Privacy: dp.Privacy{Epsilon: 1, Delta: 0.9, Sensitivity: 1}, Query: dp.IntegerQuery, Loss: loss.L2},
-			Grid:    tables.Grid{PointsPerCell: 1, CellsPerSensitivity: 1, FirstCell: -1},
-			Weights: []uint64{half / 2, half - 3, half / 2}, Atom: 3,
-		}
-		change(&s)
-		return s
-	}
-	law := func(s tables.Spec) (Law, error) {
-		made, err := tables.New(s)
-		if err != nil {
-			t.Fatal(err)
-		}
-		v, err := made.Verify()
-		if err != nil {
-			t.Fatal(err)
-		}
-		return LawOf(v)
-	}
-	l, err := law(spec(func(*tables.Spec) {}))
-	if err != nil || l.Epsilon != 1 || l.Delta != 0.9 || l.TailRatio != 0 || !slices.Equal(l.Weights, []uint64{half, half / 2}) {
-		t.Errorf("%+v, %v", l, err)
-	}
-	five := spec(func(s *tables.Spec) {
-		s.Grid.FirstCell, s.Weights = -2, []uint64{1 << 60, 1 << 62, 6<<60 - 3, 1 << 62, 1 << 60}
-	})
-	if l, err := law(five); err != nil || !slices.Equal(l.Weights, []uint64{6 << 60, 1 << 62, 1 << 60}) {
-		t.Errorf("%+v, %v", l, err)
-	}
-	tail, err := geometric(t, 1).table()
-	if err != nil {
-		t.Fatal(err)
-	}
-	if v, err := tail.Verify(); err != nil {
-		t.Error(err)
-	} else if l, err := LawOf(v); err != nil || l.TailRatio != geometric(t, 1).TailRatio {
-		t.Errorf("%+v, %v", l, err)
-	}
-	for name, change := range map[string]func(s *tables.Spec){
-		"not symmetric": func(s *tables.Spec) { s.Weights = []uint64{half/2 + 1, half - 3, half/2 - 1} },
-		"moved":         func(s *tables.Spec) { s.Grid.FirstCell = -2 },
-		"wider cells":   func(s *tables.Spec) { s.Grid.PointsPerCell = 3 },
-		"more cells":    func(s *tables.Spec) { s.Grid.CellsPerSensitivity = 2 },
-		"larger shifts": func(s *tables.Spec) { s.Grid.CellsPerSensitivity, s.Privacy.Sensitivity = 2, 2 },
-		"offset":        func(s *tables.Spec) { s.Grid.Offset = 1 },
-		"even":          func(s *tables.Spec) { s.Weights = []uint64{half / 2, half - 3, half / 4, half / 4} },
-		"about -1/2": func(s *tables.Spec) {
-			s.Weights, s.Grid.FirstCell, s.Atom = []uint64{half / 2, half / 2, half / 2, half / 2}, -2, 0
-		},
-		"real": func(s *tables.Spec) { s.Query = dp.RealQuery },
-	} {
-		if l, err := law(spec(change)); !errors.Is(err, dp.ErrInvalid) {
-			t.Errorf("%s: %+v, %v", name, l, err)
-		}
-	}
-	if _, err := LawOf(nil); !errors.Is(err, dp.ErrInvalid) {
-		t.Error(err)
 	}
 }
 

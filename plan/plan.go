@@ -40,7 +40,7 @@ type Spec struct {
 	Measurements []Measurement
 	// Claims and Variances are what the plan states of itself; the zero value: filled in by New.
 	// Variances are those of the queries in their order, of Marginals one for each table.
-	Claims    Claims
+	Claims    claims
 	Variances []string
 }
 
@@ -72,8 +72,8 @@ type Measurement struct {
 	Deviations []float64 `json:"deviations,omitempty"`
 }
 
-// Claims are what a plan states of itself, plain decimals that stay true.
-type Claims struct {
+// claims are what a plan states of itself, plain decimals that stay true.
+type claims struct {
 	Delta            string `json:"delta" bound:"upper"`
 	MeanSquaredError string `json:"mean_squared_error" bound:"upper"` // over all queries
 	MaxSquaredError  string `json:"max_squared_error" bound:"upper"`  // of a query
@@ -121,7 +121,7 @@ func New(s Spec) (*Plan, error) {
 	}
 	c := &content{spec: s, laws: laws, bases: s.bases(), limit: s.countLimit()}
 	c.proof = proof.New("plan", c.certify, c.judge)
-	if s.Claims == (Claims{}) {
+	if s.Claims == (claims{}) {
 		found := c.proof.Certificate()
 		if found.err != nil {
 			return nil, found.err
@@ -147,7 +147,7 @@ func (s *Spec) validate() (laws []law, err error) {
 	if s.Workload.Kind != Marginals {
 		want = s.Workload.Queries()
 	}
-	errs.If(s.Claims != (Claims{}) && len(s.Variances) != want, "certificate.variances", fmt.Sprintf("%d numbers", len(s.Variances)), "%d", want)
+	errs.If(s.Claims != (claims{}) && len(s.Variances) != want, "certificate.variances", fmt.Sprintf("%d numbers", len(s.Variances)), "%d", want)
 	if !errs.None() {
 		return nil, errs.Err()
 	}
@@ -220,7 +220,7 @@ type file struct {
 }
 
 type fileCertificate struct {
-	Claims
+	claims
 	Variances []string `json:"variances"`
 }
 
@@ -241,12 +241,12 @@ func Decode(r io.Reader) (*Plan, error) {
 	if err := form.Decode(r, &f); err != nil {
 		return nil, err
 	}
-	if f.Certificate.Claims == (Claims{}) { // which New would fill in
+	if f.Certificate.claims == (claims{}) { // which New would fill in
 		return nil, check.Errorf("plan", proof.ErrFormat, "certificate.delta is empty, want a plain decimal number")
 	}
 	return New(Spec{
 		dp.Budget{Epsilon: f.Epsilon, Delta: f.Delta},
 		f.Neighbors, f.MaxPerPerson,
-		f.Workload, f.Measurements, f.Certificate.Claims, f.Certificate.Variances,
+		f.Workload, f.Measurements, f.Certificate.claims, f.Certificate.Variances,
 	})
 }

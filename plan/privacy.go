@@ -279,12 +279,12 @@ func (c *content) certify(m *proof.Meter) (found Certificate) {
 
 // claims returns the strongest that the certificate supports, but for a part in 10^9 of variances:
 // others who verify bound rounding in their own way.
-func (c Certificate) claims() (Claims, []string) {
+func (c Certificate) claims() (claims, []string) {
 	slack := big.NewRat(1e9+1, 1e9)
 	up := func(v *big.Rat) string { return exact.StateUp(new(big.Rat).Mul(v, slack)) }
 	list := make([]string, len(c.Variances))
 	for i, v := range c.Variances {
 		list[i] = up(v)
 	}
-	return Claims{exact.StateUp(c.DeltaUpper), up(c.MeanSquaredError), up(c.MaxSquaredError)}, list
+	return claims{exact.StateUp(c.DeltaUpper), up(c.MeanSquaredError), up(c.MaxSquaredError)}, list
 }

@@ -185,7 +185,7 @@ func (p *Plan) Closed(cells int) (*Plan, error) {
 		return nil, check.Field("plan", "plan", "one of "+s.Workload.Kind+" that measures sums of cells", "one of prefix, ranges or identity that measures each cell by itself")
 	}
 	s.Workload.Cells = cells
-	s.Claims, s.Variances = Claims{}, nil
+	s.Claims, s.Variances = claims{}, nil
 	return New(s)
 }
 

@@ -25,7 +25,7 @@ type file struct {
 }
 
 type fileCertificate struct {
-	Claims
+	formfile.Claims
 	Dual *Dual `json:"dual,omitempty"`
 }
 
@@ -54,7 +54,7 @@ func Decode(r io.Reader) (*Noise, error) {
 	if s.Loss, err = loss.Parse(f.Loss.Name); err != nil {
 		return nil, check.Errorf("plane", nil, "%w", err)
 	}
-	if s.Claims == (Claims{}) { // which New would fill in
+	if s.Claims == (formfile.Claims{}) { // which New would fill in
 		return nil, check.Errorf("plane", proof.ErrFormat, "certificate.delta is empty, want a plain decimal number")
 	}
 	return New(s)

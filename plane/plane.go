@@ -123,12 +123,9 @@ type Spec struct {
 	// Weights are those of the cells of Norm.Cells, in this order, and of their images: all that exchanging the axes,
 	// and changing the sign of either, or for Span of both, makes of one. All cells together sum to 2^64.
 	Weights []uint64
-	Claims  Claims
+	Claims  formfile.Claims
 	Dual    *Dual // nil: no lower bound
 }
-
-// Claims are what noise states of itself, plain decimals rounded so that they stay true; what New fills in is the strongest of them.
-type Claims = formfile.Claims
 
 // Verified is the proof that noise keeps its promise and makes no false claim.
 type Verified = proof.Verified[Noise, Certificate]
@@ -151,8 +148,8 @@ func New(s Spec) (*Noise, error) {
 	c := &content{spec: formfile.Clone(s)}
 	c.draw = newDrawing(&c.spec)
 	c.proof = proof.New("plane", c.spec.certify, c.spec.judge)
-	if s.Claims == (Claims{}) {
-		c.spec.Claims = formfile.State[Claims](c.proof.Certificate().stated()...)
+	if s.Claims == (formfile.Claims{}) {
+		c.spec.Claims = formfile.State[formfile.Claims](c.proof.Certificate().stated()...)
 	}
 	return &Noise{c}, nil
 }
@@ -315,7 +312,7 @@ func (n *Noise) Spec() Spec { return formfile.Clone(n.spec) }
 // WithDual returns the noise with another dual, and claims that state what it proves.
 func (n *Noise) WithDual(_ context.Context, d *Dual) (*Noise, error) {
 	s := n.Spec()
-	s.Dual, s.Claims = d, Claims{}
+	s.Dual, s.Claims = d, formfile.Claims{}
 	return New(s)
 }
 

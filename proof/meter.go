@@ -10,8 +10,8 @@ import (
 	"github.com/noisewright/noisewright/internal/check"
 )
 
-// DefaultWork is the work of a check if none is asked for, see Meter: some ten seconds.
-const DefaultWork = 1 << 31
+// defaultWork is the work of a check if none is asked for, see Meter: some ten seconds.
+const defaultWork = 1 << 31
 
 // noLimit is more work than any check has.
 const noLimit = math.MaxInt64
@@ -34,13 +34,8 @@ type Meter struct {
 // between is the work between two looks at the context, less than a millisecond.
 const between = 1 << 17
 
-// newMeter returns a meter for so much work; 0 is DefaultWork.
-func newMeter(ctx context.Context, work int64) *Meter {
-	if work <= 0 {
-		work = DefaultWork
-	}
-	return &Meter{ctx: ctx, limit: work}
-}
+// newMeter returns a meter for so much work, above 0.
+func newMeter(ctx context.Context, work int64) *Meter { return &Meter{ctx: ctx, limit: work} }
 
 // Spend announces n >= 0 operations, and reports whether they may be done.
 func (m *Meter) Spend(n int64) bool {

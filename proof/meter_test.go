@@ -39,8 +39,8 @@ func TestMeterLimit(t *testing.T) {
 // TestMeterDefault: 0 and what is below it stand for the default.
 func TestMeterDefault(t *testing.T) {
 	for _, work := range []int64{0, -1, math.MinInt64} {
-		m := newMeter(t.Context(), work)
-		if !m.Spend(DefaultWork) || m.Spend(1) {
+		m := newMeter(t.Context(), Options{Work: work}.Limit())
+		if !m.Spend(defaultWork) || m.Spend(1) {
 			t.Errorf("a meter for %d operations has not the default limit", work)
 		}
 	}

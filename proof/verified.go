@@ -14,9 +14,17 @@ import (
 // Options are those of [Verify]. The zero value is useful.
 type Options struct {
 	// Work is the most elementary operations that the check may take, each about the comparison of
-	// two weights, some 3 ns; 0: DefaultWork. It is counted by what the file says, before each part
+	// two weights, some 3 ns; 0: that of Limit. It is counted by what the file says, before each part
 	// of the check, and is the same on every machine. What was verified before takes none.
 	Work int64
+}
+
+// Limit is the Work that is allowed: where none is asked for 2^31 operations, some ten seconds.
+func (o Options) Limit() int64 {
+	if o.Work <= 0 {
+		return defaultWork
+	}
+	return o.Work
 }
 
 // Verified is the proof that a mechanism keeps its privacy promise and makes no false claim:
@@ -104,7 +112,7 @@ func Verify[T any, C Certificate, P Provable[T, C]](ctx context.Context, p P, o 
 		f := p.Form()
 		return nil, check.Field(f.Package, f.File.Noun, "none", "one made by New or Decode")
 	}
-	made, err := proof.judged(newMeter(ctx, o.Work), func(c C, work int64) any {
+	made, err := proof.judged(newMeter(ctx, o.Limit()), func(c C, work int64) any {
 		return &Verified[T, C]{true, mechanism, c, work}
 	})
 	if err != nil {

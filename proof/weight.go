@@ -45,22 +45,19 @@ func (weight Pieces) Validate(lower, upper float64, errs *check.List) {
 	errs.If(!some, "weight", "0 everywhere", "a piece with a weight above 0")
 }
 
-// Density is a piece of a density, exactly.
-type Density struct{ From, To, Density *big.Rat }
-
 // Densities returns the density: the integrals sum to 1.
-func (weight Pieces) Densities(lower, upper float64) []Density {
+func (weight Pieces) Densities(lower, upper float64) []formfile.Density {
 	if len(weight) == 0 {
 		weight = Pieces{{lower, 1}}
 	}
-	out := make([]Density, len(weight))
+	out := make([]formfile.Density, len(weight))
 	total := new(big.Rat)
 	for i, r := range weight {
 		to := upper
 		if i+1 < len(weight) {
 			to = weight[i+1].From
 		}
-		d := Density{From: exact.Rational(r.From), To: exact.Rational(to), Density: exact.Rational(r.Weight)}
+		d := formfile.Density{From: exact.Rational(r.From), To: exact.Rational(to), Density: exact.Rational(r.Weight)}
 		mass := new(big.Rat).Sub(d.To, d.From)
 		total.Add(total, mass.Mul(mass, d.Density))
 		out[i] = d

@@ -1,9 +1,7 @@
 (* SPDX-License-Identifier: Apache-2.0 *)
-(* What is checked of a file, in one function each; that of privacy is what noisewright-check runs. *)
+(* What is checked of the privacy of a table file. *)
 From Coq Require Import ZArith QArith Qreals Reals List Bool Strings.Byte Lra.
 From Noisewright Require Import Statement Sums Losses Json Decode Check Runs Private.
-
-Inductive verdict := Malformed | NotPrivate | IsPrivate.
 
 (* As verify does, both for the delta that is promised and for the one that the certificate claims. *)
 Definition at_delta (d : Q) (t : table) : table :=
@@ -11,12 +9,6 @@ Definition at_delta (d : Q) (t : table) : table :=
      offset := offset t; cells := cells t; first := first t; weights := weights t; atom := atom t; ratio := ratio t |}.
 Definition smaller (a b : Q) : Q := if Qle_bool a b then a else b.
 Definition private_ok (f : file) : bool := check_runs (at_delta (smaller (delta (the_table f)) (claimed_delta f)) (the_table f)).
-
-Definition judge (bytes : list byte) : verdict :=
-  match decode bytes with
-  | None => Malformed
-  | Some f => if private_ok f then IsPrivate else NotPrivate
-  end.
 
 Lemma private_weaker t d : (Q2R d <= Q2R (delta t))%R -> private (at_delta d t) -> private t.
 Proof. intros Hd H x x' Hx Hx' Hs A p p' Hp Hp'. specialize (H x x' Hx Hx' Hs A p p' Hp Hp'). cbn in H. unfold at_delta in H. cbn in H. lra. Qed.
@@ -36,11 +28,4 @@ Proof.
   destruct (smaller_le (delta (the_table f)) (claimed_delta f)) as [H1 H2]. fold d in H1, H2.
   split; [exact HL|]. split; [exact (private_weaker _ d H1 HP)|].
   apply (private_weaker (at_delta (claimed_delta f) (the_table f)) d); [exact H2 | exact HP].
-Qed.
-
-Theorem judge_sound bytes : judge bytes = IsPrivate ->
-  exists f, decode bytes = Some f /\ is_law (law (the_table f)) /\ private (the_table f).
-Proof.
-  unfold judge. destruct (decode bytes) as [f|]; [|discriminate]. destruct (private_ok f) eqn:H; [|discriminate].
-  intros _. exists f. pose proof (private_sound f H). tauto.
 Qed.

@@ -335,7 +335,7 @@ func TestWorkloadCharged(t *testing.T) {
 	}{{dp.AddRemove, "", dp.Row, 1, 0}, {dp.Replace, "id", "person:id", 0.5, 1e-9}} {
 		spec := planOf(t, plan.Workload{Kind: plan.Prefix, Cells: 3}, s.epsilon, s.neighbors, 2).Mechanism().Spec()
 		spec.Delta = s.delta
-		spec.Claims, spec.Variances = plan.Claims{}, nil
+		spec.Claims, spec.Variances = plan.Spec{}.Claims, nil
 		p, err := plan.New(spec)
 		if err != nil {
 			t.Fatal(err)

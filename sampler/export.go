@@ -37,15 +37,14 @@ func WriteExport(w io.Writer, v proof.Proven, seed [32]byte, n int) error {
 	if err != nil {
 		return err
 	}
-	var e any
-	switch m := s.Mechanism().(type) {
-	case *tables.Table:
-		e, err = newExport(m, seed, n)
-	case proof.Exporter:
-		e, err = m.Export(v.Bounds(), g, &stream{s, seed}, n)
-	default:
-		err = check.Field("sampler", "mechanism", m.Form().Noun, "one of a form that is written out")
+	from, ok := s.(exporter) // the sampler of a table, which has the rules of its words
+	if !ok {
+		from, ok = s.Mechanism().(proof.Exporter)
 	}
+	if !ok {
+		return check.Field("sampler", "mechanism", s.Mechanism().Form().Noun, "one of a form that is written out")
+	}
+	e, err := from.Export(v.Bounds(), g, &stream{s, seed}, n)
 	if err != nil {
 		return err
 	}
@@ -53,6 +52,11 @@ func WriteExport(w io.Writer, v proof.Proven, seed [32]byte, n int) error {
 		return check.Errorf("sampler", nil, "encode: %w", err)
 	}
 	return nil
+}
+
+// exporter is what of a proof.Exporter writes.
+type exporter interface {
+	Export(bounds proof.Bounds, g formfile.Golden, s proof.Stream, n int) (any, error)
 }
 
 // stream implements proof.Stream.
@@ -136,14 +140,11 @@ const (
 	goldenWords = 8
 )
 
-func newExport(t *tables.Table, seed [32]byte, n int) (e *export, err error) {
-	g := golden{Draws: make([]int64, n)}
-	if g.Golden, err = newGolden(seed); err != nil {
-		return nil, err
-	}
+// Export implements exporter, by the next draws of the sampler.
+func (s adder) Export(_ proof.Bounds, g formfile.Golden, _ proof.Stream, n int) (any, error) {
+	t, grid := s.table, s.table.Grid()
 	g.Draw = drawRule
-	grid := t.Grid()
-	e = &export{
+	e := &export{
 		Schema:  1,
 		Privacy: t.Privacy(),
 		Loss:    t.Loss().Name(),
@@ -151,7 +152,7 @@ func newExport(t *tables.Table, seed [32]byte, n int) (e *export, err error) {
 		Total:   formfile.ExportedTotal,
 		Cells:   make([]exportCell, t.Cells()),
 		Atom:    formfile.ExportWeight(t.Atom()),
-		Golden:  g,
+		Golden:  golden{g, make([]int64, n)},
 	}
 	if r := t.TailRatio(); r != 0 {
 		e.TailRatio = fmt.Sprint(r)
@@ -162,5 +163,5 @@ func newExport(t *tables.Table, seed [32]byte, n int) (e *export, err error) {
 	for i, d := range t.ShiftDeltas() {
 		e.Profile = append(e.Profile, exportShift{Cells: i + 1, Delta: d.String(), DeltaUpper: exact.StateUp(d)})
 	}
-	return e, newNoise(t, newLaw(t, false), newFixedGenerator(seed)).FillInt(e.Golden.Draws)
+	return e, s.FillInt(e.Golden.Draws)
 }

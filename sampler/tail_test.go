@@ -246,7 +246,7 @@ func TestTailOverflow(t *testing.T) {
 
 func TestTailGolden(t *testing.T) {
 	tab := tailTable(t, 3, 3<<62, 0)
-	e, err := newExport(tab, [32]byte{4}, 300)
+	e, err := exported(tab, [32]byte{4}, 300)
 	if err != nil || e.TailRatio != "13835058055282163712" {
 		t.Fatalf("export: tail_ratio = %q, %v", e.TailRatio, err)
 	}

@@ -64,14 +64,15 @@ def holds(program, text, what):
             return None, ""
         out = coqc(theorem)
         # A checker that does not answer true ends with this, and nothing else may.
-        refused = r'The term\s+"eq_refl"\s+has\s+type\s+"true\s+=\s+true"\s+while.*"(private_as|loses_at_most|no_less_than|answers_private_as|biased_as|loses_never_more|loses_on_average|kernel_private_as)\s'
+        refused = r'The term\s+"eq_refl"\s+has\s+type\s+"true\s+=\s+true"\s+while.*"(private_as|loses_at_most|no_less_than|answers_private_as|biased_as|loses_never_more|loses_on_average|kernel_private_as|selection_private_as|total_as|largest_as|below_formula_as)\s'
         if code or out.returncode and not (out.returncode == 1 and re.search(refused, out.stderr, re.S)):
             fail(f"{what}: certificate ended with {code}, coqc with {out.returncode}: {out.stderr}")
         return out.returncode == 0, theorem.read_text()
 
 
 # Which claims each theorem is about, and by how many units they are false.
-CLAIMS = [("privacy", "delta", -1), ("expected", "expected_loss", -1), ("optimal", "lower_bound", 1), ("average", "mean_loss", -1), ("bias", "bias", -1)]
+CLAIMS = [("privacy", "delta", -1), ("expected", "expected_loss", -1), ("optimal", "lower_bound", 1), ("average", "mean_loss", -1), ("bias", "bias", -1),
+          ("total", "total_variance", -1), ("widest", "largest_variance", -1), ("formula", "lower_bound", 1)]
 
 
 def false_claims(file, theorem):
@@ -85,7 +86,7 @@ def false_claims(file, theorem):
             false.append(("worst_loss", f'"{worst}"', f'"{Decimal(worst) * (1 - Decimal(2) ** -13):f}"'))
         else:
             false.append(("worst_loss", f'"{worst}"', f'"{changed(worst, -1)}"'))
-    if "rows" in file:
+    if "rows" in file or "inside" in file:
         # More privacy than there is, and for values further apart.
         promised = file.get("privacy", file)
         factors = [("epsilon", 0.999), ("sensitivity", 1.001)]
@@ -310,7 +311,28 @@ def moved(rng, w, most):
     w[j] += d
 
 
+def mutate_selection(rng, selection):
+    s = copy.deepcopy(selection)
+    s["certificate"] = {"delta": "1", "total_variance": "9" * 60, "largest_variance": "9" * 60, "lower_bound": "0"}
+    match rng.choice("inside far epsilon size modulus count".split()):
+        case "inside":  # within 8 units of the most that is private
+            s["inside"] = str(int(s["inside"]) + rng.randrange(-8, 9))
+        case "far":
+            s["inside"] = str(min((1 << 64) - 1, int(s["inside"]) + rng.choice([-1, 1]) * (1 << rng.randrange(64))))
+        case "epsilon":
+            s["epsilon"] *= rng.choice([0.5, 1 - 2**-50, 1, 1 + 2**-50, 2, 60])
+        case "size":
+            s["size"] += rng.choice([-1, 1, 2, 40])
+        case "modulus":
+            s["modulus"] = rng.choice([0, s["modulus"] + 2, 83, 211, 223, 221, 7919, 2147483659, 2147483661])
+        case "count" if "count" in s:
+            s["count"] = rng.choice([2, s["count"] + 1, s["modulus"], s["modulus"] + 1, 1 << 31, (1 << 31) + 1])
+    return "selection", json.dumps(s, separators=(",", ":")).encode()
+
+
 def mutate(rng, table, claimed):
+    if "inside" in table:
+        return mutate_selection(rng, table)
     t = copy.deepcopy(table)
     weaken(t)
     w, grid, privacy = [int(x) for x in t["weights"]], t["grid"], t["privacy"]
@@ -474,7 +496,7 @@ def malform(rng, text):
             text = sub(r'"name":"([^"]*)"', lambda _: rng.choice([loss, loss, loss, " " + loss, loss + " ", loss + " +", loss.replace(" + ", "+"), ""]))
         case "claim":
             claims = ["", ".", "1.", ".1", "00.1", "1e-3", "-0", "0.", "0" * 799 + "1", "0." + "0" * 798 + "1", "0." + "0" * 799, "1,5", " 1"]
-            text = sub(r'"(?:delta|expected_loss|lower_bound)":"([^"]*)"', lambda _: rng.choice(claims))
+            text = sub(r'"(?:delta|expected_loss|lower_bound|total_variance|largest_variance)":"([^"]*)"', lambda _: rng.choice(claims))
         case "drop":
             text = sub(member + "(?=,)", lambda _: "").replace("{,", "{").replace(",,", ",")
         case "twice":
@@ -506,15 +528,30 @@ def malform(rng, text):
     return kind, data
 
 
+def labels_beyond_ascii(data):
+    """Whether it is a file with labels that noisewright-check does not read."""
+    try:
+        return not all(label.isascii() for label in json.loads(data)["labels"])
+    except (ValueError, KeyError, TypeError, AttributeError, RecursionError):
+        return False
+
+
 def formats(program, checker, n, seed, files):
     texts = []
     for f in files:
         t = json.loads(Path(f).read_text())
         # What a loss or a dual that does not fit would claim; that is no question of the format.
-        t["certificate"] |= {"delta": "0.5", "expected_loss": "9" * 60, "lower_bound": "0"}
+        t["certificate"] |= {"delta": "0.5", "lower_bound": "0"} | {c: "9" * 60 for c in t["certificate"] if c.endswith(("_loss", "_variance"))}
         texts.append(json.dumps(t, separators=(",", ":")))
-    words = {code: "malformed" if code == 2 else "a table" for code in WORDS}
-    compare(program, checker, n, seed, lambda rng: malform(rng, rng.choice(texts)), words)
+    words = {code: "malformed" if code == 2 else "well-formed" for code in WORDS}
+
+    def make(rng):
+        while True:
+            kind, data = malform(rng, rng.choice(texts))
+            if not labels_beyond_ascii(data):
+                return kind, data
+
+    compare(program, checker, n, seed, make, words)
 
 
 # --- Conjuncts ---
@@ -528,7 +565,9 @@ CONDITIONS = [
     ("Ramps.v", ["ramp_at", "ramps_of_pieces", "smaller_of", "ramps_of_term"], ["Ramps"]),
     ("Rising.v", ["newton_of"], ["Rising"]),
     ("Loss.v", ["nearer", "rises", "series", "tail_loss", "loss_ok"], ["Loss"]),
-    ("Verdict.v", ["judge"], ["Verdict"]),
+    ("Judge.v", ["word_on", "judge"], ["Judge"]),
+    ("Shares.v", ["no_divisor", "is_prime", "sets_made", "private_sets", "total_ok", "largest_ok", "sizes_ok"], ["Shares"]),
+    ("CertifySelection.v", ["selection_private_as"], ["CertifySelection"]),
     ("Bound.v", ["at_zero", "slack", "all_above", "bound_ok"], ["Bound"]),
     ("Convex.v", ["slopes_rise", "convex_term", "convex_loss"], ["Convex"]),
     ("Rows.v", ["ascends", "row_ok", "well_made", "rows_close", "private_rows", "near_node", "biased_at_most"], ["Rows"]),

@@ -63,7 +63,7 @@ echo "proofs: $(echo "$modules" | wc -l) files, assumed: classical real numbers"
 cd ..
 files=$(grep -l '"noisewright-table"' docs/*.json python/tests/data/files/*.json | xargs ls -S)
 # shellcheck disable=SC2086 # one argument a file
-python3 scripts/proofs.py theorems "$program" $(echo "$files" | tail -n "${THEOREMS:-28}") $(grep -lE '"noisewright-(randomizer|kernel)"' python/tests/data/files/*.json)
+python3 scripts/proofs.py theorems "$program" $(echo "$files" | tail -n "${THEOREMS:-28}") $(grep -lE '"noisewright-(randomizer|kernel|subset)"' python/tests/data/files/*.json)
 if [ "${DESIGNS:-0}" -gt 0 ]; then
 	"${GO:-go}" run ./lp/internal/problems -program "$program" ${PROBLEMS_FILE:+-file "$PROBLEMS_FILE"} -n "$DESIGNS" \
 		-only "$(seq -s, 1 "$DESIGNS")" -tables "$work" >"$work/designed" || { cat "$work/designed" >&2; fail "problems are not designed"; }
@@ -96,7 +96,7 @@ echo "proofs: the sampler draws what Sampler.v draws"
 python3 scripts/proofs.py large "$program" $checker/noisewright-check
 python=.deps/python/bin/python
 [ -x $python ] || { echo "proofs: what compares noisewright-check is skipped: make test-python has not made an environment for python/"; exit 0; }
-valid=$(echo "$files" | grep -Ev 'false|moved|ratio-zero' | tail -n 25)
+valid=$(echo "$files" | grep -Ev 'false|moved|ratio-zero' | tail -n 25; grep -l '"noisewright-subset"' python/tests/data/files/*.json | grep -v false)
 export PYTHONPATH=python/src
 # shellcheck disable=SC2086
 $python scripts/proofs.py mutants "$program" $checker/noisewright-check "${TABLE_MUTANTS:-300}" "${TABLE_MUTANTS_SEED:-1}" $valid

@@ -43,7 +43,7 @@ func (c Certificate) Bounds() proof.Bounds {
 
 // Claims returns the strongest claims the certificate supports, as plain
 // decimals of 15 significant digits rounded so that they are true.
-func (c Certificate) Claims() Claims { return formfile.State[Claims](c.stated()...) }
+func (c Certificate) Claims() formfile.Claims { return formfile.State[formfile.Claims](c.stated()...) }
 
 func (c Certificate) stated() []*big.Rat {
 	return []*big.Rat{c.DeltaUpper, c.ExpectedLoss, c.LowerBound}

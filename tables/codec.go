@@ -37,7 +37,7 @@ type fileConstraints struct {
 }
 
 type fileCertificate struct {
-	Claims
+	formfile.Claims
 	Dual *Dual `json:"dual,omitempty"`
 }
 
@@ -101,7 +101,7 @@ func Decode(r io.Reader) (*Table, error) {
 	if lower, upper := f.Constraints.Lower, f.Constraints.Upper; lower != nil || upper != nil {
 		s.Constraints.Support = &dp.Interval{Lower: formfile.Or(lower, math.Inf(-1)), Upper: formfile.Or(upper, math.Inf(1))}
 	}
-	if s.Claims == (Claims{}) { // which New would fill in
+	if s.Claims == (formfile.Claims{}) { // which New would fill in
 		return nil, check.Errorf("tables", proof.ErrFormat, "certificate.delta is empty, want a plain decimal number")
 	}
 	return New(s)

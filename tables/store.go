@@ -33,7 +33,7 @@ type StoreOptions struct {
 	Name func(p dp.Problem) string
 	// Rejected, if set, is called with an error that names the file for every file that cannot
 	// be read or written, is not about the problem of its name, claims what does not hold, or
-	// takes more than DefaultWork to verify. It is not used, and replaced by the next table.
+	// takes more than the default work to verify. It is not used, and replaced by the next table.
 	Rejected func(err error)
 }
 

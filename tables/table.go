@@ -85,15 +85,12 @@ type Spec struct {
 	// is that of the cell and all its repetitions: i periods out it has the probability
 	// W/2^64·(1-ρ)·ρ^i. The point 0 lies in a cell between them.
 	TailRatio uint64
-	Dual      *Dual  // proves the lower bound; nil: none claimed beyond 0
-	Claims    Claims // the zero value: filled in by New from the certificate
+	Dual      *Dual           // proves the lower bound; nil: none claimed beyond 0
+	Claims    formfile.Claims // the zero value: filled in by New from the certificate
 	// Total is what the table was made for, if that is several releases; a claim
 	// that New and Verify do not check, see ClaimedTotal.
 	Total Total
 }
-
-// Claims are what a table states of itself, plain decimals rounded so that they stay true; what New fills in is the strongest of them.
-type Claims = formfile.Claims
 
 // Table is a checked, immutable Spec.
 type Table struct{ *content }
@@ -125,7 +122,7 @@ func build(ctx context.Context, s Spec, certify func(*Spec, *proof.Meter) Certif
 	}
 	c := &content{spec: s}
 	c.proof = proof.New("tables", func(m *proof.Meter) Certificate { return certify(&c.spec, m) }, c.spec.judge)
-	if s.Claims == (Claims{}) {
+	if s.Claims == (formfile.Claims{}) {
 		certificate, err := c.proof.Find(ctx)
 		if err != nil {
 			return nil, err
@@ -208,7 +205,7 @@ func (t *Table) Privacy() dp.Privacy { return t.spec.Privacy }
 // or is that of the context.
 func (t *Table) WithDual(ctx context.Context, d *Dual) (*Table, error) {
 	s := t.spec
-	s.Dual, s.Claims = d, Claims{}
+	s.Dual, s.Claims = d, formfile.Claims{}
 	return build(ctx, s, func(s *Spec, m *proof.Meter) Certificate {
 		c := t.proof.Again(m)
 		c.LowerBound = s.Dual.lowerBound(s.Problem, m)

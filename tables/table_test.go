@@ -15,6 +15,7 @@ import (
 	"github.com/noisewright/noisewright/dp"
 	"github.com/noisewright/noisewright/internal/check"
 	"github.com/noisewright/noisewright/internal/exact"
+	"github.com/noisewright/noisewright/internal/formfile"
 	"github.com/noisewright/noisewright/internal/limits"
 	"github.com/noisewright/noisewright/loss"
 	"github.com/noisewright/noisewright/proof"
@@ -539,7 +540,7 @@ func TestDeltaUpperAt(t *testing.T) {
 			}
 			before = got
 			other := s
-			other.Privacy.Epsilon, other.Claims = epsilon, Claims{}
+			other.Privacy.Epsilon, other.Claims = epsilon, formfile.Claims{}
 			if want := mustTable(t, other).Certify().DeltaUpper; got.Cmp(want) != 0 {
 				t.Errorf("%s: %s at %g, want %s", name, got, epsilon, want)
 			}

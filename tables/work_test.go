@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/noisewright/noisewright/dp"
+	"github.com/noisewright/noisewright/internal/formfile"
 	"github.com/noisewright/noisewright/internal/limits"
 	"github.com/noisewright/noisewright/loss"
 	"github.com/noisewright/noisewright/proof"
@@ -44,7 +45,7 @@ func costly(t testing.TB) map[string]Spec {
 			Problem: dp.Problem{Privacy: dp.Privacy{Epsilon: 1, Delta: 0.5, Sensitivity: float64(perSensitivity)}, Loss: l},
 			Grid:    Grid{PointsPerCell: 1, CellsPerSensitivity: perSensitivity, FirstCell: -cells / 2},
 			Weights: make([]uint64, cells),
-			Claims:  Claims{Delta: "0.5", ExpectedLoss: "1", LowerBound: "0"},
+			Claims:  formfile.Claims{Delta: "0.5", ExpectedLoss: "1", LowerBound: "0"},
 		}
 		share := math.MaxUint64 / uint64(cells)
 		rest := uint64(0)
@@ -96,7 +97,7 @@ func TestWorkIsLimited(t *testing.T) {
 			}
 			start := time.Now()
 			// A 64th of the default, nominally a fifth of a second.
-			v, err := proof.Verify(context.Background(), table, proof.Options{Work: proof.DefaultWork / 64})
+			v, err := proof.Verify(context.Background(), table, proof.Options{Work: proof.Options{}.Limit() / 64})
 			elapsed := time.Since(start)
 			if v != nil || !errors.Is(err, proof.ErrWork) || errors.Is(err, proof.ErrNotPrivate) || errors.Is(err, proof.ErrFalseClaim) || !strings.Contains(err.Error(), "it is not checked") {
 				t.Errorf("%v, %v, want proof.ErrWork alone", v, err)
@@ -136,7 +137,7 @@ func TestWorkIsCounted(t *testing.T) {
 			t.Fatalf("%s: %v", name, err)
 		}
 		work := v.Work()
-		if n := int64(len(s.Weights)); work < n*int64(s.Grid.CellsPerSensitivity)/2 || work > proof.DefaultWork/64 {
+		if n := int64(len(s.Weights)); work < n*int64(s.Grid.CellsPerSensitivity)/2 || work > (proof.Options{}).Limit()/64 {
 			t.Errorf("%s: the work is %d for %d cells", name, work, n)
 		}
 		fresh := mustTable(t, s)

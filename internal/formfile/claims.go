@@ -29,6 +29,14 @@ type Claims struct {
 	LowerBound   string `json:"lower_bound" bound:"lower"`
 }
 
+// InputClaims are what a mechanism states of itself whose loss depends on its input, as Claims are.
+type InputClaims struct {
+	Delta        string `json:"delta" bound:"upper"`
+	ExpectedLoss string `json:"expected_loss" bound:"upper"` // averaged over the inputs
+	MaxLoss      string `json:"max_loss" bound:"upper"`      // the largest expected loss of an input
+	LowerBound   string `json:"lower_bound" bound:"lower"`
+}
+
 // claim is one stated number, a plain decimal: a field of a struct of strings, with the name
 // that its tag json says, and a bound in the direction that its tag bound says.
 type claim struct {

@@ -5,8 +5,13 @@
 // rules of a dual, and how an export writes weights.
 package formfile
 
+import "math/big"
+
 // MaxPieces bounds the pieces of a weight.
 const MaxPieces = 1 << 12
+
+// Density is a piece of a density of values, exactly.
+type Density struct{ From, To, Density *big.Rat }
 
 // Loss is how a file writes a loss.
 type Loss struct {

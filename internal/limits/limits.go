@@ -25,6 +25,10 @@ const (
 	AdditiveCells = 1 << 10 // of the query value
 )
 
+// KernelParts is the number of equal parts of each cell of a kernel on which the largest loss of a query value is
+// bounded: 2048 in all, but from 4 to 64 per cell.
+func KernelParts(cells int) int { return min(max(2048/cells, 4), 64) }
+
 // Local randomizers.
 const (
 	LocalNodes       = 1 << 10 // and labels of categories

@@ -71,7 +71,7 @@ func (v *Verified) DeltaUpper() *big.Rat { return new(big.Rat).Set(v.delta) }
 //
 // The error wraps proof.ErrNotPrivate if anything is not proved, and also the error of the
 // table, the randomizer or the accountant. Where that is proof.ErrWork, or the tables would
-// take more than proof.DefaultWork together, it wraps proof.ErrWork, and says nothing about the
+// take more than proof.Options.Limit together, it wraps proof.ErrWork, and says nothing about the
 // bundle. It takes the time of verifying the tables, and for L2 some 20 µs per cell.
 func (b *Bundle) Verify(accountant func(coordinates []*tables.Table, promise Promise) (deltaUpper float64, err error)) (*Verified, error) {
 	return b.VerifyContext(context.Background(), accountant, proof.Options{})
@@ -119,10 +119,7 @@ const distanceWork = 1 << 13
 // proveLaws verifies tables or randomizers in turn, each with the work that those before left.
 func (v *Verified) proveLaws(ctx context.Context, o proof.Options) error {
 	s := &v.bundle.spec
-	left := o.Work
-	if left <= 0 {
-		left = proof.DefaultWork
-	}
+	left := o.Limit()
 	if s.Composition == jointL2 {
 		left -= distanceWork * int64(s.Tables[0].Cells())
 	}

@@ -255,7 +255,7 @@ func (s *study) law(ctx context.Context, epsilon, delta float64, uses int) (plan
 		}
 		v, err := s.designed(ctx, p, uses)
 		if v != nil {
-			if l, err := plan.LawOf(v); err == nil {
+			if l, ok := lawOf(v.Mechanism()); ok {
 				return l, nil
 			}
 		} else if errors.Is(err, context.Canceled) {
@@ -263,6 +263,23 @@ func (s *study) law(ctx context.Context, epsilon, delta float64, uses int) (plan
 		}
 	}
 	return plan.Geometric(part(epsilon, uses))
+}
+
+// lawOf returns the law of a table, and whether it is one: symmetric noise on the integers, for a sensitivity of 1.
+func lawOf(m *tables.Table) (l plan.Law, ok bool) {
+	g, n := m.Grid(), m.Cells()
+	half := n / 2
+	var all []uint64
+	for i := range n {
+		all = append(all, m.Weight(i))
+	}
+	p := m.Privacy()
+	l = plan.Law{Epsilon: p.Epsilon, Delta: p.Delta, TailRatio: m.TailRatio(), Weights: slices.Clone(all[half:])}
+	slices.Reverse(all)
+	ok = m.Query() == dp.IntegerQuery && p.Sensitivity == 1 && g.CellsPerSensitivity == 1 && g.PointsPerCell == 1 && g.Offset == 0 &&
+		n%2 == 1 && g.FirstCell == -half && slices.Equal(l.Weights, all[half:])
+	l.Weights[0] += m.Atom()
+	return l, ok
 }
 
 // designed returns noise for so many uses, by exact composition if there are several.

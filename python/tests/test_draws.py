@@ -11,9 +11,10 @@ import numpy as np
 import pytest
 from conftest import EXPECTED, FILES, REPOSITORY, file
 from reference import STREAM, Taken, entry, load_json, offset, rounded_up, table_draws
+from test_subset import seeded
 
 import noisewright as nw
-from noisewright._law import Cells, Law, geometric, times_high, uniform
+from noisewright._law import _PIECE, Cells, Law, geometric, times_high, uniform
 from noisewright._rounding import checked_sum, words_from
 
 GOLDEN = [p for p in FILES if "draws" in EXPECTED["files"][p.stem]]
@@ -55,6 +56,15 @@ def test_table_of_the_program() -> None:
     by_purpose = np.concatenate([words[0::2], words[1::2]])
     assert law.draw(len(words) // 2, words_from(by_purpose)).tolist() == golden["draws"][: len(words) // 2]
     assert n == 1000
+
+
+def test_pieces() -> None:
+    """Many draws are pieces of draws, one after another, with words of their own."""
+    law = Law([1 << 62, 1 << 63], 1 << 62, 1000, -500)
+    count = 2 * _PIECE + 7
+    got, want = law.draw(count, seeded(1)), seeded(1)
+    pieces = [law.draw(size, want) for size in (_PIECE, _PIECE, 7)]
+    assert np.array_equal(got, np.concatenate(pieces))
 
 
 @pytest.mark.parametrize("path", ADDITIVE, ids=lambda p: p.stem)

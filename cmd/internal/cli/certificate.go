@@ -25,10 +25,10 @@ func newCertificateCommand(s *shell.Streams) *cobra.Command {
 	f := shell.NewFlags(&cobra.Command{
 		Use:   "certificate --coq TABLE [-o FILE]",
 		Short: "Write the claims of a file as theorems for a proof assistant",
-		Long: `Write a file of Coq that contains the bytes of a table, local randomizer or kernel and
-states its claims as theorems: that it is a law, that it is private as promised, that
-its expected loss is at most what it claims, and of a table that no private noise
-loses less than its bound.
+		Long: `Write a file of Coq that contains the bytes of a table, local randomizer, kernel or
+subset selection and states its claims as theorems: that it is a law, that it is private
+as promised, that its expected loss or variance is at most what it claims, and of a
+table that no private noise loses less than its bound.
 "coqc -Q proofs Noisewright FILE" proves them, in seconds, or fails; proofs is the
 folder of that name in the sources of noisewright, after "make proofs" there.
 

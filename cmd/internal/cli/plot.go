@@ -198,16 +198,11 @@ func (o *plotOptions) one(ctx context.Context) (proof.Proven, figure.Picture, er
 	if err != nil {
 		return nil, nil, err
 	}
-	switch made.(type) {
-	case *tables.Table, *ball.Noise:
-	default:
-		if !o.log {
-			break
-		}
+	own, read := owns[made.Form().Package], (*plotOptions).laws
+	if o.log && !own.log {
 		return nil, nil, shell.BadInput("", errors.New("log is for tables, want it without a kernel or a local randomizer"))
 	}
-	read := (*plotOptions).laws
-	if own := owns[made.Form().Package]; own.figure != nil {
+	if own.figure != nil {
 		read = own.figure
 	}
 	draw, err := read(o, made)
@@ -375,9 +370,11 @@ func statedBy(p dp.Privacy, l loss.Loss) string {
 type own struct {
 	about   func(f report.Finding) report.About
 	figure  func(o *plotOptions, m proof.Mechanism) (figureOf, error)
+	log     bool // of the figure, whether its axis can be logarithmic
 	draw    func(o *sampleOptions, ctx context.Context, m proof.Mechanism) (drawer, error)
 	compare func(o *compareOptions, ctx context.Context, v proof.Proven) error
 	mean    func(o *intervalOptions, ctx context.Context, v proof.Proven) error
+	vectors func(m proof.Mechanism) vectorNoise // of noise of several numbers
 }
 
 // figureFor is the figure of a form whose mechanisms are of the type M.
@@ -388,14 +385,14 @@ func figureFor[M proof.Mechanism](figure func(*plotOptions, M) (figureOf, error)
 // owns lists what forms have of their own, by their packages. The program knows mechanisms
 // by package proof alone but for what starts here, and what a page shows (see portrait).
 var owns = map[string]own{
-	(*tables.Table)(nil).Form().Package:     {report.Table, figureFor((*plotOptions).noise), (*sampleOptions).noise, (*compareOptions).compareTable, (*intervalOptions).meanOfNoisy},
+	(*tables.Table)(nil).Form().Package:     {about: report.Table, figure: figureFor((*plotOptions).noise), log: true, draw: (*sampleOptions).noise, compare: (*compareOptions).compareTable, mean: (*intervalOptions).meanOfNoisy},
 	(*kernels.Kernel)(nil).Form().Package:   {about: report.Kernel, figure: figureFor((*plotOptions).kernel)},
 	(*cells.Kernel)(nil).Form().Package:     {about: report.Additive, figure: figureFor((*plotOptions).additive)},
 	(*local.Randomizer)(nil).Form().Package: {about: report.Randomizer, figure: figureFor((*plotOptions).randomizer), compare: (*compareOptions).compareRandomizer, mean: (*intervalOptions).meanOfAnswers},
 	(*subset.Selection)(nil).Form().Package: {about: report.Subset, figure: figureFor((*plotOptions).selection), compare: (*compareOptions).compareSets, mean: (*intervalOptions).sharesOfSets},
 	(*counts.Strategy)(nil).Form().Package:  {about: report.Counts, compare: (*compareOptions).compareCounts, mean: (*intervalOptions).countsOfAnswers},
-	(*ball.Noise)(nil).Form().Package:       {about: report.Ball, figure: figureFor((*plotOptions).ball), compare: (*compareOptions).compareBall},
-	(*plane.Noise)(nil).Form().Package:      {about: report.Plane, figure: figureFor((*plotOptions).plane)},
+	(*ball.Noise)(nil).Form().Package:       {about: report.Ball, figure: figureFor((*plotOptions).ball), log: true, compare: (*compareOptions).compareBall, vectors: vectorsOfBall},
+	(*plane.Noise)(nil).Form().Package:      {about: report.Plane, figure: figureFor((*plotOptions).plane), vectors: vectorsOfPlane},
 	(*plan.Plan)(nil).Form().Package:        {figure: figureFor((*plotOptions).plan)},
 }
 

@@ -12,7 +12,6 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/noisewright/noisewright/ball"
 	"github.com/noisewright/noisewright/cmd/internal/shell"
 	"github.com/noisewright/noisewright/dp"
 	"github.com/noisewright/noisewright/internal/csvfile"
@@ -32,6 +31,21 @@ type vector struct {
 	answers []float64 // empty: all cells are
 
 	points, clipped int // so far
+}
+
+// vectorNoise is noise of several numbers: the norm of its sensitivity, "" being the Euclidean one, with its name, and
+// whether the numbers are integers.
+type vectorNoise struct {
+	norm    plane.Norm
+	name    string
+	integer bool
+}
+
+func vectorsOfBall(proof.Mechanism) vectorNoise { return vectorNoise{name: "Euclidean"} }
+
+func vectorsOfPlane(m proof.Mechanism) vectorNoise {
+	p := m.(*plane.Noise).Problem()
+	return vectorNoise{p.Norm, string(p.Norm), p.Query == dp.IntegerQuery}
 }
 
 func jointFlags(f *shell.Flags, settings map[string]string) {
@@ -266,16 +280,13 @@ func (o *origin) degrees(x []float64) {
 
 // fits says whether the noise is for these columns and all that the region may hold.
 func (v *vector) fits(from *source, columns int) error {
-	norm, of, dimension := plane.Norm(""), "Euclidean", 2
-	switch m := from.answers.Mechanism().(type) {
-	case *ball.Noise:
-		dimension = m.Spec().Dimension
-	case *plane.Noise:
-		norm, v.integer = m.Problem().Norm, m.Problem().Query == dp.IntegerQuery
-		of = string(norm)
-	default:
+	m := from.answers.Mechanism()
+	of := owns[m.Form().Package].vectors
+	if of == nil {
 		return shell.BadInput("noisewright design-ball --help", fmt.Errorf("columns is given with %s, want noise of several numbers, made by design-ball or design-plane", m.Form().Noun))
 	}
+	law, dimension := of(m), m.Inputs().Size
+	v.integer = law.integer
 	switch part := func(x float64) bool { return x != math.Trunc(x) }; {
 	case columns != dimension:
 		return shell.BadInput("", fmt.Errorf("columns has %d names, want %d, the coordinates of the noise", columns, dimension))
@@ -284,9 +295,9 @@ func (v *vector) fits(from *source, columns int) error {
 	case v.integer && (v.clip.center != nil || slices.ContainsFunc(v.clip.lower, part) || slices.ContainsFunc(v.clip.upper, part)):
 		return shell.BadInput("", errors.New("the noise is for integers, want lower and upper, integers too"))
 	}
-	need, most := v.clip.needs(norm), exact.Rational(from.Sensitivity)
+	need, most := v.clip.needs(law.norm), exact.Rational(from.Sensitivity)
 	if need.Cmp(most.Mul(most, most)) > 0 {
-		return shell.BadInput("", fmt.Errorf("points that are clipped so may be %v apart in the %s norm, want at most %v, the sensitivity of the noise", rootUp(need), of, from.Sensitivity))
+		return shell.BadInput("", fmt.Errorf("points that are clipped so may be %v apart in the %s norm, want at most %v, the sensitivity of the noise", rootUp(need), law.name, from.Sensitivity))
 	}
 	ends := [][]float64{v.clip.lower, v.clip.upper}
 	if c := v.clip.center; c != nil {

@@ -14,8 +14,6 @@ import (
 
 	"github.com/noisewright/noisewright/dp"
 	"github.com/noisewright/noisewright/internal/exact"
-	"github.com/noisewright/noisewright/kernels"
-	"github.com/noisewright/noisewright/local"
 	"github.com/noisewright/noisewright/loss"
 	"github.com/noisewright/noisewright/proof"
 	"github.com/noisewright/noisewright/tables"
@@ -46,16 +44,11 @@ func (c Claim) Text() string {
 // Claims lists the claims of a file. It looks at what they are, not whether they hold: that is for Coq to say, of what
 // Write writes.
 func Claims(m proof.Mechanism) []Claim {
-	const why = "only tables, local randomizers and kernels are covered"
-	switch m := m.(type) {
-	case *tables.Table:
-		s := m.Spec()
-		return claims(&s)
-	case *local.Randomizer:
-		s := m.Spec()
-		return randomizerClaims(&s)
-	case *kernels.Kernel:
-		return kernelClaims(m)
+	const why = "only tables, local randomizers, kernels and subset selections are covered"
+	for _, f := range forms {
+		if f.form.Package == m.Form().Package {
+			return f.claims(m)
+		}
 	}
 	return []Claim{{Name: "privacy", Why: why}, {Name: "loss", Why: why}, {Name: "lower bound", Why: why}}
 }

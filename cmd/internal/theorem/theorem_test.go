@@ -10,10 +10,10 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/noisewright/noisewright/counts"
 	"github.com/noisewright/noisewright/dp"
 	"github.com/noisewright/noisewright/local"
 	"github.com/noisewright/noisewright/loss"
-	"github.com/noisewright/noisewright/subset"
 	"github.com/noisewright/noisewright/tables"
 )
 
@@ -151,6 +151,8 @@ func TestTheoremsAreThere(t *testing.T) {
 		{files + "local-integer.json", "CertifyRandomizer.v", []string{"privacy", "mean loss", "largest loss", "bias"}},
 		{files + "local-worst.json", "CertifyRandomizer.v", []string{"privacy", "largest loss", "bias"}},
 		{files + "kernel.json", "CertifyKernel.v", []string{"privacy"}},
+		{files + "subset-affine.json", "CertifySelection.v", []string{"privacy", "total variance", "largest variance", "formula of the lower bound"}},
+		{files + "subset-largest.json", "CertifySelection.v", []string{"privacy", "total variance", "largest variance", "formula of the lower bound"}},
 		{files + "categories.json", "CertifyRandomizer.v", []string{"privacy", "mean loss", "largest loss"}},
 	} {
 		t.Run(test.file, func(t *testing.T) {
@@ -162,7 +164,7 @@ func TestTheoremsAreThere(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			m, err := decode(file)
+			m, err := formOf(file).decode(bytes.NewReader(file))
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -228,9 +230,9 @@ func TestClaimsOfRandomizers(t *testing.T) {
 
 // TestClaimsOfOtherForms: nothing is left out in silence.
 func TestClaimsOfOtherForms(t *testing.T) {
-	for _, c := range Claims((*subset.Selection)(nil)) {
-		if c.Theorem != "" || c.Text() != c.Name+": not machine-checked: only tables, local randomizers and kernels are covered" {
-			t.Errorf("%q of a subset selection, want that it is not machine-checked", c.Text())
+	for _, c := range Claims((*counts.Strategy)(nil)) {
+		if c.Theorem != "" || c.Text() != c.Name+": not machine-checked: only tables, local randomizers, kernels and subset selections are covered" {
+			t.Errorf("%q of a strategy for counts, want that it is not machine-checked", c.Text())
 		}
 	}
 	s := decoded(t, "../../../python/tests/data/files/lattice-total.json").Spec()

@@ -10,6 +10,7 @@ import (
 
 	"github.com/noisewright/noisewright/dp"
 	"github.com/noisewright/noisewright/internal/exact"
+	"github.com/noisewright/noisewright/internal/limits"
 	"github.com/noisewright/noisewright/kernels"
 	"github.com/noisewright/noisewright/loss"
 	"github.com/noisewright/noisewright/lp/internal/meet"
@@ -157,7 +158,7 @@ func lowerLayout(p Problem, cells int, unit float64) (l layout, ok bool) {
 // peaks returns, for the sums with which kernels.Kernel.Certify bounds the loss of
 // every query value, the worst cap of each cell that its law breaks: Σ ≤ limit.
 func peaks(p Problem, c partition, limit float64) func([][]float64) [][]capTerm {
-	parts := kernels.PeakParts(len(c.nodes))
+	parts := limits.KernelParts(len(c.nodes))
 	// costs[k][part][j] bounds what node j costs on a part of cell k.
 	costs := make([][][]float64, len(c.nodes))
 	for k := range costs {

@@ -21,6 +21,8 @@ _BUCKET_SHIFT = np.uint64(48)
 _BUCKETS = 1 << 16
 
 MAX_INTEGER = 1 << 53
+# So many draws at a time stay in the cache of a processor.
+_PIECE = 1 << 15
 # Stands for draws further out than 2^54 points, whose sum with any accepted value is beyond 2^53.
 _FAR = 1 << 55
 
@@ -123,6 +125,15 @@ class Law:
     def draw(self, count: int, words: Words) -> Int64s:
         """So many draws, as grid points. Draws of a tail may be beyond 2^53, and then are
         at most 2^56 in magnitude."""
+        if count <= _PIECE:
+            return self._piece(count, words)
+        out = np.empty(count, dtype=np.int64)
+        for start in range(0, count, _PIECE):
+            piece = out[start : start + _PIECE]
+            piece[:] = self._piece(piece.size, words)
+        return out
+
+    def _piece(self, count: int, words: Words) -> Int64s:
         entry = self._cells.draw(count, words)
         n = uniform(count, self._points, words)
         n += self._first + entry * self._points

@@ -32,31 +32,35 @@ class Words(Protocol):
     def __call__(self, count: int) -> Uint64s: ...
 
 
-def _cipher() -> Callable[[int], bytes] | None:
+def _cipher() -> Callable[[int], Uint64s] | None:
     try:
         from cryptography.hazmat.primitives.ciphers import Cipher, algorithms, modes
     except ImportError:
         return None
 
-    def keystream(size: int) -> bytes:
-        # A key is used once, so the counter may begin at 0.
+    def keystream(count: int) -> Uint64s:
+        # A key is used once, so the counter may begin at 0. The room for two words more is what the cipher asks for.
         encryptor = Cipher(algorithms.AES(os.urandom(32)), modes.CTR(bytes(16))).encryptor()
-        return encryptor.update(bytes(size))
+        words = np.empty(count + 2, dtype="<u8")
+        if encryptor.update_into(bytes(8 * count), words.data.cast("B")) != 8 * count:
+            raise AssertionError("a keystream that is not as long as was asked for")
+        return words[:count].astype(np.uint64, copy=False)
 
     return keystream
 
 
 _keystream = _cipher()
 
-# Below this many bytes a system call costs less than a key.
-_LEAST_KEYED = 1 << 14
+# Below this many words a system call costs less than a key.
+_LEAST_KEYED = 1 << 11
 
 
 def system_words(count: int) -> Uint64s:
     """Words of the system, or under a fresh key of it."""
-    size = 8 * count
     try:
-        raw = _keystream(size) if _keystream is not None and size >= _LEAST_KEYED else os.urandom(size)
+        if _keystream is not None and count >= _LEAST_KEYED:
+            return _keystream(count)
+        raw = os.urandom(8 * count)
     except (OSError, NotImplementedError) as err:
         raise EntropyError(f"the system gives no randomness: {err}") from err
     # A copy, as bytes cannot be written to, and little-endian on every machine.
