@@ -293,10 +293,13 @@ func (m *model) beyond(x float64, k int) float64 {
 	return max(next-at, 0)
 }
 
-// isFlat reports whether the loss is the same on nearly all of a core.
+// isFlat reports whether the loss is the same on nearly all of a core: less, and nodes at its ends need less than others.
 func (d *designer) isFlat(c staircase.Core) bool {
-	const nearly = 0.98
+	const nearly = 0.995
 	middle, half := c.From+c.Width/2, nearly*c.Width/2
+	if d.points > 0 { // that of cells around points
+		half = (c.Width - 1/float64(d.points)) / 2
+	}
 	at := func(x float64) float64 { return d.Loss.At(x * d.Sensitivity) }
 	return at(middle-half) == at(middle) && at(middle+half) == at(middle)
 }
@@ -304,10 +307,12 @@ func (d *designer) isFlat(c staircase.Core) bool {
 // kinds returns those of multipliers that are tried, the one that proves most on a fine grid at last.
 func (d *designer) kinds() []staircase.Kind {
 	const cheapFrom = 2e-4 // the delta from which prices are worth saving
-	if d.isFlat(*d.core) {
+	switch {
+	case d.isFlat(*d.core) && d.Delta >= cheapFrom:
 		return []staircase.Kind{{Cheap: true, Whole: true, Far: true}, {Cheap: true, Whole: true}}
-	}
-	if d.Delta >= cheapFrom {
+	case d.isFlat(*d.core):
+		return []staircase.Kind{{}, {Sparse: true}, {Cheap: true, Whole: true}}
+	case d.Delta >= cheapFrom:
 		return []staircase.Kind{{Sparse: true}, {}, {Cheap: true}}
 	}
 	return []staircase.Kind{{}, {Sparse: true}}
