@@ -13,6 +13,7 @@ import (
 	"testing"
 
 	"github.com/noisewright/noisewright"
+	"github.com/noisewright/noisewright/account"
 	"github.com/noisewright/noisewright/dp"
 	"github.com/noisewright/noisewright/lp"
 	"github.com/noisewright/noisewright/release/ledger"
@@ -72,7 +73,7 @@ func ExampleRelease() {
 	}
 	defer os.RemoveAll(directory) //nolint:errcheck // a temporary directory
 	path := filepath.Join(directory, "visits.ledger")
-	err = ledger.Create(ctx, path, ledger.Terms{Epsilon: 1, Delta: 1e-6, Neighbors: "add-remove", Unit: "person:Person"})
+	err = ledger.Create(ctx, path, account.Terms{Epsilon: 1, Delta: 1e-6, Neighbors: "add-remove", Unit: "person:Person"})
 	if err != nil {
 		log.Fatal(err)
 	}

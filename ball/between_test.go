@@ -72,14 +72,14 @@ func few(r *rand.Rand, d int) *Spec {
 		knots = append(knots, next)
 	}
 	n := len(knots)
-	shift := DualShift{Length: length}
+	shift := dualShift{Length: length}
 	same := make([]int64, n)
 	for j := range same {
 		same[j] = r.Int64N(2) * r.Int64N(1<<20)
 	}
 	like, tilt := r.IntN(2) == 0, r.Int64N(2)*r.Int64N(1<<20)
 	for i := range n {
-		row := DualRow{Knot: i}
+		row := dualRow{Knot: i}
 		for j := range n {
 			v := same[j] + int64(i)*tilt // of Z too, where i and j are of two kinds
 			if !like {
@@ -89,7 +89,7 @@ func few(r *rand.Rand, d int) *Spec {
 		}
 		shift.Rows = append(shift.Rows, row)
 	}
-	s.Dual = &Dual{Parts: 1, Radii: knots, Shifts: []DualShift{shift}}
+	s.Dual = &Dual{Parts: 1, Radii: knots, Shifts: []dualShift{shift}}
 	return s
 }
 
@@ -122,7 +122,7 @@ func TestBetweenAtAKink(t *testing.T) {
 	for _, d := range []int{2, 3} {
 		// The second distance passes the knot of 1000 steps of a shift as long where the first leaves 0, in a part up to 800.
 		s := &Spec{Problem: Problem{Dimension: d, Privacy: dp.Privacy{Sensitivity: 1}}, StepExponent: -100}
-		s.Dual = &Dual{Parts: 1, Radii: []int64{0, 800, 1000, 2000}, Shifts: []DualShift{{Length: 1000}}}
+		s.Dual = &Dual{Parts: 1, Radii: []int64{0, 800, 1000, 2000}, Shifts: []dualShift{{Length: 1000}}}
 		b := newDualBound(s, 1)
 		const slope = 1 << 20
 		// φ = −slope·(1000² − q′)₊, and grows in q by what makes it alike at both ends.
@@ -186,7 +186,11 @@ func TestBetweenByTheFormula(t *testing.T) {
 		return bounds{big.NewInt(min(a, c)), big.NewInt(max(a, c))}
 	}
 	bent, straight := 0, 0
-	for n := range 3000 {
+	examples := 3000
+	if testing.Short() {
+		examples = 600
+	}
+	for n := range examples {
 		s := few(rng, 2)
 		s.StepExponent, s.Dual.Exponent = -10, 120+rng.IntN(60)
 		knots := s.Dual.Radii
@@ -286,8 +290,8 @@ func TestBetweenByTheFormula(t *testing.T) {
 			t.Fatalf("%v, want %v", a, z)
 		}
 	}
-	if bent < 300 || straight < 300 {
-		t.Errorf("%d bent and %d straight: other examples", bent, straight)
+	if part := examples / 10; bent < part || straight < part {
+		t.Errorf("%d bent and %d straight of %d: other examples", bent, straight, examples)
 	}
 }
 
@@ -404,7 +408,11 @@ func TestViews(t *testing.T) {
 func TestLowerBoundIsTheLeast(t *testing.T) {
 	rng := rand.New(rand.NewPCG(41, 42))
 	proved, atTheEnd := 0, 0
-	for n := range 4000 {
+	examples := 4000
+	if testing.Short() {
+		examples = 1000
+	}
+	for n := range examples {
 		s := few(rng, 2+n%2)
 		s.StepExponent, s.Loss, s.Dual.Exponent, s.Delta = 0, loss.L1, -rng.IntN(20), 1e-3
 		last := len(s.Dual.Radii) - 1
@@ -437,7 +445,7 @@ func TestLowerBoundIsTheLeast(t *testing.T) {
 			t.Fatalf("%+v: %v, want %v", *s.Dual, got, least)
 		}
 	}
-	if proved < 40 || atTheEnd < 2 {
+	if !testing.Short() && (proved < 40 || atTheEnd < 2) {
 		t.Errorf("%d proved, %d of the last part: other examples", proved, atTheEnd)
 	}
 }

@@ -103,7 +103,7 @@ func fill(dst []int64, radius int64, word func() (uint64, error)) error {
 	for {
 		var near, far uint64 // the least and the most of squared norms in the cell
 		for i := range dst {
-			z, low := uint64(0), uint64(0)
+			var z, low uint64
 			for again := true; again; again = low < reject {
 				w, err := word()
 				if err != nil {

@@ -25,20 +25,32 @@ type Dual struct {
 	Parts int `json:"parts"`
 	// Radii are the knots, in steps, from 0.
 	Radii  []int64     `json:"radii"`
-	Shifts []DualShift `json:"shifts"`
+	Shifts []dualShift `json:"shifts"`
 }
 
-// DualShift holds the multipliers of the shifts of a length, in steps.
-type DualShift struct {
+// dualShift holds the multipliers of the shifts of a length, in steps.
+type dualShift struct {
 	Length int64     `json:"length"`
-	Rows   []DualRow `json:"rows"`
+	Rows   []dualRow `json:"rows"`
 }
 
-// DualRow holds those of the knots number Knot of the one distance and First, First+1, … of the other; all others are 0.
-type DualRow struct {
+// dualRow holds those of the knots number Knot of the one distance and First, First+1, … of the other; all others are 0.
+type dualRow struct {
 	Knot        int     `json:"knot"`
 	First       int     `json:"first"`
 	Multipliers []int64 `json:"multipliers,string"`
+}
+
+// Add adds the multipliers of shifts of a length, in steps, for the knot number knot of the one distance and those from first
+// on of the other. Those of one length are added together.
+func (d *Dual) Add(length int64, knot, first int, multipliers []int64) {
+	last := len(d.Shifts) - 1
+	if last < 0 || d.Shifts[last].Length != length {
+		d.Shifts = append(d.Shifts, dualShift{Length: length})
+		last++
+	}
+	s := &d.Shifts[last]
+	s.Rows = append(s.Rows, dualRow{knot, first, multipliers})
 }
 
 func (s *Spec) validateDual() error {
@@ -85,7 +97,7 @@ func (s *Spec) validateDual() error {
 }
 
 // dense returns all multipliers of a shift for so many knots, and the largest.
-func (s *DualShift) dense(knots int) (y [][]int64, most int64) {
+func (s *dualShift) dense(knots int) (y [][]int64, most int64) {
 	y = make([][]int64, knots)
 	for i := range y {
 		y[i] = make([]int64, knots)

@@ -6,6 +6,7 @@ import (
 	"bytes"
 	"errors"
 	"math"
+	"slices"
 	"strings"
 	"testing"
 
@@ -130,6 +131,9 @@ func TestBadFields(t *testing.T) {
 	if err := p.Validate(); err != nil {
 		t.Error(err)
 	}
+	if p.Dimension = 9; !errors.Is(p.Validate(), dp.ErrInvalid) {
+		t.Error("nine coordinates are accepted")
+	}
 }
 
 // TestStopped: a check that may not do its work has no verdict, and the work grows with the balls.
@@ -195,7 +199,30 @@ func FuzzDecode(f *testing.F) {
 	})
 }
 
-// TestLargestRadius is accepted.
-func TestLargestRadius(t *testing.T) {
-	coarse(t, 2, 1<<20, []int64{1, maxRadius}, []uint64{1 << 63, 1 << 63})
+// TestLargest radius and number of balls, and that of steps of the sensitivity.
+func TestLargest(t *testing.T) {
+	coarse(t, 2, 1<<31-3, []int64{1, maxRadius}, []uint64{1 << 63, 1 << 63})
+	var radii []int64
+	for r := range int64(maxBalls) {
+		radii = append(radii, r)
+	}
+	coarse(t, 3, 1, radii, slices.Repeat([]uint64{1 << 54}, maxBalls))
+	for _, c := range []struct {
+		exponent    int
+		sensitivity float64
+		want        error
+	}{
+		{0, 1<<31 - 2, dp.ErrInvalid}, // √2 more is too much
+		{maxExponent, 0x1p200, nil}, {-maxExponent, 0x1p-200, nil}, {maxExponent + 1, 0x1p201, dp.ErrInvalid}, {-maxExponent - 1, 0x1p-201, dp.ErrInvalid},
+	} {
+		s := example(t).Spec()
+		s.Claims, s.Delta, s.StepExponent, s.Sensitivity = formfile.Claims{}, 0.99, c.exponent, c.sensitivity
+		n, err := New(s)
+		if !errors.Is(err, c.want) {
+			t.Errorf("%+v: %v, want %v", c, err, c.want)
+		}
+		if err == nil && n.Answers().Upper != math.Ldexp(maxValue+3072, c.exponent) {
+			t.Errorf("answers up to %v", n.Answers().Upper)
+		}
+	}
 }

@@ -3,11 +3,13 @@
 package ball
 
 import (
+	"math"
 	"math/big"
 	"math/rand/v2"
 	"slices"
 	"testing"
 
+	"github.com/noisewright/noisewright/dp"
 	"github.com/noisewright/noisewright/internal/exact"
 	"github.com/noisewright/noisewright/internal/limits"
 	"github.com/noisewright/noisewright/loss"
@@ -15,21 +17,25 @@ import (
 )
 
 // TestVolumesAreRoundedOutward: with angles of few places, where each unit of the last one shows, volumes are between
-// their bounds.
+// their bounds. Balls as far apart as they are wide show units of the root too, in six and more dimensions.
 func TestVolumesAreRoundedOutward(t *testing.T) {
 	rng := rand.New(rand.NewPCG(21, 22))
 	for d := limits.BallMinDimension; d <= limits.BallMaxDimension; d += 2 {
-		for range 300 {
+		for n := range 300 {
 			a := 1 + rng.Int64N(30)
 			radii := []int64{a, a + 1 + rng.Int64N(20)}
 			shift := big.NewInt(radii[1] - a + 1 + rng.Int64N(2*a-1))
-			want := newLenses(d, radii, shift).of(1, 2)
-			for places := uint(1); places < 12; places++ {
+			other := 2
+			if n == 0 {
+				radii, shift, other = []int64{1}, big.NewInt(1), 1
+			}
+			want := newLenses(d, radii, shift).of(1, other)
+			for places := uint(1); places < 16; places++ {
 				l := newLenses(d, radii, shift)
 				l.places = places
 				l.pi = exact.AngleDown(new(big.Int), unit, unit, places)
 				l.pi.Lsh(l.pi, 1)
-				if got := l.of(1, 2); got.low.Cmp(want.low) > 0 || got.high.Cmp(want.high) < 0 {
+				if got := l.of(1, other); got.low.Cmp(want.low) > 0 || got.high.Cmp(want.high) < 0 {
 					t.Fatalf("d %d, radii %v, %v apart, %d places: %v to %v, and it is %v to %v", d, radii, shift, places, got.low, got.high, want.low, want.high)
 				}
 			}
@@ -133,7 +139,7 @@ func TestCells(t *testing.T) {
 	}
 }
 
-// TestNoiseIsAdded to the rounded value, with its sign.
+// TestNoiseIsAdded to the rounded value, with its sign; the value is rounded by half a step at most, whatever the step.
 func TestNoiseIsAdded(t *testing.T) {
 	n := coarse(t, 2, 1, []int64{1, 9}, []uint64{1, ^uint64(0)})
 	for seed := range uint64(20) {
@@ -146,6 +152,81 @@ func TestNoiseIsAdded(t *testing.T) {
 			t.Errorf("%v, %v, want %v", got, err, want)
 		}
 	}
+	n.spec.StepExponent, n.draw.back = -3, 8
+	for seed := range uint64(200) {
+		noise, x := make([]int64, 2), proof.Row{0.37 * float64(seed), -1.13 * float64(seed)}
+		if err := n.noise(noise, words(seed)); err != nil {
+			t.Fatal(err)
+		}
+		got, err := n.Draw(x, words(seed))
+		if err != nil {
+			t.Fatal(err)
+		}
+		for i, y := range got.(proof.Row) {
+			if math.Abs(y-float64(noise[i])/8-x[i]) > 1./16 {
+				t.Errorf("%v is answered by %v, %v steps of noise", x, got, noise)
+			}
+		}
+	}
+}
+
+// TestTwoReleases: by the definition, over all pairs of rings that two points are in, two releases of values at the longest shift or
+// nearer diverge by no more than two draws from the laws do, at any epsilon.
+func TestTwoReleases(t *testing.T) {
+	s := Spec{Problem: Problem{Dimension: 3, Privacy: dp.Privacy{Sensitivity: 8}}, Radii: []int64{0, 4, 9, 20}, Weights: []uint64{1 << 58, 1 << 61, 1<<62 - 1<<58, 9 << 60}}
+	s.Weights[3] = -(s.Weights[0] + s.Weights[1] + s.Weights[2])
+	rows := s.rows()
+	twice := func(p, q []float64, epsilon float64) (sum float64) {
+		for i := range p {
+			for j := range p {
+				sum += max(0, p[i]*p[j]-math.Exp(epsilon)*q[i]*q[j])
+			}
+		}
+		return sum
+	}
+	law := func(row []uint64) (p []float64) {
+		for _, w := range row {
+			p = append(p, float64(w)*0x1p-64)
+		}
+		return p
+	}
+	for _, epsilon := range []float64{0, 0.5, 2, 5} {
+		most := twice(law(rows[0]), law(rows[1]), epsilon)
+		for _, shift := range []float64{float64(s.reach().Int64()), 7, 2.5} {
+			p, q := s.cells(shift)
+			got := twice(p, q, epsilon)
+			if got > most+1e-7 || shift > 9 && got < most-1e-7 {
+				t.Errorf("epsilon %v, a shift of %v: %v, and of the laws %v", epsilon, shift, got, most)
+			}
+		}
+	}
+}
+
+// cells lists the probabilities of pairs of rings around 0 and a point, to noise and to noise moved there; what is in no ring of the other,
+// and the atoms, come last.
+func (s *Spec) cells(shift float64) (p, q []float64) {
+	n := len(s.Radii)
+	density, radius := make([]float64, n+1), func(i int) float64 { return float64(s.Radii[i]) }
+	for i := n - 1; i > 0; i-- {
+		density[i] = density[i+1] + float64(s.Weights[i])*0x1p-64/math.Pow(radius(i), float64(s.Dimension))
+	}
+	both := func(i, j int) float64 {
+		if i == 0 || j == 0 {
+			return 0
+		}
+		return lens(s.Dimension, radius(i), radius(j), shift)
+	}
+	for i := 1; i < n; i++ {
+		alone := math.Pow(radius(i), float64(s.Dimension)) - math.Pow(radius(i-1), float64(s.Dimension))
+		for j := 1; j < n; j++ {
+			v := both(i, j) - both(i-1, j) - both(i, j-1) + both(i-1, j-1)
+			alone -= v
+			p, q = append(p, v*density[i]), append(q, v*density[j])
+		}
+		p, q = append(p, alone*density[i], 0), append(q, 0, alone*density[i])
+	}
+	atom := float64(s.Weights[0]) * 0x1p-64
+	return append(p, atom, 0), append(q, 0, atom)
 }
 
 // TestExpectedLossIsRoundedUp: 2/(2 + 1.5)·2^1.5, whose square is known.
@@ -159,5 +240,40 @@ func TestExpectedLossIsRoundedUp(t *testing.T) {
 	got.Mul(got, big.NewRat(7, 4)).Quo(got, new(big.Rat).SetFrac(new(big.Int).SetUint64(^uint64(0)), total))
 	if got.Mul(got, got).Cmp(big.NewRat(8, 1)) <= 0 {
 		t.Error("the loss is rounded down")
+	}
+}
+
+// TestLawsOfOneBall, by its volume: 5/16 of two balls of three coordinates are in both if they are as far apart as they are wide. What
+// both have alike is rounded down, and one unit less; where each has less than a unit it is none.
+func TestLawsOfOneBall(t *testing.T) {
+	s := Spec{Problem: Problem{Dimension: 3, Privacy: dp.Privacy{Sensitivity: 1}}, Radii: []int64{0, 3}, Weights: []uint64{1, ^uint64(0)}}
+	const alike = 5<<60 - 2 // of 5/16·(2^64 − 1)
+	if got, want := s.rows(), []uint64{1<<63 + 3<<60 + 2, alike, 0}; !slices.Equal(got[0], want) {
+		t.Errorf("%v, want %v", got, want)
+	}
+	// Some 2^-90 of two large balls that nearly touch.
+	s = Spec{Problem: Problem{Dimension: 8, Privacy: dp.Privacy{Sensitivity: 1<<21 - 4}}, Radii: []int64{1 << 20, 1<<20 + 1}, Weights: []uint64{1 << 63, 1 << 63}}
+	if got, want := s.rows(), []uint64{1 << 63, 1 << 63, 0, 0}; !slices.Equal(got[0], want) {
+		t.Errorf("%v, want %v", got, want)
+	}
+	if all, own := (*Noise)(nil).Pairs(); !slices.Equal(all, []proof.Pair{{Gain: 0, Lose: 1}, {Gain: 1, Lose: 0}}) || own != nil {
+		t.Errorf("pairs %v and %v", all, own)
+	}
+}
+
+// TestBallOfAWord: the last word of a ball is still its word where a search for it starts with that one.
+func TestBallOfAWord(t *testing.T) {
+	const start = 1 << (64 - guideBits)
+	n := coarse(t, 2, 1, []int64{0, 9}, []uint64{start + 1, ^uint64(0) - start})
+	for u, first := range map[uint64]bool{start - 1: true, start: true, start + 1: false} {
+		asked := 0
+		if err := n.noise(make([]int64, 2), func() (uint64, error) {
+			if asked++; asked == 1 {
+				return u, nil
+			}
+			return 1<<63 + 1, nil
+		}); err != nil || (asked == 1) != first {
+			t.Errorf("word %x: %v after %d words", u, err, asked)
+		}
 	}
 }

@@ -25,9 +25,9 @@ func bounded(r *rand.Rand, d int, l loss.Loss, parts int) Spec {
 	knots := []int64{0, 200, 512, 700, 1100, 1800, 2100, 2600, 3400}
 	s.Dual = &Dual{Exponent: -6, Parts: parts, Radii: knots}
 	for _, length := range []int64{512, 1024} {
-		shift := DualShift{Length: length}
+		shift := dualShift{Length: length}
 		for i := range 5 {
-			row := DualRow{Knot: i, First: i % 2}
+			row := dualRow{Knot: i, First: i % 2}
 			for range len(knots) - 1 - row.First {
 				row.Multipliers = append(row.Multipliers, r.Int64N(64))
 			}
@@ -150,9 +150,9 @@ func TestKinks(t *testing.T) {
 		s := bounded(rand.New(rand.NewPCG(1, 1)), d, loss.L1, 1)
 		s.Epsilon = 0
 		s.Dual.Radii = []int64{0, 10, 20, 1000, 1100, 1200, 3000}
-		s.Dual.Shifts = []DualShift{{Length: 1024}}
+		s.Dual.Shifts = []dualShift{{Length: 1024}}
 		for i := range 7 {
-			s.Dual.Shifts[0].Rows = append(s.Dual.Shifts[0].Rows, DualRow{Knot: i, Multipliers: []int64{1 << 12, 1 << 12, 1 << 12, 1 << 12, 0, 1 << 12, 1 << 12}})
+			s.Dual.Shifts[0].Rows = append(s.Dual.Shifts[0].Rows, dualRow{Knot: i, Multipliers: []int64{1 << 12, 1 << 12, 1 << 12, 1 << 12, 0, 1 << 12, 1 << 12}})
 		}
 		b := newDualBound(&s, 1)
 		for x := int64(20); x < 980; x += 20 {
@@ -223,7 +223,7 @@ func gaining(end int64) Spec {
 	s := bounded(rand.New(rand.NewPCG(5, 6)), 2, loss.L2, 8)
 	s.Dual.Exponent, s.Dual.Radii = -40, []int64{0, 200, 512, 700, 1100, end, 2450, 2600, 3430}
 	small := []int64{1 << 34, 1 << 34, 1 << 34, 1 << 34, 1 << 34}
-	s.Dual.Shifts = []DualShift{{Length: 1024, Rows: []DualRow{{Knot: 0, First: 2, Multipliers: small}, {Knot: 4, First: 8, Multipliers: []int64{1}}}}}
+	s.Dual.Shifts = []dualShift{{Length: 1024, Rows: []dualRow{{Knot: 0, First: 2, Multipliers: small}, {Knot: 4, First: 8, Multipliers: []int64{1}}}}}
 	return s
 }
 
@@ -241,6 +241,35 @@ func TestBeyond(t *testing.T) {
 
 // TestBadDual: each rule of the format, by its sentence.
 func TestBadDual(t *testing.T) {
+	sound := func() Spec {
+		s := bounded(rand.New(rand.NewPCG(7, 8)), 2, loss.L2, 1)
+		s.Radii, s.Weights, s.Delta = []int64{0, 1024, 3072}, []uint64{1 << 58, 1<<62 - 1<<58, 3 << 62}, 0.5
+		return s
+	}
+	for _, change := range []func(s *Spec){
+		func(*Spec) {},
+		func(s *Spec) { s.Dual.Parts = maxParts },
+		func(s *Spec) {
+			for len(s.Dual.Radii) < maxKnots {
+				s.Dual.Radii = append(s.Dual.Radii, s.Dual.Radii[len(s.Dual.Radii)-1]+1)
+			}
+			s.Dual.Radii[maxKnots-1] = maxRadius
+		},
+		func(s *Spec) { s.Dual.Shifts[0].Length = 1 },
+		func(s *Spec) {
+			s.Dual.Shifts = nil
+			for k := range int64(maxMoves) {
+				s.Dual.Shifts = append(s.Dual.Shifts, dualShift{Length: 1 + k})
+			}
+		},
+	} {
+		s := sound()
+		s.Claims.Delta, s.Claims.ExpectedLoss, s.Claims.LowerBound = "1", "9", "0" // which New does not compute then
+		change(&s)
+		if _, err := New(s); err != nil {
+			t.Error(err)
+		}
+	}
 	for _, c := range []struct {
 		change func(s *Spec)
 		want   string
@@ -250,10 +279,12 @@ func TestBadDual(t *testing.T) {
 		{func(s *Spec) { s.Dual.Exponent = 2001 }, "dual.exponent"},
 		{func(s *Spec) { s.Dual.Parts = 0 }, "dual.parts"},
 		{func(s *Spec) { s.Dual.Parts = 65 }, "dual.parts"},
+		{func(s *Spec) { s.Dual.Radii = nil }, "dual.radii"},
 		{func(s *Spec) { s.Dual.Radii = []int64{0} }, "dual.radii"},
 		{func(s *Spec) { s.Dual.Radii[0] = 1 }, "dual.radii"},
 		{func(s *Spec) { s.Dual.Radii[2] = s.Dual.Radii[1] }, "dual.radii"},
 		{func(s *Spec) { s.Dual.Radii[8] = maxRadius + 1 }, "dual.radii"},
+		{func(s *Spec) { s.Dual.Shifts = make([]dualShift, maxMoves+1) }, "dual.shifts"},
 		{func(s *Spec) { s.Dual.Shifts[1].Length = 1025 }, "dual.length"},
 		{func(s *Spec) { s.Sensitivity = math.Nextafter(1, 0) }, "dual.length"}, // the last shift is of 1024 steps, and longer
 		{func(s *Spec) { s.Dual.Shifts[0].Length = 0 }, "dual.length"},
@@ -265,13 +296,7 @@ func TestBadDual(t *testing.T) {
 		{func(s *Spec) { s.Dual.Shifts[0].Rows[0].Multipliers[3] = -1 }, "dual.multipliers"},
 		{func(s *Spec) { s.Dual.Shifts[0].Rows[0].Multipliers[3] = 1<<61 + 1 }, "dual.multipliers"},
 	} {
-		s := bounded(rand.New(rand.NewPCG(7, 8)), 2, loss.L2, 2)
-		s.Radii, s.Weights, s.Delta = []int64{0, 1024, 3072}, []uint64{1 << 58, 1<<62 - 1<<58, 3 << 62}, 0.5
-		for _, s.Dual.Parts = range []int{1, maxParts} {
-			if _, err := New(s); err != nil {
-				t.Fatal(err)
-			}
-		}
+		s := sound()
 		c.change(&s)
 		if _, err := New(s); !errors.Is(err, check.ErrInvalid) || !strings.Contains(err.Error(), c.want) {
 			t.Errorf("%v, want %s", err, c.want)
@@ -282,9 +307,9 @@ func TestBadDual(t *testing.T) {
 // TestLargestMultiplier: the price of a shift is its largest multiplier, wherever it stands.
 func TestLargestMultiplier(t *testing.T) {
 	for at := range 6 {
-		rows := []DualRow{{Knot: 1, First: 0, Multipliers: []int64{5, 6, 7}}, {Knot: 3, First: 1, Multipliers: []int64{1, 2, 7}}}
+		rows := []dualRow{{Knot: 1, First: 0, Multipliers: []int64{5, 6, 7}}, {Knot: 3, First: 1, Multipliers: []int64{1, 2, 7}}}
 		rows[at/3].Multipliers[at%3] = 9
-		y, most := (&DualShift{Rows: rows}).dense(4)
+		y, most := (&dualShift{Rows: rows}).dense(4)
 		if most != 9 || y[rows[at/3].Knot][rows[at/3].First+at%3] != 9 {
 			t.Errorf("multiplier %d: the largest is %d in %v, want 9", at, most, y)
 		}

@@ -114,6 +114,13 @@ func TestVolumes(t *testing.T) {
 			if width := new(big.Int).Sub(got.high, got.low); width.Sign() < 0 || width.Cmp(big.NewInt(4)) > 0 {
 				t.Errorf("d %d, radii %d and %d, %d apart: bounds %s units apart", d, a, b, s, width)
 			}
+			inner, outer := radii[0], radii[1]
+			if exactly := new(big.Int).Lsh(power(inner, d), volumeBits); inner+s <= outer && (got.low.Cmp(exactly) != 0 || got.high.Cmp(exactly) != 0) {
+				t.Errorf("d %d: a ball in another one, or touching it, has %v to %v of %v", d, got.low, got.high, exactly)
+			}
+			if a+b <= s && (got.low.Sign() != 0 || got.high.Sign() != 0) {
+				t.Errorf("d %d: balls that touch or are apart have %v to %v in both", d, got.low, got.high)
+			}
 			if l.of(1, 2) != got || l.of(0, 1).high.Sign() != 0 {
 				t.Error("the intersection depends on the order of the balls, or is not empty of none")
 			}
@@ -235,7 +242,11 @@ func oddLens(d int, a, b int64, shift *big.Int) *big.Rat {
 // TestDeltaAgainstRationals: in odd dimensions the certificate is the definition, and some 2^-60 above at most.
 func TestDeltaAgainstRationals(t *testing.T) {
 	rng := rand.New(rand.NewPCG(3, 4))
-	for range 60 {
+	trials := 60
+	if testing.Short() {
+		trials = 10
+	}
+	for range trials {
 		s := random(rng, 3+2*rng.IntN(3), 6, 30)
 		want, got := oddDelta(&s, s.reach()), s.delta(nil)
 		excess := new(big.Rat).Sub(got, want)

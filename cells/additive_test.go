@@ -262,14 +262,14 @@ func TestLossesFromDefinition(t *testing.T) {
 
 // randomDual has multipliers at random shifts that the cells allow.
 func randomDual(rng *rand.Rand, s Spec) *Dual {
-	d := &Dual{NodesPerSensitivity: 1 + rng.IntN(4), Caps: []int64{}, Shifts: []DualShift{}}
+	d := &Dual{NodesPerSensitivity: 1 + rng.IntN(4), Caps: []int64{}, Shifts: []dualShift{}}
 	_, exp := math.Frexp(s.Privacy.Sensitivity / float64(d.NodesPerSensitivity))
 	d.Exponent = exp - 18 - rng.IntN(6)
 	for _, p := range s.Shifts(d.NodesPerSensitivity, false) {
 		if rng.IntN(3) > 0 {
 			continue
 		}
-		m := DualShift{Gain: p.Gain, Lose: p.Lose, Shift: int(p.Shift), First: -rng.IntN(3)}
+		m := dualShift{Gain: p.Gain, Lose: p.Lose, Shift: int(p.Shift), First: -rng.IntN(3)}
 		for range 1 + rng.IntN(4) {
 			m.Multipliers = append(m.Multipliers, rng.Int64N(1<<16))
 		}

@@ -26,8 +26,8 @@ func twoCells() Spec {
 
 // TestDualsRefused: multipliers are about what values within the sensitivity can have, and none is below 0.
 func TestDualsRefused(t *testing.T) {
-	shift := func(gain, lose, by int) []DualShift {
-		return []DualShift{{Gain: gain, Lose: lose, Shift: by, Multipliers: []int64{1}}}
+	shift := func(gain, lose, by int) []dualShift {
+		return []dualShift{{Gain: gain, Lose: lose, Shift: by, Multipliers: []int64{1}}}
 	}
 	for name, x := range map[string]struct {
 		d  Dual
@@ -44,7 +44,7 @@ func TestDualsRefused(t *testing.T) {
 		"caps":              {Dual{NodesPerSensitivity: 2, Caps: []int64{1, 2}}, true},
 		"a cap below 0":     {Dual{NodesPerSensitivity: 2, Caps: []int64{1, -2}}, false},
 		"caps too large":    {Dual{NodesPerSensitivity: 2, Caps: []int64{1 << 61, 1}}, false},
-		"a price below 0":   {Dual{NodesPerSensitivity: 2, Shifts: []DualShift{{Gain: 0, Lose: 1, Multipliers: []int64{-1}}}}, false},
+		"a price below 0":   {Dual{NodesPerSensitivity: 2, Shifts: []dualShift{{Gain: 0, Lose: 1, Multipliers: []int64{-1}}}}, false},
 	} {
 		s := twoCells()
 		s.Dual = &x.d
@@ -65,7 +65,7 @@ func TestFarMultipliers(t *testing.T) {
 		s.Edges = []float64{math.Inf(-1), 0, math.Inf(1)}
 		s.Dual = &Dual{NodesPerSensitivity: 5, Exponent: -8, Caps: []int64{}}
 		for range 1 + rng.IntN(2) {
-			m := DualShift{Gain: rng.IntN(2), First: -2 + rng.IntN(5), Shift: 1 + rng.IntN(5), Multipliers: make([]int64, 1+rng.IntN(4))}
+			m := dualShift{Gain: rng.IntN(2), First: -2 + rng.IntN(5), Shift: 1 + rng.IntN(5), Multipliers: make([]int64, 1+rng.IntN(4))}
 			if m.Lose = 1 - m.Gain; m.Gain == 0 {
 				m.Shift = -m.Shift
 			}

@@ -31,7 +31,7 @@ func smallKernel(tb testing.TB) string {
 		Grid:        Grid{GranularityExponent: -2, PointsPerBin: 4, FirstBin: -1},
 		Rows:        [][]uint64{{q, q, 2 * q}, {q, 2 * q, q}},
 		InstanceCap: 7, CapLoss: loss.L2,
-		Dual: &Dual{NodesPerSensitivity: 2, Exponent: -50, Caps: []int64{3, 4}, Shifts: []DualShift{
+		Dual: &Dual{NodesPerSensitivity: 2, Exponent: -50, Caps: []int64{3, 4}, Shifts: []dualShift{
 			{Gain: 0, Lose: 1, Shift: -1, First: 1, Above: 5, Multipliers: []int64{1 << 40}},
 		}},
 	}))

@@ -192,7 +192,7 @@ func TestLimitsOfSpecs(t *testing.T) {
 		}
 	}
 	inf := math.Inf(1)
-	shift := func(list ...DualShift) func(*Spec) {
+	shift := func(list ...dualShift) func(*Spec) {
 		return func(s *Spec) {
 			s.Edges, s.Weight, s.Rows = []float64{0, 5, 10}, []float64{1, 1}, [][]uint64{s.Rows[0], s.Rows[0]}
 			s.Dual = &Dual{NodesPerSensitivity: 2, Exponent: -10, Shifts: list}
@@ -246,23 +246,23 @@ func TestLimitsOfSpecs(t *testing.T) {
 		{edges(0, exact.MaxInteger), true},
 		{edges(0, exact.MaxInteger+2), false},
 		{shift(), true},
-		{shift(DualShift{Gain: 0, Lose: 1, Shift: -1, Multipliers: one}), true},
-		{shift(DualShift{Gain: 0, Lose: 1, Shift: 1, Multipliers: one}), false},
-		{shift(DualShift{Gain: 0, Lose: 0, Shift: 2, Multipliers: one}), true},
-		{shift(DualShift{Gain: 0, Lose: 0, Shift: 3, Multipliers: one}), false},
-		{shift(DualShift{Gain: 0, Lose: 0, Shift: 0, Multipliers: one}), false},
-		{shift(DualShift{Gain: 0, Lose: 2, Shift: 0, Multipliers: one}), false},
-		{shift(DualShift{Gain: 2, Lose: 0, Shift: 0, Multipliers: one}), false},
-		{shift(DualShift{Gain: -1, Lose: 0, Shift: 0, Multipliers: one}), false},
-		{shift(DualShift{Gain: 0, Lose: -1, Shift: 0, Multipliers: one}), false},
-		{shift(DualShift{Gain: 0, Lose: 0, Shift: 2, Multipliers: []int64{-1}}), false},
-		{shift(DualShift{Gain: 0, Lose: 0, Shift: 2, Below: -1}), false},
-		{shift(DualShift{Gain: 0, Lose: 0, Shift: 2, First: -maxNode, Multipliers: one}), true},
-		{shift(DualShift{Gain: 0, Lose: 0, Shift: 2, First: -maxNode - 1, Multipliers: one}), false},
-		{shift(DualShift{Gain: 0, Lose: 0, Shift: 2, First: maxNode - 1, Multipliers: one}), true},
-		{shift(DualShift{Gain: 0, Lose: 0, Shift: 2, First: maxNode, Multipliers: one}), false},
-		{shift(DualShift{Gain: 0, Lose: 0, Shift: 2, Multipliers: one}, DualShift{Gain: 0, Lose: 0, Shift: 2, Multipliers: one}), false},
-		{shift(DualShift{Gain: 0, Lose: 0, Shift: 2, Multipliers: one}, DualShift{Gain: 0, Lose: 0, Shift: -2, Multipliers: one}), true},
+		{shift(dualShift{Gain: 0, Lose: 1, Shift: -1, Multipliers: one}), true},
+		{shift(dualShift{Gain: 0, Lose: 1, Shift: 1, Multipliers: one}), false},
+		{shift(dualShift{Gain: 0, Lose: 0, Shift: 2, Multipliers: one}), true},
+		{shift(dualShift{Gain: 0, Lose: 0, Shift: 3, Multipliers: one}), false},
+		{shift(dualShift{Gain: 0, Lose: 0, Shift: 0, Multipliers: one}), false},
+		{shift(dualShift{Gain: 0, Lose: 2, Shift: 0, Multipliers: one}), false},
+		{shift(dualShift{Gain: 2, Lose: 0, Shift: 0, Multipliers: one}), false},
+		{shift(dualShift{Gain: -1, Lose: 0, Shift: 0, Multipliers: one}), false},
+		{shift(dualShift{Gain: 0, Lose: -1, Shift: 0, Multipliers: one}), false},
+		{shift(dualShift{Gain: 0, Lose: 0, Shift: 2, Multipliers: []int64{-1}}), false},
+		{shift(dualShift{Gain: 0, Lose: 0, Shift: 2, Below: -1}), false},
+		{shift(dualShift{Gain: 0, Lose: 0, Shift: 2, First: -maxNode, Multipliers: one}), true},
+		{shift(dualShift{Gain: 0, Lose: 0, Shift: 2, First: -maxNode - 1, Multipliers: one}), false},
+		{shift(dualShift{Gain: 0, Lose: 0, Shift: 2, First: maxNode - 1, Multipliers: one}), true},
+		{shift(dualShift{Gain: 0, Lose: 0, Shift: 2, First: maxNode, Multipliers: one}), false},
+		{shift(dualShift{Gain: 0, Lose: 0, Shift: 2, Multipliers: one}, dualShift{Gain: 0, Lose: 0, Shift: 2, Multipliers: one}), false},
+		{shift(dualShift{Gain: 0, Lose: 0, Shift: 2, Multipliers: one}, dualShift{Gain: 0, Lose: 0, Shift: -2, Multipliers: one}), true},
 		{func(s *Spec) { s.Dual = &Dual{NodesPerSensitivity: maxBins, Exponent: -10} }, true},
 		{func(s *Spec) { s.Dual = &Dual{NodesPerSensitivity: maxBins + 1, Exponent: -10} }, false},
 		{func(s *Spec) { s.Dual = &Dual{NodesPerSensitivity: 0, Exponent: -10} }, false},

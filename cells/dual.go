@@ -23,13 +23,13 @@ type Dual struct {
 	Exponent            int `json:"exponent"`
 	// Caps, if not empty, has one multiplier per cell for the instance cap.
 	Caps   []int64     `json:"caps,string"`
-	Shifts []DualShift `json:"shifts"`
+	Shifts []dualShift `json:"shifts"`
 }
 
-// DualShift holds the multipliers of a pair of cells, gaining and losing, and of a
+// dualShift holds the multipliers of a pair of cells, gaining and losing, and of a
 // difference of their values, in nodes, for the nodes from First on. Below is the
 // multiplier of all nodes before them, and Above of all after.
-type DualShift struct {
+type dualShift struct {
 	Gain        int     `json:"gain"`
 	Lose        int     `json:"lose"`
 	Shift       int     `json:"shift"`
@@ -37,6 +37,12 @@ type DualShift struct {
 	Below       int64   `json:"below,string"`
 	Above       int64   `json:"above,string"`
 	Multipliers []int64 `json:"multipliers,string"`
+}
+
+// Add adds the multipliers of a pair of cells and a difference of their values, in nodes: below of all nodes before first,
+// those of the nodes from first on, and above of all after.
+func (d *Dual) Add(p Pair, first int, below int64, multipliers []int64, above int64) {
+	d.Shifts = append(d.Shifts, dualShift{p.Gain, p.Lose, int(p.Shift), first, below, above, multipliers})
 }
 
 // Limits of a dual.
@@ -80,7 +86,7 @@ func (d *Dual) validate(s *Spec) error {
 }
 
 // all returns the multipliers of all nodes, of which the largest is the price η.
-func (m *DualShift) all() []int64 { return append([]int64{m.Below, m.Above}, m.Multipliers...) }
+func (m *dualShift) all() []int64 { return append([]int64{m.Below, m.Above}, m.Multipliers...) }
 
 // nodeShifts says which shifts, in nodes or bins, the values of two cells can have.
 type nodeShifts struct {
@@ -260,7 +266,7 @@ func leastBracket(nodes *nodeValues, factors []*big.Rat, own, from []int64, up *
 }
 
 // at returns the multiplier of node j.
-func (m *DualShift) at(j int) int64 {
+func (m *dualShift) at(j int) int64 {
 	switch i := j - m.First; {
 	case i < 0:
 		return m.Below

@@ -383,3 +383,10 @@ func within(path string, listed []string) bool {
 		return path == l || strings.HasPrefix(path, l+"/")
 	})
 }
+
+// TestArchitectureIsShort: who begins reads all of ARCHITECTURE.md.
+func TestArchitectureIsShort(t *testing.T) {
+	if page, err := os.ReadFile("../ARCHITECTURE.md"); err != nil || len(page) > 12_000 {
+		t.Errorf("%d bytes, %v, want at most 12,000", len(page), err)
+	}
+}

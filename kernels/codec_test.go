@@ -26,7 +26,7 @@ func smallKernel(tb testing.TB) string {
 	tb.Helper()
 	s := exponentialSpec(tb, 1, 0.45, Queries{Weight: []proof.Piece{{From: 0, Weight: 1}, {From: 0.3, Weight: 2}}}, 0, 0.5, 1)
 	s.InstanceCap, s.CapLoss = 1, loss.L2
-	s.Dual = &Dual{Cells: 2, Exponent: -50, Mirrored: true, Caps: []int64{3, 4}, Pairs: []DualPair{
+	s.Dual = &Dual{Cells: 2, Exponent: -50, Mirrored: true, Caps: []int64{3, 4}, Pairs: []dualPair{
 		{Gain: 0, Lose: 1, First: 1, Multipliers: []int64{1 << 40}},
 	}}
 	return kernelText(tb, newKernel(tb, s))

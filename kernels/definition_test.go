@@ -24,7 +24,7 @@ func randomDual(rng *rand.Rand, s Spec) *Dual {
 		if rng.IntN(10) == 0 {
 			continue
 		}
-		a := DualPair{Gain: i % d.Cells}
+		a := dualPair{Gain: i % d.Cells}
 		a.Lose = a.Gain + rng.IntN(2*reach+1) - reach
 		a.First = max(0, a.Gain-rng.IntN(2)) // so that the cheap answer costs something
 		for range min(d.Cells, a.Gain+1+rng.IntN(2)) - a.First {
@@ -347,18 +347,18 @@ func TestLimitsOfSpecs(t *testing.T) {
 		{func(s *Spec) { s.Dual = &Dual{Cells: limits.KernelCells, Exponent: -10} }, 2, true},
 		{func(s *Spec) { s.Dual = &Dual{Cells: limits.KernelCells + 1, Exponent: -10} }, 2, false},
 		{func(s *Spec) { s.Dual = &Dual{Cells: 0, Exponent: -10} }, 2, false},
-		{dual(DualPair{Gain: 0, Lose: 1, First: 0, Multipliers: []int64{1}}), 2, true},
-		{dual(DualPair{Gain: 0, Lose: 1, First: 0, Multipliers: []int64{1, 1}}), 2, true},
-		{dual(DualPair{Gain: 0, Lose: 1, First: 1, Multipliers: []int64{1, 1}}), 2, false},
-		{dual(DualPair{Gain: 0, Lose: 1, First: -1, Multipliers: []int64{1, 1}}), 2, false},
-		{dual(DualPair{Gain: 0, Lose: 2, First: 0, Multipliers: []int64{1}}), 2, false},
-		{dual(DualPair{Gain: -1, Lose: 0, First: 0, Multipliers: []int64{1}}), 2, false},
-		{dual(DualPair{Gain: 0, Lose: -1, First: 0, Multipliers: []int64{1}}), 2, false},
-		{dual(DualPair{Gain: 2, Lose: 1, First: 0, Multipliers: []int64{1}}), 2, false},
-		{dual(DualPair{Gain: 0, Lose: 0, First: 0, Multipliers: []int64{1}}), 2, false},
-		{dual(DualPair{Gain: 0, Lose: 1, First: 0, Multipliers: []int64{-1}}), 2, false},
-		{dual(DualPair{Gain: 0, Lose: 1, First: 0, Multipliers: []int64{1}}, DualPair{Gain: 0, Lose: 1, First: 1, Multipliers: []int64{1}}), 2, false},
-		{dual(DualPair{Gain: 0, Lose: 1, First: 0, Multipliers: []int64{1}}, DualPair{Gain: 1, Lose: 0, First: 1, Multipliers: []int64{1}}), 2, true},
+		{dual(dualPair{Gain: 0, Lose: 1, First: 0, Multipliers: []int64{1}}), 2, true},
+		{dual(dualPair{Gain: 0, Lose: 1, First: 0, Multipliers: []int64{1, 1}}), 2, true},
+		{dual(dualPair{Gain: 0, Lose: 1, First: 1, Multipliers: []int64{1, 1}}), 2, false},
+		{dual(dualPair{Gain: 0, Lose: 1, First: -1, Multipliers: []int64{1, 1}}), 2, false},
+		{dual(dualPair{Gain: 0, Lose: 2, First: 0, Multipliers: []int64{1}}), 2, false},
+		{dual(dualPair{Gain: -1, Lose: 0, First: 0, Multipliers: []int64{1}}), 2, false},
+		{dual(dualPair{Gain: 0, Lose: -1, First: 0, Multipliers: []int64{1}}), 2, false},
+		{dual(dualPair{Gain: 2, Lose: 1, First: 0, Multipliers: []int64{1}}), 2, false},
+		{dual(dualPair{Gain: 0, Lose: 0, First: 0, Multipliers: []int64{1}}), 2, false},
+		{dual(dualPair{Gain: 0, Lose: 1, First: 0, Multipliers: []int64{-1}}), 2, false},
+		{dual(dualPair{Gain: 0, Lose: 1, First: 0, Multipliers: []int64{1}}, dualPair{Gain: 0, Lose: 1, First: 1, Multipliers: []int64{1}}), 2, false},
+		{dual(dualPair{Gain: 0, Lose: 1, First: 0, Multipliers: []int64{1}}, dualPair{Gain: 1, Lose: 0, First: 1, Multipliers: []int64{1}}), 2, true},
 	} {
 		s := spec(c.n)
 		c.change(&s)
@@ -368,7 +368,7 @@ func TestLimitsOfSpecs(t *testing.T) {
 	}
 }
 
-func dual(pairs ...DualPair) func(*Spec) {
+func dual(pairs ...dualPair) func(*Spec) {
 	return func(s *Spec) { s.Dual = &Dual{Cells: 2, Exponent: -10, Pairs: pairs} }
 }
 
@@ -381,7 +381,7 @@ func (odd) Name() string { return "odd" }
 func TestWithDual(t *testing.T) {
 	s := exponentialSpec(t, 1, 0.45, Queries{}, 0, 1, 2)
 	k := newKernel(t, s)
-	d := &Dual{Cells: 2, Exponent: -40, Mirrored: true, Pairs: []DualPair{{Gain: 0, Lose: 1, First: 0, Multipliers: []int64{1 << 37}}}}
+	d := &Dual{Cells: 2, Exponent: -40, Mirrored: true, Pairs: []dualPair{{Gain: 0, Lose: 1, First: 0, Multipliers: []int64{1 << 37}}}}
 	with, err := k.WithDual(context.Background(), d)
 	if err != nil {
 		t.Fatal(err)

@@ -25,16 +25,21 @@ type Dual struct {
 	Mirrored bool `json:"mirrored"`
 	// Caps, if not empty, has one multiplier per cell for the instance cap.
 	Caps  []int64    `json:"caps,string"`
-	Pairs []DualPair `json:"pairs"`
+	Pairs []dualPair `json:"pairs"`
 }
 
-// DualPair holds the multipliers of one ordered pair of cells, no further
+// dualPair holds the multipliers of one ordered pair of cells, no further
 // apart than the sensitivity, for the outputs from First on.
-type DualPair struct {
+type dualPair struct {
 	Gain        int     `json:"gain"`
 	Lose        int     `json:"lose"`
 	First       int     `json:"first"`
 	Multipliers []int64 `json:"multipliers,string"`
+}
+
+// Add adds the multipliers of an ordered pair of cells, no further apart than the sensitivity, for the outputs from first on.
+func (d *Dual) Add(gain, lose, first int, multipliers []int64) {
+	d.Pairs = append(d.Pairs, dualPair{gain, lose, first, multipliers})
 }
 
 func (d *Dual) validate(p dp.Privacy, q Queries) error {

@@ -207,7 +207,7 @@ func TestDualNeverExceedsAnAchievedLoss(t *testing.T) {
 				d := Dual{Cells: 1 + rng.IntN(9), Exponent: -40, Mirrored: rng.IntN(2) == 0}
 				reach := s.Queries.Reach(d.Cells, 1)
 				for range rng.IntN(3 * d.Cells) {
-					a := DualPair{Gain: rng.IntN(d.Cells)}
+					a := dualPair{Gain: rng.IntN(d.Cells)}
 					a.Lose = a.Gain + rng.IntN(2*reach+1) - reach
 					// Good ones raise the cost of the cheap answer.
 					a.First = max(0, a.Gain-rng.IntN(2))
@@ -253,7 +253,7 @@ func TestBoundByHand(t *testing.T) {
 	p := dp.Privacy{Epsilon: 1, Delta: 0.1, Sensitivity: 1}
 	q := Queries{Lower: 0, Upper: 2}
 	const y = 0.125
-	d := &Dual{Cells: 2, Exponent: -40, Mirrored: true, Pairs: []DualPair{{Gain: 0, Lose: 1, First: 0, Multipliers: []int64{y * (1 << 40)}}}}
+	d := &Dual{Cells: 2, Exponent: -40, Mirrored: true, Pairs: []dualPair{{Gain: 0, Lose: 1, First: 0, Multipliers: []int64{y * (1 << 40)}}}}
 	got, _ := (&Spec{Privacy: p, Queries: q, Loss: loss.L1, Dual: d}).LowerBound().Float64()
 	// k = 0: output 0 gains y from (0,1); output 1 loses e·y through (1,0).
 	want := 2*min(y, 0.5-math.E*y) - p.Delta*2*y
@@ -324,8 +324,8 @@ func TestVerifyRejects(t *testing.T) {
 
 func TestNewNamesBadFields(t *testing.T) {
 	base := exponentialSpec(t, 1, 0.5, Queries{}, 0, 1, 2, 3)
-	pair := func(p DualPair) func(*Spec) {
-		return func(s *Spec) { s.Dual = &Dual{Cells: 3, Pairs: []DualPair{p}} }
+	pair := func(p dualPair) func(*Spec) {
+		return func(s *Spec) { s.Dual = &Dual{Cells: 3, Pairs: []dualPair{p}} }
 	}
 	for _, c := range []struct {
 		change func(*Spec)
@@ -358,13 +358,13 @@ func TestNewNamesBadFields(t *testing.T) {
 		{func(s *Spec) { s.Dual = &Dual{Cells: 3, Exponent: 9999} }, "dual.exponent"},
 		{func(s *Spec) { s.Dual = &Dual{Cells: 3, Caps: []int64{1}} }, "dual.caps"},
 		{func(s *Spec) { s.Dual = &Dual{Cells: 1, Caps: []int64{-1}} }, "dual.caps"},
-		{pair(DualPair{Gain: 0, Lose: 2}), "dual.pairs"},
-		{pair(DualPair{Gain: 1, Lose: 1}), "dual.pairs"},
-		{pair(DualPair{Gain: 0, Lose: 1, First: 2, Multipliers: []int64{1, 1}}), "dual.first"},
-		{pair(DualPair{Gain: 0, Lose: 1, Multipliers: []int64{-1}}), "dual.multipliers"},
-		{pair(DualPair{Gain: 0, Lose: 1, Multipliers: []int64{math.MaxInt64}}), "dual.multipliers"},
+		{pair(dualPair{Gain: 0, Lose: 2}), "dual.pairs"},
+		{pair(dualPair{Gain: 1, Lose: 1}), "dual.pairs"},
+		{pair(dualPair{Gain: 0, Lose: 1, First: 2, Multipliers: []int64{1, 1}}), "dual.first"},
+		{pair(dualPair{Gain: 0, Lose: 1, Multipliers: []int64{-1}}), "dual.multipliers"},
+		{pair(dualPair{Gain: 0, Lose: 1, Multipliers: []int64{math.MaxInt64}}), "dual.multipliers"},
 		{func(s *Spec) {
-			s.Dual = &Dual{Cells: 3, Mirrored: true, Pairs: []DualPair{{Gain: 0, Lose: 1}, {Gain: 2, Lose: 1}}}
+			s.Dual = &Dual{Cells: 3, Mirrored: true, Pairs: []dualPair{{Gain: 0, Lose: 1}, {Gain: 2, Lose: 1}}}
 		}, "dual.pairs"},
 	} {
 		s := base
@@ -393,7 +393,7 @@ func TestQueriesSymmetric(t *testing.T) {
 
 func TestKernelDoesNotAliasItsSpec(t *testing.T) {
 	s := exponentialSpec(t, 1, 0.45, Queries{Weight: []proof.Piece{{From: 0, Weight: 1}}}, 0, 0.5, 1)
-	s.Dual = &Dual{Cells: 2, Pairs: []DualPair{{Gain: 0, Lose: 1, Multipliers: []int64{1}}}, Caps: []int64{1, 1}}
+	s.Dual = &Dual{Cells: 2, Pairs: []dualPair{{Gain: 0, Lose: 1, Multipliers: []int64{1}}}, Caps: []int64{1, 1}}
 	k := newKernel(t, s)
 	before := kernelText(t, k)
 	s.Rows[0][0], s.Nodes[1], s.Queries.Weight[0].Weight = 7, 9, 9

@@ -30,7 +30,7 @@ func costlySpec(t *testing.T, cells int, lossName string) Spec {
 	rng := rand.New(rand.NewPCG(7, 8))
 	s := Spec{
 		Privacy: dp.Privacy{Epsilon: 1, Delta: 0.5, Sensitivity: 1}, Queries: Queries{Upper: float64(cells)}, Loss: l,
-		Claims: formfile.InputClaims{Delta: "0.5", ExpectedLoss: "1", MaxLoss: "1", LowerBound: "0"}, Dual: &Dual{Cells: cells, Caps: []int64{}, Pairs: []DualPair{}},
+		Claims: formfile.InputClaims{Delta: "0.5", ExpectedLoss: "1", MaxLoss: "1", LowerBound: "0"}, Dual: &Dual{Cells: cells, Caps: []int64{}, Pairs: []dualPair{}},
 	}
 	for i := range cells {
 		s.Edges, s.Nodes = append(s.Edges, float64(i)+rng.Float64()*0.9), append(s.Nodes, float64(i)+rng.Float64()*0.9)

@@ -38,19 +38,24 @@ type Dual struct {
 	// which ascend, linear in between and constant beyond. For categories there are no
 	// Answers, and the prices are those of the answer labels.
 	Answers []float64  `json:"answers,omitempty"`
-	Pairs   []DualPair `json:"pairs,omitempty"`
+	Pairs   []dualPair `json:"pairs,omitempty"`
 	// Product (delta > 0 only, without Answers and Pairs) says that the multipliers are those of delta = 0,
 	// and the prices of pairs products that follow from them.
 	Product bool `json:"product,omitempty"`
 }
 
-// DualPair holds the multipliers, at least 0, of one ordered pair of nodes for the answers
+// dualPair holds the multipliers, at least 0, of one ordered pair of nodes for the answers
 // from First on; all others are 0.
-type DualPair struct {
+type dualPair struct {
 	Gain        int       `json:"gain"`
 	Lose        int       `json:"lose"`
 	First       int       `json:"first"`
 	Multipliers []float64 `json:"multipliers"`
+}
+
+// Add adds the multipliers of an ordered pair of nodes, at least 0, for the answers from 0 on.
+func (d *Dual) Add(gain, lose int, multipliers []float64) {
+	d.Pairs = append(d.Pairs, dualPair{Gain: gain, Lose: lose, Multipliers: multipliers})
 }
 
 func (d *Dual) equal(e *Dual) bool {
@@ -59,7 +64,7 @@ func (d *Dual) equal(e *Dual) bool {
 	}
 	return d.Product == e.Product && slices.Equal(d.Nodes, e.Nodes) && slices.Equal(d.Weights, e.Weights) && slices.Equal(d.Totals, e.Totals) && slices.Equal(d.Means, e.Means) &&
 		slices.Equal(d.PointTotals, e.PointTotals) && slices.Equal(d.PointMeans, e.PointMeans) && slices.Equal(d.Caps, e.Caps) && slices.Equal(d.Answers, e.Answers) &&
-		slices.EqualFunc(d.Pairs, e.Pairs, func(p, q DualPair) bool {
+		slices.EqualFunc(d.Pairs, e.Pairs, func(p, q dualPair) bool {
 			return p.Gain == q.Gain && p.Lose == q.Lose && p.First == q.First && slices.Equal(p.Multipliers, q.Multipliers)
 		})
 }

@@ -32,7 +32,7 @@ func dualsOf() map[string]Spec {
 			Delta: math.SmallestNonzeroFloat64, Values: reals, Objective: Mean, Loss: loss.L2,
 			Dual: &Dual{
 				Nodes: []float64{-1, 0, 2}, Totals: []float64{0, 0}, Answers: []float64{-1, 0, 1},
-				Pairs: []DualPair{{Gain: 0, Lose: 1, First: 0, Multipliers: []float64{0, 1, 2}}, {Gain: 1, Lose: 0, First: 2, Multipliers: []float64{1}}},
+				Pairs: []dualPair{{Gain: 0, Lose: 1, First: 0, Multipliers: []float64{0, 1, 2}}, {Gain: 1, Lose: 0, First: 2, Multipliers: []float64{1}}},
 			},
 		},
 		"integers": {
@@ -43,7 +43,7 @@ func dualsOf() map[string]Spec {
 			Delta: 0.5, Values: Values{Kind: Category, Labels: []string{"a", "b"}}, AnswerLabels: []string{"a", "b", "c"}, Objective: Worst,
 			Dual: &Dual{
 				Weights: []float64{1, 0}, Totals: []float64{1, 1},
-				Pairs: []DualPair{{Gain: 1, Lose: 0, First: 1, Multipliers: []float64{1, 0}}},
+				Pairs: []dualPair{{Gain: 1, Lose: 0, First: 1, Multipliers: []float64{1, 0}}},
 			},
 		},
 	}
@@ -95,7 +95,7 @@ func TestRulesOfDuals(t *testing.T) {
 		{"worst", "points", func(_ *Spec, d *Dual) { d.PointTotals = []float64{0, 1} }, "point_totals"},
 		{"worst", "points of means", func(s *Spec, d *Dual) { s.Demands.Unbiased, d.PointMeans = true, []float64{0, 1} }, "point_means"},
 		{"worst", "answers", func(_ *Spec, d *Dual) { d.Answers = []float64{0} }, "pairs"},
-		{"worst", "pairs", func(_ *Spec, d *Dual) { d.Pairs = []DualPair{{Gain: 0, Lose: 1}} }, "pairs"},
+		{"worst", "pairs", func(_ *Spec, d *Dual) { d.Pairs = []dualPair{{Gain: 0, Lose: 1}} }, "pairs"},
 		{"mean", "weights", func(_ *Spec, d *Dual) { d.Weights = []float64{1, 1, 1} }, "weights"},
 		{"mean", "no end below", func(_ *Spec, d *Dual) { d.Nodes[0] = -0.5 }, "nodes"},
 		{"mean", "no end above", func(_ *Spec, d *Dual) { d.Nodes[2] = 1 }, "nodes"},
@@ -186,14 +186,14 @@ func TestMultipliersOfAllPairs(t *testing.T) {
 	for i := range n * n {
 		if i/n != i%n && left > 0 {
 			m := min(left, len(multipliers))
-			s.Dual.Pairs = append(s.Dual.Pairs, DualPair{Gain: i / n, Lose: i % n, Multipliers: multipliers[:m]})
+			s.Dual.Pairs = append(s.Dual.Pairs, dualPair{Gain: i / n, Lose: i % n, Multipliers: multipliers[:m]})
 			left -= m
 		}
 	}
 	if err := s.validateDual(); left > 0 || err != nil {
 		t.Fatalf("%d left: %v", left, err)
 	}
-	s.Dual.Pairs = append(s.Dual.Pairs, DualPair{Gain: n - 1, Lose: 0, Multipliers: multipliers[:1]})
+	s.Dual.Pairs = append(s.Dual.Pairs, dualPair{Gain: n - 1, Lose: 0, Multipliers: multipliers[:1]})
 	if err := s.validateDual(); err == nil || !strings.Contains(err.Error(), "dual.multipliers") {
 		t.Errorf("one multiplier more: %v", err)
 	}

@@ -4,13 +4,16 @@ package local
 
 import (
 	"errors"
+	"fmt"
 	"math"
 	"math/big"
 	"math/rand/v2"
+	"strings"
 	"testing"
 
 	"github.com/noisewright/noisewright/internal/exact"
 	"github.com/noisewright/noisewright/internal/formfile"
+	"github.com/noisewright/noisewright/internal/limits"
 	"github.com/noisewright/noisewright/loss"
 	"github.com/noisewright/noisewright/proof"
 )
@@ -311,6 +314,49 @@ func TestWeightIsOfReals(t *testing.T) {
 		v.Weight = piece
 		if err := v.Validate(); (err == nil) != (v.Kind == Real) {
 			t.Errorf("%+v: %v", v, err)
+		}
+	}
+}
+
+// TestRulesOfValues: each rule refuses what is just beyond it, naming the field, and nothing that is just within.
+func TestRulesOfValues(t *testing.T) {
+	most := float64(limits.LocalNodes)
+	many := make([]string, limits.LocalNodes+1)
+	for i := range many {
+		many[i] = fmt.Sprint(i)
+	}
+	for _, c := range []struct {
+		values Values
+		field  string // none: it is valid
+	}{
+		{Values{Kind: Integer, Lower: -1, Upper: 1}, ""},
+		{Values{Kind: Integer, Lower: -1.5, Upper: 1}, "range"},
+		{Values{Kind: Integer, Lower: -1, Upper: 1.5}, "range"},
+		{Values{Kind: Integer, Lower: exact.MaxInteger - 1, Upper: exact.MaxInteger}, ""},
+		{Values{Kind: Integer, Lower: exact.MaxInteger, Upper: exact.MaxInteger + 2}, "range"},
+		{Values{Kind: Integer, Lower: -exact.MaxInteger, Upper: 1 - exact.MaxInteger}, ""},
+		{Values{Kind: Integer, Lower: -exact.MaxInteger - 2, Upper: -exact.MaxInteger}, "range"},
+		{Values{Kind: Integer, Upper: most - 1}, ""},
+		{Values{Kind: Integer, Upper: most}, "range"},
+		{Values{Kind: Category, Labels: many[1:]}, ""},
+		{Values{Kind: Category, Labels: many}, "labels"},
+		{Values{Kind: Category, Labels: []string{"a", "b"}, Lower: 1}, "range"},
+		{Values{Kind: Category, Labels: []string{"a", "b"}, Upper: 1}, "range"},
+		{Values{Kind: Integer, Upper: 1, Labels: []string{"a", "b"}}, "labels"},
+		{Values{Kind: Real, Upper: 1, Labels: []string{"a", "b"}}, "labels"},
+		{Values{Kind: "complex", Upper: 1}, "kind"},
+		{Values{Kind: Integer, Upper: 2, Shares: []float64{0, 1, 0}}, ""},
+		{Values{Kind: Integer, Upper: 2, Shares: []float64{1, 1}}, "shares"},
+		{Values{Kind: Integer, Upper: 2, Shares: []float64{0, 0, 0}}, "shares"},
+		{Values{Kind: Integer, Upper: 2, Shares: []float64{1, -0.5, 1}}, "shares[1]"},
+		{Values{Kind: Integer, Upper: 2, Shares: []float64{1, 1, math.Inf(1)}}, "shares[2]"},
+		{Values{Kind: Integer, Upper: 2, Shares: []float64{math.NaN(), 1, 1}}, "shares[0]"},
+	} {
+		switch err := c.values.Validate(); {
+		case c.field == "" && err != nil:
+			t.Errorf("%s from %g to %g: %v", c.values.Kind, c.values.Lower, c.values.Upper, err)
+		case c.field != "" && (err == nil || !strings.Contains(err.Error(), c.field+" = ")):
+			t.Errorf("%s from %g to %g, %d labels, shares %v: %v, want an error of %s", c.values.Kind, c.values.Lower, c.values.Upper, len(c.values.Labels), c.values.Shares, err, c.field)
 		}
 	}
 }

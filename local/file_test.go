@@ -27,7 +27,7 @@ func richRandomizer(tb testing.TB) *Randomizer {
 	s.Demands = Demands{Unbiased: true, Lower: -2, Upper: 2, Step: 0.5, Cap: 4.5}
 	s.Dual = &Dual{
 		Nodes: []float64{-1, 0, 1}, Totals: []float64{1, 1}, Means: []float64{0.25, -0.25}, Caps: []float64{0, 0.01},
-		Answers: []float64{-1, 1}, Pairs: []DualPair{{Gain: 0, Lose: 1, First: 1, Multipliers: []float64{0.125}}},
+		Answers: []float64{-1, 1}, Pairs: []dualPair{{Gain: 0, Lose: 1, First: 1, Multipliers: []float64{0.125}}},
 	}
 	return newRandomizer(tb, s)
 }

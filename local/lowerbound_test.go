@@ -66,7 +66,7 @@ func randomDual(rng *rand.Rand, s *Spec) *Dual {
 				if i == k || rng.IntN(2) == 0 {
 					continue
 				}
-				p := DualPair{Gain: i, Lose: k, First: rng.IntN(outputs)}
+				p := dualPair{Gain: i, Lose: k, First: rng.IntN(outputs)}
 				for range 1 + rng.IntN(outputs-p.First) {
 					p.Multipliers = append(p.Multipliers, 0.05*rng.Float64())
 				}
@@ -228,7 +228,7 @@ func oracleDensityAt(s *Spec, x float64) float64 {
 }
 
 // oraclePrice is the multiplier of a pair at an answer.
-func oraclePrice(d *Dual, p DualPair, y float64) float64 {
+func oraclePrice(d *Dual, p dualPair, y float64) float64 {
 	all := make([]float64, len(d.Answers))
 	if len(all) == 0 { // categories
 		if j := int(y) - p.First; j >= 0 && j < len(p.Multipliers) {

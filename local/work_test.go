@@ -40,7 +40,7 @@ func costlySpec(t *testing.T, lossName string, delta float64, objective Objectiv
 		if delta > 0 {
 			s.Rows[i] = slices.Clone(row)
 			s.Rows[i][i], s.Rows[i][i+1] = 0, 2*row[i+1]
-			s.Dual.Pairs = append(s.Dual.Pairs, DualPair{Gain: i, Lose: (i + 1) % nodes, Multipliers: []float64{1, 2}})
+			s.Dual.Pairs = append(s.Dual.Pairs, dualPair{Gain: i, Lose: (i + 1) % nodes, Multipliers: []float64{1, 2}})
 		}
 		s.Dual.Totals, s.Dual.Weights = append(s.Dual.Totals, 1e-3), append(s.Dual.Weights, 1)
 	}
@@ -138,7 +138,7 @@ func TestPiecesAreNotHalvedForEver(t *testing.T) {
 
 // TestEqualDuals: two duals are equal if no field differs, of those that there are and will be.
 func TestEqualDuals(t *testing.T) {
-	pair := DualPair{Gain: 1, Lose: 2, First: 3, Multipliers: []float64{4}}
+	pair := dualPair{Gain: 1, Lose: 2, First: 3, Multipliers: []float64{4}}
 	full := func() *Dual {
 		d := &Dual{}
 		for i := range reflect.TypeFor[Dual]().NumField() {
@@ -147,7 +147,7 @@ func TestEqualDuals(t *testing.T) {
 			}
 		}
 		p := pair
-		d.Pairs, d.Product = []DualPair{p}, true
+		d.Pairs, d.Product = []dualPair{p}, true
 		return d
 	}
 	if d := full(); !d.equal(full()) || d.equal(nil) || (*Dual)(nil).equal(d) || !(*Dual)(nil).equal(nil) {
@@ -160,11 +160,11 @@ func TestEqualDuals(t *testing.T) {
 			t.Errorf("equal in spite of %s", reflect.TypeFor[Dual]().Field(i).Name)
 		}
 	}
-	for i := range reflect.TypeFor[DualPair]().NumField() {
+	for i := range reflect.TypeFor[dualPair]().NumField() {
 		d := full()
 		reflect.ValueOf(&d.Pairs[0]).Elem().Field(i).SetZero()
 		if d.equal(full()) {
-			t.Errorf("equal in spite of %s of a pair", reflect.TypeFor[DualPair]().Field(i).Name)
+			t.Errorf("equal in spite of %s of a pair", reflect.TypeFor[dualPair]().Field(i).Name)
 		}
 	}
 }

@@ -13,9 +13,9 @@ import (
 // DesignBall returns noise of a vector with nearly the least expected loss of all noise whose density falls with
 // the norm, and without a bound on that of others, see BoundBall. It needs no solver, and a second or two.
 //
-// Where that is not worth anything the noise is close to that of the density exp(−ε·norm/Δ), of which it is never
-// more than some parts in ten thousand above. The error wraps dp.ErrInvalid, also for a delta of 0 or so small
-// that balls of more than 2,048 sensitivities are needed, or is that of the context.
+// Where there is next to nothing to win the noise is close to that of the density exp(−ε·norm/Δ), with a little less of it
+// where the norm is large. The error wraps dp.ErrInvalid, also for a delta of 0 or so small that balls of more than 2,048
+// sensitivities are needed, or is that of the context.
 func DesignBall(ctx context.Context, p ball.Problem) (*ball.Verified, error) {
 	errs := check.In("lp")
 	errs.Add(p.Validate())

@@ -24,21 +24,41 @@ const maxNode = 255
 type Dual struct {
 	CellsPerSensitivity int         `json:"cells_per_sensitivity"`
 	Exponent            int         `json:"exponent"`
-	Shifts              []DualShift `json:"shifts"`
+	Shifts              []dualShift `json:"shifts"`
 }
 
-// DualRow holds those of the nodes (X, First), (X, First+1), …; all others are 0.
-type DualRow struct {
+// dualRow holds those of the nodes (X, First), (X, First+1), …; all others are 0.
+type dualRow struct {
 	X           int     `json:"x"`
 	First       int     `json:"first"`
 	Multipliers []int64 `json:"multipliers,string"`
 }
 
-// DualShift holds the multipliers of the shift by (X, Y) nodes, one of Norm.Cells.
-type DualShift struct {
+// dualShift holds the multipliers of the shift by (X, Y) nodes, one of Norm.Cells.
+type dualShift struct {
 	X    int       `json:"x"`
 	Y    int       `json:"y"`
-	Rows []DualRow `json:"rows"`
+	Rows []dualRow `json:"rows"`
+}
+
+// Add adds the multiplier of a shift at a node. The shifts, one of Norm.Cells each, and the nodes of each are added together,
+// the nodes line by line and with ascending second coordinates.
+func (d *Dual) Add(shift, node [2]int, multiplier int64) {
+	last := len(d.Shifts) - 1
+	if last < 0 || d.Shifts[last].X != shift[0] || d.Shifts[last].Y != shift[1] {
+		d.Shifts = append(d.Shifts, dualShift{X: shift[0], Y: shift[1]})
+		last++
+	}
+	s := &d.Shifts[last]
+	if last = len(s.Rows) - 1; last < 0 || s.Rows[last].X != node[0] {
+		s.Rows = append(s.Rows, dualRow{X: node[0], First: node[1]})
+		last++
+	}
+	r := &s.Rows[last]
+	for r.First+len(r.Multipliers) < node[1] {
+		r.Multipliers = append(r.Multipliers, 0)
+	}
+	r.Multipliers = append(r.Multipliers, multiplier)
 }
 
 func (d *Dual) validate(p *Problem) error {
@@ -81,7 +101,7 @@ func (d *Dual) validate(p *Problem) error {
 }
 
 // each calls a function with the nodes that have a multiplier.
-func (s *DualShift) each(do func(i, j int, y int64)) {
+func (s *dualShift) each(do func(i, j int, y int64)) {
 	for _, row := range s.Rows {
 		for n, y := range row.Multipliers {
 			if y > 0 {

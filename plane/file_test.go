@@ -30,7 +30,7 @@ func sample(tb testing.TB) *Noise {
 	n, err := New(Spec{
 		Problem: Problem{Privacy: dp.Privacy{Epsilon: 1, Delta: 0.7, Sensitivity: 1}, Norm: LInf, Query: dp.IntegerQuery, Loss: loss.L2},
 		Grid:    Grid{PointsPerCell: 1, CellsPerSensitivity: 1}, Weights: []uint64{1 << 63, 1 << 60, 1 << 60},
-		Dual: &Dual{CellsPerSensitivity: 1, Exponent: -4, Shifts: []DualShift{{X: 1, Y: 1, Rows: []DualRow{{X: 0, First: 0, Multipliers: []int64{9}}}}}},
+		Dual: &Dual{CellsPerSensitivity: 1, Exponent: -4, Shifts: []dualShift{{X: 1, Y: 1, Rows: []dualRow{{X: 0, First: 0, Multipliers: []int64{9}}}}}},
 	})
 	if err != nil {
 		tb.Fatal(err)

@@ -278,9 +278,9 @@ func TestLowerBound(t *testing.T) {
 		s.Delta, s.Epsilon = 0.001, s.Epsilon/8
 		s.Dual = &Dual{CellsPerSensitivity: 1 + rng.IntN(int(max(1, min(s.Sensitivity, 3)))), Exponent: -6 - rng.IntN(6)}
 		s.Shifts(s.Dual.CellsPerSensitivity, func(x, y, _ int) {
-			d := DualShift{X: x, Y: y}
+			d := dualShift{X: x, Y: y}
 			for i := -2 + rng.IntN(2); i < 2; i++ {
-				row := DualRow{X: i, First: -1 - rng.IntN(2)}
+				row := dualRow{X: i, First: -1 - rng.IntN(2)}
 				for range 3 {
 					row.Multipliers = append(row.Multipliers, rng.Int64N(60)/(1+rng.Int64N(9)))
 				}
@@ -317,7 +317,7 @@ func TestLowerBound(t *testing.T) {
 func TestLowerBoundReaches(t *testing.T) {
 	s := Spec{
 		Problem: Problem{Privacy: dp.Privacy{Epsilon: 0.1, Delta: 0.001, Sensitivity: 1}, Norm: Span, Query: dp.IntegerQuery, Loss: loss.L2},
-		Dual: &Dual{CellsPerSensitivity: 1, Exponent: -3, Shifts: []DualShift{{X: 1}, {X: 1, Y: -1, Rows: []DualRow{
+		Dual: &Dual{CellsPerSensitivity: 1, Exponent: -3, Shifts: []dualShift{{X: 1}, {X: 1, Y: -1, Rows: []dualRow{
 			{X: -1, First: 0, Multipliers: []int64{1, 1}}, {X: 0, First: -3, Multipliers: []int64{1, 1, 3, 5}}, {X: 1, First: -1, Multipliers: []int64{2}},
 		}}}},
 	}
@@ -455,8 +455,8 @@ func TestBadInput(t *testing.T) {
 	for want, change := range map[string]func(s *Spec){
 		"": func(*Spec) {},
 		" ": func(s *Spec) {
-			rows := []DualRow{{X: -255, First: -255, Multipliers: make([]int64, 511)}, {X: 255, First: 255, Multipliers: []int64{0}}}
-			s.Dual = &Dual{CellsPerSensitivity: 1, Shifts: []DualShift{{X: 1, Rows: rows}}}
+			rows := []dualRow{{X: -255, First: -255, Multipliers: make([]int64, 511)}, {X: 255, First: 255, Multipliers: []int64{0}}}
+			s.Dual = &Dual{CellsPerSensitivity: 1, Shifts: []dualShift{{X: 1, Rows: rows}}}
 		},
 		"   ":  func(s *Spec) { s.Query, s.Sensitivity, s.Grid.GranularityExponent = dp.RealQuery, 0x1p900, 900 },
 		"    ": func(s *Spec) { s.Query, s.Sensitivity, s.Grid.GranularityExponent = dp.RealQuery, 0x1p-900, -900 },
@@ -486,34 +486,34 @@ func TestBadInput(t *testing.T) {
 		"granularity_exponent = -901":     func(s *Spec) { s.Query, s.Grid.GranularityExponent = dp.RealQuery, -901 },
 		"granularity_exponent = 1":        func(s *Spec) { s.Grid.GranularityExponent = 1 },
 		"cells_per_sensitivity = 0":       func(s *Spec) { s.Grid.CellsPerSensitivity = 0 },
-		"dual.shifts = (1, 2)":            func(s *Spec) { s.Dual = &Dual{CellsPerSensitivity: 1, Shifts: []DualShift{{X: 1, Y: 2}}} },
-		"dual.shifts = (0, 0)":            func(s *Spec) { s.Dual = &Dual{CellsPerSensitivity: 1, Shifts: []DualShift{{}}} },
-		"dual.shifts = (1, 0)":            func(s *Spec) { s.Dual = &Dual{CellsPerSensitivity: 1, Shifts: []DualShift{{X: 1}, {X: 1}}} },
+		"dual.shifts = (1, 2)":            func(s *Spec) { s.Dual = &Dual{CellsPerSensitivity: 1, Shifts: []dualShift{{X: 1, Y: 2}}} },
+		"dual.shifts = (0, 0)":            func(s *Spec) { s.Dual = &Dual{CellsPerSensitivity: 1, Shifts: []dualShift{{}}} },
+		"dual.shifts = (1, 0)":            func(s *Spec) { s.Dual = &Dual{CellsPerSensitivity: 1, Shifts: []dualShift{{X: 1}, {X: 1}}} },
 		"dual.shifts = (1, 1)": func(s *Spec) {
-			s.Norm, s.Dual = L1, &Dual{CellsPerSensitivity: 1, Shifts: []DualShift{{X: 1, Y: 1}}}
+			s.Norm, s.Dual = L1, &Dual{CellsPerSensitivity: 1, Shifts: []dualShift{{X: 1, Y: 1}}}
 		},
 		"dual.cells_per_sensitivity = 2": func(s *Spec) { s.Dual = &Dual{CellsPerSensitivity: 2} },
 		"dual.rows = 0": func(s *Spec) {
-			s.Dual = &Dual{CellsPerSensitivity: 1, Shifts: []DualShift{{X: 1, Rows: []DualRow{{}, {}}}}}
+			s.Dual = &Dual{CellsPerSensitivity: 1, Shifts: []dualShift{{X: 1, Rows: []dualRow{{}, {}}}}}
 		},
 		"dual.first = -256, want nodes from -255 to 255": func(s *Spec) {
-			s.Dual = &Dual{CellsPerSensitivity: 1, Shifts: []DualShift{{X: 1, Rows: []DualRow{{First: -256}}}}}
+			s.Dual = &Dual{CellsPerSensitivity: 1, Shifts: []dualShift{{X: 1, Rows: []dualRow{{First: -256}}}}}
 		},
 		"dual.x = -256, want nodes from -255 to 255": func(s *Spec) {
-			s.Dual = &Dual{CellsPerSensitivity: 1, Shifts: []DualShift{{X: 1, Rows: []DualRow{{X: -256}}}}}
+			s.Dual = &Dual{CellsPerSensitivity: 1, Shifts: []dualShift{{X: 1, Rows: []dualRow{{X: -256}}}}}
 		},
 		"dual.x = 256": func(s *Spec) {
-			s.Dual = &Dual{CellsPerSensitivity: 1, Shifts: []DualShift{{X: 1, Rows: []DualRow{{X: 256}}}}}
+			s.Dual = &Dual{CellsPerSensitivity: 1, Shifts: []dualShift{{X: 1, Rows: []dualRow{{X: 256}}}}}
 		},
 		"dual.first = 250": func(s *Spec) {
-			s.Dual = &Dual{CellsPerSensitivity: 1, Shifts: []DualShift{{X: 1, Rows: []DualRow{{First: 250, Multipliers: make([]int64, 7)}}}}}
+			s.Dual = &Dual{CellsPerSensitivity: 1, Shifts: []dualShift{{X: 1, Rows: []dualRow{{First: 250, Multipliers: make([]int64, 7)}}}}}
 		},
 		"epsilon = -1":    func(s *Spec) { s.Epsilon = -1 },
 		"epsilon = 101":   func(s *Spec) { s.Epsilon = 101 },
 		"delta = 1":       func(s *Spec) { s.Delta = 1 },
 		"sensitivity = 0": func(s *Spec) { s.Sensitivity = 0 },
 		"dual.multipliers = -1": func(s *Spec) {
-			s.Dual = &Dual{CellsPerSensitivity: 1, Shifts: []DualShift{{X: 1, Rows: []DualRow{{Multipliers: []int64{-1}}}}}}
+			s.Dual = &Dual{CellsPerSensitivity: 1, Shifts: []dualShift{{X: 1, Rows: []dualRow{{Multipliers: []int64{-1}}}}}}
 		},
 	} {
 		s := good

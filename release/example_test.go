@@ -10,6 +10,7 @@ import (
 	"path/filepath"
 	"strings"
 
+	"github.com/noisewright/noisewright/account"
 	"github.com/noisewright/noisewright/dp"
 	"github.com/noisewright/noisewright/lp"
 	"github.com/noisewright/noisewright/lp/highs"
@@ -66,7 +67,7 @@ func ExampleRelease() {
 	defer os.RemoveAll(dir)
 
 	path := filepath.Join(dir, "city.ledger")
-	if err := ledger.Create(ctx, path, ledger.Terms{Epsilon: 1, Neighbors: dp.AddRemove, Unit: dp.Row}); err != nil {
+	if err := ledger.Create(ctx, path, account.Terms{Epsilon: 1, Neighbors: dp.AddRemove, Unit: dp.Row}); err != nil {
 		log.Fatal(err)
 	}
 	book, err := ledger.Open(ctx, path)

@@ -352,7 +352,6 @@ func (q Query) validateAlso(bad *check.List) {
 }
 
 func (q Query) validateGroups(bad *check.List) {
-	counted := q.Kind == Histogram && len(q.Edges) == 0 || q.chooses()
 	q.validateChoice(bad)
 	switch {
 	case q.By != "" && len(q.Edges) > 0:
@@ -372,6 +371,11 @@ func (q Query) validateGroups(bad *check.List) {
 	case q.Kind != Histogram && len(q.Edges) > 0:
 		bad.Bad("edges", fmt.Sprint(q.Edges), "none but for a histogram")
 	}
+	q.validateKeys(bad)
+	q.validateEdges(bad)
+}
+
+func (q Query) validateKeys(bad *check.List) {
 	if q.PrivateKeys {
 		bad.If(q.chooses() || q.Kind == Quantile, "private-keys", "true", "false for a %s", q.Kind)
 		bad.If(q.squares() && len(q.Also) > 0, "also", q.Also[:min(len(q.Also), 1)], "none for a variance with private-keys")
@@ -379,6 +383,7 @@ func (q Query) validateGroups(bad *check.List) {
 		bad.If(len(q.Keys) > 0, "keys", len(q.Keys), "either keys or private-keys, and not both")
 		bad.If(q.Delta == 0, "delta", q.Delta, "above 0: without, no private rule tells a key that it finds")
 	}
+	counted := q.Kind == Histogram && len(q.Edges) == 0 || q.chooses()
 	bad.If(counted && q.Column != "", "column", check.Quoted(q.Column), "none: rows are counted (see where for those to count)")
 	bad.If(len(q.Keys) > maxGroups, "keys", len(q.Keys), "at most %d of them", maxGroups)
 	known := make(map[string]bool, len(q.Keys))
@@ -389,6 +394,9 @@ func (q Query) validateGroups(bad *check.List) {
 		bad.If(len(k) > longestKey, "keys", check.Quoted(check.Shortened(k)), "keys of at most %d bytes", longestKey)
 		known[k] = true
 	}
+}
+
+func (q Query) validateEdges(bad *check.List) {
 	if len(q.Edges) == 0 {
 		return
 	}

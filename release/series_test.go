@@ -125,7 +125,7 @@ func (u neverRead) ReadData(context.Context, Query) (*Data, string, error) {
 func seriesLedger(tb testing.TB, epsilon float64) (*ledger.Ledger, string) {
 	tb.Helper()
 	path := filepath.Join(tb.TempDir(), "series.ledger")
-	if err := ledger.Create(tb.Context(), path, ledger.Terms{Epsilon: epsilon, Neighbors: dp.AddRemove, Unit: dp.Row}); err != nil {
+	if err := ledger.Create(tb.Context(), path, account.Terms{Epsilon: epsilon, Neighbors: dp.AddRemove, Unit: dp.Row}); err != nil {
 		tb.Fatal(err)
 	}
 	l, err := ledger.Open(tb.Context(), path)

@@ -331,7 +331,7 @@ func TestReleaseOnce(t *testing.T) {
 // TestReleaseKeeps takes a release to a file of package ledger.
 func TestReleaseKeeps(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "l")
-	if err := ledger.Create(t.Context(), path, ledger.Terms{Epsilon: 1, Neighbors: dp.Replace, Unit: "person:id"}); err != nil {
+	if err := ledger.Create(t.Context(), path, account.Terms{Epsilon: 1, Neighbors: dp.Replace, Unit: "person:id"}); err != nil {
 		t.Fatal(err)
 	}
 	var answers []*Answer

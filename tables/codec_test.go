@@ -29,7 +29,7 @@ func encoded(tb testing.TB, t *Table) string {
 func smallFile(tb testing.TB) string {
 	tb.Helper()
 	s := geometricSpec(tb, 1, 0.1, 1)
-	s.Dual = &Dual{CellsPerSensitivity: 2, Exponent: -50, Mirrored: true, Shifts: []DualShift{
+	s.Dual = &Dual{CellsPerSensitivity: 2, Exponent: -50, Mirrored: true, Shifts: []dualShift{
 		{Shift: 1, FirstCell: -2, Multipliers: []int64{0, 5, 1 << 40}}, {Shift: 2, Multipliers: []int64{}},
 	}}
 	t, err := New(s)

@@ -28,7 +28,7 @@ type Dual struct {
 	// Spread: the nodes of an integer or lattice query divide its sensitivity, and are about noise
 	// that is spread over the distance of its points.
 	Spread bool        `json:"spread,omitempty"`
-	Shifts []DualShift `json:"shifts"`
+	Shifts []dualShift `json:"shifts"`
 	// MonotoneRight and MonotoneLeft are the multipliers of the demand of monotone noise that cell
 	// j weighs at least as much as the next one outwards, by |j| to the right and to the left of 0,
 	// in the same unit. If Mirrored, the right ones stand on both sides.
@@ -41,11 +41,16 @@ type Dual struct {
 	Quantiles []float64 `json:"quantiles,omitempty"`
 }
 
-// DualShift holds the multipliers of one shift.
-type DualShift struct {
+// dualShift holds the multipliers of one shift.
+type dualShift struct {
 	Shift       int     `json:"shift"` // in cells, 1 <= |Shift| <= CellsPerSensitivity
 	FirstCell   int     `json:"first_cell"`
 	Multipliers []int64 `json:"multipliers,string"`
+}
+
+// Add adds the multipliers of a shift, in cells, for the cells from first on.
+func (d *Dual) Add(shift, first int, multipliers []int64) {
+	d.Shifts = append(d.Shifts, dualShift{shift, first, multipliers})
 }
 
 // DualRun is a run of multipliers.

@@ -378,7 +378,7 @@ func TestLeastInCells(t *testing.T) {
 // TestMalformedDualProvesNothing: LowerBound may be asked of multipliers that no table has checked.
 func TestMalformedDualProvesNothing(t *testing.T) {
 	p := geometricSpec(t, 1, 0.05, 3).Problem
-	for _, d := range []*Dual{nil, {}, {CellsPerSensitivity: 1, Exponent: -4, Shifts: []DualShift{{Shift: 12, Multipliers: []int64{1}}}}} {
+	for _, d := range []*Dual{nil, {}, {CellsPerSensitivity: 1, Exponent: -4, Shifts: []dualShift{{Shift: 12, Multipliers: []int64{1}}}}} {
 		if bound := d.LowerBound(p); bound.Sign() != 0 {
 			t.Errorf("%+v: a bound of %s, want 0", d, bound.FloatString(6))
 		}

@@ -163,7 +163,7 @@ func TestWithDual(t *testing.T) {
 func TestDualOfNoConstraint(t *testing.T) {
 	p := dp.Problem{Privacy: dp.Privacy{Epsilon: 1, Delta: 0.01, Sensitivity: 1}, Loss: loss.L1}
 	y := []int64{1 << 18}
-	d := Dual{CellsPerSensitivity: 1, Exponent: -20, Shifts: []DualShift{{Shift: 1, Multipliers: y}, {Shift: -1, Multipliers: y}}}
+	d := Dual{CellsPerSensitivity: 1, Exponent: -20, Shifts: []dualShift{{Shift: 1, Multipliers: y}, {Shift: -1, Multipliers: y}}}
 	if d.LowerBound(p).Sign() <= 0 {
 		t.Fatalf("%+v proves nothing", d)
 	}

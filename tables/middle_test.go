@@ -101,7 +101,7 @@ func TestMiddleMultipliers(t *testing.T) {
 	made := func() Dual {
 		return Dual{
 			CellsPerSensitivity: 1, Exponent: -40,
-			Shifts:        []DualShift{{Shift: 1, FirstCell: -3, Multipliers: []int64{0, unit, unit, unit, 0}}, {Shift: -1, FirstCell: -1, Multipliers: []int64{0, unit, unit, unit, 0}}},
+			Shifts:        []dualShift{{Shift: 1, FirstCell: -3, Multipliers: []int64{0, unit, unit, unit, 0}}, {Shift: -1, FirstCell: -1, Multipliers: []int64{0, unit, unit, unit, 0}}},
 			MonotoneRight: &DualRun{Multipliers: []int64{unit / 64, 1}}, MonotoneLeft: &DualRun{Multipliers: []int64{unit / 64}},
 		}
 	}

@@ -89,7 +89,7 @@ func randomSpread(rng *rand.Rand, points int, edges bool) Dual {
 		for i := range m {
 			m[i] = int64(scale * rng.Float64() * float64(i+1) / float64(len(m)))
 		}
-		d.Shifts = append(d.Shifts, DualShift{Shift: k + 1, FirstCell: rng.IntN(9) - 4, Multipliers: m})
+		d.Shifts = append(d.Shifts, dualShift{Shift: k + 1, FirstCell: rng.IntN(9) - 4, Multipliers: m})
 	}
 	return d
 }

@@ -316,7 +316,7 @@ func TestDualNeverExceedsAnAchievedLoss(t *testing.T) {
 				for i := range m {
 					m[i] = int64(scale * rng.Float64() * float64(i+1) / float64(len(m)))
 				}
-				d.Shifts = append(d.Shifts, DualShift{Shift: k, FirstCell: rng.IntN(9) - 4, Multipliers: m})
+				d.Shifts = append(d.Shifts, dualShift{Shift: k, FirstCell: rng.IntN(9) - 4, Multipliers: m})
 			}
 			if err := d.validate(); err != nil {
 				t.Fatal(err)
@@ -404,16 +404,16 @@ func TestNewNamesBadFields(t *testing.T) {
 		{func(s *Spec) { s.Claims.Delta = "1e-3" }, "certificate.delta"},
 		{func(s *Spec) { s.Dual = &Dual{} }, "dual.cells_per_sensitivity"},
 		{func(s *Spec) {
-			s.Dual = &Dual{CellsPerSensitivity: 2, Shifts: []DualShift{{Shift: 3}}}
+			s.Dual = &Dual{CellsPerSensitivity: 2, Shifts: []dualShift{{Shift: 3}}}
 		}, "dual.shift"},
 		{func(s *Spec) {
-			s.Dual = &Dual{CellsPerSensitivity: 2, Mirrored: true, Shifts: []DualShift{{Shift: 1}, {Shift: -1}}}
+			s.Dual = &Dual{CellsPerSensitivity: 2, Mirrored: true, Shifts: []dualShift{{Shift: 1}, {Shift: -1}}}
 		}, "dual.shift"},
 		{func(s *Spec) {
-			s.Dual = &Dual{CellsPerSensitivity: 2, Shifts: []DualShift{{Shift: 1, Multipliers: []int64{-1}}}}
+			s.Dual = &Dual{CellsPerSensitivity: 2, Shifts: []dualShift{{Shift: 1, Multipliers: []int64{-1}}}}
 		}, "dual.multipliers"},
 		{func(s *Spec) {
-			s.Dual = &Dual{CellsPerSensitivity: 2, Shifts: []DualShift{{Shift: 1, Multipliers: []int64{math.MaxInt64}}}}
+			s.Dual = &Dual{CellsPerSensitivity: 2, Shifts: []dualShift{{Shift: 1, Multipliers: []int64{math.MaxInt64}}}}
 		}, "dual.multipliers"},
 	}
 	for _, c := range cases {
@@ -455,7 +455,7 @@ func TestExtremeGrids(t *testing.T) {
 
 func TestTableDoesNotAliasItsSpec(t *testing.T) {
 	s := geometricSpec(t, 1, 0.1, 2)
-	s.Dual = &Dual{CellsPerSensitivity: 1, Shifts: []DualShift{{Shift: 1, Multipliers: []int64{1}}}}
+	s.Dual = &Dual{CellsPerSensitivity: 1, Shifts: []dualShift{{Shift: 1, Multipliers: []int64{1}}}}
 	s.Constraints = dp.Constraints{Support: &dp.Interval{Lower: -99, Upper: 99}, Quantiles: []dp.Quantile{{Probability: 0.1, Magnitude: 50}}}
 	tab, err := New(s)
 	if err != nil {
@@ -513,7 +513,7 @@ func TestStep(t *testing.T) {
 	}
 	// A lattice without a step is no problem that could have a bound.
 	p := dp.Problem{Privacy: dp.Privacy{Epsilon: 1, Delta: 0.1, Sensitivity: 1}, Query: dp.LatticeQuery, Loss: loss.L1}
-	d := &Dual{CellsPerSensitivity: 1, Exponent: -40, Shifts: []DualShift{{Shift: 1, Multipliers: []int64{1 << 38}}, {Shift: -1, Multipliers: []int64{1 << 38}}}}
+	d := &Dual{CellsPerSensitivity: 1, Exponent: -40, Shifts: []dualShift{{Shift: 1, Multipliers: []int64{1 << 38}}, {Shift: -1, Multipliers: []int64{1 << 38}}}}
 	for step, bounded := range map[float64]bool{1: true, 0: false, -1: false, math.NaN(): false, math.Inf(1): false} {
 		p.Step = step
 		if got := d.LowerBound(p).Sign() > 0; got != bounded {
@@ -572,7 +572,7 @@ func writtenOut(d Dual) *Dual {
 		}
 		m := slices.Clone(s.Multipliers)
 		slices.Reverse(m)
-		d.Shifts = append(d.Shifts, DualShift{Shift: -s.Shift, FirstCell: -last, Multipliers: m})
+		d.Shifts = append(d.Shifts, dualShift{Shift: -s.Shift, FirstCell: -last, Multipliers: m})
 	}
 	return &d
 }

@@ -61,7 +61,7 @@ func costly(t testing.TB) map[string]Spec {
 		for i := range ones {
 			ones[i] = 1
 		}
-		s.Dual = &Dual{CellsPerSensitivity: 1, Exponent: -80, Shifts: []DualShift{{Shift: 1, FirstCell: 1000, Multipliers: ones}}}
+		s.Dual = &Dual{CellsPerSensitivity: 1, Exponent: -80, Shifts: []dualShift{{Shift: 1, FirstCell: 1000, Multipliers: ones}}}
 		return s
 	}
 	tail := func(s Spec) Spec {
@@ -129,7 +129,7 @@ func TestWorkIsCounted(t *testing.T) {
 		Quantiles: []dp.Quantile{{Probability: 0.5, Magnitude: 1e6}},
 	}
 	proving := geometricSpec(t, 1, 0.1, 3)
-	proving.Dual = &Dual{CellsPerSensitivity: 1, Exponent: -80, Shifts: []DualShift{{Shift: 1, Multipliers: []int64{1, 2, 3}}}}
+	proving.Dual = &Dual{CellsPerSensitivity: 1, Exponent: -80, Shifts: []dualShift{{Shift: 1, Multipliers: []int64{1, 2, 3}}}}
 	for name, s := range map[string]Spec{"plain": geometricSpec(t, 1, 0.1, 3), "constrained": constrained, "with a dual": proving, "with a tail": twoSided(t, 1)} {
 		s.Claims = mustTable(t, s).spec.Claims
 		v, err := mustTable(t, s).Verify()

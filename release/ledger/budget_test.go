@@ -69,7 +69,7 @@ func TestNeverAboveTheTotal(t *testing.T) {
 	rng := rand.New(rand.NewPCG(1, 2))
 	accepted, refused, byComposition := 0, 0, 0
 	for n := range sequences {
-		terms := ledger.Terms{Epsilon: math.Exp(2*rng.Float64() - 1), Delta: []float64{0, 1e-6, 1e-3, 0.1}[rng.IntN(4)], Adaptive: n%4 == 0}
+		terms := account.Terms{Epsilon: math.Exp(2*rng.Float64() - 1), Delta: []float64{0, 1e-6, 1e-3, 0.1}[rng.IntN(4)], Adaptive: n%4 == 0}
 		l, _ := create(t, terms)
 		var costs []account.Cost
 		total := new(big.Rat).SetFloat64(terms.Epsilon)
@@ -141,7 +141,7 @@ func TestComposesExactly(t *testing.T) {
 		t.Skip("slow")
 	}
 	v := gaussian(t, 40, 0.1, 0)
-	l, path := create(t, ledger.Terms{Epsilon: 1, Delta: 1e-6})
+	l, path := create(t, account.Terms{Epsilon: 1, Delta: 1e-6})
 	cost := account.Cost{Table: v, Times: 1}
 	fit, err := l.LeftTimes(t.Context(), cost)
 	if err != nil || fit < 30 {
@@ -189,7 +189,7 @@ func TestLeft(t *testing.T) {
 		t.Skip("slow")
 	}
 	v := gaussian(t, 40, 0.1, 0)
-	for _, terms := range []ledger.Terms{{Epsilon: 1}, {Epsilon: 1, Delta: 1e-6}, {Epsilon: 3, Delta: 0.01}, {Epsilon: 1, Delta: 1e-6, Adaptive: true}, {Epsilon: 99, Delta: 0.5}} {
+	for _, terms := range []account.Terms{{Epsilon: 1}, {Epsilon: 1, Delta: 1e-6}, {Epsilon: 3, Delta: 0.01}, {Epsilon: 1, Delta: 1e-6, Adaptive: true}, {Epsilon: 99, Delta: 0.5}} {
 		for _, share := range []float64{0, 0.1, 0.999} {
 			delta := share * terms.Delta
 			l, _ := create(t, terms)
@@ -230,7 +230,7 @@ func TestCondition(t *testing.T) {
 		"exact, M2": {false, second, true}, "exact, M3": {false, reveals, true},
 		"adaptive, M2": {true, second, false}, "adaptive, M3": {true, reveals, true}, // its sums are the total
 	} {
-		l, _ := create(t, ledger.Terms{Epsilon: log3, Delta: 0.3751, Adaptive: c.adaptive})
+		l, _ := create(t, account.Terms{Epsilon: log3, Delta: 0.3751, Adaptive: c.adaptive})
 		if _, err := l.Release(t.Context(), query(1, first), says("x")); err != nil {
 			t.Fatal(err)
 		}

@@ -23,7 +23,7 @@ import (
 
 // TestLimitsOfCharges: the last of each range is taken, the next is not.
 func TestLimitsOfCharges(t *testing.T) {
-	terms := Terms{Neighbors: dp.AddRemove, Unit: dp.Row}
+	terms := account.Terms{Neighbors: dp.AddRemove, Unit: dp.Row}
 	json := func(n int) string { return `"` + strings.Repeat("x", n-2) + `"` }
 	for name, x := range map[string]struct {
 		change func(*account.Charge)
@@ -64,7 +64,7 @@ func TestLimitsOfCharges(t *testing.T) {
 // disk is no damage.
 func TestRecordsSayWhatIsHidden(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "l")
-	if err := Create(t.Context(), path, Terms{Epsilon: 9, Neighbors: dp.Replace, Unit: "person:id"}); err != nil {
+	if err := Create(t.Context(), path, account.Terms{Epsilon: 9, Neighbors: dp.Replace, Unit: "person:id"}); err != nil {
 		t.Fatal(err)
 	}
 	l, err := Open(t.Context(), path)
@@ -108,7 +108,7 @@ func TestSpentOfAdaptive(t *testing.T) {
 	deltas.Add(deltas, exact.Rational(0.06))
 	for _, adaptive := range []bool{false, true} {
 		path := filepath.Join(t.TempDir(), "l")
-		if err := Create(t.Context(), path, Terms{Epsilon: 1, Delta: 0.25, Neighbors: dp.AddRemove, Unit: dp.Row, Adaptive: adaptive}); err != nil {
+		if err := Create(t.Context(), path, account.Terms{Epsilon: 1, Delta: 0.25, Neighbors: dp.AddRemove, Unit: dp.Row, Adaptive: adaptive}); err != nil {
 			t.Fatal(err)
 		}
 		l, err := Open(t.Context(), path)
@@ -159,7 +159,7 @@ func TestSpentOfAdaptive(t *testing.T) {
 		}
 	}
 	for unit, ok := range map[string]bool{"person:id": true, "person:": false, "person:a\nb": false, "people": false, dp.Row: true} {
-		if err := validate(&Terms{Epsilon: 1, Neighbors: dp.AddRemove, Unit: unit}); (err == nil) != ok {
+		if err := validate(&account.Terms{Epsilon: 1, Neighbors: dp.AddRemove, Unit: unit}); (err == nil) != ok {
 			t.Errorf("unit %q: %v", unit, err)
 		}
 	}
@@ -186,7 +186,7 @@ func TestHardlyAnything(t *testing.T) {
 		0: ": nothing is left at", 2e-9: ": nothing is left at", 0x1p-28: ": hardly anything is left, epsilon 3.72529e-09 at",
 		math.Nextafter(2e-4, 0): ": hardly anything is left, epsilon 0.000199999 at", 2e-4: ": left is one of epsilon 0.0002 at", 1: ": left is one of epsilon 1 at",
 	} {
-		if err := (&Exceeded{Terms: Terms{Epsilon: 2}, Left: left}).Error(); !strings.Contains(err, want) {
+		if err := (&Exceeded{Terms: account.Terms{Epsilon: 2}, Left: left}).Error(); !strings.Contains(err, want) {
 			t.Errorf("%v is left: %s, want %s", left, err, want)
 		}
 	}

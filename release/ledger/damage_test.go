@@ -32,7 +32,7 @@ import (
 
 func makeLedger(tb testing.TB, path string, epsilon float64) *Ledger {
 	tb.Helper()
-	if err := Create(tb.Context(), path, Terms{Epsilon: epsilon, Delta: 0.1, Neighbors: dp.AddRemove, Unit: dp.Row}); err != nil {
+	if err := Create(tb.Context(), path, account.Terms{Epsilon: epsilon, Delta: 0.1, Neighbors: dp.AddRemove, Unit: dp.Row}); err != nil {
 		tb.Fatal(err)
 	}
 	l, err := Open(tb.Context(), path)

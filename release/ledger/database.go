@@ -12,6 +12,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/noisewright/noisewright/account"
 	"github.com/noisewright/noisewright/internal/check"
 	"github.com/noisewright/noisewright/internal/files"
 	"github.com/noisewright/noisewright/proof"
@@ -113,7 +114,7 @@ func connect(path string) (*sql.DB, error) {
 // is refused.
 //
 // Errors wrap dp.ErrInvalid for bad terms, and fs.ErrExist, or are those of the file system.
-func Create(ctx context.Context, path string, t Terms) error {
+func Create(ctx context.Context, path string, t account.Terms) error {
 	if !available {
 		return pathError(path, errNoSQLite)
 	}
@@ -157,7 +158,7 @@ func sweep(path string, info os.FileInfo) (swept bool) {
 }
 
 // content returns the bytes of a new ledger.
-func content(ctx context.Context, t Terms) (text []byte, err error) {
+func content(ctx context.Context, t account.Terms) (text []byte, err error) {
 	db, err := sql.Open("sqlite", ":memory:")
 	if err != nil {
 		return nil, err

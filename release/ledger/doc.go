@@ -4,7 +4,7 @@
 // refuses to spend more than its total.
 //
 // A ledger is one file, an SQLite database, for any number of processes. It is made with
-// the [Terms] of its total. [Ledger.Release] charges a query durably before its answer
+// the [account.Terms] of its total. [Ledger.Release] charges a query durably before its answer
 // exists, and stores the answer durably before it returns it: a crash can cost budget, but
 // never privacy. An equal query about the same data is answered from the ledger at no cost.
 //

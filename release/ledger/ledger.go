@@ -22,7 +22,7 @@ import (
 type Ledger struct {
 	path   string
 	db     *sql.DB
-	terms  Terms
+	terms  account.Terms
 	budget *account.Budget // without charges, which are in db
 
 	mu     sync.Mutex
@@ -92,7 +92,7 @@ func (l *Ledger) read(ctx context.Context) error {
 func (l *Ledger) Close() error { return l.db.Close() }
 
 // Terms returns what the ledger was made for.
-func (l *Ledger) Terms() Terms { return l.terms }
+func (l *Ledger) Terms() account.Terms { return l.terms }
 
 // pathError puts the path in front of an error in place of what the error says of it.
 func pathError(path string, err error) error {

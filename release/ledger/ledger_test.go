@@ -25,7 +25,7 @@ import (
 
 // create makes and opens a ledger, of rows that are added or removed unless the terms say
 // otherwise. Its name has what a URI would take for something else.
-func create(tb testing.TB, terms ledger.Terms) (*ledger.Ledger, string) {
+func create(tb testing.TB, terms account.Terms) (*ledger.Ledger, string) {
 	tb.Helper()
 	path := filepath.Join(tb.TempDir(), "a b?mode=ro#%41.ledger")
 	if terms.Neighbors == "" {
@@ -84,7 +84,7 @@ func gaussian(tb testing.TB, sigma, epsilon, delta float64) *tables.Verified {
 }
 
 func TestRelease(t *testing.T) {
-	l, path := create(t, ledger.Terms{Epsilon: 1})
+	l, path := create(t, account.Terms{Epsilon: 1})
 	r, err := l.Release(t.Context(), query(1, pure(0.5)), says("7"))
 	if err != nil || string(r.Answer) != "7" || r.Replayed {
 		t.Fatalf("%+v, %v", r, err)
@@ -129,7 +129,7 @@ func TestRelease(t *testing.T) {
 
 // TestTakenUp: of one charge there is one answer, whoever asks for it.
 func TestTakenUp(t *testing.T) {
-	l, path := create(t, ledger.Terms{Epsilon: 1})
+	l, path := create(t, account.Terms{Epsilon: 1})
 	broken := errors.New("broken")
 	if _, err := l.Release(t.Context(), query(1, pure(1)), func(context.Context) ([]byte, error) { return nil, broken }); !errors.Is(err, broken) {
 		t.Fatal(err)
@@ -167,7 +167,7 @@ func TestLost(t *testing.T) {
 	if testing.Short() {
 		t.Skip("slow: answers of 128 MiB")
 	}
-	l, path := create(t, ledger.Terms{Epsilon: 3})
+	l, path := create(t, account.Terms{Epsilon: 3})
 	for i, size := range []int{0, 128<<20 + 1, 128<<20 + 2} {
 		_, err := l.Release(t.Context(), query(i, pure(1)), func(context.Context) ([]byte, error) { return bytes.Repeat([]byte{'7'}, size), nil })
 		want := fmt.Sprintf("ledger: the answer of release %d is lost: it was empty, or larger than 128 MiB", i+1)
@@ -192,7 +192,7 @@ func TestLost(t *testing.T) {
 
 // TestDrawnIsKept: a context that ends once the answer is drawn loses nothing, as another draw would be free.
 func TestDrawnIsKept(t *testing.T) {
-	l, path := create(t, ledger.Terms{Epsilon: 1})
+	l, path := create(t, account.Terms{Epsilon: 1})
 	ctx, cancel := context.WithCancel(t.Context())
 	r, err := l.Release(ctx, query(1, pure(1)), func(context.Context) ([]byte, error) {
 		cancel()
@@ -208,7 +208,7 @@ func TestDrawnIsKept(t *testing.T) {
 
 // TestOftener: a charge is taken up by as many uses of the noise only.
 func TestOftener(t *testing.T) {
-	l, _ := create(t, ledger.Terms{Epsilon: 3})
+	l, _ := create(t, account.Terms{Epsilon: 3})
 	once, twice := pure(1), pure(1)
 	twice.Times = 2
 	if _, err := l.Release(t.Context(), query(1, once), func(context.Context) ([]byte, error) { return nil, errors.New("broken") }); err == nil {
@@ -220,7 +220,7 @@ func TestOftener(t *testing.T) {
 }
 
 func TestBadInput(t *testing.T) {
-	for name, terms := range map[string]ledger.Terms{
+	for name, terms := range map[string]account.Terms{
 		"epsilon": {Epsilon: math.NaN(), Neighbors: dp.AddRemove, Unit: dp.Row}, "delta": {Epsilon: 1, Delta: 1, Neighbors: dp.Replace, Unit: dp.Row},
 		"neighbors": {Epsilon: 1, Neighbors: "both", Unit: dp.Row}, "unit": {Epsilon: 1, Neighbors: dp.Replace, Unit: "person:"},
 	} {
@@ -232,7 +232,7 @@ func TestBadInput(t *testing.T) {
 			t.Errorf("%s: a file was made", name)
 		}
 	}
-	l, path := create(t, ledger.Terms{Epsilon: 1, Delta: 0.1})
+	l, path := create(t, account.Terms{Epsilon: 1, Delta: 0.1})
 	if err := ledger.Create(t.Context(), path, l.Terms()); !errors.Is(err, fs.ErrExist) {
 		t.Errorf("%v, want a refusal", err)
 	}

@@ -16,7 +16,7 @@ import (
 // TestPart: a part of what was charged costs nothing, is answered once, and is refused where nothing was charged that it is
 // a part of: not with another text or other data, and not another part.
 func TestPart(t *testing.T) {
-	l, path := create(t, ledger.Terms{Epsilon: 1})
+	l, path := create(t, account.Terms{Epsilon: 1})
 	whole := query(0, pure(1))
 	part := func(i int, of string) account.Charge {
 		c := query(i)
@@ -56,7 +56,7 @@ func TestPart(t *testing.T) {
 		}
 	}
 	// Left without an answer, it is taken up again, and what it is a part of need not have one.
-	l, _ = create(t, ledger.Terms{Epsilon: 1})
+	l, _ = create(t, account.Terms{Epsilon: 1})
 	stop := errors.New("stop")
 	for _, c := range []account.Charge{whole, part(1, whole.Text)} {
 		if _, err := l.Release(t.Context(), c, func(context.Context) ([]byte, error) { return nil, stop }); !errors.Is(err, stop) {

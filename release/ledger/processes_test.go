@@ -126,7 +126,7 @@ func TestProcesses(t *testing.T) {
 		t.Skip("slow")
 	}
 	const total = 100
-	l, path := create(t, ledger.Terms{Epsilon: total})
+	l, path := create(t, account.Terms{Epsilon: total})
 	type end struct {
 		lines []string
 		err   error
@@ -173,7 +173,7 @@ func TestKilled(t *testing.T) {
 	rng := rand.New(rand.NewPCG(3, 4))
 	pending, printed, hot := 0, 0, 0
 	for done := 0; done < kills; {
-		l, path := create(t, ledger.Terms{Epsilon: distinct + 2})
+		l, path := create(t, account.Terms{Epsilon: distinct + 2})
 		var lines []string
 		c, outC, _ := start(t, path, halted+"=1")
 		if line, err := bufio.NewReader(outC).ReadString('\n'); err != nil || line != "charged\n" {

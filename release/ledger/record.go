@@ -38,7 +38,7 @@ const (
 	hashDigits = 2 * sha256.Size
 )
 
-func validateCharge(q account.Charge, t Terms) error {
+func validateCharge(q account.Charge, t account.Terms) error {
 	bad := check.In("ledger")
 	if !isLine(q.Text) || !json.Valid([]byte(q.Text)) {
 		bad.Badf("text", check.Quoted(check.Shortened(q.Text)), "one line of JSON, of at most %d bytes", maxText)

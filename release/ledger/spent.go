@@ -105,7 +105,7 @@ func (l *Ledger) compose(ctx context.Context, t *Spent, charged *account.Budget)
 
 // Exceeded says what is left where a release was refused. Its errors wrap account.ErrExceeded too.
 type Exceeded struct {
-	Terms Terms
+	Terms account.Terms
 	Spent Spent // so far
 	// Left is the largest epsilon of one release that still fits, at the delta LeftDelta, that
 	// of the release refused; 0 if there is none.

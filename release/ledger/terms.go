@@ -11,11 +11,8 @@ import (
 	"github.com/noisewright/noisewright/internal/csvfile"
 )
 
-// Terms are what a ledger was made for.
-type Terms = account.Terms
-
 // validate fills in the delimiter.
-func validate(t *Terms) error {
+func validate(t *account.Terms) error {
 	bad := check.In("ledger")
 	bad.Budget(t.Epsilon, t.Delta)
 	bad.OneOf("neighbors", t.Neighbors, dp.AddRemove, dp.Replace)

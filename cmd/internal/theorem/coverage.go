@@ -143,20 +143,24 @@ func lossOpen(s *tables.Spec) string {
 }
 
 // boundOpen says why the theorem of proofs/Bound.v is not about the lower bound, if it is not. Whatever else than the
-// multipliers of shifts proves a bound, that theorem knows nothing of; so a field that a Dual gets has to be refused here.
+// multipliers of shifts proves a bound, that theorem knows nothing of; so a field that a Dual gets has to be refused here. Of
+// constraints the support and symmetry alone make a bound larger without multipliers: with others it holds for all noise.
 func boundOpen(s *tables.Spec) string {
 	d := s.Dual
 	switch {
 	case d == nil || strings.Trim(s.Claims.LowerBound, "0.") == "":
 		return "there is nothing in the file that proves it, or nothing to prove"
-	case !reflect.ValueOf(s.Constraints).IsZero():
-		return "bounds under constraints are not covered"
+	case s.Constraints.Support != nil || s.Constraints.Symmetric && !s.Loss.Symmetric():
+		return "bounds that rest on the support, or on symmetry where the loss has none, are not covered"
 	case d.Edges || d.Spread || d.MonotoneRight != nil || d.MonotoneLeft != nil || d.Mean != 0 || d.Variance != 0 || len(d.Quantiles) > 0:
 		return "only bounds that rest on multipliers of shifts alone, without edges or spread, are covered"
 	case d.Exponent > maxExponent:
 		return fmt.Sprintf("only multipliers in units up to 2^%d are covered", maxExponent)
-	case slices.ContainsFunc(d.Shifts, func(r tables.DualShift) bool { return len(r.Multipliers) == 0 || slices.Max(r.Multipliers) == 0 }):
-		return "shifts without a positive multiplier are not covered"
+	}
+	for _, r := range d.Shifts {
+		if len(r.Multipliers) == 0 || slices.Max(r.Multipliers) == 0 {
+			return "shifts without a positive multiplier are not covered"
+		}
 	}
 	return nodesOpen(s)
 }

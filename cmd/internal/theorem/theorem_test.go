@@ -44,7 +44,12 @@ func TestTheoremOfBound(t *testing.T) {
 		{"power of integers", func(s *tables.Spec) { s.Loss = parsed(t, "lp:1.5"); integers(s, 1) }, "whole exponents"},
 		{"knot of every second integer", func(s *tables.Spec) { s.Loss = parsed(t, "exceed:3"); integers(s, 2) }, "for noise between nodes"},
 		{"every second integer", func(s *tables.Spec) { integers(s, 2) }, ""},
-		{"constraint", func(s *tables.Spec) { s.Constraints.Symmetric = true }, "under constraints"},
+		{"symmetric", func(s *tables.Spec) { s.Constraints.Symmetric = true }, ""},
+		{"symmetric, another loss", func(s *tables.Spec) { s.Constraints.Symmetric, s.Loss = true, parsed(t, "pinball:0.4") }, "on symmetry"},
+		{"support", func(s *tables.Spec) { s.Constraints.Support = &dp.Interval{Lower: -100, Upper: 100} }, "on the support"},
+		{"other constraints", func(s *tables.Spec) {
+			s.Constraints = dp.Constraints{Monotone: true, Unbiased: true, MaxVariance: 9, Quantiles: []dp.Quantile{{Probability: 0.5, Magnitude: 9}}, MaxDistinguishing: 0.5}
+		}, ""},
 		{"no multipliers", func(s *tables.Spec) { s.Dual.Shifts[1].Multipliers = nil }, "shifts without a positive multiplier"},
 		{"multipliers 0", func(s *tables.Spec) { s.Dual.Shifts[1].Multipliers = []int64{0, 0} }, "shifts without a positive multiplier"},
 	}

@@ -374,7 +374,6 @@ func (b *lowers) dual() *ball.Dual {
 		d.Radii = append(d.Radii, int64(x*reach))
 	}
 	for k, s := range b.shifts {
-		shift := ball.DualShift{Length: int64(s * math.Floor(reach))}
 		for i, row := range b.best[k] {
 			first, last := len(row), -1
 			list := make([]int64, len(row))
@@ -384,11 +383,8 @@ func (b *lowers) dual() *ball.Dual {
 				}
 			}
 			if last >= 0 {
-				shift.Rows = append(shift.Rows, ball.DualRow{Knot: i, First: first, Multipliers: list[first : last+1]})
+				d.Add(int64(s*math.Floor(reach)), i, first, list[first:last+1])
 			}
-		}
-		if shift.Rows != nil {
-			d.Shifts = append(d.Shifts, shift)
 		}
 	}
 	return d

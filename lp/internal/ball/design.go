@@ -21,17 +21,15 @@ const (
 	moreRings = 60 // that a round adds
 	// mostIdle rounds that make a loss less by a smaller share than enough are the last ones.
 	mostIdle = 4
-	enough   = 2e-5
+	enough   = 5e-5
 	// mostReach bounds radii, in sensitivities.
-	mostReach = 1 << 11
-	// mostStairs bounds the balls of noise in closed form, and evenRings those of one fine grid.
-	mostStairs = 1000
-	evenRings  = 800
+	mostReach  = 1 << 11
+	firstRings = 100 // of grids without stairs
+	mostStairs = 500
 	finest     = 40 // edges near each other in the core
 )
 
-// Design returns noise on balls with nearly the least expected loss of all noise whose density falls with
-// the norm; never more than by some parts in ten thousand above noise of the density exp(−ε·norm/Δ). The error
+// Design returns noise on balls with nearly the least expected loss of all noise whose density falls with the norm. The error
 // wraps dp.ErrInvalid, or is that of the context. The problem is valid, with a delta above 0.
 func Design(ctx context.Context, p ball.Problem) (*ball.Verified, error) {
 	d, err := newDesign(p)
@@ -39,12 +37,8 @@ func Design(ctx context.Context, p ball.Problem) (*ball.Verified, error) {
 		return nil, err
 	}
 	// From which grid one comes to the best differs. Where one attempt fails another may do.
-	_ = d.stairs(ctx)
-	_ = d.refine(ctx, 100, rounds)
-	_ = d.refine(ctx, 220, rounds)
-	if d.end > 8 {
-		_ = d.refine(ctx, evenRings, 1)
-	}
+	_ = d.climb(ctx)
+	_ = d.refine(ctx, d.firstEdges())
 	if ctx.Err() != nil {
 		return nil, ctx.Err()
 	}
@@ -108,44 +102,10 @@ func (d *design) escapes(radius float64, parts int) float64 {
 	return out / all
 }
 
-// stairs tries densities that fall by the same factor from ring to ring, and by e^ε in a shift: noise of
-// the density e^(−ε·norm), but that it is uniform in rings.
-func (d *design) stairs(ctx context.Context) error {
-	per := int64(min(mostStairs/(1.05*d.end), 128))
-	if per < 1 {
-		return nil
-	}
-	width := (d.shift + per - 1) / per // so many are a shift or more
-	e := d.epsilon * (1 - 1e-12) / float64(per)
-	for n := int(d.end * float64(per)); n <= mostStairs; n++ {
-		if ctx.Err() != nil {
-			return ctx.Err()
-		}
-		all, out, last := 0.0, 0.0, float64(int64(n)*width)/float64(d.shift)
-		var radii []int64
-		var weights []float64
-		for i := 1; i <= n; i++ {
-			radii = append(radii, int64(i)*width)
-			a, b := float64(radii[i-1]-width)/float64(d.shift), float64(radii[i-1])/float64(d.shift)
-			f, v := math.Exp(-e*float64(i-1)), d.power(b)-d.power(a)
-			all += f * v
-			out += f * max(0, v-d.both(b, last)+d.both(a, last))
-			next := math.Exp(-e * float64(i))
-			if i == n {
-				next = 0
-			}
-			weights = append(weights, (f-next)*d.power(b))
-		}
-		if out <= all*d.delta {
-			return d.keep(radii, weights)
-		}
-	}
-	return nil
-}
-
-// refine solves programs on up to so many grids, finer and finer, from one of so many rings, the best again with more of a margin until it is private.
-func (d *design) refine(ctx context.Context, rings float64, rounds int) error {
-	d.edges = d.firstEdges(rings)
+// refine solves programs on grids that are finer and finer, from the first one, and the best again with more of a margin
+// until it is private.
+func (d *design) refine(ctx context.Context, first []float64) error {
+	d.edges = first
 	var edges []float64
 	least := math.Inf(1)
 	for round, idle := 0, 0; round < rounds && idle < mostIdle; round++ {
@@ -173,15 +133,19 @@ func (d *design) refine(ctx context.Context, rings float64, rounds int) error {
 		if err != nil {
 			return err
 		}
-		var radii []int64
-		for _, x := range edges[1:] {
-			radii = append(radii, int64(math.Round(x*float64(d.shift))))
-		}
-		if err := d.keep(radii, s.weights); !errors.Is(err, proof.ErrNotPrivate) {
+		if err := d.keep(d.steps(edges), s.weights); !errors.Is(err, proof.ErrNotPrivate) {
 			return err
 		}
 	}
 	return nil
+}
+
+// steps returns all edges but 0, which are multiples of a step, in steps.
+func (d *design) steps(edges []float64) (radii []int64) {
+	for _, x := range edges[1:] {
+		radii = append(radii, int64(math.Round(x*float64(d.shift))))
+	}
+	return radii
 }
 
 // margins are shares of delta that are left for what is not exact here.
@@ -204,10 +168,10 @@ func (d *design) within(ctx context.Context, margin float64) (*solution, error) 
 
 // firstEdges returns those of equally wide rings, of which a whole number is a shift or the other way
 // around, and some near whole shifts, where densities jump if they fall fast.
-func (d *design) firstEdges(rings float64) []float64 {
+func (d *design) firstEdges() []float64 {
 	end := 1.3 * d.end
-	per := math.Floor(rings / end)
-	width := math.Ceil(end / rings)
+	per := math.Floor(firstRings / end)
+	width := math.Ceil(end / firstRings)
 	if per >= 1 {
 		width = 1 / min(per, 48)
 	}

@@ -79,7 +79,7 @@ func TestReduced(t *testing.T) {
 // TestNext: edges stay ascending, from 0 to the same end and not too many.
 func TestNext(t *testing.T) {
 	d := &design{rings: rings{space: 2, epsilon: 5, delta: 0.01, p: 2, unit: 1}, shift: 1 << 24, end: 1.6}
-	d.edges = d.firstEdges(100)
+	d.edges = d.firstEdges()
 	for range 3 {
 		d.lay()
 		s, err := d.within(t.Context(), 1e-4)
@@ -95,6 +95,53 @@ func TestNext(t *testing.T) {
 			if x <= d.edges[i] || x*(1<<24) != math.Round(x*(1<<24)) {
 				t.Errorf("edge %v after %v", x, d.edges[i])
 			}
+		}
+	}
+}
+
+// TestStairs: their divergence is that of all pairs of rings, and so much of delta is used up at the best of them, which lose less
+// than wider ones, and less than they would if all were narrower alike.
+func TestStairs(t *testing.T) {
+	for _, c := range []struct {
+		dimension  int
+		power, end float64
+	}{{2, 1, 9}, {5, 2, 13}, {8, 2, 18}} {
+		d := &design{rings: rings{space: space(c.dimension), epsilon: 1, delta: 1e-3, p: c.power, unit: 1}, shift: 1 << 24, end: c.end}
+		s := d.newStairs()
+		loss := func(edges []float64) float64 {
+			d.edges = edges
+			d.lay()
+			all, sum := 0.0, 0.0
+			for i := range d.volume {
+				all += s.density(i) * d.volume[i]
+				sum += s.density(i) * (d.loss(edges[i+1])*d.power(edges[i+1]) - d.loss(edges[i])*d.power(edges[i]))
+			}
+			return sum / all
+		}
+		best := s.best(d.delta)
+		loses := loss(best)
+		all, sum := 0.0, 0.0
+		for i, row := range d.overlap {
+			all += s.density(i) * d.volume[i]
+			for j, v := range row {
+				if j == len(d.volume) {
+					sum += v * s.density(i)
+				} else if j > i+s.per {
+					sum += v * (s.density(i) - math.Exp(d.epsilon)*s.density(j))
+				}
+			}
+		}
+		if got, want := s.divergence(best), sum/all; math.Abs(got-want) > 1e-9 || got > d.delta || got < 0.999*d.delta {
+			t.Errorf("d %d: a divergence of %v, want %v", d.space, got, want)
+		}
+		if wide := loss(s.laid(0)); loses > wide*0.99 {
+			t.Errorf("d %d: %v, and wide rings %v", d.space, loses, wide)
+		}
+		for i := range s.narrow {
+			s.narrow[i] = 1
+		}
+		if alike := loss(s.best(d.delta)); loses > alike {
+			t.Errorf("d %d: %v, and rings that are narrower alike %v", d.space, loses, alike)
 		}
 	}
 }

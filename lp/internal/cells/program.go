@@ -283,31 +283,29 @@ func (p *program) dual(nodes int, unit, instanceCap float64) *cells.Dual {
 		for j := range y {
 			y[j] = int64(p.Multiplier(i, j) * scale)
 		}
-		d.Shifts = addShift(d.Shifts, a, y, first)
+		addShift(d, a, y, first)
 		if p.mirrored {
 			slices.Reverse(y)
-			d.Shifts = addShift(d.Shifts, p.mirror(a), y, -last)
+			addShift(d, p.mirror(a), y, -last)
 		}
 	}
 	return d
 }
 
-// addShift appends the multipliers of a limit, if there are any: that of all nodes before
+// addShift adds the multipliers of a limit, if there are any: that of all nodes before
 // first, those from it on, and that of all nodes after.
-func addShift(all []cells.DualShift, a cells.Pair, y []int64, first int) []cells.DualShift {
+func addShift(d *cells.Dual, a cells.Pair, y []int64, first int) {
 	n := len(y) - 1
-	s := cells.DualShift{Gain: a.Gain, Lose: a.Lose, Shift: int(a.Shift), First: first, Below: y[0], Above: y[n]}
-	s.Multipliers = slices.Clone(y[1:n])
-	for s.Below == 0 && len(s.Multipliers) > 0 && s.Multipliers[0] == 0 {
-		s.Multipliers, s.First = s.Multipliers[1:], s.First+1
+	below, multipliers, above := y[0], slices.Clone(y[1:n]), y[n]
+	for below == 0 && len(multipliers) > 0 && multipliers[0] == 0 {
+		multipliers, first = multipliers[1:], first+1
 	}
-	if s.Above == 0 {
-		s.Multipliers = meet.Trimmed(s.Multipliers)
+	if above == 0 {
+		multipliers = meet.Trimmed(multipliers)
 	}
-	if s.Below == 0 && s.Above == 0 && len(s.Multipliers) == 0 {
-		return all
+	if below != 0 || above != 0 || len(multipliers) > 0 {
+		d.Add(a, first, below, multipliers, above)
 	}
-	return append(all, s)
 }
 
 // upperLayout lays out the program whose solutions are kernels on the bins.

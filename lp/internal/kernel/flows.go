@@ -249,7 +249,7 @@ func (f *flows) dual(unit float64) *kernels.Dual {
 	for k := range n {
 		for m := f.first[k]; m <= f.last[k]; m++ {
 			if first, y := meet.Integers(multipliers[nodePair{k, m}], math.Ldexp(unit, -d.Exponent)); y != nil {
-				d.Pairs = append(d.Pairs, kernels.DualPair{Gain: k, Lose: m, First: first, Multipliers: meet.Trimmed(y)})
+				d.Add(k, m, first, meet.Trimmed(y))
 				count += len(y)
 			}
 		}

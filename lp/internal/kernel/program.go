@@ -197,7 +197,7 @@ func (p *program) dual(unit, instanceCap float64) *kernels.Dual {
 			y[j] = math.Ldexp(p.Multiplier(i, j)*unit*p.Share(), -d.Exponent)
 		}
 		if first, m := meet.Integers(y, 1); m != nil {
-			d.Pairs = append(d.Pairs, kernels.DualPair{Gain: l.gain, Lose: l.lose, First: first, Multipliers: meet.Trimmed(m)})
+			d.Add(l.gain, l.lose, first, meet.Trimmed(m))
 		}
 	}
 	return d

@@ -201,7 +201,7 @@ func (p *pairProgram) apart(d *local.Dual, weights []float64, costs [][]float64)
 			for j := range z {
 				z[j] = max(0, u-weights[pair[0]]*costs[pair[0]][j]) * p.unit
 			}
-			d.Pairs = append(d.Pairs, local.DualPair{Gain: pair[0], Lose: pair[1], Multipliers: z})
+			d.Add(pair[0], pair[1], z)
 		}
 	}
 }

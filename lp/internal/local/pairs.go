@@ -236,11 +236,11 @@ func (p *pairProgram) pairs(d *local.Dual) {
 		if !slices.ContainsFunc(z, func(y float64) bool { return y > 0 }) {
 			continue
 		}
-		d.Pairs = append(d.Pairs, local.DualPair{Gain: pair[0], Lose: pair[1], Multipliers: z})
+		d.Add(pair[0], pair[1], z)
 		if p.mirrored {
 			image := slices.Clone(z)
 			slices.Reverse(image)
-			d.Pairs = append(d.Pairs, local.DualPair{Gain: n - 1 - pair[0], Lose: n - 1 - pair[1], Multipliers: image})
+			d.Add(n-1-pair[0], n-1-pair[1], image)
 		}
 	}
 }

@@ -51,8 +51,7 @@ func (p *program) dual(g grid, unit float64) *tables.Dual {
 			y, start = slices.Concat(before[i], y, after[i]), start-len(before[i])
 		}
 		if first, m := meet.Integers(y, scale); m != nil {
-			m = meet.Trimmed(m)
-			d.Shifts = append(d.Shifts, tables.DualShift{Shift: p.shifts[i], FirstCell: start + first, Multipliers: m})
+			d.Add(p.shifts[i], start+first, meet.Trimmed(m))
 		}
 	}
 	for i, run := range []**tables.DualRun{&d.MonotoneRight, &d.MonotoneLeft} {
@@ -250,7 +249,7 @@ func unfolded(d *tables.Dual) *tables.Dual {
 		if d.Edges {
 			last++
 		}
-		all.Shifts = append(all.Shifts, tables.DualShift{Shift: -s.Shift, FirstCell: -last, Multipliers: m})
+		all.Add(-s.Shift, -last, m)
 	}
 	return &all
 }

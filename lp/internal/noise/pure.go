@@ -324,7 +324,7 @@ func shiftsDual(k int, y staircase.Multipliers, mirrored bool) *tables.Dual {
 	for _, shift := range slices.Sorted(maps.Keys(y)) {
 		r := y[shift]
 		if first, m := meet.Integers(r.Y, math.Ldexp(1, -d.Exponent)); m != nil {
-			d.Shifts = append(d.Shifts, tables.DualShift{Shift: shift, FirstCell: r.First + first, Multipliers: meet.Trimmed(m)})
+			d.Add(shift, r.First+first, meet.Trimmed(m))
 		}
 	}
 	return d

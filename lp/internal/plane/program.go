@@ -140,26 +140,12 @@ func (l *layout) dual(s *engine.Solution, nodes int) *plane.Dual {
 	_, d.Exponent = math.Frexp(total)
 	d.Exponent -= bits
 	for n, shift := range l.shifts {
-		out := plane.DualShift{X: shift[0], Y: shift[1]}
 		small := max(1, math.Ldexp(s.Price(n), -d.Exponent-17)) // what is left out costs a bracket less
 		for t, cell := range l.cells[n] {
 			y := int64(math.Ldexp(s.Multiplier(n, t), -d.Exponent))
-			if float64(y) < small {
-				continue
+			if float64(y) >= small {
+				d.Add(shift, cell, y)
 			}
-			last := len(out.Rows) - 1
-			if last < 0 || out.Rows[last].X != cell[0] {
-				out.Rows = append(out.Rows, plane.DualRow{X: cell[0], First: cell[1]})
-				last++
-			}
-			r := &out.Rows[last]
-			for r.First+len(r.Multipliers) < cell[1] {
-				r.Multipliers = append(r.Multipliers, 0)
-			}
-			r.Multipliers = append(r.Multipliers, y)
-		}
-		if len(out.Rows) > 0 {
-			d.Shifts = append(d.Shifts, out)
 		}
 	}
 	return d

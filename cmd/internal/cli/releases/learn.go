@@ -25,7 +25,6 @@ import (
 	"github.com/noisewright/noisewright/lp"
 	"github.com/noisewright/noisewright/noise"
 	"github.com/noisewright/noisewright/release"
-	"github.com/noisewright/noisewright/release/ledger"
 	"github.com/noisewright/noisewright/tables"
 )
 
@@ -173,7 +172,7 @@ func (o *learnOptions) run(ctx context.Context, l learner) error {
 	}
 	var book *namedLedger
 	if o.ledger != "" {
-		if book, err = openFor(ctx, o.ledger, o.budget.Neighbors, dp.Row, &o.csv, func(ledger.Terms) string { return "" }); err != nil {
+		if book, err = openFor(ctx, o.ledger, o.budget.Neighbors, dp.Row, &o.csv, func(account.Terms) string { return "" }); err != nil {
 			return err
 		}
 		defer book.Close()

@@ -53,7 +53,7 @@ func learnAfterCrash(t *testing.T, neighbors, noise string) {
 	o.ledger, o.Output = file("people.ledger", ""), file("model.json", "")
 
 	ctx := t.Context()
-	if err := ledger.Create(ctx, o.ledger, ledger.Terms{Epsilon: 1, Delta: 1e-5, Neighbors: neighbors, Unit: dp.Row}); err != nil {
+	if err := ledger.Create(ctx, o.ledger, account.Terms{Epsilon: 1, Delta: 1e-5, Neighbors: neighbors, Unit: dp.Row}); err != nil {
 		t.Fatal(err)
 	}
 	book, err := ledger.Open(ctx, o.ledger)

@@ -91,7 +91,7 @@ func (d *dialect) flags(f *shell.Flags, usage string) {
 const asLedger = "; with --ledger its terms say it"
 
 // under takes the terms, and refuses flags that say something else.
-func (d *dialect) under(t ledger.Terms) error {
+func (d *dialect) under(t account.Terms) error {
 	said := d.words()
 	d.Delimiter, d.OneLine = t.Delimiter[0], t.OneLine
 	for i, want := range d.words() {
@@ -108,7 +108,7 @@ func (d *dialect) words() [2]string {
 
 // openFor opens the ledger to charge, which has to be about the unit and the dialect; hint says how
 // it would be about the unit, "" with a new ledger.
-func openFor(ctx context.Context, path, neighbors, unit string, d *dialect, hint func(ledger.Terms) string) (*namedLedger, error) {
+func openFor(ctx context.Context, path, neighbors, unit string, d *dialect, hint func(account.Terms) string) (*namedLedger, error) {
 	l, err := openLedger(ctx, path)
 	if err != nil {
 		return nil, err
@@ -167,7 +167,7 @@ func ledgerFailure(path string, err error) error {
 	return err
 }
 
-func termRows(t ledger.Terms) []shell.Row {
+func termRows(t account.Terms) []shell.Row {
 	composition := "exact, on the condition that " + strings.ReplaceAll(nonAdaptive, "\n", " ")
 	if t.Adaptive {
 		composition = "basic, for noise chosen in view of earlier answers too"
@@ -191,7 +191,7 @@ func termRows(t ledger.Terms) []shell.Row {
 }
 
 // unitText is whose influence is hidden, in words.
-func unitText(t ledger.Terms) string {
+func unitText(t account.Terms) string {
 	if column, person := t.Person(); person {
 		return "a person (" + column + ")"
 	}
@@ -200,7 +200,7 @@ func unitText(t ledger.Terms) string {
 
 func newLedgerCreateCommand(s *shell.Streams) *cobra.Command {
 	o := &ledgerOptions{Common: shell.Common{Streams: s}}
-	terms, files := ledger.Terms{Neighbors: dp.AddRemove, Unit: dp.Row}, dialect{}
+	terms, files := account.Terms{Neighbors: dp.AddRemove, Unit: dp.Row}, dialect{}
 	f := shell.NewFlags(&cobra.Command{
 		Use:   "create FILE --epsilon E --delta D",
 		Short: "Make a ledger with a total",

@@ -26,7 +26,6 @@ import (
 	"github.com/noisewright/noisewright/internal/exact"
 	"github.com/noisewright/noisewright/lp"
 	"github.com/noisewright/noisewright/release"
-	"github.com/noisewright/noisewright/release/ledger"
 	"github.com/noisewright/noisewright/tables"
 )
 
@@ -384,7 +383,7 @@ func (o *releaseOptions) source() release.Source {
 }
 
 // otherUnit is the hint where a ledger is about another unit, "" for a new ledger.
-func (o *releaseOptions) otherUnit(t ledger.Terms) string {
+func (o *releaseOptions) otherUnit(t account.Terms) string {
 	if o.query.Kind == release.Value {
 		return "--unit " + t.Unit + ", if the sensitivity is about that"
 	}

@@ -19,7 +19,6 @@ import (
 	"github.com/noisewright/noisewright/internal/limits"
 	"github.com/noisewright/noisewright/plan"
 	"github.com/noisewright/noisewright/release"
-	"github.com/noisewright/noisewright/release/ledger"
 )
 
 type releaseWorkloadOptions struct {
@@ -211,7 +210,7 @@ func (o *releaseWorkloadOptions) run(ctx context.Context) (err error) {
 	var l account.Ledger
 	unit := release.Query{Person: o.workload.Person}.Unit()
 	if o.ledger != "" {
-		book, err := openFor(ctx, o.ledger, s.Neighbors, unit, &o.csv, func(t ledger.Terms) string {
+		book, err := openFor(ctx, o.ledger, s.Neighbors, unit, &o.csv, func(t account.Terms) string {
 			if column, person := t.Person(); person {
 				return "--person " + column
 			}
