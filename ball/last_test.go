@@ -3,6 +3,7 @@
 package ball
 
 import (
+	"math"
 	"math/big"
 	"math/rand/v2"
 	"slices"
@@ -138,7 +139,7 @@ func TestCells(t *testing.T) {
 	}
 }
 
-// TestNoiseIsAdded to the rounded value, with its sign.
+// TestNoiseIsAdded to the rounded value, with its sign; the value is rounded by half a step at most, whatever the step.
 func TestNoiseIsAdded(t *testing.T) {
 	n := coarse(t, 2, 1, []int64{1, 9}, []uint64{1, ^uint64(0)})
 	for seed := range uint64(20) {
@@ -151,6 +152,81 @@ func TestNoiseIsAdded(t *testing.T) {
 			t.Errorf("%v, %v, want %v", got, err, want)
 		}
 	}
+	n.spec.StepExponent, n.draw.back = -3, 8
+	for seed := range uint64(200) {
+		noise, x := make([]int64, 2), proof.Row{0.37 * float64(seed), -1.13 * float64(seed)}
+		if err := n.noise(noise, words(seed)); err != nil {
+			t.Fatal(err)
+		}
+		got, err := n.Draw(x, words(seed))
+		if err != nil {
+			t.Fatal(err)
+		}
+		for i, y := range got.(proof.Row) {
+			if math.Abs(y-float64(noise[i])/8-x[i]) > 1./16 {
+				t.Errorf("%v is answered by %v, %v steps of noise", x, got, noise)
+			}
+		}
+	}
+}
+
+// TestTwoReleases: by the definition, over all pairs of rings that two points are in, two releases of values at the longest shift or
+// nearer diverge by no more than two draws from the laws do, at any epsilon.
+func TestTwoReleases(t *testing.T) {
+	s := Spec{Problem: Problem{Dimension: 3, Privacy: dp.Privacy{Sensitivity: 8}}, Radii: []int64{0, 4, 9, 20}, Weights: []uint64{1 << 58, 1 << 61, 1<<62 - 1<<58, 9 << 60}}
+	s.Weights[3] = -(s.Weights[0] + s.Weights[1] + s.Weights[2])
+	rows := s.rows()
+	twice := func(p, q []float64, epsilon float64) (sum float64) {
+		for i := range p {
+			for j := range p {
+				sum += max(0, p[i]*p[j]-math.Exp(epsilon)*q[i]*q[j])
+			}
+		}
+		return sum
+	}
+	law := func(row []uint64) (p []float64) {
+		for _, w := range row {
+			p = append(p, float64(w)*0x1p-64)
+		}
+		return p
+	}
+	for _, epsilon := range []float64{0, 0.5, 2, 5} {
+		most := twice(law(rows[0]), law(rows[1]), epsilon)
+		for _, shift := range []float64{float64(s.reach().Int64()), 7, 2.5} {
+			p, q := s.cells(shift)
+			got := twice(p, q, epsilon)
+			if got > most+1e-7 || shift > 9 && got < most-1e-7 {
+				t.Errorf("epsilon %v, a shift of %v: %v, and of the laws %v", epsilon, shift, got, most)
+			}
+		}
+	}
+}
+
+// cells lists the probabilities of pairs of rings around 0 and a point, to noise and to noise moved there; what is in no ring of the other,
+// and the atoms, come last.
+func (s *Spec) cells(shift float64) (p, q []float64) {
+	n := len(s.Radii)
+	density, radius := make([]float64, n+1), func(i int) float64 { return float64(s.Radii[i]) }
+	for i := n - 1; i > 0; i-- {
+		density[i] = density[i+1] + float64(s.Weights[i])*0x1p-64/math.Pow(radius(i), float64(s.Dimension))
+	}
+	both := func(i, j int) float64 {
+		if i == 0 || j == 0 {
+			return 0
+		}
+		return lens(s.Dimension, radius(i), radius(j), shift)
+	}
+	for i := 1; i < n; i++ {
+		alone := math.Pow(radius(i), float64(s.Dimension)) - math.Pow(radius(i-1), float64(s.Dimension))
+		for j := 1; j < n; j++ {
+			v := both(i, j) - both(i-1, j) - both(i, j-1) + both(i-1, j-1)
+			alone -= v
+			p, q = append(p, v*density[i]), append(q, v*density[j])
+		}
+		p, q = append(p, alone*density[i], 0), append(q, 0, alone*density[i])
+	}
+	atom := float64(s.Weights[0]) * 0x1p-64
+	return append(p, atom, 0), append(q, 0, atom)
 }
 
 // TestExpectedLossIsRoundedUp: 2/(2 + 1.5)·2^1.5, whose square is known.

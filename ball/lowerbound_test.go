@@ -241,6 +241,35 @@ func TestBeyond(t *testing.T) {
 
 // TestBadDual: each rule of the format, by its sentence.
 func TestBadDual(t *testing.T) {
+	sound := func() Spec {
+		s := bounded(rand.New(rand.NewPCG(7, 8)), 2, loss.L2, 1)
+		s.Radii, s.Weights, s.Delta = []int64{0, 1024, 3072}, []uint64{1 << 58, 1<<62 - 1<<58, 3 << 62}, 0.5
+		return s
+	}
+	for _, change := range []func(s *Spec){
+		func(*Spec) {},
+		func(s *Spec) { s.Dual.Parts = maxParts },
+		func(s *Spec) {
+			for len(s.Dual.Radii) < maxKnots {
+				s.Dual.Radii = append(s.Dual.Radii, s.Dual.Radii[len(s.Dual.Radii)-1]+1)
+			}
+			s.Dual.Radii[maxKnots-1] = maxRadius
+		},
+		func(s *Spec) { s.Dual.Shifts[0].Length = 1 },
+		func(s *Spec) {
+			s.Dual.Shifts = nil
+			for k := range int64(maxMoves) {
+				s.Dual.Shifts = append(s.Dual.Shifts, dualShift{Length: 1 + k})
+			}
+		},
+	} {
+		s := sound()
+		s.Claims.Delta, s.Claims.ExpectedLoss, s.Claims.LowerBound = "1", "9", "0" // which New does not compute then
+		change(&s)
+		if _, err := New(s); err != nil {
+			t.Error(err)
+		}
+	}
 	for _, c := range []struct {
 		change func(s *Spec)
 		want   string
@@ -250,10 +279,12 @@ func TestBadDual(t *testing.T) {
 		{func(s *Spec) { s.Dual.Exponent = 2001 }, "dual.exponent"},
 		{func(s *Spec) { s.Dual.Parts = 0 }, "dual.parts"},
 		{func(s *Spec) { s.Dual.Parts = 65 }, "dual.parts"},
+		{func(s *Spec) { s.Dual.Radii = nil }, "dual.radii"},
 		{func(s *Spec) { s.Dual.Radii = []int64{0} }, "dual.radii"},
 		{func(s *Spec) { s.Dual.Radii[0] = 1 }, "dual.radii"},
 		{func(s *Spec) { s.Dual.Radii[2] = s.Dual.Radii[1] }, "dual.radii"},
 		{func(s *Spec) { s.Dual.Radii[8] = maxRadius + 1 }, "dual.radii"},
+		{func(s *Spec) { s.Dual.Shifts = make([]dualShift, maxMoves+1) }, "dual.shifts"},
 		{func(s *Spec) { s.Dual.Shifts[1].Length = 1025 }, "dual.length"},
 		{func(s *Spec) { s.Sensitivity = math.Nextafter(1, 0) }, "dual.length"}, // the last shift is of 1024 steps, and longer
 		{func(s *Spec) { s.Dual.Shifts[0].Length = 0 }, "dual.length"},
@@ -265,13 +296,7 @@ func TestBadDual(t *testing.T) {
 		{func(s *Spec) { s.Dual.Shifts[0].Rows[0].Multipliers[3] = -1 }, "dual.multipliers"},
 		{func(s *Spec) { s.Dual.Shifts[0].Rows[0].Multipliers[3] = 1<<61 + 1 }, "dual.multipliers"},
 	} {
-		s := bounded(rand.New(rand.NewPCG(7, 8)), 2, loss.L2, 2)
-		s.Radii, s.Weights, s.Delta = []int64{0, 1024, 3072}, []uint64{1 << 58, 1<<62 - 1<<58, 3 << 62}, 0.5
-		for _, s.Dual.Parts = range []int{1, maxParts} {
-			if _, err := New(s); err != nil {
-				t.Fatal(err)
-			}
-		}
+		s := sound()
 		c.change(&s)
 		if _, err := New(s); !errors.Is(err, check.ErrInvalid) || !strings.Contains(err.Error(), c.want) {
 			t.Errorf("%v, want %s", err, c.want)
