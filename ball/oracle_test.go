@@ -242,7 +242,11 @@ func oddLens(d int, a, b int64, shift *big.Int) *big.Rat {
 // TestDeltaAgainstRationals: in odd dimensions the certificate is the definition, and some 2^-60 above at most.
 func TestDeltaAgainstRationals(t *testing.T) {
 	rng := rand.New(rand.NewPCG(3, 4))
-	for range 60 {
+	trials := 60
+	if testing.Short() {
+		trials = 10
+	}
+	for range trials {
 		s := random(rng, 3+2*rng.IntN(3), 6, 30)
 		want, got := oddDelta(&s, s.reach()), s.delta(nil)
 		excess := new(big.Rat).Sub(got, want)

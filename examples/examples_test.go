@@ -206,6 +206,9 @@ func run(t *testing.T, program []string, args ...string) []string {
 }
 
 func TestExamples(t *testing.T) {
+	if testing.Short() {
+		t.Skip("slow: it builds a program and runs others")
+	}
 	for _, language := range []string{"javascript", "c"} {
 		t.Run(language, func(t *testing.T) {
 			program := program(t, language)

@@ -162,7 +162,7 @@ func TestView(t *testing.T) {
 // TestTailParts: parts that sum to the loss, each with something known of it; none where one of them is silent.
 func TestTailParts(t *testing.T) {
 	for name, count := range map[string]int{
-		"l1": 1, "lp:1.5": 1, "lp:1.5:2": 1, "huber:1 + l2": 1, "l1 + lp:1.5:0.25": 2, "lp:3 + lp:1.5:2 + exceed:2:0.5": 3,
+		"l1": 1, "l2": 1, "lp:1.5": 1, "lp:1.5:2": 1, "huber:1 + l2": 1, "l1 + lp:1.5:0.25": 2, "lp:3 + lp:1.5:2 + exceed:2:0.5": 3,
 	} {
 		l := must2(Parse(name))
 		parts := Of(l).TailParts()

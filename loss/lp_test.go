@@ -285,3 +285,35 @@ func TestPowerTangent(t *testing.T) {
 		}
 	}
 }
+
+// TestPowerOneFar: a single point beyond those that are added one by one counts, on either side of 0.
+func TestPowerOneFar(t *testing.T) {
+	step := big.NewRat(2, 7)
+	for _, p := range []float64{1.5, 2.5, 3} {
+		l, near := must2(New("lp", p)), int64(singleReach*math.Ceil(p))
+		for _, first := range []int64{near - 3, -near - 1} {
+			least := new(big.Rat)
+			for n := first; n < first+5; n++ {
+				low, _ := bracket(multipleOf(n, step), p)
+				least.Add(least, low)
+			}
+			got := l.GridMeanUp(first, 5, step)
+			got.Mul(got, big.NewRat(5, 1))
+			if most := new(big.Rat).Mul(least, big.NewRat(100_001, 100_000)); got.Cmp(least) < 0 || got.Cmp(most) > 0 {
+				t.Errorf("lp:%g from %d on: 5 means are %s, want %s", p, first, got.FloatString(9), least.FloatString(9))
+			}
+		}
+	}
+}
+
+// TestPowersOneAndTwo: lp:1 and lp:2 are l1 and l2.
+func TestPowersOneAndTwo(t *testing.T) {
+	for name, same := range map[string]Loss{"lp:1": L1, "lp:2": L2} {
+		l := must2(Parse(name))
+		for _, x := range []*big.Rat{big.NewRat(-7, 3), new(big.Rat), big.NewRat(1, 2), big.NewRat(5, 1)} {
+			if l.AtDown(x).Cmp(same.AtDown(x)) != 0 {
+				t.Errorf("%s at %s is %s, want %s", name, x, l.AtDown(x), same.AtDown(x))
+			}
+		}
+	}
+}

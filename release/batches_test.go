@@ -328,6 +328,9 @@ func holdTogether(t *testing.T, name string, list []Statistic, out []*Answer) {
 // TestBatchMissing: a total that is too small for the errors that are wanted is refused, and what is missing is said: with so much
 // more, and a little for the others, it is enough.
 func TestBatchMissing(t *testing.T) {
+	if testing.Short() {
+		t.Skip("slow")
+	}
 	b := batches()[9]
 	splitSource := func(ctx context.Context, p dp.Problem, uses int) (*tables.Verified, error) {
 		p.Epsilon = min(p.Epsilon, 6) // an error is looked for at 20 first

@@ -103,6 +103,9 @@ func TestFamilies(t *testing.T) {
 		"private":           {[]Statistic{of(Mean, func(q *Query) { q.Upper, q.Bounds = 0, privateBounds }), of(Sum, func(q *Query) { q.Upper, q.Bounds = 0, privateBounds }), of(Count, none)}, "[[0 1 2]] mean [count sum]"},
 		"private and given": {[]Statistic{of(Mean, func(q *Query) { q.Upper, q.Bounds = 0, privateBounds }), of(Sum, none)}, "[[0] [1]] mean []"},
 	} {
+		if testing.Short() && name != "no mean" && name != "twice" {
+			continue // slow
+		}
 		s, err := Split(t.Context(), dp.Budget{Epsilon: 0.6}, true, c.list, laplaceSource)
 		if err != nil {
 			t.Errorf("%s: %v", name, err)

@@ -143,14 +143,15 @@ func lossOpen(s *tables.Spec) string {
 }
 
 // boundOpen says why the theorem of proofs/Bound.v is not about the lower bound, if it is not. Whatever else than the
-// multipliers of shifts proves a bound, that theorem knows nothing of; so a field that a Dual gets has to be refused here.
+// multipliers of shifts proves a bound, that theorem knows nothing of; so a field that a Dual gets has to be refused here. Of
+// constraints the support and symmetry alone make a bound larger without multipliers: with others it holds for all noise.
 func boundOpen(s *tables.Spec) string {
 	d := s.Dual
 	switch {
 	case d == nil || strings.Trim(s.Claims.LowerBound, "0.") == "":
 		return "there is nothing in the file that proves it, or nothing to prove"
-	case !reflect.ValueOf(s.Constraints).IsZero():
-		return "bounds under constraints are not covered"
+	case s.Constraints.Support != nil || s.Constraints.Symmetric && !s.Loss.Symmetric():
+		return "bounds that rest on the support, or on symmetry where the loss has none, are not covered"
 	case d.Edges || d.Spread || d.MonotoneRight != nil || d.MonotoneLeft != nil || d.Mean != 0 || d.Variance != 0 || len(d.Quantiles) > 0:
 		return "only bounds that rest on multipliers of shifts alone, without edges or spread, are covered"
 	case d.Exponent > maxExponent:
@@ -165,23 +166,38 @@ func boundOpen(s *tables.Spec) string {
 }
 
 // nodesOpen says why proofs/Bound.v has no values at nodes for the loss, if it has none. Where noise has values at nodes alone
-// they are those of the loss; between nodes it knows losses that are linear or quadratic on either side of 0.
+// they are those of the loss; between nodes it knows losses without jumps, of parts that are linear or quadratic.
 func nodesOpen(s *tables.Spec) string {
+	apart, points := new(big.Rat).SetFloat64(s.Privacy.Sensitivity), false
+	apart.Quo(apart, big.NewRat(int64(s.Dual.CellsPerSensitivity), 1))
 	if s.Query != dp.RealQuery {
-		points := exact.Ceil(new(big.Rat).Quo(exact.Rational(s.Privacy.Sensitivity), s.Grid.Step()))
-		stride := points.Div(points, big.NewInt(int64(s.Dual.CellsPerSensitivity)))
-		if stride.Cmp(big.NewInt(1)) == 0 {
-			step, _ := s.Grid.Step().Float64()
-			if why := powers(s.Loss); why != "" || knotsWithin(s.Loss, maxNodes*step) {
-				return why
+		step := s.Grid.Step()
+		reach := exact.Ceil(new(big.Rat).Quo(exact.Rational(s.Privacy.Sensitivity), step))
+		stride := reach.Div(reach, big.NewInt(int64(s.Dual.CellsPerSensitivity)))
+		apart.SetInt(stride).Mul(apart, step)
+		points = stride.Cmp(big.NewInt(1)) == 0
+	}
+	if points {
+		if why := powers(s.Loss); why != "" {
+			return why
+		}
+	} else {
+		for kind, parameters := range terms(s.Loss) {
+			if kind == "exceed" || kind == "lp" && parameters != "1" && parameters != "2" || kind == "pwl" && jumps(parameters) {
+				return "bounds for noise between nodes are covered for losses without jumps, of powers up to 2"
 			}
-			return fmt.Sprintf("bounds are covered if the knots of the loss are within %d steps", maxNodes)
 		}
 	}
-	for kind, power := range terms(s.Loss) {
-		if !slices.Contains([]string{"l1", "l2", "pinball", "asymmetric"}, kind) && (kind != "lp" || power != "1" && power != "2") {
-			return "bounds for noise between nodes are covered for l1, l2, pinball, asymmetric and their sums"
-		}
+	if node, _ := apart.Float64(); !knotsWithin(s.Loss, maxNodes*node) {
+		return fmt.Sprintf("bounds are covered if the knots of the loss are within %d nodes", maxNodes)
 	}
 	return ""
+}
+
+// jumps says whether a segment of a piecewise linear loss has one.
+func jumps(segments string) bool {
+	return slices.ContainsFunc(strings.Split(segments, ";"), func(s string) bool {
+		parts := strings.Split(s, ",")
+		return len(parts) > 2 && strings.Trim(parts[2], "0.") != ""
+	})
 }

@@ -2,7 +2,7 @@
 """Prints the tables of docs/benchmarks.md that put the Python package beside OpenDP, diffprivlib
 and PyDP: the time of a draw, a million rows, and the error at equal privacy.
 
-    pip install ./python opendp==0.16.0 diffprivlib==0.6.6 python-dp==1.1.5 pandas cryptography
+    pip install ./python opendp==0.16.0 diffprivlib==0.6.6 'scikit-learn<1.7' python-dp==1.1.5 pandas cryptography
     python3 cmd/papers/peers/python.py --program bin/noisewright
 
 Times are processor times, the least of several runs. An error is the mean |noise| at sensitivity 1:

@@ -72,6 +72,9 @@ func (d *designer) coreTable(work, most int) (t *tables.Verified, err error) {
 			cuts = append(cuts, t)
 		}
 	}
+	if t := d.gapped(g, n); t.masses != nil && !d.Constraints.Monotone {
+		cuts = append(cuts, t)
+	}
 	slices.SortFunc(cuts, func(a, b truncated) int { return cmp.Compare(a.loss, b.loss) })
 	err = tooManyCells(d.Options.MaxCells)
 	for _, c := range cuts {
@@ -98,10 +101,11 @@ func (d *designer) coreGrid(enough float64, work, cells int) (g grid, n int) {
 	if d.points > 0 {
 		most = min(most, int(d.points))
 	}
-	// Beyond a jump all costs at once, and the cells of a grid protect somewhat more than the sensitivity.
+	// Beyond a jump all costs at once, and beyond what is free nearly so if e^−ε is little; and the cells of a grid protect
+	// somewhat more than the sensitivity.
 	const protected = 4e-5
 	beyond := func(k, wide int) bool {
-		return d.jumping && d.start != nil && int64(k) != d.points && float64(wide) > c.Width*(1-protected)*float64(k)
+		return d.start != nil && (d.jumping || d.isFlat(c)) && int64(k) != d.points && float64(wide) > c.Width*(1-protected)*float64(k)
 	}
 	best := math.Inf(1)
 	for k := min(least, most); k <= most && best > enough; k++ {
@@ -219,7 +223,13 @@ func (d *designer) closedGrids(multipliers int) iter.Seq[grid] {
 
 // closedSize returns about how many multipliers there are on K nodes per sensitivity.
 func (d *designer) closedSize(k int, kind staircase.Kind) int {
-	return int(2 * float64(k) * kind.Served(d.core.Width*float64(k)))
+	core, served := d.core.Width*float64(k), 1.0
+	if !kind.Whole {
+		served = kind.Served(core)
+	} else { // but the helpers that make up no whole train serve all of the core
+		served += math.Mod(float64(k), core) * d.core.Width
+	}
+	return int(2 * float64(k) * served)
 }
 
 // closedNodes returns the number of nodes per sensitivity in a range on which the ends of the core, the kinks
@@ -283,10 +293,26 @@ func (m *model) beyond(x float64, k int) float64 {
 	return max(next-at, 0)
 }
 
+// isFlat reports whether the loss is the same on nearly all of a core: less, and nodes at its ends need less than others.
+func (d *designer) isFlat(c staircase.Core) bool {
+	const nearly = 0.995
+	middle, half := c.From+c.Width/2, nearly*c.Width/2
+	if d.points > 0 { // that of cells around points
+		half = (c.Width - 1/float64(d.points)) / 2
+	}
+	at := func(x float64) float64 { return d.Loss.At(x * d.Sensitivity) }
+	return at(middle-half) == at(middle) && at(middle+half) == at(middle)
+}
+
 // kinds returns those of multipliers that are tried, the one that proves most on a fine grid at last.
 func (d *designer) kinds() []staircase.Kind {
-	const cheapFrom = 1e-3 // the delta from which prices are worth saving
-	if d.Delta >= cheapFrom {
+	const cheapFrom = 2e-4 // the delta from which prices are worth saving
+	switch {
+	case d.isFlat(*d.core) && d.Delta >= cheapFrom:
+		return []staircase.Kind{{Cheap: true, Whole: true, Far: true}, {Cheap: true, Whole: true}}
+	case d.isFlat(*d.core):
+		return []staircase.Kind{{}, {Sparse: true}, {Cheap: true, Whole: true}}
+	case d.Delta >= cheapFrom:
 		return []staircase.Kind{{Sparse: true}, {}, {Cheap: true}}
 	}
 	return []staircase.Kind{{}, {Sparse: true}}

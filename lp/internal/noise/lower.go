@@ -206,8 +206,8 @@ func (l *lower) layout(g grid, unit, _ float64) layout {
 	}
 	if at := -g.first; l.Constraints.Monotone && from == 1 && !g.edges && l.spread == nil && at > 0 && at+1 < g.n {
 		r := momentRow{kind: middleMoment, upper: math.Inf(1), scale: 1, coefficient: make([]float64, len(out.cost))}
-		for i, weight := range []float64{-1, 2, -1} {
-			r.coefficient[out.variable[at-1+i]] += weight
+		for i, weight := range []float64{-1, 2, -1} { // of variables that stand for a cell and its mirror image, too
+			r.coefficient[out.variable[at-1+i]] = weight
 		}
 		out.moments = append(out.moments, r)
 	}

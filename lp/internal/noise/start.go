@@ -159,6 +159,9 @@ type truncated struct {
 	loss   float64 // about
 }
 
+// lightest is a mass that is kept: what is lighter would be left out, and the ends heavier.
+const lightest = 0x1p-64
+
 // truncate makes the law of n cells of equal mass, with which the grid begins, of masses proportional to e^(−fall(i)) in
 // the i-th cells on either side, and of the given atom. It mixes those on the least support whose ends weigh no more than
 // what the atom leaves of δ, and on the next smaller one, so that they weigh about that. It returns no masses if that has
@@ -166,7 +169,6 @@ type truncated struct {
 func (m *model) truncate(g grid, n, maxCells int, atom float64, fall func(away int) float64) truncated {
 	const (
 		shrink = 1 - 1e-6
-		unit   = 0x1p-64 // what is lighter would be left out, and the ends heavier
 	)
 	half, sum := 0, float64(n)
 	if atom == 0 { // no noise has less
@@ -203,18 +205,54 @@ func (m *model) truncate(g grid, n, maxCells int, atom float64, fall func(away i
 		if away <= inner {
 			mass += at[away] * share / innerSum
 		}
-		t.masses[i] = max(mass*(1-atom), unit)
+		t.masses[i] = max(mass*(1-atom), lightest)
 	}
+	t.loss = m.lossOf(g, t.masses)
+	return t
+}
+
+// lossOf returns about the expected loss of masses.
+func (m *model) lossOf(g grid, masses []float64) (sum float64) {
 	step, _ := g.table.Step().Float64()
 	width := float64(g.table.PointsPerCell) * step
 	for i, from := 0, 0; i < g.n; i++ {
-		if i+1 < g.n && t.masses[i+1] == t.masses[i] {
+		if i+1 < g.n && masses[i+1] == masses[i] {
 			continue
 		}
 		run := float64(i + 1 - from) // of cells that are equally heavy
-		t.loss += t.masses[i] * run * m.Loss.CellMean((g.center(from)+(run-1)/2)*width, run*width)
+		sum += masses[i] * run * m.Loss.CellMean((g.center(from)+(run-1)/2)*width, run*width)
 		from = i + 1
 	}
+	return sum
+}
+
+// gapped makes the law of n cells of equal mass and, for K cells on either side of them, of masses e^ε times lighter, but for those
+// of gaps, each of a share of n cells, that end n cells apart, the first at the end: whatever the shift, no more than
+// delta of the n cells comes into gaps. Where these cost the same, that is worth more than to be next to them with delta. It returns no
+// masses where delta is no more than what weighs outside of them.
+func (m *model) gapped(g grid, n int) (t truncated) {
+	const shrink = 1 - 1e-6
+	light := math.Exp(-shrink * m.Epsilon)
+	outside := 2 * light * float64(g.k) / float64(n)
+	share := (m.Delta - outside) * shrink * float64(n) // in cells
+	if share <= 0 || n > g.k {
+		return t
+	}
+	g.first, g.n = g.first-g.k, n+2*g.k
+	t = truncated{grid: g, masses: make([]float64, g.n)}
+	sum := float64(n)
+	for i := range g.k {
+		mass := light * (1 - min(max(share-float64(i%n), 0), 1))
+		t.masses[i], t.masses[g.n-1-i] = mass, mass
+		sum += 2 * mass
+	}
+	for i := range n {
+		t.masses[g.k+i] = 1
+	}
+	for i := range t.masses {
+		t.masses[i] = max(t.masses[i]/sum, lightest)
+	}
+	t.loss = m.lossOf(g, t.masses)
 	return t
 }
 

@@ -19,6 +19,9 @@ func TestScanHasNoJump(t *testing.T) {
 	if runtime.GOARCH != "amd64" {
 		t.Skip("reads amd64 instructions")
 	}
+	if testing.Short() {
+		t.Skip("slow: it builds the package")
+	}
 	goTool, err := exec.LookPath("go")
 	if err != nil {
 		t.Skip("needs the go command")

@@ -27,6 +27,12 @@ type Kind struct {
 	Cheap bool
 	// Sparse ones are fewer, and prove somewhat less.
 	Sparse bool
+	// Whole trains are of one shift for as many helpers as the core has nodes, one after the other: the cheapest where all of
+	// these need the same, and few.
+	Whole bool
+	// Far ones let the innermost helpers, which make up no whole train, serve by no nearer shifts than cost more; they prove less
+	// before the price is subtracted.
+	Far bool
 }
 
 // Transport is what such multipliers are made from, and prove.
@@ -139,7 +145,10 @@ func (t *Transport) serve() {
 	t.rows = make([]row, len(t.node))
 	t.spread()
 	outermost := t.k
-	if t.Cheap {
+	switch {
+	case t.Whole:
+		outermost = t.wagons()
+	case t.Cheap:
 		outermost -= t.trains()
 	}
 	for i := outermost; i > 0; i-- {
@@ -172,7 +181,11 @@ func (t *Transport) spread() {
 	if n := len(t.needs) / served; n > 1 && t.Sparse {
 		stride = float64(n-1) + golden
 	}
-	for i := 0.0; i < float64(t.k); i += stride {
+	last := t.k
+	if t.Far && !t.partly() {
+		last = t.k - t.k%len(t.needs)
+	}
+	for i := 0.0; i < float64(last); i += stride {
 		t.shifts = append(t.shifts, t.k-int(i))
 		if i > float64(t.k)*(1-all) {
 			stride = 1
@@ -205,6 +218,14 @@ func (t *Transport) share(z int) {
 		n := &t.needs[z-side*t.shifts[from+i]-t.lo]
 		r.y[i] = part * *n
 		*n -= r.y[i]
+	}
+	if old := t.rows[z]; old.y != nil { // of a wagon
+		y := make([]float64, len(t.needs))
+		y[old.from] = old.y[0]
+		for i, more := range r.y {
+			y[z-side*t.shifts[from+i]-t.lo] += more
+		}
+		r = row{dense: true, y: y}
 	}
 	t.rows[z] = r
 }
@@ -298,6 +319,44 @@ func (t *Transport) trains() (depth int) {
 	return depth
 }
 
+// wagons serves by whole wagons, with one multiplier for each helper. If those left over are most of one they go as one too, and
+// the nodes that it does not reach get as much less from the wagon before, as all are to get the same. It returns how many helpers of
+// either side may have something left.
+func (t *Transport) wagons() (left int) {
+	width := t.hi - t.lo + 1
+	left = t.k % width
+	missed := 0 // by the last wagon
+	if t.partly() {
+		missed = width - left
+	}
+	for i := t.k; i > 0 && (i > left || missed > 0); i-- {
+		part := (t.k - i) % width
+		for _, side := range [2]int{1, -1} {
+			end := t.hi
+			if side < 0 {
+				end = t.lo
+			}
+			give := t.give[end+side*i]
+			if out := i - left; out > 0 && out <= missed { // as if there were helpers of less than nothing further in
+				give -= t.give[end+side*(missed-out+1)]
+			}
+			j := end - side*part - t.lo
+			y := min(max(give, 0), t.needs[j])
+			t.needs[j] -= y
+			t.give[end+side*i] -= y
+			t.rows[end+side*i] = row{dense: true, from: j, y: []float64{y}}
+		}
+	}
+	return left + missed
+}
+
+// partly reports whether the helpers that are left over are most of a wagon.
+func (t *Transport) partly() bool {
+	const most = 0.75
+	width := t.hi - t.lo + 1
+	return float64(t.k%width) > most*float64(width)
+}
+
 // Value is the bound that the multipliers prove.
 func (t *Transport) Value(delta float64) float64 { return t.Level - delta*t.Price }
 
@@ -311,7 +370,7 @@ func (t *Transport) each(f func(shift, j int, y float64)) {
 			}
 			r, used := t.rows[z], 0.0
 			for i, y := range r.y {
-				shift := z - t.lo - i
+				shift := z - t.lo - r.from - i
 				if !r.dense {
 					shift = side * t.shifts[r.from+i]
 				}
