@@ -360,3 +360,67 @@ func TestRulesOfValues(t *testing.T) {
 		}
 	}
 }
+
+// TestArgumentToAUnit: the arguments of φ, of places near and far from an answer, and their slopes are
+// not above those by the line itself, in rationals, and below them by a few units and the rounding of the slope.
+func TestArgumentToAUnit(t *testing.T) {
+	rng := rand.New(rand.NewPCG(71, 72))
+	c, err := loss.Parse("pinball:0.3")
+	if err != nil {
+		t.Fatal(err)
+	}
+	p := &pricing{spec: &Spec{Loss: c}, bits: 40, grid: 8, reach: 1}
+	random := func(bits int) *big.Int {
+		n := new(big.Int).SetUint64(rng.Uint64())
+		n.Add(n.Lsh(n, 64), new(big.Int).SetUint64(rng.Uint64())).Rsh(n, uint(128-bits)) //nolint:gosec // few
+		if rng.IntN(2) == 0 {
+			n.Neg(n)
+		}
+		return n
+	}
+	for range 4000 {
+		x := random(9)
+		q := &place{
+			ends: [2]*big.Int{x, new(big.Int).Add(x, big.NewInt(rng.Int64N(40)))}, weight: random(weightBits), cap: random(weightBits),
+			total: [2]*big.Int{random(40), random(40)}, mean: [2]*big.Int{random(42), random(42)},
+		}
+		q.weight.Abs(q.weight)
+		q.cap.Abs(q.cap)
+		if rng.IntN(4) == 0 {
+			q.mean[0].SetInt64(0)
+		}
+		twice := random(12)
+		if new(big.Int).Sub(twice, new(big.Int).Add(q.ends[0], q.ends[1])).Sign() == 0 {
+			continue // at the kink
+		}
+		// The slope on the side of 0 that the line touches.
+		slope := exact.Rational(0.3)
+		if twice.Cmp(new(big.Int).Add(q.ends[0], q.ends[1])) < 0 {
+			slope.Sub(slope, big.NewRat(1, 1))
+		}
+		weight := at(new(big.Int).Add(q.weight, q.cap), weightBits)
+		l := p.tangent(q, twice)
+		for end := range q.ends {
+			y := random(20)
+			want := at(new(big.Int).Sub(y, q.ends[end]), p.grid-p.bits)
+			want.Mul(want, slope).Mul(want, weight).Sub(want, new(big.Rat).SetInt(q.total[end]))
+			want.Sub(want, at(new(big.Int).Mul(q.mean[end], y), p.grid+p.reach))
+			off := want.Sub(want, new(big.Rat).SetInt(p.argument(q, l, end, y)))
+			// The slope is rounded by a unit of 2^-41 at most, for as far as y is away, twice.
+			room := at(new(big.Int).Abs(new(big.Int).Sub(new(big.Int).Lsh(y, 1), twice)), p.grid+p.reach)
+			room.Add(room, big.NewRat(5, 1)).Mul(room, weight).Add(room, big.NewRat(5, 1))
+			if off.Sign() < 0 || off.Cmp(room) > 0 {
+				t.Fatalf("%+v, line %v, end %d, y %v: the argument is %s below, want 0 to %s", q, l, end, y, off.FloatString(3), room.FloatString(3))
+			}
+			for _, side := range []int64{-1, 1} {
+				want := new(big.Rat).Mul(slope, weight)
+				want.Mul(want, exact.PowerOfTwo(p.bits+p.reach)).Sub(want, new(big.Rat).SetInt(q.mean[end])).Mul(want, big.NewRat(side, 1))
+				off := want.Sub(want, new(big.Rat).SetInt(p.slope(q, l, side, end)))
+				room := new(big.Rat).Add(weight, big.NewRat(2, 1))
+				if off.Sign() < 0 || off.Cmp(room.Add(room, weight)) > 0 {
+					t.Fatalf("%+v, line %v, end %d, side %d: the slope is %s below, want 0 to %s", q, l, end, side, off.FloatString(3), room.FloatString(3))
+				}
+			}
+		}
+	}
+}

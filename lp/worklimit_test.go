@@ -226,6 +226,23 @@ func TestFixedCellsUnderACap(t *testing.T) {
 	}
 }
 
+// TestFixedCells: where only so many cells are allowed, a kernel is no worse than noise rounded to them, whatever the time.
+func TestFixedCells(t *testing.T) {
+	p := lp.KernelProblem{
+		Privacy: dp.Privacy{Epsilon: 5, Delta: 0.25, Sensitivity: 2}, Loss: loss.L1,
+		Queries: kernels.Queries{Lower: 0, Upper: 4}, Cells: 64,
+	}
+	r, err := lp.DesignKernelAtWork(t.Context(), p, lp.Options{TimeLimit: time.Millisecond, NewSolver: highs.New})
+	if r == nil || !errors.Is(err, lp.ErrLimit) {
+		t.Fatalf("%v, %v, want a kernel and ErrLimit", r, err)
+	}
+	// 0.124 of the best noise, and half a cell; one answer for all has 1.
+	m := r.Verified.Mechanism()
+	if mean, _ := r.Verified.Bounds().Loss.Float64(); m.Cells() != 64 || mean > 0.124+0.5*4/64 || again(t, m) != nil {
+		t.Errorf("%d cells with a mean loss of %g", m.Cells(), mean)
+	}
+}
+
 // TestEndedContext: a context that has ended before the design begins leaves a proven result.
 func TestEndedContext(t *testing.T) {
 	ended, end := context.WithCancel(t.Context())

@@ -166,23 +166,38 @@ func boundOpen(s *tables.Spec) string {
 }
 
 // nodesOpen says why proofs/Bound.v has no values at nodes for the loss, if it has none. Where noise has values at nodes alone
-// they are those of the loss; between nodes it knows losses that are linear or quadratic on either side of 0.
+// they are those of the loss; between nodes it knows losses without jumps, of parts that are linear or quadratic.
 func nodesOpen(s *tables.Spec) string {
+	apart, points := new(big.Rat).SetFloat64(s.Privacy.Sensitivity), false
+	apart.Quo(apart, big.NewRat(int64(s.Dual.CellsPerSensitivity), 1))
 	if s.Query != dp.RealQuery {
-		points := exact.Ceil(new(big.Rat).Quo(exact.Rational(s.Privacy.Sensitivity), s.Grid.Step()))
-		stride := points.Div(points, big.NewInt(int64(s.Dual.CellsPerSensitivity)))
-		if stride.Cmp(big.NewInt(1)) == 0 {
-			step, _ := s.Grid.Step().Float64()
-			if why := powers(s.Loss); why != "" || knotsWithin(s.Loss, maxNodes*step) {
-				return why
+		step := s.Grid.Step()
+		reach := exact.Ceil(new(big.Rat).Quo(exact.Rational(s.Privacy.Sensitivity), step))
+		stride := reach.Div(reach, big.NewInt(int64(s.Dual.CellsPerSensitivity)))
+		apart.SetInt(stride).Mul(apart, step)
+		points = stride.Cmp(big.NewInt(1)) == 0
+	}
+	if points {
+		if why := powers(s.Loss); why != "" {
+			return why
+		}
+	} else {
+		for kind, parameters := range terms(s.Loss) {
+			if kind == "exceed" || kind == "lp" && parameters != "1" && parameters != "2" || kind == "pwl" && jumps(parameters) {
+				return "bounds for noise between nodes are covered for losses without jumps, of powers up to 2"
 			}
-			return fmt.Sprintf("bounds are covered if the knots of the loss are within %d steps", maxNodes)
 		}
 	}
-	for kind, power := range terms(s.Loss) {
-		if !slices.Contains([]string{"l1", "l2", "pinball", "asymmetric"}, kind) && (kind != "lp" || power != "1" && power != "2") {
-			return "bounds for noise between nodes are covered for l1, l2, pinball, asymmetric and their sums"
-		}
+	if node, _ := apart.Float64(); !knotsWithin(s.Loss, maxNodes*node) {
+		return fmt.Sprintf("bounds are covered if the knots of the loss are within %d nodes", maxNodes)
 	}
 	return ""
+}
+
+// jumps says whether a segment of a piecewise linear loss has one.
+func jumps(segments string) bool {
+	return slices.ContainsFunc(strings.Split(segments, ";"), func(s string) bool {
+		parts := strings.Split(s, ",")
+		return len(parts) > 2 && strings.Trim(parts[2], "0.") != ""
+	})
 }

@@ -198,8 +198,8 @@ func (d *designer) whole(want int) int {
 }
 
 // begin finds the kernel to start from: one answer for all, which is private and,
-// without a cap, always there. Its loss is the unit of costs. With a cap it is noise
-// that does not depend on the query value.
+// without a cap, always there. Its loss is the unit of costs. With a cap, and on cells that are fixed, it is
+// noise that does not depend on the query value.
 func (d *designer) begin(ctx context.Context, cells int) error {
 	split := d.split(cells)
 	best, least := 0, math.Inf(1)
@@ -216,18 +216,20 @@ func (d *designer) begin(ctx context.Context, cells int) error {
 	}
 	d.unit = max(least, 1e-300)
 	if d.problem.InstanceCap > 0 {
-		return d.beginCapped(ctx, cells)
+		return d.beginRounded(ctx, cells)
 	}
 	answer := make([]float64, len(costs))
 	answer[best] = 1
-	_, err := d.roundMasses(context.WithoutCancel(ctx), split, slices.Repeat([][]float64{answer}, len(costs)))
-	return err
+	if _, err := d.roundMasses(context.WithoutCancel(ctx), split, slices.Repeat([][]float64{answer}, len(costs))); err != nil || d.problem.Cells == 0 {
+		return err
+	}
+	return d.beginRounded(ctx, cells) // there are no coarser programs before the one of these cells
 }
 
-// beginCapped looks for noise that does not depend on the query value and keeps the cap,
-// rounded to finer and finer cells: an answer is off by up to half a cell beside its
+// beginRounded looks for noise that does not depend on the query value and keeps the cap, if there
+// is one, rounded to finer and finer cells: an answer is off by up to half a cell beside its
 // noise. That there is none, or no time, is no error.
-func (d *designer) beginCapped(ctx context.Context, cells int) error {
+func (d *designer) beginRounded(ctx context.Context, cells int) error {
 	p := d.problem
 	if p.Nodes != nil {
 		return nil
