@@ -175,7 +175,8 @@ Proof.
   assert (H := ok). unfold bound_ok in H. fold ms e p lo hi short l in H. fold least first last in H.
   repeat rewrite andb_true_iff in H. repeat rewrite Z.leb_le in H. repeat rewrite Z.ltb_lt in H. rewrite forallb_forall in H.
   destruct H as [[[[[[[[[H1 H2] H3] H4] H5] H6] H7] H8] H9] H10].
-  repeat match goal with |- _ /\ _ => split end; auto.
+  (* By name: what auto would try does not end if a condition is not there. *)
+  repeat match goal with |- _ /\ _ => split end; [| exact H2 | exact H3 | exact H4 | exact H5 | | exact H7 | exact H8 | exact H9 | exact H10].
   - destruct (kind t); auto; right; apply andb_true_iff in H1 as [A B]; apply Z.ltb_lt in A, B; auto.
   - intros m Hm. specialize (H6 _ Hm). repeat rewrite andb_true_iff in H6. destruct H6 as [[A B] C].
     split; [apply Z.leb_le, A | split; [apply nonneg_of_leb, B | apply Z.ltb_lt, C]].

@@ -1,6 +1,6 @@
 (* SPDX-License-Identifier: Apache-2.0 *)
-(* Values at nodes that are nowhere above the loss once they are joined by lines, of losses that are continuous and made of parts of
-   degree 2 at most: docs/proofs/lower-bound.md. *)
+(* Values at nodes that are nowhere above the loss once they are joined by lines: of continuous losses of degree 2 at most by how far a
+   chord exceeds them, of higher powers by tangents. docs/proofs/lower-bound.md says it in words. *)
 From Coq Require Import ZArith QArith Qreals Reals List Bool Lia Lra.
 From Noisewright Require Import Statement Sums Lists Private Losses Ramps Rising Loss.
 Import ListNotations.

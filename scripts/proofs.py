@@ -568,7 +568,7 @@ CONDITIONS = [
     ("Judge.v", ["word_on", "judge"], ["Judge"]),
     ("Shares.v", ["no_divisor", "is_prime", "sets_made", "private_sets", "total_ok", "largest_ok", "sizes_ok"], ["Shares"]),
     ("CertifySelection.v", ["selection_private_as"], ["CertifySelection"]),
-    ("Nodes.v", ["jointed", "outside", "larger", "peak", "cleared", "grows", "nodes_ok"], ["Nodes"]),
+    ("Nodes.v", ["jointed", "outside", "larger", "peak", "cleared", "grows", "nodes_ok", "alike", "paired", "any_nodes_ok"], ["Nodes"]),
     ("Bound.v", ["on_nodes", "node_value", "all_above", "bound_ok"], ["Bound"]),
     ("Convex.v", ["slopes_rise", "convex_term", "convex_loss"], ["Convex"]),
     ("Rows.v", ["ascends", "row_ok", "well_made", "rows_close", "private_rows", "near_node", "biased_at_most"], ["Rows"]),
