@@ -19,11 +19,11 @@ LINT := $(DEPS)/golangci-lint-$(LINT_VERSION)/golangci-lint
 # How long the tests of a package may take. Alone on two cores the slowest takes two minutes.
 TEST_TIMEOUT ?= 45m
 
-# Only lp/highs, and tests below lp, have other files without cgo (TestSolverTags in internal holds it). So only
-# what links lp/highs can do anything else than in the build with cgo, and it alone is tested twice. Of the
-# program, which goes the same ways once there is no solver, a few scripts are.
+# Only lp/highs has other files without cgo, and tests below lp fewer (TestSolverTags in internal holds it). So only
+# what links lp/highs in the build without cgo can do anything else there, and it alone is tested twice; tests below lp
+# link it only where they need HiGHS. Of the program, which goes the same ways once there is no solver, a few scripts are.
 HIGHS_PACKAGE := github.com/noisewright/noisewright/lp/highs
-LINKS_HIGHS = $(GO) list -test -f '{{range .Deps}}{{if eq . "$(HIGHS_PACKAGE)"}}{{$$.ImportPath}}{{end}}{{end}}' ./... | sed -n 's/\.test$$//p'
+LINKS_HIGHS = CGO_ENABLED=0 $(GO) list -test -f '{{range .Deps}}{{if eq . "$(HIGHS_PACKAGE)"}}{{$$.ImportPath}}{{end}}{{end}}' ./... | sed -n 's/\.test$$//p'
 PROGRAM := github.com/noisewright/noisewright/cmd/internal/cli
 RELEASE := github.com/noisewright/noisewright/release
 

@@ -222,7 +222,7 @@ var cgoFiles = map[string][]string{"lp/highs": {"capi.go"}}
 
 // TestSolverTags: whether a file is built does not depend on cgo alone, as what needs
 // cgo is built only with a tag; and it depends on cgo in lp/highs only, and for tests
-// below lp: the Makefile repeats without cgo the tests of what links lp/highs, and no other.
+// below lp, which are fewer without: the Makefile repeats without cgo the tests of what links lp/highs there, and no other.
 func TestSolverTags(t *testing.T) {
 	known := []string{"(highs && cgo) || highswasm", "!(highs && cgo) && !highswasm"}
 	err := filepath.WalkDir("..", func(path string, d fs.DirEntry, err error) error {
@@ -233,6 +233,8 @@ func TestSolverTags(t *testing.T) {
 		line, _, _ := strings.Cut(string(text), "\n")
 		if rule, is := strings.CutPrefix(line, "//go:build "); is && strings.Contains(rule, "cgo") && !slices.Contains(known, rule) {
 			t.Errorf("%s is built if %s, want one of %q", path, rule, known)
+		} else if is && strings.HasSuffix(path, "_test.go") && rule == known[1] {
+			t.Errorf("%s is built without HiGHS alone, where the tests below lp are not run", path)
 		} else if dir := filepath.ToSlash(filepath.Dir(path)); is && strings.Contains(rule, "cgo") && dir != "../lp/highs" &&
 			(!strings.HasPrefix(dir+"/", "../lp/") || !strings.HasSuffix(path, "_test.go")) {
 			t.Errorf("%s is built if %s, which only files of lp/highs and tests below lp may ask", path, rule)

@@ -50,12 +50,12 @@ func build(ctx context.Context, s Spec, certify func(*Spec, *proof.Meter) Certif
 		c.labels[l] = i
 	}
 	c.proof = proof.New("local", func(m *proof.Meter) Certificate { return certify(&c.spec, m) }, c.spec.judge)
-	if s.Claims == (Claims{}) {
+	if s.Claims == (claims{}) {
 		certificate, err := c.proof.Find(ctx)
 		if err != nil {
 			return nil, err
 		}
-		c.spec.Claims = certificate.Claims()
+		c.spec.Claims = certificate.claims()
 	}
 	return &Randomizer{c}, nil
 }
@@ -215,11 +215,11 @@ func (r *Randomizer) WithDual(ctx context.Context, d *Dual) (*Randomizer, error)
 		switch {
 		case err != nil:
 			return nil, err
-		case s.Claims == c.Claims():
+		case s.Claims == c.claims():
 			return r, nil
 		}
 	}
-	s.Dual, s.Claims = d, Claims{}
+	s.Dual, s.Claims = d, claims{}
 	return build(ctx, s, func(s *Spec, m *proof.Meter) Certificate {
 		c := r.proof.Again(m)
 		c.LowerBound = s.lowerBound(m)

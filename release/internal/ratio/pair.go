@@ -4,6 +4,7 @@ package ratio
 
 import (
 	"math/big"
+	"sync"
 
 	"github.com/noisewright/noisewright/dp"
 	"github.com/noisewright/noisewright/internal/check"
@@ -47,6 +48,21 @@ func pairEpsilon(v *tables.Verified, points *big.Rat) (*big.Rat, error) {
 	return epsilon.Mul(epsilon, new(big.Rat).SetInt(times)), nil
 }
 
+// made are the latest results of NewPairNoise, by epsilon: statistics that are asked for together mostly have the same
+// one, and a table takes some 50 ms.
+var made = struct {
+	sync.Mutex
+	noise map[float64]pairTable
+}{noise: map[float64]pairTable{}}
+
+type pairTable struct {
+	table  *tables.Verified
+	points int64
+}
+
+// maxMade bounds those that are kept, of some 100 KiB each.
+const maxMade = 64
+
 // NewPairNoise returns Laplace noise for the sums of a Pair: pairEpsilon of the table and
 // the number of points is at most epsilon. So the largest change of the two together
 // is to be that many points: 4096, or fewer, at least 64, for an epsilon below 1/32. The
@@ -56,6 +72,11 @@ func pairEpsilon(v *tables.Verified, points *big.Rat) (*big.Rat, error) {
 func NewPairNoise(epsilon float64) (v *tables.Verified, points int64, err error) {
 	if !(epsilon >= 0x1p-13 && epsilon <= check.MaxEpsilon) {
 		return nil, 0, check.Field("ratio", "epsilon", epsilon, "a number from 2^-13 to 100")
+	}
+	made.Lock()
+	defer made.Unlock()
+	if n, ok := made.noise[epsilon]; ok {
+		return n.table, n.points, nil
 	}
 	points = mostPoints
 	for points > leastPoints && float64(points) > mostScale*epsilon {
@@ -71,5 +92,9 @@ func NewPairNoise(epsilon float64) (v *tables.Verified, points int64, err error)
 	if err != nil {
 		return nil, 0, check.Errorf("ratio", nil, "%w", err)
 	}
+	if len(made.noise) == maxMade {
+		clear(made.noise)
+	}
+	made.noise[epsilon] = pairTable{v, points}
 	return v, points, nil
 }

@@ -132,3 +132,24 @@ func TestPairNoise(t *testing.T) {
 		}
 	}
 }
+
+// TestPairNoiseIsKept: noise that was made for an epsilon is returned for it again, and for no other one.
+func TestPairNoiseIsKept(t *testing.T) {
+	first, _ := pairNoise(t, 64) // of few points, so that it is quick
+	for i := range maxMade + 2 {
+		epsilon := 64 + float64(i)/8
+		v, points := pairNoise(t, epsilon)
+		if proved, err := pairEpsilon(v, exact.Rational(points)); err != nil || exact.FloatUp(proved) > epsilon || exact.FloatDown(proved) < 0.999*epsilon {
+			t.Errorf("epsilon %v: noise of %v, %v", epsilon, proved, err)
+		}
+		if again, _ := pairNoise(t, epsilon); again != v || v == first && i > 0 {
+			t.Errorf("epsilon %v: it is made again, or is that of another", epsilon)
+		}
+	}
+	if n := len(made.noise); n > maxMade {
+		t.Errorf("%d are kept, want at most %d", n, maxMade)
+	}
+	if _, ok := made.noise[64]; ok {
+		t.Error("the first is kept for ever")
+	}
+}
