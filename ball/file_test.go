@@ -170,7 +170,7 @@ func TestExport(t *testing.T) {
 		t.Fatal(err)
 	}
 	got := e.(export)
-	if got.Dimension != 2 || got.Weights[2].Probability != 0.75 || got.Radii[2] != 3072 || got.DeltaUpper != "0.229976033862096" || got.Golden.Draw != drawRule {
+	if got.Schema != 1 || got.Dimension != 2 || got.Weights[2].Probability != 0.75 || got.Radii[2] != 3072 || got.DeltaUpper != "0.229976033862096" || got.Golden.Draw != drawRule {
 		t.Errorf("%+v", got)
 	}
 	// Of no noise, half a step and a step and a half are rounded up.

@@ -237,6 +237,15 @@ func TestBeyond(t *testing.T) {
 			t.Errorf("knot %d: proved %v, want %v", end, got, proves)
 		}
 	}
+	// Beyond knots that are farther apart than the shift is long the last two are in sight.
+	for knot := 6; knot <= 8; knot++ {
+		s := gaining(2406)
+		s.Delta, s.Dual.Radii[8] = 0, 2600+1024+100
+		s.Dual.Shifts[0].Rows[1].Knot = knot
+		if got, proves := s.LowerBound(nil).Sign() > 0, knot == 6; got != proves {
+			t.Errorf("a multiplier at knot %d: proved %v, want %v", knot, got, proves)
+		}
+	}
 }
 
 // TestBadDual: each rule of the format, by its sentence.

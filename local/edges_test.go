@@ -401,7 +401,7 @@ func TestArgumentToAUnit(t *testing.T) {
 		weight := at(new(big.Int).Add(q.weight, q.cap), weightBits)
 		l := p.tangent(q, twice)
 		for end := range q.ends {
-			y := random(20)
+			y := random(4 + rng.IntN(17))
 			want := at(new(big.Int).Sub(y, q.ends[end]), p.grid-p.bits)
 			want.Mul(want, slope).Mul(want, weight).Sub(want, new(big.Rat).SetInt(q.total[end]))
 			want.Sub(want, at(new(big.Int).Mul(q.mean[end], y), p.grid+p.reach))

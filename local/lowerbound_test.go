@@ -3,6 +3,8 @@
 package local
 
 import (
+	"bytes"
+	"errors"
 	"fmt"
 	"math"
 	"math/big"
@@ -514,6 +516,24 @@ func TestLowered(t *testing.T) {
 		}
 		if !ok || got > best*(1+1./20) || got < once || got < 0.5*best || best < 0.005 {
 			t.Errorf("%s: %g is proved, %g without lowering, want at most %g", objective, got, once, best)
+		}
+		// Wherever the work that is allowed ends, so does the check.
+		var file bytes.Buffer
+		v, err := newRandomizer(t, s).Verify()
+		if err == nil {
+			err = v.Mechanism().Encode(&file)
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		for work := v.Work() / 2; work < v.Work(); work += 1 + v.Work()/20 {
+			back, err := Decode(bytes.NewReader(file.Bytes()))
+			if err != nil {
+				t.Fatal(err)
+			}
+			if _, err := back.Prove(t.Context(), proof.Options{Work: work}); !errors.Is(err, proof.ErrWork) {
+				t.Fatalf("%s, with the work %d of %d: %v, want ErrWork", objective, work, v.Work(), err)
+			}
 		}
 	}
 }

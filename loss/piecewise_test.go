@@ -562,6 +562,9 @@ func TestManyPieces(t *testing.T) {
 
 // TestCeilingOfPieces: of random losses the bound is attained, in the interval or as a limit at a jump, and none of its values is above.
 func TestCeilingOfPieces(t *testing.T) {
+	if testing.Short() {
+		t.Skip("slow")
+	}
 	rng := rand.New(rand.NewPCG(23, 24))
 	for range 300 {
 		l, oracle := randomPiecewise(rng)

@@ -51,8 +51,7 @@ func Choices(coordinates []int, promise bundle.Promise) []Choice {
 const leastBallEpsilon = 0.1
 
 // ballNoise returns the kind of the least variance in the ball of radius 1. Noise on balls has at most that of
-// both others, but for some parts in ten thousand. A coordinate of spherical noise of scale τ has the
-// variance (Z+1)·τ².
+// both others. A coordinate of spherical noise of scale τ has the variance (Z+1)·τ².
 func ballNoise(z int, promise bundle.Promise) bundle.Kind {
 	if z >= limits.BallMinDimension && z <= limits.BallMaxDimension && promise.Delta > 0 && promise.Epsilon >= leastBallEpsilon {
 		return bundle.Balls

@@ -73,6 +73,9 @@ func TestMiddleOfMirrored(t *testing.T) {
 // TestGapped: where the loss is flat, the table in closed form keeps delta by gaps: of a staircase whose core is of width w,
 // in sensitivities, it saves 2w·delta times what the loss is, of that of a sensitivity, at the outer ends of the gaps, but for a delta-th part.
 func TestGapped(t *testing.T) {
+	if testing.Short() {
+		t.Skip("slow")
+	}
 	for _, delta := range []float64{0.003, 0.1} {
 		for _, free := range []float64{0.06, 0.21} {
 			const epsilon = 16

@@ -83,7 +83,7 @@ func (d *designer) first() (int, error) {
 	return k, nil
 }
 
-// Next returns half as many cells again, or of real values fewer if the gap, which falls with the square of their
+// Next returns half as many cells again, or as many as are allowed, or of real values fewer if the gap, which falls with the square of their
 // number, will be reached with these; of whole numbers that are cells there are no more.
 func (d *designer) Next(k int) (int, error) {
 	next := k + (k+1)/2
@@ -95,6 +95,9 @@ func (d *designer) Next(k int) (int, error) {
 	} else {
 		enough := 1.05 * float64(k) * math.Sqrt(d.Gap()/d.Options.Gap)
 		next = int(min(math.Ceil(enough), float64(next)))
+	}
+	for next > k+1 && !d.fits(next) {
+		next--
 	}
 	if !d.fits(next) {
 		return 0, check.Errorf("lp", meet.ErrLimit, "%d cells along an axis are needed, max-cells = %d", 2*d.rings(next)+1, d.Options.MaxCells)
