@@ -263,7 +263,7 @@ Fixpoint alike (a b : list (Q * nat)) : bool :=
   | _, _ => false
   end.
 Definition paired (c : list ramp) : bool :=
-  forallb (fun r => if high true r || high false r then Qeq_bool (r_knot r) 0 else true) c && alike (highs true c) (highs false c).
+  forallb (fun r => negb (high true r || high false r) || Qeq_bool (r_knot r) 0) c && alike (highs true c) (highs false c).
 
 (* In steps: the point between n and n + 1 where a line touches y^d, the value of that line at j, and the node: what is lower of the
    lines to both sides. *)
