@@ -38,7 +38,7 @@ Definition node_step (t : table) (d : dual) : Q :=
 (* The value at a node: that of the loss, if no noise is between nodes. *)
 Definition on_nodes (t : table) (d : dual) : bool := stride t d =? 1.
 Definition node_value (t : table) (d : dual) (c : list ramp) (j : Z) : Q :=
-  if on_nodes t d then ramps_at c (inject_Z j * node_step t d) else value c (node_step t d) j.
+  if on_nodes t d then ramps_at c (inject_Z j * node_step t d) else any_value c (node_step t d) j.
 
 (* What else than the multipliers of shifts is in a dual is not looked at: these prove what they prove without it.
    In units of 2^-p, p = 96 - exponent, and rounded down at nodes. All knots are between the first node and the last that are looked at,
@@ -59,7 +59,7 @@ Definition bound_ok (t : table) (c : list ramp) (d : dual) (claim : Q) : bool :=
   match kind t with Real => true | _ => (0 <? stride t d) && (0 <? Qnum (step t)) end && exp_up_fine (epsilon t) 96 &&
   (0 <? Qnum b) && (0 <? d_cells d) && (0 <=? p) &&
   forallb (fun m => (Z.abs (m_shift m) <=? d_cells d) && forallb (Z.leb 0) (m_values m) && (0 <? largest (m_values m))) ms &&
-  (if on_nodes t d then rises c b (-1) first && rises c b 1 last else nodes_ok c b first last) &&
+  (if on_nodes t d then rises c b (-1) first && rises c b 1 last else any_nodes_ok c b first last) &&
   (least <=? node first) && (least <=? node last) && all_above node least lo l.
 
 (* --- Lists --- *)
@@ -169,13 +169,14 @@ Let least := (Qnum claim * 2 ^ p / Zpos (Qden claim) + 1 + (Qnum (delta t) * pri
 Lemma bound_parts : (kind t = Real \/ (0 < stride t d /\ 0 < Qnum (step t))%Z) /\ exp_up_fine (epsilon t) 96 = true /\
   (0 < Qnum (node_step t d))%Z /\ (0 < d_cells d)%Z /\ (0 <= p)%Z /\
   (forall m, In m ms -> (Z.abs (m_shift m) <= d_cells d)%Z /\ all_nonneg (m_values m) /\ (0 < largest (m_values m))%Z) /\
-  (if on_nodes t d then rises c (node_step t d) (-1) first && rises c (node_step t d) 1 last else nodes_ok c (node_step t d) first last) = true /\
+  (if on_nodes t d then rises c (node_step t d) (-1) first && rises c (node_step t d) 1 last else any_nodes_ok c (node_step t d) first last) = true /\
   (least <= node first)%Z /\ (least <= node last)%Z /\ all_above node least lo l = true.
 Proof.
   assert (H := ok). unfold bound_ok in H. fold ms e p lo hi short l in H. fold least first last in H.
   repeat rewrite andb_true_iff in H. repeat rewrite Z.leb_le in H. repeat rewrite Z.ltb_lt in H. rewrite forallb_forall in H.
   destruct H as [[[[[[[[[H1 H2] H3] H4] H5] H6] H7] H8] H9] H10].
-  repeat match goal with |- _ /\ _ => split end; auto.
+  (* By name: what auto would try does not end if a condition is not there. *)
+  repeat match goal with |- _ /\ _ => split end; [| exact H2 | exact H3 | exact H4 | exact H5 | | exact H7 | exact H8 | exact H9 | exact H10].
   - destruct (kind t); auto; right; apply andb_true_iff in H1 as [A B]; apply Z.ltb_lt in A, B; auto.
   - intros m Hm. specialize (H6 _ Hm). repeat rewrite andb_true_iff in H6. destruct H6 as [[A B] C].
     split; [apply Z.leb_le, A | split; [apply nonneg_of_leb, B | apply Z.ltb_lt, C]].
@@ -186,7 +187,7 @@ Let b_pos : 0 < b. Proof. apply Q2R_pos, bound_parts. Qed.
 Lemma line_below X x : competes t X -> possible X x -> line b V x <= ramps_value c x.
 Proof.
   intros [HX _] Hx. destruct bound_parts as (_ & _ & _ & _ & _ & _ & H & _). unfold V, node_value.
-  destruct (on_nodes t d) eqn:E; [|apply nodes_line; [exact b_pos | unfold first, last; lia | exact H]].
+  destruct (on_nodes t d) eqn:E; [|apply any_nodes_line; [exact b_pos | exact H]].
   (* all noise is at nodes *)
   apply andb_true_iff in H as [Rl Rr]. apply Z.eqb_eq in E.
   assert (Hk : kind t <> Real) by (intros K; unfold stride in E; rewrite K in E; discriminate).

@@ -1,6 +1,6 @@
 (* SPDX-License-Identifier: Apache-2.0 *)
-(* Values at nodes that are nowhere above the loss once they are joined by lines, of losses that are continuous and made of parts of
-   degree 2 at most: docs/proofs/lower-bound.md. *)
+(* Values at nodes that are nowhere above the loss once they are joined by lines: of continuous losses of degree 2 at most by how far a
+   chord exceeds them, of higher powers by tangents. docs/proofs/lower-bound.md says it in words. *)
 From Coq Require Import ZArith QArith Qreals Reals List Bool Lia Lra.
 From Noisewright Require Import Statement Sums Lists Private Losses Ramps Rising Loss.
 Import ListNotations.
@@ -245,4 +245,163 @@ Proof.
     destruct (value_le c b i) as (V1 & _). destruct (value_le c b (i + 1)) as (_ & V2 & _). replace (i + 1 - 1)%Z with i in V2 by lia.
     rewrite plus_IZR in V2. set (s := x / Q2R b - IZR i) in *.
     pose proof (Rmult_le_compat_l (1 - s) _ _ ltac:(unfold s; lra) V1). pose proof (Rmult_le_compat_l s _ _ ltac:(unfold s; lra) V2). lra.
+Qed.
+
+(* --- Powers of 3 and more, by tangents --- *)
+
+Local Open Scope Z_scope.
+
+(* The ramps of higher degree are to come in pairs that are w|x|^d, with these w and d; all others are those of above. *)
+Definition high (right : bool) (r : ramp) : bool :=
+  match r_side r, right with Right, true | Left, false => (3 <=? r_degree r)%nat | _, _ => false end.
+Definition highs (right : bool) (c : list ramp) : list (Q * nat) := map (fun r => (r_weight r, r_degree r)) (filter (high right) c).
+Definition low (c : list ramp) : list ramp := filter (fun r => negb (high true r || high false r)) c.
+Fixpoint alike (a b : list (Q * nat)) : bool :=
+  match a, b with
+  | [], [] => true
+  | (w, d) :: a', (w', d') :: b' => Qeq_bool w w' && (d =? d')%nat && (1 <=? d)%nat && Qle_bool 0 w && alike a' b'
+  | _, _ => false
+  end.
+Definition paired (c : list ramp) : bool :=
+  forallb (fun r => negb (high true r || high false r) || Qeq_bool (r_knot r) 0) c && alike (highs true c) (highs false c).
+
+(* In steps: the point between n and n + 1 where a line touches y^d, the value of that line at j, and the node: what is lower of the
+   lines to both sides. *)
+Definition touch (d : nat) (n : Z) : Q := if (4 <=? d)%nat && (n <? Z.of_nat d - 1) then inject_Z n else (inject_Z n + (1 # 2))%Q.
+Definition tangent (d : nat) (n j : Z) : Q :=
+  let t := touch d n in (power_of t (d - 1) * (t + inject_Z (Z.of_nat d) * (inject_Z j - t)))%Q.
+Definition power_node (d : nat) (b : Q) (j : Z) : Q :=
+  let a := Z.abs j in
+  (power_of b d * (if a =? 0 then tangent d 0 0 else smaller_of (tangent d (a - 1) a) (tangent d a a)))%Q.
+Definition powers_node (l : list (Q * nat)) (b : Q) (j : Z) : Q := fold_right (fun wd s => Qred (fst wd * power_node (snd wd) b j + s)) 0%Q l.
+
+Definition any_value (c : list ramp) (b : Q) (j : Z) : Q := (value (low c) b j + powers_node (highs true c) b j)%Q.
+Definition any_nodes_ok (c : list ramp) (b : Q) (first last : Z) : bool :=
+  paired c && (first <=? 0) && (0 <=? last) && nodes_ok (low c) b first last.
+
+Local Open Scope R_scope.
+
+Definition side_sum (side : side) (l : list (Q * nat)) (x : R) : R := fold_right (fun wd s => Q2R (fst wd) * ramp_value side 0 (snd wd) x + s) 0 l.
+Definition power_sum (l : list (Q * nat)) (x : R) : R := fold_right (fun wd s => Q2R (fst wd) * Rabs x ^ snd wd + s) 0 l.
+
+Lemma sides_power a x : forall b, alike a b = true -> side_sum Right a x + side_sum Left b x = power_sum a x.
+Proof.
+  induction a as [|[w d] a IH]; intros [|[w' d'] b] H; try discriminate; [cbn; ring|].
+  cbn [alike] in H. rewrite !andb_true_iff in H. destruct H as [[[[H1 H2] H3] _] H4]. apply Qeq_bool_iff, Qeq_eqR in H1.
+  apply Nat.eqb_eq in H2. apply Nat.leb_le in H3. subst d'. specialize (IH b H4). unfold side_sum, power_sum in *. cbn [fold_right fst snd].
+  rewrite <- H1, <- IH. enough (ramp_value Right 0 d x + ramp_value Left 0 d x = Rabs x ^ d) as <- by ring.
+  cbn [ramp_value]. unfold Rabs. destruct (Rlt_dec 0 x), (Rlt_dec x 0), (Rcase_abs x); try lra.
+  - rewrite Rminus_0_r, Rplus_0_r. reflexivity.
+  - unfold Rminus. rewrite !Rplus_0_l. reflexivity.
+  - replace x with 0 by lra. rewrite pow_i by lia. lra.
+Qed.
+
+Lemma split_value c x : paired c = true -> ramps_value c x = ramps_value (low c) x + power_sum (highs true c) x.
+Proof.
+  unfold paired. rewrite andb_true_iff. intros [H A]. rewrite <- (sides_power _ _ _ A). clear A. destruct Q2R_small as (Q0 & _).
+  induction c as [|r c IH]; [unfold ramps_value, side_sum; cbn; ring|]. cbn [forallb] in H. apply andb_true_iff in H as [Hr H]. specialize (IH H).
+  unfold ramps_value, side_sum, low, highs in *. cbn [filter fold_right].
+  destruct (high true r) eqn:E1; cbn [orb negb map fold_right fst snd] in *.
+  - assert (E2 : high false r = false) by (unfold high in *; destruct (r_side r); auto; discriminate). rewrite E2.
+    apply Qeq_bool_iff, Qeq_eqR in Hr. rewrite Q0 in Hr. rewrite Hr. assert (S : r_side r = Right) by (unfold high in E1; destruct (r_side r); auto; discriminate).
+    rewrite S, IH. ring.
+  - destruct (high false r) eqn:E2; cbn [negb map fold_right fst snd] in *; [|rewrite IH; ring].
+    apply Qeq_bool_iff, Qeq_eqR in Hr. rewrite Q0 in Hr. rewrite Hr. assert (S : r_side r = Left) by (unfold high in E2; destruct (r_side r); auto; discriminate).
+    rewrite S, IH. ring.
+Qed.
+
+(* A power is above its tangents. *)
+Definition tangent_at (d : nat) (t y : R) : R := t ^ (d - 1) * (t + INR d * (y - t)).
+Lemma above_tangent d : (1 <= d)%nat -> forall t y, 0 <= t -> 0 <= y -> tangent_at d t y <= y ^ d.
+Proof.
+  intros Hd t y Ht Hy. unfold tangent_at. destruct d as [|d]; [lia|]. clear Hd. replace (S d - 1)%nat with d by lia.
+  induction d as [|d IH]; [cbn; lra|]. cbn [pow]. rewrite (S_INR (S d)).
+  apply Rle_trans with (y * (t ^ d * (t + INR (S d) * (y - t)))); [|apply Rmult_le_compat_l; [exact Hy | exact IH]].
+  assert (P : 0 <= t ^ d * (INR (S d) * (y - t) ^ 2)).
+  { apply Rmult_le_pos; [apply pow_le, Ht|]. apply Rmult_le_pos; [apply pos_INR | apply pow2_ge_0]. }
+  lra.
+Qed.
+
+Lemma touch_nonneg d n : (0 <= n)%Z -> 0 <= Q2R (touch d n).
+Proof.
+  intros Hn. apply IZR_le in Hn. destruct Q2R_small as (_ & _ & Q & _). unfold touch.
+  destruct (_ && _)%bool; rewrite ?Q2R_plus, inject_value, ?Q; lra.
+Qed.
+Lemma tangent_is d n j : Q2R (tangent d n j) = tangent_at d (Q2R (touch d n)) (IZR j).
+Proof. unfold tangent, tangent_at. rewrite Q2R_mult, power_of_value, Q2R_plus, Q2R_mult, Q2R_minus, !inject_value, <- INR_IZR_INZ. reflexivity. Qed.
+
+Lemma smaller_of_le a b : Q2R (smaller_of a b) <= Q2R a /\ Q2R (smaller_of a b) <= Q2R b.
+Proof. unfold smaller_of. destruct (Qle_bool a b) eqn:H; [apply Qle_bool_true in H | apply Qle_bool_false in H]; lra. Qed.
+
+(* A node is on neither side above the tangent. *)
+Lemma power_node_le d b n j : 0 < Q2R b -> (0 <= n)%Z -> (Z.abs j = n \/ Z.abs j = n + 1)%Z ->
+  Q2R (power_node d b j) <= Q2R b ^ d * tangent_at d (Q2R (touch d n)) (IZR (Z.abs j)).
+Proof.
+  intros Hb Hn Hj. unfold power_node. rewrite Q2R_mult, power_of_value. apply Rmult_le_compat_l; [apply pow_le; lra|].
+  rewrite <- tangent_is. destruct (Z.eqb_spec (Z.abs j) 0) as [E|E].
+  - rewrite E. replace n with 0%Z by lia. lra.
+  - destruct (smaller_of_le (tangent d (Z.abs j - 1) (Z.abs j)) (tangent d (Z.abs j) (Z.abs j))). destruct Hj as [Hj|Hj].
+    + rewrite Hj in *. assumption.
+    + replace n with (Z.abs j - 1)%Z by lia. assumption.
+Qed.
+
+Lemma power_line d b first last x : (1 <= d)%nat -> 0 < Q2R b -> (first <= 0 <= last)%Z ->
+  line (Q2R b) (fun j => Q2R (power_node d b (clamp first last j))) x <= Rabs x ^ d.
+Proof.
+  intros Hd Hb Hfl. unfold line. pose proof (floor_spec (x / Q2R b)) as F. set (i := floor (x / Q2R b)) in *. set (y := x / Q2R b) in *.
+  assert (Ex : x = Q2R b * y) by (unfold y; field; lra). assert (B : 0 <= Q2R b ^ d) by (apply pow_le; lra).
+  assert (HX : Rabs x ^ d = Q2R b ^ d * Rabs y ^ d) by (rewrite Ex, Rabs_mult, (Rabs_pos_eq (Q2R b)), Rpow_mult_distr by lra; reflexivity).
+  assert (Far : forall j, IZR (Z.abs j) <= Rabs y -> Q2R (power_node d b j) <= Rabs x ^ d).
+  { intros j Hj. rewrite HX. eapply Rle_trans; [apply (power_node_le d b (Z.abs j)); [exact Hb | lia | left; reflexivity]|].
+    apply Rmult_le_compat_l; [exact B|]. assert (J : 0 <= IZR (Z.abs j)) by (apply IZR_le; lia).
+    eapply Rle_trans; [apply above_tangent; [exact Hd | apply touch_nonneg; lia | exact J] | apply pow_incr; lra]. }
+  assert (D : (last <= i \/ i + 1 <= first \/ first <= i < last)%Z) by lia. destruct D as [D|[D|D]].
+  - replace (clamp first last i) with last by (unfold clamp; lia). replace (clamp first last (i + 1)) with last by (unfold clamp; lia).
+    assert (G : Q2R (power_node d b last) <= Rabs x ^ d); [|lra]. apply Far. rewrite Z.abs_eq by lia. apply IZR_le in D.
+    assert (0 <= IZR last) by (apply IZR_le; lia). rewrite Rabs_pos_eq; lra.
+  - replace (clamp first last i) with first by (unfold clamp; lia). replace (clamp first last (i + 1)) with first by (unfold clamp; lia).
+    assert (G : Q2R (power_node d b first) <= Rabs x ^ d); [|lra]. apply Far. rewrite Z.abs_neq, opp_IZR by lia. apply IZR_le in D. rewrite plus_IZR in D.
+    assert (IZR first <= 0) by (apply IZR_le; lia). rewrite Rabs_left1; lra.
+  - replace (clamp first last i) with i by (unfold clamp; lia). replace (clamp first last (i + 1)) with (i + 1)%Z by (unfold clamp; lia).
+    set (s := y - IZR i) in *. assert (S : 0 <= s <= 1) by (unfold s; lra). rewrite HX. destruct (Z_le_gt_dec 0 i) as [I|I].
+    + pose proof (power_node_le d b i i Hb I ltac:(left; lia)) as V1. pose proof (power_node_le d b i (i + 1) Hb I ltac:(right; lia)) as V2.
+      rewrite !Z.abs_eq in * by lia. rewrite plus_IZR in V2. apply IZR_le in I as I'.
+      pose proof (above_tangent d Hd (Q2R (touch d i)) y (touch_nonneg d i I) ltac:(lra)) as T. apply (Rmult_le_compat_l _ _ _ B) in T.
+      rewrite Rabs_pos_eq by lra. eapply Rle_trans; [|exact T].
+      pose proof (Rmult_le_compat_l (1 - s) _ _ ltac:(lra) V1). pose proof (Rmult_le_compat_l s _ _ ltac:(lra) V2).
+      unfold tangent_at in *. replace y with (IZR i + s) by (unfold s; ring). lra.
+    + set (n := (- i - 1)%Z). assert (N : (0 <= n)%Z) by (unfold n; lia).
+      pose proof (power_node_le d b n i Hb N ltac:(right; unfold n; lia)) as V1. pose proof (power_node_le d b n (i + 1) Hb N ltac:(left; unfold n; lia)) as V2.
+      rewrite !Z.abs_neq, !opp_IZR in * by lia. rewrite plus_IZR in V2. assert (I' : IZR i <= -1) by (apply IZR_le; lia).
+      pose proof (above_tangent d Hd (Q2R (touch d n)) (- y) (touch_nonneg d n N) ltac:(lra)) as T. apply (Rmult_le_compat_l _ _ _ B) in T.
+      rewrite Rabs_left1 by lra. eapply Rle_trans; [|exact T].
+      pose proof (Rmult_le_compat_l (1 - s) _ _ ltac:(lra) V1). pose proof (Rmult_le_compat_l s _ _ ltac:(lra) V2).
+      unfold tangent_at in *. replace y with (IZR i + s) by (unfold s; ring). lra.
+Qed.
+
+Lemma powers_line l b first last x : alike l l = true -> 0 < Q2R b -> (first <= 0 <= last)%Z ->
+  line (Q2R b) (fun j => Q2R (powers_node l b (clamp first last j))) x <= power_sum l x.
+Proof.
+  intros H Hb Hfl. destruct Q2R_small as (Q0 & _). induction l as [|[w d] l IH]; [unfold line, power_sum; cbn; rewrite Q0; lra|].
+  cbn [alike] in H. rewrite !andb_true_iff in H. destruct H as [[[_ Hd] Hw] H]. apply Nat.leb_le in Hd. apply Qle_bool_true in Hw. rewrite Q0 in Hw.
+  specialize (IH H). pose proof (Rmult_le_compat_l _ _ _ Hw (power_line d b first last x Hd Hb Hfl)) as P.
+  assert (E : forall j, Q2R (powers_node ((w, d) :: l) b j) = Q2R w * Q2R (power_node d b j) + Q2R (powers_node l b j)).
+  { intros j. unfold powers_node. cbn [fold_right fst snd]. rewrite (Qeq_eqR _ _ (Qred_correct _)), Q2R_plus, Q2R_mult. reflexivity. }
+  unfold power_sum. cbn [fold_right fst snd]. fold (power_sum l x). unfold line in *. rewrite !E. lra.
+Qed.
+
+Lemma alike_self a : forall b, alike a b = true -> alike a a = true.
+Proof.
+  induction a as [|[w d] a IH]; intros [|[w' d'] b] H; try discriminate; [reflexivity|]. cbn [alike] in *. rewrite !andb_true_iff in *.
+  destruct H as [[[[_ _] H3] H4] H5]. repeat split; auto; [apply Qeq_bool_iff; reflexivity | apply Nat.eqb_refl | eapply IH, H5].
+Qed.
+
+Theorem any_nodes_line c b first last x : 0 < Q2R b -> any_nodes_ok c b first last = true ->
+  line (Q2R b) (fun j => Q2R (any_value c b (clamp first last j))) x <= ramps_value c x.
+Proof.
+  intros Hb H. unfold any_nodes_ok in H. rewrite !andb_true_iff, !Z.leb_le in H. destruct H as [[[Hp Hf] Hl] Hn].
+  rewrite (split_value c x Hp). pose proof (nodes_line (low c) b first last x Hb ltac:(lia) Hn) as N.
+  unfold paired in Hp. apply andb_true_iff in Hp as [_ Hp].
+  pose proof (powers_line (highs true c) b first last x (alike_self _ _ Hp) Hb ltac:(lia)) as P.
+  unfold line, any_value in *. rewrite !Q2R_plus. lra.
 Qed.

@@ -11,7 +11,7 @@ proofs.py mutants PROGRAM CHECKER N SEED FILE...
 proofs.py formats PROGRAM CHECKER N SEED FILE...
                                        they agree which files are malformed, where JSON, numbers, names and losses are changed
 proofs.py conjuncts [N SEED|NAME...]   no condition of the checkers is without use: without it a proof breaks; of all, of N of each
-                                       definition, or of the definitions named
+                                       file, or of the definitions named
 """
 
 import collections
@@ -568,7 +568,7 @@ CONDITIONS = [
     ("Judge.v", ["word_on", "judge"], ["Judge"]),
     ("Shares.v", ["no_divisor", "is_prime", "sets_made", "private_sets", "total_ok", "largest_ok", "sizes_ok"], ["Shares"]),
     ("CertifySelection.v", ["selection_private_as"], ["CertifySelection"]),
-    ("Nodes.v", ["jointed", "outside", "larger", "peak", "cleared", "grows", "nodes_ok"], ["Nodes"]),
+    ("Nodes.v", ["jointed", "outside", "larger", "peak", "cleared", "grows", "nodes_ok", "alike", "paired", "any_nodes_ok"], ["Nodes"]),
     ("Bound.v", ["on_nodes", "node_value", "all_above", "bound_ok"], ["Bound"]),
     ("Convex.v", ["slopes_rise", "convex_term", "convex_loss"], ["Convex"]),
     ("Rows.v", ["ascends", "row_ok", "well_made", "rows_close", "private_rows", "near_node", "biased_at_most"], ["Rows"]),
@@ -655,16 +655,17 @@ def broken(file, files, text, first, last):
 def conjuncts(only, n=0, seed=0):
     tasks, rng = [], random.Random(seed)
     for file, names, files in CONDITIONS:
-        text = Path(PROOFS, file).read_text()
+        text, of_file = Path(PROOFS, file).read_text(), []
         for name in (n for n in names if n in only or not only):
             begin, end = definition(text, name)
             lines = text.count("\n", 0, begin) + 1, text.count("\n", 0, end)
             found = conditions(text, begin, end)
             if not found:
                 fail(f"{file}: {name} has no condition")
-            for a, b in rng.sample(found, min(n, len(found))) if n else found:
+            for a, b in found:
                 what = f"{name} without {' '.join(text[a:b].split())}"
-                tasks.append((what, (file, files, text[:a] + "true" + text[b:], *lines)))
+                of_file.append((what, (file, files, text[:a] + "true" + text[b:], *lines)))
+        tasks += rng.sample(of_file, min(n, len(of_file))) if n else of_file
     with ThreadPoolExecutor(os.cpu_count()) as pool:
         useless = []
         for (what, _), f in zip(tasks, pool.map(lambda t: broken(*t[1]), tasks)):

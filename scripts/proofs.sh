@@ -3,7 +3,7 @@
 # Builds proofs/ with Coq, and has coqchk check what was built by itself and list what is assumed, which has to be
 # proofs/axioms.txt: Coq's classical real numbers. Then noisewright-check is extracted, into .deps/proofs, and scripts/proofs.py
 # tries the theorems of the THEOREMS smallest tables among the tests' files, of DESIGNS designs of random problems, or the first of
-# PROBLEMS_FILE, and of a large table; ledgers; checkers without one of their conditions, CONDITIONS of each definition, or all if
+# PROBLEMS_FILE, and of a large table; ledgers; checkers without one of their conditions, CONDITIONS of each file, or all if
 # that is 0; and TABLE_MUTANTS tables and TABLE_FORMATS malformed ones of which verify, the Python package and noisewright-check have
 # to say the same. A test of sampler compares its draws with those of the extracted definition. Where there is no Coq it says so and
 # is done.
@@ -71,7 +71,7 @@ if [ "${DESIGNS:-0}" -gt 0 ]; then
 	python3 scripts/proofs.py designs "$program" $(ls "$work"/[0-9]*.json)
 fi
 python3 scripts/proofs.py ledgers "$program"
-python3 scripts/proofs.py conjuncts "${CONDITIONS:-1}" "${TABLE_MUTANTS_SEED:-1}"
+python3 scripts/proofs.py conjuncts "${CONDITIONS:-2}" "${TABLE_MUTANTS_SEED:-1}"
 
 echo "proofs: noisewright-check"
 command -v ocamlfind >/dev/null && ocamlfind query zarith >/dev/null 2>&1 || {

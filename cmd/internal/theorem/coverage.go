@@ -166,8 +166,11 @@ func boundOpen(s *tables.Spec) string {
 }
 
 // nodesOpen says why proofs/Bound.v has no values at nodes for the loss, if it has none. Where noise has values at nodes alone
-// they are those of the loss; between nodes it knows losses without jumps, of parts that are linear or quadratic.
+// they are those of the loss; between nodes it knows losses without jumps.
 func nodesOpen(s *tables.Spec) string {
+	if why := powers(s.Loss); why != "" {
+		return why
+	}
 	apart, points := new(big.Rat).SetFloat64(s.Privacy.Sensitivity), false
 	apart.Quo(apart, big.NewRat(int64(s.Dual.CellsPerSensitivity), 1))
 	if s.Query != dp.RealQuery {
@@ -177,14 +180,10 @@ func nodesOpen(s *tables.Spec) string {
 		apart.SetInt(stride).Mul(apart, step)
 		points = stride.Cmp(big.NewInt(1)) == 0
 	}
-	if points {
-		if why := powers(s.Loss); why != "" {
-			return why
-		}
-	} else {
+	if !points {
 		for kind, parameters := range terms(s.Loss) {
-			if kind == "exceed" || kind == "lp" && parameters != "1" && parameters != "2" || kind == "pwl" && jumps(parameters) {
-				return "bounds for noise between nodes are covered for losses without jumps, of powers up to 2"
+			if kind == "exceed" || kind == "pwl" && jumps(parameters) {
+				return "bounds for noise between nodes are covered for losses without jumps"
 			}
 		}
 	}
