@@ -8,9 +8,11 @@ import (
 	"math"
 	"math/big"
 	"math/rand/v2"
+	"slices"
 	"strings"
 	"testing"
 
+	"github.com/noisewright/noisewright/internal/check"
 	"github.com/noisewright/noisewright/internal/exact"
 	"github.com/noisewright/noisewright/internal/formfile"
 	"github.com/noisewright/noisewright/internal/limits"
@@ -422,5 +424,43 @@ func TestArgumentToAUnit(t *testing.T) {
 				}
 			}
 		}
+	}
+}
+
+// TestGridHoldsAll: the grid of the prices has every number that a bound is about, so that none is moved inwards.
+func TestGridHoldsAll(t *testing.T) {
+	s := twoAnswers()
+	s.Epsilon, s.Demands.Unbiased = 2, false
+	s.Dual = &Dual{Nodes: []float64{-1, 1}, Totals: []float64{0.1, 0.1}, Weights: []float64{1, 1}}
+	const fine = 1 + 0x1p-52
+	for name, change := range map[string]func(*Spec){
+		"lower demand": func(s *Spec) { s.Demands.Lower, s.Demands.Upper = -fine, 2 },
+		"upper demand": func(s *Spec) { s.Demands.Lower, s.Demands.Upper = -2, fine },
+		"node":         func(s *Spec) { s.Dual.Nodes = []float64{-1, fine / 2, 1} },
+		"lower value":  func(s *Spec) { s.Values.Lower = -fine },
+		"upper value":  func(s *Spec) { s.Values.Upper = fine },
+	} {
+		changed := s
+		dual := *s.Dual
+		changed.Dual = &dual
+		change(&changed)
+		dual.Totals, dual.Weights = make([]float64, len(dual.Nodes)), slices.Repeat([]float64{1}, len(dual.Nodes))
+		if p := newPricing(&changed, nil); p.grid < 52+halvingBits {
+			t.Errorf("%s: a grid of 2^-%d", name, p.grid)
+		}
+	}
+}
+
+// TestDemandsAreFinite: the width of the answers' range is finite, too.
+func TestDemandsAreFinite(t *testing.T) {
+	for _, d := range []Demands{{Lower: -1e308, Upper: 1e308}, {Lower: 1, Upper: 0}, {Lower: math.Inf(-1), Upper: 1}, {Lower: 0, Upper: math.NaN()}} {
+		errs := check.In("local")
+		if d.validate(Real, errs); errs.Err() == nil {
+			t.Errorf("%+v is taken", d)
+		}
+	}
+	errs := check.In("local")
+	if (Demands{Lower: 2, Upper: 2}).validate(Real, errs); errs.Err() != nil {
+		t.Error(errs.Err())
 	}
 }
