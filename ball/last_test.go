@@ -6,6 +6,7 @@ import (
 	"math"
 	"math/big"
 	"math/rand/v2"
+	"reflect"
 	"slices"
 	"testing"
 
@@ -275,5 +276,20 @@ func TestBallOfAWord(t *testing.T) {
 		}); err != nil || (asked == 1) != first {
 			t.Errorf("word %x: %v after %d words", u, err, asked)
 		}
+	}
+}
+
+// TestDualAdd: rows of one length make one shift.
+func TestDualAdd(t *testing.T) {
+	var d Dual
+	d.Add(3, 0, 1, []int64{4, 5})
+	d.Add(3, 2, 0, []int64{6})
+	d.Add(4, 2, 0, []int64{7})
+	want := []dualShift{
+		{Length: 3, Rows: []dualRow{{0, 1, []int64{4, 5}}, {2, 0, []int64{6}}}},
+		{Length: 4, Rows: []dualRow{{2, 0, []int64{7}}}},
+	}
+	if !reflect.DeepEqual(d.Shifts, want) {
+		t.Errorf("%+v, want %+v", d.Shifts, want)
 	}
 }

@@ -4,6 +4,7 @@ package cells
 
 import (
 	"math"
+	"reflect"
 	"slices"
 	"testing"
 
@@ -43,5 +44,15 @@ func TestCellsAtTheSensitivity(t *testing.T) {
 		if both := found > 0.9; both != test.both || !both && math.Abs(found-0.5) > 0.01 {
 			t.Errorf("sensitivity %v: delta %v", test.sensitivity, found)
 		}
+	}
+}
+
+// TestDualAdd: shifts are added one after another.
+func TestDualAdd(t *testing.T) {
+	var d Dual
+	d.Add(Pair{Gain: 1, Lose: 2, Shift: 3}, -4, 5, []int64{6, 7}, 8)
+	d.Add(Pair{Gain: 2, Lose: 1, Shift: -3}, 0, 0, []int64{9}, 1)
+	if want := []dualShift{{1, 2, 3, -4, 5, 8, []int64{6, 7}}, {2, 1, -3, 0, 0, 1, []int64{9}}}; !reflect.DeepEqual(d.Shifts, want) {
+		t.Errorf("%+v, want %+v", d.Shifts, want)
 	}
 }

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"math/big"
 	"math/rand/v2"
+	"reflect"
 	"testing"
 
 	"github.com/noisewright/noisewright/dp"
@@ -103,5 +104,15 @@ func TestPureToAUnit(t *testing.T) {
 				t.Errorf("epsilon %g, %d units less: %v", epsilon, less, err)
 			}
 		}
+	}
+}
+
+// TestDualAdd: pairs are added one after another.
+func TestDualAdd(t *testing.T) {
+	var d Dual
+	d.Add(1, 2, 3, []int64{4, 5})
+	d.Add(2, 1, 0, []int64{6})
+	if want := []dualPair{{1, 2, 3, []int64{4, 5}}, {2, 1, 0, []int64{6}}}; !reflect.DeepEqual(d.Pairs, want) {
+		t.Errorf("%+v, want %+v", d.Pairs, want)
 	}
 }

@@ -5,6 +5,7 @@ package local
 import (
 	"fmt"
 	"math"
+	"reflect"
 	"strings"
 	"testing"
 
@@ -196,5 +197,15 @@ func TestMultipliersOfAllPairs(t *testing.T) {
 	s.Dual.Pairs = append(s.Dual.Pairs, dualPair{Gain: n - 1, Lose: 0, Multipliers: multipliers[:1]})
 	if err := s.validateDual(); err == nil || !strings.Contains(err.Error(), "dual.multipliers") {
 		t.Errorf("one multiplier more: %v", err)
+	}
+}
+
+// TestDualAdd: pairs are added one after another.
+func TestDualAdd(t *testing.T) {
+	var d Dual
+	d.Add(1, 2, []float64{4, 5})
+	d.Add(2, 1, []float64{6})
+	if want := []dualPair{{Gain: 1, Lose: 2, Multipliers: []float64{4, 5}}, {Gain: 2, Lose: 1, Multipliers: []float64{6}}}; !reflect.DeepEqual(d.Pairs, want) {
+		t.Errorf("%+v, want %+v", d.Pairs, want)
 	}
 }

@@ -222,10 +222,16 @@ func TestConvex(t *testing.T) {
 		loss Loss
 		want bool
 	}{
-		{bent(1), true}, {bent(0), true}, {bent(-1), false}, {bent(2), false},
-		{must2(Parse("pwl:-inf,-1;0,1;3,2")), true}, {must2(Parse("pwl:-inf,-1;0,1;3,1")), true},
-		{must2(Parse("pwl:-inf,-1;0,1;3,2,1")), false}, {must2(Parse("pwl:-inf,-1;0,1;3,2,-1")), false},
-		{must2(Parse("pwl:-inf,-2;-3,-1,1;0,1")), false}, {must2(Parse("pwl:-inf,-1;0,2;3,1")), false},
+		{bent(1), true},
+		{bent(0), true},
+		{bent(-1), false},
+		{bent(2), false},
+		{must2(Parse("pwl:-inf,-1;0,1;3,2")), true},
+		{must2(Parse("pwl:-inf,-1;0,1;3,1")), true},
+		{must2(Parse("pwl:-inf,-1;0,1;3,2,1")), false},
+		{must2(Parse("pwl:-inf,-1;0,1;3,2,-1")), false},
+		{must2(Parse("pwl:-inf,-2;-3,-1,1;0,1")), false},
+		{must2(Parse("pwl:-inf,-1;0,2;3,1")), false},
 	} {
 		if _, _, ok := Of(c.loss).TangentDown(big.NewRat(1, 3)); ok != c.want {
 			t.Errorf("%s, bent %v: convex %t, want %t", c.loss.Name(), c.loss, ok, c.want)

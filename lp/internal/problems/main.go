@@ -66,6 +66,7 @@ func run(out io.Writer) error {
 			fmt.Fprintln(out, r)
 		}
 	}
+	var failed error // what ends without a design, which is no miss: the others are designed first
 	for _, p := range problems {
 		with := design
 		if *cpu {
@@ -73,7 +74,8 @@ func run(out io.Writer) error {
 		}
 		r, err := with(p)
 		if err != nil {
-			return fmt.Errorf("problem %d, design %s: %w", p.ID, strings.Join(p.Args, " "), err)
+			failed = errors.Join(failed, fmt.Errorf("problem %d, design %s: %w", p.ID, strings.Join(p.Args, " "), err))
+			continue
 		}
 		if results = append(results, r); *all || r.missed() {
 			fmt.Fprintln(out, r)
@@ -93,9 +95,9 @@ func run(out io.Writer) error {
 		}
 	}
 	if missed := len(slices.DeleteFunc(slices.Clone(results), func(r result) bool { return !r.missed() })); missed > *most {
-		return fmt.Errorf("%d of %d problems miss the gap, at most %d may", missed, len(results), *most)
+		return errors.Join(failed, fmt.Errorf("%d of %d problems miss the gap, at most %d may", missed, len(results), *most))
 	}
-	return nil
+	return failed
 }
 
 // chosen returns the problems that the flags ask for.

@@ -64,12 +64,12 @@ func TestRun(t *testing.T) {
 	}
 	dir := t.TempDir()
 	script := filepath.Join(dir, "answers")
-	text := "#!/bin/sh\nif [ \"$1\" = version ]; then exit; fi\nfor table; do :; done; : >\"$table\"\ncase \"$*\" in *l2*) echo '{\"gap\":0.01,\"seconds\":1}'; exit 4;; *lp:3*) echo '{\"gap\":null}'; exit 4;; esac\necho '{\"gap\":1e-4}'\n"
+	text := "#!/bin/sh\nif [ \"$1\" = version ]; then exit; fi\nfor table; do :; done; : >\"$table\"\ncase \"$*\" in *l2*) echo '{\"gap\":0.01,\"seconds\":1}'; exit 4;; *lp:3*) echo '{\"gap\":null}'; exit 4;; *huber*) echo no >&2; exit 3;; esac\necho '{\"gap\":1e-4}'\n"
 	if err := os.WriteFile(script, []byte(text), 0o755); err != nil {
 		t.Fatal(err)
 	}
 	list := filepath.Join(dir, "list.json")
-	problems := `[{"id":3,"args":["--epsilon","1","--loss","l1"]},{"id":5,"args":["--epsilon","7","--loss","l2"]},{"id":6,"args":["--epsilon","7","--loss","lp:3"]},{"id":9,"args":["--epsilon","0.1","--loss","l1"]}]`
+	problems := `[{"id":2,"args":["--epsilon","1","--loss","huber:1"]},{"id":3,"args":["--epsilon","1","--loss","l1"]},{"id":5,"args":["--epsilon","7","--loss","l2"]},{"id":6,"args":["--epsilon","7","--loss","lp:3"]},{"id":9,"args":["--epsilon","0.1","--loss","l1"]}]`
 	if err := os.WriteFile(list, []byte(problems), 0o644); err != nil {
 		t.Fatal(err)
 	}
@@ -119,6 +119,11 @@ func TestRun(t *testing.T) {
 	*most = 1
 	if err := run(&out); err == nil || !strings.Contains(err.Error(), "2 of 3 problems miss") {
 		t.Errorf("error %v, want one of two misses", err)
+	}
+	*most, *only = 300, "2,3"
+	out.Reset()
+	if err := run(&out); err == nil || !strings.Contains(err.Error(), "problem 2") || !strings.Contains(out.String(), "1 of 1 problems reach") {
+		t.Errorf("error %v, want one of problem 2 after the others\n%s", err, out.String())
 	}
 	*only = "three"
 	if err := run(&out); err == nil {
