@@ -28,7 +28,7 @@ fi
 
 echo "$task: python/"
 case $task in
-test) PYTHONPATH=src "$env/bin/python" -m pytest -q ;;
+test) PYTHONPATH=src "$env/bin/python" -m pytest -q -n auto ;;
 mutants) "$env/bin/python" ../scripts/mutants.py "$@" ;;
 lint)
 	# As modules: the scripts beside them break when the working copy moves.

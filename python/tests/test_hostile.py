@@ -71,7 +71,7 @@ def releases() -> list[Callable[[Any], Any]]:
 @pytest.mark.parametrize(
     "values",
     [[[0.5], [0.5, 0.5]], [0.5, [0.5]], Raising(), [0.5, None], ["secret 4711"], "secret 4711", {0.5}, object(), 1j],
-    ids=str,
+    ids=lambda v: type(v).__name__,
 )
 def test_no_array(values: Any) -> None:
     for i, release in enumerate(releases()):
