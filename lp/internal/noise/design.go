@@ -117,7 +117,7 @@ func newDesigner(p dp.Problem, s *meet.Search) (*designer, error) {
 // have to be solved again is most of it: pinball:0.8 at (0.3, 1e-6), where 1e-4 is asked for, would end at .065 % after .4 s, and
 // at .038 % after .02 s.
 func (d *designer) unhurried() bool {
-	return d.Options.TimeLimit == 0 || d.Options.TimeLimit >= 2*time.Second
+	return d.Options.TimeLimit == 0 || d.Options.TimeLimit >= time.Second
 }
 
 // refinePoints lets cells have as many points as what is aimed for needs. Finer ones take longer to check.
