@@ -165,8 +165,11 @@ func (o *privatizeOptions) run(ctx context.Context) error {
 			fmt.Fprintf(o.Err, "not protected: the other columns, as they were: %s\n", strings.Join(rest, ", "))
 		}
 	}
-	if o.report {
+	switch {
+	case o.report:
 		o.reportClipped(p)
+	case !o.Quiet && o.joint != nil && o.joint.clip != nil:
+		fmt.Fprintln(o.Err, "clipped: points outside, if there are any: how many is not private, and said with --report")
 	}
 	return nil
 }
