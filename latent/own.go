@@ -98,7 +98,7 @@ func center(s *local.Spec) {
 	half := min(-s.Nodes[0], s.Nodes[len(s.Nodes)-1])
 	s.Nodes[0], s.Nodes[len(s.Nodes)-1] = -half, half
 	s.Values = local.Values{Kind: local.Real, Lower: -half, Upper: half}
-	s.Demands, s.Dual, s.Claims = local.Demands{}, nil, local.Spec{}.Claims
+	s.Demands, s.Dual, s.Claims = local.Demands{}, nil, local.Claims{}
 }
 
 // own finds the best encoder with the noise given on each of the first coordinates, as many as the promise is enough for.

@@ -45,9 +45,9 @@ func (c Certificate) Bounds() proof.Bounds {
 	return proof.Bounds{Delta: c.DeltaUpper, Loss: c.Loss(), LowerBound: c.LowerBound, Worst: c.WorstLoss}
 }
 
-// claims returns the strongest claims the certificate supports, as plain decimals of 15
+// Claims returns the strongest claims the certificate supports, as plain decimals of 15
 // significant digits rounded so that they are true.
-func (c Certificate) claims() claims { return formfile.State[claims](c.stated()...) }
+func (c Certificate) Claims() Claims { return formfile.State[Claims](c.stated()...) }
 
 // stated returns what Claims are about.
 func (c Certificate) stated() []*big.Rat {

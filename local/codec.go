@@ -37,7 +37,7 @@ type fileDemands struct {
 }
 
 type fileCertificate struct {
-	claims
+	Claims
 	Dual *Dual `json:"dual,omitempty"`
 }
 
@@ -67,7 +67,7 @@ func Decode(r io.Reader) (*Randomizer, error) {
 	s := Spec{
 		Epsilon: f.Epsilon, Delta: f.Delta, Values: f.Values, Objective: f.Objective,
 		Costs: f.Costs, Nodes: f.Nodes, Answers: f.Answers, AnswerLabels: f.AnswerLabels, Rows: f.Rows,
-		Dual: f.Certificate.Dual, Claims: f.Certificate.claims,
+		Dual: f.Certificate.Dual, Claims: f.Certificate.Claims,
 	}
 	var err error
 	if s.Demands, err = f.Demands.demands(); err != nil {
@@ -78,7 +78,7 @@ func Decode(r io.Reader) (*Randomizer, error) {
 			return nil, check.Errorf("local", nil, "%w", err)
 		}
 	}
-	if s.Claims == (claims{}) { // which New would fill in
+	if s.Claims == (Claims{}) { // which New would fill in
 		return nil, check.Errorf("local", proof.ErrFormat, "certificate.delta is empty, want a plain decimal number")
 	}
 	if s.Values.Kind != Category && len(s.Nodes) == 0 { // which New would fill in for integers

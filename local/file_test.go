@@ -51,8 +51,8 @@ func TestCodecRoundTrip(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if v.Certificate().claims() != r.Spec().Claims {
-			t.Errorf("%+v, want %+v", v.Certificate().claims(), r.Spec().Claims)
+		if v.Certificate().Claims() != r.Spec().Claims {
+			t.Errorf("%+v, want %+v", v.Certificate().Claims(), r.Spec().Claims)
 		}
 		for head, want := range map[string]bool{text[:40]: true, `{"format":"noisewright-kernel","version":1,`: false, "[1]": false, "": false, text[:20]: false} {
 			if form.Recognize([]byte(head)) != want {
@@ -186,10 +186,10 @@ func TestTampered(t *testing.T) {
 				checkTrue(t, &changed.spec, good[max(0, at[0]-30):at[0]]+"["+with+"]")
 			}
 		}
-		for name, change := range map[string]func(c *claims){
-			"mean_loss":   func(c *claims) { c.MeanLoss = "3.6" },
-			"worst_loss":  func(c *claims) { c.WorstLoss = "3.9999" },
-			"lower_bound": func(c *claims) { c.LowerBound = "3.5" },
+		for name, change := range map[string]func(c *Claims){
+			"mean_loss":   func(c *Claims) { c.MeanLoss = "3.6" },
+			"worst_loss":  func(c *Claims) { c.WorstLoss = "3.9999" },
+			"lower_bound": func(c *Claims) { c.LowerBound = "3.5" },
 		} {
 			s := r.Spec()
 			change(&s.Claims)

@@ -359,7 +359,7 @@ func boundSpec(rng *rand.Rand, kind Kind, objective Objective, delta float64, un
 			s.Values.Weight = []proof.Piece{{From: -1, Weight: 1}, {From: 0.25, Weight: 3}, {From: 1.5, Weight: 0.5}}
 		}
 	}
-	s.Claims = claims{"1", "100", "100", "100", "0"} // nothing is to be certified but the bound
+	s.Claims = Claims{"1", "100", "100", "100", "0"} // nothing is to be certified but the bound
 	s.Answers = []float64{-1, 0, 1, 2}
 	if kind == Category {
 		s.Answers = nil

@@ -82,7 +82,7 @@ func scaled(s Spec, unit float64) Spec {
 		}
 	}
 	s.Demands.Cap *= cost
-	s.Claims = claims{}
+	s.Claims = Claims{}
 	return s
 }
 

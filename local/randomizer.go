@@ -50,12 +50,12 @@ func build(ctx context.Context, s Spec, certify func(*Spec, *proof.Meter) Certif
 		c.labels[l] = i
 	}
 	c.proof = proof.New("local", func(m *proof.Meter) Certificate { return certify(&c.spec, m) }, c.spec.judge)
-	if s.Claims == (claims{}) {
+	if s.Claims == (Claims{}) {
 		certificate, err := c.proof.Find(ctx)
 		if err != nil {
 			return nil, err
 		}
-		c.spec.Claims = certificate.claims()
+		c.spec.Claims = certificate.Claims()
 	}
 	return &Randomizer{c}, nil
 }
@@ -215,11 +215,11 @@ func (r *Randomizer) WithDual(ctx context.Context, d *Dual) (*Randomizer, error)
 		switch {
 		case err != nil:
 			return nil, err
-		case s.Claims == c.claims():
+		case s.Claims == c.Claims():
 			return r, nil
 		}
 	}
-	s.Dual, s.Claims = d, claims{}
+	s.Dual, s.Claims = d, Claims{}
 	return build(ctx, s, func(s *Spec, m *proof.Meter) Certificate {
 		c := r.proof.Again(m)
 		c.LowerBound = s.lowerBound(m)

@@ -112,7 +112,7 @@ func TestResponse(t *testing.T) {
 	s.Dual = &Dual{Totals: []float64{price, price, price, price, price}}
 	c := newRandomizer(t, s).Certify()
 	if c.DeltaUpper.Sign() != 0 || c.Bias.Sign() != 0 || math.Abs(float(c.MeanLoss)-want) > 1e-12 || math.Abs(float(c.WorstLoss)-want) > 1e-12 {
-		t.Errorf("%+v, want delta 0 and losses of %g", c.claims(), want)
+		t.Errorf("%+v, want delta 0 and losses of %g", c.Claims(), want)
 	}
 	if got := float(c.LowerBound); math.Abs(got-want) > 1e-10 {
 		t.Errorf("lower bound %g, want %g", got, want)

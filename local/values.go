@@ -159,11 +159,11 @@ type Spec struct {
 	// Rows holds one law per node (or label) over the answers: weights that sum to 2^64.
 	Rows   [][]uint64
 	Dual   *Dual  // proves the lower bound; nil: none claimed beyond 0
-	Claims claims // the zero value: filled in from the certificate
+	Claims Claims // the zero value: filled in from the certificate
 }
 
-// claims are what a randomizer states of itself, plain decimals rounded so that they stay true.
-type claims struct {
+// Claims are what a randomizer states of itself, plain decimals rounded so that they stay true.
+type Claims struct {
 	Delta      string `json:"delta" bound:"upper"`
 	MeanLoss   string `json:"mean_loss" bound:"upper"`   // averaged over the weight of the values
 	WorstLoss  string `json:"worst_loss" bound:"upper"`  // the largest of a value

@@ -27,7 +27,7 @@ func costlySpec(t *testing.T, lossName string, delta float64, objective Objectiv
 	const nodes, answers = 500, 2000
 	s := Spec{
 		Epsilon: 1, Delta: delta, Values: Values{Kind: Real, Lower: -1, Upper: nodes}, Objective: objective, Loss: l,
-		Claims: claims{"0.5", "1", "1", "1", "0"}, Dual: &Dual{},
+		Claims: Claims{"0.5", "1", "1", "1", "0"}, Dual: &Dual{},
 	}
 	row := slices.Repeat([]uint64{math.MaxUint64 / answers}, answers)
 	row[0] += -row[0] * answers

@@ -76,7 +76,7 @@ func TestTopBesideHistogram(t *testing.T) {
 	if len(rows) != 4 {
 		t.Fatalf("%d rows of the table, want 4", len(rows))
 	}
-	runs := 4000 // the page has 10,000
+	runs := 10_000
 	if testing.Short() {
 		runs = 500
 	}

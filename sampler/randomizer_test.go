@@ -103,7 +103,7 @@ func TestRandomizerRounding(t *testing.T) {
 	s.Values.Lower, s.Values.Upper = 0, 3
 	s.Nodes = []float64{0, 3}
 	s.Rows = s.Rows[:2]
-	s.Claims = local.Spec{}.Claims
+	s.Claims = local.Claims{}
 	r, err := local.New(t.Context(), s)
 	if err != nil {
 		t.Fatal(err)
@@ -299,9 +299,8 @@ func TestNewRandomizer(t *testing.T) {
 func BenchmarkRandomizerRelease(b *testing.B) {
 	s := local.Spec{
 		Epsilon: 1, Delta: 0.5, Values: local.Values{Kind: local.Real, Upper: 40}, Objective: local.Worst, Loss: loss.L2,
+		Claims: local.Claims{Delta: "0.5", MeanLoss: "1", WorstLoss: "1", Bias: "1", LowerBound: "0"},
 	}
-	c := &s.Claims // so that nothing is certified
-	c.Delta, c.MeanLoss, c.WorstLoss, c.Bias, c.LowerBound = "0.5", "1", "1", "1", "0"
 	row := make([]uint64, 401)
 	for j := range row {
 		row[j] = math.MaxUint64 / 401

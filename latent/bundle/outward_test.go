@@ -168,7 +168,7 @@ func TestRangesHoldBothSides(t *testing.T) {
 		s := randomized(t)
 		r := randomizer(t, 1, 0.5).Spec()
 		r.Values.Lower, r.Values.Upper = c.lower, c.upper
-		r.Nodes[0], r.Nodes[2], r.Claims = c.lower, c.upper, local.Spec{}.Claims
+		r.Nodes[0], r.Nodes[2], r.Claims = c.lower, c.upper, local.Claims{}
 		s.Randomizers[0], s.Axes[0] = must(local.New(t.Context(), r)), c.axis
 		if _, err := must(New(s)).Verify(nil); (err == nil) != c.holds || !c.holds && (!errors.Is(err, proof.ErrNotPrivate) || !strings.Contains(err.Error(), "axes[0]")) {
 			t.Errorf("an axis of %v in a range from %v to %v: %v", c.axis, c.lower, c.upper, err)

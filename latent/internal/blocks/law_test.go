@@ -205,7 +205,7 @@ func TestNearTheLowerBound(t *testing.T) {
 		if about := file.Spec(); about.Epsilon != epsilon || about.Values.Weight != nil || about.Demands != (local.Demands{}) || about.Objective != local.Mean {
 			t.Fatalf("the file is about another problem: %+v", about.Values)
 		}
-		s.Values.Weight, s.Claims = nil, local.Spec{}.Claims
+		s.Values.Weight, s.Claims = nil, local.Claims{}
 		uniform, err := local.New(t.Context(), s)
 		if err != nil {
 			t.Fatal(err)

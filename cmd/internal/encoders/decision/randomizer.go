@@ -117,7 +117,7 @@ func OwnRandomizer(r *local.Randomizer, classes []string) (*local.Verified, erro
 	}
 	s.Values.Labels, s.Values.Shares = slices.Clone(classes), picked(s.Values.Shares, order)
 	s.Rows, s.Costs = picked(s.Rows, order), picked(s.Costs, order)
-	s.Dual, s.Claims = nil, local.Spec{}.Claims
+	s.Dual, s.Claims = nil, local.Claims{}
 	moved, err := local.New(context.Background(), s)
 	if err != nil {
 		return nil, err
